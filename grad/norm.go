@@ -14,12 +14,9 @@ type NormMeter[F Float] struct {
 	g    []F
 }
 
-// NewNormMeter returns a meter that uses a pool; nil: one thread.
-func NewNormMeter[F Float](p *pool.Pool) *NormMeter[F] {
-	if p == nil {
-		p = pool.New(1)
-	}
-	return &NormMeter[F]{pool: p}
+// NewNormMeter returns a meter that computes with the given threads.
+func NewNormMeter[F Float](t *Threads) *NormMeter[F] {
+	return &NormMeter[F]{pool: t.innerOrOne()}
 }
 
 // Norm returns the Euclidean norm of all gradients of parameters that are not
@@ -41,15 +38,18 @@ func (m *NormMeter[F]) squares(g []F) (sum float64) {
 		m.sums = make([]float64, pieces)
 	}
 	m.sums, m.g = m.sums[:pieces], g
-	m.pool.Range(len(g), grain, m)
+	m.pool.Range(len(g), grain, (*squareRange[F])(m))
 	for _, s := range m.sums {
 		sum += s
 	}
 	return sum
 }
 
+// A squareRange is a NormMeter as work on a range of elements.
+type squareRange[F Float] NormMeter[F]
+
 // Range adds squares; see [pool.Ranger].
-func (m *NormMeter[F]) Range(_, lo, hi int) {
+func (m *squareRange[F]) Range(_, lo, hi int) {
 	for ; lo < hi; lo += grain {
 		// Four independent sums hide the latency of an addition.
 		g := m.g[lo:min(lo+grain, hi)]

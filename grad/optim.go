@@ -39,11 +39,11 @@ type UpdateRule interface {
 }
 
 // An Optimizer is a rule with its state for a set of parameters. It and its
-// pool may be used by one goroutine at a time.
+// threads may be used by one goroutine at a time.
 //
-//	opt, err := optim.New(optim.AdamW{}, params, nil)
+//	opt, err := grad.NewOptimizer(grad.AdamW{}, params, nil)
 //	…
-//	opt.Step(schedule.Share(step)*rate, optim.Clip(norm, 1))
+//	opt.Step(schedule.Share(step)*rate, grad.ClipFactor(norm, 1))
 type Optimizer[F Float] struct {
 	params []*Trainable[F]
 	pool   *pool.Pool
@@ -60,18 +60,16 @@ type update[F Float] interface {
 	step(p *pool.Pool, w *Trainable[F], slots [][]F, t uint64, lr, scale float64)
 }
 
-// NewOptimizer returns an optimizer with zeroed state. A nil pool is one thread. Errors
-// match [ErrConfig].
-func NewOptimizer[F Float](r UpdateRule, params []*Trainable[F], p *pool.Pool) (*Optimizer[F], error) {
+// NewOptimizer returns an optimizer with zeroed state that computes with the given
+// threads. Errors match [ErrOptimizer].
+func NewOptimizer[F Float](r UpdateRule, params []*Trainable[F], t *Threads) (*Optimizer[F], error) {
 	if r == nil {
 		return nil, fmt.Errorf("%w: no rule given", ErrOptimizer)
 	}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if p == nil {
-		p = pool.New(1)
-	}
+	p := t.innerOrOne()
 	o := &Optimizer[F]{params: params, pool: p, steps: make([]uint64, len(params))}
 	matrices, others, err := bind(r, params, p)
 	if err != nil {
@@ -120,7 +118,7 @@ func bind[F Float](r UpdateRule, params []*Trainable[F], p *pool.Pool) (matrices
 }
 
 // Step updates every parameter that is not held, with the gradients multiplied
-// by scale: see [Clip].
+// by scale: see [ClipFactor].
 func (o *Optimizer[F]) Step(lr, scale float64) {
 	for i, w := range o.params {
 		if w.Hold {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/machine/pool"
 	"atenia/internal/train/offload"
 )
 
@@ -141,7 +140,7 @@ func TestThreadsAndAllocations(t *testing.T) {
 		var want [][]float32
 		var norm float64
 		for _, threads := range []int{1, 3} {
-			p := pool.New(threads)
+			p := NewThreads(threads)
 			params := optimRandom(rand.New(rand.NewPCG(1, 2)), shapes...)
 			o, err := NewOptimizer(r, params, p)
 			if err != nil {
@@ -312,7 +311,7 @@ func TestNaNShows(t *testing.T) {
 func BenchmarkStep(b *testing.B) {
 	for _, name := range []string{"AdamW", "SGD", "Lion", "Muon"} {
 		b.Run(name+"/1024x1024", func(b *testing.B) {
-			p := pool.New(2)
+			p := NewThreads(2)
 			defer p.Close()
 			params := optimRandom(rand.New(rand.NewPCG(1, 2)), []int{1024, 1024})
 			o, err := NewOptimizer(optimRules[name], params, p)

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 )
 
 // ErrDiverged says that a step's loss or gradient is not finite. The step had
@@ -23,11 +22,11 @@ type Chunk struct {
 // BuildConfig configures a [Builder]. The zero value has one lane, one thread
 // and no gradient clipping.
 type BuildConfig struct {
-	Lanes int             // number of streams; each step takes one chunk of each
-	Pool  *pool.Pool      // computes lanes in parallel; nil: one thread
-	Rule  grad.UpdateRule // of the optimizer; nil: plain SGD
-	Clip  float64         // limit of the norm of all gradients; 0: none
-	Still bool            // no level is ever active, for a baseline without memory
+	Lanes   int             // number of streams; each step takes one chunk of each
+	Threads *grad.Threads   // computes lanes in parallel; nil: one thread
+	Rule    grad.UpdateRule // of the optimizer; nil: plain SGD
+	Clip    float64         // limit of the norm of all gradients; 0: none
+	Still   bool            // no level is ever active, for a baseline without memory
 }
 
 // A LevelReport describes a step of one level of one layer.
@@ -52,7 +51,7 @@ type Report struct {
 // lane order, updates the error buffers, and steps the parameters that are due.
 // Results do not depend on the number of threads.
 //
-//	b, err := m.NewBuilder(nested.BuildConfig{Lanes: 4, Rule: optim.AdamW{}})
+//	b, err := m.NewBuilder(nested.BuildConfig{Lanes: 4, Rule: grad.AdamW{}})
 //	for chunks := range data {
 //		report, err := b.Step(chunks, rate)
 //		…
@@ -107,13 +106,9 @@ func (m *Model[F]) NewBuilder(c BuildConfig) (*Builder[F], error) {
 		b.buffers = append(b.buffers, errorBuffer[F]{sum: make([]F, m.layout.ParamLen)})
 	}
 	b.report.Levels = make([]LevelReport, levels)
-	threads := 1
-	if c.Pool != nil {
-		threads = c.Pool.Threads()
-	}
-	for range min(threads, c.Lanes) {
+	for range min(c.Threads.Count(), c.Lanes) {
 		// With a single lane the threads serve its matrix products.
-		p := c.Pool
+		p := c.Threads
 		if c.Lanes > 1 {
 			p = nil
 		}
@@ -188,10 +183,10 @@ func (b *Builder[F]) compute(chunks []Chunk) error {
 		}
 		b.counts += b.lanes[i].count
 	}
-	if b.cfg.Pool == nil || len(b.lanes) == 1 {
-		b.Range(0, 0, len(b.lanes))
+	if lanes := (*laneRange[F])(b); len(b.lanes) == 1 {
+		lanes.Range(0, 0, 1) // whose products use the threads
 	} else {
-		b.cfg.Pool.Range(len(b.lanes), 1, b)
+		b.cfg.Threads.Range(len(b.lanes), 1, lanes)
 	}
 	clear(b.found)
 	loss := 0.0
@@ -219,8 +214,12 @@ func share(n, of int) float64 {
 	return float64(n) / float64(of)
 }
 
-// Range computes lanes; see [pool.Ranger].
-func (b *Builder[F]) Range(worker, lo, hi int) {
+// A laneRange is a Builder as work on a range of lanes.
+type laneRange[F Float] Builder[F]
+
+// Range computes lanes; see [grad.Ranger].
+func (l *laneRange[F]) Range(worker, lo, hi int) {
+	b := (*Builder[F])(l)
 	r := b.runners[min(worker, len(b.runners)-1)]
 	for i := lo; i < hi; i++ {
 		b.lanes[i].err = b.lane(r, &b.lanes[i], &b.chunks[i])

@@ -3,13 +3,12 @@ package nested
 import (
 	"atenia/grad"
 
-	"atenia/internal/kernel/dense"
 	"atenia/nested/rule"
 )
 
 // Float is an element type: float32 to run and train, float64 to check
 // gradients.
-type Float = dense.Float
+type Float interface{ float32 | float64 }
 
 // A Model is a configuration with its parameters. Several goroutines, each with
 // its own [Runner], may compute passes at the same time as long as no parameter

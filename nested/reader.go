@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"atenia/internal/machine/pool"
+	"atenia/grad"
 )
 
 // A Reader runs a model over one stream of tokens while its memory keeps
@@ -25,7 +25,7 @@ type Reader[F Float] struct {
 
 // NewReader returns a reader at the start of a document, in phase [Test] or
 // [Stream].
-func (m *Model[F]) NewReader(phase Phase, p *pool.Pool) (*Reader[F], error) {
+func (m *Model[F]) NewReader(phase Phase, p *grad.Threads) (*Reader[F], error) {
 	if phase == Build {
 		return nil, fmt.Errorf("%w: a reader does not train; use NewBuilder", ErrInput)
 	}

@@ -101,7 +101,7 @@ func (cfg *ScanConfig) remember(e *cacheEntry) error {
 	if err := os.MkdirAll(cfg.Cache, 0o755); err != nil {
 		return err
 	}
-	return durable.WriteFileIn(durable.Default(cfg.FS), cfg.file(e.Path), func(w io.Writer) error {
+	return durable.WriteFile(cfg.file(e.Path), func(w io.Writer) error {
 		_, err := io.Copy(w, bytes.NewReader(append(b, '\n')))
 		return err
 	})

@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
-
-	"atenia/internal/store/durable"
 )
 
 // ScanLimit is the default time limit for a library's description.
@@ -24,7 +22,6 @@ type ScanConfig struct {
 	Command []string
 	Cache   string        // folder of the cache; "": no cache
 	Limit   time.Duration // zero means [Limit]
-	FS      durable.FS    // for tests; nil is the operating system's
 }
 
 // A Source says where a description comes from.

@@ -88,7 +88,7 @@ var wideRooms = map[string]struct {
 	"internal/engine":         {18, "the inside of the face: it joins the rooms that a model runs in"},
 	"internal/bench":          {14, "it measures what engine joins"},
 	"internal/policy/observe": {12, "each part of the memory shows itself apart"},
-	"internal/train/job":      {16, "it joins data, recipe, loop and files of a run"},
+	"internal/train/job":      {15, "it joins data, recipe, loop and files of a run"},
 }
 
 // smallRooms have one importer and fewer lines than smallRoom, and stay apart

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/internal/store/durable"
 	"atenia/internal/train/data"
 )
@@ -72,7 +71,7 @@ type Config struct {
 	// they are an error.
 	Overwrite bool
 	FS        durable.FS
-	Pool      *pool.Pool
+	Threads   *grad.Threads
 	// Watch, if not nil, is called after every step and evaluation, on the training
 	// goroutine.
 	Watch func(Event)

@@ -97,7 +97,7 @@ func (r *run) start(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: the model has nothing that is trained", ErrConfig)
 	}
 	r.masters = r.params
-	r.meter = grad.NewNormMeter[float32](r.cfg.Pool)
+	r.meter = grad.NewNormMeter[float32](r.cfg.Threads)
 	r.batches = make([]data.Batch, r.cfg.Accumulate)
 	r.place.Rule = fmt.Sprintf("%T", r.cfg.Rule)
 	r.place.Counts = make([]uint64, len(r.params))
@@ -117,7 +117,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	if r.cfg.BF16 {
 		r.split()
 	}
-	if r.opt, err = grad.NewOptimizer(r.cfg.Rule, r.masters, r.cfg.Pool); err != nil {
+	if r.opt, err = grad.NewOptimizer(r.cfg.Rule, r.masters, r.cfg.Threads); err != nil {
 		return err
 	}
 	if r.cfg.Resume {

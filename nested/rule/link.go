@@ -9,7 +9,7 @@ import (
 // A linkMap maps Moneta's dual state A to weights W: the minimizer for a q-norm
 // regularizer, A |A|^(q-2) over the mean of |A|^q to the (q-2)/q, of degree
 // one; or the form printed in MIRAS. |a| is smoothed as sqrt(a^2+eps).
-type linkMap[F dense.Float] struct {
+type linkMap[F Float] struct {
 	Q, Eps float64
 	Dual   bool
 }

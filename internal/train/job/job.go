@@ -10,7 +10,6 @@ import (
 	"runtime"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/internal/model/file"
 	"atenia/internal/store/durable"
 	"atenia/internal/text"
@@ -78,7 +77,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	p := pool.New(threads)
+	p := grad.NewThreads(threads)
 	defer p.Close()
 
 	small, err := tokenizerFiles(ctx, r, o.Resume)
@@ -169,7 +168,7 @@ func dataConfig(r *recipe.Recipe, end string) data.Config {
 	}
 }
 
-func config(r *recipe.Recipe, o Options, p *pool.Pool) train.Config {
+func config(r *recipe.Recipe, o Options, p *grad.Threads) train.Config {
 	t, s := r.Train, r.Schedule
 	eval, save := t.Every()
 	return train.Config{
@@ -178,7 +177,7 @@ func config(r *recipe.Recipe, o Options, p *pool.Pool) train.Config {
 		Steps:    t.Steps, Accumulate: t.Accumulate, BF16: t.Precision == "bf16",
 		EvalEvery: eval, EvalBatches: t.EvalMost, Patience: t.Patience, MinGain: t.MinGain,
 		SnapshotEvery: save, Keep: t.Keep, BadSteps: t.BadSteps,
-		Dir: t.Out, Resume: o.Resume, Overwrite: o.Overwrite, Pool: p, Watch: o.Watch,
+		Dir: t.Out, Resume: o.Resume, Overwrite: o.Overwrite, Threads: p, Watch: o.Watch,
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"atenia/internal/machine/pool"
+	"atenia/grad"
 	"atenia/internal/model/file"
 	"atenia/internal/text"
 	"atenia/internal/train"
@@ -23,11 +23,11 @@ type model interface {
 }
 
 // newModel creates the model of a recipe for a tokenizer.
-func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
+func newModel(r *recipe.Recipe, t *text.Text, p *grad.Threads) (model, error) {
 	if r.Model.Architecture == mag.Type {
 		return newMemory(r, t, p)
 	}
-	opt := planned.Options{Pool: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
+	opt := planned.Options{Threads: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
 	if r.Model.From != "" {
 		l, err := continued(r.Model.From, t, opt)
 		if err != nil {
@@ -57,7 +57,7 @@ func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 }
 
 // newMemory creates a nested model. A lane is a row of the batch.
-func newMemory(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
+func newMemory(r *recipe.Recipe, t *text.Text, p *grad.Threads) (model, error) {
 	m, y := r.Model, r.Memory
 	c := nested.Config{
 		Rule: rule.Name(y.Rule), Vocab: t.Tokenizer.VocabSize(), Width: m.Hidden, Heads: m.Heads, Window: y.Window, Layers: m.Layers,
