@@ -105,10 +105,10 @@ type TrainOptimizer struct {
 
 // TrainSchedule says how the learning rate changes.
 type TrainSchedule struct {
-	Curve  grad.RateCurve // the zero value is the cosine
-	Warmup int            // steps in which the rate grows from 0
-	Decay  int            // steps in which the curve "wsd" falls
-	Floor  float64        // share of the rate that it falls to
+	Curve  grad.Curve // the zero value is the cosine
+	Warmup int        // steps in which the rate grows from 0
+	Decay  int        // steps in which the curve "wsd" falls
+	Floor  float64    // share of the rate that it falls to
 }
 
 // TrainRun says how long a run takes, and what is kept.

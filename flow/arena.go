@@ -14,7 +14,7 @@ const (
 	// ArenaAlign is the alignment of carves, in bytes: a cache line.
 	ArenaAlign = 64
 	// Guard is the minimum number of bytes between carves.
-	Guard = 64
+	ArenaGuard = 64
 
 	guardByte = 0xa5
 
@@ -23,12 +23,12 @@ const (
 	defaultFirst   = 1 << 20
 )
 
-// Causes that an [Error] may wrap, besides errors of the system.
+// Causes that an [ArenaError] may wrap, besides errors of the system.
 var (
-	ErrFrozen = errors.New("the arena is frozen: carve before Freeze")
-	ErrFull   = errors.New("the reserved address space is used up: reserve more")
-	ErrClosed = errors.New("the arena is closed")
-	ErrSize   = errors.New("the size is negative or too large")
+	ErrArenaFrozen = errors.New("the arena is frozen: carve before Freeze")
+	ErrArenaFull   = errors.New("the reserved address space is used up: reserve more")
+	ErrArenaClosed = errors.New("the arena is closed")
+	ErrArenaSize   = errors.New("the size is negative or too large")
 )
 
 // An ArenaError says which carve could not be allocated.
@@ -95,7 +95,7 @@ func NewArena(o ArenaOptions) (*Arena, error) {
 		want, least = int(min(int64(defaultReserve), math.MaxInt/4)), leastReserve
 	}
 	if want < 0 || o.FirstBytes < 0 {
-		return nil, &ArenaError{Bytes: want, Err: ErrSize}
+		return nil, &ArenaError{Bytes: want, Err: ErrArenaSize}
 	}
 	first := o.FirstBytes
 	if first == 0 {
@@ -117,18 +117,18 @@ func NewArena(o ArenaOptions) (*Arena, error) {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// Carve returns n zeroed bytes, aligned to [Align] and followed by a guard. The
-// slice has no spare capacity. An error is an [*Error].
+// Carve returns n zeroed bytes, aligned to [ArenaAlign] and followed by a guard. The
+// slice has no spare capacity. An error is an [*ArenaError].
 func (a *Arena) Carve(name string, n int) ([]byte, error) {
 	invariant.Check(!a.closed, "carve of a closed arena")
 	switch {
 	case a.closed:
-		return nil, &ArenaError{name, n, 0, ErrClosed}
+		return nil, &ArenaError{name, n, 0, ErrArenaClosed}
 	case n < 0 || n > math.MaxInt/2:
-		return nil, &ArenaError{name, n, a.committed, ErrSize}
+		return nil, &ArenaError{name, n, a.committed, ErrArenaSize}
 	}
 	at := a.used
-	end := at + roundUp(n, ArenaAlign) + Guard
+	end := at + roundUp(n, ArenaAlign) + ArenaGuard
 	if err := a.grow(end); err != nil {
 		return nil, &ArenaError{name, n, a.committed, err}
 	}
@@ -145,13 +145,13 @@ func (a *Arena) Carve(name string, n int) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// ArenaOf carves n values of a type without pointers; the garbage collector would
+// arenaOf carves n values of a type without pointers; the garbage collector would
 // not see any.
-func ArenaOf[T float32 | float64 | uint8 | int32 | uint32 | int64 | uint64](a *Arena, name string, n int) ([]T, error) {
+func arenaOf[T float32 | float64 | uint8 | int32 | uint32 | int64 | uint64](a *Arena, name string, n int) ([]T, error) {
 	var v T
 	size := int(unsafe.Sizeof(v))
 	if n < 0 || n > math.MaxInt/2/size {
-		return nil, &ArenaError{name, n, a.committed, ErrSize}
+		return nil, &ArenaError{name, n, a.committed, ErrArenaSize}
 	}
 	b, err := a.Carve(name, n*size)
 	if err != nil {
@@ -166,14 +166,14 @@ func (a *Arena) grow(end int) error {
 		return nil
 	}
 	if a.frozen {
-		return ErrFrozen
+		return ErrArenaFrozen
 	}
 	to := max(a.committed, a.first)
 	for to < end && to <= math.MaxInt/2 {
 		to *= 2
 	}
 	if to = min(to, a.Reserved()); to < end {
-		return ErrFull
+		return ErrArenaFull
 	}
 	if err := a.region.commit(a.committed, to); err != nil {
 		return err
@@ -209,10 +209,10 @@ func (a *Arena) Thaw() { a.frozen = false }
 // Frozen reports whether growth is an error.
 func (a *Arena) Frozen() bool { return a.frozen }
 
-// A ArenaMark is a state of an arena, to which [Arena.Release] returns.
+// An ArenaMark is a state of an arena, to which [Arena.Release] returns.
 type ArenaMark struct{ used, carves int }
 
-// ArenaMark returns the current state.
+// Mark returns the current state.
 func (a *Arena) Mark() ArenaMark { return ArenaMark{a.used, len(a.carves)} }
 
 // Release frees everything carved since the mark; none of it may be used any
@@ -226,7 +226,7 @@ func (a *Arena) Release(m ArenaMark) {
 // overwritten, or nil. Call it after running foreign code, such as nodes in C.
 func (a *Arena) Check() error {
 	if a.closed {
-		return &ArenaError{Err: ErrClosed}
+		return &ArenaError{Err: ErrArenaClosed}
 	}
 	for i, c := range a.carves {
 		end := a.used

@@ -22,7 +22,7 @@ type ControlToken struct {
 	Values []float64 // nil: back to the default
 }
 
-// String returns the token as [Parse] reads it.
+// String returns the token as [ParseControl] reads it.
 //
 //	3 open 9
 //	5 set eq.f0 1000

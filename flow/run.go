@@ -78,7 +78,7 @@ type Session[F node.Float] struct {
 	order    []*process[F] // in visiting order
 	readers  []*reader[F]  // by edge
 	gates    []*gate
-	meter    *Meter
+	meter    *meter
 	watch    *watch.Watch // nil: time is not measured
 	thermal  thermal
 	faults   faults

@@ -48,15 +48,15 @@
 // rules skip the others. Errors (shapes, ranges, missing keys) are kept as the
 // tape's first error, which names operation and shapes; see [Tape.Err].
 //
-// # Optim
+// # Optimizers
 //
-// Package optim implements optimizers, which update parameters from their
-// gradients.
+// An optimizer updates parameters from their gradients.
 //
-//	Param      a tensor's values and gradient
-//	Optimizer  a rule, its state for every parameter, and Step
-//	Schedule   the learning rate's factor at a step
-//	Clip       the factor that keeps the norm of all gradients at a limit
+//	Param       a tensor's values and gradient
+//	Optimizer   a rule, its state for every parameter, and Step
+//	Schedule    the learning rate's factor at a step
+//	Norm        the norm of all gradients
+//	ClipFactor  the factor that keeps that norm at a limit
 //
 // The rules, for a gradient g scaled by [Optimizer.Step] and a weight w already
 // decayed to w·(1 − lr·decay), are:
@@ -72,7 +72,7 @@
 // Decay applies to tensors of two axes or more: norms and biases do not decay.
 //
 // Everything is generic over float32, for training, and float64, for checking
-// gradients. A step allocates nothing. It runs on a pool's threads with the
+// gradients. A step allocates nothing. It runs on [Threads] with the
 // same bits for any number of them: elements are independent, and sums have a
 // fixed order. No multiplication is fused with an addition, so that results
 // agree on all processors.

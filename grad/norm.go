@@ -6,23 +6,23 @@ import (
 	"atenia/internal/machine/pool"
 )
 
-// A NormMeter computes norms of gradients. It keeps scratch memory, so that
+// A Norm computes norms of gradients. It keeps scratch memory, so that
 // computing one allocates nothing. It may be used by one goroutine at a time.
-type NormMeter[F Float] struct {
+type Norm[F Float] struct {
 	pool *pool.Pool
 	sums []float64 // one per grain
 	g    []F
 }
 
-// NewNormMeter returns a meter that computes with the given threads.
-func NewNormMeter[F Float](t *Threads) *NormMeter[F] {
-	return &NormMeter[F]{pool: t.innerOrOne()}
+// NewNorm returns a Norm that computes with the given threads.
+func NewNorm[F Float](t *Threads) *Norm[F] {
+	return &Norm[F]{pool: t.innerOrOne()}
 }
 
-// Norm returns the Euclidean norm of all gradients of parameters that are not
+// Of returns the Euclidean norm of all gradients of parameters that are not
 // held. Sums are float64 in a fixed order: within pieces of a fixed size, piece
 // by piece.
-func (m *NormMeter[F]) Norm(params []*Trainable[F]) float64 {
+func (m *Norm[F]) Of(params []*Param[F]) float64 {
 	var all float64
 	for _, p := range params {
 		if !p.Hold {
@@ -32,7 +32,7 @@ func (m *NormMeter[F]) Norm(params []*Trainable[F]) float64 {
 	return math.Sqrt(all)
 }
 
-func (m *NormMeter[F]) squares(g []F) (sum float64) {
+func (m *Norm[F]) squares(g []F) (sum float64) {
 	pieces := (len(g) + grain - 1) / grain
 	if cap(m.sums) < pieces {
 		m.sums = make([]float64, pieces)
@@ -45,8 +45,8 @@ func (m *NormMeter[F]) squares(g []F) (sum float64) {
 	return sum
 }
 
-// A squareRange is a NormMeter as work on a range of elements.
-type squareRange[F Float] NormMeter[F]
+// A squareRange is a Norm as work on a range of elements.
+type squareRange[F Float] Norm[F]
 
 // Range adds squares; see [pool.Ranger].
 func (m *squareRange[F]) Range(_, lo, hi int) {

@@ -65,7 +65,7 @@ type Builder[F Float] struct {
 	buffers   []errorBuffer[F] // [layer·levels + level]
 	found     []F              // this step's gradients
 	opt       *grad.Optimizer[F]
-	meter     *grad.NormMeter[F]
+	meter     *grad.Norm[F]
 	report    Report
 
 	// State of the current step.
@@ -90,7 +90,7 @@ func (m *Model[F]) NewBuilder(c BuildConfig) (*Builder[F], error) {
 	if c.Rule == nil {
 		c.Rule = grad.SGD{}
 	}
-	b := &Builder[F]{model: m, cfg: c, found: make([]F, m.plan.size), meter: grad.NewNormMeter[F](nil)}
+	b := &Builder[F]{model: m, cfg: c, found: make([]F, m.plan.size), meter: grad.NewNorm[F](nil)}
 	var err error
 	if b.conductor, err = NewConductor(m.cfg.Periods...); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (b *Builder[F]) Step(chunks []Chunk, rate float64) (*Report, error) {
 	if err := b.Gradients(chunks); err != nil {
 		return nil, err
 	}
-	b.report.Norm = b.meter.Norm(b.model.params)
+	b.report.Norm = b.meter.Of(b.model.params)
 	b.opt.Step(rate, grad.ClipFactor(b.report.Norm, b.cfg.Clip))
 	b.clear()
 	return &b.report, nil

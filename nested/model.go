@@ -19,7 +19,7 @@ type Model[F Float] struct {
 	plan   *parameters
 	values []F
 	grads  []F
-	params []*grad.Trainable[F]
+	params []*grad.Param[F]
 	reg    grad.Registry[F]
 
 	initial [][]F // states at the start of a document, [layer·levels + level]
@@ -66,10 +66,10 @@ func (m *Model[F]) Layout() *rule.Layout { return m.layout }
 
 // Params returns the parameters with their gradients, always the same in the
 // same order, as [grad.NewOptimizer] takes them. Values may be changed between passes.
-func (m *Model[F]) Params() []*grad.Trainable[F] { return m.params }
+func (m *Model[F]) Params() []*grad.Param[F] { return m.params }
 
 // Param returns the parameter with that name.
-func (m *Model[F]) Param(name string) (*grad.Trainable[F], bool) {
+func (m *Model[F]) Param(name string) (*grad.Param[F], bool) {
 	for _, p := range m.params {
 		if p.Name == name {
 			return p, true

@@ -107,8 +107,8 @@ func (cfg *ScanConfig) remember(e *cacheEntry) error {
 	})
 }
 
-func (e *cacheEntry) library(s Source) FoundLibrary {
-	l := FoundLibrary{Path: e.Path, Source: s, Manifest: e.manifest}
+func (e *cacheEntry) library(s Source) LibraryInfo {
+	l := LibraryInfo{Path: e.Path, Source: s, Manifest: e.manifest}
 	if e.Quarantined != "" {
 		l.Quarantined, l.Err = true, errors.New(e.Quarantined)
 	}

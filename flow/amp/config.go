@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// A IsolateConfig configures libraries in separate processes.
-type IsolateConfig struct {
+// A ProcessConfig configures libraries in separate processes.
+type ProcessConfig struct {
 	// Command is the program and arguments that end up in [Serve]: usually the
 	// host program with a subcommand.
 	Command []string

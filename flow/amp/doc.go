@@ -49,7 +49,7 @@
 //
 // Inputs, outputs and params may be given as numbers; their names are then in0,
 // out0, p0 and so on. Unknown keys and capabilities are ignored, since a later
-// minor version may define them. Manifests are untrusted input: [Parse] bounds
+// minor version may define them. Manifests are untrusted input: [ParseManifest] bounds
 // what it reads and reports where a fault is.
 //
 // # Fatal
@@ -72,10 +72,10 @@
 //	for each type and major version of the ABI the first library counts;
 //	the others are listed as shadowed
 //
-// A child that crashes, or exceeds [Limit], leaves its library quarantined
+// A child that crashes, or exceeds [ScanLimit], leaves its library quarantined
 // until the file changes: cache entries are keyed by path, size, time and
 // checksum. The child is the program itself, started with [Config].Command,
-// which must end up in [Serve].
+// which must end up in [ServeManifest].
 //
 // # Isolate
 //

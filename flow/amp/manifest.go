@@ -64,7 +64,7 @@ func (e *ManifestError) Error() string {
 	return "manifest: " + e.Path + ": " + e.Text
 }
 
-// ParseManifest reads and checks a manifest. Errors are of type *[Error].
+// ParseManifest reads and checks a manifest. Errors are of type *[ManifestError].
 func ParseManifest(text []byte) (*Manifest, error) {
 	if len(text) > maxBytes {
 		return nil, &ManifestError{"", fmt.Sprintf("more than %d bytes", maxBytes)}

@@ -26,7 +26,7 @@ import (
 // may be used by several threads, whose requests are serialized.
 type Process struct {
 	path    string
-	cfg     IsolateConfig
+	cfg     ProcessConfig
 	timeout int64 // ns
 
 	latch     latch
@@ -67,7 +67,7 @@ type lane struct {
 
 // StartProcess loads a library in a child process. Call [Process.Close] when its
 // instances are no longer used.
-func StartProcess(path string, cfg IsolateConfig) (*Process, error) {
+func StartProcess(path string, cfg ProcessConfig) (*Process, error) {
 	if len(cfg.Command) == 0 {
 		return nil, errors.New("isolate: Config.Command is not set")
 	}
@@ -308,7 +308,7 @@ type ProcessStatus struct {
 	Ready       bool  // a child is running and can be asked
 }
 
-// ProcessStatus returns the current condition. Poll it to report crashes to the user.
+// Status returns the current condition. Poll it to report crashes to the user.
 func (p *Process) Status() ProcessStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -63,8 +63,8 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("atenia_flow_"+name, help, labels, nil)
 }
 
-// NewMetrics returns metrics that are all zero. Pass [Set.Handler] to an HTTP server,
-// and call [Set.Update] from the goroutine that runs the session.
+// NewMetrics returns metrics that are all zero. Pass [Metrics.Handler] to an HTTP server,
+// and call [Metrics.Update] from the goroutine that runs the session.
 func NewMetrics() *Metrics {
 	s := &Metrics{registry: prometheus.NewRegistry()}
 	s.registry.MustRegister(collector{s})

@@ -41,7 +41,7 @@ type Source interface {
 type Config struct {
 	Rule     grad.UpdateRule // AdamW
 	Rate     float64         // learning rate; default 1e-3
-	Schedule grad.RateSchedule
+	Schedule grad.Schedule
 	Clip     float64 // maximum norm of all gradients
 	Steps    int     // length of the run
 	// Accumulate is the number of batches per step; default 1.

@@ -173,7 +173,7 @@ func config(r *recipe.Recipe, o Options, p *grad.Threads) train.Config {
 	eval, save := t.Every()
 	return train.Config{
 		Rule: r.Optimizer.Rule(), Rate: r.Optimizer.Rate, Clip: *r.Optimizer.Clip, Offload: r.Optimizer.Offload,
-		Schedule: grad.RateSchedule{Curve: s.Curve, Steps: t.Steps, Warmup: s.Warmup, Decay: s.Decay, Floor: s.Floor},
+		Schedule: grad.Schedule{Curve: s.Curve, Steps: t.Steps, Warmup: s.Warmup, Decay: s.Decay, Floor: s.Floor},
 		Steps:    t.Steps, Accumulate: t.Accumulate, BF16: t.Precision == "bf16",
 		EvalEvery: eval, EvalBatches: t.EvalMost, Patience: t.Patience, MinGain: t.MinGain,
 		SnapshotEvery: save, Keep: t.Keep, BadSteps: t.BadSteps,

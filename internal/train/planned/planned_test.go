@@ -52,7 +52,7 @@ func (c *counting) Seek(string) error { c.at = 0; return nil }
 
 func learn(t *testing.T, m *Model, p *grad.Threads, steps int) *train.Result {
 	t.Helper()
-	cfg := train.Config{Rate: 0.01, Clip: 1, Steps: steps, Schedule: grad.RateSchedule{Curve: grad.Constant}, Dir: t.TempDir(), FS: faultfs.NoSync(), Threads: p}
+	cfg := train.Config{Rate: 0.01, Clip: 1, Steps: steps, Schedule: grad.Schedule{Curve: grad.Constant}, Dir: t.TempDir(), FS: faultfs.NoSync(), Threads: p}
 	res, err := train.Run(t.Context(), cfg, m, &counting{}, nil)
 	if err != nil {
 		t.Fatal(err)
