@@ -16,7 +16,8 @@ import (
 )
 
 // A Model is an open model. Its methods may be called from any goroutine: their
-// requests share batches. Close it when it is no longer needed.
+// requests share batches. [Open] makes one; close it when it is no
+// longer needed.
 type Model struct {
 	files    *file.Description
 	plan     *Plan

@@ -13,7 +13,7 @@ import (
 const (
 	// ArenaAlign is the alignment of carves, in bytes: a cache line.
 	ArenaAlign = 64
-	// Guard is the minimum number of bytes between carves.
+	// ArenaGuard is the minimum number of bytes between carves.
 	ArenaGuard = 64
 
 	guardByte = 0xa5
@@ -39,6 +39,7 @@ type ArenaError struct {
 	Err       error
 }
 
+// Error implements error.
 func (e *ArenaError) Error() string {
 	what := "arena"
 	if e.Name != "" {
@@ -56,6 +57,7 @@ type OverrunError struct {
 	At int // offset in the arena of the first overwritten byte
 }
 
+// Error implements error.
 func (e *OverrunError) Error() string {
 	return fmt.Sprintf("carve %q of %d bytes was overrun: byte %d past its end was written", e.Name, e.Bytes, e.At-e.Offset-e.Bytes)
 }
@@ -69,12 +71,13 @@ type ArenaOptions struct {
 // A Carve is an allocation of the arena.
 type Carve struct {
 	Name   string
-	Offset int // bytes from the base, a multiple of Align
+	Offset int // bytes from the base, a multiple of ArenaAlign
 	Bytes  int
 }
 
 // An Arena is one region of memory from which carves are allocated front to
-// back. See the package's comment. It may be used by one goroutine at a time.
+// back. See the package's comment. [NewArena] makes one. It may be used by one
+// goroutine at a time.
 type Arena struct {
 	region    region
 	committed int
@@ -209,7 +212,8 @@ func (a *Arena) Thaw() { a.frozen = false }
 // Frozen reports whether growth is an error.
 func (a *Arena) Frozen() bool { return a.frozen }
 
-// An ArenaMark is a state of an arena, to which [Arena.Release] returns.
+// An ArenaMark is a state of an arena, from [Arena.Mark], to which
+// [Arena.Release] returns.
 type ArenaMark struct{ used, carves int }
 
 // Mark returns the current state.
@@ -255,11 +259,14 @@ func (a *Arena) Holds(p unsafe.Pointer, n int) bool {
 	return n >= 0 && at <= uintptr(a.used) && uintptr(n) <= uintptr(a.used)-at
 }
 
-// Reserved returns the size of the address space, Committed that of the memory,
-// and Used the part of it that is carved, including guards, in bytes.
-func (a *Arena) Reserved() int  { return a.region.size }
+// Reserved returns the size of the address space in bytes.
+func (a *Arena) Reserved() int { return a.region.size }
+
+// Committed returns the bytes of memory in use, carved or not.
 func (a *Arena) Committed() int { return a.committed }
-func (a *Arena) Used() int      { return a.used }
+
+// Used returns the bytes that are carved, including guards.
+func (a *Arena) Used() int { return a.used }
 
 // Close frees the memory. Slices of carves must not be used afterwards; with
 // invariants enabled, using one faults for as long as the program runs.

@@ -144,6 +144,7 @@ type RunError struct {
 	Text  string
 }
 
+// Error implements error.
 func (e *RunError) Error() string {
 	if e.Node == "" {
 		return fmt.Sprintf("flow: block %d: %s (%v)", e.Block, e.Text, e.Code)

@@ -70,7 +70,7 @@ func (o *Options) defaults() {
 // A Session is a running graph: the state of its nodes, the frames between them, and every cursor. Its methods must be
 // called by one goroutine at a time, [Session.Resume] excepted.
 //
-// Call [Session.Close] when done: it ends the threads and frees native state.
+// [New] makes one from a plan. Call [Session.Close] when done: it ends the threads and frees native state.
 type Session[F node.Float] struct {
 	link     *graph.Linked
 	opt      Options

@@ -6,7 +6,7 @@ import (
 	"atenia/internal/machine/pool"
 )
 
-// A Norm computes norms of gradients. It keeps scratch memory, so that
+// A Norm computes norms of gradients. [NewNorm] makes one. It keeps scratch memory, so that
 // computing one allocates nothing. It may be used by one goroutine at a time.
 type Norm[F Float] struct {
 	pool *pool.Pool

@@ -10,7 +10,7 @@ import (
 // gradients.
 type Float interface{ float32 | float64 }
 
-// A Model is a configuration with its parameters. Several goroutines, each with
+// A Model is a configuration with its parameters, made by [New]. Several goroutines, each with
 // its own [Runner], may compute passes at the same time as long as no parameter
 // changes meanwhile.
 type Model[F Float] struct {

@@ -11,7 +11,7 @@ import (
 // learning. Chunks are cut as in training, and a full chunk is written to
 // memory before the next token. An incomplete chunk is recomputed from the
 // memory before it, so that logits are bitwise those of a pass over the whole
-// chunk, however the tokens arrive.
+// chunk, however the tokens arrive. [Model.NewReader] makes one.
 type Reader[F Float] struct {
 	model     *Model[F]
 	runner    *Runner[F]

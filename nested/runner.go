@@ -10,7 +10,7 @@ import (
 )
 
 // A Runner computes passes over a model. It has a tape and the scratch memory
-// of one goroutine. After the first passes of each shape it allocates nothing.
+// of one goroutine. [Model.NewRunner] makes one. After the first passes of each shape it allocates nothing.
 type Runner[F Float] struct {
 	model *Model[F]
 	tape  *grad.Tape[F]

@@ -22,7 +22,7 @@ type CatalogConfig struct {
 	NoMetrics bool // do not pass metrics to nodes
 }
 
-// A Catalog is the set of libraries that a scan found.
+// A Catalog is the set of libraries that a scan found. [OpenCatalog] makes one.
 type Catalog struct {
 	cfg    CatalogConfig
 	result *ScanResult

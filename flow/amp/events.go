@@ -42,6 +42,7 @@ type Event struct {
 	Text  string // of a message
 }
 
+// String describes the event in one line.
 func (e Event) String() string {
 	if e.Kind == Message {
 		return fmt.Sprintf("message of level %d: %s", e.Level, e.Text)

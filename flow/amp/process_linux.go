@@ -22,8 +22,8 @@ import (
 	"atenia/internal/machine/cpu"
 )
 
-// A Process runs one library in a child. It is an [Maker]; its instances
-// may be used by several threads, whose requests are serialized.
+// A Process runs one library in a child, which [StartProcess] starts. It is a
+// [Maker]; its instances may be used by several threads, whose requests are serialized.
 type Process struct {
 	path    string
 	cfg     ProcessConfig
