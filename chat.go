@@ -23,9 +23,13 @@ type Conversation struct {
 	Options
 }
 
-// Chat answers a conversation through the model's own chat template. The
-// sequence is as that of [Model.Generate]. A conversation that continues an
-// earlier one computes only what is new.
+// Chat answers a conversation, formatted by the model's own chat template. It
+// yields tokens as [Model.Generate] does.
+//
+// A Model keeps no conversation: append the answer to Messages as an "assistant"
+// message and call Chat again. Keys and values that are still cached are used
+// again, so only new messages are computed. A model without a template returns
+// [ErrNoTemplate]. [Model.Render] shows the text that the model is given.
 func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
 		prompt, err := m.Render(c)

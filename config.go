@@ -20,25 +20,34 @@ import (
 	"atenia/tensor"
 )
 
-// A Config chooses how a model is opened. The zero value, or a nil pointer,
-// works: it uses every physical core the process may use.
+// A Config chooses how [Open] and [OpenPlan] treat a model. The zero value, or a
+// nil pointer, is ready to use. Config is copied: changing it later has no effect.
+//
+// Fields about threads, batches, packing, budget and placement do not change
+// results. CacheType and Precise do, as they round differently, and so do
+// Adapter and ConfigFile.
 type Config struct {
-	// Context is the largest number of tokens of a sequence, prompt and answer
-	// together. 0 = what the model was made for, at most 4096.
+	// Context is the maximum number of tokens of a sequence, prompt and answer
+	// together. 0 = what the model was made for, at most 4096. A longer context
+	// takes more memory for keys and values: see [Plan.StateBytes].
 	Context int
-	// Threads is the number of workers. 0 = physical cores, bounded by
-	// affinity and by the quota of a control group.
+	// Threads is the number of threads that compute. 0 = physical cores, at most
+	// those that affinity and the control group's quota allow. More threads than
+	// cores are slower.
 	Threads int
-	// Slots is how many sequences may be in flight at once. 0 = 4. More
-	// requests wait.
+	// Slots is the maximum number of sequences computed at once; further requests
+	// wait. 0 = 4. A server wants about as many as it has users at a time.
 	Slots int
-	// BatchTokens is how many tokens one step may hold; long prompts are cut
-	// into such chunks. 0 = 512.
+	// BatchTokens is the maximum number of tokens in one step; longer prompts are
+	// computed in several. 0 = 512. Less keeps other requests waiting for a shorter
+	// time, more computes long prompts faster.
 	BatchTokens int
 	// CacheType is the element type of cached keys and values: "f32", "f16"
-	// or "q8_0". "" = f16 where weights are quantized, f32 otherwise.
+	// or "q8_0". "" = f16 where weights are quantized, f32 otherwise. Smaller
+	// types hold more sequences and read faster; q8_0 costs some accuracy.
 	CacheType string
-	// CacheBytes bounds the memory of cached keys and values. 0 = no bound.
+	// CacheBytes bounds the memory of cached keys and values. 0 = no bound. If it
+	// is used up, the cache of finished requests is evicted first.
 	CacheBytes int64
 	// PageTokens is the number of tokens in a page of the cache: 16, 32 or
 	// 64. 0 = 16.
@@ -62,25 +71,28 @@ type Config struct {
 	// PlacementFile is a file that says where each tensor lives, as [WritePlacement]
 	// writes it. "" = tensors are placed by the budget.
 	PlacementFile string
-	// Placement has what a plan of tensors is made by beside the budget.
+	// Placement are the rules by which tensors are placed within the budget.
 	Placement PlacementRules
-	// Decisions is a file to which every decision of a placement is appended, for
+	// Decisions is a file to which every placement decision is appended, for
 	// [Replay]. "" = none.
 	Decisions string
-	// Verify compares weights that are streamed with what was read of them
-	// first, by checksums.
+	// Verify checks streamed weights against a checksum of the first read, to
+	// detect a disk that returns wrong bytes or a file that changes.
 	Verify bool
-	// Observe says what is written down while the model runs.
+	// Observe chooses what is recorded while the model runs: traces, metrics, what
+	// is learned from latencies.
 	Observe Observation
-	// Strict makes errors of fallbacks that are otherwise only logged: streamed
-	// weights that the system's cache takes memory for, packed weights on disk
-	// that cannot be used, and memory of the process beyond the budget. The last
-	// is found by [Model.Close].
+	// Strict turns fallbacks that are otherwise only logged into errors that match
+	// [ErrStrict]: streamed weights that go through the system's cache, packed
+	// weights on disk that cannot be used, and memory use beyond the budget, which
+	// [Model.Close] reports.
 	Strict bool
-	// Precise keeps activations in float32 where products of quantized
-	// weights round them to 8 bits by default. Slower.
+	// Precise keeps activations in float32. By default, products with quantized
+	// weights round them to 8 bits, which is faster. Use it to compare
+	// with other implementations.
 	Precise bool
-	// NoFuse runs the plan as written, without fused instructions.
+	// NoFuse runs the plan without fused instructions, to find faults of the
+	// compiler. Slower.
 	NoFuse bool
 	// ConfigFile is the name of the configuration in a Hugging Face folder.
 	// "" = config.json.
@@ -89,7 +101,8 @@ type Config struct {
 	// adapter_model.safetensors) that the weights are merged with as the model is
 	// opened. "" = none. Merged weights are in a temporary file until it is closed.
 	Adapter string
-	// Logger receives what happens at load. nil = nothing.
+	// Logger receives messages about opening the model and about fallbacks. nil
+	// discards them.
 	Logger *slog.Logger
 }
 
@@ -184,6 +197,11 @@ func (c *Config) checkPlacement() (errs []error) {
 
 // A Budget bounds the memory of a model. The zero Budget bounds nothing: the
 // model is mapped, and the system decides what of it is in memory.
+//
+// Set RAM to run a model that is larger than the memory, or to leave memory to
+// other programs. What does not fit is streamed from the disk in every pass, so
+// the speed of the disk then bounds that of the answer: [Plan.Place] predicts it,
+// and [Placement].Next says how much more memory would help.
 type Budget struct {
 	// RAM is what the whole process may have, in bytes: weights, cached keys and
 	// values, buffers, tokenizer and program. A model that needs more is streamed
@@ -194,12 +212,12 @@ type Budget struct {
 	VRAM int64
 	// SSD bounds the bytes of weights that are left on the disk. 0 = no bound.
 	SSD int64
-	// Reserve is the RAM that is kept for what is no weight.
+	// Reserve is the part of RAM that is not for weights.
 	Reserve Reserve
 }
 
-// A Reserve is RAM for what is no weight, in bytes. 0 = what the model needs by
-// its configuration.
+// A Reserve is the part of a [Budget] that is not for weights, in bytes. 0 = what
+// the configuration needs, which is right unless measuring shows otherwise.
 type Reserve struct {
 	KV          int64 // cached keys and values of all sequences
 	Activations int64 // buffers of the executor: not less than they need
@@ -240,25 +258,24 @@ func (b Budget) internal() engine.Budget {
 // PlacementRules say how tensors are placed within a [Budget]. The zero value
 // leaves it to the planner.
 type PlacementRules struct {
-	// Pins put tensors into a tier, each "REGEXP=TIER" or "REGEXP=vram@DEVICE";
-	// the first that matches a tensor counts.
+	// Pins assign tensors to a tier, each "REGEXP=TIER" or "REGEXP=vram@DEVICE".
+	// The first that matches a tensor's name counts. One that matches nothing, or
+	// whose tier is full, is [ErrPin].
 	Pins []string
 	// MaxTier is the slowest tier that weights may be in: "vram", "ram" or "ssd".
 	// "" = ssd. What does not fit is an error when the placement is made.
 	MaxTier string
 	// RequireGPU refuses placements that leave a weight to the processor.
 	RequireGPU bool
-	// Batch is the number of sequences that have room and are predicted for.
-	// 0 = 1.
+	// Batch is the number of sequences to make room for and to predict. 0 = 1.
 	Batch int
-	// Rates are how fast the machine is, where that is known.
+	// Rates are the speeds of the machine, as far as they are known.
 	Rates Rates
-	// NoProbe places tensors without measuring how fast the machine reads the
-	// model's file. Otherwise that is done for half a second when weights stay on
-	// the disk and Rates has no SSD.
+	// NoProbe does not measure how fast the model's files are read. Otherwise that
+	// takes half a second, if weights stay on the disk and Rates has no SSD.
 	NoProbe bool
-	// ProfileDir is the folder that keeps how fast this machine's storage is. "" =
-	// its speed is assumed.
+	// ProfileDir is a folder in which the measured speed of this machine's storage
+	// is kept. "" = the speed is assumed.
 	ProfileDir string
 }
 
@@ -279,7 +296,7 @@ type Rates struct {
 	RAMBusy float64 `json:"ram_busy_bytes_per_s,omitempty"` // RAM while the disk is read, too; 0 = as fast as alone
 }
 
-// An Observation says what is written down while a model runs: a trace of what
+// An Observation chooses what is recorded while a model runs: a trace of what
 // ran when, metrics for Prometheus, the order of reads and computing, and what
 // is learned from latencies for [Explain]. The zero value writes nothing.
 type Observation struct {
@@ -288,14 +305,14 @@ type Observation struct {
 	// Metrics is an address, such as ":9464", at which metrics are served for
 	// Prometheus while the model is open.
 	Metrics string
-	// Listening is called with the address of the metrics, whose port was chosen
-	// if 0 was asked for.
+	// Listening, if not nil, is called with the address at which metrics are
+	// served, which tells the port if Metrics asked for port 0.
 	Listening func(net.Addr)
 	// Timeline is a file for the order of reads and of computing, in lines that
 	// are the same for equal runs.
 	Timeline string
-	// Learning is a file of what is learned from the latencies of tokens. It is
-	// added to.
+	// Learning is a file to which what is learned from the latencies of tokens is
+	// appended, for [Explain].
 	Learning string
 	// Device reports whether a device is there, and the pressure of its memory
 	// from 0 to 1. It is called once, if Learning is set. nil = this machine is

@@ -15,26 +15,25 @@ import (
 
 // Kinds of failure, for [errors.Is].
 var (
-	// ErrClosed is returned by a model that was closed, and ends the requests
-	// that were running then.
+	// ErrClosed is the error of requests to a closed model, and of those that
+	// [Model.Close] ended.
 	ErrClosed = sched.ErrClosed
 	// ErrNoTemplate is returned by [Model.Chat] for a model without a chat
 	// template: use [Model.Generate] with text in the form the model knows.
 	ErrNoTemplate = errors.New("the model has no chat template")
-	// ErrNoWeights says that a folder has a configuration and no files of
-	// weights, so that its tensors cannot be placed.
+	// ErrNoWeights matches the error of [Plan.Place] for a folder that has a
+	// configuration but no weights. [OpenPlan] works without.
 	ErrNoWeights = engine.ErrNoWeights
-	// ErrStrict says that a fallback was needed that [Config.Strict] does not
-	// allow.
+	// ErrStrict matches errors about a fallback that [Config.Strict] forbids.
 	ErrStrict = engine.ErrStrict
 
-	// ErrTrainRecipe says that a recipe of [Train] cannot be used.
+	// ErrTrainRecipe matches errors about a recipe. They name every fault.
 	ErrTrainRecipe = recipe.ErrRecipe
-	// ErrTrainStopped says that the context of [Train] ended. A snapshot has
-	// what was done; train with Resume to continue.
+	// ErrTrainStopped is returned by [Train] when its context ends, after a
+	// snapshot. Train with [TrainOptions].Resume to continue.
 	ErrTrainStopped = train.ErrStopped
-	// ErrTrainTaken says that the folder of results holds a run that is neither
-	// resumed nor overwritten.
+	// ErrTrainTaken is returned by [Train] if the output folder holds a run. Set
+	// Resume or Overwrite in [TrainOptions].
 	ErrTrainTaken = train.ErrTaken
 )
 
@@ -70,8 +69,12 @@ type ContextError struct {
 // Error implements error.
 func (e *ContextError) Error() string { return (*sched.ContextError)(e).Error() }
 
-// A FloorError says that a budget is smaller than the least a model can run
-// with.
+// A FloorError says that a budget is smaller than the model can run with. Floor is
+// the smallest that would do, so a program can offer it:
+//
+//	if e, ok := errors.AsType[*atenia.FloorError](err); ok {
+//		cfg.Budget.RAM = e.Floor
+//	}
 type FloorError struct {
 	Tier   Tier
 	Device string // of [TierVRAM]

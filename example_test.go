@@ -2,6 +2,7 @@ package atenia_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -143,4 +144,65 @@ func ExampleInspect() {
 	// Output:
 	// gguf, 39 tensors, 1377408 parameters
 	// token_embd.weight BF16 [2048, 128]
+}
+
+// A placement shows what a budget means before the model is opened. A budget that
+// is too small is an error that knows which one would do.
+func ExamplePlan_Place() {
+	cfg := &atenia.Config{Context: 256, Placement: atenia.PlacementRules{
+		Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}, // else they are measured or assumed
+	}}
+	cfg.Budget.RAM = 1 << 20
+	p, err := atenia.OpenPlan("", cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = p.Place()
+	floor, ok := errors.AsType[*atenia.FloorError](err)
+	if !ok {
+		log.Fatal(err)
+	}
+	fmt.Println(floor.Floor > cfg.Budget.RAM)
+
+	cfg.Budget.RAM = 1 << 30
+	if p, err = atenia.OpenPlan("", cfg); err != nil {
+		log.Fatal(err)
+	}
+	pl, err := p.Place()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(pl.Spills(), pl.Decode.Limit, pl.Tensors[0].Tier)
+	// Output:
+	// true
+	// false ram Ram
+}
+
+// The machine, and what its owner should know before a model is opened.
+func ExampleHardware() {
+	m, err := atenia.Hardware(context.Background(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(m.Cores > 0, m.AvailableBytes <= m.MemoryBytes, m.Storage == nil)
+	// Output: true true true
+}
+
+// Nothing has been learned where no run was observed.
+func ExampleExplain() {
+	e, err := atenia.Explain(&atenia.ExplainConfig{Learning: "testdata/none.jsonl"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(e.File.Status, e.Buckets[0].Learned)
+	// Output: Missing false
+}
+
+// Settings that come from a user are checked before a request is made of them.
+func ExampleSampling_Validate() {
+	s := atenia.Sampling{Temperature: 0.7, TopP: 1.5}
+	if e, ok := errors.AsType[*atenia.SamplingError](s.Validate()); ok {
+		fmt.Println(e.Field, e.Got)
+	}
+	// Output: TopP 1.5
 }

@@ -70,8 +70,12 @@ type Factor struct {
 	Description string  `json:"description"`
 }
 
-// Explain explains what a learning file says. A file that is missing, or of
-// another version, says nothing; one that cannot be read is an error.
+// Explain reports what was learned about backends from the latencies of earlier
+// runs, which [Observation].Learning recorded: which backend is preferred in
+// which situation, how sure that is, and why.
+//
+// A file that is missing, or of another version, is no error: File says so, and
+// nothing is learned. A file that cannot be read is an error.
 func Explain(cfg *ExplainConfig) (*Explanations, error) {
 	var t learn.Trainer
 	r := learn.Report{Status: learn.StatusMissing}

@@ -10,10 +10,12 @@ import (
 	"atenia/internal/sched"
 )
 
-// A Prompt is text or token ids to continue.
+// A Prompt is text or token ids to continue. Use it for completion; for a model
+// that was trained to converse, use a [Conversation], which adds the special
+// tokens that the model expects around each turn.
 type Prompt struct {
 	Text   string
-	Tokens []int32 // used instead of Text when not nil
+	Tokens []int32 // used as they are instead of Text, if not nil
 	Options
 }
 
@@ -40,9 +42,17 @@ type Token struct {
 	Finish  string    // "stop", or "length" when MaxTokens or the context was reached
 }
 
-// Generate continues a prompt. The sequence is single-use: it starts when it
-// is ranged over and ends with a token whose Finish is set, or with an error.
-// Breaking out of the loop, or cancelling ctx, ends the request.
+// Generate continues a prompt and yields tokens as they are computed. The sequence
+// is single-use: the request starts when it is ranged over, and ends with a token
+// whose Finish is set or with an error, which is the last pair.
+//
+// Breaking out of the loop or canceling ctx ends the request. A slow
+// loop does not hold up other requests. More requests than
+// [Config.Slots] wait for their turn. A prompt that is longer than the context
+// is a [*ContextError]; bad sampling is a [*SamplingError].
+//
+// Print Text as it comes: it may be empty, because an incomplete character, or
+// what may become a stop string, is held back until the next token.
 func (m *Model) Generate(ctx context.Context, p Prompt) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
 		ids := p.Tokens
@@ -165,7 +175,8 @@ func (w *writer) flush() (text string, stopped bool) {
 	return text, stopped
 }
 
-// LogitsOptions say which rows of logits are wanted and how they are computed.
+// LogitsOptions choose the rows that [Model.Logits] returns. The zero value gives
+// the row after the last token, from which the next token would be chosen.
 type LogitsOptions struct {
 	All bool // a row after every token, not only after the last
 	// Step computes the first Step tokens as a prompt and feeds the others one
@@ -174,8 +185,12 @@ type LogitsOptions struct {
 	Step int
 }
 
-// Logits returns the model's logits, [rows, vocab]: one row after the last
-// token, or one after each with All.
+// Logits returns the model's logits, [rows, vocab]: the row after the last token,
+// or a row after each token if All is set. Use it to score texts, to classify, or
+// to choose tokens by a method that [Sampling] does not have.
+//
+// Rows are copied. A vocabulary of 128,000 tokens takes 512 kB a row, so for All
+// of a long text prefer [Model.EachLogits], which keeps one row at a time.
 func (m *Model) Logits(ctx context.Context, tokens []int32, o LogitsOptions) ([][]float32, error) {
 	var rows [][]float32
 	err := m.EachLogits(ctx, tokens, o, func(_ int, logits []float32) {

@@ -7,10 +7,11 @@ import (
 	"atenia/internal/machine/hw"
 )
 
-// A HardwareConfig says what [Hardware] looks at. The zero value looks at
+// A HardwareConfig chooses what [Hardware] examines. The zero value reports
 // processor, memory and devices, and measures nothing.
 type HardwareConfig struct {
-	// CacheDir is the folder whose storage is looked at. "" = none.
+	// CacheDir is a folder whose storage is examined, such as that of the models.
+	// "" = none.
 	CacheDir string
 	// Measure says how long the storage, and with "full" the links to devices,
 	// may be measured: "none"; "quick", as measured within the last 30 days or
@@ -57,8 +58,13 @@ type Storage struct {
 	Latency    float64 // seconds of a small read, mean
 }
 
-// Hardware looks at the machine as it is now. Even with an error, which only
-// measuring and ctx can give, what was seen is there.
+// Hardware examines the machine as it is now. Use it to choose a [Budget], or to
+// show a user what Warnings says: each is something that costs speed or will fail,
+// and what to do about it.
+//
+// MemoryBytes respects the limits of control groups, so in a container it is what
+// the container may use. Only measuring and the end of ctx cause errors; the
+// Machine is then returned as well, as far as it is known.
 func Hardware(ctx context.Context, c *HardwareConfig) (*Machine, error) {
 	if c == nil {
 		c = &HardwareConfig{}

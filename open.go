@@ -15,8 +15,10 @@ import (
 	"atenia/internal/text/token"
 )
 
-// A Model is an open model. Its methods may be called from any goroutine: their
-// requests share batches. Close it when it is no longer needed.
+// A Model is an open model. Its methods may be called from any goroutine:
+// concurrent requests share batches, so that weights are read once for all of
+// them. [Open] makes one; close it when it is no
+// longer needed.
 type Model struct {
 	files    *file.Description
 	plan     *Plan
@@ -34,9 +36,18 @@ type Model struct {
 // embedded model for the path "" or its name, "atenia-story". Weights are mapped,
 // not read; the first tokens bring them in.
 //
-// A nil Config uses every physical core and no more than the memory that the
-// model needs. ctx bounds opening alone. Errors say what is damaged and where:
-// they name the tensor or the file offset, what was expected, and what to do.
+// A nil Config is enough for most programs: it uses every physical core and lets
+// the system decide what of the model stays in memory. Set [Config.Budget] to run
+// a model that is larger than the memory, and [Config.Context] for prompts of more
+// than 4096 tokens.
+//
+// Open a model once and share it: opening compiles the plan and may pack the
+// weights, which takes seconds for a large model. Canceling ctx stops Open only,
+// not requests made later. The caller must call [Model.Close].
+//
+// Errors say what is damaged and where: they name the tensor or the offset in the
+// file, what was expected, and what to do. A bad configuration is one or more
+// [*ConfigError]; a budget that is too small is a [*FloorError].
 func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 	cfg, err := c.withDefaults()
 	if err != nil {

@@ -12,7 +12,12 @@ import (
 )
 
 // A Placement says in which memory each tensor of a model lives, and why. It is
-// made by [Plan.Place] and not changed afterwards.
+// made by [Plan.Place] and does not change afterwards. Use [Placement.WriteText]
+// for a table, [Placement.Decision] for the reasons of one tensor, and
+// [WritePlacement] to open a model with exactly this placement later.
+//
+// Predictions are computed from Rates, which may be assumptions: Assumed names
+// them. [Streaming.Compare] tells how far off they were.
 type Placement struct {
 	Tensors []PlacedTensor // in the order of first use
 	Ring    Ring           // zero when nothing is streamed
@@ -146,10 +151,14 @@ type TierRejection struct {
 // String is one line: what, where, by which rule, with which numbers.
 func (d TensorDecision) String() string { return d.text }
 
-// Place decides where each tensor lives within the configuration's budget, or
-// follows its plan file. No weight is used; where some stay on the disk and its
-// speed is not known, a file of the model is read for a moment to measure it. A
-// budget that is too small is a [*FloorError].
+// Place decides where each tensor lives within [Config.Budget], or follows
+// [Config.PlanFile]. [Open] places by the same rules, so calling Place first shows
+// what Open will do.
+//
+// If weights stay on the disk and its speed is not known, Place reads the model's
+// files for half a second to measure it; [PlacementRules.NoProbe] prevents that. A
+// budget that is too small is a [*FloorError], with the smallest budget that would
+// do; pins and requirements that cannot be met match [ErrPin] and [ErrRequire].
 func (p *Plan) Place() (*Placement, error) {
 	pl, err := p.compiled.Place(context.Background())
 	if err != nil {
@@ -162,10 +171,13 @@ func (p *Plan) Place() (*Placement, error) {
 // weights will live, and how many sequences have room.
 func (p *Plan) PlacementNotes(pl *Placement) ([]string, error) { return p.compiled.Notes(pl.placed) }
 
-// What was asked of a placement and cannot be done, for [errors.Is]: a pin that
-// fits no tensor or whose tier has no room, and a requirement that is not met.
+// Demands on a placement that cannot be met, for [errors.Is].
 var (
-	ErrPin     = place.ErrPin
+	// ErrPin matches errors about a pin that matches no tensor, or whose tier has
+	// no room for the tensors it matches. See [PlacementRules].Pins.
+	ErrPin = place.ErrPin
+	// ErrRequire matches errors about a placement that leaves tensors in a slower
+	// memory than [PlacementRules] allow with MaxTier or RequireGPU.
 	ErrRequire = place.ErrRequire
 )
 

@@ -25,8 +25,12 @@ type Plan struct {
 	compiled *engine.Plan
 }
 
-// OpenPlan compiles the plan of a model from its header alone: no weight is
-// read and no device is needed. A folder may hold config.json and nothing else.
+// OpenPlan compiles the plan of a model from its header alone, without reading
+// weights: use it to see what would run, or, with [Plan.Place], whether a model
+// fits a machine, before downloading it. A folder may hold config.json alone.
+//
+// The plan is that of [Open] with the same [Config]. It holds no open file and
+// needs no Close.
 func OpenPlan(path string, c *Config) (*Plan, error) {
 	cfg, err := c.withDefaults()
 	if err != nil {

@@ -3,8 +3,12 @@ package atenia
 import "atenia/internal/sample"
 
 // Sampling says how the next token is chosen from the logits. The zero value
-// takes the most likely one; [Model.Sampling] returns what a model's makers
-// recommend. Equal seeds give equal answers.
+// takes the most likely token, which suits extraction, code and tests; prose gets
+// repetitive. [Model.Sampling] returns what the model's makers recommend, a good
+// start for everything else.
+//
+// The same seed gives the same answer, so give each request its own Seed if
+// answers should differ. [Sampling.Validate] checks values that come from a user.
 //
 // A zero field leaves its stage out or means the default named beside it. Names
 // and meanings are llama.cpp's unless said otherwise.

@@ -78,18 +78,18 @@ type TrainTokenizer struct {
 	Template string   // chat template of the result: a file, or "chatml"
 }
 
-// TrainData says what is learnt.
+// TrainData says which texts are learned, and how they are cut into batches.
 type TrainData struct {
 	Files   []string // texts; a .jsonl has {"text": …} or {"messages": […]} on each line
 	Row     int      // tokens of the longest row; 0 = 256
 	Rows    int      // rows of a batch, which has at most Row × Rows tokens; 0 = 8
 	Alone   bool     // short rows are left short, not packed
 	Long    string   // what becomes of longer documents: "split", "cut" or "drop"; "" = split
-	Heldout float64  // share that is kept for evaluation
-	All     bool     // learn the questions of conversations, too
+	Heldout float64  // share of the documents held out for evaluation
+	All     bool     // learn what users say in conversations, not only the answers
 }
 
-// TrainOptimizer says how parameters are stepped.
+// TrainOptimizer chooses the update rule and its constants.
 type TrainOptimizer struct {
 	Kind       string   // "adamw", "muon" (for matrices, adamw for the rest), "lion" or "sgd"; "" = adamw
 	Rate       float64  // learning rate; 0 = 0.001
@@ -103,15 +103,15 @@ type TrainOptimizer struct {
 	Offload    bool     // keep adamw's state in files, for runs larger than memory; implies bf16
 }
 
-// TrainSchedule says how the learning rate changes.
+// TrainSchedule says how the learning rate changes in the course of a run.
 type TrainSchedule struct {
-	Curve  grad.RateCurve // the zero value is the cosine
-	Warmup int            // steps in which the rate grows from 0
-	Decay  int            // steps in which the curve "wsd" falls
-	Floor  float64        // share of the rate that it falls to
+	Curve  grad.Curve // the zero value is the cosine
+	Warmup int        // steps in which the rate grows from 0
+	Decay  int        // steps in which the curve "wsd" falls
+	Floor  float64    // share of the rate that it falls to
 }
 
-// TrainRun says how long a run takes, and what is kept.
+// TrainRun has the length of a run, its evaluations, snapshots and output.
 type TrainRun struct {
 	Steps      int     // of the whole run
 	Accumulate int     // batches of one step; 0 = 1
@@ -183,7 +183,7 @@ func (r *TrainRecipe) internal() *recipe.Recipe {
 	}
 }
 
-// TrainOptions are what is no part of a recipe.
+// TrainOptions are settings of [Train] that do not affect its result.
 type TrainOptions struct {
 	Resume    bool // continue from the newest snapshot in the folder, if there is one
 	Overwrite bool // discard the run that the folder holds
@@ -193,7 +193,7 @@ type TrainOptions struct {
 	Watch func(TrainEvent)
 }
 
-// A TrainSubject is what is about to be trained.
+// A TrainSubject describes the model and data of a run, before its first step.
 type TrainSubject struct {
 	Architecture string `json:"architecture"`
 	Parameters   int    `json:"parameters"` // values
@@ -206,7 +206,7 @@ type TrainSubject struct {
 	Out          string `json:"out"`
 }
 
-// A TrainEvent is a step of a run.
+// A TrainEvent reports a step of a run to [TrainOptions].Watch.
 type TrainEvent struct {
 	Step, Steps int
 	Loss        float64 // mean over the step's counted positions
@@ -248,10 +248,15 @@ type TrainReport struct {
 	Metrics []TrainMetric // the lines of the folder's log
 }
 
-// Train trains a model by a recipe and writes a folder that [Open] opens. The
-// same recipe leaves the same bytes, whatever the number of threads, and however
-// often it was stopped, or killed, and resumed. When the context ends it makes a
-// snapshot and returns [ErrTrainStopped] beside a report of what was done.
+// Train trains a model by a recipe and writes a folder that [Open] opens. Use
+// [ReadTrainRecipe] for a recipe from a file, and [TrainOptions].Watch to follow
+// the loss.
+//
+// The same recipe gives the same bytes, whatever the number of threads, and
+// however often the run was stopped, or killed, and resumed. When ctx ends, Train
+// takes a snapshot and returns [ErrTrainStopped] with a report of what was done; a
+// call with Resume continues there. An output folder that holds another run is
+// [ErrTrainTaken], unless Overwrite is set.
 func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, error) {
 	p := job.Options{Resume: o.Resume, Overwrite: o.Overwrite}
 	if o.Started != nil {
@@ -271,7 +276,8 @@ func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, e
 	}, err
 }
 
-// DrawLoss draws the losses of a log in so many characters of braille.
+// DrawLoss draws the losses of a log as a curve in braille, columns by rows
+// characters, for a terminal.
 func DrawLoss(ms []TrainMetric, columns, rows int) string {
 	lines := job.Lines(convertAll(ms, func(m TrainMetric) train.Metric { return train.Metric(m) }))
 	return train.PlotText(lines, columns, rows)
@@ -281,7 +287,7 @@ func DrawLoss(ms []TrainMetric, columns, rows int) string {
 // reads, which [Read] runs.
 func IsNested(dir string) bool { return reading.IsFolder(dir) }
 
-// A Reading says what [Read] does.
+// A Reading is the configuration of [Read].
 type Reading struct {
 	Prompt string
 	Memory string // file of what was learnt: continued from if it is there, and written; "" = none

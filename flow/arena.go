@@ -13,8 +13,8 @@ import (
 const (
 	// ArenaAlign is the alignment of carves, in bytes: a cache line.
 	ArenaAlign = 64
-	// Guard is the minimum number of bytes between carves.
-	Guard = 64
+	// ArenaGuard is the minimum number of bytes between carves.
+	ArenaGuard = 64
 
 	guardByte = 0xa5
 
@@ -25,10 +25,10 @@ const (
 
 // Causes that an [ArenaError] may wrap, besides errors of the system.
 var (
-	ErrFrozen = errors.New("the arena is frozen: carve before Freeze")
-	ErrFull   = errors.New("the reserved address space is used up: reserve more")
-	ErrClosed = errors.New("the arena is closed")
-	ErrSize   = errors.New("the size is negative or too large")
+	ErrArenaFrozen = errors.New("the arena is frozen: carve before Freeze")
+	ErrArenaFull   = errors.New("the reserved address space is used up: reserve more")
+	ErrArenaClosed = errors.New("the arena is closed")
+	ErrArenaSize   = errors.New("the size is negative or too large")
 )
 
 // An ArenaError says which carve could not be allocated.
@@ -39,6 +39,7 @@ type ArenaError struct {
 	Err       error
 }
 
+// Error implements error.
 func (e *ArenaError) Error() string {
 	what := "arena"
 	if e.Name != "" {
@@ -56,6 +57,7 @@ type OverrunError struct {
 	At int // offset in the arena of the first overwritten byte
 }
 
+// Error implements error.
 func (e *OverrunError) Error() string {
 	return fmt.Sprintf("carve %q of %d bytes was overrun: byte %d past its end was written", e.Name, e.Bytes, e.At-e.Offset-e.Bytes)
 }
@@ -69,30 +71,13 @@ type ArenaOptions struct {
 // A Carve is an allocation of the arena.
 type Carve struct {
 	Name   string
-	Offset int // bytes from the base, a multiple of Align
+	Offset int // bytes from the base, a multiple of ArenaAlign
 	Bytes  int
 }
 
-// An Arena is one range of addresses outside Go's heap, from which carves are
-// allocated front to back. It grows and never moves.
-//
-//	reserved   ├───────────────────────────────────────────────── 64 GiB ┤
-//	committed  ├──────────────── 1, 2, 4, 8 … MiB ┤ faults when touched
-//	used       ├ carve ┤g├ carve ┤g├ carve ┤g┤
-//
-// An arena reserves address space first, as much as the system allows, and
-// commits memory only when carves need it, doubling each time. Addresses of
-// carves therefore stay valid until [Arena.Close]; nodes written in C rely on
-// that, since they keep pointers. The garbage collector neither scans nor moves
-// the memory.
-//
-// A carve starts on a cache line and is followed by a guard of one cache line.
-// [Arena.Check] finds overwritten guards and names the carve before them, which
-// identifies a node that writes too many frames.
-//
-// In real time nothing may grow: after [Arena.Freeze] all memory in use is
-// resident, and growth is an error until [Arena.Thaw]. Only one goroutine may
-// carve at a time; the carved memory has no such restriction.
+// An Arena is one region of memory from which carves are allocated front to
+// back. See the package's comment. [NewArena] makes one. It may be used by one
+// goroutine at a time.
 type Arena struct {
 	region    region
 	committed int
@@ -113,7 +98,7 @@ func NewArena(o ArenaOptions) (*Arena, error) {
 		want, least = int(min(int64(defaultReserve), math.MaxInt/4)), leastReserve
 	}
 	if want < 0 || o.FirstBytes < 0 {
-		return nil, &ArenaError{Bytes: want, Err: ErrSize}
+		return nil, &ArenaError{Bytes: want, Err: ErrArenaSize}
 	}
 	first := o.FirstBytes
 	if first == 0 {
@@ -141,12 +126,12 @@ func (a *Arena) Carve(name string, n int) ([]byte, error) {
 	invariant.Check(!a.closed, "carve of a closed arena")
 	switch {
 	case a.closed:
-		return nil, &ArenaError{name, n, 0, ErrClosed}
+		return nil, &ArenaError{name, n, 0, ErrArenaClosed}
 	case n < 0 || n > math.MaxInt/2:
-		return nil, &ArenaError{name, n, a.committed, ErrSize}
+		return nil, &ArenaError{name, n, a.committed, ErrArenaSize}
 	}
 	at := a.used
-	end := at + roundUp(n, ArenaAlign) + Guard
+	end := at + roundUp(n, ArenaAlign) + ArenaGuard
 	if err := a.grow(end); err != nil {
 		return nil, &ArenaError{name, n, a.committed, err}
 	}
@@ -163,13 +148,13 @@ func (a *Arena) Carve(name string, n int) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// ArenaOf carves n values of a type without pointers; the garbage collector would
+// arenaOf carves n values of a type without pointers; the garbage collector would
 // not see any.
-func ArenaOf[T float32 | float64 | uint8 | int32 | uint32 | int64 | uint64](a *Arena, name string, n int) ([]T, error) {
+func arenaOf[T float32 | float64 | uint8 | int32 | uint32 | int64 | uint64](a *Arena, name string, n int) ([]T, error) {
 	var v T
 	size := int(unsafe.Sizeof(v))
 	if n < 0 || n > math.MaxInt/2/size {
-		return nil, &ArenaError{name, n, a.committed, ErrSize}
+		return nil, &ArenaError{name, n, a.committed, ErrArenaSize}
 	}
 	b, err := a.Carve(name, n*size)
 	if err != nil {
@@ -184,14 +169,14 @@ func (a *Arena) grow(end int) error {
 		return nil
 	}
 	if a.frozen {
-		return ErrFrozen
+		return ErrArenaFrozen
 	}
 	to := max(a.committed, a.first)
 	for to < end && to <= math.MaxInt/2 {
 		to *= 2
 	}
 	if to = min(to, a.Reserved()); to < end {
-		return ErrFull
+		return ErrArenaFull
 	}
 	if err := a.region.commit(a.committed, to); err != nil {
 		return err
@@ -227,7 +212,8 @@ func (a *Arena) Thaw() { a.frozen = false }
 // Frozen reports whether growth is an error.
 func (a *Arena) Frozen() bool { return a.frozen }
 
-// An ArenaMark is a state of an arena, to which [Arena.Release] returns.
+// An ArenaMark is a state of an arena, from [Arena.Mark], to which
+// [Arena.Release] returns.
 type ArenaMark struct{ used, carves int }
 
 // Mark returns the current state.
@@ -244,7 +230,7 @@ func (a *Arena) Release(m ArenaMark) {
 // overwritten, or nil. Call it after running foreign code, such as nodes in C.
 func (a *Arena) Check() error {
 	if a.closed {
-		return &ArenaError{Err: ErrClosed}
+		return &ArenaError{Err: ErrArenaClosed}
 	}
 	for i, c := range a.carves {
 		end := a.used
@@ -273,11 +259,14 @@ func (a *Arena) Holds(p unsafe.Pointer, n int) bool {
 	return n >= 0 && at <= uintptr(a.used) && uintptr(n) <= uintptr(a.used)-at
 }
 
-// Reserved returns the size of the address space, Committed that of the memory,
-// and Used the part of it that is carved, including guards, in bytes.
-func (a *Arena) Reserved() int  { return a.region.size }
+// Reserved returns the size of the address space in bytes.
+func (a *Arena) Reserved() int { return a.region.size }
+
+// Committed returns the bytes of memory in use, carved or not.
 func (a *Arena) Committed() int { return a.committed }
-func (a *Arena) Used() int      { return a.used }
+
+// Used returns the bytes that are carved, including guards.
+func (a *Arena) Used() int { return a.used }
 
 // Close frees the memory. Slices of carves must not be used afterwards; with
 // invariants enabled, using one faults for as long as the program runs.

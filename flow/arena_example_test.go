@@ -13,8 +13,8 @@ func Example_arena() {
 		return
 	}
 	defer a.Close()
-	left, _ := flow.ArenaOf[float32](a, "left", 100)
-	right, _ := flow.ArenaOf[float32](a, "right", 100)
+	left, _ := a.Carve("left", 400)
+	right, _ := a.Carve("right", 400)
 	left[0], right[0] = 1, 2
 	for _, c := range a.Carves() {
 		fmt.Println(c.Name, c.Offset, c.Bytes)

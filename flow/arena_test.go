@@ -47,7 +47,7 @@ func arenaTestOneRegion(t *testing.T) {
 		if c.Offset%flow.ArenaAlign != 0 || c.Offset < end || c.Bytes != i*7 {
 			t.Fatalf("carve %d: %+v, the one before ends at %d", i, c, end)
 		}
-		end = c.Offset + c.Bytes + flow.Guard
+		end = c.Offset + c.Bytes + flow.ArenaGuard
 		if end > a.Used() || a.Used() > a.Committed() || a.Committed() > a.Reserved() {
 			t.Fatalf("carve %d ends at %d: used %d, committed %d, reserved %d", i, end, a.Used(), a.Committed(), a.Reserved())
 		}
@@ -105,13 +105,13 @@ func testDoubles(t *testing.T) {
 
 	a.Freeze()
 	room := a.Committed() - a.Used()
-	if _, err := a.Carve("fits", room-flow.Guard); err != nil || !a.Frozen() {
+	if _, err := a.Carve("fits", room-flow.ArenaGuard); err != nil || !a.Frozen() {
 		t.Errorf("a carve that fits, frozen: %v", err)
 	}
 	before := a.Committed()
 	_, err = a.Carve("more", 1)
 	e, ok := errors.AsType[*flow.ArenaError](err)
-	if !ok || !errors.Is(err, flow.ErrFrozen) || e.Name != "more" || a.Committed() != before {
+	if !ok || !errors.Is(err, flow.ErrArenaFrozen) || e.Name != "more" || a.Committed() != before {
 		t.Errorf("growth in real time: %v", err)
 	}
 	a.Thaw()
@@ -165,12 +165,12 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		n    int
 		want error
-	}{{-1, flow.ErrSize}, {1 << 62, flow.ErrSize}, {1 << 20, flow.ErrFull}} {
+	}{{-1, flow.ErrArenaSize}, {1 << 62, flow.ErrArenaSize}, {1 << 20, flow.ErrArenaFull}} {
 		if _, err := flow.ArenaOf[float64](a, "c", c.n); !errors.Is(err, c.want) {
 			t.Errorf("%d values: %v, want %v", c.n, err, c.want)
 		}
 	}
-	if _, err := flow.NewArena(flow.ArenaOptions{ReserveBytes: -1}); !errors.Is(err, flow.ErrSize) {
+	if _, err := flow.NewArena(flow.ArenaOptions{ReserveBytes: -1}); !errors.Is(err, flow.ErrArenaSize) {
 		t.Errorf("negative reserve: %v", err)
 	}
 	if _, err := flow.NewArena(flow.ArenaOptions{ReserveBytes: 1 << 60}); err == nil {
@@ -182,7 +182,7 @@ func TestErrors(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := a.Check(); !errors.Is(err, flow.ErrClosed) {
+	if err := a.Check(); !errors.Is(err, flow.ErrArenaClosed) {
 		t.Errorf("check of a closed arena: %v", err)
 	}
 }

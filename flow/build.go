@@ -29,7 +29,7 @@ func (s *Session[F]) build() error {
 		}
 		s.procs[i] = p
 	}
-	s.meter = NewMeter(names)
+	s.meter = newMeter(names)
 	if s.opt.Timing || s.opt.Limit > 0 {
 		s.watch = watch.New(len(names), max(int64(s.opt.Limit), 0), s.opt.clock)
 	}

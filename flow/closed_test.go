@@ -26,7 +26,7 @@ func TestUseAfterClose(t *testing.T) {
 		return nil
 	}
 	v := panicked(func() { _, err = a.Carve("late", 1) })
-	if _, caught := v.(*invariant.Violation); caught != invariant.Enabled || !caught && !errors.Is(err, flow.ErrClosed) {
+	if _, caught := v.(*invariant.Violation); caught != invariant.Enabled || !caught && !errors.Is(err, flow.ErrArenaClosed) {
 		t.Errorf("a carve after Close: %v, %v", v, err)
 	}
 	if !invariant.Enabled {

@@ -45,21 +45,21 @@ var scanNames = []string{"sinks", "off", "all"}
 // String returns the name of the place.
 func (s Scan) String() string { return scanNames[s] }
 
-// A Kind classes events.
-type Kind int32
+// An EventKind classes events.
+type EventKind int32
 
 // The kinds of events.
 const (
-	Failed        Kind = iota // the node returned an error
-	NotFinite                 // a NaN or an infinity was found
-	UnderDeclared             // the node reports a larger delay than it declares; once per node
-	Slow                      // a call exceeded [Options.Limit]
+	Failed        EventKind = iota // the node returned an error
+	NotFinite                      // a NaN or an infinity was found
+	UnderDeclared                  // the node reports a larger delay than it declares; once per node
+	Slow                           // a call exceeded [Options.Limit]
 )
 
 var kindNames = []string{"failed", "not finite", "under-declared delay", "slow"}
 
 // String returns the kind in words.
-func (k Kind) String() string { return kindNames[k] }
+func (k EventKind) String() string { return kindNames[k] }
 
 // An Event is a fault of one node in one block.
 type Event struct {
@@ -67,7 +67,7 @@ type Event struct {
 	Frame int64 // of the output, counted from the start of the stream
 	Node  int   // index in the plan
 	Port  int   // output
-	Kind  Kind
+	Kind  EventKind
 	Code  graph.Code // as returned by the node; Numeric when the session found the fault
 }
 
@@ -144,6 +144,7 @@ type RunError struct {
 	Text  string
 }
 
+// Error implements error.
 func (e *RunError) Error() string {
 	if e.Node == "" {
 		return fmt.Sprintf("flow: block %d: %s (%v)", e.Block, e.Text, e.Code)

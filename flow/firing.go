@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// A firingRecord is one call of a node.
-type firingRecord struct {
+// A Firing is one call of a node.
+type Firing struct {
 	Block  int64
 	Node   string
 	Tokens int
 }
 
-// A firingLog is the calls of a stream in the order in which they were made.
-type firingLog []firingRecord
+// A Log is the calls of a stream in the order in which they were made.
+type Log []Firing
 
 // String has one line for each block in which a node fired.
 //
 //	2: osc 64, up 64, out 256
-func (l firingLog) String() string {
+func (l Log) String() string {
 	var b strings.Builder
 	for i, f := range l {
 		switch {

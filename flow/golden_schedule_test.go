@@ -32,7 +32,7 @@ func runSchedule(t *testing.T, c json.RawMessage) {
 func runIteration(t *testing.T, c json.RawMessage) {
 	want := decode[struct {
 		Nodes      int
-		Edges      []graph.RateChannel
+		Edges      []graph.Channel
 		Capacity   []int
 		Consistent bool
 		Q, Fired   []int
@@ -41,7 +41,7 @@ func runIteration(t *testing.T, c json.RawMessage) {
 		LowerBound []int `json:"lower_bound"`
 	}](t, c)
 	for i, e := range want.Edges {
-		if got := graph.LowerBound(e.Produce, e.Consume, 0); got != want.LowerBound[i] {
+		if got := graph.MinCapacity(e.Produce, e.Consume, 0); got != want.LowerBound[i] {
 			t.Errorf("edge %d: lower bound %d, want %d", i, got, want.LowerBound[i])
 		}
 	}
@@ -70,7 +70,7 @@ func runHold(t *testing.T, c json.RawMessage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := graph.ScheduleOf(l)
+	s, err := graph.NewSchedule(l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,31 +8,31 @@ import (
 	"atenia/internal/spelling"
 )
 
-// A HeatMode distinguishes forward and backward calls.
-type HeatMode int32
+// A Mode distinguishes forward and backward calls.
+type Mode int32
 
 // The modes of a call, numbered as in the C interface.
 const (
-	Forward  HeatMode = 0
-	Backward HeatMode = 1
+	Forward  Mode = 0
+	Backward Mode = 1
 )
 
 var modeNames = [...]string{"forward", "backward"}
 
 // String returns "forward" or "backward".
-func (m HeatMode) String() string {
+func (m Mode) String() string {
 	if m < 0 || int(m) >= len(modeNames) {
 		return fmt.Sprintf("mode %d", int32(m))
 	}
 	return modeNames[m]
 }
 
-// A HeatMeter sums the reports of nodes. There is one float64 sum per node, so that
+// A meter sums the reports of nodes. There is one float64 sum per node, so that
 // ten million reports of 0.1 J lose no significant digits, and totals do not
 // depend on the order in which threads visit nodes: a node is called by one
 // thread at a time. Methods do not allocate or write pointers, so they may be
 // called in real time.
-type HeatMeter struct {
+type meter struct {
 	names   []string
 	heat    [2][]float64 // joules by mode and node
 	calls   [2][]int64
@@ -43,9 +43,9 @@ type HeatMeter struct {
 	under   []bool     // a delay above the declared one was reported
 }
 
-// NewHeatMeter returns a meter of the named nodes, all at zero.
-func NewHeatMeter(names []string) *HeatMeter {
-	m := &HeatMeter{names: names, delay: make([]int32, len(names)), late: make([]int64, len(names)), under: make([]bool, len(names))}
+// newMeter returns a meter of the named nodes, all at zero.
+func newMeter(names []string) *meter {
+	m := &meter{names: names, delay: make([]int32, len(names)), late: make([]int64, len(names)), under: make([]bool, len(names))}
 	for i := range m.heat {
 		m.heat[i] = make([]float64, len(names))
 		m.calls[i] = make([]int64, len(names))
@@ -56,11 +56,11 @@ func NewHeatMeter(names []string) *HeatMeter {
 }
 
 // Blank returns a new meter of the same nodes, all at zero.
-func (m *HeatMeter) Blank() *HeatMeter { return NewHeatMeter(m.names) }
+func (m *meter) Blank() *meter { return newMeter(m.names) }
 
 // Add counts one call of a node and the joules it reported. A value that is not
 // finite is left out of the sum and counted.
-func (m *HeatMeter) Add(node int, mode HeatMode, joules float64) {
+func (m *meter) Add(node int, mode Mode, joules float64) {
 	m.calls[mode][node]++
 	if joules-joules != 0 { // NaN or infinite
 		m.ignored[mode][node]++
@@ -70,7 +70,7 @@ func (m *HeatMeter) Add(node int, mode HeatMode, joules float64) {
 }
 
 // Repeat adds n calls with the same report.
-func (m *HeatMeter) Repeat(node int, mode HeatMode, joules float64, n int64) {
+func (m *meter) Repeat(node int, mode Mode, joules float64, n int64) {
 	m.Add(node, mode, joules)
 	m.calls[mode][node] += n - 1
 	if joules-joules != 0 {
@@ -81,14 +81,14 @@ func (m *HeatMeter) Repeat(node int, mode HeatMode, joules float64, n int64) {
 }
 
 // Time adds the duration of a node's calls, in nanoseconds.
-func (m *HeatMeter) Time(node int, mode HeatMode, ns int64) { m.ns[mode][node] += ns }
+func (m *meter) Time(node int, mode Mode, ns int64) { m.ns[mode][node] += ns }
 
 // Late counts a forward call that exceeded its limit.
-func (m *HeatMeter) Late(node int) { m.late[node]++ }
+func (m *meter) Late(node int) { m.late[node]++ }
 
 // Delay records a measured delay in frames and reports whether it is the first
 // of this node that exceeds the declared one.
-func (m *HeatMeter) Delay(node, measured, declared int) bool {
+func (m *meter) Delay(node, measured, declared int) bool {
 	m.delay[node] = max(m.delay[node], int32(min(measured, math.MaxInt32)))
 	if measured <= declared || m.under[node] {
 		return false
@@ -98,7 +98,7 @@ func (m *HeatMeter) Delay(node, measured, declared int) bool {
 }
 
 // Joules returns the sum over all nodes, in node order.
-func (m *HeatMeter) Joules(mode HeatMode) float64 {
+func (m *meter) Joules(mode Mode) float64 {
 	sum := 0.0
 	for _, h := range m.heat[mode] {
 		sum += h
@@ -107,7 +107,7 @@ func (m *HeatMeter) Joules(mode HeatMode) float64 {
 }
 
 // Reset sets everything to zero.
-func (m *HeatMeter) Reset() {
+func (m *meter) Reset() {
 	for i := range m.heat {
 		clear(m.heat[i])
 		clear(m.calls[i])
@@ -120,10 +120,10 @@ func (m *HeatMeter) Reset() {
 }
 
 // Report returns the totals so far.
-func (m *HeatMeter) Report() HeatMetrics {
-	r := HeatMetrics{Nodes: make([]NodeHeat, len(m.names))}
+func (m *meter) Report() Metrics {
+	r := Metrics{Nodes: make([]NodeMetrics, len(m.names))}
 	for i, name := range m.names {
-		n := NodeHeat{Name: name, MeasuredDelay: int(m.delay[i]), UnderDeclared: m.under[i], Timeouts: m.late[i]}
+		n := NodeMetrics{Name: name, MeasuredDelay: int(m.delay[i]), UnderDeclared: m.under[i], Timeouts: m.late[i]}
 		for mode := range m.heat {
 			n.Joules[mode], n.Calls[mode], n.Nanos[mode] = m.heat[mode][i], m.calls[mode][i], m.ns[mode][i]
 			r.Joules[mode] += m.heat[mode][i]
@@ -134,16 +134,16 @@ func (m *HeatMeter) Report() HeatMetrics {
 	return r
 }
 
-// HeatMetrics holds the totals of a session. Arrays are indexed by mode, [Forward]
+// Metrics holds the totals of a session. Arrays are indexed by mode, [Forward]
 // or [Backward].
-type HeatMetrics struct {
-	Nodes   []NodeHeat // in the order of the plan
+type Metrics struct {
+	Nodes   []NodeMetrics // in the order of the plan
 	Joules  [2]float64
 	Ignored int64 // reports of heat that were no finite number
 }
 
-// NodeHeat is one node's share of [Metrics].
-type NodeHeat struct {
+// NodeMetrics is one node's share of [Metrics].
+type NodeMetrics struct {
 	Name          string
 	Joules        [2]float64
 	Calls         [2]int64
@@ -155,7 +155,7 @@ type NodeHeat struct {
 }
 
 // String returns a table with one node per line.
-func (m HeatMetrics) String() string {
+func (m Metrics) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-16s %8s %8s %14s %14s %12s %6s\n", "node", "calls", "backward", "J forward", "J backward", "ns/call", "delay")
 	for _, n := range m.Nodes {

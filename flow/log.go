@@ -7,12 +7,6 @@ import (
 	"atenia/flow/node"
 )
 
-// Public names of the log of firings.
-type (
-	Firing = firingRecord // one call of a node
-	Log    = firingLog    // the calls of a stream in the order in which they were made
-)
-
 // Log returns the calls made so far. It is empty unless [Options.Log] is set.
 func (s *Session[F]) Log() Log { return slices.Clone(s.log) }
 
@@ -23,8 +17,8 @@ func (s *Session[F]) note() {
 	}
 }
 
-// A Memory is the number of bytes that a node and its outputs occupy.
-type Memory struct {
+// A NodeMemory is the number of bytes that a node and its outputs occupy.
+type NodeMemory struct {
 	Node string
 	// Workspace is the node's scratch allowance: a block of its largest port times its oversampling ratio.
 	Workspace int
@@ -32,11 +26,11 @@ type Memory struct {
 }
 
 // Memory returns the memory of each node, in plan order.
-func (s *Session[F]) Memory() []Memory {
+func (s *Session[F]) Memory() []NodeMemory {
 	width := int(unsafe.Sizeof(F(0)))
-	all := make([]Memory, len(s.procs))
+	all := make([]NodeMemory, len(s.procs))
 	for i, p := range s.procs {
-		m := Memory{Node: p.Name}
+		m := NodeMemory{Node: p.Name}
 		most := 0
 		for _, ts := range [][]node.Tensor[F]{p.call.In, p.call.Out} {
 			for k := range ts {

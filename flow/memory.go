@@ -13,7 +13,7 @@ import (
 func (s *Session[F]) floats(name string, n int) []F {
 	if s.opt.Memory != nil && s.arenaErr == nil {
 		var x []F
-		if x, s.arenaErr = ArenaOf[F](s.opt.Memory, name, n); s.arenaErr == nil {
+		if x, s.arenaErr = arenaOf[F](s.opt.Memory, name, n); s.arenaErr == nil {
 			return x
 		}
 	}

@@ -138,7 +138,7 @@ func testFrozen(t *testing.T) {
 			break
 		}
 	}
-	if !errors.Is(err, flow.ErrFrozen) {
+	if !errors.Is(err, flow.ErrArenaFrozen) {
 		t.Errorf("a channel before a closed gate grew: %v", err)
 	}
 	if err := m.Check(); err != nil {

@@ -1,16 +1,5 @@
 package flow
 
-// Reports of nodes are summed by a [HeatMeter].
-type (
-	Mode        = HeatMode    // forward or backward
-	Meter       = HeatMeter   // sums by node
-	Metrics     = HeatMetrics // totals of a session, by mode
-	NodeMetrics = NodeHeat    // one node's share
-)
-
-// NewMeter returns a meter of the named nodes, all at zero.
-func NewMeter(names []string) *Meter { return NewHeatMeter(names) }
-
 // Metrics returns the totals of heat, calls, time and delays so far.
 func (s *Session[F]) Metrics() Metrics {
 	s.syncCounts()

@@ -68,7 +68,7 @@ func (o *Options) defaults() {
 // A Session is a running graph: the state of its nodes, the frames between them, and every cursor. Its methods must be
 // called by one goroutine at a time, [Session.Resume] excepted.
 //
-// Call [Session.Close] when done: it ends the threads and frees native state.
+// [New] makes one from a plan. Call [Session.Close] when done: it ends the threads and frees native state.
 type Session[F node.Float] struct {
 	link     *graph.Linked
 	opt      Options
@@ -76,7 +76,7 @@ type Session[F node.Float] struct {
 	order    []*process[F] // in visiting order
 	readers  []*reader[F]  // by edge
 	gates    []*gate
-	meter    *Meter
+	meter    *meter
 	watch    *watch.Watch // nil: time is not measured
 	thermal  thermal
 	faults   faults

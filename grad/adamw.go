@@ -50,7 +50,7 @@ func newAdamW[F Float](r AdamW) *adamw[F] {
 
 func (u *adamw[F]) slots() int { return 2 }
 
-func (u *adamw[F]) step(p *pool.Pool, w *Trainable[F], slots [][]F, t uint64, lr, scale float64) {
+func (u *adamw[F]) step(p *pool.Pool, w *Param[F], slots [][]F, t uint64, lr, scale float64) {
 	rate := F(lr)
 	u.keep = 1
 	if w.decays() {

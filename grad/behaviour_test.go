@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"atenia/internal/machine/pool"
 )
 
 // A network is a chunk of everything: products, an embedding used twice, an
@@ -95,7 +93,7 @@ func TestSameBits(t *testing.T) {
 	net := newNetwork[float32]()
 	reg := doubling[float32]()
 	wantLoss, want := net.gradients(t, New(reg))
-	threads := pool.New(3)
+	threads := NewThreads(3)
 	defer threads.Close()
 	reused := New(reg, Reserve(64))
 	for range 3 {
@@ -104,7 +102,7 @@ func TestSameBits(t *testing.T) {
 	}
 	reused.Reset()
 	for name, tape := range map[string]*Tape[float32]{
-		"threads": New(reg, Threads(threads)),
+		"threads": New(reg, WithThreads(threads)),
 		"keep":    New(reg, KeepGradients()),
 		"check":   New(reg, CheckImmutable()),
 		"reused":  reused,

@@ -3,8 +3,6 @@ package grad
 import (
 	"fmt"
 	"testing"
-
-	"atenia/internal/machine/pool"
 )
 
 // BenchmarkOp measures what the tape adds to an operation: a product of
@@ -75,9 +73,9 @@ func BenchmarkChain(b *testing.B) {
 		x[i] = float32(i%11-5) / 8
 	}
 	grads := make([]float32, len(weights))
-	p := pool.New(2)
+	p := NewThreads(2)
 	defer p.Close()
-	t := New[float32](nil, Threads(p))
+	t := New[float32](nil, WithThreads(p))
 	record := func() Ref {
 		t.Reset()
 		r := t.Const(x, rows, dim)

@@ -53,9 +53,16 @@
 //
 // # Optimizers
 //
-// An [Optimizer] applies an [UpdateRule]. For a gradient g scaled by
-// [Optimizer.Step] and a weight w already decayed to w·(1 − lr·decay), the rules
-// are:
+// An optimizer updates parameters from their gradients.
+//
+//	Param       a tensor's values and gradient
+//	Optimizer   a rule, its state for every parameter, and Step
+//	Schedule    the learning rate's factor at a step
+//	Norm        the norm of all gradients
+//	ClipFactor  the factor that keeps that norm at a limit
+//
+// The rules, for a gradient g scaled by [Optimizer.Step] and a weight w already
+// decayed to w·(1 − lr·decay), are:
 //
 //	SGD    m ← μ·m + g                        w ← w − lr·m         (Nesterov: g + μ·m)
 //	AdamW  m ← β1·m + (1−β1)·g                w ← w − lr·m̂ ÷ (√v̂ + ε)
@@ -70,7 +77,7 @@
 // [NormMeter] measures, at a limit.
 //
 // Everything is generic over float32, for training, and float64, for checking
-// gradients. A step allocates nothing. It runs on a pool's threads with the
+// gradients. A step allocates nothing. It runs on [Threads] with the
 // same bits for any number of them: elements are independent, and sums have a
 // fixed order. No multiplication is fused with an addition, so that results
 // agree on all processors.

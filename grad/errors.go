@@ -29,6 +29,7 @@ type OpError struct {
 	Err    error
 }
 
+// Error implements error.
 func (e *OpError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "op %d %s", e.Index, e.Op)
@@ -48,6 +49,7 @@ func (e *OpError) Error() string {
 	return b.String()
 }
 
+// Unwrap returns the cause.
 func (e *OpError) Unwrap() error { return e.Err }
 
 // A PanicError is the error of Backward when a registered function panicked,
@@ -57,5 +59,8 @@ type PanicError struct {
 	Stack []byte
 }
 
-func (e *PanicError) Error() string        { return fmt.Sprintf("panicked: %v", e.Value) }
+// Error implements error.
+func (e *PanicError) Error() string { return fmt.Sprintf("panicked: %v", e.Value) }
+
+// Is reports whether target is [ErrPanic].
 func (e *PanicError) Is(target error) bool { return target == ErrPanic }

@@ -41,7 +41,7 @@ func newLion[F Float](r Lion) *lion[F] {
 
 func (u *lion[F]) slots() int { return 1 }
 
-func (u *lion[F]) step(p *pool.Pool, w *Trainable[F], slots [][]F, _ uint64, lr, scale float64) {
+func (u *lion[F]) step(p *pool.Pool, w *Param[F], slots [][]F, _ uint64, lr, scale float64) {
 	u.rate, u.scale, u.keep = F(lr), F(scale), 1
 	if w.decays() {
 		u.keep = 1 - F(lr*u.rule.Decay)

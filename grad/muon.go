@@ -64,7 +64,7 @@ const (
 	apply                   // w from x
 )
 
-func newMuon[F Float](r Muon, params []*Trainable[F], p *pool.Pool) *muon[F] {
+func newMuon[F Float](r Muon, params []*Param[F], p *pool.Pool) *muon[F] {
 	r.Momentum = or(r.Momentum, 0.95)
 	if r.Iterations == 0 {
 		r.Iterations = 5
@@ -84,7 +84,7 @@ func newMuon[F Float](r Muon, params []*Trainable[F], p *pool.Pool) *muon[F] {
 
 func (u *muon[F]) slots() int { return 1 }
 
-func (u *muon[F]) step(p *pool.Pool, w *Trainable[F], slots [][]F, _ uint64, lr, scale float64) {
+func (u *muon[F]) step(p *pool.Pool, w *Param[F], slots [][]F, _ uint64, lr, scale float64) {
 	rows, columns := w.Shape[0], w.Shape[1]
 	u.w, u.g, u.m, u.scale = w.Value, w.Grad, slots[0], F(scale)
 	u.pass(p, gather, len(u.w))

@@ -6,26 +6,23 @@ import (
 	"atenia/internal/machine/pool"
 )
 
-// A NormMeter computes norms of gradients. It keeps scratch memory, so that
+// A Norm computes norms of gradients. [NewNorm] makes one. It keeps scratch memory, so that
 // computing one allocates nothing. It may be used by one goroutine at a time.
-type NormMeter[F Float] struct {
+type Norm[F Float] struct {
 	pool *pool.Pool
 	sums []float64 // one per grain
 	g    []F
 }
 
-// NewNormMeter returns a meter that uses a pool; nil: one thread.
-func NewNormMeter[F Float](p *pool.Pool) *NormMeter[F] {
-	if p == nil {
-		p = pool.New(1)
-	}
-	return &NormMeter[F]{pool: p}
+// NewNorm returns a Norm that computes with the given threads.
+func NewNorm[F Float](t *Threads) *Norm[F] {
+	return &Norm[F]{pool: t.innerOrOne()}
 }
 
-// Norm returns the Euclidean norm of all gradients of parameters that are not
+// Of returns the Euclidean norm of all gradients of parameters that are not
 // held. Sums are float64 in a fixed order: within pieces of a fixed size, piece
 // by piece.
-func (m *NormMeter[F]) Norm(params []*Trainable[F]) float64 {
+func (m *Norm[F]) Of(params []*Param[F]) float64 {
 	var all float64
 	for _, p := range params {
 		if !p.Hold {
@@ -35,21 +32,24 @@ func (m *NormMeter[F]) Norm(params []*Trainable[F]) float64 {
 	return math.Sqrt(all)
 }
 
-func (m *NormMeter[F]) squares(g []F) (sum float64) {
+func (m *Norm[F]) squares(g []F) (sum float64) {
 	pieces := (len(g) + grain - 1) / grain
 	if cap(m.sums) < pieces {
 		m.sums = make([]float64, pieces)
 	}
 	m.sums, m.g = m.sums[:pieces], g
-	m.pool.Range(len(g), grain, m)
+	m.pool.Range(len(g), grain, (*squareRange[F])(m))
 	for _, s := range m.sums {
 		sum += s
 	}
 	return sum
 }
 
+// A squareRange is a Norm as work on a range of elements.
+type squareRange[F Float] Norm[F]
+
 // Range adds squares; see [pool.Ranger].
-func (m *NormMeter[F]) Range(_, lo, hi int) {
+func (m *squareRange[F]) Range(_, lo, hi int) {
 	for ; lo < hi; lo += grain {
 		// Four independent sums hide the latency of an addition.
 		g := m.g[lo:min(lo+grain, hi)]

@@ -1,7 +1,5 @@
 package grad
 
-import "atenia/internal/kernel/dense"
-
 // A Key names a kind of opaque operation, such as "DeltaRule" or
 // "plan.attention".
 type Key string
@@ -159,8 +157,8 @@ func (b *OpaqueBack[F]) DIn(i int) []F {
 // the contents of g are undefined and the function must store all of it.
 func (b *OpaqueBack[F]) Into(i int) (g []F, add bool) { return b.t.into(b.input(i)) }
 
-// Work returns the tape's kernels.
-func (b *OpaqueBack[F]) Work() *dense.Work[F] { return b.t.work }
+// Work returns matrix products with the tape's threads.
+func (b *OpaqueBack[F]) Work() *Work[F] { return &b.t.shown }
 
 // opaqueBack is the rule of opaque operations: it calls the registered
 // function.

@@ -10,9 +10,9 @@ import (
 // ErrOptimizer matches errors about a rule's settings, a schedule or parameters.
 var ErrOptimizer = errors.New("bad optimizer")
 
-// A Trainable is one tensor to optimize: Value is updated in place from Grad. Both
+// A Param is one tensor to optimize: Value is updated in place from Grad. Both
 // slices must stay the same as long as an [Optimizer] has the parameter.
-type Trainable[F Float] struct {
+type Param[F Float] struct {
 	Name  string
 	Shape []int // outermost axis first
 	Value []F
@@ -25,12 +25,12 @@ type Trainable[F Float] struct {
 	// Table marks a matrix whose rows are looked up or compared one by one,
 	// such as an embedding or an output head. Muon leaves it to AdamW.
 	Table bool
-	// Hold excludes the parameter from [Optimizer.Step] and [NormMeter.Norm] as
+	// Hold excludes the parameter from [Optimizer.Step] and [Norm.Of] as
 	// long as it is set.
 	Hold bool
 }
 
-func (p *Trainable[F]) decays() bool { return len(p.Shape) >= 2 && !p.NoDecay }
+func (p *Param[F]) decays() bool { return len(p.Shape) >= 2 && !p.NoDecay }
 
 // An UpdateRule is an update rule: [AdamW], [SGD], [Lion] or [Muon].
 type UpdateRule interface {
@@ -39,13 +39,13 @@ type UpdateRule interface {
 }
 
 // An Optimizer is a rule with its state for a set of parameters. It and its
-// pool may be used by one goroutine at a time.
+// threads may be used by one goroutine at a time.
 //
 //	opt, err := grad.NewOptimizer(grad.AdamW{}, params, nil)
 //	…
 //	opt.Step(schedule.Share(step)*rate, grad.ClipFactor(norm, 1))
 type Optimizer[F Float] struct {
-	params []*Trainable[F]
+	params []*Param[F]
 	pool   *pool.Pool
 	slots  [][][]F // [parameter][slot][element]
 	steps  []uint64
@@ -57,21 +57,19 @@ type update[F Float] interface {
 	// slots returns the number of state arrays per parameter.
 	slots() int
 	// step performs step t, counted from 1, for one parameter.
-	step(p *pool.Pool, w *Trainable[F], slots [][]F, t uint64, lr, scale float64)
+	step(p *pool.Pool, w *Param[F], slots [][]F, t uint64, lr, scale float64)
 }
 
-// NewOptimizer returns an optimizer with zeroed state. A nil pool is one thread. Errors
-// match [ErrOptimizer].
-func NewOptimizer[F Float](r UpdateRule, params []*Trainable[F], p *pool.Pool) (*Optimizer[F], error) {
+// NewOptimizer returns an optimizer with zeroed state that computes with the given
+// threads. Errors match [ErrOptimizer].
+func NewOptimizer[F Float](r UpdateRule, params []*Param[F], t *Threads) (*Optimizer[F], error) {
 	if r == nil {
 		return nil, fmt.Errorf("%w: no rule given", ErrOptimizer)
 	}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if p == nil {
-		p = pool.New(1)
-	}
+	p := t.innerOrOne()
 	o := &Optimizer[F]{params: params, pool: p, steps: make([]uint64, len(params))}
 	matrices, others, err := bind(r, params, p)
 	if err != nil {
@@ -99,10 +97,10 @@ func NewOptimizer[F Float](r UpdateRule, params []*Trainable[F], p *pool.Pool) (
 }
 
 // isMatrix reports whether Muon orthogonalises a parameter's steps.
-func isMatrix[F Float](p *Trainable[F]) bool { return len(p.Shape) == 2 && !p.Table }
+func isMatrix[F Float](p *Param[F]) bool { return len(p.Shape) == 2 && !p.Table }
 
 // bind returns the arithmetic of a rule for matrices and for other parameters.
-func bind[F Float](r UpdateRule, params []*Trainable[F], p *pool.Pool) (matrices, others update[F], err error) {
+func bind[F Float](r UpdateRule, params []*Param[F], p *pool.Pool) (matrices, others update[F], err error) {
 	switch r := r.(type) {
 	case AdamW:
 		u := newAdamW[F](r)

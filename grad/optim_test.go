@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/machine/pool"
 	"atenia/internal/train/offload"
 )
 
@@ -32,8 +31,8 @@ func to[F Float](x []float64) []F {
 // stepThree steps a 2×3 or 3×2 matrix with the three gradients above.
 func stepThree[F Float](t *testing.T, r UpdateRule, lr float64, shape ...int) []F {
 	t.Helper()
-	p := &Trainable[F]{Name: "w", Shape: shape, Value: to[F](start), Grad: make([]F, len(start))}
-	o, err := NewOptimizer(r, []*Trainable[F]{p}, nil)
+	p := &Param[F]{Name: "w", Shape: shape, Value: to[F](start), Grad: make([]F, len(start))}
+	o, err := NewOptimizer(r, []*Param[F]{p}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,19 +80,19 @@ func TestRules(t *testing.T) {
 // two axes that are not marked.
 func TestWhoIsStepped(t *testing.T) {
 	t.Parallel()
-	step := func(r UpdateRule, p *Trainable[float64]) []float64 {
+	step := func(r UpdateRule, p *Param[float64]) []float64 {
 		p.Value, p.Grad = slices.Clone(start), slices.Clone(grads[0])
-		o, err := NewOptimizer(r, []*Trainable[float64]{p}, nil)
+		o, err := NewOptimizer(r, []*Param[float64]{p}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Step(0.01, 1)
 		return p.Value
 	}
-	matrix := func() *Trainable[float64] { return &Trainable[float64]{Shape: []int{2, 3}} }
+	matrix := func() *Param[float64] { return &Param[float64]{Shape: []int{2, 3}} }
 	rest := AdamW{Decay: 0.1}
 	plain := step(AdamW{}, matrix())
-	for name, p := range map[string]*Trainable[float64]{"vector": {Shape: []int{6}}, "NoDecay": {Shape: []int{2, 3}, NoDecay: true}} {
+	for name, p := range map[string]*Param[float64]{"vector": {Shape: []int{6}}, "NoDecay": {Shape: []int{2, 3}, NoDecay: true}} {
 		if got := step(rest, p); !slices.Equal(got, plain) {
 			t.Errorf("%s decays: %v, want %v", name, got, plain)
 		}
@@ -101,7 +100,7 @@ func TestWhoIsStepped(t *testing.T) {
 	if slices.Equal(step(rest, matrix()), plain) {
 		t.Error("a matrix does not decay")
 	}
-	if got := step(Muon{Rest: rest}, &Trainable[float64]{Shape: []int{2, 3}, Table: true}); !slices.Equal(got, step(rest, matrix())) {
+	if got := step(Muon{Rest: rest}, &Param[float64]{Shape: []int{2, 3}, Table: true}); !slices.Equal(got, step(rest, matrix())) {
 		t.Errorf("Muon steps a table: %v", got)
 	}
 	if slices.Equal(step(Muon{Rest: rest}, matrix()), step(rest, matrix())) {
@@ -114,14 +113,14 @@ func TestWhoIsStepped(t *testing.T) {
 	}
 }
 
-func optimRandom(rng *rand.Rand, shapes ...[]int) []*Trainable[float32] {
-	var params []*Trainable[float32]
+func optimRandom(rng *rand.Rand, shapes ...[]int) []*Param[float32] {
+	var params []*Param[float32]
 	for i, s := range shapes {
 		n := 1
 		for _, d := range s {
 			n *= d
 		}
-		p := &Trainable[float32]{Name: fmt.Sprint(i), Shape: s, Value: make([]float32, n), Grad: make([]float32, n)}
+		p := &Param[float32]{Name: fmt.Sprint(i), Shape: s, Value: make([]float32, n), Grad: make([]float32, n)}
 		for k := range n {
 			p.Value[k], p.Grad[k] = float32(rng.NormFloat64()), float32(rng.NormFloat64())
 		}
@@ -141,22 +140,22 @@ func TestThreadsAndAllocations(t *testing.T) {
 		var want [][]float32
 		var norm float64
 		for _, threads := range []int{1, 3} {
-			p := pool.New(threads)
+			p := NewThreads(threads)
 			params := optimRandom(rand.New(rand.NewPCG(1, 2)), shapes...)
 			o, err := NewOptimizer(r, params, p)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := NewNormMeter[float32](p)
+			m := NewNorm[float32](p)
 			for range 3 {
-				o.Step(0.01, ClipFactor(m.Norm(params), 1))
+				o.Step(0.01, ClipFactor(m.Of(params), 1))
 			}
 			if threads == 1 {
-				norm = m.Norm(params)
+				norm = m.Of(params)
 				for _, p := range params {
 					want = append(want, slices.Clone(p.Value))
 				}
-			} else if n := m.Norm(params); n != norm {
+			} else if n := m.Of(params); n != norm {
 				t.Errorf("%s: norm %v with %d threads, %v with one", name, n, threads, norm)
 			}
 			for i, p := range params {
@@ -168,7 +167,7 @@ func TestThreadsAndAllocations(t *testing.T) {
 			// counts as an allocation, too.
 			least := math.Inf(1)
 			for try := 0; try < 10 && least > 0; try++ {
-				least = min(least, testing.AllocsPerRun(5, func() { o.Step(0.01, ClipFactor(m.Norm(params), 1)) }))
+				least = min(least, testing.AllocsPerRun(5, func() { o.Step(0.01, ClipFactor(m.Of(params), 1)) }))
 			}
 			if least > 0 {
 				t.Errorf("%s: %v allocations a step", name, least)
@@ -230,8 +229,8 @@ func TestNormAndClip(t *testing.T) {
 	for i := range g {
 		g[i] = 2
 	}
-	params := []*Trainable[float64]{{Grad: g}, {Grad: []float64{3}}, {Grad: []float64{1e9}, Hold: true}}
-	if got, want := NewNormMeter[float64](nil).Norm(params), math.Sqrt(4*float64(len(g))+9); got != want {
+	params := []*Param[float64]{{Grad: g}, {Grad: []float64{3}}, {Grad: []float64{1e9}, Hold: true}}
+	if got, want := NewNorm[float64](nil).Of(params), math.Sqrt(4*float64(len(g))+9); got != want {
 		t.Errorf("norm %v, want %v", got, want)
 	}
 	for _, c := range [][3]float64{{0.5, 1, 1}, {3, 1, 1 / (3 + 1e-6)}, {3, 0, 1}, {0, 1, 1}} {
@@ -247,13 +246,13 @@ func TestNormAndClip(t *testing.T) {
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		s    RateSchedule
+		s    Schedule
 		want map[int]float64 // by the formulas of the names
 	}{
-		{RateSchedule{Curve: Constant, Warmup: 4}, map[int]float64{0: 0.25, 3: 1, 4: 1, 1000: 1}},
-		{RateSchedule{Curve: Linear, Steps: 10, Warmup: 2, Floor: 0.2}, map[int]float64{0: 0.5, 1: 1, 2: 1, 6: 0.2 + 0.8*0.5, 10: 0.2, 99: 0.2}},
-		{RateSchedule{Curve: Cosine, Steps: 12, Warmup: 4, Floor: 0.1}, map[int]float64{4: 1, 6: 0.1 + 0.9*(1+math.Sqrt2/2)/2, 8: 0.55, 12: 0.1}},
-		{RateSchedule{Curve: WSD, Steps: 20, Warmup: 5, Decay: 4}, map[int]float64{0: 0.2, 5: 1, 15: 1, 16: 1, 18: 0.5, 19: 0.25, 20: 0}},
+		{Schedule{Curve: Constant, Warmup: 4}, map[int]float64{0: 0.25, 3: 1, 4: 1, 1000: 1}},
+		{Schedule{Curve: Linear, Steps: 10, Warmup: 2, Floor: 0.2}, map[int]float64{0: 0.5, 1: 1, 2: 1, 6: 0.2 + 0.8*0.5, 10: 0.2, 99: 0.2}},
+		{Schedule{Curve: Cosine, Steps: 12, Warmup: 4, Floor: 0.1}, map[int]float64{4: 1, 6: 0.1 + 0.9*(1+math.Sqrt2/2)/2, 8: 0.55, 12: 0.1}},
+		{Schedule{Curve: WSD, Steps: 20, Warmup: 5, Decay: 4}, map[int]float64{0: 0.2, 5: 1, 15: 1, 16: 1, 18: 0.5, 19: 0.25, 20: 0}},
 	} {
 		if err := c.s.Check(); err != nil {
 			t.Error(err)
@@ -264,19 +263,19 @@ func TestSchedule(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range []RateSchedule{{}, {Curve: 9, Steps: 1}, {Steps: 3, Warmup: 4}, {Curve: WSD, Steps: 3}, {Steps: 3, Floor: 2}, {Steps: 3, Warmup: -1}} {
+	for _, s := range []Schedule{{}, {Curve: 9, Steps: 1}, {Steps: 3, Warmup: 4}, {Curve: WSD, Steps: 3}, {Steps: 3, Floor: 2}, {Steps: 3, Warmup: -1}} {
 		if err := s.Check(); !errors.Is(err, ErrOptimizer) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	for c := range RateCurve(len(curveNames)) {
+	for c := range Curve(len(curveNames)) {
 		b, err := c.MarshalText()
-		var back RateCurve
+		var back Curve
 		if err != nil || back.UnmarshalText(b) != nil || back != c {
 			t.Errorf("%v is read back as %v", c, back)
 		}
 	}
-	if err := new(RateCurve).UnmarshalText([]byte("cosin")); !errors.Is(err, ErrOptimizer) {
+	if err := new(Curve).UnmarshalText([]byte("cosin")); !errors.Is(err, ErrOptimizer) {
 		t.Error(err)
 	}
 }
@@ -288,7 +287,7 @@ func TestBadRules(t *testing.T) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
-	if _, err := NewOptimizer(AdamW{}, []*Trainable[float32]{{Shape: []int{2, 2}, Value: make([]float32, 4)}}, nil); !errors.Is(err, ErrOptimizer) {
+	if _, err := NewOptimizer(AdamW{}, []*Param[float32]{{Shape: []int{2, 2}, Value: make([]float32, 4)}}, nil); !errors.Is(err, ErrOptimizer) {
 		t.Errorf("a parameter without a gradient: %v", err)
 	}
 }
@@ -297,8 +296,8 @@ func TestBadRules(t *testing.T) {
 func TestNaNShows(t *testing.T) {
 	t.Parallel()
 	for name, r := range optimRules {
-		p := &Trainable[float64]{Shape: []int{2, 3}, Value: slices.Clone(start), Grad: []float64{0, 0, math.NaN(), 0, 0, 0}}
-		o, err := NewOptimizer(r, []*Trainable[float64]{p}, nil)
+		p := &Param[float64]{Shape: []int{2, 3}, Value: slices.Clone(start), Grad: []float64{0, 0, math.NaN(), 0, 0, 0}}
+		o, err := NewOptimizer(r, []*Param[float64]{p}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +311,7 @@ func TestNaNShows(t *testing.T) {
 func BenchmarkStep(b *testing.B) {
 	for _, name := range []string{"AdamW", "SGD", "Lion", "Muon"} {
 		b.Run(name+"/1024x1024", func(b *testing.B) {
-			p := pool.New(2)
+			p := NewThreads(2)
 			defer p.Close()
 			params := optimRandom(rand.New(rand.NewPCG(1, 2)), []int{1024, 1024})
 			o, err := NewOptimizer(optimRules[name], params, p)

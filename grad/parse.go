@@ -17,7 +17,10 @@ type ParseError struct {
 	Detail string
 }
 
-func (e *ParseError) Error() string        { return fmt.Sprintf("line %d: %s", e.Line, e.Detail) }
+// Error implements error.
+func (e *ParseError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Detail) }
+
+// Is reports whether target is [ErrText].
 func (e *ParseError) Is(target error) bool { return target == ErrText }
 
 // ParseListing reads what [Listing.String] prints. It checks that lines are

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// A RateCurve is the shape of the learning rate after warm-up.
-type RateCurve uint8
+// A Curve is the shape of the learning rate after warm-up.
+type Curve uint8
 
 // The curves. Progress runs from 0 at the end of the warm-up to 1 at the end of
 // the last step.
 const (
-	Cosine   RateCurve = iota // half a cosine: steep in the middle
-	Linear                    // a straight line
-	Constant                  // no decay
-	WSD                       // warm-up, stable, decay: linear over the last Decay steps
+	Cosine   Curve = iota // half a cosine: steep in the middle
+	Linear                // a straight line
+	Constant              // no decay
+	WSD                   // warm-up, stable, decay: linear over the last Decay steps
 )
 
 var curveNames = [...]string{Cosine: "cosine", Linear: "linear", Constant: "constant", WSD: "wsd"}
 
 // String returns the curve's name in configurations.
-func (c RateCurve) String() string {
+func (c Curve) String() string {
 	if int(c) < len(curveNames) {
 		return curveNames[c]
 	}
@@ -29,7 +29,7 @@ func (c RateCurve) String() string {
 }
 
 // MarshalText returns the curve's name.
-func (c RateCurve) MarshalText() ([]byte, error) {
+func (c Curve) MarshalText() ([]byte, error) {
 	if int(c) >= len(curveNames) {
 		return nil, fmt.Errorf("%w: unknown %v", ErrOptimizer, c)
 	}
@@ -37,19 +37,19 @@ func (c RateCurve) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText reads a curve's name.
-func (c *RateCurve) UnmarshalText(b []byte) error {
+func (c *Curve) UnmarshalText(b []byte) error {
 	for i, name := range curveNames {
 		if name == string(b) {
-			*c = RateCurve(i)
+			*c = Curve(i)
 			return nil
 		}
 	}
 	return fmt.Errorf("%w: schedule %q, want one of %s", ErrOptimizer, b, strings.Join(curveNames[:], ", "))
 }
 
-// A RateSchedule gives each step its share of the learning rate.
-type RateSchedule struct {
-	Curve  RateCurve
+// A Schedule gives each step its share of the learning rate.
+type Schedule struct {
+	Curve  Curve
 	Steps  int     // of the whole run; required by curves that decay
 	Warmup int     // steps over which the share grows linearly to 1
 	Decay  int     // steps over which WSD decays
@@ -57,7 +57,7 @@ type RateSchedule struct {
 }
 
 // Check returns what is wrong with a schedule; errors match [ErrOptimizer].
-func (s RateSchedule) Check() error {
+func (s Schedule) Check() error {
 	var f faults
 	f.need(int(s.Curve) < len(curveNames), "unknown %v", s.Curve)
 	f.need(s.Steps >= 0 && s.Warmup >= 0 && s.Decay >= 0, "steps %d, warm-up %d and decay %d must not be negative", s.Steps, s.Warmup, s.Decay)
@@ -69,7 +69,7 @@ func (s RateSchedule) Check() error {
 }
 
 // Share returns the factor of the learning rate at a step, counted from 0.
-func (s RateSchedule) Share(step int) float64 {
+func (s Schedule) Share(step int) float64 {
 	if step < s.Warmup {
 		return float64(step+1) / float64(s.Warmup)
 	}

@@ -35,7 +35,7 @@ func (u *sgd[F]) slots() int {
 	return 1
 }
 
-func (u *sgd[F]) step(p *pool.Pool, w *Trainable[F], slots [][]F, _ uint64, lr, scale float64) {
+func (u *sgd[F]) step(p *pool.Pool, w *Param[F], slots [][]F, _ uint64, lr, scale float64) {
 	u.rate, u.scale, u.keep = F(lr), F(scale), 1
 	if w.decays() {
 		u.keep = 1 - F(lr*u.rule.Decay)

@@ -5,12 +5,11 @@ import (
 	"slices"
 
 	"atenia/internal/kernel/dense"
-	"atenia/internal/machine/pool"
 )
 
 // Float is the element type of a tape: float32 in production, float64 to check
 // gradients against finite differences.
-type Float = dense.Float
+type Float interface{ float32 | float64 }
 
 // A Ref names a buffer of one tape until the next Reset of that tape. The zero
 // Ref names no buffer; operations return it after an error.
@@ -107,6 +106,7 @@ type Tape[F Float] struct {
 	rules [numKinds]rule[F]
 	reg   *Registry[F]
 	work  *dense.Work[F]
+	shown Work[F] // work, for opaque operations
 
 	ops     []op[F]
 	bufs    []buf[F] // bufs[0] is unused
@@ -129,7 +129,7 @@ type Tape[F Float] struct {
 type config struct {
 	recording, check, keep bool
 	reserve                int
-	pool                   *pool.Pool
+	threads                *Threads
 }
 
 // An Option configures a tape.
@@ -152,9 +152,8 @@ func CheckImmutable() Option { return func(c *config) { c.check = true } }
 // memory; use it to debug.
 func KeepGradients() Option { return func(c *config) { c.keep = true } }
 
-// Threads makes the kernels use the threads of p; results do not depend on
-// them.
-func Threads(p *pool.Pool) Option { return func(c *config) { c.pool = p } }
+// WithThreads makes a tape compute with the given threads; see [Threads].
+func WithThreads(t *Threads) Option { return func(c *config) { c.threads = t } }
 
 // New returns a tape whose opaque operations find their backward functions in
 // reg, which may be nil if there are none.
@@ -164,7 +163,8 @@ func New[F Float](reg *Registry[F], opts ...Option) *Tape[F] {
 		o(&t.config)
 	}
 	t.rules = rules[F]()
-	t.work = dense.New[F](t.pool)
+	t.work = dense.New[F](t.threads.inner())
+	t.shown.dense = t.work
 	t.one[0] = 1
 	t.ops = make([]op[F], 0, t.reserve)
 	t.bufs = make([]buf[F], 1, t.reserve+1)
@@ -198,8 +198,9 @@ func (t *Tape[F]) Reset() {
 // Recording reports whether operations are kept for Backward.
 func (t *Tape[F]) Recording() bool { return t.recording }
 
-// Work returns the tape's kernels, for opaque operations' forward passes.
-func (t *Tape[F]) Work() *dense.Work[F] { return t.work }
+// Work returns matrix products with the tape's threads, for the forward passes of
+// opaque operations.
+func (t *Tape[F]) Work() *Work[F] { return &t.shown }
 
 // Err returns the first error since the last Reset: an [OpError].
 func (t *Tape[F]) Err() error { return t.err }

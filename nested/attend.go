@@ -60,8 +60,8 @@ func attentionOp[F Float](t *grad.Tape[F], a *attentionAux[F], w window, q, k, v
 		// both cases.
 		rows := len(kv) / w.width
 		saved[1], saved[2] = t.Alloc(T, w.width), t.Alloc(rows, w.width)
-		t.Work().Rope(t.Data(saved[1]), qv, T, w.heads, &a.rotation, a.qpos)
-		t.Work().Rope(t.Data(saved[2]), kv, rows, w.heads, &a.rotation, a.kpos)
+		dense.Of[F](t.Work()).Rope(t.Data(saved[1]), qv, T, w.heads, &a.rotation, a.qpos)
+		dense.Of[F](t.Work()).Rope(t.Data(saved[2]), kv, rows, w.heads, &a.rotation, a.kpos)
 		qv, kv = t.Data(saved[1]), t.Data(saved[2])
 	}
 	attend(w, t.Data(y), prob, qv, kv, t.Value(v))
@@ -115,9 +115,9 @@ func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 	clear(a.dk)
 	attendBack(w, a.dq, a.dk, b.DIn(2), b.DOut(0), b.Saved(0), b.Saved(1), b.Saved(2), b.In(2), a.ds)
 	if dq != nil {
-		b.Work().RopeBack(dq, a.dq, len(q)/w.width, w.heads, &a.rotation, a.qpos)
+		dense.Of[F](b.Work()).RopeBack(dq, a.dq, len(q)/w.width, w.heads, &a.rotation, a.qpos)
 	}
 	if dk != nil {
-		b.Work().RopeBack(dk, a.dk, len(k)/w.width, w.heads, &a.rotation, a.kpos)
+		dense.Of[F](b.Work()).RopeBack(dk, a.dk, len(k)/w.width, w.heads, &a.rotation, a.kpos)
 	}
 }

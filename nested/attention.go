@@ -46,7 +46,7 @@ func (w window) columns(T int) int { return w.lead + w.group*min(w.window, T) }
 // attend computes out[t] = Σ_j p_tj v_j with p = softmax(q_t·k_j/√hd), one head
 // at a time, and leaves the probabilities in prob [heads, T, columns]. Entries
 // of prob for rows that a query does not attend to are 0.
-func attend[F dense.Float](w window, out, prob, q, k, v []F) {
+func attend[F Float](w window, out, prob, q, k, v []F) {
 	d, hd := w.width, w.width/w.heads
 	T := len(q) / d
 	cols := w.columns(T)
@@ -71,7 +71,7 @@ func attend[F dense.Float](w window, out, prob, q, k, v []F) {
 }
 
 // softmax replaces a row by its softmax.
-func softmax[F dense.Float](p []F) {
+func softmax[F Float](p []F) {
 	top := p[0]
 	for _, x := range p {
 		top = max(top, x)
@@ -88,7 +88,7 @@ func softmax[F dense.Float](p []F) {
 
 // attendBack adds to dq, dk and dv, each of which may be nil, the gradients of
 // the inputs for the gradient dout of the output. ds is scratch of columns.
-func attendBack[F dense.Float](w window, dq, dk, dv, dout, prob, q, k, v, ds []F) {
+func attendBack[F Float](w window, dq, dk, dv, dout, prob, q, k, v, ds []F) {
 	d, hd := w.width, w.width/w.heads
 	T := len(q) / d
 	cols := w.columns(T)

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 )
 
 // ErrDiverged says that a step's loss or gradient is not finite. The step had
@@ -23,11 +22,11 @@ type Chunk struct {
 // BuildConfig configures a [Builder]. The zero value has one lane, one thread
 // and no gradient clipping.
 type BuildConfig struct {
-	Lanes int             // number of streams; each step takes one chunk of each
-	Pool  *pool.Pool      // computes lanes in parallel; nil: one thread
-	Rule  grad.UpdateRule // of the optimizer; nil: plain SGD
-	Clip  float64         // limit of the norm of all gradients; 0: none
-	Still bool            // no level is ever active, for a baseline without memory
+	Lanes   int             // number of streams; each step takes one chunk of each
+	Threads *grad.Threads   // computes lanes in parallel; nil: one thread
+	Rule    grad.UpdateRule // of the optimizer; nil: plain SGD
+	Clip    float64         // limit of the norm of all gradients; 0: none
+	Still   bool            // no level is ever active, for a baseline without memory
 }
 
 // A LevelReport describes a step of one level of one layer.
@@ -66,7 +65,7 @@ type Builder[F Float] struct {
 	buffers   []errorBuffer[F] // [layer·levels + level]
 	found     []F              // this step's gradients
 	opt       *grad.Optimizer[F]
-	meter     *grad.NormMeter[F]
+	meter     *grad.Norm[F]
 	report    Report
 
 	// State of the current step.
@@ -91,7 +90,7 @@ func (m *Model[F]) NewBuilder(c BuildConfig) (*Builder[F], error) {
 	if c.Rule == nil {
 		c.Rule = grad.SGD{}
 	}
-	b := &Builder[F]{model: m, cfg: c, found: make([]F, m.plan.size), meter: grad.NewNormMeter[F](nil)}
+	b := &Builder[F]{model: m, cfg: c, found: make([]F, m.plan.size), meter: grad.NewNorm[F](nil)}
 	var err error
 	if b.conductor, err = NewConductor(m.cfg.Periods...); err != nil {
 		return nil, err
@@ -107,13 +106,9 @@ func (m *Model[F]) NewBuilder(c BuildConfig) (*Builder[F], error) {
 		b.buffers = append(b.buffers, errorBuffer[F]{sum: make([]F, m.layout.ParamLen)})
 	}
 	b.report.Levels = make([]LevelReport, levels)
-	threads := 1
-	if c.Pool != nil {
-		threads = c.Pool.Threads()
-	}
-	for range min(threads, c.Lanes) {
+	for range min(c.Threads.Count(), c.Lanes) {
 		// With a single lane the threads serve its matrix products.
-		p := c.Pool
+		p := c.Threads
 		if c.Lanes > 1 {
 			p = nil
 		}
@@ -139,7 +134,7 @@ func (b *Builder[F]) Step(chunks []Chunk, rate float64) (*Report, error) {
 	if err := b.Gradients(chunks); err != nil {
 		return nil, err
 	}
-	b.report.Norm = b.meter.Norm(b.model.params)
+	b.report.Norm = b.meter.Of(b.model.params)
 	b.opt.Step(rate, grad.ClipFactor(b.report.Norm, b.cfg.Clip))
 	b.clear()
 	return &b.report, nil
@@ -188,10 +183,10 @@ func (b *Builder[F]) compute(chunks []Chunk) error {
 		}
 		b.counts += b.lanes[i].count
 	}
-	if b.cfg.Pool == nil || len(b.lanes) == 1 {
-		b.Range(0, 0, len(b.lanes))
+	if lanes := (*laneRange[F])(b); len(b.lanes) == 1 {
+		lanes.Range(0, 0, 1) // whose products use the threads
 	} else {
-		b.cfg.Pool.Range(len(b.lanes), 1, b)
+		b.cfg.Threads.Range(len(b.lanes), 1, lanes)
 	}
 	clear(b.found)
 	loss := 0.0
@@ -219,8 +214,12 @@ func share(n, of int) float64 {
 	return float64(n) / float64(of)
 }
 
-// Range computes lanes; see [pool.Ranger].
-func (b *Builder[F]) Range(worker, lo, hi int) {
+// A laneRange is a Builder as work on a range of lanes.
+type laneRange[F Float] Builder[F]
+
+// Range computes lanes; see [grad.Ranger].
+func (l *laneRange[F]) Range(worker, lo, hi int) {
+	b := (*Builder[F])(l)
 	r := b.runners[min(worker, len(b.runners)-1)]
 	for i := lo; i < hi; i++ {
 		b.lanes[i].err = b.lane(r, &b.lanes[i], &b.chunks[i])

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 	"atenia/nested"
 	"atenia/nested/rule"
@@ -14,7 +15,7 @@ import (
 type hand[F float32 | float64] struct {
 	cfg   nested.Config
 	block *rule.Block[F]
-	w     *dense.Work[F]
+	w     *grad.Work[F]
 	p     map[string][]F // parameters by name
 }
 
@@ -23,7 +24,7 @@ func byHand[F float32 | float64](m *nested.Model[F]) *hand[F] {
 	if err != nil {
 		panic(err)
 	}
-	h := &hand[F]{cfg: m.Config(), block: b, w: dense.New[F](nil), p: map[string][]F{}}
+	h := &hand[F]{cfg: m.Config(), block: b, w: grad.NewWork[F](nil), p: map[string][]F{}}
 	for _, p := range m.Params() {
 		h.p[p.Name] = p.Value
 	}

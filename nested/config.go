@@ -23,6 +23,7 @@ const (
 
 var compositionNames = [...]string{"mag", "mac", "mal"}
 
+// String returns the name that configurations use.
 func (c Composition) String() string { return enumName(c, compositionNames[:]) }
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -44,6 +45,7 @@ const (
 
 var poolNames = [...]string{"mean", "first"}
 
+// String returns the name that configurations use.
 func (p Pool) String() string { return enumName(p, poolNames[:]) }
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -66,6 +68,7 @@ const (
 
 var foldNames = [...]string{"sum", "mean"}
 
+// String returns the name that configurations use.
 func (f Fold) String() string { return enumName(f, foldNames[:]) }
 
 // MarshalText implements [encoding.TextMarshaler].

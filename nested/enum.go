@@ -12,6 +12,7 @@ type ConfigError struct {
 	Why   string
 }
 
+// Error implements error.
 func (e *ConfigError) Error() string { return e.Field + ": " + e.Why }
 
 // Is reports whether target is [ErrConfig].

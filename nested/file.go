@@ -25,6 +25,7 @@ type FileError struct {
 	Err    error // ErrMismatch, or the error of reading, or nil
 }
 
+// Error implements error.
 func (e *FileError) Error() string {
 	s := fmt.Sprintf("at byte %d: %s", e.Offset, e.Why)
 	if e.Err != nil {

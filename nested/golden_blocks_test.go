@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/kernel/dense"
+	"atenia/grad"
 	"atenia/nested/rule"
 )
 
@@ -136,7 +136,7 @@ func evaluateBlock[F float32 | float64](t *testing.T, c *blockCase, round func(f
 			add(what+": "+a.Name, got[a.At:][:a.Len()], want[a.Name].V, grad, top)
 		}
 	}
-	w, n := dense.New[F](nil), c.Seq
+	w, n := grad.NewWork[F](nil), c.Seq
 	x, dy := rounded(c.X.V, round), rounded(c.DY.V, round)
 	p, s0, dsT := flatOf(t, b.Params, c.Params, round), flatOf(t, b.State, c.State0, round), flatOf(t, b.State, c.DStateT, round)
 

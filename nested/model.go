@@ -3,15 +3,14 @@ package nested
 import (
 	"atenia/grad"
 
-	"atenia/internal/kernel/dense"
 	"atenia/nested/rule"
 )
 
 // Float is an element type: float32 to run and train, float64 to check
 // gradients.
-type Float = dense.Float
+type Float interface{ float32 | float64 }
 
-// A Model is a configuration with its parameters. Several goroutines, each with
+// A Model is a configuration with its parameters, made by [New]. Several goroutines, each with
 // its own [Runner], may compute passes at the same time as long as no parameter
 // changes meanwhile.
 type Model[F Float] struct {
@@ -20,7 +19,7 @@ type Model[F Float] struct {
 	plan   *parameters
 	values []F
 	grads  []F
-	params []*grad.Trainable[F]
+	params []*grad.Param[F]
 	reg    grad.Registry[F]
 
 	initial [][]F // states at the start of a document, [layer·levels + level]
@@ -67,10 +66,10 @@ func (m *Model[F]) Layout() *rule.Layout { return m.layout }
 
 // Params returns the parameters with their gradients, always the same in the
 // same order, as [grad.NewOptimizer] takes them. Values may be changed between passes.
-func (m *Model[F]) Params() []*grad.Trainable[F] { return m.params }
+func (m *Model[F]) Params() []*grad.Param[F] { return m.params }
 
 // Param returns the parameter with that name.
-func (m *Model[F]) Param(name string) (*grad.Trainable[F], bool) {
+func (m *Model[F]) Param(name string) (*grad.Param[F], bool) {
 	for _, p := range m.params {
 		if p.Name == name {
 			return p, true

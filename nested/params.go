@@ -120,10 +120,10 @@ func shiftTaps[F Float](v []F, d int) {
 }
 
 // views returns the individual parameters, as an optimizer takes them.
-func views[F Float](p *parameters, values, grads []F) []*grad.Trainable[F] {
-	all := make([]*grad.Trainable[F], len(p.slots))
+func views[F Float](p *parameters, values, grads []F) []*grad.Param[F] {
+	all := make([]*grad.Param[F], len(p.slots))
 	for i, s := range p.slots {
-		all[i] = &grad.Trainable[F]{Name: s.name, Shape: s.shape, Value: values[s.at:][:s.n:s.n], Grad: grads[s.at:][:s.n:s.n],
+		all[i] = &grad.Param[F]{Name: s.name, Shape: s.shape, Value: values[s.at:][:s.n:s.n], Grad: grads[s.at:][:s.n:s.n],
 			Table: i == p.embed || i == p.unembed}
 	}
 	return all

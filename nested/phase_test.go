@@ -11,7 +11,6 @@ import (
 
 	"atenia/grad"
 
-	"atenia/internal/machine/pool"
 	"atenia/nested"
 	"atenia/nested/rule"
 )
@@ -295,10 +294,10 @@ func TestReset(t *testing.T) {
 // mixed is a configuration with most kinds of state in a snapshot.
 var mixed = nested.Config{Rule: rule.Titans, Vocab: 16, Width: 8, Heads: 2, Window: 3, Periods: []int{1, 4}, Layers: 2, Residual: true, KeyTaps: 2, Seed: 3}
 
-func newBuilder(t testing.TB, c nested.Config, lanes int, p *pool.Pool) (*nested.Model[float32], *nested.Builder[float32]) {
+func newBuilder(t testing.TB, c nested.Config, lanes int, p *grad.Threads) (*nested.Model[float32], *nested.Builder[float32]) {
 	t.Helper()
 	m := built[float32](t, c)
-	b, err := m.NewBuilder(nested.BuildConfig{Lanes: lanes, Rule: grad.AdamW{}, Clip: 1, Pool: p})
+	b, err := m.NewBuilder(nested.BuildConfig{Lanes: lanes, Rule: grad.AdamW{}, Clip: 1, Threads: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -481,7 +480,7 @@ func TestThreads(t *testing.T) {
 	t.Parallel()
 	var want []float32
 	for _, threads := range []int{1, 2, 3} {
-		p := pool.New(threads)
+		p := grad.NewThreads(threads)
 		m, b := newBuilder(t, mixed, 4, p)
 		steps(t, b, 0, 6, 4)
 		p.Close()

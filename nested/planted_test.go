@@ -45,7 +45,7 @@ type delta struct {
 	planted string
 }
 
-func (d delta) Backward(_ *dense.Work[float64], in *rule.Tokens[float64], s0 []float64, _ [][]float64, dy, _ []float64, g *rule.Tokens[float64], ds0 []float64) {
+func (d delta) Backward(_ *grad.Work[float64], in *rule.Tokens[float64], s0 []float64, _ [][]float64, dy, _ []float64, g *rule.Tokens[float64], ds0 []float64) {
 	T, n := in.T, 8
 	row := func(v []float64, t int) []float64 { return v[t*n:][:n] }
 	states, errs := [][]float64{s0}, [][]float64{}

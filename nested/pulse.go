@@ -21,6 +21,7 @@ const (
 
 var phaseNames = [...]string{"build", "test", "stream"}
 
+// String returns the name that configurations use.
 func (p Phase) String() string { return enumName(p, phaseNames[:]) }
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -53,6 +54,7 @@ func (p Pulse) Levels() int { return p.levels }
 // Active reports whether the level writes its memory and steps its parameters.
 func (p Pulse) Active(level int) bool { return p.active[level/64]>>(level%64)&1 == 1 }
 
+// String returns the step, the phase and the active levels.
 func (p Pulse) String() string {
 	b := make([]byte, p.levels)
 	for i := range b {

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"math"
 
-	"atenia/internal/machine/pool"
+	"atenia/grad"
 )
 
 // A Reader runs a model over one stream of tokens while its memory keeps
 // learning. Chunks are cut as in training, and a full chunk is written to
 // memory before the next token. An incomplete chunk is recomputed from the
 // memory before it, so that logits are bitwise those of a pass over the whole
-// chunk, however the tokens arrive.
+// chunk, however the tokens arrive. [Model.NewReader] makes one.
 type Reader[F Float] struct {
 	model     *Model[F]
 	runner    *Runner[F]
@@ -25,7 +25,7 @@ type Reader[F Float] struct {
 
 // NewReader returns a reader at the start of a document, in phase [Test] or
 // [Stream].
-func (m *Model[F]) NewReader(phase Phase, p *pool.Pool) (*Reader[F], error) {
+func (m *Model[F]) NewReader(phase Phase, p *grad.Threads) (*Reader[F], error) {
 	if phase == Build {
 		return nil, fmt.Errorf("%w: a reader does not train; use NewBuilder", ErrInput)
 	}

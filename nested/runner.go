@@ -6,12 +6,11 @@ import (
 	"math"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/nested/rule"
 )
 
 // A Runner computes passes over a model. It has a tape and the scratch memory
-// of one goroutine. After the first passes of each shape it allocates nothing.
+// of one goroutine. [Model.NewRunner] makes one. After the first passes of each shape it allocates nothing.
 type Runner[F Float] struct {
 	model *Model[F]
 	tape  *grad.Tape[F]
@@ -52,13 +51,13 @@ type LayerTrace struct {
 // NewRunner returns a runner. With record it can compute gradients, see
 // [Runner.Backward]; the values of a pass are the same bits without. The pool,
 // which may be nil, provides threads for matrix products.
-func (m *Model[F]) NewRunner(record bool, p *pool.Pool, options ...grad.Option) (*Runner[F], error) {
+func (m *Model[F]) NewRunner(record bool, p *grad.Threads, options ...grad.Option) (*Runner[F], error) {
 	b, err := rule.New[F](m.cfg.Rule, m.cfg.Width, m.cfg.Memory)
 	if err != nil {
 		return nil, err
 	}
 	r := &Runner[F]{model: m, block: b}
-	r.tape = grad.New(&m.reg, append([]grad.Option{grad.Recording(record), grad.Threads(p)}, options...)...)
+	r.tape = grad.New(&m.reg, append([]grad.Option{grad.Recording(record), grad.WithThreads(p)}, options...)...)
 	r.refs = make([]grad.Ref, len(m.plan.slots))
 	n := m.cfg.Layers * len(m.cfg.Periods)
 	r.levels = make([]grad.Ref, n)

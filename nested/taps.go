@@ -2,7 +2,6 @@ package nested
 
 import (
 	"atenia/grad"
-	"atenia/internal/kernel/dense"
 )
 
 // tapsKey names the convolution of memory keys on a tape.
@@ -51,7 +50,7 @@ func earlier[F Float](rows, tail []F, at, d int) []F {
 	return tail[len(tail)+at*d:][:d]
 }
 
-func mulAdd[F dense.Float](dst, a, b []F) {
+func mulAdd[F Float](dst, a, b []F) {
 	for i := range dst {
 		dst[i] += F(a[i] * b[i])
 	}

@@ -176,6 +176,7 @@ type BlockError struct {
 	Values int
 }
 
+// Error implements error.
 func (e *BlockError) Error() string {
 	v, _ := e.DType.Block()
 	return fmt.Sprintf("a row of %d values does not divide into blocks of %d (%s)", e.Values, v, e.DType)

@@ -23,9 +23,12 @@ type ShapeError struct {
 	Want, Got Shape
 }
 
+// Error implements error.
 func (e *ShapeError) Error() string {
 	return fmt.Sprintf("%s: want shape %v, got %v", e.Op, e.Want, e.Got)
 }
+
+// Is reports whether target is [ErrShape].
 func (e *ShapeError) Is(target error) bool { return target == ErrShape }
 
 // Size returns the number of values, and false if it overflows or a size is

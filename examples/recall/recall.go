@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/nested"
 	"atenia/nested/rule"
 )
@@ -36,7 +35,7 @@ type Options struct {
 	// Threads is the number of threads, which does not affect the result; 1.
 	Threads int
 
-	pool *pool.Pool
+	threads *grad.Threads
 }
 
 // A Result is the accuracy on fresh sequences.
@@ -49,8 +48,8 @@ type Result struct {
 // Run trains a model and measures it. Equal options give equal results.
 func Run(o Options) (Result, error) {
 	o = o.withDefaults()
-	o.pool = pool.New(max(o.Threads, 1))
-	defer o.pool.Close()
+	o.threads = grad.NewThreads(max(o.Threads, 1))
+	defer o.threads.Close()
 	m, err := nested.New[float32](nested.Config{Rule: o.Rule, Memory: o.Memory, Vocab: vocabulary, Width: o.Width, Seed: o.Seed})
 	if err != nil {
 		return Result{}, err
@@ -58,7 +57,7 @@ func Run(o Options) (Result, error) {
 	if p, ok := m.Param("layers.0.levels.0.b_theta"); ok {
 		p.Value[0] = float32(o.Theta)
 	}
-	b, err := m.NewBuilder(nested.BuildConfig{Lanes: o.Batch, Pool: o.pool, Rule: grad.AdamW{}, Clip: 1, Still: o.Still})
+	b, err := m.NewBuilder(nested.BuildConfig{Lanes: o.Batch, Threads: o.threads, Rule: grad.AdamW{}, Clip: 1, Still: o.Still})
 	if err != nil {
 		return Result{}, err
 	}
@@ -130,7 +129,7 @@ func sequence(r *rule.Rand) (ids, targets []int32, overwritten []bool) {
 
 // measure counts correct answers: the value with the largest logit.
 func measure(m *nested.Model[float32], o *Options, res *Result) error {
-	run, err := m.NewRunner(false, o.pool)
+	run, err := m.NewRunner(false, o.threads)
 	if err != nil {
 		return err
 	}

@@ -101,14 +101,14 @@ func (cfg *ScanConfig) remember(e *cacheEntry) error {
 	if err := os.MkdirAll(cfg.Cache, 0o755); err != nil {
 		return err
 	}
-	return durable.WriteFileIn(durable.Default(cfg.FS), cfg.file(e.Path), func(w io.Writer) error {
+	return durable.WriteFile(cfg.file(e.Path), func(w io.Writer) error {
 		_, err := io.Copy(w, bytes.NewReader(append(b, '\n')))
 		return err
 	})
 }
 
-func (e *cacheEntry) library(s Source) FoundLibrary {
-	l := FoundLibrary{Path: e.Path, Source: s, Manifest: e.manifest}
+func (e *cacheEntry) library(s Source) LibraryInfo {
+	l := LibraryInfo{Path: e.Path, Source: s, Manifest: e.manifest}
 	if e.Quarantined != "" {
 		l.Quarantined, l.Err = true, errors.New(e.Quarantined)
 	}

@@ -15,14 +15,14 @@ import (
 // A CatalogConfig says where to find libraries and where they may run.
 type CatalogConfig struct {
 	Scan    ScanConfig
-	Isolate IsolateConfig // Manifest is set for each library
+	Isolate ProcessConfig // Manifest is set for each library
 	// Trusted lists libraries, or folders of libraries, that may run in this
 	// process.
 	Trusted   []string
 	NoMetrics bool // do not pass metrics to nodes
 }
 
-// A Catalog is the set of libraries that a scan found.
+// A Catalog is the set of libraries that a scan found. [OpenCatalog] makes one.
 type Catalog struct {
 	cfg    CatalogConfig
 	result *ScanResult
@@ -60,7 +60,7 @@ func (c *Catalog) Types() node.Table { return c.types }
 func (c *Catalog) Result() *ScanResult { return c.result }
 
 // trusts reports whether a library may run in this process.
-func (c *Catalog) trusts(l *FoundLibrary) bool {
+func (c *Catalog) trusts(l *LibraryInfo) bool {
 	return !l.Manifest.Isolate && slices.ContainsFunc(c.cfg.Trusted, func(t string) bool {
 		t, err := filepath.Abs(t)
 		if err != nil {
@@ -71,8 +71,8 @@ func (c *Catalog) trusts(l *FoundLibrary) bool {
 	})
 }
 
-// A RunningTypes is a library in use: at least one node was made of it.
-type RunningTypes struct {
+// A LibraryStatus is a library in use: at least one node was made of it.
+type LibraryStatus struct {
 	Path     string
 	Isolated bool
 	Status   ProcessStatus // of an isolated one
@@ -80,15 +80,15 @@ type RunningTypes struct {
 }
 
 // Running returns the libraries in use, in the order of the search.
-func (c *Catalog) Running() []RunningTypes {
-	var list []RunningTypes
+func (c *Catalog) Running() []LibraryStatus {
+	var list []LibraryStatus
 	for _, m := range c.makers {
 		m.mu.Lock()
 		switch {
 		case m.here != nil:
-			list = append(list, RunningTypes{Path: m.found.Path, Events: m.here.Events()})
+			list = append(list, LibraryStatus{Path: m.found.Path, Events: m.here.Events()})
 		case m.there != nil:
-			list = append(list, RunningTypes{Path: m.found.Path, Isolated: true, Status: m.there.Status()})
+			list = append(list, LibraryStatus{Path: m.found.Path, Isolated: true, Status: m.there.Status()})
 		}
 		m.mu.Unlock()
 	}
@@ -116,7 +116,7 @@ func (c *Catalog) Close() error {
 // A maker loads a library when its first node is made.
 type maker struct {
 	c     *Catalog
-	found *FoundLibrary
+	found *LibraryInfo
 
 	mu     sync.Mutex
 	here   *Library

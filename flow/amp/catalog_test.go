@@ -27,7 +27,7 @@ func catalogOpen(t testing.TB, trusted ...string) *amp.Catalog {
 	files := []string{ctest.Library(t, ctest.Include(t)+"/template.c"), ctest.Library(t, "testdata/nodes.c")}
 	c, err := amp.OpenCatalog(context.Background(), amp.CatalogConfig{
 		Scan:    amp.ScanConfig{Folders: files, Limit: time.Minute, Cache: filepath.Join(filepath.Dir(files[0]), "cache"), Command: []string{os.Args[0], "node-scan"}},
-		Isolate: amp.IsolateConfig{Timeout: time.Minute, Command: []string{os.Args[0], "node-host"}},
+		Isolate: amp.ProcessConfig{Timeout: time.Minute, Command: []string{os.Args[0], "node-host"}},
 		Trusted: trusted,
 	})
 	if err != nil {

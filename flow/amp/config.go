@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// An IsolateConfig configures libraries in separate processes.
-type IsolateConfig struct {
-	// Command is the program and arguments that end up in [ServeProcess]:
-	// usually the host program with a subcommand.
+// A ProcessConfig configures libraries in separate processes.
+type ProcessConfig struct {
+	// Command is the program and arguments that end up in [Serve]: usually the
+	// host program with a subcommand.
 	Command []string
 	// Timeout bounds a request; zero means 5 s. In real time it must be less
 	// than a block.

@@ -54,8 +54,8 @@
 //
 // Inputs, outputs and params may be given as numbers; their names are then in0,
 // out0, p0 and so on. Unknown keys and capabilities are ignored, since a later
-// minor version may define them. Manifests are untrusted input: [ParseManifest]
-// bounds what it reads and reports where a fault is.
+// minor version may define them. Manifests are untrusted input: [ParseManifest] bounds
+// what it reads and reports where a fault is.
 //
 // [Scan] searches folders in order. A library without a manifest is described by
 // a child process that loads it, and the answer is cached by path, size, time
@@ -65,8 +65,31 @@
 //
 // # Processes
 //
-// A node that crashes or hangs in a [Process] costs its graph a few muted
-// blocks, and the host keeps running.
+//	SIGSEGV, SIGBUS, …    Go's handler: a trace of all goroutines, then exit
+//	after Default, Linux  the kernel ends the process, and the parent notices
+//
+// # Scan
+//
+// Package scan finds libraries of C nodes and their descriptions without
+// loading any into this process.
+//
+//	folders, in order ──▶ *.amp.so ──▶ NAME.amp.json beside it ──▶ manifest
+//	                                   else the cache           ──▶ manifest, or quarantined
+//	                                   else a child loads it    ──▶ manifest, or quarantined; both are remembered
+//
+//	for each type and major version of the ABI the first library counts;
+//	the others are listed as shadowed
+//
+// A child that crashes, or exceeds [ScanLimit], leaves its library quarantined
+// until the file changes: cache entries are keyed by path, size, time and
+// checksum. The child is the program itself, started with [Config].Command,
+// which must end up in [ServeManifest].
+//
+// # Isolate
+//
+// Package isolate runs libraries of C nodes in separate processes. A node that
+// crashes or hangs then costs its graph a few muted blocks, and the host keeps
+// running.
 //
 //	host                     shared memory (memfd)            child, one a library
 //	instance.Forward ──────▶ inputs, parameters ────────────▶ the same node, in process

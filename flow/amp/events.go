@@ -5,18 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// A Kind classes events.
-type Kind int
+// An EventKind classes events.
+type EventKind int
 
 // The violations that instances detect.
 const (
-	NoV2          Kind = iota // the plan says supports_v2, but the library has no amp_run_node_v2: v1 is used
-	Demoted                   // amp_run_node_v2 rejects the forward mode: v1 is used from then on
-	Environment               // the floating-point environment was changed and not restored; the host restores it
-	BadOutput                 // frames, shape or pointer of an output were changed
-	BadCode                   // a result that no node may return
-	UnderDeclared             // the measured delay is larger than the declared one
-	Message                   // the node logged something
+	NoV2          EventKind = iota // the plan says supports_v2, but the library has no amp_run_node_v2: v1 is used
+	Demoted                        // amp_run_node_v2 rejects the forward mode: v1 is used from then on
+	Environment                    // the floating-point environment was changed and not restored; the host restores it
+	BadOutput                      // frames, shape or pointer of an output were changed
+	BadCode                        // a result that no node may return
+	UnderDeclared                  // the measured delay is larger than the declared one
+	Message                        // the node logged something
 	kinds
 )
 
@@ -31,17 +31,18 @@ var kindTexts = [kinds]string{
 }
 
 // String describes the kind.
-func (k Kind) String() string { return kindTexts[k] }
+func (k EventKind) String() string { return kindTexts[k] }
 
 // An Event is a violation or a message of a node. A violation is reported once,
 // however often it occurs.
 type Event struct {
 	Node  string // "" of a message: libraries log without naming a node
-	Kind  Kind
+	Kind  EventKind
 	Level int    // of a message, as the node gave it
 	Text  string // of a message
 }
 
+// String describes the event in one line.
 func (e Event) String() string {
 	if e.Kind == Message {
 		return fmt.Sprintf("message of level %d: %s", e.Level, e.Text)
@@ -56,7 +57,7 @@ type counts struct {
 	told [kinds]bool
 }
 
-func (c *counts) add(k Kind) { c.n[k].Add(1) }
+func (c *counts) add(k EventKind) { c.n[k].Add(1) }
 
 // Events returns what happened since the last call: each kind of violation once
 // per instance, and the messages of the nodes. Messages are lost if more than

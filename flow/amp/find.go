@@ -97,8 +97,8 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 2<<20))
 }
 
-// A FoundType is a node type that libraries provide.
-type FoundType struct {
+// A TypeInfo is a node type that libraries provide.
+type TypeInfo struct {
 	Name     string
 	Major    int
 	Library  int   // index in Result.Libraries of the one that is used
@@ -106,13 +106,13 @@ type FoundType struct {
 }
 
 // index determines which library is used for each type.
-func index(list []FoundLibrary) []FoundType {
+func index(list []LibraryInfo) []TypeInfo {
 	type key struct {
 		name  string
 		major int
 	}
 	at := map[key]int{}
-	var types []FoundType
+	var types []TypeInfo
 	for i, l := range list {
 		if l.Manifest == nil {
 			continue
@@ -122,12 +122,12 @@ func index(list []FoundLibrary) []FoundType {
 			j, ok := at[k]
 			if !ok {
 				at[k] = len(types)
-				types = append(types, FoundType{Name: n.Type, Major: k.major, Library: i})
+				types = append(types, TypeInfo{Name: n.Type, Major: k.major, Library: i})
 				continue
 			}
 			types[j].Shadowed = append(types[j].Shadowed, i)
 		}
 	}
-	slices.SortStableFunc(types, func(a, b FoundType) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Major, b.Major)) })
+	slices.SortStableFunc(types, func(a, b TypeInfo) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Major, b.Major)) })
 	return types
 }

@@ -307,7 +307,8 @@ func (n remoteAdjoint[F]) ResetAdjoint()                       { n.simple(opRese
 func (n remoteAdjoint[F]) FinishAdjoint(p []node.Grad[F])      { n.finish(p) }
 
 // A Batch is the forward calls of several nodes of one library, made by one
-// request. The nodes must not depend on each other within a block.
+// request. The nodes must not depend on each other within a block. [NewBatch]
+// makes one.
 type Batch[F node.Float] struct {
 	p     *Process
 	nodes []*remoteInstance[F]

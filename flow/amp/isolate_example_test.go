@@ -9,9 +9,9 @@ import (
 )
 
 // A library runs in a child that is the program itself, with arguments at which
-// its main function calls [amp.ServeProcess].
+// its main function calls [amp.Serve].
 func ExampleStartProcess() {
-	p, err := amp.StartProcess("filters.amp.so", amp.IsolateConfig{Command: []string{"/proc/self/exe", "-test.run=^$"}})
+	p, err := amp.StartProcess("filters.amp.so", amp.ProcessConfig{Command: []string{"/proc/self/exe", "-test.run=^$"}})
 	if err != nil { // the tests' program serves at other arguments
 		fmt.Println("no node host")
 		return

@@ -19,7 +19,7 @@ import (
 
 // start runs a library in a separate process, and returns the types that it
 // has, which make their instances there.
-func start(t testing.TB, path string, cfg amp.IsolateConfig) (*amp.Process, node.Table) {
+func start(t testing.TB, path string, cfg amp.ProcessConfig) (*amp.Process, node.Table) {
 	t.Helper()
 	cfg.Command = []string{os.Args[0], "node-host"}
 	if cfg.Timeout == 0 {
@@ -56,7 +56,7 @@ func isolateRig[F node.Float](t testing.TB, types node.Table, n graph.Node) *nod
 // TestSame runs the checks of shipped nodes on nodes in a separate process, and
 // compares their bits with those of the same node in this process.
 func TestSame(t *testing.T) {
-	_, types := start(t, isolateTemplate(t), amp.IsolateConfig{})
+	_, types := start(t, isolateTemplate(t), amp.ProcessConfig{})
 	for name, n := range map[string]graph.Node{
 		"constant": nodetest.Node("Smooth", "a", 0.3, node.Heat, 0.25),
 		"framed":   nodetest.Node("Smooth", "a", nodetest.Ramp(1, 3, 40, 0.1, 0.9)),
@@ -94,7 +94,7 @@ func TestCrash(t *testing.T) {
 	for _, spare := range []bool{false, true} {
 		name := map[bool]string{false: "A57", true: "spare"}[spare]
 		t.Run(name, func(t *testing.T) {
-			p, types := start(t, nodes(t), amp.IsolateConfig{Spare: spare})
+			p, types := start(t, nodes(t), amp.ProcessConfig{Spare: spare})
 			g := isolateRig[float64](t, types, nodetest.Node("Crash.c"))
 			sum := 0.0
 			for range 10 {
@@ -129,7 +129,7 @@ func TestCrash(t *testing.T) {
 // TestIsolateQuarantine: three crashes in a minute, and there is no fourth child.
 func TestIsolateQuarantine(t *testing.T) {
 	t.Parallel()
-	p, types := start(t, nodes(t), amp.IsolateConfig{})
+	p, types := start(t, nodes(t), amp.ProcessConfig{})
 	g := isolateRig[float32](t, types, nodetest.Node("Crash.c"))
 	for !p.Status().Quarantined {
 		g.Inst.Forward(block[float32](g, 666))
@@ -152,7 +152,7 @@ func TestIsolateQuarantine(t *testing.T) {
 // TestHang: a node that hangs costs three waits and is then suspended.
 func TestHang(t *testing.T) {
 	t.Parallel()
-	p, types := start(t, nodes(t), amp.IsolateConfig{Timeout: 30 * time.Millisecond})
+	p, types := start(t, nodes(t), amp.ProcessConfig{Timeout: 30 * time.Millisecond})
 	g := isolateRig[float32](t, types, nodetest.Node("Hang.c", "after", 0.0))
 	for i := range 5 {
 		if code := g.Inst.Forward(block[float32](g, 1)); code != graph.Timeout {
@@ -167,7 +167,7 @@ func TestHang(t *testing.T) {
 // TestLate: an answer after the time limit is not mistaken for the next one.
 func TestLate(t *testing.T) {
 	t.Parallel()
-	p, types := start(t, nodes(t), amp.IsolateConfig{Timeout: time.Nanosecond})
+	p, types := start(t, nodes(t), amp.ProcessConfig{Timeout: time.Nanosecond})
 	g := isolateRig[float32](t, types, nodetest.Node("Gain.c", "gain", 2.0))
 	for i := range 100 {
 		c := block(g, float32(i))
@@ -187,7 +187,7 @@ func TestLate(t *testing.T) {
 
 // TestBatch: one request for many nodes gives the results of single calls.
 func TestBatch(t *testing.T) {
-	p, types := start(t, nodes(t), amp.IsolateConfig{})
+	p, types := start(t, nodes(t), amp.ProcessConfig{})
 	var list []node.Instance[float32]
 	var calls []*node.Call[float32]
 	for i := range 20 {
@@ -221,7 +221,7 @@ func TestBatch(t *testing.T) {
 // TestThreads: instances of one library may be called from several threads.
 func TestThreads(t *testing.T) {
 	t.Parallel()
-	_, types := start(t, nodes(t), amp.IsolateConfig{})
+	_, types := start(t, nodes(t), amp.ProcessConfig{})
 	done := make(chan float64)
 	for i := range 4 {
 		g := isolateRig[float64](t, types, nodetest.Node("Crash.c"))
@@ -245,20 +245,20 @@ func TestThreads(t *testing.T) {
 // TestStart: a child that does not start is an error.
 func TestStart(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []amp.IsolateConfig{{}, {Command: []string{"/nonexistent"}}, {Command: []string{"/bin/true"}}} {
+	for _, cfg := range []amp.ProcessConfig{{}, {Command: []string{"/nonexistent"}}, {Command: []string{"/bin/true"}}} {
 		if p, err := amp.StartProcess(nodes(t), cfg); err == nil {
 			t.Errorf("%v started", cfg.Command)
 			p.Close()
 		}
 	}
-	if _, err := amp.StartProcess("/nonexistent.amp.so", amp.IsolateConfig{Command: []string{os.Args[0], "node-host"}}); err == nil {
+	if _, err := amp.StartProcess("/nonexistent.amp.so", amp.ProcessConfig{Command: []string{os.Args[0], "node-host"}}); err == nil {
 		t.Error("a library that is not there")
 	}
 }
 
 // BenchmarkRoundTrip times one isolated call of 64 frames.
 func BenchmarkRoundTrip(b *testing.B) {
-	_, types := start(b, nodes(b), amp.IsolateConfig{})
+	_, types := start(b, nodes(b), amp.ProcessConfig{})
 	g := isolateRig[float32](b, types, nodetest.Node("Gain.c", "gain", 0.5))
 	c := block(g, make([]float32, 64)...)
 	b.ReportAllocs()

@@ -29,6 +29,7 @@ type LoadError struct {
 	Err  error
 }
 
+// Error implements error.
 func (e *LoadError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
 
 // Unwrap returns the cause.
@@ -43,10 +44,10 @@ type Options struct {
 	Manifest *Manifest
 }
 
-// A Library is a library of C nodes loaded into this process.
+// A Library is a library of C nodes that [Open] loaded into this process.
 //
 // A crash in one of its nodes ends the process: load only trusted libraries
-// this way, and others with a [Catalog].
+// this way, and others with [OpenCatalog] or [StartProcess].
 type Library struct {
 	path      string
 	opt       Options

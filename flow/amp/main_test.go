@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	switch {
 	case len(args) >= 1 && args[0] == "node-host":
-		if amp.ServeProcess() != nil {
+		if amp.Serve() != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(f, filepath.Base(args[2]))
 			f.Close()
 		}
-		os.Exit(amp.ServeScan(args[2]))
+		os.Exit(amp.ServeManifest(args[2]))
 	case len(args) == 2 && args[0] == "node-scan":
-		os.Exit(amp.ServeScan(args[1]))
+		os.Exit(amp.ServeManifest(args[1]))
 	}
 	os.Exit(ctest.Main(m))
 }

@@ -57,6 +57,7 @@ type ManifestError struct {
 	Text string
 }
 
+// Error implements error.
 func (e *ManifestError) Error() string {
 	if e.Path == "" {
 		return "manifest: " + e.Text

@@ -22,11 +22,11 @@ import (
 	"atenia/internal/machine/cpu"
 )
 
-// A Process runs one library in a child. It is an [Maker]; its instances
-// may be used by several threads, whose requests are serialized.
+// A Process runs one library in a child, which [StartProcess] starts. It is a
+// [Maker]; its instances may be used by several threads, whose requests are serialized.
 type Process struct {
 	path    string
-	cfg     IsolateConfig
+	cfg     ProcessConfig
 	timeout int64 // ns
 
 	latch     latch
@@ -67,7 +67,7 @@ type lane struct {
 
 // StartProcess loads a library in a child process. Call [Process.Close] when its
 // instances are no longer used.
-func StartProcess(path string, cfg IsolateConfig) (*Process, error) {
+func StartProcess(path string, cfg ProcessConfig) (*Process, error) {
 	if len(cfg.Command) == 0 {
 		return nil, errors.New("isolate: Config.Command is not set")
 	}

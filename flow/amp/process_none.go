@@ -11,10 +11,10 @@ import (
 type Process struct{}
 
 // StartProcess returns [ErrUnsupported].
-func StartProcess(string, IsolateConfig) (*Process, error) { return nil, ErrUnsupported }
+func StartProcess(string, ProcessConfig) (*Process, error) { return nil, ErrUnsupported }
 
-// ServeProcess returns [ErrUnsupported].
-func ServeProcess() error { return ErrUnsupported }
+// Serve returns [ErrUnsupported].
+func Serve() error { return ErrUnsupported }
 
 // New32 is never reached.
 func (p *Process) New32(node.Config) (node.Instance[float32], error) { return nil, ErrUnsupported }

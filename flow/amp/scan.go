@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
-
-	"atenia/internal/store/durable"
 )
 
 // ScanLimit is the default time limit for a library's description.
@@ -19,12 +17,11 @@ const ScanLimit = 5 * time.Second
 // A ScanConfig says where to search and how to query libraries.
 type ScanConfig struct {
 	Folders []string // or libraries themselves; see Folders
-	// Command is the program and arguments that end up in [ServeScan], without the
+	// Command is the program and arguments that end up in [ServeManifest], without the
 	// library, which is appended. Nil: libraries without a manifest are errors.
 	Command []string
 	Cache   string        // folder of the cache; "": no cache
 	Limit   time.Duration // zero means [ScanLimit]
-	FS      durable.FS    // for tests; nil is the operating system's
 }
 
 // A Source says where a description comes from.
@@ -32,9 +29,9 @@ type Source int
 
 // The sources.
 const (
-	Beside Source = iota // a manifest beside it
-	Cached               // the cache of an earlier scan
-	Asked                // a child that loaded the library
+	FromManifest Source = iota // a manifest beside it
+	FromCache                  // the cache of an earlier scan
+	FromScan                   // a child that loaded the library
 )
 
 var sources = []string{"manifest", "cache", "scan"}
@@ -42,8 +39,8 @@ var sources = []string{"manifest", "cache", "scan"}
 // String returns the source's name.
 func (s Source) String() string { return sources[s] }
 
-// A FoundLibrary describes one library file.
-type FoundLibrary struct {
+// A LibraryInfo is what is known of one file.
+type LibraryInfo struct {
 	Path        string
 	Source      Source
 	Manifest    *Manifest // nil: not usable
@@ -53,8 +50,8 @@ type FoundLibrary struct {
 
 // A ScanResult is the result of a scan.
 type ScanResult struct {
-	Libraries []FoundLibrary // in the order of the search
-	Types     []FoundType    // by name
+	Libraries []LibraryInfo // in the order of the search
+	Types     []TypeInfo    // by name
 }
 
 // Scan finds libraries and their descriptions. The error is about unreadable
@@ -73,38 +70,38 @@ func Scan(ctx context.Context, cfg ScanConfig) (*ScanResult, error) {
 }
 
 // look describes one library.
-func (cfg *ScanConfig) look(ctx context.Context, path string) FoundLibrary {
+func (cfg *ScanConfig) look(ctx context.Context, path string) LibraryInfo {
 	m, err := beside(path)
 	if m != nil || err != nil {
 		if err != nil {
 			m = nil
 		}
-		return FoundLibrary{Path: path, Source: Beside, Manifest: m, Err: err}
+		return LibraryInfo{Path: path, Source: FromManifest, Manifest: m, Err: err}
 	}
 	key, err := keyOf(path)
 	if err != nil {
-		return FoundLibrary{Path: path, Source: Asked, Err: err}
+		return LibraryInfo{Path: path, Source: FromScan, Err: err}
 	}
 	if e := cfg.remembered(key); e != nil {
-		return e.library(Cached)
+		return e.library(FromCache)
 	}
 	if len(cfg.Command) == 0 {
-		return FoundLibrary{Path: path, Source: Asked, Err: errors.New("no manifest beside it, and Config.Command is not set to query it")}
+		return LibraryInfo{Path: path, Source: FromScan, Err: errors.New("no manifest beside it, and Config.Command is not set to query it")}
 	}
 	e := &cacheEntry{key: key}
 	m, err = cfg.ask(ctx, path)
 	switch {
 	case ctx.Err() != nil:
-		return FoundLibrary{Path: path, Source: Asked, Err: ctx.Err()}
+		return LibraryInfo{Path: path, Source: FromScan, Err: ctx.Err()}
 	case errors.Is(err, errDied):
 		e.Quarantined = err.Error()
 	case err != nil: // a definite error, which may be gone next time
-		return FoundLibrary{Path: path, Source: Asked, Err: err}
+		return LibraryInfo{Path: path, Source: FromScan, Err: err}
 	default:
 		m.SHA256 = key.SHA256
 		e.manifest = m
 	}
-	l := e.library(Asked)
+	l := e.library(FromScan)
 	if err := cfg.remember(e); err != nil {
 		l.Err = errors.Join(l.Err, fmt.Errorf("the result is not cached: %w", err))
 	}
@@ -168,9 +165,9 @@ func refusal(text []byte) (string, bool) {
 	return "", false
 }
 
-// ServeScan is the child's main function: it loads one library, writes its
+// ServeManifest is the child's main function: it loads one library, writes its
 // description to the file that the parent passed, and returns the exit status.
-func ServeScan(path string) int {
+func ServeManifest(path string) int {
 	defaultFaultSignals()
 	answer := os.NewFile(fdAnswer, "answer")
 	if answer == nil {

@@ -40,10 +40,10 @@ type served struct {
 	keep func()
 }
 
-// ServeProcess is the child's main function: it loads one library, makes instances and
+// Serve is the child's main function: it loads one library, makes instances and
 // answers requests until the host is gone. It returns an error if the program
 // was started by hand.
-func ServeProcess() error {
+func Serve() error {
 	orders, replies := os.NewFile(fdOrders, "orders"), os.NewFile(fdReplies, "replies")
 	if orders == nil || replies == nil {
 		return errors.New("a node host is started by the program that uses it, not by hand")

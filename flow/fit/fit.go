@@ -50,8 +50,8 @@ type Result struct {
 func Fit[F node.Float](ctx context.Context, p *Problem[F], s Settings) (*Result, error) {
 	s.defaults()
 	x := p.Start()
-	w := &grad.Trainable[float64]{Name: "x", Shape: []int{len(x)}, Value: x, Grad: make([]float64, len(x)), NoDecay: true}
-	o, err := grad.NewOptimizer(s.Rule, []*grad.Trainable[float64]{w}, nil)
+	w := &grad.Param[float64]{Name: "x", Shape: []int{len(x)}, Value: x, Grad: make([]float64, len(x)), NoDecay: true}
+	o, err := grad.NewOptimizer(s.Rule, []*grad.Param[float64]{w}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,7 @@ func (p Param) unit() float64 {
 	return p.Scale
 }
 
+// String returns "node.parameter".
 func (p Param) String() string { return p.Node + "." + p.Name }
 
 // ErrParam matches errors about parameters that cannot be fitted.
@@ -63,7 +64,7 @@ type Config[F node.Float] struct {
 	Sweep   flow.Sweep
 }
 
-// A Problem is a loss as a function of parameters. Its methods may be called by
+// A Problem is a loss as a function of parameters. [New] makes one. Its methods may be called by
 // one goroutine at a time.
 type Problem[F node.Float] struct {
 	plan   *graph.Plan

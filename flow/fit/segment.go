@@ -27,7 +27,7 @@ type SegmentConfig struct {
 	Sweep   flow.Sweep
 }
 
-// A Segment is a graph as a tape operation. It belongs to one goroutine.
+// A Segment is a graph as a tape operation. [NewSegment] makes one. It belongs to one goroutine.
 type Segment[F node.Float] struct {
 	cfg    SegmentConfig
 	linked *graph.Linked

@@ -58,6 +58,7 @@ type Error struct {
 	Text  string
 }
 
+// Error implements error.
 func (e *Error) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s (%v", e.Path, e.Text, e.Code)

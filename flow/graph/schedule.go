@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// A ScheduleTable describes how a linked plan runs with its gates open: the calls of a block once all
+// A Schedule describes how a linked plan runs with its gates open: the calls of a block once all
 // channels are filled, and the capacities of the channels.
-type ScheduleTable struct {
+type Schedule struct {
 	BlockFrames int
 	Warmup      int // blocks before every node fires a whole block
-	Nodes       []ScheduleNode
-	Edges       []ScheduleEdge // in plan order
-	Calls       []ScheduleCall // of a block after the warm-up
+	Nodes       []ScheduledNode
+	Edges       []ScheduledEdge // in plan order
+	Calls       []ScheduledCall // of a block after the warm-up
 }
 
-// A ScheduleNode is a node in visiting order.
-type ScheduleNode struct {
+// A ScheduledNode is a node in visiting order.
+type ScheduledNode struct {
 	Name   string
 	Stage  int
 	Tokens int // per block
@@ -26,8 +26,8 @@ type ScheduleNode struct {
 	Sink   bool
 }
 
-// A ScheduleEdge is a channel. Frame counts include prefill.
-type ScheduleEdge struct {
+// A ScheduledEdge is a channel. Frame counts include prefill.
+type ScheduledEdge struct {
 	Source, Target string // as in the plan
 	Rate           Rat    // frames per base frame
 	Hold, Prefill  int
@@ -35,8 +35,8 @@ type ScheduleEdge struct {
 	Least          int // frames with which blocks still complete, in some order
 }
 
-// A ScheduleCall is one call of a node within a block.
-type ScheduleCall struct {
+// A ScheduledCall is one call of a node within a block.
+type ScheduledCall struct {
 	Node   int // in visiting order
 	Tokens int
 }
@@ -44,7 +44,7 @@ type ScheduleCall struct {
 // maxVisits bounds the work of a rehearsal: nodes times blocks.
 const maxVisits = 1 << 24
 
-// ScheduleOf rehearses the plan by counts until every node fires a whole block, then searches for
+// NewSchedule rehearses the plan by counts until every node fires a whole block, then searches for
 // minimal capacities. An error is an [Error]: a capacity_frames of the plan that is too
 // small is [Malformed], with the edge's path and the capacity that suffices; a plan with
 // more blocks than can be rehearsed is [Unsupported].
@@ -54,8 +54,8 @@ const maxVisits = 1 << 24
 // whose reader has finished the block must grow; of nodes that wait for each other in a cycle,
 // the smallest full channel grows (Parks; cycles are searched among all waiting nodes, after
 // Geilen and Basten). A cycle whose tokens are larger than its prefill is a [Deadlock].
-func ScheduleOf(l *Linked) (*ScheduleTable, error) {
-	s := &ScheduleTable{BlockFrames: l.BlockFrames}
+func NewSchedule(l *Linked) (*Schedule, error) {
+	s := &Schedule{BlockFrames: l.BlockFrames}
 	longest := maxVisits / max(1, len(l.Nodes))
 	tooLong := &Error{Code: Unsupported, Path: l.Plan.Root, Text: fmt.Sprintf("not every node fires within %d blocks: delays are too long for blocks of %d frames", longest, l.BlockFrames)}
 	for i := range l.Edges {
@@ -101,7 +101,7 @@ func ScheduleOf(l *Linked) (*ScheduleTable, error) {
 }
 
 // fill takes over the results of the rehearsals.
-func (s *ScheduleTable) fill(l *Linked, free, tight *rehearsal) error {
+func (s *Schedule) fill(l *Linked, free, tight *rehearsal) error {
 	place := make([]int, len(l.Nodes))
 	late := make([]*big.Rat, len(l.Nodes))
 	for k, v := range l.Order {
@@ -127,14 +127,14 @@ func (s *ScheduleTable) fill(l *Linked, free, tight *rehearsal) error {
 	for _, v := range l.Order {
 		n := &l.Nodes[v]
 		sink := !slices.ContainsFunc(n.Out, func(edges []int) bool { return len(edges) > 0 })
-		s.Nodes = append(s.Nodes, ScheduleNode{n.Name, n.Stage, n.Tokens, free.first[v], Rat{Num: late[v].Num().Int64(), Den: late[v].Denom().Int64()}, sink})
+		s.Nodes = append(s.Nodes, ScheduledNode{n.Name, n.Stage, n.Tokens, free.first[v], Rat{Num: late[v].Num().Int64(), Den: late[v].Denom().Int64()}, sink})
 	}
 	for i := range l.Edges {
 		e := &l.Edges[i]
-		s.Edges = append(s.Edges, ScheduleEdge{e.Source, e.Target, e.Rate, e.Hold, e.Prefill, free.most[i], tight.capacity[i]})
+		s.Edges = append(s.Edges, ScheduledEdge{e.Source, e.Target, e.Rate, e.Hold, e.Prefill, free.most[i], tight.capacity[i]})
 	}
 	for _, c := range free.calls {
-		s.Calls = append(s.Calls, ScheduleCall{place[c.Node], c.Tokens})
+		s.Calls = append(s.Calls, ScheduledCall{place[c.Node], c.Tokens})
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func least(l *Linked) []int {
 		case e.CapacityFrames > 0:
 			out[i] = e.CapacityFrames
 		case e.Inside:
-			out[i] = max(e.Prefill, LowerBound(l.Slice(e.Src)*l.Nodes[e.Src].Spec.Prod[e.SrcPort], l.Slice(e.Dst)*e.Cons, e.Prefill))
+			out[i] = max(e.Prefill, MinCapacity(l.Slice(e.Src)*l.Nodes[e.Src].Spec.Prod[e.SrcPort], l.Slice(e.Dst)*e.Cons, e.Prefill))
 			if e.Src == e.Dst {
 				out[i] = e.Prefill
 			}
@@ -183,7 +183,7 @@ type rehearsal struct {
 	skip     []int64 // frames that a trimmed output drops at its start, by node
 	first    []int
 	most     []int
-	calls    []ScheduleCall // of the last block
+	calls    []ScheduledCall // of the last block
 }
 
 func newRehearsal(l *Linked, capacity []int) *rehearsal {
@@ -317,7 +317,7 @@ func (r *rehearsal) fire(v, t, k int) {
 	if r.first[v] < 0 {
 		r.first[v] = k
 	}
-	r.calls = append(r.calls, ScheduleCall{v, t})
+	r.calls = append(r.calls, ScheduledCall{v, t})
 }
 
 // full reports whether every node fired all of the block.

@@ -30,9 +30,9 @@ func scheduleLink(t testing.TB, text string, frames int) *graph.Linked {
 	return l
 }
 
-func of(t testing.TB, text string, frames int) *graph.ScheduleTable {
+func of(t testing.TB, text string, frames int) *graph.Schedule {
 	t.Helper()
-	s, err := graph.ScheduleOf(scheduleLink(t, text, frames))
+	s, err := graph.NewSchedule(scheduleLink(t, text, frames))
 	if err != nil {
 		t.Fatalf("%v\n%.400s", err, text)
 	}
@@ -75,7 +75,7 @@ func TestDryPath(t *testing.T) {
 	if of(t, fmt.Sprintf(join, `,"capacity_frames":192`), 64).Edges[2].Least != 192 {
 		t.Error("a capacity that suffices is not taken over")
 	}
-	_, err := graph.ScheduleOf(scheduleLink(t, fmt.Sprintf(join, `,"capacity_frames":191`), 64))
+	_, err := graph.NewSchedule(scheduleLink(t, fmt.Sprintf(join, `,"capacity_frames":191`), 64))
 	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Malformed || e.Path != "$.edges[2].capacity_frames" || !strings.Contains(e.Text, "want 192") {
 		t.Errorf("a capacity that does not: %v", err)
 	}
@@ -91,7 +91,7 @@ func TestLoops(t *testing.T) {
 	if s.Warmup != 0 || len(s.Calls) != 1+3*4+1 || s.Edges[3].Least != 4 {
 		t.Errorf("%+v", s)
 	}
-	_, err := graph.ScheduleOf(scheduleLink(t, fmt.Sprintf(loop, 1), 16))
+	_, err := graph.NewSchedule(scheduleLink(t, fmt.Sprintf(loop, 1), 16))
 	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Deadlock || !slices.Equal(e.Names, []string{"m", "d", "u"}) {
 		t.Errorf("%v", err)
 	}
@@ -100,7 +100,7 @@ func TestLoops(t *testing.T) {
 // TestLongDelay: a delay too long to rehearse is an error, without a long run.
 func TestLongDelay(t *testing.T) {
 	t.Parallel()
-	_, err := graph.ScheduleOf(scheduleLink(t, `{"nodes":[{"name":"x","type":"Input"},{"name":"o","type":"Probe"}],"edges":[{"source":"x","target":"o","delay_frames":2147483647}]}`, 1))
+	_, err := graph.NewSchedule(scheduleLink(t, `{"nodes":[{"name":"x","type":"Input"},{"name":"o","type":"Probe"}],"edges":[{"source":"x","target":"o","delay_frames":2147483647}]}`, 1))
 	if !errors.Is(err, &graph.Error{Code: graph.Unsupported}) {
 		t.Errorf("%v", err)
 	}
@@ -135,7 +135,7 @@ func TestScheduleCases(t *testing.T) {
 				t.Errorf("%s: edge %d: %d %d %v, want %v", c.Name, i, x.Hold, x.Prefill, x.Rate, e)
 			}
 		}
-		s, err := graph.ScheduleOf(l)
+		s, err := graph.NewSchedule(l)
 		if e, ok := errors.AsType[*graph.Error](err); ok && e.Code == graph.Deadlock {
 			for _, n := range e.Names {
 				if c.First[n] != nil {
@@ -188,7 +188,7 @@ func BenchmarkOf(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := graph.ScheduleOf(l); err != nil {
+		if _, err := graph.NewSchedule(l); err != nil {
 			b.Fatal(err)
 		}
 	}

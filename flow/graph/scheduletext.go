@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// String returns the table's text, which [Parse] reads back: nodes in visiting
+// String returns the table's text, which [ParseSchedule] reads back: nodes in visiting
 // order, edges in plan order, calls of a block.
 //
 //	block 64 warmup 2
@@ -15,7 +15,7 @@ import (
 //	edge x -> o rate 1 hold 100 prefill 0 capacity 192 least 192
 //	call x 64
 //	call o 64
-func (s *ScheduleTable) String() string {
+func (s *Schedule) String() string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "block %d warmup %d\n", s.BlockFrames, s.Warmup)
 	for i := range s.Nodes {
@@ -36,10 +36,10 @@ func (s *ScheduleTable) String() string {
 	return w.String()
 }
 
-// ParseSchedule reads a table's text. An error is a [Error] of code
+// ParseSchedule reads a table's text. An error is an [Error] of code
 // [Malformed] whose path is line N.
-func ParseSchedule(text string) (*ScheduleTable, error) {
-	s, place := &ScheduleTable{}, map[string]int{}
+func ParseSchedule(text string) (*Schedule, error) {
+	s, place := &Schedule{}, map[string]int{}
 	for i, row := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		l := newTextLine(row)
 		err := s.line(l, i, place)
@@ -53,7 +53,7 @@ func ParseSchedule(text string) (*ScheduleTable, error) {
 	return s, nil
 }
 
-func (s *ScheduleTable) line(l *textLine, row int, place map[string]int) error {
+func (s *Schedule) line(l *textLine, row int, place map[string]int) error {
 	what, err := l.Word()
 	switch {
 	case err != nil:
@@ -72,7 +72,7 @@ func (s *ScheduleTable) line(l *textLine, row int, place map[string]int) error {
 		if err != nil {
 			return err
 		}
-		c := ScheduleCall{}
+		c := ScheduledCall{}
 		var ok bool
 		if c.Node, ok = place[name]; !ok {
 			return fmt.Errorf("no node %s above", name)
@@ -110,8 +110,8 @@ func key(l *textLine, want string) error {
 	return err
 }
 
-func (s *ScheduleTable) node(l *textLine, place map[string]int) (err error) {
-	var n ScheduleNode
+func (s *Schedule) node(l *textLine, place map[string]int) (err error) {
+	var n ScheduledNode
 	if n.Name, err = l.Word(); err != nil {
 		return err
 	}
@@ -133,8 +133,8 @@ func (s *ScheduleTable) node(l *textLine, place map[string]int) (err error) {
 	return err
 }
 
-func (s *ScheduleTable) edge(l *textLine) (err error) {
-	var e ScheduleEdge
+func (s *Schedule) edge(l *textLine) (err error) {
+	var e ScheduledEdge
 	if e.Source, err = l.Word(); err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func Example_schedule() {
 		fmt.Println(err)
 		return
 	}
-	s, err := graph.ScheduleOf(l)
+	s, err := graph.NewSchedule(l)
 	if err != nil {
 		fmt.Println(err)
 		return

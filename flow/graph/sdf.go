@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// A RateChannel joins two actors of synchronous data flow, whose firings write and
+// A Channel joins two actors of synchronous data flow, whose firings write and
 // read fixed numbers of tokens.
-type RateChannel struct {
+type Channel struct {
 	Source, Target   int
 	Produce, Consume int // tokens per firing, at least one
 	Prefill          int // tokens before the first firing
@@ -17,7 +17,7 @@ type RateChannel struct {
 // that leaves every channel as it was, separately for each connected component.
 // An error of code [Malformed] names the first channel that does not
 // balance.
-func Balance(n int, channels []RateChannel) ([]int, error) {
+func Balance(n int, channels []Channel) ([]int, error) {
 	arcs := make([]arc, 0, 2*len(channels))
 	for i, c := range channels {
 		if min(c.Source, c.Target) < 0 || max(c.Source, c.Target) >= n || min(c.Produce, c.Consume) < 1 || max(c.Produce, c.Consume, c.Prefill) > 1<<maxBits || c.Prefill < 0 {
@@ -104,10 +104,10 @@ func iterations(rate []*big.Rat, part []int, q []int) bool {
 	return true
 }
 
-// LowerBound returns the least capacity with which a channel between two actors
+// MinCapacity returns the least capacity with which a channel between two actors
 // that write p and read c tokens per firing, with d initial tokens, lets both
 // fire forever.
-func LowerBound(p, c, d int) int {
+func MinCapacity(p, c, d int) int {
 	g := gcd(p, c)
 	if d <= p+c-g {
 		return p + c - g + d%g
@@ -131,7 +131,7 @@ func (r *Iteration) Deadlock() bool { return len(r.Blocked) > 0 }
 // Iterate fires actors as long as their channels allow, for at most one
 // iteration. capacity, in tokens including prefill, may be nil. Errors are
 // those of [Balance].
-func Iterate(n int, channels []RateChannel, capacity []int) (*Iteration, error) {
+func Iterate(n int, channels []Channel, capacity []int) (*Iteration, error) {
 	q, err := Balance(n, channels)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func Iterate(n int, channels []RateChannel, capacity []int) (*Iteration, error) 
 }
 
 // Capacities returns capacities with which iterations can go on forever. It
-// starts from [LowerBound] and, as long as actors wait for each other in a
+// starts from [MinCapacity] and, as long as actors wait for each other in a
 // cycle with a full channel, enlarges the smallest full channel of that cycle
 // (Parks, Bounded scheduling of process networks, 1995). Cycles are searched
 // among all blocked actors, so that a deadlocked component is found while
@@ -150,14 +150,14 @@ func Iterate(n int, channels []RateChannel, capacity []int) (*Iteration, error) 
 // process networks, 2003). An error of code [Deadlock] means that no
 // capacities suffice; its names are the numbers of the actors that wait for
 // each other.
-func Capacities(n int, channels []RateChannel) ([]int, error) {
+func Capacities(n int, channels []Channel) ([]int, error) {
 	q, err := Balance(n, channels)
 	if err != nil {
 		return nil, err
 	}
 	capacity := make([]int, len(channels))
 	for i, c := range channels {
-		if capacity[i] = LowerBound(c.Produce, c.Consume, c.Prefill); c.Source == c.Target {
+		if capacity[i] = MinCapacity(c.Produce, c.Consume, c.Prefill); c.Source == c.Target {
 			capacity[i] = c.Prefill
 		}
 	}
@@ -187,14 +187,14 @@ func Capacities(n int, channels []RateChannel) ([]int, error) {
 
 // A firing is an execution of counts.
 type firing struct {
-	channels []RateChannel
+	channels []Channel
 	capacity []int
 	q, fired []int
 	tokens   []int
 	ends     *digraph // channels at each actor
 }
 
-func newFiring(n int, channels []RateChannel, q, capacity []int) *firing {
+func newFiring(n int, channels []Channel, q, capacity []int) *firing {
 	s := &firing{channels: channels, capacity: capacity, q: q, fired: make([]int, n), tokens: make([]int, len(channels))}
 	var arcs []arc
 	for i, c := range channels {

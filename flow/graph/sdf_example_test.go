@@ -8,7 +8,7 @@ import (
 
 // Example_sdf gives a fork and its join the room that they need.
 func Example_sdf() {
-	fork := []graph.RateChannel{{Target: 1, Produce: 1, Consume: 2}, {Source: 1, Target: 2, Produce: 2, Consume: 1}, {Target: 2, Produce: 1, Consume: 1}}
+	fork := []graph.Channel{{Target: 1, Produce: 1, Consume: 2}, {Source: 1, Target: 2, Produce: 2, Consume: 1}, {Target: 2, Produce: 1, Consume: 1}}
 	q, err := graph.Balance(3, fork)
 	fmt.Println("firings", q, err)
 	r, err := graph.Iterate(3, fork, []int{2, 2, 1})

@@ -10,7 +10,7 @@ import (
 )
 
 // cdToDAT is the chain that turns 44.1 kHz into 48 kHz in four steps.
-var cdToDAT = []graph.RateChannel{{0, 1, 1, 1, 0}, {1, 2, 2, 3, 0}, {2, 3, 2, 7, 0}, {3, 4, 8, 7, 0}, {4, 5, 5, 1, 0}}
+var cdToDAT = []graph.Channel{{0, 1, 1, 1, 0}, {1, 2, 2, 3, 0}, {2, 3, 2, 7, 0}, {3, 4, 8, 7, 0}, {4, 5, 5, 1, 0}}
 
 func TestBalance(t *testing.T) {
 	t.Parallel()
@@ -21,12 +21,12 @@ func TestBalance(t *testing.T) {
 		}
 		var bounds []int
 		for _, c := range cdToDAT {
-			bounds = append(bounds, graph.LowerBound(c.Produce, c.Consume, 0))
+			bounds = append(bounds, graph.MinCapacity(c.Produce, c.Consume, 0))
 		}
 		if !slices.Equal(bounds, []int{1, 4, 8, 14, 5}) {
 			t.Errorf("bounds %v", bounds)
 		}
-		diamond := []graph.RateChannel{{0, 1, 2, 3, 0}, {0, 2, 2, 3, 0}, {1, 3, 1, 1, 0}, {2, 3, 1, 1, 0}}
+		diamond := []graph.Channel{{0, 1, 2, 3, 0}, {0, 2, 2, 3, 0}, {1, 3, 1, 1, 0}, {2, 3, 1, 1, 0}}
 		if q, err := graph.Balance(4, diamond); err != nil || !slices.Equal(q, []int{3, 2, 2, 2}) {
 			t.Errorf("%v %v", q, err)
 		}
@@ -41,9 +41,9 @@ func TestBalance(t *testing.T) {
 			t.Errorf("capacities %v, %v", capacity, err)
 		}
 	})
-	long := make([]graph.RateChannel, 40)
+	long := make([]graph.Channel, 40)
 	for i := range long {
-		long[i] = graph.RateChannel{i, i + 1, 1 << 16, 1, 0}
+		long[i] = graph.Channel{i, i + 1, 1 << 16, 1, 0}
 	}
 	if _, err := graph.Balance(41, long); err == nil {
 		t.Error("more firings than can be counted are not told")
@@ -53,16 +53,16 @@ func TestBalance(t *testing.T) {
 // TestDeadlockCycle checks the reported cycle, also beside a component that runs.
 func TestDeadlockCycle(t *testing.T) {
 	t.Parallel()
-	// 0 ⇄ 1 has too few tokens; 2 → 3 runs.
-	r, err := graph.Iterate(4, []graph.RateChannel{{0, 1, 1, 1, 0}, {1, 0, 1, 1, 0}, {2, 3, 1, 1, 0}}, nil)
+	// 0 ⇄ 1 lacks a token; 2 → 3 runs.
+	r, err := graph.Iterate(4, []graph.Channel{{0, 1, 1, 1, 0}, {1, 0, 1, 1, 0}, {2, 3, 1, 1, 0}}, nil)
 	if err != nil || !slices.Equal(r.Blocked, []int{0, 1}) || !slices.Equal(r.Cycle, []int{0, 1}) || r.Fired[3] != 1 {
 		t.Errorf("%+v %v", r, err)
 	}
-	if _, err := graph.Capacities(2, []graph.RateChannel{{0, 1, 1, 1, 0}, {1, 0, 1, 1, 0}}); !errors.Is(err, &graph.Error{Code: graph.Deadlock}) {
+	if _, err := graph.Capacities(2, []graph.Channel{{0, 1, 1, 1, 0}, {1, 0, 1, 1, 0}}); !errors.Is(err, &graph.Error{Code: graph.Deadlock}) {
 		t.Errorf("%v", err)
 	}
 	// An artificial deadlock: 0 writes twice to 2 before 1 passes anything on.
-	fork := []graph.RateChannel{{0, 1, 1, 2, 0}, {1, 2, 2, 1, 0}, {0, 2, 1, 1, 0}}
+	fork := []graph.Channel{{0, 1, 1, 2, 0}, {1, 2, 2, 1, 0}, {0, 2, 1, 1, 0}}
 	r, err = graph.Iterate(3, fork, []int{2, 2, 1})
 	if err != nil || !r.Deadlock() || len(r.Cycle) < 2 {
 		t.Errorf("%+v %v", r, err)
@@ -85,15 +85,15 @@ func TestCapacities(t *testing.T) {
 		for v := range q {
 			q[v] = 1 + r.IntN(7)
 		}
-		var channels []graph.RateChannel
+		var channels []graph.Channel
 		for d := 1; d < n; d++ {
 			s := r.IntN(d)
 			k := 1 + r.IntN(2)
-			channels = append(channels, graph.RateChannel{s, d, q[d] * k, q[s] * k, r.IntN(3)})
+			channels = append(channels, graph.Channel{s, d, q[d] * k, q[s] * k, r.IntN(3)})
 		}
 		for range r.IntN(4) {
 			s, d := r.IntN(n), r.IntN(n)
-			channels = append(channels, graph.RateChannel{s, d, q[d], q[s], r.IntN(3) * q[s] * q[d]})
+			channels = append(channels, graph.Channel{s, d, q[d], q[s], r.IntN(3) * q[s] * q[d]})
 		}
 		free, err := graph.Iterate(n, channels, nil)
 		if err != nil {

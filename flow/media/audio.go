@@ -26,6 +26,7 @@ const (
 
 var codecNames = [...]string{WAV: "wav", FLAC: "flac"}
 
+// String returns "wav" or "flac".
 func (c Codec) String() string {
 	if int(c) < len(codecNames) {
 		return codecNames[c]
@@ -53,6 +54,7 @@ type Format struct {
 	Float    bool // samples are 32 or 64-bit floating point: WAV only
 }
 
+// String describes the format, with rate and channels, in one line.
 func (f Format) String() string {
 	kind := "bit"
 	if f.Float {
@@ -106,6 +108,7 @@ type Error struct {
 	Err    error // the cause, if any
 }
 
+// Error implements error.
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%v: at byte %d: %s", e.Codec, e.Offset, e.Text)
 	if e.Err != nil {

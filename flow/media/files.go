@@ -56,7 +56,7 @@ func (f *Files) open(n *graph.Node, folder string) error {
 	if !source {
 		return f.sink(&Sink{Node: n, Path: path, codec: codec})
 	}
-	s, err := BindSource(n, path)
+	s, err := OpenSource(n, path)
 	if err != nil {
 		return &graph.Error{Code: graph.InvalidArg, Path: n.Path + ".params.file", Names: []string{n.Name}, Text: err.Error()}
 	}
@@ -105,7 +105,7 @@ type Sink struct {
 // graph and its base rate.
 func (k *Sink) Format(l *graph.Linked, base float64) (Format, error) {
 	bits := int(number(k.Node, "bits", 0))
-	f, err := SinkFormat(l, k.Node.Name, base, k.codec, bits, word(k.Node, "samples") == "float" || k.codec == WAV && bits == 64)
+	f, err := FormatFor(l, k.Node.Name, base, k.codec, bits, word(k.Node, "samples") == "float" || k.codec == WAV && bits == 64)
 	if word(k.Node, "samples") == "integer" && bits == 0 {
 		f.Bits, f.Float = 16, false
 	}
@@ -118,10 +118,10 @@ func (k *Sink) Format(l *graph.Linked, base float64) (Format, error) {
 	return f, nil
 }
 
-// SinkFormat returns the format for a file with the input of the named node, whose
+// FormatFor returns the format for a file with the input of the named node, whose
 // rate must be a whole number. Zero bits select the least lossy: 32-bit
 // floating point in WAV, 24 bits in FLAC.
-func SinkFormat(l *graph.Linked, name string, base float64, codec Codec, bits int, float bool) (Format, error) {
+func FormatFor(l *graph.Linked, name string, base float64, codec Codec, bits int, float bool) (Format, error) {
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
 		if n.Name != name || len(n.In) == 0 {

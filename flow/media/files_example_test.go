@@ -52,7 +52,7 @@ func Example_files() {
 			fmt.Println(err)
 			return
 		}
-		n, err := media.FeedSource(src, in)
+		n, err := media.Feed(src, in)
 		fmt.Println(src.Node.Name, n, err)
 	}
 	err = s.Block()

@@ -84,7 +84,7 @@ func TestFeed(t *testing.T) {
 			var got []float64
 			keeps := 0
 			for len(got) < 12 {
-				n, err := media.FeedSource(s, x)
+				n, err := media.Feed(s, x)
 				if err != nil {
 					t.Fatal(c.node, err)
 				}

@@ -23,9 +23,9 @@ type Source struct {
 	over bool // the source is exhausted
 }
 
-// BindSource opens a file for a node of any type that the host feeds. If the node
+// OpenSource opens a file for a node of any type that the host feeds. If the node
 // does not specify its channels, it gets the file's.
-func BindSource(n *graph.Node, path string) (*Source, error) {
+func OpenSource(n *graph.Node, path string) (*Source, error) {
 	s := &Source{Node: n, Path: path, skip: int64(number(n, "offset_frames", 0)), loop: word(n, "loop") == "yes"}
 	s.Ended = s.loop
 	if err := s.open(); err != nil {
@@ -83,10 +83,10 @@ func (s *Source) Reader() *Reader { return s.file.Reader }
 // Close closes the file.
 func (s *Source) Close() error { return s.file.Close() }
 
-// FeedSource fills a block of the node, with zeros past the end of the file. It
+// Feed fills a block of the node, with zeros past the end of the file. It
 // returns the number of frames that keep the stream going: none for a looping
 // file.
-func FeedSource[F node.Float](s *Source, t node.Tensor[F]) (int, error) {
+func Feed[F node.Float](s *Source, t node.Tensor[F]) (int, error) {
 	n := 0
 	rows := make([][]F, t.B*t.C)
 	for n < t.N && !s.over {

@@ -4,8 +4,8 @@ package mel
 
 import "math"
 
-// A Features computes the features of whole signals with samples of type F. It
-// owns scratch memory and may be used by one goroutine at a time.
+// A Features computes the features of whole signals with samples of type F.
+// [New] makes one. It owns scratch memory and may be used by one goroutine at a time.
 type Features[F Float] struct {
 	e     *engine
 	frame []float64 // the samples of a frame

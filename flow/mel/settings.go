@@ -90,6 +90,7 @@ const (
 // A SettingError says which setting is invalid and why.
 type SettingError struct{ Setting, Text string }
 
+// Error implements error.
 func (e *SettingError) Error() string { return "mel setting " + e.Setting + ": " + e.Text }
 
 // Check reports every fault of the settings, each a [SettingError].

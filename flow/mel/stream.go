@@ -10,7 +10,7 @@ import (
 
 // A Stream takes samples through [Stream.Push] and gives frames through
 // [Stream.Next] as soon as they are determined; [Stream.Flush] ends the signal.
-// With a clamp, the maximum is that of the frames so far.
+// With a clamp, the maximum is that of the frames so far. [NewStream] makes one.
 //
 //	s.Push(block)
 //	for s.Next(frame) {

@@ -1,7 +1,7 @@
 package node
 
 // A Reporter fills in what a node of ABI version 2 reports about a call. Nodes
-// embed one. It costs nothing for nodes of version 1, whose heat the host sums.
+// embed one, from [NewReporter]. It costs nothing for nodes of version 1, whose heat the host sums.
 type Reporter struct {
 	on    bool
 	delay int

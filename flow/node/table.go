@@ -47,6 +47,7 @@ type Setting struct {
 }
 
 // Settings holds the settings of one node, checked and with defaults filled in.
+// The functions of a [Type] are called with them.
 type Settings struct {
 	names  []string
 	words  []string

@@ -6,7 +6,7 @@ import (
 )
 
 // A Histogram counts durations in buckets an eighth of an octave wide, so
-// quantiles are accurate to 12 %. Its size is fixed.
+// quantiles are accurate to 12 %. Its size is fixed. A [Report] has two.
 type Histogram struct {
 	counts [64 * perOctave]uint64
 	total  uint64

@@ -8,7 +8,7 @@ import (
 // A Ring passes blocks of numbers from one thread to another without locks
 // (single producer, single consumer). Neither side ever waits. Each side has
 // its counter on separate cache lines, with a copy of the other's that is
-// refreshed only when the ring looks full, or empty.
+// refreshed only when the ring looks full, or empty. [NewRing] makes one.
 type Ring[F float32 | float64] struct {
 	block, blocks int64
 	data          []F // [blocks, block]

@@ -8,8 +8,8 @@ import (
 	"atenia/flow/graph"
 )
 
-// DrawOptions configure a drawing. The zero value is ready to use.
-type DrawOptions struct {
+// SVGOptions configure a drawing. The zero value is ready to use.
+type SVGOptions struct {
 	Title      string
 	SampleRate float64 // base frames per second; 0: latencies in frames only
 	// Note returns further lines for a node's box, such as its measured cost.
@@ -28,9 +28,9 @@ const (
 	portTop   = 17.0
 )
 
-// DrawSVG returns a drawing of the graph as an SVG document. Write it to a file and
+// SVG returns a drawing of the graph as an SVG document. Write it to a file and
 // open it in a browser.
-func DrawSVG(l *graph.Linked, o DrawOptions) []byte {
+func SVG(l *graph.Linked, o SVGOptions) []byte {
 	latency := Latency(l)
 	y := arrange(l, func(i int) *box { return measure(l, i, lines(l, latency, i, &o)) },
 		func(i int) float64 {

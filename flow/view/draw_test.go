@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := func(i int) []string { return map[int][]string{0: {"0.25 J"}}[i] }
-	got := DrawSVG(linked(t, string(plan)), DrawOptions{Title: "effects.json", SampleRate: 48000, Note: note})
+	got := SVG(linked(t, string(plan)), SVGOptions{Title: "effects.json", SampleRate: 48000, Note: note})
 	const file = "testdata/effects.svg"
 	if *update {
 		if err := os.WriteFile(file, got, 0o666); err != nil {
@@ -78,8 +78,8 @@ func TestLayout(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		text := random(r)
 		l := linked(t, text)
-		svg := DrawSVG(l, DrawOptions{Title: "a <graph> & \x01 more"})
-		if !bytes.Equal(svg, DrawSVG(linked(t, text), DrawOptions{Title: "a <graph> & \x01 more"})) {
+		svg := SVG(l, SVGOptions{Title: "a <graph> & \x01 more"})
+		if !bytes.Equal(svg, SVG(linked(t, text), SVGOptions{Title: "a <graph> & \x01 more"})) {
 			t.Fatalf("seed %d: two drawings of one graph", seed)
 		}
 		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
@@ -90,7 +90,7 @@ func TestLayout(t *testing.T) {
 			}
 		}
 		late := Latency(l)
-		y := arrange(l, func(i int) *box { return measure(l, i, lines(l, late, i, &DrawOptions{})) }, func(int) float64 { return 10 })
+		y := arrange(l, func(i int) *box { return measure(l, i, lines(l, late, i, &SVGOptions{})) }, func(int) float64 { return 10 })
 		for _, layer := range y.layers {
 			for i, b := range layer {
 				if i > 0 && b.y < layer[i-1].y+layer[i-1].h {

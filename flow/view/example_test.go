@@ -20,7 +20,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	svg := string(view.DrawSVG(l, view.DrawOptions{SampleRate: 48000}))
+	svg := string(view.SVG(l, view.SVGOptions{SampleRate: 48000}))
 	fmt.Println(strings.HasPrefix(svg, "<svg "), strings.Contains(svg, "hold 96"), strings.Contains(svg, "latency 96 (2 ms)"))
 	// Output: true true true
 }

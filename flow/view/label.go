@@ -13,7 +13,7 @@ import (
 const mostParams = 6
 
 // lines returns the text of a box below its name.
-func lines(l *graph.Linked, latency []float64, i int, o *DrawOptions) []string {
+func lines(l *graph.Linked, latency []float64, i int, o *SVGOptions) []string {
 	n := &l.Nodes[i]
 	kind := n.Type
 	if n.OversampleRatio > 1 {

@@ -10,20 +10,39 @@ import (
 	"time"
 
 	"atenia/flow"
+	"atenia/flow/graph"
 	"atenia/flow/view"
 )
 
+// What a session's nodes cost, in the format of Prometheus. The node gain costs
+// 1/16 J per frame.
 func Example_observe() {
-	meter := flow.NewMeter([]string{"gain"})
-	meter.Add(0, flow.Forward, 0.25)
+	plan, err := graph.Parse([]byte(`{
+		"nodes": [
+			{"name": "in", "type": "Input"},
+			{"name": "gain", "type": "Gain", "params": {"gain": 0.5, "thermo.heat": 0.0625}},
+			{"name": "out", "type": "Probe"}
+		],
+		"edges": [{"source": "in", "target": "gain"}, {"source": "gain", "target": "out"}]}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := flow.New[float32](plan, flow.Options{BlockFrames: 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Block(); err != nil {
+		log.Fatal(err)
+	}
 	set := view.NewMetrics()
-	set.Update(view.Snapshot{Metrics: meter.Report(), Blocks: 1})
+	set.Update(view.Snapshot{Metrics: s.Metrics(), Blocks: s.Blocks()})
 	var text strings.Builder
 	if err := set.WriteText(&text); err != nil {
 		log.Fatal(err)
 	}
 	for line := range strings.Lines(text.String()) {
-		if strings.HasPrefix(line, "atenia_flow_heat_joules") {
+		if strings.HasPrefix(line, "atenia_flow_heat_joules") && strings.Contains(line, "gain") {
 			fmt.Print(line)
 		}
 	}

@@ -12,14 +12,12 @@ import (
 
 // snapshot is a session of two nodes.
 func snapshot() Snapshot {
-	m := flow.NewMeter([]string{"osc", "b\xffad"})
-	m.Add(0, flow.Forward, 0.25)
-	m.Add(0, flow.Forward, 0.25)
-	m.Add(1, flow.Backward, 1)
-	m.Time(0, flow.Forward, 1500)
-	m.Delay(1, 37, 10)
 	return Snapshot{
-		Metrics: m.Report(), Blocks: 2, Late: 1, Muted: 3,
+		Metrics: flow.Metrics{Joules: [2]float64{0.5, 1}, Nodes: []flow.NodeMetrics{
+			{Name: "osc", Joules: [2]float64{0.5}, Calls: [2]int64{2}, Nanos: [2]int64{1500}},
+			{Name: "b\xffad", Joules: [2]float64{0, 1}, Calls: [2]int64{0, 1}, MeasuredDelay: 37, UnderDeclared: true},
+		}},
+		Blocks: 2, Late: 1, Muted: 3,
 		Channels:  []Channel{{"osc → bad", 64, 128}},
 		Gradients: []Gradient{{"osc", "frequency_hz", 0.5}},
 	}

@@ -36,7 +36,7 @@ type Gradient struct {
 	Norm            float64
 }
 
-// A Metrics holds the metrics of a session. Its methods may be called from several
+// A Metrics holds the metrics of a session. [NewMetrics] makes one. Its methods may be called from several
 // goroutines.
 type Metrics struct {
 	registry *prometheus.Registry

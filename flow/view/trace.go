@@ -21,7 +21,7 @@ type Call struct {
 }
 
 // A Trace writes calls in the Chrome trace format, with a track for each
-// thread.
+// thread. [NewTrace] makes one.
 type Trace struct {
 	w   *trace.Writer
 	ids uint64

@@ -8,58 +8,25 @@ import (
 	"testing"
 )
 
-// facePackage reports whether users import a package.
-func facePackage(dir string) bool {
-	if isInternal(dir) {
-		return false
-	}
-	top, _, _ := strings.Cut(dir, "/")
-	return dir == "." || dir == "tensor" || top == "grad" || top == "nested" || top == "flow"
-}
-
 // isInternal reports whether users cannot import a package.
 func isInternal(dir string) bool { return slices.Contains(strings.Split(dir, "/"), "internal") }
 
-// faceExempt are internal types that a public wing of the module still shows,
-// as "wing package.Type", and why.
-var faceExempt = map[string]string{
-	"grad internal/kernel/dense.Float":   "the constraint of type parameters, which are inferred",
-	"grad internal/kernel/dense.Work":    "where opaque operations compute; they are written by nested and flow",
-	"grad internal/machine/pool.Pool":    "threads of a tape; nil computes with one",
-	"nested internal/kernel/dense.Float": "the constraint of type parameters, which are inferred",
-	"nested internal/kernel/dense.Work":  "where rules compute, beside grad's",
-	"nested internal/machine/pool.Pool":  "threads of a model; nil computes with one",
-	"flow internal/store/durable.FS":     "tests of flow/amp damage the disk; nil is the system's",
-}
-
-// TestFace: the exported names of a public package refer only to types that
-// users can name. An alias of an internal type shows no fields in go doc, and a
-// field of internal type can be read but not declared.
+// TestFace: what a public package exports names only types that users can read
+// and write down. An alias of an internal type shows no fields in go doc, and a
+// field of one can be read but not declared.
 func TestFace(t *testing.T) {
 	m := module(t)
-	seen := map[string]bool{}
 	for dir, p := range m.pkgs {
-		if !facePackage(dir) || p.types.Name() == "main" {
+		if !slices.Contains(public, dir) {
 			continue
 		}
-		wing, _, _ := strings.Cut(dir, "/")
 		f := face(func(at token.Pos, name, verb, internal string) {
-			key := wing + " " + internal
-			if faceExempt[key] != "" {
-				seen[key] = true
-				return
-			}
 			t.Errorf("%s: %s %s %s %s", m.fset.Position(at), dir, name, verb, internal)
 		})
 		for _, name := range p.types.Scope().Names() {
 			if o := p.types.Scope().Lookup(name); o.Exported() {
 				f.object(o)
 			}
-		}
-	}
-	for key := range faceExempt {
-		if !seen[key] {
-			t.Errorf("%s is shown no more: take it out of the table", key)
 		}
 	}
 }

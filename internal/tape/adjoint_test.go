@@ -33,7 +33,7 @@ func adjoint(t *testing.T, what string, ins [][]float64, out int, f func(w *dens
 		refs = append(refs, tape.Borrow(v, len(v)))
 	}
 	y := tape.Alloc(out)
-	f(tape.Work(), tape.Data(y))
+	f(dense.Of[float64](tape.Work()), tape.Data(y))
 	if err := tape.Opaque("adjoint", refs, []grad.Ref{y}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestAdjoints(t *testing.T) {
 			func(b *grad.OpaqueBack[float64], dx []*sink[float64]) {
 				g := dx[0].sum()
 				copy(g, b.DOut(0))
-				att.turn(b.Work(), g, make([]float64, rows*6), rows, true)
+				att.turn(dense.Of[float64](b.Work()), g, make([]float64, rows*6), rows, true)
 			}, nil)
 	}
 }

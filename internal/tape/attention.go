@@ -143,7 +143,7 @@ func (a *attention[F]) turn(w *dense.Work[F], q, k []F, rows int, back bool) {
 
 func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 	a := b.Aux.(*attention[F])
-	h, w, scratch := &a.heads, b.Work(), &a.m.scratch
+	h, w, scratch := &a.heads, dense.Of[F](b.Work()), &a.m.scratch
 	scratch.reset()
 	q, k, v := b.Saved(savedQ), b.Saved(savedK), b.Saved(savedV)
 	sums, result := b.Saved(savedSums), b.Saved(savedResult)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/tape"
@@ -75,10 +74,10 @@ func BenchmarkStep(b *testing.B) {
 		for _, mode := range []string{"forward", "step", "recompute"} {
 			b.Run(size.name+"/"+mode, func(b *testing.B) {
 				m, batch := size.open(b), size.batch(8, 256)
-				p := pool.New(2)
+				p := grad.NewThreads(2)
 				defer p.Close()
-				m.Recompute, m.Pool = mode == "recompute", p
-				t := grad.New(m.Registry(), grad.Recording(mode != "forward"), grad.Threads(p))
+				m.Recompute, m.Threads = mode == "recompute", p
+				t := grad.New(m.Registry(), grad.Recording(mode != "forward"), grad.WithThreads(p))
 				var forward, back time.Duration
 				for b.Loop() {
 					t.Reset()

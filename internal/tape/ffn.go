@@ -81,7 +81,7 @@ func (f *ffn[F]) activate(w *dense.Work[F], h, gate, up []F) {
 
 func ffnBack[F Float](b *grad.OpaqueBack[F]) {
 	f := b.Aux.(*ffn[F])
-	w, scratch := b.Work(), &f.m.scratch
+	w, scratch := dense.Of[F](b.Work()), &f.m.scratch
 	scratch.reset()
 	up := b.Saved(0)
 	var gate, dgate []F

@@ -65,7 +65,7 @@ func (h *head[F]) total(b *Batch, counted int) float64 {
 
 func headBack[F Float](b *grad.OpaqueBack[F]) {
 	h := b.Aux.(*head[F])
-	w, scratch, s := b.Work(), &h.m.scratch, &h.m.step
+	w, scratch, s := dense.Of[F](b.Work()), &h.m.scratch, &h.m.step
 	logits, sums, x := b.Saved(0), b.Saved(1), b.In(0)
 	each := b.DOut(0)[0] / F(h.total(s.batch, s.batch.Counted()))
 	dx := sinkOf(b, 0)

@@ -165,7 +165,7 @@ func meetBack[F Float](b *grad.OpaqueBack[F]) {
 // innerTape returns the tape that layers are recorded on, empty.
 func (m *Model[F]) innerTape() *grad.Tape[F] {
 	if m.inner == nil {
-		m.inner = grad.New(m.registry, grad.Threads(m.Pool))
+		m.inner = grad.New(m.registry, grad.WithThreads(m.Threads))
 	}
 	m.inner.Reset()
 	return m.inner
@@ -173,7 +173,7 @@ func (m *Model[F]) innerTape() *grad.Tape[F] {
 
 // startInside makes s a step inside of a layer of outer.
 func (s *step[F]) startInside(outer *step[F], t *grad.Tape[F]) {
-	s.t, s.w, s.batch = t, t.Work(), outer.batch
+	s.t, s.w, s.batch = t, dense.Of[F](t.Work()), outer.batch
 	s.rows, s.labels, s.pos, s.longest = outer.rows, outer.labels, outer.pos, outer.longest
 	s.balance = s.balance[:0]
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"atenia/grad"
+	"atenia/internal/kernel/dense"
 )
 
 // A linear is a product of rows with a weight, with its bias and low-rank pair:
@@ -65,7 +66,7 @@ func (l *linear[F]) forward(s *step[F], y, x []F, rows int) {
 
 // back adds the gradients of the weights, and that of x to dx.
 func (l *linear[F]) back(b *grad.OpaqueBack[F], dx *sink[F], dy, x []F, rows int) {
-	w := b.Work()
+	w := dense.Of[F](b.Work())
 	dx.mul(w, dy, l.w.value(), rows, l.out, l.in)
 	if g := l.w.grad(b); g != nil {
 		w.AddTMul(g, dy, x, l.out, rows, l.in)
@@ -82,7 +83,7 @@ func (l *linear[F]) back(b *grad.OpaqueBack[F], dx *sink[F], dy, x []F, rows int
 
 // lowBack does the same for the low-rank pair.
 func (l *linear[F]) lowBack(b *grad.OpaqueBack[F], dx *sink[F], dy, x []F, rows int) {
-	w, batch := b.Work(), l.m.step.batch
+	w, batch := dense.Of[F](b.Work()), l.m.step.batch
 	low, dlow := l.m.scratch.take(rows*l.rank), l.m.scratch.take(rows*l.rank)
 	x = l.dropped(batch, x, rows)
 	if g := l.b.grad(b); g != nil {

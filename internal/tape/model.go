@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/internal/model/compile"
 	"atenia/internal/plan"
 )
@@ -19,9 +18,9 @@ type Options struct {
 	// Balance is the coefficient of the auxiliary loss of mixtures of experts,
 	// which is added to the loss (arXiv 2101.03961).
 	Balance float64
-	// Pool are the threads of layers that are computed a second time: those of
+	// Threads are those of layers that are computed a second time: those of
 	// the tape.
-	Pool *pool.Pool
+	Threads *grad.Threads
 }
 
 // A Model is a compiled model that can be recorded. One goroutine may use it.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/internal/plan"
 	"atenia/internal/tape"
 	"atenia/tensor"
@@ -22,10 +21,10 @@ func TestNoAllocations(t *testing.T) {
 	for _, recompute := range []bool{false, true} {
 		r := open[float32](t, &k.m, k.find, nil)
 		r.m.Recompute, r.m.Balance = recompute, 0.1
-		p := pool.New(2)
+		p := grad.NewThreads(2)
 		defer p.Close()
-		r.m.Pool = p
-		tp := grad.New(r.m.Registry(), grad.Threads(p))
+		r.m.Threads = p
+		tp := grad.New(r.m.Registry(), grad.WithThreads(p))
 		step := func() {
 			tp.Reset()
 			loss, err := r.m.Loss(tp, r.batch)
@@ -253,10 +252,10 @@ func TestAttach(t *testing.T) {
 // number of threads.
 func TestRecomputeMemory(t *testing.T) {
 	l := llama{64, 8, 4, 160, 50}
-	step := func(recompute bool, p *pool.Pool) (g []float32, bytes int64) {
+	step := func(recompute bool, p *grad.Threads) (g []float32, bytes int64) {
 		m := l.open(t)
-		m.Recompute, m.Pool = recompute, p
-		tp := grad.New(m.Registry(), grad.Threads(p))
+		m.Recompute, m.Threads = recompute, p
+		tp := grad.New(m.Registry(), grad.WithThreads(p))
 		loss, err := m.Loss(tp, l.batch(4, 200))
 		if err == nil {
 			err = tp.Backward(loss)
@@ -269,12 +268,12 @@ func TestRecomputeMemory(t *testing.T) {
 		}
 		return g, m.Bytes(tp)
 	}
-	p := pool.New(3)
+	p := grad.NewThreads(3)
 	defer p.Close()
 	want, bytes := step(false, nil)
 	for _, c := range []struct {
 		recompute bool
-		p         *pool.Pool
+		p         *grad.Threads
 	}{{true, nil}, {false, p}, {true, p}} {
 		got, n := step(c.recompute, c.p)
 		if !slices.Equal(got, want) {

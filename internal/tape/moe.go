@@ -203,7 +203,7 @@ func (e *moe[F]) sharedForward(s *step[F], y, x []F, rows int) {
 
 func moeBack[F Float](b *grad.OpaqueBack[F]) {
 	e := b.Aux.(*moe[F])
-	w, scratch, r := b.Work(), &e.m.scratch, &e.route
+	w, scratch, r := dense.Of[F](b.Work()), &e.m.scratch, &e.route
 	scratch.reset()
 	probs, gate, up := b.Saved(savedProbs), b.Saved(savedGate), b.Saved(savedUp)
 	x, dy, rows := b.In(0), b.DOut(0), len(probs)/e.experts

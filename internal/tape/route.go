@@ -143,12 +143,12 @@ func (e *moe[F]) routerBack(b *grad.OpaqueBack[F], dlogits, probs, dweights []F,
 			dense.Add(dp, b.DOut(1)[:e.experts])
 		}
 	}
-	b.Work().SoftmaxRowsBack(dlogits, probs, dprobs, rows, e.experts)
+	dense.Of[F](b.Work()).SoftmaxRowsBack(dlogits, probs, dprobs, rows, e.experts)
 }
 
 // sharedBack is the backward pass of the shared expert.
 func (e *moe[F]) sharedBack(b *grad.OpaqueBack[F], dx *sink[F], dy, x []F, rows int) {
-	w, scratch := b.Work(), &e.m.scratch
+	w, scratch := dense.Of[F](b.Work()), &e.m.scratch
 	gate, up := b.Saved(savedSharedGate), b.Saved(savedSharedUp)
 	dout := dy
 	if e.sharedGated {

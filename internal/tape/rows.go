@@ -60,7 +60,7 @@ func embeddingBack[F Float](b *grad.OpaqueBack[F]) {
 		d = append(e.m.scratch.take(len(d))[:0], d...)
 		scaleBy(d, e.scale)
 	}
-	b.Work().ScatterAdd(g, d, e.m.step.batch.Tokens, e.dim)
+	dense.Of[F](b.Work()).ScatterAdd(g, d, e.m.step.batch.Tokens, e.dim)
 }
 
 // A norm is a bound norm of whole rows.
@@ -115,7 +115,7 @@ func (n *norm[F]) record(s *step[F]) error {
 
 func normBack[F Float](b *grad.OpaqueBack[F]) {
 	n := b.Aux.(*norm[F])
-	rows, w := len(b.Saved(0)), b.Work()
+	rows, w := len(b.Saved(0)), dense.Of[F](b.Work())
 	if n.layer {
 		w.LayerNormBack(b.DIn(0), n.weight.grad(b), n.bias.grad(b), b.In(0), n.weight.value(), b.Saved(1), b.Saved(0), b.DOut(0), rows, n.dim)
 		return
@@ -184,13 +184,13 @@ func addBack[F Float](b *grad.OpaqueBack[F]) {
 			sum = r.m.scratch.take(len(d))
 		}
 		copy(sum, d)
-		b.Work().RMSNormBack(sum, r.norm.grad(b), b.Out(0), r.norm.value(), b.Saved(0), b.DOut(1), len(b.Saved(0)), r.dim, r.offset)
+		dense.Of[F](b.Work()).RMSNormBack(sum, r.norm.grad(b), b.Out(0), r.norm.value(), b.Saved(0), b.DOut(1), len(b.Saved(0)), r.dim, r.offset)
 		if d = sum; !first.add {
 			first.g = nil // done
 		}
 	}
-	first.plus(b.Work(), 1, d)
-	second.plus(b.Work(), r.scale, d)
+	first.plus(dense.Of[F](b.Work()), 1, d)
+	second.plus(dense.Of[F](b.Work()), r.scale, d)
 }
 
 // A gather is a bound copy of the rows that go to the head.
@@ -220,6 +220,6 @@ func (g *gather[F]) record(s *step[F]) error {
 func gatherBack[F Float](b *grad.OpaqueBack[F]) {
 	g := b.Aux.(*gather[F])
 	if d := b.DIn(0); d != nil {
-		b.Work().ScatterAdd(d, b.DOut(0), g.m.step.rows, g.dim)
+		dense.Of[F](b.Work()).ScatterAdd(d, b.DOut(0), g.m.step.rows, g.dim)
 	}
 }

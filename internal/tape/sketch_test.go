@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/internal/model/compile"
 	"atenia/internal/plan"
 	"atenia/internal/tape"
@@ -323,9 +322,9 @@ func (r *trial[F]) variants(loss float64, g map[string][]F) {
 		defer func() { r.m.Recompute = false }()
 		return r.gradients(grad.CheckImmutable())
 	})
-	p := pool.New(3)
+	p := grad.NewThreads(3)
 	defer p.Close()
-	r.same("three threads", g, loss, func() (float64, map[string][]F) { return r.gradients(grad.Threads(p)) })
+	r.same("three threads", g, loss, func() (float64, map[string][]F) { return r.gradients(grad.WithThreads(p)) })
 }
 
 func (r *trial[F]) same(how string, want map[string][]F, loss float64, f func() (float64, map[string][]F)) {

@@ -32,7 +32,7 @@ func (s *step[F]) start(t *grad.Tape[F], b *Batch) error {
 	if err := b.check(s.m.vocab); err != nil {
 		return err
 	}
-	s.t, s.w, s.batch = t, t.Work(), b
+	s.t, s.w, s.batch = t, dense.Of[F](t.Work()), b
 	clear(s.regs)
 	s.rows, s.labels, s.pos, s.balance, s.longest = s.rows[:0], s.labels[:0], s.pos[:0], s.balance[:0], 0
 	for _, n := range b.Lens {

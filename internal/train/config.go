@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/internal/store/durable"
 	"atenia/internal/train/data"
 )
@@ -42,7 +41,7 @@ type Source interface {
 type Config struct {
 	Rule     grad.UpdateRule // AdamW
 	Rate     float64         // learning rate; default 1e-3
-	Schedule grad.RateSchedule
+	Schedule grad.Schedule
 	Clip     float64 // maximum norm of all gradients
 	Steps    int     // length of the run
 	// Accumulate is the number of batches per step; default 1.
@@ -72,7 +71,7 @@ type Config struct {
 	// they are an error.
 	Overwrite bool
 	FS        durable.FS
-	Pool      *pool.Pool
+	Threads   *grad.Threads
 	// Watch, if not nil, is called after every step and evaluation, on the training
 	// goroutine.
 	Watch func(Event)

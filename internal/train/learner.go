@@ -14,7 +14,7 @@ import (
 // trainer then neither steps it nor clears Grad, nor includes it in the gradient
 // norm. Levels of a nested model that are updated at intervals accumulate their
 // gradients in this way.
-type Param = grad.Trainable[float32]
+type Param = grad.Param[float32]
 
 // A Learner is a model that can be trained: parameters and a differentiable
 // loss. It must be used by one goroutine at a time. The same calls give the same

@@ -34,7 +34,7 @@ type run struct {
 	params   []*Param // the learner's
 	masters  []*Param // the parameters stepped: the same, or float32 copies
 	opt      *grad.Optimizer[float32]
-	meter    *grad.NormMeter[float32]
+	meter    *grad.Norm[float32]
 	offload  *offload // nil: the state is in memory
 	log      *ledger
 	place    place
@@ -97,7 +97,7 @@ func (r *run) start(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: the model has nothing that is trained", ErrConfig)
 	}
 	r.masters = r.params
-	r.meter = grad.NewNormMeter[float32](r.cfg.Pool)
+	r.meter = grad.NewNorm[float32](r.cfg.Threads)
 	r.batches = make([]data.Batch, r.cfg.Accumulate)
 	r.place.Rule = fmt.Sprintf("%T", r.cfg.Rule)
 	r.place.Counts = make([]uint64, len(r.params))
@@ -117,7 +117,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	if r.cfg.BF16 {
 		r.split()
 	}
-	if r.opt, err = grad.NewOptimizer(r.cfg.Rule, r.masters, r.cfg.Pool); err != nil {
+	if r.opt, err = grad.NewOptimizer(r.cfg.Rule, r.masters, r.cfg.Threads); err != nil {
 		return err
 	}
 	if r.cfg.Resume {
@@ -211,7 +211,7 @@ func (r *run) step(ctx context.Context) (err error) {
 		}
 		loss += share * l
 	}
-	norm := r.meter.Norm(r.params)
+	norm := r.meter.Of(r.params)
 	rate := r.cfg.Rate * r.cfg.Schedule.Share(r.place.Step)
 	bad := !isNumber(loss) || !isNumber(norm)
 	r.place.Step++

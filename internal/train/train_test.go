@@ -19,7 +19,7 @@ import (
 
 func testConfig(dir string) Config {
 	return Config{
-		Rule: grad.AdamW{Decay: 0.01}, Rate: 0.05, Clip: 1, Schedule: grad.RateSchedule{Warmup: 5}, Steps: 40, Accumulate: 2,
+		Rule: grad.AdamW{Decay: 0.01}, Rate: 0.05, Clip: 1, Schedule: grad.Schedule{Warmup: 5}, Steps: 40, Accumulate: 2,
 		EvalEvery: 10, EvalBatches: 3, SnapshotEvery: 7, Dir: dir, FS: faultfs.NoSync(),
 	}
 }
@@ -124,7 +124,7 @@ func TestAccumulation(t *testing.T) {
 	}
 	cfg := testConfig(t.TempDir())
 	cfg.Steps, cfg.Accumulate, cfg.EvalEvery, cfg.Clip = 1, 3, 0, 0
-	cfg.Schedule = grad.RateSchedule{}
+	cfg.Schedule = grad.Schedule{}
 	m := newBigram()
 	if _, err := Run(t.Context(), cfg, m, &list{batches: parts}, nil); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -58,7 +59,7 @@ func (r *atlas[F]) parts(s []F) (m, mom, k, v, g []F) {
 	return carve(&s, size), carve(&s, size), carve(&s, n*r.f), carve(&s, n*r.d), s
 }
 
-func (r *atlas[F]) Forward(w *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
+func (r *atlas[F]) Forward(w *grad.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
 	d, f, c, n := r.d, r.f, r.cache(cache), r.c-1
 	m0, mom0, k0, v0, g0 := r.parts(s0)
 	copy(c.m.at(0), m0)
@@ -105,7 +106,7 @@ func (r *atlas[F]) weigh(es, gamma []F) {
 	}
 }
 
-func (r *atlas[F]) Backward(w *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
+func (r *atlas[F]) Backward(w *grad.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
 	d, f, c, n := r.d, r.f, r.cache(cache), r.c-1
 	ext := in.T + n
 	r.dk, r.dv, r.dg = start(r.dk, nil, ext*f), start(r.dv, nil, ext*d), start(r.dg, nil, ext)
@@ -141,7 +142,7 @@ func (r *atlas[F]) Backward(w *dense.Work[F], in *Tokens[F], _ []F, cache [][]F,
 }
 
 // stepBack is the adjoint of one token's write.
-func (r *atlas[F]) stepBack(w *dense.Work[F], in, g *Tokens[F], c atlasCache[F], t int) {
+func (r *atlas[F]) stepBack(w *grad.Work[F], in, g *Tokens[F], c atlasCache[F], t int) {
 	d, f := r.d, r.f
 	m, s, nextS, es := c.m.at(t), c.s.at(t), c.s.at(t+1), c.es.at(t)
 	rho, th, eta := 1-in.Gate[Alpha][t], in.Gate[Theta][t], in.Gate[Eta][t]
@@ -171,14 +172,14 @@ func (r *atlas[F]) stepBack(w *dense.Work[F], in, g *Tokens[F], c atlasCache[F],
 	dense.Scale(r.ds, eta)
 }
 
-func (r *atlas[F]) Read(_ *dense.Work[F], s, q, y []F) {
+func (r *atlas[F]) Read(_ *grad.Work[F], s, q, y []F) {
 	for t := range len(q) / r.d {
 		feature(r.phi, q[t*r.d:][:r.d])
 		dense.MatVec(y[t*r.d:][:r.d], s[:r.d*r.f], r.phi)
 	}
 }
 
-func (r *atlas[F]) ReadBack(_ *dense.Work[F], s, q, dy, dq []F) {
+func (r *atlas[F]) ReadBack(_ *grad.Work[F], s, q, dy, dq []F) {
 	for t := range len(q) / r.d {
 		dense.MatVecT(r.phi, s[:r.d*r.f], dy[t*r.d:][:r.d])
 		featureBack(dq[t*r.d:][:r.d], q[t*r.d:][:r.d], r.phi)

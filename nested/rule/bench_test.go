@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/kernel/dense"
+	"atenia/grad"
 )
 
 // forwardOps is how many multiply-adds the definitions' forward pass of a
@@ -26,7 +26,7 @@ func forwardOps(l *Layout, tokens int) float64 {
 // thread, the best of some.
 func gemmRate() float64 {
 	const n = 256
-	w := dense.New[float32](nil)
+	w := grad.NewWork[float32](nil)
 	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
 	Uniform(NewRand(1), a, 1)
 	Uniform(NewRand(2), b, 1)

@@ -86,7 +86,7 @@ func (b *Block[F]) Tokens(n int, cache [][]F) *Tokens[F] {
 // may alias s0 only without a cache. The cache has the arrays of
 // [Block.CacheLens]; pass nil if no Backward follows, which saves memory and
 // gives the same bits.
-func (b *Block[F]) Forward(w *dense.Work[F], x, p, s0, y, sT []F, cache [][]F) {
+func (b *Block[F]) Forward(w *grad.Work[F], x, p, s0, y, sT []F, cache [][]F) {
 	n := len(x) / b.D
 	if cache == nil {
 		lens := b.cacheLens(n, false)
@@ -104,7 +104,7 @@ func (b *Block[F]) Forward(w *dense.Work[F], x, p, s0, y, sT []F, cache [][]F) {
 }
 
 // project computes keys, values, queries, code and gates of a chunk.
-func (b *Block[F]) project(w *dense.Work[F], x, p []F, n int, cache [][]F) *Tokens[F] {
+func (b *Block[F]) project(w *grad.Work[F], x, p []F, n int, cache [][]F) *Tokens[F] {
 	d, r := b.D, b.rows()
 	b.proj = grow(b.proj, n*r)
 	w.MulT(b.proj, x, p[:r*d], n, d, r)
@@ -193,7 +193,7 @@ func normalizeBack[F Float](d, row []F, norm F) {
 // Backward computes the adjoints of all inputs of the Forward that filled
 // cache. dy [T, D] and, unless nil, dsT are the adjoints of the outputs and of
 // the final state; dx, dp and ds0 are added to, and each may be nil.
-func (b *Block[F]) Backward(w *dense.Work[F], x, p, s0 []F, cache [][]F, dy, dsT, dx, dp, ds0 []F) {
+func (b *Block[F]) Backward(w *grad.Work[F], x, p, s0 []F, cache [][]F, dy, dsT, dx, dp, ds0 []F) {
 	n, d, r := len(x)/b.D, b.D, b.rows()
 	in := b.Tokens(n, cache)
 	g := b.adjoints(n)
@@ -277,7 +277,7 @@ func (b *Block[F]) InitState(s []F, r *Rand) { b.Core.InitState(s, r) }
 
 // Query computes the queries q [T, DK] of a frozen level for the rows of x:
 // projected by wq [DK, D] and normalized. norms [T] is for QueryBack.
-func (b *Block[F]) Query(w *dense.Work[F], x, wq, q, norms []F) {
+func (b *Block[F]) Query(w *grad.Work[F], x, wq, q, norms []F) {
 	n := len(x) / b.D
 	w.MulT(q, x, wq, n, b.D, b.DK)
 	if !b.Config.RawQK {
@@ -287,7 +287,7 @@ func (b *Block[F]) Query(w *dense.Work[F], x, wq, q, norms []F) {
 
 // QueryBack adds to dx and dwq, each of which may be nil, the adjoints that
 // follow from dq, the adjoint of the queries, which it overwrites.
-func (b *Block[F]) QueryBack(w *dense.Work[F], x, wq, q, norms, dq, dx, dwq []F) {
+func (b *Block[F]) QueryBack(w *grad.Work[F], x, wq, q, norms, dq, dx, dwq []F) {
 	n := len(x) / b.D
 	if !b.Config.RawQK {
 		for t := range n {
@@ -304,7 +304,7 @@ func (b *Block[F]) QueryBack(w *dense.Work[F], x, wq, q, norms, dq, dx, dwq []F)
 
 // Read answers the queries q [T, DK] from a state without changing it, as a
 // frozen level does.
-func (b *Block[F]) Read(w *dense.Work[F], s, q, y []F) { b.Core.Read(w, s, q, y) }
+func (b *Block[F]) Read(w *grad.Work[F], s, q, y []F) { b.Core.Read(w, s, q, y) }
 
 // ReadBack computes the adjoint of the queries of Read.
-func (b *Block[F]) ReadBack(w *dense.Work[F], s, q, dy, dq []F) { b.Core.ReadBack(w, s, q, dy, dq) }
+func (b *Block[F]) ReadBack(w *grad.Work[F], s, q, dy, dq []F) { b.Core.ReadBack(w, s, q, dy, dq) }

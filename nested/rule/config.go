@@ -86,6 +86,7 @@ type ConfigError struct {
 	Want  string // valid values
 }
 
+// Error implements error.
 func (e *ConfigError) Error() string {
 	return fmt.Sprintf("memory rule: %s is %v, use %s", e.Field, e.Value, e.Want)
 }

@@ -3,7 +3,7 @@ package rule_test
 import (
 	"fmt"
 
-	"atenia/internal/kernel/dense"
+	"atenia/grad"
 	"atenia/nested/rule"
 )
 
@@ -15,7 +15,7 @@ func Example() {
 		return
 	}
 	const tokens = 4
-	r, w := rule.NewRand(1), dense.New[float32](nil)
+	r, w := rule.NewRand(1), grad.NewWork[float32](nil)
 	p, x := make([]float32, b.ParamLen), make([]float32, tokens*b.D)
 	rule.InitParams(b.Layout, p, 0, r)
 	rule.Uniform(r, x, 1)

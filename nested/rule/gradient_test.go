@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -160,7 +161,7 @@ type steps struct {
 	m, e  [][]float64
 }
 
-func (r *steps) Forward(_ *dense.Work[float64], in *Tokens[float64], s0, sT, y []float64, _ [][]float64) {
+func (r *steps) Forward(_ *grad.Work[float64], in *Tokens[float64], s0, sT, y []float64, _ [][]float64) {
 	d := r.d
 	r.m, r.e = [][]float64{append([]float64(nil), s0...)}, nil
 	for t := range in.T {
@@ -175,7 +176,7 @@ func (r *steps) Forward(_ *dense.Work[float64], in *Tokens[float64], s0, sT, y [
 	copy(sT, r.m[in.T])
 }
 
-func (r *steps) Backward(_ *dense.Work[float64], in *Tokens[float64], _ []float64, _ [][]float64, dy, dsT []float64, g *Tokens[float64], ds0 []float64) {
+func (r *steps) Backward(_ *grad.Work[float64], in *Tokens[float64], _ []float64, _ [][]float64, dy, dsT []float64, g *Tokens[float64], ds0 []float64) {
 	d := r.d
 	dm := make([]float64, d*d)
 	if dsT != nil {
@@ -223,7 +224,7 @@ func (r *steps) Backward(_ *dense.Work[float64], in *Tokens[float64], _ []float6
 // turned is a rule whose alpha has the wrong sign in the adjoint.
 type turned struct{ Rule[float64] }
 
-func (r turned) Backward(w *dense.Work[float64], in *Tokens[float64], s0 []float64, cache [][]float64, dy, dsT []float64, g *Tokens[float64], ds0 []float64) {
+func (r turned) Backward(w *grad.Work[float64], in *Tokens[float64], s0 []float64, cache [][]float64, dy, dsT []float64, g *Tokens[float64], ds0 []float64) {
 	r.Rule.Backward(w, in, s0, cache, dy, dsT, g, ds0)
 	dense.Scale(g.Gate[Alpha], -1)
 }

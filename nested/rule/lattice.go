@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -44,7 +45,7 @@ func (r *lattice[F]) cache(c [][]F) latticeCache[F] {
 	return latticeCache[F]{newHistory(c[0], r.m*r.d), newHistory(c[1], r.d), newHistory(c[2], r.m), newHistory(c[3], r.m)}
 }
 
-func (r *lattice[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
+func (r *lattice[F]) Forward(_ *grad.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
 	d, m, c := r.d, r.m, r.cache(cache)
 	copy(c.states.at(0), s0)
 	for t := range in.T {
@@ -67,7 +68,7 @@ func (r *lattice[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cac
 	copy(sT, c.states.at(in.T))
 }
 
-func (r *lattice[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
+func (r *lattice[F]) Backward(_ *grad.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
 	d, m, c := r.d, r.m, r.cache(cache)
 	r.ds = start(r.ds, dsT, m*d)
 	ds := r.ds
@@ -108,8 +109,8 @@ func (r *lattice[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]
 	}
 }
 
-func (r *lattice[F]) Read(w *dense.Work[F], s, q, y []F) { w.Mul(y, q, s, len(q)/r.m, r.m, r.d) }
+func (r *lattice[F]) Read(w *grad.Work[F], s, q, y []F) { w.Mul(y, q, s, len(q)/r.m, r.m, r.d) }
 
-func (r *lattice[F]) ReadBack(w *dense.Work[F], s, _, dy, dq []F) {
+func (r *lattice[F]) ReadBack(w *grad.Work[F], s, _, dy, dq []F) {
 	w.MulT(dq, dy, s, len(dy)/r.d, r.d, r.m)
 }

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -102,7 +103,7 @@ func (r *linear[F]) span(in *Tokens[F], cache [][]F, i int) linearSpan[F] {
 	return sp
 }
 
-func (r *linear[F]) Forward(w *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
+func (r *linear[F]) Forward(w *grad.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
 	states := newHistory(cache[0], r.stateLen())
 	copy(states.at(0), s0)
 	for i := range spans(in.T) {
@@ -113,7 +114,7 @@ func (r *linear[F]) Forward(w *dense.Work[F], in *Tokens[F], s0, sT, y []F, cach
 }
 
 // forward computes one span.
-func (r *linear[F]) forward(w *dense.Work[F], sp *linearSpan[F], y []F) {
+func (r *linear[F]) forward(w *grad.Work[F], sp *linearSpan[F], y []F) {
 	n, d := sp.n, r.d
 	r.f.compute(n, sp.gate[Alpha], sp.gate[Eta])
 	r.gram(w, sp)
@@ -141,7 +142,7 @@ func (r *linear[F]) forward(w *dense.Work[F], sp *linearSpan[F], y []F) {
 }
 
 // gram computes q_t.k_i for i <= t, and k_t.k_i.
-func (r *linear[F]) gram(w *dense.Work[F], sp *linearSpan[F]) {
+func (r *linear[F]) gram(w *grad.Work[F], sp *linearSpan[F]) {
 	n, d := sp.n, r.d
 	r.gq = grow(r.gq, n*n)
 	w.MulT(r.gq, sp.q, sp.k, n, d, n)
@@ -192,7 +193,7 @@ func (r *linear[F]) weigh(weight, u []F) []F {
 }
 
 // advance computes the state after the span.
-func (r *linear[F]) advance(w *dense.Work[F], sp *linearSpan[F], u []F) {
+func (r *linear[F]) advance(w *grad.Work[F], sp *linearSpan[F], u []F) {
 	n, d := sp.n, r.d
 	w.TMul(sp.nextM, r.weigh(r.f.c[(n-1)*n:][:n], u), sp.k, d, n, d)
 	dense.Axpy(sp.nextM, r.f.a[n], sp.m)
@@ -203,10 +204,10 @@ func (r *linear[F]) advance(w *dense.Work[F], sp *linearSpan[F], u []F) {
 	}
 }
 
-func (r *linear[F]) Read(w *dense.Work[F], s, q, y []F) {
+func (r *linear[F]) Read(w *grad.Work[F], s, q, y []F) {
 	w.MulT(y, q, s[:r.d*r.d], len(q)/r.d, r.d, r.d)
 }
 
-func (r *linear[F]) ReadBack(w *dense.Work[F], s, _, dy, dq []F) {
+func (r *linear[F]) ReadBack(w *grad.Work[F], s, _, dy, dq []F) {
 	w.Mul(dq, dy, s[:r.d*r.d], len(dy)/r.d, r.d, r.d)
 }

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -22,7 +23,7 @@ func (b *linearBack[F]) size(n, d, state int) {
 	}
 }
 
-func (r *linear[F]) Backward(w *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
+func (r *linear[F]) Backward(w *grad.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
 	r.back.size(min(span, in.T), r.d, r.stateLen())
 	live := dsT != nil
 	if live {
@@ -43,7 +44,7 @@ func (r *linear[F]) Backward(w *dense.Work[F], in *Tokens[F], _ []F, cache [][]F
 // backward is the adjoint of one span. live says that the adjoint of the state
 // after it is not zero, need that the adjoint of the state before it is
 // requested.
-func (r *linear[F]) backward(w *dense.Work[F], sp, g *linearSpan[F], dy []F, live, need bool) {
+func (r *linear[F]) backward(w *grad.Work[F], sp, g *linearSpan[F], dy []F, live, need bool) {
 	n, d, b, f := sp.n, r.d, &r.back, &r.f
 	f.compute(n, sp.gate[Alpha], sp.gate[Eta])
 	f.clear(n)
@@ -73,7 +74,7 @@ func (r *linear[F]) backward(w *dense.Work[F], sp, g *linearSpan[F], dy []F, liv
 }
 
 // backOut is the adjoint of the outputs: it writes the adjoints of u, q and k.
-func (r *linear[F]) backOut(w *dense.Work[F], sp, g *linearSpan[F], u, dy []F) {
+func (r *linear[F]) backOut(w *grad.Work[F], sp, g *linearSpan[F], u, dy []F) {
 	n, d, b, f := sp.n, r.d, &r.back, &r.f
 	p, dp := b.p[:n*n], b.sym[:n*n]
 	dense.Mul(p, r.gq, f.c)
@@ -99,7 +100,7 @@ func (r *linear[F]) backOut(w *dense.Work[F], sp, g *linearSpan[F], u, dy []F) {
 }
 
 // backState is the adjoint of the state after the span.
-func (r *linear[F]) backState(w *dense.Work[F], sp, g *linearSpan[F], u []F) {
+func (r *linear[F]) backState(w *grad.Work[F], sp, g *linearSpan[F], u []F) {
 	n, d, b, f := sp.n, r.d, &r.back, &r.f
 	last := (n - 1) * n
 	dm := b.state[:d*d]
@@ -114,7 +115,7 @@ func (r *linear[F]) backState(w *dense.Work[F], sp, g *linearSpan[F], u []F) {
 }
 
 // backOuter is the adjoint of sum weight_i u_i k_i^T.
-func (r *linear[F]) backOuter(w *dense.Work[F], sp, g *linearSpan[F], u, dm, weight, dweight []F) {
+func (r *linear[F]) backOuter(w *grad.Work[F], sp, g *linearSpan[F], u, dm, weight, dweight []F) {
 	n, d, b := sp.n, r.d, &r.back
 	x := b.x[:n*d]
 	w.MulT(x, sp.k, dm, n, d, d)
@@ -127,7 +128,7 @@ func (r *linear[F]) backOuter(w *dense.Work[F], sp, g *linearSpan[F], u, dm, wei
 
 // backSolve is the adjoint of [linear.solve]: it turns du into the adjoint of
 // the errors.
-func (r *linear[F]) backSolve(w *dense.Work[F], sp, g *linearSpan[F], u, du []F) {
+func (r *linear[F]) backSolve(w *grad.Work[F], sp, g *linearSpan[F], u, du []F) {
 	n, d, b, f := sp.n, r.d, &r.back, &r.f
 	lt, dl := b.lt[:n*n], b.sym[:n*n]
 	for t := 1; t < n; t++ {
@@ -169,7 +170,7 @@ func (r *linear[F]) backSolve(w *dense.Work[F], sp, g *linearSpan[F], u, du []F)
 }
 
 // backFirst turns the adjoint of the state after the span into that before it.
-func (r *linear[F]) backFirst(w *dense.Work[F], sp *linearSpan[F]) {
+func (r *linear[F]) backFirst(w *grad.Work[F], sp *linearSpan[F]) {
 	n, d, b, f := sp.n, r.d, &r.back, &r.f
 	dm := b.state[:d*d]
 	if r.momentum {

@@ -11,7 +11,7 @@ import (
 // smoothed as sqrt(a^2+eps).
 //
 //	A ──▶ A |A|^(q-2) / mean(|A|^q)^((q-2)/q) ──▶ W      degree one; q = 2 is the identity
-type linkMap[F dense.Float] struct {
+type linkMap[F Float] struct {
 	Q, Eps float64
 	Dual   bool
 }

@@ -3,6 +3,7 @@ package rule
 import (
 	"math"
 
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -103,7 +104,7 @@ func (r *memora[F]) advance(in *Tokens[F], t int, before, after []F, st mlpStep[
 	r.rows(after[size:2*size], after[3*size:], before[size:2*size], rho, th, st.out, m.hid, r.m2)
 }
 
-func (r *memora[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
+func (r *memora[F]) Forward(_ *grad.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
 	m, size := &r.m, r.m.d*r.m.h
 	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
 	r.states.begin(cache[0])
@@ -119,7 +120,7 @@ func (r *memora[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cach
 	copy(sT, r.states.slot(0)[:2*size])
 }
 
-func (r *memora[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
+func (r *memora[F]) Backward(_ *grad.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
 	m, size := &r.m, r.m.d*r.m.h
 	r.states.begin(cache[0])
 	r.dl = start(r.dl, dsT, 2*size)
@@ -189,12 +190,12 @@ func (r *memora[F]) frozen(s []F) (w1, w2 []F) {
 	return r.w[:size], r.w[size:]
 }
 
-func (r *memora[F]) Read(_ *dense.Work[F], s, q, y []F) {
+func (r *memora[F]) Read(_ *grad.Work[F], s, q, y []F) {
 	w1, w2 := r.frozen(s)
 	r.m.readRows(w1, w2, q, y, r.step)
 }
 
-func (r *memora[F]) ReadBack(_ *dense.Work[F], s, q, dy, dq []F) {
+func (r *memora[F]) ReadBack(_ *grad.Work[F], s, q, dy, dq []F) {
 	w1, w2 := r.frozen(s)
 	r.m.readRowsBack(w1, w2, q, dy, dq, r.step)
 }

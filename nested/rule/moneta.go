@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -52,7 +53,7 @@ func (r *moneta[F]) weightsBack(da, a, w, dw, links []F) {
 	r.l.Back(da[size:], a[size:], w[size:], dw[size:], links[2], links[3])
 }
 
-func (r *moneta[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
+func (r *moneta[F]) Forward(_ *grad.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
 	m, size := &r.m, r.m.d*r.m.h
 	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
 	r.states.begin(cache[0])
@@ -82,7 +83,7 @@ func (r *moneta[F]) advance(in *Tokens[F], t int, before, after []F, st mlpStep[
 	r.weights(w, next, links)
 }
 
-func (r *moneta[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
+func (r *moneta[F]) Backward(_ *grad.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
 	m, size := &r.m, r.m.d*r.m.h
 	r.states.begin(cache[0])
 	r.da, r.dw = start(r.da, dsT, 2*size), start(r.dw, nil, 2*size)
@@ -125,12 +126,12 @@ func (r *moneta[F]) frozen(s []F) (w1, w2 []F) {
 	return r.w[:size], r.w[size:]
 }
 
-func (r *moneta[F]) Read(_ *dense.Work[F], s, q, y []F) {
+func (r *moneta[F]) Read(_ *grad.Work[F], s, q, y []F) {
 	w1, w2 := r.frozen(s)
 	r.m.readRows(w1, w2, q, y, r.step)
 }
 
-func (r *moneta[F]) ReadBack(_ *dense.Work[F], s, q, dy, dq []F) {
+func (r *moneta[F]) ReadBack(_ *grad.Work[F], s, q, dy, dq []F) {
 	w1, w2 := r.frozen(s)
 	r.m.readRowsBack(w1, w2, q, dy, dq, r.step)
 }

@@ -2,6 +2,7 @@ package rule
 
 // A Rand generates random numbers for initial values with splitmix64 (Steele,
 // Lea and Flood, 2014), so that a seed means the same state on every machine.
+// [NewRand] makes one.
 type Rand struct{ state uint64 }
 
 // NewRand returns a generator with the given seed.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -61,7 +62,7 @@ func (l *learner) run(t testing.TB, task recall, seed uint64) (hit, residual flo
 	normalize(k, lengths, dk)
 	Uniform(r, v, 1)
 	normalize(v, lengths, d)
-	c := &core{b: b, w: dense.New[float64](nil), s: make([]float64, b.StateLen), y: make([]float64, n*task.passes*d)}
+	c := &core{b: b, w: grad.NewWork[float64](nil), s: make([]float64, b.StateLen), y: make([]float64, n*task.passes*d)}
 	c.in.T = n * task.passes
 	for range task.passes {
 		c.in.K, c.in.V = append(c.in.K, k...), append(c.in.V, v...)

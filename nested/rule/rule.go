@@ -1,12 +1,10 @@
 package rule
 
-import (
-	"atenia/internal/kernel/dense"
-)
+import "atenia/grad"
 
 // Float is an element type: float32 to run and train, float64 to check
 // gradients.
-type Float = dense.Float
+type Float interface{ float32 | float64 }
 
 // Tokens are the inputs of a rule for one chunk, or their adjoints.
 type Tokens[F Float] struct {
@@ -34,18 +32,18 @@ type Rule[F Float] interface {
 	CacheLens(dst []int, tokens int, keep bool) []int
 
 	// Forward writes the outputs y [T, D] and the state after the chunk.
-	Forward(w *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F)
+	Forward(w *grad.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F)
 
 	// Backward computes the adjoints of in, stored in g, from those of y and,
 	// unless dsT is nil, of the final state. It adds the adjoint of the initial
 	// state to ds0 unless that is nil.
-	Backward(w *dense.Work[F], in *Tokens[F], s0 []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F)
+	Backward(w *grad.Work[F], in *Tokens[F], s0 []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F)
 
 	// Read answers each row of q from the state.
-	Read(w *dense.Work[F], s, q, y []F)
+	Read(w *grad.Work[F], s, q, y []F)
 
 	// ReadBack computes the adjoint of q from that of the answers.
-	ReadBack(w *dense.Work[F], s, q, dy, dq []F)
+	ReadBack(w *grad.Work[F], s, q, dy, dq []F)
 }
 
 // newRule returns the arithmetic of a layout.

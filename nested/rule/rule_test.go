@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -34,7 +35,7 @@ var variants = []variant{
 // A chunk is a block with everything that goes into a pass.
 type chunk[F Float] struct {
 	b        *Block[F]
-	w        *dense.Work[F]
+	w        *grad.Work[F]
 	x, p, s0 []F
 	dy, dsT  []F
 	y, sT    []F
@@ -52,7 +53,7 @@ func newChunk[F Float](t testing.TB, v variant, d, tokens int, seed uint64) *chu
 		t.Fatal(err)
 	}
 	r, n := NewRand(seed), tokens*d
-	c := &chunk[F]{b: b, w: dense.New[F](nil), x: make([]F, n), p: make([]F, b.ParamLen), s0: make([]F, b.StateLen),
+	c := &chunk[F]{b: b, w: grad.NewWork[F](nil), x: make([]F, n), p: make([]F, b.ParamLen), s0: make([]F, b.StateLen),
 		dy: make([]F, n), dsT: make([]F, b.StateLen), y: make([]F, n), sT: make([]F, b.StateLen),
 		dx: make([]F, n), dp: make([]F, b.ParamLen), ds0: make([]F, b.StateLen)}
 	Uniform(r, c.x, 1)
@@ -172,7 +173,7 @@ func mustLayout(t testing.TB, v variant, d int) *Layout {
 // core is a rule fed with tokens of the test's own.
 type core struct {
 	b    *Block[float64]
-	w    *dense.Work[float64]
+	w    *grad.Work[float64]
 	in   Tokens[float64]
 	s, y []float64
 }
@@ -186,7 +187,7 @@ func newCore(t testing.TB, v variant, d, tokens int, seed uint64) *core {
 		t.Fatal(err)
 	}
 	r := NewRand(seed)
-	c := &core{b: b, w: dense.New[float64](nil), s: make([]float64, b.StateLen), y: make([]float64, tokens*d)}
+	c := &core{b: b, w: grad.NewWork[float64](nil), s: make([]float64, b.StateLen), y: make([]float64, tokens*d)}
 	c.in = Tokens[float64]{T: tokens, K: make([]float64, tokens*b.DK), Q: make([]float64, tokens*b.DK), V: make([]float64, tokens*d), Code: make([]float64, tokens*b.Code)}
 	lengths := make([]float64, tokens)
 	for _, a := range [][]float64{c.in.K, c.in.Q, c.in.V, c.in.Code} {
@@ -412,7 +413,7 @@ func testSchulz(t *testing.T) {
 		n := newNewtonSchulz[float64](d, d, 5)
 		s, xs := make([]float64, d*d), make([]float64, n.Iterates()*d*d)
 		Uniform(NewRand(seed), s, 1)
-		n.Apply(dense.New[float64](nil), xs, s)
+		n.Apply(grad.NewWork[float64](nil), xs, s)
 		least, most := singular(xs[5*d*d:], d)
 		if most > 1.25 || least < 0.05 {
 			t.Errorf("seed %d: singular values from %.3f to %.3f", seed, least, most)

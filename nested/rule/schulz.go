@@ -3,6 +3,7 @@ package rule
 import (
 	"math"
 
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -14,14 +15,14 @@ const (
 )
 
 // A newtonSchulz drives the singular values of a matrix [d, f] towards one.
-type newtonSchulz[F dense.Float] struct {
+type newtonSchulz[F Float] struct {
 	d, f, Iters   int
 	a, b, db, sum []F // [d, d]
 	x             []F // [d, f]
 }
 
 // newNewtonSchulz returns iters iterations on matrices [d, f].
-func newNewtonSchulz[F dense.Float](d, f, iters int) newtonSchulz[F] {
+func newNewtonSchulz[F Float](d, f, iters int) newtonSchulz[F] {
 	if iters == 0 {
 		return newtonSchulz[F]{}
 	}
@@ -34,13 +35,13 @@ func newNewtonSchulz[F dense.Float](d, f, iters int) newtonSchulz[F] {
 func (n *newtonSchulz[F]) Iterates() int { return n.Iters + 1 }
 
 // norms returns the length of s and the divisor of the first iterate.
-func norms[F dense.Float](s []F) (l, den F) {
+func norms[F Float](s []F) (l, den F) {
 	l = F(math.Sqrt(dense.SumSquares(s)))
 	return l, l + firstEps
 }
 
 // Apply writes all iterates to xs, consecutively.
-func (n *newtonSchulz[F]) Apply(w *dense.Work[F], xs, s []F) {
+func (n *newtonSchulz[F]) Apply(w *grad.Work[F], xs, s []F) {
 	size := n.d * n.f
 	_, den := norms(s)
 	copy(xs[:size], s)
@@ -54,7 +55,7 @@ func (n *newtonSchulz[F]) Apply(w *dense.Work[F], xs, s []F) {
 }
 
 // quintic computes A = X X^T and B = bA + cA^2.
-func (n *newtonSchulz[F]) quintic(w *dense.Work[F], x []F) {
+func (n *newtonSchulz[F]) quintic(w *grad.Work[F], x []F) {
 	w.MulT(n.a, x, x, n.d, n.f, n.d)
 	w.Mul(n.b, n.a, n.a, n.d, n.d, n.d)
 	for i, v := range n.a {
@@ -64,7 +65,7 @@ func (n *newtonSchulz[F]) quintic(w *dense.Work[F], x []F) {
 
 // Back adds the adjoint of s to ds, given that of the last iterate, which it
 // overwrites.
-func (n *newtonSchulz[F]) Back(w *dense.Work[F], ds, dx, xs, s []F) {
+func (n *newtonSchulz[F]) Back(w *grad.Work[F], ds, dx, xs, s []F) {
 	size, d := n.d*n.f, n.d
 	for i := n.Iters - 1; i >= 0; i-- {
 		x := xs[i*size:][:size]
@@ -90,7 +91,7 @@ func (n *newtonSchulz[F]) Back(w *dense.Work[F], ds, dx, xs, s []F) {
 }
 
 // addTranspose replaces m by m + m^T.
-func addTranspose[F dense.Float](m []F, n int) {
+func addTranspose[F Float](m []F, n int) {
 	for i := range n {
 		for j := range i + 1 {
 			v := m[i*n+j] + m[j*n+i]

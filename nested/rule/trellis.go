@@ -3,6 +3,7 @@ package rule
 import (
 	"math"
 
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -131,7 +132,7 @@ func (r *trellis[F]) writeBack(dm, mem, w []F, rho, th F, st trellisStep[F], dw,
 	return dalpha, dtheta
 }
 
-func (r *trellis[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
+func (r *trellis[F]) Forward(_ *grad.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
 	d, m, size := r.d, r.m, r.m*r.d
 	states, steps, reads := newHistory(cache[0], 2*size), newHistory(cache[1], 2*r.stepLen()), newHistory(cache[2], r.readLen())
 	copy(states.at(0), s0)
@@ -149,7 +150,7 @@ func (r *trellis[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cac
 	copy(sT, states.at(in.T))
 }
 
-func (r *trellis[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
+func (r *trellis[F]) Backward(_ *grad.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
 	d, m, size := r.d, r.m, r.m*r.d
 	states, steps, reads := newHistory(cache[0], 2*size), newHistory(cache[1], 2*r.stepLen()), newHistory(cache[2], r.readLen())
 	r.ds = start(r.ds, dsT, 2*size)
@@ -175,7 +176,7 @@ func (r *trellis[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]
 	}
 }
 
-func (r *trellis[F]) Read(_ *dense.Work[F], s, q, y []F) {
+func (r *trellis[F]) Read(_ *grad.Work[F], s, q, y []F) {
 	d, size := r.d, r.m*r.d
 	for t := range len(q) / d {
 		dense.MatVec(r.zq, s[:size], q[t*d:][:d])
@@ -184,7 +185,7 @@ func (r *trellis[F]) Read(_ *dense.Work[F], s, q, y []F) {
 	}
 }
 
-func (r *trellis[F]) ReadBack(_ *dense.Work[F], s, q, dy, dq []F) {
+func (r *trellis[F]) ReadBack(_ *grad.Work[F], s, q, dy, dq []F) {
 	d, size := r.d, r.m*r.d
 	for t := range len(q) / d {
 		dense.MatVec(r.zq, s[:size], q[t*d:][:d])

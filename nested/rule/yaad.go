@@ -3,6 +3,7 @@ package rule
 import (
 	"math"
 
+	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
 
@@ -41,7 +42,7 @@ func (r *yaad[F]) CacheLens(dst []int, tokens int, keep bool) []int {
 	return append(dst, r.states.len(tokens, keep), n*r.m.gradLen(), n*r.m.readLen())
 }
 
-func (r *yaad[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
+func (r *yaad[F]) Forward(_ *grad.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
 	m, size := &r.m, r.m.d*r.m.h
 	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
 	r.states.begin(cache[0])
@@ -68,7 +69,7 @@ func (r *yaad[F]) advance(in *Tokens[F], t int, before, after, s0 []F, st mlpSte
 	}
 }
 
-func (r *yaad[F]) Backward(_ *dense.Work[F], in *Tokens[F], s0 []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
+func (r *yaad[F]) Backward(_ *grad.Work[F], in *Tokens[F], s0 []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
 	m, size := &r.m, r.m.d*r.m.h
 	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
 	r.states.begin(cache[0])
@@ -116,13 +117,13 @@ func (r *yaad[F]) stepBack(in, g *Tokens[F], t int, s0, dy []F, st, rd mlpStep[F
 	dense.AddOuter(dw2, 1, m.do, m.hid)
 }
 
-func (r *yaad[F]) Read(_ *dense.Work[F], s, q, y []F) {
+func (r *yaad[F]) Read(_ *grad.Work[F], s, q, y []F) {
 	size := r.m.d * r.m.h
 	r.step = grow(r.step, r.m.readLen())
 	r.m.readRows(s[:size], s[size:], q, y, r.step)
 }
 
-func (r *yaad[F]) ReadBack(_ *dense.Work[F], s, q, dy, dq []F) {
+func (r *yaad[F]) ReadBack(_ *grad.Work[F], s, q, dy, dq []F) {
 	size := r.m.d * r.m.h
 	r.step = grow(r.step, r.m.readLen())
 	r.m.readRowsBack(s[:size], s[size:], q, dy, dq, r.step)

@@ -35,12 +35,12 @@ func main() {
 	// libraries.
 	switch arg := os.Args[len(os.Args)-1]; {
 	case len(os.Args) == 2 && arg == "node-host":
-		if err := amp.ServeProcess(); err != nil {
+		if err := amp.Serve(); err != nil {
 			log.Fatal(err)
 		}
 		return
 	case len(os.Args) == 3 && os.Args[1] == "node-scan":
-		os.Exit(amp.ServeScan(arg))
+		os.Exit(amp.ServeManifest(arg))
 	}
 	isolated := flag.Bool("isolate", false, "run the node in a process of its own")
 	folder := flag.String("include", "include", "folder of amp.h")
@@ -70,7 +70,7 @@ func run(w io.Writer, source, include string, isolated bool) error {
 	}
 	cfg := amp.CatalogConfig{
 		Scan:    amp.ScanConfig{Folders: []string{dir}, Command: []string{self, "node-scan"}, Limit: time.Minute},
-		Isolate: amp.IsolateConfig{Command: []string{self, "node-host"}, Timeout: time.Minute},
+		Isolate: amp.ProcessConfig{Command: []string{self, "node-host"}, Timeout: time.Minute},
 	}
 	if !isolated {
 		cfg.Trusted = []string{dir}

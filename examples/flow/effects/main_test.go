@@ -61,7 +61,7 @@ func TestEffects(t *testing.T) {
 			t.Errorf("channel %d: peak %g, %g after the end", c, peak, tail)
 		}
 	}
-	svg := view.DrawSVG(s.Linked(), view.DrawOptions{Title: "effects.json", SampleRate: rate})
+	svg := view.SVG(s.Linked(), view.SVGOptions{Title: "effects.json", SampleRate: rate})
 	if *update {
 		if err := os.WriteFile("effects.svg", svg, 0o666); err != nil {
 			t.Fatal(err)

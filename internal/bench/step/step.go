@@ -12,7 +12,6 @@ import (
 	"atenia/grad"
 	"atenia/internal/bench/roof"
 	"atenia/internal/machine/cpu"
-	"atenia/internal/machine/pool"
 	"atenia/internal/train/data"
 	"atenia/internal/train/planned"
 )
@@ -90,9 +89,9 @@ func RunSteps(ctx context.Context, c Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := pool.New(c.Threads)
+	p := grad.NewThreads(c.Threads)
 	defer p.Close()
-	m, err := planned.New(config, planned.Options{Pool: p, Recompute: c.Recompute})
+	m, err := planned.New(config, planned.Options{Threads: p, Recompute: c.Recompute})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +113,7 @@ func operations(s planned.Sizes, r *Report) int {
 	return 3 * (2*r.Parameters + 2*s.Layers*s.Hidden*r.Length) * tokens
 }
 
-func measure(ctx context.Context, c Config, m *planned.Model, p *pool.Pool) (*Report, error) {
+func measure(ctx context.Context, c Config, m *planned.Model, p *grad.Threads) (*Report, error) {
 	opt, err := grad.NewOptimizer(grad.AdamW{Decay: 0.1}, m.Params(), p)
 	if err != nil {
 		return nil, err

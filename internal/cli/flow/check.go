@@ -127,7 +127,7 @@ func (s *source) schedule(ctx context.Context, env *command.Env, p *graph.Plan, 
 	if err != nil {
 		return "", err
 	}
-	t, err := graph.ScheduleOf(l)
+	t, err := graph.NewSchedule(l)
 	if err != nil {
 		return "", err
 	}

@@ -43,7 +43,7 @@ func drawing(env *command.Env) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
-		svg := view.DrawSVG(l, view.DrawOptions{Title: filepath.Base(args[0]), SampleRate: src.rate})
+		svg := view.SVG(l, view.SVGOptions{Title: filepath.Base(args[0]), SampleRate: src.rate})
 		if out == "" {
 			_, err := env.Out.Write(svg)
 			return err

@@ -73,7 +73,7 @@ func openInputs(p *graph.Plan, path string, src *source, given []string) (*media
 		return nil, err
 	}
 	for _, b := range bound {
-		s, err := media.BindSource(b.node, b.path)
+		s, err := media.OpenSource(b.node, b.path)
 		if err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
@@ -143,7 +143,7 @@ func openOutputs[F node.Float](l *graph.Linked, bound []binding, named []*media.
 		if !ok {
 			return nil, command.Usagef("--out %s: want a name that ends with .wav or .flac", b.path)
 		}
-		f, err := media.SinkFormat(l, b.node.Name, src.rate, codec, bits, float)
+		f, err := media.FormatFor(l, b.node.Name, src.rate, codec, bits, float)
 		if err != nil {
 			return nil, &command.UsageError{Err: fmt.Errorf("--out %s: %w", b.path, err)}
 		}
@@ -232,7 +232,7 @@ func (p *player[F]) play(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			n, err := media.FeedSource(in, t)
+			n, err := media.Feed(in, t)
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ func (l *libraries) config(env *command.Env) (amp.CatalogConfig, error) {
 	}
 	cfg := amp.CatalogConfig{
 		Scan:    amp.ScanConfig{Folders: amp.Folders(l.folders, env.Getenv), Command: []string{self, "flow", scanCommand}},
-		Isolate: amp.IsolateConfig{Command: []string{self, "flow", hostCommand}, Timeout: l.timeout},
+		Isolate: amp.ProcessConfig{Command: []string{self, "flow", hostCommand}, Timeout: l.timeout},
 		Trusted: l.trusted,
 	}
 	if env.Cache != "" {
@@ -158,9 +158,9 @@ func scanning(env *command.Env) *cobra.Command {
 // nodes for its parent, one reads the types of a library.
 func children() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: hostCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return amp.ServeProcess() }},
+		{Use: hostCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return amp.Serve() }},
 		{Use: scanCommand + " LIBRARY", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
-			if code := amp.ServeScan(args[0]); code != 0 {
+			if code := amp.ServeManifest(args[0]); code != 0 {
 				return &command.ExitError{Code: code, Text: "the library was rejected"}
 			}
 			return nil

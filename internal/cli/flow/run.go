@@ -382,7 +382,7 @@ func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) err
 		f := feeder[F]{to: t}
 		for k := int64(0); !in.Ended || k < blocks; k++ {
 			part := node.Tensor[F]{Data: make([]F, len(t.Data)), B: t.B, C: t.C, N: t.N}
-			n, err := media.FeedSource(in, part)
+			n, err := media.Feed(in, part)
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"atenia/internal/machine/pool"
+	"atenia/grad"
 	"atenia/internal/store/durable"
 	"atenia/internal/text"
 	"atenia/internal/train"
@@ -76,7 +76,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	p := pool.New(threads)
+	p := grad.NewThreads(threads)
 	defer p.Close()
 
 	small, err := tokenizerFiles(ctx, r, o.Resume)
@@ -167,7 +167,7 @@ func dataConfig(r *recipe.Recipe, end string) data.Config {
 	}
 }
 
-func config(r *recipe.Recipe, o Options, p *pool.Pool) train.Config {
+func config(r *recipe.Recipe, o Options, p *grad.Threads) train.Config {
 	t := r.Train
 	eval, save := t.Every()
 	return train.Config{
@@ -175,7 +175,7 @@ func config(r *recipe.Recipe, o Options, p *pool.Pool) train.Config {
 		Schedule: r.Rates(), Steps: t.Steps, Accumulate: t.Accumulate, BF16: t.Precision == "bf16",
 		EvalEvery: eval, EvalBatches: t.EvalMost, Patience: t.Patience, MinGain: t.MinGain,
 		SnapshotEvery: save, Keep: t.Keep, BadSteps: t.BadSteps,
-		Dir: t.Out, Resume: o.Resume, Overwrite: o.Overwrite, Pool: p, Watch: o.Watch,
+		Dir: t.Out, Resume: o.Resume, Overwrite: o.Overwrite, Threads: p, Watch: o.Watch,
 	}
 }
 

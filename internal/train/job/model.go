@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"atenia/internal/machine/pool"
+	"atenia/grad"
 	"atenia/internal/text"
 	"atenia/internal/train"
 	"atenia/internal/train/mag"
@@ -20,7 +20,7 @@ type model interface {
 }
 
 // newModel creates the model of a recipe for a tokenizer.
-func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
+func newModel(r *recipe.Recipe, t *text.Text, p *grad.Threads) (model, error) {
 	if r.Model.Architecture == mag.Type {
 		c, err := r.Nested(t.Tokenizer.VocabSize())
 		if err != nil {
@@ -28,7 +28,7 @@ func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 		}
 		return mag.New(c, r.Data.Rows, p) // a lane is a row of the batch
 	}
-	opt := planned.Options{Pool: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
+	opt := planned.Options{Threads: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
 	if r.Model.From != "" {
 		l, err := continued(r.Model.From, t, opt)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"path/filepath"
 
-	"atenia/internal/machine/pool"
+	"atenia/grad"
 	"atenia/internal/model/file"
 	"atenia/internal/store/durable"
 	"atenia/internal/train"
@@ -34,13 +34,13 @@ type Model struct {
 
 // New creates a model with parameters drawn from the configuration's seed, and
 // the given number of lanes, the maximum number of rows in a batch.
-func New(c nested.Config, lanes int, p *pool.Pool) (*Model, error) {
+func New(c nested.Config, lanes int, p *grad.Threads) (*Model, error) {
 	m := &Model{lanes: lanes, chunks: make([]nested.Chunk, lanes)}
 	var err error
 	if m.model, err = nested.New[float32](c); err != nil {
 		return nil, err
 	}
-	if m.builder, err = m.model.NewBuilder(nested.BuildConfig{Lanes: lanes, Pool: p}); err != nil {
+	if m.builder, err = m.model.NewBuilder(nested.BuildConfig{Lanes: lanes, Threads: p}); err != nil {
 		return nil, err
 	}
 	if m.score, err = m.model.NewRunner(false, p); err != nil {

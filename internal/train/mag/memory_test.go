@@ -103,7 +103,7 @@ func (o one) Seek(string) error        { return nil }
 
 func learn(t *testing.T, m *Model, dir string, steps int, resume bool) *train.Result {
 	t.Helper()
-	cfg := train.Config{Rate: 0.01, Clip: 1, Steps: steps, Schedule: grad.RateSchedule{Curve: grad.Constant}, SnapshotEvery: 5, Dir: dir, Resume: resume, FS: faultfs.NoSync()}
+	cfg := train.Config{Rate: 0.01, Clip: 1, Steps: steps, Schedule: grad.Schedule{Curve: grad.Constant}, SnapshotEvery: 5, Dir: dir, Resume: resume, FS: faultfs.NoSync()}
 	res, err := train.Run(t.Context(), cfg, m, one{rows()}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"slices"
 
-	"atenia/internal/machine/pool"
+	"atenia/grad"
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
 	"atenia/internal/text"
@@ -41,7 +41,7 @@ type Reading struct {
 
 // OpenReading opens a folder and restores what an earlier reading has learnt if the
 // file memory exists; "" for none.
-func OpenReading(dir, memory string, p *pool.Pool) (r *Reading, err error) {
+func OpenReading(dir, memory string, p *grad.Threads) (r *Reading, err error) {
 	d, err := file.Open(dir)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func Read(ctx context.Context, dir string, t Task, tell func(string) error) erro
 	if t.Threads == 0 {
 		t.Threads = runtime.GOMAXPROCS(0)
 	}
-	p := pool.New(t.Threads)
+	p := grad.NewThreads(t.Threads)
 	defer p.Close()
 	r, err := OpenReading(dir, t.Memory, p)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/store/durable"
@@ -25,9 +24,9 @@ import (
 
 // Options configure computation and export. The zero value works.
 type Options struct {
-	Pool      *pool.Pool // nil uses a single thread
-	Recompute bool       // recompute layers in the backward pass instead of keeping activations
-	BF16      bool       // export parameters as bfloat16
+	Threads   *grad.Threads // nil uses a single thread
+	Recompute bool          // recompute layers in the backward pass instead of keeping activations
+	BF16      bool          // export parameters as bfloat16
 	// Balance is the weight of the auxiliary loss of mixtures of experts in
 	// gradients; [Model.Loss] excludes it.
 	Balance float64
@@ -94,9 +93,9 @@ func (m *Model) bind() (err error) {
 	if m.model, err = tape.New(m.compiled, m.params); err != nil {
 		return err
 	}
-	m.model.Options = tape.Options{Recompute: m.opt.Recompute, Pool: m.opt.Pool}
-	threads := []grad.Option{grad.Threads(m.opt.Pool)}
-	if m.opt.Pool == nil {
+	m.model.Options = tape.Options{Recompute: m.opt.Recompute, Threads: m.opt.Threads}
+	threads := []grad.Option{grad.WithThreads(m.opt.Threads)}
+	if m.opt.Threads == nil {
 		threads = nil
 	}
 	m.record = grad.New(m.model.Registry(), threads...)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/machine/pool"
 	"atenia/internal/store/faultfs"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
@@ -50,9 +49,9 @@ func (c *counting) Next(b *data.Batch) error {
 func (c *counting) Cursor() string    { return "" }
 func (c *counting) Seek(string) error { c.at = 0; return nil }
 
-func learn(t *testing.T, m *Model, p *pool.Pool, steps int) *train.Result {
+func learn(t *testing.T, m *Model, p *grad.Threads, steps int) *train.Result {
 	t.Helper()
-	cfg := train.Config{Rate: 0.01, Clip: 1, Steps: steps, Schedule: grad.RateSchedule{Curve: grad.Constant}, Dir: t.TempDir(), FS: faultfs.NoSync(), Pool: p}
+	cfg := train.Config{Rate: 0.01, Clip: 1, Steps: steps, Schedule: grad.Schedule{Curve: grad.Constant}, Dir: t.TempDir(), FS: faultfs.NoSync(), Threads: p}
 	res, err := train.Run(t.Context(), cfg, m, &counting{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -79,9 +78,9 @@ func TestModel(t *testing.T) {
 		if res := learn(t, m, nil, 60); res.Loss > 0.7 {
 			t.Errorf("after 60 steps the loss is %v", res.Loss)
 		}
-		threads := pool.New(3)
+		threads := grad.NewThreads(3)
 		defer threads.Close()
-		other := newModel(t, s, Options{Pool: threads, Recompute: true})
+		other := newModel(t, s, Options{Threads: threads, Recompute: true})
 		learn(t, other, threads, 60)
 		for i, p := range m.Params() {
 			if !slices.Equal(p.Value, other.Params()[i].Value) {

@@ -31,9 +31,9 @@ func (o *Optimizer) Rule() grad.UpdateRule {
 }
 
 // Rates returns the learning rates of a run.
-func (r *Recipe) Rates() grad.RateSchedule {
+func (r *Recipe) Rates() grad.Schedule {
 	s := r.Schedule
-	return grad.RateSchedule{Curve: s.Curve, Steps: r.Train.Steps, Warmup: s.Warmup, Decay: s.Decay, Floor: s.Floor}
+	return grad.Schedule{Curve: s.Curve, Steps: r.Train.Steps, Warmup: s.Warmup, Decay: s.Decay, Floor: s.Floor}
 }
 
 // Nested returns the configuration of a nested model for a vocabulary of so many

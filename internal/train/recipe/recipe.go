@@ -101,10 +101,10 @@ type Optimizer struct {
 
 // Schedule configures the learning rate.
 type Schedule struct {
-	Curve  grad.RateCurve `toml:"curve" help:"cosine, linear, constant, or wsd: stable, then linear decay (cosine)"`
-	Warmup int            `toml:"warmup" help:"steps of linear warm-up (0)"`
-	Decay  int            `toml:"decay" help:"decay steps of wsd"`
-	Floor  float64        `toml:"floor" help:"final learning rate as a fraction of rate (0.1; wsd 0)"`
+	Curve  grad.Curve `toml:"curve" help:"cosine, linear, constant, or wsd: stable, then linear decay (cosine)"`
+	Warmup int        `toml:"warmup" help:"steps of linear warm-up (0)"`
+	Decay  int        `toml:"decay" help:"decay steps of wsd"`
+	Floor  float64    `toml:"floor" help:"final learning rate as a fraction of rate (0.1; wsd 0)"`
 }
 
 // Train configures the length of the run and its results.
