@@ -121,7 +121,7 @@ func TestPlaceMeasures(t *testing.T) {
 }
 
 // TestPlaceWithoutWeights: a configuration alone has a plan, and no placement,
-// since nobody knows how large its weights are.
+// since the sizes of its weights are not known.
 func TestPlaceWithoutWeights(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(golden.Family(t, "parity"), "llama3", "config.json"))
 	if err != nil {

@@ -51,7 +51,7 @@ type TrainMemory struct {
 	// Rule is how memory learns: DeltaRule, TitansLMM, HebbianRule, Moneta, YAAD,
 	// MEMORA, LatticeOSR, Trellis or AtlasOmega. "" = TitansLMM.
 	Rule    string
-	Periods []int // of the levels: a level writes every so many chunks; nil = 1, 4
+	Periods []int // chunks between two writes of each level; nil = 1, 4
 	Chunk   int   // tokens of a chunk; 0 = 32
 	Window  int   // tokens that attention sees; 0 = 32
 	KeyTaps int   // tokens that a key is a convolution over; 0 = none

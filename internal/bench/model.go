@@ -21,7 +21,7 @@ type Config struct {
 	Prompt  int // tokens of a prompt; 0 = 512, negative = none
 	Decode  int // tokens of an answer; 0 = 128, negative = none
 	Repeats int // 0 = 5
-	// Depths adds the speed of answers after contexts of so many tokens.
+	// Depths adds the speed of answers after contexts of these lengths, in tokens.
 	Depths []int
 	// Batch is how many sequences decode at once, at most the model's Slots.
 	// Speeds are then those of all together. 0 = 1.

@@ -30,7 +30,7 @@ type PassesReport struct {
 	ReadBytes []int64 `json:"read_bytes,omitempty"`
 	// Hash is one of all logits: equal for equal results.
 	Hash string `json:"hash"`
-	// Peak is the most memory that the process had, of so many samples; 0 = not known.
+	// Peak is the largest of Samples readings of the process's memory; 0 = not known.
 	Peak    int64 `json:"peak_bytes"`
 	Samples int   `json:"samples"`
 	// Of the weights: bytes that stay in memory, and bytes that each pass reads.

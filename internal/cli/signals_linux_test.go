@@ -56,7 +56,7 @@ func TestSignals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := cmd.StdinPipe() // open, and nobody writes to it
+		in, err := cmd.StdinPipe() // open and never written to
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ import (
 // files, offsets that are not aligned, quantized and plain.
 var streamable = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "gguf/models/llama-q4_k_m.gguf", "gguf/models/llama-f16.gguf", "gguf/models/qwen2-q5_k_m.gguf"}
 
-// streamed opens a case with so many bytes of memory for its weights.
+// streamed opens a case with the given bytes of memory for its weights.
 func streamed(t testing.TB, path string, cfg exec.Config, ram int64, pins ...string) (*model, exec.Config, *residence.Residence) {
 	t.Helper()
 	d, err := file.Open(path)

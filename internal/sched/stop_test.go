@@ -15,7 +15,7 @@ import (
 	"atenia/internal/model/file"
 )
 
-// A gated file is read once somebody opens the gate.
+// A gated file blocks reads until its gate is opened.
 type gated struct {
 	*ring.File
 	gate chan struct{}

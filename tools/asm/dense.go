@@ -139,7 +139,7 @@ func (g *tileSum) columns(count int) {
 	}
 }
 
-// copyColumns makes the copy of groups of so many columns.
+// copyColumns copies groups of columns.
 func copyColumns(width int) {
 	name := fmt.Sprintf("copy%dAVX2", width)
 	text(name, "func(dst, src *float32, group, stride, groups, n int)")

@@ -27,7 +27,7 @@ type packed struct {
 
 	bias   int  // codes are weights plus this, or
 	signed bool // weights plus 128 (AVX-512), or weights (AVX2)
-	words  int  // AVX2: products of so many fours of columns fit 16 bits
+	words  int  // AVX2: products of this many groups of four columns fit 16 bits
 }
 
 var packedFormats = []packed{

@@ -15,10 +15,10 @@ import (
 	"atenia/tensor"
 )
 
-// Codecs measures how much smaller codecs make the tensors of a file and
-// how many bytes of them a core encodes and decodes in a second of its time.
-// Of each element type so many MiB are measured at most. The file "" is made
-// up: bfloat16 weights.
+// Codecs measures how much smaller codecs make the tensors of a file, and how
+// many bytes a core encodes and decodes per second of processor time. It
+// measures at most mib MiB of each element type. For the file "" it generates
+// bfloat16 weights.
 func Codecs(ctx context.Context, file string, mib, repeats int) (*Report, error) {
 	if most := 1 << 20; mib < 1 || mib > most || repeats < 1 {
 		return nil, &atenia.ConfigError{Field: "MiB and Repeats", Got: fmt.Sprint(mib, " and ", repeats), Want: fmt.Sprintf("1 to %d and 1 or more", most)}

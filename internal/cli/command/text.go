@@ -21,7 +21,7 @@ func Size[N int64 | uint64](n N) string {
 	return fmt.Sprintf("%.1f %s", v, unit)
 }
 
-// ReadMost reads all of r, of which there may be so many bytes.
+// ReadMost reads all of r and refuses more than the given number of bytes.
 func ReadMost(r io.Reader, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if int64(len(b)) > most {

@@ -180,7 +180,7 @@ func (o *output[F]) take(t node.Tensor[F]) error {
 	return o.flush(o.back)
 }
 
-// flush writes all but so many frames.
+// flush writes all but the last frames, as many as given.
 func (o *output[F]) flush(keep int) error {
 	n := len(o.held[0]) - keep
 	if n <= 0 {

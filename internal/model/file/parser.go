@@ -60,7 +60,7 @@ func (p *parser) u64(field string) (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// count reads a number of elements and checks that so many, of at least size
+// count reads a number of elements and checks that this many, of at least size
 // bytes each, fit in the rest of the file.
 func (p *parser) count(field string, size int) (int, error) {
 	at := p.off

@@ -256,7 +256,7 @@ func grouped(s, sep string, every, width int) string {
 		whole, rest = s[:i], s[i:]
 	}
 	if n := width - len(rest); len(whole)+(len(whole)-1)/every < n {
-		digits := n - n/(every+1) // in n places, one separator to so many digits
+		digits := n - n/(every+1) // in n places, with one separator for each group of digits
 		if n%(every+1) == 0 {     // where a separator would come first
 			digits++
 		}

@@ -96,8 +96,8 @@ func (w wrapper) wrap(s string) []string {
 	return out
 }
 
-// head returns the part of a chunk that is too long that fits a line with room
-// for so many code points; it ends behind a hyphen if there is one.
+// head returns the longest beginning of a chunk that fits room code points. It
+// ends behind a hyphen if there is one.
 func (w wrapper) head(c chunk, room int) chunk {
 	end := RuneOffset(c.s, room)
 	if w.hyphens && c.n > room {

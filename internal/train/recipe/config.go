@@ -36,8 +36,8 @@ func (r *Recipe) Rates() grad.Schedule {
 	return grad.Schedule{Curve: s.Curve, Steps: r.Train.Steps, Warmup: s.Warmup, Decay: s.Decay, Floor: s.Floor}
 }
 
-// Nested returns the configuration of a nested model for a vocabulary of so many
-// tokens.
+// Nested returns the configuration of a nested model for a vocabulary of the
+// given size.
 func (r *Recipe) Nested(vocabulary int) (nested.Config, error) {
 	m, y := r.Model, r.Memory
 	c := nested.Config{
