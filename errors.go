@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"atenia/internal/engine"
-
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 	"atenia/internal/sample"

@@ -13,12 +13,12 @@
 //
 //	run, chat            run.go chat.go;  model.go, sampling.go, placing.go have the
 //	                     flags they share, lines.go reads lines with editing and history
-//	plan, inspect        plan.go inspect.go compare.go logits.go tokenize.go
+//	plan, inspect        plan.go inspect.go logits.go tokenize.go
 //	quantize             quantize.go
 //	train, finetune      train.go finetune.go: evaluations and the result on standard
 //	                     output, progress on the terminal
 //	tokenizer            tokenizer.go trains a vocabulary: texts → tokenizer.json
-//	bench                bench.go and bench*.go, hardwarebench.go, benchresult.go
+//	bench                bench.go and bench*.go, hardware*.go, *result.go
 //	hw, doctor           hw.go doctor.go: the machine, what limits it, and whether it
 //	                     computes well
 //	cache, checkpoint    cache.go checkpoint.go: list, verify, collect, save, restore
@@ -27,7 +27,7 @@
 //	flow                 package cli/flow
 //
 // bench stream measures a model larger than memory: each measurement is a
-// process of its own (child.go) with a cold page cache, in a control group with
+// process of its own (benchstreamchild.go) with a cold page cache, in a control group with
 // limited memory where that is permitted. bench stream and bench train-offload
 // end with exit code 3 when results differ between their runs.
 //

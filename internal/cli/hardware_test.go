@@ -56,7 +56,7 @@ func TestBenchMem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := parse([]byte(out))
+	b, err := parseHardwareResult([]byte(out))
 	if err != nil || len(b.Tests) != 3 {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -90,7 +90,7 @@ func TestBenchSSD(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err := parse([]byte(out)); err != nil || len(b.Tests) != 7 {
+	if b, err := parseHardwareResult([]byte(out)); err != nil || len(b.Tests) != 7 {
 		t.Errorf("%v: %s", err, out)
 	}
 	out, err = hardwareRun(t, hardwareCommand, false, "--cache-dir", dir)
@@ -124,7 +124,7 @@ func FuzzHardwareParse(f *testing.F) {
 	f.Add([]byte(`{"machine":"m","tests":[{"name":"a","unit":"B/s","median":2,"min":1,"max":3,"samples":[1,2,3]}]}`))
 	f.Add([]byte(`{"tests":null} x`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := parse(b)
+		r, err := parseHardwareResult(b)
 		if err != nil {
 			return
 		}
@@ -137,7 +137,7 @@ func FuzzHardwareParse(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := parse(text); err != nil {
+		if _, err := parseHardwareResult(text); err != nil {
 			t.Errorf("printed and parsed: %v", err)
 		}
 	})

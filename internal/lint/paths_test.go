@@ -1,9 +1,7 @@
 package lint
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,16 +13,7 @@ var pathInText = regexp.MustCompile("`(?:\\./)?((?:internal|flow|nested|grad|ten
 // TestPathsInDocuments: what documents call by its path is there.
 func TestPathsInDocuments(t *testing.T) {
 	found := 0
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata") {
-			return fs.SkipDir
-		}
-		if filepath.Ext(file) != ".md" {
-			return nil
-		}
+	err := walk(".md", func(file string) error {
 		b, err := readFile(file)
 		if err != nil {
 			return err

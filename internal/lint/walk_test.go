@@ -42,7 +42,11 @@ func enterRoot() error {
 // walkGo calls f with the path of every Go file of the repository that the go
 // tool would build, tests and the module of the tools included: none under
 // testdata or in folders whose names begin with a dot or an underscore.
-func walkGo(f func(file string) error) error {
+func walkGo(f func(file string) error) error { return walk(".go", f) }
+
+// walk calls f with the path of every file whose name ends so, in the same
+// folders.
+func walk(suffix string, f func(file string) error) error {
 	if err := enterRoot(); err != nil {
 		return err
 	}
@@ -56,7 +60,7 @@ func walkGo(f func(file string) error) error {
 			}
 			return nil
 		}
-		if !strings.HasSuffix(file, ".go") {
+		if !strings.HasSuffix(file, suffix) {
 			return nil
 		}
 		return f(file)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/bench/roof"
 	"atenia/internal/kernel"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/train/offload"
@@ -135,15 +134,10 @@ func run(ctx context.Context, c OffloadConfig, dir string) (*OffloadReport, erro
 		update, overlap = append(update, mr.Compute.Seconds()), append(overlap, fr.Overlap())
 		r.ReadBytes, r.WrittenBytes = fr.ReadBytes, fr.WrittenBytes
 	}
-	r.InMemory, r.Offloaded, r.Overhead = medianOf(memory), medianOf(files), medianOf(overhead)
-	r.Update, r.Overlap = medianOf(update), medianOf(overlap)
+	r.InMemory, r.Offloaded, r.Overhead = median(memory), median(files), median(overhead)
+	r.Update, r.Overlap = median(update), median(overlap)
 	r.Equal, err = equalParams(ctx, inMemory, inFiles)
 	return r, err
-}
-
-func medianOf(x []float64) float64 {
-	m, _, _ := roof.Spread(x)
-	return m
 }
 
 // equalParams reports whether two states have the same parameters.

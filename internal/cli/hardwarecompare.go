@@ -75,7 +75,7 @@ func readBefore(path string) (*machine.Report, error) {
 	b, err := command.ReadMost(f, maxHardwareResultBytes)
 	var r *machine.Report
 	if err == nil {
-		r, err = parse(b)
+		r, err = parseHardwareResult(b)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--compare: %s is not a result of this command with --json: %w", path, err)
@@ -83,7 +83,7 @@ func readBefore(path string) (*machine.Report, error) {
 	return r, nil
 }
 
-func parse(b []byte) (*machine.Report, error) {
+func parseHardwareResult(b []byte) (*machine.Report, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	r := hardwareResult{Report: &machine.Report{}}
 	if err := d.Decode(&r); err != nil {

@@ -11,7 +11,7 @@ func TestBenchCodec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := parse([]byte(out))
+	b, err := parseHardwareResult([]byte(out))
 	if err != nil || len(b.Tests) != 9 {
 		t.Fatalf("%v: %s", err, out)
 	}
