@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// BenchCodecs returns "atenia bench codec".
-func BenchCodecs(env *command.Env) *cobra.Command {
+// benchCodecsCommand returns "atenia bench codec".
+func benchCodecsCommand(env *command.Env) *cobra.Command {
 	var mib, repeats int
 	c := &cobra.Command{
 		Use:   "codec [MODEL]",

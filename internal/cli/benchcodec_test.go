@@ -7,7 +7,7 @@ import (
 )
 
 func TestBenchCodec(t *testing.T) {
-	out, err := hardwareRun(t, BenchCodecs, true, "--memory", "1", "-r", "1")
+	out, err := hardwareRun(t, benchCodecsCommand, true, "--memory", "1", "-r", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestBenchCodec(t *testing.T) {
 	if err := os.WriteFile(before, []byte(out), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hardwareRun(t, BenchCodecs, false, "--memory", "1", "-r", "1", "--compare", before); err != nil {
+	if _, err := hardwareRun(t, benchCodecsCommand, false, "--memory", "1", "-r", "1", "--compare", before); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// StepCommand returns the command that measures steps of training in memory.
-func StepCommand(env *command.Env) *cobra.Command {
+// benchStepCommand returns the command that measures steps of training in memory.
+func benchStepCommand(env *command.Env) *cobra.Command {
 	cfg := step.Config{}
 	compare := ""
 	c := &cobra.Command{

@@ -49,7 +49,7 @@ func (a *app) chat() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := &talk{a: a, m: m, opt: o, system: system, lines: New(a.in, a.out)}
+		t := &talk{a: a, m: m, opt: o, system: system, lines: newLineReader(a.in, a.out)}
 		t.reset()
 		return t.loop(c.Context())
 	}
@@ -62,7 +62,7 @@ type talk struct {
 	m        *atenia.Model
 	opt      atenia.Options
 	system   string
-	lines    *Reader
+	lines    *lineReader
 	messages []atenia.Message
 }
 
@@ -113,7 +113,7 @@ func (t *talk) loop(ctx context.Context) error {
 	for {
 		line, err := t.read(ctx)
 		switch {
-		case errors.Is(err, ErrInterrupted):
+		case errors.Is(err, errInterrupted):
 			t.note("(Ctrl-D or /bye to leave)")
 			continue
 		case err == io.EOF:

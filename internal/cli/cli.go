@@ -186,7 +186,7 @@ func (a *app) root() *cobra.Command {
 		flow.Command(a.env()),
 		cacheCommand(a.env()),
 		trainCommand(a.env()),
-		Finetune(a.env()),
+		finetuneCommand(a.env()),
 		a.version(),
 		a.man(),
 	)
@@ -219,7 +219,7 @@ func (a *app) printJSON(v any) error { return a.env().PrintJSON(v) }
 // progress returns where to show progress: standard error if it is a
 // terminal, nowhere otherwise.
 func (a *app) progress() io.Writer {
-	if !a.quiet && IsTerminal(a.err) {
+	if !a.quiet && isTerminal(a.err) {
 		return a.err
 	}
 	return io.Discard

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Finetune returns the command of that name: "atenia train" without a file.
-func Finetune(env *command.Env) *cobra.Command {
+// finetuneCommand returns the command of that name: "atenia train" without a file.
+func finetuneCommand(env *command.Env) *cobra.Command {
 	a := &runTraining{env: env}
 	r := &atenia.TrainRecipe{}
 	pairs, full := "r=8", false

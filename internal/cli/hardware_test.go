@@ -52,7 +52,7 @@ func TestHw(t *testing.T) {
 }
 
 func TestBenchMem(t *testing.T) {
-	out, err := hardwareRun(t, BenchMemory, true, "-t", "1", "-r", "1")
+	out, err := hardwareRun(t, benchMemoryCommand, true, "-t", "1", "-r", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestBenchMem(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	for _, args := range [][]string{{"-t", "-1"}, {"-r", "0"}, {"--compare", file + "x"}} {
-		if _, err := hardwareRun(t, BenchMemory, false, args...); err == nil {
+		if _, err := hardwareRun(t, benchMemoryCommand, false, args...); err == nil {
 			t.Errorf("%v: no error", args)
 		}
 	}
@@ -86,7 +86,7 @@ func TestBenchSSD(t *testing.T) {
 		t.Skip("it takes seconds of the disk")
 	}
 	dir := filepath.Join(t.TempDir(), "cache")
-	out, err := hardwareRun(t, BenchStorage, true, "--cache-dir", dir)
+	out, err := hardwareRun(t, benchStorageCommand, true, "--cache-dir", dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestBenchSSD(t *testing.T) {
 	if err != nil || !strings.Contains(out, "reads ") || strings.Contains(out, "measured now") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if _, err := hardwareRun(t, BenchStorage, false, "--cache-dir", ""); err == nil {
+	if _, err := hardwareRun(t, benchStorageCommand, false, "--cache-dir", ""); err == nil {
 		t.Error("no folder: no error")
 	}
 }

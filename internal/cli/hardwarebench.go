@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// BenchMemory returns "atenia bench mem".
-func BenchMemory(env *command.Env) *cobra.Command {
+// benchMemoryCommand returns "atenia bench mem".
+func benchMemoryCommand(env *command.Env) *cobra.Command {
 	var threads, repeats int
 	c := &cobra.Command{
 		Use:   "mem",
@@ -33,8 +33,8 @@ func BenchMemory(env *command.Env) *cobra.Command {
 	})
 }
 
-// BenchStorage returns "atenia bench ssd".
-func BenchStorage(env *command.Env) *cobra.Command {
+// benchStorageCommand returns "atenia bench ssd".
+func benchStorageCommand(env *command.Env) *cobra.Command {
 	var dir string
 	var repeats int
 	c := &cobra.Command{

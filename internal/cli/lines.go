@@ -10,13 +10,13 @@ import (
 	"golang.org/x/term"
 )
 
-// ErrInterrupted says that Ctrl-C was pressed on an unfinished line.
-var ErrInterrupted = errors.New("interrupted")
+// errInterrupted says that Ctrl-C was pressed on an unfinished line.
+var errInterrupted = errors.New("interrupted")
 
-// A Reader reads lines: with editing and history from a terminal, plainly
+// A lineReader reads lines: with editing and history from a terminal, plainly
 // from anything else. The terminal is raw only while a line is being edited,
 // so that Ctrl-C is a signal at all other times.
-type Reader struct {
+type lineReader struct {
 	Terminal bool // lines are edited
 	plain    *bufio.Reader
 	file     *os.File
@@ -28,13 +28,13 @@ type Reader struct {
 	cooked *term.State // of the terminal while it is raw, nil otherwise
 }
 
-// New returns a reader of in that echoes the edited line to out.
-func New(in io.Reader, out io.Writer) *Reader {
+// newLineReader returns a reader of in that echoes the edited line to out.
+func newLineReader(in io.Reader, out io.Writer) *lineReader {
 	f, ok := in.(*os.File)
-	if !ok || !IsTerminal(in) || !IsTerminal(out) {
-		return &Reader{plain: bufio.NewReader(in)}
+	if !ok || !isTerminal(in) || !isTerminal(out) {
+		return &lineReader{plain: bufio.NewReader(in)}
 	}
-	l := &Reader{Terminal: true, file: f, keys: &keys{r: f}, out: out}
+	l := &lineReader{Terminal: true, file: f, keys: &keys{r: f}, out: out}
 	l.edit = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
@@ -44,8 +44,8 @@ func New(in io.Reader, out io.Writer) *Reader {
 }
 
 // Read returns the next line without its end, [io.EOF] after the last one, and
-// ErrInterrupted for a line that Ctrl-C abandoned.
-func (l *Reader) Read(prompt string) (string, error) {
+// errInterrupted for a line that Ctrl-C abandoned.
+func (l *lineReader) Read(prompt string) (string, error) {
 	if !l.Terminal {
 		line, err := l.plain.ReadString('\n')
 		if err == io.EOF && line != "" {
@@ -68,13 +68,13 @@ func (l *Reader) Read(prompt string) (string, error) {
 	}
 	line, interrupted := l.keys.line(line)
 	if interrupted {
-		return "", ErrInterrupted
+		return "", errInterrupted
 	}
 	return line, nil
 }
 
 // raw takes the terminal over.
-func (l *Reader) raw(fd int) (err error) {
+func (l *lineReader) raw(fd int) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cooked, err = term.MakeRaw(fd); err == nil {
@@ -85,7 +85,7 @@ func (l *Reader) raw(fd int) (err error) {
 
 // Abandon restores the terminal, also while a line is being read, after which
 // nothing may be read.
-func (l *Reader) Abandon() {
+func (l *lineReader) Abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cooked != nil {
@@ -95,8 +95,8 @@ func (l *Reader) Abandon() {
 	}
 }
 
-// IsTerminal reports whether a stream is a terminal.
-func IsTerminal(v any) bool {
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(v any) bool {
 	f, ok := v.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

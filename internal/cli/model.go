@@ -28,7 +28,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.cfg.Pack, "pack", "", "where to keep weights repacked for the kernels: auto, off, memory or disk (default: auto)")
 	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "verify the checksums of weights packed on disk")
 	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory limit of the process, such as ram=2GiB; weights that do not fit are streamed from disk")
-	f.Var(Probe(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
+	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
 	f.StringVar(&m.cfg.PlacementFile, "plan", "", "follow the placement in `FILE`, written by \"atenia plan --out\"")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
 	f.BoolVar(&m.stats, "stats", false, "with --budget or --plan: print predicted and measured costs to standard error")

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags are the flags of a placement.
-type Flags struct {
+// placingFlags are the flags of a placement.
+type placingFlags struct {
 	cfg      *atenia.Config
 	flags    *pflag.FlagSet
 	why, out string
@@ -24,7 +24,7 @@ type Flags struct {
 var names = []string{"ram", "vram", "reserve", "pin", "max-tier", "require", "batch", "plan", "why", "out", "ssd-rate", "ram-rate", "flops"}
 
 // Register adds the flags, which fill in c.
-func (p *Flags) Register(f *pflag.FlagSet, c *atenia.Config) {
+func (p *placingFlags) Register(f *pflag.FlagSet, c *atenia.Config) {
 	p.cfg, p.flags = c, f
 	f.Var(&size{c, "ram", ""}, "ram", "memory limit of the process: 4GiB, 512MiB, 2GB, bytes, or auto")
 	f.Var(&size{c, "vram", ""}, "vram", "memory of a device to plan for")
@@ -38,12 +38,12 @@ func (p *Flags) Register(f *pflag.FlagSet, c *atenia.Config) {
 	f.StringVar(&p.out, "out", "", "write the placement to `FILE`, which can be edited and passed to --plan")
 	f.Var(&rateFlag{&c.Placement.Rates.SSD, ""}, "ssd-rate", "storage bandwidth per second, such as 1.6GB")
 	f.Var(&rateFlag{&c.Placement.Rates.RAM, ""}, "ram-rate", "memory bandwidth of all cores per second, such as 20GB")
-	f.Var(Probe(&c.Placement), "probe", "where storage bandwidth is from: model measures its file, none takes the profile of \"atenia hw\"")
+	f.Var(probeFlag(&c.Placement), "probe", "where storage bandwidth is from: model measures its file, none takes the profile of \"atenia hw\"")
 	f.Var(&rateFlag{&c.Placement.Rates.FLOPS, ""}, "flops", "floating-point operations of all cores per second, in units of sizes: 100GB is 1e11")
 }
 
 // Asked reports whether one of the flags was given.
-func (p *Flags) Asked() bool {
+func (p *placingFlags) Asked() bool {
 	for _, n := range names {
 		if p.flags.Changed(n) {
 			return true
@@ -54,14 +54,14 @@ func (p *Flags) Asked() bool {
 
 // Prepare completes the configuration that the model is opened with by the
 // folder of measured rates.
-func (p *Flags) Prepare() {
+func (p *placingFlags) Prepare() {
 	if dir, err := os.UserCacheDir(); err == nil { // a user without one has measured nothing
 		p.cfg.Placement.ProfileDir = filepath.Join(dir, "atenia")
 	}
 }
 
 // Show places the tensors of a plan and prints the result.
-func (p *Flags) Show(e *command.Env, plan *atenia.Plan) error {
+func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 	re, err := regexp.Compile(p.why)
 	if err != nil {
 		return command.Usagef("--why: %v", err)
@@ -150,8 +150,8 @@ func (r *reserves) Set(text string) error {
 	return nil
 }
 
-// Probe returns the flag that selects the measurements for a placement.
-func Probe(r *atenia.PlacementRules) pflag.Value { return &probe{r} }
+// probeFlag returns the flag that selects the measurements for a placement.
+func probeFlag(r *atenia.PlacementRules) pflag.Value { return &probe{r} }
 
 // A probe is the value of that flag.
 type probe struct{ rules *atenia.PlacementRules }

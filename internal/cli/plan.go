@@ -13,7 +13,7 @@ func (a *app) plan() *cobra.Command {
 	var mf modelFlags
 	var view atenia.PlanView
 	var backend, diff string
-	var place Flags
+	var place placingFlags
 	c := &cobra.Command{
 		Use:   "plan [MODEL]",
 		Short: "Print the program that runs a model, or where its weights go",

@@ -21,7 +21,7 @@ func (a *app) modelAndPrompt(args []string) (model, prompt string, err error) {
 	} else if model, prompt, given = modelAndText(args); given && prompt != stdin {
 		return model, prompt, nil
 	}
-	if !given && len(args) < 3 && IsTerminal(a.in) {
+	if !given && len(args) < 3 && isTerminal(a.in) {
 		return "", "", command.Usagef("run: no prompt: give one as the last argument or on standard input")
 	}
 	b, err := io.ReadAll(a.in)
