@@ -12,6 +12,7 @@ import (
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // TestTemplate runs the checks of shipped nodes on the template: cuts, snapshots,
@@ -72,7 +73,7 @@ func TestCall(t *testing.T) {
 		}
 	})
 	t.Run("A06", func(t *testing.T) {
-		block, err := arena.New(4096)
+		block, err := arena.New(ledger.Process, ledger.Scratch, 4096)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"atenia/internal/spelling"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 func (e *Engine) start() error {
 	p := e.Plan
 	c := p.Config.exec(&p.Model.Config)
-	c.Pack, c.Stream = e.weights.packing, e.weights.Stream
+	c.Pack, c.Stream, c.Account = e.weights.packing, e.weights.Stream, p.account
 	x, err := exec.New(&p.Model.Plans, e.weights.Weights, c)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (e *Engine) start() error {
 // schedule is the configuration of the scheduler. An observer learns the
 // placement before the first pass.
 func (e *Engine) schedule() sched.Config {
-	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes()}
+	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account}
 	o := e.Plan.Config.Observer
 	if o == nil {
 		return c
@@ -108,7 +109,7 @@ func (e *Engine) checkPeak() error {
 	if limit == 0 || peak <= limit {
 		return nil
 	}
-	return strictError("memory", fmt.Sprintf("the process had %s, the budget is %s", place.Size(peak), place.Size(limit)))
+	return strictError("memory", fmt.Sprintf("the process had %s, the budget is %s", spelling.Size(peak), spelling.Size(limit)))
 }
 
 // Views returns the weights by name. Those that are streamed have bytes only

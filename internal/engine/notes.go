@@ -34,7 +34,7 @@ func (f *Footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 	}
 	return []string{
 		"packing  " + packing,
-		fmt.Sprintf("slots    %s of %s, %s each: %s", spelling.Count((kv+left)/max(one, 1), "sequence"), spelling.Count(c.Exec.Context, "token"), place.Size(one), why),
+		fmt.Sprintf("slots    %s of %s, %s each: %s", spelling.Count((kv+left)/max(one, 1), "sequence"), spelling.Count(c.Exec.Context, "token"), spelling.Size(one), why),
 	}, nil
 }
 

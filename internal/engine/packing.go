@@ -31,7 +31,7 @@ func (p *Plan) packing() pack.Config {
 // packingOf is packing for the weights of open files.
 func (p *Plan) packingOf(d *file.Description) pack.Config {
 	c := p.packing()
-	c.Release, c.Disk = d.Release, p.packFiles(d)
+	c.Release, c.Disk, c.Account = d.Release, p.packFiles(d), p.account
 	return c
 }
 

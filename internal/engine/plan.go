@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"atenia/internal/memory/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/embedded"
 	"atenia/internal/model/file"
@@ -51,6 +52,7 @@ type Plan struct {
 
 	path      string // for people
 	footprint *Footprint
+	account   *ledger.Account // of all that the model takes
 }
 
 // Compile makes the plan of a model. The description is needed no longer than
@@ -61,7 +63,7 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 		return nil, err
 	}
 	path := Display(PathOf(d))
-	return &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d)}, nil
+	return &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}, nil
 }
 
 // OpenPlan compiles a model from its header alone.

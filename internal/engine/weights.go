@@ -55,7 +55,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWe
 
 // residence says how weights are brought where they were placed.
 func (p *Plan) residence() *residence.Config {
-	c := &residence.Config{Verify: p.Config.Verify}
+	c := &residence.Config{Verify: p.Config.Verify, Account: p.account}
 	if p.Config.Observer != nil {
 		c.Watch = p.Config.Observer.Watch
 	}

@@ -9,6 +9,7 @@ import (
 	"atenia/internal/kernel"
 	"atenia/internal/machine/pool"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/plan"
 	"atenia/internal/plan/pass"
@@ -25,6 +26,8 @@ type Config struct {
 	// weights would round them to 8 bits: slower, and within float32 rounding
 	// of the dequantized weights.
 	Precise bool
+	// Account is what buffers are reserved in.
+	Account *ledger.Account
 	// Pack configures where the packed form of weights is stored.
 	Pack pack.Config
 	// Stream describes the weights that are streamed.
@@ -102,7 +105,7 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 		x.buffers.Release()
 		return nil, err
 	}
-	if x.arena, err = arena.NewHuge(x.workBytes); err != nil {
+	if x.arena, err = arena.NewHuge(x.cfg.Account, ledger.Scratch, x.workBytes); err != nil {
 		x.buffers.Release()
 		return nil, fmt.Errorf("work memory of a step: %w; a shorter context or fewer tokens a step need less", err)
 	}
@@ -188,7 +191,7 @@ func (x *Executor) allocate(sizes []uint64) ([][]float32, error) {
 		return make([][]float32, len(sizes)), nil
 	}
 	var err error
-	if x.buffers, err = arena.NewHuge(int(min(total, math.MaxInt))); err != nil {
+	if x.buffers, err = arena.NewHuge(x.cfg.Account, ledger.Scratch, int(min(total, math.MaxInt))); err != nil {
 		return nil, fmt.Errorf("register buffers: %w; fewer tokens a step need less", err)
 	}
 	all := floats(x.buffers.Bytes)

@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"atenia/internal/memory/kv"
+	"atenia/internal/memory/ledger"
 )
 
 // makeCaches creates one cache per state and divides the budget among them in
 // proportion to what a sequence that fills the context takes of each: a state
 // with a window takes little. 0 means no budget.
-func (s *Scheduler) makeCaches(budget int64) error {
+func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 	ec := s.x.Config()
 	var configs []kv.Config
 	var weights []float64
@@ -21,7 +22,7 @@ func (s *Scheduler) makeCaches(budget int64) error {
 		}
 		c := kv.Config{
 			PageTokens: int(d.PageTokens), PageBytes: int(d.SizeBytes),
-			Window: int(d.Window), Zero: d.ZeroInit,
+			Window: int(d.Window), Zero: d.ZeroInit, Account: a,
 		}
 		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
 		configs, weights, total = append(configs, c), append(weights, w), total+w

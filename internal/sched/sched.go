@@ -9,12 +9,15 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/kv"
+	"atenia/internal/memory/ledger"
 )
 
 // A Config sizes a scheduler. The zero value works.
 type Config struct {
 	Slots      int   // concurrent sequences; 0 = 4
 	CacheBytes int64 // memory for keys and values of all states; 0 = no limit
+	// Account is what keys and values are reserved in.
+	Account *ledger.Account
 	// Watch, if not nil, is called after every step, before the next one.
 	Watch func(StepInfo)
 }
@@ -80,7 +83,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	s.step.Stop = &s.stop
-	if err := s.makeCaches(cfg.CacheBytes); err != nil {
+	if err := s.makeCaches(cfg.CacheBytes, cfg.Account); err != nil {
 		return nil, err
 	}
 	for range cfg.Slots {

@@ -15,6 +15,7 @@ import (
 	"atenia/internal/kernel"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 	"atenia/tensor"
 )
 
@@ -206,7 +207,7 @@ func (b *bench) share() int {
 func (b *bench) reserve() ([][]byte, error) {
 	var all [][]byte
 	for range b.cfg.Threads {
-		block, err := arena.NewHuge(b.share())
+		block, err := arena.NewHuge(ledger.Process, ledger.Samples, b.share())
 		if err != nil {
 			return nil, err
 		}

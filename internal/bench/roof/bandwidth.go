@@ -3,6 +3,7 @@ package roof
 import (
 	"atenia/internal/kernel"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // Bandwidth is the memory bandwidth of several threads together, in bytes per
@@ -31,7 +32,7 @@ func (p *Probe) Bandwidth() (Bandwidth, error) {
 	}()
 	for i := range fresh {
 		var err error
-		if fresh[i], err = arena.NewHuge(min(most, len(p.memory[i].Bytes))); err != nil {
+		if fresh[i], err = arena.NewHuge(ledger.Process, ledger.Samples, min(most, len(p.memory[i].Bytes))); err != nil {
 			return b, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"atenia/internal/kernel"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // Roofs are the peak rates of several threads together, in bytes or operations
@@ -39,7 +40,7 @@ func New(threads int) (*Probe, error) {
 	size := min(max(4*cpu.Detect().L3/max(1, threads), 64<<20), 256<<20)
 	p := &Probe{}
 	for range max(1, threads) {
-		b, err := arena.NewHuge(size)
+		b, err := arena.NewHuge(ledger.Process, ledger.Samples, size)
 		if err != nil {
 			p.Close()
 			return nil, err

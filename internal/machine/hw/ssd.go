@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/store/direct"
 )
 
@@ -105,7 +106,7 @@ type ssdMeasurement struct {
 
 // write fills the file and measures the first write windows while doing so.
 func (m *ssdMeasurement) write(ctx context.Context, f *os.File) error {
-	mem, err := arena.New(sequentialBytes)
+	mem, err := arena.New(ledger.Process, ledger.Samples, sequentialBytes)
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (m *ssdMeasurement) read(ctx context.Context, path string) error {
 	defer f.Close()
 	m.p.Direct = f.Direct()
 	start := time.Now()
-	mem, err := arena.New(touchedBytes)
+	mem, err := arena.New(ledger.Process, ledger.Samples, touchedBytes)
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (m *ssdMeasurement) read(ctx context.Context, path string) error {
 	mem.Release()
 	// Huge pages, as a streaming reader uses: with small pages a read is split into
 	// many segments and was half as fast.
-	if mem, err = arena.NewHuge(touchedBytes); err != nil {
+	if mem, err = arena.NewHuge(ledger.Process, ledger.Samples, touchedBytes); err != nil {
 		return err
 	}
 	defer mem.Release()

@@ -2,6 +2,8 @@ package arena
 
 import (
 	"errors"
+
+	"atenia/internal/memory/ledger"
 	"testing"
 	"unsafe"
 )
@@ -11,8 +13,8 @@ func TestBlock(t *testing.T) {
 	t.Run("huge pages", func(t *testing.T) { testBlock(t, NewHuge, hugePage) })
 }
 
-func testBlock(t *testing.T, get func(int) (Block, error), align uintptr) {
-	b, err := get(1 << 20)
+func testBlock(t *testing.T, get func(*ledger.Account, ledger.Use, int) (Block, error), align uintptr) {
+	b, err := get(ledger.Process, ledger.Scratch, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,10 +29,10 @@ func testBlock(t *testing.T, get func(int) (Block, error), align uintptr) {
 	}
 	b.Release()
 	b.Release()
-	if empty, err := get(0); err != nil || len(empty.Bytes) != 0 {
+	if empty, err := get(ledger.Process, ledger.Scratch, 0); err != nil || len(empty.Bytes) != 0 {
 		t.Fatalf("an empty block: %d bytes, %v", len(empty.Bytes), err)
 	}
-	if _, err := get(1 << 60); err == nil {
+	if _, err := get(ledger.Process, ledger.Scratch, 1<<60); err == nil {
 		t.Fatal("an absurd size was given")
 	} else if _, ok := errors.AsType[*MemoryError](err); !ok {
 		t.Fatalf("error type %T", err)

@@ -6,6 +6,7 @@ import (
 
 	"atenia/internal/invariant"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // DefaultPageTokens is the page length of a [Config] that leaves it zero.
@@ -20,12 +21,13 @@ const slabBytes = 4 << 20
 
 // Config describes the pages of a [Cache].
 type Config struct {
-	PageTokens int   // positions per page; 0 means DefaultPageTokens
-	PageBytes  int   // bytes per page, over all layers of the group
-	Window     int   // positions that a query attends to, itself included; 0 means all before it
-	MaxPages   int   // budget in pages; 0 means no limit but MaxBytes
-	MaxBytes   int64 // budget in bytes, pages rounded up to 64; 0 means no limit but MaxPages
-	Zero       bool  // clear pages when they are handed out
+	PageTokens int             // positions per page; 0 means DefaultPageTokens
+	PageBytes  int             // bytes per page, over all layers of the group
+	Window     int             // positions that a query attends to, itself included; 0 means all before it
+	MaxPages   int             // budget in pages; 0 means no limit but MaxBytes
+	MaxBytes   int64           // budget in bytes, pages rounded up to 64; 0 means no limit but MaxPages
+	Zero       bool            // clear pages when they are handed out
+	Account    *ledger.Account // that pages are reserved in
 }
 
 // A pageID names a page of one cache; noPage is none.
@@ -145,7 +147,7 @@ func (c *Cache) ensure(n int) error {
 // carve allocates a slab, carves it into pages and puts them on the free list.
 func (c *Cache) carve() error {
 	n := min(c.perSlab, c.limit-c.carved)
-	s, err := arena.New(n * c.stride)
+	s, err := arena.New(c.cfg.Account, ledger.Cache, n*c.stride)
 	if err != nil {
 		return err
 	}

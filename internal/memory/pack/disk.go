@@ -16,6 +16,7 @@ import (
 
 	"atenia/internal/kernel"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/store/durable"
 	"atenia/tensor"
 )
@@ -134,7 +135,7 @@ func (s *Store) save(w io.Writer, ms []*Matrix, id *identity) error {
 	for _, m := range ms {
 		largest = max(largest, m.packedBytes())
 	}
-	block, err := arena.NewHuge(align(largest))
+	block, err := arena.NewHuge(s.cfg.Account, ledger.Packed, align(largest))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // mapFile reads a file where there are no mappings.
@@ -20,7 +21,7 @@ func mapFile(path string) (b []byte, unmap func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	block, err := arena.NewHuge(int(st.Size()))
+	block, err := arena.NewHuge(ledger.Process, ledger.Packed, int(st.Size()))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"atenia/internal/kernel"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // A Config says where packed weights may be kept. The zero value decides by the
@@ -19,7 +20,8 @@ type Config struct {
 	// more, because all of them are packed. evict asks to drop them from the page
 	// cache, too. They may still be read, slowly.
 	Release func(rows []byte, evict bool)
-	Disk    Disk // for mode OnDisk
+	Disk    Disk            // for mode OnDisk
+	Account *ledger.Account // that packed weights are reserved in
 }
 
 // A Store holds the weights that products read. Fill it with [Store.Add], then
@@ -92,7 +94,7 @@ func (s *Store) DryRun(more int64) Decision {
 
 func (s *Store) openMemory() {
 	var err error
-	if s.block, err = arena.NewHuge(int(s.decision.Bytes)); err != nil {
+	if s.block, err = arena.NewHuge(s.cfg.Account, ledger.Packed, int(s.decision.Bytes)); err != nil {
 		s.decision.Mode, s.decision.Because = Off, err.Error()
 		return
 	}

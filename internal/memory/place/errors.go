@@ -1,6 +1,7 @@
 package place
 
 import (
+	"atenia/internal/spelling"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,14 +40,14 @@ type FloorError struct {
 func (e *FloorError) Error() string {
 	parts := make([]string, len(e.Parts))
 	for i, p := range e.Parts {
-		parts[i] = p.Name + " " + Size(p.Bytes)
+		parts[i] = p.Name + " " + spelling.Size(p.Bytes)
 	}
 	where := e.Tier.Lower()
 	if e.Device != "" {
 		where += "@" + e.Device
 	}
 	return fmt.Sprintf("%v: %s of %s is given, at least %s (%d bytes) is needed because %s: %s",
-		ErrFloor, Size(e.Budget), where, Size(e.Floor), e.Floor, e.Why, strings.Join(parts, ", "))
+		ErrFloor, spelling.Size(e.Budget), where, spelling.Size(e.Floor), e.Floor, e.Why, strings.Join(parts, ", "))
 }
 
 // Is reports whether target is [ErrFloor].

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"atenia/internal/spelling"
 	"fmt"
 	"math"
 	"strconv"
@@ -51,7 +52,7 @@ func changes(p *Placement) (out []Change) {
 		if err != nil || q.Decode.Seconds > 0.99*p.Decode.Seconds {
 			continue
 		}
-		out = append(out, Change{What: "+" + Size(ram-p.in.RAM) + " RAM", RAM: ram, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills()})
+		out = append(out, Change{What: "+" + spelling.Size(ram-p.in.RAM) + " RAM", RAM: ram, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills()})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"atenia/internal/spelling"
 	"cmp"
 	"slices"
 
@@ -129,7 +130,7 @@ func (b *placer) deviceFor(i int, pin Pin) (string, error) {
 			return d.ID, nil
 		}
 	}
-	return "", &PinError{Pin: pin.String(), Tensor: b.out[i].Name, Why: "no such device has " + Size(b.out[i].Bytes) + " left"}
+	return "", &PinError{Pin: pin.String(), Tensor: b.out[i].Name, Why: "no such device has " + spelling.Size(b.out[i].Bytes) + " left"}
 }
 
 func (b *placer) free(d Device) int64 {
@@ -220,7 +221,7 @@ func (b *placer) require() error {
 	for i := range b.out {
 		t := &b.out[i]
 		if (t.Class == Weight || t.Class == Expert) && !t.ByRow && !(b.done[i] && t.Tier == memory.VRAM) {
-			return &RequireError{Tensor: t.Name, Why: "a GPU is required, and no device has " + Size(t.Bytes) + " left for it"}
+			return &RequireError{Tensor: t.Name, Why: "a GPU is required, and no device has " + spelling.Size(t.Bytes) + " left for it"}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package place_test
 
 import (
+	"atenia/internal/spelling"
 	"errors"
 	"fmt"
 	"strings"
@@ -158,7 +159,7 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1 << 10: "1 KiB", 3 << 29: "1.5 GiB", 1<<20 + 5243: "1.01 MiB"} {
-		if got := place.Size(n); got != want {
+		if got := spelling.Size(n); got != want {
 			t.Errorf("%d: %q", n, got)
 		}
 	}

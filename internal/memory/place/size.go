@@ -2,13 +2,11 @@ package place
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 )
 
-// sizeUnits lists the units of sizes. Of several names for one value the first
-// is printed.
+// sizeUnits lists the units of sizes.
 var sizeUnits = []struct {
 	name  string
 	bytes int64
@@ -50,15 +48,4 @@ func ParseSize(s string) (int64, error) {
 		return int64(v), nil
 	}
 	return 0, &SizeError{s}
-}
-
-// Size formats bytes in binary units: "4 GiB", "1.5 MiB", "37 B".
-func Size(n int64) string {
-	for _, u := range sizeUnits[:4] {
-		if n >= u.bytes || -n >= u.bytes {
-			v := math.Round(100*float64(n)/float64(u.bytes)) / 100
-			return strconv.FormatFloat(v, 'f', -1, 64) + " " + u.name
-		}
-	}
-	return fmt.Sprintf("%d B", n)
 }

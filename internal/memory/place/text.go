@@ -1,6 +1,7 @@
 package place
 
 import (
+	"atenia/internal/spelling"
 	"fmt"
 	"io"
 	"strings"
@@ -53,13 +54,13 @@ func (p *Placement) WriteText(w io.Writer) error {
 		if r.Tensors > 0 {
 			n = fmt.Sprint(r.Tensors)
 		}
-		fmt.Fprintf(&b, "%-24s %14d  %-11s %s\n", r.What, r.Bytes, Size(r.Bytes), n)
+		fmt.Fprintf(&b, "%-24s %14d  %-11s %s\n", r.What, r.Bytes, spelling.Size(r.Bytes), n)
 	}
 	switch ram := p.RAM(); {
 	case p.in.RAM == 0:
-		fmt.Fprintf(&b, "%-24s %14d  %-11s no budget\n", "ram in all", ram, Size(ram))
+		fmt.Fprintf(&b, "%-24s %14d  %-11s no budget\n", "ram in all", ram, spelling.Size(ram))
 	default:
-		fmt.Fprintf(&b, "%-24s %14d  %-11s %.1f %% of the budget of %s\n", "ram in all", ram, Size(ram), 100*float64(ram)/float64(p.in.RAM), Size(p.in.RAM))
+		fmt.Fprintf(&b, "%-24s %14d  %-11s %.1f %% of the budget of %s\n", "ram in all", ram, spelling.Size(ram), 100*float64(ram)/float64(p.in.RAM), spelling.Size(p.in.RAM))
 	}
 	p.writePrediction(&b, "decode", &p.Decode)
 	p.writePrediction(&b, "prefill", &p.Prefill)
@@ -80,18 +81,18 @@ func (p *Placement) writePrediction(b *strings.Builder, name string, r *Predicti
 	if r.VRAM > 0 {
 		fmt.Fprintf(b, ", vram %s", seconds(r.VRAM))
 	}
-	fmt.Fprintf(b, "); %s read from the ssd\n", Size(int64(r.SSDBytes)))
+	fmt.Fprintf(b, "); %s read from the ssd\n", spelling.Size(int64(r.SSDBytes)))
 }
 
 // rates lists the rates and how each was obtained.
 func (p *Placement) rates() string {
 	r := p.in.Rates
-	s := fmt.Sprintf("ssd %s/s, ram %s/s, %.3g GFLOP/s", Size(int64(r.SSD)), Size(int64(r.RAM)), r.FLOPS/1e9)
+	s := fmt.Sprintf("ssd %s/s, ram %s/s, %.3g GFLOP/s", spelling.Size(int64(r.SSD)), spelling.Size(int64(r.RAM)), r.FLOPS/1e9)
 	if len(p.in.Devices) > 0 {
-		s += fmt.Sprintf(", vram %s/s", Size(int64(r.VRAM)))
+		s += fmt.Sprintf(", vram %s/s", spelling.Size(int64(r.VRAM)))
 	}
 	if r.SSDBusy > 0 && r.RAMBusy > 0 {
-		s += fmt.Sprintf(", both at once %s/s and %s/s", Size(int64(r.SSDBusy)), Size(int64(r.RAMBusy)))
+		s += fmt.Sprintf(", both at once %s/s and %s/s", spelling.Size(int64(r.SSDBusy)), spelling.Size(int64(r.RAMBusy)))
 	}
 	var from []string
 	for _, f := range []struct {

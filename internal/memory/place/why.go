@@ -1,6 +1,7 @@
 package place
 
 import (
+	"atenia/internal/spelling"
 	"fmt"
 
 	"atenia/internal/memory"
@@ -57,7 +58,7 @@ func (p *Placement) Decision(i int) Decision {
 }
 
 func (p *Placement) reason(t *Placed) string {
-	size, left := Size(t.Bytes), Size(max(0, p.in.RAM-p.RAM()))
+	size, left := spelling.Size(t.Bytes), spelling.Size(max(0, p.in.RAM-p.RAM()))
 	value := fmt.Sprintf("%.3g bytes read by a pass for each byte held", t.reads()/float64(max(t.Bytes, 1)))
 	switch t.Rule {
 	case RulePin:
@@ -78,16 +79,16 @@ func (p *Placement) reason(t *Placed) string {
 		if p.in.RAM == 0 {
 			return fmt.Sprintf("%s, and RAM has no budget", size)
 		}
-		return fmt.Sprintf("%s: everything fits, with %s of %s to spare", size, left, Size(p.in.RAM))
+		return fmt.Sprintf("%s: everything fits, with %s of %s to spare", size, left, spelling.Size(p.in.RAM))
 	case RuleRing:
-		return fmt.Sprintf("%s: streamed with the rest of its unit, it would make the ring larger than its %s for %d units", size, Size(p.Ring.Bytes()), p.Ring.Slots)
+		return fmt.Sprintf("%s: streamed with the rest of its unit, it would make the ring larger than its %s for %d units", size, spelling.Size(p.Ring.Bytes()), p.Ring.Slots)
 	case RuleValue:
 		return fmt.Sprintf("%s, %s: held, it saves %s s of reading", size, value, seconds(over(t.reads(), p.in.Rates.SSD)))
 	case RuleStream:
 		return fmt.Sprintf("%s, %s: read in %s s through the ring of %s for %d units", size, value,
-			seconds(over(t.reads(), p.in.Rates.SSD)), Size(p.Ring.Bytes()), p.Ring.Slots)
+			seconds(over(t.reads(), p.in.Rates.SSD)), spelling.Size(p.Ring.Bytes()), p.Ring.Slots)
 	case RuleRows:
-		return fmt.Sprintf("a pass reads %s of its %s, row by row", Size(t.RowBytes), size)
+		return fmt.Sprintf("a pass reads %s of its %s, row by row", spelling.Size(t.RowBytes), size)
 	}
 	return size
 }
@@ -104,14 +105,14 @@ func (p *Placement) rejected(t *Placed) (out []Rejection) {
 	case t.Class == Vector || t.ByRow:
 		out = append(out, Rejection{memory.VRAM, "the processor reads it"})
 	default:
-		out = append(out, Rejection{memory.VRAM, "no device has " + Size(t.Bytes) + " left"})
+		out = append(out, Rejection{memory.VRAM, "no device has " + spelling.Size(t.Bytes) + " left"})
 	}
 	if t.Tier != memory.SSD {
 		return out
 	}
 	left := max(0, p.in.RAM-p.RAM())
 	if t.Bytes > left {
-		return append(out, Rejection{memory.RAM, fmt.Sprintf("%s of %s are left by what saves as much or more for each byte", Size(left), Size(p.in.RAM))})
+		return append(out, Rejection{memory.RAM, fmt.Sprintf("%s of %s are left by what saves as much or more for each byte", spelling.Size(left), spelling.Size(p.in.RAM))})
 	}
 	return append(out, Rejection{memory.RAM, "it is kept free"})
 }

@@ -9,6 +9,7 @@ import (
 	"atenia/internal/kernel"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/ring"
 )
 
@@ -96,7 +97,7 @@ type load struct {
 func newLoad(threads, size int) (*load, error) {
 	l := &load{}
 	for range threads {
-		b, err := arena.NewHuge(size)
+		b, err := arena.NewHuge(ledger.Process, ledger.Samples, size)
 		if err != nil {
 			l.close()
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"atenia/internal/model/file"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
 	"atenia/tensor"
@@ -34,7 +35,8 @@ type Residence struct {
 
 // A Config configures a residence.
 type Config struct {
-	Verify bool // the ring compares what it reads with what it read first
+	Verify  bool            // the ring compares what it reads with what it read first
+	Account *ledger.Account // that weights and ring are reserved in
 	// Watch is told what the ring will read, in order, and returns who is told
 	// of its events. nil = no one is told.
 	Watch func([]ring.Label) func(ring.Event)
@@ -204,7 +206,7 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	for i := range o.held {
 		spans[i] = o.held[i].span
 	}
-	if o.r.pinned, err = ring.Pin(ctx, o.files, spans); err != nil {
+	if o.r.pinned, err = ring.Pin(ctx, c.Account, o.files, spans); err != nil {
 		return err
 	}
 	o.r.Held += o.r.pinned.Resident()
@@ -215,7 +217,7 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	if len(o.units) == 0 {
 		return nil
 	}
-	rc := ring.Config{Files: o.files, Units: o.units, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
+	rc := ring.Config{Files: o.files, Units: o.units, Account: c.Account, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
 	if c.Watch != nil {
 		rc.Events = c.Watch(o.labels())
 	}

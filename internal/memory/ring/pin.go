@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // Pinned is a set of spans pinned in memory.
@@ -15,8 +16,8 @@ type Pinned struct {
 	block arena.Block
 }
 
-// Pin reads spans into memory, with direct I/O.
-func Pin(ctx context.Context, files []Source, spans []Span) (*Pinned, error) {
+// Pin reads spans into memory that it reserves in an account, with direct I/O.
+func Pin(ctx context.Context, a *ledger.Account, files []Source, spans []Span) (*Pinned, error) {
 	total := 0
 	for i := range spans {
 		if err := spans[i].check(files); err != nil {
@@ -24,7 +25,7 @@ func Pin(ctx context.Context, files []Source, spans []Span) (*Pinned, error) {
 		}
 		total += spans[i].room()
 	}
-	block, err := arena.NewHuge(total)
+	block, err := arena.NewHuge(a, ledger.Weights, total)
 	if err != nil {
 		return nil, fmt.Errorf("ring: %w", err)
 	}

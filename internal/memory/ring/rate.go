@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // Rate measures the rate, in bytes per second, at which a ring reads a file, for
@@ -18,7 +19,7 @@ import (
 func Rate(ctx context.Context, f Source, d time.Duration, memory int) (float64, error) {
 	const least = usualReaders * usualPiece
 	memory = max(1, memory/least) * least
-	block, err := arena.NewHuge(memory)
+	block, err := arena.NewHuge(ledger.Process, ledger.Samples, memory)
 	if err != nil {
 		return 0, err
 	}

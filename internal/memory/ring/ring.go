@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // A Config configures a [Ring]. Zero numbers select defaults that suit a disk of
 // 1 to 4 GB/s.
 type Config struct {
 	Files   []Source
-	Units   []Unit // in the order of use
-	Bytes   int    // size of the ring; at least [Floor] of the units
-	Readers int    // concurrent reads; 0 = 8
-	Piece   int    // size of one read; 0 = 2 MiB
+	Units   []Unit          // in the order of use
+	Bytes   int             // size of the ring; at least [Floor] of the units
+	Account *ledger.Account // that the ring is reserved in
+	Readers int             // concurrent reads; 0 = 8
+	Piece   int             // size of one read; 0 = 2 MiB
 	// Verify records checksums during the first pass and verifies later ones
 	// against them.
 	Verify bool
@@ -118,7 +120,7 @@ func New(c Config) (*Ring, error) {
 		used = max(used, slots[i].at+slots[i].size)
 	}
 	var err error
-	if r.block, err = arena.NewHuge(used); err != nil {
+	if r.block, err = arena.NewHuge(c.Account, ledger.Streamed, used); err != nil {
 		return nil, fmt.Errorf("ring: %w", err)
 	}
 	touch(r.block.Bytes)

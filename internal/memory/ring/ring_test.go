@@ -393,7 +393,7 @@ func TestNothingPerPass(t *testing.T) {
 func TestHold(t *testing.T) {
 	m := newMemory(4, 300001)
 	spans := []Span{{Offset: 3, Bytes: 100000, Align: 4}, {Offset: 299000, Bytes: 1001}, {Offset: 4096, Bytes: 4096, Align: 64}}
-	h, err := Pin(t.Context(), []Source{m}, spans)
+	h, err := Pin(t.Context(), nil, []Source{m}, spans)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,10 +404,10 @@ func TestHold(t *testing.T) {
 		}
 	}
 	m.fail.Store(m.reads.Load() + 1)
-	if _, err := Pin(t.Context(), []Source{m}, spans); !errors.Is(err, syscall.EIO) {
+	if _, err := Pin(t.Context(), nil, []Source{m}, spans); !errors.Is(err, syscall.EIO) {
 		t.Errorf("a failing read: %v", err)
 	}
-	if _, err := Pin(t.Context(), []Source{m}, []Span{{Bytes: 1 << 40}}); err == nil {
+	if _, err := Pin(t.Context(), nil, []Source{m}, []Span{{Bytes: 1 << 40}}); err == nil {
 		t.Error("a span beyond the file was held")
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 func TestReader(t *testing.T) {
 	s, r := NewStore(t.TempDir(), nil), NewReader(3)
-	mem, err := arena.New(4 * ChunkBytes)
+	mem, err := arena.New(ledger.Process, ledger.Scratch, 4*ChunkBytes)
 	must(t, err)
 	t.Cleanup(mem.Release)
 	data := make([]byte, 2*ChunkBytes+777)

@@ -1,6 +1,7 @@
 package checkpointdir
 
 import (
+	"atenia/internal/spelling"
 	"context"
 	"errors"
 	"fmt"
@@ -140,9 +141,9 @@ func (sv *saver) place(id string, n uint64, b checkpoint.Blob) error {
 	sv.out.Bytes += n
 	at, summary := memory.RAM, ""
 	if sv.s.limited {
-		summary = fmt.Sprintf("within %s of RAM", place.Size(int64(sv.s.RAM)))
+		summary = fmt.Sprintf("within %s of RAM", spelling.Size(int64(sv.s.RAM)))
 		if n > sv.s.RAM-sv.ram {
-			at, summary = memory.SSD, fmt.Sprintf("beyond %s of RAM", place.Size(int64(sv.s.RAM)))
+			at, summary = memory.SSD, fmt.Sprintf("beyond %s of RAM", spelling.Size(int64(sv.s.RAM)))
 		}
 	}
 	if at == memory.RAM {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // testFile writes random bytes to a file and opens it.
@@ -34,7 +35,7 @@ func testFile(t *testing.T, dir string, size int) (*File, []byte) {
 
 func buffer(t *testing.T, n int) []byte {
 	t.Helper()
-	b, err := arena.New(n)
+	b, err := arena.New(ledger.Process, ledger.Scratch, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	defer f.Close()
 	const size, depth = 4 << 20, 4
-	mem, err := arena.New(size * depth)
+	mem, err := arena.New(ledger.Process, ledger.Scratch, size*depth)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
 )
 
 // A Memory allocates from one block outside Go's heap, aligned to 64 bytes, and
@@ -17,7 +18,7 @@ const align = 64
 
 // NewMemory returns a zeroed memory of the given size.
 func NewMemory(bytes int) (*Memory, error) {
-	b, err := arena.New(bytes)
+	b, err := arena.New(ledger.Process, ledger.Scratch, bytes)
 	return &Memory{block: b}, err
 }
 
