@@ -67,7 +67,15 @@ type Config struct {
 	// Budget bounds the memory of the process. A model that does not fit is
 	// streamed from the disk in part; results are the same bytes. One sequence
 	// of the context's length has room then, unless CacheBytes says otherwise.
+	//
+	// Without a budget, a model that does not fit in the memory that can be
+	// allocated, of the machine and of the control group, is opened as with
+	// ram=auto: [Streaming].Notes says so.
 	Budget Budget
+	// NoStream maps a model that does not fit and has no budget. The system then
+	// reads its weights again in every pass, in an order that suits it: that is
+	// usually slower than streaming.
+	NoStream bool
 	// PlacementFile is a file that says where each tensor lives, as [WritePlacement]
 	// writes it. "" = tensors are placed by the budget.
 	PlacementFile string
@@ -178,7 +186,7 @@ func (c *Config) engine() engine.Config {
 		Context: c.Context, Threads: c.Threads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes,
 		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse},
 		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Merged: c.Adapter != "",
-		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions,
+		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream,
 		Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Logger: c.Logger,
 	}
 }

@@ -247,7 +247,9 @@ func (p *Placement) WriteText(w io.Writer) error { return p.placed.WriteText(w) 
 // has been read of them so far. Numbers of the ring are 0 when nothing is
 // streamed.
 type Streaming struct {
-	Placement *Placement    // nil without a budget
+	Placement *Placement    // nil without a budget, and if the model is mapped
+	Automatic bool          // nobody set the budget: the model does not fit
+	Notes     []string      // what was decided about memory that nobody asked for
 	Held      int64         // bytes of weights in memory, as far as they are not mapped
 	Streamed  int64         // bytes that each pass reads
 	RingBytes int64         // memory of the ring
@@ -268,6 +270,7 @@ func (m *Model) Streaming() Streaming {
 	weights := m.engine.Residence()
 	r := weights.Stats()
 	s := Streaming{
+		Automatic: m.engine.Automatic(), Notes: m.engine.Notes(),
 		Held: weights.Held, Streamed: weights.Streamed,
 		RingBytes: r.Bytes, Passes: r.Passes, Read: r.Read, Reads: r.Reads, Hits: r.Hits,
 		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First, Overlap: r.Overlap(r.Wall),

@@ -11,9 +11,11 @@ import (
 	"atenia/internal/engine"
 	"atenia/internal/exec"
 	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
 	"atenia/internal/plan"
 	"atenia/internal/plan/pass"
 	"atenia/internal/spelling"
+	"atenia/internal/text"
 )
 
 // A Plan is what runs for a model: typed programs for prefill and decode, the
@@ -36,7 +38,10 @@ func OpenPlan(path string, c *Config) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := engine.OpenPlan(path, cfg.ConfigFile, cfg.engine())
+	p, err := engine.OpenPlan(path, cfg.ConfigFile, cfg.engine(), func(d *file.Description) any {
+		t, _ := text.Load(d) // what has no text takes less
+		return t
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error
 	defer stop()
 	b.mf.cfg.Slots = max(4, b.bc.Batch)
 	var opened *engine.Engine
-	m, err := b.mf.open(engine.Capture(ctx, &opened), a.err, b.path)
+	m, err := b.mf.open(engine.Capture(ctx, &opened), a.env().Err, b.path)
 	if err != nil {
 		return nil, err
 	}

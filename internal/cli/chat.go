@@ -37,7 +37,7 @@ func (a *app) chat() *cobra.Command {
 	sf.register(c.Flags())
 	c.Flags().StringVar(&system, "system", "", "system prompt")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		m, err := mf.open(c.Context(), a.err, optionalModel(args))
+		m, err := mf.open(c.Context(), a.env().Err, optionalModel(args))
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func (a *app) logits() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		m, err := mf.open(c.Context(), a.err, optionalModel(args))
+		m, err := mf.open(c.Context(), a.env().Err, optionalModel(args))
 		if err != nil {
 			return err
 		}

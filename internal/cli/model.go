@@ -28,6 +28,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.cfg.Pack, "pack", "", "where to keep weights repacked for the kernels: auto, off, memory or disk (default: auto)")
 	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "verify the checksums of weights packed on disk")
 	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory limit of the process, such as ram=2GiB; weights that do not fit are streamed from disk")
+	f.BoolVar(&m.cfg.NoStream, "no-stream", false, "map a model that does not fit the memory, instead of streaming it from disk")
 	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
 	f.StringVar(&m.cfg.PlacementFile, "plan", "", "follow the placement in `FILE`, written by \"atenia plan --out\"")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
@@ -60,6 +61,13 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 	}
 	if p := model.Packing(); p.Asked != p.Mode && p.Fault != nil {
 		fmt.Fprintf(errw, "atenia: --pack %s: %s\natenia: continuing with --pack %s\n", p.Asked, shorten(p.Fault.Error()), p.Mode)
+	}
+	s := model.Streaming()
+	for _, line := range s.Notes {
+		if s.Automatic {
+			line += "; --no-stream maps it instead"
+		}
+		fmt.Fprintf(errw, "atenia: %s\n", line)
 	}
 	return model, nil
 }

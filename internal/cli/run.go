@@ -51,7 +51,7 @@ func (a *app) run() *cobra.Command {
 		if *memory != "" {
 			return command.Usagef("--memory needs a model that learns while it runs; %s does not", path)
 		}
-		m, err := mf.open(c.Context(), a.err, path)
+		m, err := mf.open(c.Context(), a.env().Err, path)
 		if _, gone := os.Stat(path); len(args) == 2 && errors.Is(gone, fs.ErrNotExist) && errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w; a prompt of several words needs quotes", err)
 		}

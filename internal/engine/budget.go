@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 )
@@ -116,21 +116,19 @@ func (b *Budget) sizes(name string) *int64 {
 	return nil
 }
 
-// spare is the RAM that "auto" leaves to other processes.
-const spare = 256 << 20
-
-// parseSize reads a size, or "auto": the RAM that may be taken now, less what
-// others should find free; of VRAM nothing, for no device can compute yet.
+// parseSize reads a size, or "auto": the RAM that this process has and may still
+// take, less what others should find free; of VRAM nothing, for no device can
+// compute yet.
 func parseSize(tier, s string) (int64, error) {
 	switch {
 	case s != "auto":
 		return place.ParseSize(s)
 	case tier == "ram":
-		free := cpu.AvailableMemory()
-		if free -= max(spare, free/16); free <= 0 {
+		room := ledger.Process.Room()
+		if room <= 0 {
 			return 0, errors.New("auto: how much memory is available is not known, or there is none to spare")
 		}
-		return free, nil
+		return room, nil
 	case tier == "vram":
 		return 0, nil
 	}

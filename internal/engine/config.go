@@ -31,6 +31,7 @@ type Config struct {
 	Rules         Rules
 	PlacementFile string
 	Decisions     string
+	NoStream      bool // maps a model that does not fit and has no budget
 
 	Verify, Strict, Precise bool
 

@@ -67,6 +67,13 @@ func (e *Engine) start() error {
 		}
 		p.Config.Logger.Warn("packed weights on disk", "err", fault)
 	}
+	if d := &e.packing; d.Asked == pack.InMemory && d.Mode == pack.Off && d.Matrices > 0 {
+		if p.Config.Strict {
+			x.Close()
+			return strictError("packing", d.Because)
+		}
+		p.note("weights are not packed: %s", d.Because)
+	}
 	if e.Sched, err = sched.New(x, e.schedule()); err != nil {
 		x.Close()
 		return err
@@ -118,6 +125,14 @@ func (e *Engine) Views() exec.Weights { return e.weights.Weights }
 
 // Placement returns where the weights are, nil without a budget.
 func (e *Engine) Placement() *place.Placement { return e.weights.placement }
+
+// Notes are lines for the user: what was decided about memory that nobody asked
+// for.
+func (e *Engine) Notes() []string { return e.Plan.notes }
+
+// Automatic reports whether the model is placed within a budget that nobody asked
+// for, because it does not fit.
+func (e *Engine) Automatic() bool { return e.Plan.automatic() && e.weights.placement != nil }
 
 // Packing returns the decision about packed weights.
 func (e *Engine) Packing() pack.Decision { return e.packing }

@@ -80,7 +80,7 @@ func TestPlaceThenMaterialise(t *testing.T) {
 	c := config()
 	c.Budget.RAM, c.Budget.Reserve.Runtime = 1, 1<<16
 	path := filepath.Join(golden.Family(t, "parity"), "llama3")
-	p, err := engine.OpenPlan(path, "", c)
+	p, err := engine.OpenPlan(path, "", c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

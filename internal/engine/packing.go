@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
@@ -19,7 +19,10 @@ const usualReserve = 256 << 20
 // packing lets packed weights take what memory there is, less what caches may
 // grow to.
 func (p *Plan) packing() pack.Config {
-	available := cpu.AvailableMemory()
+	available := int64(0)
+	if ledger.Process.Limit() > 0 {
+		available = max(1, ledger.Process.Free())
+	}
 	fixed, perToken := p.StateBytes()
 	cache := int64(fixed+perToken*uint64(p.Context())) * int64(p.Config.Slots)
 	if p.Config.CacheBytes > 0 {

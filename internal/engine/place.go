@@ -2,27 +2,21 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
-	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
-	"atenia/internal/memory/residence"
 	"atenia/internal/policy/replay"
 )
-
-// programGrowth is the memory by which a process grows after a model's text is
-// loaded: code that runs for the first time, stacks, garbage.
-const programGrowth = 12 << 20
 
 // Place decides where each tensor lives within the budget, or follows the plan
 // file. No weight is used; where some stay on the disk and the speed of the
 // disk is not known, a file of the model is read for a moment to measure it.
 // Its errors are those of package place, and of reading.
 func (p *Plan) Place(ctx context.Context) (*place.Placement, error) {
-	return p.place(ctx, p.placeConfig(), cpu.AvailableMemory()/4)
+	return p.place(ctx, p.placeConfig(), ledger.Process.Free()/4)
 }
 
 // Notes says in lines what follows from a placement: where packed weights will
@@ -35,7 +29,8 @@ func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
 func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (_ *place.Placement, err error) {
 	if !c.Rules.NoProbe {
 		c.Measure = func(path string) (rates.Rates, error) {
-			return rates.Measure(ctx, path, rates.Effort{Threads: p.Config.Threads, Window: rates.ShortWindow, MemoryBytes: max(0, memory)})
+			memory = max(1, min(memory, ledger.Process.Free()))
+			return rates.Measure(ctx, path, rates.Effort{Threads: p.Config.Threads, Window: rates.ShortWindow, MemoryBytes: memory})
 		}
 	}
 	r, done, err := replay.Open(p.Config.Decisions, p.Config.Observer.Listeners())
@@ -58,6 +53,9 @@ func (p *Plan) placeConfig() PlaceConfig {
 		Exec: p.Config.exec(&p.Model.Config), CacheBytes: p.Config.CacheBytes,
 	}
 	c.Exec.Pack = p.packing()
+	if c.Budget.Reserve.Runtime == 0 {
+		c.Budget.Reserve.Runtime = p.program // 0 = estimated
+	}
 	return c
 }
 
@@ -69,21 +67,17 @@ func (p *Plan) cacheBytes() int64 {
 	return p.Config.CacheBytes
 }
 
-// placeHere is Place for this process: memory in use is the program's, and no
-// device computes.
+// placeHere is Place for this process, in which no device computes.
 func (p *Plan) placeHere(ctx context.Context) (*place.Placement, error) {
-	c := p.placeConfig()
-	if c.Budget.Reserve.Runtime == 0 {
-		c.Budget.Reserve.Runtime = residence.Resident() + programGrowth
+	if p.program == 0 {
+		p.MeasureProgram()
 	}
-	memory := cpu.AvailableMemory() / 4
+	c := p.placeConfig()
+	memory := ledger.Process.Free() / 4
 	if ram := c.Budget.RAM; ram > 0 {
 		memory = max(1, ram-c.Budget.Reserve.Runtime)
 	}
 	pl, err := p.place(ctx, c, memory)
-	if e, ok := errors.AsType[*place.FloorError](err); ok {
-		return nil, &FieldError{"Budget", nil, e.Error()}
-	}
 	if err == nil && (pl.UsesVRAM() || p.Config.Budget.VRAM > 0) {
 		return nil, &FieldError{"Budget", p.Config.Budget.String(), "vram=0: there is no device that this binary can compute on"}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 
 	"atenia/internal/memory/ledger"
 	"atenia/internal/model/compile"
@@ -53,6 +54,9 @@ type Plan struct {
 	path      string // for people
 	footprint *Footprint
 	account   *ledger.Account // of all that the model takes
+	program   int64           // bytes of the process beside tensors; 0 = not measured
+	needed    int64           // bytes of all, if they do not fit and nobody set a budget; else 0
+	notes     []string        // for the user, see Engine.Notes
 }
 
 // Compile makes the plan of a model. The description is needed no longer than
@@ -66,8 +70,10 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 	return &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}, nil
 }
 
-// OpenPlan compiles a model from its header alone.
-func OpenPlan(path, configFile string, c Config) (*Plan, error) {
+// OpenPlan compiles a model from its header alone. If RAM has a budget, text loads
+// what else a process has that runs the model, so that a placement reserves what
+// it takes.
+func OpenPlan(path, configFile string, c Config, text func(*file.Description) any) (*Plan, error) {
 	d, err := OpenFiles(path, configFile, file.HeaderOnly())
 	if err != nil {
 		return nil, err
@@ -76,6 +82,11 @@ func OpenPlan(path, configFile string, c Config) (*Plan, error) {
 	p, err := Compile(d, c)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Display(path), err)
+	}
+	if c.Budget.RAM > 0 && text != nil {
+		kept := text(d)
+		p.MeasureProgram()
+		runtime.KeepAlive(kept)
 	}
 	return p, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
@@ -16,30 +17,44 @@ type modelWeights struct {
 	packing   pack.Config
 	placement *place.Placement // nil without a budget
 	unlimit   func()           // ends the limit of the heap
+	program   ledger.Reservation
 }
 
 // close gives the memory back.
 func (w *modelWeights) close() error {
 	w.unlimit()
+	w.program.Release()
 	return w.Residence.Close()
 }
 
 // loadWeights places the weights and then materializes them, each once.
 func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWeights, err error) {
+	if err := p.settle(d); err != nil {
+		return nil, err
+	}
 	w = &modelWeights{unlimit: func() {}}
-	var spilled *place.Placement // nil while all weights have room: then they are mapped
-	if !p.Config.placed() {
-		w.packing = p.packingOf(d)
-	} else {
-		_ = d.Advise(file.Random) // or reading small weights would prefetch their neighbours
-		if w.placement, err = p.placeHere(ctx); err != nil {
+	defer func() {
+		if err != nil {
+			w.unlimit()
+			w.program.Release()
+		}
+	}()
+	if p.Config.placed() {
+		if err := p.placeWeights(ctx, d, w); err != nil {
 			return nil, err
 		}
-		if w.placement.Spills() {
-			spilled, w.packing.Mode = w.placement, pack.Off
-		} else {
-			w.packing = p.packingWithin(d, w.placement)
+	}
+	var spilled *place.Placement // nil while all weights have room: then they are mapped
+	switch {
+	case w.placement == nil:
+		w.packing = p.packingOf(d)
+	case w.placement.Spills():
+		spilled, w.packing.Mode = w.placement, pack.Off
+		if p.Config.Pack == pack.InMemory || p.Config.Pack == pack.OnDisk {
+			p.note("weights that are streamed are not packed: continuing with pack off")
 		}
+	default:
+		w.packing = p.packingWithin(d, w.placement)
 	}
 	if w.Residence, err = residence.Open(ctx, p.Model, d, spilled, p.residence()); err != nil {
 		return nil, err
@@ -47,10 +62,23 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWe
 	if err := p.checkDirect(w.Residence); err != nil {
 		return nil, errors.Join(err, w.Residence.Close())
 	}
-	if w.placement != nil {
-		w.unlimit = residence.LimitHeap(programGrowth)
-	}
 	return w, nil
+}
+
+// placeWeights places them, and bounds what else the process has.
+func (p *Plan) placeWeights(ctx context.Context, d *file.Description, w *modelWeights) (err error) {
+	if p.automatic() {
+		w.placement, err = p.placeAutomatic(ctx)
+	} else {
+		w.placement, err = p.placeHere(ctx)
+	}
+	if err != nil || w.placement == nil { // it is mapped
+		return err
+	}
+	_ = d.Advise(file.Random) // or reading small weights would prefetch their neighbours
+	w.unlimit = ledger.LimitHeap(programGrowth)
+	w.program, err = p.reserveProgram(w.placement)
+	return err
 }
 
 // residence says how weights are brought where they were placed.

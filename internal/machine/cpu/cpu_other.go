@@ -18,5 +18,5 @@ func (r *MemoryReader) Close() {}
 // stall information.
 func (r *MemoryReader) Read() Memory {
 	total, available := systemMemory()
-	return Memory{Total: total, Limit: total, Available: min(total, available)}
+	return Memory{Total: total, Limit: total, Available: min(total, available), Free: min(total, available)}
 }

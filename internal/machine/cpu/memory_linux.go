@@ -13,6 +13,8 @@ import (
 // time.
 type MemoryReader struct {
 	info, stalls io.ReaderAt // nil if the file does not exist
+	own          io.ReaderAt
+	page         int64 // bytes
 	groups       []controlGroup
 	open         []fs.File
 	text         [16 << 10]byte // buffer for a file; the longest have 4 KiB
@@ -20,8 +22,8 @@ type MemoryReader struct {
 
 // A controlGroup is the files of one control group.
 type controlGroup struct {
-	limit, used, stat io.ReaderAt
-	cached            string // the line of stat with the reclaimable cache
+	limit, high, used, stat io.ReaderAt // high is nil in version 1
+	inactive, active        string      // the lines of stat with cached files
 }
 
 // OpenMemory opens the files of the system and of this process's control groups.
@@ -30,15 +32,17 @@ type controlGroup struct {
 func OpenMemory() *MemoryReader { return openMemory(os.DirFS("/")) }
 
 func openMemory(root fs.FS) *MemoryReader {
-	r := &MemoryReader{}
+	r := &MemoryReader{page: int64(os.Getpagesize())}
 	r.info = r.file(root, "proc/meminfo")
 	r.stalls = r.file(root, "proc/pressure/memory")
+	r.own = r.file(root, "proc/self/statm")
 	controlGroups(root, "memory", func(dir string) {
-		g := controlGroup{cached: "inactive_file"}
+		g := controlGroup{inactive: "inactive_file", active: "active_file"}
 		if g.limit = r.file(root, path.Join(dir, "memory.max")); g.limit != nil {
+			g.high = r.file(root, path.Join(dir, "memory.high"))
 			g.used = r.file(root, path.Join(dir, "memory.current"))
 		} else { // version 1
-			g.cached = "total_inactive_file"
+			g.inactive, g.active = "total_inactive_file", "total_active_file"
 			g.limit = r.file(root, path.Join(dir, "memory.limit_in_bytes"))
 			g.used = r.file(root, path.Join(dir, "memory.usage_in_bytes"))
 		}
@@ -83,7 +87,8 @@ func (r *MemoryReader) Read() Memory {
 		m.Limit = m.Total
 	}
 	kib, known := numberAfter(info, "MemAvailable:")
-	m.Available = kib << 10
+	m.Available, m.Free = kib<<10, kib<<10
+	m.Own, m.Mapped = r.process()
 	for i := range r.groups {
 		limit, left, ok := r.group(&r.groups[i])
 		if !ok {
@@ -91,6 +96,9 @@ func (r *MemoryReader) Read() Memory {
 		}
 		if m.Limit == 0 || limit < m.Limit {
 			m.Limit = limit
+		}
+		if m.GroupLimit == 0 || left < m.GroupAvailable {
+			m.GroupLimit, m.GroupAvailable = limit, left
 		}
 		if !known || left < m.Available {
 			m.Available, known = left, true
@@ -108,20 +116,35 @@ func (r *MemoryReader) Read() Memory {
 	return m
 }
 
+// process returns what this process has: memory, and pages of files.
+func (r *MemoryReader) process() (own, mapped int64) {
+	text := r.read(r.own) // pages: size, resident, of files and shared, …
+	_, text = cutNumber(text)
+	resident, text := cutNumber(text)
+	mapped, _ = cutNumber(text)
+	return max(0, resident-mapped) * r.page, mapped * r.page
+}
+
 // group returns the limit of a control group and what it has left; false if it
-// has no limit. Its usage includes cached files, of which the inactive ones are
-// reclaimable.
+// has no limit. Its usage includes cached files, which are reclaimable.
 func (r *MemoryReader) group(g *controlGroup) (limit, left int64, ok bool) {
-	limit, ok = numberAfter(r.read(g.limit), "") // version 2 writes "max" for no limit
-	if !ok || limit >= 1<<60 {                   // version 1 writes nearly 2^63 for no limit
+	for _, f := range [...]io.ReaderAt{g.limit, g.high} {
+		n, known := numberAfter(r.read(f), "") // version 2 writes "max" for no limit
+		if known && n < 1<<60 && (!ok || n < limit) {
+			limit, ok = n, true // version 1 writes nearly 2^63 for no limit
+		}
+	}
+	if !ok {
 		return 0, 0, false
 	}
 	used, ok := numberAfter(r.read(g.used), "")
 	if !ok {
 		return 0, 0, false
 	}
-	cached, _ := numberAfter(r.read(g.stat), g.cached)
-	return limit, min(limit, max(0, limit-used+cached)), true
+	text := r.read(g.stat)
+	inactive, _ := numberAfter(text, g.inactive)
+	active, _ := numberAfter(text, g.active)
+	return limit, min(limit, max(0, limit-used+inactive+active)), true
 }
 
 // read returns the content of a file, in the reader's buffer.
@@ -182,6 +205,18 @@ func numberAfter(text []byte, word string) (n int64, ok bool) {
 		}
 	}
 	return n, true
+}
+
+// cutNumber returns the natural number before the first space, and the rest; 0
+// for what is none.
+func cutNumber(text []byte) (n int64, rest []byte) {
+	for i, c := range text {
+		if c < '0' || c > '9' || n > 1<<50 {
+			return n, text[i+1:]
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, nil
 }
 
 // floatAfter returns the number after a word at the start of a line.

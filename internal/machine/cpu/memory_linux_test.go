@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"os"
 	"testing"
 	"testing/fstest"
 )
@@ -21,7 +22,15 @@ func TestAvailableMemory(t *testing.T) {
 			"proc/meminfo": info, "proc/self/cgroup": file("0::/a/b"),
 			"sys/fs/cgroup/a/memory.max": file("1000000"), "sys/fs/cgroup/a/memory.current": file("900000"),
 			"sys/fs/cgroup/a/memory.stat": file("anon 7\ninactive_file 300000\nactive_file 9"),
-		}, 400000},
+		}, 400009},
+		"v2 is slowed down before its limit": {fstest.MapFS{
+			"proc/meminfo": info, "proc/self/cgroup": file("0::/a"), "sys/fs/cgroup/a/memory.high": file("950000"),
+			"sys/fs/cgroup/a/memory.max": file("1000000"), "sys/fs/cgroup/a/memory.current": file("900000"),
+		}, 50000},
+		"v2 with that alone": {fstest.MapFS{
+			"proc/meminfo": info, "proc/self/cgroup": file("0::/a"), "sys/fs/cgroup/a/memory.high": file("950000"),
+			"sys/fs/cgroup/a/memory.max": file("max"), "sys/fs/cgroup/a/memory.current": file("900000"),
+		}, 50000},
 		"v2 over its limit": {fstest.MapFS{
 			"proc/meminfo": info, "proc/self/cgroup": file("0::/"),
 			"sys/fs/cgroup/memory.max": file("10"), "sys/fs/cgroup/memory.current": file("900000"),
@@ -30,10 +39,10 @@ func TestAvailableMemory(t *testing.T) {
 			"proc/meminfo": info, "proc/self/cgroup": file("5:cpu:/\n4:memory:/x"),
 			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": file("500000"),
 			"sys/fs/cgroup/memory/x/memory.usage_in_bytes": file("100000"),
-			"sys/fs/cgroup/memory/x/memory.stat":           file("inactive_file 1\ntotal_inactive_file 50000"),
+			"sys/fs/cgroup/memory/x/memory.stat":           file("inactive_file 1\ntotal_inactive_file 50000\ntotal_active_file 7"),
 			"sys/fs/cgroup/memory/memory.limit_in_bytes":   file("9223372036854771712"),
 			"sys/fs/cgroup/memory/memory.usage_in_bytes":   file("1"),
-		}, 450000},
+		}, 450007},
 	} {
 		r := openMemory(c.fs)
 		if got := r.Read(); got.Available != c.want {
@@ -46,6 +55,7 @@ func TestAvailableMemory(t *testing.T) {
 func TestMemory(t *testing.T) {
 	system := fstest.MapFS{
 		"proc/meminfo":                                   file("MemTotal:       4000 kB\nMemFree:  1 kB\nMemAvailable:    2000 kB"),
+		"proc/self/statm":                                file("900 300 100 5 0 9 0\n"),
 		"proc/pressure/memory":                           file("some avg10=12.50 avg60=1.00 avg300=0.00 total=1\nfull avg10=3.25 avg60=0.00 avg300=0.00 total=1"),
 		"proc/self/cgroup":                               file("9:memory:/a/b\n0::/u"),
 		"sys/fs/cgroup/unified/u/memory.max":             file("2500000"),
@@ -58,7 +68,11 @@ func TestMemory(t *testing.T) {
 	}
 	r := openMemory(system)
 	defer r.Close()
-	want := Memory{Total: 4000 << 10, Limit: 2500000, Available: 1500000, Stalls: Stalls{true, 12.5, 3.25}}
+	page := int64(os.Getpagesize())
+	want := Memory{
+		Total: 4000 << 10, Limit: 2500000, Available: 1500000, Stalls: Stalls{true, 12.5, 3.25},
+		GroupLimit: 3000000, GroupAvailable: 1500000, Free: 2000 << 10, Own: 200 * page, Mapped: 100 * page,
+	}
 	if got := r.Read(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

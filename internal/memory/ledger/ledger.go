@@ -60,13 +60,11 @@ func (e *Error) Error() string {
 // Is reports whether target is [Full].
 func (e *Error) Is(target error) bool { return target == Full }
 
-// Process is the memory of this process: every account of RAM is part of it.
-var Process = New(nil, 0)
-
 // An Account is one memory, or the part of one that somebody may hold. A nil
 // account has no limit and counts nothing. It is safe for concurrent use.
 type Account struct {
 	whole *Account // that this is a part of; nil = none
+	watch *watch   // of the process's account; nil = none
 	mu    sync.Mutex
 	limit int64
 	held  int64
@@ -89,6 +87,11 @@ func (a *Account) SetLimit(n int64) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.watch != nil {
+		a.watch.asked = n
+		a.measure()
+		return
+	}
 	a.limit = n
 }
 
@@ -142,11 +145,14 @@ func (a *Account) Free() int64 {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.watch != nil {
+		a.look(0)
+	}
 	return min(max(0, a.limit-a.held), a.whole.Free())
 }
 
 // Over returns by how much what is held exceeds the limit: bytes that have to be
-// given back.
+// given back. The limit of [Process] is as it was when it was read last.
 func (a *Account) Over() int64 {
 	if a == nil {
 		return 0
@@ -163,16 +169,26 @@ func (a *Account) take(u Use, n int64) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.watch != nil {
+		if u == Program {
+			return nil // it is measured
+		}
+		a.look(n)
+	}
 	if free := max(0, a.limit-a.held); n > free {
 		return &Error{u, n, free, a.limit}
 	}
 	if err := a.whole.take(u, n); err != nil {
 		return err
 	}
+	a.hold(u, n)
+	return nil
+}
+
+func (a *Account) hold(u Use, n int64) {
 	a.held += n
 	a.of[u] += n
 	a.peak = max(a.peak, a.held)
-	return nil
 }
 
 // A Reservation is bytes that are held for a use until they are released. Its

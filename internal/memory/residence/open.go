@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"atenia/internal/exec"
@@ -14,6 +13,7 @@ import (
 	"atenia/internal/model/file"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
@@ -30,6 +30,7 @@ type Residence struct {
 	Buffered string // a file whose reads go through the system's cache; "" = none
 
 	pinned *ring.Pinned
+	blocks []arena.Block // of small weights and of made ones
 	files  []io.Closer
 }
 
@@ -57,6 +58,7 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 	o := opening{
 		r:    &Residence{Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}}},
 		d:    d,
+		room: c.Account,
 		at:   map[string]int{},
 		rows: map[string]bool{}, plain: map[string]*os.File{}, now: -1,
 	}
@@ -70,6 +72,9 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 			err = errors.Join(err, o.r.Close())
 		}
 	}()
+	if err := o.reserve(p.Tensors, m); err != nil {
+		return nil, err
+	}
 	for i := range p.Tensors {
 		w, ok := m.Weights[p.Tensors[i].Name]
 		if !ok {
@@ -91,6 +96,8 @@ type opening struct {
 	plain   map[string]*os.File // that tables are read from
 	rows    map[string]bool     // weights that are looked up by rows
 	held    []weight
+	room    *ledger.Account
+	small   []byte // for weights that are copied
 	units   []ring.Unit
 	streams [][]weight // by unit
 	now     int        // the plan's number of the unit that is collected
@@ -112,16 +119,9 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	case !ok && t.Tier != memory.RAM:
 		return fmt.Errorf("weight %s: %s; give it to ram", t.Name, t.Held)
 	case !ok:
-		v, err := compile.MaterializeOne(w, o.d)
-		if err != nil {
-			return err
-		}
-		v.Data = slices.Clone(v.Data) // not the mapping's, which costs a page for each
-		o.r.Weights[t.Name] = v
-		o.r.Held += int64(len(v.Data))
-		return nil
+		return o.keep(t.Name, w) // not the mapping's bytes, which cost a page for each
 	case t.Tier == memory.RAM && t.Class == place.Vector:
-		return o.vector(t.Name, w)
+		return o.keep(t.Name, w)
 	}
 	if t.ByRow && !t.Streamed() && t.Tier == memory.SSD {
 		return o.table(t.Name, at)
@@ -151,16 +151,46 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	return nil
 }
 
-// vector copies a small weight to the heap.
-func (o *opening) vector(name string, w compile.Weight) error {
+// copyAlign is the alignment of copied weights.
+const copyAlign = 64
+
+// reserve takes the memory of all weights that will be copied, in one block: each
+// alone would take a page.
+func (o *opening) reserve(ts []place.Placed, m *compile.Model) error {
+	n := int64(0)
+	for i := range ts {
+		w, ok := m.Weights[ts[i].Name]
+		if !ok || ts[i].Tier != memory.RAM {
+			continue
+		}
+		if _, ok := locate(&w, o.d); !ok || ts[i].Class == place.Vector {
+			n += (ts[i].Bytes + copyAlign - 1) / copyAlign * copyAlign
+		}
+	}
+	b, err := arena.New(o.room, ledger.Weights, int(n))
+	if err != nil {
+		return fmt.Errorf("weights that are copied: %w", err)
+	}
+	o.r.blocks, o.small = append(o.r.blocks, b), b.Bytes
+	return nil
+}
+
+// keep copies a weight into memory.
+func (o *opening) keep(name string, w compile.Weight) error {
 	v, err := compile.MaterializeOne(w, o.d)
 	if err != nil {
 		return err
 	}
-	f := make([]float32, (len(v.Data)+3)/4) // aligned
-	c := tensor.FromF32(tensor.Shape{len(f)}, f)
-	copy(c.Data, v.Data)
-	v.Data = c.Data[:len(v.Data)]
+	n := (len(v.Data) + copyAlign - 1) / copyAlign * copyAlign
+	if n > len(o.small) { // larger than its header says
+		b, err := arena.New(o.room, ledger.Weights, n)
+		if err != nil {
+			return fmt.Errorf("weight %s: %w", name, err)
+		}
+		o.r.blocks, o.small = append(o.r.blocks, b), b.Bytes
+	}
+	copy(o.small, v.Data)
+	v.Data, o.small = o.small[:len(v.Data):len(v.Data)], o.small[n:]
 	o.r.Weights[name] = v
 	o.r.Held += int64(len(v.Data))
 	return nil
@@ -264,6 +294,9 @@ func (r *Residence) Close() error {
 	}
 	if r.pinned != nil {
 		r.pinned.Close()
+	}
+	for i := range r.blocks {
+		r.blocks[i].Release()
 	}
 	var errs []error
 	for _, f := range r.files {

@@ -3,9 +3,9 @@ package residence
 import (
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 
 	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/ledger"
 )
 
 // Resident returns the memory that the process has, without garbage.
@@ -15,23 +15,6 @@ func Resident() int64 {
 	if n := cpu.Resident(); n > 0 {
 		return n
 	}
-	return heap()
-}
-
-// heap returns what Go has of the system's memory.
-func heap() int64 {
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(s)
-	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
-}
-
-// LimitHeap bounds the growth of Go's heap by garbage, for the whole process,
-// and returns a function that restores the previous limit.
-func LimitHeap(growth int64) (undo func()) {
-	limit, old := heap()+growth, debug.SetMemoryLimit(-1)
-	if limit >= old {
-		return func() {}
-	}
-	debug.SetMemoryLimit(limit)
-	return func() { debug.SetMemoryLimit(old) }
+	ledger.Process.Refresh()
+	return ledger.Process.Of(ledger.Program)
 }

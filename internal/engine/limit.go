@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/residence"
+	"atenia/internal/model/file"
+	"atenia/internal/spelling"
+)
+
+// programGrowth is the memory by which a process grows after a model's text is
+// loaded: code that runs for the first time, stacks, garbage.
+const programGrowth = 12 << 20
+
+// programStep is what a measurement of the program is rounded up to, so that two
+// processes which measure the same program reserve the same.
+const programStep = 2 << 20
+
+// MeasureProgram measures what the process takes beside the tensors of the model,
+// and reserves it in all placements of the plan. It is called when all is loaded
+// that stays, in particular the tokenizer. A plan that is not measured estimates.
+func (p *Plan) MeasureProgram() {
+	p.program = (residence.Resident()+programStep-1)/programStep*programStep + programGrowth
+}
+
+// settle decides within which memory the model is opened: what was asked for, no
+// more than there is; and if nothing was asked for and the model does not fit,
+// what there is.
+func (p *Plan) settle(d *file.Description) error {
+	c := &p.Config
+	_ = d.Advise(file.DontNeed) // headers were read, and their pages would count as the program's
+	if ram := c.Budget.RAM; ram > 0 {
+		if most := ledger.Process.Most(); ram > most {
+			p.note("%s of RAM are allowed, %s can be allocated: continuing with ram=%d", spelling.Size(ram), spelling.Size(most), most)
+			c.Budget.RAM = most
+		}
+	} else if !c.placed() && !c.NoStream && p.footprint.streams() {
+		need, err := p.takes()
+		if err != nil {
+			return err
+		}
+		if room := ledger.Process.Room(); room > 0 && need > room {
+			p.needed, c.Budget.RAM = need, room
+		}
+	}
+	p.account.SetLimit(c.Budget.RAM)
+	return nil
+}
+
+// automatic reports whether the budget is one that nobody asked for.
+func (p *Plan) automatic() bool { return p.needed > 0 }
+
+// takes returns what the whole process would have if all weights were in memory.
+func (p *Plan) takes() (int64, error) {
+	if p.program == 0 {
+		p.MeasureProgram()
+	}
+	n := p.program
+	for i := range p.footprint.tensors {
+		n += p.footprint.tensors[i].Bytes
+	}
+	c := p.placeConfig()
+	kept, err := p.footprint.keptTensors(&c)
+	for i := range kept {
+		n += kept[i].Bytes
+	}
+	return n, err
+}
+
+// streams reports whether weights of the model can be read while it runs: those
+// of the embedded model, and of none, cannot.
+func (f *Footprint) streams() bool {
+	for i := range f.tensors {
+		if f.tensors[i].Held == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// fewTokens are how many tokens a step has, in turn, if buffers for more leave
+// too little for weights. Results are the same.
+var fewTokens = []int{128, 32}
+
+// placeAutomatic is placeHere within what can be allocated. A model that cannot
+// be streamed there is mapped: then the placement is nil.
+func (p *Plan) placeAutomatic(ctx context.Context) (*place.Placement, error) {
+	c := &p.Config
+	asked := *c
+	pl, err := p.placeHere(ctx)
+	for _, n := range fewTokens {
+		if !errors.Is(err, place.ErrFloor) {
+			break
+		}
+		if c.BatchTokens > n {
+			c.BatchTokens = max(n, c.Slots)
+			pl, err = p.placeHere(ctx)
+		}
+	}
+	floor, low := errors.AsType[*place.FloorError](err)
+	switch {
+	case low:
+		room := c.Budget.RAM
+		*c = asked
+		c.Budget.RAM = 0
+		p.account.SetLimit(0)
+		p.note("the model needs %s, %s can be allocated, and to stream it %s: it is mapped, which is slow",
+			spelling.Size(p.needed), spelling.Size(room), spelling.Size(floor.Floor))
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	streamed := int64(0)
+	for i := range pl.Tensors {
+		if pl.Tensors[i].Streamed() {
+			streamed += pl.Tensors[i].Bytes
+		}
+	}
+	p.note("the model needs %s, %s can be allocated: %s of its weights are streamed from disk, about %.2g s a token",
+		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), spelling.Size(streamed), pl.Decode.PerToken())
+	return pl, nil
+}
+
+// note keeps a line for the user.
+func (p *Plan) note(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	p.Config.Logger.Warn("memory", "note", line)
+	p.notes = append(p.notes, line)
+}
+
+// reserveProgram reserves what a placement has for the program, less the rounding
+// of other reservations to pages.
+func (p *Plan) reserveProgram(pl *place.Placement) (r ledger.Reservation, err error) {
+	const pages = 2 * place.BlockBytes // of each tensor
+	n := int64(0)
+	for _, s := range pl.Input().Reserves {
+		n += s.Bytes
+	}
+	n = max(0, n-programGrowth/4-int64(len(pl.Tensors))*pages)
+	if r, err = p.account.Reserve(ledger.Program, n); err != nil {
+		return r, fmt.Errorf("the program itself: %w", err)
+	}
+	return r, nil
+}

@@ -1,0 +1,191 @@
+package ledger
+
+import (
+	"math"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"time"
+
+	"atenia/internal/machine/cpu"
+)
+
+// Process is the memory of this process: every account of RAM is part of it.
+//
+// Its limit is what the process has and what can still be allocated, of the
+// machine and of every control group. It does not change as memory that is
+// reserved is touched, because what is had grows by as much as what can be
+// allocated falls; it falls by what others take. It is read again by
+// reservations and by [Account.Refresh].
+//
+// Its use [Program] is measured, not reserved: Go's heap and stacks, and code.
+var Process = &Account{limit: math.MaxInt64, watch: &watch{asked: math.MaxInt64}}
+
+// How often the limit is read: always for a large reservation, or for many small
+// ones, otherwise when the last reading is old.
+const (
+	largeReservation = 16 << 20
+	oldReading       = 250 * time.Millisecond
+)
+
+// GroupSpare is the share of a control group's limit that is left to the kernel,
+// which has page tables and buffers there, and to pages of files in use.
+const GroupSpare = 32
+
+// The RAM of a machine that [Account.Room] leaves to other processes.
+const (
+	machineSpare      = 256 << 20
+	machineSpareShare = 16
+)
+
+// A watch reads the limit of the process. The lock of its account guards it.
+type watch struct {
+	read      func() cpu.Memory // nil until the first reading
+	last      time.Time
+	since     int64      // bytes that were reserved after it
+	now       cpu.Memory // as read
+	asked     int64      // limit of [Account.SetLimit]
+	code      int64      // bytes of the program's file
+	samples   [2]metrics.Sample
+	bounds    []*int64 // of Go's memory, see LimitHeap
+	users     int64    // Go's own limit before, which users may set
+	heapLimit int64    // as set
+}
+
+// Refresh reads the limit of the process again unless that was done just now,
+// and bounds Go's heap by what is left. Call it between steps: it takes
+// nanoseconds, and every quarter of a second some ten microseconds. It allocates
+// nothing. Accounts that are not [Process] are refreshed with it.
+func (a *Account) Refresh() {
+	if a == nil {
+		return
+	}
+	if a.watch == nil {
+		a.whole.Refresh()
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.look(0)
+}
+
+// Room returns the largest budget for all of this process that leaves some
+// memory to others on the machine, and a little to the kernel in a control
+// group; 0 if what can be allocated is not known. What other accounts hold is not
+// in it.
+func (a *Account) Room() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.measure()
+	n := a.limit
+	if a.watch.now.Limit == 0 && n == math.MaxInt64 {
+		return 0
+	}
+	if m := &a.watch.now; m.Limit > 0 {
+		n = min(n, m.Own+m.Free-max(machineSpare, m.Free/machineSpareShare))
+	}
+	return max(0, n-(a.held-a.of[Program]))
+}
+
+// Most is Room for a budget that a user asks for: it leaves nothing to others on
+// the machine. It is at least 1.
+func (a *Account) Most() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.measure()
+	return max(1, a.limit-(a.held-a.of[Program]))
+}
+
+// look measures if n more bytes call for it.
+func (a *Account) look(n int64) {
+	w := a.watch
+	w.since += max(0, n)
+	if n >= 0 && (w.since >= largeReservation || time.Since(w.last) >= oldReading) {
+		a.measure()
+	}
+}
+
+// measure reads the limit and what the program takes.
+func (a *Account) measure() {
+	w := a.watch
+	if w.read == nil {
+		w.open()
+	}
+	w.now, w.last, w.since = w.read(), time.Now(), 0
+	metrics.Read(w.samples[:])
+	heap, code := w.heap(), w.code
+	if w.now.Own > 0 {
+		code = min(code, w.now.Mapped)
+	}
+	a.hold(Program, heap+code-a.of[Program])
+	a.limit = min(w.asked, w.real(heap, a.held-a.of[Program]))
+	w.bound(a.limit - (a.held - a.of[Program]) - code)
+}
+
+// real returns the limit of the machine and of the control groups. Where the
+// system does not tell what the process has, that is its heap and all that it
+// has reserved.
+func (w *watch) real(heap, held int64) int64 {
+	m := &w.now
+	if m.Limit == 0 {
+		return math.MaxInt64
+	}
+	own := m.Own
+	if own == 0 {
+		own = heap + held
+	}
+	n := own + m.Free
+	if m.GroupLimit > 0 {
+		n = min(n, own+m.GroupAvailable-m.GroupLimit/GroupSpare)
+	}
+	return max(1, n)
+}
+
+// open prepares for readings.
+func (w *watch) open() {
+	w.read = cpu.OpenMemory().Read // open as long as the process
+	w.samples[0].Name, w.samples[1].Name = "/memory/classes/total:bytes", "/memory/classes/heap/released:bytes"
+	w.users = debug.SetMemoryLimit(-1)
+	w.heapLimit = w.users
+	if path, err := os.Executable(); err == nil {
+		if st, err := os.Stat(path); err == nil {
+			w.code = st.Size()
+		}
+	}
+}
+
+// bound makes Go collect garbage before its memory exceeds n bytes, or what was
+// asked for. Small changes are not worth the pause of setting it.
+func (w *watch) bound(n int64) {
+	const least = 8 << 20
+	n = min(max(n, least), w.users)
+	for _, b := range w.bounds {
+		n = min(n, *b)
+	}
+	if n < w.heapLimit-w.heapLimit/256 || n > w.heapLimit && n-n/32 > w.heapLimit {
+		debug.SetMemoryLimit(n)
+		w.heapLimit = n
+	}
+}
+
+// heap returns what Go had of the system's memory at the last reading.
+func (w *watch) heap() int64 { return int64(w.samples[0].Value.Uint64() - w.samples[1].Value.Uint64()) }
+
+// LimitHeap bounds the growth of Go's memory by garbage, for the whole process,
+// and returns a function that ends the bound.
+func LimitHeap(growth int64) (undo func()) {
+	a, n := Process, new(int64)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.measure()
+	*n = a.watch.heap() + growth
+	a.watch.bounds = append(a.watch.bounds, n)
+	a.measure()
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.watch.bounds = slices.DeleteFunc(a.watch.bounds, func(b *int64) bool { return b == n })
+		a.measure()
+	}
+}
