@@ -12,19 +12,23 @@ import (
 	"atenia/internal/spelling"
 )
 
-// programGrowth is the memory by which a process grows after a model's text is
-// loaded: code that runs for the first time, stacks, garbage.
-const programGrowth = 12 << 20
-
-// programStep is what a measurement of the program is rounded up to, so that two
-// processes which measure the same program reserve the same.
-const programStep = 2 << 20
+// What a process takes beside tensors, in addition to what is live in its heap.
+// Sums of constants and rounded numbers are the same in all processes that load
+// the same text, so "plan" and "run" have one floor; what a process has by the
+// system's count differs each time.
+const (
+	programFixed  = 28 << 20 // code, stacks, what Go needs for itself
+	programStep   = 2 << 20  // that live bytes are rounded up to
+	programGrowth = 10 << 20 // after text is loaded: code that runs for the first time, garbage
+)
 
 // MeasureProgram measures what the process takes beside the tensors of the model,
 // and reserves it in all placements of the plan. It is called when all is loaded
 // that stays, in particular the tokenizer. A plan that is not measured estimates.
 func (p *Plan) MeasureProgram() {
-	p.program = (residence.Resident()+programStep-1)/programStep*programStep + programGrowth
+	up := func(n int64) int64 { return (n + programStep - 1) / programStep * programStep }
+	resident, live := residence.Program()
+	p.program = max(programFixed+up(live+live/4), up(resident)) + programGrowth // a heap has gaps
 }
 
 // settle decides within which memory the model is opened: what was asked for, no

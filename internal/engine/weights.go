@@ -22,21 +22,25 @@ type modelWeights struct {
 
 // close gives the memory back.
 func (w *modelWeights) close() error {
-	w.unlimit()
-	w.program.Release()
+	w.release()
 	return w.Residence.Close()
 }
 
+// release ends what bounds the program.
+func (w *modelWeights) release() {
+	w.unlimit()
+	w.program.Release()
+}
+
 // loadWeights places the weights and then materializes them, each once.
-func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWeights, err error) {
+func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (_ *modelWeights, err error) {
 	if err := p.settle(d); err != nil {
 		return nil, err
 	}
-	w = &modelWeights{unlimit: func() {}}
+	w := &modelWeights{unlimit: func() {}}
 	defer func() {
 		if err != nil {
-			w.unlimit()
-			w.program.Release()
+			w.release()
 		}
 	}()
 	if p.Config.placed() {
