@@ -6,6 +6,7 @@ import (
 
 	"atenia"
 	"atenia/internal/engine"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/rates"
 )
 
@@ -31,6 +32,6 @@ func Rates(ctx context.Context, path string, threads int) (r atenia.Rates, bytes
 			return r, 0, err
 		}
 	}
-	measured, err := rates.Measure(ctx, largest, rates.Effort{Threads: threads})
+	measured, err := rates.Measure(ctx, largest, rates.Effort{Threads: threads, MemoryBytes: ledger.Process.Free()})
 	return atenia.Rates(measured), bytes, err
 }

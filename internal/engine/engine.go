@@ -53,7 +53,7 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 // to the executor.
 func (e *Engine) start() error {
 	p := e.Plan
-	c := p.Config.exec(&p.Model.Config)
+	c := p.Effective().exec(&p.Model.Config)
 	c.Pack, c.Stream, c.Account = e.weights.packing, e.weights.Stream, p.account
 	x, err := exec.New(&p.Model.Plans, e.weights.Weights, c)
 	if err != nil {

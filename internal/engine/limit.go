@@ -31,11 +31,22 @@ func (p *Plan) MeasureProgram() {
 	p.program = max(programFixed+up(live+live/4), up(resident)) + programGrowth // a heap has gaps
 }
 
+// Effective returns the configuration that the model was opened with: what was
+// asked for, within the memory that there was.
+func (p *Plan) Effective() *Config {
+	if p.effective != nil {
+		return p.effective
+	}
+	return &p.Config
+}
+
 // settle decides within which memory the model is opened: what was asked for, no
 // more than there is; and if nothing was asked for and the model does not fit,
 // what there is.
 func (p *Plan) settle(d *file.Description) error {
-	c := &p.Config
+	p.effective = new(Config)
+	*p.effective = p.Config
+	c := p.effective
 	_ = d.Advise(file.DontNeed) // headers were read, and their pages would count as the program's
 	if ram := c.Budget.RAM; ram > 0 {
 		if most := ledger.Process.Most(); ram > most {
@@ -93,8 +104,7 @@ var fewTokens = []int{128, 32}
 // placeAutomatic is placeHere within what can be allocated. A model that cannot
 // be streamed there is mapped: then the placement is nil.
 func (p *Plan) placeAutomatic(ctx context.Context) (*place.Placement, error) {
-	c := &p.Config
-	asked := *c
+	c := p.effective
 	pl, err := p.placeHere(ctx)
 	for _, n := range fewTokens {
 		if !errors.Is(err, place.ErrFloor) {
@@ -109,8 +119,7 @@ func (p *Plan) placeAutomatic(ctx context.Context) (*place.Placement, error) {
 	switch {
 	case low:
 		room := c.Budget.RAM
-		*c = asked
-		c.Budget.RAM = 0
+		*c = p.Config
 		p.account.SetLimit(0)
 		p.note("the model needs %s, %s can be allocated, and to stream it %s: it is mapped, which is slow",
 			spelling.Size(p.needed), spelling.Size(room), spelling.Size(floor.Floor))

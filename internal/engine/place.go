@@ -30,10 +30,10 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (_ *place
 	if !c.Rules.NoProbe {
 		c.Measure = func(path string) (rates.Rates, error) {
 			memory = max(1, min(memory, ledger.Process.Free()))
-			return rates.Measure(ctx, path, rates.Effort{Threads: p.Config.Threads, Window: rates.ShortWindow, MemoryBytes: memory})
+			return rates.Measure(ctx, path, rates.Effort{Threads: p.Effective().Threads, Window: rates.ShortWindow, MemoryBytes: memory})
 		}
 	}
-	r, done, err := replay.Open(p.Config.Decisions, p.Config.Observer.Listeners())
+	r, done, err := replay.Open(p.Effective().Decisions, p.Effective().Observer.Listeners())
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +49,8 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (_ *place
 // placeConfig is what a placement of the plan's tensors depends on.
 func (p *Plan) placeConfig() PlaceConfig {
 	c := PlaceConfig{
-		Budget: p.Config.Budget, Rules: p.Config.Rules, File: p.Config.PlacementFile,
-		Exec: p.Config.exec(&p.Model.Config), CacheBytes: p.Config.CacheBytes,
+		Budget: p.Effective().Budget, Rules: p.Effective().Rules, File: p.Effective().PlacementFile,
+		Exec: p.Effective().exec(&p.Model.Config), CacheBytes: p.Effective().CacheBytes,
 	}
 	c.Exec.Pack = p.packing()
 	if c.Budget.Reserve.Runtime == 0 {
@@ -61,10 +61,10 @@ func (p *Plan) placeConfig() PlaceConfig {
 
 // cacheBytes bounds keys and values: as configured, or else by the budget.
 func (p *Plan) cacheBytes() int64 {
-	if p.Config.CacheBytes == 0 && p.Config.placed() {
+	if p.Effective().CacheBytes == 0 && p.Effective().placed() {
 		return p.footprint.CacheBytes(p.placeConfig())
 	}
-	return p.Config.CacheBytes
+	return p.Effective().CacheBytes
 }
 
 // placeHere is Place for this process, in which no device computes.
@@ -78,8 +78,8 @@ func (p *Plan) placeHere(ctx context.Context) (*place.Placement, error) {
 		memory = max(1, ram-c.Budget.Reserve.Runtime)
 	}
 	pl, err := p.place(ctx, c, memory)
-	if err == nil && (pl.UsesVRAM() || p.Config.Budget.VRAM > 0) {
-		return nil, &FieldError{"Budget", p.Config.Budget.String(), "vram=0: there is no device that this binary can compute on"}
+	if err == nil && (pl.UsesVRAM() || p.Effective().Budget.VRAM > 0) {
+		return nil, &FieldError{"Budget", p.Effective().Budget.String(), "vram=0: there is no device that this binary can compute on"}
 	}
 	return pl, err
 }

@@ -56,6 +56,7 @@ type Plan struct {
 	account   *ledger.Account // of all that the model takes
 	program   int64           // bytes of the process beside tensors; 0 = not measured
 	needed    int64           // bytes of all, if they do not fit and nobody set a budget; else 0
+	effective *Config         // within what there is; nil before the model is opened
 	notes     []string        // for the user, see Engine.Notes
 }
 

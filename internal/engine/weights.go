@@ -43,7 +43,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (_ *modelWe
 			w.release()
 		}
 	}()
-	if p.Config.placed() {
+	if p.Effective().placed() {
 		if err := p.placeWeights(ctx, d, w); err != nil {
 			return nil, err
 		}

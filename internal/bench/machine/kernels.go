@@ -26,7 +26,8 @@ type KernelConfig struct {
 	Formats []string       // nil = all of [Formats]
 	Only    *regexp.Regexp // nil = all; else those whose [Rate.Name] matches
 	// Bytes is the memory that the kernels stream through, for all threads
-	// together. 0 = twice the last-level cache, between 64 and 512 MiB.
+	// together. 0 = twice the last-level cache, between 64 and 512 MiB, and less
+	// where there is not four times as much.
 	Bytes int
 	// Rounds is how often everything is measured, and Each how long each time. 0 =
 	// 3 and 30 ms.
@@ -147,7 +148,7 @@ func Kernels(ctx context.Context, c KernelConfig) (*KernelReport, error) {
 // complete fills in defaults and returns the formats.
 func (c *KernelConfig) complete() ([]tensor.DType, error) {
 	c.Threads, c.Rounds, c.Each = cmp.Or(c.Threads, cpu.Threads()), cmp.Or(c.Rounds, 3), cmp.Or(c.Each, 30*time.Millisecond)
-	c.Bytes = cmp.Or(c.Bytes, min(max(2*cpu.Detect().L3, 64<<20), 512<<20))
+	c.Bytes = cmp.Or(c.Bytes, min(max(2*cpu.Detect().L3, 64<<20), 512<<20, int(min(ledger.Process.Free()/8, 1<<30))))
 	if c.Threads < 1 || c.Threads > 1024 {
 		return nil, &atenia.ConfigError{Field: "Threads", Got: c.Threads, Want: "1 to 1024"}
 	}

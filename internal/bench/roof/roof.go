@@ -34,10 +34,20 @@ type Probe struct {
 	memory []arena.Block // one per thread
 }
 
+// leastMemory is the least that a thread reads.
+const (
+	leastMemory = 4 << 20
+	hugePage    = 2 << 20
+)
+
 // New returns a probe for a number of threads with memory to read: for each
-// thread four times its share of the last-level cache, between 64 and 256 MiB.
+// thread four times its share of the last-level cache, between 64 and 256 MiB, and
+// less where a quarter of what can be allocated is less. Then rates may be those
+// of the cache.
 func New(threads int) (*Probe, error) {
 	size := min(max(4*cpu.Detect().L3/max(1, threads), 64<<20), 256<<20)
+	free := min(ledger.Process.Free()/4, 1<<40)
+	size = max(leastMemory, min(size, int(free)/max(1, threads)&^(hugePage-1)))
 	p := &Probe{}
 	for range max(1, threads) {
 		b, err := arena.NewHuge(ledger.Process, ledger.Samples, size)

@@ -39,7 +39,7 @@ func reserve(a *ledger.Account, u ledger.Use, n int) (ledger.Reservation, error)
 	if n < 0 {
 		return ledger.Reservation{}, &MemoryError{n, errNegative}
 	}
-	room, err := a.Reserve(u, int64(n))
+	room, err := a.ReserveOutside(u, int64(n))
 	if err != nil {
 		return room, &MemoryError{n, err}
 	}

@@ -70,6 +70,7 @@ type Account struct {
 	held  int64
 	peak  int64
 	of    [uses]int64
+	heap  int64 // of what is held, bytes on Go's heap
 }
 
 // New returns an account of which nothing is held; a limit of 0 is none. What is
@@ -163,7 +164,7 @@ func (a *Account) Over() int64 {
 }
 
 // take holds n more bytes, or fewer for a negative n.
-func (a *Account) take(u Use, n int64) error {
+func (a *Account) take(u Use, n int64, outside bool) error {
 	if a == nil {
 		return nil
 	}
@@ -178,10 +179,13 @@ func (a *Account) take(u Use, n int64) error {
 	if free := max(0, a.limit-a.held); n > free {
 		return &Error{u, n, free, a.limit}
 	}
-	if err := a.whole.take(u, n); err != nil {
+	if err := a.whole.take(u, n, outside); err != nil {
 		return err
 	}
 	a.hold(u, n)
+	if !outside {
+		a.heap += n
+	}
 	return nil
 }
 
@@ -194,17 +198,24 @@ func (a *Account) hold(u Use, n int64) {
 // A Reservation is bytes that are held for a use until they are released. Its
 // zero value holds none. It must be used by one goroutine at a time.
 type Reservation struct {
-	a   *Account
-	use Use
-	n   int64
+	a       *Account
+	use     Use
+	outside bool // not on Go's heap
+	n       int64
 }
 
-// Reserve holds n bytes, or fails with an [*Error] and holds none.
-func (a *Account) Reserve(u Use, n int64) (Reservation, error) {
-	if err := a.take(u, n); err != nil {
+// Reserve holds n bytes that will be allocated on Go's heap, or fails with an
+// [*Error] and holds none.
+func (a *Account) Reserve(u Use, n int64) (Reservation, error) { return a.reserve(u, n, false) }
+
+// ReserveOutside is Reserve for memory that Go does not manage.
+func (a *Account) ReserveOutside(u Use, n int64) (Reservation, error) { return a.reserve(u, n, true) }
+
+func (a *Account) reserve(u Use, n int64, outside bool) (Reservation, error) {
+	if err := a.take(u, n, outside); err != nil {
 		return Reservation{}, err
 	}
-	return Reservation{a, u, n}, nil
+	return Reservation{a, u, outside, n}, nil
 }
 
 // Bytes returns how many bytes are held.
@@ -213,7 +224,7 @@ func (r *Reservation) Bytes() int64 { return r.n }
 // Resize holds n bytes in place of those held now. If that fails, with an
 // [*Error], nothing has changed; holding fewer does not fail.
 func (r *Reservation) Resize(n int64) error {
-	if err := r.a.take(r.use, n-r.n); err != nil {
+	if err := r.a.take(r.use, n-r.n, r.outside); err != nil {
 		return err
 	}
 	r.n = n
@@ -222,6 +233,6 @@ func (r *Reservation) Resize(n int64) error {
 
 // Release holds the bytes no longer. It may be called more than once.
 func (r *Reservation) Release() {
-	_ = r.a.take(r.use, -r.n) // giving back does not fail
+	_ = r.a.take(r.use, -r.n, r.outside) // giving back does not fail
 	r.n = 0
 }

@@ -19,7 +19,8 @@ import (
 // allocated falls; it falls by what others take. It is read again by
 // reservations and by [Account.Refresh].
 //
-// Its use [Program] is measured, not reserved: Go's heap and stacks, and code.
+// Its use [Program] is measured, not reserved: code, and Go's heap and stacks as
+// far as nobody reserved them.
 var Process = &Account{limit: math.MaxInt64, watch: &watch{asked: math.MaxInt64}}
 
 // How often the limit is read: always for a large reservation, or for many small
@@ -46,6 +47,7 @@ type watch struct {
 	since     int64      // bytes that were reserved after it
 	now       cpu.Memory // as read
 	asked     int64      // limit of [Account.SetLimit]
+	least     int64      // Go's memory at the first reading
 	code      int64      // bytes of the program's file
 	samples   [2]metrics.Sample
 	bounds    []*int64 // of Go's memory, see LimitHeap
@@ -118,22 +120,25 @@ func (a *Account) measure() {
 	if w.now.Own > 0 {
 		code = min(code, w.now.Mapped)
 	}
-	a.hold(Program, heap+code-a.of[Program])
-	a.limit = min(w.asked, w.real(heap, a.held-a.of[Program]))
-	w.bound(a.limit - (a.held - a.of[Program]) - code)
+	if w.least == 0 {
+		w.least = heap
+	}
+	a.hold(Program, max(w.least, heap-a.heap)+code-a.of[Program])
+	outside := a.held - a.of[Program] - a.heap
+	a.limit = min(w.asked, w.real(heap+outside))
+	w.bound(a.limit - outside - code)
 }
 
 // real returns the limit of the machine and of the control groups. Where the
-// system does not tell what the process has, that is its heap and all that it
-// has reserved.
-func (w *watch) real(heap, held int64) int64 {
+// system does not tell what the process has, it has what is given.
+func (w *watch) real(has int64) int64 {
 	m := &w.now
 	if m.Limit == 0 {
 		return math.MaxInt64
 	}
 	own := m.Own
 	if own == 0 {
-		own = heap + held
+		own = has
 	}
 	n := own + m.Free
 	if m.GroupLimit > 0 {
