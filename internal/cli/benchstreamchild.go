@@ -43,7 +43,7 @@ func child(e *command.Env) *cobra.Command {
 		if _, err := bufio.NewReader(e.In).ReadString('\n'); err != nil {
 			return err
 		}
-		cfg.Placement.Rates, cfg.Threads = s.rates, s.threads
+		cfg.Placement.Rates, cfg.Threads, cfg.NoStream = s.rates, s.threads, cfg.Budget.RAM == 0
 		cfg.Context, cfg.BatchTokens, cfg.Slots, cfg.Pack = s.prompt+s.passes, max(s.prompt, 16), 1, "off"
 		var opened *engine.Engine
 		m, err := atenia.Open(engine.Capture(c.Context(), &opened), args[0], &cfg)

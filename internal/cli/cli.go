@@ -11,6 +11,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/flow"
+	"atenia/internal/engine"
 	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,10 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	patient := isPatient(root, args)
 	ctx, stop := untilSignal(a.talking.Load)
 	defer stop()
+	defer engine.GuardMemory(func(err error) {
+		fmt.Fprintf(errw, "atenia: out of memory: %v: a larger limit or a smaller task is needed\n", err)
+		os.Exit(command.Failure) // nothing that takes memory can be done any more
+	})()
 	root.SetArgs(append([]string{}, args...)) // nil would mean the process's own
 	root.SetIn(in)
 	root.SetOut(out)

@@ -22,6 +22,13 @@ const (
 	programGrowth = 10 << 20 // after text is loaded: code that runs for the first time, garbage
 )
 
+// GuardMemory calls full before the process is killed for its memory, as far as
+// that can be seen coming, and bounds Go's heap by what is left, until the
+// returned function is called.
+func GuardMemory(full func(error)) (stop func()) {
+	return ledger.Guard(func(e *ledger.Error) { full(e) })
+}
+
 // MeasureProgram measures what the process takes beside the tensors of the model,
 // and reserves it in all placements of the plan. It is called when all is loaded
 // that stays, in particular the tokenizer. A plan that is not measured estimates.

@@ -10,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/model/quant"
 	"atenia/internal/store/blob"
 	"atenia/tensor"
@@ -17,7 +18,7 @@ import (
 
 // Codecs measures how much smaller codecs make the tensors of a file, and how
 // many bytes a core encodes and decodes per second of processor time. It
-// measures at most mib MiB of each element type. For the file "" it generates
+// measures at most mib MiB of each element type, less where memory is short. For the file "" it generates
 // bfloat16 weights.
 func Codecs(ctx context.Context, file string, mib, repeats int) (*Report, error) {
 	if most := 1 << 20; mib < 1 || mib > most || repeats < 1 {
@@ -27,11 +28,19 @@ func Codecs(ctx context.Context, file string, mib, repeats int) (*Report, error)
 	if err != nil {
 		return nil, err
 	}
+	// Beside a sample, its encoded and its decoded form are in memory, and garbage.
+	const share = 8
+	n := min(mib<<20, int(min(ledger.Process.Free()/share, 1<<40)))
+	held, err := ledger.Process.Reserve(ledger.Samples, share/2*int64(n))
+	if err != nil {
+		return nil, err
+	}
+	defer held.Release()
 	samples := make([]sample, 1)
 	if file == "" {
-		samples[0], err = madeWeights(mib << 20)
+		samples[0], err = madeWeights(n)
 	} else {
-		samples, err = codecSamples(file, mib<<20)
+		samples, err = codecSamples(file, n)
 	}
 	if err != nil {
 		return nil, err

@@ -15,8 +15,11 @@ type MemoryReader struct {
 	info, stalls io.ReaderAt // nil if the file does not exist
 	own          io.ReaderAt
 	page         int64 // bytes
-	groups       []controlGroup
+	root         fs.FS
+	member       io.ReaderAt // names the groups of this process
+	names        [512]byte   // its content when groups were opened, as far as it has room
 	open         []fs.File
+	groups       []controlGroup
 	text         [16 << 10]byte // buffer for a file; the longest have 4 KiB
 }
 
@@ -27,12 +30,20 @@ type controlGroup struct {
 }
 
 // OpenMemory opens the files of the system and of this process's control groups.
-// A group's limit may change later; moving the process to another group is not
-// noticed.
+// A group's limit may change later, and the process may move to another group:
+// then the files are opened again, which allocates.
 func OpenMemory() *MemoryReader { return openMemory(os.DirFS("/")) }
 
 func openMemory(root fs.FS) *MemoryReader {
-	r := &MemoryReader{page: int64(os.Getpagesize())}
+	r := &MemoryReader{page: int64(os.Getpagesize()), root: root}
+	r.openFiles()
+	return r
+}
+
+func (r *MemoryReader) openFiles() {
+	root := r.root
+	r.member = r.file(root, "proc/self/cgroup")
+	copy(r.names[:], r.read(r.member))
 	r.info = r.file(root, "proc/meminfo")
 	r.stalls = r.file(root, "proc/pressure/memory")
 	r.own = r.file(root, "proc/self/statm")
@@ -51,7 +62,18 @@ func openMemory(root fs.FS) *MemoryReader {
 			r.groups = append(r.groups, g)
 		}
 	})
-	return r
+}
+
+// follow opens the files of other groups if the process was moved to them.
+func (r *MemoryReader) follow() {
+	text := r.read(r.member)
+	n := min(len(text), len(r.names))
+	if n > 0 && string(text[:n]) != string(r.names[:n]) {
+		root := r.root
+		r.Close()
+		r.root, r.page = root, int64(os.Getpagesize())
+		r.openFiles()
+	}
 }
 
 // file opens a file that is closed with the reader; it returns nil on error.
@@ -81,6 +103,7 @@ func (r *MemoryReader) Close() {
 // and every limited group have left.
 func (r *MemoryReader) Read() Memory {
 	var m Memory
+	r.follow()
 	info := r.read(r.info)
 	if kib, ok := numberAfter(info, "MemTotal:"); ok {
 		m.Total = kib << 10

@@ -1,7 +1,9 @@
 package cpu
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"testing/fstest"
 )
@@ -78,6 +80,32 @@ func TestMemory(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(20, func() { r.Read() }); n != 0 {
 		t.Errorf("%v allocations for a reading", n)
+	}
+}
+
+// TestMemoryMoved: a process that is moved to another group has its limit.
+func TestMemoryMoved(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "root")
+	write := func(name, text string) {
+		t.Helper()
+		name = filepath.Join(at, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for group, limit := range map[string]string{"a": "1000000", "b": "600000"} {
+		write("sys/fs/cgroup/"+group+"/memory.max", limit)
+		write("sys/fs/cgroup/"+group+"/memory.current", "100000")
+	}
+	write("proc/self/cgroup", "0::/a\n")
+	r := openMemory(os.DirFS(at))
+	defer r.Close()
+	if m := r.Read(); m.GroupAvailable != 900000 {
+		t.Errorf("at first: %+v", m)
+	}
+	write("proc/self/cgroup", "0::/b\n")
+	if m := r.Read(); m.GroupAvailable != 500000 || m.GroupLimit != 600000 {
+		t.Errorf("moved: %+v", m)
 	}
 }
 

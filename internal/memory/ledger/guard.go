@@ -1,0 +1,63 @@
+package ledger
+
+import (
+	"time"
+)
+
+// How often [Guard] looks, in a control group with a limit and without.
+const (
+	guardGroup   = 10 * time.Millisecond
+	guardMachine = time.Second
+)
+
+// A group with less than this share of its limit left is about to be killed.
+const guardShare = 128
+
+// Guard is the last resort against being killed: it looks whether memory that the
+// program has allocated, reserved or not, will exceed what the control group has
+// left once it is touched, and tells full, once, on a goroutine of its own. Until
+// the returned function is called it also keeps the bound of Go's heap near to
+// what is left.
+func Guard(full func(*Error)) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		every := guardGroup
+		for {
+			e, limited := Process.exceeded()
+			if e != nil {
+				full(e)
+				return
+			}
+			if every = guardMachine; limited {
+				every = guardGroup
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(every):
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// exceeded measures, and returns by what the group's limit will be exceeded.
+func (a *Account) exceeded() (e *Error, limited bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.measure()
+	m := &a.watch.now
+	if m.GroupLimit == 0 {
+		return nil, false
+	}
+	// Go's memory that exceeds all that the process has was not touched yet.
+	pending := max(0, a.watch.heap()-m.Own)
+	if m.GroupAvailable-pending >= m.GroupLimit/guardShare {
+		return nil, true
+	}
+	return &Error{Program, m.Own + pending, m.GroupAvailable, m.GroupLimit}, true
+}
