@@ -15,11 +15,10 @@ import (
 	"atenia/tensor"
 )
 
-// bigModel writes a model of some 130 MB: the program itself takes a fifth of
-// the memory that it is given below.
-func bigModel(t *testing.T) string {
+// bigModel writes a model with 33.5 MB for each layer.
+func bigModel(t *testing.T, layers int) string {
 	t.Helper()
-	const hidden, layers, ffn, vocab = 1024, 4, 4096, 512
+	const hidden, ffn, vocab = 1024, 4096, 512
 	dir := t.TempDir()
 	config := fmt.Sprintf(`{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "torch_dtype": "bfloat16", "hidden_size": %d,
 		"num_hidden_layers": %d, "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": %d, "vocab_size": %d,
@@ -67,7 +66,7 @@ func TestBenchStream(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("a model of 130 MB, and Linux's account of memory")
 	}
-	dir := bigModel(t)
+	dir := bigModel(t, 4) // the program itself takes a fifth of the memory that it is given below
 	var out, errs bytes.Buffer
 	code := Main([]string{"bench", "stream", dir, "--ram", "112MiB", "--passes", "4", "-r", "1", "-t", "2", "--json"}, nil, &out, &errs)
 	if code != command.OK {

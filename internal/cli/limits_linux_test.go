@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"atenia/internal/cli/command"
+	"atenia/internal/golden"
+)
+
+// A limited is the end of a process in a control group.
+type limited struct {
+	code     int // -1 = by a signal
+	out, err string
+	peak     int64 // bytes of the resident set
+}
+
+// inGroup runs the command line in a process of a group with so much memory; 0 is
+// no group.
+func inGroup(t *testing.T, limit int64, input string, args ...string) limited {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), self, args...)
+	if limit > 0 {
+		g, err := newControlGroup(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := g.remove(); err != nil {
+				t.Error(err)
+			}
+		}()
+		// The shell joins before it becomes the program, whose first byte is counted.
+		script := `echo $$ > "$0" && exec "$@"`
+		c = exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", script, filepath.Join(g.dir, "cgroup.procs"), self}, args...)...)
+	}
+	var out, errs bytes.Buffer
+	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(input), &out, &errs
+	c.Env = append(os.Environ(), programVar+"=1", "XDG_CACHE_HOME="+t.TempDir())
+	if err := c.Run(); c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	l := limited{code: c.ProcessState.ExitCode(), out: out.String(), err: errs.String()}
+	if u, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		l.peak = u.Maxrss << 10
+	}
+	return l
+}
+
+// needControlGroups skips a test where no group can be made. In a test of a whole
+// machine that is only so where this process may not.
+func needControlGroups(t *testing.T) {
+	t.Helper()
+	g, err := newControlGroup(64 << 20)
+	switch {
+	case err == nil:
+		if err := g.remove(); err != nil {
+			t.Fatal(err)
+		}
+	case os.Getenv("ATENIA_CI") == "", errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrNotExist):
+		t.Skip("no control group can be made: ", err)
+	default:
+		t.Fatal("no control group can be made: ", err)
+	}
+}
+
+// talkingModel is a model of 604 MB with a tokenizer and a chat template.
+func talkingModel(t *testing.T) string {
+	t.Helper()
+	dir := bigModel(t, 18)
+	from := filepath.Join(golden.Family(t, "parity"), "llama3")
+	if err := os.CopyFS(filepath.Join(dir, "text"), os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	config := map[string]any{}
+	b, err := os.ReadFile(filepath.Join(dir, "text", "tokenizer_config.json"))
+	if err == nil {
+		err = json.Unmarshal(b, &config)
+	}
+	config["chat_template"] = "{% for m in messages %}{{ m.content }} {% endfor %}"
+	b, err2 := json.Marshal(config)
+	if err := errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), b, 0o600),
+		os.Rename(filepath.Join(dir, "text", "tokenizer.json"), filepath.Join(dir, "tokenizer.json")), os.RemoveAll(filepath.Join(dir, "text"))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestLimits: in control groups that are smaller than the model, no command is
+// killed or has more memory than the group, the model is streamed without being
+// asked for, and says the same as without a limit.
+func TestLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a model of 604 MB, many times")
+	}
+	needControlGroups(t)
+	dir := talkingModel(t)
+	usual := []string{"--ctx", "64", "-t", "2"}
+	talk := append([]string{"--temp", "0", "-n", "2"}, usual...)
+	const streams = "are streamed from disk"
+	type task struct {
+		input   string
+		args    []string
+		says    string // on standard error, once
+		compare bool   // with the output without a limit
+	}
+	tasks := map[string]task{
+		"run":     {"", append([]string{"run", dir, "hello", "--stats"}, talk...), streams, true},
+		"packed":  {"", append([]string{"run", dir, "hello", "--pack", "memory"}, talk...), streams, true},
+		"budget":  {"", append([]string{"run", dir, "hello", "--budget", "ram=2GiB"}, talk...), "can be allocated: continuing with ram=", true},
+		"mapped":  {"", append([]string{"run", dir, "hello", "--no-stream"}, talk...), "", true},
+		"chat":    {"hello\n", append([]string{"chat", dir}, talk...), streams, true},
+		"logits":  {"", append([]string{"logits", dir, "--tokens", "1,2,3", "--json"}, usual...), streams, true},
+		"bench":   {"", append([]string{"bench", dir, "-p", "8", "-n", "2", "-r", "1"}, usual...), streams, false},
+		"memory":  {"", []string{"bench", "mem", "-r", "1"}, "", false},
+		"kernels": {"", []string{"bench", "kernels", "--rounds", "1", "--format", "q8_0", "--only", "decode"}, "", false},
+		"doctor":  {"", []string{"doctor"}, "", false},
+		"plan":    {"", append([]string{"plan", dir, "--ram", "200MiB"}, usual[:2]...), "", false},
+		"train":   {"", []string{"train", prepare(t), "--out", filepath.Join(t.TempDir(), "out"), "--overwrite"}, "", false},
+	}
+	free := map[string]string{}
+	for name, x := range tasks {
+		if x.compare {
+			free[name] = inGroup(t, 0, x.input, x.args...).out
+		}
+	}
+	for _, mib := range []int64{256, 500} {
+		for name, x := range tasks {
+			l := inGroup(t, mib<<20, x.input, x.args...)
+			if l.code != command.OK {
+				t.Errorf("%d MiB, %s: exit code %d: %s", mib, name, l.code, l.err)
+				continue
+			}
+			if name != "mapped" && l.peak > mib<<20 {
+				t.Errorf("%d MiB, %s: the process had %d bytes", mib, name, l.peak)
+			}
+			if x.says != "" && strings.Count(l.err, x.says) != 1 || x.says != streams && strings.Contains(l.err, streams) {
+				t.Errorf("%d MiB, %s says %q", mib, name, l.err)
+			}
+			if x.compare && (l.out != free[name] || l.out == "") {
+				t.Errorf("%d MiB, %s: %.200q, without a limit %.200q", mib, name, l.out, free[name])
+			}
+			if name == "run" {
+				checkUse(t, mib<<20, l.err)
+			}
+		}
+		// What has no room is an error with both numbers.
+		l := inGroup(t, mib<<20, "", "bench", "train", "--size", "60M", "--steps", "1")
+		if l.code != command.Failure || !regexp.MustCompile(`B are needed, .*B of .*B are free`).MatchString(l.err) {
+			t.Errorf("%d MiB, too large a model to train: exit code %d: %s", mib, l.code, l.err)
+		}
+	}
+}
+
+// checkUse: a placement that nobody asked for uses at least nine tenths of the
+// group, and the process never had more than the placement.
+func checkUse(t *testing.T, limit int64, stats string) {
+	t.Helper()
+	f := regexp.MustCompile(`ram bytes +(\d+) +(\d+)`).FindStringSubmatch(stats)
+	if f == nil {
+		t.Errorf("no bytes of RAM in %q", stats)
+		return
+	}
+	planned, _ := strconv.ParseInt(f[1], 10, 64)
+	actual, _ := strconv.ParseInt(f[2], 10, 64)
+	if planned*10 < limit*9 || planned > limit || actual > planned {
+		t.Errorf("%d bytes: %d were planned, %d were used", limit, planned, actual)
+	}
+}
+
+// TestOneFloor: the least that "plan" accepts is the least that "run" accepts, and
+// the error of a byte less has both numbers.
+func TestOneFloor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a model of 130 MB")
+	}
+	dir := bigModel(t, 4)
+	floor := int64(1)
+	for range 3 { // the first is found from far below
+		for name, args := range map[string][]string{
+			"plan": {"plan", dir, "--ctx", "32", "--probe", "none", "--ram"},
+			"run":  {"logits", dir, "--ctx", "32", "--tokens", "1", "--probe", "none", "--budget"},
+		} {
+			with := func(n int64) limited {
+				value := strconv.FormatInt(n, 10)
+				if name == "run" {
+					value = "ram=" + value
+				}
+				return inGroup(t, 0, "", append(args[:len(args):len(args)], value)...)
+			}
+			l := with(floor)
+			if m := regexp.MustCompile(`at least .* \((\d+) bytes\)`).FindStringSubmatch(l.err); floor == 1 && m != nil {
+				floor, _ = strconv.ParseInt(m[1], 10, 64)
+				l = with(floor)
+			}
+			if l.code != command.OK {
+				t.Fatalf("%s within %d bytes: exit code %d: %s", name, floor, l.code, l.err)
+			}
+			if l := with(floor - 1); l.code != command.BadUsage || !strings.Contains(l.err, strconv.FormatInt(floor, 10)) {
+				t.Errorf("%s within %d bytes: exit code %d: %s", name, floor-1, l.code, l.err)
+			}
+		}
+	}
+}
