@@ -74,6 +74,7 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 func (m *Model) load(ctx context.Context, c *Config) error {
 	e := c.engine()
 	e.Observer = m.observer
+	defer engine.LimitHeap(e.Budget.RAM)()
 	p, err := engine.Compile(m.files, e)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 
 	"atenia"
 	"atenia/internal/engine"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/rates"
 )
 
@@ -32,6 +31,6 @@ func Rates(ctx context.Context, path string, threads int) (r atenia.Rates, bytes
 			return r, 0, err
 		}
 	}
-	measured, err := rates.Measure(ctx, largest, rates.Effort{Threads: threads, MemoryBytes: ledger.Process.Free()})
+	measured, err := rates.Measure(ctx, largest, rates.Effort{Threads: threads, MemoryBytes: engine.FreeMemory()})
 	return atenia.Rates(measured), bytes, err
 }

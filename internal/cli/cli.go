@@ -85,6 +85,13 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 		return e.Code
 	}
 	fmt.Fprintf(errw, "atenia: %s\n", shorten(err.Error()))
+	if e, ok := errors.AsType[*atenia.FloorError](err); ok && e.Tier == atenia.TierRAM {
+		flag := "--budget ram="
+		if c.Flags().Lookup("budget") == nil {
+			flag = "--ram "
+		}
+		fmt.Fprintf(errw, "the least that works is %s%d\n", flag, e.Floor)
+	}
 	code := exitCode(err)
 	if code == command.BadUsage {
 		fmt.Fprintf(errw, "see \"%s --help\"\n", c.CommandPath())

@@ -191,13 +191,13 @@ func TestOneFloor(t *testing.T) {
 	dir := bigModel(t, 4)
 	floor := int64(1)
 	for range 3 { // the first is found from far below
-		for name, args := range map[string][]string{
-			"plan": {"plan", dir, "--ctx", "32", "--probe", "none", "--ram"},
-			"run":  {"logits", dir, "--ctx", "32", "--tokens", "1", "--probe", "none", "--budget"},
+		for flag, args := range map[string][]string{
+			"--ram ":        {"plan", dir, "--ctx", "32", "--probe", "none", "--ram"},
+			"--budget ram=": {"logits", dir, "--ctx", "32", "--tokens", "1", "--probe", "none", "--budget"},
 		} {
 			with := func(n int64) limited {
 				value := strconv.FormatInt(n, 10)
-				if name == "run" {
+				if strings.HasSuffix(flag, "ram=") {
 					value = "ram=" + value
 				}
 				return inGroup(t, 0, "", append(args[:len(args):len(args)], value)...)
@@ -208,10 +208,10 @@ func TestOneFloor(t *testing.T) {
 				l = with(floor)
 			}
 			if l.code != command.OK {
-				t.Fatalf("%s within %d bytes: exit code %d: %s", name, floor, l.code, l.err)
+				t.Fatalf("%s%d: exit code %d: %s", flag, floor, l.code, l.err)
 			}
-			if l := with(floor - 1); l.code != command.BadUsage || !strings.Contains(l.err, strconv.FormatInt(floor, 10)) {
-				t.Errorf("%s within %d bytes: exit code %d: %s", name, floor-1, l.code, l.err)
+			if l := with(floor - 1); l.code != command.BadUsage || !strings.Contains(l.err, "the least that works is "+flag+strconv.FormatInt(floor, 10)+"\n") {
+				t.Errorf("%s%d: exit code %d: %s", flag, floor-1, l.code, l.err)
 			}
 		}
 	}

@@ -84,16 +84,18 @@ func (e *Engine) start() error {
 	return nil
 }
 
-// schedule is the configuration of the scheduler. An observer learns the
-// placement before the first pass.
+// schedule is the configuration of the scheduler, between whose steps the limit of
+// memory is read again. An observer learns the placement before the first pass.
 func (e *Engine) schedule() sched.Config {
 	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account}
-	o := e.Plan.Config.Observer
-	if o == nil {
-		return c
+	c.Watch = func(sched.StepInfo) { e.Plan.account.Refresh() }
+	if o := e.Plan.Config.Observer; o != nil {
+		o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident})
+		c.Watch = func(s sched.StepInfo) {
+			e.Plan.account.Refresh()
+			o.Step(s)
+		}
 	}
-	o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident})
-	c.Watch = o.Step
 	return c
 }
 

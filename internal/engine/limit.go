@@ -7,7 +7,6 @@ import (
 
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/residence"
 	"atenia/internal/model/file"
 	"atenia/internal/spelling"
 )
@@ -29,12 +28,24 @@ func GuardMemory(full func(error)) (stop func()) {
 	return ledger.Guard(func(e *ledger.Error) { full(e) })
 }
 
+// LimitHeap bounds Go's heap while a model is loaded within so much RAM, 0 = any,
+// until the returned function is called: parsers of tokenizers leave garbage.
+func LimitHeap(ram int64) (undo func()) {
+	if ram == 0 {
+		return func() {}
+	}
+	return ledger.LimitHeap(max(programGrowth, ram-ledger.Process.Of(ledger.Program)-programFixed))
+}
+
+// FreeMemory returns the bytes that can still be reserved.
+func FreeMemory() int64 { return ledger.Process.Free() }
+
 // MeasureProgram measures what the process takes beside the tensors of the model,
 // and reserves it in all placements of the plan. It is called when all is loaded
 // that stays, in particular the tokenizer. A plan that is not measured estimates.
 func (p *Plan) MeasureProgram() {
 	up := func(n int64) int64 { return (n + programStep - 1) / programStep * programStep }
-	resident, live := residence.Program()
+	resident, live := ledger.MeasureProgram()
 	p.program = max(programFixed+up(live+live/4), up(resident)) + programGrowth // a heap has gaps
 }
 

@@ -4,6 +4,9 @@
 //	Account      one memory: a limit, and what is held of it
 //	Use          what bytes are for: weights, keys and values, scratch, …
 //	Reservation  bytes that are held until they are released
+//	Process      the account of this process, whose limit is the machine's and
+//	             its control groups'; every account of RAM is a part of it
+//	Guard        ends a program before it is killed for memory that nobody reserved
 //
 // Whoever takes a large piece of memory reserves it first; package arena does
 // both. So what is held never exceeds the limit by a new reservation, and one

@@ -3,6 +3,7 @@ package ledger
 import (
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
@@ -193,4 +194,18 @@ func LimitHeap(growth int64) (undo func()) {
 		a.watch.bounds = slices.DeleteFunc(a.watch.bounds, func(b *int64) bool { return b == n })
 		a.measure()
 	}
+}
+
+// MeasureProgram collects garbage, and returns the memory that the process has and
+// the bytes of its heap that are in use.
+func MeasureProgram() (resident, live int64) {
+	runtime.GC()
+	debug.FreeOSMemory()
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(s)
+	if resident = cpu.Resident(); resident == 0 {
+		Process.Refresh()
+		resident = Process.Of(Program)
+	}
+	return resident, int64(s[0].Value.Uint64())
 }
