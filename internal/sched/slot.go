@@ -42,7 +42,7 @@ func (s *Scheduler) begin(st *Stream) error {
 	var sampler *sample.Sampler
 	if r.MaxTokens > 0 {
 		var err error
-		if sampler, err = sample.New(r.Sampling, s.x.Vocab()); err != nil {
+		if sampler, err = sample.New(r.Sampling, s.vocab); err != nil {
 			return err
 		}
 		for _, t := range r.Prompt {
