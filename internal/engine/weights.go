@@ -24,6 +24,14 @@ func (w *modelWeights) close() error {
 	return w.Residence.Close()
 }
 
+// packed returns the bytes of packed weights in memory.
+func (w *modelWeights) packed(d pack.Decision) int64 {
+	if d.Mode == pack.InMemory {
+		return d.Bytes
+	}
+	return 0
+}
+
 // loadWeights places the weights and then materializes them, each once.
 func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWeights, err error) {
 	w = &modelWeights{unlimit: func() {}}

@@ -16,6 +16,21 @@ type orderWriter struct {
 	next  int // the use that is read next
 }
 
+// Lines returns the timeline that is written; its lines go nowhere if there is
+// none. It must be used between two steps.
+func (o *Observer) Lines() *timeline.Timeline {
+	if o != nil && o.timeline != nil {
+		return o.timeline.lines
+	}
+	return timeline.NewTimeline(timeline.TakeTurns, nowhere{})
+}
+
+// nowhere drops lines.
+type nowhere struct{}
+
+// Line implements [timeline.Sink].
+func (nowhere) Line(string) {}
+
 func newOrderWriter(w *bufio.Writer) *orderWriter {
 	return &orderWriter{lines: timeline.NewTimeline(timeline.TakeTurns, lines{w})}
 }
@@ -32,7 +47,7 @@ func (l lines) Line(s string) {
 // setUnits sets what is read: lead is how many uses before its own the place of a
 // unit is free.
 func (t *orderWriter) setUnits(units []ring.Label, lead func(int) int) {
-	t.units, t.lead = units, lead
+	t.units, t.lead, t.base, t.next = units, lead, 0, 0
 }
 
 // step writes a pass that used units in that order. Units read while one is

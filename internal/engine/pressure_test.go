@@ -1,0 +1,171 @@
+package engine_test
+
+import (
+	"bytes"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"atenia/internal/engine"
+	"atenia/internal/golden"
+	"atenia/internal/memory/pack"
+	"atenia/internal/policy/record"
+	"atenia/internal/policy/replay"
+	"atenia/internal/sched"
+)
+
+// A squeezed run is one whose limit a test changes.
+type squeezed struct {
+	rows  [][]float32
+	kinds map[string]bool // of residences
+	log   string
+}
+
+// decode runs a model of the golden files and returns the logits of every row.
+// before, if not nil, returns the limit before a step.
+func decode(t *testing.T, name string, c engine.Config, before func(e *engine.Engine) int64) (r squeezed) {
+	t.Helper()
+	d, err := engine.OpenFiles(filepath.Join(golden.Root(t), "testdata", "golden", filepath.FromSlash(name)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var e *engine.Engine
+	if before != nil {
+		c.SetLimit(func() (int64, bool) {
+			if e == nil {
+				return 0, false
+			}
+			return before(e), false
+		})
+	}
+	p, err := engine.Compile(d, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := engine.Open(t.Context(), p, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.kinds = map[string]bool{}
+	forced := make([]int32, 24)
+	for i := range forced {
+		forced[i] = int32(3 + i)
+	}
+	st, err := opened.Sched.Submit(t.Context(), sched.Request{
+		Prompt: []int32{1, 2, 3, 4, 5}, Forced: forced, All: true,
+		OnLogits: func(_ int, l []float32) {
+			e = opened
+			r.rows = append(r.rows, slices.Clone(l))
+			switch w := e.Residence(); {
+			case w.Stream.Ring == nil:
+				r.kinds["mapped"] = true
+			case w.Held > w.Streamed:
+				r.kinds["mostly kept"] = true
+			default:
+				r.kinds["mostly streamed"] = true
+			}
+			r.kinds[e.Packing().Mode.String()] = true
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Next()
+	if err := st.Err(); err != nil {
+		t.Error(err)
+	}
+	if err := opened.Close(); err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+// sameRows: two runs have the same bits.
+func sameRows(t *testing.T, got, want [][]float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d rows of logits, want %d", len(got), len(want))
+	}
+	for i := range want {
+		for k := range want[i] {
+			if math.Float32bits(got[i][k]) != math.Float32bits(want[i][k]) {
+				t.Fatalf("row %d, value %d: %v, want %v", i, k, got[i][k], want[i][k])
+			}
+		}
+	}
+}
+
+// However the limit changes while a model runs, it gives the same bits, and the
+// log of what was decided replays byte for byte.
+func TestLimitChanges(t *testing.T) {
+	for _, name := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := config()
+			c.Pack = pack.InMemory
+			want := decode(t, name, c, nil)
+			floor, all := floorOf(t, describe(t, name)), describe(t, name)
+			pl, err := all.Place(placeConfig(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			runtime := int64(64 << 20) // that an engine assumes
+			rng := rand.New(rand.NewPCG(5, 6))
+			c.Decisions = filepath.Join(t.TempDir(), "decisions.jsonl")
+			var log bytes.Buffer
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			limit := int64(1 << 40)
+			got := decode(t, name, c, func(*engine.Engine) int64 {
+				if rng.IntN(3) == 0 {
+					limit = runtime + floor + rng.Int64N(2*pl.RAM())
+				}
+				if rng.IntN(8) == 0 {
+					limit = 1 << 40
+				}
+				return limit
+			})
+			sameRows(t, got.rows, want.rows)
+			if len(got.kinds) < 3 {
+				t.Errorf("the weights were nowhere but %v", got.kinds)
+			}
+			if !strings.Contains(log.String(), "weights moved") {
+				t.Error("nothing is said of weights that move")
+			}
+			checkLog(t, c.Decisions)
+		})
+	}
+}
+
+// checkLog: a log has records of all that decides while a model runs, and
+// replays.
+func checkLog(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for l, err := range record.Read(bytes.NewReader(b)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[l.Component]++
+	}
+	for _, want := range []string{"placement", "planner", "router", "graph", "offload", "budget", "policy"} {
+		if seen[want] == 0 {
+			t.Errorf("the log has no record of %s: %v", want, seen)
+		}
+	}
+	report, err := replay.Check(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Differences) > 0 || report.Torn != nil {
+		t.Errorf("the log does not replay: %+v", report.Differences[:min(3, len(report.Differences))])
+	}
+}

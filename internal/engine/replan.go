@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"atenia/internal/exec"
+	"atenia/internal/memory"
+	"atenia/internal/memory/pack"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/rates"
+	"atenia/internal/memory/residence"
+	"atenia/internal/model/file"
+	"atenia/internal/policy/route"
+	"atenia/internal/sched"
+	"atenia/internal/spelling"
+)
+
+// headroom is the part of a limit that a placement under pressure leaves, so
+// that a limit that goes on falling does not move weights at every sample.
+const headroom = 32
+
+// batchBytes is what one batch of weights that come back reads from the disk
+// between two steps.
+const batchBytes = 256 << 20
+
+// target places the weights for a limit. Under pressure, weights that are
+// streamed stay so; without it, those that are in memory do.
+func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
+	c := p.e.Plan.placeConfig()
+	c.File, c.Rules.NoProbe, c.Recorder = "", true, p.record
+	if old := p.e.weights.placement; old != nil {
+		in := old.Input()
+		c.Rules.Rates = rates.Rates{SSD: in.Rates.SSD, RAM: in.Rates.RAM, FLOPS: in.Rates.FLOPS, SSDBusy: in.Rates.SSDBusy, RAMBusy: in.Rates.RAMBusy}
+		for _, r := range in.Reserves {
+			c.Budget.Reserve.Runtime = r.Bytes
+		}
+	}
+	stay, tier := memory.RAM, memory.RAM.Lower()
+	c.Budget.RAM = limit
+	if high {
+		stay, tier = memory.SSD, memory.SSD.Lower()
+		c.Budget.RAM -= limit / headroom
+	}
+	free := c.Rules.Pins
+	if names := p.in(stay); len(names) > 0 {
+		c.Rules.Pins = append(slices.Clip(free), "^(?:"+strings.Join(names, "|")+")$="+tier)
+	}
+	f := p.e.Plan.footprint
+	pl, err := f.Place(c)
+	if err == nil {
+		return pl, nil
+	}
+	// What stays where it is may not leave room for the rest.
+	c.Rules.Pins, c.Budget.RAM = free, limit
+	if pl, err = f.Place(c); err == nil {
+		return pl, nil
+	}
+	short, ok := errors.AsType[*place.FloorError](err)
+	if !ok || !high || short.Tier != memory.RAM || short.Floor >= p.need() {
+		return nil, err
+	}
+	p.note("the limit is below the least that the model needs", err)
+	c.Budget.RAM = short.Floor
+	return f.Place(c)
+}
+
+// in returns patterns of the names of the weights in a tier.
+func (p *pressure) in(t memory.Tier) (names []string) {
+	for _, id := range p.movable {
+		if at, _ := p.loop.Memory.Tier(id); at == t {
+			names = append(names, regexp.QuoteMeta(id))
+		}
+	}
+	return names
+}
+
+// candidates returns what has to leave memory for a placement, or what may come
+// back.
+func (p *pressure) candidates(to *place.Placement, high bool) []string {
+	from, want := memory.SSD, memory.RAM
+	if high {
+		from, want = want, from
+	}
+	p.ids = p.ids[:0]
+	left := int64(batchBytes)
+	for _, id := range p.movable {
+		at, _ := p.loop.Memory.Tier(id)
+		t, ok := to.Tensor(id)
+		if !ok || at != from || t.Tier != want {
+			continue
+		}
+		if left -= t.Bytes; !high && left < 0 && len(p.ids) > 0 {
+			break
+		}
+		p.ids = append(p.ids, id)
+	}
+	if at, ok := p.loop.Memory.Tier(packedID); ok && at == from && (high || len(p.ids) == 0 && !to.Spills()) {
+		p.ids = append(p.ids, packedID)
+	}
+	return p.ids
+}
+
+// apply brings the weights to where the manager has them.
+func (p *pressure) apply(pause *sched.Pause, to *place.Placement) {
+	e := p.e
+	at := *to
+	at.Tensors = slices.Clone(to.Tensors)
+	for i := range at.Tensors {
+		if tier, ok := p.loop.Memory.Tier(at.Tensors[i].Name); ok {
+			at.Tensors[i].Tier = tier
+		}
+	}
+	tier, was := p.loop.Memory.Tier(packedID)
+	err := pause.Swap(func() (*exec.Executor, error) {
+		x, err := e.replace(p.ctx, p.d, &at, was && tier == memory.RAM)
+		if err != nil {
+			p.note("weights are loaded again", err)
+			x, err = e.replace(p.ctx, p.d, &at, false)
+		}
+		return x, err
+	})
+	p.note("the weights could not be moved", err)
+	if err == nil {
+		p.unready = nil
+		w := e.weights
+		e.Plan.Config.Logger.Info("weights moved", "streamed", spelling.Size(w.Streamed), "kept", spelling.Size(w.Held),
+			"ring", spelling.Size(w.Stats().Bytes), "pack", e.packing.Mode.String(), "limit", spelling.Size(to.Input().RAM))
+	}
+}
+
+// replace moves the weights to a placement and binds an executor to them. The
+// executor before it must be closed.
+func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Placement, packed bool) (*exec.Executor, error) {
+	p := e.Plan
+	w := &modelWeights{unlimit: e.weights.unlimit, placement: at}
+	spilled := at
+	if !at.Spills() {
+		spilled = nil
+	}
+	var err error
+	if w.Residence, err = e.weights.Resize(ctx, p.Model, d, spilled, p.residence()); err != nil {
+		w.Residence, _ = residence.Open(ctx, p.Model, d, spilled, p.residence())
+		if w.Residence == nil {
+			return nil, err
+		}
+	}
+	switch {
+	case spilled != nil || !packed && e.weights.packing.Mode != pack.OnDisk:
+		w.packing.Mode = pack.Off
+	case p.Config.placed():
+		w.packing = p.packingWithin(d, at)
+	default:
+		w.packing = p.packingOf(d)
+	}
+	if spilled == nil && !p.Config.placed() {
+		w.placement = nil // as it was opened
+	}
+	e.mu.Lock()
+	e.weights = w
+	e.mu.Unlock()
+	x, err := e.bind()
+	if err == nil {
+		e.begin()
+	}
+	return x, err
+}
+
+// launchTime is what starting a kernel takes: less work is small.
+const launchTime = 5e3 // ns
+
+// graph is the kernels of a decode step that read weights, and which.
+func (e *Engine) graph() *route.Graph {
+	f := e.Plan.footprint
+	c := e.Plan.placeConfig()
+	r := f.rates(&c, rates.Rates{})
+	m := route.Machine{FlopsPerSecond: r.FLOPS, BytesPerSecond: r.RAM, Launch: launchTime}
+	sizes := map[string]*place.Tensor{}
+	for i := range f.tensors {
+		sizes[f.tensors[i].Name] = &f.tensors[i]
+	}
+	g := &route.Graph{}
+	for _, p := range exec.Products(&e.Plan.Model.Plans.Decode.Plan) {
+		k := route.Product{Rows: 1, ActivationBytes: 4}
+		var tiers []memory.Tier
+		bits := uint64(0)
+		for _, name := range p.Weights {
+			tiers = append(tiers, memory.RAM)
+			if t, ok := sizes[name]; ok {
+				shape := f.headers[name].Shape
+				k.Inner = uint64(t.Bytes) // of a vector
+				if len(shape) == 2 {
+					k.Cols, k.Inner = k.Cols+uint64(shape[0]), uint64(shape[1])
+				}
+				bits += 8 * uint64(t.Bytes)
+			}
+		}
+		if p.Rows {
+			bits, k.Cols = bits/max(k.Cols, 1), 1
+		}
+		if n := k.Cols * k.Inner; n > 0 {
+			k.WeightBits = float64(bits) / float64(n)
+		}
+		g.AddTensors(k.Kernel(strings.Join(p.Weights, ","), m), p.Weights, tiers)
+	}
+	return g
+}
