@@ -11,6 +11,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
 	"atenia/internal/policy/learn"
+	"atenia/internal/policy/observe"
 	"atenia/internal/policy/replay"
 	"atenia/internal/policy/route"
 	"atenia/internal/sched"
@@ -32,6 +33,8 @@ type pressure struct {
 	done    func() error // closes the log
 	next    time.Time    // of the next sample
 	tick    uint64       // samples so far
+	away    int          // things that were put out of memory
+	futile  int64        // the limit in which there was not enough to move
 	settled int64        // the limit for which there was nothing to bring back
 	movable []string     // ids of weights that may leave memory, in the order of use
 	ids     []string     // scratch
@@ -74,12 +77,30 @@ func (e *Engine) watch(d *file.Description) (*pressure, error) {
 	p.loop = route.Loop{
 		Graph: e.graph(), Memory: memory.New(memory.Config{Account: e.Plan.account}),
 		Offload: memory.NewOffload(offloading()), Decider: &p.record,
-		Timeline: e.Plan.Config.Observer.Lines(),
+		Timeline: e.Plan.Config.Observer.Ticks(),
 	}
 	if err := p.register(); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	return p, nil
+	return p, p.first()
+}
+
+// first is the tick before the first step: it routes the kernels, and moves
+// nothing, since the weights were placed just now.
+func (p *pressure) first() error {
+	limit, _ := p.read()
+	if asked := p.e.Plan.Config.Budget.RAM; asked > 0 {
+		limit = asked
+	}
+	s := memory.Snapshot{}
+	if limit > 0 {
+		s = p.snapshot(limit, false)
+	}
+	written := p.loop.Timeline
+	p.loop.Timeline = (*observe.Observer)(nil).Ticks() // a timeline begins with the first step
+	_, _, err := p.loop.Tick(p.ctx, 0, s, nil)
+	p.loop.Timeline = written
+	return err
 }
 
 // close ends the watch; the scheduler must have stopped.
@@ -112,6 +133,7 @@ func (p *pressure) register() error {
 			return err
 		}
 		if tier == memory.SSD {
+			p.away++
 			p.loop.Offload.SetMark(t.Name, memory.OffloadMark{From: &home})
 		}
 		p.movable = append(p.movable, t.Name)
@@ -191,17 +213,22 @@ func (p *pressure) need() int64 {
 // turn does ticks if something should move, and moves it.
 func (p *pressure) turn(s memory.Snapshot, limit int64, pause *sched.Pause) {
 	high, low := *s.RAM.Pressure >= 1, *s.RAM.Pressure <= offloading().RAMLow
-	if !high && (!low || limit == p.settled) {
+	if !high && (!low || p.away == 0 || limit-limit/headroom <= p.settled) {
+		return
+	}
+	if high && limit <= p.futile && limit > p.futile-p.futile/headroom {
 		return
 	}
 	to, err := p.target(limit, high)
 	if err != nil {
+		p.futile = limit
 		p.note("memory is short, and the weights stay where they are", err)
 		return
 	}
 	for range urgent {
 		ids := p.candidates(to, high)
 		if len(ids) == 0 {
+			p.settled = limit
 			break
 		}
 		_, done, err := p.loop.Tick(p.ctx, p.tick, s, ids)
@@ -222,12 +249,14 @@ func (p *pressure) turn(s memory.Snapshot, limit int64, pause *sched.Pause) {
 		p.tick++
 	}
 	if !p.moved {
-		p.settled = limit
+		if high {
+			p.futile = limit
+		}
 		return
 	}
 	p.learn(s)
-	p.moved = false
-	p.apply(pause, to)
+	p.moved, p.settled, p.futile = false, 0, 0
+	p.apply(pause, to, limit)
 }
 
 // learn records what running under a pressure costs and what would be chosen
@@ -242,7 +271,7 @@ func (p *pressure) learn(s memory.Snapshot) {
 
 // note logs a fault once.
 func (p *pressure) note(what string, err error) {
-	if err == nil {
+	if err == nil || p.ctx.Err() != nil {
 		return
 	}
 	if p.unready == nil || p.unready.Error() != err.Error() {

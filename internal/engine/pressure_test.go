@@ -53,7 +53,7 @@ func decode(t *testing.T, name string, c engine.Config, before func(e *engine.En
 		t.Fatal(err)
 	}
 	r.kinds = map[string]bool{}
-	forced := make([]int32, 24)
+	forced := make([]int32, 27)
 	for i := range forced {
 		forced[i] = int32(3 + i)
 	}
@@ -107,30 +107,29 @@ func TestLimitChanges(t *testing.T) {
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := config()
-			c.Pack = pack.InMemory
+			c.Pack, c.Budget.Reserve.Runtime = pack.InMemory, 1<<16
 			want := decode(t, name, c, nil)
 			floor, all := floorOf(t, describe(t, name)), describe(t, name)
 			pl, err := all.Place(placeConfig(0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			runtime := int64(64 << 20) // that an engine assumes
 			rng := rand.New(rand.NewPCG(5, 6))
 			c.Decisions = filepath.Join(t.TempDir(), "decisions.jsonl")
 			var log bytes.Buffer
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			limit := int64(1 << 40)
+			limit, steps := int64(1<<40), 0
 			got := decode(t, name, c, func(*engine.Engine) int64 {
-				if rng.IntN(3) == 0 {
-					limit = runtime + floor + rng.Int64N(2*pl.RAM())
+				if steps++; steps%6 == 0 {
+					limit = floor + rng.Int64N(pl.RAM()+pl.RAM()/8-floor)
 				}
-				if rng.IntN(8) == 0 {
+				if steps%24 == 12 {
 					limit = 1 << 40
 				}
 				return limit
 			})
 			sameRows(t, got.rows, want.rows)
-			if len(got.kinds) < 3 {
+			if !got.kinds["mapped"] || !got.kinds["mostly kept"] && !got.kinds["mostly streamed"] {
 				t.Errorf("the weights were nowhere but %v", got.kinds)
 			}
 			if !strings.Contains(log.String(), "weights moved") {

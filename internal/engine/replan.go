@@ -13,6 +13,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 	"atenia/internal/memory/residence"
+	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/policy/route"
 	"atenia/internal/sched"
@@ -30,17 +31,8 @@ const batchBytes = 256 << 20
 // target places the weights for a limit. Under pressure, weights that are
 // streamed stay so; without it, those that are in memory do.
 func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
-	c := p.e.Plan.placeConfig()
-	c.File, c.Rules.NoProbe, c.Recorder = "", true, p.record
-	if old := p.e.weights.placement; old != nil {
-		in := old.Input()
-		c.Rules.Rates = rates.Rates{SSD: in.Rates.SSD, RAM: in.Rates.RAM, FLOPS: in.Rates.FLOPS, SSDBusy: in.Rates.SSDBusy, RAMBusy: in.Rates.RAMBusy}
-		for _, r := range in.Reserves {
-			c.Budget.Reserve.Runtime = r.Bytes
-		}
-	}
+	c := p.placing(limit)
 	stay, tier := memory.RAM, memory.RAM.Lower()
-	c.Budget.RAM = limit
 	if high {
 		stay, tier = memory.SSD, memory.SSD.Lower()
 		c.Budget.RAM -= limit / headroom
@@ -66,6 +58,20 @@ func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
 	p.note("the limit is below the least that the model needs", err)
 	c.Budget.RAM = short.Floor
 	return f.Place(c)
+}
+
+// placing is what a placement in a limit depends on.
+func (p *pressure) placing(limit int64) PlaceConfig {
+	c := p.e.Plan.placeConfig()
+	c.File, c.Rules.NoProbe, c.Recorder, c.Budget.RAM = "", true, p.record, limit
+	if old := p.e.weights.placement; old != nil {
+		in := old.Input()
+		c.Rules.Rates = rates.Rates{SSD: in.Rates.SSD, RAM: in.Rates.RAM, FLOPS: in.Rates.FLOPS, SSDBusy: in.Rates.SSDBusy, RAMBusy: in.Rates.RAMBusy}
+		for _, r := range in.Reserves {
+			c.Budget.Reserve.Runtime = r.Bytes
+		}
+	}
+	return c
 }
 
 // in returns patterns of the names of the weights in a tier.
@@ -98,15 +104,56 @@ func (p *pressure) candidates(to *place.Placement, high bool) []string {
 		}
 		p.ids = append(p.ids, id)
 	}
-	if at, ok := p.loop.Memory.Tier(packedID); ok && at == from && (high || len(p.ids) == 0 && !to.Spills()) {
+	if r, ok := p.loop.Memory.Residence(packedID); ok && r.Tier == from && (high || len(p.ids) == 0 && !to.Spills() && p.hasRoom(int64(r.Bytes), to.Input().RAM)) {
 		p.ids = append(p.ids, packedID)
 	}
 	return p.ids
 }
 
-// apply brings the weights to where the manager has them.
-func (p *pressure) apply(pause *sched.Pause, to *place.Placement) {
+// hasRoom reports whether n more bytes leave a limit so far away that they will
+// not have to go soon.
+func (p *pressure) hasRoom(n, limit int64) bool { return p.need()+n <= limit-limit/headroom }
+
+// apply brings the weights to where the manager has them. If they find no room
+// there, they are placed in less, and at last in the least that they need: a
+// model that does not run is worse than one that exceeds a limit.
+func (p *pressure) apply(pause *sched.Pause, to *place.Placement, limit int64) {
 	e := p.e
+	at := p.asManaged(to)
+	packed, was := p.loop.Memory.Tier(packedID)
+	err := pause.Swap(func() (x *exec.Executor, err error) {
+		x, err = e.replace(p.ctx, p.d, at, was && packed == memory.RAM, e.weights.Resize)
+		for try := int64(1); err != nil && try <= attempts && p.ctx.Err() == nil; try++ {
+			p.note("weights are placed again", err)
+			if to, err = p.smaller(limit - limit/8*try); err != nil {
+				return nil, err
+			}
+			if to.Input().RAM > limit || try == attempts {
+				e.Plan.account.SetLimit(max(limit, to.RAM()) + int64(len(to.Tensors))*2*place.BlockBytes)
+			}
+			x, err = e.replace(p.ctx, p.d, to, false, residence.Open)
+			p.adopt(to)
+		}
+		return x, err
+	})
+	p.away = len(p.in(memory.SSD))
+	if was && packed == memory.SSD {
+		p.away++
+	}
+	p.note("the weights could not be moved", err)
+	if err == nil {
+		p.unready = nil
+		w := e.weights
+		e.Plan.Config.Logger.Info("weights moved", "streamed", spelling.Size(w.Streamed), "kept", spelling.Size(w.Held),
+			"ring", spelling.Size(w.Stats().Bytes), "pack", e.packing.Mode.String(), "limit", spelling.Size(limit))
+	}
+}
+
+// attempts is how often weights that have no room are placed again.
+const attempts = 3
+
+// asManaged is a placement with the tiers that the manager has.
+func (p *pressure) asManaged(to *place.Placement) *place.Placement {
 	at := *to
 	at.Tensors = slices.Clone(to.Tensors)
 	for i := range at.Tensors {
@@ -114,27 +161,38 @@ func (p *pressure) apply(pause *sched.Pause, to *place.Placement) {
 			at.Tensors[i].Tier = tier
 		}
 	}
-	tier, was := p.loop.Memory.Tier(packedID)
-	err := pause.Swap(func() (*exec.Executor, error) {
-		x, err := e.replace(p.ctx, p.d, &at, was && tier == memory.RAM)
-		if err != nil {
-			p.note("weights are loaded again", err)
-			x, err = e.replace(p.ctx, p.d, &at, false)
+	return &at
+}
+
+// adopt tells the manager where a placement has put the weights.
+func (p *pressure) adopt(to *place.Placement) {
+	for _, id := range p.movable {
+		if t, ok := to.Tensor(id); ok {
+			_ = p.loop.Memory.RegisterOwned(id, uint64(t.Bytes), t.Tier, p) // it was registered before
 		}
-		return x, err
-	})
-	p.note("the weights could not be moved", err)
-	if err == nil {
-		p.unready = nil
-		w := e.weights
-		e.Plan.Config.Logger.Info("weights moved", "streamed", spelling.Size(w.Streamed), "kept", spelling.Size(w.Held),
-			"ring", spelling.Size(w.Stats().Bytes), "pack", e.packing.Mode.String(), "limit", spelling.Size(to.Input().RAM))
+	}
+	if r, ok := p.loop.Memory.Residence(packedID); ok {
+		_ = p.loop.Memory.RegisterOwned(packedID, r.Bytes, memory.SSD, p)
 	}
 }
 
+// smaller places the weights in a limit, or in the least that they need.
+func (p *pressure) smaller(limit int64) (*place.Placement, error) {
+	c := p.placing(limit)
+	pl, err := p.e.Plan.footprint.Place(c)
+	if short, ok := errors.AsType[*place.FloorError](err); ok && short.Tier == memory.RAM {
+		c.Budget.RAM = short.Floor
+		return p.e.Plan.footprint.Place(c)
+	}
+	return pl, err
+}
+
+// An opener brings weights where a placement says.
+type opener func(context.Context, *compile.Model, *file.Description, *place.Placement, *residence.Config) (*residence.Residence, error)
+
 // replace moves the weights to a placement and binds an executor to them. The
 // executor before it must be closed.
-func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Placement, packed bool) (*exec.Executor, error) {
+func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Placement, packed bool, open opener) (*exec.Executor, error) {
 	p := e.Plan
 	w := &modelWeights{unlimit: e.weights.unlimit, placement: at}
 	spilled := at
@@ -142,11 +200,8 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 		spilled = nil
 	}
 	var err error
-	if w.Residence, err = e.weights.Resize(ctx, p.Model, d, spilled, p.residence()); err != nil {
-		w.Residence, _ = residence.Open(ctx, p.Model, d, spilled, p.residence())
-		if w.Residence == nil {
-			return nil, err
-		}
+	if w.Residence, err = open(ctx, p.Model, d, spilled, p.residence()); err != nil {
+		return nil, err
 	}
 	switch {
 	case spilled != nil || !packed && e.weights.packing.Mode != pack.OnDisk:
@@ -163,10 +218,11 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 	e.weights = w
 	e.mu.Unlock()
 	x, err := e.bind()
-	if err == nil {
-		e.begin()
+	if err != nil {
+		return nil, errors.Join(err, w.Residence.Close())
 	}
-	return x, err
+	e.begin()
+	return x, nil
 }
 
 // launchTime is what starting a kernel takes: less work is small.

@@ -89,7 +89,7 @@ func load(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, o.r.Close(), old.Close())
+			r, err = nil, errors.Join(err, o.r.Close(), old.Close())
 		}
 	}()
 	for i := range p.Tensors {
@@ -303,6 +303,7 @@ func (r *Residence) Resize(ctx context.Context, m *compile.Model, d *file.Descri
 // zero without one.
 func (r *Residence) Stats() ring.Stats {
 	s := r.before
+	s.Bytes = 0
 	if r.Stream.Ring != nil {
 		s = r.Stream.Ring.Stats().Plus(s)
 	}

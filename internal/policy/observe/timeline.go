@@ -9,6 +9,7 @@ import (
 
 // An orderWriter writes in which order units are read and computed with.
 type orderWriter struct {
+	w     *bufio.Writer
 	lines *timeline.Timeline
 	units []ring.Label
 	lead  func(unit int) int
@@ -16,11 +17,12 @@ type orderWriter struct {
 	next  int // the use that is read next
 }
 
-// Lines returns the timeline that is written; its lines go nowhere if there is
-// none. It must be used between two steps.
-func (o *Observer) Lines() *timeline.Timeline {
+// Ticks returns a timeline, with ids of its own, whose lines are written between
+// those of steps; they go nowhere if no timeline is written. It must be used
+// between two steps.
+func (o *Observer) Ticks() *timeline.Timeline {
 	if o != nil && o.timeline != nil {
-		return o.timeline.lines
+		return timeline.NewTimeline(timeline.TakeTurns, lines{o.timeline.w})
 	}
 	return timeline.NewTimeline(timeline.TakeTurns, nowhere{})
 }
@@ -32,7 +34,7 @@ type nowhere struct{}
 func (nowhere) Line(string) {}
 
 func newOrderWriter(w *bufio.Writer) *orderWriter {
-	return &orderWriter{lines: timeline.NewTimeline(timeline.TakeTurns, lines{w})}
+	return &orderWriter{w: w, lines: timeline.NewTimeline(timeline.TakeTurns, lines{w})}
 }
 
 // lines is a sink of lines; the writer keeps its first error.
