@@ -73,6 +73,10 @@ func (e *Engine) start(d *file.Description) error {
 		x.Close()
 		return errors.Join(err, e.pressure.close())
 	}
+	if e.pressure.limits != nil {
+		e.pressure.guarded = make(chan struct{})
+		go e.pressure.guard()
+	}
 	p.Config.Logger.Info("model open", "path", p.path, "family", p.Model.Family,
 		"threads", p.Config.Threads, "context", p.Context(), "scratch_bytes", e.scratch,
 		"pack", e.packing)

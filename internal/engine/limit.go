@@ -29,8 +29,8 @@ func (l *limits) close() {
 	}
 }
 
-// others is the part of what is free that a process leaves to others, at most
-// spare bytes.
+// others is the part of a limit that a process leaves to others, at most spare
+// bytes.
 const others = 32
 
 // stalledPressure is the pressure that a sample has, however much is free, when
@@ -46,10 +46,9 @@ func (l *limits) read() (limit int64, stalled bool) {
 		return 0, false
 	}
 	own, mapped := l.own()
-	free := int64(s.AvailableBytes)
-	free -= min(spare, free/others)
+	free := int64(s.AvailableBytes) - min(spare, int64(s.LimitBytes)/others)
 	used := 1 - float64(s.AvailableBytes)/float64(max(s.LimitBytes, 1))
-	return own + max(free, mapped), s.Pressure >= stalledPressure && used < stalledPressure
+	return max(1, own+max(free, mapped)), s.Pressure >= stalledPressure && used < stalledPressure
 }
 
 // own returns the memory of the process: its own, and pages of files.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"atenia/internal/machine/hw"
@@ -30,16 +31,18 @@ type pressure struct {
 	read    func() (limit int64, stalled bool) // how much the process may have
 	loop    route.Loop
 	record  replay.Recorder
-	done    func() error // closes the log
-	next    time.Time    // of the next sample
-	tick    uint64       // samples so far
-	away    int          // things that were put out of memory
-	futile  int64        // the limit in which there was not enough to move
-	settled int64        // the limit for which there was nothing to bring back
-	movable []string     // ids of weights that may leave memory, in the order of use
-	ids     []string     // scratch
-	moved   bool         // an owner moved something since the weights were brought there
-	unready error        // of the last attempt to move
+	done    func() error  // closes the log
+	next    time.Time     // of the next sample
+	alarm   atomic.Int64  // a limit below this one interrupts a step; 0 = none does
+	guarded chan struct{} // closed when nobody waits for the alarm any more
+	tick    uint64        // samples so far
+	away    int           // things that were put out of memory
+	futile  int64         // the limit in which there was not enough to move
+	settled int64         // the limit for which there was nothing to bring back
+	movable []string      // ids of weights that may leave memory, in the order of use
+	ids     []string      // scratch
+	moved   bool          // an owner moved something since the weights were brought there
+	unready error         // of the last attempt to move
 	learned *learn.Policy
 	latency time.Duration // of the last step with one token for each sequence
 	began   time.Time
@@ -103,8 +106,31 @@ func (p *pressure) first() error {
 	return err
 }
 
+// guard interrupts steps during which memory becomes short: a step may take
+// longer than others need to take the memory that it is computed in.
+func (p *pressure) guard() {
+	defer close(p.guarded)
+	l := newLimits()
+	defer l.close()
+	t := time.NewTicker(tickEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-t.C:
+		}
+		if limit, _ := l.read(); limit > 0 && limit < p.alarm.Load() {
+			p.e.Sched.Interrupt()
+		}
+	}
+}
+
 // close ends the watch; the scheduler must have stopped.
 func (p *pressure) close() error {
+	if p.guarded != nil {
+		<-p.guarded
+	}
 	if p.limits != nil {
 		p.limits.close()
 	}
@@ -164,11 +190,12 @@ func (p *pressure) stepped(s sched.StepInfo) {
 // between is called between two steps.
 func (p *pressure) between(pause *sched.Pause) {
 	now := time.Now()
-	if now.Before(p.next) && p.limits != nil {
+	if now.Before(p.next) && p.limits != nil && !pause.Interrupted {
 		return
 	}
 	p.next = now.Add(tickEvery)
 	p.tick++
+	p.alarm.Store(0)
 	limit, stalled := p.read()
 	if asked := p.e.Plan.Config.Budget.RAM; asked > 0 && limit > 0 {
 		limit = min(limit, asked)
@@ -176,6 +203,11 @@ func (p *pressure) between(pause *sched.Pause) {
 	if limit > 0 {
 		p.e.Plan.account.SetLimit(limit)
 		p.turn(p.snapshot(limit, stalled), limit, pause)
+		if p.futile == 0 {
+			p.alarm.Store(p.need())
+		} else {
+			p.alarm.Store(min(p.need(), p.futile-p.futile/headroom))
+		}
 	}
 }
 

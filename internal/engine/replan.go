@@ -29,8 +29,19 @@ const headroom = 32
 const batchBytes = 256 << 20
 
 // target places the weights for a limit. Under pressure, weights that are
-// streamed stay so; without it, those that are in memory do.
+// streamed stay so; without it, those that are in memory do. Weights that were
+// mapped are all streamed first, as long as there may be less memory soon: to
+// read them into memory takes time. They come back in batches.
 func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
+	if high && p.e.weights.Held == 0 && p.e.weights.Stream.Ring == nil {
+		pl, err := p.e.Plan.footprint.Place(p.placing(limit - limit/headroom))
+		if err == nil && pl.Spills() {
+			return p.smaller(1)
+		}
+		if err == nil {
+			return pl, nil
+		}
+	}
 	c := p.placing(limit)
 	stay, tier := memory.RAM, memory.RAM.Lower()
 	if high {

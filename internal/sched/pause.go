@@ -8,6 +8,8 @@ type Pause struct {
 	s *Scheduler
 	// Busy reports whether there are requests.
 	Busy bool
+	// Interrupted reports whether the last step was, see [Scheduler.Interrupt].
+	Interrupted bool
 }
 
 // pause calls the function that wants to be called between two steps.
@@ -19,6 +21,7 @@ func (s *Scheduler) pause() {
 	for _, sl := range s.slots {
 		s.rest.Busy = s.rest.Busy || !sl.idle()
 	}
+	s.rest.Interrupted = s.stop.Load()
 	s.between(&s.rest)
 }
 
@@ -42,4 +45,21 @@ func (p *Pause) Swap(build func() (*exec.Executor, error)) error {
 	s.broken, s.x = nil, x
 	s.shared.Store(x)
 	return nil
+}
+
+// Interrupt abandons the step in flight, if there is one, so that
+// [Config.Between] is called now; afterwards the step is computed again, with
+// the same results. It may be called from any goroutine.
+func (s *Scheduler) Interrupt() {
+	s.mu.Lock()
+	during := s.running != nil
+	if during {
+		s.stop.Store(true)
+	}
+	s.mu.Unlock()
+	if during {
+		s.shared.Load().Wake()
+	} else {
+		s.kick()
+	}
 }
