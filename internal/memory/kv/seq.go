@@ -58,7 +58,7 @@ func (s *Seq) Extend(n int) error {
 	case n == 0:
 		return nil
 	case n > math.MaxInt-s.len:
-		return &MemoryError{Need: math.MaxInt64, Have: s.c.bytes(s.c.limit - s.c.carved + len(s.c.free))}
+		return &MemoryError{Need: math.MaxInt64, Have: s.c.bytes(s.c.limit - s.c.carved + s.c.gone + len(s.c.free))}
 	}
 	pages := s.pagesFor(s.len+n) - len(s.table)
 	last := len(s.table) - 1
