@@ -40,6 +40,7 @@ type pressure struct {
 	futile  int64         // the limit in which there was not enough to move
 	settled int64         // the limit for which there was nothing to bring back
 	movable []string      // ids of weights that may leave memory, in the order of use
+	idle    idle          // sequences
 	ids     []string      // scratch
 	moved   bool          // an owner moved something since the weights were brought there
 	unready error         // of the last attempt to move
@@ -76,6 +77,7 @@ func (e *Engine) watch(d *file.Description) (*pressure, error) {
 		p.read = p.limits.read
 	}
 	p.ctx = e.running
+	p.idle.p = p
 	p.learned, _ = learn.NewPolicy(learn.PolicyConfig{})
 	p.loop = route.Loop{
 		Graph: e.graph(), Memory: memory.New(memory.Config{Account: e.Plan.account}),
@@ -245,8 +247,19 @@ func (p *pressure) need() int64 {
 // turn does ticks if something should move, and moves it.
 func (p *pressure) turn(s memory.Snapshot, limit int64, pause *sched.Pause) {
 	high, low := *s.RAM.Pressure >= 1, *s.RAM.Pressure <= offloading().RAMLow
-	if !high && (!low || p.away == 0 || limit-limit/headroom <= p.settled) {
+	if !high && (!low || p.away+p.idle.away == 0 || limit-limit/headroom <= p.settled) {
 		return
+	}
+	if high {
+		if ids := p.idle.update(pause, memory.RAM, p.ids[:0]); len(ids) > 0 {
+			if _, _, err := p.loop.Tick(p.ctx, p.tick, s, ids); err != nil {
+				p.note("idle sequences stay in memory", err)
+			}
+			p.tick++
+			if s = p.snapshot(limit, false); *s.RAM.Pressure < 1 {
+				return
+			}
+		}
 	}
 	if high && limit <= p.futile && limit > p.futile-p.futile/headroom {
 		return
@@ -259,6 +272,9 @@ func (p *pressure) turn(s memory.Snapshot, limit int64, pause *sched.Pause) {
 	}
 	for range urgent {
 		ids := p.candidates(to, high)
+		if len(ids) == 0 && low {
+			ids = p.idle.update(pause, memory.SSD, ids)
+		}
 		if len(ids) == 0 {
 			p.settled = limit
 			break

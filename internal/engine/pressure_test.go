@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"atenia/internal/engine"
 	"atenia/internal/golden"
@@ -166,5 +168,73 @@ func checkLog(t *testing.T, path string) {
 	}
 	if len(report.Differences) > 0 || report.Torn != nil {
 		t.Errorf("the log does not replay: %+v", report.Differences[:min(3, len(report.Differences))])
+	}
+}
+
+// Sequences that no request uses leave memory under pressure and come back
+// after it; the next turn has the same bits.
+func TestIdleSequences(t *testing.T) {
+	c := config()
+	c.Slots, c.BatchTokens, c.Context = 2, 16, 64
+	turn := func(squeeze bool) (rows [][]float32, lines string) {
+		t.Helper()
+		c := c
+		c.PackDir = t.TempDir()
+		c.Decisions = filepath.Join(c.PackDir, "decisions.jsonl")
+		var limit atomic.Int64
+		if squeeze {
+			limit.Store(1 << 40)
+		}
+		c.SetLimit(func() (int64, bool) { return limit.Load(), false })
+		d, err := engine.OpenFiles(filepath.Join(golden.Family(t, "parity"), "llama3"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		p, err := engine.Compile(d, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := engine.Open(t.Context(), p, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prompt := []int32{}
+		for i := range int32(40) {
+			prompt = append(prompt, 3+i)
+			if i != 20 && i != 39 {
+				continue
+			}
+			st, err := e.Sched.Submit(t.Context(), sched.Request{Prompt: prompt, OnLogits: func(_ int, l []float32) { rows = append(rows, slices.Clone(l)) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			st.Next()
+			if squeeze && i == 20 {
+				before := e.Sched.CacheBytes()
+				limit.Store(1)
+				for began := time.Now(); e.Sched.CacheBytes() >= before && time.Since(began) < 10*time.Second; {
+					time.Sleep(5 * time.Millisecond)
+				}
+				if held := e.Sched.CacheBytes(); held >= before {
+					t.Errorf("%d bytes of pages are held, %d before", held, before)
+				}
+				limit.Store(1 << 40)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		b, err := os.ReadFile(c.Decisions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows, string(b)
+	}
+	want, _ := turn(false)
+	got, lines := turn(true)
+	sameRows(t, got, want)
+	if !strings.Contains(lines, "MoveToSsd sequence 0") {
+		t.Error("the log says nothing of the sequence")
 	}
 }

@@ -258,6 +258,7 @@ func (s *Scheduler) shutdown() {
 		if sl.st != nil {
 			sl.finish("", ErrClosed)
 		}
+		sl.dropSpill()
 		for _, q := range sl.seqs {
 			q.Release()
 		}
