@@ -187,7 +187,9 @@ func TestMetrics(t *testing.T) {
 	values := map[string]float64{}
 	for line := range strings.Lines(text) {
 		var v float64
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name != "#" {
+		line = strings.TrimSpace(line)
+		if at := strings.LastIndexByte(line, ' '); at > 0 && line[0] != '#' {
+			name, value := line[:at], line[at+1:]
 			if _, err := fmt.Sscan(value, &v); err != nil {
 				t.Errorf("%q: %v", line, err)
 			}

@@ -37,6 +37,8 @@ type Config struct {
 
 	Observer *observe.Observer // nil = none
 	Logger   *slog.Logger
+
+	limit func() (bytes int64, stalled bool) // in place of what the system says; nil outside of tests
 }
 
 // A FieldError names a field of a configuration whose value cannot be used.

@@ -28,10 +28,15 @@ type Engine struct {
 	Plan  *Plan
 	Sched *sched.Scheduler // takes the requests
 
+	mu      sync.Mutex // guards what is in memory, which changes while the engine runs
 	weights *modelWeights
 	packing pack.Decision
 	scratch int64
-	close   sync.Once
+
+	running  context.Context // ends when the engine is closed
+	stop     context.CancelFunc
+	pressure *pressure
+	close    sync.Once
 }
 
 // Open places the weights of a plan, loads them and starts the scheduler. The
@@ -42,7 +47,9 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{Plan: p, weights: w}
-	if err := e.start(); err != nil {
+	e.running, e.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := e.start(d); err != nil {
+		e.stop()
 		return nil, errors.Join(err, w.close())
 	}
 	e.capture(ctx)
@@ -51,21 +58,11 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 
 // start binds an executor to the weights where they are now, and a scheduler
 // to the executor.
-func (e *Engine) start() error {
+func (e *Engine) start(d *file.Description) error {
 	p := e.Plan
-	c := p.Effective().exec(&p.Model.Config)
-	c.Pack, c.Stream, c.Account = e.weights.packing, e.weights.Stream, p.account
-	x, err := exec.New(&p.Model.Plans, e.weights.Weights, c)
+	x, err := e.bind()
 	if err != nil {
 		return err
-	}
-	e.packing, e.scratch = x.Packing(), x.ScratchBytes()
-	if fault := e.packing.Fault; fault != nil {
-		if p.Config.Strict {
-			x.Close()
-			return strictError("packing", fault.Error())
-		}
-		p.Config.Logger.Warn("packed weights on disk", "err", fault)
 	}
 	if d := &e.packing; d.Asked == pack.InMemory && d.Mode == pack.Off && d.Matrices > 0 {
 		if p.Config.Strict {
@@ -74,9 +71,18 @@ func (e *Engine) start() error {
 		}
 		p.note("weights are not packed: %s", d.Because)
 	}
-	if e.Sched, err = sched.New(x, e.schedule()); err != nil {
+	e.begin()
+	if e.pressure, err = e.watch(d); err != nil {
 		x.Close()
 		return err
+	}
+	if e.Sched, err = sched.New(x, e.schedule()); err != nil {
+		x.Close()
+		return errors.Join(err, e.pressure.close())
+	}
+	if e.pressure.real {
+		e.pressure.guarded = make(chan struct{})
+		go e.pressure.guard()
 	}
 	p.Config.Logger.Info("model open", "path", p.path, "family", p.Model.Family,
 		"threads", p.Config.Threads, "context", p.Context(), "scratch_bytes", e.scratch,
@@ -84,16 +90,42 @@ func (e *Engine) start() error {
 	return nil
 }
 
-// schedule is the configuration of the scheduler, between whose steps the limit of
-// memory is read again. An observer learns the placement before the first pass.
-func (e *Engine) schedule() sched.Config {
-	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account}
-	c.Watch = func(sched.StepInfo) { e.Plan.account.Refresh() }
+// bind makes an executor for the weights where they are now.
+func (e *Engine) bind() (*exec.Executor, error) {
+	p := e.Plan
+	c := p.Effective().exec(&p.Model.Config)
+	c.Pack, c.Stream, c.Account = e.weights.packing, e.weights.Stream, p.account
+	x, err := exec.New(&p.Model.Plans, e.weights.Weights, c)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	e.packing, e.scratch = x.Packing(), x.ScratchBytes()
+	e.mu.Unlock()
+	if fault := e.packing.Fault; fault != nil {
+		if p.Config.Strict {
+			x.Close()
+			return nil, strictError("packing", fault.Error())
+		}
+		p.Config.Logger.Warn("packed weights on disk", "err", fault)
+	}
+	return x, nil
+}
+
+// begin tells an observer where the weights are, before a pass.
+func (e *Engine) begin() {
 	if o := e.Plan.Config.Observer; o != nil {
 		o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident})
+	}
+}
+
+// schedule is the configuration of the scheduler.
+func (e *Engine) schedule() sched.Config {
+	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account, Between: e.pressure.between, Watch: e.pressure.stepped}
+	if o := e.Plan.Config.Observer; o != nil {
 		c.Watch = func(s sched.StepInfo) {
-			e.Plan.account.Refresh()
 			o.Step(s)
+			e.pressure.stepped(s)
 		}
 	}
 	return c
@@ -103,30 +135,44 @@ func (e *Engine) schedule() sched.Config {
 // weights. It fails if a strict process exceeded its budget. It is idempotent.
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
+		e.stop()
 		e.Sched.Close()
-		err = errors.Join(e.weights.close(), e.checkPeak())
+		err = errors.Join(e.pressure.close(), e.weights.close(), e.checkPeak())
 	})
 	return err
 }
 
 // checkPeak fails if a strict process exceeded its budget.
 func (e *Engine) checkPeak() error {
-	if !e.Plan.Config.Strict || e.weights.placement == nil {
+	if !e.Plan.Config.Strict {
 		return nil
 	}
-	limit, peak := e.weights.placement.Input().RAM, cpu.PeakResident()
+	limit, peak := e.Plan.Config.Budget.RAM, cpu.PeakResident()
 	if limit == 0 || peak <= limit {
 		return nil
 	}
 	return strictError("memory", fmt.Sprintf("the process had %s, the budget is %s", spelling.Size(peak), spelling.Size(limit)))
 }
 
+// now returns what is in memory.
+func (e *Engine) now() (w *modelWeights, packing pack.Decision, scratch int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.weights, e.packing, e.scratch
+}
+
 // Views returns the weights by name. Those that are streamed have bytes only
-// while a step uses them.
-func (e *Engine) Views() exec.Weights { return e.weights.Weights }
+// while a step uses them, and others only until they are.
+func (e *Engine) Views() exec.Weights {
+	w, _, _ := e.now()
+	return w.Weights
+}
 
 // Placement returns where the weights are, nil without a budget.
-func (e *Engine) Placement() *place.Placement { return e.weights.placement }
+func (e *Engine) Placement() *place.Placement {
+	w, _, _ := e.now()
+	return w.placement
+}
 
 // Notes are lines for the user: what was decided about memory that nobody asked
 // for.
@@ -137,10 +183,20 @@ func (e *Engine) Notes() []string { return e.Plan.notes }
 func (e *Engine) Automatic() bool { return e.Plan.automatic() && e.weights.placement != nil }
 
 // Packing returns the decision about packed weights.
-func (e *Engine) Packing() pack.Decision { return e.packing }
+func (e *Engine) Packing() pack.Decision {
+	_, packing, _ := e.now()
+	return packing
+}
 
 // ScratchBytes returns the memory of the executor's buffers.
-func (e *Engine) ScratchBytes() int64 { return e.scratch }
+func (e *Engine) ScratchBytes() int64 {
+	_, _, scratch := e.now()
+	return scratch
+}
 
-// Residence returns what maps, holds and streams the weights.
-func (e *Engine) Residence() *residence.Residence { return e.weights.Residence }
+// Residence returns what maps, holds and streams the weights now: another one
+// takes its place when weights move.
+func (e *Engine) Residence() *residence.Residence {
+	w, _, _ := e.now()
+	return w.Residence
+}

@@ -80,6 +80,14 @@ func (f *Footprint) Need(c exec.Config) (exec.Need, error) {
 	return exec.Measure(&f.model.Plans, f.headers, c)
 }
 
+// bytes returns the bytes of all weights.
+func (f *Footprint) bytes() (n int64) {
+	for i := range f.tensors {
+		n += f.tensors[i].Bytes
+	}
+	return n
+}
+
 // products returns how many values of matrices one token is multiplied with.
 func (f *Footprint) products() (n int64) {
 	for i := range f.tensors {

@@ -32,6 +32,14 @@ func (w *modelWeights) release() {
 	w.program.Release()
 }
 
+// packed returns the bytes of packed weights in memory.
+func (w *modelWeights) packed(d pack.Decision) int64 {
+	if d.Mode == pack.InMemory {
+		return d.Bytes
+	}
+	return 0
+}
+
 // loadWeights places the weights and then materializes them, each once.
 func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (_ *modelWeights, err error) {
 	if err := p.settle(d); err != nil {

@@ -19,10 +19,14 @@ type Bound struct {
 }
 
 // execute is the executor's only loop, and the only function that calls
-// kernels. Without counters or a tracer it reads nothing but the records.
+// kernels. Without counters or a tracer it reads nothing but the records and
+// whether to stop.
 func execute(prog []Bound, s *Step) error {
 	if s.Counters == nil && s.Trace == nil {
 		for i := range prog {
+			if s.Stop != nil && s.Stop.Load() {
+				return ErrStopped
+			}
 			if err := prog[i].run(s); err != nil {
 				return &StepError{i, prog[i].ins.Op, err}
 			}
@@ -30,6 +34,9 @@ func execute(prog []Bound, s *Step) error {
 		return nil
 	}
 	for i := range prog {
+		if s.Stop != nil && s.Stop.Load() {
+			return ErrStopped
+		}
 		b := &prog[i]
 		if s.Counters != nil {
 			s.Counters.dispatch(b.ins.Op)

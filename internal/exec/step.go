@@ -34,8 +34,9 @@ type Step struct {
 	// Trace, if set, receives every instruction's outputs: the values of output
 	// j, rows × cols. It is for tests and explanations.
 	Trace func(ins *plan.Instruction, j int, values []float32, cols int)
-	// Stop, when set to true, makes a step that streams weights return
-	// [ErrStopped] before the next unit; [Executor.Wake] interrupts a wait.
+	// Stop, when set to true, makes a step return [ErrStopped] before the next
+	// instruction or streamed unit; [Executor.Wake] interrupts a wait. The step may
+	// be run again.
 	Stop *atomic.Bool
 
 	rows, requested int

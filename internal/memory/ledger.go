@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"atenia/internal/memory/ledger"
 )
 
 // ErrBudget is the kind of a move for which a tier has no room.
@@ -92,10 +94,39 @@ func (m *Manager) reserve(id string, t Tier, n uint64) (*reservation, error) {
 	m.sweep(id)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.ledger.reserve(t, n); err != nil {
+	err := m.ledger.reserve(t, n)
+	if err == nil && t != SSD && t != VRAM {
+		if err = m.grow(); err != nil {
+			m.ledger.account(t).Reserved -= n
+		}
+	}
+	if err != nil {
 		return nil, &MoveError{Kind: ErrBudget, ID: id, Why: "no room", Err: err}
 	}
 	return &reservation{m, t, n}, nil
+}
+
+// grow reserves in the account what the manager holds in RAM. The caller holds
+// the mutex.
+func (m *Manager) grow() error {
+	n := int64(min(m.ledger.RAM.Used+m.ledger.RAM.Reserved, math.MaxInt64))
+	if m.account == nil {
+		return nil
+	}
+	if m.room.Bytes() > 0 || n == 0 {
+		return m.room.Resize(n)
+	}
+	var err error
+	m.room, err = m.account.Reserve(ledger.Tensors, n)
+	return err
+}
+
+// settle gives back to the account what is held no longer. The caller holds the
+// mutex.
+func (m *Manager) settle() {
+	if m.room.Bytes() > 0 {
+		_ = m.grow() // holding less does not fail
+	}
 }
 
 // release ends the reservation. The caller holds the mutex.
@@ -112,6 +143,7 @@ func (r *reservation) cancel() {
 		r.m.mu.Lock()
 		defer r.m.mu.Unlock()
 		r.release()
+		r.m.settle()
 	}
 }
 

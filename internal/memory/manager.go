@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"atenia/internal/memory/ledger"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
 )
@@ -21,6 +22,7 @@ type Config struct {
 	Adapter Adapter         // nil: no device
 	Cache   *blob.Cache     // persistent copies and gradients; nil: none
 	Budget  map[Tier]uint64 // bytes; a tier without an entry has no limit
+	Account *ledger.Account // that bytes in RAM are reserved in, beside the budget; nil: none
 	FS      durable.FS      // nil: the operating system's
 	// Transfers limits how many tensors are read, written or copied at once; zero
 	// means eight.
@@ -40,8 +42,10 @@ type Manager struct {
 	mu        sync.Mutex // guards all below; never held while bytes are copied
 	tensors   map[string]*residence
 	ledger    Ledger
-	gen       uint64 // last generation given to a state
-	version   uint64 // last version given to a content
+	account   *ledger.Account
+	room      ledger.Reservation // of the bytes in RAM, in the account
+	gen       uint64             // last generation given to a state
+	version   uint64             // last version given to a content
 	hints     map[string]Hint
 	gradients map[string]string // id → key in the cache
 	faults    faults
@@ -57,7 +61,7 @@ func New(c Config) *Manager {
 	}
 	return &Manager{
 		files: blob.NewStore(c.Dir, c.FS), adapter: c.Adapter, cache: c.Cache, fs: durable.Default(c.FS), slots: make(chan struct{}, c.Transfers),
-		tensors: map[string]*residence{}, ledger: newLedger(c.Budget), hints: map[string]Hint{}, gradients: map[string]string{},
+		account: c.Account, tensors: map[string]*residence{}, ledger: newLedger(c.Budget), hints: map[string]Hint{}, gradients: map[string]string{},
 	}
 }
 
@@ -150,6 +154,7 @@ func (m *Manager) commit(r *residence, st state, room *reservation, also func())
 		m.ledger.sub(old)
 		left = false
 	}
+	m.settle()
 	m.mu.Unlock()
 	if left {
 		m.discard(r.id, old)

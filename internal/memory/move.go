@@ -28,6 +28,7 @@ func (m *Manager) PlanMove(id string, to Tier) (PlannedMove, error) {
 		return PlannedMove{}, unknown(id)
 	}
 	p := PlannedMove{From: r.st.tier(), To: to, gen: r.gen}
+	_, elsewhere := r.st.(owned)
 	empty := r.st == logical{RAM} && (r.lazy == nil || r.lazy.state == Materialized)
 	m.mu.Unlock()
 	switch {
@@ -38,7 +39,7 @@ func (m *Manager) PlanMove(id string, to Tier) (PlannedMove, error) {
 	case to == VRAM && !m.adapter.Available():
 		p.To, p.Reason = RAM, "VRAM unavailable; degrading placement to RAM"
 	default:
-		if to == SSD {
+		if to == SSD && !elsewhere {
 			if err := m.ensureDir(id); err != nil {
 				return PlannedMove{}, err
 			}
@@ -111,6 +112,14 @@ func (m *Manager) shift(ctx context.Context, r *residence, to Tier) (state, *res
 		return m.fetch(ctx, r, to)
 	case inVRAM:
 		return m.fetch(ctx, r, to)
+	case owned:
+		if to != RAM && to != SSD {
+			return nil, nil, &MoveError{Kind: ErrUnsupported, ID: r.id, Why: "its owner keeps it in Ram or on Ssd, not in " + to.String()}
+		}
+		if err := st.owner.MoveOwned(ctx, r.id, st.at, to); err != nil {
+			return nil, nil, &MoveError{Kind: ErrIO, ID: r.id, Why: "its owner did not move it", Err: err}
+		}
+		return owned{to, st.owner}, nil, nil
 	}
 	return logical{to}, nil, nil
 }

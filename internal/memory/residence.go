@@ -8,6 +8,7 @@ package memory
 //	inRAM     Ram         RAM, or CPU      moves to SSD and VRAM
 //	onSSD     SsdFile     SSD, or CPU      moves to RAM and VRAM
 //	inVRAM    VramHandle  VRAM             moves to RAM, SSD and CPU
+//	owned     Owner       RAM, SSD         moves that its owner makes
 //
 // A tensor of tier CPU keeps the backing that it had in RAM or on SSD; its next
 // move copies from there.
@@ -27,11 +28,12 @@ const (
 	BackingRAM                       // bytes in the memory of the process
 	BackingSSDFile                   // a file in the manager's directory
 	BackingVRAMHandle                // a buffer of the adapter
+	BackingOwner                     // whoever registered it
 )
 
-var backingNames = [...]string{"None", "Ram", "SsdFile", "VramHandle"}
+var backingNames = [...]string{"None", "Ram", "SsdFile", "VramHandle", "Owner"}
 
-// String returns None, Ram, SsdFile or VramHandle.
+// String returns None, Ram, SsdFile, VramHandle or Owner.
 func (b Backing) String() string {
 	if int(b) < len(backingNames) {
 		return backingNames[b]

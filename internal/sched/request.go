@@ -129,7 +129,7 @@ func (s *Scheduler) check(r *Request) error {
 	if n := len(r.Prompt) + len(r.Forced); n > s.context {
 		return &ContextError{n, s.context}
 	}
-	vocab := s.x.Vocab()
+	vocab := s.vocab
 	for _, list := range [][]int32{r.Prompt, r.Forced} {
 		for i, t := range list {
 			if t < 0 || int(t) >= vocab {

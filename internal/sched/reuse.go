@@ -9,6 +9,7 @@ import (
 // prefix of the prompt in any slot, sharing the pages if that is another one. Of
 // the idle slots it takes the one whose pages are worth the least.
 func (s *Scheduler) place(r *Request) *slot {
+	s.recall(r)
 	var from, to *slot
 	keep := 0
 	for _, sl := range s.slots {
@@ -22,6 +23,9 @@ func (s *Scheduler) place(r *Request) *slot {
 			continue
 		}
 		lost := sl.done
+		if sl.spill != nil {
+			lost = sl.spill.done
+		}
 		if sl == from {
 			lost -= keep
 		}
@@ -43,11 +47,7 @@ func (sl *slot) shares(r *Request) int {
 	if x := sl.s.x; x.RopeClass(sl.span) != x.RopeClass(r.span()) {
 		return 0
 	}
-	most := min(len(r.Prompt)-1, sl.done)
-	n := 0
-	for n < most && sl.tokens[n] == r.Prompt[n] {
-		n++
-	}
+	n := commonPrefix(sl.tokens, r.Prompt, min(len(r.Prompt)-1, sl.done))
 	for _, q := range sl.seqs {
 		if !q.Resumable(n) { // behind a window
 			return 0
@@ -62,6 +62,7 @@ func (sl *slot) adopt(from *slot, keep int) {
 		sl.clear()
 		return
 	}
+	sl.dropSpill() // it is another sequence's: that of from is in memory
 	for i := range sl.seqs {
 		if from != sl {
 			sl.seqs[i].Release()

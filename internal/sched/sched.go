@@ -20,7 +20,13 @@ type Config struct {
 	Account *ledger.Account
 	// Watch, if not nil, is called after every step, before the next one.
 	Watch func(StepInfo)
+	// Between, if not nil, is called between two steps, and about every
+	// [IdleTick] while there are none, with what it may do. It must be quick.
+	Between func(*Pause)
 }
+
+// IdleTick is how often [Config.Between] is called while nothing is computed.
+const IdleTick = 200 * time.Millisecond
 
 // A StepInfo describes a computed step.
 type StepInfo struct {
@@ -34,6 +40,9 @@ type StepInfo struct {
 // A Scheduler serves requests with one executor, which it owns.
 type Scheduler struct {
 	x       *exec.Executor
+	shared  atomic.Pointer[exec.Executor] // x, for other goroutines
+	broken  error                         // why there is no executor; nil if there is one
+	vocab   int
 	context int
 	caches  []*kv.Cache // one per state
 	limits  []int       // page limit of each cache
@@ -45,6 +54,8 @@ type Scheduler struct {
 	rows    []rowOwner   // owner of each requested row of logits
 	held    atomic.Int64 // bytes of all caches, read by other goroutines
 	watch   func(StepInfo)
+	between func(*Pause)
+	rest    Pause
 
 	stop    atomic.Bool // tells the step in flight to stop because all its requests were cancelled
 	mu      sync.Mutex
@@ -79,9 +90,10 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		return nil, fmt.Errorf("sched config: CacheBytes is %d, want 0 or more", cfg.CacheBytes)
 	}
 	s := &Scheduler{
-		x: x, context: ec.Context, watch: cfg.Watch,
+		x: x, context: ec.Context, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
+	s.shared.Store(x)
 	s.step.Stop = &s.stop
 	if err := s.makeCaches(cfg.CacheBytes, cfg.Account); err != nil {
 		return nil, err
@@ -107,14 +119,24 @@ func (s *Scheduler) Close() {
 func (s *Scheduler) CacheBytes() int64 { return s.held.Load() }
 
 // Migrations is [exec.Executor.Migrations].
-func (s *Scheduler) Migrations() int64 { return s.x.Migrations() }
+func (s *Scheduler) Migrations() int64 { return s.shared.Load().Migrations() }
 
 // loop owns all state except the queue.
 func (s *Scheduler) loop() {
 	defer close(s.stopped)
+	idle := time.NewTicker(IdleTick)
+	defer idle.Stop()
+	if s.between == nil {
+		idle.Stop()
+	}
 	for !s.isClosed() {
-		if !s.turn() {
-			<-s.wake
+		s.pause()
+		if s.turn() {
+			continue
+		}
+		select {
+		case <-s.wake:
+		case <-idle.C:
 		}
 	}
 	s.shutdown()
@@ -176,7 +198,7 @@ func (s *Scheduler) cancelStep() {
 	}
 	s.mu.Unlock()
 	if end {
-		s.x.Wake()
+		s.shared.Load().Wake()
 	}
 }
 
@@ -220,7 +242,11 @@ func (s *Scheduler) admit() {
 		if st == nil {
 			return
 		}
-		if err := s.begin(st); err != nil {
+		err := s.broken
+		if err == nil {
+			err = s.begin(st)
+		}
+		if err != nil {
 			st.end("", err)
 		}
 	}
@@ -232,6 +258,7 @@ func (s *Scheduler) shutdown() {
 		if sl.st != nil {
 			sl.finish("", ErrClosed)
 		}
+		sl.dropSpill()
 		for _, q := range sl.seqs {
 			q.Release()
 		}

@@ -9,6 +9,8 @@ import (
 // last one left for reuse.
 type slot struct {
 	s       *Scheduler
+	id      int     // position at first
+	spill   *spill  // the pages of an idle sequence, when they are in a file
 	st      *Stream // nil = idle
 	sampler *sample.Sampler
 	began   uint64 // admission count: the largest is the youngest
@@ -23,7 +25,7 @@ type slot struct {
 }
 
 func (s *Scheduler) newSlot() *slot {
-	sl := &slot{s: s, pages: make([][][]byte, len(s.caches))}
+	sl := &slot{s: s, id: len(s.slots), pages: make([][][]byte, len(s.caches))}
 	for _, c := range s.caches {
 		sl.seqs = append(sl.seqs, c.NewSeq())
 	}
@@ -42,7 +44,7 @@ func (s *Scheduler) begin(st *Stream) error {
 	var sampler *sample.Sampler
 	if r.MaxTokens > 0 {
 		var err error
-		if sampler, err = sample.New(r.Sampling, s.x.Vocab()); err != nil {
+		if sampler, err = sample.New(r.Sampling, s.vocab); err != nil {
 			return err
 		}
 		for _, t := range r.Prompt {
@@ -79,6 +81,7 @@ func (sl *slot) finish(f Finish, err error) {
 
 // clear frees the slot's pages.
 func (sl *slot) clear() {
+	sl.dropSpill()
 	for _, q := range sl.seqs {
 		// Position 0 is always resumable, and the sequence is not released.
 		_ = q.Truncate(0)

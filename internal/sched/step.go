@@ -22,7 +22,7 @@ func (s *Scheduler) turn() bool {
 	switch {
 	case err == nil:
 		s.deliver()
-	case errors.Is(err, exec.ErrStopped): // its requests have been cancelled and dropped
+	case errors.Is(err, exec.ErrStopped): // its requests have been cancelled, or it is computed again
 	default:
 		s.fail(err)
 	}

@@ -45,6 +45,7 @@ type Cache struct {
 	slabs   []arena.Block
 	perSlab int
 	carved  int      // pages carved from slabs so far
+	gone    int      // of those, pages whose slabs were given back
 	refs    []int32  // [carved] owners of page id, at index id−1
 	dirty   []bool   // [carved] whether the page has been used before
 	free    []pageID // last freed is first reused, as it may still be in the processor's cache
@@ -110,7 +111,7 @@ type Stats struct {
 
 // Stats returns the current counts.
 func (c *Cache) Stats() Stats {
-	used := c.carved - len(c.free)
+	used := c.carved - c.gone - len(c.free)
 	return Stats{
 		Limit:     c.limit,
 		Used:      used,
@@ -119,7 +120,7 @@ func (c *Cache) Stats() Stats {
 		Seqs:      c.seqs,
 		PageBytes: int64(c.stride),
 		UsedBytes: int64(used) * int64(c.stride),
-		HeldBytes: int64(c.carved) * int64(c.stride),
+		HeldBytes: int64(c.carved-c.gone) * int64(c.stride),
 	}
 }
 
@@ -132,7 +133,7 @@ func (c *Cache) ensure(n int) error {
 	if n <= len(c.free) {
 		return nil
 	}
-	room := c.limit - c.carved + len(c.free)
+	room := c.limit - c.carved + c.gone + len(c.free)
 	if n > room {
 		return &MemoryError{Need: c.bytes(n), Have: c.bytes(room)}
 	}
@@ -146,21 +147,46 @@ func (c *Cache) ensure(n int) error {
 
 // carve allocates a slab, carves it into pages and puts them on the free list.
 func (c *Cache) carve() error {
-	n := min(c.perSlab, c.limit-c.carved)
+	k := len(c.slabs)
+	if c.gone > 0 {
+		k = slices.IndexFunc(c.slabs, func(b arena.Block) bool { return b.Bytes == nil })
+	}
+	first := k * c.perSlab
+	n := min(c.perSlab, c.limit-first)
 	s, err := arena.New(c.cfg.Account, ledger.Cache, n*c.stride)
 	if err != nil {
 		return err
 	}
-	c.slabs = append(c.slabs, s)
-	c.refs = append(c.refs, make([]int32, n)...)
-	c.dirty = append(c.dirty, make([]bool, n)...)
-	// Grow the list for all pages, so that freeing never allocates.
-	c.free = slices.Grow(c.free, c.carved+n-len(c.free))
-	for i := n; i > 0; i-- { // lowest on top
-		c.free = append(c.free, pageID(c.carved+i))
+	if k < len(c.slabs) {
+		c.slabs[k] = s
+		c.gone -= n
+		clear(c.dirty[first : first+n])
+	} else {
+		c.slabs = append(c.slabs, s)
+		c.refs = append(c.refs, make([]int32, n)...)
+		c.dirty = append(c.dirty, make([]bool, n)...)
+		c.carved += n
 	}
-	c.carved += n
+	// Grow the list for all pages, so that freeing never allocates.
+	c.free = slices.Grow(c.free, c.carved-len(c.free))
+	for i := n; i > 0; i-- { // lowest on top
+		c.free = append(c.free, pageID(first+i))
+	}
 	return nil
+}
+
+// Trim gives the memory back in which no sequence has a page.
+func (c *Cache) Trim() {
+	for k := range c.slabs {
+		first := k * c.perSlab
+		n := min(c.perSlab, c.limit-first)
+		if c.slabs[k].Bytes == nil || slices.ContainsFunc(c.refs[first:first+n], func(owners int32) bool { return owners > 0 }) {
+			continue
+		}
+		c.slabs[k].Release()
+		c.gone += n
+		c.free = slices.DeleteFunc(c.free, func(id pageID) bool { return int(id) > first && int(id) <= first+n })
+	}
 }
 
 // take returns a free page with one owner; ensure must have succeeded. With

@@ -36,6 +36,9 @@ func (s *Seq) Oldest() int { return min(s.first*s.c.cfg.PageTokens, s.len) }
 // sequence; the package comment says which positions may be written.
 func (s *Seq) Pages() [][]byte { return s.views }
 
+// PageBytes returns the bytes of a page.
+func (s *Seq) PageBytes() int { return s.c.cfg.PageBytes }
+
 // Reserve sizes the block table for n positions in total, so that no Extend up
 // to there allocates on Go's heap. It takes no pages.
 func (s *Seq) Reserve(n int) {
@@ -58,7 +61,7 @@ func (s *Seq) Extend(n int) error {
 	case n == 0:
 		return nil
 	case n > math.MaxInt-s.len:
-		return &MemoryError{Need: math.MaxInt64, Have: s.c.bytes(s.c.limit - s.c.carved + len(s.c.free))}
+		return &MemoryError{Need: math.MaxInt64, Have: s.c.bytes(s.c.limit - s.c.carved + s.c.gone + len(s.c.free))}
 	}
 	pages := s.pagesFor(s.len+n) - len(s.table)
 	last := len(s.table) - 1

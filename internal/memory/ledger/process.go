@@ -100,6 +100,29 @@ func (a *Account) Most() int64 {
 	return max(1, a.limit-(a.held-a.of[Program]))
 }
 
+// stalled is the share of time, in percent, that all programs waited for memory,
+// from which on they are said to.
+const stalled = 5
+
+// Share returns the bytes that the process may have, now, for this account: what
+// it has and what can still be allocated, without what is held by other accounts;
+// 0 if that is not known. waiting says that programs wait for memory. Reading
+// allocates nothing.
+func (a *Account) Share() (limit int64, waiting bool) {
+	a.mu.Lock()
+	own := a.held - a.of[Program]
+	a.mu.Unlock()
+	w := a.whole
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.measure()
+	m := &w.watch.now
+	if m.Limit == 0 {
+		return 0, false
+	}
+	return max(1, w.limit-(w.held-w.of[Program]-own)), m.Stalls.Full > stalled
+}
+
 // look measures if n more bytes call for it.
 func (a *Account) look(n int64) {
 	w := a.watch

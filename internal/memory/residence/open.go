@@ -29,9 +29,21 @@ type Residence struct {
 	Streamed int64  // bytes that each pass reads through the ring
 	Buffered string // a file whose reads go through the system's cache; "" = none
 
+	before  ring.Stats      // of the rings that this one replaced
+	mapped  bool            // the weights are views of the files
+	held    map[string]held // weights that were read into memory
+	made    map[string]tensor.View
+	sources []ring.Source
+	at      map[string]int      // index of sources, by path
+	plain   map[string]*os.File // that tables are read from
+	blocks  []arena.Block       // of small weights and of made ones
+	files   []io.Closer
+}
+
+// held is where a weight is that was read into memory.
+type held struct {
 	pinned *ring.Pinned
-	blocks []arena.Block // of small weights and of made ones
-	files  []io.Closer
+	span   int
 }
 
 // A Config configures a residence.
@@ -53,15 +65,24 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 		if err != nil {
 			return nil, err
 		}
-		return &Residence{Weights: w}, nil
+		return &Residence{Weights: w, mapped: true}, nil
 	}
+	return load(ctx, m, d, p, c, &Residence{at: map[string]int{}, plain: map[string]*os.File{}})
+}
+
+// load makes the residence of a placement from an earlier one, whose ring is
+// closed: what stays in memory is not read again, and what does not stay is
+// freed before anything is read.
+func load(ctx context.Context, m *compile.Model, d *file.Description, p *place.Placement, c *Config, old *Residence) (r *Residence, err error) {
 	o := opening{
-		r:    &Residence{Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}}},
-		d:    d,
-		room: c.Account,
-		at:   map[string]int{},
-		rows: map[string]bool{}, plain: map[string]*os.File{}, now: -1,
+		r: &Residence{
+			Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}},
+			before: old.Stats(), held: map[string]held{}, made: map[string]tensor.View{}, blocks: old.blocks,
+			sources: old.sources, at: old.at, plain: old.plain, files: old.files, Buffered: old.Buffered,
+		},
+		d: d, old: old, room: c.Account, rows: map[string]bool{}, now: -1,
 	}
+	old.files, old.blocks = nil, nil // they are the new one's to close
 	for _, p := range exec.Products(&m.Plans.Decode.Plan) {
 		for _, name := range p.Weights {
 			o.rows[name] = o.rows[name] || p.Rows
@@ -69,7 +90,7 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, o.r.Close())
+			r, err = nil, errors.Join(err, o.r.Close(), old.Close())
 		}
 	}()
 	if err := o.reserve(p.Tensors, m); err != nil {
@@ -89,12 +110,9 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 
 // An opening is a residence in the making.
 type opening struct {
-	r       *Residence
+	r, old  *Residence
 	d       *file.Description
-	files   []ring.Source
-	at      map[string]int      // index of files
-	plain   map[string]*os.File // that tables are read from
-	rows    map[string]bool     // weights that are looked up by rows
+	rows    map[string]bool // weights that are looked up by rows
 	held    []weight
 	room    *ledger.Account
 	small   []byte // for weights that are copied
@@ -130,7 +148,7 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	if err != nil {
 		return err
 	}
-	if size, end := o.files[path].Size(), at.Offset+int64(len(at.View.Data)); end > size {
+	if size, end := o.r.sources[path].Size(), at.Offset+int64(len(at.View.Data)); end > size {
 		return fmt.Errorf("weight %s ends at byte %d of %s, which has %d: %w: the file was cut", t.Name, end, at.File, size, io.ErrUnexpectedEOF)
 	}
 	x := weight{t.Name, header(at.View), ring.Span{File: path, Offset: at.Offset, Bytes: len(at.View.Data), Align: at.Align}}
@@ -160,7 +178,7 @@ func (o *opening) reserve(ts []place.Placed, m *compile.Model) error {
 	n := int64(0)
 	for i := range ts {
 		w, ok := m.Weights[ts[i].Name]
-		if !ok || ts[i].Tier != memory.RAM {
+		if _, made := o.old.made[ts[i].Name]; !ok || made || ts[i].Tier != memory.RAM {
 			continue
 		}
 		if _, ok := locate(&w, o.d); !ok || ts[i].Class == place.Vector {
@@ -175,8 +193,12 @@ func (o *opening) reserve(ts []place.Placed, m *compile.Model) error {
 	return nil
 }
 
-// keep copies a weight into memory.
+// keep copies a weight into memory, unless the earlier residence did.
 func (o *opening) keep(name string, w compile.Weight) error {
+	if v, ok := o.old.made[name]; ok {
+		o.made(name, v)
+		return nil
+	}
 	v, err := compile.MaterializeOne(w, o.d)
 	if err != nil {
 		return err
@@ -191,20 +213,33 @@ func (o *opening) keep(name string, w compile.Weight) error {
 	}
 	copy(o.small, v.Data)
 	v.Data, o.small = o.small[:len(v.Data):len(v.Data)], o.small[n:]
-	o.r.Weights[name] = v
-	o.r.Held += int64(len(v.Data))
+	o.made(name, v)
 	return nil
+}
+
+// made records a weight that was copied.
+func (o *opening) made(name string, v tensor.View) {
+	o.r.made[name], o.r.Weights[name] = v, v
+	o.r.Held += int64(len(v.Data))
+}
+
+// aligned copies bytes to where floats can be.
+func aligned(b []byte) []byte {
+	f := make([]float32, (len(b)+3)/4)
+	c := tensor.FromF32(tensor.Shape{len(f)}, f)
+	copy(c.Data, b)
+	return c.Data[:len(b)]
 }
 
 // table lets a weight be read by rows.
 func (o *opening) table(name string, p compile.Location) error {
-	f := o.plain[p.File]
+	f := o.r.plain[p.File]
 	if f == nil {
 		var err error
 		if f, err = os.Open(p.File); err != nil {
 			return err
 		}
-		o.plain[p.File] = f
+		o.r.plain[p.File] = f
 		o.r.files = append(o.r.files, f)
 	}
 	row := len(p.View.Data) / max(1, p.View.Shape.Rows())
@@ -214,7 +249,7 @@ func (o *opening) table(name string, p compile.Location) error {
 }
 
 func (o *opening) file(path string) (int, error) {
-	if i, ok := o.at[path]; ok {
+	if i, ok := o.r.at[path]; ok {
 		return i, nil
 	}
 	f, err := ring.Open(path)
@@ -225,29 +260,20 @@ func (o *opening) file(path string) (int, error) {
 		o.r.Buffered = path
 	}
 	o.r.files = append(o.r.files, f)
-	o.files = append(o.files, f)
-	o.at[path] = len(o.files) - 1
-	return len(o.files) - 1, nil
+	o.r.sources = append(o.r.sources, f)
+	o.r.at[path] = len(o.r.sources) - 1
+	return len(o.r.sources) - 1, nil
 }
 
-// read loads the pinned weights and starts the ring.
+// read loads the weights that stay in memory and starts the ring.
 func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err error) {
-	spans := make([]ring.Span, len(o.held))
-	for i := range o.held {
-		spans[i] = o.held[i].span
-	}
-	if o.r.pinned, err = ring.Pin(ctx, c.Account, o.files, spans); err != nil {
+	if err := o.pin(ctx, c); err != nil {
 		return err
-	}
-	o.r.Held += o.r.pinned.Resident()
-	for i, w := range o.held {
-		w.view.Data = o.r.pinned.Bytes(i)
-		o.r.Weights[w.name] = w.view
 	}
 	if len(o.units) == 0 {
 		return nil
 	}
-	rc := ring.Config{Files: o.files, Units: o.units, Account: c.Account, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
+	rc := ring.Config{Files: o.r.sources, Units: o.units, Account: c.Account, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
 	if c.Watch != nil {
 		rc.Events = c.Watch(o.labels())
 	}
@@ -265,10 +291,66 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	return nil
 }
 
-// Stats returns what the ring has done so far: zero without one.
-func (r *Residence) Stats() (s ring.Stats) {
+// pin keeps in memory what is there and is to stay, frees the rest and then
+// reads what is missing.
+func (o *opening) pin(ctx context.Context, c *Config) error {
+	var missing []weight
+	var spans []ring.Span
+	for _, w := range o.held {
+		if h, ok := o.old.held[w.name]; ok {
+			o.r.held[w.name] = h
+			delete(o.old.held, w.name)
+		} else {
+			missing, spans = append(missing, w), append(spans, w.span)
+		}
+	}
+	o.old.free()
+	pinned, err := ring.Pin(ctx, c.Account, o.r.sources, spans)
+	if err != nil {
+		return err
+	}
+	for i, w := range missing {
+		o.r.held[w.name] = held{pinned, i}
+	}
+	for _, w := range o.held {
+		h := o.r.held[w.name]
+		w.view.Data = h.pinned.Bytes(h.span)
+		o.r.Weights[w.name] = w.view
+		o.r.Held += h.pinned.Resident(h.span)
+	}
+	return nil
+}
+
+// Resize moves the weights to where another placement says and returns their
+// residence, which takes the place of r: r must not be used afterwards, not even
+// after an error, and nothing of it may be in use. Without a placement the
+// weights are mapped. What stays in memory is not read again.
+func (r *Residence) Resize(ctx context.Context, m *compile.Model, d *file.Description, p *place.Placement, c *Config) (*Residence, error) {
+	r.endStream()
+	switch {
+	case p == nil:
+		next, err := Open(ctx, m, d, nil, c)
+		if err == nil {
+			next.before = r.Stats()
+		}
+		return next, errors.Join(err, r.Close())
+	case r.mapped:
+		next, err := Open(ctx, m, d, p, c)
+		for _, v := range r.Weights {
+			d.Release(v.Data, true)
+		}
+		return next, err
+	}
+	return load(ctx, m, d, p, c, r)
+}
+
+// Stats returns what the ring, and those that it replaced, have done so far:
+// zero without one.
+func (r *Residence) Stats() ring.Stats {
+	s := r.before
+	s.Bytes = 0
 	if r.Stream.Ring != nil {
-		s = r.Stream.Ring.Stats()
+		s = r.Stream.Ring.Stats().Plus(s)
 	}
 	return s
 }
@@ -287,17 +369,29 @@ func (o *opening) labels() []ring.Label {
 	return out
 }
 
-// Close stops the ring and gives the memory back. Nothing of it may be in use.
-func (r *Residence) Close() error {
+// endStream stops the ring.
+func (r *Residence) endStream() {
 	if r.Stream.Ring != nil {
 		r.Stream.Ring.Close()
 	}
-	if r.pinned != nil {
-		r.pinned.Close()
+}
+
+// free gives back the memory of the weights that were read into it.
+func (r *Residence) free() {
+	for _, h := range r.held {
+		h.pinned.Release(h.span)
 	}
 	for i := range r.blocks {
 		r.blocks[i].Release()
 	}
+	r.blocks = nil
+	clear(r.held)
+}
+
+// Close stops the ring and gives the memory back. Nothing of it may be in use.
+func (r *Residence) Close() error {
+	r.endStream()
+	r.free()
 	var errs []error
 	for _, f := range r.files {
 		errs = append(errs, f.Close())

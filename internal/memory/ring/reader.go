@@ -150,6 +150,20 @@ func (s Stats) Since(t Stats) Stats {
 	}
 }
 
+// Plus returns the sum with the totals of an earlier ring, whose size does not
+// count any more.
+func (s Stats) Plus(t Stats) Stats {
+	sum := Stats{
+		Bytes: s.Bytes, Passes: s.Passes + t.Passes, Read: s.Read + t.Read, Reads: s.Reads + t.Reads,
+		Hits: s.Hits + t.Hits, Late: s.Late + t.Late, Stall: s.Stall + t.Stall, Busy: s.Busy + t.Busy,
+		Wall: s.Wall + t.Wall, First: t.First,
+	}
+	if t.Passes == 0 {
+		sum.First = s.First
+	}
+	return sum
+}
+
 // Overlap returns the share of the shorter of reading and computing that was
 // hidden behind the other during wall: 1 is all of it.
 func (s Stats) Overlap(wall time.Duration) float64 {

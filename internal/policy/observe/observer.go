@@ -178,9 +178,13 @@ func (o *Observer) Listeners() (out []record.Listener) {
 	return out
 }
 
-// Begin reports the placement of the weights, before the first pass.
+// Begin reports the placement of the weights, before the first pass and whenever
+// weights have moved since the last one.
 func (o *Observer) Begin(a Account) {
-	o.account = a
+	o.account, o.seen, o.waiting = a, ring.Stats{}, 0
+	if o.timeline != nil && a.Ring == nil {
+		o.timeline.setUnits(nil, nil)
+	}
 	if o.timeline != nil && a.Ring != nil {
 		o.timeline.setUnits(o.units, a.Ring.Lead)
 	}

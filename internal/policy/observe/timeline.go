@@ -9,6 +9,7 @@ import (
 
 // An orderWriter writes in which order units are read and computed with.
 type orderWriter struct {
+	w     *bufio.Writer
 	lines *timeline.Timeline
 	units []ring.Label
 	lead  func(unit int) int
@@ -16,8 +17,24 @@ type orderWriter struct {
 	next  int // the use that is read next
 }
 
+// Ticks returns a timeline, with ids of its own, whose lines are written between
+// those of steps; they go nowhere if no timeline is written. It must be used
+// between two steps.
+func (o *Observer) Ticks() *timeline.Timeline {
+	if o != nil && o.timeline != nil {
+		return timeline.NewTimeline(timeline.TakeTurns, lines{o.timeline.w})
+	}
+	return timeline.NewTimeline(timeline.TakeTurns, nowhere{})
+}
+
+// nowhere drops lines.
+type nowhere struct{}
+
+// Line implements [timeline.Sink].
+func (nowhere) Line(string) {}
+
 func newOrderWriter(w *bufio.Writer) *orderWriter {
-	return &orderWriter{lines: timeline.NewTimeline(timeline.TakeTurns, lines{w})}
+	return &orderWriter{w: w, lines: timeline.NewTimeline(timeline.TakeTurns, lines{w})}
 }
 
 // lines is a sink of lines; the writer keeps its first error.
@@ -32,7 +49,7 @@ func (l lines) Line(s string) {
 // setUnits sets what is read: lead is how many uses before its own the place of a
 // unit is free.
 func (t *orderWriter) setUnits(units []ring.Label, lead func(int) int) {
-	t.units, t.lead = units, lead
+	t.units, t.lead, t.base, t.next = units, lead, 0, 0
 }
 
 // step writes a pass that used units in that order. Units read while one is

@@ -32,6 +32,7 @@ func components() []component {
 		of("offload", offloadInputs.draft),
 		of("planner", targetInputs.draft),
 		of("router", routeInputs.draft),
+		of("graph", graphInputs.draft),
 		of("backward", backwardInputs.draft),
 		of("warm_start", warmInputs.draft),
 		of("trainer", trainerInputs.draft),

@@ -10,6 +10,7 @@
 //	offload        what to evict under memory pressure        memory.Offload.PlanWithTick
 //	planner        where a kernel runs                        route.Choose
 //	router         the same, after its tensors were moved     route.Choice.After
+//	graph          where the kernels of a step run            route.Graph.Place
 //	backward       where a backward pass runs                 route.BackwardTarget
 //	warm_start     what to do with a restored tensor          checkpoint.PlanWarmStart
 //	trainer        which backend a bucket prefers             learn.Trainer.Recommend

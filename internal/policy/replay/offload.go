@@ -13,7 +13,16 @@ type offloadInputs struct {
 	Config    memory.OffloadConfig `json:"config"`
 	Tick      uint64               `json:"tick"`
 	Pressures pressures            `json:"pressures"`
-	Tensors   []offloadTensor      `json:"tensors"` // in the order given
+	Tensors   []offloadTensor      `json:"tensors"`       // in the order given
+	Now       bool                 `json:"now,omitempty"` // [memory.Offload.Plan]: all of them, whatever moved when
+}
+
+// plan is the decision.
+func (in *offloadInputs) plan(o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.PlannedOffload {
+	if in.Now {
+		return o.Plan(s, ids, m)
+	}
+	return o.PlanWithTick(s, ids, m, in.Tick)
 }
 
 // An offloadTensor is a tensor that may be evicted.
@@ -50,7 +59,7 @@ func (in offloadInputs) draft(*history) (record.Draft, error) {
 			return record.Draft{}, fmt.Errorf("inputs: %w", err)
 		}
 	}
-	return offloadDraft(in, o.PlanWithTick(in.Pressures.snapshot(), ids, m, in.Tick)), nil
+	return offloadDraft(in, in.plan(o, in.Pressures.snapshot(), ids, m)), nil
 }
 
 // offloadRules maps the prefix of a reason to a rule.

@@ -25,10 +25,10 @@ type change struct {
 // changes.
 func Policies() [][2]string {
 	return [][2]string{
-		{"no-gpu", "planner.gpu_available=false router.gpu_available=false backward.gpu_available=false warm_start.gpu_available=false placement.gpus=[] trainer.gpu_available=false autoloop.gpu_available=false " +
+		{"no-gpu", "planner.gpu_available=false router.gpu_available=false graph.gpu_available=false backward.gpu_available=false warm_start.gpu_available=false placement.gpus=[] trainer.gpu_available=false autoloop.gpu_available=false " +
 			"policy.gpu_available=false budget.devices=[]"},
 		{"no-cooldown", "autoloop.cooldown=0 policy.cooldown=0 offload.config.cooldown_ticks=0"},
-		{"no-pressure", "planner.pressures={} router.pressures={} placement.pressures={\"vram\":0,\"ram\":0} offload.pressures={}"},
+		{"no-pressure", "planner.pressures={} router.pressures={} graph.pressures={} placement.pressures={\"vram\":0,\"ram\":0} offload.pressures={}"},
 		{"all-in-ram", "budget.ram=0"},
 	}
 }

@@ -66,12 +66,24 @@ func (r *Recorder) Target(k route.Kernel, tiers []memory.Tier, s memory.Snapshot
 
 // Offload is [memory.Offload.PlanWithTick] at the recorder's tick.
 func (r *Recorder) Offload(o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.PlannedOffload {
-	if r.Journal == nil {
-		return o.PlanWithTick(s, ids, m, r.Tick)
+	return r.offload(false, o, s, ids, m)
+}
+
+// OffloadNow is [memory.Offload.Plan].
+func (r *Recorder) OffloadNow(o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.PlannedOffload {
+	return r.offload(true, o, s, ids, m)
+}
+
+func (r *Recorder) offload(now bool, o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.PlannedOffload {
+	in := offloadInputs{Tick: r.Tick, Now: now}
+	if r.Journal != nil {
+		in = offloadInputsOf(o, s, ids, m, r.Tick)
+		in.Now = now
 	}
-	in := offloadInputsOf(o, s, ids, m, r.Tick)
-	p := o.PlanWithTick(s, ids, m, r.Tick)
-	r.record("offload", in, offloadDraft(in, p))
+	p := in.plan(o, s, ids, m)
+	if r.Journal != nil {
+		r.record("offload", in, offloadDraft(in, p))
+	}
 	return p
 }
 

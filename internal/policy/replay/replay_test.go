@@ -107,6 +107,12 @@ func log(t testing.TB, rounds int) string {
 	if _, err := r.Budget(in); err == nil {
 		t.Fatal("a plan below the floor")
 	}
+	graph := &route.Graph{}
+	graph.AddTensors(route.Kernel{Name: "a"}, []string{"t0", "t3"}, []memory.Tier{memory.RAM, memory.SSD})
+	graph.AddTensors(route.Kernel{Name: "b", Kind: route.Small}, []string{"t2"}, []memory.Tier{memory.VRAM})
+	full := memory.Snapshot{RAM: memory.Status{Pressure: ptr(float32(0.97))}}
+	r.Graph(graph, m, full, true)
+	r.OffloadNow(o, full, []string{"t0", "t1", "t2", "t3"}, m)
 	return out.String()
 }
 

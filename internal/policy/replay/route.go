@@ -1,6 +1,9 @@
 package replay
 
 import (
+	"fmt"
+	"slices"
+
 	"atenia/internal/memory"
 	"atenia/internal/policy/record"
 	"atenia/internal/policy/route"
@@ -71,6 +74,64 @@ func (r *Recorder) Watch(q timeline.Submitter, s memory.Snapshot, gpu bool) time
 		return q
 	}
 	return &watch{q, r, s, gpu}
+}
+
+// graphInputs are the inputs of placing the kernels of a graph.
+type graphInputs struct {
+	Kernels   []targetKernel `json:"kernels"` // in the order in which they run
+	Pressures pressures      `json:"pressures"`
+	GPU       bool           `json:"gpu_available"`
+}
+
+// A targetKernel is a kernel and the tiers of its tensors.
+type targetKernel struct {
+	Kernel route.Kernel  `json:"kernel"`
+	Tiers  []memory.Tier `json:"tiers"`
+}
+
+func (in graphInputs) draft(*history) (record.Draft, error) {
+	var g route.Graph
+	for _, k := range in.Kernels {
+		g.Add(k.Kernel, k.Tiers)
+	}
+	return graphDraft(g.Place(in.Pressures.snapshot(), in.GPU)), nil
+}
+
+// graphDraft counts where the kernels run, by targets.
+func graphDraft(p route.GraphPlacement) record.Draft {
+	d := record.Draft{Rule: "PerKernel", Reason: p.Summary}
+	var counts [route.OnCPUFallback + 1]int
+	for _, k := range p.Placements {
+		counts[k.Target]++
+		if !slices.Contains(d.Evaluated, k.Reason) {
+			d.Evaluated = append(d.Evaluated, k.Reason)
+		}
+	}
+	d.Target = fmt.Sprintf("%v=%d %v=%d %v=%d", route.OnCPU, counts[route.OnCPU], route.OnGPU, counts[route.OnGPU], route.OnCPUFallback, counts[route.OnCPUFallback])
+	return d
+}
+
+// At sets the tick of the next records.
+func (r *Recorder) At(tick uint64) { r.Tick = tick }
+
+// Graph is [route.Graph.PlaceLive], with a record for the graph and, by
+// [Recorder.Target], one for each kernel.
+func (r *Recorder) Graph(g *route.Graph, m *memory.Manager, s memory.Snapshot, gpu bool) route.GraphPlacement {
+	p := g.PlaceLive(m, s, gpu)
+	if r.Journal == nil {
+		return p
+	}
+	in := graphInputs{Kernels: []targetKernel{}, Pressures: pressuresOf(s), GPU: gpu}
+	for _, n := range g.Nodes() {
+		k := targetKernel{n.Kernel, []memory.Tier{}}
+		for _, id := range n.Tensors {
+			k.Tiers = append(k.Tiers, route.TierOf(m, id))
+		}
+		in.Kernels = append(in.Kernels, k)
+		r.Target(k.Kernel, k.Tiers, s, gpu)
+	}
+	r.record("graph", in, graphDraft(p))
+	return p
 }
 
 // backwardInputs are the inputs of placing a backward pass.

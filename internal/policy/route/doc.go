@@ -14,21 +14,13 @@
 //
 // # Many kernels
 //
-// A [Graph] is kernels in order with the tensors of each. [Graph.Plan] and
-// [Graph.PlanLive] say where each would run, by given or by current tiers;
-// [Graph.Enqueue] routes them all. Two types run a graph repeatedly while its
-// tensors move:
-//
-//	Loop    a tick for each snapshot of pressures: enqueue, run, then evict under
-//	        pressure; all as lines of a timeline
-//	Pager   an executor: bytes in RAM stay below a limit, the tensor needed
-//	        furthest in the future is evicted, reads overlap with kernels
-//
-// In a [Loop], kernels pull tensors to where they run and offloading evicts them
-// under pressure, independently of each other. A [Pager] plans both together:
-// the order of kernels tells when each tensor is needed next, and the one needed
-// last is evicted (Belady, "A study of replacement algorithms for a
-// virtual-storage computer", 1966).
+// A [Graph] is kernels in order with the tensors of each. [Graph.Place] and
+// [Graph.PlaceLive] say where each would run, by given or by current tiers;
+// [Graph.Enqueue] routes them all. A [Loop] does that again and again while its
+// tensors move: in each tick, kernels pull tensors to where they run, and
+// offloading evicts them under pressure. An engine calls [Loop.Tick] between two
+// steps of a model; its weights have an owner, which lends them to kernels (see
+// [memory.Owner]), so that a kernel that streams moves nothing.
 //
 // # The backward pass
 //

@@ -58,24 +58,3 @@ func ExampleLoop() {
 	// OFFLOAD_APPLY tick=0 skipped
 	// TICK_END tick=0
 }
-
-// Three layers, room for two: of the resident ones the one that is needed last is
-// evicted.
-func ExamplePager() {
-	m := memory.New(memory.Config{})
-	var g route.Graph
-	for _, id := range []string{"w0", "w1", "w2"} {
-		m.Register(id, 1<<20, memory.SSD)
-		g.AddTensors(route.Kernel{Name: "layer." + id}, []string{id}, []memory.Tier{memory.SSD})
-	}
-	p := route.Pager{Memory: m, Limit: 2 << 20}
-	plan, err := p.Schedule(&g, &g)
-	fmt.Print(plan)
-	fmt.Println(err)
-	// Output:
-	// kernel 0: 0 in place, load w0
-	// kernel 1: 0 in place, load w1
-	// kernel 2: 0 in place, evict w1 (needed 2 kernels later), load w2
-	// 0 in place, 3 loaded, 1 evicted; 3145728 bytes in, 1048576 bytes out
-	// <nil>
-}

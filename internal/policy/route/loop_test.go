@@ -85,7 +85,7 @@ func TestLoop(t *testing.T) {
 			g.AddTensors(c.kernel, ids, make([]memory.Tier, len(ids)))
 			m := testMemory(t, c.device, c.tensors...)
 			var lines timeline.Lines
-			l := Loop{&g, timeline.NewTimeline(timeline.TakeTurns, &lines), m, memory.NewOffload(c.config), c.gpu}
+			l := Loop{&g, timeline.NewTimeline(timeline.TakeTurns, &lines), m, memory.NewOffload(c.config), c.gpu, nil}
 			ticks, err := l.Run(t.Context(), c.snapshots)
 			if err != nil {
 				t.Fatal(err)
@@ -119,7 +119,7 @@ func TestLoopFails(t *testing.T) {
 		var g Graph
 		g.AddTensors(heavy, []string{"t1"}, []memory.Tier{memory.RAM})
 		var lines timeline.Lines
-		l := Loop{&g, timeline.NewTimeline(timeline.TakeTurns, &lines), m, memory.NewOffload(memory.OffloadConfig{VRAMHigh: .5, RAMHigh: .9, MaxActions: 1}), true}
+		l := Loop{&g, timeline.NewTimeline(timeline.TakeTurns, &lines), m, memory.NewOffload(memory.OffloadConfig{VRAMHigh: .5, RAMHigh: .9, MaxActions: 1}), true, nil}
 		ticks, err := l.Run(t.Context(), []memory.Snapshot{at(.1, .1), at(.6, .1), at(.1, .1)})
 		if !errors.Is(err, memory.ErrBackendUnavailable) || !strings.HasPrefix(err.Error(), "tick 1: ") || len(ticks) != 2 {
 			t.Errorf("%d ticks, %v", len(ticks), err)

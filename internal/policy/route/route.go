@@ -119,6 +119,10 @@ func (r *route) move(ctx context.Context, p Choice) error {
 		if from == need || from == memory.CPU && need == memory.RAM {
 			continue
 		}
+		if r.m.Lent(id, need) {
+			r.b.submit(r.q, p.Target.Queue(), timeline.Transfer, transfer(from, need, id))
+			continue
+		}
 		switch to, err := moveTo(ctx, r.m, id, need); {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()

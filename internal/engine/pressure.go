@@ -1,0 +1,323 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"atenia/internal/machine/hw"
+	"atenia/internal/memory"
+	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/place"
+	"atenia/internal/model/file"
+	"atenia/internal/policy/learn"
+	"atenia/internal/policy/observe"
+	"atenia/internal/policy/replay"
+	"atenia/internal/policy/route"
+	"atenia/internal/sched"
+)
+
+// A pressure moves what a model keeps in memory while it runs. Between two steps
+// it reads how much the process may have; when that is less than what the model
+// needs, or much more, it does a tick of the loop of package route: the graph is
+// routed, offloading chooses what moves, and the weights are where it says
+// before the next step. It is used by the scheduler's goroutine alone.
+type pressure struct {
+	e       *Engine
+	d       *file.Description
+	ctx     context.Context                    // ends when the engine is closed
+	real    bool                               // the limit is that of the process, not one of a test
+	read    func() (limit int64, stalled bool) // how much the process may have
+	loop    route.Loop
+	record  replay.Recorder
+	done    func() error  // closes the log
+	next    time.Time     // of the next sample
+	alarm   atomic.Int64  // a limit below this one interrupts a step; 0 = none does
+	guarded chan struct{} // closed when nobody waits for the alarm any more
+	tick    uint64        // samples so far
+	away    int           // things that were put out of memory
+	futile  int64         // the limit in which there was not enough to move
+	settled int64         // the limit for which there was nothing to bring back
+	movable []string      // ids of weights that may leave memory, in the order of use
+	idle    idle          // sequences
+	ids     []string      // scratch
+	moved   bool          // an owner moved something since the weights were brought there
+	unready error         // of the last attempt to move
+	learned *learn.Policy
+	latency time.Duration // of the last step with one token for each sequence
+	began   time.Time
+}
+
+// tickEvery is the least time between two samples. A sample takes some ten
+// microseconds.
+const tickEvery = 50 * time.Millisecond
+
+// urgent is how many ticks may follow each other without a step between them
+// while more is needed than there is.
+const urgent = 16
+
+// offloading is when weights are moved. Pressure 1 is that all the memory that
+// the process may have is needed.
+func offloading() memory.OffloadConfig {
+	c := memory.DefaultOffload()
+	c.RAMHigh, c.RAMLow, c.MaxActions, c.Promote = 1, 0.9, 64, true
+	return c
+}
+
+// watch starts to watch the memory that an open engine may have.
+func (e *Engine) watch(d *file.Description) (*pressure, error) {
+	p := &pressure{e: e, d: d, read: e.Plan.Config.limit, began: time.Now()}
+	var err error
+	if p.record, p.done, err = replay.Open(e.Plan.Config.Decisions, e.Plan.Config.Observer.Listeners()); err != nil {
+		return nil, err
+	}
+	if p.read == nil {
+		p.real, p.read = true, e.Plan.account.Share
+	}
+	p.ctx = e.running
+	p.idle.p = p
+	p.learned, _ = learn.NewPolicy(learn.PolicyConfig{})
+	p.loop = route.Loop{
+		Graph: e.graph(), Memory: memory.New(memory.Config{Account: e.Plan.account}),
+		Offload: memory.NewOffload(offloading()), Decider: &p.record,
+		Timeline: e.Plan.Config.Observer.Ticks(),
+	}
+	if err := p.register(); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, p.first()
+}
+
+// first is the tick before the first step: it routes the kernels, and moves
+// nothing, since the weights were placed just now.
+func (p *pressure) first() error {
+	limit, _ := p.read()
+	if asked := p.e.Plan.Config.Budget.RAM; asked > 0 {
+		limit = asked
+	}
+	s := memory.Snapshot{}
+	if limit > 0 {
+		s = p.snapshot(limit, false)
+	}
+	written := p.loop.Timeline
+	p.loop.Timeline = (*observe.Observer)(nil).Ticks() // a timeline begins with the first step
+	_, _, err := p.loop.Tick(p.ctx, 0, s, nil)
+	p.loop.Timeline = written
+	return err
+}
+
+// guard interrupts steps during which memory becomes short: a step may take
+// longer than others need to take the memory that it is computed in.
+func (p *pressure) guard() {
+	defer close(p.guarded)
+	t := time.NewTicker(tickEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-t.C:
+		}
+		if limit, _ := p.read(); limit > 0 && limit < p.alarm.Load() {
+			p.e.Sched.Interrupt()
+		}
+	}
+}
+
+// close ends the watch; the scheduler must have stopped.
+func (p *pressure) close() error {
+	if p.guarded != nil {
+		<-p.guarded
+	}
+	return p.done()
+}
+
+// packedID names the packed form of the weights.
+const packedID = "packed weights"
+
+// register tells the manager what may move.
+func (p *pressure) register() error {
+	home, streamed := memory.RAM, p.e.weights.placement
+	for i := range p.e.Plan.footprint.tensors {
+		t := &p.e.Plan.footprint.tensors[i]
+		if t.Class == place.Vector || t.Held != "" {
+			continue
+		}
+		tier := memory.RAM
+		if streamed != nil {
+			if at, ok := streamed.Tensor(t.Name); ok {
+				tier = at.Tier
+			}
+		}
+		p.record.Place(memory.TensorProfile{Name: t.Name, Elements: uint64(t.Bytes), ElementBytes: 1}, hw.Snapshot{})
+		if err := p.loop.Memory.RegisterOwned(t.Name, uint64(t.Bytes), tier, p); err != nil {
+			return err
+		}
+		if tier == memory.SSD {
+			p.away++
+			p.loop.Offload.SetMark(t.Name, memory.OffloadMark{From: &home})
+		}
+		p.movable = append(p.movable, t.Name)
+	}
+	if n := p.e.weights.packed(p.e.packing); n > 0 {
+		return p.loop.Memory.RegisterOwned(packedID, uint64(n), memory.RAM, p)
+	}
+	return nil
+}
+
+// MoveOwned implements [memory.Owner]: the weights are moved together, before
+// the next step.
+func (p *pressure) MoveOwned(context.Context, string, memory.Tier, memory.Tier) error {
+	p.moved = true
+	return nil
+}
+
+// Lends implements [memory.Owner]: the ring has a weight while its kernel runs.
+func (p *pressure) Lends(id string) bool { return id != packedID }
+
+// stepped learns how long tokens take.
+func (p *pressure) stepped(s sched.StepInfo) {
+	if s.Decode && s.Err == nil {
+		p.latency = s.Took
+	}
+}
+
+// between is called between two steps.
+func (p *pressure) between(pause *sched.Pause) {
+	now := time.Now()
+	if now.Before(p.next) && p.real && !pause.Interrupted {
+		return
+	}
+	p.next = now.Add(tickEvery)
+	p.tick++
+	p.alarm.Store(0)
+	limit, stalled := p.read()
+	if asked := p.e.Plan.Config.Budget.RAM; asked > 0 && limit > 0 {
+		limit = min(limit, asked)
+	}
+	if limit > 0 {
+		p.e.Plan.account.SetLimit(limit)
+		p.turn(p.snapshot(limit, stalled), limit, pause)
+		if p.futile == 0 {
+			p.alarm.Store(p.need())
+		} else {
+			p.alarm.Store(min(p.need(), p.futile-p.futile/headroom))
+		}
+	}
+}
+
+// snapshot is the pressure when need is compared with a limit.
+func (p *pressure) snapshot(limit int64, stalled bool) memory.Snapshot {
+	need, total := p.need(), uint64(limit)
+	v := min(float32(float64(need)/float64(limit)), 1)
+	switch over := p.e.Plan.account.Over() > 0; {
+	case need > limit || over || stalled:
+		v = 1
+	case v == 1: // by rounding
+		v = fullPressure
+	}
+	free := uint64(max(0, limit-need))
+	return memory.Snapshot{RAM: memory.Status{Total: &total, Free: &free, Pressure: &v}}
+}
+
+// fullPressure is that of a memory in which everything has just room.
+const fullPressure = 0.999
+
+// need is the memory that the process needs with the weights where they are.
+func (p *pressure) need() int64 {
+	w := p.e.weights
+	packed := w.packed(p.e.packing)
+	if w.placement != nil {
+		return w.placement.RAM() + packed
+	}
+	n := p.e.Plan.footprint.runtime() + p.e.Plan.account.Held()
+	if packed == 0 {
+		n += p.e.Plan.footprint.bytes()
+	}
+	return n
+}
+
+// turn does ticks if something should move, and moves it.
+func (p *pressure) turn(s memory.Snapshot, limit int64, pause *sched.Pause) {
+	high, low := *s.RAM.Pressure >= 1, *s.RAM.Pressure <= offloading().RAMLow
+	if !high && (!low || p.away+p.idle.away == 0 || limit-limit/headroom <= p.settled) {
+		return
+	}
+	if high {
+		if ids := p.idle.update(pause, memory.RAM, p.ids[:0]); len(ids) > 0 {
+			if _, _, err := p.loop.Tick(p.ctx, p.tick, s, ids); err != nil {
+				p.note("idle sequences stay in memory", err)
+			}
+			p.tick++
+			if s = p.snapshot(limit, false); *s.RAM.Pressure < 1 {
+				return
+			}
+		}
+	}
+	if high && limit <= p.futile && limit > p.futile-p.futile/headroom {
+		return
+	}
+	to, err := p.target(limit, high)
+	if err != nil {
+		p.futile = limit
+		p.note("memory is short, and the weights stay where they are", err)
+		return
+	}
+	for range urgent {
+		ids := p.candidates(to, high)
+		if len(ids) == 0 && low {
+			ids = p.idle.update(pause, memory.SSD, ids)
+		}
+		if len(ids) == 0 {
+			p.settled = limit
+			break
+		}
+		_, done, err := p.loop.Tick(p.ctx, p.tick, s, ids)
+		if err != nil {
+			p.note("moving weights", err)
+			break
+		}
+		if len(done.Done) == 0 {
+			if high { // all that could move has moved just now: memory does not wait
+				_, err = p.loop.Offload.Apply(p.ctx, p.record.OffloadNow(p.loop.Offload, s, ids, p.loop.Memory), p.loop.Memory)
+				p.note("moving weights", err)
+			}
+			break
+		}
+		if low {
+			break // the next step waits for no more than was read for this batch
+		}
+		p.tick++
+	}
+	if !p.moved {
+		if high {
+			p.futile = limit
+		}
+		return
+	}
+	p.learn(s)
+	p.moved, p.settled, p.futile = false, 0, 0
+	p.apply(pause, to, limit)
+}
+
+// learn records what running under a pressure costs and what would be chosen
+// there.
+func (p *pressure) learn(s memory.Snapshot) {
+	c := learn.NewContext(false, 0, *s.RAM.Pressure)
+	if p.latency > 0 {
+		_ = p.learned.Observe(learn.Episode{Context: c, Class: "decode", Backend: learn.CPU, Latency: p.latency, Seconds: uint64(time.Since(p.began) / time.Second)})
+	}
+	p.record.Choose(p.learned, c, "decode")
+}
+
+// note logs a fault once.
+func (p *pressure) note(what string, err error) {
+	if err == nil || p.ctx.Err() != nil {
+		return
+	}
+	if p.unready == nil || p.unready.Error() != err.Error() {
+		p.e.Plan.Config.Logger.Warn(what, "err", err, "held_bytes", p.e.Plan.account.Held(), "cache_bytes", p.e.Plan.account.Of(ledger.Cache))
+	}
+	p.unready = err
+}

@@ -1,0 +1,240 @@
+package engine_test
+
+import (
+	"bytes"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"atenia/internal/engine"
+	"atenia/internal/golden"
+	"atenia/internal/memory/pack"
+	"atenia/internal/policy/record"
+	"atenia/internal/policy/replay"
+	"atenia/internal/sched"
+)
+
+// A squeezed run is one whose limit a test changes.
+type squeezed struct {
+	rows  [][]float32
+	kinds map[string]bool // of residences
+	log   string
+}
+
+// decode runs a model of the golden files and returns the logits of every row.
+// before, if not nil, returns the limit before a step.
+func decode(t *testing.T, name string, c engine.Config, before func(e *engine.Engine) int64) (r squeezed) {
+	t.Helper()
+	d, err := engine.OpenFiles(filepath.Join(golden.Root(t), "testdata", "golden", filepath.FromSlash(name)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var e *engine.Engine
+	if before != nil {
+		c.SetLimit(func() (int64, bool) {
+			if e == nil {
+				return 0, false
+			}
+			return before(e), false
+		})
+	}
+	p, err := engine.Compile(d, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := engine.Open(t.Context(), p, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.kinds = map[string]bool{}
+	forced := make([]int32, 27)
+	for i := range forced {
+		forced[i] = int32(3 + i)
+	}
+	st, err := opened.Sched.Submit(t.Context(), sched.Request{
+		Prompt: []int32{1, 2, 3, 4, 5}, Forced: forced, All: true,
+		OnLogits: func(_ int, l []float32) {
+			e = opened
+			r.rows = append(r.rows, slices.Clone(l))
+			switch w := e.Residence(); {
+			case w.Stream.Ring == nil:
+				r.kinds["mapped"] = true
+			case w.Held > w.Streamed:
+				r.kinds["mostly kept"] = true
+			default:
+				r.kinds["mostly streamed"] = true
+			}
+			r.kinds[e.Packing().Mode.String()] = true
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Next()
+	if err := st.Err(); err != nil {
+		t.Error(err)
+	}
+	if err := opened.Close(); err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+// sameRows: two runs have the same bits.
+func sameRows(t *testing.T, got, want [][]float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d rows of logits, want %d", len(got), len(want))
+	}
+	for i := range want {
+		for k := range want[i] {
+			if math.Float32bits(got[i][k]) != math.Float32bits(want[i][k]) {
+				t.Fatalf("row %d, value %d: %v, want %v", i, k, got[i][k], want[i][k])
+			}
+		}
+	}
+}
+
+// However the limit changes while a model runs, it gives the same bits, and the
+// log of what was decided replays byte for byte.
+func TestLimitChanges(t *testing.T) {
+	for _, name := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := config()
+			c.Pack, c.Budget.Reserve.Runtime = pack.InMemory, 1<<16
+			want := decode(t, name, c, nil)
+			floor, all := floorOf(t, describe(t, name)), describe(t, name)
+			pl, err := all.Place(placeConfig(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(5, 6))
+			c.Decisions = filepath.Join(t.TempDir(), "decisions.jsonl")
+			var log bytes.Buffer
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			limit, steps := int64(1<<40), 0
+			got := decode(t, name, c, func(*engine.Engine) int64 {
+				if steps++; steps%6 == 0 {
+					limit = floor + rng.Int64N(pl.RAM()+pl.RAM()/8-floor)
+				}
+				if steps%24 == 12 {
+					limit = 1 << 40
+				}
+				return limit
+			})
+			sameRows(t, got.rows, want.rows)
+			if !got.kinds["mapped"] || !got.kinds["mostly kept"] && !got.kinds["mostly streamed"] {
+				t.Errorf("the weights were nowhere but %v", got.kinds)
+			}
+			if !strings.Contains(log.String(), "weights moved") {
+				t.Error("nothing is said of weights that move")
+			}
+			checkLog(t, c.Decisions)
+		})
+	}
+}
+
+// checkLog: a log has records of all that decides while a model runs, and
+// replays.
+func checkLog(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for l, err := range record.Read(bytes.NewReader(b)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[l.Component]++
+	}
+	for _, want := range []string{"placement", "planner", "router", "graph", "offload", "budget", "policy"} {
+		if seen[want] == 0 {
+			t.Errorf("the log has no record of %s: %v", want, seen)
+		}
+	}
+	report, err := replay.Check(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Differences) > 0 || report.Torn != nil {
+		t.Errorf("the log does not replay: %+v", report.Differences[:min(3, len(report.Differences))])
+	}
+}
+
+// Sequences that no request uses leave memory under pressure and come back
+// after it; the next turn has the same bits.
+func TestIdleSequences(t *testing.T) {
+	c := config()
+	c.Slots, c.BatchTokens, c.Context = 2, 16, 64
+	turn := func(squeeze bool) (rows [][]float32, lines string) {
+		t.Helper()
+		c := c
+		c.PackDir = t.TempDir()
+		c.Decisions = filepath.Join(c.PackDir, "decisions.jsonl")
+		var limit atomic.Int64
+		if squeeze {
+			limit.Store(1 << 40)
+		}
+		c.SetLimit(func() (int64, bool) { return limit.Load(), false })
+		d, err := engine.OpenFiles(filepath.Join(golden.Family(t, "parity"), "llama3"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		p, err := engine.Compile(d, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := engine.Open(t.Context(), p, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prompt := []int32{}
+		for i := range int32(40) {
+			prompt = append(prompt, 3+i)
+			if i != 20 && i != 39 {
+				continue
+			}
+			st, err := e.Sched.Submit(t.Context(), sched.Request{Prompt: prompt, OnLogits: func(_ int, l []float32) { rows = append(rows, slices.Clone(l)) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			st.Next()
+			if squeeze && i == 20 {
+				before := e.Sched.CacheBytes()
+				limit.Store(1)
+				for began := time.Now(); e.Sched.CacheBytes() >= before && time.Since(began) < 10*time.Second; {
+					time.Sleep(5 * time.Millisecond)
+				}
+				if held := e.Sched.CacheBytes(); held >= before {
+					t.Errorf("%d bytes of pages are held, %d before", held, before)
+				}
+				limit.Store(1 << 40)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		b, err := os.ReadFile(c.Decisions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows, string(b)
+	}
+	want, _ := turn(false)
+	got, lines := turn(true)
+	sameRows(t, got, want)
+	if !strings.Contains(lines, "MoveToSsd sequence 0") {
+		t.Error("the log says nothing of the sequence")
+	}
+}

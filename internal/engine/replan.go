@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"atenia/internal/exec"
+	"atenia/internal/memory"
+	"atenia/internal/memory/pack"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/rates"
+	"atenia/internal/memory/residence"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/policy/route"
+	"atenia/internal/sched"
+	"atenia/internal/spelling"
+)
+
+// headroom is the part of a limit that a placement under pressure leaves, so
+// that a limit that goes on falling does not move weights at every sample.
+const headroom = 32
+
+// batchBytes is what one batch of weights that come back reads from the disk
+// between two steps.
+const batchBytes = 256 << 20
+
+// target places the weights for a limit. Under pressure, weights that are
+// streamed stay so; without it, those that are in memory do. Weights that were
+// mapped are all streamed first, as long as there may be less memory soon: to
+// read them into memory takes time. They come back in batches.
+func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
+	if high && p.e.weights.Held == 0 && p.e.weights.Stream.Ring == nil {
+		pl, err := p.e.Plan.footprint.Place(p.placing(limit - limit/headroom))
+		if err == nil && pl.Spills() {
+			return p.smaller(1)
+		}
+		if err == nil {
+			return pl, nil
+		}
+	}
+	c := p.placing(limit)
+	stay, tier := memory.RAM, memory.RAM.Lower()
+	if high {
+		stay, tier = memory.SSD, memory.SSD.Lower()
+		c.Budget.RAM -= limit / headroom
+	}
+	free := c.Rules.Pins
+	if names := p.in(stay); len(names) > 0 {
+		c.Rules.Pins = append(slices.Clip(free), "^(?:"+strings.Join(names, "|")+")$="+tier)
+	}
+	f := p.e.Plan.footprint
+	pl, err := f.Place(c)
+	if err == nil {
+		return pl, nil
+	}
+	// What stays where it is may not leave room for the rest.
+	c.Rules.Pins, c.Budget.RAM = free, limit
+	if pl, err = f.Place(c); err == nil {
+		return pl, nil
+	}
+	short, ok := errors.AsType[*place.FloorError](err)
+	if !ok || !high || short.Tier != memory.RAM || short.Floor >= p.need() {
+		return nil, err
+	}
+	p.note("the limit is below the least that the model needs", err)
+	c.Budget.RAM = short.Floor
+	return f.Place(c)
+}
+
+// placing is what a placement in a limit depends on.
+func (p *pressure) placing(limit int64) PlaceConfig {
+	c := p.e.Plan.placeConfig()
+	c.File, c.Rules.NoProbe, c.Recorder, c.Budget.RAM = "", true, p.record, limit
+	if old := p.e.weights.placement; old != nil {
+		in := old.Input()
+		c.Rules.Rates = rates.Rates{SSD: in.Rates.SSD, RAM: in.Rates.RAM, FLOPS: in.Rates.FLOPS, SSDBusy: in.Rates.SSDBusy, RAMBusy: in.Rates.RAMBusy}
+		for _, r := range in.Reserves {
+			c.Budget.Reserve.Runtime = r.Bytes
+		}
+	}
+	return c
+}
+
+// in returns patterns of the names of the weights in a tier.
+func (p *pressure) in(t memory.Tier) (names []string) {
+	for _, id := range p.movable {
+		if at, _ := p.loop.Memory.Tier(id); at == t {
+			names = append(names, regexp.QuoteMeta(id))
+		}
+	}
+	return names
+}
+
+// candidates returns what has to leave memory for a placement, or what may come
+// back.
+func (p *pressure) candidates(to *place.Placement, high bool) []string {
+	from, want := memory.SSD, memory.RAM
+	if high {
+		from, want = want, from
+	}
+	p.ids = p.ids[:0]
+	left := int64(batchBytes)
+	for _, id := range p.movable {
+		at, _ := p.loop.Memory.Tier(id)
+		t, ok := to.Tensor(id)
+		if !ok || at != from || t.Tier != want {
+			continue
+		}
+		if left -= t.Bytes; !high && left < 0 && len(p.ids) > 0 {
+			break
+		}
+		p.ids = append(p.ids, id)
+	}
+	if r, ok := p.loop.Memory.Residence(packedID); ok && r.Tier == from && (high || len(p.ids) == 0 && !to.Spills() && p.hasRoom(int64(r.Bytes), to.Input().RAM)) {
+		p.ids = append(p.ids, packedID)
+	}
+	return p.ids
+}
+
+// hasRoom reports whether n more bytes leave a limit so far away that they will
+// not have to go soon.
+func (p *pressure) hasRoom(n, limit int64) bool { return p.need()+n <= limit-limit/headroom }
+
+// apply brings the weights to where the manager has them. If they find no room
+// there, they are placed in less, and at last in the least that they need: a
+// model that does not run is worse than one that exceeds a limit.
+func (p *pressure) apply(pause *sched.Pause, to *place.Placement, limit int64) {
+	e := p.e
+	at := p.asManaged(to)
+	packed, was := p.loop.Memory.Tier(packedID)
+	err := pause.Swap(func() (x *exec.Executor, err error) {
+		x, err = e.replace(p.ctx, p.d, at, was && packed == memory.RAM, e.weights.Resize)
+		for try := int64(1); err != nil && try <= attempts && p.ctx.Err() == nil; try++ {
+			p.note("weights are placed again", err)
+			if to, err = p.smaller(limit - limit/8*try); err != nil {
+				return nil, err
+			}
+			if to.Input().RAM > limit || try == attempts {
+				e.Plan.account.SetLimit(max(limit, to.RAM()) + int64(len(to.Tensors))*2*place.BlockBytes)
+			}
+			x, err = e.replace(p.ctx, p.d, to, false, residence.Open)
+			p.adopt(to)
+		}
+		return x, err
+	})
+	p.away = len(p.in(memory.SSD))
+	if was && packed == memory.SSD {
+		p.away++
+	}
+	p.note("the weights could not be moved", err)
+	if err == nil {
+		p.unready = nil
+		w := e.weights
+		e.Plan.Config.Logger.Info("weights moved", "streamed", spelling.Size(w.Streamed), "kept", spelling.Size(w.Held),
+			"ring", spelling.Size(w.Stats().Bytes), "pack", e.packing.Mode.String(), "limit", spelling.Size(limit))
+	}
+}
+
+// attempts is how often weights that have no room are placed again.
+const attempts = 3
+
+// asManaged is a placement with the tiers that the manager has.
+func (p *pressure) asManaged(to *place.Placement) *place.Placement {
+	at := *to
+	at.Tensors = slices.Clone(to.Tensors)
+	for i := range at.Tensors {
+		if tier, ok := p.loop.Memory.Tier(at.Tensors[i].Name); ok {
+			at.Tensors[i].Tier = tier
+		}
+	}
+	return &at
+}
+
+// adopt tells the manager where a placement has put the weights.
+func (p *pressure) adopt(to *place.Placement) {
+	for _, id := range p.movable {
+		if t, ok := to.Tensor(id); ok {
+			_ = p.loop.Memory.RegisterOwned(id, uint64(t.Bytes), t.Tier, p) // it was registered before
+		}
+	}
+	if r, ok := p.loop.Memory.Residence(packedID); ok {
+		_ = p.loop.Memory.RegisterOwned(packedID, r.Bytes, memory.SSD, p)
+	}
+}
+
+// smaller places the weights in a limit, or in the least that they need.
+func (p *pressure) smaller(limit int64) (*place.Placement, error) {
+	c := p.placing(limit)
+	pl, err := p.e.Plan.footprint.Place(c)
+	if short, ok := errors.AsType[*place.FloorError](err); ok && short.Tier == memory.RAM {
+		c.Budget.RAM = short.Floor
+		return p.e.Plan.footprint.Place(c)
+	}
+	return pl, err
+}
+
+// An opener brings weights where a placement says.
+type opener func(context.Context, *compile.Model, *file.Description, *place.Placement, *residence.Config) (*residence.Residence, error)
+
+// replace moves the weights to a placement and binds an executor to them. The
+// executor before it must be closed.
+func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Placement, packed bool, open opener) (*exec.Executor, error) {
+	p := e.Plan
+	w := &modelWeights{unlimit: e.weights.unlimit, placement: at}
+	spilled := at
+	if !at.Spills() {
+		spilled = nil
+	}
+	var err error
+	if w.Residence, err = open(ctx, p.Model, d, spilled, p.residence()); err != nil {
+		return nil, err
+	}
+	switch {
+	case spilled != nil || !packed && e.weights.packing.Mode != pack.OnDisk:
+		w.packing.Mode = pack.Off
+	case p.Config.placed():
+		w.packing = p.packingWithin(d, at)
+	default:
+		w.packing = p.packingOf(d)
+	}
+	if spilled == nil && !p.Config.placed() {
+		w.placement = nil // as it was opened
+	}
+	e.mu.Lock()
+	e.weights = w
+	e.mu.Unlock()
+	x, err := e.bind()
+	if err != nil {
+		return nil, errors.Join(err, w.Residence.Close())
+	}
+	e.begin()
+	return x, nil
+}
+
+// launchTime is what starting a kernel takes: less work is small.
+const launchTime = 5e3 // ns
+
+// graph is the kernels of a decode step that read weights, and which.
+func (e *Engine) graph() *route.Graph {
+	f := e.Plan.footprint
+	c := e.Plan.placeConfig()
+	r := f.rates(&c, rates.Rates{})
+	m := route.Machine{FlopsPerSecond: r.FLOPS, BytesPerSecond: r.RAM, Launch: launchTime}
+	sizes := map[string]*place.Tensor{}
+	for i := range f.tensors {
+		sizes[f.tensors[i].Name] = &f.tensors[i]
+	}
+	g := &route.Graph{}
+	for _, p := range exec.Products(&e.Plan.Model.Plans.Decode.Plan) {
+		k := route.Product{Rows: 1, ActivationBytes: 4}
+		var tiers []memory.Tier
+		bits := uint64(0)
+		for _, name := range p.Weights {
+			tiers = append(tiers, memory.RAM)
+			if t, ok := sizes[name]; ok {
+				shape := f.headers[name].Shape
+				k.Inner = uint64(t.Bytes) // of a vector
+				if len(shape) == 2 {
+					k.Cols, k.Inner = k.Cols+uint64(shape[0]), uint64(shape[1])
+				}
+				bits += 8 * uint64(t.Bytes)
+			}
+		}
+		if p.Rows {
+			bits, k.Cols = bits/max(k.Cols, 1), 1
+		}
+		if n := k.Cols * k.Inner; n > 0 {
+			k.WeightBits = float64(bits) / float64(n)
+		}
+		g.AddTensors(k.Kernel(strings.Join(p.Weights, ","), m), p.Weights, tiers)
+	}
+	return g
+}
