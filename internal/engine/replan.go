@@ -205,7 +205,7 @@ type opener func(context.Context, *compile.Model, *file.Description, *place.Plac
 // executor before it must be closed.
 func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Placement, packed bool, open opener) (*exec.Executor, error) {
 	p := e.Plan
-	w := &modelWeights{unlimit: e.weights.unlimit, placement: at}
+	w := &modelWeights{unlimit: e.weights.unlimit, program: e.weights.program, placement: at}
 	spilled := at
 	if !at.Spills() {
 		spilled = nil
