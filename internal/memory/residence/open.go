@@ -14,6 +14,7 @@ import (
 	"atenia/internal/model/file"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/experts"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
@@ -58,7 +59,7 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 		r:    &Residence{Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}}},
 		d:    d,
 		at:   map[string]int{},
-		rows: map[string]bool{}, plain: map[string]*os.File{}, now: -1,
+		rows: map[string]bool{}, plain: map[string]*os.File{}, now: -1, bankOf: -1,
 	}
 	for _, p := range exec.Products(&m.Plans.Decode.Plan) {
 		for _, name := range p.Weights {
@@ -75,11 +76,17 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 		if !ok {
 			continue // caches and buffers are others' to hold
 		}
+		if t := &p.Tensors[i]; t.Experts > 0 && t.Held == "" && t.Tier != memory.VRAM {
+			if err := o.bank(t, w); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err := o.add(&p.Tensors[i], w); err != nil {
 			return nil, err
 		}
 	}
-	return o.r, o.read(ctx, &p.Ring, c)
+	return o.r, o.read(ctx, p, c)
 }
 
 // An opening is a residence in the making.
@@ -94,6 +101,8 @@ type opening struct {
 	units   []ring.Unit
 	streams [][]weight // by unit
 	now     int        // the plan's number of the unit that is collected
+	layers  []experts.Layer
+	bankOf  int // the plan's number of the unit that the last layer is
 }
 
 // A weight waits for its bytes.
@@ -126,14 +135,11 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	if t.ByRow && !t.Streamed() && t.Tier == memory.SSD {
 		return o.table(t.Name, at)
 	}
-	path, err := o.file(at.File)
+	span, err := o.span(t.Name, &at)
 	if err != nil {
 		return err
 	}
-	if size, end := o.files[path].Size(), at.Offset+int64(len(at.View.Data)); end > size {
-		return fmt.Errorf("weight %s ends at byte %d of %s, which has %d: %w: the file was cut", t.Name, end, at.File, size, io.ErrUnexpectedEOF)
-	}
-	x := weight{t.Name, header(at.View), ring.Span{File: path, Offset: at.Offset, Bytes: len(at.View.Data), Align: at.Align}}
+	x := weight{t.Name, header(at.View), span}
 	if t.Tier == memory.RAM {
 		o.held = append(o.held, x)
 		return nil
@@ -183,6 +189,18 @@ func (o *opening) table(name string, p compile.Location) error {
 	return nil
 }
 
+// span opens the file of a location.
+func (o *opening) span(name string, at *compile.Location) (ring.Span, error) {
+	path, err := o.file(at.File)
+	if err != nil {
+		return ring.Span{}, err
+	}
+	if size, end := o.files[path].Size(), at.Offset+int64(len(at.View.Data)); end > size {
+		return ring.Span{}, fmt.Errorf("weight %s ends at byte %d of %s, which has %d: %w: the file was cut", name, end, at.File, size, io.ErrUnexpectedEOF)
+	}
+	return ring.Span{File: path, Offset: at.Offset, Bytes: len(at.View.Data), Align: at.Align}, nil
+}
+
 func (o *opening) file(path string) (int, error) {
 	if i, ok := o.at[path]; ok {
 		return i, nil
@@ -201,7 +219,7 @@ func (o *opening) file(path string) (int, error) {
 }
 
 // read loads the pinned weights and starts the ring.
-func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err error) {
+func (o *opening) read(ctx context.Context, p *place.Placement, c *Config) (err error) {
 	spans := make([]ring.Span, len(o.held))
 	for i := range o.held {
 		spans[i] = o.held[i].span
@@ -214,10 +232,17 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 		w.view.Data = o.r.pinned.Bytes(i)
 		o.r.Weights[w.name] = w.view
 	}
+	if len(o.layers) > 0 {
+		if o.r.Stream.Experts, err = experts.New(experts.Config{
+			Files: o.files, Layers: o.layers, Slots: p.Cache.Slots, Account: c.Account, Verify: c.Verify,
+		}); err != nil {
+			return err
+		}
+	}
 	if len(o.units) == 0 {
 		return nil
 	}
-	rc := ring.Config{Files: o.files, Units: o.units, Account: c.Account, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
+	rc := ring.Config{Files: o.files, Units: o.units, Account: c.Account, Bytes: max(int(p.Ring.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
 	if c.Watch != nil {
 		rc.Events = c.Watch(o.labels())
 	}
@@ -233,6 +258,14 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 		}
 	}
 	return nil
+}
+
+// Experts returns what the cache of experts has done so far: zero without one.
+func (r *Residence) Experts() (s experts.Stats) {
+	if r.Stream.Experts != nil {
+		s = r.Stream.Experts.Stats()
+	}
+	return s
 }
 
 // Stats returns what the ring has done so far: zero without one.
@@ -261,6 +294,9 @@ func (o *opening) labels() []ring.Label {
 func (r *Residence) Close() error {
 	if r.Stream.Ring != nil {
 		r.Stream.Ring.Close()
+	}
+	if r.Stream.Experts != nil {
+		r.Stream.Experts.Close()
 	}
 	if r.pinned != nil {
 		r.pinned.Close()
