@@ -85,7 +85,7 @@ func (e *Engine) schedule() sched.Config {
 	if o == nil {
 		return c
 	}
-	o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident})
+	o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Experts: e.weights.Stream.Experts, Streamed: e.weights.Streamed, Resident: cpu.Resident})
 	c.Watch = o.Step
 	return c
 }

@@ -65,9 +65,10 @@ type Cache struct {
 	taken    int // experts before it are acquired
 	released int // those before it are released
 
-	part, at int // of the expert being issued: the next piece to read
-	flying   int // reads in flight
-	since    time.Time
+	part, at int       // of the expert being issued: the next piece to read
+	flying   int       // reads in flight
+	since    time.Time // reads have been in flight since then
+	begun    time.Time // start of the step
 	fail     error
 	halted   bool // nothing is read, because a step was abandoned
 	closed   bool
@@ -184,7 +185,7 @@ func (c *Cache) Begin(stop *atomic.Bool) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stop = stop
+	c.stop, c.begun = stop, time.Now()
 	if c.fail != nil || c.halted || len(c.list) > 0 {
 		// The last step was abandoned: reads still in flight could overwrite the
 		// memory of this one.
@@ -227,9 +228,15 @@ func (c *Cache) abandon() {
 func (c *Cache) End(ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.halted = !ok; ok {
-		c.list = c.list[:0]
+	if c.halted = !ok; !ok {
+		return
 	}
+	c.list = c.list[:0]
+	wall := time.Since(c.begun)
+	if c.stats.Passes++; c.stats.Passes == 1 {
+		c.stats.First = wall
+	}
+	c.stats.Wall += wall
 }
 
 // Use starts the use of experts of a layer, each at most once, which it sorts into

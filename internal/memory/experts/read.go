@@ -162,6 +162,9 @@ type Stats struct {
 	Late      int64         `json:"experts_late"` // waits for a read
 	Read      int64         `json:"experts_read_bytes"`
 	Reads     int64         `json:"experts_reads"`
+	Passes    int64         `json:"-"`               // steps that ended without an error
+	Wall      time.Duration `json:"-"`               // of them
+	First     time.Duration `json:"-"`               // of the first of them
 	Wait      time.Duration `json:"experts_wait_ns"` // that computing waited
 	Busy      time.Duration `json:"experts_busy_ns"` // with at least one read in flight
 }
@@ -182,7 +185,7 @@ func (s Stats) Since(t Stats) Stats {
 	return Stats{
 		Bytes: s.Bytes, Slots: s.Slots, Experts: s.Experts, Hits: s.Hits - t.Hits, Misses: s.Misses - t.Misses,
 		Evictions: s.Evictions - t.Evictions, Late: s.Late - t.Late, Read: s.Read - t.Read, Reads: s.Reads - t.Reads,
-		Wait: s.Wait - t.Wait, Busy: s.Busy - t.Busy,
+		Passes: s.Passes - t.Passes, Wall: s.Wall - t.Wall, First: s.First - t.First, Wait: s.Wait - t.Wait, Busy: s.Busy - t.Busy,
 	}
 }
 

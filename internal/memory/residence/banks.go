@@ -22,7 +22,7 @@ func bankTensors(m *compile.Model, d *file.Description, names []string, unit int
 	for i, name := range names {
 		w := m.Weights[name]
 		t := describe(&w, d)
-		t.Class, t.Unit = place.Expert, unit
+		t.Class, t.Unit, t.Uses = place.Expert, unit, float64(mix.TopK)/float64(mix.Experts)
 		if at, ok := locateBank(&w, mix.Experts, d); ok {
 			t.Bytes, t.Held = bankBytes(at), ""
 		} else {
@@ -32,7 +32,7 @@ func bankTensors(m *compile.Model, d *file.Description, names []string, unit int
 	}
 	for i := range out {
 		if apart {
-			out[i].Experts, out[i].Uses = mix.Experts, float64(mix.TopK)/float64(mix.Experts)
+			out[i].Experts = mix.Experts
 		} else if out[i].Held == "" {
 			out[i].Held = "used with experts that are made from their sources"
 		}

@@ -268,10 +268,16 @@ func (r *Residence) Experts() (s experts.Stats) {
 	return s
 }
 
-// Stats returns what the ring has done so far: zero without one.
+// Stats returns what ring and cache of experts have read so far, and for how long
+// computing waited for it. Hits, late units and bytes of memory are the ring's.
 func (r *Residence) Stats() (s ring.Stats) {
 	if r.Stream.Ring != nil {
 		s = r.Stream.Ring.Stats()
+	}
+	if r.Stream.Experts != nil {
+		e := r.Stream.Experts.Stats()
+		s.Read, s.Reads, s.Busy, s.Stall = s.Read+e.Read, s.Reads+e.Reads, s.Busy+e.Busy, s.Stall+e.Wait
+		s.Passes, s.Wall, s.First = e.Passes, e.Wall, e.First // those of the ring are part of them
 	}
 	return s
 }

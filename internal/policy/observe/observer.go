@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/experts"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
@@ -73,6 +74,7 @@ type Observer struct {
 
 	account Account
 	seen    ring.Stats    // what metrics have counted
+	chosen  experts.Stats // likewise
 	decoded int           // passes
 	seconds float64       // of them
 	used    []int         // units of this pass, in order
@@ -85,6 +87,7 @@ type Account struct {
 	Placement *place.Placement // nil without a budget
 	Streamed  int64            // bytes that a pass reads
 	Ring      *ring.Ring       // nil if nothing is streamed
+	Experts   *experts.Cache   // nil if no experts are read when tokens choose them
 	Resident  func() int64     // memory of the process, 0 if that is not known; nil = never known
 }
 
@@ -198,6 +201,9 @@ func (o *Observer) memory(at time.Duration) {
 	if r := o.account.Ring; r != nil {
 		held = uint64(r.Stats().Bytes)
 	}
+	if c := o.account.Experts; c != nil {
+		held += uint64(c.Stats().Bytes)
+	}
 	if p := o.account.Placement; p != nil {
 		limit = uint64(max(0, p.Input().RAM))
 	}
@@ -251,6 +257,12 @@ func (o *Observer) count(p sched.StepInfo) {
 		o.seen = s
 		o.metrics.Prefetched(uint64(d.Hits), uint64(d.Late), 0)
 		o.metrics.Overlap(s.Overlap(s.Wall))
+	}
+	if c := o.account.Experts; c != nil {
+		s := c.Stats()
+		d := s.Since(o.chosen)
+		o.chosen = s
+		o.metrics.Experts(uint64(d.Hits), uint64(d.Misses), uint64(d.Read), d.Wait)
 	}
 	if p.Decode {
 		o.decoded++
