@@ -32,6 +32,7 @@ func child(e *command.Env) *cobra.Command {
 	c := &cobra.Command{Use: "child MODEL", Hidden: true, Args: cobra.ExactArgs(1)}
 	var s settings
 	var cfg atenia.Config
+	var whole bool
 	f := c.Flags()
 	s.register(f)
 	f.Int64Var(&cfg.Budget.RAM, "ram", 0, "")
@@ -39,6 +40,7 @@ func child(e *command.Env) *cobra.Command {
 	f.Float64Var(&s.rates.SSDBusy, "ssd-busy", 0, "")
 	f.Float64Var(&s.rates.RAM, "memory", 0, "")
 	f.Float64Var(&s.rates.RAMBusy, "memory-busy", 0, "")
+	f.BoolVar(&whole, "whole", false, "")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := bufio.NewReader(e.In).ReadString('\n'); err != nil {
 			return err
@@ -51,7 +53,7 @@ func child(e *command.Env) *cobra.Command {
 			return err
 		}
 		defer m.Close()
-		r, err := bench.Passes(c.Context(), opened, bench.PassesConfig{Prompt: s.prompt, Passes: s.passes})
+		r, err := bench.Passes(c.Context(), opened, bench.PassesConfig{Prompt: s.prompt, Passes: s.passes, Whole: whole})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"fmt"
+
 	"atenia/internal/kernel"
 	"atenia/tensor"
 )
@@ -24,13 +26,14 @@ func (b *Bind) bank(m *moe, k *bank, slot string, from *rowsOf) error {
 
 // bankType binds the bytes of a bank and returns their type.
 func (b *Bind) bankType(m *moe, k *bank, slot string, from *rowsOf, at Bank, cached bool) (tensor.DType, error) {
-	rows := m.experts * k.outs
-	if !cached {
+	rows, name := m.experts*k.outs, b.WeightName(slot)
+	apart := b.x.cfg.Stream.Apart[name]
+	if !cached && apart == nil {
 		w, err := b.matrix(slot, rows, from.cols)
 		if err != nil {
 			return 0, err
 		}
-		k.w = b.x.weights.Add(b.WeightName(slot), *w)
+		k.w = b.x.weights.Add(name, *w)
 		return w.DType, nil
 	}
 	v, _, err := b.Weight(slot)
@@ -41,8 +44,16 @@ func (b *Bind) bankType(m *moe, k *bank, slot string, from *rowsOf, at Bank, cac
 		return 0, b.WeightErrorf(slot, "shape %v, want %v", v.Shape, want)
 	case !kernel.Supports(v.DType):
 		return 0, b.WeightErrorf(slot, "no kernel for element type %s", v.DType)
+	case !cached && len(apart) != m.experts:
+		return 0, b.WeightErrorf(slot, "%d matrices apart for %d experts", len(apart), m.experts)
 	case at.Part >= len(b.x.acquired):
 		return 0, b.WeightErrorf(slot, "an expert has no part %d", at.Part)
+	}
+	if !cached {
+		for e := range apart {
+			k.by = append(k.by, b.x.weights.Add(fmt.Sprint(name, ".", e), kernel.Matrix{DType: v.DType, Rows: k.outs, Cols: from.cols, Data: apart[e].Data}))
+		}
+		return v.DType, nil
 	}
 	m.cache, m.layer, k.part = b.x.cfg.Stream.Experts, at.Layer, at.Part
 	k.view = kernel.Matrix{DType: v.DType, Rows: k.outs, Cols: from.cols}

@@ -12,8 +12,11 @@ import (
 	"testing"
 
 	"atenia/internal/exec"
+	"atenia/internal/memory/pack"
+	"atenia/internal/memory/residence"
 	"atenia/internal/memory/ring"
 	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
 )
 
 // mixtures have experts: in stacked tensors of a GGUF file, and in tensors of their
@@ -86,6 +89,41 @@ func TestExpertsPinned(t *testing.T) {
 		if s := r.Experts(); s.Slots != s.Experts || s.Misses > int64(s.Experts) || s.Evictions != 0 {
 			t.Errorf("%s: a cache of all experts: %+v", name, s)
 		}
+	}
+}
+
+// TestExpertsApart: experts that have tensors of their own are used where they are
+// mapped, packed or not, and are not copied.
+func TestExpertsApart(t *testing.T) {
+	name := mixtures[1]
+	whole := openCase(t, name, compile.Options{})
+	tokens := randomTokens(3, 30, whole.Config.Vocab)
+	want := whole.lane(t, small).all(tokens, len(tokens))
+	d, err := file.Open(casePath(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	r, err := residence.Open(t.Context(), whole.Model, d, nil, &residence.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bank, views := range r.Stream.Apart {
+		source, _ := d.Tensor(whole.Weights[bank].Sources[1])
+		if &views[1].Data[0] != &source.View.Data[0] {
+			t.Errorf("%s is a copy", bank)
+		}
+	}
+	for _, mode := range []pack.Mode{pack.Off, pack.InMemory} {
+		m, cfg := *whole, small
+		m.weights = r.Weights
+		cfg.Stream, cfg.Pack.Mode = r.Stream, mode
+		l := m.lane(t, cfg)
+		sameRows(t, mode.String(), l.all(tokens, 13, 1), want)
+		batch(t, l, tokens, want)
+	}
+	if len(r.Stream.Apart) == 0 {
+		t.Error("no experts are apart")
 	}
 }
 

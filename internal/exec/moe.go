@@ -60,12 +60,13 @@ const (
 	moeSum                     // over rows
 )
 
-// A bank is one matrix of every expert: row after row in one, or in a cache.
+// A bank is one matrix of every expert: row after row in one, apart, or in a cache.
 type bank struct {
 	w    *pack.Matrix
-	view kernel.Matrix // of one expert in the cache, without its bytes
-	part int           // of the cache
-	outs int           // of one expert
+	by   []*pack.Matrix // of each expert, if they are apart
+	view kernel.Matrix  // of one expert in the cache, without its bytes
+	part int            // of the cache
+	outs int            // of one expert
 	form kernel.Form
 }
 
@@ -358,10 +359,14 @@ func (m *moe) product(k *bank, from *rowsOf, dst []float32, e, lo, hi int) {
 		return
 	}
 	var w *kernel.Matrix
-	if k.w == nil {
+	switch {
+	case m.cache != nil:
 		w = &m.x.acquired[k.part][e]
 		dst = dst[(m.experts+first)*k.outs:]
-	} else {
+	case k.by != nil:
+		w = k.by[e].Range(lo, hi)
+		dst = dst[(m.experts+first)*k.outs:]
+	default:
 		// The kernel counts outputs from the first expert's first output, so dst
 		// begins that much before the expert's places.
 		dst = dst[(m.experts+first-e)*k.outs:]

@@ -27,6 +27,8 @@ type Stream struct {
 	Tables  map[string]Table // by name of the weight: tables that are read row by row
 	Experts *experts.Cache
 	Banks   map[string]Bank // by name of the weight: matrices of experts in the cache
+	// Apart is weights of experts in memory whose matrices do not follow each other.
+	Apart map[string][]tensor.View
 }
 
 // A Bank is one matrix of every expert of a layer.

@@ -2,6 +2,7 @@ package residence
 
 import (
 	"fmt"
+	"unsafe"
 
 	"atenia/internal/exec"
 	"atenia/internal/memory"
@@ -81,4 +82,49 @@ func (o *opening) bank(t *place.Placed, w compile.Weight) error {
 	}
 	o.r.Stream.Banks[t.Name] = exec.Bank{Layer: layer, Part: part}
 	return nil
+}
+
+// mapped returns the weights as views of the mapped files. Experts that have
+// tensors of their own are not joined, which would copy them.
+func mapped(m *compile.Model, d *file.Description) (*Residence, error) {
+	r := &Residence{}
+	var apart []string
+	for _, p := range exec.Products(&m.Plans.Decode.Plan) {
+		for _, name := range p.Weights {
+			w := m.Weights[name]
+			if !p.Experts || len(w.Sources) < 2 {
+				continue
+			}
+			if at, ok := compile.LocateExperts(&w, m.Config.Mixture.Experts, d); ok && addressable(at) {
+				if r.Stream.Apart == nil {
+					r.Stream.Apart = map[string][]tensor.View{}
+				}
+				views := make([]tensor.View, len(at))
+				for e := range at {
+					views[e] = at[e].View
+				}
+				r.Stream.Apart[name] = views
+				apart = append(apart, name)
+			}
+		}
+	}
+	w, err := compile.Materialize(m, d, apart...)
+	if err != nil {
+		return nil, err
+	}
+	r.Weights = w
+	for _, name := range apart {
+		r.Weights[name] = tensor.View{DType: r.Stream.Apart[name][0].DType, Shape: m.Weights[name].Shape}
+	}
+	return r, nil
+}
+
+// addressable reports whether kernels can read all views where they are mapped.
+func addressable(at []compile.Location) bool {
+	for i := range at {
+		if p := unsafe.SliceData(at[i].View.Data); p == nil || uintptr(unsafe.Pointer(p))%uintptr(max(1, at[i].Align)) != 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -49,11 +49,7 @@ type Config struct {
 // what the files have.
 func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.Placement, c *Config) (r *Residence, err error) {
 	if p == nil {
-		w, err := compile.Materialize(m, d)
-		if err != nil {
-			return nil, err
-		}
-		return &Residence{Weights: w}, nil
+		return mapped(m, d)
 	}
 	o := opening{
 		r:    &Residence{Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}}},
