@@ -97,6 +97,9 @@ func (s shapes) weights() []weight {
 	}
 	kv := s.Hidden / s.Heads * s.KV
 	matrix("model.embed_tokens", s.Vocab, s.Hidden)
+	if s.mixture() { // or all tokens choose the same experts: layers would outweigh the token
+		out[0].deviation = 8
+	}
 	for l := range s.Layers {
 		p := fmt.Sprintf("model.layers.%d.", l)
 		norm(p + "input_layernorm")
