@@ -12,7 +12,6 @@ import (
 
 	"atenia/internal/engine"
 	"atenia/internal/machine/cpu"
-	"atenia/internal/memory/experts"
 	"atenia/internal/memory/ring"
 	"atenia/internal/sched"
 )
@@ -75,7 +74,8 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 	if w.Stream.Experts != nil {
 		w.Stream.Experts.SetWhole(c.Whole)
 	}
-	p := &passes{stats: w.Stats, cache: w.Experts, r: r, hash: sha256.New(), start: time.Now(), read: cpu.ReadBytes()}
+	chosen := w.Experts() // before the second pass
+	p := &passes{stats: w.Stats, second: func() { chosen = w.Experts() }, r: r, hash: sha256.New(), start: time.Now(), read: cpu.ReadBytes()}
 	watch := watchMemory()
 	st, err := e.Sched.Submit(ctx, sched.Request{Prompt: tokens[:c.Prompt], Forced: tokens[c.Prompt:], OnLogits: p.row})
 	if err == nil {
@@ -95,7 +95,7 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 		r.ReadRate = float64(s.Read) / s.Busy.Seconds()
 	}
 	if x := w.Experts(); x.Experts > 0 {
-		d := x.Since(p.chosen)
+		d := x.Since(chosen)
 		r.Experts, r.Slots, r.HitRate = x.Experts, x.Slots, d.HitRate()
 		r.Missing = float64(d.Read) / float64(max(1, len(r.Seconds)-1))
 	}
@@ -107,16 +107,14 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 
 // A passes notes each pass as its logits come, between two steps.
 type passes struct {
-	stats func() ring.Stats // of the model's ring; zero without one
-	cache func() experts.Stats
-	r     *PassesReport
-	hash  hash.Hash
-	start time.Time  // of the pass
-	begun time.Time  // of the second pass
-	read  int64      // before the pass
-	first ring.Stats // before the second pass
-	// chosen is what experts had cost before the second pass.
-	chosen experts.Stats
+	stats  func() ring.Stats // of the model's ring; zero without one
+	second func()            // the second pass begins
+	r      *PassesReport
+	hash   hash.Hash
+	start  time.Time  // of the pass
+	begun  time.Time  // of the second pass
+	read   int64      // before the pass
+	first  ring.Stats // before the second pass
 	line   []byte
 }
 
@@ -127,7 +125,8 @@ func (p *passes) row(_ int, logits []float32) {
 		p.r.ReadBytes = append(p.r.ReadBytes, read-p.read)
 	}
 	if len(p.r.Seconds) == 1 {
-		p.begun, p.first, p.chosen = now, p.stats(), p.cache()
+		p.begun, p.first = now, p.stats()
+		p.second()
 	}
 	p.line = p.line[:0]
 	for _, v := range logits {

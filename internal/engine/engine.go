@@ -85,7 +85,14 @@ func (e *Engine) schedule() sched.Config {
 	if o == nil {
 		return c
 	}
-	o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Experts: e.weights.Stream.Experts, Streamed: e.weights.Streamed, Resident: cpu.Resident})
+	a := observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident}
+	if c := e.weights.Stream.Experts; c != nil {
+		a.Experts = func() observe.Chosen {
+			s := c.Stats()
+			return observe.Chosen{Bytes: s.Bytes, Hits: s.Hits, Misses: s.Misses, Read: s.Read, Wait: s.Wait}
+		}
+	}
+	o.Begin(a)
 	c.Watch = o.Step
 	return c
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"atenia/internal/memory"
-	"atenia/internal/memory/experts"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
@@ -74,7 +73,7 @@ type Observer struct {
 
 	account Account
 	seen    ring.Stats    // what metrics have counted
-	chosen  experts.Stats // likewise
+	chosen  Chosen        // likewise
 	decoded int           // passes
 	seconds float64       // of them
 	used    []int         // units of this pass, in order
@@ -87,8 +86,15 @@ type Account struct {
 	Placement *place.Placement // nil without a budget
 	Streamed  int64            // bytes that a pass reads
 	Ring      *ring.Ring       // nil if nothing is streamed
-	Experts   *experts.Cache   // nil if no experts are read when tokens choose them
+	Experts   func() Chosen    // nil if no experts are read when tokens choose them
 	Resident  func() int64     // memory of the process, 0 if that is not known; nil = never known
+}
+
+// Chosen is what the cache of a mixture's experts has done so far.
+type Chosen struct {
+	Bytes              int64 // of its memory
+	Hits, Misses, Read int64 // experts in memory when tokens chose them, others, and bytes read
+	Wait               time.Duration
 }
 
 // Open creates the configured files and server. It returns nil if there are
@@ -201,8 +207,8 @@ func (o *Observer) memory(at time.Duration) {
 	if r := o.account.Ring; r != nil {
 		held = uint64(r.Stats().Bytes)
 	}
-	if c := o.account.Experts; c != nil {
-		held += uint64(c.Stats().Bytes)
+	if f := o.account.Experts; f != nil {
+		held += uint64(f().Bytes)
 	}
 	if p := o.account.Placement; p != nil {
 		limit = uint64(max(0, p.Input().RAM))
@@ -258,11 +264,10 @@ func (o *Observer) count(p sched.StepInfo) {
 		o.metrics.Prefetched(uint64(d.Hits), uint64(d.Late), 0)
 		o.metrics.Overlap(s.Overlap(s.Wall))
 	}
-	if c := o.account.Experts; c != nil {
-		s := c.Stats()
-		d := s.Since(o.chosen)
+	if f := o.account.Experts; f != nil {
+		s, t := f(), o.chosen
 		o.chosen = s
-		o.metrics.Experts(uint64(d.Hits), uint64(d.Misses), uint64(d.Read), d.Wait)
+		o.metrics.Experts(uint64(s.Hits-t.Hits), uint64(s.Misses-t.Misses), uint64(s.Read-t.Read), s.Wait-t.Wait)
 	}
 	if p.Decode {
 		o.decoded++
