@@ -46,7 +46,10 @@ func child(e *command.Env) *cobra.Command {
 			return err
 		}
 		cfg.Placement.Rates, cfg.Threads = s.rates, s.threads
-		cfg.Context, cfg.BatchTokens, cfg.Slots, cfg.Pack = s.prompt+s.passes, max(s.prompt, 16), 1, "off"
+		cfg.Context, cfg.BatchTokens, cfg.Slots, cfg.Pack = s.prompt+s.passes, max(s.prompt, 16), 1, "auto"
+		if cfg.Budget.RAM == 0 { // the packed form would take the memory of what is mapped
+			cfg.Pack = "off"
+		}
 		var opened *engine.Engine
 		m, err := atenia.Open(engine.Capture(c.Context(), &opened), args[0], &cfg)
 		if err != nil {

@@ -112,6 +112,9 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 	}
 	x.work = x.arena.Bytes
 	x.weights.Open(x.ScratchBytes())
+	if !x.cfg.Precise { // products of floats read quantized weights as the file has them
+		x.weights.OpenHeld(x.cfg.Stream.Held)
+	}
 	x.pool = pool.New(x.cfg.Threads)
 	return x, nil
 }

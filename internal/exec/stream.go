@@ -27,6 +27,9 @@ type Stream struct {
 	Tables  map[string]Table // by name of the weight: tables that are read row by row
 	Experts *experts.Cache
 	Banks   map[string]Bank // by name of the weight: matrices of experts in the cache
+	// Held is weights in memory that are packed where they are, unless their value is
+	// set: then they have been. Nothing else may read their bytes.
+	Held map[string]*bool
 	// Apart is weights of experts in memory whose matrices do not follow each other.
 	Apart map[string][]tensor.View
 }

@@ -52,7 +52,7 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 		return mapped(m, d)
 	}
 	o := opening{
-		r:    &Residence{Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}}},
+		r:    &Residence{Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}, Held: map[string]*bool{}}},
 		d:    d,
 		at:   map[string]int{},
 		rows: map[string]bool{}, plain: map[string]*os.File{}, now: -1, bankOf: -1,
@@ -137,6 +137,10 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	}
 	x := weight{t.Name, header(at.View), span}
 	if t.Tier == memory.RAM {
+		if !o.rows[t.Name] {
+			x.span.Align = 64 // so that it can be packed where it is
+			o.r.Stream.Held[t.Name] = new(bool)
+		}
 		o.held = append(o.held, x)
 		return nil
 	}
