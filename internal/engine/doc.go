@@ -23,9 +23,9 @@
 //	internal/exec               binds it to the products that use it
 //	internal/kernel             multiplies with it
 //
-// Ring, experts and pack stand side by side: what is streamed is not packed. Nothing that
-// asks where a weight belongs reads one or changes the configuration it is asked
-// with. A test of package lint holds this list to the imports and the calls.
+// Ring, experts and pack stand side by side: what is streamed is not
+// packed. Nothing that asks where a weight belongs reads one or changes the
+// configuration it is asked with. A test of package lint holds this list to the imports and the calls.
 //
 // # Placement
 //
