@@ -2,12 +2,15 @@ package atenia
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
+	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 )
 
@@ -21,6 +24,7 @@ import (
 type Placement struct {
 	Tensors []PlacedTensor // in the order of first use
 	Ring    Ring           // zero when nothing is streamed
+	Cache   PlacedExperts  // zero when no experts are left on the SSD
 	Decode  Prediction
 	Prefill Prediction
 	Next    []PlacementChange // what would make decode faster, best first; may be empty
@@ -92,6 +96,16 @@ type Ring struct {
 	Units   int   // that have a streamed part
 }
 
+// PlacedExperts is the memory for experts of a mixture that are read when tokens
+// choose them.
+type PlacedExperts struct {
+	Slots   int   // experts that it holds at once, beside held ones
+	Experts int   // that share the slots
+	Held    int   // experts that a pin or a plan file keeps in RAM
+	Slot    int64 // bytes of one
+	Size    int64 // bytes of all, beside those of held experts
+}
+
 // A Prediction is how long one pass over the weights takes.
 type Prediction struct {
 	Tokens  int     // of a pass
@@ -105,6 +119,9 @@ type Prediction struct {
 	// SSDBytes are read from the SSD by a pass, RAMBytes from RAM by the
 	// processor, streamed weights and cached keys and values included.
 	SSDBytes, RAMBytes float64
+	// ExpertBytes is the part of SSDBytes that are experts of a mixture which the
+	// cache does not have, if all are chosen equally often.
+	ExpertBytes float64
 }
 
 // A PlacementChange is something that would make decode faster.
@@ -199,7 +216,7 @@ func newPlacement(p *place.Placement) *Placement {
 		Tensors: convertAll(p.Tensors, func(t place.Placed) PlacedTensor {
 			return PlacedTensor{t.Name, t.Bytes, TensorClass(t.Class), t.Unit, Tier(t.Tier), t.Device, string(t.Rule), t.Held}
 		}),
-		Ring: Ring(p.Ring), Decode: newPrediction(&p.Decode), Prefill: newPrediction(&p.Prefill),
+		Ring: Ring(p.Ring), Cache: PlacedExperts(p.Cache), Decode: newPrediction(&p.Decode), Prefill: newPrediction(&p.Prefill),
 		Next:  convertAll(p.Next, func(c place.Change) PlacementChange { return PlacementChange(c) }),
 		Rates: Rates{SSD: r.SSD, RAM: r.RAM, FLOPS: r.FLOPS, SSDBusy: r.SSDBusy, RAMBusy: r.RAMBusy}, Measured: r.Measured, Kept: r.Kept, Assumed: r.Assumed,
 		placed: p,
@@ -209,7 +226,7 @@ func newPlacement(p *place.Placement) *Placement {
 func newPrediction(p *place.Prediction) Prediction {
 	return Prediction{
 		Tokens: p.Tokens, Seconds: p.Seconds, Bound: p.Bound, Limit: string(p.Limit),
-		SSD: p.SSD, RAM: p.RAM, VRAM: p.VRAM, Compute: p.Compute, SSDBytes: p.SSDBytes, RAMBytes: p.RAMBytes,
+		SSD: p.SSD, RAM: p.RAM, VRAM: p.VRAM, Compute: p.Compute, SSDBytes: p.SSDBytes, RAMBytes: p.RAMBytes, ExpertBytes: p.ExpertBytes,
 	}
 }
 
@@ -263,6 +280,29 @@ type Streaming struct {
 	Wall      time.Duration // of the passes that were ended well
 	First     time.Duration // of the first of them, which has units to wait for
 	Overlap   float64       // part of the shorter of reading and computing that the other hid, 0 to 1
+	Experts   ExpertCache   // zero unless experts of a mixture are read when tokens choose them
+}
+
+// An ExpertCache says what the cache of a mixture's experts holds, and what it has
+// read so far. What it reads and waits for is part of a [Streaming]'s numbers.
+type ExpertCache struct {
+	Bytes     int64 // memory of the cache
+	Slots     int   // experts that it holds at once
+	Experts   int   // of all layers
+	Hits      int64 // experts that were in memory when tokens chose them
+	Misses    int64
+	Evictions int64
+	Read      int64         // bytes, from files
+	Wait      time.Duration // that computing waited for reads
+}
+
+// HitRate returns the share of chosen experts that were in memory: 1 if none was
+// chosen.
+func (e *ExpertCache) HitRate() float64 {
+	if e.Hits+e.Misses == 0 {
+		return 1
+	}
+	return float64(e.Hits) / float64(e.Hits+e.Misses)
 }
 
 // Streaming returns how the weights are brought in. Any goroutine may ask.
@@ -275,10 +315,35 @@ func (m *Model) Streaming() Streaming {
 		RingBytes: r.Bytes, Passes: r.Passes, Read: r.Read, Reads: r.Reads, Hits: r.Hits,
 		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First, Overlap: r.Overlap(r.Wall),
 	}
+	e := weights.Experts()
+	s.Experts = ExpertCache{
+		Bytes: e.Bytes, Slots: e.Slots, Experts: e.Experts, Hits: e.Hits, Misses: e.Misses, Evictions: e.Evictions, Read: e.Read, Wait: e.Wait,
+	}
 	if pl := m.engine.Placement(); pl != nil {
 		s.Placement = newPlacement(pl)
 	}
 	return s
+}
+
+// WriteText prints what was read in lines: passes, the ring, and experts.
+func (s *Streaming) WriteText(w io.Writer) error {
+	var b strings.Builder
+	if n := s.Passes - 1; n > 0 {
+		each := (s.Wall - s.First).Seconds() / float64(n)
+		fmt.Fprintf(&b, "%-8s %s, %.3g s each after the first (%.3g a second)\n", "passes", spelling.Count(s.Passes, "pass"), each, 1/each)
+	}
+	if s.Read > 0 {
+		fmt.Fprintf(&b, "%-8s %s read from the ssd, waited %.3g s for it\n", "ssd", spelling.Size(s.Read), s.Stall.Seconds())
+	}
+	if s.RingBytes > 0 {
+		fmt.Fprintf(&b, "%-8s %s; %s ready when wanted, %d late\n", "ring", spelling.Size(s.RingBytes), spelling.Count(s.Hits, "unit"), s.Late)
+	}
+	if e := &s.Experts; e.Experts > 0 {
+		fmt.Fprintf(&b, "%-8s %d of %d in %s; %s and %s, %.1f %% hits; %s read, waited %.3g s\n", "experts", e.Slots, e.Experts, spelling.Size(e.Bytes),
+			spelling.Count(e.Hits, "hit"), spelling.Count(e.Misses, "miss"), 100*e.HitRate(), spelling.Size(e.Read), e.Wait.Seconds())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // A Comparison is what was predicted beside what was measured.

@@ -147,7 +147,9 @@ func (m *model) tokenBytes() (n int64) {
 		}
 	}
 	for name := range whole {
-		n += int64(len(views[name].Data))
+		v := views[name] // the bytes of experts may be elsewhere
+		size, _ := v.Shape.Bytes(v.DType)
+		n += int64(size)
 	}
 	return n
 }

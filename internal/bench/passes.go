@@ -20,6 +20,8 @@ import (
 type PassesConfig struct {
 	Prompt int // tokens of the prompt, the first pass; 0 = 8
 	Passes int // of one token each, after it; 0 = 6
+	// Whole reads all experts of a layer in place of those that a token chooses.
+	Whole bool
 }
 
 // A PassesReport says what each pass over a model's weights cost.
@@ -43,6 +45,12 @@ type PassesReport struct {
 	Overlap  float64 `json:"overlap"`
 	Stall    float64 `json:"stall_seconds"`
 	ReadRate float64 `json:"read_bytes_per_s"`
+	// Of the experts of a mixture, in passes after the first: bytes read in each, and
+	// the share of those that tokens chose which were in memory.
+	Experts int     `json:"experts,omitempty"`
+	Missing float64 `json:"missing_bytes,omitempty"`
+	HitRate float64 `json:"expert_hit_rate,omitempty"`
+	Slots   int     `json:"expert_slots,omitempty"`
 	// Predicted is what the plan said of a pass of one token, in seconds.
 	Predicted float64 `json:"predicted_seconds"`
 }
@@ -63,7 +71,11 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 	}
 	w := e.Residence()
 	r := &PassesReport{Held: w.Held, Streamed: w.Streamed}
-	p := &passes{stats: w.Stats, r: r, hash: sha256.New(), start: time.Now(), read: cpu.ReadBytes()}
+	if w.Stream.Experts != nil {
+		w.Stream.Experts.SetWhole(c.Whole)
+	}
+	chosen := w.Experts() // before the second pass
+	p := &passes{stats: w.Stats, second: func() { chosen = w.Experts() }, r: r, hash: sha256.New(), start: time.Now(), read: cpu.ReadBytes()}
 	watch := watchMemory()
 	st, err := e.Sched.Submit(ctx, sched.Request{Prompt: tokens[:c.Prompt], Forced: tokens[c.Prompt:], OnLogits: p.row})
 	if err == nil {
@@ -82,6 +94,11 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 	if s.Busy > 0 {
 		r.ReadRate = float64(s.Read) / s.Busy.Seconds()
 	}
+	if x := w.Experts(); x.Experts > 0 {
+		d := x.Since(chosen)
+		r.Experts, r.Slots, r.HitRate = x.Experts, x.Slots, d.HitRate()
+		r.Missing = float64(d.Read) / float64(max(1, len(r.Seconds)-1))
+	}
 	if pl := e.Placement(); pl != nil {
 		r.Predicted = pl.Decode.Seconds
 	}
@@ -90,14 +107,15 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 
 // A passes notes each pass as its logits come, between two steps.
 type passes struct {
-	stats func() ring.Stats // of the model's ring; zero without one
-	r     *PassesReport
-	hash  hash.Hash
-	start time.Time  // of the pass
-	begun time.Time  // of the second pass
-	read  int64      // before the pass
-	first ring.Stats // before the second pass
-	line  []byte
+	stats  func() ring.Stats // of the model's ring; zero without one
+	second func()            // the second pass begins
+	r      *PassesReport
+	hash   hash.Hash
+	start  time.Time  // of the pass
+	begun  time.Time  // of the second pass
+	read   int64      // before the pass
+	first  ring.Stats // before the second pass
+	line   []byte
 }
 
 func (p *passes) row(_ int, logits []float32) {
@@ -108,6 +126,7 @@ func (p *passes) row(_ int, logits []float32) {
 	}
 	if len(p.r.Seconds) == 1 {
 		p.begun, p.first = now, p.stats()
+		p.second()
 	}
 	p.line = p.line[:0]
 	for _, v := range logits {

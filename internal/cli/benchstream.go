@@ -38,7 +38,8 @@ func benchStreamCommand(e *command.Env) *cobra.Command {
 		Long: "Run a model in less memory than it needs, mapped and streamed within a budget in turns. Every run is a\n" +
 			"process of its own with a cold cache, in a control group of that size where permitted. Seconds per pass,\n" +
 			"which is one token, are compared with the limit of the disk: the bytes that are not kept in memory divided\n" +
-			"by its bandwidth. The exit code is 3 if logits differ or a run exceeds its budget.",
+			"by its bandwidth. For mixtures, those are the experts that tokens chose and memory did not have; a third run\n" +
+			"reads all experts of each layer, for comparison. The exit code is 3 if logits differ or a run exceeds its budget.",
 		Example: "  atenia bench stream model.gguf                      # memory for 1/1.15, 1/1.33 and 1/2 of the model\n" +
 			"  atenia bench stream model.gguf --ram 2GiB\n" +
 			"  atenia bench stream model.gguf --ratio 4 --json > before.json\n" +
@@ -131,6 +132,7 @@ type turns struct {
 	group            string
 	rates            []atenia.Rates
 	mapped, streamed []*bench.PassesReport
+	whole            []*bench.PassesReport // all experts of a layer, if the model has any
 }
 
 // turn runs both ways once. Storage is measured just before, because its speed
@@ -146,6 +148,13 @@ func (b *measurement) turn(ctx context.Context, path string, t *turns) (err erro
 		return fmt.Errorf("streamed, %d bytes of memory: %w", t.limit, err)
 	}
 	t.streamed = append(t.streamed, r)
+	if r.Experts > 0 {
+		whole, _, err := b.child(ctx, path, t.limit, t.limit, "--whole")
+		if err != nil {
+			return fmt.Errorf("whole layers of experts, %d bytes of memory: %w", t.limit, err)
+		}
+		t.whole = append(t.whole, whole)
+	}
 	if r, _, err = b.child(ctx, path, t.limit, 0); err != nil {
 		return fmt.Errorf("mapped, %d bytes of memory: %w", t.limit, err)
 	}
@@ -167,11 +176,12 @@ func (b *measurement) caps(model int64) (caps []int64, err error) {
 
 // child runs one process in a group with so much memory, and returns which kind
 // of group held it.
-func (b *measurement) child(ctx context.Context, path string, limit, ram int64) (*bench.PassesReport, string, error) {
+func (b *measurement) child(ctx context.Context, path string, limit, ram int64, more ...string) (*bench.PassesReport, string, error) {
 	num := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	args := append(b.self[1:len(b.self):len(b.self)],
 		"--threads", strconv.Itoa(b.s.threads), "--prompt", strconv.Itoa(b.s.prompt), "--passes", strconv.Itoa(b.s.passes),
-		"--ram", strconv.FormatInt(ram, 10), "--ssd", num(b.s.rates.SSD), "--ssd-busy", num(b.s.rates.SSDBusy), "--memory", num(b.s.rates.RAM), "--memory-busy", num(b.s.rates.RAMBusy), "--", path)
+		"--ram", strconv.FormatInt(ram, 10), "--ssd", num(b.s.rates.SSD), "--ssd-busy", num(b.s.rates.SSDBusy), "--memory", num(b.s.rates.RAM), "--memory-busy", num(b.s.rates.RAMBusy))
+	args = append(append(args, more...), "--", path)
 	c := exec.CommandContext(ctx, b.self[0], args...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs

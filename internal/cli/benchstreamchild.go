@@ -32,6 +32,7 @@ func child(e *command.Env) *cobra.Command {
 	c := &cobra.Command{Use: "child MODEL", Hidden: true, Args: cobra.ExactArgs(1)}
 	var s settings
 	var cfg atenia.Config
+	var whole bool
 	f := c.Flags()
 	s.register(f)
 	f.Int64Var(&cfg.Budget.RAM, "ram", 0, "")
@@ -39,19 +40,23 @@ func child(e *command.Env) *cobra.Command {
 	f.Float64Var(&s.rates.SSDBusy, "ssd-busy", 0, "")
 	f.Float64Var(&s.rates.RAM, "memory", 0, "")
 	f.Float64Var(&s.rates.RAMBusy, "memory-busy", 0, "")
+	f.BoolVar(&whole, "whole", false, "")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := bufio.NewReader(e.In).ReadString('\n'); err != nil {
 			return err
 		}
 		cfg.Placement.Rates, cfg.Threads, cfg.NoStream = s.rates, s.threads, cfg.Budget.RAM == 0
-		cfg.Context, cfg.BatchTokens, cfg.Slots, cfg.Pack = s.prompt+s.passes, max(s.prompt, 16), 1, "off"
+		cfg.Context, cfg.BatchTokens, cfg.Slots, cfg.Pack = s.prompt+s.passes, max(s.prompt, 16), 1, "auto"
+		if cfg.Budget.RAM == 0 { // the packed form would take the memory of what is mapped
+			cfg.Pack = "off"
+		}
 		var opened *engine.Engine
 		m, err := atenia.Open(engine.Capture(c.Context(), &opened), args[0], &cfg)
 		if err != nil {
 			return err
 		}
 		defer m.Close()
-		r, err := bench.Passes(c.Context(), opened, bench.PassesConfig{Prompt: s.prompt, Passes: s.passes})
+		r, err := bench.Passes(c.Context(), opened, bench.PassesConfig{Prompt: s.prompt, Passes: s.passes, Whole: whole})
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
 	f.StringVar(&m.cfg.PlacementFile, "plan", "", "follow the placement in `FILE`, written by \"atenia plan --out\"")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
-	f.BoolVar(&m.stats, "stats", false, "with --budget or --plan: print predicted and measured costs to standard error")
+	f.BoolVar(&m.stats, "stats", false, "with --budget or --plan: print what was read, and predicted and measured costs, to standard error")
 	f.BoolVar(&m.cfg.Verify, "verify", false, "compare streamed weights with the checksums of their first read")
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run without fused instructions")
@@ -76,7 +76,8 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 // closing becomes that of the command.
 func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
 	if s := model.Streaming(); m.stats && s.Placement != nil {
-		_ = s.Compare().WriteText(errw) // errors of standard error cannot be reported
+		_ = s.WriteText(errw) // errors of standard error cannot be reported
+		_ = s.Compare().WriteText(errw)
 	}
 	if e := model.Close(); *err == nil {
 		*err = e

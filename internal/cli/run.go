@@ -63,7 +63,7 @@ func (a *app) run() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.generate(c, m, atenia.Prompt{Text: prompt, Options: o}, !*quiet)
+		return a.generate(c, m, atenia.Prompt{Text: prompt, Options: o}, !*quiet, mf.stats)
 	}
 	return c
 }
@@ -118,6 +118,44 @@ type runResult struct {
 	Seconds float64      `json:"seconds"`
 	IDs     []int32      `json:"ids"`
 	Logs    []tokenProbs `json:"logprobs,omitempty"`
+	Costs   *runCosts    `json:"stats,omitempty"` // with --stats and a budget
+}
+
+// runCosts are what the weights of a model with a budget cost.
+type runCosts struct {
+	Passes  int64        `json:"passes"`
+	Seconds float64      `json:"seconds_per_pass"` // after the first
+	Read    int64        `json:"read_bytes"`
+	Stall   float64      `json:"wait_seconds"`
+	Hits    int64        `json:"ring_hits"`
+	Late    int64        `json:"ring_late"`
+	Experts *expertCosts `json:"experts,omitempty"` // of a mixture
+}
+
+// expertCosts are what the experts of a mixture cost.
+type expertCosts struct {
+	Slots   int     `json:"slots"`
+	Experts int     `json:"experts"`
+	Hits    int64   `json:"hits"`
+	Misses  int64   `json:"misses"`
+	HitRate float64 `json:"hit_rate"`
+	Read    int64   `json:"read_bytes"`
+	Wait    float64 `json:"wait_seconds"`
+}
+
+// costsOf returns nil for a model without a budget.
+func costsOf(s atenia.Streaming) *runCosts {
+	if s.Placement == nil {
+		return nil
+	}
+	c := &runCosts{Passes: s.Passes, Read: s.Read, Stall: s.Stall.Seconds(), Hits: s.Hits, Late: s.Late}
+	if s.Passes > 1 {
+		c.Seconds = (s.Wall - s.First).Seconds() / float64(s.Passes-1)
+	}
+	if e := &s.Experts; e.Experts > 0 {
+		c.Experts = &expertCosts{e.Slots, e.Experts, e.Hits, e.Misses, e.HitRate(), e.Read, e.Wait.Seconds()}
+	}
+	return c
 }
 
 // tokenProbs are the log-probabilities of one generated token.
@@ -132,7 +170,7 @@ type topProb struct {
 	LogProb float32 `json:"logprob"`
 }
 
-func (a *app) generate(c *cobra.Command, m *atenia.Model, p atenia.Prompt, echo bool) error {
+func (a *app) generate(c *cobra.Command, m *atenia.Model, p atenia.Prompt, echo, stats bool) error {
 	start := time.Now()
 	res := runResult{Prompt: p.Text, Seed: p.Sampling.Seed, IDs: []int32{}}
 	var text strings.Builder
@@ -171,6 +209,9 @@ func (a *app) generate(c *cobra.Command, m *atenia.Model, p atenia.Prompt, echo 
 		return nil
 	}
 	res.Text, res.Tokens, res.Seconds = text.String(), len(res.IDs), time.Since(start).Seconds()
+	if stats {
+		res.Costs = costsOf(m.Streaming())
+	}
 	return a.printJSON(res)
 }
 

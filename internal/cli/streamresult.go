@@ -42,9 +42,20 @@ type row struct {
 	Stream   int64   `json:"streamed_bytes"`
 	Ring     int64   `json:"ring_bytes"`
 	Overlap  float64 `json:"overlap"` // median
+	Experts  *chosen `json:"experts,omitempty"`
 	// Predicted is the prediction of the placement, in seconds.
 	Predicted float64      `json:"predicted_seconds"`
 	Rates     atenia.Rates `json:"rates"` // medians of those measured before each turn
+}
+
+// A chosen is what the experts of a mixture cost.
+type chosen struct {
+	Slots   int     `json:"slots"` // experts in memory at once
+	Experts int     `json:"experts"`
+	HitRate float64 `json:"hit_rate"`      // median
+	Missing float64 `json:"missing_bytes"` // read in a pass, median
+	Whole   side    `json:"whole_layers"`  // all experts of each layer read
+	Faster  float64 `json:"faster_than_whole_layers"`
 }
 
 // A side is one way to run the model.
@@ -57,11 +68,14 @@ type side struct {
 }
 
 // row summarizes the turns.
+//
+// The bound of the disk is for what a pass has to read: streamed weights, and
+// missing experts.
 func (t *turns) row(bytes int64) (w row) {
 	w = row{Limit: t.limit, Ratio: float64(bytes) / float64(t.limit), Mapped: sideOf(t.mapped), Streamed: sideOf(t.streamed)}
 	w.Faster = w.Mapped.Median / w.Streamed.Median
 	w.Equal = true
-	for _, r := range append(slices.Clone(t.mapped), t.streamed...) {
+	for _, r := range slices.Concat(t.mapped, t.streamed, t.whole) {
 		w.Equal = w.Equal && r.Hash == t.streamed[0].Hash
 	}
 	of := func(f func(i int) float64) float64 {
@@ -73,7 +87,7 @@ func (t *turns) row(bytes int64) (w row) {
 	}
 	w.Overlap = of(func(i int) float64 { return t.streamed[i].Overlap })
 	w.Predicted = of(func(i int) float64 { return t.streamed[i].Predicted })
-	w.Bound = of(func(i int) float64 { return float64(t.streamed[i].Streamed) / t.rates[i].SSD })
+	w.Bound = of(func(i int) float64 { return (float64(t.streamed[i].Streamed) + t.streamed[i].Missing) / t.rates[i].SSD })
 	w.Rates = atenia.Rates{
 		SSD:     of(func(i int) float64 { return t.rates[i].SSD }),
 		SSDBusy: of(func(i int) float64 { return t.rates[i].SSDBusy }),
@@ -82,6 +96,14 @@ func (t *turns) row(bytes int64) (w row) {
 	}
 	last := t.streamed[len(t.streamed)-1]
 	w.Held, w.Stream, w.Ring = last.Held, last.Streamed, last.Ring
+	if len(t.whole) > 0 {
+		w.Experts = &chosen{
+			Slots: last.Slots, Experts: last.Experts, Whole: sideOf(t.whole),
+			HitRate: of(func(i int) float64 { return t.streamed[i].HitRate }),
+			Missing: of(func(i int) float64 { return t.streamed[i].Missing }),
+		}
+		w.Experts.Faster = w.Experts.Whole.Median / w.Streamed.Median
+	}
 	return w
 }
 
@@ -136,6 +158,12 @@ func (r *streamResult) write(w io.Writer) error {
 			x.Ratio, float64(x.Limit)/1e9, x.Mapped, x.Streamed, x.Faster, x.Bound, x.Streamed.Median/x.Bound,
 			x.Predicted, 100*(x.Streamed.Median/x.Predicted-1), x.Overlap, read,
 			100*float64(x.Streamed.Peak)/float64(x.Limit), equal)
+	}
+	for i := range r.Rows {
+		if e := r.Rows[i].Experts; e != nil {
+			fmt.Fprintf(&b, "%.2f: %d of %d experts in memory, %.1f %% hits, %s read for those missing in a pass; whole layers %s s a pass, %.1f× slower\n",
+				r.Rows[i].Ratio, e.Slots, e.Experts, 100*e.HitRate, spelling.Size(int64(e.Missing)), e.Whole, e.Faster)
+		}
 	}
 	r.compare(&b)
 	_, err := io.WriteString(w, b.String())

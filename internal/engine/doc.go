@@ -17,14 +17,15 @@
 //	internal/engine             asks the next two, and gives the answer of one to the other
 //	internal/memory/place       decides by sizes alone: memory, or read by each pass
 //	internal/memory/residence   materializes it there, once, by its recipe
-//	internal/memory/ring        reads it, ahead of its use, if it is streamed; or else
+//	internal/memory/ring        reads it, ahead of its use, if it is streamed; or
+//	internal/memory/experts     reads it when tokens choose it, if it is of an expert; or else
 //	internal/memory/pack        keeps it in the order in which kernels read
 //	internal/exec               binds it to the products that use it
 //	internal/kernel             multiplies with it
 //
-// Ring and pack stand side by side: what is streamed is not packed. Nothing that
-// asks where a weight belongs reads one or changes the configuration it is asked
-// with. A test of package lint holds this list to the imports and the calls.
+// Ring, experts and pack stand side by side: what is streamed is not
+// packed. Nothing that asks where a weight belongs reads one or changes the
+// configuration it is asked with. A test of package lint holds this list to the imports and the calls.
 //
 // # Placement
 //

@@ -114,9 +114,18 @@ func (e *Engine) bind() (*exec.Executor, error) {
 
 // begin tells an observer where the weights are, before a pass.
 func (e *Engine) begin() {
-	if o := e.Plan.Config.Observer; o != nil {
-		o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident})
+	o := e.Plan.Config.Observer
+	if o == nil {
+		return
 	}
+	a := observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident}
+	if c := e.weights.Stream.Experts; c != nil {
+		a.Experts = func() observe.Chosen {
+			s := c.Stats()
+			return observe.Chosen{Bytes: s.Bytes, Hits: s.Hits, Misses: s.Misses, Read: s.Read, Wait: s.Wait}
+		}
+	}
+	o.Begin(a)
 }
 
 // schedule is the configuration of the scheduler.

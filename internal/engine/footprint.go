@@ -93,6 +93,9 @@ func (f *Footprint) products() (n int64) {
 	for i := range f.tensors {
 		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
 			size, _ := f.headers[t.Name].Shape.Size()
+			if t.Class == place.Expert { // those that a token chooses
+				size = int(float64(size) * t.Uses)
+			}
 			n += int64(size)
 		}
 	}

@@ -17,7 +17,10 @@ func (f *Footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 	}
 	packing := need.Packing.String()
 	if pl.Spills() {
-		packing = "off (weights that are streamed are read as the file has them)"
+		packing = "off (asked for)"
+		if c.Exec.Pack.Mode != pack.Off {
+			packing = "weights that stay in memory, in place (those that are streamed are read as the file has them)"
+		}
 	}
 	_, one := f.stateBytes(&c)
 	kv, left := int64(0), int64(0)

@@ -57,7 +57,7 @@ func (f *Footprint) keepingUp(rate float64) float64 {
 	bytes := int64(0)
 	for i := range f.tensors {
 		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
-			bytes += t.Bytes
+			bytes += int64(float64(t.Bytes) * t.Uses)
 		}
 	}
 	return 2 * float64(f.products()) * rate / float64(max(bytes, 1))

@@ -71,6 +71,9 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (_ *modelWe
 	if w.Residence, err = residence.Open(ctx, p.Model, d, spilled, p.residence()); err != nil {
 		return nil, err
 	}
+	if p.Config.Pack == pack.Off {
+		w.Stream.Held = nil
+	}
 	if err := p.checkDirect(w.Residence); err != nil {
 		return nil, errors.Join(err, w.Residence.Close())
 	}

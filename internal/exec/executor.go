@@ -81,7 +81,8 @@ type Executor struct {
 	measuring       bool        // [Measure] binds; no step will run
 	weights         *pack.Store // the weights of products
 	linearTask      linearTask
-	units           int // streamed units bound so far of the current plan
+	units           int                             // streamed units bound so far of the current plan
+	acquired        [len(bankSlots)][]kernel.Matrix // by expert: those of the cache that the mixture in progress multiplies with
 }
 
 // A program is one bound plan.
@@ -111,6 +112,9 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 	}
 	x.work = x.arena.Bytes
 	x.weights.Open(x.ScratchBytes())
+	if !x.cfg.Precise { // products of floats read quantized weights as the file has them
+		x.weights.OpenHeld(x.cfg.Stream.Held)
+	}
 	x.pool = pool.New(x.cfg.Threads)
 	return x, nil
 }
@@ -258,25 +262,17 @@ func (x *Executor) Step(s *Step) error {
 	for _, t := range x.ropes {
 		t.fill(s)
 	}
-	ring := x.cfg.Stream.Ring
-	if ring == nil {
-		return execute(x.program(s).bound, s)
-	}
-	if err := ring.Begin(s.Stop); err != nil {
+	if err := x.cfg.Stream.begin(s.Stop); err != nil {
 		return err
 	}
 	err := execute(x.program(s).bound, s)
-	ring.End(err == nil)
+	x.cfg.Stream.end(err == nil)
 	return err
 }
 
 // Wake makes a step that waits for weights check [Step.Stop]. It may be called
 // from any goroutine.
-func (x *Executor) Wake() {
-	if r := x.cfg.Stream.Ring; r != nil {
-		r.Wake()
-	}
-}
+func (x *Executor) Wake() { x.cfg.Stream.wake() }
 
 func (x *Executor) program(s *Step) *program {
 	if len(s.Runs) == s.rows && s.requested == s.rows && s.rows <= x.cfg.MaxLogits {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"atenia/internal/kernel"
+	"atenia/internal/memory/experts"
 	"atenia/internal/memory/pack"
 	"atenia/internal/plan"
 )
@@ -37,9 +38,13 @@ type moe struct {
 	weights          []float32 // [rows, best]
 	place            []int32   // [rows, best]
 	row              []int32   // of each place
-	first            []int     // first place of each expert, and the number of all
+	first, count     []int     // by expert: its first place, and how many it has
 	next             []int
-	active           []int32 // experts with at least one place
+	active           []int32 // experts with at least one place, in the order of their places
+	wave             []int32 // those of active that are computed now
+	begin            int     // the first place of wave
+	cache            *experts.Cache
+	layer            int // of the cache
 	phase            moePhase
 	s                *Step
 }
@@ -49,16 +54,19 @@ type moePhase int
 const (
 	moeRoute   moePhase = iota // over rows
 	moeCollect                 // over places
-	moeFirst                   // over the active experts' hidden values
-	moeInner                   // over places
-	moeLast                    // over the active experts' outputs
+	moeFirst                   // over the hidden values of the wave's experts
+	moeInner                   // over the wave's places
+	moeLast                    // over the outputs of the wave's experts
 	moeSum                     // over rows
 )
 
-// A bank is one matrix of every expert, row after row in one.
+// A bank is one matrix of every expert: row after row in one, apart, or in a cache.
 type bank struct {
 	w    *pack.Matrix
-	outs int // of one expert
+	by   []*pack.Matrix // of each expert, if they are apart
+	view kernel.Matrix  // of one expert in the cache, without its bytes
+	part int            // of the cache
+	outs int            // of one expert
 	form kernel.Form
 }
 
@@ -90,13 +98,13 @@ func bindMoE(b *Bind, p *plan.MoEParams) (Kernel, error) {
 	}
 	m.router.parts[0].stride = m.experts
 	m.collected.cols, m.inner.cols = m.dim, m.hidden
-	for _, x := range []struct {
+	for i, x := range []struct {
 		to   *bank
-		slot string
 		outs int
 		from *rowsOf
-	}{{&m.gate, "gate", m.hidden, &m.collected}, {&m.up, "up", m.hidden, &m.collected}, {&m.down, "down", m.dim, &m.inner}} {
-		if err := b.bank(x.to, x.slot, m.experts, x.outs, x.from); err != nil {
+	}{{&m.gate, m.hidden, &m.collected}, {&m.up, m.hidden, &m.collected}, {&m.down, m.dim, &m.inner}} {
+		x.to.outs = x.outs
+		if err := b.bank(m, x.to, bankSlots[i], x.from); err != nil {
 			return nil, err
 		}
 	}
@@ -112,19 +120,6 @@ func bindMoE(b *Bind, p *plan.MoEParams) (Kernel, error) {
 		}
 		return m.run(s)
 	}, nil
-}
-
-// bank binds one matrix of every expert, which reads rows kept in from.
-func (b *Bind) bank(k *bank, slot string, experts, outs int, from *rowsOf) error {
-	w, err := b.matrix(slot, experts*outs, from.cols)
-	if err != nil {
-		return err
-	}
-	*k = bank{w: b.x.weights.Add(b.WeightName(slot), *w), outs: outs}
-	if f := kernel.FormOf(w.DType); f != kernel.FormF32 && !b.x.cfg.Precise {
-		k.form, from.form = f, f
-	}
-	return nil
 }
 
 func (m *moe) bindShared(b *Bind, p *plan.MoEParams) error {
@@ -161,7 +156,8 @@ func (m *moe) reserve(b *Bind) {
 	m.outs = b.floats((m.experts + places) * m.dim)
 	m.chosen, m.place, m.row = make([]int32, places), make([]int32, places), make([]int32, places)
 	m.weights = make([]float32, places)
-	m.first, m.next, m.active = make([]int, m.experts+1), make([]int, m.experts), make([]int32, 0, m.experts)
+	m.first, m.count, m.next = make([]int, m.experts), make([]int, m.experts), make([]int, m.experts)
+	m.active = make([]int32, 0, m.experts)
 }
 
 func (m *moe) run(s *Step) error {
@@ -183,15 +179,27 @@ func (m *moe) run(s *Step) error {
 		}
 	}
 	m.do(moeRoute, rows, 16*m.experts)
+	m.choose(rows)
 	m.sort(rows)
-	places := rows * m.best
-	m.do(moeCollect, places, 4*m.dim)
-	each := 1 + places/len(m.active)
-	m.do(moeFirst, len(m.active)*wholeTiles(m.hidden), 2*each*m.dim)
-	m.do(moeInner, places, 4*m.hidden)
-	m.do(moeLast, len(m.active)*wholeTiles(m.dim), each*m.hidden)
+	m.do(moeCollect, rows*m.best, 4*m.dim)
+	if err := m.waves(); err != nil {
+		return err
+	}
 	m.do(moeSum, rows, m.best*m.dim)
 	return nil
+}
+
+// compute computes the experts of a wave.
+func (m *moe) compute() {
+	n, places := len(m.wave), 0
+	for _, e := range m.wave {
+		places += m.count[e]
+	}
+	m.begin = m.first[m.wave[0]]
+	each := 1 + places/n
+	m.do(moeFirst, n*wholeTiles(m.hidden), 2*each*m.dim)
+	m.do(moeInner, places, 4*m.hidden)
+	m.do(moeLast, n*wholeTiles(m.dim), each*m.hidden)
 }
 
 // do runs a phase over n pieces of the given cost.
@@ -204,19 +212,27 @@ func (m *moe) do(p moePhase, n, cost int) {
 	m.s.parallel(n, grain, m)
 }
 
-// sort numbers the places.
-func (m *moe) sort(rows int) {
-	clear(m.first)
+// choose counts the places of each expert and lists those that have any.
+func (m *moe) choose(rows int) {
+	clear(m.count)
 	for _, e := range m.chosen[:rows*m.best] {
-		m.first[e+1]++
+		m.count[e]++
 	}
 	m.active = m.active[:0]
-	for e := range m.experts {
-		if m.first[e+1] > 0 {
+	for e, n := range m.count {
+		if n > 0 {
 			m.active = append(m.active, int32(e))
 		}
-		m.first[e+1] += m.first[e]
-		m.next[e] = m.first[e]
+	}
+	m.fetch(rows)
+}
+
+// sort numbers the places.
+func (m *moe) sort(rows int) {
+	n := 0
+	for _, e := range m.active {
+		m.first[e], m.next[e] = n, n
+		n += m.count[e]
 	}
 	for i, e := range m.chosen[:rows*m.best] {
 		m.place[i] = int32(m.next[e])
@@ -236,7 +252,7 @@ func (m *moe) Range(_, lo, hi int) {
 		m.collect(lo, hi)
 	case moeInner:
 		ups := m.x.floatsOf(m.ups)[m.experts*m.hidden:]
-		for p := lo; p < hi; p++ {
+		for p := m.begin + lo; p < m.begin+hi; p++ {
 			m.inner.put(m.x, p, ups[p*m.hidden:(p+1)*m.hidden])
 		}
 	case moeFirst:
@@ -306,7 +322,7 @@ func (r *rowsOf) put(x *Executor, p int, row []float32) {
 	}
 }
 
-// overExperts divides pieces lo to hi of the active experts' outputs,
+// overExperts divides pieces lo to hi of the outputs of the wave's experts,
 // concatenated in whole tiles, into those of each expert.
 func (m *moe) overExperts(lo, hi, outs int, f func(e, lo, hi int)) {
 	wide := wholeTiles(outs)
@@ -315,7 +331,7 @@ func (m *moe) overExperts(lo, hi, outs int, f func(e, lo, hi int)) {
 		end := min(hi, (i+1)*wide)
 		a, b := lo-i*wide, min(end-i*wide, outs)
 		if a < b {
-			f(int(m.active[i]), a, b)
+			f(int(m.wave[i]), a, b)
 		}
 		lo = end
 	}
@@ -326,7 +342,7 @@ func (m *moe) firstOf(e, lo, hi int) {
 	gates, ups := m.x.floatsOf(m.gates), m.x.floatsOf(m.ups)
 	m.product(&m.gate, &m.collected, gates, e, lo, hi)
 	m.product(&m.up, &m.collected, ups, e, lo, hi)
-	for p := m.first[e]; p < m.first[e+1]; p++ {
+	for p := m.first[e]; p < m.first[e]+m.count[e]; p++ {
 		at := (m.experts + p) * m.hidden
 		m.act(gates[at+lo:at+hi], ups[at+lo:at+hi])
 	}
@@ -336,14 +352,27 @@ func (m *moe) lastOf(e, lo, hi int) {
 	m.product(&m.down, &m.inner, m.x.floatsOf(m.outs), e, lo, hi)
 }
 
-// product computes outputs lo to hi of expert e for all its places. The kernel
-// counts outputs from the first expert's first output, so dst begins that much
-// before the expert's places.
+// product computes outputs lo to hi of expert e for all its places.
 func (m *moe) product(k *bank, from *rowsOf, dst []float32, e, lo, hi int) {
-	first, n := m.first[e], m.first[e+1]-m.first[e]
-	dst = dst[(m.experts+first-e)*k.outs:]
-	lo, hi = e*k.outs+lo, e*k.outs+hi
-	w := k.w.Range(lo, hi)
+	first, n := m.first[e], m.count[e]
+	if n == 0 {
+		return
+	}
+	var w *kernel.Matrix
+	switch {
+	case m.cache != nil:
+		w = &m.x.acquired[k.part][e]
+		dst = dst[(m.experts+first)*k.outs:]
+	case k.by != nil:
+		w = k.by[e].Range(lo, hi)
+		dst = dst[(m.experts+first)*k.outs:]
+	default:
+		// The kernel counts outputs from the first expert's first output, so dst
+		// begins that much before the expert's places.
+		dst = dst[(m.experts+first-e)*k.outs:]
+		lo, hi = e*k.outs+lo, e*k.outs+hi
+		w = k.w.Range(lo, hi)
+	}
 	if k.form == kernel.FormF32 {
 		kernel.MatMul(dst, k.outs, w, lo, hi, m.x.floatsOf(from.plain)[first*from.cols:], from.cols, n)
 		return

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"atenia/internal/kernel"
+	"atenia/internal/memory/experts"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/ring"
 	"atenia/internal/plan"
@@ -17,10 +18,58 @@ import (
 // prefill or decode. The streamed weights of one product form one unit of the
 // ring; units are numbered in that order, and their views are slices of the
 // ring.
+//
+// The experts of a mixture are not part of it: a step reads those that its tokens
+// choose, through the cache.
 type Stream struct {
-	Ring   *ring.Ring
-	Units  map[string]int   // by name of the weight
-	Tables map[string]Table // by name of the weight: tables that are read row by row
+	Ring    *ring.Ring
+	Units   map[string]int   // by name of the weight
+	Tables  map[string]Table // by name of the weight: tables that are read row by row
+	Experts *experts.Cache
+	Banks   map[string]Bank // by name of the weight: matrices of experts in the cache
+	// Held is weights in memory that are packed where they are, unless their value is
+	// set: then they have been. Nothing else may read their bytes.
+	Held map[string]*bool
+	// Apart is weights of experts in memory whose matrices do not follow each other.
+	Apart map[string][]tensor.View
+}
+
+// A Bank is one matrix of every expert of a layer.
+type Bank struct {
+	Layer, Part int // of the cache
+}
+
+// begin starts a step.
+func (c *Stream) begin(stop *atomic.Bool) error {
+	if c.Experts != nil {
+		if err := c.Experts.Begin(stop); err != nil {
+			return err
+		}
+	}
+	if c.Ring != nil {
+		return c.Ring.Begin(stop)
+	}
+	return nil
+}
+
+// end ends a step, which may have failed.
+func (c *Stream) end(ok bool) {
+	if c.Ring != nil {
+		c.Ring.End(ok)
+	}
+	if c.Experts != nil {
+		c.Experts.End(ok)
+	}
+}
+
+// wake makes a step that waits check whether it should stop.
+func (c *Stream) wake() {
+	if c.Ring != nil {
+		c.Ring.Wake()
+	}
+	if c.Experts != nil {
+		c.Experts.Wake()
+	}
 }
 
 // A Table is a matrix outside memory that is read row by row. It is safe for
@@ -84,6 +133,7 @@ func (l *linear) release(s *Step) {
 type Product struct {
 	Weights []string
 	Rows    bool // a table of which some rows are looked up
+	Experts bool // each weight is a matrix of every expert: some are read
 }
 
 // products names, by opcode, the slots that are read together, in order.
@@ -92,7 +142,11 @@ var products = map[plan.Opcode][][]string{
 	plan.OpFFN:       {{"gate", "up"}, {"down"}},
 	plan.OpLMHead:    {{"weight"}},
 	plan.OpEmbedding: {{"table"}},
+	plan.OpMoE:       {{"shared_gate", "shared_up"}, {"shared_down"}, bankSlots[:]},
 }
+
+// bankSlots are the slots of a mixture whose weights are of every expert.
+var bankSlots = [3]string{"gate", "up", "down"}
 
 // Products lists the matrices that a plan reads, in the order of their use.
 func Products(p *plan.ExecutionPlan) []Product {
@@ -100,7 +154,7 @@ func Products(p *plan.ExecutionPlan) []Product {
 	for i := range p.Instructions {
 		ins := &p.Instructions[i]
 		for _, slots := range products[ins.Op] {
-			pr := Product{Rows: ins.Op == plan.OpEmbedding}
+			pr := Product{Rows: ins.Op == plan.OpEmbedding, Experts: ins.Op == plan.OpMoE && slots[0] == bankSlots[0]}
 			for _, slot := range slots {
 				if k, ok := plan.Specs.Get(ins.Op).SlotIndex(slot); ok && ins.Weights[k] != plan.NoWeight {
 					pr.Weights = append(pr.Weights, p.Weights[ins.Weights[k]].Name)

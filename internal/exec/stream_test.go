@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -100,7 +101,7 @@ func TestStreamedEqualsHeld(t *testing.T) {
 			tokens := randomTokens(21, 41, whole.Config.Vocab)
 			want := whole.lane(t, small).all(tokens, len(tokens))
 			least, most := floor(t, path)
-			seen := 0
+			seen, packed := 0, int64(0)
 			for _, ram := range []int64{least, least + (most-least)/4, least + (most-least)/2, most - (most-least)/8} {
 				for _, threads := range []int{1, 3} {
 					cfg := small
@@ -114,10 +115,15 @@ func TestStreamedEqualsHeld(t *testing.T) {
 					sameRows(t, fmt.Sprintf("%d bytes of %d", ram, most), l.all(tokens, 23, 1), want)
 					sameRows(t, "chunks", l.all(tokens, 7), want)
 					batch(t, l, tokens, want)
+					sameRows(t, "a second executor", m.lane(t, cfg).all(tokens[:5], 5), want[:5])
+					packed = max(packed, l.x.Packing().Held)
 					if s := r.Stream.Ring.Stats(); s.Passes < 27 || s.Read < s.Passes*r.Streamed {
 						t.Errorf("%d bytes are streamed; %+v", r.Streamed, s)
 					}
 				}
+			}
+			if packed == 0 && !strings.HasSuffix(name, "_k_m.gguf") { // whose packed form is larger
+				t.Error("no weights that stay were packed")
 			}
 			if seen == 0 {
 				t.Error("nothing was streamed")

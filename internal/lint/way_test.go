@@ -8,9 +8,9 @@ import (
 )
 
 // The way of a weight from the disk to a product, as internal/engine/doc.go
-// draws it: eight packages, where what is streamed takes ring and the rest pack.
+// draws it: eight packages, where what is streamed takes ring or experts and the rest pack.
 const (
-	way     = "internal/model/file internal/model/compile internal/engine internal/memory/place internal/memory/residence internal/memory/ring|internal/memory/pack internal/exec internal/kernel"
+	way     = "internal/model/file internal/model/compile internal/engine internal/memory/place internal/memory/residence internal/memory/ring|internal/memory/experts|internal/memory/pack internal/exec internal/kernel"
 	mostWay = 8
 )
 
@@ -29,6 +29,8 @@ var doors = []struct{ dir, name, callers string }{
 	{"internal/policy/replay", "Recorder.Budget", "internal/engine"},
 	{"internal/memory/residence", "Open", "internal/engine"},
 	{"internal/memory/ring", "New", "internal/memory/residence"},
+	{"internal/memory/experts", "New", "internal/memory/residence"},
+	{"internal/model/compile", "LocateExperts", "internal/memory/residence"},
 	{"internal/memory/ring", "Pin", "internal/memory/residence"},
 	{"internal/memory/pack", "New", "internal/exec"},
 	{"internal/exec", "New", "internal/engine"},

@@ -58,16 +58,31 @@ func (s shapes) config(d tensor.DType) object {
 	if s.Family == "qwen2" {
 		arch = "Qwen2ForCausalLM"
 	}
+	switch s.Family {
+	case "qwen3_moe":
+		arch = "Qwen3MoeForCausalLM"
+	case "mixtral":
+		arch = "MixtralForCausalLM"
+	}
 	if d == tensor.F16 {
 		name = "float16"
 	}
-	return object{
+	o := object{
 		"architectures": []string{arch}, "model_type": s.Family, "torch_dtype": name, "hidden_act": "silu",
 		"hidden_size": s.Hidden, "num_hidden_layers": s.Layers, "num_attention_heads": s.Heads, "num_key_value_heads": s.KV,
 		"intermediate_size": s.FFN, "vocab_size": s.Vocab, "max_position_embeddings": s.Context,
 		"rope_theta": s.Theta, "rms_norm_eps": s.Eps, "tie_word_embeddings": s.Tied,
 		"bos_token_id": bos, "eos_token_id": eos, "pad_token_id": pad,
 	}
+	if s.mixture() {
+		o["num_experts_per_tok"] = s.Chosen
+		if s.Family == "mixtral" {
+			o["num_local_experts"], o["intermediate_size"] = s.Experts, s.Width
+		} else {
+			o["num_experts"], o["moe_intermediate_size"], o["norm_topk_prob"], o["head_dim"] = s.Experts, s.Width, true, s.Hidden/s.Heads
+		}
+	}
+	return o
 }
 
 // tokenizer is a byte-level tokenizer without merges: a token is a byte.

@@ -14,12 +14,22 @@ import (
 	"atenia/tensor"
 )
 
+// upOf returns a matrix of the first layer with rows as long as the model is wide.
+func upOf(w map[string]tensor.View) tensor.View {
+	if v, ok := w["blk.0.ffn_up_exps"]; ok {
+		return v
+	}
+	return w["blk.0.ffn_up"]
+}
+
 // TestWrite wants a model that compiles, of the same bytes every time, whose
 // weights have the deviation that keeps activations in size.
 func TestWrite(t *testing.T) {
 	for _, s := range []shapes{
 		{Family: "llama", Hidden: 64, Layers: 2, Heads: 4, KV: 2, Vocab: 512, Context: 128},
 		{Family: "qwen2", Hidden: 48, Layers: 1, Heads: 2, FFN: 100, Vocab: 300, Context: 64, Tied: true},
+		{Family: "qwen3_moe", Hidden: 64, Layers: 2, Heads: 4, KV: 2, Experts: 6, Chosen: 2, Width: 32, Vocab: 300, Context: 64},
+		{Family: "mixtral", Hidden: 64, Layers: 1, Heads: 4, KV: 2, FFN: 96, Experts: 4, Chosen: 2, Vocab: 300, Context: 64},
 	} {
 		for _, d := range []tensor.DType{tensor.BF16, tensor.F16} {
 			dir := t.TempDir()
@@ -42,7 +52,7 @@ func TestWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			up, err := compile.WeightToF32(w["blk.0.ffn_up"])
+			up, err := compile.WeightToF32(upOf(w))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -60,6 +60,7 @@ type Decision struct {
 	Because string
 	Path    string // of the packed file
 	Wrote   bool   // the file was written now
+	Held    int64  // bytes that were packed where they are, see [Store.OpenHeld]
 	// Fault says why packed files could not be used; nil if there was no problem.
 	Fault error
 }
@@ -69,6 +70,9 @@ func (d Decision) String() string {
 	s := fmt.Sprintf("%s (%s): %s, %s packed from %s", d.Mode, d.Because, spelling.Count(d.Matrices, "matrix"), mib(d.Bytes), mib(d.Source))
 	if d.Available > 0 {
 		s += fmt.Sprintf("; %s available, %s kept free", mib(d.Available), mib(d.Reserve))
+	}
+	if d.Held > 0 {
+		s += fmt.Sprintf("; %s packed where they stay in memory", mib(d.Held))
 	}
 	if d.Path != "" {
 		s += "; " + d.Path

@@ -17,6 +17,9 @@
 // Products have the same bits either way, so nothing waits and results do not
 // depend on timing.
 //
+// Weights that stay in memory while others are streamed are packed where they are,
+// [Store.OpenHeld], if the packed form is no larger: the budget has no room for two.
+//
 // The packed form can be kept in a file that is written once, when a model is
 // opened, and then mapped, [Disk]. It is valid for these files of the model and
 // this version of the kernels: it is rewritten unless the sizes and times of the

@@ -25,6 +25,10 @@
 // use, one ready, one being read. A unit that would enlarge the ring is pinned
 // first, because that often saves more memory than it costs.
 //
+// The experts of a mixture share a cache that takes what RAM is left by what every
+// pass reads. Its hit rate is assumed to be its share of all experts, as it is if
+// they are chosen equally often.
+//
 // A placement never exceeds its budget: what does not fit is streamed, and below the
 // floor, where not even streaming fits, [Place] returns a [*FloorError].
 // Placing reads no clock and no machine state; equal inputs give equal

@@ -16,7 +16,7 @@ const FileFormat = "atenia.plan/1"
 
 // A File is the editable form of a plan: the tier and the device of each tensor
 // and the budgets may be changed. [Reload] applies the tiers, checks that they
-// fit, and recomputes the rest; ring, seconds and rates in a file are
+// fit, and recomputes the rest; ring, cache of experts, seconds and rates in a file are
 // informational.
 type File struct {
 	Model   Model
@@ -24,6 +24,7 @@ type File struct {
 	SSD     int64    // bytes; 0 = no bound
 	Devices []Device // with the bytes of each
 	Ring    Ring
+	Cache   Cache
 	Decode  Prediction
 	Prefill Prediction
 	Rates   Rates
@@ -56,7 +57,7 @@ func (f *File) fields() []struct {
 		name string
 		at   any
 	}{
-		{"model", &f.Model}, {"ram", &f.RAM}, {"ssd", &f.SSD}, {"devices", &f.Devices}, {"ring", &f.Ring},
+		{"model", &f.Model}, {"ram", &f.RAM}, {"ssd", &f.SSD}, {"devices", &f.Devices}, {"ring", &f.Ring}, {"experts", &f.Cache},
 		{"decode", &f.Decode}, {"prefill", &f.Prefill}, {"rates", &f.Rates},
 	}
 }
@@ -84,7 +85,7 @@ func modelOf(in *Input) Model {
 // File returns the editable form of the plan.
 func (p *Placement) File() *File {
 	f := &File{
-		Model: modelOf(&p.in), RAM: p.in.RAM, SSD: p.in.SSD, Devices: p.in.Devices, Ring: p.Ring,
+		Model: modelOf(&p.in), RAM: p.in.RAM, SSD: p.in.SSD, Devices: p.in.Devices, Ring: p.Ring, Cache: p.Cache,
 		Decode: p.Decode, Prefill: p.Prefill, Rates: p.in.Rates,
 	}
 	for i := range p.Tensors {
@@ -103,6 +104,9 @@ func (f *File) Append(b []byte) ([]byte, error) {
 	out := bytes.NewBuffer(b)
 	fmt.Fprintf(out, "{\n  \"format\": %q", FileFormat)
 	for _, x := range f.fields() {
+		if c, ok := x.at.(*Cache); ok && *c == (Cache{}) {
+			continue
+		}
 		v, err := marshal(x.at)
 		if err != nil {
 			return nil, err
@@ -136,7 +140,7 @@ func marshal(v any) ([]byte, error) {
 // natural is the tier in which a rule places tensors.
 var natural = map[Rule]memory.Tier{
 	RuleKV: memory.RAM, RuleBuffer: memory.RAM, RuleVector: memory.RAM, RuleHeld: memory.RAM, RuleVRAM: memory.VRAM,
-	RuleFits: memory.RAM, RuleRing: memory.RAM, RuleValue: memory.RAM, RuleStream: memory.SSD, RuleRows: memory.SSD,
+	RuleFits: memory.RAM, RuleRing: memory.RAM, RuleValue: memory.RAM, RuleStream: memory.SSD, RuleRows: memory.SSD, RuleCache: memory.SSD,
 }
 
 // Reload makes a plan from a file. The input supplies the model and whatever a

@@ -99,7 +99,7 @@ func (f *filling) greedy() {
 
 // seconds predicts the duration of a decode pass for a choice.
 func (s *spill) seconds(c *choice) float64 {
-	p := &Placement{Tensors: slices.Clone(s.b.out), Ring: c.ring, in: s.b.in, stage: s.b.stage}
+	p := &Placement{Tensors: slices.Clone(s.b.out), Ring: c.ring, Cache: s.b.cache, in: s.b.in, stage: s.b.stage}
 	s.mark(c, func(i int, t memory.Tier, r Rule) { p.Tensors[i].Tier, p.Tensors[i].Rule = t, r })
 	p.predictDecode()
 	return p.Decode.Seconds

@@ -51,6 +51,10 @@ type Tensor struct {
 	// ByRow is set if a pass reads only a few rows, RowBytes in total.
 	ByRow    bool
 	RowBytes int64
+	// Experts is the number of experts whose matrices t has, one after another: a
+	// pass reads those that its tokens choose, and the tensors of a unit have the
+	// same ones. 0 = a pass reads t as a whole or not at all.
+	Experts int
 	// Unit numbers the tensors that are read together, in the order of first use:
 	// the weights of one instruction, or one expert.
 	Unit int
@@ -231,6 +235,8 @@ func (in *Input) checkTensors() error {
 			return &InputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%d bytes", t.Bytes), Want: "0 bytes or more"}
 		case !finite(t.Uses) || t.Uses > maxTensors:
 			return &InputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%g uses", t.Uses), Want: "0 uses or more"}
+		case t.Experts < 0 || t.Experts > maxTensors || t.Experts > 0 && t.Class != Expert:
+			return &InputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%d experts of a %s", t.Experts, t.Class), Want: "experts of an expert"}
 		case int(t.Class) >= len(classNames):
 			return &InputError{Field: "tensor " + t.Name, Got: t.Class.String(), Want: "a class"}
 		}

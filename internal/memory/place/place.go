@@ -33,13 +33,13 @@ func place(in Input, fixed map[string]Placed) (*Placement, error) {
 	// The order matters: first what class or user dictates, then the devices,
 	// because they are fastest, then RAM and the SSD together.
 	for _, step := range []func() error{
-		b.pins, func() error { return b.follow(fixed) }, b.placeByClass, b.devices, b.require, b.memory,
+		b.pins, func() error { return b.follow(fixed) }, b.together, b.placeByClass, b.devices, b.require, b.memory,
 	} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	p := &Placement{Tensors: b.out, Ring: b.ring, in: in, stage: b.stage}
+	p := &Placement{Tensors: b.out, Ring: b.ring, Cache: b.cache, in: in, stage: b.stage}
 	p.predict()
 	return p, nil
 }
@@ -51,6 +51,7 @@ type placer struct {
 	done  []bool // tensors that have a tier
 	stage []int  // as in [Placement]
 	ring  Ring
+	cache Cache
 }
 
 func (b *placer) set(i int, t memory.Tier, device string, r Rule) {

@@ -23,6 +23,7 @@ const (
 	RuleValue  Rule = "value"  // saves the most reading for its size
 	RuleStream Rule = "stream" // read from the SSD by every pass, through the ring
 	RuleRows   Rule = "rows"   // only a few rows are read, from the SSD
+	RuleCache  Rule = "cache"  // experts that tokens choose are read from the SSD, through a cache
 )
 
 // Placed is a tensor with its tier.
@@ -35,7 +36,7 @@ type Placed struct {
 
 // Streamed reports whether every pass reads all of t from the SSD, through the
 // ring.
-func (t *Placed) Streamed() bool { return t.Tier == memory.SSD && !t.ByRow }
+func (t *Placed) Streamed() bool { return t.Tier == memory.SSD && !t.ByRow && t.Experts == 0 }
 
 // A Ring is the buffer into which streamed tensors are read ahead.
 type Ring struct {
@@ -65,6 +66,7 @@ func SlotBytes(n int64) int64 {
 type Placement struct {
 	Tensors []Placed // as in the input
 	Ring    Ring     // zero when nothing is streamed
+	Cache   Cache    // zero when no experts are on the SSD
 	Decode  Prediction
 	Prefill Prediction
 	Next    []Change // changes that would make decode faster, best first; may be empty
@@ -110,9 +112,11 @@ func (p *Placement) Bytes(t memory.Tier) (n int64) {
 	return n
 }
 
-// RAM returns the total that a plan takes of the RAM budget: tensors, ring and
-// reserves.
-func (p *Placement) RAM() int64 { return p.Bytes(memory.RAM) + p.Ring.Bytes() + p.in.reserved() }
+// RAM returns the total that a plan takes of the RAM budget: tensors, ring, cache
+// of experts and reserves.
+func (p *Placement) RAM() int64 {
+	return p.Bytes(memory.RAM) + p.Ring.Bytes() + p.Cache.Bytes() + p.in.reserved()
+}
 
 func (in *Input) reserved() (n int64) {
 	for _, r := range in.Reserves {

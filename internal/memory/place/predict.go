@@ -1,6 +1,8 @@
 package place
 
 import (
+	"math"
+
 	"atenia/internal/memory"
 )
 
@@ -30,6 +32,10 @@ type Prediction struct {
 	// processor, including streamed weights and cached keys and values.
 	SSDBytes float64 `json:"ssd_bytes"`
 	RAMBytes float64 `json:"ram_bytes"`
+	// ExpertBytes is the part of SSDBytes that are experts which the cache does not
+	// have, if all are chosen equally often. They are read when they are chosen, so
+	// that little is computed meanwhile.
+	ExpertBytes float64 `json:"expert_bytes,omitempty"`
 }
 
 // PerToken returns the seconds of one token.
@@ -61,13 +67,18 @@ func (p *Placement) pass(tokens int, sequences float64) Prediction {
 			n *= sequences
 		case t.ByRow:
 			n = min(n*float64(tokens), float64(t.Bytes))
+		case t.Experts > 0:
+			n = float64(t.Bytes) * (1 - math.Pow(1-t.Uses, float64(tokens)))
 		case t.Class == Expert: // more tokens choose more experts
 			n = min(n*float64(tokens), float64(t.Bytes))
 		}
-		switch t.Tier {
-		case memory.VRAM:
+		switch {
+		case t.Experts > 0 && t.Tier == memory.SSD:
+			r.ExpertBytes += n * (1 - p.Cache.HitRate())
+			r.RAMBytes += n
+		case t.Tier == memory.VRAM:
 			vram += n
-		case memory.SSD:
+		case t.Tier == memory.SSD:
 			r.SSDBytes += n
 			r.RAMBytes += n
 		default:
@@ -75,6 +86,8 @@ func (p *Placement) pass(tokens int, sequences float64) Prediction {
 		}
 	}
 	rates := p.in.Rates
+	streamed := r.SSDBytes
+	r.SSDBytes += r.ExpertBytes
 	r.SSD, r.RAM, r.VRAM = over(r.SSDBytes, rates.SSD), over(r.RAMBytes, rates.RAM), over(vram, rates.VRAM)
 	r.Limit = LimitNone
 	for _, l := range []struct {
@@ -86,7 +99,7 @@ func (p *Placement) pass(tokens int, sequences float64) Prediction {
 		}
 	}
 	busy := max(r.RAM+r.VRAM, r.Compute)
-	r.Seconds = max(r.Bound, p.pipeline(busy, r.SSDBytes), p.contended(busy, r.SSDBytes))
+	r.Seconds = max(r.Bound, over(r.ExpertBytes, rates.SSD)+max(busy, over(streamed, rates.SSD), p.pipeline(busy, streamed), p.contended(busy, streamed)))
 	return r
 }
 

@@ -27,6 +27,11 @@ func (b *placer) memory() error {
 			s.fixed += t.Bytes
 		}
 	}
+	if ok, err := s.cached(all); err != nil {
+		return err
+	} else if ok {
+		return b.checkSSD()
+	}
 	fits := b.in.RAM == 0 || s.fixed+all+s.ringOf(s.ssd, b.in.Slots).Bytes() <= b.in.RAM
 	switch {
 	case fits:
@@ -79,6 +84,7 @@ func (b *placer) floor(n int64, why string, more ...Part) error {
 	for _, r := range b.in.Reserves {
 		parts = append(parts, Part(r))
 	}
+	parts = append(parts, Part{"cache of experts", b.cache.Bytes()})
 	parts = slices.DeleteFunc(parts, func(p Part) bool { return p.Bytes == 0 })
 	slices.SortStableFunc(parts, func(x, y Part) int { return cmp.Compare(y.Bytes, x.Bytes) })
 	return &FloorError{Tier: memory.RAM, Budget: b.in.RAM, Floor: n, Parts: parts, Why: why}

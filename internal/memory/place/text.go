@@ -38,6 +38,9 @@ func (p *Placement) Rows() (out []Row) {
 		if p.Ring.Slots > 0 {
 			out = append(out, Row{What: fmt.Sprintf("ram ring of %d units", p.Ring.Slots), Bytes: p.Ring.Bytes()})
 		}
+		if c := p.Cache; c.Experts+c.Held > 0 {
+			out = append(out, Row{What: "ram " + c.String(), Bytes: c.Bytes()})
+		}
 		for _, r := range p.in.Reserves {
 			out = append(out, Row{What: "ram reserve " + r.Name, Bytes: r.Bytes})
 		}
@@ -61,6 +64,10 @@ func (p *Placement) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "%-24s %14d  %-11s no budget\n", "ram in all", ram, spelling.Size(ram))
 	default:
 		fmt.Fprintf(&b, "%-24s %14d  %-11s %.1f %% of the budget of %s\n", "ram in all", ram, spelling.Size(ram), 100*float64(ram)/float64(p.in.RAM), spelling.Size(p.in.RAM))
+	}
+	if c := p.Cache; c.Experts > 0 {
+		fmt.Fprintf(&b, "%-8s %d of %d in memory at once, %s each; %.0f %% of those that tokens choose are there if all are chosen equally often\n",
+			"experts", c.Slots, c.Experts, spelling.Size(c.Slot), 100*c.HitRate())
 	}
 	p.writePrediction(&b, "decode", &p.Decode)
 	p.writePrediction(&b, "prefill", &p.Prefill)

@@ -87,6 +87,9 @@ func (p *Placement) reason(t *Placed) string {
 	case RuleStream:
 		return fmt.Sprintf("%s, %s: read in %s s through the ring of %s for %d units", size, value,
 			seconds(over(t.reads(), p.in.Rates.SSD)), spelling.Size(p.Ring.Bytes()), p.Ring.Slots)
+	case RuleCache:
+		return fmt.Sprintf("%s of %d experts, %s: those that tokens choose are read through a cache of %d experts of %d, %s", size, t.Experts, value,
+			p.Cache.Slots, p.Cache.Experts, spelling.Size(p.Cache.Bytes()))
 	case RuleRows:
 		return fmt.Sprintf("a pass reads %s of its %s, row by row", spelling.Size(t.RowBytes), size)
 	}

@@ -1,6 +1,6 @@
 // Package residence materializes the weights of a model, each once, where a
-// placement of package place says: into memory, or into a ring that each step
-// reads from the disk. Without a placement they are the mapped files.
+// placement of package place says: into memory, into a ring that each step reads
+// from the disk, or into a cache of experts that are read when tokens choose them. Without a placement they are the mapped files.
 //
 //	Tensors                      what a model takes, for the planner
 //	  place.Place                which of it stays, which is streamed

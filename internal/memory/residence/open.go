@@ -14,6 +14,7 @@ import (
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/experts"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
@@ -44,6 +45,7 @@ type Residence struct {
 type held struct {
 	pinned *ring.Pinned
 	span   int
+	packed *bool // whether it has been packed where it is
 }
 
 // A Config configures a residence.
@@ -61,11 +63,7 @@ type Config struct {
 // what the files have.
 func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.Placement, c *Config) (r *Residence, err error) {
 	if p == nil {
-		w, err := compile.Materialize(m, d)
-		if err != nil {
-			return nil, err
-		}
-		return &Residence{Weights: w, mapped: true}, nil
+		return mapped(m, d)
 	}
 	return load(ctx, m, d, p, c, &Residence{at: map[string]int{}, plain: map[string]*os.File{}})
 }
@@ -76,11 +74,11 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 func load(ctx context.Context, m *compile.Model, d *file.Description, p *place.Placement, c *Config, old *Residence) (r *Residence, err error) {
 	o := opening{
 		r: &Residence{
-			Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}},
+			Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}, Held: map[string]*bool{}},
 			before: old.Stats(), held: map[string]held{}, made: map[string]tensor.View{}, blocks: old.blocks,
 			sources: old.sources, at: old.at, plain: old.plain, files: old.files, Buffered: old.Buffered,
 		},
-		d: d, old: old, room: c.Account, rows: map[string]bool{}, now: -1,
+		d: d, old: old, room: c.Account, rows: map[string]bool{}, now: -1, bankOf: -1,
 	}
 	old.files, old.blocks = nil, nil // they are the new one's to close
 	for _, p := range exec.Products(&m.Plans.Decode.Plan) {
@@ -101,11 +99,17 @@ func load(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 		if !ok {
 			continue // caches and buffers are others' to hold
 		}
+		if t := &p.Tensors[i]; t.Experts > 0 && t.Held == "" && t.Tier != memory.VRAM {
+			if err := o.bank(t, w); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err := o.add(&p.Tensors[i], w); err != nil {
 			return nil, err
 		}
 	}
-	return o.r, o.read(ctx, &p.Ring, c)
+	return o.r, o.read(ctx, p, c)
 }
 
 // An opening is a residence in the making.
@@ -119,6 +123,8 @@ type opening struct {
 	units   []ring.Unit
 	streams [][]weight // by unit
 	now     int        // the plan's number of the unit that is collected
+	layers  []experts.Layer
+	bankOf  int // the plan's number of the unit that the last layer is
 }
 
 // A weight waits for its bytes.
@@ -144,15 +150,15 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	if t.ByRow && !t.Streamed() && t.Tier == memory.SSD {
 		return o.table(t.Name, at)
 	}
-	path, err := o.file(at.File)
+	span, err := o.span(t.Name, &at)
 	if err != nil {
 		return err
 	}
-	if size, end := o.r.sources[path].Size(), at.Offset+int64(len(at.View.Data)); end > size {
-		return fmt.Errorf("weight %s ends at byte %d of %s, which has %d: %w: the file was cut", t.Name, end, at.File, size, io.ErrUnexpectedEOF)
-	}
-	x := weight{t.Name, header(at.View), ring.Span{File: path, Offset: at.Offset, Bytes: len(at.View.Data), Align: at.Align}}
+	x := weight{t.Name, header(at.View), span}
 	if t.Tier == memory.RAM {
+		if !o.rows[t.Name] {
+			x.span.Align = 64 // so that it can be packed where it is
+		}
 		o.held = append(o.held, x)
 		return nil
 	}
@@ -248,6 +254,18 @@ func (o *opening) table(name string, p compile.Location) error {
 	return nil
 }
 
+// span opens the file of a location.
+func (o *opening) span(name string, at *compile.Location) (ring.Span, error) {
+	path, err := o.file(at.File)
+	if err != nil {
+		return ring.Span{}, err
+	}
+	if size, end := o.r.sources[path].Size(), at.Offset+int64(len(at.View.Data)); end > size {
+		return ring.Span{}, fmt.Errorf("weight %s ends at byte %d of %s, which has %d: %w: the file was cut", name, end, at.File, size, io.ErrUnexpectedEOF)
+	}
+	return ring.Span{File: path, Offset: at.Offset, Bytes: len(at.View.Data), Align: at.Align}, nil
+}
+
 func (o *opening) file(path string) (int, error) {
 	if i, ok := o.r.at[path]; ok {
 		return i, nil
@@ -265,15 +283,22 @@ func (o *opening) file(path string) (int, error) {
 	return len(o.r.sources) - 1, nil
 }
 
-// read loads the weights that stay in memory and starts the ring.
-func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err error) {
+// read loads the weights that stay in memory and starts cache and ring.
+func (o *opening) read(ctx context.Context, p *place.Placement, c *Config) (err error) {
 	if err := o.pin(ctx, c); err != nil {
 		return err
+	}
+	if len(o.layers) > 0 {
+		if o.r.Stream.Experts, err = experts.New(experts.Config{
+			Files: o.r.sources, Layers: o.layers, Slots: p.Cache.Slots, Account: c.Account, Verify: c.Verify,
+		}); err != nil {
+			return err
+		}
 	}
 	if len(o.units) == 0 {
 		return nil
 	}
-	rc := ring.Config{Files: o.r.sources, Units: o.units, Account: c.Account, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
+	rc := ring.Config{Files: o.r.sources, Units: o.units, Account: c.Account, Bytes: max(int(p.Ring.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
 	if c.Watch != nil {
 		rc.Events = c.Watch(o.labels())
 	}
@@ -310,13 +335,16 @@ func (o *opening) pin(ctx context.Context, c *Config) error {
 		return err
 	}
 	for i, w := range missing {
-		o.r.held[w.name] = held{pinned, i}
+		o.r.held[w.name] = held{pinned, i, new(bool)}
 	}
 	for _, w := range o.held {
 		h := o.r.held[w.name]
 		w.view.Data = h.pinned.Bytes(h.span)
 		o.r.Weights[w.name] = w.view
 		o.r.Held += h.pinned.Resident(h.span)
+		if !o.rows[w.name] {
+			o.r.Stream.Held[w.name] = h.packed
+		}
 	}
 	return nil
 }
@@ -339,18 +367,38 @@ func (r *Residence) Resize(ctx context.Context, m *compile.Model, d *file.Descri
 		for _, v := range r.Weights {
 			d.Release(v.Data, true)
 		}
+		for _, bank := range r.Stream.Apart {
+			for _, v := range bank {
+				d.Release(v.Data, true)
+			}
+		}
 		return next, err
 	}
 	return load(ctx, m, d, p, c, r)
 }
 
-// Stats returns what the ring, and those that it replaced, have done so far:
-// zero without one.
+// Experts returns what the cache of experts has done so far: zero without one.
+func (r *Residence) Experts() (s experts.Stats) {
+	if r.Stream.Experts != nil {
+		s = r.Stream.Experts.Stats()
+	}
+	return s
+}
+
+// Stats returns what ring and cache of experts, and those that they replaced, have
+// read so far, and for how long computing waited for it. Hits, late units and
+// bytes of memory are the ring's.
 func (r *Residence) Stats() ring.Stats {
 	s := r.before
 	s.Bytes = 0
 	if r.Stream.Ring != nil {
 		s = r.Stream.Ring.Stats().Plus(s)
+	}
+	if r.Stream.Experts != nil {
+		e := r.Stream.Experts.Stats()
+		s.Read, s.Reads, s.Busy, s.Stall = s.Read+e.Read, s.Reads+e.Reads, s.Busy+e.Busy, s.Stall+e.Wait
+		// The passes of the ring are part of those of the cache.
+		s.Passes, s.Wall, s.First = r.before.Passes+e.Passes, r.before.Wall+e.Wall, e.First
 	}
 	return s
 }
@@ -373,6 +421,9 @@ func (o *opening) labels() []ring.Label {
 func (r *Residence) endStream() {
 	if r.Stream.Ring != nil {
 		r.Stream.Ring.Close()
+	}
+	if r.Stream.Experts != nil {
+		r.Stream.Experts.Close()
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 
 // cases are models of both kinds of files: tied heads and others, several
 // files, offsets that are not aligned, quantized and plain.
-var cases = []string{"parity/llama3", "parity/gemma3", "parity/llama_bf16_sharded", "gguf/models/llama-q4_k_m.gguf", "gguf/models/qwen2-q5_k_m.gguf", "gguf/models/qwen3moe-q4_k_m.gguf"}
+var cases = []string{"parity/llama3", "parity/gemma3", "parity/llama_bf16_sharded", "gguf/models/llama-q4_k_m.gguf", "gguf/models/qwen2-q5_k_m.gguf", "gguf/models/qwen3moe-q4_k_m.gguf", "parity/qwen2_moe"}
 
 // A subject is a model whose weights are placed.
 type subject struct {
@@ -147,7 +147,7 @@ func TestSameBytes(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.check(t, r, p)
-				streamed, tables = streamed+len(r.Stream.Units), tables+len(r.Stream.Tables)
+				streamed, tables = streamed+len(r.Stream.Units)+len(r.Stream.Banks), tables+len(r.Stream.Tables)
 				if err := r.Close(); err != nil {
 					t.Error(err)
 				}
@@ -198,6 +198,7 @@ func (s *subject) check(t *testing.T, r *residence.Residence, p *place.Placement
 	if r.Streamed != streamed {
 		t.Errorf("%d bytes are streamed, it says %d", streamed, r.Streamed)
 	}
+	s.checkBanks(t, r, seen)
 	for name, want := range s.want {
 		got, ok := r.Weights[name]
 		if !ok || got.DType != want.DType || !got.Shape.Equal(want.Shape) {
@@ -205,11 +206,50 @@ func (s *subject) check(t *testing.T, r *residence.Residence, p *place.Placement
 			continue
 		}
 		x, _ := p.Tensor(name)
+		if _, cached := r.Stream.Banks[name]; cached {
+			continue
+		}
 		if x.Tier == memory.RAM && !bytes.Equal(got.Data, want.Data) {
 			t.Errorf("%s is held with other bytes than the file's", name)
 		}
 		if seen[name] != (x.Tier == memory.SSD) {
 			t.Errorf("%s in %s: read from the disk: %v", name, x.Tier, seen[name])
+		}
+	}
+}
+
+// checkBanks reads all experts and compares their matrices with those of the file.
+func (s *subject) checkBanks(t *testing.T, r *residence.Residence, seen map[string]bool) {
+	t.Helper()
+	c := r.Stream.Experts
+	if c == nil {
+		return
+	}
+	if err := c.Begin(nil); err != nil {
+		t.Fatal(err)
+	}
+	defer c.End(true)
+	for name, b := range r.Stream.Banks {
+		seen[name] = true
+		want := s.want[name].Data
+		list := make([]int32, s.model.Config.Mixture.Experts)
+		for e := range list {
+			list[e] = int32(e)
+		}
+		size := len(want) / len(list)
+		c.Use(b.Layer, list, false)
+		for at := 0; at < len(list); {
+			n, err := c.Acquire()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range list[at : at+n] {
+				if !bytes.Equal(c.Bytes(b.Layer, int(e), b.Part), want[int(e)*size:][:size]) {
+					t.Errorf("expert %d of %s is read with other bytes than the file's", e, name)
+				}
+			}
+			c.Release()
+			at += n
 		}
 	}
 }

@@ -28,6 +28,13 @@ func Tensors(m *compile.Model, d *file.Description) []place.Tensor {
 	var out []place.Tensor
 	seen := map[string]bool{}
 	for unit, p := range products {
+		if p.Experts {
+			out = append(out, bankTensors(m, d, p.Weights, unit)...)
+			for _, name := range p.Weights {
+				seen[name] = true
+			}
+			continue
+		}
 		for _, name := range p.Weights {
 			w, ok := m.Weights[name]
 			if seen[name] || !ok || p.Rows && whole[name] > 0 { // a head tied to its table is listed where it is read entirely
@@ -64,6 +71,8 @@ func Headers(m *compile.Model, d *file.Description) exec.Weights {
 		v := tensor.View{DType: tensor.F32, Shape: w.Shape} // what is made is, in the formats that models come in
 		if at, ok := compile.Locate(&w, d); ok {
 			v.DType = at.View.DType
+		} else if at, ok := compile.LocateExperts(&w, len(w.Sources), d); ok {
+			v.DType = at[0].View.DType // they are joined
 		}
 		out[name] = v
 	}
@@ -90,8 +99,11 @@ func describe(w *compile.Weight, d *file.Description) place.Tensor {
 // locate is [compile.Locate] for weights of files on disk.
 func locate(w *compile.Weight, d *file.Description) (compile.Location, bool) {
 	p, ok := compile.Locate(w, d)
-	return p, ok && d.Path != "" && d.Path != embedded.Name
+	return p, ok && onDisk(d)
 }
+
+// onDisk reports whether a model is of files.
+func onDisk(d *file.Description) bool { return d.Path != "" && d.Path != embedded.Name }
 
 // header is a view without its bytes.
 func header(v tensor.View) tensor.View { return tensor.View{DType: v.DType, Shape: v.Shape} }

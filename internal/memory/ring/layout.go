@@ -53,6 +53,16 @@ func (u Unit) Room() (n int) {
 	return n
 }
 
+// Check rejects spans outside their files.
+func (u Unit) Check(files []Source) error {
+	for i := range u {
+		if err := u[i].check(files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Floor returns the smallest ring in which each unit can be read while the
 // previous one is in use: the largest pair of neighbours in the cycle.
 func Floor(units []Unit) (n int) {

@@ -29,19 +29,25 @@ var ErrCorrupt = errors.New("the bytes are not those of the first read")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// Fetch reads a piece of a file at an offset into mem, both whole pages, of which
+// the first need bytes must be there: the file may end soon after. Its errors are
+// [*ReadError].
+func Fetch(f Source, mem []byte, offset int64, need int) error {
+	n, err := f.ReadAt(mem, offset)
+	switch {
+	case n >= need:
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return &ReadError{f.Name(), offset, need, fmt.Errorf("%w after %d bytes: the file was cut", io.ErrUnexpectedEOF, n)}
+	}
+	return &ReadError{f.Name(), offset, need, err}
+}
+
 // fetch reads a piece and, with verify, compares it with its first read.
 func (p *piece) fetch(files []Source, verify bool) error {
 	f := files[p.file]
-	n, err := f.ReadAt(p.mem, p.offset)
-	switch {
-	case n >= p.need: // the file may end soon after
-	case err == nil || errors.Is(err, io.EOF):
-		return &ReadError{f.Name(), p.offset, p.need, fmt.Errorf("%w after %d bytes: the file was cut", io.ErrUnexpectedEOF, n)}
-	default:
-		return &ReadError{f.Name(), p.offset, p.need, err}
-	}
-	if !verify {
-		return nil
+	if err := Fetch(f, p.mem, p.offset, p.need); err != nil || !verify {
+		return err
 	}
 	sum := crc32.Checksum(p.mem[:p.need], castagnoli)
 	if p.summed && sum != p.sum {

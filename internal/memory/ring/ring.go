@@ -97,10 +97,8 @@ func New(c Config) (*Ring, error) {
 	}
 	sizes := make([]int, len(c.Units))
 	for i, u := range c.Units {
-		for k := range u {
-			if err := u[k].check(c.Files); err != nil {
-				return nil, err
-			}
+		if err := u.Check(c.Files); err != nil {
+			return nil, err
 		}
 		if sizes[i] = u.Room(); sizes[i] == 0 {
 			return nil, fmt.Errorf("ring: unit %d is empty", i)

@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"slices"
+
 	"atenia/internal/model/file"
 	"atenia/tensor"
 )
@@ -50,6 +52,45 @@ func Locate(w *Weight, d *file.Description) (Location, bool) {
 		_, p.Align = p.View.DType.Block()
 	}
 	return p, true
+}
+
+// LocateExperts returns where the files have the matrix of each of n experts, which
+// a weight has row after row: slices of one tensor, or tensors of their own. It
+// returns false for weights that must be computed.
+func LocateExperts(w *Weight, n int, d *file.Description) ([]Location, bool) {
+	if n < 1 || len(w.Shape) == 0 || w.Shape[0]%n != 0 {
+		return nil, false
+	}
+	shape := slices.Clone(w.Shape)
+	shape[0] /= n
+	out := make([]Location, n)
+	if len(w.Sources) == n && n > 1 && len(w.Transform) == 0 {
+		for e := range out {
+			one := Weight{Name: w.Name, Shape: shape, Sources: w.Sources[e : e+1]}
+			at, ok := Locate(&one, d)
+			if !ok || at.View.DType != out[0].View.DType && e > 0 {
+				return nil, false
+			}
+			out[e] = at
+		}
+		return out, true
+	}
+	at, ok := Locate(w, d)
+	if !ok {
+		return nil, false
+	}
+	size, err := shape.Bytes(at.View.DType)
+	if err != nil {
+		return nil, false
+	}
+	for e := range out {
+		v := tensor.View{DType: at.View.DType, Shape: shape}
+		if at.View.Data != nil {
+			v.Data = at.View.Data[e*size : (e+1)*size : (e+1)*size]
+		}
+		out[e] = Location{View: v, File: at.File, Offset: at.Offset + int64(e*size), Align: at.Align}
+	}
+	return out, true
 }
 
 // ready reports whether kernels can read a view unchanged, given its alignment.

@@ -31,8 +31,9 @@ func (e *MaterializeError) Unwrap() error { return e.Err }
 
 // Materialize returns every weight of m by its plan name. Weights without
 // transforms share the memory of d: they are valid until d is closed and
-// read-only. Conversions are noted in m.Diagnostics.
-func Materialize(m *Model, d *file.Description) (map[string]tensor.View, error) {
+// read-only. Conversions are noted in m.Diagnostics. It leaves out the weights that
+// the caller names.
+func Materialize(m *Model, d *file.Description, without ...string) (map[string]tensor.View, error) {
 	byName := make(map[string]tensor.View, len(d.Tensors))
 	for i := range d.Tensors {
 		byName[d.Tensors[i].Name] = d.Tensors[i].View
@@ -40,6 +41,9 @@ func Materialize(m *Model, d *file.Description) (map[string]tensor.View, error) 
 	find := func(name string) (tensor.View, bool) { v, ok := byName[name]; return v, ok }
 	out := make(map[string]tensor.View, len(m.Weights))
 	for _, name := range slices.Sorted(maps.Keys(m.Weights)) {
+		if slices.Contains(without, name) {
+			continue
+		}
 		w := m.Weights[name]
 		v, err := materialise(w, find)
 		if err != nil {

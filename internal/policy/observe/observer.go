@@ -73,6 +73,7 @@ type Observer struct {
 
 	account Account
 	seen    ring.Stats    // what metrics have counted
+	chosen  Chosen        // likewise
 	decoded int           // passes
 	seconds float64       // of them
 	used    []int         // units of this pass, in order
@@ -85,7 +86,15 @@ type Account struct {
 	Placement *place.Placement // nil without a budget
 	Streamed  int64            // bytes that a pass reads
 	Ring      *ring.Ring       // nil if nothing is streamed
+	Experts   func() Chosen    // nil if no experts are read when tokens choose them
 	Resident  func() int64     // memory of the process, 0 if that is not known; nil = never known
+}
+
+// Chosen is what the cache of a mixture's experts has done so far.
+type Chosen struct {
+	Bytes              int64 // of its memory
+	Hits, Misses, Read int64 // experts in memory when tokens chose them, others, and bytes read
+	Wait               time.Duration
 }
 
 // Open creates the configured files and server. It returns nil if there are
@@ -202,6 +211,9 @@ func (o *Observer) memory(at time.Duration) {
 	if r := o.account.Ring; r != nil {
 		held = uint64(r.Stats().Bytes)
 	}
+	if f := o.account.Experts; f != nil {
+		held += uint64(f().Bytes)
+	}
 	if p := o.account.Placement; p != nil {
 		limit = uint64(max(0, p.Input().RAM))
 	}
@@ -255,6 +267,11 @@ func (o *Observer) count(p sched.StepInfo) {
 		o.seen = s
 		o.metrics.Prefetched(uint64(d.Hits), uint64(d.Late), 0)
 		o.metrics.Overlap(s.Overlap(s.Wall))
+	}
+	if f := o.account.Experts; f != nil {
+		s, t := f(), o.chosen
+		o.chosen = s
+		o.metrics.Experts(uint64(s.Hits-t.Hits), uint64(s.Misses-t.Misses), uint64(s.Read-t.Read), s.Wait-t.Wait)
 	}
 	if p.Decode {
 		o.decoded++

@@ -34,6 +34,9 @@
 //	atenia_move_bytes_total{from,to}       copied between tiers
 //	atenia_move_seconds                    one move, a histogram
 //	atenia_prefetch_total{result}          hit, late or wasted
+//	atenia_experts_total{result}           chosen by tokens: hit or miss
+//	atenia_expert_read_bytes_total
+//	atenia_expert_wait_seconds_total       that computing waited for them
 //	atenia_overlap_ratio                   of moving and computing, 0 to 1
 //	atenia_decisions_total{component,rule}
 //	atenia_fallback_total{reason}          work degraded from a device to the processor

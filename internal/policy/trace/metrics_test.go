@@ -50,6 +50,7 @@ func TestSet(t *testing.T) {
 	s.Event(lane.Event{Phase: lane.End, ID: 9, Lane: lane.IO})
 	s.Prefetched(3, 1, 0)
 	s.Overlap(0.9)
+	s.Experts(5, 2, 4096, 3*time.Second)
 	s.PredictionError(2, 2.5)
 	s.PredictionError(0, 1)
 	s.Regret(0.25)
@@ -59,6 +60,10 @@ func TestSet(t *testing.T) {
 	s.Decided(&rec)
 	const want = `atenia_cache_corrupt_total 1
 atenia_decisions_total{component="planner",rule="GpuNotAvailable"} 1
+atenia_expert_read_bytes_total 4096
+atenia_expert_wait_seconds_total 3
+atenia_experts_total{result="hit"} 5
+atenia_experts_total{result="miss"} 2
 atenia_fallback_total{reason="GPU not available"} 1
 atenia_move_bytes_total{from="ram",to="ssd"} 7
 atenia_move_bytes_total{from="ram",to="vram"} 100

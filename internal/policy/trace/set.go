@@ -21,6 +21,9 @@ type Metrics struct {
 	moveBytes   *prometheus.CounterVec
 	moveSeconds prometheus.Histogram
 	prefetch    *prometheus.CounterVec
+	experts     *prometheus.CounterVec
+	expertRead  prometheus.Counter
+	expertWait  prometheus.Counter
 	overlap     prometheus.Gauge
 	decisions   *prometheus.CounterVec
 	fallback    *prometheus.CounterVec
@@ -64,6 +67,9 @@ func NewMetrics() *Metrics {
 	s.registry.MustRegister(s.tierBytes, s.moveSeconds)
 	s.moveBytes = counters("move_bytes_total", "Bytes copied between memories.", "from", "to")
 	s.prefetch = counters("prefetch_total", "Prefetched tensors: ready when needed, waited for, or never used.", "result")
+	s.experts = counters("experts_total", "Experts of mixtures that tokens chose: in memory, or read.", "result")
+	s.expertRead = counter("expert_read_bytes_total", "Bytes of experts that were read.")
+	s.expertWait = counter("expert_wait_seconds_total", "Time that computing waited for experts.")
 	s.overlap = gauge("overlap_ratio", "Share of moving that was hidden behind computing, 0 to 1.")
 	s.decisions = counters("decisions_total", "Decisions by component and rule.", "component", "rule")
 	s.fallback = counters("fallback_total", "Work degraded from a device to the processor.", "reason")
@@ -104,6 +110,15 @@ func (s *Metrics) Prefetched(hit, late, wasted uint64) {
 	s.prefetch.WithLabelValues("hit").Add(float64(hit))
 	s.prefetch.WithLabelValues("late").Add(float64(late))
 	s.prefetch.WithLabelValues("wasted").Add(float64(wasted))
+}
+
+// Experts counts experts of mixtures that tokens chose, what was read of them, and
+// how long computing waited for that.
+func (s *Metrics) Experts(hits, misses, read uint64, wait time.Duration) {
+	s.experts.WithLabelValues("hit").Add(float64(hits))
+	s.experts.WithLabelValues("miss").Add(float64(misses))
+	s.expertRead.Add(float64(read))
+	s.expertWait.Add(wait.Seconds())
 }
 
 // Overlap sets the share of moving that was hidden behind computing.
