@@ -225,6 +225,9 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 	if spilled == nil && !p.Config.placed() {
 		w.placement = nil // as it was opened
 	}
+	if p.Config.Pack == pack.Off {
+		w.Stream.Held = nil
+	}
 	e.mu.Lock()
 	e.weights = w
 	e.mu.Unlock()
