@@ -132,6 +132,10 @@ func TestLimits(t *testing.T) {
 		"plan":    {"", append([]string{"plan", dir, "--ram", "200MiB"}, usual[:2]...), "", false},
 		"train":   {"", []string{"train", prepare(t), "--out", filepath.Join(t.TempDir(), "out"), "--overwrite"}, "", false},
 	}
+	data := filepath.Join(t.TempDir(), "data.jsonl")
+	if err := os.WriteFile(data, bytes.Repeat([]byte(`{"text": "hello hello hello hello hello hello"}`+"\n"), 8), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	free := map[string]string{}
 	for name, x := range tasks {
 		if x.compare {
@@ -159,9 +163,14 @@ func TestLimits(t *testing.T) {
 			}
 		}
 		// What has no room is an error with both numbers.
-		l := inGroup(t, mib<<20, "", "bench", "train", "--size", "60M", "--steps", "1")
-		if l.code != command.Failure || !regexp.MustCompile(`B are needed, .*B of .*B are free`).MatchString(l.err) {
-			t.Errorf("%d MiB, too large a model to train: exit code %d: %s", mib, l.code, l.err)
+		for name, args := range map[string][]string{
+			"bench train": {"bench", "train", "--size", "60M", "--steps", "1"},
+			"finetune":    {"finetune", dir, data, "--out", filepath.Join(t.TempDir(), "tuned")},
+		} {
+			l := inGroup(t, mib<<20, "", args...)
+			if l.code != command.Failure || !regexp.MustCompile(`B are needed, .*B of .*B are free`).MatchString(l.err) {
+				t.Errorf("%d MiB, %s: exit code %d: %s", mib, name, l.code, l.err)
+			}
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 // How often [Guard] looks, in a control group with a limit and without.
 const (
-	guardGroup   = 10 * time.Millisecond
+	guardGroup   = 5 * time.Millisecond
 	guardMachine = time.Second
 )
 
@@ -49,13 +49,18 @@ func Guard(full func(*Error)) (stop func()) {
 func (a *Account) exceeded() (e *Error, limited bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	before, first := a.watch.seen, a.watch.seen == 0
 	a.measure()
-	m := &a.watch.now
+	m, heap := &a.watch.now, a.watch.heap()
+	a.watch.seen = heap
 	if m.GroupLimit == 0 {
 		return nil, false
 	}
 	// Go's memory that exceeds all that the process has was not touched yet.
-	pending := max(0, a.watch.heap()-m.Own)
+	pending := max(0, heap-m.Own)
+	if !first { // what grows goes on growing until the next look
+		pending += max(0, heap-before)
+	}
 	if m.GroupAvailable-pending >= m.GroupLimit/guardShare {
 		return nil, true
 	}

@@ -49,6 +49,7 @@ type watch struct {
 	now       cpu.Memory // as read
 	asked     int64      // limit of [Account.SetLimit]
 	least     int64      // Go's memory at the first reading
+	seen      int64      // Go's memory when a guard last looked
 	code      int64      // bytes of the program's file
 	samples   [2]metrics.Sample
 	bounds    []*int64 // of Go's memory, see LimitHeap
