@@ -7,6 +7,7 @@ import (
 
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory"
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
 	"atenia/internal/store/durable"
 )
@@ -260,7 +261,15 @@ type Streaming struct {
 	Busy      time.Duration // with at least one read in flight
 	Wall      time.Duration // of the passes that were ended well
 	First     time.Duration // of the first of them, which has units to wait for
-	Overlap   float64       // part of the shorter of reading and computing that the other hid, 0 to 1
+	Overlap   float64       // part of the shorter of moving and computing that the other hid, at most 1
+	Lanes     []LaneWork    // what the executor of moves and work did, by lane
+}
+
+// A LaneWork is what one lane of the executor did.
+type LaneWork struct {
+	Lane  string // Io reads, Transfer decodes and aligns, Compute computes
+	Tasks int64
+	Bytes int64 // that the tasks read, moved, or computed with
 }
 
 // Streaming returns how the weights are brought in. Any goroutine may ask.
@@ -270,7 +279,14 @@ func (m *Model) Streaming() Streaming {
 	s := Streaming{
 		Held: weights.Held, Streamed: weights.Streamed,
 		RingBytes: r.Bytes, Passes: r.Passes, Read: r.Read, Reads: r.Reads, Hits: r.Hits,
-		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First, Overlap: r.Overlap(r.Wall),
+		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First,
+	}
+	work := m.engine.Lanes()
+	s.Overlap = work.Overlap()
+	for l, n := range work.Lanes {
+		if n.Tasks > 0 {
+			s.Lanes = append(s.Lanes, LaneWork{lane.Lane(l).String(), int64(n.Tasks), int64(n.Bytes)})
+		}
 	}
 	if pl := m.engine.Placement(); pl != nil {
 		s.Placement = newPlacement(pl)

@@ -12,6 +12,7 @@ import (
 
 	"atenia/internal/engine"
 	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/ring"
 	"atenia/internal/sched"
 )
@@ -63,7 +64,7 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 	}
 	w := e.Residence()
 	r := &PassesReport{Held: w.Held, Streamed: w.Streamed}
-	p := &passes{stats: w.Stats, r: r, hash: sha256.New(), start: time.Now(), read: cpu.ReadBytes()}
+	p := &passes{stats: w.Stats, work: e.Lanes, r: r, hash: sha256.New(), start: time.Now(), read: cpu.ReadBytes()}
 	watch := watchMemory()
 	st, err := e.Sched.Submit(ctx, sched.Request{Prompt: tokens[:c.Prompt], Forced: tokens[c.Prompt:], OnLogits: p.row})
 	if err == nil {
@@ -78,7 +79,7 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 	s := w.Stats()
 	r.Ring = s.Bytes
 	s = s.Since(p.first)
-	r.Overlap, r.Stall = s.Overlap(p.start.Sub(p.begun)), s.Stall.Seconds()
+	r.Overlap, r.Stall = e.Lanes().Since(p.lanes).Overlap(), s.Stall.Seconds()
 	if s.Busy > 0 {
 		r.ReadRate = float64(s.Read) / s.Busy.Seconds()
 	}
@@ -91,12 +92,13 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 // A passes notes each pass as its logits come, between two steps.
 type passes struct {
 	stats func() ring.Stats // of the model's ring; zero without one
+	work  func() lane.Report
 	r     *PassesReport
 	hash  hash.Hash
 	start time.Time  // of the pass
-	begun time.Time  // of the second pass
 	read  int64      // before the pass
 	first ring.Stats // before the second pass
+	lanes lane.Report
 	line  []byte
 }
 
@@ -107,7 +109,7 @@ func (p *passes) row(_ int, logits []float32) {
 		p.r.ReadBytes = append(p.r.ReadBytes, read-p.read)
 	}
 	if len(p.r.Seconds) == 1 {
-		p.begun, p.first = now, p.stats()
+		p.first, p.lanes = p.stats(), p.work()
 	}
 	p.line = p.line[:0]
 	for _, v := range logits {

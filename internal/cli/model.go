@@ -10,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/model/embedded"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/pflag"
 )
@@ -69,6 +70,9 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
 	if s := model.Streaming(); m.stats && s.Placement != nil {
 		_ = s.Compare().WriteText(errw) // errors of standard error cannot be reported
+		for _, l := range s.Lanes {
+			fmt.Fprintf(errw, "lane %-9s %s, %s\n", l.Lane, spelling.Count(l.Tasks, "task"), spelling.Size(l.Bytes))
+		}
 	}
 	if e := model.Close(); *err == nil {
 		*err = e

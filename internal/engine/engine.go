@@ -9,6 +9,7 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
@@ -85,7 +86,7 @@ func (e *Engine) schedule() sched.Config {
 	if o == nil {
 		return c
 	}
-	o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident})
+	o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident, Work: e.Lanes})
 	c.Watch = o.Step
 	return c
 }
@@ -124,6 +125,10 @@ func (e *Engine) Packing() pack.Decision { return e.packing }
 
 // ScratchBytes returns the memory of the executor's buffers.
 func (e *Engine) ScratchBytes() int64 { return e.scratch }
+
+// Lanes returns what the lanes did since the model was open: nothing if they
+// have nothing to do.
+func (e *Engine) Lanes() lane.Report { return e.weights.meter.Report().Since(e.weights.loaded) }
 
 // Residence returns what maps, holds and streams the weights.
 func (e *Engine) Residence() *residence.Residence { return e.weights.Residence }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
+	"atenia/internal/memory/ring"
 	"atenia/internal/model/file"
 )
 
@@ -16,17 +18,28 @@ type modelWeights struct {
 	packing   pack.Config
 	placement *place.Placement // nil without a budget
 	unlimit   func()           // ends the limit of the heap
+	lanes     *lane.Executor   // nil if nothing is read ahead and no one observes
+	meter     *lane.Meter      // of the lanes
+	loaded    lane.Report      // when all was open
 }
 
 // close gives the memory back.
 func (w *modelWeights) close() error {
 	w.unlimit()
-	return w.Residence.Close()
+	return errors.Join(w.Residence.Close(), w.closeLanes())
+}
+
+// closeLanes stops the lanes, of which nothing may be open.
+func (w *modelWeights) closeLanes() error {
+	if w.lanes != nil {
+		w.lanes.Close()
+	}
+	return nil
 }
 
 // loadWeights places the weights and then materializes them, each once.
 func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWeights, err error) {
-	w = &modelWeights{unlimit: func() {}}
+	w = &modelWeights{unlimit: func() {}, meter: new(lane.Meter)}
 	var spilled *place.Placement // nil while all weights have room: then they are mapped
 	if !p.Config.placed() {
 		w.packing = p.packingOf(d)
@@ -41,11 +54,16 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWe
 			w.packing = p.packingWithin(d, w.placement)
 		}
 	}
-	if w.Residence, err = residence.Open(ctx, p.Model, d, spilled, p.residence()); err != nil {
-		return nil, err
+	w.lanes = p.lanes(spilled, w.meter)
+	if w.Residence, err = residence.Open(ctx, p.Model, d, spilled, &residence.Config{Verify: p.Config.Verify, Account: p.account, Lanes: w.lanes}); err != nil {
+		return nil, errors.Join(err, w.closeLanes())
+	}
+	if w.lanes != nil {
+		w.Stream.Passes = lane.NewPasses(w.lanes, w.Stream.Ring != nil)
+		w.loaded = w.meter.Report()
 	}
 	if err := p.checkDirect(w.Residence); err != nil {
-		return nil, errors.Join(err, w.Residence.Close())
+		return nil, errors.Join(err, w.Residence.Close(), w.closeLanes())
 	}
 	if w.placement != nil {
 		w.unlimit = residence.LimitHeap(programGrowth)
@@ -53,13 +71,20 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWe
 	return w, nil
 }
 
-// residence says how weights are brought where they were placed.
-func (p *Plan) residence() *residence.Config {
-	c := &residence.Config{Verify: p.Config.Verify, Account: p.account}
-	if p.Config.Observer != nil {
-		c.Watch = p.Config.Observer.Watch
+// lanes returns the executor of reads and of computing: with readers if weights
+// are streamed, else for those who observe alone.
+func (p *Plan) lanes(spilled *place.Placement, m *lane.Meter) *lane.Executor {
+	c := lane.Config{Sink: m, Computers: -1}
+	if spilled != nil {
+		c.Readers, c.Workers = ring.Readers, true
+		c.Window = ring.Window(int(spilled.Ring.Bytes()), 2*len(spilled.Tensors))
 	}
-	return c
+	if o := p.Config.Observer; o != nil {
+		o.Attach(&c)
+	} else if spilled == nil {
+		return nil
+	}
+	return lane.New(c)
 }
 
 // checkDirect warns of a file whose reads go through the system's cache, which

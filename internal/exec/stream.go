@@ -21,6 +21,15 @@ type Stream struct {
 	Ring   *ring.Ring
 	Units  map[string]int   // by name of the weight
 	Tables map[string]Table // by name of the weight: tables that are read row by row
+	// Passes is told when a pass begins and ends; nil = no one is.
+	Passes Passes
+}
+
+// Passes are steps as tasks of the executor that brings the weights.
+type Passes interface {
+	// Begin begins a pass over rows, decode if each is of another sequence.
+	Begin(decode bool, rows int)
+	End(err error)
 }
 
 // A Table is a matrix outside memory that is read row by row. It is safe for

@@ -14,6 +14,7 @@ import (
 	"atenia/internal/model/file"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
@@ -37,9 +38,7 @@ type Residence struct {
 type Config struct {
 	Verify  bool            // the ring compares what it reads with what it read first
 	Account *ledger.Account // that weights and ring are reserved in
-	// Watch is told what the ring will read, in order, and returns who is told
-	// of its events. nil = no one is told.
-	Watch func([]ring.Label) func(ring.Event)
+	Lanes   *lane.Executor  // of all reads; nil = each has its own
 }
 
 // Open materialises the weights of a model, each once, where a placement says:
@@ -206,7 +205,7 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	for i := range o.held {
 		spans[i] = o.held[i].span
 	}
-	if o.r.pinned, err = ring.Pin(ctx, c.Account, o.files, spans); err != nil {
+	if o.r.pinned, err = ring.Pin(ctx, c.Lanes, c.Account, o.files, spans); err != nil {
 		return err
 	}
 	o.r.Held += o.r.pinned.Resident()
@@ -217,10 +216,7 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	if len(o.units) == 0 {
 		return nil
 	}
-	rc := ring.Config{Files: o.files, Units: o.units, Account: c.Account, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
-	if c.Watch != nil {
-		rc.Events = c.Watch(o.labels())
-	}
+	rc := ring.Config{Files: o.files, Units: o.units, Account: c.Account, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify, Labels: o.labels(), Lanes: c.Lanes}
 	o.r.Stream.Ring, err = ring.New(rc)
 	if err != nil {
 		return err

@@ -156,6 +156,8 @@ func leastAhead(slots []slot) int {
 
 // A piece is one read.
 type piece struct {
+	unit   int // that it belongs to
+	index  int // among all pieces of a ring
 	file   int
 	offset int64  // of the file, aligned
 	mem    []byte // whole pages

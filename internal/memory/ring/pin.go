@@ -3,11 +3,11 @@ package ring
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/timeline"
 )
 
 // Pinned is a set of spans pinned in memory.
@@ -17,7 +17,8 @@ type Pinned struct {
 }
 
 // Pin reads spans into memory that it reserves in an account, with direct I/O.
-func Pin(ctx context.Context, a *ledger.Account, files []Source, spans []Span) (*Pinned, error) {
+// The lanes do it, or for nil lanes of its own.
+func Pin(ctx context.Context, x *lane.Executor, a *ledger.Account, files []Source, spans []Span) (*Pinned, error) {
 	total := 0
 	for i := range spans {
 		if err := spans[i].check(files); err != nil {
@@ -30,30 +31,23 @@ func Pin(ctx context.Context, a *ledger.Account, files []Source, spans []Span) (
 		return nil, fmt.Errorf("ring: %w", err)
 	}
 	h := &Pinned{block: block}
-	views, pieces, moves := cut(spans, block.Bytes, usualPiece)
+	views, pieces, moves := cut(spans, block.Bytes, Piece)
 	h.views = views
-	var next atomic.Int64
-	var once sync.Once
-	var wg sync.WaitGroup
-	for range usualReaders {
-		wg.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(pieces) {
-					return
-				}
-				e := context.Cause(ctx)
-				if e == nil {
-					e = pieces[i].fetch(files, false)
-				}
-				if e != nil {
-					once.Do(func() { err = e })
-					next.Store(int64(len(pieces)))
-				}
-			}
-		})
+	if x == nil {
+		x = lane.New(lane.Config{Readers: Readers})
+		defer x.Close()
 	}
-	wg.Wait()
+	err = x.Run(ctx, func(g *lane.Group) error {
+		for i := range pieces {
+			g.Go(lane.Task{
+				Task:  timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "pin", Cost: uint64(total)},
+				Part:  i > 0,
+				Bytes: uint64(len(pieces[i].mem)),
+				Work:  lane.Func(func(context.Context) error { return pieces[i].fetch(files, false) }),
+			})
+		}
+		return nil
+	})
 	if err != nil {
 		h.Close()
 		return nil, err
