@@ -262,6 +262,7 @@ type Streaming struct {
 	Wall      time.Duration // of the passes that were ended well
 	First     time.Duration // of the first of them, which has units to wait for
 	Overlap   float64       // part of the shorter of moving and computing that the other hid, at most 1
+	Codec     string        // the form in which weights are streamed, and why; "" = none are
 	Lanes     []LaneWork    // what the executor of moves and work did, by lane
 }
 
@@ -280,6 +281,7 @@ func (m *Model) Streaming() Streaming {
 		Held: weights.Held, Streamed: weights.Streamed,
 		RingBytes: r.Bytes, Passes: r.Passes, Read: r.Read, Reads: r.Reads, Hits: r.Hits,
 		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First,
+		Codec: m.engine.Codec(),
 	}
 	work := m.engine.Lanes()
 	s.Overlap = work.Overlap()

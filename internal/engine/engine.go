@@ -130,5 +130,17 @@ func (e *Engine) ScratchBytes() int64 { return e.scratch }
 // have nothing to do.
 func (e *Engine) Lanes() lane.Report { return e.weights.meter.Report().Since(e.weights.loaded) }
 
+// Codec says in which form weights are streamed, and why: "" if none are.
+func (e *Engine) Codec() string {
+	c := e.weights.codec
+	switch r := e.weights.Residence; {
+	case r.Stream.Ring == nil:
+		return ""
+	case c.use && r.Coded == 0:
+		return "off: the ring has no room for chunks"
+	}
+	return c.String()
+}
+
 // Residence returns what maps, holds and streams the weights.
 func (e *Engine) Residence() *residence.Residence { return e.weights.Residence }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/pack"
@@ -21,6 +22,7 @@ type modelWeights struct {
 	lanes     *lane.Executor   // nil if nothing is read ahead and no one observes
 	meter     *lane.Meter      // of the lanes
 	loaded    lane.Report      // when all was open
+	codec     codec            // of streamed weights
 }
 
 // close gives the memory back.
@@ -54,8 +56,18 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWe
 			w.packing = p.packingWithin(d, w.placement)
 		}
 	}
-	w.lanes = p.lanes(spilled, w.meter)
-	if w.Residence, err = residence.Open(ctx, p.Model, d, spilled, &residence.Config{Verify: p.Config.Verify, Account: p.account, Lanes: w.lanes}); err != nil {
+	c := &residence.Config{Verify: p.Config.Verify, Account: p.account}
+	if spilled != nil {
+		if c.Coded, w.codec, err = p.openCodec(ctx, spilled); err != nil {
+			return nil, err
+		}
+		c.Damaged = func(err error) {
+			p.Config.Logger.Warn("coded weights are damaged; the model's own file is read instead", "err", err)
+		}
+	}
+	w.lanes = p.lanes(spilled, w.meter, c.Coded != nil)
+	c.Lanes = w.lanes
+	if w.Residence, err = residence.Open(ctx, p.Model, d, spilled, c); err != nil {
 		return nil, errors.Join(err, w.closeLanes())
 	}
 	if w.lanes != nil {
@@ -73,11 +85,15 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWe
 
 // lanes returns the executor of reads and of computing: with readers if weights
 // are streamed, else for those who observe alone.
-func (p *Plan) lanes(spilled *place.Placement, m *lane.Meter) *lane.Executor {
+func (p *Plan) lanes(spilled *place.Placement, m *lane.Meter, coded bool) *lane.Executor {
 	c := lane.Config{Sink: m, Computers: -1}
 	if spilled != nil {
 		c.Readers, c.Workers = ring.Readers, true
-		c.Window = ring.Window(int(spilled.Ring.Bytes()), 2*len(spilled.Tensors))
+		piece := ring.Piece
+		if coded {
+			c.Movers, piece = runtime.GOMAXPROCS(0), ring.Piece/8 // chunks are smaller, and each is a read and a decode
+		}
+		c.Window = ring.Window(int(spilled.Ring.Bytes()), 2*len(spilled.Tensors), piece)
 	}
 	if o := p.Config.Observer; o != nil {
 		o.Attach(&c)

@@ -14,6 +14,7 @@ import (
 	"atenia/internal/model/file"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/coded"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
@@ -28,6 +29,7 @@ type Residence struct {
 
 	Held     int64  // bytes of memory for weights that stay, as far as they are not mapped
 	Streamed int64  // bytes that each pass reads through the ring
+	Coded    int64  // bytes of those that it reads in coded form, decoded
 	Buffered string // a file whose reads go through the system's cache; "" = none
 
 	pinned *ring.Pinned
@@ -39,6 +41,8 @@ type Config struct {
 	Verify  bool            // the ring compares what it reads with what it read first
 	Account *ledger.Account // that weights and ring are reserved in
 	Lanes   *lane.Executor  // of all reads; nil = each has its own
+	Coded   *coded.File     // weights that are streamed from here, if the ring has room for chunks; nil = none
+	Damaged func(error)     // is told once of damage in that file; nil = no one is
 }
 
 // Open materialises the weights of a model, each once, where a placement says:
@@ -54,6 +58,7 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 		return &Residence{Weights: w}, nil
 	}
 	o := opening{
+		c:    c,
 		r:    &Residence{Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}}},
 		d:    d,
 		at:   map[string]int{},
@@ -78,11 +83,12 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 			return nil, err
 		}
 	}
-	return o.r, o.read(ctx, &p.Ring, c)
+	return o.r, o.read(ctx, &p.Ring)
 }
 
 // An opening is a residence in the making.
 type opening struct {
+	c       *Config
 	r       *Residence
 	d       *file.Description
 	files   []ring.Source
@@ -140,6 +146,9 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	if t.Unit != o.now {
 		o.now = t.Unit
 		o.units, o.streams = append(o.units, nil), append(o.streams, nil)
+	}
+	if w, ok := o.coded(t.Name, &at.View); ok {
+		x.span.Coded = w
 	}
 	k := len(o.units) - 1
 	o.units[k], o.streams[k] = append(o.units[k], x.span), append(o.streams[k], x)
@@ -200,7 +209,8 @@ func (o *opening) file(path string) (int, error) {
 }
 
 // read loads the pinned weights and starts the ring.
-func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err error) {
+func (o *opening) read(ctx context.Context, size *place.Ring) (err error) {
+	c := o.c
 	spans := make([]ring.Span, len(o.held))
 	for i := range o.held {
 		spans[i] = o.held[i].span
@@ -216,7 +226,11 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	if len(o.units) == 0 {
 		return nil
 	}
-	rc := ring.Config{Files: o.files, Units: o.units, Account: c.Account, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify, Labels: o.labels(), Lanes: c.Lanes}
+	rc := ring.Config{Files: o.files, Units: o.units, Account: c.Account, Bytes: int(size.Bytes()), Verify: c.Verify, Labels: o.labels(), Lanes: c.Lanes, Damaged: c.Damaged}
+	if err := o.openCoded(&rc); err != nil {
+		return err
+	}
+	rc.Bytes = max(rc.Bytes, ring.Floor(o.units))
 	o.r.Stream.Ring, err = ring.New(rc)
 	if err != nil {
 		return err
@@ -225,7 +239,12 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 		for k, w := range ws {
 			w.view.Data = o.r.Stream.Ring.Bytes(u, k)
 			o.r.Weights[w.name] = w.view
-			o.r.Streamed += int64(len(w.view.Data))
+			if span := &o.units[u][k]; span.Coded == nil {
+				o.r.Streamed += int64(len(w.view.Data))
+			} else {
+				o.r.Streamed += span.Coded.Coded()
+				o.r.Coded += int64(len(w.view.Data))
+			}
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ type Pinned struct {
 func Pin(ctx context.Context, x *lane.Executor, a *ledger.Account, files []Source, spans []Span) (*Pinned, error) {
 	total := 0
 	for i := range spans {
-		if err := spans[i].check(files); err != nil {
+		if err := spans[i].check(files, 0); err != nil {
 			return nil, err
 		}
 		total += spans[i].room()

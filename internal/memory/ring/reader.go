@@ -35,7 +35,7 @@ func (r *Ring) submitNext() bool {
 		r.mu.Unlock()
 		return false
 	}
-	*x = use{number: r.issue, left: len(u.pieces), ids: x.ids[:0]}
+	*x = use{number: r.issue, left: len(u.pieces) + u.coded, ids: x.ids[:0]}
 	if len(u.moves) > 0 {
 		x.left++
 	}
@@ -48,9 +48,7 @@ func (r *Ring) submitNext() bool {
 	parity := int(r.issue / n % 2)
 	first := u.pieces[0].index
 	for k := range u.pieces {
-		t := u.read
-		t.Part, t.Bytes, t.Arg = k > 0, uint64(len(u.pieces[k].mem)), 2*(first+k)+parity
-		x.ids = append(x.ids, r.tasks.Go(t, r.after...))
+		r.submitPiece(u, x, &u.pieces[k], 2*(first+k)+parity, k > 0)
 	}
 	if len(u.moves) > 0 {
 		t := u.align
@@ -59,6 +57,27 @@ func (r *Ring) submitNext() bool {
 	}
 	r.issue++
 	return true
+}
+
+// submitPiece submits the read of a piece and, if it is coded, what decodes it.
+// Its stage is free when the chunk before it there is decoded.
+func (r *Ring) submitPiece(u *unit, x *use, p *piece, arg int, part bool) {
+	t, after, stage := u.read, r.after, 0
+	t.Part, t.Bytes, t.Arg = part, uint64(p.size()), arg
+	if p.code != nil {
+		stage = r.staging.next
+		r.staging.next = (stage + 1) % stages
+		p.code.stage[arg%2] = stage
+		after = append(after, r.staging.tasks[stage])
+	}
+	id := r.tasks.Go(t, after...)
+	x.ids = append(x.ids, id)
+	if p.code != nil {
+		t = u.decode
+		t.Part, t.Bytes, t.Arg = part, uint64(len(p.code.dst)), arg
+		r.staging.tasks[stage] = r.tasks.Go(t, id)
+		x.ids = append(x.ids, r.staging.tasks[stage])
+	}
 }
 
 // afterStrays lets the next use wait for all tasks of uses that were released
@@ -138,10 +157,15 @@ func (w *reads) Do(_ context.Context, arg int) (err error) {
 	p := &r.pieces[arg/2]
 	x := &r.units[p.unit].uses[arg%2]
 	err = lane.ErrDropped
-	defer func() { r.finish(p.unit, x, len(p.mem), err) }()
+	defer func() { r.finish(p.unit, x, p.size(), err) }()
 	if r.wanted(x, true) {
 		err = errInterrupted
-		err = p.fetch(r.files, r.verify)
+		if p.code == nil {
+			err = p.fetch(r.files, r.verify)
+		} else {
+			r.readCode(p, arg%2)
+			err = nil
+		}
 	}
 	return err
 }

@@ -29,6 +29,11 @@ type Config struct {
 	// Verify records checksums during the first pass and verifies later ones
 	// against them.
 	Verify bool
+	// Codes are the files of coded spans. They may change: chunks have checksums.
+	Codes []Source
+	// Damaged is called once, by a lane, if a coded chunk is damaged; nil = no one
+	// is told.
+	Damaged func(error)
 }
 
 const (
@@ -62,6 +67,7 @@ var ErrStopped = errors.New("ring: stopped")
 // free, so that their order depends on nothing but what the user does.
 type Ring struct {
 	files  []Source
+	codes  []Source
 	verify bool
 	block  arena.Block
 	units  []unit
@@ -72,10 +78,11 @@ type Ring struct {
 	gone   sync.Once
 
 	// The user's alone.
-	issue uint64 // the use that is submitted next
-	using int    // the unit in use, plus one
-	id    uint64 // of its task
-	after []uint64
+	issue   uint64 // the use that is submitted next
+	using   int    // the unit in use, plus one
+	id      uint64 // of its task
+	after   []uint64
+	staging staging // its decoders are guarded by mu
 
 	mu       sync.Mutex
 	ready    sync.Cond // for the user: a unit was read, a read failed, or the pass was stopped
@@ -101,9 +108,10 @@ type unit struct {
 	views  [][]byte
 	pieces []piece // of the ring's
 	moves  []move
+	coded  int    // number of coded pieces
 	uses   [2]use // by the parity of the pass: one may begin before the one before has ended
 	// What is done with the unit, as tasks.
-	read, align, wait, compute lane.Task
+	read, decode, align, wait, compute lane.Task
 }
 
 // A use is what is known of the tasks of one use of a unit.
@@ -128,7 +136,7 @@ func New(c Config) (*Ring, error) {
 	sizes := make([]int, len(c.Units))
 	for i, u := range c.Units {
 		for k := range u {
-			if err := u[k].check(c.Files); err != nil {
+			if err := u[k].check(c.Files, len(c.Codes)); err != nil {
 				return nil, err
 			}
 		}
@@ -139,7 +147,7 @@ func New(c Config) (*Ring, error) {
 	if len(sizes) == 0 || c.Bytes < Floor(c.Units) {
 		return nil, fmt.Errorf("ring: %d bytes for %d units, want at least %d", c.Bytes, len(sizes), Floor(c.Units))
 	}
-	r := &Ring{files: c.Files, verify: c.Verify, units: make([]unit, len(sizes)), loaded: make([]uint64, len(sizes)), lanes: c.Lanes}
+	r := &Ring{files: c.Files, codes: c.Codes, verify: c.Verify, units: make([]unit, len(sizes)), loaded: make([]uint64, len(sizes)), lanes: c.Lanes}
 	r.ready.L = &r.mu
 	slots := place(sizes, c.Bytes)
 	used := 0
@@ -151,12 +159,17 @@ func New(c Config) (*Ring, error) {
 		return nil, fmt.Errorf("ring: %w", err)
 	}
 	touch(r.block.Bytes)
+	if err := r.openStages(&c); err != nil {
+		r.block.Release()
+		return nil, fmt.Errorf("ring: %w", err)
+	}
 	r.layOut(&c, slots)
 	r.stats.Bytes = int64(used)
 	if r.lanes == nil {
-		r.own, r.lanes = true, lane.New(lane.Config{Readers: c.Readers, Computers: -1, Window: Window(used, len(r.pieces))})
+		r.own, r.lanes = true, lane.New(lane.Config{Readers: c.Readers, Computers: -1, Window: Window(used, 2*len(r.pieces), c.Piece)})
 	}
 	if r.tasks, err = r.lanes.Open(); err != nil {
+		r.staging.close()
 		r.block.Release()
 		return nil, fmt.Errorf("ring: %w", err)
 	}
@@ -165,8 +178,8 @@ func New(c Config) (*Ring, error) {
 }
 
 // Window returns how many tasks a ring of a size has in flight at most, if it
-// reads that many spans.
-func Window(bytes, spans int) int { return 64 + 2*spans + 2*(bytes/Piece) }
+// reads that many spans in pieces of a size.
+func Window(bytes, spans, piece int) int { return 64 + 2*spans + 2*(bytes/piece) }
 
 // layOut cuts the units into reads.
 func (r *Ring) layOut(c *Config, slots []slot) {
@@ -177,10 +190,13 @@ func (r *Ring) layOut(c *Config, slots []slot) {
 		u.views, pieces, u.moves = cut(c.Units[i], r.block.Bytes[s.at:s.at+s.size], c.Piece)
 		for k := range pieces {
 			pieces[k].unit, pieces[k].index = i, len(r.pieces)+k
+			if pieces[k].code != nil {
+				u.coded++
+			}
 		}
 		r.pieces = append(r.pieces, pieces...)
 		for k := range u.uses {
-			u.uses[k].ids = make([]uint64, 0, len(pieces)+1)
+			u.uses[k].ids = make([]uint64, 0, len(pieces)+u.coded+1)
 		}
 		if i < len(c.Labels) {
 			u.label = c.Labels[i]
@@ -190,17 +206,18 @@ func (r *Ring) layOut(c *Config, slots []slot) {
 	at := 0
 	for i := range r.units {
 		u := &r.units[i]
-		n := cap(u.uses[0].ids) - 1
+		n := cap(u.uses[0].ids) - u.coded - 1
 		u.pieces = r.pieces[at : at+n]
 		at += n
 	}
-	r.after = make([]uint64, 0, len(r.pieces)+len(r.units))
+	r.after = make([]uint64, 0, 2*len(r.pieces)+len(r.units)+1)
 }
 
 // name describes what is done with a unit.
 func (u *unit) name(r *Ring) {
 	cost := uint64(u.label.Bytes)
 	u.read = lane.Task{Task: timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "prefetch:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Work: (*reads)(r)}
+	u.decode = lane.Task{Task: timeline.Task{Kind: timeline.Transfer, Name: "decode:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Work: (*decodes)(r)}
 	u.align = lane.Task{Task: timeline.Task{Kind: timeline.Transfer, Name: "align:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Bytes: cost, Work: (*aligns)(r)}
 	u.compute = lane.Task{Task: timeline.Task{Name: "compute:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Bytes: cost}
 	u.wait = lane.Task{Task: timeline.Task{Name: "wait:" + u.label.Name}, Part: true, Idle: true}
@@ -389,6 +406,7 @@ func (r *Ring) Close() {
 		if r.own {
 			r.lanes.Close()
 		}
+		r.staging.close()
 		r.block.Release()
 	})
 }

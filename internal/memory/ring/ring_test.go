@@ -63,7 +63,7 @@ func (m *memory) ReadAt(p []byte, off int64) (int, error) {
 	if n := m.reads.Add(1); n == m.fail.Load() {
 		return 0, syscall.EIO
 	}
-	n := copy(p, m.data[off:])
+	n := copy(p, m.data[min(off, int64(len(m.data))):])
 	if n < len(p) {
 		clear(p[n:])
 		return n, io.EOF
