@@ -1,13 +1,13 @@
 package atenia
 
 import (
+	"atenia/internal/engine"
 	"context"
 	"io"
 	"time"
 
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory"
-	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
 	"atenia/internal/store/durable"
 )
@@ -268,9 +268,8 @@ type Streaming struct {
 
 // A LaneWork is what one lane of the executor did.
 type LaneWork struct {
-	Lane  string // Io reads, Transfer decodes and aligns, Compute computes
-	Tasks int64
-	Bytes int64 // that the tasks read, moved, or computed with
+	Lane         string // Io reads, Transfer decodes and aligns, Compute computes
+	Tasks, Bytes int64  // bytes are those that the tasks read, moved, or computed with
 }
 
 // Streaming returns how the weights are brought in. Any goroutine may ask.
@@ -283,13 +282,8 @@ func (m *Model) Streaming() Streaming {
 		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First,
 		Codec: m.engine.Codec(),
 	}
-	work := m.engine.Lanes()
-	s.Overlap = work.Overlap()
-	for l, n := range work.Lanes {
-		if n.Tasks > 0 {
-			s.Lanes = append(s.Lanes, LaneWork{lane.Lane(l).String(), int64(n.Tasks), int64(n.Bytes)})
-		}
-	}
+	s.Overlap = m.engine.Lanes().Overlap()
+	s.Lanes = convertAll(m.engine.ByLane(), func(l engine.LaneWork) LaneWork { return LaneWork(l) })
 	if pl := m.engine.Placement(); pl != nil {
 		s.Placement = newPlacement(pl)
 	}

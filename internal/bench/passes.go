@@ -12,7 +12,6 @@ import (
 
 	"atenia/internal/engine"
 	"atenia/internal/machine/cpu"
-	"atenia/internal/memory/lane"
 	"atenia/internal/memory/ring"
 	"atenia/internal/sched"
 )
@@ -92,13 +91,13 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 // A passes notes each pass as its logits come, between two steps.
 type passes struct {
 	stats func() ring.Stats // of the model's ring; zero without one
-	work  func() lane.Report
+	work  func() engine.Work
 	r     *PassesReport
 	hash  hash.Hash
 	start time.Time  // of the pass
 	read  int64      // before the pass
 	first ring.Stats // before the second pass
-	lanes lane.Report
+	lanes engine.Work
 	line  []byte
 }
 

@@ -126,9 +126,28 @@ func (e *Engine) Packing() pack.Decision { return e.packing }
 // ScratchBytes returns the memory of the executor's buffers.
 func (e *Engine) ScratchBytes() int64 { return e.scratch }
 
+// Work is what lanes did.
+type Work = lane.Report
+
+// A LaneWork is what one lane did.
+type LaneWork struct {
+	Lane         string
+	Tasks, Bytes int64
+}
+
+// ByLane lists the lanes that did anything since the model was open.
+func (e *Engine) ByLane() (out []LaneWork) {
+	for l, n := range e.Lanes().Lanes {
+		if n.Tasks > 0 {
+			out = append(out, LaneWork{lane.Lane(l).String(), int64(n.Tasks), int64(n.Bytes)})
+		}
+	}
+	return out
+}
+
 // Lanes returns what the lanes did since the model was open: nothing if they
 // have nothing to do.
-func (e *Engine) Lanes() lane.Report { return e.weights.meter.Report().Since(e.weights.loaded) }
+func (e *Engine) Lanes() Work { return e.weights.meter.Report().Since(e.weights.loaded) }
 
 // Codec says in which form weights are streamed, and why: "" if none are.
 func (e *Engine) Codec() string {
@@ -136,7 +155,7 @@ func (e *Engine) Codec() string {
 	switch r := e.weights.Residence; {
 	case r.Stream.Ring == nil:
 		return ""
-	case c.use && r.Coded == 0:
+	case c.Use && r.Coded == 0:
 		return "off: the ring has no room for chunks"
 	}
 	return c.String()

@@ -3,13 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
-	"runtime"
 
+	"atenia/internal/memory/coded"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
-	"atenia/internal/memory/ring"
 	"atenia/internal/model/file"
 )
 
@@ -22,7 +21,7 @@ type modelWeights struct {
 	lanes     *lane.Executor   // nil if nothing is read ahead and no one observes
 	meter     *lane.Meter      // of the lanes
 	loaded    lane.Report      // when all was open
-	codec     codec            // of streamed weights
+	codec     *coded.Choice    // of streamed weights
 }
 
 // close gives the memory back.
@@ -88,12 +87,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWe
 func (p *Plan) lanes(spilled *place.Placement, m *lane.Meter, coded bool) *lane.Executor {
 	c := lane.Config{Sink: m, Computers: -1}
 	if spilled != nil {
-		c.Readers, c.Workers = ring.Readers, true
-		piece := ring.Piece
-		if coded {
-			c.Movers, piece = runtime.GOMAXPROCS(0), ring.Piece/8 // chunks are smaller, and each is a read and a decode
-		}
-		c.Window = ring.Window(int(spilled.Ring.Bytes()), 2*len(spilled.Tensors), piece)
+		residence.Lanes(&c, spilled, coded)
 	}
 	if o := p.Config.Observer; o != nil {
 		o.Attach(&c)

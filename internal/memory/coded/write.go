@@ -10,6 +10,7 @@ import (
 	"atenia/internal/store/blob"
 	"atenia/internal/store/direct"
 	"atenia/internal/store/durable"
+	"atenia/tensor"
 )
 
 // A Source is where a weight lies in a file of the model.
@@ -19,6 +20,14 @@ type Source struct {
 	Offset int64
 	Bytes  int64
 	Codec  blob.Codec // to encode it with
+}
+
+// CodecOf returns the codec for floats of a type.
+func CodecOf(d tensor.DType) blob.Codec {
+	if d == tensor.BF16 {
+		return blob.PlaneHuff
+	}
+	return blob.PlaneZstd
 }
 
 // Write writes a file with weights of the files of the id. A weight of which a

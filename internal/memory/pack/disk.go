@@ -58,7 +58,7 @@ func (s *Store) openDisk() (path string, wrote bool, faults error) {
 	for _, p := range d.Paths {
 		err := os.MkdirAll(filepath.Dir(p), 0o755)
 		if err == nil {
-			RemoveUnfinished(p)
+			removeUnfinished(p)
 			err = durable.WriteFile(p, func(w io.Writer) error { return s.save(w, ms, &id) })
 		}
 		if err == nil {
@@ -72,10 +72,10 @@ func (s *Store) openDisk() (path string, wrote bool, faults error) {
 	return "", false, faults
 }
 
-// RemoveUnfinished removes the temporary files of killed writers, see package
+// removeUnfinished removes the temporary files of killed writers, see package
 // durable: each may be as large as the model. A file that was written to within
 // the hour may belong to a running process.
-func RemoveUnfinished(path string) {
+func removeUnfinished(path string) {
 	dir, name := filepath.Split(path)
 	files, _ := os.ReadDir(dir)
 	for _, f := range files {

@@ -2,13 +2,15 @@ package residence
 
 import (
 	"maps"
+	"runtime"
 	"slices"
 
 	"atenia/internal/memory/coded"
+	"atenia/internal/memory/lane"
+	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
-	"atenia/internal/store/blob"
 	"atenia/tensor"
 )
 
@@ -25,11 +27,7 @@ func Floats(m *compile.Model, d *file.Description) (out []coded.Source) {
 		if err != nil {
 			continue
 		}
-		s := coded.Source{Name: name, File: at.File, Offset: at.Offset, Bytes: int64(n), Codec: blob.PlaneZstd}
-		if at.View.DType == tensor.BF16 {
-			s.Codec = blob.PlaneHuff
-		}
-		out = append(out, s)
+		out = append(out, coded.Source{Name: name, File: at.File, Offset: at.Offset, Bytes: int64(n), Codec: coded.CodecOf(at.View.DType)})
 	}
 	return out
 }
@@ -50,10 +48,11 @@ func (o *opening) coded(name string, v *tensor.View) (*coded.Weight, bool) {
 // openCoded opens the file of coded weights if units are in it and the ring has
 // room for chunks; otherwise they are read as the model's files have them.
 func (o *opening) openCoded(c *ring.Config) error {
-	any, room := false, c.Bytes-ring.Stages >= ring.Floor(o.units)
+	any := false
+	c.Stages = ring.Stages(o.units, c.Bytes)
 	for _, u := range o.units {
 		for k := range u {
-			if !room {
+			if c.Stages == 0 {
 				u[k].Coded = nil
 			}
 			any = any || u[k].Coded != nil
@@ -68,6 +67,17 @@ func (o *opening) openCoded(c *ring.Config) error {
 	}
 	o.r.files = append(o.r.files, f)
 	c.Codes = []ring.Source{f}
-	c.Bytes -= ring.Stages
+	c.Bytes -= c.Stages
 	return nil
+}
+
+// Lanes completes the configuration of an executor that is to bring weights: it
+// has readers, and movers if they decode.
+func Lanes(c *lane.Config, p *place.Placement, coded bool) {
+	c.Readers, c.Workers = ring.Readers, true
+	piece := ring.Piece
+	if coded { // chunks are smaller, and each is a read and a decode
+		c.Movers, piece = runtime.GOMAXPROCS(0), ring.Piece/8
+	}
+	c.Window = ring.Window(int(p.Ring.Bytes()), 2*len(p.Tensors), piece)
 }

@@ -21,13 +21,39 @@ type code struct {
 	stage [2]int // by the parity of the pass
 }
 
-// Stages is the memory of a ring of coded units for chunks that have been read
-// and not decoded yet.
-const (
-	stages     = 12 // some are read, some decoded
-	stageBytes = coded.ChunkBytes + 2*PageBytes
-	Stages     = stages * stageBytes
-)
+// Stages hold chunks that have been read and not decoded: some are read, others
+// decoded.
+const leastStages, mostStages = 1, 12
+
+// Stages returns the memory that coded units take beside their places in a ring
+// of a size, 0 if there is none for them.
+func Stages(units []Unit, bytes int) int {
+	n, size := stagesOf(units)
+	room := bytes - Floor(units)
+	if size == 0 || room < leastStages*size {
+		return 0
+	}
+	return min(n, mostStages, room/size) * size
+}
+
+// stagesOf returns the number of chunks and the size of a stage: for the largest
+// of them, or what it decodes to, from any offset of a file.
+func stagesOf(units []Unit) (n, size int) {
+	for _, u := range units {
+		for i := range u {
+			w := u[i].Coded
+			if w == nil {
+				continue
+			}
+			n += len(w.Chunks)
+			size = max(size, pages(min(u[i].Bytes, coded.ChunkBytes))+PageBytes)
+			for _, c := range w.Chunks {
+				size = max(size, pages(c.Bytes))
+			}
+		}
+	}
+	return n, size
+}
 
 // codes divides a coded span into reads. The pieces keep where the file has the
 // same bytes.
@@ -47,28 +73,28 @@ func codes(s *Span, view []byte) (out []piece) {
 // A staging is what coded units need besides their places.
 type staging struct {
 	block   arena.Block
-	tasks   [stages]uint64 // the last task that uses a stage
-	next    int            // stage
+	size    int
+	tasks   []uint64 // by stage: the last task that uses it
+	next    int      // stage
 	idle    []*blob.Decoder
 	damaged func(error)
 	told    bool
 }
 
 // stage returns memory for a chunk.
-func (s *staging) stage(i int) []byte { return s.block.Bytes[i*stageBytes:][:stageBytes] }
+func (s *staging) stage(i int) []byte { return s.block.Bytes[i*s.size:][:s.size] }
 
 // openStages reserves the memory for chunks, if a unit has any.
 func (r *Ring) openStages(c *Config) (err error) {
-	for _, u := range c.Units {
-		for i := range u {
-			if u[i].Coded != nil && r.staging.block.Bytes == nil {
-				if r.staging.block, err = arena.NewHuge(c.Account, ledger.Streamed, Stages); err != nil {
-					return err
-				}
-				touch(r.staging.block.Bytes)
-			}
+	n, size := stagesOf(c.Units)
+	if n > 0 {
+		n = max(1, min(n, mostStages, c.Stages/size))
+		if r.staging.block, err = arena.NewHuge(c.Account, ledger.Streamed, n*size); err != nil {
+			return err
 		}
+		touch(r.staging.block.Bytes)
 	}
+	r.staging.size, r.staging.tasks = size, make([]uint64, n)
 	r.staging.damaged = c.Damaged
 	return nil
 }

@@ -76,7 +76,9 @@ func codedCycle(t *testing.T, rng *rand.Rand, m *memory, path string) ([]Unit, *
 	return units, &memory{data: b}
 }
 
-func name(at int64) string { return string(rune('a'+at%26)) + string(rune('a'+at/26%26)) + string(rune(0x100+at)) }
+func name(at int64) string {
+	return string(rune('a'+at%26)) + string(rune('a'+at/26%26)) + string(rune(0x100+at))
+}
 
 // TestCoded: units that are decoded hold the bytes of the model's file, for any
 // memory, order and load, also where the coded file is damaged, cut or cannot
@@ -101,7 +103,7 @@ func TestCoded(t *testing.T) {
 		x := lane.New(lane.Config{Readers: 1 + rng.IntN(4), Movers: 1 + rng.IntN(3), Computers: -1, Window: 1 + rng.IntN(300)})
 		var damaged atomic.Int64
 		c := Config{Files: []Source{m}, Codes: []Source{codes}, Units: units, Lanes: x, Damaged: func(error) { damaged.Add(1) }}
-		c.Bytes = Floor(c.Units) + rng.IntN(4<<20)
+		c.Bytes, c.Stages = Floor(c.Units)+rng.IntN(4<<20), rng.IntN(5<<20)
 		r := open(t, c)
 		for range 3 {
 			pass(t, r, &c, never)

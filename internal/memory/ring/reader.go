@@ -66,7 +66,7 @@ func (r *Ring) submitPiece(u *unit, x *use, p *piece, arg int, part bool) {
 	t.Part, t.Bytes, t.Arg = part, uint64(p.size()), arg
 	if p.code != nil {
 		stage = r.staging.next
-		r.staging.next = (stage + 1) % stages
+		r.staging.next = (stage + 1) % len(r.staging.tasks)
 		p.code.stage[arg%2] = stage
 		after = append(after, r.staging.tasks[stage])
 	}

@@ -30,7 +30,8 @@ type Config struct {
 	// against them.
 	Verify bool
 	// Codes are the files of coded spans. They may change: chunks have checksums.
-	Codes []Source
+	Codes  []Source
+	Stages int // bytes for chunks beside the ring; see [Stages]
 	// Damaged is called once, by a lane, if a coded chunk is damaged; nil = no one
 	// is told.
 	Damaged func(error)

@@ -12,7 +12,7 @@ type Decoder struct {
 	exps   []byte // of a block of PlaneHuff
 	huff   *huff0.Scratch
 	frames *zstd.Decoder
-	parts  []byte // planes of PlaneZstd
+	plane  []byte // of PlaneZstd
 }
 
 // Decode fills dst with what is encoded in content. Errors are [ErrInvalid].
@@ -28,27 +28,17 @@ func (d *Decoder) Decode(c Codec, dst, content []byte) error {
 	return err
 }
 
-// planeZstd decodes PlaneZstd.
-func (d *Decoder) planeZstd(dst, content []byte) (err error) {
+// frame decodes a Zstandard frame.
+func (d *Decoder) frame(dst, content []byte) (_ []byte, err error) {
 	if len(content) == 0 {
-		return invalid("Invalid PlaneZstd data: it is empty")
+		return dst, nil
 	}
 	if d.frames == nil {
 		if d.frames, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if cap(d.parts) < len(dst) {
-		d.parts = make([]byte, len(dst))
-	}
-	got, err := d.frames.DecodeAll(content[1:], d.parts[:0:len(dst)])
-	if err != nil {
-		return invalid("Invalid Zstd data: %v", err)
-	}
-	if len(got) != len(dst) {
-		return invalid("Invalid Zstd data: %d bytes, want %d", len(got), len(dst))
-	}
-	return joinBytes(dst, got, int(content[0]))
+	return d.frames.DecodeAll(content, dst)
 }
 
 // Close frees what the decoder keeps. It may be used again.

@@ -1,73 +1,88 @@
 package blob
 
+import "encoding/binary"
+
 // PlaneZstd splits floats of 2 or 4 bytes into planes, one for each byte, and
-// compresses these as one Zstandard frame. Without the planes there are hardly
-// any repetitions to be found.
+// compresses each as a Zstandard frame. Without the planes there are hardly any
+// repetitions to be found.
 //
-//	content   width (8 bits), frame
+//	content   width (8 bits), planes, rest
+//	plane     length (32 bits), frame
 //
-// Bytes after the last whole number follow the planes.
+// The rest are bytes after the last whole number.
 
-// encodePlaneZstd takes the width with which the first block becomes smaller.
+// encodePlaneZstd takes the width with which the first numbers become smaller.
 func encodePlaneZstd(data []byte) ([]byte, error) {
-	best, least := 2, 0
 	head := data[:min(len(data), planeBlock)]
-	for _, width := range []int{2, 4} {
-		b, err := encodeZstd(splitBytes(head, width))
-		if err != nil {
-			return nil, err
-		}
-		if least == 0 || len(b) < least {
-			best, least = width, len(b)
-		}
-	}
-	b, err := encodeZstd(splitBytes(data, best))
-	return append([]byte{byte(best)}, b...), err
-}
-
-func decodePlaneZstd(content []byte, size uint64) ([]byte, error) {
-	if len(content) == 0 {
-		return nil, invalid("Invalid PlaneZstd data: it is empty")
-	}
-	planes, err := decodeZstd(content[1:], size)
+	two, err := encodeWidth(head, 2)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, len(planes))
-	return out, joinBytes(out, planes, int(content[0]))
+	four, err := encodeWidth(head, 4)
+	if err != nil {
+		return nil, err
+	}
+	if len(four) < len(two) {
+		return encodeWidth(data, 4)
+	}
+	return encodeWidth(data, 2)
 }
 
-// splitBytes returns the planes of data.
-func splitBytes(data []byte, width int) []byte {
-	out := make([]byte, len(data))
+func encodeWidth(data []byte, width int) ([]byte, error) {
+	out := append(make([]byte, 0, len(data)), byte(width))
 	n := len(data) / width
+	plane := make([]byte, n)
 	for k := range width {
-		for i, p := 0, out[k*n:(k+1)*n]; i < n; i++ {
-			p[i] = data[i*width+k]
+		for i := range plane {
+			plane[i] = data[i*width+k]
 		}
+		frame, err := encodeZstd(plane)
+		if err != nil {
+			return nil, err
+		}
+		out = binary.LittleEndian.AppendUint32(out, uint32(len(frame)))
+		out = append(out, frame...)
 	}
-	copy(out[n*width:], data[n*width:])
-	return out
+	return append(out, data[n*width:]...), nil
 }
 
-// joinBytes is the inverse of splitBytes.
-func joinBytes(dst, planes []byte, width int) error {
-	n := len(dst) / max(width, 1)
-	switch width {
-	case 2:
-		a, b := planes[:n], planes[n:2*n]
-		for i := range n {
-			dst[2*i], dst[2*i+1] = a[i], b[i]
-		}
-	case 4:
-		a, b, c, d := planes[:n], planes[n:2*n], planes[2*n:3*n], planes[3*n:4*n]
-		for i := range n {
-			o := dst[4*i : 4*i+4 : 4*i+4]
-			o[0], o[1], o[2], o[3] = a[i], b[i], c[i], d[i]
-		}
-	default:
-		return invalid("Invalid PlaneZstd data: numbers of %d bytes", width)
+func decodePlaneZstd(content []byte, size uint64) ([]byte, error) {
+	if size/likelyRatio/likelyRatio > uint64(len(content)) {
+		return nil, invalid("Invalid PlaneZstd data: %d bytes cannot be %d", len(content), size)
 	}
-	copy(dst[n*width:], planes[n*width:])
+	out := make([]byte, size)
+	var d Decoder
+	defer d.Close()
+	return out, d.planeZstd(out, content)
+}
+
+// planeZstd decodes PlaneZstd.
+func (d *Decoder) planeZstd(dst, content []byte) error {
+	if len(content) == 0 || content[0] != 2 && content[0] != 4 {
+		return invalid("Invalid PlaneZstd data: want numbers of 2 or 4 bytes")
+	}
+	width := int(content[0])
+	n := len(dst) / width
+	if cap(d.plane) < n {
+		d.plane = make([]byte, n)
+	}
+	src := content[1:]
+	for k := range width {
+		if len(src) < 4 || uint64(binary.LittleEndian.Uint32(src)) > uint64(len(src)-4) {
+			return invalid("Invalid PlaneZstd data: plane %d is cut", k)
+		}
+		frame := src[4:][:binary.LittleEndian.Uint32(src)]
+		src = src[4+len(frame):]
+		plane, err := d.frame(d.plane[:0:n], frame)
+		if err != nil || len(plane) != n {
+			return invalid("Invalid PlaneZstd data: plane %d has %d bytes, want %d: %v", k, len(plane), n, err)
+		}
+		for i, b := range plane {
+			dst[i*width+k] = b
+		}
+	}
+	if rest := dst[n*width:]; copy(rest, src) != len(rest) || len(src) != len(rest) {
+		return invalid("Invalid PlaneZstd data: %d bytes after the planes, want %d", len(src), len(rest))
+	}
 	return nil
 }
