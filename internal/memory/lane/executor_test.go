@@ -263,3 +263,59 @@ func BenchmarkTask(b *testing.B) {
 		return nil
 	})
 }
+
+// TestRandomFailures runs random graphs in which tasks fail, panic or are
+// cancelled: no task runs after one it names has failed, Run returns one of the
+// failures, and the executor serves the next graph.
+func TestRandomFailures(t *testing.T) {
+	t.Parallel()
+	x := New(Config{Readers: 3, Movers: 2, Window: 16})
+	defer x.Close()
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		n, bad := 1+r.IntN(60), r.IntN(60)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make([]atomic.Bool, n)
+		var failed atomic.Bool
+		err := x.Run(ctx, func(g *Group) error {
+			ids := make([]uint64, n)
+			for i := range n {
+				var after []uint64
+				var before []int
+				for range min(i, r.IntN(3)) {
+					b := r.IntN(i)
+					before, after = append(before, b), append(after, ids[b])
+				}
+				ids[i] = g.Go(task(timeline.TaskKind(r.IntN(3)), "t", func(ctx context.Context) error {
+					for _, b := range before {
+						if !done[b].Load() {
+							t.Errorf("seed %d: task %d runs although %d has not", seed, i, b)
+						}
+					}
+					if i == bad {
+						failed.Store(true)
+						switch seed % 3 {
+						case 0:
+							return errDisk
+						case 1:
+							panic("mistake")
+						}
+						cancel(errDisk)
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					done[i].Store(true)
+					return nil
+				}), after...)
+			}
+			return nil
+		})
+		cancel(nil)
+		if failed.Load() != (err != nil) {
+			t.Errorf("seed %d: %v, a task failed: %v", seed, err, failed.Load())
+		}
+		if p, ok := errors.AsType[*PanicError](err); err != nil && !errors.Is(err, errDisk) && (!ok || p.Value != "mistake") {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
