@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 
 	"atenia/internal/engine"
 	"atenia/internal/machine/cpu"
@@ -64,6 +65,12 @@ type Config struct {
 	// compares both with the hashes that were taken when it was made. Otherwise
 	// sizes, times, the ends of every matrix and the file's index are compared.
 	PackVerify bool
+	// Codec says in which form float weights are streamed, if some are: "off" (as
+	// the file has them), "planehuff" (bfloat16) or "planezstd" (any floats) in a
+	// file beside the model that is made once, or "auto": in such a file if that is
+	// there, or Pack is "disk", and decoding is faster than the disk. "" = auto.
+	// Results are the same bytes.
+	Codec string
 	// Budget bounds the memory of the process. A model that does not fit is
 	// streamed from the disk in part; results are the same bytes. One sequence
 	// of the context's length has room then, unless CacheBytes says otherwise.
@@ -160,6 +167,9 @@ func (c *Config) withDefaults() (Config, error) {
 	if _, err := pack.ParseMode(d.Pack); err != nil {
 		errs = append(errs, &ConfigError{"Pack", d.Pack, pack.Modes()})
 	}
+	if !slices.Contains(engine.Codecs, d.Codec) {
+		errs = append(errs, &ConfigError{"Codec", d.Codec, "auto, off, planehuff or planezstd"})
+	}
 	errs = append(errs, d.checkPlacement()...)
 	if d.CacheBytes < 0 {
 		errs = append(errs, &ConfigError{"CacheBytes", d.CacheBytes, "0 or more"})
@@ -185,7 +195,7 @@ func (c *Config) engine() engine.Config {
 	return engine.Config{
 		Context: c.Context, Threads: c.Threads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes,
 		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse},
-		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Merged: c.Adapter != "",
+		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream,
 		Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Logger: c.Logger,
 	}

@@ -1,6 +1,7 @@
 package atenia
 
 import (
+	"atenia/internal/engine"
 	"context"
 	"fmt"
 	"io"
@@ -279,8 +280,16 @@ type Streaming struct {
 	Busy      time.Duration // with at least one read in flight
 	Wall      time.Duration // of the passes that were ended well
 	First     time.Duration // of the first of them, which has units to wait for
-	Overlap   float64       // part of the shorter of reading and computing that the other hid, 0 to 1
+	Overlap   float64       // part of the shorter of moving and computing that the other hid, at most 1
 	Experts   ExpertCache   // zero unless experts of a mixture are read when tokens choose them
+	Codec     string        // the form in which weights are streamed, and why; "" = none are
+	Lanes     []LaneWork    // what the executor of moves and work did, by lane
+}
+
+// A LaneWork is what one lane of the executor did.
+type LaneWork struct {
+	Lane         string // Io reads, Transfer decodes and aligns, Compute computes
+	Tasks, Bytes int64  // bytes are those that the tasks read, moved, or computed with
 }
 
 // An ExpertCache says what the cache of a mixture's experts holds, and what it has
@@ -313,12 +322,15 @@ func (m *Model) Streaming() Streaming {
 		Automatic: m.engine.Automatic(), Notes: m.engine.Notes(),
 		Held: weights.Held, Streamed: weights.Streamed,
 		RingBytes: r.Bytes, Passes: r.Passes, Read: r.Read, Reads: r.Reads, Hits: r.Hits,
-		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First, Overlap: r.Overlap(r.Wall),
+		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First,
+		Codec: m.engine.Codec(),
 	}
 	e := weights.Experts()
 	s.Experts = ExpertCache{
 		Bytes: e.Bytes, Slots: e.Slots, Experts: e.Experts, Hits: e.Hits, Misses: e.Misses, Evictions: e.Evictions, Read: e.Read, Wait: e.Wait,
 	}
+	s.Overlap = m.engine.Lanes().Overlap()
+	s.Lanes = convertAll(m.engine.ByLane(), func(l engine.LaneWork) LaneWork { return LaneWork(l) })
 	if pl := m.engine.Placement(); pl != nil {
 		s.Placement = newPlacement(pl)
 	}

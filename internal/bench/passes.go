@@ -75,7 +75,9 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 		w.Stream.Experts.SetWhole(c.Whole)
 	}
 	chosen := w.Experts() // before the second pass
-	p := &passes{stats: w.Stats, second: func() { chosen = w.Experts() }, r: r, hash: sha256.New(), start: time.Now(), read: cpu.ReadBytes()}
+	p := &passes{
+		stats: w.Stats, work: e.Lanes, second: func() { chosen = w.Experts() }, r: r, hash: sha256.New(), start: time.Now(), read: cpu.ReadBytes(),
+	}
 	watch := watchMemory()
 	st, err := e.Sched.Submit(ctx, sched.Request{Prompt: tokens[:c.Prompt], Forced: tokens[c.Prompt:], OnLogits: p.row})
 	if err == nil {
@@ -90,7 +92,7 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 	s := w.Stats()
 	r.Ring = s.Bytes
 	s = s.Since(p.first)
-	r.Overlap, r.Stall = s.Overlap(p.start.Sub(p.begun)), s.Stall.Seconds()
+	r.Overlap, r.Stall = e.Lanes().Since(p.lanes).Overlap(), s.Stall.Seconds()
 	if s.Busy > 0 {
 		r.ReadRate = float64(s.Read) / s.Busy.Seconds()
 	}
@@ -108,13 +110,15 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 // A passes notes each pass as its logits come, between two steps.
 type passes struct {
 	stats  func() ring.Stats // of the model's ring; zero without one
-	second func()            // the second pass begins
+	work   func() engine.Work
+	second func() // the second pass begins
 	r      *PassesReport
 	hash   hash.Hash
 	start  time.Time  // of the pass
 	begun  time.Time  // of the second pass
 	read   int64      // before the pass
 	first  ring.Stats // before the second pass
+	lanes  engine.Work
 	line   []byte
 }
 
@@ -125,7 +129,7 @@ func (p *passes) row(_ int, logits []float32) {
 		p.r.ReadBytes = append(p.r.ReadBytes, read-p.read)
 	}
 	if len(p.r.Seconds) == 1 {
-		p.begun, p.first = now, p.stats()
+		p.begun, p.first, p.lanes = now, p.stats(), p.work()
 		p.second()
 	}
 	p.line = p.line[:0]

@@ -12,7 +12,7 @@ func TestBenchCodec(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := parseHardwareResult([]byte(out))
-	if err != nil || len(b.Tests) != 9 {
+	if err != nil || len(b.Tests) != 12 {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, test := range b.Tests {

@@ -36,6 +36,7 @@ func child(e *command.Env) *cobra.Command {
 	f := c.Flags()
 	s.register(f)
 	f.Int64Var(&cfg.Budget.RAM, "ram", 0, "")
+	f.StringVar(&cfg.Codec, "codec", "", "")
 	f.Float64Var(&s.rates.SSD, "ssd", 0, "")
 	f.Float64Var(&s.rates.SSDBusy, "ssd-busy", 0, "")
 	f.Float64Var(&s.rates.RAM, "memory", 0, "")

@@ -10,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/model/embedded"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/pflag"
 )
@@ -27,6 +28,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&m.cfg.BatchTokens, "batch-tokens", 0, "maximum number of tokens per step (0 = 512)")
 	f.StringVar(&m.cfg.Pack, "pack", "", "where to keep weights repacked for the kernels: auto, off, memory or disk (default: auto)")
 	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "verify the checksums of weights packed on disk")
+	f.StringVar(&m.cfg.Codec, "codec", "", "form of streamed float weights: auto, off, planehuff or planezstd (default: auto)")
 	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory limit of the process, such as ram=2GiB; weights that do not fit are streamed from disk")
 	f.BoolVar(&m.cfg.NoStream, "no-stream", false, "map a model that does not fit the memory, instead of streaming it from disk")
 	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
@@ -78,6 +80,12 @@ func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
 	if s := model.Streaming(); m.stats && s.Placement != nil {
 		_ = s.WriteText(errw) // errors of standard error cannot be reported
 		_ = s.Compare().WriteText(errw)
+		if s.Codec != "" {
+			fmt.Fprintf(errw, "codec %s\n", s.Codec)
+		}
+		for _, l := range s.Lanes {
+			fmt.Fprintf(errw, "lane %-9s %s, %s\n", l.Lane, spelling.Count(l.Tasks, "task"), spelling.Size(l.Bytes))
+		}
 	}
 	if e := model.Close(); *err == nil {
 		*err = e

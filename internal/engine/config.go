@@ -25,7 +25,8 @@ type Config struct {
 	Pack       pack.Mode
 	PackDir    string
 	PackVerify bool
-	Merged     bool // weights are not those of the files: an adapter was added
+	Codec      string // of streamed weights, one of Codecs
+	Merged     bool   // weights are not those of the files: an adapter was added
 
 	Budget        Budget
 	Rules         Rules

@@ -9,6 +9,7 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
@@ -118,7 +119,7 @@ func (e *Engine) begin() {
 	if o == nil {
 		return
 	}
-	a := observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident}
+	a := observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident, Work: e.Lanes}
 	if c := e.weights.Stream.Experts; c != nil {
 		a.Experts = func() observe.Chosen {
 			s := c.Stats()
@@ -201,6 +202,45 @@ func (e *Engine) Packing() pack.Decision {
 func (e *Engine) ScratchBytes() int64 {
 	_, _, scratch := e.now()
 	return scratch
+}
+
+// Work is what lanes did.
+type Work = lane.Report
+
+// A LaneWork is what one lane did.
+type LaneWork struct {
+	Lane         string
+	Tasks, Bytes int64
+}
+
+// ByLane lists the lanes that did anything since the model was open.
+func (e *Engine) ByLane() (out []LaneWork) {
+	for l, n := range e.Lanes().Lanes {
+		if n.Tasks > 0 {
+			out = append(out, LaneWork{lane.Lane(l).String(), int64(n.Tasks), int64(n.Bytes)})
+		}
+	}
+	return out
+}
+
+// Lanes returns what the lanes did since the model was open: nothing if they
+// have nothing to do.
+func (e *Engine) Lanes() Work {
+	w, _, _ := e.now()
+	return w.meter.Report().Since(w.loaded)
+}
+
+// Codec says in which form weights are streamed, and why: "" if none are.
+func (e *Engine) Codec() string {
+	w, _, _ := e.now()
+	switch c := w.codec; {
+	case w.Stream.Ring == nil || c == nil:
+		return ""
+	case c.Use && w.Coded == 0:
+		return "off: the ring has no room for chunks"
+	default:
+		return c.String()
+	}
 }
 
 // Residence returns what maps, holds and streams the weights now: another one

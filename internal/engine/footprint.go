@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"atenia/internal/exec"
+	"atenia/internal/memory/coded"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
@@ -19,14 +20,15 @@ type Footprint struct {
 	headers exec.Weights   // types and shapes
 	tensors []place.Tensor // weights, in the order of use; none without files
 	files   []place.Part
-	largest string // the path of the largest file
+	largest string         // the path of the largest file
+	floats  []coded.Source // weights that may be streamed in coded form
 }
 
 // NewFootprint reads the headers of a model's files. Afterwards they may be closed.
 func NewFootprint(path string, m *compile.Model, d *file.Description) *Footprint {
 	f := &Footprint{Path: path, model: m, headers: residence.Headers(m, d)}
 	if len(d.Tensors) > 0 {
-		f.tensors = residence.Tensors(m, d)
+		f.tensors, f.floats = residence.Tensors(m, d), residence.Floats(m, d)
 	}
 	most := int64(-1)
 	for _, part := range d.Parts {

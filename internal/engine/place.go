@@ -20,9 +20,13 @@ func (p *Plan) Place(ctx context.Context) (*place.Placement, error) {
 }
 
 // Notes says in lines what follows from a placement: where packed weights will
-// live, and how many sequences have room.
+// live, how many sequences have room, and in which form weights are streamed.
 func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
-	return p.footprint.Notes(p.placeConfig(), pl)
+	notes, err := p.footprint.Notes(p.placeConfig(), pl)
+	if err == nil && pl.Spills() {
+		notes = append(notes, "codec    "+p.chooseCodec(pl).String())
+	}
+	return notes, err
 }
 
 // place is Place with a configuration, and with memory to measure in.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/embedded"
 	"atenia/internal/model/file"
@@ -51,7 +52,8 @@ type Plan struct {
 	Model  *compile.Model
 	Totals file.Summary // of the files
 
-	path      string // for people
+	path      string    // for people
+	files     pack.Disk // where other forms of the weights may be kept
 	footprint *Footprint
 	account   *ledger.Account // of all that the model takes
 	program   int64           // bytes of the process beside tensors; 0 = not measured
@@ -68,7 +70,9 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 		return nil, err
 	}
 	path := Display(PathOf(d))
-	return &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}, nil
+	p := &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}
+	p.files = p.packFiles(d)
+	return p, nil
 }
 
 // OpenPlan compiles a model from its header alone. If RAM has a budget, text loads

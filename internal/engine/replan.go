@@ -205,13 +205,15 @@ type opener func(context.Context, *compile.Model, *file.Description, *place.Plac
 // executor before it must be closed.
 func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Placement, packed bool, open opener) (*exec.Executor, error) {
 	p := e.Plan
-	w := &modelWeights{unlimit: e.weights.unlimit, program: e.weights.program, placement: at}
+	old := e.weights
+	w := &modelWeights{unlimit: old.unlimit, program: old.program, meter: old.meter, loaded: old.loaded, codec: old.codec, placement: at}
 	spilled := at
 	if !at.Spills() {
 		spilled = nil
 	}
-	var err error
-	if w.Residence, err = open(ctx, p.Model, d, spilled, p.residence()); err != nil {
+	// The codec is not chosen again, which may measure.
+	err := p.bring(ctx, w, d, spilled, old.codec != nil && old.Coded > 0, open)
+	if err := errors.Join(err, old.closeLanes()); err != nil { // the old ring is closed
 		return nil, err
 	}
 	switch {
@@ -225,15 +227,12 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 	if spilled == nil && !p.Config.placed() {
 		w.placement = nil // as it was opened
 	}
-	if p.Config.Pack == pack.Off {
-		w.Stream.Held = nil
-	}
 	e.mu.Lock()
 	e.weights = w
 	e.mu.Unlock()
 	x, err := e.bind()
 	if err != nil {
-		return nil, errors.Join(err, w.Residence.Close())
+		return nil, errors.Join(err, w.Residence.Close(), w.closeLanes())
 	}
 	e.begin()
 	return x, nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"atenia/internal/memory/coded"
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
@@ -18,12 +20,25 @@ type modelWeights struct {
 	placement *place.Placement // nil without a budget
 	unlimit   func()           // ends the limit of the heap
 	program   ledger.Reservation
+	lanes     *lane.Executor // nil if nothing is read ahead and no one observes
+	meter     *lane.Meter    // of the lanes
+	loaded    lane.Report    // when all was open
+	codec     *coded.Choice  // of streamed weights
 }
 
 // close gives the memory back.
 func (w *modelWeights) close() error {
 	w.release()
-	return w.Residence.Close()
+	return errors.Join(w.Residence.Close(), w.closeLanes())
+}
+
+// closeLanes stops the lanes, of which nothing may be open.
+func (w *modelWeights) closeLanes() error {
+	if w.lanes != nil {
+		w.lanes.Close()
+		w.lanes = nil
+	}
+	return nil
 }
 
 // release ends what bounds the program.
@@ -45,7 +60,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (_ *modelWe
 	if err := p.settle(d); err != nil {
 		return nil, err
 	}
-	w := &modelWeights{unlimit: func() {}}
+	w := &modelWeights{unlimit: func() {}, meter: new(lane.Meter)}
 	defer func() {
 		if err != nil {
 			w.release()
@@ -68,14 +83,12 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (_ *modelWe
 	default:
 		w.packing = p.packingWithin(d, w.placement)
 	}
-	if w.Residence, err = residence.Open(ctx, p.Model, d, spilled, p.residence()); err != nil {
+	if err := p.bring(ctx, w, d, spilled, true, residence.Open); err != nil {
 		return nil, err
 	}
-	if p.Config.Pack == pack.Off {
-		w.Stream.Held = nil
-	}
+	w.loaded = w.meter.Report()
 	if err := p.checkDirect(w.Residence); err != nil {
-		return nil, errors.Join(err, w.Residence.Close())
+		return nil, errors.Join(err, w.Residence.Close(), w.closeLanes())
 	}
 	return w, nil
 }
@@ -96,13 +109,45 @@ func (p *Plan) placeWeights(ctx context.Context, d *file.Description, w *modelWe
 	return err
 }
 
-// residence says how weights are brought where they were placed.
-func (p *Plan) residence() *residence.Config {
+// bring brings the weights where a placement says, with lanes of their own; nil is
+// that they are mapped.
+func (p *Plan) bring(ctx context.Context, w *modelWeights, d *file.Description, spilled *place.Placement, choose bool, open opener) (err error) {
 	c := &residence.Config{Verify: p.Config.Verify, Account: p.account}
-	if p.Config.Observer != nil {
-		c.Watch = p.Config.Observer.Watch
+	if spilled != nil && choose {
+		if c.Coded, w.codec, err = p.openCodec(ctx, spilled); err != nil {
+			return err
+		}
+		c.Damaged = func(err error) {
+			p.Config.Logger.Warn("coded weights are damaged; the model's own file is read instead", "err", err)
+		}
 	}
-	return c
+	w.lanes = p.lanes(spilled, w.meter, c.Coded != nil)
+	c.Lanes = w.lanes
+	if w.Residence, err = open(ctx, p.Model, d, spilled, c); err != nil {
+		return errors.Join(err, w.closeLanes())
+	}
+	if w.lanes != nil {
+		w.Stream.Passes = lane.NewPasses(w.lanes, w.Stream.Ring != nil)
+	}
+	if p.Config.Pack == pack.Off {
+		w.Stream.Held = nil
+	}
+	return nil
+}
+
+// lanes returns the executor of reads and of computing: with readers if weights
+// are streamed, else for those who observe alone.
+func (p *Plan) lanes(spilled *place.Placement, m *lane.Meter, coded bool) *lane.Executor {
+	c := lane.Config{Sink: m, Computers: -1}
+	if spilled != nil {
+		residence.Lanes(&c, spilled, coded)
+	}
+	if o := p.Config.Observer; o != nil {
+		o.Attach(&c)
+	} else if spilled == nil {
+		return nil
+	}
+	return lane.New(c)
 }
 
 // checkDirect warns of a file whose reads go through the system's cache, which

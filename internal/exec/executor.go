@@ -262,6 +262,18 @@ func (x *Executor) Step(s *Step) error {
 	for _, t := range x.ropes {
 		t.fill(s)
 	}
+	passes := x.cfg.Stream.Passes
+	if passes == nil {
+		return x.pass(s)
+	}
+	passes.Begin(len(s.Runs) == s.rows, s.rows)
+	err := x.pass(s)
+	passes.End(err)
+	return err
+}
+
+// pass executes the plan of a step.
+func (x *Executor) pass(s *Step) error {
 	if err := x.cfg.Stream.begin(s.Stop); err != nil {
 		return err
 	}

@@ -32,6 +32,15 @@ type Stream struct {
 	Held map[string]*bool
 	// Apart is weights of experts in memory whose matrices do not follow each other.
 	Apart map[string][]tensor.View
+	// Passes is told when a pass begins and ends; nil = no one is.
+	Passes Passes
+}
+
+// Passes are steps as tasks of the executor that brings the weights.
+type Passes interface {
+	// Begin begins a pass over rows, decode if each is of another sequence.
+	Begin(decode bool, rows int)
+	End(err error)
 }
 
 // A Bank is one matrix of every expert of a layer.

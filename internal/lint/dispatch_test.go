@@ -51,7 +51,7 @@ func TestSingleExecute(t *testing.T) {
 		users []string
 	}{
 		{"Bound.run", []string{"Executor.bindPlan", "execute"}}, // set by the one, called by the other
-		{"execute", []string{"Executor.Step"}},
+		{"execute", []string{"Executor.pass"}},
 		{"Executor.bindPlan", []string{"Executor.bindAll"}},
 	} {
 		if got := p.usersOf(is(m.member(t, "internal/exec", c.name))); !slices.Equal(got, c.users) {

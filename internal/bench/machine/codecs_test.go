@@ -24,7 +24,7 @@ func TestCodecs(t *testing.T) {
 		t.Fatalf("%d samples, %v", len(samples), err)
 	}
 	results, err := runCodecs(t.Context(), samples, 2)
-	if err != nil || len(results) != 3+2 {
+	if err != nil || len(results) != 4+3 {
 		t.Fatalf("%+v, %v", results, err)
 	}
 	for _, r := range results {

@@ -17,15 +17,17 @@
 // error, a panic or the end of the context cancels the running tasks and skips
 // the rest.
 //
-// A [Pipeline] is the graph of streamed weights: prefetch(i+1 … i+d), move,
-// compute(i), with one buffer for each prefetched item; d adapts to measured
-// times.
+// [Executor.Open] is one without an end: a ring of streamed weights submits its
+// reads to it for as long as it lives and looks after their errors itself. The
+// goroutine of a step computes by itself, between [Executor.Enter] and
+// [Executor.Leave].
 //
 // Every task that runs emits two events, timed by the clock in the [Config]. A
 // [Meter] computes from them how much of the copying was hidden.
 //
-// With a [timeline.Timeline] in the Config the same calls run the tasks one after
-// the other in the order of submission and write the timeline's lines.
+// With a [timeline.Timeline] in the Config the submissions are its lines, which
+// are equal for equal submissions. Without workers beside it the same calls run
+// the tasks one after the other, in the order of submission.
 //
 // executor.go is the file to read first.
 package lane

@@ -44,6 +44,7 @@ type Event struct {
 	Name   string
 	Tensor string
 	Bytes  uint64
+	Idle   bool          // the worker waits: a part of no computation
 	At     time.Duration // by the configured clock
 	Err    error         // at the end of the task
 }

@@ -26,26 +26,3 @@ func ExampleExecutor_Run() {
 	// 42
 	// <nil>
 }
-
-// Layers are read into two buffers while the one before is computed.
-func ExamplePipeline() {
-	x := lane.New(lane.Config{})
-	defer x.Close()
-	file := []string{"embed", "attention", "feed-forward", "head"}
-	var buffers [2]string
-	p := lane.NewPipeline(x, lane.PipelineConfig{
-		Items:   []lane.Item{{Name: "0"}, {Name: "1"}, {Name: "2"}, {Name: "3"}},
-		Buffers: len(buffers),
-		Stages: lane.Stages{
-			Prefetch: func(_ context.Context, item, buffer int) error { buffers[buffer] = file[item]; return nil },
-			Compute:  func(_ context.Context, _, buffer int) error { fmt.Println(buffers[buffer]); return nil },
-		},
-	})
-	fmt.Println(p.Run(context.Background(), []int{0, 1, 2, 3}))
-	// Output:
-	// embed
-	// attention
-	// feed-forward
-	// head
-	// <nil>
-}

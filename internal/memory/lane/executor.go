@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"atenia/internal/memory/timeline"
@@ -32,36 +33,48 @@ type Task struct {
 	Bytes  uint64 // bytes moved
 	Work   Work   // nil: no work
 	Arg    int
+	Part   bool // of a task that has a line in the timeline: this one has none
+	Idle   bool // of a task that [Executor.Enter] began: its worker waits
 }
+
+// ErrDropped is returned by work that found itself no longer wanted and did
+// nothing. It fails no group.
+var ErrDropped = errors.New("no longer wanted")
 
 // A Config sets the number of workers of each lane. Its zero value works.
 type Config struct {
-	Readers, Movers, Computers int // workers of Io, Transfer and Compute; 0 means 2, 1 and 1
-	Devices                    int // workers of Device; if 0, Compute runs its tasks
-	Window                     int // tasks in flight; 0 means 256
+	Readers, Movers int // workers of Io and Transfer; 0 means 2 and 1
+	// Computers are workers of Compute; 0 means 1. If negative, those who call
+	// [Executor.Enter] compute, and movers run what is submitted to Compute.
+	Computers int
+	Devices   int // workers of Device; if 0, Compute runs its tasks
+	Window    int // tasks in flight; 0 means 256
 	// Clock returns the times of events and must be safe for concurrent use; nil is
 	// the time since New.
 	Clock func() time.Duration
 	Sink  Sink // nil discards events
-	// Timeline, if not nil, replaces the workers: tasks run as they are submitted,
-	// in that order, and write lines.
+	// Timeline, if not nil, receives the submissions as lines, and replaces the
+	// workers: tasks run as they are submitted, in that order.
 	Timeline *timeline.Timeline
+	// Workers keeps the workers beside a Timeline.
+	Workers bool
 }
 
 // workers returns the number of workers of each lane.
 func (c *Config) workers() (n [laneCount]int) {
 	or := func(n, zero int) int {
-		if n <= 0 {
+		if n == 0 {
 			return zero
 		}
-		return n
+		return max(n, 0)
 	}
-	return [laneCount]int{or(c.Readers, 2), or(c.Movers, 1), or(c.Computers, 1), or(c.Devices, 0)}
+	return [laneCount]int{max(1, or(c.Readers, 2)), max(1, or(c.Movers, 1)), or(c.Computers, 1), or(c.Devices, 0)}
 }
 
 // An Executor runs tasks on its lanes. It is safe for concurrent use, but its
 // tasks must not call it.
 type Executor struct {
+	inTurn   bool // tasks run as they are submitted
 	clock    func() time.Duration
 	sink     Sink
 	events   sync.Mutex // serializes clock readings and calls of the sink
@@ -69,10 +82,11 @@ type Executor struct {
 	turn     sync.Mutex // with a timeline, admits one Run at a time
 
 	mu     sync.Mutex
-	room   sync.Cond // a slot has become free, or a group has failed
-	ended  sync.Cond // a group has no tasks left, or has ended
-	last   uint64    // id of the newest task
-	slots  []slot    // task id is in slots[id%len(slots)]
+	room   sync.Cond     // a slot has become free, or a group has failed
+	ended  sync.Cond     // a group has no tasks left, or has ended
+	last   uint64        // id of the newest task
+	inline atomic.Uint64 // counts tasks that their callers run
+	slots  []slot        // task id is in slots[id%len(slots)]
 	lanes  [laneCount]queue
 	has    [laneCount]bool
 	groups int
@@ -111,20 +125,25 @@ func (q *queue) pop() int {
 
 // New starts the workers. The caller must call [Executor.Close].
 func New(c Config) *Executor {
-	x := &Executor{clock: c.Clock, sink: c.Sink, timeline: c.Timeline}
+	x := &Executor{clock: c.Clock, sink: c.Sink, timeline: c.Timeline, inTurn: c.Timeline != nil && !c.Workers}
 	if x.clock == nil {
 		start := time.Now()
 		x.clock = func() time.Duration { return time.Since(start) }
 	}
 	x.room.L, x.ended.L = &x.mu, &x.mu
-	if x.timeline != nil {
-		x.has[Device] = true
+	if x.inTurn {
+		x.has = [laneCount]bool{true, true, true, true}
 		return x
 	}
 	if c.Window <= 0 {
 		c.Window = 256
 	}
 	x.slots = make([]slot, c.Window)
+	const usual = 2 // tasks that wait for one; more are allocated
+	next := make([]int, usual*c.Window)
+	for i := range x.slots {
+		x.slots[i].next = next[usual*i : usual*i : usual*(i+1)]
+	}
 	for l, n := range c.workers() {
 		q := &x.lanes[l]
 		q.ready, q.wake.L, x.has[l] = make([]int, c.Window), &x.mu, n > 0
@@ -135,7 +154,8 @@ func New(c Config) *Executor {
 	return x
 }
 
-// Close waits until every Run has returned and stops the workers.
+// Close waits until every Run has returned and every open group is closed, and
+// stops the workers.
 func (x *Executor) Close() {
 	x.mu.Lock()
 	x.closed = true
@@ -144,6 +164,9 @@ func (x *Executor) Close() {
 	}
 	for l := range x.lanes {
 		x.lanes[l].wake.Broadcast()
+	}
+	if x.timeline != nil {
+		x.timeline.Run()
 	}
 	x.mu.Unlock()
 	x.wg.Wait()
@@ -195,7 +218,7 @@ var errExited = errors.New("a task has ended its goroutine")
 
 // do runs a task and emits its two events.
 func (x *Executor) do(ctx context.Context, l Lane, worker int, id uint64, t *Task) (err error) {
-	e := Event{ID: id, Lane: l, Worker: worker, Name: t.Name, Tensor: t.Tensor, Bytes: t.Bytes}
+	e := Event{ID: id, Lane: l, Worker: worker, Name: t.Name, Tensor: t.Tensor, Bytes: t.Bytes, Idle: t.Idle}
 	x.emit(e)
 	err = errExited
 	defer func() {
@@ -219,7 +242,7 @@ func (x *Executor) emit(e Event) {
 // dependents. The caller holds the lock.
 func (x *Executor) finish(s *slot, err error) {
 	g := s.group
-	if err != nil {
+	if err != nil && !g.lasting && !errors.Is(err, ErrDropped) {
 		g.fail(err)
 	}
 	s.group, s.task = nil, Task{}
@@ -239,7 +262,11 @@ func (x *Executor) count(slot, by int) {
 	s := &x.slots[slot]
 	s.pending += by
 	if s.pending == 0 {
-		x.lanes[x.laneOf(&s.task)].push(slot)
+		l := x.laneOf(&s.task)
+		if !x.has[l] {
+			l = Transfer
+		}
+		x.lanes[l].push(slot)
 	}
 }
 

@@ -222,36 +222,32 @@ func TestTimelineMode(t *testing.T) {
 
 // TestSteadyState checks that tasks start no goroutine and do not allocate.
 func TestSteadyState(t *testing.T) {
-	x := New(Config{Readers: 3, Window: 32, Sink: new(Meter)})
+	x := New(Config{Readers: 3, Window: 32, Computers: -1, Sink: new(Meter)})
 	defer x.Close()
-	goroutines := runtime.NumGoroutine() + 1 // what ends a group may still be ending
-	p := NewPipeline(x, PipelineConfig{
-		Items: []Item{{"a", 1}, {"b", 2}}, Buffers: 3, Readers: 3,
-		Stages: Stages{
-			Prefetch: func(context.Context, int, int) error { return nil },
-			Move:     func(context.Context, int, int) error { return nil },
-			Compute: func(context.Context, int, int) error {
-				if n := runtime.NumGoroutine(); n > goroutines {
-					t.Errorf("%d goroutines, %d at the start", n, goroutines)
-				}
-				return nil
-			},
-		},
-	})
-	allocations := func(items int) float64 {
-		order := make([]int, items)
-		for i := range order {
-			order[i] = i % 2
-		}
-		p.Run(t.Context(), order) // lists of dependants grow to their size
-		return testing.AllocsPerRun(5, func() {
-			if err := p.Run(t.Context(), order); err != nil {
-				t.Error(err)
-			}
-		})
+	g, err := x.Open()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if few, many := allocations(10), allocations(2000); many > few+2 {
-		t.Errorf("10 items allocate %v times, 2000 items %v times", few, many)
+	defer g.Close()
+	before := runtime.NumGoroutine()
+	var done atomic.Int64
+	nothing := Func(func(context.Context) error { done.Add(1); return nil })
+	read, move := Task{Task: timeline.Task{Kind: timeline.IO}, Work: nothing}, Task{Task: timeline.Task{Kind: timeline.Transfer}, Work: nothing}
+	p := NewPasses(x, false)
+	var last uint64
+	step := func() {
+		p.Begin(true, 1)
+		for range 50 {
+			last = g.Go(move, g.Go(read, last))
+		}
+		p.End(nil)
+	}
+	step()
+	if n := testing.AllocsPerRun(20, step); n != 0 {
+		t.Errorf("%g allocations a step", n)
+	}
+	if n := runtime.NumGoroutine(); n > before {
+		t.Errorf("%d goroutines, %d before", n, before)
 	}
 }
 
@@ -266,4 +262,60 @@ func BenchmarkTask(b *testing.B) {
 		}
 		return nil
 	})
+}
+
+// TestRandomFailures runs random graphs in which tasks fail, panic or are
+// cancelled: no task runs after one it names has failed, Run returns one of the
+// failures, and the executor serves the next graph.
+func TestRandomFailures(t *testing.T) {
+	t.Parallel()
+	x := New(Config{Readers: 3, Movers: 2, Window: 16})
+	defer x.Close()
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		n, bad := 1+r.IntN(60), r.IntN(60)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make([]atomic.Bool, n)
+		var failed atomic.Bool
+		err := x.Run(ctx, func(g *Group) error {
+			ids := make([]uint64, n)
+			for i := range n {
+				var after []uint64
+				var before []int
+				for range min(i, r.IntN(3)) {
+					b := r.IntN(i)
+					before, after = append(before, b), append(after, ids[b])
+				}
+				ids[i] = g.Go(task(timeline.TaskKind(r.IntN(3)), "t", func(ctx context.Context) error {
+					for _, b := range before {
+						if !done[b].Load() {
+							t.Errorf("seed %d: task %d runs although %d has not", seed, i, b)
+						}
+					}
+					if i == bad {
+						failed.Store(true)
+						switch seed % 3 {
+						case 0:
+							return errDisk
+						case 1:
+							panic("mistake")
+						}
+						cancel(errDisk)
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					done[i].Store(true)
+					return nil
+				}), after...)
+			}
+			return nil
+		})
+		cancel(nil)
+		if failed.Load() != (err != nil) {
+			t.Errorf("seed %d: %v, a task failed: %v", seed, err, failed.Load())
+		}
+		if p, ok := errors.AsType[*PanicError](err); err != nil && !errors.Is(err, errDisk) && (!ok || p.Value != "mistake") {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
 }

@@ -17,13 +17,14 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// A Group is the set of tasks of one [Executor.Run].
+// A Group is the set of tasks of one [Executor.Run], or of [Executor.Open].
 type Group struct {
-	x      *Executor
-	ctx    context.Context // of the tasks; ends with Run
-	cancel context.CancelFunc
-	open   int   // unfinished tasks
-	err    error // the first error
+	x       *Executor
+	ctx     context.Context // of the tasks; ends with Run or Close
+	cancel  context.CancelFunc
+	open    int   // unfinished tasks
+	err     error // the first error
+	lasting bool  // errors of tasks are their own
 }
 
 var _ timeline.Submitter = (*Group)(nil)
@@ -33,17 +34,16 @@ var _ timeline.Submitter = (*Group)(nil)
 // error further tasks are skipped and the context of the running ones is
 // cancelled. If Run returns nil, every task has run.
 func (x *Executor) Run(ctx context.Context, submit func(*Group) error) error {
-	if x.timeline != nil {
+	if x.inTurn {
 		x.turn.Lock()
 		defer x.turn.Unlock()
 		defer x.timeline.Run()
 	}
-	g := &Group{x: x}
-	g.ctx, g.cancel = context.WithCancel(ctx)
-	defer g.cancel()
-	if err := x.join(); err != nil {
+	g, err := x.join(ctx)
+	if err != nil {
 		return err
 	}
+	defer g.cancel()
 	defer x.leave(g)
 	stop := context.AfterFunc(ctx, func() { g.stop(context.Cause(ctx)) })
 	defer stop()
@@ -51,22 +51,40 @@ func (x *Executor) Run(ctx context.Context, submit func(*Group) error) error {
 	if err := submit(g); err != nil {
 		g.stop(err)
 	}
-	err := g.wait()
+	err = g.wait()
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx) // a task may have noticed first
 	}
 	return err
 }
 
-// join registers a Run.
-func (x *Executor) join() error {
+// Open returns a group that lasts until [Group.Close], for tasks whose owner
+// looks after their errors: an error of one skips none of the others.
+func (x *Executor) Open() (*Group, error) {
+	g, err := x.join(context.Background())
+	if g != nil {
+		g.lasting = true
+	}
+	return g, err
+}
+
+// Close skips the tasks that have not begun, cancels the context of the others
+// and waits for them.
+func (g *Group) Close() {
+	g.x.leave(g)
+}
+
+// join registers a group.
+func (x *Executor) join(ctx context.Context) (*Group, error) {
+	g := &Group{x: x}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		return ErrClosed
+		return nil, ErrClosed
 	}
 	x.groups++
-	return nil
+	g.ctx, g.cancel = context.WithCancel(ctx)
+	return g, nil
 }
 
 // leave ends a Run, including one whose submit panicked and left tasks behind.
@@ -114,7 +132,7 @@ func (g *Group) Submit(t timeline.Task) uint64 { return g.Go(Task{Task: t}) }
 // on 0 is ignored.
 func (g *Group) Go(t Task, after ...uint64) uint64 {
 	x := g.x
-	if x.timeline != nil {
+	if x.inTurn {
 		return g.runNow(t)
 	}
 	x.mu.Lock()
@@ -129,6 +147,7 @@ func (g *Group) Go(t Task, after ...uint64) uint64 {
 		}
 		x.room.Wait()
 	}
+	x.line(&t)
 	x.last++
 	s := &x.slots[at]
 	s.id, s.group, s.task, s.pending = x.last, g, t, 1
@@ -148,11 +167,49 @@ func (g *Group) runNow(t Task) uint64 {
 	if err := g.wait(); err != nil {
 		return 0
 	}
-	id := g.x.timeline.Submit(t.Task)
-	if err := g.x.do(g.ctx, g.x.laneOf(&t), 0, id, &t); err != nil {
+	id := g.x.last + 1
+	if g.x.last = id; !t.Part {
+		id = g.x.timeline.Submit(t.Task)
+	}
+	if err := g.x.do(g.ctx, g.x.laneOf(&t), 0, id, &t); err != nil && !g.lasting && !errors.Is(err, ErrDropped) {
 		g.stop(err)
 	}
 	return id
+}
+
+// line writes a submission. The caller holds the lock.
+func (x *Executor) line(t *Task) {
+	if x.timeline != nil && !t.Part {
+		x.timeline.Submit(t.Task)
+	}
+}
+
+// byCaller marks the ids of tasks that their callers run.
+const byCaller = 1 << 63
+
+// Enter makes the calling goroutine the worker of a task, which ends with
+// [Executor.Leave]: the goroutine of a step computes by itself, with events and
+// lines like those of a worker and without handing anything over. What the task
+// needs has been submitted, and ended, before: the timeline runs it first.
+func (x *Executor) Enter(t *Task) (id uint64) {
+	id = x.inline.Add(1) | byCaller
+	if x.timeline != nil && !t.Part {
+		x.mu.Lock()
+		x.timeline.Run()
+		x.line(t)
+		x.mu.Unlock()
+	}
+	if x.sink != nil {
+		x.emit(Event{ID: id, Lane: x.laneOf(t), Name: t.Name, Tensor: t.Tensor, Bytes: t.Bytes, Idle: t.Idle})
+	}
+	return id
+}
+
+// Leave ends a task that the caller entered.
+func (x *Executor) Leave(id uint64, t *Task, err error) {
+	if x.sink != nil {
+		x.emit(Event{Phase: End, ID: id, Lane: x.laneOf(t), Name: t.Name, Tensor: t.Tensor, Bytes: t.Bytes, Idle: t.Idle, Err: err})
+	}
 }
 
 // call does the work of a task and turns a panic into an error, so that the
@@ -165,7 +222,7 @@ func call(ctx context.Context, t *Task) (err error) {
 		if v := recover(); v != nil {
 			err = &PanicError{v, debug.Stack()}
 		}
-		if err != nil {
+		if err != nil && err != ErrDropped {
 			err = fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}()

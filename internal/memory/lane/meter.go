@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -8,12 +9,12 @@ import (
 // A Meter is a sink that measures how much of the copying was hidden behind
 // computation. Its zero value is ready to use.
 type Meter struct {
-	mu       sync.Mutex
-	any      bool
-	from, to time.Duration
-	move     span
-	compute  span
-	counts   [laneCount]Count
+	mu      sync.Mutex
+	now     time.Duration // of the last event
+	wall    span
+	move    span
+	compute span
+	counts  [laneCount]Count
 }
 
 // A Count totals the tasks of a lane.
@@ -27,33 +28,42 @@ type span struct {
 	from, total time.Duration
 }
 
-func (s *span) event(e Event) {
-	if e.Phase == Begin {
-		if s.running == 0 {
-			s.from = e.At
-		}
-		s.running++
-		return
+// add changes the number of running tasks.
+func (s *span) add(by int, at time.Duration) {
+	if s.running > 0 {
+		s.total += at - s.from
 	}
-	if s.running--; s.running == 0 {
-		s.total += e.At - s.from
-	}
+	s.from = at
+	s.running += by
 }
 
-// Event updates the measurement.
+// until returns the time until the last event.
+func (s span) until(at time.Duration) time.Duration {
+	s.add(0, at)
+	return s.total
+}
+
+// Event updates the measurement. An idle task interrupts the computation that
+// its worker is in.
 func (m *Meter) Event(e Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.any {
-		m.any, m.from = true, e.At
-	}
-	m.to = e.At
-	if e.Lane == IO || e.Lane == Transfer {
-		m.move.event(e)
-	} else {
-		m.compute.event(e)
-	}
+	m.now = e.At
+	by := 1
 	if e.Phase == End {
+		by = -1
+	}
+	switch {
+	case e.Idle:
+		m.compute.add(-by, e.At)
+		return
+	case e.Lane == IO || e.Lane == Transfer:
+		m.move.add(by, e.At)
+	default:
+		m.compute.add(by, e.At)
+	}
+	m.wall.add(by, e.At)
+	if e.Phase == End && !errors.Is(e.Err, ErrDropped) {
 		c := &m.counts[e.Lane]
 		c.Tasks++
 		c.Bytes += e.Bytes
@@ -65,26 +75,32 @@ func (m *Meter) Event(e Event) {
 
 // A Report holds the measurements of a [Meter].
 type Report struct {
-	Wall    time.Duration // from the first event to the last
+	Wall    time.Duration // while any task ran
 	Move    time.Duration // while a task of Io or Transfer ran
-	Compute time.Duration // while a task of Compute or Device ran
+	Compute time.Duration // while a task of Compute or Device ran and did not wait
 	Lanes   [laneCount]Count
 }
 
-// Take returns the measurements since the previous call and resets the meter.
-// Call it when no task is running.
-func (m *Meter) Take() Report {
+// Report returns the measurements up to the last event.
+func (m *Meter) Report() Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := Report{m.to - m.from, m.move.total, m.compute.total, m.counts}
-	m.any, m.from, m.to, m.counts = false, 0, 0, [laneCount]Count{}
-	m.move.total, m.compute.total = 0, 0
+	return Report{m.wall.until(m.now), m.move.until(m.now), m.compute.until(m.now), m.counts}
+}
+
+// Since returns the difference to an earlier report.
+func (r Report) Since(t Report) Report {
+	r.Wall, r.Move, r.Compute = r.Wall-t.Wall, r.Move-t.Move, r.Compute-t.Compute
+	for l := range r.Lanes {
+		a, b := &r.Lanes[l], &t.Lanes[l]
+		*a = Count{a.Tasks - b.Tasks, a.Failed - b.Failed, a.Bytes - b.Bytes}
+	}
 	return r
 }
 
 // Overlap is the share of the shorter of moving and computing that was hidden
 // behind the longer: 1 if the wall time equals the longer one, 0 if it is their
-// sum, less if there were gaps. It is 0 if either did not happen.
+// sum, less if neither ran for a while. It is 0 if either did not happen.
 func (r Report) Overlap() float64 {
 	long, short := max(r.Move, r.Compute), min(r.Move, r.Compute)
 	if short <= 0 {

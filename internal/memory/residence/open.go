@@ -14,7 +14,9 @@ import (
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/coded"
 	"atenia/internal/memory/experts"
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
@@ -28,6 +30,7 @@ type Residence struct {
 
 	Held     int64  // bytes of memory for weights that stay, as far as they are not mapped
 	Streamed int64  // bytes that each pass reads through the ring
+	Coded    int64  // bytes of those that it reads in coded form, decoded
 	Buffered string // a file whose reads go through the system's cache; "" = none
 
 	before  ring.Stats      // of the rings that this one replaced
@@ -52,9 +55,9 @@ type held struct {
 type Config struct {
 	Verify  bool            // the ring compares what it reads with what it read first
 	Account *ledger.Account // that weights and ring are reserved in
-	// Watch is told what the ring will read, in order, and returns who is told
-	// of its events. nil = no one is told.
-	Watch func([]ring.Label) func(ring.Event)
+	Lanes   *lane.Executor  // of all reads; nil = each has its own
+	Coded   *coded.File     // weights that are streamed from here, if the ring has room for chunks; nil = none
+	Damaged func(error)     // is told once of damage in that file; nil = no one is
 }
 
 // Open materialises the weights of a model, each once, where a placement says:
@@ -73,6 +76,7 @@ func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 // freed before anything is read.
 func load(ctx context.Context, m *compile.Model, d *file.Description, p *place.Placement, c *Config, old *Residence) (r *Residence, err error) {
 	o := opening{
+		c: c,
 		r: &Residence{
 			Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}, Held: map[string]*bool{}},
 			before: old.Stats(), held: map[string]held{}, made: map[string]tensor.View{}, blocks: old.blocks,
@@ -109,11 +113,12 @@ func load(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 			return nil, err
 		}
 	}
-	return o.r, o.read(ctx, p, c)
+	return o.r, o.read(ctx, p)
 }
 
 // An opening is a residence in the making.
 type opening struct {
+	c       *Config
 	r, old  *Residence
 	d       *file.Description
 	rows    map[string]bool // weights that are looked up by rows
@@ -165,6 +170,9 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	if t.Unit != o.now {
 		o.now = t.Unit
 		o.units, o.streams = append(o.units, nil), append(o.streams, nil)
+	}
+	if w, ok := o.coded(t.Name, &at.View); ok {
+		x.span.Coded = w
 	}
 	k := len(o.units) - 1
 	o.units[k], o.streams[k] = append(o.units[k], x.span), append(o.streams[k], x)
@@ -284,7 +292,8 @@ func (o *opening) file(path string) (int, error) {
 }
 
 // read loads the weights that stay in memory and starts cache and ring.
-func (o *opening) read(ctx context.Context, p *place.Placement, c *Config) (err error) {
+func (o *opening) read(ctx context.Context, p *place.Placement) (err error) {
+	c := o.c
 	if err := o.pin(ctx, c); err != nil {
 		return err
 	}
@@ -298,10 +307,11 @@ func (o *opening) read(ctx context.Context, p *place.Placement, c *Config) (err 
 	if len(o.units) == 0 {
 		return nil
 	}
-	rc := ring.Config{Files: o.r.sources, Units: o.units, Account: c.Account, Bytes: max(int(p.Ring.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
-	if c.Watch != nil {
-		rc.Events = c.Watch(o.labels())
+	rc := ring.Config{Files: o.r.sources, Units: o.units, Account: c.Account, Bytes: int(p.Ring.Bytes()), Verify: c.Verify, Labels: o.labels(), Lanes: c.Lanes, Damaged: c.Damaged}
+	if err := o.openCoded(&rc); err != nil {
+		return err
 	}
+	rc.Bytes = max(rc.Bytes, ring.Floor(o.units))
 	o.r.Stream.Ring, err = ring.New(rc)
 	if err != nil {
 		return err
@@ -310,7 +320,12 @@ func (o *opening) read(ctx context.Context, p *place.Placement, c *Config) (err 
 		for k, w := range ws {
 			w.view.Data = o.r.Stream.Ring.Bytes(u, k)
 			o.r.Weights[w.name] = w.view
-			o.r.Streamed += int64(len(w.view.Data))
+			if span := &o.units[u][k]; span.Coded == nil {
+				o.r.Streamed += int64(len(w.view.Data))
+			} else {
+				o.r.Streamed += span.Coded.Coded()
+				o.r.Coded += int64(len(w.view.Data))
+			}
 		}
 	}
 	return nil
@@ -330,7 +345,7 @@ func (o *opening) pin(ctx context.Context, c *Config) error {
 		}
 	}
 	o.old.free()
-	pinned, err := ring.Pin(ctx, c.Account, o.r.sources, spans)
+	pinned, err := ring.Pin(ctx, c.Lanes, c.Account, o.r.sources, spans)
 	if err != nil {
 		return err
 	}

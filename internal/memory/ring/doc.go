@@ -17,7 +17,15 @@
 //
 // Reads use direct I/O where the system supports it and go straight to their
 // final address: a span keeps the residue of its offset modulo [PageBytes]. A
-// ring starts its readers once and allocates nothing during a pass.
+// span that has a coded form is read in chunks instead, which are decoded to
+// that address.
+//
+//	Io        ║ read ║ read ║ read ║ read ║       one task for each piece
+//	Transfer  ║          ║ decode ║ align ║       after the reads they need
+//	user      ║ compute:0 ║ wait:1 ║ compute:1    entered by Acquire, left by Release
+//
+// They are tasks of an executor of package lane, submitted by the user of the
+// ring as soon as memory is free. A ring allocates nothing during a pass.
 //
 // [Pin] reads pinned spans in the same way.
 package ring

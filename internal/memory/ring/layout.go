@@ -3,6 +3,8 @@ package ring
 import (
 	"fmt"
 	"slices"
+
+	"atenia/internal/memory/coded"
 )
 
 // A Span is a part of a file that a unit needs contiguous in memory.
@@ -13,11 +15,18 @@ type Span struct {
 	// Align is the required alignment of the address, at most 64: 0 and 1 mean
 	// none. A span whose offset is not a multiple of it is moved after each read.
 	Align int
+	// Coded, if not nil, is the same span in coded form, which is read instead, from
+	// the coded source of that index. Damaged chunks are read from the file.
+	Coded     *coded.Weight
+	CodedFile int
 }
 
 // room returns the memory that a span takes: whole pages of the file.
 func (s *Span) room() int {
 	before := int(s.Offset % PageBytes)
+	if s.Coded != nil {
+		before = 0
+	}
 	return (before + s.Bytes + PageBytes - 1) / PageBytes * PageBytes
 }
 
@@ -30,8 +39,10 @@ func (s *Span) shift() int {
 }
 
 // check rejects spans outside their files.
-func (s *Span) check(files []Source) error {
+func (s *Span) check(files []Source, codes int) error {
 	switch {
+	case s.Coded != nil && (s.CodedFile < 0 || s.CodedFile >= codes || s.Coded.Bytes != int64(s.Bytes)):
+		return fmt.Errorf("ring: a span of %d bytes, coded %d in file %d of %d", s.Bytes, s.Coded.Bytes, s.CodedFile, codes)
 	case s.File < 0 || s.File >= len(files):
 		return fmt.Errorf("ring: a span of file %d, there are %d", s.File, len(files))
 	case s.Bytes <= 0 || s.Offset < 0 || s.Offset > files[s.File].Size()-int64(s.Bytes):
@@ -54,9 +65,11 @@ func (u Unit) Room() (n int) {
 }
 
 // Check rejects spans outside their files.
-func (u Unit) Check(files []Source) error {
+func (u Unit) Check(files []Source) error { return u.check(files, 0) }
+
+func (u Unit) check(files []Source, codes int) error {
 	for i := range u {
-		if err := u[i].check(files); err != nil {
+		if err := u[i].check(files, codes); err != nil {
 			return err
 		}
 	}
@@ -166,13 +179,27 @@ func leastAhead(slots []slot) int {
 
 // A piece is one read.
 type piece struct {
+	unit   int // that it belongs to
+	index  int // among all pieces of a ring
 	file   int
 	offset int64  // of the file, aligned
 	mem    []byte // whole pages
 	need   int    // bytes that must be read; the rest may be past the end of the file
 	sum    uint32 // of those bytes
 	summed bool   // sum is valid
+	code   *code  // nil: the file has the bytes as they are
 }
+
+// size returns the bytes that the read takes from the disk.
+func (p *piece) size() int {
+	if p.code != nil {
+		return pages(p.code.Bytes)
+	}
+	return len(p.mem)
+}
+
+// pages rounds up to whole pages.
+func pages(n int) int { return (n + PageBytes - 1) / PageBytes * PageBytes }
 
 // A move copies a span to its alignment.
 type move struct {
@@ -187,6 +214,11 @@ func cut(spans []Span, mem []byte, most int) (views [][]byte, pieces []piece, mo
 		n := s.room()
 		m := mem[:n:n]
 		mem = mem[n:]
+		if s.Coded != nil {
+			view := m[:s.Bytes:s.Bytes]
+			views, pieces = append(views, view), append(pieces, codes(s, view)...)
+			continue
+		}
 		before := int(s.Offset % PageBytes)
 		for at := 0; at < n; at += most {
 			end := min(at+most, n)

@@ -3,11 +3,11 @@ package ring
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"atenia/internal/memory/arena"
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/timeline"
 )
 
 // Pinned is a set of spans pinned in memory, each in a block of its own, so that
@@ -18,12 +18,13 @@ type Pinned struct {
 }
 
 // Pin reads spans into memory that it reserves in an account, with direct I/O.
-func Pin(ctx context.Context, a *ledger.Account, files []Source, spans []Span) (*Pinned, error) {
+// The lanes do it, or for nil lanes of its own.
+func Pin(ctx context.Context, x *lane.Executor, a *ledger.Account, files []Source, spans []Span) (*Pinned, error) {
 	h := &Pinned{views: make([][]byte, len(spans)), blocks: make([]arena.Block, len(spans))}
 	var pieces []piece
 	var moves []move
 	for i := range spans {
-		err := spans[i].check(files)
+		err := spans[i].check(files, 0)
 		if err == nil {
 			h.blocks[i], err = arena.NewHuge(a, ledger.Weights, spans[i].room())
 		}
@@ -31,10 +32,10 @@ func Pin(ctx context.Context, a *ledger.Account, files []Source, spans []Span) (
 			h.Close()
 			return nil, fmt.Errorf("ring: %w", err)
 		}
-		v, p, m := cut(spans[i:i+1], h.blocks[i].Bytes, usualPiece)
+		v, p, m := cut(spans[i:i+1], h.blocks[i].Bytes, Piece)
 		h.views[i], pieces, moves = v[0], append(pieces, p...), append(moves, m...)
 	}
-	if err := readAll(ctx, files, pieces); err != nil {
+	if err := readAll(ctx, x, files, pieces); err != nil {
 		h.Close()
 		return nil, err
 	}
@@ -45,30 +46,26 @@ func Pin(ctx context.Context, a *ledger.Account, files []Source, spans []Span) (
 }
 
 // readAll reads pieces, several at a time.
-func readAll(ctx context.Context, files []Source, pieces []piece) (err error) {
-	var next atomic.Int64
-	var once sync.Once
-	var wg sync.WaitGroup
-	for range min(usualReaders, len(pieces)) {
-		wg.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(pieces) {
-					return
-				}
-				e := context.Cause(ctx)
-				if e == nil {
-					e = pieces[i].fetch(files, false)
-				}
-				if e != nil {
-					once.Do(func() { err = e })
-					next.Store(int64(len(pieces)))
-				}
-			}
-		})
+func readAll(ctx context.Context, x *lane.Executor, files []Source, pieces []piece) error {
+	if x == nil {
+		x = lane.New(lane.Config{Readers: Readers})
+		defer x.Close()
 	}
-	wg.Wait()
-	return err
+	total := 0
+	for i := range pieces {
+		total += len(pieces[i].mem)
+	}
+	return x.Run(ctx, func(g *lane.Group) error {
+		for i := range pieces {
+			g.Go(lane.Task{
+				Task:  timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "pin", Cost: uint64(total)},
+				Part:  i > 0,
+				Bytes: uint64(len(pieces[i].mem)),
+				Work:  lane.Func(func(context.Context) error { return pieces[i].fetch(files, false) }),
+			})
+		}
+		return nil
+	})
 }
 
 // Bytes returns a span, nil if it was released.

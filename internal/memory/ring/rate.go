@@ -17,7 +17,7 @@ import (
 // to the minimum for the readers. If it is small, the buffers may stay in the
 // processor's cache and the rate is higher than that of a large model's ring.
 func Rate(ctx context.Context, f Source, d time.Duration, memory int) (float64, error) {
-	const least = usualReaders * usualPiece
+	const least = Readers * Piece
 	memory = max(1, memory/least) * least
 	block, err := arena.NewHuge(ledger.Process, ledger.Samples, memory)
 	if err != nil {
@@ -29,15 +29,15 @@ func Rate(ctx context.Context, f Source, d time.Duration, memory int) (float64, 
 	var once sync.Once
 	var wg sync.WaitGroup
 	start := time.Now()
-	for range usualReaders {
+	for range Readers {
 		wg.Go(func() {
 			// At least once: on a busy machine the time may be over before the first
 			// read.
 			for first := true; ctx.Err() == nil && (first || time.Since(start) < d); first = false {
-				off := at.Add(usualPiece) - usualPiece
-				buf := block.Bytes[off%int64(memory):][:usualPiece]
+				off := at.Add(Piece) - Piece
+				buf := block.Bytes[off%int64(memory):][:Piece]
 				if off >= f.Size() {
-					at.CompareAndSwap(off+usualPiece, 0)
+					at.CompareAndSwap(off+Piece, 0)
 					continue
 				}
 				n, e := f.ReadAt(buf, off)

@@ -1,176 +1,187 @@
 package ring
 
-import "time"
+import (
+	"context"
+	"errors"
+	"time"
 
-// read is the loop of reader i.
-func (r *Ring) read(i int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for !r.closed {
-		p, use := r.next()
-		if p == nil {
-			r.work.Wait()
-			continue
-		}
-		r.startRead(i, use)
-		k := int(use % uint64(len(r.units)))
-		r.emit(Event{EventKind: ReadBegins, Unit: k, Reader: i, Bytes: len(p.mem)})
-		r.mu.Unlock()
-		err := p.fetch(r.files, r.verify)
-		r.mu.Lock()
-		if err == nil {
-			r.completePiece(i, p, use)
-		} else if r.fail == nil {
-			r.fail = err
-		}
-		r.endRead(i)
-		end := ReadEnds
-		if err != nil {
-			end = ReadFails
-		}
-		r.emit(Event{EventKind: end, Unit: k, Reader: i, Bytes: len(p.mem)})
-		r.ready.Broadcast()
+	"atenia/internal/memory/lane"
+)
+
+// submit submits the tasks of all uses whose memory is free.
+func (r *Ring) submit() {
+	for r.submitNext() {
 	}
 }
 
-// next returns the next piece to read, nil if there is no room for it yet.
-func (r *Ring) next() (*piece, uint64) {
-	if r.halted || r.fail != nil {
-		return nil, 0
-	}
-	if r.issue < r.released { // skipped
-		r.issue, r.piece = r.released, 0
-	}
-	n := uint64(len(r.units))
-	k := int(r.issue % n)
-	u := &r.units[k]
-	if back := uint64(u.back); r.issue >= back && !r.useEnded(r.issue-back) {
-		return nil, 0
-	}
-	if r.piece == 0 {
-		r.left[k] = len(u.pieces)
-	}
-	p, use := &u.pieces[r.piece], r.issue
-	if r.piece++; r.piece == len(u.pieces) {
-		r.issue, r.piece = r.issue+1, 0
-	}
-	return p, use
+// due reports whether the memory of the next use is free. The user asks.
+func (r *Ring) due() bool {
+	back := uint64(r.units[r.issue%uint64(len(r.units))].back)
+	return r.issue < back || r.released > r.issue-back
 }
 
-// useEnded reports whether all uses up to this one have ended, so that their bytes
-// are neither used nor being read.
-func (r *Ring) useEnded(use uint64) bool {
-	if r.released <= use {
+// submitNext submits the tasks of the next use: a read of each piece, and after
+// them, if spans must be moved, an alignment.
+func (r *Ring) submitNext() bool {
+	r.issue = max(r.issue, r.released) // uses that were skipped
+	if !r.due() {
 		return false
 	}
-	for _, f := range r.flight {
-		if f != 0 && f-1 <= use {
-			return false
+	n := uint64(len(r.units))
+	u := &r.units[r.issue%n]
+	x := &u.uses[r.issue/n%2]
+	r.mu.Lock()
+	if x.left > 0 || r.fail != nil || r.halted || r.closed {
+		r.mu.Unlock()
+		return false
+	}
+	*x = use{number: r.issue, left: len(u.pieces) + u.coded, ids: x.ids[:0]}
+	if len(u.moves) > 0 {
+		x.left++
+	}
+	r.open += x.left
+	r.after = r.after[:0]
+	if r.strays > 0 {
+		r.afterStrays()
+	}
+	r.mu.Unlock()
+	parity := int(r.issue / n % 2)
+	first := u.pieces[0].index
+	for k := range u.pieces {
+		r.submitPiece(u, x, &u.pieces[k], 2*(first+k)+parity, k > 0)
+	}
+	if len(u.moves) > 0 {
+		t := u.align
+		t.Arg = 2*int(r.issue%n) + parity
+		x.ids = append(x.ids, r.tasks.Go(t, x.ids...))
+	}
+	r.issue++
+	return true
+}
+
+// submitPiece submits the read of a piece and, if it is coded, what decodes it.
+// Its stage is free when the chunk before it there is decoded.
+func (r *Ring) submitPiece(u *unit, x *use, p *piece, arg int, part bool) {
+	t, after, stage := u.read, r.after, 0
+	t.Part, t.Bytes, t.Arg = part, uint64(p.size()), arg
+	if p.code != nil {
+		stage = r.staging.next
+		r.staging.next = (stage + 1) % len(r.staging.tasks)
+		p.code.stage[arg%2] = stage
+		after = append(after, r.staging.tasks[stage])
+	}
+	id := r.tasks.Go(t, after...)
+	x.ids = append(x.ids, id)
+	if p.code != nil {
+		t = u.decode
+		t.Part, t.Bytes, t.Arg = part, uint64(len(p.code.dst)), arg
+		r.staging.tasks[stage] = r.tasks.Go(t, id)
+		x.ids = append(x.ids, r.staging.tasks[stage])
+	}
+}
+
+// afterStrays lets the next use wait for all tasks of uses that were released
+// too early and whose memory it may take.
+func (r *Ring) afterStrays() {
+	for i := range r.units {
+		for k := range r.units[i].uses {
+			if x := &r.units[i].uses[k]; x.left > 0 && x.number < r.released {
+				r.after = append(r.after, x.ids...)
+			}
+		}
+	}
+}
+
+// wanted reports whether a task of a use should do its work, and counts it.
+func (r *Ring) wanted(x *use, read bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fail != nil || r.halted || r.closed || x.number < r.released {
+		return false
+	}
+	if read {
+		if r.reading++; r.reading == 1 {
+			r.since = time.Now()
 		}
 	}
 	return true
 }
 
-func (r *Ring) flying() bool {
-	for _, f := range r.flight {
-		if f != 0 {
-			return true
+// finish counts a task of a unit's use that has ended. The last one makes the
+// unit ready.
+func (r *Ring) finish(unit int, x *use, bytes int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if bytes > 0 && err != lane.ErrDropped {
+		if r.reading--; r.reading == 0 {
+			r.stats.Busy += time.Since(r.since)
+		}
+		if err == nil {
+			r.stats.Read += int64(bytes)
+			r.stats.Reads++
 		}
 	}
-	return false
-}
-
-// startRead and land track the reads in flight, and for how long there were any.
-func (r *Ring) startRead(i int, use uint64) {
-	if !r.flying() {
-		r.since = time.Now()
+	if err != nil {
+		x.dropped = true
+		if r.fail == nil && err != lane.ErrDropped {
+			r.fail = err
+			r.ready.Broadcast()
+		}
 	}
-	r.flight[i] = use + 1
-}
-
-func (r *Ring) endRead(i int) {
-	r.flight[i] = 0
-	if !r.flying() {
-		r.stats.Busy += time.Since(r.since)
-	}
-	r.work.Broadcast() // another reader may wait for this place
-}
-
-// completePiece records that a piece has been read. The last piece of a unit makes it
-// ready.
-func (r *Ring) completePiece(i int, p *piece, use uint64) {
-	r.stats.Read += int64(len(p.mem))
-	r.stats.Reads++
-	k := int(use % uint64(len(r.units)))
-	u := &r.units[k]
-	if r.left[k]--; r.left[k] > 0 {
+	r.open--
+	if x.left--; x.left > 0 {
 		return
 	}
-	if len(u.moves) > 0 {
-		r.mu.Unlock() // the read still counts as in flight
+	if x.number < r.released && r.strays > 0 {
+		r.strays--
+	}
+	if !x.dropped {
+		r.loaded[unit] = x.number + 1
+	}
+	r.ready.Broadcast()
+}
+
+// errInterrupted is the error of a task that panicked.
+var errInterrupted = errors.New("ring: a read was interrupted")
+
+// The works of a ring's tasks. The argument is the index of a piece or a unit,
+// and the parity of the pass.
+type (
+	reads  Ring
+	aligns Ring
+)
+
+// Do reads a piece.
+func (w *reads) Do(_ context.Context, arg int) (err error) {
+	r := (*Ring)(w)
+	p := &r.pieces[arg/2]
+	x := &r.units[p.unit].uses[arg%2]
+	err = lane.ErrDropped
+	defer func() { r.finish(p.unit, x, p.size(), err) }()
+	if r.wanted(x, true) {
+		err = errInterrupted
+		if p.code == nil {
+			err = p.fetch(r.files, r.verify)
+		} else {
+			r.readCode(p, arg%2)
+			err = nil
+		}
+	}
+	return err
+}
+
+// Do moves the spans of a unit to their alignment.
+func (w *aligns) Do(_ context.Context, arg int) (err error) {
+	r := (*Ring)(w)
+	u := &r.units[arg/2]
+	x := &u.uses[arg%2]
+	err = lane.ErrDropped
+	defer func() { r.finish(arg/2, x, 0, err) }()
+	if r.wanted(x, false) {
 		for _, m := range u.moves {
 			copy(m.to, m.from)
 		}
-		r.mu.Lock()
+		err = nil
 	}
-	r.loaded[k] = use + 1
-}
-
-// Stats are totals since a ring was created.
-type Stats struct {
-	Bytes  int64         `json:"ring_bytes"` // size of the ring
-	Passes int64         `json:"passes"`     // completed without an error
-	Read   int64         `json:"read_bytes"` // from files
-	Reads  int64         `json:"reads"`
-	Hits   int64         `json:"hits"` // units that were ready when acquired
-	Late   int64         `json:"late"` // units that had to be waited for
-	Stall  time.Duration `json:"stall_ns"`
-	Busy   time.Duration `json:"busy_ns"`  // time with at least one read in flight
-	Wall   time.Duration `json:"wall_ns"`  // of the completed passes
-	First  time.Duration `json:"first_ns"` // of the first completed pass, which starts with nothing read ahead
-}
-
-// Stats returns the totals so far.
-func (r *Ring) Stats() Stats {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.stats
-	if r.flying() {
-		s.Busy += time.Since(r.since)
-	}
-	return s
-}
-
-// Since returns the difference to earlier totals.
-func (s Stats) Since(t Stats) Stats {
-	return Stats{
-		Bytes: s.Bytes, Passes: s.Passes - t.Passes, Read: s.Read - t.Read, Reads: s.Reads - t.Reads,
-		Hits: s.Hits - t.Hits, Late: s.Late - t.Late, Stall: s.Stall - t.Stall, Busy: s.Busy - t.Busy,
-		Wall: s.Wall - t.Wall, First: s.First - t.First,
-	}
-}
-
-// Plus returns the sum with the totals of an earlier ring, whose size does not
-// count any more.
-func (s Stats) Plus(t Stats) Stats {
-	sum := Stats{
-		Bytes: s.Bytes, Passes: s.Passes + t.Passes, Read: s.Read + t.Read, Reads: s.Reads + t.Reads,
-		Hits: s.Hits + t.Hits, Late: s.Late + t.Late, Stall: s.Stall + t.Stall, Busy: s.Busy + t.Busy,
-		Wall: s.Wall + t.Wall, First: t.First,
-	}
-	if t.Passes == 0 {
-		sum.First = s.First
-	}
-	return sum
-}
-
-// Overlap returns the share of the shorter of reading and computing that was
-// hidden behind the other during wall: 1 is all of it.
-func (s Stats) Overlap(wall time.Duration) float64 {
-	read, compute := s.Busy.Seconds(), (wall - s.Stall).Seconds()
-	short := min(read, compute)
-	if short <= 0 {
-		return 1
-	}
-	return max(0, min(1, 1-(wall.Seconds()-max(read, compute))/short))
+	return err
 }

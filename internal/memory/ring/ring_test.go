@@ -63,7 +63,7 @@ func (m *memory) ReadAt(p []byte, off int64) (int, error) {
 	if n := m.reads.Add(1); n == m.fail.Load() {
 		return 0, syscall.EIO
 	}
-	n := copy(p, m.data[off:])
+	n := copy(p, m.data[min(off, int64(len(m.data))):])
 	if n < len(p) {
 		clear(p[n:])
 		return n, io.EOF
@@ -141,6 +141,9 @@ func TestPasses(t *testing.T) {
 		c := Config{Files: []Source{a, b}, Readers: 1 + rng.IntN(5), Piece: PageBytes * (1 + rng.IntN(6)), Verify: seed%2 == 0}
 		c.Units = cycle(rng, c.Files...)
 		c.Bytes = Floor(c.Units) + rng.IntN(100000)
+		if seed%5 == 0 { // a skipped unit is still being read when its memory is wanted
+			a.delay = 100 * time.Microsecond
+		}
 		r := open(t, c)
 		for range 6 {
 			pass(t, r, &c, never)
@@ -393,7 +396,7 @@ func TestNothingPerPass(t *testing.T) {
 func TestHold(t *testing.T) {
 	m := newMemory(4, 300001)
 	spans := []Span{{Offset: 3, Bytes: 100000, Align: 4}, {Offset: 299000, Bytes: 1001}, {Offset: 4096, Bytes: 4096, Align: 64}}
-	h, err := Pin(t.Context(), nil, []Source{m}, spans)
+	h, err := Pin(t.Context(), nil, nil, []Source{m}, spans)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,10 +407,10 @@ func TestHold(t *testing.T) {
 		}
 	}
 	m.fail.Store(m.reads.Load() + 1)
-	if _, err := Pin(t.Context(), nil, []Source{m}, spans); !errors.Is(err, syscall.EIO) {
+	if _, err := Pin(t.Context(), nil, nil, []Source{m}, spans); !errors.Is(err, syscall.EIO) {
 		t.Errorf("a failing read: %v", err)
 	}
-	if _, err := Pin(t.Context(), nil, []Source{m}, []Span{{Bytes: 1 << 40}}); err == nil {
+	if _, err := Pin(t.Context(), nil, nil, []Source{m}, []Span{{Bytes: 1 << 40}}); err == nil {
 		t.Error("a span beyond the file was held")
 	}
 }
@@ -415,25 +418,13 @@ func TestHold(t *testing.T) {
 // TestRate: a file is read to its end and from its start again; a fault is the
 // result's.
 func TestRate(t *testing.T) {
-	m := newMemory(1, usualPiece+5)
+	m := newMemory(1, Piece+5)
 	if r, err := Rate(t.Context(), m, 5*time.Millisecond, 1); err != nil || r <= 0 {
 		t.Errorf("%g bytes a second, %v", r, err)
 	}
 	m.fail.Store(m.reads.Load() + 1)
 	if _, err := Rate(t.Context(), m, time.Second, 1); !errors.Is(err, syscall.EIO) {
 		t.Errorf("a failing read: %v", err)
-	}
-}
-
-func TestOverlap(t *testing.T) {
-	ms := time.Millisecond
-	for _, c := range []struct {
-		busy, stall, wall time.Duration
-		want              float64
-	}{{100 * ms, 90 * ms, 100 * ms, 1}, {100 * ms, 100 * ms, 150 * ms, 0}, {50 * ms, 0, 100 * ms, 1}, {100 * ms, 90 * ms, 105 * ms, 2. / 3}} {
-		if got := (Stats{Busy: c.busy, Stall: c.stall}).Overlap(c.wall); got < c.want-1e-9 || got > c.want+1e-9 {
-			t.Errorf("%+v: %g", c, got)
-		}
 	}
 }
 

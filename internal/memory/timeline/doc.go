@@ -2,7 +2,7 @@
 // and would run.
 //
 //	Task ──Submit──▶ Cpu, Gpu, SsdPrefetch ──Run──▶ lines ──▶ Sink
-//	                 three queues                    Lines, Ring, Text, Tee
+//	                 three queues                    Lines
 //
 // A [Timeline] runs nothing; package lane executes tasks. It writes one line
 // when a task is submitted and one when it would run. The order depends on the

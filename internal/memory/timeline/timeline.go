@@ -87,7 +87,8 @@ type queued struct {
 	task Task
 }
 
-// NewTimeline returns an empty timeline whose lines go to the sink.
+// NewTimeline returns an empty timeline whose lines go to the sink; nil discards
+// them.
 func NewTimeline(m Mode, sink Sink) *Timeline { return &Timeline{mode: m, sink: sink} }
 
 // Submit queues a task and writes its ENQUEUE line. An unknown queue counts as
@@ -111,10 +112,13 @@ func (t *Timeline) Run() {
 		t.fallBack()
 		return
 	}
-	for q := CPU; !t.empty(); q = (q + 1) % queueCount {
-		if len(t.queues[q]) > 0 {
-			t.task("RUN", q, t.queues[q][0])
-			t.queues[q] = t.queues[q][1:]
+	for turn, ran := 0, true; ran; turn++ {
+		ran = false
+		for q := range queueCount {
+			if turn < len(t.queues[q]) {
+				t.task("RUN", q, t.queues[q][turn])
+				ran = true
+			}
 		}
 	}
 	t.reset()
@@ -132,17 +136,13 @@ func (t *Timeline) fallBack() {
 	t.reset()
 }
 
-func (t *Timeline) empty() bool {
-	for _, q := range t.queues {
-		if len(q) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // reset drops the tasks that have run.
-func (t *Timeline) reset() { t.queues = [queueCount][]queued{} }
+func (t *Timeline) reset() {
+	for q := range t.queues {
+		clear(t.queues[q])
+		t.queues[q] = t.queues[q][:0]
+	}
+}
 
 func (t *Timeline) task(verb string, q Queue, w queued) {
 	k := w.task
@@ -154,5 +154,8 @@ var breaks = strings.NewReplacer("\n", " ", "\r", " ")
 
 // Linef writes an additional line for the caller that drives the timeline.
 func (t *Timeline) Linef(format string, args ...any) {
+	if t.sink == nil {
+		return
+	}
 	t.sink.Line(breaks.Replace(fmt.Sprintf(format, args...)))
 }

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -84,42 +83,6 @@ func TestTimelineLine(t *testing.T) {
 	tl, lines := newTimeline(TakeTurns)
 	tl.Submit(Task{Queue(7), Compute, "a\nRUN stream=Gpu\r", 1})
 	wantLines(t, *lines, "ENQUEUE stream=Cpu id=1 kind=Compute name=a RUN stream=Gpu  cost=1")
-}
-
-func TestRing(t *testing.T) {
-	for _, c := range []struct {
-		size int
-		want string
-	}{{-1, ""}, {0, ""}, {1, "e"}, {3, "c d e"}, {5, "a b c d e"}, {9, "a b c d e"}} {
-		r := NewRing(c.size)
-		for _, s := range []string{"a", "b", "c", "d", "e"} {
-			r.Line(s)
-		}
-		if got := strings.Join(r.Last(), " "); got != c.want || r.Total() != 5 {
-			t.Errorf("ring of %d: %q of %d, want %q", c.size, got, r.Total(), c.want)
-		}
-	}
-}
-
-var errFull = errors.New("disk full")
-
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, errFull }
-
-func TestSinks(t *testing.T) {
-	var file strings.Builder
-	text, failing, kept := NewText(&file), NewText(full{}), new(Lines)
-	tee := Tee{kept, text, failing}
-	tee.Line("a")
-	tee.Line("b")
-	if err := text.Flush(); err != nil || file.String() != "a\nb\n" {
-		t.Errorf("%q, %v", file.String(), err)
-	}
-	if err := failing.Flush(); !errors.Is(err, errFull) {
-		t.Errorf("a full disk: %v", err)
-	}
-	wantLines(t, *kept, "a", "b")
 }
 
 // TestEnums: every queue and kind of task is read as it is written.

@@ -8,9 +8,9 @@
 //
 // Each of the four is optional, and a model without any has no [Observer].
 //
-// In a trace a pass encloses the use of each unit of streamed weights and the
+// All but learning comes from the executor of reads and computing, package lane:
+// in a trace a pass encloses the use of each unit of streamed weights and the
 // waits for them; reads have tracks of their own, with arrows to the uses that
-// they were for. The timeline has the same reads and uses without a clock: a
-// read is written where the ring first has room for it, so equal runs write
-// equal bytes.
+// they were for. The timeline has what was submitted, without a clock, so equal
+// runs write equal bytes.
 package observe

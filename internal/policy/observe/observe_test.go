@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/ring"
 	"atenia/internal/policy/observe"
 	"atenia/internal/sched"
@@ -23,8 +24,8 @@ import (
 // first again.
 var units = []ring.Label{{Name: "blk.0.ffn_up", Bytes: 4096}, {Name: "blk.0.ffn_down", Bytes: 8192}, {Name: "head", Bytes: 4096}}
 
-// newRing returns a ring that reads units from a new file.
-func newRing(t *testing.T, events func(ring.Event)) *ring.Ring {
+// newRing returns a ring that reads units from a new file on lanes.
+func newRing(t *testing.T, x *lane.Executor) *ring.Ring {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "weights")
 	if err := os.WriteFile(path, make([]byte, 1<<16), 0o666); err != nil {
@@ -34,7 +35,7 @@ func newRing(t *testing.T, events func(ring.Event)) *ring.Ring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := ring.Config{Files: []ring.Source{f}, Readers: 1, Events: events}
+	c := ring.Config{Files: []ring.Source{f}, Labels: units, Lanes: x}
 	at := int64(0)
 	for _, u := range units {
 		c.Units = append(c.Units, ring.Unit{{Offset: at, Bytes: int(u.Bytes)}})
@@ -59,10 +60,16 @@ func run(t *testing.T, c observe.Config, passes int, during func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRing(t, o.Watch(units))
-	o.Begin(observe.Account{Streamed: 16384, Ring: r})
+	var m lane.Meter
+	lc := lane.Config{Readers: 2, Computers: -1, Workers: true, Sink: &m}
+	o.Attach(&lc)
+	x := lane.New(lc)
+	r := newRing(t, x)
+	passing := lane.NewPasses(x, true)
+	o.Begin(observe.Account{Streamed: 16384, Ring: r, Work: m.Report})
 	for i := range passes {
 		start := time.Now()
+		passing.Begin(i > 0, 1)
 		if err := r.Begin(nil); err != nil {
 			t.Fatal(err)
 		}
@@ -72,12 +79,14 @@ func run(t *testing.T, c observe.Config, passes int, during func()) {
 			}
 		}
 		r.End(true)
+		passing.End(nil)
 		o.Step(sched.StepInfo{Start: start, Took: time.Since(start), Rows: 1, Decode: i > 0})
 	}
 	if during != nil {
 		during()
 	}
-	r.Close() // nothing may happen when the observer is closed
+	r.Close()
+	x.Close() // nothing may happen when the observer is closed
 	if err := o.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -61,33 +61,30 @@ func (e *Fault) Unwrap() error { return e.Err }
 // An Observer receives the events of a model. A nil observer may be closed.
 type Observer struct {
 	epoch    time.Time
-	units    []ring.Label
 	sinks    lane.Tee
 	trace    *trace.Writer
 	metrics  *trace.Metrics
-	timeline *orderWriter
+	lines    *lines // of the timeline
 	learning *learning
 	files    []*file
 	stop     func() // the server
 	served   chan error
 
 	account Account
-	seen    ring.Stats    // what metrics have counted
-	chosen  Chosen        // likewise
-	decoded int           // passes
-	seconds float64       // of them
-	used    []int         // units of this pass, in order
-	waiting int           // for this unit, plus one
-	at      time.Duration // of the last event
+	seen    ring.Stats // what metrics have counted
+	chosen  Chosen     // likewise
+	decoded int        // passes
+	seconds float64    // of them
 }
 
 // An Account is what memory was planned for, and what the process has of it.
 type Account struct {
-	Placement *place.Placement // nil without a budget
-	Streamed  int64            // bytes that a pass reads
-	Ring      *ring.Ring       // nil if nothing is streamed
-	Experts   func() Chosen    // nil if no experts are read when tokens choose them
-	Resident  func() int64     // memory of the process, 0 if that is not known; nil = never known
+	Placement *place.Placement   // nil without a budget
+	Streamed  int64              // bytes that a pass reads
+	Ring      *ring.Ring         // nil if nothing is streamed
+	Experts   func() Chosen      // nil if no experts are read when tokens choose them
+	Work      func() lane.Report // of the executor; nil without a ring
+	Resident  func() int64       // memory of the process, 0 if that is not known; nil = never known
 }
 
 // Chosen is what the cache of a mixture's experts has done so far.
@@ -127,7 +124,7 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 		if err != nil {
 			return nil, err
 		}
-		o.timeline = newOrderWriter(f.w)
+		o.lines = &lines{w: f.w}
 	}
 	if c.Metrics != "" {
 		o.metrics = trace.NewMetrics()
@@ -190,13 +187,7 @@ func (o *Observer) Listeners() (out []record.Listener) {
 // Begin reports the placement of the weights, before the first pass and whenever
 // weights have moved since the last one.
 func (o *Observer) Begin(a Account) {
-	o.account, o.seen, o.waiting = a, ring.Stats{}, 0
-	if o.timeline != nil && a.Ring == nil {
-		o.timeline.setUnits(nil, nil)
-	}
-	if o.timeline != nil && a.Ring != nil {
-		o.timeline.setUnits(o.units, a.Ring.Lead)
-	}
+	o.account, o.seen = a, ring.Stats{}
 	o.memory(o.now())
 }
 
@@ -229,19 +220,9 @@ func (o *Observer) memory(at time.Duration) {
 
 // Step records a step of the scheduler. It is called between two steps.
 func (o *Observer) Step(p sched.StepInfo) {
-	kind := "prefill"
-	if p.Decode {
-		kind = "decode"
-	}
 	start := p.Start.Sub(o.epoch)
-	for _, s := range o.sinks {
-		e := lane.Event{Phase: lane.Begin, ID: idStep, Lane: lane.Compute, Name: kind, At: start}
-		s.Event(e)
-		e.Phase, e.At, e.Err = lane.End, start+p.Took, p.Err
-		s.Event(e)
-	}
-	if p.Err == nil && o.timeline != nil {
-		o.timeline.step(kind, p.Rows, o.used)
+	if o.lines != nil {
+		o.lines.write()
 	}
 	if p.Decode && o.learning != nil {
 		pressure := o.learning.observe(p, o.now())
@@ -266,7 +247,7 @@ func (o *Observer) count(p sched.StepInfo) {
 		d := s.Since(o.seen)
 		o.seen = s
 		o.metrics.Prefetched(uint64(d.Hits), uint64(d.Late), 0)
-		o.metrics.Overlap(s.Overlap(s.Wall))
+		o.metrics.Overlap(max(0, o.account.Work().Overlap()))
 	}
 	if f := o.account.Experts; f != nil {
 		s, t := f(), o.chosen
@@ -294,6 +275,9 @@ func (o *Observer) Close() error {
 	}
 	if o.trace != nil {
 		errs = append(errs, o.trace.Close())
+	}
+	if o.lines != nil {
+		o.lines.write()
 	}
 	for _, f := range o.files {
 		errs = append(errs, f.w.Flush(), f.f.Close())

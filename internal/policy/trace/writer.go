@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -123,7 +124,7 @@ type sliceArgs struct {
 	Error  string  `json:"error,omitempty"`
 }
 
-// Event writes a task when it ends.
+// Event writes a task when it ends, unless it did nothing.
 func (w *Writer) Event(e lane.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,6 +137,9 @@ func (w *Writer) Event(e lane.Event) {
 		return
 	}
 	delete(w.open, e.ID)
+	if errors.Is(e.Err, lane.ErrDropped) {
+		return
+	}
 	tid := w.track(trackOf(&e))
 	took := e.At - begin.At
 	args := sliceArgs{Tensor: e.Tensor, Bytes: e.Bytes}

@@ -11,6 +11,7 @@ const (
 	Weights16 Class = iota // bfloat16 weights
 	Gradients              // often nearly all zero
 	Dense                  // quantized weights, optimizer moments: do not compress
+	Floats                 // weights of 16 or 32 bits in other formats
 )
 
 // Rates are the speeds that decide whether decoding is faster than reading more
@@ -20,12 +21,12 @@ type Rates struct {
 	ReadBytes float64 // disk reads, bytes per second
 	// DecodeBytes is the decoded bytes per second of one core, by [Codec]; 0 uses
 	// the rate measured on a reference machine.
-	DecodeBytes [4]float64 // by [Codec]
+	DecodeBytes [5]float64 // by [Codec]
 }
 
 // measuredDecode is decoded bytes per second of one core of a 2.3 GHz Xeon: RLE
 // and Zstd for gradients with one nonzero in a hundred, PlaneHuff for weights.
-var measuredDecode = [...]float64{None: 0, RLE: 5.9e9, Zstd: 3.1e9, PlaneHuff: 0.88e9}
+var measuredDecode = [...]float64{None: 0, RLE: 5.9e9, Zstd: 3.1e9, PlaneHuff: 0.88e9, PlaneZstd: 0.7e9}
 
 // A Choice is a codec and the reason for it.
 type Choice struct {
@@ -45,7 +46,7 @@ const (
 // smaller and the idle cores decode faster than the disk reads; otherwise
 // decoding becomes the bottleneck.
 func Choose(data []byte, c Class, r Rates) (Choice, error) {
-	candidates := map[Class][]Codec{Weights16: {PlaneHuff}, Gradients: {RLE, Zstd}}[c]
+	candidates := map[Class][]Codec{Weights16: {PlaneHuff}, Gradients: {RLE, Zstd}, Floats: {PlaneZstd}}[c]
 	if len(candidates) == 0 {
 		return Choice{None, 1, "quantised weights and moments of an optimizer hardly get smaller"}, nil
 	}

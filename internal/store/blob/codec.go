@@ -13,9 +13,10 @@ const (
 	RLE                    // run-length encoding, for data that is nearly all zero
 	Zstd                   // Zstandard, for repetitive data
 	PlaneHuff              // bfloat16 weights with Huffman-coded exponents
+	PlaneZstd              // other floats, by planes of bytes
 )
 
-var codecNames = [...]string{"None", "Rle", "Zstd", "PlaneHuff"}
+var codecNames = [...]string{"None", "Rle", "Zstd", "PlaneHuff", "PlaneZstd"}
 
 // String returns the codec's name as written in files.
 func (c Codec) String() string {
@@ -36,7 +37,7 @@ func ParseCodec(s string) (Codec, bool) {
 }
 
 // Codecs lists all codecs in order.
-var Codecs = []Codec{None, RLE, Zstd, PlaneHuff}
+var Codecs = []Codec{None, RLE, Zstd, PlaneHuff, PlaneZstd}
 
 // MarshalText writes the codec's name.
 func (c Codec) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
@@ -62,6 +63,8 @@ func Encode(c Codec, data []byte) ([]byte, error) {
 		return encodeZstd(data)
 	case PlaneHuff:
 		return encodePlanes(data)
+	case PlaneZstd:
+		return encodePlaneZstd(data)
 	}
 	return nil, fmt.Errorf("encode: no codec %d", uint8(c))
 }
@@ -81,6 +84,8 @@ func Decode(c Codec, content []byte, size uint64) ([]byte, error) {
 		return decodeZstd(content, size)
 	case PlaneHuff:
 		return decodePlanes(content, size)
+	case PlaneZstd:
+		return decodePlaneZstd(content, size)
 	}
 	return nil, invalid("Invalid SSD blob: no codec %d", uint8(c))
 }

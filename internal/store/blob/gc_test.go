@@ -28,10 +28,10 @@ func TestVerify(t *testing.T) {
 	writeFile(t, filepath.Join(c.Root(), "tensor", "theirs.meta"), meta)
 	writeFile(t, filepath.Join(c.Root(), "tensor", "half.bin"), "\x01\x02\x03\x04")
 	list, broken, err := c.Verify(t.Context())
-	if err != nil || broken != 0 || keysOf(list) != "t:0 t:1 t:2 t:3 theirs g" {
+	if err != nil || broken != 0 || keysOf(list) != "t:0 t:1 t:2 t:3 t:4 theirs g" {
 		t.Fatalf("%s: %d broken, %v", keysOf(list), broken, err)
 	}
-	if !list[4].Foreign || list[0].Foreign || list[2].Codec != Zstd {
+	if !list[5].Foreign || list[0].Foreign || list[2].Codec != Zstd {
 		t.Errorf("%+v", list)
 	}
 	spoil := func(path string) {
@@ -43,14 +43,14 @@ func TestVerify(t *testing.T) {
 	for i := range list {
 		spoil(list[i].Path)
 	}
-	if list, broken, err = c.Verify(t.Context()); err != nil || broken != 6 {
+	if list, broken, err = c.Verify(t.Context()); err != nil || broken != 7 {
 		t.Errorf("%d broken, %v: %+v", broken, err, list)
 	}
 	must(t, c.Put(Tensor, "w", []byte("w"), 0, false))
 	for _, ending := range []string{".bin", ".meta", ".sum"} { // renamed by another program
 		must(t, os.Rename(filepath.Join(c.Root(), "tensor", "w"+ending), filepath.Join(c.Root(), "tensor", "v"+ending)))
 	}
-	if list, broken, _ = c.Verify(t.Context()); broken != 7 || !strings.Contains(list[5].Broken, "another file") {
+	if list, broken, _ = c.Verify(t.Context()); broken != 8 || !strings.Contains(list[6].Broken, "another file") {
 		t.Errorf("%d broken: %+v", broken, list)
 	}
 }

@@ -59,37 +59,46 @@ func encodePlanes(data []byte) ([]byte, error) {
 }
 
 func decodePlanes(content []byte, size uint64) ([]byte, error) {
-	if len(content) < 8 || binary.LittleEndian.Uint64(content) != size {
-		return nil, invalid("Invalid PlaneHuff data: it is not of %d bytes", size)
-	}
 	if size/2 > uint64(len(content)) { // content has at least one byte for every number
 		return nil, invalid("Invalid PlaneHuff data: %d bytes cannot be %d", len(content), size)
 	}
 	out := make([]byte, size)
-	exps := make([]byte, planeBlock)
-	var s *huff0.Scratch
+	if err := new(Decoder).planes(out, content); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// planes decodes PlaneHuff.
+func (d *Decoder) planes(out, content []byte) error {
+	if len(content) < 8 || binary.LittleEndian.Uint64(content) != uint64(len(out)) {
+		return invalid("Invalid PlaneHuff data: it is not of %d bytes", len(out))
+	}
+	if d.exps == nil {
+		d.exps = make([]byte, planeBlock)
+	}
 	dst, src := out, content[8:]
 	for len(dst) >= 2 {
 		n := min(len(dst)/2, planeBlock)
 		at := len(content) - len(src)
 		if len(src) < planeHeader+n {
-			return nil, invalid("Invalid PlaneHuff data: the block at offset %d is cut", at)
+			return invalid("Invalid PlaneHuff data: the block at offset %d is cut", at)
 		}
 		how, packed := src[0], uint64(binary.LittleEndian.Uint32(src[1:]))
 		if src = src[planeHeader:]; packed > uint64(len(src)-n) {
-			return nil, invalid("Invalid PlaneHuff data: the exponents at offset %d are cut", at)
+			return invalid("Invalid PlaneHuff data: the exponents at offset %d are cut", at)
 		}
-		e, err := decodeExponents(exps[:n], src[:packed], how, &s)
+		e, err := decodeExponents(d.exps[:n], src[:packed], how, &d.huff)
 		if err != nil {
-			return nil, invalid("Invalid PlaneHuff data: the exponents at offset %d: %v", at, err)
+			return invalid("Invalid PlaneHuff data: the exponents at offset %d: %v", at, err)
 		}
 		joinPlanes(dst[:2*n], e, src[packed:][:n])
 		dst, src = dst[2*n:], src[packed:][n:]
 	}
 	if copy(dst, src) != len(src) || len(src) != len(dst) {
-		return nil, invalid("Invalid PlaneHuff data: %d bytes after the last block, want %d", len(src), len(dst))
+		return invalid("Invalid PlaneHuff data: %d bytes after the last block, want %d", len(src), len(dst))
 	}
-	return out, nil
+	return nil
 }
 
 // decodeExponents returns the exponents of a block, decoded into dst or as a

@@ -1,0 +1,159 @@
+package coded
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"atenia/internal/store/blob"
+	"atenia/internal/store/direct"
+)
+
+// ChunkBytes is what a chunk decodes to: disks read what is left of it at their
+// full rate.
+const ChunkBytes = 512 << 10
+
+// A Chunk is an encoded part of a weight.
+type Chunk struct {
+	Offset int64  `json:"o"` // in the file, a multiple of a page
+	Bytes  int    `json:"n"` // in the file
+	Sum    uint32 `json:"s"` // CRC-32C of these
+}
+
+// A Weight is one weight in a file.
+type Weight struct {
+	Name   string     `json:"name"`
+	Codec  blob.Codec `json:"codec"`
+	Bytes  int64      `json:"bytes"` // decoded
+	Chunks []Chunk    `json:"chunks"`
+}
+
+// Coded returns the bytes that the weight takes in the file.
+func (w *Weight) Coded() (n int64) {
+	for i := range w.Chunks {
+		n += int64(w.Chunks[i].Bytes)
+	}
+	return n
+}
+
+// A File is the index of a file.
+type File struct {
+	Path    string
+	Weights map[string]*Weight
+}
+
+// An ID says which files of a model a file was made from.
+type ID [32]byte
+
+// A FormatError says why a file cannot be used.
+type FormatError struct{ Path, Why string }
+
+// Error implements error.
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("coded weights %s: %s; delete it to have it written again", e.Path, e.Why)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Checksum is the checksum of chunks.
+func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// magic names the format and its version.
+var magic = [8]byte{'A', 'T', 'N', 'C', 'O', 'D', 'E', '1'}
+
+// A footer ends a file.
+type footer struct {
+	Source        ID
+	Offset, Bytes int64 // of the index
+	Sum           uint32
+	Reserved      uint32
+	Magic         [8]byte
+}
+
+const footerBytes = 32 + 8 + 8 + 4 + 4 + 8
+
+// Open reads the index of a file that was made from the files of the id. Errors
+// match [fs.ErrNotExist] or are [FormatError]s, or those of reading.
+func Open(path string, id ID) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	bad := func(format string, args ...any) (*File, error) {
+		return nil, &FormatError{path, fmt.Sprintf(format, args...)}
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := st.Size()
+	if size < footerBytes {
+		return bad("it has %d bytes, want at least %d", size, footerBytes)
+	}
+	var end footer
+	if err := binary.Read(io.NewSectionReader(f, size-footerBytes, footerBytes), binary.LittleEndian, &end); err != nil {
+		return nil, err
+	}
+	switch {
+	case end.Magic != magic:
+		return bad("it does not end as such a file of this version does")
+	case end.Source != id:
+		return bad("it was made from other files than the model has now")
+	case end.Offset < 0 || end.Bytes < 0 || end.Offset > size-footerBytes || end.Bytes != size-footerBytes-end.Offset:
+		return bad("its index of %d bytes at %d lies outside of %d", end.Bytes, end.Offset, size)
+	}
+	index := make([]byte, end.Bytes)
+	if _, err := f.ReadAt(index, end.Offset); err != nil {
+		return nil, err
+	}
+	if got := Checksum(index); got != end.Sum {
+		return bad("checksum mismatch in its index: want %08x, got %08x", end.Sum, got)
+	}
+	var list []Weight
+	if err := json.Unmarshal(index, &list); err != nil {
+		return bad("its index: %v", err)
+	}
+	r := &File{Path: path, Weights: map[string]*Weight{}}
+	for i := range list {
+		if why := list[i].check(end.Offset); why != "" {
+			return bad("weight %s: %s", list[i].Name, why)
+		}
+		r.Weights[list[i].Name] = &list[i]
+	}
+	return r, nil
+}
+
+// check says what is wrong with a weight of a file whose chunks end at an
+// offset.
+func (w *Weight) check(end int64) string {
+	if w.Bytes <= 0 || int64(len(w.Chunks)) != (w.Bytes+ChunkBytes-1)/ChunkBytes {
+		return fmt.Sprintf("%d chunks for %d bytes", len(w.Chunks), w.Bytes)
+	}
+	for _, c := range w.Chunks {
+		if c.Bytes <= 0 || c.Bytes > ChunkBytes || c.Offset < 0 || c.Offset%direct.Align != 0 || c.Offset > end-int64(c.Bytes) {
+			return fmt.Sprintf("a chunk of %d bytes at %d, the chunks end at %d", c.Bytes, c.Offset, end)
+		}
+	}
+	return ""
+}
+
+// errCut is the error of a source that ends too soon.
+var errCut = errors.New("the file was cut")
+
+// marshal returns index and footer of a file whose chunks end at an offset.
+func marshal(list []Weight, id ID, offset int64) ([]byte, error) {
+	index, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	b := bytes.NewBuffer(index)
+	end := footer{Source: id, Offset: offset, Bytes: int64(len(index)), Sum: Checksum(index), Magic: magic}
+	err = binary.Write(b, binary.LittleEndian, &end)
+	return b.Bytes(), err
+}

@@ -1,0 +1,106 @@
+package coded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"atenia/internal/store/blob"
+	"atenia/internal/store/direct"
+	"atenia/internal/store/durable"
+	"atenia/tensor"
+)
+
+// A Source is where a weight lies in a file of the model.
+type Source struct {
+	Name   string
+	File   string
+	Offset int64
+	Bytes  int64
+	Codec  blob.Codec // to encode it with
+}
+
+// CodecOf returns the codec for floats of a type.
+func CodecOf(d tensor.DType) blob.Codec {
+	if d == tensor.BF16 {
+		return blob.PlaneHuff
+	}
+	return blob.PlaneZstd
+}
+
+// Write writes a file with weights of the files of the id. A weight of which a
+// chunk does not become smaller is left out: it is streamed as it is.
+func Write(ctx context.Context, path string, id ID, ws []Source) error {
+	return durable.WriteFile(path, func(w io.Writer) error {
+		x := writer{w: w}
+		for i := range ws {
+			if err := x.weight(ctx, &ws[i]); err != nil {
+				return err
+			}
+		}
+		b, err := marshal(x.list, id, x.at)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	})
+}
+
+// A writer is a file in the making.
+type writer struct {
+	w    io.Writer
+	at   int64
+	list []Weight
+}
+
+// weight encodes and writes one weight.
+func (x *writer) weight(ctx context.Context, s *Source) error {
+	f, err := os.Open(s.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := Weight{Name: s.Name, Codec: s.Codec, Bytes: s.Bytes}
+	buf := make([]byte, ChunkBytes)
+	for at := int64(0); at < s.Bytes; at += ChunkBytes {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		raw := buf[:min(ChunkBytes, s.Bytes-at)]
+		if n, err := f.ReadAt(raw, s.Offset+at); n < len(raw) {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = errCut
+			}
+			return fmt.Errorf("%s: %d bytes at %d: %w", s.File, len(raw), s.Offset+at, err)
+		}
+		content, err := blob.Encode(s.Codec, raw)
+		if err != nil {
+			return err
+		}
+		if len(content) > len(raw) {
+			return nil
+		}
+		w.Chunks = append(w.Chunks, Chunk{x.at, len(content), Checksum(content)})
+		if err := x.page(content); err != nil {
+			return err
+		}
+	}
+	x.list = append(x.list, w)
+	return nil
+}
+
+var zeros [direct.Align]byte
+
+// page writes bytes, and zeros to the end of their last page.
+func (x *writer) page(b []byte) error {
+	rest := zeros[:-len(b)&(direct.Align-1)]
+	x.at += int64(len(b) + len(rest))
+	_, err := x.w.Write(b)
+	if err == nil {
+		_, err = x.w.Write(rest)
+	}
+	return err
+}
