@@ -271,7 +271,11 @@ func (e *Engine) graph() *route.Graph {
 		if n := k.Cols * k.Inner; n > 0 {
 			k.WeightBits = float64(bits) / float64(n)
 		}
-		g.AddTensors(k.Kernel(strings.Join(p.Weights, ","), m), p.Weights, tiers)
+		add := g.AddTensors
+		if p.Rows {
+			add = g.AddLookup
+		}
+		add(k.Kernel(strings.Join(p.Weights, ","), m), p.Weights, tiers)
 	}
 	return g
 }

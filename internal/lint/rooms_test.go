@@ -85,7 +85,7 @@ var wideRooms = map[string]struct {
 	".":                 {32, "the face: it joins everything"},
 	"internal/cli":      {19, "the face: one command each"},
 	"internal/cli/flow": {11, "the face of flow"},
-	"internal/engine":   {14, "the inside of the face: it joins the rooms that a model runs in"},
+	"internal/engine":   {18, "the inside of the face: it joins the rooms that a model runs in"},
 }
 
 // smallRooms have one importer and fewer than smallRoom lines; each has a
