@@ -33,9 +33,10 @@ func (l *limits) close() {
 // bytes.
 const others = 32
 
-// stalledPressure is the pressure that a sample has, however much is free, when
-// the system reports that programs wait for memory.
-const stalledPressure = 0.95
+// stalledPressure is the least pressure that a sample has when the system reports
+// that programs wait for memory; they may be others, in groups of their own, so
+// that counts where less than a quarter is free.
+const stalledPressure, mostlyUsed = 0.95, 0.75
 
 // read returns the bytes that this process may have, now: what it has and what
 // is free. 0 = unknown. Pages of mapped files count where nothing else is free,
@@ -48,7 +49,7 @@ func (l *limits) read() (limit int64, stalled bool) {
 	own, mapped := l.own()
 	free := int64(s.AvailableBytes) - min(spare, int64(s.LimitBytes)/others)
 	used := 1 - float64(s.AvailableBytes)/float64(max(s.LimitBytes, 1))
-	return max(1, own+max(free, mapped)), s.Pressure >= stalledPressure && used < stalledPressure
+	return max(1, own+max(free, mapped)), s.Pressure >= stalledPressure && used >= mostlyUsed
 }
 
 // own returns the memory of the process: its own, and pages of files.

@@ -256,9 +256,9 @@ func (p *pressure) turn(s memory.Snapshot, limit int64, pause *sched.Pause) {
 				p.note("idle sequences stay in memory", err)
 			}
 			p.tick++
-			if s = p.snapshot(limit, false); *s.RAM.Pressure < 1 {
-				return
-			}
+		}
+		if s = p.snapshot(limit, false); *s.RAM.Pressure < 1 {
+			return // weights do not move because programs wait: there is room for them
 		}
 	}
 	if high && limit <= p.futile && limit > p.futile-p.futile/headroom {
