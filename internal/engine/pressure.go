@@ -264,6 +264,7 @@ func (p *pressure) turn(s memory.Snapshot, limit int64, pause *sched.Pause) {
 	if high && limit <= p.futile && limit > p.futile-p.futile/headroom {
 		return
 	}
+	p.record.At(p.tick)
 	to, err := p.target(limit, high)
 	if err != nil {
 		p.futile = limit
