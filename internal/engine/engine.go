@@ -85,9 +85,10 @@ func (e *Engine) start(d *file.Description) error {
 		e.pressure.guarded = make(chan struct{})
 		go e.pressure.guard()
 	}
+	_, packing, scratch := e.now()
 	p.Config.Logger.Info("model open", "path", p.path, "family", p.Model.Family,
-		"threads", p.Config.Threads, "context", p.Context(), "scratch_bytes", e.scratch,
-		"pack", e.packing)
+		"threads", p.Config.Threads, "context", p.Context(), "scratch_bytes", scratch,
+		"pack", packing)
 	return nil
 }
 

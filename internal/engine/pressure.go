@@ -250,14 +250,15 @@ func (p *pressure) turn(s memory.Snapshot, limit int64, pause *sched.Pause) {
 				p.note("idle sequences stay in memory", err)
 			}
 			p.tick++
-			if s = p.snapshot(limit, false); *s.RAM.Pressure < 1 {
-				return
-			}
+		}
+		if s = p.snapshot(limit, false); *s.RAM.Pressure < 1 {
+			return // weights do not move because programs wait: there is room for them
 		}
 	}
 	if high && limit <= p.futile && limit > p.futile-p.futile/headroom {
 		return
 	}
+	p.record.At(p.tick)
 	to, err := p.target(limit, high)
 	if err != nil {
 		p.futile = limit

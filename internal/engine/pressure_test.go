@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"atenia/internal/engine"
 	"atenia/internal/golden"
 	"atenia/internal/memory/pack"
+	"atenia/internal/memory/place"
 	"atenia/internal/policy/record"
 	"atenia/internal/policy/replay"
 	"atenia/internal/sched"
@@ -55,9 +57,9 @@ func decode(t *testing.T, name string, c engine.Config, before func(e *engine.En
 		t.Fatal(err)
 	}
 	r.kinds = map[string]bool{}
-	forced := make([]int32, 27)
+	forced := make([]int32, 100)
 	for i := range forced {
-		forced[i] = int32(3 + i)
+		forced[i] = int32(3 + i%60)
 	}
 	st, err := opened.Sched.Submit(t.Context(), sched.Request{
 		Prompt: []int32{1, 2, 3, 4, 5}, Forced: forced, All: true,
@@ -109,10 +111,18 @@ func TestLimitChanges(t *testing.T) {
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := config()
-			c.Pack, c.Budget.Reserve.Runtime = pack.InMemory, 1<<16
+			c.Pack, c.Budget.Reserve.Runtime, c.Context = pack.InMemory, 1<<16, 128
 			want := decode(t, name, c, nil)
-			floor, all := floorOf(t, describe(t, name)), describe(t, name)
-			pl, err := all.Place(placeConfig(0))
+			small := placeConfig(1)
+			small.Exec.Context = c.Context
+			_, err := describe(t, name).Place(small)
+			short, ok := errors.AsType[*place.FloorError](err)
+			if !ok {
+				t.Fatal(err)
+			}
+			floor := short.Floor
+			small.Budget.RAM = 0
+			pl, err := describe(t, name).Place(small)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,10 +132,10 @@ func TestLimitChanges(t *testing.T) {
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			limit, steps := int64(1<<40), 0
 			got := decode(t, name, c, func(*engine.Engine) int64 {
-				if steps++; steps%6 == 0 {
+				if steps++; steps%8 == 0 {
 					limit = floor + rng.Int64N(pl.RAM()+pl.RAM()/8-floor)
 				}
-				if steps%24 == 12 {
+				if steps%48 == 40 {
 					limit = 1 << 40
 				}
 				return limit
@@ -133,6 +143,9 @@ func TestLimitChanges(t *testing.T) {
 			sameRows(t, got.rows, want.rows)
 			if !got.kinds["mapped"] || !got.kinds["mostly kept"] && !got.kinds["mostly streamed"] {
 				t.Errorf("the weights were nowhere but %v", got.kinds)
+			}
+			if strings.Contains(log.String(), "instruction") { // of a plan that cannot be bound
+				t.Error(log.String())
 			}
 			if !strings.Contains(log.String(), "weights moved") {
 				t.Error("nothing is said of weights that move")

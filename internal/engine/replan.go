@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"atenia/internal/exec"
 	"atenia/internal/memory"
@@ -129,7 +130,7 @@ func (p *pressure) hasRoom(n, limit int64) bool { return p.need()+n <= limit-lim
 // there, they are placed in less, and at last in the least that they need: a
 // model that does not run is worse than one that exceeds a limit.
 func (p *pressure) apply(pause *sched.Pause, to *place.Placement, limit int64) {
-	e := p.e
+	e, began := p.e, time.Now()
 	at := p.asManaged(to)
 	packed, was := p.loop.Memory.Tier(packedID)
 	err := pause.Swap(func() (x *exec.Executor, err error) {
@@ -156,7 +157,7 @@ func (p *pressure) apply(pause *sched.Pause, to *place.Placement, limit int64) {
 		p.unready = nil
 		w := e.weights
 		e.Plan.Config.Logger.Info("weights moved", "streamed", spelling.Size(w.Streamed), "kept", spelling.Size(w.Held),
-			"ring", spelling.Size(w.Stats().Bytes), "pack", e.packing.Mode.String(), "limit", spelling.Size(limit))
+			"ring", spelling.Size(w.Stats().Bytes), "pack", e.packing.Mode.String(), "limit", spelling.Size(limit), "took", time.Since(began))
 	}
 }
 
@@ -273,7 +274,11 @@ func (e *Engine) graph() *route.Graph {
 		if n := k.Cols * k.Inner; n > 0 {
 			k.WeightBits = float64(bits) / float64(n)
 		}
-		g.AddTensors(k.Kernel(strings.Join(p.Weights, ","), m), p.Weights, tiers)
+		add := g.AddTensors
+		if p.Rows {
+			add = g.AddLookup
+		}
+		add(k.Kernel(strings.Join(p.Weights, ","), m), p.Weights, tiers)
 	}
 	return g
 }

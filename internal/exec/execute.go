@@ -24,7 +24,7 @@ type Bound struct {
 func execute(prog []Bound, s *Step) error {
 	if s.Counters == nil && s.Trace == nil {
 		for i := range prog {
-			if s.Stop != nil && s.Stop.Load() {
+			if s.stopped() {
 				return ErrStopped
 			}
 			if err := prog[i].run(s); err != nil {
@@ -34,7 +34,7 @@ func execute(prog []Bound, s *Step) error {
 		return nil
 	}
 	for i := range prog {
-		if s.Stop != nil && s.Stop.Load() {
+		if s.stopped() {
 			return ErrStopped
 		}
 		b := &prog[i]

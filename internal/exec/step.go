@@ -44,6 +44,9 @@ type Step struct {
 	x               *Executor
 }
 
+// stopped reports whether the step is to end now.
+func (s *Step) stopped() bool { return s.Stop != nil && s.Stop.Load() }
+
 // ErrStopped is returned by a step that [Step.Stop] ended.
 var ErrStopped = ring.ErrStopped
 

@@ -127,6 +127,7 @@ func play(t testing.TB, script []byte) {
 	o := &oracle{pageTokens: 1 + next()%5, window: next() % 12, maxPages: 1 + next()%24}
 	c := newCache(t, Config{PageTokens: o.pageTokens, Window: o.window, MaxPages: o.maxPages})
 	defer c.Close()
+	c.perSlab = min(c.perSlab, 3)
 	var seqs []*Seq
 	defer func() {
 		for _, s := range seqs {
@@ -138,7 +139,7 @@ func play(t testing.TB, script []byte) {
 	}()
 	var log []string
 	for stamp := uint64(1); len(script) > 0; stamp++ {
-		op := next() % 8
+		op := next() % 9
 		if len(seqs) == 0 {
 			op = 0
 		}
@@ -197,6 +198,9 @@ func play(t testing.TB, script []byte) {
 			seqs[k].Release()
 			seqs = slices.Delete(seqs, k, k+1)
 			o.seqs = slices.Delete(o.seqs, k, k+1)
+		case 8:
+			note("trim")
+			c.Trim()
 		}
 		compare(t, log, c, seqs, o)
 		checkPool(t, log, c, seqs)
@@ -268,8 +272,8 @@ func checkPool(t testing.TB, log []string, c *Cache, seqs []*Seq) {
 			shared++
 		}
 	}
-	if shared != c.shared || used+len(c.free) != c.carved || c.carved > c.limit {
-		t.Fatalf("%v: shared %d (counted %d), used %d + free %d of %d, limit %d", log, shared, c.shared, used, len(c.free), c.carved, c.limit)
+	if shared != c.shared || used+len(c.free)+c.gone != c.carved || c.carved > c.limit {
+		t.Fatalf("%v: shared %d (counted %d), used %d + free %d + gone %d of %d, limit %d", log, shared, c.shared, used, len(c.free), c.gone, c.carved, c.limit)
 	}
 	seen := make([]bool, c.carved)
 	for _, id := range c.free {

@@ -101,9 +101,13 @@ func (a *Account) Most() int64 {
 	return max(1, a.limit-(a.held-a.of[Program]))
 }
 
-// stalled is the share of time, in percent, that all programs waited for memory,
-// from which on they are said to.
-const stalled = 5
+// stalled is the share of time, in percent, from which on programs are said to wait
+// for memory. They may be others, in groups of their own, so that counts where
+// less than a quarter is free.
+const (
+	stalled    = 5
+	mostlyUsed = 4
+)
 
 // Share returns the bytes that the process may have, now, for this account: what
 // it has and what can still be allocated, without what is held by other accounts;
@@ -121,7 +125,7 @@ func (a *Account) Share() (limit int64, waiting bool) {
 	if m.Limit == 0 {
 		return 0, false
 	}
-	return max(1, w.limit-(w.held-w.of[Program]-own)), m.Stalls.Full > stalled
+	return max(1, w.limit-(w.held-w.of[Program]-own)), m.Stalls.Full > stalled && m.Available < m.Limit/mostlyUsed
 }
 
 // look measures if n more bytes call for it.

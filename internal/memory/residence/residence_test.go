@@ -483,3 +483,59 @@ func TestLanes(t *testing.T) {
 	}
 	x.Close()
 }
+
+// From placement to placement, each weight has the bytes of the mapped file, and
+// what stays in memory stays where it is.
+func TestResize(t *testing.T) {
+	for _, name := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, casePath(t, name))
+			least, most := s.bounds(t)
+			rng := rand.New(rand.NewPCG(21, 22))
+			r, err := residence.Open(t.Context(), s.model, s.desc, nil, &residence.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := 0
+			for i := range 12 {
+				var p *place.Placement
+				if i%5 != 4 {
+					p = s.place(t, least+rng.Int64N(most-least+most/8))
+				}
+				before := r.Weights
+				streamed := r.Stream.Units
+				if r, err = r.Resize(t.Context(), s.model, s.desc, p, &residence.Config{}); err != nil {
+					t.Fatal(err)
+				}
+				check := func(name string) {
+					if !bytes.Equal(r.Weights[name].Data, s.want[name].Data) {
+						t.Errorf("%s has other bytes", name)
+					}
+				}
+				for name, v := range r.Weights {
+					if _, ok := r.Stream.Units[name]; ok {
+						continue
+					}
+					if _, ok := r.Stream.Tables[name]; ok {
+						continue
+					}
+					check(name)
+					if _, ok := streamed[name]; !ok && i%5 > 0 && p != nil && len(before[name].Data) > 0 && &before[name].Data[0] == &v.Data[0] {
+						kept++
+					}
+				}
+				if r.Stream.Ring != nil {
+					if err := pass(r, check); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if kept == 0 {
+				t.Error("nothing stayed in memory")
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -16,6 +16,9 @@ type Node struct {
 	Kernel  Kernel        `json:"kernel"`
 	Tensors []string      `json:"tensor_ids"`
 	Tiers   []memory.Tier `json:"tensor_tiers"` // declared tiers of the tensors
+	// Rows is set for a lookup, which reads a few rows of its tensors where they
+	// are and moves none.
+	Rows bool `json:"rows,omitempty"`
 }
 
 // A Graph is a list of kernels in execution order. Its zero value is empty.
@@ -38,7 +41,15 @@ func (g *Graph) Add(k Kernel, tiers []memory.Tier) uint64 {
 func (g *Graph) AddTensors(k Kernel, ids []string, tiers []memory.Tier) uint64 {
 	n := min(len(ids), len(tiers))
 	id := uint64(len(g.nodes))
-	g.nodes = append(g.nodes, Node{id, k, slices.Clone(ids[:n]), slices.Clone(tiers[:n])})
+	g.nodes = append(g.nodes, Node{ID: id, Kernel: k, Tensors: slices.Clone(ids[:n]), Tiers: slices.Clone(tiers[:n])})
+	return id
+}
+
+// AddLookup appends a kernel that reads a few rows of its tensors, wherever they
+// are.
+func (g *Graph) AddLookup(k Kernel, ids []string, tiers []memory.Tier) uint64 {
+	id := g.AddTensors(k, ids, tiers)
+	g.nodes[id].Rows = true
 	return id
 }
 
@@ -80,13 +91,16 @@ func (g *Graph) Place(s memory.Snapshot, gpu bool) GraphPlacement {
 
 // PlaceLive chooses where the nodes run by the current tiers of their tensors.
 func (g *Graph) PlaceLive(m *memory.Manager, s memory.Snapshot, gpu bool) GraphPlacement {
-	return g.place(s, gpu, func(n *Node) []memory.Tier {
-		tiers := make([]memory.Tier, len(n.Tensors))
-		for i, id := range n.Tensors {
-			tiers[i] = TierOf(m, id)
-		}
-		return tiers
-	})
+	return g.place(s, gpu, func(n *Node) []memory.Tier { return n.live(m) })
+}
+
+// live returns the current tiers of a node's tensors.
+func (n *Node) live(m *memory.Manager) []memory.Tier {
+	tiers := make([]memory.Tier, len(n.Tensors))
+	for i, id := range n.Tensors {
+		tiers[i] = TierOf(m, id)
+	}
+	return tiers
 }
 
 func (g *Graph) place(s memory.Snapshot, gpu bool, tiers func(*Node) []memory.Tier) GraphPlacement {
@@ -106,6 +120,10 @@ func (g *Graph) Enqueue(ctx context.Context, q timeline.Submitter, m *memory.Man
 	bundles := make([]Bundle, 0, len(g.nodes))
 	for i := range g.nodes {
 		n := &g.nodes[i]
+		if n.Rows {
+			bundles = append(bundles, Route(q, n.Kernel, n.live(m), s, gpu))
+			continue
+		}
 		b, err := RouteTensors(ctx, q, m, n.Kernel, n.Tensors, s, gpu)
 		if err != nil {
 			return bundles, fmt.Errorf("node %d: %w", n.ID, err)
