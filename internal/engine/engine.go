@@ -31,19 +31,24 @@ type Engine struct {
 	weights *modelWeights
 	packing pack.Decision
 	scratch int64
+	endLog  func() error // of decisions
 	close   sync.Once
 }
 
 // Open places the weights of a plan, loads them and starts the scheduler. The
 // files must remain open until the engine is closed.
 func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
-	w, err := p.loadWeights(ctx, d)
+	r, endLog, err := p.record()
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{Plan: p, weights: w}
+	w, err := p.loadWeights(ctx, d, r)
+	if err != nil {
+		return nil, errors.Join(err, endLog())
+	}
+	e := &Engine{Plan: p, weights: w, endLog: endLog}
 	if err := e.start(); err != nil {
-		return nil, errors.Join(err, w.close())
+		return nil, errors.Join(err, w.close(), endLog())
 	}
 	e.capture(ctx)
 	return e, nil
@@ -95,7 +100,7 @@ func (e *Engine) schedule() sched.Config {
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
 		e.Sched.Close()
-		err = errors.Join(e.weights.close(), e.checkPeak())
+		err = errors.Join(e.weights.close(), e.checkPeak(), e.endLog())
 	})
 	return err
 }

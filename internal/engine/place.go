@@ -22,7 +22,23 @@ const programGrowth = 12 << 20
 // disk is not known, a file of the model is read for a moment to measure it.
 // Its errors are those of package place, and of reading.
 func (p *Plan) Place(ctx context.Context) (*place.Placement, error) {
-	return p.place(ctx, p.placeConfig(), cpu.AvailableMemory()/4)
+	r, done, err := p.record()
+	if err != nil {
+		return nil, err
+	}
+	c := p.placeConfig()
+	c.Recorder = r
+	pl, err := p.place(ctx, c, cpu.AvailableMemory()/4)
+	if e := done(); err == nil && e != nil {
+		return nil, e
+	}
+	return pl, err
+}
+
+// record opens the log of decisions, if there is one, and a recorder that tells
+// the observer, too.
+func (p *Plan) record() (replay.Recorder, func() error, error) {
+	return replay.Open(p.Config.Decisions, p.Config.Observer.Listeners())
 }
 
 // Notes says in lines what follows from a placement: where packed weights will
@@ -32,22 +48,12 @@ func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
 }
 
 // place is Place with a configuration, and with memory to measure in.
-func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (_ *place.Placement, err error) {
+func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.Placement, error) {
 	if !c.Rules.NoProbe {
 		c.Measure = func(path string) (rates.Rates, error) {
 			return rates.Measure(ctx, path, rates.Effort{Threads: p.Config.Threads, Window: rates.ShortWindow, MemoryBytes: max(0, memory)})
 		}
 	}
-	r, done, err := replay.Open(p.Config.Decisions, p.Config.Observer.Listeners())
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if e := done(); err == nil {
-			err = e
-		}
-	}()
-	c.Recorder = r
 	return p.footprint.Place(c)
 }
 
@@ -71,8 +77,9 @@ func (p *Plan) cacheBytes() int64 {
 
 // placeHere is Place for this process: memory in use is the program's, and no
 // device computes.
-func (p *Plan) placeHere(ctx context.Context) (*place.Placement, error) {
+func (p *Plan) placeHere(ctx context.Context, r replay.Recorder) (*place.Placement, error) {
 	c := p.placeConfig()
+	c.Recorder = r
 	if c.Budget.Reserve.Runtime == 0 {
 		c.Budget.Reserve.Runtime = residence.Resident() + programGrowth
 	}
