@@ -128,6 +128,7 @@ type PlacementRow struct {
 // looked at, and what was rejected.
 type TensorDecision struct {
 	Tensor   string          `json:"tensor"`
+	Sources  []string        `json:"sources,omitempty"` // its names in the model's files
 	Class    TensorClass     `json:"class"`
 	Bytes    int64           `json:"bytes"`
 	Unit     int             `json:"unit"`
@@ -222,9 +223,20 @@ func (p *Placement) RAM() int64 { return p.placed.RAM() }
 
 // Decision explains tensor i.
 func (p *Placement) Decision(i int) TensorDecision {
-	d := p.placed.Decision(i)
+	return newDecision(p.placed.Decision(i))
+}
+
+// Why explains the tensors that a regular expression matches: by their names in
+// the plan, or by those in the files of the model. If it matches none, the error
+// suggests names that are near.
+func (p *Placement) Why(pattern string) ([]TensorDecision, error) {
+	list, err := p.placed.Why(pattern)
+	return convertAll(list, newDecision), err
+}
+
+func newDecision(d place.Decision) TensorDecision {
 	return TensorDecision{
-		Tensor: d.Tensor, Class: TensorClass(d.Class), Bytes: d.Bytes, Unit: d.Unit, Tier: Tier(d.Tier), Device: d.Device,
+		Tensor: d.Tensor, Sources: d.Sources, Class: TensorClass(d.Class), Bytes: d.Bytes, Unit: d.Unit, Tier: Tier(d.Tier), Device: d.Device,
 		Rule: string(d.Rule), Reason: d.Reason, Reads: d.Reads, Saves: d.Saves,
 		Rejected: convertAll(d.Rejected, func(r place.Rejection) TierRejection { return TierRejection{Tier(r.Tier), r.Why} }),
 		text:     d.String(),

@@ -41,9 +41,10 @@ func nameOf(names []string, i int) string {
 
 // A Tensor is anything that occupies memory while a model runs.
 type Tensor struct {
-	Name  string
-	Bytes int64
-	Class Class
+	Name    string
+	Sources []string // its names in the model's files: several if they are joined
+	Bytes   int64
+	Class   Class
 	// Uses is the share of the tensor that a token reads: 1 for a weight, the
 	// chosen share of all experts for an expert, one sequence's share for cached
 	// keys and values.
@@ -79,7 +80,7 @@ type Reserve struct {
 	Bytes int64
 }
 
-// A Pin forces every tensor whose name matches into one tier. Of several
+// A Pin forces every tensor with a name that matches, see [Tensor.Matches], into one tier. Of several
 // matching pins the first one wins.
 type Pin struct {
 	Match  *regexp.Regexp

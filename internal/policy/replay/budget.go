@@ -29,14 +29,15 @@ type budgetInputs struct {
 }
 
 type budgetTensor struct {
-	Name     string  `json:"name"`
-	Bytes    int64   `json:"bytes"`
-	Class    string  `json:"class"`
-	Uses     float64 `json:"uses"`
-	ByRow    bool    `json:"by_row,omitempty"`
-	RowBytes int64   `json:"row_bytes,omitempty"`
-	Unit     int     `json:"unit"`
-	Held     string  `json:"held,omitempty"`
+	Name     string   `json:"name"`
+	Sources  []string `json:"sources,omitempty"`
+	Bytes    int64    `json:"bytes"`
+	Class    string   `json:"class"`
+	Uses     float64  `json:"uses"`
+	ByRow    bool     `json:"by_row,omitempty"`
+	RowBytes int64    `json:"row_bytes,omitempty"`
+	Unit     int      `json:"unit"`
+	Held     string   `json:"held,omitempty"`
 }
 
 type budgetAmount struct {
@@ -51,7 +52,7 @@ func budgetInputsOf(in place.Input) budgetInputs {
 		Batch: in.Batch, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {
-		out.Tensors = append(out.Tensors, budgetTensor{t.Name, t.Bytes, t.Class.String(), t.Uses, t.ByRow, t.RowBytes, t.Unit, t.Held})
+		out.Tensors = append(out.Tensors, budgetTensor{t.Name, t.Sources, t.Bytes, t.Class.String(), t.Uses, t.ByRow, t.RowBytes, t.Unit, t.Held})
 	}
 	for _, d := range in.Devices {
 		out.Devices = append(out.Devices, budgetAmount(d))
@@ -89,7 +90,7 @@ func (in budgetInputs) input() (place.Input, error) {
 			return out, err
 		}
 		out.Tensors = append(out.Tensors, place.Tensor{
-			Name: t.Name, Bytes: t.Bytes, Class: class, Uses: t.Uses, ByRow: t.ByRow, RowBytes: t.RowBytes, Unit: t.Unit, Held: t.Held,
+			Name: t.Name, Sources: t.Sources, Bytes: t.Bytes, Class: class, Uses: t.Uses, ByRow: t.ByRow, RowBytes: t.RowBytes, Unit: t.Unit, Held: t.Held,
 		})
 	}
 	for _, d := range in.Devices {
