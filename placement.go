@@ -96,12 +96,20 @@ type Ring struct {
 type Prediction struct {
 	Tokens  int     // of a pass
 	Seconds float64 // of a pass, with the ring's slots
-	Bound   float64 // seconds that perfect overlap would give
-	Limit   string  // the resource that makes the bound: "ssd", "ram", "vram", "compute" or "none"
-	SSD     float64 // seconds that reading the disk alone would take
-	RAM     float64 // seconds that reading memory alone would take
-	VRAM    float64 // seconds that reading the device's memory alone would take
-	Compute float64 // seconds that computing alone would take
+	// Low and High are what Seconds is expected to lie between: by how much the
+	// rates varied while they were measured, and by how far off predictions of this
+	// kind were.
+	Low, High float64
+	// Runs is how many runs of this kind Seconds was corrected by, and Correction
+	// the factor, if there were any. The other times are not corrected.
+	Runs       int
+	Correction float64
+	Bound      float64 // seconds that perfect overlap would give
+	Limit      string  // the resource that makes the bound: "ssd", "ram", "vram", "compute" or "none"
+	SSD        float64 // seconds that reading the disk alone would take
+	RAM        float64 // seconds that reading memory alone would take
+	VRAM       float64 // seconds that reading the device's memory alone would take
+	Compute    float64 // seconds that computing alone would take
 	// SSDBytes are read from the SSD by a pass, RAMBytes from RAM by the
 	// processor, streamed weights and cached keys and values included.
 	SSDBytes, RAMBytes float64
@@ -113,7 +121,13 @@ type PlacementChange struct {
 	RAM         int64   `json:"ram"`  // bytes of the budget with it
 	Seconds     float64 `json:"seconds"`
 	SecondsThen float64 `json:"seconds_then"` // of a decode pass
-	Fits        bool    `json:"fits"`         // nothing is left on the SSD then
+	// Low to High is the range of Seconds, LowThen to HighThen of SecondsThen. The
+	// two do not overlap.
+	Low      float64 `json:"seconds_low"`
+	High     float64 `json:"seconds_high"`
+	LowThen  float64 `json:"seconds_then_low"`
+	HighThen float64 `json:"seconds_then_high"`
+	Fits     bool    `json:"fits"` // nothing is left on the SSD then
 }
 
 // A PlacementRow is one line of a placement's table: a tier, or a part of the
@@ -201,15 +215,19 @@ func newPlacement(p *place.Placement) *Placement {
 			return PlacedTensor{t.Name, t.Bytes, TensorClass(t.Class), t.Unit, Tier(t.Tier), t.Device, string(t.Rule), t.Held}
 		}),
 		Ring: Ring(p.Ring), Decode: newPrediction(&p.Decode), Prefill: newPrediction(&p.Prefill),
-		Next:  convertAll(p.Next, func(c place.Change) PlacementChange { return PlacementChange(c) }),
+		Next:  convertAll(p.Next, newChange),
 		Rates: Rates{SSD: r.SSD, RAM: r.RAM, FLOPS: r.FLOPS, SSDBusy: r.SSDBusy, RAMBusy: r.RAMBusy}, Measured: r.Measured, Kept: r.Kept, Assumed: r.Assumed,
 		placed: p,
 	}
 }
 
+func newChange(c place.Change) PlacementChange {
+	return PlacementChange{c.What, c.RAM, c.Seconds, c.SecondsThen, c.Range.Low, c.Range.High, c.RangeThen.Low, c.RangeThen.High, c.Fits}
+}
+
 func newPrediction(p *place.Prediction) Prediction {
 	return Prediction{
-		Tokens: p.Tokens, Seconds: p.Seconds, Bound: p.Bound, Limit: string(p.Limit),
+		Tokens: p.Tokens, Seconds: p.Seconds, Low: p.Range.Low, High: p.Range.High, Runs: p.Runs, Correction: p.Correction, Bound: p.Bound, Limit: string(p.Limit),
 		SSD: p.SSD, RAM: p.RAM, VRAM: p.VRAM, Compute: p.Compute, SSDBytes: p.SSDBytes, RAMBytes: p.RAMBytes,
 	}
 }

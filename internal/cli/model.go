@@ -53,6 +53,7 @@ func (m *modelFlags) registerRunning(f *pflag.FlagSet) {
 // open opens a model. It prints fallbacks, which are not errors, to errw.
 func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*atenia.Model, error) {
 	m.cfg.PackDir = cacheFolder()
+	m.cfg.Placement.ProfileDir = cacheFolder()
 	m.cfg.Observe.Listening = func(a net.Addr) { fmt.Fprintf(errw, "atenia: metrics at http://%s/metrics\n", a) }
 	model, err := atenia.Open(ctx, path, &m.cfg)
 	if err != nil {

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -55,9 +53,7 @@ func (p *placingFlags) Asked() bool {
 // Prepare completes the configuration that the model is opened with by the
 // folder of measured rates.
 func (p *placingFlags) Prepare() {
-	if dir, err := os.UserCacheDir(); err == nil { // a user without one has measured nothing
-		p.cfg.Placement.ProfileDir = filepath.Join(dir, "atenia")
-	}
+	p.cfg.Placement.ProfileDir = cacheFolder() // a user without one has measured nothing
 }
 
 // Show places the tensors of a plan and prints the result.

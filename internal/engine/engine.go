@@ -32,6 +32,7 @@ type Engine struct {
 	packing pack.Decision
 	scratch int64
 	endLog  func() error // of decisions
+	pace    *pace
 	close   sync.Once
 }
 
@@ -86,12 +87,14 @@ func (e *Engine) start() error {
 // placement before the first pass.
 func (e *Engine) schedule() sched.Config {
 	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account}
+	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch)}
+	c.Watch = e.pace.step
 	o := e.Plan.Config.Observer
 	if o == nil {
 		return c
 	}
 	o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident})
-	c.Watch = o.Step
+	e.pace.watch = o.Step
 	return c
 }
 
@@ -100,6 +103,7 @@ func (e *Engine) schedule() sched.Config {
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
 		e.Sched.Close()
+		e.remember()
 		err = errors.Join(e.weights.close(), e.checkPeak(), e.endLog())
 	})
 	return err

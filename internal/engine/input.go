@@ -25,7 +25,7 @@ type PlaceConfig struct {
 	// Measure finds out how fast the machine reads a file. It is called once for a
 	// placement that leaves weights on the disk, unless Rules.Rates say how fast
 	// that is. nil = nothing is measured.
-	Measure func(path string) (rates.Rates, error)
+	Measure func(path string) (rates.Measurement, error)
 }
 
 // gpuName stands for the first device where none was found.
@@ -65,7 +65,7 @@ func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
 		return in, err
 	}
 	in.FLOP = 2 * float64(f.products())
-	in.Rates = f.rates(&c, rates.Rates{})
+	in.Rates = f.rates(&c, rates.Measurement{})
 	return in, nil
 }
 

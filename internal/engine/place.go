@@ -50,7 +50,7 @@ func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
 // place is Place with a configuration, and with memory to measure in.
 func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.Placement, error) {
 	if !c.Rules.NoProbe {
-		c.Measure = func(path string) (rates.Rates, error) {
+		c.Measure = func(path string) (rates.Measurement, error) {
 			return rates.Measure(ctx, path, rates.Effort{Threads: p.Config.Threads, Window: rates.ShortWindow, MemoryBytes: max(0, memory)})
 		}
 	}
@@ -133,5 +133,6 @@ func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 			in.Rates = f.rates(&c, now)
 		}
 	}
+	in.Corrections = c.corrections(place.ModelOf(&in))
 	return decide(in, c.Recorder)
 }

@@ -11,21 +11,22 @@ import (
 
 // budgetInputs is a [place.Input] with JSON names.
 type budgetInputs struct {
-	Tensors       []budgetTensor `json:"tensors"`
-	RAM           int64          `json:"ram"`
-	SSD           int64          `json:"ssd"`
-	Devices       []budgetAmount `json:"devices"`
-	Reserves      []budgetAmount `json:"reserves"`
-	Pins          []string       `json:"pins"` // in the format of [place.ParsePin]
-	MaxTier       *memory.Tier   `json:"max_tier"`
-	RequireGPU    bool           `json:"require_gpu"`
-	Slots         int            `json:"slots"`
-	Rates         place.Rates    `json:"rates"`
-	Batch         int            `json:"batch"`
-	Chunk         int            `json:"chunk"`
-	FLOP          float64        `json:"flop_per_token"`
-	Files         []budgetAmount `json:"files"`     // of the model
-	PlacementFile string         `json:"plan_file"` // its text, see [place.Parse]; empty if there is none
+	Tensors       []budgetTensor     `json:"tensors"`
+	RAM           int64              `json:"ram"`
+	SSD           int64              `json:"ssd"`
+	Devices       []budgetAmount     `json:"devices"`
+	Reserves      []budgetAmount     `json:"reserves"`
+	Pins          []string           `json:"pins"` // in the format of [place.ParsePin]
+	MaxTier       *memory.Tier       `json:"max_tier"`
+	RequireGPU    bool               `json:"require_gpu"`
+	Slots         int                `json:"slots"`
+	Rates         place.Rates        `json:"rates"`
+	Corrections   []place.Correction `json:"corrections,omitempty"`
+	Batch         int                `json:"batch"`
+	Chunk         int                `json:"chunk"`
+	FLOP          float64            `json:"flop_per_token"`
+	Files         []budgetAmount     `json:"files"`     // of the model
+	PlacementFile string             `json:"plan_file"` // its text, see [place.Parse]; empty if there is none
 }
 
 type budgetTensor struct {
@@ -48,7 +49,7 @@ type budgetAmount struct {
 func budgetInputsOf(in place.Input) budgetInputs {
 	out := budgetInputs{
 		Tensors: []budgetTensor{}, Devices: []budgetAmount{}, Reserves: []budgetAmount{}, Pins: []string{}, Files: []budgetAmount{},
-		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates,
+		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates, Corrections: in.Corrections,
 		Batch: in.Batch, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {
@@ -81,7 +82,7 @@ func classOf(name string) (place.Class, error) {
 
 func (in budgetInputs) input() (place.Input, error) {
 	out := place.Input{
-		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates,
+		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates, Corrections: in.Corrections,
 		Batch: in.Batch, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {
