@@ -336,6 +336,14 @@ func (s *Streaming) Compare() Comparison {
 }
 
 // WriteText prints the comparison as a table.
-func (c Comparison) WriteText(w io.Writer) error {
-	return place.Comparison(convertAll(c, func(d Difference) place.Difference { return place.Difference(d) })).WriteText(w)
+func (c Comparison) WriteText(w io.Writer) error { return c.internal().WriteText(w) }
+
+// Off returns what is worse than planned by more than a twentieth: more bytes,
+// more time, less overlap.
+func (c Comparison) Off() Comparison {
+	return convertAll(c.internal().Off(), func(d place.Difference) Difference { return Difference(d) })
+}
+
+func (c Comparison) internal() place.Comparison {
+	return convertAll(c, func(d Difference) place.Difference { return place.Difference(d) })
 }

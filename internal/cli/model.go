@@ -69,7 +69,11 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 // closing becomes that of the command.
 func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
 	if s := model.Streaming(); m.stats && s.Placement != nil {
-		_ = s.Compare().WriteText(errw) // errors of standard error cannot be reported
+		c := s.Compare()
+		_ = c.WriteText(errw) // errors of standard error cannot be reported
+		for _, d := range c.Off() {
+			fmt.Fprintf(errw, "atenia: %s is worse than planned, by %+.0f %%\n", d.What, 100*d.Off)
+		}
 	}
 	if e := model.Close(); *err == nil {
 		*err = e

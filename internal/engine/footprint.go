@@ -7,6 +7,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
+	"atenia/internal/model/embedded"
 	"atenia/internal/model/file"
 )
 
@@ -20,6 +21,7 @@ type Footprint struct {
 	tensors []place.Tensor // weights, in the order of use; none without files
 	files   []place.Part
 	largest string // the path of the largest file
+	like    string // the model whose runs tell how long this one takes; "" = itself
 }
 
 // NewFootprint reads the headers of a model's files. Afterwards they may be closed.
@@ -30,7 +32,7 @@ func NewFootprint(path string, m *compile.Model, d *file.Description) *Footprint
 	}
 	most := int64(-1)
 	for _, part := range d.Parts {
-		if part.Bytes > most {
+		if part.Bytes > most && d.Path != embedded.Name {
 			f.largest, most = part.Path, part.Bytes
 		}
 		f.files = append(f.files, place.Part{Name: filepath.Base(part.Path), Bytes: part.Bytes})

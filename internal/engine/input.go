@@ -26,6 +26,9 @@ type PlaceConfig struct {
 	// placement that leaves weights on the disk, unless Rules.Rates say how fast
 	// that is. nil = nothing is measured.
 	Measure func(path string) (rates.Measurement, error)
+	// MeasureAlways calls Measure for a placement that leaves nothing on the disk,
+	// too, unless earlier runs tell how fast it is.
+	MeasureAlways bool
 }
 
 // gpuName stands for the first device where none was found.

@@ -54,11 +54,17 @@ func (p *pace) median() (time.Duration, bool) {
 // the predictions of later runs. It does nothing for rates that the user gave.
 func (e *Engine) remember() {
 	pl, dir := e.weights.placement, e.Plan.Config.Rules.ProfileDir
-	if pl == nil || dir == "" || pl.Given() {
+	took, ok := e.pace.median()
+	if !ok || dir == "" {
 		return
 	}
-	took, ok := e.pace.median()
-	if !ok {
+	if pl == nil { // mapped: as if everything was held
+		var err error
+		if pl, err = e.Plan.footprint.Place(e.Plan.placeConfig()); err != nil || pl.RAM() > cpu.AvailableMemory() {
+			return // what does not fit is read again and again, at a rate that nobody knows
+		}
+	}
+	if pl.Given() {
 		return
 	}
 	k := rates.Kind{Model: pl.Model(), Machine: machineOf(e.Plan.Config.Threads), Class: pl.Class()}

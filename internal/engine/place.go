@@ -122,10 +122,15 @@ func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 			return pl, nil
 		}
 	}
+	model := f.like
+	if model == "" {
+		model = place.ModelOf(&in)
+	}
+	in.Corrections = c.corrections(model)
 	if c.Measure != nil && c.Rules.Rates.SSD == 0 && f.largest != "" {
 		// Which weights stay on the disk does not depend on rates, so a plan
 		// without them says whether any do.
-		if pl, err := decide(in, replay.Recorder{}); err == nil && pl.Spills() {
+		if pl, err := decide(in, replay.Recorder{}); err == nil && (pl.Spills() || c.MeasureAlways && pl.Decode.Runs == 0) {
 			now, err := c.Measure(f.largest)
 			if err != nil {
 				return nil, err
@@ -133,6 +138,5 @@ func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 			in.Rates = f.rates(&c, now)
 		}
 	}
-	in.Corrections = c.corrections(place.ModelOf(&in))
 	return decide(in, c.Recorder)
 }

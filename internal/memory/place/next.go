@@ -59,7 +59,10 @@ func changes(p *Placement) (out []Change) {
 	return out
 }
 
-// seconds formats a time with three digits.
+// Seconds formats a time in seconds with three digits.
+func Seconds(s float64) string { return seconds(s) }
+
+// seconds is [Seconds].
 func seconds(s float64) string {
 	if s <= 0 {
 		return "0"

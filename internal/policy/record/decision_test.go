@@ -16,6 +16,11 @@ import (
 	"atenia/internal/store/faultfs"
 )
 
+// A listener is a function that listens.
+type listener func(*Record)
+
+func (f listener) Decided(r *Record) { f(r) }
+
 type inputs struct {
 	Bytes    uint64 `json:"bytes"`
 	Pressure *Float `json:"pressure"`
@@ -46,7 +51,7 @@ func ended(t testing.TB, n int) string {
 func text(t testing.TB, n int) string {
 	t.Helper()
 	var b bytes.Buffer
-	j := NewJournal(Config{Now: func() int64 { return 5 }, Listeners: []Listener{Func(func(r *Record) {
+	j := NewJournal(Config{Now: func() int64 { return 5 }, Listeners: []Listener{listener(func(r *Record) {
 		line, err := r.AppendLine(nil)
 		if err != nil {
 			t.Fatal(err)
