@@ -31,7 +31,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
 	f.StringVar(&m.cfg.PlacementFile, "plan", "", "follow the placement in `FILE`, written by \"atenia plan --out\"")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
-	f.BoolVar(&m.stats, "stats", false, "with --budget or --plan: print predicted and measured costs to standard error")
+	f.BoolVar(&m.stats, "stats", false, "print where the memory is, and with --budget or --plan predicted and measured costs, to standard error")
 	f.BoolVar(&m.cfg.Verify, "verify", false, "compare streamed weights with the checksums of their first read")
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run without fused instructions")
@@ -68,6 +68,9 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 // finish prints predictions beside measurements, if requested, and closes the model. An error of
 // closing becomes that of the command.
 func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
+	if m.stats {
+		_ = model.Map().WriteText(errw)
+	}
 	if s := model.Streaming(); m.stats && s.Placement != nil {
 		c := s.Compare()
 		_ = c.WriteText(errw) // errors of standard error cannot be reported

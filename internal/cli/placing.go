@@ -16,10 +16,11 @@ type placingFlags struct {
 	cfg      *atenia.Config
 	flags    *pflag.FlagSet
 	why, out string
+	drawing  bool
 }
 
 // names are the flags that make a command show the placement.
-var names = []string{"ram", "vram", "reserve", "pin", "max-tier", "require", "batch", "plan", "why", "out", "ssd-rate", "ram-rate", "flops"}
+var names = []string{"ram", "vram", "reserve", "pin", "max-tier", "require", "batch", "plan", "why", "out", "map", "ssd-rate", "ram-rate", "flops"}
 
 // Register adds the flags, which fill in c.
 func (p *placingFlags) Register(f *pflag.FlagSet, c *atenia.Config) {
@@ -33,6 +34,7 @@ func (p *placingFlags) Register(f *pflag.FlagSet, c *atenia.Config) {
 	f.IntVar(&c.Placement.Batch, "batch", 0, "number of sequences decoded together (0 = 1)")
 	f.StringVar(&c.PlacementFile, "plan", "", "follow the placement in `FILE`, written by --out")
 	f.StringVar(&p.why, "why", "", "explain the placement of tensors whose names, in the plan or in the model's files, match `REGEXP`")
+	f.BoolVar(&p.drawing, "map", false, "draw where the bytes of a run live, by memory and by use")
 	f.StringVar(&p.out, "out", "", "write the placement to `FILE`, which can be edited and passed to --plan")
 	f.Var(&rateFlag{&c.Placement.Rates.SSD, ""}, "ssd-rate", "storage bandwidth per second, such as 1.6GB")
 	f.Var(&rateFlag{&c.Placement.Rates.RAM, ""}, "ram-rate", "memory bandwidth of all cores per second, such as 20GB")
@@ -80,8 +82,17 @@ func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 			return command.Usagef("--why %v", err)
 		}
 	}
+	var drawing *atenia.MemoryMap
+	if p.drawing {
+		if drawing, err = plan.Map(pl); err != nil {
+			return err
+		}
+	}
 	if *e.JSON {
-		return e.PrintJSON(map[string]any{"plan": pl, "table": pl.Rows(), "next": pl.Next, "notes": notes, "why": why})
+		return e.PrintJSON(map[string]any{"plan": pl, "table": pl.Rows(), "next": pl.Next, "notes": notes, "why": why, "map": drawing})
+	}
+	if p.drawing && p.why == "" {
+		return drawing.WriteText(e.Out)
 	}
 	if err := pl.WriteText(e.Out); err != nil {
 		return err

@@ -18,6 +18,13 @@ func Resident() int64 {
 	return heap()
 }
 
+// Program returns the memory of the process that no account counts: Go's, and
+// code; and the pages of mapped files that are in memory.
+func Program() (program, mapped int64) {
+	code, data := cpu.ResidentFiles()
+	return heap() + code, data
+}
+
 // heap returns what Go has of the system's memory.
 func heap() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
