@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"atenia/internal/machine/cpu"
-	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 	"atenia/internal/model/quant"
@@ -140,10 +139,8 @@ func (a *adviser) try(p *Plan, f *Footprint, ram int64) (Outcome, error) {
 		Verdict: Fits, Seconds: d.PerToken(), Range: place.Range{Low: d.Range.Low / n, High: d.Range.High / n},
 		Limit: string(d.Limit), Runs: d.Runs, SSD: int64(d.SSDBytes), RAM: pl.RAM(),
 	}
-	for i := range pl.Tensors {
-		if t := &pl.Tensors[i]; t.Tier == memory.SSD && !t.ByRow {
-			o.Verdict = Streams
-		}
+	if pl.Spills() {
+		o.Verdict = Streams
 	}
 	return o, nil
 }

@@ -18,10 +18,10 @@ Rss:                 100 kB
 7fff-7fff rw-s 00000000 00:01 0 /dev/zero (deleted)
 Rss:                 700 kB
 `
-	if code, data := residentFiles([]byte(smaps)); code != 5000<<10 || data != 30000<<10 {
-		t.Errorf("%d of code, %d of data", code, data)
+	if code, data, heap := residentFiles([]byte(smaps), 0xc000001230); code != 5000<<10 || data != 30000<<10 || heap != 500<<10 {
+		t.Errorf("%d of code, %d of data, %d of heap", code, data, heap)
 	}
-	if code, _ := ResidentFiles(); code == 0 {
+	if code, _, heap := ResidentFiles(); code == 0 || heap < 64<<10 {
 		t.Error("nothing of this program is in memory")
 	}
 }

@@ -9,8 +9,9 @@ func Resident() int64 { return 0 }
 func PeakResident() int64 { return 0 }
 
 // ResidentFiles returns how much of files is mapped and in memory: the code of
-// this program with its libraries, and data. Both are 0 if that is not known.
-func ResidentFiles() (code, data int64) { return 0, 0 }
+// this program with its libraries, and data; and how much Go's heap has in memory.
+// All are 0 if that is not known.
+func ResidentFiles() (code, data, heap int64) { return 0, 0, 0 }
 
 // ReadBytes returns 0: unknown on this system.
 func ReadBytes() int64 { return 0 }

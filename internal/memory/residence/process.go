@@ -21,8 +21,19 @@ func Resident() int64 {
 // Program returns the memory of the process that no account counts: Go's, and
 // code; and the pages of mapped files that are in memory.
 func Program() (program, mapped int64) {
-	code, data := cpu.ResidentFiles()
-	return heap() + code, data
+	code, data, objects := cpu.ResidentFiles()
+	if objects == 0 {
+		return heap() + code, data
+	}
+	s := []metrics.Sample{
+		{Name: "/memory/classes/metadata/mcache/inuse:bytes"}, {Name: "/memory/classes/metadata/mspan/inuse:bytes"},
+		{Name: "/memory/classes/metadata/other:bytes"}, {Name: "/memory/classes/other:bytes"}, {Name: "/memory/classes/profiling/buckets:bytes"},
+	}
+	metrics.Read(s)
+	for i := range s {
+		program += int64(s[i].Value.Uint64())
+	}
+	return program + objects + code, data
 }
 
 // heap returns what Go has of the system's memory.
