@@ -13,7 +13,7 @@ import (
 
 // A Placement says in which memory each tensor of a model lives, and why. It is
 // made by [Plan.Place] and does not change afterwards. Use [Placement.WriteText]
-// for a table, [Placement.Decision] for the reasons of one tensor, and
+// for a table, [Placement.Why] for the reasons of some tensors, and
 // [WritePlacement] to open a model with exactly this placement later.
 //
 // Predictions are computed from Rates, which may be assumptions: Assumed names
@@ -238,11 +238,6 @@ func (p *Placement) Spills() bool { return p.placed.Spills() }
 // RAM returns the bytes that a placement takes of the budget: tensors, ring and
 // reserves.
 func (p *Placement) RAM() int64 { return p.placed.RAM() }
-
-// Decision explains tensor i.
-func (p *Placement) Decision(i int) TensorDecision {
-	return newDecision(p.placed.Decision(i))
-}
 
 // Why explains the tensors that a regular expression matches: by their names in
 // the plan, or by those in the files of the model. If it matches none, the error
