@@ -293,7 +293,8 @@ type PlacementRules struct {
 	// takes half a second, if weights stay on the disk and Rates has no SSD.
 	NoProbe bool
 	// ProfileDir is a folder in which the measured speed of this machine's storage
-	// is kept. "" = the speed is assumed.
+	// is kept, and how much longer runs took than was predicted, which corrects
+	// later predictions. "" = the speed is assumed, and nothing is kept.
 	ProfileDir string
 }
 

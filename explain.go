@@ -163,9 +163,10 @@ func (cfg *ExplainConfig) SetBucket(gpu, vram, ram string) bool {
 type ReplayReport struct {
 	Records     int                `json:"records"`
 	Differences []ReplayDifference `json:"differences"`
-	// Torn is set where the last line is not complete, as when the process was
-	// killed; what came before it was replayed.
-	Torn error `json:"-"`
+	// Whole says that the log has its end mark. Otherwise Cut says where it ends:
+	// its writer was killed, or still runs. The records that it has were replayed.
+	Whole bool  `json:"whole"`
+	Cut   error `json:"-"`
 }
 
 // A ReplayDifference is a record that did not come out as it stands in the log.
@@ -212,8 +213,8 @@ func newReplayReport(r *replay.Report, err error) (*ReplayReport, error) {
 		fields := convertAll(d.Fields, func(f replay.Field) ReplayField { return ReplayField(f) })
 		return ReplayDifference{d.Line, d.Seq, d.Component, fields}
 	})}
-	if r.Torn != nil {
-		out.Torn = r.Torn
+	if out.Whole = err == nil && r.Cut == nil; r.Cut != nil {
+		out.Cut = r.Cut
 	}
 	return out, err
 }

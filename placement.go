@@ -17,7 +17,7 @@ import (
 
 // A Placement says in which memory each tensor of a model lives, and why. It is
 // made by [Plan.Place] and does not change afterwards. Use [Placement.WriteText]
-// for a table, [Placement.Decision] for the reasons of one tensor, and
+// for a table, [Placement.Why] for the reasons of some tensors, and
 // [WritePlacement] to open a model with exactly this placement later.
 //
 // Predictions are computed from Rates, which may be assumptions: Assumed names
@@ -111,12 +111,20 @@ type PlacedExperts struct {
 type Prediction struct {
 	Tokens  int     // of a pass
 	Seconds float64 // of a pass, with the ring's slots
-	Bound   float64 // seconds that perfect overlap would give
-	Limit   string  // the resource that makes the bound: "ssd", "ram", "vram", "compute" or "none"
-	SSD     float64 // seconds that reading the disk alone would take
-	RAM     float64 // seconds that reading memory alone would take
-	VRAM    float64 // seconds that reading the device's memory alone would take
-	Compute float64 // seconds that computing alone would take
+	// Low and High are what Seconds is expected to lie between: by how much the
+	// rates varied while they were measured, and by how far off predictions of this
+	// kind were.
+	Low, High float64
+	// Runs is how many runs of this kind Seconds was corrected by, and Correction
+	// the factor, if there were any. The other times are not corrected.
+	Runs       int
+	Correction float64
+	Bound      float64 // seconds that perfect overlap would give
+	Limit      string  // the resource that makes the bound: "ssd", "ram", "vram", "compute" or "none"
+	SSD        float64 // seconds that reading the disk alone would take
+	RAM        float64 // seconds that reading memory alone would take
+	VRAM       float64 // seconds that reading the device's memory alone would take
+	Compute    float64 // seconds that computing alone would take
 	// SSDBytes are read from the SSD by a pass, RAMBytes from RAM by the
 	// processor, streamed weights and cached keys and values included.
 	SSDBytes, RAMBytes float64
@@ -131,7 +139,13 @@ type PlacementChange struct {
 	RAM         int64   `json:"ram"`  // bytes of the budget with it
 	Seconds     float64 `json:"seconds"`
 	SecondsThen float64 `json:"seconds_then"` // of a decode pass
-	Fits        bool    `json:"fits"`         // nothing is left on the SSD then
+	// Low to High is the range of Seconds, LowThen to HighThen of SecondsThen. The
+	// two do not overlap.
+	Low      float64 `json:"seconds_low"`
+	High     float64 `json:"seconds_high"`
+	LowThen  float64 `json:"seconds_then_low"`
+	HighThen float64 `json:"seconds_then_high"`
+	Fits     bool    `json:"fits"` // nothing is left on the SSD then
 }
 
 // A PlacementRow is one line of a placement's table: a tier, or a part of the
@@ -146,6 +160,7 @@ type PlacementRow struct {
 // looked at, and what was rejected.
 type TensorDecision struct {
 	Tensor   string          `json:"tensor"`
+	Sources  []string        `json:"sources,omitempty"` // its names in the model's files
 	Class    TensorClass     `json:"class"`
 	Bytes    int64           `json:"bytes"`
 	Unit     int             `json:"unit"`
@@ -218,15 +233,19 @@ func newPlacement(p *place.Placement) *Placement {
 			return PlacedTensor{t.Name, t.Bytes, TensorClass(t.Class), t.Unit, Tier(t.Tier), t.Device, string(t.Rule), t.Held}
 		}),
 		Ring: Ring(p.Ring), Cache: PlacedExperts(p.Cache), Decode: newPrediction(&p.Decode), Prefill: newPrediction(&p.Prefill),
-		Next:  convertAll(p.Next, func(c place.Change) PlacementChange { return PlacementChange(c) }),
+		Next:  convertAll(p.Next, newChange),
 		Rates: Rates{SSD: r.SSD, RAM: r.RAM, FLOPS: r.FLOPS, SSDBusy: r.SSDBusy, RAMBusy: r.RAMBusy}, Measured: r.Measured, Kept: r.Kept, Assumed: r.Assumed,
 		placed: p,
 	}
 }
 
+func newChange(c place.Change) PlacementChange {
+	return PlacementChange{c.What, c.RAM, c.Seconds, c.SecondsThen, c.Range.Low, c.Range.High, c.RangeThen.Low, c.RangeThen.High, c.Fits}
+}
+
 func newPrediction(p *place.Prediction) Prediction {
 	return Prediction{
-		Tokens: p.Tokens, Seconds: p.Seconds, Bound: p.Bound, Limit: string(p.Limit),
+		Tokens: p.Tokens, Seconds: p.Seconds, Low: p.Range.Low, High: p.Range.High, Runs: p.Runs, Correction: p.Correction, Bound: p.Bound, Limit: string(p.Limit),
 		SSD: p.SSD, RAM: p.RAM, VRAM: p.VRAM, Compute: p.Compute, SSDBytes: p.SSDBytes, RAMBytes: p.RAMBytes, ExpertBytes: p.ExpertBytes,
 	}
 }
@@ -238,11 +257,17 @@ func (p *Placement) Spills() bool { return p.placed.Spills() }
 // reserves.
 func (p *Placement) RAM() int64 { return p.placed.RAM() }
 
-// Decision explains tensor i.
-func (p *Placement) Decision(i int) TensorDecision {
-	d := p.placed.Decision(i)
+// Why explains the tensors that a regular expression matches: by their names in
+// the plan, or by those in the files of the model. If it matches none, the error
+// suggests names that are near.
+func (p *Placement) Why(pattern string) ([]TensorDecision, error) {
+	list, err := p.placed.Why(pattern)
+	return convertAll(list, newDecision), err
+}
+
+func newDecision(d place.Decision) TensorDecision {
 	return TensorDecision{
-		Tensor: d.Tensor, Class: TensorClass(d.Class), Bytes: d.Bytes, Unit: d.Unit, Tier: Tier(d.Tier), Device: d.Device,
+		Tensor: d.Tensor, Sources: d.Sources, Class: TensorClass(d.Class), Bytes: d.Bytes, Unit: d.Unit, Tier: Tier(d.Tier), Device: d.Device,
 		Rule: string(d.Rule), Reason: d.Reason, Reads: d.Reads, Saves: d.Saves,
 		Rejected: convertAll(d.Rejected, func(r place.Rejection) TierRejection { return TierRejection{Tier(r.Tier), r.Why} }),
 		text:     d.String(),
@@ -386,6 +411,14 @@ func (s *Streaming) Compare() Comparison {
 }
 
 // WriteText prints the comparison as a table.
-func (c Comparison) WriteText(w io.Writer) error {
-	return place.Comparison(convertAll(c, func(d Difference) place.Difference { return place.Difference(d) })).WriteText(w)
+func (c Comparison) WriteText(w io.Writer) error { return c.internal().WriteText(w) }
+
+// Off returns what is worse than planned by more than a twentieth: more bytes,
+// more time, less overlap.
+func (c Comparison) Off() Comparison {
+	return convertAll(c.internal().Off(), func(d place.Difference) Difference { return Difference(d) })
+}
+
+func (c Comparison) internal() place.Comparison {
+	return convertAll(c, func(d Difference) place.Difference { return place.Difference(d) })
 }

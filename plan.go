@@ -38,10 +38,7 @@ func OpenPlan(path string, c *Config) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := engine.OpenPlan(path, cfg.ConfigFile, cfg.engine(), func(d *file.Description) any {
-		t, _ := text.Load(d) // what has no text takes less
-		return t
-	})
+	p, err := engine.OpenPlan(path, cfg.ConfigFile, cfg.engine(), loadText)
 	if err != nil {
 		return nil, err
 	}
@@ -223,4 +220,10 @@ func (p *Plan) CheckBackend(name string) error {
 		}
 	}
 	return nil
+}
+
+// loadText loads what a process has beside the tensors of a model.
+func loadText(d *file.Description) any {
+	t, _ := text.Load(d) // what has no text takes less
+	return t
 }

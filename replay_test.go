@@ -40,7 +40,7 @@ func TestDecisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := atenia.Replay(bytes.NewReader(log), "")
-	if want := 2 * (1 + len(pl.Tensors)); err != nil || r.Records != want || len(r.Differences) > 0 || r.Torn != nil {
+	if want := 2 * (1 + len(pl.Tensors)); err != nil || r.Records != want || len(r.Differences) > 0 || r.Cut != nil {
 		t.Fatalf("%v, %d records, want %d, differences %+v", err, r.Records, want, r.Differences)
 	}
 	altered := bytes.Replace(log, []byte(`"Ram"`), []byte(`"Ssd"`), 1)

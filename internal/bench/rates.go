@@ -32,5 +32,5 @@ func Rates(ctx context.Context, path string, threads int) (r atenia.Rates, bytes
 		}
 	}
 	measured, err := rates.Measure(ctx, largest, rates.Effort{Threads: threads, MemoryBytes: engine.FreeMemory()})
-	return atenia.Rates(measured), bytes, err
+	return atenia.Rates(measured.Rates), bytes, err
 }

@@ -6,24 +6,60 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"atenia"
 	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
 	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func (a *app) doctor() *cobra.Command {
+	var cfg atenia.Config
+	budget := (*budgetFlag)(&cfg.Budget)
 	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check this machine",
+		Use:   "doctor [MODEL]",
+		Short: "Check this machine, or how a model runs on it",
 		Long: "Report the processor, measure memory bandwidth and arithmetic, and run the embedded model. The exit code is\n" +
-			"3 if a vital check fails.",
-		Example: "  atenia doctor",
-		Args:    cobra.NoArgs,
+			"3 if a vital check fails.\n\n" +
+			"With MODEL, say how it runs in the memory that is free, or in that of --ram: it fits, its weights are streamed\n" +
+			"from the disk, or it cannot run; how many seconds a token takes, with a range, and what limits that. Then come\n" +
+			"up to three remedies, cheapest first, with the command of each and what it would change: only what changes\n" +
+			"the verdict, or the time by more than predictions are off. The exit code is 3 if the model cannot run.",
+		Example: "  atenia doctor\n" +
+			"  atenia doctor model.gguf\n" +
+			"  atenia doctor model.gguf --ram 8GiB --ctx 8192 --json",
+		Args: cobra.MaximumNArgs(1),
 	}
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	f := c.Flags()
+	f.Var(&size{&cfg, "ram", ""}, "ram", "ask about this memory in place of what is free: 4GiB, 512MiB, 2GB, bytes, or auto")
+	f.Var(budget, "budget", "the same with reserves, as for run: ram=2GiB,kv=256MiB")
+	f.IntVarP(&cfg.Context, "ctx", "c", 0, "context length in tokens (0 = the model's, at most 4096)")
+	f.IntVar(&cfg.BatchTokens, "batch-tokens", 0, "maximum number of tokens per step (0 = 512)")
+	f.IntVar(&cfg.Placement.Batch, "batch", 0, "number of sequences decoded together (0 = 1)")
+	f.StringVar(&cfg.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
+	f.IntVarP(&cfg.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
+	f.Var(&rateFlag{&cfg.Placement.Rates.SSD, ""}, "ssd-rate", "storage bandwidth per second, such as 1.6GB")
+	f.Var(&rateFlag{&cfg.Placement.Rates.RAM, ""}, "ram-rate", "memory bandwidth of all cores per second, such as 20GB")
+	f.Var(&rateFlag{&cfg.Placement.Rates.FLOPS, ""}, "flops", "floating-point operations of all cores per second, in units of sizes: 100GB is 1e11")
+	f.Var(probeFlag(&cfg.Placement), "probe", "where bandwidths are from: model measures them, none takes the profile of \"atenia hw\"")
+	f.StringVar(&cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			cfg.Placement.ProfileDir = cacheFolder()
+			return a.advise(c, args[0], &cfg)
+		}
+		var wrong string
+		c.Flags().Visit(func(f *pflag.Flag) {
+			if c.InheritedFlags().Lookup(f.Name) == nil {
+				wrong = f.Name
+			}
+		})
+		if wrong != "" {
+			return command.Usagef("--%s is about a model; give one", wrong)
+		}
 		h, err := machine.Examine(c.Context())
 		if err != nil {
 			return err
@@ -39,6 +75,23 @@ func (a *app) doctor() *cobra.Command {
 		return err
 	}
 	return c
+}
+
+// advise prints how a model runs, and what would help.
+func (a *app) advise(c *cobra.Command, path string, cfg *atenia.Config) error {
+	r, err := atenia.Advise(c.Context(), path, cfg)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(r)
+	} else {
+		err = r.WriteText(a.out)
+	}
+	if err == nil && r.Verdict == atenia.VerdictCannot {
+		err = fmt.Errorf("%w: %s cannot run in %s", command.ErrVerify, r.Model, spelling.Size(r.RAM))
+	}
+	return err
 }
 
 func (a *app) printHealth(h *machine.Health) error {

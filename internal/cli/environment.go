@@ -39,8 +39,8 @@ func stateFolder() string {
 	return filepath.Join(home, ".local", "state", "atenia")
 }
 
-// cacheFolder is the folder of reproducible data: packed weights and measured
-// rates of storage.
+// cacheFolder is the folder of reproducible data: packed weights, measured rates
+// of storage, and how much longer runs took than predicted.
 func cacheFolder() string {
 	dir, err := os.UserCacheDir()
 	if err != nil { // a user without one has no place for it

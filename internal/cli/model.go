@@ -34,7 +34,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
 	f.StringVar(&m.cfg.PlacementFile, "plan", "", "follow the placement in `FILE`, written by \"atenia plan --out\"")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
-	f.BoolVar(&m.stats, "stats", false, "with --budget or --plan: print what was read, and predicted and measured costs, to standard error")
+	f.BoolVar(&m.stats, "stats", false, "print where the memory is, and with --budget or --plan what was read, and predicted and measured costs, to standard error")
 	f.BoolVar(&m.cfg.Verify, "verify", false, "compare streamed weights with the checksums of their first read")
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run without fused instructions")
@@ -56,6 +56,7 @@ func (m *modelFlags) registerRunning(f *pflag.FlagSet) {
 // open opens a model. It prints fallbacks, which are not errors, to errw.
 func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*atenia.Model, error) {
 	m.cfg.PackDir = cacheFolder()
+	m.cfg.Placement.ProfileDir = cacheFolder()
 	m.cfg.Observe.Listening = func(a net.Addr) { fmt.Fprintf(errw, "atenia: metrics at http://%s/metrics\n", a) }
 	model, err := atenia.Open(ctx, path, &m.cfg)
 	if err != nil {
@@ -77,9 +78,16 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 // finish prints predictions beside measurements, if requested, and closes the model. An error of
 // closing becomes that of the command.
 func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
+	if m.stats {
+		_ = model.Map().WriteText(errw)
+	}
 	if s := model.Streaming(); m.stats && s.Placement != nil {
 		_ = s.WriteText(errw) // errors of standard error cannot be reported
-		_ = s.Compare().WriteText(errw)
+		c := s.Compare()
+		_ = c.WriteText(errw)
+		for _, d := range c.Off() {
+			fmt.Fprintf(errw, "atenia: %s is worse than planned, by %+.0f %%\n", d.What, 100*d.Off)
+		}
 		if s.Codec != "" {
 			fmt.Fprintf(errw, "codec %s\n", s.Codec)
 		}

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -18,10 +16,11 @@ type placingFlags struct {
 	cfg      *atenia.Config
 	flags    *pflag.FlagSet
 	why, out string
+	drawing  bool
 }
 
 // names are the flags that make a command show the placement.
-var names = []string{"ram", "vram", "reserve", "pin", "max-tier", "require", "batch", "plan", "why", "out", "ssd-rate", "ram-rate", "flops"}
+var names = []string{"ram", "vram", "reserve", "pin", "max-tier", "require", "batch", "plan", "why", "out", "map", "ssd-rate", "ram-rate", "flops"}
 
 // Register adds the flags, which fill in c.
 func (p *placingFlags) Register(f *pflag.FlagSet, c *atenia.Config) {
@@ -29,12 +28,13 @@ func (p *placingFlags) Register(f *pflag.FlagSet, c *atenia.Config) {
 	f.Var(&size{c, "ram", ""}, "ram", "memory limit of the process: 4GiB, 512MiB, 2GB, bytes, or auto")
 	f.Var(&size{c, "vram", ""}, "vram", "memory of a device to plan for")
 	f.Var(&reserves{c, ""}, "reserve", "RAM for other uses than weights: kv=SIZE,act=SIZE,runtime=SIZE")
-	f.StringArrayVar(&c.Placement.Pins, "pin", nil, "place tensors in a tier: `REGEXP=TIER`, where TIER is vram, ram or ssd (may be repeated)")
+	f.StringArrayVar(&c.Placement.Pins, "pin", nil, "place tensors, by their names as in --why, in a tier: `REGEXP=TIER`, where TIER is vram, ram or ssd (may be repeated)")
 	f.StringVar(&c.Placement.MaxTier, "max-tier", "", "slowest tier for weights: vram, ram or ssd")
 	f.Var((*gpu)(&c.Placement.RequireGPU), "require", "gpu rejects placements that leave a weight to the CPU")
 	f.IntVar(&c.Placement.Batch, "batch", 0, "number of sequences decoded together (0 = 1)")
 	f.StringVar(&c.PlacementFile, "plan", "", "follow the placement in `FILE`, written by --out")
-	f.StringVar(&p.why, "why", "", "explain the placement of tensors whose names match `REGEXP`")
+	f.StringVar(&p.why, "why", "", "explain the placement of tensors whose names, in the plan or in the model's files, match `REGEXP`")
+	f.BoolVar(&p.drawing, "map", false, "draw where the bytes of a run live, by memory and by use")
 	f.StringVar(&p.out, "out", "", "write the placement to `FILE`, which can be edited and passed to --plan")
 	f.Var(&rateFlag{&c.Placement.Rates.SSD, ""}, "ssd-rate", "storage bandwidth per second, such as 1.6GB")
 	f.Var(&rateFlag{&c.Placement.Rates.RAM, ""}, "ram-rate", "memory bandwidth of all cores per second, such as 20GB")
@@ -55,15 +55,12 @@ func (p *placingFlags) Asked() bool {
 // Prepare completes the configuration that the model is opened with by the
 // folder of measured rates.
 func (p *placingFlags) Prepare() {
-	if dir, err := os.UserCacheDir(); err == nil { // a user without one has measured nothing
-		p.cfg.Placement.ProfileDir = filepath.Join(dir, "atenia")
-	}
+	p.cfg.Placement.ProfileDir = cacheFolder() // a user without one has measured nothing
 }
 
 // Show places the tensors of a plan and prints the result.
 func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
-	re, err := regexp.Compile(p.why)
-	if err != nil {
+	if _, err := regexp.Compile(p.why); err != nil { // before anything is measured
 		return command.Usagef("--why: %v", err)
 	}
 	pl, err := plan.Place()
@@ -79,17 +76,23 @@ func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 			return err
 		}
 	}
-	var why []any
-	for i := range pl.Tensors {
-		if p.why != "" && re.MatchString(pl.Tensors[i].Name) {
-			why = append(why, pl.Decision(i))
+	var why []atenia.TensorDecision
+	if p.why != "" {
+		if why, err = pl.Why(p.why); err != nil {
+			return command.Usagef("--why %v", err)
 		}
 	}
-	if p.why != "" && len(why) == 0 {
-		return command.Usagef("--why %q: no tensor has such a name", p.why)
+	var drawing *atenia.MemoryMap
+	if p.drawing {
+		if drawing, err = plan.Map(pl); err != nil {
+			return err
+		}
 	}
 	if *e.JSON {
-		return e.PrintJSON(map[string]any{"plan": pl, "table": pl.Rows(), "next": pl.Next, "notes": notes, "why": why})
+		return e.PrintJSON(map[string]any{"plan": pl, "table": pl.Rows(), "next": pl.Next, "notes": notes, "why": why, "map": drawing})
+	}
+	if p.drawing && p.why == "" {
+		return drawing.WriteText(e.Out)
 	}
 	if err := pl.WriteText(e.Out); err != nil {
 		return err

@@ -18,9 +18,11 @@ import (
 func replayCommand(env *command.Env) *cobra.Command {
 	var policy string
 	var long strings.Builder
-	long.WriteString("Make every decision of a log again from its recorded inputs, and compare the lines byte for byte. The exit\n" +
-		"code is 3 if an input or an outcome was altered. LOG is a file written by --decisions, or - for standard\n" +
-		"input. With --policy, print what would have been decided differently:\n")
+	long.WriteString("Make every decision of a log again from its recorded inputs, and compare the lines byte for byte. LOG is a\n" +
+		"file written by --decisions, or - for standard input. A log that was closed ends with a mark that counts its\n" +
+		"records. The exit code is 3 if an input or an outcome was altered, if the log has no such mark because the run\n" +
+		"was killed or is not over, and if it is no log of decisions. With --policy, print what would have been decided\n" +
+		"differently:\n")
 	for _, p := range atenia.ReplayPolicies() {
 		fmt.Fprintf(&long, "\n  %-12s %s", p[0], strings.ReplaceAll(p[1], " ", "\n               "))
 	}
@@ -51,15 +53,13 @@ func run(env *command.Env, file, policy string) error {
 	case r == nil:
 		return err
 	case err != nil && isDamage(err):
-		err = fmt.Errorf("%w: %w", command.ErrVerify, err)
+		err = fmt.Errorf("%w: %s: %w; %s", command.ErrVerify, file, err, before(r.Records))
 	case err == nil && policy == "" && len(r.Differences) > 0:
 		err = fmt.Errorf("%w: %d of %s came out differently", command.ErrVerify, len(r.Differences), spelling.Count(r.Records, "record"))
 	}
-	if r.Records == 0 && r.Torn == nil && err == nil {
-		fmt.Fprintf(env.Err, "atenia: warning: %s is empty: nothing was checked\n", file)
-	}
-	if r.Torn != nil {
-		fmt.Fprintln(env.Err, "atenia: warning:", r.Torn)
+	if r.Cut != nil {
+		err = errors.Join(err, fmt.Errorf("%w: %s: %w; %s: the run was killed or is not over, or the log is from a version without end marks. "+
+			"Run again with --decisions to continue and end it", command.ErrVerify, file, r.Cut, before(r.Records)))
 	}
 	var perr error
 	if *env.JSON {
@@ -68,6 +68,14 @@ func run(env *command.Env, file, policy string) error {
 		perr = print(env.Out, r, policy, err == nil)
 	}
 	return errors.Join(err, perr)
+}
+
+// before says what was made again of a log that is not whole.
+func before(records int) string {
+	if records == 0 {
+		return "nothing was checked"
+	}
+	return fmt.Sprintf("the %s before were made again", spelling.Count(records, "record"))
 }
 
 // isDamage distinguishes an invalid record from a file that cannot be read.

@@ -51,8 +51,9 @@ type Rules struct {
 	// file. Otherwise that is done for half a second when weights stay on the disk
 	// and Rates has no SSD.
 	NoProbe bool
-	// ProfileDir is the folder with measured rates of this machine's storage.
-	// "" = rates are assumed.
+	// ProfileDir is the folder with measured rates of this machine's storage, and
+	// with what runs measured, which are added when an engine is closed. "" = rates
+	// are assumed, and nothing is kept.
 	ProfileDir string
 }
 

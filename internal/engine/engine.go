@@ -15,6 +15,7 @@ import (
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/file"
 	"atenia/internal/policy/observe"
+	"atenia/internal/policy/replay"
 	"atenia/internal/sched"
 )
 
@@ -29,11 +30,13 @@ type Engine struct {
 	Plan  *Plan
 	Sched *sched.Scheduler // takes the requests
 
-	mu      sync.Mutex // guards what is in memory, which changes while the engine runs
-	weights *modelWeights
-	packing pack.Decision
-	scratch int64
-
+	mu       sync.Mutex // guards what is in memory, which changes while the engine runs
+	weights  *modelWeights
+	packing  pack.Decision
+	scratch  int64
+	endLog   func() error // of decisions
+	record   replay.Recorder
+	pace     *pace
 	running  context.Context // ends when the engine is closed
 	stop     context.CancelFunc
 	pressure *pressure
@@ -43,15 +46,19 @@ type Engine struct {
 // Open places the weights of a plan, loads them and starts the scheduler. The
 // files must remain open until the engine is closed.
 func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
-	w, err := p.loadWeights(ctx, d)
+	r, endLog, err := p.record()
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{Plan: p, weights: w}
+	w, err := p.loadWeights(ctx, d, r)
+	if err != nil {
+		return nil, errors.Join(err, endLog())
+	}
+	e := &Engine{Plan: p, weights: w, record: r, endLog: endLog}
 	e.running, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := e.start(d); err != nil {
 		e.stop()
-		return nil, errors.Join(err, w.close())
+		return nil, errors.Join(err, w.close(), endLog())
 	}
 	e.capture(ctx)
 	return e, nil
@@ -79,7 +86,7 @@ func (e *Engine) start(d *file.Description) error {
 	}
 	if e.Sched, err = sched.New(x, e.schedule()); err != nil {
 		x.Close()
-		return errors.Join(err, e.pressure.close())
+		return err
 	}
 	if e.pressure.real {
 		e.pressure.guarded = make(chan struct{})
@@ -132,13 +139,15 @@ func (e *Engine) begin() {
 
 // schedule is the configuration of the scheduler.
 func (e *Engine) schedule() sched.Config {
-	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account, Between: e.pressure.between, Watch: e.pressure.stepped}
+	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account, Between: e.pressure.between}
+	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped}
 	if o := e.Plan.Config.Observer; o != nil {
-		c.Watch = func(s sched.StepInfo) {
+		e.pace.watch = func(s sched.StepInfo) {
 			o.Step(s)
 			e.pressure.stepped(s)
 		}
 	}
+	c.Watch = e.pace.step
 	return c
 }
 
@@ -148,7 +157,9 @@ func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
 		e.stop()
 		e.Sched.Close()
-		err = errors.Join(e.pressure.close(), e.weights.close(), e.checkPeak())
+		e.pressure.close()
+		e.remember()
+		err = errors.Join(e.weights.close(), e.checkPeak(), e.endLog())
 	})
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
+	"atenia/internal/model/embedded"
 	"atenia/internal/model/file"
 )
 
@@ -22,6 +23,7 @@ type Footprint struct {
 	files   []place.Part
 	largest string         // the path of the largest file
 	floats  []coded.Source // weights that may be streamed in coded form
+	like    string         // the model whose runs tell how long this one takes; "" = itself
 }
 
 // NewFootprint reads the headers of a model's files. Afterwards they may be closed.
@@ -32,7 +34,7 @@ func NewFootprint(path string, m *compile.Model, d *file.Description) *Footprint
 	}
 	most := int64(-1)
 	for _, part := range d.Parts {
-		if part.Bytes > most {
+		if part.Bytes > most && d.Path != embedded.Name {
 			f.largest, most = part.Path, part.Bytes
 		}
 		f.files = append(f.files, place.Part{Name: filepath.Base(part.Path), Bytes: part.Bytes})

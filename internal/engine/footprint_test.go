@@ -249,7 +249,7 @@ func TestRates(t *testing.T) {
 		t.Fatal(err)
 	}
 	spill := (floorOf(t, m) + all.RAM()) / 2
-	measured := rates.Rates{SSD: 3e9, RAM: 20e9, SSDBusy: 2e9, RAMBusy: 15e9}
+	measured := rates.Measurement{Rates: rates.Rates{SSD: 3e9, RAM: 20e9, SSDBusy: 2e9, RAMBusy: 15e9}}
 	for _, c := range []struct {
 		name       string
 		ram        int64
@@ -271,7 +271,7 @@ func TestRates(t *testing.T) {
 		cfg.Rules.Rates = c.asked
 		calls := 0
 		if c.measure {
-			cfg.Measure = func(path string) (rates.Rates, error) {
+			cfg.Measure = func(path string) (rates.Measurement, error) {
 				calls++
 				if fi, err := os.Stat(path); err != nil || fi.Size() == 0 {
 					t.Errorf("%s: %q is measured: %v", c.name, path, err)
@@ -294,7 +294,7 @@ func TestRates(t *testing.T) {
 	cfg := placeConfig(spill)
 	cfg.Rules.Rates = rates.Rates{}
 	broken := errors.New("the disk is gone")
-	cfg.Measure = func(string) (rates.Rates, error) { return rates.Rates{}, broken }
+	cfg.Measure = func(string) (rates.Measurement, error) { return rates.Measurement{}, broken }
 	if _, err := m.Place(cfg); !errors.Is(err, broken) {
 		t.Errorf("a measurement that fails: %v", err)
 	}
@@ -380,7 +380,9 @@ func TestKeptRates(t *testing.T) {
 	} {
 		c.Rules.Rates, c.Measure = rates.Rates{SSD: x.asked, RAM: 10e9, FLOPS: 1e12}, nil
 		if x.measure > 0 {
-			c.Measure = func(string) (rates.Rates, error) { return rates.Rates{SSD: x.measure}, nil }
+			c.Measure = func(string) (rates.Measurement, error) {
+				return rates.Measurement{Rates: rates.Rates{SSD: x.measure}}, nil
+			}
 		}
 		pl, err := m.Place(c)
 		if err != nil {

@@ -25,7 +25,10 @@ type PlaceConfig struct {
 	// Measure finds out how fast the machine reads a file. It is called once for a
 	// placement that leaves weights on the disk, unless Rules.Rates say how fast
 	// that is. nil = nothing is measured.
-	Measure func(path string) (rates.Rates, error)
+	Measure func(path string) (rates.Measurement, error)
+	// MeasureAlways calls Measure for a placement that leaves nothing on the disk,
+	// too, unless earlier runs tell how fast it is.
+	MeasureAlways bool
 }
 
 // gpuName stands for the first device where none was found.
@@ -65,7 +68,7 @@ func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
 		return in, err
 	}
 	in.FLOP = 2 * float64(f.products())
-	in.Rates = f.rates(&c, rates.Rates{})
+	in.Rates = f.rates(&c, rates.Measurement{})
 	return in, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
+	"atenia/internal/policy/replay"
 	"atenia/internal/spelling"
 )
 
@@ -121,16 +122,16 @@ var fewTokens = []int{128, 32}
 
 // placeAutomatic is placeHere within what can be allocated. A model that cannot
 // be streamed there is mapped: then the placement is nil.
-func (p *Plan) placeAutomatic(ctx context.Context) (*place.Placement, error) {
+func (p *Plan) placeAutomatic(ctx context.Context, r replay.Recorder) (*place.Placement, error) {
 	c := p.effective
-	pl, err := p.placeHere(ctx)
+	pl, err := p.placeHere(ctx, r)
 	for _, n := range fewTokens {
 		if !errors.Is(err, place.ErrFloor) {
 			break
 		}
 		if c.BatchTokens > n {
 			c.BatchTokens = max(n, c.Slots)
-			pl, err = p.placeHere(ctx)
+			pl, err = p.placeHere(ctx, r)
 		}
 	}
 	floor, low := errors.AsType[*place.FloorError](err)

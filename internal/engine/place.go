@@ -16,7 +16,23 @@ import (
 // disk is not known, a file of the model is read for a moment to measure it.
 // Its errors are those of package place, and of reading.
 func (p *Plan) Place(ctx context.Context) (*place.Placement, error) {
-	return p.place(ctx, p.placeConfig(), ledger.Process.Free()/4)
+	r, done, err := p.record()
+	if err != nil {
+		return nil, err
+	}
+	c := p.placeConfig()
+	c.Recorder = r
+	pl, err := p.place(ctx, c, ledger.Process.Free()/4)
+	if e := done(); err == nil && e != nil {
+		return nil, e
+	}
+	return pl, err
+}
+
+// record opens the log of decisions, if there is one, and a recorder that tells
+// the observer, too.
+func (p *Plan) record() (replay.Recorder, func() error, error) {
+	return replay.Open(p.Config.Decisions, p.Config.Observer.Listeners())
 }
 
 // Notes says in lines what follows from a placement: where packed weights will
@@ -30,23 +46,13 @@ func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
 }
 
 // place is Place with a configuration, and with memory to measure in.
-func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (_ *place.Placement, err error) {
+func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.Placement, error) {
 	if !c.Rules.NoProbe {
-		c.Measure = func(path string) (rates.Rates, error) {
+		c.Measure = func(path string) (rates.Measurement, error) {
 			memory = max(1, min(memory, ledger.Process.Free()))
 			return rates.Measure(ctx, path, rates.Effort{Threads: p.Effective().Threads, Window: rates.ShortWindow, MemoryBytes: memory})
 		}
 	}
-	r, done, err := replay.Open(p.Effective().Decisions, p.Effective().Observer.Listeners())
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if e := done(); err == nil {
-			err = e
-		}
-	}()
-	c.Recorder = r
 	return p.footprint.Place(c)
 }
 
@@ -72,11 +78,12 @@ func (p *Plan) cacheBytes() int64 {
 }
 
 // placeHere is Place for this process, in which no device computes.
-func (p *Plan) placeHere(ctx context.Context) (*place.Placement, error) {
+func (p *Plan) placeHere(ctx context.Context, r replay.Recorder) (*place.Placement, error) {
 	if p.program == 0 {
 		p.MeasureProgram()
 	}
 	c := p.placeConfig()
+	c.Recorder = r
 	memory := ledger.Process.Free() / 4
 	if ram := c.Budget.RAM; ram > 0 {
 		memory = max(1, ram-c.Budget.Reserve.Runtime)
@@ -113,10 +120,15 @@ func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 			return pl, nil
 		}
 	}
+	model := f.like
+	if model == "" {
+		model = place.ModelOf(&in)
+	}
+	in.Corrections = c.corrections(model)
 	if c.Measure != nil && c.Rules.Rates.SSD == 0 && f.largest != "" {
 		// Which weights stay on the disk does not depend on rates, so a plan
 		// without them says whether any do.
-		if pl, err := decide(in, replay.Recorder{}); err == nil && pl.Spills() {
+		if pl, err := decide(in, replay.Recorder{}); err == nil && (pl.Spills() || c.MeasureAlways && pl.Decode.Runs == 0) {
 			now, err := c.Measure(f.largest)
 			if err != nil {
 				return nil, err

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +30,6 @@ type pressure struct {
 	read    func() (limit int64, stalled bool) // how much the process may have
 	loop    route.Loop
 	record  replay.Recorder
-	done    func() error  // closes the log
 	next    time.Time     // of the next sample
 	alarm   atomic.Int64  // a limit below this one interrupts a step; 0 = none does
 	guarded chan struct{} // closed when nobody waits for the alarm any more
@@ -67,11 +65,7 @@ func offloading() memory.OffloadConfig {
 
 // watch starts to watch the memory that an open engine may have.
 func (e *Engine) watch(d *file.Description) (*pressure, error) {
-	p := &pressure{e: e, d: d, read: e.Plan.Config.limit, began: time.Now()}
-	var err error
-	if p.record, p.done, err = replay.Open(e.Plan.Config.Decisions, e.Plan.Config.Observer.Listeners()); err != nil {
-		return nil, err
-	}
+	p := &pressure{e: e, d: d, read: e.Plan.Config.limit, record: e.record, began: time.Now()}
 	if p.read == nil {
 		p.real, p.read = true, e.Plan.account.Share
 	}
@@ -84,7 +78,7 @@ func (e *Engine) watch(d *file.Description) (*pressure, error) {
 		Timeline: e.Plan.Config.Observer.Ticks(),
 	}
 	if err := p.register(); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, err
 	}
 	return p, p.first()
 }
@@ -126,11 +120,10 @@ func (p *pressure) guard() {
 }
 
 // close ends the watch; the scheduler must have stopped.
-func (p *pressure) close() error {
+func (p *pressure) close() {
 	if p.guarded != nil {
 		<-p.guarded
 	}
-	return p.done()
 }
 
 // packedID names the packed form of the weights.

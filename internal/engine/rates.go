@@ -2,6 +2,7 @@ package engine
 
 import (
 	"path/filepath"
+	"slices"
 
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
@@ -18,7 +19,7 @@ const (
 
 // rates are what was asked for, else what was measured just now, else earlier,
 // else assumed.
-func (f *Footprint) rates(c *PlaceConfig, now rates.Rates) (r place.Rates) {
+func (f *Footprint) rates(c *PlaceConfig, now rates.Measurement) (r place.Rates) {
 	asked, kept := c.Rules.Rates, rates.Kept(c.Rules.ProfileDir, filepath.Dir(f.Path))
 	choose := func(name string, to *float64, asked, now, kept, assumed float64) {
 		switch {
@@ -42,6 +43,16 @@ func (f *Footprint) rates(c *PlaceConfig, now rates.Rates) (r place.Rates) {
 	r.SSDBusy, r.RAMBusy = asked.SSDBusy, asked.RAMBusy
 	if r.SSDBusy == 0 && r.RAMBusy == 0 && now.RAM > 0 { // both are slower by as much as was measured
 		r.SSDBusy, r.RAMBusy = now.SSDBusy*r.SSD/now.SSD, now.RAMBusy*r.RAM/now.RAM
+	}
+	between := func(low, high float64) place.Range { return place.Range{Low: low, High: high} }
+	if slices.Contains(r.Measured, "ssd") {
+		r.SSDRange = between(now.Low.SSD, now.High.SSD)
+	}
+	if slices.Contains(r.Measured, "ram") {
+		r.RAMRange = between(now.Low.RAM, now.High.RAM)
+	}
+	if r.SSDBusy == now.SSDBusy && r.RAMBusy == now.RAMBusy { // not made of others
+		r.SSDBusyRange, r.RAMBusyRange = between(now.Low.SSDBusy, now.High.SSDBusy), between(now.Low.RAMBusy, now.High.RAMBusy)
 	}
 	if c.Budget.VRAM > 0 {
 		r.VRAM = assumedVRAM

@@ -246,7 +246,7 @@ const launchTime = 5e3 // ns
 func (e *Engine) graph() *route.Graph {
 	f := e.Plan.footprint
 	c := e.Plan.placeConfig()
-	r := f.rates(&c, rates.Rates{})
+	r := f.rates(&c, rates.Measurement{})
 	m := route.Machine{FlopsPerSecond: r.FLOPS, BytesPerSecond: r.RAM, Launch: launchTime}
 	sizes := map[string]*place.Tensor{}
 	for i := range f.tensors {

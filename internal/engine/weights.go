@@ -11,6 +11,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/file"
+	"atenia/internal/policy/replay"
 )
 
 // modelWeights are a model's weights where they were placed.
@@ -56,7 +57,7 @@ func (w *modelWeights) packed(d pack.Decision) int64 {
 }
 
 // loadWeights places the weights and then materializes them, each once.
-func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (_ *modelWeights, err error) {
+func (p *Plan) loadWeights(ctx context.Context, d *file.Description, r replay.Recorder) (_ *modelWeights, err error) {
 	if err := p.settle(d); err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (_ *modelWe
 		}
 	}()
 	if p.Effective().placed() {
-		if err := p.placeWeights(ctx, d, w); err != nil {
+		if err := p.placeWeights(ctx, d, w, r); err != nil {
 			return nil, err
 		}
 	}
@@ -94,11 +95,11 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (_ *modelWe
 }
 
 // placeWeights places them, and bounds what else the process has.
-func (p *Plan) placeWeights(ctx context.Context, d *file.Description, w *modelWeights) (err error) {
+func (p *Plan) placeWeights(ctx context.Context, d *file.Description, w *modelWeights, r replay.Recorder) (err error) {
 	if p.automatic() {
-		w.placement, err = p.placeAutomatic(ctx)
+		w.placement, err = p.placeAutomatic(ctx, r)
 	} else {
-		w.placement, err = p.placeHere(ctx)
+		w.placement, err = p.placeHere(ctx, r)
 	}
 	if err != nil || w.placement == nil { // it is mapped
 		return err

@@ -224,6 +224,25 @@ func LimitHeap(growth int64) (undo func()) {
 	}
 }
 
+// Taken returns the memory of the process that no account counts: Go's, and code;
+// and the pages of mapped files that are in memory.
+func Taken() (program, mapped int64) {
+	code, data, objects := cpu.ResidentFiles()
+	if objects == 0 {
+		Process.Refresh()
+		return Process.Of(Program), data
+	}
+	s := []metrics.Sample{
+		{Name: "/memory/classes/metadata/mcache/inuse:bytes"}, {Name: "/memory/classes/metadata/mspan/inuse:bytes"},
+		{Name: "/memory/classes/metadata/other:bytes"}, {Name: "/memory/classes/other:bytes"}, {Name: "/memory/classes/profiling/buckets:bytes"},
+	}
+	metrics.Read(s)
+	for i := range s {
+		program += int64(s[i].Value.Uint64())
+	}
+	return program + objects + code, data
+}
+
 // MeasureProgram collects garbage, and returns the memory that the process has and
 // the bytes of its heap that are in use.
 func MeasureProgram() (resident, live int64) {

@@ -62,11 +62,11 @@ func ExamplePlace() {
 	// ssd weight                    531628032  507 MiB     83
 	// ssd table                      67108864  64 MiB      1
 	// ram in all                    535977984  511.15 MiB  99.8 % of the budget of 512 MiB
-	// decode   0.332 s a token, 0.332 s a pass of 1, limited by ssd (ssd 0.332, ram 0.0561, compute 0.0170); 507 MiB read from the ssd
-	// prefill  0.0170 s a token, 8.70 s a pass of 512, limited by compute (ssd 0.333, ram 0.0562, compute 8.70); 508 MiB read from the ssd
+	// decode   0.332 s (0.292–0.372) a token, 0.332 s a pass of 1, limited by ssd (ssd 0.332, ram 0.0561, compute 0.0170); 507 MiB read from the ssd
+	// prefill  0.0170 s (0.0128–0.0213) a token, 8.70 s a pass of 512, limited by compute (ssd 0.333, ram 0.0562, compute 8.70); 508 MiB read from the ssd
 	// rates    ssd 1.49 GiB/s, ram 14.9 GiB/s, 100 GFLOP/s
-	// next     +256 MiB RAM: 0.332 → 0.144 s
-	// next     +504.13 MiB RAM: 0.332 → 0.0561 s, nothing is streamed
+	// next     +256 MiB RAM: 0.332 s (0.292–0.372) → 0.144 s (0.126–0.161)
+	// next     +504.13 MiB RAM: 0.332 s (0.292–0.372) → 0.0561 s (0.0494–0.0628), nothing is streamed
 	// token_embd: ssd by rule rows: a pass reads 2 KiB of its 64 MiB, row by row; not vram: no VRAM is in the budget; not ram: 872 KiB of 512 MiB are left by what saves as much or more for each byte
 	// blk.0.ffn_up: ram by rule value: 11 MiB, 1 bytes read by a pass for each byte held: held, it saves 0.00721 s of reading; not vram: no VRAM is in the budget
 }

@@ -82,6 +82,13 @@ func modelOf(in *Input) Model {
 	return m
 }
 
+// ModelOf returns the identity of the model of an input: a hash of the sizes of
+// its files and of the names and sizes of its tensors.
+func ModelOf(in *Input) string { return modelOf(in).SHA256 }
+
+// Model returns the identity of the model that the plan is for, see [ModelOf].
+func (p *Placement) Model() string { return ModelOf(&p.in) }
+
 // File returns the editable form of the plan.
 func (p *Placement) File() *File {
 	f := &File{

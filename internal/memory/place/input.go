@@ -41,9 +41,10 @@ func nameOf(names []string, i int) string {
 
 // A Tensor is anything that occupies memory while a model runs.
 type Tensor struct {
-	Name  string
-	Bytes int64
-	Class Class
+	Name    string
+	Sources []string // its names in the model's files: several if they are joined
+	Bytes   int64
+	Class   Class
 	// Uses is the share of the tensor that a token reads: 1 for a weight, the
 	// chosen share of all experts for an expert, one sequence's share for cached
 	// keys and values.
@@ -83,7 +84,7 @@ type Reserve struct {
 	Bytes int64
 }
 
-// A Pin forces every tensor whose name matches into one tier. Of several
+// A Pin forces every tensor with a name that matches, see [Tensor.Matches], into one tier. Of several
 // matching pins the first one wins.
 type Pin struct {
 	Match  *regexp.Regexp
@@ -144,6 +145,12 @@ type Rates struct {
 	// means no slowdown.
 	SSDBusy float64 `json:"ssd_busy_bytes_per_s,omitempty"`
 	RAMBusy float64 `json:"ram_busy_bytes_per_s,omitempty"`
+	// The ranges are what half of the measurements of a rate lay between; zero if
+	// there were none.
+	SSDRange     Range `json:"ssd_range,omitzero"`
+	RAMRange     Range `json:"ram_range,omitzero"`
+	SSDBusyRange Range `json:"ssd_busy_range,omitzero"`
+	RAMBusyRange Range `json:"ram_busy_range,omitzero"`
 	// Measured names the rates measured for this plan, Kept those measured earlier,
 	// Assumed those never measured. The others were given by the user.
 	Measured []string `json:"measured,omitempty"`
@@ -168,9 +175,12 @@ type Input struct {
 	// read. 0 = 3. If three do not fit, two are tried.
 	Slots int
 	Rates Rates
-	Batch int     // sequences in a decode pass; 0 = 1
-	Chunk int     // tokens in a prefill pass; 0 = 512
-	FLOP  float64 // operations of one token
+	// Corrections are what runs of the model measured. They change predictions, not
+	// where tensors live.
+	Corrections []Correction
+	Batch       int     // sequences in a decode pass; 0 = 1
+	Chunk       int     // tokens in a prefill pass; 0 = 512
+	FLOP        float64 // operations of one token
 }
 
 const (
@@ -216,6 +226,11 @@ func (in Input) withDefaults() (Input, error) {
 	for _, v := range []float64{in.Rates.SSD, in.Rates.SSDBusy, in.Rates.RAMBusy, in.Rates.RAM, in.Rates.VRAM, in.Rates.FLOPS, in.FLOP} {
 		if !finite(v) {
 			return in, &InputError{Field: "rate", Got: fmt.Sprint(v), Want: "0 or more"}
+		}
+	}
+	for _, c := range in.Corrections {
+		if !finite(c.Ratio) || !finite(c.Least) || !finite(c.Most) || c.Runs < 1 {
+			return in, &InputError{Field: "correction " + c.Class, Got: fmt.Sprint(c.Ratio), Want: "0 or more, of one run or more"}
 		}
 	}
 	return in, in.checkTensors()

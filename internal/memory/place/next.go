@@ -15,12 +15,14 @@ type Change struct {
 	RAM         int64   `json:"ram"`  // the RAM budget after the change
 	Seconds     float64 `json:"seconds"`
 	SecondsThen float64 `json:"seconds_then"` // of a decode pass
-	Fits        bool    `json:"fits"`         // nothing is streamed after the change
+	Range       Range   `json:"range"`        // of Seconds
+	RangeThen   Range   `json:"range_then"`
+	Fits        bool    `json:"fits"` // nothing is streamed after the change
 }
 
 // String returns a line such as "+2 GiB RAM: 3.90 → 2.60 s".
 func (c Change) String() string {
-	s := fmt.Sprintf("%s: %s → %s s", c.What, seconds(c.Seconds), seconds(c.SecondsThen))
+	s := fmt.Sprintf("%s: %s s%s → %s s%s", c.What, seconds(c.Seconds), c.Range.text(1), seconds(c.SecondsThen), c.RangeThen.text(1))
 	if c.Fits {
 		s += ", nothing is streamed"
 	}
@@ -28,7 +30,7 @@ func (c Change) String() string {
 }
 
 // changes tries two larger RAM budgets: a quarter more, and enough to stream
-// nothing. It drops changes that save less than a hundredth of the pass.
+// nothing. It drops changes after which a pass may take as long as before.
 func changes(p *Placement) (out []Change) {
 	if p.in.RAM == 0 || !p.Spills() || p.in.MaxTier != nil && *p.in.MaxTier != memory.SSD {
 		return nil
@@ -49,15 +51,18 @@ func changes(p *Placement) (out []Change) {
 			continue
 		}
 		q, err := place(in, nil)
-		if err != nil || q.Decode.Seconds > 0.99*p.Decode.Seconds {
+		if err != nil || q.Decode.Seconds >= p.Decode.Seconds || q.Decode.Range.overlaps(p.Decode.Range) {
 			continue
 		}
-		out = append(out, Change{What: "+" + spelling.Size(ram-p.in.RAM) + " RAM", RAM: ram, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills()})
+		out = append(out, Change{What: "+" + spelling.Size(ram-p.in.RAM) + " RAM", RAM: ram, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Range: p.Decode.Range, RangeThen: q.Decode.Range, Fits: !q.Spills()})
 	}
 	return out
 }
 
-// seconds formats a time with three digits.
+// Seconds formats a time in seconds with three digits.
+func Seconds(s float64) string { return seconds(s) }
+
+// seconds is [Seconds].
 func seconds(s float64) string {
 	if s <= 0 {
 		return "0"

@@ -97,7 +97,7 @@ func (b *placer) pins() error {
 	for i := range b.out {
 		first := true
 		for k, pin := range b.in.Pins {
-			if !pin.Match.MatchString(b.out[i].Name) {
+			if !b.out[i].Matches(pin.Match) {
 				continue
 			}
 			used[k] = true
@@ -119,7 +119,7 @@ func (b *placer) pins() error {
 		}
 	}
 	if k := slices.Index(used, false); k >= 0 {
-		return &PinError{Pin: b.in.Pins[k].String(), Why: "no tensor has such a name"}
+		return &PinError{Pin: b.in.Pins[k].String(), Why: noSuchName(b.in.Pins[k].Match.String(), b.out)}
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ const (
 type Prediction struct {
 	Tokens  int     `json:"tokens"`      // of a pass
 	Seconds float64 `json:"seconds"`     // of a pass, with the ring's slots
+	Range   Range   `json:"range"`       // of Seconds
 	Bound   float64 `json:"bound"`       // with perfect overlap
 	Limit   Limit   `json:"limited_by"`  // the rate that sets Bound
 	SSD     float64 `json:"ssd_seconds"` // for each resource alone
@@ -36,6 +37,24 @@ type Prediction struct {
 	// have, if all are chosen equally often. They are read when they are chosen, so
 	// that little is computed meanwhile.
 	ExpertBytes float64 `json:"expert_bytes,omitempty"`
+	// Runs is how many runs of this kind Seconds was corrected by, Correction the
+	// factor; 0 if there were none. The other times are not corrected.
+	Runs       int     `json:"corrected_by_runs,omitempty"`
+	Correction float64 `json:"correction,omitempty"`
+}
+
+// uncorrected returns Seconds without what runs added to it.
+func (p *Prediction) uncorrected() float64 {
+	if p.Runs == 0 {
+		return p.Seconds
+	}
+	return p.Seconds / p.Correction
+}
+
+// Ratio returns how much longer a pass took than was predicted, before runs
+// corrected that.
+func (p *Prediction) Ratio(seconds float64) float64 {
+	return over(seconds, p.uncorrected())
 }
 
 // PerToken returns the seconds of one token.
@@ -45,6 +64,7 @@ func (p *Prediction) PerToken() float64 { return p.Seconds / float64(max(p.Token
 func (p *Placement) predict() {
 	p.predictDecode()
 	p.Prefill = p.pass(p.in.Chunk, 1)
+	p.uncertain()
 }
 
 func (p *Placement) predictDecode() { p.Decode = p.pass(p.in.Batch, float64(p.in.Batch)) }

@@ -72,8 +72,11 @@ func (p *Placement) WriteText(w io.Writer) error {
 	p.writePrediction(&b, "decode", &p.Decode)
 	p.writePrediction(&b, "prefill", &p.Prefill)
 	fmt.Fprintf(&b, "%-8s %s\n", "rates", p.rates())
+	if d := &p.Decode; d.Runs > 0 {
+		fmt.Fprintf(&b, "%-8s corrected by %s, which took %.2f times as long as the rates say\n", "runs", spelling.Count(d.Runs, "run"), d.Correction)
+	}
 	if len(p.Next) == 0 && p.Spills() {
-		fmt.Fprintf(&b, "%-8s more RAM does not make decode faster\n", "next")
+		fmt.Fprintf(&b, "%-8s more RAM does not make decode faster by more than predictions are off\n", "next")
 	}
 	for _, c := range p.Next {
 		fmt.Fprintf(&b, "%-8s %s\n", "next", c)
@@ -83,8 +86,8 @@ func (p *Placement) WriteText(w io.Writer) error {
 }
 
 func (p *Placement) writePrediction(b *strings.Builder, name string, r *Prediction) {
-	fmt.Fprintf(b, "%-8s %s s a token, %s s a pass of %d, limited by %s (ssd %s, ram %s, compute %s", name,
-		seconds(r.PerToken()), seconds(r.Seconds), r.Tokens, r.Limit, seconds(r.SSD), seconds(r.RAM), seconds(r.Compute))
+	fmt.Fprintf(b, "%-8s %s s%s a token, %s s a pass of %d, limited by %s (ssd %s, ram %s, compute %s", name,
+		seconds(r.PerToken()), r.Range.text(r.Tokens), seconds(r.Seconds), r.Tokens, r.Limit, seconds(r.SSD), seconds(r.RAM), seconds(r.Compute))
 	if r.VRAM > 0 {
 		fmt.Fprintf(b, ", vram %s", seconds(r.VRAM))
 	}

@@ -17,6 +17,7 @@ type Rejection struct {
 // on, and the rejected tiers.
 type Decision struct {
 	Tensor   string      `json:"tensor"`
+	Sources  []string    `json:"sources,omitempty"` // its names in the model's files
 	Class    Class       `json:"class"`
 	Bytes    int64       `json:"bytes"`
 	Unit     int         `json:"unit"`
@@ -27,6 +28,8 @@ type Decision struct {
 	Reads    float64     `json:"bytes_read_per_pass"`
 	Saves    float64     `json:"ssd_seconds_saved_per_pass"` // compared with streaming it; 0 without a rate
 	Rejected []Rejection `json:"rejected,omitempty"`
+
+	called string
 }
 
 // String returns one line: tensor, tier, rule, numbers.
@@ -35,7 +38,7 @@ func (d Decision) String() string {
 	if d.Device != "" {
 		where += "@" + d.Device
 	}
-	s := fmt.Sprintf("%s: %s by rule %s: %s", d.Tensor, where, d.Rule, d.Reason)
+	s := fmt.Sprintf("%s: %s by rule %s: %s", d.called, where, d.Rule, d.Reason)
 	for _, r := range d.Rejected {
 		s += fmt.Sprintf("; not %s: %s", r.Tier.Lower(), r.Why)
 	}
@@ -46,7 +49,7 @@ func (d Decision) String() string {
 func (p *Placement) Decision(i int) Decision {
 	t := &p.Tensors[i]
 	d := Decision{
-		Tensor: t.Name, Class: t.Class, Bytes: t.Bytes, Unit: t.Unit, Tier: t.Tier, Device: t.Device, Rule: t.Rule,
+		Tensor: t.Name, Sources: t.Sources, called: t.Called(), Class: t.Class, Bytes: t.Bytes, Unit: t.Unit, Tier: t.Tier, Device: t.Device, Rule: t.Rule,
 		Reads: t.reads(), Saves: over(t.reads(), p.in.Rates.SSD),
 	}
 	if t.Class == KV || t.Class == Buffer || t.Held != "" {

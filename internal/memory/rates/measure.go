@@ -2,6 +2,7 @@ package rates
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,11 +31,22 @@ type Effort struct {
 	MemoryBytes int64         // bytes that may be taken; 0 = no bound
 }
 
-// Measure reads a file past the page cache, alone and while threads read
-// memory: for two windows and a half. With too little memory to distinguish the
-// rate of memory from that of caches only the file is read, and with less
+// turns is how often each rate is measured, in turns, so that all of them see
+// what other processes do meanwhile.
+const turns = 5
+
+// A Measurement is the medians of rates that were measured several times, and
+// between what half of the values were.
+type Measurement struct {
+	Rates
+	Low, High Rates
+}
+
+// Measure reads a file past the page cache, alone and while threads read memory:
+// for two windows and a half, in [turns]. With too little memory to distinguish
+// the rate of memory from that of caches only the file is read, and with less
 // nothing.
-func Measure(ctx context.Context, path string, e Effort) (r Rates, err error) {
+func Measure(ctx context.Context, path string, e Effort) (m Measurement, err error) {
 	if e.Threads == 0 {
 		e.Threads = cpu.Threads()
 	}
@@ -43,26 +55,55 @@ func Measure(ctx context.Context, path string, e Effort) (r Rates, err error) {
 	}
 	into, size := e.split()
 	if into == 0 {
-		return r, nil
+		return m, nil
 	}
 	f, err := ring.Open(path)
 	if err != nil {
-		return r, err
+		return m, err
 	}
 	defer f.Close()
-	if r.SSD, err = ring.Rate(ctx, f, e.Window, into); err != nil || size == 0 {
-		return r, err
-	}
-	load, err := newLoad(e.Threads, size)
+	meter, err := ring.NewMeter(f, into)
 	if err != nil {
+		return m, err
+	}
+	defer meter.Close()
+	var load *load
+	if size > 0 {
+		if load, err = newLoad(e.Threads, size); err != nil {
+			return m, err
+		}
+		defer load.close()
+	}
+	var all [turns]Rates
+	for i := range all {
+		if all[i], err = measure(ctx, meter, load, e.Window/turns); err != nil {
+			return m, err
+		}
+	}
+	for _, rate := range []func(*Rates) *float64{
+		func(r *Rates) *float64 { return &r.SSD }, func(r *Rates) *float64 { return &r.RAM },
+		func(r *Rates) *float64 { return &r.SSDBusy }, func(r *Rates) *float64 { return &r.RAMBusy },
+	} {
+		var values [turns]float64
+		for i := range all {
+			values[i] = *rate(&all[i])
+		}
+		slices.Sort(values[:])
+		*rate(&m.Low), *rate(&m.Rates), *rate(&m.High) = values[turns/4], values[turns/2], values[turns-1-turns/4]
+	}
+	return m, nil
+}
+
+// measure measures every rate once. Without a load it is that of the file alone.
+func measure(ctx context.Context, meter *ring.Meter, load *load, window time.Duration) (r Rates, err error) {
+	if r.SSD, err = meter.Rate(ctx, window); err != nil || load == nil {
 		return r, err
 	}
-	defer load.close()
 	load.start()
-	time.Sleep(e.Window / 2)
+	time.Sleep(window / 2)
 	r.RAM = productShare * load.stop()
 	load.start()
-	r.SSDBusy, err = ring.Rate(ctx, f, e.Window, into)
+	r.SSDBusy, err = meter.Rate(ctx, window)
 	r.RAMBusy = productShare * load.stop()
 	return r, err
 }

@@ -4,6 +4,7 @@
 //	Measure ──▶ Rates   bytes a second of storage and of memory
 //	Drop                takes a file out of the system's cache first
 //	Kept ─────▶ Rates   what was measured of a storage device earlier
+//	Remember ─▶ Remembered   how much longer runs took than predicted
 package rates
 
 import "atenia/internal/machine/hw"

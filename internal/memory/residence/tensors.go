@@ -81,7 +81,7 @@ func Headers(m *compile.Model, d *file.Description) exec.Weights {
 
 // describe says what one weight takes.
 func describe(w *compile.Weight, d *file.Description) place.Tensor {
-	t := place.Tensor{Name: w.Name, Uses: 1}
+	t := place.Tensor{Name: w.Name, Sources: w.Sources, Uses: 1}
 	if p, ok := locate(w, d); ok {
 		t.Bytes = int64(len(p.View.Data))
 		if t.Bytes == 0 { // a header alone

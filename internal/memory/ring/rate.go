@@ -12,35 +12,52 @@ import (
 	"atenia/internal/memory/ledger"
 )
 
-// Rate measures the rate, in bytes per second, at which a ring reads a file, for
-// a duration d, starting over at the end of a short file. memory is rounded up
-// to the minimum for the readers. If it is small, the buffers may stay in the
-// processor's cache and the rate is higher than that of a large model's ring.
-func Rate(ctx context.Context, f Source, d time.Duration, memory int) (float64, error) {
+// A Meter measures how fast a ring reads a file, with memory that it keeps
+// between measurements. One goroutine uses it at a time.
+type Meter struct {
+	f     Source
+	block arena.Block
+	size  int64
+	at    atomic.Int64 // where the next piece begins
+}
+
+// NewMeter takes the memory for measurements. memory is rounded up to the
+// minimum for the readers. If it is small, the buffers may stay in the
+// processor's cache and rates are higher than that of a large model's ring.
+func NewMeter(f Source, memory int) (*Meter, error) {
 	const least = Readers * Piece
 	memory = max(1, memory/least) * least
 	block, err := arena.NewHuge(ledger.Process, ledger.Samples, memory)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer block.Release()
 	touch(block.Bytes)
-	var at, read atomic.Int64
+	return &Meter{f: f, block: block, size: int64(memory)}, nil
+}
+
+// Close releases the memory.
+func (m *Meter) Close() { m.block.Release() }
+
+// Rate reads the file for a duration d, from where the last measurement ended,
+// starting over at its end, and returns the bytes read per second.
+func (m *Meter) Rate(ctx context.Context, d time.Duration) (float64, error) {
+	var read atomic.Int64
 	var once sync.Once
 	var wg sync.WaitGroup
+	var err error
 	start := time.Now()
 	for range Readers {
 		wg.Go(func() {
 			// At least once: on a busy machine the time may be over before the first
 			// read.
 			for first := true; ctx.Err() == nil && (first || time.Since(start) < d); first = false {
-				off := at.Add(Piece) - Piece
-				buf := block.Bytes[off%int64(memory):][:Piece]
-				if off >= f.Size() {
-					at.CompareAndSwap(off+Piece, 0)
+				off := m.at.Add(Piece) - Piece
+				buf := m.block.Bytes[off%m.size:][:Piece]
+				if off >= m.f.Size() {
+					m.at.CompareAndSwap(off+Piece, 0)
 					continue
 				}
-				n, e := f.ReadAt(buf, off)
+				n, e := m.f.ReadAt(buf, off)
 				read.Add(int64(n))
 				if e != nil && !errors.Is(e, io.EOF) {
 					once.Do(func() { err = e })

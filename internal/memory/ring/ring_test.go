@@ -419,11 +419,18 @@ func TestHold(t *testing.T) {
 // result's.
 func TestRate(t *testing.T) {
 	m := newMemory(1, Piece+5)
-	if r, err := Rate(t.Context(), m, 5*time.Millisecond, 1); err != nil || r <= 0 {
-		t.Errorf("%g bytes a second, %v", r, err)
+	meter, err := NewMeter(m, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer meter.Close()
+	for range 2 {
+		if r, err := meter.Rate(t.Context(), 5*time.Millisecond); err != nil || r <= 0 {
+			t.Errorf("%g bytes a second, %v", r, err)
+		}
 	}
 	m.fail.Store(m.reads.Load() + 1)
-	if _, err := Rate(t.Context(), m, time.Second, 1); !errors.Is(err, syscall.EIO) {
+	if _, err := meter.Rate(t.Context(), time.Second); !errors.Is(err, syscall.EIO) {
 		t.Errorf("a failing read: %v", err)
 	}
 }

@@ -16,6 +16,11 @@ import (
 	"atenia/internal/store/faultfs"
 )
 
+// A listener is a function that listens.
+type listener func(*Record)
+
+func (f listener) Decided(r *Record) { f(r) }
+
 type inputs struct {
 	Bytes    uint64 `json:"bytes"`
 	Pressure *Float `json:"pressure"`
@@ -29,11 +34,24 @@ func draft(i int) Draft {
 	}
 }
 
-// text is a log of n records.
+// ended is a log of n records with its end.
+func ended(t testing.TB, n int) string {
+	t.Helper()
+	log := text(t, n)
+	var last *Record
+	for l := range Read(strings.NewReader(log)) {
+		if l.Component != "" {
+			last = &l.Record
+		}
+	}
+	return log + string(EndAfter(last).AppendLine(nil)) + "\n"
+}
+
+// text is a log of n records without its end.
 func text(t testing.TB, n int) string {
 	t.Helper()
 	var b bytes.Buffer
-	j := NewJournal(Config{Now: func() int64 { return 5 }, Listeners: []Listener{Func(func(r *Record) {
+	j := NewJournal(Config{Now: func() int64 { return 5 }, Listeners: []Listener{listener(func(r *Record) {
 		line, err := r.AppendLine(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +84,7 @@ func TestRecord(t *testing.T) {
 // If any field is altered, the hash does not match.
 func TestIntact(t *testing.T) {
 	var r Record
-	for l, err := range Read(strings.NewReader(text(t, 3))) {
+	for l, err := range Read(strings.NewReader(ended(t, 3))) {
 		if err != nil || !l.Intact() {
 			t.Fatalf("line %d: %v", l.Number, err)
 		}
@@ -126,6 +144,8 @@ func readAll(s string) (lines []Line, err error) {
 
 func TestRead(t *testing.T) {
 	log := text(t, 3)
+	whole := ended(t, 3)
+	end := whole[len(log):]
 	first := strings.Index(log, "\n") + 1
 	for _, c := range []struct {
 		log   string
@@ -133,20 +153,33 @@ func TestRead(t *testing.T) {
 		kind  error
 		text  string
 	}{
-		{"", 0, nil, ""},
-		{log, 3, nil, ""},
-		{strings.TrimSuffix(log, "\n"), 2, ErrTorn, "line 3"},
+		{whole, 3, nil, ""},
+		{ended(t, 0), 0, nil, ""},
+		{"", 0, ErrCut, "line 1 at byte 0"},
+		{log, 3, ErrCut, "line 4"},
+		{strings.TrimSuffix(log, "\n"), 2, ErrCut, "line 3"},
+		{log[:5], 0, ErrCut, "not complete"},
+		{strings.TrimSuffix(whole, "\n"), 3, ErrCut, "line 4"},
+		{log[:first] + end, 1, ErrEnd, "it counts 3, there are 1"},
+		{whole + log[:first], 3, ErrEnd, "line 5"},
+		{whole + end, 3, ErrEnd, "something follows"},
+		{whole + "x", 3, ErrEnd, "something follows"},
+		{log + strings.Replace(end, "decisions/1", "decisions/2", 1), 3, ErrEnd, "decisions/2"},
+		{log + strings.Replace(end, `"hash":"`, `"hash":"0`, 1), 3, ErrEnd, "its hash"},
+		{log + strings.Replace(end, `,"hash"`, `, "hash"`, 1), 3, ErrEnd, "as it was written"},
 		{log[:first] + "{}\n", 1, ErrFormat, fmt.Sprintf("line 2 at byte %d", first)},
 		{log[:first] + log[:first-1] + " {}\n", 1, ErrFormat, "more than one value"},
 		{log[:first] + "\n", 1, ErrFormat, "line 2"},
 		{strings.Replace(log, `"tick"`, `"tock"`, 1), 0, ErrFormat, "tock"},
+		{"GGUF\x03\x00", 0, ErrForeign, "line 1"},
+		{"{\"learning\":1}\n", 0, ErrForeign, "line 1"},
 	} {
 		lines, err := readAll(c.log)
 		if len(lines) != c.lines || !errors.Is(err, c.kind) || c.kind != nil && !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%q: %d lines, %v", c.log, len(lines), err)
 		}
 	}
-	if _, err := readAll(strings.Repeat("x", maxLine+2<<16)); !errors.Is(err, ErrFormat) {
+	if _, err := readAll(strings.Repeat("x", maxLine+2<<16)); !errors.Is(err, ErrForeign) {
 		t.Errorf("a line without end: %v", err)
 	}
 }
@@ -172,7 +205,7 @@ func write(cfg WriterConfig, n int) (acknowledged int, err error) {
 
 func TestWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d.jsonl")
-	want := strings.ReplaceAll(text(t, 5), `"t_ns":5`, `"t_ns":0`)
+	want := strings.ReplaceAll(ended(t, 5), `"t_ns":5`, `"t_ns":0`)
 	for _, n := range []int{2, 2, 5} { // with nothing to add, too
 		if _, err := write(WriterConfig{Path: path, Sync: true}, n); err != nil {
 			t.Fatal(err)
@@ -192,16 +225,33 @@ func TestWriter(t *testing.T) {
 			t.Fatalf("cut at %d: got %s", cut, got)
 		}
 	}
-	for _, other := range []string{"precious", "precious\n", "{\n", want + "x\n"} { // not ours
+	broken := strings.Replace(want, `"records":5`, `"records":6`, 1)
+	for _, other := range []string{"precious", "precious\n", "{\n", want + "x\n", broken} { // not ours
 		if err := os.WriteFile(path, []byte(other), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := write(WriterConfig{Path: path}, 5); !errors.Is(err, ErrFormat) {
+		if _, err := write(WriterConfig{Path: path}, 5); !errors.Is(err, ErrFormat) && !errors.Is(err, ErrForeign) && !errors.Is(err, ErrEnd) {
 			t.Errorf("%q: %v", other, err)
 		}
 		if got, _ := os.ReadFile(path); string(got) != other {
 			t.Errorf("%q became %q", other, got)
 		}
+	}
+	if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	w, _, err := Open(WriterConfig{Path: path}) // as long as it is open, and after a kill, the log has no end
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAll(string(must(os.ReadFile(path)))); !errors.Is(err, ErrCut) {
+		t.Errorf("while it is written: %v", err)
+	}
+	if err := w.Close(); err != nil || string(must(os.ReadFile(path))) != want {
+		t.Errorf("%v", err)
+	}
+	if w.Close() == nil || string(must(os.ReadFile(path))) != want {
+		t.Error("closed twice")
 	}
 	if _, _, err := Open(WriterConfig{Path: filepath.Join(path, "x")}); !errors.Is(err, ErrIO) {
 		t.Errorf("got %v", err)
@@ -210,7 +260,7 @@ func TestWriter(t *testing.T) {
 
 // If any call fails, every acknowledged record is complete and in order.
 func TestWriterFaults(t *testing.T) {
-	want, _ := readAll(strings.ReplaceAll(text(t, 6), `"t_ns":5`, `"t_ns":0`))
+	want, _ := readAll(strings.ReplaceAll(ended(t, 6), `"t_ns":5`, `"t_ns":0`))
 	for fault := range faultfs.Full + 1 {
 		for n, fsys := range faultfs.Each(fault) {
 			path := filepath.Join(t.TempDir(), "d.jsonl")
@@ -224,7 +274,7 @@ func TestWriterFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			lines, err := readAll(string(data))
-			if err != nil && !errors.Is(err, ErrTorn) || len(lines) < 3+ack {
+			if err != nil && !errors.Is(err, ErrCut) || len(lines) < 3+ack {
 				t.Fatalf("fault %d at call %d: %d of %d records, %v", fault, n, len(lines), 3+ack, err)
 			}
 			for i := range lines {
@@ -274,6 +324,11 @@ func TestFloat(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(text(f, 2)))
+	f.Add([]byte(ended(f, 2)))
+	f.Add([]byte(ended(f, 0)))
+	f.Add([]byte(ended(f, 0) + ended(f, 1)))
+	f.Add([]byte(strings.TrimSuffix(ended(f, 1), "\n")))
+	f.Add([]byte(`{"end":"atenia.decisions/2","records":0,"hash":""}` + "\n"))
 	f.Add([]byte(`{"seq":0,"component":"x","inputs":null,"evaluated":null}` + "\n" + `{"inputs":{" ":1e400}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for l, err := range Read(bytes.NewReader(data)) {

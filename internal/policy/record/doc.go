@@ -19,6 +19,11 @@
 //	hash                 of all fields above
 //	t_ns                 wall clock, not hashed
 //
+// The last line is the end mark: the version of the format, the number of records
+// and the hash of the last one. A log that is opened again loses it until it is
+// closed, and continues where it was; so a log without one was cut, by a kill or
+// because its writer still runs.
+//
 // The hashes chain the records: a change to any field of a record breaks its own
 // hash or the parent of the next one. No clock reading is hashed, so equal runs
 // write equal logs except for t_ns.

@@ -6,8 +6,13 @@ import (
 	"atenia/internal/policy/record"
 )
 
+// A printer is a function that listens.
+type printer func(*record.Record)
+
+func (f printer) Decided(r *record.Record) { f(r) }
+
 func Example() {
-	j := record.NewJournal(record.Config{Listeners: []record.Listener{record.Func(func(r *record.Record) {
+	j := record.NewJournal(record.Config{Listeners: []record.Listener{printer(func(r *record.Record) {
 		fmt.Println(r.Seq, r.Component, r.Rule, "→", r.Target+":", r.Reason, string(r.Inputs))
 	})}})
 	_, err := j.Add(record.Draft{

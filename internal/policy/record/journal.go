@@ -8,12 +8,6 @@ type Listener interface {
 	Decided(*Record)
 }
 
-// A Func is a function used as a [Listener].
-type Func func(*Record)
-
-// Decided calls f.
-func (f Func) Decided(r *Record) { f(r) }
-
 // A Config configures a [Journal]. The zero value keeps some records and has no
 // listeners.
 type Config struct {

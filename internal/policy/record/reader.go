@@ -15,9 +15,14 @@ const maxLine = 64 << 20
 
 // The kinds of a [LogError], for [errors.Is].
 var (
-	// ErrTorn is returned if the last line is incomplete because its writer was
-	// killed; the records before it are intact.
-	ErrTorn = errors.New("the last line is not complete")
+	// ErrCut is returned if a log has no end, because its writer was killed or
+	// still runs; the records before it are intact.
+	ErrCut = errors.New("there is no end mark")
+	// ErrEnd is returned for an end that is not that of the records before it, or
+	// that something follows.
+	ErrEnd = errors.New("the end mark is not that of this log")
+	// ErrForeign is returned for what is no log of decisions at all.
+	ErrForeign = errors.New("this is no log of decisions")
 	// ErrFormat is returned for a line that is not a record.
 	ErrFormat = errors.New("not a record of a decision")
 	// ErrIO is returned if reading or writing fails.
@@ -26,7 +31,7 @@ var (
 
 // A LogError says where a log is invalid.
 type LogError struct {
-	Kind   error // [ErrTorn], [ErrFormat] or [ErrIO]
+	Kind   error // [ErrCut], [ErrEnd], [ErrForeign], [ErrFormat] or [ErrIO]
 	Line   int   // from 1; 0 if unknown
 	Offset int64 // of the line's first byte
 	Err    error // the cause; nil if there is none
@@ -59,45 +64,83 @@ type Line struct {
 	Offset int64  // of its first byte
 }
 
-// Read yields the lines of a log. An error, always a [*LogError], comes last;
-// for a line that is not a record, Raw is set. The sequence is single-use.
+// Read yields the records of a log, up to the line that ends it. An error, always
+// a [*LogError], comes last; for a line that is not a record, Raw is set. The
+// sequence is single-use.
 func Read(r io.Reader) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		in := bufio.NewReaderSize(r, 1<<16)
 		l := Line{Number: 1}
+		var last *Record // before this line
 		var raw []byte
+		ended := false
 		for {
 			var err error
 			raw, err = readLine(in, raw[:0])
-			if err == io.EOF && len(raw) == 0 {
+			if ended && err == io.EOF && len(raw) == 0 {
 				return
 			}
 			l.Raw = bytes.TrimSuffix(raw, []byte("\n"))
 			fault := &LogError{Line: l.Number, Offset: l.Offset}
 			switch {
-			case err == io.EOF:
-				fault.Kind = ErrTorn
 			case errors.Is(err, errLong):
 				fault.Kind, fault.Err = ErrFormat, err
-			case err != nil:
+			case err != nil && err != io.EOF:
 				fault.Kind, fault.Err = ErrIO, err
+			case ended:
+				fault.Kind, fault.Err = ErrEnd, errors.New("something follows it")
+			case err == io.EOF:
+				fault.Kind = ErrCut
+				switch {
+				case len(raw) > 0:
+					fault.Err = errTorn
+				case l.Number == 1:
+					fault.Err = errEmpty
+				}
+			case isEnd(l.Raw):
+				if ended, err = true, parseEnd(l.Raw, last); err != nil {
+					fault.Kind, fault.Err = ErrEnd, err
+				}
 			default:
 				if l.Record, err = Parse(l.Raw); err != nil {
 					fault.Kind, fault.Err = ErrFormat, err
 				}
+			}
+			if l.Number == 1 && (fault.Kind == ErrFormat || fault.Kind == ErrCut) && !begins(l.Raw) {
+				fault.Kind = ErrForeign
 			}
 			if fault.Kind != nil {
 				l.Record = Record{}
 				yield(l, fault)
 				return
 			}
-			if !yield(l, nil) {
-				return
+			if !ended {
+				if !yield(l, nil) {
+					return
+				}
+				was := l.Record
+				last = &was
 			}
 			l.Number++
 			l.Offset += int64(len(raw))
 		}
 	}
+}
+
+// What is cut.
+var (
+	errTorn  = errors.New("the last line is not complete")
+	errEmpty = errors.New("it is empty")
+)
+
+// begins reports whether a line is the begin of a log, or of its first line.
+func begins(line []byte) bool {
+	for _, start := range []string{`{"seq":0,`, endStart} {
+		if n := min(len(start), len(line)); string(line[:n]) == start[:n] {
+			return true
+		}
+	}
+	return false
 }
 
 var errLong = fmt.Errorf("longer than %d bytes", maxLine)

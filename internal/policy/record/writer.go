@@ -21,21 +21,24 @@ type WriterConfig struct {
 }
 
 // A Writer is a listener that appends records to a file, each with a single
-// write. After an error it stops writing, because later records would break the
-// chain; [Writer.Err] and [Writer.Close] return the error.
+// write, and ends the log when it is closed. After an error it stops writing,
+// because later records would break the chain, and the log gets no end;
+// [Writer.Err] and [Writer.Close] return the error. A log has one writer at a
+// time.
 type Writer struct {
 	mu   sync.Mutex
 	f    durable.File
 	sync bool
 	pipe bool  // or a terminal: has no offsets
 	end  int64 // offset of the next line
+	mark End   // of the records so far
 	buf  []byte
 	err  error
 }
 
-// Open opens a log to append to, or creates it. An incomplete last line, left by
-// a killed process, is removed. The record is the last one in the file, to
-// continue from, or nil.
+// Open opens a log to append to, or creates it. Its end is removed until the
+// writer is closed, and so is an incomplete last line, left by a killed process.
+// The record is the last one in the file, to continue from, or nil.
 func Open(cfg WriterConfig) (*Writer, *Record, error) {
 	fsys := durable.Default(cfg.FS)
 	_, statErr := fsys.Stat(cfg.Path)
@@ -45,6 +48,7 @@ func Open(cfg WriterConfig) (*Writer, *Record, error) {
 	}
 	w := &Writer{f: f, sync: cfg.Sync}
 	last, err := w.resume()
+	w.mark = EndAfter(last)
 	if err == nil && statErr != nil && cfg.Sync { // make the name durable too
 		err = fsys.SyncDir(filepath.Dir(cfg.Path))
 	}
@@ -72,28 +76,44 @@ func (w *Writer) resume() (*Record, error) {
 		return nil, err
 	}
 	end := bytes.LastIndexByte(tail, '\n') + 1
-	begin := bytes.LastIndexByte(tail[:max(end-1, 0)], '\n') + 1
+	if at == 0 && end == 0 && len(tail) > 0 && !begins(tail) {
+		return nil, &LogError{Kind: ErrForeign}
+	}
+	begin := lastLine(tail, end)
+	mark := tail[begin:end]
+	if isEnd(mark) {
+		end, begin = begin, lastLine(tail, begin)
+	} else {
+		mark = nil
+	}
 	w.end = at + int64(begin)
 	var last *Record
-	switch {
-	case end > 0:
+	if end > 0 {
 		r, err := Parse(tail[begin : end-1])
 		if err != nil {
 			return nil, &LogError{Kind: ErrFormat, Offset: w.end, Err: err}
 		}
 		last = &r
-	case len(tail) > 0 && !bytes.HasPrefix([]byte(`{"seq":0,`), tail[:min(len(tail), 9)]):
-		return nil, &LogError{Kind: ErrFormat}
 	}
 	w.end = at + int64(end)
+	if mark != nil {
+		if err := parseEnd(bytes.TrimSuffix(mark, []byte("\n")), last); err != nil {
+			return nil, &LogError{Kind: ErrEnd, Offset: w.end, Err: err}
+		}
+	}
 	if w.end < st.Size() {
 		return last, w.f.Truncate(w.end)
 	}
 	return last, nil
 }
 
-// tail reads the end of the file back to at least its last two line feeds, or
-// all of it.
+// lastLine returns where the last line of text begins that ends at end.
+func lastLine(text []byte, end int) int {
+	return bytes.LastIndexByte(text[:max(end-1, 0)], '\n') + 1
+}
+
+// tail reads the end of the file back to at least its last three line feeds,
+// those of a record and of an end, or all of it.
 func (w *Writer) tail(size int64) (tail []byte, at int64, err error) {
 	for n := int64(1 << 16); ; n *= 4 {
 		at = max(0, size-n)
@@ -101,7 +121,7 @@ func (w *Writer) tail(size int64) (tail []byte, at int64, err error) {
 		if _, err := w.f.ReadAt(tail, at); err != nil && len(tail) > 0 {
 			return nil, 0, err
 		}
-		if at == 0 || bytes.Count(tail, []byte("\n")) > 1 {
+		if at == 0 || bytes.Count(tail, []byte("\n")) > 2 {
 			return tail, at, nil
 		}
 		if n > 2*maxLine {
@@ -114,10 +134,16 @@ func (w *Writer) tail(size int64) (tail []byte, at int64, err error) {
 func (w *Writer) Decided(r *Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	line, err := r.AppendLine(w.buf[:0])
+	w.append(line, err)
+	w.mark, w.buf = EndAfter(r), line
+}
+
+// append writes a line, unless it could not be made.
+func (w *Writer) append(line []byte, err error) {
 	if w.err != nil {
 		return
 	}
-	line, err := r.AppendLine(w.buf[:0])
 	if err == nil {
 		line = append(line, '\n')
 		if w.pipe {
@@ -137,7 +163,6 @@ func (w *Writer) Decided(r *Record) {
 		return
 	}
 	w.end += int64(len(line))
-	w.buf = line
 }
 
 // Err returns the error that stopped the writer, or nil.
@@ -147,10 +172,12 @@ func (w *Writer) Err() error {
 	return w.err
 }
 
-// Close syncs and closes the file. It returns the writer's first error.
+// Close ends the log, syncs and closes the file. It returns the writer's first
+// error. A second call fails and changes nothing.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.append(w.mark.AppendLine(nil), nil)
 	err := w.err
 	if err == nil && !w.pipe {
 		if e := w.f.Sync(); e != nil {

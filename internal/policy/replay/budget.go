@@ -11,33 +11,35 @@ import (
 
 // budgetInputs is a [place.Input] with JSON names.
 type budgetInputs struct {
-	Tensors       []budgetTensor `json:"tensors"`
-	RAM           int64          `json:"ram"`
-	SSD           int64          `json:"ssd"`
-	Devices       []budgetAmount `json:"devices"`
-	Reserves      []budgetAmount `json:"reserves"`
-	Pins          []string       `json:"pins"` // in the format of [place.ParsePin]
-	MaxTier       *memory.Tier   `json:"max_tier"`
-	RequireGPU    bool           `json:"require_gpu"`
-	Slots         int            `json:"slots"`
-	Rates         place.Rates    `json:"rates"`
-	Batch         int            `json:"batch"`
-	Chunk         int            `json:"chunk"`
-	FLOP          float64        `json:"flop_per_token"`
-	Files         []budgetAmount `json:"files"`     // of the model
-	PlacementFile string         `json:"plan_file"` // its text, see [place.Parse]; empty if there is none
+	Tensors       []budgetTensor     `json:"tensors"`
+	RAM           int64              `json:"ram"`
+	SSD           int64              `json:"ssd"`
+	Devices       []budgetAmount     `json:"devices"`
+	Reserves      []budgetAmount     `json:"reserves"`
+	Pins          []string           `json:"pins"` // in the format of [place.ParsePin]
+	MaxTier       *memory.Tier       `json:"max_tier"`
+	RequireGPU    bool               `json:"require_gpu"`
+	Slots         int                `json:"slots"`
+	Rates         place.Rates        `json:"rates"`
+	Corrections   []place.Correction `json:"corrections,omitempty"`
+	Batch         int                `json:"batch"`
+	Chunk         int                `json:"chunk"`
+	FLOP          float64            `json:"flop_per_token"`
+	Files         []budgetAmount     `json:"files"`     // of the model
+	PlacementFile string             `json:"plan_file"` // its text, see [place.Parse]; empty if there is none
 }
 
 type budgetTensor struct {
-	Name     string  `json:"name"`
-	Bytes    int64   `json:"bytes"`
-	Class    string  `json:"class"`
-	Uses     float64 `json:"uses"`
-	ByRow    bool    `json:"by_row,omitempty"`
-	RowBytes int64   `json:"row_bytes,omitempty"`
-	Unit     int     `json:"unit"`
-	Held     string  `json:"held,omitempty"`
-	Experts  int     `json:"experts,omitempty"`
+	Name     string   `json:"name"`
+	Sources  []string `json:"sources,omitempty"`
+	Bytes    int64    `json:"bytes"`
+	Class    string   `json:"class"`
+	Uses     float64  `json:"uses"`
+	ByRow    bool     `json:"by_row,omitempty"`
+	RowBytes int64    `json:"row_bytes,omitempty"`
+	Unit     int      `json:"unit"`
+	Held     string   `json:"held,omitempty"`
+	Experts  int      `json:"experts,omitempty"`
 }
 
 type budgetAmount struct {
@@ -48,11 +50,11 @@ type budgetAmount struct {
 func budgetInputsOf(in place.Input) budgetInputs {
 	out := budgetInputs{
 		Tensors: []budgetTensor{}, Devices: []budgetAmount{}, Reserves: []budgetAmount{}, Pins: []string{}, Files: []budgetAmount{},
-		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates,
+		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates, Corrections: in.Corrections,
 		Batch: in.Batch, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {
-		out.Tensors = append(out.Tensors, budgetTensor{t.Name, t.Bytes, t.Class.String(), t.Uses, t.ByRow, t.RowBytes, t.Unit, t.Held, t.Experts})
+		out.Tensors = append(out.Tensors, budgetTensor{t.Name, t.Sources, t.Bytes, t.Class.String(), t.Uses, t.ByRow, t.RowBytes, t.Unit, t.Held, t.Experts})
 	}
 	for _, d := range in.Devices {
 		out.Devices = append(out.Devices, budgetAmount(d))
@@ -81,7 +83,7 @@ func classOf(name string) (place.Class, error) {
 
 func (in budgetInputs) input() (place.Input, error) {
 	out := place.Input{
-		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates,
+		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates, Corrections: in.Corrections,
 		Batch: in.Batch, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {
@@ -90,7 +92,7 @@ func (in budgetInputs) input() (place.Input, error) {
 			return out, err
 		}
 		out.Tensors = append(out.Tensors, place.Tensor{
-			Name: t.Name, Bytes: t.Bytes, Class: class, Uses: t.Uses, ByRow: t.ByRow, RowBytes: t.RowBytes, Unit: t.Unit, Held: t.Held, Experts: t.Experts,
+			Name: t.Name, Sources: t.Sources, Bytes: t.Bytes, Class: class, Uses: t.Uses, ByRow: t.ByRow, RowBytes: t.RowBytes, Unit: t.Unit, Held: t.Held, Experts: t.Experts,
 		})
 	}
 	for _, d := range in.Devices {

@@ -29,9 +29,9 @@ type Field struct {
 type Report struct {
 	Records     int          `json:"records"`
 	Differences []Difference `json:"differences"`
-	// Torn is set if the last line is incomplete because the writer was killed; the
-	// records before it were replayed.
-	Torn *record.LogError `json:"-"`
+	// Cut is set if the log has no end mark, because its writer was killed or still
+	// runs; the records that it has were replayed.
+	Cut *record.LogError `json:"-"`
 }
 
 // Check replays every record of a log and compares it byte for byte. The error
@@ -47,8 +47,8 @@ func run(log io.Reader, f func(*record.Line) *Difference) (*Report, error) {
 	r := &Report{Differences: []Difference{}}
 	for l, err := range record.Read(log) {
 		if err != nil {
-			if e, ok := errors.AsType[*record.LogError](err); ok && errors.Is(e, record.ErrTorn) {
-				r.Torn = e
+			if e, ok := errors.AsType[*record.LogError](err); ok && errors.Is(e, record.ErrCut) {
+				r.Cut = e
 				return r, nil
 			}
 			return r, err

@@ -20,7 +20,7 @@
 //	budget_tensor  why one of them is there                   place.Placement.Decision
 //
 // [Check] detects a change to any byte of a log: the record replays differently,
-// its hash does not match, or the next record's parent does not. Undetectable
-// are only the removal of the last record, its replacement by a consistent one,
-// and a change to its wall clock.
+// its hash does not match, or the next record's parent or the end mark does not.
+// Undetectable is only a change to a record's wall clock, or one that makes all
+// that follows anew.
 package replay

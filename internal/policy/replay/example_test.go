@@ -10,10 +10,15 @@ import (
 	"atenia/internal/policy/route"
 )
 
+// A listener is a function that listens.
+type listener func(*record.Record)
+
+func (f listener) Decided(r *record.Record) { f(r) }
+
 // A decision is recorded, then asked again as if there was no GPU.
 func Example() {
 	var log strings.Builder
-	r := replay.Recorder{Journal: record.NewJournal(record.Config{Listeners: []record.Listener{record.Func(func(r *record.Record) {
+	r := replay.Recorder{Journal: record.NewJournal(record.Config{Listeners: []record.Listener{listener(func(r *record.Record) {
 		line, _ := r.AppendLine(nil)
 		log.Write(append(line, '\n'))
 	})}})}

@@ -30,7 +30,8 @@ import (
 // A logger is a listener that keeps lines.
 type logger struct {
 	bytes.Buffer
-	t testing.TB
+	t    testing.TB
+	last *record.Record
 }
 
 func (l *logger) Decided(r *record.Record) {
@@ -39,7 +40,12 @@ func (l *logger) Decided(r *record.Record) {
 		l.t.Fatal(err)
 	}
 	l.Write(append(line, '\n'))
+	last := *r
+	l.last = &last
 }
+
+// endOf is the end mark of a log whose last record is r, as a line.
+func endOf(r *record.Record) string { return string(record.EndAfter(r).AppendLine(nil)) + "\n" }
 
 func ptr[T any](v T) *T { return &v }
 
@@ -113,7 +119,7 @@ func log(t testing.TB, rounds int) string {
 	full := memory.Snapshot{RAM: memory.Status{Pressure: ptr(float32(0.97))}}
 	r.Graph(graph, m, full, true)
 	r.OffloadNow(o, full, []string{"t0", "t1", "t2", "t3"}, m)
-	return out.String()
+	return out.String() + endOf(out.last)
 }
 
 // warm records the advice of a warm start under either set of rules.
@@ -159,7 +165,12 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// noticed reports whether a check finds anything.
+// first joins the first n lines, or all.
+func first(lines []string, n int) string {
+	return strings.TrimSuffix(strings.Join(lines[:min(n, len(lines))], ""), "\n") + "\n"
+}
+
+// noticed reports whether a check finds anything, except that the end is missing.
 func noticed(log string) bool {
 	r, err := Check(strings.NewReader(log))
 	return err != nil || len(r.Differences) > 0
@@ -168,7 +179,7 @@ func noticed(log string) bool {
 func TestCheck(t *testing.T) {
 	text := log(t, 50)
 	r, err := Check(strings.NewReader(text))
-	if err != nil || len(r.Differences) > 0 || r.Records != strings.Count(text, "\n") {
+	if err != nil || len(r.Differences) > 0 || r.Records != strings.Count(text, "\n")-1 || r.Cut != nil {
 		t.Fatalf("%v, %d records, differences %+v", err, r.Records, r.Differences)
 	}
 	for _, c := range components() {
@@ -184,10 +195,10 @@ func TestCheck(t *testing.T) {
 		t.Errorf("only %d rules decided anything", len(rules))
 	}
 	r, err = Check(strings.NewReader(text[:len(text)-10]))
-	if err != nil || len(r.Differences) > 0 || !errors.Is(r.Torn, record.ErrTorn) {
-		t.Errorf("torn: %v, %+v", err, r)
+	if err != nil || len(r.Differences) > 0 || !errors.Is(r.Cut, record.ErrCut) {
+		t.Errorf("cut: %v, %+v", err, r)
 	}
-	if _, err := Check(strings.NewReader("{}\n")); !errors.Is(err, record.ErrFormat) {
+	if _, err := Check(strings.NewReader("{}\n")); !errors.Is(err, record.ErrForeign) {
 		t.Errorf("no record: %v", err)
 	}
 }
@@ -269,7 +280,7 @@ func TestAltered(t *testing.T) {
 			altered := slices.Clone(lines)
 			altered[i] = line[:s[0]] + other(line[s[0]:s[1]]) + line[s[1]:]
 			count++
-			if !noticed(strings.Join(altered[:min(i+2, len(lines))], "") + "\n") {
+			if !noticed(first(altered, i+2)) {
 				t.Errorf("nothing noticed: %s", altered[i])
 			}
 			r, err := record.Parse([]byte(altered[i]))
@@ -281,11 +292,11 @@ func TestAltered(t *testing.T) {
 			}, r.Seq, r.Parent, r.TNS))
 			forged.ConfigHash = r.ConfigHash
 			altered[i] = string(must(forged.AppendLine(nil))) + "\n"
-			if altered[i] != line && !noticed(strings.Join(altered[:min(i+2, len(lines))], "")+"\n") {
+			if altered[i] != line && !noticed(first(altered, i+2)) {
 				t.Errorf("forged, nothing noticed: %s", altered[i])
 			}
 		}
-		if i < len(lines)-1 && !noticed(strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "")+"\n") {
+		if i < len(lines)-1 && !noticed(first(slices.Delete(slices.Clone(lines), i, i+1), len(lines))) {
 			t.Errorf("line %d was removed: nothing noticed", i+1)
 		}
 	}
@@ -300,6 +311,9 @@ func TestEveryByte(t *testing.T) {
 	text, begin := log(t, 1), 0
 	for line := range strings.Lines(text) {
 		upTo := text[:begin+len(line)]
+		if r, err := record.Parse([]byte(strings.TrimSuffix(line, "\n"))); err == nil {
+			upTo += endOf(&r)
+		}
 		for i := 0; i < len(line); i += 13 {
 			if strings.Contains(line[:i], `"t_ns":`) && line[i] != '}' && line[i] != '\n' {
 				continue
@@ -307,7 +321,7 @@ func TestEveryByte(t *testing.T) {
 			b := []byte(upTo)
 			b[begin+i] ^= 1
 			r, err := Check(bytes.NewReader(b))
-			if err == nil && len(r.Differences) == 0 && r.Torn == nil {
+			if err == nil && len(r.Differences) == 0 && r.Cut == nil {
 				t.Fatalf("byte %d of %q: nothing noticed", i, line)
 			}
 		}
@@ -369,7 +383,11 @@ func TestNoJournal(t *testing.T) {
 }
 
 func FuzzCheck(f *testing.F) {
-	f.Add([]byte(log(f, 1)))
+	whole := log(f, 1)
+	f.Add([]byte(whole))
+	f.Add([]byte(whole[:len(whole)-1]))
+	f.Add([]byte(whole + endOf(nil)))
+	f.Add([]byte(endOf(nil)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = Check(bytes.NewReader(data))
 		_, _ = WhatIf(bytes.NewReader(data), "no-gpu")

@@ -1,0 +1,115 @@
+package atenia
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"atenia/internal/engine"
+	"atenia/internal/memory/place"
+	"atenia/internal/spelling"
+)
+
+// A Verdict says how a model runs in a memory.
+type Verdict string
+
+// The verdicts, best first.
+const (
+	VerdictFits    Verdict = "fits"    // all weights stay in memory
+	VerdictStreams Verdict = "streams" // some are read from the disk for every token
+	VerdictCannot  Verdict = "cannot"  // not even that is possible
+)
+
+// An Outcome is what becomes of a model in a memory.
+type Outcome struct {
+	Verdict Verdict `json:"verdict"`
+	// Seconds is how long a token takes, and Low to High what that is expected to
+	// lie between; 0 if the model cannot run. Runs says how many runs of its kind
+	// they were corrected by.
+	Seconds float64 `json:"seconds"`
+	Low     float64 `json:"seconds_low"`
+	High    float64 `json:"seconds_high"`
+	Runs    int     `json:"corrected_by_runs,omitempty"`
+	Limit   string  `json:"limited_by,omitempty"` // the resource that sets Seconds: "ssd", "ram", "compute"
+	SSD     int64   `json:"ssd_bytes"`            // that a token reads
+	RAM     int64   `json:"ram_bytes"`            // that are needed; of a model that cannot run, at least
+	Why     string  `json:"why,omitempty"`        // it cannot run
+}
+
+// A Remedy makes a verdict better, or a token faster by more than predictions
+// are off.
+type Remedy struct {
+	What    string  `json:"what"`
+	Command string  `json:"command"`
+	Then    Outcome `json:"then"`
+}
+
+// An Advice says how a model runs in a memory, and what would help.
+type Advice struct {
+	Model string `json:"model"`
+	RAM   int64  `json:"ram"` // that was asked about
+	Outcome
+	Fit int64 `json:"ram_to_fit"` // memory with which all weights stay there
+	// Remedies are what would help, cheapest first; at most three.
+	Remedies []Remedy `json:"remedies"`
+}
+
+// Advise says how a model runs in the memory of [Config.Budget], or without one in
+// what is free now: how long a token takes, what limits it, and what would help.
+// Headers are read, and for half a second a file of the model, to measure how
+// fast that is; [PlacementRules.NoProbe] prevents it.
+func Advise(ctx context.Context, path string, c *Config) (*Advice, error) {
+	cfg, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a, err := engine.Advise(ctx, path, cfg.ConfigFile, cfg.engine(), loadText)
+	if err != nil {
+		return nil, publish(err)
+	}
+	return &Advice{Model: a.Path, RAM: a.RAM, Outcome: newOutcome(a.Now), Fit: a.Fit,
+		Remedies: convertAll(a.Remedies, func(r engine.Remedy) Remedy { return Remedy{r.What, r.Command, newOutcome(r.Then)} })}, nil
+}
+
+func newOutcome(o engine.Outcome) Outcome {
+	return Outcome{Verdict(o.Verdict), o.Seconds, o.Range.Low, o.Range.High, o.Runs, o.Limit, o.SSD, o.RAM, o.Why}
+}
+
+// String is a line such as "streams: 0.42 s a token (0.38–0.47), limited by ssd".
+func (o *Outcome) String() string { return string(o.Verdict) + ": " + o.numbers() }
+
+func (o *Outcome) numbers() string {
+	if o.Verdict == VerdictCannot {
+		return o.Why
+	}
+	s := fmt.Sprintf("%s s a token (%s–%s), limited by %s", place.Seconds(o.Seconds), place.Seconds(o.Low), place.Seconds(o.High), o.Limit)
+	if o.Verdict == VerdictStreams {
+		s += ", " + spelling.Size(o.SSD) + " are read from the disk for each"
+	}
+	if o.Runs > 0 {
+		s += ", corrected by " + spelling.Count(o.Runs, "run")
+	}
+	return s
+}
+
+// WriteText prints the verdict, and the remedies with the commands.
+func (a *Advice) WriteText(w io.Writer) error {
+	var b strings.Builder
+	verb := string(a.Verdict)
+	if a.Verdict == VerdictCannot {
+		verb = "cannot run"
+	}
+	fmt.Fprintf(&b, "%s %s in %s: %s\n", a.Model, verb, spelling.Size(a.RAM), a.numbers())
+	if a.Verdict != VerdictFits {
+		fmt.Fprintf(&b, "all of it fits in %s\n", spelling.Size(a.Fit))
+	}
+	for i, r := range a.Remedies {
+		fmt.Fprintf(&b, "%d. %s\n   %s\n   %s\n", i+1, r.What, r.Command, r.Then.String())
+	}
+	if len(a.Remedies) == 0 {
+		b.WriteString("nothing that could be changed helps by more than predictions are off\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,148 @@
+package atenia_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"atenia"
+	"atenia/internal/golden"
+)
+
+// advised returns the advice about a small model in a memory.
+func advised(t *testing.T, ram int64) *atenia.Advice {
+	t.Helper()
+	a, err := atenia.Advise(t.Context(), filepath.Join(golden.Family(t, "parity"), "llama3"), &atenia.Config{
+		BatchTokens: 4, Slots: 1, Context: 512, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1000}},
+		Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestAdvise: a verdict is that of placing the model, a remedy makes it better or
+// a token surely faster, and what a remedy promises is true.
+func TestAdvise(t *testing.T) {
+	all := advised(t, 1<<30)
+	if all.Verdict != atenia.VerdictFits || all.RAM != 1<<30 || all.Fit >= 1<<30 {
+		t.Fatalf("%+v", all)
+	}
+	none := advised(t, 1000)
+	if none.Verdict != atenia.VerdictCannot || none.Why == "" || none.Outcome.RAM <= 1000 {
+		t.Fatalf("%+v", none)
+	}
+	rank := map[atenia.Verdict]int{atenia.VerdictFits: 0, atenia.VerdictStreams: 1, atenia.VerdictCannot: 2}
+	seen := map[atenia.Verdict]int{}
+	for ram := none.Outcome.RAM / 2; ram < all.Fit+1<<20; ram += all.Fit / 40 {
+		a := advised(t, ram)
+		seen[a.Verdict]++
+		if (a.Verdict == atenia.VerdictFits) != (ram >= all.Fit) || (a.Verdict == atenia.VerdictCannot) != (ram < none.Outcome.RAM) {
+			t.Errorf("%d bytes, at least %d, %d to fit: %s", ram, none.Outcome.RAM, all.Fit, a.Verdict)
+		}
+		if len(a.Remedies) > 3 {
+			t.Errorf("%d remedies", len(a.Remedies))
+		}
+		for _, r := range a.Remedies {
+			if rank[r.Then.Verdict] > rank[a.Verdict] || r.Then.Verdict == a.Verdict && r.Then.High >= a.Low || !strings.HasPrefix(r.Command, "atenia ") {
+				t.Errorf("%s: %s is no remedy", a.Outcome.String(), r.Then.String())
+			}
+		}
+		if n := len(a.Remedies); a.Verdict == atenia.VerdictStreams && n > 0 && strings.Contains(a.Remedies[n-1].What, "of memory") {
+			if got := advised(t, all.Fit+1<<20); got.Verdict != a.Remedies[n-1].Then.Verdict {
+				t.Errorf("more memory: %s, promised %s", got.Verdict, a.Remedies[n-1].Then.Verdict)
+			}
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("only %v", seen)
+	}
+	var w strings.Builder
+	if err := none.WriteText(&w); err != nil || !strings.Contains(w.String(), "cannot run in 1000 B") {
+		t.Errorf("%v: %s", err, w.String())
+	}
+	if _, err := atenia.Advise(t.Context(), "", &atenia.Config{Context: -1}); err == nil {
+		t.Error("a bad configuration was advised about")
+	}
+}
+
+// TestRunsCorrect: what a run measures is kept when the model is closed, and
+// later placements of its kind are corrected by it and say so.
+func TestRunsCorrect(t *testing.T) {
+	c := &atenia.Config{Context: 64, Placement: atenia.PlacementRules{ProfileDir: t.TempDir()}}
+	path := filepath.Join(golden.Family(t, "parity"), "llama3")
+	predicted := func() atenia.Prediction {
+		t.Helper()
+		p, err := atenia.OpenPlan(path, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl, err := p.Place()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w strings.Builder
+		if err := pl.WriteText(&w); err != nil || strings.Contains(w.String(), "corrected by") != (pl.Decode.Runs > 0) {
+			t.Errorf("%v: %s", err, w.String())
+		}
+		return pl.Decode
+	}
+	before := predicted()
+	for _, n := range []int{4, 30} { // too few tokens say nothing
+		m, err := atenia.Open(t.Context(), path, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range m.Generate(t.Context(), atenia.Prompt{Tokens: []int32{1, 2}, Options: atenia.Options{MaxTokens: n, IgnoreEnd: true}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := predicted().Runs; (got > 0) != (n == 30) {
+			t.Errorf("after %d tokens: corrected by %d runs", n, got)
+		}
+	}
+	after := predicted()
+	if want := before.Seconds * after.Correction; after.Runs != 1 || !(after.Seconds > 0.999*want && after.Seconds < 1.001*want) || after.Low >= after.Seconds || after.High <= after.Seconds {
+		t.Errorf("%+v became %+v", before, after)
+	}
+	c.Placement.Rates = atenia.Rates{SSD: 1e9, RAM: 1e10, FLOPS: 1e11}
+	if p := predicted(); p.Runs != 0 {
+		t.Errorf("rates that are given were corrected: %+v", p)
+	}
+}
+
+// TestMapIsTrue: what is drawn of a run in memory is what the system says that
+// the process has, but for a twentieth, and for memory that this small model
+// reserves and never touches. docs/placement.md has numbers of a larger one.
+func TestMapIsTrue(t *testing.T) {
+	m, err := atenia.Open(t.Context(), "", &atenia.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, err := range m.Generate(t.Context(), atenia.Prompt{Text: "Once", Options: atenia.Options{MaxTokens: 8}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := m.Map()
+	if d.Resident == 0 {
+		t.Skip("this system does not say how much memory a process has")
+	}
+	const untouched = 12 << 20
+	if ram := d.RAM(); ram < d.Resident-d.Resident/20 || ram > d.Resident+d.Resident/20+untouched {
+		t.Errorf("%d bytes are drawn, %d resident: %+v", ram, d.Resident, d)
+	}
+	uses := map[string]bool{}
+	for _, p := range d.Parts {
+		uses[p.Use] = true
+	}
+	if !uses["program"] || !uses["packed"] || !uses["scratch"] || !uses["cache"] {
+		t.Errorf("%v", uses)
+	}
+}

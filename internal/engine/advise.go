@@ -1,0 +1,391 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/rates"
+	"atenia/internal/model/file"
+	"atenia/internal/model/quant"
+	"atenia/internal/spelling"
+
+	"atenia/tensor"
+)
+
+// A Verdict says how a model runs in a memory.
+type Verdict string
+
+// The verdicts, best first.
+const (
+	Fits    Verdict = "fits"    // all weights stay in memory
+	Streams Verdict = "streams" // some are read from the disk for every token
+	Cannot  Verdict = "cannot"  // there is less memory than it needs for that
+)
+
+// An Outcome is what becomes of a model in a memory.
+type Outcome struct {
+	Verdict Verdict
+	Seconds float64     // a token takes; 0 if it cannot run
+	Range   place.Range // of Seconds
+	Limit   string      // the resource that limits Seconds
+	Runs    int         // that the prediction was corrected by
+	SSD     int64       // bytes that a token reads from the disk
+	RAM     int64       // bytes that it needs; of what cannot run, at least
+	Why     string      // it cannot run
+}
+
+// A Remedy is something that makes the verdict better, or a token faster than
+// predictions are off.
+type Remedy struct {
+	What    string
+	Command string // to run, as it is
+	Then    Outcome
+}
+
+// An Advice is a verdict about a model, and what would help, cheapest first.
+type Advice struct {
+	Path string
+	RAM  int64 // that was asked about
+	Now  Outcome
+	// Fit is the memory with which all weights stay there, with nothing else
+	// changed.
+	Fit      int64
+	Remedies []Remedy
+}
+
+// mostRemedies is how many remedies an advice has.
+const mostRemedies = 3
+
+// An adviser tries other configurations of a model.
+type adviser struct {
+	ctx      context.Context
+	plan     *Plan
+	file     string // of the configuration, in a folder
+	auto     bool   // the memory that is free now
+	measured func(string) (rates.Measurement, error)
+	advice   Advice
+}
+
+// Advise says how a model runs in the memory of its configuration, or else in
+// what is free now. A file of the model is read for half a second to measure how
+// fast, unless the rules say otherwise.
+func Advise(ctx context.Context, path, configFile string, c Config, text func(*file.Description) any) (*Advice, error) {
+	a := &adviser{ctx: ctx, file: configFile, auto: c.Budget.RAM == 0}
+	if a.auto {
+		if err := c.Budget.Set("ram", "auto"); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if a.plan, err = OpenPlan(path, configFile, c, text); err != nil {
+		return nil, err
+	}
+	a.measure()
+	a.advice.Path, a.advice.RAM = a.plan.path, c.Budget.RAM
+	if a.advice.Now, err = a.try(a.plan, a.plan.footprint, c.Budget.RAM); err != nil {
+		return nil, err
+	}
+	all, err := a.try(a.plan, a.plan.footprint, 1<<50)
+	if err != nil {
+		return nil, err
+	}
+	a.advice.Fit = all.RAM
+	for _, look := range []func() error{a.otherSteps, a.fewerSequences, a.otherCache, a.shorter, a.closing, a.smaller, a.altogether, a.more} {
+		if err := look(); err != nil {
+			return nil, err
+		}
+	}
+	a.advice.Remedies = a.advice.Remedies[:min(len(a.advice.Remedies), mostRemedies)]
+	return &a.advice, nil
+}
+
+// measure lets all outcomes have the same rates, which are measured once.
+func (a *adviser) measure() {
+	c := &a.plan.Config
+	if c.Rules.NoProbe || c.Rules.Rates.SSD > 0 {
+		return
+	}
+	var once bool
+	var m rates.Measurement
+	var err error
+	a.measured = func(path string) (rates.Measurement, error) {
+		if !once {
+			once = true
+			m, err = rates.Measure(a.ctx, path, rates.Effort{Threads: c.Threads, Window: rates.ShortWindow, MemoryBytes: max(1, ledger.Process.Free()/4)})
+		}
+		return m, err
+	}
+}
+
+// try returns what becomes of a footprint in a memory.
+func (a *adviser) try(p *Plan, f *Footprint, ram int64) (Outcome, error) {
+	c := p.placeConfig()
+	c.Budget.RAM, c.Measure, c.MeasureAlways = ram, a.measured, true
+	pl, err := f.Place(c)
+	if e, ok := errors.AsType[*place.FloorError](err); ok {
+		return Outcome{Verdict: Cannot, RAM: e.Floor, Why: e.Error()}, nil
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	d := &pl.Decode
+	n := float64(max(1, d.Tokens))
+	o := Outcome{
+		Verdict: Fits, Seconds: d.PerToken(), Range: place.Range{Low: d.Range.Low / n, High: d.Range.High / n},
+		Limit: string(d.Limit), Runs: d.Runs, SSD: int64(d.SSDBytes), RAM: pl.RAM(),
+	}
+	if pl.Spills() {
+		o.Verdict = Streams
+	}
+	return o, nil
+}
+
+// helps reports whether an outcome is better by more than predictions are off.
+func (a *adviser) helps(o Outcome) bool {
+	rank := []Verdict{Fits, Streams, Cannot}
+	now := a.advice.Now
+	switch was, is := slices.Index(rank, now.Verdict), slices.Index(rank, o.Verdict); {
+	case is != was:
+		return is < was
+	case o.Verdict == Cannot:
+		return false
+	}
+	return o.Range.High < now.Range.Low
+}
+
+// add adds a remedy, if it helps.
+func (a *adviser) add(what, command string, o Outcome) bool {
+	if !a.helps(o) {
+		return false
+	}
+	a.advice.Remedies = append(a.advice.Remedies, Remedy{what, command, o})
+	return true
+}
+
+// usualSteps is the number of tokens of a step by default.
+const usualSteps = 512
+
+// command returns the call that runs the model with a configuration in a memory.
+func (a *adviser) command(c Config, ram int64) string {
+	c.Budget.RAM = 0
+	budget := "auto"
+	if !a.auto || ram != a.advice.RAM {
+		switch budget = fmt.Sprint(ram); {
+		case ram%(1<<30) == 0:
+			budget = fmt.Sprintf("%dGiB", ram>>30)
+		case ram%(1<<20) == 0:
+			budget = fmt.Sprintf("%dMiB", ram>>20)
+		}
+	}
+	s := "atenia run " + quote(a.plan.path) + " --budget ram=" + budget
+	if rest := c.Budget.String(); rest != "" {
+		s += "," + rest
+	}
+	if c.Compile.KVType != tensor.Invalid {
+		s += " --kv-type " + strings.ToLower(c.Compile.KVType.String())
+	}
+	if c.Context > 0 {
+		s += fmt.Sprintf(" --ctx %d", c.Context)
+	}
+	if c.BatchTokens != usualSteps {
+		s += fmt.Sprintf(" --batch-tokens %d", c.BatchTokens)
+	}
+	return s
+}
+
+// quote returns a path as a shell takes it.
+func quote(path string) string {
+	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// with tries a changed configuration.
+func (a *adviser) with(change func(c *Config), what string) (bool, error) {
+	c := a.plan.Config
+	change(&c)
+	p, err := a.open(c)
+	if err != nil {
+		return false, err
+	}
+	o, err := a.try(p, p.footprint, a.advice.RAM)
+	if err != nil {
+		return false, err
+	}
+	return a.add(what, a.command(c, a.advice.RAM), o), nil
+}
+
+// open compiles the model again.
+func (a *adviser) open(c Config) (*Plan, error) {
+	p, err := OpenPlan(a.plan.path, a.file, c, nil)
+	if err == nil {
+		p.program = a.plan.program // the text is the same
+	}
+	return p, err
+}
+
+// fewSteps is the number of tokens of a step that needs little memory.
+const fewSteps = 64
+
+func (a *adviser) otherSteps() error {
+	if a.plan.Config.BatchTokens <= fewSteps {
+		return nil
+	}
+	_, err := a.with(func(c *Config) { c.BatchTokens = fewSteps },
+		fmt.Sprintf("steps of %d tokens in place of %d, which take a smaller scratch", fewSteps, a.plan.Config.BatchTokens))
+	return err
+}
+
+func (a *adviser) fewerSequences() error {
+	n := a.plan.Config.Rules.Batch
+	if n < 2 {
+		return nil
+	}
+	_, err := a.with(func(c *Config) { c.Rules.Batch = 1 }, fmt.Sprintf("room for 1 sequence in place of %d", n))
+	return err
+}
+
+// otherCache tries smaller keys and values.
+func (a *adviser) otherCache() error {
+	_, now := a.plan.footprint.stateBytes(new(a.plan.placeConfig()))
+	for _, to := range []tensor.DType{tensor.F16, tensor.Q8_0} {
+		c := a.plan.Config
+		c.Compile.KVType = to
+		p, err := a.open(c)
+		if err != nil {
+			continue // the model's heads are no whole blocks
+		}
+		_, then := p.footprint.stateBytes(new(p.placeConfig()))
+		if then >= now {
+			continue
+		}
+		name := strings.ToLower(to.String())
+		what := fmt.Sprintf("keys and values in %s: %s for a sequence in place of %s", name, spelling.Size(then), spelling.Size(now))
+		if ok, err := a.with(func(c *Config) { c.Compile.KVType = to }, what); ok || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leastContext is the shortest context that is worth advising.
+const leastContext = 512
+
+func (a *adviser) shorter() error {
+	for n := a.plan.Context() / 2; n >= leastContext; n /= 2 {
+		what := fmt.Sprintf("a context of %d tokens in place of %d", n, a.plan.Context())
+		if ok, err := a.with(func(c *Config) { c.Context = n }, what); ok || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closing tries the memory that there would be without other programs.
+func (a *adviser) closing() error {
+	if !a.auto {
+		return nil
+	}
+	r := cpu.OpenMemory()
+	defer r.Close()
+	m := r.Read()
+	all := m.Limit - max(usualReserve, m.Limit/16)
+	used := m.Limit - m.Available
+	if all <= a.advice.RAM || used < 256<<20 {
+		return nil
+	}
+	o, err := a.try(a.plan, a.plan.footprint, all)
+	if err == nil {
+		a.add(fmt.Sprintf("other programs closed, which have %s of %s", spelling.Size(used), spelling.Size(m.Limit)), a.command(a.plan.Config, a.advice.RAM), o)
+	}
+	return err
+}
+
+// smallerTypes are tried in this order: what loses least comes first.
+var smallerTypes = []quant.Mix{quant.MixQ8_0, quant.MixQ6_K, quant.MixQ5_K_M, quant.MixQ4_K_M, quant.MixQ3_K_M, quant.MixQ2_K}
+
+// smaller tries types of weights: the best that changes the verdict, or else one
+// that loses little and makes a token faster.
+func (a *adviser) smaller() error {
+	var best *Remedy
+	for _, mix := range smallerTypes {
+		f, bytes := a.plan.footprint.quantized(mix)
+		if bytes == 0 {
+			continue
+		}
+		o, err := a.try(a.plan, f, a.advice.RAM)
+		if err != nil {
+			return err
+		}
+		if !a.helps(o) || best != nil && o.Verdict == best.Then.Verdict {
+			continue
+		}
+		name := mix.String()
+		out := strings.TrimSuffix(a.plan.path, ".gguf") + "-" + name + ".gguf"
+		best = &Remedy{
+			fmt.Sprintf("weights in %s: %s in place of %s", name, spelling.Size(bytes), spelling.Size(a.plan.footprint.weightBytes())),
+			fmt.Sprintf("atenia quantize %s %s --type %s", quote(a.plan.path), quote(out), name), o,
+		}
+		if o.Verdict == Fits {
+			break
+		}
+	}
+	if best != nil {
+		a.advice.Remedies = append(a.advice.Remedies, *best)
+	}
+	return nil
+}
+
+// altogether tries all that costs nothing but length and speed, where no single
+// one of it lets a model run.
+func (a *adviser) altogether() error {
+	if a.advice.Now.Verdict != Cannot || len(a.advice.Remedies) > 0 {
+		return nil
+	}
+	n := min(a.plan.Context(), leastContext)
+	for _, to := range []tensor.DType{tensor.F16, tensor.Q8_0} {
+		name := strings.ToLower(to.String())
+		c := a.plan.Config
+		c.Compile.KVType = to
+		if _, err := a.open(c); err != nil {
+			continue // the model's heads are no whole blocks
+		}
+		ok, err := a.with(func(c *Config) {
+			c.Compile.KVType, c.Context, c.BatchTokens, c.Rules.Batch = to, n, min(fewSteps, c.BatchTokens), 1
+		}, fmt.Sprintf("keys and values in %s, a context of %d tokens, steps of %d, one sequence", name, n, fewSteps))
+		if ok || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// more tries more memory: a little, and as much as all weights need.
+func (a *adviser) more() error {
+	now := a.advice.RAM
+	const step = 256 << 20
+	var sizes []int64
+	if a.advice.Now.Verdict == Cannot {
+		sizes = append(sizes, (a.advice.Now.RAM+step-1)/step*step)
+	}
+	sizes = append(sizes, (a.advice.Fit+(1<<20)-1)>>20<<20)
+	for _, ram := range slices.Compact(slices.SortedFunc(slices.Values(sizes), cmp.Compare)) {
+		if ram <= now {
+			continue
+		}
+		o, err := a.try(a.plan, a.plan.footprint, ram)
+		if err != nil {
+			return err
+		}
+		a.add("+"+spelling.Size(ram-now)+" of memory", a.command(a.plan.Config, ram), o)
+	}
+	return nil
+}

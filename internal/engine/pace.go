@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/rates"
+	"atenia/internal/sched"
+)
+
+// A pace is how long decode passes take. It keeps the last of them.
+type pace struct {
+	rows  int // of a pass that was predicted
+	seen  int
+	took  [128]time.Duration
+	watch func(sched.StepInfo) // is told of all steps, too; nil = nobody is
+}
+
+// What a pace needs to say anything: the first passes bring weights in.
+const (
+	firstPasses = 2
+	fewPasses   = 6
+)
+
+// step is called between two steps.
+func (p *pace) step(s sched.StepInfo) {
+	if s.Decode && s.Err == nil && s.Rows == p.rows {
+		if p.seen >= firstPasses {
+			p.took[(p.seen-firstPasses)%len(p.took)] = s.Took
+		}
+		p.seen++
+	}
+	if p.watch != nil {
+		p.watch(s)
+	}
+}
+
+// median returns how long a pass took; false if too few were seen.
+func (p *pace) median() (time.Duration, bool) {
+	n := min(p.seen-firstPasses, len(p.took))
+	if n < fewPasses {
+		return 0, false
+	}
+	took := slices.Clone(p.took[:n])
+	slices.Sort(took)
+	return took[n/2], true
+}
+
+// remember keeps how much longer passes took than was predicted for them, for
+// the predictions of later runs. It does nothing for rates that the user gave.
+func (e *Engine) remember() {
+	pl, dir := e.weights.placement, e.Plan.Config.Rules.ProfileDir
+	took, ok := e.pace.median()
+	if !ok || dir == "" {
+		return
+	}
+	if pl == nil { // mapped: as if everything was held
+		var err error
+		if pl, err = e.Plan.footprint.Place(e.Plan.placeConfig()); err != nil || pl.RAM() > ledger.Process.Most() {
+			return // what does not fit is read again and again, at a rate that nobody knows
+		}
+	}
+	if pl.Given() {
+		return
+	}
+	k := rates.Kind{Model: pl.Model(), Machine: machineOf(e.Plan.Config.Threads), Class: pl.Class()}
+	if err := rates.Remember(dir, k, pl.Decode.Ratio(took.Seconds())); err != nil {
+		e.Plan.Config.Logger.Warn("what this run measured is not kept", "err", err)
+	}
+}
+
+// corrections are what earlier runs of the model measured on this machine.
+func (c *PlaceConfig) corrections(model string) []place.Correction {
+	return place.Corrections(rates.Remembered(c.Rules.ProfileDir, model, machineOf(c.Exec.Threads)))
+}
+
+// machineOf names the machine, and how much of it computes.
+func machineOf(threads int) string {
+	if threads == 0 {
+		threads = cpu.Threads()
+	}
+	return fmt.Sprintf("%s %s, %d of %d", cpu.Detect().Name, runtime.GOARCH, threads, runtime.NumCPU())
+}

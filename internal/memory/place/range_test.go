@@ -1,0 +1,123 @@
+package place_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"atenia/internal/memory/place"
+)
+
+// streamed is a model of which part of is streamed, and whose rates were measured.
+func streamed(ram int64) place.Input {
+	in := place.Input{RAM: ram, FLOP: 1e9, Rates: place.Rates{SSD: 1e9, RAM: 1e10, FLOPS: 1e12, Measured: []string{"ssd", "ram"}, Assumed: []string{"flops"}}}
+	for i := range 20 {
+		in.Tensors = append(in.Tensors, place.Tensor{Name: fmt.Sprint("blk.", i), Bytes: 50 << 20, Uses: 1, Unit: i})
+	}
+	return in
+}
+
+func decodeOf(t *testing.T, in place.Input) *place.Placement {
+	t.Helper()
+	p, err := place.Place(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &p.Decode
+	if !(d.Range.Low < d.Seconds && d.Seconds < d.Range.High) || d.Range.High > 1.2500001*d.Seconds || d.Range.Low < 0.7499999*d.Seconds {
+		t.Fatalf("%g s, %+v", d.Seconds, d.Range)
+	}
+	return p
+}
+
+// A range is as wide as rates varied, and never wider than a quarter.
+func TestRange(t *testing.T) {
+	in := streamed(500 << 20)
+	in.Rates.SSDRange = place.Range{Low: 1e9, High: 1e9}
+	narrow := decodeOf(t, in).Decode
+	in.Rates.SSDRange = place.Range{Low: 0.93e9, High: 1.07e9}
+	wide := decodeOf(t, in).Decode
+	if !(wide.Range.Low < narrow.Range.Low && wide.Range.High > narrow.Range.High) || wide.Seconds != narrow.Seconds {
+		t.Errorf("%+v is no wider than %+v", wide, narrow)
+	}
+	in.Rates.SSDRange = place.Range{Low: 1e8, High: 1e10}
+	if d := decodeOf(t, in).Decode; math.Abs(d.Range.High-1.25*d.Seconds) > 1e-9 {
+		t.Errorf("%+v", d)
+	}
+	in.Rates.SSDRange, in.Rates.Measured, in.Rates.Assumed = place.Range{}, nil, []string{"ssd", "ram", "flops"}
+	if d := decodeOf(t, in).Decode; math.Abs(d.Range.High-1.25*d.Seconds) > 1e-9 {
+		t.Errorf("of assumptions: %+v", d)
+	}
+}
+
+// What runs of the same kind measured corrects a prediction and makes its range
+// narrower, but moves no tensor; runs of another kind, and rates that were given,
+// change nothing.
+func TestCorrections(t *testing.T) {
+	in := streamed(500 << 20)
+	in.Rates.SSDRange = place.Range{Low: 0.9e9, High: 1.1e9}
+	before := decodeOf(t, in)
+	class := before.Class()
+	for _, c := range []struct {
+		ratios map[string][]float64
+		runs   int
+		ratio  float64
+	}{
+		{map[string][]float64{class: {1.5, 1.4, 1.6}}, 3, 1.5},
+		{map[string][]float64{class: {1.5}, "streamed measured ram,1/4": {0.5}}, 1, 1.5},
+		{map[string][]float64{"streamed measured ram,1/4": {1.2, 1.4}}, 2, 1.3}, // the nearest that is known
+		{map[string][]float64{"held measured ram,0/4": {1.2}}, 0, 0},
+		{map[string][]float64{"streamed assumed ssd,1/4": {1.2}}, 0, 0},
+	} {
+		in.Corrections = place.Corrections(c.ratios)
+		p := decodeOf(t, in)
+		d := &p.Decode
+		want := before.Decode.Seconds
+		if c.runs > 0 {
+			want *= c.ratio
+		}
+		if d.Runs != c.runs || math.Abs(d.Correction-c.ratio) > 1e-9 || math.Abs(d.Seconds-want) > 1e-9 {
+			t.Errorf("%v: %+v, want %g s", c.ratios, d, want)
+		}
+		if math.Abs(d.Ratio(2*before.Decode.Seconds)-2) > 1e-9 {
+			t.Errorf("%v: the ratio of a correction: %g", c.ratios, d.Ratio(2*before.Decode.Seconds))
+		}
+		for i := range p.Tensors {
+			if p.Tensors[i].Tier != before.Tensors[i].Tier {
+				t.Fatalf("%v: %s moved", c.ratios, p.Tensors[i].Name)
+			}
+		}
+	}
+	in.Corrections = place.Corrections(map[string][]float64{class: slices.Repeat([]float64{1.1}, 20)})
+	if d := decodeOf(t, in).Decode; (d.Range.High-d.Range.Low)/d.Seconds >= (before.Decode.Range.High-before.Decode.Range.Low)/before.Decode.Seconds {
+		t.Errorf("twenty equal runs: %+v", d)
+	}
+	in.Rates.Measured = nil
+	if p := decodeOf(t, in); p.Decode.Runs != 0 || !p.Given() {
+		t.Errorf("given rates were corrected: %+v", p.Decode)
+	}
+	in.Corrections[0].Ratio = math.NaN()
+	if _, err := place.Place(in); err == nil {
+		t.Error("a correction by no number")
+	}
+}
+
+// More RAM is advised only if a pass will surely be faster.
+func TestNextIsSilent(t *testing.T) {
+	in := streamed(500 << 20)
+	p := decodeOf(t, in)
+	if len(p.Next) == 0 {
+		t.Fatal("nothing is advised")
+	}
+	for _, c := range p.Next {
+		if c.RangeThen.High >= c.Range.Low {
+			t.Errorf("%s: ranges overlap", c)
+		}
+	}
+	in.RAM = 900 << 20 // few tensors are streamed, from a disk that is faster than memory
+	in.Rates.SSD = 20e9
+	if p := decodeOf(t, in); len(p.Next) != 0 || !p.Spills() {
+		t.Errorf("%v", p.Next)
+	}
+}

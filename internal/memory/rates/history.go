@@ -1,0 +1,112 @@
+package rates
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"atenia/internal/store/durable"
+)
+
+// A Kind says which runs are alike: of one model on one machine, whose placement
+// has the same limits. What was off in one is likely to be off in the next.
+type Kind struct {
+	Model   string `json:"model"`   // its identity, a hash
+	Machine string `json:"machine"` // and how many threads compute
+	Class   string `json:"class"`   // of the placement
+}
+
+// A past is what runs of a kind measured.
+type past struct {
+	Kind
+	Ratios []float64 `json:"ratios"` // measured / predicted seconds, the newest last
+}
+
+// history is the content of the file.
+type history struct {
+	Format string `json:"format"`
+	Runs   []past `json:"runs"` // the kinds, the one that ran last is the last
+}
+
+const (
+	historyFile   = "runs.json"
+	historyFormat = "atenia.runs/1"
+	mostRuns      = 20  // of a kind
+	mostKinds     = 200 // in the file
+	mostBytes     = 1 << 20
+	// ratios beyond these are accidents: a process that was stopped, a clock that
+	// jumped.
+	leastRatio, mostRatio = 0.05, 20
+)
+
+// Remember adds what a run measured to the file in a folder, which is made if it
+// is not there. Runs that end at the same time take turns.
+func Remember(folder string, k Kind, ratio float64) error {
+	if !(ratio >= leastRatio && ratio <= mostRatio) {
+		return fmt.Errorf("a run took %g times as long as predicted, which cannot be remembered", ratio)
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	path := filepath.Join(folder, historyFile)
+	release, err := durable.Lock(path + ".lock")
+	if err != nil {
+		return err
+	}
+	h := readHistory(path)
+	i := slices.IndexFunc(h.Runs, func(p past) bool { return p.Kind == k })
+	p := past{Kind: k}
+	if i >= 0 {
+		p = h.Runs[i]
+		h.Runs = slices.Delete(h.Runs, i, i+1)
+	}
+	p.Ratios = append(p.Ratios, ratio)
+	p.Ratios = p.Ratios[max(0, len(p.Ratios)-mostRuns):]
+	h.Runs = append(h.Runs, p)
+	h.Runs = h.Runs[max(0, len(h.Runs)-mostKinds):]
+	err = durable.WriteFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(h) })
+	return errors.Join(err, release())
+}
+
+// Remembered returns the ratios of measured to predicted seconds by the class of
+// the placement, the newest last, as the file in a folder has them of a model on
+// a machine.
+func Remembered(folder, model, machine string) map[string][]float64 {
+	if folder == "" {
+		return nil
+	}
+	out := map[string][]float64{}
+	for _, p := range readHistory(filepath.Join(folder, historyFile)).Runs {
+		if p.Model == model && p.Machine == machine {
+			out[p.Class] = p.Ratios
+		}
+	}
+	return out
+}
+
+// readHistory reads the file. What is no such file, or damaged, is as good as
+// none: it only makes predictions better.
+func readHistory(path string) history {
+	none := history{Format: historyFormat}
+	f, err := os.Open(path)
+	if err != nil {
+		return none
+	}
+	defer f.Close()
+	var h history
+	if json.NewDecoder(io.LimitReader(f, mostBytes)).Decode(&h) != nil || h.Format != historyFormat {
+		return none
+	}
+	for _, p := range h.Runs {
+		for _, r := range p.Ratios {
+			if !(r >= leastRatio && r <= mostRatio) {
+				return none
+			}
+		}
+	}
+	return h
+}

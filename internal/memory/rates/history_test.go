@@ -1,0 +1,81 @@
+package rates
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// What runs measured is kept by model, machine and class, the newest of each,
+// also when many end at once; a file of something else is none.
+func TestHistory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "atenia")
+	k := Kind{"model", "machine", "streamed"}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 3 {
+				if err := Remember(dir, k, 1.5); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 15 {
+		if err := Remember(dir, k, 1+float64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Remember(dir, Kind{"model", "machine", "held"}, 2); err != nil {
+		t.Fatal(err)
+	}
+	got := Remembered(dir, "model", "machine")
+	want := append(slices.Repeat([]float64{1.5}, mostRuns-15), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+	if len(got) != 2 || !slices.Equal(got["streamed"], want) || !slices.Equal(got["held"], []float64{2}) {
+		t.Errorf("got %v", got)
+	}
+	if len(Remembered(dir, "model", "other"))+len(Remembered(dir, "other", "machine"))+len(Remembered("", "model", "machine")) != 0 {
+		t.Error("runs of something else")
+	}
+	for _, bad := range []float64{0, -1, 1e9} {
+		if Remember(dir, k, bad) == nil {
+			t.Errorf("remembered %g", bad)
+		}
+	}
+	for i := range mostKinds {
+		if err := Remember(dir, Kind{fmt.Sprint(i), "machine", "c"}, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(Remembered(dir, "model", "machine")) != 0 || len(Remembered(dir, "0", "machine")) != 1 {
+		t.Error("the file grows")
+	}
+}
+
+// Damage and other formats are no history, and do not stay.
+func TestHistoryDamage(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, historyFile)
+	k := Kind{"m", "x", "c"}
+	for _, text := range []string{"", "{", "GGUF", `{"format":"atenia.runs/2","runs":[]}`, `{"format":"atenia.runs/1","runs":[{"model":"m","machine":"x","class":"c","ratios":[1e300]}]}`} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got := Remembered(dir, "m", "x"); len(got) != 0 {
+			t.Errorf("%q: %v", text, got)
+		}
+		if err := Remember(dir, k, 2); err != nil || !slices.Equal(Remembered(dir, "m", "x")["c"], []float64{2}) {
+			t.Errorf("%q: afterwards %v", text, err)
+		}
+	}
+	if err := os.WriteFile(path+".lock", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remember(filepath.Join(path, "no"), k, 2); err == nil {
+		t.Error("remembered in a file's place")
+	}
+}
