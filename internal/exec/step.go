@@ -37,6 +37,9 @@ type Step struct {
 	// Stop, when set to true, makes a step that streams weights return
 	// [ErrStopped] before the next unit; [Executor.Wake] interrupts a wait.
 	Stop *atomic.Bool
+	// Threads bounds the workers of this step; 0 = all of [Config.Threads]. Results
+	// are the same bits.
+	Threads int
 
 	rows, requested int
 	rowRun          []int32 // row → run

@@ -20,6 +20,9 @@ type Config struct {
 	Account *ledger.Account
 	// Watch, if not nil, is called after every step, before the next one.
 	Watch func(StepInfo)
+	// Tune, if not nil, is called before every step with its rows and whether it
+	// only decodes, and returns how many threads compute it; 0 = all.
+	Tune func(rows int, decode bool) (threads int)
 }
 
 // A StepInfo describes a computed step.
@@ -28,7 +31,9 @@ type StepInfo struct {
 	Took   time.Duration
 	Rows   int  // tokens of all sequences
 	Decode bool // every sequence had one row
-	Err    error
+	// Threads that were asked for; 0 = all.
+	Threads int
+	Err     error
 }
 
 // A Scheduler serves requests with one executor, which it owns.
@@ -45,6 +50,7 @@ type Scheduler struct {
 	rows    []rowOwner   // owner of each requested row of logits
 	held    atomic.Int64 // bytes of all caches, read by other goroutines
 	watch   func(StepInfo)
+	tune    func(rows int, decode bool) int
 
 	stop    atomic.Bool // tells the step in flight to stop because all its requests were cancelled
 	mu      sync.Mutex
@@ -79,7 +85,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		return nil, fmt.Errorf("sched config: CacheBytes is %d, want 0 or more", cfg.CacheBytes)
 	}
 	s := &Scheduler{
-		x: x, context: ec.Context, watch: cfg.Watch,
+		x: x, context: ec.Context, watch: cfg.Watch, tune: cfg.Tune,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	s.step.Stop = &s.stop
