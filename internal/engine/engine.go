@@ -31,6 +31,7 @@ type Engine struct {
 	weights *modelWeights
 	packing pack.Decision
 	scratch int64
+	logged  func() error // closes the log of decisions
 	close   sync.Once
 }
 
@@ -41,9 +42,9 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{Plan: p, weights: w}
+	e := &Engine{Plan: p, weights: w, logged: func() error { return nil }}
 	if err := e.start(); err != nil {
-		return nil, errors.Join(err, w.close())
+		return nil, errors.Join(err, w.close(), e.logged())
 	}
 	e.capture(ctx)
 	return e, nil
@@ -67,6 +68,10 @@ func (e *Engine) start() error {
 		}
 		p.Config.Logger.Warn("packed weights on disk", "err", fault)
 	}
+	if err := e.learn(); err != nil {
+		x.Close()
+		return err
+	}
 	if e.Sched, err = sched.New(x, e.schedule()); err != nil {
 		x.Close()
 		return err
@@ -87,6 +92,9 @@ func (e *Engine) schedule() sched.Config {
 	}
 	o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident})
 	c.Watch = o.Step
+	if l := o.Learner(); l != nil {
+		c.Tune = l.Before
+	}
 	return c
 }
 
@@ -95,7 +103,7 @@ func (e *Engine) schedule() sched.Config {
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
 		e.Sched.Close()
-		err = errors.Join(e.weights.close(), e.checkPeak())
+		err = errors.Join(e.weights.close(), e.checkPeak(), e.logged())
 	})
 	return err
 }

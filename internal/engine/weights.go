@@ -30,6 +30,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWe
 	var spilled *place.Placement // nil while all weights have room: then they are mapped
 	if !p.Config.placed() {
 		w.packing = p.packingOf(d)
+		p.choosePacking(&w.packing)
 	} else {
 		_ = d.Advise(file.Random) // or reading small weights would prefetch their neighbours
 		if w.placement, err = p.placeHere(ctx); err != nil {

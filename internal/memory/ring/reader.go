@@ -7,6 +7,10 @@ func (r *Ring) read(i int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for !r.closed {
+		if i >= r.active {
+			r.work.Wait()
+			continue
+		}
 		p, use := r.next()
 		if p == nil {
 			r.work.Wait()

@@ -61,6 +61,7 @@ type Ring struct {
 	issue    uint64   // the use being read
 	piece    int      // the next piece of it to read
 	released uint64   // all uses before it are over
+	active   int      // readers that take work; the others wait
 	flight   []uint64 // by reader: the use it reads for, plus one; 0 = idle
 	loaded   []uint64 // by unit: the last use whose bytes are loaded, plus one
 	left     []int    // by unit: pieces still to be read
@@ -129,7 +130,7 @@ func New(c Config) (*Ring, error) {
 		u.views, u.pieces, u.moves = cut(c.Units[i], r.block.Bytes[s.at:s.at+s.size], c.Piece)
 		r.units[i] = u
 	}
-	r.stats.Bytes = int64(used)
+	r.stats.Bytes, r.active = int64(used), c.Readers
 	for i := range c.Readers {
 		r.exited.Go(func() { r.read(i) })
 	}
@@ -266,6 +267,21 @@ func (r *Ring) ended() error {
 	}
 	return nil
 }
+
+// SetReaders bounds the reads in flight from the next one on to n of
+// [Config].Readers, at least 1: what a disk does best with depends on who else
+// reads. It is safe for concurrent use.
+func (r *Ring) SetReaders(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n = max(1, min(n, len(r.flight))); n != r.active {
+		r.active = n
+		r.work.Broadcast()
+	}
+}
+
+// Readers returns how many reads may be in flight at most.
+func (r *Ring) Readers() int { return len(r.flight) }
 
 // Wake makes a waiting pass check whether it should stop.
 func (r *Ring) Wake() {
