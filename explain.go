@@ -75,7 +75,8 @@ type Factor struct {
 // which situation, how sure that is, and why.
 //
 // A file that is missing, or of another version, is no error: File says so, and
-// nothing is learned. A file that cannot be read is an error.
+// nothing is learned. A row with more successes than runs is damaged, and skipped
+// as others are that cannot be read. A file that cannot be read is an error.
 func Explain(cfg *ExplainConfig) (*Explanations, error) {
 	var t learn.Trainer
 	r := learn.Report{Status: learn.StatusMissing}

@@ -187,14 +187,6 @@ func (a *Arm) measure(seconds float64, p *Pick) {
 	a.Seconds += max(refWeight, 1/float64(a.Fresh)) * (seconds - a.Seconds)
 }
 
-// Arms returns what is known of the options of a place; the picker owns it.
-func (p *Picker) Arms(at Place) []Arm {
-	if x := p.cells[at]; x != nil {
-		return x.Arms
-	}
-	return nil
-}
-
 // Known returns the places with their arms, in the order of the file.
 func (p *Picker) Known() (out []Pick) {
 	for _, x := range p.cells {

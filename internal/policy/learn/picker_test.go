@@ -249,7 +249,7 @@ func TestPickerFailure(t *testing.T) {
 	h := p.At(here, PickConfig{}, threadOptions(2))
 	h.Observe("2", 9, false)
 	h.Observe("none", 9, true) // an option that there is not
-	check(t, "arm", p.Arms(here)[0], Arm{Option: "2", Guess: 1, Count: 1})
+	check(t, "arm", h.Pick().Arms[0], Arm{Option: "2", Guess: 1, Count: 1})
 }
 
 // A decision in the loop of tokens allocates nothing.
