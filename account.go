@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"atenia/internal/engine"
-	"atenia/internal/policy/adapt"
-	"atenia/internal/policy/learn"
 	"atenia/internal/policy/observe"
 	"atenia/internal/spelling"
 	"atenia/tensor"
@@ -48,15 +46,15 @@ func (m *Model) lastRun() *LastRun {
 		r.Computing = max(0, wall-r.Waiting)
 	} else {
 		r.ReadBytes = float64(t.Read) / n
-		if t.Computed > 0 { // threads that wait for pages or for a processor use no time of one
-			r.Computing = min(wall, t.Computed.Seconds()/n/float64(max(1, r.Threads)))
+		if t.Offered > 0 && t.Computed > 0 { // threads that wait for pages or for a processor use no time of one
+			r.Computing = wall * min(1, float64(t.Computed)/float64(t.Offered))
 			r.Waiting = wall - r.Computing
 		}
 	}
 	if pl := m.engine.Placement(); pl != nil {
 		r.Predicted = pl.Decode.Seconds
 	}
-	r.learned(m.observer.Learner().Summary())
+	r.learned(m)
 	r.bound(wall, p.Totals.Bytes)
 	r.advise(m)
 	return r
@@ -115,18 +113,25 @@ func ranges(all []int) string {
 	return strings.Join(out, ",")
 }
 
-// learned copies what a learner knows; nil is a run without one.
-func (r *LastRun) learned(s *adapt.Summary) {
+// learned copies what a learner knows, if there is one.
+func (r *LastRun) learned(m *Model) {
+	s := m.observer.Learner().Summary()
 	if s == nil {
 		return
 	}
-	r.Changes = convertAll(s.Changes, func(c adapt.Change) RunChange { return RunChange(c) })
+	for _, c := range s.Changes {
+		r.Changes = append(r.Changes, RunChange(c))
+	}
 	l := &RunLearned{
 		Band: s.Band, Ticks: s.Ticks, Recommended: s.Recommended, Because: s.Because, Table: s.Table, Rows: s.Rows, Episodes: s.Episodes,
-		PreferGPU: s.PreferGPU, Weights: s.Weights,
-		Knobs: convertAll(s.Knobs, func(k adapt.Knob) LearnedKnob {
-			return LearnedKnob{k.Class, k.Name, k.Option, convertAll(k.Arms, func(a learn.Arm) LearnedOption { return LearnedOption{a.Option, a.Seconds, a.Count} })}
-		}),
+		PreferGPU: s.PreferGPU, Weights: s.Weights, Knobs: []LearnedKnob{},
+	}
+	for _, k := range s.Knobs {
+		x := LearnedKnob{k.Class, k.Name, k.Option, nil}
+		for _, a := range k.Arms {
+			x.Options = append(x.Options, LearnedOption{a.Option, a.Seconds, a.Count})
+		}
+		l.Knobs = append(l.Knobs, x)
 	}
 	if s.Spent > 0 {
 		l.LostShare = s.Lost / s.Spent
@@ -188,7 +193,7 @@ func threadsLearned(r *LastRun) string {
 			}
 		}
 	}
-	return "no fewer threads were faster"
+	return "fewer threads were not faster"
 }
 
 // smaller advises a smaller type of weights, if there is one.

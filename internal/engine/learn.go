@@ -2,8 +2,6 @@ package engine
 
 import (
 	"atenia/internal/memory/pack"
-	"atenia/internal/policy/adapt"
-	"atenia/internal/policy/learn"
 	"atenia/internal/policy/replay"
 )
 
@@ -26,8 +24,7 @@ func (p *Plan) choosePacking(c *pack.Config) {
 	if l == nil || c.Mode != pack.Auto {
 		return
 	}
-	switch form, why := l.Weights(p.identity(), []learn.Option{{Name: formPacked}, {Name: formMapped, Guess: mappedGuess}}); form {
-	case formMapped:
+	if form, why := l.Weights(p.identity(), formPacked, formMapped, mappedGuess); form == formMapped {
 		c.Mode, c.Because = pack.Off, why
 	}
 }
@@ -67,10 +64,11 @@ func (e *Engine) learn() error {
 		return err
 	}
 	e.logged = done
-	run := adapt.Run{Model: p.identity(), Form: e.Form(), Threads: p.Config.Threads, Pinned: p.Config.AllThreads}
+	run := l.Run()
+	run.Model, run.Form, run.Threads, run.Pinned = p.identity(), e.Form(), p.Config.Threads, p.Config.AllThreads
 	if r := e.weights.Stream.Ring; r != nil {
 		run.Readers, run.SetReaders = r.Readers(), r.SetReaders
 	}
-	l.Begin(run, rec)
+	l.Begin(rec)
 	return nil
 }

@@ -31,8 +31,8 @@ type StepInfo struct {
 	Took   time.Duration
 	Rows   int  // tokens of all sequences
 	Decode bool // every sequence had one row
-	// Threads that were asked for; 0 = all.
-	Threads int
+
+	Threads int // that computed it
 	Err     error
 }
 

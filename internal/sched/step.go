@@ -40,6 +40,9 @@ func (s *Scheduler) compute() error {
 		return s.x.Step(&s.step)
 	}
 	p := StepInfo{Start: time.Now(), Rows: rows, Decode: decode, Threads: s.step.Threads}
+	if p.Threads == 0 {
+		p.Threads = s.x.Config().Threads
+	}
 	p.Err = s.x.Step(&s.step)
 	p.Took = time.Since(p.Start)
 	s.watch(p)

@@ -29,8 +29,8 @@ type Config struct {
 
 const (
 	// saveTicks and saveSeconds bound what a kill loses. A save waits for the disk,
-	// so it must be rare against steps of a millisecond.
-	saveTicks   = 2048
+	// some ten milliseconds, so it must be rare against steps of one.
+	saveTicks   = 1 << 16
 	saveSeconds = 30
 	// sampleEvery is the least time between two looks at the pressure of memory,
 	// which take some ten microseconds.
@@ -143,14 +143,16 @@ func (l *Learner) sample(now time.Time) {
 // and for a whole run, which is assumed to have some hundred tokens.
 var wholeRun = learn.PickConfig{Whole: true, First: 32, Burst: 128, Every: 2048, Cooldown: 1}
 
-// Weights returns which of the ways to keep weights a model is opened with, the
-// first unless another was measured to be faster, and the reason. All of them
-// must give the same bits.
-func (l *Learner) Weights(model string, options []learn.Option) (name, why string) {
-	if l == nil || len(options) == 0 {
-		return "", ""
+// Weights returns which of two ways to keep weights a model is opened with, and
+// why: the usual one unless the other was measured to be faster. guess is how many
+// times longer a token takes with the other one before that was measured. Both must
+// give the same bits.
+func (l *Learner) Weights(model, usual, other string, guess float64) (form, why string) {
+	if l == nil {
+		return usual, ""
 	}
-	l.weights = l.picker.At(learn.Place{Bucket: l.now.Bucket(), Model: model, Class: "decode", Knob: learn.Weights}, wholeRun, options)
+	l.weights = l.picker.At(learn.Place{Bucket: l.now.Bucket(), Model: model, Class: "decode", Knob: learn.Weights}, wholeRun,
+		[]learn.Option{{Name: usual}, {Name: other, Guess: guess}})
 	p := l.weights.Pick()
 	l.asked = *p
 	l.asked.Arms = slices.Clone(p.Arms)
@@ -159,15 +161,16 @@ func (l *Learner) Weights(model string, options []learn.Option) (name, why strin
 	return l.weights.Follow(v), why
 }
 
-// Begin says what runs, before the first step. Decisions are recorded by rec,
-// that of [Learner.Weights] now.
-func (l *Learner) Begin(r Run, rec replay.Recorder) {
-	if l == nil {
-		return
-	}
-	l.run, l.rec = r, rec
+// Run returns the description of what runs, to be filled in before
+// [Learner.Begin].
+func (l *Learner) Run() *Run { return &l.run }
+
+// Begin is called before the first step. Decisions are recorded by rec, that of
+// [Learner.Weights] now.
+func (l *Learner) Begin(rec replay.Recorder) {
+	l.rec = rec
 	if len(l.asked.Arms) > 0 {
-		l.form = r.Form
+		l.form = l.run.Form
 		l.rec.Picked(&l.asked)
 	}
 	// No device computes yet: the choice says so, and its rule is on record.

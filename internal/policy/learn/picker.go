@@ -91,6 +91,7 @@ func (p *Picker) At(at Place, cfg PickConfig, options []Option) Handle {
 // resume sets the counters of a knob that is set once a run to where earlier
 // runs left them.
 func (p *Pick) resume() {
+	p.Episode = p.Config.Every // counts are halved now and then, ages are not
 	for i := range p.Arms {
 		p.Episode = max(p.Episode+uint64(p.Arms[i].Count), p.Arms[i].Age)
 	}

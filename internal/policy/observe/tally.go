@@ -16,9 +16,10 @@ type Tally struct {
 	Failed  int        // steps
 	Ring    ring.Stats // of the steps that decoded
 	// Computed is the processor time of the steps that decoded, all threads
-	// together, and Read what the process read from storage meanwhile.
-	Computed time.Duration
-	Read     int64
+	// together, Offered what their threads would have used without a wait, and Read
+	// what the process read from storage meanwhile.
+	Computed, Offered time.Duration
+	Read              int64
 
 	ring   ring.Stats // at the end of the last step
 	cpu    time.Duration
@@ -75,6 +76,7 @@ func (t *Tally) count(p *sched.StepInfo, r *ring.Ring) {
 	now := cpu.Time()
 	if p.Decode {
 		t.Computed += now - t.cpu
+		t.Offered += time.Duration(p.Threads) * p.Took
 	}
 	t.cpu = now
 	t.look(p.Decode, p.Start.Add(p.Took))
