@@ -37,6 +37,10 @@ const (
 	sampleEvery = 250 * time.Millisecond
 	// cooldown is the seed loop's.
 	cooldown = 8
+	// window is the least time of an episode of a knob: the system lets a thread
+	// wait for some milliseconds for a processor, which a shorter step either meets
+	// or not. Steps of small models are taken together.
+	window = 20 * time.Millisecond
 	// mostRows bounds the classes of steps that are told apart: a step of more
 	// sequences is computed by all threads.
 	mostRows = 8
@@ -188,6 +192,10 @@ type turn struct {
 	depths  []int
 	option  [2]string // in force for threads and readers
 	trying  *learn.Handle
+
+	took  time.Duration // of the steps of this episode
+	steps int
+	count int // threads in force
 }
 
 // turnOf returns the turn of a bucket; a new one starts from what is known.
@@ -250,13 +258,16 @@ func (l *Learner) Before(rows int, decode bool) (threads int) {
 	}
 	t := l.turnOf(placeKey{l.now.Bucket(), rows})
 	l.current = t
+	if t.steps > 0 {
+		return t.count
+	}
 	v := l.turn(t, &t.threads, 0)
-	threads = t.counts[v.Arm]
+	t.count = t.counts[v.Arm]
 	if l.run.Readers > 0 {
 		v := l.turn(t, &t.readers, 1)
 		l.run.SetReaders(t.depths[v.Arm])
 	}
-	return threads
+	return t.count
 }
 
 // turn decides about one knob. While another one's trial goes on, it stays.
@@ -296,22 +307,12 @@ func (l *Learner) After(s Step, at time.Duration) (pressure float32) {
 	if !s.Decode {
 		return l.now.RAM
 	}
-	seconds, ok := s.Took.Seconds(), s.Err == nil
 	if t := l.current; t != nil {
-		switch t.trying { // the other knob's latency has the trial's cause
-		case nil:
-			t.threads.Observe(t.option[0], seconds, ok)
-			if l.run.Readers > 0 {
-				t.readers.Observe(t.option[1], seconds, ok)
-			}
-		case &t.threads:
-			t.threads.Observe(t.option[0], seconds, ok)
-		case &t.readers:
-			t.readers.Observe(t.option[1], seconds, ok)
+		t.took, t.steps = t.took+s.Took, t.steps+1
+		if t.took >= window || s.Err != nil {
+			l.episode(t, t.took.Seconds()/float64(t.steps), s.Err == nil)
+			t.took, t.steps = 0, 0
 		}
-	}
-	if l.form != "" {
-		l.weights.Observe(l.form, seconds, ok)
 	}
 	l.tick(s, at)
 	l.steps++
@@ -319,6 +320,19 @@ func (l *Learner) After(s Step, at time.Duration) (pressure float32) {
 		l.sample(now)
 	}
 	return l.now.RAM
+}
+
+// episode learns what the settings in force took a step.
+func (l *Learner) episode(t *turn, seconds float64, ok bool) {
+	if t.trying != &t.readers { // else the latency has another cause
+		t.threads.Observe(t.option[0], seconds, ok)
+	}
+	if t.trying != &t.threads && l.run.Readers > 0 {
+		t.readers.Observe(t.option[1], seconds, ok)
+	}
+	if l.form != "" {
+		l.weights.Observe(l.form, seconds, ok)
+	}
 }
 
 // tick counts an episode in the seed's table, and saves both tables when that

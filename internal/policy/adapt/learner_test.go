@@ -31,7 +31,7 @@ func steps(l *Learner, readers *int, n int, cost func(threads, readers int) floa
 	at := time.Unix(1000, 0)
 	for i := range n {
 		threads := l.Before(1, true)
-		took := time.Duration(cost(threads, *readers) * 1e6)
+		took := time.Duration(cost(threads, *readers) * 30e6)
 		spent += took.Seconds()
 		l.After(Step{Start: at, Took: took, Decode: true}, time.Duration(i)*time.Millisecond)
 		at = at.Add(took)
@@ -231,7 +231,7 @@ func TestAllocations(t *testing.T) {
 	at := time.Unix(1000, 0)
 	if n := testing.AllocsPerRun(40, func() {
 		l.Before(1, true)
-		l.After(Step{Start: at, Took: time.Millisecond, Decode: true}, time.Second)
+		l.After(Step{Start: at, Took: 30 * time.Millisecond, Decode: true}, time.Second)
 	}); n != 0 {
 		t.Errorf("%g allocations", n)
 	}
@@ -244,7 +244,7 @@ func BenchmarkStep(b *testing.B) {
 	at := time.Unix(1000, 0)
 	for b.Loop() {
 		l.Before(1, true)
-		l.After(Step{Start: at, Took: time.Millisecond, Decode: true}, time.Second)
+		l.After(Step{Start: at, Took: 30 * time.Millisecond, Decode: true}, time.Second)
 		l.ticks = 0 // saves are measured by BenchmarkSave
 	}
 }

@@ -66,6 +66,7 @@ type Arm struct {
 	Seconds float64 `json:"seconds"` // mean of an episode, of late; 0 is unknown
 	Spent   float64 `json:"spent"`   // seconds in all
 	Lost    float64 `json:"lost"`    // of them, by trials that were slower
+	Dev     float64 `json:"dev"`     // mean deviation from Seconds, as a part of it
 	Fresh   uint32  `json:"fresh"`   // episodes that Seconds is the mean of
 	Age     uint64  `json:"age"`     // episodes of the place since the last with this option
 }

@@ -1,6 +1,9 @@
 package learn
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // A PickConfig bounds what trials of other options cost. The zero value uses
 // sensible defaults.
@@ -117,6 +120,10 @@ const (
 	// outside changed.
 	changedBy = 0.20
 	longRef   = 1.0 / 64 // weight of a new latency in the slow mean
+	meanOf    = 8        // latencies that a mean is of, about: see refWeight
+	// devWeight is the weight of a new latency in the mean deviation: small, or a
+	// change would hide itself as noise.
+	devWeight = 1.0 / 32
 )
 
 // Decide picks an option. It allocates nothing.
@@ -144,11 +151,12 @@ func (p *Pick) Decide() Verdict {
 			return Verdict{p.Current, RuleWait, false}
 		case recent:
 			return Verdict{i, RuleFaster, false}
-		case rested >= p.Config.Every/4:
+		case rested >= p.Config.Every/4 && p.Allowance() > 0:
 			return Verdict{i, RuleRecheck, true}
 		}
 	}
-	changed := p.Long > 0 && (now.Seconds > p.Long*(1+changedBy) || now.Seconds < p.Long*(1-changedBy))
+	by := max(changedBy, 2*now.Dev)
+	changed := p.Long > 0 && (now.Seconds > p.Long*(1+by) || now.Seconds < p.Long*(1-by))
 	if rested < p.Config.Every && !(changed && rested >= uint64(p.Config.Burst)) {
 		return stay
 	}
@@ -171,13 +179,23 @@ func (p *Pick) recent(a *Arm) bool {
 // fastest returns the option with the least mean, if it is faster than the
 // current one by the margin.
 func (p *Pick) fastest() (best int, ok bool) {
-	limit := p.Arms[p.Current].Seconds * (1 - p.Config.Margin)
+	now := p.Arms[p.Current].Seconds
+	least := now
 	for i := range p.Arms {
-		if s := p.Arms[i].Seconds; s > 0 && s < limit {
-			best, limit, ok = i, s, true
+		if s := p.Arms[i].Seconds; s > 0 && s < least && s < now*(1-p.margin(&p.Arms[i])) {
+			best, least, ok = i, s, true
 		}
 	}
 	return best, ok
+}
+
+// margin returns by how much an option must be faster: that of the configuration,
+// or what the noise of the two means may be. Beside busy neighbours one latency is
+// several times another.
+func (p *Pick) margin(a *Arm) float64 {
+	now := &p.Arms[p.Current]
+	n, m := float64(max(1, min(a.Fresh, meanOf))), float64(max(1, min(now.Fresh, meanOf)))
+	return max(p.Config.Margin, 1.5*max(now.Dev, a.Dev)*math.Sqrt(1/n+1/m))
 }
 
 // Allowance returns how many seconds trials may lose now.

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -76,7 +77,7 @@ func (p *Picker) At(at Place, cfg PickConfig, options []Option) Handle {
 		if !x.Config.Whole {
 			a.Fresh = 0
 		}
-		if b := &x.Arms[best]; a.Seconds > 0 && a.Count >= x.Config.Burst && b.Seconds > 0 && a.Seconds < b.Seconds*(1-x.Config.Margin) {
+		if b := &x.Arms[best]; a.Seconds > 0 && a.Count >= x.Config.Burst && b.Seconds > 0 && a.Seconds < b.Seconds*(1-2*x.Config.Margin) {
 			best = i
 		}
 	}
@@ -185,7 +186,11 @@ func (a *Arm) measure(seconds float64, p *Pick) {
 		return
 	}
 	a.Fresh = addOne(a.Fresh, true)
-	a.Seconds += max(refWeight, 1/float64(a.Fresh)) * (seconds - a.Seconds)
+	weight := max(refWeight, 1/float64(a.Fresh))
+	if a.Seconds > 0 {
+		a.Dev += max(devWeight, 1/float64(a.Count)) * (min(math.Abs(seconds-a.Seconds)/a.Seconds, 2) - a.Dev)
+	}
+	a.Seconds += weight * (seconds - a.Seconds)
 }
 
 // Known returns the places with their arms, in the order of the file.

@@ -204,6 +204,9 @@ func (o *Observer) now() time.Duration { return time.Since(o.epoch) }
 
 // memory shows how full memory is.
 func (o *Observer) memory(at time.Duration) {
+	if o.metrics == nil && o.trace == nil { // what the process has is asked of the system
+		return
+	}
 	var used, held, limit uint64
 	if f := o.account.Resident; f != nil {
 		used = uint64(max(0, f()))

