@@ -35,7 +35,7 @@ type Explanations struct {
 // A LearningFile says what loading a file of what was learned found.
 type LearningFile struct {
 	Status  string // "Ok", "Missing" or "Foreign": of another version
-	Skipped int    // lines, not blank, that were not understood
+	Skipped int    // lines, not blank, that were not understood or are damaged
 	First   error  // the first of them; nil if there is none
 	Err     error  // why the file is foreign
 }
@@ -86,7 +86,8 @@ func Explain(cfg *ExplainConfig) (*Explanations, error) {
 	if r.Status == learn.StatusUnreadable {
 		return nil, r.Err
 	}
-	e := &Explanations{File: LearningFile{Status: string(r.Status), Skipped: r.Skipped, Err: r.Err}}
+	e := &Explanations{File: LearningFile{Status: string(r.Status), Skipped: r.Skipped + r.Damaged, Err: r.Err}}
+	t = t.Sound()
 	if r.First.Line > 0 {
 		e.File.First = r.First
 	}

@@ -119,6 +119,7 @@ func Open(ctx context.Context, c Config) (*Learner, error) {
 	if r := l.loop.LoadLearning(c.Path); unusable(r) {
 		return nil, r.Err
 	}
+	*l.loop.Trainer() = l.loop.Trainer().Sound()
 	var r learn.Report
 	if l.picker, r = learn.NewPicker(learn.PickConfig{}, learn.ChoicesPath(c.Path), c.FS); unusable(r) {
 		return nil, r.Err
@@ -193,9 +194,10 @@ type turn struct {
 	option  [2]string // in force for threads and readers
 	trying  *learn.Handle
 
-	took  time.Duration // of the steps of this episode
-	steps int
-	count int // threads in force
+	took   time.Duration // of the steps of this episode
+	steps  int
+	failed bool // one of them
+	count  int  // threads in force
 }
 
 // turnOf returns the turn of a bucket; a new one starts from what is known.
@@ -309,9 +311,9 @@ func (l *Learner) After(s Step, at time.Duration) (pressure float32) {
 	}
 	if t := l.current; t != nil {
 		t.took, t.steps = t.took+s.Took, t.steps+1
-		if t.took >= window || s.Err != nil {
-			l.episode(t, t.took.Seconds()/float64(t.steps), s.Err == nil)
-			t.took, t.steps = 0, 0
+		t.failed = t.failed || s.Err != nil
+		if t.took >= window || t.failed {
+			l.end(t)
 		}
 	}
 	l.tick(s, at)
@@ -322,8 +324,13 @@ func (l *Learner) After(s Step, at time.Duration) (pressure float32) {
 	return l.now.RAM
 }
 
-// episode learns what the settings in force took a step.
-func (l *Learner) episode(t *turn, seconds float64, ok bool) {
+// end learns from the steps since the last episode, if there are any.
+func (l *Learner) end(t *turn) {
+	if t == nil || t.steps == 0 {
+		return
+	}
+	seconds, ok := t.took.Seconds()/float64(t.steps), !t.failed
+	t.took, t.steps, t.failed = 0, 0, false
 	if t.trying != &t.readers { // else the latency has another cause
 		t.threads.Observe(t.option[0], seconds, ok)
 	}
@@ -415,6 +422,7 @@ func (l *Learner) Regret() float64 { return l.policy.Regret() }
 
 // Close saves what was learned.
 func (l *Learner) Close() error {
+	l.end(l.current)
 	l.sampler.Close()
 	var errs []error
 	if l.loop.Dirty() {

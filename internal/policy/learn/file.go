@@ -56,7 +56,8 @@ const (
 type Report struct {
 	Status  Status
 	Skipped int       // nonblank lines that could not be parsed
-	First   LineError // the first of them; its Line is 0 if there is none
+	Damaged int       // rows with more successes than episodes, see [Trainer.Sound]
+	First   LineError // the first of both; its Line is 0 if there is none
 	Err     error     // why the file is unreadable or foreign
 }
 
@@ -87,7 +88,8 @@ func (t *Trainer) String() string {
 // Parse reads the format of [Trainer.String]. It ignores blanks around the
 // header, fields, keys and values, the order of fields, and unknown keys; the
 // last line of a repeated row wins. It skips and counts lines with missing or
-// bad fields.
+// bad fields. Rows with more successes than episodes are damaged: they are counted,
+// too, and stay in the table, which is printed as it was read.
 func Parse(data []byte) (Trainer, Report) {
 	var t Trainer
 	if len(data) == 0 {
@@ -97,14 +99,33 @@ func Parse(data []byte) (Trainer, Report) {
 	if string(bytes.TrimSpace(first)) != header {
 		return t, Report{Status: StatusForeign, Err: fmt.Errorf("%w: want %q in line 1, got %.40q", ErrFormat, header, first)}
 	}
+	damaged := 0
 	r := eachLine(rest, func(line string) string {
 		row, why := parseRow(line)
-		if why == "" {
-			t.Set(row)
+		if why != "" {
+			return why
 		}
-		return why
+		t.Set(row)
+		if row.Success > row.Count {
+			damaged++
+			return moreSuccesses(row.Success, row.Count)
+		}
+		return ""
 	})
+	r.Skipped, r.Damaged = r.Skipped-damaged, damaged
 	return t, r
+}
+
+// Sound returns the table without rows that have more successes than episodes:
+// the seed's format can hold them, and no run makes them.
+func (t *Trainer) Sound() Trainer {
+	out := *t
+	for i := range out.rows {
+		if s := &out.rows[i]; s.Success > s.Count {
+			*s, out.known = Stats{}, out.known&^(1<<i)
+		}
+	}
+	return out
 }
 
 // eachLine calls f with the lines after the header that are not blank, and
@@ -203,9 +224,6 @@ func parseRow(line string) (r Row, why string) {
 	n, err := strconv.ParseInt(score, 10, 64)
 	if err != nil || !digits(strings.TrimPrefix(score, "-")) {
 		f.fault(fmt.Sprintf("score_sum: want a whole number of 64 bits, got %.40q", score))
-	}
-	if r.Success > r.Count {
-		f.fault(moreSuccesses(r.Success, r.Count))
 	}
 	r.Score = n
 	return r, f.why
