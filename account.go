@@ -19,7 +19,7 @@ func (m *Model) account() error {
 	if m.accounts == "" || m.observer.Tally().Decode.Steps == 0 {
 		return nil
 	}
-	if err := m.lastRun().save(nil, m.accounts, m.Path()); err != nil {
+	if err := m.lastRun().save(m.accounts, m.Path()); err != nil {
 		return fmt.Errorf("account of the run: %w", err)
 	}
 	return nil

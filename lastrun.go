@@ -181,16 +181,16 @@ func ReadLastRun(dir, model string) (*LastRun, error) {
 }
 
 // save replaces the account of the model, and that of the newest run.
-func (r *LastRun) save(fsys durable.FS, dir, model string) error {
+func (r *LastRun) save(dir, model string) error {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	if err := durable.Default(fsys).MkdirAll(filepath.Join(dir, accountFolder), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, accountFolder), 0o777); err != nil {
 		return err
 	}
 	for _, path := range []string{accountPath(dir, model), filepath.Join(dir, accountFolder, newestName)} {
-		if err := durable.WriteFileIn(fsys, path, func(w io.Writer) error {
+		if err := durable.WriteFile(path, func(w io.Writer) error {
 			_, err := w.Write(append(b, '\n'))
 			return err
 		}); err != nil {

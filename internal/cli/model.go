@@ -69,7 +69,7 @@ func (m *modelFlags) learningDefault() string {
 func (m *modelFlags) prepareLearning() (byDefault bool) {
 	o := &m.cfg.Observe
 	dir := stateFolder()
-	if m.learns && dir != "" && os.MkdirAll(dir, 0o777) == nil {
+	if m.learns && dir != "" && writable(dir) {
 		o.Account = dir
 		if byDefault = o.Learning == ""; byDefault {
 			o.Learning = filepath.Join(dir, defaultName)
@@ -79,6 +79,19 @@ func (m *modelFlags) prepareLearning() (byDefault bool) {
 		o.Learning = ""
 	}
 	return byDefault
+}
+
+// writable makes a folder and reports whether files can be made there: a run
+// with a home that is read-only is no error.
+func writable(dir string) bool {
+	if os.MkdirAll(dir, 0o777) != nil {
+		return false
+	}
+	f, err := os.CreateTemp(dir, "probe")
+	if err != nil {
+		return false
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name())) == nil
 }
 
 // open opens a model. It prints fallbacks, which are not errors, to errw.

@@ -390,6 +390,7 @@ func (l *Learner) Summary() *Summary {
 	if l == nil {
 		return nil
 	}
+	l.end(l.current)
 	snap := l.loop.Trainer().Snapshot()
 	band := l.now.Bucket().RAM
 	s := &Summary{
