@@ -272,6 +272,9 @@ func (l *Learner) Before(rows int, decode bool) (threads int) {
 	return t.count
 }
 
+// trialEnds is the rule of a change back to the option before a trial.
+const trialEnds learn.Rule = "TrialEnds"
+
 // turn decides about one knob. While another one's trial goes on, it stays.
 func (l *Learner) turn(t *turn, h *learn.Handle, k int) learn.Verdict {
 	p := h.Pick()
@@ -285,8 +288,12 @@ func (l *Learner) turn(t *turn, h *learn.Handle, k int) learn.Verdict {
 		l.rec.Picked(p)
 	}
 	from := t.option[k]
+	why := v.Rule
+	if why == learn.RuleKeep { // a change without a reason of its own
+		why = trialEnds
+	}
 	if t.option[k] = h.Follow(v); from != "" && from != t.option[k] && len(l.changes) < mostChanges {
-		l.changes = append(l.changes, Change{l.steps, p.Knob.String(), from, t.option[k], string(v.Rule), p.Reason(v)})
+		l.changes = append(l.changes, Change{l.steps, p.Knob.String(), from, t.option[k], string(why), p.Reason(v)})
 	}
 	t.trying = nil
 	if v.Trial {
