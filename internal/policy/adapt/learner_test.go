@@ -169,7 +169,7 @@ func TestPinned(t *testing.T) {
 	l.Begin(replay.Recorder{})
 	readers := 0
 	for range 50 {
-		steps(l, &readers, 50, shared(2))
+		steps(l, &readers, 50, shared(1))
 		if n := l.Before(1, true); n != 4 {
 			t.Fatalf("%d threads", n)
 		}
