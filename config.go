@@ -119,6 +119,8 @@ type Config struct {
 	// Logger receives messages about opening the model and about fallbacks. nil
 	// discards them.
 	Logger *slog.Logger
+
+	allThreads bool // Threads was set
 }
 
 // withDefaults returns a copy with defaults filled in, or every fault in one
@@ -128,6 +130,7 @@ func (c *Config) withDefaults() (Config, error) {
 	if c != nil {
 		d = *c
 	}
+	d.allThreads = d.Threads != 0
 	if d.Threads == 0 {
 		d.Threads = cpu.Threads()
 	}
@@ -193,7 +196,7 @@ func (c *Config) engine() engine.Config {
 	mode, _ := pack.ParseMode(c.Pack)
 	cache, _ := cacheType(c.CacheType)
 	return engine.Config{
-		Context: c.Context, Threads: c.Threads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes,
+		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes,
 		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse},
 		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream,
@@ -330,9 +333,18 @@ type Observation struct {
 	// Timeline is a file for the order of reads and of computing, in lines that
 	// are the same for equal runs.
 	Timeline string
-	// Learning is a file to which what is learned from the latencies of tokens is
-	// appended, for [Explain].
+	// Learning is a file of what is learned from the latencies of tokens, which is
+	// extended, and read by [Explain]; a second file beside it, with ".choices"
+	// added to its name, has what was learned of this model's settings. With it the
+	// model follows what was learned: it may compute tokens with fewer threads than
+	// it has, read with fewer requests at once, or leave weights unpacked, where
+	// that was measured to be faster. Trials of other settings lose at most a 64th
+	// of the time. Results are the same bits. [Config].Threads, if set, is kept.
 	Learning string
+	// Account is a folder for an account of this run, which [ReadLastRun] reads:
+	// where weights lay and why, how long tokens took, and what changed. [Model.Close]
+	// writes it; the account of the model's run before is replaced.
+	Account string
 	// Device reports whether a device is there, and the pressure of its memory
 	// from 0 to 1. It is called once, if Learning is set. nil = this machine is
 	// asked.

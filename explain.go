@@ -35,7 +35,7 @@ type Explanations struct {
 // A LearningFile says what loading a file of what was learned found.
 type LearningFile struct {
 	Status  string // "Ok", "Missing" or "Foreign": of another version
-	Skipped int    // lines, not blank, that were not understood
+	Skipped int    // lines, not blank, that were not understood or are damaged
 	First   error  // the first of them; nil if there is none
 	Err     error  // why the file is foreign
 }
@@ -75,7 +75,8 @@ type Factor struct {
 // which situation, how sure that is, and why.
 //
 // A file that is missing, or of another version, is no error: File says so, and
-// nothing is learned. A file that cannot be read is an error.
+// nothing is learned. A row with more successes than runs is damaged, and skipped
+// as others are that cannot be read. A file that cannot be read is an error.
 func Explain(cfg *ExplainConfig) (*Explanations, error) {
 	var t learn.Trainer
 	r := learn.Report{Status: learn.StatusMissing}
@@ -85,7 +86,8 @@ func Explain(cfg *ExplainConfig) (*Explanations, error) {
 	if r.Status == learn.StatusUnreadable {
 		return nil, r.Err
 	}
-	e := &Explanations{File: LearningFile{Status: string(r.Status), Skipped: r.Skipped, Err: r.Err}}
+	e := &Explanations{File: LearningFile{Status: string(r.Status), Skipped: r.Skipped + r.Damaged, Err: r.Err}}
+	t = t.Sound()
 	if r.First.Line > 0 {
 		e.File.First = r.First
 	}

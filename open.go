@@ -24,6 +24,7 @@ type Model struct {
 	plan     *Plan
 	engine   *engine.Engine
 	observer *observe.Observer // nil if nothing is observed
+	accounts string            // folder for the account of this run; "" = none is written
 	unmerge  func() error      // removes weights that an adapter was merged with
 	text     *text.Text
 	// textErr says why text is incomplete: no tokenizer, or a chat template
@@ -61,7 +62,7 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 	if err != nil {
 		return nil, errors.Join(err, observer.Close())
 	}
-	m := &Model{files: files, observer: observer}
+	m := &Model{files: files, observer: observer, accounts: cfg.Observe.Account}
 	if m.unmerge, err = lora.Load(files, cfg.Adapter); err != nil {
 		return nil, errors.Join(err, observer.Close(), files.Close())
 	}
@@ -119,7 +120,8 @@ func (m *Model) loadText(c *Config) (err error) {
 func (m *Model) Close() error {
 	var err error
 	m.close.Do(func() {
-		err = errors.Join(m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
+		m.engine.Sched.Close() // what is counted does not change any more
+		err = errors.Join(m.account(), m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
 	})
 	return err
 }

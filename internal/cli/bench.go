@@ -62,7 +62,8 @@ func (a *app) bench() *cobra.Command {
 		}
 		return errors.Join(print(r), saveJSON(b.out, r))
 	}
-	c.AddCommand(a.benchKernels(), a.benchTable(), benchStepCommand(a.env()), benchTrainCommand(a.env()), benchStreamCommand(a.env()), benchMemoryCommand(a.env()), benchStorageCommand(a.env()), benchCodecsCommand(a.env()), a.benchPredict(), neighbour())
+	c.AddCommand(a.benchKernels(), a.benchTable(), benchStepCommand(a.env()), benchTrainCommand(a.env()), benchStreamCommand(a.env()), benchMemoryCommand(a.env()),
+		benchStorageCommand(a.env()), benchCodecsCommand(a.env()), a.benchPredict(), a.benchPolicy(), neighbour())
 	return c
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 func (a *app) chat() *cobra.Command {
-	var mf modelFlags
+	mf := modelFlags{learns: true}
 	var sf samplingFlags
 	var system string
 	c := &cobra.Command{

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,13 +31,19 @@ func explainCommand(env *command.Env) *cobra.Command {
 	var q query
 	wrong := &command.ExitError{Code: command.Failure, Text: usage}
 	c := &cobra.Command{
-		Use:   "explain",
-		Short: "Explain which backend was preferred",
-		Long: "Read what runs learned about the CPU and the GPU under memory pressure, and explain which of them is\n" +
+		Use:   "explain [MODEL]",
+		Short: "Tell the last run of a model, or which backend is preferred",
+		Long: "Tell the last run of MODEL, or of any model: where its weights were and why, how long a token took and what\n" +
+			"bounded it, what changed while it ran, what was learned, and what would help most. \"atenia run\" and\n" +
+			"\"atenia chat\" keep the account of each model's last run in $XDG_STATE_HOME/atenia/runs. A model that was\n" +
+			"not run yet is an error.\n\n" +
+			"With flags, read what runs learned about the CPU and the GPU under memory pressure, and explain which of them is\n" +
 			"preferred. A band is a range of pressure: 0 below 0.5, 1 below 0.75, 2 below 0.9, 3 above. --learning\n" +
 			"defaults to " + defaultName + " in $XDG_STATE_HOME/atenia or ~/.local/state/atenia, if it exists. The exit\n" +
 			"code for a mistake in the call is 1.",
-		Example: "  atenia explain --gpu-available=true --vram-band=1 --ram-band=2\n" +
+		Example: "  atenia explain\n" +
+			"  atenia explain model.gguf --json\n" +
+			"  atenia explain --gpu-available=true --vram-band=1 --ram-band=2\n" +
 			"  atenia explain --all --structured --learning learning.v1",
 		Args: cobra.ArbitraryArgs,
 	}
@@ -44,18 +51,38 @@ func explainCommand(env *command.Env) *cobra.Command {
 	f.StringVar(&q.gpu, "gpu-available", "", "whether a GPU is available: true or false")
 	f.StringVar(&q.vram, "vram-band", "", "pressure band of device memory: 0 to 3")
 	f.StringVar(&q.ram, "ram-band", "", "pressure band of host memory: 0 to 3")
-	f.StringVar(&q.cfg.Learning, "learning", "", "read `FILE`, written by \"atenia run --learning\"")
+	f.StringVar(&q.cfg.Learning, "learning", "", "read `FILE`, written by \"atenia run --learning\"; one of another kind is an error")
 	f.BoolVar(&q.cfg.All, "all", false, "explain every context of the file")
 	f.BoolVar(&q.structured, "structured", false, "print factors and weights")
 	c.SetFlagErrorFunc(func(*cobra.Command, error) error { return wrong })
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q.set = f.Changed("gpu-available") || f.Changed("vram-band") || f.Changed("ram-band")
-		if len(args) > 0 || !q.valid() {
+		seed := q.set || f.Changed("learning") || f.Changed("all") || f.Changed("structured")
+		switch {
+		case !seed && len(args) <= 1:
+			return lastRun(env, optionalModel(args), wrong)
+		case len(args) > 0 || !q.valid():
 			return wrong
 		}
 		return q.run(env)
 	}
 	return c
+}
+
+// lastRun tells the last run of a model, or of any for "".
+func lastRun(env *command.Env, model string, wrong error) error {
+	r, err := atenia.ReadLastRun(env.State, model)
+	switch {
+	case errors.Is(err, atenia.ErrNoRun) && model == "": // nothing was asked for, and there is nothing to tell
+		return wrong
+	case errors.Is(err, atenia.ErrNoRun):
+		return fmt.Errorf("%w; run it once: atenia run %s \"Once upon a time\"", err, model)
+	case err != nil:
+		return err
+	case *env.JSON:
+		return env.PrintJSON(r)
+	}
+	return r.WriteText(env.Out)
 }
 
 // valid reads the bucket; --all takes none.
@@ -77,6 +104,9 @@ func (q *query) run(env *command.Env) error {
 	e, err := atenia.Explain(&q.cfg)
 	if err != nil {
 		return err
+	}
+	if given && e.File.Status == "Foreign" {
+		return e.File.Err
 	}
 	q.warn(env, e, given)
 	if *env.JSON {

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"atenia"
+	"atenia/internal/golden"
 )
 
 const learned = "ATENIA_SELFTRAINER_V1\n" +
@@ -66,5 +69,107 @@ func TestExplainRuns(t *testing.T) {
 	text := string(cliCall(t, "explain", "--all", "--learning", file))
 	if !strings.Contains(text, "Atenia selected CPU execution") {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestExplainLastRun: run keeps an account of each model's last run, which
+// explain tells, and follows no more than is allowed.
+func TestExplainLastRun(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", dir)
+	cliCall(t, "run", "Once upon a time", "-n", "40", "--temp", "0")
+	for _, args := range [][]string{nil, {"atenia-story"}} {
+		code, out, errs := runExplain(args...)
+		for _, want := range []string{"last run of atenia-story (llama)", "where its weights were, and why\n  packed", "why a token took ", "bound by ", "what changed while it ran\n", "what was learned\n", "what would help most\n  "} {
+			if code != 0 || !strings.Contains(out, want) || errs != "" {
+				t.Fatalf("%q: exit %d, no %q in\n%s%s", args, code, want, out, errs)
+			}
+		}
+	}
+	var r atenia.LastRun
+	callJSON(t, &r, "explain", "atenia-story")
+	if r.Version != 1 || r.Decode.Tokens != 39 || len(r.Groups) == 0 || r.Learned == nil || r.Learned.Ticks != 39 || r.Advice.What == "" {
+		t.Errorf("%+v", r)
+	}
+	code, out, errs := runExplain("none.gguf")
+	if code != 1 || out != "" || !strings.Contains(errs, "none.gguf: no run is on record; run it once: atenia run none.gguf") {
+		t.Errorf("exit %d, %q, %q", code, out, errs)
+	}
+	model := filepath.Join(golden.Family(t, "parity"), "llama3")
+	cliCall(t, "logits", model, "--tokens", "1,2,3") // measures nothing
+	if code, _, _ := runExplain(model); code != 1 {
+		t.Errorf("logits keep an account: exit %d", code)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "atenia", "runs", "newest.json"), []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := runExplain(); code != 1 || out != "" || !strings.Contains(errs, "run the model again") {
+		t.Errorf("damaged: exit %d, %q, %q", code, out, errs)
+	}
+}
+
+// TestLearningByDefault: run learns in the state folder unless it is told not to,
+// and goes on without where that cannot be.
+func TestLearningByDefault(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", dir)
+	run := []string{"run", "Once upon a time", "-n", "8", "--temp", "0"}
+	want := cliCall(t, append(slices.Clone(run), "--learning", "off")...)
+	file := filepath.Join(dir, "atenia", defaultName)
+	if _, err := os.Stat(file); err == nil {
+		t.Error("off learns")
+	}
+	if got := cliCall(t, run...); string(got) != string(want) {
+		t.Errorf("with learning %q, want %q", got, want)
+	}
+	for _, name := range []string{file, file + ".choices"} {
+		if b, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(b), "ATENIA_") {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+	if err := os.WriteFile(file, []byte("hello\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	if code := Main(run, strings.NewReader(""), &out, &errs); code != 0 || out.String() != string(want) || !strings.Contains(errs.String(), "continuing without") {
+		t.Errorf("a foreign file: exit %d, %q, %q", code, out.String(), errs.String())
+	}
+	if b, err := os.ReadFile(file); err != nil || string(b) != "hello\n" {
+		t.Errorf("the foreign file: %q, %v", b, err)
+	}
+}
+
+// TestExplainDamage: a foreign file that was asked for is an error; a row with
+// more successes than runs is reported and not believed.
+func TestExplainDamage(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	file := filepath.Join(t.TempDir(), "f")
+	seed := []string{"--gpu-available=true", "--vram-band=0", "--ram-band=0", "--learning", file}
+	for _, c := range []struct {
+		text, out, errs string
+		code            int
+	}{
+		{"ATENIA_SELFTRAINER_V2\n", "", "not a learning file of this version", 1},
+		{strings.Replace(learned, "success=1", "success=2", 1), "No learned data available for the given context.\n", "success: want at most count, which is 1, got 2", 0},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := runExplain(seed...)
+		if code != c.code || out != c.out || !strings.Contains(errs, c.errs) {
+			t.Errorf("%q: exit %d, %q, %q", c.text, code, out, errs)
+		}
+		if b, err := os.ReadFile(file); err != nil || string(b) != c.text {
+			t.Errorf("the file was changed: %q, %v", b, err)
+		}
+	}
+}
+
+// TestBenchPolicy: both copies write the same text, and every phase is measured.
+func TestBenchPolicy(t *testing.T) {
+	var r policyResult
+	callJSON(t, &r, "bench", "policy", "-n", "40", "--turn", "20", "--neighbours", "0,1")
+	if len(r.Phases) != 2 || r.Phases[1].Neighbours != 1 || r.Phases[0].With <= 0 || r.Phases[1].Without <= 0 {
+		t.Errorf("%+v", r)
 	}
 }

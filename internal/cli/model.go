@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"atenia"
@@ -17,8 +19,9 @@ import (
 
 // modelFlags are the flags of every command that opens a model.
 type modelFlags struct {
-	cfg   atenia.Config
-	stats bool // print the placement and its measured cost
+	cfg    atenia.Config
+	stats  bool // print the placement and its measured cost
+	learns bool // the command learns, and keeps an account of the run, unless told not to
 }
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
@@ -49,8 +52,49 @@ func (m *modelFlags) registerRunning(f *pflag.FlagSet) {
 	f.StringVar(&o.Trace, "trace", "", "write a trace for ui.perfetto.dev to `FILE`")
 	f.StringVar(&o.Timeline, "timeline", "", "write the order of reads and computation to `FILE`; equal runs give equal files")
 	f.StringVar(&o.Metrics, "metrics", "", "serve Prometheus metrics at `ADDRESS`, such as :9464, while the model runs")
-	f.StringVar(&o.Learning, "learning", "", "add latencies under memory pressure to `FILE`, for \"atenia explain\"")
+	f.StringVar(&o.Learning, "learning", "", "learn from latencies in `FILE` and follow what was learned; off = neither"+m.learningDefault())
 	f.BoolVar(&m.cfg.Strict, "strict", false, "fail if the budget is exceeded, or if packed weights or direct reads are not available")
+}
+
+// noLearning is the value of --learning that turns it off.
+const noLearning = "off"
+
+// learningDefault says where a command learns by default.
+func (m *modelFlags) learningDefault() string {
+	if m.learns {
+		return " (default " + defaultName + " in the state folder)"
+	}
+	return " (default off)"
+}
+
+// prepareLearning completes what is observed and reports whether the file of
+// what is learned is the default, which may be unusable without an error.
+func (m *modelFlags) prepareLearning() (byDefault bool) {
+	o := &m.cfg.Observe
+	dir := stateFolder()
+	if m.learns && dir != "" && writable(dir) {
+		o.Account = dir
+		if byDefault = o.Learning == ""; byDefault {
+			o.Learning = filepath.Join(dir, defaultName)
+		}
+	}
+	if o.Learning == noLearning {
+		o.Learning = ""
+	}
+	return byDefault
+}
+
+// writable makes a folder and reports whether files can be made there: a run
+// with a home that is read-only is no error.
+func writable(dir string) bool {
+	if os.MkdirAll(dir, 0o777) != nil {
+		return false
+	}
+	f, err := os.CreateTemp(dir, "probe")
+	if err != nil {
+		return false
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name())) == nil
 }
 
 // open opens a model. It prints fallbacks, which are not errors, to errw.
@@ -58,7 +102,13 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 	m.cfg.PackDir = cacheFolder()
 	m.cfg.Placement.ProfileDir = cacheFolder()
 	m.cfg.Observe.Listening = func(a net.Addr) { fmt.Fprintf(errw, "atenia: metrics at http://%s/metrics\n", a) }
+	byDefault := m.prepareLearning()
 	model, err := atenia.Open(ctx, path, &m.cfg)
+	if bad, ok := errors.AsType[*atenia.ConfigError](err); ok && byDefault && bad.Field == "Observe.Learning" {
+		fmt.Fprintf(errw, "atenia: warning: %v; continuing without\n", bad)
+		m.cfg.Observe.Learning = ""
+		model, err = atenia.Open(ctx, path, &m.cfg)
+	}
 	if err != nil {
 		return nil, err
 	}

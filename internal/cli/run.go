@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) run() *cobra.Command {
-	var mf modelFlags
+	mf := modelFlags{learns: true}
 	var sf samplingFlags
 	c := &cobra.Command{
 		Use:   "run [MODEL] [PROMPT]",

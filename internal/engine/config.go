@@ -17,6 +17,7 @@ import (
 type Config struct {
 	Context     int // tokens of a sequence; 0 = the model's, at most usualContext
 	Threads     int
+	AllThreads  bool // Threads were asked for: the policy may not use fewer
 	Slots       int
 	BatchTokens int
 	CacheBytes  int64 // bound of keys and values; 0 = none

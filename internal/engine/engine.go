@@ -84,6 +84,7 @@ func (e *Engine) start(d *file.Description) error {
 		x.Close()
 		return err
 	}
+	e.learn()
 	if e.Sched, err = sched.New(x, e.schedule()); err != nil {
 		x.Close()
 		return err
@@ -148,6 +149,9 @@ func (e *Engine) schedule() sched.Config {
 		}
 	}
 	c.Watch = e.pace.step
+	if l := e.Plan.Config.Observer.Learner(); l != nil {
+		c.Tune = l.Before
+	}
 	return c
 }
 

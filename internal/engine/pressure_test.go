@@ -179,7 +179,7 @@ func checkLog(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Differences) > 0 || report.Torn != nil {
+	if len(report.Differences) > 0 || report.Cut != nil {
 		t.Errorf("the log does not replay: %+v", report.Differences[:min(3, len(report.Differences))])
 	}
 }

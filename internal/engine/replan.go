@@ -236,6 +236,7 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 		return nil, errors.Join(err, w.Residence.Close(), w.closeLanes())
 	}
 	e.begin()
+	e.learnForm()
 	return x, nil
 }
 

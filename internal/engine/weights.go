@@ -76,6 +76,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description, r replay.Re
 	switch {
 	case w.placement == nil:
 		w.packing = p.packingOf(d)
+		p.choosePacking(&w.packing)
 	case w.placement.Spills():
 		spilled, w.packing.Mode = w.placement, pack.Off
 		if p.Config.Pack == pack.InMemory || p.Config.Pack == pack.OnDisk {

@@ -252,6 +252,7 @@ func (x *Executor) Step(s *Step) error {
 		return err
 	}
 	s.x = x
+	x.limit(s.Threads)
 	s.requested = len(s.Requested)
 	s.rowRun = s.rowRun[:0]
 	for i := range s.Runs {
@@ -280,6 +281,14 @@ func (x *Executor) pass(s *Step) error {
 	err := execute(x.program(s).bound, s)
 	x.cfg.Stream.end(err == nil)
 	return err
+}
+
+// limit bounds the workers of a step.
+func (x *Executor) limit(threads int) {
+	if threads <= 0 {
+		threads = x.cfg.Threads
+	}
+	x.pool.Limit(threads)
 }
 
 // Wake makes a step that waits for weights check [Step.Stop]. It may be called

@@ -71,6 +71,29 @@ func TestChunksAndThreads(t *testing.T) {
 	}
 }
 
+// Steps computed with any number of the threads that there are give the same
+// bytes.
+func TestThreadsPerStep(t *testing.T) {
+	for _, name := range invariant {
+		t.Run(name, func(t *testing.T) {
+			m := openCase(t, name, compile.Options{})
+			tokens := randomTokens(3, 24, m.Config.Vocab)
+			want := m.lane(t, small).all(tokens, 1)
+			cfg := small
+			cfg.Threads = 4
+			l := m.lane(t, cfg)
+			q := l.sequence(len(tokens))
+			for i, id := range tokens {
+				got := l.run(&exec.Step{Threads: []int{0, 1, 4, 3, 2, 9}[i%6]}, feed{q, []int32{id}})
+				sameRows(t, "threads of a step", got, want[i:i+1])
+			}
+			for _, s := range q.seqs {
+				s.Release()
+			}
+		})
+	}
+}
+
 // A ragged batch gives each sequence the same results as running it alone.
 func TestBatchEqualsSingles(t *testing.T) {
 	for _, name := range invariant {

@@ -38,6 +38,9 @@ type Step struct {
 	// instruction or streamed unit; [Executor.Wake] interrupts a wait. The step may
 	// be run again.
 	Stop *atomic.Bool
+	// Threads bounds the workers of this step; 0 = all of [Config.Threads]. Results
+	// are the same bits.
+	Threads int
 
 	rows, requested int
 	rowRun          []int32 // row → run

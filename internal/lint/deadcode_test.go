@@ -37,7 +37,6 @@ var notCalledYet = map[string]struct{ why, names string }{
 	"internal/model/file":       {"metadata of arrays of arrays is read; no writer makes it yet", "NestedOf"},
 	"internal/plan":             {"the contract: programs are read back, states have a matrix of actions", "ParseProgram StateDescriptor.ZeroOn"},
 	"internal/plan/pass":        {"the contract: plans are read back and hand-offs between backends checked", "Graph LoadJSON LoadText"},
-	"internal/policy/learn":     {tiers, "Band.Pressure Loop.Choice Loop.LastDecisionReason Loop.LastReason Loop.LoadLearning Loop.Ticks Loop.Trainer NewLoop Policy.Trainer Trainer.Snapshot"},
 	"internal/policy/record":    {tiers, "Journal.Last Record.Intact"},
 	"internal/policy/replay":    {tiers, "Recorder.Recommend Recorder.WarmStart"},
 	"internal/policy/route":     {tiers, "GPUNotAvailable PersistGradients WarmGradients ExecuteBackward ExecuteBackwardTraced"},

@@ -23,6 +23,9 @@ type Config struct {
 	// Between, if not nil, is called between two steps, and about every
 	// [IdleTick] while there are none, with what it may do. It must be quick.
 	Between func(*Pause)
+	// Tune, if not nil, is called before every step with its rows and whether it
+	// only decodes, and returns how many threads compute it; 0 = all.
+	Tune func(rows int, decode bool) (threads int)
 }
 
 // IdleTick is how often [Config.Between] is called while nothing is computed.
@@ -34,7 +37,9 @@ type StepInfo struct {
 	Took   time.Duration
 	Rows   int  // tokens of all sequences
 	Decode bool // every sequence had one row
-	Err    error
+
+	Threads int // that computed it
+	Err     error
 }
 
 // A Scheduler serves requests with one executor, which it owns.
@@ -56,6 +61,7 @@ type Scheduler struct {
 	watch   func(StepInfo)
 	between func(*Pause)
 	rest    Pause
+	tune    func(rows int, decode bool) int
 
 	stop    atomic.Bool // tells the step in flight to stop because all its requests were cancelled
 	mu      sync.Mutex
@@ -90,7 +96,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		return nil, fmt.Errorf("sched config: CacheBytes is %d, want 0 or more", cfg.CacheBytes)
 	}
 	s := &Scheduler{
-		x: x, context: ec.Context, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between,
+		x: x, context: ec.Context, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between, tune: cfg.Tune,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	s.shared.Store(x)

@@ -32,10 +32,17 @@ func (s *Scheduler) turn() bool {
 
 // compute runs the step, with counters if a request has them.
 func (s *Scheduler) compute() error {
+	rows, decode := len(s.step.Tokens), len(s.step.Tokens) == len(s.step.Runs)
+	if s.tune != nil {
+		s.step.Threads = s.tune(rows, decode)
+	}
 	if s.watch == nil {
 		return s.x.Step(&s.step)
 	}
-	p := StepInfo{Start: time.Now(), Rows: len(s.step.Tokens), Decode: len(s.step.Tokens) == len(s.step.Runs)}
+	p := StepInfo{Start: time.Now(), Rows: rows, Decode: decode, Threads: s.step.Threads}
+	if p.Threads == 0 {
+		p.Threads = s.x.Config().Threads
+	}
 	p.Err = s.x.Step(&s.step)
 	p.Took = time.Since(p.Start)
 	s.watch(p)

@@ -44,6 +44,8 @@ type Pool struct {
 	migrated atomic.Int64 // number of moves of preempted threads
 	closed   atomic.Bool
 	exited   sync.WaitGroup
+	limit    atomic.Int32 // workers that take part; the others sleep, see [Pool.Limit]
+	workers  int          // of the current generation; written before gen
 	_        line
 
 	shares []share // [threads]
@@ -71,6 +73,7 @@ func New(threads int) *Pool {
 		spin:   runtime.GOMAXPROCS(0) >= threads,
 		shares: make([]share, threads),
 	}
+	p.limit.Store(int32(threads))
 	p.affinity.look(threads)
 	p.parker.make()
 	p.ranged.cursors = make([]cursor, threads)
@@ -84,13 +87,31 @@ func New(threads int) *Pool {
 // Threads returns the number of workers, including the caller's goroutine.
 func (p *Pool) Threads() int { return len(p.shares) }
 
+// Limit lets only n of the workers take part from the next call on, the caller's
+// among them: a neighbour that takes a core makes all threads wait for the one
+// that shares it, and one thread less is faster then. The others sleep, without
+// polling. n below 1 counts as 1, and more than [Pool.Threads] as that. Limit
+// belongs to the goroutine that calls [Pool.Do]; scratch memory indexed by worker
+// keeps its size.
+func (p *Pool) Limit(n int) {
+	n = max(1, min(n, len(p.shares)))
+	old := int(p.limit.Load())
+	if n == old {
+		return
+	}
+	p.limit.Store(int32(n))
+	for i := old; i < n; i++ {
+		p.shares[i].parker.unpark()
+	}
+}
+
 // Do runs every share of t and returns when all are done; their writes are then
 // visible to the caller. If a share panics, the others still finish, and Do
 // panics with a *[PanicError]; the pool remains usable. After [Pool.Close] all
 // shares run on the caller's goroutine.
 func (p *Pool) Do(t Task) {
 	p.begin()
-	p.do(t, len(p.shares))
+	p.do(t, int(p.limit.Load()))
 }
 
 // begin ensures that no other call is running; join ends that.
@@ -100,7 +121,7 @@ func (p *Pool) begin() {
 	}
 }
 
-// do runs t in n shares; n is 1 or all.
+// do runs t in n shares; n is 1 or the limit.
 func (p *Pool) do(t Task, n int) {
 	p.task = t
 	if p.overdue.Load() {
@@ -109,9 +130,13 @@ func (p *Pool) do(t Task, n int) {
 	g := p.gen.Load()
 	if n > 1 {
 		g++
+		p.workers = n
+		for i := n; i < len(p.shares); i++ {
+			p.shares[i].claimed.Store(g) // a worker that wakes late finds nothing to claim
+		}
 		p.gen.Store(g)
 		if p.parked.Load() > 0 {
-			p.rouse()
+			p.rouse(n)
 		}
 	}
 	// Deferred, so that the workers are joined even if share 0 ends its goroutine
@@ -226,12 +251,12 @@ func (p *Pool) work(i int) {
 			p.finish(s, g)
 		}
 	}()
-	for p.next(s, &g) {
+	for p.next(i, s, &g) {
 		// The claim fails if the caller took the share in this generation or a later
 		// one: claimed is then at least g.
 		if s.claimed.CompareAndSwap(g-1, g) {
 			inTask = true
-			p.run(i, len(p.shares))
+			p.run(i, p.workers)
 			inTask = false
 			p.finish(s, g)
 		}
@@ -244,13 +269,22 @@ func (p *Pool) finish(s *share, g uint64) {
 	p.parker.unpark()
 }
 
-// next waits for a generation after *g and stores it there; it returns false if
-// the pool is closed.
-func (p *Pool) next(s *share, g *uint64) bool {
+// next waits for a generation after *g in which worker i may take part and stores
+// it there; it returns false if the pool is closed.
+func (p *Pool) next(i int, s *share, g *uint64) bool {
 	last := *g
 	for {
 		if p.closed.Load() {
 			return false
+		}
+		if i >= int(p.limit.Load()) {
+			s.parker.prepare()
+			if i < int(p.limit.Load()) || p.closed.Load() {
+				s.parker.cancel()
+			} else {
+				s.parker.park()
+			}
+			continue
 		}
 		if *g = p.gen.Load(); *g != last {
 			return true
@@ -271,9 +305,9 @@ func (p *Pool) next(s *share, g *uint64) bool {
 	}
 }
 
-// rouse wakes every sleeping worker.
-func (p *Pool) rouse() {
-	for i := 1; i < len(p.shares); i++ {
+// rouse wakes the sleepers among the first n workers.
+func (p *Pool) rouse(n int) {
+	for i := 1; i < n; i++ {
 		p.shares[i].parker.unpark()
 	}
 }
@@ -282,6 +316,6 @@ func (p *Pool) rouse() {
 // but not from a task.
 func (p *Pool) Close() {
 	p.closed.Store(true)
-	p.rouse()
+	p.rouse(len(p.shares))
 	p.exited.Wait()
 }

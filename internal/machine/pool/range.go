@@ -24,7 +24,7 @@ func (p *Pool) Range(n, grain int, f Ranger) {
 		return
 	}
 	grain = max(grain, 1)
-	workers := len(p.shares)
+	workers := int(p.limit.Load())
 	if n <= grain {
 		workers = 1
 	}

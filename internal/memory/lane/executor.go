@@ -89,9 +89,13 @@ type Executor struct {
 	slots  []slot        // task id is in slots[id%len(slots)]
 	lanes  [laneCount]queue
 	has    [laneCount]bool
+	busy   [laneCount]int // workers that run a task
+	most   [laneCount]int // of them, at a time
 	groups int
 	closed bool
 	wg     sync.WaitGroup
+
+	readers int // of lane Io
 }
 
 // A slot holds a task from submission to completion.
@@ -144,9 +148,10 @@ func New(c Config) *Executor {
 	for i := range x.slots {
 		x.slots[i].next = next[usual*i : usual*i : usual*(i+1)]
 	}
+	x.readers = c.workers()[IO]
 	for l, n := range c.workers() {
 		q := &x.lanes[l]
-		q.ready, q.wake.L, x.has[l] = make([]int, c.Window), &x.mu, n > 0
+		q.ready, q.wake.L, x.has[l], x.most[l] = make([]int, c.Window), &x.mu, n > 0, n
 		for w := range n {
 			x.wg.Go(func() { x.work(Lane(l), w) })
 		}
@@ -179,6 +184,7 @@ func (x *Executor) work(l Lane, worker int) {
 	defer func() {
 		if s != nil {
 			x.mu.Lock()
+			x.busy[l]--
 			x.finish(s, errExited)
 			x.mu.Unlock()
 			x.wg.Go(func() { x.work(l, worker) })
@@ -195,23 +201,38 @@ func (x *Executor) next(l Lane, done *slot, err error) *slot {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if done != nil {
+		x.busy[l]--
 		x.finish(done, err)
 	}
 	q := &x.lanes[l]
 	for {
-		for q.n == 0 {
-			if x.closed && x.groups == 0 {
+		for q.n == 0 || x.busy[l] >= x.most[l] {
+			if q.n == 0 && x.closed && x.groups == 0 {
 				return nil
 			}
 			q.wake.Wait()
 		}
 		s := &x.slots[q.pop()]
 		if s.group.err == nil {
+			x.busy[l]++
 			return s
 		}
 		x.finish(s, nil)
 	}
 }
+
+// SetReaders bounds the tasks of lane Io that run at a time, from the next one on,
+// to n of [Config].Readers, at least 1: what a disk does best with depends on who
+// else reads.
+func (x *Executor) SetReaders(n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.most[IO] = max(1, min(n, x.readers))
+	x.lanes[IO].wake.Broadcast()
+}
+
+// Readers returns how many tasks of lane Io may run at most.
+func (x *Executor) Readers() int { return x.readers }
 
 // errExited is the error of a task that called [runtime.Goexit].
 var errExited = errors.New("a task has ended its goroutine")

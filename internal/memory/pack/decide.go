@@ -96,6 +96,8 @@ func decide(c Config, all []*Matrix) Decision {
 	room := d.Available - d.Reserve
 	d.Evict = d.Available > 0 && room < d.Bytes+d.Source
 	switch {
+	case d.Mode == Off && c.Because != "":
+		d.Because = c.Because
 	case d.Mode == Off:
 		d.Because = "asked for"
 	case d.Matrices == 0:

@@ -13,6 +13,8 @@ import (
 // machine's memory and releases nothing.
 type Config struct {
 	Mode Mode
+	// Because says why Mode is Off, where no user asked for it.
+	Because string
 	// Available is the memory that can be allocated, in bytes, and Reserve the part
 	// of it kept for other uses. Available 0 means unknown.
 	Available, Reserve int64

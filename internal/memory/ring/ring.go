@@ -386,6 +386,13 @@ func (r *Ring) ended() error {
 	return nil
 }
 
+// SetReaders bounds the reads in flight from the next one on, see
+// [lane.Executor.SetReaders].
+func (r *Ring) SetReaders(n int) { r.lanes.SetReaders(n) }
+
+// Readers returns how many reads may be in flight at most.
+func (r *Ring) Readers() int { return r.lanes.Readers() }
+
 // Wake makes a waiting pass check whether it should stop.
 func (r *Ring) Wake() {
 	r.mu.Lock()

@@ -482,3 +482,54 @@ func Example() {
 	// 28
 	// 28
 }
+
+// A crowd is a source that counts how many read at once.
+type crowd struct {
+	*memory
+	now, most atomic.Int64
+}
+
+func (c *crowd) ReadAt(p []byte, off int64) (int, error) {
+	n := c.now.Add(1)
+	for m := c.most.Load(); n > m && !c.most.CompareAndSwap(m, n); m = c.most.Load() {
+	}
+	defer c.now.Add(-1)
+	time.Sleep(time.Millisecond)
+	return c.memory.ReadAt(p, off)
+}
+
+// The number of readers can change between passes, in both directions, and the
+// bytes are the same.
+func TestSetReaders(t *testing.T) {
+	m := &crowd{memory: newMemory(5, 1<<18)}
+	units := []Unit{}
+	for i := range 8 {
+		units = append(units, Unit{{Offset: int64(i) << 15, Bytes: 1 << 15}})
+	}
+	r := open(t, Config{Files: []Source{m}, Units: units, Bytes: 6 << 15, Readers: 4, Piece: PageBytes})
+	if r.Readers() != 4 {
+		t.Fatalf("%d readers", r.Readers())
+	}
+	for _, n := range []int{1, 4, 2, 9, 0, 4} {
+		r.SetReaders(n)
+		want := int64(max(1, min(n, 4)))
+		for k := range 2 {
+			if err := r.Begin(nil); err != nil {
+				t.Fatal(err)
+			}
+			for u := range units {
+				if err := r.Acquire(u); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(r.Bytes(u, 0), m.data[u<<15:(u+1)<<15]) {
+					t.Fatalf("unit %d has other bytes", u)
+				}
+				r.Release(u)
+			}
+			r.End(true)
+			if got := m.most.Swap(0); k > 0 && (got > want || want == 4 && got < 3) {
+				t.Errorf("%d reads at once with %d readers", got, n)
+			}
+		}
+	}
+}

@@ -50,25 +50,34 @@ func (s *store) Dirty() bool { return s.dirty }
 
 // Save writes the table to the configured path, if any, whether due or not. It
 // never destroys foreign data: an unreadable file is left alone, because it may
-// be readable later; a file with another header, perhaps of a newer version, is
-// renamed.
+// be readable later; a file with another header, perhaps of a newer version, or
+// with damaged lines is renamed.
 func (s *store) Save() error {
 	path := s.cfg.Path
 	if path == "" {
 		return nil
 	}
-	switch _, r := load(s.cfg.FS, path); r.Status {
-	case StatusUnreadable:
-		return fmt.Errorf("%w; remove it to learn anew", r.Err)
-	case StatusForeign:
-		if err := moveAside(durable.Default(s.cfg.FS), path); err != nil {
-			return &FileError{ErrIO, path, err}
-		}
+	_, r := load(s.cfg.FS, path)
+	if err := keepAside(s.cfg.FS, path, r); err != nil {
+		return err
 	}
 	if err := s.trainer.save(s.cfg.FS, path); err != nil {
 		return err
 	}
 	s.dirty = false
+	return nil
+}
+
+// keepAside prepares the replacement of a file whose loading gave that report.
+func keepAside(fsys durable.FS, path string, r Report) error {
+	switch {
+	case r.Status == StatusUnreadable:
+		return fmt.Errorf("%w; remove it to learn anew", r.Err)
+	case r.Status == StatusForeign || r.Skipped+r.Damaged > 0:
+		if err := moveAside(durable.Default(fsys), path); err != nil {
+			return &FileError{ErrIO, path, err}
+		}
+	}
 	return nil
 }
 

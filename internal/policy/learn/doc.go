@@ -11,6 +11,12 @@
 //	               │ autosave            a table that outlives the process
 //	               ▼
 //	             Policy: the same loop fed by measured latency, opt-in
+//	knob settings ─▶ Picker: Bucket × model × class × Knob → Arms {count, mean seconds, lost}
+//	               │ Pick.Decide         the fastest option; trials within an allowance
+//	               │ Handle.Observe      how long an episode took
+//
+// The table of [Trainer] has the form of the seed, and does not change. The
+// refined table of [Picker] lies in a file beside it.
 //
 // A pressure falls into one of four bands:
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,7 +56,8 @@ const (
 type Report struct {
 	Status  Status
 	Skipped int       // nonblank lines that could not be parsed
-	First   LineError // the first of them; its Line is 0 if there is none
+	Damaged int       // rows with more successes than episodes, see [Trainer.Sound]
+	First   LineError // the first of both; its Line is 0 if there is none
 	Err     error     // why the file is unreadable or foreign
 }
 
@@ -86,7 +88,8 @@ func (t *Trainer) String() string {
 // Parse reads the format of [Trainer.String]. It ignores blanks around the
 // header, fields, keys and values, the order of fields, and unknown keys; the
 // last line of a repeated row wins. It skips and counts lines with missing or
-// bad fields.
+// bad fields. Rows with more successes than episodes are damaged: they are counted,
+// too, and stay in the table, which is printed as it was read.
 func Parse(data []byte) (Trainer, Report) {
 	var t Trainer
 	if len(data) == 0 {
@@ -96,6 +99,38 @@ func Parse(data []byte) (Trainer, Report) {
 	if string(bytes.TrimSpace(first)) != header {
 		return t, Report{Status: StatusForeign, Err: fmt.Errorf("%w: want %q in line 1, got %.40q", ErrFormat, header, first)}
 	}
+	damaged := 0
+	r := eachLine(rest, func(line string) string {
+		row, why := parseRow(line)
+		if why != "" {
+			return why
+		}
+		t.Set(row)
+		if row.Success > row.Count {
+			damaged++
+			return moreSuccesses(row.Success, row.Count)
+		}
+		return ""
+	})
+	r.Skipped, r.Damaged = r.Skipped-damaged, damaged
+	return t, r
+}
+
+// Sound returns the table without rows that have more successes than episodes:
+// the seed's format can hold them, and no run makes them.
+func (t *Trainer) Sound() Trainer {
+	out := *t
+	for i := range out.rows {
+		if s := &out.rows[i]; s.Success > s.Count {
+			*s, out.known = Stats{}, out.known&^(1<<i)
+		}
+	}
+	return out
+}
+
+// eachLine calls f with the lines after the header that are not blank, and
+// counts those that it says cannot be used.
+func eachLine(rest []byte, f func(line string) (why string)) Report {
 	r := Report{Status: StatusOK}
 	for n := 2; len(rest) > 0; n++ {
 		var line []byte
@@ -103,60 +138,95 @@ func Parse(data []byte) (Trainer, Report) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		row, why := parseRow(string(line))
-		if why == "" {
-			t.Set(row)
-			continue
-		}
-		if r.Skipped++; r.Skipped == 1 {
-			r.First = LineError{n, why}
+		if why := f(string(line)); why != "" {
+			if r.Skipped++; r.Skipped == 1 {
+				r.First = LineError{n, why}
+			}
 		}
 	}
-	return t, r
+	return r
+}
+
+// fields are the values of a line by key, and the first fault of them.
+type fields struct {
+	values map[string]string
+	why    string
+}
+
+func newFields(line string) *fields {
+	f := &fields{values: map[string]string{}}
+	for field := range strings.SplitSeq(line, ";") {
+		if k, v, ok := strings.Cut(field, "="); ok {
+			f.values[strings.TrimSpace(k)] = strings.TrimSpace(v)
+		}
+	}
+	return f
+}
+
+// fault keeps the first fault.
+func (f *fields) fault(why string) {
+	if f.why == "" {
+		f.why = why
+	}
+}
+
+// number reads a whole number up to a limit.
+func (f *fields) number(key string, limit uint64) uint64 {
+	v, ok := f.values[key]
+	n, err := strconv.ParseUint(v, 10, 64)
+	switch {
+	case !ok:
+		f.fault("no " + key)
+	case err != nil || n > limit || !digits(v):
+		f.fault(fmt.Sprintf("%s: want a number up to %d, got %.40q", key, limit, v))
+	}
+	return n
+}
+
+// seconds reads a time, which is finite and not below 0.
+func (f *fields) seconds(key string) float64 {
+	v, err := strconv.ParseFloat(f.values[key], 64)
+	if err != nil || !(v >= 0 && v <= math.MaxFloat64) {
+		f.fault(fmt.Sprintf("%s: want seconds, 0 or more, got %.40q", key, f.values[key]))
+	}
+	return v
+}
+
+// bucket reads the pressures.
+func (f *fields) bucket() (b Bucket) {
+	switch v := f.values["gpu_avail"]; v {
+	case "0", "1":
+		b.GPU = v == "1"
+	default:
+		f.fault(fmt.Sprintf("gpu_avail: want 0 or 1, got %.40q", v))
+	}
+	b.VRAM = Band(f.number("vram_band", bands-1))
+	b.RAM = Band(f.number("ram_band", bands-1))
+	return b
+}
+
+// moreSuccesses says why a row is damaged: each success is of a run.
+func moreSuccesses(success, count uint32) string {
+	return fmt.Sprintf("success: want at most count, which is %d, got %d", count, success)
 }
 
 // parseRow parses one line; why is empty if it is valid.
 func parseRow(line string) (r Row, why string) {
-	values := map[string]string{}
-	for field := range strings.SplitSeq(line, ";") {
-		if k, v, ok := strings.Cut(field, "="); ok {
-			values[strings.TrimSpace(k)] = strings.TrimSpace(v)
-		}
+	f := newFields(line)
+	r.Bucket = f.bucket()
+	if err := r.Backend.UnmarshalText([]byte(f.values["backend"])); err != nil {
+		f.fault(err.Error())
 	}
-	number := func(key string, limit uint64) uint64 {
-		v, ok := values[key]
-		n, err := strconv.ParseUint(v, 10, 64)
-		switch {
-		case why != "": // report the first fault only
-		case !ok:
-			why = "no " + key
-		case err != nil || n > limit || !digits(v):
-			why = fmt.Sprintf("%s: want a number up to %d, got %.40q", key, limit, v)
-		}
-		return n
-	}
-	const u32 = 1<<32 - 1
-	switch v := values["gpu_avail"]; v {
-	case "0", "1":
-		r.GPU = v == "1"
-	default:
-		why = fmt.Sprintf("gpu_avail: want 0 or 1, got %.40q", v)
-	}
-	r.VRAM = Band(number("vram_band", bands-1))
-	r.RAM = Band(number("ram_band", bands-1))
-	if err := r.Backend.UnmarshalText([]byte(values["backend"])); err != nil && why == "" {
-		why = err.Error()
-	}
-	r.Count = uint32(number("count", u32))
-	r.Success = uint32(number("success", u32))
-	r.Drift = uint32(number("drift", u32))
-	score := values["score_sum"]
+	r.Count = uint32(f.number("count", math.MaxUint32))
+	r.Success = uint32(f.number("success", math.MaxUint32))
+	r.Drift = uint32(f.number("drift", math.MaxUint32))
+	score := f.values["score_sum"]
 	n, err := strconv.ParseInt(score, 10, 64)
-	if why == "" && (err != nil || !digits(strings.TrimPrefix(score, "-"))) {
-		why = fmt.Sprintf("score_sum: want a whole number of 64 bits, got %.40q", score)
+	if err != nil || !digits(strings.TrimPrefix(score, "-")) {
+		f.fault(fmt.Sprintf("score_sum: want a whole number of 64 bits, got %.40q", score))
 	}
 	r.Score = n
-	return r, why
+	return r, f.why
 }
 
 // digits reports whether s consists of decimal digits.

@@ -268,6 +268,22 @@ func TestFile(t *testing.T) {
 			}
 		}
 	})
+	t.Run("damaged", func(t *testing.T) { // more successes than episodes: kept as it is, not believed, not overwritten
+		text := header + "\n" + strings.Replace(line, "success=1", "success=2", 1)
+		got, r := Parse([]byte(text))
+		check(t, "report", r, Report{Status: StatusOK, Damaged: 1, First: LineError{2, "success: want at most count, which is 1, got 2"}})
+		check(t, "printed", got.String(), text)
+		sound := got.Sound()
+		check(t, "sound", sound.Rows(), []Row{})
+		file := filepath.Join(t.TempDir(), "table")
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		loopRun(LoopConfig{Autosave: Autosave{Path: file, EveryTicks: 1}}, low, "gpu")
+		if bak, err := os.ReadFile(file + ".bak-1"); err != nil || string(bak) != text {
+			t.Errorf("kept %q, %v", bak, err)
+		}
+	})
 	t.Run("foreign", func(t *testing.T) {
 		_, r := Parse([]byte("\ufeff" + header + "\n"))
 		if r.Status != StatusForeign || !errors.Is(r.Err, ErrFormat) {

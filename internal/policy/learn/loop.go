@@ -10,6 +10,9 @@ import (
 type LoopConfig struct {
 	Cooldown     uint64 // ticks between two switches
 	DriftPenalty uint32 // see [Trainer]
+	// Forget is the number of episodes at which a row is halved, so that old ones
+	// fade; 0 = never.
+	Forget uint32
 	Autosave
 }
 
@@ -34,6 +37,7 @@ type Tick struct {
 type Loop struct {
 	store
 	cooldown uint64
+	forget   uint32
 	state    loopState
 
 	reason, decision string
@@ -51,7 +55,7 @@ type loopState struct {
 func NewLoop(cfg LoopConfig) *Loop {
 	return &Loop{
 		store:    store{trainer: Trainer{DriftPenalty: cfg.DriftPenalty}, cfg: cfg.Autosave},
-		cooldown: cfg.Cooldown, reason: "init", decision: "init",
+		cooldown: cfg.Cooldown, forget: cfg.Forget, reason: "init", decision: "init",
 	}
 }
 
@@ -82,6 +86,9 @@ func (l *Loop) OnTick(t Tick) Backend {
 		ran = *t.Executed
 	}
 	l.trainer.Record(t.Context, ran, t.Result.OK, t.Result.Score, t.Drift)
+	if l.forget > 0 {
+		decay(l.trainer.row(t.Context.Bucket(), ran), l.forget)
+	}
 	l.dirty = true
 	l.turn = l.next(t.Context.Bucket())
 	c := l.turn.Decide()

@@ -17,10 +17,10 @@ type PolicyConfig struct {
 }
 
 const (
-	// decayAt is the number of episodes at which a row of the table is halved, so
+	// ForgetAt is the number of episodes at which a row of the table is halved, so
 	// that old ones fade.
-	decayAt = 512
-	// cellDecayAt is decayAt for one class of work, which should adapt sooner to a
+	ForgetAt = 512
+	// cellDecayAt is ForgetAt for one class of work, which should adapt sooner to a
 	// changed machine.
 	cellDecayAt = 64
 	// trialShare bounds the cost of trials of the slower backend, as a share of the
@@ -158,6 +158,18 @@ type Episode struct {
 // Observe learns from an episode and saves if that is due; the only error is
 // that of saving.
 func (p *Policy) Observe(e Episode) error {
+	b, score := min(e.Backend, GPU), p.Judge(e)
+	p.trainer.Record(e.Context, b, e.Err == nil, score, e.Drift)
+	decay(p.trainer.row(e.Context.Bucket(), b), ForgetAt)
+	p.dirty = true
+	p.ticks++
+	_, err := p.try(p.ticks, e.Seconds)
+	return err
+}
+
+// Judge learns from an episode without counting it in the table, and returns its
+// score: a [Loop] that owns the table counts it.
+func (p *Policy) Judge(e Episode) int32 {
 	x, b := p.cell(e.Context, e.Class), min(e.Backend, GPU)
 	score := int32(-bestScore)
 	if e.Err == nil {
@@ -169,12 +181,7 @@ func (p *Policy) Observe(e Episode) error {
 	decay(&x.stats[b], cellDecayAt)
 	x.tried[b] = addOne(x.tried[b], true)
 	x.episodes++
-	p.trainer.Record(e.Context, b, e.Err == nil, score, e.Drift)
-	decay(p.trainer.row(e.Context.Bucket(), b), decayAt)
-	p.dirty = true
-	p.ticks++
-	_, err := p.try(p.ticks, e.Seconds)
-	return err
+	return score
 }
 
 // count adds a latency to the totals of [Policy.Regret] after updating the

@@ -166,13 +166,13 @@ func TestPolicyRules(t *testing.T) {
 	})
 	t.Run("decay", func(t *testing.T) {
 		p, _ := NewPolicy(PolicyConfig{})
-		for range decayAt {
+		for range ForgetAt {
 			if err := p.Observe(Episode{Latency: time.Second}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		s, _ := p.Trainer().Stats(Bucket{}, CPU)
-		check(t, "row", s, Stats{Count: decayAt / 2, Success: decayAt / 2})
+		check(t, "row", s, Stats{Count: ForgetAt / 2, Success: ForgetAt / 2})
 	})
 }
 

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"time"
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
-	"atenia/internal/policy/learn"
+	"atenia/internal/policy/adapt"
 	"atenia/internal/policy/record"
 	"atenia/internal/policy/trace"
 	"atenia/internal/sched"
@@ -36,13 +35,16 @@ type Config struct {
 	// Learning is a file of what is learned from the latencies of tokens;
 	// existing content is extended.
 	Learning string
+	// Account is a folder for the account of this run. The observer only counts for
+	// it, see [Observer.Tally].
+	Account string
 	// Device reports whether a device is present, and the pressure of its
 	// memory. It is called once, if Learning is set. nil = there is none.
 	Device func(context.Context) (bool, float32)
 }
 
 // asked reports whether anything is observed.
-func (c *Config) asked() bool { return c.Trace+c.Metrics+c.Timeline+c.Learning != "" }
+func (c *Config) asked() bool { return c.Trace+c.Metrics+c.Timeline+c.Learning+c.Account != "" }
 
 // A Fault is a field of a [Config] whose value cannot be used.
 type Fault struct {
@@ -60,16 +62,17 @@ func (e *Fault) Unwrap() error { return e.Err }
 
 // An Observer receives the events of a model. A nil observer may be closed.
 type Observer struct {
-	epoch    time.Time
-	sinks    lane.Tee
-	trace    *trace.Writer
-	metrics  *trace.Metrics
-	lines    *lines // of the timeline
-	learning *learning
-	files    []*file
-	stop     func() // the server
-	served   chan error
+	epoch   time.Time
+	sinks   lane.Tee
+	trace   *trace.Writer
+	metrics *trace.Metrics
+	lines   *lines // of the timeline
+	learner *adapt.Learner
+	files   []*file
+	stop    func() // the server
+	served  chan error
 
+	tally   Tally
 	account Account
 	seen    ring.Stats // what metrics have counted
 	chosen  Chosen     // likewise
@@ -107,8 +110,8 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 		}
 	}()
 	if c.Learning != "" {
-		if o.learning, err = newLearning(ctx, &c); err != nil {
-			return nil, err
+		if o.learner, err = adapt.Open(ctx, adapt.Config{Path: c.Learning, Device: c.Device}); err != nil {
+			return nil, &Fault{"Learning", c.Learning, "a file of what was learned, or the place of a new one", err}
 		}
 	}
 	if c.Trace != "" {
@@ -184,10 +187,20 @@ func (o *Observer) Listeners() (out []record.Listener) {
 	return out
 }
 
+// Learner returns what learns and decides while the model runs, nil if nothing
+// does.
+func (o *Observer) Learner() *adapt.Learner {
+	if o == nil {
+		return nil
+	}
+	return o.learner
+}
+
 // Begin reports the placement of the weights, before the first pass and whenever
 // weights have moved since the last one.
 func (o *Observer) Begin(a Account) {
 	o.account, o.seen = a, ring.Stats{}
+	o.tally.begin(a.Ring)
 	o.memory(o.now())
 }
 
@@ -195,6 +208,9 @@ func (o *Observer) now() time.Duration { return time.Since(o.epoch) }
 
 // memory shows how full memory is.
 func (o *Observer) memory(at time.Duration) {
+	if o.metrics == nil && o.trace == nil { // what the process has is asked of the system
+		return
+	}
 	var used, held, limit uint64
 	if f := o.account.Resident; f != nil {
 		used = uint64(max(0, f()))
@@ -224,13 +240,14 @@ func (o *Observer) Step(p sched.StepInfo) {
 	if o.lines != nil {
 		o.lines.write()
 	}
-	if p.Decode && o.learning != nil {
-		pressure := o.learning.observe(p, o.now())
+	o.tally.count(&p, o.account.Ring)
+	if p.Decode && o.learner != nil {
+		pressure := o.learner.After(adapt.Step{Start: p.Start, Took: p.Took, Decode: p.Decode, Err: p.Err}, o.now())
 		if o.trace != nil {
 			o.trace.Counter("pressure", start+p.Took, trace.Value{Name: "ram", Value: float64(pressure)})
 		}
 		if o.metrics != nil {
-			o.metrics.Regret(o.learning.policy.Regret())
+			o.metrics.Regret(o.learner.Regret())
 		}
 	}
 	o.count(p)
@@ -270,8 +287,8 @@ func (o *Observer) Close() error {
 		return nil
 	}
 	var errs []error
-	if o.learning != nil {
-		errs = append(errs, o.learning.close())
+	if o.learner != nil {
+		errs = append(errs, o.learner.Close())
 	}
 	if o.trace != nil {
 		errs = append(errs, o.trace.Close())
@@ -288,52 +305,6 @@ func (o *Observer) Close() error {
 			errs = append(errs, <-o.served)
 		}
 	}
-	o.files, o.trace, o.stop, o.learning = nil, nil, nil, nil
+	o.files, o.trace, o.stop, o.learner = nil, nil, nil, nil
 	return errors.Join(errs...)
-}
-
-// A learning observes how long tokens take.
-type learning struct {
-	policy *learn.Policy
-	meter  *meter
-	err    error // of saving, the first
-}
-
-// saveEvery is how many tokens are lost at most when a process is killed.
-const saveEvery = 64
-
-func newLearning(ctx context.Context, c *Config) (*learning, error) {
-	fault := func(err error) error {
-		return &Fault{"Learning", c.Learning, "a file of what was learned, or the place of a new one", err}
-	}
-	if fi, err := os.Stat(filepath.Dir(c.Learning)); err != nil {
-		return nil, fault(err)
-	} else if !fi.IsDir() {
-		return nil, fault(errors.New("its folder is a file"))
-	}
-	p, r := learn.NewPolicy(learn.PolicyConfig{Autosave: learn.Autosave{Path: c.Learning, EveryTicks: saveEvery}})
-	if r.Status == learn.StatusUnreadable || r.Status == learn.StatusForeign {
-		return nil, fault(r.Err)
-	}
-	return &learning{policy: p, meter: newMeter(ctx, c.Device)}, nil
-}
-
-// observe learns from a pass and returns the pressure under which it ran.
-func (l *learning) observe(p sched.StepInfo, at time.Duration) float32 {
-	c := l.meter.context()
-	err := l.policy.Observe(learn.Episode{
-		Context: c, Class: "decode", Backend: learn.CPU, Latency: p.Took, Err: p.Err, Seconds: uint64(at / time.Second),
-	})
-	if l.err == nil {
-		l.err = err
-	}
-	return c.RAM
-}
-
-func (l *learning) close() error {
-	l.meter.close()
-	if l.policy.Dirty() {
-		return l.policy.Save() // one that succeeds makes up for earlier ones
-	}
-	return l.err
 }

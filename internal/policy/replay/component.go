@@ -38,6 +38,7 @@ func components() []component {
 		of("trainer", trainerInputs.draft),
 		of("autoloop", turnInputs.draft),
 		of("policy", measuredInputs.draft),
+		of("choice", pickInputs.draft),
 		of("budget", budgetInputs.draft),
 		of("budget_tensor", tensorInputs.draft),
 	}

@@ -16,6 +16,7 @@
 //	trainer        which backend a bucket prefers             learn.Trainer.Recommend
 //	autoloop       the backend of the next tick               learn.Turn.Decide
 //	policy         the backend by measured latency            learn.Measured.Decide
+//	choice         the option of a knob                       learn.Pick.Decide
 //	budget         where every tensor of a model lives        place.Place, Reload
 //	budget_tensor  why one of them is there                   place.Placement.Decision
 //

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 
 	"atenia/internal/policy/learn"
@@ -58,4 +59,20 @@ func (in measuredInputs) draft(*history) (record.Draft, error) {
 
 func choiceDraft(c learn.Choice) record.Draft {
 	return record.Draft{Rule: c.Rule, Evaluated: c.Rules(), Target: c.Backend.String(), Reason: c.Reason}
+}
+
+// pickInputs are recorded unchanged.
+type pickInputs struct{ learn.Pick }
+
+func (in pickInputs) draft(*history) (record.Draft, error) {
+	switch n := len(in.Arms); {
+	case n == 0 || in.Current < 0 || in.Current >= n || in.Trying < 0 || in.Trying >= n:
+		return record.Draft{}, fmt.Errorf("inputs: arm %d or %d of %d", in.Current, in.Trying, n)
+	case in.Config.Every == 0:
+		return record.Draft{}, errors.New("inputs: every is 0")
+	}
+	v := in.Decide()
+	return record.Draft{
+		Rule: string(v.Rule), Evaluated: v.Rules(), Target: in.Knob.String() + "=" + in.Arms[v.Arm].Option, Reason: in.Reason(v),
+	}, nil
 }

@@ -98,10 +98,20 @@ func (r *Recorder) Recommend(t *learn.Trainer, b learn.Bucket) learn.Backend {
 	return k
 }
 
-// Loop is [learn.Loop.OnTick].
-func (r *Recorder) Loop(l *learn.Loop, t learn.Tick) learn.Backend {
-	k := l.OnTick(t)
+// Picked records the choice that a pick makes.
+func (r *Recorder) Picked(p *learn.Pick) {
 	if r.Journal != nil {
+		d, _ := pickInputs{*p}.draft(nil)
+		r.record("choice", pickInputs{*p}, d)
+	}
+}
+
+// Loop is [learn.Loop.OnTick]; the choice is recorded if it has another reason
+// than the last one: most of them are the same for thousands of tokens.
+func (r *Recorder) Loop(l *learn.Loop, t learn.Tick) learn.Backend {
+	said := l.LastDecisionReason()
+	k := l.OnTick(t)
+	if r.Journal != nil && l.LastDecisionReason() != said {
 		turn := l.LastTurn()
 		r.record("autoloop", turnInputs{turn}, choiceDraft(turn.Decide()))
 	}

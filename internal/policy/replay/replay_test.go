@@ -68,7 +68,9 @@ func log(t testing.TB, rounds int) string {
 	}
 	loop := learn.NewLoop(learn.LoopConfig{Cooldown: 2})
 	policy, _ := learn.NewPolicy(learn.PolicyConfig{})
-	for range rounds {
+	picker, _ := learn.NewPicker(learn.PickConfig{First: 2, Every: 4, Share: 1}, "", nil)
+	threads := picker.At(learn.Place{Model: "m", Class: "decode"}, learn.PickConfig{}, []learn.Option{{Name: "4"}, {Name: "3"}, {Name: "2"}})
+	for round := range rounds {
 		s := hw.Snapshot{Pressure: hw.Pressure{VRAM: pressure(), RAM: pressure()}}
 		if rng.IntN(3) > 0 {
 			s.GPUs = []hw.GPU{{ID: "gpu1", ComputeScore: ptr(float32(2))}, {ID: "gpu0"}}
@@ -87,6 +89,9 @@ func log(t testing.TB, rounds int) string {
 		}
 		c := learn.Context{GPU: rng.IntN(4) > 0, VRAM: 0.3, RAM: 0.8}
 		r.Recommend(loop.Trainer(), c.Bucket())
+		if round >= 10 { // the log of testdata is older than such choices
+			pick(&threads, r)
+		}
 		r.Loop(loop, learn.Tick{Context: c, Planned: []learn.Planned{{Reason: []string{"gpu", ""}[rng.IntN(2)]}}, Result: learn.Result{OK: true, Score: int32(rng.IntN(9))}})
 		choice := r.Choose(policy, c, "decode")
 		if err := policy.Observe(learn.Episode{Context: c, Class: "decode", Backend: choice.Backend, Latency: time.Duration(1 + rng.IntN(1e9))}); err != nil {
@@ -134,6 +139,14 @@ func warm(r *Recorder, m *memory.Manager) {
 	}}}
 	r.WarmStart(m, entries, reports, true, checkpoint.SeedRules)
 	r.WarmStart(m, entries, reports, true, checkpoint.DefaultRules)
+}
+
+// pick records a choice among numbers of threads, of which the fewest are the
+// fastest.
+func pick(h *learn.Handle, r *Recorder) {
+	r.Picked(h.Pick())
+	option := h.Follow(h.Pick().Decide())
+	h.Observe(option, map[string]float64{"4": 4, "3": 3, "2": 2}[option], true)
 }
 
 // routeKernel records the route of a kernel, of which a tensor may fail to move.

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"atenia/internal/memory/pack"
+)
+
+// The ways in which weights lie, as what is learned about them is named. Codings
+// of streamed blocks are options of [learn.Codec].
+const (
+	formPacked   = "packed"
+	formMapped   = "mapped"
+	formStreamed = "streamed"
+)
+
+// mappedGuess is how much longer a token takes with weights as the file has
+// them, before that was measured.
+const mappedGuess = 1.3
+
+// choosePacking lets what was learned choose between packed and mapped weights
+// where the user left that open. Both give the same bits.
+func (p *Plan) choosePacking(c *pack.Config) {
+	l := p.Config.Observer.Learner()
+	if l == nil || c.Mode != pack.Auto {
+		return
+	}
+	if form, why := l.Weights(p.identity(), formPacked, formMapped, mappedGuess); form == formMapped {
+		c.Mode, c.Because = pack.Off, why
+	}
+}
+
+// identity names the model to what is learned: equal for equal plans, wherever
+// their files are.
+func (p *Plan) identity() string {
+	id, err := p.Model.Plans.ID()
+	if err != nil { // a plan that was compiled has an id
+		return p.path
+	}
+	const short = len("sha256:") + 16
+	return id[:min(short, len(id))]
+}
+
+// Form says how the weights lie: packed, mapped or streamed.
+func (e *Engine) Form() string {
+	switch {
+	case e.weights.Stream.Ring != nil:
+		return formStreamed
+	case e.packing.Mode != pack.Off:
+		return formPacked
+	}
+	return formMapped
+}
+
+// learn tells the learner what it may set from step to step.
+func (e *Engine) learn() {
+	p := e.Plan
+	l := p.Config.Observer.Learner()
+	if l == nil {
+		return
+	}
+	run := l.Run()
+	run.Model, run.Threads, run.Pinned = p.identity(), p.Effective().Threads, p.Config.AllThreads
+	e.learnForm()
+	l.Begin(e.record)
+}
+
+// learnForm tells the learner how the weights lie, which changes when they move.
+func (e *Engine) learnForm() {
+	l := e.Plan.Config.Observer.Learner()
+	if l == nil {
+		return
+	}
+	run := l.Run()
+	run.Form, run.Readers, run.SetReaders = e.Form(), 0, nil
+	if r := e.weights.Stream.Ring; r != nil {
+		run.Readers, run.SetReaders = r.Readers(), r.SetReaders
+	}
+}

@@ -1,0 +1,102 @@
+package observe
+
+import (
+	"time"
+
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/ring"
+	"atenia/internal/sched"
+)
+
+// A Tally is what the steps of a run took, for its account.
+type Tally struct {
+	Started time.Time
+	Prompt  Steps
+	Decode  Steps
+	Failed  int        // steps
+	Ring    ring.Stats // of the steps that decoded
+	// Computed is the processor time of the steps that decoded, all threads
+	// together, Offered what their threads would have used without a wait, and Read
+	// what the process read from storage meanwhile.
+	Computed, Offered time.Duration
+	Read              int64
+
+	ring    ring.Stats // at the end of the last step
+	cpu     time.Duration
+	read    int64
+	looked  time.Time // at cpu and read
+	offered time.Duration
+}
+
+// Steps are totals of steps of one kind.
+type Steps struct {
+	Steps   int
+	Rows    int // tokens
+	Took    time.Duration
+	Slowest time.Duration
+	At      int // the slowest of the steps, from 0
+}
+
+// lookEvery is the least time between two looks at what was used and read, which
+// take some ten microseconds.
+const lookEvery = 250 * time.Millisecond
+
+// begin starts counting, before the first step.
+func (t *Tally) begin(r *ring.Ring) {
+	t.Started = time.Now()
+	if r != nil {
+		t.ring = r.Stats()
+	}
+	t.cpu, t.read = cpu.Time(), cpu.ReadBytes()
+}
+
+// count adds a step.
+func (t *Tally) count(p *sched.StepInfo, r *ring.Ring) {
+	if p.Err != nil {
+		t.Failed++
+		return
+	}
+	s := &t.Prompt
+	if p.Decode {
+		s = &t.Decode
+	}
+	if p.Took > s.Slowest {
+		s.Slowest, s.At = p.Took, s.Steps
+	}
+	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows, s.Took+p.Took
+	if r != nil {
+		now := r.Stats()
+		if d := now.Since(t.ring); p.Decode {
+			t.Ring.Bytes = now.Bytes
+			t.Ring.Read, t.Ring.Reads, t.Ring.Passes = t.Ring.Read+d.Read, t.Ring.Reads+d.Reads, t.Ring.Passes+d.Passes
+			t.Ring.Hits, t.Ring.Late = t.Ring.Hits+d.Hits, t.Ring.Late+d.Late
+			t.Ring.Stall, t.Ring.Busy, t.Ring.Wall = t.Ring.Stall+d.Stall, t.Ring.Busy+d.Busy, t.Ring.Wall+d.Wall
+		}
+		t.ring = now
+	}
+	if p.Decode {
+		t.offered += time.Duration(p.Threads) * p.Took
+	}
+	t.look(p.Decode, p.Start.Add(p.Took))
+}
+
+// look asks the system for what was used and read, now and then, and counts it
+// if only tokens were decoded since the last time.
+func (t *Tally) look(decode bool, at time.Time) {
+	if decode && at.Sub(t.looked) < lookEvery {
+		return
+	}
+	used, read := cpu.Time(), cpu.ReadBytes()
+	if decode {
+		t.Computed, t.Offered, t.Read = t.Computed+used-t.cpu, t.Offered+t.offered, t.Read+read-t.read
+	}
+	t.cpu, t.read, t.looked, t.offered = used, read, at, 0
+}
+
+// Tally returns what was counted. It is called when no step runs.
+func (o *Observer) Tally() *Tally {
+	if o.tally.Decode.Steps > 0 {
+		o.tally.look(true, time.Now().Add(lookEvery))
+	}
+	return &o.tally
+}

@@ -1,0 +1,201 @@
+package atenia
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"atenia/internal/engine"
+	"atenia/internal/store/durable"
+)
+
+// A LastRun is the account of the last run of a model: where its weights lay and
+// why, how long a token took and what bounded it, what changed while it ran, and
+// what would help most. A run with [Observation].Account writes it when the model
+// is closed; [ReadLastRun] reads it.
+type LastRun struct {
+	Version int    `json:"version"` // of this form: 1
+	Model   string `json:"model"`   // its path, or "atenia-story"
+	ID      string `json:"id"`      // of the plan, see [Plan.ID]
+	Family  string `json:"family"`
+	Started int64  `json:"started_unix"`
+	Threads int    `json:"threads"`
+	Context int    `json:"context"`
+
+	Form    string        `json:"form"` // packed, mapped or streamed
+	Packing string        `json:"packing"`
+	Budget  string        `json:"budget,omitempty"` // as [ParseBudget] reads it
+	Groups  []WeightGroup `json:"groups"`
+
+	Prompt StepTotals `json:"prompt"`
+	Decode StepTotals `json:"decode"`
+	Failed int        `json:"failed_steps"`
+
+	// Of a step that decodes, in seconds: reading with at least one read in flight,
+	// computing, waiting for reads or for a processor. Reading is beside computing.
+	Reading   float64 `json:"reading_seconds"`
+	Computing float64 `json:"computing_seconds"`
+	Waiting   float64 `json:"waiting_seconds"`
+	ReadBytes float64 `json:"read_bytes"` // of such a step, from storage
+	Predicted float64 `json:"predicted_seconds,omitempty"`
+	Bound     string  `json:"bound"` // disk, paging, neighbours, memory or none
+	BoundWhy  string  `json:"bound_why"`
+
+	Changes  []RunChange `json:"changes"`
+	Pressure []RunEvent  `json:"pressure"` // events while it ran
+	Learned  *RunLearned `json:"learned,omitempty"`
+	Advice   RunAdvice   `json:"advice"`
+}
+
+// A WeightGroup is weights that lie in one place by one rule.
+type WeightGroup struct {
+	Where   string `json:"where"` // a tier, or packed or mapped
+	Rule    string `json:"rule"`
+	Tensors int    `json:"tensors"`
+	Bytes   int64  `json:"bytes"`
+	Layers  string `json:"layers,omitempty"` // such as "0-5,9"
+	Example string `json:"example,omitempty"`
+	Why     string `json:"why"` // of the example, with its numbers
+}
+
+// StepTotals are totals of steps of one kind.
+type StepTotals struct {
+	Steps   int     `json:"steps"`
+	Tokens  int     `json:"tokens"`
+	Seconds float64 `json:"seconds"`
+	Slowest float64 `json:"slowest_seconds"`
+	At      int     `json:"slowest_step"` // from 0
+}
+
+// A RunChange is a decision that changed how tokens were computed.
+type RunChange struct {
+	Step int    `json:"step"` // that decoded, from 0
+	What string `json:"what"` // such as "threads"
+	From string `json:"from"`
+	To   string `json:"to"`
+	Rule string `json:"rule"`
+	Why  string `json:"why"`
+}
+
+// A RunEvent is something that happened to the machine while a model ran.
+type RunEvent struct {
+	Step int    `json:"step"`
+	What string `json:"what"`
+	Text string `json:"text"`
+}
+
+// RunLearned is what was learned until the end of a run.
+type RunLearned struct {
+	Band        string        `json:"ram_band"` // of pressure
+	Ticks       uint64        `json:"ticks"`    // steps that the table counted
+	Recommended string        `json:"recommended_backend"`
+	Because     string        `json:"because"`
+	Table       string        `json:"table"`
+	Rows        int           `json:"rows"`
+	Episodes    uint64        `json:"episodes"` // of all runs
+	PreferGPU   float32       `json:"gpu_preference_ratio"`
+	LostShare   float64       `json:"trials_lost"` // of the time of all runs of this model
+	Weights     string        `json:"weights_because,omitempty"`
+	Knobs       []LearnedKnob `json:"knobs"`
+}
+
+// A LearnedKnob is a setting, which option of it is preferred, and how long a
+// token takes with each.
+type LearnedKnob struct {
+	Class   string          `json:"class"` // of work, such as "decode packed"
+	Knob    string          `json:"knob"`
+	Option  string          `json:"option"`
+	Options []LearnedOption `json:"options"`
+}
+
+// A LearnedOption is one option of a [LearnedKnob].
+type LearnedOption struct {
+	Option  string  `json:"option"`
+	Seconds float64 `json:"seconds"` // 0 = never tried
+	Runs    uint32  `json:"episodes"`
+}
+
+// A RunAdvice is what would help most.
+type RunAdvice struct {
+	What    string `json:"what"`
+	Command string `json:"command,omitempty"`
+}
+
+// ErrNoRun matches the error of [ReadLastRun] for a model without an account.
+var ErrNoRun = errors.New("no run is on record")
+
+const (
+	accountVersion = 1
+	accountFolder  = "runs"
+	newestName     = "newest.json" // the latest run of any model
+	mostAccount    = 16 << 20
+)
+
+// accountPath returns the file of a model's account.
+func accountPath(dir, model string) string {
+	name := engine.Display(model)
+	if model != "" {
+		if abs, err := filepath.Abs(model); err == nil {
+			name = abs
+		}
+	}
+	sum := sha256.Sum256([]byte(name))
+	return filepath.Join(dir, accountFolder, fmt.Sprintf("%x.json", sum[:12]))
+}
+
+// ReadLastRun reads the account of the last run of a model, "atenia-story" for
+// the embedded one, or of any model for "". Dir is that of [Observation].Account. A
+// model that was not run yet is an error that matches [ErrNoRun].
+func ReadLastRun(dir, model string) (*LastRun, error) {
+	path := filepath.Join(dir, accountFolder, newestName)
+	if model == engine.Display("") {
+		path = accountPath(dir, "")
+	} else if model != "" {
+		path = accountPath(dir, model)
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", engine.Display(model), ErrNoRun)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostAccount))
+	if err != nil {
+		return nil, err
+	}
+	r := &LastRun{}
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("%s: not the account of a run: %w; run the model again", path, err)
+	}
+	if r.Version != accountVersion {
+		return nil, fmt.Errorf("%s: an account of version %d, this program reads %d; run the model again", path, r.Version, accountVersion)
+	}
+	return r, nil
+}
+
+// save replaces the account of the model, and that of the newest run.
+func (r *LastRun) save(dir, model string) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, accountFolder), 0o777); err != nil {
+		return err
+	}
+	for _, path := range []string{accountPath(dir, model), filepath.Join(dir, accountFolder, newestName)} {
+		if err := durable.WriteFile(path, func(w io.Writer) error {
+			_, err := w.Write(append(b, '\n'))
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
