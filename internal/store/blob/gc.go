@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"atenia/internal/store/durable"
 )
 
 // List describes all entries, sorted by kind and key. An entry whose description
@@ -161,7 +163,7 @@ func (c *Cache) sweep(g *GC, r *GCReport) error {
 			return c.fail(ErrIO, k, "", err)
 		}
 		for _, f := range files {
-			if !strings.HasPrefix(f.Name(), ".") || !strings.Contains(f.Name(), ".tmp-") {
+			if !durable.IsTemp(f.Name()) {
 				continue
 			}
 			st, err := f.Info()
