@@ -20,6 +20,8 @@ type Config struct {
 	Account *ledger.Account
 	// Watch, if not nil, is called after every step, before the next one.
 	Watch func(StepInfo)
+	// Remembered are sequences that were computed before, by another process.
+	Remembered []Remembered
 }
 
 // A StepInfo describes a computed step.
@@ -45,11 +47,13 @@ type Scheduler struct {
 	rows    []rowOwner   // owner of each requested row of logits
 	held    atomic.Int64 // bytes of all caches, read by other goroutines
 	watch   func(StepInfo)
+	known   []Remembered
 
 	stop    atomic.Bool // tells the step in flight to stop because all its requests were cancelled
 	mu      sync.Mutex
 	running []*slot   // with rows in the step in flight; nil between steps
 	queue   []*Stream // oldest first
+	calls   []func()  // to run between steps
 	closed  bool
 	wake    chan struct{} // capacity one: something changed since the loop last checked
 	stopped chan struct{} // closed when the loop has ended
@@ -79,7 +83,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		return nil, fmt.Errorf("sched config: CacheBytes is %d, want 0 or more", cfg.CacheBytes)
 	}
 	s := &Scheduler{
-		x: x, context: ec.Context, watch: cfg.Watch,
+		x: x, context: ec.Context, watch: cfg.Watch, known: cfg.Remembered,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	s.step.Stop = &s.stop
@@ -113,6 +117,7 @@ func (s *Scheduler) Migrations() int64 { return s.x.Migrations() }
 func (s *Scheduler) loop() {
 	defer close(s.stopped)
 	for !s.isClosed() {
+		s.runCalls()
 		if !s.turn() {
 			<-s.wake
 		}
