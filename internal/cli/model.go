@@ -47,6 +47,7 @@ func (m *modelFlags) registerRunning(f *pflag.FlagSet) {
 	f.StringVar(&o.Timeline, "timeline", "", "write the order of reads and computation to `FILE`; equal runs give equal files")
 	f.StringVar(&o.Metrics, "metrics", "", "serve Prometheus metrics at `ADDRESS`, such as :9464, while the model runs")
 	f.StringVar(&o.Learning, "learning", "", "add latencies under memory pressure to `FILE`, for \"atenia explain\"")
+	f.StringVar(&m.cfg.Checkpoint, "checkpoint", "", "continue from the checkpoint in the folder `DIR` and save it at the end: where weights are, and conversations")
 	f.BoolVar(&m.cfg.Strict, "strict", false, "fail if the budget is exceeded, or if packed weights or direct reads are not available")
 }
 
@@ -57,6 +58,9 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 	model, err := atenia.Open(ctx, path, &m.cfg)
 	if err != nil {
 		return nil, err
+	}
+	if r, ok := model.Checkpoint(); ok {
+		fmt.Fprintf(errw, "atenia: %s\n", r)
 	}
 	if p := model.Packing(); p.Asked != p.Mode && p.Fault != nil {
 		fmt.Fprintf(errw, "atenia: --pack %s: %s\natenia: continuing with --pack %s\n", p.Asked, shorten(p.Fault.Error()), p.Mode)

@@ -32,6 +32,9 @@ type Config struct {
 	PlacementFile string
 	Decisions     string
 
+	Checkpoint string   // folder; "" = none
+	Sources    []string // files beside the model's that weights were made from
+
 	Verify, Strict, Precise bool
 
 	Observer *observe.Observer // nil = none

@@ -29,6 +29,7 @@ type Engine struct {
 	Sched *sched.Scheduler // takes the requests
 
 	weights *modelWeights
+	resume  *resume // nil without a checkpoint
 	packing pack.Decision
 	scratch int64
 	close   sync.Once
@@ -37,14 +38,19 @@ type Engine struct {
 // Open places the weights of a plan, loads them and starts the scheduler. The
 // files must remain open until the engine is closed.
 func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
-	w, err := p.loadWeights(ctx, d)
+	r, err := p.openCheckpoint(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{Plan: p, weights: w}
-	if err := e.start(); err != nil {
-		return nil, errors.Join(err, w.close())
+	w, err := p.loadWeights(ctx, d, r)
+	if err != nil {
+		return nil, errors.Join(err, r.close())
 	}
+	e := &Engine{Plan: p, weights: w, resume: r}
+	if err := e.start(); err != nil {
+		return nil, errors.Join(err, r.close(), w.close())
+	}
+	r.prefetch(w, e.packing.Mode, cpu.AvailableMemory()/2)
 	e.capture(ctx)
 	return e, nil
 }
@@ -80,7 +86,7 @@ func (e *Engine) start() error {
 // schedule is the configuration of the scheduler. An observer learns the
 // placement before the first pass.
 func (e *Engine) schedule() sched.Config {
-	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account}
+	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account, Remembered: e.resume.remembered()}
 	o := e.Plan.Config.Observer
 	if o == nil {
 		return c
@@ -90,12 +96,16 @@ func (e *Engine) schedule() sched.Config {
 	return c
 }
 
-// Close ends all requests, waits for the step in flight and releases the
-// weights. It fails if a strict process exceeded its budget. It is idempotent.
+// Close saves the checkpoint, ends all requests, waits for the step in flight
+// and releases the weights. It fails if a strict process exceeded its budget. It
+// is idempotent.
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
+		if e.resume != nil {
+			err = e.resume.save(context.Background(), e)
+		}
 		e.Sched.Close()
-		err = errors.Join(e.weights.close(), e.checkPeak())
+		err = errors.Join(err, e.resume.close(), e.weights.close(), e.checkPeak())
 	})
 	return err
 }
@@ -118,6 +128,14 @@ func (e *Engine) Views() exec.Weights { return e.weights.Weights }
 
 // Placement returns where the weights are, nil without a budget.
 func (e *Engine) Placement() *place.Placement { return e.weights.placement }
+
+// Resumed returns what the checkpoint brought, nil without one.
+func (e *Engine) Resumed() *Resumption {
+	if e.resume == nil {
+		return nil
+	}
+	return &e.resume.Resumption
+}
 
 // Packing returns the decision about packed weights.
 func (e *Engine) Packing() pack.Decision { return e.packing }

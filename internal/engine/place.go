@@ -71,11 +71,12 @@ func (p *Plan) cacheBytes() int64 {
 
 // placeHere is Place for this process: memory in use is the program's, and no
 // device computes.
-func (p *Plan) placeHere(ctx context.Context) (*place.Placement, error) {
+func (p *Plan) placeHere(ctx context.Context, r *resume) (*place.Placement, error) {
 	c := p.placeConfig()
 	if c.Budget.Reserve.Runtime == 0 {
 		c.Budget.Reserve.Runtime = residence.Resident() + programGrowth
 	}
+	r.hint(p, &c)
 	memory := cpu.AvailableMemory() / 4
 	if ram := c.Budget.RAM; ram > 0 {
 		memory = max(1, ram-c.Budget.Reserve.Runtime)

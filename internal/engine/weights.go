@@ -25,14 +25,14 @@ func (w *modelWeights) close() error {
 }
 
 // loadWeights places the weights and then materializes them, each once.
-func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWeights, err error) {
+func (p *Plan) loadWeights(ctx context.Context, d *file.Description, r *resume) (w *modelWeights, err error) {
 	w = &modelWeights{unlimit: func() {}}
 	var spilled *place.Placement // nil while all weights have room: then they are mapped
 	if !p.Config.placed() {
 		w.packing = p.packingOf(d)
 	} else {
 		_ = d.Advise(file.Random) // or reading small weights would prefetch their neighbours
-		if w.placement, err = p.placeHere(ctx); err != nil {
+		if w.placement, err = p.placeHere(ctx, r); err != nil {
 			return nil, err
 		}
 		if w.placement.Spills() {

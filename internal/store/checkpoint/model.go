@@ -27,7 +27,7 @@ import (
 //	file 0 "/models/model.gguf"
 //	source 0 4096 "blk.0.attn_q.weight"   file and offset of an entry's bytes
 //	sequence 2 1 15043 29892              class and tokens of a conversation
-//	part 0 16 "kv:…"  its keys and values: state, tokens, entry
+//	part 0 0 16 "kv:…"   its keys and values: state, first page, pages, entry
 //	sum=01234567      CRC-32C of all lines before
 type Model struct {
 	Path      string // as it was opened; empty for the embedded one
@@ -47,6 +47,7 @@ type Sequence struct {
 // A Part is consecutive pages of one state of a sequence.
 type Part struct {
 	State int
+	First int // page
 	Pages int
 	ID    string // of the manifest's entry
 }
@@ -86,7 +87,7 @@ func (m *Manifest) modelText(manifest blob.Hash) []byte {
 		}
 		b = append(b, '\n')
 		for _, p := range s.Parts {
-			b = fmt.Appendf(b, "part %d %d %s\n", p.State, p.Pages, strconv.QuoteToASCII(p.ID))
+			b = fmt.Appendf(b, "part %d %d %d %s\n", p.State, p.First, p.Pages, strconv.QuoteToASCII(p.ID))
 		}
 	}
 	return fmt.Appendf(b, "sum=%08x\n", crc32.Checksum(b, castagnoli))
@@ -200,7 +201,7 @@ func (p *modelParser) line(s string) error {
 	case "sequence":
 		return p.sequence(rest)
 	case "part":
-		n, id, err := numbers(rest, 2)
+		n, id, err := numbers(rest, 3)
 		list := p.m.Model.Sequences
 		if _, ok := p.byID[id]; err == nil && (!ok || len(list) == 0) {
 			err = errors.New("there is no such entry, or no sequence it is of")
@@ -209,7 +210,7 @@ func (p *modelParser) line(s string) error {
 			return err
 		}
 		q := &list[len(list)-1]
-		q.Parts = append(q.Parts, Part{State: int(n[0]), Pages: int(n[1]), ID: id})
+		q.Parts = append(q.Parts, Part{State: int(n[0]), First: int(n[1]), Pages: int(n[2]), ID: id})
 		return nil
 	}
 	return errors.New("want file, source, sequence or part")
