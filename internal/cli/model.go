@@ -47,8 +47,16 @@ func (m *modelFlags) registerRunning(f *pflag.FlagSet) {
 	f.StringVar(&o.Timeline, "timeline", "", "write the order of reads and computation to `FILE`; equal runs give equal files")
 	f.StringVar(&o.Metrics, "metrics", "", "serve Prometheus metrics at `ADDRESS`, such as :9464, while the model runs")
 	f.StringVar(&o.Learning, "learning", "", "add latencies under memory pressure to `FILE`, for \"atenia explain\"")
-	f.StringVar(&m.cfg.Checkpoint, "checkpoint", "", "continue from the checkpoint in the folder `DIR` and save it at the end: where weights are, and conversations")
 	f.BoolVar(&m.cfg.Strict, "strict", false, "fail if the budget is exceeded, or if packed weights or direct reads are not available")
+}
+
+const checkpointHelp = "With --checkpoint, the folder remembers where weights were wanted and the last conversations: a prompt that\n" +
+	"begins like one of them is continued without computing that part again, with the same results.\n\n"
+
+// registerKeeping adds the flags of commands that talk with the model.
+func (m *modelFlags) registerKeeping(f *pflag.FlagSet) {
+	m.registerRunning(f)
+	f.StringVar(&m.cfg.Checkpoint, "checkpoint", "", "continue from the checkpoint in the folder `DIR` and save it at the end: where weights are, and conversations")
 }
 
 // open opens a model. It prints fallbacks, which are not errors, to errw.
