@@ -19,6 +19,7 @@ type Batch struct {
 	c       *Cache
 	release func() error // tells cleaners that a writer lives
 	puts    []put
+	also    []string // files to sync with those of the entries
 }
 
 // A put is an entry to be: its temporary files and what is known of it.
@@ -47,8 +48,8 @@ func (c *Cache) Begin() (*Batch, error) {
 // writers is the file that writers have a shared lock of.
 func (c *Cache) writers() string { return filepath.Join(c.root, ".writers") }
 
-// Len returns the number of entries that were put.
-func (b *Batch) Len() int { return len(b.puts) }
+// SyncWith makes Commit sync another file, too, before the first entry changes.
+func (b *Batch) SyncWith(path string) { b.also = append(b.also, path) }
 
 // Abort gives up what has not been committed. It may be called more than once.
 func (b *Batch) Abort() {
@@ -149,7 +150,7 @@ func (b *Batch) Commit() error {
 	if len(b.puts) == 0 {
 		return nil
 	}
-	var names []string
+	names := slices.Clone(b.also)
 	for i := range b.puts {
 		names = append(names, b.puts[i].temps()...)
 	}

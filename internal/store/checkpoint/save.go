@@ -3,8 +3,10 @@ package checkpoint
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,7 +46,11 @@ type NotDurable struct {
 // overwritten; new bytes go to entries beside them. created is in seconds since
 // 1970.
 func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o SaveOptions) (*Saved, error) {
-	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created, Model: o.Model}}, m: m, named: Named(dir, o.FS)}
+	named, err := Named(dir, o.FS)
+	if err != nil {
+		return nil, err
+	}
+	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created, Model: o.Model}}, m: m, named: named}
 	if o.Materialize && m.Cache() != nil {
 		s.w = NewWriter(dir, m.Cache(), o.FS)
 		defer s.w.Abort()
@@ -87,18 +93,23 @@ type saving struct {
 	named map[Blob]bool // by the checkpoint being replaced
 }
 
-// Named returns the cache entries that the checkpoint in a folder refers to, none
-// if it cannot be read.
-func Named(dir string, fsys durable.FS) map[Blob]bool {
+// Named returns the cache entries that the checkpoint in a folder refers to: none
+// if there is none, or if it is damaged, so that it can be saved over.
+func Named(dir string, fsys durable.FS) (map[Blob]bool, error) {
 	named := map[Blob]bool{}
-	if old, err := Read(dir, fsys); err == nil {
-		for i := range old.Entries {
-			if b := old.Entries[i].Blob; b != nil {
-				named[*b] = true
-			}
+	old, err := Read(dir, fsys)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrInvalidFormat) {
+		return named, nil
+	}
+	if err != nil { // what it refers to must not be overwritten
+		return nil, err
+	}
+	for i := range old.Entries {
+		if b := old.Entries[i].Blob; b != nil {
+			named[*b] = true
 		}
 	}
-	return named
+	return named, nil
 }
 
 // Write atomically replaces the manifest in a checkpoint's directory, and the

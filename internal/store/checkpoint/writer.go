@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,9 +18,8 @@ import (
 
 // journalName is the file that lists, while a checkpoint is saved, the cache
 // entries made for it, one in a line after the cache's folder. If the save is
-// killed, the next one removes those that no manifest came to name. The file is
-// not synced: an entry that it lacks after a power failure costs space, until
-// "checkpoint gc" finds it.
+// killed, the next one removes those that no manifest came to name. It is
+// synced with the bytes, before the first of them is an entry.
 const journalName = "checkpoint.saving"
 
 // A Writer puts tensors' bytes into the cache for a checkpoint, many with the
@@ -77,7 +77,9 @@ func (w *Writer) begin() (err error) {
 		}
 	}
 	if w.batch == nil {
-		w.batch, err = w.cache.Begin()
+		if w.batch, err = w.cache.Begin(); err == nil {
+			w.batch.SyncWith(filepath.Join(w.dir, journalName))
+		}
 	}
 	return err
 }
@@ -175,9 +177,11 @@ func (w *Writer) undo() (removed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for b := range Named(w.dir, w.fsys) {
-		named[b] = true
+	ownNames, err := Named(w.dir, w.fsys)
+	if err != nil {
+		return nil, err
 	}
+	maps.Copy(named, ownNames)
 	ours := false
 	for line := range strings.Lines(string(text)) {
 		kind, quoted, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")

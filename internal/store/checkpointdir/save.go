@@ -79,7 +79,11 @@ func (f *Folder) save(ctx context.Context, s Saving) (*Saved, error) {
 	if s.Created == 0 {
 		s.Created = uint64(max(0, time.Now().Unix()))
 	}
-	sv := &saver{f: f, s: s, m: memory.New(memory.Config{Cache: f.cache}), out: &Saved{}, named: checkpoint.Named(f.dir, nil)}
+	named, err := checkpoint.Named(f.dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	sv := &saver{f: f, s: s, m: memory.New(memory.Config{Cache: f.cache}), out: &Saved{}, named: named}
 	sv.w = checkpoint.NewWriter(f.dir, f.cache, nil)
 	defer sv.w.Abort()
 	source := sv.fromModel
