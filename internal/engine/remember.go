@@ -255,6 +255,9 @@ func (r *resume) weights(e *Engine) error {
 		in.hint.Desired = &want
 		if pl := e.weights.placement; pl != nil {
 			in.at, in.hint = intentOf(pl, name)
+			if r.followed[name] && in.hint.Desired != nil {
+				in.hint.Summary = in.at.Lower() + ": the checkpoint wanted it there, and the budget allows it"
+			}
 		}
 		for _, id := range r.plan.Model.Weights[name].Sources {
 			if old, ok := intents[id]; !ok || old.at == memory.SSD { // in memory for one weight is in memory

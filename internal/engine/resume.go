@@ -60,18 +60,19 @@ func (r *Resumption) String() string {
 // A resume is a checkpoint in use by an engine.
 type resume struct {
 	Resumption
-	plan    *Plan
-	files   *file.Description
-	cache   *blob.Cache
-	m       *memory.Manager
-	model   *checkpoint.Model            // the one that is open, without sequences
-	old     map[string]*checkpoint.Entry // by id
-	seqs    []checkpoint.Sequence        // that can be used
-	target  map[string]memory.Tier       // by id
-	cut     map[string]bool              // parts that could not be read
-	release func() error
-	stop    context.CancelFunc // ends prefetching
-	done    sync.WaitGroup
+	plan     *Plan
+	files    *file.Description
+	cache    *blob.Cache
+	m        *memory.Manager
+	model    *checkpoint.Model            // the one that is open, without sequences
+	old      map[string]*checkpoint.Entry // by id
+	seqs     []checkpoint.Sequence        // that can be used
+	target   map[string]memory.Tier       // by id
+	followed map[string]bool              // weights in the tier that the checkpoint wanted
+	cut      map[string]bool              // parts that could not be read
+	release  func() error
+	stop     context.CancelFunc // ends prefetching
+	done     sync.WaitGroup
 }
 
 // patience is how long opening waits for another process that has the folder.
@@ -84,14 +85,16 @@ func (p *Plan) openCheckpoint(ctx context.Context, d *file.Description) (r *resu
 	if dir == "" {
 		return nil, nil
 	}
-	r = &resume{plan: p, files: d, old: map[string]*checkpoint.Entry{}, target: map[string]memory.Tier{}, cut: map[string]bool{}, stop: func() {}}
+	r = &resume{plan: p, files: d, old: map[string]*checkpoint.Entry{}, target: map[string]memory.Tier{}, followed: map[string]bool{}, cut: map[string]bool{}, stop: func() {}}
 	r.Dir = dir
-	if r.release, err = checkpoint.Lock(ctx, dir, patience); err != nil {
+	release, err := checkpoint.Lock(ctx, dir, patience)
+	if err != nil {
 		return nil, err
 	}
+	r.release = release
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.release())
+			err = errors.Join(err, release())
 		}
 	}()
 	if r.cache, err = blob.OpenCache(filepath.Join(dir, "cache"), blob.Config{}); err != nil {
@@ -272,6 +275,9 @@ func (r *resume) hint(p *Plan, c *PlaceConfig) {
 	}
 	if r.Followed > 0 {
 		c.Rules = rules(r.Followed)
+	}
+	for _, t := range wanted[:r.Followed] {
+		r.followed[t.Name] = true
 	}
 }
 
