@@ -63,7 +63,7 @@ func TestModelFile(t *testing.T) {
 		{ID: "b\u00e9", Tier: memory.SSD, Bytes: 9, Source: &memory.Source{Path: "/m/x", Offset: 0}},
 		{ID: "kv:1", Tier: memory.RAM, Bytes: 32},
 	}}
-	m.Model = &Model{Path: "m.gguf", Content: blob.Hash{1}, Written: blob.Hash{2}, State: "v1 x", Sequences: []Sequence{
+	m.Model = &Model{Path: "m.gguf", Content: blob.Hash{1}, Written: blob.Hash{2}, State: "v1 x", Types: map[string]string{"a": "BF16"}, Sequences: []Sequence{
 		{Class: 3, Tokens: []int32{5, 6, 70000}, Parts: []Part{{State: 1, First: 2, Pages: 2, ID: "kv:1"}}}, {Tokens: []int32{0}},
 	}}
 	dir := t.TempDir()
@@ -99,7 +99,7 @@ func TestModelFile(t *testing.T) {
 
 // FuzzModel checks that no text makes the parser fail otherwise than by saying so.
 func FuzzModel(f *testing.F) {
-	f.Add("file 0 \"x\"\nsource 0 0 \"a\"\nsequence 0 1 2\npart 0 0 1 \"a\"\n")
+	f.Add("type F32 \"a\"\nfile 0 \"x\"\nsource 0 0 \"a\"\nsequence 0 1 2\npart 0 0 1 \"a\"\n")
 	f.Fuzz(func(t *testing.T, body string) {
 		m := &Manifest{Entries: []Entry{{ID: "a"}}, Model: &Model{}}
 		head := string(m.modelText(blob.Hash{}))

@@ -18,12 +18,13 @@ const sampleBytes = 64
 // noticed by the files' sizes and times instead. more are further files that
 // the weights were made from.
 func ModelOf(d *file.Description, more ...string) *Model {
-	m := &Model{Path: d.Path}
+	m := &Model{Path: d.Path, Types: map[string]string{}}
 	var b []byte
 	b = binary.AppendUvarint(b, uint64(len(d.Config)))
 	b = append(b, d.Config...)
 	for i := range d.Tensors {
 		t := &d.Tensors[i]
+		m.Types[t.Name] = t.View.DType.String()
 		b = binary.AppendUvarint(b, uint64(len(t.Name)))
 		b = append(b, t.Name...)
 		b = append(b, byte(t.View.DType), byte(len(t.View.Shape)))

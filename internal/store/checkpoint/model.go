@@ -26,6 +26,7 @@ import (
 //	state="f16 …"     what cached keys and values depend on beside the files
 //	file 0 "/models/model.gguf"
 //	source 0 4096 "blk.0.attn_q.weight"   file and offset of an entry's bytes
+//	type F32 "blk.0.attn_q.weight"           of its elements
 //	sequence 2 1 15043 29892              class and tokens of a conversation
 //	part 0 0 16 "kv:…"   its keys and values: state, first page, pages, entry
 //	sum=01234567      CRC-32C of all lines before
@@ -34,6 +35,7 @@ type Model struct {
 	Content   blob.Hash
 	Written   blob.Hash
 	State     string
+	Types     map[string]string // element types of entries, by id, as package tensor names them
 	Sequences []Sequence
 }
 
@@ -78,6 +80,11 @@ func (m *Manifest) modelText(manifest blob.Hash) []byte {
 			b = fmt.Appendf(b, "file %d %s\n", k, strconv.QuoteToASCII(e.Source.Path))
 		}
 		b = fmt.Appendf(b, "source %d %d %s\n", k, e.Source.Offset, strconv.QuoteToASCII(e.ID))
+	}
+	for i := range m.Entries {
+		if t, ok := m.Model.Types[m.Entries[i].ID]; ok {
+			b = fmt.Appendf(b, "type %s %s\n", t, strconv.QuoteToASCII(m.Entries[i].ID))
+		}
 	}
 	for _, s := range m.Model.Sequences {
 		b = fmt.Appendf(b, "sequence %d", s.Class)
@@ -198,6 +205,17 @@ func (p *modelParser) line(s string) error {
 		}
 		p.m.Entries[i].Source = &memory.Source{Path: p.files[n[0]], Offset: n[1]}
 		return nil
+	case "type":
+		name, quoted, _ := strings.Cut(rest, " ")
+		id, err := strconv.Unquote(quoted)
+		if _, ok := p.byID[id]; err != nil || !ok || name == "" {
+			return errors.New("there is no such entry, or no type")
+		}
+		if p.m.Model.Types == nil {
+			p.m.Model.Types = map[string]string{}
+		}
+		p.m.Model.Types[id] = name
+		return nil
 	case "sequence":
 		return p.sequence(rest)
 	case "part":
@@ -213,7 +231,7 @@ func (p *modelParser) line(s string) error {
 		q.Parts = append(q.Parts, Part{State: int(n[0]), First: int(n[1]), Pages: int(n[2]), ID: id})
 		return nil
 	}
-	return errors.New("want file, source, sequence or part")
+	return errors.New("want file, source, type, sequence or part")
 }
 
 func (p *modelParser) sequence(s string) error {
