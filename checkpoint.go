@@ -32,6 +32,7 @@ type Resumed struct {
 	WarmStart string   // how many tensors stay, are wanted in faster memory, or in slower
 	Wanted    int      // weights that the checkpoint wants in a tier of memory
 	Followed  int      // of these, as far as the budget allows
+	Reused    int      // tokens of prompts that were not computed again, so far
 	Leftovers int      // files that killed processes had left, and that were removed
 	Ignored   string   // what was not used, and why; "" if all was
 
@@ -54,7 +55,7 @@ func (m *Model) Checkpoint() (r Resumed, ok bool) {
 func newResumed(e *engine.Resumption) Resumed {
 	return Resumed{
 		Dir: e.Dir, Restored: e.Restored, Bytes: e.Bytes, Sequences: e.Sequences, Tokens: e.Tokens, Drift: e.Drift,
-		WarmStart: e.WarmStart, Wanted: e.Wanted, Followed: e.Followed, Leftovers: e.Leftovers, Ignored: e.Ignored, text: e.String(),
+		WarmStart: e.WarmStart, Wanted: e.Wanted, Followed: e.Followed, Reused: e.Reused, Leftovers: e.Leftovers, Ignored: e.Ignored, text: e.String(),
 	}
 }
 

@@ -129,12 +129,14 @@ func (e *Engine) Views() exec.Weights { return e.weights.Weights }
 // Placement returns where the weights are, nil without a budget.
 func (e *Engine) Placement() *place.Placement { return e.weights.placement }
 
-// Resumed returns what the checkpoint brought, nil without one.
+// Resumed returns what the checkpoint brought so far, nil without one.
 func (e *Engine) Resumed() *Resumption {
 	if e.resume == nil {
 		return nil
 	}
-	return &e.resume.Resumption
+	r := e.resume.Resumption
+	r.Reused = int(e.resume.reused.Load())
+	return &r
 }
 
 // Packing returns the decision about packed weights.

@@ -45,7 +45,7 @@ func (r *resume) remembered() (out []sched.Remembered) {
 	}
 	for i := range r.seqs {
 		s := &r.seqs[i]
-		out = append(out, sched.Remembered{Class: s.Class, Tokens: s.Tokens,
+		out = append(out, sched.Remembered{Class: s.Class, Tokens: s.Tokens, Used: func(n int) { r.reused.Add(int64(n)) },
 			Load: func(state, end int, put func(int, []byte) error) error { return r.load(s, state, end, put) }})
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"atenia/internal/memory"
@@ -32,6 +33,7 @@ type Resumption struct {
 	WarmStart string
 	Wanted    int // weights that it wanted in a tier
 	Followed  int // of these, as far as the budget allows
+	Reused    int // tokens of prompts that were not computed again, so far
 	Leftovers int // files and entries of killed saves that were removed
 	Ignored   string
 }
@@ -69,6 +71,7 @@ type resume struct {
 	seqs     []checkpoint.Sequence        // that can be used
 	target   map[string]memory.Tier       // by id
 	followed map[string]bool              // weights in the tier that the checkpoint wanted
+	reused   atomic.Int64                 // tokens
 	cut      map[string]bool              // parts that could not be read
 	release  func() error
 	stop     context.CancelFunc // ends prefetching

@@ -43,8 +43,7 @@ var notCalledYet = map[string]struct{ why, names string }{
 	"internal/policy/replay":    {tiers, "Recorder.Choose Recorder.Offload Recorder.Place Recorder.Target Recorder.Recommend Recorder.WarmStart Recorder.Watch"},
 	"internal/policy/route":     {tiers, "Graph.Place Loop Pager.Tick GPUNotAvailable Product.Kernel Route PersistGradients WarmGradients ExecuteBackward ExecuteBackwardTraced"},
 	"internal/policy/trace":     {tiers, "Metrics.Corrupt Metrics.Moved Metrics.WrittenSSD"},
-	"internal/store/blob":       {tiers, "Align Choose NewReader Store.ReadRaw"},
-	"internal/store/checkpoint": {tiers, "Materialize WarmStart.ApplySummaries"},
+	"internal/store/blob":       {tiers, "Choose Store.ReadRaw"},
 	"internal/text/token":       {"rerankers and encoders take pairs", "Tokenizer.EncodePair"},
 	"internal/train/offload":    {tiers, "State.Verify State.WrittenBytes"},
 }

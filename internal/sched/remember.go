@@ -18,6 +18,8 @@ type Remembered struct {
 	// kept to that of the number before end. If it fails, the prompt is computed.
 	// The scheduler calls it before the step in which the prompt begins.
 	Load func(state, end int, put func(page int, data []byte) error) error
+	// Used, if not nil, is told how many tokens of a prompt were not computed.
+	Used func(tokens int)
 }
 
 // remembered returns the sequence that shares more than *keep tokens with a
@@ -50,6 +52,9 @@ func (sl *slot) recall(m *Remembered, n int) {
 		}
 	}
 	sl.done = n
+	if m.Used != nil {
+		m.Used(n)
+	}
 }
 
 // load fills the pages of one state.

@@ -30,6 +30,8 @@ type Cache struct {
 	root string
 	fsys durable.FS
 	now  func() time.Time
+	// system is set if the file system is the operating system's.
+	system bool
 
 	mu    sync.Mutex
 	names map[Kind]map[string]string // lower-case file name → file name
@@ -48,7 +50,7 @@ func OpenCache(root string, c Config) (*Cache, error) {
 	if root == "" {
 		return nil, fmt.Errorf("open cache: no folder given: %w", ErrIO)
 	}
-	return &Cache{root: root, fsys: durable.Default(c.FS), now: c.Now, names: map[Kind]map[string]string{}}, nil
+	return &Cache{root: root, fsys: durable.Default(c.FS), now: c.Now, system: c.FS == nil, names: map[Kind]map[string]string{}}, nil
 }
 
 // Root returns the directory.
