@@ -58,7 +58,8 @@ func TestCheckpointContinues(t *testing.T) {
 				if !slices.Equal(got, want) || !slices.Equal(gotProbs, wantProbs) {
 					t.Fatalf("turn %d: %v %v, want %v %v", turn, got, gotProbs, want, wantProbs)
 				}
-				if turn > 0 && (r.Sequences == 0 || r.Reused < 48 || r.Ignored != "") {
+				// Keys that are rotated for the length of the request fit no longer one.
+				if turn > 0 && name != "llama_dynamic_rope" && (r.Sequences == 0 || r.Reused < 48 || r.Ignored != "") {
 					t.Errorf("turn %d: %+v", turn, r)
 				}
 				prompt = append(append(prompt, got...), int32(turn+5), 17, 23)

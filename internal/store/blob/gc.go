@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/store/durable"
 )
 
@@ -52,7 +51,6 @@ func (c *Cache) Verify(ctx context.Context) (list []Info, broken int, err error)
 		return nil, 0, err
 	}
 	v := verifier{c: c, r: NewReader(verifyDepth)}
-	defer func() { v.buf.Release() }()
 	for i := range list {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
@@ -76,7 +74,7 @@ const verifyDepth = 3
 type verifier struct {
 	c   *Cache
 	r   *Reader
-	buf arena.Block // for the largest entry so far
+	buf []byte // for the largest entry so far, aligned
 }
 
 // load reads and verifies an entry. Foreign entries, and those of other file
@@ -97,13 +95,14 @@ func (v *verifier) load(ctx context.Context, e *entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := int(st.Size()+Align-1) / Align * Align; n > len(v.buf.Bytes) {
-		v.buf.Release()
-		if v.buf, err = arena.New(ledger.Process, ledger.Scratch, n); err != nil { // no room says nothing of the entry
-			return e.load()
+	if n := int(st.Size()+Align-1) / Align * Align; n > len(v.buf) {
+		v.buf = make([]byte, n+Align)
+		if off := int(uintptr(unsafe.Pointer(unsafe.SliceData(v.buf))) % Align); off > 0 {
+			v.buf = v.buf[Align-off:]
 		}
+		v.buf = v.buf[:n]
 	}
-	return v.r.Read(ctx, e.bin(), s.Meta, v.buf.Bytes)
+	return v.r.Read(ctx, e.bin(), s.Meta, v.buf)
 }
 
 // verify returns what is wrong with an entry.
