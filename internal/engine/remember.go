@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -54,6 +55,11 @@ func (r *resume) remembered() (out []sched.Remembered) {
 // load passes the pages of one state, part by part; each is in memory only
 // meanwhile.
 func (r *resume) load(s *checkpoint.Sequence, state, end int, put func(int, []byte) error) error {
+	r.loading.Lock()
+	defer r.loading.Unlock()
+	if r.saved {
+		return errors.New("the checkpoint is being saved")
+	}
 	for _, p := range s.Parts {
 		if p.State != state || p.First >= end {
 			continue
@@ -108,6 +114,9 @@ func (r *resume) save(ctx context.Context, e *Engine) error {
 	if err := k.w.Commit(); err != nil {
 		return err
 	}
+	r.loading.Lock()
+	r.saved = true
+	r.loading.Unlock()
 	for _, s := range r.seqs {
 		k.carry(s)
 	}

@@ -72,6 +72,8 @@ type resume struct {
 	target   map[string]memory.Tier       // by id
 	followed map[string]bool              // weights in the tier that the checkpoint wanted
 	reused   atomic.Int64                 // tokens
+	loading  sync.Mutex                   // held while pages are read
+	saved    bool                         // no more pages are read: what the cache has is about to change
 	cut      map[string]bool              // parts that could not be read
 	release  func() error
 	stop     context.CancelFunc // ends prefetching
