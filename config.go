@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"slices"
 
 	"atenia/internal/engine"
@@ -91,6 +92,13 @@ type Config struct {
 	// Decisions is a file to which every placement decision is appended, for
 	// [Replay]. "" = none.
 	Decisions string
+	// Checkpoint is a folder that remembers: which weights were wanted in which
+	// memory, and keys and values of the last conversations. A model that is opened
+	// with the folder again follows the one within its budget and continues the
+	// others without computing them again, with the same results.
+	// [Model.Close] saves it; [Model.Checkpoint] says what was found. One process
+	// at a time may use a folder, and with one model. "" = none.
+	Checkpoint string
 	// Verify checks streamed weights against a checksum of the first read, to
 	// detect a disk that returns wrong bytes or a file that changes.
 	Verify bool
@@ -200,8 +208,16 @@ func (c *Config) engine() engine.Config {
 		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse},
 		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream,
-		Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Logger: c.Logger,
+		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Logger: c.Logger,
 	}
+}
+
+// sources returns the files beside the model's that its weights are made from.
+func (c *Config) sources() []string {
+	if c.Adapter == "" {
+		return nil
+	}
+	return []string{filepath.Join(c.Adapter, "adapter_config.json"), filepath.Join(c.Adapter, "adapter_model.safetensors")}
 }
 
 // checkPlacement returns the faults of what a placement is made by.

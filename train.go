@@ -183,10 +183,15 @@ func (r *TrainRecipe) internal() *recipe.Recipe {
 	}
 }
 
-// TrainOptions are settings of [Train] that do not affect its result.
+// TrainOptions are settings of [Train] that, but for Checkpoint, do not affect
+// its result.
 type TrainOptions struct {
 	Resume    bool // continue from the newest snapshot in the folder, if there is one
 	Overwrite bool // discard the run that the folder holds
+	// Checkpoint is the folder of a checkpoint that has a tensor for every trained
+	// parameter, by its name: the run starts from them in place of what the recipe
+	// says. A snapshot that is resumed counts more. "" = none.
+	Checkpoint string
 	// Started, if set, is called before the first step.
 	Started func(TrainSubject)
 	// Watch, if set, is called after every step, from the goroutine that trains.
@@ -261,6 +266,9 @@ func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, e
 	p := job.Options{Resume: o.Resume, Overwrite: o.Overwrite}
 	if o.Started != nil {
 		p.Started = func(s job.Subject) { o.Started(TrainSubject(s)) }
+	}
+	if o.Checkpoint != "" {
+		p.Begin = func(params []*train.Param) error { return fillFrom(ctx, o.Checkpoint, params) }
 	}
 	if o.Watch != nil {
 		p.Watch = func(e train.Event) { o.Watch(TrainEvent(e)) }

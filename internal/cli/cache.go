@@ -125,13 +125,15 @@ func collect(env *command.Env) *cobra.Command {
 		Use:   "gc DIR",
 		Short: "Remove entries until a cache fits a quota",
 		Long: "Remove the least recently used entries until their files fit the quota, and files that killed writers left\n" +
-			"behind. Entries that a checkpoint given with --keep references stay, as do those whose files cannot be read:\n" +
-			"see \"atenia cache verify\".",
+			"behind. Entries that a checkpoint names stay: the one in the folder around the cache, those that were saved\n" +
+			"with this cache, and those given with --keep. So do entries whose files cannot be read: see \"atenia cache\n" +
+			"verify\".",
 		Example: "  atenia cache gc DIR --quota 20GiB --keep checkpoints/last --dry-run",
 		Args:    cobra.ExactArgs(1),
 	}
 	c.Flags().StringVar(&g.quota, "quota", "", "maximum size of the files, such as 20GiB (default: no limit)")
 	c.Flags().StringArrayVar(&g.keep, "keep", nil, "keep entries that the checkpoint in the folder `DIR` references (may be repeated)")
+	c.Flags().BoolVar(&g.named, "remove-named", false, "also remove entries that checkpoints name, except those of --keep; they cannot be restored afterwards")
 	c.Flags().BoolVar(&g.dryRun, "dry-run", false, "print what would be removed without removing it")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		r, err := g.collect(args[0])

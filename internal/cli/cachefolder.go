@@ -38,6 +38,7 @@ type collection struct {
 	quota  string   // what files may take, such as "20GiB"; "" is any number of bytes
 	keep   []string // folders of checkpoints, whose entries stay
 	dryRun bool     // remove nothing
+	named  bool     // also remove what checkpoints near the cache name
 }
 
 // collect removes the least recently used entries of a cache folder until the
@@ -54,6 +55,15 @@ func (g *collection) collect(dir string) (*blob.GCReport, error) {
 	c, err := openFolder(dir)
 	if err != nil {
 		return nil, err
+	}
+	if !g.named {
+		near, err := checkpoint.Nearby(c, nil)
+		if err != nil { // nothing is removed that it may name
+			return nil, fmt.Errorf("%w; repair or remove that checkpoint, or give --remove-named", err)
+		}
+		for b := range near {
+			gc.Keep[b.Kind] = append(gc.Keep[b.Kind], b.Key)
+		}
 	}
 	for _, d := range g.keep {
 		m, err := checkpoint.Read(d, nil)

@@ -28,12 +28,12 @@ func (a *app) chat() *cobra.Command {
 		Annotations: command.Patient,
 		Short:       "Chat with a model",
 		Long: "Chat with a model in the terminal, through its own chat template. Ctrl-C stops an answer but not the\n" +
-			"program; /help lists the commands. Input from a pipe is answered line by line.\n\n" + samplingHelp,
+			"program; /help lists the commands. Input from a pipe is answered line by line.\n\n" + checkpointHelp + samplingHelp,
 		Example: "  atenia chat\n" +
 			"  atenia chat model.gguf --system \"Answer in one sentence.\"",
 		Args: cobra.MaximumNArgs(1),
 	}
-	mf.registerRunning(c.Flags())
+	mf.registerKeeping(c.Flags())
 	sf.register(c.Flags())
 	c.Flags().StringVar(&system, "system", "", "system prompt")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {

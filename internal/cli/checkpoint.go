@@ -75,18 +75,24 @@ func (a *call) save() *cobra.Command {
 		Use:   "save [MODEL] DIR",
 		Short: "Save a checkpoint of a model or of a cache",
 		Long: "Save a checkpoint of all tensors of MODEL, or of the tensors in the cache without MODEL. Bytes that the\n" +
-			"cache already has are not written again. An earlier checkpoint stays valid until the new one is complete.",
+			"cache already has are not written again. An earlier checkpoint stays valid until the new one is complete.\n\n" +
+			"\"atenia run MODEL --checkpoint DIR\" continues from it. With --in-place the bytes stay in the model's files,\n" +
+			"which must stay where they are then.",
 		Example: "  atenia checkpoint save model.gguf saved --ram 4GiB\n  atenia checkpoint save saved --cache old/cache",
 		Args:    cobra.RangeArgs(1, 2),
 	}
 	f := c.Flags()
 	f.StringVar(&ram, "ram", "", "place tensors in RAM up to this size, such as 4GiB, and the others on the SSD")
+	f.BoolVar(&s.InPlace, "in-place", false, "with MODEL: refer to its files instead of copying tensors to the cache")
 	f.Uint64Var(&s.Created, "created", 0, "creation time to record, in seconds since 1970 (0 = now)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if f.Changed("ram") {
 			if err := s.SetRAM(ram); err != nil {
 				return command.Usagef("--ram: %w", err)
 			}
+		}
+		if s.InPlace && len(args) != 2 {
+			return command.Usagef("--in-place needs MODEL")
 		}
 		if len(args) == 2 {
 			if s.Model = args[0]; s.Model == "" {
@@ -134,6 +140,8 @@ func (a *call) inspect() *cobra.Command {
 				bytes, desired, summary := "no bytes", "-", ""
 				if e.Blob != nil {
 					bytes = e.Blob.Key
+				} else if e.File != "" {
+					bytes = "in " + e.File
 				}
 				if e.Desired != nil {
 					desired = e.Desired.Lower()

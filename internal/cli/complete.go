@@ -99,7 +99,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"train --out":          folders,
 		"bench kernels --only": free,
 	}
-	for _, name := range []string{"cache", "cache-dir", "dir", "keep", "lora", "nodes", "trust"} {
+	for _, name := range []string{"cache", "cache-dir", "checkpoint", "dir", "keep", "lora", "nodes", "trust"} {
 		t["--"+name] = folders
 	}
 	for _, name := range []string{"compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "prometheus", "target", "timeline", "trace", "vs"} {

@@ -97,6 +97,15 @@ func writable(dir string) bool {
 	return errors.Join(f.Close(), os.Remove(f.Name())) == nil
 }
 
+const checkpointHelp = "With --checkpoint, the folder remembers where weights were wanted and the last conversations: a prompt that\n" +
+	"begins like one of them is continued without computing that part again, with the same results.\n\n"
+
+// registerKeeping adds the flags of commands that talk with the model.
+func (m *modelFlags) registerKeeping(f *pflag.FlagSet) {
+	m.registerRunning(f)
+	f.StringVar(&m.cfg.Checkpoint, "checkpoint", "", "continue from the checkpoint in the folder `DIR` and save it at the end: where weights are, and conversations")
+}
+
 // open opens a model. It prints fallbacks, which are not errors, to errw.
 func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*atenia.Model, error) {
 	m.cfg.PackDir = cacheFolder()
@@ -111,6 +120,9 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 	}
 	if err != nil {
 		return nil, err
+	}
+	if r, ok := model.Checkpoint(); ok {
+		fmt.Fprintf(errw, "atenia: %s\n", r)
 	}
 	if p := model.Packing(); p.Asked != p.Mode && p.Fault != nil {
 		fmt.Fprintf(errw, "atenia: --pack %s: %s\natenia: continuing with --pack %s\n", p.Asked, shorten(p.Fault.Error()), p.Mode)

@@ -24,10 +24,11 @@ func (a *app) run() *cobra.Command {
 		Long: "Continue PROMPT and print the continuation as it is generated. The model gets the text as it is; use\n" +
 			"\"atenia chat\" to apply the model's chat template.\n\n" +
 			"Without PROMPT, or with - in its place, the prompt is read from standard input. \"MODEL PROMPT -\" appends\n" +
-			"standard input to PROMPT after a blank line. Otherwise standard input is not read.\n\n" + samplingHelp,
+			"standard input to PROMPT after a blank line. Otherwise standard input is not read.\n\n" + checkpointHelp + samplingHelp,
 		Example: "  atenia run \"Once upon a time\"\n" +
 			"  atenia run model.gguf \"The capital of France is\" -n 8 --temp 0\n" +
 			"  echo \"Once upon a time\" | atenia run --json\n" +
+			"  atenia run model.gguf \"Once upon a time\" --checkpoint saved\n" +
 			"  cat notes.txt | atenia run model.gguf \"Summarize this:\" -",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 3 || len(args) == 3 && args[2] != "-" {
@@ -36,7 +37,7 @@ func (a *app) run() *cobra.Command {
 			return nil
 		},
 	}
-	mf.registerRunning(c.Flags())
+	mf.registerKeeping(c.Flags())
 	sf.register(c.Flags())
 	quiet := c.Flags().Bool("no-echo", false, "print the continuation without the prompt")
 	memory := c.Flags().String("memory", "", "for models that learn while they run: load and update the memory in `FILE`")
@@ -46,6 +47,9 @@ func (a *app) run() *cobra.Command {
 			return err
 		}
 		if atenia.IsNested(path) {
+			if mf.cfg.Checkpoint != "" {
+				return command.Usagef("--checkpoint: %s learns while it runs; --memory keeps what it learnt", path)
+			}
 			return a.read(c, path, &sf, atenia.Reading{Prompt: prompt, Memory: *memory, Threads: mf.cfg.Threads}, !*quiet)
 		}
 		if *memory != "" {

@@ -21,6 +21,7 @@ type runTraining struct {
 	every     int
 	resume    bool
 	overwrite bool
+	from      string // folder of a checkpoint
 }
 
 // trainCommand returns the command.
@@ -35,7 +36,8 @@ func trainCommand(env *command.Env) *cobra.Command {
 			"as an uninterrupted run.\n\nPaths in the file are relative to it. The keys, with their defaults in parentheses:\n" +
 			strings.TrimRight(atenia.TrainKeys(), "\n"),
 		Example: "  atenia train examples/char/config.toml\n  atenia train config.toml --steps 100 --out /tmp/try\n" +
-			"  atenia train config.toml --resume",
+			"  atenia train config.toml --resume\n" +
+			"  atenia checkpoint save run/model saved --in-place && atenia train config.toml --checkpoint saved",
 		Args:        cobra.ExactArgs(1),
 		Annotations: command.Patient,
 	}
@@ -45,6 +47,7 @@ func trainCommand(env *command.Env) *cobra.Command {
 	f.StringVar(&a.model, "model", "", "architecture instead of model.architecture: llama or mag")
 	f.IntVar(&a.every, "checkpoint-every", 0, "number of steps between snapshots instead of train.save_every")
 	f.BoolVar(&a.resume, "resume", false, "continue from the newest snapshot in the folder, or start if there is none")
+	f.StringVar(&a.from, "checkpoint", "", "start from the parameters in the checkpoint in the folder `DIR`, see \"atenia checkpoint save\"")
 	f.BoolVar(&a.overwrite, "overwrite", false, "start over even if the folder holds a run")
 	c.RunE = func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], f.Changed) }
 	return c
@@ -89,7 +92,7 @@ func (a *runTraining) run(ctx context.Context, path string, changed func(string)
 // train trains and prints. again is the command that resumes the run.
 func (a *runTraining) train(ctx context.Context, r *atenia.TrainRecipe, again string) error {
 	p := &printer{env: a.env}
-	rep, err := atenia.Train(ctx, r, atenia.TrainOptions{Resume: a.resume, Overwrite: a.overwrite, Started: p.started, Watch: p.step})
+	rep, err := atenia.Train(ctx, r, atenia.TrainOptions{Resume: a.resume, Overwrite: a.overwrite, Checkpoint: a.from, Started: p.started, Watch: p.step})
 	p.clear()
 	switch {
 	case errors.Is(err, atenia.ErrTrainStopped) && rep != nil:

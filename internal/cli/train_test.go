@@ -155,3 +155,44 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("%s: %v", out, err)
 	}
 }
+
+// A run with a checkpoint starts from its tensors, wherever their bytes are.
+func TestTrainFromCheckpoint(t *testing.T) {
+	config := prepare(t)
+	dir := filepath.Dir(config)
+	if out, err := execute(t.Context(), config, "--steps", "9", "--out", filepath.Join(dir, "one")); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	still := filepath.Join(dir, "still.toml") // a rate that changes nothing
+	if err := os.WriteFile(still, bytes.ReplaceAll(text, []byte("rate = 0.01"), []byte("rate = 1e-30")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join(dir, "one", "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []string{"", "--in-place"} {
+		saved, out := filepath.Join(dir, "saved"+how), filepath.Join(dir, "two"+how)
+		args := []string{"checkpoint", "save", filepath.Join(dir, "one"), saved}
+		if how != "" {
+			args = append(args, how)
+		}
+		cliCall(t, args...)
+		if text, err := execute(t.Context(), still, "--steps", "1", "--out", out, "--checkpoint", saved); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		got, err := os.ReadFile(filepath.Join(out, "model.safetensors"))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%q: the model is not the one of the checkpoint: %v", how, err)
+		}
+	}
+	other := filepath.Join(dir, "other")
+	cliCall(t, "checkpoint", "save", storyFile(t), other)
+	if _, err := execute(t.Context(), still, "--steps", "1", "--out", filepath.Join(dir, "three"), "--checkpoint", other); err == nil || !strings.Contains(err.Error(), "not a checkpoint of the model that is trained") {
+		t.Errorf("another model: %v", err)
+	}
+}

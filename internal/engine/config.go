@@ -35,6 +35,9 @@ type Config struct {
 	Decisions     string
 	NoStream      bool // maps a model that does not fit and has no budget
 
+	Checkpoint string   // folder; "" = none
+	Sources    []string // files beside the model's that weights were made from
+
 	Verify, Strict, Precise bool
 
 	Observer *observe.Observer // nil = none

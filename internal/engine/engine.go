@@ -10,6 +10,7 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/lane"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
@@ -34,6 +35,7 @@ type Engine struct {
 	weights  *modelWeights
 	packing  pack.Decision
 	scratch  int64
+	resume   *resume      // nil without a checkpoint
 	endLog   func() error // of decisions
 	record   replay.Recorder
 	pace     *pace
@@ -50,16 +52,21 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := p.loadWeights(ctx, d, r)
+	k, err := p.openCheckpoint(ctx, d)
 	if err != nil {
 		return nil, errors.Join(err, endLog())
 	}
-	e := &Engine{Plan: p, weights: w, record: r, endLog: endLog}
+	w, err := p.loadWeights(ctx, d, guides{r, k})
+	if err != nil {
+		return nil, errors.Join(err, k.close(), endLog())
+	}
+	e := &Engine{Plan: p, weights: w, resume: k, record: r, endLog: endLog}
 	e.running, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := e.start(d); err != nil {
 		e.stop()
-		return nil, errors.Join(err, w.close(), endLog())
+		return nil, errors.Join(err, k.close(), w.close(), endLog())
 	}
+	k.prefetch(w, e.packing.Mode, ledger.Process.Free()/2)
 	e.capture(ctx)
 	return e, nil
 }
@@ -140,7 +147,7 @@ func (e *Engine) begin() {
 
 // schedule is the configuration of the scheduler.
 func (e *Engine) schedule() sched.Config {
-	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account, Between: e.pressure.between}
+	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered()}
 	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped}
 	if o := e.Plan.Config.Observer; o != nil {
 		e.pace.watch = func(s sched.StepInfo) {
@@ -155,15 +162,19 @@ func (e *Engine) schedule() sched.Config {
 	return c
 }
 
-// Close ends all requests, waits for the step in flight and releases the
-// weights. It fails if a strict process exceeded its budget. It is idempotent.
+// Close saves the checkpoint, ends all requests, waits for the step in flight
+// and releases the weights. It fails if a strict process exceeded its budget. It
+// is idempotent.
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
 		e.stop()
+		if e.resume != nil {
+			err = e.resume.save(context.Background(), e)
+		}
 		e.Sched.Close()
 		e.pressure.close()
 		e.remember()
-		err = errors.Join(e.weights.close(), e.checkPeak(), e.endLog())
+		err = errors.Join(err, e.resume.close(), e.weights.close(), e.checkPeak(), e.endLog())
 	})
 	return err
 }
@@ -207,6 +218,16 @@ func (e *Engine) Notes() []string { return e.Plan.notes }
 // Automatic reports whether the model is placed within a budget that nobody asked
 // for, because it does not fit.
 func (e *Engine) Automatic() bool { return e.Plan.automatic() && e.weights.placement != nil }
+
+// Resumed returns what the checkpoint brought so far, nil without one.
+func (e *Engine) Resumed() *Resumption {
+	if e.resume == nil {
+		return nil
+	}
+	r := e.resume.Resumption
+	r.Reused = int(e.resume.reused.Load())
+	return &r
+}
 
 // Packing returns the decision about packed weights.
 func (e *Engine) Packing() pack.Decision {

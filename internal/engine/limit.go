@@ -8,7 +8,6 @@ import (
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
-	"atenia/internal/policy/replay"
 	"atenia/internal/spelling"
 )
 
@@ -122,16 +121,16 @@ var fewTokens = []int{128, 32}
 
 // placeAutomatic is placeHere within what can be allocated. A model that cannot
 // be streamed there is mapped: then the placement is nil.
-func (p *Plan) placeAutomatic(ctx context.Context, r replay.Recorder) (*place.Placement, error) {
+func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement, error) {
 	c := p.effective
-	pl, err := p.placeHere(ctx, r)
+	pl, err := p.placeHere(ctx, by)
 	for _, n := range fewTokens {
 		if !errors.Is(err, place.ErrFloor) {
 			break
 		}
 		if c.BatchTokens > n {
 			c.BatchTokens = max(n, c.Slots)
-			pl, err = p.placeHere(ctx, r)
+			pl, err = p.placeHere(ctx, by)
 		}
 	}
 	floor, low := errors.AsType[*place.FloorError](err)

@@ -77,7 +77,11 @@ func (e *Engine) Map() (parts []ledger.Part, resident int64) {
 	if files > 0 {
 		parts = append(parts, ledger.Part{Memory: ram, Use: mapped, Bytes: files})
 	}
-	parts = append(parts, ledger.Process.Parts(ram)...)
+	for _, p := range ledger.Process.Parts(ram) {
+		if p.Use != ledger.Program.String() { // it was measured as the system counts
+			parts = append(parts, p)
+		}
+	}
 	if n := e.weights.Streamed; n > 0 {
 		parts = append(parts, ledger.Part{Memory: memory.SSD.Lower(), Use: ledger.Weights.String(), Bytes: n})
 	}

@@ -77,13 +77,21 @@ func (p *Plan) cacheBytes() int64 {
 	return p.Effective().CacheBytes
 }
 
+// guides are what lead a placement when a model is opened: who writes down what is
+// decided, and the checkpoint, nil if there is none.
+type guides struct {
+	recorder replay.Recorder
+	resume   *resume
+}
+
 // placeHere is Place for this process, in which no device computes.
-func (p *Plan) placeHere(ctx context.Context, r replay.Recorder) (*place.Placement, error) {
+func (p *Plan) placeHere(ctx context.Context, by guides) (*place.Placement, error) {
 	if p.program == 0 {
 		p.MeasureProgram()
 	}
 	c := p.placeConfig()
-	c.Recorder = r
+	c.Recorder = by.recorder
+	by.resume.hint(p, &c)
 	memory := ledger.Process.Free() / 4
 	if ram := c.Budget.RAM; ram > 0 {
 		memory = max(1, ram-c.Budget.Reserve.Runtime)

@@ -11,7 +11,6 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/file"
-	"atenia/internal/policy/replay"
 )
 
 // modelWeights are a model's weights where they were placed.
@@ -57,7 +56,7 @@ func (w *modelWeights) packed(d pack.Decision) int64 {
 }
 
 // loadWeights places the weights and then materializes them, each once.
-func (p *Plan) loadWeights(ctx context.Context, d *file.Description, r replay.Recorder) (_ *modelWeights, err error) {
+func (p *Plan) loadWeights(ctx context.Context, d *file.Description, by guides) (_ *modelWeights, err error) {
 	if err := p.settle(d); err != nil {
 		return nil, err
 	}
@@ -68,7 +67,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description, r replay.Re
 		}
 	}()
 	if p.Effective().placed() {
-		if err := p.placeWeights(ctx, d, w, r); err != nil {
+		if err := p.placeWeights(ctx, d, w, by); err != nil {
 			return nil, err
 		}
 	}
@@ -96,11 +95,11 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description, r replay.Re
 }
 
 // placeWeights places them, and bounds what else the process has.
-func (p *Plan) placeWeights(ctx context.Context, d *file.Description, w *modelWeights, r replay.Recorder) (err error) {
+func (p *Plan) placeWeights(ctx context.Context, d *file.Description, w *modelWeights, by guides) (err error) {
 	if p.automatic() {
-		w.placement, err = p.placeAutomatic(ctx, r)
+		w.placement, err = p.placeAutomatic(ctx, by)
 	} else {
-		w.placement, err = p.placeHere(ctx, r)
+		w.placement, err = p.placeHere(ctx, by)
 	}
 	if err != nil || w.placement == nil { // it is mapped
 		return err

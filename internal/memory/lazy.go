@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"math"
+	"os"
 	"slices"
+	"sync/atomic"
 
 	"atenia/internal/store/blob"
 )
@@ -29,10 +33,80 @@ func (m *Manager) LazySource(id string) (kind blob.Kind, key string, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.find(id)
-	if r == nil || r.lazy == nil || r.lazy.state == Materialized {
+	if r == nil || r.lazy == nil || r.lazy.from != nil || r.lazy.state == Materialized {
 		return 0, "", false
 	}
 	return r.lazy.kind, r.lazy.key, true
+}
+
+// LazyFile returns the span of a file that a lazily registered tensor is
+// materialized from, also once it has been; ok is false if there is none.
+func (m *Manager) LazyFile(id string) (s Source, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.find(id)
+	if r == nil || r.lazy == nil || r.lazy.from == nil {
+		return Source{}, false
+	}
+	return *r.lazy.from, true
+}
+
+// RegisterLazyFile adds a tensor by its length and by the span of a file that
+// holds its bytes. They are read on first use and go to tier t.
+func (m *Manager) RegisterLazyFile(id string, n uint64, t Tier, s Source) error {
+	if s.View != nil && uint64(len(s.View)) != n || s.Offset < 0 || n > math.MaxInt64 {
+		return &MoveError{Kind: ErrUnsupported, ID: id, Why: fmt.Sprintf("%d bytes at %d are not a span of %s", n, s.Offset, s.Path)}
+	}
+	return m.register(context.Background(), id, n, &lazySource{at: t, from: &s},
+		func(*residence) (state, *reservation, error) { return logical{t}, nil, nil })
+}
+
+// readSource returns the bytes of a span: those that are mapped, after they
+// were brought into memory, or a copy.
+func (m *Manager) readSource(ctx context.Context, r *residence) (data []byte, err error) {
+	s := r.lazy.from
+	err = m.transfer(ctx, r.id, func() error {
+		if s.View != nil {
+			data = s.View
+			return touch(ctx, data)
+		}
+		f, err := m.fs.OpenFile(s.Path, os.O_RDONLY, 0)
+		if err != nil {
+			return err
+		}
+		st, err := f.Stat()
+		if end := s.Offset + int64(r.bytes); err == nil && (end < 0 || st.Size() < end) { // before memory is allocated for it
+			err = fmt.Errorf("%s has %d bytes, the tensor ends at %d: %w: the file was cut", s.Path, st.Size(), end, io.ErrUnexpectedEOF)
+		}
+		if err == nil {
+			data = make([]byte, r.bytes)
+			_, err = f.ReadAt(data, s.Offset)
+		}
+		return errors.Join(err, f.Close())
+	})
+	if err != nil {
+		return nil, &MoveError{Kind: ErrIO, ID: r.id, Why: "reading it from its file", Err: err}
+	}
+	return data, nil
+}
+
+// touched is what keeps the compiler from leaving out the reads of touch.
+var touched atomic.Uint32
+
+// touch reads one byte of every page.
+func touch(ctx context.Context, data []byte) error {
+	const page, block = 4096, 1 << 20
+	for part := range slices.Chunk(data, block) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sum := byte(0)
+		for i := 0; i < len(part); i += page {
+			sum += part[i]
+		}
+		touched.Store(uint32(sum))
+	}
+	return nil
 }
 
 // EnsureMaterialized reads the bytes of a lazily restored tensor from the cache
@@ -59,12 +133,9 @@ func (m *Manager) materialize(ctx context.Context, r *residence) error {
 	if err := ctx.Err(); err != nil {
 		return &MoveError{Kind: ErrIO, ID: r.id, Why: "cancelled", Err: err}
 	}
-	if m.cache == nil {
-		return notAttached(r.lazy.kind, r.lazy.key)
-	}
-	data, err := m.cache.Get(r.lazy.kind, r.lazy.key)
+	data, err := m.readLazy(ctx, r)
 	if err != nil {
-		return fmt.Errorf("%q: %w", r.id, err)
+		return err
 	}
 	if err := validLen(r, data); err != nil {
 		return err
@@ -75,6 +146,21 @@ func (m *Manager) materialize(ctx context.Context, r *residence) error {
 	}
 	m.commit(r, st, room, func() { r.lazy.state = Materialized })
 	return nil
+}
+
+// readLazy reads the bytes of a lazy tensor from where they are.
+func (m *Manager) readLazy(ctx context.Context, r *residence) ([]byte, error) {
+	if r.lazy.from != nil {
+		return m.readSource(ctx, r)
+	}
+	if m.cache == nil {
+		return nil, notAttached(r.lazy.kind, r.lazy.key)
+	}
+	data, err := m.cache.Get(r.lazy.kind, r.lazy.key)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", r.id, err)
+	}
+	return data, nil
 }
 
 // A Hint is the preferred tier of a tensor and a summary of its last plan. It

@@ -127,5 +127,16 @@ type lazySource struct {
 	state LazyState
 	kind  blob.Kind
 	key   string
-	at    Tier // the tier to put the bytes in
+	at    Tier    // the tier to put the bytes in
+	from  *Source // a file that has them instead of the cache; nil: none
+}
+
+// A Source is a span of a file that has the bytes of a lazily registered tensor,
+// such as the file of a model.
+type Source struct {
+	Path   string
+	Offset int64
+	// View is the span where it is mapped already, nil if it is not. It is read in
+	// place then and must stay mapped as long as the tensor is registered.
+	View []byte
 }

@@ -17,6 +17,10 @@ func (s *Scheduler) place(r *Request) *slot {
 			from, keep = sl, n
 		}
 	}
+	m := s.remembered(r, &keep)
+	if m != nil {
+		from = nil
+	}
 	least := 0
 	for _, sl := range s.slots {
 		if !sl.idle() {
@@ -32,6 +36,10 @@ func (s *Scheduler) place(r *Request) *slot {
 		if to == nil || lost < least || lost == least && sl == from {
 			to, least = sl, lost
 		}
+	}
+	if m != nil {
+		to.recall(m, keep)
+		return to
 	}
 	to.adopt(from, keep)
 	return to

@@ -26,6 +26,8 @@ type Config struct {
 	// Tune, if not nil, is called before every step with its rows and whether it
 	// only decodes, and returns how many threads compute it; 0 = all.
 	Tune func(rows int, decode bool) (threads int)
+	// Remembered are sequences that were computed before, by another process.
+	Remembered []Remembered
 }
 
 // IdleTick is how often [Config.Between] is called while nothing is computed.
@@ -62,11 +64,13 @@ type Scheduler struct {
 	between func(*Pause)
 	rest    Pause
 	tune    func(rows int, decode bool) int
+	known   []Remembered
 
 	stop    atomic.Bool // tells the step in flight to stop because all its requests were cancelled
 	mu      sync.Mutex
 	running []*slot   // with rows in the step in flight; nil between steps
 	queue   []*Stream // oldest first
+	calls   []func()  // to run between steps
 	closed  bool
 	wake    chan struct{} // capacity one: something changed since the loop last checked
 	stopped chan struct{} // closed when the loop has ended
@@ -96,7 +100,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		return nil, fmt.Errorf("sched config: CacheBytes is %d, want 0 or more", cfg.CacheBytes)
 	}
 	s := &Scheduler{
-		x: x, context: ec.Context, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between, tune: cfg.Tune,
+		x: x, context: ec.Context, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between, tune: cfg.Tune, known: cfg.Remembered,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	s.shared.Store(x)
@@ -136,6 +140,7 @@ func (s *Scheduler) loop() {
 		idle.Stop()
 	}
 	for !s.isClosed() {
+		s.runCalls()
 		s.pause()
 		if s.turn() {
 			continue

@@ -519,6 +519,9 @@ func TestResize(t *testing.T) {
 					if _, ok := r.Stream.Tables[name]; ok {
 						continue
 					}
+					if _, ok := r.Stream.Banks[name]; ok {
+						continue // the cache's tests compare experts
+					}
 					check(name)
 					if _, ok := streamed[name]; !ok && i%5 > 0 && p != nil && len(before[name].Data) > 0 && &before[name].Data[0] == &v.Data[0] {
 						kept++

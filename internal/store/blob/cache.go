@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -31,6 +30,8 @@ type Cache struct {
 	root string
 	fsys durable.FS
 	now  func() time.Time
+	// system is set if the file system is the operating system's.
+	system bool
 
 	mu    sync.Mutex
 	names map[Kind]map[string]string // lower-case file name → file name
@@ -49,7 +50,7 @@ func OpenCache(root string, c Config) (*Cache, error) {
 	if root == "" {
 		return nil, fmt.Errorf("open cache: no folder given: %w", ErrIO)
 	}
-	return &Cache{root: root, fsys: durable.Default(c.FS), now: c.Now, names: map[Kind]map[string]string{}}, nil
+	return &Cache{root: root, fsys: durable.Default(c.FS), now: c.Now, system: c.FS == nil, names: map[Kind]map[string]string{}}, nil
 }
 
 // Root returns the directory.
@@ -63,19 +64,20 @@ func (c *Cache) Put(k Kind, key string, data []byte, created uint64, overwrite b
 
 // PutWith is [Cache.Put] with more options.
 func (c *Cache) PutWith(k Kind, key string, data []byte, o Options) error {
-	content, err := Encode(o.Codec, data)
+	return c.one(func(b *Batch) error { return b.Put(k, key, data, o) })
+}
+
+// one is a batch of one entry.
+func (c *Cache) one(put func(*Batch) error) error {
+	b, err := c.Begin()
 	if err != nil {
-		return c.fail(ErrIO, k, key, err)
+		return err
 	}
-	return c.put(k, key, data, o, func() (*Sidecar, error) {
-		m := Meta{Codec: o.Codec, OriginalBytes: uint64(len(data)), Hash: HashOf(data), Chunks: chunkSums(content)}
-		return &Sidecar{Meta: m, FileBytes: uint64(len(content))}, nil
-	}, func(path string) (string, error) {
-		return durable.WriteTemp(c.fsys, path, func(w io.Writer) error {
-			_, err := w.Write(content)
-			return err
-		})
-	})
+	defer b.Abort()
+	if err := put(b); err != nil {
+		return err
+	}
+	return b.Commit()
 }
 
 // Adopt makes a file written by a [Store] the content of an entry, by a hard
@@ -85,13 +87,15 @@ func (c *Cache) Adopt(k Kind, key string, path string, m Meta, data []byte, o Op
 		o.Codec = m.Codec
 		return c.PutWith(k, key, data, o)
 	}
-	return c.put(k, key, data, o, func() (*Sidecar, error) {
-		st, err := c.fsys.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		return &Sidecar{Meta: m, FileBytes: uint64(st.Size())}, nil
-	}, func(target string) (string, error) { return c.linkTemp(path, target) })
+	return c.one(func(b *Batch) error {
+		return b.put(k, key, data, o, func() (*Sidecar, error) {
+			st, err := c.fsys.Stat(path)
+			if err != nil {
+				return nil, err
+			}
+			return &Sidecar{Meta: m, FileBytes: uint64(st.Size())}, nil
+		}, func(target string) (string, error) { return c.linkTemp(path, target) })
+	})
 }
 
 // Get returns the bytes of an entry. It returns [ErrNotFound] unless all its

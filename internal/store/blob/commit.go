@@ -8,47 +8,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"atenia/internal/store/durable"
 )
-
-// put writes an entry: its data in a temporary file made by content, and the
-// files that describe it.
-func (c *Cache) put(k Kind, key string, data []byte, o Options, describe func() (*Sidecar, error), content func(path string) (string, error)) error {
-	err := func() error {
-		folder := filepath.Join(c.root, k.Folder())
-		if err := c.makeFolder(folder); err != nil {
-			return err
-		}
-		if _, err := c.target(k, key, o.Overwrite); err != nil { // fail before anything is written
-			return err
-		}
-		var checksum uint32
-		var wg sync.WaitGroup
-		wg.Go(func() { checksum = Checksum32(data) }) // slower than the disk, so it runs beside the write
-		defer wg.Wait()
-		s, err := describe()
-		if err != nil {
-			return err
-		}
-		bin, err := content(filepath.Join(folder, nameOf(key)+".bin"))
-		if err != nil {
-			return err
-		}
-		wg.Wait()
-		s.Kind, s.Owner, s.Version, s.Checksum32 = k, key, o.Version, checksum
-		h := Header{Kind: k, Bytes: uint64(len(data)), Checksum32: s.Checksum32, Created: o.Created}
-		return c.commit(bin, h, s, o.Overwrite)
-	}()
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, ErrExists):
-		return c.fail(ErrExists, k, key, nil)
-	}
-	return c.fail(ErrIO, k, key, err)
-}
 
 // makeFolder creates a directory and makes it durable.
 func (c *Cache) makeFolder(folder string) error {
@@ -58,45 +20,7 @@ func (c *Cache) makeFolder(folder string) error {
 	if err := c.fsys.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
-	return errors.Join(c.fsys.SyncDir(c.root), c.fsys.SyncDir(filepath.Dir(c.root)))
-}
-
-// commit renames the temporary files to their final names.
-func (c *Cache) commit(bin string, h Header, s *Sidecar, overwrite bool) (err error) {
-	temps := []string{bin, "", ""}
-	defer func() {
-		if err != nil {
-			for _, t := range temps {
-				if t != "" {
-					_ = c.fsys.Remove(t) // a no-op once renamed
-				}
-			}
-		}
-	}()
-	for i, text := range []string{h.String(), s.String()} {
-		temps[1+i], err = durable.WriteTemp(c.fsys, filepath.Join(filepath.Dir(bin), nameOf(s.Owner)), func(w io.Writer) error {
-			_, err := io.WriteString(w, text)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	release, err := c.lock()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	e, err := c.target(s.Kind, s.Owner, overwrite)
-	if err != nil {
-		return err
-	}
-	if e == nil {
-		if e, err = c.place(s.Kind, s.Owner); err != nil {
-			return err
-		}
-	}
-	return e.replace(temps[0], temps[1], temps[2])
+	return c.fsys.SyncDir(filepath.Dir(folder))
 }
 
 // target returns the entry that a put replaces, or nil.
@@ -119,48 +43,6 @@ func (c *Cache) target(k Kind, key string, overwrite bool) (*entry, error) {
 	return nil, nil // shared by several keys: the owner is unknown
 }
 
-// replace renames the temporary files. The file that makes the new entry valid
-// comes last: when an entry is replaced, the header, whose checksum selects the
-// bytes it belongs to; for a new entry, the bytes.
-func (e *entry) replace(bin, meta, sum string) error {
-	if again, err := e.interrupted(); err != nil {
-		return err
-	} else if again {
-		if err := e.repair(); err != nil {
-			return err
-		}
-	}
-	old, err := e.whole()
-	if err != nil {
-		return err
-	}
-	if old {
-		if err := e.keepOld(); err != nil {
-			return err
-		}
-	}
-	steps := [][2]string{{sum, e.sum()}, {meta, e.meta()}, {bin, e.bin()}}
-	if there, err := e.has(e.bin()); err != nil {
-		return err
-	} else if old || there {
-		steps = [][2]string{{bin, e.bin()}, {sum, e.sum()}, {meta, e.meta()}}
-	}
-	for i, s := range steps {
-		if err := e.c.fsys.Rename(s[0], s[1]); err != nil {
-			return err
-		}
-		if i > 0 { // the first two in any order, then the last
-			if err := e.c.fsys.SyncDir(filepath.Dir(e.base)); err != nil {
-				return err
-			}
-		}
-	}
-	if old {
-		return e.dropOld()
-	}
-	return nil
-}
-
 // keepOld hard-links the files about to be replaced to a second name, or renames
 // them on file systems without links. The bytes come last: their second name
 // marks a replacement in progress.
@@ -177,7 +59,7 @@ func (e *entry) keepOld() error {
 			return err
 		}
 	}
-	return e.c.fsys.SyncDir(filepath.Dir(e.base))
+	return nil
 }
 
 // dropOld removes the files that keepOld kept.
@@ -260,14 +142,14 @@ func faulty(err error) error {
 func (c *Cache) lock() (func() error, error) { return durable.Lock(filepath.Join(c.root, ".lock")) }
 
 // linkTemp hard-links a file to a temporary name beside target, or copies it if
-// links are not supported.
+// links are not supported. It syncs nothing.
 func (c *Cache) linkTemp(file, target string) (string, error) {
 	dir, base := filepath.Split(target)
 	temp := filepath.Join(dir, fmt.Sprintf(".%s.tmp-%08x", base, rand.Uint32()))
 	if c.fsys.Link(file, temp) == nil {
 		return temp, nil
 	}
-	return durable.WriteTemp(c.fsys, target, func(w io.Writer) error {
+	return durable.WriteUnsynced(c.fsys, target, func(w io.Writer) error {
 		f, err := c.fsys.OpenFile(file, os.O_RDONLY, 0)
 		if err != nil {
 			return err

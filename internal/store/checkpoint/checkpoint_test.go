@@ -48,6 +48,8 @@ func (u unsynced) OpenFile(name string, flag int, mode fs.FileMode) (durable.Fil
 
 func (unsynced) SyncDir(string) error { return nil }
 
+func (unsynced) SyncFiles([]string) error { return nil }
+
 type unsyncedFile struct{ durable.File }
 
 func (unsyncedFile) Sync() error { return nil }

@@ -12,6 +12,14 @@
 // default [Save] writes none and reports the tensors whose bytes would not
 // survive; with Materialize it first writes the missing entries.
 //
+// A [Model] beside the manifest says what the tensors are of, which files outside
+// the cache have their bytes, and which conversations keys and values belong to.
+//
+// A save writes its files first, syncs them at once and renames them in steps; a
+// kill leaves the old checkpoint or the new. [Clean] removes what else it leaves,
+// for whoever has the directory's [Lock]. [Nearby] tells which entries of a cache
+// must stay.
+//
 // [Restore] never puts a tensor into VRAM, because the machine may have none.
 // Such tensors are restored to RAM, and a [Report] says how each differs from
 // what was desired. Lazily restored tensors are read on first use; [Materialize]

@@ -13,11 +13,13 @@ var (
 	ErrIO            = errors.New("input or output failed")
 	ErrInvalidFormat = errors.New("invalid format")
 	ErrMissingBlob   = errors.New("missing blob")
+	ErrBusy          = errors.New("in use")        // another process has the folder
+	ErrOther         = errors.New("another model") // the checkpoint is not of the model it is used with
 )
 
 // An Error says why a checkpoint could not be saved, read or restored.
 type Error struct {
-	Kind error  // [ErrIO], [ErrInvalidFormat] or [ErrMissingBlob]
+	Kind error  // [ErrIO], [ErrInvalidFormat], [ErrMissingBlob], [ErrBusy] or [ErrOther]
 	Path string // of the manifest; empty if it is not at fault
 	Line int    // of the manifest, from 1; 0 if no line is at fault
 	ID   string // of the entry; empty if no entry is at fault

@@ -31,6 +31,9 @@ type Entry struct {
 	// Hash is of the entry's bytes, zero if unknown. It is kept in a separate file,
 	// not in the manifest's text.
 	Hash blob.Hash
+	// Source is where a file outside the cache has the bytes, such as that of a
+	// model; nil if none does. It is kept in a separate file, too.
+	Source *memory.Source
 }
 
 // A Manifest is the text of a checkpoint:
@@ -54,6 +57,9 @@ type Entry struct {
 type Manifest struct {
 	Created uint64 // seconds since 1970
 	Entries []Entry
+	// Model is what the tensors are of; nil if that is unknown. It is kept in a
+	// separate file.
+	Model *Model
 }
 
 const none = "none"

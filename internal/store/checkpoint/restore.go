@@ -35,6 +35,9 @@ func Read(dir string, fsys durable.FS) (*Manifest, error) {
 	if err := m.readSums(dir, text, durable.Default(fsys)); err != nil {
 		return nil, err
 	}
+	if err := m.readModel(dir, text, durable.Default(fsys)); err != nil {
+		return nil, err
+	}
 	return m, nil
 }
 
@@ -95,6 +98,16 @@ func (e *Entry) restore(ctx context.Context, m *memory.Manager) error {
 	if at == memory.CPU {
 		return nil
 	}
+	if e.Source != nil && e.Blob == nil {
+		err := m.RegisterLazyFile(e.ID, e.Bytes, at, *e.Source)
+		if err == nil {
+			err = m.EnsureMaterialized(ctx, e.ID)
+		}
+		if err != nil {
+			return &Error{Kind: ErrIO, ID: e.ID, Why: "its bytes are not in the file that had them", Err: err}
+		}
+		return nil
+	}
 	if e.Blob == nil {
 		return &Error{Kind: ErrMissingBlob, ID: e.ID, Why: "the checkpoint names no bytes of it: save with its bytes in the cache"}
 	}
@@ -123,7 +136,9 @@ func (e *Entry) replaced() error {
 // restoreLazily registers an entry by its length.
 func (e *Entry) restoreLazily(_ context.Context, m *memory.Manager) error {
 	var err error
-	if e.Blob != nil {
+	if e.Source != nil && e.Blob == nil {
+		err = m.RegisterLazyFile(e.ID, e.Bytes, e.RestoredTier(), *e.Source)
+	} else if e.Blob != nil {
 		if e.Hash != (blob.Hash{}) {
 			info, err := m.Cache().Stat(e.Blob.Kind, e.Blob.Key)
 			if err == nil && info.Hash != (blob.Hash{}) && info.Hash != e.Hash {

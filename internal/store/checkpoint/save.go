@@ -3,8 +3,10 @@ package checkpoint
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +21,7 @@ type SaveOptions struct {
 	// Materialize writes the bytes that the persistent cache lacks or has in an
 	// older version, before the manifest. Without it only the manifest is written.
 	Materialize bool
+	Model       *Model     // of which the tensors are; nil: unknown
 	FS          durable.FS // nil: the operating system's
 }
 
@@ -43,13 +46,14 @@ type NotDurable struct {
 // overwritten; new bytes go to entries beside them. created is in seconds since
 // 1970.
 func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o SaveOptions) (*Saved, error) {
-	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created}}, m: m, materialize: o.Materialize, named: map[Blob]bool{}}
-	if old, err := Read(dir, o.FS); err == nil {
-		for i := range old.Entries {
-			if b := old.Entries[i].Blob; b != nil {
-				s.named[*b] = true
-			}
-		}
+	named, err := Named(dir, o.FS)
+	if err != nil {
+		return nil, err
+	}
+	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created, Model: o.Model}}, m: m, named: named}
+	if o.Materialize && m.Cache() != nil {
+		s.w = NewWriter(dir, m.Cache(), o.FS)
+		defer s.w.Abort()
 	}
 	for _, id := range m.IDs() {
 		if err := ctx.Err(); err != nil {
@@ -62,18 +66,54 @@ func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o 
 	slices.SortStableFunc(s.Manifest.Entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(btoi(a.IsGrad), btoi(b.IsGrad)), cmp.Compare(a.ID, b.ID))
 	})
-	return &s.Saved, Write(dir, s.Manifest, o.FS)
+	if s.w != nil {
+		if err := s.w.Commit(); err != nil {
+			return nil, err
+		}
+	}
+	if slices.ContainsFunc(s.Manifest.Entries, func(e Entry) bool { return e.Blob != nil }) {
+		if err := Register(dir, m.Cache(), o.FS); err != nil {
+			return nil, err
+		}
+	}
+	if err := Write(dir, s.Manifest, o.FS); err != nil {
+		return nil, err
+	}
+	if s.w != nil {
+		s.w.Forget()
+	}
+	return &s.Saved, nil
 }
 
 // A saving is a save in progress.
 type saving struct {
 	Saved
-	m           *memory.Manager
-	materialize bool
-	named       map[Blob]bool // by the checkpoint being replaced
+	m     *memory.Manager
+	w     *Writer       // nil: no bytes are written
+	named map[Blob]bool // by the checkpoint being replaced
 }
 
-// Write atomically replaces the manifest in a checkpoint's directory.
+// Named returns the cache entries that the checkpoint in a folder refers to: none
+// if there is none, or if it is damaged, so that it can be saved over.
+func Named(dir string, fsys durable.FS) (map[Blob]bool, error) {
+	named := map[Blob]bool{}
+	old, err := Read(dir, fsys)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrInvalidFormat) {
+		return named, nil
+	}
+	if err != nil { // what it refers to must not be overwritten
+		return nil, err
+	}
+	for i := range old.Entries {
+		if b := old.Entries[i].Blob; b != nil {
+			named[*b] = true
+		}
+	}
+	return named, nil
+}
+
+// Write atomically replaces the manifest in a checkpoint's directory, and the
+// files beside it, with one sync of their contents and two of the folder.
 func Write(dir string, m *Manifest, fsys durable.FS) error {
 	text, err := m.MarshalText()
 	if err != nil {
@@ -81,38 +121,71 @@ func Write(dir string, m *Manifest, fsys durable.FS) error {
 	}
 	fsys = durable.Default(fsys)
 	hash := blob.HashOf(text)
-	path := filepath.Join(dir, Name)
-	err = fsys.MkdirAll(dir, 0o777)
-	if sums := m.sumsText(hash); sums != nil && err == nil {
-		err = writeFile(fsys, filepath.Join(dir, sumsName(hash)), sums)
-	}
-	if err == nil {
-		err = writeFile(fsys, path, text)
+	files := []beside{{sumsName(hash), m.sumsText(hash)}, {modelName(hash), m.modelText(hash)}, {Name, text}}
+	if err = fsys.MkdirAll(dir, 0o777); err == nil {
+		err = writeAll(fsys, dir, slices.DeleteFunc(files, func(f beside) bool { return f.text == nil }))
 	}
 	if err != nil {
-		return &Error{Kind: ErrIO, Path: path, Why: "the manifest cannot be written", Err: err}
+		return &Error{Kind: ErrIO, Path: filepath.Join(dir, Name), Why: "the manifest cannot be written", Err: err}
 	}
-	removeSums(fsys, dir, hash)
+	removeOthers(fsys, dir, hash)
 	return nil
 }
 
-func writeFile(fsys durable.FS, path string, text []byte) error {
-	return durable.WriteFileIn(fsys, path, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+// A beside is a file of a checkpoint's directory.
+type beside struct {
+	name string
+	text []byte
 }
 
-// removeSums removes the hash files of manifests that no longer exist, best
-// effort: a remaining one is harmless.
-func removeSums(fsys durable.FS, dir string, keep blob.Hash) {
+// writeAll replaces files of a directory; the last one refers to the others, and
+// its name becomes durable after theirs.
+func writeAll(fsys durable.FS, dir string, files []beside) (err error) {
+	var temps []string
+	defer func() {
+		if err != nil {
+			for _, t := range temps {
+				_ = fsys.Remove(t) // a no-op once renamed
+			}
+		}
+	}()
+	for _, f := range files {
+		temp, err := durable.WriteUnsynced(fsys, filepath.Join(dir, f.name), func(w io.Writer) error {
+			_, err := w.Write(f.text)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		temps = append(temps, temp)
+	}
+	if err := fsys.SyncFiles(temps); err != nil {
+		return err
+	}
+	for i, f := range files {
+		if last := len(files) - 1; i == last && last > 0 {
+			if err := fsys.SyncDir(dir); err != nil {
+				return err
+			}
+		}
+		if err := fsys.Rename(temps[i], filepath.Join(dir, f.name)); err != nil {
+			return err
+		}
+	}
+	return fsys.SyncDir(dir)
+}
+
+// removeOthers removes the files of manifests that no longer exist, best effort:
+// a remaining one is harmless.
+func removeOthers(fsys durable.FS, dir string, keep blob.Hash) {
 	files, err := fsys.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, f := range files {
 		name := f.Name()
-		if strings.HasPrefix(name, "checkpoint.") && strings.HasSuffix(name, ".sums") && name != sumsName(keep) {
+		ours := strings.HasPrefix(name, "checkpoint.") && (strings.HasSuffix(name, ".sums") || strings.HasSuffix(name, ".model"))
+		if ours && name != sumsName(keep) && name != modelName(keep) {
 			_ = fsys.Remove(filepath.Join(dir, name))
 		}
 	}
@@ -132,7 +205,7 @@ func (s *saving) add(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if why != "" && (r.Tier != memory.CPU || r.Backing != memory.BackingNone) {
+	if why != "" && e.Source == nil && (r.Tier != memory.CPU || r.Backing != memory.BackingNone) {
 		s.NotDurable = append(s.NotDurable, NotDurable{id, why})
 	}
 	s.Manifest.Entries = append(s.Manifest.Entries, e)
@@ -156,10 +229,14 @@ func (b Blob) Of(h blob.Hash) Blob { return Blob{b.Kind, b.Key + ":x" + h.String
 // why there is none.
 func (s *saving) durable(ctx context.Context, e *Entry, r memory.Residence) (why string, err error) {
 	c := s.m.Cache()
+	b := e.DefaultBlob()
+	if src, ok := s.m.LazyFile(e.ID); ok {
+		e.Source = &src
+		return "", nil
+	}
 	if c == nil {
 		return "there is no persistent cache", nil
 	}
-	b := e.DefaultBlob()
 	if kind, key, ok := s.m.LazySource(e.ID); ok {
 		b = Blob{kind, key}
 	}
@@ -186,15 +263,15 @@ func (s *saving) durable(ctx context.Context, e *Entry, r memory.Residence) (why
 		}
 		why = "the cache has an older version of it"
 	}
-	if !s.materialize || !l.read() {
+	if s.w == nil || !l.read() {
 		e.Hash = blob.Hash{}
 		return why, nil
 	}
 	if s.named[b] {
 		b = b.Of(e.Hash)
 	}
-	if err := c.PutWith(b.Kind, b.Key, l.lease.Bytes, blob.Options{Created: s.Manifest.Created, Overwrite: true, Version: r.Version}); err != nil {
-		return "", &Error{Kind: ErrIO, ID: e.ID, Why: "its bytes cannot be written to the cache", Err: err}
+	if err := s.w.Put(e.ID, b, l.lease.Bytes, blob.Options{Created: s.Manifest.Created, Overwrite: true, Version: r.Version}); err != nil {
+		return "", err
 	}
 	e.Blob = &b
 	s.Written++

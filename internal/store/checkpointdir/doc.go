@@ -4,6 +4,7 @@
 //
 //	DIR/checkpoint.meta     the manifest: tiers, desired tiers, plans
 //	DIR/checkpoint.*.sums   hashes of the bytes
+//	DIR/checkpoint.*.model  what the tensors are of, and where else their bytes are
 //	DIR/cache/              the bytes, unless another cache is given
 //
 // Package checkpoint defines the files and what they mean.

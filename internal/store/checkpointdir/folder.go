@@ -51,7 +51,8 @@ type Entry struct {
 	IsGrad  bool             `json:"is_grad"`
 	Tier    memory.Tier      `json:"tier"`
 	Bytes   uint64           `json:"bytes"`
-	Blob    *checkpoint.Blob `json:"blob"` // null: its bytes are nowhere
+	Blob    *checkpoint.Blob `json:"blob"`           // null: its bytes are not in the cache
+	File    string           `json:"file,omitempty"` // that has its bytes, if the cache has not
 	Desired *memory.Tier     `json:"desired"`
 	Summary *string          `json:"plan_summary"`
 	Hash    string           `json:"xxh3,omitempty"`
@@ -77,6 +78,9 @@ func (f *Folder) Inspect() (*Listing, error) {
 		out := Entry{ID: e.ID, IsGrad: e.IsGrad, Tier: e.Tier, Bytes: e.Bytes, Blob: e.Blob, Desired: e.Hint.Desired}
 		if e.Hint.HasSummary {
 			out.Summary = &e.Hint.Summary
+		}
+		if e.Source != nil {
+			out.File = e.Source.Path
 		}
 		if e.Hash != (blob.Hash{}) {
 			out.Hash = e.Hash.String()
@@ -135,15 +139,26 @@ func (f *Folder) Verify(ctx context.Context) ([]Check, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		out = append(out, f.check(&m.Entries[i]))
+		out = append(out, f.check(ctx, &m.Entries[i]))
 	}
 	return out, nil
 }
 
-func (f *Folder) check(e *checkpoint.Entry) Check {
+func (f *Folder) check(ctx context.Context, e *checkpoint.Entry) Check {
 	c := Check{ID: e.ID, Bytes: e.Bytes, Status: Good}
 	fail := func(s Status, format string, args ...any) Check {
 		c.Status, c.Why = s, fmt.Sprintf(format, args...)
+		return c
+	}
+	if e.Blob == nil && e.Source != nil {
+		m := memory.New(memory.Config{})
+		err := m.RegisterLazyFile(e.ID, e.Bytes, memory.RAM, *e.Source)
+		if err == nil {
+			err = m.EnsureMaterialized(ctx, e.ID)
+		}
+		if err != nil {
+			return fail(Missing, "%v", err)
+		}
 		return c
 	}
 	if e.Blob == nil {
@@ -230,8 +245,17 @@ type Swept struct {
 // Collect removes the entries of the cache that neither this checkpoint nor
 // those of the other folders name, or with dry only lists them. A manifest
 // that cannot be read stops it before anything is removed.
-func (f *Folder) Collect(ctx context.Context, others []string, dry bool) ([]Swept, error) {
-	named := map[checkpoint.Blob]bool{}
+// Checkpoints that the cache knows of count, too.
+func (f *Folder) Collect(ctx context.Context, others []string, dry bool) (out []Swept, err error) {
+	release, err := checkpoint.Lock(ctx, f.dir, patience)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	named, err := checkpoint.Nearby(f.cache, nil)
+	if err != nil {
+		return nil, err
+	}
 	for _, dir := range append([]string{f.dir}, others...) {
 		m, err := checkpoint.Read(dir, nil)
 		if err != nil {
@@ -243,7 +267,7 @@ func (f *Folder) Collect(ctx context.Context, others []string, dry bool) ([]Swep
 			}
 		}
 	}
-	out := []Swept{}
+	out = []Swept{}
 	for _, kind := range []blob.Kind{blob.Tensor, blob.Gradient} {
 		keys, err := f.cache.Keys(kind)
 		if err != nil {

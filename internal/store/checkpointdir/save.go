@@ -25,6 +25,8 @@ type Saving struct {
 	RAM     uint64
 	limited bool
 	Created uint64 // seconds since 1970; 0 = now
+	// InPlace leaves the bytes in the model's files and refers to them there.
+	InPlace bool
 }
 
 // SetRAM reads a size such as "4GiB".
@@ -42,6 +44,9 @@ func (o *Restoring) SetRAM(text string) error {
 	return err
 }
 
+// patience is how long commands wait for another process that has the folder.
+const patience = 3 * time.Second
+
 // A Saved is what saving wrote.
 type Saved struct {
 	Tensors int    `json:"tensors"`
@@ -55,19 +60,32 @@ type Saved struct {
 
 // Save makes a checkpoint of a model's tensors, or of the tensors and gradients
 // that the cache has. Bytes that are in the cache already are not written
-// again. No tensor is held in memory.
-func (f *Folder) Save(ctx context.Context, s Saving) (*Saved, error) {
+// again. No tensor is held in memory. Another process that uses the folder is
+// waited for, but not long.
+func (f *Folder) Save(ctx context.Context, s Saving) (out *Saved, err error) {
+	release, err := checkpoint.Lock(ctx, f.dir, patience)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if _, err := checkpoint.Clean(f.dir, f.cache, nil); err != nil {
+		return nil, err
+	}
+	return f.save(ctx, s)
+}
+
+// save is Save under the folder's lock.
+func (f *Folder) save(ctx context.Context, s Saving) (*Saved, error) {
 	if s.Created == 0 {
 		s.Created = uint64(max(0, time.Now().Unix()))
 	}
-	sv := &saver{f: f, s: s, m: memory.New(memory.Config{Cache: f.cache}), out: &Saved{}, named: map[checkpoint.Blob]bool{}}
-	if old, err := checkpoint.Read(f.dir, nil); err == nil {
-		for i := range old.Entries {
-			if b := old.Entries[i].Blob; b != nil {
-				sv.named[*b] = true
-			}
-		}
+	named, err := checkpoint.Named(f.dir, nil)
+	if err != nil {
+		return nil, err
 	}
+	sv := &saver{f: f, s: s, m: memory.New(memory.Config{Cache: f.cache}), out: &Saved{}, named: named}
+	sv.w = checkpoint.NewWriter(f.dir, f.cache, nil)
+	defer sv.w.Abort()
 	source := sv.fromModel
 	if s.Model == "" {
 		source = sv.fromCache
@@ -75,10 +93,14 @@ func (f *Folder) Save(ctx context.Context, s Saving) (*Saved, error) {
 	if err := source(ctx); err != nil {
 		return nil, err
 	}
-	saved, err := checkpoint.Save(ctx, f.dir, sv.m, s.Created, checkpoint.SaveOptions{})
+	if err := sv.w.Commit(); err != nil {
+		return nil, err
+	}
+	saved, err := checkpoint.Save(ctx, f.dir, sv.m, s.Created, checkpoint.SaveOptions{Model: sv.model})
 	if err != nil {
 		return nil, err
 	}
+	sv.w.Forget()
 	sv.out.Tensors, sv.out.NotDurable = len(saved.Manifest.Entries), append([]checkpoint.NotDurable{}, saved.NotDurable...)
 	return sv.out, nil
 }
@@ -91,6 +113,8 @@ type saver struct {
 	out   *Saved
 	ram   uint64                   // bytes placed in RAM
 	named map[checkpoint.Blob]bool // by the checkpoint that is replaced
+	w     *checkpoint.Writer
+	model *checkpoint.Model // nil without one
 }
 
 func (sv *saver) fromModel(ctx context.Context) error {
@@ -103,16 +127,25 @@ func (sv *saver) fromModel(ctx context.Context) error {
 		return err
 	}
 	defer d.Close()
+	sv.model = checkpoint.ModelOf(d)
 	for i := range d.Tensors {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		t := &d.Tensors[i]
+		n := uint64(len(t.View.Data))
+		if sv.s.InPlace {
+			at := sv.place(t.Name, n)
+			if err := sv.m.RegisterLazyFile(t.Name, n, at, memory.Source{Path: checkpoint.PathOf(t), Offset: t.Offset}); err != nil {
+				return err
+			}
+			continue
+		}
 		b, err := sv.keep(t.Name, t.View.Data)
 		if err != nil {
 			return err
 		}
-		if err := sv.place(t.Name, uint64(len(t.View.Data)), b); err != nil {
+		if err := sv.m.RegisterLazy(t.Name, n, sv.place(t.Name, n), b.Kind, b.Key); err != nil {
 			return err
 		}
 	}
@@ -133,11 +166,11 @@ func (sv *saver) keep(id string, data []byte) (checkpoint.Blob, error) {
 		b = b.Of(hash)
 	}
 	sv.out.Written++
-	return b, sv.f.cache.Put(b.Kind, b.Key, data, sv.s.Created, true)
+	return b, sv.w.Put(id, b, data, blob.Options{Created: sv.s.Created, Overwrite: true})
 }
 
-// place registers a tensor in RAM, or on the SSD when RAM is full.
-func (sv *saver) place(id string, n uint64, b checkpoint.Blob) error {
+// place decides where a tensor is: in RAM, or on the SSD when RAM is full.
+func (sv *saver) place(id string, n uint64) memory.Tier {
 	sv.out.Bytes += n
 	at, summary := memory.RAM, ""
 	if sv.s.limited {
@@ -154,7 +187,7 @@ func (sv *saver) place(id string, n uint64, b checkpoint.Blob) error {
 	}
 	want := memory.RAM
 	sv.m.SetHint(id, memory.Hint{Desired: &want, Summary: summary, HasSummary: summary != ""})
-	return sv.m.RegisterLazy(id, n, at, b.Kind, b.Key)
+	return at
 }
 
 // fromCache registers what the cache has under the names of tensors and
@@ -181,7 +214,7 @@ func (sv *saver) fromCache(ctx context.Context) error {
 			if kind == blob.Gradient {
 				sv.m.IndexGradient(id, key)
 			}
-			if err := sv.place(id, n, checkpoint.Blob{Kind: kind, Key: key}); err != nil {
+			if err := sv.m.RegisterLazy(id, n, sv.place(id, n), kind, key); err != nil {
 				return err
 			}
 		}

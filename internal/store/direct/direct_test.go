@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
@@ -113,5 +115,79 @@ func TestRefused(t *testing.T) {
 	}
 	if _, err := f.Read(t.Context(), buf, 0, 10_000); err == nil {
 		t.Error("read what is no longer there")
+	}
+}
+
+func TestQueue(t *testing.T) {
+	q := NewQueue(3)
+	var running, most, done atomic.Int32
+	err := q.Do(t.Context(), 50, func(context.Context, int) error {
+		if n := running.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		time.Sleep(time.Microsecond)
+		running.Add(-1)
+		done.Add(1)
+		return nil
+	})
+	if err != nil || done.Load() != 50 || most.Load() > 3 {
+		t.Errorf("%d done, %d at once, %v", done.Load(), most.Load(), err)
+	}
+	broken := errors.New("broken")
+	done.Store(0)
+	err = q.Do(t.Context(), 1000, func(ctx context.Context, i int) error {
+		done.Add(1)
+		switch {
+		case i == 5:
+			return broken
+		case i > 5:
+			<-ctx.Done() // or a late fifth task would see the others done
+		}
+		return nil
+	})
+	if !errors.Is(err, broken) || done.Load() > 5+3+1 {
+		t.Errorf("%v after %d tasks", err, done.Load())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err = q.Do(ctx, 1000, func(ctx context.Context, i int) error {
+		cancel()
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	path := os.Getenv("ATENIA_DIRECT_FILE")
+	if path == "" {
+		b.Skip("ATENIA_DIRECT_FILE names no large file to read")
+	}
+	f, err := Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	const size, depth = 4 << 20, 4
+	mem, err := arena.New(ledger.Process, ledger.Scratch, size*depth)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer mem.Release()
+	q := NewQueue(depth)
+	b.SetBytes(size * depth)
+	off := int64(0)
+	for b.Loop() {
+		if off+size*depth > f.Size() {
+			off = 0
+		}
+		if err := q.Do(b.Context(), depth, func(ctx context.Context, i int) error {
+			_, err := f.Read(ctx, mem.Bytes[i*size:][:size], off+int64(i)*size, size)
+			return err
+		}); err != nil {
+			b.Fatal(err)
+		}
+		off += size * depth
 	}
 }

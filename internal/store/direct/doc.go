@@ -15,6 +15,6 @@
 // around it, see [Span], and the result is the slice of the buffer with the
 // extent. Nothing is copied.
 //
-// Several reads must be in flight to saturate a disk; the lanes of package lane
-// keep them in flight.
+// Several reads must be in flight to saturate a disk. A [Queue] limits their
+// number across all callers: beyond four large ones only latency grows.
 package direct

@@ -28,6 +28,9 @@ type FS interface {
 	Touch(name string, t time.Time) error
 	// SyncDir makes renames, links and removals in a directory durable.
 	SyncDir(name string) error
+	// SyncFiles returns when the content of closed files, all in one file system,
+	// is on disk. Many cost one call where the system has one for all.
+	SyncFiles(names []string) error
 }
 
 // A File is an open file of an [FS].
@@ -84,4 +87,25 @@ func (system) SyncDir(name string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// many is the number of files from which one sync of their whole file system is
+// cheaper than one of each.
+const many = 8
+
+func (s system) SyncFiles(names []string) error {
+	if len(names) >= many {
+		if done, err := syncAll(names[0]); done {
+			return err
+		}
+	}
+	var errs []error
+	for _, name := range names {
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }

@@ -6,17 +6,36 @@ import (
 	"os"
 )
 
+// ErrLocked says that someone else has a lock.
+var ErrLocked = errors.New("locked by another process")
+
 // Lock waits for the exclusive lock of a file, among goroutines and processes.
 // It creates the file if needed and does not remove it. The system releases the
 // locks of a process that ends.
 //
 // On a file system without locks it does not exclude anyone.
-func Lock(path string) (release func() error, err error) {
+func Lock(path string) (release func() error, err error) { return take(path, waits) }
+
+// TryLock is [Lock] without waiting: [ErrLocked] if anyone has the lock.
+func TryLock(path string) (release func() error, err error) { return take(path, 0) }
+
+// LockShared waits for a lock of a file that excludes exclusive ones alone.
+func LockShared(path string) (release func() error, err error) { return take(path, waits|shares) }
+
+// A mode says how a lock is taken.
+type mode uint8
+
+const (
+	waits  mode = 1 << iota // until it can be had
+	shares                  // with others that share
+)
+
+func take(path string, m mode) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	if err := lock(f); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := lock(f, m); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 	}
 	return f.Close, nil

@@ -8,4 +8,4 @@ import (
 )
 
 // lock is not supported on this system.
-func lock(*os.File) error { return errors.ErrUnsupported }
+func lock(*os.File, mode) error { return errors.ErrUnsupported }

@@ -8,10 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock waits for the lock of an open file. Closing the file releases it.
-func lock(f *os.File) error {
+// lock takes the lock of an open file. Closing the file releases it.
+func lock(f *os.File, m mode) error {
+	how := unix.LOCK_EX
+	if m&shares != 0 {
+		how = unix.LOCK_SH
+	}
+	if m&waits == 0 {
+		how |= unix.LOCK_NB
+	}
 	for {
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
+		switch err := unix.Flock(int(f.Fd()), how); err {
+		case unix.EINTR:
+		case unix.EWOULDBLOCK:
+			return ErrLocked
+		default:
 			return err
 		}
 	}

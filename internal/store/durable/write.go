@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // bufferBytes is the size of one write to the disk; larger writes of the caller
@@ -63,6 +64,25 @@ func WriteTemp(fsys FS, path string, write func(io.Writer) error) (string, error
 		return "", fmt.Errorf("write %s: %w", path, err)
 	}
 	return temp, nil
+}
+
+// WriteUnsynced is [WriteTemp] without the sync, for several files that
+// [FS.SyncFiles] then syncs at once, before the first of them is renamed.
+func WriteUnsynced(fsys FS, path string, write func(io.Writer) error) (string, error) {
+	f, err := temporary(Default(fsys), path, 0o666)
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := errors.Join(buffered(write)(f), f.Close()); err != nil {
+		return "", fmt.Errorf("write %s: %w", path, errors.Join(err, Default(fsys).Remove(f.Name())))
+	}
+	return f.Name(), nil
+}
+
+// IsTemp reports whether a file name is one that this package gives to files
+// while they are written.
+func IsTemp(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.Contains(name, ".tmp-")
 }
 
 func writeTemp(fsys FS, path string, mode fs.FileMode, replaces bool, write func(File) error) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -39,6 +40,7 @@ type FS struct {
 
 	mu    sync.Mutex
 	calls int
+	syncs int
 	at    int // the call that fails, from 1; 0 = none
 	fault Fault
 	flips map[string]int64 // name → bit that reads see flipped
@@ -230,7 +232,38 @@ func (f *FS) Touch(name string, t time.Time) error {
 }
 
 // SyncDir is only simulated.
-func (f *FS) SyncDir(name string) error { return f.call("sync folder", name, false) }
+func (f *FS) SyncDir(name string) error {
+	f.synced()
+	return f.call("sync folder", name, false)
+}
+
+// SyncFiles is only simulated.
+func (f *FS) SyncFiles(names []string) error {
+	f.synced()
+	if err := f.call("sync files", strings.Join(names, " "), false); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range names {
+		delete(f.dirty, filepath.Clean(name))
+	}
+	return nil
+}
+
+// Syncs returns how often a file, a folder or several files at once were synced
+// so far.
+func (f *FS) Syncs() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.syncs
+}
+
+func (f *FS) synced() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.syncs++
+}
 
 // wrote records that all but the first from bytes of a file may be lost.
 func (f *FS) wrote(name string, from int64) {

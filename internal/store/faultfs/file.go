@@ -87,6 +87,7 @@ func (f *file) Truncate(size int64) error {
 
 // Sync is only simulated: it records for PowerCut what is on disk.
 func (f *file) Sync() error {
+	f.fsys.synced()
 	if err := f.fsys.call("sync", f.Name(), false); err != nil {
 		return err
 	}

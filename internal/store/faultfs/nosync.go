@@ -22,6 +22,8 @@ func (n noSync) OpenFile(name string, flag int, mode fs.FileMode) (durable.File,
 
 func (noSync) SyncDir(string) error { return nil }
 
+func (noSync) SyncFiles([]string) error { return nil }
+
 type noSyncFile struct{ durable.File }
 
 func (noSyncFile) Sync() error { return nil }

@@ -23,6 +23,9 @@ import (
 type Options struct {
 	Resume    bool // continue from the newest snapshot in the folder, if any
 	Overwrite bool // discard the run in the folder
+	// Begin, if not nil, sets the parameters that a run starts from, in place of
+	// those of the recipe.
+	Begin func([]*train.Param) error
 	// Started, if not nil, is called before the first step.
 	Started func(Subject)
 	// Watch, if not nil, is called after every step.
@@ -101,6 +104,11 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	m, err := newModel(r, t, p)
 	if err != nil {
 		return nil, err
+	}
+	if o.Begin != nil {
+		if err := o.Begin(m.Params()); err != nil {
+			return nil, err
+		}
 	}
 	if o.Started != nil {
 		sum := set.Summary()

@@ -1,0 +1,162 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+
+	"atenia/internal/invariant"
+	"atenia/internal/memory/kv"
+)
+
+// A Remembered is a sequence that was computed before and whose keys and values
+// are kept outside of the scheduler. A prompt that begins like it is continued
+// from there, with the same bits as if it were computed again.
+type Remembered struct {
+	Class  int // of rotations: [exec.Executor.RopeClass]
+	Tokens []int32
+	// Load passes the pages of a state to put, in order, from the first that is
+	// kept to that of the number before end. If it fails, the prompt is computed.
+	// The scheduler calls it before the step in which the prompt begins.
+	Load func(state, end int, put func(page int, data []byte) error) error
+	// Used, if not nil, is told how many tokens of a prompt were not computed.
+	Used func(tokens int)
+}
+
+// remembered returns the sequence that shares more than *keep tokens with a
+// request, and sets *keep to how many; nil if none does.
+func (s *Scheduler) remembered(r *Request, keep *int) (m *Remembered) {
+	if r.All || len(s.known) == 0 {
+		return nil
+	}
+	class := s.x.RopeClass(r.span())
+	for i := range s.known {
+		k := &s.known[i]
+		n := 0
+		for most := min(len(r.Prompt)-1, len(k.Tokens)); n < most && k.Tokens[n] == r.Prompt[n]; n++ {
+		}
+		if k.Class == class && n > *keep {
+			m, *keep = k, n
+		}
+	}
+	return m
+}
+
+// recall makes the slot's sequence the first n tokens of one that is remembered.
+// If that fails, the slot is empty.
+func (sl *slot) recall(m *Remembered, n int) {
+	sl.clear()
+	for i, q := range sl.seqs {
+		if err := sl.load(i, q, m, n); err != nil {
+			sl.clear()
+			return
+		}
+	}
+	sl.done = n
+	if m.Used != nil {
+		m.Used(n)
+	}
+}
+
+// load fills the pages of one state.
+func (sl *slot) load(state int, q *kv.Seq, m *Remembered, n int) error {
+	c := sl.s.caches[state].Config()
+	most := n
+	if c.Window > 0 { // which pages a query needs depends on the end of the sequence
+		most = len(m.Tokens)
+	}
+	end := (most + c.PageTokens - 1) / c.PageTokens
+	err := m.Load(state, end, func(page int, data []byte) error {
+		if len(data) != c.PageBytes || page < q.Len()/c.PageTokens || page >= end {
+			return fmt.Errorf("page %d of %d bytes, want one from %d to %d of %d", page, len(data), q.Len()/c.PageTokens, end-1, c.PageBytes)
+		}
+		for p := q.Len() / c.PageTokens; p <= page; p++ { // those before it are behind the window
+			if err := q.Extend(min(c.PageTokens, most-q.Len())); err != nil {
+				return err
+			}
+			if p < page {
+				q.SlideTo(q.Len() + c.Window - 1)
+			}
+		}
+		copy(q.Pages()[page], data)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if q.Len() != most || !q.Resumable(n) {
+		return fmt.Errorf("%d tokens are kept, %d are needed", q.Len(), most)
+	}
+	return q.Truncate(n)
+}
+
+// A Computed is a sequence in a slot, as [Scheduler.Computed] shows it.
+type Computed struct {
+	Class  int
+	Tokens []int32    // whose keys and values are cached
+	Pages  [][][]byte // of each state; nil for those behind a window
+}
+
+// Computed calls see for every sequence that has keys and values of at least one
+// page, the one admitted last first, between steps and until it fails. What see
+// gets is valid during the call. Sequences are cut to whole pages, as far as
+// they can be continued from there. After Close there are none.
+func (s *Scheduler) Computed(see func(Computed) error) (err error) {
+	s.call(func() {
+		for _, sl := range slices.Backward(s.slots) {
+			if c, ok := sl.computed(); ok {
+				if err = see(c); err != nil {
+					return
+				}
+			}
+		}
+	})
+	return err
+}
+
+// computed returns what a slot has.
+func (sl *slot) computed() (c Computed, ok bool) {
+	n := sl.done
+	for i := range sl.seqs {
+		n -= n % sl.s.caches[i].Config().PageTokens
+	}
+	for i, q := range sl.seqs {
+		if n%sl.s.caches[i].Config().PageTokens != 0 || !q.Resumable(n) {
+			n = sl.done
+		}
+	}
+	if n == 0 {
+		return c, false
+	}
+	c = Computed{Class: sl.s.x.RopeClass(sl.span), Tokens: sl.tokens[:n]}
+	for i, q := range sl.seqs {
+		size := sl.s.caches[i].Config().PageTokens
+		invariant.Check(q.Len() >= n, "sched: fewer positions than computed tokens")
+		c.Pages = append(c.Pages, q.Pages()[:(n+size-1)/size])
+	}
+	return c, true
+}
+
+// call runs f on the scheduler's goroutine, between steps, and waits for it.
+// It does not run f if the scheduler is closed first.
+func (s *Scheduler) call(f func()) {
+	done := make(chan struct{})
+	s.mu.Lock()
+	s.calls = append(s.calls, func() { f(); close(done) })
+	s.mu.Unlock()
+	s.kick()
+	select {
+	case <-done:
+	case <-s.stopped:
+	}
+}
+
+// runCalls runs what waits for the end of a step.
+func (s *Scheduler) runCalls() {
+	s.mu.Lock()
+	calls := s.calls
+	s.calls = nil
+	s.mu.Unlock()
+	for _, f := range calls {
+		f()
+	}
+}

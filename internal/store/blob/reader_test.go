@@ -1,0 +1,52 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
+)
+
+func TestReader(t *testing.T) {
+	s, r := NewStore(t.TempDir(), nil), NewReader(3)
+	mem, err := arena.New(ledger.Process, ledger.Scratch, 4*ChunkBytes)
+	must(t, err)
+	t.Cleanup(mem.Release)
+	data := make([]byte, 2*ChunkBytes+777)
+	for i := range data {
+		data[i] = byte(i >> 10)
+	}
+	for _, c := range Codecs {
+		path, m, err := s.Write("t", data, c)
+		must(t, err)
+		got, err := r.Read(t.Context(), path, m, mem.Bytes)
+		if err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("%v: %d bytes, %v", c, len(got), err)
+		}
+		if c != None {
+			continue
+		}
+		if _, err := r.Read(t.Context(), path, m, mem.Bytes[:ChunkBytes]); err == nil {
+			t.Error("read into too small a buffer")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := r.Read(ctx, path, m, mem.Bytes); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v", err)
+		}
+		broken := bytes.Clone(data)
+		broken[ChunkBytes+5] ^= 8
+		must(t, os.WriteFile(path, broken, 0o600))
+		if _, err := r.Read(t.Context(), path, m, mem.Bytes); !errors.Is(err, ErrInvalid) {
+			t.Errorf("a flipped bit: %v", err)
+		}
+		must(t, os.WriteFile(path, broken[:ChunkBytes], 0o600))
+		if _, err := r.Read(t.Context(), path, m, mem.Bytes); !errors.Is(err, ErrInvalid) {
+			t.Errorf("cut: %v", err)
+		}
+	}
+}
