@@ -93,7 +93,7 @@ func (m *Model) bind() (err error) {
 	if m.model, err = tape.New(m.compiled, m.params); err != nil {
 		return err
 	}
-	m.model.Options = tape.Options{Recompute: m.opt.Recompute, Threads: m.opt.Threads}
+	m.model.Options = tape.Options[float32]{Recompute: m.opt.Recompute, Threads: m.opt.Threads}
 	threads := []grad.Option{grad.WithThreads(m.opt.Threads)}
 	if m.opt.Threads == nil {
 		threads = nil
