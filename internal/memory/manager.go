@@ -64,6 +64,10 @@ func New(c Config) *Manager {
 // Cache returns the persistent cache; nil if none is attached.
 func (m *Manager) Cache() *blob.Cache { return m.cache }
 
+// Attach attaches the persistent cache of a manager that was made without one.
+// It must not be called while tensors move.
+func (m *Manager) Attach(c *blob.Cache) { m.cache = c }
+
 // Available reports whether there is a device to move to.
 func (m *Manager) Available() bool { return m.adapter.Available() }
 

@@ -174,3 +174,56 @@ func pairs(t *testing.T, ps *tape.Params[float32]) {
 		}
 	}
 }
+
+// TestPagedBytes checks that the bounds hold and that they are no idle ones.
+func TestPagedBytes(t *testing.T) {
+	for _, name := range golden.Dirs(t, golden.Family(t, "train")) {
+		t.Run(name, func(t *testing.T) {
+			var f fixture
+			dir := filepath.Join(golden.Family(t, "train"), name)
+			golden.JSON(t, filepath.Join(dir, "fixture.json"), &f)
+			d, err := file.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			c, err := compile.Compile(d, compile.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &shelf{t: t, values: map[string][]float32{}, grads: map[string][]float32{}, inside: -1}
+			ps, err := tape.NewPagedParams[float32](c, func(name string) (tensor.Shape, bool) { x, ok := d.Tensor(name); return x.View.Shape, ok })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range ps.All() {
+				v := make([]float32, p.Len())
+				for i := range v {
+					v[i] = float32(i%13-6) / 50
+				}
+				s.values[p.Name], s.grads[p.Name] = v, make([]float32, len(v))
+			}
+			m := bindModel(t, c, ps)
+			s.blocks = m.Blocks()
+			b := &tape.Batch{Lens: []int{900, 700}}
+			for i := range 1600 {
+				b.Tokens, b.Labels = append(b.Tokens, int32(i%7)), append(b.Labels, int32((i+1)%7))
+			}
+			m.Rows = len(b.Tokens)
+			edges := int64(0)
+			m.Alloc = func(n int) ([]float32, error) { edges += 4 * int64(n); return make([]float32, n), nil }
+			for _, kept := range []int{0, len(s.blocks) - 1} {
+				m.Keep(func(i int) bool { return len(s.blocks)-1-i <= kept && kept > 0 })
+				for range 2 {
+					if _, err := m.PagedBackward(s, b, 1); err != nil {
+						t.Fatal(err)
+					}
+				}
+				limit := m.PagedBytes(m.Rows)
+				if got, most := edges+m.HeldBytes(), limit.All(kept); got > most || 2*got < most {
+					t.Errorf("%d blocks kept: %d bytes, bound %d", kept, got, most)
+				}
+			}
+		})
+	}
+}

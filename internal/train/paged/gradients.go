@@ -1,0 +1,278 @@
+package paged
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"path/filepath"
+	"time"
+
+	"atenia/internal/memory"
+	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/timeline"
+	"atenia/internal/policy/route"
+	"atenia/internal/store/blob"
+	"atenia/internal/train/offload"
+)
+
+type fileMode = fs.FileMode
+
+// id is the name of a group's gradient among the manager's tensors.
+func (p *Pager) id(g int) string { return p.cfg.Groups[g].Name }
+
+// startLog opens the timeline of backward passes.
+func (p *Pager) startLog() {
+	sink := timeline.Sink(&timeline.Ring{})
+	if l := p.cfg.Log; l != nil && l.Timeline != nil {
+		p.text = timeline.NewText(l.Timeline)
+		sink = p.text
+	}
+	p.lines = timeline.NewTimeline(timeline.TakeTurns, sink)
+}
+
+// place decides where the backward pass of a block runs and brings the gradients
+// of earlier batches there: without a device to the processor's memory.
+func (p *Pager) place(block int) error {
+	n := route.BackwardNode{ID: uint64(block), Forward: route.OnCPU, Reason: "as the forward pass"}
+	for _, g := range p.cfg.Blocks[block] {
+		at, ok := p.manager.Tier(p.id(g))
+		if !ok {
+			at = memory.RAM // made there
+		}
+		if at == memory.SSD {
+			if err := p.makeRoom(g); err != nil {
+				return err
+			}
+		}
+		n.Outputs = append(n.Outputs, route.Gradient{ID: p.id(g), Tier: at})
+	}
+	if p.cfg.Log == nil {
+		return route.ExecuteBackward(background, p.lines, p.manager, []route.BackwardNode{n}, p.manager.Available())
+	}
+	p.cfg.Log.Recorder.Backward(&n, p.manager.Available())
+	p.cfg.Log.Recorder.Tick++
+	_, err := route.ExecuteBackwardTraced(background, p.lines, p.manager, []route.BackwardNode{n}, p.manager.Available())
+	p.lines.Run()
+	return err
+}
+
+// makeRoom reserves the memory of a gradient that is about to come from the disk.
+func (p *Pager) makeRoom(g int) error {
+	if err := p.wait(); err != nil { // it may be the one that is being written
+		return err
+	}
+	return p.insist(func() (err error) {
+		p.grads[g].room, err = p.cfg.Account.Reserve(ledger.Gradients, int64(p.size(g)))
+		return err
+	})
+}
+
+// take gives the parameters of a group their gradient: that of earlier batches
+// and blocks, or zeros.
+func (p *Pager) take(g int) error {
+	d := &p.grads[g]
+	if d.data != nil { // two blocks at a time
+		return nil
+	}
+	if _, ok := p.manager.Tier(p.id(g)); !ok {
+		b, err := p.alloc(ledger.Gradients, p.size(g))
+		if err != nil {
+			return err
+		}
+		d.block, d.data = b, b.Bytes
+	} else {
+		l, err := p.manager.Lease(background, p.id(g))
+		if err != nil {
+			return err
+		}
+		d.data = l.Bytes
+		l.Release()
+		if err := p.manager.Remove(p.id(g)); err != nil {
+			return err
+		}
+		if d.block, d.kept = d.kept, (arena.Block{}); d.block.Bytes == nil {
+			p.Moved.In += int64(len(d.data))
+		}
+	}
+	x := floats(d.data)
+	for _, w := range p.cfg.Groups[g].Params {
+		n := length(w)
+		w.Grad, x = x[:n:n], x[n:]
+	}
+	return nil
+}
+
+// put gives the gradient of a group to the manager, which keeps it in memory or
+// on the disk.
+func (p *Pager) put(g int, complete bool) error {
+	d := &p.grads[g]
+	for _, w := range p.cfg.Groups[g].Params {
+		if complete {
+			p.squares[w] = p.cfg.Norm.Squares(w.Grad)
+		}
+		w.Grad = nil
+	}
+	data, block, room := d.data, d.block, d.room
+	d.data, d.block, d.room = nil, arena.Block{}, ledger.Reservation{}
+	if _, err := p.manager.RegisterData(p.id(g), data, memory.RAM); err != nil {
+		return err
+	}
+	if p.cfg.Groups[g].Keep {
+		d.kept, d.room = block, room
+		return nil
+	}
+	if err := p.wait(); err != nil {
+		return err
+	}
+	p.Moved.Out += int64(len(data))
+	done := make(chan error, 1)
+	p.writing = done
+	go func() {
+		_, err := p.manager.Move(background, p.id(g), memory.SSD)
+		block.Release()
+		room.Release()
+		done <- err
+	}()
+	return nil
+}
+
+// wait waits for the gradient that is being written.
+func (p *Pager) wait() error {
+	if p.writing == nil {
+		return nil
+	}
+	err := <-p.writing
+	p.writing = nil
+	return err
+}
+
+// forget drops the gradient of a group.
+func (p *Pager) forget(g int) {
+	_ = p.manager.Remove(p.id(g)) // it may not be there
+	d := &p.grads[g]
+	d.kept.Release()
+	d.block.Release()
+	d.room.Release()
+	*d = gradient{}
+}
+
+// Clear drops all gradients: the step is done, or skipped.
+func (p *Pager) Clear() error {
+	err := p.wait()
+	for g := range p.grads {
+		p.forget(g)
+	}
+	return err
+}
+
+// Gradients yields the complete gradients, group by group, and drops each. A
+// group that no pass has reached has zeros.
+func (p *Pager) Gradients() iter.Seq2[offload.Gradient, error] {
+	return func(yield func(offload.Gradient, error) bool) {
+		p.drop()
+		for g := range p.cfg.Groups {
+			if at, ok := p.manager.Tier(p.id(g)); ok && at == memory.SSD {
+				if err := p.makeRoom(g); err != nil {
+					yield(offload.Gradient{}, err)
+					return
+				}
+				if err := route.PrepareGradients(background, p.manager, []route.Gradient{{ID: p.id(g), Tier: at}}, route.OnCPU); err != nil {
+					yield(offload.Gradient{}, err)
+					return
+				}
+			}
+			err := p.take(g)
+			if !yield(offload.Gradient{Layer: g, Values: floats(p.grads[g].data)}, err) || err != nil {
+				return
+			}
+			for _, w := range p.cfg.Groups[g].Params {
+				w.Grad = nil
+			}
+			p.forget(g)
+		}
+	}
+}
+
+// openCache opens the persistent cache of gradients.
+func (p *Pager) openCache() (err error) {
+	if p.cache != nil {
+		return nil
+	}
+	if p.cache, err = blob.OpenCache(filepath.Join(p.cfg.Dir, cacheFolder), blob.Config{FS: p.cfg.FS}); err != nil {
+		return err
+	}
+	p.manager.Attach(p.cache)
+	return nil
+}
+
+// Persist keeps the gradients of a step that was interrupted between its batches
+// and returns how many groups have some.
+func (p *Pager) Persist(ctx context.Context) (n int, err error) {
+	if err := errors.Join(p.wait(), p.openCache()); err != nil {
+		return 0, err
+	}
+	p.drop()
+	created := uint64(time.Now().Unix())
+	for g := range p.grads {
+		at, ok := p.manager.Tier(p.id(g))
+		if !ok {
+			continue
+		}
+		if at == memory.SSD {
+			if err := p.makeRoom(g); err != nil {
+				return n, err
+			}
+			if err := route.PrepareGradients(ctx, p.manager, []route.Gradient{{ID: p.id(g), Tier: at}}, route.OnCPU); err != nil {
+				return n, err
+			}
+		}
+		r, err := route.PersistGradients(ctx, p.manager, []string{p.id(g)}, created)
+		n += r.Saved
+		if err != nil {
+			return n, err
+		}
+		p.forget(g)
+	}
+	return n, nil
+}
+
+// Warm brings back the gradients that Persist kept and returns how many groups
+// have some.
+func (p *Pager) Warm(ctx context.Context) (n int, err error) {
+	if err := p.openCache(); err != nil {
+		return 0, err
+	}
+	for g := range p.grads {
+		if err := p.makeRoom(g); err != nil {
+			return n, err
+		}
+		found := route.WarmGradients(ctx, p.manager, []string{p.id(g)})
+		if size, _ := p.manager.Len(p.id(g)); found == 0 || size != uint64(p.size(g)) {
+			p.forget(g)
+			continue
+		}
+		n++
+		if p.cfg.Groups[g].Keep {
+			continue
+		}
+		if _, err := p.manager.Move(ctx, p.id(g), memory.SSD); err != nil {
+			return n, err
+		}
+		p.grads[g].room.Release()
+	}
+	return n, nil
+}
+
+// Unpersist removes what Persist kept.
+func (p *Pager) Unpersist() error {
+	if err := p.openCache(); err != nil {
+		return err
+	}
+	keys, err := p.cache.Keys(blob.Gradient)
+	for _, k := range keys {
+		err = errors.Join(err, p.cache.Delete(blob.Gradient, k))
+	}
+	return err
+}
