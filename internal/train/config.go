@@ -53,6 +53,9 @@ type Config struct {
 	// parameters in files, for runs whose state exceeds memory. It implies BF16.
 	// Every step is durable, and no snapshots are made.
 	Offload bool
+	// Paging, if not nil, keeps the state in files like Offload, and parameters and
+	// gradients, too. It does not imply BF16.
+	Paging *Paging
 
 	EvalEvery   int     // steps between evaluations
 	EvalBatches int     // held-out batches per evaluation, from the start; default 8
@@ -126,7 +129,7 @@ func (c *Config) check() error {
 	need(c.Dir != "", "the folder has no name")
 	need(c.Patience == 0 || c.EvalEvery > 0, "stopping early needs evaluations")
 	_, adamw := c.Rule.(grad.AdamW)
-	need(!c.Offload || adamw, "only AdamW's state can be offloaded")
+	need(!c.Offload && c.Paging == nil || adamw, "only AdamW's state can be offloaded")
 	return errors.Join(errs...)
 }
 

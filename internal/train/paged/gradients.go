@@ -37,7 +37,10 @@ func (p *Pager) startLog() {
 func (p *Pager) place(block int) error {
 	n := route.BackwardNode{ID: uint64(block), Forward: route.OnCPU, Reason: "as the forward pass"}
 	for _, g := range p.cfg.Blocks[block] {
-		at, ok := p.manager.Tier(p.id(g))
+		at, ok, err := p.tier(g)
+		if err != nil {
+			return err
+		}
 		if !ok {
 			at = memory.RAM // made there
 		}
@@ -58,11 +61,18 @@ func (p *Pager) place(block int) error {
 	return err
 }
 
+// tier returns where the gradient of earlier passes is. It waits if that is on its
+// way to the disk.
+func (p *Pager) tier(g int) (at memory.Tier, ok bool, err error) {
+	if p.writing != nil && p.written == g {
+		err = p.wait()
+	}
+	at, ok = p.manager.Tier(p.id(g))
+	return at, ok, err
+}
+
 // makeRoom reserves the memory of a gradient that is about to come from the disk.
 func (p *Pager) makeRoom(g int) error {
-	if err := p.wait(); err != nil { // it may be the one that is being written
-		return err
-	}
 	return p.insist(func() (err error) {
 		p.grads[g].room, err = p.cfg.Account.Reserve(ledger.Gradients, int64(p.size(g)))
 		return err
@@ -128,7 +138,7 @@ func (p *Pager) put(g int, complete bool) error {
 	}
 	p.Moved.Out += int64(len(data))
 	done := make(chan error, 1)
-	p.writing = done
+	p.writing, p.written = done, g
 	go func() {
 		_, err := p.manager.Move(background, p.id(g), memory.SSD)
 		block.Release()
@@ -173,17 +183,10 @@ func (p *Pager) Gradients() iter.Seq2[offload.Gradient, error] {
 	return func(yield func(offload.Gradient, error) bool) {
 		p.drop()
 		for g := range p.cfg.Groups {
-			if at, ok := p.manager.Tier(p.id(g)); ok && at == memory.SSD {
-				if err := p.makeRoom(g); err != nil {
-					yield(offload.Gradient{}, err)
-					return
-				}
-				if err := route.PrepareGradients(background, p.manager, []route.Gradient{{ID: p.id(g), Tier: at}}, route.OnCPU); err != nil {
-					yield(offload.Gradient{}, err)
-					return
-				}
+			err := p.fetch(background, g)
+			if err == nil {
+				err = p.take(g)
 			}
-			err := p.take(g)
 			if !yield(offload.Gradient{Layer: g, Values: floats(p.grads[g].data)}, err) || err != nil {
 				return
 			}
@@ -193,6 +196,18 @@ func (p *Pager) Gradients() iter.Seq2[offload.Gradient, error] {
 			p.forget(g)
 		}
 	}
+}
+
+// fetch brings a gradient to memory, if it is on the disk.
+func (p *Pager) fetch(ctx context.Context, g int) error {
+	at, ok, err := p.tier(g)
+	if !ok || at != memory.SSD || err != nil {
+		return err
+	}
+	if err := p.makeRoom(g); err != nil {
+		return err
+	}
+	return route.PrepareGradients(ctx, p.manager, []route.Gradient{{ID: p.id(g), Tier: at}}, route.OnCPU)
 }
 
 // openCache opens the persistent cache of gradients.
@@ -216,17 +231,11 @@ func (p *Pager) Persist(ctx context.Context) (n int, err error) {
 	p.drop()
 	created := uint64(time.Now().Unix())
 	for g := range p.grads {
-		at, ok := p.manager.Tier(p.id(g))
-		if !ok {
+		if _, ok := p.manager.Tier(p.id(g)); !ok {
 			continue
 		}
-		if at == memory.SSD {
-			if err := p.makeRoom(g); err != nil {
-				return n, err
-			}
-			if err := route.PrepareGradients(ctx, p.manager, []route.Gradient{{ID: p.id(g), Tier: at}}, route.OnCPU); err != nil {
-				return n, err
-			}
+		if err := p.fetch(ctx, g); err != nil {
+			return n, err
 		}
 		r, err := route.PersistGradients(ctx, p.manager, []string{p.id(g)}, created)
 		n += r.Saved

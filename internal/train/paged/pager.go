@@ -60,12 +60,14 @@ type Pager struct {
 	backs   []bool  // whether each is entered for the backward pass
 	at      int     // the next of them
 	lowest  []int   // last block, on the way back, that adds to a group's gradient
+	copied  []int   // groups that Copy has loaded
 	values  []value
 	grads   []gradient
 	final   bool                    // the pass makes gradients complete
 	squares map[*Param]float64      // of complete gradients
 	ahead   *reading                // groups that are being read
 	writing chan error              // of a gradient that goes to the disk; nil = none
+	written int                     // the group of it
 	scratch arena.Block             // of reading
 	manager *memory.Manager         // of gradients between passes
 	cache   *blob.Cache             // of gradients of interrupted steps; nil until needed
@@ -132,7 +134,10 @@ func (p *Pager) Close() error {
 // Expect says which pass comes: a loss, or a loss and its gradients, which the
 // last batch of a step completes.
 func (p *Pager) Expect(back, final bool) {
-	p.blocks, p.backs, p.at, p.final = p.blocks[:0], p.backs[:0], 0, final
+	for _, g := range p.copied {
+		p.leave(g)
+	}
+	p.copied, p.blocks, p.backs, p.at, p.final = nil, p.blocks[:0], p.backs[:0], 0, final
 	add := func(b int, back bool) { p.blocks, p.backs = append(p.blocks, p.cfg.Blocks[b]), append(p.backs, back) }
 	last := len(p.cfg.Blocks) - 1
 	for b := range last {
@@ -173,15 +178,7 @@ func (p *Pager) Enter(block int, back bool) error {
 // Leave ends the use of a block.
 func (p *Pager) Leave(block int, back bool) error {
 	for _, g := range p.cfg.Blocks[block] {
-		if v := &p.values[g]; v.users == 1 {
-			v.block.Release()
-			for _, w := range p.cfg.Groups[g].Params {
-				w.Value = nil
-			}
-			v.users = 0
-		} else {
-			v.users--
-		}
+		p.leave(g)
 		if back {
 			if err := p.put(g, p.final && p.lowest[g] == block); err != nil {
 				return err
@@ -189,6 +186,18 @@ func (p *Pager) Leave(block int, back bool) error {
 		}
 	}
 	return nil
+}
+
+// leave gives the values of a group back.
+func (p *Pager) leave(g int) {
+	v := &p.values[g]
+	if v.users--; v.users > 0 {
+		return
+	}
+	v.block.Release()
+	for _, w := range p.cfg.Groups[g].Params {
+		w.Value = nil
+	}
 }
 
 // floats returns the float32 numbers in b.
@@ -350,6 +359,24 @@ func (p *Pager) drop() {
 		p.ahead.blocks[i].Release()
 	}
 	p.ahead = nil
+}
+
+// Copy reads the values of a parameter between passes. Those of the last two
+// groups stay in memory until the next pass.
+func (p *Pager) Copy(g int, w *Param, dst []float32) error {
+	i := slices.Index(p.copied, g)
+	if i < 0 {
+		if len(p.copied) > 1 {
+			p.leave(p.copied[0])
+			p.copied = slices.Delete(p.copied, 0, 1)
+		}
+		if err := p.load(g); err != nil {
+			return err
+		}
+		p.copied = append(p.copied, g)
+	}
+	copy(dst, w.Value)
+	return nil
 }
 
 // NormOf returns the Euclidean norm of the complete gradients, with the bits of
