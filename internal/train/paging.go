@@ -216,3 +216,34 @@ func length(p *Param) int {
 	}
 	return n
 }
+
+// PageSizes returns the bytes of values and gradients of the largest block, and of
+// the gradient of the largest group that is stepped together.
+func PageSizes(l Pageable) (block, group int64) {
+	params := l.Params()
+	gs := groups(params)
+	at := map[*Param]int{}
+	for g := range gs {
+		group = max(group, 4*int64(gs[g].Elements))
+		for _, p := range gs[g].params {
+			at[p] = g
+		}
+	}
+	reads, needed := l.Blocks()
+	for b, list := range reads {
+		n, seen := int64(0), map[int]bool{}
+		for _, i := range list {
+			g := at[params[i]]
+			if seen[g] {
+				continue
+			}
+			seen[g] = true
+			n += 4 * int64(gs[g].Elements)
+			if needed[b] {
+				n += 4 * int64(gs[g].Elements)
+			}
+		}
+		block = max(block, n)
+	}
+	return block, group
+}

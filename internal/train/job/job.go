@@ -23,6 +23,9 @@ import (
 type Options struct {
 	Resume    bool // continue from the newest snapshot in the folder, if any
 	Overwrite bool // discard the run in the folder
+	// Decisions and Timeline are files to which the placement of backward passes is
+	// appended, of a run that does not fit into memory.
+	Decisions, Timeline string
 	// Started, if not nil, is called before the first step.
 	Started func(Subject)
 	// Watch, if not nil, is called after every step.
@@ -40,6 +43,7 @@ type Subject struct {
 	Heldout      int    `json:"heldout"`
 	Threads      int    `json:"threads"`
 	Out          string `json:"out"`
+	Memory       string `json:"memory,omitempty"` // what of the run is in memory, if not all is
 }
 
 // A Report is the result of a job.
@@ -98,22 +102,38 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	m, err := newModel(r, t, p)
+	m, b, err := newModel(r, o, t, p, threads)
 	if err != nil {
 		return nil, err
 	}
+	defer b.close()
+	if c, ok := m.(io.Closer); ok {
+		defer func() { err = errors.Join(err, c.Close()) }()
+	}
+	done, err := b.record(o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
 	if o.Started != nil {
 		sum := set.Summary()
 		all, trained := m.Size()
 		o.Started(Subject{
 			Architecture: r.Model.Architecture, Parameters: all, Trained: trained, Vocabulary: t.Tokenizer.VocabSize(),
-			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out,
+			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.line(),
 		})
 	}
 	if err := write(out, small); err != nil {
 		return nil, err
 	}
+	if err := b.log(out); err != nil {
+		return nil, err
+	}
 	cfg := config(r, o, p)
+	if b.paging != nil {
+		cfg.Paging, cfg.Offload = b.paging, false
+		cfg.BF16 = cfg.BF16 || r.Optimizer.Offload
+	}
 	res, err := train.Run(ctx, cfg, m, set.Train(), heldout(set))
 	if res == nil {
 		return nil, err

@@ -19,26 +19,39 @@ type model interface {
 	Size() (all, trained int)
 }
 
-// newModel creates the model of a recipe for a tokenizer.
-func newModel(r *recipe.Recipe, t *text.Text, p *grad.Threads) (model, error) {
+// newModel creates the model of a recipe for a tokenizer, within its budget.
+func newModel(r *recipe.Recipe, o Options, t *text.Text, p *grad.Threads, threads int) (model, *budget, error) {
 	if r.Model.Architecture == mag.Type {
 		c, err := r.Nested(t.Tokenizer.VocabSize())
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return mag.New(c, r.Data.Rows, p) // a lane is a row of the batch
+		m, err := mag.New(c, r.Data.Rows, p) // a lane is a row of the batch
+		return m, &budget{undo: func() {}}, err
 	}
 	opt := planned.Options{Threads: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
-	if r.Model.From != "" {
-		l, err := continued(r.Model.From, t, opt)
-		if err != nil {
-			return nil, err
+	return fitting(r, o, threads, opt, func(opt planned.Options) (model, error) {
+		if r.Model.From != "" {
+			return openModel(r, t, opt)
 		}
-		if c, ok := r.Adapter(); ok {
-			return planned.Adapt(l, c, r.Train.Seed, r.LoRA.Merge)
-		}
-		return l, nil
+		return initial(r, t, opt)
+	})
+}
+
+// openModel opens the model to continue from, or to adapt.
+func openModel(r *recipe.Recipe, t *text.Text, opt planned.Options) (model, error) {
+	l, err := continued(r.Model.From, t, opt)
+	if err != nil {
+		return nil, err
 	}
+	if c, ok := r.Adapter(); ok {
+		return planned.Adapt(l, c, r.Train.Seed, r.LoRA.Merge)
+	}
+	return l, nil
+}
+
+// initial makes a new model.
+func initial(r *recipe.Recipe, t *text.Text, opt planned.Options) (model, error) {
 	m, s := r.Model, planned.Sizes{}
 	s.Vocabulary, s.Hidden, s.Layers, s.Heads, s.KVHeads = t.Tokenizer.VocabSize(), m.Hidden, m.Layers, m.Heads, m.KVHeads
 	s.FFN, s.Context, s.RopeTheta, s.NormEps, s.Untied = m.FFN, m.Context, m.RopeTheta, m.NormEps, m.Untied

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/timeline"
+	"atenia/internal/policy/replay"
 	"atenia/internal/policy/route"
 	"atenia/internal/store/blob"
 	"atenia/internal/train/offload"
@@ -21,6 +23,25 @@ type fileMode = fs.FileMode
 
 // id is the name of a group's gradient among the manager's tensors.
 func (p *Pager) id(g int) string { return p.cfg.Groups[g].Name }
+
+// OpenLog opens the files of a log; "" is none. done closes them.
+func OpenLog(decisions, lines string) (l *Log, done func() error, err error) {
+	l = &Log{}
+	r, done, err := replay.Open(decisions, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.Recorder = r
+	if lines == "" {
+		return l, done, nil
+	}
+	f, err := os.OpenFile(lines, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, nil, errors.Join(err, done())
+	}
+	l.Timeline = f
+	return l, func() error { return errors.Join(f.Close(), done()) }, nil
+}
 
 // startLog opens the timeline of backward passes.
 func (p *Pager) startLog() {
