@@ -107,14 +107,14 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	defer b.close()
-	if c, ok := m.(io.Closer); ok {
-		defer func() { err = errors.Join(err, c.Close()) }()
-	}
-	done, err := b.record(o)
+	logged, err := b.record(o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, done()) }()
+	defer func() { err = errors.Join(err, logged()) }()
+	if c, ok := m.(io.Closer); ok {
+		defer func() { err = errors.Join(err, c.Close()) }()
+	}
 	if o.Started != nil {
 		sum := set.Summary()
 		all, trained := m.Size()

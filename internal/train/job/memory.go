@@ -168,6 +168,7 @@ func (b *budget) record(o Options) (done func() error, err error) {
 	if b.paging == nil || o.Decisions == "" && o.Timeline == "" {
 		return func() error { return nil }, nil
 	}
-	b.paging.Log, done, err = paged.OpenLog(o.Decisions, o.Timeline)
+	l, done, err := paged.OpenLog(o.Decisions, o.Timeline)
+	b.paging.Log = l
 	return done, err
 }

@@ -27,20 +27,20 @@ func (p *Pager) id(g int) string { return p.cfg.Groups[g].Name }
 // OpenLog opens the files of a log; "" is none. done closes them.
 func OpenLog(decisions, lines string) (l *Log, done func() error, err error) {
 	l = &Log{}
-	r, done, err := replay.Open(decisions, nil)
+	r, closed, err := replay.Open(decisions, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	l.Recorder = r
 	if lines == "" {
-		return l, done, nil
+		return l, closed, nil
 	}
 	f, err := os.OpenFile(lines, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
-		return nil, nil, errors.Join(err, done())
+		return nil, nil, errors.Join(err, closed())
 	}
 	l.Timeline = f
-	return l, func() error { return errors.Join(f.Close(), done()) }, nil
+	return l, func() error { return errors.Join(f.Close(), closed()) }, nil
 }
 
 // startLog opens the timeline of backward passes.
