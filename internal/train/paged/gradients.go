@@ -239,8 +239,15 @@ func (p *Pager) openCache() (err error) {
 	if p.cache, err = blob.OpenCache(filepath.Join(p.cfg.Dir, cacheFolder), blob.Config{FS: p.cfg.FS}); err != nil {
 		return err
 	}
-	p.manager.Attach(p.cache)
 	return nil
+}
+
+// cached runs f with the cache attached to the manager, which otherwise would also
+// keep a copy there of every gradient that goes to the disk.
+func (p *Pager) cached(f func()) {
+	p.manager.Attach(p.cache)
+	f()
+	p.manager.Attach(nil)
 }
 
 // Persist keeps the gradients of a step that was interrupted between its batches
@@ -258,7 +265,8 @@ func (p *Pager) Persist(ctx context.Context) (n int, err error) {
 		if err := p.fetch(ctx, g); err != nil {
 			return n, err
 		}
-		r, err := route.PersistGradients(ctx, p.manager, []string{p.id(g)}, created)
+		var r route.PersistReport
+		p.cached(func() { r, err = route.PersistGradients(ctx, p.manager, []string{p.id(g)}, created) })
 		n += r.Saved
 		if err != nil {
 			return n, err
@@ -278,7 +286,8 @@ func (p *Pager) Warm(ctx context.Context) (n int, err error) {
 		if err := p.makeRoom(g); err != nil {
 			return n, err
 		}
-		found := route.WarmGradients(ctx, p.manager, []string{p.id(g)})
+		found := 0
+		p.cached(func() { found = route.WarmGradients(ctx, p.manager, []string{p.id(g)}) })
 		if size, _ := p.manager.Len(p.id(g)); found == 0 || size != uint64(p.size(g)) {
 			p.forget(g)
 			continue
