@@ -227,6 +227,11 @@ type TrainEvent struct {
 	Tokens      int64   // of the run so far
 	Seconds     float64 // that the step took
 	Skipped     bool    // loss or gradients were no numbers; nothing was stepped
+	// Moved are the bytes of files that the step read and wrote, and Waited the
+	// seconds in which it computed neither the loss nor gradients, of a run whose
+	// state does not fit into memory.
+	Moved  int64
+	Waited float64
 	// Eval is the loss on held-out data, after the step; nil between
 	// evaluations.
 	Eval *float64

@@ -142,6 +142,10 @@ type Event struct {
 	Tokens      int64   // of the run so far
 	Seconds     float64 // that the step took
 	Skipped     bool    // loss or gradients were NaN or infinite, and the step was skipped
+	// Moved are the bytes of files that a step in files has read and written, and
+	// Waited the seconds that it did not compute losses and gradients.
+	Moved  int64
+	Waited float64
 	// Eval is the loss on held-out data, after the step; nil between
 	// evaluations.
 	Eval *float64

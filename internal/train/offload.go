@@ -9,6 +9,7 @@ import (
 	"iter"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"atenia/grad"
 	files "atenia/internal/train/offload"
@@ -206,12 +207,16 @@ func (r *run) stepFiles(ctx context.Context, rate, scale float64) error {
 	}
 	// A step in progress is completed; the caller checks the context afterwards.
 	ctx = context.WithoutCancel(ctx)
+	began := time.Now()
 	rep, err := o.state.Step(ctx, grads, files.Update{LR: float32(rate), Scale: float32(scale), Note: note})
 	if err != nil {
 		return err
 	}
 	r.moved += int64(rep.ReadBytes + rep.WrittenBytes)
+	r.waited += time.Since(began)
 	if r.pager != nil {
+		r.moved, r.waited = r.moved+r.pager.Moved, r.waited+r.pager.Waited
+		r.pager.Moved, r.pager.Waited = 0, 0
 		if r.paused.Batches > 0 {
 			return r.unpause()
 		}

@@ -39,8 +39,9 @@ type run struct {
 	offload  *offload     // nil: the state is in memory
 	pager    *paged.Pager // nil: the parameters are in memory
 	index    map[*Param]int
-	paused   interrupted // step to continue
-	moved    int64       // bytes of files that steps have read and written
+	paused   interrupted   // step to continue
+	moved    int64         // bytes of files that the step has read and written
+	waited   time.Duration // for files, in the step
 	log      *logFile
 	place    place
 	saved    int // step of the newest snapshot
@@ -201,6 +202,7 @@ func (r *run) round() {
 func (r *run) step(ctx context.Context) (err error) {
 	began := time.Now()
 	counted, tokens := 0, 0
+	r.moved, r.waited = 0, 0
 	for i := range r.batches {
 		if err := r.source.Next(&r.batches[i]); err != nil {
 			return err
@@ -243,7 +245,7 @@ func (r *run) step(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	e := Event{Step: m.Step, Steps: r.cfg.Steps, Loss: loss, Norm: norm, Rate: rate, Tokens: m.Tokens, Seconds: m.Seconds, Skipped: bad}
+	e := Event{Step: m.Step, Steps: r.cfg.Steps, Loss: loss, Norm: norm, Rate: rate, Tokens: m.Tokens, Seconds: m.Seconds, Skipped: bad, Moved: r.moved, Waited: r.waited.Seconds()}
 	if r.isEvaluated() {
 		if e.Eval, e.Best, err = r.evaluateAndLog(); err != nil {
 			return err

@@ -124,7 +124,7 @@ func (p *Pager) take(g int) error {
 			return err
 		}
 		if d.block, d.kept = d.kept, (arena.Block{}); d.block.Bytes == nil {
-			p.Moved.In += int64(len(d.data))
+			p.Moved += int64(len(d.data))
 		}
 	}
 	x := floats(d.data)
@@ -157,7 +157,7 @@ func (p *Pager) put(g int, complete bool) error {
 	if err := p.wait(); err != nil {
 		return err
 	}
-	p.Moved.Out += int64(len(data))
+	p.Moved += int64(len(data))
 	done := make(chan error, 1)
 	p.writing, p.written = done, g
 	go func() {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"time"
 	"unsafe"
 
 	"atenia/grad"
@@ -63,17 +64,18 @@ type Pager struct {
 	copied  []int   // groups that Copy has loaded
 	values  []value
 	grads   []gradient
-	final   bool                    // the pass makes gradients complete
-	squares map[*Param]float64      // of complete gradients
-	ahead   *reading                // groups that are being read
-	writing chan error              // of a gradient that goes to the disk; nil = none
-	written int                     // the group of it
-	scratch arena.Block             // of reading
-	manager *memory.Manager         // of gradients between passes
-	cache   *blob.Cache             // of gradients of interrupted steps; nil until needed
-	lines   *timeline.Timeline      // of backward passes
-	text    *timeline.Text          // nil = no timeline is written
-	Moved   struct{ In, Out int64 } // bytes read and written, without the optimizer's
+	final   bool               // the pass makes gradients complete
+	squares map[*Param]float64 // of complete gradients
+	ahead   *reading           // groups that are being read
+	writing chan error         // of a gradient that goes to the disk; nil = none
+	written int                // the group of it
+	scratch arena.Block        // of reading
+	manager *memory.Manager    // of gradients between passes
+	cache   *blob.Cache        // of gradients of interrupted steps; nil until needed
+	lines   *timeline.Timeline // of backward passes
+	text    *timeline.Text     // nil = no timeline is written
+	Moved   int64              // bytes read and written, without the optimizer's
+	Waited  time.Duration      // for values and gradients, between the work on blocks
 }
 
 // A value is the parameters of a group in memory.
@@ -153,6 +155,8 @@ func (p *Pager) Expect(back, final bool) {
 
 // Enter implements [tape.Pager] for blocks of parameters of the run.
 func (p *Pager) Enter(block int, back bool) error {
+	began := time.Now()
+	defer func() { p.Waited += time.Since(began) }()
 	groups := p.cfg.Blocks[block]
 	for _, g := range groups {
 		if err := p.load(g); err != nil {
@@ -177,6 +181,8 @@ func (p *Pager) Enter(block int, back bool) error {
 
 // Leave ends the use of a block.
 func (p *Pager) Leave(block int, back bool) error {
+	began := time.Now()
+	defer func() { p.Waited += time.Since(began) }()
 	for _, g := range p.cfg.Blocks[block] {
 		p.leave(g)
 		if back {
@@ -255,7 +261,7 @@ func (p *Pager) load(g int) error {
 			b.Release()
 			return err
 		}
-		p.Moved.In += p.fileBytes(g)
+		p.Moved += p.fileBytes(g)
 	}
 	v.block = b
 	x := floats(b.Bytes)
@@ -313,7 +319,7 @@ func (p *Pager) readAhead(groups []int) {
 			break
 		}
 		r.groups, r.blocks = append(r.groups, g), append(r.blocks, b)
-		p.Moved.In += p.fileBytes(g)
+		p.Moved += p.fileBytes(g)
 	}
 	r.errs = make([]error, len(r.groups))
 	p.ahead = r
