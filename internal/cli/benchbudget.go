@@ -24,7 +24,7 @@ type budgetSteps struct {
 	Moved      int64   `json:"moved_bytes"`
 	Disk       float64 `json:"disk_bytes_per_s"`
 	Ratio      float64 `json:"ratio"`
-	Peak       int64   `json:"peak_bytes"`
+	PeakBytes  int64   `json:"peak_bytes"`
 	Loss       float64 `json:"loss"`
 	InMemory   float64 `json:"in_memory_seconds,omitempty"`
 	Equal      bool    `json:"equal,omitempty"`
