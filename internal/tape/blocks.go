@@ -3,7 +3,6 @@ package tape
 import (
 	"fmt"
 	"slices"
-	"unsafe"
 
 	"atenia/grad"
 	"atenia/internal/plan"
@@ -428,21 +427,4 @@ func (b *block[F]) back(t *grad.Tape[F], balance [][]F) ([][]F, error) {
 		}
 	}
 	return balance, nil
-}
-
-// HeldBytes returns the memory of the tapes and of scratch. What [Options.Alloc]
-// has given is not in it.
-func (m *Model[F]) HeldBytes() int64 {
-	n := int64(m.scratch.top) * int64(unsafe.Sizeof(F(0)))
-	for _, b := range m.blocks.list {
-		if b.tape != nil {
-			n += b.tape.Memory().Reserved
-		}
-	}
-	for _, t := range []*grad.Tape[F]{m.inner, m.blocks.aux} {
-		if t != nil {
-			n += t.Memory().Reserved
-		}
-	}
-	return n
 }

@@ -8,9 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"unsafe"
 
-	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/store/durable"
 	"atenia/internal/train/paged"
@@ -75,15 +73,20 @@ func (r *run) openPaged(ctx context.Context) error {
 		return errors.Join(err, fmt.Errorf("%w: %s has snapshots of a run in memory: resume it with a budget that all of it fits in, or without", ErrResume, r.cfg.Dir))
 	}
 	o := &offload{groups: groups(r.params)}
-	fill := func(layer, offset int, dst []float32, all *arena.Block) error {
+	r.index = map[*Param]int{}
+	for i, p := range r.params {
+		r.index[p] = i
+	}
+	room := paged.Room{Account: r.cfg.Paging.Account}
+	var all paged.Floats // first values of a group
+	defer func() { all.Release() }()
+	err := r.openState(o, func(layer, offset int, dst []float32) (err error) {
 		if offset == 0 {
 			all.Release()
-			b, err := arena.New(r.cfg.Paging.Account, ledger.Parameters, 4*o.groups[layer].Elements)
-			if err != nil {
+			if all, err = room.Parameters(o.groups[layer].Elements); err != nil {
 				return err
 			}
-			*all = b
-			x := floats(b.Bytes)
+			x := all.Values
 			for _, p := range o.groups[layer].params {
 				if err := l.Fill(r.index[p], x[:length(p)]); err != nil {
 					return err
@@ -91,16 +94,9 @@ func (r *run) openPaged(ctx context.Context) error {
 				x = x[length(p):]
 			}
 		}
-		copy(dst, floats(all.Bytes)[offset:])
+		copy(dst, all.Values[offset:])
 		return nil
-	}
-	var all arena.Block
-	defer func() { all.Release() }()
-	r.index = map[*Param]int{}
-	for i, p := range r.params {
-		r.index[p] = i
-	}
-	err := r.openState(o, func(layer, offset int, dst []float32) error { return fill(layer, offset, dst, &all) })
+	})
 	if err != nil {
 		return err
 	}
@@ -198,14 +194,6 @@ func (r *run) unpause() error {
 		return err
 	}
 	return r.pager.Unpersist()
-}
-
-// floats returns the float32 numbers in b.
-func floats(b []byte) []float32 {
-	if len(b) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
 // length returns the number of values of a parameter, which may be paged.

@@ -153,9 +153,6 @@ func (p *Plan) spend(left, paged int64) {
 	}
 }
 
-// Program returns the bytes of the program in the plan.
-func (p *Plan) Program() int64 { return p.request.Program }
-
 // valueBytes returns the bytes of a value in files.
 func valueBytes(r *Request) int64 {
 	if r.BF16 {

@@ -9,13 +9,13 @@ import (
 // counts: stacks, buffers of files, garbage.
 const growth = 24 << 20
 
-// Program returns the memory of the process now, with room to grow.
-func Program() int64 { return residence.Resident() + growth }
+// program returns the memory of the process now, with room to grow.
+func program() int64 { return residence.Resident() + growth }
 
-// Available returns the memory that a run may have if it is not told: nine tenths
+// available returns the memory that a run may have if it is not told: nine tenths
 // of what the machine has free. 0 is unknown.
-func Available() int64 { return cpu.AvailableMemory() / 10 * 9 }
+func available() int64 { return cpu.AvailableMemory() / 10 * 9 }
 
-// LimitHeap has Go collect garbage before its heap grows by more than the bytes
+// limitHeap has Go collect garbage before its heap grows by more than the bytes
 // that a plan counts. It returns a function that ends that.
-func LimitHeap(bytes int64) (undo func()) { return residence.LimitHeap(bytes + growth/2) }
+func limitHeap(bytes int64) (undo func()) { return residence.LimitHeap(bytes + growth/2) }

@@ -15,6 +15,7 @@ import (
 	"atenia/internal/train"
 	"atenia/internal/train/data"
 	"atenia/internal/train/mag"
+	"atenia/internal/train/paged"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
 )
@@ -106,8 +107,8 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	if err != nil {
 		return nil, err
 	}
-	defer b.close()
-	logged, err := b.record(o)
+	defer b.Close()
+	logged, err := record(o, b.Paging)
 	if err != nil {
 		return nil, err
 	}
@@ -120,18 +121,18 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		all, trained := m.Size()
 		o.Started(Subject{
 			Architecture: r.Model.Architecture, Parameters: all, Trained: trained, Vocabulary: t.Tokenizer.VocabSize(),
-			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.line(),
+			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.Line(),
 		})
 	}
 	if err := write(out, small); err != nil {
 		return nil, err
 	}
-	if err := b.log(out); err != nil {
+	if err := say(out, b.Line()); err != nil {
 		return nil, err
 	}
 	cfg := config(r, o, p)
-	if b.paging != nil {
-		cfg.Paging, cfg.Offload = b.paging, false
+	if b.Paging != nil {
+		cfg.Paging, cfg.Offload = b.Paging, false
 		cfg.BF16 = cfg.BF16 || r.Optimizer.Offload
 	}
 	res, err := train.Run(ctx, cfg, m, set.Train(), heldout(set))
@@ -147,6 +148,26 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return rep, errors.Join(err, merr)
 	}
 	return rep, finish(rep, m)
+}
+
+// memoryFile holds the line about what of a run is in memory.
+const memoryFile = "memory.txt"
+
+// say writes that line to the folder, if there is one.
+func say(dir, line string) error {
+	if line == "" {
+		return nil
+	}
+	return write(dir, files{memoryFile: []byte(line + "\n")})
+}
+
+// record opens the logs of a paged run and returns a function that closes them.
+func record(o Options, p *train.Paging) (done func() error, err error) {
+	if p == nil || o.Decisions == "" && o.Timeline == "" {
+		return func() error { return nil }, nil
+	}
+	p.Log, done, err = paged.OpenLog(o.Decisions, o.Timeline)
+	return done, err
 }
 
 // finish writes the results of a completed run.

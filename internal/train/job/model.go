@@ -7,6 +7,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/text"
 	"atenia/internal/train"
+	"atenia/internal/train/fit"
 	"atenia/internal/train/mag"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
@@ -20,21 +21,27 @@ type model interface {
 }
 
 // newModel creates the model of a recipe for a tokenizer, within its budget.
-func newModel(r *recipe.Recipe, o Options, t *text.Text, p *grad.Threads, threads int) (model, *budget, error) {
+func newModel(r *recipe.Recipe, o Options, t *text.Text, p *grad.Threads, threads int) (model, *fit.Budget, error) {
 	if r.Model.Architecture == mag.Type {
 		c, err := r.Nested(t.Tokenizer.VocabSize())
 		if err != nil {
 			return nil, nil, err
 		}
 		m, err := mag.New(c, r.Data.Rows, p) // a lane is a row of the batch
-		return m, &budget{undo: func() {}}, err
+		return m, &fit.Budget{}, err
 	}
 	opt := planned.Options{Threads: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
-	return fitting(r, o, threads, opt, func(opt planned.Options) (model, error) {
+	open := func(opt planned.Options) (model, error) {
 		if r.Model.From != "" {
 			return openModel(r, t, opt)
 		}
 		return initial(r, t, opt)
+	}
+	return fit.Open(r, o.Resume, threads, opt, open, func(m model) *planned.Model {
+		if a, ok := m.(*planned.Adapted); ok {
+			return a.Model
+		}
+		return m.(*planned.Model)
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-	"unsafe"
 
 	"atenia/grad"
 	"atenia/internal/memory"
@@ -204,14 +203,6 @@ func (p *Pager) leave(g int) {
 	for _, w := range p.cfg.Groups[g].Params {
 		w.Value = nil
 	}
-}
-
-// floats returns the float32 numbers in b.
-func floats(b []byte) []float32 {
-	if len(b) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
 // size returns the bytes of a group's float32 values.

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unsafe"
 
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/tape"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
+	"atenia/internal/train/paged"
 	"atenia/tensor"
 )
 
@@ -28,14 +26,13 @@ type pages struct {
 	index  map[*tape.Param[float32]]int // into the trained parameters
 	pager  train.Pager
 	read   func(param int, dst []float32) error
-	frozen map[*tape.Param[float32]]*arena.Block // in memory
-	edges  []arena.Block
-	room   ledger.Reservation // of tapes
+	frozen map[*tape.Param[float32]]*paged.Floats // in memory
+	edges  []paged.Floats
 	bytes  tape.Bytes
 }
 
 func newPages(d *file.Description, find func(string) (tensor.View, bool)) *pages {
-	p := &pages{find: find, frozen: map[*tape.Param[float32]]*arena.Block{}}
+	p := &pages{find: find, frozen: map[*tape.Param[float32]]*paged.Floats{}}
 	if find != nil {
 		p.d = d
 	}
@@ -88,13 +85,7 @@ func (m *Model) Keep(last int) error {
 	p := m.pages
 	n := len(p.blocks)
 	m.model.Keep(func(i int) bool { return i < n-1 && n-1-i <= last })
-	room, err := m.opt.Account.Reserve(ledger.Activations, p.bytes.All(last)-p.bytes.Edges)
-	if err != nil {
-		return err
-	}
-	p.room.Release()
-	p.room = room
-	return nil
+	return m.opt.Room.Hold(p.bytes.All(last) - p.bytes.Edges)
 }
 
 // Close gives back the memory of a paged model.
@@ -114,7 +105,7 @@ func (m *Model) Close() error {
 		p.edges[i].Release()
 	}
 	p.edges = nil
-	p.room.Release()
+	m.opt.Room.Release()
 	if p.d != nil {
 		err = errors.Join(err, p.d.Close())
 		p.d = nil
@@ -123,16 +114,12 @@ func (m *Model) Close() error {
 }
 
 func (m *Model) allocEdge(n int) ([]float32, error) {
-	b, err := arena.New(m.opt.Account, ledger.Activations, 4*n)
+	b, err := m.opt.Room.Activations(n)
 	if err != nil {
 		return nil, fmt.Errorf("values between layers: %w", err)
 	}
 	m.pages.edges = append(m.pages.edges, b)
-	return floats(b.Bytes), nil
-}
-
-func floats(b []byte) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+	return b.Values, nil
 }
 
 // Blocks implements [train.Pageable].
@@ -220,11 +207,11 @@ func (p *pages) Enter(block int, back bool) error {
 		if p.frozen[q] != nil {
 			continue
 		}
-		b, err := arena.New(p.m.opt.Account, ledger.Parameters, 4*q.Len())
+		b, err := p.m.opt.Room.Parameters(q.Len())
 		if err != nil {
 			return err
 		}
-		p.frozen[q], q.Value = &b, floats(b.Bytes)
+		p.frozen[q], q.Value = &b, b.Values
 		if err := p.fill(q, q.Value); err != nil {
 			return err
 		}
@@ -277,12 +264,12 @@ func (m *Model) pagedSource(q *tape.Param[float32]) file.TensorSource {
 		s.DType = tensor.BF16
 	}
 	s.Write = func(w io.Writer) (err error) {
-		b, err := arena.New(m.opt.Account, ledger.Parameters, 4*q.Len())
+		b, err := m.opt.Room.Parameters(q.Len())
 		if err != nil {
 			return err
 		}
 		defer b.Release()
-		x := floats(b.Bytes)
+		x := b.Values
 		if i, ok := m.pages.index[q]; ok && m.pages.read != nil {
 			err = m.pages.read(i, x)
 		} else {
@@ -294,7 +281,7 @@ func (m *Model) pagedSource(q *tape.Param[float32]) file.TensorSource {
 		case m.opt.BF16:
 			return writeBF16(w, x)
 		}
-		_, err = w.Write(b.Bytes)
+		_, err = w.Write(tensor.FromF32(q.Shape, x).Data)
 		return err
 	}
 	return s

@@ -18,6 +18,7 @@ import (
 	"atenia/internal/store/faultfs"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
+	"atenia/internal/train/paged"
 )
 
 // export trains a model and returns the file it writes.
@@ -75,7 +76,7 @@ func TestPaged(t *testing.T) {
 			keep      int
 		}{{0, 0}, {3000, 1}, {1 << 30, 3}} {
 			a := ledger.New(nil, 0)
-			m := paged(t, s, c.bf16, a, room.keep)
+			m := pagedModel(t, s, c.bf16, a, room.keep)
 			cfg := pageConfig(t, c.bf16, c.clip, c.accumulate)
 			cfg.Paging = &train.Paging{Account: a, Gradients: room.gradients, ChunkBytes: 1 << 13}
 			if !bytes.Equal(export(t, m, cfg), want) {
@@ -88,10 +89,10 @@ func TestPaged(t *testing.T) {
 	}
 }
 
-// paged returns a model whose parameters are paged.
-func paged(t *testing.T, s Sizes, bf16 bool, a *ledger.Account, keep int) *Model {
+// pagedModel returns a model whose parameters are paged.
+func pagedModel(t *testing.T, s Sizes, bf16 bool, a *ledger.Account, keep int) *Model {
 	t.Helper()
-	m := newModel(t, s, Options{BF16: bf16, Paged: true, Account: a, Rows: 30})
+	m := newModel(t, s, Options{BF16: bf16, Paged: true, Room: &paged.Room{Account: a}, Rows: 30})
 	if err := m.Keep(keep); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestNoRoom(t *testing.T) {
 	ran, failed := 0, 0
 	for limit := int64(4_900_000); limit > 4_000_000; limit -= 100_000 {
 		a := ledger.New(nil, limit)
-		m, err := New(must(sizes.Config()), Options{BF16: true, Paged: true, Account: a, Rows: 30})
+		m, err := New(must(sizes.Config()), Options{BF16: true, Paged: true, Room: &paged.Room{Account: a}, Rows: 30})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +168,7 @@ func TestPause(t *testing.T) {
 			for stop := 2; ; stop = 2 + (stop+1)%4 {
 				a := ledger.New(nil, 0)
 				cfg.Paging = &train.Paging{Account: a, Gradients: gradients, ChunkBytes: 1 << 13}
-				m := paged(t, sizes, true, a, 1)
+				m := pagedModel(t, sizes, true, a, 1)
 				ctx, cancel := context.WithCancel(t.Context())
 				l := &stopping{Model: m, left: stop, stop: cancel}
 				_, err := train.Run(ctx, cfg, l, &rows{}, &rows{})
@@ -233,7 +234,7 @@ func TestKillPaged(t *testing.T) {
 		cfg := pageConfig(t, true, 0.5, 2)
 		cfg.Dir, cfg.Resume, cfg.FS, cfg.Steps = dir, true, nil, 8
 		cfg.Paging = &train.Paging{Account: a, Gradients: 3000, ChunkBytes: 1 << 13}
-		return export(t, paged(t, sizes, true, a, 1), cfg)
+		return export(t, pagedModel(t, sizes, true, a, 1), cfg)
 	}
 	if dir := os.Getenv(pagedVar); dir != "" {
 		run(dir)

@@ -11,13 +11,13 @@ import (
 	"strings"
 
 	"atenia/grad"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/store/durable"
 	"atenia/internal/tape"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
+	"atenia/internal/train/paged"
 	"atenia/tensor"
 
 	"github.com/zeebo/xxh3"
@@ -34,10 +34,10 @@ type Options struct {
 	// Paged leaves parameters where they are until a block of the model needs them:
 	// see [train.Pageable].
 	Paged bool
-	// Account is what a paged model reserves memory in, and Rows are the most rows of
-	// its batches.
-	Account *ledger.Account
-	Rows    int
+	// Room is where a paged model takes memory, and Rows are the most rows of its
+	// batches.
+	Room *paged.Room
+	Rows int
 }
 
 // A Model is a compiled model with parameters to train. It must be used by one

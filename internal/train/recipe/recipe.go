@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"atenia/grad"
+	"atenia/internal/memory/place"
 
 	"github.com/BurntSushi/toml"
 )
@@ -272,6 +273,12 @@ func (r *Recipe) SetSteps(n int) {
 	r.Schedule.Decay = min(r.Schedule.Decay, n-r.Schedule.Warmup)
 }
 
+// Budget returns the budget in bytes; 0 is none.
+func (r *Recipe) Budget() int64 {
+	n, _ := place.ParseSize(r.Train.Budget) // was checked
+	return n
+}
+
 // SetArchitecture replaces the model's architecture.
 func (r *Recipe) SetArchitecture(name string) error {
 	r.Model.Architecture = name
@@ -349,6 +356,10 @@ func (r *Recipe) check() (errs []error) {
 		{"schedule.warmup", r.Schedule.Warmup}, {"schedule.decay", r.Schedule.Decay},
 	} {
 		size(n.key, n.value, 0, 1<<40)
+	}
+	if t.Budget != "" {
+		n, err := place.ParseSize(t.Budget)
+		need(err == nil && n > 0, "train.budget is %q, want a size such as 2GiB", t.Budget)
 	}
 	need(t.Patience == 0 || d.Heldout > 0, "train.patience needs data.heldout")
 	share("schedule.floor", r.Schedule.Floor)
