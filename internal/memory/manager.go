@@ -25,6 +25,9 @@ type Config struct {
 	// Transfers limits how many tensors are read, written or copied at once; zero
 	// means eight.
 	Transfers int
+	// Alloc returns memory for the n bytes of a tensor that comes from SSD; nil is
+	// Go's heap.
+	Alloc func(n int) []byte
 }
 
 // A Manager keeps tensors: the tier of each one and what holds its bytes. It is
@@ -55,10 +58,12 @@ func New(c Config) *Manager {
 	if c.Transfers <= 0 {
 		c.Transfers = 8
 	}
-	return &Manager{
+	m := &Manager{
 		files: blob.NewStore(c.Dir, c.FS), adapter: c.Adapter, cache: c.Cache, fs: durable.Default(c.FS), slots: make(chan struct{}, c.Transfers),
 		tensors: map[string]*residence{}, ledger: newLedger(c.Budget), hints: map[string]Hint{}, gradients: map[string]string{},
 	}
+	m.files.Alloc = c.Alloc
+	return m
 }
 
 // Cache returns the persistent cache; nil if none is attached.

@@ -92,12 +92,20 @@ func (p *Pager) tier(g int) (at memory.Tier, ok bool, err error) {
 	return at, ok, err
 }
 
-// makeRoom reserves the memory of a gradient that is about to come from the disk.
-func (p *Pager) makeRoom(g int) error {
-	return p.insist(func() (err error) {
-		p.grads[g].room, err = p.cfg.Account.Reserve(ledger.Gradients, int64(p.size(g)))
-		return err
-	})
+// makeRoom takes the memory of a gradient that is about to come from the disk.
+func (p *Pager) makeRoom(g int) (err error) {
+	p.grads[g].block, err = p.alloc(ledger.Gradients, p.size(g))
+	p.coming = p.grads[g].block.Bytes
+	return err
+}
+
+// memory returns what makeRoom took, for a gradient of that size.
+func (p *Pager) memory(n int) []byte {
+	if b := p.coming; len(b) == n {
+		p.coming = nil
+		return b
+	}
+	return make([]byte, n)
 }
 
 // take gives the parameters of a group their gradient: that of earlier batches
@@ -123,7 +131,9 @@ func (p *Pager) take(g int) error {
 		if err := p.manager.Remove(p.id(g)); err != nil {
 			return err
 		}
-		if d.block, d.kept = d.kept, (arena.Block{}); d.block.Bytes == nil {
+		if d.kept.Bytes != nil {
+			d.block, d.kept = d.kept, arena.Block{}
+		} else {
 			p.Moved += int64(len(d.data))
 		}
 	}
@@ -145,13 +155,13 @@ func (p *Pager) put(g int, complete bool) error {
 		}
 		w.Grad = nil
 	}
-	data, block, room := d.data, d.block, d.room
-	d.data, d.block, d.room = nil, arena.Block{}, ledger.Reservation{}
+	data, block := d.data, d.block
+	d.data, d.block = nil, arena.Block{}
 	if _, err := p.manager.RegisterData(p.id(g), data, memory.RAM); err != nil {
 		return err
 	}
 	if p.cfg.Groups[g].Keep {
-		d.kept, d.room = block, room
+		d.kept = block
 		return nil
 	}
 	if err := p.wait(); err != nil {
@@ -163,7 +173,6 @@ func (p *Pager) put(g int, complete bool) error {
 	go func() {
 		_, err := p.manager.Move(background, p.id(g), memory.SSD)
 		block.Release()
-		room.Release()
 		done <- err
 	}()
 	return nil
@@ -185,7 +194,6 @@ func (p *Pager) forget(g int) {
 	d := &p.grads[g]
 	d.kept.Release()
 	d.block.Release()
-	d.room.Release()
 	*d = gradient{}
 }
 
@@ -293,13 +301,16 @@ func (p *Pager) Warm(ctx context.Context) (n int, err error) {
 			continue
 		}
 		n++
-		if p.cfg.Groups[g].Keep {
+		p.coming = nil
+		d := &p.grads[g]
+		if p.cfg.Groups[g].Keep { // it is on Go's heap, in the room of the block
+			d.kept, d.block = d.block, arena.Block{}
 			continue
 		}
 		if _, err := p.manager.Move(ctx, p.id(g), memory.SSD); err != nil {
 			return n, err
 		}
-		p.grads[g].room.Release()
+		d.block.Release()
 	}
 	return n, nil
 }

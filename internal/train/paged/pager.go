@@ -67,6 +67,7 @@ type Pager struct {
 	squares map[*Param]float64 // of complete gradients
 	ahead   *reading           // groups that are being read
 	writing chan error         // of a gradient that goes to the disk; nil = none
+	coming  []byte             // memory of a gradient that comes from the disk
 	written int                // the group of it
 	scratch arena.Block        // of reading
 	manager *memory.Manager    // of gradients between passes
@@ -86,9 +87,8 @@ type value struct {
 // A gradient is that of a group while a block adds to it.
 type gradient struct {
 	data  []byte
-	block arena.Block        // of data; empty if it came from the disk
-	room  ledger.Reservation // of data that came from the disk
-	kept  arena.Block        // memory of a gradient that the manager has
+	block arena.Block // of data
+	kept  arena.Block // memory of a gradient that the manager has
 }
 
 // New returns a pager.
@@ -107,7 +107,7 @@ func New(cfg Config) (*Pager, error) {
 		return nil, err
 	}
 	// The gradients of a step are worth nothing after a power failure.
-	p.manager = memory.New(memory.Config{Dir: filepath.Join(cfg.Dir, gradientFolder), FS: unsynced{cfg.FS}})
+	p.manager = memory.New(memory.Config{Dir: filepath.Join(cfg.Dir, gradientFolder), FS: unsynced{cfg.FS}, Alloc: p.memory})
 	p.startLog()
 	return p, nil
 }
