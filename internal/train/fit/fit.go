@@ -93,21 +93,31 @@ func Decide(r Request) (*Plan, error) {
 	for p.Chunk = mostChunk; p.Chunk > leastChunk && int64(p.Chunk) > r.Budget/64; {
 		p.Chunk /= 2
 	}
-	paged := r.Trained
-	if r.Frozen > 0 { // the pairs of an adapter are in memory
-		paged = 0
-		p.Floor = r.Program + each*r.Trained + r.Frozen + r.Bytes.All(0)
-		p.Heap = each*r.Trained + r.Bytes.All(0) - r.Bytes.Edges
-	} else {
-		p.Buffers = int64(chunks * chunkShare * float64(p.Chunk))
-		p.Floor = r.Program + p.Buffers + int64(p.Chunk) + max(r.Block, r.Group) + r.Bytes.All(0)
-		p.Heap = p.Buffers + r.Bytes.All(0) - r.Bytes.Edges + r.Group
+	for p.floor(each); p.Floor > r.Budget && p.Chunk > leastChunk; p.floor(each) {
+		p.Chunk /= 2
 	}
 	if p.Floor > r.Budget {
 		return nil, &FloorError{r.Budget, p.Floor}
 	}
+	paged := r.Trained
+	if r.Frozen > 0 { // the pairs of an adapter are in memory
+		paged = 0
+	}
 	p.spend(r.Budget-p.Floor, paged)
 	return p, nil
+}
+
+// floor finds the least memory that a run with its state in files needs.
+func (p *Plan) floor(each int64) {
+	r := &p.request
+	if r.Frozen > 0 {
+		p.Floor = r.Program + each*r.Trained + r.Frozen + r.Bytes.All(0)
+		p.Heap = each*r.Trained + r.Bytes.All(0) - r.Bytes.Edges
+		return
+	}
+	p.Buffers = int64(chunks * chunkShare * float64(p.Chunk))
+	p.Floor = r.Program + p.Buffers + int64(p.Chunk) + max(r.Block, r.Group) + r.Bytes.All(0)
+	p.Heap = p.Buffers + r.Bytes.All(0) - r.Bytes.Edges
 }
 
 // spend uses what is left above the floor.
