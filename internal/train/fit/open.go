@@ -34,42 +34,41 @@ func (b *Budget) Close() {
 	b.undo()
 }
 
-// Open makes the model of a recipe within its budget, or within what the machine
-// has free: open makes it with options, and base returns what pairs are trained
-// of, or m itself.
-func Open[M any](r *recipe.Recipe, resume bool, threads int, opt planned.Options, open func(planned.Options) (M, error), base func(M) *planned.Model) (m M, b *Budget, err error) {
+// Open makes the model of a job within the budget of its recipe, or within what
+// the machine has free.
+func Open(j *Job) (m Model, b *Budget, err error) {
 	b = &Budget{account: ledger.New(ledger.Process, 0), undo: func() {}}
-	limit := r.Budget()
+	limit, opt := j.Recipe.Budget(), j.options()
 	if b.asked = limit > 0; !b.asked {
 		limit = available()
 	}
 	if limit == 0 { // unknown
-		m, err = open(opt)
+		m, _, err = j.model(opt)
 		return m, b, err
 	}
-	opt.Rows = r.Data.Row * r.Data.Rows
+	opt.Rows = j.Recipe.Data.Row * j.Recipe.Data.Rows
 	inPages := opt
 	inPages.Paged, inPages.Room = true, &paged.Room{Account: b.account}
-	if m, err = open(inPages); err != nil {
-		return m, nil, err
+	m, pages, err := j.model(inPages)
+	if err != nil {
+		return nil, nil, err
 	}
-	pages := base(m)
-	if b.plan, err = Decide(request(r, resume, pages, threads, limit)); err != nil {
-		return m, nil, errors.Join(err, pages.Close())
+	if b.plan, err = Decide(j.request(pages, limit)); err != nil {
+		return nil, nil, errors.Join(err, pages.Close())
 	}
 	if !b.plan.Paged {
 		if err := pages.Close(); err != nil {
-			return m, nil, err
+			return nil, nil, err
 		}
 		if b.asked {
 			b.undo = limitHeap(b.plan.InMemory)
 		}
-		m, err = open(opt)
+		m, _, err = j.model(opt)
 		return m, b, err
 	}
-	if err := b.reserve(r, pages); err != nil {
+	if err := b.reserve(j.Recipe, pages); err != nil {
 		b.Close()
-		return m, nil, errors.Join(err, pages.Close())
+		return nil, nil, errors.Join(err, pages.Close())
 	}
 	return m, b, nil
 }
@@ -102,11 +101,12 @@ func (b *Budget) reserve(r *recipe.Recipe, pages *planned.Model) error {
 }
 
 // request returns what a plan is made for.
-func request(r *recipe.Recipe, resume bool, m *planned.Model, threads int, limit int64) Request {
+func (j *Job) request(m *planned.Model, limit int64) Request {
+	r := j.Recipe
 	all, trained := m.Size()
 	slots := map[string]int{"adamw": 2, "muon": 2}[r.Optimizer.Kind]
 	q := Request{
-		Budget: limit, Program: program(), Threads: threads, Rows: r.Data.Row * r.Data.Rows, Batches: r.Train.Accumulate,
+		Budget: limit, Program: program(), Threads: j.Workers, Rows: r.Data.Row * r.Data.Rows, Batches: r.Train.Accumulate,
 		Values: int64(all), Trained: int64(trained), Frozen: m.FrozenBytes(), Bytes: m.PagedBytes(),
 		BF16: r.Train.Precision == "bf16", Slots: max(1, slots), Offload: r.Optimizer.Offload, Recompute: r.Train.Recompute,
 	}
@@ -114,7 +114,7 @@ func request(r *recipe.Recipe, resume bool, m *planned.Model, threads int, limit
 		q.Block, q.Group = train.PageSizes(m)
 		q.BF16 = q.BF16 || q.Offload
 		_, err := os.Stat(filepath.Join(r.Train.Out, "state", "journal"))
-		q.InFiles = resume && err == nil
+		q.InFiles = j.Resume && err == nil
 	}
 	return q
 }
@@ -125,4 +125,14 @@ func (b *Budget) Line() string {
 		return ""
 	}
 	return b.plan.String()
+}
+
+// Record opens the logs of a run whose state is in files and returns a function
+// that closes them. "" is no log.
+func (b *Budget) Record(decisions, timeline string) (done func() error, err error) {
+	if b.Paging == nil || decisions == "" && timeline == "" {
+		return func() error { return nil }, nil
+	}
+	b.Paging.Log, done, err = paged.OpenLog(decisions, timeline)
+	return done, err
 }

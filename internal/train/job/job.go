@@ -14,9 +14,8 @@ import (
 	"atenia/internal/text"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
+	"atenia/internal/train/fit"
 	"atenia/internal/train/mag"
-	"atenia/internal/train/paged"
-	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
 )
 
@@ -108,7 +107,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	defer b.Close()
-	logged, err := record(o, b.Paging)
+	logged, err := b.Record(o.Decisions, o.Timeline)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +139,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	rep = &Report{Result: *res, Out: out}
-	if a, ok := m.(*planned.Adapted); ok {
+	if a, ok := m.(adapter); ok {
 		rep.Base, rep.Merged = a.Base(), a.Merged(out)
 	}
 	var merr error
@@ -161,17 +160,14 @@ func say(dir, line string) error {
 	return write(dir, files{memoryFile: []byte(line + "\n")})
 }
 
-// record opens the logs of a paged run and returns a function that closes them.
-func record(o Options, p *train.Paging) (done func() error, err error) {
-	if p == nil || o.Decisions == "" && o.Timeline == "" {
-		return func() error { return nil }, nil
-	}
-	p.Log, done, err = paged.OpenLog(o.Decisions, o.Timeline)
-	return done, err
+// An adapter is a model that is written as pairs of another.
+type adapter interface {
+	Base() string
+	Merged(dir string) string
 }
 
 // finish writes the results of a completed run.
-func finish(rep *Report, m model) error {
+func finish(rep *Report, m fit.Model) error {
 	if err := m.Export(rep.Out); err != nil {
 		return err
 	}
