@@ -211,10 +211,25 @@ func (p *Pager) Clear() error {
 func (p *Pager) Gradients() iter.Seq2[offload.Gradient, error] {
 	return func(yield func(offload.Gradient, error) bool) {
 		p.drop()
+		ready, next := make(chan error, 1), -1 // the group that is being fetched
+		defer func() {
+			if next >= 0 {
+				<-ready
+			}
+		}()
 		for g := range p.cfg.Groups {
-			err := p.fetch(background, g)
+			err := error(nil)
+			if next == g {
+				err, next = <-ready, -1
+			} else {
+				err = p.fetch(background, g)
+			}
 			if err == nil {
 				err = p.take(g)
+			}
+			if err == nil && g+1 < len(p.cfg.Groups) && p.roomAhead(g+1) {
+				next = g + 1
+				go func() { ready <- p.prepare(background, g+1) }()
 			}
 			if !yield(offload.Gradient{Layer: g, Values: floats(p.grads[g].data)}, err) || err != nil {
 				return
@@ -227,6 +242,21 @@ func (p *Pager) Gradients() iter.Seq2[offload.Gradient, error] {
 	}
 }
 
+// roomAhead takes memory for a gradient that is on the disk, if there is room.
+func (p *Pager) roomAhead(g int) bool {
+	if at, _ := p.manager.Tier(p.id(g)); at != memory.SSD || p.writing != nil && p.written == g {
+		return false
+	}
+	b, err := arena.New(p.cfg.Account, ledger.Gradients, p.size(g))
+	p.grads[g].block, p.coming = b, b.Bytes
+	return err == nil
+}
+
+// prepare moves a gradient from the disk to the memory that was taken for it.
+func (p *Pager) prepare(ctx context.Context, g int) error {
+	return route.PrepareGradients(ctx, p.manager, []route.Gradient{{ID: p.id(g), Tier: memory.SSD}}, route.OnCPU)
+}
+
 // fetch brings a gradient to memory, if it is on the disk.
 func (p *Pager) fetch(ctx context.Context, g int) error {
 	at, ok, err := p.tier(g)
@@ -236,7 +266,7 @@ func (p *Pager) fetch(ctx context.Context, g int) error {
 	if err := p.makeRoom(g); err != nil {
 		return err
 	}
-	return route.PrepareGradients(ctx, p.manager, []route.Gradient{{ID: p.id(g), Tier: at}}, route.OnCPU)
+	return p.prepare(ctx, g)
 }
 
 // openCache opens the persistent cache of gradients.
