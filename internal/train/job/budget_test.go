@@ -15,7 +15,7 @@ import (
 	"atenia/internal/train/fit"
 )
 
-const deep = "[model]\nhidden = 128\nlayers = 10\nuntied = true\n[data]\nfiles = ['long.txt']\nrow = 128\nrows = 6\n[train]\nsteps = 3\nthreads = 2\n"
+const deep = "[model]\nhidden = 128\nlayers = 10\nuntied = true\n[data]\nfiles = ['long.txt']\nrow = 128\nrows = 6\n[train]\nsteps = 2\nthreads = 2\n"
 
 // budgeted runs a recipe with a budget; 0 is none.
 func budgeted(t *testing.T, dir, config string, budget int64, o Options) (*Report, error) {
@@ -126,7 +126,7 @@ func TestBudgetAdapter(t *testing.T) {
 	if _, err := budgeted(t, base, deep, 0, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	config := fmt.Sprintf("[model]\nfrom = '%s'\n[lora]\nrank = 4\ndropout = 0.1\n[data]\nfiles = ['long.txt']\nrow = 128\nrows = 6\n[train]\nsteps = 3\naccumulate = 2\n", filepath.Join(base, "out"))
+	config := fmt.Sprintf("[model]\nfrom = '%s'\n[lora]\nrank = 4\ndropout = 0.1\n[data]\nfiles = ['long.txt']\nrow = 128\nrows = 6\n[train]\nsteps = 2\naccumulate = 2\n", filepath.Join(base, "out"))
 	read := func(budget int64) string {
 		dir := t.TempDir()
 		if _, err := budgeted(t, dir, config, budget, Options{}); err != nil {
