@@ -128,6 +128,10 @@ type TrainRun struct {
 	BadSteps   int     // steps in a row without a finite loss that end the run; 0 = 10
 	Threads    int     // the result does not depend on it; 0 = all processors
 	Out        string  // folder of the results; "" = out
+	// Budget is the memory of the whole process, such as "1GiB". Parameters,
+	// gradients and the optimizer's state that do not fit are kept in files; the
+	// result is the same. "" = nine tenths of what the machine has free.
+	Budget string
 }
 
 // ReadTrainRecipe reads the TOML file of a training run. Its keys are those of
@@ -192,6 +196,11 @@ type TrainOptions struct {
 	// parameter, by its name: the run starts from them in place of what the recipe
 	// says. A snapshot that is resumed counts more. "" = none.
 	Checkpoint string
+	// Decisions is a file to which the placement of each backward pass is appended,
+	// for [Replay], and Timeline one for the order in which they ran, in lines that
+	// are the same for equal runs. They are written if the run does not fit into
+	// its memory.
+	Decisions, Timeline string
 	// Started, if set, is called before the first step.
 	Started func(TrainSubject)
 	// Watch, if set, is called after every step, from the goroutine that trains.
@@ -209,6 +218,9 @@ type TrainSubject struct {
 	Heldout      int    `json:"heldout"`
 	Threads      int    `json:"threads"`
 	Out          string `json:"out"`
+	// Memory says what of the run is in memory and what is in files, if not all of
+	// it fits or [TrainRun].Budget was set.
+	Memory string `json:"memory,omitempty"`
 }
 
 // A TrainEvent reports a step of a run to [TrainOptions].Watch.
@@ -220,6 +232,11 @@ type TrainEvent struct {
 	Tokens      int64   // of the run so far
 	Seconds     float64 // that the step took
 	Skipped     bool    // loss or gradients were no numbers; nothing was stepped
+	// Moved are the bytes of files that the step read and wrote, and Waited the
+	// seconds in which it computed neither the loss nor gradients, of a run whose
+	// state does not fit into memory.
+	Moved  int64
+	Waited float64
 	// Eval is the loss on held-out data, after the step; nil between
 	// evaluations.
 	Eval *float64
@@ -263,7 +280,7 @@ type TrainReport struct {
 // call with Resume continues there. An output folder that holds another run is
 // [ErrTrainTaken], unless Overwrite is set.
 func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, error) {
-	p := job.Options{Resume: o.Resume, Overwrite: o.Overwrite}
+	p := job.Options{Resume: o.Resume, Overwrite: o.Overwrite, Decisions: o.Decisions, Timeline: o.Timeline}
 	if o.Started != nil {
 		p.Started = func(s job.Subject) { o.Started(TrainSubject(s)) }
 	}

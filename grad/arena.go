@@ -86,11 +86,29 @@ func (a *arena[F]) block(n int) []F {
 	}
 	// A block that is far too large is left for larger requests.
 	if best < 0 || len(a.blocks[best].run) > 2*n+blockStep {
-		a.blocks = append(a.blocks, block[F]{run: make([]F, (n+blockStep-1)/blockStep*blockStep)})
-		best = len(a.blocks) - 1
+		best = a.outgrown(n)
+		a.blocks[best].run = make([]F, (n+blockStep-1)/blockStep*blockStep)
 	}
 	a.blocks[best].used = true
 	return a.blocks[best].run
+}
+
+// outgrown returns the place for a new block of n elements: that of the largest
+// free block which is a little too small, so that chunks that get longer do not add
+// up, or else another one.
+func (a *arena[F]) outgrown(n int) int {
+	best := -1
+	for i := range a.blocks {
+		b := &a.blocks[i]
+		if !b.used && len(b.run) < n && 2*len(b.run) >= n && (best < 0 || len(b.run) > len(a.blocks[best].run)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		a.blocks = append(a.blocks, block[F]{})
+		best = len(a.blocks) - 1
+	}
+	return best
 }
 
 // class returns the logarithm, rounded up, of a run that holds n.

@@ -26,13 +26,16 @@ func (m *Norm[F]) Of(params []*Param[F]) float64 {
 	var all float64
 	for _, p := range params {
 		if !p.Hold {
-			all += m.squares(p.Grad)
+			all += m.Squares(p.Grad)
 		}
 	}
 	return math.Sqrt(all)
 }
 
-func (m *Norm[F]) squares(g []F) (sum float64) {
+// Squares returns the sum of the squares of one gradient. The square root of the
+// sums of all parameters, added in their order, has the bits of [Norm.Of], so that
+// gradients need not be in memory at the same time.
+func (m *Norm[F]) Squares(g []F) (sum float64) {
 	pieces := (len(g) + grain - 1) / grain
 	if cap(m.sums) < pieces {
 		m.sums = make([]float64, pieces)

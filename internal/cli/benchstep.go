@@ -20,14 +20,19 @@ import (
 func benchStepCommand(env *command.Env) *cobra.Command {
 	cfg := step.Config{}
 	compare := ""
+	in := step.BudgetConfig{}
+	budget := ""
 	c := &cobra.Command{
 		Use:         "train",
 		Annotations: command.Patient,
 		Short:       "Measure training steps",
 		Long: "Measure training steps of a Llama model with random weights on random tokens: forward, backward and AdamW,\n" +
-			"all in float32. Median times, peak memory and the share of the machine's multiply-adds are printed.",
+			"all in float32. Median times, peak memory and the share of the machine's multiply-adds are printed.\n" +
+			"With --budget the model is a recipe of \"atenia train\" with bfloat16 parameters, whose state goes to files in\n" +
+			"--dir: the time of a step is compared with what computing or the disk take alone.",
 		Example: "  atenia bench train --size 60M\n" +
 			"  atenia bench train --size 5M --rows 8 --length 256 -t 2\n" +
+			"  atenia bench train --size 300M --rows 2 --budget ram=1GiB --dir /mnt/ssd\n" +
 			"  atenia bench train --json > before.json       # and later:\n" +
 			"  atenia bench train --compare before.json",
 		Args: cobra.NoArgs,
@@ -40,11 +45,18 @@ func benchStepCommand(env *command.Env) *cobra.Command {
 	f.IntVarP(&cfg.Threads, "threads", "t", 0, "threads (0 = physical cores)")
 	f.BoolVar(&cfg.Recompute, "recompute", false, "recompute layers in the backward pass instead of keeping their outputs")
 	f.StringVar(&compare, "compare", "", "compare with the result in `FILE`, written by --json")
+	f.StringVar(&budget, "budget", "", "train in this memory, as `ram=SIZE`, with the state in files")
+	f.StringVar(&in.Dir, "dir", "", "folder for the state with --budget, which is removed afterwards (default: the folder of temporary files)")
+	f.BoolVar(&in.Whole, "whole", false, "with --budget, repeat the run with everything in memory and compare the models")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		for _, name := range []string{"rows", "length", "steps"} {
 			if v, err := f.GetInt(name); err != nil || v <= 0 {
 				return command.Usagef("--%s is %d, want a positive number", name, v)
 			}
+		}
+		if budget != "" {
+			in.Config = cfg
+			return benchBudget(c.Context(), env, budget, in)
 		}
 		before, err := readSteps(compare)
 		if err != nil {

@@ -48,6 +48,7 @@ func finetuneCommand(env *command.Env) *cobra.Command {
 	f.IntVar(&r.Train.SaveEvery, "checkpoint-every", 0, "number of steps between snapshots (0 = a twentieth of the run)")
 	f.BoolVar(&a.resume, "resume", false, "continue from the newest snapshot in the folder, or start if there is none")
 	f.BoolVar(&a.overwrite, "overwrite", false, "start over even if the folder holds a run")
+	a.memoryFlags(f)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if full && (f.Changed("lora") || r.LoRA.Merge) {
 			return command.Usagef("--full trains no adapter: it excludes --lora and --merge")
@@ -69,6 +70,9 @@ func finetuneCommand(env *command.Env) *cobra.Command {
 		r.Schedule.Warmup, r.Schedule.Floor = r.Train.Steps/20, 0.1
 		if err := r.Complete(); err != nil {
 			return &command.UsageError{Err: err}
+		}
+		if err := a.setBudget(r); err != nil {
+			return err
 		}
 		return a.train(c.Context(), r, "atenia finetune … --resume")
 	}

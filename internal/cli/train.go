@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"atenia"
 	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // A runTraining is one run of the command.
@@ -22,6 +24,9 @@ type runTraining struct {
 	resume    bool
 	overwrite bool
 	from      string // folder of a checkpoint
+	budget    string
+	decisions string
+	timeline  string
 }
 
 // trainCommand returns the command.
@@ -36,7 +41,7 @@ func trainCommand(env *command.Env) *cobra.Command {
 			"as an uninterrupted run.\n\nPaths in the file are relative to it. The keys, with their defaults in parentheses:\n" +
 			strings.TrimRight(atenia.TrainKeys(), "\n"),
 		Example: "  atenia train examples/char/config.toml\n  atenia train config.toml --steps 100 --out /tmp/try\n" +
-			"  atenia train config.toml --resume\n" +
+			"  atenia train config.toml --resume\n  atenia train config.toml --budget ram=1GiB\n" +
 			"  atenia checkpoint save run/model saved --in-place && atenia train config.toml --checkpoint saved",
 		Args:        cobra.ExactArgs(1),
 		Annotations: command.Patient,
@@ -49,8 +54,32 @@ func trainCommand(env *command.Env) *cobra.Command {
 	f.BoolVar(&a.resume, "resume", false, "continue from the newest snapshot in the folder, or start if there is none")
 	f.StringVar(&a.from, "checkpoint", "", "start from the parameters in the checkpoint in the folder `DIR`, see \"atenia checkpoint save\"")
 	f.BoolVar(&a.overwrite, "overwrite", false, "start over even if the folder holds a run")
+	a.memoryFlags(f)
 	c.RunE = func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], f.Changed) }
 	return c
+}
+
+// memoryFlags adds the flags of runs that do not fit into memory.
+func (a *runTraining) memoryFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.budget, "budget", "", "memory of the process, as `ram=SIZE`: what does not fit is kept in files (ram = nine tenths of what is free)")
+	f.StringVar(&a.decisions, "decisions", "", "append where each backward pass ran, and why, to `FILE`, for \"atenia replay\"")
+	f.StringVar(&a.timeline, "timeline", "", "append the order of backward passes to `FILE`")
+}
+
+// setBudget puts the flag's memory into a recipe.
+func (a *runTraining) setBudget(r *atenia.TrainRecipe) error {
+	if a.budget == "" {
+		return nil
+	}
+	b, err := atenia.ParseBudget(a.budget)
+	switch {
+	case err != nil:
+		return &command.UsageError{Err: fmt.Errorf("--budget: %w", err)}
+	case b != (atenia.Budget{RAM: b.RAM}) || b.RAM == 0:
+		return command.Usagef("--budget is %s, want ram=SIZE: training uses no other memory", a.budget)
+	}
+	r.Train.Budget = strconv.FormatInt(b.RAM, 10)
+	return nil
 }
 
 func (a *runTraining) run(ctx context.Context, path string, changed func(string) bool) error {
@@ -86,13 +115,18 @@ func (a *runTraining) run(ctx context.Context, path string, changed func(string)
 			return &command.UsageError{Err: err}
 		}
 	}
+	if err := a.setBudget(r); err != nil {
+		return err
+	}
 	return a.train(ctx, r, fmt.Sprintf("atenia train %s --resume", path))
 }
 
 // train trains and prints. again is the command that resumes the run.
 func (a *runTraining) train(ctx context.Context, r *atenia.TrainRecipe, again string) error {
 	p := &printer{env: a.env}
-	rep, err := atenia.Train(ctx, r, atenia.TrainOptions{Resume: a.resume, Overwrite: a.overwrite, Checkpoint: a.from, Started: p.started, Watch: p.step})
+	rep, err := atenia.Train(ctx, r, atenia.TrainOptions{
+		Resume: a.resume, Overwrite: a.overwrite, Checkpoint: a.from, Decisions: a.decisions, Timeline: a.timeline, Started: p.started, Watch: p.step,
+	})
 	p.clear()
 	switch {
 	case errors.Is(err, atenia.ErrTrainStopped) && rep != nil:

@@ -28,6 +28,9 @@ func (p *printer) started(s atenia.TrainSubject) {
 	}
 	fmt.Fprintf(p.env.Out, "%s: %s parameters, %s in the vocabulary; %s, %s tokens; %s\n",
 		s.Architecture, short(float64(s.Parameters)), spelling.Count(s.Vocabulary, "token"), spelling.Count(s.Documents, "document"), short(float64(s.Tokens)), s.Out)
+	if s.Memory != "" {
+		fmt.Fprintln(p.env.Out, "memory:", s.Memory)
+	}
 }
 
 // step shows a step. Lines of evaluations stay, the others are drawn over each

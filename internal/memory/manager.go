@@ -27,6 +27,9 @@ type Config struct {
 	// Transfers limits how many tensors are read, written or copied at once; zero
 	// means eight.
 	Transfers int
+	// Alloc returns memory for the n bytes of a tensor that comes from SSD; nil is
+	// Go's heap.
+	Alloc func(n int) []byte
 }
 
 // A Manager keeps tensors: the tier of each one and what holds its bytes. It is
@@ -59,14 +62,20 @@ func New(c Config) *Manager {
 	if c.Transfers <= 0 {
 		c.Transfers = 8
 	}
-	return &Manager{
+	m := &Manager{
 		files: blob.NewStore(c.Dir, c.FS), adapter: c.Adapter, cache: c.Cache, fs: durable.Default(c.FS), slots: make(chan struct{}, c.Transfers),
 		account: c.Account, tensors: map[string]*residence{}, ledger: newLedger(c.Budget), hints: map[string]Hint{}, gradients: map[string]string{},
 	}
+	m.files.Alloc = c.Alloc
+	return m
 }
 
 // Cache returns the persistent cache; nil if none is attached.
 func (m *Manager) Cache() *blob.Cache { return m.cache }
+
+// Attach attaches the persistent cache of a manager that was made without one.
+// It must not be called while tensors move.
+func (m *Manager) Attach(c *blob.Cache) { m.cache = c }
 
 // Available reports whether there is a device to move to.
 func (m *Manager) Available() bool { return m.adapter.Available() }

@@ -34,7 +34,7 @@ func (m *Model[F]) attach(l *linear[F], w *weight[F], lo int) {
 		l.rank = pair.A.Shape[0]
 		l.scale, l.drop = F(pair.Scale), pair.Dropout
 		first := r.at / l.in
-		l.a = m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.A, n: len(pair.A.Value)}), n: len(pair.A.Value)})
+		l.a = m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.A, n: pair.A.Len()}), n: pair.A.Len()})
 		l.b = m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.B, at: first * l.rank, n: l.out * l.rank}), n: l.out * l.rank})
 	}
 }

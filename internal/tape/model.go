@@ -2,6 +2,7 @@ package tape
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"atenia/grad"
@@ -10,7 +11,7 @@ import (
 )
 
 // Options choose how a step is recorded. The zero value works.
-type Options struct {
+type Options[F Float] struct {
 	// Recompute keeps only the values between layers and computes each layer
 	// again in the backward pass (arXiv 1604.06174). Gradients are the same
 	// bits.
@@ -21,11 +22,17 @@ type Options struct {
 	// Threads are those of layers that are computed a second time: those of
 	// the tape.
 	Threads *grad.Threads
+	// Alloc returns zeroed memory for the values between the blocks of a model
+	// whose parameters are paged; nil takes Go's heap.
+	Alloc func(n int) ([]F, error)
+	// Rows are the most rows of a batch of such a model, if known: memory is then
+	// taken once.
+	Rows int
 }
 
 // A Model is a compiled model that can be recorded. One goroutine may use it.
 type Model[F Float] struct {
-	Options // may be changed between steps
+	Options[F] // may be changed between steps
 
 	plan     *plan.ExecutionPlan
 	compiled *compile.Model
@@ -48,6 +55,7 @@ type Model[F Float] struct {
 	scratch  scratch[F]
 	inner    *grad.Tape[F] // of layers that are computed twice
 	inside   *step[F]      // on it
+	blocks   *blocks[F]    // of a model whose parameters are paged
 	registry *grad.Registry[F]
 }
 
@@ -93,6 +101,9 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 	out.step = out.newStep()
 	inside := out.newStep()
 	out.inside = &inside
+	if slices.ContainsFunc(params.list, (*Param[F]).Paged) {
+		return out, out.pages()
+	}
 	return out, nil
 }
 
@@ -124,7 +135,10 @@ func (m *Model[F]) Loss(t *grad.Tape[F], b *Batch) (grad.Ref, error) {
 	if err := s.start(t, b); err != nil {
 		return 0, err
 	}
-	if err := s.makeWeights(); err != nil {
+	if s.borrow(); t.Err() != nil {
+		return 0, t.Err()
+	}
+	if err := s.makeWeights(m.made); err != nil {
 		return 0, err
 	}
 	if m.Recompute {

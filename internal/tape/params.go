@@ -17,6 +17,7 @@ type Param[F Float] struct {
 	Grad  []F // backward passes add to it; made by [New], nil while frozen
 
 	frozen bool
+	paged  bool // its values are in memory only inside of blocks that a Pager entered
 }
 
 // Frozen reports whether the tensor has no gradient.
@@ -57,6 +58,34 @@ func NewParams[F Float](m *compile.Model, find func(name string) (tensor.View, b
 	return p, nil
 }
 
+// NewPagedParams is [NewParams] for values that a [Pager] brings to memory. shape
+// returns the shape of a tensor of the file; with a nil shape all shapes follow
+// from the configuration.
+func NewPagedParams[F Float](m *compile.Model, shape func(name string) (tensor.Shape, bool)) (*Params[F], error) {
+	p := &Params[F]{byName: map[string]*Param[F]{}, loras: map[string]*LoRA[F]{}}
+	shapes := fileShapes(m)
+	for _, b := range m.Plans.Prefill.Plan.Weights {
+		for _, name := range m.Weights[b.Name].Sources {
+			if p.byName[name] != nil {
+				continue
+			}
+			q := &Param[F]{Name: name, Shape: shapes[name], paged: true}
+			if shape != nil {
+				s, ok := shape(name)
+				if !ok {
+					return nil, &compile.MaterializeError{Weight: b.Name, Tensor: name, Err: fmt.Errorf("the file has no such tensor")}
+				}
+				q.Shape = slices.Clone(s)
+			}
+			if _, err := q.length(b.Name); err != nil {
+				return nil, err
+			}
+			p.add(q)
+		}
+	}
+	return p, nil
+}
+
 func (p *Params[F]) add(q *Param[F]) {
 	p.list = append(p.list, q)
 	p.byName[q.Name] = q
@@ -82,13 +111,31 @@ func (q *Param[F]) read(weight string, find func(string) (tensor.View, bool)) er
 }
 
 func (q *Param[F]) empty(weight string) error {
-	n, ok := q.Shape.Size()
-	if !ok || q.Shape == nil {
-		return &compile.MaterializeError{Weight: weight, Tensor: q.Name, Err: fmt.Errorf("its shape %v does not follow from the configuration", q.Shape)}
+	n, err := q.length(weight)
+	if err != nil {
+		return err
 	}
 	q.Value = make([]F, n)
 	return nil
 }
+
+// length returns the number of values that a weight's tensor has.
+func (q *Param[F]) length(weight string) (int, error) {
+	n, ok := q.Shape.Size()
+	if !ok || q.Shape == nil {
+		return 0, &compile.MaterializeError{Weight: weight, Tensor: q.Name, Err: fmt.Errorf("its shape %v does not follow from the configuration", q.Shape)}
+	}
+	return n, nil
+}
+
+// Len returns the number of values, also where they are not in memory.
+func (q *Param[F]) Len() int {
+	n, _ := q.Shape.Size()
+	return n
+}
+
+// Paged reports whether a [Pager] brings the values to memory.
+func (q *Param[F]) Paged() bool { return q.paged }
 
 // fileShapes infers the shapes of a file's tensors from the weights made of
 // them: weights made of one tensor unchanged, or of its rows.
@@ -147,7 +194,7 @@ func (p *Params[F]) Train(wanted func(*Param[F]) bool) {
 // makeGrads gives every trained tensor without a gradient one of zeros.
 func (p *Params[F]) makeGrads() {
 	for _, q := range p.list {
-		if !q.frozen && q.Grad == nil {
+		if !q.frozen && q.Grad == nil && !q.paged {
 			q.Grad = make([]F, len(q.Value))
 		}
 	}

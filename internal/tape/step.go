@@ -27,7 +27,7 @@ func (m *Model[F]) newStep() step[F] {
 	return step[F]{m: m, regs: make([]grad.Ref, len(m.plan.Registers)), leaves: make([]grad.Ref, len(m.trained))}
 }
 
-// start puts parameters on the tape and determines which gradients are needed.
+// start reads a batch: positions, and the rows that go to the head.
 func (s *step[F]) start(t *grad.Tape[F], b *Batch) error {
 	if err := b.check(s.m.vocab); err != nil {
 		return err
@@ -52,8 +52,7 @@ func (s *step[F]) start(t *grad.Tape[F], b *Batch) error {
 	for _, r := range s.m.ropes {
 		r.fill(s)
 	}
-	s.borrow()
-	return t.Err()
+	return nil
 }
 
 // borrow puts the trained tensors on the tape.

@@ -34,10 +34,18 @@ type weight[F Float] struct {
 // add to: borrowed from a tensor of the file, or made from several at every step
 // by plan.weight.
 type leaf[F Float] struct {
-	value []F
-	from  run[F]     // of a borrowed one
-	made  *weight[F] // of one that is made
-	index int        // into step.leaves, if trained
+	value  []F
+	from   run[F]     // of a borrowed one
+	made   *weight[F] // of one that is made
+	filled *weight[F] // of one that is made, is frozen, and has paged tensors
+	index  int        // into step.leaves, if trained
+}
+
+// bind takes the values of a borrowed leaf from its tensor, if they are in memory.
+func (l *leaf[F]) bind() {
+	if r := l.from; r.p != nil && r.p.Value != nil {
+		l.value = r.p.Value[r.at : r.at+r.n : r.at+r.n]
+	}
 }
 
 // trained reports whether a gradient is needed.
@@ -94,8 +102,8 @@ func resolve[F Float](w compile.Weight, params *Params[F]) (*weight[F], error) {
 		} else {
 			shape[0] += p.Shape[0]
 		}
-		out.runs = append(out.runs, run[F]{p, 0, at, len(p.Value)})
-		at += len(p.Value)
+		out.runs = append(out.runs, run[F]{p, 0, at, p.Len()})
+		at += p.Len()
 	}
 	for _, t := range w.Transform {
 		next, err := t.Apply(shape)
@@ -160,6 +168,16 @@ func (w *weight[F]) trained() bool {
 	return false
 }
 
+// paged reports whether values of the weight are in memory only at times.
+func (w *weight[F]) paged() bool {
+	for _, r := range w.runs {
+		if r.p.paged {
+			return true
+		}
+	}
+	return false
+}
+
 // fill writes the values of a weight.
 func (w *weight[F]) fill(dst []F) {
 	for _, r := range w.runs {
@@ -181,21 +199,25 @@ func (m *Model[F]) operand(w *weight[F], lo, hi int) operand[F] {
 	}
 	if w.whole == nil {
 		n, _ := w.shape.Size()
-		w.whole = &leaf[F]{value: make([]F, n)}
+		w.whole = &leaf[F]{}
 		switch {
 		case w.fixed != nil:
+			w.whole.value = make([]F, n)
 			for i, v := range w.fixed {
 				w.whole.value[i] = F(v)
 			}
 		case w.trained():
 			w.whole.made = w
 			for _, r := range w.runs {
-				all := run[F]{p: r.p, n: len(r.p.Value)}
+				all := run[F]{p: r.p, n: r.p.Len()}
 				w.parts = append(w.parts, operand[F]{leaf: m.borrow(all), n: all.n})
 			}
 			m.number(w.whole)
 			m.made = append(m.made, w)
+		case w.paged():
+			w.whole.filled = w
 		default:
+			w.whole.value = make([]F, n)
 			w.fill(w.whole.value)
 		}
 	}
@@ -218,7 +240,8 @@ func (m *Model[F]) borrow(r run[F]) *leaf[F] {
 			return l
 		}
 	}
-	l := &leaf[F]{value: r.p.Value[r.at : r.at+r.n : r.at+r.n], from: r}
+	l := &leaf[F]{from: r}
+	l.bind()
 	m.borrowed = append(m.borrowed, l)
 	m.number(l)
 	return l
@@ -233,8 +256,8 @@ func (m *Model[F]) number(l *leaf[F]) {
 }
 
 // makeWeights records the weights that have to be made.
-func (s *step[F]) makeWeights() error {
-	for _, w := range s.m.made {
+func (s *step[F]) makeWeights(made []*weight[F]) error {
+	for _, w := range made {
 		s.begin()
 		for i := range w.parts {
 			s.use(&w.parts[i])

@@ -53,6 +53,9 @@ type Config struct {
 	// parameters in files, for runs whose state exceeds memory. It implies BF16.
 	// Every step is durable, and no snapshots are made.
 	Offload bool
+	// Paging, if not nil, keeps the state in files like Offload, and parameters and
+	// gradients, too. It does not imply BF16.
+	Paging *Paging
 
 	EvalEvery   int     // steps between evaluations
 	EvalBatches int     // held-out batches per evaluation, from the start; default 8
@@ -126,7 +129,7 @@ func (c *Config) check() error {
 	need(c.Dir != "", "the folder has no name")
 	need(c.Patience == 0 || c.EvalEvery > 0, "stopping early needs evaluations")
 	_, adamw := c.Rule.(grad.AdamW)
-	need(!c.Offload || adamw, "only AdamW's state can be offloaded")
+	need(!c.Offload && c.Paging == nil || adamw, "only AdamW's state can be offloaded")
 	return errors.Join(errs...)
 }
 
@@ -139,6 +142,10 @@ type Event struct {
 	Tokens      int64   // of the run so far
 	Seconds     float64 // that the step took
 	Skipped     bool    // loss or gradients were NaN or infinite, and the step was skipped
+	// Moved are the bytes of files that a step in files has read and written, and
+	// Waited the seconds that it did not compute losses and gradients.
+	Moved  int64
+	Waited float64
 	// Eval is the loss on held-out data, after the step; nil between
 	// evaluations.
 	Eval *float64

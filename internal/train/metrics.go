@@ -53,16 +53,16 @@ func ReadMetrics(fsys durable.FS, path string, step int) (ms []Metric, err error
 	return ms, nil
 }
 
-// A ledger appends to the log of a run. Lines reach the disk no later than the
+// A logFile appends to the log of a run. Lines reach the disk no later than the
 // snapshot of their step.
-type ledger struct {
+type logFile struct {
 	f     durable.File
 	lines []byte // buffered
 }
 
-// openLedger opens the log and removes the lines after step, which a killed
+// openLog opens the log and removes the lines after step, which a killed
 // process wrote after its last snapshot. Those steps will be repeated.
-func openLedger(fsys durable.FS, path string, step int) (*ledger, error) {
+func openLog(fsys durable.FS, path string, step int) (*logFile, error) {
 	ms, err := []Metric(nil), error(nil)
 	if step > 0 {
 		if ms, err = ReadMetrics(fsys, path, step); err != nil {
@@ -93,10 +93,10 @@ func openLedger(fsys durable.FS, path string, step int) (*ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ledger{f: f}, nil
+	return &logFile{f: f}, nil
 }
 
-func (l *ledger) add(m *Metric) error {
+func (l *logFile) add(m *Metric) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -107,6 +107,6 @@ func (l *ledger) add(m *Metric) error {
 	return err
 }
 
-func (l *ledger) sync() error { return l.f.Sync() }
+func (l *logFile) sync() error { return l.f.Sync() }
 
-func (l *ledger) close() error { return l.f.Close() }
+func (l *logFile) close() error { return l.f.Close() }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"atenia/grad"
 	files "atenia/internal/train/offload"
@@ -38,11 +40,27 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 	}
 	o := &offload{groups: groups(r.params)}
 	most := 0
-	layers := make([]files.Layer, len(o.groups))
-	for i, g := range o.groups {
-		layers[i], most = g.Layer, max(most, g.Elements)
+	for _, g := range o.groups {
+		most = max(most, g.Elements)
 	}
 	o.buf = make([]float32, most)
+	err := r.openState(o, func(layer, offset int, dst []float32) error {
+		o.groups[layer].copyTo(o.buf, func(p *Param) []float32 { return p.Value })
+		copy(dst, o.buf[offset:])
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return o, o.load(ctx)
+}
+
+// openState opens the files of the groups, or creates them with first values.
+func (r *run) openState(o *offload, first files.Init) error {
+	layers := make([]files.Layer, len(o.groups))
+	for i, g := range o.groups {
+		layers[i] = g.Layer
+	}
 	rule := grad.AdamW{}
 	if a, ok := r.cfg.Rule.(grad.AdamW); ok {
 		rule = a
@@ -50,6 +68,9 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 	cfg := files.Config{FS: r.cfg.FS, Optimizer: files.Optimizer{
 		Beta1: float32(rule.Beta1), Beta2: float32(rule.Beta2), Epsilon: float32(rule.Epsilon), Decay: float32(rule.Decay),
 	}}
+	if p := r.cfg.Paging; p != nil {
+		cfg.ChunkBytes = p.ChunkBytes
+	}
 	dir := filepath.Join(r.cfg.Dir, stateFolder)
 	var err error
 	if r.cfg.Resume {
@@ -57,39 +78,34 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 	}
 	switch {
 	case o.state == nil && (err == nil || errors.Is(err, fs.ErrNotExist)):
-		if o.state, err = r.createOffload(dir, cfg, o, layers); err != nil {
-			return nil, err
+		if r.cfg.Overwrite {
+			if err := r.removeFolder(dir); err != nil {
+				return err
+			}
+		}
+		if o.state, err = files.Create(dir, layers, cfg, first); err != nil {
+			return err
 		}
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrResume, err)
+		return fmt.Errorf("%w: %w", ErrResume, err)
 	default:
 		if err := r.restorePlace(o, layers); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrResume, err)
+			return fmt.Errorf("%w: %w", ErrResume, err)
 		}
 	}
-	return o, o.load(ctx)
+	return nil
 }
 
-// createOffload creates the files from the learner's parameters.
-func (r *run) createOffload(dir string, cfg files.Config, o *offload, layers []files.Layer) (*files.State, error) {
-	if r.cfg.Overwrite {
-		if err := r.removeFolder(dir); err != nil {
-			return nil, err
-		}
-	}
-	return files.Create(dir, layers, cfg, func(layer, offset int, dst []float32) error {
-		o.groups[layer].copyTo(o.buf, func(p *Param) []float32 { return p.Value })
-		copy(dst, o.buf[offset:])
-		return nil
-	})
-}
-
+// removeFolder removes the files of an earlier run.
 func (r *run) removeFolder(dir string) error {
 	es, err := r.cfg.FS.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range es {
+		if e.IsDir() {
+			err = errors.Join(err, r.removeFolder(filepath.Join(dir, e.Name())))
+		}
 		err = errors.Join(err, r.cfg.FS.Remove(filepath.Join(dir, e.Name())))
 	}
 	return err
@@ -136,7 +152,7 @@ func groups(params []*Param) (gs []group) {
 			gs = append(gs, group{Layer: files.Layer{Name: key, NoDecay: noDecay}})
 		}
 		gs[i].params = append(gs[i].params, p)
-		gs[i].Elements += len(p.Value)
+		gs[i].Elements += length(p)
 	}
 	return gs
 }
@@ -163,29 +179,48 @@ func (g *group) copyTo(dst []float32, f func(*Param) []float32) []float32 {
 	return dst[:n]
 }
 
-// step steps the files.
-func (o *offload) step(ctx context.Context, rate, scale float64, at *place) error {
-	note, err := at.note()
-	if err != nil {
-		return err
-	}
-	grads := func(yield func(files.Gradient, error) bool) {
-		for i, g := range o.groups {
-			for _, p := range g.params {
-				if p.Hold {
-					yield(files.Gradient{}, fmt.Errorf("%w: %s is held back, which offloaded state cannot do", ErrConfig, p.Name))
-					return
-				}
-			}
-			if !yield(files.Gradient{Layer: i, Values: g.copyTo(o.buf, func(p *Param) []float32 { return p.Grad })}, nil) {
+// gradients yields those of the learner, group by group.
+func (o *offload) gradients(yield func(files.Gradient, error) bool) {
+	for i, g := range o.groups {
+		for _, p := range g.params {
+			if p.Hold {
+				yield(files.Gradient{}, fmt.Errorf("%w: %s is held back, which offloaded state cannot do", ErrConfig, p.Name))
 				return
 			}
 		}
+		if !yield(files.Gradient{Layer: i, Values: g.copyTo(o.buf, func(p *Param) []float32 { return p.Grad })}, nil) {
+			return
+		}
+	}
+}
+
+// stepFiles steps the files.
+func (r *run) stepFiles(ctx context.Context, rate, scale float64) error {
+	r.place.Cursor = r.source.Cursor()
+	note, err := r.place.note()
+	if err != nil {
+		return err
+	}
+	o, grads := r.offload, iter.Seq2[files.Gradient, error](r.offload.gradients)
+	if r.pager != nil {
+		grads = r.pager.Gradients()
 	}
 	// A step in progress is completed; the caller checks the context afterwards.
 	ctx = context.WithoutCancel(ctx)
-	if _, err := o.state.Step(ctx, grads, files.Update{LR: float32(rate), Scale: float32(scale), Note: note}); err != nil {
+	began := time.Now()
+	rep, err := o.state.Step(ctx, grads, files.Update{LR: float32(rate), Scale: float32(scale), Note: note})
+	if err != nil {
 		return err
+	}
+	r.moved += int64(rep.ReadBytes + rep.WrittenBytes)
+	r.waited += time.Since(began)
+	if r.pager != nil {
+		r.moved, r.waited = r.moved+r.pager.Moved, r.waited+r.pager.Waited
+		r.pager.Moved, r.pager.Waited = 0, 0
+		if r.paused.Batches > 0 {
+			return r.unpause()
+		}
+		return nil
 	}
 	return o.load(ctx)
 }

@@ -11,6 +11,7 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/train/data"
+	"atenia/internal/train/paged"
 	"atenia/tensor"
 )
 
@@ -35,8 +36,13 @@ type run struct {
 	masters  []*Param // the parameters stepped: the same, or float32 copies
 	opt      *grad.Optimizer[float32]
 	meter    *grad.Norm[float32]
-	offload  *offload // nil: the state is in memory
-	log      *ledger
+	offload  *offload     // nil: the state is in memory
+	pager    *paged.Pager // nil: the parameters are in memory
+	index    map[*Param]int
+	paused   interrupted   // step to continue
+	moved    int64         // bytes of files that the step has read and written
+	waited   time.Duration // for files, in the step
+	log      *logFile
 	place    place
 	saved    int // step of the newest snapshot
 	batches  []data.Batch
@@ -60,7 +66,7 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
-	if r.log, err = openLedger(r.cfg.FS, filepath.Join(r.cfg.Dir, MetricsFile), r.place.Step); err != nil {
+	if r.log, err = openLog(r.cfg.FS, filepath.Join(r.cfg.Dir, MetricsFile), r.place.Step); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.log.close()) }()
@@ -76,7 +82,9 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 			}
 			return r.report(), fmt.Errorf("%w at step %d of %d: %w", ErrStopped, r.place.Step, r.cfg.Steps, context.Cause(ctx))
 		}
-		if err := r.step(ctx); err != nil {
+		if err := r.step(ctx); errors.Is(err, errPaused) {
+			continue
+		} else if err != nil {
 			return nil, err
 		}
 		if n := r.cfg.SnapshotEvery; n > 0 && r.place.Step%n == 0 {
@@ -109,6 +117,9 @@ func (r *run) start(ctx context.Context) (err error) {
 	}
 	if err := r.source.Seek(""); err != nil {
 		return err
+	}
+	if r.cfg.Paging != nil {
+		return r.openPaged(ctx)
 	}
 	if r.cfg.Offload {
 		r.offload, err = r.openOffload(ctx)
@@ -191,6 +202,7 @@ func (r *run) round() {
 func (r *run) step(ctx context.Context) (err error) {
 	began := time.Now()
 	counted, tokens := 0, 0
+	r.moved, r.waited = 0, 0
 	for i := range r.batches {
 		if err := r.source.Next(&r.batches[i]); err != nil {
 			return err
@@ -198,20 +210,10 @@ func (r *run) step(ctx context.Context) (err error) {
 		counted += count(&r.batches[i])
 		tokens += len(r.batches[i].Tokens)
 	}
-	loss := 0.0
-	for i := range r.batches {
-		n := count(&r.batches[i])
-		if n == 0 {
-			continue // no counted positions
-		}
-		share := float64(n) / float64(counted)
-		l, err := r.learner.Backward(&r.batches[i], share)
-		if err != nil {
-			return err
-		}
-		loss += share * l
+	loss, norm, err := r.gradients(ctx, counted)
+	if err != nil {
+		return err
 	}
-	norm := r.meter.Of(r.params)
 	rate := r.cfg.Rate * r.cfg.Schedule.Share(r.place.Step)
 	bad := !isNumber(loss) || !isNumber(norm)
 	r.place.Step++
@@ -243,7 +245,7 @@ func (r *run) step(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	e := Event{Step: m.Step, Steps: r.cfg.Steps, Loss: loss, Norm: norm, Rate: rate, Tokens: m.Tokens, Seconds: m.Seconds, Skipped: bad}
+	e := Event{Step: m.Step, Steps: r.cfg.Steps, Loss: loss, Norm: norm, Rate: rate, Tokens: m.Tokens, Seconds: m.Seconds, Skipped: bad, Moved: r.moved, Waited: r.waited.Seconds()}
 	if r.isEvaluated() {
 		if e.Eval, e.Best, err = r.evaluateAndLog(); err != nil {
 			return err
@@ -251,6 +253,39 @@ func (r *run) step(ctx context.Context) (err error) {
 	}
 	r.cfg.Watch(e)
 	return nil
+}
+
+// gradients runs the passes of all batches and returns the loss and the norm.
+func (r *run) gradients(ctx context.Context, counted int) (loss, norm float64, err error) {
+	last := 0
+	for i := range r.batches {
+		if count(&r.batches[i]) > 0 {
+			last = i
+		}
+	}
+	loss = r.paused.Loss
+	for i := r.paused.Batches; i < len(r.batches); i++ {
+		n := count(&r.batches[i])
+		if n == 0 {
+			continue // no counted positions
+		}
+		if r.pager != nil {
+			if i > 0 && ctx.Err() != nil {
+				return 0, 0, r.pause(ctx, i, loss)
+			}
+			r.pager.Expect(true, i == last)
+		}
+		share := float64(n) / float64(counted)
+		l, err := r.learner.Backward(&r.batches[i], share)
+		if err != nil {
+			return 0, 0, err
+		}
+		loss += share * l
+	}
+	if r.pager != nil {
+		return loss, r.pager.NormOf(r.params), nil
+	}
+	return loss, r.meter.Of(r.params), nil
 }
 
 // isEvaluated reports whether an evaluation follows the current step.
@@ -291,8 +326,7 @@ func (r *run) update(ctx context.Context, rate, norm float64, bad bool) error {
 	switch scale := grad.ClipFactor(norm, r.cfg.Clip); {
 	case bad: // files record the position with their next step
 	case r.offload != nil:
-		r.place.Cursor = r.source.Cursor()
-		if err := r.offload.step(ctx, rate, scale, &r.place); err != nil {
+		if err := r.stepFiles(ctx, rate, scale); err != nil {
 			return err
 		}
 	default:
@@ -301,6 +335,9 @@ func (r *run) update(ctx context.Context, rate, norm float64, bad bool) error {
 		}
 		r.opt.Step(rate, scale)
 		r.round()
+	}
+	if r.pager != nil {
+		return r.pager.Clear()
 	}
 	for _, p := range r.params {
 		if !p.Hold || bad {
@@ -323,6 +360,9 @@ func (r *run) evaluate() (float64, error) {
 		n := count(&r.heldOver)
 		if n == 0 {
 			continue
+		}
+		if r.pager != nil {
+			r.pager.Expect(false, false)
 		}
 		l, err := r.learner.Loss(&r.heldOver)
 		if err != nil {

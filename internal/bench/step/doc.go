@@ -1,6 +1,7 @@
 // Package step measures steps of training.
 //
 //	RunSteps     a llama: the compiled plan on a tape, forward and backward, and AdamW
+//	RunBudget    a llama trained within a budget of memory: what a step waits for
 //	RunOffload   the same update with parameters, moments and master weights in
 //	             files, beside steps in memory, in turns
 //

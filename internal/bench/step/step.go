@@ -48,6 +48,7 @@ var sizes = []struct {
 	{"1M", planned.Sizes{Vocabulary: 1024, Hidden: 128, Layers: 4, Heads: 4, KVHeads: 4, FFN: 344}},
 	{"5M", planned.Sizes{Vocabulary: 4096, Hidden: 256, Layers: 5, Heads: 8, KVHeads: 8, FFN: 688}},
 	{"60M", planned.Sizes{Vocabulary: 16384, Hidden: 512, Layers: 12, Heads: 8, KVHeads: 8, FFN: 2048}},
+	{"300M", planned.Sizes{Vocabulary: 257, Hidden: 1024, Layers: 24, Heads: 16, KVHeads: 16, FFN: 2816}},
 }
 
 // ModelNames returns the names of the sizes.

@@ -237,14 +237,6 @@ func (o *opening) made(name string, v tensor.View) {
 	o.r.Held += int64(len(v.Data))
 }
 
-// aligned copies bytes to where floats can be.
-func aligned(b []byte) []byte {
-	f := make([]float32, (len(b)+3)/4)
-	c := tensor.FromF32(tensor.Shape{len(f)}, f)
-	copy(c.Data, b)
-	return c.Data[:len(b)]
-}
-
 // table lets a weight be read by rows.
 func (o *opening) table(name string, p compile.Location) error {
 	f := o.r.plain[p.File]

@@ -79,11 +79,5 @@ func (o *Observer) Ticks() *timeline.Timeline {
 	if o != nil && o.lines != nil {
 		return timeline.NewTimeline(timeline.TakeTurns, o.lines)
 	}
-	return timeline.NewTimeline(timeline.TakeTurns, nowhere{})
+	return timeline.NewTimeline(timeline.TakeTurns, timeline.Nowhere{})
 }
-
-// nowhere drops lines.
-type nowhere struct{}
-
-// Line implements [timeline.Sink].
-func (nowhere) Line(string) {}

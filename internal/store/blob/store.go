@@ -28,6 +28,9 @@ type Meta struct {
 // A Store is a directory with one file for each tensor on the SSD. It may be
 // used by several goroutines, provided that they use different ids.
 type Store struct {
+	// Alloc returns memory for n bytes that are read; nil is Go's heap.
+	Alloc func(n int) []byte
+
 	dir  string
 	fsys durable.FS
 
@@ -119,7 +122,7 @@ func (s *Store) Read(path string, m Meta) ([]byte, error) {
 // ReadContext returns the decoded bytes of a file. Bytes that contradict the
 // description are [ErrInvalid]. When ctx ends, it stops after the current chunk.
 func (s *Store) ReadContext(ctx context.Context, path string, m Meta) ([]byte, error) {
-	return readContext(ctx, s.fsys, path, m)
+	return readContext(ctx, s.fsys, path, m, s.Alloc)
 }
 
 // Delete deletes a file. It is no error if it does not exist. If deleting fails,
@@ -135,23 +138,23 @@ func (s *Store) Delete(path string) error {
 }
 
 func read(fsys durable.FS, path string, m Meta) ([]byte, error) {
-	return readContext(context.Background(), fsys, path, m)
+	return readContext(context.Background(), fsys, path, m, nil)
 }
 
 // readContext reads, verifies and decodes a file.
-func readContext(ctx context.Context, fsys durable.FS, path string, m Meta) ([]byte, error) {
+func readContext(ctx context.Context, fsys durable.FS, path string, m Meta, alloc func(int) []byte) ([]byte, error) {
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	data, err := readFile(ctx, f, m)
+	data, err := readFile(ctx, f, m, alloc)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	return data, nil
 }
 
-func readFile(ctx context.Context, f durable.File, m Meta) ([]byte, error) {
+func readFile(ctx context.Context, f durable.File, m Meta, alloc func(int) []byte) ([]byte, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -159,7 +162,7 @@ func readFile(ctx context.Context, f durable.File, m Meta) ([]byte, error) {
 	if m.Codec == None && uint64(st.Size()) != m.OriginalBytes { // before memory is allocated for it
 		return nil, lengthMismatch(m.OriginalBytes, uint64(st.Size()))
 	}
-	content, broken := readChunks(ctx, f, st.Size(), m)
+	content, broken := readChunks(ctx, f, st.Size(), m, alloc)
 	if broken != nil && (m.Codec == None || !errors.Is(broken, ErrInvalid)) {
 		return nil, broken
 	}
@@ -177,13 +180,16 @@ func readFile(ctx context.Context, f durable.File, m Meta) ([]byte, error) {
 
 // readChunks reads a file and verifies each chunk while it is in the processor's
 // cache. If the file is not encoded, it stops at the first corrupt chunk.
-func readChunks(ctx context.Context, f durable.File, size int64, m Meta) (content []byte, broken error) {
+func readChunks(ctx context.Context, f durable.File, size int64, m Meta, alloc func(int) []byte) (content []byte, broken error) {
 	known := m.Hash != (Hash{})
 	chunks := (size + ChunkBytes - 1) / ChunkBytes
 	if known && chunks != int64(len(m.Chunks)) {
 		broken = invalid("%s: length mismatch: %d chunks of %d bytes, want %d", f.Name(), chunks, ChunkBytes, len(m.Chunks))
 	}
-	content = make([]byte, size)
+	if alloc == nil {
+		alloc = func(n int) []byte { return make([]byte, n) }
+	}
+	content = alloc(int(size))
 	for i := range chunks {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -14,8 +14,8 @@ import (
 	"atenia/internal/text"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
+	"atenia/internal/train/fit"
 	"atenia/internal/train/mag"
-	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
 )
 
@@ -26,6 +26,9 @@ type Options struct {
 	// Begin, if not nil, sets the parameters that a run starts from, in place of
 	// those of the recipe.
 	Begin func([]*train.Param) error
+	// Decisions and Timeline are files to which the placement of backward passes is
+	// appended, of a run that does not fit into memory.
+	Decisions, Timeline string
 	// Started, if not nil, is called before the first step.
 	Started func(Subject)
 	// Watch, if not nil, is called after every step.
@@ -43,6 +46,7 @@ type Subject struct {
 	Heldout      int    `json:"heldout"`
 	Threads      int    `json:"threads"`
 	Out          string `json:"out"`
+	Memory       string `json:"memory,omitempty"` // what of the run is in memory, if not all is
 }
 
 // A Report is the result of a job.
@@ -101,12 +105,21 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	m, err := newModel(r, t, p)
+	m, b, err := newModel(r, o, t, p, threads)
 	if err != nil {
 		return nil, err
 	}
+	defer b.Close()
+	logged, err := b.Record(o.Decisions, o.Timeline)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, logged()) }()
+	if c, ok := m.(io.Closer); ok {
+		defer func() { err = errors.Join(err, c.Close()) }()
+	}
 	if o.Begin != nil {
-		if err := o.Begin(m.Params()); err != nil {
+		if err := begin(m.Params(), o.Begin); err != nil {
 			return nil, err
 		}
 	}
@@ -115,19 +128,26 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		all, trained := m.Size()
 		o.Started(Subject{
 			Architecture: r.Model.Architecture, Parameters: all, Trained: trained, Vocabulary: t.Tokenizer.VocabSize(),
-			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out,
+			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.Line(),
 		})
 	}
 	if err := write(out, small); err != nil {
 		return nil, err
 	}
+	if err := say(out, b.Line()); err != nil {
+		return nil, err
+	}
 	cfg := config(r, o, p)
+	if b.Paging != nil {
+		cfg.Paging, cfg.Offload = b.Paging, false
+		cfg.BF16 = cfg.BF16 || r.Optimizer.Offload
+	}
 	res, err := train.Run(ctx, cfg, m, set.Train(), heldout(set))
 	if res == nil {
 		return nil, err
 	}
 	rep = &Report{Result: *res, Out: out}
-	if a, ok := m.(*planned.Adapted); ok {
+	if a, ok := m.(adapter); ok {
 		rep.Base, rep.Merged = a.Base(), a.Merged(out)
 	}
 	var merr error
@@ -137,8 +157,25 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	return rep, finish(rep, m)
 }
 
+// memoryFile holds the line about what of a run is in memory.
+const memoryFile = "memory.txt"
+
+// say writes that line to the folder, if there is one.
+func say(dir, line string) error {
+	if line == "" {
+		return nil
+	}
+	return write(dir, files{memoryFile: []byte(line + "\n")})
+}
+
+// An adapter is a model that is written as pairs of another.
+type adapter interface {
+	Base() string
+	Merged(dir string) string
+}
+
 // finish writes the results of a completed run.
-func finish(rep *Report, m model) error {
+func finish(rep *Report, m fit.Model) error {
 	if err := m.Export(rep.Out); err != nil {
 		return err
 	}
@@ -199,4 +236,14 @@ func write(dir string, fs files) error {
 		}
 	}
 	return nil
+}
+
+// begin sets the parameters that a run starts from, which have to be in memory.
+func begin(params []*train.Param, set func([]*train.Param) error) error {
+	for _, p := range params {
+		if len(p.Value) == 0 {
+			return fmt.Errorf("%w: parameters of a checkpoint are read into memory, and the budget leaves %s in files; allow more memory", train.ErrConfig, p.Name)
+		}
+	}
+	return set(params)
 }

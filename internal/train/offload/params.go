@@ -2,10 +2,14 @@ package offload
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"iter"
+	"os"
 	"slices"
+
+	"atenia/tensor"
 )
 
 // Params are a layer's parameters as used by a pass.
@@ -111,6 +115,52 @@ func (s *State) params(j *journal, layer int, b []byte) ([]byte, error) {
 		}
 	}
 	return b, nil
+}
+
+// ReadBytes returns the size of the buffer that [State.Read] needs.
+func (s *State) ReadBytes() int { return pages(s.journal.Load().chunkElements * momentBytes) }
+
+// Read reads the parameters of a layer into dst: those that passes use, widened
+// from bfloat16, or the float32 originals. buffer is aligned to a page and has
+// [State.ReadBytes]. It may run concurrently with a step: the step that was
+// committed when it began is read.
+func (s *State) Read(layer int, dst []float32, rounded bool, buffer []byte) error {
+	j := s.journal.Load()
+	if err := s.check(layer, dst); err != nil {
+		return err
+	}
+	l := &j.layers[layer]
+	what, each, stride := "state", momentBytes, stateBytes
+	if rounded {
+		what, each, stride = "params", paramBytes, paramBytes
+	}
+	name := s.file(layer, l.version, what)
+	f, err := open(s.cfg.FS, name, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for k, sum := range l.sums {
+		first, n := span(l.Elements, j.chunkElements, k)
+		b := buffer[:pages(n*each)]
+		if m, err := f.ReadAt(b, int64(first)*int64(stride)); m < n*each {
+			return short(name, err)
+		}
+		part := dst[first : first+n]
+		if !rounded {
+			for i := range part {
+				part[i] = load(b, i)
+			}
+			continue
+		}
+		if crc32.Checksum(b[:n*paramBytes], castagnoli) != sum.params {
+			return fmt.Errorf("%w: %s: parameters %d to %d of layer %q are not those of step %d", ErrCorrupt, name, first, first+n-1, l.Name, j.step)
+		}
+		for i := range part {
+			part[i] = tensor.BF16ToF32(binary.LittleEndian.Uint16(b[paramBytes*i:]))
+		}
+	}
+	return nil
 }
 
 // spare returns a buffer of an earlier stream, or nil.

@@ -17,6 +17,7 @@ import (
 	"atenia/internal/tape"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
+	"atenia/internal/train/paged"
 	"atenia/tensor"
 
 	"github.com/zeebo/xxh3"
@@ -30,6 +31,13 @@ type Options struct {
 	// Balance is the weight of the auxiliary loss of mixtures of experts in
 	// gradients; [Model.Loss] excludes it.
 	Balance float64
+	// Paged leaves parameters where they are until a block of the model needs them:
+	// see [train.Pageable].
+	Paged bool
+	// Room is where a paged model takes memory, and Rows are the most rows of its
+	// batches.
+	Room *paged.Room
+	Rows int
 }
 
 // A Model is a compiled model with parameters to train. It must be used by one
@@ -46,7 +54,8 @@ type Model struct {
 	batch    tape.Batch
 	recorded grad.Ref // the loss of the batch
 	share    [1]float32
-	dropout  bool // low-rank pairs have dropout
+	dropout  bool   // low-rank pairs have dropout
+	pages    *pages // nil: the parameters are in memory
 }
 
 // New creates a model from a configuration. All parameters are zero: see
@@ -63,8 +72,8 @@ func Open(dir string, opt Options) (m *Model, err error) {
 		return nil, err
 	}
 	defer func() {
-		if cerr := d.Close(); err == nil {
-			err = cerr
+		if err != nil || !opt.Paged {
+			err = errors.Join(err, d.Close())
 		}
 	}()
 	return build(d, func(name string) (tensor.View, bool) {
@@ -82,7 +91,13 @@ func build(d *file.Description, find func(string) (tensor.View, bool), opt Optio
 	if m.compiled, err = compile.Compile(d, compile.Options{}); err != nil {
 		return nil, err
 	}
-	if m.params, err = tape.NewParams[float32](m.compiled, find); err != nil {
+	if opt.Paged {
+		m.pages = newPages(d, find)
+		m.params, err = tape.NewPagedParams[float32](m.compiled, m.pages.shapes())
+	} else {
+		m.params, err = tape.NewParams[float32](m.compiled, find)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return m, m.bind()
@@ -93,7 +108,7 @@ func (m *Model) bind() (err error) {
 	if m.model, err = tape.New(m.compiled, m.params); err != nil {
 		return err
 	}
-	m.model.Options = tape.Options{Recompute: m.opt.Recompute, Threads: m.opt.Threads}
+	m.model.Options = tape.Options[float32]{Recompute: m.opt.Recompute, Threads: m.opt.Threads, Rows: m.opt.Rows}
 	threads := []grad.Option{grad.WithThreads(m.opt.Threads)}
 	if m.opt.Threads == nil {
 		threads = nil
@@ -105,6 +120,10 @@ func (m *Model) bind() (err error) {
 		if !p.Frozen() {
 			m.trained = append(m.trained, &train.Param{Name: p.Name, Shape: p.Shape, Value: p.Value, Grad: p.Grad, Table: isTable(p.Name)})
 		}
+	}
+	if m.pages != nil {
+		m.model.Alloc = m.allocEdge
+		m.bindPages()
 	}
 	return nil
 }
@@ -120,24 +139,31 @@ func isTable(name string) bool {
 // models are unsupervised multitask learners", 2019); norms to one, biases to
 // zero. Each tensor depends only on the seed and its name.
 func (m *Model) Init(seed uint64, deviation float64) {
-	layers := len(m.compiled.Config.Layers)
+	if m.pages != nil {
+		m.pages.first = func(p *tape.Param[float32], dst []float32) error { m.initial(p, dst, seed, deviation); return nil }
+		return
+	}
 	for _, p := range m.params.All() {
-		switch {
-		case strings.HasSuffix(p.Name, ".bias"):
-			clear(p.Value)
-		case len(p.Shape) < 2:
-			for i := range p.Value {
-				p.Value[i] = 1
-			}
-		default:
-			s := deviation
-			if strings.Contains(p.Name, ".o_proj.") || strings.Contains(p.Name, ".down_proj.") {
-				s /= math.Sqrt(float64(2 * layers))
-			}
-			rng := rand.New(rand.NewPCG(seed, xxh3.HashString(p.Name)))
-			for i := range p.Value {
-				p.Value[i] = float32(s * rng.NormFloat64())
-			}
+		m.initial(p, p.Value, seed, deviation)
+	}
+}
+
+func (m *Model) initial(p *tape.Param[float32], dst []float32, seed uint64, deviation float64) {
+	switch {
+	case strings.HasSuffix(p.Name, ".bias"):
+		clear(dst)
+	case len(p.Shape) < 2:
+		for i := range dst {
+			dst[i] = 1
+		}
+	default:
+		s := deviation
+		if strings.Contains(p.Name, ".o_proj.") || strings.Contains(p.Name, ".down_proj.") {
+			s /= math.Sqrt(float64(2 * len(m.compiled.Config.Layers)))
+		}
+		rng := rand.New(rand.NewPCG(seed, xxh3.HashString(p.Name)))
+		for i := range dst {
+			dst[i] = float32(s * rng.NormFloat64())
 		}
 	}
 }
@@ -147,6 +173,9 @@ func (m *Model) Params() []*train.Param { return m.trained }
 
 // Loss implements [train.Learner]: it returns the mean cross-entropy of a batch.
 func (m *Model) Loss(b *data.Batch) (float64, error) {
+	if m.pages != nil {
+		return m.pagedLoss(b)
+	}
 	m.compute.Reset()
 	m.model.Balance = 0
 	loss, err := m.loss(m.compute, b, 0)
@@ -158,6 +187,9 @@ func (m *Model) Loss(b *data.Batch) (float64, error) {
 
 // Backward implements [train.Learner].
 func (m *Model) Backward(b *data.Batch, share float64) (float64, error) {
+	if m.pages != nil {
+		return m.pagedBackward(b, share)
+	}
 	loss, err := m.Forward(b)
 	if err != nil {
 		return 0, err
@@ -194,10 +226,10 @@ func (m *Model) Vocabulary() int { return m.compiled.Config.Vocab }
 // trained.
 func (m *Model) Size() (all, trained int) {
 	for _, p := range m.params.All() {
-		all += len(p.Value)
-	}
-	for _, p := range m.trained {
-		trained += len(p.Value)
+		all += p.Len()
+		if !p.Frozen() {
+			trained += p.Len()
+		}
 	}
 	return all, trained
 }
@@ -207,6 +239,10 @@ func (m *Model) Size() (all, trained int) {
 func (m *Model) Export(dir string) error {
 	var sources []file.TensorSource
 	for _, p := range m.params.All() {
+		if m.pages != nil {
+			sources = append(sources, m.pagedSource(p))
+			continue
+		}
 		s := file.SourceOf(p.Name, tensor.FromF32(p.Shape, p.Value))
 		if m.opt.BF16 {
 			s.DType = tensor.BF16

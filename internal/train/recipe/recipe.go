@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"atenia/grad"
+	"atenia/internal/memory/place"
 
 	"github.com/BurntSushi/toml"
 )
@@ -124,6 +125,7 @@ type Train struct {
 	BadSteps   int     `toml:"bad_steps" help:"consecutive steps without a finite loss that end the run (10)"`
 	Threads    int     `toml:"threads" help:"worker threads; the result does not depend on them (all processors)"`
 	Out        string  `toml:"out" help:"output folder (out)"`
+	Budget     string  `toml:"budget" help:"memory for the whole process, such as 1GiB: what does not fit is kept in files, and the result is the same (nine tenths of what is free)"`
 }
 
 // Read reads a file and resolves its paths. Errors of its contents match
@@ -271,6 +273,12 @@ func (r *Recipe) SetSteps(n int) {
 	r.Schedule.Decay = min(r.Schedule.Decay, n-r.Schedule.Warmup)
 }
 
+// Budget returns the budget in bytes; 0 is none.
+func (r *Recipe) Budget() int64 {
+	n, _ := place.ParseSize(r.Train.Budget) // was checked
+	return n
+}
+
 // SetArchitecture replaces the model's architecture.
 func (r *Recipe) SetArchitecture(name string) error {
 	r.Model.Architecture = name
@@ -348,6 +356,10 @@ func (r *Recipe) check() (errs []error) {
 		{"schedule.warmup", r.Schedule.Warmup}, {"schedule.decay", r.Schedule.Decay},
 	} {
 		size(n.key, n.value, 0, 1<<40)
+	}
+	if t.Budget != "" {
+		n, err := place.ParseSize(t.Budget)
+		need(err == nil && n > 0, "train.budget is %q, want a size such as 2GiB", t.Budget)
 	}
 	need(t.Patience == 0 || d.Heldout > 0, "train.patience needs data.heldout")
 	share("schedule.floor", r.Schedule.Floor)

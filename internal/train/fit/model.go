@@ -1,0 +1,71 @@
+package fit
+
+import (
+	"fmt"
+
+	"atenia/grad"
+	"atenia/internal/train"
+	"atenia/internal/train/planned"
+	"atenia/internal/train/recipe"
+)
+
+// A Model is a learner that reports its size.
+type Model interface {
+	train.Exporter
+	// Size returns the number of values, and how many of them are trained.
+	Size() (all, trained int)
+}
+
+// A Job is what a model is made for.
+type Job struct {
+	Recipe     *recipe.Recipe
+	Resume     bool
+	Vocabulary int // tokens
+	Stop       int // token that ends a text
+	Threads    *grad.Threads
+	Workers    int // of Threads
+}
+
+// options returns those of a model in memory.
+func (j *Job) options() planned.Options {
+	r := j.Recipe
+	return planned.Options{Threads: j.Threads, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
+}
+
+// model makes the model. base is what pairs are trained of, or the model itself.
+func (j *Job) model(opt planned.Options) (m Model, base *planned.Model, err error) {
+	r := j.Recipe
+	if r.Model.From == "" {
+		base, err = j.initial(opt)
+		return base, base, err
+	}
+	if base, err = planned.Open(r.Model.From, opt); err != nil {
+		return nil, nil, err
+	}
+	if n := j.Vocabulary; n > base.Vocabulary() {
+		return nil, nil, fmt.Errorf("the tokenizer has %d tokens and the model %d: they do not belong together", n, base.Vocabulary())
+	}
+	c, ok := r.Adapter()
+	if !ok {
+		return base, base, nil
+	}
+	m, err = planned.Adapt(base, c, r.Train.Seed, r.LoRA.Merge)
+	return m, base, err
+}
+
+// initial makes a new model.
+func (j *Job) initial(opt planned.Options) (*planned.Model, error) {
+	m, s := j.Recipe.Model, planned.Sizes{}
+	s.Vocabulary, s.Hidden, s.Layers, s.Heads, s.KVHeads = j.Vocabulary, m.Hidden, m.Layers, m.Heads, m.KVHeads
+	s.FFN, s.Context, s.RopeTheta, s.NormEps, s.Untied, s.Stop = m.FFN, m.Context, m.RopeTheta, m.NormEps, m.Untied, j.Stop
+	config, err := s.Config()
+	if err != nil {
+		return nil, err
+	}
+	l, err := planned.New(config, opt)
+	if err != nil {
+		return nil, err
+	}
+	l.Init(j.Recipe.Train.Seed, m.Deviation)
+	return l, nil
+}

@@ -1,0 +1,138 @@
+package fit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"atenia/internal/memory/ledger"
+	"atenia/internal/train"
+	"atenia/internal/train/paged"
+	"atenia/internal/train/planned"
+	"atenia/internal/train/recipe"
+)
+
+// A Budget is the memory of one job.
+type Budget struct {
+	Paging  *train.Paging // nil: everything is in memory, or nothing of it is stepped in files
+	account *ledger.Account
+	plan    *Plan // nil: there is none for this kind of model
+	asked   bool  // by the recipe
+	held    []ledger.Reservation
+	undo    func()
+}
+
+// Close gives the memory back.
+func (b *Budget) Close() {
+	if b.undo == nil {
+		return
+	}
+	for i := range b.held {
+		b.held[i].Release()
+	}
+	b.undo()
+}
+
+// Open makes the model of a job within the budget of its recipe, or within what
+// the machine has free.
+func Open(j *Job) (m Model, b *Budget, err error) {
+	b = &Budget{account: ledger.New(ledger.Process, 0), undo: func() {}}
+	limit, opt := j.Recipe.Budget(), j.options()
+	if b.asked = limit > 0; !b.asked {
+		limit = available()
+	}
+	if limit == 0 { // unknown
+		m, _, err = j.model(opt)
+		return m, b, err
+	}
+	opt.Rows = j.Recipe.Data.Row * j.Recipe.Data.Rows
+	inPages := opt
+	inPages.Paged, inPages.Room = true, &paged.Room{Account: b.account}
+	m, pages, err := j.model(inPages)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b.plan, err = Decide(j.request(pages, limit)); err != nil {
+		return nil, nil, errors.Join(err, pages.Close())
+	}
+	if !b.plan.Paged {
+		if err := pages.Close(); err != nil {
+			return nil, nil, err
+		}
+		if b.asked {
+			b.undo = limitHeap(b.plan.InMemory)
+		}
+		m, _, err = j.model(opt)
+		return m, b, err
+	}
+	if err := b.reserve(j.Recipe, pages); err != nil {
+		b.Close()
+		return nil, nil, errors.Join(err, pages.Close())
+	}
+	return m, b, nil
+}
+
+// reserve takes the budget of a paged run.
+func (b *Budget) reserve(r *recipe.Recipe, pages *planned.Model) error {
+	b.account.SetLimit(b.plan.Budget)
+	for _, h := range []struct {
+		use ledger.Use
+		n   int64
+	}{{ledger.Program, b.plan.request.Program}, {ledger.Moments, b.plan.Buffers}} {
+		room, err := b.account.Reserve(h.use, h.n)
+		if err != nil {
+			return err
+		}
+		b.held = append(b.held, room)
+	}
+	if err := pages.Keep(b.plan.Kept); err != nil {
+		return err
+	}
+	b.undo = limitHeap(b.plan.Heap)
+	if r.LoRA.Rank > 0 {
+		return nil
+	}
+	if r.Optimizer.Kind != "adamw" {
+		return fmt.Errorf("%w: %v, and only the state of adamw can be in files, not that of %s", train.ErrConfig, b.plan, r.Optimizer.Kind)
+	}
+	b.Paging = &train.Paging{Account: b.account, Gradients: b.plan.Gradients, ChunkBytes: b.plan.Chunk}
+	return nil
+}
+
+// request returns what a plan is made for.
+func (j *Job) request(m *planned.Model, limit int64) Request {
+	r := j.Recipe
+	all, trained := m.Size()
+	slots := map[string]int{"adamw": 2, "muon": 2}[r.Optimizer.Kind]
+	q := Request{
+		Budget: limit, Program: program(), Threads: j.Workers, Rows: r.Data.Row * r.Data.Rows, Batches: r.Train.Accumulate,
+		Values: int64(all), Trained: int64(trained), Frozen: m.FrozenBytes(), Bytes: m.PagedBytes(),
+		BF16: r.Train.Precision == "bf16", Slots: max(1, slots), Offload: r.Optimizer.Offload, Recompute: r.Train.Recompute,
+	}
+	if r.LoRA.Rank == 0 {
+		q.Block, q.Group = train.PageSizes(m)
+		q.BF16 = q.BF16 || q.Offload
+		_, err := os.Stat(filepath.Join(r.Train.Out, "state", "journal"))
+		q.InFiles = j.Resume && err == nil
+	}
+	return q
+}
+
+// Line says what of the run is in memory; "" if all is and no budget was given.
+func (b *Budget) Line() string {
+	if b.plan == nil || !b.plan.Paged && !b.asked {
+		return ""
+	}
+	return b.plan.String()
+}
+
+// Record opens the logs of a run whose state is in files and returns a function
+// that closes them. "" is no log.
+func (b *Budget) Record(decisions, timeline string) (done func() error, err error) {
+	if b.Paging == nil || decisions == "" && timeline == "" {
+		return func() error { return nil }, nil
+	}
+	b.Paging.Log, done, err = paged.OpenLog(decisions, timeline)
+	return done, err
+}

@@ -1,0 +1,264 @@
+package planned
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"atenia/grad"
+	"atenia/internal/memory/ledger"
+	"atenia/internal/store/faultfs"
+	"atenia/internal/train"
+	"atenia/internal/train/data"
+	"atenia/internal/train/paged"
+)
+
+// export trains a model and returns the file it writes.
+func export(t *testing.T, m *Model, cfg train.Config) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	_, err := train.Run(t.Context(), cfg, m, &rows{}, &rows{})
+	if err == nil {
+		err = m.Export(dir)
+	}
+	if err == nil {
+		err = m.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func pageConfig(t *testing.T, bf16 bool, clip float64, accumulate int) train.Config {
+	return train.Config{
+		Rule: grad.AdamW{Decay: 0.1}, Rate: 0.01, Clip: clip, Steps: 5, Accumulate: accumulate, BF16: bf16, EvalEvery: 2, EvalBatches: 2,
+		Schedule: grad.Schedule{Curve: grad.Constant}, Dir: t.TempDir(), FS: faultfs.NoSync(),
+	}
+}
+
+// rows is counting with a position.
+type rows struct{ counting }
+
+func (r *rows) Cursor() string { return strconv.Itoa(int(r.at)) }
+func (r *rows) Seek(cursor string) error {
+	n, err := strconv.Atoi(cmp.Or(cursor, "0"))
+	r.at = int32(n)
+	return err
+}
+
+// TestPaged trains in files with any amount of memory: the exported model is
+// byte for byte that of the run in memory.
+func TestPaged(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		untied, bf16 bool
+		clip         float64
+		accumulate   int
+	}{{false, true, 0, 1}, {true, false, 0.5, 1}, {false, false, 0.5, 3}, {true, true, 0.5, 2}} {
+		s := sizes
+		s.Untied = c.untied
+		want := export(t, newModel(t, s, Options{BF16: c.bf16}), pageConfig(t, c.bf16, c.clip, c.accumulate))
+		for _, room := range []struct {
+			gradients int64
+			keep      int
+		}{{0, 0}, {3000, 1}, {1 << 30, 3}} {
+			a := ledger.New(nil, 0)
+			m := pagedModel(t, s, c.bf16, a, room.keep)
+			cfg := pageConfig(t, c.bf16, c.clip, c.accumulate)
+			cfg.Paging = &train.Paging{Account: a, Gradients: room.gradients, ChunkBytes: 1 << 13}
+			if !bytes.Equal(export(t, m, cfg), want) {
+				t.Errorf("%+v, %+v: the models differ", c, room)
+			}
+			if a.Held() != 0 {
+				t.Errorf("%+v, %+v: %d bytes are held at the end", c, room, a.Held())
+			}
+		}
+	}
+}
+
+// pagedModel returns a model whose parameters are paged.
+func pagedModel(t *testing.T, s Sizes, bf16 bool, a *ledger.Account, keep int) *Model {
+	t.Helper()
+	m := newModel(t, s, Options{BF16: bf16, Paged: true, Room: &paged.Room{Account: a}, Rows: 30})
+	if err := m.Keep(keep); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestNoRoom finds the smallest account that a run completes in: below it, errors
+// say so; at and above it the result is the same, whatever had to give way.
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	var want []byte
+	ran, failed := 0, 0
+	for limit := int64(4_900_000); limit > 4_000_000; limit -= 100_000 {
+		a := ledger.New(nil, limit)
+		m, err := New(must(sizes.Config()), Options{BF16: true, Paged: true, Room: &paged.Room{Account: a}, Rows: 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Init(7, 0.05)
+		cfg := pageConfig(t, true, 0.5, 2)
+		cfg.Paging = &train.Paging{Account: a, ChunkBytes: 1 << 13}
+		dir := t.TempDir()
+		if err = m.Keep(0); err == nil {
+			if _, err = train.Run(t.Context(), cfg, m, &rows{}, nil); err == nil {
+				err = m.Export(dir)
+			}
+		}
+		if cerr := m.Close(); cerr != nil {
+			t.Error(cerr)
+		}
+		if a.Held() != 0 || a.Peak() > limit {
+			t.Errorf("limit %d: %d bytes are held at the end, %d at most", limit, a.Held(), a.Peak())
+		}
+		if err != nil {
+			if failed++; !errors.Is(err, ledger.Full) {
+				t.Error(err)
+			}
+			continue
+		}
+		ran++
+		b, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want != nil && !bytes.Equal(b, want) || failed > 0 {
+			t.Errorf("limit %d: another result, or one below a limit that was too small", limit)
+		}
+		want = b
+	}
+	if ran == 0 || failed == 0 {
+		t.Errorf("%d runs completed and %d did not: the limits are not around the floor", ran, failed)
+	}
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// TestPause stops runs between the batches of a step. They resume there, with the
+// gradients of the batches that were done, and end with the same bytes; if those
+// are damaged, the step begins anew.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	want := export(t, newModel(t, sizes, Options{BF16: true}), pageConfig(t, true, 0.5, 3))
+	for _, gradients := range []int64{0, 1 << 30} {
+		for _, damage := range []bool{false, true} {
+			cfg := pageConfig(t, true, 0.5, 3)
+			cfg.Resume = true
+			warm := 0
+			for stop := 2; ; stop = 2 + (stop+1)%4 {
+				a := ledger.New(nil, 0)
+				cfg.Paging = &train.Paging{Account: a, Gradients: gradients, ChunkBytes: 1 << 13}
+				m := pagedModel(t, sizes, true, a, 1)
+				ctx, cancel := context.WithCancel(t.Context())
+				l := &stopping{Model: m, left: stop, stop: cancel}
+				_, err := train.Run(ctx, cfg, l, &rows{}, &rows{})
+				cancel()
+				files, _ := filepath.Glob(filepath.Join(cfg.Dir, "state", "interrupted", "*", "*.bin"))
+				if err == nil {
+					dir := t.TempDir()
+					if err := m.Export(dir); err != nil {
+						t.Fatal(err)
+					}
+					got, _ := os.ReadFile(filepath.Join(dir, "model.safetensors"))
+					if !bytes.Equal(got, want) {
+						t.Errorf("gradients %d, damaged %v: the models differ", gradients, damage)
+					}
+					if len(files) > 0 || warm == 0 {
+						t.Errorf("gradients %d: %d stops inside of steps, %d files are left", gradients, warm, len(files))
+					}
+					if err := m.Close(); err != nil {
+						t.Error(err)
+					}
+					break
+				}
+				if !errors.Is(err, train.ErrStopped) {
+					t.Fatal(err)
+				}
+				if len(files) > 0 {
+					warm++
+					if damage {
+						if err := os.Truncate(files[0], 10); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if err := m.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+// A stopping model ends its run's context after some passes.
+type stopping struct {
+	*Model
+	left int
+	stop func()
+}
+
+func (s *stopping) Backward(b *data.Batch, share float64) (float64, error) {
+	if s.left--; s.left == 0 {
+		s.stop()
+	}
+	return s.Model.Backward(b, share)
+}
+
+const pagedVar = "ATENIA_PAGED_RUN"
+
+// TestKillPaged kills a process that trains in files again and again: the last
+// one ends with the bytes of a run in memory.
+func TestKillPaged(t *testing.T) {
+	run := func(dir string) []byte {
+		a := ledger.New(nil, 0)
+		cfg := pageConfig(t, true, 0.5, 2)
+		cfg.Dir, cfg.Resume, cfg.FS, cfg.Steps = dir, true, nil, 8
+		cfg.Paging = &train.Paging{Account: a, Gradients: 3000, ChunkBytes: 1 << 13}
+		return export(t, pagedModel(t, sizes, true, a, 1), cfg)
+	}
+	if dir := os.Getenv(pagedVar); dir != "" {
+		run(dir)
+		return
+	}
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for range 5 {
+		cmd := exec.Command(self, "-test.run=^TestKillPaged$")
+		cmd.Env = append(os.Environ(), pagedVar+"="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50*time.Millisecond + rand.N(200*time.Millisecond))
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	cfg := pageConfig(t, true, 0.5, 2)
+	cfg.Steps = 8
+	if !bytes.Equal(run(dir), export(t, newModel(t, sizes, Options{BF16: true}), cfg)) {
+		t.Error("the models differ")
+	}
+}
