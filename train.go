@@ -130,7 +130,7 @@ type TrainRun struct {
 	Out        string  // folder of the results; "" = out
 	// Budget is the memory of the whole process, such as "1GiB". Parameters,
 	// gradients and the optimizer's state that do not fit are kept in files; the
-	// result is the same. "" = nine tenths of what the machine has free.
+	// result is the same. "" = what other programs leave.
 	Budget string
 }
 

@@ -34,9 +34,3 @@ func (t *Text) Line(s string) {
 
 // Flush writes the buffered lines and returns the first error of any write.
 func (t *Text) Flush() error { return t.w.Flush() }
-
-// Nowhere is a sink that drops lines.
-type Nowhere struct{}
-
-// Line does nothing.
-func (Nowhere) Line(string) {}

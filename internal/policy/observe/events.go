@@ -79,5 +79,5 @@ func (o *Observer) Ticks() *timeline.Timeline {
 	if o != nil && o.lines != nil {
 		return timeline.NewTimeline(timeline.TakeTurns, o.lines)
 	}
-	return timeline.NewTimeline(timeline.TakeTurns, timeline.Nowhere{})
+	return timeline.NewTimeline(timeline.TakeTurns, nil)
 }

@@ -40,7 +40,10 @@ func Open(j *Job) (m Model, b *Budget, err error) {
 	b = &Budget{account: ledger.New(ledger.Process, 0), undo: func() {}}
 	limit, opt := j.Recipe.Budget(), j.options()
 	if b.asked = limit > 0; !b.asked {
-		limit = available()
+		limit = ledger.Process.Room()
+	}
+	if most := ledger.Process.Most(); b.asked {
+		limit = min(limit, most)
 	}
 	if limit == 0 { // unknown
 		m, _, err = j.model(opt)

@@ -45,7 +45,7 @@ func OpenLog(decisions, lines string) (l *Log, done func() error, err error) {
 
 // startLog opens the timeline of backward passes.
 func (p *Pager) startLog() {
-	sink := timeline.Sink(timeline.Nowhere{})
+	var sink timeline.Sink
 	if l := p.cfg.Log; l != nil && l.Timeline != nil {
 		p.text = timeline.NewText(l.Timeline)
 		sink = p.text

@@ -125,7 +125,7 @@ type Train struct {
 	BadSteps   int     `toml:"bad_steps" help:"consecutive steps without a finite loss that end the run (10)"`
 	Threads    int     `toml:"threads" help:"worker threads; the result does not depend on them (all processors)"`
 	Out        string  `toml:"out" help:"output folder (out)"`
-	Budget     string  `toml:"budget" help:"memory for the whole process, such as 1GiB: what does not fit is kept in files, and the result is the same (nine tenths of what is free)"`
+	Budget     string  `toml:"budget" help:"memory for the whole process, such as 1GiB: what does not fit is kept in files, and the result is the same (what other programs leave)"`
 }
 
 // Read reads a file and resolves its paths. Errors of its contents match
