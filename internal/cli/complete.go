@@ -78,6 +78,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--mode":          among("prefill", "decode"),
 		"--model":         among("llama", "mag"),
 		"--pack":          among("auto", "off", "memory", "disk"),
+		"--codec":         among("auto", "off", "planehuff", "planezstd"),
 		"--pattern":       among("llama3", "gpt2"),
 		"--plan":          extension("json"),
 		"--probe":         among("model", "none"),

@@ -17,6 +17,7 @@ import (
 func TestFaults(t *testing.T) {
 	gguf := filepath.Join(golden.Root(t), "testdata", "golden", "gguf", "models", "llama-f16.gguf")
 	t.Chdir(t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir()) // no run is on record
 	b, err := os.ReadFile(gguf)
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
 	f.StringVar(&m.cfg.PlacementFile, "plan", "", "follow the placement in `FILE`, written by \"atenia plan --out\"")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
-	f.BoolVar(&m.stats, "stats", false, "print where the memory is, and with --budget or --plan what was read, and predicted and measured costs, to standard error")
+	f.BoolVar(&m.stats, "stats", false, "print where the memory is, what was read, and predicted and measured costs, to standard error")
 	f.BoolVar(&m.cfg.Verify, "verify", false, "compare streamed weights with the checksums of their first read")
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run without fused instructions")

@@ -56,7 +56,7 @@ func TestResume(t *testing.T) {
 			if save != nil {
 				cliCall(t, append([]string{"checkpoint", "save", model, dir}, save...)...)
 			}
-			for i, more := range [][]string{nil, nil, {"--budget", "ram=120MiB", "--probe", "none"}, {"--pack", "off"}} {
+			for i, more := range [][]string{nil, nil, {"--budget", "ram=120MiB,runtime=40MiB", "--probe", "none"}, {"--pack", "off"}} {
 				got, said, code := resumed(t, model, resumePrompt, dir, more...)
 				if code != command.OK || !slices.Equal(got, want.IDs) {
 					t.Fatalf("run %d: exit %d, %v, want %v\n%s", i, code, got, want.IDs, said)

@@ -42,7 +42,8 @@ type Engine struct {
 	running  context.Context // ends when the engine is closed
 	stop     context.CancelFunc
 	pressure *pressure
-	close    sync.Once
+	stopping sync.Once
+	closing  sync.Once
 }
 
 // Open places the weights of a plan, loads them and starts the scheduler. The
@@ -162,17 +163,25 @@ func (e *Engine) schedule() sched.Config {
 	return c
 }
 
-// Close saves the checkpoint, ends all requests, waits for the step in flight
-// and releases the weights. It fails if a strict process exceeded its budget. It
-// is idempotent.
-func (e *Engine) Close() (err error) {
-	e.close.Do(func() {
+// Stop ends all requests, waits for the step in flight and saves the checkpoint, if
+// there is one. What was counted does not change afterwards. It is idempotent.
+func (e *Engine) Stop() (err error) {
+	e.stopping.Do(func() {
 		e.stop()
 		if e.resume != nil {
 			err = e.resume.save(context.Background(), e)
 		}
 		e.Sched.Close()
 		e.pressure.close()
+	})
+	return err
+}
+
+// Close stops the engine and releases the weights. It fails if a strict process
+// exceeded its budget. It is idempotent.
+func (e *Engine) Close() (err error) {
+	e.closing.Do(func() {
+		err = e.Stop()
 		e.remember()
 		err = errors.Join(err, e.resume.close(), e.weights.close(), e.checkPeak(), e.endLog())
 	})

@@ -40,7 +40,9 @@ func (p *Plan) record() (replay.Recorder, func() error, error) {
 func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
 	notes, err := p.footprint.Notes(p.placeConfig(), pl)
 	if err == nil && pl.Spills() {
-		notes = append(notes, "codec    "+p.chooseCodec(pl).String())
+		if c := p.chooseCodec(pl); c.Use || p.Config.Codec != "" { // how fast decoding is, is measured anew each time
+			notes = append(notes, "codec    "+c.String())
+		}
 	}
 	return notes, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -247,6 +248,9 @@ type Swept struct {
 // that cannot be read stops it before anything is removed.
 // Checkpoints that the cache knows of count, too.
 func (f *Folder) Collect(ctx context.Context, others []string, dry bool) (out []Swept, err error) {
+	if _, err := checkpoint.Read(f.dir, nil); errors.Is(err, fs.ErrNotExist) {
+		return nil, err // a lock would make the folder
+	}
 	release, err := checkpoint.Lock(ctx, f.dir, patience)
 	if err != nil {
 		return nil, err
