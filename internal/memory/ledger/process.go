@@ -32,8 +32,10 @@ const (
 )
 
 // GroupSpare is the share of a control group's limit that is left to the kernel,
-// which has page tables and buffers there, and to pages of files in use.
-const GroupSpare = 32
+// which has page tables and buffers there, and to pages of files in use. Budgets
+// leave as much again: the kernel takes some of it while memory is touched, and
+// what was planned should have room then.
+const GroupSpare = 64
 
 // The RAM of a machine that [Account.Room] leaves to other processes.
 const (
@@ -86,7 +88,9 @@ func (a *Account) Room() int64 {
 	if a.watch.now.Limit == 0 && n == math.MaxInt64 {
 		return 0
 	}
-	if m := &a.watch.now; m.Limit > 0 {
+	m := &a.watch.now
+	n -= m.GroupLimit / GroupSpare
+	if m.Limit > 0 {
 		n = min(n, m.Own+m.Free-max(machineSpare, m.Free/machineSpareShare))
 	}
 	return max(0, n-(a.held-a.of[Program]))
@@ -98,7 +102,7 @@ func (a *Account) Most() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.measure()
-	return max(1, a.limit-(a.held-a.of[Program]))
+	return max(1, a.limit-a.watch.now.GroupLimit/GroupSpare-(a.held-a.of[Program]))
 }
 
 // stalled is the share of time, in percent, from which on programs are said to wait

@@ -27,7 +27,8 @@ func TestProcess(t *testing.T) {
 	a := process(t, m)
 	a.Refresh()
 	limit := int64(100+4000-6400/GroupSpare) * mib
-	if a.Limit() != limit || a.Most() != limit || a.Room() != limit {
+	planned := limit - 6400/GroupSpare*mib
+	if a.Limit() != limit || a.Most() != planned || a.Room() != planned {
 		t.Fatalf("limit %d, most %d, room %d, want %d", a.Limit(), a.Most(), a.Room(), limit)
 	}
 	program := a.Of(Program)
@@ -47,7 +48,7 @@ func TestProcess(t *testing.T) {
 			t.Fatalf("%d MiB touched: %v", 1000*touched, err)
 		}
 	}
-	if a.Room() != limit-3000*mib {
+	if a.Room() != planned-3000*mib {
 		t.Errorf("room %d beside what is held", a.Room())
 	}
 	m.GroupAvailable -= 800 * mib // a neighbour
