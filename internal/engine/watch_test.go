@@ -11,9 +11,12 @@ import (
 	"testing"
 
 	"atenia/internal/engine"
+	"atenia/internal/golden"
+	"atenia/internal/memory/place"
 	"atenia/internal/policy/observe"
 	"atenia/internal/policy/record"
 	"atenia/internal/sched"
+	"atenia/internal/store/direct"
 )
 
 // open opens a model, "" for the embedded one, until the test ends.
@@ -151,5 +154,56 @@ func BenchmarkWatch(b *testing.B) {
 				e.Between(&pause, sample)
 			}
 		})
+	}
+}
+
+// A file that is cut while its weights are streamed and placed again is an error
+// that names it, for the request that runs and for the next one.
+func TestCutWhileStreaming(t *testing.T) {
+	const name = "gguf/models/llama-q4_k_m.gguf"
+	b, err := os.ReadFile(filepath.Join(golden.Root(t), "testdata", "golden", filepath.FromSlash(name)))
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := errors.Join(err, os.WriteFile(path, b, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	c := placeConfig(1)
+	_, err = describe(t, name).Place(c)
+	short, ok := errors.AsType[*place.FloorError](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	for _, moves := range []bool{false, true} {
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		x := config()
+		x.Context = c.Exec.Context
+		x.Budget, x.Rules = c.Budget, c.Rules
+		x.Budget.RAM = short.Floor + 1<<14
+		limit := x.Budget.RAM
+		x.SetLimit(func() (int64, bool) { return limit, false })
+		e := open(t, path, x)
+		for request := range 2 {
+			st, err := e.Sched.Submit(t.Context(), sched.Request{
+				Prompt: []int32{1, 2, 3}, Forced: make([]int32, 20),
+				OnLogits: func(row int, _ []float32) {
+					if row == 8 {
+						if err := os.Truncate(path, int64(len(b)/4)); err != nil {
+							t.Error(err)
+						}
+						if moves {
+							limit = short.Floor
+						}
+					}
+				},
+			})
+			if err == nil {
+				st.Next()
+				err = st.Err()
+			}
+			if !errors.Is(err, direct.ErrChanged) || !strings.Contains(err.Error(), path) {
+				t.Errorf("moves %t, request %d: %v", moves, request, err)
+			}
+		}
 	}
 }
