@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -97,62 +98,75 @@ func wideModel(t *testing.T, dir string) string {
 	return dir
 }
 
-// A neighbour in the control group takes half of the memory while tokens come
-// and gives it back: nothing is killed, the logits have the same bits, weights
-// leave memory and come back, and the log of what was decided replays.
-func TestSqueeze(t *testing.T) {
-	if testing.Short() || os.Getenv("CI") != "" {
-		t.Skip("takes a model of 200 MB")
-	}
-	const limit, take = 640 << 20, 400 << 20
+// A squeezedRun is a run in a control group whose logits the test reads row by
+// row. A row that is not read yet stops the run at most some 50 rows later, so
+// that what happens between two rows does not depend on how fast the machine is.
+type squeezedRun struct {
+	t                   *testing.T
+	group               *controlGroup
+	cmd                 *exec.Cmd
+	rows                io.Reader
+	out, errw           bytes.Buffer
+	want                []byte
+	read                int // rows
+	decisions, timeline string
+}
+
+// The rows of a run that is squeezed. Those that a run may be ahead are some 32:
+// a buffer of the program and one of the pipe.
+const (
+	squeezeRows = 260
+	rowsAhead   = 48
+)
+
+// squeezeIn begins a run of a model in a control group.
+func squeezeIn(t *testing.T, limit int64, args []string, want []byte) *squeezedRun {
+	t.Helper()
 	g, err := newControlGroup(limit)
 	if err != nil {
-		t.Skip("no control group: ", err)
+		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() { // after its programs have ended
 		if err := g.remove(); err != nil {
 			t.Error(err)
 		}
-	}()
-	model := wideModel(t, t.TempDir())
+	})
 	dir := t.TempDir()
-	decisions, timeline := filepath.Join(dir, "d.jsonl"), filepath.Join(dir, "t.log")
-	tokens := make([]string, 250)
-	for i := range tokens {
-		tokens[i] = strconv.Itoa(3 + i%300)
-	}
-	args := []string{"logits", model, "--tokens", strings.Join(tokens, ","), "--all", "--step", "1", "--json", "--threads", "1"}
-	want, err := program(t, args...).Output()
-	if err != nil {
+	r := &squeezedRun{t: t, group: g, want: want, decisions: filepath.Join(dir, "d.jsonl"), timeline: filepath.Join(dir, "t.log")}
+	r.cmd = program(t, append(slices.Clip(args), "--decisions", r.decisions, "--timeline", r.timeline)...)
+	r.cmd.Stderr = &r.errw
+	if r.rows, err = r.cmd.StdoutPipe(); err != nil {
 		t.Fatal(err)
 	}
-	run := program(t, append(args, "--decisions", decisions, "--timeline", timeline)...)
-	var out, errw bytes.Buffer
-	run.Stdout, run.Stderr = &out, &errw
-	begin(t, g, run)
-	time.Sleep(time.Second)
-	hoard := program(t)
-	hoard.Env = append(os.Environ(), fmt.Sprintf("%s=%d", hoardVar, take))
-	in, err := hoard.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	begin(t, g, r.cmd)
+	return r
+}
+
+// next reads n more rows, with a pause after each.
+func (r *squeezedRun) next(n int, pause time.Duration) {
+	r.t.Helper()
+	for range n {
+		if _, err := io.CopyN(&r.out, r.rows, int64(len(r.want)/squeezeRows)); err != nil {
+			r.t.Fatalf("after %d rows: %v: %v: %s", r.read, err, r.cmd.Wait(), r.errw.String())
+		}
+		r.read++
+		time.Sleep(pause)
 	}
-	taken, err := hoard.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+}
+
+// end reads what is left, and looks at what the run has left.
+func (r *squeezedRun) end() {
+	t := r.t
+	t.Helper()
+	r.next(squeezeRows-r.read, 5*time.Millisecond)
+	_, err := io.Copy(&r.out, r.rows)
+	if err := errors.Join(err, r.cmd.Wait()); err != nil {
+		t.Fatalf("%v: %s", err, r.errw.String())
 	}
-	begin(t, g, hoard)
-	firstByte(t, taken)
-	time.Sleep(time.Second)
-	in.Close()
-	_ = hoard.Wait() // its output was closed
-	if err := run.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, errw.String())
-	}
-	if !bytes.Equal(out.Bytes(), want) {
+	if !bytes.Equal(r.out.Bytes(), r.want) {
 		t.Error("the logits are not those of a run that nobody squeezes")
 	}
-	lines, err := os.ReadFile(timeline)
+	lines, err := os.ReadFile(r.timeline)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +175,99 @@ func TestSqueeze(t *testing.T) {
 			t.Errorf("the timeline has no line with %q", line)
 		}
 	}
-	if b, err := program(t, "replay", decisions).CombinedOutput(); err != nil {
+	if b, err := program(t, "replay", r.decisions).CombinedOutput(); err != nil {
 		t.Errorf("replay: %v: %s", err, b)
 	}
+}
+
+// While tokens come, a neighbour in the control group takes memory, or the group
+// gets less, and then there is enough again: nothing is killed, the logits have
+// the same bits, weights leave memory and come back, and the log of what was
+// decided replays.
+func TestSqueeze(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a model of 200 MB")
+	}
+	needControlGroups(t)
+	tokens := make([]string, squeezeRows)
+	for i := range tokens {
+		tokens[i] = strconv.Itoa(3 + i%300)
+	}
+	args := []string{"logits", wideModel(t, t.TempDir()), "--tokens", strings.Join(tokens, ","), "--all", "--step", "1", "--json", "--threads", "1"}
+	want, err := program(t, args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limit = 640 << 20
+	t.Run("neighbour", func(t *testing.T) { squeezeByNeighbour(squeezeIn(t, limit, args, want)) })
+	t.Run("limit", func(t *testing.T) { squeezeByLimit(squeezeIn(t, limit, args, want), limit) })
+}
+
+// squeezeByNeighbour: another process takes more than half of the memory and
+// gives it back.
+func squeezeByNeighbour(r *squeezedRun) {
+	const take = 400 << 20
+	t := r.t
+	r.next(20, 0)
+	hoard := program(t)
+	hoard.Env = append(os.Environ(), fmt.Sprintf("%s=%d", hoardVar, take))
+	in, err := hoard.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := hoard.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin(t, r.group, hoard)
+	taken := make(chan error, 1)
+	go func() {
+		_, err := out.Read(make([]byte, 1))
+		taken <- err
+	}()
+	for waits := true; waits; {
+		select {
+		case err := <-taken:
+			if err != nil {
+				t.Fatalf("the neighbour got no memory: %v, %v", err, hoard.Wait())
+			}
+			waits = false
+		default: // rows come slowly, and at last none, until it has it
+			if time.Sleep(40 * time.Millisecond); r.read < squeezeRows/2-rowsAhead/2 {
+				r.next(1, 0)
+			}
+		}
+	}
+	r.next(rowsAhead+20, 0)
+	in.Close()
+	_ = hoard.Wait() // its output was closed
+	r.end()
+}
+
+// squeezeByLimit: the limit of the group itself falls step by step, each time
+// once the run has less than that, and rises again.
+func squeezeByLimit(r *squeezedRun, limit int64) {
+	t := r.t
+	// In version 2 a lower memory.max kills what cannot be taken back.
+	file := map[string]string{"v1": "memory.limit_in_bytes", "v2": "memory.high"}[r.group.version]
+	r.next(20, 0)
+	for _, mib := range []int64{300, 220, 160} {
+		var err error
+		for range 30 { // the system refuses a limit below what it can take back
+			if err = r.group.set(file, mib<<20); err == nil {
+				break
+			}
+			r.next(1, 50*time.Millisecond)
+		}
+		if err != nil {
+			t.Fatalf("%d MiB: %v: %s", mib, err, r.errw.String())
+		}
+		r.next(20, 20*time.Millisecond)
+	}
+	if err := r.group.set(file, limit); err != nil {
+		t.Fatal(err)
+	}
+	r.end()
 }
 
 // begin starts a program in a control group.

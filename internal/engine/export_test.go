@@ -1,5 +1,11 @@
 package engine
 
+import (
+	"time"
+
+	"atenia/internal/sched"
+)
+
 // SetLimit sets what an engine finds when it asks how much memory the process may
 // have. It then asks before every step.
 func (c *Config) SetLimit(f func() (bytes int64, stalled bool)) { c.limit = f }
@@ -7,3 +13,14 @@ func (c *Config) SetLimit(f func() (bytes int64, stalled bool)) { c.limit = f }
 // Need is what an engine says that it needs now. It must be called between two
 // steps.
 func (e *Engine) Need() int64 { return e.pressure.need() }
+
+// Share is the limit that an open engine asks for by itself.
+func (e *Engine) Share() (bytes int64, stalled bool) { return e.Plan.account.Share() }
+
+// Between does what happens between two steps, with a sample or without.
+func (e *Engine) Between(p *sched.Pause, sample bool) {
+	if e.pressure.real = true; sample {
+		e.pressure.next = time.Time{}
+	}
+	e.pressure.between(p)
+}

@@ -36,12 +36,14 @@ type pressure struct {
 	tick    uint64        // samples so far
 	away    int           // things that were put out of memory
 	futile  int64         // the limit in which there was not enough to move
-	settled int64         // the limit for which there was nothing to bring back
-	movable []string      // ids of weights that may leave memory, in the order of use
-	idle    idle          // sequences
-	ids     []string      // scratch
-	moved   bool          // an owner moved something since the weights were brought there
-	unready error         // of the last attempt to move
+	samples uint64
+	retry   uint64   // the sample before which nothing is placed again after that
+	settled int64    // the limit for which there was nothing to bring back
+	movable []string // ids of weights that may leave memory, in the order of use
+	idle    idle     // sequences
+	ids     []string // scratch
+	moved   bool     // an owner moved something since the weights were brought there
+	unready error    // of the last attempt to move
 	learned *learn.Policy
 	latency time.Duration // of the last step with one token for each sequence
 	began   time.Time
@@ -54,6 +56,11 @@ const tickEvery = 50 * time.Millisecond
 // urgent is how many ticks may follow each other without a step between them
 // while more is needed than there is.
 const urgent = 16
+
+// respite is how many samples pass before weights that could not be moved are
+// placed again: a limit below the least that a model needs may change at every
+// sample, and placing takes longer than a step.
+const respite = 8
 
 // offloading is when weights are moved. Pressure 1 is that all the memory that
 // the process may have is needed.
@@ -92,7 +99,7 @@ func (p *pressure) first() error {
 	}
 	s := memory.Snapshot{}
 	if limit > 0 {
-		s = p.snapshot(limit, false)
+		s = p.snapshot(limit, p.pressed(limit, false))
 	}
 	written := p.loop.Timeline
 	p.loop.Timeline = (*observe.Observer)(nil).Ticks() // a timeline begins with the first step
@@ -184,6 +191,7 @@ func (p *pressure) between(pause *sched.Pause) {
 	}
 	p.next = now.Add(tickEvery)
 	p.tick++
+	p.samples++
 	p.alarm.Store(0)
 	limit, stalled := p.read()
 	if asked := p.e.Plan.Config.Budget.RAM; asked > 0 && limit > 0 {
@@ -191,18 +199,18 @@ func (p *pressure) between(pause *sched.Pause) {
 	}
 	if limit > 0 {
 		p.e.Plan.account.SetLimit(limit)
-		p.turn(p.snapshot(limit, stalled), limit, pause)
-		if p.futile == 0 {
-			p.alarm.Store(p.need())
-		} else {
-			p.alarm.Store(min(p.need(), p.futile-p.futile/headroom))
+		p.turn(p.pressed(limit, stalled), limit, pause)
+		alarm := p.need()
+		if p.futile > 0 { // less would not be moved at once, so it need not interrupt
+			alarm = min(alarm, min(p.futile, limit)*(headroom-1)/headroom)
 		}
+		p.alarm.Store(alarm)
 	}
 }
 
-// snapshot is the pressure when need is compared with a limit.
-func (p *pressure) snapshot(limit int64, stalled bool) memory.Snapshot {
-	need, total := p.need(), uint64(limit)
+// pressed is the pressure when need is compared with a limit.
+func (p *pressure) pressed(limit int64, stalled bool) float32 {
+	need := p.need()
 	v := min(float32(float64(need)/float64(limit)), 1)
 	switch over := p.e.Plan.account.Over() > 0; {
 	case need > limit || over || stalled:
@@ -210,7 +218,13 @@ func (p *pressure) snapshot(limit int64, stalled bool) memory.Snapshot {
 	case v == 1: // by rounding
 		v = fullPressure
 	}
-	free := uint64(max(0, limit-need))
+	return v
+}
+
+// snapshot is what a tick is told of a pressure. Only a sample that moves
+// something has ticks, so that others allocate nothing.
+func (p *pressure) snapshot(limit int64, v float32) memory.Snapshot {
+	total, free := uint64(limit), uint64(max(0, limit-p.need()))
 	return memory.Snapshot{RAM: memory.Status{Total: &total, Free: &free, Pressure: &v}}
 }
 
@@ -232,25 +246,27 @@ func (p *pressure) need() int64 {
 }
 
 // turn does ticks if something should move, and moves it.
-func (p *pressure) turn(s memory.Snapshot, limit int64, pause *sched.Pause) {
-	high, low := *s.RAM.Pressure >= 1, *s.RAM.Pressure <= offloading().RAMLow
+func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
+	high, low := v >= 1, v <= offloading().RAMLow
 	if !high && (!low || p.away+p.idle.away == 0 || limit-limit/headroom <= p.settled) {
 		return
 	}
 	if high {
 		if ids := p.idle.update(pause, memory.RAM, p.ids[:0]); len(ids) > 0 {
-			if _, _, err := p.loop.Tick(p.ctx, p.tick, s, ids); err != nil {
+			if _, _, err := p.loop.Tick(p.ctx, p.tick, p.snapshot(limit, v), ids); err != nil {
 				p.note("idle sequences stay in memory", err)
 			}
 			p.tick++
 		}
-		if s = p.snapshot(limit, false); *s.RAM.Pressure < 1 {
+		if v = p.pressed(limit, false); v < 1 {
 			return // weights do not move because programs wait: there is room for them
 		}
+		if limit <= p.futile && limit > p.futile-p.futile/headroom || p.samples < p.retry {
+			return
+		}
+		p.retry = p.samples + respite
 	}
-	if high && limit <= p.futile && limit > p.futile-p.futile/headroom {
-		return
-	}
+	s := p.snapshot(limit, v)
 	p.record.At(p.tick)
 	to, err := p.target(limit, high)
 	if err != nil {
@@ -291,7 +307,7 @@ func (p *pressure) turn(s memory.Snapshot, limit int64, pause *sched.Pause) {
 		return
 	}
 	p.learn(s)
-	p.moved, p.settled, p.futile = false, 0, 0
+	p.moved, p.settled, p.futile, p.retry = false, 0, 0, 0
 	p.apply(pause, to, limit)
 }
 

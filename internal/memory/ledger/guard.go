@@ -4,11 +4,23 @@ import (
 	"time"
 )
 
-// How often [Guard] looks, in a control group with a limit and without.
+// How often [Guard] looks: in a control group with a limit the more often the less
+// of it is left, and without one. A look takes some ten microseconds.
 const (
-	guardGroup   = 5 * time.Millisecond
+	guardLeast   = 5 * time.Millisecond
+	guardMost    = 100 * time.Millisecond
 	guardMachine = time.Second
 )
+
+// guardRate is the bytes per second that nobody touches, not even all cores.
+const guardRate = 4 << 30
+
+// guardEvery is the time until the next look, in which what a group has left is
+// not used up.
+func guardEvery(left int64) time.Duration {
+	least := float64(left) / guardRate * float64(time.Second)
+	return min(max(guardLeast, time.Duration(min(least, float64(guardMost)))), guardMost)
+}
 
 // A group with less than this share of its limit left is about to be killed.
 const guardShare = 128
@@ -22,15 +34,15 @@ func Guard(full func(*Error)) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		every := guardGroup
 		for {
-			e, limited := Process.exceeded()
+			e, left, limited := Process.exceeded()
 			if e != nil {
 				full(e)
 				return
 			}
-			if every = guardMachine; limited {
-				every = guardGroup
+			every := guardMachine
+			if limited {
+				every = guardEvery(left)
 			}
 			select {
 			case <-done:
@@ -45,8 +57,9 @@ func Guard(full func(*Error)) (stop func()) {
 	}
 }
 
-// exceeded measures, and returns by what the group's limit will be exceeded.
-func (a *Account) exceeded() (e *Error, limited bool) {
+// exceeded measures, and returns by what the group's limit will be exceeded, or
+// what is left of it.
+func (a *Account) exceeded() (e *Error, left int64, limited bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before, first := a.watch.seen, a.watch.seen == 0
@@ -54,15 +67,15 @@ func (a *Account) exceeded() (e *Error, limited bool) {
 	m, heap := &a.watch.now, a.watch.heap()
 	a.watch.seen = heap
 	if m.GroupLimit == 0 {
-		return nil, false
+		return nil, 0, false
 	}
 	// Go's memory that exceeds all that the process has was not touched yet.
 	pending := max(0, heap-m.Own)
 	if !first { // what grows goes on growing until the next look
 		pending += max(0, heap-before)
 	}
-	if m.GroupAvailable-pending >= m.GroupLimit/guardShare {
-		return nil, true
+	if left = m.GroupAvailable - pending - m.GroupLimit/guardShare; left >= 0 {
+		return nil, left, true
 	}
-	return &Error{Program, m.Own + pending, m.GroupAvailable, m.GroupLimit}, true
+	return &Error{Program, m.Own + pending, m.GroupAvailable, m.GroupLimit}, 0, true
 }

@@ -95,20 +95,20 @@ func TestProcessHeap(t *testing.T) {
 func TestExceeded(t *testing.T) {
 	m := &cpu.Memory{Limit: 512 * mib, Own: 1 << 40, Free: 8000 * mib}
 	a := process(t, m)
-	if e, limited := a.exceeded(); e != nil || limited {
+	if e, _, limited := a.exceeded(); e != nil || limited {
 		t.Errorf("no group: %v, %t", e, limited)
 	}
 	m.GroupLimit, m.GroupAvailable = 512*mib, 100*mib
-	if e, limited := a.exceeded(); e != nil || !limited {
+	if e, _, limited := a.exceeded(); e != nil || !limited {
 		t.Errorf("100 MiB left: %v, %t", e, limited)
 	}
 	m.GroupAvailable = 3 * mib
-	if e, _ := a.exceeded(); e == nil || e.Free != 3*mib || e.Limit != 512*mib {
+	if e, _, _ := a.exceeded(); e == nil || e.Free != 3*mib || e.Limit != 512*mib {
 		t.Errorf("3 MiB left: %v", e)
 	}
 	m.GroupAvailable, m.Own = 40*mib, 1 // all of this program's memory is still to be touched
 	b := make([]byte, 64*mib)
-	if e, _ := a.exceeded(); e == nil || e.Needed < 64*mib {
+	if e, _, _ := a.exceeded(); e == nil || e.Needed < 64*mib {
 		t.Errorf("64 MiB not touched: %v", e)
 	}
 	_ = b[0]
@@ -117,6 +117,18 @@ func TestExceeded(t *testing.T) {
 // TestGuard: a guard that has nothing to tell ends when it is told to.
 func TestGuard(t *testing.T) {
 	stop := Guard(func(e *Error) { t.Error(e) })
-	time.Sleep(2 * guardGroup)
+	time.Sleep(2 * guardLeast)
 	stop()
+}
+
+// A guard looks the more often the less is left, and soon enough that nobody can
+// have touched it.
+func TestGuardEvery(t *testing.T) {
+	for left, want := range map[int64]time.Duration{
+		0: guardLeast, 1 << 20: guardLeast, 128 * mib: 31250 * time.Microsecond, 1 << 40: guardMost,
+	} {
+		if got := guardEvery(left); got != want {
+			t.Errorf("%d bytes: %v, want %v", left, got, want)
+		}
+	}
 }

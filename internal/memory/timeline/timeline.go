@@ -127,7 +127,7 @@ func (t *Timeline) Run() {
 func (t *Timeline) fallBack() {
 	for q := range queueCount {
 		for _, w := range t.queues[q] {
-			if q != CPU {
+			if q != CPU && t.sink != nil {
 				t.Linef("FALLBACK stream=%s id=%d -> Cpu", q, w.id)
 			}
 			t.task("RUN", CPU, w)
@@ -145,6 +145,9 @@ func (t *Timeline) reset() {
 }
 
 func (t *Timeline) task(verb string, q Queue, w queued) {
+	if t.sink == nil {
+		return // before the arguments of a line are allocated
+	}
 	k := w.task
 	t.Linef("%s stream=%s id=%d kind=%s name=%s cost=%d", verb, q, w.id, k.Kind, k.Name, k.Cost)
 }
