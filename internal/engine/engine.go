@@ -120,6 +120,7 @@ func (e *Engine) bind() (*exec.Executor, error) {
 	e.packing, e.scratch = x.Packing(), x.ScratchBytes()
 	e.mu.Unlock()
 	if fault := e.packing.Fault; fault != nil {
+		p.Config.Observer.Damaged()
 		if p.Config.Strict {
 			x.Close()
 			return nil, strictError("packing", fault.Error())
