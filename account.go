@@ -136,7 +136,7 @@ func (r *LastRun) learned(m *Model) {
 		r.Changes = append(r.Changes, RunChange(c))
 	}
 	l := &RunLearned{
-		Band: s.Band, Ticks: s.Ticks, Recommended: s.Recommended, Because: s.Because, Table: s.Table, Rows: s.Rows, Episodes: s.Episodes,
+		Peak: s.Peak, Band: s.Band, Ticks: s.Ticks, Recommended: s.Recommended, Because: s.Because, Table: s.Table, Rows: s.Rows, Episodes: s.Episodes,
 		PreferGPU: s.PreferGPU, Weights: s.Weights, Knobs: []LearnedKnob{},
 	}
 	for _, k := range s.Knobs {

@@ -99,8 +99,9 @@ type RunEvent struct {
 
 // RunLearned is what was learned until the end of a run.
 type RunLearned struct {
-	Band        string        `json:"ram_band"` // of pressure
-	Ticks       uint64        `json:"ticks"`    // steps that the table counted
+	Peak        float32       `json:"ram_pressure_peak"` // the highest, 0 to 1
+	Band        string        `json:"ram_band"`          // of pressure
+	Ticks       uint64        `json:"ticks"`             // steps that the table counted
 	Recommended string        `json:"recommended_backend"`
 	Because     string        `json:"because"`
 	Table       string        `json:"table"`

@@ -99,7 +99,7 @@ func (r *LastRun) writeLearned(b *strings.Builder) {
 	if l == nil {
 		return
 	}
-	fmt.Fprintf(b, "\nwhat was learned\n  memory pressure was in band %s; %s of this machine are known in %s\n", l.Band, spelling.Count(int64(l.Episodes), "episode"), spelling.Count(l.Rows, "row"))
+	fmt.Fprintf(b, "\nwhat was learned\n  memory pressure was in band %s, at most %.2f; %s of this machine are known in %s\n", l.Band, l.Peak, spelling.Count(int64(l.Episodes), "episode"), spelling.Count(l.Rows, "row"))
 	fmt.Fprintf(b, "  %s is recommended (%s); trials of settings took %.2f %% of the time of all runs\n", strings.ToUpper(l.Recommended), l.Because, 100*l.LostShare)
 	for _, k := range l.Knobs {
 		var all []string

@@ -52,7 +52,7 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := p.openCheckpoint(ctx, d)
+	k, err := p.openCheckpoint(ctx, d, r)
 	if err != nil {
 		return nil, errors.Join(err, endLog())
 	}
