@@ -42,6 +42,7 @@ type Engine struct {
 	running  context.Context // ends when the engine is closed
 	stop     context.CancelFunc
 	pressure *pressure
+	finish   sync.Once
 	close    sync.Once
 }
 
@@ -163,16 +164,25 @@ func (e *Engine) schedule() sched.Config {
 	return c
 }
 
-// Close saves the checkpoint, ends all requests, waits for the step in flight
-// and releases the weights. It fails if a strict process exceeded its budget. It
-// is idempotent.
-func (e *Engine) Close() (err error) {
-	e.close.Do(func() {
+// Finish saves the checkpoint, which needs the sequences of the scheduler, ends
+// all requests and waits for the step in flight: what is counted does not change
+// any more. It is idempotent.
+func (e *Engine) Finish() (err error) {
+	e.finish.Do(func() {
 		e.stop()
 		if e.resume != nil {
 			err = e.resume.save(context.Background(), e)
 		}
 		e.Sched.Close()
+	})
+	return err
+}
+
+// Close does [Engine.Finish] and releases the weights. It fails if a strict
+// process exceeded its budget. It is idempotent.
+func (e *Engine) Close() (err error) {
+	e.close.Do(func() {
+		err = e.Finish()
 		e.pressure.close()
 		e.remember()
 		err = errors.Join(err, e.resume.close(), e.weights.close(), e.checkPeak(), e.endLog())
