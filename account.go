@@ -38,6 +38,7 @@ func (m *Model) lastRun() *LastRun {
 		return StepTotals{s.Steps, s.Rows, s.Took.Seconds(), s.Slowest.Seconds(), s.At}
 	}
 	r.Prompt, r.Decode = totals(t.Prompt), totals(t.Decode)
+	r.events(t)
 	r.groups(m)
 	n := float64(max(1, t.Decode.Steps))
 	wall := t.Decode.Took.Seconds() / n
@@ -58,6 +59,18 @@ func (m *Model) lastRun() *LastRun {
 	r.bound(wall, p.Totals.Bytes)
 	r.advise(m)
 	return r
+}
+
+// events tells what memory pressure changed.
+func (r *LastRun) events(t *observe.Tally) {
+	r.More = t.More
+	for _, e := range t.Events {
+		x := RunEvent{e.Step, e.At.Seconds(), e.Kind, e.Limit, e.Need, e.Moves, e.Bytes, e.Took.Seconds(), e.Form, e.Why}
+		if e.Moves > 0 {
+			x.Text = fmt.Sprintf("%s of %s, %s first; weights are %s since then", spelling.Count(e.Moves, "part"), spelling.Size(e.Bytes), e.First, e.Form)
+		}
+		r.Pressure = append(r.Pressure, x)
+	}
 }
 
 var layerNumber = regexp.MustCompile(`\.(\d+)\.`)
@@ -123,7 +136,7 @@ func (r *LastRun) learned(m *Model) {
 		r.Changes = append(r.Changes, RunChange(c))
 	}
 	l := &RunLearned{
-		Band: s.Band, Ticks: s.Ticks, Recommended: s.Recommended, Because: s.Because, Table: s.Table, Rows: s.Rows, Episodes: s.Episodes,
+		Peak: s.Peak, Band: s.Band, Ticks: s.Ticks, Recommended: s.Recommended, Because: s.Because, Table: s.Table, Rows: s.Rows, Episodes: s.Episodes,
 		PreferGPU: s.PreferGPU, Weights: s.Weights, Knobs: []LearnedKnob{},
 	}
 	for _, k := range s.Knobs {

@@ -47,7 +47,8 @@ type LastRun struct {
 	BoundWhy  string  `json:"bound_why"`
 
 	Changes  []RunChange `json:"changes"`
-	Pressure []RunEvent  `json:"pressure"` // events while it ran
+	Pressure []RunEvent  `json:"pressure"`                // the first events while it ran
+	More     int         `json:"pressure_more,omitempty"` // events after those
 	Learned  *RunLearned `json:"learned,omitempty"`
 	Advice   RunAdvice   `json:"advice"`
 }
@@ -82,17 +83,25 @@ type RunChange struct {
 	Why  string `json:"why"`
 }
 
-// A RunEvent is something that happened to the machine while a model ran.
+// A RunEvent is what memory pressure, or its end, changed while a model ran.
 type RunEvent struct {
-	Step int    `json:"step"`
-	What string `json:"what"`
-	Text string `json:"text"`
+	Step  int     `json:"step"`         // tokens decoded before it
+	At    float64 `json:"at_seconds"`   // after the run began
+	What  string  `json:"what"`         // "left memory", "came back", or "stays": nothing could move
+	Limit int64   `json:"limit_bytes"`  // memory that the process could have
+	Need  int64   `json:"need_bytes"`   // memory that it needed before
+	Moves int     `json:"moves"`        // weights and idle sequences
+	Bytes int64   `json:"moved_bytes"`  // of them
+	Took  float64 `json:"took_seconds"` // until the next step could run
+	Form  string  `json:"form"`         // how the weights lay since then
+	Text  string  `json:"text"`
 }
 
 // RunLearned is what was learned until the end of a run.
 type RunLearned struct {
-	Band        string        `json:"ram_band"` // of pressure
-	Ticks       uint64        `json:"ticks"`    // steps that the table counted
+	Peak        float32       `json:"ram_pressure_peak"` // the highest, 0 to 1
+	Band        string        `json:"ram_band"`          // of pressure
+	Ticks       uint64        `json:"ticks"`             // steps that the table counted
 	Recommended string        `json:"recommended_backend"`
 	Because     string        `json:"because"`
 	Table       string        `json:"table"`

@@ -71,7 +71,14 @@ func (r *LastRun) writeTime(b *strings.Builder) {
 func (r *LastRun) writeChanges(b *strings.Builder) {
 	b.WriteString("\nwhat changed while it ran\n")
 	for _, e := range r.Pressure {
-		fmt.Fprintf(b, "  token %d: %s: %s\n", e.Step, e.What, e.Text)
+		fmt.Fprintf(b, "  token %d, after %s: the limit was %s, %s were needed; %s: %s", e.Step, took(e.At), spelling.Size(e.Limit), spelling.Size(e.Need), e.What, e.Text)
+		if e.Moves > 0 {
+			fmt.Fprintf(b, "; it went on after %s", took(e.Took))
+		}
+		b.WriteByte('\n')
+	}
+	if r.More > 0 {
+		fmt.Fprintf(b, "  … and memory moved %d more times\n", r.More)
 	}
 	const most = 12
 	for i, c := range r.Changes {
@@ -92,7 +99,7 @@ func (r *LastRun) writeLearned(b *strings.Builder) {
 	if l == nil {
 		return
 	}
-	fmt.Fprintf(b, "\nwhat was learned\n  memory pressure was in band %s; %s of this machine are known in %s\n", l.Band, spelling.Count(int64(l.Episodes), "episode"), spelling.Count(l.Rows, "row"))
+	fmt.Fprintf(b, "\nwhat was learned\n  memory pressure was in band %s, at most %.2f; %s of this machine are known in %s\n", l.Band, l.Peak, spelling.Count(int64(l.Episodes), "episode"), spelling.Count(l.Rows, "row"))
 	fmt.Fprintf(b, "  %s is recommended (%s); trials of settings took %.2f %% of the time of all runs\n", strings.ToUpper(l.Recommended), l.Because, 100*l.LostShare)
 	for _, k := range l.Knobs {
 		var all []string

@@ -17,6 +17,8 @@ type MemoryMap struct {
 	// Resident is the memory that the system says the process has, 0 for a plan and
 	// where that is not known.
 	Resident int64 `json:"resident,omitempty"`
+	// Peak is the most that was reserved at a time so far, 0 for a plan.
+	Peak int64 `json:"peak,omitempty"`
 }
 
 // A MemoryPart is bytes of one memory that have one use.
@@ -36,10 +38,14 @@ func (p *Plan) Map(pl *Placement) (*MemoryMap, error) {
 }
 
 // Map returns where the bytes of the process are now.
-func (m *Model) Map() *MemoryMap { return newMap(m.engine.Map()) }
+func (m *Model) Map() *MemoryMap {
+	x := newMap(m.engine.Map())
+	x.Peak = ledger.Process.Peak()
+	return x
+}
 
 func newMap(parts []ledger.Part, resident int64) *MemoryMap {
-	return &MemoryMap{convertAll(parts, func(p ledger.Part) MemoryPart { return MemoryPart(p) }), resident}
+	return &MemoryMap{convertAll(parts, func(p ledger.Part) MemoryPart { return MemoryPart(p) }), resident, 0}
 }
 
 // RAM returns the bytes of all parts in RAM.
@@ -60,6 +66,9 @@ func (m *MemoryMap) WriteText(w io.Writer) error {
 	}
 	if m.Resident > 0 {
 		fmt.Fprintf(&b, "%-18s %11s  the system's count; ram above is %+.1f %%\n", "resident", spelling.Size(m.Resident), 100*(float64(m.RAM())/float64(m.Resident)-1))
+	}
+	if m.Peak > 0 {
+		fmt.Fprintf(&b, "%-18s %11s  the most that was reserved at a time\n", "peak", spelling.Size(m.Peak))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

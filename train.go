@@ -264,6 +264,7 @@ type TrainReport struct {
 	Skipped int           // steps whose loss or gradients were no numbers
 	Best    *float64      // lowest loss on held-out data; nil without evaluations
 	Early   bool          // it ended because held-out data got no better
+	Written uint64        // bytes of state in files since the run began, in all processes: what the disk wears from
 	Out     string        // the folder
 	Base    string        // folder of the model that the result is an adapter for; "" if it is a model
 	Merged  string        // folder of the merged model; "" if there is none
@@ -295,7 +296,7 @@ func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, e
 		return nil, err
 	}
 	return &TrainReport{
-		Steps: rep.Steps, Tokens: rep.Tokens, Loss: rep.Loss, Skipped: rep.Skipped, Best: rep.Best, Early: rep.Early,
+		Steps: rep.Steps, Tokens: rep.Tokens, Loss: rep.Loss, Skipped: rep.Skipped, Best: rep.Best, Early: rep.Early, Written: rep.Written,
 		Out: rep.Out, Base: rep.Base, Merged: rep.Merged,
 		Metrics: convertAll(rep.Metrics, func(m train.Metric) TrainMetric { return TrainMetric(m) }),
 	}, err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,12 @@ func TestExplainLastRun(t *testing.T) {
 	callJSON(t, &r, "explain", "atenia-story")
 	if r.Version != 1 || r.Decode.Tokens != 39 || len(r.Groups) == 0 || r.Learned == nil || r.Learned.Ticks != 39 || r.Advice.What == "" {
 		t.Errorf("%+v", r)
+	}
+	r.Pressure, r.More = []atenia.RunEvent{{Step: 7, At: 1.5, What: "left memory", Limit: 1 << 20, Need: 3 << 20, Moves: 2, Bytes: 2 << 20, Took: 0.25, Form: "streamed", Text: "2 parts"}}, 4
+	var told bytes.Buffer
+	want := "token 7, after 1.50 s: the limit was 1 MiB, 3 MiB were needed; left memory: 2 parts; it went on after 250.00 ms\n  … and memory moved 4 more times\n"
+	if err := r.WriteText(&told); err != nil || !strings.Contains(told.String(), want) {
+		t.Errorf("no %q in\n%s", want, &told)
 	}
 	code, out, errs := runExplain("none.gguf")
 	if code != 1 || out != "" || !strings.Contains(errs, "none.gguf: no run is on record; run it once: atenia run none.gguf") {

@@ -96,10 +96,11 @@ func (p *printer) done(r *atenia.TrainReport) error {
 			Best    *float64 `json:"best,omitempty"`
 			Skipped int      `json:"skipped"`
 			Early   bool     `json:"early"`
+			Written uint64   `json:"state_written_bytes,omitempty"`
 			Out     string   `json:"out"`
 			Base    string   `json:"base,omitempty"`
 			Merged  string   `json:"merged,omitempty"`
-		}{r.Steps, r.Tokens, r.Loss, r.Best, r.Skipped, r.Early, r.Out, r.Base, r.Merged})
+		}{r.Steps, r.Tokens, r.Loss, r.Best, r.Skipped, r.Early, r.Written, r.Out, r.Base, r.Merged})
 	}
 	io.WriteString(p.env.Progress, atenia.DrawLoss(r.Metrics, 60, 10))
 	best := ""
@@ -111,6 +112,9 @@ func (p *printer) done(r *atenia.TrainReport) error {
 	}
 	if r.Skipped > 0 {
 		best += fmt.Sprintf(", %s skipped", spelling.Count(r.Skipped, "step"))
+	}
+	if r.Written > 0 {
+		best += fmt.Sprintf(", %s of state written to files in all", spelling.Size(int64(r.Written)))
 	}
 	if _, err := fmt.Fprintf(p.env.Out, "%s, %s tokens%s\n", spelling.Count(r.Steps, "step"), short(float64(r.Tokens)), best); err != nil {
 		return err

@@ -53,7 +53,7 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := p.openCheckpoint(ctx, d)
+	k, err := p.openCheckpoint(ctx, d, r)
 	if err != nil {
 		return nil, errors.Join(err, endLog())
 	}
@@ -121,6 +121,7 @@ func (e *Engine) bind() (*exec.Executor, error) {
 	e.packing, e.scratch = x.Packing(), x.ScratchBytes()
 	e.mu.Unlock()
 	if fault := e.packing.Fault; fault != nil {
+		p.Config.Observer.Damaged()
 		if p.Config.Strict {
 			x.Close()
 			return nil, strictError("packing", fault.Error())
@@ -164,7 +165,8 @@ func (e *Engine) schedule() sched.Config {
 }
 
 // Stop ends all requests, waits for the step in flight and saves the checkpoint, if
-// there is one. What was counted does not change afterwards. It is idempotent.
+// there is one, which needs the sequences of the scheduler. What was counted does
+// not change afterwards. It is idempotent.
 func (e *Engine) Stop() (err error) {
 	e.stopping.Do(func() {
 		e.stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"atenia/internal/memory"
 	"atenia/internal/sched"
@@ -61,14 +62,25 @@ func (s *idle) update(pause *sched.Pause, in memory.Tier, ids []string) []string
 
 // MoveOwned implements [memory.Owner].
 func (s *idle) MoveOwned(_ context.Context, id string, _, to memory.Tier) error {
+	o, began := s.p.e.Plan.Config.Observer, time.Now()
 	for _, q := range s.list {
 		switch {
 		case s.id(q.Slot) != id:
 		case to == memory.SSD:
 			s.away++
-			return s.pause.Spill(q.Slot, s.folder())
+			err := s.pause.Spill(q.Slot, s.folder())
+			if err == nil {
+				o.Spilled(q.Bytes, time.Since(began))
+			}
+			return err
 		default:
-			return s.pause.Restore(q.Slot)
+			err := s.pause.Restore(q.Slot)
+			if err == nil {
+				o.Restored(q.Bytes, time.Since(began))
+			} else {
+				o.Damaged()
+			}
+			return err
 		}
 	}
 	return fmt.Errorf("%s is in use", id)

@@ -46,6 +46,7 @@ type pressure struct {
 	unready error    // of the last attempt to move
 	learned *learn.Policy
 	latency time.Duration // of the last step with one token for each sequence
+	event   observe.Event // what moves now
 	began   time.Time
 }
 
@@ -253,9 +254,11 @@ func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
 	}
 	if high {
 		if ids := p.idle.update(pause, memory.RAM, p.ids[:0]); len(ids) > 0 {
-			if _, _, err := p.loop.Tick(p.ctx, p.tick, p.snapshot(limit, v), ids); err != nil {
-				p.note("idle sequences stay in memory", err)
-			}
+			began := p.begin()
+			_, done, err := p.loop.Tick(p.ctx, p.tick, p.snapshot(limit, v), ids)
+			p.note("idle sequences stay in memory", err)
+			p.count(done.Done)
+			p.report(observe.Left, limit, began)
 			p.tick++
 		}
 		if v = p.pressed(limit, false); v < 1 {
@@ -268,10 +271,15 @@ func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
 	}
 	s := p.snapshot(limit, v)
 	p.record.At(p.tick)
+	kind, began := observe.Back, p.begin()
+	if high {
+		kind = observe.Left
+	}
 	to, err := p.target(limit, high)
 	if err != nil {
 		p.futile = limit
 		p.note("memory is short, and the weights stay where they are", err)
+		p.stays(limit, err.Error())
 		return
 	}
 	for range urgent {
@@ -288,9 +296,11 @@ func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
 			p.note("moving weights", err)
 			break
 		}
+		p.count(done.Done)
 		if len(done.Done) == 0 {
 			if high { // all that could move has moved just now: memory does not wait
-				_, err = p.loop.Offload.Apply(p.ctx, p.record.OffloadNow(p.loop.Offload, s, ids, p.loop.Memory), p.loop.Memory)
+				done, err = p.loop.Offload.Apply(p.ctx, p.record.OffloadNow(p.loop.Offload, s, ids, p.loop.Memory), p.loop.Memory)
+				p.count(done.Done)
 				p.note("moving weights", err)
 			}
 			break
@@ -303,12 +313,15 @@ func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
 	if !p.moved {
 		if high {
 			p.futile = limit
+			p.stays(limit, "nothing that is left in memory may move")
 		}
+		p.report(kind, limit, began) // of sequences
 		return
 	}
 	p.learn(s)
 	p.moved, p.settled, p.futile, p.retry = false, 0, 0, 0
 	p.apply(pause, to, limit)
+	p.report(kind, limit, began)
 }
 
 // learn records what running under a pressure costs and what would be chosen

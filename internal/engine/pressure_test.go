@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"atenia/internal/golden"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
+	"atenia/internal/policy/observe"
 	"atenia/internal/policy/record"
 	"atenia/internal/policy/replay"
 	"atenia/internal/sched"
@@ -198,6 +200,13 @@ func TestIdleSequences(t *testing.T) {
 		if squeeze {
 			limit.Store(1 << 40)
 		}
+		var at net.Addr
+		o, err := observe.Open(t.Context(), observe.Config{Metrics: "127.0.0.1:0", Listening: func(a net.Addr) { at = a }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		c.Observer = o
 		c.SetLimit(func() (int64, bool) { return limit.Load(), false })
 		d, err := engine.OpenFiles(filepath.Join(golden.Family(t, "parity"), "llama3"), "")
 		if err != nil {
@@ -237,6 +246,9 @@ func TestIdleSequences(t *testing.T) {
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)
+		}
+		if n := metric(t, at, "atenia_ssd_written_bytes_total"); (n != "0") != squeeze {
+			t.Errorf("%s bytes of sequences were written, squeezed: %t", n, squeeze)
 		}
 		b, err := os.ReadFile(c.Decisions)
 		if err != nil {

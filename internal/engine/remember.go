@@ -66,6 +66,7 @@ func (r *resume) load(s *checkpoint.Sequence, state, end int, put func(int, []by
 		}
 		if err := r.loadPart(p, end, put); err != nil {
 			r.cut[p.ID] = true
+			r.plan.Config.Observer.Damaged()
 			r.plan.Config.Logger.Warn("a conversation of the checkpoint is computed again", "err", err)
 			return err
 		}

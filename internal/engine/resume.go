@@ -17,6 +17,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/model/embedded"
 	"atenia/internal/model/file"
+	"atenia/internal/policy/replay"
 	"atenia/internal/spelling"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/checkpoint"
@@ -85,7 +86,7 @@ const patience = 3 * time.Second
 
 // openCheckpoint locks the checkpoint's folder, removes what killed saves left,
 // and restores it lazily, if there is one. It returns nil without a folder.
-func (p *Plan) openCheckpoint(ctx context.Context, d *file.Description) (r *resume, err error) {
+func (p *Plan) openCheckpoint(ctx context.Context, d *file.Description, rec replay.Recorder) (r *resume, err error) {
 	dir := p.Config.Checkpoint
 	if dir == "" {
 		return nil, nil
@@ -116,7 +117,7 @@ func (p *Plan) openCheckpoint(ctx context.Context, d *file.Description) (r *resu
 	if r.model.State, err = p.stateKey(); err != nil {
 		return nil, err
 	}
-	switch err := r.restore(ctx); {
+	switch err := r.restore(ctx, rec); {
 	case errors.Is(err, fs.ErrNotExist):
 		return r, nil
 	case err != nil:
@@ -132,7 +133,7 @@ func (p *Plan) stateKey() (string, error) {
 }
 
 // restore registers what the checkpoint has and plans the warm start.
-func (r *resume) restore(ctx context.Context) error {
+func (r *resume) restore(ctx context.Context, rec replay.Recorder) error {
 	saved, err := checkpoint.Read(r.Dir, nil)
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (r *resume) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	warm := checkpoint.PlanWarmStart(r.m, got.Manifest.Entries, got.Reports, false, checkpoint.DefaultRules)
+	warm := rec.WarmStart(r.m, got.Manifest.Entries, got.Reports, false, checkpoint.DefaultRules)
 	warm.ApplySummaries(r.m.SetHint)
 	r.WarmStart = strings.Replace(warm.Summary, ":", "", 1)
 	for _, d := range warm.Decisions {
@@ -350,5 +351,9 @@ func (r *resume) close() error {
 	}
 	r.stop()
 	r.done.Wait()
+	h := r.m.Health()
+	for _, f := range slices.Concat(h.Persistent, h.Leftovers) {
+		r.plan.Config.Logger.Warn("a copy in the checkpoint's cache", "tensor", f.ID, "err", f.Err, "failed", h.PersistentErrors)
+	}
 	return r.release()
 }

@@ -14,9 +14,9 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/residence"
-	"atenia/internal/memory/ring"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
+	"atenia/internal/store/direct"
 )
 
 // mixtures have experts: in stacked tensors of a GGUF file, and in tensors of their
@@ -194,7 +194,7 @@ func TestExpertsCut(t *testing.T) {
 	if err := os.Truncate(path, 5000); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Step(s); !errors.Is(err, ring.ErrChanged) {
+	if err := x.Step(s); !errors.Is(err, direct.ErrChanged) {
 		t.Errorf("a file that was cut: %v", err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/plan"
+	"atenia/internal/store/direct"
 )
 
 // streamable are models of both kinds of files: tied heads and others, several
@@ -229,7 +230,7 @@ func TestStreamedFaults(t *testing.T) {
 	if err := os.Truncate(path, 5000); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Step(s); !errors.Is(err, ring.ErrChanged) {
+	if err := x.Step(s); !errors.Is(err, direct.ErrChanged) {
 		t.Errorf("a file that was cut: %v", err)
 	}
 	for _, tb := range r.Stream.Tables {

@@ -22,27 +22,15 @@ var testSupport = []string{
 	"internal/golden", "internal/kernel/kerneltest", "internal/store/faultfs", "internal/lint", "flow/amp/internal/ctest", "flow/node/nodetest", "internal/memory/memorytest",
 }
 
-// tiers is why much of tier is not reached.
-const tiers = "the tiers' issue puts it on the path or deletes it"
-
 // notCalledYet lists unreachable declarations by package, and why they stay.
 // Names that only they mention stay with them.
 var notCalledYet = map[string]struct{ why, names string }{
-	"flow/amp/internal/abi":  {"what a thread on its system stack does is assembly, which a test cannot hold", "entryDirectPC"},
-	"internal/machine/hw":    {tiers, "Sampler.Peak"},
-	"internal/memory":        {tiers, "Ledger.Snapshot Manager.Gradients Manager.Health"},
-	"internal/memory/ledger": {tiers, "Account.Peak"},
-	"internal/memory/ring":   {tiers, "ErrChanged"},
-	"internal/model/file":    {"metadata of arrays of arrays is read; no writer makes it yet", "NestedOf"},
-	"internal/plan":          {"the contract: programs are read back, states have a matrix of actions", "ParseProgram StateDescriptor.ZeroOn"},
-	"internal/plan/pass":     {"the contract: plans are read back and hand-offs between backends checked", "Graph LoadJSON LoadText"},
-	"internal/policy/record": {tiers, "Journal.Last Record.Intact"},
-	"internal/policy/replay": {tiers, "Recorder.Recommend Recorder.WarmStart"},
-	"internal/policy/route":  {tiers, "GPUNotAvailable"},
-	"internal/policy/trace":  {tiers, "Metrics.Corrupt Metrics.Moved Metrics.WrittenSSD"},
-	"internal/store/blob":    {tiers, "Store.ReadRaw"},
-	"internal/text/token":    {"rerankers and encoders take pairs", "Tokenizer.EncodePair"},
-	"internal/train/offload": {tiers, "State.Verify State.WrittenBytes"},
+	"flow/amp/internal/abi": {"what a thread on its system stack does is assembly, which a test cannot hold", "entryDirectPC"},
+	"internal/model/file":   {"metadata of arrays of arrays is read; no writer makes it yet", "NestedOf"},
+	"internal/plan":         {"the contract: programs are read back, states have a matrix of actions", "ParseProgram StateDescriptor.ZeroOn"},
+	"internal/plan/pass":    {"the contract: plans are read back and hand-offs between backends checked", "Graph LoadJSON LoadText"},
+	"internal/store/blob":   {"the contract: golden tests compare a file as it is", "Store.ReadRaw"},
+	"internal/text/token":   {"rerankers and encoders take pairs", "Tokenizer.EncodePair"},
 }
 
 // TestNoDeadCode finds functions, types, variables and constants that no

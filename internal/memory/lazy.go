@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
 	"slices"
@@ -241,11 +240,4 @@ func (m *Manager) GradientKey(id string) (key string, ok bool) {
 	defer m.mu.Unlock()
 	key, ok = m.gradients[id]
 	return key, ok
-}
-
-// Gradients returns the ids of the gradients that have a key, sorted.
-func (m *Manager) Gradients() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.gradients))
 }

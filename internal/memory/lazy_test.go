@@ -106,8 +106,8 @@ func TestGradients(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantKind(t, m.PersistGradient(ctx, "g", []byte{9, 8, 7}, 5, false), blob.ErrExists, "")
-	if key, ok := m.GradientKey("g"); !ok || key != "grad:g:len3" || !slices.Equal(m.Gradients(), []string{"g"}) {
-		t.Errorf("%q, %v, %q", key, ok, m.Gradients())
+	if key, ok := m.GradientKey("g"); !ok || key != "grad:g:len3" {
+		t.Errorf("%q, %v", key, ok)
 	}
 	other := memory.New(memory.Config{Cache: c}) // a later process, told of the key
 	other.IndexGradient("g", "grad:g:len3")

@@ -177,20 +177,3 @@ func (m *Manager) Ledger() Ledger {
 	defer m.mu.Unlock()
 	return m.ledger
 }
-
-// Snapshot returns the ledger in the form that [Offload] and the planners read:
-// the pressure of a tier is the part of its budget that is held; a tier without
-// a budget has none.
-func (l Ledger) Snapshot() Snapshot {
-	status := func(a Account) Status {
-		if a.Total == math.MaxUint64 {
-			return Status{}
-		}
-		free, pressure := a.Free(), float32(1)
-		if a.Total > 0 {
-			pressure = float32(float64(a.Total-free) / float64(a.Total))
-		}
-		return Status{Total: &a.Total, Free: &free, Pressure: &pressure}
-	}
-	return Snapshot{VRAM: status(l.VRAM), RAM: status(l.RAM), SSD: status(l.SSD)}
-}

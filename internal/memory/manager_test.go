@@ -424,16 +424,6 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// TestLedgerSnapshot checks the pressures that budgets give.
-func TestLedgerSnapshot(t *testing.T) {
-	m := memory.New(memory.Config{Dir: ssd(t), Budget: map[memory.Tier]uint64{memory.RAM: 8, memory.VRAM: 0}})
-	register(t, m, "a", []byte{1, 2}, memory.RAM)
-	s := m.Ledger().Snapshot()
-	if *s.RAM.Total != 8 || *s.RAM.Free != 6 || *s.RAM.Pressure != .25 || *s.VRAM.Pressure != 1 || s.SSD.Pressure != nil {
-		t.Errorf("%+v", s)
-	}
-}
-
 // A watchedFS calls back before every read and write of a file.
 type watchedFS struct {
 	durable.FS

@@ -74,7 +74,9 @@ func (r *run) openState(o *offload, first files.Init) error {
 	dir := filepath.Join(r.cfg.Dir, stateFolder)
 	var err error
 	if r.cfg.Resume {
-		o.state, err = files.Open(dir, cfg)
+		if o.state, err = files.Open(dir, cfg); err == nil {
+			err = o.state.Verify() // damage is found now and not in the middle of a step
+		}
 	}
 	switch {
 	case o.state == nil && (err == nil || errors.Is(err, fs.ErrNotExist)):

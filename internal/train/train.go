@@ -24,6 +24,9 @@ type Result struct {
 	// Best is the lowest loss on held-out data; nil without evaluations.
 	Best  *float64
 	Early bool // stopped because the held-out loss did not improve
+	// Written are the bytes of state and parameters that were written to files since
+	// the run began, in all processes; 0 if they are in memory.
+	Written uint64
 }
 
 // A run is the state of training a learner.
@@ -405,6 +408,9 @@ func (r *run) takeBest() error {
 func (r *run) report() *Result {
 	r.result.Steps, r.result.Tokens, r.result.Skipped = r.place.Step, r.place.Tokens, r.place.Skipped
 	r.result.Best, r.result.Early = r.place.Best, r.isEarly() && r.place.Step < r.cfg.Steps
+	if r.offload != nil && r.offload.state != nil {
+		r.result.Written = r.offload.state.WrittenBytes()
+	}
 	return &r.result
 }
 

@@ -21,6 +21,7 @@ import (
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
+	"atenia/internal/store/direct"
 	"atenia/tensor"
 )
 
@@ -299,7 +300,7 @@ func TestChangedFile(t *testing.T) {
 		if err := os.Chtimes(path, time.Now(), was.ModTime().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Stream.Ring.Begin(nil); !errors.Is(err, ring.ErrChanged) {
+		if err := r.Stream.Ring.Begin(nil); !errors.Is(err, direct.ErrChanged) {
 			t.Errorf("another time, verify %v: %v", verify, err)
 		}
 		if err := r.Close(); err != nil {

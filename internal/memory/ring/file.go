@@ -15,16 +15,13 @@ const PageBytes = direct.Align
 // [io.EOF].
 type Source interface {
 	io.ReaderAt
-	// Same returns an error that matches [ErrChanged] if the file has changed since
+	// Same returns an error that matches [direct.ErrChanged] if the file has changed since
 	// it was opened.
 	Same() error
 	// Size returns the size of the file when it was opened.
 	Size() int64
 	Name() string // for errors: the path
 }
-
-// ErrChanged matches errors about a file that has changed since it was opened.
-var ErrChanged = direct.ErrChanged
 
 // A File is a [Source] on disk, opened for direct I/O where the file system
 // supports it. Elsewhere it is read through the page cache, from which the pages

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"atenia/internal/store/direct"
 )
 
 // A memory is a source in memory with faults.
@@ -42,7 +44,7 @@ func (m *memory) Size() int64 { return int64(len(m.data)) }
 
 func (m *memory) Same() error {
 	if m.gone.Load() {
-		return ErrChanged
+		return direct.ErrChanged
 	}
 	return nil
 }
@@ -272,7 +274,7 @@ func TestChanged(t *testing.T) {
 	r := open(t, c)
 	pass(t, r, &c, never)
 	m.gone.Store(true)
-	if err := r.Begin(nil); !errors.Is(err, ErrChanged) {
+	if err := r.Begin(nil); !errors.Is(err, direct.ErrChanged) {
 		t.Errorf("a changed file: %v", err)
 	}
 	m.gone.Store(false)
@@ -387,7 +389,7 @@ func TestNothingPerPass(t *testing.T) {
 	if err := os.WriteFile(path, m.data[:100], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Begin(nil); !errors.Is(err, ErrChanged) {
+	if err := r.Begin(nil); !errors.Is(err, direct.ErrChanged) {
 		t.Errorf("a file that was written to: %v", err)
 	}
 }

@@ -182,6 +182,7 @@ func (l *Learner) Begin(rec replay.Recorder) {
 	c := l.now
 	c.GPU = false
 	l.rec.Choose(l.policy, c, "decode")
+	l.rec.Recommend(l.loop.Trainer(), c.Bucket()) // what earlier runs say
 }
 
 // A turn is what is set for the steps of one bucket and number of rows.
@@ -368,6 +369,7 @@ func (l *Learner) tick(s Step, at time.Duration) {
 // A Summary is what a run learned and chose, for its account.
 type Summary struct {
 	Pressure    float32  `json:"ram_pressure"`
+	Peak        float32  `json:"ram_pressure_peak"` // since the last summary
 	Band        string   `json:"ram_band"`
 	Ticks       uint64   `json:"ticks"`       // of the seed's loop
 	Recommended string   `json:"recommended"` // backend of the next tick
@@ -401,7 +403,7 @@ func (l *Learner) Summary() *Summary {
 	snap := l.loop.Trainer().Snapshot()
 	band := l.now.Bucket().RAM
 	s := &Summary{
-		Pressure: l.now.RAM, Band: fmt.Sprintf("%d, around %.2f", band, float64(band.Pressure())),
+		Pressure: l.now.RAM, Peak: l.sampler.Peak(), Band: fmt.Sprintf("%d, around %.2f", band, float64(band.Pressure())),
 		Ticks: l.loop.Ticks(), Recommended: l.loop.Choice().String(), Because: l.loop.LastDecisionReason(), Table: l.loop.LastReason(),
 		Rows: snap.Summary.TotalEntries, Episodes: snap.Summary.TotalEpisodes, PreferGPU: snap.Summary.GPUPreferenceRatio,
 		Changes: append([]Change{}, l.changes...), Knobs: []Knob{},

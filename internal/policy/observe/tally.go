@@ -20,6 +20,8 @@ type Tally struct {
 	// what the process read from storage meanwhile.
 	Computed, Offered time.Duration
 	Read              int64
+	Events            []Event // of pressure, oldest first
+	More              int     // events after those
 
 	ring    ring.Stats // at the end of the last step
 	cpu     time.Duration
@@ -43,7 +45,9 @@ const lookEvery = 250 * time.Millisecond
 
 // begin starts counting, before the first step.
 func (t *Tally) begin(r *ring.Ring) {
-	t.Started = time.Now()
+	if t.Started.IsZero() { // weights that move begin again
+		t.Started = time.Now()
+	}
 	if r != nil {
 		t.ring = r.Stats()
 	}

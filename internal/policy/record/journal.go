@@ -8,10 +8,8 @@ type Listener interface {
 	Decided(*Record)
 }
 
-// A Config configures a [Journal]. The zero value keeps some records and has no
-// listeners.
+// A Config configures a [Journal]. The zero value has no listeners.
 type Config struct {
-	Keep      int // records in memory; 0 is 1024
 	Listeners []Listener
 	Now       func() int64 // nanoseconds since 1970; nil: records have no time
 	After     *Record      // the record to continue from, see [Open]; nil starts a new log
@@ -24,15 +22,10 @@ type Journal struct {
 	cfg    Config
 	seq    uint64
 	parent string
-	kept   []Record // a ring buffer
-	oldest int
 }
 
 // NewJournal returns an empty journal.
 func NewJournal(cfg Config) *Journal {
-	if cfg.Keep <= 0 {
-		cfg.Keep = 1024
-	}
 	j := &Journal{cfg: cfg}
 	if cfg.After != nil {
 		j.seq, j.parent = cfg.After.Seq+1, cfg.After.Hash
@@ -56,27 +49,10 @@ func (j *Journal) Add(d Draft) (Record, error) {
 		return r, err
 	}
 	j.seq, j.parent = j.seq+1, r.Hash
-	if len(j.kept) < j.cfg.Keep {
-		j.kept = append(j.kept, r)
-	} else {
-		j.kept[j.oldest] = r
-		j.oldest = (j.oldest + 1) % len(j.kept)
-	}
 	for _, l := range j.cfg.Listeners {
 		l.Decided(&r)
 	}
 	return r, nil
-}
-
-// Last returns the records in memory, oldest first.
-func (j *Journal) Last() []Record {
-	if j == nil {
-		return nil
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	out := make([]Record, 0, len(j.kept))
-	return append(append(out, j.kept[j.oldest:]...), j.kept[:j.oldest]...)
 }
 
 // Len returns the number of records, including those before the one the journal

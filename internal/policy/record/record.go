@@ -122,13 +122,6 @@ func (r *Record) AppendLine(line []byte) ([]byte, error) {
 	return append(line, '}'), nil
 }
 
-// Intact reports whether the hash matches the content.
-func (r *Record) Intact() bool {
-	c := *r
-	_, err := c.seal()
-	return err == nil && c.Hash == r.Hash
-}
-
 // Parse reads one line.
 func Parse(line []byte) (Record, error) {
 	var r Record

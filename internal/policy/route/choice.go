@@ -106,7 +106,7 @@ type Trace struct {
 // those of the kernel's tensors.
 func Choose(k Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) Choice {
 	q := question{kernel: k, tiers: tiers, vram: pressure(s.VRAM), gpu: gpu}
-	winner := Rule(0)
+	winner := GPUNotAvailable
 	for !rules[winner].holds(&q) { // the last rule always applies
 		winner++
 	}
