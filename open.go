@@ -120,8 +120,8 @@ func (m *Model) loadText(c *Config) (err error) {
 func (m *Model) Close() error {
 	var err error
 	m.close.Do(func() {
-		m.engine.Sched.Close() // what is counted does not change any more
-		err = errors.Join(m.account(), m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
+		err = m.engine.Finish() // what is counted does not change any more
+		err = errors.Join(err, m.account(), m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
 	})
 	return err
 }

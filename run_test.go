@@ -2,6 +2,7 @@ package atenia_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
+	"atenia/internal/train/fit"
 )
 
 // A decided is a record of a log of decisions, as far as tests of runs read it.
@@ -130,7 +132,15 @@ func trained(t *testing.T, budget string, o atenia.TrainOptions) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := atenia.Train(t.Context(), r, o); err != nil {
+	for range 3 {
+		_, err = atenia.Train(t.Context(), r, o)
+		floor, short := errors.AsType[*fit.FloorError](err)
+		if !short || budget == "" {
+			break
+		}
+		r.Train.Budget = fmt.Sprint(floor.Floor + floor.Floor/50) // little more than it needs
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return path

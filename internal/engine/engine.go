@@ -43,6 +43,7 @@ type Engine struct {
 	stop     context.CancelFunc
 	pressure *pressure
 	close    sync.Once
+	finish   sync.Once
 }
 
 // Open places the weights of a plan, loads them and starts the scheduler. The
@@ -167,14 +168,23 @@ func (e *Engine) schedule() sched.Config {
 // is idempotent.
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
+		err = e.Finish()
+		e.pressure.close()
+		e.remember()
+		err = errors.Join(err, e.resume.close(), e.weights.close(), e.checkPeak(), e.endLog())
+	})
+	return err
+}
+
+// Finish saves the checkpoint and ends all requests, whose conversations are lost
+// then: what is counted does not change any more. Close calls it.
+func (e *Engine) Finish() (err error) {
+	e.finish.Do(func() {
 		e.stop()
 		if e.resume != nil {
 			err = e.resume.save(context.Background(), e)
 		}
 		e.Sched.Close()
-		e.pressure.close()
-		e.remember()
-		err = errors.Join(err, e.resume.close(), e.weights.close(), e.checkPeak(), e.endLog())
 	})
 	return err
 }
