@@ -121,7 +121,7 @@ func trained(t *testing.T, budget string, o atenia.TrainOptions) (path string) {
 	}
 	recipe := filepath.Join(dir, "recipe.toml")
 	path = filepath.Join(dir, "out")
-	s := fmt.Sprintf("[model]\nhidden = 128\nlayers = 10\nuntied = true\n[data]\nfiles = ['text.txt']\nrow = 16\nrows = 2\n[train]\nsteps = 1\nthreads = 1\nout = '%s'\n", path)
+	s := fmt.Sprintf("[model]\nhidden = 128\nlayers = 10\nuntied = true\n[data]\nfiles = ['text.txt']\nrow = 16\nrows = 2\n[train]\nsteps = 1\naccumulate = 2\nthreads = 1\nout = '%s'\n", path)
 	if budget != "" {
 		s += "budget = '" + budget + "'\n"
 	}
@@ -138,7 +138,7 @@ func trained(t *testing.T, budget string, o atenia.TrainOptions) (path string) {
 		if !short || budget == "" {
 			break
 		}
-		r.Train.Budget = fmt.Sprint(floor.Floor + floor.Floor/50) // little more than it needs
+		r.Train.Budget = fmt.Sprint(floor.Floor + floor.Floor/10) // little more than it needs
 	}
 	if err != nil {
 		t.Fatal(err)
