@@ -53,7 +53,7 @@ func (s *saved) edit(t *testing.T, change func(string) string) {
 // open opens the model with the folder and returns what it found.
 func (s *saved) open(t *testing.T) (atenia.Resumed, error) {
 	t.Helper()
-	m, err := atenia.Open(t.Context(), s.path, &atenia.Config{Checkpoint: s.dir, Threads: 1, Context: 200})
+	m, err := atenia.Open(t.Context(), s.path, &atenia.Config{Checkpoint: s.dir, Threads: 1, Context: 200, Budget: atenia.Budget{RAM: 8 << 30}, Placement: atenia.PlacementRules{NoProbe: true}})
 	if err != nil {
 		return atenia.Resumed{}, err
 	}
@@ -91,6 +91,9 @@ func TestRunCheckpoint(t *testing.T) {
 	})
 	t.Run("CK-5", func(t *testing.T) {
 		s := newSaved(t)
+		if r, err := s.open(t); err != nil || r.Wanted == 0 {
+			t.Fatalf("with them: %+v, %v", r, err)
+		}
 		s.edit(t, func(m string) string {
 			return regexp.MustCompile(`(?m)^(desired_tier|plan_summary)=.*\n`).ReplaceAllString(m, "")
 		})
@@ -99,7 +102,7 @@ func TestRunCheckpoint(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
-	t.Run("CK-6", func(t *testing.T) {
+	t.Run("three drifts", func(t *testing.T) {
 		s := newSaved(t)
 		s.edit(t, func(m string) string {
 			return strings.Replace(m, weight("ram", "ram", mapped), weight("vram", "vram", "run on GPU"), 1)
@@ -121,7 +124,7 @@ func TestRunCheckpoint(t *testing.T) {
 		}
 		wantDrift(t, r, `PlanMismatch: planned "on the gpu"`)
 	})
-	t.Run("CK-8", func(t *testing.T) {
+	t.Run("damaged", func(t *testing.T) {
 		for name, change := range map[string][2]string{
 			"count": {"entry_count=", "entry_count=9"}, "tier": {"tier=ram", "tier=hbm"}, "kind without key": {"cache_kind=none", "cache_kind=tensor"},
 		} {
@@ -156,6 +159,10 @@ func TestRunCheckpoint(t *testing.T) {
 			t.Errorf("the order is %v", ids)
 		}
 	})
+}
+
+// TestRunCheckpointLazy: a run reads of a checkpoint what it needs, when it does.
+func TestRunCheckpointLazy(t *testing.T) {
 	// unread opens a checkpoint whose conversations cannot be read: nothing does
 	// until a prompt continues one.
 	unread := func(t *testing.T) atenia.Resumed {
@@ -175,7 +182,7 @@ func TestRunCheckpoint(t *testing.T) {
 		}
 		return r
 	}
-	t.Run("CK-10", func(t *testing.T) {
+	t.Run("lazy", func(t *testing.T) {
 		if r := unread(t); !strings.Contains(r.String(), "restored lazily") {
 			t.Error(r)
 		}
@@ -207,8 +214,8 @@ func wantDrift(t *testing.T, r atenia.Resumed, want ...string) {
 	}
 }
 
-// TestRunWarmStart: the warm start of a run says how many of a checkpoint's
-// tensors stay, and which do not, as the summary and the next save have it.
+// TestRunWarmStart: the warm start of a run counts the checkpoint's tensors that
+// stay and those that cannot be where they were wanted.
 func TestRunWarmStart(t *testing.T) {
 	start := func(t *testing.T, entry string) (r atenia.Resumed) {
 		t.Helper()
@@ -220,14 +227,14 @@ func TestRunWarmStart(t *testing.T) {
 		}
 		return r
 	}
-	t.Run("WS-2", func(t *testing.T) {
+	t.Run("degraded", func(t *testing.T) {
 		r := start(t, weight("vram", "vram", mapped))
 		if !strings.HasSuffix(r.WarmStart, "promote=0 degrade=1") {
 			t.Errorf("%q", r.WarmStart)
 		}
 		wantDrift(t, r, "MissingBackend: ", "TierDowngrade: Vram is desired, restored to Ram")
 	})
-	t.Run("WS-3", func(t *testing.T) {
+	t.Run("kept", func(t *testing.T) {
 		r := start(t, weight("ram", "ssd", mapped))
 		if !strings.HasSuffix(r.WarmStart, "promote=0 degrade=0") || len(r.Drift) > 0 {
 			t.Errorf("%q, %q", r.WarmStart, r.Drift)

@@ -18,20 +18,27 @@ func (d *decided) moves() []string {
 	return strings.Split(d.Target, ", ")
 }
 
-// TestRunOffload: what leaves memory in a run, and when, as memory comes and
-// goes.
-func TestRunOffload(t *testing.T) {
-	path := trained(t, "", atenia.TrainOptions{})
-	r := runWithin(t, path, 60, func(row int) int64 {
+// A squeeze is a run whose memory becomes short, comes back and becomes short
+// again.
+type squeeze struct {
+	path                 string
+	log                  []decided
+	ticks                []ticked
+	first, second, third decided // under pressure
+}
+
+func newSqueeze(t *testing.T) *squeeze {
+	t.Helper()
+	s := &squeeze{path: trained(t, "", atenia.TrainOptions{})}
+	r := runWithin(t, s.path, 60, func(row int) int64 {
 		if row >= 5 && row < 20 || row >= 22 && row < 40 {
 			return little
 		}
 		return plenty
 	})
-	log := decisionsOf(t, r.decisions, "offload")
-	ticks := ticksOf(t, r.timeline)
+	s.log, s.ticks = decisionsOf(t, r.decisions, "offload"), ticksOf(t, r.timeline)
 	var high []decided
-	for _, d := range log {
+	for _, d := range s.log {
 		if d.Rule == "RamHigh" && !d.Inputs.Now && d.Tick > 0 {
 			high = append(high, d)
 		}
@@ -39,7 +46,15 @@ func TestRunOffload(t *testing.T) {
 	if len(high) < 3 {
 		t.Fatalf("%d decisions under pressure", len(high))
 	}
-	first, second, third := high[0], high[1], high[2]
+	s.first, s.second, s.third = high[0], high[1], high[2]
+	return s
+}
+
+// TestRunOffload: what leaves memory in a run, and when, as memory comes and
+// goes.
+func TestRunOffload(t *testing.T) {
+	s := newSqueeze(t)
+	log, first, third := s.log, s.first, s.third
 	t.Run("OF-2", func(t *testing.T) {
 		now := slices.IndexFunc(log, func(d decided) bool { return d.Inputs.Now })
 		if now < 0 {
@@ -151,10 +166,16 @@ func TestRunOffload(t *testing.T) {
 		if d := log[0]; d.Rule != "NotNeeded" || d.Reason != "No offloading needed" || d.Target != "" {
 			t.Errorf("with plenty: %+v", d)
 		}
-		if d := band(t, path).log[0]; d.Reason != "No new offloading due to hysteresis band" || d.Target != "" {
+		if d := band(t, s.path).log[0]; d.Reason != "No new offloading due to hysteresis band" || d.Target != "" {
 			t.Errorf("in the band: %+v", d)
 		}
 	})
+}
+
+// TestRunTicks: the lines of a run's ticks, and what they leave in memory.
+func TestRunTicks(t *testing.T) {
+	s := newSqueeze(t)
+	log, ticks, first, second, third := s.log, s.ticks, s.first, s.second, s.third
 	t.Run("BL-1", func(t *testing.T) {
 		if d := log[0]; d.Tick != 0 || d.Target != "" || d.Reason != "No offloading needed" {
 			t.Errorf("tick 0: %+v", d)
@@ -167,7 +188,7 @@ func TestRunOffload(t *testing.T) {
 		}
 	})
 	t.Run("BL-2", func(t *testing.T) {
-		b := band(t, path)
+		b := band(t, s.path)
 		for _, d := range b.log {
 			if d.Target != "" {
 				t.Errorf("%+v", d)
