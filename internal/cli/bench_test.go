@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"atenia/internal/bench/peer"
+	"atenia/internal/machine/cpu"
 )
 
 // TestBenchOut: what --out writes is what --json prints.
@@ -153,10 +155,18 @@ func FuzzKernelsResult(f *testing.F) {
 // programVar makes the test binary the program itself.
 const programVar = "ATENIA_CLI_PROGRAM"
 
+// peakVar is where the program writes the most memory that it had. The system's
+// figure for a process that has ended includes that of the one that started it.
+const peakVar = "ATENIA_CLI_PEAK"
+
 // TestMain lets the test binary be a neighbour of its tests, and the program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "bench" || os.Getenv(programVar) != "" {
-		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		code := Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		if path := os.Getenv(peakVar); path != "" {
+			_ = os.WriteFile(path, strconv.AppendInt(nil, cpu.PeakResident(), 10), 0o600)
+		}
+		os.Exit(code)
 	}
 	dir, err := os.MkdirTemp("", "state") // what tests learn is not the user's
 	if err == nil {

@@ -43,7 +43,9 @@ type Config struct {
 	Observer *observe.Observer // nil = none
 	Logger   *slog.Logger
 
-	limit func() (bytes int64, stalled bool) // in place of what the system says; nil outside of tests
+	// Limit, if not nil, is asked before every step how much memory the process may
+	// have, in place of the system: a test can say what it needs.
+	Limit func() (bytes int64, stalled bool)
 }
 
 // A FieldError names a field of a configuration whose value cannot be used.

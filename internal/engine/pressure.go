@@ -73,7 +73,7 @@ func offloading() memory.OffloadConfig {
 
 // watch starts to watch the memory that an open engine may have.
 func (e *Engine) watch(d *file.Description) (*pressure, error) {
-	p := &pressure{e: e, d: d, read: e.Plan.Config.limit, record: e.record, began: time.Now()}
+	p := &pressure{e: e, d: d, read: e.Plan.Config.Limit, record: e.record, began: time.Now()}
 	if p.read == nil {
 		p.real, p.read = true, e.Plan.account.Share
 	}
@@ -299,9 +299,7 @@ func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
 		p.count(done.Done)
 		if len(done.Done) == 0 {
 			if high { // all that could move has moved just now: memory does not wait
-				done, err = p.loop.Offload.Apply(p.ctx, p.record.OffloadNow(p.loop.Offload, s, ids, p.loop.Memory), p.loop.Memory)
-				p.count(done.Done)
-				p.note("moving weights", err)
+				p.now(s, ids)
 			}
 			break
 		}
@@ -322,6 +320,18 @@ func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
 	p.moved, p.settled, p.futile, p.retry = false, 0, 0, 0
 	p.apply(pause, to, limit)
 	p.report(kind, limit, began)
+}
+
+// now moves weights out of memory whenever they moved last, and marks them as
+// having moved: they come back later, like others.
+func (p *pressure) now(s memory.Snapshot, ids []string) {
+	done, err := p.loop.Offload.Apply(p.ctx, p.record.OffloadNow(p.loop.Offload, s, ids, p.loop.Memory), p.loop.Memory)
+	p.count(done.Done)
+	p.note("moving weights", err)
+	home, tick := memory.RAM, p.tick
+	for _, a := range done.Done {
+		p.loop.Offload.SetMark(a.ID, memory.OffloadMark{Last: &tick, From: &home})
+	}
 }
 
 // learn records what running under a pressure costs and what would be chosen

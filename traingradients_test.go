@@ -1,0 +1,70 @@
+package atenia_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"atenia"
+)
+
+// TestTrainGradients: where the gradients of a training go that does not fit
+// into its memory, on a machine without a device.
+func TestTrainGradients(t *testing.T) {
+	dir := t.TempDir()
+	o := atenia.TrainOptions{Decisions: filepath.Join(dir, "decisions"), Timeline: filepath.Join(dir, "timeline")}
+	trained(t, "1MiB", o)
+	lines := linesOf(t, o.Timeline)
+	nodes := decisionsOf(t, o.Decisions, "backward")
+	in := func(d decided, tier string) (n int) {
+		for _, g := range d.Inputs.Grads {
+			if g.Tier == tier {
+				n++
+			}
+		}
+		return n
+	}
+	// wantNode: a node runs on the processor, after so many records of moves.
+	wantNode := func(t *testing.T, i, moves int) {
+		t.Helper()
+		d := nodes[i]
+		want := []string{
+			fmt.Sprintf("ENQUEUE stream=Cpu id=%d kind=Compute name=backward:node%d cost=1", i+1, d.Inputs.Node),
+			fmt.Sprintf("AUTOGRAD node=%d target=Cpu moves=%d fallback=0", d.Inputs.Node, moves),
+		}
+		if k := slices.Index(lines, want[0]); k < 0 || k+2 > len(lines) || !slices.Equal(lines[k:k+2], want) || d.Target != "Cpu" {
+			t.Errorf("the timeline does not have %q for %+v", want, d)
+		}
+	}
+	t.Run("AG-3", func(t *testing.T) {
+		n := 0
+		for i, d := range nodes {
+			if ssd := in(d, "Ssd"); ssd > 0 {
+				n++
+				wantNode(t, i, len(d.Inputs.Grads)+ssd) // planned and applied, others skipped
+			}
+		}
+		if n == 0 {
+			t.Error("no node has gradients on the disk", nodes)
+		}
+	})
+	t.Run("AG-6", func(t *testing.T) {
+		n := 0
+		for i, d := range nodes {
+			if len(d.Inputs.Grads) > 0 && in(d, "Ram") == len(d.Inputs.Grads) {
+				n++
+				wantNode(t, i, len(d.Inputs.Grads))
+			}
+		}
+		if n == 0 {
+			t.Error("no node has all gradients in memory")
+		}
+	})
+	for i, l := range lines {
+		if strings.Contains(l, "stream=Gpu") || strings.HasPrefix(l, "BACKWARD_FALLBACK") {
+			t.Errorf("line %d: %s", i, l)
+		}
+	}
+}
