@@ -20,8 +20,7 @@ func answered(t *testing.T, path, dir string, prompt []int32) (ids []int32, prob
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, ok := m.Checkpoint()
-	if ok != (dir != "") {
+	if _, ok := m.Checkpoint(); ok != (dir != "") {
 		t.Errorf("Checkpoint says %t", ok)
 	}
 	o := atenia.Options{MaxTokens: 9, Sampling: atenia.Sampling{LogProbs: 1}}

@@ -29,7 +29,6 @@ import (
 type squeezed struct {
 	rows  [][]float32
 	kinds map[string]bool // of residences
-	log   string
 }
 
 // decode runs a model of the golden files and returns the logits of every row.

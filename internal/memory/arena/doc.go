@@ -20,7 +20,7 @@ import (
 const hugePage = 2 << 20
 
 // A MemoryError says that a block was not allocated: its account has no room, an
-// error that matches [ledger.Full], or the system has none.
+// error that matches [ledger.ErrFull], or the system has none.
 type MemoryError struct {
 	Bytes int
 	Err   error

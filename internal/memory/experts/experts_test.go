@@ -351,7 +351,7 @@ func TestRefused(t *testing.T) {
 		if x, err := experts.New(c); err == nil {
 			x.Close()
 			t.Errorf("%s: no error", name)
-		} else if name == "no room" && !errors.Is(err, ledger.Full) {
+		} else if name == "no room" && !errors.Is(err, ledger.ErrFull) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -42,11 +42,11 @@ func (u Use) String() string { return enum.Name(useNames, "Use", u) }
 // MarshalText writes the name of the use.
 func (u Use) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// Full is matched by errors about reservations that have no room.
-var Full = errors.New("no room in memory")
+// ErrFull is matched by errors about reservations that have no room.
+var ErrFull = errors.New("no room in memory")
 
 // An Error says how many bytes a reservation needed and how many its account had
-// left. It matches [Full].
+// left. It matches [ErrFull].
 type Error struct {
 	Use          Use
 	Needed, Free int64 // bytes
@@ -57,8 +57,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%v: %s are needed, %s of %s are free", e.Use, spelling.Size(e.Needed), spelling.Size(e.Free), spelling.Size(e.Limit))
 }
 
-// Is reports whether target is [Full].
-func (e *Error) Is(target error) bool { return target == Full }
+// Is reports whether target is [ErrFull].
+func (e *Error) Is(target error) bool { return target == ErrFull }
 
 // An Account is one memory, or the part of one that somebody may hold. A nil
 // account has no limit and counts nothing. It is safe for concurrent use.

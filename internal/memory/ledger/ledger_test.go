@@ -23,7 +23,7 @@ func TestAccount(t *testing.T) {
 				case 0:
 					if r, err := a.Reserve(Use(rng.IntN(int(uses))), n); err == nil {
 						held = append(held, r)
-					} else if !errors.Is(err, Full) {
+					} else if !errors.Is(err, ErrFull) {
 						t.Error(err)
 					}
 				case 1:

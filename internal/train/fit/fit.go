@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"errors"
 	"fmt"
 
 	"atenia/internal/spelling"
@@ -51,7 +50,7 @@ func (e *FloorError) Error() string {
 }
 
 // Is reports whether target is [train.ErrConfig].
-func (e *FloorError) Is(target error) bool { return errors.Is(train.ErrConfig, target) }
+func (e *FloorError) Is(target error) bool { return target == train.ErrConfig }
 
 // Speeds that are assumed to choose between two uses of memory.
 const (

@@ -220,7 +220,7 @@ func (p *Pager) insist(reserve func() error) error {
 	for {
 		err := reserve()
 		switch {
-		case err == nil || !errors.Is(err, ledger.Full):
+		case err == nil || !errors.Is(err, ledger.ErrFull):
 			return err
 		case p.writing != nil:
 			if werr := p.wait(); werr != nil {

@@ -127,7 +127,7 @@ func TestNoRoom(t *testing.T) {
 			t.Errorf("limit %d: %d bytes are held at the end, %d at most", limit, a.Held(), a.Peak())
 		}
 		if err != nil {
-			if failed++; !errors.Is(err, ledger.Full) {
+			if failed++; !errors.Is(err, ledger.ErrFull) {
 				t.Error(err)
 			}
 			continue
