@@ -165,6 +165,7 @@ func TestCodecAuto(t *testing.T) {
 		if made := err == nil; made != strings.HasPrefix(s.Codec, "planes: ") {
 			t.Errorf("%+v: %s, but a file: %v", k, s.Codec, made)
 		}
+		cfg.Codec = "auto" // asked for, so the plan says what came of it
 		p, err := atenia.OpenPlan(c.path, cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -43,3 +43,30 @@ func TestLimit(t *testing.T) {
 		}
 	}
 }
+
+// A call with more workers than the calls before it waits for all of them: those
+// that did not take part for a while included.
+func TestLimitWaits(t *testing.T) {
+	const threads = 4
+	p := newPool(t, threads)
+	nothing := taskFunc(func(int, int) {})
+	for range 100 {
+		p.Limit(2)
+		for range 3 {
+			p.Do(nothing)
+		}
+		p.Limit(threads)
+		var ended atomic.Int32
+		p.Do(taskFunc(func(worker, _ int) {
+			if worker == 0 {
+				time.Sleep(100 * time.Microsecond) // the others begin
+			} else {
+				time.Sleep(300 * time.Microsecond)
+			}
+			ended.Add(1)
+		}))
+		if n := ended.Load(); n != threads {
+			t.Fatalf("%d of %d shares had ended", n, threads)
+		}
+	}
+}

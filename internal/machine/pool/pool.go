@@ -133,6 +133,7 @@ func (p *Pool) do(t Task, n int) {
 		p.workers = n
 		for i := n; i < len(p.shares); i++ {
 			p.shares[i].claimed.Store(g) // a worker that wakes late finds nothing to claim
+			p.shares[i].done.Store(g)    // the next call that it takes part in waits for it
 		}
 		p.gen.Store(g)
 		if p.parked.Load() > 0 {
