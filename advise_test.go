@@ -120,6 +120,9 @@ func TestRunsCorrect(t *testing.T) {
 // the process has, but for a twentieth, and for memory that this small model
 // reserves and never touches. docs/placement.md has numbers of a larger one.
 func TestMapIsTrue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector takes memory of its own")
+	}
 	m, err := atenia.Open(t.Context(), "", &atenia.Config{})
 	if err != nil {
 		t.Fatal(err)

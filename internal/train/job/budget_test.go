@@ -85,6 +85,9 @@ func TestBudgetPeak(t *testing.T) {
 	if cpu.PeakResident() == 0 {
 		t.Skip("the peak of resident memory is not known on this system")
 	}
+	if testing.Short() {
+		t.Skip("the race detector takes memory of its own")
+	}
 	if dir := os.Getenv(budgetVar); dir != "" {
 		n := int64(0)
 		fmt.Sscan(filepath.Base(dir), &n)
