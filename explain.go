@@ -75,8 +75,9 @@ type Factor struct {
 // which situation, how sure that is, and why.
 //
 // A file that is missing, or of another version, is no error: File says so, and
-// nothing is learned. A row with more successes than runs is damaged, and skipped
-// as others are that cannot be read. A file that cannot be read is an error.
+// nothing is learned. With All a row that has more successes than runs is damaged,
+// and skipped as others are that cannot be read. A file that cannot be read is an
+// error.
 func Explain(cfg *ExplainConfig) (*Explanations, error) {
 	var t learn.Trainer
 	r := learn.Report{Status: learn.StatusMissing}
@@ -86,9 +87,12 @@ func Explain(cfg *ExplainConfig) (*Explanations, error) {
 	if r.Status == learn.StatusUnreadable {
 		return nil, r.Err
 	}
-	e := &Explanations{File: LearningFile{Status: string(r.Status), Skipped: r.Skipped + r.Damaged, Err: r.Err}}
-	t = t.Sound()
-	if r.First.Line > 0 {
+	e := &Explanations{File: LearningFile{Status: string(r.Status), Skipped: r.Skipped, Err: r.Err}}
+	if cfg.All { // what is said of one bucket is the seed's, whose rows may be of any kind
+		e.File.Skipped += r.Damaged
+		t = t.Sound()
+	}
+	if r.First.Line > 0 && e.File.Skipped > 0 {
 		e.File.First = r.First
 	}
 	buckets := []learn.Bucket{{GPU: cfg.Bucket.GPU, VRAM: learn.Band(cfg.Bucket.VRAM), RAM: learn.Band(cfg.Bucket.RAM)}}

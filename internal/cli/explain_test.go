@@ -152,17 +152,19 @@ func TestExplainDamage(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	file := filepath.Join(t.TempDir(), "f")
 	seed := []string{"--gpu-available=true", "--vram-band=0", "--ram-band=0", "--learning", file}
+	all := []string{"--all", "--learning", file}
 	for _, c := range []struct {
+		args            []string
 		text, out, errs string
 		code            int
 	}{
-		{"ATENIA_SELFTRAINER_V2\n", "", "not a learning file of this version", 1},
-		{strings.Replace(learned, "success=1", "success=2", 1), "No learned data available for the given context.\n", "success: want at most count, which is 1, got 2", 0},
+		{seed, "ATENIA_SELFTRAINER_V2\n", "", "not a learning file of this version", 1},
+		{all, strings.Replace(learned, "success=1", "success=2", 1), "No learned data available.\n", "success: want at most count, which is 1, got 2", 0},
 	} {
 		if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		code, out, errs := runExplain(seed...)
+		code, out, errs := runExplain(c.args...)
 		if code != c.code || out != c.out || !strings.Contains(errs, c.errs) {
 			t.Errorf("%q: exit %d, %q, %q", c.text, code, out, errs)
 		}

@@ -67,7 +67,7 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 		e.stop()
 		return nil, errors.Join(err, k.close(), w.close(), endLog())
 	}
-	k.prefetch(w, e.packing.Mode, ledger.Process.Free()/2)
+	k.prefetch(w, e.Packing().Mode, ledger.Process.Free()/2)
 	e.capture(ctx)
 	return e, nil
 }
@@ -228,7 +228,7 @@ func (e *Engine) Notes() []string { return e.Plan.notes }
 
 // Automatic reports whether the model is placed within a budget that nobody asked
 // for, because it does not fit.
-func (e *Engine) Automatic() bool { return e.Plan.automatic() && e.weights.placement != nil }
+func (e *Engine) Automatic() bool { return e.Plan.automatic() && e.Placement() != nil }
 
 // Resumed returns what the checkpoint brought so far, nil without one.
 func (e *Engine) Resumed() *Resumption {

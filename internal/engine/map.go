@@ -82,8 +82,8 @@ func (e *Engine) Map() (parts []ledger.Part, resident int64) {
 			parts = append(parts, p)
 		}
 	}
-	if n := e.weights.Streamed; n > 0 {
-		parts = append(parts, ledger.Part{Memory: memory.SSD.Lower(), Use: ledger.Weights.String(), Bytes: n})
+	if w, _, _ := e.now(); w.Streamed > 0 {
+		parts = append(parts, ledger.Part{Memory: memory.SSD.Lower(), Use: ledger.Weights.String(), Bytes: w.Streamed})
 	}
 	return parts, cpu.Resident()
 }

@@ -263,7 +263,7 @@ func (r *resume) weights(e *Engine) error {
 		in := intent{at: memory.RAM, hint: memory.Hint{Summary: "ram: mapped, no budget bounds it", HasSummary: true}}
 		want := memory.RAM
 		in.hint.Desired = &want
-		if pl := e.weights.placement; pl != nil {
+		if pl := e.Placement(); pl != nil {
 			in.at, in.hint = intentOf(pl, name)
 			if r.followed[name] && in.hint.Desired != nil {
 				in.hint.Summary = in.at.Lower() + ": the checkpoint wanted it there, and the budget allows it"
