@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -16,7 +14,6 @@ import (
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
-	"atenia/internal/store/direct"
 )
 
 // mixtures have experts: in stacked tensors of a GGUF file, and in tensors of their
@@ -179,22 +176,4 @@ func TestExpertsStep(t *testing.T) {
 }
 
 // TestExpertsCut: a file that loses its end is the error of the next step.
-func TestExpertsCut(t *testing.T) {
-	whole, err := os.ReadFile(casePath(t, mixtures[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "m.gguf")
-	if err := os.WriteFile(path, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	least, _ := floor(t, path)
-	m, cfg, _ := streamed(t, path, small, least)
-	x, s := decodeStep(t, m, cfg)
-	if err := os.Truncate(path, 5000); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Step(s); !errors.Is(err, direct.ErrChanged) {
-		t.Errorf("a file that was cut: %v", err)
-	}
-}
+func TestExpertsCut(t *testing.T) { cutDuring(t, mixtures[0]) }

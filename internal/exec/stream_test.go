@@ -213,10 +213,11 @@ func TestStreamedStep(t *testing.T) {
 	}
 }
 
-// TestStreamedFaults: a file that is written to, or that loses its end, is the
-// error of the next step, not a crash.
-func TestStreamedFaults(t *testing.T) {
-	whole, err := os.ReadFile(casePath(t, "gguf/models/llama-q4_k_m.gguf"))
+// cutDuring streams a model in the least memory, cuts its file and checks that the
+// next step says so. It returns where the weights are.
+func cutDuring(t *testing.T, name string) *residence.Residence {
+	t.Helper()
+	whole, err := os.ReadFile(casePath(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,6 +234,13 @@ func TestStreamedFaults(t *testing.T) {
 	if err := x.Step(s); !errors.Is(err, direct.ErrChanged) {
 		t.Errorf("a file that was cut: %v", err)
 	}
+	return r
+}
+
+// TestStreamedFaults: a file that is written to, or that loses its end, is the
+// error of the next step, not a crash.
+func TestStreamedFaults(t *testing.T) {
+	r := cutDuring(t, "gguf/models/llama-q4_k_m.gguf")
 	for _, tb := range r.Stream.Tables {
 		if err := tb.ReadRow(make([]byte, 64), 3); err == nil {
 			t.Error("a row behind the end was read")
