@@ -15,19 +15,21 @@ files    internal/memory/ledger < internal/memory/arena < internal/memory/kv int
 machine  internal/machine/hw < internal/memory < internal/memory/place < internal/memory/memorytest < internal/machine/cuda internal/memory/coded < internal/memory/ring < internal/memory/experts internal/bench/roof < internal/kernel/... internal/model/file < internal/text
 tape     internal/kernel/dense < grad < nested/rule < nested internal/memory/pack < internal/exec internal/memory/rates internal/store/checkpoint internal/policy/route internal/policy/trace internal/model/compile
 rooms    internal/tape internal/model/... internal/sched internal/policy/replay internal/store/checkpointdir internal/memory/residence flow/graph < flow/node < flow/mel < flow/internal/... < flow < flow/...
+quila    quila/config < quila/internal/... < quila
 engine   internal/policy/adapt < internal/policy/observe < internal/engine internal/train/...
 product  .
 measures internal/bench/...
-commands internal/cli/command < internal/cli/flow < internal/cli
+commands internal/cli/command < internal/cli/flow internal/cli/quila < internal/cli
 programs cmd/... examples/... tools/...
 `
 
 // faces are packages that of this module may import only what stands behind them.
 var faces = map[string]string{
-	"cmd/...":           "internal/cli/...",
-	"examples/...":      ". flow/... nested/... grad/... tensor",
-	"internal/cli/flow": "flow/... internal/cli/command internal/spelling internal/store/durable",
-	"internal/cli/...":  ". internal/cli/... internal/bench/... internal/engine internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
+	"cmd/...":            "internal/cli/...",
+	"examples/...":       ". flow/... nested/... grad/... tensor",
+	"internal/cli/flow":  "flow/... internal/cli/command internal/spelling internal/store/durable",
+	"internal/cli/quila": "quila/... internal/cli/command internal/spelling internal/store/durable",
+	"internal/cli/...":   ". internal/cli/... internal/bench/... internal/engine internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
 }
 
 func TestDeps(t *testing.T) {
