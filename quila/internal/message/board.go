@@ -64,7 +64,7 @@ func (b *Board[F]) Receive(m *Message) {
 func (b *Board[F]) Add(payload []F, pos uint16, f Flags) {
 	side := b.h
 	if f&Partial != 0 {
-		side = b.h / tiles
+		side = b.h / Tiles
 	}
 	rows := side
 	if f&Uncertainty != 0 {

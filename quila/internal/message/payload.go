@@ -63,8 +63,8 @@ func Payload[F grad.Float](dst, seeds, h, wOut, kernel []F, z Shape) {
 	ConvT(dst, seeds, kernel, z)
 }
 
-// tiles is how many tiles a partial send divides a side into.
-const tiles = 4
+// Tiles is how many tiles a partial send divides a side into.
+const Tiles = 4
 
 // A Tile is the part of a payload that a partial send carries.
 type Tile struct {
@@ -78,7 +78,7 @@ type Tile struct {
 // the queries. It reports false for a full send: no such tile, one that would
 // wrap, or a seed map that four does not divide.
 func Choose[F grad.Float](attn, h, wOut []F, pos uint16, c *config.Config, threshold F, work *TileWork[F]) (Tile, F, bool) {
-	if c.A < tiles || c.A%tiles != 0 {
+	if c.A < Tiles || c.A%Tiles != 0 {
 		return Tile{}, 0, false
 	}
 	groups := len(h) / c.G
@@ -97,13 +97,13 @@ func Choose[F grad.Float](attn, h, wOut []F, pos uint16, c *config.Config, thres
 		work.w[i] = abs(x)
 	}
 	Seeds(work.cells, mass, work.w[:len(wOut)], c.A)
-	var share [tiles * tiles]F
+	var share [Tiles * Tiles]F
 	var total F
-	side := c.A / tiles
+	side := c.A / Tiles
 	for i := range c.A {
 		for j := range c.A {
 			x := work.cells[i*c.A+j]
-			share[i/side*tiles+j/side] += x
+			share[i/side*Tiles+j/side] += x
 			total += x
 		}
 	}
@@ -114,12 +114,18 @@ func Choose[F grad.Float](attn, h, wOut []F, pos uint16, c *config.Config, thres
 		}
 	}
 	part := share[best] / max(total, 1e-30)
-	q := c.H / tiles
-	row, col := (int(pos>>8)+best/tiles*q)%c.H, (int(pos&255)+best%tiles*q)%c.H
-	if !(part > threshold) || row+q > c.H || col+q > c.H {
+	t, q := TileAt(best, pos, c.H), c.H/Tiles
+	if !(part > threshold) || int(t.Pos>>8)+q > c.H || int(t.Pos&255)+q > c.H {
 		return Tile{}, part, false
 	}
-	return Tile{best / tiles, best % tiles, uint16(row<<8 | col)}, part, true
+	return t, part, true
+}
+
+// TileAt is tile i, row by row, of a full payload of side h that lands at pos.
+func TileAt(i int, pos uint16, h int) Tile {
+	q := h / Tiles
+	row, col := (int(pos>>8)+i/Tiles*q)%h, (int(pos&255)+i%Tiles*q)%h
+	return Tile{i / Tiles, i % Tiles, uint16(row<<8 | col)}
 }
 
 // TileWork is the scratch memory of [Choose].
@@ -132,7 +138,7 @@ func NewTileWork[F grad.Float](c *config.Config) *TileWork[F] {
 
 // Cut copies a tile out of a full payload.
 func Cut[F grad.Float](dst, payload []F, t Tile, h int) {
-	q := h / tiles
+	q := h / Tiles
 	for i := range q {
 		at := (t.Row*q+i)*h + t.Col*q
 		copy(dst[i*q:(i+1)*q], payload[at:at+q])

@@ -38,6 +38,43 @@ func Convolve[F grad.Float](dst, b, k []F, h int) {
 	}
 }
 
+// ConvolveBack writes what [Convolve] makes of a functional on its result:
+// dst[r,c] = Σ k[p,q]·w[r+p−3, c+q−3], zero outside.
+func ConvolveBack[F grad.Float](dst, w, k []F, h int) {
+	clear(dst[:h*h])
+	for p := range kernelIn {
+		for q := range kernelIn {
+			x, o := k[p*kernelIn+q], q-offsetIn
+			lo, hi := max(0, -o), min(h, h-o)
+			if x == 0 || lo >= hi {
+				continue
+			}
+			for r := max(0, offsetIn-p); r < min(h, h+offsetIn-p); r++ {
+				from := w[(r+p-offsetIn)*h+lo+o : (r+p-offsetIn)*h+hi+o]
+				row := dst[r*h+lo : r*h+hi]
+				for j, y := range from {
+					row[j] += F(x * y)
+				}
+			}
+		}
+	}
+}
+
+// KroneckerRow writes row o of the [D, H²] matrix that [Kronecker] applies.
+func KroneckerRow[F grad.Float](dst, l, rr []F, o, side, d1, d2 int) {
+	clear(dst[:side*side])
+	i, k := o/d2, o%d2
+	for q := range len(l) / (d1 * side) {
+		lq, rq := l[(q*d1+i)*side:][:side], rr[(q*d2+k)*side:][:side]
+		for m, x := range lq {
+			row := dst[m*side : (m+1)*side]
+			for n, y := range rq {
+				row[n] += F(x * y)
+			}
+		}
+	}
+}
+
 // Kronecker writes vec(Σ_q L_q·b·R_qᵀ) to h, of d1·d2 values. l is [r, d1, H],
 // rr is [r, d2, H], and work has d1·H values.
 func Kronecker[F grad.Float](h, b, l, rr, work []F, side, d1, d2 int) {
