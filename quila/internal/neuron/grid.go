@@ -23,7 +23,7 @@ type Grid[F grad.Float] struct {
 	lanes   []lane[F] // scratch memory, one a thread
 	spaces  []*space[F]
 	job     job[F]
-	live    []int   // the streams that run, of the configuration
+	live    []int    // the streams that run, of the configuration
 	inputs  [][]bool // by modality: who hears the boundary; nil is all
 }
 
@@ -65,24 +65,24 @@ type columns struct{ r, k, v, ch, qh, b, c, dt, width int }
 // neuron's are consecutive.
 type bound[F grad.Float] struct {
 	columns
-	nsaT       []F // [N][D][3D]
-	allT, all  []F // [N][D][width]: r, k, v, W_corr, Q, B, C, dt_down side by side
-	q, qT      []F // [N][D][D]: W_corr·W_pred
-	dtUpT      []F // [N][dt][D]
-	scanT      []F // [N][D][scanWidth]: B and dt_down, for old frames
-	a          []F // [N][D][NS]: −exp(ssm.a)
-	ew         []F // [N][D]: exp(−exp(wkv_w))
-	gate       []F // [N][4], zero where a stream does not run
-	logits     []F // [N][4]
-	h          []F // [N][4]: H_res
-	rho, fxaa  []F // [N]
-	f1T, f1    []F // [D][2D], [2D][D]
-	f1Time     []F // [2D]: the column of t
-	f2T        []F // [2D][D]
-	sigma      F
-	alpha      F // first of port.planner.abg
-	raw        F
-	scanWidth  int
+	nsaT      []F // [N][D][3D]
+	allT, all []F // [N][D][width]: r, k, v, W_corr, Q, B, C, dt_down side by side
+	q, qT     []F // [N][D][D]: W_corr·W_pred
+	dtUpT     []F // [N][dt][D]
+	scanT     []F // [N][D][scanWidth]: B and dt_down, for old frames
+	a         []F // [N][D][NS]: −exp(ssm.a)
+	ew        []F // [N][D]: exp(−exp(wkv_w))
+	gate      []F // [N][4], zero where a stream does not run
+	logits    []F // [N][4]
+	h         []F // [N][4]: H_res
+	rho, fxaa []F // [N]
+	f1T, f1   []F // [D][2D], [2D][D]
+	f1Time    []F // [2D]: the column of t
+	f2T       []F // [2D][D]
+	sigma     F
+	alpha     F // first of port.planner.abg
+	raw       F
+	scanWidth int
 }
 
 // New makes a grid of a configuration and a graph. Threads may be nil.
