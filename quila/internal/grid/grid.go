@@ -54,9 +54,10 @@ type Grid struct {
 	kernel  []float32
 	depth   int // of the ring
 
-	lanes  []lane
-	groups []group
-	job    job
+	lanes   []lane
+	groups  []group
+	options Options // of the tick
+	job     job
 }
 
 // A lane is the scratch memory of one thread.

@@ -124,6 +124,11 @@ func (s *Session) Inject(modality int, embedding []float32) error {
 	if len(embedding) != c.DE {
 		return &Error{"dimensions of an embedding", c.DE, len(embedding)}
 	}
+	for i, x := range embedding {
+		if x-x != 0 {
+			return &Error{"index of a value that is not finite", c.DE, i}
+		}
+	}
 	at := s.at(s.tick)*c.Modalities + modality
 	if s.ring.said[at] {
 		return &Error{"embeddings of a modality in a tick", 1, 2}

@@ -80,11 +80,13 @@ func (g *Grid) Tick(sessions []*Session, o Options) error {
 		}
 		g.group(key, s)
 	}
+	g.options = o
 	for i := range g.groups {
 		if m := &g.groups[i]; len(m.sessions) > 0 {
-			g.step(g.together(m.sessions), &o, m.key)
+			g.step(g.together(m.sessions), &g.options, m.key)
 		}
 	}
+	g.options.Recall = nil
 	return nil
 }
 
@@ -171,7 +173,7 @@ func (b *batch) heard(c *config.Config, modality int) []float32 {
 
 // prepare fills in what package neuron reads besides weights and state.
 func (g *Grid) prepare(b *batch, o *Options) *neuron.Tick[float32] {
-	c, t := g.c, &b.tick
+	t := &b.tick
 	abg := g.w.Of("port.planner.abg")
 	alpha, beta, gamma := neuron.Shares(o.Phase, float64(abg[0]), float64(abg[1]))
 	*t = neuron.Tick[float32]{
