@@ -128,8 +128,8 @@ func (u *turn[F]) merge() {
 		if u.t.Recall != nil {
 			u.t.Recall(u.n, int(p.sess[r]), mid, kfe)
 		}
-		for _, x := range kfe {
-			p.squares += float64(x) * float64(x)
+		if u.sp.in.last {
+			p.squares += dense.SumSquares(kfe)
 		}
 	}
 }

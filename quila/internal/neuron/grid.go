@@ -23,6 +23,7 @@ type Grid[F grad.Float] struct {
 	lanes   []lane[F] // scratch memory, one a thread
 	spaces  []*space[F]
 	job     job[F]
+	place   []int    // by edge: its place among the incoming ones of its target
 	live    []int    // the streams that run, of the configuration
 	inputs  [][]bool // by modality: who hears the boundary; nil is all
 }
@@ -92,6 +93,12 @@ func New[F grad.Float](c *config.Config, graph *topology.Graph, threads *grad.Th
 		g.lanes[i].work = grad.NewWork[F](nil)
 	}
 	g.live = streams(c.Streams)
+	g.place = make([]int, graph.Edges())
+	for n := range c.N {
+		for i, e := range graph.Incoming(n) {
+			g.place[e] = i
+		}
+	}
 	g.job.g = g
 	d := c.D
 	col := columns{r: 0, k: d, v: 2 * d, ch: 3 * d, qh: 4 * d, b: 5 * d, c: 5*d + c.NS, dt: 5*d + 2*c.NS}

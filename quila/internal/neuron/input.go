@@ -12,6 +12,7 @@ type input[F grad.Float] struct {
 	token     int  // row of emb at session 0, in sessions
 	modality  int
 	fp8       bool
+	last      bool // tick of a token
 }
 
 // input does step 1: what the caller computed, or the neighbours' last h_final

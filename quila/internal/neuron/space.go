@@ -14,9 +14,23 @@ type space[F grad.Float] struct {
 	sHat     []F    // [B]: 1 ÷ mean of the trace over the grid, 0 for no trace
 	pHat     []F
 	emb      []F // [T][B][De], of a window
-	utility  bool
 	in       input[F]
-	back     adjoint[F]
+
+	// Of a window.
+	phase              int
+	alpha, beta, gamma F
+	tickOf             Tick[F]
+	fire               []bool // [N][B]
+	sentLog            []bool // [ticks][N][B]: who had sent before a tick
+	trace, ptrace      []F
+	refs, outs         []grad.Ref
+	pending            pending[F]
+
+	// Of its gradient.
+	adjoints         []adjoint[F]
+	grads            [slots][]F
+	dX, dConf, dUtil []F
+	shared           []F
 }
 
 // A cell is what one neuron computed. A row is one firing: a session at a tick.

@@ -45,6 +45,9 @@ const (
 	jobBegin
 	jobTick
 	jobEnd
+	jobClear
+	jobBack
+	jobCollect
 )
 
 // A job is work on a range of neurons.
@@ -76,6 +79,12 @@ func (j *job[F]) Range(worker, lo, hi int) {
 			j.g.forward(l, j.sp, j.s, j.t, n, j.k)
 		case jobEnd:
 			j.g.end(&j.sp.cells[n], j.s, n)
+		case jobClear:
+			j.sp.adjoints[n].clearFor(j.g, j.sp, n)
+		case jobBack:
+			j.g.backward(l, j.sp, n, j.k)
+		case jobCollect:
+			j.g.collect(l, j.sp, n)
 		}
 	}
 }
@@ -148,7 +157,7 @@ func (g *Grid[F]) Run(s *State[F], t *Tick[F], emb []F, modality int) {
 	g.bindMaps()
 	sp := g.space()
 	sp.emb = append(sp.emb[:0], emb...)
-	sp.in = input[F]{composite: true, speaks: emb != nil, modality: modality}
+	sp.in = input[F]{composite: true, speaks: emb != nil, last: true, modality: modality}
 	g.once(sp, s, t)
 	g.giveBack(sp)
 }
