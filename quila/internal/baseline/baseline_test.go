@@ -32,8 +32,10 @@ func TestGradients(t *testing.T) {
 			first := codes(batch*(steps+1), alphabet)
 			one := func(learn bool) float64 {
 				s := n.Open(batch, learn)
-				for i := range s.State()[0] {
-					s.State()[0][i] = math.Sin(float64(i))
+				for _, state := range s.State() {
+					for i := range state {
+						state[i] = math.Sin(float64(i))
+					}
 				}
 				x, err := s.Window(first, make([]float64, batch*steps))
 				if err != nil {

@@ -117,8 +117,26 @@ func (n *Net[F]) Open(batch int, learn bool) *Stream[F] {
 	}
 }
 
-// State is what is carried to the next window. Writing to it changes the stream.
-func (s *Stream[F]) State() [][]F { return [][]F{s.state} }
+// State is what is carried to the next window: nothing, or one array. Writing to
+// it changes the stream.
+func (s *Stream[F]) State() [][]F {
+	if len(s.state) == 0 {
+		return nil
+	}
+	return [][]F{s.state}
+}
+
+// SetState replaces it.
+func (s *Stream[F]) SetState(state [][]F) error {
+	mine := s.State()
+	if len(state) != len(mine) || len(mine) > 0 && len(state[0]) != len(mine[0]) {
+		return &CodesError{"arrays of a state", len(mine), len(state)}
+	}
+	for i := range mine {
+		copy(mine[i], state[i])
+	}
+	return nil
+}
 
 // Reset forgets the state.
 func (s *Stream[F]) Reset() { clear(s.state) }
