@@ -3,6 +3,7 @@ package school
 import (
 	"atenia/grad"
 	"atenia/quila/internal/baseline"
+	"atenia/quila/internal/network"
 )
 
 // Learning rates of the baselines, the best of those tried [R-2.3c].
@@ -38,4 +39,17 @@ func onTape(name string, n *baseline.Net[float32]) Pupil {
 func Counted(text, validation []byte, tokens, symbols int) Score {
 	k := baseline.NewKneserNey(text[:min(tokens, len(text))], symbols)
 	return scoreOf(validation, func(each func(i int, bits float64)) { k.Bits(validation, 0, each) })
+}
+
+// Network is a network as a pupil.
+func Network(n *network.Network[float32]) Pupil {
+	return Pupil{
+		Name: n.Config.Name, Params: n.Params(),
+		Open: func(batch int, learn bool) Stream { return n.Open(batch, learn) },
+		Stepped: func(s Stream) {
+			n.Spread(s.(*network.Stream[float32]))
+			n.Changed()
+		},
+		Extra: [][]float32{n.Weights.Of("cm.sigma_d")},
+	}
 }
