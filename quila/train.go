@@ -29,7 +29,7 @@ type Training struct {
 	// StopAt ends the run after so many steps of the schedule; 0 is at its end.
 	StopAt int
 
-	Models  []string // besides the network: gru, gru320, transformer, counts
+	Models  []string // besides the network: gru, gru320, gru+reader, transformer, counts
 	Only    bool     // the models alone, without the network
 	Threads int      // 0 is the number of processors
 
@@ -44,7 +44,7 @@ type Training struct {
 }
 
 // Models are the names that [Training.Models] may have.
-func Models() []string { return []string{"gru", "gru320", "transformer", "counts"} }
+func Models() []string { return []string{"gru", "gru320", "gru+reader", "transformer", "counts"} }
 
 // A Point is one evaluation of one model.
 type Point struct {
@@ -116,6 +116,8 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 		case "gru320":
 			p, recipe = school.GRU(0, 320, o.Config.V, r, o.Seed, threads)
 			p.Name = name
+		case "gru+reader":
+			p, recipe = school.ReadingGRU(320, o.Config, r, o.Seed, threads)
 		case "transformer":
 			p, recipe = school.Transformer(pupil.Size(), o.Config.V, r, o.Seed, threads)
 		case "counts":
@@ -222,3 +224,6 @@ func (o *Training) compare(ctx context.Context, runs []*school.Run, counts bool,
 	}
 	return nil
 }
+
+// Save writes the network as a model file.
+func (t *Trained) Save(path string) error { return saveModel(path, t.network) }

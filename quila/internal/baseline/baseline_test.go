@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/quila/config"
 	"atenia/quila/internal/baseline"
 	"atenia/quila/internal/random"
 	"atenia/quila/internal/toy"
@@ -20,6 +21,21 @@ func codes(n, alphabet int) []int32 {
 	return out
 }
 
+// reading is a GRU that reads, with weights that are not zero.
+func reading[F grad.Float](t testing.TB, width int) *baseline.Net[F] {
+	c, err := config.Profile("nano")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := baseline.NewReadingGRU[F](width, c, 1, nil)
+	for _, p := range n.Params() {
+		for i := range p.Value {
+			p.Value[i] += F(.01 * math.Sin(float64(i)))
+		}
+	}
+	return n
+}
+
 // TestGradients compares gradients with central differences. A forgotten bias,
 // a gate's wrong derivative or a transposed product fails.
 func TestGradients(t *testing.T) {
@@ -27,6 +43,7 @@ func TestGradients(t *testing.T) {
 	for name, n := range map[string]*baseline.Net[float64]{
 		"gru":         baseline.NewGRU[float64](6, alphabet, 1, nil),
 		"transformer": baseline.NewTransformer[float64](8, alphabet, 1, nil),
+		"reader":      reading[float64](t, 6),
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := codes(batch*(steps+1), alphabet)
@@ -45,6 +62,9 @@ func TestGradients(t *testing.T) {
 			}
 			one(true)
 			for _, p := range n.Params() {
+				if name == "reader" && p.Name == "embed" {
+					continue // the reader's entries are constants of it
+				}
 				want := append([]float64(nil), p.Grad...)
 				for _, i := range []int{0, len(want) / 3, len(want) - 1} {
 					const h = 1e-5

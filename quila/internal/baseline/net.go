@@ -1,11 +1,13 @@
 package baseline
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
 	"atenia/grad"
 	"atenia/quila/internal/loss"
+	"atenia/quila/internal/port"
 	"atenia/quila/internal/random"
 )
 
@@ -16,8 +18,9 @@ type Net[F grad.Float] struct {
 	seed    uint64
 	threads *grad.Threads
 	record  func(s *Stream[F], t *grad.Tape[F], batch, steps int) (logits grad.Ref)
-	carried int  // values of a session's state
-	sorted  bool // rows of a window are sessions first, not steps first
+	carried int            // values of a session's state
+	sorted  bool           // rows of a window are sessions first, not steps first
+	reader  *port.Ports[F] // or nil
 }
 
 // Params are the weights with their gradients.
@@ -104,6 +107,9 @@ type Stream[F grad.Float] struct {
 	targets []int32
 	lens    []int
 	nll     []F
+	queue   *port.Queue[F] // of a reader
+	read    map[string]grad.Ref
+	fault   error // of the reader
 }
 
 // Open returns a stream of so many texts; with learn, windows add to the
@@ -111,35 +117,61 @@ type Stream[F grad.Float] struct {
 func (n *Net[F]) Open(batch int, learn bool) *Stream[F] {
 	var reg grad.Registry[F]
 	register(&reg)
-	return &Stream[F]{
+	s := &Stream[F]{
 		net: n, tape: grad.New(&reg, grad.Recording(learn), grad.WithThreads(n.threads)), batch: batch, learn: learn,
 		state: make([]F, batch*n.carried), next: make([]F, batch*n.carried), refs: make([]grad.Ref, len(n.params)),
 	}
+	if n.reader != nil {
+		port.Register(&reg)
+		s.read = map[string]grad.Ref{}
+	}
+	s.Reset()
+	return s
 }
 
-// State is what is carried to the next window: nothing, or one array. Writing to
-// it changes the stream.
+// State is what is carried to the next window: nothing, or the hidden state and
+// what a reader's queue holds.
 func (s *Stream[F]) State() [][]F {
 	if len(s.state) == 0 {
 		return nil
 	}
-	return [][]F{s.state}
+	if s.queue == nil {
+		return [][]F{s.state}
+	}
+	counts := make([]F, len(s.queue.Count))
+	for b, n := range s.queue.Count {
+		counts[b] = F(n)
+	}
+	return [][]F{s.state, s.queue.Entries, s.queue.Last, counts}
 }
 
 // SetState replaces it.
 func (s *Stream[F]) SetState(state [][]F) error {
 	mine := s.State()
-	if len(state) != len(mine) || len(mine) > 0 && len(state[0]) != len(mine[0]) {
+	if len(state) != len(mine) {
 		return &CodesError{"arrays of a state", len(mine), len(state)}
 	}
 	for i := range mine {
+		if len(state[i]) != len(mine[i]) {
+			return &CodesError{"values of a state", len(mine[i]), len(state[i])}
+		}
 		copy(mine[i], state[i])
+	}
+	if s.queue != nil {
+		for b := range s.queue.Count {
+			s.queue.Count[b] = int(state[len(state)-1][b])
+		}
 	}
 	return nil
 }
 
 // Reset forgets the state.
-func (s *Stream[F]) Reset() { clear(s.state) }
+func (s *Stream[F]) Reset() {
+	clear(s.state)
+	if s.net.reader != nil {
+		s.queue = port.NewQueue[F](s.net.reader.Config, s.batch)
+	}
+}
 
 // A CodesError is a window whose codes do not fit the model.
 type CodesError struct {
@@ -178,13 +210,13 @@ func (s *Stream[F]) Window(codes []int32, nll []F) (F, error) {
 		}
 	}
 	logits := s.net.record(s, t, s.batch, steps)
+	if err := errors.Join(t.Err(), s.fault); err != nil {
+		return 0, err
+	}
 	var mean F
 	if nll != nil {
 		if cap(s.nll) < rows {
 			s.nll = make([]F, rows)
-		}
-		if err := t.Err(); err != nil {
-			return 0, err
 		}
 		mean = loss.CrossEntropy(nil, s.nll[:rows], nil, t.Value(logits), s.targets, 1)
 		for r := range rows {

@@ -1,8 +1,6 @@
 package network
 
 import (
-	"math"
-
 	"atenia/grad"
 	"atenia/quila/internal/loss"
 	"atenia/quila/internal/neuron"

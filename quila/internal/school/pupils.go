@@ -2,6 +2,7 @@ package school
 
 import (
 	"atenia/grad"
+	"atenia/quila/config"
 	"atenia/quila/internal/baseline"
 	"atenia/quila/internal/network"
 )
@@ -20,6 +21,12 @@ func GRU(weights, width, codes int, r Recipe, seed uint64, threads *grad.Threads
 	}
 	r.Rate = gruRate
 	return onTape("gru", baseline.NewGRU[float32](width, codes, seed, threads)), r
+}
+
+// ReadingGRU is a GRU of a width with the reader of a network.
+func ReadingGRU(width int, c config.Config, r Recipe, seed uint64, threads *grad.Threads) (Pupil, Recipe) {
+	r.Rate = gruRate
+	return onTape("gru+reader", baseline.NewReadingGRU[float32](width, c, seed, threads)), r
 }
 
 // Transformer is a decoder of about so many weights, with its own rate in the
