@@ -64,8 +64,18 @@ func sized[F any](s *[]F, n int) []F {
 	return *s
 }
 
-// set folds the weights in f.w for a phase.
-func (f *fold[F]) set(c *config.Config, work *grad.Work[F], phase int) {
+// weigh sets α, β and γ of a phase.
+func (f *fold[F]) weigh(phase int) {
+	abg := f.w[tABG]
+	f.alpha, f.beta, f.gamma = Weighting(phase, abg)
+	f.b, f.dAlpha = logistic(abg[1]), 0
+	if a := F(alphas[phase]) + abg[0]; a >= 0 && a <= 1 {
+		f.dAlpha = 1
+	}
+}
+
+// set folds the weights in f.w.
+func (f *fold[F]) set(c *config.Config, work *grad.Work[F]) {
 	d, n, m := c.D, c.PortStreams(), streams(c)
 	dd := d * d
 	kv := sized(&f.kv, 2*dd)
@@ -81,12 +91,7 @@ func (f *fold[F]) set(c *config.Config, work *grad.Work[F], phase int) {
 		back[i] = logistic(f.w[tBack][i])
 	}
 	work.TMul(sized(&f.a, dd), f.w[tK], f.w[tQ], d, d, d)
-	abg := f.w[tABG]
-	f.alpha, f.beta, f.gamma = Weighting(phase, abg)
-	f.b, f.dAlpha, f.tau = logistic(abg[1]), 0, f.w[tTau][0]
-	if a := F(alphas[phase]) + abg[0]; a >= 0 && a <= 1 {
-		f.dAlpha = 1
-	}
+	f.tau = f.w[tTau][0]
 
 	logits := sized(&f.logits, n*n)
 	for i, b := range f.w[tBase] {

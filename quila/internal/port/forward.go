@@ -162,8 +162,17 @@ func (r *run[F]) scan(k *desk[F], q *state[F], t, lo, hi int) {
 		nt, np := r.nt[tb*n:][:n], r.np[tb*n:][:n]
 		for i := range wm {
 			wm[i] = dense.Dot(q.ev[(tb*n+i)*2*d:][:d], scale) / F(d)
-			u[i] = q.fold.alpha*F(n)*wm[i] + q.fold.beta*nt[i] + q.fold.gamma*np[i]
 		}
+		Utilities(u, wm, nt, np, q.fold.alpha, q.fold.beta, q.fold.gamma)
+	}
+}
+
+// Utilities writes α·N·weight + β·trace + γ·ptrace of the neurons, whose traces are
+// divided by their means.
+func Utilities[F grad.Float](u, weight, trace, ptrace []F, alpha, beta, gamma F) {
+	n := F(len(u))
+	for i, w := range weight {
+		u[i] = alpha*n*w + beta*trace[i] + gamma*ptrace[i]
 	}
 }
 
@@ -240,36 +249,52 @@ func (r *run[F]) attend(k *desk[F], q *state[F], port, t, lo, hi int) {
 		qp, u := q.qp[tb*d:][:d], q.u[tb*n:][:n]
 		l, w := q.logits[tb*n:][:n], q.nw[tb*n:][:n]
 		y := q.ay[(2*tb+1)*d:][:d]
-		clear(y)
 		if q.Kind == Analysis {
+			clear(y)
 			clear(w)
 			continue
 		}
-		root := F(1 / math.Sqrt(float64(d)))
-		if ids == nil {
-			for j := range l {
-				l[j] = dense.Dot(qp, r.x[(tb*n+j)*d:][:d])*root + logUtility(u[j])
-			}
-			copy(w, l)
-			dense.Softmax(w, w)
-		} else {
-			clear(w)
-			row := sized(&k.row, len(ids))
-			for a, j := range ids {
-				row[a] = dense.Dot(qp, r.x[(tb*n+int(j))*d:][:d])*root + logUtility(u[j])
-				l[j] = row[a]
-			}
-			dense.Softmax(row, row)
-			for a, j := range ids {
-				w[j] = row[a]
-			}
-		}
-		for j, s := range w {
-			if s != 0 {
-				dense.Axpy(y, s, r.x[(tb*n+j)*d:][:d])
-			}
-		}
+		Attend(l, w, y, qp, r.x[tb*n*d:][:n*d], u, nil, ids, &k.row)
 		r.merits(q, tb, 1)
+	}
+}
+
+// Attend is a port's attention [R-6.2.2b]: q is Kᵀ·Q·own, x the neurons [N, D], u
+// their utilities, bias nil or what is added to their logits, ids those that take
+// part, nil for all. It writes the logits and
+// weights of the neurons and the weighted mean of their rows; *scratch may grow.
+func Attend[F grad.Float](logits, weight, mean, q, x, u, bias []F, ids []int32, scratch *[]F) {
+	d := len(q)
+	root := F(1 / math.Sqrt(float64(d)))
+	clear(mean)
+	if ids == nil {
+		for j := range logits {
+			logits[j] = dense.Dot(q, x[j*d:][:d])*root + logUtility(u[j])
+			if bias != nil {
+				logits[j] += bias[j]
+			}
+		}
+		copy(weight, logits)
+		dense.Softmax(weight, weight)
+	} else {
+		clear(weight)
+		row := sized(scratch, len(ids))
+		for a, j := range ids {
+			row[a] = dense.Dot(q, x[int(j)*d:][:d])*root + logUtility(u[j])
+			if bias != nil {
+				row[a] += bias[j]
+			}
+			logits[j] = row[a]
+		}
+		dense.Softmax(row, row)
+		for a, j := range ids {
+			weight[j] = row[a]
+		}
+	}
+	for j, s := range weight {
+		if s != 0 {
+			dense.Axpy(mean, s, x[j*d:][:d])
+		}
 	}
 }
 

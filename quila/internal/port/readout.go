@@ -8,10 +8,10 @@ import (
 // A Codes is a codebook as the read-out uses it: rows, and the halves of their
 // squared lengths.
 type Codes[F grad.Float] struct {
-	E      []F // [V, D_e]
-	Half   []F // [V]
-	Tau    F
-	v, de  int
+	E     []F // [V, D_e]
+	Half  []F // [V]
+	Tau   F
+	v, de int
 }
 
 // NewCodes prepares a codebook of rows of de values for the read-out.
@@ -25,8 +25,8 @@ func NewCodes[F grad.Float](e []F, de int, tau F) *Codes[F] {
 	return k
 }
 
-// write stores the logits of rows y: (y·e − ½‖e‖²) ÷ τ + bias, [R-2.3c].
-func (k *Codes[F]) write(work *grad.Work[F], logits, y, bias []F, rows int) {
+// Write stores the logits of rows y: (y·e − ½‖e‖²) ÷ τ + bias, [R-2.3c].
+func (k *Codes[F]) Write(work *grad.Work[F], logits, y, bias []F, rows int) {
 	work.MulT(logits, y, k.E, rows, k.de, k.v)
 	for i := range rows {
 		row := logits[i*k.v:][:k.v]
@@ -53,7 +53,7 @@ func (k *Codes[F]) Logits(t *grad.Tape[F], m, read, bias grad.Ref) grad.Ref {
 		b = t.Value(bias)
 		in = append(in, bias)
 	}
-	k.write(t.Work(), t.Data(out), t.Value(y), b, rows)
+	k.Write(t.Work(), t.Data(out), t.Value(y), b, rows)
 	if t.Opaque(keyLogits, in, []grad.Ref{out}, nil, readout[F]{k, b != nil}) != nil {
 		return 0
 	}

@@ -215,9 +215,9 @@ func exps[F grad.Float](x []F) {
 // logistics replaces every value by its logistic.
 func logistics[F grad.Float](x []F) { dense.Activate(dense.Sigmoid, x, x) }
 
-// divideByMean writes x divided by the mean of every n values, or ones where the
+// DivideByMean writes x divided by the mean of every n values, or ones where the
 // mean is 0. One that is shorter repeats.
-func divideByMean[F grad.Float](dst, x []F, n int) {
+func DivideByMean[F grad.Float](dst, x []F, n int) {
 	for i := 0; i < len(dst); i += n {
 		row := dst[i : i+n]
 		var sum F
