@@ -157,3 +157,14 @@ func window(dst []int32, text []byte) {
 		dst[i] = int32(text[i])
 	}
 }
+
+// Moments are those of the optimizer, S7, of all weights one after another.
+func (r *Run) Moments() []float32 {
+	var out []float32
+	for i := range r.params {
+		for _, s := range r.opt.State(i) {
+			out = append(out, s...)
+		}
+	}
+	return out
+}
