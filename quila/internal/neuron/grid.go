@@ -23,7 +23,8 @@ type Grid[F grad.Float] struct {
 	lanes   []lane[F] // scratch memory, one a thread
 	spaces  []*space[F]
 	job     job[F]
-	live    []int   // the streams that run, of the configuration
+	place   []int    // by edge: its place among the incoming ones of its target
+	live    []int    // the streams that run, of the configuration
 	inputs  [][]bool // by modality: who hears the boundary; nil is all
 }
 
@@ -65,24 +66,24 @@ type columns struct{ r, k, v, ch, qh, b, c, dt, width int }
 // neuron's are consecutive.
 type bound[F grad.Float] struct {
 	columns
-	nsaT       []F // [N][D][3D]
-	allT, all  []F // [N][D][width]: r, k, v, W_corr, Q, B, C, dt_down side by side
-	q, qT      []F // [N][D][D]: W_corr·W_pred
-	dtUpT      []F // [N][dt][D]
-	scanT      []F // [N][D][scanWidth]: B and dt_down, for old frames
-	a          []F // [N][D][NS]: −exp(ssm.a)
-	ew         []F // [N][D]: exp(−exp(wkv_w))
-	gate       []F // [N][4], zero where a stream does not run
-	logits     []F // [N][4]
-	h          []F // [N][4]: H_res
-	rho, fxaa  []F // [N]
-	f1T, f1    []F // [D][2D], [2D][D]
-	f1Time     []F // [2D]: the column of t
-	f2T        []F // [2D][D]
-	sigma      F
-	alpha      F // first of port.planner.abg
-	raw        F
-	scanWidth  int
+	nsaT      []F // [N][D][3D]
+	allT, all []F // [N][D][width]: r, k, v, W_corr, Q, B, C, dt_down side by side
+	q, qT     []F // [N][D][D]: W_corr·W_pred
+	dtUpT     []F // [N][dt][D]
+	scanT     []F // [N][D][scanWidth]: B and dt_down, for old frames
+	a         []F // [N][D][NS]: −exp(ssm.a)
+	ew        []F // [N][D]: exp(−exp(wkv_w))
+	gate      []F // [N][4], zero where a stream does not run
+	logits    []F // [N][4]
+	h         []F // [N][4]: H_res
+	rho, fxaa []F // [N]
+	f1T, f1   []F // [D][2D], [2D][D]
+	f1Time    []F // [2D]: the column of t
+	f2T       []F // [2D][D]
+	sigma     F
+	alpha     F // first of port.planner.abg
+	raw       F
+	scanWidth int
 }
 
 // New makes a grid of a configuration and a graph. Threads may be nil.
@@ -92,6 +93,12 @@ func New[F grad.Float](c *config.Config, graph *topology.Graph, threads *grad.Th
 		g.lanes[i].work = grad.NewWork[F](nil)
 	}
 	g.live = streams(c.Streams)
+	g.place = make([]int, graph.Edges())
+	for n := range c.N {
+		for i, e := range graph.Incoming(n) {
+			g.place[e] = i
+		}
+	}
 	g.job.g = g
 	d := c.D
 	col := columns{r: 0, k: d, v: 2 * d, ch: 3 * d, qh: 4 * d, b: 5 * d, c: 5*d + c.NS, dt: 5*d + 2*c.NS}
