@@ -113,6 +113,7 @@ type Config struct {
 	TauContradiction float64 `json:"tau_contradiction" q:"ports start [0,1000000]"` // 0 is 1.5·√D
 	BRaw             float64 `json:"b_raw" q:"ports start [-50,50]"`
 	DeltaAlpha       float64 `json:"delta_alpha" q:"ports start [-1,1]"`
+	TrainPorts       string  `json:"train_ports" q:"ports measured all|thinkers"` // stream training gives Planner and Analyses no task; thinkers leaves them out
 
 	// Consistency model.
 

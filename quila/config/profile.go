@@ -62,7 +62,7 @@ func common() Config {
 		Growth: 3, MaxNewEdges: .001, InDegreeCap: 2, Prune: 1e-3, PruneWindow: 50, ClusterBonus: .5, TargetCoverage: .25, Diversity: .1, LouvainRerun: .05,
 		RewardBase: 1, TokenExcess: .001, Halluc: 2, ReplanCost: .1, SuccessTarget: .5, ExternalFrom: .7, ExternalTo: .2, ExternalEpisodes: 10000, SuccessRaise: .6, Regression: .95,
 		Commitment: .25, VQEMA: .99, DeadBatches: 200, BaseText: 10000, BaseTime: 10000, BaseRow: 100, BaseCol: 100, BaseFreq: 100,
-		EngramBits: 24, PersonaDim: 64, PersonaGate: -4,
+		TrainPorts: "all", EngramBits: 24, PersonaDim: 64, PersonaGate: -4,
 	}
 }
 

@@ -1,0 +1,133 @@
+package port
+
+import (
+	"atenia/grad"
+	"atenia/internal/kernel/dense"
+	"atenia/quila/config"
+	"atenia/quila/internal/sinkhorn"
+)
+
+// Intercept makes the matrix of an intercept from its logits.
+func Intercept[F grad.Float](c *config.Config, logits []F) []F {
+	n := 1
+	for n*n < len(logits) {
+		n++
+	}
+	h := make([]F, n*n)
+	sinkhorn.Forward(h, logits, n, c.SinkhornN, F(c.WMax))
+	return h
+}
+
+// Generator writes row 0 of h·[m; o…], the Generator's intercept. dst
+// may be m; rows of o of idle Thinkers are to be m.
+func Generator[F grad.Float](dst, m, o, h []F) {
+	copy(dst, m)
+	dense.Scale(dst, h[0])
+	for j := range len(o) / len(m) {
+		dense.Axpy(dst, h[1+j], o[j*len(m):][:len(m)])
+	}
+}
+
+// A merge is the Thinkers' outputs as one, [R-10.6.5].
+type merge[F grad.Float] struct {
+	thinkers, d, rounds int
+	limit               F
+	mode                sinkhorn.Mode
+	h                   []F // the Generator's matrix
+}
+
+// runMerge records the merge: softmax of confidence times utility over the
+// Thinkers, and the Generator's intercept where there is more than one.
+func (p *Ports[F]) runMerge(t *grad.Tape[F], mhc grad.Ref, o, cu grad.Ref, tb int) (m, conf grad.Ref, err error) {
+	c := p.Config
+	th, d := c.Thinkers, c.D
+	n := th + 1
+	g := &merge[F]{th, d, c.SinkhornN, F(c.WMax), sinkhorn.Mode(c.MHCGrad), make([]F, n*n)}
+	if len(t.Value(mhc)) != n*n {
+		return 0, 0, &InputError{"tensor port.generator.mhc", n * n, len(t.Value(mhc))}
+	}
+	sinkhorn.Forward(g.h, t.Value(mhc), n, g.rounds, g.limit)
+	m, conf = t.Alloc(tb, d), t.Alloc(tb)
+	if t.Err() != nil {
+		return 0, 0, t.Err()
+	}
+	weight := make([]F, th)
+	for i := range tb {
+		t.Data(conf)[i] = g.row(t.Data(m)[i*d:][:d], weight, t.Value(o), t.Value(cu), tb, i)
+	}
+	return m, conf, t.Opaque(keyMerge, []grad.Ref{o, cu, mhc}, []grad.Ref{m, conf}, nil, g)
+}
+
+// row writes the merge of row i and returns its confidence.
+func (g *merge[F]) row(m, weight, o, cu []F, tb, i int) (conf F) {
+	MergeWeights(weight, cu, tb, i)
+	clear(m)
+	for j, w := range weight {
+		dense.Axpy(m, w, o[(j*tb+i)*g.d:][:g.d])
+		conf += w * cu[j*tb+i]
+	}
+	if g.thinkers > 1 { // with one Thinker the intercept is the identity
+		dense.Scale(m, g.h[0])
+		for j := range g.thinkers {
+			dense.Axpy(m, g.h[1+j], o[(j*tb+i)*g.d:][:g.d])
+		}
+	}
+	return conf
+}
+
+// MergeWeights writes the Thinkers' shares of row i of tb: the softmax of confidence
+// times utility. cu has the confidences of every Thinker, then the
+// utilities.
+func MergeWeights[F grad.Float](weight, cu []F, tb, i int) {
+	th := len(weight)
+	for j := range th {
+		weight[j] = cu[j*tb+i] * cu[(th+j)*tb+i]
+	}
+	dense.Softmax(weight, weight)
+}
+
+func mergeBack[F grad.Float](b *grad.OpaqueBack[F]) {
+	g := b.Aux.(*merge[F])
+	th, d, n := g.thinkers, g.d, g.thinkers+1
+	o, cu, dm, dconf := b.In(0), b.In(1), b.DOut(0), b.DOut(1)
+	tb := len(dconf)
+	do, dcu := b.DIn(0), b.DIn(1)
+	weight, dweight, dh := make([]F, th), make([]F, th), make([]F, n*n)
+	mean, through := make([]F, d), make([]F, d)
+	for i := range tb {
+		MergeWeights(weight, cu, tb, i)
+		copy(through, dm[i*d:][:d])
+		if th > 1 {
+			clear(mean)
+			for j, w := range weight {
+				x := o[(j*tb+i)*d:][:d]
+				dense.Axpy(mean, w, x)
+				dh[1+j] += dense.Dot(through, x)
+				if do != nil {
+					dense.Axpy(do[(j*tb+i)*d:][:d], g.h[1+j], through)
+				}
+			}
+			dh[0] += dense.Dot(through, mean)
+			dense.Scale(through, g.h[0])
+		}
+		var dot F
+		for j, w := range weight {
+			dweight[j] = dense.Dot(through, o[(j*tb+i)*d:][:d]) + dconf[i]*cu[j*tb+i]
+			dot += w * dweight[j]
+			if do != nil {
+				dense.Axpy(do[(j*tb+i)*d:][:d], w, through)
+			}
+		}
+		if dcu == nil {
+			continue
+		}
+		for j, w := range weight {
+			dl := w * (dweight[j] - dot)
+			dcu[j*tb+i] += dl*cu[(th+j)*tb+i] + dconf[i]*w
+			dcu[(th+j)*tb+i] += dl * cu[j*tb+i]
+		}
+	}
+	if dw := b.DIn(2); dw != nil && th > 1 {
+		sinkhorn.Backward(dw, dh, g.h, b.In(2), n, g.rounds, g.limit, g.mode)
+	}
+}

@@ -1,0 +1,133 @@
+package port
+
+import (
+	"atenia/grad"
+	"atenia/internal/kernel/dense"
+)
+
+// A Codes is a codebook as the read-out uses it: rows, and the halves of their
+// squared lengths.
+type Codes[F grad.Float] struct {
+	E     []F // [V, D_e]
+	Half  []F // [V]
+	Tau   F
+	v, de int
+}
+
+// NewCodes prepares a codebook of rows of de values for the read-out.
+func NewCodes[F grad.Float](e []F, de int, tau F) *Codes[F] {
+	k := &Codes[F]{E: e, Tau: tau, de: de, v: len(e) / de}
+	k.Half = make([]F, k.v)
+	for i := range k.Half {
+		row := e[i*de:][:de]
+		k.Half[i] = F(dense.SumSquares(row) / 2)
+	}
+	return k
+}
+
+// Write stores the logits of rows y: (y·e − ½‖e‖²) ÷ τ + bias, [R-2.3c].
+func (k *Codes[F]) Write(work *grad.Work[F], logits, y, bias []F, rows int) {
+	work.MulT(logits, y, k.E, rows, k.de, k.v)
+	for i := range rows {
+		row := logits[i*k.v:][:k.v]
+		dense.Axpy(row, -1, k.Half)
+		dense.Scale(row, 1/k.Tau)
+		if bias != nil {
+			dense.Add(row, bias)
+		}
+	}
+}
+
+// Logits records the distances of y = W_read·m to the codes, with a bias per code
+// if there is one: [rows, V].
+func (k *Codes[F]) Logits(t *grad.Tape[F], m, read, bias grad.Ref) grad.Ref {
+	y := t.MatMulT(m, read)
+	if t.Err() != nil {
+		return 0
+	}
+	rows := t.Shape(y)[0]
+	out := t.Alloc(rows, k.v)
+	in := []grad.Ref{y}
+	var b []F
+	if bias != 0 {
+		b = t.Value(bias)
+		in = append(in, bias)
+	}
+	k.Write(t.Work(), t.Data(out), t.Value(y), b, rows)
+	if t.Opaque(keyLogits, in, []grad.Ref{out}, nil, readout[F]{k, b != nil}) != nil {
+		return 0
+	}
+	return out
+}
+
+// A readout is what the gradient of logits needs.
+type readout[F grad.Float] struct {
+	*Codes[F]
+	biased bool
+}
+
+func logitsBack[F grad.Float](b *grad.OpaqueBack[F]) {
+	k := b.Aux.(readout[F])
+	dl := b.DOut(0)
+	rows := len(dl) / k.v
+	if dy := b.DIn(0); dy != nil {
+		scratch := make([]F, rows*k.de)
+		b.Work().Mul(scratch, dl, k.E, rows, k.v, k.de)
+		dense.Axpy(dy, 1/k.Tau, scratch)
+	}
+	if !k.biased {
+		return
+	}
+	if db := b.DIn(1); db != nil {
+		for i := range rows {
+			dense.Add(db, dl[i*k.v:][:k.v])
+		}
+	}
+}
+
+// Brier records the mean of (conf − hit)², hit being whether the greatest logit is
+// the target's: confidence is to be the frequency of being right [R-2.6b].
+func Brier[F grad.Float](t *grad.Tape[F], conf, logits grad.Ref, targets []int32) grad.Ref {
+	c, l := t.Value(conf), t.Value(logits)
+	out := t.Alloc(1)
+	if t.Err() != nil {
+		return 0
+	}
+	v := len(l) / max(len(targets), 1)
+	hit := make([]bool, len(targets))
+	var sum F
+	for i, target := range targets {
+		row := l[i*v:][:v]
+		best := 0
+		for j, x := range row {
+			if x > row[best] {
+				best = j
+			}
+		}
+		hit[i] = best == int(target)
+		e := c[i]
+		if hit[i] {
+			e--
+		}
+		sum += e * e
+	}
+	t.Data(out)[0] = sum / F(len(targets))
+	if t.Opaque(keyBrier, []grad.Ref{conf}, []grad.Ref{out}, nil, hit) != nil {
+		return 0
+	}
+	return out
+}
+
+func brierBack[F grad.Float](b *grad.OpaqueBack[F]) {
+	hit, g := b.Aux.([]bool), b.DOut(0)[0]
+	dc := b.DIn(0)
+	if dc == nil {
+		return
+	}
+	for i, c := range b.In(0) {
+		if hit[i] {
+			c--
+		}
+		dc[i] += 2 * g * c / F(len(hit))
+	}
+}
