@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -45,6 +46,7 @@ type Memory struct {
 
 	mu     sync.Mutex
 	groups []*Group
+	made   int // groups since the beginning
 }
 
 // New returns a memory without pages.
@@ -111,8 +113,19 @@ type Group struct {
 type Score func(at Level, pages []*Page, out []float64)
 
 // Group makes a group. Its quotas go from the fastest level to the slowest; L5
-// needs a folder.
+// needs a folder, in which the group has a folder of its name. A name that is in
+// use gets a number, unless there is a folder to it.
 func (m *Memory) Group(name string, tag Tag, quotas []Quota, score Score) (*Group, error) {
+	m.mu.Lock()
+	m.made++
+	if slices.ContainsFunc(m.groups, func(g *Group) bool { return g.name == name }) {
+		if slices.ContainsFunc(quotas, func(q Quota) bool { return q.Level == L5 }) {
+			m.mu.Unlock()
+			return nil, fmt.Errorf("group %s: there is one already", name)
+		}
+		name = fmt.Sprintf("%s.%d", name, m.made)
+	}
+	m.mu.Unlock()
 	g := &Group{m: m, name: name, tag: tag, pages: map[string]*Page{}}
 	levels := make([]memory.Level, len(quotas))
 	for i, q := range quotas {
@@ -167,6 +180,14 @@ func (g *Group) page(id string) *Page {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.pages[id]
+}
+
+// Close frees the group's pages and writes the index of its folder.
+func (g *Group) Close() error {
+	g.m.mu.Lock()
+	g.m.groups = slices.DeleteFunc(g.m.groups, func(x *Group) bool { return x == g })
+	g.m.mu.Unlock()
+	return g.close()
 }
 
 func (g *Group) close() error {
