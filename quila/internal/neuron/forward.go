@@ -50,6 +50,7 @@ func (g *Grid[F]) forward(l *lane[F], sp *space[F], s *State[F], t *Tick[F], n, 
 		u.merge()
 		u.clean()
 		u.finish()
+		u.report()
 	}
 	p.start[k+1], p.drc.start[k+1], p.first.start[k+1], p.second.start[k+1] = p.rows, p.drc.n, p.first.n, p.second.n
 }
@@ -195,6 +196,27 @@ func (u *turn[F]) finish() {
 		at := p.at[b*s.Depth : (b+1)*s.Depth]
 		copy(at[1:], at)
 		at[0] = int32(p.base + r)
+	}
+}
+
+// report writes what a tick's caller asked for.
+func (u *turn[F]) report() {
+	p, d, t := u.p, u.d, u.t
+	groups := d / u.g.c.G
+	for r := u.r0; r < u.r0+u.m; r++ {
+		i := u.n*u.s.B + int(p.sess[r])
+		if t.Utility != nil {
+			t.Utility[i] = p.util[r]
+		}
+		if t.DRC != nil {
+			h, dst := p.h[(p.base+r)*d:][:d], t.DRC[i*d:][:d]
+			for j, x := range p.outD[r*d:][:d] {
+				dst[j] = x - h[j]
+			}
+		}
+		if t.Attention != nil {
+			copy(t.Attention[i*groups*groups:][:groups*groups], p.attn[r*groups*groups:])
+		}
 	}
 }
 

@@ -22,6 +22,10 @@ type Tick[F grad.Float] struct {
 	// different neurons.
 	Recall func(neuron, session int, hMid, hKFE []F)
 
+	// Of those who fire, unless nil: the utility of h_smooth [N][B], what stream D
+	// changed [N][B][D], and stream A's attention [N][B][G][G].
+	Utility, DRC, Attention []F
+
 	Seen *Trace[F] // receives intermediates, unless nil
 }
 
