@@ -2,6 +2,7 @@ package quila_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -53,6 +54,7 @@ func caseNetwork[F grad.Float](t *testing.T, c map[string]any) *network.Network[
 		t.Fatal(err)
 	}
 	w := weights.NewSet[F](weights.Inventory(&cfg, g.Edges()))
+	w.Of("rope.text")[0] = F(math.Log(cfg.BaseText)) // a constant of the reference
 	for name, x := range c["params"].(map[string]any) {
 		v := flat(t, x)
 		name = ours(name)

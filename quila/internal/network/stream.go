@@ -16,7 +16,7 @@ type Stream[F grad.Float] struct {
 	Pos   int // of the next code
 
 	// Options of the grid: phase, rounded messages.
-	Options neuron.Options
+	Options neuron.Options[F]
 
 	net     *Network[F]
 	tape    *grad.Tape[F]
@@ -102,7 +102,7 @@ func (s *Stream[F]) Window(codes []int32, nll []F) (F, error) {
 		return 0, err
 	}
 	s.brier = t.Value(brier)[0]
-	return t.Value(ce)[0], t.Backward(t.Add(ce, t.Scale(brier, brierWeight)))
+	return t.Value(ce)[0], t.Backward(t.Add(ce, t.Scale(t.Slice(brier, 0), brierWeight)))
 }
 
 // embed gathers the embeddings of the first steps codes of every row.
