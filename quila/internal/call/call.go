@@ -43,6 +43,8 @@ type Model struct {
 	work    *grad.Work[float32]
 	read    []float32 // head.read [D_e, D]
 	bias    []float32 // head.code_bias, or nil
+	turn    rope.Code // of the leading turned dimensions of an embedding
+	turned  int
 }
 
 // New prepares a network. threads may be nil.
@@ -59,7 +61,13 @@ func New(c *config.Config, g *topology.Graph, w *weights.Set[float32], threads *
 	if c.CodeBias {
 		m.bias = w.Of("head.code_bias")
 	}
-	return m, nil
+	if m.turned = c.RopeDims; m.turned < 0 {
+		m.turned = c.DE
+	}
+	if m.turned > 0 {
+		m.turn, err = rope.New(m.turned, 1, rope.Kronecker)
+	}
+	return m, err
 }
 
 // Grid is the model's grid, for what a call begins with.
@@ -117,11 +125,11 @@ func (k *Call) Say(code int32, temperature float64) error {
 	row := k.m.codes.E[int(code)*c.DE:][:c.DE]
 	copy(k.step.E, row) // the queue has rows as they are in the codebook
 	copy(k.embed, row)
-	if n := c.RopeDims; n != 0 {
-		if n < 0 {
-			n = c.DE
+	if n := k.m.turned; n > 0 {
+		base := []float64{float64(k.m.w.Of("rope.text")[0])}
+		if err := rope.Apply(k.m.turn, k.embed[:n], k.embed[:n], []uint64{k.position}, base); err != nil {
+			return err
 		}
-		rope.Text(k.embed[:n], k.position, float64(k.m.w.Of("rope.text")[0]))
 	}
 	k.position++
 	k.heard++
