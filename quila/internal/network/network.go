@@ -33,6 +33,7 @@ type Network[F grad.Float] struct {
 	held    []int // specs that are no parameters
 	codes   *port.Codes[F]
 	bound   bool
+	version int // of the weights
 }
 
 // New makes a network with first values of a seed. threads may be nil.
@@ -99,6 +100,15 @@ func (n *Network[F]) Params() []*grad.Param[F] { return n.params }
 // Changed says that weights have changed: what is derived from them is made anew
 // by the next window.
 func (n *Network[F]) Changed() { n.bound = false }
+
+// bind derives what depends on the weights alone, if they have changed.
+func (n *Network[F]) bind() {
+	if !n.bound {
+		n.grid.Bind(n.Weights)
+		n.bound = true
+		n.version++
+	}
+}
 
 // Spread moves σ_d, the scale of the consistency model, towards the root mean
 // square that a stream saw in its last window.

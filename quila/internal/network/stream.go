@@ -29,6 +29,7 @@ type Stream[F grad.Float] struct {
 	nll     []F
 	rms     F
 	brier   F
+	steps   *stepper[F]
 }
 
 // Open returns so many sessions that have read nothing. With learn, windows add
@@ -149,10 +150,7 @@ func (s *Stream[F]) embed(codes []int32, stride, steps int) error {
 // on: logits [T·B, V] and merged confidences [T·B].
 func (s *Stream[F]) record(steps int) (logits, conf grad.Ref, err error) {
 	n, t := s.net, s.tape
-	if !n.bound {
-		n.grid.Bind(n.Weights)
-		n.bound = true
-	}
+	n.bind()
 	t.Reset()
 	for _, p := range n.params {
 		s.refs[p.Name] = t.Borrow(p.Value, p.Shape...)
@@ -169,11 +167,7 @@ func (s *Stream[F]) record(steps int) (logits, conf grad.Ref, err error) {
 		return 0, 0, err
 	}
 	s.rms = out.RMS
-	phase := s.Options.Phase
-	if phase == 0 {
-		phase = 5
-	}
-	w := port.Window[F]{T: steps, B: s.batch, Phase: phase, X: out.X, Conf: out.Conf, Utility: out.Utility,
+	w := port.Window[F]{T: steps, B: s.batch, Phase: s.phase(), X: out.X, Conf: out.Conf, Utility: out.Utility,
 		Trace: out.Trace, PTrace: out.PTrace, Slots: s.Slots, E: s.emb, Queue: s.Queue}
 	m, conf, err := n.ports.Run(t, s.refs, &w)
 	if err != nil {
