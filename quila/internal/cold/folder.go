@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -368,4 +369,16 @@ func (f *Folder) Close() error {
 		return nil
 	}
 	return f.writeIndex()
+}
+
+// All yields the records of all blocks by ascending key: where they are and how
+// long.
+func (f *Folder) All() iter.Seq2[uint64, Record] {
+	return func(yield func(block uint64, r Record) bool) {
+		for key, p := range f.index.All() {
+			if !yield(p.block, Record{key, p.offset, p.length}) {
+				return
+			}
+		}
+	}
 }

@@ -105,7 +105,11 @@ func (l *Library) create(ctx context.Context, o *Offer) error {
 	if l.serial == 1<<32-1 {
 		return &ValueError{"create", l.neuron, "a serial number", "none is left", ErrFull}
 	}
-	if near := l.index.Search(e.Embedding, 1, nil); len(near) == 1 {
+	near, err := l.index.Search(nil, e.Embedding, 1, 0)
+	if err != nil {
+		return err
+	}
+	if len(near) == 1 {
 		old := &l.entries[l.by[near[0].Label]]
 		if err := s.warm(ctx, old.page); err != nil {
 			return err
@@ -130,7 +134,7 @@ func (l *Library) merge(fresh, old Entry[float32]) error {
 	m := Merge(fresh, old)
 	at := l.by[old.ID]
 	e := &l.entries[at]
-	if err := l.index.Remove(old.ID); err != nil {
+	if err := l.index.Delete(old.ID); err != nil {
 		return err
 	}
 	if err := l.index.Add(m.ID, rounded(m.Embedding)); err != nil {
@@ -188,9 +192,9 @@ func (s *Store) Replay(ctx context.Context, neuron int, hMid, hSmooth []float32)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	near := l.index.Search(hMid, 1, nil)
-	if len(near) == 0 {
-		return nil
+	near, err := l.index.Search(nil, hMid, 1, 0)
+	if err != nil || len(near) == 0 {
+		return err
 	}
 	lr := float32(s.c.LRKFEReplay)
 	return l.update(ctx, near[0].Label, func(i int, x float32) float32 { return (1-lr)*x + lr*hSmooth[i] })

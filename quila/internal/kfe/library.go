@@ -11,6 +11,7 @@ import (
 
 	"atenia/internal/memory/ledger"
 	"atenia/quila/internal/cold"
+	"atenia/quila/internal/hnsw"
 	"atenia/quila/internal/tier"
 	"atenia/tensor"
 )
@@ -27,7 +28,8 @@ type entry struct {
 	slot          int
 }
 
-// entryBytes is what an entry holds in RAM beside its page and the index.
+// entryBytes is what an entry holds in RAM beside its page, its links and the
+// vector of the index, which have memory of their own.
 const entryBytes = 96
 
 // idle is for how many turns an entry was of no use.
@@ -40,7 +42,7 @@ type Library struct {
 	serial  uint32
 	entries []entry // in the order in which they came
 	by      map[uint64]int
-	index   index
+	index   *hnsw.Index
 	pages   []*page
 	serials int // of pages
 	room    ledger.Reservation
@@ -178,6 +180,10 @@ func (p *page) hit(turn int64) (sum int) {
 // Neuron returns whose library it is.
 func (l *Library) Neuron() int { return l.neuron }
 
+// Index returns the index over the embeddings, labelled with ids. It must not be
+// changed.
+func (l *Library) Index() *hnsw.Index { return l.index }
+
 // Len returns how many entries there are, shadows too.
 func (l *Library) Len() int { return len(l.entries) }
 
@@ -202,7 +208,7 @@ func (l *Library) place() (*page, int, error) {
 
 // reserve holds the RAM of so many entries.
 func (l *Library) reserve(n int) error {
-	want := int64(n) * int64(entryBytes+4*l.s.dim+l.s.linkBytes())
+	want := int64(n) * int64(entryBytes+l.s.linkBytes())
 	if l.room.Bytes() > 0 {
 		return l.room.Resize(want)
 	}
@@ -213,6 +219,11 @@ func (l *Library) reserve(n int) error {
 
 // insert adds an entry whose vectors are given. The caller holds the store.
 func (l *Library) insert(e entry, embedding, snapshot []float32) error {
+	return l.enter(e, embedding, snapshot, func() error { return l.index.Add(e.id, rounded(embedding)) })
+}
+
+// enter adds an entry after it was added to the index.
+func (l *Library) enter(e entry, embedding, snapshot []float32, index func() error) error {
 	if _, ok := l.by[e.id]; ok {
 		return &ValueError{"insert", l.neuron, "a new id", fmt.Sprintf("%#x", e.id), ErrDuplicate}
 	}
@@ -223,7 +234,7 @@ func (l *Library) insert(e entry, embedding, snapshot []float32) error {
 	if err != nil {
 		return err
 	}
-	if err := l.index.Add(e.id, rounded(embedding)); err != nil {
+	if err := index(); err != nil {
 		return err
 	}
 	e.page, e.slot = p, at
@@ -245,7 +256,7 @@ func (l *Library) remove(id uint64) error {
 		return &ValueError{"delete", l.neuron, "an id of this library", fmt.Sprintf("%#x", id), ErrNoEntry}
 	}
 	p, at := l.entries[i].page, l.entries[i].slot
-	if err := l.index.Remove(id); err != nil {
+	if err := l.index.Delete(id); err != nil {
 		return err
 	}
 	l.entries = slices.Delete(l.entries, i, i+1)

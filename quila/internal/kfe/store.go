@@ -3,13 +3,17 @@ package kfe
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
+	"slices"
 	"sync"
 
 	"atenia/grad"
 	"atenia/internal/memory"
 	"atenia/internal/memory/ledger"
 	"atenia/quila/config"
+	"atenia/quila/internal/hnsw"
+	"atenia/quila/internal/random"
 	"atenia/quila/internal/tier"
 )
 
@@ -73,7 +77,11 @@ func New(c *config.Config, o Options) (*Store, error) {
 		s.signals[i] = make([]float32, c.N)
 	}
 	for n := range c.N {
-		s.libs = append(s.libs, &Library{s: s, neuron: n, by: map[uint64]int{}, index: newIndex(c), grads: map[uint64][]float32{}})
+		x, err := hnsw.New(s.indexConfig(n))
+		if err != nil {
+			return nil, err
+		}
+		s.libs = append(s.libs, &Library{s: s, neuron: n, by: map[uint64]int{}, index: x, grads: map[uint64][]float32{}})
 	}
 	var err error
 	if s.group, err = o.Memory.Group(o.Name, tier.KFEHot, quotas, s.scorePages); err != nil {
@@ -81,6 +89,12 @@ func New(c *config.Config, o Options) (*Store, error) {
 	}
 	s.group.OnMove = s.moved
 	return s, nil
+}
+
+// indexConfig is that of a neuron's index.
+func (s *Store) indexConfig(neuron int) hnsw.Config {
+	return hnsw.Config{Dim: s.dim, M: s.c.HNSWM, EfConstruction: s.c.HNSWEFC, Ef: s.c.HNSWEF, ExactBelow: s.c.HNSWExactBelow,
+		Stream: random.Stream{Neuron: uint32(neuron), Site: random.Init}, Pages: s.memory.Vectors()}
 }
 
 func (s *Store) account() *ledger.Account { return s.memory.Account() }
@@ -197,6 +211,55 @@ func (s *Store) Insert(neuron int, e Entry[float32]) error {
 	return l.insert(entry{id: e.ID, last: e.Last, utility: e.Utility, conf: e.Confidence, count: e.Count, soft: e.Soft}, e.Embedding, e.Snapshot)
 }
 
+// Restore fills an empty library with entries and the image of the index over
+// them, as a model file has both. The index has to be of these entries.
+func (s *Store) Restore(neuron int, entries []Entry[float32], image io.ReaderAt, size int64) error {
+	l := s.Library(neuron)
+	if l == nil || l.Len() > 0 {
+		return &ValueError{"restore", neuron, fmt.Sprintf("an empty library below %d", len(s.libs)), fmt.Sprint(neuron), ErrNoNeuron}
+	}
+	x, err := hnsw.Read(image, size, s.indexConfig(neuron))
+	if err != nil {
+		return err
+	}
+	if err := l.agrees(x, entries); err != nil {
+		x.Release()
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.index.Release()
+	l.index = x
+	for _, e := range entries {
+		known := entry{id: e.ID, last: e.Last, utility: e.Utility, conf: e.Confidence, count: e.Count, soft: e.Soft}
+		if err := l.enter(known, e.Embedding, e.Snapshot, func() error { return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agrees refuses an index that is not of the entries.
+func (l *Library) agrees(x *hnsw.Index, entries []Entry[float32]) error {
+	if x.Len() != len(entries) {
+		return &ValueError{"restore", l.neuron, fmt.Sprintf("an index of %d entries", len(entries)), fmt.Sprint(x.Len()), ErrShape}
+	}
+	var row []float32
+	for _, e := range entries {
+		if err := l.checkEntry("restore", e.Embedding, e.Snapshot, e.Utility, e.Confidence); err != nil {
+			return err
+		}
+		var err error
+		if row, err = x.Vector(row[:0], e.ID); err != nil {
+			return err
+		}
+		if !slices.Equal(row, rounded(e.Embedding)) {
+			return &ValueError{"restore", l.neuron, fmt.Sprintf("the embedding of %#x in the index", e.ID), "another", ErrShape}
+		}
+	}
+	return nil
+}
+
 // checkEntry refuses vectors and numbers that an entry cannot have.
 func (l *Library) checkEntry(op string, embedding, snapshot []float32, numbers ...float32) error {
 	for _, v := range [][]float32{embedding, snapshot} {
@@ -287,7 +350,7 @@ type Reader[F grad.Float] struct {
 type work[F grad.Float] struct {
 	mu     sync.Mutex
 	query  []float32
-	hits   []hit
+	hits   []hnsw.Hit
 	missed []bool
 	r      Recalled[F]
 }
@@ -324,13 +387,17 @@ func (r *Reader[F]) Recall(neuron, session int, hMid, hKFE []F, keep *Recalled[F
 		found = keep
 	}
 	w.query = fit(w.query, s.dim)
-	for i, x := range hMid {
-		w.query[i] = float32(x)
+	n := norm(hMid)
+	for i, x := range hMid { // distances of a query of norm 1 have all their digits
+		w.query[i] = float32(x / max(n, 1e-30))
 	}
-	w.hits = l.index.Search(w.query, s.c.KFETopK, w.hits[:0])
+	var err error
+	if w.hits, err = l.index.Search(w.hits[:0], w.query, s.c.KFETopK, 0); err != nil {
+		s.failed(err)
+	}
 	found.reset(len(w.hits), s.dim)
 	w.missed = fit(w.missed, len(w.hits))
-	n := 0
+	at := 0
 	for _, h := range w.hits {
 		e := &l.entries[l.by[h.Label]]
 		b, err := l.bytes(e)
@@ -338,11 +405,11 @@ func (r *Reader[F]) Recall(neuron, session int, hMid, hKFE []F, keep *Recalled[F
 			s.failed(err)
 			continue
 		}
-		vectors(b, found.key(n), found.snapshot(n))
-		found.IDs[n], found.Soft[n], w.missed[n] = e.id, e.soft, !e.page.Level().InRAM()
-		n++
+		vectors(b, found.key(at), found.snapshot(at))
+		found.IDs[at], found.Soft[at], w.missed[at] = e.id, e.soft, !e.page.Level().InRAM()
+		at++
 	}
-	found.reset(n, s.dim)
+	found.reset(at, s.dim)
 	found.Add(hKFE, hMid, r.mix)
 	l.note(session, found.IDs, func(i int) float32 { return float32(found.Weight[i]) }, func(i int) bool { return w.missed[i] })
 }

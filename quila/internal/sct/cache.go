@@ -43,23 +43,25 @@ func (c *Cache[F]) Counts() CacheCounts {
 	return c.counts
 }
 
-// longest gives the embeddings of the longest prefix that is known, and returns how
-// many blocks that is.
-func (c *Cache[F]) longest(keys []Key, each func(i int, e []F)) int {
+// longest returns the embeddings of the longest prefix that is known. They are
+// not changed any more.
+func (c *Cache[F]) longest(keys []Key) (known [][]F) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := 0
-	for n < len(keys) && c.rows[keys[n]] != nil {
-		each(n, c.rows[keys[n]].row)
-		n++
+	for _, k := range keys {
+		e := c.rows[k]
+		if e == nil {
+			break
+		}
+		known = append(known, e.row)
 	}
-	if n > 0 {
+	if n := len(known); n > 0 {
 		c.counts.Hits++
 		c.counts.Blocks += n
 	} else if len(keys) > 0 {
 		c.counts.Rebuilds++
 	}
-	return n
+	return known
 }
 
 // put enters the blocks of a tree, the first ones as the newest: a prefix is of no

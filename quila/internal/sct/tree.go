@@ -1,6 +1,7 @@
 package sct
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -11,6 +12,8 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/memory"
+	"atenia/quila/internal/hnsw"
+	"atenia/quila/internal/random"
 	"atenia/quila/internal/tier"
 )
 
@@ -113,7 +116,9 @@ type Tree[F grad.Float] struct {
 	group  *tier.Group
 	rows   []F // of the embeddings, [nodes at most, dim]
 	last   int // the newest node of level 2; None if there is none
-	ranks  []Hit
+	index  *hnsw.Index
+	near   []hnsw.Hit // scratch
+	query  []float32
 }
 
 // A Hit is a node and its dot product with a query.
@@ -138,13 +143,21 @@ func (b *Builder[F]) Build(codes []uint32) (*Tree[F], error) {
 	var keys []Key
 	if b.cache != nil {
 		keys = Keys(codes, b.book.Sum256(), b.block)
-		t.Reused = b.cache.longest(keys, func(i int, e []F) { t.add(1, i*b.block, min((i+1)*b.block, len(codes)), e) })
+		known := b.cache.longest(keys)
+		t.Reused = len(known)
+		for i, e := range known {
+			if _, err := t.add(1, i*b.block, min((i+1)*b.block, len(codes)), e); err != nil {
+				return nil, errors.Join(err, t.Close())
+			}
+		}
 	}
 	for i := t.Reused; i < blocks; i++ {
 		from, to := i*b.block, min((i+1)*b.block, len(codes))
 		e := t.rows[len(t.Nodes)*b.book.Dim():][:b.book.Dim()]
 		b.embed(e, codes[from:to])
-		t.add(1, from, to, e)
+		if _, err := t.add(1, from, to, e); err != nil {
+			return nil, errors.Join(err, t.Close())
+		}
 	}
 	for i := range t.Nodes {
 		t.Nodes[i].Prev, t.Nodes[i].Next = i-1, i+1
@@ -161,11 +174,18 @@ func (b *Builder[F]) Build(codes []uint32) (*Tree[F], error) {
 
 // open reserves memory for so many nodes.
 func (t *Tree[F]) open(nodes int) (err error) {
+	d := t.b.book.Dim()
+	c := hnsw.Default(d)
+	c.Stream, c.Pages = random.Stream{Site: random.Init}, t.b.memory.Vectors()
+	if t.index, err = hnsw.New(c); err != nil {
+		return err
+	}
+	t.query = make([]float32, d)
 	if t.group, err = t.b.memory.Group("sct", tier.SCT, []tier.Quota{{Level: tier.L4, Bytes: memory.NoQuota}}, nil); err != nil {
 		return err
 	}
 	var x F
-	p, err := t.group.Page("nodes", nodes*t.b.book.Dim()*int(unsafe.Sizeof(x)), tier.L4)
+	p, err := t.group.Page("nodes", nodes*d*int(unsafe.Sizeof(x)), tier.L4)
 	if err != nil {
 		return errors.Join(err, t.group.Close())
 	}
@@ -173,13 +193,17 @@ func (t *Tree[F]) open(nodes int) (err error) {
 	return nil
 }
 
-// add appends a node with a copy of its embedding.
-func (t *Tree[F]) add(level, from, to int, e []F) int {
+// add appends a node with a copy of its embedding, and enters it into the index.
+func (t *Tree[F]) add(level, from, to int, e []F) (int, error) {
 	d := t.b.book.Dim()
 	row := t.rows[len(t.Nodes)*d:][:d:d]
 	copy(row, e)
 	t.Nodes = append(t.Nodes, Node[F]{Level: level, From: from, To: to, Embedding: row, Prev: None, Next: None})
-	return len(t.Nodes) - 1
+	for i, x := range row {
+		t.query[i] = float32(x)
+	}
+	id := len(t.Nodes) - 1
+	return id, t.index.Add(uint64(id), t.query)
 }
 
 // embed writes the centred mean of codes, of unit length.
@@ -191,12 +215,10 @@ func (b *Builder[F]) embed(dst []F, codes []uint32) {
 			dst[i] += x - mean[i]
 		}
 	}
-	var sum F
 	for i := range dst {
 		dst[i] /= F(len(codes))
-		sum += dst[i] * dst[i]
 	}
-	n := max(F(math.Sqrt(float64(sum))), 1e-12)
+	n := max(F(math.Sqrt(float64(dot(dst, dst)))), 1e-12)
 	for i := range dst {
 		dst[i] /= n
 	}
@@ -216,7 +238,10 @@ func (t *Tree[F]) Refine(blocks []int) error {
 			end := min(from+t.b.child, to)
 			e := t.rows[len(t.Nodes)*t.b.book.Dim():][:t.b.book.Dim()]
 			t.b.embed(e, t.codes[from:end])
-			child := t.add(2, from, end, e)
+			child, err := t.add(2, from, end, e)
+			if err != nil {
+				return err
+			}
 			t.Nodes[id].Children = append(t.Nodes[id].Children, child)
 			if t.last != None {
 				t.Nodes[t.last].Next, t.Nodes[child].Prev = child, t.last
@@ -228,32 +253,39 @@ func (t *Tree[F]) Refine(blocks []int) error {
 }
 
 // Query appends to dst the k nodes of both levels with the largest dot product
-// with q, ties to the smaller id.
+// with q, ties to the smaller id. It searches the same index as the libraries of
+// neurons do.
 func (t *Tree[F]) Query(dst []Hit, q []F, k int) ([]Hit, error) {
 	if len(q) != t.b.book.Dim() {
 		return dst, &ValueError{"query", fmt.Sprintf("%d dimensions", t.b.book.Dim()), fmt.Sprint(len(q)), ErrShape}
 	}
-	t.ranks = t.ranks[:0]
-	for id := range t.Nodes {
-		var s F
-		for i, x := range t.Nodes[id].Embedding {
-			s += x * q[i]
-		}
-		if s-s != 0 {
-			return dst, &ValueError{"query", "numbers", fmt.Sprint(s), ErrNotFinite}
-		}
-		t.ranks = append(t.ranks, Hit{id, float32(s)})
+	n := F(math.Sqrt(float64(dot(q, q))))
+	if n-n != 0 {
+		return dst, &ValueError{"query", "numbers", fmt.Sprint(n), ErrNotFinite}
 	}
-	slices.SortStableFunc(t.ranks, func(a, b Hit) int {
-		switch {
-		case a.Dot > b.Dot:
-			return -1
-		case a.Dot < b.Dot:
-			return 1
-		}
-		return 0
-	})
-	return append(dst, t.ranks[:min(max(k, 0), len(t.ranks))]...), nil
+	if k = min(k, len(t.Nodes)); k < 1 {
+		return dst, nil
+	}
+	for i, x := range q { // distances of a query of norm 1 have all their digits
+		t.query[i] = float32(x / max(n, 1e-30))
+	}
+	var err error
+	if t.near, err = t.index.Search(t.near[:0], t.query, k, 0); err != nil {
+		return dst, err
+	}
+	first := len(dst)
+	for _, h := range t.near {
+		dst = append(dst, Hit{int(h.Label), float32(dot(q, t.Nodes[h.Label].Embedding))})
+	}
+	slices.SortFunc(dst[first:], func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Dot, a.Dot), cmp.Compare(a.ID, b.ID)) })
+	return dst, nil
+}
+
+func dot[F grad.Float](a, b []F) (s F) {
+	for i, x := range a {
+		s += x * b[i]
+	}
+	return s
 }
 
 // Pages returns the blocks that the spans of hits lie in, in the order of rank,
@@ -273,6 +305,7 @@ func (t *Tree[F]) Close() error {
 		return nil
 	}
 	g := t.group
+	t.index.Release()
 	t.group, t.Nodes, t.rows, t.Ngrams = nil, nil, nil, nil
 	return g.Close()
 }

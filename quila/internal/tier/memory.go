@@ -83,6 +83,41 @@ func Floats[F float32 | float64](b []byte) []F {
 	return unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
 }
 
+// Vectors is memory for the vectors of an index: they stay in RAM, reserved in the
+// account. It is safe for concurrent use.
+type Vectors struct {
+	m      *Memory
+	mu     sync.Mutex
+	blocks map[*float32]arena.Block
+}
+
+// Vectors returns memory for the vectors of an index.
+func (m *Memory) Vectors() *Vectors {
+	return &Vectors{m: m, blocks: map[*float32]arena.Block{}}
+}
+
+// Page returns so many numbers, all zero.
+func (v *Vectors) Page(floats int) ([]float32, error) {
+	b, err := arena.New(v.m.cfg.Account, ledger.Tensors, 4*floats)
+	if err != nil {
+		return nil, err
+	}
+	x := Floats[float32](b.Bytes)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.blocks[unsafe.SliceData(x)] = b
+	return x, nil
+}
+
+// Release gives a page back.
+func (v *Vectors) Release(page []float32) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	b := v.blocks[unsafe.SliceData(page)]
+	b.Release()
+	delete(v.blocks, unsafe.SliceData(page))
+}
+
 // A Quota is the limit of one level of a group.
 type Quota struct {
 	Level Level

@@ -18,8 +18,8 @@ type Page struct {
 	// Records, if not nil, lists the records of the page when it is written to L5, so
 	// that each is found by its key there. It may first bring the bytes up to date.
 	Records func() []cold.Record
-	// Owner is for whoever made the page.
-	Owner any
+	Key     uint64 // of a page without records, which is one record itself
+	Owner   any    // for whoever made the page
 
 	block arena.Block
 	cold  uint64 // number of its block
@@ -41,6 +41,7 @@ func (g *Group) Page(id string, size int, at Level) (*Page, error) {
 		return nil, fmt.Errorf("page %s: there is one already", p.id)
 	}
 	p.cold = g.next
+	p.Key = p.cold
 	g.next++
 	g.pages[p.id] = p
 	g.mu.Unlock()
@@ -111,7 +112,7 @@ func (p *Page) save() error {
 	if p.kept {
 		return nil
 	}
-	recs := []cold.Record{{Key: p.cold, Length: uint32(p.size)}}
+	recs := []cold.Record{{Key: p.Key, Length: uint32(p.size)}}
 	if p.Records != nil {
 		recs = p.Records()
 	}
