@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"sync"
 
@@ -54,6 +53,7 @@ func Open(ctx context.Context, path string, o *Options) (*Model, error) {
 	}
 	if err != nil {
 		m.threads.Close()
+		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
@@ -69,13 +69,7 @@ func (m *Model) Close() error {
 	if m.caller != nil {
 		m.caller = nil
 		m.threads.Close()
+		m.file.Close()
 	}
 	return nil
-}
-
-// Inspect verifies a model file and prints what it holds: the header, the blocks
-// with their checksums, the tensors, and the chain of models it comes from, as far
-// as they are among the candidates, which are files or folders.
-func Inspect(w io.Writer, path string, candidates []string) error {
-	return sxlm.Describe(w, path, candidates)
 }

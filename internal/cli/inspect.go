@@ -25,9 +25,9 @@ func (a *app) inspect() *cobra.Command {
 	}
 	var lineage []string
 	c.Flags().StringSliceVar(&lineage, "lineage", nil, "for .sxlm: `FILES` or folders to look for the models it comes from")
-	c.RunE = func(_ *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		if path := optionalModel(args); quila.IsModel(path) {
-			return quila.Inspect(a.env(), path, lineage)
+			return quila.Inspect(c.Context(), a.env(), path, lineage)
 		}
 		f, err := atenia.Inspect(optionalModel(args))
 		if err != nil {

@@ -54,9 +54,7 @@ func (a *app) run() *cobra.Command {
 			return a.read(c, path, &sf, atenia.Reading{Prompt: prompt, Memory: *memory, Threads: mf.cfg.Threads}, !*quiet)
 		}
 		if quila.IsModel(path) {
-			return quila.Continue(c.Context(), a.env(), quila.Continuation{
-				Path: path, Prompt: prompt, Threads: mf.cfg.Threads, Echo: !*quiet, Generation: sf.generation(),
-			})
+			return a.runNeurons(c, path, prompt, &sf, &mf, !*quiet)
 		}
 		if *memory != "" {
 			return command.Usagef("--memory needs a model that learns while it runs; %s does not", path)

@@ -20,7 +20,12 @@ type Continuation struct {
 	Path, Prompt string
 	Threads      int
 	Echo         bool // print the prompt first
-	quila.Generation
+	MaxTokens    int
+	Stop         []string
+	Temperature  float32
+	TopK         int
+	TopP, MinP   float32
+	Seed         uint64
 }
 
 // continued is what run prints with --json.
@@ -52,7 +57,8 @@ func Continue(ctx context.Context, env *command.Env, r Continuation) error {
 		io.WriteString(shown, r.Prompt)
 	}
 	var text strings.Builder
-	for t, err := range m.Generate(ctx, r.Prompt, r.Generation) {
+	o := quila.Generation{MaxTokens: r.MaxTokens, Stop: r.Stop, Temperature: r.Temperature, TopK: r.TopK, TopP: r.TopP, MinP: r.MinP, Seed: r.Seed}
+	for t, err := range m.Generate(ctx, r.Prompt, o) {
 		if err != nil {
 			return err
 		}
@@ -74,4 +80,16 @@ func Continue(ctx context.Context, env *command.Env, r Continuation) error {
 	out.Text, out.Tokens, out.Seconds = text.String(), len(out.Codes), time.Since(start).Seconds()
 	out.Confidence /= float64(max(1, out.Tokens))
 	return env.PrintJSON(out)
+}
+
+// Inspect verifies a model file and prints what it holds.
+func Inspect(ctx context.Context, env *command.Env, path string, lineage []string) error {
+	if !*env.JSON {
+		return quila.Describe(env.Out, path, lineage)
+	}
+	h, err := quila.ReadHeader(ctx, path)
+	if err != nil {
+		return err
+	}
+	return env.PrintJSON(h)
 }
