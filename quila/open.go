@@ -51,6 +51,10 @@ func Open(ctx context.Context, path string, o *Options) (*Model, error) {
 	if m.tokens, err = codebook.ParseTokenizer(f.Tokenizer); err == nil {
 		m.caller, err = call.New(&f.Config, f.Graph, f.Weights, m.threads)
 	}
+	if err == nil {
+		begin(m.caller.Grid().Baseline(), f)
+		err = m.caller.SetOrder(scanOrder(f))
+	}
 	if err != nil {
 		m.threads.Close()
 		f.Close()
