@@ -41,7 +41,7 @@ func Open(ctx context.Context, path string, o *Options) (*Model, error) {
 	}
 	f, err := sxlm.Read(ctx, path, sxlm.Options{AllowNaN: o.AllowNaN})
 	if err != nil {
-		return nil, err
+		return nil, named(path, err)
 	}
 	n := o.Threads
 	if n <= 0 {
