@@ -3,8 +3,8 @@ package engine
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"runtime"
+	"strings"
 
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
