@@ -117,3 +117,30 @@ func BenchmarkStream(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkProducts is the products of one neuron's tick at 16 sessions, and those
+// of its weights' gradients over a window: small enough for the cache, and too
+// short to share among threads.
+func BenchmarkProducts(b *testing.B) {
+	work := grad.NewWork[float32](nil)
+	for _, p := range []struct {
+		name    string
+		m, k, n int
+		turned  bool
+	}{
+		{"edges/16x192x64", 16, 192, 64, false}, {"rows/16x64x336", 16, 64, 336, false}, {"qkv/16x64x192", 16, 64, 192, false},
+		{"back/16x336x64", 16, 336, 64, false}, {"drc/16x64x64", 16, 64, 64, false}, {"weights/336x768x64", 336, 768, 64, true},
+	} {
+		b.Run(p.name, func(b *testing.B) {
+			x, y, dst := floats(p.m*p.k, 1), floats(p.k*p.n, 2), make([]float32, p.m*p.n)
+			for b.Loop() {
+				if p.turned {
+					work.TMul(dst, x, y, p.m, p.k, p.n)
+				} else {
+					work.Mul(dst, x, y, p.m, p.k, p.n)
+				}
+			}
+			b.ReportMetric(2*float64(p.m*p.k*p.n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}

@@ -95,36 +95,6 @@ func (s *State[F]) Clone() *State[F] {
 	return &t
 }
 
-// CopyFrom makes s equal to a state of the same shape.
-func (s *State[F]) CopyFrom(from *State[F]) {
-	src := from.fields()
-	for i, f := range s.fields() {
-		copy(*f.values, *src[i].values)
-	}
-	copy(s.Refractory, from.Refractory)
-	copy(s.Sent, from.Sent)
-}
-
-// Reset lets session b begin anew with the configuration's first confidence. The
-// persistent trace stays.
-func (s *State[F]) Reset(c *config.Config, b int) {
-	for _, f := range s.fields() {
-		if f.name == "ptrace" {
-			continue
-		}
-		for n := range s.N {
-			v := (*f.values)[(n*s.B+b)*f.width:][:f.width]
-			clear(v)
-			if f.name == "conf" {
-				v[0] = F(c.InitConf)
-			}
-		}
-	}
-	for n := range s.N {
-		s.Refractory[n*s.B+b], s.Sent[n*s.B+b] = 0, false
-	}
-}
-
 // SetSession copies session from of another state of the same network over
 // session b.
 func (s *State[F]) SetSession(b int, other *State[F], from int) {
