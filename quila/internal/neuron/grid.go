@@ -35,6 +35,7 @@ type lane[F grad.Float] struct {
 	used  int
 	score []float32
 	ints  []int32
+	mail  post[F]
 }
 
 // reset gives all of a lane's memory back.

@@ -22,6 +22,7 @@ type space[F grad.Float] struct {
 	tickOf             Tick[F]
 	fire               []bool // [N][B]
 	sentLog            []bool // [ticks][N][B]: who had sent before a tick
+	hLog               []F    // [ticks][N][B][D]: h_final before a tick, for messages
 	trace, ptrace      []F
 	refs, outs         []grad.Ref
 	pending            pending[F]
@@ -42,14 +43,15 @@ type cell[F grad.Float] struct {
 	sess  []int32 // [rows]
 	base  int     // rows of h that come before the window: its frames
 
-	eM   []F     // [T·B][D]: embeddings through the boundary map
-	x    []F     // [rows][in·D]: what neighbours sent, divided by the count
-	eRow []int32 // [rows]: row of emb, or −1
-	inv  []F     // [rows]: 1 ÷ count of messages
-	h0   []F     // [rows][D]: before the norm
-	res  []F     // [rows][D]: residual that was added
-	rms  []F     // [rows]: 1 ÷ root mean square
-	h    []F     // [base+rows][D]: after step 3
+	eM    []F     // [T·B][D]: embeddings through the boundary map
+	x     []F     // [rows][in·D]: what neighbours sent, divided by the count
+	eRow  []int32 // [rows]: row of emb, or −1
+	board []F     // [rows][H·H]: mean of the messages, if they are rounded
+	inv   []F     // [rows]: 1 ÷ count of messages
+	h0    []F     // [rows][D]: before the norm
+	res   []F     // [rows][D]: residual that was added
+	rms   []F     // [rows]: 1 ÷ root mean square
+	h     []F     // [base+rows][D]: after step 3
 
 	at     []int32 // [B][depth]: rows of h that are a session's frames, newest first
 	frames []int32 // [rows][depth]: the same before the tick

@@ -100,6 +100,9 @@ func (g *Grid[F]) roll(sp *space[F], s *State[F], T int, o *Options[F], x, conf,
 	ticks, d := T*c.K, c.D
 	g.prepare(sp, ticks, s.B)
 	sp.sentLog = size(sp.sentLog, ticks*c.N*s.B)
+	if o.FP8 {
+		sp.hLog = size(sp.hLog, ticks*c.N*s.B*d)
+	}
 	sp.in = input[F]{composite: true, modality: o.Modality, fp8: o.FP8}
 	sp.tickOf = Tick[F]{Phase: sp.phase, Weight: o.Weight, Alpha: sp.alpha, Beta: sp.beta, Gamma: sp.gamma, Recall: o.Recall}
 	if o.Fire != nil {
@@ -116,6 +119,9 @@ func (g *Grid[F]) roll(sp *space[F], s *State[F], T int, o *Options[F], x, conf,
 			o.Fire(k, s, sp.fire)
 		}
 		copy(sp.sentLog[k*c.N*s.B:(k+1)*c.N*s.B], s.Sent)
+		if o.FP8 {
+			copy(sp.hLog[k*c.N*s.B*d:(k+1)*c.N*s.B*d], s.HFinal)
+		}
 		g.tick(sp, s, &sp.tickOf, k)
 		if !sp.in.last {
 			continue

@@ -3,6 +3,7 @@ package port
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"atenia/grad"
@@ -50,8 +51,8 @@ type Port struct {
 // steps run.
 type Ports[F grad.Float] struct {
 	Config  *config.Config
-	List    []Port // those that run, in the order of slots
-	order   []int32
+	List    []Port  // those that run, in the order of slots
+	order   []int32 // of the scan
 	threads *grad.Threads
 	desks   []*desk[F]
 	free    []*run[F]
@@ -105,8 +106,16 @@ func (p *Ports[F]) Slots() int { return 2*p.Config.Thinkers + 1 }
 // SetOrder sets the order in which scans see neurons: by community, then id
 // . nil is by id.
 func (p *Ports[F]) SetOrder(order []int32) error {
-	if order != nil && len(order) != p.Config.N {
-		return &InputError{"order of the scan", p.Config.N, len(order)}
+	if order != nil {
+		seen := make([]bool, p.Config.N)
+		for _, i := range order {
+			if i >= 0 && int(i) < len(seen) {
+				seen[i] = true
+			}
+		}
+		if len(order) != len(seen) || slices.Contains(seen, false) {
+			return &InputError{"order of the scan", len(seen), len(order)}
+		}
 	}
 	p.order = order
 	return nil

@@ -1,6 +1,8 @@
 package port
 
 import (
+	"errors"
+
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
 )
@@ -11,6 +13,7 @@ type Codes[F grad.Float] struct {
 	E     []F // [V, D_e]
 	Half  []F // [V]
 	Tau   F
+	Reads [kinds]int64 // reads of every kind of port, in inference
 	v, de int
 }
 
@@ -130,4 +133,44 @@ func brierBack[F grad.Float](b *grad.OpaqueBack[F]) {
 		}
 		dc[i] += 2 * g * c / F(len(hit))
 	}
+}
+
+// Generator and Tool ports have no scan and no attention, and they alone reach the
+// codebook.
+const (
+	GeneratorPort Kind = iota + Analysis + 1
+	ToolPort
+	kinds
+)
+
+// ErrPath is the error of a port that may not reach the codebook.
+var ErrPath = errors.New("port: only the Generator and the Tool-Port reach the codebook")
+
+// A Readout is a port's way to the codebook, Path A: from its output to logits.
+type Readout[F grad.Float] struct {
+	codes      *Codes[F]
+	kind       Kind
+	read, bias []F
+	y          []F
+	work       *grad.Work[F]
+}
+
+// PathA opens the codebook to a port. read is W_read [D_e, D], bias a number per
+// code or nil.
+func (k *Codes[F]) PathA(kind Kind, read, bias []F, threads *grad.Threads) (*Readout[F], error) {
+	if kind != GeneratorPort && kind != ToolPort {
+		return nil, ErrPath
+	}
+	return &Readout[F]{codes: k, kind: kind, read: read, bias: bias, work: grad.NewWork[F](threads)}, nil
+}
+
+// Logits writes the logits [rows, V] of merged outputs m [rows, D].
+func (r *Readout[F]) Logits(dst, m []F) {
+	k := r.codes
+	d := len(r.read) / k.de
+	rows := len(m) / d
+	k.Reads[r.kind]++
+	y := sized(&r.y, rows*k.de)
+	r.work.MulT(y, m, r.read, rows, d, k.de)
+	k.Write(r.work, dst, y, r.bias, rows)
 }

@@ -197,7 +197,41 @@ func (s *Stepper[F]) check(in *Step[F], b int) error {
 			return &InputError{"traces", b * c.N, l}
 		}
 	}
+	for i := range in.Extra {
+		x := &in.Extra[i]
+		switch {
+		case x.Bias != nil && len(x.Bias) != c.N:
+			return &InputError{"bias of neurons", c.N, len(x.Bias)}
+		case x.Allowed != nil && len(x.Allowed) != c.N:
+			return &InputError{"neurons allowed", c.N, len(x.Allowed)}
+		case x.Query != nil && len(x.Query) != c.D:
+			return &InputError{"query", c.D, len(x.Query)}
+		case len(x.Keys)%c.D != 0 || len(x.Keys) != len(x.Values):
+			return &InputError{"values of rows", len(x.Keys), len(x.Values)}
+		case len(x.Streams)%c.D != 0 || len(x.Streams) > streams(c)*c.D:
+			return &InputError{"streams", streams(c) * c.D, len(x.Streams)}
+		}
+	}
 	return nil
+}
+
+// Related marks the neurons that some Thinker of session b attended to in the last
+// step: those that the Planner may attend to in the next, as [Extra.Allowed]
+// . Before the first step it is all of them.
+func (s *Stepper[F]) Related(dst []bool, b int) {
+	n, any := s.p.Config.N, false
+	for i := range dst {
+		dst[i] = false
+		for j := range s.run.ports {
+			q := &s.run.ports[j]
+			if q.Kind == Thinker && len(q.nw) >= (b+1)*n && q.nw[b*n+i] > 0 {
+				dst[i], any = true, true
+			}
+		}
+	}
+	for i := range dst {
+		dst[i] = dst[i] || !any
+	}
 }
 
 // A Detail is what a port of a session computed in the last step. Its slices are
