@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"atenia/quila/config"
+	"atenia/quila/internal/call"
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/credit"
 	"atenia/quila/internal/grid"
@@ -243,15 +244,33 @@ func phaseTwo(t *conform.T) {
 			}
 		}
 	}
-	// Another tick says nothing: phase 2 encodes nothing, and the grid goes on.
-	ticks := a.Ticks()
-	t.Must(x.g.Tick([]*grid.Session{a}, grid.Options{Phase: 2}))
-	if a.Ticks() != ticks+1 || a.Channels.Firings[0] != uint32(a.Ticks()) {
-		t.Errorf("a tick without an embedding does not run")
+	// A call reflects without a code: its need vector is W_need of the mean h_final
+	// of a tick that hears nothing from the boundary.
+	m, err := call.New(&x.c, x.graph, x.w, nil)
+	t.Must(err)
+	k := m.Start(1)
+	t.Must(k.Say(7, 0))
+	need, err := k.Reflect()
+	t.Must(err)
+	s := start(x)
+	x.token(t, 6, grid.Options{Quiet: true}, s) // its seed is 1: code 7
+	t.Must(x.g.Tick([]*grid.Session{s}, grid.Options{Phase: 2, Quiet: true}))
+	h, d := s.State().HFinal, x.c.D
+	want := make([]float32, x.c.DE)
+	for i := range want {
+		var sum float64
+		for j, w := range x.w.Of("head.need")[i*d : (i+1)*d] {
+			for n := range x.c.N {
+				sum += float64(w) * float64(h[n*d+j]) / float64(x.c.N)
+			}
+		}
+		want[i] = float32(sum)
 	}
-	if need := x.w.Of("head.need"); len(need) != x.c.DE*x.c.D {
-		t.Errorf("W_need has %d values, want D_e×D", len(need))
+	if len(need) != x.c.DE {
+		t.Fatalf("the need vector has %d values, want D_e = %d", len(need), x.c.DE)
 	}
+	t.Within("error of the need vector", far(need, want), 1e-4*max(1, meanAbs(want)))
+	t.Figure("need vector of %d, 16 iterations, twice the trace", len(need))
 }
 
 func traceLaw(t *conform.T) {
