@@ -20,6 +20,13 @@ import (
 // is trivial.
 func network(t testing.TB, profile string, threads int, change func(c *config.Config)) *grid.Grid {
 	t.Helper()
+	g, _ := weighted(t, profile, threads, change)
+	return g
+}
+
+// weighted is network, with the weights.
+func weighted(t testing.TB, profile string, threads int, change func(c *config.Config)) (*grid.Grid, *weights.Set[float32]) {
+	t.Helper()
 	c, err := config.Profile(profile)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +53,7 @@ func network(t testing.TB, profile string, threads int, change func(c *config.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g
+	return g, w
 }
 
 // code is an embedding on the sphere of the codebook's radius.
@@ -156,8 +163,8 @@ func TestFused(t *testing.T) {
 // TestBroken: a message with a NaN is dropped and counted by both ways of
 // sending, and its neighbours are not.
 func TestBroken(t *testing.T) {
-	g := network(t, "micro", 1, func(c *config.Config) { c.FP8, c.N = true, 16 })
-	g.Weights().Rows("edge.kernel", 5)[3] = float32(math.NaN())
+	g, w := weighted(t, "micro", 1, func(c *config.Config) { c.FP8, c.N = true, 16 })
+	w.Rows("edge.kernel", 5)[3] = float32(math.NaN())
 	g.Bind()
 	a, b := g.Session(5), g.Session(5)
 	if err := b.Materialise(nil); err != nil {

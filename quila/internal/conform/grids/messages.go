@@ -9,6 +9,7 @@ import (
 
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
+	"atenia/quila/internal/conform/world"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/message"
 	"atenia/quila/internal/rope"
@@ -76,24 +77,24 @@ func bus(t *conform.T) {
 			t.Errorf("code %#x is not exact in half precision", c)
 		}
 	}
-	x := newWorld(t, "nano", 1, func(c *config.Config) { c.FP8 = true }, nil)
-	s := x.g.Session(1)
+	x := world.New(t, "nano", 1, func(c *config.Config) { c.FP8 = true }, nil)
+	s := x.G.Session(1)
 	seen := tap(t, s)
-	x.token(t, 0, grid.Options{}, s)
+	x.Token(t, 0, grid.Options{}, s)
 	seen()
-	x.token(t, 1, grid.Options{}, s)
+	x.Token(t, 1, grid.Options{}, s)
 	h := s.State().HFinal
-	payload, seeds, want := make([]float32, x.c.H*x.c.H), make([]float32, x.c.A*x.c.A), make([]byte, x.c.H*x.c.H)
+	payload, seeds, want := make([]float32, x.C.H*x.C.H), make([]float32, x.C.A*x.C.A), make([]byte, x.C.H*x.C.H)
 	checked := 0
 	for _, m := range seen() {
-		got, err := message.Parse(&x.c, m.wire)
+		got, err := message.Parse(&x.C, m.wire)
 		t.Must(err)
 		if got.Sender >= message.BoundarySender {
 			continue
 		}
-		lo, hi := x.graph.Outgoing(int(got.Sender))
-		e := lo + slices.Index(x.graph.Dst[lo:hi], int32(m.target))
-		message.Payload(payload, seeds, h[int(got.Sender)*x.c.D:][:x.c.D], x.w.Rows("edge.w_out", e), x.w.Rows("edge.kernel", e), message.ShapeOf(&x.c))
+		lo, hi := x.Graph.Outgoing(int(got.Sender))
+		e := lo + slices.Index(x.Graph.Dst[lo:hi], int32(m.target))
+		message.Payload(payload, seeds, h[int(got.Sender)*x.C.D:][:x.C.D], x.W.Rows("edge.w_out", e), x.W.Rows("edge.kernel", e), message.ShapeOf(&x.C))
 		for i, v := range payload {
 			want[i] = tensor.F32ToE4M3(v)
 		}
@@ -102,11 +103,11 @@ func bus(t *conform.T) {
 		}
 		checked++
 	}
-	if checked != x.graph.Edges() {
-		t.Errorf("%d messages in a tick of %d edges", checked, x.graph.Edges())
+	if checked != x.Graph.Edges() {
+		t.Errorf("%d messages in a tick of %d edges", checked, x.Graph.Edges())
 	}
 	// One byte of one message, and its target alone has another h.
-	a, b := x.g.Session(1), x.g.Session(1)
+	a, b := x.G.Session(1), x.G.Session(1)
 	count := 0
 	t.Must(b.Materialise(func(target int, wire []byte) {
 		if target == 3 && count == 0 && wire[5] == 0 { // not the boundary's
@@ -114,12 +115,12 @@ func bus(t *conform.T) {
 			count++
 		}
 	}))
-	x.token(t, 0, grid.Options{}, a)
-	x.token(t, 0, grid.Options{}, b)
-	x.token(t, 1, grid.Options{}, a)
-	x.token(t, 1, grid.Options{}, b)
-	for n := range x.c.N {
-		d := far(a.State().Hidden[n*x.c.D:][:x.c.D], b.State().Hidden[n*x.c.D:][:x.c.D])
+	x.Token(t, 0, grid.Options{}, a)
+	x.Token(t, 0, grid.Options{}, b)
+	x.Token(t, 1, grid.Options{}, a)
+	x.Token(t, 1, grid.Options{}, b)
+	for n := range x.C.N {
+		d := world.Far(a.State().Hidden[n*x.C.D:][:x.C.D], b.State().Hidden[n*x.C.D:][:x.C.D])
 		if (d > 0) != (n == 3) {
 			t.Errorf("a byte to neuron 3 changes h of neuron %d by %v", n, d)
 		}
@@ -128,36 +129,36 @@ func bus(t *conform.T) {
 }
 
 func edgesApart(t *conform.T) {
-	x := newWorld(t, "nano", 1, func(c *config.Config) { c.FP8 = true }, nil)
+	x := world.New(t, "nano", 1, func(c *config.Config) { c.FP8 = true }, nil)
 	base := func() []sent {
-		s := x.g.Session(1)
+		s := x.G.Session(1)
 		seen := tap(t, s)
-		x.token(t, 0, grid.Options{}, s)
+		x.Token(t, 0, grid.Options{}, s)
 		return seen()
 	}
 	before := base()
 	for _, name := range []string{"edge.w_out", "edge.kernel"} {
-		for _, e := range []int{0, 7, x.graph.Edges() - 1} {
-			row := x.w.Rows(name, e)
+		for _, e := range []int{0, 7, x.Graph.Edges() - 1} {
+			row := x.W.Rows(name, e)
 			old := slices.Clone(row)
 			for i := range row {
 				row[i] += .5
 			}
-			x.g.Bind()
+			x.G.Bind()
 			after := base()
 			copy(row, old)
 			for i := range before {
-				m, err := message.Parse(&x.c, before[i].wire)
+				m, err := message.Parse(&x.C, before[i].wire)
 				t.Must(err)
-				own := m.Sender == uint32(x.graph.Src[e]) && before[i].target == int(x.graph.Dst[e])
+				own := m.Sender == uint32(x.Graph.Src[e]) && before[i].target == int(x.Graph.Dst[e])
 				if bytes.Equal(before[i].wire, after[i].wire) == own {
 					t.Errorf("%s of edge %d: message %d → %d changed: %v", name, e, m.Sender, before[i].target, !own)
 				}
 			}
 		}
 		end := uintptr(0)
-		for e := range x.graph.Edges() {
-			row := x.w.Rows(name, e)
+		for e := range x.Graph.Edges() {
+			row := x.W.Rows(name, e)
 			at := uintptr(unsafe.Pointer(&row[0]))
 			if at < end {
 				t.Errorf("%s: edge %d shares memory with the one before", name, e)
@@ -165,7 +166,7 @@ func edgesApart(t *conform.T) {
 			end = at + uintptr(4*len(row))
 		}
 	}
-	x.g.Bind()
+	x.G.Bind()
 }
 
 func means(t *conform.T) {
@@ -173,7 +174,7 @@ func means(t *conform.T) {
 	msgs := []struct {
 		v   []float32
 		pos uint16
-	}{{normal(256, 1), 0x0002}, {normal(256, 2), 0x0305}, {normal(256, 3), 0x0700}}
+	}{{world.Normal(256, 1), 0x0002}, {world.Normal(256, 2), 0x0305}, {world.Normal(256, 3), 0x0700}}
 	for _, m := range msgs { // sums of E4M3 values are exact in float32
 		for i, v := range m.v {
 			m.v[i] = tensor.E4M3ToF32(tensor.F32ToE4M3(v))
@@ -198,7 +199,7 @@ func means(t *conform.T) {
 		if k == 0 {
 			copy(first, got)
 		}
-		if i := unequal(first, got); i >= 0 {
+		if i := world.Unequal(first, got); i >= 0 {
 			t.Errorf("order %v: cell %d is %v, in order %v it is %v", order, i, got[i], orders[0], first[i])
 		}
 	}
@@ -216,7 +217,7 @@ func means(t *conform.T) {
 	}
 	a.Mean(first)
 	b.Mean(got)
-	t.Within("difference of two messages from the literal formula", far(first, got), 1e-7)
+	t.Within("difference of two messages from the literal formula", world.Far(first, got), 1e-7)
 	t.Figure("six orders, one mean")
 }
 
@@ -230,7 +231,7 @@ func shape(t *conform.T, h, a int) *config.Config {
 
 func places(t *conform.T) {
 	c := shape(t, 16, 8)
-	v, got := normal(256, 1), make([]float32, 256)
+	v, got := world.Normal(256, 1), make([]float32, 256)
 	for _, pos := range []uint16{0, 0x0206, 0x0F0F, 0x0800} {
 		b := message.NewBoard[float32](c)
 		b.Add(v, pos, 0)
@@ -274,18 +275,18 @@ func sizes(t *conform.T) {
 		}
 		t.Figure("%s %d", profile, n)
 	}
-	x := newWorld(t, "micro", 1, crowded, nil)
-	s := x.g.Session(1)
+	x := world.New(t, "micro", 1, world.Crowded, nil)
+	s := x.G.Session(1)
 	seen := tap(t, s)
 	full, tiles := 0, 0
 	for k := range 6 {
-		x.token(t, k, grid.Options{}, s)
+		x.Token(t, k, grid.Options{}, s)
 	}
 	for _, m := range seen() {
 		switch len(m.wire) {
-		case x.c.H*x.c.H + 7:
+		case x.C.H*x.C.H + 7:
 			full++
-		case x.c.H*x.c.H/16 + 7:
+		case x.C.H*x.C.H/16 + 7:
 			tiles++
 		default:
 			t.Errorf("a message of %d bytes", len(m.wire))
@@ -297,17 +298,17 @@ func sizes(t *conform.T) {
 }
 
 func routes(t *conform.T) {
-	x := newWorld(t, "micro", 1, sparse, nil)
-	s := x.g.Session(1)
+	x := world.New(t, "micro", 1, world.Sparse, nil)
+	s := x.G.Session(1)
 	seen := tap(t, s)
 	total := 0
-	weights := make([]float32, x.graph.Edges())
+	weights := make([]float32, x.Graph.Edges())
 	for k := range 12 {
 		before := slices.Clone(s.Channels.Firings)
-		x.token(t, k, grid.Options{}, s)
+		x.Token(t, k, grid.Options{}, s)
 		got := map[[2]int]int{}
 		for _, m := range seen() {
-			p, err := message.Parse(&x.c, m.wire)
+			p, err := message.Parse(&x.C, m.wire)
 			t.Must(err)
 			if p.Flags != 0 {
 				t.Errorf("flags %#x", p.Flags)
@@ -317,11 +318,11 @@ func routes(t *conform.T) {
 				total++
 			}
 		}
-		for n := range x.c.N {
+		for n := range x.C.N {
 			fired := int(s.Channels.Firings[n] - before[n])
-			lo, hi := x.graph.Outgoing(n)
+			lo, hi := x.Graph.Outgoing(n)
 			for e := lo; e < hi; e++ {
-				at := [2]int{n, int(x.graph.Dst[e])}
+				at := [2]int{n, int(x.Graph.Dst[e])}
 				if got[at] != fired {
 					t.Errorf("token %d: neuron %d fired %d times and sent %d messages to %d", k, n, fired, got[at], at[1])
 				}
@@ -400,7 +401,7 @@ func partialSend(t *conform.T) {
 	}
 	// The tile is where the full message would have put it.
 	payload, seeds, cut := make([]float32, 256), make([]float32, 64), make([]float32, 16)
-	kernel := normal(c.Kappa*c.Kappa, 4)
+	kernel := world.Normal(c.Kappa*c.Kappa, 4)
 	message.Payload(payload, seeds, h, w, kernel, message.ShapeOf(c))
 	message.Cut(cut, payload, tile, c.H)
 	full, part := message.NewBoard[float32](c), message.NewBoard[float32](c)
@@ -441,7 +442,7 @@ func uncertainty(t *conform.T) {
 		if side == 4 {
 			f |= message.Partial | message.Quarter
 		}
-		v := normal(side*side, 1)
+		v := world.Normal(side*side, 1)
 		for i := range side {
 			v[side*(side-1)+i] = .25
 		}
@@ -459,25 +460,25 @@ func uncertainty(t *conform.T) {
 	}
 	in, h, u := []float32{.5, .25, 0}, []float32{1, -2, .5}, make([]float32, 3)
 	message.Doubt(u, in, .5, h)
-	t.Within("error of 1 − (1−in)(1−own)", far(u, []float32{1 - .5*.75, 1 - .75*.5, 1 - .875}), 1e-7)
+	t.Within("error of 1 − (1−in)(1−own)", world.Far(u, []float32{1 - .5*.75, 1 - .75*.5, 1 - .875}), 1e-7)
 
 	// A chain of five in which only the first hears the boundary.
 	edges := []topology.Edge{{Source: 0, Target: 1}, {Source: 1, Target: 2}, {Source: 2, Target: 3}, {Source: 3, Target: 4}}
 	graph, err := topology.New(5, edges, make([]uint16, 4))
 	t.Must(err)
-	x := newWorld(t, "micro", 1, func(c *config.Config) {
+	x := world.New(t, "micro", 1, func(c *config.Config) {
 		c.N, c.FP8, c.Uncertainty, c.Refractory, c.ActiveCap = 5, true, true, false, 1
 	}, graph)
 	for n := 1; n < 5; n++ {
-		x.g.Baseline().Channels.Attention[n] = grid.Analysis
+		x.G.Baseline().Channels.Attention[n] = grid.Analysis
 	}
-	s := x.g.Session(1)
+	s := x.G.Session(1)
 	for k := range 4 {
-		x.token(t, k, grid.Options{}, s)
+		x.Token(t, k, grid.Options{}, s)
 	}
 	last := 0.0
 	for n := range 5 {
-		mean := meanAbs(s.Channels.Uncertainty[n*x.c.D:][:x.c.D])
+		mean := world.MeanAbs(s.Channels.Uncertainty[n*x.C.D:][:x.C.D])
 		if s.Channels.Firings[n] == 0 || mean < last-0x1p-5 {
 			t.Errorf("neuron %d fired %d times, mean uncertainty %v after %v", n, s.Channels.Firings[n], mean, last)
 		}
@@ -485,7 +486,7 @@ func uncertainty(t *conform.T) {
 		t.Figure("%.3f", mean)
 		want := float32(1)
 		if n > 0 {
-			want = float32(1 - meanAbs(s.Channels.Doubt[n*x.c.D:][:x.c.D]))
+			want = float32(1 - world.MeanAbs(s.Channels.Doubt[n*x.C.D:][:x.C.D]))
 		}
 		if math.Abs(float64(s.Channels.Reliability[n]-want)) > 1e-6 {
 			t.Errorf("neuron %d: reliability %v, want %v", n, s.Channels.Reliability[n], want)
@@ -494,12 +495,12 @@ func uncertainty(t *conform.T) {
 }
 
 func fused(t *conform.T) {
-	x := newWorld(t, "micro", 1, func(c *config.Config) { crowded(c); c.Uncertainty, c.K = false, 1 }, nil)
-	a, b := x.g.Session(1), x.g.Session(1)
+	x := world.New(t, "micro", 1, func(c *config.Config) { world.Crowded(c); c.Uncertainty, c.K = false, 1 }, nil)
+	a, b := x.G.Session(1), x.G.Session(1)
 	seen := tap(t, b)
 	spread := a.State() // the last 26 take all places at first, the others rest and wait as long as they may
 	for n := range spread.Utility {
-		if n >= x.c.N-2*a.Schedule.Most() {
+		if n >= x.C.N-2*a.Schedule.Most() {
 			spread.Utility[n], spread.Conf[n] = 1e12, .9
 			continue
 		}
@@ -510,17 +511,17 @@ func fused(t *conform.T) {
 	oldest, partial, all := uint64(0), 0, 0
 	for k := range 50 {
 		if k%5 == 0 {
-			t.Must(a.Inject(0, x.code(k)))
-			t.Must(b.Inject(0, x.code(k)))
+			t.Must(a.Inject(0, x.Code(k)))
+			t.Must(b.Inject(0, x.Code(k)))
 		}
 		for _, since := range a.Schedule.Since {
 			if since > 0 {
 				oldest = max(oldest, a.Ticks()+1-since)
 			}
 		}
-		t.Must(x.g.Tick([]*grid.Session{a}, grid.Options{}))
-		t.Must(x.g.Tick([]*grid.Session{b}, grid.Options{}))
-		if d := differ(a, b); d != "" {
+		t.Must(x.G.Tick([]*grid.Session{a}, grid.Options{}))
+		t.Must(x.G.Tick([]*grid.Session{b}, grid.Options{}))
+		if d := world.Differ(a, b); d != "" {
 			t.Fatalf("tick %d: %s", k, d)
 		}
 		for _, m := range seen() {
@@ -528,8 +529,8 @@ func fused(t *conform.T) {
 			partial += int(m.wire[6] & 1)
 		}
 	}
-	if a.Overrun+b.Overrun > 0 || oldest >= uint64(grid.Depth(&x.c)) {
-		t.Errorf("the ring of %d was overrun %d times; the oldest message waited %d ticks", grid.Depth(&x.c), a.Overrun, oldest)
+	if a.Overrun+b.Overrun > 0 || oldest >= uint64(grid.Depth(&x.C)) {
+		t.Errorf("the ring of %d was overrun %d times; the oldest message waited %d ticks", grid.Depth(&x.C), a.Overrun, oldest)
 	}
 	if partial == 0 || partial == all {
 		t.Errorf("%d of %d messages are tiles", partial, all)
@@ -539,34 +540,34 @@ func fused(t *conform.T) {
 
 func boundary(t *conform.T) {
 	for _, dims := range []int{0, -1} {
-		x := newWorld(t, "nano", 1, func(c *config.Config) { c.FP8, c.RopeDims = true, dims }, nil)
-		s := x.g.Session(1)
+		x := world.New(t, "nano", 1, func(c *config.Config) { c.FP8, c.RopeDims = true, dims }, nil)
+		s := x.G.Session(1)
 		seen := tap(t, s)
-		e := slices.Clone(x.code(17))
+		e := slices.Clone(x.Code(17))
 		if dims < 0 {
-			turn, err := rope.New(x.c.DE, 1, rope.Kronecker)
+			turn, err := rope.New(x.C.DE, 1, rope.Kronecker)
 			t.Must(err)
-			t.Must(rope.Apply(turn, e, e, []uint64{5}, []float64{math.Log(x.c.BaseText)}))
-			if far(e, x.code(17)) == 0 {
+			t.Must(rope.Apply(turn, e, e, []uint64{5}, []float64{math.Log(x.C.BaseText)}))
+			if world.Far(e, x.Code(17)) == 0 {
 				t.Errorf("position 5 turns nothing")
 			}
 		}
 		t.Must(s.Inject(0, e))
-		payload, seeds := make([]float32, x.c.H*x.c.H), make([]float32, x.c.A*x.c.A)
+		payload, seeds := make([]float32, x.C.H*x.C.H), make([]float32, x.C.A*x.C.A)
 		msgs := seen()
-		if len(msgs) != x.c.N {
+		if len(msgs) != x.C.N {
 			t.Errorf("%d messages of the boundary", len(msgs))
 		}
 		for _, m := range msgs {
-			got, err := message.Parse(&x.c, m.wire)
+			got, err := message.Parse(&x.C, m.wire)
 			t.Must(err)
-			message.Payload(payload, seeds, e, x.w.Rows("boundary.text.w_out", m.target), x.w.Rows("boundary.text.kernel", m.target), message.ShapeOf(&x.c))
+			message.Payload(payload, seeds, e, x.W.Rows("boundary.text.w_out", m.target), x.W.Rows("boundary.text.kernel", m.target), message.ShapeOf(&x.C))
 			for i, v := range payload {
 				if got.Payload[i] != tensor.F32ToE4M3(v) {
 					t.Fatalf("rope_dims %d, neuron %d: byte %d is %#x, want %#x", dims, m.target, i, got.Payload[i], tensor.F32ToE4M3(v))
 				}
 			}
-			if got.Sender != message.BoundarySender || got.Pos != topology.Place(&x.c, 0) {
+			if got.Sender != message.BoundarySender || got.Pos != topology.Place(&x.C, 0) {
 				t.Errorf("sender %#x, place %#x", got.Sender, got.Pos)
 			}
 		}

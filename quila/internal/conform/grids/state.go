@@ -6,17 +6,15 @@ import (
 
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
+	"atenia/quila/internal/conform/world"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/neuron"
 	"atenia/tensor"
 )
 
-// start is what a session of a baseline has before its first tick.
-func start(x *world) *grid.Session { return x.g.Session(1) }
-
 // worn makes a baseline that is not all zeros, as a file has it.
-func worn(x *world) {
-	b := x.g.Baseline()
+func worn(x *world.World) {
+	b := x.G.Baseline()
 	for i := range b.Channels.History {
 		b.Channels.History[i] = float32(i%7) / 7
 	}
@@ -25,48 +23,48 @@ func worn(x *world) {
 		b.State.Momentum[i] = float32(i%3) / 3
 		b.State.UDim[i] = float32(i%11) / 11
 	}
-	for n := range x.c.N {
+	for n := range x.C.N {
 		b.State.Utility[n], b.Channels.Activation[n] = float32(n)/9, float32(n)/8
 	}
-	copy(b.State.Frames, normal(len(b.State.Frames), 3))
+	copy(b.State.Frames, world.Normal(len(b.State.Frames), 3))
 }
 
 func baseline(t *conform.T) {
-	x := newWorld(t, "micro", 1, crowded, nil)
+	x := world.New(t, "micro", 1, world.Crowded, nil)
 	worn(x)
-	s, first := start(x), start(x)
+	s, first := x.Start(), x.Start()
 	for k := range 4 {
-		x.token(t, k, grid.Options{}, s)
+		x.Token(t, k, grid.Options{}, s)
 	}
-	if differ(s, first) == "" {
+	if world.Differ(s, first) == "" {
 		t.Errorf("a call changed nothing")
 	}
 	s.Reset()
-	if d := differ(s, first); d != "" {
+	if d := world.Differ(s, first); d != "" {
 		t.Errorf("call 2 begins with another %s than call 1", d)
 	}
-	b, st := x.g.Baseline(), s.State()
+	b, st := x.G.Baseline(), s.State()
 	for name, pair := range map[string][2][]float32{
 		"S3 frames": {st.Frames, b.State.Frames}, "S3 momentum": {st.Momentum, b.State.Momentum}, "S8 utility": {st.Utility, b.State.Utility},
 		"S8 u_dim": {st.UDim, b.State.UDim}, "S1 history": {s.Channels.History, b.Channels.History}, "S6 neighbour": {s.Channels.Neighbour, b.Channels.Neighbour},
 	} {
-		if unequal(pair[0], pair[1]) >= 0 {
+		if world.Unequal(pair[0], pair[1]) >= 0 {
 			t.Errorf("%s is not the baseline's", name)
 		}
 	}
 }
 
 func survives(t *conform.T) {
-	x := newWorld(t, "nano", 1, func(c *config.Config) { c.RhoOn = true }, nil)
+	x := world.New(t, "nano", 1, func(c *config.Config) { c.RhoOn = true }, nil)
 	worn(x)
-	s, fresh := start(x), start(x)
-	x.token(t, 0, grid.Options{}, s)
+	s, fresh := x.Start(), x.Start()
+	x.Token(t, 0, grid.Options{}, s)
 	st, old := s.State(), fresh.State()
 	for name, pair := range map[string][2][]float32{
 		"S1": {s.Channels.Activation, fresh.Channels.Activation}, "S3": {st.Frames, old.Frames}, "S6": {s.Channels.Load, fresh.Channels.Load}, "S8": {st.Utility, old.Utility},
 		"S2.ssm_state": {st.SSM, old.SSM}, "S2.residual": {st.Residual, old.Residual}, "S2.num": {st.Num, old.Num}, "S5.confidence": {st.Conf, old.Conf},
 	} {
-		if unequal(pair[0], pair[1]) < 0 {
+		if world.Unequal(pair[0], pair[1]) < 0 {
 			t.Errorf("%s is the baseline's after a tick", name)
 		}
 	}
@@ -80,30 +78,30 @@ func survives(t *conform.T) {
 			}
 		},
 	} {
-		a, b := start(x), start(x)
-		x.token(t, 0, grid.Options{}, a)
-		x.token(t, 0, grid.Options{}, b)
+		a, b := x.Start(), x.Start()
+		x.Token(t, 0, grid.Options{}, a)
+		x.Token(t, 0, grid.Options{}, b)
 		changed := b.State()
 		wipe(changed)
 		b.SetState(changed)
-		x.token(t, 1, grid.Options{}, a)
-		x.token(t, 1, grid.Options{}, b)
-		if unequal(a.State().HFinal, b.State().HFinal) < 0 {
+		x.Token(t, 1, grid.Options{}, a)
+		x.Token(t, 1, grid.Options{}, b)
+		if world.Unequal(a.State().HFinal, b.State().HFinal) < 0 {
 			t.Errorf("%s is not read at the next tick", name)
 		}
 	}
 }
 
 func activations(t *conform.T) {
-	x := newWorld(t, "nano", 1, nil, nil)
-	s := start(x)
+	x := world.New(t, "nano", 1, nil, nil)
+	s := x.Start()
 	var want []float32
 	for k := range 37 {
-		x.token(t, k, grid.Options{}, s)
-		want = append(want, float32(meanAbs(s.State().Hidden[2*x.c.D:3*x.c.D])))
+		x.Token(t, k, grid.Options{}, s)
+		want = append(want, float32(world.MeanAbs(s.State().Hidden[2*x.C.D:3*x.C.D])))
 		got := s.Channels.Recent(nil, 2)
 		last := want[max(0, len(want)-16):]
-		if len(got) != len(last) || far(got, last) > 1e-6 {
+		if len(got) != len(last) || world.Far(got, last) > 1e-6 {
 			t.Fatalf("after %d firings: %v, want %v", len(want), got, last)
 		}
 		if at := (len(want) - 1) % 16; s.Channels.History[2*16+at] != s.Channels.Activation[2] {
@@ -113,19 +111,19 @@ func activations(t *conform.T) {
 }
 
 func contributions(t *conform.T) {
-	x := newWorld(t, "micro", 1, func(c *config.Config) { c.N, c.Numerics, c.Refractory, c.ActiveCap = 12, "fp16", false, 1 }, nil)
-	s := start(x)
-	d := x.c.D
+	x := world.New(t, "micro", 1, func(c *config.Config) { c.N, c.Numerics, c.Refractory, c.ActiveCap = 12, "fp16", false, 1 }, nil)
+	s := x.Start()
+	d := x.C.D
 	var all []float32
 	var frames [][]float32
 	for k := range 40 {
-		t.Must(s.Inject(0, x.code(k)))
-		t.Must(x.g.Tick([]*grid.Session{s}, grid.Options{}))
+		t.Must(s.Inject(0, x.Code(k)))
+		t.Must(x.G.Tick([]*grid.Session{s}, grid.Options{}))
 		all = append(all, s.Channels.Contribution[5*32+k%32])
 		f := s.State().Frames[5*8*d : 6*8*d]
 		frames = append([][]float32{slices.Clone(f[:d])}, frames...)
 		for i := range min(8, len(frames)) {
-			if unequal(f[i*d:(i+1)*d], frames[i]) >= 0 {
+			if world.Unequal(f[i*d:(i+1)*d], frames[i]) >= 0 {
 				t.Fatalf("tick %d: frame %d is not the one of %d ticks ago", k, i, i)
 			}
 		}
@@ -134,7 +132,7 @@ func contributions(t *conform.T) {
 				t.Fatalf("frame value %d is %v, no half", i, v)
 			}
 		}
-		if got, last := s.Channels.Contributions(nil, 5), all[max(0, len(all)-32):]; unequal(got, last) >= 0 || len(got) != len(last) {
+		if got, last := s.Channels.Contributions(nil, 5), all[max(0, len(all)-32):]; world.Unequal(got, last) >= 0 || len(got) != len(last) {
 			t.Fatalf("after %d firings: %v, want %v", len(all), got, last)
 		}
 	}
@@ -146,52 +144,52 @@ func contributions(t *conform.T) {
 func deterministic(t *conform.T) {
 	var want *grid.Session
 	for _, threads := range []int{1, 8, 3} {
-		x := newWorld(t, "micro", threads, func(c *config.Config) { crowded(c); c.N = 24 }, nil)
+		x := world.New(t, "micro", threads, func(c *config.Config) { world.Crowded(c); c.N = 24 }, nil)
 		for _, others := range []int{0, 3} {
-			s := x.g.Session(1)
+			s := x.G.Session(1)
 			all := []*grid.Session{s}
 			for i := range others {
-				all = slices.Insert(all, 0, x.g.Session(uint64(20+i)))
+				all = slices.Insert(all, 0, x.G.Session(uint64(20+i)))
 			}
-			for k := range 20 / x.c.K {
-				x.token(t, k, grid.Options{Temperature: 1}, all...)
+			for k := range 20 / x.C.K {
+				x.Token(t, k, grid.Options{Temperature: 1}, all...)
 			}
 			if want == nil {
 				want = s
-			} else if d := differ(want, s); d != "" {
+			} else if d := world.Differ(want, s); d != "" {
 				t.Errorf("%d threads, %d other sessions: %s differs", threads, others, d)
 			}
 		}
-		x.close()
+		x.Close()
 	}
 	t.Figure("20 ticks, 1, 8 and 3 threads, alone and with three others")
 }
 
 func discarded(t *conform.T) {
-	x := newWorld(t, "micro", 1, crowded, nil)
-	for n := range x.c.N {
-		x.g.Baseline().State.PTrace[n] = float32(n) / 10
+	x := world.New(t, "micro", 1, world.Crowded, nil)
+	for n := range x.C.N {
+		x.G.Baseline().State.PTrace[n] = float32(n) / 10
 	}
-	persistent := slices.Clone(x.g.Baseline().State.PTrace)
-	s := start(x)
+	persistent := slices.Clone(x.G.Baseline().State.PTrace)
+	s := x.Start()
 	call := func(from int) *neuron.State[float32] {
 		s.Reset()
-		if i := unequal(s.State().Trace, persistent); i >= 0 {
+		if i := world.Unequal(s.State().Trace, persistent); i >= 0 {
 			t.Errorf("the trace of neuron %d begins at %v, want %v", i, s.State().Trace[i], persistent[i])
 		}
 		for k := range 6 {
-			x.token(t, from+k, grid.Options{}, s)
+			x.Token(t, from+k, grid.Options{}, s)
 		}
 		return s.State()
 	}
 	a, b, again := call(0), call(100), call(0)
-	if unequal(a.HFinal, b.HFinal) < 0 {
+	if world.Unequal(a.HFinal, b.HFinal) < 0 {
 		t.Errorf("another context has the same result")
 	}
-	if i := unequal(a.HFinal, again.HFinal); i >= 0 {
+	if i := world.Unequal(a.HFinal, again.HFinal); i >= 0 {
 		t.Errorf("h_final[%d] is %v the first time and %v the second", i, a.HFinal[i], again.HFinal[i])
 	}
-	if unequal(a.PTrace, persistent) >= 0 || unequal(x.g.Baseline().State.PTrace, persistent) >= 0 {
+	if world.Unequal(a.PTrace, persistent) >= 0 || world.Unequal(x.G.Baseline().State.PTrace, persistent) >= 0 {
 		t.Errorf("a call changed the persistent trace")
 	}
 }
@@ -199,19 +197,19 @@ func discarded(t *conform.T) {
 // fields compares with values computed here from the states before and after
 // three ticks.
 func fields(t *conform.T) {
-	x := newWorld(t, "nano", 1, func(c *config.Config) { c.DRCMax = 16 }, nil)
-	c, d := &x.c, x.c.D
+	x := world.New(t, "nano", 1, func(c *config.Config) { c.DRCMax = 16 }, nil)
+	c, d := &x.C, x.C.D
 	community := []uint32{0, 0, 1, 1, 1, 2, 2, 0}
 	for n, id := range community {
-		x.g.Baseline().Channels.GraphPos[2*n], x.g.Baseline().Channels.GraphPos[2*n+1] = id, uint32(n)
+		x.G.Baseline().Channels.GraphPos[2*n], x.G.Baseline().Channels.GraphPos[2*n+1] = id, uint32(n)
 	}
-	s := start(x)
+	s := x.Start()
 	neighbour, contribution := make([]float64, c.N*d), make([][]float64, c.N)
-	abg := x.w.Of("port.planner.abg")
+	abg := x.W.Of("port.planner.abg")
 	alpha, beta, gamma := neuron.Shares(5, float64(abg[0]), float64(abg[1]))
 	for k := range 3 {
 		before := s.State()
-		x.token(t, k, grid.Options{Quiet: true}, s)
+		x.Token(t, k, grid.Options{Quiet: true}, s)
 		after := s.State()
 		var traces float64
 		for _, v := range before.Trace {
@@ -219,11 +217,11 @@ func fields(t *conform.T) {
 		}
 		for n := range c.N {
 			row := func(v []float32) []float32 { return v[n*d : (n+1)*d] }
-			if sources := x.graph.Incoming(n); k > 0 {
+			if sources := x.Graph.Incoming(n); k > 0 {
 				for j := range d {
 					var mean float64
 					for _, e := range sources {
-						mean += float64(before.HFinal[int(x.graph.Src[e])*d+j]) / float64(len(sources))
+						mean += float64(before.HFinal[int(x.Graph.Src[e])*d+j]) / float64(len(sources))
 					}
 					neighbour[n*d+j] = .9*neighbour[n*d+j] + .1*mean
 				}
@@ -236,22 +234,22 @@ func fields(t *conform.T) {
 			if traces > 0 {
 				hat = float64(before.Trace[n]) / traces
 			}
-			act := meanAbs(row(after.Hidden))
+			act := world.MeanAbs(row(after.Hidden))
 			contribution[n] = append(contribution[n], act*(alpha*float64(d)*top+beta*hat+gamma))
 			var logit float64
 			for j, v := range row(after.Hidden) {
-				logit += float64(v) * float64(x.w.Rows("n.w_conf", n)[j])
+				logit += float64(v) * float64(x.W.Rows("n.w_conf", n)[j])
 				want := .9*float64(row(before.Momentum)[j]) + .1*(float64(v)-float64(row(before.Hidden)[j]))
 				if math.Abs(want-float64(row(after.Momentum)[j])) > 1e-5 {
 					t.Fatalf("tick %d: momentum[%d][%d] is %v, want %v", k, n, j, row(after.Momentum)[j], want)
 				}
 			}
-			want := 1 / (1 + math.Exp(-logit/float64(x.w.Of("s5.calibration")[n])))
+			want := 1 / (1 + math.Exp(-logit/float64(x.W.Of("s5.calibration")[n])))
 			if math.Abs(want-float64(after.Conf[n])) > 1e-5 {
 				t.Errorf("tick %d: confidence of %d is %v, want %v of its calibration", k, n, after.Conf[n], want)
 			}
 			drc := iterate(x, n, row(after.Frames), before.Conf[n], 16)
-			if e := far(drc, s.Channels.DRC[n*d:(n+1)*d]); e > 1e-4*max(1, meanAbs(drc)) {
+			if e := world.Far(drc, s.Channels.DRC[n*d:(n+1)*d]); e > 1e-4*max(1, world.MeanAbs(drc)) {
 				t.Errorf("tick %d: drc_accumulator of %d is off by %v", k, n, e)
 			}
 		}
@@ -279,7 +277,7 @@ func fields(t *conform.T) {
 			t.Errorf("eviction_priority of %d is %v, want %v", n, evict[n], want)
 		}
 	}
-	for e := range x.graph.Edges() {
+	for e := range x.Graph.Edges() {
 		if !s.Channels.Active(e, s.Ticks()) || s.Channels.Active(e, s.Ticks()+16) {
 			t.Errorf("edge %d, heard at tick %d: active now %v, in 16 ticks %v", e, s.Channels.Heard[e], s.Channels.Active(e, s.Ticks()), s.Channels.Active(e, s.Ticks()+16))
 		}
@@ -288,9 +286,9 @@ func fields(t *conform.T) {
 }
 
 // iterate is stream D by its definition: what n(conf) iterations change of h.
-func iterate(x *world, n int, h []float32, conf float32, most int) []float32 {
-	d := x.c.D
-	pred, corr := x.w.Rows("n.drc.pred", n), x.w.Rows("n.drc.corr", n)
+func iterate(x *world.World, n int, h []float32, conf float32, most int) []float32 {
+	d := x.C.D
+	pred, corr := x.W.Rows("n.drc.pred", n), x.W.Rows("n.drc.corr", n)
 	v, last := make([]float64, d), make([]float64, d)
 	for i, y := range h {
 		v[i] = float64(y)
@@ -323,57 +321,124 @@ func iterate(x *world, n int, h []float32, conf float32, most int) []float32 {
 }
 
 func origin(t *conform.T) {
-	x := newWorld(t, "nano", 1, nil, nil)
-	for i := range x.w.Specs { // neurons that differ in their edges alone
-		if sp := &x.w.Specs[i]; len(sp.Dims) > 0 && sp.Dims[0] == x.c.N && (sp.Name[0] == 'n' || sp.Name[0] == 's' || sp.Name[0] == 'b') && sp.Name[1] != 'r' {
-			v := x.w.At(i)
-			for n := 1; n < x.c.N; n++ {
-				copy(v[n*len(v)/x.c.N:], v[:len(v)/x.c.N])
+	x := world.New(t, "nano", 1, nil, nil)
+	for i := range x.W.Specs { // neurons that differ in their edges alone
+		if sp := &x.W.Specs[i]; len(sp.Dims) > 0 && sp.Dims[0] == x.C.N && (sp.Name[0] == 'n' || sp.Name[0] == 's' || sp.Name[0] == 'b') && sp.Name[1] != 'r' {
+			v := x.W.At(i)
+			for n := 1; n < x.C.N; n++ {
+				copy(v[n*len(v)/x.C.N:], v[:len(v)/x.C.N])
 			}
 		}
 	}
-	x.g.Bind()
-	s := start(x)
+	x.G.Bind()
+	s := x.Start()
 	for k := range 3 {
-		x.token(t, k, grid.Options{}, s)
+		x.Token(t, k, grid.Options{}, s)
 	}
-	h, d := s.State().HFinal, x.c.D
-	if far(h[:d], h[d:2*d]) == 0 {
+	h, d := s.State().HFinal, x.C.D
+	if world.Far(h[:d], h[d:2*d]) == 0 {
 		t.Errorf("neurons 0 and 1 have other edges and the same output")
 	}
 	// A state that is put back goes on with the same bits.
 	kept := s.State()
-	r := start(x)
+	r := x.Start()
 	for k := range 3 {
-		x.token(t, k, grid.Options{}, r)
+		x.Token(t, k, grid.Options{}, r)
 	}
 	for k := 3; k < 5; k++ {
-		x.token(t, k, grid.Options{}, r) // elsewhere
+		x.Token(t, k, grid.Options{}, r) // elsewhere
 	}
 	r.SetState(kept)
-	x.token(t, 3, grid.Options{Quiet: true}, s)
-	x.token(t, 3, grid.Options{Quiet: true}, r)
-	if i := unequal(s.State().HFinal, r.State().HFinal); i >= 0 {
+	x.Token(t, 3, grid.Options{Quiet: true}, s)
+	x.Token(t, 3, grid.Options{Quiet: true}, r)
+	if i := world.Unequal(s.State().HFinal, r.State().HFinal); i >= 0 {
 		t.Errorf("a state that is put back goes on with another h_final[%d]", i)
 	}
 	// What a neuron hears is h_final of its sources, wherever they are.
 	for _, source := range []int{0, 3, 7} {
-		a, b := start(x), start(x)
-		x.token(t, 0, grid.Options{Quiet: true}, a)
-		x.token(t, 0, grid.Options{Quiet: true}, b)
+		a, b := x.Start(), x.Start()
+		x.Token(t, 0, grid.Options{Quiet: true}, a)
+		x.Token(t, 0, grid.Options{Quiet: true}, b)
 		st := b.State()
 		for i := range d {
 			st.HFinal[source*d+i] += 1
 		}
 		b.SetState(st)
-		x.token(t, 1, grid.Options{Quiet: true}, a)
-		x.token(t, 1, grid.Options{Quiet: true}, b)
-		lo, hi := x.graph.Outgoing(source)
-		for n := range x.c.N {
-			hears := slices.Contains(x.graph.Dst[lo:hi], int32(n))
-			if moved := far(a.State().Hidden[n*d:][:d], b.State().Hidden[n*d:][:d]) > 0; moved != hears {
+		x.Token(t, 1, grid.Options{Quiet: true}, a)
+		x.Token(t, 1, grid.Options{Quiet: true}, b)
+		lo, hi := x.Graph.Outgoing(source)
+		for n := range x.C.N {
+			hears := slices.Contains(x.Graph.Dst[lo:hi], int32(n))
+			if moved := world.Far(a.State().Hidden[n*d:][:d], b.State().Hidden[n*d:][:d]) > 0; moved != hears {
 				t.Errorf("h_final of %d changes neuron %d: %v, an edge: %v", source, n, moved, hears)
 			}
 		}
 	}
+}
+
+func rests(t *conform.T) {
+	x := world.New(t, "micro", 1, func(c *config.Config) { world.Sparse(c); c.K = 1 }, nil)
+	s := x.Start()
+	seen := tap(t, s)
+	d, kept, rested, consumed := x.C.D, 0, 0, 0
+	for k := range 30 {
+		before, mail := s.State(), make([]int, x.C.N)
+		firings, channels := slices.Clone(s.Channels.Firings), s.Channels.Clone()
+		t.Must(s.Inject(0, x.Code(k)))
+		for n := range mail {
+			mail[n] = len(s.Mail(n))
+		}
+		seen()
+		t.Must(x.G.Tick([]*grid.Session{s}, grid.Options{}))
+		after := s.State()
+		senders := map[uint32]bool{}
+		for _, m := range seen() {
+			senders[uint32(m.wire[2])|uint32(m.wire[3])<<8] = true
+		}
+		p, q := before.Fields(), after.Fields()
+		for n := range x.C.N {
+			fired := s.Channels.Firings[n] > firings[n]
+			if fired {
+				consumed += mail[n]
+				for _, m := range s.Mail(n) { // only what was sent at this tick
+					if int(m.Sender) < x.C.N && !senders[m.Sender] {
+						t.Errorf("tick %d: neuron %d fired and kept mail of %d", k, n, m.Sender)
+					}
+				}
+				if !senders[uint32(n)] && len(x.Graph.Incoming(n)) > 0 {
+					t.Errorf("tick %d: neuron %d fired and sent nothing", k, n)
+				}
+				continue
+			}
+			if before.Refractory[n] == 0 {
+				continue
+			}
+			rested++
+			if senders[uint32(n)] {
+				t.Errorf("tick %d: neuron %d rests and sends", k, n)
+			}
+			if after.Refractory[n] != before.Refractory[n]-1 || after.Sent[n] {
+				t.Errorf("tick %d: neuron %d rests: counter %d after %d", k, n, after.Refractory[n], before.Refractory[n])
+			}
+			for i := range p {
+				w := p[i].Width
+				if world.Unequal(p[i].Values[n*w:(n+1)*w], q[i].Values[n*w:(n+1)*w]) >= 0 {
+					t.Errorf("tick %d: neuron %d rests and %s changes", k, n, p[i].Name)
+				}
+			}
+			for i, v := range world.Beside(s.Channels) {
+				if w := len(v) / x.C.N; w*x.C.N == len(v) && i != world.Loads && world.Unequal(v[n*w:(n+1)*w], world.Beside(channels)[i][n*w:(n+1)*w]) >= 0 {
+					t.Errorf("tick %d: neuron %d rests and channel %d changes", k, n, i)
+				}
+			}
+			if len(s.Mail(n)) < mail[n] {
+				t.Errorf("tick %d: neuron %d rests and loses %d of %d messages", k, n, mail[n]-len(s.Mail(n)), mail[n])
+			}
+			kept += mail[n]
+		}
+	}
+	if rested == 0 || kept == 0 || consumed == 0 || d == 0 {
+		t.Errorf("%d rests, %d messages kept, %d read", rested, kept, consumed)
+	}
+	t.Figure("%d rests, %d messages read", rested, consumed)
 }
