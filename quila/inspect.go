@@ -3,7 +3,10 @@ package quila
 import (
 	"context"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"atenia/quila/internal/sxlm"
@@ -50,7 +53,7 @@ func ReadHeader(ctx context.Context, path string) (*Header, error) {
 	}
 	i, err := sxlm.Verify(ctx, f, st.Size(), sxlm.Options{})
 	if err != nil {
-		return nil, err
+		return nil, named(path, err)
 	}
 	m := &i.Meta
 	h := &Header{
@@ -68,5 +71,13 @@ func ReadHeader(ctx context.Context, path string) (*Header, error) {
 // of models it comes from, as far as they are among the candidates, which are
 // files or folders.
 func Describe(w io.Writer, path string, candidates []string) error {
-	return sxlm.Describe(w, path, candidates)
+	return named(path, sxlm.Describe(w, path, candidates))
+}
+
+// named says which file an error is about, unless it says so itself.
+func named(path string, err error) error {
+	if _, ok := errors.AsType[*fs.PathError](err); ok || err == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }

@@ -41,7 +41,7 @@ func Open(ctx context.Context, path string, o *Options) (*Model, error) {
 	}
 	f, err := sxlm.Read(ctx, path, sxlm.Options{AllowNaN: o.AllowNaN})
 	if err != nil {
-		return nil, err
+		return nil, named(path, err)
 	}
 	n := o.Threads
 	if n <= 0 {
@@ -50,6 +50,10 @@ func Open(ctx context.Context, path string, o *Options) (*Model, error) {
 	m := &Model{file: f, threads: grad.NewThreads(n)}
 	if m.tokens, err = codebook.ParseTokenizer(f.Tokenizer); err == nil {
 		m.caller, err = call.New(&f.Config, f.Graph, f.Weights, m.threads)
+	}
+	if err == nil {
+		begin(m.caller.Grid().Baseline(), f)
+		err = m.caller.SetOrder(scanOrder(f))
 	}
 	if err != nil {
 		m.threads.Close()

@@ -73,6 +73,9 @@ func New(c *config.Config, g *topology.Graph, w *weights.Set[float32], threads *
 // Grid is the model's grid, for what a call begins with.
 func (m *Model) Grid() *grid.Grid { return m.grid }
 
+// SetOrder sets the order in which ports scan neurons; nil is by id.
+func (m *Model) SetOrder(order []int32) error { return m.ports.SetOrder(order) }
+
 // A Call is one session: its grid, its ports' slots and queue, its position.
 type Call struct {
 	m        *Model
