@@ -126,9 +126,7 @@ func (p *Ports[F]) SetOrder(order []int32) error {
 func (p *Ports[F]) Tensors() []string {
 	var names []string
 	for i := range p.List {
-		q := &p.List[i]
-		own := q.tensors()
-		names = append(names, own[:]...)
+		names = append(names, p.Operands(i)...)
 	}
 	names = append(names, "port.generator.mhc")
 	if p.Config.WMQRead {
@@ -139,6 +137,12 @@ func (p *Ports[F]) Tensors() []string {
 		}
 	}
 	return names
+}
+
+// Operands are the names of the tensors of port i of List, its W_baseline last.
+func (p *Ports[F]) Operands(i int) []string {
+	own := p.List[i].tensors()
+	return own[:]
 }
 
 // portTensors are a port's tensors, in the order of operands; its base follows.
