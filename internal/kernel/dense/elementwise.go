@@ -100,3 +100,15 @@ func addExps[F Float](dst, x []F, c, s F) {
 		dst[i] += F(s * F(math.Exp(float64(v-c))))
 	}
 }
+
+// Exp writes e^x. dst may be x.
+func Exp[F Float](dst, x []F) {
+	dst = dst[:len(x)]
+	if single[F]() {
+		kernel.Exp(singles(dst), singles(x))
+		return
+	}
+	for i, v := range x {
+		dst[i] = F(math.Exp(float64(v)))
+	}
+}

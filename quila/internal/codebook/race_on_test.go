@@ -1,0 +1,5 @@
+//go:build race
+
+package codebook
+
+const raceEnabled = true
