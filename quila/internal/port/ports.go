@@ -56,7 +56,8 @@ type Ports[F grad.Float] struct {
 	threads *grad.Threads
 	desks   []*desk[F]
 	free    []*run[F]
-	reads   []*reading[F]
+	reads   []*readings[F]
+	merges  []*merge[F]
 	names   [][8]string // of the readers' tensors
 }
 
