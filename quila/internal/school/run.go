@@ -168,3 +168,9 @@ func (r *Run) Moments() []float32 {
 	}
 	return out
 }
+
+// State are the moments of weight i of the pupil.
+func (r *Run) State(i int) [][]float32 { return r.opt.State(i) }
+
+// Text is what the run learns from.
+func (r *Run) Text() []byte { return r.text }
