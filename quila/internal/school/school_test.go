@@ -104,7 +104,7 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	kills := 8
+	kills := 5
 	if testing.Short() {
 		kills = 2
 	}
