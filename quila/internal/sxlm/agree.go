@@ -7,9 +7,10 @@ import (
 	"atenia/quila/internal/weights"
 )
 
-// agree checks what has to fit together beyond names and shapes.
+// agree checks what has to fit together beyond names and shapes, and with what
+// the caller wants.
 func (l *loader) agree() error {
-	for _, check := range []func() error{l.agreeBoundary, l.agreeStates, l.agreeOptional, l.agreeCodebooks, l.agreeEngram} {
+	for _, check := range []func() error{l.agreeBoundary, l.agreeStates, l.agreeOptional, l.agreeCodebooks, l.agreeEngram, l.wanted} {
 		if err := check(); err != nil {
 			return err
 		}

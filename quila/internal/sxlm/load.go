@@ -58,6 +58,7 @@ func (l *loader) containers() error {
 			l.rows = append(l.rows, row{id, name, F32, e.dims, inOther})
 		}
 	}
+	l.m.tensors = len(l.rows)
 	return l.reserve()
 }
 
@@ -185,8 +186,8 @@ func (l *loader) reserve() error {
 	return nil
 }
 
-// contents is the second half: the values of all tensors, the graph, the
-// libraries, and what has to agree among them.
+// contents is the second half: the values of all tensors, the graph and the
+// libraries. What has to agree among them is checked by [loader.agree].
 func (l *loader) contents(ctx context.Context) error {
 	m := l.m
 	if err := l.graph(l.raw[2]); err != nil {
@@ -207,10 +208,7 @@ func (l *loader) contents(ctx context.Context) error {
 	if err := l.edgeWeights(l.raw[2]); err != nil {
 		return err
 	}
-	if err := l.libraries(l.raw[4]); err != nil {
-		return err
-	}
-	return l.agree()
+	return l.libraries(l.raw[4])
 }
 
 // tensor reads a tensor to where the model has it.

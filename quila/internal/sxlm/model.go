@@ -48,6 +48,8 @@ type Model struct {
 	text []byte // configuration as the file has it
 	tree []byte // B-link tree of the file
 	held []ledger.Reservation
+
+	tensors int // of the file that was read
 }
 
 // A Moment is Adam's estimates of one tensor, each of its size.
@@ -81,7 +83,7 @@ func Fresh(c config.Config, seed uint64) (*Model, error) {
 	for j := range m.Engram.Mul {
 		m.Engram.Mul[j] = uint64(w[2*j])<<32 | uint64(w[2*j+1]) | 1
 	}
-	sh := m.shape(F32)
+	sh := m.shape(kind(&c))
 	sh.text = map[string]int{"cdcl.rules": len(emptyRules)}
 	m.allocate(inventory(&c, sh))
 	copy(m.Other["cdcl.rules"].U8, emptyRules)

@@ -56,16 +56,25 @@ func (o *Options) codec() Codec {
 
 // Read loads a model from a file, or fails with an [*Error] and loads nothing.
 func Read(ctx context.Context, path string, o Options) (*Model, error) {
-	f, err := os.Open(path)
+	f, size, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
+	return Parse(ctx, f, size, o)
+}
+
+// open opens a file and returns its size.
+func open(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
 	st, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return nil, 0, errors.Join(err, f.Close())
 	}
-	return Parse(ctx, f, st.Size(), o)
+	return f, st.Size(), nil
 }
 
 // Parse is [Read] for content of so many bytes.
@@ -95,7 +104,7 @@ func (l *loader) load(ctx context.Context) (*Model, error) {
 		l.m.Close()
 		return nil, err
 	}
-	if err := l.wanted(); err != nil {
+	if err := l.agree(); err != nil {
 		l.m.Close()
 		return nil, err
 	}
@@ -116,39 +125,49 @@ func (l *loader) wanted() error {
 // Header runs steps 1 to 4: what the header of a file says, checked against its
 // size but not against the content of its blocks.
 func Header(r io.ReaderAt, size int64, o Options) (*Info, error) {
-	var b [preambleBytes]byte
-	if size < preambleBytes {
-		return nil, fault(StepPreamble, 0, size, "%d bytes are less than a preamble", size)
-	}
-	if _, err := r.ReadAt(b[:], 0); err != nil {
-		return nil, because(StepPreamble, 0, 0, "reading", err)
-	}
-	info, sum, err := decodePreamble(b[:], size)
+	info, sum, err := readPreamble(r, size)
 	if err != nil {
 		return nil, err
 	}
-	h := make([]byte, info.HeaderLen)
+	return info, info.readHeader(r, sum, &o)
+}
+
+// readPreamble is step 1; it returns the hash of the header.
+func readPreamble(r io.ReaderAt, size int64) (*Info, [32]byte, error) {
+	var b [preambleBytes]byte
+	if size < preambleBytes {
+		return nil, [32]byte{}, fault(StepPreamble, 0, size, "%d bytes are less than a preamble", size)
+	}
+	if _, err := r.ReadAt(b[:], 0); err != nil {
+		return nil, [32]byte{}, because(StepPreamble, 0, 0, "reading", err)
+	}
+	return decodePreamble(b[:], size)
+}
+
+// readHeader is steps 2 to 4.
+func (i *Info) readHeader(r io.ReaderAt, sum [32]byte, o *Options) error {
+	h := make([]byte, i.HeaderLen)
 	if _, err := r.ReadAt(h, preambleBytes); err != nil {
-		return nil, because(StepPreamble, 0, preambleBytes, "reading the header", err)
+		return because(StepHeaderHash, 0, preambleBytes, "reading the header", err)
 	}
 	if got := sha256.Sum256(h); got != sum {
-		return nil, fault(StepHeaderHash, 0, 32, "the header has the SHA-256 %x, want %x", got, sum)
+		return fault(StepHeaderHash, 0, 32, "the header has the SHA-256 %x, want %x", got, sum)
 	}
-	if err := info.decode(h); err != nil {
-		return nil, err
+	if err := i.decode(h); err != nil {
+		return err
 	}
-	if err := info.checkBlocks(o.MaxRaw, o.account().Free()); err != nil {
-		return nil, err
+	if err := i.checkBlocks(o.MaxRaw, o.account().Free()); err != nil {
+		return err
 	}
-	end := uint64(preambleBytes + info.HeaderLen)
-	for k := range info.Blocks {
-		d := &info.Blocks[k]
+	end := uint64(preambleBytes + i.HeaderLen)
+	for k := range i.Blocks {
+		d := &i.Blocks[k]
 		if err := checkPadding(r, int64(end), int64(d.Offset)); err != nil {
-			return nil, err
+			return err
 		}
 		end = d.Offset + d.Size
 	}
-	return info, nil
+	return nil
 }
 
 // checkPadding reports a byte between two places that is not zero.
@@ -176,31 +195,36 @@ func Verify(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Info, e
 	if err != nil {
 		return nil, err
 	}
+	return info, info.hashes(ctx, r)
+}
+
+// hashes is step 5.
+func (i *Info) hashes(ctx context.Context, r io.ReaderAt) error {
 	all := sha256.New()
 	buf := make([]byte, chunk)
-	for k := range info.Blocks {
-		d := &info.Blocks[k]
+	for k := range i.Blocks {
+		d := &i.Blocks[k]
 		one := sha256.New()
 		for at, end := int64(d.Offset), int64(d.Offset+d.Size); at < end; {
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return err
 			}
 			b := buf[:min(int64(len(buf)), end-at)]
 			if _, err := r.ReadAt(b, at); err != nil {
-				return nil, because(StepHashes, int(d.ID), at, "reading", err)
+				return because(StepHashes, int(d.ID), at, "reading", err)
 			}
 			one.Write(b)
 			all.Write(b)
 			at += int64(len(b))
 		}
 		if [32]byte(one.Sum(nil)) != d.SHA256 {
-			return nil, fault(StepHashes, int(d.ID), int64(d.Offset), "the block has the SHA-256 %x, want %x", one.Sum(nil), d.SHA256)
+			return fault(StepHashes, int(d.ID), int64(d.Offset), "the block has the SHA-256 %x, want %x", one.Sum(nil), d.SHA256)
 		}
 	}
-	if [32]byte(all.Sum(nil)) != info.Meta.Checkpoint {
-		return nil, fault(StepHashes, 0, int64(info.DataStart), "the blocks have the SHA-256 %x, want %x", all.Sum(nil), info.Meta.Checkpoint)
+	if [32]byte(all.Sum(nil)) != i.Meta.Checkpoint {
+		return fault(StepHashes, 0, int64(i.DataStart), "the blocks have the SHA-256 %x, want %x", all.Sum(nil), i.Meta.Checkpoint)
 	}
-	return info, nil
+	return nil
 }
 
 // unpack is step 6: the frames of all blocks, each in a goroutine of its own,
