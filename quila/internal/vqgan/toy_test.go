@@ -65,7 +65,7 @@ func TestToy(t *testing.T) {
 	}
 	st := time.Now()
 	w := envi("W", 16)
-	_, r, err := Train(context.Background(), Options{Codes: V, Dim: envi("DIM", 32), Widths: Widths{w, 2 * w, 2 * w}, Steps: envi("STEPS", 300), Batch: envi("BATCH", 16), Rate: envf("RATE", 0), Free: envi("FREE", 0), CriticFrom: envi("CRITIC", -1), Sound: envi("SOUND", 0) > 0, Align: envf("ALIGN", 0), Log: t.Logf, DeadBatches: envi("DEAD", 50)})
+	_, r, err := Train(context.Background(), Options{Codes: V, Dim: envi("DIM", 32), Widths: Widths{w, 2 * w, 2 * w}, Steps: envi("STEPS", 300), Batch: envi("BATCH", 16), Rate: envf("RATE", 0), Free: envi("FREE", 0), CriticFrom: envi("CRITIC", -1), Pictures: envi("PICTURES", 0), Sound: envi("SOUND", 0) > 0, Align: envf("ALIGN", 0), Log: t.Logf, DeadBatches: envi("DEAD", 50)})
 	if err != nil {
 		t.Fatal(err)
 	}
