@@ -1,6 +1,7 @@
 package quila_test
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/golden"
 	"atenia/quila/config"
+	"atenia/quila/internal/message"
 	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
@@ -160,16 +162,16 @@ func runStep[F grad.Float](t *testing.T, c *stepCase, tol float64) {
 		}
 		return out
 	}
+	hIn := receiveCase(t, c, cfg, weights.To[F](w64), numbers, tol)
 	var seen neuron.Trace[F]
 	g.Step(s, &neuron.Tick[F]{
-		HIn: numbers(c.Steps["h_in"]), Phase: c.Phase, Weight: F(c.WPhase), Temperature: F(c.Temperature),
+		HIn: hIn, Phase: c.Phase, Weight: F(c.WPhase), Temperature: F(c.Temperature),
 		Alpha: F(c.ABG[0]), Beta: F(c.ABG[1]), Gamma: F(c.ABG[2]),
 		NoiseCM: numbers(c.Noise["cm"]), NoiseOut: numbers(c.Noise["out"]), Seen: &seen,
 	})
 	for name, want := range c.Steps {
 		switch {
-		case name == "B" || name == "B_conv":
-			continue
+		case name == "B" || name == "B_conv": // see receiveCase
 		case seen.Counts[name] != nil:
 			for i, v := range flat(t, want) {
 				if seen.Counts[name][i] != int(v) {
@@ -183,4 +185,42 @@ func runStep[F grad.Float](t *testing.T, c *stepCase, tol float64) {
 		}
 	}
 	sameState(t, "new_state", s, c.NewState, tol)
+	for name, want := range c.OutMessages {
+		e := 0
+		if name == "edge_last" {
+			e = graph.Edges() - 1
+		}
+		w := weights.To[F](w64)
+		payload := make([]F, cfg.H*cfg.H)
+		message.Payload(payload, make([]F, cfg.A*cfg.A), s.HFinal[int(graph.Src[e])*cfg.D:][:cfg.D], w.Rows("edge.w_out", e), w.Rows("edge.kernel", e), message.ShapeOf(cfg))
+		near(t, name, payload, flat(t, want.Payload), tol, 0)
+		codes := make([]byte, len(payload))
+		if message.Encode(codes, narrow(flat(t, want.Payload))); hex.EncodeToString(codes) != want.FP8 {
+			t.Errorf("%s is %x, want %s", name, codes, want.FP8)
+		}
+	}
+}
+
+// receiveCase compares step 1 and returns h_in, [N][D].
+func receiveCase[F grad.Float](t *testing.T, c *stepCase, cfg *config.Config, w *weights.Set[F], numbers func(any) []F, tol float64) []F {
+	var boards, conv, hIn []F
+	area := cfg.H * cfg.H
+	for n, inbox := range c.Inbox {
+		board := message.NewBoard[F](cfg)
+		for _, m := range inbox {
+			board.Add(numbers(m.Payload), m.Pos, 0)
+		}
+		b, expanded, h := make([]F, area), make([]F, area), make([]F, cfg.D)
+		board.Mean(b)
+		message.Convolve(expanded, b, w.Rows("n.k_in", n), cfg.H)
+		message.Kronecker(h, expanded, w.Rows("n.w_in.l", n), w.Rows("n.w_in.r", n), make([]F, cfg.D1*cfg.H), cfg.H, cfg.D1, cfg.D2)
+		for i, x := range w.Rows("n.b_in", n) {
+			h[i] += x
+		}
+		boards, conv, hIn = append(boards, b...), append(conv, expanded...), append(hIn, h...)
+	}
+	near(t, "B", boards, flat(t, c.Steps["B"]), tol, 0)
+	near(t, "B_conv", conv, flat(t, c.Steps["B_conv"]), tol, 0)
+	near(t, "h_in", hIn, flat(t, c.Steps["h_in"]), tol, 0)
+	return hIn
 }

@@ -181,8 +181,8 @@ func (g *Grid[F]) sender(w *weights.Set[F], edge int) sender[F] {
 
 func (g *Grid[F]) boundary(w *weights.Set[F], modality, n int) sender[F] {
 	s := g.shape(topology.Place(g.c, modality), g.c.DE)
-	name := "boundary." + weights.Modalities[modality]
-	s.wOut, s.kernel = w.Rows(name+".w_out", n), w.Rows(name+".kernel", n)
+	name := &boundaryNames[modality]
+	s.wOut, s.kernel = w.Rows(name[0], n), w.Rows(name[1], n)
 	return s
 }
 
