@@ -192,9 +192,6 @@ func (r *trainer) retrieval() (float64, error) {
 			all++
 			if at == i {
 				hits++
-			} else {
-				a, b := i%Pairs, at%Pairs
-				println("miss", a%3 != b%3, a/3%8 != b/3%8, a/24 != b/24)
 			}
 		}
 	}
