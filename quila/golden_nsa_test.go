@@ -1,11 +1,14 @@
 package quila_test
 
 import (
+	"math"
 	"testing"
 
 	"atenia/internal/golden"
 	"atenia/quila/config"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/port"
+	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -83,7 +86,7 @@ func dense(dst, m, x []float64, transposed bool) {
 	}
 }
 
-func toFloats(x []int32) []float64 {
+func toFloats[I int | int32](x []I) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
 		out[i] = float64(v)
@@ -139,6 +142,84 @@ func goldenUtilities(t *testing.T, path string) {
 	}
 }
 
-func microMask(t *testing.T, one map[string]any) {}
+// microMask runs one neuron on the h of a case, as step 1 gave it.
+func microMask(t *testing.T, one map[string]any) {
+	t.Helper()
+	h, u := flat(t, one["h"]), flat(t, one["u_dim"])
+	c := bare(t, 1, len(h))
+	c.NSAK, c.Streams = int(one["k"].(float64)), "A"
+	w, g := gridFor(t, c)
+	copy(w.Of("n.nsa"), flat(t, one["w"]))
+	g.Bind(w)
+	s := neuron.NewState[float64](c, 1)
+	copy(s.UDim, u)
+	copy(s.HDim, flat(t, one["h_dim"]))
+	var seen neuron.Trace[float64]
+	// The reference had these two in float32.
+	alpha, gamma := float64(float32(one["alpha"].(float64))), float64(float32(one["gamma"].(float64)))
+	g.Step(s, &neuron.Tick[float64]{HIn: h, Phase: 5, Alpha: alpha, Gamma: gamma, Seen: &seen})
+	near(t, "mask", toFloats(seen.Counts["mask"]), flat(t, one["mask"]), 0, 0)
+	near(t, "out", seen.Values["out_a"], flat(t, one["out"]), 1e-10, 0)
+	near(t, "attn", seen.Values["attn_a"], flat(t, one["attn"]), 1e-10, 0)
+	score := make([]float64, len(u))
+	for i, x := range u {
+		score[i] = alpha*float64(len(u))*x + gamma*flat(t, one["h_dim"])[i]
+	}
+	near(t, "score", score, flat(t, one["score"]), 1e-10, 0)
+}
 
-func neuronUtility(t *testing.T, one map[string]any, a, b, c float64) {}
+// bare is a configuration of n neurons of d dimensions whose state is what step 1
+// gives: no norm, no residual, no consistency model.
+func bare(t *testing.T, n, d int) *config.Config {
+	t.Helper()
+	c, err := config.Profile("nano")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.N, c.D, c.D1, c.D2, c.DE, c.KP, c.Deg = n, d, d, 1, d, n, 0
+	c.NormIn, c.RhoOn, c.CM = false, false, "off"
+	return &c
+}
+
+// gridFor makes neurons without edges and their first weights.
+func gridFor(t *testing.T, c *config.Config) (*weights.Set[float64], *neuron.Grid[float64]) {
+	t.Helper()
+	graph, err := topology.New(c.N, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return weights.To[float64](weights.Init(c, 0, 1)), neuron.New[float64](c, graph, nil)
+}
+
+// neuronUtility runs neurons whose smoothed state is that of the case: stream D
+// corrects nothing, so both streams of the intercept are h, and stream C, which has
+// no share, starts at the logarithms of the weights.
+func neuronUtility(t *testing.T, one map[string]any, alpha, beta, gamma float64) {
+	t.Helper()
+	h, p := flat(t, one["h"]), flat(t, one["wkv_weights"])
+	n := len(flat(t, one["trace"]))
+	d := len(h) / n
+	c := bare(t, n, d)
+	c.Streams = "CD"
+	w, g := gridFor(t, c)
+	for _, name := range []string{"n.rwkv", "n.drc.corr", "n.mhc", "n.gate", "s4.spec"} {
+		clear(w.Of(name))
+	}
+	for i := range n {
+		w.Rows("s4.spec", i)[0] = 1
+		w.Rows("n.gate", i)[2*d] = -1000
+		w.Of("n.fxaa")[i] = -50
+	}
+	g.Bind(w)
+	s := neuron.NewState[float64](c, 1)
+	for i, x := range p {
+		s.Num[i] = math.Log(x)
+	}
+	copy(s.Trace, flat(t, one["trace"]))
+	copy(s.PTrace, flat(t, one["ptrace"]))
+	var seen neuron.Trace[float64]
+	g.Step(s, &neuron.Tick[float64]{HIn: h, Phase: 5, Alpha: alpha, Beta: beta, Gamma: gamma, Seen: &seen})
+	near(t, "h", seen.Values["h_smooth"], h, 1e-10, 0)
+	near(t, "wkv_weights", seen.Values["wkv_weights"], p, 1e-10, 0)
+	near(t, "neuron_utility", seen.Values["util_now"], flat(t, one["neuron_utility"]), 1e-10, 0)
+}

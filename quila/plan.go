@@ -16,7 +16,8 @@ import (
 type Plan struct {
 	Config     config.Config      `json:"-"`
 	Entries    []config.Entry     `json:"config,omitempty"`
-	Budget     *config.Budget     `json:"budget"`
+	Budget     *config.Budget     `json:"-"`
+	Lines      []config.Line      `json:"lines"` // of the budget
 	Deployment *config.Deployment `json:"deployment,omitempty"`
 	Schedule   *Schedule          `json:"schedule,omitempty"`
 }
@@ -38,6 +39,7 @@ func NewPlan(c config.Config, d config.Devices) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Config: c, Entries: c.Entries(), Budget: c.Budget()}
+	p.Lines = p.Budget.Lines
 	if d.Count == 0 {
 		return p, nil
 	}

@@ -64,6 +64,8 @@ type Trained struct {
 	// Floor is the entropy of the validation text, which no model can pass.
 	Floor   float64 `json:"floor"`
 	network *network.Network[float32]
+	run     *school.Run // of the network, or nil
+	seed    uint64
 }
 
 // defaults fills in what is zero.
@@ -98,7 +100,7 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 	usage := school.Usage(text.Text)
 	net.CodeBias(usage[:])
 	pupil := school.Network(net)
-	out := &Trained{Floor: validation.Entropy, network: net}
+	out := &Trained{Floor: validation.Entropy, network: net, seed: o.Seed}
 	var runs []*school.Run
 	if !o.Only {
 		run, err := school.NewRun(pupil, r, text.Text, threads)
@@ -106,6 +108,7 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 			return nil, err
 		}
 		runs = append(runs, run)
+		out.run = run
 	}
 	counts := false
 	for _, name := range o.Models {
@@ -205,7 +208,7 @@ func (o *Training) compare(ctx context.Context, runs []*school.Run, counts bool,
 		going = false
 		var tokens int
 		for _, r := range runs {
-			m, ok, err := r.ToMark(validation, stop, h, ctx.Err)
+			m, ok, err := r.ToMark(ctx, validation, stop, h)
 			if err != nil {
 				return err
 			}
@@ -224,6 +227,3 @@ func (o *Training) compare(ctx context.Context, runs []*school.Run, counts bool,
 	}
 	return nil
 }
-
-// Save writes the network as a model file.
-func (t *Trained) Save(path string) error { return saveModel(path, t.network) }

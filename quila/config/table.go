@@ -10,9 +10,10 @@ import (
 
 // An Entry is a name of the configuration, as [Config.Entries] lists it.
 type Entry struct {
-	Name, Group string
-	Value       string // its text in JSON
-	Source      string // spec, measured, start, or config for a value that is not the profile's
+	Name   string `json:"name"`
+	Group  string `json:"group"`
+	Value  string `json:"value"`  // its text in JSON
+	Source string `json:"source"` // spec, measured, start, or config for a value that is not the profile's
 }
 
 // A field is what a struct field's tags say.
@@ -45,7 +46,7 @@ func (c *Config) Entries() []Entry {
 	var list []Entry
 	v, b := reflect.ValueOf(c).Elem(), reflect.ValueOf(&base).Elem()
 	for _, f := range fields {
-		e := Entry{f.name, f.group, string(value(v.Field(f.index))), f.source}
+		e := Entry{Name: f.name, Group: f.group, Value: string(value(v.Field(f.index))), Source: f.source}
 		if !v.Field(f.index).Equal(b.Field(f.index)) {
 			e.Source = "config"
 		}

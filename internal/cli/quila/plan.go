@@ -92,6 +92,8 @@ func plan(env *command.Env) *cobra.Command {
 			return err
 		}
 		switch {
+		case entries && *env.JSON:
+			return env.PrintJSON(p.Entries)
 		case *env.JSON:
 			return env.PrintJSON(p)
 		case entries:

@@ -70,7 +70,7 @@ func trainCommand(env *command.Env) *cobra.Command {
 			return err
 		}
 		if f.out != "" {
-			if err := got.Save(f.out); err != nil {
+			if err := got.Save(c.Context(), f.out); err != nil {
 				return err
 			}
 		}

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func dotPagesAVX2(dst *float32, x *float32, pages **float32, ids *uint32, n int, d int)
-// Requires: AVX, FMA3
+// Requires: AVX
 TEXT ·dotPagesAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -51,22 +51,30 @@ group2:
 loop1:
 	VMOVUPS      (CX)(R12*1), Y8
 	VMOVUPS      (R8)(R12*1), Y9
-	VFMADD231PS  Y9, Y8, Y0
+	VMULPS       Y9, Y8, Y9
+	VADDPS       Y9, Y0, Y0
 	VMOVUPS      (R9)(R12*1), Y9
-	VFMADD231PS  Y9, Y8, Y2
+	VMULPS       Y9, Y8, Y9
+	VADDPS       Y9, Y2, Y2
 	VMOVUPS      (R10)(R12*1), Y9
-	VFMADD231PS  Y9, Y8, Y4
+	VMULPS       Y9, Y8, Y9
+	VADDPS       Y9, Y4, Y4
 	VMOVUPS      (R11)(R12*1), Y9
-	VFMADD231PS  Y9, Y8, Y6
+	VMULPS       Y9, Y8, Y9
+	VADDPS       Y9, Y6, Y6
 	VMOVUPS      32(CX)(R12*1), Y8
 	VMOVUPS      32(R8)(R12*1), Y9
-	VFMADD231PS  Y9, Y8, Y1
+	VMULPS       Y9, Y8, Y9
+	VADDPS       Y9, Y1, Y1
 	VMOVUPS      32(R9)(R12*1), Y9
-	VFMADD231PS  Y9, Y8, Y3
+	VMULPS       Y9, Y8, Y9
+	VADDPS       Y9, Y3, Y3
 	VMOVUPS      32(R10)(R12*1), Y9
-	VFMADD231PS  Y9, Y8, Y5
+	VMULPS       Y9, Y8, Y9
+	VADDPS       Y9, Y5, Y5
 	VMOVUPS      32(R11)(R12*1), Y9
-	VFMADD231PS  Y9, Y8, Y7
+	VMULPS       Y9, Y8, Y9
+	VADDPS       Y9, Y7, Y7
 	ADDQ         $0x40, R12
 	CMPQ         R12, DI
 	JL           loop1
@@ -107,10 +115,12 @@ group5:
 loop4:
 	VMOVUPS      (CX)(R9*1), Y2
 	VMOVUPS      (R8)(R9*1), Y3
-	VFMADD231PS  Y3, Y2, Y0
+	VMULPS       Y3, Y2, Y3
+	VADDPS       Y3, Y0, Y0
 	VMOVUPS      32(CX)(R9*1), Y2
 	VMOVUPS      32(R8)(R9*1), Y3
-	VFMADD231PS  Y3, Y2, Y1
+	VMULPS       Y3, Y2, Y3
+	VADDPS       Y3, Y1, Y1
 	ADDQ         $0x40, R9
 	CMPQ         R9, DI
 	JL           loop4
@@ -130,7 +140,7 @@ done6:
 	RET
 
 // func squaresPagesAVX2(dst *float32, x *float32, pages **float32, ids *uint32, n int, d int)
-// Requires: AVX, FMA3
+// Requires: AVX
 TEXT ·squaresPagesAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -177,29 +187,37 @@ loop7:
 	VMOVUPS      (CX)(R12*1), Y8
 	VMOVUPS      (R8)(R12*1), Y9
 	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y0
+	VMULPS       Y9, Y9, Y9
+	VADDPS       Y9, Y0, Y0
 	VMOVUPS      (R9)(R12*1), Y9
 	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y2
+	VMULPS       Y9, Y9, Y9
+	VADDPS       Y9, Y2, Y2
 	VMOVUPS      (R10)(R12*1), Y9
 	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y4
+	VMULPS       Y9, Y9, Y9
+	VADDPS       Y9, Y4, Y4
 	VMOVUPS      (R11)(R12*1), Y9
 	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y6
+	VMULPS       Y9, Y9, Y9
+	VADDPS       Y9, Y6, Y6
 	VMOVUPS      32(CX)(R12*1), Y8
 	VMOVUPS      32(R8)(R12*1), Y9
 	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y1
+	VMULPS       Y9, Y9, Y9
+	VADDPS       Y9, Y1, Y1
 	VMOVUPS      32(R9)(R12*1), Y9
 	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y3
+	VMULPS       Y9, Y9, Y9
+	VADDPS       Y9, Y3, Y3
 	VMOVUPS      32(R10)(R12*1), Y9
 	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y5
+	VMULPS       Y9, Y9, Y9
+	VADDPS       Y9, Y5, Y5
 	VMOVUPS      32(R11)(R12*1), Y9
 	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y7
+	VMULPS       Y9, Y9, Y9
+	VADDPS       Y9, Y7, Y7
 	ADDQ         $0x40, R12
 	CMPQ         R12, DI
 	JL           loop7
@@ -241,11 +259,13 @@ loop10:
 	VMOVUPS      (CX)(R9*1), Y2
 	VMOVUPS      (R8)(R9*1), Y3
 	VSUBPS       Y3, Y2, Y3
-	VFMADD231PS  Y3, Y3, Y0
+	VMULPS       Y3, Y3, Y3
+	VADDPS       Y3, Y0, Y0
 	VMOVUPS      32(CX)(R9*1), Y2
 	VMOVUPS      32(R8)(R9*1), Y3
 	VSUBPS       Y3, Y2, Y3
-	VFMADD231PS  Y3, Y3, Y1
+	VMULPS       Y3, Y3, Y3
+	VADDPS       Y3, Y1, Y1
 	ADDQ         $0x40, R9
 	CMPQ         R9, DI
 	JL           loop10
@@ -307,13 +327,17 @@ group14:
 loop13:
 	VMOVUPS       (CX)(R12*1), Z4
 	VMOVUPS       (R8)(R12*1), Z5
-	VFMADD231PS   Z5, Z4, Z0
+	VMULPS        Z5, Z4, Z5
+	VADDPS        Z5, Z0, Z0
 	VMOVUPS       (R9)(R12*1), Z5
-	VFMADD231PS   Z5, Z4, Z1
+	VMULPS        Z5, Z4, Z5
+	VADDPS        Z5, Z1, Z1
 	VMOVUPS       (R10)(R12*1), Z5
-	VFMADD231PS   Z5, Z4, Z2
+	VMULPS        Z5, Z4, Z5
+	VADDPS        Z5, Z2, Z2
 	VMOVUPS       (R11)(R12*1), Z5
-	VFMADD231PS   Z5, Z4, Z3
+	VMULPS        Z5, Z4, Z5
+	VADDPS        Z5, Z3, Z3
 	ADDQ          $0x40, R12
 	CMPQ          R12, DI
 	JL            loop13
@@ -357,7 +381,8 @@ group17:
 loop16:
 	VMOVUPS       (CX)(R9*1), Z1
 	VMOVUPS       (R8)(R9*1), Z2
-	VFMADD231PS   Z2, Z1, Z0
+	VMULPS        Z2, Z1, Z2
+	VADDPS        Z2, Z0, Z0
 	ADDQ          $0x40, R9
 	CMPQ          R9, DI
 	JL            loop16
@@ -421,16 +446,20 @@ loop19:
 	VMOVUPS       (CX)(R12*1), Z4
 	VMOVUPS       (R8)(R12*1), Z5
 	VSUBPS        Z5, Z4, Z5
-	VFMADD231PS   Z5, Z5, Z0
+	VMULPS        Z5, Z5, Z5
+	VADDPS        Z5, Z0, Z0
 	VMOVUPS       (R9)(R12*1), Z5
 	VSUBPS        Z5, Z4, Z5
-	VFMADD231PS   Z5, Z5, Z1
+	VMULPS        Z5, Z5, Z5
+	VADDPS        Z5, Z1, Z1
 	VMOVUPS       (R10)(R12*1), Z5
 	VSUBPS        Z5, Z4, Z5
-	VFMADD231PS   Z5, Z5, Z2
+	VMULPS        Z5, Z5, Z5
+	VADDPS        Z5, Z2, Z2
 	VMOVUPS       (R11)(R12*1), Z5
 	VSUBPS        Z5, Z4, Z5
-	VFMADD231PS   Z5, Z5, Z3
+	VMULPS        Z5, Z5, Z5
+	VADDPS        Z5, Z3, Z3
 	ADDQ          $0x40, R12
 	CMPQ          R12, DI
 	JL            loop19
@@ -475,7 +504,8 @@ loop22:
 	VMOVUPS       (CX)(R9*1), Z1
 	VMOVUPS       (R8)(R9*1), Z2
 	VSUBPS        Z2, Z1, Z2
-	VFMADD231PS   Z2, Z2, Z0
+	VMULPS        Z2, Z2, Z2
+	VADDPS        Z2, Z0, Z0
 	ADDQ          $0x40, R9
 	CMPQ          R9, DI
 	JL            loop22

@@ -78,6 +78,9 @@ func TestModel(t *testing.T) {
 	if n != len(model) {
 		t.Errorf("iteration gave %d keys, want %d", n, len(model))
 	}
+	if err := tree.Check(); err != nil {
+		t.Error(err)
+	}
 	if s := tree.Stats(); s.Latches > 3 || s.Splits == 0 {
 		t.Errorf("stats %+v: at most three latches", s)
 	}
@@ -149,6 +152,9 @@ func TestConcurrent(t *testing.T) {
 			t.Fatalf("key %d: %v", k, ok)
 		}
 	}
+	if err := tree.Check(); err != nil {
+		t.Error(err)
+	}
 	if s := tree.Stats(); s.Latches > 3 {
 		t.Errorf("an operation held %d latches", s.Latches)
 	}
@@ -186,6 +192,9 @@ func TestFile(t *testing.T) {
 		}
 		for i := range uint64(300) {
 			back.Put(3*i+1, blink.Entry{})
+		}
+		if err := back.Check(); err != nil {
+			t.Error(err)
 		}
 		if back.Len() != n+300 {
 			t.Errorf("%d keys after 300 more, want %d", back.Len(), n+300)

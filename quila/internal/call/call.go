@@ -40,6 +40,7 @@ type Model struct {
 	ports   *port.Ports[float32]
 	stepper *port.Stepper[float32]
 	codes   *port.Codes[float32]
+	book    []float32 // codebook.text [V, D_e]
 	work    *grad.Work[float32]
 	read    []float32 // head.read [D_e, D]
 	bias    []float32 // head.code_bias, or nil
@@ -56,7 +57,7 @@ func New(c *config.Config, g *topology.Graph, w *weights.Set[float32], threads *
 	p := port.New[float32](c, threads)
 	m := &Model{
 		c: c, w: w, grid: gr, ports: p, stepper: port.NewStepper(p, w, c.WMQTopK), work: grad.NewWork[float32](threads),
-		codes: port.NewCodes(w.Of("codebook.text"), c.DE, float32(c.Tau)), read: w.Of("head.read"),
+		book: w.Of("codebook.text"), codes: port.NewCodes(w.Of("codebook.text"), c.DE, float32(c.Tau)), read: w.Of("head.read"),
 	}
 	if c.CodeBias {
 		m.bias = w.Of("head.code_bias")
@@ -125,7 +126,7 @@ func (k *Call) Say(code int32, temperature float64) error {
 	if code < 0 || int(code) >= c.V {
 		return &CodeError{int(code), c.V}
 	}
-	row := k.m.codes.E[int(code)*c.DE:][:c.DE]
+	row := k.m.book[int(code)*c.DE:][:c.DE]
 	copy(k.step.E, row) // the queue has rows as they are in the codebook
 	copy(k.embed, row)
 	if n := k.m.turned; n > 0 {

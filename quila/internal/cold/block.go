@@ -72,8 +72,8 @@ func (c *codec) encode(level int, data []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.enc[level]
-	if e == nil {
-		e, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1)) // no option fails
+	if e == nil { // one segment: only then small frames have their size, too
+		e, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1), zstd.WithSingleSegment(true)) // no option fails
 		if c.enc == nil {
 			c.enc = map[int]*zstd.Encoder{}
 		}

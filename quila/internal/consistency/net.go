@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"atenia/grad"
+	"atenia/internal/kernel/dense"
 	"atenia/quila/internal/random"
 )
 
@@ -129,13 +130,10 @@ func (n *Net[F]) Eval(dst, x, t []F, s *Scratch[F]) error {
 func (n *Net[F]) layers(dst []F, m int, s *Scratch[F]) {
 	up := s.up[:m*n.Hidden]
 	s.work.MulT(up, s.in[:m*(n.Dim+1)], n.W1, m, n.Dim+1, n.Hidden)
-	for i := range up {
-		v := float64(up[i] + n.B1[i%n.Hidden])
-		up[i] = F(v / (1 + math.Exp(-v)))
-	}
+	silu(up, n.B1)
 	s.work.MulT(dst, up, n.W2, m, n.Hidden, n.Dim)
-	for i := range dst {
-		dst[i] += n.B2[i%n.Dim]
+	for i := 0; i < len(dst); i += n.Dim {
+		dense.Add(dst[i:i+n.Dim], n.B2)
 	}
 }
 

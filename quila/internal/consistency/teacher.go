@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"atenia/grad"
+	"atenia/internal/kernel/dense"
 	"atenia/quila/internal/random"
 )
 
@@ -106,11 +107,9 @@ func (t *Teacher[F]) Denoise(dst, x []F, sigma []float64) error {
 // silu adds a bias to every row and applies the activation.
 func silu[F grad.Float](x, bias []F) {
 	for i := 0; i < len(x); i += len(bias) {
-		for j, b := range bias {
-			v := float64(x[i+j] + b)
-			x[i+j] = F(v / (1 + math.Exp(-v)))
-		}
+		dense.Add(x[i:i+len(bias)], bias)
 	}
+	dense.Activate(dense.SiLU, x, x)
 }
 
 // Heun moves vectors along the teacher's trajectories from the noise levels from

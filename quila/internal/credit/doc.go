@@ -14,8 +14,8 @@
 // that are updated in place: its cost does not depend on how many positions it
 // has seen.
 //
-// The literal rule, one scalar for all weights of a neuron, exists for the
-// record: it stays at chance where the characteristic eligibility (R. J.
-// Williams, Simple statistical gradient-following algorithms for connectionist
-// reinforcement learning, 1992) learns.
+// The rule of rewards is the characteristic eligibility (R. J. Williams, Simple
+// statistical gradient-following algorithms for connectionist reinforcement
+// learning, 1992). The specification's letter, one scalar for all weights of a
+// neuron, stays at chance where it learns.
 package credit

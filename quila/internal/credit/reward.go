@@ -116,12 +116,3 @@ func (e *Episode) Update(w []float64, lr, reward, baseline, share float64) {
 		w[i] += k * g
 	}
 }
-
-// Literal adds the specification's scalar to all weights of a neuron,
-// lr·reward·trace. It does not learn; the option credit=literal keeps it for the
-// record.
-func Literal(w []float64, lr, reward, trace float64) {
-	for i := range w {
-		w[i] += lr * reward * trace
-	}
-}

@@ -103,6 +103,19 @@ func (k *Channels) hears(n, modality int) bool {
 	return a == Any || int(a) == int(Text)+modality
 }
 
+// inputs marks who hears the boundary of a modality; nil is all.
+func (k *Channels) inputs(modality int) []bool {
+	all, in := true, make([]bool, k.N)
+	for n := range in {
+		in[n] = k.hears(n, modality)
+		all = all && in[n]
+	}
+	if all {
+		return nil
+	}
+	return in
+}
+
 // Recent appends the activations of a neuron's last firings, the oldest first.
 func (k *Channels) Recent(dst []float32, n int) []float32 {
 	return unroll(dst, k.History[n*ActivationRing:][:ActivationRing], k.Firings[n])
@@ -232,7 +245,9 @@ func (k *Channels) update(s *Session, b *batch) {
 		}
 		lo, hi := g.graph.Outgoing(n)
 		for e := lo; e < hi; e++ {
-			k.Load[e] = fade*k.Load[e] + (1-fade)*g.loudness(e, h)
+			if x := g.loudness(e, h); x-x == 0 { // a message that is dropped weighs nothing
+				k.Load[e] = fade*k.Load[e] + (1-fade)*x
+			}
 		}
 		if c.Numerics == "fp16" { // S3 is stored in half precision
 			newest := st.Frames[i*st.Depth*d:][:d]

@@ -11,6 +11,7 @@ import (
 	"atenia/grad"
 	"atenia/quila/config"
 	"atenia/quila/internal/grid"
+	"atenia/quila/internal/message"
 	"atenia/quila/internal/random"
 	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
@@ -19,6 +20,13 @@ import (
 // network makes a grid of a profile with changes, with weights in which no term
 // is trivial.
 func network(t testing.TB, profile string, threads int, change func(c *config.Config)) *grid.Grid {
+	t.Helper()
+	g, _ := weighted(t, profile, threads, change)
+	return g
+}
+
+// weighted is network, with the weights.
+func weighted(t testing.TB, profile string, threads int, change func(c *config.Config)) (*grid.Grid, *weights.Set[float32]) {
 	t.Helper()
 	c, err := config.Profile(profile)
 	if err != nil {
@@ -46,7 +54,7 @@ func network(t testing.TB, profile string, threads int, change func(c *config.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g
+	return g, w
 }
 
 // code is an embedding on the sphere of the codebook's radius.
@@ -104,26 +112,119 @@ func busy(c *config.Config) {
 	c.Modalities = 1
 }
 
-// TestComposed: composite maps and messages in float32 agree.
+// TestComposed: composite maps and messages in float32 agree, also where only
+// some neurons hear the boundary.
 func TestComposed(t *testing.T) {
-	a := network(t, "nano", 1, nil)
-	b := network(t, "nano", 1, func(c *config.Config) { c.ActiveCap = .999 }) // all fire, by messages
-	s, r := a.Session(3), b.Session(3)
-	stream(t, a, []*grid.Session{s}, 0, 6, grid.Options{Quiet: true})
-	stream(t, b, []*grid.Session{r}, 0, 6, grid.Options{Quiet: true})
-	x, y := s.State().HFinal, r.State().HFinal
-	var largest, worst float64
-	for i := range x {
-		largest, worst = max(largest, math.Abs(float64(x[i]))), max(worst, math.Abs(float64(x[i]-y[i])))
-	}
-	t.Logf("largest %.3g, difference %.2g", largest, worst)
-	if largest < .1 || worst > 5e-5*largest {
-		t.Errorf("h_final differs by %.3g of %.3g", worst, largest)
-	}
-	for i, v := range s.Channels.Neighbour {
-		if math.Abs(float64(v-r.Channels.Neighbour[i])) > 1e-5 {
-			t.Fatalf("neighbour_summary[%d] is %v and %v", i, v, r.Channels.Neighbour[i])
+	for _, deaf := range []int{0, 5} {
+		a := network(t, "nano", 1, nil)
+		b := network(t, "nano", 1, func(c *config.Config) { c.ActiveCap = .999 }) // all fire, by messages
+		for n := range deaf {
+			a.Baseline().Channels.Attention[n], b.Baseline().Channels.Attention[n] = grid.Analysis, grid.Analysis
 		}
+		s, r := a.Session(3), b.Session(3)
+		stream(t, a, []*grid.Session{s}, 0, 6, grid.Options{Quiet: true})
+		stream(t, b, []*grid.Session{r}, 0, 6, grid.Options{Quiet: true})
+		x, y := s.State().HFinal, r.State().HFinal
+		var largest, worst float64
+		for i := range x {
+			largest, worst = max(largest, math.Abs(float64(x[i]))), max(worst, math.Abs(float64(x[i]-y[i])))
+		}
+		t.Logf("largest %.3g, difference %.2g", largest, worst)
+		if largest < .1 || worst > 5e-5*largest {
+			t.Errorf("%d deaf neurons: h_final differs by %.3g of %.3g", deaf, worst, largest)
+		}
+		for i, v := range s.Channels.Neighbour {
+			if math.Abs(float64(v-r.Channels.Neighbour[i])) > 1e-5 {
+				t.Fatalf("neighbour_summary[%d] is %v and %v", i, v, r.Channels.Neighbour[i])
+			}
+		}
+		if !slices.Equal(s.Channels.Firings, r.Channels.Firings) || (s.Channels.Firings[0] < 6) != (deaf > 0) {
+			t.Errorf("%d deaf neurons: firings %v and %v", deaf, s.Channels.Firings, r.Channels.Firings)
+		}
+	}
+}
+
+// TestStepOne: what a neuron makes of its mail is W_in of the convolved mean, by
+// the definition in float64, with one matrix for both and with two.
+func TestStepOne(t *testing.T) {
+	for _, n := range []int{16, 300} {
+		g, w := weighted(t, "micro", 1, func(c *config.Config) {
+			c.FP8, c.N, c.NormIn, c.RhoOn, c.Modalities = true, n, false, false, 1
+		})
+		c := g.Config()
+		s := g.Session(1)
+		if err := s.Materialise(nil); err != nil {
+			t.Fatal(err)
+		}
+		stream(t, g, []*grid.Session{s}, 0, 1, grid.Options{})
+		if err := s.Inject(0, code(c, 1, 1)); err != nil {
+			t.Fatal(err)
+		}
+		wide := weights.To[float64](w)
+		board, h2 := message.NewBoard[float64](c), c.H*c.H
+		mean, conv, want, work := make([]float64, h2), make([]float64, h2), make([]float64, c.D), make([]float64, c.D1*c.H)
+		boards := make([][]float64, c.N)
+		for n := range boards {
+			mail := s.Mail(n)
+			board.Reset()
+			for i := range mail {
+				board.Receive(&mail[i])
+			}
+			board.Mean(mean)
+			message.Convolve(conv, mean, wide.Rows("n.k_in", n), c.H)
+			message.Kronecker(want, conv, wide.Rows("n.w_in.l", n), wide.Rows("n.w_in.r", n), work, c.H, c.D1, c.D2)
+			for i, x := range wide.Rows("n.b_in", n) {
+				want[i] += x
+			}
+			boards[n] = slices.Clone(want)
+		}
+		before := slices.Clone(s.Channels.Firings)
+		if err := g.Tick([]*grid.Session{s}, grid.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		st, fired := s.State(), 0
+		for n, want := range boards {
+			if s.Channels.Firings[n] == before[n] {
+				continue
+			}
+			fired++
+			got := st.Frames[n*st.Depth*c.D:][:c.D] // without a norm, step 3 is step 1
+			for i, x := range want {
+				if math.Abs(x-float64(got[i])) > 5e-5 {
+					t.Fatalf("%d neurons: h[%d][%d] is %v, want %v", c.N, n, i, got[i], x)
+				}
+			}
+		}
+		if fired == 0 {
+			t.Error("no neuron fired")
+		}
+	}
+}
+
+// TestOptions: what rests may send again, and means may be taken in pairs; both
+// ways of sending agree.
+func TestOptions(t *testing.T) {
+	plain := func(c *config.Config) { c.FP8, c.N, c.Modalities = true, 16, 1 }
+	count := func(change func(c *config.Config)) (int, *grid.Session) {
+		g := network(t, "micro", 1, func(c *config.Config) { plain(c); change(c) })
+		a, b := g.Session(5), g.Session(5)
+		n := 0
+		if err := b.Materialise(func(int, []byte) { n++ }); err != nil {
+			t.Fatal(err)
+		}
+		stream(t, g, []*grid.Session{a}, 0, 8, grid.Options{})
+		stream(t, g, []*grid.Session{b}, 0, 8, grid.Options{})
+		if err := same(a, b); err != nil {
+			t.Error(err)
+		}
+		return n, a
+	}
+	n, base := count(func(*config.Config) {})
+	if again, _ := count(func(c *config.Config) { c.RefractoryResend = true }); again <= n {
+		t.Errorf("%d messages with refractory_resend, %d without", again, n)
+	}
+	if _, pairs := count(func(c *config.Config) { c.PairwiseMean = true }); same(pairs, base) == nil {
+		t.Error("pairwise_mean changes nothing")
 	}
 }
 
@@ -150,6 +251,31 @@ func TestFused(t *testing.T) {
 	}
 	if a.Overrun != 0 || a.Dropped != 0 || partial == 0 || partial == sent {
 		t.Errorf("%d overrun, %d dropped, %d of %d partial", a.Overrun, a.Dropped, partial, sent)
+	}
+}
+
+// TestBroken: a message with a NaN is dropped and counted by both ways of
+// sending, and its neighbours are not.
+func TestBroken(t *testing.T) {
+	g, w := weighted(t, "micro", 1, func(c *config.Config) { c.FP8, c.N = true, 16 })
+	w.Rows("edge.kernel", 5)[3] = float32(math.NaN())
+	g.Bind()
+	a, b := g.Session(5), g.Session(5)
+	if err := b.Materialise(nil); err != nil {
+		t.Fatal(err)
+	}
+	stream(t, g, []*grid.Session{a}, 0, 12, grid.Options{})
+	stream(t, g, []*grid.Session{b}, 0, 12, grid.Options{})
+	if err := same(a, b); err != nil {
+		t.Fatal(err)
+	}
+	if sends := int(a.Channels.Firings[g.Graph().Src[5]]); a.Dropped != sends || b.Dropped != sends || sends == 0 {
+		t.Errorf("%d and %d messages dropped, %d sent", a.Dropped, b.Dropped, sends)
+	}
+	for i, v := range a.State().HFinal {
+		if v != v {
+			t.Fatalf("h_final[%d] is NaN", i)
+		}
 	}
 }
 

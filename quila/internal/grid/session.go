@@ -90,6 +90,9 @@ func (s *Session) Reset() {
 		}
 	}
 	s.Channels.copyFrom(g.baseline.Channels)
+	if g.composed {
+		g.neurons.SetInputs(0, s.Channels.inputs(0))
+	}
 }
 
 // Seed is what the session's random numbers depend on.

@@ -229,6 +229,46 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestHeuristic compares the links of the last node with the rule of hnswlib's
+// getNeighborsByHeuristic2, written plainly over all others.
+func TestHeuristic(t *testing.T) {
+	const n, m, dim = 150, 8, 16
+	data := clustered(21, n, dim)
+	x := built(t, data, hnsw.Config{M: m, EfConstruction: 200})
+	var b bytes.Buffer
+	if _, err := x.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	distance := func(a, b uint64) float64 {
+		sum := 1.0
+		for i, v := range data.rows[a] {
+			sum -= float64(v) * float64(data.rows[b][i])
+		}
+		return sum
+	}
+	var want []uint64
+next:
+	for _, c := range truth(data, data.rows[n-1], n, hnsw.Cosine) {
+		if c == n-1 || len(want) == m {
+			continue
+		}
+		for _, w := range want {
+			if distance(c, w) < distance(c, n-1) {
+				continue next
+			}
+		}
+		want = append(want, c)
+	}
+	at := b.Bytes()[96+(n-1)*(4+8*m+4*dim+8):]
+	var got []uint64
+	for i := range int(at[0]) {
+		got = append(got, uint64(binary.LittleEndian.Uint32(at[4+4*i:])))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("links %v, want %v", got, want)
+	}
+}
+
 // pages counts what is allocated, and refuses at a limit.
 type pages struct{ held, most int }
 

@@ -124,9 +124,9 @@ func spaceOf(m hnsw.Metric) string {
 // TestPeer: hnswlib loads our image and finds the same neighbours in it, and we
 // do in an image of hnswlib's; recalls of both graphs agree.
 func TestPeer(t *testing.T) {
-	n := 10_000
-	if testing.Short() {
-		n = 3000
+	n := 3000
+	if os.Getenv("ATENIA_SLOW") != "" {
+		n = 10_000
 	}
 	p := newPeer(t)
 	const k, dim, ef = 32, 64, 64

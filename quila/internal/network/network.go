@@ -58,7 +58,7 @@ func With[F grad.Float](c config.Config, g *topology.Graph, w *weights.Set[F], t
 		v := w.At(i)
 		n.params = append(n.params, &grad.Param[F]{Name: s.Name, Shape: s.Dims, Value: v, Grad: make([]F, len(v))})
 	}
-	n.codes = port.NewCodes(w.Of("codebook.text"), c.DE, F(c.Tau))
+	n.Replaced()
 	return n, nil
 }
 
@@ -108,6 +108,23 @@ func (n *Network[F]) bind() {
 		n.bound = true
 		n.version++
 	}
+}
+
+// Fixed are the values of tensors that a window trains nothing of: the codebook,
+// σ_d, and the parts of a network that streams do not use.
+func (n *Network[F]) Fixed() [][]F {
+	var out [][]F
+	for _, i := range n.held {
+		out = append(out, n.Weights.At(i))
+	}
+	return out
+}
+
+// Replaced says that any of the weights, the codebook among them, have other
+// values now.
+func (n *Network[F]) Replaced() {
+	n.codes = port.NewCodes(n.Weights.Of("codebook.text"), n.Config.DE, F(n.Config.Tau))
+	n.bound = false
 }
 
 // Spread moves σ_d, the scale of the consistency model, towards the root mean

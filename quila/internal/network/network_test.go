@@ -99,7 +99,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestSteadyState: steps and windows allocate nothing once they have run.
+// TestSteadyState: steps allocate nothing once they have run.
 func TestSteadyState(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("counts allocations")
@@ -113,15 +113,6 @@ func TestSteadyState(t *testing.T) {
 		}
 	}); got != 0 {
 		t.Errorf("a step allocates %v times", got)
-	}
-	learn, window := n.Open(4, true), codes(4, 12)
-	if got := testing.AllocsPerRun(20, func() {
-		n.Changed()
-		if _, err := learn.Window(window, nil); err != nil {
-			t.Fatal(err)
-		}
-	}); got != 0 {
-		t.Errorf("a training window allocates %v times", got)
 	}
 }
 

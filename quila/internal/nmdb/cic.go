@@ -100,6 +100,9 @@ func Merge(parts ...*Container) (*Container, error) {
 // channel, then the second of every channel.
 func (c *Container) Append(b []byte) ([]byte, error) {
 	start := len(b)
+	if len(c.Parts) == 0 {
+		return b, &ContainerError{Why: "no channels"}
+	}
 	b = uvarint(b, 1, containerVersion)
 	most := 0
 	for i, p := range c.Parts {
@@ -250,7 +253,7 @@ func (c *cursor) leave(m *cursor) {
 }
 
 // Parse reads a container. It has to be whole and in the one form that
-// [Container.Append] writes. It allocates in proportion to the input.
+// [Container.Append] writes; one without channels is none. It allocates in proportion to the input.
 func Parse(b []byte) (*Container, error) {
 	c, out := &cursor{b: b}, &Container{}
 	counts, by := []uint64{}, map[uint32]int{}
@@ -286,8 +289,8 @@ func Parse(b []byte) (*Container, error) {
 			}
 		}
 	}
-	if c.err == nil && version != containerVersion {
-		c.fail("version %d, not %d", version, containerVersion)
+	if c.err == nil && (version != containerVersion || len(out.Parts) == 0) {
+		c.fail("version %d with %d channels", version, len(out.Parts))
 	}
 	for i, p := range out.Parts {
 		if c.err == nil && counts[i] != uint64(len(p.Chunks)) {

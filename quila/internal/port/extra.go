@@ -11,7 +11,7 @@ import (
 // gives it, in inference. All of it may be nil.
 type Extra[F grad.Float] struct {
 	Bias    []F    // [N]: added to the logits of neurons: need_vector, z_shard, [R-10.4]
-	Allowed []bool // [N]: neurons that may be selected
+	Allowed []bool // [N]: neurons that may be selected; an Analysis attends to these alone, to none without
 	Query   []F    // [D]: added to the query
 	Keys    []F    // [rows, D]: more rows of keys and values: recall, look-up memory, what was injected
 	Values  []F    // [rows, D]
@@ -50,16 +50,22 @@ func (r *run[F]) attendExtra(k *desk[F], q *state[F], x *Extra[F], tb, b int, ow
 		dense.AddMatVecT(qp, f.w[tK], x.Query)
 	}
 	ids := r.selected(k, q, tb, x.Allowed)
-	count := len(ids)
-	if q.Kind == Analysis {
-		ids, count = k.heap[:0], 0
-	} else if ids == nil {
+	switch {
+	case q.Kind == Analysis && x.Allowed == nil:
+		ids = k.heap[:0]
+	case q.Kind == Analysis:
+		k.heap = TopK(k.heap[:0], q.u[tb*n:][:n], streams(c), x.Allowed)
+		ids = k.heap
+	case ids == nil:
 		k.heap = k.heap[:0]
 		for i := range n {
-			k.heap = append(k.heap, int32(i))
+			if x.Allowed == nil || x.Allowed[i] {
+				k.heap = append(k.heap, int32(i))
+			}
 		}
-		ids, count = k.heap, n
+		ids = k.heap
 	}
+	count := len(ids)
 	row := sized(&k.row, count+len(x.Keys)/d)
 	if len(row) == 0 {
 		r.merits(q, tb, 1)

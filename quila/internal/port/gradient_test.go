@@ -149,6 +149,9 @@ func TestWindowGradients(t *testing.T) {
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			p := newProblem(t, tiny(t, v.thinkers, v.kp, v.change), v.phase)
+			if err := p.ports.SetOrder([]int32{2, 0, 3, 1}); err != nil {
+				t.Fatal(err)
+			}
 			tape := grad.New(registry())
 			loss, leaves := p.run(t, tape)
 			if err := tape.Backward(loss); err != nil {

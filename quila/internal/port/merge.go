@@ -30,10 +30,28 @@ func Generator[F grad.Float](dst, m, o, h []F) {
 
 // A merge is the Thinkers' outputs as one, [R-10.6.5].
 type merge[F grad.Float] struct {
-	thinkers, d, rounds int
-	limit               F
-	mode                sinkhorn.Mode
-	h                   []F // the Generator's matrix
+	p               *Ports[F]
+	h, dh           []F // the Generator's matrix
+	weight, dweight []F
+	mean, through   []F
+}
+
+// newMerge returns a merge whose window is done, or another one.
+func (p *Ports[F]) newMerge() *merge[F] {
+	if n := len(p.merges); n > 0 {
+		g := p.merges[n-1]
+		p.merges = p.merges[:n-1]
+		return g
+	}
+	th, d := p.Config.Thinkers, p.Config.D
+	size := (th + 1) * (th + 1)
+	return &merge[F]{p, make([]F, size), make([]F, size), make([]F, th), make([]F, th), make([]F, d), make([]F, d)}
+}
+
+// set makes the Generator's matrix.
+func (g *merge[F]) set(logits []F) {
+	c := g.p.Config
+	sinkhorn.Forward(g.h, logits, c.Thinkers+1, c.SinkhornN, F(c.WMax))
 }
 
 // runMerge records the merge: softmax of confidence times utility over the
@@ -42,34 +60,40 @@ func (p *Ports[F]) runMerge(t *grad.Tape[F], mhc grad.Ref, o, cu grad.Ref, tb in
 	c := p.Config
 	th, d := c.Thinkers, c.D
 	n := th + 1
-	g := &merge[F]{th, d, c.SinkhornN, F(c.WMax), sinkhorn.Mode(c.MHCGrad), make([]F, n*n)}
 	if len(t.Value(mhc)) != n*n {
 		return 0, 0, &InputError{"tensor port.generator.mhc", n * n, len(t.Value(mhc))}
 	}
-	sinkhorn.Forward(g.h, t.Value(mhc), n, g.rounds, g.limit)
+	g := p.newMerge()
+	g.set(t.Value(mhc))
 	m, conf = t.Alloc(tb, d), t.Alloc(tb)
 	if t.Err() != nil {
 		return 0, 0, t.Err()
 	}
-	weight := make([]F, th)
 	for i := range tb {
-		t.Data(conf)[i] = g.row(t.Data(m)[i*d:][:d], weight, t.Value(o), t.Value(cu), tb, i)
+		t.Data(conf)[i] = g.row(t.Data(m)[i*d:][:d], t.Value(o), t.Value(cu), tb, i)
 	}
-	return m, conf, t.Opaque(keyMerge, []grad.Ref{o, cu, mhc}, []grad.Ref{m, conf}, nil, g)
+	if err := t.Opaque(keyMerge, []grad.Ref{o, cu, mhc}, []grad.Ref{m, conf}, nil, g); err != nil {
+		return 0, 0, err
+	}
+	if !t.Recording() {
+		p.merges = append(p.merges, g)
+	}
+	return m, conf, nil
 }
 
 // row writes the merge of row i and returns its confidence.
-func (g *merge[F]) row(m, weight, o, cu []F, tb, i int) (conf F) {
-	MergeWeights(weight, cu, tb, i)
+func (g *merge[F]) row(m, o, cu []F, tb, i int) (conf F) {
+	MergeWeights(g.weight, cu, tb, i)
+	d := len(m)
 	clear(m)
-	for j, w := range weight {
-		dense.Axpy(m, w, o[(j*tb+i)*g.d:][:g.d])
+	for j, w := range g.weight {
+		dense.Axpy(m, w, o[(j*tb+i)*d:][:d])
 		conf += w * cu[j*tb+i]
 	}
-	if g.thinkers > 1 { // with one Thinker the intercept is the identity
+	if len(g.weight) > 1 { // with one Thinker the intercept is the identity
 		dense.Scale(m, g.h[0])
-		for j := range g.thinkers {
-			dense.Axpy(m, g.h[1+j], o[(j*tb+i)*g.d:][:g.d])
+		for j := range g.weight {
+			dense.Axpy(m, g.h[1+j], o[(j*tb+i)*d:][:d])
 		}
 	}
 	return conf
@@ -88,12 +112,13 @@ func MergeWeights[F grad.Float](weight, cu []F, tb, i int) {
 
 func mergeBack[F grad.Float](b *grad.OpaqueBack[F]) {
 	g := b.Aux.(*merge[F])
-	th, d, n := g.thinkers, g.d, g.thinkers+1
+	c := g.p.Config
+	th, d := c.Thinkers, c.D
 	o, cu, dm, dconf := b.In(0), b.In(1), b.DOut(0), b.DOut(1)
 	tb := len(dconf)
 	do, dcu := b.DIn(0), b.DIn(1)
-	weight, dweight, dh := make([]F, th), make([]F, th), make([]F, n*n)
-	mean, through := make([]F, d), make([]F, d)
+	weight, dweight, dh, mean, through := g.weight, g.dweight, g.dh, g.mean, g.through
+	clear(dh)
 	for i := range tb {
 		MergeWeights(weight, cu, tb, i)
 		copy(through, dm[i*d:][:d])
@@ -128,6 +153,7 @@ func mergeBack[F grad.Float](b *grad.OpaqueBack[F]) {
 		}
 	}
 	if dw := b.DIn(2); dw != nil && th > 1 {
-		sinkhorn.Backward(dw, dh, g.h, b.In(2), n, g.rounds, g.limit, g.mode)
+		sinkhorn.Backward(dw, dh, g.h, b.In(2), th+1, c.SinkhornN, F(c.WMax), sinkhorn.Mode(c.MHCGrad))
 	}
+	g.p.merges = append(g.p.merges, g)
 }

@@ -56,7 +56,8 @@ type Ports[F grad.Float] struct {
 	threads *grad.Threads
 	desks   []*desk[F]
 	free    []*run[F]
-	reads   []*reading[F]
+	reads   []*readings[F]
+	merges  []*merge[F]
 	names   [][8]string // of the readers' tensors
 }
 
@@ -126,9 +127,7 @@ func (p *Ports[F]) SetOrder(order []int32) error {
 func (p *Ports[F]) Tensors() []string {
 	var names []string
 	for i := range p.List {
-		q := &p.List[i]
-		own := q.tensors()
-		names = append(names, own[:]...)
+		names = append(names, p.Operands(i)...)
 	}
 	names = append(names, "port.generator.mhc")
 	if p.Config.WMQRead {
@@ -139,6 +138,12 @@ func (p *Ports[F]) Tensors() []string {
 		}
 	}
 	return names
+}
+
+// Operands are the names of the tensors of port i of List, its W_baseline last.
+func (p *Ports[F]) Operands(i int) []string {
+	own := p.List[i].tensors()
+	return own[:]
 }
 
 // portTensors are a port's tensors, in the order of operands; its base follows.

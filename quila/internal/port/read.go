@@ -21,9 +21,16 @@ type Queue[F grad.Float] struct {
 	window  int
 }
 
-// NewQueue makes an empty queue for B sequences.
+// NewQueue makes an empty queue for B sequences that holds as many entries of each
+// as training reads.
 func NewQueue[F grad.Float](c *config.Config, b int) *Queue[F] {
-	return &Queue[F]{make([]F, c.Thinkers*b*c.WMQWindow*c.D), make([]int, b), make([]F, b*c.DE), c.WMQWindow}
+	return NewQueueOf[F](c, b, c.WMQWindow)
+}
+
+// NewQueueOf makes an empty queue for B sequences that holds so many entries of
+// each: in inference, those of the hot zone.
+func NewQueueOf[F grad.Float](c *config.Config, b, window int) *Queue[F] {
+	return &Queue[F]{make([]F, c.Thinkers*b*window*c.D), make([]int, b), make([]F, b*c.DE), window}
 }
 
 // Clear empties the queue of a sequence, at call start.
@@ -34,7 +41,7 @@ func (q *Queue[F]) Clear(b int) {
 }
 
 func (q *Queue[F]) fits(c *config.Config, b int) bool {
-	return q.window == c.WMQWindow && len(q.Count) == b && len(q.Last) == b*c.DE && len(q.Entries) == c.Thinkers*b*q.window*c.D
+	return len(q.Count) == b && len(q.Last) == b*c.DE && len(q.Entries) == c.Thinkers*b*q.window*c.D
 }
 
 // A reading is the reads of one Thinker in a window [R-2.3c]. Rows are in the
@@ -127,12 +134,15 @@ func (r *reading[F]) cut() {
 // runRead records the reads of all Thinkers: outputs with what they read.
 func (p *Ports[F]) runRead(t *grad.Tape[F], refs map[string]grad.Ref, w *Window[F], o grad.Ref) (grad.Ref, error) {
 	c, tb := p.Config, w.T*w.B
-	in := []grad.Ref{o}
 	out := t.Alloc(c.Thinkers, tb, c.D)
-	var list []*reading[F]
+	if t.Err() != nil {
+		return 0, t.Err()
+	}
+	list := p.newReadings()
+	in := append(list.in[:0], o)
 	names := p.readNames()
 	for i := range c.Thinkers {
-		r := p.newReading()
+		r := &list.of[i]
 		for j := range readTensors {
 			ref := refs[names[i][j]]
 			if t.Value(ref) == nil {
@@ -141,12 +151,12 @@ func (p *Ports[F]) runRead(t *grad.Tape[F], refs map[string]grad.Ref, w *Window[
 			r.weights[j] = t.Value(ref)
 			in = append(in, ref)
 		}
-		r.lay(w.T, w.B, c.WMQWindow, t.Recording())
+		r.lay(w.T, w.B, w.Queue.window, t.Recording())
 		r.thinker, r.topK = i, 0
 		r.o, r.out = t.Value(o), t.Data(out)
 		r.forward(t.Work(), w.E, w.Queue)
-		list = append(list, r)
 	}
+	list.in = in
 	copy(w.Queue.Last, w.E[(w.T-1)*w.B*c.DE:])
 	for b := range w.Queue.Count {
 		w.Queue.Count[b] = min(w.Queue.Count[b]+w.T, w.Queue.window)
@@ -155,7 +165,7 @@ func (p *Ports[F]) runRead(t *grad.Tape[F], refs map[string]grad.Ref, w *Window[
 		return 0, err
 	}
 	if !t.Recording() {
-		p.reads = append(p.reads, list...)
+		p.reads = append(p.reads, list)
 	}
 	return out, nil
 }
@@ -175,13 +185,24 @@ func (p *Ports[F]) readNames() [][8]string {
 	return p.names
 }
 
-func (p *Ports[F]) newReading() *reading[F] {
+// A readings is the reads of all Thinkers in a window.
+type readings[F grad.Float] struct {
+	of []reading[F]
+	in []grad.Ref
+}
+
+// newReadings returns reads whose window is done, or others.
+func (p *Ports[F]) newReadings() *readings[F] {
 	if n := len(p.reads); n > 0 {
 		r := p.reads[n-1]
 		p.reads = p.reads[:n-1]
 		return r
 	}
-	return &reading[F]{p: p}
+	r := &readings[F]{of: make([]reading[F], p.Config.Thinkers)}
+	for i := range r.of {
+		r.of[i].p = p
+	}
+	return r
 }
 
 // forward reads and writes the queue.

@@ -8,16 +8,17 @@ import (
 )
 
 func readBack[F grad.Float](b *grad.OpaqueBack[F]) {
-	list := b.Aux.([]*reading[F])
+	list := b.Aux.(*readings[F])
 	do := b.DIn(0)
-	for i, r := range list {
+	for i := range list.of {
+		r := &list.of[i]
 		var dw [8][]F
 		for j := range dw {
 			dw[j] = b.DIn(1 + i*len(dw) + j)
 		}
 		r.backward(b.Work(), do, b.DOut(0), &dw)
-		r.p.reads = append(r.p.reads, r)
 	}
+	list.of[0].p.reads = append(list.of[0].p.reads, list)
 }
 
 // backward adds the gradients of the outputs before the read and of the weights.

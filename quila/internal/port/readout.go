@@ -7,34 +7,36 @@ import (
 	"atenia/internal/kernel/dense"
 )
 
-// A Codes is a codebook as the read-out uses it: rows, and the halves of their
-// squared lengths.
+// A Codes is a codebook as the read-out uses it. It is for one goroutine at a time.
 type Codes[F grad.Float] struct {
-	E     []F // [V, D_e]
-	Half  []F // [V]
-	Tau   F
-	Reads [kinds]int64 // reads of every kind of port, in inference
-	v, de int
+	Reads         [kinds]int64 // reads of every kind of port, in inference
+	over          []F          // [V, D_e]: rows ÷ τ
+	half          []F          // [V]: half their squared lengths ÷ τ
+	v, de         int
+	biased, plain readout[F]
 }
 
-// NewCodes prepares a codebook of rows of de values for the read-out.
+// NewCodes prepares a codebook of rows of de values for the read-out at
+// temperature tau. It copies the rows.
 func NewCodes[F grad.Float](e []F, de int, tau F) *Codes[F] {
-	k := &Codes[F]{E: e, Tau: tau, de: de, v: len(e) / de}
-	k.Half = make([]F, k.v)
-	for i := range k.Half {
-		row := e[i*de:][:de]
-		k.Half[i] = F(dense.SumSquares(row) / 2)
+	k := &Codes[F]{de: de, v: len(e) / de, over: make([]F, len(e))}
+	k.half = make([]F, k.v)
+	for i := range k.half {
+		k.half[i] = F(dense.SumSquares(e[i*de:][:de])/2) / tau
 	}
+	for i, x := range e {
+		k.over[i] = x / tau
+	}
+	k.biased, k.plain = readout[F]{k, true}, readout[F]{k, false}
 	return k
 }
 
 // Write stores the logits of rows y: (y·e − ½‖e‖²) ÷ τ + bias, [R-2.3c].
 func (k *Codes[F]) Write(work *grad.Work[F], logits, y, bias []F, rows int) {
-	work.MulT(logits, y, k.E, rows, k.de, k.v)
+	work.MulT(logits, y, k.over, rows, k.de, k.v)
 	for i := range rows {
 		row := logits[i*k.v:][:k.v]
-		dense.Axpy(row, -1, k.Half)
-		dense.Scale(row, 1/k.Tau)
+		dense.Axpy(row, -1, k.half)
 		if bias != nil {
 			dense.Add(row, bias)
 		}
@@ -50,14 +52,15 @@ func (k *Codes[F]) Logits(t *grad.Tape[F], m, read, bias grad.Ref) grad.Ref {
 	}
 	rows := t.Shape(y)[0]
 	out := t.Alloc(rows, k.v)
-	in := []grad.Ref{y}
+	in, aux := []grad.Ref{y, bias}, &k.biased
 	var b []F
 	if bias != 0 {
 		b = t.Value(bias)
-		in = append(in, bias)
+	} else {
+		in, aux = in[:1], &k.plain
 	}
 	k.Write(t.Work(), t.Data(out), t.Value(y), b, rows)
-	if t.Opaque(keyLogits, in, []grad.Ref{out}, nil, readout[F]{k, b != nil}) != nil {
+	if t.Opaque(keyLogits, in, []grad.Ref{out}, nil, aux) != nil {
 		return 0
 	}
 	return out
@@ -70,13 +73,11 @@ type readout[F grad.Float] struct {
 }
 
 func logitsBack[F grad.Float](b *grad.OpaqueBack[F]) {
-	k := b.Aux.(readout[F])
+	k := b.Aux.(*readout[F])
 	dl := b.DOut(0)
 	rows := len(dl) / k.v
 	if dy := b.DIn(0); dy != nil {
-		scratch := make([]F, rows*k.de)
-		b.Work().Mul(scratch, dl, k.E, rows, k.v, k.de)
-		dense.Axpy(dy, 1/k.Tau, scratch)
+		b.Work().AddMul(dy, dl, k.over, rows, k.v, k.de)
 	}
 	if !k.biased {
 		return
@@ -92,12 +93,12 @@ func logitsBack[F grad.Float](b *grad.OpaqueBack[F]) {
 // the target's: confidence is to be the frequency of being right [R-2.6b].
 func Brier[F grad.Float](t *grad.Tape[F], conf, logits grad.Ref, targets []int32) grad.Ref {
 	c, l := t.Value(conf), t.Value(logits)
-	out := t.Alloc(1)
+	out, saved := t.Alloc(1), t.AllocSaved(len(targets))
 	if t.Err() != nil {
 		return 0
 	}
 	v := len(l) / max(len(targets), 1)
-	hit := make([]bool, len(targets))
+	off := t.Data(saved)
 	var sum F
 	for i, target := range targets {
 		row := l[i*v:][:v]
@@ -107,31 +108,26 @@ func Brier[F grad.Float](t *grad.Tape[F], conf, logits grad.Ref, targets []int32
 				best = j
 			}
 		}
-		hit[i] = best == int(target)
 		e := c[i]
-		if hit[i] {
+		if best == int(target) {
 			e--
+		}
+		if off != nil {
+			off[i] = e
 		}
 		sum += e * e
 	}
 	t.Data(out)[0] = sum / F(len(targets))
-	if t.Opaque(keyBrier, []grad.Ref{conf}, []grad.Ref{out}, nil, hit) != nil {
+	if t.Opaque(keyBrier, []grad.Ref{conf}, []grad.Ref{out}, []grad.Ref{saved}, nil) != nil {
 		return 0
 	}
 	return out
 }
 
 func brierBack[F grad.Float](b *grad.OpaqueBack[F]) {
-	hit, g := b.Aux.([]bool), b.DOut(0)[0]
-	dc := b.DIn(0)
-	if dc == nil {
-		return
-	}
-	for i, c := range b.In(0) {
-		if hit[i] {
-			c--
-		}
-		dc[i] += 2 * g * c / F(len(hit))
+	off, g := b.Saved(0), b.DOut(0)[0]
+	if dc := b.DIn(0); dc != nil {
+		dense.Axpy(dc, 2*g/F(len(off)), off)
 	}
 }
 

@@ -3,7 +3,6 @@ package port
 import (
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
-	"atenia/quila/internal/sinkhorn"
 	"atenia/quila/internal/weights"
 )
 
@@ -31,11 +30,10 @@ type Stepper[F grad.Float] struct {
 	work   *grad.Work[F]
 	run    *run[F]
 	reads  []*reading[F]
-	merge  merge[F]
+	merge  *merge[F]
 	phase  int
 	o, out []F
 	cu     []F
-	weight []F
 	os     []F
 }
 
@@ -50,7 +48,7 @@ func NewStepper[F grad.Float](p *Ports[F], set *weights.Set[F], topK int) *Stepp
 			s.reads = append(s.reads, &reading[F]{p: p, thinker: i, topK: topK})
 		}
 	}
-	s.weight = make([]F, c.Thinkers)
+	s.merge = p.newMerge()
 	s.Fold(set)
 	return s
 }
@@ -71,7 +69,7 @@ func (s *Stepper[F]) Fold(set *weights.Set[F]) {
 		}
 	}
 	s.phase = 0
-	s.merge = merge[F]{c.Thinkers, c.D, c.SinkhornN, F(c.WMax), sinkhorn.Mode(c.MHCGrad), Intercept(c, set.Of("port.generator.mhc"))}
+	s.merge.set(set.Of("port.generator.mhc"))
 }
 
 // Step runs one step.
@@ -114,10 +112,9 @@ func (s *Stepper[F]) Step(in *Step[F]) error {
 
 // read adds what the Thinkers read to their outputs.
 func (s *Stepper[F]) read(in *Step[F], b int) []F {
-	c := s.p.Config
 	out := sized(&s.out, len(s.o))
 	for _, r := range s.reads {
-		r.lay(1, b, c.WMQWindow, false)
+		r.lay(1, b, in.Queue.window, false)
 		r.o, r.out = s.o, out
 		r.forward(s.work, in.E, in.Queue)
 	}
@@ -134,10 +131,10 @@ func (s *Stepper[F]) mergeRow(in *Step[F], o []F, b, i int) {
 	d, th := s.p.Config.D, s.p.Config.Thinkers
 	m := in.M[i*d:][:d]
 	if in.Idle == nil {
-		in.Confidence[i] = s.merge.row(m, s.weight, o, s.cu, b, i)
+		in.Confidence[i] = s.merge.row(m, o, s.cu, b, i)
 		return
 	}
-	live := s.weight[:0]
+	live := s.merge.weight[:0]
 	for j := range th {
 		if !in.Idle[j] {
 			live = append(live, s.cu[j*b+i]*s.cu[(th+j)*b+i])

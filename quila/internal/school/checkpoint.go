@@ -148,6 +148,9 @@ func (r *Run) Load(path string) (err error) {
 	for i, a := range arrays {
 		copy(a.values, read[i])
 	}
+	if r.Pupil.Loaded != nil {
+		r.Pupil.Loaded()
+	}
 	if err := r.stream.SetState(state); err != nil {
 		return fault("%v", err)
 	}

@@ -1,6 +1,7 @@
 package school
 
 import (
+	"context"
 	"math"
 	"time"
 )
@@ -47,14 +48,11 @@ type Hooks struct {
 }
 
 // ToMark trains until the next point of the curve is there, at most to step stop,
-// and returns it; ok is false if the run was there already. done, unless nil, ends
-// the run early with its error.
-func (r *Run) ToMark(validation []byte, stop int, h Hooks, done func() error) (m Mark, ok bool, err error) {
+// and returns it; ok is false if the run was there already.
+func (r *Run) ToMark(ctx context.Context, validation []byte, stop int, h Hooks) (m Mark, ok bool, err error) {
 	for r.step < min(stop, r.Recipe.Steps) {
-		if done != nil {
-			if err := done(); err != nil {
-				return Mark{}, false, err
-			}
+		if err := ctx.Err(); err != nil {
+			return Mark{}, false, err
 		}
 		start := time.Now()
 		t, err := r.Step()
@@ -67,7 +65,7 @@ func (r *Run) ToMark(validation []byte, stop int, h Hooks, done func() error) (m
 		}
 		due := r.due()
 		if due {
-			if m, err = r.mark(validation, t.Norm); err != nil {
+			if m, err = r.mark(ctx, validation, t.Norm); err != nil {
 				return Mark{}, false, err
 			}
 			r.Marks = append(r.Marks, m)
@@ -85,14 +83,14 @@ func (r *Run) ToMark(validation []byte, stop int, h Hooks, done func() error) (m
 }
 
 // mark evaluates.
-func (r *Run) mark(validation []byte, norm float64) (Mark, error) {
+func (r *Run) mark(ctx context.Context, validation []byte, norm float64) (Mark, error) {
 	m := Mark{Tokens: r.Tokens(), Norm: norm, Seconds: r.seconds, Whole: r.step == r.Recipe.Steps}
 	limit := Glance
 	if m.Whole {
 		limit = 0
 	}
 	var err error
-	m.Score, err = Evaluate(&r.Pupil, validation, limit)
+	m.Score, err = Evaluate(ctx, &r.Pupil, validation, limit)
 	for _, x := range r.recent {
 		m.Train += x / float64(len(r.recent)) / math.Ln2
 	}

@@ -1,6 +1,8 @@
 package school
 
 import (
+	"context"
+	"fmt"
 	"math"
 
 	"atenia/quila/internal/toy"
@@ -24,8 +26,11 @@ type Score struct {
 
 // Evaluate reads a text in 32 rows from an empty state, the first limit
 // characters of every row, or all if limit is 0.
-func Evaluate(p *Pupil, text []byte, limit int) (Score, error) {
+func Evaluate(ctx context.Context, p *Pupil, text []byte, limit int) (Score, error) {
 	rows := len(text) / evalBatch
+	if rows < 2 {
+		return Score{}, fmt.Errorf("school: %w: a text of %d characters is too short for %d rows", ErrRecipe, len(text), evalBatch)
+	}
 	end := rows - 1
 	if limit > 0 {
 		end = min(end, limit)
@@ -35,6 +40,9 @@ func Evaluate(p *Pupil, text []byte, limit int) (Score, error) {
 	codes, nll := make([]int32, evalBatch*(evalWindow+1)), make([]float32, evalBatch*evalWindow)
 	var sum, count [toy.KindCount]float64
 	for i := 0; i < end; i += evalWindow {
+		if err := ctx.Err(); err != nil {
+			return Score{}, err
+		}
 		w := min(evalWindow, end-i)
 		for b := range evalBatch {
 			window(codes[b*(w+1):(b+1)*(w+1)], text[b*rows+i:])

@@ -57,6 +57,6 @@ func Network(n *network.Network[float32]) Pupil {
 			n.Spread(s.(*network.Stream[float32]))
 			n.Changed()
 		},
-		Extra: [][]float32{n.Weights.Of("cm.sigma_d")},
+		Extra: n.Fixed(), Loaded: n.Replaced,
 	}
 }

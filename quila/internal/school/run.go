@@ -26,8 +26,11 @@ type Pupil struct {
 	Open   func(batch int, learn bool) Stream
 	// Stepped, unless nil, is called after the weights have changed.
 	Stepped func(s Stream)
-	// Extra are values besides the weights that change in training.
+	// Extra are values besides the weights that a checkpoint has to have: what
+	// changes without a gradient, and what the seed chose once.
 	Extra [][]float32
+	// Loaded, unless nil, is called after a checkpoint has replaced the values.
+	Loaded func()
 }
 
 // Size is how many weights are trained.
@@ -168,3 +171,9 @@ func (r *Run) Moments() []float32 {
 	}
 	return out
 }
+
+// State are the moments of weight i of the pupil.
+func (r *Run) State(i int) [][]float32 { return r.opt.State(i) }
+
+// Text is what the run learns from.
+func (r *Run) Text() []byte { return r.text }

@@ -79,7 +79,7 @@ func killed(t testing.TB, p school.Pupil, dir string, slow bool) {
 		h.Step = func(*school.Run, school.Taken) { time.Sleep(time.Millisecond) }
 	}
 	for {
-		_, ok, err := r.ToMark(toy.Make(2, 2000).Text, killSteps, h, nil)
+		_, ok, err := r.ToMark(t.Context(), toy.Make(2, 2000).Text, killSteps, h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	kills := 8
+	kills := 5
 	if testing.Short() {
 		kills = 2
 	}

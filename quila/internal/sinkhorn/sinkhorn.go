@@ -71,8 +71,12 @@ func Backward[F grad.Float](dw, dh, h, w []F, n, rounds int, limit F, mode Mode)
 	case Exact:
 		exact(dw, dh, w, n, rounds, limit)
 	default:
-		x := make([]F, n*n)
-		copy(x, dh)
+		var small [144]F // enough for a nano, so that training allocates nothing
+		x := small[:]
+		if n*n > len(small) {
+			x = make([]F, n*n)
+		}
+		x = x[:copy(x[:n*n], dh)]
 		centre(x, n)
 		for i := range x {
 			x[i] *= h[i]
@@ -86,21 +90,24 @@ func Backward[F grad.Float](dw, dh, h, w []F, n, rounds int, limit F, mode Mode)
 	}
 }
 
-// centre subtracts the means of rows and columns and adds the mean of all.
+// centre subtracts the means of rows, and then those of columns.
 func centre[F grad.Float](x []F, n int) {
-	rows, cols := make([]F, n), make([]F, n)
-	var all F
 	for i := range n {
+		var sum F
+		for _, v := range x[i*n : (i+1)*n] {
+			sum += v
+		}
 		for j := range n {
-			rows[i] += x[i*n+j]
-			cols[j] += x[i*n+j]
-			all += x[i*n+j]
+			x[i*n+j] -= sum / F(n)
 		}
 	}
-	m := F(n)
-	for i := range n {
-		for j := range n {
-			x[i*n+j] += all/(m*m) - rows[i]/m - cols[j]/m
+	for j := range n {
+		var sum F
+		for i := range n {
+			sum += x[i*n+j]
+		}
+		for i := range n {
+			x[i*n+j] -= sum / F(n)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type Entry struct {
 type Library struct {
 	Neuron  uint32
 	Entries []Entry
-	Image   []byte // hnswlib's form of the index; nil is written as a complete graph
+	Image   []byte // hnswlib's form of the index; a new one is written if it does not fit the entries
 }
 
 const (
@@ -194,7 +194,7 @@ func (l *loader) library(c raw, at, last int64) (lib Library, next int64, err er
 	if lib.Image, err = c.read(at, int64(image)); err != nil {
 		return lib, 0, err
 	}
-	if err := checkImage(lib.Image, lib.Entries, d, l.m.Config.HNSWM); err != nil {
+	if err := checkImage(lib.Image, lib.Entries, &l.m.Config); err != nil {
 		return lib, 0, because(StepContents, 5, at, fmt.Sprintf("the index of neuron %d", lib.Neuron), err)
 	}
 	return lib, at + int64(image), nil
@@ -220,14 +220,14 @@ func newKFEL(m *Model) (*kfel, error) {
 			body = append(binary.AppendUvarint(body, uint64(len(e))), e...)
 		}
 		image := lib.Image
-		if image == nil {
-			if most := 2*c.HNSWM + 1; len(lib.Entries) > most {
-				return nil, fmt.Errorf("sxlm: the library of neuron %d has %d entries and no index, which is made for at most %d", lib.Neuron, len(lib.Entries), most)
-			}
-			image = flatImage(lib.Entries, c.D, c.HNSWM, c.HNSWEFC)
+		if i > 0 && lib.Neuron <= m.Libraries[i-1].Neuron {
+			return nil, fmt.Errorf("sxlm: the library of neuron %d after that of %d", lib.Neuron, m.Libraries[i-1].Neuron)
 		}
-		if err := checkImage(image, lib.Entries, c.D, c.HNSWM); err != nil {
-			return nil, fmt.Errorf("sxlm: the index of neuron %d: %w", lib.Neuron, err)
+		if image == nil || checkImage(image, lib.Entries, c) != nil {
+			var err error
+			if image, err = newImage(lib, c); err != nil {
+				return nil, fmt.Errorf("sxlm: the index of neuron %d: %w", lib.Neuron, err)
+			}
 		}
 		k.bodies, k.images = append(k.bodies, body), append(k.images, image)
 	}

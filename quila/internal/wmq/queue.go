@@ -112,7 +112,7 @@ func (z *zone[F]) open(m *tier.Memory, name string, tag tier.Tag, at tier.Level,
 	var x F
 	p, err := z.room.Page("rows", rows*dim*int(unsafe.Sizeof(x)), at)
 	if err != nil {
-		return err
+		return errors.Join(err, z.room.Close())
 	}
 	z.rows = tier.Floats[F](p.Bytes())
 	z.list = make([]entry, 0, rows)

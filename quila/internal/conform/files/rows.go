@@ -110,7 +110,7 @@ func mutate(t *conform.T, trials int) {
 	m.Moments = map[string]*sxlm.Moment{}
 	for i := range m.Weights.Specs { // few digits, so that the file is small
 		for k, x := range m.Weights.At(i) {
-			m.Weights.At(i)[k] = float32(math.RoundToEven(float64(x*64))) / 64
+			m.Weights.At(i)[k] = float32(math.RoundToEven(float64(x*8))) / 8
 		}
 	}
 	good := written(t, m, sxlm.Options{})

@@ -5,16 +5,29 @@ package indexes
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/hnsw"
 )
 
+// pages is an allocator that counts.
+type pages struct{ held int }
+
+func (p *pages) Page(floats int) ([]float32, error) {
+	p.held += floats
+	return make([]float32, floats), nil
+}
+
+func (p *pages) Release(page []float32) { p.held -= len(page) }
+
 func hnswInvariants(t *conform.T) {
+	equalVectors(t)
 	const ops = 10_000
 	r := rand.New(rand.NewPCG(7, 8))
 	rows := clustered(r, 4000)
-	x := index(t, nil, hnsw.Config{})
+	held := &pages{}
+	x := index(t, nil, hnsw.Config{Pages: held})
 	live := map[uint64]bool{}
 	inserted, deleted := 0, 0
 	for op := range ops {
@@ -43,11 +56,40 @@ func hnswInvariants(t *conform.T) {
 		}
 		sum += share(hits, nearest(rows, q, k, live))
 	}
+	for label := range live {
+		v, err := x.Vector(nil, label)
+		t.Must(err)
+		if !slices.Equal(v, rows[label]) {
+			t.Fatalf("entry %d has another vector", label)
+		}
+	}
 	s := x.Stats()
+	if most := (s.Entries + s.Tombstones + 255) / 256 * 256 * dim; held.held > most {
+		t.Errorf("%d values are held, at most %d", held.held, most)
+	}
+	if x.Release(); held.held != 0 {
+		t.Errorf("%d values are not given back", held.held)
+	}
 	t.Figure("%d insertions, %d deletions, levels %v, recall %.4f", inserted, deleted, s.Levels, sum/float64(len(queries)))
 	if sum/float64(len(queries)) < .95 {
 		t.Errorf("recall %.4f after deletions, at least .95", sum/float64(len(queries)))
 	}
+}
+
+// equalVectors makes the heuristic keep as few links as it can: all nodes have to
+// be reached all the same.
+func equalVectors(t *conform.T) {
+	rows := make([][]float32, 1000)
+	for i := range rows {
+		rows[i] = make([]float32, dim)
+		rows[i][i%3] = 1
+	}
+	x := index(t, rows, hnsw.Config{})
+	graphInvariants(t, x, len(rows))
+	for label := range uint64(500) {
+		t.Must(x.Delete(label))
+	}
+	graphInvariants(t, x, len(rows)-500)
 }
 
 // graphInvariants checks degrees, reachability and levels.

@@ -133,11 +133,18 @@ func hnswFormat(t *conform.T) {
 		t.Must(x.Delete(3 * label)) // tombstones are not in the file
 	}
 	var image, again bytes.Buffer
-	_, err := x.Write(&image)
+	size := x.ImageBytes()
+	n, err := x.Write(&image)
 	t.Must(err)
+	if n != size || int64(image.Len()) != size {
+		t.Errorf("%d and %d bytes, %d were announced", n, image.Len(), size)
+	}
 	b := image.Bytes()
 	y, err := hnsw.Read(bytes.NewReader(b), int64(len(b)), hnsw.Config{Dim: dim})
 	t.Must(err)
+	if got := y.Config(); got.M != 16 || got.EfConstruction != 200 {
+		t.Errorf("parameters %+v", got)
+	}
 	_, err = y.Write(&again)
 	t.Must(err)
 	if !bytes.Equal(b, again.Bytes()) {

@@ -47,6 +47,7 @@ func blinkSequential(t *conform.T) {
 	if n != len(model) || tree.Len() != n {
 		t.Errorf("%d keys, Len is %d, want %d", n, tree.Len(), len(model))
 	}
+	t.Must(tree.Check())
 	s := tree.Stats()
 	t.Figure("%d keys, height %d, %d splits", n, s.Height, s.Splits)
 }
@@ -174,6 +175,7 @@ func mixed(t *conform.T, ops int) {
 	if faults.Load() > 0 {
 		t.Errorf("%d calls returned what they could not", faults.Load())
 	}
+	t.Must(tree.Check())
 	s := tree.Stats()
 	if s.Latches > 3 {
 		t.Errorf("%d latches were held at a time, at most 3", s.Latches)
@@ -195,6 +197,7 @@ func blinkSerial(t *conform.T) {
 	b := blink.Append(nil, tree)
 	back, err := blink.Read(bytes.NewReader(b), int64(len(b)))
 	t.Must(err)
+	t.Must(back.Check())
 	if back.Len() != tree.Len() || !bytes.Equal(blink.Append(nil, back), b) {
 		t.Errorf("%d keys after %d, or other bytes", back.Len(), tree.Len())
 	}

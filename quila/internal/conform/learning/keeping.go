@@ -112,7 +112,10 @@ func (l *library) offer(step int) {
 }
 
 func delayed(t *conform.T) {
-	r := run(t, tiny(t, 1), 100)
+	rec := short(100)
+	rec.Batch, rec.Window = 8, 24
+	r, err := school.NewRun(school.Network(newNano(t, 1, nil)), rec, toy.Make(1, 30000).Text, nil)
+	t.Must(err)
 	l := &library{gate: r.Gate()}
 	for step := range 100 {
 		l.offer(step)

@@ -31,7 +31,7 @@ func (l *learned) train(t *conform.T) {
 		r, err := school.NewRun(school.Network(n), school.Recommended(smokeSteps), trainText(), nil)
 		t.Must(err)
 		for {
-			m, ok, err := r.ToMark(toy.Validation().Text, smokeSteps, school.Hooks{}, t.Context().Err)
+			m, ok, err := r.ToMark(t.Context(), toy.Validation().Text, smokeSteps, school.Hooks{})
 			t.Must(err)
 			if !ok {
 				break
@@ -61,9 +61,9 @@ func rounded(t *conform.T) {
 		s.Options.FP8 = true
 		return s
 	}
-	a, err := school.Evaluate(&plain, toy.Validation().Text, school.Glance)
+	a, err := school.Evaluate(t.Context(), &plain, toy.Validation().Text, school.Glance)
 	t.Must(err)
-	b, err := school.Evaluate(&fp8, toy.Validation().Text, school.Glance)
+	b, err := school.Evaluate(t.Context(), &fp8, toy.Validation().Text, school.Glance)
 	t.Must(err)
 	if a == b {
 		t.Errorf("rounding changed nothing: %v", a.Bits)
@@ -77,7 +77,7 @@ func curveOf(t *conform.T, p school.Pupil, r school.Recipe, threads *grad.Thread
 	run, err := school.NewRun(p, r, trainText(), threads)
 	t.Must(err)
 	for {
-		m, ok, err := run.ToMark(toy.Validation().Text, r.Steps, school.Hooks{}, t.Context().Err)
+		m, ok, err := run.ToMark(t.Context(), toy.Validation().Text, r.Steps, school.Hooks{})
 		t.Must(err)
 		if !ok {
 			return run.Marks

@@ -117,7 +117,7 @@ func devices(t *conform.T) {
 			if warned := len(d.Warnings) > 0; warned != (count > 1 && !link) {
 				t.Errorf("%d devices, NVLink %v: warnings %v", count, link, d.Warnings)
 			}
-			if i := slices.IndexFunc(d.Uses, func(u config.Use) bool { return u.Needs != 1 }); count == 1 && i > 0 {
+			if i := slices.IndexFunc(d.Uses, func(u config.Use) bool { return u.Needs != 1 }); count == 1 && link && i > 0 {
 				t.Figure("%d, %d and %d devices", d.Uses[0].Needs, d.Uses[1].Needs, d.Uses[2].Needs)
 			}
 		}

@@ -1,0 +1,272 @@
+package cold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"atenia/internal/store/faultfs"
+)
+
+func put(f *Folder, block uint64, v byte) error {
+	raw := bytes.Repeat([]byte{byte(block), v}, 50)
+	return f.Put(block, []Record{{Key: block * 10, Length: 60}, {Key: block*10 + 1, Offset: 60, Length: 40}}, raw)
+}
+
+func open(t *testing.T, dir string) *Folder {
+	t.Helper()
+	f, err := Open(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func stamp(f *Folder, key uint64) (byte, error) {
+	b, err := f.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	return b[1], nil
+}
+
+// TestFaults: whatever call of the file system fails, a block is the old one or the
+// new one, and an acknowledged block is the new one.
+func TestFaults(t *testing.T) {
+	for n, fsys := range faultfs.Each(faultfs.Stop) {
+		dir := t.TempDir()
+		if f := open(t, dir); errors.Join(put(f, 1, 1), put(f, 2, 1), f.Close()) != nil {
+			t.Fatal("preparing")
+		}
+		f, err := Open(Config{Dir: dir, FS: fsys})
+		acked := map[uint64]byte{1: 1, 2: 1}
+		tried := map[uint64]byte{}
+		if err == nil {
+			for _, x := range []struct {
+				block uint64
+				v     byte
+			}{{1, 2}, {3, 1}, {2, 2}} {
+				tried[x.block] = x.v
+				if put(f, x.block, x.v) == nil {
+					acked[x.block] = x.v
+				}
+			}
+			_ = f.Archive()
+			_ = f.Close()
+		}
+		fsys.PowerCut()
+		f = open(t, dir)
+		for block, want := range acked {
+			for _, key := range []uint64{block * 10, block*10 + 1} {
+				got, err := stamp(f, key)
+				if err != nil || got != want && got != tried[block] {
+					t.Fatalf("fault %d: record %d is of version %d, want %d: %v", n, key, got, want, err)
+				}
+			}
+		}
+	}
+}
+
+// TestKill: a process that is killed while it writes loses no block that it
+// reported.
+func TestKill(t *testing.T) {
+	if dir := os.Getenv("COLD_KILL_DIR"); dir != "" {
+		f := open(t, dir)
+		for block := uint64(1); ; block++ {
+			if err := put(f, block, 7); err != nil {
+				t.Fatal(err)
+			}
+			if block%5 == 0 {
+				if err := f.Archive(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fmt.Printf("acked %d\n", block)
+		}
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
+	cmd.Env = append(os.Environ(), "COLD_KILL_DIR="+dir)
+	var out syncBuffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); strings.Count(out.String(), "acked") < 12 && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	acked := strings.Count(out.String(), "acked")
+	if acked < 12 {
+		t.Fatalf("%d blocks in 20 s", acked)
+	}
+	f := open(t, dir)
+	for block := range uint64(acked) {
+		if v, err := stamp(f, (block+1)*10); err != nil || v != 7 {
+			t.Errorf("block %d of %d: %d, %v", block+1, acked, v, err)
+		}
+	}
+	if s := f.Stats(); !s.Rebuilt || len(s.Damaged) > 0 {
+		t.Errorf("after the kill: %+v", s)
+	}
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// TestDamage: a damaged block is named and costs its own records alone.
+func TestDamage(t *testing.T) {
+	dir := t.TempDir()
+	f := open(t, dir)
+	if err := errors.Join(put(f, 1, 1), put(f, 2, 1)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, fileName(1))
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range good {
+		b := bytes.Clone(good)
+		b[at] ^= 0x40
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := f.Get(10); err == nil && !bytes.Equal(raw, bytes.Repeat([]byte{1, 1}, 30)) {
+			t.Errorf("byte %d flipped: other bytes are read", at)
+		} else if err != nil && !errors.Is(err, ErrDamaged) {
+			t.Errorf("byte %d flipped: %v", at, err)
+		}
+	}
+	if err := os.WriteFile(path, good[:len(good)/2], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, dir)
+	if s := again.Stats(); !s.Rebuilt || len(s.Damaged) != 1 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := again.Get(10); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a record of a damaged block: %v", err)
+	}
+	if v, err := stamp(again, 20); err != nil || v != 1 {
+		t.Errorf("a record of another block: %v", err)
+	}
+}
+
+// TestReplace: a block that is written again, moved records and removed blocks.
+func TestReplace(t *testing.T) {
+	f := open(t, t.TempDir())
+	raw := []byte("0123456789")
+	if err := errors.Join(f.Put(1, []Record{{1, 0, 5}, {2, 5, 5}}, raw), f.Put(1, []Record{{1, 5, 5}}, raw)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := f.Get(1); err != nil || string(b) != "56789" {
+		t.Errorf("%s, %v", b, err)
+	}
+	if _, err := f.Get(2); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a record that was left out: %v", err)
+	}
+	if err := errors.Join(f.Put(2, []Record{{1, 0, 1}}, raw), f.Remove(1), f.Remove(1)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := f.Get(1); err != nil || string(b) != "0" {
+		t.Errorf("a record that moved: %s, %v", b, err)
+	}
+	if err := f.Put(3, []Record{{9, 8, 3}}, raw); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a record outside: %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Put(4, nil, raw); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(compose(Hot, []Record{{7, 0, 3}}, []byte("abc")))
+	f.Add([]byte("QCLD"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if level, recs, raw, why := parse(b); why == "" && !bytes.Equal(compose(level, recs, raw), b) {
+			t.Error("what was read is written in another form")
+		}
+		var c codec
+		defer c.close()
+		_, _ = c.decode(b)
+	})
+}
+
+func FuzzIndex(f *testing.F) {
+	dir := f.TempDir()
+	x, err := Open(Config{Dir: dir})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := errors.Join(put(x, 1, 1), x.Close()); err != nil {
+		f.Fatal(err)
+	}
+	good, err := os.ReadFile(filepath.Join(dir, "index"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := os.WriteFile(filepath.Join(dir, "index"), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		x, err := Open(Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := stamp(x, 10); err != nil || v != 1 {
+			t.Errorf("the record is lost: %v", err)
+		}
+	})
+}
+
+func BenchmarkGet(b *testing.B) {
+	f, err := Open(Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const n, length = 256, 552 // a page of D = 128
+	recs, raw := make([]Record, n), make([]byte, n*length)
+	for i := range raw {
+		raw[i] = byte(i * i >> 3)
+	}
+	for i := range recs {
+		recs[i] = Record{uint64(i), uint32(i * length), length}
+	}
+	if err := f.Put(0, recs, raw); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := f.Get(77); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package boundaries
+
+import (
+	"math"
+	"slices"
+
+	"atenia/quila/internal/codebook"
+	"atenia/quila/internal/conform"
+	"atenia/quila/internal/random"
+	"atenia/quila/internal/vqgan"
+)
+
+// patches cuts pictures into squares that one code stands for.
+func patches(pictures [][]float32, channels int) []float32 {
+	var out []float32
+	for _, p := range pictures {
+		for at := range vqgan.Codes(vqgan.Side) {
+			across := vqgan.Side / vqgan.Stride
+			for y := range vqgan.Stride {
+				i := ((at/across*vqgan.Stride+y)*vqgan.Side + at%across*vqgan.Stride) * channels
+				out = append(out, p[i:i+vqgan.Stride*channels]...)
+			}
+		}
+	}
+	return out
+}
+
+// drawn makes n pictures of shapes, or of tones.
+func drawn(t *conform.T, seed uint64, n, channels int) [][]float32 {
+	sound, err := vqgan.NewSound()
+	t.Must(err)
+	samples := make([]float32, vqgan.Samples(vqgan.Side))
+	out := make([][]float32, n)
+	for i := range out {
+		out[i] = make([]float32, vqgan.Side*vqgan.Side*channels)
+		if channels == 3 {
+			vqgan.Shape(out[i], seed, uint64(i), -1)
+			continue
+		}
+		vqgan.Tone(samples, seed, uint64(i), -1)
+		t.Must(sound.Picture(out[i], samples))
+	}
+	return out
+}
+
+// baseline is the PSNR of k-means of raw patches, with as many codes.
+func baseline(t *conform.T, codes, channels int, seed uint64) float64 {
+	dim := vqgan.Stride * vqgan.Stride * channels
+	b, err := codebook.New(make([]float32, codes*dim), codes, dim)
+	t.Must(err)
+	t.Must(codebook.KMeans(b, patches(drawn(t, seed, 1000, channels), channels), 20, random.Stream{Seed: 1, Site: random.Init}))
+	x := patches(drawn(t, seed+1, 256, channels), channels)
+	found := make([]int32, len(x)/dim)
+	t.Must(b.Nearest(codebook.Encoder, found, x))
+	var sum float64
+	for i, c := range found {
+		for d, v := range b.Row(int(c)) {
+			e := float64(v) - float64(x[i*dim+d])
+			sum += e * e
+		}
+	}
+	return vqgan.PSNR(sum / float64(len(x)))
+}
+
+// toyCodes is the size of the codebooks that these rows train.
+const toyCodes = 64
+
+func pictures(t *conform.T) {
+	const seed = 11
+	model, report, err := vqgan.Train(t.Context(), vqgan.Options{Codes: toyCodes, Dim: 32, Widths: vqgan.Widths{16, 32, 32},
+		Steps: 1200, Free: 200, Batch: 8, Rate: 6e-3, DeadBatches: 50, CriticFrom: 1000, Sound: true, Seed: seed, Log: t.Log})
+	t.Must(err)
+	for _, side := range []struct {
+		c *vqgan.Coder
+		s *vqgan.Summary
+	}{{model.Image, &report.Image}, {model.Sound, &report.Sound}} {
+		base := baseline(t, toyCodes, side.c.Channels, seed)
+		t.Figure("%s: %.2f dB, k-means %.2f dB, perplexity %.1f of %d, dead %.1f %%", side.c.Name, side.s.PSNR, base, side.s.Perplexity, toyCodes, 100*side.s.Dead)
+		if !(side.s.PSNR >= base+2) {
+			t.Errorf("%s: %.2f dB, want at least %.2f, 2 above k-means of patches", side.c.Name, side.s.PSNR, base+2)
+		}
+		if !(side.s.Perplexity >= .5*float64(side.s.Used)) {
+			t.Errorf("%s: perplexity %.1f of %d codes in use", side.c.Name, side.s.Perplexity, side.s.Used)
+		}
+		t.Within(side.c.Name+": share of dead codes", side.s.Dead, .01)
+		if !side.c.Book.Frozen() {
+			t.Errorf("%s: the codebook is not frozen", side.c.Name)
+		}
+	}
+}
+
+// learning checks the rules by which a codebook is learned against their
+// definitions, and a short training.
+func learning(t *conform.T) {
+	const n, dim, m, decay, dead = 12, 3, 40, .9, 5
+	b, err := codebook.New(single(normals(n*dim, 500)), n, dim)
+	t.Must(err)
+	copy(b.Row(n-1), []float32{900, 900, 900}) // nothing is ever near it
+	e, err := codebook.NewEMA(b, decay, dead)
+	t.Must(err)
+	count, sum := make([]float64, n), make([]float64, n*dim)
+	for i, v := range b.Rows() {
+		count[i/dim], sum[i] = 1, float64(v)
+	}
+	codes := make([]int32, m)
+	revivedAt := 0
+	for batch := 1; batch <= 8; batch++ {
+		x := single(normals(m*dim, 500+uint64(batch)))
+		t.Must(e.Assign(codes, x))
+		t.Must(e.Update(x, codes))
+		for c := range n - 1 {
+			k, s := 0.0, make([]float64, dim)
+			for i, code := range codes {
+				if int(code) == c {
+					k++
+					for d := range dim {
+						s[d] += float64(x[i*dim+d])
+					}
+				}
+			}
+			count[c] = decay*count[c] + (1-decay)*k
+			for d := range dim {
+				sum[c*dim+d] = decay*sum[c*dim+d] + (1-decay)*s[d]
+				t.Within("row against its definition", math.Abs(float64(b.Row(c)[d])-sum[c*dim+d]/count[c]), 1e-5)
+			}
+		}
+		if r := e.Revive(x, random.Stream{Seed: 1, Tick: uint64(batch)}); r > 0 && revivedAt == 0 {
+			revivedAt = batch
+			found := false
+			for i := range m {
+				found = found || slices.Equal(x[i*dim:(i+1)*dim], b.Row(n-1))
+			}
+			if !found {
+				t.Errorf("the revived row is none of the batch's vectors")
+			}
+			break
+		}
+	}
+	if revivedAt != dead {
+		t.Errorf("a row that nothing chose is revived after %d batches, want %d", revivedAt, dead)
+	}
+	o := vqgan.Options{Codes: 16, Dim: 8, Widths: vqgan.Widths{8, 16, 16}, Steps: 60, Free: 20, Batch: 8, Pictures: 128, Rate: 8e-3, CriticFrom: 50, DeadBatches: 10, Seed: 2}
+	model, report, err := vqgan.Train(t.Context(), o)
+	t.Must(err)
+	again, _, err := vqgan.Train(t.Context(), o)
+	t.Must(err)
+	if model.Image.Book.Sum() != again.Image.Book.Sum() {
+		t.Errorf("the same options give another codebook")
+	}
+	if model.Video() != model.Image {
+		t.Errorf("video has a coder of its own")
+	}
+	if first, last := report.Image.Loss[0], report.Image.Loss[len(report.Image.Loss)-1]; !(last < .8*first) {
+		t.Errorf("the loss goes from %.3f to %.3f", first, last)
+	} else {
+		t.Figure("rows as defined, revived after %d batches, loss %.2f to %.2f in 60 steps", dead, first, last)
+	}
+}
+
+func aligned(t *conform.T) {
+	_, report, err := vqgan.Train(t.Context(), vqgan.Options{Codes: toyCodes, Dim: 32, Widths: vqgan.Widths{8, 16, 16},
+		Steps: 500, Free: 80, Batch: 32, Pictures: 960, Rate: 6e-3, DeadBatches: 50, CriticFrom: -1, Sound: true, Align: 1, Seed: 12, Log: t.Log})
+	t.Must(err)
+	t.Figure("retrieval@1 %.3f of %d meanings", report.Retrieval, vqgan.Pairs)
+	if !(report.Retrieval >= .9) {
+		t.Errorf("retrieval@1 is %.3f, want at least .9", report.Retrieval)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package kfe
+
+const raceEnabled = false
