@@ -114,6 +114,26 @@ func selfRow(t *conform.T) {
 		}
 		copy(g.slot(g.step.Slots, slot), kept)
 	}
+	g.run()
+	related := make([]bool, g.c.N)
+	g.steps.Related(related, 0)
+	for id, r := range related {
+		by := false
+		for i := range th {
+			by = by || slices.Contains(g.detail(1+i).Mask, int32(id))
+		}
+		if by != r {
+			t.Errorf("neuron %d is related to a Thinker: %v", id, r)
+		}
+	}
+	g.step.Extra = make([]port.Extra[float32], len(g.ports.List))
+	g.step.Extra[0].Allowed = related
+	g.run()
+	for _, id := range g.detail(0).Mask {
+		if !related[id] {
+			t.Errorf("the Planner attends to %d, which no Thinker did", id)
+		}
+	}
 	t.Figure("%d ports × %d slots", len(g.ports.List), g.ports.Slots())
 }
 
