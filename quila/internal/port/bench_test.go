@@ -65,3 +65,40 @@ func BenchmarkWindow(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStep is what a step of a nano's decoding takes in its ports and readers:
+// one session, and sixteen.
+func BenchmarkStep(b *testing.B) {
+	for _, v := range []struct {
+		name     string
+		sessions int
+	}{{"1", 1}, {"16", 16}} {
+		b.Run(v.name, func(b *testing.B) {
+			c, err := config.Profile("nano")
+			if err != nil {
+				b.Fatal(err)
+			}
+			c.Training()
+			p := port.New[float32](&c, nil)
+			s := port.NewStepper(p, weights.Init(&c, c.N*c.Deg, 1), c.WMQTopK)
+			r := rand.New(rand.NewPCG(1, 2))
+			normal := func(n int) []float32 {
+				x := make([]float32, n)
+				for i := range x {
+					x[i] = float32(r.NormFloat64())
+				}
+				return x
+			}
+			in := port.Step[float32]{Phase: 5, X: normal(v.sessions * c.N * c.D), Conf: normal(v.sessions * c.N), Utility: normal(v.sessions * c.N),
+				Slots: make([]float32, p.Slots()*v.sessions*c.D), E: normal(v.sessions * c.DE), Queue: port.NewQueue[float32](&c, v.sessions),
+				M: make([]float32, v.sessions*c.D), Confidence: make([]float32, v.sessions)}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.Step(&in); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(v.sessions*b.N)/b.Elapsed().Seconds(), "tokens/s")
+		})
+	}
+}

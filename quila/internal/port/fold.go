@@ -31,17 +31,6 @@ type fold[F grad.Float] struct {
 	logits             []F // base + mhc
 }
 
-// alphas are α by phase.
-var alphas = [...]float64{1: .2, 2: .5, 3: .7, 4: .7, 5: .9, 6: .9}
-
-// Weighting returns α, β and γ of a phase, from δα and the raw b of a port's
-// abg: α of the phase plus δα, within [0, 1], and shares b and 1−b of the rest.
-func Weighting[F grad.Float](phase int, abg []F) (alpha, beta, gamma F) {
-	alpha = min(max(F(alphas[phase])+abg[0], 0), 1)
-	b := logistic(abg[1])
-	return alpha, (1 - alpha) * b, (1 - alpha) * (1 - b)
-}
-
 func logistic[F grad.Float](x F) F {
 	if x < 0 {
 		e := math.Exp(float64(x))

@@ -1,15 +1,9 @@
 package port
 
 import (
-	"math"
-
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
-	"atenia/quila/internal/nsa"
 )
-
-// leastUtility bounds the logarithm of a utility [R-6.2.2b].
-const leastUtility = 1e-6
 
 // A stage is what [run.Range] does with a part of the rows.
 type stage uint8
@@ -167,15 +161,6 @@ func (r *run[F]) scan(k *desk[F], q *state[F], t, lo, hi int) {
 	}
 }
 
-// Utilities writes α·N·weight + β·trace + γ·ptrace of the neurons, whose traces are
-// divided by their means.
-func Utilities[F grad.Float](u, weight, trace, ptrace []F, alpha, beta, gamma F) {
-	n := F(len(u))
-	for i, w := range weight {
-		u[i] = alpha*n*w + beta*trace[i] + gamma*ptrace[i]
-	}
-}
-
 // rescale makes scale, pooled and the weights of the slots of row tb.
 func (r *run[F]) rescale(k *desk[F], q *state[F], tb int) {
 	d, v := r.p.Config.D, len(q.Visible)
@@ -259,45 +244,6 @@ func (r *run[F]) attend(k *desk[F], q *state[F], port, t, lo, hi int) {
 	}
 }
 
-// Attend is a port's attention [R-6.2.2b]: q is Kᵀ·Q·own, x the neurons [N, D], u
-// their utilities, bias nil or what is added to their logits, ids those that take
-// part, nil for all. It writes the logits and
-// weights of the neurons and the weighted mean of their rows; *scratch may grow.
-func Attend[F grad.Float](logits, weight, mean, q, x, u, bias []F, ids []int32, scratch *[]F) {
-	d := len(q)
-	root := F(1 / math.Sqrt(float64(d)))
-	clear(mean)
-	if ids == nil {
-		for j := range logits {
-			logits[j] = dense.Dot(q, x[j*d:][:d])*root + logUtility(u[j])
-			if bias != nil {
-				logits[j] += bias[j]
-			}
-		}
-		copy(weight, logits)
-		dense.Softmax(weight, weight)
-	} else {
-		clear(weight)
-		row := sized(scratch, len(ids))
-		for a, j := range ids {
-			row[a] = dense.Dot(q, x[int(j)*d:][:d])*root + logUtility(u[j])
-			if bias != nil {
-				row[a] += bias[j]
-			}
-			logits[j] = row[a]
-		}
-		dense.Softmax(row, row)
-		for a, j := range ids {
-			weight[j] = row[a]
-		}
-	}
-	for j, s := range weight {
-		if s != 0 {
-			dense.Axpy(mean, s, x[j*d:][:d])
-		}
-	}
-}
-
 // merits writes a Thinker's confidence and utility: means over its mask, weighted
 // by its attention.
 func (r *run[F]) merits(q *state[F], tb int, total F) {
@@ -314,8 +260,6 @@ func (r *run[F]) merits(q *state[F], tb int, total F) {
 	}
 	r.cu[(r.p.Config.Thinkers+th)*all+tb] = u
 }
-
-func logUtility[F grad.Float](u F) F { return F(math.Log(max(float64(u), leastUtility))) }
 
 // selected returns the neurons that a port attends to, ascending, or nil for all
 // of them; those with a stream are kept for the compression.
@@ -409,28 +353,4 @@ func (r *run[F]) other(k *desk[F], q *state[F], t, b int) []F {
 	}
 	dense.Scale(m, 1/F(len(q.Other)))
 	return m
-}
-
-// Align writes back·o + (1−back)·other if o is further than tau from other, else
-// o, and reports which.
-func Align[F grad.Float](dst, o, other, back []F, tau F) bool {
-	var sum float64
-	for i, x := range o {
-		e := float64(x - other[i])
-		sum += e * e
-	}
-	if !(F(math.Sqrt(sum)) > tau) {
-		copy(dst, o)
-		return false
-	}
-	for i, x := range o {
-		dst[i] = back[i]*x + (1-back[i])*other[i]
-	}
-	return true
-}
-
-// TopK appends the k largest of u that are allowed, ascending; ties go to the
-// smaller index. A nil allowed allows all.
-func TopK[F grad.Float](dst []int32, u []F, k int, allowed []bool) []int32 {
-	return nsa.Top(dst, u, k, allowed)
 }

@@ -74,6 +74,7 @@ func newProblem(t testing.TB, c *config.Config, phase int) *problem {
 	for i := range c.Thinkers { // where some are aligned and some are not
 		p.set.Of(fmt.Sprintf("port.thinker.%d.tau", i))[0] = 2.5
 	}
+	p.set.Of("port.planner.tau")[0] = 1
 	tb := p.t * p.b
 	p.x, p.conf, p.util = random(r, tb*c.N*c.D, 1), positive(r, tb*c.N), positive(r, tb*c.N)
 	p.trace, p.ptrace = positive(r, tb*c.N), positive(r, p.b*c.N)

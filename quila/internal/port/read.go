@@ -33,13 +33,6 @@ func NewQueueOf[F grad.Float](c *config.Config, b, window int) *Queue[F] {
 	return &Queue[F]{make([]F, c.Thinkers*b*window*c.D), make([]int, b), make([]F, b*c.DE), window}
 }
 
-// Clear empties the queue of a sequence, at call start.
-func (q *Queue[F]) Clear(b int) {
-	q.Count[b] = 0
-	n := len(q.Last) / len(q.Count)
-	clear(q.Last[b*n:][:n])
-}
-
 func (q *Queue[F]) fits(c *config.Config, b int) bool {
 	return len(q.Count) == b && len(q.Last) == b*c.DE && len(q.Entries) == c.Thinkers*b*q.window*c.D
 }

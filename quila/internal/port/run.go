@@ -214,28 +214,3 @@ func exps[F grad.Float](x []F) {
 
 // logistics replaces every value by its logistic.
 func logistics[F grad.Float](x []F) { dense.Activate(dense.Sigmoid, x, x) }
-
-// DivideByMean writes x divided by the mean of every n values, or ones where the
-// mean is 0. One that is shorter repeats.
-func DivideByMean[F grad.Float](dst, x []F, n int) {
-	for i := 0; i < len(dst); i += n {
-		row := dst[i : i+n]
-		var sum F
-		if len(x) > 0 {
-			copy(row, x[i%len(x):])
-			for _, v := range row {
-				sum += v
-			}
-		}
-		if !(sum > 0) {
-			for j := range row {
-				row[j] = 1
-			}
-			continue
-		}
-		mean := sum / F(n)
-		for j := range row {
-			row[j] /= mean
-		}
-	}
-}

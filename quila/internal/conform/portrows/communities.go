@@ -91,6 +91,19 @@ func louvainRow(t *conform.T) {
 	if c.Modularity < least {
 		t.Errorf("planted graph: Q %v, at least %v", c.Modularity, least)
 	}
+	// The ports' scan goes by community, then id; positions are places in it.
+	place, positions := make([]int, 1024), c.Positions()
+	for i, id := range c.Order() {
+		place[id] = i
+	}
+	for i := range place {
+		for j := range i {
+			before := c.Of[j] < c.Of[i] || c.Of[j] == c.Of[i] && j < i
+			if before != (place[j] < place[i]) || c.Of[i] == c.Of[j] && positions[j][1] >= positions[i][1] || positions[i][0] != uint32(c.Of[i]) {
+				t.Fatalf("neurons %d and %d are scanned at %d and %d", j, i, place[j], place[i])
+			}
+		}
+	}
 	t.Figure("karate %.4f, planted %.4f (planted groups have %.4f), NMI %.3f", k.Modularity, c.Modularity, least+.001, nmi)
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"unsafe"
 
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
@@ -180,12 +179,12 @@ func shareRow(t *conform.T) {
 		if !slices.Contains(names, "port."+p.Name+".mhc") {
 			t.Errorf("%s has no delta", p.Name)
 		}
-		base := unsafe.SliceData(g.set.Of("port.base." + port.Kinds[p.Kind]))
+		base := &g.set.Of("port.base." + port.Kinds[p.Kind])[0]
 		if !slices.Contains(names, "port.base."+port.Kinds[p.Kind]) || baseline[p.Kind] != nil && baseline[p.Kind] != base {
 			t.Errorf("%s has another baseline", p.Name)
 		}
 		baseline[p.Kind] = base
-		delta := unsafe.SliceData(g.of(p.Name, "mhc"))
+		delta := &g.of(p.Name, "mhc")[0]
 		if deltas[delta] != "" {
 			t.Errorf("%s has the delta of %s", p.Name, deltas[delta])
 		}

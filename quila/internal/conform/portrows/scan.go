@@ -11,11 +11,11 @@ import (
 
 // recurrent is the scan as it is written in the specification: a numerator and a
 // denominator that decay at every element of the sequence.
-func (g *rig) recurrent(p *port.Port) []float64 {
+func (g *rig) recurrent(p *port.Port, order []int32) []float64 {
 	c, d := g.c, g.c.D
 	var seq [][]float32
-	for i := range c.N {
-		seq = append(seq, g.step.X[i*d:][:d])
+	for _, i := range order {
+		seq = append(seq, g.step.X[int(i)*d:][:d])
 	}
 	for _, s := range p.Visible {
 		projected := times(g.of(p.Name, "slot"), g.slot(g.step.Slots, s))
@@ -51,6 +51,11 @@ func scanRow(t *conform.T) {
 	for _, n := range []int{16, 256, 4096} {
 		for _, form := range []string{"linear", "sigmoid"} {
 			g := newRig(t, func(c *config.Config) { c.N, c.Aggr = n, form })
+			order := make([]int32, n) // by community, in a network
+			for i, id := range g.r.Perm(n) {
+				order[i] = int32(id)
+			}
+			t.Must(g.ports.SetOrder(order))
 			g.run()
 			for i := range g.ports.List {
 				p := &g.ports.List[i]
@@ -58,7 +63,7 @@ func scanRow(t *conform.T) {
 				if len(d.Aggr) != g.c.D {
 					t.Errorf("aggr of %d neurons has %d values, not %d", n, len(d.Aggr), g.c.D)
 				}
-				for j, want := range g.recurrent(p) {
+				for j, want := range g.recurrent(p, order) {
 					worst = math.Max(worst, math.Abs(float64(d.Aggr[j])-want))
 				}
 				var sum float64
@@ -108,6 +113,26 @@ func selfRow(t *conform.T) {
 			}
 		}
 		copy(g.slot(g.step.Slots, slot), kept)
+	}
+	g.run()
+	related := make([]bool, g.c.N)
+	g.steps.Related(related, 0)
+	for id, r := range related {
+		by := false
+		for i := range th {
+			by = by || slices.Contains(g.detail(1+i).Mask, int32(id))
+		}
+		if by != r {
+			t.Errorf("neuron %d is related to a Thinker: %v", id, r)
+		}
+	}
+	g.step.Extra = make([]port.Extra[float32], len(g.ports.List))
+	g.step.Extra[0].Allowed = related
+	g.run()
+	for _, id := range g.detail(0).Mask {
+		if !related[id] {
+			t.Errorf("the Planner attends to %d, which no Thinker did", id)
+		}
 	}
 	t.Figure("%d ports × %d slots", len(g.ports.List), g.ports.Slots())
 }
