@@ -125,7 +125,7 @@ func (k *Call) Say(code int32, temperature float64) error {
 	if code < 0 || int(code) >= c.V {
 		return &CodeError{int(code), c.V}
 	}
-	row := k.m.codes.E[int(code)*c.DE:][:c.DE]
+	row := k.m.w.Of("codebook.text")[int(code)*c.DE:][:c.DE]
 	copy(k.step.E, row) // the queue has rows as they are in the codebook
 	copy(k.embed, row)
 	if n := k.m.turned; n > 0 {
