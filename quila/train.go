@@ -11,6 +11,7 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/config"
+	"atenia/quila/internal/consistency"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"
 	"atenia/quila/internal/toy"
@@ -28,6 +29,13 @@ type Training struct {
 	Rate   float64
 	// StopAt ends the run after so many steps of the schedule; 0 is at its end.
 	StopAt int
+
+	// Stages trains by the curriculum: a library from the second tenth on, and a
+	// sparse network in the last 30 %. Such a run has no checkpoints.
+	Stages bool
+	// Distil also distils the consistency model at the end of the first tenth,
+	// with so many steps for the teacher and the student each; 0 does not.
+	Distil int
 
 	Models  []string // besides the network: gru, gru320, gru+reader, transformer, counts
 	Only    bool     // the models alone, without the network
@@ -100,6 +108,11 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 	usage := school.Usage(text.Text)
 	net.CodeBias(usage[:])
 	pupil := school.Network(net)
+	if o.Stages {
+		if pupil, err = o.staged(net, threads); err != nil {
+			return nil, err
+		}
+	}
 	out := &Trained{Floor: validation.Entropy, network: net, seed: o.Seed}
 	var runs []*school.Run
 	if !o.Only {
@@ -140,6 +153,25 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 	}
 	return out, o.compare(ctx, runs, counts, text.Text, validation.Text, out)
 }
+
+// staged is the network with the stages.
+func (o *Training) staged(n *network.Network[float32], threads *grad.Threads) (school.Pupil, error) {
+	if o.Dir != "" {
+		return school.Pupil{}, ErrStagesKept
+	}
+	c, err := school.NewCurriculum(n, o.Steps)
+	if err != nil {
+		return school.Pupil{}, err
+	}
+	if o.Distil > 0 {
+		c.Distil = &consistency.Options{TeacherSteps: o.Distil, Steps: o.Distil, Seed: o.Seed, Threads: threads}
+	}
+	return c.Pupil(), nil
+}
+
+// ErrStagesKept is the error of a run with stages and a folder: a checkpoint does
+// not have the library.
+var ErrStagesKept = errors.New("quila: a run with stages cannot be resumed, so it has no folder")
 
 func (o *Training) path(r *school.Run) string {
 	return filepath.Join(o.Dir, r.Pupil.Name+".checkpoint")

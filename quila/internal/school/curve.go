@@ -55,7 +55,7 @@ func (r *Run) ToMark(ctx context.Context, validation []byte, stop int, h Hooks) 
 			return Mark{}, false, err
 		}
 		start := time.Now()
-		t, err := r.Step()
+		t, err := r.Step(ctx)
 		if err != nil {
 			return Mark{}, false, err
 		}

@@ -1,6 +1,8 @@
 package school
 
 import (
+	"context"
+
 	"atenia/grad"
 	"atenia/quila/config"
 	"atenia/quila/internal/baseline"
@@ -53,9 +55,10 @@ func Network(n *network.Network[float32]) Pupil {
 	return Pupil{
 		Name: n.Config.Name, Params: n.Params(),
 		Open: func(batch int, learn bool) Stream { return n.Open(batch, learn) },
-		Stepped: func(s Stream) {
+		Stepped: func(_ context.Context, s Stream) error {
 			n.Spread(s.(*network.Stream[float32]))
 			n.Changed()
+			return nil
 		},
 		Extra: n.Fixed(), Loaded: n.Replaced,
 	}

@@ -1,6 +1,7 @@
 package school
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -24,8 +25,10 @@ type Pupil struct {
 	Name   string
 	Params []*grad.Param[float32]
 	Open   func(batch int, learn bool) Stream
+	// Begin, unless nil, is called before every step.
+	Begin func(ctx context.Context, r *Run, s Stream) error
 	// Stepped, unless nil, is called after the weights have changed.
-	Stepped func(s Stream)
+	Stepped func(ctx context.Context, s Stream) error
 	// Extra are values besides the weights that a checkpoint has to have: what
 	// changes without a gradient, and what the seed chose once.
 	Extra [][]float32
@@ -119,8 +122,13 @@ type Taken struct {
 func (t Taken) Bits() float64 { return t.Loss / math.Ln2 }
 
 // Step takes a step.
-func (r *Run) Step() (Taken, error) {
+func (r *Run) Step(ctx context.Context) (Taken, error) {
 	w := r.Recipe.Window
+	if r.Pupil.Begin != nil {
+		if err := r.Pupil.Begin(ctx, r, r.stream); err != nil {
+			return Taken{}, err
+		}
+	}
 	if r.at+w >= r.rows {
 		r.stream.Reset()
 		r.at = 0
@@ -141,7 +149,9 @@ func (r *Run) Step() (Taken, error) {
 	}
 	r.opt.Step(t.Rate, grad.ClipFactor(t.Norm, r.Recipe.Clip))
 	if r.Pupil.Stepped != nil {
-		r.Pupil.Stepped(r.stream)
+		if err := r.Pupil.Stepped(ctx, r.stream); err != nil {
+			return t, err
+		}
 	}
 	r.gate.Observe(t.Loss, t.Norm)
 	r.step++

@@ -138,7 +138,7 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if _, err := r.Step(); err != nil {
+		if _, err := r.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

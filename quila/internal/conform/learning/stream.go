@@ -143,7 +143,7 @@ func speed(t *conform.T) {
 		return float64(tokens) / time.Since(start).Seconds()
 	}
 	training := rate(func() int {
-		_, err := run.Step()
+		_, err := run.Step(t.Context())
 		t.Must(err)
 		return run.Recipe.Tokens()
 	})
