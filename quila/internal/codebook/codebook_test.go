@@ -37,15 +37,16 @@ func frozen(t *testing.T, n, dim int) *Book {
 func TestNearest(t *testing.T) {
 	const n, dim, m = 301, 24, 200
 	rows := normals(n*dim, 1)
-	copy(rows[17*dim:], rows[5*dim:6*dim])
-	rows[17*dim+3] += 1e-6 // the product cannot tell rows 5 and 17 apart
+	for i := 200; i < n; i++ { // a product cannot tell these rows apart
+		copy(rows[i*dim:(i+1)*dim], rows[5*dim:6*dim])
+		rows[i*dim+i%dim] *= 1 + float32(i/dim)*0x1p-22
+	}
 	b, err := New(rows, n, dim)
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := normals(m*dim, 2)
-	copy(x, rows[17*dim:18*dim])
-	copy(x[dim:], rows[5*dim:6*dim])
+	copy(x, rows[200*dim:])
 	got := make([]int32, m)
 	if err := b.Nearest(Encoder, got, x); err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func TestFreeze(t *testing.T) {
 	if err := b.Verify(); err != nil {
 		t.Error(err)
 	}
-	b.rows[100]++
+	b.rows[1023]++
 	if err := b.Verify(); !errors.Is(err, ErrSum) {
 		t.Errorf("a row was written to: %v", err)
 	}
@@ -247,7 +248,7 @@ func FuzzText(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, s := range []string{"", "a", "aababaaaabba", "\x00\x00\x00\xff\x00", "€𝄞"} {
+	for _, s := range []string{"", "a", "aababaaaabba", "bab", "bbabbab", "\x00\x00\x00\xff\x00", "€𝄞"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

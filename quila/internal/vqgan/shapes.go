@@ -24,7 +24,8 @@ const (
 
 // Shape draws picture number index of a corpus: a disc, a square or a triangle
 // anywhere, of any hue and size, on a dark ground of any hue. If meaning is not
-// negative, shape, hue and size are those of that meaning; see [Pairs].
+// negative, shape, hue and size are those of that meaning, see [Pairs], and the
+// ground is grey.
 func Shape(dst []float32, seed, index uint64, meaning int) {
 	w := random.Stream{Seed: seed, Neuron: shapeSite, Tick: index, Site: random.Corpus}.Words(12)
 	kind, hue, radius := random.Choice(w[0], 3), uniform(w[1], 0, 1), uniform(w[2], 5, 11)
@@ -33,6 +34,10 @@ func Shape(dst []float32, seed, index uint64, meaning int) {
 	}
 	cx, cy := uniform(w[3], radius, Side-radius), uniform(w[4], radius, Side-radius)
 	front, ground := colour(hue, .5), colour(uniform(w[5], 0, 1), uniform(w[6], -.9, -.4))
+	if meaning >= 0 { // the ground's hue would be another meaning
+		v := uniform(w[6], -.9, -.4)
+		ground = [3]float64{v, v, v}
+	}
 	for y := range Side {
 		for x := range Side {
 			d := distance(kind, float64(x)+.5-cx, float64(y)+.5-cy, radius)
@@ -65,16 +70,19 @@ func distance(kind int, x, y, radius float64) float64 {
 	return math.Max(side, y) - .5*radius
 }
 
-// Tone plays sound number index: a sine, odd harmonics or all harmonics, at one
-// of eight pitches, steady or pulsing, with some noise. A meaning that is not
-// negative fixes these three; see [Pairs].
+// Tone plays sound number index: a sine, odd harmonics or all harmonics, of any
+// pitch in three octaves, steady or pulsing, with a little noise. A meaning that
+// is not negative fixes these three; see [Pairs].
 func Tone(dst []float32, seed, index uint64, meaning int) {
 	s := random.Stream{Seed: seed, Neuron: toneSite, Tick: index, Site: random.Corpus}
 	w := s.Words(8)
+	height := uniform(w[4], 0, 1)
 	if meaning < 0 {
 		meaning = random.Choice(w[0], Pairs)
+	} else {
+		height = float64(meaning/3%8) / 8
 	}
-	pitch := 220 * math.Pow(2, float64(meaning/3%8)*3/8)
+	pitch := 220 * math.Pow(2, 3*height)
 	phase, loud := uniform(w[1], 0, 2*math.Pi), uniform(w[2], .3, .6)
 	pulse := uniform(w[3], 0, 2*math.Pi)
 	s.Neuron++
@@ -93,6 +101,6 @@ func Tone(dst []float32, seed, index uint64, meaning int) {
 		if meaning/24%2 == 1 {
 			v *= .5 + .5*math.Sin(2*math.Pi*8*at+pulse)
 		}
-		dst[i] = float32(loud*v + .002*noise[i])
+		dst[i] = float32(loud*v + 1e-4*noise[i])
 	}
 }

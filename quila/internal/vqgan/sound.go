@@ -20,10 +20,11 @@ const (
 // Samples is how many samples a picture of so many frames shows.
 func Samples(frames int) int { return window + hop*(frames-1) }
 
-// Log energies are shown as −1 to 1, roughly.
+// Log energies are shown as −1 to 1: a floor of 1e-5, and a full
+// sine.
 const (
 	levelCentre = -2
-	levelScale  = 6
+	levelScale  = 10
 )
 
 func melSettings() mel.Settings {

@@ -68,7 +68,7 @@ const toyCodes = 64
 func pictures(t *conform.T) {
 	const seed = 11
 	model, report, err := vqgan.Train(t.Context(), vqgan.Options{Codes: toyCodes, Dim: 32, Widths: vqgan.Widths{16, 32, 32},
-		Steps: 1200, Free: 200, Batch: 8, Rate: 6e-3, DeadBatches: 50, CriticFrom: 1000, Sound: true, Seed: seed, Log: t.Log})
+		Steps: 1600, Free: 200, Batch: 8, Rate: 6e-3, DeadBatches: 50, CriticFrom: 1400, Sound: true, Seed: seed, Log: t.Log})
 	t.Must(err)
 	for _, side := range []struct {
 		c *vqgan.Coder
