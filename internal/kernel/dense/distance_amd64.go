@@ -8,7 +8,7 @@ import "atenia/internal/kernel"
 
 func dotPages(dst, x []float32, pages []*float32, ids []uint32) {
 	switch lanes := kernel.VectorLanes(); {
-	case lanes == 0 || len(x) == 0:
+	case lanes == 0:
 		dotPagesGeneric(dst, x, pages, ids)
 	case lanes == tileCols:
 		dotPagesAVX512(&dst[0], &x[0], &pages[0], &ids[0], len(ids), len(x))
@@ -19,7 +19,7 @@ func dotPages(dst, x []float32, pages []*float32, ids []uint32) {
 
 func squaresPages(dst, x []float32, pages []*float32, ids []uint32) {
 	switch lanes := kernel.VectorLanes(); {
-	case lanes == 0 || len(x) == 0:
+	case lanes == 0:
 		squaresPagesGeneric(dst, x, pages, ids)
 	case lanes == tileCols:
 		squaresPagesAVX512(&dst[0], &x[0], &pages[0], &ids[0], len(ids), len(x))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 )
 
 // An Entry is what the codebook's index keeps of a row.
@@ -72,8 +73,8 @@ func (l layout) total() (n int) {
 }
 
 // size is how many bytes they take.
-func (l layout) size() int64 {
-	return headerBytes + nodeBytes*int64(l.total()) + leafBytes*int64(l.keys) + innerBytes*int64(l.total()-1)
+func (l layout) size() int {
+	return headerBytes + nodeBytes*l.total() + leafBytes*l.keys + innerBytes*(l.total()-1)
 }
 
 // items is how many entries a level has.
@@ -90,7 +91,7 @@ func (l layout) items(level int) int {
 func Append(dst []byte, t *Tree[Entry]) []byte {
 	le := binary.LittleEndian
 	l := layoutOf(t.Len(), t.fanout)
-	dst = append(dst, magic...)
+	dst = append(slices.Grow(dst, l.size()), magic...)
 	for _, v := range []int{version, t.fanout, l.total() - 1, l.total()} {
 		dst = le.AppendUint32(dst, uint32(v))
 	}

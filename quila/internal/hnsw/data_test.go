@@ -143,18 +143,3 @@ func built(t testing.TB, s set, c hnsw.Config) *hnsw.Index {
 	}
 	return x
 }
-
-// recall is the mean share of the true k nearest.
-func recall(t testing.TB, x *hnsw.Index, s set, queries set, k, ef int) float64 {
-	t.Helper()
-	sum := 0.0
-	var hits []hnsw.Hit
-	for _, q := range queries.rows {
-		var err error
-		if hits, err = x.Search(hits[:0], q, k, ef); err != nil {
-			t.Fatal(err)
-		}
-		sum += shared(labels(hits), truth(s, q, k, x.Config().Metric))
-	}
-	return sum / float64(len(queries.rows))
-}
