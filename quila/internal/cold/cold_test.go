@@ -17,7 +17,7 @@ import (
 
 func put(f *Folder, block uint64, v byte) error {
 	raw := bytes.Repeat([]byte{byte(block), v}, 50)
-	return f.Put(block, []Record{{Key: block * 10, Length: 60}, {Key: block*10 + 1, Offset: 60, Length: 40}}, raw)
+	return f.Put(block, []Record{{Key: block * 10, Length: 62 - 2*uint32(v)}, {Key: block*10 + 1, Offset: 62 - 2*uint32(v), Length: 38}}, raw)
 }
 
 func open(t *testing.T, dir string) *Folder {
@@ -268,5 +268,32 @@ func BenchmarkGet(b *testing.B) {
 		if _, err := f.Get(77); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestStaleIndex: an index of blocks that were written again since is not used,
+// even if their files have the same sizes.
+func TestStaleIndex(t *testing.T) {
+	dir, raw := t.TempDir(), []byte("0123456789")
+	f := open(t, dir)
+	if err := errors.Join(f.Put(1, []Record{{1, 0, 5}, {2, 5, 5}}, raw), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(filepath.Join(dir, fileName(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = open(t, dir)
+	if s := f.Stats(); s.Rebuilt {
+		t.Error("the index was not used")
+	}
+	if err := f.Put(1, []Record{{1, 5, 5}, {2, 0, 5}}, raw); err != nil { // and no Close: the process is killed
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(filepath.Join(dir, fileName(1))); err != nil || after.Size() != before.Size() {
+		t.Fatalf("the case needs blocks of one size: %v", err)
+	}
+	if b, err := open(t, dir).Get(1); err != nil || string(b) != "56789" {
+		t.Errorf("record 1 is %q, %v", b, err)
 	}
 }

@@ -161,16 +161,15 @@ func rounded(x []float32) []float32 {
 
 // hit counts a recall of a page, and returns how many there were in the window.
 func (p *page) hit(turn int64) (sum int) {
-	w := int64(len(p.hits))
-	if turn-p.seen >= w {
+	w := uint64(len(p.hits))
+	if turn > p.seen && uint64(turn-p.seen) >= w {
 		clear(p.hits)
-	} else {
-		for t := p.seen + 1; t <= turn; t++ {
-			p.hits[t%w] = 0
-		}
+		p.seen = turn
 	}
-	p.seen = max(p.seen, turn)
-	p.hits[p.seen%w]++
+	for ; p.seen < turn; p.seen++ {
+		p.hits[uint64(p.seen+1)%w] = 0
+	}
+	p.hits[uint64(p.seen)%w]++
 	for _, n := range p.hits {
 		sum += int(n)
 	}

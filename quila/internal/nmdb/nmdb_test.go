@@ -148,6 +148,7 @@ func TestForms(t *testing.T) {
 		"a channel too late": append(bytes.Clone(good), 0x12, 2, 8, 7),
 		"a default":          {8, 1, 0x12, 2, 8, 0},
 		"no channels":        {8, 1},
+		"frames in disorder": {8, 1, 0x12, 4, 8, 1, 0x20, 1, 0x12, 4, 8, 2, 0x20, 1, 0x1a, 2, 8, 2, 0x1a, 2, 8, 1},
 	} {
 		if _, err := Parse(b); !errors.Is(err, ErrContainer) {
 			t.Errorf("%s: %v", what, err)

@@ -235,6 +235,12 @@ func promote(t *conform.T) {
 	if !x.device.has(call{what: "prefetch", page: page, level: tier.L2}) {
 		t.Errorf("no prefetch to L2")
 	}
+	at := slices.Index(x.device.calls, call{what: "prefetch", page: page, level: tier.L2})
+	for _, a := range []tier.Advice{tier.PreferDevice, tier.AccessedBy} {
+		if !slices.Contains(x.device.calls[max(at, 0):], call{what: "advise", page: page, advice: a}) {
+			t.Errorf("no advice %v with the prefetch", a)
+		}
+	}
 	c := x.Counts()
 	if c.Misses != 1 || c.Loaded != 1 || c.Promoted != 1 {
 		t.Errorf("%d misses, %d loaded, %d promoted; want 1 each", c.Misses, c.Loaded, c.Promoted)

@@ -113,6 +113,10 @@ func wmqCapacity(t *conform.T) {
 	if len(z["hot"]) != hot || len(z["cold"]) != deep {
 		t.Errorf("%d hot and %d cold, want %d and %d", len(z["hot"]), len(z["cold"]), hot, deep)
 	}
+	// All that came last have relation 1: the oldest of them go.
+	if first := z["hot"][0]; z["hot"][hot-1]-first != hot-1 {
+		t.Errorf("of equal relations %d stays in the hot zone, %d is the newest", first, z["hot"][hot-1])
+	}
 	if slices.Equal(z["cold"], oldest["cold"]) {
 		t.Errorf("a full cold zone dropped nothing")
 	}
