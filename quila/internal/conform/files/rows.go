@@ -228,8 +228,9 @@ func garbage(t *conform.T) {
 			}
 			a.data = make([]byte, size)
 			for k := range a.data {
-				a.data[k] = byte(0xff - k*37) // NaN among them
+				a.data[k] = byte(0xff - k*37)
 			}
+			copy(a.data, "\xff\xff\xff\xff") // NaN
 			n++
 		}
 		return list

@@ -295,7 +295,13 @@ func libraryVectors(add adder) {
 		f.onHeader = func(h []byte) []byte { return append(h, 5<<3, 1) }
 	})
 	add("varint not minimal", sxlm.StepFields, func(f *forge) {
-		// version 1 as 81 00
-		f.onHeader = func(h []byte) []byte { return append(append(bytes.Clone(h[:7]), 0x81, 0), h[8:]...) }
+		// The level of block 7 as 93 00: its descriptor is one byte longer.
+		f.onHeader = func(h []byte) []byte {
+			start, level := bytes.LastIndex(h, []byte{8, 7, 2 << 3}), bytes.LastIndex(h, []byte{5 << 3, 19, 6<<3 | 2})
+			h = slices.Insert(bytes.Clone(h), level+2, 0)
+			h[level+1] |= 0x80
+			h[start-1]++
+			return h
+		}
 	})
 }
