@@ -11,6 +11,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/flow"
+	"atenia/internal/cli/quila"
 	"atenia/internal/engine"
 	"atenia/internal/spelling"
 
@@ -196,6 +197,7 @@ func (a *app) root() *cobra.Command {
 		hardwareCommand(a.env()),
 		replayCommand(a.env()),
 		flow.Command(a.env()),
+		quila.Command(a.env()),
 		cacheCommand(a.env()),
 		trainCommand(a.env()),
 		finetuneCommand(a.env()),

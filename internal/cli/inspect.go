@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/cli/quila"
 	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
@@ -17,12 +18,17 @@ func (a *app) inspect() *cobra.Command {
 		Use:   "inspect [FILE]",
 		Short: "Print the contents of a model file",
 		Long: "Print the header of a model file: metadata, tensors and totals. No tensor data is read, and any\n" +
-			"architecture is accepted.",
+			"architecture is accepted. A neuron-graph model (.sxlm) is verified as well, with its checksums.",
 		Example: "  atenia inspect atenia-story\n" +
 			"  atenia inspect path/to/folder --json",
 		Args: cobra.MaximumNArgs(1),
 	}
-	c.RunE = func(_ *cobra.Command, args []string) error {
+	var lineage []string
+	c.Flags().StringSliceVar(&lineage, "lineage", nil, "for .sxlm: `FILES` or folders to look for the models it comes from")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if path := optionalModel(args); quila.IsModel(path) {
+			return quila.Inspect(c.Context(), a.env(), path, lineage)
+		}
 		f, err := atenia.Inspect(optionalModel(args))
 		if err != nil {
 			return err

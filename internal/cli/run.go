@@ -11,6 +11,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/cli/quila"
 
 	"github.com/spf13/cobra"
 )
@@ -51,6 +52,9 @@ func (a *app) run() *cobra.Command {
 				return command.Usagef("--checkpoint: %s learns while it runs; --memory keeps what it learnt", path)
 			}
 			return a.read(c, path, &sf, atenia.Reading{Prompt: prompt, Memory: *memory, Threads: mf.cfg.Threads}, !*quiet)
+		}
+		if quila.IsModel(path) {
+			return a.runNeurons(c, path, prompt, &sf, &mf, !*quiet)
 		}
 		if *memory != "" {
 			return command.Usagef("--memory needs a model that learns while it runs; %s does not", path)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
@@ -17,6 +18,9 @@ import (
 func OpenFiles(path, configFile string, opts ...file.Option) (*file.Description, error) {
 	if path == "" || path == embedded.Name {
 		return file.OpenBytes(embedded.Name, embedded.Story())
+	}
+	if strings.EqualFold(filepath.Ext(path), ".sxlm") {
+		return nil, fmt.Errorf("%s: a neuron-graph model; \"atenia run\" and \"atenia inspect\" take it, and programs open it with package quila", path)
 	}
 	if configFile == "" && filepath.Ext(path) == ".json" && file.IsFile(path) { // a configuration means its folder
 		path, configFile = filepath.Split(path)

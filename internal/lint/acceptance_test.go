@@ -180,11 +180,57 @@ func subtests(t *testing.T, rows []acceptance) map[string][]string {
 			})
 		}
 	}
+	for _, id := range conformanceRows(t) {
+		if ids[id] {
+			note(id, "TestConformance")
+		}
+	}
 	all := map[string][]string{}
 	for id, tests := range found {
 		all[id] = slices.Sorted(maps.Keys(tests))
 	}
 	return all
+}
+
+// conformanceRows returns the ids of the rows of the conformance suite that
+// TestConformance runs as subtests: those that have a check and are not slow.
+func conformanceRows(t *testing.T) (ids []string) {
+	t.Helper()
+	err := walkGo(func(file string) error {
+		if !strings.HasPrefix(filepath.ToSlash(file), "quila/internal/conform/") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			l, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			fields := map[string]ast.Expr{}
+			for _, e := range l.Elts {
+				if kv, ok := e.(*ast.KeyValueExpr); ok {
+					if key, ok := kv.Key.(*ast.Ident); ok {
+						fields[key.Name] = kv.Value
+					}
+				}
+			}
+			if id, ok := fields["ID"].(*ast.BasicLit); ok && fields["Check"] != nil && fields["Slow"] == nil {
+				name, err := strconv.Unquote(id.Value)
+				if err == nil {
+					ids = append(ids, name)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
 }
 
 // namesIn returns the ids that stand as strings in a declaration.

@@ -83,7 +83,7 @@ var wideRooms = map[string]struct {
 	why     string
 }{
 	".":                         {35, "the face: it joins everything"},
-	"internal/cli":              {19, "the face: one command each"},
+	"internal/cli":              {20, "the face: one command each"},
 	"internal/cli/flow":         {11, "the face of flow"},
 	"internal/memory/residence": {13, "where weights come from: files, the placement, the ring, its lanes, experts and coded files"},
 	"internal/engine":           {24, "the inside of the face: it joins the rooms that a model runs in"},

@@ -18,10 +18,12 @@ var ErrConfig = errors.New("bad configuration")
 // An Error lists everything that is wrong with a configuration.
 type Error struct{ Faults []string }
 
+// Error lists the faults.
 func (e *Error) Error() string {
 	return fmt.Sprintf("config: %d faults: %s", len(e.Faults), strings.Join(e.Faults, "; "))
 }
 
+// Is reports whether target is [ErrConfig].
 func (e *Error) Is(target error) bool { return target == ErrConfig }
 
 // maxText bounds the text of a configuration.

@@ -62,8 +62,9 @@ var families = map[string]func(isa){
 		}
 		weightedRows(i)
 	},
-	"dense": denseFunctions,
-	"dsp":   dspFunctions,
+	"dense":    denseFunctions,
+	"distance": distanceFunctions,
+	"dsp":      dspFunctions,
 	"vector": func(i isa) {
 		activations(i)
 		maximum(i)
@@ -76,7 +77,7 @@ var families = map[string]func(isa){
 }
 
 func main() {
-	family := flag.String("family", "", "which functions: float, int, packed, attention, vector, dense or dsp")
+	family := flag.String("family", "", "which functions: float, int, packed, attention, vector, dense, distance or dsp")
 	choice := flag.String("dispatch", "", "the Go file to write that chooses assembly by type")
 	flag.Parse()
 	if *choice != "" {
@@ -85,7 +86,7 @@ func main() {
 	}
 	emit := families[*family]
 	if emit == nil {
-		log.Fatalf("family %q: want float, int, packed, attention, vector, dense or dsp", *family)
+		log.Fatalf("family %q: want float, int, packed, attention, vector, dense, distance or dsp", *family)
 	}
 	ConstraintExpr("!noasm")
 	for _, i := range []isa{avx2, avx512} {

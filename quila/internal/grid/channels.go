@@ -232,7 +232,9 @@ func (k *Channels) update(s *Session, b *batch) {
 		}
 		lo, hi := g.graph.Outgoing(n)
 		for e := lo; e < hi; e++ {
-			k.Load[e] = fade*k.Load[e] + (1-fade)*g.loudness(e, h)
+			if x := g.loudness(e, h); x-x == 0 { // a message that is dropped weighs nothing
+				k.Load[e] = fade*k.Load[e] + (1-fade)*x
+			}
 		}
 		if c.Numerics == "fp16" { // S3 is stored in half precision
 			newest := st.Frames[i*st.Depth*d:][:d]

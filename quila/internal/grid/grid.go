@@ -187,6 +187,9 @@ func (g *Grid) project(l *lane, n int, dst []float32) {
 // Config is the network's configuration, not to be changed.
 func (g *Grid) Config() *config.Config { return g.c }
 
+// Weights are the network's. Call [Grid.Bind] after changing them.
+func (g *Grid) Weights() *weights.Set[float32] { return g.w }
+
 // Graph is the network's graph.
 func (g *Grid) Graph() *topology.Graph { return g.graph }
 

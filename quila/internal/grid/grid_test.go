@@ -153,6 +153,31 @@ func TestFused(t *testing.T) {
 	}
 }
 
+// TestBroken: a message with a NaN is dropped and counted by both ways of
+// sending, and its neighbours are not.
+func TestBroken(t *testing.T) {
+	g := network(t, "micro", 1, func(c *config.Config) { c.FP8, c.N = true, 16 })
+	g.Weights().Rows("edge.kernel", 5)[3] = float32(math.NaN())
+	g.Bind()
+	a, b := g.Session(5), g.Session(5)
+	if err := b.Materialise(nil); err != nil {
+		t.Fatal(err)
+	}
+	stream(t, g, []*grid.Session{a}, 0, 12, grid.Options{})
+	stream(t, g, []*grid.Session{b}, 0, 12, grid.Options{})
+	if err := same(a, b); err != nil {
+		t.Fatal(err)
+	}
+	if sends := int(a.Channels.Firings[g.Graph().Src[5]]); a.Dropped != sends || b.Dropped != sends || sends == 0 {
+		t.Errorf("%d and %d messages dropped, %d sent", a.Dropped, b.Dropped, sends)
+	}
+	for i, v := range a.State().HFinal {
+		if v != v {
+			t.Fatalf("h_final[%d] is NaN", i)
+		}
+	}
+}
+
 // TestDeterminism: threads, and which sessions step together, change no bit.
 func TestDeterminism(t *testing.T) {
 	for _, profile := range []string{"nano", "micro"} {

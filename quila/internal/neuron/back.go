@@ -92,6 +92,7 @@ func (g *Grid[F]) backward(l *lane[F], sp *space[F], n, k int) {
 	top := l.take(m)       // and of the largest wkv_weight
 	v.finish(clean, top)
 	v.clean(clean)
+	v.recall(clean)
 	fused := l.take(m * d)
 	v.merge(fused, clean)
 	v.correct(fused)
@@ -250,6 +251,21 @@ func (v *reverse[F]) step(q *pass[F], lo, hi int, dx []F, rate F) {
 			row[j] = k.skip*row[j] + k.in*gr
 		}
 		v.a.conf[v.p.sess[q.owner[lo+i]]] -= rate * dt[i]
+	}
+}
+
+// recall goes back through step 6, the last row first.
+func (v *reverse[F]) recall(dx []F) {
+	if v.sp.recallBack == nil {
+		return
+	}
+	p, d := v.p, v.d
+	kept := v.l.take(d)
+	for i := v.m - 1; i >= 0; i-- {
+		row := dx[i*d:][:d]
+		copy(kept, row)
+		clear(row)
+		v.sp.recallBack(v.n, int(p.sess[v.r0+i]), p.was[v.r0+i], row, kept)
 	}
 }
 

@@ -24,6 +24,7 @@ type Grid[F grad.Float] struct {
 	spaces  []*space[F]
 	job     job[F]
 	place   []int    // by edge: its place among the incoming ones of its target
+	over    []bool   // what the guard found
 	live    []int    // the streams that run, of the configuration
 	inputs  [][]bool // by modality: who hears the boundary; nil is all
 }

@@ -21,6 +21,7 @@ type space[F grad.Float] struct {
 	alpha, beta, gamma F
 	tickOf             Tick[F]
 	fire               []bool // [N][B]
+	recallBack         func(neuron, session int, conf F, dMid, dKFE []F)
 	sentLog            []bool // [ticks][N][B]: who had sent before a tick
 	hLog               []F    // [ticks][N][B][D]: h_final before a tick, for messages
 	trace, ptrace      []F

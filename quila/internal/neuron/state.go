@@ -138,3 +138,8 @@ func (s *State[F]) SetSession(b int, other *State[F], from int) {
 		s.Refractory[n*s.B+b], s.Sent[n*s.B+b] = other.Refractory[n*other.B+from], other.Sent[n*other.B+from]
 	}
 }
+
+// Suspect lowers the confidence of a neuron that is under suspicion, once
+// . Nothing else of it is touched, so that all of its effect on gradients
+// is the confidence's.
+func (s *State[F]) Suspect(neuron, session int, penalty F) { s.Conf[neuron*s.B+session] *= penalty }

@@ -48,6 +48,7 @@ const (
 	jobClear
 	jobBack
 	jobCollect
+	jobGuard
 )
 
 // A job is work on a range of neurons.
@@ -85,6 +86,8 @@ func (j *job[F]) Range(worker, lo, hi int) {
 			j.g.backward(l, j.sp, n, j.k)
 		case jobCollect:
 			j.g.collect(l, j.sp, n)
+		case jobGuard:
+			j.g.guard(l, n)
 		}
 	}
 }

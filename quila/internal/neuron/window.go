@@ -32,9 +32,12 @@ type Options[F grad.Float] struct {
 	// Fire, unless nil, chooses who fires at a tick: it sets fire [N][B], all true
 	// before.
 	Fire func(tick int, s *State[F], fire []bool)
-	// Recall is that of [Tick]. What it adds to h_mid is a constant of the
-	// gradient.
-	Recall func(neuron, session int, hMid, hKFE []F)
+	// Recall is that of [Tick]. RecallBack adds to dMid, zeros, what h_mid gets from
+	// the gradient of h_kfe, and may keep what snapshots get; conf is the
+	// confidence before the tick. For every neuron it is called in the
+	// reverse of Recall's order. Without it what was recalled is a constant.
+	Recall     func(neuron, session int, hMid, hKFE []F)
+	RecallBack func(neuron, session int, conf F, dMid, dKFE []F)
 }
 
 // Register sets the backward function of windows.
@@ -105,6 +108,7 @@ func (g *Grid[F]) roll(sp *space[F], s *State[F], T int, o *Options[F], x, conf,
 	}
 	sp.in = input[F]{composite: true, modality: o.Modality, fp8: o.FP8}
 	sp.tickOf = Tick[F]{Phase: sp.phase, Weight: o.Weight, Alpha: sp.alpha, Beta: sp.beta, Gamma: sp.gamma, Recall: o.Recall}
+	sp.recallBack = o.RecallBack
 	if o.Fire != nil {
 		sp.fire = size(sp.fire, c.N*s.B)
 		sp.tickOf.Fire = sp.fire

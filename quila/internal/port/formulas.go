@@ -2,10 +2,10 @@ package port
 
 import (
 	"math"
-	"slices"
 
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
+	"atenia/quila/internal/nsa"
 )
 
 // alphas are α by phase.
@@ -56,42 +56,7 @@ func Utilities[F grad.Float](u, weight, trace, ptrace []F, alpha, beta, gamma F)
 // TopK appends the k largest of u that are allowed, ascending; ties go to the
 // smaller index. A nil allowed allows all.
 func TopK[F grad.Float](dst []int32, u []F, k int, allowed []bool) []int32 {
-	from := len(dst)
-	worse := func(i, j int32) bool { return u[i] < u[j] || u[i] == u[j] && i > j }
-	for i := range u {
-		if allowed != nil && !allowed[i] {
-			continue
-		}
-		h := dst[from:]
-		if len(h) < k { // a heap with the worst on top
-			dst = append(dst, int32(i))
-			h = dst[from:]
-			for at := len(h) - 1; at > 0 && worse(h[at], h[(at-1)/2]); at = (at - 1) / 2 {
-				h[at], h[(at-1)/2] = h[(at-1)/2], h[at]
-			}
-			continue
-		}
-		if k == 0 || !worse(h[0], int32(i)) {
-			continue
-		}
-		h[0] = int32(i)
-		for at := 0; ; {
-			next := 2*at + 1
-			if next >= k {
-				break
-			}
-			if next+1 < k && worse(h[next+1], h[next]) {
-				next++
-			}
-			if !worse(h[next], h[at]) {
-				break
-			}
-			h[at], h[next] = h[next], h[at]
-			at = next
-		}
-	}
-	slices.Sort(dst[from:])
-	return dst
+	return nsa.Top(dst, u, k, allowed)
 }
 
 // leastUtility bounds the logarithm of a utility [R-6.2.2b].

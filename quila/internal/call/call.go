@@ -1,0 +1,216 @@
+// Package call runs one call of a network: what is said to it, a look at
+// itself, and what it says, in the simple form of phases 0, 2 and 5.
+//
+//	phase 0  a code's embedding is turned by its position and said by the boundary
+//	phase 2  one tick without a code: masks open, every iteration of stream D
+//	phase 5  K ticks, the ports, logits over codes; the code that is chosen is
+//	         said to the network again
+//
+//	Model  a network ready to be called: grid, ports, codes
+//	Call   one session
+//
+// A network that learned from streams has never had a tick without a code. So
+// phase 2 runs on the session and leaves its traces and the need vector, but the
+// recurrent channels are put back as they were.
+package call
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"atenia/grad"
+	"atenia/quila/config"
+	"atenia/quila/internal/grid"
+	"atenia/quila/internal/port"
+	"atenia/quila/internal/rope"
+	"atenia/quila/internal/topology"
+	"atenia/quila/internal/weights"
+)
+
+// text is the modality of codes that are said and written.
+const text = 0
+
+// A Model is a network that can be called. It and its calls belong to one
+// goroutine at a time.
+type Model struct {
+	c       *config.Config
+	w       *weights.Set[float32]
+	grid    *grid.Grid
+	ports   *port.Ports[float32]
+	stepper *port.Stepper[float32]
+	codes   *port.Codes[float32]
+	work    *grad.Work[float32]
+	read    []float32 // head.read [D_e, D]
+	bias    []float32 // head.code_bias, or nil
+	turn    rope.Code // of the leading turned dimensions of an embedding
+	turned  int
+}
+
+// New prepares a network. threads may be nil.
+func New(c *config.Config, g *topology.Graph, w *weights.Set[float32], threads *grad.Threads) (*Model, error) {
+	gr, err := grid.New(c, g, w, threads)
+	if err != nil {
+		return nil, err
+	}
+	p := port.New[float32](c, threads)
+	m := &Model{
+		c: c, w: w, grid: gr, ports: p, stepper: port.NewStepper(p, w, c.WMQTopK), work: grad.NewWork[float32](threads),
+		codes: port.NewCodes(w.Of("codebook.text"), c.DE, float32(c.Tau)), read: w.Of("head.read"),
+	}
+	if c.CodeBias {
+		m.bias = w.Of("head.code_bias")
+	}
+	if m.turned = c.RopeDims; m.turned < 0 {
+		m.turned = c.DE
+	}
+	if m.turned > 0 {
+		m.turn, err = rope.New(m.turned, 1, rope.Kronecker)
+	}
+	return m, err
+}
+
+// Grid is the model's grid, for what a call begins with.
+func (m *Model) Grid() *grid.Grid { return m.grid }
+
+// SetOrder sets the order in which ports scan neurons; nil is by id.
+func (m *Model) SetOrder(order []int32) error { return m.ports.SetOrder(order) }
+
+// A Call is one session: its grid, its ports' slots and queue, its position.
+type Call struct {
+	m        *Model
+	session  *grid.Session
+	one      [1]*grid.Session
+	step     port.Step[float32]
+	embed    []float32
+	y        []float32
+	logits   []float32
+	position uint64
+	heard    int
+}
+
+// ErrCall is what errors of codes match.
+var ErrCall = errors.New("bad call")
+
+// A CodeError is a code that the codebook does not have.
+type CodeError struct{ Code, Codes int }
+
+// Error names the code.
+func (e *CodeError) Error() string {
+	return fmt.Sprintf("call: code %d: the codebook has %d", e.Code, e.Codes)
+}
+
+// Is reports whether target is [ErrCall].
+func (e *CodeError) Is(target error) bool { return target == ErrCall }
+
+// Start begins a call. Noise, if a temperature asks for it, depends on the seed.
+func (m *Model) Start(seed uint64) *Call {
+	c := m.c
+	k := &Call{m: m, session: m.grid.Session(seed), embed: make([]float32, c.DE), y: make([]float32, c.DE), logits: make([]float32, c.V)}
+	k.one[0] = k.session
+	k.step = port.Step[float32]{
+		Phase: 5, Slots: make([]float32, m.ports.Slots()*c.D), E: make([]float32, c.DE),
+		M: make([]float32, c.D), Confidence: make([]float32, 1),
+	}
+	if c.WMQRead {
+		k.step.Queue = port.NewQueue[float32](c, 1)
+	}
+	return k
+}
+
+// Say says a code to the network and lets it think: phase 0, K ticks, the ports.
+// [Call.Logits] then has what it would say next.
+func (k *Call) Say(code int32, temperature float64) error {
+	c := k.m.c
+	if code < 0 || int(code) >= c.V {
+		return &CodeError{int(code), c.V}
+	}
+	row := k.m.w.Of("codebook.text")[int(code)*c.DE:][:c.DE]
+	copy(k.step.E, row) // the queue has rows as they are in the codebook
+	copy(k.embed, row)
+	if n := k.m.turned; n > 0 {
+		base := []float64{float64(k.m.w.Of("rope.text")[0])}
+		if err := rope.Apply(k.m.turn, k.embed[:n], k.embed[:n], []uint64{k.position}, base); err != nil {
+			return err
+		}
+	}
+	k.position++
+	k.heard++
+	if err := k.session.Inject(text, k.embed); err != nil {
+		return err
+	}
+	for range c.K {
+		if err := k.m.grid.Tick(k.one[:], grid.Options{Phase: 5, Temperature: temperature, Quiet: temperature == 0}); err != nil {
+			return err
+		}
+	}
+	return k.ports(5)
+}
+
+// ports runs the ports over what the neurons have now.
+func (k *Call) ports(phase int) error {
+	st, slot := k.session.View()
+	if st.B != 1 || slot != 0 {
+		return fmt.Errorf("call: the session shares a batch of %d", st.B)
+	}
+	k.step.Phase = phase
+	k.step.X, k.step.Conf, k.step.Utility, k.step.Trace, k.step.PTrace = st.HFinal, st.Conf, st.Utility, st.Trace, st.PTrace
+	return k.m.stepper.Step(&k.step)
+}
+
+// Logits are what the network would say: one value a code, valid until the next
+// step. Before anything was said they are those of the empty state.
+func (k *Call) Logits() []float32 {
+	m := k.m
+	m.work.MulT(k.y, k.step.M, m.read, 1, m.c.D, m.c.DE)
+	m.codes.Write(m.work, k.logits, k.y, m.bias, 1)
+	return k.logits
+}
+
+// Confidence is the merged confidence of the Thinkers in the last step.
+func (k *Call) Confidence() float32 { return k.step.Confidence[0] }
+
+// Reflect is phase 2 in its simple form: a tick without a code, with masks open
+// and every iteration of stream D, which counts twice in the session's traces. It
+// returns the need vector [D_e], which the codes of blocks are compared with.
+func (k *Call) Reflect() ([]float32, error) {
+	c := k.m.c
+	before := k.session.State()
+	if err := k.m.grid.Tick(k.one[:], grid.Options{Phase: 2, Quiet: true}); err != nil {
+		return nil, err
+	}
+	after := k.session.State()
+	mean := make([]float32, c.D)
+	for n := range c.N {
+		for d := range c.D {
+			mean[d] += after.HFinal[n*c.D+d] / float32(c.N)
+		}
+	}
+	need := make([]float32, c.DE)
+	k.m.work.MulT(need, mean, k.m.w.Of("head.need"), 1, c.D, c.DE)
+	copy(before.Trace, after.Trace)
+	k.session.SetState(before)
+	return need, nil
+}
+
+// State copies the channels of the session.
+func (k *Call) State() []float32 {
+	var out []float32
+	for _, f := range k.session.State().Fields() {
+		out = append(out, f.Values...)
+	}
+	return out
+}
+
+// Bits is −log2 of the probability that logits give a code.
+func Bits(logits []float32, code int32) float64 {
+	high := math.Inf(-1)
+	for _, x := range logits {
+		high = math.Max(high, float64(x))
+	}
+	var sum float64
+	for _, x := range logits {
+		sum += math.Exp(float64(x) - high)
+	}
+	return (high + math.Log(sum) - float64(logits[code])) / math.Ln2
+}

@@ -1,0 +1,43 @@
+package indexes
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"atenia/quila/internal/conform"
+)
+
+func TestConformance(t *testing.T) {
+	for _, row := range Rows() {
+		t.Run(row.ID, func(t *testing.T) {
+			if row.Slow && os.Getenv("ATENIA_SLOW") == "" {
+				t.Skip("SKIPPED: it takes minutes, and ATENIA_SLOW is not set")
+			}
+			res := row.Run(context.Background(), t.Logf)
+			t.Logf("%s in %.1f s: %s", res.State, res.Seconds, res.Figure)
+			if res.State != conform.Pass {
+				t.Errorf("%v", res.Faults)
+			}
+		})
+	}
+}
+
+// TestLinearisable: the check tells histories apart.
+func TestLinearisable(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		want  bool
+		calls []call
+	}{
+		{"overlapping read of either value", true, []call{{'p', 1, true, 1, 2}, {'p', 2, false, 3, 10}, {'g', 1, true, 4, 5}, {'g', 2, true, 6, 7}}},
+		{"the old value after the new one", false, []call{{'p', 1, true, 1, 2}, {'p', 2, false, 3, 10}, {'g', 2, true, 4, 5}, {'g', 1, true, 6, 7}}},
+		{"a lost key", false, []call{{'p', 1, true, 1, 2}, {'g', 0, false, 3, 4}}},
+		{"deleted twice", false, []call{{'p', 1, true, 1, 2}, {'d', 0, true, 3, 6}, {'d', 0, true, 4, 5}}},
+		{"new twice, deleted between", true, []call{{'p', 1, true, 1, 9}, {'p', 2, true, 2, 8}, {'d', 0, true, 3, 7}}},
+	} {
+		if got := linearisable(c.calls); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

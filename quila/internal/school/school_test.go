@@ -1,0 +1,238 @@
+package school_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"atenia/quila/config"
+	"atenia/quila/internal/network"
+	"atenia/quila/internal/school"
+	"atenia/quila/internal/toy"
+)
+
+// recipe is a short one.
+func recipe(steps int) school.Recipe {
+	r := school.Recommended(steps)
+	r.Batch, r.Window = 4, 12
+	return r
+}
+
+// pupils are what tests train, new each time.
+func pupils(t testing.TB) map[string]school.Pupil {
+	r := recipe(1)
+	gru, _ := school.GRU(0, 16, 264, r, 5, nil)
+	c, err := config.Profile("nano")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Training()
+	n, err := network.New[float32](c, 5, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]school.Pupil{"gru": gru, "network": school.Network(n)}
+}
+
+// values are the weights of a pupil, one after another.
+func values(p school.Pupil) []float32 {
+	var out []float32
+	for _, w := range p.Params {
+		out = append(out, w.Value...)
+	}
+	for _, x := range p.Extra {
+		out = append(out, x...)
+	}
+	return out
+}
+
+func same(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}
+
+// childVar names the folder in which the child process of TestKill trains.
+const childVar = "ATENIA_QUILA_RUN"
+
+const killSteps = 60
+
+// killed trains to the end, from a checkpoint if there is one, and saves one
+// every third step.
+func killed(t testing.TB, p school.Pupil, dir string, slow bool) {
+	text := toy.Make(1, 3000).Text
+	r, err := school.NewRun(p, recipe(killSteps), text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, p.Name+".checkpoint")
+	if err := r.Load(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	h := school.Hooks{Every: 3, Saved: func(r *school.Run) error { return r.Save(nil, path) }}
+	if slow { // so that kills hit all parts of a run
+		h.Step = func(*school.Run, school.Taken) { time.Sleep(time.Millisecond) }
+	}
+	for {
+		_, ok, err := r.ToMark(t.Context(), toy.Make(2, 2000).Text, killSteps, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return
+		}
+	}
+}
+
+// TestKill: a process that is killed again and again while it trains ends with
+// the bits of one that is not. A state that a checkpoint forgets, an optimizer
+// that restarts its count or a file that is half written fails.
+func TestKill(t *testing.T) {
+	if dir := os.Getenv(childVar); dir != "" {
+		for _, name := range []string{"gru", "network"} {
+			killed(t, pupils(t)[name], dir, true)
+		}
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	kills := 5
+	if testing.Short() {
+		kills = 2
+	}
+	for range kills {
+		cmd := exec.Command(self, "-test.run=^TestKill$")
+		cmd.Env = append(os.Environ(), childVar+"="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(60*time.Millisecond + rand.N(300*time.Millisecond))
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	whole, resumed := pupils(t), pupils(t)
+	for name := range whole {
+		killed(t, resumed[name], dir, false)
+		killed(t, whole[name], t.TempDir(), false)
+		if !same(values(resumed[name]), values(whole[name])) {
+			t.Errorf("the weights of a %s differ", name)
+		}
+	}
+}
+
+// TestCheckpoint: a checkpoint that is cut, changed, of another recipe or of
+// another model is refused, and the run is as it was.
+func TestCheckpoint(t *testing.T) {
+	text := toy.Make(1, 3000).Text
+	p := pupils(t)["gru"]
+	r, err := school.NewRun(p, recipe(20), text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := r.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "c")
+	if err := r.Save(nil, path); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, run *school.Run, data []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		before := values(run.Pupil)
+		if err := run.Load(path); !errors.Is(err, school.ErrCheckpoint) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if !same(before, values(run.Pupil)) {
+			t.Errorf("%s: the run has changed", what)
+		}
+	}
+	fresh := func(steps int) *school.Run {
+		run, err := school.NewRun(pupils(t)["gru"], recipe(steps), text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run
+	}
+	for _, at := range []int{0, 9, 40, len(good) / 2, len(good) - 1} {
+		bad := bytes.Clone(good)
+		bad[at] ^= 1
+		refused("changed", fresh(20), bad)
+		refused("cut", fresh(20), good[:at])
+	}
+	refused("another recipe", fresh(21), good)
+	other, err := school.NewRun(pupils(t)["network"], recipe(20), text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("another model", other, good)
+	back := fresh(20)
+	if err := os.WriteFile(path, good, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := back.Load(path); err != nil || back.Done() != 3 || !same(values(back.Pupil), values(p)) {
+		t.Errorf("after loading: step %d, %v", back.Done(), err)
+	}
+}
+
+// TestGate: the gate of [R-16.1b] is shut in the first tenth whatever the loss,
+// opens when averages allow it, stays open, and a NaN shuts it for good.
+func TestGate(t *testing.T) {
+	g := school.NewGate(100, 3)
+	for i := range 100 {
+		if want := i >= 10; g.Open() != want {
+			t.Fatalf("before step %d the gate is open: %v", i, g.Open())
+		}
+		g.Observe(1, 1)
+	}
+	g.Observe(100, 1)
+	if !g.Open() {
+		t.Error("an open gate was shut")
+	}
+	late := school.NewGate(100, 3)
+	for range 20 {
+		late.Observe(5, 1)
+	}
+	if late.Open() {
+		t.Error("the gate opened above the unigram entropy")
+	}
+	broken := school.NewGate(100, 3)
+	broken.Observe(math.NaN(), 1)
+	for range 50 {
+		broken.Observe(1, 1)
+	}
+	if broken.Open() {
+		t.Error("the gate opened after a NaN")
+	}
+}
+
+// TestRecipe: a faulty recipe reports all of its faults.
+func TestRecipe(t *testing.T) {
+	r := school.Recipe{Batch: -1, Rate: -2}
+	err := r.Check()
+	if !errors.Is(err, school.ErrRecipe) {
+		t.Fatal(err)
+	}
+	if n := len(err.(interface{ Unwrap() []error }).Unwrap()); n < 4 {
+		t.Errorf("%d faults in %v", n, err)
+	}
+	if _, err := school.NewRun(pupils(t)["gru"], recipe(5), []byte("short"), nil); !errors.Is(err, school.ErrRecipe) {
+		t.Errorf("a text shorter than a window: %v", err)
+	}
+}

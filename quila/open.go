@@ -1,0 +1,79 @@
+package quila
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"atenia/grad"
+	"atenia/quila/config"
+	"atenia/quila/internal/call"
+	"atenia/quila/internal/codebook"
+	"atenia/quila/internal/sxlm"
+)
+
+// ErrClosed is returned by the methods of a model that was closed.
+var ErrClosed = errors.New("quila: the model is closed")
+
+// Options say how a model file is opened. The zero value is for most programs.
+type Options struct {
+	Threads  int  // 0 = the number of processors
+	AllowNaN bool // accept weights that are not numbers
+}
+
+// A Model is an open network. Calls of several goroutines take turns.
+type Model struct {
+	mu      sync.Mutex
+	file    *sxlm.Model
+	tokens  *codebook.Tokenizer
+	caller  *call.Model
+	threads *grad.Threads
+}
+
+// Open reads a model file, .sxlm. All of it is verified before anything of it is
+// used: a damaged file is an error that names the step, the block and the offset,
+// and leaves nothing behind. The caller must call [Model.Close].
+func Open(ctx context.Context, path string, o *Options) (*Model, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	f, err := sxlm.Read(ctx, path, sxlm.Options{AllowNaN: o.AllowNaN})
+	if err != nil {
+		return nil, named(path, err)
+	}
+	n := o.Threads
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	m := &Model{file: f, threads: grad.NewThreads(n)}
+	if m.tokens, err = codebook.ParseTokenizer(f.Tokenizer); err == nil {
+		m.caller, err = call.New(&f.Config, f.Graph, f.Weights, m.threads)
+	}
+	if err == nil {
+		begin(m.caller.Grid().Baseline(), f)
+		err = m.caller.SetOrder(scanOrder(f))
+	}
+	if err != nil {
+		m.threads.Close()
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// Config returns the network's constants.
+func (m *Model) Config() config.Config { return m.file.Config }
+
+// Close ends the model after the call that is running.
+func (m *Model) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.caller != nil {
+		m.caller = nil
+		m.threads.Close()
+		m.file.Close()
+	}
+	return nil
+}
