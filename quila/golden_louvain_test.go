@@ -44,8 +44,10 @@ func goldenLouvain(t *testing.T, path string) {
 				return
 			}
 			near(t, "modularity of the truth", []float64{l.Modularity(g.Truth)}, []float64{g.TruthQ}, 0, 1e-12)
-			if m := mutual(c.Of, g.Truth); m < .99 {
-				t.Errorf("normalised mutual information is %v", m)
+			// Where the planted groups are not the best partition of a noisy graph, the
+			// better one need not be near them.
+			if m := mutual(c.Of, g.Truth); m < .99 && c.Modularity <= g.TruthQ {
+				t.Errorf("normalised mutual information is %v at modularity %v, the truth has %v", m, c.Modularity, g.TruthQ)
 			}
 		})
 	}

@@ -1,6 +1,10 @@
 package topology
 
-import "slices"
+import (
+	"slices"
+
+	"atenia/quila/internal/random"
+)
 
 // Communities are groups of nodes with more edges within than between.
 type Communities struct {
@@ -15,14 +19,49 @@ type Communities struct {
 // ascending order and ties go to the smaller community, so a graph has one result;
 // gains are compared as integers. One thread does it: 3.3 million edges take less
 // than a second.
+//
+// A small graph, in which one early move can join two communities for good, is
+// also visited in other orders, and the best result counts.
 func (l *Links) Louvain() *Communities {
+	best := l.unfold(nil)
+	if len(l.to) > smallLinks {
+		return best
+	}
+	for k := range otherOrders {
+		if c := l.unfold(shuffled(l.Nodes(), uint32(k))); c.Modularity > best.Modularity {
+			best = c
+		}
+	}
+	return best
+}
+
+const (
+	smallLinks  = 1 << 16
+	otherOrders = 32
+)
+
+// shuffled is the k-th order of n nodes (R. Fisher and F. Yates).
+func shuffled(n int, k uint32) []int32 {
+	order := make([]int32, n)
+	words := random.Stream{Neuron: k, Site: random.Growth}.Words(n)
+	for i := range order {
+		j := random.Choice(words[i], i+1)
+		order[i] = order[j]
+		order[j] = int32(i)
+	}
+	return order
+}
+
+// unfold visits the nodes in an order, nil for the ascending one.
+func (l *Links) unfold(order []int32) *Communities {
 	of := make([]int32, l.Nodes())
 	for i := range of {
 		of[i] = int32(i)
 	}
 	level := l
 	for {
-		com, moved := level.move()
+		com, moved := level.move(order)
+		order = nil
 		n := renumber(com)
 		for i, c := range of {
 			of[i] = com[c]
@@ -38,7 +77,7 @@ func (l *Links) Louvain() *Communities {
 
 // move puts every node into the community of a neighbour where modularity grows
 // most, until a pass moves none. It reports whether any moved.
-func (l *Links) move() (com []int32, any bool) {
+func (l *Links) move(order []int32) (com []int32, any bool) {
 	n := l.Nodes()
 	com = make([]int32, n)
 	total := slices.Clone(l.degree) // of a community
@@ -49,7 +88,11 @@ func (l *Links) move() (com []int32, any bool) {
 	near := make([]int32, 0, 256)
 	for moved := true; moved; {
 		moved = false
-		for i := range n {
+		for at := range n {
+			i := at
+			if order != nil {
+				i = int(order[at])
+			}
 			near = near[:0]
 			row := l.to[l.row[i]:l.row[i+1]]
 			if l.count == nil {

@@ -309,6 +309,9 @@ func (q *Queue[F]) content(id uint64) []F {
 	return nil
 }
 
+// mostEnded bounds the deletion buffer within a turn; the oldest leave first.
+const mostEnded = 1 << 16
+
 // StageEnd moves the entries of a stage to the deletion buffer. Their contents are
 // not kept, since retrieval does not reach them there; of more entries than both
 // zones hold the oldest are forgotten.
@@ -325,7 +328,7 @@ func (q *Queue[F]) StageEnd(stage int) {
 		}
 	}
 	// A turn may have any number of stages.
-	if over := len(q.buffer) - q.c.Hot - q.c.Cold; over > 0 {
+	if over := len(q.buffer) - max(mostEnded, q.c.Hot+q.c.Cold); over > 0 {
 		q.buffer = slices.Delete(q.buffer, 0, over)
 	}
 }
