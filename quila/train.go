@@ -256,6 +256,11 @@ func (o *Training) compare(ctx context.Context, runs []*school.Run, counts bool,
 			p.kinds(s)
 			o.emit(p, out)
 		}
+		if going && o.Dir != "" {
+			if err := out.keep(o.Dir); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func trainCommand(env *command.Env) *cobra.Command {
 			"that text and read .01 to .03 low; a mark with * is of all of it. No model can pass the floor.\n\n" +
 			"--baselines trains a GRU and a transformer of the same size beside the network, by the same recipe with learning\n" +
 			"rates of their own, and counts an order-5 Kneser-Ney model.\n\n" +
-			"With --dir, checkpoints and curve.jsonl are written there; --resume continues after an interruption and ends\n" +
-			"with the same weights as a run without one. See docs/quila-training.md.",
+			"With --dir, checkpoints, curve.jsonl and curve.svg are written there; --resume continues after an interruption\n" +
+			"and ends with the same weights as a run without one. See docs/quila-training.md.",
 		Example: "  atenia quila train --profile nano --steps 100\n" +
 			"  atenia quila train --profile nano --steps 1000 --baselines --dir runs/nano --out nano.sxlm",
 		Args:        cobra.NoArgs,
