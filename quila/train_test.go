@@ -68,7 +68,8 @@ func TestTrainingFaults(t *testing.T) {
 	for what, change := range map[string]func(*quila.Training){
 		"a model that is not known": func(o *quila.Training) { o.Models = []string{"oracle"} },
 		"a batch below zero":        func(o *quila.Training) { o.Batch = -1 },
-		"stages with a folder":      func(o *quila.Training) { o.Stages, o.Dir = true, t.TempDir() },
+		"stages with a folder":      func(o *quila.Training) { o.Stages, o.Dir = "b", t.TempDir() },
+		"a stage that is not there": func(o *quila.Training) { o.Stages = "d" },
 		"a configuration of zeros":  func(o *quila.Training) { o.Config = config.Config{} },
 	} {
 		o := shortTraining(t, 1)
