@@ -30,9 +30,10 @@ type Training struct {
 	// StopAt ends the run after so many steps of the schedule; 0 is at its end.
 	StopAt int
 
-	// Stages trains by the curriculum: a library from the second tenth on, and a
-	// sparse network in the last 30 %. Such a run has no checkpoints.
-	Stages bool
+	// Stages is the last stage of the curriculum to train: b adds a library from
+	// the second tenth on, c also makes the network sparse in the last 30 %. Such
+	// a run has no checkpoints. Empty is stream training alone, stage a.
+	Stages string
 	// Distil also distils the consistency model at the end of the first tenth,
 	// with so many steps for the teacher and the student each; 0 does not.
 	Distil int
@@ -108,7 +109,7 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 	usage := school.Usage(text.Text)
 	net.CodeBias(usage[:])
 	pupil := school.Network(net)
-	if o.Stages {
+	if o.Stages != "" {
 		if pupil, err = o.staged(net, threads); err != nil {
 			return nil, err
 		}
@@ -159,10 +160,14 @@ func (o *Training) staged(n *network.Network[float32], threads *grad.Threads) (s
 	if o.Dir != "" {
 		return school.Pupil{}, ErrStagesKept
 	}
+	if o.Stages != "b" && o.Stages != "c" {
+		return school.Pupil{}, fmt.Errorf("quila: there is no stage %q to go to; there are b and c", o.Stages)
+	}
 	c, err := school.NewCurriculum(n, o.Steps)
 	if err != nil {
 		return school.Pupil{}, err
 	}
+	c.NoSparse = o.Stages == "b"
 	if o.Distil > 0 {
 		c.Distil = &consistency.Options{TeacherSteps: o.Distil, Steps: o.Distil, Seed: o.Seed, Threads: threads}
 	}
@@ -255,6 +260,11 @@ func (o *Training) compare(ctx context.Context, runs []*school.Run, counts bool,
 			p.Bits = s.Bits
 			p.kinds(s)
 			o.emit(p, out)
+		}
+		if going && o.Dir != "" {
+			if err := out.keep(o.Dir); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -32,8 +32,8 @@ func trainCommand(env *command.Env) *cobra.Command {
 			"that text and read .01 to .03 low; a mark with * is of all of it. No model can pass the floor.\n\n" +
 			"--baselines trains a GRU and a transformer of the same size beside the network, by the same recipe with learning\n" +
 			"rates of their own, and counts an order-5 Kneser-Ney model.\n\n" +
-			"With --dir, checkpoints and curve.jsonl are written there; --resume continues after an interruption and ends\n" +
-			"with the same weights as a run without one. See docs/quila-training.md.",
+			"With --dir, checkpoints, curve.jsonl and curve.svg are written there; --resume continues after an interruption\n" +
+			"and ends with the same weights as a run without one. See docs/quila-training.md.",
 		Example: "  atenia quila train --profile nano --steps 100\n" +
 			"  atenia quila train --profile nano --steps 1000 --baselines --dir runs/nano --out nano.sxlm",
 		Args:        cobra.NoArgs,
@@ -56,7 +56,7 @@ func trainCommand(env *command.Env) *cobra.Command {
 	p.BoolVar(&f.Resume, "resume", false, "continue from the checkpoints in --dir")
 	p.IntVar(&f.Every, "checkpoint-every", 50, "steps between checkpoints")
 	p.StringVar(&f.out, "out", "", "`FILE`.sxlm for the trained network")
-	p.BoolVar(&f.Stages, "stages", false, "train by the curriculum: a library from the second tenth on, a sparse network in the last 30 %")
+	p.StringVar(&f.Stages, "stages", "", "train by the curriculum up to `STAGE`: b, a library from the second tenth on; c, also a sparse network in the last 30 %")
 	p.IntVar(&f.Distil, "distil", 0, "with --stages: steps of distilling the consistency model after the first tenth (0: none)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := f.prepare(c); err != nil {
@@ -115,9 +115,11 @@ func (f *trainer) prepare(c *cobra.Command) error {
 		return command.Usagef("--tokens and --steps: give one of them")
 	case f.Resume && f.Dir == "":
 		return command.Usagef("--resume: needs --dir")
-	case f.Stages && f.Dir != "":
+	case !slices.Contains([]string{"", "b", "c"}, f.Stages):
+		return command.Usagef("--stages %s: want b or c", f.Stages)
+	case f.Stages != "" && f.Dir != "":
 		return command.Usagef("--stages and --dir: a run with stages cannot be resumed")
-	case f.Distil < 0 || f.Distil > 0 && !f.Stages:
+	case f.Distil < 0 || f.Distil > 0 && f.Stages == "":
 		return command.Usagef("--distil %d: needs --stages and a positive number", f.Distil)
 	case f.Only && len(f.Models) == 0:
 		return command.Usagef("--only: needs --with")

@@ -1,0 +1,90 @@
+package quila_test
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"testing"
+
+	"atenia/quila"
+	"atenia/quila/config"
+	"atenia/quila/internal/toy"
+)
+
+// shortTraining is a training of a few small steps of a long schedule, which therefore
+// ends without an evaluation.
+func shortTraining(t *testing.T, stop int) quila.Training {
+	t.Helper()
+	c, err := config.Profile("nano")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Training()
+	return quila.Training{Config: c, Steps: 1000, StopAt: stop, Batch: 4, Window: 16, Threads: 1}
+}
+
+// trainedBits trains, saves and evaluates the file.
+func trainedBits(t *testing.T, o quila.Training) float64 {
+	t.Helper()
+	got, err := o.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.sxlm")
+	if err := got.Save(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	e, err := quila.Evaluation{File: path, Text: toy.Make(3, 32*30).Text, Threads: 1}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Bits
+}
+
+// TestTraining: a run that was interrupted and resumed saves the model of one that
+// was not, and training lowers the bits.
+func TestTraining(t *testing.T) {
+	whole := trainedBits(t, shortTraining(t, 12))
+	dir := t.TempDir()
+	for _, stop := range []int{5, 12} {
+		o := shortTraining(t, stop)
+		o.Dir, o.Resume, o.Every = dir, stop == 12, 1
+		if got := trainedBits(t, o); stop == 12 && got != whole {
+			t.Errorf("%v bits after an interruption, %v without", got, whole)
+		}
+	}
+	if first := trainedBits(t, shortTraining(t, 1)); whole > first-.1 {
+		t.Errorf("%v bits after a step, %v after twelve", first, whole)
+	}
+	o := shortTraining(t, 12)
+	o.Dir = dir
+	if _, err := o.Run(t.Context()); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a folder that has a run: %v", err)
+	}
+}
+
+// TestTrainingFaults: what cannot be done is an error before anything is trained.
+func TestTrainingFaults(t *testing.T) {
+	for what, change := range map[string]func(*quila.Training){
+		"a model that is not known": func(o *quila.Training) { o.Models = []string{"oracle"} },
+		"a batch below zero":        func(o *quila.Training) { o.Batch = -1 },
+		"stages with a folder":      func(o *quila.Training) { o.Stages, o.Dir = "b", t.TempDir() },
+		"a stage that is not there": func(o *quila.Training) { o.Stages = "d" },
+		"a configuration of zeros":  func(o *quila.Training) { o.Config = config.Config{} },
+	} {
+		o := shortTraining(t, 1)
+		change(&o)
+		if _, err := o.Run(t.Context()); err == nil {
+			t.Errorf("%s is no error", what)
+		}
+	}
+	o := shortTraining(t, 1)
+	o.Only, o.Models = true, []string{"gru320"}
+	got, err := o.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := got.Save(t.Context(), filepath.Join(t.TempDir(), "m.sxlm")); !errors.Is(err, quila.ErrNoNetwork) {
+		t.Errorf("saving no network: %v", err)
+	}
+}
