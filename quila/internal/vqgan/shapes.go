@@ -30,7 +30,7 @@ func Shape(dst []float32, seed, index uint64, meaning int) {
 	w := random.Stream{Seed: seed, Neuron: shapeSite, Tick: index, Site: random.Corpus}.Words(12)
 	kind, hue, radius := random.Choice(w[0], 3), uniform(w[1], 0, 1), uniform(w[2], 5, 11)
 	if meaning >= 0 {
-		kind, hue, radius = meaning%3, float64(meaning/3%8)/8, 6+4*float64(meaning/24%2)
+		kind, hue, radius = meaning%3, float64(meaning/3%8)/8, 7+4*float64(meaning/24%2)
 	}
 	cx, cy := uniform(w[3], radius, Side-radius), uniform(w[4], radius, Side-radius)
 	front, ground := colour(hue, .5), colour(uniform(w[5], 0, 1), uniform(w[6], -.9, -.4))
