@@ -17,9 +17,6 @@ import (
 func Rows() []conform.Row {
 	return []conform.Row{
 		{ID: "REQ-9.1.1", Section: "4.1", What: "memory of states, weights, hot entries and hot queues is managed (the host's half: every allocation has its tag)", Check: managed},
-		{ID: "REQ-9.1.2a", Section: "4.1", What: "persona on non-volatile memory: mapped from its file, bit-equal after a kill", Check: personaNVRAM},
-		{ID: "REQ-9.1.2b", Section: "4.1", What: "without non-volatile memory: a file or RAM, and one warning about persistence", Check: personaFallback},
-		{ID: "INV-3", Section: "4.2", What: "queues are emptied by stages and turns alone, and stay bounded", Check: stageQueue},
 		{ID: "KFE-EMPTY", Section: "4.3", What: "an empty library changes nothing", Check: kfeEmpty},
 		{ID: "KFE-RECALL", Section: "4.3", What: "weights are the softmax of dot products to 1e-6; counts and turns are updated", Check: kfeRecall},
 		{ID: "TIER-MOVE", Section: "4.5", What: "legal and illegal moves; bytes equal after L2→L3→L5→L3→L2", Check: tierMove},
@@ -27,21 +24,11 @@ func Rows() []conform.Row {
 		{ID: "KFE-MERGE", Section: "4.5", What: "cosine .9701 merges, .9699 does not; fields and index", Check: kfeMerge},
 		{ID: "KFE-SHADOW", Section: "4.5", What: "a shadow is found, adds nothing, and comes back by weight alone", Check: kfeShadow},
 		{ID: "KFE-DEL", Section: "4.5", What: "deleted only if soft, idle for 8 turns and accused; the index node is gone", Check: kfeDelete},
-		{ID: "SCT-LIFE", Section: "4.5", What: "built, refined, destroyed with the call; a known prefix is reused", Check: sctLife},
-		{ID: "SCT-QUERY", Section: "4.5", What: "the node with the need is among the top 8 and its pages are in L3 before Phase 5", Later: "part two: the backward query is Phase 4's"},
-		{ID: "WMQ-CAP", Section: "4.5", What: "512 and 4096 entries, the lowest relation goes; retrieval is brute force over a trajectory", Check: wmqCapacity},
-		{ID: "WMQ-STAGE", Section: "4.5", What: "a stage's end moves that stage alone, a turn's end frees, utility survives once", Check: wmqStage},
-		{ID: "WMQ-SEED", Section: "4.5", What: "after Phase 4 one entry per active Thinker", Later: "part two: the plan seeds the queues in Phase 4"},
-		{ID: "NMDB-ISO", Section: "4.5", What: "a full channel evicts nothing of another; the least recently used goes first", Check: nmdbIsolation},
-		{ID: "NMDB-LEVEL", Section: "4.5", What: "pages of the session at level 3, after archive 19; both can be read", Check: nmdbLevel},
 		{ID: "COLD-INDEX", Section: "4.5", What: "100,000 cold entries, one block read each; the index is rebuilt when lost or damaged", Check: coldIndex},
-		{ID: "CIC-RT", Section: "4.5", What: "taking out and putting back any channels gives the same bytes; a cut container is refused", Check: containerRoundTrip},
-		{ID: "ENGRAM-O1", Section: "4.5", What: "8 probes for any size; closed book: no other gradient, 200 facts at 95 %", Check: engramProbes},
 		{ID: "EVICT-SCORE", Section: "4.5", What: "hand-computed scores, their order, first weights, recency", Check: evictScore},
 		{ID: "EVICT-LEARN", Section: "4.5", What: "an entry missed after eviction moves the weights, in training alone", Check: evictLearn},
 		{ID: "EVICT-CASCADE", Section: "4.5", What: "smaller quotas demote by score; cold blocks are zstd frames; advice on demotion", Check: evictCascade},
 		{ID: "PROMOTE", Section: "4.5", What: "a hit in L5 loads to L3; more than 4 in 16 turns raise to L2 with a prefetch", Check: promote},
-		{ID: "SHD-NVRAM", Section: "4.9", What: "as REQ-9.1.2", Check: func(t *conform.T) { personaNVRAM(t); personaFallback(t) }},
 	}
 }
 

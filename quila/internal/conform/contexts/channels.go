@@ -1,4 +1,4 @@
-package stores
+package contexts
 
 // Channels, containers and context trees.
 

@@ -1,4 +1,4 @@
-package stores
+package contexts
 
 // The hashed memory and the persona.
 

@@ -1,4 +1,4 @@
-package stores
+package contexts
 
 // Working-memory queues.
 
