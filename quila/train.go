@@ -12,6 +12,7 @@ import (
 	"atenia/grad"
 	"atenia/quila/config"
 	"atenia/quila/internal/consistency"
+	"atenia/quila/internal/curriculum"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"
 	"atenia/quila/internal/toy"
@@ -163,7 +164,7 @@ func (o *Training) staged(n *network.Network[float32], threads *grad.Threads) (s
 	if o.Stages != "b" && o.Stages != "c" {
 		return school.Pupil{}, fmt.Errorf("quila: there is no stage %q to go to; there are b and c", o.Stages)
 	}
-	c, err := school.NewCurriculum(n, o.Steps)
+	c, err := curriculum.New(n, o.Steps)
 	if err != nil {
 		return school.Pupil{}, err
 	}

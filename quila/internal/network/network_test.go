@@ -14,6 +14,9 @@ import (
 func TestStep(t *testing.T) {
 	const batch, steps = 3, 20
 	n := nano(t)
+	for i := range n.Weights.Of("port.thinker.0.wmq.o") { // zero at first: nothing that is read would show
+		n.Weights.Of("port.thinker.0.wmq.o")[i] = float32(math.Sin(float64(i)))
+	}
 	c := codes(batch, steps)
 	nll := make([]float32, batch*steps)
 	if _, err := n.Open(batch, false).Window(c, nll); err != nil {

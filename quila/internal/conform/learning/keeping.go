@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"atenia/quila/internal/conform"
+	"atenia/quila/internal/curriculum"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"
 	"atenia/quila/internal/toy"
@@ -118,7 +119,7 @@ func delayed(t *conform.T) {
 	n := newNano(t, 1, nil)
 	// Every state is worth an entry, so that the gate alone decides.
 	n.Config.KFEAlpha, n.Config.KFEBeta, n.Config.KFEGamma = 0, 0, 0
-	c, err := school.NewCurriculum(n, steps)
+	c, err := curriculum.New(n, steps)
 	t.Must(err)
 	c.NoSparse = true
 	r, err := school.NewRun(c.Pupil(), rec, toy.Make(1, 30000).Text, nil)

@@ -1,4 +1,4 @@
-package school
+package curriculum
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"atenia/quila/internal/kfe"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/neuron"
+	"atenia/quila/internal/school"
 )
 
 // A Stage is a part of supervised training [R-2.6c].
@@ -59,8 +60,8 @@ type Curriculum struct {
 	made   *consistency.Result[float32]
 }
 
-// NewCurriculum prepares the stages of so many steps.
-func NewCurriculum(n *network.Network[float32], steps int) (*Curriculum, error) {
+// New prepares the stages of so many steps.
+func New(n *network.Network[float32], steps int) (*Curriculum, error) {
 	c := &Curriculum{net: n, steps: steps, share: 1}
 	var err error
 	if c.store, err = kfe.New(&n.Config, kfe.Options{L3: libraryBytes}); err != nil {
@@ -75,17 +76,17 @@ const libraryBytes = 64 << 20
 
 // Pupil is the network with the curriculum. Its runs cannot be resumed: a
 // checkpoint does not have the library.
-func (c *Curriculum) Pupil() Pupil {
-	p := Network(c.net)
+func (c *Curriculum) Pupil() school.Pupil {
+	p := school.Network(c.net)
 	open := p.Open
-	p.Open = func(batch int, learn bool) Stream {
+	p.Open = func(batch int, learn bool) school.Stream {
 		s := open(batch, learn).(*network.Stream[float32])
 		c.set(s)
 		return s
 	}
 	p.Begin = c.begin
 	stepped := p.Stepped
-	p.Stepped = func(ctx context.Context, s Stream) error {
+	p.Stepped = func(ctx context.Context, s school.Stream) error {
 		if err := stepped(ctx, s); err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ func (c *Curriculum) stageOf(step int) Stage {
 }
 
 // begin prepares a step of a run.
-func (c *Curriculum) begin(ctx context.Context, r *Run, s Stream) error {
+func (c *Curriculum) begin(ctx context.Context, r *school.Run, s school.Stream) error {
 	st := s.(*network.Stream[float32])
 	stage := c.stageOf(r.Done())
 	if stage == StageC && !c.NoSparse {
@@ -181,7 +182,7 @@ func (c *Curriculum) distil(ctx context.Context) error {
 	}
 	got, err := consistency.Distill(ctx, c.kept, *c.Distil)
 	if err != nil {
-		return fmt.Errorf("school: the consistency model: %w", err)
+		return fmt.Errorf("curriculum: the consistency model: %w", err)
 	}
 	c.made, c.kept = got, nil
 	for set, n := range map[string]*consistency.Net[float32]{"f": got.Net, "ema": got.EMA} {
