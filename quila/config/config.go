@@ -61,6 +61,7 @@ type Config struct {
 	Uncertainty bool   `json:"uncertainty" q:"more spec"`                       // last row of a message carries uncertainty
 	PartialSend bool   `json:"partial_send" q:"more spec"`                      // an edge may send one tile
 	Stagger     bool   `json:"stagger" q:"more measured"`                       // refractory counters start at id mod (ref_base+1)
+	MHC         string `json:"mhc" q:"more spec sinkhorn|sum"`                  // streams of step 5 mixed, or added, to measure what mixing is worth
 	Credit      string `json:"credit" q:"more measured characteristic|literal"` // rule of rewards
 	ParamDType  string `json:"param_dtype" q:"more start f32|f16"`              // weights in a file
 	Numerics    string `json:"numerics" q:"more spec fp32|fp16"`                // operands as they are, or rounded to half precision

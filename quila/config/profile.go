@@ -47,7 +47,7 @@ func common() Config {
 		KFEClip: true, KFEGain: 1, WMax: 2, SinkhornN: 20, KMax: 4, RefBase: 4, RefRange: 3, RopeDims: 0, Tau: 1, MHCInit: 1.5,
 		CM: "song", Streams: "ABCD",
 
-		Credit: "characteristic", ParamDType: "f16", Numerics: "fp32",
+		MHC: "sinkhorn", Credit: "characteristic", ParamDType: "f16", Numerics: "fp32",
 
 		ActiveCap: .19, WaitMax: 8, PartialSendThreshold: .5, ThermalScale: .1, FXAARaw: -2, RhoRaw: -4, UtilityEMA: .9, ConfT: 1, InitConf: .5,
 		KFETopK: 32, KFEMerge: .97, KFEAlpha: .5, KFEBeta: .5, KFEGamma: .6, LRKFE: .1, LRKFEReplay: .01, KFEIdle: 8, KFEPage: 256,

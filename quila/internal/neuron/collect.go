@@ -115,7 +115,7 @@ func (g *Grid[F]) collect(l *lane[F], sp *space[F], n int) {
 	if dst := of(sCal); dst != nil {
 		dst[0] += a.cal
 	}
-	if dst := of(sMHC); dst != nil {
+	if dst := of(sMHC); dst != nil && c.MHC != "sum" {
 		sinkhorn.Backward(dst, a.mix[:], b.h[4*n:4*n+4], g.w.Rows("n.mhc", n), 2, c.SinkhornN, F(c.WMax), sinkhorn.Mode(c.MHCGrad))
 	}
 	g.collectGate(of(sGate), of(sSpec), a, n)

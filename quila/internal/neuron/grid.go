@@ -206,7 +206,11 @@ func (g *Grid[F]) bind(l *lane[F], n int) {
 		logits[i] = dense.Dot(gates[i*d:(i+1)*d], spec)
 	}
 	gateOf(b.gate[4*n:4*n+4], logits, g.live)
-	sinkhorn.Forward(b.h[4*n:4*n+4], w.Rows("n.mhc", n), 2, c.SinkhornN, F(c.WMax))
+	if c.MHC == "sum" {
+		copy(b.h[4*n:], []F{1, 1, 0, 1})
+	} else {
+		sinkhorn.Forward(b.h[4*n:4*n+4], w.Rows("n.mhc", n), 2, c.SinkhornN, F(c.WMax))
+	}
 	b.rho[n] = logistic(w.Of("n.rho")[n])
 	b.fxaa[n] = logistic(w.Of("n.fxaa")[n]) / 2
 }
