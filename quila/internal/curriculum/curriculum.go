@@ -25,8 +25,6 @@ const (
 	StageC              // to the end: counters, E4M3, more ticks, the cap's ramp
 )
 
-func (s Stage) String() string { return [...]string{"a", "b", "c"}[s] }
-
 const (
 	cmVectors   = 20_000 // h_kfe that are recorded to distil the consistency model
 	sparseTicks = 5      // K in stage c
@@ -94,9 +92,6 @@ func (c *Curriculum) Pupil() school.Pupil {
 	}
 	return p
 }
-
-// Stage is the present one.
-func (c *Curriculum) Stage() Stage { return c.stage }
 
 // Counts are what the library did.
 func (c *Curriculum) Counts() kfe.Counts { return c.store.Counts() }
