@@ -23,7 +23,7 @@ type Options struct {
 	AllowNaN bool // accept weights that are not numbers
 }
 
-// A Model is an open network. Calls of several goroutines take turns.
+// A Model is an open network; [Open] makes one. Calls of several goroutines take turns.
 type Model struct {
 	mu      sync.Mutex
 	file    *sxlm.Model
@@ -43,11 +43,7 @@ func Open(ctx context.Context, path string, o *Options) (*Model, error) {
 	if err != nil {
 		return nil, named(path, err)
 	}
-	n := o.Threads
-	if n <= 0 {
-		n = runtime.GOMAXPROCS(0)
-	}
-	m := &Model{file: f, threads: grad.NewThreads(n)}
+	m := &Model{file: f, threads: grad.NewThreads(threadsOr(o.Threads))}
 	if m.tokens, err = codebook.ParseTokenizer(f.Tokenizer); err == nil {
 		m.caller, err = call.New(&f.Config, f.Graph, f.Weights, m.threads)
 	}
@@ -61,6 +57,14 @@ func Open(ctx context.Context, path string, o *Options) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
+}
+
+// threadsOr is n, or the number of processors for none.
+func threadsOr(n int) int {
+	if n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // Config returns the network's constants.
