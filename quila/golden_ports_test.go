@@ -122,7 +122,7 @@ func goldenPort[F grad.Float](t *testing.T, c *config.Config, one map[string]any
 		t.Helper()
 		want, ok := steps[what]
 		if !ok {
-			if got != nil && len(got) > 0 && what != "mask" && what != "nsa_weight" && what != "logits" {
+			if len(got) > 0 && what != "mask" && what != "nsa_weight" && what != "logits" {
 				t.Errorf("the case has no %s", what)
 			}
 			return

@@ -127,7 +127,8 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 	}
 	counts := false
 	for _, name := range o.Models {
-		p, recipe := school.Pupil{}, r
+		var p school.Pupil
+		var recipe school.Recipe
 		switch name {
 		case "gru":
 			p, recipe = school.GRU(pupil.Size(), 0, o.Config.V, r, o.Seed, threads)

@@ -17,7 +17,6 @@ package call
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"atenia/grad"
 	"atenia/quila/config"
@@ -201,17 +200,4 @@ func (k *Call) State() []float32 {
 		out = append(out, f.Values...)
 	}
 	return out
-}
-
-// Bits is −log2 of the probability that logits give a code.
-func Bits(logits []float32, code int32) float64 {
-	high := math.Inf(-1)
-	for _, x := range logits {
-		high = math.Max(high, float64(x))
-	}
-	var sum float64
-	for _, x := range logits {
-		sum += math.Exp(float64(x) - high)
-	}
-	return (high + math.Log(sum) - float64(logits[code])) / math.Ln2
 }

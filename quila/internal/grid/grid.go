@@ -73,7 +73,6 @@ type lane struct {
 	doubt      []float32 // [D]
 	normal     []float64
 	tiles      *message.TileWork[float32]
-	bytes      []byte
 }
 
 // New makes a grid from a configuration, its graph and its weights, which it

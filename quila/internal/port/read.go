@@ -82,7 +82,7 @@ const (
 )
 
 // A readDesk is a thread's scratch memory for reads.
-type readDesk[F grad.Float] struct{ q, rd, ds, order []F }
+type readDesk[F grad.Float] struct{ rd, ds, order []F }
 
 func (r *reading[F]) take(n int) []F {
 	lo := r.at

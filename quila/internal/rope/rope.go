@@ -81,13 +81,7 @@ func New(dims, axes int, layout Layout) (Code, error) {
 	return c, nil
 }
 
-// Dims returns the dimensions of an embedding.
-func (c Code) Dims() int { return c.dims }
-
-// Axes returns the number of positions that an embedding has.
-func (c Code) Axes() int { return c.axes }
-
-// Part returns the dimensions of an axis: a factor of Dims, or a segment.
+// Part returns the dimensions of an axis: a factor of all dimensions, or a segment.
 func (c Code) Part(axis int) int { return c.parts[axis] }
 
 // check compares operands with the code.
