@@ -138,40 +138,26 @@ func Distill[F grad.Float](ctx context.Context, vectors [][]F, options Options) 
 
 // distill trains the network against its own moving average.
 func (r *Result[F]) distill(ctx context.Context, o *Options, data *source[F]) error {
-	dim := r.Net.Dim
-	w := r.Net.tensors()
-	fit, err := newFit(w[:], [][]int{{o.Hidden, dim + 1}, {o.Hidden}, {dim, o.Hidden}, {dim}}, o.Rate, o.Threads)
+	w, shapes := r.Net.tensors(), r.Net.shapes()
+	fit, err := newFit(w[:], shapes[:], o.Rate, o.Threads)
 	if err != nil {
 		return err
 	}
-	p := &pairs[F]{r: r, levels: Karras(o.Points, lowest, MaxSigma), from: make([]float64, o.Batch), to: make([]float64, o.Batch), time: make([]F, o.Batch)}
-	for _, v := range []*[]F{&p.x, &p.next, &p.target} {
-		*v = make([]F, o.Batch*dim)
-	}
-	p.in, p.scratch = make([]F, o.Batch*(dim+1)), make([]F, 2*o.Batch*dim)
+	p := newPairs(r, o.Points, o.Batch)
 	for step := range o.Steps {
 		clean, noise, words := data.batch(o.TeacherSteps + step)
 		p.warm = step < o.Warm
 		if err := p.fill(clean, noise, words); err != nil {
 			return err
 		}
-		loss, err := fit.step(step, o.Steps, func(t *grad.Tape[F], w []grad.Ref) grad.Ref {
-			h := t.SiLU(t.AddRow(t.MatMulT(t.Const(p.in, o.Batch, dim+1), w[0]), w[1]))
-			d := t.Sub(t.AddRow(t.MatMulT(h, w[2]), w[3]), t.Const(p.target, o.Batch, dim))
-			return t.Scale(t.Dot(d, d), 1/F(len(p.target)))
-		})
+		loss, err := fit.step(step, o.Steps, p.record)
 		if err != nil {
 			return err
 		}
 		if step >= o.Warm {
 			r.Losses = fit.note(r.Losses, step-o.Warm, o.Steps-o.Warm, loss)
 		}
-		decay := F(o.EMALow + (o.EMAHigh-o.EMALow)*float64(step)/float64(o.Steps))
-		for i, e := range r.EMA.tensors() {
-			for j, v := range w[i] {
-				e[j] = decay*e[j] + (1-decay)*v
-			}
-		}
+		r.follow(o.EMALow + (o.EMAHigh-o.EMALow)*float64(step)/float64(o.Steps))
 		if step%64 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -190,6 +176,24 @@ type pairs[F grad.Float] struct {
 	in                    []F // what the network reads
 	scratch               []F
 	eval                  Scratch[F]
+}
+
+func newPairs[F grad.Float](r *Result[F], points, batch int) *pairs[F] {
+	dim := r.Net.Dim
+	p := &pairs[F]{r: r, levels: Karras(points, lowest, MaxSigma), from: make([]float64, batch), to: make([]float64, batch), time: make([]F, batch)}
+	for _, v := range []*[]F{&p.x, &p.next, &p.target} {
+		*v = make([]F, batch*dim)
+	}
+	p.in, p.scratch = make([]F, batch*(dim+1)), make([]F, 2*batch*dim)
+	return p
+}
+
+// record records the loss of the pairs, given the network's tensors.
+func (p *pairs[F]) record(t *grad.Tape[F], w []grad.Ref) grad.Ref {
+	dim := p.r.Net.Dim
+	h := t.SiLU(t.AddRow(t.MatMulT(t.Const(p.in, len(p.from), dim+1), w[0]), w[1]))
+	d := t.Sub(t.AddRow(t.MatMulT(h, w[2]), w[3]), t.Const(p.target, len(p.from), dim))
+	return t.Scale(t.Dot(d, d), 1/F(len(p.target)))
 }
 
 // fill makes the pairs of a batch.

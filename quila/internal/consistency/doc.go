@@ -6,6 +6,7 @@
 //	Apply      f(x, t), the consistency function
 //	Teacher    a diffusion model of the same vectors (J. Ho et al., DDPM, 2006.11239)
 //	Distill    trains a Teacher, then a Net that imitates its trajectories
+//	Auxiliary  keeps a Net consistent while the model around it learns on
 //
 // A vector at time t ∈ [0, 1] carries noise of deviation σ = 2·σ_d·t, where σ_d is
 // the root mean square of vectors without noise, and

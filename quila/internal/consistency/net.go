@@ -86,6 +86,11 @@ func (n *Net[F]) clone() *Net[F] {
 // tensors are the slices of a network.
 func (n *Net[F]) tensors() [4][]F { return [4][]F{n.W1, n.B1, n.W2, n.B2} }
 
+// shapes are those of the slices.
+func (n *Net[F]) shapes() [4][]int {
+	return [4][]int{{n.Hidden, n.Dim + 1}, {n.Hidden}, {n.Dim, n.Hidden}, {n.Dim}}
+}
+
 // A Scratch has the memory of [Net.Eval] and [Apply]. The zero value is ready;
 // it may be used by one goroutine at a time.
 type Scratch[F grad.Float] struct {

@@ -28,7 +28,8 @@ type Options struct {
 	CriticFrom  int     // step at which the discriminator joins; 0 = 1000, negative = never
 	CriticShare float64 // of the discriminator in the loss; 0 = .02
 	Sound       bool    // train a coder of sound too
-	Align       float64 // share of the contrastive loss of pictures and sounds; needs Sound
+	NoPictures  bool    // train that of sound alone
+	Align       float64 // share of the contrastive loss of pictures and sounds; needs both
 	Seed        uint64
 	Threads     *grad.Threads // nil: the caller's
 	Log         func(format string, args ...any)
@@ -68,8 +69,11 @@ func (o Options) defaults() (Options, error) {
 			return o, fmt.Errorf("%w: %s is %v, want at most %v", ErrShape, p.what, *p.at, p.limit)
 		}
 	}
-	if o.Align < 0 || o.Align > 0 && (!o.Sound || o.Batch > Pairs || o.Pictures < Pairs) {
-		return o, fmt.Errorf("%w: to align needs sound, a batch of at most %d and at least as many pictures", ErrShape, Pairs)
+	if o.NoPictures && !o.Sound {
+		return o, fmt.Errorf("%w: neither pictures nor sound", ErrShape)
+	}
+	if o.Align < 0 || o.Align > 0 && (!o.Sound || o.NoPictures || o.Batch > Pairs || o.Pictures < Pairs) {
+		return o, fmt.Errorf("%w: to align needs pictures and sound, a batch of at most %d and at least as many pictures", ErrShape, Pairs)
 	}
 	if o.Free == 0 {
 		o.Free = o.Steps / 4
@@ -88,12 +92,12 @@ func (o Options) defaults() (Options, error) {
 
 // A Model is the coders of a network's modalities.
 type Model struct {
-	Image *Coder
+	Image *Coder // nil without pictures
 	Sound *Coder // nil without sound
 }
 
 // Video returns the coder of video: that of images, frame by frame, whose
-// codebook serves for both.
+// codebook serves for both; nil without pictures.
 func (m *Model) Video() *Coder { return m.Image }
 
 // A Summary says how well a coder does on pictures that it has not seen.
@@ -122,11 +126,13 @@ func Train(ctx context.Context, options Options) (*Model, Report, error) {
 		return nil, report, err
 	}
 	r := &trainer{o: &o, model: &Model{}}
-	if r.model.Image, err = NewCoder("image", 3, o.Dim, o.Codes, o.Widths, o.Seed); err != nil {
-		return nil, report, err
-	}
-	if err := r.add(r.model.Image, &report.Image); err != nil {
-		return nil, report, err
+	if !o.NoPictures {
+		if r.model.Image, err = NewCoder("image", 3, o.Dim, o.Codes, o.Widths, o.Seed); err != nil {
+			return nil, report, err
+		}
+		if err := r.add(r.model.Image, &report.Image); err != nil {
+			return nil, report, err
+		}
 	}
 	if o.Sound {
 		if r.model.Sound, err = NewCoder("audio", 1, o.Dim, o.Codes, o.Widths, o.Seed); err != nil {
@@ -211,13 +217,13 @@ func (r *trainer) add(c *Coder, summary *Summary) error {
 	if r.tape == nil {
 		r.tape = grad.New(&c.engine.registry, grad.WithThreads(o.Threads))
 	}
-	c.engine = r.engine()
 	r.sides = append(r.sides, s)
+	c.engine = r.engine()
 	return nil
 }
 
 // engine is what all coders record with while they train: a tape has one.
-func (r *trainer) engine() *engine[float32] { return r.model.Image.engine }
+func (r *trainer) engine() *engine[float32] { return r.sides[0].c.engine }
 
 // corpus draws n pictures for a coder. If they are paired, picture i means i
 // modulo [Pairs].

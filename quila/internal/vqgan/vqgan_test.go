@@ -80,10 +80,40 @@ func TestTrain(t *testing.T) {
 	}
 }
 
+// TestOneModality checks that a coder is the same whether the other is trained
+// beside it or not, as long as they are not aligned.
+func TestOneModality(t *testing.T) {
+	o := small
+	o.Align = 0
+	both, report, err := Train(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.NoPictures = true
+	sound, alone, err := Train(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sound.Image != nil || sound.Video() != nil || len(alone.Image.Loss) > 0 {
+		t.Error("there is a coder of pictures")
+	}
+	if sound.Sound.Book.Sum() != both.Sound.Book.Sum() || alone.Sound.MSE != report.Sound.MSE {
+		t.Error("the coder of sound is another one")
+	}
+	o.NoPictures, o.Sound = false, false
+	image, alone, err := Train(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if image.Sound != nil || image.Image.Book.Sum() != both.Image.Book.Sum() || alone.Image.MSE != report.Image.MSE {
+		t.Error("the coder of pictures is another one, or there is one of sound")
+	}
+}
+
 // TestOptions checks the errors of options, and a cancelled run.
 func TestOptions(t *testing.T) {
 	for i, o := range []Options{{Codes: codebook.MaxRows + 1}, {Dim: -1}, {Steps: -1}, {Batch: 1 << 20}, {Rate: -1}, {EMA: 2}, {Align: 1}, {Align: 1, Sound: true, Batch: 64},
-		{Align: 1, Sound: true, Pictures: 10}, {Commitment: math.NaN()}, {Widths: Widths{1, 2, -3}, Codes: 2, Dim: 2}} {
+		{Align: 1, Sound: true, Pictures: 10}, {NoPictures: true}, {NoPictures: true, Sound: true, Align: 1}, {Commitment: math.NaN()}, {Widths: Widths{1, 2, -3}, Codes: 2, Dim: 2}} {
 		if _, _, err := Train(t.Context(), o); !errors.Is(err, ErrShape) {
 			t.Errorf("%d: got %v, want an error about a shape", i, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -125,7 +126,44 @@ func distilled(t *conform.T) {
 	if ct.Mode != consistency.CT || ct.Teacher != nil || !strings.Contains(strings.Join(warnings, "\n"), "warning") {
 		t.Errorf("without a teacher the mode is %s, the log %q", ct.Mode, warnings)
 	}
-	t.Figure("teacher's loss %.2f to %.2f, L_CD %.4f to %.4f", r.TeacherLosses[0], r.TeacherLosses[len(r.TeacherLosses)-1], first, last)
+	before, after := auxiliary(t, a)
+	t.Figure("teacher's loss %.2f to %.2f, L_CD %.4f to %.4f, as an auxiliary %.4f to %.4f", r.TeacherLosses[0], r.TeacherLosses[len(r.TeacherLosses)-1], first, last, before, after)
+	if !(after < .9*before) {
+		t.Errorf("as an auxiliary L_CD goes from %.4f to %.4f", before, after)
+	}
+}
+
+// auxiliary disturbs the network, moves it by the gradient of the auxiliary loss
+// alone, and returns means of the loss over the first and the last steps.
+func auxiliary(t *conform.T, r *consistency.Result[float32]) (before, after float64) {
+	const batch, steps, part, rate = 32, 200, 20, 2
+	a, err := consistency.NewAuxiliary(r, consistency.Options{Batch: batch, Seed: 2}, consistency.AuxiliaryShare)
+	t.Must(err)
+	sums := consistency.NewNet[float32](mixDim, r.Net.Hidden, random.Stream{})
+	for i, z := range normals(len(r.Net.W2), 210) {
+		r.Net.W2[i] += float32(.1 * z)
+	}
+	for step := range steps {
+		pairs := [4][2][]float32{{r.Net.W1, sums.W1}, {r.Net.B1, sums.B1}, {r.Net.W2, sums.W2}, {r.Net.B2, sums.B2}}
+		for _, p := range pairs {
+			clear(p[1])
+		}
+		loss, err := a.Add(sums, slices.Concat(mixture(batch, uint64(20+step))...), uint64(step))
+		t.Must(err)
+		for _, p := range pairs {
+			for i, g := range p[1] {
+				p[0][i] -= rate * g
+			}
+		}
+		a.Follow(.95)
+		switch {
+		case step < part:
+			before += loss / part
+		case step >= steps-part:
+			after += loss / part
+		}
+	}
+	return before, after
 }
 
 // meanSquare is the mean squared difference.
