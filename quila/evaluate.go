@@ -7,13 +7,15 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/internal/network"
+	"atenia/quila/internal/remember"
 	"atenia/quila/internal/school"
 	"atenia/quila/internal/sxlm"
 	"atenia/quila/internal/toy"
 )
 
 // An Evaluation reads the validation text of the toy corpus, or another, with a
-// model file.
+// model file. Its libraries are recalled from, as in training; its look-up memory is
+// not read.
 type Evaluation struct {
 	File    string
 	Text    []byte // nil is the validation text of quila-toy-v1
@@ -48,10 +50,16 @@ func (o Evaluation) Run(ctx context.Context) (*Evaluated, error) {
 	if err != nil {
 		return nil, err
 	}
+	stores, err := remember.Open(ctx, m, remember.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer stores.Close()
 	p := school.Network(n)
 	p.Open = func(batch int, learn bool) school.Stream {
 		s := n.Open(batch, learn)
 		s.Options.FP8 = s.Options.FP8 || o.FP8
+		s.Options.Recall = stores.Recaller()
 		return s
 	}
 	out, text, limit := &Evaluated{}, o.Text, 0

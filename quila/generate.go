@@ -40,7 +40,9 @@ type Token struct {
 // bytes are said to the network one code at a time; then it says the next code
 // and hears its own. The sequence is single-use; an error is the last pair.
 //
-// Nothing is kept from one call to the next.
+// Nothing of a session is kept from one call to the next. What a model's libraries
+// are is the model's: a call is a turn, what it recalls is counted, and with
+// [Options.Learn] what was worth an entry is recalled by later calls.
 func (m *Model) Generate(ctx context.Context, prompt string, o Generation) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
 		if err := m.generate(ctx, prompt, &o, yield); err != nil {
@@ -67,6 +69,19 @@ func (m *Model) generate(ctx context.Context, prompt string, o *Generation, yiel
 		codes = []int32{codebook.BOS}
 	}
 	k := m.caller.Start(o.Seed)
+	going := true
+	err = m.answer(ctx, k, s, codes, o, func(t Token, err error) bool {
+		going = yield(t, err)
+		return going
+	})
+	if end := k.End(); err == nil && going {
+		err = end
+	}
+	return err
+}
+
+// answer is a call: the prompt, the look at itself, the answer.
+func (m *Model) answer(ctx context.Context, k *call.Call, s *sample.Sampler, codes []int32, o *Generation, yield func(Token, error) bool) error {
 	for _, code := range codes {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)

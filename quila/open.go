@@ -11,6 +11,7 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/call"
 	"atenia/quila/internal/codebook"
+	"atenia/quila/internal/remember"
 	"atenia/quila/internal/sxlm"
 )
 
@@ -21,6 +22,17 @@ var ErrClosed = errors.New("quila: the model is closed")
 type Options struct {
 	Threads  int  // 0 = the number of processors
 	AllowNaN bool // accept weights that are not numbers
+
+	// Learn lets calls add entries to the model's libraries, which later calls
+	// recall, and [Model.Save] writes. Without it a model without entries stays so.
+	Learn bool
+	// Store is a folder of this model for what does not stay in RAM: entries beyond
+	// StoreRAM bytes, until the model is closed, and the persona, which stays, on
+	// non-volatile memory if there is any. Without a folder all is in RAM.
+	Store    string
+	StoreRAM uint64 // 0 is no limit
+	// Warn, unless nil, is told once if the persona's memory is a plain file.
+	Warn func(message string)
 }
 
 // A Model is an open network; [Open] makes one. Calls of several goroutines take turns.
@@ -30,6 +42,7 @@ type Model struct {
 	tokens  *codebook.Tokenizer
 	caller  *call.Model
 	threads *grad.Threads
+	stores  *remember.Stores
 }
 
 // Open reads a model file, .sxlm. All of it is verified before anything of it is
@@ -51,11 +64,15 @@ func Open(ctx context.Context, path string, o *Options) (*Model, error) {
 		begin(m.caller.Grid().Baseline(), f)
 		err = m.caller.SetOrder(scanOrder(f))
 	}
+	if err == nil {
+		m.stores, err = remember.Open(ctx, f, remember.Options{Dir: o.Store, RAM: o.StoreRAM, Learn: o.Learn, Warn: o.Warn})
+	}
 	if err != nil {
 		m.threads.Close()
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	m.caller.Remember(m.stores)
 	return m, nil
 }
 
@@ -74,10 +91,28 @@ func (m *Model) Config() config.Config { return m.file.Config }
 func (m *Model) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.caller != nil {
-		m.caller = nil
-		m.threads.Close()
-		m.file.Close()
+	if m.caller == nil {
+		return nil
 	}
-	return nil
+	m.caller = nil
+	m.threads.Close()
+	m.file.Close()
+	return m.stores.Close()
+}
+
+// Save writes the model as it is now, with what its libraries have learned since it
+// was opened, as a child of the file that it comes from.
+func (m *Model) Save(ctx context.Context, path string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.caller == nil {
+		return ErrClosed
+	}
+	out := *m.file // what the stores hold must not be there twice
+	if err := m.stores.Keep(ctx, &out); err != nil {
+		return err
+	}
+	out.Child()
+	_, err := sxlm.Write(ctx, path, &out, sxlm.Options{})
+	return err
 }

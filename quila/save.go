@@ -13,7 +13,8 @@ import (
 var ErrNoNetwork = errors.New("quila: no network was trained")
 
 // Save writes the network with its optimizer's moments, from which training can
-// continue, as a model file.
+// continue, as a model file. After a run with stages it has what the stages learned
+// besides: the libraries, the weights of their eviction, the look-up memory.
 func (t *Trained) Save(ctx context.Context, path string) error {
 	if t.run == nil {
 		return ErrNoNetwork
@@ -31,6 +32,11 @@ func (t *Trained) Save(ctx context.Context, path string) error {
 	if u, ok := m.Other["codebook.usage"]; ok {
 		for c, n := range school.Usage(t.run.Text()) {
 			u.U64[c] = uint64(n)
+		}
+	}
+	if t.stages != nil {
+		if err := t.stages.Keep(m); err != nil {
+			return err
 		}
 	}
 	_, err = sxlm.Write(ctx, path, m, sxlm.Options{})

@@ -76,6 +76,7 @@ type Trained struct {
 	network *network.Network[float32]
 	run     *school.Run // of the network, or nil
 	seed    uint64
+	stages  *curriculum.Curriculum // or nil
 }
 
 // defaults fills in what is zero.
@@ -110,12 +111,14 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 	usage := school.Usage(text.Text)
 	net.CodeBias(usage[:])
 	pupil := school.Network(net)
+	var stages *curriculum.Curriculum
 	if o.Stages != "" {
-		if pupil, err = o.staged(net, threads); err != nil {
+		if stages, err = o.staged(net, threads); err != nil {
 			return nil, err
 		}
+		pupil = stages.Pupil()
 	}
-	out := &Trained{Floor: validation.Entropy, network: net, seed: o.Seed}
+	out := &Trained{Floor: validation.Entropy, network: net, seed: o.Seed, stages: stages}
 	var runs []*school.Run
 	if !o.Only {
 		run, err := school.NewRun(pupil, r, text.Text, threads)
@@ -158,22 +161,22 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 }
 
 // staged is the network with the stages.
-func (o *Training) staged(n *network.Network[float32], threads *grad.Threads) (school.Pupil, error) {
+func (o *Training) staged(n *network.Network[float32], threads *grad.Threads) (*curriculum.Curriculum, error) {
 	if o.Dir != "" {
-		return school.Pupil{}, ErrStagesKept
+		return nil, ErrStagesKept
 	}
 	if o.Stages != "b" && o.Stages != "c" {
-		return school.Pupil{}, fmt.Errorf("quila: there is no stage %q to go to; there are b and c", o.Stages)
+		return nil, fmt.Errorf("quila: there is no stage %q to go to; there are b and c", o.Stages)
 	}
 	c, err := curriculum.New(n, o.Steps)
 	if err != nil {
-		return school.Pupil{}, err
+		return nil, err
 	}
 	c.NoSparse = o.Stages == "b"
 	if o.Distil > 0 {
 		c.Distil = &consistency.Options{TeacherSteps: o.Distil, Steps: o.Distil, Seed: o.Seed, Threads: threads}
 	}
-	return c.Pupil(), nil
+	return c, nil
 }
 
 // ErrStagesKept is the error of a run with stages and a folder: a checkpoint does

@@ -86,7 +86,7 @@ var wideRooms = map[string]struct {
 	"internal/cli":              {20, "the face: one command each"},
 	"internal/cli/flow":         {11, "the face of flow"},
 	"internal/memory/residence": {13, "where weights come from: files, the placement, the ring, its lanes, experts and coded files"},
-	"quila":                     {29, "the face of the neuron graph: files, calls, training, and the rows of every room"},
+	"quila":                     {30, "the face of the neuron graph: files, calls, training, and the rows of every room"},
 	"internal/engine":           {24, "the inside of the face: it joins the rooms that a model runs in"},
 }
 

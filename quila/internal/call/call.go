@@ -22,6 +22,7 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/port"
+	"atenia/quila/internal/remember"
 	"atenia/quila/internal/rope"
 	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
@@ -45,6 +46,7 @@ type Model struct {
 	bias    []float32 // head.code_bias, or nil
 	turn    rope.Code // of the leading turned dimensions of an embedding
 	turned  int
+	stores  *remember.Stores // or nil
 }
 
 // New prepares a network. threads may be nil.
@@ -73,6 +75,9 @@ func New(c *config.Config, g *topology.Graph, w *weights.Set[float32], threads *
 // Grid is the model's grid, for what a call begins with.
 func (m *Model) Grid() *grid.Grid { return m.grid }
 
+// Remember gives the model its stores. Calls that have begun do not have them.
+func (m *Model) Remember(s *remember.Stores) { m.stores = s }
+
 // SetOrder sets the order in which ports scan neurons; nil is by id.
 func (m *Model) SetOrder(order []int32) error { return m.ports.SetOrder(order) }
 
@@ -87,6 +92,9 @@ type Call struct {
 	logits   []float32
 	position uint64
 	heard    int
+	kept     *grid.Copy // scratch of phase 2
+	traces   []float32
+	memory   memory
 }
 
 // ErrCall is what errors of codes match.
@@ -115,6 +123,7 @@ func (m *Model) Start(seed uint64) *Call {
 	if c.WMQRead {
 		k.step.Queue = port.NewQueue[float32](c, 1)
 	}
+	k.remember()
 	return k
 }
 
@@ -140,9 +149,12 @@ func (k *Call) Say(code int32, temperature float64) error {
 		return err
 	}
 	for range c.K {
-		if err := k.m.grid.Tick(k.one[:], grid.Options{Phase: 5, Temperature: temperature, Quiet: temperature == 0}); err != nil {
+		if err := k.tick(grid.Options{Phase: 5, Temperature: temperature, Quiet: temperature == 0}); err != nil {
 			return err
 		}
+	}
+	if err := k.lookUp(code); err != nil {
+		return err
 	}
 	return k.ports(5)
 }
@@ -155,7 +167,13 @@ func (k *Call) ports(phase int) error {
 	}
 	k.step.Phase = phase
 	k.step.X, k.step.Conf, k.step.Utility, k.step.Trace, k.step.PTrace = st.HFinal, st.Conf, st.Utility, st.Trace, st.PTrace
-	return k.m.stepper.Step(&k.step)
+	if err := k.m.stepper.Step(&k.step); err != nil {
+		return err
+	}
+	if k.m.stores != nil {
+		k.m.stores.Manner(k.step.M)
+	}
+	return nil
 }
 
 // Logits are what the network would say: one value a code, valid until the next
@@ -175,21 +193,26 @@ func (k *Call) Confidence() float32 { return k.step.Confidence[0] }
 // returns the need vector [D_e], which the codes of blocks are compared with.
 func (k *Call) Reflect() ([]float32, error) {
 	c := k.m.c
-	before := k.session.State()
-	if err := k.m.grid.Tick(k.one[:], grid.Options{Phase: 2, Quiet: true}); err != nil {
+	k.kept = k.session.Copy(k.kept)
+	if err := k.tick(grid.Options{Phase: 2, Quiet: true}); err != nil {
 		return nil, err
 	}
-	after := k.session.State()
+	st, slot := k.session.View()
+	k.traces = k.traces[:0]
 	mean := make([]float32, c.D)
 	for n := range c.N {
-		for d := range c.D {
-			mean[d] += after.HFinal[n*c.D+d] / float32(c.N)
+		i := n*st.B + slot
+		k.traces = append(k.traces, st.Trace[i])
+		for d, x := range st.HFinal[i*c.D:][:c.D] {
+			mean[d] += x / float32(c.N)
 		}
 	}
 	need := make([]float32, c.DE)
 	k.m.work.MulT(need, mean, k.m.w.Of("head.need"), 1, c.D, c.DE)
-	copy(before.Trace, after.Trace)
-	k.session.SetState(before)
+	k.session.Restore(k.kept)
+	for n, x := range k.traces {
+		st.Trace[n*st.B+slot] = x
+	}
 	return need, nil
 }
 

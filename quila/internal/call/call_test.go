@@ -150,3 +150,52 @@ func bits(logits []float32, code int32) float64 {
 	}
 	return (high + math.Log(sum) - float64(logits[code])) / math.Ln2
 }
+
+// TestReflect: after a look at itself a network goes on as if it had not looked,
+// noise included, with counters, a cap, E4M3 and uncertainty; only traces know. A
+// mailbox, a channel or a clock that is not put back fails.
+func TestReflect(t *testing.T) {
+	c, err := config.Profile("nano")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Training()
+	c.FP8, c.Uncertainty, c.Refractory, c.Stagger, c.ActiveCap, c.K = true, true, true, true, .5, 3
+	g := topology.Initial(&c)
+	w := weights.Init(&c, g.Edges(), 1)
+	w.Of("port.planner.abg")[1] = -80 // utilities do not depend on traces
+	m, err := call.New(&c, g, w, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(look bool) (channels [][]float32, traces []float32) {
+		k := m.Start(5)
+		for i := range 30 {
+			if err := k.Say(int32(65+i%7), .8); err != nil {
+				t.Fatal(err)
+			}
+			if look && i%4 == 1 {
+				if _, err := k.Reflect(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			state := k.State() // trace and persistent trace are the last
+			channels, traces = append(channels, state[:len(state)-2*c.N]), state[len(state)-2*c.N:]
+		}
+		return channels, traces
+	}
+	want, before := run(false)
+	got, after := run(true)
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			for j := range want[i] {
+				if got[i][j] != want[i][j] {
+					t.Fatalf("code %d: channel value %d of %d is %g, want %g", i, j, len(want[i]), got[i][j], want[i][j])
+				}
+			}
+		}
+	}
+	if slices.Equal(before, after) {
+		t.Error("the traces do not know that the network looked at itself")
+	}
+}

@@ -42,7 +42,7 @@ const (
 // composite maps has no mailboxes.
 type Curriculum struct {
 	// Stages that are left out; the network stays as the one before made it.
-	NoLibrary, NoSparse bool
+	NoLibrary, NoSparse, NoBook bool
 	// Distil says how the consistency model is distilled; nil leaves it residual.
 	Distil *consistency.Options
 
@@ -50,6 +50,7 @@ type Curriculum struct {
 	steps  int
 	store  *kfe.Store
 	reader *kfe.Reader[float32]
+	book   *book     // nil before stage b
 	mid    []float32 // [N][batch][D]: h_mid of the last tick of the stream that learns
 	turn   int64
 	stage  Stage
@@ -65,6 +66,7 @@ func New(n *network.Network[float32], steps int) (*Curriculum, error) {
 	if c.store, err = kfe.New(&n.Config, kfe.Options{L3: libraryBytes}); err != nil {
 		return nil, err
 	}
+	c.store.Learn(true)
 	c.reader = kfe.NewReader[float32](c.store)
 	return c, nil
 }
@@ -129,6 +131,11 @@ func (c *Curriculum) begin(ctx context.Context, r *school.Run, s school.Stream) 
 		}
 		c.set(st)
 	}
+	if stage == StageB && !c.NoBook && r.Done()%bookEvery == bookEvery-1 {
+		if err := c.teach(r.Text()); err != nil {
+			return err
+		}
+	}
 	c.mid = slices.Grow(c.mid[:0], len(st.Grid.HFinal))[:len(st.Grid.HFinal)]
 	if r.Gate().Open() && stage >= StageB && !c.NoLibrary {
 		c.turn++
@@ -145,6 +152,16 @@ func (c *Curriculum) begin(ctx context.Context, r *school.Run, s school.Stream) 
 		copy(c.mid[(n*batch+b)*d:][:d], hMid)
 	}
 	return nil
+}
+
+// teach takes a closed-book batch of the look-up memory.
+func (c *Curriculum) teach(text []byte) (err error) {
+	if c.book == nil {
+		if c.book, err = newBook(c.net); err != nil {
+			return err
+		}
+	}
+	return c.book.batch(text)
 }
 
 // keep records h_mid of the last tick, which is h_kfe as long as there is no
@@ -195,7 +212,8 @@ func (c *Curriculum) distil(ctx context.Context) error {
 func (c *Curriculum) set(s *network.Stream[float32]) {
 	s.Options.Recall, s.Options.Fire, s.Options.FP8 = nil, nil, false
 	if c.stage >= StageB && !c.NoLibrary {
-		s.Options.Recall = func(n, b int, hMid, hKFE []float32) { c.reader.Recall(n, b, hMid, hKFE, nil) }
+		quiet := c.reader.Quiet() // of evaluations; begin gives the stream that learns its own
+		s.Options.Recall = func(n, b int, hMid, hKFE []float32) { quiet.Recall(n, b, hMid, hKFE, nil) }
 	}
 	if c.stage == StageC && !c.NoSparse {
 		s.Options.FP8, s.Options.Fire = true, c.fire

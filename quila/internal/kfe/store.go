@@ -91,6 +91,20 @@ func New(c *config.Config, o Options) (*Store, error) {
 	return s, nil
 }
 
+// Close gives back the memory of all entries. The store must not be used afterwards.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.libs {
+		l.index.Release()
+		if l.room.Bytes() > 0 {
+			l.room.Release()
+		}
+	}
+	s.libs = nil
+	return s.group.Close()
+}
+
 // indexConfig is that of a neuron's index.
 func (s *Store) indexConfig(neuron int) hnsw.Config {
 	return hnsw.Config{Dim: s.dim, M: s.c.HNSWM, EfConstruction: s.c.HNSWEFC, Ef: s.c.HNSWEF, ExactBelow: s.c.HNSWExactBelow,
@@ -344,6 +358,7 @@ type Reader[F grad.Float] struct {
 	s     *Store
 	mix   Mix
 	works []work[F]
+	quiet bool
 }
 
 // A work is the scratch of one neuron's recalls.
@@ -358,6 +373,14 @@ type work[F grad.Float] struct {
 // NewReader makes a reader.
 func NewReader[F grad.Float](s *Store) *Reader[F] {
 	return &Reader[F]{s: s, mix: Mix{s.c.KFEGain, s.c.KFEClip}, works: make([]work[F], len(s.libs))}
+}
+
+// Quiet returns a reader whose recalls leave no trace in the store: those of an
+// evaluation, after which no commit comes.
+func (r *Reader[F]) Quiet() *Reader[F] {
+	q := NewReader[F](r.s)
+	q.quiet = true
+	return q
 }
 
 // Recall is Step 6: it writes h_mid and what the neuron's library has
@@ -411,5 +434,8 @@ func (r *Reader[F]) Recall(neuron, session int, hMid, hKFE []F, keep *Recalled[F
 	}
 	found.reset(at, s.dim)
 	found.Add(hKFE, hMid, r.mix)
+	if r.quiet {
+		return
+	}
 	l.note(session, found.IDs, func(i int) float32 { return float32(found.Weight[i]) }, func(i int) bool { return w.missed[i] })
 }

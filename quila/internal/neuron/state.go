@@ -66,9 +66,9 @@ type field[F grad.Float] struct {
 	values *[]F
 }
 
-func (s *State[F]) fields() []field[F] {
+func (s *State[F]) fields() [14]field[F] { // an array: copying a session allocates nothing
 	d := s.D
-	return []field[F]{
+	return [...]field[F]{
 		{"hidden", d, &s.Hidden}, {"num", d, &s.Num}, {"den", d, &s.Den}, {"residual", d, &s.Residual},
 		{"ssm", d * s.NS, &s.SSM}, {"frames", s.Depth * d, &s.Frames}, {"momentum", d, &s.Momentum},
 		{"conf", 1, &s.Conf}, {"utility", 1, &s.Utility}, {"u_dim", d, &s.UDim}, {"h_dim", d, &s.HDim},
