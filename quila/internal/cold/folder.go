@@ -277,12 +277,6 @@ func (f *Folder) Get(key uint64) ([]byte, error) {
 	return raw[p.offset : p.offset+p.length : p.offset+p.length], nil
 }
 
-// Has reports whether there is a record, and in which block.
-func (f *Folder) Has(key uint64) (block uint64, ok bool) {
-	p, ok := f.index.Get(key)
-	return p.block, ok
-}
-
 // Read returns a block's records and raw bytes.
 func (f *Folder) Read(block uint64) ([]Record, []byte, error) {
 	f.mu.RLock()

@@ -98,11 +98,3 @@ func (c *Curriculum) Keep(m *sxlm.Model) error {
 	}
 	return nil
 }
-
-// BookLoss is the loss of the last closed-book batch in nats; 0 before there was one.
-func (c *Curriculum) BookLoss() float64 {
-	if c.book == nil {
-		return 0
-	}
-	return float64(c.book.loss)
-}

@@ -2,6 +2,7 @@ package engram
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/memory/ledger"
 	"atenia/quila/internal/tier"
+	"atenia/tensor"
 )
 
 // TestGradient compares the gradients of a closed-book loss and of a read with a
@@ -98,7 +100,7 @@ func TestCold(t *testing.T) {
 	for i := range values {
 		values[i] = float32(i % 2048)
 	}
-	if err := SetValues(t.Context(), cold, values); err != nil {
+	if err := setValues(t.Context(), cold, values); err != nil {
 		t.Fatal(err)
 	}
 	codes := []uint32{1, 2, 3, 4, 5, 6}
@@ -116,7 +118,7 @@ func TestCold(t *testing.T) {
 			t.Errorf("row %d is %v", row, dst[i*dim:(i+1)*dim])
 		}
 	}
-	back, err := Values[float32](t.Context(), cold)
+	back, err := valuesOf[float32](t.Context(), cold)
 	if err != nil || !slices.Equal(back, values) {
 		t.Errorf("the table is not what was written: %v", err)
 	}
@@ -140,7 +142,7 @@ func TestRefusals(t *testing.T) {
 	_, beyond := table.Save(ctx, nil, 3, 2)
 	for _, x := range []struct{ err, is error }{
 		{bits, ErrShape}, {full, ledger.ErrFull}, {short, ErrShape}, {beyond, ErrRow}, {table.Load(ctx, 0, make([]byte, 5)), ErrShape},
-		{table.Load(ctx, -1, make([]byte, 6)), ErrRow}, {SetValues(ctx, table, make([]float64, 1)), ErrShape},
+		{table.Load(ctx, -1, make([]byte, 6)), ErrRow}, {setValues(ctx, table, make([]float64, 1)), ErrShape},
 	} {
 		if !errors.Is(x.err, x.is) {
 			t.Errorf("%v, want %v", x.err, x.is)
@@ -164,4 +166,36 @@ func BenchmarkLookup(b *testing.B) {
 			}
 		})
 	}
+}
+
+// setValues rounds a whole table to half precision.
+func setValues[F grad.Float](ctx context.Context, t *Table, values []F) error {
+	if len(values) != t.Rows()*t.c.Dim {
+		return &ValueError{"set", fmt.Sprintf("%d values", t.Rows()*t.c.Dim), fmt.Sprint(len(values)), ErrShape}
+	}
+	row := make([]byte, 2*t.c.Dim)
+	for r := range t.Rows() {
+		for j, x := range values[r*t.c.Dim : (r+1)*t.c.Dim] {
+			binary.LittleEndian.PutUint16(row[2*j:], tensor.F32ToF16(float32(x)))
+		}
+		if err := t.Load(ctx, r, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// valuesOf returns the whole table in a float type, for training.
+func valuesOf[F grad.Float](ctx context.Context, t *Table) ([]F, error) {
+	out := make([]F, 0, t.Rows()*t.c.Dim)
+	for r := range t.Rows() {
+		b, err := t.row(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		for j := range t.c.Dim {
+			out = append(out, F(tensor.F16ToF32(binary.LittleEndian.Uint16(b[2*j:]))))
+		}
+	}
+	return out, nil
 }

@@ -196,35 +196,3 @@ func (t *Table) Save(ctx context.Context, dst []byte, at, n int) ([]byte, error)
 	}
 	return dst, nil
 }
-
-// Values returns the whole table in a float type, for training.
-func Values[F grad.Float](ctx context.Context, t *Table) ([]F, error) {
-	out := make([]F, 0, t.Rows()*t.c.Dim)
-	for r := range t.Rows() {
-		b, err := t.row(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		for j := range t.c.Dim {
-			out = append(out, F(tensor.F16ToF32(binary.LittleEndian.Uint16(b[2*j:]))))
-		}
-	}
-	return out, nil
-}
-
-// SetValues rounds a whole table to half precision.
-func SetValues[F grad.Float](ctx context.Context, t *Table, values []F) error {
-	if len(values) != t.Rows()*t.c.Dim {
-		return &ValueError{"set", fmt.Sprintf("%d values", t.Rows()*t.c.Dim), fmt.Sprint(len(values)), ErrShape}
-	}
-	row := make([]byte, 2*t.c.Dim)
-	for r := range t.Rows() {
-		for j, x := range values[r*t.c.Dim : (r+1)*t.c.Dim] {
-			binary.LittleEndian.PutUint16(row[2*j:], tensor.F32ToF16(float32(x)))
-		}
-		if err := t.Load(ctx, r, row); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -176,9 +176,6 @@ func (p *page) hit(turn int64) (sum int) {
 	return sum
 }
 
-// Neuron returns whose library it is.
-func (l *Library) Neuron() int { return l.neuron }
-
 // Index returns the index over the embeddings, labelled with ids. It must not be
 // changed.
 func (l *Library) Index() *hnsw.Index { return l.index }

@@ -137,10 +137,6 @@ func (r *Recalled[F]) Backward(dMid, dKFE []F, conf F) {
 	}
 }
 
-// Positive reports whether entry i was recalled with enough weight to count as
-// active: at least 1/top_k.
-func (r *Recalled[F]) Positive(i, topK int) bool { return positive(float32(r.Weight[i]), topK) }
-
 // positive decides on float32 values [R-0.3b].
 func positive(w float32, topK int) bool { return w >= 1/float32(topK) }
 

@@ -208,9 +208,6 @@ func (s *Store) SetQuota(ctx context.Context, l tier.Level, bytes uint64) error 
 	return s.settle(ctx, nil)
 }
 
-// Used returns the bytes of pages in a level.
-func (s *Store) Used(l tier.Level) uint64 { return s.group.Used(l) }
-
 // Insert adds an entry as it is, without gates and merging, as from a model file.
 func (s *Store) Insert(neuron int, e Entry[float32]) error {
 	l := s.Library(neuron)

@@ -257,15 +257,6 @@ func (g *Group) SetQuota(l Level, bytes uint64) {
 	}
 }
 
-// Used returns the bytes in a level.
-func (g *Group) Used(l Level) uint64 {
-	i, ok := g.index(l)
-	if !ok {
-		return 0
-	}
-	return g.cascade.Used(i)
-}
-
 // Over returns by how many bytes a level exceeds its quota.
 func (g *Group) Over(l Level) uint64 {
 	i, ok := g.index(l)
@@ -300,4 +291,13 @@ func (m *Memory) alloc(p *Page) (err error) {
 		m.cfg.Device.Free(p.id)
 	}
 	return err
+}
+
+// Used returns the bytes in a level.
+func (g *Group) Used(l Level) uint64 {
+	i, ok := g.index(l)
+	if !ok {
+		return 0
+	}
+	return g.cascade.Used(i)
 }

@@ -266,10 +266,3 @@ func (g *Group) tell(p *Page, s Step) {
 		g.m.cfg.Moved(s)
 	}
 }
-
-// Pages returns how many pages the group has.
-func (g *Group) Pages() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.pages)
-}

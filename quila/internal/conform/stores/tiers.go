@@ -88,6 +88,9 @@ func tierMove(t *conform.T) {
 		if inFile := r.Tier == memory.SSD; inFile != (l == tier.L5) {
 			t.Errorf("in %v the engine counts it in %v", l, r.Tier)
 		}
+		if n := g.Used(l); n != size {
+			t.Errorf("%v has %d bytes of a page of %d", l, n, size)
+		}
 	}
 	if !bytes.Equal(p.Bytes(), want) {
 		t.Errorf("the round through files changed bytes")
