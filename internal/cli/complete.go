@@ -99,14 +99,21 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"finetune --out":       folders,
 		"train --out":          folders,
 		"bench kernels --only": free,
+
+		"--config":             extension("json"),
+		"--link":               among("nvlink", "pcie"),
+		"quila coders --out":   extension("sxlm"),
+		"quila train --out":    extension("sxlm"),
+		"quila train --stages": among("b", "c"),
+		"quila train --with":   parts("gru", "gru320", "gru+reader", "transformer", "counts"),
 	}
 	for _, name := range []string{"cache", "cache-dir", "checkpoint", "dir", "keep", "lora", "nodes", "trust"} {
 		t["--"+name] = folders
 	}
-	for _, name := range []string{"compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "prometheus", "target", "timeline", "trace", "vs"} {
+	for _, name := range []string{"compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "prometheus", "target", "timeline", "trace", "vs", "wav", "lineage"} {
 		t["--"+name] = files
 	}
-	for _, name := range []string{"bos", "dry-breaker", "flops", "logit-bias", "metrics", "param", "pin", "quota", "ram", "ram-rate", "section", "set", "special", "ssd-rate", "stop", "system", "text", "tokens", "vram", "why"} {
+	for _, name := range []string{"bos", "devices", "dry-breaker", "flops", "logit-bias", "metrics", "param", "pin", "quota", "ram", "ram-rate", "section", "set", "special", "ssd-rate", "stop", "system", "text", "tokens", "vram", "why"} {
 		t["--"+name] = free
 	}
 	return t
