@@ -6,6 +6,7 @@ import (
 
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/conform/boundaries"
+	"atenia/quila/internal/conform/calls"
 	"atenia/quila/internal/conform/contexts"
 	"atenia/quila/internal/conform/files"
 	"atenia/quila/internal/conform/firing"
@@ -21,7 +22,7 @@ import (
 // rows are all rows of the suite, by section.
 func rows() []conform.Row {
 	all := slices.Concat(neurons.Rows(), firing.Rows(), grids.Rows(), portrows.Rows(), boundaries.Rows(), stores.Rows(),
-		contexts.Rows(), indexes.Rows(), learning.Rows(), files.Rows(), plans.Rows())
+		contexts.Rows(), calls.Rows(), indexes.Rows(), learning.Rows(), files.Rows(), plans.Rows())
 	slices.SortStableFunc(all, func(a, b conform.Row) int { return cmp.Compare(a.Section, b.Section) })
 	return joined(all)
 }

@@ -32,6 +32,10 @@ var faces = map[string]string{
 	"internal/cli/...":   ". internal/cli/... internal/bench/... internal/engine internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
 }
 
+// codebookUsers are the packages that may use a codebook: codes are looked up where
+// text enters and where it leaves, and nowhere in between.
+const codebookUsers = "quila quila/internal/call quila/internal/sct quila/internal/sxlm quila/internal/vqgan quila/internal/conform/..."
+
 func TestDeps(t *testing.T) {
 	type place struct{ layer, chain, at int }
 	places, unused := map[string]place{}, map[string]bool{}
@@ -50,6 +54,9 @@ func TestDeps(t *testing.T) {
 			t.Errorf("%s imports %q: one of them is in no layer", e.file, e.to)
 		} else if e.to != "" && from != to && b.layer >= a.layer && (b.layer > a.layer || b.chain != a.chain || b.at > a.at) {
 			t.Errorf("%s imports %s, which is not below %s", e.file, e.to, from)
+		}
+		if e.to == "quila/internal/codebook" && !matchesAny(e.from, codebookUsers) {
+			t.Errorf("%s imports %s: codes are used at the boundary alone", e.file, e.to)
 		}
 		if only, ok := faces[deepest(e.from, faces)]; ok && e.to != "" && !matchesAny(e.to, only) {
 			t.Errorf("%s imports %s; of this module %s uses %s alone", e.file, e.to, e.from, only)

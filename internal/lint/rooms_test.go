@@ -86,7 +86,8 @@ var wideRooms = map[string]struct {
 	"internal/cli":              {20, "the face: one command each"},
 	"internal/cli/flow":         {11, "the face of flow"},
 	"internal/memory/residence": {13, "where weights come from: files, the placement, the ring, its lanes, experts and coded files"},
-	"quila":                     {30, "the face of the neuron graph: files, calls, training, and the rows of every room"},
+	"quila":                     {31, "the face of the neuron graph: files, calls, training, and the rows of every room"},
+	"quila/internal/call":       {11, "a call joins the boundary, the grid, the ports and the stores"},
 	"internal/engine":           {24, "the inside of the face: it joins the rooms that a model runs in"},
 }
 
@@ -96,6 +97,7 @@ const smallRoom = 300
 
 var smallRooms = map[string]string{
 	"internal/golden":              "support of tests, which are its importers",
+	"quila/internal/conform/calls": "rows of the suite have a package a subject, and the face lists them",
 	"quila/internal/conform/plans": "rows of the suite have a package a subject, and the face lists them",
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/config"
+	"atenia/quila/internal/codebook"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/port"
 	"atenia/quila/internal/remember"
@@ -39,8 +40,7 @@ type Model struct {
 	grid    *grid.Grid
 	ports   *port.Ports[float32]
 	stepper *port.Stepper[float32]
-	codes   *port.Codes[float32]
-	book    []float32 // codebook.text [V, D_e]
+	book    *codebook.Book // codebook.text, frozen
 	work    *grad.Work[float32]
 	read    []float32 // head.read [D_e, D]
 	bias    []float32 // head.code_bias, or nil
@@ -58,7 +58,13 @@ func New(c *config.Config, g *topology.Graph, w *weights.Set[float32], threads *
 	p := port.New[float32](c, threads)
 	m := &Model{
 		c: c, w: w, grid: gr, ports: p, stepper: port.NewStepper(p, w, c.WMQTopK), work: grad.NewWork[float32](threads),
-		book: w.Of("codebook.text"), codes: port.NewCodes(w.Of("codebook.text"), c.DE, float32(c.Tau)), read: w.Of("head.read"),
+		read: w.Of("head.read"),
+	}
+	if m.book, err = codebook.New(w.Of("codebook.text"), c.V, c.DE); err == nil {
+		err = m.book.Freeze(nil)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if c.CodeBias {
 		m.bias = w.Of("head.code_bias")
@@ -71,6 +77,10 @@ func New(c *config.Config, g *topology.Graph, w *weights.Set[float32], threads *
 	}
 	return m, err
 }
+
+// Book is the codebook that codes are looked up in and compared with. It is
+// frozen, and counts who uses it.
+func (m *Model) Book() *codebook.Book { return m.book }
 
 // Grid is the model's grid, for what a call begins with.
 func (m *Model) Grid() *grid.Grid { return m.grid }
@@ -86,6 +96,7 @@ type Call struct {
 	m        *Model
 	session  *grid.Session
 	one      [1]*grid.Session
+	code     [1]int32
 	step     port.Step[float32]
 	embed    []float32
 	y        []float32
@@ -134,9 +145,11 @@ func (k *Call) Say(code int32, temperature float64) error {
 	if code < 0 || int(code) >= c.V {
 		return &CodeError{int(code), c.V}
 	}
-	row := k.m.book[int(code)*c.DE:][:c.DE]
-	copy(k.step.E, row) // the queue has rows as they are in the codebook
-	copy(k.embed, row)
+	k.code[0] = code
+	if err := k.m.book.Lookup(codebook.Encoder, k.step.E, k.code[:]); err != nil {
+		return err
+	}
+	copy(k.embed, k.step.E) // the queue has rows as they are in the codebook
 	if n := k.m.turned; n > 0 {
 		base := []float64{float64(k.m.w.Of("rope.text")[0])}
 		if err := rope.Apply(k.m.turn, k.embed[:n], k.embed[:n], []uint64{k.position}, base); err != nil {
@@ -181,7 +194,12 @@ func (k *Call) ports(phase int) error {
 func (k *Call) Logits() []float32 {
 	m := k.m
 	m.work.MulT(k.y, k.step.M, m.read, 1, m.c.D, m.c.DE)
-	m.codes.Write(m.work, k.logits, k.y, m.bias, 1)
+	if err := m.book.Logits(codebook.Decoder, k.logits, k.y, m.c.Tau); err != nil {
+		panic(err) // the shapes are the model's own
+	}
+	for i, b := range m.bias {
+		k.logits[i] += b
+	}
 	return k.logits
 }
 
