@@ -92,28 +92,7 @@ func decodeBool(dst []float32, src []byte) {
 	}
 }
 
-// e4m3 has the values of the OCP 8-bit format with 4 exponent bits (the "fn"
-// variant): bias 7, no infinities, NaN only with all bits set.
-var e4m3 = func() (t [256]float32) {
-	for i := range 128 {
-		exp, frac := i>>3, float32(i&7)
-		v := frac / 8 / 64 // subnormals: frac/8 · 2⁻⁶
-		if exp > 0 {
-			v = float32(math.Ldexp(float64(8+frac), exp-10))
-		}
-		if i == 127 {
-			v = float32(math.NaN())
-		}
-		t[i], t[i+128] = v, float32(math.Copysign(float64(v), -1))
-	}
-	return t
-}()
-
-func decodeF8E4M3(dst []float32, src []byte) {
-	for i := range dst {
-		dst[i] = e4m3[src[i]]
-	}
-}
+func decodeF8E4M3(dst []float32, src []byte) { tensor.DecodeE4M3(dst, src) }
 
 // decodeF8E5M2 relies on the format being the upper byte of a half.
 func decodeF8E5M2(dst []float32, src []byte) {
