@@ -2,7 +2,6 @@ package quila
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"atenia/grad"
@@ -41,10 +40,7 @@ func (o Evaluation) Run(ctx context.Context) (*Evaluated, error) {
 		return nil, err
 	}
 	defer m.Close()
-	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
-	}
-	threads := grad.NewThreads(o.Threads)
+	threads := grad.NewThreads(threadsOr(o.Threads))
 	defer threads.Close()
 	n, err := network.With(m.Config, m.Graph, m.Weights, threads)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"atenia/grad"
 	"atenia/quila/config"
@@ -90,7 +89,7 @@ func (o *Training) defaults() {
 	or(&o.Batch, 16)
 	or(&o.Window, 48)
 	or(&o.Every, 50)
-	or(&o.Threads, runtime.GOMAXPROCS(0))
+	o.Threads = threadsOr(o.Threads)
 }
 
 // Run trains. Cancelling ctx ends it after a step, with the context's error.

@@ -25,7 +25,7 @@ func Describe(w io.Writer, path string, candidates []string) error {
 	if err != nil {
 		return err
 	}
-	m, err := Parse(ctx, f, size, Options{})
+	m, err := info.load(ctx, f, Options{})
 	if err != nil {
 		return err
 	}

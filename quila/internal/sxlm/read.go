@@ -83,6 +83,11 @@ func Parse(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Model, e
 	if err != nil {
 		return nil, err
 	}
+	return info.load(ctx, r, o)
+}
+
+// load runs steps 6 to 8 on a file whose hashes were verified.
+func (info *Info) load(ctx context.Context, r io.ReaderAt, o Options) (*Model, error) {
 	sink, err := inMemory(info, &o)
 	if err != nil {
 		return nil, err

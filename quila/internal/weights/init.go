@@ -8,9 +8,9 @@ import (
 	"atenia/quila/internal/random"
 )
 
-// initial returns the rule of a tensor's first values; without one it starts
-// at zero.
-func initial(c *config.Config, s *Spec) (filler, bool) {
+// initial returns the rule of a tensor's first values, one of those by name or
+// one that it shares with others of its kind; without one it starts at zero.
+func initial(c *config.Config, byName map[string]filler, s *Spec) (filler, bool) {
 	name := s.Name
 	if port, ok := strings.CutPrefix(name, "port."); ok {
 		name = "port." + port[strings.LastIndex(port, ".")+1:]
@@ -30,7 +30,7 @@ func initial(c *config.Config, s *Spec) (filler, bool) {
 	if strings.HasPrefix(s.Name, "codebook.") {
 		return sphere, true
 	}
-	f, ok := rules(c)[name]
+	f, ok := byName[name]
 	return f, ok
 }
 

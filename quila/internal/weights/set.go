@@ -64,8 +64,9 @@ func To[G, F grad.Float](s *Set[F]) *Set[G] {
 // depend on the seed, the tensor's place in the inventory and nothing else.
 func Init(c *config.Config, edges int, seed uint64) *Set[float32] {
 	s := NewSet[float32](Inventory(c, edges))
+	byName := rules(c)
 	for i := range s.Specs {
-		rule, ok := initial(c, &s.Specs[i])
+		rule, ok := initial(c, byName, &s.Specs[i])
 		if !ok {
 			continue // zeros
 		}
