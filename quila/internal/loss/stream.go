@@ -53,20 +53,3 @@ func entropyBack[F grad.Float](d, x []F, target int, per F) F {
 }
 
 func exp[F grad.Float](x F) F { return F(math.Exp(float64(x))) }
-
-// Brier returns the mean square of conf − hit.
-func Brier[F grad.Float](dconf, conf, hit []F, scale F) F {
-	if len(conf) == 0 {
-		return 0
-	}
-	n := F(len(conf))
-	var sum float64
-	for i, c := range conf {
-		d := c - hit[i]
-		sum += float64(d) * float64(d)
-		if dconf != nil {
-			dconf[i] += scale * 2 * d / n
-		}
-	}
-	return F(sum / float64(n))
-}

@@ -44,8 +44,8 @@ func planted(n, groups, edges int, within float64) (list []topology.Edge, truth 
 	return list, truth
 }
 
-// mutual is the normalised mutual information of two labellings.
-func mutual(a, b []int32) float64 {
+// Mutual is the normalised mutual information of two labellings.
+func Mutual(a, b []int32) float64 {
 	n := float64(len(a))
 	pa, pb, both := map[int32]float64{}, map[int32]float64{}, map[[2]int32]float64{}
 	for i := range a {
@@ -84,7 +84,7 @@ func louvainRow(t *conform.T) {
 	list, truth := planted(1024, 8, 16000, .825)
 	l := topology.NewLinks(1024, list)
 	c := l.Louvain()
-	nmi, least := mutual(c.Of, truth), l.Modularity(truth)-.001
+	nmi, least := Mutual(c.Of, truth), l.Modularity(truth)-.001
 	if nmi < .99 {
 		t.Errorf("planted graph: NMI %v", nmi)
 	}
@@ -130,7 +130,7 @@ func largeRow(t *conform.T) {
 	}
 	slices.Sort(seconds)
 	t.Within("median seconds", seconds[1], 1.5)
-	t.Figure("Q %.4f, %d communities, NMI %.3f, %.2f s", first.Modularity, first.Count, mutual(first.Of, truth), seconds[1])
+	t.Figure("Q %.4f, %d communities, NMI %.3f, %.2f s", first.Modularity, first.Count, Mutual(first.Of, truth), seconds[1])
 }
 
 func rerunRow(t *conform.T) {
