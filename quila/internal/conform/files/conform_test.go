@@ -2,30 +2,22 @@ package files
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"atenia/quila/internal/conform"
+	"atenia/quila/internal/conform/conformtest"
 	"atenia/quila/internal/sxlm"
 )
 
 // TestConformance runs the rows.
 func TestConformance(t *testing.T) {
-	for _, r := range Rows() {
-		t.Run(r.ID, func(t *testing.T) {
-			if r.Slow && os.Getenv("ATENIA_SLOW") == "" {
-				t.Skip("takes minutes; set ATENIA_SLOW to run it")
-			}
-			if r.ID == "SXLM-MUTATE" && testing.Short() {
-				r.Check = func(t *conform.T) { mutate(t, 500) }
-			}
-			res := r.Run(context.Background(), t.Logf)
-			if res.State == conform.Fail {
-				t.Errorf("%s: %v", res.What, res.Faults)
-			}
-			t.Logf("%s in %.1fs: %s", res.State, res.Seconds, res.Figure)
-		})
+	rows := Rows()
+	for i := range rows {
+		if rows[i].ID == "SXLM-MUTATE" && testing.Short() {
+			rows[i].Check = func(t *conform.T) { mutate(t, 500) }
+		}
 	}
+	conformtest.Run(t, rows)
 }
 
 // TestVectors runs every damaged file of section 6.4 by name.

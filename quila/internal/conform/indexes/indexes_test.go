@@ -1,27 +1,12 @@
 package indexes
 
 import (
-	"context"
-	"os"
 	"testing"
 
-	"atenia/quila/internal/conform"
+	"atenia/quila/internal/conform/conformtest"
 )
 
-func TestConformance(t *testing.T) {
-	for _, row := range Rows() {
-		t.Run(row.ID, func(t *testing.T) {
-			if row.Slow && os.Getenv("ATENIA_SLOW") == "" {
-				t.Skip("SKIPPED: it takes minutes, and ATENIA_SLOW is not set")
-			}
-			res := row.Run(context.Background(), t.Logf)
-			t.Logf("%s in %.1f s: %s", res.State, res.Seconds, res.Figure)
-			if res.State != conform.Pass {
-				t.Errorf("%v", res.Faults)
-			}
-		})
-	}
-}
+func TestConformance(t *testing.T) { conformtest.Run(t, Rows()) }
 
 // TestLinearisable: the check tells histories apart.
 func TestLinearisable(t *testing.T) {

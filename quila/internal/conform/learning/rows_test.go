@@ -1,26 +1,18 @@
 package learning
 
 import (
-	"context"
-	"os"
+	"slices"
 	"testing"
+
+	"atenia/quila/internal/conform"
+	"atenia/quila/internal/conform/conformtest"
 )
 
 // TestConformance runs every row. The slow ones take minutes.
 func TestConformance(t *testing.T) {
-	for _, r := range Rows() {
-		t.Run(r.ID, func(t *testing.T) {
-			if r.Slow && os.Getenv("ATENIA_SLOW") == "" {
-				t.Skip("takes minutes: set ATENIA_SLOW")
-			}
-			if testing.Short() && (r.ID == "SFT-SMOKE" || r.ID == "SFT-FP8" || r.ID == "PERF-NANO") {
-				t.Skip("trains for a minute")
-			}
-			res := r.Run(context.Background(), t.Logf)
-			t.Logf("%s: %s", res.State, res.Figure)
-			for _, f := range res.Faults {
-				t.Error(f)
-			}
-		})
+	rows := Rows()
+	if testing.Short() { // these train for a minute
+		rows = slices.DeleteFunc(rows, func(r conform.Row) bool { return r.ID == "SFT-SMOKE" || r.ID == "SFT-FP8" || r.ID == "PERF-NANO" })
 	}
+	conformtest.Run(t, rows)
 }
