@@ -190,6 +190,12 @@ func (a *attention) sums(all []float32, n int) kernel.Sums {
 // sees returns the positions that row r of a block attends to.
 func (a *attention) sees(b *attendBlock, r int) (lo, hi int) {
 	pos := b.run.Pos + b.first + r - b.run.First
+	if a.p.Causal == 0 {
+		if w := int(a.p.Window) / 2; w > 0 {
+			return max(0, pos-w), min(b.run.Len, pos+w+1)
+		}
+		return 0, b.run.Len
+	}
 	if a.p.Window > 0 {
 		lo = max(0, pos-int(a.p.Window)+1)
 	}

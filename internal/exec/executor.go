@@ -70,7 +70,9 @@ type Executor struct {
 	cfg    Config
 	pool   *pool.Pool
 	states []plan.StateDescriptor
-	vocab  int
+	vocab  int  // columns of the output
+	tokens int  // rows of the embedding table
+	flat   bool // an attention has no cache: its runs are whole sequences
 
 	prefill, decode *program
 	ropes           []*ropeTable
@@ -125,11 +127,14 @@ func prepare(plans *plan.ModelPlans, cfg Config) (*Executor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if plans.Prefill == nil || plans.Decode == nil {
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a text model needs a prefill and a decode plan")
+	if plans.Prefill == nil {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a model needs a prefill plan")
 	}
 	x := &Executor{cfg: cfg, states: plans.Prefill.Plan.States, weights: pack.New(cfg.Pack)}
 	for _, c := range []*plan.CompiledPlan{plans.Prefill, plans.Decode} {
+		if c == nil { // encoders do not decode
+			continue
+		}
 		if _, err := pass.Route(c, cfg.MaxTokens, CPU); err != nil {
 			return nil, err
 		}
@@ -145,23 +150,34 @@ func prepare(plans *plan.ModelPlans, cfg Config) (*Executor, error) {
 // bindAll maps the registers of both plans onto one set of buffers and binds
 // every instruction.
 func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
-	pre, dec := plans.Prefill, plans.Decode
-	preSize := plan.Sizing{Tokens: uint64(x.cfg.MaxTokens), Requested: uint64(x.cfg.MaxLogits)}
-	decSize := plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}
-	preMap, decMap := pass.Map(pre, preSize, pass.Inputs(pre)), pass.Map(dec, decSize, pass.Inputs(dec))
-	sizes := make([]uint64, max(len(preMap.Buffers), len(decMap.Buffers)))
-	bufferSizes(sizes, pre, &preMap, preSize)
-	bufferSizes(sizes, dec, &decMap, decSize)
+	type staged struct {
+		c    *plan.CompiledPlan
+		size plan.Sizing
+		m    plan.PhysicalMapping
+		to   **program
+	}
+	stages := []staged{{c: plans.Prefill, size: plan.Sizing{Tokens: uint64(x.cfg.MaxTokens), Requested: uint64(x.cfg.MaxLogits)}, to: &x.prefill}}
+	if plans.Decode != nil {
+		stages = append(stages, staged{c: plans.Decode, size: plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}, to: &x.decode})
+	}
+	var sizes []uint64
+	for i := range stages {
+		s := &stages[i]
+		s.m = pass.Map(s.c, s.size, pass.Inputs(s.c))
+		sizes = append(sizes, make([]uint64, max(0, len(s.m.Buffers)-len(sizes)))...)
+		bufferSizes(sizes, s.c, &s.m, s.size)
+	}
 	buffers, err := x.allocate(sizes)
 	if err != nil {
 		return err
 	}
-	if x.prefill, err = x.bindPlan(pre, &preMap, buffers, w); err != nil {
-		return fmt.Errorf("prefill plan: %w", err)
+	for i := range stages {
+		s := &stages[i]
+		if *s.to, err = x.bindPlan(s.c, &s.m, buffers, w); err != nil {
+			return fmt.Errorf("%s plan: %w", s.c.Plan.Mode, err)
+		}
 	}
-	if x.decode, err = x.bindPlan(dec, &decMap, buffers, w); err != nil {
-		return fmt.Errorf("decode plan: %w", err)
-	}
+	x.vocab = int(x.prefill.logits.cols)
 	return nil
 }
 
@@ -296,7 +312,7 @@ func (x *Executor) limit(threads int) {
 func (x *Executor) Wake() { x.cfg.Stream.wake() }
 
 func (x *Executor) program(s *Step) *program {
-	if len(s.Runs) == s.rows && s.requested == s.rows && s.rows <= x.cfg.MaxLogits {
+	if x.decode != nil && len(s.Runs) == s.rows && s.requested == s.rows && s.rows <= x.cfg.MaxLogits {
 		return x.decode
 	}
 	return x.prefill

@@ -212,7 +212,6 @@ func bindLMHead(b *Bind, p *plan.HeadParams) (Kernel, error) {
 	if err := b.add(l, "weight", "bias", int(p.Vocab)); err != nil {
 		return nil, err
 	}
-	b.x.vocab = int(p.Vocab)
 	in, out := b.In[0], b.Out[0]
 	l.reads(in)
 	head := &l.parts[0]

@@ -20,8 +20,12 @@ type Run struct {
 	// Pages holds, for every state of the plan in order, the pages of this
 	// sequence; page p covers positions p·PageTokens onwards. The pages of
 	// positions Pos … Pos+Len−1 must exist and be writable; pages entirely
-	// behind a window may be nil.
+	// behind a window may be nil. A state of fixed size is one page, which a
+	// step reads at Pos, zero at 0, and leaves as it is after Pos+Len: after a
+	// step that failed it is of no use.
 	Pages [][][]byte
+
+	flat int // first row in the memory of attention without a cache
 }
 
 // A Step is one pass of a batch through the model. The caller owns it and may
@@ -73,6 +77,9 @@ func (s *Step) check(x *Executor) error {
 			return stepErrorf("run %d covers rows %d to %d of %d", i, r.First, r.First+r.Len, s.rows)
 		}
 		next += r.Len
+		if x.flat && r.Pos != 0 {
+			return stepErrorf("run %d begins at position %d: a sequence that attends in both directions runs whole", i, r.Pos)
+		}
 		if r.Pos < 0 || r.Pos+r.Len > x.cfg.Context {
 			return stepErrorf("run %d ends at position %d, the context holds %d", i, r.Pos+r.Len, x.cfg.Context)
 		}
@@ -83,9 +90,14 @@ func (s *Step) check(x *Executor) error {
 	if next != s.rows {
 		return stepErrorf("runs cover %d of %d rows", next, s.rows)
 	}
+	if x.flat {
+		if err := s.layRuns(x); err != nil {
+			return err
+		}
+	}
 	for i, t := range s.Tokens {
-		if t < 0 || int(t) >= x.vocab {
-			return stepErrorf("token %d of row %d is outside the vocabulary of %d", t, i, x.vocab)
+		if t < 0 || int(t) >= x.tokens {
+			return stepErrorf("token %d of row %d is outside the vocabulary of %d", t, i, x.tokens)
 		}
 	}
 	if len(s.Requested) > x.cfg.MaxLogits {
@@ -108,6 +120,12 @@ func (x *Executor) checkPages(i int, r *Run) error {
 	}
 	for g := range x.states {
 		d := &x.states[g]
+		if d.PageTokens == 0 { // one block, whatever the position
+			if len(r.Pages[g]) != 1 || uint64(len(r.Pages[g][0])) < d.SizeBytes {
+				return stepErrorf("run %d: state %d needs one block of %d bytes", i, g, d.SizeBytes)
+			}
+			continue
+		}
 		first := 0
 		if d.Window > 0 {
 			first = max(0, r.Pos-int(d.Window)+1) / int(d.PageTokens)

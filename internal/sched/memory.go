@@ -16,12 +16,9 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 	var configs []kv.Config
 	var weights []float64
 	var total float64
-	for i, d := range s.x.States() {
-		if d.PageTokens == 0 {
-			return fmt.Errorf("sched: state %d (%s) has no pages", i, d.Kind)
-		}
+	for _, d := range s.x.States() {
 		c := kv.Config{
-			PageTokens: int(d.PageTokens), PageBytes: int(d.SizeBytes),
+			PageTokens: int(d.PageTokens), PageBytes: int(d.SizeBytes), Fixed: d.PageTokens == 0,
 			Window: int(d.Window), Zero: d.ZeroInit, Account: a,
 		}
 		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
@@ -44,6 +41,9 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 // pages returns the most pages that a sequence of n tokens holds while it is
 // computed in chunks.
 func pages(c *kv.Config, n, chunk int) int {
+	if c.Fixed {
+		return 1
+	}
 	p := (n + c.PageTokens - 1) / c.PageTokens
 	if c.Window > 0 {
 		// This many positions may start anywhere in a page.

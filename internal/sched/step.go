@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"atenia/internal/exec"
+	"atenia/internal/memory/kv"
 )
 
 // turn runs one iteration of the scheduler. It reports false if there was
@@ -23,8 +24,10 @@ func (s *Scheduler) turn() bool {
 	case err == nil:
 		s.deliver()
 	case errors.Is(err, exec.ErrStopped): // its requests have been cancelled, or it is computed again
+		s.spoil()
 	default:
 		s.fail(err)
+		s.spoil()
 	}
 	s.count()
 	return true
@@ -176,6 +179,18 @@ func (sl *slot) take(token int, logits []float32) {
 func (s *Scheduler) fail(err error) {
 	for _, sl := range s.owners {
 		sl.finish("", err)
+	}
+}
+
+// spoil clears the slots of a step that did not end, if they have states that a
+// step changes in place: what these hold is of no token. Such a sequence is
+// computed again from its beginning.
+func (s *Scheduler) spoil() {
+	if !slices.ContainsFunc(s.caches, func(c *kv.Cache) bool { return c.Config().Fixed }) {
+		return
+	}
+	for _, sl := range s.owners {
+		sl.clear()
 	}
 }
 

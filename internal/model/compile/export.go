@@ -43,6 +43,7 @@ func (m *Model) GGUF() (*Export, error) {
 		func(back *Config) []KV { return c.patternKey(reader, back) },
 		c.layerKeys,
 		c.ownKeys,
+		c.configKey,
 	} {
 		back, err := m.reg.readBack(x)
 		if err != nil {
@@ -54,7 +55,7 @@ func (m *Model) GGUF() (*Export, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: the header to write: %w", m.Family, err)
 	}
-	if left := append(c.layerKeys(back), c.ownKeys(back)...); len(left) > 0 {
+	if left := append(append(c.layerKeys(back), c.ownKeys(back)...), c.configKey(back)...); len(left) > 0 {
 		return nil, fmt.Errorf("%s: GGUF cannot hold %q of this model", m.Family, left[0].Key)
 	}
 	return x, nil

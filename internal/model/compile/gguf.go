@@ -176,6 +176,7 @@ func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.T
 		fam.GGUF(h, c)
 	}
 	h.readOwn(c)
+	h.readConfig(c)
 	c.canonicalise()
 	c.check(h.file, h.faults)
 	if err := h.faults.Err(); err != nil {

@@ -168,7 +168,30 @@ func (c *Config) size(name string) (int, error) {
 	case "S":
 		return c.Mixture.Shared, nil
 	}
+	for _, v := range terms {
+		if f := v.sizes[name]; f != nil {
+			return f(c), nil
+		}
+	}
 	return strconv.Atoi(name)
+}
+
+// A vocabulary is the names that the weight maps of a group of families use in
+// addition to those of all: of sizes in shapes, and of conditions.
+type vocabulary struct {
+	sizes map[string]func(*Config) int
+	conds map[string]func(*Config) Presence
+}
+
+// terms are all vocabularies. Names that begin with the group's cannot clash:
+// "scan.inner".
+var terms = []*vocabulary{&mixtureTerms, &latentTerms, &scanTerms, &deltaTerms, &visionTerms, &encoderTerms, &audioTerms, &olderTerms}
+
+func presentIf(b bool) Presence {
+	if b {
+		return Present
+	}
+	return Absent
 }
 
 func (c *Config) shape(expr string) (tensor.Shape, error) {
