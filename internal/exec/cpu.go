@@ -45,12 +45,6 @@ var pending = map[plan.Opcode]bool{
 
 	plan.OpCrossAttn: true,
 	plan.OpConvStem:  true,
-
-	plan.OpPatchEmbed:      true,
-	plan.OpSpatialMerge:    true,
-	plan.OpDeepstackTap:    true,
-	plan.OpVisionScatter:   true,
-	plan.OpDeepstackInject: true,
 }
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.
