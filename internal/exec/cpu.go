@@ -42,12 +42,6 @@ var pending = map[plan.Opcode]bool{
 	plan.OpMLA: true,
 
 	plan.OpPool: true,
-
-	plan.OpPatchEmbed:      true,
-	plan.OpSpatialMerge:    true,
-	plan.OpDeepstackTap:    true,
-	plan.OpVisionScatter:   true,
-	plan.OpDeepstackInject: true,
 }
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.
