@@ -98,7 +98,7 @@ func window3(dst, src []float32, t, frames, channels int) {
 }
 
 func (c *convStem) gatherFirst(s *Step, _, lo, hi int) {
-	src, dst, n := c.in.f32(s), c.x.floatsOf(c.rows1), c.in.count(s)
+	src, dst, n := s.patches.Values, c.x.floatsOf(c.rows1), c.in.count(s)
 	for t := lo; t < hi; t++ {
 		window3(dst[t*3*c.mels:(t+1)*3*c.mels], src, t, n, c.mels)
 	}
