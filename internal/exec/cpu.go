@@ -42,9 +42,6 @@ var pending = map[plan.Opcode]bool{
 
 	plan.OpPool: true,
 
-	plan.OpCrossAttn: true,
-	plan.OpConvStem:  true,
-
 	plan.OpPatchEmbed:      true,
 	plan.OpSpatialMerge:    true,
 	plan.OpDeepstackTap:    true,
