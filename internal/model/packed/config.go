@@ -23,7 +23,16 @@ func Methods() []string {
 // methods has the function that adds a method's matrices to a folder. Names are
 // in lower case with hyphens.
 var methods = map[string]func(*reader) error{
-	"mxfp4": (*reader).mxfp4,
+	"auto-round":         (*reader).autoRound,
+	"awq":                (*reader).awq,
+	"bitsandbytes":       (*reader).bitsandbytes,
+	"compressed-tensors": (*reader).compressed,
+	"fbgemm-fp8":         (*reader).float8,
+	"fp8":                (*reader).float8,
+	"gptq":               (*reader).gptq,
+	"modelopt":           (*reader).modelOpt,
+	"mxfp4":              (*reader).mxfp4,
+	"mxfp8":              (*reader).float8,
 }
 
 // settings is a quantization_config with the model's element type.
@@ -66,6 +75,8 @@ func (s *settings) method() string {
 			name = "bitsandbytes"
 		case s.m["config_groups"] != nil:
 			name = "compressed-tensors"
+		case s.m["desc_act"] != nil: // of quantize_config.json
+			name = "gptq"
 		}
 	}
 	return strings.ReplaceAll(strings.ToLower(name), "_", "-")

@@ -39,9 +39,7 @@ func (r *reader) mxfp4() error {
 			return err
 		}
 		shape[n-2] = blocks * mxValues
-		r.add(base+".weight", tensor.MXFP4, shape, func(dst []byte, lo, hi int) {
-			blocksMXFP4(dst, q.Data[lo*blocks*mxValues/2:hi*blocks*mxValues/2], e.Data[lo*blocks:hi*blocks])
-		}, q, e)
+		r.add(base+".weight", tensor.MXFP4, shape, mxRows(&q, &e, blocks), q, e)
 		return nil
 	})
 }
