@@ -85,11 +85,11 @@ func (r *reader) lookup4(base string) error {
 		return &Error{Tensor: state.name, Field: "data", Want: "the shape of a matrix and an even blocksize", Got: fmt.Sprint(st.Shape, st.Block), Fix: fixFetch}
 	}
 	rows, cols := st.Shape[0], st.Shape[1]
-	q, err := r.need(name, tensor.U8, tensor.I8)
+	q, err := r.need(name, tensor.U8, tensor.I8, tensor.F16, tensor.BF16, tensor.F32) // bnb_4bit_quant_storage
 	if err != nil {
 		return err
 	}
-	if n, _ := q.Shape.Size(); n != (rows*cols+1)/2 {
+	if _, size := q.DType.Block(); len(q.Data) != ((rows*cols+1)/2+size-1)/size*size {
 		return q.misshapen(fmt.Sprintf("%d bytes", (rows*cols+1)/2))
 	}
 	code, err := r.need(name+".quant_map", tensor.F32)
