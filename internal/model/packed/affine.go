@@ -113,7 +113,7 @@ const rowsAtOnce = 16
 func (m *affine) write(dst []byte, d tensor.DType, lo, hi int) {
 	size := len(dst) / (hi - lo)
 	q := make([]int16, min(rowsAtOnce, hi-lo)*m.cols)
-	s, z := make([]float32, m.groups), make([]int16, m.groups)
+	s, z, x := make([]float32, m.groups), make([]int16, m.groups), make([]float32, m.cols)
 	for i := range z {
 		z[i] = 1 << (m.bits - 1)
 	}
@@ -125,33 +125,30 @@ func (m *affine) write(dst []byte, d tensor.DType, lo, hi int) {
 			if m.zeros != nil {
 				m.zeros(z, lo+i)
 			}
-			m.row(dst[:size], d, q[i*m.cols:(i+1)*m.cols], s, z)
+			m.row(dst[:size], d, q[i*m.cols:(i+1)*m.cols], s, z, x)
 			dst = dst[size:]
 		}
 	}
 }
 
-// row writes one row; it changes q.
-func (m *affine) row(dst []byte, d tensor.DType, q []int16, s []float32, z []int16) {
-	for at := 0; m.index == nil && at < m.cols; at += m.group {
-		zero := z[at/m.group]
-		for i := at; i < min(at+m.group, m.cols); i++ {
-			q[i] -= zero
-		}
-	}
+// row writes one row; x is scratch of as many values.
+func (m *affine) row(dst []byte, d tensor.DType, q []int16, s []float32, z []int16, x []float32) {
 	switch d {
 	case tensor.Q4_0:
 		for at := 0; at < m.cols; at, dst = at+blockValues, dst[q4Bytes:] {
-			binary.LittleEndian.PutUint16(dst, tensor.F32ToF16(s[at/m.group]))
-			for i := range blockValues / 2 {
-				dst[2+i] = byte(q[at+i]+8)&15 | byte(q[at+blockValues/2+i]+8)<<4
+			out, zero := dst[:q4Bytes], z[at/m.group]-8
+			lo, hi := (*[blockValues / 2]int16)(q[at:]), (*[blockValues / 2]int16)(q[at+blockValues/2:])
+			binary.LittleEndian.PutUint16(out, tensor.F32ToF16(s[at/m.group]))
+			for i := range lo {
+				out[2+i] = byte(lo[i]-zero)&15 | byte(hi[i]-zero)<<4
 			}
 		}
 	case tensor.Q8_0:
 		for at := 0; at < m.cols; at, dst = at+blockValues, dst[q8Bytes:] {
-			binary.LittleEndian.PutUint16(dst, tensor.F32ToF16(s[at/m.group]))
-			for i := range blockValues {
-				dst[2+i] = byte(q[at+i])
+			out, zero := dst[:q8Bytes], z[at/m.group]
+			binary.LittleEndian.PutUint16(out, tensor.F32ToF16(s[at/m.group]))
+			for i, q := range (*[blockValues]int16)(q[at:]) {
+				out[2+i] = byte(q - zero)
 			}
 		}
 	default:
@@ -159,22 +156,40 @@ func (m *affine) row(dst []byte, d tensor.DType, q []int16, s []float32, z []int
 			g := i / m.group
 			if m.index != nil {
 				g = int(m.index[i])
-				q -= z[g]
 			}
-			put(dst, d, i, s[g]*float32(q))
+			x[i] = s[g] * float32(q-z[g])
+		}
+		putValues(dst, d, x)
+	}
+}
+
+// putValues writes values of a plain type.
+func putValues(dst []byte, d tensor.DType, values []float32) {
+	switch d {
+	case tensor.F16:
+		for i, x := range values {
+			binary.LittleEndian.PutUint16(dst[2*i:], tensor.F32ToF16(x))
+		}
+	case tensor.BF16:
+		for i, x := range values {
+			binary.LittleEndian.PutUint16(dst[2*i:], tensor.F32ToBF16(x))
+		}
+	default:
+		for i, x := range values {
+			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(x))
 		}
 	}
 }
 
-// put writes the value i of a plain type.
-func put(dst []byte, d tensor.DType, i int, x float32) {
-	switch d {
-	case tensor.F16:
-		binary.LittleEndian.PutUint16(dst[2*i:], tensor.F32ToF16(x))
-	case tensor.BF16:
-		binary.LittleEndian.PutUint16(dst[2*i:], tensor.F32ToBF16(x))
-	default:
-		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(x))
+// plainRows makes rows of a plain type from a function that computes the values
+// of one.
+func plainRows(d tensor.DType, cols int, values func(x []float32, row int)) func([]byte, int, int) {
+	return func(dst []byte, lo, hi int) {
+		x, size := make([]float32, cols), len(dst)/(hi-lo)
+		for ; lo < hi; lo, dst = lo+1, dst[size:] {
+			values(x, lo)
+			putValues(dst, d, x)
+		}
 	}
 }
 

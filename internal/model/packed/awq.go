@@ -76,11 +76,8 @@ func (r *reader) awqMatrix(base string, size int) (*affine, error) {
 	}
 	m.parts = []part{q, m.scale, z}
 	m.digits = func(dst []int16, lo, hi int) {
-		for c := range cols {
-			line := q.Data[4*c*words : 4*(c+1)*words]
-			for r := lo; r < hi; r++ {
-				dst[(r-lo)*cols+c] = int16(binary.LittleEndian.Uint32(line[r/8*4:]) >> awqBits[r%8] & 15)
-			}
+		for word := lo / 8; word*8 < hi; word++ {
+			unpackOutputs(dst, &q, words, cols, word, lo, hi)
 		}
 	}
 	m.scales = m.columnScales
@@ -90,4 +87,23 @@ func (r *reader) awqMatrix(base string, size int) (*affine, error) {
 		}
 	}
 	return m, nil
+}
+
+// unpackOutputs reads the digits of eight rows, which are in one word of every
+// column, as far as they are rows lo to hi. It reads a few columns at a time: to
+// write a digit of each row in turn would hit the same set of the cache.
+func unpackOutputs(dst []int16, q *part, words, cols, word, lo, hi int) {
+	var line [32]uint32
+	for at := 0; at < cols; at += len(line) {
+		n := min(len(line), cols-at)
+		for i := range n {
+			line[i] = binary.LittleEndian.Uint32(q.Data[4*((at+i)*words+word):])
+		}
+		for r := max(lo, 8*word); r < min(hi, 8*word+8); r++ {
+			out, shift := dst[(r-lo)*cols+at:][:n], awqBits[r%8]&31
+			for i := range out {
+				out[i] = int16(line[i] >> shift & 15)
+			}
+		}
+	}
 }

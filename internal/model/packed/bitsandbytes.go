@@ -44,15 +44,12 @@ func (r *reader) rows8(base string) error {
 		return s.misshapen(fmt.Sprintf("[%d]", q.Shape[0]))
 	}
 	cols, d := q.Shape[1], r.dtype
-	r.add(base+".weight", d, q.Shape, func(dst []byte, lo, hi int) {
-		size := len(dst) / (hi - lo)
-		for ; lo < hi; lo, dst = lo+1, dst[size:] {
-			top := s.value(lo)
-			for c, b := range q.Data[lo*cols : (lo+1)*cols] {
-				put(dst, d, c, float32(float32(int8(b))*top)*(1./127)) // in the order of the reference
-			}
+	r.add(base+".weight", d, q.Shape, plainRows(d, cols, func(x []float32, row int) {
+		top := s.value(row)
+		for c, b := range q.Data[row*cols : (row+1)*cols] {
+			x[c] = float32(float32(int8(b))*top) * (1. / 127) // in the order of the reference
 		}
-	}, q, s)
+	}), q, s)
 	return nil
 }
 
@@ -109,19 +106,16 @@ func (r *reader) lookup4(base string) error {
 		values[i] = code.value(i)
 	}
 	d := plainType(st.Type)
-	r.add(name, d, tensor.Shape{rows, cols}, func(dst []byte, lo, hi int) {
-		size := len(dst) / (hi - lo)
-		for ; lo < hi; lo, dst = lo+1, dst[size:] {
-			for c := 0; c < cols; {
-				at := lo*cols + c
-				end := min(cols, c+st.Block-at%st.Block)
-				f := top.at(at / st.Block)
-				for ; c < end; c, at = c+1, at+1 {
-					put(dst, d, c, values[q.Data[at/2]>>(4-at%2*4)&15]*f)
-				}
+	r.add(name, d, tensor.Shape{rows, cols}, plainRows(d, cols, func(x []float32, row int) {
+		for c := 0; c < cols; {
+			at := row*cols + c
+			end := min(cols, c+st.Block-at%st.Block)
+			f := top.at(at / st.Block)
+			for ; c < end; c, at = c+1, at+1 {
+				x[c] = values[q.Data[at/2]>>(4-at%2*4)&15] * f
 			}
 		}
-	}, append(top.parts(), q, state, code)...)
+	}), append(top.parts(), q, state, code)...)
 	return nil
 }
 

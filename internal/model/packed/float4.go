@@ -29,24 +29,20 @@ func (r *reader) nvfp4(name string, q, s, global part, divide bool) error {
 		return err
 	}
 	d := r.dtype
-	r.add(name, d, tensor.Shape{rows, cols}, func(dst []byte, lo, hi int) {
-		size := len(dst) / (hi - lo)
-		all := global.value(0)
-		for ; lo < hi; lo, dst = lo+1, dst[size:] {
-			line := q.Data[lo*cols/2 : (lo+1)*cols/2]
-			for g := range wide {
-				f := s.value(lo*wide + g)
-				if divide {
-					f /= all
-				} else {
-					f *= all
-				}
-				for c := g * group; c < min((g+1)*group, cols); c++ {
-					put(dst, d, c, f*e2m1[line[c/2]>>(c%2*4)&15])
-				}
+	r.add(name, d, tensor.Shape{rows, cols}, plainRows(d, cols, func(x []float32, row int) {
+		line, all := q.Data[row*cols/2:(row+1)*cols/2], global.value(0)
+		for g := range wide {
+			f := s.value(row*wide + g)
+			if divide {
+				f /= all
+			} else {
+				f *= all
+			}
+			for c := g * group; c < min((g+1)*group, cols); c++ {
+				x[c] = f * e2m1[line[c/2]>>(c%2*4)&15]
 			}
 		}
-	}, q, s, global)
+	}), q, s, global)
 	return nil
 }
 

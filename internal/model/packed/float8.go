@@ -71,15 +71,15 @@ func (r *reader) scaled8(w, s part, block [2]int) error {
 		return err
 	}
 	d := r.plain(s.DType)
-	r.add(w.name, d, w.Shape, func(dst []byte, lo, hi int) {
-		size := len(dst) / (hi - lo)
-		for ; lo < hi; lo, dst = lo+1, dst[size:] {
-			line, row := w.Data[lo*cols:(lo+1)*cols], at.row(lo/rows, lo%rows)
-			for c := range line {
-				put(dst, d, c, tensor.E4M3ToF32(line[c])*s.value(row+c/at.cols))
+	r.add(w.name, d, w.Shape, plainRows(d, cols, func(x []float32, i int) {
+		line, first := w.Data[i*cols:(i+1)*cols], at.row(i/rows, i%rows)
+		for c := 0; c < cols; c += at.cols {
+			f, end := s.value(first+c/at.cols), min(c+at.cols, cols)
+			for k, code := range line[c:end] {
+				x[c+k] = tensor.E4M3ToF32(code) * f
 			}
 		}
-	}, w, s)
+	}), w, s)
 	return nil
 }
 

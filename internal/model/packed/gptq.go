@@ -138,6 +138,12 @@ func unpackColumns(dst []int16, q *part, rows, cols, bits, lo, hi int) {
 		line := q.Data[4*(w*rows+lo) : 4*(w*rows+hi)]
 		for r := range hi - lo {
 			x, out := binary.LittleEndian.Uint32(line[4*r:]), dst[r*cols+w*each:][:each]
+			if each == 8 {
+				o := (*[8]int16)(out)
+				o[0], o[1], o[2], o[3] = int16(x&15), int16(x>>4&15), int16(x>>8&15), int16(x>>12&15)
+				o[4], o[5], o[6], o[7] = int16(x>>16&15), int16(x>>20&15), int16(x>>24&15), int16(x>>28)
+				continue
+			}
 			for i := range out {
 				out[i] = int16(x & mask)
 				x >>= bits
