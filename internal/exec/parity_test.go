@@ -27,9 +27,11 @@ type fixture struct {
 		Logits    string
 		Decode    string
 		Hidden    string
+		Encoder   string
 		Whole     bool
 		MinPrefix int `json:"min_prefix"`
 	}
+	Inputs    map[string]string
 	Tolerance struct {
 		MaxAbs float64 `json:"max_abs"`
 	}
@@ -55,13 +57,10 @@ var notYet = map[string]bool{
 
 	// encoders
 	"bert": true, "gemma3_bidirectional": true, "xlm_roberta": true,
-
-	// sound
-	"whisper": true,
 }
 
 // others run the cases of other kinds than text decoders.
-var others = map[string]func(t *testing.T, m *model, folder string, f *fixture){}
+var others = map[string]func(t *testing.T, m *model, folder string, f *fixture){"whisper": paritySound}
 
 // TestGoldenParity runs every case from its Hugging Face folder, with both
 // spellings of the configuration, and from a GGUF file, and compares each row of logits with

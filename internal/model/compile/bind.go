@@ -133,6 +133,13 @@ func (b *binder) ids() ([]weightID, error) {
 		add(ffn, i)
 	}
 	add(b.fam.Epilogue, -1)
+	if s := b.fam.Sound; s != nil {
+		add(s.Stem, -1)
+		for i := range b.c.Audio.Layers {
+			add(s.Layer, i)
+		}
+		add(s.End, -1)
+	}
 	return out, missing
 }
 
