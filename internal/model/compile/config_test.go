@@ -143,7 +143,7 @@ func TestUnsupported(t *testing.T) {
 		{`{"model_type": "frobnicate"}`, "frobnicate", "unknown architecture"},
 		{`{}`, "", "not stated"},
 		{`{"model_type": "gemma3_text", "use_bidirectional_attention": true}`, "true", "not supported yet"},
-		{`{"model_type": "llama", "quantization_config": {"quant_method": "gptq"}}`, "gptq", "GGUF"},
+		{`{"model_type": "llama", "quantization_config": {"quant_method": "hqq"}}`, "hqq", "GGUF"},
 	} {
 		_, err := fromJSON(x.config)
 		e, ok := errors.AsType[*UnsupportedModelError](err)
