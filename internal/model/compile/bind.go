@@ -30,6 +30,7 @@ var prefixes = []prefix{
 	{"model.language_model.", ""},
 	{"language_model.model.", "language_model."},
 	{"transformer.", ""},
+	{"backbone.", ""},
 	{"model.", ""},
 	{"", ""},
 }
