@@ -119,7 +119,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		u32("attention.sliding_window", w)
 	}
 	if c.hasMixture() {
-		c.Mixture.keys(u32)
+		c.Mixture.keys(u32, f32)
 	}
 	if c.HeadDim > 0 && c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
@@ -306,7 +306,7 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 		if len(parts) == 1 && len(shape) > len(first.Shape) { // the same values in another shape
 			w := Weight{Name: name, Shape: shape, Sources: first.Sources}
 			if c.Source != GGUF {
-				w.Transform = []Transform{{Kind: Reshape, Shape: shape}}
+				w.Transform = append(slices.Clone(first.Transform), Transform{Kind: Reshape, Shape: shape})
 			}
 			return w, nil
 		}
