@@ -44,7 +44,6 @@ var notYet = map[string]bool{
 	// latent attention
 	"deepseek_v2": true, "deepseek_v2_group": true, "deepseek_v2_lite": true, "deepseek_v3": true, "deepseek_v3_yarn": true, "minicpm3": true, "youtu": true,
 
-
 	// selective scans in mixtures
 	"granite_hybrid_moe": true,
 
