@@ -46,8 +46,8 @@ var notYet = map[string]bool{
 	// latent attention
 	"deepseek_v2": true, "deepseek_v2_group": true, "deepseek_v2_lite": true, "deepseek_v3": true, "deepseek_v3_yarn": true, "minicpm3": true, "youtu": true,
 
-	// selective scans
-	"bamba": true, "falcon_mamba": true, "granite_hybrid": true, "granite_hybrid_moe": true, "granite_hybrid_rope": true, "mamba": true, "mamba2": true, "mamba2_groups": true,
+	// selective scans in mixtures
+	"granite_hybrid_moe": true,
 
 	// gated delta rules, short convolutions
 	"lfm2_moe": true, "qwen3_5": true, "qwen3_5_moe": true, "qwen3_next": true,

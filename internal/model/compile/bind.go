@@ -30,6 +30,7 @@ var prefixes = []prefix{
 	{"model.language_model.", ""},
 	{"language_model.model.", "language_model."},
 	{"transformer.", ""},
+	{"backbone.", ""},
 	{"model.", ""},
 	{"", ""},
 }
@@ -133,7 +134,7 @@ func (b *binder) ids() ([]weightID, error) {
 		add(ffn, i)
 	}
 	add(b.fam.Epilogue, -1)
-	if s := b.fam.Sound; s != nil {
+	if s := b.fam.Sound; s != nil && b.c.Audio != nil {
 		add(s.Stem, -1)
 		for i := range b.c.Audio.Layers {
 			add(s.Layer, i)
