@@ -52,7 +52,7 @@ func TestAdapterSignature(t *testing.T) {
 	}
 	opcodes := 0
 	for _, s := range plan.Specs {
-		if s != nil && !s.NoExecutor {
+		if s != nil {
 			opcodes++
 		}
 	}

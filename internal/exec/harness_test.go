@@ -50,7 +50,7 @@ func (m *model) lane(t testing.TB, cfg exec.Config) *lane {
 	t.Cleanup(x.Close)
 	l := &lane{t: t, x: x, states: x.States()}
 	for _, d := range l.states {
-		c, err := kv.New(kv.Config{PageTokens: int(d.PageTokens), PageBytes: int(d.SizeBytes), Window: int(d.Window)})
+		c, err := kv.New(kv.Config{PageTokens: int(d.PageTokens), PageBytes: int(d.SizeBytes), Window: int(d.Window), Fixed: d.PageTokens == 0, Zero: d.ZeroInit})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,10 +23,23 @@ func table[F Float]() plan.AdapterTable[*Bind[F], recorder[F]] {
 		bindAttention[F],
 		bindFFN[F],
 		bindMoE[F],
+		bindMamba2[F],
+		bindShortConv[F],
+		bindMLA[F],
 		bindEmbedding[F],
 		bindAdd[F],
 		bindHead[F],
 		bindGather[F],
+		nil, // pool
+		nil, // patch_embed: towers are not trained
+		nil, // spatial_merge
+		nil, // deepstack_extract
+		nil, // vision_scatter
+		nil, // deepstack_inject
+		bindGatedDelta[F],
+		bindMamba1[F],
+		nil, // cross_attention
+		nil, // conv_stem
 	)
 }
 

@@ -255,17 +255,9 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		inFile = slices.Clone(want)
 		inFile[0] /= n
 	}
-	if o.Of != "" && o.Rows[0] == "" {
-		w.Transform = append(w.Transform, Transform{Kind: Reshape, Shape: want})
-	}
-	if o.Rows[0] != "" {
-		lo, err1 := b.c.eval(o.Rows[0])
-		hi, err2 := b.c.eval(o.Rows[1])
-		if err1 != nil || err2 != nil {
-			b.faults.Add(fmt.Errorf("rows of weight %s: %v %v", s.ID, err1, err2))
-			return
-		}
-		w.Transform = append(w.Transform, Transform{Kind: SliceRows, A: lo, B: hi})
+	if w.Transform, err = o.taken(b.c, inFile, want); err != nil {
+		b.faults.Add(fmt.Errorf("rows of weight %s: %v", s.ID, err))
+		return
 	}
 	for _, name := range w.Sources {
 		if there && !b.fits(name, layer, inFile) {

@@ -84,13 +84,16 @@ func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Family: fam.ID, Config: *n.c, Weights: weights, Diagnostics: append(n.notes, notes...), Provenance: n.prov, family: fam, reg: r}
-	res := &resolver{c: &m.Config, weights: weights, groups: groupLayers(n.c.Layers)}
-	states, err := kvStates(n.c, res.groups, opt)
+	states, err := statesOf(n.c, opt)
 	if err != nil {
 		return nil, err
 	}
+	res := &resolver{c: &m.Config, weights: weights, states: states}
 	if m.Plans.Prefill, err = lower(plan.ModePrefill, fam, res, states, opt); err != nil {
 		return nil, fmt.Errorf("%s: prefill: %w", fam.ID, err)
+	}
+	if n.c.Encoder != nil {
+		return m, nil
 	}
 	if m.Plans.Decode, err = lower(plan.ModeDecode, fam, res, states, opt); err != nil {
 		return nil, fmt.Errorf("%s: decode: %w", fam.ID, err)
@@ -117,7 +120,7 @@ func (r *registry) normalize(d *file.Description, tensors map[string]*file.Tenso
 }
 
 // lower builds the plan of one mode and runs the compiler passes over it.
-func lower(mode plan.Mode, fam *Family, r *resolver, states []plan.StateDescriptor, opt Options) (*plan.CompiledPlan, error) {
+func lower(mode plan.Mode, fam *Family, r *resolver, states *layerStates, opt Options) (*plan.CompiledPlan, error) {
 	b := plan.NewBuilder(mode, r)
 	rows := plan.RowsTokens
 	if mode == plan.ModeDecode {
@@ -127,7 +130,7 @@ func lower(mode plan.Mode, fam *Family, r *resolver, states []plan.StateDescript
 	if mode == plan.ModePrefill {
 		b.Input("rows", plan.RegSpec{DType: tensor.I32, Rank: 1, Rows: plan.RowsRequested, Cols: 1})
 	}
-	for _, s := range states {
+	for _, s := range states.all {
 		b.State(s)
 	}
 	x = b.Lower(fam.Prologue, -1, x, rows)

@@ -64,7 +64,19 @@ type Config struct {
 	TempBeta  float32 `json:",omitempty"` // q ×= 1 + TempBeta·ln(1+⌊pos/TempOrig⌋)
 	TempOrig  int     `json:",omitempty"`
 
-	Mixture Mixture `json:",omitzero"` // of layers whose FFN is "moe"
+	NormKind string `json:",omitempty"` // "" = root mean square, "layer" = layer norm
+	Ungated  bool   `json:",omitempty"` // feed-forward layers have no gate
+	QGate    bool   `json:",omitempty"` // the query projection also holds a gate of the attention's output
+	Sinks    bool   `json:",omitempty"` // each head has a learned logit that takes part in the softmax
+
+	Mixture   Mixture   `json:",omitzero"` // of layers whose FFN is "moe"
+	Latent    Latent    `json:",omitzero"` // of layers whose mixer is "mla"
+	Scan      Scan      `json:",omitzero"` // of layers whose mixer is "mamba1" or "mamba2"
+	Delta     Delta     `json:",omitzero"` // of layers whose mixer is "gated_delta"
+	ShortConv ShortConv `json:",omitzero"` // of layers whose mixer is "shortconv"
+	Encoder   *Encoder  `json:",omitempty"`
+	Vision    *Vision   `json:",omitempty"`
+	Audio     *Audio    `json:",omitempty"`
 
 	Ropes  []RotaryTable `json:",omitempty"`
 	Layers []Layer       `json:",omitempty"`
@@ -72,8 +84,8 @@ type Config struct {
 
 // A Layer holds what may differ between the layers of a model.
 type Layer struct {
-	Mixer  string // "attention"
-	FFN    string // "dense" or "moe"
+	Mixer  string // "attention", "mla", "mamba1", "mamba2", "gated_delta", "shortconv"
+	FFN    string // "dense", "moe" or "none"
 	Window int    `json:",omitempty"` // keys that an attention layer attends to; 0 = all
 	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
 }
@@ -81,15 +93,26 @@ type Layer struct {
 // Normalized layer kinds.
 const (
 	mixAttention = "attention"
+	mixMLA       = "mla"
+	mixMamba1    = "mamba1"
+	mixMamba2    = "mamba2"
+	mixDelta     = "gated_delta"
+	mixConv      = "shortconv"
 	ffnDense     = "dense"
 	ffnMoE       = "moe"
+	ffnNone      = "none"
+	layerNorm    = "layer" // Config.NormKind
 )
 
 // acts maps normalized activation names to the numbers in plans.
 var acts = map[string]uint32{
 	"silu": plan.ActSiLU, "gelu_tanh": plan.ActGELUTanh, "gelu_erf": plan.ActGELUErf,
 	"relu": plan.ActReLU, "relu2": plan.ActReLU2, "quick_gelu": plan.ActQuickGELU,
+	actSwiGLUOAI: plan.ActSwiGLUOAI,
 }
+
+// actSwiGLUOAI is the activation of gpt-oss: clamped, with Mixture.Limit and Alpha.
+const actSwiGLUOAI = "swiglu_oai"
 
 // actAliases maps the spellings of configurations to normalized names.
 var actAliases = map[string]string{
@@ -116,6 +139,9 @@ const (
 func (c *Config) canonicalise() {
 	if c.TempBeta == 0 {
 		c.TempOrig = 0
+	}
+	if c.Mixture.canonicalise(); !c.hasMixture() {
+		c.Mixture = Mixture{}
 	}
 	c.Ropes = slices.DeleteFunc(c.Ropes, func(r RotaryTable) bool {
 		return !slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.Rope == r.Name })
@@ -177,6 +203,18 @@ func (c *Config) check(file string, f *Faults) {
 	if c.hasMixture() {
 		c.Mixture.check(bad)
 	}
+	if c.hasMixer(mixMLA) {
+		c.Latent.check(bad)
+	}
+	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
+		c.Scan.check(bad)
+	}
+	if c.hasMixer(mixDelta) {
+		c.Delta.check(bad)
+	}
+	if c.hasMixer(mixConv) {
+		c.ShortConv.check(bad)
+	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {
 			bad(fmt.Sprintf("window of layer %d", i), fmt.Sprintf("0 to %d", maxLength), l.Window)
@@ -185,6 +223,11 @@ func (c *Config) check(file string, f *Faults) {
 			bad(fmt.Sprintf("rope of layer %d", i), "a table of the model", l.Rope)
 		}
 	}
+}
+
+// hasMixer reports whether a layer has the mixer.
+func (c *Config) hasMixer(kind string) bool {
+	return slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.Mixer == kind })
 }
 
 // rope returns the named rotary table, or nil.
@@ -207,15 +250,22 @@ func (c *Config) presence(cond string) Presence {
 	case "ffn_bias":
 		return c.FFNBias
 	case "shared":
-		if c.Mixture.Shared > 0 {
-			return Present
-		}
-		return Absent
+		return presentIf(c.Mixture.Shared > 0)
+	case "shared_gate":
+		return presentIf(c.Mixture.Shared > 0 && !c.Mixture.SharedPlain)
+	case "select_bias":
+		return presentIf(c.Mixture.SelectBias)
+	case "router_bias":
+		return presentIf(c.Mixture.RouterBias)
+	case "expert_bias":
+		return presentIf(c.Mixture.ExpertBias)
 	case "qk_norm":
-		if c.QKNorm {
-			return Present
+		return presentIf(c.QKNorm)
+	}
+	for _, v := range terms {
+		if f := v.conds[cond]; f != nil {
+			return f(c)
 		}
-		return Absent
 	}
 	return Present
 }

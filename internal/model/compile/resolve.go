@@ -11,7 +11,7 @@ import (
 type resolver struct {
 	c       *Config
 	weights map[string]Weight
-	groups  windowGroups
+	states  *layerStates
 }
 
 // Params implements [plan.Resolver].
@@ -21,23 +21,33 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 	case plan.OpEmbedding:
 		return &plan.EmbedParams{Dim: uint32(c.Hidden), Vocab: uint32(c.Vocab), Scale: c.EmbedMul}, nil
 	case plan.OpNorm:
-		return &plan.NormParams{Dim: uint32(c.Hidden), Kind: plan.NormRMS, Eps: c.NormEps, Offset: c.NormPlus, Groups: 1}, nil
+		p := &plan.NormParams{Dim: uint32(c.Hidden), Kind: plan.NormRMS, Eps: c.NormEps, Offset: c.NormPlus, Groups: 1}
+		if c.NormKind == layerNorm {
+			p.Kind = plan.NormLayer
+		}
+		return p, nil
 	case plan.OpAttention:
 		return r.attention(layer), nil
 	case plan.OpFFN:
-		return &plan.FFNParams{Dim: uint32(c.Hidden), Hidden: uint32(c.FFN), Act: acts[c.Act], Gated: 1}, nil
+		return &plan.FFNParams{Dim: uint32(c.Hidden), Hidden: uint32(c.FFN), Act: acts[c.Act], Gated: toFlag(!c.Ungated)}, nil
 	case plan.OpMoE:
-		m := &c.Mixture
-		return &plan.MoEParams{
-			Dim: uint32(c.Hidden), Hidden: uint32(m.Width), Experts: uint32(m.Experts), TopK: uint32(m.TopK), Renorm: toFlag(m.Renorm),
-			Scale: 1, SharedHidden: uint32(m.Shared), SharedGated: toFlag(m.Shared > 0), Act: acts[c.Act],
-		}, nil
+		return c.Mixture.params(c), nil
 	case plan.OpResidualAdd:
 		return &plan.AddParams{Scale: c.BranchMul}, nil
 	case plan.OpLMHead:
 		return &plan.HeadParams{Vocab: uint32(c.Vocab), Dim: uint32(c.Hidden), Softcap: c.LogitCap, Scale: c.LogitMul, Tied: toFlag(c.TiedHead)}, nil
 	case plan.OpGatherRows:
 		return nil, nil
+	case plan.OpMLA:
+		return r.latent(layer)
+	case plan.OpMamba1:
+		return r.mamba1(layer)
+	case plan.OpMamba2:
+		return r.mamba2(layer)
+	case plan.OpGatedDelta:
+		return r.gatedDelta(layer)
+	case plan.OpShortConv:
+		return r.shortConv(layer)
 	}
 	return nil, fmt.Errorf("%s (%s) has no parameters in this configuration", op, tag)
 }
@@ -45,10 +55,10 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 func (r *resolver) attention(layer int) *plan.AttentionParams {
 	c, l := r.c, r.c.Layers[layer]
 	p := &plan.AttentionParams{
-		Layer: uint32(r.groups.Ordinal[layer]),
+		Layer: uint32(r.states.ordinal[layer]),
 		Heads: uint32(c.Heads), KVHeads: uint32(c.KVHeads), HeadDim: uint32(c.HeadDim),
-		RopeStyle: plan.RopeNone, RopeScale: 1,
-		Window: uint32(l.Window), Causal: 1,
+		RopeStyle: plan.RopeNone, RopeScale: 1, QGate: toFlag(c.QGate),
+		Window: uint32(l.Window), Causal: toFlag(c.Encoder == nil),
 		Scale: c.AttnScale, Softcap: c.AttnCap,
 		TempBeta: c.TempBeta, TempOrigLen: uint32(c.TempOrig),
 	}
@@ -88,12 +98,12 @@ func (r *resolver) Cols(op plan.Opcode, _ string, _ int) (uint32, error) {
 	return uint32(r.c.Hidden), nil
 }
 
-// State implements [plan.Resolver].
+// State implements [plan.Resolver]. A layer has one state, that of its mixer.
 func (r *resolver) State(op plan.Opcode, _ string, layer int) (plan.StateKey, bool) {
-	if op != plan.OpAttention {
+	if layer < 0 || !r.states.has[layer] || plan.Specs.Get(op).States == 0 || !plan.Specs.Get(op).States.Has(r.states.key[layer].Kind) {
 		return plan.StateKey{}, false
 	}
-	return plan.StateKey{Kind: plan.StateKV, Group: uint8(r.groups.Of[layer])}, true
+	return r.states.key[layer], true
 }
 
 // Weight implements [plan.Resolver].
