@@ -48,7 +48,7 @@ func (t *attending) bind(a *attention, b *Bind) {
 	t.rows = max(1, min(attendQueries/a.group, b.maxRows))
 	t.blocks = make([]attendBlock, 0, b.maxRows)
 	t.work = b.floats(t.workFloats() * a.x.cfg.Threads)
-	spans := (a.x.cfg.Context + kernel.AttentionSpan - 1) / kernel.AttentionSpan
+	spans := (max(a.x.cfg.Context, a.cross) + kernel.AttentionSpan - 1) / kernel.AttentionSpan
 	if a.x.cfg.Threads > 1 && spans > 1 {
 		t.partRows = 2 * spans
 		t.spans = make([]attendSpan, 0, t.partRows)
@@ -193,6 +193,9 @@ func (a *attention) sums(all []float32, n int) kernel.Sums {
 
 // sees returns the positions that row r of a block attends to.
 func (a *attention) sees(b *attendBlock, r int) (lo, hi int) {
+	if a.cross > 0 {
+		return 0, a.cross
+	}
 	pos := b.run.Pos + b.first + r - b.run.First
 	if a.p.Causal == 0 {
 		if w := int(a.p.Window) / 2; w > 0 && a.p.Windows == 0 {

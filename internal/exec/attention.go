@@ -16,6 +16,7 @@ type attention struct {
 	x                            *Executor
 	state                        int       // index into Run.Pages
 	flat                         *flatRows // in place of a state
+	cross                        int       // rows of an encoder that every query sees; 0 = own rows
 	heads, kvHeads, group, dim   int
 	qkv, out                     *linear
 	qNorm, kNorm, sinks          []float32

@@ -42,9 +42,6 @@ var pending = map[plan.Opcode]bool{
 	plan.OpMLA: true,
 
 	plan.OpPool: true,
-
-	plan.OpCrossAttn: true,
-	plan.OpConvStem:  true,
 }
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.

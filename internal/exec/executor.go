@@ -70,9 +70,12 @@ type Executor struct {
 	cfg    Config
 	pool   *pool.Pool
 	states []plan.StateDescriptor
-	vocab  int  // columns of the output
-	tokens int  // rows of the embedding table
-	flat   bool // an attention has no cache: its runs are whole sequences
+	vocab  int // columns of the output
+	tokens int // rows of the embedding table
+	// crossRows and crossCols are the size of [Run.Source]; 0 without cross attention.
+	crossRows, crossCols int
+
+	flat bool // an attention has no cache: its runs are whole sequences
 
 	prefill, decode *program
 	scatter         *program // before prefill, of models with images

@@ -24,6 +24,9 @@ type Run struct {
 	// step reads at Pos, zero at 0, and leaves as it is after Pos+Len: after a
 	// step that failed it is of no use.
 	Pages [][][]byte
+	// Source is the rows of an encoder for a model that attends to them, in the run
+	// that begins at position 0: keys and values of them are kept in a state.
+	Source []float32
 
 	// Spans are the images of the sequence, by position. All that precede the end
 	// of the run must be there, even if the model keeps their rows cached: they
@@ -92,6 +95,9 @@ func (s *Step) check(x *Executor) error {
 			return stepErrorf("run %d covers rows %d to %d of %d", i, r.First, r.First+r.Len, s.rows)
 		}
 		next += r.Len
+		if want := x.crossRows * x.crossCols; r.Pos == 0 && len(r.Source) != want {
+			return stepErrorf("run %d begins with %d values of an encoder, the model attends to %d rows of %d", i, len(r.Source), x.crossRows, x.crossCols)
+		}
 		if x.flat && r.Pos != 0 {
 			return stepErrorf("run %d begins at position %d: a sequence that attends in both directions runs whole", i, r.Pos)
 		}
