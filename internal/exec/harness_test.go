@@ -39,6 +39,7 @@ type lane struct {
 	x      *exec.Executor
 	caches []*kv.Cache
 	states []plan.StateDescriptor
+	spans  []exec.Span // images of every sequence
 }
 
 func (m *model) lane(t testing.TB, cfg exec.Config) *lane {
@@ -94,7 +95,7 @@ func (l *lane) run(s *exec.Step, feeds ...feed) [][]float32 {
 	l.t.Helper()
 	s.Runs, s.Tokens, s.Requested = nil, nil, nil
 	for _, f := range feeds {
-		r := exec.Run{First: len(s.Tokens), Len: len(f.tokens), Pos: f.q.pos, Span: f.q.span}
+		r := exec.Run{First: len(s.Tokens), Len: len(f.tokens), Pos: f.q.pos, Span: f.q.span, Spans: l.spans}
 		for _, q := range f.q.seqs {
 			if err := q.Extend(len(f.tokens)); err != nil {
 				l.t.Fatal(err)

@@ -28,6 +28,7 @@ const (
 	PermuteHeads Kind = "permute_heads" // each of A heads: rows i and i+B/2 of its first B become 2i and 2i+1
 	AddConst     Kind = "add_const"     // every value + Value
 	Reshape      Kind = "reshape"       // to Shape, same values in the same order
+	Transpose    Kind = "transpose"     // each of A equal parts, of B rows, has rows and columns exchanged; to Shape, if it is set
 )
 
 // A Transform is one step from a file's tensor to a weight.
@@ -39,7 +40,7 @@ type Transform struct {
 }
 
 // RowWise reports whether the transform only moves whole rows.
-func (t Transform) RowWise() bool { return t.Kind != AddConst }
+func (t Transform) RowWise() bool { return t.Kind != AddConst && t.Kind != Transpose }
 
 // Apply returns the shape that results from s, or why the transform does not
 // apply.
@@ -63,6 +64,18 @@ func (t Transform) Apply(s tensor.Shape) (tensor.Shape, error) {
 		return s, nil
 	case AddConst:
 		return s, nil
+	case Transpose:
+		n, _ := s.Size()
+		if t.A < 1 || t.B < 1 || n%(t.A*t.B) != 0 {
+			return nil, bad()
+		}
+		if t.Shape != nil {
+			if m, ok := t.Shape.Size(); !ok || m != n {
+				return nil, fmt.Errorf("transpose of %v to %v", s, t.Shape)
+			}
+			return t.Shape, nil
+		}
+		return tensor.Shape{t.A * (n / (t.A * t.B)), t.B}, nil
 	case Reshape:
 		n, _ := s.Size()
 		if m, ok := t.Shape.Size(); !ok || m != n {

@@ -62,6 +62,8 @@ func ApplyTransform(t Transform, v tensor.View) (tensor.View, error) {
 		return tensor.View{DType: v.DType, Shape: shape, Data: v.Data[lo:hi:hi]}, nil
 	case PermuteHeads:
 		return permuteHeads(v, t.A, t.B)
+	case Transpose:
+		return transpose(v, t.A, t.B, shape)
 	case AddConst:
 		return addConst(v, t.Value)
 	case Reshape:
@@ -93,6 +95,26 @@ func permuteHeads(v tensor.View, n, r int) (tensor.View, error) {
 		}
 	}
 	return out, nil
+}
+
+// transpose exchanges rows and columns of each of n parts with the given rows.
+func transpose(v tensor.View, n, rows int, shape tensor.Shape) (tensor.View, error) {
+	if v.DType.Quantized() {
+		return tensor.View{}, fmt.Errorf("columns of %s %v cannot be moved: they are stored in blocks", v.DType, v.Shape)
+	}
+	_, size := v.DType.Block()
+	cols := len(v.Data) / size / n / rows
+	out := make([]byte, len(v.Data))
+	for p := range n {
+		at := p * rows * cols
+		for r := range rows {
+			for c := range cols {
+				from, to := (at+r*cols+c)*size, (at+c*rows+r)*size
+				copy(out[to:to+size], v.Data[from:from+size])
+			}
+		}
+	}
+	return tensor.View{DType: v.DType, Shape: shape, Data: out}, nil
 }
 
 func addConst(v tensor.View, c float32) (tensor.View, error) {

@@ -30,9 +30,10 @@ type WeightSpec struct {
 // prefix, {q} that of its head, {l} the layer, {e} each expert in turn: such a
 // weight is joined from as many tensors.
 type Origin struct {
-	Name string
-	Of   string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
-	Rows [2]string // rows taken, as expressions; empty = all
+	Name   string
+	Of     string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
+	Rows   [2]string // rows taken, as expressions; empty = all
+	Turned bool      // rows and columns are exchanged
 }
 
 // matrix, vector and their fused forms keep family literals to one line each.
