@@ -37,7 +37,6 @@ var pending = map[plan.Opcode]bool{
 	plan.OpMamba2: true,
 
 	plan.OpGatedDelta: true,
-	plan.OpShortConv:  true,
 
 	plan.OpMLA: true,
 

@@ -29,8 +29,10 @@ type Tower struct {
 	p     *program
 	merge int // side of the block of patches of a token
 	cols  int // values of a patch
+	sound bool // frames of a sound in place of patches: two become one row
 	side  int // windows of some layers, in tokens; 0 = none
 	step  Step
+	input Patches
 	back  []int32 // row of the step's tokens → token
 }
 
@@ -99,6 +101,10 @@ func prepareTower(plans *plan.ModelPlans, cfg Config) (*Executor, *Tower, error)
 		case *plan.MergeParams:
 			t.merge = int(p.Merge)
 		case *plan.PatchParams:
+			if ins.Op == plan.OpConvStem {
+				t.sound, t.cols = true, int(p.Channels)
+				continue
+			}
 			t.cols = int(p.Patch * p.Patch * p.Channels * p.Temporal)
 		case *plan.AttentionParams:
 			if p.Windows != 0 {
@@ -111,7 +117,11 @@ func prepareTower(plans *plan.ModelPlans, cfg Config) (*Executor, *Tower, error)
 
 func (t *Tower) bind(plans *plan.ModelPlans, w Weights) error {
 	most := uint64(t.x.cfg.MaxTokens)
-	all := []stage{{c: plans.VisionEncode, size: plan.Sizing{Patches: most, Merged: most / uint64(t.merge*t.merge)}, to: &t.p}}
+	merged := most / uint64(t.merge*t.merge)
+	if t.sound {
+		merged = (most + 1) / 2
+	}
+	all := []stage{{c: plans.VisionEncode, size: plan.Sizing{Patches: most, Merged: merged}, to: &t.p}}
 	return t.x.bindStages(all, plans, w)
 }
 
@@ -146,6 +156,41 @@ func (t *Tower) Encode(p *Patches, s *Step) (*Encoded, error) {
 		}
 	}
 	return e, nil
+}
+
+// EncodeSound runs the tower over the features of a sound, [frames, cols], and
+// returns its rows, of which there are half as many, rounded up. They are valid
+// until the next call.
+func (t *Tower) EncodeSound(features []float32) ([]float32, error) {
+	s, n := &t.step, 0
+	if t.cols > 0 {
+		n = len(features) / t.cols
+	}
+	switch {
+	case !t.sound:
+		return nil, stepErrorf("the model has no encoder of sound")
+	case n == 0 || n*t.cols != len(features):
+		return nil, stepErrorf("%d features, want frames of %d", len(features), t.cols)
+	case n > t.x.cfg.MaxTokens:
+		return nil, stepErrorf("%d frames of sound, at most %d", n, t.x.cfg.MaxTokens)
+	}
+	s.rows, s.merged = n, (n+1)/2
+	t.input.Values = features
+	s.patches = &t.input
+	s.Runs = append(s.Runs[:0], Run{Len: s.merged})
+	s.rowRun = s.rowRun[:0]
+	for range s.merged {
+		s.rowRun = append(s.rowRun, 0)
+	}
+	s.x = t.x
+	if err := s.layRuns(t.x); err != nil {
+		return nil, err
+	}
+	t.x.limit(s.Threads)
+	if err := execute(t.p.bound, s); err != nil {
+		return nil, err
+	}
+	return t.p.outs[0].f32(s), nil
 }
 
 // restore returns rows of a step in the order of the image.

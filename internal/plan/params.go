@@ -94,7 +94,7 @@ const (
 	ActGELUTanh
 	ActGELUErf
 	ActReLU2
-	ActSwiGLUOAI // (up+1)·g·σ(1.702 g), clamped
+	ActSwiGLUOAI // (min(max(up, −Limit), Limit)+1)·g·σ(Alpha·g), g = min(gate, Limit)
 	ActReLU
 	ActQuickGELU
 )
@@ -111,20 +111,24 @@ const (
 	GateSoftmax uint32 = iota // softmax over all experts, then the best
 	GateTop                   // the best, then softmax over these: GateSoftmax, renormalized
 	GateSigmoid               // sigmoid instead of softmax
+	GateSparse                // the best two, each by a softmax of the experts nearly as good (sparsemixer)
 )
 
-// MoEParams describes a mixture of experts with its router.
+// MoEParams describes a mixture of experts with its router. Experts are chosen
+// by score plus the weight select_bias, among equals the first; their weights are
+// the scores alone.
 type MoEParams struct {
 	Dim, Hidden, Experts, TopK uint32
 	Gate                       uint32
 	Renorm                     uint32
-	Groups, TopGroups          uint32
+	Groups, TopGroups          uint32 // 0 or 1 = all experts take part; else those of the TopGroups best groups
 	GroupScore                 uint32 // 0 best, 1 sum of the two best
-	Masked                     uint32 // experts outside the chosen groups score 0 (0) or −∞ (1)
+	Masked                     uint32 // experts outside the chosen groups are chosen by 0 (0) or −∞ (1)
 	Scale, RenormEps           float32
 	SharedHidden, SharedGated  uint32
 	Act                        uint32
-	Pad                        uint32
+	Limit, Alpha               float32 // ActSwiGLUOAI only
+	Jitter                     float32 // GateSparse only
 }
 
 // SSMParams describes Mamba 1 and Mamba 2 mixers.

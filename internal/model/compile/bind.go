@@ -45,6 +45,12 @@ func ignorable(name string) bool {
 	return slices.Contains(ropeTensors, name)
 }
 
+// emptyBias reports whether a tensor is a bias that adds nothing: tools that
+// quantize write one for every matrix.
+func emptyBias(t *file.Tensor) bool {
+	return strings.HasSuffix(t.Name, ".bias") && len(t.View.Data) > 0 && !slices.ContainsFunc(t.View.Data, func(b byte) bool { return b != 0 })
+}
+
 // ropeTensors lists the tensors of GGUF files that hold frequency divisors.
 var ropeTensors = []string{ropeFreqs, ropeShort, ropeLongF}
 
@@ -287,10 +293,6 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 	}
 	w := Weight{Name: canonical(s.ID, layer), Shape: want, Sources: b.sources(o, layer)}
 	inFile := want
-	if o.Turned {
-		w.Transform = append(w.Transform, Transform{Kind: Transpose, A: 1, B: want.Cols()})
-		inFile = tensor.Shape{want[1], want[0]}
-	}
 	if o.Of != "" {
 		if inFile, err = b.c.shape(o.Of); err != nil {
 			b.faults.Add(err)
@@ -301,17 +303,9 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		inFile = slices.Clone(want)
 		inFile[0] /= n
 	}
-	if o.Of != "" && o.Rows[0] == "" {
-		w.Transform = append(w.Transform, Transform{Kind: Reshape, Shape: want})
-	}
-	if o.Rows[0] != "" {
-		lo, err1 := b.c.eval(o.Rows[0])
-		hi, err2 := b.c.eval(o.Rows[1])
-		if err1 != nil || err2 != nil {
-			b.faults.Add(fmt.Errorf("rows of weight %s: %v %v", s.ID, err1, err2))
-			return
-		}
-		w.Transform = append(w.Transform, Transform{Kind: SliceRows, A: lo, B: hi})
+	if w.Transform, err = o.taken(b.c, inFile, want); err != nil {
+		b.faults.Add(fmt.Errorf("rows of weight %s: %v", s.ID, err))
+		return
 	}
 	for _, name := range w.Sources {
 		if there && !b.fits(name, layer, inFile) {
@@ -375,7 +369,7 @@ func (b *binder) unused() {
 		if b.used[name] {
 			continue
 		}
-		if ignorable(name) {
+		if ignorable(name) || emptyBias(b.tensors[name]) {
 			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "ignored_tensor", Text: name})
 			continue
 		}

@@ -110,7 +110,11 @@ const (
 var acts = map[string]uint32{
 	"silu": plan.ActSiLU, "gelu_tanh": plan.ActGELUTanh, "gelu_erf": plan.ActGELUErf,
 	"relu": plan.ActReLU, "relu2": plan.ActReLU2, "quick_gelu": plan.ActQuickGELU,
+	actSwiGLUOAI: plan.ActSwiGLUOAI,
 }
+
+// actSwiGLUOAI is the activation of gpt-oss: clamped, with Mixture.Limit and Alpha.
+const actSwiGLUOAI = "swiglu_oai"
 
 // actAliases maps the spellings of configurations to normalized names.
 var actAliases = map[string]string{
@@ -137,6 +141,9 @@ const (
 func (c *Config) canonicalise() {
 	if c.TempBeta == 0 {
 		c.TempOrig = 0
+	}
+	if c.Mixture.canonicalise(); !c.hasMixture() {
+		c.Mixture = Mixture{}
 	}
 	c.Ropes = slices.DeleteFunc(c.Ropes, func(r RotaryTable) bool {
 		return !slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.Rope == r.Name })
@@ -250,6 +257,14 @@ func (c *Config) presence(cond string) Presence {
 		return c.FFNBias
 	case "shared":
 		return presentIf(c.Mixture.Shared > 0)
+	case "shared_gate":
+		return presentIf(c.Mixture.Shared > 0 && !c.Mixture.SharedPlain)
+	case "select_bias":
+		return presentIf(c.Mixture.SelectBias)
+	case "router_bias":
+		return presentIf(c.Mixture.RouterBias)
+	case "expert_bias":
+		return presentIf(c.Mixture.ExpertBias)
 	case "qk_norm":
 		return presentIf(c.QKNorm)
 	}

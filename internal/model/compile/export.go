@@ -94,7 +94,11 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	u32("embedding_length", c.Hidden)
 	u32("feed_forward_length", c.FFN)
 	u32("attention.head_count", c.Heads)
-	u32("attention.head_count_kv", c.KVHeads)
+	if heads, some := c.kvHeadsOfLayers(); some {
+		kvs = append(kvs, KV{c.Arch + ".attention.head_count_kv", file.ArrayOf(heads)})
+	} else {
+		u32("attention.head_count_kv", c.KVHeads)
+	}
 	u32("attention.key_length", c.HeadDim)
 	u32("attention.value_length", c.HeadDim)
 	f32("attention.layer_norm_rms_epsilon", c.NormEps)
@@ -103,8 +107,9 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		u32("attention.sliding_window", w)
 	}
 	if c.hasMixture() {
-		c.Mixture.keys(u32)
+		c.Mixture.keys(u32, f32)
 	}
+	c.deltaKeys(u32, f32)
 	if c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
@@ -124,6 +129,18 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		}
 	}
 	return append(kvs, c.ropeKeys()...)
+}
+
+// kvHeadsOfLayers returns the key heads of every layer, 0 where it does not attend, and
+// whether files of the architecture say it so: those of convolutions do.
+func (c *Config) kvHeadsOfLayers() ([]uint32, bool) {
+	heads := make([]uint32, len(c.Layers))
+	for i, l := range c.Layers {
+		if l.Mixer == mixAttention {
+			heads[i] = uint32(c.KVHeads)
+		}
+	}
+	return heads, c.hasMixer(mixConv)
 }
 
 func (c *Config) ropeKeys() []KV {
@@ -290,7 +307,7 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 		if len(parts) == 1 && len(shape) > len(first.Shape) { // the same values in another shape
 			w := Weight{Name: name, Shape: shape, Sources: first.Sources}
 			if c.Source != GGUF {
-				w.Transform = []Transform{{Kind: Reshape, Shape: shape}}
+				w.Transform = append(slices.Clone(first.Transform), Transform{Kind: Reshape, Shape: shape})
 			}
 			return w, nil
 		}

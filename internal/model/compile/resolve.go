@@ -31,11 +31,7 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 	case plan.OpFFN:
 		return &plan.FFNParams{Dim: uint32(c.Hidden), Hidden: uint32(c.FFN), Act: acts[c.Act], Gated: toFlag(!c.Ungated)}, nil
 	case plan.OpMoE:
-		m := &c.Mixture
-		return &plan.MoEParams{
-			Dim: uint32(c.Hidden), Hidden: uint32(m.Width), Experts: uint32(m.Experts), TopK: uint32(m.TopK), Renorm: toFlag(m.Renorm),
-			Scale: 1, SharedHidden: uint32(m.Shared), SharedGated: toFlag(m.Shared > 0), Act: acts[c.Act],
-		}, nil
+		return c.Mixture.params(c), nil
 	case plan.OpResidualAdd:
 		return &plan.AddParams{Scale: c.BranchMul}, nil
 	case plan.OpLMHead:

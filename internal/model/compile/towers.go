@@ -159,8 +159,8 @@ var siglipTower = Tower{
 	Prologue: embedPatches, Block: plainBlock, Epilogue: plan.Program{postNorm, merge},
 	Weights: slices.Concat(siglipWeights, siglipPatches, WeightMap{
 		norm("mm.norm", "v.d", "", "mm.soft_emb_norm").hf("multi_modal_projector.mm_soft_emb_norm.weight", "model.multi_modal_projector.mm_soft_emb_norm.weight"),
-		{ID: "mm.fc1", Shape: "d,v.d", HF: transposed("d,v.d", "multi_modal_projector.mm_input_projection_weight", "model.multi_modal_projector.mm_input_projection_weight"),
-			GGUF: transposed("d,v.d", "mm.input_projection.weight")},
+		{ID: "mm.fc1", Shape: "d,v.d", HF: turned("v.d,d", "multi_modal_projector.mm_input_projection_weight", "model.multi_modal_projector.mm_input_projection_weight"),
+			GGUF: turned("v.d,d", "mm.input_projection.weight")},
 	}),
 }
 

@@ -42,9 +42,11 @@ func (s WeightSpec) rows(lo, hi, hf, gguf string) WeightSpec {
 	return s
 }
 
-func transposed(shape string, names ...string) (os []Origin) {
+// turned returns origins whose files have the given shape, rows and columns
+// exchanged.
+func turned(shape string, names ...string) (os []Origin) {
 	for _, n := range names {
-		os = append(os, Origin{Name: n, Turned: true})
+		os = append(os, Origin{Name: n, Of: shape, Turn: true})
 	}
 	return os
 }
