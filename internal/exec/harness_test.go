@@ -39,6 +39,7 @@ type lane struct {
 	x      *exec.Executor
 	caches []*kv.Cache
 	states []plan.StateDescriptor
+	spans  []exec.Span // images of every sequence
 }
 
 func (m *model) lane(t testing.TB, cfg exec.Config) *lane {
@@ -95,7 +96,7 @@ func (l *lane) run(s *exec.Step, feeds ...feed) [][]float32 {
 	l.t.Helper()
 	s.Runs, s.Tokens, s.Requested = nil, nil, nil
 	for _, f := range feeds {
-		r := exec.Run{First: len(s.Tokens), Len: len(f.tokens), Pos: f.q.pos, Span: f.q.span}
+		r := exec.Run{First: len(s.Tokens), Len: len(f.tokens), Pos: f.q.pos, Span: f.q.span, Spans: l.spans}
 		if f.q.pos == 0 {
 			r.Source = f.q.source
 		}

@@ -20,6 +20,7 @@ import (
 // A fixture is the manifest of one parity case.
 type fixture struct {
 	Kind      string
+	Inputs    map[string]string
 	Sequences []struct {
 		Name      string
 		Tokens    []int32
@@ -30,8 +31,10 @@ type fixture struct {
 		Encoder   string
 		Whole     bool
 		MinPrefix int `json:"min_prefix"`
+
+		ImageEmbeds            string `json:"image_embeds"`
+		Deepstack0, Deepstack1 string
 	}
-	Inputs    map[string]string
 	Tolerance struct {
 		MaxAbs float64 `json:"max_abs"`
 	}
@@ -53,7 +56,7 @@ var notYet = map[string]bool{
 	"lfm2_moe": true, "qwen3_5": true, "qwen3_5_moe": true, "qwen3_next": true,
 
 	// images
-	"gemma3_vl": true, "lfm2_vl": true, "qwen2_5_vl": true, "qwen2_5_vl_video": true, "qwen2_vl": true, "qwen3_5_vl": true, "qwen3_vl": true, "qwen3_vl_moe": true,
+	"lfm2_vl": true, "qwen3_5_vl": true, "qwen3_vl_moe": true,
 
 	// encoders
 	"bert": true, "gemma3_bidirectional": true, "xlm_roberta": true,

@@ -42,6 +42,10 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 		return &plan.HeadParams{Vocab: uint32(c.Vocab), Dim: uint32(c.Hidden), Softcap: c.LogitCap, Scale: c.LogitMul, Tied: toFlag(c.TiedHead)}, nil
 	case plan.OpGatherRows:
 		return nil, nil
+	case plan.OpVisionScatter:
+		return &plan.ScatterParams{TokenID: uint32(c.Vision.ImageToken)}, nil
+	case plan.OpDeepstackInject:
+		return &plan.ScatterParams{TokenID: uint32(c.Vision.ImageToken), Index: uint32(layer)}, nil
 	case plan.OpMLA:
 		return r.latent(layer)
 	case plan.OpMamba1:
@@ -66,6 +70,9 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 		Scale: c.AttnScale, Softcap: c.AttnCap,
 		TempBeta: c.TempBeta, TempOrigLen: uint32(c.TempOrig),
 	}
+	if c.Vision != nil {
+		p.Images = toFlag(c.Vision.Whole)
+	}
 	if c.QKNorm {
 		p.QKNormKind, p.QKNormEps, p.QKNormOff = 1, c.NormEps, c.NormPlus
 	}
@@ -77,6 +84,7 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 	if c.Interleaved {
 		p.RopeStyle = plan.RopeInterleaved
 	}
+	c.mropeStyle(p)
 	p.RopeDim, p.RopeScale = uint32(rope.Dim), rope.Scale
 	switch rope.Scaling {
 	case Dynamic:
