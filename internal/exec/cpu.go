@@ -41,8 +41,6 @@ var pending = map[plan.Opcode]bool{
 
 	plan.OpMLA: true,
 
-	plan.OpPool: true,
-
 	plan.OpCrossAttn: true,
 	plan.OpConvStem:  true,
 

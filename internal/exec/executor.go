@@ -72,6 +72,7 @@ type Executor struct {
 	states []plan.StateDescriptor
 	vocab  int  // columns of the output
 	tokens int  // rows of the embedding table
+	types  int  // rows of the table of token types
 	flat   bool // an attention has no cache: its runs are whole sequences
 
 	prefill, decode *program

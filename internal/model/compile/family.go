@@ -20,6 +20,10 @@ type Family struct {
 	StatesPattern bool     // and may list the layers with a window
 	Defaults      Defaults
 
+	// Variant returns the family that a Hugging Face configuration of one of
+	// ModelTypes describes in fact; nil = this one.
+	Variant func(*object, *Family) *Family
+
 	// HF and GGUF read what only this family's configurations contain. They may
 	// only set fields of the Config.
 	HF   func(*object, *Config)
