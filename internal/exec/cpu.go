@@ -37,8 +37,6 @@ var pending = map[plan.Opcode]bool{
 	plan.OpGatedDelta: true,
 
 	plan.OpMLA: true,
-
-	plan.OpPool: true,
 }
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.

@@ -72,6 +72,7 @@ type Executor struct {
 	states []plan.StateDescriptor
 	vocab  int // columns of the output
 	tokens int // rows of the embedding table
+	types  int // rows of the table of token types
 	// crossRows and crossCols are the size of [Run.Source]; 0 without cross attention.
 	crossRows, crossCols int
 
