@@ -38,8 +38,6 @@ var pending = map[plan.Opcode]bool{
 
 	plan.OpGatedDelta: true,
 
-	plan.OpMLA: true,
-
 	plan.OpPool: true,
 }
 

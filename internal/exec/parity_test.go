@@ -41,9 +41,6 @@ var notYet = map[string]bool{
 	// mixtures
 	"gpt_oss": true, "gpt_oss_mxfp4": true,
 
-	// latent attention
-	"deepseek_v2": true, "deepseek_v2_group": true, "deepseek_v2_lite": true, "deepseek_v3": true, "deepseek_v3_yarn": true, "minicpm3": true, "youtu": true,
-
 	// selective scans
 	"bamba": true, "falcon_mamba": true, "granite_hybrid": true, "granite_hybrid_moe": true, "granite_hybrid_rope": true, "mamba": true, "mamba2": true, "mamba2_groups": true,
 
