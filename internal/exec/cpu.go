@@ -33,8 +33,6 @@ var cpuTable = plan.NewAdapterTable(
 
 // pending are the opcodes whose adapters are still to come.
 var pending = map[plan.Opcode]bool{
-	plan.OpMamba1: true,
-	plan.OpMamba2: true,
 
 	plan.OpGatedDelta: true,
 

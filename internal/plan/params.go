@@ -134,9 +134,10 @@ type MoEParams struct {
 // SSMParams describes Mamba 1 and Mamba 2 mixers.
 type SSMParams struct {
 	Layer, Inner, State, Heads, HeadDim, Groups, Conv, NormGroups, DtRank uint32
-	NormEps, DtMin, DtMax                                                 float32
-	Chunk                                                                 uint32
-	PlainNorm                                                             uint32 // 1: norm without weight on B, C and dt (falcon mamba)
+	NormEps                                                               float32
+	DtMin, DtMax                                                          float32 // bounds of steps, after softplus
+	Chunk                                                                 uint32  // mamba2: tokens computed together; they begin at multiples of it
+	PlainNorm                                                             uint32  // 1: norm without weight on B, C and dt (falcon mamba)
 }
 
 // ConvParams describes a gated short convolution.

@@ -81,7 +81,7 @@ var Specs = buildSpecs([]OpSpec{
 	{OpMoE, "moe", 1, 1, 1, 1, []string{
 		"router", "gate", "up", "down", "router_bias?", "select_bias?", "gate_bias?", "up_bias?", "down_bias?",
 		"shared_gate?", "shared_up?", "shared_down?", "shared_router?"}, 0, textMode, NotInPlace, payload[MoEParams], rowWiseOp},
-	{OpMamba2, "mamba2", 1, 1, 1, 1, []string{"in", "conv", "conv_bias?", "a", "d", "dt_bias", "norm", "out", "in_bias?", "out_bias?"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[SSMParams], acrossRows},
+	{OpMamba2, "mamba2", 1, 1, 1, 1, []string{"in", "conv", "conv_bias?", "a", "d", "dt_bias", "norm?", "out", "in_bias?", "out_bias?"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[SSMParams], acrossRows},
 	{OpShortConv, "shortconv", 1, 1, 1, 1, []string{"in", "conv", "out", "in_bias?", "conv_bias?", "out_bias?"}, Kinds(StateConv), textMode, NotInPlace, payload[ConvParams], acrossRows},
 	{OpMLA, "mla", 1, 1, 1, 1, []string{"q_a?", "q_a_norm?", "q_b", "kv_a", "kv_a_norm", "k_b", "v_b", "o", "inv_freq?", "inv_freq_long?", "q_a_bias?", "kv_a_bias?", "o_bias?"}, Kinds(StateKV), textMode, NotInPlace, payload[MLAParams], acrossRows},
 	{OpEmbedding, "embedding", 1, 2, 1, 1, []string{"table", "pos?", "type?"}, 0, anyMode, NotInPlace, payload[EmbedParams], acrossRows},
@@ -95,7 +95,7 @@ var Specs = buildSpecs([]OpSpec{
 	{OpVisionScatter, "vision_scatter", 2, 3, 1, 1, nil, 0, Modes(ModeScatter), InPlace0, payload[ScatterParams], acrossRows},
 	{OpDeepstackInject, "deepstack_inject", 2, 3, 1, 1, nil, 0, Modes(ModePrefill), InPlace0, payload[ScatterParams], acrossRows},
 	{OpGatedDelta, "gated_delta", 1, 1, 1, 1, []string{"qkv", "z", "b", "a", "conv", "a_log", "dt_bias", "norm", "out"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[GatedDeltaParams], acrossRows},
-	{OpMamba1, "mamba1", 1, 1, 1, 1, []string{"in", "conv", "conv_bias?", "x", "dt", "dt_bias?", "a", "d", "out"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[SSMParams], acrossRows},
+	{OpMamba1, "mamba1", 1, 1, 1, 1, []string{"in", "conv", "conv_bias?", "x", "dt", "dt_bias?", "a", "d", "out", "in_bias?", "out_bias?"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[SSMParams], acrossRows},
 	{OpCrossAttn, "cross_attention", 1, 2, 1, 1, []string{"q", "k", "v", "o", "q_bias?", "k_bias?", "v_bias?", "o_bias?"}, Kinds(StateCrossKV), textMode, NotInPlace, payload[AttentionParams], acrossRows},
 	{OpConvStem, "conv_stem", 1, 1, 1, 1, []string{"conv1", "conv1_bias?", "conv2", "conv2_bias?", "pos?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[PatchParams], acrossRows},
 })

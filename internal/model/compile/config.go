@@ -76,6 +76,8 @@ type Config struct {
 	ShortConv ShortConv `json:",omitzero"` // of layers whose mixer is "shortconv"
 	Encoder   *Encoder  `json:",omitempty"`
 	Vision    *Vision   `json:",omitempty"`
+	Sections  []int     `json:",omitempty"` // pairs of a head that turn by time, row and column; none = all by position
+	Mixed     bool      `json:",omitempty"` // these take turns; otherwise they are blocks
 	Audio     *Audio    `json:",omitempty"`
 
 	Ropes  []RotaryTable `json:",omitempty"`
@@ -140,6 +142,9 @@ func (c *Config) canonicalise() {
 	if c.TempBeta == 0 {
 		c.TempOrig = 0
 	}
+	if !c.feeds() {
+		c.FFN = 0
+	}
 	if c.Mixture.canonicalise(); !c.hasMixture() {
 		c.Mixture = Mixture{}
 	}
@@ -153,15 +158,21 @@ func (c *Config) check(file string, f *Faults) {
 	bad := func(field, want string, got any) {
 		f.Add(&ConfigError{File: file, Field: field, Want: want, Got: fmt.Sprint(got)})
 	}
-	for _, x := range []struct {
+	type bound struct {
 		field    string
 		got, max int
-	}{
-		{"hidden size", c.Hidden, maxWidth}, {"attention heads", c.Heads, maxHeads},
-		{"key/value heads", c.KVHeads, maxHeads}, {"head width", c.HeadDim, maxHead},
-		{"feed-forward width", c.FFN, maxWidth}, {"vocabulary size", c.Vocab, maxVocab},
+	}
+	bounds := []bound{
+		{"hidden size", c.Hidden, maxWidth}, {"vocabulary size", c.Vocab, maxVocab},
 		{"context length", c.Context, maxLength}, {"layers", len(c.Layers), maxLayers},
-	} {
+	}
+	if c.attends() {
+		bounds = append(bounds, bound{"attention heads", c.Heads, maxHeads}, bound{"key/value heads", c.KVHeads, maxHeads}, bound{"head width", c.HeadDim, maxHead})
+	}
+	if c.feeds() {
+		bounds = append(bounds, bound{"feed-forward width", c.FFN, maxWidth})
+	}
+	for _, x := range bounds {
 		if x.got < 1 || x.got > x.max {
 			bad(x.field, fmt.Sprintf("1 to %d", x.max), x.got)
 		}
@@ -179,6 +190,9 @@ func (c *Config) check(file string, f *Faults) {
 		{"norm epsilon", c.NormEps}, {"attention scale", c.AttnScale}, {"embedding multiplier", c.EmbedMul},
 		{"residual multiplier", c.BranchMul}, {"logit multiplier", c.LogitMul},
 	} {
+		if !c.attends() && x.field == "attention scale" {
+			continue
+		}
 		if !(x.v > 0 && x.v < 1e30) {
 			bad(x.field, "a number above 0", x.v)
 		}
@@ -203,17 +217,24 @@ func (c *Config) check(file string, f *Faults) {
 	if c.hasMixture() {
 		c.Mixture.check(bad)
 	}
+	if c.Audio != nil {
+		c.Audio.check(c.Hidden, bad)
+	}
 	if c.hasMixer(mixMLA) {
 		c.Latent.check(bad)
 	}
 	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
-		c.Scan.check(bad)
+		c.Scan.check(c, bad)
 	}
 	if c.hasMixer(mixDelta) {
 		c.Delta.check(bad)
 	}
 	if c.hasMixer(mixConv) {
 		c.ShortConv.check(bad)
+	}
+	c.checkSections(bad)
+	if c.Vision != nil {
+		c.Vision.check(c, bad)
 	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {
@@ -223,6 +244,16 @@ func (c *Config) check(file string, f *Faults) {
 			bad(fmt.Sprintf("rope of layer %d", i), "a table of the model", l.Rope)
 		}
 	}
+}
+
+// feeds reports whether a layer has a feed-forward half, or there are no layers.
+func (c *Config) feeds() bool {
+	return len(c.Layers) == 0 || slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.FFN != ffnNone })
+}
+
+// attends reports whether a layer attends, or there are no layers.
+func (c *Config) attends() bool {
+	return len(c.Layers) == 0 || c.hasMixer(mixAttention) || c.hasMixer(mixMLA)
 }
 
 // hasMixer reports whether a layer has the mixer.

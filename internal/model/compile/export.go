@@ -89,21 +89,32 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	var kvs []KV
 	u32 := func(key string, v int) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(uint32(v))}) }
 	f32 := func(key string, v float32) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(v)}) }
+	put := func(key string, v file.Value) { kvs = append(kvs, KV{c.Arch + "." + key, v}) }
 	u32("block_count", len(c.Layers))
 	u32("context_length", c.Context)
 	u32("embedding_length", c.Hidden)
 	u32("feed_forward_length", c.FFN)
 	u32("attention.head_count", c.Heads)
-	if heads, some := c.kvHeadsOfLayers(); some {
-		kvs = append(kvs, KV{c.Arch + ".attention.head_count_kv", file.ArrayOf(heads)})
+	if reader.KVByLayer {
+		heads := make([]uint32, len(c.Layers))
+		for i, l := range c.Layers {
+			if l.Mixer == mixAttention {
+				heads[i] = uint32(c.KVHeads)
+			}
+		}
+		put("attention.head_count_kv", file.ArrayOf(heads))
 	} else if c.hasMixer(mixMLA) {
 		u32("attention.head_count_kv", 1) // the cached vector serves all
 	} else {
 		u32("attention.head_count_kv", c.KVHeads)
 	}
-	key, value := c.cachedWidths()
-	u32("attention.key_length", key)
-	u32("attention.value_length", value)
+	if key, value := c.cachedWidths(); key > 0 {
+		u32("attention.key_length", key)
+		u32("attention.value_length", value)
+	}
+	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
+		c.scanKeys(u32, put)
+	}
 	f32("attention.layer_norm_rms_epsilon", c.NormEps)
 	u32("vocab_size", c.Vocab)
 	if w := slices.MaxFunc(c.Layers, func(a, b Layer) int { return a.Window - b.Window }).Window; w > 0 && reader.StatesWindow {
@@ -117,7 +128,8 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	}
 	c.deltaKeys(u32, f32)
 	c.latentKeys(u32, f32)
-	if c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
+	c.audioKeys(u32, f32)
+	if c.HeadDim > 0 && c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
 	embed := float32(1)
@@ -144,18 +156,6 @@ func (c *Config) cachedWidths() (key, value int) {
 		return c.Latent.KVRank + c.Latent.Rope, c.Latent.KVRank
 	}
 	return c.HeadDim, c.HeadDim
-}
-
-// kvHeadsOfLayers returns the key heads of every layer, 0 where it does not attend, and
-// whether files of the architecture say it so: those of convolutions do.
-func (c *Config) kvHeadsOfLayers() ([]uint32, bool) {
-	heads := make([]uint32, len(c.Layers))
-	for i, l := range c.Layers {
-		if l.Mixer == mixAttention {
-			heads[i] = uint32(c.KVHeads)
-		}
-	}
-	return heads, c.hasMixer(mixConv)
 }
 
 func (c *Config) ropeKeys() []KV {
@@ -281,7 +281,7 @@ func (m *Model) exportTensors() ([]Weight, error) {
 	c := &m.Config
 	b := &binder{c: c}
 	var out []Weight
-	for layer := -1; layer < len(m.Config.Layers); layer++ {
+	for layer := -1; layer < m.Config.blocks(); layer++ {
 		var names []string
 		parts := map[string][]part{}
 		for i := range m.family.Weights {
@@ -315,6 +315,15 @@ func (c *Config) written(s *WeightSpec) *Origin {
 		}
 	}
 	return &s.GGUF[0]
+}
+
+// blocks returns the largest number of layers of any part of the model.
+func (c *Config) blocks() int {
+	n := len(c.Layers)
+	if c.Audio != nil {
+		n = max(n, c.Audio.Layers)
+	}
+	return n
 }
 
 // A part is a weight with its entry in the family's map.
