@@ -7,23 +7,20 @@ import (
 )
 
 // mixtureFamilies are mixtures of experts beyond those of qwen and mixtral.
-var mixtureFamilies = []*Family{&graniteMoE, &gptOSS}
+var mixtureFamilies = []*Family{&graniteMoE, &gptOSS, &phiMoE}
 
 // mixtureTerms are the names that their weight maps use.
 var mixtureTerms = vocabulary{
 	conds: map[string]func(*Config) Presence{
-		"sinks": func(c *Config) Presence { return presentIf(c.Sinks) },
+		"mixture.optional": func(*Config) Presence { return ByTensor },
+		"sinks":            func(c *Config) Presence { return presentIf(c.Sinks) },
 	},
 }
 
 // mixtureTypes and mixtureArchs are those of them that are refused by name.
 var (
-	mixtureTypes = map[string]string{
-		"phimoe": needsMoE,
-	}
-	mixtureArchs = map[string]string{
-		"phimoe": needsMoE,
-	}
+	mixtureTypes = map[string]string{}
+	mixtureArchs = map[string]string{}
 )
 
 // graniteExperts is the weights of granite's mixtures, whose files fuse the gate
@@ -128,4 +125,61 @@ var gptOSS = Family{
 	},
 	Prologue: embedText, Mixers: map[string]plan.Program{mixAttention: sinkAttention}, FFNs: sparseFFNs, Epilogue: headText,
 	Weights: llamaWeights.with(ossExperts...),
+}
+
+// phiMixer and phiSparse have layer norms with biases.
+var (
+	phiMixer = plan.Program{
+		{Op: plan.OpNorm, Out: "n", In: []string{"x"}, W: w{"weight": "attn_norm", "bias": "attn_norm_bias"}, Tag: "attn_norm"},
+		attention[1],
+		attention[2],
+	}
+	phiSparse = plan.Program{
+		{Op: plan.OpNorm, Out: "n2", In: []string{"x"}, W: w{"weight": "ffn_norm", "bias": "ffn_norm_bias"}, Tag: "ffn_norm"},
+		sparse[1],
+		sparse[2],
+	}
+	phiHead = plan.Program{
+		{Op: plan.OpNorm, Out: "n", In: []string{"x"}, W: w{"weight": "output_norm", "bias": "output_norm_bias"}, Tag: "output_norm"},
+		{Op: plan.OpLMHead, Out: "logits", In: []string{"n"}, W: w{"weight": "output", "bias": "output_bias"}, Tag: "head"},
+	}
+)
+
+// phiMoE is Phi 3.5 MoE: layer norms, and two experts chosen by sparsemixer.
+var phiMoE = Family{
+	ID: "phimoe", ModelTypes: []string{"phimoe"},
+	Arch: "phimoe", ReadsArch: true, StatesWindow: true,
+	Defaults: Defaults{
+		Hidden: 4096, Layers: 32, Heads: 32, KVHeads: 8, FFN: 6400, Vocab: 32064, Context: 131072, Original: 4096,
+		NormEps: 1e-5, Theta: 1e6, Act: "silu", FFNBias: Absent,
+		Mixture: Mixture{Gate: gateSparse, Jitter: 0.01},
+	},
+	HF: func(o *object, c *Config) {
+		c.NormKind = layerNorm
+		o.setWindows(c, o.Int("window", 0, maxLength, "sliding_window"), everyLayer)
+		o.readMixture(c, Mixture{Experts: 16, TopK: 2, Width: c.FFN, Gate: gateSparse})
+		c.Mixture.Width, c.Mixture.Renorm = c.FFN, false
+		c.Mixture.Jitter = o.Float("expert_jitter", 0.01, "router_jitter_noise")
+		if r, _ := o.ropeObject("full_attention"); r != nil && c.rope("full").Scaling == Long {
+			short, long := r.Float("rope.full.scale", 1, "short_mscale"), r.Float("rope.full.scale", 1, "long_mscale")
+			if short != long {
+				o.Bad("long_mscale", "the value of short_mscale", long)
+			}
+			c.rope("full").Scale = short
+		}
+	},
+	GGUF: func(h *header, c *Config) {
+		c.NormKind = layerNorm
+		window := h.int("window", 0, maxLength, "attention.sliding_window")
+		for i := range c.Layers {
+			c.Layers[i].Window = window
+		}
+	},
+	Prologue: embedText, Mixers: map[string]plan.Program{mixAttention: phiMixer}, FFNs: map[string]plan.Program{ffnMoE: phiSparse}, Epilogue: phiHead,
+	Weights: llamaWeights.with(experts("block_sparse_moe", "w1", "w3", "w2")...).with(
+		bias("attn_norm_bias", "d", "", hfLayer+"input_layernorm", ggufLayer+"attn_norm"),
+		bias("ffn_norm_bias", "d", "", hfLayer+"post_attention_layernorm", ggufLayer+"ffn_norm"),
+		bias("output_norm_bias", "d", "", "{p}norm", "output_norm"),
+		bias("output_bias", "V", "mixture.optional", "{q}lm_head", "output"),
+	),
 }
