@@ -22,6 +22,7 @@ type linear struct {
 
 // A part is one matrix of a linear.
 type part struct {
+	name string
 	w    *pack.Matrix
 	rows int
 	bias []float32
@@ -50,7 +51,7 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 	if err != nil {
 		return err
 	}
-	p := part{rows: rows}
+	p := part{name: b.WeightName(slot), rows: rows}
 	if p.w, err = b.product(l, slot, w); err != nil {
 		return err
 	}

@@ -290,6 +290,22 @@ func (m *Model) exportTensors() ([]Weight, error) {
 	return out, nil
 }
 
+// GGUFNames returns the name of the tensor in a GGUF file that has each weight, by
+// the weight's name in plans.
+func (m *Model) GGUFNames() map[string]string {
+	b := &binder{c: &m.Config}
+	out := make(map[string]string, len(m.Weights))
+	for layer := -1; layer < len(m.Config.Layers); layer++ {
+		for i := range m.family.Weights {
+			s := &m.family.Weights[i]
+			if name := canonical(s.ID, layer); m.Weights[name].Name != "" {
+				out[name] = b.name(s.GGUF[0].Name, layer)
+			}
+		}
+	}
+	return out
+}
+
 // A part is a weight with its entry in the family's map.
 type part struct {
 	spec *WeightSpec
