@@ -333,6 +333,22 @@ func (c *Config) blocks() int {
 	return n
 }
 
+// GGUFNames returns the name of the tensor in a GGUF file that has each weight, by
+// the weight's name in plans.
+func (m *Model) GGUFNames() map[string]string {
+	b := &binder{c: &m.Config}
+	out := make(map[string]string, len(m.Weights))
+	for layer := -1; layer < m.Config.blocks(); layer++ {
+		for i := range m.family.Weights {
+			s := &m.family.Weights[i]
+			if name := canonical(s.ID, layer); m.Weights[name].Name != "" {
+				out[name] = b.name(m.Config.written(s).Name, layer)
+			}
+		}
+	}
+	return out
+}
+
 // A part is a weight with its entry in the family's map.
 type part struct {
 	spec *WeightSpec
