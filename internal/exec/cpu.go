@@ -35,20 +35,10 @@ var cpuTable = plan.NewAdapterTable(
 var pending = map[plan.Opcode]bool{
 
 	plan.OpGatedDelta: true,
-	plan.OpShortConv:  true,
 
 	plan.OpMLA: true,
 
 	plan.OpPool: true,
-
-	plan.OpCrossAttn: true,
-	plan.OpConvStem:  true,
-
-	plan.OpPatchEmbed:      true,
-	plan.OpSpatialMerge:    true,
-	plan.OpDeepstackTap:    true,
-	plan.OpVisionScatter:   true,
-	plan.OpDeepstackInject: true,
 }
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.

@@ -46,6 +46,12 @@ func ignorable(name string) bool {
 	return slices.Contains(ropeTensors, name)
 }
 
+// emptyBias reports whether a tensor is a bias that adds nothing: tools that
+// quantize write one for every matrix.
+func emptyBias(t *file.Tensor) bool {
+	return strings.HasSuffix(t.Name, ".bias") && len(t.View.Data) > 0 && !slices.ContainsFunc(t.View.Data, func(b byte) bool { return b != 0 })
+}
+
 // ropeTensors lists the tensors of GGUF files that hold frequency divisors.
 var ropeTensors = []string{ropeFreqs, ropeShort, ropeLongF}
 
@@ -313,7 +319,7 @@ func (b *binder) unused() {
 		if b.used[name] {
 			continue
 		}
-		if ignorable(name) {
+		if ignorable(name) || emptyBias(b.tensors[name]) {
 			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "ignored_tensor", Text: name})
 			continue
 		}

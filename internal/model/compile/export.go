@@ -95,23 +95,14 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	u32("embedding_length", c.Hidden)
 	u32("feed_forward_length", c.FFN)
 	u32("attention.head_count", c.Heads)
-	if reader.KVByLayer {
-		heads := make([]uint32, len(c.Layers))
-		for i, l := range c.Layers {
-			if l.Mixer == mixAttention {
-				heads[i] = uint32(c.KVHeads)
-			}
-		}
-		put("attention.head_count_kv", file.ArrayOf(heads))
+	if heads, some := c.kvHeadsOfLayers(); some {
+		kvs = append(kvs, KV{c.Arch + ".attention.head_count_kv", file.ArrayOf(heads)})
 	} else {
 		u32("attention.head_count_kv", c.KVHeads)
 	}
 	if c.HeadDim > 0 {
 		u32("attention.key_length", c.HeadDim)
 		u32("attention.value_length", c.HeadDim)
-	}
-	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
-		c.scanKeys(u32, put)
 	}
 	f32("attention.layer_norm_rms_epsilon", c.NormEps)
 	u32("vocab_size", c.Vocab)
@@ -121,6 +112,8 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	if c.hasMixture() {
 		c.Mixture.keys(u32, f32)
 	}
+	c.deltaKeys(u32, f32)
+	c.scanKeys(u32, put)
 	if c.HeadDim > 0 && c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
@@ -140,6 +133,18 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		}
 	}
 	return append(kvs, c.ropeKeys()...)
+}
+
+// kvHeadsOfLayers returns the key heads of every layer, 0 where it does not attend, and
+// whether files of the architecture say it so: those of convolutions do.
+func (c *Config) kvHeadsOfLayers() ([]uint32, bool) {
+	heads := make([]uint32, len(c.Layers))
+	for i, l := range c.Layers {
+		if l.Mixer == mixAttention {
+			heads[i] = uint32(c.KVHeads)
+		}
+	}
+	return heads, c.hasMixer(mixConv) || c.hasMixer(mixMamba2) && c.hasMixer(mixAttention)
 }
 
 func (c *Config) ropeKeys() []KV {
