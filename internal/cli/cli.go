@@ -188,6 +188,7 @@ func (a *app) root() *cobra.Command {
 		a.inspect(),
 		checkpointCommand(a.env()),
 		a.logits(),
+		a.eval(),
 		a.tokenize(),
 		tokenizerCommand(a.env()),
 		a.quantize(),

@@ -24,6 +24,7 @@ type Work[F dense.Float] struct {
 	Tile    dense.Tile[F]
 	weights []F // [Rows−At, whole(Rows)]
 	inputs  []F // [Rows, P]
+	back    backWork[F]
 }
 
 // Room makes room for chunks of at most rows rows of width p, so that later calls

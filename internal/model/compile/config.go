@@ -76,6 +76,8 @@ type Config struct {
 	ShortConv ShortConv `json:",omitzero"` // of layers whose mixer is "shortconv"
 	Encoder   *Encoder  `json:",omitempty"`
 	Vision    *Vision   `json:",omitempty"`
+	Sections  []int     `json:",omitempty"` // pairs of a head that turn by time, row and column; none = all by position
+	Mixed     bool      `json:",omitempty"` // these take turns; otherwise they are blocks
 	Audio     *Audio    `json:",omitempty"`
 
 	Ropes  []RotaryTable `json:",omitempty"`
@@ -215,6 +217,9 @@ func (c *Config) check(file string, f *Faults) {
 	if c.hasMixture() {
 		c.Mixture.check(bad)
 	}
+	if c.Audio != nil {
+		c.Audio.check(c.Hidden, bad)
+	}
 	if c.hasMixer(mixMLA) {
 		c.Latent.check(bad)
 	}
@@ -226,6 +231,10 @@ func (c *Config) check(file string, f *Faults) {
 	}
 	if c.hasMixer(mixConv) {
 		c.ShortConv.check(bad)
+	}
+	c.checkSections(bad)
+	if c.Vision != nil {
+		c.Vision.check(c, bad)
 	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {

@@ -95,14 +95,23 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	u32("embedding_length", c.Hidden)
 	u32("feed_forward_length", c.FFN)
 	u32("attention.head_count", c.Heads)
-	if heads, some := c.kvHeadsOfLayers(); some {
-		kvs = append(kvs, KV{c.Arch + ".attention.head_count_kv", file.ArrayOf(heads)})
+	if reader.KVByLayer {
+		heads := make([]uint32, len(c.Layers))
+		for i, l := range c.Layers {
+			if l.Mixer == mixAttention {
+				heads[i] = uint32(c.KVHeads)
+			}
+		}
+		put("attention.head_count_kv", file.ArrayOf(heads))
 	} else {
 		u32("attention.head_count_kv", c.KVHeads)
 	}
 	if c.HeadDim > 0 {
 		u32("attention.key_length", c.HeadDim)
 		u32("attention.value_length", c.HeadDim)
+	}
+	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
+		c.scanKeys(u32, put)
 	}
 	f32("attention.layer_norm_rms_epsilon", c.NormEps)
 	u32("vocab_size", c.Vocab)
@@ -113,7 +122,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		c.Mixture.keys(u32, f32)
 	}
 	c.deltaKeys(u32, f32)
-	c.scanKeys(u32, put)
+	c.audioKeys(u32, f32)
 	if c.HeadDim > 0 && c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
@@ -133,18 +142,6 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		}
 	}
 	return append(kvs, c.ropeKeys()...)
-}
-
-// kvHeadsOfLayers returns the key heads of every layer, 0 where it does not attend, and
-// whether files of the architecture say it so: those of convolutions do.
-func (c *Config) kvHeadsOfLayers() ([]uint32, bool) {
-	heads := make([]uint32, len(c.Layers))
-	for i, l := range c.Layers {
-		if l.Mixer == mixAttention {
-			heads[i] = uint32(c.KVHeads)
-		}
-	}
-	return heads, c.hasMixer(mixConv) || c.hasMixer(mixMamba2) && c.hasMixer(mixAttention)
 }
 
 func (c *Config) ropeKeys() []KV {
@@ -268,7 +265,7 @@ func (m *Model) ropeTensors() []Weight {
 func (m *Model) exportTensors() ([]Weight, error) {
 	b := &binder{c: &m.Config}
 	var out []Weight
-	for layer := -1; layer < len(m.Config.Layers); layer++ {
+	for layer := -1; layer < m.Config.blocks(); layer++ {
 		var names []string
 		parts := map[string][]part{}
 		for i := range m.family.Weights {
@@ -292,6 +289,15 @@ func (m *Model) exportTensors() ([]Weight, error) {
 		}
 	}
 	return out, nil
+}
+
+// blocks returns the largest number of layers of any part of the model.
+func (c *Config) blocks() int {
+	n := len(c.Layers)
+	if c.Audio != nil {
+		n = max(n, c.Audio.Layers)
+	}
+	return n
 }
 
 // A part is a weight with its entry in the family's map.

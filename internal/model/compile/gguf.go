@@ -23,6 +23,7 @@ type header struct {
 	faults  *Faults
 	prov    map[string]string
 	asked   map[string]bool // full names of keys
+	kv      []uint64        // key heads of each layer, if the file says so
 }
 
 const ateniaKeys = "atenia."
@@ -96,49 +97,6 @@ func (h *header) int(field string, def, max int, key string) int {
 		return def
 	}
 	return int(n)
-}
-
-// attending reads an integer that is the same in every layer but those with 0,
-// which do not attend; [header.recurrent] finds them.
-func (h *header) attending(field string, def, max int, key string) int {
-	all, found := h.perLayerInts(key)
-	if !found {
-		return h.int(field, def, max, key)
-	}
-	n := slices.Max(all)
-	for i, x := range all {
-		if x != 0 && x != n {
-			h.bad(key, "the same value in every layer that attends", fmt.Sprintf("%d in layer %d and %d in another", x, i, n))
-			return def
-		}
-	}
-	h.prov[field] = "file " + h.key(key)
-	if n > uint64(max) {
-		h.bad(key, fmt.Sprintf("a whole number from 0 to %d", max), n)
-		return def
-	}
-	return int(n)
-}
-
-// perLayerInts returns the values of a key that is an array of integers, if it is and
-// has any.
-func (h *header) perLayerInts(key string) ([]uint64, bool) {
-	v, found := h.meta.Get(h.key(key))
-	if !found || v.Type() != file.Array {
-		return nil, false
-	}
-	all, _, err := h.meta.Uints(h.key(key))
-	return all, err == nil && len(all) > 0
-}
-
-// recurrent gives the layers without key heads another mixer.
-func (h *header) recurrent(c *Config, mixer string) {
-	all, _ := h.perLayerInts("attention.head_count_kv")
-	for i, n := range all {
-		if n == 0 && i < len(c.Layers) {
-			c.Layers[i].Mixer, c.Layers[i].Rope = mixer, ""
-		}
-	}
 }
 
 func (h *header) float(field string, def float64, key string) float32 {
@@ -232,7 +190,7 @@ func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.T
 func (h *header) readSizes(c *Config) {
 	c.Hidden = h.int("hidden", 0, maxWidth, "embedding_length")
 	c.Heads = h.int("heads", 0, maxHeads, "attention.head_count")
-	c.KVHeads = h.attending("kv_heads", c.Heads, maxHeads, "attention.head_count_kv")
+	c.KVHeads = h.kvHeads(c.Heads)
 	derived := 0
 	if c.Heads > 0 {
 		derived = c.Hidden / c.Heads
@@ -252,6 +210,45 @@ func (h *header) readSizes(c *Config) {
 	if v, ok := h.meta.Get("tokenizer.ggml.tokens"); ok && c.Vocab == 0 {
 		c.Vocab = v.Len()
 		h.prov["vocab"] = "file tokenizer.ggml.tokens"
+	}
+}
+
+// kvHeads reads the number of key heads: one, or one for each layer, where layers
+// with none do not attend.
+func (h *header) kvHeads(def int) int {
+	const key = "attention.head_count_kv"
+	v, found := h.meta.Get(h.key(key))
+	if !found || v.Type() != file.Array {
+		return h.int("kv_heads", def, maxHeads, key)
+	}
+	all, found, err := h.meta.Uints(h.key(key))
+	if !h.note("kv_heads", key, found, err) {
+		return def
+	}
+	n := slices.Max(append(all, 0))
+	if n > maxHeads {
+		h.bad(key, fmt.Sprintf("at most %d heads", maxHeads), n)
+		return def
+	}
+	for i, x := range all {
+		if x != 0 && x != n {
+			h.bad(key, "the same value in every layer that attends", fmt.Sprintf("%d in layer %d", x, i))
+			return def
+		}
+	}
+	h.kv = all
+	return int(n)
+}
+
+// hybrid gives layers without key heads another mixer.
+func (h *header) hybrid(c *Config, mixer string) {
+	if h.kv == nil || !h.perLayer("attention.head_count_kv", len(h.kv), c) {
+		return
+	}
+	for i, n := range h.kv {
+		if n == 0 {
+			c.Layers[i].Mixer, c.Layers[i].Rope = mixer, ""
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
 	}
 	prov := map[string]string{}
 	top := &object{&Object{File: path, M: m, Faults: &Faults{}, Prov: prov}}
-	o, fam, err := r.textConfig(top)
+	o, fam, tower, err := r.textConfig(top)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +48,9 @@ func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
 		fam.HF(o, c)
 	}
 	readSlidingRope(o, &fam.Defaults, c)
+	if tower != nil {
+		o.readVision(tower, top, c)
+	}
 	c.canonicalise()
 	c.check(path, top.Faults)
 	if err := top.Faults.Err(); err != nil {
@@ -78,22 +81,31 @@ func (o *object) sub(key string) *object {
 }
 
 // textConfig finds the object that describes the text decoder, and its family.
-// Text-only wrappers are unwrapped; those with image or audio parts are rejected
-// under their own name.
-func (r *registry) textConfig(top *object) (*object, *Family, error) {
+// Text-only wrappers are unwrapped; those with audio parts, or with towers that
+// are not known, are rejected under their own name.
+func (r *registry) textConfig(top *object) (*object, *Family, *Tower, error) {
 	outer := top.Text("model", "", "model_type")
 	if err := top.Faults.Err(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	o, name := top, outer
 	if text := top.sub("text_config"); text != nil && !top.Has("vision_config") && !top.Has("audio_config") {
 		o, name = text, text.Text("model", textTypes[outer], "model_type")
 	}
+	tower := towerFor(outer)
+	if tower != nil && top.Has("vision_config") {
+		name = tower.Text
+		if text := top.sub("text_config"); text != nil {
+			o, name = text, text.Text("model", tower.Text, "model_type")
+		}
+	} else {
+		tower = nil
+	}
 	if err := top.Faults.Err(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	fam, err := choose("model_type", name, r.types, knownModelTypes)
-	return o, fam, err
+	return o, fam, tower, err
 }
 
 func readSizes(o *object, d *Defaults, c *Config) {
@@ -271,6 +283,7 @@ func (o *object) readRope(name string, r *object, theta float64, original int, c
 	}
 	t.Dim = int(float64(c.HeadDim) * float64(part))
 	switch kind := r.Text(field+"scaling", PlainRope, "rope_type", "type"); kind {
+	case "mrope": // older configurations; the sections say the same
 	case "su": // phi-3 before its scaling got a common name
 		t.Scaling = Long
 	case Yarn:

@@ -424,7 +424,7 @@ var mamba2 = Family{
 // shared feed-forward layer is the only one.
 var graniteHybrid = Family{
 	ID: "granitemoehybrid", ModelTypes: []string{"granitemoehybrid"},
-	Arch: "granitehybrid", ReadsArch: true, Reorders: true,
+	Arch: "granitehybrid", ReadsArch: true, Reorders: true, KVByLayer: true,
 	Defaults: Defaults{
 		Hidden: 4096, Layers: 32, Heads: 32, FFN: 11008, Vocab: 32000, Context: 2048,
 		NormEps: 1e-6, Theta: 1e4, Act: "silu", FFNBias: Absent,
@@ -448,7 +448,7 @@ var graniteHybrid = Family{
 	},
 	GGUF: func(h *header, c *Config) {
 		graniteLogits(h, c)
-		h.recurrent(c, mixMamba2)
+		h.hybrid(c, mixMamba2)
 		h.readScan(c)
 		turns, found, err := h.meta.Bool(h.key("rope.scaling.finetuned"))
 		if !h.note("rope", "rope.scaling.finetuned", found, err) || !turns {
@@ -470,7 +470,7 @@ var graniteHybridWeights = llamaWeights.with(graniteExperts...).with(scanWeights
 // granitemoehybrid.
 var bamba = Family{
 	ID: "bamba", ModelTypes: []string{"bamba"},
-	Arch: "granitehybrid", Reorders: true,
+	Arch: "granitehybrid", Reorders: true, KVByLayer: true,
 	Defaults: Defaults{
 		Hidden: 4096, Layers: 32, Heads: 32, KVHeads: 8, FFN: 14336, Vocab: 128000, Context: 262144,
 		NormEps: 1e-5, Theta: 1e4, Act: "silu",
