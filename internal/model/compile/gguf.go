@@ -219,6 +219,7 @@ func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.T
 	if fam.GGUF != nil {
 		fam.GGUF(h, c)
 	}
+	h.readTower(c)
 	h.readOwn(c)
 	h.readConfig(c)
 	c.canonicalise()

@@ -32,13 +32,15 @@ type WeightSpec struct {
 // prefix, {q} that of its head, {l} the layer, {e} each expert in turn: such a
 // weight is joined from as many tensors.
 type Origin struct {
-	Name string
-	Of   string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
-	Rows [2]string // rows taken, as expressions; empty = all
-	Each string    // number of groups of rows, as an expression: Rows are taken of each of them
-	Step [2]int    // {i, n}: every n-th row from row i on is taken
-	Turn bool      // the last two axes of Of are exchanged in the file: Of is the shape there
-	Map  Kind      // NegExp: what is done to every value
+	Name   string
+	Of     string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
+	Rows   [2]string // rows taken, as expressions; empty = all
+	Each   string    // number of groups of rows, as an expression: Rows are taken of each of them
+	Step   [2]int    // {i, n}: every n-th row from row i on is taken
+	Turn   bool      // the last two axes of Of are exchanged in the file: Of is the shape there
+	Map    Kind      // NegExp: what is done to every value
+	View   string    // shape that Turn sees, if it is not that of the file
+	Frames bool      // the images that a patch spans have tensors of their own, name, name.1, …
 }
 
 // taken returns the transforms from a tensor of shape Of to a weight of shape
@@ -46,6 +48,14 @@ type Origin struct {
 // as many axes as the weight.
 func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 	var ts []Transform
+	if o.View != "" {
+		view, err := c.shape(o.View)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, Transform{Kind: Reshape, Shape: view})
+		of = view
+	}
 	if o.Turn {
 		t := Transform{Kind: Transpose}
 		ts = append(ts, t)
