@@ -55,7 +55,7 @@ var notYet = map[string]bool{
 	"lfm2_moe": true, "qwen3_5": true, "qwen3_5_moe": true, "qwen3_next": true,
 
 	// images
-	"lfm2_vl": true, "qwen3_5_vl": true, "qwen3_vl_moe": true,
+	"qwen3_5_vl": true,
 }
 
 // exactly is for comparisons with PyTorch: weights in blocks are multiplied as the
