@@ -190,6 +190,7 @@ func (a *app) root() *cobra.Command {
 		a.embed(),
 		a.rerank(),
 		a.logits(),
+		a.eval(),
 		a.tokenize(),
 		tokenizerCommand(a.env()),
 		a.quantize(),

@@ -48,7 +48,7 @@ func (t *attending) bind(a *attention, b *Bind) {
 	t.rows = max(1, min(attendQueries/a.group, b.maxRows))
 	t.blocks = make([]attendBlock, 0, b.maxRows)
 	t.work = b.floats(t.workFloats() * a.x.cfg.Threads)
-	spans := (a.x.cfg.Context + kernel.AttentionSpan - 1) / kernel.AttentionSpan
+	spans := (max(a.x.cfg.Context, a.cross) + kernel.AttentionSpan - 1) / kernel.AttentionSpan
 	if a.x.cfg.Threads > 1 && spans > 1 {
 		t.partRows = 2 * spans
 		t.spans = make([]attendSpan, 0, t.partRows)
@@ -80,8 +80,12 @@ func (t *attending) run(s *Step) {
 // cut divides the rows of a step into blocks.
 func (t *attending) cut(s *Step) {
 	t.blocks = t.blocks[:0]
-	for i := range s.Runs {
-		run := &s.Runs[i]
+	runs := s.Runs
+	if t.a.p.Windows != 0 {
+		runs = s.windows
+	}
+	for i := range runs {
+		run := &runs[i]
 		for r := 0; r < run.Len; r += t.rows {
 			t.blocks = append(t.blocks, attendBlock{run: run, first: run.First + r, n: min(t.rows, run.Len-r)})
 		}
@@ -189,15 +193,23 @@ func (a *attention) sums(all []float32, n int) kernel.Sums {
 
 // sees returns the positions that row r of a block attends to.
 func (a *attention) sees(b *attendBlock, r int) (lo, hi int) {
+	if a.cross > 0 {
+		return 0, a.cross
+	}
 	pos := b.run.Pos + b.first + r - b.run.First
 	if a.p.Causal == 0 {
-		if w := int(a.p.Window) / 2; w > 0 {
+		if w := int(a.p.Window) / 2; w > 0 && a.p.Windows == 0 {
 			return max(0, pos-w), min(b.run.Len, pos+w+1)
 		}
 		return 0, b.run.Len
 	}
 	if a.p.Window > 0 {
 		lo = max(0, pos-int(a.p.Window)+1)
+	}
+	if a.p.Images != 0 {
+		if p := b.run.spanAt(pos); p != nil {
+			return min(lo, p.At), p.end()
+		}
 	}
 	return lo, pos + 1
 }

@@ -16,6 +16,7 @@ type attention struct {
 	x                            *Executor
 	state                        int       // index into Run.Pages
 	flat                         *flatRows // in place of a state
+	cross                        int       // rows of an encoder that every query sees; 0 = own rows
 	heads, kvHeads, group, dim   int
 	qkv, out                     *linear
 	qNorm, kNorm, sinks          []float32
@@ -37,6 +38,9 @@ func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	var err error
 	if a.group, err = p.QueriesPerKey(); err != nil {
 		return nil, err
+	}
+	if p.Images != 0 {
+		b.x.whole = true
 	}
 	if p.QGate != 0 {
 		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "gated attention is not supported on the CPU yet")
@@ -139,7 +143,7 @@ func (a *attention) bindWeights(b *Bind) error {
 func (a *attention) storeRows(s *Step, _, lo, hi int) {
 	q, k, v := a.x.floatsOf(a.q), a.x.floatsOf(a.k), a.x.floatsOf(a.v)
 	for r := lo; r < hi; r++ {
-		run := &s.Runs[s.rowRun[r]]
+		run := a.runOf(s, r)
 		pos := run.Pos + r - run.First
 		qr := q[r*a.heads*a.dim : (r+1)*a.heads*a.dim]
 		a.turn(qr, a.qNorm, r)
@@ -155,6 +159,14 @@ func (a *attention) storeRows(s *Step, _, lo, hi int) {
 			values.StoreValue(pos, vr[h*a.dim:])
 		}
 	}
+}
+
+// runOf returns the rows among which row r attends.
+func (a *attention) runOf(s *Step, r int) *Run {
+	if a.p.Windows != 0 {
+		return &s.windows[s.rowWindow[r]]
+	}
+	return &s.Runs[s.rowRun[r]]
 }
 
 // turn applies the per-head norm and the rotation of row r to every head in x.

@@ -118,11 +118,16 @@ func (l *linear) multiply(s *Step) error {
 	if err := l.acquire(s); err != nil {
 		return err
 	}
+	l.product(s)
+	l.release(s)
+	return nil
+}
+
+// product is multiply with weights that are acquired.
+func (l *linear) product(s *Step) {
 	t := &s.x.linearTask
 	t.l, t.prep = l, len(l.preps)
 	s.parallel(l.outs, wholeTiles(grainFor(l.rows*l.cols)), t)
-	l.release(s)
-	return nil
 }
 
 // reads declares that l multiplies a register's rows and that no other part of

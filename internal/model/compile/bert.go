@@ -24,27 +24,27 @@ var (
 		"q_bias": "attn_q_bias", "k_bias": "attn_k_bias", "v_bias": "attn_v_bias", "o_bias": "attn_o_bias",
 	}
 	rotaryAttention = w{"q": "attn_q", "k": "attn_k", "v": "attn_v", "o": "attn_o", "inv_freq": ropeShortID, "inv_freq_long": ropeLongID}
-	gatedFFN        = w{"gate": "ffn_gate", "up": "ffn_up", "down": "ffn_down"}
+	encoderGated        = w{"gate": "ffn_gate", "up": "ffn_up", "down": "ffn_down"}
 )
 
-// postNorm is an attention whose sum with the input is normalized.
-var postNorm = plan.Program{
+// encoderPost is an attention whose sum with the input is normalized.
+var encoderPost = plan.Program{
 	{Op: plan.OpAttention, Out: "a", In: []string{"x"}, W: biasedAttention, Tag: "attn"},
 	{Op: plan.OpResidualAdd, Out: "s", In: []string{"x", "a"}, Tag: "attn_add"},
 	{Op: plan.OpNorm, Out: "h", In: []string{"s"}, W: w{"weight": "attn_out_norm", "bias": "attn_out_norm_bias"}, Tag: "attn_out_norm"},
 }
 
-// plainFFN is a feed-forward layer without a gate whose sum with its input is
+// encoderPlain is a feed-forward layer without a gate whose sum with its input is
 // normalized.
-var plainFFN = plan.Program{
+var encoderPlain = plan.Program{
 	{Op: plan.OpFFN, Out: "f", In: []string{"x"}, W: w{"up": "ffn_up", "down": "ffn_down", "up_bias": "ffn_up_bias", "down_bias": "ffn_down_bias"}, Tag: "ffn"},
 	{Op: plan.OpResidualAdd, Out: "t", In: []string{"x", "f"}, Tag: "ffn_add"},
 	{Op: plan.OpNorm, Out: "y", In: []string{"t"}, W: w{"weight": "layer_out_norm", "bias": "layer_out_norm_bias"}, Tag: "layer_out_norm"},
 }
 
 var (
-	postNormMixers = map[string]plan.Program{mixAttention: postNorm}
-	plainFFNs      = map[string]plan.Program{ffnDense: plainFFN}
+	postNormMixers = map[string]plan.Program{mixAttention: encoderPost}
+	plainFFNs      = map[string]plan.Program{ffnDense: encoderPlain}
 )
 
 // layerNormOf returns the weight and the bias of a layer norm, which old files of

@@ -31,6 +31,7 @@ var prefixes = []prefix{
 	{"language_model.model.", "language_model."},
 	{"distilbert.", ""},
 	{"transformer.", ""},
+	{"backbone.", ""},
 	{"roberta.", ""},
 	{"model.", ""},
 	{"bert.", ""},
@@ -46,6 +47,12 @@ func ignorable(name string) bool {
 		}
 	}
 	return slices.Contains(ropeTensors, name)
+}
+
+// emptyBias reports whether a tensor is a bias that adds nothing: tools that
+// quantize write one for every matrix.
+func emptyBias(t *file.Tensor) bool {
+	return strings.HasSuffix(t.Name, ".bias") && len(t.View.Data) > 0 && !slices.ContainsFunc(t.View.Data, func(b byte) bool { return b != 0 })
 }
 
 // ropeTensors lists the tensors of GGUF files that hold frequency divisors.
@@ -70,7 +77,7 @@ type binder struct {
 }
 
 // bind returns the recipe of every weight, or all faults of the file.
-func bind(c *Config, fam *Family, tensors map[string]*file.Tensor) (map[string]Weight, []plan.PlanDiagnostic, error) {
+func bind(c *Config, fam *Family, tower *Tower, tensors map[string]*file.Tensor) (map[string]Weight, []plan.PlanDiagnostic, error) {
 	b := &binder{c: c, fam: fam, tensors: tensors, used: map[string]bool{}, out: map[string]Weight{}, faults: &Faults{}}
 	b.prefix = prefix{body: "model."}
 	ids, err := b.ids()
@@ -82,7 +89,11 @@ func bind(c *Config, fam *Family, tensors map[string]*file.Tensor) (map[string]W
 			return nil, nil, err
 		}
 	}
-	for _, id := range ids {
+	more, err := b.towerIDs(tower)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range append(ids, more...) {
 		b.weight(id.spec, id.layer)
 	}
 	b.constants()
@@ -136,7 +147,52 @@ func (b *binder) ids() ([]weightID, error) {
 	all, _, chosen := b.c.epilogues(b.fam)
 	add(all, -1)
 	add(chosen, -1)
+	if s := b.fam.Sound; s != nil && b.c.Audio != nil {
+		add(s.Stem, -1)
+		for i := range b.c.Audio.Layers {
+			add(s.Layer, i)
+		}
+		add(s.End, -1)
+	}
 	return out, missing
+}
+
+// towerIDs returns the weights of a tower's programs.
+func (b *binder) towerIDs(t *Tower) ([]weightID, error) {
+	if t == nil {
+		return nil, nil
+	}
+	var out []weightID
+	var missing error
+	add := func(p plan.Program, layer int) {
+		for i := range p {
+			for _, slot := range slices.Sorted(maps.Keys(p[i].W)) {
+				id := p[i].W[slot]
+				if spec := t.Weights.get(id); spec != nil {
+					out = append(out, weightID{spec, layer})
+				} else if _, optional := slotOf(p[i].Op, slot); !optional {
+					missing = fmt.Errorf("tower %s: no weight %q in its map", t.ID, id)
+				}
+			}
+		}
+	}
+	add(t.Prologue, -1)
+	for i := range b.c.Vision.Layers {
+		add(t.Block, i)
+		if slices.Contains(b.c.Vision.Deepstack, i) {
+			add(t.Tap, i)
+		}
+	}
+	add(t.Epilogue, -1)
+	return out, missing
+}
+
+// slotOf returns a slot's number, and whether it may be empty.
+func slotOf(op plan.Opcode, slot string) (int, bool) {
+	s := plan.Specs.Get(op)
+	i, _ := s.SlotIndex(slot)
+	_, optional := s.Slot(i)
+	return i, optional
 }
 
 // findPrefix chooses the longest prefix under which the file has every required
@@ -196,6 +252,9 @@ func (b *binder) name(template string, layer int) string {
 	template = strings.ReplaceAll(template, "{p}", b.prefix.body)
 	template = strings.ReplaceAll(template, "{q}", b.prefix.head)
 	template = strings.ReplaceAll(template, "{l}", strconv.Itoa(layer))
+	if v := b.c.Vision; v != nil && strings.Contains(template, "{k}") {
+		template = strings.ReplaceAll(template, "{k}", strconv.Itoa(slices.Index(v.Deepstack, layer)))
+	}
 	return strings.Replace(template, "{e}", "0", 1)
 }
 
@@ -216,6 +275,9 @@ func (b *binder) sources(o Origin, layer int) []string {
 func canonical(id string, layer int) string {
 	if layer < 0 {
 		return id
+	}
+	if rest, ok := strings.CutPrefix(id, "v."); ok {
+		return fmt.Sprintf("v.blk.%d.%s", layer, rest)
 	}
 	return fmt.Sprintf("blk.%d.%s", layer, id)
 }
@@ -258,17 +320,9 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		inFile = slices.Clone(want)
 		inFile[0] /= n
 	}
-	if o.Of != "" && o.Rows[0] == "" {
-		w.Transform = append(w.Transform, Transform{Kind: Reshape, Shape: want})
-	}
-	if o.Rows[0] != "" {
-		lo, err1 := b.c.eval(o.Rows[0])
-		hi, err2 := b.c.eval(o.Rows[1])
-		if err1 != nil || err2 != nil {
-			b.faults.Add(fmt.Errorf("rows of weight %s: %v %v", s.ID, err1, err2))
-			return
-		}
-		w.Transform = append(w.Transform, Transform{Kind: SliceRows, A: lo, B: hi})
+	if w.Transform, err = o.taken(b.c, inFile, want); err != nil {
+		b.faults.Add(fmt.Errorf("rows of weight %s: %v", s.ID, err))
+		return
 	}
 	for _, name := range w.Sources {
 		if there && !b.fits(name, layer, inFile) {
@@ -299,6 +353,9 @@ func (b *binder) fits(name string, layer int, want tensor.Shape) bool {
 
 // constants adds the rotary tables that layers use.
 func (b *binder) constants() {
+	if v := b.c.Vision; v != nil && v.Theta != 0 {
+		b.constant(towerRopeName, v.frequencies())
+	}
 	for i := range b.c.Ropes {
 		r := &b.c.Ropes[i]
 		if !slices.ContainsFunc(b.c.Layers, func(l Layer) bool { return l.Rope == r.Name }) {
@@ -329,7 +386,7 @@ func (b *binder) unused() {
 		if b.used[name] {
 			continue
 		}
-		if ignorable(name) || b.c.Encoder != nil && b.c.Encoder.leaves(name) {
+		if ignorable(name) || emptyBias(b.tensors[name]) || b.c.Encoder != nil && b.c.Encoder.leaves(name) {
 			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "ignored_tensor", Text: name})
 			continue
 		}

@@ -77,6 +77,8 @@ type Config struct {
 	ShortConv ShortConv `json:",omitzero"` // of layers whose mixer is "shortconv"
 	Encoder   *Encoder  `json:",omitempty"`
 	Vision    *Vision   `json:",omitempty"`
+	Sections  []int     `json:",omitempty"` // pairs of a head that turn by time, row and column; none = all by position
+	Mixed     bool      `json:",omitempty"` // these take turns; otherwise they are blocks
 	Audio     *Audio    `json:",omitempty"`
 
 	Ropes  []RotaryTable `json:",omitempty"`
@@ -110,7 +112,11 @@ const (
 var acts = map[string]uint32{
 	"silu": plan.ActSiLU, "gelu_tanh": plan.ActGELUTanh, "gelu_erf": plan.ActGELUErf,
 	"relu": plan.ActReLU, "relu2": plan.ActReLU2, "quick_gelu": plan.ActQuickGELU,
+	actSwiGLUOAI: plan.ActSwiGLUOAI,
 }
+
+// actSwiGLUOAI is the activation of gpt-oss: clamped, with Mixture.Limit and Alpha.
+const actSwiGLUOAI = "swiglu_oai"
 
 // actAliases maps the spellings of configurations to normalized names.
 var actAliases = map[string]string{
@@ -138,6 +144,12 @@ func (c *Config) canonicalise() {
 	if c.TempBeta == 0 {
 		c.TempOrig = 0
 	}
+	if !c.feeds() {
+		c.FFN = 0
+	}
+	if c.Mixture.canonicalise(); !c.hasMixture() {
+		c.Mixture = Mixture{}
+	}
 	c.Ropes = slices.DeleteFunc(c.Ropes, func(r RotaryTable) bool {
 		return !slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.Rope == r.Name })
 	})
@@ -148,15 +160,21 @@ func (c *Config) check(file string, f *Faults) {
 	bad := func(field, want string, got any) {
 		f.Add(&ConfigError{File: file, Field: field, Want: want, Got: fmt.Sprint(got)})
 	}
-	for _, x := range []struct {
+	type bound struct {
 		field    string
 		got, max int
-	}{
-		{"hidden size", c.Hidden, maxWidth}, {"attention heads", c.Heads, maxHeads},
-		{"key/value heads", c.KVHeads, maxHeads}, {"head width", c.HeadDim, maxHead},
-		{"feed-forward width", c.FFN, maxWidth}, {"vocabulary size", c.Vocab, maxVocab},
+	}
+	bounds := []bound{
+		{"hidden size", c.Hidden, maxWidth}, {"vocabulary size", c.Vocab, maxVocab},
 		{"context length", c.Context, maxLength}, {"layers", len(c.Layers), maxLayers},
-	} {
+	}
+	if c.attends() {
+		bounds = append(bounds, bound{"attention heads", c.Heads, maxHeads}, bound{"key/value heads", c.KVHeads, maxHeads}, bound{"head width", c.HeadDim, maxHead})
+	}
+	if c.feeds() {
+		bounds = append(bounds, bound{"feed-forward width", c.FFN, maxWidth})
+	}
+	for _, x := range bounds {
 		if x.got < 1 || x.got > x.max {
 			bad(x.field, fmt.Sprintf("1 to %d", x.max), x.got)
 		}
@@ -174,6 +192,9 @@ func (c *Config) check(file string, f *Faults) {
 		{"norm epsilon", c.NormEps}, {"attention scale", c.AttnScale}, {"embedding multiplier", c.EmbedMul},
 		{"residual multiplier", c.BranchMul}, {"logit multiplier", c.LogitMul},
 	} {
+		if !c.attends() && x.field == "attention scale" {
+			continue
+		}
 		if !(x.v > 0 && x.v < 1e30) {
 			bad(x.field, "a number above 0", x.v)
 		}
@@ -198,6 +219,9 @@ func (c *Config) check(file string, f *Faults) {
 	if c.hasMixture() {
 		c.Mixture.check(bad)
 	}
+	if c.Audio != nil {
+		c.Audio.check(c.Hidden, bad)
+	}
 	if c.Encoder != nil {
 		c.Encoder.check(c.Hidden, bad)
 		for i, l := range c.Layers {
@@ -211,13 +235,17 @@ func (c *Config) check(file string, f *Faults) {
 		c.Latent.check(bad)
 	}
 	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
-		c.Scan.check(bad)
+		c.Scan.check(c, bad)
 	}
 	if c.hasMixer(mixDelta) {
 		c.Delta.check(bad)
 	}
 	if c.hasMixer(mixConv) {
 		c.ShortConv.check(bad)
+	}
+	c.checkSections(bad)
+	if c.Vision != nil {
+		c.Vision.check(c, bad)
 	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {
@@ -227,6 +255,16 @@ func (c *Config) check(file string, f *Faults) {
 			bad(fmt.Sprintf("rope of layer %d", i), "a table of the model", l.Rope)
 		}
 	}
+}
+
+// feeds reports whether a layer has a feed-forward half, or there are no layers.
+func (c *Config) feeds() bool {
+	return len(c.Layers) == 0 || slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.FFN != ffnNone })
+}
+
+// attends reports whether a layer attends, or there are no layers.
+func (c *Config) attends() bool {
+	return len(c.Layers) == 0 || c.hasMixer(mixAttention) || c.hasMixer(mixMLA)
 }
 
 // hasMixer reports whether a layer has the mixer.
@@ -255,6 +293,14 @@ func (c *Config) presence(cond string) Presence {
 		return c.FFNBias
 	case "shared":
 		return presentIf(c.Mixture.Shared > 0)
+	case "shared_gate":
+		return presentIf(c.Mixture.Shared > 0 && !c.Mixture.SharedPlain)
+	case "select_bias":
+		return presentIf(c.Mixture.SelectBias)
+	case "router_bias":
+		return presentIf(c.Mixture.RouterBias)
+	case "expert_bias":
+		return presentIf(c.Mixture.ExpertBias)
 	case "qk_norm":
 		return presentIf(c.QKNorm)
 	}

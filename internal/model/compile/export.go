@@ -89,14 +89,30 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	var kvs []KV
 	u32 := func(key string, v int) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(uint32(v))}) }
 	f32 := func(key string, v float32) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(v)}) }
+	put := func(key string, v file.Value) { kvs = append(kvs, KV{c.Arch + "." + key, v}) }
 	u32("block_count", len(c.Layers))
 	u32("context_length", c.Context)
 	u32("embedding_length", c.Hidden)
 	u32("feed_forward_length", c.FFN)
 	u32("attention.head_count", c.Heads)
-	u32("attention.head_count_kv", c.KVHeads)
-	u32("attention.key_length", c.HeadDim)
-	u32("attention.value_length", c.HeadDim)
+	if reader.KVByLayer {
+		heads := make([]uint32, len(c.Layers))
+		for i, l := range c.Layers {
+			if l.Mixer == mixAttention {
+				heads[i] = uint32(c.KVHeads)
+			}
+		}
+		put("attention.head_count_kv", file.ArrayOf(heads))
+	} else {
+		u32("attention.head_count_kv", c.KVHeads)
+	}
+	if c.HeadDim > 0 {
+		u32("attention.key_length", c.HeadDim)
+		u32("attention.value_length", c.HeadDim)
+	}
+	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
+		c.scanKeys(u32, put)
+	}
 	eps := "attention.layer_norm_rms_epsilon"
 	if c.NormKind == layerNorm {
 		eps = "attention.layer_norm_epsilon"
@@ -110,9 +126,11 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		u32("attention.sliding_window", w)
 	}
 	if c.hasMixture() {
-		c.Mixture.keys(u32)
+		c.Mixture.keys(u32, f32)
 	}
-	if c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
+	c.deltaKeys(u32, f32)
+	c.audioKeys(u32)
+	if c.HeadDim > 0 && c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
 	embed := float32(1)
@@ -254,7 +272,7 @@ func (m *Model) ropeTensors() []Weight {
 func (m *Model) exportTensors() ([]Weight, error) {
 	b := &binder{c: &m.Config}
 	var out []Weight
-	for layer := -1; layer < len(m.Config.Layers); layer++ {
+	for layer := -1; layer < m.Config.blocks(); layer++ {
 		var names []string
 		parts := map[string][]part{}
 		for i := range m.family.Weights {
@@ -280,6 +298,15 @@ func (m *Model) exportTensors() ([]Weight, error) {
 	return out, nil
 }
 
+// blocks returns the largest number of layers of any part of the model.
+func (c *Config) blocks() int {
+	n := len(c.Layers)
+	if c.Audio != nil {
+		n = max(n, c.Audio.Layers)
+	}
+	return n
+}
+
 // A part is a weight with its entry in the family's map.
 type part struct {
 	spec *WeightSpec
@@ -297,7 +324,7 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 		if len(parts) == 1 && len(shape) > len(first.Shape) { // the same values in another shape
 			w := Weight{Name: name, Shape: shape, Sources: first.Sources}
 			if c.Source != GGUF {
-				w.Transform = []Transform{{Kind: Reshape, Shape: shape}}
+				w.Transform = append(slices.Clone(first.Transform), Transform{Kind: Reshape, Shape: shape})
 			}
 			return w, nil
 		}

@@ -72,7 +72,7 @@ var modernBERT = Family{
 	},
 	FFNs: map[string]plan.Program{ffnDense: {
 		{Op: plan.OpNorm, Out: "n2", In: []string{"x"}, W: w{"weight": "ffn_norm", "bias": "ffn_norm_bias"}, Tag: "ffn_norm"},
-		{Op: plan.OpFFN, Out: "f", In: []string{"n2"}, W: gatedFFN, Tag: "ffn"},
+		{Op: plan.OpFFN, Out: "f", In: []string{"n2"}, W: encoderGated, Tag: "ffn"},
 		dense[2],
 	}},
 	Epilogue: plan.Program{

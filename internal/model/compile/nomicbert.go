@@ -30,13 +30,13 @@ var nomicBERT = Family{
 	},
 	Mixers: map[string]plan.Program{mixAttention: {
 		{Op: plan.OpAttention, Out: "a", In: []string{"x"}, W: rotaryAttention, Tag: "attn"},
-		postNorm[1],
-		postNorm[2],
+		encoderPost[1],
+		encoderPost[2],
 	}},
 	FFNs: map[string]plan.Program{ffnDense: {
-		{Op: plan.OpFFN, Out: "f", In: []string{"x"}, W: gatedFFN, Tag: "ffn"},
-		plainFFN[1],
-		plainFFN[2],
+		{Op: plan.OpFFN, Out: "f", In: []string{"x"}, W: encoderGated, Tag: "ffn"},
+		encoderPlain[1],
+		encoderPlain[2],
 	}},
 	Weights: WeightMap(slices.Concat(
 		WeightMap{

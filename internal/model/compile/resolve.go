@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"strings"
 
 	"atenia/internal/plan"
 )
@@ -17,6 +18,9 @@ type resolver struct {
 // Params implements [plan.Resolver].
 func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, error) {
 	c := r.c
+	if c.Audio != nil && (strings.HasPrefix(tag, "enc_") || op == plan.OpCrossAttn) {
+		return r.sound(op, tag, layer)
+	}
 	switch op {
 	case plan.OpEmbedding:
 		return &plan.EmbedParams{Dim: uint32(c.Hidden), Vocab: uint32(c.Vocab), Scale: c.EmbedMul}, nil
@@ -33,11 +37,7 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 	case plan.OpFFN:
 		return &plan.FFNParams{Dim: uint32(c.Hidden), Hidden: uint32(c.FFN), Act: acts[c.Act], Gated: toFlag(!c.Ungated)}, nil
 	case plan.OpMoE:
-		m := &c.Mixture
-		return &plan.MoEParams{
-			Dim: uint32(c.Hidden), Hidden: uint32(m.Width), Experts: uint32(m.Experts), TopK: uint32(m.TopK), Renorm: toFlag(m.Renorm),
-			Scale: 1, SharedHidden: uint32(m.Shared), SharedGated: toFlag(m.Shared > 0), Act: acts[c.Act],
-		}, nil
+		return c.Mixture.params(c), nil
 	case plan.OpResidualAdd:
 		return &plan.AddParams{Scale: c.BranchMul}, nil
 	case plan.OpLMHead:
@@ -47,6 +47,10 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 		return &plan.HeadParams{Vocab: uint32(c.Vocab), Dim: uint32(c.Hidden), Softcap: c.LogitCap, Scale: c.LogitMul, Tied: toFlag(c.TiedHead)}, nil
 	case plan.OpGatherRows:
 		return nil, nil
+	case plan.OpVisionScatter:
+		return &plan.ScatterParams{TokenID: uint32(c.Vision.ImageToken)}, nil
+	case plan.OpDeepstackInject:
+		return &plan.ScatterParams{TokenID: uint32(c.Vision.ImageToken), Index: uint32(layer)}, nil
 	case plan.OpMLA:
 		return r.latent(layer)
 	case plan.OpMamba1:
@@ -71,6 +75,9 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 		Scale: c.AttnScale, Softcap: c.AttnCap,
 		TempBeta: c.TempBeta, TempOrigLen: uint32(c.TempOrig),
 	}
+	if c.Vision != nil {
+		p.Images = toFlag(c.Vision.Whole)
+	}
 	if c.QKNorm {
 		p.QKNormKind, p.QKNormEps, p.QKNormOff = 1, c.NormEps, c.NormPlus
 	}
@@ -82,6 +89,7 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 	if c.Interleaved {
 		p.RopeStyle = plan.RopeInterleaved
 	}
+	c.mropeStyle(p)
 	p.RopeDim, p.RopeScale = uint32(rope.Dim), rope.Scale
 	switch rope.Scaling {
 	case Dynamic:
@@ -111,7 +119,13 @@ func (r *resolver) Cols(op plan.Opcode, tag string, _ int) (uint32, error) {
 }
 
 // State implements [plan.Resolver]. A layer has one state, that of its mixer.
-func (r *resolver) State(op plan.Opcode, _ string, layer int) (plan.StateKey, bool) {
+func (r *resolver) State(op plan.Opcode, tag string, layer int) (plan.StateKey, bool) {
+	if strings.HasPrefix(tag, "enc_") {
+		return plan.StateKey{}, false
+	}
+	if op == plan.OpCrossAttn {
+		return plan.StateKey{Kind: plan.StateCrossKV}, true
+	}
 	if layer < 0 || !r.states.has[layer] || plan.Specs.Get(op).States == 0 || !plan.Specs.Get(op).States.Has(r.states.key[layer].Kind) {
 		return plan.StateKey{}, false
 	}

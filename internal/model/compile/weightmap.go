@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +35,62 @@ type Origin struct {
 	Name string
 	Of   string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
 	Rows [2]string // rows taken, as expressions; empty = all
+	Each string    // number of groups of rows, as an expression: Rows are taken of each of them
+	Step [2]int    // {i, n}: every n-th row from row i on is taken
+	Turn bool      // the last two axes of Of are exchanged in the file: Of is the shape there
+	Map  Kind      // NegExp: what is done to every value
+}
+
+// taken returns the transforms from a tensor of shape Of to a weight of shape
+// want. Rows are those of the tensor with its outer axes joined, so that it has
+// as many axes as the weight.
+func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
+	var ts []Transform
+	if o.Turn {
+		t := Transform{Kind: Transpose}
+		ts = append(ts, t)
+		var err error
+		if of, err = t.Apply(of); err != nil {
+			return nil, err
+		}
+	}
+	rows := o.Rows[0] != "" || o.Step[1] > 0
+	if flat := joined(of, len(want)); rows && !flat.Equal(of) {
+		ts = append(ts, Transform{Kind: Reshape, Shape: flat})
+	}
+	switch {
+	case o.Rows[0] != "":
+		t := Transform{Kind: SliceRows}
+		var err1, err2, err3 error
+		t.A, err1 = c.eval(o.Rows[0])
+		t.B, err2 = c.eval(o.Rows[1])
+		if o.Each != "" {
+			t.Kind = SliceEach
+			t.N, err3 = c.eval(o.Each)
+		}
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return nil, err
+		}
+		ts = append(ts, t)
+	case o.Step[1] > 0:
+		ts = append(ts, Transform{Kind: StepRows, A: o.Step[0], B: o.Step[1]})
+	case o.Of != "" && !of.Equal(want):
+		ts = append(ts, Transform{Kind: Reshape, Shape: want})
+	}
+	if o.Map != "" {
+		ts = append(ts, Transform{Kind: o.Map})
+	}
+	return ts, nil
+}
+
+// joined returns a shape with its outer axes multiplied until n are left.
+func joined(s tensor.Shape, n int) tensor.Shape {
+	out := slices.Clone(s)
+	for len(out) > max(n, 1) {
+		out[1] *= out[0]
+		out = out[1:]
+	}
+	return out
 }
 
 // matrix, vector and their fused forms keep family literals to one line each.
@@ -161,6 +219,8 @@ func (c *Config) size(name string) (int, error) {
 		return c.FFN, nil
 	case "V":
 		return c.Vocab, nil
+	case "context":
+		return c.Context, nil
 	case "E":
 		return c.Mixture.Experts, nil
 	case "F":

@@ -390,6 +390,37 @@ func (e *MergeError) Error() string {
 	return fmt.Sprintf("merge %d: want %s, got %q", e.Rank, e.Want, e.Got)
 }
 
+// setRanks makes every split of each of the first n tokens into two of them a
+// merge, of the token's id as rank, as tiktoken does. It returns the id of a
+// token that is too long, or None.
+func (m *BPE) setRanks(n int) (long int32) {
+	type pair struct{ a, b, result int32 }
+	var pairs []pair
+	for id, s := range m.Lex.Tokens[:n] {
+		if len(s) > maxRankedToken {
+			return int32(id)
+		}
+		for k := 1; k < len(s); k++ {
+			a, ok := m.Lex.IDs[s[:k]]
+			b, ok2 := m.Lex.IDs[s[k:]]
+			if ok && ok2 && int(a) < n && int(b) < n {
+				pairs = append(pairs, pair{a, b, int32(id)})
+			}
+		}
+	}
+	m.merges = newPairTable(len(pairs))
+	m.Pairs = make([][2]int32, len(pairs))
+	for i, p := range pairs {
+		m.merges.set(p.a, p.b, int(p.result), p.result)
+		m.Pairs[i] = [2]int32{p.a, p.b}
+	}
+	return None
+}
+
+// maxRankedToken bounds the bytes of a token whose splits are looked up, because
+// their cost grows with its square.
+const maxRankedToken = 1 << 10
+
 // SetMerges fills the merge table from pairs of tokens in rank order. Errors
 // are [*MergeError].
 func (m *BPE) SetMerges(pairs [][]string) error {

@@ -97,7 +97,7 @@ func (t *Tokenizer) exportPre(v *Vocab, m *BPE) error {
 			whole = m.ReachesAll()
 		}
 		for _, p := range pres {
-			if sketch(p.cut()) == cut && sketch(p.form) == sketch(t.normalizer) && (p.ignore == m.IgnoreMerges || whole) {
+			if !p.whole && !p.plain && sketch(p.cut()) == cut && sketch(p.form) == sketch(t.normalizer) && (p.ignore == m.IgnoreMerges || whole) {
 				v.Pre = p.names[0]
 				return nil
 			}
@@ -226,7 +226,7 @@ func (t *Tokenizer) compare(back *Tokenizer) error {
 	m, ok := t.model.(*Unigram)
 	if ok {
 		for id, s := range m.Scores {
-			if float64(float32(s)) != s {
+			if publishedScore(float32(s)) != s {
 				return &InexpressibleError{fmt.Sprintf("model.vocab[%d]", id), fmt.Sprintf("score %v is not a 32-bit number", s)}
 			}
 		}
