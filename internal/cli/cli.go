@@ -191,6 +191,7 @@ func (a *app) root() *cobra.Command {
 		a.rerank(),
 		a.logits(),
 		a.eval(),
+		a.imatrix(),
 		a.tokenize(),
 		tokenizerCommand(a.env()),
 		a.quantize(),

@@ -24,6 +24,7 @@ type linear struct {
 
 // A part is one matrix of a linear.
 type part struct {
+	name string
 	w    *pack.Matrix
 	rows int
 	bias []float32
@@ -53,7 +54,7 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 	if err != nil {
 		return err
 	}
-	p := part{rows: rows}
+	p := part{name: b.WeightName(slot), rows: rows}
 	if p.w, err = b.product(l, slot, w); err != nil {
 		return err
 	}

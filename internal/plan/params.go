@@ -143,12 +143,14 @@ type SSMParams struct {
 // ConvParams describes a gated short convolution.
 type ConvParams struct{ Layer, Dim, Kernel, Pad uint32 }
 
-// MLAParams describes multi-head latent attention.
+// MLAParams describes multi-head latent attention: the cache holds a vector of
+// KVRank elements and a rotated key of Rope elements for each position.
 type MLAParams struct {
 	Layer, Heads, QRank, KVRank, Nope, Rope, V uint32
-	RopeStyle                                  uint32
-	Scale, RopeScale, NormEps                  float32
-	Absorb                                     uint32 // 1: kv_b folded into q and o
+	RopeStyle, RopeKind, RopeLimit             uint32
+	RopeBase, RopeFactor, RopeScale            float32
+	Scale, NormEps                             float32
+	Absorb                                     uint32 // 1: keys and values are not expanded; queries and results are projected instead
 }
 
 // GatedDeltaParams describes a gated delta rule mixer.

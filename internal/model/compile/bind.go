@@ -237,6 +237,7 @@ func (b *binder) origin(s *WeightSpec, layer int) (o Origin, name string, ok boo
 	if b.c.Source == GGUF {
 		origins = s.GGUF
 	}
+	origins = slices.DeleteFunc(slices.Clone(origins), func(o Origin) bool { return b.c.presence(o.If) == Absent })
 	for _, o := range origins {
 		name := b.name(o.Name, layer)
 		if _, there := b.tensors[name]; there {

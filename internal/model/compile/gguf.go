@@ -198,7 +198,7 @@ func (h *header) readSizes(c *Config) {
 		derived = c.Hidden / c.Heads
 	}
 	c.HeadDim = h.int("head_dim", derived, maxWidth, "attention.key_length")
-	if v := h.int("head_dim", c.HeadDim, maxWidth, "attention.value_length"); v != c.HeadDim {
+	if v := h.int("head_dim", c.HeadDim, maxWidth, "attention.value_length"); v != c.HeadDim && !h.has("attention.kv_lora_rank") {
 		h.bad("attention.value_length", fmt.Sprintf("the key width %d", c.HeadDim), v)
 	}
 	c.FFN = h.int("ffn", 0, maxWidth, "feed_forward_length")
