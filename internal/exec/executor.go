@@ -404,6 +404,10 @@ func (x *Executor) Logits(s *Step, i int) []float32 {
 	return r.buf[i*int(r.cols) : (i+1)*int(r.cols)]
 }
 
+// Decodes reports whether the model continues texts: an encoder does not, and its
+// rows are vectors or scores.
+func (x *Executor) Decodes() bool { return x.decode != nil }
+
 // Vocab returns the number of logits per row.
 func (x *Executor) Vocab() int { return x.vocab }
 

@@ -68,6 +68,9 @@ const (
 // ErrClosed is returned for requests to a closed scheduler.
 var ErrClosed = errors.New("the model is closed")
 
+// ErrEncoder is returned for requests to a model that does not generate text.
+var ErrEncoder = errors.New("the model turns texts into vectors or scores and does not generate text: use \"atenia embed\" (Model.Embed), or \"atenia rerank\" (Model.Rerank) for a classifier")
+
 // A ContextError says that a prompt exceeds the context. It holds both lengths,
 // so that a caller can shorten the prompt or open the model with a longer
 // context.
@@ -125,6 +128,9 @@ func (st *Stream) end(f Finish, err error) {
 
 // check rejects a request that could never run.
 func (s *Scheduler) check(r *Request) error {
+	if !s.shared.Load().Decodes() {
+		return ErrEncoder
+	}
 	if len(r.Prompt) == 0 {
 		return errors.New("the prompt has no tokens")
 	}
