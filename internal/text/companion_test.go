@@ -106,3 +106,25 @@ func TestNoProgram(t *testing.T) {
 		t.Error("the file is not named")
 	}
 }
+
+// TestLoadFile reads vocabularies without a model, with the configuration beside
+// them.
+func TestLoadFile(t *testing.T) {
+	dir := t.TempDir()
+	d := folderOf(t, "bpe_llama.model", `{"tokenizer_class": "LlamaTokenizer"}`)
+	for name, data := range d.Files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tok, err := LoadFile(filepath.Join(dir, "tokenizer.model"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := tok.Encode("the", true), tok.Encode("the", false); len(got) != len(want)+1 {
+		t.Errorf("got %v, without the configuration %v", got, want)
+	}
+	if !IsVocabulary("a/b.tiktoken") || IsVocabulary("a/b.gguf") {
+		t.Error("IsVocabulary")
+	}
+}
