@@ -128,3 +128,17 @@ func TestLoadFile(t *testing.T) {
 		t.Error("IsVocabulary")
 	}
 }
+
+// TestRWKVFolder reads the list that RWKV publishes, with the name of token 0.
+func TestRWKVFolder(t *testing.T) {
+	got, err := Load(&file.Description{Format: file.HuggingFace, Files: map[string][]byte{
+		"rwkv_vocab_v20230424.txt": []byte("1 'a' 1\n2 'ab' 2\n"),
+		"tokenizer_config.json":    []byte(`{"tokenizer_class": "RwkvTokenizer", "eos_token": "<|end|>", "added_tokens_decoder": {"0": {"content": "<|end|>", "special": true}}}`),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids := got.Tokenizer.Encode("aab<|end|>", true); !slices.Equal(ids, []int32{1, 2, 0}) || !slices.Equal(got.Stop, []int32{0}) {
+		t.Errorf("ids %v, stop tokens %v", ids, got.Stop)
+	}
+}
