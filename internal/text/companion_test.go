@@ -141,4 +141,7 @@ func TestRWKVFolder(t *testing.T) {
 	if ids := got.Tokenizer.Encode("aab<|end|>", true); !slices.Equal(ids, []int32{1, 2, 0}) || !slices.Equal(got.Stop, []int32{0}) {
 		t.Errorf("ids %v, stop tokens %v", ids, got.Stop)
 	}
+	if !got.Tokenizer.IsSpecial(0) || got.Tokenizer.IsSpecial(1) {
+		t.Error("only token 0 is special")
+	}
 }

@@ -101,8 +101,7 @@ func powersOfSpace(s string, yield func(i, j int, match bool)) {
 			}
 		}
 		switch {
-		case j >= 0:
-			left-- // a word may begin with the last space
+		case j >= 0: // maybe with the last space in front
 		case line > i:
 			j = line
 		case i < end:
