@@ -33,14 +33,8 @@ var cpuTable = plan.NewAdapterTable(
 
 // pending are the opcodes whose adapters are still to come.
 var pending = map[plan.Opcode]bool{
-	plan.OpMamba1: true,
-	plan.OpMamba2: true,
 
 	plan.OpGatedDelta: true,
-
-	plan.OpMLA: true,
-
-	plan.OpPool: true,
 }
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.

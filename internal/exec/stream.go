@@ -162,7 +162,7 @@ var products = map[plan.Opcode][][]string{
 	plan.OpMamba2:    {{"in"}, {"out"}},
 	plan.OpShortConv: {{"in"}, {"out"}},
 
-	plan.OpMLA: {{"q_a", "kv_a"}, {"q_b"}, {"kv_b"}, {"o"}},
+	plan.OpMLA: {{"q_a", "kv_a"}, {"q_b"}, {"k_b"}, {"v_b"}, {"o"}},
 
 	plan.OpGatedDelta: {{"qkv", "z", "b", "a"}, {"out"}},
 

@@ -27,10 +27,10 @@ type Patches struct {
 type Tower struct {
 	x     *Executor
 	p     *program
-	merge int // side of the block of patches of a token
-	cols  int // values of a patch
+	merge int  // side of the block of patches of a token
+	cols  int  // values of a patch
 	sound bool // frames of a sound in place of patches: two become one row
-	side  int // windows of some layers, in tokens; 0 = none
+	side  int  // windows of some layers, in tokens; 0 = none
 	step  Step
 	input Patches
 	back  []int32 // row of the step's tokens → token
