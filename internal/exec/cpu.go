@@ -35,10 +35,6 @@ var cpuTable = plan.NewAdapterTable(
 var pending = map[plan.Opcode]bool{
 
 	plan.OpGatedDelta: true,
-
-	plan.OpMLA: true,
-
-	plan.OpPool: true,
 }
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.

@@ -76,7 +76,7 @@ func (r *registry) readBack(x *Export) (*Config, error) {
 		}
 		tensors[w.Name] = t
 	}
-	n, err := r.normalizeGGUF(d, tensors)
+	n, err := r.normalizeGGUF(d, tensors, Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -103,26 +103,39 @@ func (c *Config) standardKeys(reader *Family) []KV {
 			}
 		}
 		put("attention.head_count_kv", file.ArrayOf(heads))
+	} else if c.hasMixer(mixMLA) {
+		u32("attention.head_count_kv", 1) // the cached vector serves all
 	} else {
 		u32("attention.head_count_kv", c.KVHeads)
 	}
-	if c.HeadDim > 0 {
-		u32("attention.key_length", c.HeadDim)
-		u32("attention.value_length", c.HeadDim)
+	if key, value := c.cachedWidths(); key > 0 {
+		u32("attention.key_length", key)
+		u32("attention.value_length", value)
 	}
 	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
 		c.scanKeys(u32, put)
 	}
-	f32("attention.layer_norm_rms_epsilon", c.NormEps)
+	eps := "attention.layer_norm_rms_epsilon"
+	if c.NormKind == layerNorm {
+		eps = "attention.layer_norm_epsilon"
+	}
+	f32(eps, c.NormEps)
+	if c.Encoder != nil {
+		c.encoderKeys(u32, func(key string, v bool) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(v)}) })
+	}
 	u32("vocab_size", c.Vocab)
 	if w := slices.MaxFunc(c.Layers, func(a, b Layer) int { return a.Window - b.Window }).Window; w > 0 && reader.StatesWindow {
 		u32("attention.sliding_window", w)
 	}
 	if c.hasMixture() {
 		c.Mixture.keys(u32, f32)
+		if c.Mixture.Gate == gateSigmoid {
+			kvs = append(kvs, KV{c.Arch + ".expert_weights_norm", file.ValueOf(c.Mixture.Renorm)})
+		}
 	}
 	c.deltaKeys(u32, f32)
-	c.audioKeys(u32, f32)
+	c.latentKeys(u32, f32)
+	c.audioKeys(u32)
 	if c.HeadDim > 0 && c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
@@ -142,6 +155,14 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		}
 	}
 	return append(kvs, c.ropeKeys()...)
+}
+
+// cachedWidths returns the widths of a key and of a value as the cache has them.
+func (c *Config) cachedWidths() (key, value int) {
+	if c.hasMixer(mixMLA) {
+		return c.Latent.KVRank + c.Latent.Rope, c.Latent.KVRank
+	}
+	return c.HeadDim, c.HeadDim
 }
 
 func (c *Config) ropeKeys() []KV {
@@ -167,6 +188,7 @@ func (c *Config) ropeKeys() []KV {
 		put("rope.scaling.yarn_beta_fast", file.ValueOf(r.BetaFast))
 		put("rope.scaling.yarn_beta_slow", file.ValueOf(r.BetaSlow))
 		switch a := RopeStrength(float64(r.Factor), 1); {
+		case c.hasMixer(mixMLA): // [Config.latentKeys]
 		case r.Scale == float32(a):
 		case r.Scale == 1: // both strengths are one and cancel out
 			put("rope.scaling.yarn_log_multiplier", file.ValueOf(float32(1)))
@@ -263,7 +285,8 @@ func (m *Model) ropeTensors() []Weight {
 // exportTensors lists the tensors in the order of the weight map, layer by
 // layer. Weights that the format fuses are collected under one name.
 func (m *Model) exportTensors() ([]Weight, error) {
-	b := &binder{c: &m.Config}
+	c := &m.Config
+	b := &binder{c: c}
 	var out []Weight
 	for layer := -1; layer < m.Config.blocks(); layer++ {
 		var names []string
@@ -274,7 +297,7 @@ func (m *Model) exportTensors() ([]Weight, error) {
 			if !ok {
 				continue
 			}
-			name := b.name(s.GGUF[0].Name, layer)
+			name := b.name(c.written(s).Name, layer)
 			if parts[name] == nil {
 				names = append(names, name)
 			}
@@ -291,6 +314,16 @@ func (m *Model) exportTensors() ([]Weight, error) {
 	return out, nil
 }
 
+// written returns where GGUF files that are written have a weight.
+func (c *Config) written(s *WeightSpec) *Origin {
+	for i := range s.GGUF {
+		if c.presence(s.GGUF[i].If) != Absent {
+			return &s.GGUF[i]
+		}
+	}
+	return &s.GGUF[0]
+}
+
 // blocks returns the largest number of layers of any part of the model.
 func (c *Config) blocks() int {
 	n := len(c.Layers)
@@ -298,6 +331,22 @@ func (c *Config) blocks() int {
 		n = max(n, c.Audio.Layers)
 	}
 	return n
+}
+
+// GGUFNames returns the name of the tensor in a GGUF file that has each weight, by
+// the weight's name in plans.
+func (m *Model) GGUFNames() map[string]string {
+	b := &binder{c: &m.Config}
+	out := make(map[string]string, len(m.Weights))
+	for layer := -1; layer < m.Config.blocks(); layer++ {
+		for i := range m.family.Weights {
+			s := &m.family.Weights[i]
+			if name := canonical(s.ID, layer); m.Weights[name].Name != "" {
+				out[name] = b.name(m.Config.written(s).Name, layer)
+			}
+		}
+	}
+	return out
 }
 
 // A part is a weight with its entry in the family's map.
@@ -309,14 +358,14 @@ type part struct {
 func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, error) {
 	c := &m.Config
 	spec, first := parts[0].spec, parts[0].w
-	if of := spec.GGUF[0].Of; of != "" {
+	if of := c.written(spec).Of; of != "" {
 		shape, err := c.shape(of)
 		if err != nil {
 			return Weight{}, err
 		}
 		if len(parts) == 1 && len(shape) > len(first.Shape) { // the same values in another shape
 			w := Weight{Name: name, Shape: shape, Sources: first.Sources}
-			if c.Source != GGUF {
+			if own := first.Transform; c.Source != GGUF || len(own) > 1 || len(own) == 1 && own[0].Kind != Reshape {
 				w.Transform = append(slices.Clone(first.Transform), Transform{Kind: Reshape, Shape: shape})
 			}
 			return w, nil

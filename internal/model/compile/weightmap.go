@@ -33,12 +33,15 @@ type WeightSpec struct {
 // weight is joined from as many tensors.
 type Origin struct {
 	Name string
+	If   string    // condition for this alternative, see Config.presence; "" = always
 	Of   string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
 	Rows [2]string // rows taken, as expressions; empty = all
 	Each string    // number of groups of rows, as an expression: Rows are taken of each of them
 	Step [2]int    // {i, n}: every n-th row from row i on is taken
 	Turn bool      // the last two axes of Of are exchanged in the file: Of is the shape there
-	Map  Kind      // NegExp: what is done to every value
+	// Turned is the shape of the rows taken, with more axes, whose last two are exchanged.
+	Turned string
+	Map    Kind // NegExp: what is done to every value
 }
 
 // taken returns the transforms from a tensor of shape Of to a weight of shape
@@ -76,6 +79,13 @@ func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 		ts = append(ts, Transform{Kind: StepRows, A: o.Step[0], B: o.Step[1]})
 	case o.Of != "" && !of.Equal(want):
 		ts = append(ts, Transform{Kind: Reshape, Shape: want})
+	}
+	if o.Turned != "" {
+		shape, err := c.shape(o.Turned)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, Transform{Kind: Reshape, Shape: shape}, Transform{Kind: Transpose}, Transform{Kind: Reshape, Shape: want})
 	}
 	if o.Map != "" {
 		ts = append(ts, Transform{Kind: o.Map})
