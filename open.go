@@ -11,6 +11,7 @@ import (
 	"atenia/internal/model/file"
 	"atenia/internal/model/lora"
 	"atenia/internal/policy/observe"
+	"atenia/internal/sight"
 	"atenia/internal/text"
 	"atenia/internal/text/token"
 )
@@ -27,6 +28,7 @@ type Model struct {
 	accounts string            // folder for the account of this run; "" = none is written
 	unmerge  func() error      // removes weights that an adapter was merged with
 	text     *text.Text
+	eye      *sight.Eye // nil if the model reads text alone
 	// textErr says why text is incomplete: no tokenizer, or a chat template
 	// that cannot be run. It is returned by what needs the missing part.
 	textErr error
@@ -87,6 +89,9 @@ func (m *Model) load(ctx context.Context, c *Config) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := m.openSight(); err != nil {
+		return err
+	}
 	m.engine, err = engine.Open(ctx, p, m.files)
 	return publish(err)
 }
@@ -121,6 +126,9 @@ func (m *Model) Close() error {
 	var err error
 	m.close.Do(func() {
 		err = m.engine.Stop() // what is counted does not change any more
+		if m.eye != nil {
+			m.eye.Close()
+		}
 		err = errors.Join(err, m.account(), m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
 	})
 	return err
