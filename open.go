@@ -11,6 +11,7 @@ import (
 	"atenia/internal/model/file"
 	"atenia/internal/model/lora"
 	"atenia/internal/policy/observe"
+	"atenia/internal/sight"
 	"atenia/internal/speech"
 	"atenia/internal/text"
 	"atenia/internal/text/token"
@@ -28,6 +29,7 @@ type Model struct {
 	accounts string            // folder for the account of this run; "" = none is written
 	unmerge  func() error      // removes weights that an adapter was merged with
 	text     *text.Text
+	eye      *sight.Eye  // nil if the model reads text alone
 	ear      *speech.Ear // nil if the model does not transcribe
 	// textErr says why text is incomplete: no tokenizer, or a chat template
 	// that cannot be run. It is returned by what needs the missing part.
@@ -89,6 +91,9 @@ func (m *Model) load(ctx context.Context, c *Config) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := m.openSight(); err != nil {
+		return err
+	}
 	if m.engine, err = engine.Open(ctx, p, m.files); err != nil {
 		return publish(err)
 	}
@@ -131,6 +136,9 @@ func (m *Model) Close() error {
 			m.ear.Close()
 		}
 		err = m.engine.Stop() // what is counted does not change any more
+		if m.eye != nil {
+			m.eye.Close()
+		}
 		err = errors.Join(err, m.account(), m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
 	})
 	return err
