@@ -62,7 +62,7 @@ func (m *Model) Encoding() (Encoding, bool) {
 		return Encoding{}, false
 	}
 	out := Encoding{Pooling: e.Pool, Normalized: e.Normalize, Dimensions: c.Width(), Labels: e.Labels, MaxTokens: e.Limit(m.Context()), Prompts: maps.Clone(e.Prompts), Prompt: e.Prompt}
-	if e.Labels > 0 {
+	if e.Labels > 0 && e.Pool != "none" {
 		out.Dimensions = 0
 	}
 	return out, true
