@@ -181,6 +181,58 @@ func TestEmbedOptions(t *testing.T) {
 	}
 }
 
+// TestEmbedWhileGenerating: a model that generates text makes vectors, too: those of
+// the same model opened as an encoder.
+func TestEmbedWhileGenerating(t *testing.T) {
+	ctx := t.Context()
+	m, err := atenia.Open(ctx, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	texts := []string{"Once upon a time", "there was"}
+	if _, err := m.Embed(ctx, texts, atenia.EmbedOptions{}); !errors.Is(err, atenia.ErrNotEncoder) {
+		t.Errorf("without a pooling: %v", err)
+	}
+	for _, pooling := range []string{"mean", "last", "mean"} {
+		got, err := m.Embed(ctx, texts, atenia.EmbedOptions{Pooling: pooling})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := atenia.Open(ctx, "", &atenia.Config{Pooling: pooling})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		want, err := e.Embed(ctx, texts, atenia.EmbedOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("pooling %s, text %d: another vector", pooling, i)
+			}
+		}
+	}
+	said := ""
+	for next, err := range m.Generate(ctx, atenia.Prompt{Text: "Once upon a time", Options: atenia.Options{MaxTokens: 4}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		said += next.Text
+	}
+	if said != ", there was a" {
+		t.Errorf("goes on with %q", said)
+	}
+	if _, err := m.Rerank(ctx, "q", texts, atenia.EmbedOptions{}); !errors.Is(err, atenia.ErrNotEncoder) {
+		t.Errorf("ranks: %v", err)
+	}
+	m.Close()
+	if _, err := m.Embed(ctx, texts, atenia.EmbedOptions{Pooling: "cls"}); !errors.Is(err, atenia.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
 // TestEmbedStreamed: an encoder that does not fit its budget gives the same bits.
 func TestEmbedStreamed(t *testing.T) {
 	texts := []string{"one text", "another", "and a third one that is longer"}

@@ -30,6 +30,8 @@ type Model struct {
 	// textErr says why text is incomplete: no tokenizer, or a chat template
 	// that cannot be run. It is returned by what needs the missing part.
 	textErr error
+	opened  Config // as it was opened
+	vectors vectors
 	close   sync.Once
 }
 
@@ -62,7 +64,7 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 	if err != nil {
 		return nil, errors.Join(err, observer.Close())
 	}
-	m := &Model{files: files, observer: observer, accounts: cfg.Observe.Account}
+	m := &Model{files: files, observer: observer, accounts: cfg.Observe.Account, opened: cfg}
 	if m.unmerge, err = lora.Load(files, cfg.Adapter); err != nil {
 		return nil, errors.Join(err, observer.Close(), files.Close())
 	}
@@ -120,7 +122,7 @@ func (m *Model) loadText(c *Config) (err error) {
 func (m *Model) Close() error {
 	var err error
 	m.close.Do(func() {
-		err = m.engine.Stop() // what is counted does not change any more
+		err = errors.Join(m.vectors.close(), m.engine.Stop()) // what is counted does not change any more
 		err = errors.Join(err, m.account(), m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
 	})
 	return err
