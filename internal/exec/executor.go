@@ -414,6 +414,10 @@ func (x *Executor) Vocab() int { return x.vocab }
 // States describes the states whose pages each [Run] passes, in order.
 func (x *Executor) States() []plan.StateDescriptor { return slices.Clone(x.states) }
 
+// Whole reports whether a step must not cut an image, whose tokens attend to each
+// other.
+func (x *Executor) Whole() bool { return x.whole }
+
 // Config returns the configuration in force, defaults filled in.
 func (x *Executor) Config() Config { return x.cfg }
 

@@ -8,7 +8,7 @@ type Tokenizer struct {
 	lex   *Lexicon
 	model Model
 
-	added      []addedToken
+	added      []AddedToken
 	special    []bool  // by id: left out if special tokens are skipped
 	original   *finder // added tokens matched before normalization …
 	normalized *finder // … and after it
