@@ -128,8 +128,9 @@ type Config struct {
 	// discards them.
 	Logger *slog.Logger
 
-	allThreads bool                               // Threads was set
-	limit      func() (bytes int64, stalled bool) // what the process may have; nil outside of tests
+	inputs     func(weight string, expert int, rows []float32, cols int) // of [MeasureImportance]
+	allThreads bool                                                      // Threads was set
+	limit      func() (bytes int64, stalled bool)                        // what the process may have; nil outside of tests
 }
 
 // withDefaults returns a copy with defaults filled in, or every fault in one
@@ -209,7 +210,7 @@ func (c *Config) engine() engine.Config {
 		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse},
 		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream,
-		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Logger: c.Logger, Limit: c.limit,
+		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit,
 	}
 }
 

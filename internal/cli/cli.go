@@ -189,6 +189,7 @@ func (a *app) root() *cobra.Command {
 		checkpointCommand(a.env()),
 		a.logits(),
 		a.eval(),
+		a.imatrix(),
 		a.tokenize(),
 		tokenizerCommand(a.env()),
 		a.quantize(),

@@ -171,6 +171,26 @@ func (e *evaluation) run(ctx context.Context, m *atenia.Model, res *evalResult) 
 	return nil
 }
 
+// compare measures a quantized model against its original.
+func (e *evaluation) compare(ctx context.Context, original, quantized string, o *atenia.QuantizeOptions) (_ *evalResult, err error) {
+	m, err := atenia.Open(ctx, quantized, &atenia.Config{Threads: o.Threads})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	e.options.Against, err = atenia.Open(ctx, original, &atenia.Config{Threads: o.Threads, ConfigFile: o.ConfigFile, Adapter: o.Adapter})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.options.Against.Close()) }()
+	res := &evalResult{Model: quantized}
+	if err := e.run(ctx, m, res); err != nil {
+		return nil, err
+	}
+	res.Against.Model = original
+	return res, nil
+}
+
 func (a *app) printEval(r *evalResult) error {
 	if a.json {
 		return a.printJSON(r)

@@ -39,6 +39,7 @@ type Config struct {
 	Sources    []string // files beside the model's that weights were made from
 
 	Verify, Strict, Precise bool
+	Inputs                  func(weight string, expert int, rows []float32, cols int) // as in [exec.Config]
 
 	Observer *observe.Observer // nil = none
 	Logger   *slog.Logger
@@ -104,7 +105,7 @@ func (c *Config) placed() bool {
 func (c *Config) exec(model *compile.Config) exec.Config {
 	return exec.Config{
 		Threads: c.Threads, MaxTokens: c.BatchTokens, MaxLogits: c.MaxLogits(),
-		Context: c.context(model), Precise: c.Precise,
+		Context: c.context(model), Precise: c.Precise, Inputs: c.Inputs,
 	}
 }
 

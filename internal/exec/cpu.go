@@ -35,8 +35,6 @@ var cpuTable = plan.NewAdapterTable(
 var pending = map[plan.Opcode]bool{
 
 	plan.OpGatedDelta: true,
-
-	plan.OpPool: true,
 }
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.

@@ -18,6 +18,7 @@ const kvF32 = tensor.F32
 type model struct {
 	*compile.Model
 	weights exec.Weights
+	files   *file.Description
 }
 
 func load(t testing.TB, d *file.Description, opt compile.Options) *model {
@@ -30,7 +31,7 @@ func load(t testing.TB, d *file.Description, opt compile.Options) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &model{m, exec.Weights(w)}
+	return &model{m, exec.Weights(w), d}
 }
 
 // A lane is an executor with one cache per state, and sequences on it.

@@ -31,6 +31,12 @@ type fixture struct {
 		Hidden    string
 		Encoder   string
 		Whole     bool
+		Types     []int32
+		Vectors   map[string]string // by pooling, or "model": as the model's own modules pool and project
+		Mean      string            `json:"mean_pooled"`
+		MeanUnit  string            `json:"mean_pooled_l2"`
+		First     string            `json:"cls"`
+		Last      string
 		MinPrefix int `json:"min_prefix"`
 
 		ImageEmbeds            string `json:"image_embeds"`
@@ -52,9 +58,6 @@ var notYet = map[string]bool{
 
 	// images
 	"lfm2_vl": true, "qwen3_5_vl": true, "qwen3_vl_moe": true,
-
-	// encoders
-	"bert": true, "gemma3_bidirectional": true, "xlm_roberta": true,
 }
 
 // exactly is for comparisons with PyTorch: weights in blocks are multiplied as the
@@ -62,7 +65,9 @@ var notYet = map[string]bool{
 var exactly = compile.Options{KVType: tensor.F32}
 
 // others run the cases of other kinds than text decoders.
-var others = map[string]func(t *testing.T, m *model, folder string, f *fixture){"whisper": paritySound}
+var others = map[string]func(t *testing.T, m *model, folder string, f *fixture){
+	"whisper": paritySound, "encoder": encoderParity,
+}
 
 // TestGoldenParity runs every case from its Hugging Face folder, with both
 // spellings of the configuration, and from a GGUF file, and compares each row of logits with

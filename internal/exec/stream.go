@@ -125,6 +125,11 @@ func (b *Bind) product(l *linear, slot string, w *kernel.Matrix) (*pack.Matrix, 
 
 // acquire waits until the weights of l are in memory.
 func (l *linear) acquire(s *Step) error {
+	if f := s.x.cfg.Inputs; f != nil {
+		for i := range l.parts {
+			f(l.parts[i].name, 0, l.src[:l.rows*l.cols], l.cols)
+		}
+	}
 	if l.unit == 0 {
 		return nil
 	}

@@ -176,19 +176,37 @@ type AddParams struct {
 	Norm    uint32 // 1: the second output is written
 }
 
-// HeadParams describes the projection to logits.
+// Functions that follow a projection.
+const (
+	HeadLinear uint32 = iota // none
+	HeadTanh
+	HeadGELU // erf form
+	HeadReLU
+)
+
+// HeadParams describes the projection to logits, or one of those that follow the
+// pooling of an encoder.
 type HeadParams struct {
 	Vocab, Dim uint32
 	Softcap    float32 // 0 = none
 	Scale      float32 // multiplies the logits before the cap
 	Tied       uint32
-	Pad        uint32
+	Act        uint32 // of the scaled and capped logits
 }
 
-// PoolParams describes how an encoder's rows become one vector.
+// Reductions of the rows of a sequence.
+const (
+	PoolRows uint32 = iota // none: each requested row by itself
+	PoolMean
+	PoolFirst
+	PoolLast
+)
+
+// PoolParams describes how an encoder's rows become one vector. Its input is all
+// rows or those requested already; a requested row stands for its sequence.
 type PoolParams struct {
-	Kind      uint32 // 0 none, 1 mean, 2 first, 3 last
-	Normalize uint32
+	Kind      uint32
+	Normalize uint32 // 1: vectors are divided by their length
 }
 
 // How a table of learned positions serves grids of other sizes.

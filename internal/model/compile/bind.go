@@ -29,9 +29,12 @@ type prefix struct{ body, head string }
 var prefixes = []prefix{
 	{"model.language_model.", ""},
 	{"language_model.model.", "language_model."},
+	{"distilbert.", ""},
 	{"transformer.", ""},
 	{"backbone.", ""},
+	{"roberta.", ""},
 	{"model.", ""},
+	{"bert.", ""},
 	{"", ""},
 }
 
@@ -117,7 +120,11 @@ func (b *binder) ids() ([]weightID, error) {
 		for i := range p {
 			for _, slot := range slices.Sorted(maps.Keys(p[i].W)) {
 				id := p[i].W[slot]
-				switch spec := b.fam.Weights.get(id); {
+				spec := b.fam.Weights.get(id)
+				if spec == nil && b.c.Encoder != nil {
+					spec = denseWeights.get(id)
+				}
+				switch {
 				case id == ropeShortID || id == ropeLongID:
 				case spec == nil:
 					missing = fmt.Errorf("family %s: no weight %q in its map", b.fam.ID, id)
@@ -137,7 +144,9 @@ func (b *binder) ids() ([]weightID, error) {
 		add(mix, i)
 		add(ffn, i)
 	}
-	add(b.fam.Epilogue, -1)
+	all, _, chosen := b.c.epilogues(b.fam)
+	add(all, -1)
+	add(chosen, -1)
 	if s := b.fam.Sound; s != nil && b.c.Audio != nil {
 		add(s.Stem, -1)
 		for i := range b.c.Audio.Layers {
@@ -378,7 +387,7 @@ func (b *binder) unused() {
 		if b.used[name] {
 			continue
 		}
-		if ignorable(name) || emptyBias(b.tensors[name]) {
+		if ignorable(name) || emptyBias(b.tensors[name]) || b.c.Encoder != nil && b.c.Encoder.leaves(name) {
 			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "ignored_tensor", Text: name})
 			continue
 		}

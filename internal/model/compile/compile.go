@@ -15,6 +15,25 @@ type Options struct {
 	KVType     tensor.DType // elements of the key/value cache; Invalid = F16 when weights are quantized, else F32
 	PageTokens int          // tokens a cache page holds; 0 = 16
 	NoFuse     bool         // do not fuse instructions
+
+	// Pool makes an encoder of the model, or replaces the pooling of one: one of
+	// Pools. Normalize says whether its vectors are normalized; ByTensor = as the
+	// model says, true for decoders.
+	Pool      string
+	Normalize Presence
+}
+
+// encode applies the options of encoders.
+func (o *Options) encode(c *Config) {
+	if o.Pool != "" {
+		if c.Encoder == nil {
+			c.Encoder = &Encoder{Causal: true, Normalize: true}
+		}
+		c.Encoder.Pool = o.Pool
+	}
+	if c.Encoder != nil && o.Normalize != ByTensor {
+		c.Encoder.Normalize = o.Normalize == Present
+	}
 }
 
 const (
@@ -75,7 +94,7 @@ func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
 	for i := range d.Tensors {
 		tensors[d.Tensors[i].Name] = &d.Tensors[i]
 	}
-	n, err := r.normalize(d, tensors)
+	n, err := r.normalize(d, tensors, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +143,12 @@ type normalized struct {
 	notes []plan.PlanDiagnostic
 }
 
-func (r *registry) normalize(d *file.Description, tensors map[string]*file.Tensor) (*normalized, error) {
+func (r *registry) normalize(d *file.Description, tensors map[string]*file.Tensor, opt Options) (*normalized, error) {
 	switch d.Format {
 	case file.HuggingFace:
-		return r.normalizeHF(d)
+		return r.normalizeHF(d, opt)
 	case file.GGUF:
-		return r.normalizeGGUF(d, tensors)
+		return r.normalizeGGUF(d, tensors, opt)
 	}
 	return nil, &UnsupportedModelError{Key: "format", Name: d.Format, Why: "such a file has no configuration", Supported: []string{file.GGUF, file.HuggingFace}}
 }
@@ -164,11 +183,13 @@ func lower(mode plan.Mode, fam *Family, r *resolver, states *layerStates, opt Op
 			x = b.Lower(inject(i), i, x, rows)
 		}
 	}
+	all, choice, chosen := r.c.epilogues(fam)
+	x = b.Lower(all, -1, x, rows)
 	if mode == plan.ModePrefill {
 		rows = plan.RowsRequested
-		x = b.Lower(gather, -1, x, rows)
+		x = b.Lower(choice, -1, x, rows)
 	}
-	return finish(b, opt, b.Lower(fam.Epilogue, -1, x, rows))
+	return finish(b, opt, b.Lower(chosen, -1, x, rows))
 }
 
 // finish runs the compiler passes over a plan.

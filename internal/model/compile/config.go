@@ -66,6 +66,7 @@ type Config struct {
 
 	NormKind string `json:",omitempty"` // "" = root mean square, "layer" = layer norm
 	Ungated  bool   `json:",omitempty"` // feed-forward layers have no gate
+	PosSkip  int    `json:",omitempty"` // rows of a file's table of positions before that of the first position
 	QGate    bool   `json:",omitempty"` // the query projection also holds a gate of the attention's output
 	Sinks    bool   `json:",omitempty"` // each head has a learned logit that takes part in the softmax
 
@@ -86,7 +87,7 @@ type Config struct {
 
 // A Layer holds what may differ between the layers of a model.
 type Layer struct {
-	Mixer  string // "attention", "mla", "mamba1", "mamba2", "gated_delta", "shortconv"
+	Mixer  string // "attention", "attention_without_norm", "mla", "mamba1", "mamba2", "gated_delta", "shortconv"
 	FFN    string // "dense", "moe" or "none"
 	Window int    `json:",omitempty"` // keys that an attention layer attends to; 0 = all
 	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
@@ -95,6 +96,7 @@ type Layer struct {
 // Normalized layer kinds.
 const (
 	mixAttention = "attention"
+	mixBare      = "attention_without_norm" // of a first layer whose input was normalized as it was embedded
 	mixMLA       = "mla"
 	mixMamba1    = "mamba1"
 	mixMamba2    = "mamba2"
@@ -219,6 +221,15 @@ func (c *Config) check(file string, f *Faults) {
 	}
 	if c.Audio != nil {
 		c.Audio.check(c.Hidden, bad)
+	}
+	if c.Encoder != nil {
+		c.Encoder.check(c.Hidden, bad)
+		for i, l := range c.Layers {
+			if l.Mixer != mixAttention && l.Mixer != mixBare {
+				bad(fmt.Sprintf("layer %d of an encoder", i), "attention: layers of other kinds keep a state", l.Mixer)
+				break
+			}
+		}
 	}
 	if c.hasMixer(mixMLA) {
 		c.Latent.check(bad)

@@ -140,7 +140,6 @@ func TestUnsupported(t *testing.T) {
 		{`{"model_type": "phi"}`, "phi", "a different network"},
 		{`{"model_type": "frobnicate"}`, "frobnicate", "unknown architecture"},
 		{`{}`, "", "not stated"},
-		{`{"model_type": "gemma3_text", "use_bidirectional_attention": true}`, "true", "not supported yet"},
 		{`{"model_type": "llama", "quantization_config": {"quant_method": "hqq"}}`, "hqq", "GGUF"},
 	} {
 		_, err := fromJSON(x.config)

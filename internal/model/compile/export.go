@@ -76,7 +76,7 @@ func (r *registry) readBack(x *Export) (*Config, error) {
 		}
 		tensors[w.Name] = t
 	}
-	n, err := r.normalizeGGUF(d, tensors)
+	n, err := r.normalizeGGUF(d, tensors, Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,14 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
 		c.scanKeys(u32, put)
 	}
-	f32("attention.layer_norm_rms_epsilon", c.NormEps)
+	eps := "attention.layer_norm_rms_epsilon"
+	if c.NormKind == layerNorm {
+		eps = "attention.layer_norm_epsilon"
+	}
+	f32(eps, c.NormEps)
+	if c.Encoder != nil {
+		c.encoderKeys(u32, func(key string, v bool) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(v)}) })
+	}
 	u32("vocab_size", c.Vocab)
 	if w := slices.MaxFunc(c.Layers, func(a, b Layer) int { return a.Window - b.Window }).Window; w > 0 && reader.StatesWindow {
 		u32("attention.sliding_window", w)
@@ -128,7 +135,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	}
 	c.deltaKeys(u32, f32)
 	c.latentKeys(u32, f32)
-	c.audioKeys(u32, f32)
+	c.audioKeys(u32)
 	if c.HeadDim > 0 && c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
@@ -324,6 +331,22 @@ func (c *Config) blocks() int {
 		n = max(n, c.Audio.Layers)
 	}
 	return n
+}
+
+// GGUFNames returns the name of the tensor in a GGUF file that has each weight, by
+// the weight's name in plans.
+func (m *Model) GGUFNames() map[string]string {
+	b := &binder{c: &m.Config}
+	out := make(map[string]string, len(m.Weights))
+	for layer := -1; layer < m.Config.blocks(); layer++ {
+		for i := range m.family.Weights {
+			s := &m.family.Weights[i]
+			if name := canonical(s.ID, layer); m.Weights[name].Name != "" {
+				out[name] = b.name(m.Config.written(s).Name, layer)
+			}
+		}
+	}
+	return out
 }
 
 // A part is a weight with its entry in the family's map.

@@ -21,6 +21,10 @@ type Family struct {
 	KVByLayer     bool     // files of Arch have the number of key heads of each layer, 0 = it does not attend
 	Defaults      Defaults
 
+	// Variant returns the family that a Hugging Face configuration of one of
+	// ModelTypes describes in fact; nil = this one.
+	Variant func(*object, *Family) *Family
+
 	// HF and GGUF read what only this family's configurations contain. They may
 	// only set fields of the Config.
 	HF   func(*object, *Config)

@@ -149,7 +149,7 @@ func (h *header) vector(name string) ([]float32, bool) {
 }
 
 // normalizeGGUF reads the header of a GGUF file.
-func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.Tensor) (*normalized, error) {
+func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.Tensor, opt Options) (*normalized, error) {
 	arch, _, err := d.Meta.String("general.architecture")
 	if err != nil {
 		return nil, err
@@ -177,8 +177,10 @@ func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.T
 	if fam.GGUF != nil {
 		fam.GGUF(h, c)
 	}
+	h.readPooling(c)
 	h.readOwn(c)
 	h.readConfig(c)
+	opt.encode(c)
 	c.canonicalise()
 	c.check(h.file, h.faults)
 	if err := h.faults.Err(); err != nil {

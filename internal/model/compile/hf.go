@@ -17,7 +17,7 @@ var textTypes = map[string]string{"gemma3": "gemma3_text", "mistral3": "mistral"
 
 // normalizeHF reads a config.json. The order of the steps follows their
 // dependencies: sizes before rope, rope before layers.
-func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
+func (r *registry) normalizeHF(d *file.Description, opt Options) (*normalized, error) {
 	path := filepath.Join(d.Path, "config.json")
 	m, err := parseConfig(path, d.Config)
 	if err != nil {
@@ -35,7 +35,7 @@ func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
 	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: HuggingFace}
 	readSizes(o, &fam.Defaults, c)
 	readScalars(o, top, &fam.Defaults, c)
-	n := o.Int("layers", fam.Defaults.Layers, maxLayers, "num_hidden_layers")
+	n := o.Int("layers", fam.Defaults.Layers, maxLayers, "num_hidden_layers", "n_layer", "n_layers")
 	if top.Faults.Err() != nil { // later faults would be consequences of these
 		return nil, top.Faults
 	}
@@ -51,6 +51,8 @@ func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
 	if tower != nil {
 		o.readVision(tower, top, c)
 	}
+	o.readModules(d, c)
+	opt.encode(c)
 	c.canonicalise()
 	c.check(path, top.Faults)
 	if err := top.Faults.Err(); err != nil {
@@ -105,15 +107,18 @@ func (r *registry) textConfig(top *object) (*object, *Family, *Tower, error) {
 		return nil, nil, nil, err
 	}
 	fam, err := choose("model_type", name, r.types, knownModelTypes)
+	if err == nil && fam.Variant != nil {
+		fam = fam.Variant(o, fam)
+	}
 	return o, fam, tower, err
 }
 
 func readSizes(o *object, d *Defaults, c *Config) {
 	c.Hidden = o.Int("hidden", d.Hidden, maxWidth, "hidden_size", "n_embd", "dim")
-	c.Heads = o.Int("heads", d.Heads, maxHeads, "num_attention_heads", "n_head")
+	c.Heads = o.Int("heads", d.Heads, maxHeads, "num_attention_heads", "n_head", "n_heads")
 	c.KVHeads = o.Int("kv_heads", d.KVHeads, maxHeads, "num_key_value_heads")
 	c.HeadDim = o.Int("head_dim", d.HeadDim, maxWidth, "head_dim")
-	c.FFN = o.Int("ffn", d.FFN, maxWidth, "intermediate_size")
+	c.FFN = o.Int("ffn", d.FFN, maxWidth, "intermediate_size", "n_inner", "hidden_dim")
 	c.Vocab = o.Int("vocab", d.Vocab, maxVocab, "vocab_size")
 	c.Context = o.Int("context", d.Context, maxLength, "max_position_embeddings", "n_positions")
 	if c.KVHeads == 0 {

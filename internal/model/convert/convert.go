@@ -15,6 +15,7 @@ import (
 
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
+	"atenia/internal/model/imatrix"
 	"atenia/internal/model/quant"
 
 	"atenia/tensor"
@@ -24,6 +25,8 @@ import (
 type Options struct {
 	Mix     quant.Mix
 	Threads int // 0 = GOMAXPROCS
+	// Importance weighs the errors of each tensor's columns; nil = all alike.
+	Importance *imatrix.Matrix
 	// Progress, if not nil, is called after every slab of rows with the bytes of
 	// tensor data written so far, their total, and the current tensor.
 	Progress func(done, total int64, tensor string)
@@ -137,6 +140,8 @@ type item struct {
 	from    tensor.DType // type of the values that view returns
 	to      tensor.DType
 	view    func() (tensor.View, error)
+
+	importance [][]float32 // of the columns, for each matrix; nil = all alike
 }
 
 // fromModel applies the recipes of package compile for a GGUF file.
@@ -187,13 +192,21 @@ func (j *job) plan() error {
 	tied := !slices.ContainsFunc(j.items, func(it item) bool { return it.name == "output.weight" })
 	layers := j.layers()
 	types := map[tensor.DType]*TypeCount{}
-	again, other := 0, 0
+	again, other, unweighed := 0, 0, 0
 	for i := range j.items {
 		it := &j.items[i]
 		it.to = j.wanted(it, tied, layers)
 		n, err := it.shape.Bytes(it.to)
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", it.name, err)
+		}
+		if j.o.Importance != nil && it.to.Quantized() && it.from != it.to {
+			if err := j.weigh(it); err != nil {
+				return err
+			}
+			if it.importance == nil && !embedding(it.name) {
+				unweighed++
+			}
 		}
 		if it.from == it.to {
 			j.report.Copied++
@@ -227,9 +240,34 @@ func (j *job) plan() error {
 	if again > 0 {
 		j.warn("%d tensors were quantized already and are quantized again: converting the original model loses less", again)
 	}
+	if unweighed > 0 {
+		j.warn("%d tensors are not in the importance matrix: their columns are weighed alike", unweighed)
+	}
 	if other > 0 {
 		j.warn("%d tensors have rows that are not whole blocks of %s and get types that fit", other, j.o.Mix)
 	}
+	return nil
+}
+
+// embedding reports whether a tensor is a table of tokens, whose importance is not
+// measured.
+func embedding(name string) bool { return name == "token_embd.weight" || name == "output.weight" }
+
+// weigh looks up the importance of a tensor's columns, for each of its matrices.
+func (j *job) weigh(it *item) error {
+	matrices := 1
+	if n := len(it.shape); n > 2 {
+		matrices = it.shape.Rows() / it.shape[n-2]
+	}
+	var all [][]float32
+	for e := range matrices {
+		w, err := j.o.Importance.Of(it.name, e, matrices, it.shape.Cols())
+		if err != nil || w == nil {
+			return err
+		}
+		all = append(all, w)
+	}
+	it.importance = all
 	return nil
 }
 

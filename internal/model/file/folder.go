@@ -31,7 +31,8 @@ var companions = [...]string{
 	"vocab.json", "merges.txt", "vocab.txt", "tokenizer.model",
 	"chat_template.jinja", "chat_template.json",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
-	"modules.json", "sentence_bert_config.json", "1_Pooling/config.json", // sentence-transformers
+	"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", // sentence-transformers
+	"1_Pooling/config.json", "2_Dense/config.json", "3_Dense/config.json",
 	"adapter_config.json", quantizeName,
 }
 
@@ -65,6 +66,9 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 	switch _, err := os.Stat(filepath.Join(dir, singleName)); {
 	case err == nil:
 		if err := d.addSafetensors(filepath.Join(dir, singleName), nil); err != nil {
+			return err
+		}
+		if err := d.addModules(dir); err != nil {
 			return err
 		}
 		return d.finish()
@@ -167,6 +171,29 @@ func (d *Description) addSafetensors(path string, keep func(*Tensor) bool) error
 	return nil
 }
 
+// denseModules are the folders of projections that sentence-transformers keeps
+// beside a model.
+var denseModules = [...]string{"2_Dense", "3_Dense"}
+
+// addModules appends the tensors of modules in folders of their own, with the
+// folder before their names: "2_Dense/linear.weight".
+func (d *Description) addModules(dir string) error {
+	for _, module := range denseModules {
+		n := len(d.Tensors)
+		err := d.addSafetensors(filepath.Join(dir, module, singleName), nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range d.Tensors[n:] {
+			d.Tensors[n+i].Name = module + "/" + d.Tensors[n+i].Name
+		}
+	}
+	return nil
+}
+
 // An assignment is one line of an index: a tensor and the file that holds it.
 type assignment struct{ tensor, file string }
 
@@ -203,6 +230,9 @@ func (d *Description) addIndexed(dir string, o options) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := d.addModules(dir); err != nil {
+		return err
 	}
 	if err := d.finish(); err != nil {
 		return err

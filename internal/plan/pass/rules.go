@@ -185,6 +185,7 @@ func ruleHead(s *site) error {
 		sameRows(s),
 		same("input width", s.in[0].Cols, p.Dim),
 		same("output width", s.out[0].Cols, p.Vocab),
+		below("act", p.Act, plan.HeadReLU+1),
 		floats(s),
 	)
 }
@@ -200,7 +201,7 @@ func ruleGather(s *site) error {
 
 func rulePool(s *site) error {
 	p := s.params.(*plan.PoolParams)
-	return first(below("kind", p.Kind, 4), same("output width", s.out[0].Cols, s.in[0].Cols), floats(s))
+	return first(below("kind", p.Kind, plan.PoolLast+1), same("output width", s.out[0].Cols, s.in[0].Cols), floats(s))
 }
 
 func rulePatch(s *site) error {
