@@ -51,6 +51,7 @@ const (
 	keyAttention grad.Key = "plan.attention"
 	keyFFN       grad.Key = "plan.ffn"
 	keyMoE       grad.Key = "plan.moe"
+	keyMLA       grad.Key = "plan.mla"
 	keyAdd       grad.Key = "plan.add"
 	keyGather    grad.Key = "plan.gather"
 	keyHead      grad.Key = "plan.head"
@@ -74,6 +75,7 @@ func rules[F Float]() []rule[F] {
 		{keyAttention, attentionBack[F]},
 		{keyFFN, ffnBack[F]},
 		{keyMoE, moeBack[F]},
+		{keyMLA, mlaBack[F]},
 		{keyAdd, addBack[F]},
 		{keyGather, gatherBack[F]},
 		{keyHead, headBack[F]},
