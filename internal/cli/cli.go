@@ -187,6 +187,8 @@ func (a *app) root() *cobra.Command {
 		a.plan(),
 		a.inspect(),
 		checkpointCommand(a.env()),
+		a.embed(),
+		a.rerank(),
 		a.logits(),
 		a.eval(),
 		a.imatrix(),

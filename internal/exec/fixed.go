@@ -1,7 +1,8 @@
 package exec
 
 import (
-	"atenia/internal/kernel/scan"
+	"atenia/internal/kernel"
+	"atenia/internal/kernel/dense"
 	"atenia/internal/plan"
 	"atenia/tensor"
 )
@@ -50,70 +51,48 @@ func (b *Bind) fixedPlace(layer uint32, want map[string]sectionWant) (fixedPlace
 // bytes returns the layer's part of a run's state.
 func (p fixedPlace) bytes(run *Run) []byte { return run.Pages[p.state][0][p.off : p.off+p.n] }
 
-// A convolution is a causal depthwise one over the rows of a sequence. Its state
-// is the last inputs: that of position p is row p mod (kernel−1).
-type convolution struct {
-	channels, kernel int
-	taps             [][]float32 // by age: the last is that of the row itself
-	bias             []float32
-	at               int // offset of the section
+// A convolving is the causal convolution of a mixer with the activation after it, over
+// pieces of the channels of each run.
+type convolving struct {
+	conv             dense.Conv[float32]
+	before           stateRows
+	x                *Executor
+	src, dst         scratch
+	from, stride, to int // the channels' first column in src and its columns, and the columns of dst
+	task             rowTask
 }
 
-// bind reads the weights "conv", [channels, kernel], and "conv_bias".
-func (c *convolution) bind(b *Bind, channels, kernel int) error {
-	c.channels, c.kernel = channels, kernel
-	if kernel < 1 || kernel > maxKernel {
-		return plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "a convolution over %d rows, at most %d", kernel, maxKernel)
+// convolving reads the weights "conv" and "conv_bias", and the section "conv".
+func (b *Bind) convolving(layer uint32, channels, taps int) (*convolving, error) {
+	c := &convolving{x: b.x}
+	var err error
+	if c.conv, err = b.conv("conv", "conv_bias", channels, taps); err != nil {
+		return nil, err
 	}
-	w, err := b.matrix("conv", channels, kernel)
-	if err != nil {
-		return err
-	}
-	if w.DType != tensor.F32 {
-		return b.WeightErrorf("conv", "%s, want F32", w.DType)
-	}
-	if c.bias, err = b.vector("conv_bias", channels); err != nil || b.x.measuring {
-		return err
-	}
-	values := floats(w.Data)
-	for j := range kernel {
-		tap := make([]float32, channels)
-		for i := range tap {
-			tap[i] = values[i*kernel+j]
+	c.before, err = b.stateRows(layer, "conv", (taps-1)*channels)
+	c.task.run = c.pieces
+	return c, err
+}
+
+// run convolves the channels from column from of src, stride columns wide.
+func (c *convolving) run(s *Step) {
+	c.task.s = s
+	s.parallel(len(s.Runs)*c.count(), 1, &c.task)
+}
+
+func (c *convolving) count() int { return (c.conv.Width + convColumns - 1) / convColumns }
+
+func (c *convolving) pieces(s *Step, _, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		run, from := &s.Runs[i/c.count()], i%c.count()*convColumns
+		end := min(from+convColumns, c.conv.Width)
+		src := c.x.floatsOf(c.src)[run.First*c.stride+c.from:]
+		dst, before := c.x.floatsOf(c.dst)[run.First*c.to:], c.before.of(run)
+		c.conv.Forward(dst, c.to, src, c.stride, before, run.Len, from, end)
+		c.conv.Keep(before, src, c.stride, run.Len, from, end)
+		for r := range run.Len {
+			row := dst[r*c.to+from : r*c.to+end]
+			kernel.SiLU(row, row)
 		}
-		c.taps = append(c.taps, tap)
-	}
-	return nil
-}
-
-// maxKernel is the largest width of a convolution.
-const maxKernel = 16
-
-func (c *convolution) stateLen() int { return (c.kernel - 1) * c.channels }
-
-// row convolves row r of a step, whose inputs are src, stride apart.
-func (c *convolution) row(dst []float32, s *Step, r int, src []float32, stride int, place fixedPlace) {
-	run := &s.Runs[s.rowRun[r]]
-	at := r - run.First
-	state := floats(place.bytes(run)[c.at:])
-	var x [maxKernel][]float32
-	for j := range c.kernel {
-		age := c.kernel - 1 - j
-		switch pos := run.Pos + at - age; {
-		case age <= at:
-			x[j] = src[(r-age)*stride:][:c.channels]
-		case pos >= 0:
-			x[j] = state[pos%(c.kernel-1)*c.channels:][:c.channels]
-		}
-	}
-	scan.Convolve(dst, c.bias, c.taps, x[:c.kernel])
-}
-
-// keep writes the last inputs of a run to its state, of channels lo to hi.
-func (c *convolution) keep(run *Run, src []float32, stride int, place fixedPlace, lo, hi int) {
-	state := floats(place.bytes(run)[c.at:])
-	for r := max(0, run.Len-c.kernel+1); r < run.Len; r++ {
-		to := (run.Pos + r) % (c.kernel - 1) * c.channels
-		copy(state[to+lo:to+hi], src[(run.First+r)*stride+lo:])
 	}
 }

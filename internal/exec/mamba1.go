@@ -22,14 +22,14 @@ type mamba1 struct {
 	x                        *Executor
 	in, sel, dt, out         *linear
 	inner, state, rank       int
-	conv                     convolution
+	conv                     *convolving
 	a                        []float32 // [state, inner]
 	d                        []float32
 	proj, rows, parts, delta scratch
 	steps, y, line           scratch
 	place                    fixedPlace
 	ssm                      int
-	mix, split               Kernel
+	split                    Kernel
 	scan                     rowTask
 }
 
@@ -44,8 +44,7 @@ func bindMamba1(b *Bind, p *plan.SSMParams) (Kernel, error) {
 	}
 	var err error
 	if m.place, err = b.fixedPlace(p.Layer, map[string]sectionWant{
-		"conv": {&m.conv.at, tensor.F32, m.conv.stateLen()},
-		"ssm":  {&m.ssm, tensor.F32, m.inner * m.state},
+		"ssm": {&m.ssm, tensor.F32, m.inner * m.state},
 	}); err != nil {
 		return nil, err
 	}
@@ -61,7 +60,7 @@ func bindMamba1(b *Bind, p *plan.SSMParams) (Kernel, error) {
 	}{{m.in, 2 * m.inner}, {m.sel, m.columns()}, {m.dt, m.inner}, {m.out, int(out.cols)}} {
 		l.l.parts[0].stride = l.stride
 	}
-	m.mix = overRows(in, 2*m.inner*int(p.Conv), m.mixRows)
+	m.conv.src, m.conv.dst, m.conv.stride, m.conv.to = m.proj, m.rows, 2*m.inner, m.inner
 	m.split = overRows(in, m.columns(), m.splitRows)
 	m.scan.run = m.scanBlocks
 	return func(s *Step) error {
@@ -71,9 +70,7 @@ func bindMamba1(b *Bind, p *plan.SSMParams) (Kernel, error) {
 		if err := m.in.multiply(s); err != nil {
 			return err
 		}
-		if err := m.mix(s); err != nil {
-			return err
-		}
+		m.conv.run(s)
 		m.sel.parts[0].dst = m.x.floatsOf(m.parts)
 		if err := m.sel.run(s, m.x.floatsOf(m.rows), rows); err != nil {
 			return err
@@ -128,17 +125,8 @@ func (m *mamba1) bindWeights(b *Bind) error {
 			}
 		}
 	}
-	return m.conv.bind(b, m.inner, int(m.p.Conv))
-}
-
-// mixRows convolves and activates rows lo to hi.
-func (m *mamba1) mixRows(s *Step, _, lo, hi int) {
-	proj, rows := m.x.floatsOf(m.proj), m.x.floatsOf(m.rows)
-	for r := lo; r < hi; r++ {
-		row := rows[r*m.inner : (r+1)*m.inner]
-		m.conv.row(row, s, r, proj, 2*m.inner, m.place)
-		kernel.SiLU(row, row)
-	}
+	m.conv, err = b.convolving(m.p.Layer, m.inner, int(m.p.Conv))
+	return err
 }
 
 // splitRows normalizes δ, B and C of rows lo to hi where the model does, and
@@ -175,6 +163,5 @@ func (m *mamba1) scanBlocks(s *Step, worker, lo, hi int) {
 			dense.AddMul(out, m.d[c:end], u)
 			kernel.SiLUMul(out, proj[r*2*m.inner+m.inner+c:][:end-c], out)
 		}
-		m.conv.keep(run, proj, 2*m.inner, m.place, c, end)
 	}
 }

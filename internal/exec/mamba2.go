@@ -26,7 +26,7 @@ type mamba2 struct {
 	in, out                      *linear
 	inner, state, heads, width   int // width of a head
 	groups, chunk, mixed         int // mixed: columns of x, B and C
-	conv                         convolution
+	conv                         *convolving
 	a, d, dtBias, norm           []float32
 	proj, rows, xs, bs, sums, cb scratch
 	y, line                      scratch
@@ -67,7 +67,7 @@ func bindMamba2(b *Bind, p *plan.SSMParams) (Kernel, error) {
 	in, out := b.In[0], b.Out[0]
 	m.in.reads(in)
 	m.in.parts[0].stride, m.out.parts[0].stride = m.columns(), int(out.cols)
-	m.mix = overRows(in, 2*m.mixed*int(p.Conv), m.mixRows)
+	m.mix = overRows(in, 2*m.mixed, m.mixRows)
 	m.finish = overRows(in, 8*m.inner, m.finishRows)
 	m.scores.run, m.scan.run = m.scoreSpans, m.scanHeads
 	return func(s *Step) error {
@@ -78,6 +78,7 @@ func bindMamba2(b *Bind, p *plan.SSMParams) (Kernel, error) {
 		if err := m.in.multiply(s); err != nil {
 			return err
 		}
+		m.conv.run(s)
 		if err := m.mix(s); err != nil {
 			return err
 		}
@@ -113,13 +114,14 @@ func (m *mamba2) bindWeights(b *Bind) error {
 			return err
 		}
 	}
-	return m.conv.bind(b, m.mixed, int(m.p.Conv))
+	var err error
+	m.conv, err = b.convolving(m.p.Layer, m.mixed, int(m.p.Conv))
+	return err
 }
 
 func (m *mamba2) bindState(b *Bind) error {
 	var err error
 	m.place, err = b.fixedPlace(m.p.Layer, map[string]sectionWant{
-		"conv": {&m.conv.at, tensor.F32, m.conv.stateLen()},
 		"ssm":  {&m.ssm, tensor.F32, m.heads * m.state * m.width},
 		"x":    {&m.winX, tensor.F32, m.chunk * m.inner},
 		"b":    {&m.winB, tensor.F32, m.chunk * m.groups * m.state},
@@ -130,6 +132,7 @@ func (m *mamba2) bindState(b *Bind) error {
 
 func (m *mamba2) bindScratch(b *Bind) {
 	m.proj, m.rows = b.floats(m.columns()*b.maxRows), b.floats(m.mixed*b.maxRows)
+	m.conv.src, m.conv.dst, m.conv.from, m.conv.stride, m.conv.to = m.proj, m.rows, m.inner, m.columns(), m.mixed
 	m.xs, m.bs = b.floats(m.inner*b.maxRows), b.floats(m.groups*m.state*b.maxRows)
 	m.sums, m.cb = b.bytes(8*m.heads*b.maxRows), b.floats(m.groups*m.chunk*b.maxRows)
 	m.y, m.line = b.floats(m.inner*b.maxRows), b.floats(m.inner*b.x.cfg.Threads)
@@ -209,14 +212,12 @@ func doubles(b []byte) []float64 {
 	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }
 
-// mixRows convolves rows lo to hi, and writes their steps' inputs, B and decays
-// where their chunks are.
+// mixRows writes the steps' inputs, B and decays of rows lo to hi where their chunks
+// are.
 func (m *mamba2) mixRows(s *Step, _, lo, hi int) {
 	proj, rows := m.x.floatsOf(m.proj), m.x.floatsOf(m.rows)
 	for r := lo; r < hi; r++ {
 		sp, row := m.span(s, r), rows[r*m.mixed:(r+1)*m.mixed]
-		m.conv.row(row, s, r, proj[m.inner:], m.columns(), m.place)
-		kernel.SiLU(row, row)
 		dt := proj[r*m.columns()+m.inner+m.mixed:][:m.heads]
 		kernel.AddBias(dt, m.dtBias)
 		scan.Softplus(dt)
@@ -284,7 +285,6 @@ func (m *mamba2) scanHeads(s *Step, worker, lo, hi int) {
 				copy(m.decays(&to, h), c.Decay)
 			}
 		}
-		m.conv.keep(&s.Runs[r], m.x.floatsOf(m.proj)[m.inner:], m.columns(), m.place, h*m.mixed/m.heads, (h+1)*m.mixed/m.heads)
 	}
 }
 

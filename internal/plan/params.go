@@ -202,8 +202,9 @@ const (
 	PoolLast
 )
 
-// PoolParams describes how an encoder's rows become one vector. Its input is all
-// rows or those requested already; a requested row stands for its sequence.
+// PoolParams describes how an encoder's rows become one vector. The second input is
+// the requested rows, each of which stands for its sequence; without it the first
+// input has the requested rows already.
 type PoolParams struct {
 	Kind      uint32
 	Normalize uint32 // 1: vectors are divided by their length

@@ -88,7 +88,7 @@ var Specs = buildSpecs([]OpSpec{
 	{OpResidualAdd, "residual_add", 2, 2, 1, 2, []string{"norm?"}, 0, anyMode, InPlace0, payload[AddParams], rowWiseOp},
 	{OpLMHead, "lm_head", 1, 1, 1, 1, []string{"weight", "bias?"}, 0, textMode, NotInPlace, payload[HeadParams], rowWiseOp},
 	{OpGatherRows, "gather_rows", 2, 2, 1, 1, nil, 0, anyMode, NotInPlace, nil, acrossRows},
-	{OpPool, "pool", 1, 1, 1, 1, nil, 0, textMode, NotInPlace, payload[PoolParams], acrossRows},
+	{OpPool, "pool", 1, 2, 1, 1, nil, 0, textMode, NotInPlace, payload[PoolParams], acrossRows},
 	{OpPatchEmbed, "vision_patch_embed", 1, 2, 1, 1, []string{"weight", "bias?", "pos?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[PatchParams], acrossRows},
 	{OpSpatialMerge, "vision_spatial_merge", 1, 1, 1, 1, []string{"norm?", "norm_bias?", "merge?", "fc1", "fc1_bias?", "fc2?", "fc2_bias?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[MergeParams], acrossRows},
 	{OpDeepstackTap, "vision_deepstack_extract", 1, 1, 1, 1, []string{"norm?", "norm_bias?", "merge?", "fc1", "fc1_bias?", "fc2?", "fc2_bias?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[MergeParams], acrossRows},

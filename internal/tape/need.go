@@ -93,6 +93,10 @@ func (m *Model[F]) need(op recorder[F], rows int) need {
 		return o.need(rows)
 	case *latent[F]:
 		return o.need(rows)
+	case *mamba1[F]:
+		return o.need(rows)
+	case *mamba2[F]:
+		return o.need(rows)
 	case *head[F]:
 		part := min(rows, max(1, headValues/o.vocab)) * o.vocab
 		return need{out: 1, saved: rows*o.vocab + rows, scratch: 2*part + lows(rows, &o.logits)}

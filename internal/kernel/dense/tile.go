@@ -26,3 +26,21 @@ func (t *Tile[F]) product(dst, a, b Part[F], m, k, n int, fresh bool) {
 	p := product[F]{dst: dst.V, a: a.V, b: b.V, ldd: dst.Stride, lda: a.Stride, ldb: b.Stride, m: m, k: k, n: n, fresh: fresh}
 	p.do(&t.panel, nil)
 }
+
+// AddMulT adds a·bᵀ to dst: b is [n, k].
+func (t *Tile[F]) AddMulT(dst, a, b Part[F], m, k, n int) {
+	t.turned(dst, a, b, m, k, n, false, true)
+}
+
+// AddTMul adds aᵀ·b to dst: a is [k, m].
+func (t *Tile[F]) AddTMul(dst, a, b Part[F], m, k, n int) {
+	t.turned(dst, a, b, m, k, n, true, false)
+}
+
+func (t *Tile[F]) turned(dst, a, b Part[F], m, k, n int, aT, bT bool) {
+	if m <= 0 || n <= 0 {
+		return
+	}
+	p := product[F]{dst: dst.V, a: a.V, b: b.V, ldd: dst.Stride, lda: a.Stride, ldb: b.Stride, m: m, k: k, n: n, aT: aT, bT: bT}
+	p.do(&t.panel, nil)
+}

@@ -22,15 +22,20 @@ type Chunk[F dense.Float] struct {
 // A Work is the scratch memory of one goroutine.
 type Work[F dense.Float] struct {
 	Tile    dense.Tile[F]
-	weights []F // [Rows−At, Rows]
+	weights []F // [Rows−At, whole(Rows)]
 	inputs  []F // [Rows, P]
+	back    backWork[F]
 }
 
 // Room makes room for chunks of at most rows rows of width p, so that later calls
 // allocate nothing.
 func (w *Work[F]) Room(rows, p int) {
-	w.weights, w.inputs = grow(w.weights, rows*rows), grow(w.inputs, rows*p)
+	w.weights, w.inputs = grow(w.weights, rows*whole(rows)), grow(w.inputs, rows*p)
 }
+
+// whole rounds a number of values up to whole vectors: exponentials of a part of one
+// would take as long as some of a whole one.
+func whole(n int) int { return (n + 15) &^ 15 }
 
 func grow[F dense.Float](s []F, n int) []F {
 	if len(s) >= n {
@@ -51,38 +56,46 @@ func Scores[F dense.Float](w *Work[F], dst, c, b dense.Part[F], at, rows, n int)
 	dense.MatVecT(dst.V[:b.Stride], b.V[:n*b.Stride], c.V[:n])
 }
 
+// triangle is the number of rows whose weights are multiplied together: those of
+// rows after the last of them are zero.
+const triangle = 64
+
 // Outputs writes the outputs of the new rows, [Rows−At, P].
 func (c *Chunk[F]) Outputs(w *Work[F], y dense.Part[F]) {
-	m := c.Rows - c.At
+	m, stride := c.Rows-c.At, whole(c.Rows)
 	w.Room(c.Rows, c.P)
-	weights := w.weights[:m*c.Rows]
 	for r := range m {
-		row := weights[r*c.Rows : (r+1)*c.Rows]
-		c.weigh(row[:c.At+r+1], c.At+r)
-		clear(row[c.At+r+1:])
-		dense.Mul(row[:c.At+r+1], row[:c.At+r+1], c.CB.V[r*c.CB.Stride:])
+		t := c.At + r
+		row := w.weights[r*stride : (r+1)*stride]
+		c.weigh(row, t)
+		dense.Mul(row[:t+1], row[:t+1], c.CB.V[r*c.CB.Stride:])
 	}
 	if m == 1 {
 		row := y.V[:c.P]
 		dense.MatVecT(row, c.State, c.C.V[:c.N])
 		dense.Scale(row, decayed[F](c.Decay[c.At]))
-		dense.AddMatVecT(row, c.X[:c.Rows*c.P], weights)
+		dense.AddMatVecT(row, c.X[:c.Rows*c.P], w.weights[:c.Rows])
 		return
 	}
 	w.Tile.Mul(y, c.C, dense.Part[F]{V: c.State, Stride: c.P}, m, c.N, c.P)
 	for r := range m {
 		dense.Scale(y.V[r*y.Stride:][:c.P], decayed[F](c.Decay[c.At+r]))
 	}
-	w.Tile.AddMul(y, dense.Part[F]{V: weights, Stride: c.Rows}, dense.Part[F]{V: c.X, Stride: c.P}, m, c.Rows, c.P)
+	for r := 0; r < m; r += triangle {
+		n := min(triangle, m-r)
+		w.Tile.AddMul(dense.Part[F]{V: y.V[r*y.Stride:], Stride: y.Stride}, dense.Part[F]{V: w.weights[r*stride:], Stride: stride}, dense.Part[F]{V: c.X, Stride: c.P}, n, c.At+r+n, c.P)
+	}
 }
 
-// weigh writes the decay from each row to row t.
+// weigh writes the decay from each row to row t, and zeros for later rows.
 func (c *Chunk[F]) weigh(dst []F, t int) {
-	last, sums := c.Decay[t], c.Decay[:len(dst)]
-	for i := range dst {
-		dst[i] = F(last - sums[i])
+	last, sums := c.Decay[t], c.Decay[:t+1]
+	for i, v := range sums {
+		dst[i] = F(last - v)
 	}
-	dense.Exp(dst, dst)
+	clear(dst[t+1:])
+	dense.Exp(dst[:whole(t+1)], dst[:whole(t+1)])
+	clear(dst[t+1 : whole(t+1)])
 }
 
 // decayed returns e^x, as Exp of a vector does.
@@ -95,9 +108,8 @@ func decayed[F dense.Float](x float64) F {
 // Advance replaces the state by that after the last row.
 func (c *Chunk[F]) Advance(w *Work[F]) {
 	w.Room(c.Rows, c.P)
-	weight := w.weights[:c.Rows]
-	c.weigh(weight, c.Rows-1)
-	for i, v := range weight {
+	c.weigh(w.weights[:whole(c.Rows)], c.Rows-1)
+	for i, v := range w.weights[:c.Rows] {
 		row := w.inputs[i*c.P : (i+1)*c.P]
 		copy(row, c.X[i*c.P:(i+1)*c.P])
 		dense.Scale(row, v)

@@ -1,6 +1,5 @@
 // Package scan implements the sequential parts of state space models over rows
-// of vectors: causal depthwise convolution, and linear recurrences whose state
-// decays by a factor that each row chooses.
+// of vectors: linear recurrences whose state decays by a factor that each row chooses.
 //
 //	             state          a row's step                        output
 //	Diagonal     [N, channels]  s_n ← e^(δ·a_n) ⊙ s_n + b_n·δ⊙u     Σ c_n·s_n

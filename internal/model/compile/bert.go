@@ -24,7 +24,7 @@ var (
 		"q_bias": "attn_q_bias", "k_bias": "attn_k_bias", "v_bias": "attn_v_bias", "o_bias": "attn_o_bias",
 	}
 	rotaryAttention = w{"q": "attn_q", "k": "attn_k", "v": "attn_v", "o": "attn_o", "inv_freq": ropeShortID, "inv_freq_long": ropeLongID}
-	encoderGated        = w{"gate": "ffn_gate", "up": "ffn_up", "down": "ffn_down"}
+	encoderGated    = w{"gate": "ffn_gate", "up": "ffn_up", "down": "ffn_down"}
 )
 
 // encoderPost is an attention whose sum with the input is normalized.

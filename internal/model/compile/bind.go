@@ -261,6 +261,13 @@ func (b *binder) name(template string, layer int) string {
 
 // sources lists the tensors that are joined for an origin.
 func (b *binder) sources(o Origin, layer int) []string {
+	if o.Frames {
+		names := []string{b.name(o.Name, layer)}
+		for i := 1; i < b.c.Vision.Temporal; i++ {
+			names = append(names, fmt.Sprintf("%s.%d", names[0], i))
+		}
+		return names
+	}
 	before, after, many := strings.Cut(o.Name, "{e}")
 	if !many {
 		return []string{b.name(o.Name, layer)}
@@ -317,11 +324,13 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 			return
 		}
 	}
-	if n := len(w.Sources); n > 1 {
+	if n := len(w.Sources); n > 1 && !o.Frames {
 		inFile = slices.Clone(want)
 		inFile[0] /= n
 	}
-	if w.Transform, err = o.taken(b.c, inFile, want); err != nil {
+	if n := len(w.Sources); o.Frames && n > 1 {
+		w.Transform = joinFrames(inFile, want, n)
+	} else if w.Transform, err = o.taken(b.c, inFile, want); err != nil {
 		b.faults.Add(fmt.Errorf("rows of weight %s: %v", s.ID, err))
 		return
 	}

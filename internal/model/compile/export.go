@@ -15,6 +15,7 @@ type Export struct {
 	Arch    string
 	Meta    []KV     // in the order to write
 	Tensors []Weight // by GGUF name; sources and transforms are over the model's own file
+	Tower   *Export  // the image tower, which has a file of its own; nil = none
 }
 
 // GGUF returns the content of a GGUF file that is read back as the same model:
@@ -57,6 +58,11 @@ func (m *Model) GGUF() (*Export, error) {
 	}
 	if left := append(append(c.layerKeys(back), c.ownKeys(back)...), c.configKey(back)...); len(left) > 0 {
 		return nil, fmt.Errorf("%s: GGUF cannot hold %q of this model", m.Family, left[0].Key)
+	}
+	if m.tower != nil {
+		if x.Tower, err = m.clipExport(); err != nil {
+			return nil, fmt.Errorf("%s: the tower's file: %w", m.tower.ID, err)
+		}
 	}
 	return x, nil
 }
@@ -154,6 +160,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 			f32(x.key, x.v)
 		}
 	}
+	kvs = append(kvs, c.sectionKeys()...)
 	return append(kvs, c.ropeKeys()...)
 }
 

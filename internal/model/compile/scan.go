@@ -78,7 +78,7 @@ func (s *Scan) check(c *Config, bad func(field, want string, got any)) {
 		got, min, max int
 	}
 	bounds := []bound{
-		{"width of scans", s.Inner, 1, maxWidth}, {"state of scans", s.State, 1, maxHead}, {"convolution of scans", s.Conv, 1, maxScanConv},
+		{"width of scans", s.Inner, 1, maxWidth}, {"state of scans", s.State, 1, maxHead}, {"convolution of scans", s.Conv, 1, maxTaps},
 	}
 	if c.hasMixer(mixMamba1) {
 		bounds = append(bounds, bound{"rank of steps", s.DtRank, 1, maxWidth})
@@ -104,9 +104,6 @@ func (s *Scan) check(c *Config, bad func(field, want string, got any)) {
 		bad("norm epsilon of scans", "a number above 0", s.NormEps)
 	}
 }
-
-// maxScanConv bounds the width of convolutions.
-const maxScanConv = 16
 
 func (r *resolver) mamba1(layer int) (plan.Params, error) {
 	s := &r.c.Scan
@@ -135,15 +132,12 @@ func (r *resolver) mamba2(layer int) (plan.Params, error) {
 // columns, sums of decays.
 func (c *Config) scanSections(mixer string) []plan.Section {
 	s := &c.Scan
-	floats := func(name string, n int) plan.Section {
-		return plan.Section{Name: name, Bytes: 4 * uint64(n), DType: tensor.F32}
-	}
 	if mixer == mixMamba1 {
-		return []plan.Section{floats("conv", (s.Conv-1)*s.Inner), floats("ssm", s.Inner*s.State)}
+		return []plan.Section{floatSection("conv", (s.Conv-1)*s.Inner), floatSection("ssm", s.Inner*s.State)}
 	}
 	return []plan.Section{
-		floats("conv", (s.Conv-1)*s.mixed()), floats("ssm", s.Inner*s.State),
-		floats("x", s.Chunk*s.Inner), floats("b", s.Chunk*s.Groups*s.State),
+		floatSection("conv", (s.Conv-1)*s.mixed()), floatSection("ssm", s.Inner*s.State),
+		floatSection("x", s.Chunk*s.Inner), floatSection("b", s.Chunk*s.Groups*s.State),
 		{Name: "sums", Bytes: 8 * uint64(s.Chunk*s.Heads), DType: tensor.F64},
 	}
 }
@@ -153,7 +147,7 @@ func (o *object) readScan(c *Config, expand float64) {
 	s := &c.Scan
 	c.Heads, c.KVHeads, c.HeadDim, c.FFN, c.AttnScale = 0, 0, 0, 0, 0
 	s.State = o.Int("scan.state", s.State, maxHead, "state_size", "ssm_state_size")
-	s.Conv = o.Int("scan.conv", 4, maxScanConv, "conv_kernel")
+	s.Conv = o.Int("scan.conv", 4, maxTaps, "conv_kernel")
 	s.Inner = int(float64(o.Float("scan.expand", expand, "expand")) * float64(c.Hidden))
 	s.ConvBias = presentIf(o.Bool("scan.conv_bias", true, "use_conv_bias"))
 	s.ProjBias = presentIf(o.Bool("scan.bias", false, "use_bias"))
@@ -230,7 +224,7 @@ func (o *object) hybridScan(c *Config) {
 	s := &c.Scan
 	s.Inner = int(o.Float("scan.expand", 2, "mamba_expand") * float32(c.Hidden))
 	s.State = o.Int("scan.state", 256, maxHead, "mamba_d_state")
-	s.Conv = o.Int("scan.conv", 4, maxScanConv, "mamba_d_conv")
+	s.Conv = o.Int("scan.conv", 4, maxTaps, "mamba_d_conv")
 	s.Heads = o.Int("scan.heads", 128, maxHeads, "mamba_n_heads")
 	s.Groups = o.Int("scan.groups", 1, maxHeads, "mamba_n_groups")
 	s.Chunk = o.chunk("mamba_chunk_size")
@@ -244,27 +238,13 @@ func (o *object) hybridScan(c *Config) {
 	}
 	o.stepLimits(c)
 	o.onlySiLU(c)
-	attends := o.Floats("attention_layers", "attn_layer_indices")
-	kinds, listed := o.Strings("layer_types", "layer_types")
-	if listed && len(kinds) != len(c.Layers) {
-		o.Bad("layer_types", fmt.Sprintf("%d layers", len(c.Layers)), len(kinds))
+	if o.setMixers(c, map[string]string{"mamba": mixMamba2, "linear_attention": mixMamba2, "attention": mixAttention, "full_attention": mixAttention}) {
 		return
 	}
+	attends := o.Floats("attention_layers", "attn_layer_indices")
 	for i := range c.Layers {
-		scans := !slices.Contains(attends, float32(i))
-		if listed {
-			switch kinds[i] {
-			case "mamba", "linear_attention":
-				scans = true
-			case "attention", "full_attention":
-				scans = false
-			default:
-				o.Bad(fmt.Sprintf("layer_types[%d]", i), "mamba, linear_attention, attention or full_attention", kinds[i])
-				return
-			}
-		}
-		if scans {
-			c.Layers[i].Mixer, c.Layers[i].Rope = mixMamba2, ""
+		if !slices.Contains(attends, float32(i)) {
+			c.setMixer(i, mixMamba2)
 		}
 	}
 }
@@ -275,7 +255,7 @@ func (h *header) readScan(c *Config) {
 	s := &c.Scan
 	s.Inner = h.int("scan.inner", 0, maxWidth, "ssm.inner_size")
 	s.State = h.int("scan.state", 0, maxHead, "ssm.state_size")
-	s.Conv = h.int("scan.conv", 0, maxScanConv, "ssm.conv_kernel")
+	s.Conv = h.int("scan.conv", 0, maxTaps, "ssm.conv_kernel")
 	s.NormEps = c.NormEps
 	s.ConvBias, s.ProjBias = Absent, Absent
 	for i := range c.Layers {
@@ -300,6 +280,9 @@ func (h *header) readScan(c *Config) {
 // scanKeys returns llama.cpp's keys of scans.
 func (c *Config) scanKeys(u32 func(key string, v int), put func(key string, v file.Value)) {
 	s := &c.Scan
+	if s.Inner == 0 {
+		return
+	}
 	u32("ssm.conv_kernel", s.Conv)
 	u32("ssm.inner_size", s.Inner)
 	u32("ssm.state_size", s.State)
@@ -345,7 +328,7 @@ func scanWeights(hf string) WeightMap {
 	return WeightMap{
 		matrix("ssm_in", "scan.inner+scan.mixed+scan.heads,d", hf+"in_proj", ggufLayer+"ssm_in"),
 		bias("ssm_in_bias", "scan.inner+scan.mixed+scan.heads", "scan.bias", hf+"in_proj", ggufLayer+"ssm_in"),
-		{ID: "ssm_conv", Shape: "scan.mixed,scan.conv", HF: []Origin{{Name: hf + "conv1d.weight", Of: "scan.mixed,1,scan.conv"}}, GGUF: named(ggufLayer+"ssm_conv1d", ".weight")},
+		taps("ssm_conv", "scan.mixed", "scan.conv", hf+"conv1d", ggufLayer+"ssm_conv1d"),
 		bias("ssm_conv_bias", "scan.mixed", "scan.conv_bias", hf+"conv1d", ggufLayer+"ssm_conv1d"),
 		column("ssm_a", "A_log", "ssm_a", NegExp),
 		column("ssm_d", "D", "ssm_d", ""),
@@ -369,7 +352,7 @@ const hfMixer = hfLayer + "mixer."
 var mamba1Weights = backbone.with(
 	matrix("ssm_in", "2*scan.inner,d", hfMixer+"in_proj", ggufLayer+"ssm_in"),
 	bias("ssm_in_bias", "2*scan.inner", "scan.bias", hfMixer+"in_proj", ggufLayer+"ssm_in"),
-	WeightSpec{ID: "ssm_conv", Shape: "scan.inner,scan.conv", HF: []Origin{{Name: hfMixer + "conv1d.weight", Of: "scan.inner,1,scan.conv"}}, GGUF: named(ggufLayer+"ssm_conv1d", ".weight")},
+	taps("ssm_conv", "scan.inner", "scan.conv", hfMixer+"conv1d", ggufLayer+"ssm_conv1d"),
 	bias("ssm_conv_bias", "scan.inner", "scan.conv_bias", hfMixer+"conv1d", ggufLayer+"ssm_conv1d"),
 	matrix("ssm_x", "scan.rank+2*scan.state,scan.inner", hfMixer+"x_proj", ggufLayer+"ssm_x"),
 	matrix("ssm_dt", "scan.inner,scan.rank", hfMixer+"dt_proj", ggufLayer+"ssm_dt"),
@@ -444,20 +427,27 @@ var graniteHybrid = Family{
 	Arch: "granitehybrid", ReadsArch: true, Reorders: true, KVByLayer: true,
 	Defaults: Defaults{
 		Hidden: 4096, Layers: 32, Heads: 32, FFN: 11008, Vocab: 32000, Context: 2048,
-		NormEps: 1e-6, Theta: 1e4, Act: "silu",
+		NormEps: 1e-6, Theta: 1e4, Act: "silu", FFNBias: Absent,
+		Mixture: Mixture{Gate: gateTop, SharedPlain: true},
 	},
 	HF: func(o *object, c *Config) {
-		granite.HF(o, c)
+		graniteScales(o, c)
 		o.hybridScan(c)
 		if o.Text("positions", "", "position_embedding_type") != "rope" {
 			for i := range c.Layers {
 				c.Layers[i].Rope = ""
 			}
 		}
-		c.FFN = o.Int("ffn", 1024, maxWidth, "shared_intermediate_size")
+		shared := o.Int("shared_width", 1024, maxWidth, "shared_intermediate_size")
+		o.readMixture(c, Mixture{Experts: 8, TopK: 2, Gate: gateTop, SharedPlain: true})
+		if c.Mixture.Experts > 0 {
+			c.Mixture.Width, c.Mixture.Shared = c.FFN, shared
+		} else {
+			c.FFN = shared
+		}
 	},
 	GGUF: func(h *header, c *Config) {
-		granite.GGUF(h, c)
+		graniteLogits(h, c)
 		h.hybrid(c, mixMamba2)
 		h.readScan(c)
 		turns, found, err := h.meta.Bool(h.key("rope.scaling.finetuned"))
@@ -467,10 +457,10 @@ var graniteHybrid = Family{
 			}
 		}
 	},
-	Prologue: embedText, Mixers: hybridMixers, FFNs: preFFNs, Epilogue: headText, Weights: graniteHybridWeights,
+	Prologue: embedText, Mixers: hybridMixers, FFNs: sparseFFNs, Epilogue: headText, Weights: graniteHybridWeights,
 }
 
-var graniteHybridWeights = llamaWeights.with(scanWeights(hfLayer+"mamba.")...).with(
+var graniteHybridWeights = llamaWeights.with(graniteExperts...).with(scanWeights(hfLayer+"mamba.")...).with(
 	WeightSpec{ID: "ffn_gate", Shape: "I,d", HF: []Origin{{Name: hfLayer + "shared_mlp.input_linear.weight", Of: "2*I,d", Rows: [2]string{"0", "I"}}, {Name: hfLayer + "feed_forward.gate_proj.weight"}}, GGUF: named(ggufLayer+"ffn_gate", ".weight")},
 	WeightSpec{ID: "ffn_up", Shape: "I,d", HF: []Origin{{Name: hfLayer + "shared_mlp.input_linear.weight", Of: "2*I,d", Rows: [2]string{"I", "2*I"}}, {Name: hfLayer + "feed_forward.up_proj.weight"}}, GGUF: named(ggufLayer+"ffn_up", ".weight")},
 	matrix("ffn_down", "d,I", hfLayer+"shared_mlp.output_linear", ggufLayer+"ffn_down"),

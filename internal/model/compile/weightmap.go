@@ -41,7 +41,9 @@ type Origin struct {
 	Turn bool      // the last two axes of Of are exchanged in the file: Of is the shape there
 	// Turned is the shape of the rows taken, with more axes, whose last two are exchanged.
 	Turned string
-	Map    Kind // NegExp: what is done to every value
+	Map    Kind   // NegExp: what is done to every value
+	View   string // shape that Turn sees, if it is not that of the file
+	Frames bool   // the images that a patch spans have tensors of their own, name, name.1, …
 }
 
 // taken returns the transforms from a tensor of shape Of to a weight of shape
@@ -49,6 +51,14 @@ type Origin struct {
 // as many axes as the weight.
 func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 	var ts []Transform
+	if o.View != "" {
+		view, err := c.shape(o.View)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, Transform{Kind: Reshape, Shape: view})
+		of = view
+	}
 	if o.Turn {
 		t := Transform{Kind: Transpose}
 		ts = append(ts, t)

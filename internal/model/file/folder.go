@@ -28,7 +28,8 @@ const (
 var companions = [...]string{
 	"generation_config.json",
 	"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-	"vocab.json", "merges.txt", "vocab.txt", "tokenizer.model",
+	"vocab.json", "merges.txt", "vocab.txt",
+	"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "tiktoken.model", // and *.tiktoken
 	"chat_template.jinja", "chat_template.json",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
 	"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", // sentence-transformers
@@ -53,7 +54,7 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 	} else if err != nil {
 		return err
 	}
-	for _, name := range companions {
+	for _, name := range append(companions[:len(companions):len(companions)], ranked(dir)...) {
 		b, err := readSmall(dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -82,6 +83,16 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 		return nil
 	}
 	return noWeights(dir)
+}
+
+// ranked returns the names of a folder's lists of tiktoken.
+func ranked(dir string) (names []string) {
+	const most = 8 // a folder has one
+	found, _ := filepath.Glob(filepath.Join(dir, "*.tiktoken"))
+	for _, path := range found[:min(len(found), most)] {
+		names = append(names, filepath.Base(path))
+	}
+	return names
 }
 
 var errNoIndex = errors.New("no index")

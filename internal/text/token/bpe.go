@@ -339,9 +339,14 @@ func (t *pairTable) get(a, b int32) uint64 {
 	return noMerge
 }
 
-// ReachesAll reports whether every token of the vocabulary is the result of
-// merges, so that ignore_merges makes no difference.
-func (m *BPE) ReachesAll() bool {
+// ReachesAll reports whether every token of the vocabulary but those of added,
+// which are found before, is the result of merges, so that ignore_merges makes no
+// difference.
+func (m *BPE) ReachesAll(added []AddedToken) bool {
+	found := make(map[int32]bool, len(added))
+	for _, a := range added {
+		found[a.ID] = !a.SingleWord
+	}
 	plain := *m
 	plain.IgnoreMerges = false
 	var sc Scratch
@@ -353,7 +358,7 @@ func (m *BPE) ReachesAll() bool {
 			}
 			s = string(b)
 		}
-		if s == "" {
+		if s == "" || found[int32(id)] {
 			continue
 		}
 		sc.Toks = sc.Toks[:0]

@@ -87,7 +87,7 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 	for id, kind := range types {
 		if kind == TypeUnknown || kind == TypeControl || kind == TypeUserDefined {
 			if s := t.lex.Tokens[id]; s != "" && t.lex.IDs[s] == int32(id) {
-				t.added = append(t.added, addedToken{ID: int32(id), Content: s, Special: kind != TypeUserDefined})
+				t.added = append(t.added, AddedToken{ID: int32(id), Content: s, Special: kind != TypeUserDefined})
 			}
 		}
 	}
