@@ -292,6 +292,9 @@ func (a *attention) finish(s *Step, b *attendBlock, kv int, sums *kernel.Sums) {
 			}
 			at := ((b.first+r)*a.heads + kv*a.group + g) * a.dim
 			sums.Result(y[at:at+a.dim], r*a.group+g)
+			if a.p.QGate != 0 {
+				kernel.Mul(y[at:at+a.dim], y[at:at+a.dim], a.x.floatsOf(a.gated)[2*at+a.dim:])
+			}
 		}
 	}
 }

@@ -36,7 +36,6 @@ var pending = map[plan.Opcode]bool{
 	plan.OpMamba1: true,
 	plan.OpMamba2: true,
 
-	plan.OpGatedDelta: true,
 
 	plan.OpMLA: true,
 

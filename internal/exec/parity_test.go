@@ -47,9 +47,6 @@ var notYet = map[string]bool{
 	// selective scans
 	"bamba": true, "falcon_mamba": true, "granite_hybrid": true, "granite_hybrid_moe": true, "granite_hybrid_rope": true, "mamba": true, "mamba2": true, "mamba2_groups": true,
 
-	// gated delta rules, short convolutions
-	"lfm2_moe": true, "qwen3_5": true, "qwen3_5_moe": true, "qwen3_next": true,
-
 	// images
 	"gemma3_vl": true, "lfm2_vl": true, "qwen2_5_vl": true, "qwen2_5_vl_video": true, "qwen2_vl": true, "qwen3_5_vl": true, "qwen3_vl": true, "qwen3_vl_moe": true,
 

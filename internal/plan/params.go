@@ -148,11 +148,13 @@ type MLAParams struct {
 	Absorb                                     uint32 // 1: kv_b folded into q and o
 }
 
-// GatedDeltaParams describes a gated delta rule mixer.
+// GatedDeltaParams describes a gated delta rule mixer. Its weight decay is the
+// negative number that softplus of the step is multiplied by, of each head.
 type GatedDeltaParams struct {
-	Layer, KHeads, VHeads, KDim, VDim, Conv, Chunk uint32
-	NormEps, L2Eps                                 float32
-	VLayout                                        uint32 // 0 grouped by key head, 1 tiled
+	Layer, KHeads, VHeads, KDim, VDim, Conv uint32
+	Chunk                                   uint32 // tokens whose rows the state keeps
+	NormEps, L2Eps                          float32
+	VLayout                                 uint32 // head v of the values shares key head ⌊v·KHeads/VHeads⌋ (0) or v mod KHeads (1)
 }
 
 // EmbedParams describes a table lookup.

@@ -67,6 +67,7 @@ type Config struct {
 	NormKind string `json:",omitempty"` // "" = root mean square, "layer" = layer norm
 	Ungated  bool   `json:",omitempty"` // feed-forward layers have no gate
 	QGate    bool   `json:",omitempty"` // the query projection also holds a gate of the attention's output
+	TiledV   bool   `json:",omitempty"` // heads of values that share a key head are KHeads apart, not neighbours
 	Sinks    bool   `json:",omitempty"` // each head has a learned logit that takes part in the softmax
 
 	Mixture   Mixture   `json:",omitzero"` // of layers whose FFN is "moe"

@@ -1,8 +1,10 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"atenia/internal/model/file"
@@ -290,6 +292,21 @@ func (m *Model) exportTensors() ([]Weight, error) {
 	return out, nil
 }
 
+// same reports whether the model's own file has the parts of a tensor as GGUF has them:
+// made of one tensor by the transforms that would make them of the other.
+func (m *Model) same(parts []part, shape tensor.Shape) (bool, error) {
+	for _, p := range parts {
+		if len(p.w.Sources) != 1 || p.w.Sources[0] != parts[0].w.Sources[0] {
+			return false, nil
+		}
+		ts, err := p.spec.GGUF[0].taken(&m.Config, shape, p.w.Shape)
+		if err != nil || !reflect.DeepEqual(ts, p.w.Transform) {
+			return false, err
+		}
+	}
+	return len(parts) > 1, nil
+}
+
 // A part is a weight with its entry in the family's map.
 type part struct {
 	spec *WeightSpec
@@ -311,6 +328,9 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 			}
 			return w, nil
 		}
+		if whole, err := m.same(parts, shape); whole || err != nil {
+			return Weight{Name: name, Shape: shape, Sources: first.Sources}, err
+		}
 		return fuse(Weight{Name: name, Shape: shape}, parts)
 	}
 	w := Weight{Name: name, Shape: first.Shape, Sources: first.Sources, Transform: slices.Clone(first.Transform)}
@@ -330,6 +350,26 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 	if spec.Norm && c.NormPlus != 0 {
 		w.Transform = append(w.Transform, Transform{Kind: AddConst, Value: c.NormPlus})
 	}
+	return m.tile(w, spec)
+}
+
+// tile reorders heads of values as the architecture stores them.
+func (m *Model) tile(w Weight, spec *WeightSpec) (Weight, error) {
+	c, t := &m.Config, spec.Tile
+	if t.Width == "" || !m.family.Tiles || c.TiledV || c.Delta.VHeads == c.Delta.KHeads {
+		return w, nil
+	}
+	before, err1 := c.eval(t.Before)
+	width, err2 := c.eval(t.Width)
+	if err := errors.Join(err1, err2); err != nil {
+		return Weight{}, err
+	}
+	ranges := c.Delta.tiles(before, width)
+	kind := PickRows
+	if t.Cols {
+		kind = PickCols
+	}
+	w.Transform = append(w.Transform, Transform{Kind: kind, Ranges: ranges})
 	return w, nil
 }
 

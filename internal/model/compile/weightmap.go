@@ -26,6 +26,9 @@ type WeightSpec struct {
 	GGUF  []Origin
 	Heads string // rows belong to this many heads; GGUF architectures may reorder them
 	Norm  bool   // a norm's weight: GGUF files store it with the offset added
+	// Tile is how rows or columns belong to heads of values, which some GGUF
+	// architectures reorder.
+	Tile Tile
 }
 
 // An Origin is a place that a weight may come from. In names, {p} is the file's
@@ -33,12 +36,13 @@ type WeightSpec struct {
 // weight is joined from as many tensors.
 type Origin struct {
 	Name string
-	Of   string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
-	Rows [2]string // rows taken, as expressions; empty = all
-	Each string    // number of groups of rows, as an expression: Rows are taken of each of them
-	Step [2]int    // {i, n}: every n-th row from row i on is taken
-	Turn bool      // the last two axes of Of are exchanged in the file: Of is the shape there
-	Map  Kind      // NegExp: what is done to every value
+	Of   string                 // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
+	Rows [2]string              // rows taken, as expressions; empty = all
+	Each string                 // number of groups of rows, as an expression: Rows are taken of each of them
+	Step [2]int                 // {i, n}: every n-th row from row i on is taken
+	Turn bool                   // the last two axes of Of are exchanged in the file: Of is the shape there
+	Map  Kind                   // NegExp: what is done to every value
+	Pick func(*Config) [][2]int // rows taken, in order, where Rows cannot say it
 }
 
 // taken returns the transforms from a tensor of shape Of to a weight of shape
@@ -54,7 +58,7 @@ func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 			return nil, err
 		}
 	}
-	rows := o.Rows[0] != "" || o.Step[1] > 0
+	rows := o.Rows[0] != "" || o.Step[1] > 0 || o.Pick != nil
 	if flat := joined(of, len(want)); rows && !flat.Equal(of) {
 		ts = append(ts, Transform{Kind: Reshape, Shape: flat})
 	}
@@ -72,6 +76,8 @@ func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 			return nil, err
 		}
 		ts = append(ts, t)
+	case o.Pick != nil:
+		ts = append(ts, Transform{Kind: PickRows, Ranges: o.Pick(c)})
 	case o.Step[1] > 0:
 		ts = append(ts, Transform{Kind: StepRows, A: o.Step[0], B: o.Step[1]})
 	case o.Of != "" && !of.Equal(want):
@@ -110,6 +116,17 @@ func bias(id, shape, cond, hf, gguf string) WeightSpec {
 }
 
 func named(name, suffix string) []Origin { return []Origin{{Name: name + suffix}} }
+
+// A Tile is the axis along which heads of values follow each other.
+type Tile struct {
+	Before, Width string // rows before the first head, rows of one; expressions
+	Cols          bool   // columns instead
+}
+
+func (s WeightSpec) tiled(before, width string) WeightSpec {
+	s.Tile = Tile{Before: before, Width: width}
+	return s
+}
 
 func (s WeightSpec) heads(n string) WeightSpec { s.Heads = n; return s }
 func (s WeightSpec) when(c string) WeightSpec  { s.If = c; return s }
