@@ -80,8 +80,12 @@ func (t *attending) run(s *Step) {
 // cut divides the rows of a step into blocks.
 func (t *attending) cut(s *Step) {
 	t.blocks = t.blocks[:0]
-	for i := range s.Runs {
-		run := &s.Runs[i]
+	runs := s.Runs
+	if t.a.p.Windows != 0 {
+		runs = s.windows
+	}
+	for i := range runs {
+		run := &runs[i]
 		for r := 0; r < run.Len; r += t.rows {
 			t.blocks = append(t.blocks, attendBlock{run: run, first: run.First + r, n: min(t.rows, run.Len-r)})
 		}
@@ -194,13 +198,18 @@ func (a *attention) sees(b *attendBlock, r int) (lo, hi int) {
 	}
 	pos := b.run.Pos + b.first + r - b.run.First
 	if a.p.Causal == 0 {
-		if w := int(a.p.Window) / 2; w > 0 {
+		if w := int(a.p.Window) / 2; w > 0 && a.p.Windows == 0 {
 			return max(0, pos-w), min(b.run.Len, pos+w+1)
 		}
 		return 0, b.run.Len
 	}
 	if a.p.Window > 0 {
 		lo = max(0, pos-int(a.p.Window)+1)
+	}
+	if a.p.Images != 0 {
+		if p := b.run.spanAt(pos); p != nil {
+			return min(lo, p.At), p.end()
+		}
 	}
 	return lo, pos + 1
 }

@@ -40,6 +40,9 @@ func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	if a.group, err = p.QueriesPerKey(); err != nil {
 		return nil, err
 	}
+	if p.Images != 0 {
+		b.x.whole = true
+	}
 	if err := a.bindState(b); err != nil {
 		return nil, err
 	}
@@ -147,7 +150,7 @@ func (a *attention) bindWeights(b *Bind) error {
 func (a *attention) storeRows(s *Step, _, lo, hi int) {
 	q, k, v := a.x.floatsOf(a.q), a.x.floatsOf(a.k), a.x.floatsOf(a.v)
 	for r := lo; r < hi; r++ {
-		run := &s.Runs[s.rowRun[r]]
+		run := a.runOf(s, r)
 		pos := run.Pos + r - run.First
 		qr := q[r*a.heads*a.dim : (r+1)*a.heads*a.dim]
 		if a.p.QGate != 0 {
@@ -177,6 +180,14 @@ func (a *attention) part(q []float32, r int) {
 		copy(q[h:h+a.dim], head)
 		kernel.Sigmoid(head[a.dim:], head[a.dim:])
 	}
+}
+
+// runOf returns the rows among which row r attends.
+func (a *attention) runOf(s *Step, r int) *Run {
+	if a.p.Windows != 0 {
+		return &s.windows[s.rowWindow[r]]
+	}
+	return &s.Runs[s.rowRun[r]]
 }
 
 // turn applies the per-head norm and the rotation of row r to every head in x.

@@ -80,9 +80,9 @@ func (c *convStem) run(s *Step) error {
 	return nil
 }
 
-// taps writes the three frames around frame t, channel by channel; frames outside
+// window3 writes the three frames around frame t, channel by channel; frames outside
 // are zero.
-func taps(dst, src []float32, t, frames, channels int) {
+func window3(dst, src []float32, t, frames, channels int) {
 	for k := range 3 {
 		at := t + k - 1
 		if at < 0 || at >= frames {
@@ -98,16 +98,16 @@ func taps(dst, src []float32, t, frames, channels int) {
 }
 
 func (c *convStem) gatherFirst(s *Step, _, lo, hi int) {
-	src, dst, n := c.in.f32(s), c.x.floatsOf(c.rows1), c.in.count(s)
+	src, dst, n := s.patches.Values, c.x.floatsOf(c.rows1), c.in.count(s)
 	for t := lo; t < hi; t++ {
-		taps(dst[t*3*c.mels:(t+1)*3*c.mels], src, t, n, c.mels)
+		window3(dst[t*3*c.mels:(t+1)*3*c.mels], src, t, n, c.mels)
 	}
 }
 
 func (c *convStem) gatherSecond(s *Step, _, lo, hi int) {
 	src, dst, n := c.x.floatsOf(c.inner), c.x.floatsOf(c.rows2), c.in.count(s)
 	for t := lo; t < hi; t++ {
-		taps(dst[t*3*c.dim:(t+1)*3*c.dim], src, 2*t, n, c.dim)
+		window3(dst[t*3*c.dim:(t+1)*3*c.dim], src, 2*t, n, c.dim)
 	}
 }
 

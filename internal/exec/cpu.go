@@ -36,16 +36,9 @@ var pending = map[plan.Opcode]bool{
 	plan.OpMamba1: true,
 	plan.OpMamba2: true,
 
-
 	plan.OpMLA: true,
 
 	plan.OpPool: true,
-
-	plan.OpPatchEmbed:      true,
-	plan.OpSpatialMerge:    true,
-	plan.OpDeepstackTap:    true,
-	plan.OpVisionScatter:   true,
-	plan.OpDeepstackInject: true,
 }
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.

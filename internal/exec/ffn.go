@@ -15,11 +15,12 @@ var (
 		plan.ActGELUErf:  kernel.GELUErfMul,
 	}
 	plainActs = map[uint32]func(dst, src []float32){
-		plan.ActSiLU:     kernel.SiLU,
-		plan.ActGELUTanh: kernel.GELUTanh,
-		plan.ActGELUErf:  kernel.GELUErf,
-		plan.ActReLU2:    kernel.ReLU2,
-		plan.ActReLU:     kernel.ReLU,
+		plan.ActSiLU:      kernel.SiLU,
+		plan.ActGELUTanh:  kernel.GELUTanh,
+		plan.ActGELUErf:   kernel.GELUErf,
+		plan.ActReLU2:     kernel.ReLU2,
+		plan.ActReLU:      kernel.ReLU,
+		plan.ActQuickGELU: kernel.QuickGELU,
 	}
 )
 

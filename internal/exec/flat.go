@@ -37,13 +37,15 @@ func (x *Executor) flatCapacity() int { return (2*x.cfg.MaxTokens + flatAlign - 
 
 // layRuns decides where the rows of each run are in flat memory.
 func (s *Step) layRuns(x *Executor) error {
-	at := 0
-	for i := range s.Runs {
-		s.Runs[i].flat = at
-		at += (s.Runs[i].Len + flatAlign - 1) &^ (flatAlign - 1)
-	}
-	if most := x.flatCapacity(); at > most {
-		return stepErrorf("%d runs take %d rows of attention, rounded up to %d each; there is room for %d: run fewer at a time", len(s.Runs), at, flatAlign, most)
+	for _, runs := range [][]Run{s.Runs, s.windows} {
+		at := 0
+		for i := range runs {
+			runs[i].flat = at
+			at += (runs[i].Len + flatAlign - 1) &^ (flatAlign - 1)
+		}
+		if most := x.flatCapacity(); at > most {
+			return stepErrorf("%d runs take %d rows of attention, rounded up to %d each; there is room for %d: run fewer at a time", len(runs), at, flatAlign, most)
+		}
 	}
 	return nil
 }

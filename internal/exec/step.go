@@ -28,6 +28,11 @@ type Run struct {
 	// that begins at position 0: keys and values of them are kept in a state.
 	Source []float32
 
+	// Spans are the images of the sequence, by position. All that precede the end
+	// of the run must be there, even if the model keeps their rows cached: they
+	// determine the positions of what follows.
+	Spans []Span
+
 	flat int // first row in the memory of attention without a cache
 }
 
@@ -51,7 +56,17 @@ type Step struct {
 
 	rows, requested int
 	rowRun          []int32 // row → run
-	x               *Executor
+	imageRows       []imageRow
+	images          int        // rows of images
+	places          [][3]int32 // row → time, row and column, if the model turns by them
+
+	// Of a tower's step.
+	patches   *Patches
+	merged    int     // rows of blocks of patches
+	order     []int32 // row → patch
+	windows   []Run
+	rowWindow []int32 // row → window
+	x         *Executor
 }
 
 // stopped reports whether the step is to end now.
@@ -100,6 +115,9 @@ func (s *Step) check(x *Executor) error {
 		if err := s.layRuns(x); err != nil {
 			return err
 		}
+	}
+	if err := s.layImages(x); err != nil {
+		return err
 	}
 	for i, t := range s.Tokens {
 		if t < 0 || int(t) >= x.tokens {

@@ -64,9 +64,11 @@ type AttentionParams struct {
 	QGate       uint32  // 1: q holds q and an output gate per head
 	TempBeta    float32 // q ×= 1 + TempBeta·ln(1 + ⌊pos/TempOrigLen⌋)
 	TempOrigLen uint32
-	MropeT      uint32
+	MropeT      uint32 // pairs that turn by time (or page), then by row, then by column
 	MropeH      uint32
 	MropeW      uint32
+	Windows     uint32 // without a state: 1 = rows attend within the windows of a step, not its runs
+	Images      uint32 // 1: tokens of one image attend to each other in both directions
 }
 
 // QueriesPerKey returns how many query heads share each key head, or an error
@@ -188,14 +190,30 @@ type PoolParams struct {
 	Normalize uint32
 }
 
-// PatchParams describes a patch or convolution stem.
-type PatchParams struct{ Patch, Temporal, Channels, Dim, GridSide, Pad uint32 }
+// How a table of learned positions serves grids of other sizes.
+const (
+	PosExact   uint32 = iota // row y·GridSide + x: there are no other sizes
+	PosCorners               // bilinear, first and last positions coincide
+	PosArea                  // bilinear with antialiasing, edges coincide
+)
 
-// MergeParams describes the merger of neighbouring patches.
+// PatchParams describes a patch or convolution stem.
+type PatchParams struct {
+	Patch, Temporal, Channels, Dim uint32
+	GridSide                       uint32 // of the table of positions, [GridSide², Dim]
+	Resize                         uint32 // of that table
+	Merge                          uint32 // patches are listed by square blocks of this side
+	Pad                            uint32
+}
+
+// MergeParams describes the merger of neighbouring patches: the norm of each, or
+// of all together (PostShuffleNorm), then fc2(act(fc1 x)), or fc1 x alone.
 type MergeParams struct {
 	Merge, Layer, PostShuffleNorm, Act uint32
+	Kind                               uint32 // of the norm
+	Pool                               uint32 // 1: patches are averaged instead of joined, before the norm
 	Eps                                float32
-	Pad                                uint32
+	Offset                             float32 // added to the norm's weight
 }
 
 // ScatterParams describes where image rows go.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"atenia/internal/exec"
 	"atenia/internal/invariant"
 	"atenia/internal/memory/kv"
 )
@@ -183,4 +184,18 @@ func (s *Scheduler) runCalls() {
 	for _, f := range calls {
 		f()
 	}
+}
+
+// Borrow runs f with the executor on the scheduler's goroutine, between two steps,
+// and waits for it. What f leaves in the executor is of no use afterwards. It
+// fails with [ErrClosed] if the scheduler is closed first, or with why there is no
+// executor.
+func (s *Scheduler) Borrow(f func(x *exec.Executor) error) error {
+	err := error(ErrClosed)
+	s.call(func() {
+		if err = s.broken; err == nil {
+			err = f(s.x)
+		}
+	})
+	return err
 }

@@ -46,6 +46,12 @@ func ignorable(name string) bool {
 	return strings.HasPrefix(name, "mtp.") || slices.Contains(ropeTensors, name)
 }
 
+// emptyBias reports whether a tensor is a bias that adds nothing: tools that
+// quantize write one for every matrix.
+func emptyBias(t *file.Tensor) bool {
+	return strings.HasSuffix(t.Name, ".bias") && len(t.View.Data) > 0 && !slices.ContainsFunc(t.View.Data, func(b byte) bool { return b != 0 })
+}
+
 // ropeTensors lists the tensors of GGUF files that hold frequency divisors.
 var ropeTensors = []string{ropeFreqs, ropeShort, ropeLongF}
 
@@ -128,6 +134,13 @@ func (b *binder) ids() ([]weightID, error) {
 		add(ffn, i)
 	}
 	add(b.fam.Epilogue, -1)
+	if s := b.fam.Sound; s != nil {
+		add(s.Stem, -1)
+		for i := range b.c.Audio.Layers {
+			add(s.Layer, i)
+		}
+		add(s.End, -1)
+	}
 	return out, missing
 }
 
@@ -313,7 +326,7 @@ func (b *binder) unused() {
 		if b.used[name] {
 			continue
 		}
-		if ignorable(name) {
+		if ignorable(name) || emptyBias(b.tensors[name]) {
 			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "ignored_tensor", Text: name})
 			continue
 		}

@@ -89,6 +89,11 @@ func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
 		return nil, err
 	}
 	res := &resolver{c: &m.Config, weights: weights, states: states}
+	if fam.Sound != nil {
+		if m.Plans.VisionEncode, err = lowerSound(fam, res, opt); err != nil {
+			return nil, fmt.Errorf("%s: encoder: %w", fam.ID, err)
+		}
+	}
 	if m.Plans.Prefill, err = lower(plan.ModePrefill, fam, res, states, opt); err != nil {
 		return nil, fmt.Errorf("%s: prefill: %w", fam.ID, err)
 	}
@@ -142,8 +147,12 @@ func lower(mode plan.Mode, fam *Family, r *resolver, states *layerStates, opt Op
 		rows = plan.RowsRequested
 		x = b.Lower(gather, -1, x, rows)
 	}
-	x = b.Lower(fam.Epilogue, -1, x, rows)
-	p, err := b.Build(x)
+	return finish(b, opt, b.Lower(fam.Epilogue, -1, x, rows))
+}
+
+// finish runs the compiler passes over a plan.
+func finish(b *plan.Builder, opt Options, outs ...plan.RegisterRef) (*plan.CompiledPlan, error) {
+	p, err := b.Build(outs...)
 	if err != nil {
 		return nil, err
 	}

@@ -204,6 +204,9 @@ func (c *Config) check(file string, f *Faults) {
 	if c.hasMixture() {
 		c.Mixture.check(bad)
 	}
+	if c.Audio != nil {
+		c.Audio.check(c.Hidden, bad)
+	}
 	if c.hasMixer(mixMLA) {
 		c.Latent.check(bad)
 	}

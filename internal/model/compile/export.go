@@ -112,6 +112,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		c.Mixture.keys(u32, f32)
 	}
 	c.deltaKeys(u32, f32)
+	c.audioKeys(u32, f32)
 	if c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
@@ -266,7 +267,7 @@ func (m *Model) ropeTensors() []Weight {
 func (m *Model) exportTensors() ([]Weight, error) {
 	b := &binder{c: &m.Config}
 	var out []Weight
-	for layer := -1; layer < len(m.Config.Layers); layer++ {
+	for layer := -1; layer < m.Config.blocks(); layer++ {
 		var names []string
 		parts := map[string][]part{}
 		for i := range m.family.Weights {
@@ -305,6 +306,15 @@ func (m *Model) same(parts []part, shape tensor.Shape) (bool, error) {
 		}
 	}
 	return len(parts) > 1, nil
+}
+
+// blocks returns the largest number of layers of any part of the model.
+func (c *Config) blocks() int {
+	n := len(c.Layers)
+	if c.Audio != nil {
+		n = max(n, c.Audio.Layers)
+	}
+	return n
 }
 
 // A part is a weight with its entry in the family's map.

@@ -30,6 +30,7 @@ type Family struct {
 	Mixers   map[string]plan.Program // by Layer.Mixer
 	FFNs     map[string]plan.Program // by Layer.FFN
 	Epilogue plan.Program
+	Sound    *Sound // nil = no audio encoder
 	Weights  WeightMap
 }
 

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"atenia/internal/model/file"
+	"atenia/internal/model/packed"
 )
 
 // textTypes maps wrapper models to their decoders, for text_config objects
@@ -28,12 +29,9 @@ func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q := top.sub("quantization_config"); q != nil {
-		how := q.Text("quantization", "an unnamed method", "quant_method")
-		return nil, &UnsupportedModelError{Key: "quantization_config", Name: how,
-			Why: "weights quantized this way cannot be read: use the original model or a GGUF file", Supported: []string{"none"}}
+	if err := quantized(top, d); err != nil {
+		return nil, err
 	}
-	delete(prov, "quantization")
 	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: HuggingFace}
 	readSizes(o, &fam.Defaults, c)
 	readScalars(o, top, &fam.Defaults, c)
@@ -56,6 +54,16 @@ func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
 		return nil, err
 	}
 	return &normalized{fam: fam, c: c, prov: prov}, nil
+}
+
+// quantized refuses weights that package file could not unpack.
+func quantized(top *object, d *file.Description) error {
+	q := top.sub("quantization_config")
+	if q == nil || d.Packed != "" {
+		return nil
+	}
+	return &UnsupportedModelError{Key: "quantization_config", Name: q.Text("quantization", "an unnamed method", "quant_method"),
+		Why: "weights quantized this way cannot be read: use the original model or a GGUF file", Supported: packed.Methods()}
 }
 
 // An object is a JSON object of a configuration with the methods that families

@@ -24,7 +24,7 @@ func Locate(w *Weight, d *file.Description) (Location, bool) {
 		return Location{}, false
 	}
 	t, ok := d.Tensor(w.Sources[0])
-	if !ok {
+	if !ok || t.Made() {
 		return Location{}, false
 	}
 	p := Location{View: t.View, File: t.File, Offset: t.Offset, Align: 1}

@@ -117,6 +117,7 @@ func (m *Mixture) check(bad func(field, want string, got any)) {
 // mixtures.
 func (o *object) readMixture(c *Config, def Mixture) {
 	m := &c.Mixture
+	*m = def
 	m.Experts = o.Int("experts", def.Experts, maxExpert, "num_experts", "num_local_experts")
 	m.TopK = o.Int("experts_used", def.TopK, maxExpert, "num_experts_per_tok")
 	m.Width = o.Int("expert_width", def.Width, maxWidth, "moe_intermediate_size")
@@ -150,8 +151,9 @@ func (h *header) readMixture(c *Config, fam *Family) error {
 	m.Experts = experts
 	m.TopK = h.int("experts_used", 0, maxExpert, "expert_used_count")
 	m.Width = h.int("expert_width", c.FFN, maxWidth, "expert_feed_forward_length")
-	if def.Shared > 0 {
-		m.Shared = h.int("shared_width", 0, maxWidth, "expert_shared_feed_forward_length")
+	m.Shared = h.int("shared_width", 0, maxWidth, "expert_shared_feed_forward_length")
+	if n := h.int("shared_experts", 0, maxExpert, "expert_shared_count"); m.Shared == 0 {
+		m.Shared = n * m.Width
 	}
 	switch kind := h.int("expert_gate", 0, math.MaxInt32, "expert_gating_func"); kind {
 	case 0:

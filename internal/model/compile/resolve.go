@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"strings"
 
 	"atenia/internal/plan"
 )
@@ -17,6 +18,9 @@ type resolver struct {
 // Params implements [plan.Resolver].
 func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, error) {
 	c := r.c
+	if c.Audio != nil && (strings.HasPrefix(tag, "enc_") || op == plan.OpCrossAttn) {
+		return r.sound(op, tag, layer)
+	}
 	switch op {
 	case plan.OpEmbedding:
 		return &plan.EmbedParams{Dim: uint32(c.Hidden), Vocab: uint32(c.Vocab), Scale: c.EmbedMul}, nil
@@ -99,7 +103,13 @@ func (r *resolver) Cols(op plan.Opcode, _ string, _ int) (uint32, error) {
 }
 
 // State implements [plan.Resolver]. A layer has one state, that of its mixer.
-func (r *resolver) State(op plan.Opcode, _ string, layer int) (plan.StateKey, bool) {
+func (r *resolver) State(op plan.Opcode, tag string, layer int) (plan.StateKey, bool) {
+	if strings.HasPrefix(tag, "enc_") {
+		return plan.StateKey{}, false
+	}
+	if op == plan.OpCrossAttn {
+		return plan.StateKey{Kind: plan.StateCrossKV}, true
+	}
 	if layer < 0 || !r.states.has[layer] || plan.Specs.Get(op).States == 0 || !plan.Specs.Get(op).States.Has(r.states.key[layer].Kind) {
 		return plan.StateKey{}, false
 	}

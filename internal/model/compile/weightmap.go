@@ -236,6 +236,8 @@ func (c *Config) size(name string) (int, error) {
 		return c.FFN, nil
 	case "V":
 		return c.Vocab, nil
+	case "context":
+		return c.Context, nil
 	case "E":
 		return c.Mixture.Experts, nil
 	case "F":

@@ -150,13 +150,7 @@ func (j *job) fromModel() error {
 		return err
 	}
 	j.report.Arch = x.Arch
-	find := func(name string) (tensor.View, bool) {
-		t, ok := j.d.Tensor(name)
-		if !ok {
-			return tensor.View{}, false
-		}
-		return t.View, true
-	}
+	find := compile.Find(j.d)
 	for _, w := range x.Tensors {
 		it := item{name: w.Name, shape: w.Shape, from: tensor.F32}
 		it.view = func() (tensor.View, error) { return compile.MakeWeight(w, find) }
@@ -165,7 +159,7 @@ func (j *job) fromModel() error {
 			if !ok { // compiled from the same description
 				return fmt.Errorf("tensor %q is gone", s)
 			}
-			it.sources = append(it.sources, x)
+			it.sources = append(it.sources, x.Stored()...)
 			it.from = x.View.DType
 		}
 		if slices.ContainsFunc(w.Transform, func(t compile.Transform) bool { return !t.RowWise() }) {

@@ -32,17 +32,25 @@ var companions = [...]string{
 	"chat_template.jinja", "chat_template.json",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
 	"modules.json", "sentence_bert_config.json", "1_Pooling/config.json", // sentence-transformers
-	"adapter_config.json",
+	"adapter_config.json", quantizeName,
 }
 
 // openFolder reads a Hugging Face folder.
 func openFolder(dir string, o options) (d *Description, err error) {
 	d = &Description{Path: dir, Format: HuggingFace, Files: map[string][]byte{}}
 	defer func() { d, err = d.unlessFailed(err) }()
-	if d.Config, err = readSmall(dir, o.config); errors.Is(err, fs.ErrNotExist) {
-		return d, notAFolder(dir, o.config)
-	} else if err != nil {
+	if err := d.readFolder(dir, o); err != nil {
 		return d, err
+	}
+	return d, d.unpack(filepath.Join(dir, o.config))
+}
+
+// readFolder reads the files of a folder as they are.
+func (d *Description) readFolder(dir string, o options) (err error) {
+	if d.Config, err = readSmall(dir, o.config); errors.Is(err, fs.ErrNotExist) {
+		return notAFolder(dir, o.config)
+	} else if err != nil {
+		return err
 	}
 	for _, name := range companions {
 		b, err := readSmall(dir, name)
@@ -50,26 +58,26 @@ func openFolder(dir string, o options) (d *Description, err error) {
 			continue
 		}
 		if err != nil {
-			return d, err
+			return err
 		}
 		d.Files[name] = b
 	}
 	switch _, err := os.Stat(filepath.Join(dir, singleName)); {
 	case err == nil:
 		if err := d.addSafetensors(filepath.Join(dir, singleName), nil); err != nil {
-			return d, err
+			return err
 		}
-		return d, d.finish()
+		return d.finish()
 	case !errors.Is(err, fs.ErrNotExist):
-		return d, err
+		return err
 	}
 	switch err := d.addIndexed(dir, o); {
 	case !errors.Is(err, errNoIndex):
-		return d, err
+		return err
 	case o.headerOnly:
-		return d, nil
+		return nil
 	}
-	return d, noWeights(dir)
+	return noWeights(dir)
 }
 
 var errNoIndex = errors.New("no index")
