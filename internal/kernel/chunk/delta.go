@@ -39,6 +39,11 @@ type Work[F dense.Float] struct {
 	mix   []F // [Span·Span] weights of vectors u
 	sum   []F // [max(V, Span)]
 	u     []F // [Span, V]
+
+	keys Keys[F] // of whole sequences, and what their gradients need
+	kq   []F
+	head Head[F]
+	b    backward[F]
 }
 
 // NewWork returns a worker's memory for heads of the given widths. Calls do not

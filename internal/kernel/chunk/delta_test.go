@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/kernel"
 	"atenia/internal/kernel/dense"
 )
 
@@ -148,5 +147,3 @@ func productRate() float64 {
 	}
 	return n * n * n / best.Seconds()
 }
-
-var _ = kernel.Variant
