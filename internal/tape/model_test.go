@@ -143,11 +143,6 @@ func TestUntrained(t *testing.T) {
 			k.op(plan.OpMamba2, &plan.SSMParams{}, reg(x), []int{width}, nil)
 			k.done(x)
 		}, "instruction 1: mamba2 cannot be trained yet"},
-		"gated_delta": {func(k *sketch) {
-			x := k.embed(1)
-			k.op(plan.OpGatedDelta, &plan.GatedDeltaParams{}, reg(x), []int{width}, nil)
-			k.done(x)
-		}, "gated_delta cannot be trained yet"},
 		"groups": {func(k *sketch) {
 			k.done(k.op(plan.OpNorm, &plan.NormParams{Dim: width, Groups: 2}, reg(k.embed(1)), []int{width}, nil))
 		}, "a norm over 2 groups"},
@@ -155,7 +150,6 @@ func TestUntrained(t *testing.T) {
 		"sinks": {func(k *sketch) {
 			k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2}, slots{"sinks": {4}}))
 		}, "sinks"},
-		"gate":   {func(k *sketch) { k.done(attentionOf(k, k.embed(1), plan.AttentionParams{QGate: 1}, nil)) }, "gated attention"},
 		"router": {func(k *sketch) { k.done(moeOf(k, k.embed(1), plan.MoEParams{TopK: 1, Gate: 2}, false)) }, "router of kind 2"},
 		"groups of experts": {func(k *sketch) {
 			k.done(moeOf(k, k.embed(1), plan.MoEParams{TopK: 1, Groups: 2}, false))

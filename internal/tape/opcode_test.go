@@ -62,6 +62,24 @@ func moeOf(k *sketch, x plan.RegisterRef, p plan.MoEParams, bias bool) plan.Regi
 	return k.add(x, y, 1)
 }
 
+func shortConvOf(k *sketch, x plan.RegisterRef, bias bool) plan.RegisterRef {
+	w := slots{"in": {15, width}, "conv": {5, 3}, "out": {width, 5}}
+	if bias {
+		w["in_bias"], w["conv_bias"], w["out_bias"] = tensor.Shape{15}, tensor.Shape{5}, tensor.Shape{width}
+	}
+	return k.add(x, k.op(plan.OpShortConv, &plan.ConvParams{Dim: 5, Kernel: 3}, reg(x), []int{width}, w), 1)
+}
+
+// deltaOf appends a gated delta rule of two key heads of width 4 and four heads of values
+// of width 3.
+func deltaOf(k *sketch, x plan.RegisterRef, layout uint32) plan.RegisterRef {
+	p := plan.GatedDeltaParams{KHeads: 2, VHeads: 4, KDim: 4, VDim: 3, Conv: 3, Chunk: 32, NormEps: 1e-3, L2Eps: 1e-3, VLayout: layout}
+	return k.add(x, k.op(plan.OpGatedDelta, &p, reg(x), []int{width}, slots{
+		"qkv": {28, width}, "z": {12, width}, "b": {4, width}, "a": {4, width}, "conv": {28, 3},
+		"decay": {4}, "dt_bias": {4}, "norm": {3}, "out": {width, 12},
+	}), 1)
+}
+
 // opcodes are all variants that the adapters accept, each in a small plan.
 var opcodes = map[string]func(k *sketch){
 	"embedding/scaled": func(k *sketch) { k.done(k.embed(2.5)) },
@@ -106,6 +124,28 @@ var opcodes = map[string]func(k *sketch){
 	},
 	"attention/temperature": func(k *sketch) {
 		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, TempBeta: 0.3, TempOrigLen: 2}, nil))
+	},
+
+	"attention/gated": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, QGate: 1}, slots{"q": {48, width}, "q_bias": {48}}))
+	},
+	"attention/gated/heads_normed": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, QGate: 1, QKNormKind: 1, QKNormEps: 1e-3, RopeStyle: plan.RopeHalf, RopeDim: 4}, slots{"q": {48, width}, "inv_freq": {2}, "q_norm": {6}, "k_norm": {6}}))
+	},
+
+	"shortconv":      func(k *sketch) { k.done(shortConvOf(k, k.embed(1), false)) },
+	"shortconv/bias": func(k *sketch) { k.done(shortConvOf(k, k.embed(1), true)) },
+
+	"gated_delta":       func(k *sketch) { k.done(deltaOf(k, k.embed(1), 0)) },
+	"gated_delta/tiled": func(k *sketch) { k.done(deltaOf(k, k.embed(1), 1)) },
+	"gated_delta/packed": func(k *sketch) {
+		k.done(deltaOf(k, k.embed(1), 0))
+		packed := map[string]tensor.Shape{"file.qkvz": {40, width}}
+		k.from("1.qkv", packed, compile.Transform{Kind: compile.PickRows, Ranges: [][2]int{{0, 4}, {20, 24}, {4, 8}, {24, 28}, {8, 14}, {28, 34}}})
+		k.from("1.z", packed, compile.Transform{Kind: compile.PickRows, Ranges: [][2]int{{14, 20}, {34, 40}}})
+		k.from("1.b", map[string]tensor.Shape{"file.ba": {8, width}}, compile.Transform{Kind: compile.SliceEach, A: 0, B: 2, N: 2})
+		k.from("1.a", map[string]tensor.Shape{"file.ba": {8, width}}, compile.Transform{Kind: compile.SliceEach, A: 2, B: 4, N: 2})
+		k.from("1.decay", map[string]tensor.Shape{"file.A_log": {4}}, compile.Transform{Kind: compile.NegExp})
 	},
 
 	"moe/renormalised": func(k *sketch) { k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1}, false)) },
@@ -247,6 +287,26 @@ func TestLoRA(t *testing.T) {
 			r.check()
 		})
 	}
+}
+
+// TestLoRAOfPickedRows checks a low-rank pair of a tensor whose rows are spread over weights.
+func TestLoRAOfPickedRows(t *testing.T) {
+	k := newSketch(t)
+	opcodes["gated_delta/packed"](k)
+	r := open(t, &k.m, k.find, func(p *tape.Params[float64]) {
+		p.Train(func(*tape.Param[float64]) bool { return false })
+		for _, name := range []string{"file.qkvz", "file.ba"} {
+			w, ok := p.Get(name)
+			if !ok {
+				t.Fatal("no", name)
+			}
+			a, b := k.pair(name, w.Shape, 3)
+			if err := p.Attach(name, tape.LoRA[float64]{A: a, B: b, Scale: 0.7}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	r.check()
 }
 
 func (k *sketch) pair(name string, shape tensor.Shape, rank int) (a, b *tape.Param[float64]) {

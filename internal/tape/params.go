@@ -158,8 +158,16 @@ func fileShapes(m *compile.Model) map[string]tensor.Shape {
 		default:
 			s := slices.Clone(w.Shape)
 			for _, t := range w.Transform {
-				if t.Kind == compile.SliceRows {
+				switch t.Kind {
+				case compile.SliceRows:
 					s[0] = t.B
+				case compile.SliceEach: // the last part of a group tells its size
+					s[0] = t.N * t.B
+				case compile.PickRows:
+					s[0] = 0
+					for _, r := range t.Ranges {
+						s[0] = max(s[0], r[1])
+					}
 				}
 			}
 			name := w.Sources[0]

@@ -57,6 +57,9 @@ const (
 	keyLayer     grad.Key = "plan.layer"
 	keyMeet      grad.Key = "plan.meet"
 	keyBalance   grad.Key = "plan.balance"
+
+	keyShortConv  grad.Key = "plan.shortconv"
+	keyGatedDelta grad.Key = "plan.gated_delta"
 )
 
 // A rule is a kind of block and its gradient.
@@ -78,6 +81,8 @@ func rules[F Float]() []rule[F] {
 		{keyGather, gatherBack[F]},
 		{keyHead, headBack[F]},
 		{keyBalance, balanceBack[F]},
+		{keyShortConv, shortConvBack[F]},
+		{keyGatedDelta, gatedDeltaBack[F]},
 		{keyLayer, layerBack[F]},
 		{keyMeet, meetBack[F]},
 	}

@@ -2,6 +2,7 @@ package tape
 
 import (
 	"fmt"
+	"math"
 
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
@@ -24,10 +25,12 @@ type weight[F Float] struct {
 	name  string
 	shape tensor.Shape
 	runs  []run[F]
-	plus  F         // added to every element
-	fixed []float32 // a constant instead of all this
-	whole *leaf[F]
-	parts []operand[F] // the tensors of runs, for a weight that is made
+	plus  F // added to every element
+	// negExp: every element x is replaced by −e^x
+	negExp bool
+	fixed  []float32 // a constant instead of all this
+	whole  *leaf[F]
+	parts  []operand[F] // the tensors of runs, for a weight that is made
 }
 
 // A leaf is consecutive weights that instructions read and whose gradient they
@@ -113,8 +116,20 @@ func resolve[F Float](w compile.Weight, params *Params[F]) (*weight[F], error) {
 		n, _ := shape.Size()
 		row := n / max(1, shape[0])
 		switch t.Kind {
-		case compile.SliceRows:
-			out.runs = pick(nil, out.runs, t.A*row, t.B*row, 0)
+		case compile.SliceRows, compile.SliceEach, compile.StepRows, compile.PickRows:
+			ranges, _ := t.Sliced(shape)
+			var taken []run[F]
+			to := 0
+			for _, r := range ranges {
+				taken = pick(taken, out.runs, r[0]*row, r[1]*row, to)
+				to += (r[1] - r[0]) * row
+			}
+			out.runs = taken
+		case compile.NegExp:
+			if out.plus != 0 || out.negExp {
+				return nil, bad("transform %q after another of values has no gradient", t.Kind)
+			}
+			out.negExp = true
 		case compile.PermuteHeads:
 			out.permute(t.A, t.B, shape[0]/t.A, row)
 		case compile.AddConst:
@@ -188,13 +203,18 @@ func (w *weight[F]) fill(dst []F) {
 			dst[i] += w.plus
 		}
 	}
+	if w.negExp {
+		for i, x := range dst {
+			dst[i] = F(-math.Exp(float64(x)))
+		}
+	}
 }
 
 // operand returns elements [lo, hi) of a weight: borrowed where they are one
 // run of a file tensor, part of a buffer that is made at every step where not.
 func (m *Model[F]) operand(w *weight[F], lo, hi int) operand[F] {
 	runs := pick(nil, w.runs, lo, hi, 0)
-	if w.fixed == nil && len(runs) == 1 && w.plus == 0 {
+	if w.fixed == nil && len(runs) == 1 && w.plus == 0 && !w.negExp {
 		return m.used(operand[F]{leaf: m.borrow(runs[0]), n: hi - lo})
 	}
 	if w.whole == nil {
@@ -284,7 +304,12 @@ func weightBack[F Float](b *grad.OpaqueBack[F]) {
 	w := b.Aux.(*weight[F])
 	d := b.DOut(0)
 	for i, r := range w.runs {
-		if g := w.parts[i].grad(b); g != nil {
+		g := w.parts[i].grad(b)
+		switch {
+		case g == nil:
+		case w.negExp: // its derivative is its value
+			dense.AddMul(g[r.at:r.at+r.n], d[r.to:r.to+r.n], w.whole.value[r.to:r.to+r.n])
+		default:
 			dense.Add(g[r.at:r.at+r.n], d[r.to:r.to+r.n])
 		}
 	}
