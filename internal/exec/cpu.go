@@ -29,6 +29,9 @@ var cpuTable = plan.NewAdapterTable(
 	bindMamba1,
 	bindCrossAttention,
 	bindConvStem,
+	bindRWKVValue,
+	bindRWKVTimeMix,
+	bindRWKVChannelMix,
 )
 
 // pending are the opcodes whose adapters are still to come.

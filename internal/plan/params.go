@@ -159,6 +159,14 @@ type GatedDeltaParams struct {
 	VLayout                                 uint32 // head v of the values shares key head ⌊v·KHeads/VHeads⌋ (0) or v mod KHeads (1)
 }
 
+// RWKVParams describes the parts of an RWKV-7 layer.
+type RWKVParams struct {
+	Layer, Dim, Heads, HeadDim               uint32
+	Hidden                                   uint32  // of the channel mix
+	DecayRank, RateRank, ValueRank, GateRank uint32  // of the products of two thin matrices
+	NormEps                                  float32 // of the norm of each head
+}
+
 // EmbedParams describes a table lookup.
 type EmbedParams struct {
 	Dim, Vocab uint32
@@ -230,6 +238,7 @@ func (*SSMParams) params()        {}
 func (*ConvParams) params()       {}
 func (*MLAParams) params()        {}
 func (*GatedDeltaParams) params() {}
+func (*RWKVParams) params()       {}
 func (*EmbedParams) params()      {}
 func (*AddParams) params()        {}
 func (*HeadParams) params()       {}

@@ -40,6 +40,9 @@ func table[F Float]() plan.AdapterTable[*Bind[F], recorder[F]] {
 		bindMamba1[F],
 		nil, // cross_attention
 		nil, // conv_stem
+		bindRWKVValue[F],
+		bindRWKVTimeMix[F],
+		bindRWKVChannelMix[F],
 	)
 }
 

@@ -74,6 +74,7 @@ type Config struct {
 	Latent    Latent    `json:",omitzero"` // of layers whose mixer is "mla"
 	Scan      Scan      `json:",omitzero"` // of layers whose mixer is "mamba1" or "mamba2"
 	Delta     Delta     `json:",omitzero"` // of layers whose mixer is "gated_delta"
+	RWKV      RWKV      `json:",omitzero"` // of layers whose mixer is "rwkv7"
 	ShortConv ShortConv `json:",omitzero"` // of layers whose mixer is "shortconv"
 	Encoder   *Encoder  `json:",omitempty"`
 	Vision    *Vision   `json:",omitempty"`
@@ -99,8 +100,11 @@ const (
 	mixMamba2    = "mamba2"
 	mixDelta     = "gated_delta"
 	mixConv      = "shortconv"
+	mixRWKV      = "rwkv7"
+	mixRWKVFirst = "rwkv7_first" // of the first layer, whose values the others read
 	ffnDense     = "dense"
 	ffnMoE       = "moe"
+	ffnChannel   = "channel_mix"
 	ffnNone      = "none"
 	layerNorm    = "layer" // Config.NormKind
 )
@@ -120,7 +124,7 @@ var actAliases = map[string]string{
 	"silu": "silu", "swish": "silu",
 	"gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_tanh": "gelu_tanh",
 	"gelu": "gelu_erf", "gelu_python": "gelu_erf",
-	"relu": "relu", "relu2": "relu2", "relu_squared": "relu2", "quick_gelu": "quick_gelu",
+	"relu": "relu", "relu2": "relu2", "relu_squared": "relu2", "sqrelu": "relu2", "quick_gelu": "quick_gelu",
 }
 
 // Bounds on configuration values. They are far above any existing model and keep
@@ -218,6 +222,9 @@ func (c *Config) check(file string, f *Faults) {
 	}
 	if c.hasMixer(mixConv) {
 		c.ShortConv.check(bad)
+	}
+	if c.hasMixer(mixRWKVFirst) {
+		c.RWKV.check(c, bad)
 	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {

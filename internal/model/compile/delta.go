@@ -8,12 +8,16 @@ import (
 )
 
 // deltaFamilies are models with gated delta rules, short convolutions and RWKV mixers.
-var deltaFamilies = []*Family{&lfm2, &lfm2MoE, &qwen3Next, &qwen35, &qwen35MoE}
+var deltaFamilies = []*Family{&lfm2, &lfm2MoE, &qwen3Next, &qwen35, &qwen35MoE, &rwkv7}
 
 // deltaTerms are the names that their weight maps use.
 var deltaTerms = vocabulary{
 	sizes: map[string]func(*Config) int{
 		"conv.taps":     func(c *Config) int { return c.ShortConv.Kernel },
+		"rwkv.decay":    func(c *Config) int { return c.RWKV.DecayRank },
+		"rwkv.rate":     func(c *Config) int { return c.RWKV.RateRank },
+		"rwkv.value":    func(c *Config) int { return c.RWKV.ValueRank },
+		"rwkv.gate":     func(c *Config) int { return c.RWKV.GateRank },
 		"delta.taps":    func(c *Config) int { return c.Delta.Conv },
 		"delta.keys":    func(c *Config) int { return c.Delta.KHeads },
 		"delta.values":  func(c *Config) int { return c.Delta.VHeads },
@@ -24,7 +28,8 @@ var deltaTerms = vocabulary{
 		"delta.channel": func(c *Config) int { return c.Delta.channels() },
 	},
 	conds: map[string]func(*Config) Presence{
-		"conv.bias": func(c *Config) Presence { return presentIf(c.ShortConv.Bias) },
+		"rwkv.norm_bias": func(*Config) Presence { return ByTensor },
+		"conv.bias":      func(c *Config) Presence { return presentIf(c.ShortConv.Bias) },
 	},
 }
 
@@ -62,7 +67,10 @@ func floatSection(name string, n int) plan.Section {
 }
 
 // deltaKeys calls its arguments with llama.cpp's keys of these mixers.
-func (c *Config) deltaKeys(u32 func(string, int), _ func(string, float32)) {
+func (c *Config) deltaKeys(u32 func(string, int), f32 func(string, float32)) {
+	if c.hasMixer(mixRWKVFirst) {
+		c.rwkvKeys(u32, f32)
+	}
 	if c.hasMixer(mixDelta) {
 		c.gatedDeltaKeys(u32)
 	}

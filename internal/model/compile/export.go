@@ -34,6 +34,7 @@ func (m *Model) GGUF() (*Export, error) {
 		return nil, err
 	}
 	x.Tensors = append(x.Tensors, ts...)
+	x.Tensors = append(x.Tensors, m.dummies(ts)...)
 	reader := m.reg.archs[c.Arch]
 	if reader == nil {
 		reader = &Family{} // nothing will read the header back, and the error says so
@@ -386,23 +387,30 @@ func (m *Model) tile(w Weight, spec *WeightSpec) (Weight, error) {
 // fuse returns the tensor that joins several weights by rows. If the model's own
 // file fuses them in the same way, it is copied whole.
 func fuse(w Weight, parts []part) (Weight, error) {
-	whole, plain := true, true
-	row := 0
+	whole, plain, shaped := true, true, false
+	row, size := 0, 0
 	var sources []string
 	for _, p := range parts {
 		t := p.w.Transform
 		sources = append(sources, p.w.Sources...)
 		whole = whole && slices.Equal(p.w.Sources, parts[0].w.Sources) && len(t) == 1 && t[0].Kind == SliceRows && t[0].A == row
-		plain = plain && len(t) == 0
+		shaped = shaped || len(t) == 1 && t[0].Kind == Reshape
+		plain = plain && (len(t) == 0 || len(t) == 1 && t[0].Kind == Reshape)
 		row += p.w.Shape[0]
+		n, _ := p.w.Shape.Size()
+		size += n
 	}
+	want, _ := w.Shape.Size()
 	switch {
-	case row != w.Shape[0] || !whole && !plain:
+	case size != want || !whole && !plain:
 		return Weight{}, fmt.Errorf("tensor %s: its parts cannot be joined", w.Name)
 	case whole:
 		w.Sources = parts[0].w.Sources
 	default:
 		w.Sources = sources
+		if shaped {
+			w.Transform = []Transform{{Kind: Reshape, Shape: w.Shape}}
+		}
 	}
 	return w, nil
 }
