@@ -80,6 +80,37 @@ func deltaOf(k *sketch, x plan.RegisterRef, layout uint32) plan.RegisterRef {
 	}), 1)
 }
 
+// rwkvOf appends two layers of RWKV-7, with two heads of width 4.
+func rwkvOf(k *sketch, x plan.RegisterRef) plan.RegisterRef {
+	p := plan.RWKVParams{Dim: width, Heads: 2, HeadDim: 4, Hidden: 9, DecayRank: 3, RateRank: 2, ValueRank: 3, GateRank: 2, NormEps: 1e-3}
+	first := k.op(plan.OpRWKVValue, &p, reg(x), []int{width}, slots{"x_v": {width}, "v": {width, width}})
+	normed := func(x plan.RegisterRef) plan.RegisterRef {
+		return k.op(plan.OpNorm, &plan.NormParams{Dim: width, Eps: 1e-3, Groups: 1}, reg(x), []int{width}, slots{"weight": {width}})
+	}
+	for layer := range 2 {
+		w := slots{}
+		for _, s := range []string{"x_r", "x_w", "x_k", "x_a", "x_g", "w0", "a0", "k_k", "k_a", "r_k", "norm", "norm_bias"} {
+			w[s] = tensor.Shape{width}
+		}
+		for _, s := range []string{"r", "k", "o"} {
+			w[s] = tensor.Shape{width, width}
+		}
+		low := func(name string, rank int) {
+			w[name+"1"], w[name+"2"] = tensor.Shape{rank, width}, tensor.Shape{width, rank}
+		}
+		low("w", 3)
+		low("a", 2)
+		low("g", 2)
+		if layer > 0 {
+			low("v", 3)
+			w["x_v"], w["v"], w["v0"] = tensor.Shape{width}, tensor.Shape{width, width}, tensor.Shape{width}
+		}
+		x = k.add(x, k.op(plan.OpRWKVTimeMix, &p, reg(normed(x), first), []int{width}, w), 1)
+		x = k.add(x, k.op(plan.OpRWKVChannelMix, &p, reg(normed(x)), []int{width}, slots{"x_k": {width}, "key": {9, width}, "value": {width, 9}}), 0.2)
+	}
+	return x
+}
+
 // opcodes are all variants that the adapters accept, each in a small plan.
 var opcodes = map[string]func(k *sketch){
 	"embedding/scaled": func(k *sketch) { k.done(k.embed(2.5)) },
@@ -147,6 +178,8 @@ var opcodes = map[string]func(k *sketch){
 		k.from("1.a", map[string]tensor.Shape{"file.ba": {8, width}}, compile.Transform{Kind: compile.SliceEach, A: 2, B: 4, N: 2})
 		k.from("1.decay", map[string]tensor.Shape{"file.A_log": {4}}, compile.Transform{Kind: compile.NegExp})
 	},
+
+	"rwkv": func(k *sketch) { k.done(rwkvOf(k, k.embed(1))) },
 
 	"moe/renormalised": func(k *sketch) { k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1}, false)) },
 	"moe/plain_scaled": func(k *sketch) {

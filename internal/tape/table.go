@@ -63,6 +63,10 @@ const (
 
 	keyShortConv  grad.Key = "plan.shortconv"
 	keyGatedDelta grad.Key = "plan.gated_delta"
+
+	keyRWKVValue   grad.Key = "plan.rwkv_value"
+	keyRWKVTime    grad.Key = "plan.rwkv_time_mix"
+	keyRWKVChannel grad.Key = "plan.rwkv_channel_mix"
 )
 
 // A rule is a kind of block and its gradient.
@@ -86,6 +90,9 @@ func rules[F Float]() []rule[F] {
 		{keyBalance, balanceBack[F]},
 		{keyShortConv, shortConvBack[F]},
 		{keyGatedDelta, gatedDeltaBack[F]},
+		{keyRWKVValue, rwkvValueBack[F]},
+		{keyRWKVTime, timeMixBack[F]},
+		{keyRWKVChannel, rwkvChannelBack[F]},
 		{keyLayer, layerBack[F]},
 		{keyMeet, meetBack[F]},
 	}
