@@ -86,6 +86,55 @@ func mlaOf(k *sketch, x plan.RegisterRef, p plan.MLAParams, more slots) plan.Reg
 	return k.add(x, a, 1)
 }
 
+func shortConvOf(k *sketch, x plan.RegisterRef, bias bool) plan.RegisterRef {
+	w := slots{"in": {15, width}, "conv": {5, 3}, "out": {width, 5}}
+	if bias {
+		w["in_bias"], w["conv_bias"], w["out_bias"] = tensor.Shape{15}, tensor.Shape{5}, tensor.Shape{width}
+	}
+	return k.add(x, k.op(plan.OpShortConv, &plan.ConvParams{Dim: 5, Kernel: 3}, reg(x), []int{width}, w), 1)
+}
+
+// deltaOf appends a gated delta rule of two key heads of width 4 and four heads of values
+// of width 3.
+func deltaOf(k *sketch, x plan.RegisterRef, layout uint32) plan.RegisterRef {
+	p := plan.GatedDeltaParams{KHeads: 2, VHeads: 4, KDim: 4, VDim: 3, Conv: 3, Chunk: 32, NormEps: 1e-3, L2Eps: 1e-3, VLayout: layout}
+	return k.add(x, k.op(plan.OpGatedDelta, &p, reg(x), []int{width}, slots{
+		"qkv": {28, width}, "z": {12, width}, "b": {4, width}, "a": {4, width}, "conv": {28, 3},
+		"decay": {4}, "dt_bias": {4}, "norm": {3}, "out": {width, 12},
+	}), 1)
+}
+
+// rwkvOf appends two layers of RWKV-7, with two heads of width 4.
+func rwkvOf(k *sketch, x plan.RegisterRef) plan.RegisterRef {
+	p := plan.RWKVParams{Dim: width, Heads: 2, HeadDim: 4, Hidden: 9, DecayRank: 3, RateRank: 2, ValueRank: 3, GateRank: 2, NormEps: 1e-3}
+	first := k.op(plan.OpRWKVValue, &p, reg(x), []int{width}, slots{"x_v": {width}, "v": {width, width}})
+	normed := func(x plan.RegisterRef) plan.RegisterRef {
+		return k.op(plan.OpNorm, &plan.NormParams{Dim: width, Eps: 1e-3, Groups: 1}, reg(x), []int{width}, slots{"weight": {width}})
+	}
+	for layer := range 2 {
+		w := slots{}
+		for _, s := range []string{"x_r", "x_w", "x_k", "x_a", "x_g", "w0", "a0", "k_k", "k_a", "r_k", "norm", "norm_bias"} {
+			w[s] = tensor.Shape{width}
+		}
+		for _, s := range []string{"r", "k", "o"} {
+			w[s] = tensor.Shape{width, width}
+		}
+		low := func(name string, rank int) {
+			w[name+"1"], w[name+"2"] = tensor.Shape{rank, width}, tensor.Shape{width, rank}
+		}
+		low("w", 3)
+		low("a", 2)
+		low("g", 2)
+		if layer > 0 {
+			low("v", 3)
+			w["x_v"], w["v"], w["v0"] = tensor.Shape{width}, tensor.Shape{width, width}, tensor.Shape{width}
+		}
+		x = k.add(x, k.op(plan.OpRWKVTimeMix, &p, reg(normed(x), first), []int{width}, w), 1)
+		x = k.add(x, k.op(plan.OpRWKVChannelMix, &p, reg(normed(x)), []int{width}, slots{"x_k": {width}, "key": {9, width}, "value": {width, 9}}), 0.2)
+	}
+	return x
+}
+
 // opcodes are all variants that the adapters accept, each in a small plan.
 var opcodes = map[string]func(k *sketch){
 	"embedding/scaled": func(k *sketch) { k.done(k.embed(2.5)) },
@@ -168,6 +217,30 @@ var opcodes = map[string]func(k *sketch){
 	"moe/clamped": func(k *sketch) {
 		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Gate: plan.GateTop, Act: plan.ActSwiGLUOAI, Limit: 0.5, Alpha: 1.702}, true))
 	},
+
+	"attention/gated": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, QGate: 1}, slots{"q": {48, width}, "q_bias": {48}}))
+	},
+	"attention/gated/heads_normed": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, QGate: 1, QKNormKind: 1, QKNormEps: 1e-3, RopeStyle: plan.RopeHalf, RopeDim: 4}, slots{"q": {48, width}, "inv_freq": {2}, "q_norm": {6}, "k_norm": {6}}))
+	},
+
+	"shortconv":      func(k *sketch) { k.done(shortConvOf(k, k.embed(1), false)) },
+	"shortconv/bias": func(k *sketch) { k.done(shortConvOf(k, k.embed(1), true)) },
+
+	"gated_delta":       func(k *sketch) { k.done(deltaOf(k, k.embed(1), 0)) },
+	"gated_delta/tiled": func(k *sketch) { k.done(deltaOf(k, k.embed(1), 1)) },
+	"gated_delta/packed": func(k *sketch) {
+		k.done(deltaOf(k, k.embed(1), 0))
+		packed := map[string]tensor.Shape{"file.qkvz": {40, width}}
+		k.from("1.qkv", packed, compile.Transform{Kind: compile.PickRows, Ranges: [][2]int{{0, 4}, {20, 24}, {4, 8}, {24, 28}, {8, 14}, {28, 34}}})
+		k.from("1.z", packed, compile.Transform{Kind: compile.PickRows, Ranges: [][2]int{{14, 20}, {34, 40}}})
+		k.from("1.b", map[string]tensor.Shape{"file.ba": {8, width}}, compile.Transform{Kind: compile.SliceEach, A: 0, B: 2, N: 2})
+		k.from("1.a", map[string]tensor.Shape{"file.ba": {8, width}}, compile.Transform{Kind: compile.SliceEach, A: 2, B: 4, N: 2})
+		k.from("1.decay", map[string]tensor.Shape{"file.A_log": {4}}, compile.Transform{Kind: compile.NegExp})
+	},
+
+	"rwkv": func(k *sketch) { k.done(rwkvOf(k, k.embed(1))) },
 
 	"moe/renormalised": func(k *sketch) { k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1}, false)) },
 	"moe/plain_scaled": func(k *sketch) {
@@ -361,6 +434,26 @@ func TestLatentLoRA(t *testing.T) {
 			t.Errorf("%s has no effect", name)
 		}
 	}
+}
+
+// TestLoRAOfPickedRows checks a low-rank pair of a tensor whose rows are spread over weights.
+func TestLoRAOfPickedRows(t *testing.T) {
+	k := newSketch(t)
+	opcodes["gated_delta/packed"](k)
+	r := open(t, &k.m, k.find, func(p *tape.Params[float64]) {
+		p.Train(func(*tape.Param[float64]) bool { return false })
+		for _, name := range []string{"file.qkvz", "file.ba"} {
+			w, ok := p.Get(name)
+			if !ok {
+				t.Fatal("no", name)
+			}
+			a, b := k.pair(name, w.Shape, 3)
+			if err := p.Attach(name, tape.LoRA[float64]{A: a, B: b, Scale: 0.7}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	r.check()
 }
 
 func (k *sketch) pair(name string, shape tensor.Shape, rank int) (a, b *tape.Param[float64]) {

@@ -174,6 +174,11 @@ func sourceShape(w *compile.Weight) tensor.Shape {
 		switch t := w.Transform[i]; t.Kind {
 		case compile.SliceRows:
 			s[0] = t.B
+		case compile.PickRows:
+			s[0] = 0
+			for _, r := range t.Ranges {
+				s[0] = max(s[0], r[1])
+			}
 		case compile.SliceEach, compile.StepRows:
 			switch {
 			case i > 0 && w.Transform[i-1].Kind == compile.Reshape:

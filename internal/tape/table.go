@@ -40,6 +40,9 @@ func table[F Float]() plan.AdapterTable[*Bind[F], recorder[F]] {
 		bindMamba1[F],
 		nil, // cross_attention
 		nil, // conv_stem
+		bindRWKVValue[F],
+		bindRWKVTimeMix[F],
+		bindRWKVChannelMix[F],
 	)
 }
 
@@ -60,6 +63,13 @@ const (
 	keyLayer     grad.Key = "plan.layer"
 	keyMeet      grad.Key = "plan.meet"
 	keyBalance   grad.Key = "plan.balance"
+
+	keyShortConv  grad.Key = "plan.shortconv"
+	keyGatedDelta grad.Key = "plan.gated_delta"
+
+	keyRWKVValue   grad.Key = "plan.rwkv_value"
+	keyRWKVTime    grad.Key = "plan.rwkv_time_mix"
+	keyRWKVChannel grad.Key = "plan.rwkv_channel_mix"
 )
 
 // A rule is a kind of block and its gradient.
@@ -84,6 +94,11 @@ func rules[F Float]() []rule[F] {
 		{keyMamba2, mamba2Back[F]},
 		{keyHead, headBack[F]},
 		{keyBalance, balanceBack[F]},
+		{keyShortConv, shortConvBack[F]},
+		{keyGatedDelta, gatedDeltaBack[F]},
+		{keyRWKVValue, rwkvValueBack[F]},
+		{keyRWKVTime, timeMixBack[F]},
+		{keyRWKVChannel, rwkvChannelBack[F]},
 		{keyLayer, layerBack[F]},
 		{keyMeet, meetBack[F]},
 	}

@@ -118,7 +118,7 @@ func resolve[F Float](w compile.Weight, params *Params[F]) (*weight[F], error) {
 		n, _ := shape.Size()
 		row := n / max(1, shape[0])
 		switch t.Kind {
-		case compile.SliceRows, compile.SliceEach, compile.StepRows:
+		case compile.SliceRows, compile.SliceEach, compile.StepRows, compile.PickRows:
 			out.take(t, shape, row)
 		case compile.Transpose:
 			if last := len(w.Transform) - 2; i == last && out.order == nil {
