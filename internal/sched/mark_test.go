@@ -11,7 +11,7 @@ import (
 
 // mixed are models whose states differ: pages, pages behind a window, and states
 // that keep no positions apart beside pages.
-var mixed = []string{"llama3", "mistral_window"}
+var mixed = []string{"llama3", "mistral_window", "granite_hybrid", "lfm2", "qwen3_next", "mamba"}
 
 // TestConversations branches conversations at random places, in few slots with
 // little memory, cancels some, and compares every answer with that of a scheduler

@@ -65,7 +65,7 @@ func (s *search) sample(ctx context.Context, source []float32, temperature float
 	for i := range hs {
 		logits[i] = slices.Clone(first)
 	}
-	for range s.most {
+	for i := range s.most {
 		var live []*Line
 		var next []int32
 		var at []int
@@ -85,7 +85,7 @@ func (s *search) sample(ctx context.Context, source []float32, temperature float
 			h.said = append(h.said, id)
 			live, next, at = append(live, h.line), append(next, id), append(at, i)
 		}
-		if len(live) == 0 {
+		if len(live) == 0 || i == s.most-1 {
 			break
 		}
 		rows, err := s.r.Step(ctx, live, next)
@@ -156,7 +156,7 @@ func (s *search) beam(ctx context.Context, source []float32, width int, patience
 	defer func() { closeAll(live) }()
 	logits := [][]float32{slices.Clone(first)}
 	enough := int(math.Round(float64(width) * patience))
-	for range s.most {
+	for i := range s.most {
 		type choice struct {
 			from int
 			id   int32
@@ -200,6 +200,9 @@ func (s *search) beam(ctx context.Context, source []float32, width int, patience
 		}
 		closeAll(live)
 		live = grown
+		if i == s.most-1 {
+			break
+		}
 		lines, ids := make([]*Line, len(live)), make([]int32, len(live))
 		for i, h := range live {
 			lines[i], ids[i] = h.line, h.said[len(h.said)-1]

@@ -184,6 +184,7 @@ func (m *Model) search(r *Runner, language string, o *Options, said []int32) (*s
 	if o.NoTimes {
 		s.begin = append(s.begin, t.NoTimes)
 	}
+	s.most = min(s.most, m.Context-len(s.begin)+1) // the last token is not fed
 	return s, nil
 }
 
