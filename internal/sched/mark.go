@@ -6,6 +6,7 @@ import "atenia/internal/sched/states"
 // The others can be continued at any position, so a sequence can be at a mark.
 type mark struct {
 	at     int
+	ask    bool            // before the last token of a prompt
 	states []*states.State // nil where a state keeps positions apart
 }
 
@@ -30,7 +31,7 @@ func (sl *slot) mark() {
 	if sl.done%sl.s.every != 0 && sl.done != len(sl.st.req.Prompt)-1 || len(sl.marks) > 0 && sl.marks[len(sl.marks)-1].at >= sl.done {
 		return
 	}
-	m := mark{at: sl.done, states: make([]*states.State, len(sl.states))}
+	m := mark{at: sl.done, ask: sl.done == len(sl.st.req.Prompt)-1, states: make([]*states.State, len(sl.states))}
 	for i, x := range sl.states {
 		if p := sl.s.pools[i]; p.Persistent() && !p.ByPosition() {
 			m.states[i], _ = x.Fork() // bound, and allowed in this lifecycle
@@ -43,11 +44,17 @@ func (sl *slot) mark() {
 }
 
 // thin drops the mark whose loss costs the least: that with the shortest way from
-// the mark before it, the last excepted.
+// the mark before it, except the last one, and the last that a prompt asked for.
 func (sl *slot) thin() {
-	drop, way, before := 0, 0, 0
+	asked := -1
+	for i, m := range sl.marks {
+		if m.ask {
+			asked = i
+		}
+	}
+	drop, way, before := len(sl.marks)-1, -1, 0
 	for i, m := range sl.marks[:len(sl.marks)-1] {
-		if i == 0 || m.at-before < way {
+		if i != asked && (way < 0 || m.at-before < way) {
 			drop, way = i, m.at-before
 		}
 		before = m.at
@@ -156,7 +163,7 @@ func (sl *slot) continueAt(from *slot, at int) error {
 
 // copy returns a mark that shares the storage.
 func (m *mark) copy() mark {
-	c := mark{at: m.at, states: make([]*states.State, len(m.states))}
+	c := mark{at: m.at, ask: m.ask, states: make([]*states.State, len(m.states))}
 	for i, x := range m.states {
 		if x != nil {
 			c.states[i], _ = x.Fork()

@@ -105,7 +105,7 @@ func TestStoppedStep(t *testing.T) {
 			}
 			turns(t, s, nil, a)
 			same(t, "stopped", a, want)
-			if stops < 3 {
+			if stops < 2 {
 				t.Errorf("only %d steps were stopped", stops)
 			}
 		})
