@@ -291,7 +291,7 @@ func (c *Config) scanKeys(u32 func(key string, v int), put func(key string, v fi
 	}
 	u32("ssm.time_step_rank", s.Heads)
 	u32("ssm.group_count", s.Groups)
-	if c.hasMixer(mixAttention) {
+	if c.hasMixer(mixAttention) && !c.hasMixer(mixNone) {
 		put("rope.scaling.finetuned", file.ValueOf(c.rope("full") != nil))
 	}
 }
