@@ -89,7 +89,7 @@ type Config struct {
 
 // A Layer holds what may differ between the layers of a model.
 type Layer struct {
-	Mixer  string // "attention", "attention_without_norm", "mla", "mamba1", "mamba2", "gated_delta", "shortconv"
+	Mixer  string // "attention", "attention_without_norm", "mla", "mamba1", "mamba2", "gated_delta", "shortconv" or "none"
 	FFN    string // "dense", "moe" or "none"
 	Window int    `json:",omitempty"` // keys that an attention layer attends to; 0 = all
 	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
@@ -106,6 +106,7 @@ const (
 	mixConv      = "shortconv"
 	mixRWKV      = "rwkv7"
 	mixRWKVFirst = "rwkv7_first" // of the first layer, whose values the others read
+	mixNone      = "none"
 	ffnDense     = "dense"
 	ffnMoE       = "moe"
 	ffnChannel   = "channel_mix"

@@ -102,7 +102,17 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	u32("block_count", len(c.Layers))
 	u32("context_length", c.Context)
 	u32("embedding_length", c.Hidden)
-	u32("feed_forward_length", c.FFN)
+	if c.hasMixer(mixNone) {
+		widths := make([]uint32, len(c.Layers))
+		for i, l := range c.Layers {
+			if l.FFN != ffnNone {
+				widths[i] = uint32(c.FFN)
+			}
+		}
+		put("feed_forward_length", file.ArrayOf(widths))
+	} else {
+		u32("feed_forward_length", c.FFN)
+	}
 	u32("attention.head_count", c.Heads)
 	if reader.KVByLayer {
 		heads := make([]uint32, len(c.Layers))

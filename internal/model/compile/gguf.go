@@ -23,7 +23,7 @@ type header struct {
 	faults  *Faults
 	prov    map[string]string
 	asked   map[string]bool // full names of keys
-	kv      []uint64        // key heads of each layer, if the file says so
+	kv, ffn []uint64        // key heads and feed-forward width of each layer, if the file says so
 }
 
 const ateniaKeys = "atenia."
@@ -202,7 +202,7 @@ func (h *header) readSizes(c *Config) {
 	if v := h.int("head_dim", c.HeadDim, maxWidth, "attention.value_length"); v != c.HeadDim && !h.has("attention.kv_lora_rank") {
 		h.bad("attention.value_length", fmt.Sprintf("the key width %d", c.HeadDim), v)
 	}
-	c.FFN = h.int("ffn", 0, maxWidth, "feed_forward_length")
+	c.FFN, h.ffn = h.some("ffn", 0, maxWidth, "feed_forward_length")
 	c.Context = h.int("context", 0, maxLength, "context_length")
 	// The token table is authoritative: many files predate the key.
 	c.Vocab = h.int("vocab", 0, maxVocab, "vocab_size")
@@ -218,29 +218,34 @@ func (h *header) readSizes(c *Config) {
 
 // kvHeads reads the number of key heads: one, or one for each layer, where layers
 // with none do not attend.
-func (h *header) kvHeads(def int) int {
-	const key = "attention.head_count_kv"
+func (h *header) kvHeads(def int) (n int) {
+	n, h.kv = h.some("kv_heads", def, maxHeads, "attention.head_count_kv")
+	return n
+}
+
+// some reads an integer that is the same in every layer but those with 0, and the
+// values of all layers if the file has them.
+func (h *header) some(field string, def, max int, key string) (int, []uint64) {
 	v, found := h.meta.Get(h.key(key))
 	if !found || v.Type() != file.Array {
-		return h.int("kv_heads", def, maxHeads, key)
+		return h.int(field, def, max, key), nil
 	}
 	all, found, err := h.meta.Uints(h.key(key))
-	if !h.note("kv_heads", key, found, err) {
-		return def
+	if !h.note(field, key, found, err) {
+		return def, nil
 	}
 	n := slices.Max(append(all, 0))
-	if n > maxHeads {
-		h.bad(key, fmt.Sprintf("at most %d heads", maxHeads), n)
-		return def
+	if n > uint64(max) {
+		h.bad(key, fmt.Sprintf("at most %d", max), n)
+		return def, nil
 	}
 	for i, x := range all {
 		if x != 0 && x != n {
-			h.bad(key, "the same value in every layer that attends", fmt.Sprintf("%d in layer %d", x, i))
-			return def
+			h.bad(key, "the same value in every layer that has one", fmt.Sprintf("%d in layer %d and %d in another", x, i, n))
+			return def, nil
 		}
 	}
-	h.kv = all
-	return int(n)
+	return int(n), all
 }
 
 // hybrid gives layers without key heads another mixer.

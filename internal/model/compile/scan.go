@@ -11,7 +11,7 @@ import (
 )
 
 // scanFamilies are models with selective scans (Mamba 1 and 2).
-var scanFamilies = []*Family{&mamba, &falconMamba, &mamba2, &graniteHybrid, &bamba}
+var scanFamilies = []*Family{&mamba, &falconMamba, &mamba2, &graniteHybrid, &bamba, &nemotronH}
 
 // scanTerms are the names that their weight maps use.
 var scanTerms = vocabulary{
@@ -34,15 +34,13 @@ var scanTerms = vocabulary{
 // scanTypes and scanArchs are those of them that are refused by name.
 var (
 	scanTypes = map[string]string{
-		"nemotron_h": needsRecurrent,
-		"falcon_h1":  needsRecurrent,
-		"zamba2":     needsRecurrent,
-		"jamba":      needsRecurrent,
+		"falcon_h1": needsRecurrent,
+		"zamba2":    needsRecurrent,
+		"jamba":     needsRecurrent,
 	}
 	scanArchs = map[string]string{
-		"nemotron_h": needsRecurrent,
-		"falcon-h1":  needsRecurrent,
-		"jamba":      needsRecurrent,
+		"falcon-h1": needsRecurrent,
+		"jamba":     needsRecurrent,
 	}
 )
 
@@ -293,7 +291,7 @@ func (c *Config) scanKeys(u32 func(key string, v int), put func(key string, v fi
 	}
 	u32("ssm.time_step_rank", s.Heads)
 	u32("ssm.group_count", s.Groups)
-	if c.hasMixer(mixAttention) {
+	if c.hasMixer(mixAttention) && !c.hasMixer(mixNone) {
 		put("rope.scaling.finetuned", file.ValueOf(c.rope("full") != nil))
 	}
 }
