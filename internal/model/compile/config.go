@@ -70,6 +70,8 @@ type Config struct {
 	QGate    bool   `json:",omitempty"` // the query projection also holds a gate of the attention's output
 	Sinks    bool   `json:",omitempty"` // each head has a learned logit that takes part in the softmax
 
+	Later int `json:",omitempty"` // layers after the last, which predict several tokens at once; their tensors are not read
+
 	Mixture   Mixture   `json:",omitzero"` // of layers whose FFN is "moe"
 	Latent    Latent    `json:",omitzero"` // of layers whose mixer is "mla"
 	Scan      Scan      `json:",omitzero"` // of layers whose mixer is "mamba1" or "mamba2"
