@@ -69,6 +69,7 @@ type stepCounts struct {
 	Tokens       int               `json:"tokens"`
 	Instructions uint64            `json:"instructions"`
 	Launches     uint64            `json:"launches"`
+	Experts      uint64            `json:"experts,omitempty"`
 	Ops          map[string]uint64 `json:"ops"`
 }
 
@@ -100,7 +101,7 @@ func countersOf(c *bench.Counters) *benchCounters {
 		for _, o := range s.Ops {
 			ops[o.Op] = o.Count
 		}
-		return &stepCounts{s.Tokens, s.Instructions, s.Launches, ops}
+		return &stepCounts{s.Tokens, s.Instructions, s.Launches, s.Experts, ops}
 	}
 	return &benchCounters{part(&c.Prefill), part(&c.Decode)}
 }
@@ -209,6 +210,10 @@ func (a *app) printCounters(c *benchCounters) error {
 	}
 	row("instructions", func(c *stepCounts) uint64 { return c.Instructions })
 	row("launches", func(c *stepCounts) uint64 { return c.Launches })
+	experts := func(c *stepCounts) uint64 { return c.Experts }
+	if slices.ContainsFunc(columns, func(c *stepCounts) bool { return experts(c) > 0 }) {
+		row("experts", experts)
+	}
 	fmt.Fprintln(w)
 	return w.Flush()
 }

@@ -179,7 +179,8 @@ func TestStatesOnlyInAdapters(t *testing.T) {
 	m := module(t)
 	pages := m.member(t, "internal/exec", "Run.Pages")
 	for _, user := range m.pkg(t, "internal/exec").usersOf(is(pages)) {
-		if user != "Executor.checkPages" && !strings.HasPrefix(user, "attention.") && user != "stateRows.of" {
+		owner, _, _ := strings.Cut(user, ".")
+		if user != "Executor.checkPages" && !slices.Contains([]string{"attention", "latent", "fixedPlace", "stateRows"}, owner) {
 			t.Errorf("%s reads pages", user)
 		}
 	}

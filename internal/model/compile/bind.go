@@ -397,7 +397,7 @@ func (b *binder) unused() {
 		if b.used[name] {
 			continue
 		}
-		if ignorable(name) || emptyBias(b.tensors[name]) || b.c.Encoder != nil && b.c.Encoder.leaves(name) {
+		if ignorable(name) || b.later(name) || emptyBias(b.tensors[name]) || b.c.Encoder != nil && b.c.Encoder.leaves(name) {
 			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "ignored_tensor", Text: name})
 			continue
 		}
@@ -407,6 +407,13 @@ func (b *binder) unused() {
 		}
 		b.faults.Add(&WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layerOf(name), Have: shape})
 	}
+}
+
+// later reports whether a tensor belongs to a layer after the model's last.
+func (b *binder) later(name string) bool {
+	rest, ok := strings.CutPrefix(name, b.prefix.body+"layers.")
+	n := layerOf(rest)
+	return ok && n >= len(b.c.Layers) && n < len(b.c.Layers)+b.c.Later
 }
 
 // layerOf returns the first number between dots in a tensor's name.

@@ -71,6 +71,8 @@ type Config struct {
 	TiledV   bool   `json:",omitempty"` // heads of values that share a key head are KHeads apart, not neighbours
 	Sinks    bool   `json:",omitempty"` // each head has a learned logit that takes part in the softmax
 
+	Later int `json:",omitempty"` // layers after the last, which predict several tokens at once; their tensors are not read
+
 	Mixture   Mixture   `json:",omitzero"` // of layers whose FFN is "moe"
 	Latent    Latent    `json:",omitzero"` // of layers whose mixer is "mla"
 	Scan      Scan      `json:",omitzero"` // of layers whose mixer is "mamba1" or "mamba2"

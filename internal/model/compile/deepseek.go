@@ -65,6 +65,7 @@ var deepseek3 = Family{
 			Gate: gateSigmoid, SelectBias: true, PairScore: true, RenormEps: 1e-20, SharedPlain: true,
 		}, 1, 3)
 		c.Mixture.Renorm = o.Bool("expert_renorm", true, "norm_topk_prob")
+		c.Later = o.Int("later_layers", 1, maxLayers, "num_nextn_predict_layers")
 	},
 	GGUF: func(h *header, c *Config) {
 		h.readLatent(c, true)

