@@ -17,6 +17,7 @@
 //	Chat       messages → tokens               Plan      what will run, from the header alone
 //	Tokenize   text ↔ ids                      Place     where each tensor lives within a budget
 //	Logits     ids → logits                    Explain   what was decided and learned, Replay
+//	Embed      texts → vectors                 Rerank    documents by relevance to a query
 //	Train      recipe → model folder           Hardware  what this machine is
 //
 // Everything here is deterministic: the same model, prompt, sampling and seed

@@ -210,9 +210,9 @@ func stateContract(t *testing.T) {
 // that the CPU supports: no capability is untested, and each includes batches.
 func TestCapabilityTruth(t *testing.T) {
 	run := map[plan.Opcode]bool{}
-	for _, name := range invariant {
+	for _, name := range append(slices.Clone(invariant), "parity/gemma_embedding") { // encoders: encoderParity compares batches with singles
 		m := openCase(t, name, compile.Options{})
-		for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+		for _, mode := range m.Plans.TextModes() {
 			for _, in := range m.Plans.ByMode(mode).Plan.Instructions {
 				run[in.Op] = true
 			}

@@ -135,7 +135,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		c.scanKeys(u32, put)
 	}
 	eps := "attention.layer_norm_rms_epsilon"
-	if c.NormKind == layerNorm && c.Encoder != nil {
+	if c.NormKind == layerNorm && (c.Encoder != nil || c.Audio != nil) { // phimoe has the other key
 		eps = "attention.layer_norm_epsilon"
 	}
 	f32(eps, c.NormEps)
