@@ -18,6 +18,8 @@ type attention struct {
 	flat                         *flatRows // in place of a state
 	cross                        int       // rows of an encoder that every query sees; 0 = own rows
 	heads, kvHeads, group, dim   int
+	width                        int     // of a value
+	latent                       *latent // whose keys and values are in another form
 	qkv, out                     *linear
 	qNorm, kNorm, sinks          []float32
 	rope                         *ropeTable
@@ -33,7 +35,7 @@ type attention struct {
 // bindAttention binds grouped-query attention with a paged cache.
 func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	a := &attention{
-		p: p, x: b.x, heads: int(p.Heads), kvHeads: int(p.KVHeads), dim: int(p.HeadDim),
+		p: p, x: b.x, heads: int(p.Heads), kvHeads: int(p.KVHeads), dim: int(p.HeadDim), width: int(p.HeadDim),
 		state: int(b.Ins.State),
 	}
 	var err error
@@ -214,6 +216,9 @@ func (a *attention) temperature(pos int) float32 {
 // positions of the first head precede those of the second, so that a head is
 // read sequentially.
 func (a *attention) rows(run *Run, kv int) (keys, values kernel.Rows) {
+	if a.latent != nil {
+		return kernel.Rows{}, a.latent.rows(run)
+	}
 	if a.flat != nil {
 		return a.flat.rows(run, kv)
 	}

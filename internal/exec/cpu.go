@@ -35,14 +35,7 @@ var cpuTable = plan.NewAdapterTable(
 )
 
 // pending are the opcodes whose adapters are still to come.
-var pending = map[plan.Opcode]bool{
-	plan.OpMamba1: true,
-	plan.OpMamba2: true,
-
-	plan.OpMLA: true,
-
-	plan.OpPool: true,
-}
+var pending = map[plan.Opcode]bool{}
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.
 func unsupported(op plan.Opcode) error {

@@ -24,7 +24,7 @@ type crossAttention struct {
 func bindCrossAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	c := &crossAttention{source: int(b.In[0].cols), most: b.maxRows}
 	a := &c.attention
-	*a = attention{p: p, x: b.x, heads: int(p.Heads), kvHeads: int(p.KVHeads), dim: int(p.HeadDim), state: int(b.Ins.State), cross: int(p.Window)}
+	*a = attention{p: p, x: b.x, heads: int(p.Heads), kvHeads: int(p.KVHeads), dim: int(p.HeadDim), width: int(p.HeadDim), state: int(b.Ins.State), cross: int(p.Window)}
 	var err error
 	if a.group, err = p.QueriesPerKey(); err != nil {
 		return nil, err

@@ -27,6 +27,11 @@ type Config struct {
 	// weights would round them to 8 bits: slower, and within float32 rounding
 	// of the dequantized weights.
 	Precise bool
+	// Inputs, if set, receives the rows that every product multiplies, [rows, cols],
+	// before it does: weight is the matrix's name, expert its number in a bank, else
+	// 0. It needs Precise, since rows are not kept as floats otherwise, and is called
+	// from the goroutine of the step.
+	Inputs func(weight string, expert int, rows []float32, cols int)
 	// Account is what buffers are reserved in.
 	Account *ledger.Account
 	// Pack configures where the packed form of weights is stored.
@@ -59,6 +64,9 @@ func (c Config) validate() error {
 			errs = append(errs, fmt.Errorf("exec config: %s is %d, want at least 1", f.name, f.value))
 		}
 	}
+	if c.Inputs != nil && !c.Precise {
+		errs = append(errs, errors.New("exec config: Inputs need Precise"))
+	}
 	return errors.Join(errs...)
 }
 
@@ -73,6 +81,7 @@ type Executor struct {
 	states []plan.StateDescriptor
 	vocab  int // columns of the output
 	tokens int // rows of the embedding table
+	types  int // rows of the table of token types
 	// crossRows and crossCols are the size of [Run.Source]; 0 without cross attention.
 	crossRows, crossCols int
 
@@ -397,11 +406,19 @@ func (x *Executor) Logits(s *Step, i int) []float32 {
 	return r.buf[i*int(r.cols) : (i+1)*int(r.cols)]
 }
 
+// Decodes reports whether the model continues texts: an encoder does not, and its
+// rows are vectors or scores.
+func (x *Executor) Decodes() bool { return x.decode != nil }
+
 // Vocab returns the number of logits per row.
 func (x *Executor) Vocab() int { return x.vocab }
 
 // States describes the states whose pages each [Run] passes, in order.
 func (x *Executor) States() []plan.StateDescriptor { return slices.Clone(x.states) }
+
+// Whole reports whether a step must not cut an image, whose tokens attend to each
+// other.
+func (x *Executor) Whole() bool { return x.whole }
 
 // Config returns the configuration in force, defaults filled in.
 func (x *Executor) Config() Config { return x.cfg }

@@ -59,6 +59,7 @@ const (
 
 // A bank is one matrix of every expert: row after row in one, apart, or in a cache.
 type bank struct {
+	name string
 	w    *pack.Matrix
 	by   []*pack.Matrix // of each expert, if they are apart
 	view kernel.Matrix  // of one expert in the cache, without its bytes
@@ -198,9 +199,25 @@ func (m *moe) compute() {
 	}
 	m.begin = m.first[m.wave[0]]
 	each := 1 + places/n
+	m.observe(&m.collected, &m.gate, &m.up)
 	m.do(moeFirst, n*wholeTiles(m.hidden), 2*each*m.dim)
 	m.do(moeInner, places, 4*m.hidden)
+	m.observe(&m.inner, &m.down)
 	m.do(moeLast, n*wholeTiles(m.dim), each*m.hidden)
+}
+
+// observe hands the rows of the wave's experts to [Config.Inputs].
+func (m *moe) observe(from *rowsOf, to ...*bank) {
+	f := m.x.cfg.Inputs
+	if f == nil {
+		return
+	}
+	for _, e := range m.wave {
+		rows := m.x.floatsOf(from.plain)[m.first[e]*from.cols:][:m.count[e]*from.cols]
+		for _, k := range to {
+			f(k.name, int(e), rows, from.cols)
+		}
+	}
 }
 
 // do runs a phase over n pieces of the given cost.

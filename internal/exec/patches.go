@@ -18,7 +18,7 @@ type patchEmbed struct {
 	cols  int
 	table *kernel.Matrix // of positions; nil = none
 	line  scratch        // a row of the table and a sum, for each worker
-	axes  [2][]taps      // by row and by column of the image
+	axes  [2][]blend     // by row and by column of the image
 	tasks [2]Kernel      // gather, positions
 }
 
@@ -55,7 +55,7 @@ func (e *patchEmbed) run(s *Step) error {
 		return err
 	}
 	for i, n := range s.patches.Grid[1:] {
-		e.axes[i] = resizeTaps(e.axes[i][:0], int(e.p.GridSide), n, e.p.Resize)
+		e.axes[i] = blends(e.axes[i][:0], int(e.p.GridSide), n, e.p.Resize)
 	}
 	return e.tasks[1](s)
 }
@@ -90,18 +90,18 @@ func (e *patchEmbed) place(s *Step, worker, lo, hi int) {
 	}
 }
 
-// Taps are the entries of an axis of a table that a position reads: first and
+// A blend is the entries of an axis of a table that a position reads: first and
 // those after it, with their weights.
-type taps struct {
+type blend struct {
 	first   int
 	weights []float32
 }
 
-// resizeTaps returns, for each of n positions, what it reads of an axis of side
+// blends returns, for each of n positions, what it reads of an axis of side
 // entries.
-func resizeTaps(out []taps, side, n int, how uint32) []taps {
+func blends(out []blend, side, n int, how uint32) []blend {
 	for i := range n {
-		var t taps
+		var t blend
 		switch {
 		case how == plan.PosCorners:
 			at := float32(0) // as torch.linspace(0, side−1, n)
@@ -114,27 +114,27 @@ func resizeTaps(out []taps, side, n int, how uint32) []taps {
 			}
 			lo := min(int(at), side-1)
 			d := at - float32(lo)
-			t = taps{lo, []float32{1 - d, d}[:min(2, side-lo)]}
+			t = blend{lo, []float32{1 - d, d}[:min(2, side-lo)]}
 		case how == plan.PosArea:
-			t = areaTaps(side, n, i)
+			t = areaBlend(side, n, i)
 		default:
-			t = taps{min(i, side-1), []float32{1}}
+			t = blend{min(i, side-1), []float32{1}}
 		}
 		out = append(out, t)
 	}
 	return out
 }
 
-// areaTaps returns the triangle filter of position i of n over side entries, as
+// areaBlend returns the triangle filter of position i of n over side entries, as
 // torch.nn.functional.interpolate does with antialias: it is as wide as a
 // position's share of the entries, or as an entry.
-func areaTaps(side, n, i int) taps {
+func areaBlend(side, n, i int) blend {
 	scale := float32(side) / float32(n)
 	support, inv := max(scale, 1), 1/max(scale, 1)
 	center := scale * (float32(i) + 0.5)
 	lo := max(int(center-support+0.5), 0)
 	hi := min(int(center+support+0.5), side)
-	t := taps{first: lo}
+	t := blend{first: lo}
 	total := float32(0)
 	for k := lo; k < hi; k++ {
 		w := max(0, 1-float32(math.Abs(float64((float32(k)-center+0.5)*inv))))

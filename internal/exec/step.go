@@ -41,6 +41,7 @@ type Run struct {
 type Step struct {
 	Runs      []Run
 	Tokens    []int32 // one per row
+	Types     []int32 // token type of each row; nil = 0
 	Requested []int32 // rows whose logits are requested, ascending
 	Counters  *Counters
 	// Trace, if set, receives every instruction's outputs: the values of output
@@ -122,6 +123,14 @@ func (s *Step) check(x *Executor) error {
 	for i, t := range s.Tokens {
 		if t < 0 || int(t) >= x.tokens {
 			return stepErrorf("token %d of row %d is outside the vocabulary of %d", t, i, x.tokens)
+		}
+	}
+	if s.Types != nil && len(s.Types) != s.rows {
+		return stepErrorf("%d token types for %d rows", len(s.Types), s.rows)
+	}
+	for i, t := range s.Types {
+		if t < 0 || int(t) >= max(x.types, 1) {
+			return stepErrorf("token type %d of row %d is outside the table of %d", t, i, x.types)
 		}
 	}
 	if len(s.Requested) > x.cfg.MaxLogits {

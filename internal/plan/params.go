@@ -134,20 +134,23 @@ type MoEParams struct {
 // SSMParams describes Mamba 1 and Mamba 2 mixers.
 type SSMParams struct {
 	Layer, Inner, State, Heads, HeadDim, Groups, Conv, NormGroups, DtRank uint32
-	NormEps, DtMin, DtMax                                                 float32
-	Chunk                                                                 uint32
-	PlainNorm                                                             uint32 // 1: norm without weight on B, C and dt (falcon mamba)
+	NormEps                                                               float32
+	DtMin, DtMax                                                          float32 // bounds of steps, after softplus
+	Chunk                                                                 uint32  // mamba2: tokens computed together; they begin at multiples of it
+	PlainNorm                                                             uint32  // 1: norm without weight on B, C and dt (falcon mamba)
 }
 
 // ConvParams describes a gated short convolution.
 type ConvParams struct{ Layer, Dim, Kernel, Pad uint32 }
 
-// MLAParams describes multi-head latent attention.
+// MLAParams describes multi-head latent attention: the cache holds a vector of
+// KVRank elements and a rotated key of Rope elements for each position.
 type MLAParams struct {
 	Layer, Heads, QRank, KVRank, Nope, Rope, V uint32
-	RopeStyle                                  uint32
-	Scale, RopeScale, NormEps                  float32
-	Absorb                                     uint32 // 1: kv_b folded into q and o
+	RopeStyle, RopeKind, RopeLimit             uint32
+	RopeBase, RopeFactor, RopeScale            float32
+	Scale, NormEps                             float32
+	Absorb                                     uint32 // 1: keys and values are not expanded; queries and results are projected instead
 }
 
 // GatedDeltaParams describes a gated delta rule mixer. Its weight decay is the
@@ -183,19 +186,38 @@ type AddParams struct {
 	Norm    uint32 // 1: the second output is written
 }
 
-// HeadParams describes the projection to logits.
+// Functions that follow a projection.
+const (
+	HeadLinear uint32 = iota // none
+	HeadTanh
+	HeadGELU // erf form
+	HeadReLU
+)
+
+// HeadParams describes the projection to logits, or one of those that follow the
+// pooling of an encoder.
 type HeadParams struct {
 	Vocab, Dim uint32
 	Softcap    float32 // 0 = none
 	Scale      float32 // multiplies the logits before the cap
 	Tied       uint32
-	Pad        uint32
+	Act        uint32 // of the scaled and capped logits
 }
 
-// PoolParams describes how an encoder's rows become one vector.
+// Reductions of the rows of a sequence.
+const (
+	PoolRows uint32 = iota // none: each requested row by itself
+	PoolMean
+	PoolFirst
+	PoolLast
+)
+
+// PoolParams describes how an encoder's rows become one vector. The second input is
+// the requested rows, each of which stands for its sequence; without it the first
+// input has the requested rows already.
 type PoolParams struct {
-	Kind      uint32 // 0 none, 1 mean, 2 first, 3 last
-	Normalize uint32
+	Kind      uint32
+	Normalize uint32 // 1: vectors are divided by their length
 }
 
 // How a table of learned positions serves grids of other sizes.

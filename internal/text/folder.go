@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -56,6 +57,13 @@ type tokenizerConfig struct {
 	EOS          tokenText       `json:"eos_token"`
 	UNK          tokenText       `json:"unk_token"`
 	PAD          tokenText       `json:"pad_token"`
+
+	// For vocabularies without a tokenizer.json: see companion.go.
+	Class   string                      `json:"tokenizer_class"`
+	AddBOS  *bool                       `json:"add_bos_token"`
+	AddEOS  *bool                       `json:"add_eos_token"`
+	Legacy  *bool                       `json:"legacy"`
+	Decoder map[string]token.AddedToken `json:"added_tokens_decoder"`
 }
 
 // generationConfig is the part of generation_config.json and config.json that is
@@ -73,17 +81,24 @@ type generationConfig struct {
 
 func fromFolder(d *file.Description) (*Text, error) {
 	t := &Text{Sampling: Usual, Vars: map[string]string{}}
-	data, ok := d.Files["tokenizer.json"]
-	if !ok {
-		return t, &AbsentError{"tokenizer", "tokenizer.json"}
-	}
-	var err error
-	if t.Tokenizer, err = token.Load(data); err != nil {
-		return nil, fmt.Errorf("tokenizer.json: %w", err)
-	}
 	var tc tokenizerConfig
-	if err := decode(d, "tokenizer_config.json", &tc); err != nil {
+	err := decode(d, "tokenizer_config.json", &tc)
+	if err != nil {
 		return nil, err
+	}
+	data, ok := d.Files["tokenizer.json"]
+	switch name := Vocabulary(d.Files); {
+	case ok:
+		if t.Tokenizer, err = token.Load(data); err != nil {
+			return nil, fmt.Errorf("tokenizer.json: %w", err)
+		}
+	case name != "":
+		if t.Tokenizer, err = tc.load(name, d.Files); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		tc.complete(t.Tokenizer)
+	default:
+		return t, &AbsentError{"tokenizer", "tokenizer.json, tokenizer.model, *.tiktoken and rwkv_vocab*.txt"}
 	}
 	for name, text := range map[string]tokenText{"bos_token": tc.BOS, "eos_token": tc.EOS, "unk_token": tc.UNK, "pad_token": tc.PAD} {
 		if text != "" {
@@ -187,13 +202,35 @@ func set[T any](dst *T, v *T) {
 	}
 }
 
-// LoadFile reads a tokenizer.json without a model.
+// IsVocabulary reports whether a path names a file that [LoadFile] reads.
+func IsVocabulary(path string) bool {
+	switch filepath.Ext(path) {
+	case ".json", ".model", ".tiktoken":
+		return true
+	}
+	return false
+}
+
+// LoadFile reads a tokenizer without a model: a tokenizer.json, or a vocabulary of
+// SentencePiece or tiktoken with the configuration beside it.
 func LoadFile(path string) (*token.Tokenizer, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	t, err := token.Load(data)
+	var t *token.Tokenizer
+	if filepath.Ext(path) == ".json" {
+		t, err = token.Load(data)
+	} else {
+		name := filepath.Base(path)
+		files := map[string][]byte{name: data}
+		for _, beside := range []string{"tokenizer_config.json", "added_tokens.json"} {
+			if b, err := os.ReadFile(filepath.Join(filepath.Dir(path), beside)); err == nil {
+				files[beside] = b
+			}
+		}
+		t, err = fromFiles(name, files)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -211,14 +211,13 @@ func (c *Config) listen(layers int) {
 }
 
 // audioKeys are the GGUF keys of the encoder.
-func (c *Config) audioKeys(u32 func(key string, v int), f32 func(key string, v float32)) {
+func (c *Config) audioKeys(u32 func(key string, v int)) {
 	if a := c.Audio; a != nil {
 		u32("encoder.mel_bins", a.Mels)
 		u32("encoder.rows", a.Rows)
 		u32("encoder.block_count", a.Layers)
 		u32("encoder.attention.head_count", a.Heads)
 		u32("encoder.feed_forward_length", a.FFN)
-		f32("attention.layer_norm_epsilon", c.NormEps)
 	}
 }
 

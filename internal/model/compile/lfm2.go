@@ -46,7 +46,7 @@ func taps(id, channels, kernel, hf, gguf string) WeightSpec {
 // lfm2 has short convolutions in place of most of its attention layers.
 var lfm2 = Family{
 	ID: "lfm2", ModelTypes: []string{"lfm2"},
-	Arch: "lfm2", ReadsArch: true,
+	Arch: "lfm2", ReadsArch: true, KVByLayer: true,
 	Defaults: Defaults{
 		Hidden: 2560, Layers: 32, Heads: 32, KVHeads: 8, FFN: 12288, Vocab: 65536, Context: 128000,
 		NormEps: 1e-5, Theta: 1e6, Act: "silu", Tied: true, QKNorm: true, QKVBias: Absent, OutBias: Absent, FFNBias: Absent,
@@ -72,7 +72,7 @@ var lfm2 = Family{
 // lfm2MoE has mixtures after its first layers.
 var lfm2MoE = Family{
 	ID: "lfm2_moe", ModelTypes: []string{"lfm2_moe"},
-	Arch: "lfm2moe", ReadsArch: true,
+	Arch: "lfm2moe", ReadsArch: true, KVByLayer: true,
 	Defaults: Defaults{
 		Hidden: 2048, Layers: 32, Heads: 32, KVHeads: 8, FFN: 7168, Vocab: 65536, Context: 128000,
 		NormEps: 1e-5, Theta: 1e6, Act: "silu", Tied: true, QKNorm: true, QKVBias: Absent, OutBias: Absent, FFNBias: Absent,
@@ -123,5 +123,5 @@ func (h *header) readShortConv(c *Config) {
 	for name := range h.tensors {
 		c.ShortConv.Bias = c.ShortConv.Bias || strings.HasSuffix(name, ".shortconv.conv.bias")
 	}
-	h.recurrent(c, mixConv)
+	h.hybrid(c, mixConv)
 }

@@ -24,6 +24,8 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 	switch op {
 	case plan.OpEmbedding:
 		return &plan.EmbedParams{Dim: uint32(c.Hidden), Vocab: uint32(c.Vocab), Scale: c.EmbedMul}, nil
+	case plan.OpPool:
+		return c.Encoder.poolParams(tag), nil
 	case plan.OpNorm:
 		p := &plan.NormParams{Dim: uint32(c.Hidden), Kind: plan.NormRMS, Eps: c.NormEps, Offset: c.NormPlus, Groups: 1}
 		if c.NormKind == layerNorm {
@@ -39,9 +41,16 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 	case plan.OpResidualAdd:
 		return &plan.AddParams{Scale: c.BranchMul}, nil
 	case plan.OpLMHead:
+		if c.Encoder != nil {
+			return c.headParams(tag), nil
+		}
 		return &plan.HeadParams{Vocab: uint32(c.Vocab), Dim: uint32(c.Hidden), Softcap: c.LogitCap, Scale: c.LogitMul, Tied: toFlag(c.TiedHead)}, nil
 	case plan.OpGatherRows:
 		return nil, nil
+	case plan.OpVisionScatter:
+		return &plan.ScatterParams{TokenID: uint32(c.Vision.ImageToken)}, nil
+	case plan.OpDeepstackInject:
+		return &plan.ScatterParams{TokenID: uint32(c.Vision.ImageToken), Index: uint32(layer)}, nil
 	case plan.OpMLA:
 		return r.latent(layer)
 	case plan.OpMamba1:
@@ -64,9 +73,12 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 		Layer: uint32(r.states.ordinal[layer]),
 		Heads: uint32(c.Heads), KVHeads: uint32(c.KVHeads), HeadDim: uint32(c.HeadDim),
 		RopeStyle: plan.RopeNone, RopeScale: 1, QGate: toFlag(c.QGate),
-		Window: uint32(l.Window), Causal: toFlag(c.Encoder == nil),
+		Window: uint32(l.Window), Causal: toFlag(c.Encoder == nil || c.Encoder.Causal),
 		Scale: c.AttnScale, Softcap: c.AttnCap,
 		TempBeta: c.TempBeta, TempOrigLen: uint32(c.TempOrig),
+	}
+	if c.Vision != nil {
+		p.Images = toFlag(c.Vision.Whole)
 	}
 	if c.QKNorm {
 		p.QKNormKind, p.QKNormEps, p.QKNormOff = 1, c.NormEps, c.NormPlus
@@ -79,6 +91,7 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 	if c.Interleaved {
 		p.RopeStyle = plan.RopeInterleaved
 	}
+	c.mropeStyle(p)
 	p.RopeDim, p.RopeScale = uint32(rope.Dim), rope.Scale
 	switch rope.Scaling {
 	case Dynamic:
@@ -97,7 +110,10 @@ func toFlag(b bool) uint32 {
 }
 
 // Cols implements [plan.Resolver].
-func (r *resolver) Cols(op plan.Opcode, _ string, _ int) (uint32, error) {
+func (r *resolver) Cols(op plan.Opcode, tag string, _ int) (uint32, error) {
+	if n := r.c.encoderCols(op, tag); n > 0 {
+		return n, nil
+	}
 	if op == plan.OpLMHead {
 		return uint32(r.c.Vocab), nil
 	}

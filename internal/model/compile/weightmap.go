@@ -36,13 +36,18 @@ type WeightSpec struct {
 // weight is joined from as many tensors.
 type Origin struct {
 	Name string
-	Of   string                 // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
-	Rows [2]string              // rows taken, as expressions; empty = all
-	Each string                 // number of groups of rows, as an expression: Rows are taken of each of them
-	Step [2]int                 // {i, n}: every n-th row from row i on is taken
-	Turn bool                   // the last two axes of Of are exchanged in the file: Of is the shape there
-	Map  Kind                   // NegExp: what is done to every value
-	Pick func(*Config) [][2]int // rows taken, in order, where Rows cannot say it
+	If   string    // condition for this alternative, see Config.presence; "" = always
+	Of   string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
+	Rows [2]string // rows taken, as expressions; empty = all
+	Each string    // number of groups of rows, as an expression: Rows are taken of each of them
+	Step [2]int    // {i, n}: every n-th row from row i on is taken
+	Turn bool      // the last two axes of Of are exchanged in the file: Of is the shape there
+	// Turned is the shape of the rows taken, with more axes, whose last two are exchanged.
+	Turned string
+	Map    Kind                   // NegExp: what is done to every value
+	View   string                 // shape that Turn sees, if it is not that of the file
+	Frames bool                   // the images that a patch spans have tensors of their own, name, name.1, …
+	Pick   func(*Config) [][2]int // rows taken, in order, where Rows cannot say it
 }
 
 // taken returns the transforms from a tensor of shape Of to a weight of shape
@@ -50,6 +55,14 @@ type Origin struct {
 // as many axes as the weight.
 func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 	var ts []Transform
+	if o.View != "" {
+		view, err := c.shape(o.View)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, Transform{Kind: Reshape, Shape: view})
+		of = view
+	}
 	if o.Turn {
 		t := Transform{Kind: Transpose}
 		ts = append(ts, t)
@@ -82,6 +95,13 @@ func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 		ts = append(ts, Transform{Kind: StepRows, A: o.Step[0], B: o.Step[1]})
 	case o.Of != "" && !of.Equal(want):
 		ts = append(ts, Transform{Kind: Reshape, Shape: want})
+	}
+	if o.Turned != "" {
+		shape, err := c.shape(o.Turned)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, Transform{Kind: Reshape, Shape: shape}, Transform{Kind: Transpose}, Transform{Kind: Reshape, Shape: want})
 	}
 	if o.Map != "" {
 		ts = append(ts, Transform{Kind: o.Map})

@@ -28,10 +28,12 @@ const (
 var companions = [...]string{
 	"generation_config.json",
 	"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-	"vocab.json", "merges.txt", "vocab.txt", "tokenizer.model",
+	"vocab.json", "merges.txt", "vocab.txt",
+	"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "tiktoken.model", // and *.tiktoken, rwkv_vocab*.txt
 	"chat_template.jinja", "chat_template.json",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
-	"modules.json", "sentence_bert_config.json", "1_Pooling/config.json", // sentence-transformers
+	"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", // sentence-transformers
+	"1_Pooling/config.json", "2_Dense/config.json", "3_Dense/config.json",
 	"adapter_config.json", quantizeName,
 }
 
@@ -52,7 +54,7 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 	} else if err != nil {
 		return err
 	}
-	for _, name := range companions {
+	for _, name := range append(companions[:len(companions):len(companions)], ranked(dir)...) {
 		b, err := readSmall(dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -67,6 +69,9 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 		if err := d.addSafetensors(filepath.Join(dir, singleName), nil); err != nil {
 			return err
 		}
+		if err := d.addModules(dir); err != nil {
+			return err
+		}
 		return d.finish()
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
@@ -78,6 +83,18 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 		return nil
 	}
 	return noWeights(dir)
+}
+
+// ranked returns the names of a folder's lists of tiktoken and RWKV.
+func ranked(dir string) (names []string) {
+	const most = 8 // a folder has one
+	found, _ := filepath.Glob(filepath.Join(dir, "*.tiktoken"))
+	words, _ := filepath.Glob(filepath.Join(dir, "rwkv_vocab*.txt"))
+	found = append(found, words...)
+	for _, path := range found[:min(len(found), most)] {
+		names = append(names, filepath.Base(path))
+	}
+	return names
 }
 
 var errNoIndex = errors.New("no index")
@@ -167,6 +184,29 @@ func (d *Description) addSafetensors(path string, keep func(*Tensor) bool) error
 	return nil
 }
 
+// denseModules are the folders of projections that sentence-transformers keeps
+// beside a model.
+var denseModules = [...]string{"2_Dense", "3_Dense"}
+
+// addModules appends the tensors of modules in folders of their own, with the
+// folder before their names: "2_Dense/linear.weight".
+func (d *Description) addModules(dir string) error {
+	for _, module := range denseModules {
+		n := len(d.Tensors)
+		err := d.addSafetensors(filepath.Join(dir, module, singleName), nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range d.Tensors[n:] {
+			d.Tensors[n+i].Name = module + "/" + d.Tensors[n+i].Name
+		}
+	}
+	return nil
+}
+
 // An assignment is one line of an index: a tensor and the file that holds it.
 type assignment struct{ tensor, file string }
 
@@ -203,6 +243,9 @@ func (d *Description) addIndexed(dir string, o options) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := d.addModules(dir); err != nil {
+		return err
 	}
 	if err := d.finish(); err != nil {
 		return err
