@@ -34,6 +34,8 @@ type Model struct {
 	// textErr says why text is incomplete: no tokenizer, or a chat template
 	// that cannot be run. It is returned by what needs the missing part.
 	textErr error
+	opened  Config // as it was opened
+	vectors vectors
 	close   sync.Once
 }
 
@@ -66,7 +68,7 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 	if err != nil {
 		return nil, errors.Join(err, observer.Close())
 	}
-	m := &Model{files: files, observer: observer, accounts: cfg.Observe.Account}
+	m := &Model{files: files, observer: observer, accounts: cfg.Observe.Account, opened: cfg}
 	if m.unmerge, err = lora.Load(files, cfg.Adapter); err != nil {
 		return nil, errors.Join(err, observer.Close(), files.Close())
 	}
@@ -135,7 +137,7 @@ func (m *Model) Close() error {
 		if m.ear != nil {
 			m.ear.Close()
 		}
-		err = m.engine.Stop() // what is counted does not change any more
+		err = errors.Join(m.vectors.close(), m.engine.Stop()) // what is counted does not change any more
 		if m.eye != nil {
 			m.eye.Close()
 		}

@@ -120,7 +120,7 @@ func (d *gatedDelta) bindWeights(b *Bind) error {
 		}
 	}
 	var err error
-	d.conv, err = b.conv("conv", "conv_bias", d.channels, int(d.p.Conv))
+	d.conv, err = b.conv("conv", "", d.channels, int(d.p.Conv))
 	return err
 }
 

@@ -94,7 +94,7 @@ var Specs = buildSpecs([]OpSpec{
 	{OpDeepstackTap, "vision_deepstack_extract", 1, 1, 1, 1, []string{"norm?", "norm_bias?", "merge?", "fc1", "fc1_bias?", "fc2?", "fc2_bias?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[MergeParams], acrossRows},
 	{OpVisionScatter, "vision_scatter", 2, 3, 1, 1, nil, 0, Modes(ModeScatter), InPlace0, payload[ScatterParams], acrossRows},
 	{OpDeepstackInject, "deepstack_inject", 2, 3, 1, 1, nil, 0, Modes(ModePrefill), InPlace0, payload[ScatterParams], acrossRows},
-	{OpGatedDelta, "gated_delta", 1, 1, 1, 1, []string{"qkv", "z", "b", "a", "conv", "decay", "dt_bias", "norm", "out", "conv_bias?"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[GatedDeltaParams], acrossRows},
+	{OpGatedDelta, "gated_delta", 1, 1, 1, 1, []string{"qkv", "z", "b", "a", "conv", "decay", "dt_bias", "norm", "out"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[GatedDeltaParams], acrossRows},
 	{OpMamba1, "mamba1", 1, 1, 1, 1, []string{"in", "conv", "conv_bias?", "x", "dt", "dt_bias?", "a", "d", "out", "in_bias?", "out_bias?"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[SSMParams], acrossRows},
 	{OpCrossAttn, "cross_attention", 1, 2, 1, 1, []string{"q", "k", "v", "o", "q_bias?", "k_bias?", "v_bias?", "o_bias?"}, Kinds(StateCrossKV), textMode, NotInPlace, payload[AttentionParams], acrossRows},
 	{OpConvStem, "conv_stem", 1, 1, 1, 1, []string{"conv1", "conv1_bias?", "conv2", "conv2_bias?", "pos?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[PatchParams], acrossRows},

@@ -18,9 +18,7 @@ func (b *Bind[F]) conv(width, taps int) (c conv[F], err error) {
 	if c.weight, err = b.vector("conv", width*taps); err != nil {
 		return c, err
 	}
-	if b.Has("conv_bias") {
-		c.bias, err = b.vector("conv_bias", width)
-	}
+	c.bias, err = b.vector("conv_bias", width)
 	return c, err
 }
 

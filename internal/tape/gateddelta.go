@@ -14,7 +14,7 @@ type gatedDelta[F Float] struct {
 	m                     *Model[F]
 	in, reg               plan.RegisterRef
 	qkv, z, b, a, out     linear[F]
-	conv                  conv[F]
+	conv                  causal[F]
 	decay, dt, norm       operand[F]
 	kHeads, group, kd, vd int
 	tiled                 bool
@@ -28,8 +28,8 @@ const (
 	savedZ
 	savedB
 	savedA
-	savedRaw    // what heads answer, before the norm
-	savedDeltas // memories at the beginnings of spans
+	savedRaw      // what heads answer, before the norm
+	savedMemories // memories at the beginnings of spans
 )
 
 // bindGatedDelta binds a gated delta rule mixer.
@@ -64,7 +64,7 @@ func bindGatedDelta[F Float](b *Bind[F], p *plan.GatedDeltaParams) (recorder[F],
 		}
 	}
 	var err error
-	d.conv, err = b.conv(d.channels(), int(p.Conv))
+	d.conv, err = b.causal("conv", "", d.channels(), int(p.Conv))
 	return d, err
 }
 
@@ -77,8 +77,7 @@ func (d *gatedDelta[F]) record(s *step[F]) error {
 	for _, l := range []*linear[F]{&d.qkv, &d.z, &d.b, &d.a, &d.out} {
 		l.use(s)
 	}
-	d.conv.use(s)
-	for _, o := range []*operand[F]{&d.decay, &d.dt, &d.norm} {
+	for _, o := range []*operand[F]{&d.conv.taps, &d.decay, &d.dt, &d.norm} {
 		s.use(o)
 	}
 	rows, x := s.count(d.in), s.value(d.in)
@@ -94,7 +93,8 @@ func (d *gatedDelta[F]) record(s *step[F]) error {
 	d.b.forward(s, b, x, rows)
 	d.a.forward(s, a, x, rows)
 	sc := &d.m.scratch
-	_, mixed := d.mix(qkv, s.batch.Lens)
+	w, pre, mixed := d.mix(qkv, s.batch.Lens)
+	_, _ = w, pre
 	h := d.first(s.batch.Lens)
 	answer := sc.take(h.longest * d.vd)
 	for _, n := range s.batch.Lens {
@@ -119,12 +119,13 @@ func (d *gatedDelta[F]) record(s *step[F]) error {
 }
 
 // mix returns the convolution of the rows, before and after its activation.
-func (d *gatedDelta[F]) mix(qkv []F, lens []int) (pre, mixed []F) {
+func (d *gatedDelta[F]) mix(qkv []F, lens []int) (w dense.Conv[F], pre, mixed []F) {
 	s := &d.m.scratch
+	w = d.conv.open(s)
 	pre, mixed = s.take(len(qkv)), s.take(len(qkv))
-	d.conv.forward(s, lens, pre, qkv)
+	d.conv.forward(&w, s, pre, qkv, lens)
 	dense.Activate(dense.SiLU, mixed, pre)
-	return pre, mixed
+	return w, pre, mixed
 }
 
 // A deltaHead is one head of values of one document.
@@ -203,8 +204,6 @@ func softplus[F Float](x F) F {
 	return F(math.Log1p(math.Exp(float64(x))))
 }
 
-func sigmoid[F Float](x F) F { return F(1 / (1 + math.Exp(-float64(x)))) }
-
 func gatedDeltaBack[F Float](b *grad.OpaqueBack[F]) {
 	d := b.Aux.(*gatedDelta[F])
 	w, s, lens := dense.Of[F](b.Work()), &d.m.scratch, d.m.step.batch.Lens
@@ -221,7 +220,7 @@ func gatedDeltaBack[F Float](b *grad.OpaqueBack[F]) {
 	w.ActivateMulBack(dense.SiLU, dz, dnormed, z, normed, dh.g)
 	w.RMSNormBack(draw, d.norm.grad(b), raw, d.norm.value(), inv, dnormed, rows*d.heads(), d.vd, 0)
 
-	pre, mixed := d.mix(qkv, lens)
+	conv, pre, mixed := d.mix(qkv, lens)
 	dmixed, db, da := s.zeros(len(mixed)), s.zeros(rows*d.heads()), s.zeros(rows*d.heads())
 	at, dy, g := d.first(lens), s.take(rows*d.vd), d.sequence(s, rows)
 	for _, n := range lens {
@@ -234,7 +233,7 @@ func gatedDeltaBack[F Float](b *grad.OpaqueBack[F]) {
 	}
 	dpre, dqkv := s.zeros(len(pre)), s.zeros(len(qkv))
 	dense.ActivateBack(dense.SiLU, dpre, pre, dmixed)
-	d.conv.back(b, s, lens, dqkv, qkv, dpre)
+	d.conv.back(b, &conv, s, dqkv, qkv, dpre, lens)
 
 	x, dx := b.In(0), sinkOf(b, 0)
 	d.qkv.back(b, &dx, dqkv, x, rows)
@@ -254,7 +253,7 @@ func (d *gatedDelta[F]) headBack(b *grad.OpaqueBack[F], h *deltaHead[F], g *chun
 	for i := range n {
 		copy(dy[i*d.vd:][:d.vd], draw[(h.row+i)*d.values()+h.head*d.vd:])
 	}
-	d.work.Back(g, &h.x, dy, b.Saved(savedDeltas)[h.state:])
+	d.work.Back(g, &h.x, dy, b.Saved(savedMemories)[h.state:])
 	decay, dt := d.decay.value()[h.head], d.dt.value()[h.head]
 	ddecay, ddt := d.decay.grad(b), d.dt.grad(b)
 	root := F(1 / math.Sqrt(float64(d.kd)))

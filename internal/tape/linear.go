@@ -33,6 +33,9 @@ func (m *Model[F]) attach(l *linear[F], w *weight[F], lo int) {
 	l.m = m
 	m.linears++
 	l.id = uint64(m.linears)
+	if w.order != nil { // pairs are of rows
+		return
+	}
 	runs := pick(nil, w.runs, lo, lo+l.in*l.out, 0)
 	if len(runs) == 0 {
 		return

@@ -248,12 +248,12 @@ func (c *Config) check(file string, f *Faults) {
 	if c.hasMixer(mixConv) {
 		c.ShortConv.check(bad)
 	}
-	if c.hasMixer(mixRWKVFirst) {
-		c.RWKV.check(c, bad)
-	}
 	c.checkSections(bad)
 	if c.Vision != nil {
 		c.Vision.check(c, bad)
+	}
+	if c.hasMixer(mixRWKVFirst) {
+		c.RWKV.check(c, bad)
 	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {

@@ -125,7 +125,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		c.scanKeys(u32, put)
 	}
 	eps := "attention.layer_norm_rms_epsilon"
-	if c.NormKind == layerNorm {
+	if c.NormKind == layerNorm && c.Encoder != nil {
 		eps = "attention.layer_norm_epsilon"
 	}
 	f32(eps, c.NormEps)
@@ -324,21 +324,6 @@ func (m *Model) exportTensors() ([]Weight, error) {
 	return out, nil
 }
 
-// same reports whether the model's own file has the parts of a tensor as GGUF has them:
-// made of one tensor by the transforms that would make them of the other.
-func (m *Model) same(parts []part, shape tensor.Shape) (bool, error) {
-	for _, p := range parts {
-		if len(p.w.Sources) != 1 || p.w.Sources[0] != parts[0].w.Sources[0] {
-			return false, nil
-		}
-		ts, err := p.spec.GGUF[0].taken(&m.Config, shape, p.w.Shape)
-		if err != nil || !reflect.DeepEqual(ts, p.w.Transform) {
-			return false, err
-		}
-	}
-	return len(parts) > 1, nil
-}
-
 // written returns where GGUF files that are written have a weight.
 func (c *Config) written(s *WeightSpec) *Origin {
 	for i := range s.GGUF {
@@ -347,6 +332,21 @@ func (c *Config) written(s *WeightSpec) *Origin {
 		}
 	}
 	return &s.GGUF[0]
+}
+
+// same reports whether the model's own file has the parts of a tensor as GGUF has them:
+// made of one tensor by the transforms that would make them of the other.
+func (m *Model) same(parts []part, shape tensor.Shape) (bool, error) {
+	for _, p := range parts {
+		if len(p.w.Sources) != 1 || p.w.Sources[0] != parts[0].w.Sources[0] {
+			return false, nil
+		}
+		ts, err := m.Config.written(p.spec).taken(&m.Config, shape, p.w.Shape)
+		if err != nil || !reflect.DeepEqual(ts, p.w.Transform) {
+			return false, err
+		}
+	}
+	return len(parts) > 1, nil
 }
 
 // blocks returns the largest number of layers of any part of the model.
