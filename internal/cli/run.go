@@ -74,6 +74,9 @@ func (a *app) run() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if len(*images) > 0 && !m.ReadsImages() {
+			return fmt.Errorf("--image: %s: %w", path, atenia.ErrNoImages)
+		}
 		if len(*images) > 0 {
 			return a.show(c, m, *images, prompt, o, mf.stats)
 		}

@@ -195,16 +195,6 @@ func (e *Eye) Close() {
 	e.cache.clear()
 }
 
-// Tokens returns how many tokens an image of a size takes, without those that
-// frame it.
-func (s *Seen) Tokens() int {
-	n := 0
-	for _, p := range s.Pieces {
-		n += p.Tokens()
-	}
-	return n
-}
-
 // Mark is what a chat template writes for an image; token returns the text of a
 // token.
 func (e *Eye) Mark(token func(int32) (string, bool)) (string, error) {
