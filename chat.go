@@ -95,10 +95,14 @@ func (m *Message) content() any {
 	text, images := "", false
 	for _, p := range m.Parts {
 		o := chat.NewMap()
-		if p.Image != nil {
+		switch {
+		case p.Image != nil:
 			o.Set("type", "image")
 			images = true
-		} else {
+		case p.Video != nil:
+			o.Set("type", "video")
+			images = true
+		default:
 			o.Set("type", "text")
 			o.Set("text", p.Text)
 			text += p.Text

@@ -120,6 +120,9 @@ type Config struct {
 	// ConfigFile is the name of the configuration in a Hugging Face folder.
 	// "" = config.json.
 	ConfigFile string
+	// Tower is the GGUF file with the model's image tower ("mmproj"). "" = the
+	// file beside the model whose name is the model's after "mmproj-", if any.
+	Tower string
 	// Adapter is the folder of a LoRA adapter (adapter_config.json and
 	// adapter_model.safetensors) that the weights are merged with as the model is
 	// opened. "" = none. Merged weights are in a temporary file until it is closed.

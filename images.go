@@ -21,6 +21,9 @@ type ContentPart struct {
 	// show it again. Transparency is ignored, and of an animation the first frame
 	// is shown.
 	Image []byte
+	// Video is the bytes of an animated GIF file, for models that read videos: at
+	// most 64 of its frames are shown, at the times that the file says.
+	Video []byte
 }
 
 // parts returns what a message says, in order.
@@ -46,8 +49,8 @@ func (m *Model) openSight() (err error) {
 // ReadsImages reports whether messages to the model may have images.
 func (m *Model) ReadsImages() bool { return m.eye != nil }
 
-// look encodes images in order.
-func (m *Model) look(images [][]byte) ([]*sight.Seen, error) {
+// look encodes images and videos in order.
+func (m *Model) look(images []ContentPart) ([]*sight.Seen, error) {
 	if len(images) == 0 {
 		return nil, nil
 	}
@@ -55,8 +58,12 @@ func (m *Model) look(images [][]byte) ([]*sight.Seen, error) {
 		return nil, ErrNoImages
 	}
 	var seen []*sight.Seen
-	for i, data := range images {
-		s, err := m.eye.Look(data)
+	for i, p := range images {
+		see, data := m.eye.Look, p.Image
+		if p.Video != nil {
+			see, data = m.eye.LookVideo, p.Video
+		}
+		s, err := see(data)
 		if err != nil {
 			return nil, fmt.Errorf("image %d: %w", i+1, err)
 		}
@@ -70,7 +77,7 @@ func (m *Model) tokenText(id int32) (string, bool) { return m.text.Tokenizer.Tok
 
 // see turns a prompt with a mark for each image into tokens, with the places of
 // the images. special adds the tokens that begin a document.
-func (m *Model) see(prompt string, images [][]byte, special bool) ([]int32, []sched.Image, error) {
+func (m *Model) see(prompt string, images []ContentPart, special bool) ([]int32, []sched.Image, error) {
 	if m.text.Tokenizer == nil {
 		return nil, nil, m.textErr
 	}
@@ -90,15 +97,15 @@ func (m *Model) see(prompt string, images [][]byte, special bool) ([]int32, []sc
 }
 
 // imagesOf lists the images of a conversation, in order.
-func (c *Conversation) imagesOf() (out [][]byte, err error) {
+func (c *Conversation) imagesOf() (out []ContentPart, err error) {
 	for i := range c.Messages {
 		msg := &c.Messages[i]
 		if msg.Parts != nil && msg.Content != "" {
 			return nil, fmt.Errorf("message %d: %w", i+1, errors.New("it has both Content and Parts"))
 		}
 		for _, p := range msg.parts() {
-			if p.Image != nil {
-				out = append(out, p.Image)
+			if p.Image != nil || p.Video != nil {
+				out = append(out, p)
 			}
 		}
 	}
@@ -128,7 +135,11 @@ func (m *Model) generateSeeing(ctx context.Context, p *Prompt, yield func(Token,
 	if !strings.Contains(text, mark) {
 		text = strings.Repeat(mark, len(p.Images)) + text
 	}
-	ids, places, err := m.see(text, p.Images, true)
+	var images []ContentPart
+	for _, b := range p.Images {
+		images = append(images, ContentPart{Image: b})
+	}
+	ids, places, err := m.see(text, images, true)
 	if err != nil {
 		yield(Token{}, err)
 		return

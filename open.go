@@ -64,7 +64,7 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.OpenFiles(path, cfg.ConfigFile)
+	files, err := engine.OpenFiles(path, cfg.ConfigFile, file.Tower(cfg.Tower))
 	if err != nil {
 		return nil, errors.Join(err, observer.Close())
 	}

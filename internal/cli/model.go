@@ -42,6 +42,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run without fused instructions")
 	f.StringVar(&m.cfg.Adapter, "lora", "", "merge the LoRA adapter in the folder `DIR` into the weights")
+	f.StringVar(&m.cfg.Tower, "mmproj", "", "read the image tower of a GGUF model from `FILE` (default: the file named mmproj- and the model's name, if there is one)")
 	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
 }
 

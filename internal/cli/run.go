@@ -45,6 +45,7 @@ func (a *app) run() *cobra.Command {
 	quiet := c.Flags().Bool("no-echo", false, "print the continuation without the prompt")
 	memory := c.Flags().String("memory", "", "for models that learn while they run: load and update the memory in `FILE`")
 	images := c.Flags().StringArray("image", nil, "show the image in `FILE` (PNG, JPEG, GIF, WebP) to the model, as a message of a chat; may be given more than once")
+	videos := c.Flags().StringArray("video", nil, "show the animated GIF in `FILE` to a model that reads videos; may be given more than once")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		path, prompt, err := a.modelAndPrompt(args)
 		if err != nil {
@@ -74,8 +75,12 @@ func (a *app) run() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if len(*images) > 0 {
-			return a.show(c, m, *images, prompt, o, mf.stats)
+		shown := len(*images)+len(*videos) > 0
+		if shown && !m.ReadsImages() {
+			return fmt.Errorf("--image: %s: %w", path, atenia.ErrNoImages)
+		}
+		if shown {
+			return a.show(c, m, *images, *videos, prompt, o, mf.stats)
 		}
 		return a.generate(c, m, atenia.Prompt{Text: prompt, Options: o}, !*quiet, mf.stats)
 	}
@@ -190,7 +195,7 @@ func (a *app) generate(c *cobra.Command, m *atenia.Model, p atenia.Prompt, echo,
 
 // show shows images with a question to a model, in a message of a chat if the
 // model has a template.
-func (a *app) show(c *cobra.Command, m *atenia.Model, files []string, prompt string, o atenia.Options, stats bool) error {
+func (a *app) show(c *cobra.Command, m *atenia.Model, files, videos []string, prompt string, o atenia.Options, stats bool) error {
 	p := atenia.Prompt{Text: prompt, Options: o}
 	msg := atenia.Message{Role: "user"}
 	for _, name := range files {
@@ -201,7 +206,17 @@ func (a *app) show(c *cobra.Command, m *atenia.Model, files []string, prompt str
 		p.Images = append(p.Images, b)
 		msg.Parts = append(msg.Parts, atenia.ContentPart{Image: b})
 	}
-	if ok, _ := m.HasChat(); !ok {
+	for _, name := range videos {
+		b, err := readImage(name)
+		if err != nil {
+			return err
+		}
+		msg.Parts = append(msg.Parts, atenia.ContentPart{Video: b})
+	}
+	if ok, err := m.HasChat(); !ok {
+		if len(videos) > 0 {
+			return err
+		}
 		return a.generate(c, m, p, false, stats)
 	}
 	msg.Parts = append(msg.Parts, atenia.ContentPart{Text: prompt})

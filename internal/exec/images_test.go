@@ -10,10 +10,16 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/model/compile"
+	"atenia/internal/plan"
 )
 
 func init() {
 	others["vlm"], others["vlm_square"], others["vlm_naflex"] = imageParity, imageParity, imageParity
+}
+
+// imageOps are the opcodes that cases with images run.
+var imageOps = map[plan.Opcode]bool{
+	plan.OpPatchEmbed: true, plan.OpSpatialMerge: true, plan.OpDeepstackTap: true, plan.OpVisionScatter: true, plan.OpDeepstackInject: true,
 }
 
 // An imageCase is the input of a case with images.
@@ -158,12 +164,37 @@ func imageParity(t *testing.T, m *model, folder string, f *fixture) {
 		if !v.Whole { // rows of an image come by index: any cut is allowed
 			prefixes = append(prefixes, 1, 7, spans[0].At+1, spans[0].At+3)
 		}
+		imageBatch(t, m, spans, s.Tokens)
 		for _, n := range prefixes {
 			l := m.lane(t, exec.Config{Threads: 2, MaxLogits: 512, Context: 512})
 			l.spans = spans
 			got := l.all(s.Tokens, n, 1)
 			if err := compare(got, want, f.Tolerance.MaxAbs); err != nil {
 				t.Errorf("%s, prefill of %d: %v", s.Name, n, err)
+				return
+			}
+		}
+	}
+}
+
+// imageBatch compares, bit for bit, the rows of a prompt with images alone with
+// those beside another one that has begun.
+func imageBatch(t *testing.T, m *model, spans []exec.Span, tokens []int32) {
+	l := m.lane(t, exec.Config{Threads: 2, MaxLogits: 512, Context: 512})
+	l.spans = spans
+	alone := l.run(&exec.Step{}, feed{l.sequence(len(tokens)), tokens})
+	other := l.sequence(len(tokens))
+	l.run(&exec.Step{}, feed{other, tokens[:spans[0].At]})
+	rest := tokens[spans[0].At : spans[0].At+spans[0].Len]
+	both := l.run(&exec.Step{}, feed{other, rest}, feed{l.sequence(len(tokens)), tokens})
+	for i, row := range both {
+		want := i - len(rest)
+		if want < 0 {
+			want = i + spans[0].At
+		}
+		for k := range row {
+			if row[k] != alone[want][k] {
+				t.Errorf("row %d of a batch, value %d: %g, alone %g", i, k, row[k], alone[want][k])
 				return
 			}
 		}

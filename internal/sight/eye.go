@@ -48,6 +48,8 @@ type Eye struct {
 type Seen struct {
 	Hash   [32]byte
 	Pieces []Piece
+	Video  bool
+	Step   float64 // of a video: positions between two pieces of time
 }
 
 // A Piece is the whole image, or a tile of it.
@@ -137,6 +139,52 @@ func (e *Eye) Look(data []byte) (*Seen, error) {
 	return s, nil
 }
 
+// ErrNoVideo is returned for videos to a model that reads images alone.
+var ErrNoVideo = errors.New("the model reads no videos as such: show it some of the frames as images")
+
+// mostFrames bounds the frames of a video that are shown.
+const mostFrames = 64
+
+// LookVideo encodes an animated GIF file, of which it shows at most 64 frames,
+// evenly chosen. All frames together have as many pixels as one image may have.
+func (e *Eye) LookVideo(data []byte) (*Seen, error) {
+	if !e.v.Video {
+		return nil, ErrNoVideo
+	}
+	hash := sha256.Sum256(append([]byte("video"), data...))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.cache.get(hash); s != nil {
+		return s, nil
+	}
+	frames, seconds, err := picture.DecodeFrames(data, mostFrames)
+	if err != nil {
+		return nil, err
+	}
+	r := e.recipe
+	unit := r.Patch * r.Merge
+	groups := (len(frames) + r.Temporal - 1) / r.Temporal
+	r.MaxPixels = max(unit*unit, r.MaxPixels/groups)
+	r.MinPixels = min(r.MinPixels, r.MaxPixels)
+	piece, err := r.CutVideo(frames)
+	if err != nil {
+		return nil, err
+	}
+	enc, err := e.encode(&exec.Patches{Grid: piece.Grid, Values: piece.Values})
+	if err != nil {
+		return nil, err
+	}
+	s := &Seen{Hash: hash, Video: true, Step: 1, Pieces: []Piece{{Encoded: enc}}}
+	if e.v.PerSecond > 0 {
+		if seconds == 0 {
+			seconds = float64(len(frames)) / 2 // two frames a second, as processors sample them
+		}
+		s.Step = seconds / float64(groups) * float64(e.v.PerSecond)
+	}
+	e.cache.put(s, e.c.Account)
+	return s, nil
+}
+
 // encode runs the tower, which grows to the largest image so far.
 func (e *Eye) encode(p *exec.Patches) (*exec.Encoded, error) {
 	n := p.Grid[0] * p.Grid[1] * p.Grid[2]
@@ -195,16 +243,6 @@ func (e *Eye) Close() {
 	e.cache.clear()
 }
 
-// Tokens returns how many tokens an image of a size takes, without those that
-// frame it.
-func (s *Seen) Tokens() int {
-	n := 0
-	for _, p := range s.Pieces {
-		n += p.Tokens()
-	}
-	return n
-}
-
 // Mark is what a chat template writes for an image; token returns the text of a
 // token.
 func (e *Eye) Mark(token func(int32) (string, bool)) (string, error) {
@@ -233,17 +271,30 @@ func (e *Eye) Text(prompt string, seen []*Seen, token func(int32) (string, bool)
 	if err != nil {
 		return "", err
 	}
-	if n := strings.Count(prompt, mark); n != len(seen) {
-		return "", fmt.Errorf("the prompt has %d marks of images (%s), and there are %d images", n, mark, len(seen))
+	video := ""
+	if e.v.Video {
+		if video, err = named(token, e.v.VideoToken); err != nil {
+			return "", err
+		}
 	}
 	var b strings.Builder
-	for _, s := range seen {
-		before, after, _ := strings.Cut(prompt, mark)
+	for i, s := range seen {
+		want, other := mark, video
+		if s.Video {
+			want, other = video, mark
+		}
+		before, after, ok := strings.Cut(prompt, want)
+		if !ok || other != "" && strings.Contains(before, other) {
+			return "", fmt.Errorf("the prompt has no mark %s for image %d of %d", want, i+1, len(seen))
+		}
 		b.WriteString(before)
 		if err := e.write(&b, s, token); err != nil {
 			return "", err
 		}
 		prompt = after
+	}
+	if strings.Contains(prompt, mark) || video != "" && strings.Contains(prompt, video) {
+		return "", fmt.Errorf("the prompt has more marks of images (%s) than the %d images", mark, len(seen))
 	}
 	b.WriteString(prompt)
 	return b.String(), nil
@@ -251,7 +302,11 @@ func (e *Eye) Text(prompt string, seen []*Seen, token func(int32) (string, bool)
 
 // write writes the placeholders of an image, framed as the model was trained.
 func (e *Eye) write(b *strings.Builder, s *Seen, token func(int32) (string, bool)) error {
-	image, err := named(token, e.v.ImageToken)
+	id := e.v.ImageToken
+	if s.Video {
+		id = e.v.VideoToken
+	}
+	image, err := named(token, id)
 	if err != nil {
 		return err
 	}

@@ -13,17 +13,21 @@ func (e *Eye) Place(ids []int32, seen []*Seen) ([]sched.Image, error) {
 	var out []sched.Image
 	at := 0
 	for _, s := range seen {
+		id := e.v.ImageToken
+		if s.Video {
+			id = e.v.VideoToken
+		}
 		for i, p := range s.Pieces {
-			for at < len(ids) && int(ids[at]) != e.v.ImageToken {
+			for at < len(ids) && int(ids[at]) != id {
 				at++
 			}
 			n := p.Tokens()
 			for k := range n {
-				if at+k >= len(ids) || int(ids[at+k]) != e.v.ImageToken {
-					return nil, fmt.Errorf("the prompt has %d placeholders (token %d) at position %d, the image takes %d", k, e.v.ImageToken, at, n)
+				if at+k >= len(ids) || int(ids[at+k]) != id {
+					return nil, fmt.Errorf("the prompt has %d placeholders (token %d) at position %d, the image takes %d", k, id, at, n)
 				}
 			}
-			out = append(out, sched.Image{Span: exec.Span{At: at, Len: n, Grid: p.Grid, Image: p.Encoded}, Hash: pieceHash(s.Hash, i)})
+			out = append(out, sched.Image{Span: exec.Span{At: at, Len: n, Grid: p.Grid, Step: s.Step, Image: p.Encoded}, Hash: pieceHash(s.Hash, i)})
 			at += n
 		}
 	}

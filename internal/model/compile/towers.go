@@ -91,10 +91,11 @@ var qwen2Tower = Tower{
 		v.Hidden = o.Int("v.hidden", 1280, maxWidth, "embed_dim")
 		v.Layers = o.Int("v.layers", 32, maxLayers, "depth")
 		v.FFN = int(float64(v.Hidden) * float64(o.Float("v.ffn", 4, "mlp_ratio")))
-		v.Act = o.act("v.act", "quick_gelu")
+		v.Act, v.Video = o.act("v.act", "quick_gelu"), true
 	},
 	GGUF: func(h *header, v *Vision) {
 		h.qwenTower(v)
+		v.Video = true
 		if v.Act != "silu" {
 			v.Act = "quick_gelu"
 		}
@@ -108,7 +109,7 @@ var qwen25Tower = Tower{
 	ID: "qwen2_5_vl", ModelTypes: []string{"qwen2_5_vl"}, Text: "qwen2_5_vl_text", Projector: "qwen2.5vl_merger",
 	HF: func(_, o *object, v *Vision) {
 		o.qwenTower(v)
-		v.Gated, v.RMS = true, true
+		v.Gated, v.RMS, v.Video = true, true, true
 		v.Hidden = o.Int("v.hidden", 3584, maxWidth, "hidden_size")
 		v.Layers = o.Int("v.layers", 32, maxLayers, "depth")
 		v.FFN = o.Int("v.ffn", 3420, maxWidth, "intermediate_size")
@@ -122,7 +123,7 @@ var qwen25Tower = Tower{
 	},
 	GGUF: func(h *header, v *Vision) {
 		h.qwenTower(v)
-		v.Gated, v.RMS, v.Act, v.PerSecond = true, true, "silu", 2
+		v.Gated, v.RMS, v.Video, v.Act, v.PerSecond = true, true, true, "silu", 2
 		if n := h.clipUint(0, "n_wa_pattern"); n > 0 && v.Patch > 0 && v.Merge > 0 {
 			v.Window = h.clipUint(112, "window_size") / v.Patch / v.Merge
 			for l := n - 1; l < min(v.Layers, maxLayers); l += n {

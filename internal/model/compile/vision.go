@@ -78,6 +78,7 @@ type Vision struct {
 	VideoToken int     `json:",omitempty"`
 	StartToken int     `json:",omitempty"`
 	EndToken   int     `json:",omitempty"`
+	Video      bool    `json:",omitempty"` // frames that share patches are shown as one piece
 	PerSecond  float32 `json:",omitempty"` // positions of a second of video; 0 = one of each frame
 
 	Images Images // how its images are prepared, unless a processor's settings say otherwise
