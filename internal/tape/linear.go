@@ -5,6 +5,7 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
+	"atenia/tensor"
 )
 
 // A linear is a product of rows with a weight, with its bias and low-rank pair:
@@ -26,17 +27,40 @@ func (m *Model[F]) attach(l *linear[F], w *weight[F], lo int) {
 	l.m = m
 	m.linears++
 	l.id = uint64(m.linears)
-	for _, r := range pick(nil, w.runs, lo, lo+l.in*l.out, 0) {
-		pair := m.params.loras[r.p.Name]
-		if pair == nil || r.n != l.in*l.out || r.at%l.in != 0 {
+	runs := pick(nil, w.runs, lo, lo+l.in*l.out, 0)
+	if len(runs) == 0 || m.params.loras[runs[0].p.Name] == nil {
+		return
+	}
+	pair := m.params.loras[runs[0].p.Name]
+	rank := pair.A.Shape[0]
+	rows := &weight[F]{name: pair.B.Name, shape: tensor.Shape{l.out, rank}}
+	for _, r := range runs {
+		first, ok := r.row(l.in)
+		if !ok || r.p != runs[0].p {
+			return // rows of several tensors, or parts of rows
+		}
+		b := run[F]{p: pair.B, at: first * rank, to: r.to / l.in * rank, n: r.n / l.in * rank}
+		if last := len(rows.runs) - 1; last >= 0 && rows.runs[last].at+rows.runs[last].n == b.at {
+			rows.runs[last].n += b.n
 			continue
 		}
-		l.rank = pair.A.Shape[0]
-		l.scale, l.drop = F(pair.Scale), pair.Dropout
-		first := r.at / l.in
-		l.a = m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.A, n: pair.A.Len()}), n: pair.A.Len()})
-		l.b = m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.B, at: first * l.rank, n: l.out * l.rank}), n: l.out * l.rank})
+		rows.runs = append(rows.runs, b)
 	}
+	l.rank, l.scale, l.drop = rank, F(pair.Scale), pair.Dropout
+	l.a = m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.A, n: pair.A.Len()}), n: pair.A.Len()})
+	l.b = m.operand(rows, 0, l.out*rank)
+}
+
+// row returns the first row of a tensor's matrix [out, in] that a run begins with,
+// if the run is whole rows.
+func (r *run[F]) row(in int) (first int, ok bool) {
+	if r.to%in != 0 || r.n%in != 0 {
+		return 0, false
+	}
+	if r.step > 0 { // a column of the file is a row
+		return r.at, r.n == in && r.at < r.step
+	}
+	return r.at / in, r.at%in == 0
 }
 
 // use makes the weights inputs of the block.

@@ -13,11 +13,12 @@ import (
 	"atenia/tensor"
 )
 
-// Weight ids of rotary tables. They are computed constants and not in any weight
+// Weight ids of rotary tables and of the slopes of biases on distance. They are computed constants and not in any weight
 // map.
 const (
 	ropeShortID = "rope"
 	ropeLongID  = "rope_long"
+	slopesID    = "slopes"
 )
 
 // A prefix is what precedes the tensor names of the decoder and of the head in a
@@ -30,6 +31,7 @@ var prefixes = []prefix{
 	{"model.language_model.", ""},
 	{"language_model.model.", "language_model."},
 	{"transformer.", ""},
+	{"gpt_neox.", ""},
 	{"model.", ""},
 	{"", ""},
 }
@@ -37,7 +39,7 @@ var prefixes = []prefix{
 // ignorable reports whether a tensor may remain unused: older releases saved
 // tables that can be derived from the configuration.
 func ignorable(name string) bool {
-	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached", ".attn_rot_embd.weight"} {
+	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".attn.bias", ".attention.masked_bias", ".attention.bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached", ".attn_rot_embd.weight"} {
 		if strings.HasSuffix(name, s) {
 			return true
 		}
@@ -106,8 +108,10 @@ func (b *binder) ids() ([]weightID, error) {
 		for i := range p {
 			for _, slot := range slices.Sorted(maps.Keys(p[i].W)) {
 				id := p[i].W[slot]
+				_, optional := slotOf(p[i].Op, slot)
 				switch spec := b.fam.Weights.get(id); {
-				case id == ropeShortID || id == ropeLongID:
+				case id == ropeShortID || id == ropeLongID || id == slopesID:
+				case spec == nil && optional: // the family never has it
 				case spec == nil:
 					missing = fmt.Errorf("family %s: no weight %q in its map", b.fam.ID, id)
 				default:
@@ -128,6 +132,17 @@ func (b *binder) ids() ([]weightID, error) {
 	}
 	add(b.fam.Epilogue, -1)
 	return out, missing
+}
+
+// slotOf returns the place of a weight slot of an opcode, and whether the slot may
+// be empty.
+func slotOf(op plan.Opcode, slot string) (i int, optional bool) {
+	spec := plan.Specs.Get(op)
+	i, ok := spec.SlotIndex(slot)
+	if ok {
+		_, optional = spec.Slot(i)
+	}
+	return i, optional
 }
 
 // findPrefix chooses the longest prefix under which the file has every required
@@ -196,7 +211,11 @@ func (b *binder) sources(o Origin, layer int) []string {
 	if !many {
 		return []string{b.name(o.Name, layer)}
 	}
-	names := make([]string, b.c.Mixture.Experts)
+	n := b.c.Mixture.Experts
+	if o.Many != "" {
+		n, _ = b.c.eval(o.Many) // an unknown size is reported with the weight's shape
+	}
+	names := make([]string, n)
 	for e := range names {
 		names[e] = b.name(before+strconv.Itoa(e)+after, layer)
 	}
@@ -249,6 +268,14 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		inFile = slices.Clone(want)
 		inFile[0] /= n
 	}
+	w.Transform, err = b.c.prepare(s, o, inFile)
+	if err != nil {
+		b.faults.Add(err)
+		return
+	}
+	if o.Turned { // checked against the file, whose sizes are in the other order
+		inFile = tensor.Shape{inFile[1], inFile[0]}
+	}
 	if o.Of != "" && o.Rows[0] == "" {
 		w.Transform = append(w.Transform, Transform{Kind: Reshape, Shape: want})
 	}
@@ -288,8 +315,11 @@ func (b *binder) fits(name string, layer int, want tensor.Shape) bool {
 	return false
 }
 
-// constants adds the rotary tables that layers use.
+// constants adds the rotary tables that layers use, and slopes.
 func (b *binder) constants() {
+	if b.c.Alibi != 0 {
+		b.constant(slopesName, slopes(b.c.Heads, float64(b.c.Alibi)))
+	}
 	for i := range b.c.Ropes {
 		r := &b.c.Ropes[i]
 		if !slices.ContainsFunc(b.c.Layers, func(l Layer) bool { return l.Rope == r.Name }) {

@@ -64,10 +64,13 @@ type Config struct {
 	TempBeta  float32 `json:",omitempty"` // q ×= 1 + TempBeta·ln(1+⌊pos/TempOrig⌋)
 	TempOrig  int     `json:",omitempty"`
 
-	NormKind string `json:",omitempty"` // "" = root mean square, "layer" = layer norm
-	Ungated  bool   `json:",omitempty"` // feed-forward layers have no gate
-	QGate    bool   `json:",omitempty"` // the query projection also holds a gate of the attention's output
-	Sinks    bool   `json:",omitempty"` // each head has a learned logit that takes part in the softmax
+	NormKind string  `json:",omitempty"` // "" = root mean square, "layer" = layer norm
+	QKKind   string  `json:",omitempty"` // of the norm of q and k, see qkNorms; "" = each head before rope
+	Clip     float32 `json:",omitempty"` // q, k and v are limited to ±Clip; 0 = not
+	Alibi    float32 `json:",omitempty"` // largest slope exponent of linear biases on distance (ALiBi); 0 = none
+	Ungated  bool    `json:",omitempty"` // feed-forward layers have no gate
+	QGate    bool    `json:",omitempty"` // the query projection also holds a gate of the attention's output
+	Sinks    bool    `json:",omitempty"` // each head has a learned logit that takes part in the softmax
 
 	Mixture   Mixture   `json:",omitzero"` // of layers whose FFN is "moe"
 	Latent    Latent    `json:",omitzero"` // of layers whose mixer is "mla"
@@ -84,7 +87,7 @@ type Config struct {
 
 // A Layer holds what may differ between the layers of a model.
 type Layer struct {
-	Mixer  string // "attention", "mla", "mamba1", "mamba2", "gated_delta", "shortconv"
+	Mixer  string // "attention", "parallel", "parallel_norms", "mla", "mamba1", "mamba2", "gated_delta", "shortconv"
 	FFN    string // "dense", "moe" or "none"
 	Window int    `json:",omitempty"` // keys that an attention layer attends to; 0 = all
 	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
@@ -93,6 +96,8 @@ type Layer struct {
 // Normalized layer kinds.
 const (
 	mixAttention = "attention"
+	mixParallel  = "parallel"       // attention and feed-forward layer read the same input
+	mixParallel2 = "parallel_norms" // through norms of their own
 	mixMLA       = "mla"
 	mixMamba1    = "mamba1"
 	mixMamba2    = "mamba2"
@@ -109,6 +114,15 @@ var acts = map[string]uint32{
 	"silu": plan.ActSiLU, "gelu_tanh": plan.ActGELUTanh, "gelu_erf": plan.ActGELUErf,
 	"relu": plan.ActReLU, "relu2": plan.ActReLU2, "quick_gelu": plan.ActQuickGELU,
 }
+
+// qkNorms maps the kinds of norms of queries and keys to the numbers in plans.
+var qkNorms = map[string]uint32{"": plan.QKNormHead, qkAfter: plan.QKNormAfter, qkWhole: plan.QKNormWhole, qkLayer: plan.QKNormLayer}
+
+const (
+	qkAfter = "after_rope"
+	qkWhole = "whole"
+	qkLayer = "layer"
+)
 
 // actAliases maps the spellings of configurations to normalized names.
 var actAliases = map[string]string{
@@ -162,6 +176,9 @@ func (c *Config) check(file string, f *Faults) {
 	if c.Heads > 0 && c.KVHeads > 0 && c.Heads%c.KVHeads != 0 {
 		bad("key/value heads", fmt.Sprintf("a divisor of the %d attention heads", c.Heads), c.KVHeads)
 	}
+	if _, ok := qkNorms[c.QKKind]; !ok {
+		bad("norm of queries and keys", "a known kind", fmt.Sprintf("%q", c.QKKind))
+	}
 	if _, ok := acts[c.Act]; !ok {
 		bad("activation", "an activation", fmt.Sprintf("%q", c.Act))
 	}
@@ -181,6 +198,7 @@ func (c *Config) check(file string, f *Faults) {
 		v     float32
 	}{
 		{"attention soft cap", c.AttnCap}, {"logit soft cap", c.LogitCap}, {"temperature scale", c.TempBeta},
+		{"limit of q, k and v", c.Clip}, {"largest bias on distance", c.Alibi},
 	} {
 		if !(x.v >= 0 && x.v < 1e30) {
 			bad(x.field, "a number, 0 or above", x.v)

@@ -139,7 +139,7 @@ func TestUnsupported(t *testing.T) {
 		{`{"model_type": "granitemoe"}`, "granitemoe", "not supported yet"},
 		{`{"model_type": "deepseek_v3"}`, "deepseek_v3", "latent attention"},
 		{`{"model_type": "gemma3", "vision_config": {}, "text_config": {"model_type": "gemma3_text"}}`, "gemma3", "image"},
-		{`{"model_type": "phi"}`, "phi", "a different network"},
+		{`{"model_type": "phi-msft"}`, "phi-msft", "a different network"},
 		{`{"model_type": "frobnicate"}`, "frobnicate", "unknown architecture"},
 		{`{}`, "", "not stated"},
 		{`{"model_type": "gemma3_text", "use_bidirectional_attention": true}`, "true", "not supported yet"},

@@ -97,7 +97,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	u32("attention.head_count_kv", c.KVHeads)
 	u32("attention.key_length", c.HeadDim)
 	u32("attention.value_length", c.HeadDim)
-	f32("attention.layer_norm_rms_epsilon", c.NormEps)
+	f32(c.epsilonKey(), c.NormEps)
 	u32("vocab_size", c.Vocab)
 	if w := slices.MaxFunc(c.Layers, func(a, b Layer) int { return a.Window - b.Window }).Window; w > 0 && reader.StatesWindow {
 		u32("attention.sliding_window", w)
@@ -112,17 +112,22 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	if reader.Defaults.EmbedSqrt {
 		embed = float32(math.Sqrt(float64(c.Hidden)))
 	}
+	logits := 1 / c.LogitMul
+	if reader.ScalesLogits {
+		logits = c.LogitMul
+	}
 	for _, x := range []struct {
 		key        string
 		v, implied float32
 	}{
-		{"embedding_scale", c.EmbedMul, embed}, {"residual_scale", c.BranchMul, 1}, {"logit_scale", 1 / c.LogitMul, 1},
+		{"embedding_scale", c.EmbedMul, embed}, {"residual_scale", c.BranchMul, 1}, {"logit_scale", logits, 1},
 		{"attn_logit_softcapping", c.AttnCap, 0}, {"final_logit_softcapping", c.LogitCap, 0}, {"attention.temperature_scale", c.TempBeta, 0},
 	} {
 		if x.v != x.implied {
 			f32(x.key, x.v)
 		}
 	}
+	c.olderKeys(reader, f32, func(key string, v file.Value) { kvs = append(kvs, KV{c.Arch + "." + key, v}) })
 	return append(kvs, c.ropeKeys()...)
 }
 
@@ -322,10 +327,16 @@ func fuse(w Weight, parts []part) (Weight, error) {
 	whole, plain := true, true
 	row := 0
 	var sources []string
+	var before []Transform // what comes before rows are cut
+	if t := parts[0].w.Transform; len(t) > 0 {
+		before = t[:len(t)-1]
+	}
 	for _, p := range parts {
 		t := p.w.Transform
 		sources = append(sources, p.w.Sources...)
-		whole = whole && slices.Equal(p.w.Sources, parts[0].w.Sources) && len(t) == 1 && t[0].Kind == SliceRows && t[0].A == row
+		last := len(t) - 1
+		whole = whole && slices.Equal(p.w.Sources, parts[0].w.Sources) && last >= 0 && t[last].Kind == SliceRows && t[last].A == row &&
+			slices.EqualFunc(t[:last], before, Transform.equal)
 		plain = plain && len(t) == 0
 		row += p.w.Shape[0]
 	}
@@ -333,7 +344,7 @@ func fuse(w Weight, parts []part) (Weight, error) {
 	case row != w.Shape[0] || !whole && !plain:
 		return Weight{}, fmt.Errorf("tensor %s: its parts cannot be joined", w.Name)
 	case whole:
-		w.Sources = parts[0].w.Sources
+		w.Sources, w.Transform = parts[0].w.Sources, slices.Clone(before)
 	default:
 		w.Sources = sources
 	}

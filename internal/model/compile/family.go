@@ -18,6 +18,7 @@ type Family struct {
 	Reorders      bool     // Arch stores rows of q and k interleaved (llama.cpp's NORM rope)
 	StatesWindow  bool     // files of Arch have the key attention.sliding_window
 	StatesPattern bool     // and may list the layers with a window
+	ScalesLogits  bool     // the key logit_scale of files of Arch multiplies; elsewhere it divides
 	Defaults      Defaults
 
 	// HF and GGUF read what only this family's configurations contain. They may
@@ -44,6 +45,9 @@ type Defaults struct {
 	Mixture                                                      Mixture
 	NormPlus                                                     float32 // of norm weights in Hugging Face files
 	QKNorm                                                       bool
+	QKKind                                                       string
+	NormKind                                                     string
+	Ungated                                                      bool
 	EmbedSqrt                                                    bool // embeddings are multiplied by √hidden
 }
 

@@ -212,9 +212,10 @@ func (h *header) readSizes(c *Config) {
 }
 
 func (h *header) readScalars(d *Defaults, c *Config) {
-	c.NormEps = h.float("norm_eps", 0, "attention.layer_norm_rms_epsilon")
+	c.NormKind, c.Ungated = d.NormKind, d.Ungated
+	c.NormEps = h.float("norm_eps", 0, c.epsilonKey())
 	c.Act = actAliases[d.Act]
-	c.QKNorm = d.QKNorm
+	c.QKNorm, c.QKKind = d.QKNorm, d.QKKind
 	c.QKVBias, c.OutBias, c.FFNBias = d.QKVBias, d.OutBias, d.FFNBias
 	_, untied := h.tensors["output.weight"]
 	c.TiedHead = !untied
@@ -231,6 +232,14 @@ func (h *header) readScalars(d *Defaults, c *Config) {
 		scale = 1 / math.Sqrt(float64(c.HeadDim))
 	}
 	c.AttnScale = h.float("attn_scale", scale, "attention.scale")
+}
+
+// epsilonKey returns the key of the number that norms add to variances.
+func (c *Config) epsilonKey() string {
+	if c.NormKind == layerNorm {
+		return "attention.layer_norm_epsilon"
+	}
+	return "attention.layer_norm_rms_epsilon"
 }
 
 // readRope reads the keys "rope.…". Frequency divisors are tensors.

@@ -21,13 +21,15 @@ type Weight struct {
 type Kind string
 
 // The transforms. Those that move whole rows work on any element type, including
-// block formats, because blocks run along the innermost axis; AddConst requires
-// plain values.
+// block formats, because blocks run along the innermost axis; AddConst and
+// Transpose require plain values.
 const (
 	SliceRows    Kind = "slice_rows"    // rows [A, B)
 	PermuteHeads Kind = "permute_heads" // each of A heads: rows i and i+B/2 of its first B become 2i and 2i+1
 	AddConst     Kind = "add_const"     // every value + Value
 	Reshape      Kind = "reshape"       // to Shape, same values in the same order
+	Transpose    Kind = "transpose"     // rows become columns
+	Ungroup      Kind = "ungroup"       // A groups of rows, each with a share of every one of Shape rows: all of the first part, then all of the second
 )
 
 // A Transform is one step from a file's tensor to a weight.
@@ -38,8 +40,26 @@ type Transform struct {
 	Shape tensor.Shape `json:",omitempty"`
 }
 
+func (t Transform) equal(u Transform) bool {
+	return t.Kind == u.Kind && t.A == u.A && t.B == u.B && t.Value == u.Value && t.Shape.Equal(u.Shape)
+}
+
 // RowWise reports whether the transform only moves whole rows.
-func (t Transform) RowWise() bool { return t.Kind != AddConst }
+func (t Transform) RowWise() bool { return t.Kind != AddConst && t.Kind != Transpose }
+
+// Moves calls move for all of the rows of a tensor, in their new order under
+// [Ungroup]: n rows at from, which stay together, go to to.
+func (t Transform) Moves(rows int, move func(from, to, n int)) {
+	to, within := 0, 0
+	for _, part := range t.Shape {
+		n := part / t.A
+		for g := range t.A {
+			move(g*(rows/t.A)+within, to, n)
+			to += n
+		}
+		within += n
+	}
+}
 
 // Apply returns the shape that results from s, or why the transform does not
 // apply.
@@ -69,6 +89,23 @@ func (t Transform) Apply(s tensor.Shape) (tensor.Shape, error) {
 			return nil, fmt.Errorf("reshape of %v to %v", s, t.Shape)
 		}
 		return t.Shape, nil
+	case Transpose:
+		if len(s) != 2 {
+			return nil, bad()
+		}
+		return tensor.Shape{s[1], s[0]}, nil
+	case Ungroup:
+		rows := 0
+		for _, n := range t.Shape {
+			if t.A < 1 || n < 0 || n%t.A != 0 || len(s) > 0 && n > s[0] {
+				return nil, bad()
+			}
+			rows += n
+		}
+		if len(s) == 0 || rows != s[0] {
+			return nil, bad()
+		}
+		return s, nil
 	}
 	return nil, fmt.Errorf("unknown transform %q", t.Kind)
 }

@@ -64,6 +64,10 @@ func ApplyTransform(t Transform, v tensor.View) (tensor.View, error) {
 		return permuteHeads(v, t.A, t.B)
 	case AddConst:
 		return addConst(v, t.Value)
+	case Transpose:
+		return transpose(v)
+	case Ungroup:
+		return ungroup(t, v)
 	case Reshape:
 		if v.DType.Quantized() && shape.Cols() != v.Shape.Cols() {
 			return tensor.View{}, fmt.Errorf("reshape of %s %v to %v would cut blocks", v.DType, v.Shape, shape)
@@ -104,5 +108,38 @@ func addConst(v tensor.View, c float32) (tensor.View, error) {
 	for i := range x {
 		x[i] += c
 	}
+	return out, nil
+}
+
+// transpose returns the matrix with rows and columns exchanged.
+func transpose(v tensor.View) (tensor.View, error) {
+	if v.DType.Quantized() {
+		var err error
+		if v, err = WeightToF32(v); err != nil {
+			return tensor.View{}, err
+		}
+	}
+	rows, cols := v.Shape[0], v.Shape[1]
+	out := tensor.View{DType: v.DType, Shape: tensor.Shape{cols, rows}, Data: make([]byte, len(v.Data))}
+	if rows == 0 || cols == 0 {
+		return out, nil
+	}
+	size := len(v.Data) / (rows * cols)
+	for r := range rows {
+		for c := range cols {
+			copy(out.Data[(c*rows+r)*size:][:size], v.Data[(r*cols+c)*size:])
+		}
+	}
+	return out, nil
+}
+
+// ungroup collects the rows of each part from all groups.
+func ungroup(t Transform, v tensor.View) (tensor.View, error) {
+	rows, size, err := outer(v)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	out := tensor.View{DType: v.DType, Shape: v.Shape, Data: make([]byte, 0, len(v.Data))}
+	t.Moves(rows, func(from, _, n int) { out.Data = append(out.Data, v.Data[from*size:(from+n)*size]...) })
 	return out, nil
 }

@@ -28,11 +28,49 @@ type WeightSpec struct {
 
 // An Origin is a place that a weight may come from. In names, {p} is the file's
 // prefix, {q} that of its head, {l} the layer, {e} each expert in turn: such a
-// weight is joined from as many tensors.
+// weight is joined from as many tensors, or from Many.
 type Origin struct {
 	Name string
 	Of   string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
 	Rows [2]string // rows taken, as expressions; empty = all
+
+	Many string // tensors that are joined, as an expression; empty = one for each expert
+
+	// Steps before rows are taken.
+	Turned bool     // the file has columns where the weight has rows
+	Groups string   // rows are in so many groups, each with a share of every one of Parts
+	Parts  []string // rows of all groups, as expressions
+}
+
+// prepare returns the steps that bring a tensor of the file to the order of rows
+// in which weights are cut from it.
+func (c *Config) prepare(s *WeightSpec, o Origin, inFile tensor.Shape) ([]Transform, error) {
+	var out []Transform
+	if o.Turned {
+		if len(inFile) != 2 {
+			return nil, fmt.Errorf("weight %s: only matrices can be turned", s.ID)
+		}
+		out = append(out, Transform{Kind: Transpose})
+	}
+	if o.Groups == "" {
+		return out, nil
+	}
+	t := Transform{Kind: Ungroup}
+	var err error
+	if t.A, err = c.eval(o.Groups); err != nil {
+		return nil, err
+	}
+	for _, p := range o.Parts {
+		n, err := c.eval(p)
+		if err != nil {
+			return nil, err
+		}
+		t.Shape = append(t.Shape, n)
+	}
+	if t.A == 1 { // in order already
+		return out, nil
+	}
+	return append(out, t), nil
 }
 
 // matrix, vector and their fused forms keep family literals to one line each.
@@ -49,6 +87,28 @@ func norm(id, shape, hf, gguf string) WeightSpec {
 
 func bias(id, shape, cond, hf, gguf string) WeightSpec {
 	return WeightSpec{ID: id, Shape: shape, If: cond, HF: named(hf, ".bias"), GGUF: named(gguf, ".bias")}
+}
+
+// fused returns weights that both formats keep in one tensor, part after part,
+// with their biases: in Hugging Face files as h says, in GGUF files in order.
+func fused(parts []string, shapes []string, cols string, h Origin, hf, gguf, biases string, heads ...string) (out []WeightSpec) {
+	all := strings.Join(shapes, "+")
+	lo := "0"
+	for i, id := range parts {
+		hi := strings.Join(shapes[:i+1], "+")
+		for _, x := range []struct{ id, suffix, cols, cond string }{{id, ".weight", "," + cols, ""}, {id + "_bias", ".bias", "", biases}} {
+			ho, g := h, Origin{Name: gguf + x.suffix, Of: all + x.cols, Rows: [2]string{lo, hi}}
+			ho.Name, ho.Of, ho.Rows = hf+x.suffix, g.Of, g.Rows
+			ho.Turned = h.Turned && x.cols != ""
+			s := WeightSpec{ID: x.id, Shape: shapes[i] + x.cols, If: x.cond, HF: []Origin{ho}, GGUF: []Origin{g}}
+			if i < len(heads) {
+				s.Heads = heads[i]
+			}
+			out = append(out, s)
+		}
+		lo = hi
+	}
+	return out
 }
 
 func named(name, suffix string) []Origin { return []Origin{{Name: name + suffix}} }
