@@ -157,7 +157,11 @@ func (p *Plan) explain(w io.Writer) {
 		fmt.Fprintf(w, "  %s: %s\n", d.Code, d.Text)
 	}
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
-		for _, d := range p.programs().ByMode(mode).Diagnostics {
+		c := p.programs().ByMode(mode)
+		if c == nil {
+			continue
+		}
+		for _, d := range c.Diagnostics {
 			fmt.Fprintf(w, "  %s: %s: %s\n", mode, d.Code, d.Text)
 		}
 	}
@@ -192,7 +196,9 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Mapping: map[plan.Mode]*plan.PhysicalMapping{},
 	}
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
-		o.Mapping[mode] = p.mapping(p.programs().ByMode(mode))
+		if c := p.programs().ByMode(mode); c != nil {
+			o.Mapping[mode] = p.mapping(c)
+		}
 	}
 	return plan.MarshalPlans(p.programs(), o)
 }
