@@ -279,26 +279,3 @@ func TestDispatchCountEqualsPlan(t *testing.T) {
 		t.Errorf("%d dispatches for %d instructions", c.Total(), len(m.Plans.Decode.Plan.Instructions))
 	}
 }
-
-// Work is handed to the pool once per stage, however many rows there are: a
-// loop over rows in an adapter would show as a count that grows.
-func TestLaunchesIndependentOfBatch(t *testing.T) {
-	m := openCase(t, "parity/llama3", compile.Options{})
-	launches := func(rows, seqs int) uint64 {
-		l := m.lane(t, small)
-		c := &exec.Counters{}
-		var feeds []feed
-		for i := range seqs {
-			feeds = append(feeds, feed{l.sequence(64), randomTokens(uint64(i), rows, m.Config.Vocab)})
-		}
-		l.run(&exec.Step{Counters: c}, feeds...)
-		return c.Launches()
-	}
-	one := launches(1, 1)
-	if n := launches(1, 8); n != one {
-		t.Errorf("a decode step of 8 sequences launches %d times, of one %d", n, one)
-	}
-	if a, b := launches(2, 1), launches(100, 1); a != b {
-		t.Errorf("a prompt of 100 tokens launches %d times, of 2 %d", b, a)
-	}
-}
