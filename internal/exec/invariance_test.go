@@ -18,7 +18,7 @@ import (
 
 // Models that together use every path of the executor: grouped heads and scaled rope, windows with
 // soft caps, per-head norms, mixtures of experts, and quantized weights.
-var invariant = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "parity/qwen2_moe",
+var invariant = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "parity/qwen2_moe", "parity/gpt2", "parity/mpt", "parity/falcon_40b", "parity/cohere_qk_norm", "parity/hunyuan_dense", "parity/olmo3",
 	"gguf/models/llama-q4_k_m.gguf", "gguf/models/llama-q8_0.gguf", "gguf/models/qwen3moe-q4_k_m.gguf"}
 
 func openCase(t testing.TB, name string, opt compile.Options) *model {
