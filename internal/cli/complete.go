@@ -64,6 +64,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 	}
 	free, files, folders := cobra.CompletionFunc(cobra.NoFileCompletions), anyFile, cobra.CompletionFunc(folder)
 	t := map[string]cobra.CompletionFunc{
+		"--against":       model,
 		"--backend":       among("cpu"),
 		"--bits":          among("8", "16", "24", "32", "64"),
 		"--budget":        parts("ram=", "vram=", "ssd=", "kv=", "act=", "runtime="),
@@ -99,6 +100,8 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"finetune --out":       folders,
 		"train --out":          folders,
 		"bench kernels --only": free,
+		"eval --text":          files,
+		"imatrix --text":       files,
 
 		"--config":             extension("json"),
 		"--link":               among("nvlink", "pcie"),
@@ -110,7 +113,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 	for _, name := range []string{"cache", "cache-dir", "checkpoint", "dir", "keep", "lora", "nodes", "trust"} {
 		t["--"+name] = folders
 	}
-	for _, name := range []string{"compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "prometheus", "target", "timeline", "trace", "vs", "wav", "lineage"} {
+	for _, name := range []string{"choices", "compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "prometheus", "eval", "imatrix", "target", "timeline", "trace", "vs", "wav", "lineage"} {
 		t["--"+name] = files
 	}
 	for _, name := range []string{"bos", "devices", "dry-breaker", "flops", "logit-bias", "metrics", "param", "pin", "quota", "ram", "ram-rate", "section", "set", "special", "ssd-rate", "stop", "system", "text", "tokens", "vram", "why"} {

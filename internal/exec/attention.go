@@ -16,7 +16,10 @@ type attention struct {
 	x                            *Executor
 	state                        int       // index into Run.Pages
 	flat                         *flatRows // in place of a state
+	cross                        int       // rows of an encoder that every query sees; 0 = own rows
 	heads, kvHeads, group, dim   int
+	width                        int     // of a value
+	latent                       *latent // whose keys and values are in another form
 	qkv, out                     *linear
 	qNorm, kNorm, sinks          []float32
 	slopes                       []float32 // of each query head: what a score loses for each position between; nil = nothing
@@ -32,12 +35,15 @@ type attention struct {
 // bindAttention binds grouped-query attention with a paged cache.
 func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	a := &attention{
-		p: p, x: b.x, heads: int(p.Heads), kvHeads: int(p.KVHeads), dim: int(p.HeadDim),
+		p: p, x: b.x, heads: int(p.Heads), kvHeads: int(p.KVHeads), dim: int(p.HeadDim), width: int(p.HeadDim),
 		state: int(b.Ins.State),
 	}
 	var err error
 	if a.group, err = p.QueriesPerKey(); err != nil {
 		return nil, err
+	}
+	if p.Images != 0 {
+		b.x.whole = true
 	}
 	if p.QGate != 0 {
 		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "gated attention is not supported on the CPU yet")
@@ -150,7 +156,7 @@ func (a *attention) bindWeights(b *Bind) error {
 func (a *attention) storeRows(s *Step, _, lo, hi int) {
 	q, k, v := a.x.floatsOf(a.q), a.x.floatsOf(a.k), a.x.floatsOf(a.v)
 	for r := lo; r < hi; r++ {
-		run := &s.Runs[s.rowRun[r]]
+		run := a.runOf(s, r)
 		pos := run.Pos + r - run.First
 		qr := q[r*a.heads*a.dim : (r+1)*a.heads*a.dim]
 		if c := a.p.Clip; c != 0 {
@@ -171,6 +177,14 @@ func (a *attention) storeRows(s *Step, _, lo, hi int) {
 			values.StoreValue(pos, vr[h*a.dim:])
 		}
 	}
+}
+
+// runOf returns the rows among which row r attends.
+func (a *attention) runOf(s *Step, r int) *Run {
+	if a.p.Windows != 0 {
+		return &s.windows[s.rowWindow[r]]
+	}
+	return &s.Runs[s.rowRun[r]]
 }
 
 // turn applies the norm and the rotation of row r to every head in x.
@@ -206,6 +220,9 @@ func (a *attention) temperature(pos int) float32 {
 // positions of the first head precede those of the second, so that a head is
 // read sequentially.
 func (a *attention) rows(run *Run, kv int) (keys, values kernel.Rows) {
+	if a.latent != nil {
+		return kernel.Rows{}, a.latent.rows(run)
+	}
 	if a.flat != nil {
 		return a.flat.rows(run, kv)
 	}

@@ -33,24 +33,8 @@ var cpuTable = plan.NewAdapterTable(
 
 // pending are the opcodes whose adapters are still to come.
 var pending = map[plan.Opcode]bool{
-	plan.OpMamba1: true,
-	plan.OpMamba2: true,
 
 	plan.OpGatedDelta: true,
-	plan.OpShortConv:  true,
-
-	plan.OpMLA: true,
-
-	plan.OpPool: true,
-
-	plan.OpCrossAttn: true,
-	plan.OpConvStem:  true,
-
-	plan.OpPatchEmbed:      true,
-	plan.OpSpatialMerge:    true,
-	plan.OpDeepstackTap:    true,
-	plan.OpVisionScatter:   true,
-	plan.OpDeepstackInject: true,
 }
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.

@@ -35,15 +35,33 @@ func (a *attention) bindFlat(b *Bind) error {
 // rounded up to whole tiles: that of the largest step, and as much again.
 func (x *Executor) flatCapacity() int { return (2*x.cfg.MaxTokens + flatAlign - 1) &^ (flatAlign - 1) }
 
+// A Room counts what is left of a step for whole sequences.
+type Room struct{ rows, flat int }
+
+// Room returns that of an empty step.
+func (x *Executor) Room() Room { return Room{x.cfg.MaxTokens, x.flatCapacity()} }
+
+// Take takes the rows of one sequence, and reports whether there is room.
+func (r *Room) Take(n int) bool {
+	padded := (n + flatAlign - 1) &^ (flatAlign - 1)
+	if n > r.rows || padded > r.flat {
+		return false
+	}
+	r.rows, r.flat = r.rows-n, r.flat-padded
+	return true
+}
+
 // layRuns decides where the rows of each run are in flat memory.
 func (s *Step) layRuns(x *Executor) error {
-	at := 0
-	for i := range s.Runs {
-		s.Runs[i].flat = at
-		at += (s.Runs[i].Len + flatAlign - 1) &^ (flatAlign - 1)
-	}
-	if most := x.flatCapacity(); at > most {
-		return stepErrorf("%d runs take %d rows of attention, rounded up to %d each; there is room for %d: run fewer at a time", len(s.Runs), at, flatAlign, most)
+	for _, runs := range [][]Run{s.Runs, s.windows} {
+		at := 0
+		for i := range runs {
+			runs[i].flat = at
+			at += (runs[i].Len + flatAlign - 1) &^ (flatAlign - 1)
+		}
+		if most := x.flatCapacity(); at > most {
+			return stepErrorf("%d runs take %d rows of attention, rounded up to %d each; there is room for %d: run fewer at a time", len(runs), at, flatAlign, most)
+		}
 	}
 	return nil
 }

@@ -58,10 +58,10 @@ func bindEmbedding(b *Bind, p *plan.EmbedParams) (Kernel, error) {
 }
 
 // A places is what an embedding adds to a token's row: a learned row for its
-// position, and the first row of the table of token types.
+// position, and one for its type.
 type places struct {
 	pos   *kernel.Matrix // nil = none
-	kind  []float32      // nil = none
+	kinds []float32      // [types, dim]; nil = none
 	first int            // row of position 0
 	line  scratch        // a row for each worker
 }
@@ -89,11 +89,13 @@ func (b *Bind) places(dim, first int) (*places, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.kind = make([]float32, dim)
+	p.kinds, b.x.types = make([]float32, m.Rows*dim), m.Rows
 	if b.x.measuring {
 		return p, nil
 	}
-	kernel.LoadRow(p.kind, m.DType, m.Data[:len(m.Data)/m.Rows])
+	for i, size := 0, len(m.Data)/m.Rows; i < m.Rows; i++ {
+		kernel.LoadRow(p.kinds[i*dim:(i+1)*dim], m.DType, m.Data[i*size:(i+1)*size])
+	}
 	return p, nil
 }
 
@@ -106,9 +108,14 @@ func (p *places) add(s *Step, worker, r int, dst []float32) {
 		kernel.LoadRow(line, p.pos.DType, p.pos.Data[at*row:(at+1)*row])
 		kernel.Add(dst, dst, line, 1)
 	}
-	if p.kind != nil {
-		kernel.Add(dst, dst, p.kind, 1)
+	if p.kinds == nil {
+		return
 	}
+	t := 0
+	if s.Types != nil {
+		t = int(s.Types[r])
+	}
+	kernel.Add(dst, dst, p.kinds[t*len(dst):(t+1)*len(dst)], 1)
 }
 
 // bindNorm binds a root-mean-square or layer norm over whole rows.

@@ -125,6 +125,11 @@ func (b *Bind) product(l *linear, slot string, w *kernel.Matrix) (*pack.Matrix, 
 
 // acquire waits until the weights of l are in memory.
 func (l *linear) acquire(s *Step) error {
+	if f := s.x.cfg.Inputs; f != nil {
+		for i := range l.parts {
+			f(l.parts[i].name, 0, l.src[:l.rows*l.cols], l.cols)
+		}
+	}
 	if l.unit == 0 {
 		return nil
 	}
@@ -157,7 +162,7 @@ var products = map[plan.Opcode][][]string{
 	plan.OpMamba2:    {{"in"}, {"out"}},
 	plan.OpShortConv: {{"in"}, {"out"}},
 
-	plan.OpMLA: {{"q_a", "kv_a"}, {"q_b"}, {"kv_b"}, {"o"}},
+	plan.OpMLA: {{"q_a", "kv_a"}, {"q_b"}, {"k_b"}, {"v_b"}, {"o"}},
 
 	plan.OpGatedDelta: {{"qkv", "z", "b", "a"}, {"out"}},
 

@@ -96,6 +96,7 @@ var wideRooms = map[string]struct {
 const smallRoom = 300
 
 var smallRooms = map[string]string{
+	"internal/sched/states":        "the lifecycle of states is a contract of its own, tested for kinds that no model has",
 	"internal/golden":              "support of tests, which are its importers",
 	"quila/internal/conform/calls": "rows of the suite have a package a subject, and the face lists them",
 	"quila/internal/conform/plans": "rows of the suite have a package a subject, and the face lists them",

@@ -53,6 +53,8 @@ const (
 	keyMoE       grad.Key = "plan.moe"
 	keyAdd       grad.Key = "plan.add"
 	keyGather    grad.Key = "plan.gather"
+	keyMamba1    grad.Key = "plan.mamba1"
+	keyMamba2    grad.Key = "plan.mamba2"
 	keyHead      grad.Key = "plan.head"
 	keyLayer     grad.Key = "plan.layer"
 	keyMeet      grad.Key = "plan.meet"
@@ -76,6 +78,8 @@ func rules[F Float]() []rule[F] {
 		{keyMoE, moeBack[F]},
 		{keyAdd, addBack[F]},
 		{keyGather, gatherBack[F]},
+		{keyMamba1, mamba1Back[F]},
+		{keyMamba2, mamba2Back[F]},
 		{keyHead, headBack[F]},
 		{keyBalance, balanceBack[F]},
 		{keyLayer, layerBack[F]},

@@ -56,6 +56,13 @@ type tokenizerConfig struct {
 	EOS          tokenText       `json:"eos_token"`
 	UNK          tokenText       `json:"unk_token"`
 	PAD          tokenText       `json:"pad_token"`
+
+	// For vocabularies without a tokenizer.json: see companion.go.
+	Class   string                      `json:"tokenizer_class"`
+	AddBOS  *bool                       `json:"add_bos_token"`
+	AddEOS  *bool                       `json:"add_eos_token"`
+	Legacy  *bool                       `json:"legacy"`
+	Decoder map[string]token.AddedToken `json:"added_tokens_decoder"`
 }
 
 // generationConfig is the part of generation_config.json and config.json that is
@@ -73,17 +80,24 @@ type generationConfig struct {
 
 func fromFolder(d *file.Description) (*Text, error) {
 	t := &Text{Sampling: Usual, Vars: map[string]string{}}
-	data, ok := d.Files["tokenizer.json"]
-	if !ok {
-		return t, &AbsentError{"tokenizer", "tokenizer.json"}
-	}
-	var err error
-	if t.Tokenizer, err = token.Load(data); err != nil {
-		return nil, fmt.Errorf("tokenizer.json: %w", err)
-	}
 	var tc tokenizerConfig
-	if err := decode(d, "tokenizer_config.json", &tc); err != nil {
+	err := decode(d, "tokenizer_config.json", &tc)
+	if err != nil {
 		return nil, err
+	}
+	data, ok := d.Files["tokenizer.json"]
+	switch name := Vocabulary(d.Files); {
+	case ok:
+		if t.Tokenizer, err = token.Load(data); err != nil {
+			return nil, fmt.Errorf("tokenizer.json: %w", err)
+		}
+	case name != "":
+		if t.Tokenizer, err = tc.load(name, d.Files); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		tc.complete(t.Tokenizer)
+	default:
+		return t, &AbsentError{"tokenizer", "tokenizer.json, tokenizer.model and *.tiktoken"}
 	}
 	for name, text := range map[string]tokenText{"bos_token": tc.BOS, "eos_token": tc.EOS, "unk_token": tc.UNK, "pad_token": tc.PAD} {
 		if text != "" {

@@ -13,6 +13,10 @@ import (
 // first is in the GGUF specification, the others are our own.
 const (
 	KeyTokenizer = "tokenizer.huggingface.json"   // the whole tokenizer.json; overrides tokenizer.ggml.*
+	KeyModel     = "tokenizer.atenia.model"       // the vocabulary file of a folder without tokenizer.json; overrides tokenizer.ggml.*
+	KeyModelName = "tokenizer.atenia.model_name"  // … its name
+	KeyConfig    = "tokenizer.atenia.config"      // … and the folder's tokenizer_config.json
+	KeyAdded     = "tokenizer.atenia.added"       // … and added_tokens.json
 	KeyStops     = "tokenizer.atenia.stop_tokens" // the complete list of stop tokens
 	KeyTypical   = "general.sampling.typical_p"
 )
@@ -89,6 +93,16 @@ func fromGGUF(d *file.Description) (*Text, error) {
 			ids[name] = id
 		}
 	}
+	model := map[string][]byte{}
+	name := r.text(KeyModelName)
+	if name != "" {
+		model[name] = r.bytes(KeyModel)
+	}
+	for file, key := range map[string]string{"tokenizer_config.json": KeyConfig, "added_tokens.json": KeyAdded} {
+		if s := r.text(key); s != "" {
+			model[file] = []byte(s)
+		}
+	}
 	whole, source, exact := r.text(KeyTokenizer), r.text("tokenizer.chat_template"), r.ints(KeyStops)
 	t.Sampling = r.sampling()
 	if r.err != nil {
@@ -99,6 +113,10 @@ func fromGGUF(d *file.Description) (*Text, error) {
 	case whole != "":
 		if t.Tokenizer, err = token.Load([]byte(whole)); err != nil {
 			return nil, fmt.Errorf("%s: %w", KeyTokenizer, err)
+		}
+	case name != "":
+		if t.Tokenizer, err = fromFiles(name, model); err != nil {
+			return nil, fmt.Errorf("%s: %w", KeyModel, err)
 		}
 	case v.Model == "" || v.Model == "no_vocab":
 		return t, &AbsentError{"tokenizer", "tokenizer.ggml.model"}
@@ -124,6 +142,15 @@ func fromGGUF(d *file.Description) (*Text, error) {
 		t.Stop = exact
 	}
 	return t, t.template("tokenizer.chat_template", source)
+}
+
+// fromFiles reads a tokenizer from files that were in a folder.
+func fromFiles(name string, files map[string][]byte) (*token.Tokenizer, error) {
+	var tc tokenizerConfig
+	if err := decode(&file.Description{Files: files}, "tokenizer_config.json", &tc); err != nil {
+		return nil, err
+	}
+	return tc.load(name, files)
 }
 
 // A keyReader reads optional keys and keeps the first error.

@@ -35,12 +35,12 @@ var mpt = Family{
 		if v, ok := o.M["logit_scale"]; ok && v != nil {
 			o.Bad("logit_scale", "null", v)
 		}
-		c.noRope(everyKind)
+		c.noRope()
 	},
 	GGUF: func(h *header, c *Config) {
 		c.Alibi = h.float("alibi", 8, alibiKey)
 		c.Clip = h.float("clip", 0, clipKey)
-		c.noRope(everyKind)
+		c.noRope()
 	},
 	Prologue: embedText, Mixers: layerMixers, FFNs: layerFFNs, Epilogue: layerHead,
 	Weights: WeightMap{
@@ -70,11 +70,11 @@ var bloom = Family{
 			c.Context = o.Int("context", 2048, maxLength, "seq_length")
 		}
 		c.FFN, c.Alibi = 4*c.Hidden, 8
-		c.noRope(everyKind)
+		c.noRope()
 	},
 	GGUF: func(h *header, c *Config) {
 		c.Alibi = h.float("alibi", 8, alibiKey)
-		c.noRope(everyKind)
+		c.noRope()
 	},
 	Prologue: embedNormed, Mixers: layerMixers, FFNs: layerFFNs, Epilogue: layerHead,
 	Weights: WeightMap{

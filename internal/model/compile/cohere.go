@@ -36,13 +36,13 @@ var cohere2 = Family{
 		o.cohere(c)
 		every := o.Int("window_pattern", 4, maxLayers, "sliding_window_pattern")
 		o.setWindows(c, o.Int("window", 4096, maxLength, "sliding_window"), func(i int) bool { return every > 0 && (i+1)%every != 0 })
-		c.noRope(fullLayers)
+		c.ropeWithWindow()
 	},
 	GGUF: func(h *header, c *Config) {
 		c.LogitMul = h.float("logit_mul", 1, "logit_scale")
 		c.eachLayer(mixParallel, ffnNone)
 		h.setWindows(c, h.int("window", 4096, maxLength, "attention.sliding_window"), 4)
-		c.noRope(fullLayers)
+		c.ropeWithWindow()
 	},
 	Prologue: embedText, Mixers: parallelMixers, FFNs: noFFNs, Epilogue: layerHead,
 	Weights: llamaWeights.without("ffn_norm", "attn_q_norm", "attn_k_norm"),
@@ -150,13 +150,13 @@ var exaone4 = Family{
 		window := o.Int("window", 4096, maxLength, "sliding_window")
 		o.setWindows(c, window, o.pattern("sliding_window_pattern", 4))
 		if window > 0 {
-			c.noRope(fullLayers)
+			c.ropeWithWindow()
 		}
 	},
 	GGUF: func(h *header, c *Config) {
 		if window := h.int("window", 0, maxLength, "attention.sliding_window"); window > 0 {
 			h.setWindows(c, window, 4)
-			c.noRope(fullLayers)
+			c.ropeWithWindow()
 		}
 	},
 	Prologue: embedText, Mixers: postMixers, FFNs: postFFNs, Epilogue: headText, Weights: postWeights,

@@ -69,6 +69,7 @@ type Config struct {
 	Clip     float32 `json:",omitempty"` // q, k and v are limited to ±Clip; 0 = not
 	Alibi    float32 `json:",omitempty"` // largest slope exponent of linear biases on distance (ALiBi); 0 = none
 	Ungated  bool    `json:",omitempty"` // feed-forward layers have no gate
+	PosSkip  int     `json:",omitempty"` // rows of a file's table of positions before that of the first position
 	QGate    bool    `json:",omitempty"` // the query projection also holds a gate of the attention's output
 	Sinks    bool    `json:",omitempty"` // each head has a learned logit that takes part in the softmax
 
@@ -79,6 +80,8 @@ type Config struct {
 	ShortConv ShortConv `json:",omitzero"` // of layers whose mixer is "shortconv"
 	Encoder   *Encoder  `json:",omitempty"`
 	Vision    *Vision   `json:",omitempty"`
+	Sections  []int     `json:",omitempty"` // pairs of a head that turn by time, row and column; none = all by position
+	Mixed     bool      `json:",omitempty"` // these take turns; otherwise they are blocks
 	Audio     *Audio    `json:",omitempty"`
 
 	Ropes  []RotaryTable `json:",omitempty"`
@@ -87,7 +90,7 @@ type Config struct {
 
 // A Layer holds what may differ between the layers of a model.
 type Layer struct {
-	Mixer  string // "attention", "parallel", "parallel_norms", "mla", "mamba1", "mamba2", "gated_delta", "shortconv"
+	Mixer  string // "attention", "attention_without_norm", "parallel", "parallel_norms", "mla", "mamba1", "mamba2", "gated_delta", "shortconv"
 	FFN    string // "dense", "moe" or "none"
 	Window int    `json:",omitempty"` // keys that an attention layer attends to; 0 = all
 	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
@@ -96,8 +99,9 @@ type Layer struct {
 // Normalized layer kinds.
 const (
 	mixAttention = "attention"
-	mixParallel  = "parallel"       // attention and feed-forward layer read the same input
-	mixParallel2 = "parallel_norms" // through norms of their own
+	mixParallel  = "parallel"               // attention and feed-forward layer read the same input
+	mixParallel2 = "parallel_norms"         // through norms of their own
+	mixBare      = "attention_without_norm" // of a first layer whose input was normalized as it was embedded
 	mixMLA       = "mla"
 	mixMamba1    = "mamba1"
 	mixMamba2    = "mamba2"
@@ -113,6 +117,7 @@ const (
 var acts = map[string]uint32{
 	"silu": plan.ActSiLU, "gelu_tanh": plan.ActGELUTanh, "gelu_erf": plan.ActGELUErf,
 	"relu": plan.ActReLU, "relu2": plan.ActReLU2, "quick_gelu": plan.ActQuickGELU,
+	actSwiGLUOAI: plan.ActSwiGLUOAI,
 }
 
 // qkNorms maps the kinds of norms of queries and keys to the numbers in plans.
@@ -123,6 +128,9 @@ const (
 	qkWhole = "whole"
 	qkLayer = "layer"
 )
+
+// actSwiGLUOAI is the activation of gpt-oss: clamped, with Mixture.Limit and Alpha.
+const actSwiGLUOAI = "swiglu_oai"
 
 // actAliases maps the spellings of configurations to normalized names.
 var actAliases = map[string]string{
@@ -150,6 +158,12 @@ func (c *Config) canonicalise() {
 	if c.TempBeta == 0 {
 		c.TempOrig = 0
 	}
+	if !c.feeds() {
+		c.FFN = 0
+	}
+	if c.Mixture.canonicalise(); !c.hasMixture() {
+		c.Mixture = Mixture{}
+	}
 	c.Ropes = slices.DeleteFunc(c.Ropes, func(r RotaryTable) bool {
 		return !slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.Rope == r.Name })
 	})
@@ -160,15 +174,21 @@ func (c *Config) check(file string, f *Faults) {
 	bad := func(field, want string, got any) {
 		f.Add(&ConfigError{File: file, Field: field, Want: want, Got: fmt.Sprint(got)})
 	}
-	for _, x := range []struct {
+	type bound struct {
 		field    string
 		got, max int
-	}{
-		{"hidden size", c.Hidden, maxWidth}, {"attention heads", c.Heads, maxHeads},
-		{"key/value heads", c.KVHeads, maxHeads}, {"head width", c.HeadDim, maxHead},
-		{"feed-forward width", c.FFN, maxWidth}, {"vocabulary size", c.Vocab, maxVocab},
+	}
+	bounds := []bound{
+		{"hidden size", c.Hidden, maxWidth}, {"vocabulary size", c.Vocab, maxVocab},
 		{"context length", c.Context, maxLength}, {"layers", len(c.Layers), maxLayers},
-	} {
+	}
+	if c.attends() {
+		bounds = append(bounds, bound{"attention heads", c.Heads, maxHeads}, bound{"key/value heads", c.KVHeads, maxHeads}, bound{"head width", c.HeadDim, maxHead})
+	}
+	if c.feeds() {
+		bounds = append(bounds, bound{"feed-forward width", c.FFN, maxWidth})
+	}
+	for _, x := range bounds {
 		if x.got < 1 || x.got > x.max {
 			bad(x.field, fmt.Sprintf("1 to %d", x.max), x.got)
 		}
@@ -189,6 +209,9 @@ func (c *Config) check(file string, f *Faults) {
 		{"norm epsilon", c.NormEps}, {"attention scale", c.AttnScale}, {"embedding multiplier", c.EmbedMul},
 		{"residual multiplier", c.BranchMul}, {"logit multiplier", c.LogitMul},
 	} {
+		if !c.attends() && x.field == "attention scale" {
+			continue
+		}
 		if !(x.v > 0 && x.v < 1e30) {
 			bad(x.field, "a number above 0", x.v)
 		}
@@ -214,17 +237,33 @@ func (c *Config) check(file string, f *Faults) {
 	if c.hasMixture() {
 		c.Mixture.check(bad)
 	}
+	if c.Audio != nil {
+		c.Audio.check(c.Hidden, bad)
+	}
+	if c.Encoder != nil {
+		c.Encoder.check(c.Hidden, bad)
+		for i, l := range c.Layers {
+			if l.Mixer != mixAttention && l.Mixer != mixBare {
+				bad(fmt.Sprintf("layer %d of an encoder", i), "attention: layers of other kinds keep a state", l.Mixer)
+				break
+			}
+		}
+	}
 	if c.hasMixer(mixMLA) {
 		c.Latent.check(bad)
 	}
 	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
-		c.Scan.check(bad)
+		c.Scan.check(c, bad)
 	}
 	if c.hasMixer(mixDelta) {
 		c.Delta.check(bad)
 	}
 	if c.hasMixer(mixConv) {
 		c.ShortConv.check(bad)
+	}
+	c.checkSections(bad)
+	if c.Vision != nil {
+		c.Vision.check(c, bad)
 	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {
@@ -234,6 +273,16 @@ func (c *Config) check(file string, f *Faults) {
 			bad(fmt.Sprintf("rope of layer %d", i), "a table of the model", l.Rope)
 		}
 	}
+}
+
+// feeds reports whether a layer has a feed-forward half, or there are no layers.
+func (c *Config) feeds() bool {
+	return len(c.Layers) == 0 || slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.FFN != ffnNone }) || c.isParallel()
+}
+
+// attends reports whether a layer attends, or there are no layers.
+func (c *Config) attends() bool {
+	return len(c.Layers) == 0 || c.hasMixer(mixAttention) || c.isParallel() || c.hasMixer(mixMLA)
 }
 
 // hasMixer reports whether a layer has the mixer.
@@ -262,6 +311,14 @@ func (c *Config) presence(cond string) Presence {
 		return c.FFNBias
 	case "shared":
 		return presentIf(c.Mixture.Shared > 0)
+	case "shared_gate":
+		return presentIf(c.Mixture.Shared > 0 && !c.Mixture.SharedPlain)
+	case "select_bias":
+		return presentIf(c.Mixture.SelectBias)
+	case "router_bias":
+		return presentIf(c.Mixture.RouterBias)
+	case "expert_bias":
+		return presentIf(c.Mixture.ExpertBias)
 	case "qk_norm":
 		return presentIf(c.QKNorm)
 	}

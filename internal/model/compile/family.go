@@ -19,7 +19,12 @@ type Family struct {
 	StatesWindow  bool     // files of Arch have the key attention.sliding_window
 	StatesPattern bool     // and may list the layers with a window
 	ScalesLogits  bool     // the key logit_scale of files of Arch multiplies; elsewhere it divides
+	KVByLayer     bool     // files of Arch have the number of key heads of each layer, 0 = it does not attend
 	Defaults      Defaults
+
+	// Variant returns the family that a Hugging Face configuration of one of
+	// ModelTypes describes in fact; nil = this one.
+	Variant func(*object, *Family) *Family
 
 	// HF and GGUF read what only this family's configurations contain. They may
 	// only set fields of the Config.
@@ -30,6 +35,7 @@ type Family struct {
 	Mixers   map[string]plan.Program // by Layer.Mixer
 	FFNs     map[string]plan.Program // by Layer.FFN
 	Epilogue plan.Program
+	Sound    *Sound // nil = no audio encoder
 	Weights  WeightMap
 }
 

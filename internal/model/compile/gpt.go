@@ -1,6 +1,10 @@
 package compile
 
-import "atenia/internal/plan"
+import (
+	"strings"
+
+	"atenia/internal/plan"
+)
 
 // gpt2 keeps matrices with rows for inputs (Conv1D), and has learned positions.
 var gpt2 = Family{
@@ -17,9 +21,9 @@ var gpt2 = Family{
 			c.AttnScale = 1
 		}
 		c.widen(4)
-		c.noRope(everyKind)
+		c.noRope()
 	},
-	GGUF:     func(_ *header, c *Config) { c.noRope(everyKind) },
+	GGUF:     func(_ *header, c *Config) { c.noRope() },
 	Prologue: embedPositions, Mixers: layerMixers, FFNs: layerFFNs, Epilogue: layerHead,
 	Weights: WeightMap{
 		matrix("token_embd", "V,d", "{p}wte", "token_embd"),
@@ -29,19 +33,23 @@ var gpt2 = Family{
 		norm("output_norm", "d", "{p}ln_f", "output_norm"),
 		norm("attn_norm", "d", gptLayer+"ln_1", ggufLayer+"attn_norm"),
 		norm("ffn_norm", "d", gptLayer+"ln_2", ggufLayer+"ffn_norm"),
-	)...).with(fused(qkvIDs, qkvShapes, "d", Origin{Turned: true}, gptLayer+"attn.c_attn", ggufLayer+"attn_qkv", "qkv_bias")...).
-		with(turned(append(attended(gptLayer+"attn.c_proj"), ungated(gptLayer+"mlp.c_fc", gptLayer+"mlp.c_proj")...))...),
+	)...).with(fused(qkvIDs, qkvShapes, "d", Origin{Turn: true}, gptLayer+"attn.c_attn", ggufLayer+"attn_qkv", "qkv_bias")...).
+		with(byColumns(append(attended(gptLayer+"attn.c_proj"), ungated(gptLayer+"mlp.c_fc", gptLayer+"mlp.c_proj")...))...),
 }
 
 const gptLayer = "{p}h.{l}."
 
-// turned returns specs whose matrices have columns where others have rows, in
+// byColumns returns specs whose matrices have columns where others have rows, in
 // Hugging Face files.
-func turned(specs []WeightSpec) []WeightSpec {
+func byColumns(specs []WeightSpec) []WeightSpec {
 	for i := range specs {
+		rows, cols, matrix := strings.Cut(specs[i].Shape, ",")
+		if !matrix {
+			continue
+		}
 		for j := range specs[i].HF {
 			o := &specs[i].HF[j]
-			o.Turned = o.Name[len(o.Name)-len(".weight"):] == ".weight"
+			o.Turn, o.Of = true, cols+","+rows
 		}
 	}
 	return specs

@@ -106,17 +106,14 @@ func (c *Config) eachLayer(mixer, ffn string) {
 // isParallel reports whether they are parallel blocks.
 func (c *Config) isParallel() bool { return c.hasMixer(mixParallel) || c.hasMixer(mixParallel2) }
 
-// noRope removes rotary positions from the layers for which without returns true.
-func (c *Config) noRope(without func(l *Layer) bool) {
+// ropeWithWindow removes rotary positions from the layers without a window.
+func (c *Config) ropeWithWindow() {
 	for i := range c.Layers {
-		if l := &c.Layers[i]; without(l) {
+		if l := &c.Layers[i]; l.Window == 0 {
 			l.Rope = ""
 		}
 	}
 }
-
-func everyKind(*Layer) bool    { return true }
-func fullLayers(l *Layer) bool { return l.Window == 0 }
 
 // widen derives the width of feed-forward layers where the file has none.
 func (c *Config) widen(times int) {

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"strings"
 
 	"atenia/internal/plan"
 )
@@ -17,9 +18,14 @@ type resolver struct {
 // Params implements [plan.Resolver].
 func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, error) {
 	c := r.c
+	if c.Audio != nil && (strings.HasPrefix(tag, "enc_") || op == plan.OpCrossAttn) {
+		return r.sound(op, tag, layer)
+	}
 	switch op {
 	case plan.OpEmbedding:
 		return &plan.EmbedParams{Dim: uint32(c.Hidden), Vocab: uint32(c.Vocab), Scale: c.EmbedMul}, nil
+	case plan.OpPool:
+		return c.Encoder.poolParams(tag), nil
 	case plan.OpNorm:
 		p := &plan.NormParams{Dim: uint32(c.Hidden), Kind: plan.NormRMS, Eps: c.NormEps, Offset: c.NormPlus, Groups: 1}
 		if c.NormKind == layerNorm {
@@ -31,17 +37,20 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 	case plan.OpFFN:
 		return &plan.FFNParams{Dim: uint32(c.Hidden), Hidden: uint32(c.FFN), Act: acts[c.Act], Gated: toFlag(!c.Ungated)}, nil
 	case plan.OpMoE:
-		m := &c.Mixture
-		return &plan.MoEParams{
-			Dim: uint32(c.Hidden), Hidden: uint32(m.Width), Experts: uint32(m.Experts), TopK: uint32(m.TopK), Renorm: toFlag(m.Renorm),
-			Scale: 1, SharedHidden: uint32(m.Shared), SharedGated: toFlag(m.Shared > 0), Act: acts[c.Act],
-		}, nil
+		return c.Mixture.params(c), nil
 	case plan.OpResidualAdd:
 		return &plan.AddParams{Scale: c.BranchMul}, nil
 	case plan.OpLMHead:
+		if c.Encoder != nil {
+			return c.headParams(tag), nil
+		}
 		return &plan.HeadParams{Vocab: uint32(c.Vocab), Dim: uint32(c.Hidden), Softcap: c.LogitCap, Scale: c.LogitMul, Tied: toFlag(c.TiedHead)}, nil
 	case plan.OpGatherRows:
 		return nil, nil
+	case plan.OpVisionScatter:
+		return &plan.ScatterParams{TokenID: uint32(c.Vision.ImageToken)}, nil
+	case plan.OpDeepstackInject:
+		return &plan.ScatterParams{TokenID: uint32(c.Vision.ImageToken), Index: uint32(layer)}, nil
 	case plan.OpMLA:
 		return r.latent(layer)
 	case plan.OpMamba1:
@@ -62,9 +71,12 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 		Layer: uint32(r.states.ordinal[layer]),
 		Heads: uint32(c.Heads), KVHeads: uint32(c.KVHeads), HeadDim: uint32(c.HeadDim),
 		RopeStyle: plan.RopeNone, RopeScale: 1, QGate: toFlag(c.QGate),
-		Window: uint32(l.Window), Causal: toFlag(c.Encoder == nil),
+		Window: uint32(l.Window), Causal: toFlag(c.Encoder == nil || c.Encoder.Causal),
 		Scale: c.AttnScale, Softcap: c.AttnCap,
 		TempBeta: c.TempBeta, TempOrigLen: uint32(c.TempOrig), Clip: c.Clip,
+	}
+	if c.Vision != nil {
+		p.Images = toFlag(c.Vision.Whole)
 	}
 	if c.QKNorm {
 		p.QKNormKind, p.QKNormEps, p.QKNormOff = qkNorms[c.QKKind], c.NormEps, c.NormPlus
@@ -77,6 +89,7 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 	if c.Interleaved {
 		p.RopeStyle = plan.RopeInterleaved
 	}
+	c.mropeStyle(p)
 	p.RopeDim, p.RopeScale = uint32(rope.Dim), rope.Scale
 	switch rope.Scaling {
 	case Dynamic:
@@ -95,7 +108,10 @@ func toFlag(b bool) uint32 {
 }
 
 // Cols implements [plan.Resolver].
-func (r *resolver) Cols(op plan.Opcode, _ string, _ int) (uint32, error) {
+func (r *resolver) Cols(op plan.Opcode, tag string, _ int) (uint32, error) {
+	if n := r.c.encoderCols(op, tag); n > 0 {
+		return n, nil
+	}
 	if op == plan.OpLMHead {
 		return uint32(r.c.Vocab), nil
 	}
@@ -103,7 +119,13 @@ func (r *resolver) Cols(op plan.Opcode, _ string, _ int) (uint32, error) {
 }
 
 // State implements [plan.Resolver]. A layer has one state, that of its mixer.
-func (r *resolver) State(op plan.Opcode, _ string, layer int) (plan.StateKey, bool) {
+func (r *resolver) State(op plan.Opcode, tag string, layer int) (plan.StateKey, bool) {
+	if strings.HasPrefix(tag, "enc_") {
+		return plan.StateKey{}, false
+	}
+	if op == plan.OpCrossAttn {
+		return plan.StateKey{Kind: plan.StateCrossKV}, true
+	}
 	if layer < 0 || !r.states.has[layer] || plan.Specs.Get(op).States == 0 || !plan.Specs.Get(op).States.Has(r.states.key[layer].Kind) {
 		return plan.StateKey{}, false
 	}

@@ -55,6 +55,13 @@ func statesOf(c *Config, opt Options) (*layerStates, error) {
 		d.SizeBytes = uint64(d.Layers) * d.LayerStride
 		s.all = append(s.all, d)
 	}
+	if c.Audio != nil {
+		d, err := c.crossState(opt)
+		if err != nil {
+			return nil, err
+		}
+		s.all = append(s.all, d)
+	}
 	return s, nil
 }
 

@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,46 +33,112 @@ type WeightSpec struct {
 // weight is joined from as many tensors, or from Many.
 type Origin struct {
 	Name string
+	If   string    // condition for this alternative, see Config.presence; "" = always
 	Of   string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
 	Rows [2]string // rows taken, as expressions; empty = all
-
-	Many string // tensors that are joined, as an expression; empty = one for each expert
-
-	// Steps before rows are taken.
-	Turned bool     // the file has columns where the weight has rows
-	Groups string   // rows are in so many groups, each with a share of every one of Parts
-	Parts  []string // rows of all groups, as expressions
+	Each string    // number of groups of rows, as an expression: Rows are taken of each of them
+	Step [2]int    // {i, n}: every n-th row from row i on is taken
+	Turn bool      // the last two axes of Of are exchanged in the file: Of is the shape there
+	// Turned is the shape of the rows taken, with more axes, whose last two are exchanged.
+	Turned string
+	Map    Kind   // NegExp: what is done to every value
+	View   string // shape that Turn sees, if it is not that of the file
+	Many   string // tensors that are joined, as an expression; empty = one for each expert
+	Groups string // rows, before they are taken, are in so many groups, each with a share of every one of Parts
+	Parts  []string
+	Frames bool // the images that a patch spans have tensors of their own, name, name.1, …
 }
 
-// prepare returns the steps that bring a tensor of the file to the order of rows
-// in which weights are cut from it.
-func (c *Config) prepare(s *WeightSpec, o Origin, inFile tensor.Shape) ([]Transform, error) {
-	var out []Transform
-	if o.Turned {
-		if len(inFile) != 2 {
-			return nil, fmt.Errorf("weight %s: only matrices can be turned", s.ID)
+// taken returns the transforms from a tensor of shape Of to a weight of shape
+// want. Rows are those of the tensor with its outer axes joined, so that it has
+// as many axes as the weight.
+func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
+	var ts []Transform
+	if o.View != "" {
+		view, err := c.shape(o.View)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, Transform{Kind: Transpose})
+		ts = append(ts, Transform{Kind: Reshape, Shape: view})
+		of = view
 	}
-	if o.Groups == "" {
-		return out, nil
+	if o.Turn {
+		t := Transform{Kind: Transpose}
+		ts = append(ts, t)
+		var err error
+		if of, err = t.Apply(of); err != nil {
+			return nil, err
+		}
 	}
-	t := Transform{Kind: Ungroup}
-	var err error
+	if o.Groups != "" {
+		t, err := o.ungrouped(c)
+		if err != nil {
+			return nil, err
+		}
+		if t.A > 1 { // else they are in order
+			ts = append(ts, t)
+		}
+	}
+	rows := o.Rows[0] != "" || o.Step[1] > 0
+	if flat := joined(of, len(want)); rows && !flat.Equal(of) {
+		ts = append(ts, Transform{Kind: Reshape, Shape: flat})
+	}
+	switch {
+	case o.Rows[0] != "":
+		t := Transform{Kind: SliceRows}
+		var err1, err2, err3 error
+		t.A, err1 = c.eval(o.Rows[0])
+		t.B, err2 = c.eval(o.Rows[1])
+		if o.Each != "" {
+			t.Kind = SliceEach
+			t.N, err3 = c.eval(o.Each)
+		}
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return nil, err
+		}
+		ts = append(ts, t)
+	case o.Step[1] > 0:
+		ts = append(ts, Transform{Kind: StepRows, A: o.Step[0], B: o.Step[1]})
+	case o.Of != "" && !of.Equal(want):
+		ts = append(ts, Transform{Kind: Reshape, Shape: want})
+	}
+	if o.Turned != "" {
+		shape, err := c.shape(o.Turned)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, Transform{Kind: Reshape, Shape: shape}, Transform{Kind: Transpose}, Transform{Kind: Reshape, Shape: want})
+	}
+	if o.Map != "" {
+		ts = append(ts, Transform{Kind: o.Map})
+	}
+	return ts, nil
+}
+
+// ungrouped returns the step that collects the rows of each part from all groups.
+func (o *Origin) ungrouped(c *Config) (t Transform, err error) {
+	t.Kind = Ungroup
 	if t.A, err = c.eval(o.Groups); err != nil {
-		return nil, err
+		return t, err
 	}
 	for _, p := range o.Parts {
 		n, err := c.eval(p)
 		if err != nil {
-			return nil, err
+			return t, err
 		}
 		t.Shape = append(t.Shape, n)
 	}
-	if t.A == 1 { // in order already
-		return out, nil
+	return t, nil
+}
+
+// joined returns a shape with its outer axes multiplied until n are left.
+func joined(s tensor.Shape, n int) tensor.Shape {
+	out := slices.Clone(s)
+	for len(out) > max(n, 1) {
+		out[1] *= out[0]
+		out = out[1:]
 	}
-	return append(out, t), nil
+	return out
 }
 
 // matrix, vector and their fused forms keep family literals to one line each.
@@ -99,7 +167,9 @@ func fused(parts []string, shapes []string, cols string, h Origin, hf, gguf, bia
 		for _, x := range []struct{ id, suffix, cols, cond string }{{id, ".weight", "," + cols, ""}, {id + "_bias", ".bias", "", biases}} {
 			ho, g := h, Origin{Name: gguf + x.suffix, Of: all + x.cols, Rows: [2]string{lo, hi}}
 			ho.Name, ho.Of, ho.Rows = hf+x.suffix, g.Of, g.Rows
-			ho.Turned = h.Turned && x.cols != ""
+			if ho.Turn = h.Turn && x.cols != ""; ho.Turn {
+				ho.Of = cols + "," + all
+			}
 			s := WeightSpec{ID: x.id, Shape: shapes[i] + x.cols, If: x.cond, HF: []Origin{ho}, GGUF: []Origin{g}}
 			if i < len(heads) {
 				s.Heads = heads[i]
@@ -221,6 +291,8 @@ func (c *Config) size(name string) (int, error) {
 		return c.FFN, nil
 	case "V":
 		return c.Vocab, nil
+	case "context":
+		return c.Context, nil
 	case "E":
 		return c.Mixture.Experts, nil
 	case "F":

@@ -21,7 +21,7 @@ func (j *job) setText(t *text.Text, rows int) error {
 	}
 	if t.Tokenizer == nil {
 		j.meta.Set("tokenizer.ggml.model", file.ValueOf("no_vocab"))
-		j.warn("the model has no tokenizer.json: the file has token ids only")
+		j.warn("the model has no tokenizer.json and no other vocabulary: the file has token ids only")
 		return nil
 	}
 	v, err := t.Tokenizer.ToGGUF()
@@ -37,7 +37,7 @@ func (j *job) setText(t *text.Text, rows int) error {
 	}
 	if whole {
 		const most = 200 // the reason may quote tables
-		j.warn("the tokenizer is kept whole as %s, which few other programs read: %.*s", text.KeyTokenizer, most, err.Error())
+		j.warn("the tokenizer is kept whole as %s, which few other programs read: %.*s", j.wholeKey(), most, err.Error())
 	}
 	j.setVocab(&v, rows)
 	for _, s := range special {
@@ -47,9 +47,33 @@ func (j *job) setText(t *text.Text, rows int) error {
 		j.meta.Set("tokenizer.chat_template", file.ValueOf(source))
 	}
 	if whole {
-		j.meta.Set(text.KeyTokenizer, file.ValueOf(string(j.d.Files["tokenizer.json"])))
+		j.setWhole()
 	}
 	return j.setStops(t)
+}
+
+// wholeKey returns the key that holds the file of the tokenizer.
+func (j *job) wholeKey() string {
+	if _, ok := j.d.Files["tokenizer.json"]; ok {
+		return text.KeyTokenizer
+	}
+	return text.KeyModel
+}
+
+// setWhole writes the files that the tokenizer was read from.
+func (j *job) setWhole() {
+	if b, ok := j.d.Files["tokenizer.json"]; ok {
+		j.meta.Set(text.KeyTokenizer, file.ValueOf(string(b)))
+		return
+	}
+	name := text.Vocabulary(j.d.Files)
+	j.meta.Set(text.KeyModelName, file.ValueOf(name))
+	j.meta.Set(text.KeyModel, file.ArrayOf(j.d.Files[name]))
+	for _, f := range [][2]string{{text.KeyConfig, "tokenizer_config.json"}, {text.KeyAdded, "added_tokens.json"}} {
+		if b, ok := j.d.Files[f[1]]; ok {
+			j.meta.Set(f[0], file.ValueOf(string(b)))
+		}
+	}
 }
 
 // A special is a token with a role.

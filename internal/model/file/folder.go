@@ -28,48 +28,71 @@ const (
 var companions = [...]string{
 	"generation_config.json",
 	"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-	"vocab.json", "merges.txt", "vocab.txt", "tokenizer.model",
+	"vocab.json", "merges.txt", "vocab.txt",
+	"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "tiktoken.model", // and *.tiktoken
 	"chat_template.jinja", "chat_template.json",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
-	"modules.json", "sentence_bert_config.json", "1_Pooling/config.json", // sentence-transformers
-	"adapter_config.json",
+	"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", // sentence-transformers
+	"1_Pooling/config.json", "2_Dense/config.json", "3_Dense/config.json",
+	"adapter_config.json", quantizeName,
 }
 
 // openFolder reads a Hugging Face folder.
 func openFolder(dir string, o options) (d *Description, err error) {
 	d = &Description{Path: dir, Format: HuggingFace, Files: map[string][]byte{}}
 	defer func() { d, err = d.unlessFailed(err) }()
-	if d.Config, err = readSmall(dir, o.config); errors.Is(err, fs.ErrNotExist) {
-		return d, notAFolder(dir, o.config)
-	} else if err != nil {
+	if err := d.readFolder(dir, o); err != nil {
 		return d, err
 	}
-	for _, name := range companions {
+	return d, d.unpack(filepath.Join(dir, o.config))
+}
+
+// readFolder reads the files of a folder as they are.
+func (d *Description) readFolder(dir string, o options) (err error) {
+	if d.Config, err = readSmall(dir, o.config); errors.Is(err, fs.ErrNotExist) {
+		return notAFolder(dir, o.config)
+	} else if err != nil {
+		return err
+	}
+	for _, name := range append(companions[:len(companions):len(companions)], ranked(dir)...) {
 		b, err := readSmall(dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return d, err
+			return err
 		}
 		d.Files[name] = b
 	}
 	switch _, err := os.Stat(filepath.Join(dir, singleName)); {
 	case err == nil:
 		if err := d.addSafetensors(filepath.Join(dir, singleName), nil); err != nil {
-			return d, err
+			return err
 		}
-		return d, d.finish()
+		if err := d.addModules(dir); err != nil {
+			return err
+		}
+		return d.finish()
 	case !errors.Is(err, fs.ErrNotExist):
-		return d, err
+		return err
 	}
 	switch err := d.addIndexed(dir, o); {
 	case !errors.Is(err, errNoIndex):
-		return d, err
+		return err
 	case o.headerOnly:
-		return d, nil
+		return nil
 	}
-	return d, noWeights(dir)
+	return noWeights(dir)
+}
+
+// ranked returns the names of a folder's lists of tiktoken.
+func ranked(dir string) (names []string) {
+	const most = 8 // a folder has one
+	found, _ := filepath.Glob(filepath.Join(dir, "*.tiktoken"))
+	for _, path := range found[:min(len(found), most)] {
+		names = append(names, filepath.Base(path))
+	}
+	return names
 }
 
 var errNoIndex = errors.New("no index")
@@ -159,6 +182,29 @@ func (d *Description) addSafetensors(path string, keep func(*Tensor) bool) error
 	return nil
 }
 
+// denseModules are the folders of projections that sentence-transformers keeps
+// beside a model.
+var denseModules = [...]string{"2_Dense", "3_Dense"}
+
+// addModules appends the tensors of modules in folders of their own, with the
+// folder before their names: "2_Dense/linear.weight".
+func (d *Description) addModules(dir string) error {
+	for _, module := range denseModules {
+		n := len(d.Tensors)
+		err := d.addSafetensors(filepath.Join(dir, module, singleName), nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range d.Tensors[n:] {
+			d.Tensors[n+i].Name = module + "/" + d.Tensors[n+i].Name
+		}
+	}
+	return nil
+}
+
 // An assignment is one line of an index: a tensor and the file that holds it.
 type assignment struct{ tensor, file string }
 
@@ -195,6 +241,9 @@ func (d *Description) addIndexed(dir string, o options) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := d.addModules(dir); err != nil {
+		return err
 	}
 	if err := d.finish(); err != nil {
 		return err

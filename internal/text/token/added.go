@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// An addedToken is an entry of added_tokens.
-type addedToken struct {
+// An AddedToken is an entry of added_tokens: a text that is found before the model
+// sees it.
+type AddedToken struct {
 	ID         int32  `json:"id"`
 	Content    string `json:"content"`
 	SingleWord bool   `json:"single_word"`
@@ -23,13 +24,13 @@ type addedToken struct {
 // A finder finds added tokens: the earliest match wins, the longest among those
 // at one position.
 type finder struct {
-	tokens []addedToken
+	tokens []AddedToken
 	trie   *Trie
 }
 
 // newFinder returns a finder of texts[i] as tokens[i]. Of equal texts the first
 // wins, special tokens before others.
-func newFinder(tokens []addedToken, texts []string) *finder {
+func newFinder(tokens []AddedToken, texts []string) *finder {
 	f := &finder{}
 	var keys []string
 	var values []int32

@@ -339,9 +339,14 @@ func (t *pairTable) get(a, b int32) uint64 {
 	return noMerge
 }
 
-// ReachesAll reports whether every token of the vocabulary is the result of
-// merges, so that ignore_merges makes no difference.
-func (m *BPE) ReachesAll() bool {
+// ReachesAll reports whether every token of the vocabulary but those of added,
+// which are found before, is the result of merges, so that ignore_merges makes no
+// difference.
+func (m *BPE) ReachesAll(added []AddedToken) bool {
+	found := make(map[int32]bool, len(added))
+	for _, a := range added {
+		found[a.ID] = !a.SingleWord
+	}
 	plain := *m
 	plain.IgnoreMerges = false
 	var sc Scratch
@@ -353,7 +358,7 @@ func (m *BPE) ReachesAll() bool {
 			}
 			s = string(b)
 		}
-		if s == "" {
+		if s == "" || found[int32(id)] {
 			continue
 		}
 		sc.Toks = sc.Toks[:0]
@@ -389,6 +394,37 @@ type MergeError struct {
 func (e *MergeError) Error() string {
 	return fmt.Sprintf("merge %d: want %s, got %q", e.Rank, e.Want, e.Got)
 }
+
+// setRanks makes every split of each of the first n tokens into two of them a
+// merge, of the token's id as rank, as tiktoken does. It returns the id of a
+// token that is too long, or None.
+func (m *BPE) setRanks(n int) (long int32) {
+	type pair struct{ a, b, result int32 }
+	var pairs []pair
+	for id, s := range m.Lex.Tokens[:n] {
+		if len(s) > maxRankedToken {
+			return int32(id)
+		}
+		for k := 1; k < len(s); k++ {
+			a, ok := m.Lex.IDs[s[:k]]
+			b, ok2 := m.Lex.IDs[s[k:]]
+			if ok && ok2 && int(a) < n && int(b) < n {
+				pairs = append(pairs, pair{a, b, int32(id)})
+			}
+		}
+	}
+	m.merges = newPairTable(len(pairs))
+	m.Pairs = make([][2]int32, len(pairs))
+	for i, p := range pairs {
+		m.merges.set(p.a, p.b, int(p.result), p.result)
+		m.Pairs[i] = [2]int32{p.a, p.b}
+	}
+	return None
+}
+
+// maxRankedToken bounds the bytes of a token whose splits are looked up, because
+// their cost grows with its square.
+const maxRankedToken = 1 << 10
 
 // SetMerges fills the merge table from pairs of tokens in rank order. Errors
 // are [*MergeError].

@@ -27,11 +27,12 @@ func (l *loader) matcher(p pattern, path string) (string, Matcher) {
 	case p.String != nil && p.Regex == nil:
 		return *p.String, Literal(*p.String)
 	case p.Regex != nil && p.String == nil:
-		m, ok := Scanners[canonical(*p.Regex)]
-		if !ok {
-			l.fail(&UnknownError{path + ".Regex", "split pattern", *p.Regex})
+		expr := canonical(*p.Regex)
+		m, err := matcherOf(expr)
+		if err != nil {
+			l.wrong(path+".Regex", "an expression that the engine knows", err)
 		}
-		return canonical(*p.Regex), m
+		return expr, m
 	}
 	l.wrong(path, "String or Regex", "neither or both")
 	return "", nil
@@ -186,6 +187,9 @@ func (l *loader) replacement(raw json.RawMessage, path string) Replacement {
 		return Replacement{}
 	}
 	name, m := l.matcher(f.Pattern, path+".pattern")
+	if f.Pattern.Regex != nil && mayBeEmpty(name) {
+		l.wrong(path+".pattern.Regex", "an expression that matches at least one character", name)
+	}
 	return Replacement{Name: name, Match: m, Content: f.Content}
 }
 
@@ -222,7 +226,9 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) PreTo
 			return nil
 		}
 		name, m := l.matcher(f.Pattern, path+".pattern")
-		return &Splitter{Name: name, Match: m, How: l.behavior(f.Behavior, path), Invert: f.Invert}
+		split := newSplitter(name, m)
+		split.How, split.Invert = l.behavior(f.Behavior, path), f.Invert
+		return split
 	case "Metaspace":
 		mark, prepend, split := l.metaspace(raw, path)
 		return Metaspace{Mark: mark, Prepend: prepend, Split: split}

@@ -24,9 +24,10 @@
 //	                                  BPEDecoder Sequence
 //
 // Components not in this table are rejected with an [*UnknownError] that names
-// them. That includes split patterns: each known regular expression has a
-// scanner, found by its exact text (pattern.go), and no other expression is
-// supported.
+// them. Split patterns are regular expressions in the syntax of Oniguruma: the
+// common ones have scanners, found by their exact text (pattern.go), and an
+// engine runs the others (regex.go), except those with back references and the
+// like, which are rejected with a [*RegexError].
 //
 // A [Stream] decodes generated text one id at a time and never emits an
 // incomplete character.

@@ -24,7 +24,7 @@ func (e *FormatError) Error() string {
 // one, it would yield other tokens than the model was trained on.
 type UnknownError struct {
 	Path string // JSON path or GGUF key
-	Kind string // "split pattern", "normalizer", …
+	Kind string // "pre-tokenizer", "normalizer", …
 	Name string // as spelled in the file
 }
 

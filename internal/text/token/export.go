@@ -66,6 +66,9 @@ func (t *Tokenizer) exportModel(v *Vocab) error {
 		if strings.Contains(sketch(t.normalizer), "Prepend") {
 			v.AddSpacePrefix = &yes
 		}
+		if n, ok := t.normalizer.(*SentenceText); ok && n.Prefix {
+			v.AddSpacePrefix = &yes
+		}
 		unknown(m.Unk)
 	case *Unigram:
 		v.Model, v.Pre = "t5", "default"
@@ -81,6 +84,15 @@ func (t *Tokenizer) exportModel(v *Vocab) error {
 		}
 		v.RemoveExtraWhitespaces = len(t.cutter) > 1
 		unknown(m.Unk)
+	case *SentenceUnigram:
+		v.Model, v.Pre, v.Scores = "t5", "default", m.Scores
+		unknown(m.Unk)
+		if n, ok := t.normalizer.(*SentenceText); ok {
+			v.AddSpacePrefix, v.RemoveExtraWhitespaces = &n.Prefix, n.Trim
+			if n.Map != nil {
+				v.PrecompiledCharsmap = n.Map.Blob
+			}
+		}
 	case *WordPiece:
 		v.Model, v.Pre = "bert", "default"
 		unknown(m.Unk)
@@ -94,10 +106,10 @@ func (t *Tokenizer) exportPre(v *Vocab, m *BPE) error {
 	whole := false // the name exists with the other value of ignore_merges
 	for _, any := range []bool{false, true} {
 		if any {
-			whole = m.ReachesAll()
+			whole = m.ReachesAll(t.added)
 		}
 		for _, p := range pres {
-			if sketch(p.cut()) == cut && sketch(p.form) == sketch(t.normalizer) && (p.ignore == m.IgnoreMerges || whole) {
+			if !p.whole && !p.plain && sketch(p.cut()) == cut && sketch(p.form) == sketch(t.normalizer) && (p.ignore == m.IgnoreMerges || whole) {
 				v.Pre = p.names[0]
 				return nil
 			}
@@ -121,6 +133,11 @@ func (t *Tokenizer) exportTokens(v *Vocab) {
 			v.Types[id] = TypeByte
 		}
 	}
+	for id, kind := range t.kinds() {
+		if kind == TypeUserDefined || kind == TypeUnused {
+			v.Types[id] = kind
+		}
+	}
 	for _, a := range t.added {
 		v.Types[a.ID] = TypeUserDefined
 		if a.Special {
@@ -133,6 +150,17 @@ func (t *Tokenizer) exportTokens(v *Vocab) {
 	if v.Scores != nil { // added tokens follow the model's
 		v.Scores = append(slices.Clone(v.Scores), make([]float32, len(v.Tokens)-len(v.Scores))...)
 	}
+}
+
+// kinds returns the kinds of the pieces of a SentencePiece file, or nil.
+func (t *Tokenizer) kinds() []int32 {
+	switch m := t.model.(type) {
+	case *SPM:
+		return m.Types
+	case *SentenceUnigram:
+		return m.types
+	}
+	return nil
 }
 
 // exportFrame stores the tokens around a text.
@@ -226,7 +254,7 @@ func (t *Tokenizer) compare(back *Tokenizer) error {
 	m, ok := t.model.(*Unigram)
 	if ok {
 		for id, s := range m.Scores {
-			if float64(float32(s)) != s {
+			if publishedScore(float32(s)) != s {
 				return &InexpressibleError{fmt.Sprintf("model.vocab[%d]", id), fmt.Sprintf("score %v is not a 32-bit number", s)}
 			}
 		}
@@ -245,7 +273,7 @@ func (t *Tokenizer) alike(path string, back *Tokenizer) bool {
 		}
 		same := *b
 		same.IgnoreMerges = a.IgnoreMerges
-		return sketch(a) == sketch(&same) && a.ReachesAll()
+		return sketch(a) == sketch(&same) && a.ReachesAll(t.added)
 	case "pre_tokenizer":
 		// Splitting at spaces that the normalizer has replaced does nothing.
 		n, ok := t.normalizer.(Replacement)
@@ -289,7 +317,21 @@ func sketch(c any) string {
 		return fmt.Sprintf("BPE(%d merges, unk %d, prefix %q, suffix %q, fuse %v, bytes %v, ignore %v)",
 			len(c.Pairs), c.Unk, c.Prefix, c.Suffix, c.FuseUnk, c.ByteFallback, c.IgnoreMerges)
 	case *SPM:
-		return fmt.Sprintf("SPM(unk %d)", c.Unk)
+		s := fmt.Sprintf("SPM(unk %d", c.Unk)
+		if c.Types != nil && !c.AllBytes {
+			s += ", unknown characters joined"
+		}
+		if c.Defined != nil {
+			s += ", user-defined pieces"
+		}
+		if slices.Contains(c.Types, TypeUnused) {
+			s += ", unused pieces"
+		}
+		return s + ")"
+	case *SentenceUnigram:
+		return fmt.Sprintf("SentencePiece unigram(unk %d, bytes %v)", c.Unk, c.fallBack)
+	case *SentenceText:
+		return fmt.Sprintf("SentencePiece(%v %v %v %v %v)", c.Prefix, c.OnlyFirst, c.Trim, c.Suffix, c.Escape)
 	case *Unigram:
 		return fmt.Sprintf("Unigram(unk %d, bytes %v)", c.Unk, c.ByteFallback)
 	case *WordPiece:

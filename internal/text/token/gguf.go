@@ -7,14 +7,12 @@ package token
 import (
 	"fmt"
 	"strings"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // A Vocab is the tokenizer part of a GGUF file's metadata. Missing lists are
 // nil.
 type Vocab struct {
-	Model  string    // tokenizer.ggml.model: gpt2, llama, t5, bert
+	Model  string    // tokenizer.ggml.model: gpt2, llama, t5, bert, gemma4, rwkv, whitespace
 	Pre    string    // tokenizer.ggml.pre: the pre-tokenizer of gpt2
 	Tokens []string  // by id
 	Scores []float32 // by id: llama, t5
@@ -40,65 +38,6 @@ const (
 	TypeByte        = 6
 )
 
-// A pre is the meaning of a value of tokenizer.ggml.pre.
-type pre struct {
-	names  []string // the first is the one written
-	cut    func() PreTokenizers
-	form   Normalizer
-	ignore bool // a word that is a token is not split, whatever the merges
-	bos    bool // AddBOS if the file does not say
-}
-
-// cuts returns pre-tokenizers that isolate the given expressions in turn and
-// then go byte by byte.
-func cuts(res ...string) func() PreTokenizers {
-	return func() (ps PreTokenizers) {
-		for _, re := range res {
-			ps = append(ps, &Splitter{Name: re, Match: Scanners[re], How: Isolated})
-		}
-		return append(ps, ByteLevel{})
-	}
-}
-
-func gpt2Cut() PreTokenizers { return PreTokenizers{ByteLevel{Regex: true}} }
-
-func digitsCut() PreTokenizers {
-	return PreTokenizers{&Splitter{Name: "Digits", Match: OneOf(IsNumeric), How: Isolated}, ByteLevel{Regex: true}}
-}
-
-// falconCut splits digits after bytes became characters, as the published
-// tokenizer does.
-func falconCut() PreTokenizers {
-	return PreTokenizers{
-		&Splitter{Name: "Punctuation", Match: OneOf(IsBertPunctuation), How: Contiguous},
-		ByteLevel{Regex: true},
-		&Splitter{Name: "Digits", Match: OneOf(IsNumeric), How: Contiguous},
-		&Splitter{Name: ReTriples, Match: ThreeDigits, How: Isolated},
-	}
-}
-
-var nfc = UnicodeForm{Form: norm.NFC}
-
-// pres lists the known names, as in llama.cpp. Qwen's text is composed (NFC)
-// first, as in its own tokenizer.json, although GGUF does not say so.
-var pres = []pre{
-	{names: []string{"gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "granite-docling", "exaone4", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "gigachat", "a.x-4.0", "mellum", "roberta-bpe", "jina-v1-en", "jina-v2-code"}, cut: gpt2Cut},
-	{names: []string{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"}, cut: cuts(ReLlama3), ignore: true, bos: true},
-	{names: []string{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, cut: cuts(ReLlama3)},
-	{names: []string{"qwen2", "deepseek-r1-qwen", "megrez", "kormo"}, cut: cuts(ReQwen2), form: nfc},
-	{names: []string{"stablelm2", "hunyuan", "solar-open", "grok-2", "bailingmoe", "bailingmoe2", "llada-moe"}, cut: cuts(ReQwen2)},
-	{names: []string{"qwen35"}, cut: cuts(ReQwen35), form: nfc},
-	{names: []string{"tekken"}, cut: cuts(ReTekken), ignore: true, bos: true},
-	{names: []string{"gpt-4o", "llama4", "minimax-m2"}, cut: cuts(ReO200k)},
-	{names: []string{"deepseek-v3", "hunyuan-dense", "joyai-llm"}, cut: cuts(ReDigits3, ReCJK, ReDeepSeek)},
-	{names: []string{"deepseek-coder"}, cut: cuts(ReLineEnd, ReLetters, RePunct, ReCJKWide, `\p{N}`)},
-	{names: []string{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}, cut: digitsCut},
-	{names: []string{"bloom", "gpt3-finnish", "poro-chat"}, cut: cuts(ReBloom)},
-	{names: []string{"viking"}, cut: cuts(ReBloom, `\p{N}`)},
-	{names: []string{"falcon"}, cut: falconCut},
-	{names: []string{"default", ""}, cut: cuts(ReFalconP, ReGPT2, ReNumbers, ReTriples)},
-}
-
 // metaMark is the character SentencePiece writes for a space.
 const metaMark = "▁"
 
@@ -117,6 +56,11 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 	var err error
 	switch v.Model {
 	case "gpt2":
+		bos, err = t.fromGPT2(v)
+	case "gemma4":
+		err = t.fromWholeText(v)
+	case "whitespace":
+		v.Pre = "whitespace"
 		bos, err = t.fromGPT2(v)
 	case "llama":
 		bos, err = true, t.fromLlama(v)
@@ -143,7 +87,7 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 	for id, kind := range types {
 		if kind == TypeUnknown || kind == TypeControl || kind == TypeUserDefined {
 			if s := t.lex.Tokens[id]; s != "" && t.lex.IDs[s] == int32(id) {
-				t.added = append(t.added, addedToken{ID: int32(id), Content: s, Special: kind != TypeUserDefined})
+				t.added = append(t.added, AddedToken{ID: int32(id), Content: s, Special: kind != TypeUserDefined})
 			}
 		}
 	}
@@ -240,25 +184,58 @@ func (v *Vocab) fill(m *BPE) error {
 }
 
 func (t *Tokenizer) fromGPT2(v Vocab) (bos bool, err error) {
-	for _, p := range pres {
-		for _, name := range p.names {
-			if name != v.Pre {
-				continue
+	p, ok := preOf(v.Pre)
+	if !ok {
+		return false, &UnknownError{"tokenizer.ggml.pre", "pre-tokenizer", v.Pre}
+	}
+	if p.whole {
+		return p.bos, t.fromWholeText(v)
+	}
+	m := &BPE{Lex: t.lex, Unk: None, IgnoreMerges: p.ignore}
+	t.model, t.normalizer, t.cutter, t.decoder = m, p.form, p.cut(), byteDecoder{}
+	if p.plain {
+		t.decoder = nil
+	}
+	if v.AddSpacePrefix != nil && *v.AddSpacePrefix {
+		for i, c := range t.cutter {
+			if b, ok := c.(ByteLevel); ok {
+				b.PrefixSpace = true
+				t.cutter[i] = b
 			}
-			m := &BPE{Lex: t.lex, Unk: None, IgnoreMerges: p.ignore}
-			t.model, t.normalizer, t.cutter, t.decoder = m, p.form, p.cut(), byteDecoder{}
-			if v.AddSpacePrefix != nil && *v.AddSpacePrefix {
-				for i, c := range t.cutter {
-					if b, ok := c.(ByteLevel); ok {
-						b.PrefixSpace = true
-						t.cutter[i] = b
-					}
-				}
-			}
-			return p.bos, v.fill(m)
 		}
 	}
-	return false, &UnknownError{"tokenizer.ggml.pre", "pre-tokenizer", v.Pre}
+	if v.Merges == nil && v.Pre == "kimi-k2" { // the ids are the ranks
+		if id := m.setRanks(v.ordinary()); id != None {
+			return false, longToken(fmt.Sprintf("tokenizer.ggml.tokens[%d]", id), len(v.Tokens[id]))
+		}
+		return p.bos, nil
+	}
+	return p.bos, v.fill(m)
+}
+
+func longToken(path string, n int) error {
+	return &FormatError{Path: path, Want: fmt.Sprintf("a token of at most %d bytes", maxRankedToken), Got: fmt.Sprintf("%d bytes", n)}
+}
+
+// ordinary returns the number of tokens before the first special one.
+func (v *Vocab) ordinary() int {
+	for id, kind := range v.Types {
+		if kind == TypeControl {
+			return id
+		}
+	}
+	return len(v.Tokens)
+}
+
+// fromWholeText reads vocabularies whose merges cross words: text is characters
+// with marks for spaces, and unknown characters are bytes.
+func (t *Tokenizer) fromWholeText(v Vocab) error {
+	m := &BPE{Lex: t.lex, Unk: v.id("unk"), FuseUnk: true, ByteFallback: true}
+	m.Bytes, m.AllBytes = t.lex.ByteTokens()
+	t.model = m
+	t.normalizer = Replacement{Name: " ", Match: Literal(" "), Content: metaMark}
+	t.decoder = decoders{replaceDecoder{Replacement{Name: metaMark, Match: Literal(metaMark), Content: " "}}, byteFallback{}, fuse{}}
+	return v.fill(m)
 }
 
 func (t *Tokenizer) fromLlama(v Vocab) error {
@@ -302,7 +279,7 @@ func (t *Tokenizer) fromT5(v Vocab) error {
 	t.decoder = metaspaceDecoder{metaMark, prepend}
 	scores := make([]float64, len(v.Scores))
 	for i, s := range v.Scores {
-		scores[i] = float64(s)
+		scores[i] = publishedScore(s)
 	}
 	unk := v.id("unk")
 	if unk == None {

@@ -2,6 +2,7 @@ package token
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -169,6 +170,9 @@ func TestPreNames(t *testing.T) {
 				t.Errorf("%q is listed twice", name)
 			}
 			seen[name] = true
+			if p.whole || p.plain { // other alphabets: TestWholeText
+				continue
+			}
 			v := tinyVocab()
 			v.Pre = name
 			tok, err := FromVocab(v)
@@ -186,5 +190,57 @@ func TestPreNames(t *testing.T) {
 		if !seen[want] {
 			t.Errorf("no %q among %v", want, slices.Sorted(maps.Keys(seen)))
 		}
+	}
+}
+
+// TestWholeText reads vocabularies whose tokens are text rather than bytes.
+func TestWholeText(t *testing.T) {
+	v := Vocab{Model: "gemma4", Tokens: []string{"<unk>", "<end>", "a", "b", "ab", metaMark, "b" + metaMark, "\n", "\n\n"},
+		Types: []int32{TypeUnknown, TypeControl, 1, 1, 1, 1, 1, 1, 1}, Merges: []string{"b " + metaMark, "a b", "\n \n"}, Special: map[string]int32{"unk": 0}}
+	for b := range 256 {
+		v.Tokens, v.Types = append(v.Tokens, fmt.Sprintf("<0x%02X>", b)), append(v.Types, TypeByte)
+	}
+	const base = 9
+	for _, c := range []struct {
+		model, pre, text, back string
+		want                   []int32
+	}{
+		{"gemma4", "", "ab ab", "", []int32{2, 6, 4}}, // the merge across words has the lower rank
+		{"gpt2", "gemma4", "\n\n\n", "", []int32{8, 7}},
+		{"gpt2", "sarvam-moe", "é<end>", "", []int32{base + 0xc3, base + 0xa9, 1}},
+		{"whitespace", "", " ab\tb a", "ab b a", []int32{4, 3, 2}},
+	} {
+		v.Model, v.Pre = c.model, c.pre
+		tok, err := FromVocab(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tok.Encode(c.text, true)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s %s %q: got %v, want %v", c.model, c.pre, c.text, got, c.want)
+		}
+		if c.back == "" {
+			c.back = c.text
+		}
+		if back := tok.Decode(got, false); back != c.back {
+			t.Errorf("%s: %q came back as %q", c.model, c.text, back)
+		}
+	}
+}
+
+// TestRanksOfKimi reads a vocabulary without merges, whose ids are their ranks.
+func TestRanksOfKimi(t *testing.T) {
+	v := tinyVocab()
+	v.Pre, v.Merges = "kimi-k2", nil
+	tok, err := FromVocab(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tok.Encode("abb<end>", false); !slices.Equal(got, []int32{256, 'b', 257}) {
+		t.Errorf("got %v", got)
+	}
+	v.Tokens[256] = strings.Repeat("a", maxRankedToken+1)
+	if _, err = FromVocab(v); err == nil || !strings.Contains(err.Error(), "tokenizer.ggml.tokens[256]") {
+		t.Errorf("a long token: %v", err)
 	}
 }

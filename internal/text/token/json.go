@@ -150,8 +150,8 @@ func (r *reader) integer() (int64, error) {
 func (r *reader) float() (float64, error) {
 	r.next()
 	from := r.i
-	x, err := strconv.ParseFloat(r.number(), 64)
-	if err != nil {
+	x, ok := serdeFloat(r.number())
+	if !ok {
 		r.i = from
 		return 0, r.wrong("a number")
 	}

@@ -44,7 +44,7 @@ func Load(data []byte) (*Tokenizer, error) {
 // complete computes derived fields.
 func (t *Tokenizer) complete() {
 	t.special = make([]bool, len(t.lex.Tokens))
-	var plain, norm []addedToken
+	var plain, norm []AddedToken
 	var plainTexts, normTexts []string
 	for _, a := range t.added {
 		if a.Special {
@@ -404,8 +404,8 @@ func (l *loader) wordPiece(fields map[string]section) (*Lexicon, Model) {
 	return lex, NewWordPiece(lex, f.Prefix, unk, f.MaxChars)
 }
 
-func (l *loader) addedTokens(raw json.RawMessage, lex *Lexicon) []addedToken {
-	var list []addedToken
+func (l *loader) addedTokens(raw json.RawMessage, lex *Lexicon) []AddedToken {
+	var list []AddedToken
 	if isNull(raw) || !l.read(raw, "added_tokens", &list) {
 		return nil
 	}

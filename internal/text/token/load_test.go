@@ -66,7 +66,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"nested normalizer", "normalizer", `{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Rot13"}]}`, `normalizer.normalizers[1].type: unknown normalizer "Rot13"`},
 		{"normalizer option", "normalizer", `{"type":"Strip","strip_left":true,"strip_middle":true}`, `normalizer: unknown option "strip_middle"`},
 		{"charsmap", "normalizer", `{"type":"Precompiled","precompiled_charsmap":"AAECAwQF"}`, "normalizer.precompiled_charsmap: want a size"},
-		{"pattern", "pre_tokenizer", `{"type":"Split","pattern":{"Regex":"\\w{3}"},"behavior":"Isolated"}`, `pre_tokenizer.pattern.Regex: unknown split pattern "\\w{3}"`},
+		{"pattern", "pre_tokenizer", `{"type":"Split","pattern":{"Regex":"(a)\\1"},"behavior":"Isolated"}`, `pre_tokenizer.pattern.Regex: want an expression that the engine knows, got "expression \"(a)\\\\1\": at byte 5: \\1, which is not supported"`},
 		{"behavior", "pre_tokenizer", `{"type":"Split","pattern":{"String":" "},"behavior":"Gone"}`, `pre_tokenizer.behavior: unknown behavior "Gone"`},
 		{"no pattern", "pre_tokenizer", `{"type":"Split","pattern":{},"behavior":"Isolated"}`, "pre_tokenizer.pattern: want String or Regex"},
 		{"pre-tokenizer", "pre_tokenizer", `{"type":"UnicodeScripts"}`, `unknown pre-tokenizer "UnicodeScripts"`},

@@ -1,15 +1,15 @@
 package token
 
 // Split patterns. Published tokenizers split text with regular expressions that
-// Go's package regexp does not support (lookahead) or runs slowly. Each known
-// expression has a scanner here, found by its exact text; others are rejected. A
-// scanner is a list of alternatives, like the expression, and the first that
-// matches wins.
+// Go's package regexp does not support (lookahead) or runs slowly. Each common
+// expression has a scanner here, found by its exact text; the engine of regex.go
+// runs the others. A scanner is a list of alternatives, like the expression, and
+// the first that matches wins.
 
 import "strings"
 
-// A Matcher returns the end of its match in s at i, which is > i, or -1 for
-// none.
+// A Matcher returns the end of its match in s at i, or -1 for none. The end of an
+// empty match is i.
 type Matcher func(s string, i int) int
 
 // anyOf tries alternatives in order.
@@ -436,12 +436,12 @@ func positive(j, i int) int {
 }
 
 // segments calls yield for the matches in s and the stretches between them, in
-// order.
+// order. An empty match counts, except at the end of the match before it.
 func segments(s string, m Matcher, yield func(i, j int, match bool)) {
-	prev := 0
+	prev, last := 0, -1 // last: the end of the match before
 	for i := 0; i < len(s); {
 		j := m(s, i)
-		if j < 0 {
+		if j < 0 || j == i && i == last {
 			_, n := DecodeRune(s[i:])
 			i += n
 			continue
@@ -450,9 +450,17 @@ func segments(s string, m Matcher, yield func(i, j int, match bool)) {
 			yield(prev, i, false)
 		}
 		yield(i, j, true)
-		prev, i = j, j
+		prev, i, last = j, j, j
 	}
 	if prev < len(s) {
 		yield(prev, len(s), false)
 	}
+}
+
+// matcherOf returns the matcher of an expression. Errors are [*RegexError].
+func matcherOf(expr string) (Matcher, error) {
+	if m, ok := Scanners[expr]; ok {
+		return m, nil
+	}
+	return CompileRegex(expr)
 }

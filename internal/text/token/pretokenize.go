@@ -31,6 +31,7 @@ type (
 	Splitter struct {
 		Name   string // the pattern as spelled in the file, or the component's type
 		Match  Matcher
+		All    segmenter // finds all matches at once; nil: Match does, one by one
 		How    Behavior
 		Invert bool
 	}
@@ -66,12 +67,21 @@ func (ps PreTokenizers) Chain(emit func(Piece)) func(Piece) {
 	return emit
 }
 
+// segments calls yield for the matches in s and the stretches between them.
+func (c *Splitter) segments(s string, yield func(i, j int, match bool)) {
+	if c.All != nil {
+		c.All(s, yield)
+		return
+	}
+	segments(s, c.Match, yield)
+}
+
 // Cut implements [PreTokenizer].
 func (c *Splitter) Cut(p Piece, emit func(Piece)) {
 	switch c.How {
 	case Isolated, Removed:
-		segments(p.S, c.Match, func(i, j int, match bool) {
-			if c.How == Isolated || match == c.Invert {
+		c.segments(p.S, func(i, j int, match bool) {
+			if i < j && (c.How == Isolated || match == c.Invert) {
 				emit(p.Slice(i, j))
 			}
 		})
@@ -82,7 +92,7 @@ func (c *Splitter) Cut(p Piece, emit func(Piece)) {
 		match bool
 	}
 	var parts []part
-	segments(p.S, c.Match, func(i, j int, match bool) { parts = append(parts, part{i, j, match != c.Invert}) })
+	c.segments(p.S, func(i, j int, match bool) { parts = append(parts, part{i, j, match != c.Invert}) })
 	if c.How == MergedWithNext {
 		slices.Reverse(parts)
 	}
@@ -104,7 +114,9 @@ func (c *Splitter) Cut(p Piece, emit func(Piece)) {
 		slices.Reverse(merged)
 	}
 	for _, s := range merged {
-		emit(p.Slice(s.i, s.j))
+		if s.i < s.j {
+			emit(p.Slice(s.i, s.j))
+		}
 	}
 }
 

@@ -1,0 +1,179 @@
+package token
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// letters are the characters that tell the parts of split patterns apart.
+var letters = []rune("aZsSſtTlLdDvVeErRmM'’ \t\n\r\u00a0\u3000x019٣½Ⅷéßǅʰ\u0301\u0903漢字かカー가ㄱไ🚀$+<`|~^_-–!?.,。،()[]{}/\\\u200d\u0000\ufffd<ABZIMGsentinel:>")
+
+func patternText(r *rand.Rand) string {
+	var b strings.Builder
+	for range r.IntN(24) {
+		c := letters[r.IntN(len(letters))]
+		for range 1 + r.IntN(4)*r.IntN(2) {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+func cutBy(s string, m Matcher) (out []string) {
+	segments(s, m, func(i, j int, match bool) {
+		mark := "-"
+		if match {
+			mark = "+"
+		}
+		out = append(out, mark+s[i:j])
+	})
+	return out
+}
+
+// sameAsEngine compares a scanner with the engine, which is its specification.
+func sameAsEngine(t *testing.T, expr, text string, m, engine Matcher) {
+	t.Helper()
+	if got, want := cutBy(text, m), cutBy(text, engine); !slices.Equal(got, want) {
+		t.Fatalf("%s\non %q:\nscanner %q\n engine %q", expr, text, got, want)
+	}
+}
+
+// TestScanners: every scanner cuts as its own expression does.
+func TestScanners(t *testing.T) {
+	for expr, m := range Scanners {
+		engine, err := CompileRegex(expr)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		r := rand.New(rand.NewPCG(1, uint64(len(expr))))
+		for range 3000 {
+			sameAsEngine(t, expr, patternText(r), m, engine)
+		}
+	}
+}
+
+// FuzzScanners is TestScanners with texts of the fuzzer.
+func FuzzScanners(f *testing.F) {
+	engines := map[string]Matcher{}
+	for expr := range Scanners {
+		engine, err := CompileRegex(expr)
+		if err != nil {
+			f.Fatal(err)
+		}
+		engines[expr] = engine
+	}
+	f.Add("Hello, world's 'LL 12345  \r\n\t x漢字")
+	f.Fuzz(func(t *testing.T, text string) {
+		text = strings.ToValidUTF8(text, "\ufffd")
+		for expr, m := range Scanners {
+			sameAsEngine(t, expr, text, m, engines[expr])
+		}
+	})
+}
+
+// FuzzRegex: no expression makes the engine panic, and a match lies in the text.
+func FuzzRegex(f *testing.F) {
+	for expr := range Scanners {
+		f.Add(expr, "Hello 123\n")
+	}
+	for _, expr := range []string{`(?<=a|bc)\d{2,3}?(?!x)`, `(?>a*)b`, `[\w&&[^\d_]]++`, `(?i)k|\p{^Han}{,2}`, `(?m:.)\Z|\bx\B|^y$`, `[[:alpha:]-z]`, `(a*)*b`} {
+		f.Add(expr, "aaab12xyz\n")
+	}
+	f.Fuzz(func(t *testing.T, expr, text string) {
+		m, err := CompileRegex(expr)
+		if err != nil {
+			if _, ok := errors.AsType[*RegexError](err); !ok {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		text = strings.ToValidUTF8(text, "\ufffd")
+		if len(text) > 64 {
+			text = strings.ToValidUTF8(text[:64], "")
+		}
+		empty := mayBeEmpty(expr)
+		for i := range text {
+			if j := m(text, i); j != -1 && (j < i || j > len(text) || j == i && !empty) {
+				t.Fatalf("a match of %q in %q from %d to %d", expr, text, i, j)
+			}
+		}
+	})
+}
+
+// TestRegexMemory: an expression that backtracks exponentially is as fast as
+// others.
+func TestRegexMemory(t *testing.T) {
+	for _, expr := range []string{`(a*)*b`, `(a|a)*b`, `(?:a?){64}a{64}b`, `(?=(a+)+b)a`} {
+		m, err := CompileRegex(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if m(strings.Repeat("a", 2000), 0) != -1 {
+			t.Errorf("%s matches", expr)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("%s took %v", expr, took)
+		}
+	}
+}
+
+func TestRegexRefused(t *testing.T) {
+	for expr, want := range map[string]string{
+		`(a`: "a group that does not end", `a)`: "nothing opens", `[a`: "does not end", `*`: "a repetition of nothing",
+		`(a)\1`: `\1, which is not supported`, `\p{Klingon}`: `unknown property`, `a{2}?`: "understand differently",
+		`(?<=a+)b`: "more than 255", `[b-a]`: "a range that is empty", `(?y)`: "unknown group", `a{99999}`: "too large",
+		`(?:(?:a{1000}){1000}b){1000}`: "too many instructions", `(?:(?:ab){1000}){1000}`: "too many instructions",
+		strings.Repeat("(", 100): "groups in one another", strings.Repeat("[", 100): "classes in one another",
+		"a\xff": "not UTF-8", "(?i)ß": "several letters",
+	} {
+		if _, err := CompileRegex(expr); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: got %v, want %q", expr, err, want)
+		}
+	}
+}
+
+// TestEveryPre: every name has pre-tokenizers, none has two, and the fast ways
+// of their expressions agree with the engine.
+func TestEveryPre(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range pres {
+		for _, name := range p.names {
+			if seen[name] {
+				t.Errorf("%q stands for two", name)
+			}
+			seen[name] = true
+		}
+		p.cut()
+	}
+	if len(seen) < 91 {
+		t.Errorf("%d names", len(seen))
+	}
+	for expr, all := range runs {
+		engine, err := CompileRegex(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(2, 3))
+		for range 3000 {
+			text := patternText(r) + strings.Repeat("7", r.IntN(12)) + patternText(r)
+			want := cutBy(text, engine)
+			var got []string
+			all(text, func(i, j int, match bool) {
+				mark := "-"
+				if match {
+					mark = "+"
+				}
+				got = append(got, mark+text[i:j])
+			})
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s on %q:\n   got %q\nengine %q", expr, text, got, want)
+			}
+		}
+	}
+}
