@@ -17,10 +17,12 @@ type attention[F Float] struct {
 	q, k, v, out linear[F]
 	norm         uint32 // of q and k, see plan.AttentionParams
 	qNorm, kNorm operand[F]
-	clip         F // limit of q, k and v; 0 = none
+	clip         F          // limit of q, k and v; 0 = none
+	sinks        operand[F] // a logit of each head without a value; none if it has no leaf
 	eps, offset  F
 	rope         *ropes[F] // nil = no positions
 	interleaved  bool
+	gated        bool    // the query projection holds a gate beside each query
 	beta         float64 // q ×= 1 + beta·ln(1 + ⌊pos/original⌋)
 	original     int
 }
@@ -35,17 +37,25 @@ const (
 	savedMore // with norms of q and k: raw q and k, what normalizes them, their means; then, with a limit, q, k and v before it
 )
 
+// savedGate is the place of the gates, after all others.
+func (a *attention[F]) savedGate() int {
+	at := savedMore
+	if a.norm != plan.QKNormNone {
+		at += 6
+	}
+	if a.clip != 0 {
+		at += 3
+	}
+	return at
+}
+
 func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], error) {
 	if _, err := p.QueriesPerKey(); err != nil {
 		return nil, err
 	}
 	switch {
-	case p.QGate != 0:
-		return nil, b.untrained("gated attention")
 	case p.Causal == 0:
 		return nil, b.untrained("bidirectional attention")
-	case b.Has("sinks"):
-		return nil, b.untrained("attention sinks")
 	case p.QKNormKind > plan.QKNormLayer:
 		return nil, b.untrained("norms of heads of kind %d", p.QKNormKind)
 	case b.Has("slopes") && p.Softcap != 0:
@@ -63,14 +73,19 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 		},
 		norm: p.QKNormKind, clip: exact[F](p.Clip), eps: exact[F](p.QKNormEps), offset: exact[F](p.QKNormOff),
 		interleaved: p.RopeStyle == plan.RopeInterleaved,
+		gated:       p.QGate != 0,
 		beta:        float64(exact[F](p.TempBeta)), original: int(p.TempOrigLen),
 	}
 	width, qd, kd := b.cols(a.in), a.heads.Q*a.heads.Dim, a.heads.KV*a.heads.Dim
+	projected := qd
+	if a.gated {
+		projected = 2 * qd
+	}
 	for _, l := range []struct {
 		to         *linear[F]
 		slot, bias string
 		in, out    int
-	}{{&a.q, "q", "q_bias", width, qd}, {&a.k, "k", "k_bias", width, kd}, {&a.v, "v", "v_bias", width, kd}, {&a.out, "o", "o_bias", qd, b.cols(a.reg)}} {
+	}{{&a.q, "q", "q_bias", width, projected}, {&a.k, "k", "k_bias", width, kd}, {&a.v, "v", "v_bias", width, kd}, {&a.out, "o", "o_bias", qd, b.cols(a.reg)}} {
 		var err error
 		if *l.to, err = b.linear(l.slot, l.bias, l.in, l.out); err != nil {
 			return nil, err
@@ -89,6 +104,9 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 			return nil, err
 		}
 	}
+	if a.sinks, err = b.vector("sinks", a.heads.Q); err != nil {
+		return nil, err
+	}
 	if a.heads.Slopes, err = b.constant("slopes", a.heads.Q); err != nil {
 		return nil, err
 	}
@@ -103,9 +121,13 @@ func (a *attention[F]) record(s *step[F]) error {
 	}
 	s.use(&a.qNorm)
 	s.use(&a.kNorm)
+	s.use(&a.sinks)
 	h, rows := &a.heads, s.count(a.in)
-	q, k, v := s.keep(rows*a.q.out), s.keep(rows*a.k.out), s.keep(rows*a.v.out)
-	sums, result := s.save(rows*h.Q), s.keep(rows*a.q.out)
+	q, k, v := s.keep(rows*a.out.in), s.keep(rows*a.k.out), s.keep(rows*a.v.out)
+	sums, result := s.save(rows*h.Q), s.keep(rows*a.out.in)
+	if sums == nil && a.sinks.leaf != nil {
+		sums = a.m.scratch.take(rows * h.Q)
+	}
 	y := s.output(a.reg)
 	if y == nil {
 		return s.t.Err()
@@ -116,7 +138,15 @@ func (a *attention[F]) record(s *step[F]) error {
 	if a.clip != 0 {
 		rawQ, rawK, rawV = s.keep(len(q)), s.keep(len(k)), s.keep(len(v))
 	}
-	a.q.forward(s, rawQ, x, rows)
+	var gate []F
+	if a.gated {
+		gate = s.keep(len(q))
+		both := a.m.scratch.take(rows * a.q.out)
+		a.q.forward(s, both, x, rows)
+		a.part(rawQ, gate, both)
+	} else {
+		a.q.forward(s, rawQ, x, rows)
+	}
 	a.k.forward(s, rawK, x, rows)
 	a.v.forward(s, rawV, x, rows)
 	if a.clip != 0 {
@@ -134,8 +164,36 @@ func (a *attention[F]) record(s *step[F]) error {
 	}
 	a.warm(q, rows)
 	s.w.Attention(result, sums, q, k, v, s.batch.Lens, *h)
+	a.sink(result, sums)
+	if a.gated {
+		open := a.m.scratch.take(len(result))
+		a.open(open, result, gate)
+		result = open
+	}
 	a.out.forward(s, y, result, rows)
 	return s.end(keyAttention, a)
+}
+
+// part divides a projection into queries and gates, head by head, and join is its
+// opposite.
+func (a *attention[F]) part(q, gate, both []F) {
+	for d, h := a.heads.Dim, 0; h < len(q); h += d {
+		copy(q[h:h+d], both[2*h:])
+		copy(gate[h:h+d], both[2*h+d:])
+	}
+}
+
+func (a *attention[F]) join(both, q, gate []F) {
+	for d, h := a.heads.Dim, 0; h < len(q); h += d {
+		copy(both[2*h:2*h+d], q[h:])
+		copy(both[2*h+d:2*h+2*d], gate[h:])
+	}
+}
+
+// open writes y ⊙ σ(gate).
+func (a *attention[F]) open(dst, y, gate []F) {
+	dense.Activate(dense.Sigmoid, dst, gate)
+	dense.Mul(dst, dst, y)
 }
 
 // A headNorm is the norm of queries or of keys in one step.
@@ -283,8 +341,22 @@ func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 	sums, result := b.Saved(savedSums), b.Saved(savedResult)
 	rows := len(sums) / h.Q
 	dresult := sink[F]{g: scratch.take(len(result))}
-	a.out.back(b, &dresult, b.DOut(0), result, rows)
+	var dgate []F
+	if a.gated {
+		gate, opened := b.Saved(a.savedGate()), scratch.take(len(result))
+		a.open(opened, result, gate)
+		a.out.back(b, &dresult, b.DOut(0), opened, rows)
+		dgate = scratch.take(len(gate))
+		for i, x := range gate {
+			g := sigmoid(x)
+			dgate[i] = dresult.g[i] * result[i] * g * (1 - g)
+			dresult.g[i] *= g
+		}
+	} else {
+		a.out.back(b, &dresult, b.DOut(0), result, rows)
+	}
 	dq, dk, dv := scratch.zeros(len(q)), scratch.zeros(len(k)), scratch.zeros(len(v))
+	a.sinkBack(b, result, sums, dresult.g)
 	w.AttentionBack(dq, dk, dv, q, k, v, result, sums, dresult.g, a.m.step.batch.Lens, *h)
 	a.warm(dq, rows)
 	if a.norm != plan.QKNormAfter {
@@ -304,8 +376,42 @@ func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 			unlimited(d, b.Saved(at+i), a.clip)
 		}
 	}
+	if a.gated {
+		both := scratch.take(rows * a.q.out)
+		a.join(both, dq, dgate)
+		dq = both
+	}
 	x, dx := b.In(0), sinkOf(b, 0)
 	a.q.back(b, &dx, dq, x, rows)
 	a.k.back(b, &dx, dk, x, rows)
 	a.v.back(b, &dx, dv, x, rows)
+}
+
+// sink adds the sinks to the sums of e^score, whose logarithms sums has, and
+// divides results accordingly. With these, the gradients of scores are those
+// without sinks.
+func (a *attention[F]) sink(result, sums []F) {
+	sinks, h := a.sinks.value(), &a.heads
+	for i := range sums {
+		if sinks == nil {
+			return
+		}
+		with := float64(sinks[i%h.Q])
+		top := max(float64(sums[i]), with)
+		all := top + math.Log(math.Exp(float64(sums[i])-top)+math.Exp(with-top))
+		dense.Scale(result[i*h.Dim:(i+1)*h.Dim], F(math.Exp(float64(sums[i])-all)))
+		sums[i] = F(all)
+	}
+}
+
+// sinkBack adds the gradients of the sinks, whose values are zero.
+func (a *attention[F]) sinkBack(b *grad.OpaqueBack[F], result, sums, dresult []F) {
+	d, sinks, h := a.sinks.grad(b), a.sinks.value(), &a.heads
+	for i := range sums {
+		if d == nil {
+			return
+		}
+		share := F(math.Exp(float64(sinks[i%h.Q] - sums[i])))
+		d[i%h.Q] -= share * dense.Dot(dresult[i*h.Dim:(i+1)*h.Dim], result[i*h.Dim:(i+1)*h.Dim])
+	}
 }

@@ -142,7 +142,8 @@ func (q *Param[F]) Paged() bool { return q.paged }
 
 // turns reports whether a weight's rows are columns of its tensor.
 func turns(w compile.Weight) bool {
-	return slices.ContainsFunc(w.Transform, func(t compile.Transform) bool { return t.Kind == compile.Transpose })
+	return len(w.Sources) == 1 && len(w.Transform) > 0 && w.Transform[0].Kind == compile.Transpose &&
+		!slices.ContainsFunc(w.Transform, func(t compile.Transform) bool { return t.Kind == compile.Reshape })
 }
 
 // fileShapes infers the shapes of a file's tensors from the weights made of
@@ -164,25 +165,48 @@ func fileShapes(m *compile.Model) map[string]tensor.Shape {
 				shapes[name] = s
 			}
 		default:
-			s, turned := slices.Clone(w.Shape), false
-			for _, t := range slices.Backward(w.Transform) {
-				switch t.Kind {
-				case compile.SliceRows:
-					s[0] = t.B
-				case compile.Transpose:
-					turned = true
-				}
-			}
+			s := sourceShape(&w)
 			name := w.Sources[0]
-			if turned { // its columns are the weights' rows
-				s[0], s[1] = s[1], s[0]
-			}
 			if old := shapes[name]; old == nil || old[0] < s[0] || old[len(old)-1] < s[len(s)-1] {
 				shapes[name] = s
 			}
 		}
 	}
 	return shapes
+}
+
+// sourceShape returns the shape of the tensor that a weight is made of, or of its
+// first rows.
+func sourceShape(w *compile.Weight) tensor.Shape {
+	s := slices.Clone(w.Shape)
+	for i := len(w.Transform) - 1; i >= 0; i-- {
+		switch t := w.Transform[i]; t.Kind {
+		case compile.SliceRows:
+			s[0] = t.B
+		case compile.PickRows:
+			s[0] = 0
+			for _, r := range t.Ranges {
+				s[0] = max(s[0], r[1])
+			}
+		case compile.SliceEach, compile.StepRows:
+			switch {
+			case i > 0 && w.Transform[i-1].Kind == compile.Reshape:
+				s = slices.Clone(w.Transform[i-1].Shape)
+			case t.Kind == compile.SliceEach: // the last part of a group says how many rows it has
+				s = append(tensor.Shape{t.N * t.B}, s[len(s)-1])
+			default:
+				s[0] *= t.B
+			}
+		case compile.Transpose:
+			n := len(s)
+			if i > 0 && w.Transform[i-1].Kind == compile.Reshape {
+				s = slices.Clone(w.Transform[i-1].Shape)
+			} else {
+				s[n-2], s[n-1] = s[n-1], s[n-2]
+			}
+		}
+	}
+	return s
 }
 
 // All returns the tensors in the order of their first use, then those of LoRA

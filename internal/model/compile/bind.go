@@ -41,14 +41,15 @@ var prefixes = []prefix{
 }
 
 // ignorable reports whether a tensor may remain unused: older releases saved
-// tables that can be derived from the configuration.
+// tables that can be derived from the configuration, and layers that predict several
+// tokens are not built.
 func ignorable(name string) bool {
 	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".attn.bias", ".attention.masked_bias", ".attention.bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached", ".attn_rot_embd.weight"} {
 		if strings.HasSuffix(name, s) {
 			return true
 		}
 	}
-	return slices.Contains(ropeTensors, name)
+	return strings.HasPrefix(name, "mtp.") || slices.Contains(rwkvDummies, name) || slices.Contains(ropeTensors, name)
 }
 
 // emptyBias reports whether a tensor is a bias that adds nothing: tools that
