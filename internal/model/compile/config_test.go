@@ -136,7 +136,6 @@ func TestConfigFaults(t *testing.T) {
 
 func TestUnsupported(t *testing.T) {
 	for _, x := range []struct{ config, name, want string }{
-		{`{"model_type": "gemma3", "vision_config": {}, "text_config": {"model_type": "gemma3_text"}}`, "gemma3", "image"},
 		{`{"model_type": "phi-msft"}`, "phi-msft", "a different network"},
 		{`{"model_type": "frobnicate"}`, "frobnicate", "unknown architecture"},
 		{`{}`, "", "not stated"},
