@@ -88,6 +88,9 @@ func TestBenchDecode(t *testing.T) {
 		if r.Batch != 5 || r.Share <= 0 {
 			t.Errorf("%+v", r)
 		}
+		if s := r.Step; !(s.P50 > 0) || s.P95 < s.P50 || s.P95 > 10 {
+			t.Errorf("steps: %+v", s)
+		}
 	}
 	e := open(t, "", nil)
 	for _, c := range []bench.Config{{Batch: 5}, {Depths: []int{-1}}, {Depths: []int{400}}, {Decode: 512}, {Repeats: -1}, {Prompt: 513}, {Decode: -1, Depths: []int{1}}} {

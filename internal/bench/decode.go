@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"atenia/internal/sched"
@@ -14,6 +15,7 @@ type decoding struct {
 	m        *model
 	steps    int       // to be timed
 	contexts [][]int32 // [sequences][depth], the same in each sample, so that it is found computed
+	seconds  []float64 // of each step of all samples, the warm-up first
 }
 
 func (m *model) newDecoding(steps, depth, batch int) *decoding {
@@ -42,7 +44,7 @@ var errTimed = errors.New("timed")
 func (d *decoding) sample(ctx context.Context) (float64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c := clock{sequences: len(d.contexts), rows: len(d.contexts) * d.steps}
+	c := clock{sequences: len(d.contexts), rows: len(d.contexts) * d.steps, seconds: make([]float64, 0, d.steps)}
 	forced := d.m.decodingTokens(d.steps, len(d.contexts[0]), len(d.contexts)) - len(d.contexts[0])
 	submitted := make(chan struct{})
 	var streams []*sched.Stream
@@ -71,7 +73,22 @@ func (d *decoding) sample(ctx context.Context) (float64, error) {
 			err = e
 		}
 	}
+	d.seconds = append(d.seconds, c.seconds...)
 	return float64(c.seen) / c.end.Sub(c.start).Seconds(), err
+}
+
+// A Latency is how long steps of decoding took, in seconds.
+type Latency struct{ P50, P95 float64 }
+
+// latency returns the percentiles of the steps after the warm-up.
+func (d *decoding) latency() Latency {
+	s := slices.Clone(d.seconds[min(d.steps, len(d.seconds)):])
+	if len(s) == 0 {
+		return Latency{}
+	}
+	slices.Sort(s)
+	at := func(p int) float64 { return s[(len(s)-1)*p/100] }
+	return Latency{at(50), at(95)}
 }
 
 // A clock times rows from the moment all sequences have begun. Then each step
@@ -80,6 +97,8 @@ type clock struct {
 	sequences, begun int
 	rows, seen       int // to be timed, and seen so far
 	start, end       time.Time
+	seconds          []float64 // of each step
+	last             time.Time // end of the step before
 }
 
 // row notes a row of logits, the first one of its sequence or a later one, and
@@ -89,10 +108,14 @@ func (c *clock) row(first bool) bool {
 	switch {
 	case first:
 		c.begun++
-		c.start = now
+		c.start, c.last = now, now
 	case c.begun == c.sequences && c.seen < c.rows:
 		c.seen++
 		c.end = now
+		if c.seen%c.sequences == 0 {
+			c.seconds = append(c.seconds, now.Sub(c.last).Seconds())
+			c.last = now
+		}
 	}
 	return c.seen == c.rows
 }

@@ -36,7 +36,10 @@ type Config struct {
 type Report struct {
 	Prefill, Decode Rate
 	Depths          []DepthRate // in the order of Config.Depths
-	Batch           int
+	// Step is how long a step of decoding took, all sequences of the batch
+	// together and without a context before.
+	Step  Latency
+	Batch int
 	// TokenBytes is how many bytes of weights one step of decoding reads.
 	TokenBytes int64
 	// Roofs are what this machine can do, measured afterwards; 0 with a budget of
@@ -131,6 +134,9 @@ func (m *model) decode(ctx context.Context, c *Config, r *Report) error {
 			return err
 		}
 		r.Depths = append(r.Depths, DepthRate{depth, speed})
+		if len(r.Depths) == 1 {
+			r.Step = d.latency()
+		}
 	}
 	r.Decode, r.Depths = r.Depths[0].Rate, r.Depths[1:]
 	return nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"atenia/internal/bench/peer"
+	"atenia/internal/golden"
 	"atenia/internal/machine/cpu"
 )
 
@@ -178,4 +179,30 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// TestBenchRecord: what bench prints with --json has the fields that perf/matrix.json
+// promises of a record.
+func TestBenchRecord(t *testing.T) {
+	var matrix struct {
+		Record map[string]string
+	}
+	golden.JSON(t, filepath.Join(golden.Root(t), "perf", "matrix.json"), &matrix)
+	b, err := json.Marshal(benchResult{Counters: &benchCounters{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have map[string]any
+	if err := json.Unmarshal(b, &have); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"prefill", "decode", "step_p50", "step_p95", "launches", "device_memory"} {
+		field, ok := matrix.Record[name]
+		if why, none := strings.CutPrefix(field, "not present: "); none && why != "" {
+			continue
+		}
+		if _, there := have[field]; !ok || !there {
+			t.Errorf("a record has no %s (%q)", name, field)
+		}
+	}
 }

@@ -31,6 +31,8 @@ type benchResult struct {
 	Depths       []depthRate      `json:"depths,omitempty"`
 	PrefillSpeed float64          `json:"prefill_tokens_per_second"`
 	DecodeSpeed  float64          `json:"decode_tokens_per_second"`
+	StepP50      float64          `json:"decode_step_p50_seconds"`
+	StepP95      float64          `json:"decode_step_p95_seconds"`
 	TokenBytes   int64            `json:"bytes_per_token"`
 	Bandwidth    float64          `json:"bandwidth_bytes_per_second"`
 	Share        float64          `json:"bandwidth_share"`
@@ -79,7 +81,7 @@ func resultOf(path string, m *atenia.Model, r *bench.Report) *benchResult {
 	res := &benchResult{
 		Model: path, Family: m.Family(), WeightBytes: weights, Pack: m.Packing().Mode, packing: m.Packing().String(), Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,
 		Prefill: rate(r.Prefill), Decode: rate(r.Decode),
-		PrefillSpeed: r.Prefill.Median, DecodeSpeed: r.Decode.Median,
+		PrefillSpeed: r.Prefill.Median, DecodeSpeed: r.Decode.Median, StepP50: r.Step.P50, StepP95: r.Step.P95,
 		TokenBytes: r.TokenBytes, Bandwidth: r.Roofs.Memory, Share: r.Share,
 		FloatOps: r.Ops.Float, Int8Ops: r.Ops.Int8, FLOPS: r.Roofs.FMA, DotOPS: r.Roofs.Dot, OpsShare: r.PrefillShare, Migrations: r.Migrations, Counters: countersOf(r.Counters),
 	}
@@ -164,6 +166,7 @@ func (a *app) printBench(r *benchResult) error {
 			fmt.Fprintf(a.out, ", %.0f %% of the %.1f GB/s this machine reads", 100*r.Share, r.Bandwidth/1e9)
 		}
 		fmt.Fprintln(a.out)
+		fmt.Fprintf(a.out, "half of the steps take up to %.3g ms, 95 %% of them up to %.3g ms\n", 1e3*r.StepP50, 1e3*r.StepP95)
 	}
 	if r.Migrations > 0 {
 		fmt.Fprintf(a.out, "%s moved to the core of a waiting worker: other processes use the processors\n", spelling.Count(r.Migrations, "preempted worker"))

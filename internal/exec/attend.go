@@ -275,6 +275,9 @@ func (a *attention) attendSpan(w *attendWork, part *kernel.Sums, b *attendBlock,
 			if a.p.Softcap != 0 {
 				kernel.Softcap(line[lo-base:hi-base], a.p.Softcap)
 			}
+			if a.slopes != nil {
+				kernel.Slope(line[lo-base:hi-base], a.slopes[kv*a.group+h-r*a.group], lo-(b.run.Pos+b.first+r-b.run.First))
+			}
 			part.Top[h], part.Sum[h] = kernel.SoftmaxSpan(line, lo-base, hi-base)
 		}
 	}

@@ -22,6 +22,7 @@ type attention struct {
 	latent                       *latent // whose keys and values are in another form
 	qkv, out                     *linear
 	qNorm, kNorm, sinks          []float32
+	slopes                       []float32 // of each query head: what a score loses for each position between; nil = nothing
 	rope                         *ropeTable
 	q, k, v, y                   scratch
 	gated                        scratch // QGate: the projection, of each head q and the gate
@@ -132,13 +133,23 @@ func (a *attention) bindWeights(b *Bind) error {
 		}
 	}
 	var err error
-	if a.p.QKNormKind != 0 {
-		if a.qNorm, err = b.vector("q_norm", a.dim); err != nil {
+	if a.p.QKNormKind > plan.QKNormLayer {
+		return plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "norm of queries and keys of kind %d is not supported on the CPU yet", a.p.QKNormKind)
+	}
+	if a.p.QKNormKind != plan.QKNormNone {
+		nq, nk := a.dim, a.dim
+		if a.p.QKNormKind >= plan.QKNormWhole {
+			nq, nk = qd, kd
+		}
+		if a.qNorm, err = b.vector("q_norm", nq); err != nil {
 			return err
 		}
-		if a.kNorm, err = b.vector("k_norm", a.dim); err != nil {
+		if a.kNorm, err = b.vector("k_norm", nk); err != nil {
 			return err
 		}
+	}
+	if a.slopes, err = b.vector("slopes", a.heads); err != nil {
+		return err
 	}
 	if a.sinks, err = b.vector("sinks", a.heads); err != nil {
 		return err
@@ -157,6 +168,11 @@ func (a *attention) storeRows(s *Step, _, lo, hi int) {
 		qr := q[r*a.heads*a.dim : (r+1)*a.heads*a.dim]
 		if a.p.QGate != 0 {
 			a.part(qr, r)
+		}
+		if c := a.p.Clip; c != 0 {
+			for _, x := range [...][]float32{qr, k[r*a.kvHeads*a.dim : (r+1)*a.kvHeads*a.dim], v[r*a.kvHeads*a.dim : (r+1)*a.kvHeads*a.dim]} {
+				kernel.Clip(x, c)
+			}
 		}
 		a.turn(qr, a.qNorm, r)
 		if a.p.TempBeta != 0 {
@@ -192,16 +208,25 @@ func (a *attention) runOf(s *Step, r int) *Run {
 	return &s.Runs[s.rowRun[r]]
 }
 
-// turn applies the per-head norm and the rotation of row r to every head in x.
+// turn applies the norm and the rotation of row r to every head in x.
 func (a *attention) turn(x, norm []float32, r int) {
+	if a.p.QKNormKind == plan.QKNormWhole {
+		kernel.RMSNorm(x, x, norm, a.p.QKNormEps, a.p.QKNormOff)
+	}
 	for h := 0; h < len(x); h += a.dim {
 		head := x[h : h+a.dim]
-		if a.p.QKNormKind != 0 {
+		switch a.p.QKNormKind {
+		case plan.QKNormHead:
 			kernel.RMSNorm(head, head, norm, a.p.QKNormEps, a.p.QKNormOff)
+		case plan.QKNormLayer:
+			kernel.LayerNorm(head, head, norm[h:h+a.dim], nil, a.p.QKNormEps)
 		}
 		if a.rope != nil {
 			n := len(a.rope.inv)
 			kernel.Rope(head, a.rope.cos[r*n:(r+1)*n], a.rope.sin[r*n:(r+1)*n], a.p.RopeStyle == plan.RopeInterleaved)
+		}
+		if a.p.QKNormKind == plan.QKNormAfter {
+			kernel.RMSNorm(head, head, norm, a.p.QKNormEps, a.p.QKNormOff)
 		}
 	}
 }

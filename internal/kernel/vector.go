@@ -19,6 +19,24 @@ func Mul(dst, a, b []float32) {
 // Scale multiplies dst by s.
 func Scale(dst []float32, s float32) { scaleBy(dst, s) }
 
+// Slope adds slope·−|first+i| to element i: a bias on the distance of positions.
+func Slope(dst []float32, slope float32, first int) {
+	for i := range dst {
+		d := first + i
+		if d > 0 {
+			d = -d
+		}
+		dst[i] += float32(slope * float32(d))
+	}
+}
+
+// Clip limits every element to ±limit.
+func Clip(dst []float32, limit float32) {
+	for i, v := range dst {
+		dst[i] = min(max(v, -limit), limit)
+	}
+}
+
 func addScaledGeneric(dst, a, b []float32, scale float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/acceptance.json")
+var update = flag.Bool("update", false, "write docs/acceptance.json and docs/families.md")
 
 const acceptanceFile = "docs/acceptance.json"
 

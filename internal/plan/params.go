@@ -41,6 +41,15 @@ const (
 	RopeLong           // inv_freq up to RopeLimit, inv_freq_long above
 )
 
+// Norms of queries and keys.
+const (
+	QKNormNone  uint32 = iota
+	QKNormHead         // root mean square of each head, before rope; weights [head width]
+	QKNormAfter        // the same after rope
+	QKNormWhole        // root mean square of all heads together, before rope; weights [heads · head width]
+	QKNormLayer        // layer norm of each head without bias, before rope; weights [heads · head width]
+)
+
 // AttentionParams describes grouped-query attention with its projections.
 type AttentionParams struct {
 	Layer       uint32 // ordinal inside the state, not the model layer
@@ -60,15 +69,17 @@ type AttentionParams struct {
 	Softcap     float32 // c·tanh(s/c) before masking; 0 = none
 	QKNormEps   float32
 	QKNormOff   float32 // added to the q and k norm weights
-	QKNormKind  uint32  // 0 none, 1 each head before rope
+	QKNormKind  uint32  // how q and k are normalized, QKNormNone to QKNormLayer
 	QGate       uint32  // 1: q holds q and an output gate per head
 	TempBeta    float32 // q ×= 1 + TempBeta·ln(1 + ⌊pos/TempOrigLen⌋)
 	TempOrigLen uint32
 	MropeT      uint32 // pairs that turn by time (or page), then by row, then by column
 	MropeH      uint32
 	MropeW      uint32
-	Windows     uint32 // without a state: 1 = rows attend within the windows of a step, not its runs
-	Images      uint32 // 1: tokens of one image attend to each other in both directions
+	Windows     uint32  // without a state: 1 = rows attend within the windows of a step, not its runs
+	Images      uint32  // 1: tokens of one image attend to each other in both directions
+	Clip        float32 // q, k and v are limited to ±Clip after their biases; 0 = not
+	Pad         uint32
 }
 
 // QueriesPerKey returns how many query heads share each key head, or an error

@@ -128,7 +128,7 @@ func TestRecipeAdjoint(t *testing.T) {
 		{Shape: tensor.Shape{3, 2}, Value: random(6), Grad: make([]float64, 6)},
 		{Shape: tensor.Shape{5, 2}, Value: random(10), Grad: make([]float64, 10)},
 	}
-	w := &weight[float64]{runs: []run[float64]{{tensors[0], 0, 0, 6}, {tensors[1], 0, 6, 10}}}
+	w := &weight[float64]{runs: []run[float64]{{p: tensors[0], n: 6}, {p: tensors[1], to: 6, n: 10}}}
 	w.runs = pick(nil, w.runs, 4, 16, 0)
 	w.permute(2, 2, 3, 2)
 	for _, r := range w.runs {

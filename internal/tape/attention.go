@@ -15,8 +15,9 @@ type attention[F Float] struct {
 	in, reg      plan.RegisterRef
 	heads        dense.Heads[F]
 	q, k, v, out linear[F]
-	normed       bool // heads of q and k
+	norm         uint32 // of q and k, see plan.AttentionParams
 	qNorm, kNorm operand[F]
+	clip         F          // limit of q, k and v; 0 = none
 	sinks        operand[F] // a logit of each head without a value; none if it has no leaf
 	eps, offset  F
 	rope         *ropes[F] // nil = no positions
@@ -33,18 +34,19 @@ const (
 	savedV
 	savedSums
 	savedResult
-	savedRawQ // only with norms of heads, and what follows
-	savedRawK
-	savedInvQ
-	savedInvK
+	savedMore // with norms of q and k: raw q and k, what normalizes them, their means; then, with a limit, q, k and v before it
 )
 
 // savedGate is the place of the gates, after all others.
 func (a *attention[F]) savedGate() int {
-	if a.normed {
-		return savedInvK + 1
+	at := savedMore
+	if a.norm != plan.QKNormNone {
+		at += 6
 	}
-	return savedRawQ
+	if a.clip != 0 {
+		at += 3
+	}
+	return at
 }
 
 func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], error) {
@@ -54,8 +56,10 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 	switch {
 	case p.Causal == 0:
 		return nil, b.untrained("bidirectional attention")
-	case p.QKNormKind > 1:
+	case p.QKNormKind > plan.QKNormLayer:
 		return nil, b.untrained("norms of heads of kind %d", p.QKNormKind)
+	case b.Has("slopes") && p.Softcap != 0:
+		return nil, b.untrained("biases on distance with a cap of scores")
 	case p.RopeStyle > plan.RopeInterleaved:
 		return nil, b.untrained("rope style %d", p.RopeStyle)
 	case len(b.In) != 1:
@@ -67,7 +71,7 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 			Q: int(p.Heads), KV: int(p.KVHeads), Dim: int(p.HeadDim), Window: int(p.Window),
 			Scale: exact[F](p.Scale), Softcap: exact[F](p.Softcap),
 		},
-		normed: p.QKNormKind != 0, eps: exact[F](p.QKNormEps), offset: exact[F](p.QKNormOff),
+		norm: p.QKNormKind, clip: exact[F](p.Clip), eps: exact[F](p.QKNormEps), offset: exact[F](p.QKNormOff),
 		interleaved: p.RopeStyle == plan.RopeInterleaved,
 		gated:       p.QGate != 0,
 		beta:        float64(exact[F](p.TempBeta)), original: int(p.TempOrigLen),
@@ -88,15 +92,22 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 		}
 	}
 	var err error
-	if a.normed {
-		if a.qNorm, err = b.vector("q_norm", a.heads.Dim); err != nil {
+	if a.norm != plan.QKNormNone {
+		nq, nk := a.heads.Dim, a.heads.Dim
+		if a.norm >= plan.QKNormWhole {
+			nq, nk = qd, kd
+		}
+		if a.qNorm, err = b.vector("q_norm", nq); err != nil {
 			return nil, err
 		}
-		if a.kNorm, err = b.vector("k_norm", a.heads.Dim); err != nil {
+		if a.kNorm, err = b.vector("k_norm", nk); err != nil {
 			return nil, err
 		}
 	}
 	if a.sinks, err = b.vector("sinks", a.heads.Q); err != nil {
+		return nil, err
+	}
+	if a.heads.Slopes, err = b.constant("slopes", a.heads.Q); err != nil {
 		return nil, err
 	}
 	a.rope, err = b.rope(p)
@@ -122,16 +133,14 @@ func (a *attention[F]) record(s *step[F]) error {
 		return s.t.Err()
 	}
 	x := s.value(a.in)
-	rawQ, rawK := q, k
-	var invQ, invK, gate []F
-	if a.normed {
-		rawQ, rawK = s.keep(len(q)), s.keep(len(k))
-		invQ, invK = s.save(rows*h.Q), s.save(rows*h.KV)
+	normQ, normK := a.halves(s, rows)
+	rawQ, rawK, rawV := normQ.input(q), normK.input(k), v
+	if a.clip != 0 {
+		rawQ, rawK, rawV = s.keep(len(q)), s.keep(len(k)), s.keep(len(v))
 	}
+	var gate []F
 	if a.gated {
 		gate = s.keep(len(q))
-	}
-	if a.gated {
 		both := a.m.scratch.take(rows * a.q.out)
 		a.q.forward(s, both, x, rows)
 		a.part(rawQ, gate, both)
@@ -139,12 +148,21 @@ func (a *attention[F]) record(s *step[F]) error {
 		a.q.forward(s, rawQ, x, rows)
 	}
 	a.k.forward(s, rawK, x, rows)
-	a.v.forward(s, v, x, rows)
-	if a.normed {
-		s.w.RMSNorm(q, invQ, rawQ, a.qNorm.value(), rows*h.Q, h.Dim, a.eps, a.offset)
-		s.w.RMSNorm(k, invK, rawK, a.kNorm.value(), rows*h.KV, h.Dim, a.eps, a.offset)
+	a.v.forward(s, rawV, x, rows)
+	if a.clip != 0 {
+		limit(normQ.input(q), rawQ, a.clip)
+		limit(normK.input(k), rawK, a.clip)
+		limit(v, rawV, a.clip)
 	}
-	a.turn(s.w, q, k, rows, false)
+	if a.norm == plan.QKNormAfter {
+		a.turn(s.w, normQ.raw, normK.raw, rows, false)
+	}
+	normQ.forward(s.w, q)
+	normK.forward(s.w, k)
+	if a.norm != plan.QKNormAfter {
+		a.turn(s.w, q, k, rows, false)
+	}
+	a.warm(q, rows)
 	s.w.Attention(result, sums, q, k, v, s.batch.Lens, *h)
 	a.sink(result, sums)
 	if a.gated {
@@ -178,20 +196,138 @@ func (a *attention[F]) open(dst, y, gate []F) {
 	dense.Mul(dst, dst, y)
 }
 
-// turn rotates queries and keys, and scales queries by position; back it does
-// the transpose.
-func (a *attention[F]) turn(w *dense.Work[F], q, k []F, rows int, back bool) {
-	s := &a.m.step
-	if a.beta != 0 {
-		n := len(q) / rows
-		for r, p := range s.pos {
-			c := 1 + a.beta*math.Log1p(math.Floor(float64(p)/float64(a.original)))
-			scaleBy(q[r*n:(r+1)*n], F(c))
+// A headNorm is the norm of queries or of keys in one step.
+type headNorm[F Float] struct {
+	kind           uint32
+	weight         *operand[F]
+	raw, inv, mean []F // what is normalized [rows, width], 1/σ and means
+	n, width       int // vectors, and elements of each
+	heads          int // of a row, with weights of their own
+	eps, offset    F
+}
+
+// halves reserves what the norms of queries and keys save.
+func (a *attention[F]) halves(s *step[F], rows int) (q, k headNorm[F]) {
+	of := func(w *operand[F], heads int) headNorm[F] {
+		n := headNorm[F]{kind: a.norm, weight: w, n: rows * heads, width: a.heads.Dim, heads: heads, eps: a.eps, offset: a.offset}
+		if a.norm == plan.QKNormWhole {
+			n.n, n.width = rows, heads*a.heads.Dim
+		}
+		if a.norm == plan.QKNormNone {
+			return n
+		}
+		n.raw, n.inv = s.keep(rows*heads*a.heads.Dim), s.save(n.n)
+		n.mean = s.save(n.n)
+		return n
+	}
+	return of(&a.qNorm, a.heads.Q), of(&a.kNorm, a.heads.KV)
+}
+
+// restored returns the same on the way back.
+func (a *attention[F]) restored(b *grad.OpaqueBack[F], rows int) (q, k headNorm[F]) {
+	at := savedMore
+	of := func(w *operand[F], heads int) headNorm[F] {
+		n := headNorm[F]{kind: a.norm, weight: w, n: rows * heads, width: a.heads.Dim, heads: heads, eps: a.eps, offset: a.offset}
+		if a.norm == plan.QKNormWhole {
+			n.n, n.width = rows, heads*a.heads.Dim
+		}
+		if a.norm == plan.QKNormNone {
+			return n
+		}
+		n.raw, n.inv, n.mean = b.Saved(at), b.Saved(at+1), b.Saved(at+2)
+		at += 3
+		return n
+	}
+	return of(&a.qNorm, a.heads.Q), of(&a.kNorm, a.heads.KV)
+}
+
+// input returns where the vectors to normalize belong: y itself without a norm.
+func (n *headNorm[F]) input(y []F) []F {
+	if n.kind == plan.QKNormNone {
+		return y
+	}
+	return n.raw
+}
+
+func (n *headNorm[F]) forward(w *dense.Work[F], y []F) {
+	switch n.kind {
+	case plan.QKNormNone:
+	case plan.QKNormLayer:
+		w.LayerNorm(y, n.mean, n.inv, n.raw, nil, nil, n.n, n.width, n.eps)
+		each(y, n.weight.value())
+	default:
+		w.RMSNorm(y, n.inv, n.raw, n.weight.value(), n.n, n.width, n.eps, n.offset)
+	}
+}
+
+// back returns the gradient of the vectors, given that of what they became.
+func (n *headNorm[F]) back(b *grad.OpaqueBack[F], w *dense.Work[F], scratch *scratch[F], dy []F) []F {
+	switch n.kind {
+	case plan.QKNormNone:
+		return dy
+	case plan.QKNormLayer:
+		// Heads have weights of their own: y = w ⊙ (x−mean)·inv.
+		dx, weight, g := scratch.zeros(len(dy)), n.weight.value(), n.weight.grad(b)
+		for i := range n.n {
+			at, h := i*n.width, i%n.heads*n.width
+			for j := range n.width {
+				if g != nil {
+					g[h+j] += dy[at+j] * (n.raw[at+j] - n.mean[i]) * n.inv[i]
+				}
+				dy[at+j] *= weight[h+j]
+			}
+		}
+		w.LayerNormBack(dx, nil, nil, n.raw, nil, n.mean, n.inv, dy, n.n, n.width)
+		return dx
+	}
+	dx := scratch.zeros(len(dy))
+	w.RMSNormBack(dx, n.weight.grad(b), n.raw, n.weight.value(), n.inv, dy, n.n, n.width, n.offset)
+	return dx
+}
+
+// each multiplies rows by one vector.
+func each[F Float](y, weight []F) {
+	for at := 0; at < len(y); at += len(weight) {
+		for j, v := range weight {
+			y[at+j] *= v
 		}
 	}
+}
+
+// limit writes x limited to ±c.
+func limit[F Float](y, x []F, c F) {
+	for i, v := range x {
+		y[i] = min(max(v, -c), c)
+	}
+}
+
+// unlimited clears the gradients of what was limited.
+func unlimited[F Float](d, x []F, c F) {
+	for i, v := range x {
+		if v < -c || v > c {
+			d[i] = 0
+		}
+	}
+}
+
+// warm scales queries by position; it is its own transpose.
+func (a *attention[F]) warm(q []F, rows int) {
+	if a.beta == 0 {
+		return
+	}
+	n := len(q) / rows
+	for r, p := range a.m.step.pos {
+		c := 1 + a.beta*math.Log1p(math.Floor(float64(p)/float64(a.original)))
+		scaleBy(q[r*n:(r+1)*n], F(c))
+	}
+}
+
+// turn rotates queries and keys; back it does the transpose.
+func (a *attention[F]) turn(w *dense.Work[F], q, k []F, rows int, back bool) {
 	if a.rope == nil {
 		return
 	}
+	s := &a.m.step
 	t := a.rope.rotation(&a.heads, a.interleaved, back)
 	w.Rope(q, q, rows, a.heads.Q, &t, a.rope.index(s))
 	w.Rope(k, k, rows, a.heads.KV, &t, a.rope.index(s))
@@ -222,12 +358,23 @@ func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 	dq, dk, dv := scratch.zeros(len(q)), scratch.zeros(len(k)), scratch.zeros(len(v))
 	a.sinkBack(b, result, sums, dresult.g)
 	w.AttentionBack(dq, dk, dv, q, k, v, result, sums, dresult.g, a.m.step.batch.Lens, *h)
-	a.turn(w, dq, dk, rows, true)
-	if a.normed {
-		rawQ, rawK := scratch.zeros(len(q)), scratch.zeros(len(k))
-		w.RMSNormBack(rawQ, a.qNorm.grad(b), b.Saved(savedRawQ), a.qNorm.value(), b.Saved(savedInvQ), dq, rows*h.Q, h.Dim, a.offset)
-		w.RMSNormBack(rawK, a.kNorm.grad(b), b.Saved(savedRawK), a.kNorm.value(), b.Saved(savedInvK), dk, rows*h.KV, h.Dim, a.offset)
-		dq, dk = rawQ, rawK
+	a.warm(dq, rows)
+	if a.norm != plan.QKNormAfter {
+		a.turn(w, dq, dk, rows, true)
+	}
+	normQ, normK := a.restored(b, rows)
+	dq, dk = normQ.back(b, w, scratch, dq), normK.back(b, w, scratch, dk)
+	if a.norm == plan.QKNormAfter {
+		a.turn(w, dq, dk, rows, true)
+	}
+	if a.clip != 0 {
+		at := savedMore
+		if a.norm != plan.QKNormNone {
+			at += 6
+		}
+		for i, d := range [...][]F{dq, dk, dv} {
+			unlimited(d, b.Saved(at+i), a.clip)
+		}
 	}
 	if a.gated {
 		both := scratch.take(rows * a.q.out)

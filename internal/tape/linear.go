@@ -45,19 +45,39 @@ func (m *Model[F]) attach(l *linear[F], w *weight[F], lo int) {
 	if pair == nil {
 		return
 	}
+	type block struct{ first, to, n int } // rows of the tensor, and of the product
+	var blocks []block
 	for _, r := range runs { // rows of one tensor, wherever they are in it
-		if r.p != tensor || r.at%l.in != 0 || r.n%l.in != 0 {
+		first, ok := r.row(l.in)
+		if !ok || r.p != tensor {
 			return
 		}
+		b := block{first, r.to / l.in, r.n / l.in}
+		if last := len(blocks) - 1; last >= 0 && blocks[last].first+blocks[last].n == b.first && blocks[last].to+blocks[last].n == b.to {
+			blocks[last].n += b.n
+			continue
+		}
+		blocks = append(blocks, b)
 	}
 	l.rank = pair.A.Shape[0]
 	l.scale, l.drop = F(pair.Scale), pair.Dropout
 	l.a = m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.A, n: pair.A.Len()}), n: pair.A.Len()})
-	for _, r := range runs {
-		n := r.n / l.in
-		rows := m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.B, at: r.at / l.in * l.rank, n: n * l.rank}), n: n * l.rank})
-		l.b = append(l.b, lowRows[F]{rows, r.to / l.in, n})
+	for _, b := range blocks {
+		rows := m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.B, at: b.first * l.rank, n: b.n * l.rank}), n: b.n * l.rank})
+		l.b = append(l.b, lowRows[F]{rows, b.to, b.n})
 	}
+}
+
+// row returns the first row of a tensor's matrix [out, in] that a run begins with,
+// if the run is whole rows.
+func (r *run[F]) row(in int) (first int, ok bool) {
+	if r.to%in != 0 || r.n%in != 0 {
+		return 0, false
+	}
+	if r.step > 0 { // a column of the file is a row
+		return r.at, r.n == in && r.at < r.step
+	}
+	return r.at / in, r.at%in == 0
 }
 
 // use makes the weights inputs of the block.

@@ -27,11 +27,14 @@ func (p *Params[F]) Attach(name string, l LoRA[F]) error {
 	case len(w.Shape) != 2 || len(l.A.Shape) != 2 || len(l.B.Shape) != 2:
 		return fmt.Errorf("low-rank pair of %s: it, A and B have shapes %v, %v and %v, want matrices", name, w.Shape, l.A.Shape, l.B.Shape)
 	}
-	rank := l.A.Shape[0]
-	if want := (tensor.Shape{rank, w.Shape[1]}); !l.A.Shape.Equal(want) {
+	rank, out, in := l.A.Shape[0], w.Shape[0], w.Shape[1]
+	if w.Turned {
+		out, in = in, out
+	}
+	if want := (tensor.Shape{rank, in}); !l.A.Shape.Equal(want) {
 		return &tensor.ShapeError{Op: "A of " + name, Want: want, Got: l.A.Shape}
 	}
-	if want := (tensor.Shape{w.Shape[0], rank}); !l.B.Shape.Equal(want) {
+	if want := (tensor.Shape{out, rank}); !l.B.Shape.Equal(want) {
 		return &tensor.ShapeError{Op: "B of " + name, Want: want, Got: l.B.Shape}
 	}
 	for _, q := range []*Param[F]{l.A, l.B} {

@@ -1,6 +1,10 @@
 package tape
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"atenia/internal/plan"
+)
 
 // A need is the memory of one instruction, in elements.
 type need struct {
@@ -70,7 +74,7 @@ func (m *Model[F]) PagedBytes(rows int) Bytes {
 func (m *Model[F]) need(op recorder[F], rows int) need {
 	switch o := op.(type) {
 	case *embedding[F]:
-		return need{out: rows * o.dim, scratch: rows * o.dim}
+		return need{out: rows * o.dim, scratch: 2 * rows * o.dim}
 	case *norm[F]:
 		return need{out: rows * o.dim, saved: 2 * rows}
 	case *residual[F]:
@@ -80,9 +84,13 @@ func (m *Model[F]) need(op recorder[F], rows int) need {
 	case *attention[F]:
 		q, k := rows*o.q.out, rows*o.k.out
 		n := need{out: rows * o.out.out, saved: 2*q + 2*k + rows*o.heads.Q, scratch: 2*q + 2*k}
-		if o.normed {
-			n.saved += q + k + rows*(o.heads.Q+o.heads.KV)
+		if o.norm != plan.QKNormNone {
+			n.saved += q + k + 2*rows*(o.heads.Q+o.heads.KV)
 			n.scratch += q + k
+		}
+		if o.clip != 0 {
+			n.saved += q + 2*k
+			n.scratch += q + 2*k
 		}
 		n.scratch += lows(rows, &o.q, &o.k, &o.v, &o.out)
 		return n

@@ -137,6 +137,10 @@ func rwkvOf(k *sketch, x plan.RegisterRef) plan.RegisterRef {
 
 // opcodes are all variants that the adapters accept, each in a small plan.
 var opcodes = map[string]func(k *sketch){
+	"embedding/positions": func(k *sketch) {
+		k.done(k.op(plan.OpEmbedding, &plan.EmbedParams{Dim: width, Vocab: vocab, Scale: 2.5, PosOffset: 2}, reg(tokensReg), []int{width},
+			slots{"table": {vocab, width}, "pos": {40, width}, "type": {2, width}}))
+	},
 	"embedding/scaled": func(k *sketch) { k.done(k.embed(2.5)) },
 
 	"norm/rms": func(k *sketch) {
@@ -173,6 +177,24 @@ var opcodes = map[string]func(k *sketch){
 	},
 	"attention/heads_normed": func(k *sketch) {
 		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, QKNormKind: 1, QKNormEps: 1e-3, QKNormOff: 1, RopeStyle: plan.RopeHalf, RopeDim: 6}, slots{"inv_freq": {3}, "q_norm": {6}, "k_norm": {6}}))
+	},
+	"attention/normed_after_rope": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, QKNormKind: plan.QKNormAfter, QKNormEps: 1e-3, RopeStyle: plan.RopeHalf, RopeDim: 6}, slots{"inv_freq": {3}, "q_norm": {6}, "k_norm": {6}}))
+	},
+	"attention/normed_whole": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, QKNormKind: plan.QKNormWhole, QKNormEps: 1e-3, QKNormOff: 1, RopeStyle: plan.RopeHalf, RopeDim: 4}, slots{"inv_freq": {2}, "q_norm": {24}, "k_norm": {12}}))
+	},
+	"attention/heads_layer_normed": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, QKNormKind: plan.QKNormLayer, QKNormEps: 1e-3, RopeStyle: plan.RopeInterleaved, RopeDim: 6}, slots{"inv_freq": {3}, "q_norm": {24}, "k_norm": {12}}))
+	},
+	"attention/clipped": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(2), plan.AttentionParams{KVHeads: 2, Clip: 0.7}, slots{"q_bias": {24}, "k_bias": {12}, "v_bias": {12}}))
+	},
+	"attention/clipped_normed_after_rope": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(2), plan.AttentionParams{KVHeads: 2, Clip: 0.7, QKNormKind: plan.QKNormAfter, QKNormEps: 1e-3, RopeStyle: plan.RopeHalf, RopeDim: 6, TempBeta: 0.3, TempOrigLen: 2}, slots{"inv_freq": {3}, "q_norm": {6}, "k_norm": {6}}))
+	},
+	"attention/slopes": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, Window: 3}, slots{"slopes": {4}}))
 	},
 	"attention/window_softcap": func(k *sketch) {
 		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, Window: 3, Softcap: 1.5}, nil))
@@ -402,6 +424,34 @@ func TestLoRA(t *testing.T) {
 			})
 			r.check()
 		})
+	}
+}
+
+// TestLoRAOfReordered checks pairs of tensors whose rows are cut from groups, and
+// of tensors with a row for each input.
+func TestLoRAOfReordered(t *testing.T) {
+	k := newSketch(t)
+	k.done(ffnOf(k, attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2}, nil), plan.ActSiLU, 0, false))
+	ungroup := compile.Transform{Kind: compile.Ungroup, A: 2, Shape: tensor.Shape{24, 12, 12}}
+	turn := compile.Transform{Kind: compile.Transpose}
+	fused := map[string]tensor.Shape{"file.qkv": {48, width}}
+	k.from("1.q", fused, ungroup, compile.Transform{Kind: compile.SliceRows, A: 0, B: 24})
+	k.from("1.k", fused, ungroup, compile.Transform{Kind: compile.SliceRows, A: 24, B: 36})
+	k.from("1.v", fused, ungroup, compile.Transform{Kind: compile.SliceRows, A: 36, B: 48})
+	k.from("3.up", map[string]tensor.Shape{"file.up": {width, 10}}, turn)
+	k.from("3.down", map[string]tensor.Shape{"file.down": {10, width}}, turn)
+	shapes := map[string]tensor.Shape{"file.qkv": {48, width}, "file.up": {10, width}, "file.down": {width, 10}}
+	for _, frozen := range []bool{true, false} {
+		r := open(t, &k.m, k.find, func(p *tape.Params[float64]) {
+			p.Train(func(*tape.Param[float64]) bool { return !frozen })
+			for name, shape := range shapes {
+				a, b := k.pair(name, shape, 3)
+				if err := p.Attach(name, tape.LoRA[float64]{A: a, B: b, Scale: 0.7}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		r.check()
 	}
 }
 

@@ -16,6 +16,8 @@ type Param[F Float] struct {
 	Value []F // row-major
 	Grad  []F // backward passes add to it; made by [New], nil while frozen
 
+	Turned bool // the rows of its weights are its columns: a row for each input
+
 	frozen bool
 	paged  bool // its values are in memory only inside of blocks that a Pager entered
 }
@@ -44,7 +46,7 @@ func NewParams[F Float](m *compile.Model, find func(name string) (tensor.View, b
 			if p.byName[name] != nil {
 				continue
 			}
-			q := &Param[F]{Name: name, Shape: shapes[name]}
+			q := &Param[F]{Name: name, Shape: shapes[name], Turned: turns(w)}
 			if find != nil {
 				if err := q.read(b.Name, find); err != nil {
 					return nil, err
@@ -65,11 +67,12 @@ func NewPagedParams[F Float](m *compile.Model, shape func(name string) (tensor.S
 	p := &Params[F]{byName: map[string]*Param[F]{}, loras: map[string]*LoRA[F]{}}
 	shapes := fileShapes(m)
 	for _, b := range m.Plans.Prefill.Plan.Weights {
-		for _, name := range m.Weights[b.Name].Sources {
+		w := m.Weights[b.Name]
+		for _, name := range w.Sources {
 			if p.byName[name] != nil {
 				continue
 			}
-			q := &Param[F]{Name: name, Shape: shapes[name], paged: true}
+			q := &Param[F]{Name: name, Shape: shapes[name], Turned: turns(w), paged: true}
 			if shape != nil {
 				s, ok := shape(name)
 				if !ok {
@@ -137,6 +140,12 @@ func (q *Param[F]) Len() int {
 // Paged reports whether a [Pager] brings the values to memory.
 func (q *Param[F]) Paged() bool { return q.paged }
 
+// turns reports whether a weight's rows are columns of its tensor.
+func turns(w compile.Weight) bool {
+	return len(w.Sources) == 1 && len(w.Transform) > 0 && w.Transform[0].Kind == compile.Transpose &&
+		!slices.ContainsFunc(w.Transform, func(t compile.Transform) bool { return t.Kind == compile.Reshape })
+}
+
 // fileShapes infers the shapes of a file's tensors from the weights made of
 // them: weights made of one tensor unchanged, or of its rows.
 func fileShapes(m *compile.Model) map[string]tensor.Shape {
@@ -158,7 +167,7 @@ func fileShapes(m *compile.Model) map[string]tensor.Shape {
 		default:
 			s := sourceShape(&w)
 			name := w.Sources[0]
-			if old := shapes[name]; old == nil || old[0] < s[0] {
+			if old := shapes[name]; old == nil || old[0] < s[0] || old[len(old)-1] < s[len(s)-1] {
 				shapes[name] = s
 			}
 		}

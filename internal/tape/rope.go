@@ -65,6 +65,22 @@ func sameRope[F Float](a, b *ropes[F]) bool {
 	return true
 }
 
+// constant returns n values that are no weights, nil where the plan has none.
+func (b *Bind[F]) constant(slot string, n int) ([]F, error) {
+	w, _, err := b.Weight(slot)
+	if err != nil || w == nil {
+		return nil, err
+	}
+	if len(w.fixed) != n {
+		return nil, b.WeightErrorf(slot, "%d constants, want %d", len(w.fixed), n)
+	}
+	out := make([]F, n)
+	for i, v := range w.fixed {
+		out[i] = F(v)
+	}
+	return out, nil
+}
+
 // frequencies returns a table of the plan in the precision of F: in float64
 // plain tables are computed again.
 func (b *Bind[F]) frequencies(w *weight[F]) []F {

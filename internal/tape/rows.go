@@ -1,6 +1,8 @@
 package tape
 
 import (
+	"fmt"
+
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
 	"atenia/internal/plan"
@@ -20,41 +22,86 @@ func scaleBy[F Float](x []F, c F) {
 type embedding[F Float] struct {
 	m          *Model[F]
 	table      operand[F]
+	pos, kind  operand[F] // rows from position 0 on; the row of the first token type; none if empty
 	out        plan.RegisterRef
 	vocab, dim int
 	scale      F
 }
 
 func bindEmbedding[F Float](b *Bind[F], p *plan.EmbedParams) (recorder[F], error) {
-	if b.Has("pos") || b.Has("type") {
-		return nil, b.untrained("learned positions and token types")
-	}
 	e := &embedding[F]{m: b.m, out: b.Out[0], vocab: int(p.Vocab), dim: int(p.Dim), scale: exact[F](p.Scale)}
 	b.m.vocab = e.vocab
 	var err error
-	e.table, err = b.vector("table", e.vocab*e.dim)
-	return e, err
+	if e.table, err = b.vector("table", e.vocab*e.dim); err != nil {
+		return nil, err
+	}
+	for _, x := range []struct {
+		slot  string
+		to    *operand[F]
+		first int // row
+		rows  int // 0 = all that follow
+	}{{"pos", &e.pos, int(p.PosOffset), 0}, {"type", &e.kind, 0, 1}} {
+		w, ok, err := b.Weight(x.slot)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		n, _ := w.shape.Size()
+		if len(w.shape) != 2 || w.shape[1] != e.dim || w.shape[0] <= x.first {
+			return nil, b.WeightErrorf(x.slot, "shape %v, want more than %d rows of %d", w.shape, x.first, e.dim)
+		}
+		if x.rows > 0 {
+			n = (x.first + x.rows) * e.dim
+		}
+		*x.to = b.m.operand(w, x.first*e.dim, n)
+	}
+	return e, nil
 }
 
 func (e *embedding[F]) record(s *step[F]) error {
 	s.begin()
 	s.use(&e.table)
+	s.use(&e.pos)
+	s.use(&e.kind)
 	y := s.output(e.out)
 	if y == nil {
 		return s.t.Err()
 	}
 	s.w.Gather(y, e.table.value(), s.batch.Tokens, e.dim)
 	scaleBy(y, e.scale)
+	if pos := e.pos.value(); pos != nil {
+		if s.longest*e.dim > len(pos) {
+			return fmt.Errorf("%w: a document of %d tokens, the model has %d positions", ErrBatch, s.longest, len(pos)/e.dim)
+		}
+		at := s.m.scratch.take(len(y))
+		s.w.Gather(at, pos, s.pos, e.dim)
+		add(y, at)
+	}
+	if kind := e.kind.value(); kind != nil {
+		for r := 0; r < len(y); r += e.dim {
+			add(y[r:r+e.dim], kind)
+		}
+	}
 	return s.end(keyEmbedding, e)
 }
 
 func embeddingBack[F Float](b *grad.OpaqueBack[F]) {
 	e := b.Aux.(*embedding[F])
+	d := b.DOut(0)
+	if g := e.pos.grad(b); g != nil {
+		dense.Of[F](b.Work()).ScatterAdd(g, d, e.m.step.pos, e.dim)
+	}
+	if g := e.kind.grad(b); g != nil {
+		for r := 0; r < len(d); r += e.dim {
+			add(g, d[r:r+e.dim])
+		}
+	}
 	g := e.table.grad(b)
 	if g == nil {
 		return
 	}
-	d := b.DOut(0)
 	if e.scale != 1 {
 		e.m.scratch.reset()
 		d = append(e.m.scratch.take(len(d))[:0], d...)

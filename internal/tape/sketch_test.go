@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"atenia/grad"
@@ -81,7 +82,7 @@ func (k *sketch) weight(name string, shape tensor.Shape) plan.WeightRef {
 	ref := plan.WeightRef(len(k.c.Plan.Weights))
 	k.c.Plan.Weights = append(k.c.Plan.Weights, plan.WeightBinding{Name: name})
 	w := compile.Weight{Name: name, Shape: shape}
-	if slices.Contains([]string{"inv_freq", "inv_freq_long"}, name[len(name)-min(len(name), 8):]) || len(name) > 13 && name[len(name)-13:] == "inv_freq_long" {
+	if strings.HasSuffix(name, "inv_freq") || strings.HasSuffix(name, "inv_freq_long") || strings.HasSuffix(name, "slopes") {
 		for i := range shape[0] {
 			w.Const = append(w.Const, float32(math.Pow(10, -float64(i)/float64(shape[0]))))
 		}

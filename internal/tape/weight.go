@@ -11,11 +11,12 @@ import (
 	"atenia/tensor"
 )
 
-// A run says that elements [at, at+n) of a file tensor are elements [to, to+n)
-// of a weight.
+// A run says that elements [at, at+n) of a file tensor, or every step-th from at
+// on, are elements [to, to+n) of a weight.
 type run[F Float] struct {
 	p         *Param[F]
 	at, to, n int
+	step      int // distance of elements in the tensor, for columns of a turned one; 0 = they are consecutive
 }
 
 // A weight is one weight of the plan, as runs of file tensors: one run where it
@@ -107,7 +108,7 @@ func resolve[F Float](w compile.Weight, params *Params[F]) (*weight[F], error) {
 		} else {
 			shape[0] += p.Shape[0]
 		}
-		out.runs = append(out.runs, run[F]{p, 0, at, p.Len()})
+		out.runs = append(out.runs, run[F]{p: p, to: at, n: p.Len()})
 		at += p.Len()
 	}
 	for i, t := range w.Transform {
@@ -121,6 +122,10 @@ func resolve[F Float](w compile.Weight, params *Params[F]) (*weight[F], error) {
 		case compile.SliceRows, compile.SliceEach, compile.StepRows, compile.PickRows:
 			out.take(t, shape, row)
 		case compile.Transpose:
+			if i == 0 && turns(w) && len(shape) == 2 && len(out.runs) == 1 {
+				out.turn(shape[0], shape[1])
+				break
+			}
 			if last := len(w.Transform) - 2; i == last && out.order == nil {
 				plain := *out
 				n := len(next)
@@ -141,6 +146,10 @@ func resolve[F Float](w compile.Weight, params *Params[F]) (*weight[F], error) {
 			}
 			out.exped = true
 		case compile.Reshape:
+		case compile.Ungroup:
+			var moved []run[F]
+			t.Moves(shape[0], func(from, to, n int) { moved = pick(moved, out.runs, from*row, (from+n)*row, to*row) })
+			out.runs = moved
 		default:
 			return nil, bad("transform %q has no gradient", t.Kind)
 		}
@@ -209,7 +218,7 @@ func pick[F Float](dst, src []run[F], lo, hi, to int) []run[F] {
 	for _, r := range src {
 		a, b := max(lo, r.to), min(hi, r.to+r.n)
 		if a < b {
-			dst = append(dst, run[F]{r.p, r.at + a - r.to, to + a - lo, b - a})
+			dst = append(dst, run[F]{r.p, r.at + (a-r.to)*r.each(), to + a - lo, b - a, r.step})
 		}
 	}
 	return dst
@@ -230,6 +239,18 @@ func (w *weight[F]) permute(heads, r, width, row int) {
 	}
 	w.runs = out
 }
+
+// turn makes columns of the one tensor of a weight its rows.
+func (w *weight[F]) turn(rows, cols int) {
+	from := w.runs[0]
+	w.runs = nil
+	for c := range cols {
+		w.runs = append(w.runs, run[F]{p: from.p, at: from.at + c, to: c * rows, n: rows, step: cols})
+	}
+}
+
+// each returns the distance of consecutive elements of a run in the tensor.
+func (r *run[F]) each() int { return max(1, r.step) }
 
 // trained reports whether some element of the weight has a gradient.
 func (w *weight[F]) trained() bool {
@@ -258,7 +279,13 @@ func (w *weight[F]) fill(dst []F) {
 		to = w.inRuns()
 	}
 	for _, r := range w.runs {
-		copy(to[r.to:], r.p.Value[r.at:r.at+r.n])
+		if r.step == 0 {
+			copy(to[r.to:], r.p.Value[r.at:r.at+r.n])
+			continue
+		}
+		for i := range r.n {
+			to[r.to+i] = r.p.Value[r.at+i*r.step]
+		}
 	}
 	for i, from := range w.order {
 		dst[i] = to[from]
@@ -279,7 +306,7 @@ func (w *weight[F]) fill(dst []F) {
 // run of a file tensor, part of a buffer that is made at every step where not.
 func (m *Model[F]) operand(w *weight[F], lo, hi int) operand[F] {
 	runs := pick(nil, w.runs, lo, hi, 0)
-	if w.fixed == nil && len(runs) == 1 && w.plus == 0 && !w.exped && w.order == nil {
+	if w.fixed == nil && len(runs) == 1 && w.plus == 0 && !w.exped && w.order == nil && runs[0].step == 0 {
 		return m.used(operand[F]{leaf: m.borrow(runs[0]), n: hi - lo})
 	}
 	if w.whole == nil {
@@ -386,8 +413,12 @@ func weightBack[F Float](b *grad.OpaqueBack[F]) {
 		case g == nil:
 		case w.exped && w.order == nil: // its own derivative
 			dense.AddMul(g[r.at:r.at+r.n], d[r.to:r.to+r.n], y[r.to:r.to+r.n])
-		default:
+		case r.step == 0:
 			dense.Add(g[r.at:r.at+r.n], d[r.to:r.to+r.n])
+		default:
+			for j := range r.n {
+				g[r.at+j*r.step] += d[r.to+j]
+			}
 		}
 	}
 }

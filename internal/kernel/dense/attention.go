@@ -14,6 +14,7 @@ type Heads[F Float] struct {
 	Window   int // 0 means all positions
 	Scale    F   // of scores, often 1/√Dim
 	Softcap  F   // scores become Softcap·tanh(score/Softcap); 0 means no cap
+	Slopes   []F // [Q] what a score loses for each position between query and key, not with a Softcap; nil means nothing
 }
 
 func (h *Heads[F]) valueDim() int {
@@ -196,6 +197,14 @@ func (b *queries[F]) scores() (s []F, ld int) {
 			lo, hi := b.sees(i)
 			row := s[i*ld:]
 			Softcap(row[lo:hi], row[lo:hi], b.Softcap)
+		}
+	}
+	if b.Slopes != nil {
+		for i := range b.n {
+			lo, hi := b.sees(i)
+			for j := range s[i*ld+lo : i*ld+hi] {
+				s[i*ld+lo+j] -= b.Slopes[b.head] * F(hi-1-lo-j)
+			}
 		}
 	}
 	return s, ld

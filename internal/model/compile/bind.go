@@ -13,11 +13,12 @@ import (
 	"atenia/tensor"
 )
 
-// Weight ids of rotary tables. They are computed constants and not in any weight
+// Weight ids of rotary tables and of the slopes of biases on distance. They are computed constants and not in any weight
 // map.
 const (
 	ropeShortID = "rope"
 	ropeLongID  = "rope_long"
+	slopesID    = "slopes"
 )
 
 // A prefix is what precedes the tensor names of the decoder and of the head in a
@@ -31,6 +32,7 @@ var prefixes = []prefix{
 	{"language_model.model.", "language_model."},
 	{"distilbert.", ""},
 	{"transformer.", ""},
+	{"gpt_neox.", ""},
 	{"backbone.", ""},
 	{"roberta.", ""},
 	{"model.", ""},
@@ -42,7 +44,7 @@ var prefixes = []prefix{
 // tables that can be derived from the configuration, and layers that predict several
 // tokens are not built.
 func ignorable(name string) bool {
-	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached", ".attn_rot_embd.weight"} {
+	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".attn.bias", ".attention.masked_bias", ".attention.bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached", ".attn_rot_embd.weight"} {
 		if strings.HasSuffix(name, s) {
 			return true
 		}
@@ -125,8 +127,10 @@ func (b *binder) ids() ([]weightID, error) {
 				if spec == nil && b.c.Encoder != nil {
 					spec = denseWeights.get(id)
 				}
+				_, optional := slotOf(p[i].Op, slot)
 				switch {
-				case id == ropeShortID || id == ropeLongID:
+				case id == ropeShortID || id == ropeLongID || id == slopesID:
+				case spec == nil && optional: // the family never has it
 				case spec == nil:
 					missing = fmt.Errorf("family %s: no weight %q in its map", b.fam.ID, id)
 				default:
@@ -273,7 +277,11 @@ func (b *binder) sources(o Origin, layer int) []string {
 	if !many {
 		return []string{b.name(o.Name, layer)}
 	}
-	names := make([]string, b.c.Mixture.Experts)
+	n := b.c.Mixture.Experts
+	if o.Many != "" {
+		n, _ = b.c.eval(o.Many) // an unknown size is reported with the weight's shape
+	}
+	names := make([]string, n)
 	for e := range names {
 		names[e] = b.name(before+strconv.Itoa(e)+after, layer)
 	}
@@ -362,8 +370,11 @@ func (b *binder) fits(name string, layer int, want tensor.Shape) bool {
 	return false
 }
 
-// constants adds the rotary tables that layers use.
+// constants adds the rotary tables that layers use, and slopes.
 func (b *binder) constants() {
+	if b.c.Alibi != 0 {
+		b.constant(slopesName, slopes(b.c.Heads, float64(b.c.Alibi)))
+	}
 	if v := b.c.Vision; v != nil && v.Theta != 0 {
 		b.constant(towerRopeName, v.frequencies())
 	}

@@ -64,12 +64,15 @@ type Config struct {
 	TempBeta  float32 `json:",omitempty"` // q ×= 1 + TempBeta·ln(1+⌊pos/TempOrig⌋)
 	TempOrig  int     `json:",omitempty"`
 
-	NormKind string `json:",omitempty"` // "" = root mean square, "layer" = layer norm
-	Ungated  bool   `json:",omitempty"` // feed-forward layers have no gate
-	PosSkip  int    `json:",omitempty"` // rows of a file's table of positions before that of the first position
-	QGate    bool   `json:",omitempty"` // the query projection also holds a gate of the attention's output
-	TiledV   bool   `json:",omitempty"` // heads of values that share a key head are KHeads apart, not neighbours
-	Sinks    bool   `json:",omitempty"` // each head has a learned logit that takes part in the softmax
+	NormKind string  `json:",omitempty"` // "" = root mean square, "layer" = layer norm
+	QKKind   string  `json:",omitempty"` // of the norm of q and k, see qkNorms; "" = each head before rope
+	Clip     float32 `json:",omitempty"` // q, k and v are limited to ±Clip; 0 = not
+	Alibi    float32 `json:",omitempty"` // largest slope exponent of linear biases on distance (ALiBi); 0 = none
+	Ungated  bool    `json:",omitempty"` // feed-forward layers have no gate
+	PosSkip  int     `json:",omitempty"` // rows of a file's table of positions before that of the first position
+	QGate    bool    `json:",omitempty"` // the query projection also holds a gate of the attention's output
+	TiledV   bool    `json:",omitempty"` // heads of values that share a key head are KHeads apart, not neighbours
+	Sinks    bool    `json:",omitempty"` // each head has a learned logit that takes part in the softmax
 
 	Later int `json:",omitempty"` // layers after the last, which predict several tokens at once; their tensors are not read
 
@@ -91,7 +94,7 @@ type Config struct {
 
 // A Layer holds what may differ between the layers of a model.
 type Layer struct {
-	Mixer  string // "attention", "attention_without_norm", "mla", "mamba1", "mamba2", "gated_delta", "shortconv" or "none"
+	Mixer  string // "attention", "attention_without_norm", "parallel", "parallel_norms", "mla", "mamba1", "mamba2", "gated_delta", "shortconv" or "none"
 	FFN    string // "dense", "moe" or "none"
 	Window int    `json:",omitempty"` // keys that an attention layer attends to; 0 = all
 	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
@@ -100,6 +103,8 @@ type Layer struct {
 // Normalized layer kinds.
 const (
 	mixAttention = "attention"
+	mixParallel  = "parallel"               // attention and feed-forward layer read the same input
+	mixParallel2 = "parallel_norms"         // through norms of their own
 	mixBare      = "attention_without_norm" // of a first layer whose input was normalized as it was embedded
 	mixMLA       = "mla"
 	mixMamba1    = "mamba1"
@@ -122,6 +127,15 @@ var acts = map[string]uint32{
 	"relu": plan.ActReLU, "relu2": plan.ActReLU2, "quick_gelu": plan.ActQuickGELU,
 	actSwiGLUOAI: plan.ActSwiGLUOAI,
 }
+
+// qkNorms maps the kinds of norms of queries and keys to the numbers in plans.
+var qkNorms = map[string]uint32{"": plan.QKNormHead, qkAfter: plan.QKNormAfter, qkWhole: plan.QKNormWhole, qkLayer: plan.QKNormLayer}
+
+const (
+	qkAfter = "after_rope"
+	qkWhole = "whole"
+	qkLayer = "layer"
+)
 
 // actSwiGLUOAI is the activation of gpt-oss: clamped, with Mixture.Limit and Alpha.
 const actSwiGLUOAI = "swiglu_oai"
@@ -190,6 +204,9 @@ func (c *Config) check(file string, f *Faults) {
 	if c.Heads > 0 && c.KVHeads > 0 && c.Heads%c.KVHeads != 0 {
 		bad("key/value heads", fmt.Sprintf("a divisor of the %d attention heads", c.Heads), c.KVHeads)
 	}
+	if _, ok := qkNorms[c.QKKind]; !ok {
+		bad("norm of queries and keys", "a known kind", fmt.Sprintf("%q", c.QKKind))
+	}
 	if _, ok := acts[c.Act]; !ok {
 		bad("activation", "an activation", fmt.Sprintf("%q", c.Act))
 	}
@@ -212,6 +229,7 @@ func (c *Config) check(file string, f *Faults) {
 		v     float32
 	}{
 		{"attention soft cap", c.AttnCap}, {"logit soft cap", c.LogitCap}, {"temperature scale", c.TempBeta},
+		{"limit of q, k and v", c.Clip}, {"largest bias on distance", c.Alibi},
 	} {
 		if !(x.v >= 0 && x.v < 1e30) {
 			bad(x.field, "a number, 0 or above", x.v)
@@ -270,12 +288,12 @@ func (c *Config) check(file string, f *Faults) {
 
 // feeds reports whether a layer has a feed-forward half, or there are no layers.
 func (c *Config) feeds() bool {
-	return len(c.Layers) == 0 || slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.FFN != ffnNone })
+	return len(c.Layers) == 0 || slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.FFN != ffnNone }) || c.isParallel()
 }
 
 // attends reports whether a layer attends, or there are no layers.
 func (c *Config) attends() bool {
-	return len(c.Layers) == 0 || c.hasMixer(mixAttention) || c.hasMixer(mixMLA)
+	return len(c.Layers) == 0 || c.hasMixer(mixAttention) || c.isParallel() || c.hasMixer(mixMLA)
 }
 
 // hasMixer reports whether a layer has the mixer.

@@ -136,7 +136,7 @@ func TestConfigFaults(t *testing.T) {
 
 func TestUnsupported(t *testing.T) {
 	for _, x := range []struct{ config, name, want string }{
-		{`{"model_type": "phi"}`, "phi", "a different network"},
+		{`{"model_type": "phi-msft"}`, "phi-msft", "a different network"},
 		{`{"model_type": "frobnicate"}`, "frobnicate", "unknown architecture"},
 		{`{}`, "", "not stated"},
 		{`{"model_type": "llama", "quantization_config": {"quant_method": "hqq"}}`, "hqq", "GGUF"},

@@ -134,11 +134,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
 		c.scanKeys(u32, put)
 	}
-	eps := "attention.layer_norm_rms_epsilon"
-	if c.NormKind == layerNorm && (c.Encoder != nil || c.Audio != nil) { // phimoe has the other key
-		eps = "attention.layer_norm_epsilon"
-	}
-	f32(eps, c.NormEps)
+	f32(c.epsilonKey(), c.NormEps)
 	if c.Encoder != nil {
 		c.encoderKeys(u32, func(key string, v bool) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(v)}) })
 	}
@@ -162,17 +158,22 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	if reader.Defaults.EmbedSqrt {
 		embed = float32(math.Sqrt(float64(c.Hidden)))
 	}
+	logits := 1 / c.LogitMul
+	if reader.ScalesLogits {
+		logits = c.LogitMul
+	}
 	for _, x := range []struct {
 		key        string
 		v, implied float32
 	}{
-		{"embedding_scale", c.EmbedMul, embed}, {"residual_scale", c.BranchMul, 1}, {"logit_scale", 1 / c.LogitMul, 1},
+		{"embedding_scale", c.EmbedMul, embed}, {"residual_scale", c.BranchMul, 1}, {"logit_scale", logits, 1},
 		{"attn_logit_softcapping", c.AttnCap, 0}, {"final_logit_softcapping", c.LogitCap, 0}, {"attention.temperature_scale", c.TempBeta, 0},
 	} {
 		if x.v != x.implied {
 			f32(x.key, x.v)
 		}
 	}
+	c.olderKeys(reader, f32, func(key string, v file.Value) { kvs = append(kvs, KV{c.Arch + "." + key, v}) })
 	kvs = append(kvs, c.sectionKeys()...)
 	return append(kvs, c.ropeKeys()...)
 }
@@ -456,10 +457,16 @@ func fuse(w Weight, parts []part) (Weight, error) {
 	whole, plain, shaped := true, true, false
 	row, size := 0, 0
 	var sources []string
+	var before []Transform // what comes before rows are cut
+	if t := parts[0].w.Transform; len(t) > 0 {
+		before = t[:len(t)-1]
+	}
 	for _, p := range parts {
 		t := p.w.Transform
 		sources = append(sources, p.w.Sources...)
-		whole = whole && slices.Equal(p.w.Sources, parts[0].w.Sources) && len(t) == 1 && t[0].Kind == SliceRows && t[0].A == row
+		last := len(t) - 1
+		whole = whole && slices.Equal(p.w.Sources, parts[0].w.Sources) && last >= 0 && t[last].Kind == SliceRows && t[last].A == row &&
+			slices.EqualFunc(t[:last], before, Transform.equal)
 		shaped = shaped || len(t) == 1 && t[0].Kind == Reshape
 		plain = plain && (len(t) == 0 || len(t) == 1 && t[0].Kind == Reshape)
 		row += p.w.Shape[0]
@@ -471,7 +478,7 @@ func fuse(w Weight, parts []part) (Weight, error) {
 	case size != want || !whole && !plain:
 		return Weight{}, fmt.Errorf("tensor %s: its parts cannot be joined", w.Name)
 	case whole:
-		w.Sources = parts[0].w.Sources
+		w.Sources, w.Transform = parts[0].w.Sources, slices.Clone(before)
 	default:
 		w.Sources = sources
 		if shaped {

@@ -19,6 +19,7 @@ type Family struct {
 	Tiles         bool     // Arch stores heads of values of a delta rule tiled
 	StatesWindow  bool     // files of Arch have the key attention.sliding_window
 	StatesPattern bool     // and may list the layers with a window
+	ScalesLogits  bool     // the key logit_scale of files of Arch multiplies; elsewhere it divides
 	KVByLayer     bool     // files of Arch have the number of key heads of each layer, 0 = it does not attend
 	Defaults      Defaults
 
@@ -51,6 +52,9 @@ type Defaults struct {
 	Mixture                                                      Mixture
 	NormPlus                                                     float32 // of norm weights in Hugging Face files
 	QKNorm                                                       bool
+	QKKind                                                       string
+	NormKind                                                     string
+	Ungated                                                      bool
 	EmbedSqrt                                                    bool // embeddings are multiplied by √hidden
 }
 

@@ -4,15 +4,22 @@ import (
 	"go/scanner"
 	"go/token"
 	"io/fs"
+	"maps"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
+	"atenia/internal/exec"
 	"atenia/internal/golden"
+	"atenia/internal/memory/kv"
 	"atenia/internal/model/file"
 	"atenia/internal/plan"
+	"atenia/tensor"
 )
 
 // parallel is a family that is not published: attention and feed-forward
@@ -34,7 +41,7 @@ var parallel = Family{
 }
 
 // TestOnboardingModelsOnly adds a family by a literal alone, from a
-// configuration to plans and back through a GGUF header.
+// configuration to plans, back through a GGUF header, and to logits on the CPU.
 func TestOnboardingModelsOnly(t *testing.T) {
 	reg := index(append([]*Family{&parallel}, families...))
 	m, err := reg.compile(&file.Description{Format: file.HuggingFace, Config: []byte(`{"model_type": "parallel_test", ` + small + `}`)}, Options{NoFuse: true})
@@ -53,6 +60,95 @@ func TestOnboardingModelsOnly(t *testing.T) {
 	if _, err := fromJSON(`{"model_type": "parallel_test"}`); err == nil {
 		t.Error("the family leaked into the published registry")
 	}
+	runs(t, reg, m)
+}
+
+// runs gives a compiled model random tensors under the names of its file, and
+// computes with it: a prefill has the bits of single steps, fused instructions
+// those of unfused ones, and every tensor takes part.
+func runs(t *testing.T, reg *registry, m *Model) {
+	d := &file.Description{Format: file.HuggingFace, Config: []byte(`{"model_type": "parallel_test", ` + small + `}`)}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, name := range slices.Sorted(maps.Keys(m.Weights)) {
+		w := m.Weights[name]
+		if w.Const != nil {
+			continue
+		}
+		n, _ := w.Shape.Size()
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(rng.NormFloat64()) / float32(math.Sqrt(float64(w.Shape.Cols())))
+		}
+		d.Tensors = append(d.Tensors, file.Tensor{Name: w.Sources[0], View: tensor.FromF32(w.Shape, v)})
+	}
+	tokens := []int32{3, 14, 15, 9, 26, 5, 35, 8}
+	whole := logits(t, reg, d, Options{}, tokens, len(tokens))
+	if got := logits(t, reg, d, Options{}, tokens, 1); !slices.Equal(got, whole) {
+		t.Error("a prefill has other logits than single steps")
+	}
+	if got := logits(t, reg, d, Options{NoFuse: true}, tokens, 3); !slices.Equal(got, whole) {
+		t.Error("fused instructions have other logits than unfused ones")
+	}
+	for i := range d.Tensors {
+		v, _ := d.Tensors[i].View.F32()
+		at := 0
+		if d.Tensors[i].Name == "model.embed_tokens.weight" {
+			at = int(tokens[0]) * d.Tensors[i].View.Shape.Cols()
+		}
+		old := v[at]
+		v[at] += 2
+		if slices.Equal(logits(t, reg, d, Options{}, tokens, 4), whole) {
+			t.Errorf("tensor %s has no part in the logits", d.Tensors[i].Name)
+		}
+		v[at] = old
+	}
+}
+
+// logits returns the logits after every token, fed in chunks.
+func logits(t *testing.T, reg *registry, d *file.Description, opt Options, tokens []int32, chunk int) []float32 {
+	t.Helper()
+	m, err := reg.compile(d, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Materialize(m, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := exec.New(&m.Plans, exec.Weights(w), exec.Config{Context: 64, MaxTokens: 16, MaxLogits: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	var seqs []*kv.Seq
+	for _, s := range x.States() {
+		c, err := kv.New(kv.Config{PageTokens: int(s.PageTokens), PageBytes: int(s.SizeBytes), Window: int(s.Window)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seqs = append(seqs, c.NewSeq())
+	}
+	var out []float32
+	for pos := 0; pos < len(tokens); pos += chunk {
+		n := min(chunk, len(tokens)-pos)
+		s := exec.Step{Tokens: tokens[pos : pos+n], Runs: []exec.Run{{Len: n, Pos: pos, Span: len(tokens)}}}
+		for _, q := range seqs {
+			if err := q.Extend(n); err != nil {
+				t.Fatal(err)
+			}
+			s.Runs[0].Pages = append(s.Runs[0].Pages, q.Pages())
+		}
+		for i := range n {
+			s.Requested = append(s.Requested, int32(i))
+		}
+		if err := x.Step(&s); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			out = append(out, x.Logits(&s, i)...)
+		}
+	}
+	return out
 }
 
 // TestFamiliesAreWhole: every family defines the names in its programs, and every

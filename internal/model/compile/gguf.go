@@ -261,9 +261,16 @@ func (h *header) hybrid(c *Config, mixer string) {
 }
 
 func (h *header) readScalars(d *Defaults, c *Config) {
-	c.NormEps = h.float("norm_eps", 0, "attention.layer_norm_rms_epsilon")
+	c.NormKind, c.Ungated = d.NormKind, d.Ungated
+	eps := c.epsilonKey()
+	if !h.has(eps) && h.has(rmsEpsilon) { // hooks may change the kind of norm later
+		eps = rmsEpsilon
+	} else if !h.has(eps) && h.has(layerEpsilon) {
+		eps = layerEpsilon
+	}
+	c.NormEps = h.float("norm_eps", 0, eps)
 	c.Act = actAliases[d.Act]
-	c.QKNorm = d.QKNorm
+	c.QKNorm, c.QKKind = d.QKNorm, d.QKKind
 	c.QKVBias, c.OutBias, c.FFNBias = d.QKVBias, d.OutBias, d.FFNBias
 	_, untied := h.tensors["output.weight"]
 	c.TiedHead = !untied
@@ -281,6 +288,19 @@ func (h *header) readScalars(d *Defaults, c *Config) {
 	}
 	c.AttnScale = h.float("attn_scale", scale, "attention.scale")
 }
+
+// epsilonKey returns the key of the number that norms add to variances.
+func (c *Config) epsilonKey() string {
+	if c.NormKind == layerNorm {
+		return layerEpsilon
+	}
+	return rmsEpsilon
+}
+
+const (
+	rmsEpsilon   = "attention.layer_norm_rms_epsilon"
+	layerEpsilon = "attention.layer_norm_epsilon"
+)
 
 // readRope reads the keys "rope.…". Frequency divisors are tensors.
 func (h *header) readRope(name string, c *Config) RotaryTable {

@@ -114,13 +114,13 @@ func (r *registry) textConfig(top *object) (*object, *Family, *Tower, error) {
 }
 
 func readSizes(o *object, d *Defaults, c *Config) {
-	c.Hidden = o.Int("hidden", d.Hidden, maxWidth, "hidden_size", "n_embd", "dim")
+	c.Hidden = o.Int("hidden", d.Hidden, maxWidth, "hidden_size", "n_embd", "n_embed", "d_model", "dim")
 	c.Heads = o.Int("heads", d.Heads, maxHeads, "num_attention_heads", "n_head", "n_heads")
-	c.KVHeads = o.Int("kv_heads", d.KVHeads, maxHeads, "num_key_value_heads")
+	c.KVHeads = o.Int("kv_heads", d.KVHeads, maxHeads, "num_key_value_heads", "num_kv_heads")
 	c.HeadDim = o.Int("head_dim", d.HeadDim, maxWidth, "head_dim")
-	c.FFN = o.Int("ffn", d.FFN, maxWidth, "intermediate_size", "n_inner", "hidden_dim")
+	c.FFN = o.Int("ffn", d.FFN, maxWidth, "intermediate_size", "n_inner", "ffn_hidden_size", "hidden_dim")
 	c.Vocab = o.Int("vocab", d.Vocab, maxVocab, "vocab_size")
-	c.Context = o.Int("context", d.Context, maxLength, "max_position_embeddings", "n_positions")
+	c.Context = o.Int("context", d.Context, maxLength, "max_position_embeddings", "n_positions", "max_seq_len")
 	if c.KVHeads == 0 {
 		c.KVHeads = c.Heads
 		o.Prov["kv_heads"] = "derived"
@@ -132,8 +132,8 @@ func readSizes(o *object, d *Defaults, c *Config) {
 }
 
 func readScalars(o, top *object, d *Defaults, c *Config) {
-	c.NormEps = o.Float("norm_eps", d.NormEps, "rms_norm_eps", "norm_eps", "layer_norm_eps", "layer_norm_epsilon", "layernorm_epsilon")
-	act := o.Text("act", d.Act, "hidden_activation", "hidden_act", "activation_function")
+	c.NormEps = o.Float("norm_eps", d.NormEps, "rms_norm_eps", "norm_eps", "layer_norm_eps", "layer_norm_epsilon", "layernorm_epsilon", "norm_epsilon")
+	act := o.Text("act", d.Act, "hidden_activation", "hidden_act", "activation_function", "activation")
 	if name, ok := actAliases[act]; ok {
 		c.Act = name
 	} else {
@@ -147,7 +147,7 @@ func readScalars(o, top *object, d *Defaults, c *Config) {
 	c.QKVBias = o.presence("qkv_bias", d.QKVBias, "attention_bias")
 	c.OutBias = o.presence("out_bias", d.OutBias, "attention_bias")
 	c.FFNBias = o.presence("ffn_bias", d.FFNBias, "mlp_bias")
-	c.NormPlus, c.QKNorm = d.NormPlus, d.QKNorm
+	c.NormPlus, c.NormKind, c.QKNorm, c.QKKind, c.Ungated = d.NormPlus, d.NormKind, d.QKNorm, d.QKKind, d.Ungated
 	c.EmbedMul, c.BranchMul, c.LogitMul = 1, 1, 1
 	if d.EmbedSqrt {
 		c.EmbedMul = float32(math.Sqrt(float64(c.Hidden)))

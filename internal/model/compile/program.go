@@ -14,7 +14,7 @@ var attentionWeights = w{
 	"q": "attn_q", "k": "attn_k", "v": "attn_v", "o": "attn_o",
 	"q_norm": "attn_q_norm", "k_norm": "attn_k_norm",
 	"q_bias": "attn_q_bias", "k_bias": "attn_k_bias", "v_bias": "attn_v_bias", "o_bias": "attn_o_bias",
-	"inv_freq": ropeShortID, "inv_freq_long": ropeLongID,
+	"slopes": slopesID, "inv_freq": ropeShortID, "inv_freq_long": ropeLongID,
 }
 
 var ffnWeights = w{

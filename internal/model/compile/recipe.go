@@ -34,6 +34,7 @@ const (
 	NegExp       Kind = "neg_exp"       // −e^value
 	Transpose    Kind = "transpose"     // the last two axes exchanged
 	Reshape      Kind = "reshape"       // to Shape, same values in the same order
+	Ungroup      Kind = "ungroup"       // A groups of rows, each with a share of every one of Shape rows: all of the first part, then all of the second
 )
 
 // A Transform is one step from a file's tensor to a weight.
@@ -47,9 +48,27 @@ type Transform struct {
 	Ranges [][2]int `json:",omitempty"` // first and end of each
 }
 
+func (t Transform) equal(u Transform) bool {
+	return t.Kind == u.Kind && t.A == u.A && t.B == u.B && t.N == u.N && t.Value == u.Value && t.Shape.Equal(u.Shape)
+}
+
 // RowWise reports whether the transform only moves whole rows.
 func (t Transform) RowWise() bool {
 	return t.Kind != AddConst && t.Kind != NegExp && t.Kind != Transpose && t.Kind != PickCols
+}
+
+// Moves calls move for all of the rows of a tensor, in their new order under
+// [Ungroup]: n rows at from, which stay together, go to to.
+func (t Transform) Moves(rows int, move func(from, to, n int)) {
+	to, within := 0, 0
+	for _, part := range t.Shape {
+		n := part / t.A
+		for g := range t.A {
+			move(g*(rows/t.A)+within, to, n)
+			to += n
+		}
+		within += n
+	}
 }
 
 // Sliced returns the source rows that a transform of s takes, in order, as runs
@@ -141,6 +160,18 @@ func (t Transform) Apply(s tensor.Shape) (tensor.Shape, error) {
 			return nil, fmt.Errorf("reshape of %v to %v", s, t.Shape)
 		}
 		return t.Shape, nil
+	case Ungroup:
+		rows := 0
+		for _, n := range t.Shape {
+			if t.A < 1 || n < 0 || n%t.A != 0 || len(s) > 0 && n > s[0] {
+				return nil, bad()
+			}
+			rows += n
+		}
+		if len(s) == 0 || rows != s[0] {
+			return nil, bad()
+		}
+		return s, nil
 	}
 	return nil, fmt.Errorf("unknown transform %q", t.Kind)
 }

@@ -75,13 +75,13 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 		RopeStyle: plan.RopeNone, RopeScale: 1, QGate: toFlag(c.QGate),
 		Window: uint32(l.Window), Causal: toFlag(c.Encoder == nil || c.Encoder.Causal),
 		Scale: c.AttnScale, Softcap: c.AttnCap,
-		TempBeta: c.TempBeta, TempOrigLen: uint32(c.TempOrig),
+		TempBeta: c.TempBeta, TempOrigLen: uint32(c.TempOrig), Clip: c.Clip,
 	}
 	if c.Vision != nil {
 		p.Images = toFlag(c.Vision.Whole)
 	}
 	if c.QKNorm {
-		p.QKNormKind, p.QKNormEps, p.QKNormOff = 1, c.NormEps, c.NormPlus
+		p.QKNormKind, p.QKNormEps, p.QKNormOff = qkNorms[c.QKKind], c.NormEps, c.NormPlus
 	}
 	rope := c.rope(l.Rope)
 	if rope == nil {
@@ -142,6 +142,8 @@ func (r *resolver) Weight(id string, layer int) (string, bool) {
 		name = "token_embd"
 	case id == ropeShortID:
 		name = ropeName(r.c.Layers[layer].Rope)
+	case id == slopesID:
+		name = slopesName
 	case id == ropeLongID:
 		name = ropeName(r.c.Layers[layer].Rope) + ".long"
 	}

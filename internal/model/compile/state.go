@@ -67,6 +67,14 @@ func statesOf(c *Config, opt Options) (*layerStates, error) {
 	return s, nil
 }
 
+// attends returns the mixer of a layer, also where it is part of a parallel block.
+func (l *Layer) attends() string {
+	if l.Mixer == mixParallel || l.Mixer == mixParallel2 {
+		return mixAttention
+	}
+	return l.Mixer
+}
+
 func (s *layerStates) put(layer int, key plan.StateKey, ordinal int) {
 	s.key[layer], s.has[layer], s.ordinal[layer] = key, true, ordinal
 }
@@ -78,7 +86,7 @@ func (s *layerStates) keysAndValues(c *Config, opt Options) error {
 	for _, mixer := range []string{mixAttention, mixMLA} {
 		var layers, windows []int
 		for i, l := range c.Layers {
-			if l.Mixer == mixer && c.Encoder == nil {
+			if l.attends() == mixer && c.Encoder == nil {
 				layers, windows = append(layers, i), append(windows, l.Window)
 			}
 		}

@@ -71,6 +71,8 @@ func ApplyTransform(t Transform, v tensor.View) (tensor.View, error) {
 		return mapValues(v, func(x float32) float32 { return float32(-math.Exp(float64(x))) })
 	case Transpose:
 		return transpose(v, shape)
+	case Ungroup:
+		return ungroup(t, v)
 	case PickCols:
 		return pickCols(t, v, shape)
 	case Reshape:
@@ -179,5 +181,16 @@ func transpose(v tensor.View, shape tensor.Shape) (tensor.View, error) {
 			}
 		}
 	}
+	return out, nil
+}
+
+// ungroup collects the rows of each part from all groups.
+func ungroup(t Transform, v tensor.View) (tensor.View, error) {
+	rows, size, err := outer(v)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	out := tensor.View{DType: v.DType, Shape: v.Shape, Data: make([]byte, 0, len(v.Data))}
+	t.Moves(rows, func(from, _, n int) { out.Data = append(out.Data, v.Data[from*size:(from+n)*size]...) })
 	return out, nil
 }

@@ -33,7 +33,7 @@ type WeightSpec struct {
 
 // An Origin is a place that a weight may come from. In names, {p} is the file's
 // prefix, {q} that of its head, {l} the layer, {e} each expert in turn: such a
-// weight is joined from as many tensors.
+// weight is joined from as many tensors, or from Many.
 type Origin struct {
 	Name string
 	If   string    // condition for this alternative, see Config.presence; "" = always
@@ -44,8 +44,11 @@ type Origin struct {
 	Turn bool      // the last two axes of Of are exchanged in the file: Of is the shape there
 	// Turned is the shape of the rows taken, with more axes, whose last two are exchanged.
 	Turned string
-	Map    Kind                   // NegExp: what is done to every value
-	View   string                 // shape that Turn sees, if it is not that of the file
+	Map    Kind   // NegExp: what is done to every value
+	View   string // shape that Turn sees, if it is not that of the file
+	Many   string // tensors that are joined, as an expression; empty = one for each expert
+	Groups string // rows, before they are taken, are in so many groups, each with a share of every one of Parts
+	Parts  []string
 	Frames bool                   // the images that a patch spans have tensors of their own, name, name.1, …
 	Pick   func(*Config) [][2]int // rows taken, in order, where Rows cannot say it
 }
@@ -69,6 +72,15 @@ func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 		var err error
 		if of, err = t.Apply(of); err != nil {
 			return nil, err
+		}
+	}
+	if o.Groups != "" {
+		t, err := o.ungrouped(c)
+		if err != nil {
+			return nil, err
+		}
+		if t.A > 1 { // else they are in order
+			ts = append(ts, t)
 		}
 	}
 	rows := o.Rows[0] != "" || o.Step[1] > 0 || o.Pick != nil
@@ -109,6 +121,22 @@ func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 	return ts, nil
 }
 
+// ungrouped returns the step that collects the rows of each part from all groups.
+func (o *Origin) ungrouped(c *Config) (t Transform, err error) {
+	t.Kind = Ungroup
+	if t.A, err = c.eval(o.Groups); err != nil {
+		return t, err
+	}
+	for _, p := range o.Parts {
+		n, err := c.eval(p)
+		if err != nil {
+			return t, err
+		}
+		t.Shape = append(t.Shape, n)
+	}
+	return t, nil
+}
+
 // joined returns a shape with its outer axes multiplied until n are left.
 func joined(s tensor.Shape, n int) tensor.Shape {
 	out := slices.Clone(s)
@@ -133,6 +161,30 @@ func norm(id, shape, hf, gguf string) WeightSpec {
 
 func bias(id, shape, cond, hf, gguf string) WeightSpec {
 	return WeightSpec{ID: id, Shape: shape, If: cond, HF: named(hf, ".bias"), GGUF: named(gguf, ".bias")}
+}
+
+// fused returns weights that both formats keep in one tensor, part after part,
+// with their biases: in Hugging Face files as h says, in GGUF files in order.
+func fused(parts []string, shapes []string, cols string, h Origin, hf, gguf, biases string, heads ...string) (out []WeightSpec) {
+	all := strings.Join(shapes, "+")
+	lo := "0"
+	for i, id := range parts {
+		hi := strings.Join(shapes[:i+1], "+")
+		for _, x := range []struct{ id, suffix, cols, cond string }{{id, ".weight", "," + cols, ""}, {id + "_bias", ".bias", "", biases}} {
+			ho, g := h, Origin{Name: gguf + x.suffix, Of: all + x.cols, Rows: [2]string{lo, hi}}
+			ho.Name, ho.Of, ho.Rows = hf+x.suffix, g.Of, g.Rows
+			if ho.Turn = h.Turn && x.cols != ""; ho.Turn {
+				ho.Of = cols + "," + all
+			}
+			s := WeightSpec{ID: x.id, Shape: shapes[i] + x.cols, If: x.cond, HF: []Origin{ho}, GGUF: []Origin{g}}
+			if i < len(heads) {
+				s.Heads = heads[i]
+			}
+			out = append(out, s)
+		}
+		lo = hi
+	}
+	return out
 }
 
 func named(name, suffix string) []Origin { return []Origin{{Name: name + suffix}} }

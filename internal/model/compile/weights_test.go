@@ -83,6 +83,34 @@ func TestRowTransforms(t *testing.T) {
 			}
 		}
 
+		// Groups of rows [group, part, row] become [part, group, row].
+		parts := tensor.Shape{heads * half, heads * rest, heads * half}
+		got, err = ApplyTransform(Transform{Kind: Ungroup, A: heads, Shape: parts}, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want [][]float32
+		for _, part := range [][2]int{{0, half}, {half, half + rest}, {half + rest, width}} {
+			for g := range heads {
+				want = append(want, in[g*width+part[0]:g*width+part[1]]...)
+			}
+		}
+		if !same(rows(t, got), want) {
+			t.Fatalf("%s: %d groups of %d, %d and %d rows", d, heads, half, rest, half)
+		}
+
+		got, err = ApplyTransform(Transform{Kind: Transpose}, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range rows(t, got) {
+			for j, x := range row {
+				if x != in[j][i] {
+					t.Fatalf("%s turned: [%d, %d]", d, i, j)
+				}
+			}
+		}
+
 		other := random(t, rng, d, 1+rng.IntN(3), v.Shape[1])
 		got, err = JoinRows([]tensor.View{v, other})
 		if err != nil || !same(rows(t, got), append(slices.Clone(in), rows(t, other)...)) {
@@ -128,6 +156,7 @@ func TestTransformFaults(t *testing.T) {
 	v := tensor.FromF32(tensor.Shape{4, 2}, make([]float32, 8))
 	for _, x := range []Transform{
 		{Kind: SliceRows, A: 2, B: 5}, {Kind: SliceRows, A: -1, B: 1}, {Kind: SliceRows, A: 3, B: 2},
+		{Kind: Ungroup, A: 2, Shape: tensor.Shape{2, 3}}, {Kind: Ungroup, Shape: tensor.Shape{4}}, {Kind: Ungroup, A: 1, Shape: tensor.Shape{2}},
 		{Kind: PermuteHeads, A: 3, B: 2}, {Kind: PermuteHeads, A: 0, B: 2}, {Kind: PermuteHeads, A: 2, B: 4}, {Kind: PermuteHeads, A: 1, B: 3},
 		{Kind: Reshape, Shape: tensor.Shape{9}}, {Kind: Reshape, Shape: tensor.Shape{-8, -1}}, {Kind: "rotate"},
 	} {

@@ -32,6 +32,7 @@ const (
 type Pair struct {
 	Module  string // "model.layers.0.self_attn.q_proj"
 	In, Out int    // columns and rows of the matrix
+	Turned  bool   // the file has its rows as columns
 	Rank    int
 	Scale   float64
 	A       []float32 // [rank, in]
@@ -60,8 +61,8 @@ type Adapter struct {
 	Pairs []Pair
 }
 
-// New creates an adapter for the matrices of a model that the configuration
-// targets. It has no effect until trained, because B is zero. A is uniform in
+// New creates an adapter for the matrices of a model, [out, in], that the
+// configuration targets. It has no effect until trained, because B is zero. A is uniform in
 // ±1/√in, like Kaiming's initialization with a = √5, determined by seed and
 // module. Errors match [ErrConfig].
 func New(c Config, matrices map[string]tensor.Shape, seed uint64) (*Adapter, error) {
@@ -80,7 +81,7 @@ func New(c Config, matrices map[string]tensor.Shape, seed uint64) (*Adapter, err
 		if !ok || len(s) != 2 || !match(module) {
 			continue
 		}
-		p := Pair{Module: module, In: s[1], Out: s[0], Rank: c.Rank}
+		p := Pair{Module: module, In: s[1], Out: s[0], Turned: c.Turned, Rank: c.Rank}
 		if p.Scale, err = c.scale(module, c.Rank); err != nil {
 			return nil, err
 		}
@@ -208,7 +209,7 @@ func assemble(config []byte, tensors []file.Tensor) (*Adapter, error) {
 		if sa[0] != sb[1] || sa[0] < 1 || sa[0] > Largest || sa[1] < 1 || sb[0] < 1 {
 			return nil, fmt.Errorf("%w: %s has matrices of shapes %v and %v", ErrFormat, module, sa, sb)
 		}
-		p := Pair{Module: module, In: sa[1], Out: sb[0], Rank: sa[0]}
+		p := Pair{Module: module, In: sa[1], Out: sb[0], Turned: c.Turned, Rank: sa[0]}
 		if p.Scale, err = c.scale(module, p.Rank); err != nil {
 			return nil, err
 		}

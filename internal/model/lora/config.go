@@ -33,7 +33,7 @@ type Targets struct {
 	Pattern string   // used if Names is nil; AllLinear means every matrix but the head
 }
 
-// AllLinear selects all matrices but the embedding and the head.
+// AllLinear selects all matrices but embeddings, norms and the head.
 const AllLinear = "all-linear"
 
 // ParseTargets reads a list "q_proj,v_proj" or a regular expression.
@@ -56,7 +56,7 @@ func (t Targets) matcher() (func(module string) bool, error) {
 	if t.Pattern == AllLinear {
 		return func(module string) bool {
 			last := module[strings.LastIndexByte(module, '.')+1:]
-			return !strings.Contains(last, "embed") && last != "lm_head"
+			return !strings.Contains(last, "embed") && !strings.Contains(last, "norm") && !slices.Contains([]string{"lm_head", "wte", "wpe"}, last)
 		}, nil
 	}
 	re, err := regexp.Compile("^(?:" + t.Pattern + ")$")
@@ -93,6 +93,7 @@ type Config struct {
 	Targets Targets // AllLinear
 	RSLoRA  bool    // the scale is alpha/√r (Kalajdzievski, arXiv 2312.03732)
 	Base    string  // name or path of the model it was trained for
+	Turned  bool    // fan_in_fan_out: the model's file has a row for each input of a matrix, as GPT-2's
 	// Alphas overrides Alpha for modules that match a regular expression.
 	Alphas map[string]float64
 }
@@ -179,7 +180,7 @@ func (c *Config) encode() ([]byte, error) {
 	}
 	b, err := json.MarshalIndent(adapterConfig{
 		Kind: "LORA", Task: "CAUSAL_LM", Base: c.Base, Rank: c.Rank, Alpha: c.Alpha, Dropout: c.Dropout, Targets: c.Targets,
-		RSLoRA: c.RSLoRA, Bias: "none", Ready: true, Alphas: alphas, Ranks: map[string]int{},
+		RSLoRA: c.RSLoRA, Bias: "none", Inverted: c.Turned, Ready: true, Alphas: alphas, Ranks: map[string]int{},
 	}, "", "  ")
 	return append(b, '\n'), err
 }
@@ -193,7 +194,7 @@ func parseConfig(b []byte) (Config, error) {
 	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 	var faults []error
 	for what, is := range map[string]bool{
-		"peft_type " + f.Kind: f.Kind != "LORA", "bias " + f.Bias: f.Bias != "none" && f.Bias != "", "fan_in_fan_out": f.Inverted, "use_dora": f.DoRA,
+		"peft_type " + f.Kind: f.Kind != "LORA", "bias " + f.Bias: f.Bias != "none" && f.Bias != "", "use_dora": f.DoRA,
 		"use_qalora": f.QALoRA, "lora_bias": f.LoRABias, "modules_to_save": len(f.Modules) > 0, "trainable_token_indices": given(f.Tokens),
 		"alora_invocation_tokens": given(f.Invocable), "layer_replication": given(f.Replaced),
 	} {
@@ -205,6 +206,6 @@ func parseConfig(b []byte) (Config, error) {
 	if f.Rank < 1 || f.Rank > Largest || !(f.Alpha > 0 && f.Alpha < 1e9) {
 		faults = append(faults, fmt.Errorf("%w: rank %d and alpha %v", ErrFormat, f.Rank, f.Alpha))
 	}
-	c := Config{Rank: f.Rank, Alpha: f.Alpha, Dropout: f.Dropout, Targets: f.Targets, RSLoRA: f.RSLoRA, Base: f.Base, Alphas: f.Alphas}
+	c := Config{Rank: f.Rank, Alpha: f.Alpha, Dropout: f.Dropout, Targets: f.Targets, RSLoRA: f.RSLoRA, Base: f.Base, Turned: f.Inverted, Alphas: f.Alphas}
 	return c, errors.Join(faults...)
 }

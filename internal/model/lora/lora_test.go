@@ -212,7 +212,7 @@ func TestFaults(t *testing.T) {
 		{ok + `,"use_dora":true}`, []file.Tensor{a, b}, ErrUnsupported, "use_dora"},
 		{ok + `,"bias":"all"}`, []file.Tensor{a, b}, ErrUnsupported, "bias all"},
 		{ok + `,"modules_to_save":["lm_head"]}`, []file.Tensor{a, b}, ErrUnsupported, "modules_to_save"},
-		{ok + `,"fan_in_fan_out":true}`, []file.Tensor{a, b}, ErrUnsupported, "fan_in"},
+		{ok + `,"fan_in_fan_out":true}`, []file.Tensor{a, b}, nil, ""},
 		{`{"peft_type":"IA3"}`, []file.Tensor{a, b}, ErrUnsupported, "IA3"},
 		{`{"r":0}`, []file.Tensor{a, b}, ErrFormat, "rank 0"},
 		{`[]`, []file.Tensor{a, b}, ErrFormat, ""},
@@ -290,4 +290,20 @@ func FuzzAssemble(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestTurned: a pair adds the same to a matrix and to its transpose.
+func TestTurned(t *testing.T) {
+	p := Pair{In: 3, Out: 2, Rank: 2, Scale: 0.5, A: []float32{1, 2, 3, 4, 5, 6}, B: []float32{1, -1, 2, 3}}
+	plain, turned := make([]float32, 6), make([]float32, 6)
+	p.AddTo(plain)
+	p.Turned = true
+	p.AddTo(turned)
+	for o := range p.Out {
+		for i := range p.In {
+			if plain[o*p.In+i] == 0 || plain[o*p.In+i] != turned[i*p.Out+o] {
+				t.Fatalf("[%d, %d]: %v in %v, %v turned", o, i, plain[o*p.In+i], plain, turned)
+			}
+		}
+	}
 }

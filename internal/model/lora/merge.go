@@ -20,8 +20,19 @@ import (
 	"atenia/tensor"
 )
 
-// AddTo adds scale·B·A to a matrix [out, in].
+// AddTo adds scale·B·A to a matrix [out, in], or to one [in, out] if it is turned.
 func (p *Pair) AddTo(w []float32) {
+	if p.Turned {
+		plain, sum := *p, make([]float32, len(w))
+		plain.Turned = false
+		plain.AddTo(sum)
+		for i := range p.In {
+			for o := range p.Out {
+				w[i*p.Out+o] += sum[o*p.In+i]
+			}
+		}
+		return
+	}
 	b := make([]float32, len(p.B))
 	for i, x := range p.B {
 		b[i] = float32(p.Scale) * x
@@ -43,7 +54,11 @@ func (a *Adapter) merged(d *file.Description) (map[string]file.TensorSource, err
 		if !ok {
 			return nil, fmt.Errorf("%w: there is no tensor %s", ErrBase, p.Tensor())
 		}
-		if want := (tensor.Shape{p.Out, p.In}); !t.View.Shape.Equal(want) {
+		want := tensor.Shape{p.Out, p.In}
+		if p.Turned {
+			want = tensor.Shape{p.In, p.Out}
+		}
+		if !t.View.Shape.Equal(want) {
 			return nil, fmt.Errorf("%w: %s has shape %v, the adapter has one for %v", ErrBase, t.Name, t.View.Shape, want)
 		}
 		kind := t.View.DType

@@ -23,7 +23,9 @@ type Adapted struct {
 // Adapt freezes a model and attaches the pairs of a new adapter to it. With merge,
 // exporting writes the merged model, too.
 func Adapt(m *Model, c lora.Config, seed uint64, merge bool) (*Adapted, error) {
-	a, err := lora.New(c, m.matrices(), seed)
+	matrices, turned := m.matrices()
+	c.Turned = turned
+	a, err := lora.New(c, matrices, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -55,15 +57,24 @@ func (m *Adapted) Export(dir string) (err error) {
 	return m.adapter.Merge(nil, d, m.Merged(dir))
 }
 
-// matrices returns the shapes of the tensors that can get a low-rank pair.
-func (m *Model) matrices() map[string]tensor.Shape {
-	shapes := map[string]tensor.Shape{}
+// matrices returns the shapes [out, in] of the tensors that can get a low-rank
+// pair, and whether the file has them with a row for each input. If it has some
+// so, it has all: embeddings, which are not, get no pair.
+func (m *Model) matrices() (shapes map[string]tensor.Shape, turned bool) {
+	shapes = map[string]tensor.Shape{}
 	for _, p := range m.params.All() {
-		if len(p.Shape) == 2 {
+		turned = turned || p.Turned
+	}
+	for _, p := range m.params.All() {
+		switch {
+		case len(p.Shape) != 2 || p.Turned != turned:
+		case turned:
+			shapes[p.Name] = tensor.Shape{p.Shape[1], p.Shape[0]}
+		default:
 			shapes[p.Name] = p.Shape
 		}
 	}
-	return shapes
+	return shapes, turned
 }
 
 // attach freezes all parameters and trains the pairs of an adapter instead, in
