@@ -49,11 +49,7 @@ type fixture struct {
 
 // notYet are the parity cases with unsupported opcodes or inputs, by their error. A listed
 // case that begins to pass fails the test, so that the list only shrinks.
-var notYet = map[string]bool{
-
-	// images
-	"qwen3_5_vl": true,
-}
+var notYet = map[string]bool{}
 
 // exactly is for comparisons with PyTorch: weights in blocks are multiplied as the
 // values they stand for, and the cache rounds nothing.

@@ -263,7 +263,7 @@ func (m *timeMix) bindWeights(b *Bind) error {
 	if m.k, err = product("k"); err != nil {
 		return err
 	}
-	if m.w, err = b.lowRank("w1", "w2", "w0", m.dim, m.p.DecayRank, kernel.Tanh); err != nil {
+	if m.w, err = b.lowRank("d1", "d2", "d0", m.dim, m.p.DecayRank, kernel.Tanh); err != nil {
 		return err
 	}
 	if m.a, err = b.lowRank("a1", "a2", "a0", m.dim, m.p.RateRank, nil); err != nil {

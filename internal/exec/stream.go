@@ -166,7 +166,7 @@ var products = map[plan.Opcode][][]string{
 
 	plan.OpGatedDelta:     {{"qkv", "z", "b", "a"}, {"out"}},
 	plan.OpRWKVValue:      {{"v"}},
-	plan.OpRWKVTimeMix:    {{"r"}, {"k"}, {"w1"}, {"w2"}, {"a1"}, {"a2"}, {"v"}, {"v1"}, {"v2"}, {"g1"}, {"g2"}, {"o"}},
+	plan.OpRWKVTimeMix:    {{"r"}, {"k"}, {"d1"}, {"d2"}, {"a1"}, {"a2"}, {"v"}, {"v1"}, {"v2"}, {"g1"}, {"g2"}, {"o"}},
 	plan.OpRWKVChannelMix: {{"key"}, {"value"}},
 
 	plan.OpCrossAttn: {{"q"}, {"k", "v"}, {"o"}},

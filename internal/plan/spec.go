@@ -100,7 +100,7 @@ var Specs = buildSpecs([]OpSpec{
 	{OpConvStem, "conv_stem", 1, 1, 1, 1, []string{"conv1", "conv1_bias?", "conv2", "conv2_bias?", "pos?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[PatchParams], acrossRows},
 	{OpRWKVValue, "rwkv_value", 1, 1, 1, 1, []string{"x_v", "v"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[RWKVParams], acrossRows},
 	{OpRWKVTimeMix, "rwkv_time_mix", 2, 2, 1, 1, []string{
-		"x_r", "x_w", "x_k", "x_v?", "x_a", "x_g", "r", "k", "v?", "o", "w1", "w2", "w0", "a1", "a2", "a0", "v1?", "v2?", "v0?", "g1", "g2",
+		"x_r", "x_w", "x_k", "x_v?", "x_a", "x_g", "r", "k", "v?", "o", "d1", "d2", "d0", "a1", "a2", "a0", "v1?", "v2?", "v0?", "g1", "g2",
 		"k_k", "k_a", "r_k", "norm", "norm_bias"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[RWKVParams], acrossRows},
 	{OpRWKVChannelMix, "rwkv_channel_mix", 1, 1, 1, 1, []string{"x_k", "key", "value"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[RWKVParams], acrossRows},
 })

@@ -113,7 +113,7 @@ func rwkvOf(k *sketch, x plan.RegisterRef) plan.RegisterRef {
 	}
 	for layer := range 2 {
 		w := slots{}
-		for _, s := range []string{"x_r", "x_w", "x_k", "x_a", "x_g", "w0", "a0", "k_k", "k_a", "r_k", "norm", "norm_bias"} {
+		for _, s := range []string{"x_r", "x_w", "x_k", "x_a", "x_g", "d0", "a0", "k_k", "k_a", "r_k", "norm", "norm_bias"} {
 			w[s] = tensor.Shape{width}
 		}
 		for _, s := range []string{"r", "k", "o"} {
@@ -122,7 +122,7 @@ func rwkvOf(k *sketch, x plan.RegisterRef) plan.RegisterRef {
 		low := func(name string, rank int) {
 			w[name+"1"], w[name+"2"] = tensor.Shape{rank, width}, tensor.Shape{width, rank}
 		}
-		low("w", 3)
+		low("d", 3)
 		low("a", 2)
 		low("g", 2)
 		if layer > 0 {

@@ -266,7 +266,7 @@ func bindRWKVTimeMix[F Float](b *Bind[F], p *plan.RWKVParams) (recorder[F], erro
 			return nil, err
 		}
 	}
-	if m.w, err = b.thin("w1", "w2", "w0", m.dim, p.DecayRank); err != nil {
+	if m.w, err = b.thin("d1", "d2", "d0", m.dim, p.DecayRank); err != nil {
 		return nil, err
 	}
 	m.w.act, m.w.acts = dense.Tanh, true

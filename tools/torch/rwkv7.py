@@ -161,6 +161,8 @@ def main():
     (a.out / "expected").mkdir(parents=True, exist_ok=True)
     (a.out / "config.json").write_text(json.dumps(c, indent=2, sort_keys=True) + "\n")
     save(a.out / "model.safetensors", p)
+    listed = {k: dict(dtype="F32", file="model.safetensors", shape=list(v.shape)) for k, v in p.items()}
+    (a.out / "tensors.json").write_text(json.dumps(listed, indent=0, sort_keys=True) + "\n")
     sequences, largest = [], 0
     for i, (length, prompt) in enumerate([(70, 64), (11, 5), (24, 16)]):
         tokens = rng.integers(3, c["vocab_size"], length)

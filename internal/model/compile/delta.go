@@ -67,9 +67,9 @@ func floatSection(name string, n int) plan.Section {
 }
 
 // deltaKeys calls its arguments with llama.cpp's keys of these mixers.
-func (c *Config) deltaKeys(u32 func(string, int), f32 func(string, float32)) {
+func (c *Config) deltaKeys(u32 func(string, int), _ func(string, float32)) {
 	if c.hasMixer(mixRWKVFirst) {
-		c.rwkvKeys(u32, f32)
+		c.rwkvKeys(u32)
 	}
 	if c.hasMixer(mixDelta) {
 		c.gatedDeltaKeys(u32)

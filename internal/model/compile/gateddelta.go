@@ -140,6 +140,7 @@ func (o *object) readDelta(c *Config) {
 	if !o.setMixers(c, map[string]string{"linear_attention": mixDelta, "full_attention": mixAttention}) {
 		c.setInterval(o.Int("full_interval", fullInterval, maxLayers, "full_attention_interval"))
 	}
+	o.readSections(c, true)
 	r := o.sub("rope_parameters")
 	if t := c.rope("full"); t != nil && !o.Has("partial_rotary_factor") && (r == nil || !r.Has("partial_rotary_factor")) {
 		t.Dim = c.HeadDim / 4
@@ -154,6 +155,7 @@ func (h *header) readDelta(c *Config) {
 	d.KHeads = h.int("delta_key_heads", 0, maxHeads, "ssm.group_count")
 	d.VHeads = h.int("delta_value_heads", 0, maxHeads, "ssm.time_step_rank")
 	d.VDim = h.int("delta_value_dim", 0, maxWidth, "ssm.inner_size") / max(1, d.VHeads)
+	h.readSections(c, true)
 	c.setInterval(h.int("full_interval", fullInterval, maxLayers, "full_attention_interval"))
 }
 

@@ -41,9 +41,8 @@ func (c *Config) rwkvSections() []plan.Section {
 }
 
 // rwkvKeys puts llama.cpp's keys.
-func (c *Config) rwkvKeys(u32 func(string, int), f32 func(string, float32)) {
+func (c *Config) rwkvKeys(u32 func(string, int)) {
 	m := &c.RWKV
-	f32("attention.layer_norm_epsilon", c.NormEps)
 	u32("wkv.head_size", c.HeadDim)
 	u32("attention.decay_lora_rank", m.DecayRank)
 	u32("attention.iclr_lora_rank", m.RateRank)
@@ -69,7 +68,7 @@ func (c *Config) setRWKV() {
 var (
 	timeMixWeights = w{
 		"x_r": "rwkv_x_r", "x_w": "rwkv_x_w", "x_k": "rwkv_x_k", "x_a": "rwkv_x_a", "x_g": "rwkv_x_g",
-		"r": "rwkv_r", "k": "rwkv_k", "o": "rwkv_o", "w1": "rwkv_w1", "w2": "rwkv_w2", "w0": "rwkv_w0",
+		"r": "rwkv_r", "k": "rwkv_k", "o": "rwkv_o", "d1": "rwkv_w1", "d2": "rwkv_w2", "d0": "rwkv_w0",
 		"a1": "rwkv_a1", "a2": "rwkv_a2", "a0": "rwkv_a0", "g1": "rwkv_g1", "g2": "rwkv_g2",
 		"k_k": "rwkv_k_k", "k_a": "rwkv_k_a", "r_k": "rwkv_r_k", "norm": "rwkv_norm", "norm_bias": "rwkv_norm_bias",
 	}

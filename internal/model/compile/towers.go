@@ -319,5 +319,5 @@ func (o *object) readVision(t *Tower, top *object, c *Config) {
 		v.Projector = v.Hidden * v.Merge * v.Merge
 	}
 	c.Vision = v
-	o.readSections(c, false)
+	o.readSections(c, c.Mixed)
 }

@@ -201,6 +201,7 @@ func (o *object) readSections(c *Config, mixed bool) {
 	if r == nil || r.M["mrope_section"] == nil {
 		return
 	}
+	c.Sections = nil // wrappers and decoders may both read them
 	for _, x := range r.Floats("rope.sections", "mrope_section") {
 		c.Sections = append(c.Sections, int(x))
 	}
