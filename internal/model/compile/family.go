@@ -71,7 +71,6 @@ var families = slices.Concat(
 const (
 	needsMoE       = "known, but this kind of mixture of experts is not supported yet"
 	needsRecurrent = "known, but recurrent layers are not supported yet"
-	needsMLA       = "known, but latent attention is not supported yet"
 	needsVision    = "known, but image and audio input is not supported yet"
 	needsEncoder   = "known, but encoders are not supported yet"
 	otherNetwork   = "a different network (parallel blocks with layer norm) that is not supported"
