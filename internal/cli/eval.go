@@ -10,6 +10,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/model/embedded"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -196,7 +197,7 @@ func (a *app) printEval(r *evalResult) error {
 		return a.printJSON(r)
 	}
 	if t := r.Text; t != nil {
-		fmt.Fprintf(a.out, "perplexity   %.4f ± %.4f (%d tokens in %d windows)\n", t.Perplexity, t.StdErr, t.Tokens, t.Windows)
+		fmt.Fprintf(a.out, "perplexity   %.4f ± %.4f (%d tokens in %s)\n", t.Perplexity, t.StdErr, t.Tokens, spelling.Count(t.Windows, "window"))
 	}
 	if d := r.Against; d != nil {
 		fmt.Fprintf(a.out, "reference    %.4f, of %s\n", d.Perplexity, d.Model)
@@ -205,8 +206,8 @@ func (a *app) printEval(r *evalResult) error {
 		fmt.Fprintf(a.out, "same top     %.2f %% of the tokens; the actual token's probability changes by %.3f %% (RMS)\n", 100*d.SameTop, 100*d.ProbChanged)
 	}
 	if c := r.Choices; c != nil {
-		fmt.Fprintf(a.out, "accuracy     %.2f %% ± %.2f of %d questions; normalized by length %.2f %% ± %.2f\n",
-			100*c.Raw, 100*c.RawStdErr, c.Questions, 100*c.Normalized, 100*c.NormalizedStdErr)
+		fmt.Fprintf(a.out, "accuracy     %.2f %% ± %.2f of %s; normalized by length %.2f %% ± %.2f\n",
+			100*c.Raw, 100*c.RawStdErr, spelling.Count(c.Questions, "question"), 100*c.Normalized, 100*c.NormalizedStdErr)
 	}
 	return nil
 }

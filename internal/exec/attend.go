@@ -311,6 +311,9 @@ func (a *attention) finish(s *Step, b *attendBlock, kv int, sums *kernel.Sums) {
 			}
 			at := ((b.first+r)*a.heads + kv*a.group + g) * a.width
 			sums.Result(y[at:at+a.width], r*a.group+g)
+			if a.p.QGate != 0 {
+				kernel.Mul(y[at:at+a.width], y[at:at+a.width], a.x.floatsOf(a.gated)[2*at+a.width:])
+			}
 		}
 	}
 }

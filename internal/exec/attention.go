@@ -24,6 +24,7 @@ type attention struct {
 	qNorm, kNorm, sinks          []float32
 	rope                         *ropeTable
 	q, k, v, y                   scratch
+	gated                        scratch // QGate: the projection, of each head q and the gate
 	elem                         tensor.DType
 	headBytes                    int // of one head's keys of a page
 	keyOff, valueOff, pageTokens int
@@ -44,9 +45,6 @@ func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	if p.Images != 0 {
 		b.x.whole = true
 	}
-	if p.QGate != 0 {
-		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "gated attention is not supported on the CPU yet")
-	}
 	if err := a.bindState(b); err != nil {
 		return nil, err
 	}
@@ -56,9 +54,14 @@ func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	qd, kd := a.heads*a.dim, a.kvHeads*a.dim
 	a.q, a.k, a.v = b.floats(qd*b.maxRows), b.floats(kd*b.maxRows), b.floats(kd*b.maxRows)
 	a.y = b.floats(qd * b.maxRows)
+	projected := a.q
+	if p.QGate != 0 {
+		a.gated = b.floats(2 * qd * b.maxRows)
+		projected = a.gated
+	}
 	a.attend.bind(a, b)
-	for i, stride := range []int{qd, kd, kd} {
-		a.qkv.parts[i].stride = stride
+	for i := range a.qkv.parts {
+		a.qkv.parts[i].stride = a.qkv.parts[i].rows
 	}
 	in, out := b.In[0], b.Out[0]
 	a.qkv.reads(in)
@@ -69,7 +72,7 @@ func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 		if a.flat != nil {
 			a.flat.open(a.x)
 		}
-		for i, buf := range [...]scratch{a.q, a.k, a.v} {
+		for i, buf := range [...]scratch{projected, a.k, a.v} {
 			a.qkv.parts[i].dst = a.x.floatsOf(buf)
 		}
 		a.qkv.prepareRegister(s, in)
@@ -115,11 +118,15 @@ func (a *attention) bindWeights(b *Bind) error {
 	width := int(b.In[0].cols)
 	qd, kd := a.heads*a.dim, a.kvHeads*a.dim
 	a.qkv, a.out = b.linear(width), b.linear(qd)
+	projected := qd
+	if a.p.QGate != 0 {
+		projected = 2 * qd
+	}
 	for _, w := range []struct {
 		l          *linear
 		slot, bias string
 		rows       int
-	}{{a.qkv, "q", "q_bias", qd}, {a.qkv, "k", "k_bias", kd}, {a.qkv, "v", "v_bias", kd}, {a.out, "o", "o_bias", int(b.Out[0].cols)}} {
+	}{{a.qkv, "q", "q_bias", projected}, {a.qkv, "k", "k_bias", kd}, {a.qkv, "v", "v_bias", kd}, {a.out, "o", "o_bias", int(b.Out[0].cols)}} {
 		if err := b.add(w.l, w.slot, w.bias, w.rows); err != nil {
 			return err
 		}
@@ -148,6 +155,9 @@ func (a *attention) storeRows(s *Step, _, lo, hi int) {
 		run := a.runOf(s, r)
 		pos := run.Pos + r - run.First
 		qr := q[r*a.heads*a.dim : (r+1)*a.heads*a.dim]
+		if a.p.QGate != 0 {
+			a.part(qr, r)
+		}
 		a.turn(qr, a.qNorm, r)
 		if a.p.TempBeta != 0 {
 			kernel.Scale(qr, a.temperature(pos))
@@ -160,6 +170,17 @@ func (a *attention) storeRows(s *Step, _, lo, hi int) {
 			keys.StoreKey(pos, kr[h*a.dim:])
 			values.StoreValue(pos, vr[h*a.dim:])
 		}
+	}
+}
+
+// part copies the queries of row r out of the projection, and makes factors of the
+// gates beside them.
+func (a *attention) part(q []float32, r int) {
+	all := a.x.floatsOf(a.gated)[2*len(q)*r:]
+	for h := 0; h < len(q); h += a.dim {
+		head := all[2*h : 2*(h+a.dim)]
+		copy(q[h:h+a.dim], head)
+		kernel.Sigmoid(head[a.dim:], head[a.dim:])
 	}
 }
 

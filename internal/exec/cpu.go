@@ -29,13 +29,13 @@ var cpuTable = plan.NewAdapterTable(
 	bindMamba1,
 	bindCrossAttention,
 	bindConvStem,
+	bindRWKVValue,
+	bindRWKVTimeMix,
+	bindRWKVChannelMix,
 )
 
 // pending are the opcodes whose adapters are still to come.
-var pending = map[plan.Opcode]bool{
-
-	plan.OpGatedDelta: true,
-}
+var pending = map[plan.Opcode]bool{}
 
 // unsupported is the error of an adapter for an opcode that no kernel runs yet.
 func unsupported(op plan.Opcode) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/chunk"
 	"atenia/internal/machine/pool"
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
@@ -100,6 +101,7 @@ type Executor struct {
 	measuring       bool        // [Measure] binds; no step will run
 	weights         *pack.Store // the weights of products
 	linearTask      linearTask
+	chunks          []*chunk.Work[float32]          // by worker
 	units           int                             // streamed units bound so far of the current plan
 	acquired        [len(bankSlots)][]kernel.Matrix // by expert: those of the cache that the mixture in progress multiplies with
 }
@@ -404,11 +406,19 @@ func (x *Executor) Logits(s *Step, i int) []float32 {
 	return r.buf[i*int(r.cols) : (i+1)*int(r.cols)]
 }
 
+// Decodes reports whether the model continues texts: an encoder does not, and its
+// rows are vectors or scores.
+func (x *Executor) Decodes() bool { return x.decode != nil }
+
 // Vocab returns the number of logits per row.
 func (x *Executor) Vocab() int { return x.vocab }
 
 // States describes the states whose pages each [Run] passes, in order.
 func (x *Executor) States() []plan.StateDescriptor { return slices.Clone(x.states) }
+
+// Whole reports whether a step must not cut an image, whose tokens attend to each
+// other.
+func (x *Executor) Whole() bool { return x.whole }
 
 // Config returns the configuration in force, defaults filled in.
 func (x *Executor) Config() Config { return x.cfg }

@@ -9,6 +9,9 @@ import (
 // that the order of a row's additions does not depend on the runs before it.
 const flatAlign = 16
 
+// flatSlack is how many rows past a run's last tile kernels may prefetch.
+const flatSlack = 8 * flatAlign
+
 // A flatRows holds the keys and values of one step for attention without a
 // cache, in which every row of a run may attend to every other: encoders and
 // image towers. It has the layout of a page of a cache, with the runs one after
@@ -26,7 +29,7 @@ func (a *attention) bindFlat(b *Bind) error {
 	a.elem = tensor.F32
 	a.headBytes = 4 * a.dim * n
 	a.flat = &flatRows{capacity: n, dim: a.dim}
-	a.flat.k, a.flat.v = b.bytes(a.kvHeads*a.headBytes), b.bytes(a.kvHeads*a.headBytes)
+	a.flat.k, a.flat.v = b.bytes(a.kvHeads*a.headBytes+flatSlack*4*a.dim), b.bytes(a.kvHeads*a.headBytes+flatSlack*4*a.dim)
 	b.x.flat = true
 	return nil
 }
@@ -34,6 +37,22 @@ func (a *attention) bindFlat(b *Bind) error {
 // flatCapacity is the number of rows that the runs of a step may take, each
 // rounded up to whole tiles: that of the largest step, and as much again.
 func (x *Executor) flatCapacity() int { return (2*x.cfg.MaxTokens + flatAlign - 1) &^ (flatAlign - 1) }
+
+// A Room counts what is left of a step for whole sequences.
+type Room struct{ rows, flat int }
+
+// Room returns that of an empty step.
+func (x *Executor) Room() Room { return Room{x.cfg.MaxTokens, x.flatCapacity()} }
+
+// Take takes the rows of one sequence, and reports whether there is room.
+func (r *Room) Take(n int) bool {
+	padded := (n + flatAlign - 1) &^ (flatAlign - 1)
+	if n > r.rows || padded > r.flat {
+		return false
+	}
+	r.rows, r.flat = r.rows-n, r.flat-padded
+	return true
+}
 
 // layRuns decides where the rows of each run are in flat memory.
 func (s *Step) layRuns(x *Executor) error {

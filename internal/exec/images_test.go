@@ -58,7 +58,7 @@ func readImages(t *testing.T, v *compile.Vision, folder string, f *fixture) (c i
 		s := npy("spatial_shapes")
 		h, w := int(s.I32[0]), int(s.I32[1])
 		c.video = false
-		c.patches = []exec.Patches{blocks(h, w, v.Merge, cols, func(y, x int, dst []float32) { copy(dst, px.F32[(y*w+x)*cols:]) })}
+		c.patches = []exec.Patches{blocks(h, w, v.Merge, cols, func(y, x int, dst []float32) { planes(dst, px.F32[(y*w+x)*cols:], v.Channels) })}
 	case "vlm_square":
 		side := v.Side
 		n := side / v.Patch
@@ -79,6 +79,17 @@ func readImages(t *testing.T, v *compile.Vision, folder string, f *fixture) (c i
 		}
 	}
 	return c
+}
+
+// planes lists the pixels of each channel of a patch that lists the channels of
+// each pixel.
+func planes(dst, src []float32, channels int) {
+	n := len(dst) / channels
+	for c := range channels {
+		for i := range n {
+			dst[c*n+i] = src[i*channels+c]
+		}
+	}
 }
 
 // blocks lists patches by square blocks of m.

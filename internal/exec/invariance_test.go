@@ -17,10 +17,12 @@ import (
 )
 
 // Models that together use every path of the executor: grouped heads and scaled rope, windows with
-// soft caps, per-head norms, mixtures of experts, quantized weights, and selective scans.
+// soft caps, per-head norms, mixtures of experts, quantized weights, selective scans, latent attention, sinks and groups of experts, convolutions, delta rules and gated attention.
 var invariant = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "parity/qwen2_moe",
 	"gguf/models/llama-q4_k_m.gguf", "gguf/models/llama-q8_0.gguf", "gguf/models/qwen3moe-q4_k_m.gguf",
-	"parity/mamba", "parity/mamba2_groups", "parity/granite_hybrid_rope"}
+	"parity/mamba", "parity/mamba2_groups", "parity/granite_hybrid_rope",
+	"parity/deepseek_v3", "parity/gpt_oss", "parity/gpt_oss_mxfp4", "parity/granitemoeshared",
+	"parity/lfm2", "parity/qwen3_next", "parity/rwkv7"}
 
 func openCase(t testing.TB, name string, opt compile.Options) *model {
 	t.Helper()
@@ -191,7 +193,7 @@ func TestFuseOnOff(t *testing.T) {
 	for _, name := range invariant {
 		t.Run(name, func(t *testing.T) {
 			fused, plain := openCase(t, name, compile.Options{}), openCase(t, name, compile.Options{NoFuse: true})
-			if a, b := len(fused.Plans.Decode.Plan.Instructions), len(plain.Plans.Decode.Plan.Instructions); a >= b {
+			if a, b := len(fused.Plans.Decode.Plan.Instructions), len(plain.Plans.Decode.Plan.Instructions); a > b || a == b && fused.Config.NormKind == "" { // layer norms are not fused
 				t.Fatalf("%d instructions fused, %d without", a, b)
 			}
 			tokens := randomTokens(9, 33, fused.Config.Vocab)

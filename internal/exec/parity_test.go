@@ -50,11 +50,9 @@ type fixture struct {
 // notYet are the parity cases with unsupported opcodes or inputs, by their error. A listed
 // case that begins to pass fails the test, so that the list only shrinks.
 var notYet = map[string]bool{
-	// gated delta rules, short convolutions
-	"lfm2_moe": true, "qwen3_5": true, "qwen3_5_moe": true, "qwen3_next": true,
 
 	// images
-	"lfm2_vl": true, "qwen3_5_vl": true, "qwen3_vl_moe": true,
+	"qwen3_5_vl": true,
 }
 
 // exactly is for comparisons with PyTorch: weights in blocks are multiplied as the

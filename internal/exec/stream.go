@@ -164,7 +164,10 @@ var products = map[plan.Opcode][][]string{
 
 	plan.OpMLA: {{"q_a", "kv_a"}, {"q_b"}, {"k_b"}, {"v_b"}, {"o"}},
 
-	plan.OpGatedDelta: {{"qkv", "z", "b", "a"}, {"out"}},
+	plan.OpGatedDelta:     {{"qkv", "z", "b", "a"}, {"out"}},
+	plan.OpRWKVValue:      {{"v"}},
+	plan.OpRWKVTimeMix:    {{"r"}, {"k"}, {"w1"}, {"w2"}, {"a1"}, {"a2"}, {"v"}, {"v1"}, {"v2"}, {"g1"}, {"g2"}, {"o"}},
+	plan.OpRWKVChannelMix: {{"key"}, {"value"}},
 
 	plan.OpCrossAttn: {{"q"}, {"k", "v"}, {"o"}},
 }

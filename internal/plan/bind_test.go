@@ -53,7 +53,8 @@ func bindAdd(v *view, _ *plan.AddParams) (string, error) {
 }
 
 var table = plan.NewAdapterTable(bindNorm, nil, nil, nil, nil, nil, nil, nil, bindAdd, nil, nil,
-	nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+	nil, nil, nil, nil, nil, nil, nil, nil, nil, nil,
+	nil, nil, nil)
 
 func newExecutor(t *testing.T) *executor {
 	t.Helper()

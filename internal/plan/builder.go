@@ -105,6 +105,12 @@ func (b *Builder) op(op *LayerOp, layer int, rows RowKind, local map[string]Regi
 	out := b.register(name, RegSpec{DType: tensor.F32, Rank: 2, Rows: rows, Cols: cols})
 	ins.Out = []RegisterRef{out}
 	local[op.Out] = out
+	if op.All {
+		if _, dup := b.names[op.Out]; dup {
+			b.fail(ErrInvalidPlan, "%s: value %q, which later layers read, is written twice", s.Name, op.Out)
+		}
+		b.names[op.Out] = out
+	}
 	b.p.Instructions = append(b.p.Instructions, ins)
 	return out
 }

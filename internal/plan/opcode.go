@@ -33,6 +33,10 @@ const (
 	OpMamba1     Opcode = 33
 	OpCrossAttn  Opcode = 34
 	OpConvStem   Opcode = 35
+
+	OpRWKVValue      Opcode = 36 // the first layer's values, which others read
+	OpRWKVTimeMix    Opcode = 37
+	OpRWKVChannelMix Opcode = 38
 )
 
 // String returns the name in [Specs], or "op77" for a number without one.

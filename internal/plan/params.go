@@ -153,11 +153,21 @@ type MLAParams struct {
 	Absorb                                     uint32 // 1: keys and values are not expanded; queries and results are projected instead
 }
 
-// GatedDeltaParams describes a gated delta rule mixer.
+// GatedDeltaParams describes a gated delta rule mixer. Its weight decay is the
+// negative number that softplus of the step is multiplied by, of each head.
 type GatedDeltaParams struct {
-	Layer, KHeads, VHeads, KDim, VDim, Conv, Chunk uint32
-	NormEps, L2Eps                                 float32
-	VLayout                                        uint32 // 0 grouped by key head, 1 tiled
+	Layer, KHeads, VHeads, KDim, VDim, Conv uint32
+	Chunk                                   uint32 // tokens whose rows the state keeps
+	NormEps, L2Eps                          float32
+	VLayout                                 uint32 // head v of the values shares key head ⌊v·KHeads/VHeads⌋ (0) or v mod KHeads (1)
+}
+
+// RWKVParams describes the parts of an RWKV-7 layer.
+type RWKVParams struct {
+	Layer, Dim, Heads, HeadDim               uint32
+	Hidden                                   uint32  // of the channel mix
+	DecayRank, RateRank, ValueRank, GateRank uint32  // of the products of two thin matrices
+	NormEps                                  float32 // of the norm of each head
 }
 
 // EmbedParams describes a table lookup.
@@ -198,12 +208,11 @@ type HeadParams struct {
 const (
 	PoolRows uint32 = iota // none: each requested row by itself
 	PoolMean
-	PoolFirst
-	PoolLast
 )
 
-// PoolParams describes how an encoder's rows become one vector. Its input is all
-// rows or those requested already; a requested row stands for its sequence.
+// PoolParams describes how an encoder's rows become one vector. The second input is
+// the requested rows, each of which stands for its sequence; without it the first
+// input has the requested rows already.
 type PoolParams struct {
 	Kind      uint32
 	Normalize uint32 // 1: vectors are divided by their length
@@ -249,6 +258,7 @@ func (*SSMParams) params()        {}
 func (*ConvParams) params()       {}
 func (*MLAParams) params()        {}
 func (*GatedDeltaParams) params() {}
+func (*RWKVParams) params()       {}
 func (*EmbedParams) params()      {}
 func (*AddParams) params()        {}
 func (*HeadParams) params()       {}

@@ -8,6 +8,7 @@ type LayerOp struct {
 	Out string
 	In  []string
 	W   map[string]string // slot → weight id of the family's weight map
+	All bool              // programs of later layers may read the value by its name
 	Tag string            // role in the block ("attn", "ffn", …), handed to the resolver
 }
 

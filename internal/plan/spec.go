@@ -88,16 +88,21 @@ var Specs = buildSpecs([]OpSpec{
 	{OpResidualAdd, "residual_add", 2, 2, 1, 2, []string{"norm?"}, 0, anyMode, InPlace0, payload[AddParams], rowWiseOp},
 	{OpLMHead, "lm_head", 1, 1, 1, 1, []string{"weight", "bias?"}, 0, textMode, NotInPlace, payload[HeadParams], rowWiseOp},
 	{OpGatherRows, "gather_rows", 2, 2, 1, 1, nil, 0, anyMode, NotInPlace, nil, acrossRows},
-	{OpPool, "pool", 1, 1, 1, 1, nil, 0, textMode, NotInPlace, payload[PoolParams], acrossRows},
+	{OpPool, "pool", 1, 2, 1, 1, nil, 0, textMode, NotInPlace, payload[PoolParams], acrossRows},
 	{OpPatchEmbed, "vision_patch_embed", 1, 2, 1, 1, []string{"weight", "bias?", "pos?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[PatchParams], acrossRows},
 	{OpSpatialMerge, "vision_spatial_merge", 1, 1, 1, 1, []string{"norm?", "norm_bias?", "merge?", "fc1", "fc1_bias?", "fc2?", "fc2_bias?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[MergeParams], acrossRows},
 	{OpDeepstackTap, "vision_deepstack_extract", 1, 1, 1, 1, []string{"norm?", "norm_bias?", "merge?", "fc1", "fc1_bias?", "fc2?", "fc2_bias?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[MergeParams], acrossRows},
 	{OpVisionScatter, "vision_scatter", 2, 3, 1, 1, nil, 0, Modes(ModeScatter), InPlace0, payload[ScatterParams], acrossRows},
 	{OpDeepstackInject, "deepstack_inject", 2, 3, 1, 1, nil, 0, Modes(ModePrefill), InPlace0, payload[ScatterParams], acrossRows},
-	{OpGatedDelta, "gated_delta", 1, 1, 1, 1, []string{"qkv", "z", "b", "a", "conv", "a_log", "dt_bias", "norm", "out"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[GatedDeltaParams], acrossRows},
+	{OpGatedDelta, "gated_delta", 1, 1, 1, 1, []string{"qkv", "z", "b", "a", "conv", "decay", "dt_bias", "norm", "out"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[GatedDeltaParams], acrossRows},
 	{OpMamba1, "mamba1", 1, 1, 1, 1, []string{"in", "conv", "conv_bias?", "x", "dt", "dt_bias?", "a", "d", "out", "in_bias?", "out_bias?"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[SSMParams], acrossRows},
 	{OpCrossAttn, "cross_attention", 1, 2, 1, 1, []string{"q", "k", "v", "o", "q_bias?", "k_bias?", "v_bias?", "o_bias?"}, Kinds(StateCrossKV), textMode, NotInPlace, payload[AttentionParams], acrossRows},
 	{OpConvStem, "conv_stem", 1, 1, 1, 1, []string{"conv1", "conv1_bias?", "conv2", "conv2_bias?", "pos?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[PatchParams], acrossRows},
+	{OpRWKVValue, "rwkv_value", 1, 1, 1, 1, []string{"x_v", "v"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[RWKVParams], acrossRows},
+	{OpRWKVTimeMix, "rwkv_time_mix", 2, 2, 1, 1, []string{
+		"x_r", "x_w", "x_k", "x_v?", "x_a", "x_g", "r", "k", "v?", "o", "w1", "w2", "w0", "a1", "a2", "a0", "v1?", "v2?", "v0?", "g1", "g2",
+		"k_k", "k_a", "r_k", "norm", "norm_bias"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[RWKVParams], acrossRows},
+	{OpRWKVChannelMix, "rwkv_channel_mix", 1, 1, 1, 1, []string{"x_k", "key", "value"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[RWKVParams], acrossRows},
 })
 
 func buildSpecs(in []OpSpec) *SpecTable {

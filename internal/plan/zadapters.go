@@ -27,6 +27,9 @@ func NewAdapterTable[B, K any](
 	mamba1 func(B, *SSMParams) (K, error),
 	crossAttention func(B, *AttentionParams) (K, error),
 	convStem func(B, *PatchParams) (K, error),
+	rwkvValue func(B, *RWKVParams) (K, error),
+	rwkvTimeMix func(B, *RWKVParams) (K, error),
+	rwkvChannelMix func(B, *RWKVParams) (K, error),
 ) AdapterTable[B, K] {
 	return AdapterTable[B, K]{
 		0:  adapter(norm),
@@ -50,5 +53,8 @@ func NewAdapterTable[B, K any](
 		33: adapter(mamba1),
 		34: adapter(crossAttention),
 		35: adapter(convStem),
+		36: adapter(rwkvValue),
+		37: adapter(rwkvTimeMix),
+		38: adapter(rwkvChannelMix),
 	}
 }

@@ -38,6 +38,9 @@ func (s *Scheduler) remembered(r *Request, keep *int) (m *Remembered) {
 		if s.marking && n < len(k.Tokens) { // states that keep no positions apart are of the end
 			continue
 		}
+		if len(r.Images) > 0 {
+			n = min(n, r.Images[0].At) // images are not remembered
+		}
 		if k.Class == class && n > *keep {
 			m, *keep = k, n
 		}
@@ -129,6 +132,9 @@ func (sl *slot) computed() (c Computed, ok bool) {
 	n := sl.done
 	if !sl.s.marking {
 		n = sl.wholePages()
+	}
+	if len(sl.images) > 0 { // what follows them is not known by its tokens
+		n = 0
 	}
 	if n == 0 || sl.s.scoped {
 		return c, false

@@ -55,7 +55,8 @@ func (sl *slot) shares(r *Request) int {
 	if x := sl.s.x; x.RopeClass(sl.span) != x.RopeClass(r.span()) {
 		return 0
 	}
-	return sl.resumable(commonPrefix(sl.tokens, r.Prompt, min(len(r.Prompt)-1, sl.done)))
+	same := commonPrefix(sl.tokens, r.Prompt, min(len(r.Prompt)-1, sl.done))
+	return sl.resumable(sameImages(sl.images, r.Images, same, sl.s.x.Whole()))
 }
 
 // adopt makes the slot's sequence the first keep tokens of from.

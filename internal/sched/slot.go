@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"atenia/internal/exec"
 	"atenia/internal/plan"
 	"atenia/internal/sample"
 	"atenia/internal/sched/states"
@@ -17,10 +18,12 @@ type slot struct {
 	began   uint64 // admission count: the largest is the youngest
 	parked  bool   // preempted: waits for memory until another request ends
 
-	tokens []int32 // all tokens of the sequence; in an idle slot only the first done are valid
-	done   int     // tokens whose keys and values are cached
-	want   int     // first token whose logits are still needed, like all after it
-	span   int     // maximum length of the sequence, set at admission
+	images []Image     // of the sequence
+	spans  []exec.Span // of images, for exec.Run; none in an idle slot
+	tokens []int32     // all tokens of the sequence; in an idle slot only the first done are valid
+	done   int         // tokens whose keys and values are cached
+	want   int         // first token whose logits are still needed, like all after it
+	span   int         // maximum length of the sequence, set at admission
 	states []*states.State
 	pages  [][][]byte // per state, for exec.Run
 	marks  []mark     // snapshots of states that keep no positions apart, in order
@@ -64,6 +67,7 @@ func (s *Scheduler) begin(st *Stream) error {
 		sl.tokens = make([]int32, 0, sl.span)
 	}
 	sl.tokens = append(sl.tokens[:0], r.Prompt...)
+	sl.setImages(r.Images)
 	for i, x := range sl.states {
 		if !s.pools[i].Persistent() {
 			continue
@@ -84,6 +88,7 @@ func (s *Scheduler) begin(st *Stream) error {
 func (sl *slot) finish(f Finish, err error) {
 	st := sl.st
 	sl.st, sl.sampler = nil, nil
+	sl.dropRows()
 	sl.endScope(plan.RequestScoped)
 	st.end(f, err)
 	sl.s.ended = true

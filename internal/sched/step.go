@@ -111,8 +111,11 @@ func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) 
 	if n == 0 {
 		return 0, 0
 	}
+	if n = sl.uncut(n); n == 0 {
+		return 0, 0
+	}
 	first := len(s.step.Tokens)
-	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages})
+	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages, Spans: sl.spans})
 	s.step.Tokens = append(s.step.Tokens, sl.tokens[sl.done:sl.done+n]...)
 	s.owners = append(s.owners, sl)
 	if c := sl.st.req.Counters; c != nil {

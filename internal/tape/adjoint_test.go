@@ -93,7 +93,7 @@ func TestAdjoints(t *testing.T) {
 	m.step.batch.Seed = 7
 	a, b := random(rank*in), random(out*rank)
 	low := &linear[float64]{m: m, in: in, out: out, w: fixed(make([]float64, out*in), -1), bias: operand[float64]{at: -1},
-		rank: rank, scale: 0.7, drop: 0.3, a: fixed(a, 1), b: fixed(b, 2)}
+		rank: rank, scale: 0.7, drop: 0.3, a: fixed(a, 1), b: []lowRows[float64]{{fixed(b, 2), 0, out}}}
 	adjoint(t, "low-rank pair", [][]float64{x, a, b}, rows*out,
 		func(work *dense.Work[float64], y []float64) { low.forward(step(work), y, x, rows) },
 		func(b *grad.OpaqueBack[float64], dx []*sink[float64]) { low.back(b, dx[0], b.DOut(0), x, rows) }, nil)

@@ -17,9 +17,11 @@ type attention[F Float] struct {
 	q, k, v, out linear[F]
 	normed       bool // heads of q and k
 	qNorm, kNorm operand[F]
+	sinks        operand[F] // a logit of each head without a value; none if it has no leaf
 	eps, offset  F
 	rope         *ropes[F] // nil = no positions
 	interleaved  bool
+	gated        bool    // the query projection holds a gate beside each query
 	beta         float64 // q ×= 1 + beta·ln(1 + ⌊pos/original⌋)
 	original     int
 }
@@ -37,17 +39,21 @@ const (
 	savedInvK
 )
 
+// savedGate is the place of the gates, after all others.
+func (a *attention[F]) savedGate() int {
+	if a.normed {
+		return savedInvK + 1
+	}
+	return savedRawQ
+}
+
 func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], error) {
 	if _, err := p.QueriesPerKey(); err != nil {
 		return nil, err
 	}
 	switch {
-	case p.QGate != 0:
-		return nil, b.untrained("gated attention")
 	case p.Causal == 0:
 		return nil, b.untrained("bidirectional attention")
-	case b.Has("sinks"):
-		return nil, b.untrained("attention sinks")
 	case p.QKNormKind > 1:
 		return nil, b.untrained("norms of heads of kind %d", p.QKNormKind)
 	case p.RopeStyle > plan.RopeInterleaved:
@@ -63,14 +69,19 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 		},
 		normed: p.QKNormKind != 0, eps: exact[F](p.QKNormEps), offset: exact[F](p.QKNormOff),
 		interleaved: p.RopeStyle == plan.RopeInterleaved,
+		gated:       p.QGate != 0,
 		beta:        float64(exact[F](p.TempBeta)), original: int(p.TempOrigLen),
 	}
 	width, qd, kd := b.cols(a.in), a.heads.Q*a.heads.Dim, a.heads.KV*a.heads.Dim
+	projected := qd
+	if a.gated {
+		projected = 2 * qd
+	}
 	for _, l := range []struct {
 		to         *linear[F]
 		slot, bias string
 		in, out    int
-	}{{&a.q, "q", "q_bias", width, qd}, {&a.k, "k", "k_bias", width, kd}, {&a.v, "v", "v_bias", width, kd}, {&a.out, "o", "o_bias", qd, b.cols(a.reg)}} {
+	}{{&a.q, "q", "q_bias", width, projected}, {&a.k, "k", "k_bias", width, kd}, {&a.v, "v", "v_bias", width, kd}, {&a.out, "o", "o_bias", qd, b.cols(a.reg)}} {
 		var err error
 		if *l.to, err = b.linear(l.slot, l.bias, l.in, l.out); err != nil {
 			return nil, err
@@ -85,6 +96,9 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 			return nil, err
 		}
 	}
+	if a.sinks, err = b.vector("sinks", a.heads.Q); err != nil {
+		return nil, err
+	}
 	a.rope, err = b.rope(p)
 	return a, err
 }
@@ -96,30 +110,72 @@ func (a *attention[F]) record(s *step[F]) error {
 	}
 	s.use(&a.qNorm)
 	s.use(&a.kNorm)
+	s.use(&a.sinks)
 	h, rows := &a.heads, s.count(a.in)
-	q, k, v := s.keep(rows*a.q.out), s.keep(rows*a.k.out), s.keep(rows*a.v.out)
-	sums, result := s.save(rows*h.Q), s.keep(rows*a.q.out)
+	q, k, v := s.keep(rows*a.out.in), s.keep(rows*a.k.out), s.keep(rows*a.v.out)
+	sums, result := s.save(rows*h.Q), s.keep(rows*a.out.in)
+	if sums == nil && a.sinks.leaf != nil {
+		sums = a.m.scratch.take(rows * h.Q)
+	}
 	y := s.output(a.reg)
 	if y == nil {
 		return s.t.Err()
 	}
 	x := s.value(a.in)
 	rawQ, rawK := q, k
+	var invQ, invK, gate []F
 	if a.normed {
 		rawQ, rawK = s.keep(len(q)), s.keep(len(k))
+		invQ, invK = s.save(rows*h.Q), s.save(rows*h.KV)
 	}
-	a.q.forward(s, rawQ, x, rows)
+	if a.gated {
+		gate = s.keep(len(q))
+	}
+	if a.gated {
+		both := a.m.scratch.take(rows * a.q.out)
+		a.q.forward(s, both, x, rows)
+		a.part(rawQ, gate, both)
+	} else {
+		a.q.forward(s, rawQ, x, rows)
+	}
 	a.k.forward(s, rawK, x, rows)
 	a.v.forward(s, v, x, rows)
 	if a.normed {
-		invQ, invK := s.save(rows*h.Q), s.save(rows*h.KV)
 		s.w.RMSNorm(q, invQ, rawQ, a.qNorm.value(), rows*h.Q, h.Dim, a.eps, a.offset)
 		s.w.RMSNorm(k, invK, rawK, a.kNorm.value(), rows*h.KV, h.Dim, a.eps, a.offset)
 	}
 	a.turn(s.w, q, k, rows, false)
 	s.w.Attention(result, sums, q, k, v, s.batch.Lens, *h)
+	a.sink(result, sums)
+	if a.gated {
+		open := a.m.scratch.take(len(result))
+		a.open(open, result, gate)
+		result = open
+	}
 	a.out.forward(s, y, result, rows)
 	return s.end(keyAttention, a)
+}
+
+// part divides a projection into queries and gates, head by head, and join is its
+// opposite.
+func (a *attention[F]) part(q, gate, both []F) {
+	for d, h := a.heads.Dim, 0; h < len(q); h += d {
+		copy(q[h:h+d], both[2*h:])
+		copy(gate[h:h+d], both[2*h+d:])
+	}
+}
+
+func (a *attention[F]) join(both, q, gate []F) {
+	for d, h := a.heads.Dim, 0; h < len(q); h += d {
+		copy(both[2*h:2*h+d], q[h:])
+		copy(both[2*h+d:2*h+2*d], gate[h:])
+	}
+}
+
+// open writes y ⊙ σ(gate).
+func (a *attention[F]) open(dst, y, gate []F) {
+	dense.Activate(dense.Sigmoid, dst, gate)
+	dense.Mul(dst, dst, y)
 }
 
 // turn rotates queries and keys, and scales queries by position; back it does
@@ -149,8 +205,22 @@ func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 	sums, result := b.Saved(savedSums), b.Saved(savedResult)
 	rows := len(sums) / h.Q
 	dresult := sink[F]{g: scratch.take(len(result))}
-	a.out.back(b, &dresult, b.DOut(0), result, rows)
+	var dgate []F
+	if a.gated {
+		gate, opened := b.Saved(a.savedGate()), scratch.take(len(result))
+		a.open(opened, result, gate)
+		a.out.back(b, &dresult, b.DOut(0), opened, rows)
+		dgate = scratch.take(len(gate))
+		for i, x := range gate {
+			g := sigmoid(x)
+			dgate[i] = dresult.g[i] * result[i] * g * (1 - g)
+			dresult.g[i] *= g
+		}
+	} else {
+		a.out.back(b, &dresult, b.DOut(0), result, rows)
+	}
 	dq, dk, dv := scratch.zeros(len(q)), scratch.zeros(len(k)), scratch.zeros(len(v))
+	a.sinkBack(b, result, sums, dresult.g)
 	w.AttentionBack(dq, dk, dv, q, k, v, result, sums, dresult.g, a.m.step.batch.Lens, *h)
 	a.turn(w, dq, dk, rows, true)
 	if a.normed {
@@ -159,8 +229,42 @@ func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 		w.RMSNormBack(rawK, a.kNorm.grad(b), b.Saved(savedRawK), a.kNorm.value(), b.Saved(savedInvK), dk, rows*h.KV, h.Dim, a.offset)
 		dq, dk = rawQ, rawK
 	}
+	if a.gated {
+		both := scratch.take(rows * a.q.out)
+		a.join(both, dq, dgate)
+		dq = both
+	}
 	x, dx := b.In(0), sinkOf(b, 0)
 	a.q.back(b, &dx, dq, x, rows)
 	a.k.back(b, &dx, dk, x, rows)
 	a.v.back(b, &dx, dv, x, rows)
+}
+
+// sink adds the sinks to the sums of e^score, whose logarithms sums has, and
+// divides results accordingly. With these, the gradients of scores are those
+// without sinks.
+func (a *attention[F]) sink(result, sums []F) {
+	sinks, h := a.sinks.value(), &a.heads
+	for i := range sums {
+		if sinks == nil {
+			return
+		}
+		with := float64(sinks[i%h.Q])
+		top := max(float64(sums[i]), with)
+		all := top + math.Log(math.Exp(float64(sums[i])-top)+math.Exp(with-top))
+		dense.Scale(result[i*h.Dim:(i+1)*h.Dim], F(math.Exp(float64(sums[i])-all)))
+		sums[i] = F(all)
+	}
+}
+
+// sinkBack adds the gradients of the sinks, whose values are zero.
+func (a *attention[F]) sinkBack(b *grad.OpaqueBack[F], result, sums, dresult []F) {
+	d, sinks, h := a.sinks.grad(b), a.sinks.value(), &a.heads
+	for i := range sums {
+		if d == nil {
+			return
+		}
+		share := F(math.Exp(float64(sinks[i%h.Q] - sums[i])))
+		d[i%h.Q] -= share * dense.Dot(dresult[i*h.Dim:(i+1)*h.Dim], result[i*h.Dim:(i+1)*h.Dim])
+	}
 }

@@ -14,11 +14,18 @@ type linear[F Float] struct {
 	m       *Model[F]
 	in, out int
 	w, bias operand[F]
-	a, b    operand[F] // [rank, in], [out, rank]; none if rank is 0
+	a       operand[F]   // [rank, in]; none if rank is 0
+	b       []lowRows[F] // together [out, rank]
 	rank    int
 	scale   F
 	drop    float64
 	id      uint64 // distinguishes the masks of linears
+}
+
+// A lowRows is rows of a pair's B for n outputs from first on.
+type lowRows[F Float] struct {
+	operand[F]
+	first, n int
 }
 
 // attach gives a product the low-rank pair of the tensor that holds its weight.
@@ -26,16 +33,30 @@ func (m *Model[F]) attach(l *linear[F], w *weight[F], lo int) {
 	l.m = m
 	m.linears++
 	l.id = uint64(m.linears)
-	for _, r := range pick(nil, w.runs, lo, lo+l.in*l.out, 0) {
-		pair := m.params.loras[r.p.Name]
-		if pair == nil || r.n != l.in*l.out || r.at%l.in != 0 {
-			continue
+	if w.order != nil { // pairs are of rows
+		return
+	}
+	runs := pick(nil, w.runs, lo, lo+l.in*l.out, 0)
+	if len(runs) == 0 {
+		return
+	}
+	tensor := runs[0].p
+	pair := m.params.loras[tensor.Name]
+	if pair == nil {
+		return
+	}
+	for _, r := range runs { // rows of one tensor, wherever they are in it
+		if r.p != tensor || r.at%l.in != 0 || r.n%l.in != 0 {
+			return
 		}
-		l.rank = pair.A.Shape[0]
-		l.scale, l.drop = F(pair.Scale), pair.Dropout
-		first := r.at / l.in
-		l.a = m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.A, n: pair.A.Len()}), n: pair.A.Len()})
-		l.b = m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.B, at: first * l.rank, n: l.out * l.rank}), n: l.out * l.rank})
+	}
+	l.rank = pair.A.Shape[0]
+	l.scale, l.drop = F(pair.Scale), pair.Dropout
+	l.a = m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.A, n: pair.A.Len()}), n: pair.A.Len()})
+	for _, r := range runs {
+		n := r.n / l.in
+		rows := m.used(operand[F]{leaf: m.borrow(run[F]{p: pair.B, at: r.at / l.in * l.rank, n: n * l.rank}), n: n * l.rank})
+		l.b = append(l.b, lowRows[F]{rows, r.to / l.in, n})
 	}
 }
 
@@ -44,7 +65,9 @@ func (l *linear[F]) use(s *step[F]) {
 	s.use(&l.w)
 	s.use(&l.bias)
 	s.use(&l.a)
-	s.use(&l.b)
+	for i := range l.b {
+		s.use(&l.b[i].operand)
+	}
 }
 
 // forward writes the product of rows of x to y.
@@ -60,7 +83,18 @@ func (l *linear[F]) forward(s *step[F], y, x []F, rows int) {
 		low := l.m.scratch.take(rows * l.rank)
 		w.MulT(low, l.dropped(s.batch, x, rows), l.a.value(), rows, l.in, l.rank)
 		scaleBy(low, l.scale)
-		w.AddMulT(y, low, l.b.value(), rows, l.rank, l.out)
+		for i := range l.b {
+			part := &l.b[i]
+			if part.n == l.out {
+				w.AddMulT(y, low, part.value(), rows, l.rank, l.out)
+				break
+			}
+			some := l.m.scratch.take(rows * part.n)
+			w.MulT(some, low, part.value(), rows, l.rank, part.n)
+			for r := range rows {
+				add(y[r*l.out+part.first:][:part.n], some[r*part.n:][:part.n])
+			}
+		}
 	}
 }
 
@@ -86,12 +120,26 @@ func (l *linear[F]) lowBack(b *grad.OpaqueBack[F], dx *sink[F], dy, x []F, rows 
 	w, batch := dense.Of[F](b.Work()), l.m.step.batch
 	low, dlow := l.m.scratch.take(rows*l.rank), l.m.scratch.take(rows*l.rank)
 	x = l.dropped(batch, x, rows)
-	if g := l.b.grad(b); g != nil {
-		w.MulT(low, x, l.a.value(), rows, l.in, l.rank)
-		scaleBy(low, l.scale)
-		w.AddTMul(g, dy, low, l.out, rows, l.rank)
+	w.MulT(low, x, l.a.value(), rows, l.in, l.rank)
+	scaleBy(low, l.scale)
+	for i := range l.b {
+		part := &l.b[i]
+		d := dy
+		if part.n < l.out {
+			d = l.m.scratch.take(rows * part.n)
+			for r := range rows {
+				copy(d[r*part.n:][:part.n], dy[r*l.out+part.first:])
+			}
+		}
+		if g := part.grad(b); g != nil {
+			w.AddTMul(g, d, low, part.n, rows, l.rank)
+		}
+		if i == 0 {
+			w.Mul(dlow, d, part.value(), rows, part.n, l.rank)
+		} else {
+			w.AddMul(dlow, d, part.value(), rows, part.n, l.rank)
+		}
 	}
-	w.Mul(dlow, dy, l.b.value(), rows, l.out, l.rank)
 	scaleBy(dlow, l.scale)
 	if g := l.a.grad(b); g != nil {
 		w.AddTMul(g, dlow, x, l.rank, rows, l.in)

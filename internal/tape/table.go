@@ -40,6 +40,9 @@ func table[F Float]() plan.AdapterTable[*Bind[F], recorder[F]] {
 		bindMamba1[F],
 		nil, // cross_attention
 		nil, // conv_stem
+		bindRWKVValue[F],
+		bindRWKVTimeMix[F],
+		bindRWKVChannelMix[F],
 	)
 }
 
@@ -51,6 +54,7 @@ const (
 	keyAttention grad.Key = "plan.attention"
 	keyFFN       grad.Key = "plan.ffn"
 	keyMoE       grad.Key = "plan.moe"
+	keyMLA       grad.Key = "plan.mla"
 	keyAdd       grad.Key = "plan.add"
 	keyGather    grad.Key = "plan.gather"
 	keyMamba1    grad.Key = "plan.mamba1"
@@ -59,6 +63,13 @@ const (
 	keyLayer     grad.Key = "plan.layer"
 	keyMeet      grad.Key = "plan.meet"
 	keyBalance   grad.Key = "plan.balance"
+
+	keyShortConv  grad.Key = "plan.shortconv"
+	keyGatedDelta grad.Key = "plan.gated_delta"
+
+	keyRWKVValue   grad.Key = "plan.rwkv_value"
+	keyRWKVTime    grad.Key = "plan.rwkv_time_mix"
+	keyRWKVChannel grad.Key = "plan.rwkv_channel_mix"
 )
 
 // A rule is a kind of block and its gradient.
@@ -76,12 +87,18 @@ func rules[F Float]() []rule[F] {
 		{keyAttention, attentionBack[F]},
 		{keyFFN, ffnBack[F]},
 		{keyMoE, moeBack[F]},
+		{keyMLA, mlaBack[F]},
 		{keyAdd, addBack[F]},
 		{keyGather, gatherBack[F]},
 		{keyMamba1, mamba1Back[F]},
 		{keyMamba2, mamba2Back[F]},
 		{keyHead, headBack[F]},
 		{keyBalance, balanceBack[F]},
+		{keyShortConv, shortConvBack[F]},
+		{keyGatedDelta, gatedDeltaBack[F]},
+		{keyRWKVValue, rwkvValueBack[F]},
+		{keyRWKVTime, timeMixBack[F]},
+		{keyRWKVChannel, rwkvChannelBack[F]},
 		{keyLayer, layerBack[F]},
 		{keyMeet, meetBack[F]},
 	}

@@ -36,9 +36,15 @@ type Work[F dense.Float] struct {
 	dots  []F // [2·Span, Span], of keys and queries with the span's keys
 	read  []F // [2·Span, V], S0ᵀ of keys and queries
 	decay []F // [Span, Span], e^(G_t−G_i)
+	grown []F // [Span], e^G_t
 	mix   []F // [Span·Span] weights of vectors u
 	sum   []F // [max(V, Span)]
 	u     []F // [Span, V]
+
+	keys Keys[F] // of whole sequences, and what their gradients need
+	kq   []F
+	head Head[F]
+	b    backward[F]
 }
 
 // NewWork returns a worker's memory for heads of the given widths. Calls do not
@@ -46,7 +52,7 @@ type Work[F dense.Float] struct {
 func NewWork[F dense.Float](k, v int) *Work[F] {
 	return &Work[F]{
 		K: k, V: v, w: dense.New[F](nil),
-		dots: make([]F, 2*Span*Span), read: make([]F, 2*Span*v), decay: make([]F, Span*Span),
+		dots: make([]F, 2*Span*Span), read: make([]F, 2*Span*v), decay: make([]F, Span*Span), grown: make([]F, Span),
 		mix: make([]F, Span*Span), sum: make([]F, max(v, Span)), u: make([]F, Span*v),
 	}
 }
@@ -54,9 +60,10 @@ func NewWork[F dense.Float](k, v int) *Work[F] {
 // Look appends the keys of n tokens that follow t of the span to keys, and computes
 // what the heads that share them need. kq is n keys, then n queries, [2·n, K].
 func (w *Work[F]) Look(keys Keys[F], kq []F, t, n int) {
-	for i := range n {
-		for c, x := range kq[i*w.K : (i+1)*w.K] {
-			keys[c*Span+t+i] = x
+	for c := range w.K {
+		line := keys[c*Span+t:][:n]
+		for i := range line {
+			line[i] = kq[i*w.K+c]
 		}
 	}
 	w.rows(w.dots, kq, keys, 2*n, w.K, Span)
@@ -97,8 +104,9 @@ func (w *Work[F]) Run(h Head[F], keys Keys[F], kq []F, x *Tokens[F], t, n int) {
 		}
 		h.G[t+i] = g
 	}
-	for i := range n {
-		w.solve(&h, x, t, i)
+	w.weigh(&h, t, n)
+	for i := 0; i < n; {
+		i += w.solve(&h, x, t, i, n)
 	}
 	// y_t = e^G_t S0ᵀq_t + Σ e^(G_t−G_i) (k_i·q_t) u_i
 	m := t + n
@@ -111,7 +119,7 @@ func (w *Work[F]) Run(h Head[F], keys Keys[F], kq []F, x *Tokens[F], t, n int) {
 	w.rows(out, w.mix[:n*m], h.U[:m*v], n, m, v)
 	for i := range n {
 		y := out[i*v:][:v]
-		dense.Axpy(y, w.grown(h.G[t+i]), w.read[(n+i)*v:][:v])
+		dense.Axpy(y, w.grown[i], w.read[(n+i)*v:][:v])
 		copy(x.Y[i*x.YStep:][:v], y)
 	}
 	if m == Span {
@@ -119,34 +127,69 @@ func (w *Work[F]) Run(h Head[F], keys Keys[F], kq []F, x *Tokens[F], t, n int) {
 	}
 }
 
-// grown returns e^g.
-func (w *Work[F]) grown(g F) F {
-	w.sum[0] = g
-	dense.Exp(w.sum[:1], w.sum[:1])
-	return w.sum[0]
+// weigh computes the decays of n tokens from t on. Exponentials are computed in whole
+// vectors: what lies above the diagonal is not used.
+func (w *Work[F]) weigh(h *Head[F], t, n int) {
+	const unit = 16
+	for i := range n {
+		row := w.decay[i*Span:][:min((t+i+unit)/unit*unit, Span)]
+		for j, g := range h.G[:len(row)] {
+			row[j] = h.G[t+i] - g
+		}
+		dense.Exp(row, row)
+	}
+	grown := w.grown[:min((n+unit-1)/unit*unit, Span)]
+	clear(grown[n:])
+	copy(grown[:n], h.G[t:])
+	dense.Exp(grown, grown)
 }
 
-// solve computes u of token t+i.
-func (w *Work[F]) solve(h *Head[F], x *Tokens[F], t, i int) {
+// block is the number of tokens whose triangular system is solved one by one: what
+// earlier blocks of the span contribute to theirs is one product.
+const block = 16
+
+// solve computes the vectors u of tokens from t+i on, up to the end of their block or
+// of n tokens, and returns their number.
+func (w *Work[F]) solve(h *Head[F], x *Tokens[F], t, i, n int) int {
 	v, at := w.V, t+i
-	decay := w.decay[i*Span:][:at+1]
-	for j := range decay {
-		decay[j] = h.G[at] - h.G[j]
+	first := at / block * block
+	m := min(first+block-at, n-i)
+	e := w.u[:m*v]
+	for r := range m {
+		copy(e[r*v:(r+1)*v], w.read[(i+r)*v:])
+		dense.Scale(e[r*v:(r+1)*v], w.grown[i+r])
 	}
-	dense.Exp(decay, decay)
-	a := w.grown(h.G[at])
-	e := w.sum[:v]
-	copy(e, w.read[i*v:][:v])
-	dense.Scale(e, a)
-	if at > 0 {
-		l := w.mix[:at]
-		dense.Mul(l, decay[:at], w.dots[i*Span:][:at])
-		dense.AddMatVecT(e, h.U[:at*v], l)
+	if first > 0 {
+		l := w.mix[:m*first]
+		for r := range m {
+			dense.Mul(l[r*first:(r+1)*first], w.decay[(i+r)*Span:][:first], w.dots[(i+r)*Span:][:first])
+		}
+		w.add(e, l, h.U[:first*v], m, first, v)
 	}
-	u := h.U[at*v:][:v]
-	copy(u, x.V[i*x.VStride:][:v])
-	dense.Axpy(u, -1, e)
-	dense.Scale(u, x.Beta[i])
+	for r := range m {
+		row := e[r*v : (r+1)*v]
+		if k := at + r - first; k > 0 {
+			l := w.mix[:k]
+			dense.Mul(l, w.decay[(i+r)*Span+first:][:k], w.dots[(i+r)*Span+first:][:k])
+			dense.AddMatVecT(row, h.U[first*v:(at+r)*v], l)
+		}
+		u := h.U[(at+r)*v:][:v]
+		copy(u, x.V[(i+r)*x.VStride:][:v])
+		dense.Axpy(u, -1, row)
+		dense.Scale(u, x.Beta[i+r])
+	}
+	return m
+}
+
+// add adds a·b like [Work.rows]; k is at most one chain.
+func (w *Work[F]) add(dst, a, b []F, m, k, n int) {
+	if m > 2 {
+		w.w.AddMul(dst, a, b, m, k, n)
+		return
+	}
+	for i := range m {
+		dense.AddMatVecT(dst[i*n:][:n], b[:k*n], a[i*k:][:k])
+	}
 }
 
 // advance moves S to the end of the span.
@@ -162,6 +205,8 @@ func (w *Work[F]) advance(h *Head[F], keys Keys[F]) {
 		copy(row, h.U[j*v:][:v])
 		dense.Scale(row, d)
 	}
-	dense.Scale(h.S, w.grown(last))
+	w.sum[0] = last
+	dense.Exp(w.sum[:1], w.sum[:1])
+	dense.Scale(h.S, w.sum[0])
 	w.w.AddMul(h.S, keys, w.u[:Span*v], w.K, Span, v)
 }

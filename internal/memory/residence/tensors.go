@@ -16,7 +16,7 @@ import (
 // Tensors lists the weights of a model in the order of their first use, as the
 // planner expects them: products first, then the weights that every plan pins.
 func Tensors(m *compile.Model, d *file.Description) []place.Tensor {
-	products := exec.Products(&m.Plans.Decode.Plan)
+	products := exec.Products(&m.Plans.Usual().Plan)
 	whole := map[string]int{} // products that read all of a weight
 	for _, p := range products {
 		for _, name := range p.Weights {

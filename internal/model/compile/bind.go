@@ -39,14 +39,15 @@ var prefixes = []prefix{
 }
 
 // ignorable reports whether a tensor may remain unused: older releases saved
-// tables that can be derived from the configuration.
+// tables that can be derived from the configuration, and layers that predict several
+// tokens are not built.
 func ignorable(name string) bool {
 	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached", ".attn_rot_embd.weight"} {
 		if strings.HasSuffix(name, s) {
 			return true
 		}
 	}
-	return slices.Contains(ropeTensors, name)
+	return strings.HasPrefix(name, "mtp.") || slices.Contains(rwkvDummies, name) || slices.Contains(ropeTensors, name)
 }
 
 // emptyBias reports whether a tensor is a bias that adds nothing: tools that
@@ -261,6 +262,13 @@ func (b *binder) name(template string, layer int) string {
 
 // sources lists the tensors that are joined for an origin.
 func (b *binder) sources(o Origin, layer int) []string {
+	if o.Frames {
+		names := []string{b.name(o.Name, layer)}
+		for i := 1; i < b.c.Vision.Temporal; i++ {
+			names = append(names, fmt.Sprintf("%s.%d", names[0], i))
+		}
+		return names
+	}
 	before, after, many := strings.Cut(o.Name, "{e}")
 	if !many {
 		return []string{b.name(o.Name, layer)}
@@ -317,11 +325,13 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 			return
 		}
 	}
-	if n := len(w.Sources); n > 1 {
+	if n := len(w.Sources); n > 1 && !o.Frames {
 		inFile = slices.Clone(want)
 		inFile[0] /= n
 	}
-	if w.Transform, err = o.taken(b.c, inFile, want); err != nil {
+	if n := len(w.Sources); o.Frames && n > 1 {
+		w.Transform = joinFrames(inFile, want, n)
+	} else if w.Transform, err = o.taken(b.c, inFile, want); err != nil {
 		b.faults.Add(fmt.Errorf("rows of weight %s: %v", s.ID, err))
 		return
 	}

@@ -68,12 +68,14 @@ type Config struct {
 	Ungated  bool   `json:",omitempty"` // feed-forward layers have no gate
 	PosSkip  int    `json:",omitempty"` // rows of a file's table of positions before that of the first position
 	QGate    bool   `json:",omitempty"` // the query projection also holds a gate of the attention's output
+	TiledV   bool   `json:",omitempty"` // heads of values that share a key head are KHeads apart, not neighbours
 	Sinks    bool   `json:",omitempty"` // each head has a learned logit that takes part in the softmax
 
 	Mixture   Mixture   `json:",omitzero"` // of layers whose FFN is "moe"
 	Latent    Latent    `json:",omitzero"` // of layers whose mixer is "mla"
 	Scan      Scan      `json:",omitzero"` // of layers whose mixer is "mamba1" or "mamba2"
 	Delta     Delta     `json:",omitzero"` // of layers whose mixer is "gated_delta"
+	RWKV      RWKV      `json:",omitzero"` // of layers whose mixer is "rwkv7"
 	ShortConv ShortConv `json:",omitzero"` // of layers whose mixer is "shortconv"
 	Encoder   *Encoder  `json:",omitempty"`
 	Vision    *Vision   `json:",omitempty"`
@@ -103,8 +105,11 @@ const (
 	mixDelta     = "gated_delta"
 	mixConv      = "shortconv"
 	mixNone      = "none"
+	mixRWKV      = "rwkv7"
+	mixRWKVFirst = "rwkv7_first" // of the first layer, whose values the others read
 	ffnDense     = "dense"
 	ffnMoE       = "moe"
+	ffnChannel   = "channel_mix"
 	ffnNone      = "none"
 	layerNorm    = "layer" // Config.NormKind
 )
@@ -124,7 +129,7 @@ var actAliases = map[string]string{
 	"silu": "silu", "swish": "silu",
 	"gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_tanh": "gelu_tanh",
 	"gelu": "gelu_erf", "gelu_python": "gelu_erf",
-	"relu": "relu", "relu2": "relu2", "relu_squared": "relu2", "quick_gelu": "quick_gelu",
+	"relu": "relu", "relu2": "relu2", "relu_squared": "relu2", "sqrelu": "relu2", "quick_gelu": "quick_gelu",
 }
 
 // Bounds on configuration values. They are far above any existing model and keep
@@ -247,6 +252,9 @@ func (c *Config) check(file string, f *Faults) {
 	c.checkSections(bad)
 	if c.Vision != nil {
 		c.Vision.check(c, bad)
+	}
+	if c.hasMixer(mixRWKVFirst) {
+		c.RWKV.check(c, bad)
 	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {

@@ -148,7 +148,7 @@ func (e *Encoder) check(hidden int, bad func(field, want string, got any)) {
 
 // The ops that follow the last layer of an encoder.
 var (
-	poolOp     = plan.LayerOp{Op: plan.OpPool, Out: "v", In: []string{"x"}, Tag: "pool"}
+	poolOp     = plan.LayerOp{Op: plan.OpPool, Out: "v", In: []string{"x", "rows"}, Tag: "pool"}
 	unitOp     = plan.LayerOp{Op: plan.OpPool, Out: "u", In: []string{"x"}, Tag: "normalize"}
 	headNormOp = plan.LayerOp{Op: plan.OpNorm, Out: "hn", In: []string{"x"}, W: w{"weight": "cls_norm", "bias": "cls_norm_bias"}, Tag: "cls_norm"}
 )

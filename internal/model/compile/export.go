@@ -1,8 +1,10 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"atenia/internal/model/file"
@@ -15,6 +17,7 @@ type Export struct {
 	Arch    string
 	Meta    []KV     // in the order to write
 	Tensors []Weight // by GGUF name; sources and transforms are over the model's own file
+	Tower   *Export  // the image tower, which has a file of its own; nil = none
 }
 
 // GGUF returns the content of a GGUF file that is read back as the same model:
@@ -32,6 +35,7 @@ func (m *Model) GGUF() (*Export, error) {
 		return nil, err
 	}
 	x.Tensors = append(x.Tensors, ts...)
+	x.Tensors = append(x.Tensors, m.dummies(ts)...)
 	reader := m.reg.archs[c.Arch]
 	if reader == nil {
 		reader = &Family{} // nothing will read the header back, and the error says so
@@ -57,6 +61,11 @@ func (m *Model) GGUF() (*Export, error) {
 	}
 	if left := append(append(c.layerKeys(back), c.ownKeys(back)...), c.configKey(back)...); len(left) > 0 {
 		return nil, fmt.Errorf("%s: GGUF cannot hold %q of this model", m.Family, left[0].Key)
+	}
+	if m.tower != nil {
+		if x.Tower, err = m.clipExport(); err != nil {
+			return nil, fmt.Errorf("%s: the tower's file: %w", m.tower.ID, err)
+		}
 	}
 	return x, nil
 }
@@ -126,7 +135,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		c.scanKeys(u32, put)
 	}
 	eps := "attention.layer_norm_rms_epsilon"
-	if c.NormKind == layerNorm {
+	if c.NormKind == layerNorm && c.Encoder != nil {
 		eps = "attention.layer_norm_epsilon"
 	}
 	f32(eps, c.NormEps)
@@ -164,6 +173,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 			f32(x.key, x.v)
 		}
 	}
+	kvs = append(kvs, c.sectionKeys()...)
 	return append(kvs, c.ropeKeys()...)
 }
 
@@ -334,6 +344,21 @@ func (c *Config) written(s *WeightSpec) *Origin {
 	return &s.GGUF[0]
 }
 
+// same reports whether the model's own file has the parts of a tensor as GGUF has them:
+// made of one tensor by the transforms that would make them of the other.
+func (m *Model) same(parts []part, shape tensor.Shape) (bool, error) {
+	for _, p := range parts {
+		if len(p.w.Sources) != 1 || p.w.Sources[0] != parts[0].w.Sources[0] {
+			return false, nil
+		}
+		ts, err := m.Config.written(p.spec).taken(&m.Config, shape, p.w.Shape)
+		if err != nil || !reflect.DeepEqual(ts, p.w.Transform) {
+			return false, err
+		}
+	}
+	return len(parts) > 1, nil
+}
+
 // blocks returns the largest number of layers of any part of the model.
 func (c *Config) blocks() int {
 	n := len(c.Layers)
@@ -380,6 +405,9 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 			}
 			return w, nil
 		}
+		if whole, err := m.same(parts, shape); whole || err != nil {
+			return Weight{Name: name, Shape: shape, Sources: first.Sources}, err
+		}
 		return fuse(Weight{Name: name, Shape: shape}, parts)
 	}
 	w := Weight{Name: name, Shape: first.Shape, Sources: first.Sources, Transform: slices.Clone(first.Transform)}
@@ -399,29 +427,56 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 	if spec.Norm && c.NormPlus != 0 {
 		w.Transform = append(w.Transform, Transform{Kind: AddConst, Value: c.NormPlus})
 	}
+	return m.tile(w, spec)
+}
+
+// tile reorders heads of values as the architecture stores them.
+func (m *Model) tile(w Weight, spec *WeightSpec) (Weight, error) {
+	c, t := &m.Config, spec.Tile
+	if t.Width == "" || !m.family.Tiles || c.TiledV || c.Delta.VHeads == c.Delta.KHeads {
+		return w, nil
+	}
+	before, err1 := c.eval(t.Before)
+	width, err2 := c.eval(t.Width)
+	if err := errors.Join(err1, err2); err != nil {
+		return Weight{}, err
+	}
+	ranges := c.Delta.tiles(before, width)
+	kind := PickRows
+	if t.Cols {
+		kind = PickCols
+	}
+	w.Transform = append(w.Transform, Transform{Kind: kind, Ranges: ranges})
 	return w, nil
 }
 
 // fuse returns the tensor that joins several weights by rows. If the model's own
 // file fuses them in the same way, it is copied whole.
 func fuse(w Weight, parts []part) (Weight, error) {
-	whole, plain := true, true
-	row := 0
+	whole, plain, shaped := true, true, false
+	row, size := 0, 0
 	var sources []string
 	for _, p := range parts {
 		t := p.w.Transform
 		sources = append(sources, p.w.Sources...)
 		whole = whole && slices.Equal(p.w.Sources, parts[0].w.Sources) && len(t) == 1 && t[0].Kind == SliceRows && t[0].A == row
-		plain = plain && len(t) == 0
+		shaped = shaped || len(t) == 1 && t[0].Kind == Reshape
+		plain = plain && (len(t) == 0 || len(t) == 1 && t[0].Kind == Reshape)
 		row += p.w.Shape[0]
+		n, _ := p.w.Shape.Size()
+		size += n
 	}
+	want, _ := w.Shape.Size()
 	switch {
-	case row != w.Shape[0] || !whole && !plain:
+	case size != want || !whole && !plain:
 		return Weight{}, fmt.Errorf("tensor %s: its parts cannot be joined", w.Name)
 	case whole:
 		w.Sources = parts[0].w.Sources
 	default:
 		w.Sources = sources
+		if shaped {
+			w.Transform = []Transform{{Kind: Reshape, Shape: w.Shape}}
+		}
 	}
 	return w, nil
 }

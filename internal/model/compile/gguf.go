@@ -178,6 +178,7 @@ func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.T
 		fam.GGUF(h, c)
 	}
 	h.readPooling(c)
+	h.readTower(c)
 	h.readOwn(c)
 	h.readConfig(c)
 	opt.encode(c)

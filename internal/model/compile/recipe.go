@@ -28,6 +28,8 @@ const (
 	PermuteHeads Kind = "permute_heads" // each of A heads: rows i and i+B/2 of its first B become 2i and 2i+1
 	SliceEach    Kind = "slice_each"    // rows [A, B) of each of N groups of rows
 	StepRows     Kind = "step_rows"     // rows A, A+B, A+2·B, …
+	PickRows     Kind = "pick_rows"     // the rows of Ranges, in their order
+	PickCols     Kind = "pick_cols"     // the columns of Ranges, in their order
 	AddConst     Kind = "add_const"     // every value + Value
 	NegExp       Kind = "neg_exp"       // −e^value
 	Transpose    Kind = "transpose"     // the last two axes exchanged
@@ -41,11 +43,13 @@ type Transform struct {
 	N     int          `json:",omitempty"`
 	Value float32      `json:",omitempty"`
 	Shape tensor.Shape `json:",omitempty"`
+
+	Ranges [][2]int `json:",omitempty"` // first and end of each
 }
 
 // RowWise reports whether the transform only moves whole rows.
 func (t Transform) RowWise() bool {
-	return t.Kind != AddConst && t.Kind != NegExp && t.Kind != Transpose
+	return t.Kind != AddConst && t.Kind != NegExp && t.Kind != Transpose && t.Kind != PickCols
 }
 
 // Sliced returns the source rows that a transform of s takes, in order, as runs
@@ -60,6 +64,8 @@ func (t Transform) Sliced(s tensor.Shape) (runs [][2]int, ok bool) {
 			runs = append(runs, [2]int{at + t.A, at + t.B})
 		}
 		return runs, true
+	case PickRows:
+		return t.Ranges, true
 	case StepRows:
 		for i := t.A; i < s[0]; i += t.B {
 			runs = append(runs, [2]int{i, i + 1})
@@ -97,6 +103,23 @@ func (t Transform) Apply(s tensor.Shape) (tensor.Shape, error) {
 		}
 		out := append(tensor.Shape(nil), s...)
 		out[0] = (s[0] - t.A + t.B - 1) / t.B
+		return out, nil
+	case PickRows, PickCols:
+		if len(s) == 0 {
+			return nil, bad()
+		}
+		axis := 0
+		if t.Kind == PickCols {
+			axis = len(s) - 1
+		}
+		out := append(tensor.Shape(nil), s...)
+		out[axis] = 0
+		for _, r := range t.Ranges {
+			if r[0] < 0 || r[1] < r[0] || r[1] > s[axis] || r[1]-r[0] > s[axis]-out[axis] { // none is taken twice
+				return nil, bad()
+			}
+			out[axis] += r[1] - r[0]
+		}
 		return out, nil
 	case Transpose:
 		if len(s) < 2 {

@@ -59,6 +59,8 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 		return r.mamba2(layer)
 	case plan.OpGatedDelta:
 		return r.gatedDelta(layer)
+	case plan.OpRWKVValue, plan.OpRWKVTimeMix, plan.OpRWKVChannelMix:
+		return r.rwkv(layer), nil
 	case plan.OpShortConv:
 		return r.shortConv(layer)
 	}

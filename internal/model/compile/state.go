@@ -28,6 +28,8 @@ var stateful = []struct {
 	{mixMamba1, plan.StateRecurrent, func(c *Config) []plan.Section { return c.scanSections(mixMamba1) }},
 	{mixMamba2, plan.StateRecurrent, func(c *Config) []plan.Section { return c.scanSections(mixMamba2) }},
 	{mixDelta, plan.StateRecurrent, (*Config).deltaSections},
+	{mixRWKVFirst, plan.StateRecurrent, (*Config).rwkvSections},
+	{mixRWKV, plan.StateRecurrent, (*Config).rwkvSections},
 	{mixConv, plan.StateConv, (*Config).convSections},
 }
 

@@ -14,6 +14,7 @@ type Tower struct {
 	Text       string   // model_type of the decoder, if its configuration states none
 	Projector  string   // clip.projector_type of a GGUF file that stores it
 	HF         func(top, o *object, v *Vision)
+	GGUF       func(h *header, v *Vision)
 
 	Prologue plan.Program // of patches
 	Block    plan.Program // of a layer
@@ -70,6 +71,14 @@ var (
 	}
 )
 
+// The settings of the towers' image processors, as their classes have them.
+var (
+	clipImages   = Images{Sizes: "area", Filter: 3, MinPixels: 56 * 56, MaxPixels: 28 * 28 * 1280, Mean: clipMean3, Std: clipStd3}
+	evenImages   = Images{Sizes: "area", Filter: 3, MinPixels: 256 * 256, MaxPixels: 4096 * 4096, Mean: half3, Std: half3}
+	squareImages = Images{Sizes: "square", Frame: FrameParagraph, Filter: 2, Mean: half3, Std: half3}
+	tiledImages  = Images{Sizes: "tiles", Frame: FrameTiles, Filter: 2, Mean: half3, Std: half3}
+)
+
 // towerRopeID is the weight of frequencies by row and column.
 const towerRopeID = "v.rope"
 
@@ -84,8 +93,14 @@ var qwen2Tower = Tower{
 		v.FFN = int(float64(v.Hidden) * float64(o.Float("v.ffn", 4, "mlp_ratio")))
 		v.Act = o.act("v.act", "quick_gelu")
 	},
+	GGUF: func(h *header, v *Vision) {
+		h.qwenTower(v)
+		if v.Act != "silu" {
+			v.Act = "quick_gelu"
+		}
+	},
 	Prologue: embedPatches, Block: plainBlock, Epilogue: plan.Program{merge},
-	Weights: slices.Concat(qwenTowerWeights, layerNorms, plainFFN("mlp.fc1", "mlp.fc2"), merger("merger.ln_q", "merger.mlp.0", "merger.mlp.2", true)),
+	Weights: slices.Concat(qwenTowerWeights, plainFFN("mlp.fc1", "mlp.fc2"), merger("merger.ln_q", "merger.mlp.0", "merger.mlp.2")),
 }
 
 // qwen25Tower attends within windows in most layers (arXiv 2502.13923).
@@ -105,8 +120,18 @@ var qwen25Tower = Tower{
 		}
 		v.Full = o.layers("v.full", []int{7, 15, 23, 31}, "fullatt_block_indexes")
 	},
+	GGUF: func(h *header, v *Vision) {
+		h.qwenTower(v)
+		v.Gated, v.RMS, v.Act, v.PerSecond = true, true, "silu", 2
+		if n := h.clipUint(0, "n_wa_pattern"); n > 0 && v.Patch > 0 && v.Merge > 0 {
+			v.Window = h.clipUint(112, "window_size") / v.Patch / v.Merge
+			for l := n - 1; l < min(v.Layers, maxLayers); l += n {
+				v.Full = append(v.Full, l)
+			}
+		}
+	},
 	Prologue: embedPatches, Block: towerBlock, Epilogue: plan.Program{merge},
-	Weights: slices.Concat(qwenTowerWeights, gatedFFN, merger("merger.ln_q", "merger.mlp.0", "merger.mlp.2", false)),
+	Weights: slices.Concat(qwenTowerWeights, gatedFFN, merger("merger.ln_q", "merger.mlp.0", "merger.mlp.2")),
 }
 
 // qwen3Tower adds learned positions and hands features of inner layers to the
@@ -120,6 +145,7 @@ var qwen3Tower = Tower{
 		v.FFN = o.Int("v.ffn", 4304, maxWidth, "intermediate_size")
 		v.Patch = o.Int("v.patch", 16, 1<<10, "patch_size")
 		v.Act = o.act("v.act", "gelu_pytorch_tanh")
+		v.Images = evenImages
 		v.Positions, v.Resize = side(o.Int("v.positions", 2304, 1<<24, "num_position_embeddings")), "corners"
 		var def []int
 		if v.deepByDefault(top) {
@@ -127,9 +153,13 @@ var qwen3Tower = Tower{
 		}
 		v.Deepstack = o.layers("v.deepstack", def, "deepstack_visual_indexes")
 	},
+	GGUF: func(h *header, v *Vision) {
+		h.qwenTower(v)
+		v.Resize, v.Images = "corners", evenImages
+	},
 	Prologue: embedPatches, Block: plainBlock, Tap: tap, Epilogue: plan.Program{merge},
-	Weights: slices.Concat(qwenTowerWeights, layerNorms, plainFFN("mlp.linear_fc1", "mlp.linear_fc2"),
-		merger("merger.norm", "merger.linear_fc1", "merger.linear_fc2", true), qwen3TowerWeights),
+	Weights: slices.Concat(WeightMap(nil).with(qwenTowerWeights...).with(fusedQKV...), plainFFN("mlp.linear_fc1", "mlp.linear_fc2"),
+		merger("merger.norm", "merger.linear_fc1", "merger.linear_fc2"), qwen3TowerWeights),
 }
 
 // deepByDefault reports whether a configuration without the key has inner
@@ -146,6 +176,7 @@ var siglipTower = Tower{
 		o.siglip(v, "image_size")
 		v.Side = o.Int("v.side", 224, 1<<15, "image_size")
 		v.Temporal, v.Pool, v.Whole = 1, true, true
+		v.Images = squareImages
 		v.ProjEps = v.NormEps
 		tokens := side(top.Int("v.tokens", 256, 1<<20, "mm_tokens_per_image"))
 		if v.Patch > 0 && tokens > 0 {
@@ -155,6 +186,11 @@ var siglipTower = Tower{
 		v.ImageToken = top.Int("v.image_token", 262144, maxVocab, "image_token_index", "image_token_id")
 		v.StartToken = top.Int("v.start_token", 255999, maxVocab, "boi_token_index")
 		v.EndToken = top.Int("v.end_token", 256000, maxVocab, "eoi_token_index")
+	},
+	GGUF: func(h *header, v *Vision) {
+		v.Side, v.Pool, v.Whole, v.ProjEps = h.clipUint(896, "image_size"), true, true, v.NormEps
+		v.Merge, v.Images = h.clipUint(4, "projector.scale_factor"), squareImages
+		h.placeholders(v, "<image_soft_token>", "", "<start_of_image>", "<end_of_image>")
 	},
 	Prologue: embedPatches, Block: plainBlock, Epilogue: plan.Program{postNorm, merge},
 	Weights: slices.Concat(siglipWeights, siglipPatches, WeightMap{
@@ -170,10 +206,19 @@ var naflexTower = Tower{
 	HF: func(top, o *object, v *Vision) {
 		o.siglip(v, "num_patches")
 		v.Temporal, v.Joined, v.ProjEps = 1, true, 1e-5
+		v.Images = tiledImages
 		v.Positions, v.Resize = side(o.Int("v.positions", 256, 1<<24, "num_patches")), "area"
 		v.Merge = top.Int("v.merge", 2, 64, "downsample_factor")
 		v.Projector = top.Int("v.projector", 2560, maxWidth, "projector_hidden_size")
 		v.ImageToken = top.Int("v.image_token", 396, maxVocab, "image_token_id", "image_token_index")
+	},
+	GGUF: func(h *header, v *Vision) {
+		v.Joined, v.ProjEps, v.Resize = true, 1e-5, "area"
+		v.Merge, v.Images = h.clipUint(2, "projector.scale_factor"), tiledImages
+		if t := h.tensors["mm.1.weight"]; t != nil {
+			v.Projector = t.View.Shape.Rows()
+		}
+		h.placeholders(v, "<image>", "", "<|image_start|>", "<|image_end|>")
 	},
 	Prologue: embedPatches, Block: plainBlock, Epilogue: plan.Program{postNorm, merge},
 	Weights: slices.Concat(siglipWeights, naflexPatches, WeightMap{
@@ -194,10 +239,17 @@ func (o *object) qwenTower(v *Vision) {
 	v.Channels = o.Int("v.channels", 3, 16, "in_channels", "in_chans")
 	v.Merge = o.Int("v.merge", 2, 64, "spatial_merge_size")
 	v.NormEps, v.ProjEps, v.Theta = 1e-6, 1e-6, 1e4
+	v.Images = clipImages
 	if r := o.sub("rope_parameters"); r != nil {
 		v.Theta = r.Float("v.theta", 1e4, "rope_theta")
 	}
 	v.Projector = -1 // that of joined patches
+}
+
+// qwenTower sets what the towers of one house share.
+func (h *header) qwenTower(v *Vision) {
+	v.Theta, v.Projector, v.Images = 1e4, -1, clipImages
+	h.placeholders(v, "<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>")
 }
 
 // siglip reads the keys of SigLIP and SigLIP 2.

@@ -64,7 +64,7 @@ func siglipV(name string) []string {
 
 // qwenTowerWeights are what qwen's towers share.
 var qwenTowerWeights = WeightMap{
-	tower("v.patch", "v.d,v.p", "", "v.patch_embd.weight", qwenV("patch_embed.proj.weight")...).of("v.d,v.c,v.t,v.P,v.P", ""),
+	tower("v.patch", "v.d,v.p", "", "v.patch_embd.weight", qwenV("patch_embed.proj.weight")...).of("v.d,v.c,v.t,v.P,v.P", "v.d,v.c,v.P,v.P").frames(),
 	tower("v.patch_bias", "v.d", "v.any", "v.patch_embd.bias", qwenV("patch_embed.proj.bias")...),
 	tower("v.pos", "v.g,v.d", "v.pos", "v.position_embd.weight", qwenV("pos_embed.weight")...),
 	tower("v.ln1", "v.d", "", vBlock+"ln1.weight", qwenV("blocks.{l}.norm1.weight")...),
@@ -81,7 +81,24 @@ var qwenTowerWeights = WeightMap{
 	tower("v.o_bias", "v.d", "", vBlock+"attn_out.bias", qwenV("blocks.{l}.attn.proj.bias")...),
 }
 
-var layerNorms WeightMap
+func (s WeightSpec) frames() WeightSpec {
+	for i := range s.GGUF {
+		s.GGUF[i].Frames = true
+	}
+	return s
+}
+
+// fusedQKV is the projections of qwen's later towers, which GGUF keeps in one
+// tensor, too.
+var fusedQKV = func() (m WeightMap) {
+	for i, id := range []string{"q", "k", "v"} {
+		lo, hi := []string{"0", "v.d", "2*v.d"}[i], []string{"v.d", "2*v.d", "3*v.d"}[i]
+		m = append(m,
+			tower("v."+id, "v.d,v.d", "", vBlock+"attn_qkv.weight", qwenV("blocks.{l}.attn.qkv.weight")...).rows(lo, hi, "3*v.d,v.d", "3*v.d,v.d"),
+			tower("v."+id+"_bias", "v.d", "", vBlock+"attn_qkv.bias", qwenV("blocks.{l}.attn.qkv.bias")...).rows(lo, hi, "3*v.d", "3*v.d"))
+	}
+	return m
+}()
 
 // plainFFN and gatedFFN are feed-forward layers of qwen's towers.
 func plainFFN(up, down string) WeightMap {
@@ -100,8 +117,8 @@ var gatedFFN = append(plainFFN("mlp.up_proj", "mlp.down_proj"),
 
 // merger is qwen's projector: a norm of each patch and two products of the
 // joined ones.
-func merger(norm, fc1, fc2 string, biased bool) WeightMap {
-	m := WeightMap{
+func merger(norm, fc1, fc2 string) WeightMap {
+	return WeightMap{
 		tower("mm.norm", "v.d", "", "v.post_ln.weight", qwenV(norm+".weight")...),
 		tower("mm.norm_bias", "v.d", "v.any", "v.post_ln.bias", qwenV(norm+".bias")...),
 		tower("mm.fc1", "v.h,v.m", "", "mm.0.weight", qwenV(fc1+".weight")...),
@@ -109,8 +126,6 @@ func merger(norm, fc1, fc2 string, biased bool) WeightMap {
 		tower("mm.fc2", "d,v.h", "", "mm.2.weight", qwenV(fc2+".weight")...),
 		tower("mm.fc2_bias", "d", "", "mm.2.bias", qwenV(fc2+".bias")...),
 	}
-	_ = biased
-	return m
 }
 
 // qwen3TowerWeights are the mergers of inner layers.
@@ -121,6 +136,15 @@ var qwen3TowerWeights = WeightMap{
 	tower("v.deep_fc1_bias", "v.m", "", "v.deepstack.{l}.fc1.bias", qwenV("deepstack_merger_list.{k}.linear_fc1.bias")...),
 	tower("v.deep_fc2", "d,v.m", "", "v.deepstack.{l}.fc2.weight", qwenV("deepstack_merger_list.{k}.linear_fc2.weight")...),
 	tower("v.deep_fc2_bias", "d", "", "v.deepstack.{l}.fc2.bias", qwenV("deepstack_merger_list.{k}.linear_fc2.bias")...),
+}
+
+// lastChannels returns s for folders that list the channels of each pixel; here,
+// and in GGUF files, the pixels of each channel are listed.
+func lastChannels(s WeightSpec) WeightSpec {
+	for i := range s.HF {
+		s.HF[i].View, s.HF[i].Turn = "v.d,v.P*v.P,v.c", true
+	}
+	return s
 }
 
 // siglipWeights are the layers of SigLIP.
@@ -151,5 +175,5 @@ var siglipWeights = func() WeightMap {
 // The first is a convolution, the second a product of pixels, channels last.
 var (
 	siglipPatches = WeightMap{tower("v.patch", "v.d,v.p", "", "v.patch_embd.weight", siglipV("embeddings.patch_embedding.weight")...).of("v.d,v.c,v.P,v.P", "v.d,v.c,v.P,v.P")}
-	naflexPatches = WeightMap{tower("v.patch", "v.d,v.p", "", "v.patch_embd.weight", siglipV("embeddings.patch_embedding.weight")...)}
+	naflexPatches = WeightMap{lastChannels(tower("v.patch", "v.d,v.p", "", "v.patch_embd.weight", siglipV("embeddings.patch_embedding.weight")...).of("v.d,v.p", "v.d,v.c,v.P,v.P"))}
 )

@@ -61,7 +61,7 @@ func ApplyTransform(t Transform, v tensor.View) (tensor.View, error) {
 		}
 		lo, hi := t.A*size, t.B*size
 		return tensor.View{DType: v.DType, Shape: shape, Data: v.Data[lo:hi:hi]}, nil
-	case SliceEach, StepRows:
+	case SliceEach, StepRows, PickRows:
 		return takeRows(t, v, shape)
 	case PermuteHeads:
 		return permuteHeads(v, t.A, t.B)
@@ -71,6 +71,8 @@ func ApplyTransform(t Transform, v tensor.View) (tensor.View, error) {
 		return mapValues(v, func(x float32) float32 { return float32(-math.Exp(float64(x))) })
 	case Transpose:
 		return transpose(v, shape)
+	case PickCols:
+		return pickCols(t, v, shape)
 	case Reshape:
 		if v.DType.Quantized() && shape.Cols() != v.Shape.Cols() {
 			return tensor.View{}, fmt.Errorf("reshape of %s %v to %v would cut blocks", v.DType, v.Shape, shape)
@@ -112,6 +114,33 @@ func takeRows(t Transform, v tensor.View, shape tensor.Shape) (tensor.View, erro
 	out := tensor.View{DType: v.DType, Shape: shape, Data: make([]byte, 0, shape[0]*size)}
 	for _, r := range runs {
 		out.Data = append(out.Data, v.Data[r[0]*size:r[1]*size]...)
+	}
+	return out, nil
+}
+
+// pickCols copies the columns that a transform takes. Where they would cut blocks,
+// the result is F32.
+func pickCols(t Transform, v tensor.View, shape tensor.Shape) (tensor.View, error) {
+	block, size := v.DType.Block()
+	for _, r := range t.Ranges {
+		if r[0]%block != 0 || r[1]%block != 0 {
+			var err error
+			if v, err = WeightToF32(v); err != nil {
+				return tensor.View{}, err
+			}
+			block, size = v.DType.Block()
+			break
+		}
+	}
+	row := v.Shape.Cols() / block * size
+	if row == 0 {
+		return tensor.View{}, fmt.Errorf("a view of %s %v has no columns", v.DType, v.Shape)
+	}
+	out := tensor.View{DType: v.DType, Shape: shape, Data: make([]byte, 0, len(v.Data))}
+	for at := 0; at < len(v.Data); at += row {
+		for _, r := range t.Ranges {
+			out.Data = append(out.Data, v.Data[at+r[0]/block*size:at+r[1]/block*size]...)
+		}
 	}
 	return out, nil
 }

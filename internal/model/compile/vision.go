@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"atenia/internal/model/file"
 	"atenia/internal/plan"
 )
 
@@ -78,7 +79,32 @@ type Vision struct {
 	StartToken int     `json:",omitempty"`
 	EndToken   int     `json:",omitempty"`
 	PerSecond  float32 `json:",omitempty"` // positions of a second of video; 0 = one of each frame
+
+	Images Images // how its images are prepared, unless a processor's settings say otherwise
 }
+
+// Images is how an image processor works by default.
+type Images struct {
+	Sizes     string // "area", "square", "tiles", "longest"
+	Frame     string `json:",omitempty"` // what stands around placeholders: one of the constants below
+	Filter    int    // as in Pillow: 1 lanczos, 2 bilinear, 3 bicubic
+	MinPixels int    `json:",omitempty"`
+	MaxPixels int    `json:",omitempty"`
+	Mean, Std [3]float32
+}
+
+// What stands around the placeholders of an image.
+const (
+	FrameTemplate  = ""          // the chat template writes it
+	FrameParagraph = "paragraph" // its first and last token, in a paragraph of its own
+	FrameTiles     = "tiles"     // its first and last token; each tile begins with its row and column
+)
+
+var (
+	clipMean3 = [3]float32{0.48145466, 0.4578275, 0.40821073}
+	clipStd3  = [3]float32{0.26862954, 0.26130258, 0.27577711}
+	half3     = [3]float32{0.5, 0.5, 0.5}
+)
 
 func (v *Vision) patchValues() int { return v.Patch * v.Patch * v.Channels * v.Temporal }
 
@@ -222,7 +248,35 @@ var qwen3VLMoE = Family{
 		o.readMixture(c, Mixture{Experts: 60, TopK: 4, Width: 1408})
 	},
 	GGUF:     func(h *header, c *Config) { h.readSections(c, true) },
-	Prologue: embedText, Mixers: preMixers, FFNs: sparseFFNs, Epilogue: headText, Weights: qwenMoEWeights,
+	Prologue: embedText, Mixers: preMixers, FFNs: sparseFFNs, Epilogue: headText, Weights: turnedExperts,
+}
+
+// turnedExperts are experts whose fused tensors have rows and columns exchanged.
+var turnedExperts = qwenMoEWeights.with(
+	turnedExpert("ffn_gate_exps", "E*F,d", "E,F,d", Origin{Name: "gate_up_proj", Of: "E,d,2*F", Rows: [2]string{"0", "F"}, Each: "E"}),
+	turnedExpert("ffn_up_exps", "E*F,d", "E,F,d", Origin{Name: "gate_up_proj", Of: "E,d,2*F", Rows: [2]string{"F", "2*F"}, Each: "E"}),
+	turnedExpert("ffn_down_exps", "E*d,F", "E,d,F", Origin{Name: "down_proj", Of: "E,F,d"}),
+)
+
+func turnedExpert(id, shape, in3 string, o Origin) WeightSpec {
+	o.Name, o.Turn = hfLayer+"mlp.experts."+o.Name, true
+	return WeightSpec{ID: id, Shape: shape, HF: []Origin{o}, GGUF: []Origin{{Name: ggufLayer + id + ".weight", Of: in3}}}
+}
+
+// sectionKeys returns the sections for a GGUF header.
+func (c *Config) sectionKeys() []KV {
+	if len(c.Sections) != 3 {
+		return nil
+	}
+	var kvs []KV
+	if c.Vision != nil && len(c.Vision.Deepstack) > 0 {
+		kvs = append(kvs, KV{c.Arch + ".n_deepstack_layers", file.ValueOf(uint32(len(c.Vision.Deepstack)))})
+	}
+	n := []uint32{0, 0, 0, 0}
+	for i, s := range c.Sections {
+		n[i] = uint32(s)
+	}
+	return append(kvs, KV{c.Arch + ".rope.dimension_sections", file.ArrayOf(n)})
 }
 
 // readSections reads rope.dimension_sections: those of time, row and column, and

@@ -26,6 +26,9 @@ type WeightSpec struct {
 	GGUF  []Origin
 	Heads string // rows belong to this many heads; GGUF architectures may reorder them
 	Norm  bool   // a norm's weight: GGUF files store it with the offset added
+	// Tile is how rows or columns belong to heads of values, which some GGUF
+	// architectures reorder.
+	Tile Tile
 }
 
 // An Origin is a place that a weight may come from. In names, {p} is the file's
@@ -41,7 +44,10 @@ type Origin struct {
 	Turn bool      // the last two axes of Of are exchanged in the file: Of is the shape there
 	// Turned is the shape of the rows taken, with more axes, whose last two are exchanged.
 	Turned string
-	Map    Kind // NegExp: what is done to every value
+	Map    Kind                   // NegExp: what is done to every value
+	View   string                 // shape that Turn sees, if it is not that of the file
+	Frames bool                   // the images that a patch spans have tensors of their own, name, name.1, …
+	Pick   func(*Config) [][2]int // rows taken, in order, where Rows cannot say it
 }
 
 // taken returns the transforms from a tensor of shape Of to a weight of shape
@@ -49,6 +55,14 @@ type Origin struct {
 // as many axes as the weight.
 func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 	var ts []Transform
+	if o.View != "" {
+		view, err := c.shape(o.View)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, Transform{Kind: Reshape, Shape: view})
+		of = view
+	}
 	if o.Turn {
 		t := Transform{Kind: Transpose}
 		ts = append(ts, t)
@@ -57,7 +71,7 @@ func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 			return nil, err
 		}
 	}
-	rows := o.Rows[0] != "" || o.Step[1] > 0
+	rows := o.Rows[0] != "" || o.Step[1] > 0 || o.Pick != nil
 	if flat := joined(of, len(want)); rows && !flat.Equal(of) {
 		ts = append(ts, Transform{Kind: Reshape, Shape: flat})
 	}
@@ -75,6 +89,8 @@ func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
 			return nil, err
 		}
 		ts = append(ts, t)
+	case o.Pick != nil:
+		ts = append(ts, Transform{Kind: PickRows, Ranges: o.Pick(c)})
 	case o.Step[1] > 0:
 		ts = append(ts, Transform{Kind: StepRows, A: o.Step[0], B: o.Step[1]})
 	case o.Of != "" && !of.Equal(want):
@@ -120,6 +136,17 @@ func bias(id, shape, cond, hf, gguf string) WeightSpec {
 }
 
 func named(name, suffix string) []Origin { return []Origin{{Name: name + suffix}} }
+
+// A Tile is the axis along which heads of values follow each other.
+type Tile struct {
+	Before, Width string // rows before the first head, rows of one; expressions
+	Cols          bool   // columns instead
+}
+
+func (s WeightSpec) tiled(before, width string) WeightSpec {
+	s.Tile = Tile{Before: before, Width: width}
+	return s
+}
 
 func (s WeightSpec) heads(n string) WeightSpec { s.Heads = n; return s }
 func (s WeightSpec) when(c string) WeightSpec  { s.If = c; return s }

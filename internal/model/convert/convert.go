@@ -43,6 +43,7 @@ type Report struct {
 	FileBytes   int64       // size of the file
 	Types       []TypeCount // largest first
 	Warnings    []string    // sentences for the user
+	Tower       string      // path of the image tower's file, if the model has one
 }
 
 // A TypeCount totals the tensors of one element type.
@@ -72,6 +73,10 @@ func Convert(ctx context.Context, d *file.Description, out string, o Options) (R
 	if err := apart(d, out); err != nil {
 		return Report{}, err
 	}
+	beside := file.TowerName(out)
+	if err := apart(d, beside); err != nil {
+		return Report{}, err
+	}
 	j := &job{d: d, o: o, report: Report{Mix: o.Mix}}
 	prepare := j.fromModel
 	if d.Format == file.GGUF {
@@ -82,6 +87,15 @@ func Convert(ctx context.Context, d *file.Description, out string, o Options) (R
 	}
 	if err := j.plan(); err != nil {
 		return Report{}, err
+	}
+	if j.tower != nil {
+		if err := j.tower.plan(); err != nil {
+			return Report{}, err
+		}
+		if err := file.WriteGGUF(beside, j.tower.meta, j.tower.writers(ctx)); err != nil {
+			return Report{}, err
+		}
+		j.report.Tower = beside
 	}
 	if err := file.WriteGGUF(out, j.meta, j.writers(ctx)); err != nil {
 		return Report{}, err
@@ -130,6 +144,7 @@ type job struct {
 	meta   file.Metadata
 	items  []item
 	report Report
+	tower  *job // of the image tower; nil = none
 }
 
 // An item is a tensor to write.
@@ -155,8 +170,52 @@ func (j *job) fromModel() error {
 		return err
 	}
 	j.report.Arch = x.Arch
+	if err := j.addItems(x.Tensors); err != nil {
+		return err
+	}
+	if x.Tower != nil {
+		if err := j.towerJob(x.Tower); err != nil {
+			return err
+		}
+	}
+	return j.modelHeader(m, x)
+}
+
+// towerJob prepares the file of an image tower. Its products stay in sixteen
+// bits where those of the decoder become smaller: it is small, and images suffer.
+func (j *job) towerJob(x *compile.Export) error {
+	t := &job{d: j.d, o: j.o}
+	t.o.Progress = nil
+	t.report.Arch = x.Arch
+	if err := t.addItems(x.Tensors); err != nil {
+		return err
+	}
+	if f32, err := quant.ParseMix("f32"); err == nil && j.o.Mix != f32 {
+		if t.o.Mix, err = quant.ParseMix("f16"); err != nil {
+			return err
+		}
+	}
+	t.meta.Set("general.architecture", file.ValueOf(x.Arch))
+	t.meta.Set("general.type", file.ValueOf("mmproj"))
+	t.meta.Set("general.name", file.ValueOf(modelName(j.d.Path)))
+	t.setTypes()
+	for _, kv := range x.Meta {
+		t.meta.Set(kv.Key, kv.Value)
+	}
+	for _, name := range []string{"preprocessor_config.json", "processor_config.json"} {
+		if b := j.d.Files[name]; b != nil {
+			t.meta.Set("atenia.preprocessor", file.ValueOf(string(b)))
+			break
+		}
+	}
+	j.tower = t
+	return nil
+}
+
+// addItems adds the tensors of an export.
+func (j *job) addItems(ws []compile.Weight) error {
 	find := compile.Find(j.d)
-	for _, w := range x.Tensors {
+	for _, w := range ws {
 		it := item{name: w.Name, shape: w.Shape, from: tensor.F32}
 		it.view = func() (tensor.View, error) { return compile.MakeWeight(w, find) }
 		for _, s := range w.Sources {
@@ -172,7 +231,7 @@ func (j *job) fromModel() error {
 		}
 		j.items = append(j.items, it)
 	}
-	return j.modelHeader(m, x)
+	return nil
 }
 
 // fromGGUF takes tensors and keys unchanged.

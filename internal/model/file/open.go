@@ -47,6 +47,7 @@ type Option func(*options)
 type options struct {
 	config     string
 	headerOnly bool
+	tower      string // path; "" = look beside the model
 }
 
 // ConfigName makes Open read the configuration of a Hugging Face folder from a
@@ -77,7 +78,11 @@ func Open(path string, opts ...Option) (*Description, error) {
 	case st.IsDir():
 		return openFolder(path, o)
 	}
-	return openGGUF(path)
+	d, err := openGGUF(path)
+	if err != nil {
+		return nil, err
+	}
+	return d.withTower(o.tower)
 }
 
 const expected = "a .gguf file or a Hugging Face folder (config.json and *.safetensors)"

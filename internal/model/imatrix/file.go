@@ -1,6 +1,7 @@
 package imatrix
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -55,27 +56,21 @@ func Read(path string) (*Matrix, error) {
 		return nil, err
 	}
 	defer f.Close()
-	magic := make([]byte, 4)
-	if _, err := io.ReadFull(f, magic); err == nil && string(magic) == "GGUF" {
-		return readGGUF(path)
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
 		return nil, err
+	case len(b) > maxFile:
+		return nil, &file.FormatError{File: path, Want: fmt.Sprintf("at most %d bytes", maxFile), Got: "more", Fix: "name an importance matrix"}
+	case !bytes.HasPrefix(b, []byte("GGUF")):
+		return parseDat(path, b)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxDat+1))
+	d, err := file.OpenBytes(path, b)
 	if err != nil {
 		return nil, err
 	}
-	return parseDat(path, b)
-}
-
-func readGGUF(path string) (_ *Matrix, err error) {
-	d, err := file.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	return fromGGUF(d)
+	m, err := fromGGUF(d)
+	return m, errors.Join(err, d.Close())
 }
 
 // fromGGUF takes the tensors of a file.
@@ -138,7 +133,7 @@ func valid(x []float64) bool {
 }
 
 const (
-	maxDat     = 1 << 30
+	maxFile    = 1 << 30
 	maxEntries = 1 << 20
 	maxName    = 1 << 12
 )

@@ -89,13 +89,6 @@ func (s *settings) text(key, def string) string {
 	return def
 }
 
-func (s *settings) flag(key string, def bool) bool {
-	if v, ok := s.m[key].(bool); ok {
-		return v
-	}
-	return def
-}
-
 // whole reads an integer from lo to hi.
 func (s *settings) whole(key string, def, lo, hi int) (int, error) {
 	v, ok := s.m[key]

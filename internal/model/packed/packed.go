@@ -167,12 +167,3 @@ func (r *reader) add(name string, d tensor.DType, shape tensor.Shape, rows func(
 	slices.Sort(t.Parts)
 	r.out = append(r.out, t)
 }
-
-// drop leaves out tensors that no matrix needs, if they are there.
-func (r *reader) drop(names ...string) {
-	for _, name := range names {
-		if i, ok := r.at[name]; ok {
-			r.taken[i] = true
-		}
-	}
-}

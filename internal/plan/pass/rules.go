@@ -32,6 +32,9 @@ var rules = [256]func(*site) error{
 	plan.OpMamba1:          ruleSSM,
 	plan.OpCrossAttn:       ruleAttention,
 	plan.OpConvStem:        rulePatch,
+	plan.OpRWKVValue:       ruleRWKV,
+	plan.OpRWKVTimeMix:     ruleRWKV,
+	plan.OpRWKVChannelMix:  ruleRWKV,
 }
 
 // A site is a rule's view of one instruction: payload decoded, registers looked
@@ -136,6 +139,26 @@ func ruleMLA(s *site) error {
 	)
 }
 
+func ruleRWKV(s *site) error {
+	p := s.params.(*plan.RWKVParams)
+	err := first(
+		rowWise(s, p.Dim),
+		positive("head_dim", p.HeadDim),
+		same("heads times head_dim", p.Heads*p.HeadDim, p.Dim),
+		positive("hidden", p.Hidden),
+		ordinal(s, p.Layer),
+		floats(s),
+	)
+	if err != nil || s.spec.Op != plan.OpRWKVTimeMix {
+		return err
+	}
+	return first(
+		same("width of the first layer's values", s.in[1].Cols, p.Dim),
+		positive("decay_rank", p.DecayRank), positive("rate_rank", p.RateRank), positive("value_rank", p.ValueRank), positive("gate_rank", p.GateRank),
+		agrees("own values", map[bool]uint32{true: 1}[s.has("v")], s.has("v0") && s.has("v1") && s.has("v2") && s.has("x_v"), "weight slots x_v, v0, v1, v2"),
+	)
+}
+
 func ruleGatedDelta(s *site) error {
 	p := s.params.(*plan.GatedDeltaParams)
 	return first(
@@ -201,7 +224,11 @@ func ruleGather(s *site) error {
 
 func rulePool(s *site) error {
 	p := s.params.(*plan.PoolParams)
-	return first(below("kind", p.Kind, plan.PoolLast+1), same("output width", s.out[0].Cols, s.in[0].Cols), floats(s))
+	err := first(below("kind", p.Kind, plan.PoolMean+1), same("output width", s.out[0].Cols, s.in[0].Cols))
+	if err == nil && len(s.in) > 1 {
+		return first(indices(s, 1), sameRowKind("output", s.out[0].Rows, s.in[1].Rows))
+	}
+	return first(err, floats(s))
 }
 
 func rulePatch(s *site) error {
