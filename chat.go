@@ -11,6 +11,9 @@ import (
 type Message struct {
 	Role    string // "system", "user", "assistant", "tool"
 	Content string
+	// Parts are what the message says instead of Content, if not nil: texts and
+	// images in order.
+	Parts []ContentPart
 }
 
 // A Conversation is what was said so far. The model answers as the assistant.
@@ -37,7 +40,17 @@ func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error
 			yield(Token{}, err)
 			return
 		}
-		m.generate(ctx, m.text.Tokenizer.Encode(prompt, false), &c.Options, yield)
+		images, err := c.imagesOf()
+		if err != nil {
+			yield(Token{}, err)
+			return
+		}
+		ids, places, err := m.see(prompt, images, false)
+		if err != nil {
+			yield(Token{}, err)
+			return
+		}
+		m.generate(ctx, ids, places, &c.Options, yield)
 	}
 }
 
@@ -58,7 +71,7 @@ func (m *Model) Render(c Conversation) (string, error) {
 	for i, msg := range c.Messages {
 		o := chat.NewMap()
 		o.Set("role", msg.Role)
-		o.Set("content", msg.Content)
+		o.Set("content", msg.content())
 		messages[i] = o
 	}
 	ctx.Messages = messages
@@ -70,6 +83,32 @@ func (m *Model) Render(c Conversation) (string, error) {
 	}
 	r, err := m.text.Template.Render(&ctx)
 	return r.Text, err
+}
+
+// content returns a message's content for a template: a string, or, with images, a
+// list of parts.
+func (m *Message) content() any {
+	if m.Parts == nil {
+		return m.Content
+	}
+	parts := chat.NewList()
+	text, images := "", false
+	for _, p := range m.Parts {
+		o := chat.NewMap()
+		if p.Image != nil {
+			o.Set("type", "image")
+			images = true
+		} else {
+			o.Set("type", "text")
+			o.Set("text", p.Text)
+			text += p.Text
+		}
+		parts.Items = append(parts.Items, o)
+	}
+	if !images { // every template reads a string
+		return text
+	}
+	return parts
 }
 
 // HasChat reports whether the model has a chat template that can be run, and

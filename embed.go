@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"atenia/internal/engine"
 )
@@ -24,6 +25,11 @@ type EmbedOptions struct {
 	// model's default, usually none. Vectors of models that were trained with
 	// prompts are much worse without.
 	Prompt string
+	// Pooling makes vectors with a model that was opened to generate text, of its last
+	// hidden states: "mean", "cls" or "last", as in [Config].Pooling. The first
+	// call opens the model's files a second time, whose bytes are in memory once as
+	// long as they are not packed. "" = as the model was opened.
+	Pooling string
 	// Truncate cuts texts that are longer than the model was made for, at the end.
 	// Otherwise they are a [*TextLengthError].
 	Truncate bool
@@ -62,7 +68,7 @@ func (m *Model) Encoding() (Encoding, bool) {
 		return Encoding{}, false
 	}
 	out := Encoding{Pooling: e.Pool, Normalized: e.Normalize, Dimensions: c.Width(), Labels: e.Labels, MaxTokens: e.Limit(m.Context()), Prompts: maps.Clone(e.Prompts), Prompt: e.Prompt}
-	if e.Labels > 0 {
+	if e.Labels > 0 && e.Pool != "none" {
 		out.Dimensions = 0
 	}
 	return out, true
@@ -98,9 +104,18 @@ func (m *Model) EmbedTokens(ctx context.Context, texts []string, o EmbedOptions)
 
 func (m *Model) embed(ctx context.Context, texts []string, o EmbedOptions, tokens bool) ([][][]float32, error) {
 	e, ok := m.Encoding()
+	if !ok && o.Pooling != "" {
+		v, err := m.vectors.open(ctx, m, o.Pooling)
+		if err != nil {
+			return nil, err
+		}
+		return v.embed(ctx, texts, o, tokens)
+	}
 	switch {
 	case !ok:
-		return nil, m.not("it generates text: open it with a pooling (Config.Pooling, --pooling) to make vectors of its hidden states")
+		return nil, m.not("it generates text: choose a pooling (EmbedOptions.Pooling, --pooling) to make vectors of its hidden states")
+	case o.Pooling != "" && o.Pooling != e.Pooling:
+		return nil, m.not(fmt.Sprintf("it was opened with pooling %q, not %q", e.Pooling, o.Pooling))
 	case e.Labels > 0 && e.Pooling != "none":
 		return nil, m.not("it is a classifier of pairs of texts: use Model.Rerank or \"atenia rerank\"")
 	case tokens != (e.Pooling == "none"):
@@ -118,6 +133,49 @@ func (m *Model) embed(ctx context.Context, texts []string, o EmbedOptions, token
 	}
 	rows, err := m.engine.Encode(ctx, in)
 	return rows, publish(err)
+}
+
+// vectors are the encoders of a model that generates text, by pooling: the same
+// files with other plans.
+type vectors struct {
+	mu     sync.Mutex
+	closed bool
+	by     map[string]*Model
+}
+
+// open returns the encoder with a pooling, and opens it the first time.
+func (v *vectors) open(ctx context.Context, m *Model, pooling string) (*Model, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case v.closed:
+		return nil, ErrClosed
+	case v.by[pooling] != nil:
+		return v.by[pooling], nil
+	case m.opened.Budget != (Budget{}) || m.Streaming().Placement != nil:
+		return nil, m.not("it is open within a budget, which has no room for an encoder besides: open it with Config.Pooling")
+	}
+	c := m.opened
+	c.Pooling, c.Pack, c.PackDir, c.Checkpoint, c.Decisions, c.Observe = pooling, "off", "", "", "", Observation{}
+	e, err := Open(ctx, m.Path(), &c)
+	if err != nil {
+		return nil, err
+	}
+	if v.by == nil {
+		v.by = map[string]*Model{}
+	}
+	v.by[pooling] = e
+	return e, nil
+}
+
+func (v *vectors) close() (err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.closed = true
+	for _, m := range v.by {
+		err = errors.Join(err, m.Close())
+	}
+	return err
 }
 
 func (m *Model) not(why string) error {

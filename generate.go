@@ -16,6 +16,9 @@ import (
 type Prompt struct {
 	Text   string
 	Tokens []int32 // used as they are instead of Text, if not nil
+	// Images are shown to the model. Text has the model's mark for each of them
+	// ([Model.ImageMark]), in order; without any, they precede it.
+	Images [][]byte
 	Options
 }
 
@@ -55,6 +58,10 @@ type Token struct {
 // what may become a stop string, is held back until the next token.
 func (m *Model) Generate(ctx context.Context, p Prompt) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
+		if len(p.Images) > 0 {
+			m.generateSeeing(ctx, &p, yield)
+			return
+		}
 		ids := p.Tokens
 		if ids == nil {
 			var err error
@@ -66,7 +73,7 @@ func (m *Model) Generate(ctx context.Context, p Prompt) iter.Seq2[Token, error] 
 				ids = m.start()
 			}
 		}
-		m.generate(ctx, ids, &p.Options, yield)
+		m.generate(ctx, ids, nil, &p.Options, yield)
 	}
 }
 
@@ -78,9 +85,9 @@ func (m *Model) start() []int32 {
 	return m.text.Stop[:min(1, len(m.text.Stop))]
 }
 
-func (m *Model) generate(ctx context.Context, ids []int32, o *Options, yield func(Token, error) bool) {
+func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, yield func(Token, error) bool) {
 	room := m.Context() - len(ids)
-	r := sched.Request{Prompt: ids, MaxTokens: room, Sampling: o.Sampling.internal()}
+	r := sched.Request{Prompt: ids, Images: images, MaxTokens: room, Sampling: o.Sampling.internal()}
 	if o.MaxTokens > 0 {
 		r.MaxTokens = min(o.MaxTokens, room)
 	}

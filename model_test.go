@@ -330,7 +330,7 @@ func TestPrompts(t *testing.T) {
 func TestChat(t *testing.T) {
 	m := open(t, nil)
 	c := atenia.Conversation{
-		Messages: []atenia.Message{{"system", "Be kind."}, {"user", "Hello!"}, {"assistant", "Hello."}, {"user", "A story?"}},
+		Messages: []atenia.Message{{Role: "system", Content: "Be kind."}, {Role: "user", Content: "Hello!"}, {Role: "assistant", Content: "Hello."}, {Role: "user", Content: "A story?"}},
 		Options:  atenia.Options{MaxTokens: 30},
 	}
 	text, err := m.Render(c)

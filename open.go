@@ -11,6 +11,8 @@ import (
 	"atenia/internal/model/file"
 	"atenia/internal/model/lora"
 	"atenia/internal/policy/observe"
+	"atenia/internal/sight"
+	"atenia/internal/speech"
 	"atenia/internal/text"
 	"atenia/internal/text/token"
 )
@@ -27,9 +29,13 @@ type Model struct {
 	accounts string            // folder for the account of this run; "" = none is written
 	unmerge  func() error      // removes weights that an adapter was merged with
 	text     *text.Text
+	eye      *sight.Eye  // nil if the model reads text alone
+	ear      *speech.Ear // nil if the model does not transcribe
 	// textErr says why text is incomplete: no tokenizer, or a chat template
 	// that cannot be run. It is returned by what needs the missing part.
 	textErr error
+	opened  Config // as it was opened
+	vectors vectors
 	close   sync.Once
 }
 
@@ -62,7 +68,7 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 	if err != nil {
 		return nil, errors.Join(err, observer.Close())
 	}
-	m := &Model{files: files, observer: observer, accounts: cfg.Observe.Account}
+	m := &Model{files: files, observer: observer, accounts: cfg.Observe.Account, opened: cfg}
 	if m.unmerge, err = lora.Load(files, cfg.Adapter); err != nil {
 		return nil, errors.Join(err, observer.Close(), files.Close())
 	}
@@ -87,8 +93,16 @@ func (m *Model) load(ctx context.Context, c *Config) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m.engine, err = engine.Open(ctx, p, m.files)
-	return publish(err)
+	if err := m.openSight(); err != nil {
+		return err
+	}
+	if m.engine, err = engine.Open(ctx, p, m.files); err != nil {
+		return publish(err)
+	}
+	if err := m.openEar(); err != nil {
+		return errors.Join(err, m.engine.Close())
+	}
+	return nil
 }
 
 // loadText loads what the model needs for text. Without it, or with a
@@ -120,7 +134,13 @@ func (m *Model) loadText(c *Config) (err error) {
 func (m *Model) Close() error {
 	var err error
 	m.close.Do(func() {
-		err = m.engine.Stop() // what is counted does not change any more
+		if m.ear != nil {
+			m.ear.Close()
+		}
+		err = errors.Join(m.vectors.close(), m.engine.Stop()) // what is counted does not change any more
+		if m.eye != nil {
+			m.eye.Close()
+		}
 		err = errors.Join(err, m.account(), m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
 	})
 	return err

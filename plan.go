@@ -92,6 +92,9 @@ func (p *Plan) modes(name string) ([]plan.Mode, error) {
 	if name == "" {
 		return p.programs().TextModes(), nil
 	}
+	if name == plan.ModeDecode.String() && p.programs().Decode == nil {
+		return nil, &ConfigError{"Mode", name, "prefill: an encoder does not decode"}
+	}
 	mode, err := plan.ParseMode(name)
 	if err != nil || p.programs().ByMode(mode) == nil {
 		return nil, &ConfigError{"Mode", name, "prefill or decode"}

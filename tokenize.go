@@ -42,10 +42,11 @@ func (m *Model) Sampling() Sampling { return newSampling(m.text.Sampling) }
 // A Tokenizer turns text into ids and back, without a model.
 type Tokenizer struct{ t *token.Tokenizer }
 
-// OpenTokenizer opens the tokenizer of a model, or a bare tokenizer.json. The
-// path "" means the embedded model.
+// OpenTokenizer opens the tokenizer of a model, or a bare vocabulary: a
+// tokenizer.json, a SentencePiece .model or a .tiktoken file. The path "" means
+// the embedded model.
 func OpenTokenizer(path string) (*Tokenizer, error) {
-	if filepath.Ext(path) == ".json" {
+	if text.IsVocabulary(path) {
 		t, err := text.LoadFile(path)
 		if err != nil {
 			return nil, err

@@ -86,6 +86,9 @@ type DepthRate struct {
 // Run measures prefill and decode with random tokens in the current state of
 // the machine. Other requests to the model would slow it down.
 func Run(ctx context.Context, e *engine.Engine, c Config) (*Report, error) {
+	if e.Plan.Model.Plans.Decode == nil {
+		return nil, sched.ErrEncoder
+	}
 	m := &model{e, e.Plan.Effective()}
 	if err := m.complete(&c); err != nil {
 		return nil, err

@@ -193,6 +193,7 @@ func (a *app) root() *cobra.Command {
 		a.eval(),
 		a.imatrix(),
 		a.tokenize(),
+		a.transcribe(),
 		tokenizerCommand(a.env()),
 		a.quantize(),
 		a.doctor(),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ func (a *app) run() *cobra.Command {
 			"  atenia run model.gguf \"The capital of France is\" -n 8 --temp 0\n" +
 			"  echo \"Once upon a time\" | atenia run --json\n" +
 			"  atenia run model.gguf \"Once upon a time\" --checkpoint saved\n" +
+			"  atenia run model --image photo.jpg \"What is this?\"\n" +
 			"  cat notes.txt | atenia run model.gguf \"Summarize this:\" -",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 3 || len(args) == 3 && args[2] != "-" {
@@ -42,6 +44,7 @@ func (a *app) run() *cobra.Command {
 	sf.register(c.Flags())
 	quiet := c.Flags().Bool("no-echo", false, "print the continuation without the prompt")
 	memory := c.Flags().String("memory", "", "for models that learn while they run: load and update the memory in `FILE`")
+	images := c.Flags().StringArray("image", nil, "show the image in `FILE` (PNG, JPEG, GIF, WebP) to the model, as a message of a chat; may be given more than once")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		path, prompt, err := a.modelAndPrompt(args)
 		if err != nil {
@@ -70,6 +73,9 @@ func (a *app) run() *cobra.Command {
 		o, err := sf.options(m)
 		if err != nil {
 			return err
+		}
+		if len(*images) > 0 {
+			return a.show(c, m, *images, prompt, o, mf.stats)
 		}
 		return a.generate(c, m, atenia.Prompt{Text: prompt, Options: o}, !*quiet, mf.stats)
 	}
@@ -179,11 +185,51 @@ type topProb struct {
 }
 
 func (a *app) generate(c *cobra.Command, m *atenia.Model, p atenia.Prompt, echo, stats bool) error {
+	return a.print(m.Generate(c.Context(), p), m, p, echo, stats)
+}
+
+// show shows images with a question to a model, in a message of a chat if the
+// model has a template.
+func (a *app) show(c *cobra.Command, m *atenia.Model, files []string, prompt string, o atenia.Options, stats bool) error {
+	p := atenia.Prompt{Text: prompt, Options: o}
+	msg := atenia.Message{Role: "user"}
+	for _, name := range files {
+		b, err := readImage(name)
+		if err != nil {
+			return err
+		}
+		p.Images = append(p.Images, b)
+		msg.Parts = append(msg.Parts, atenia.ContentPart{Image: b})
+	}
+	if ok, _ := m.HasChat(); !ok {
+		return a.generate(c, m, p, false, stats)
+	}
+	msg.Parts = append(msg.Parts, atenia.ContentPart{Text: prompt})
+	return a.print(m.Chat(c.Context(), atenia.Conversation{Messages: []atenia.Message{msg}, Options: o}), m, p, false, stats)
+}
+
+// readImage reads a file of at most 256 MiB.
+func readImage(name string) ([]byte, error) {
+	const most = 256 << 20
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && len(b) > most {
+		err = fmt.Errorf("%s has more than %d bytes, which no image needs", name, most)
+	}
+	return b, err
+}
+
+// print prints an answer as it comes.
+func (a *app) print(tokens iter.Seq2[atenia.Token, error], m *atenia.Model, p atenia.Prompt, echo, stats bool) error {
 	start := time.Now()
 	res := runResult{Prompt: p.Text, Seed: p.Sampling.Seed, IDs: []int32{}}
 	var text strings.Builder
 	started := false
-	for t, err := range m.Generate(c.Context(), p) {
+	for t, err := range tokens {
 		if err != nil {
 			if started && !a.json {
 				fmt.Fprintln(a.out)

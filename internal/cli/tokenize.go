@@ -24,7 +24,7 @@ func (a *app) tokenize() *cobra.Command {
 		Use:   "tokenize [MODEL]",
 		Short: "Convert text to token ids",
 		Long: "Print the token ids of a text, including the special tokens that the model expects. --json adds the text\n" +
-			"that the ids decode to. MODEL may also be a tokenizer.json. --file reads a JSON array of strings.",
+			"that the ids decode to. MODEL may also be a tokenizer.json, .model or .tiktoken file. --file reads a JSON array of strings.",
 		Example: "  atenia tokenize --text \"Hello world\"\n" +
 			"  atenia tokenize tokenizer.json --file texts.json --json",
 		Args: cobra.MaximumNArgs(1),

@@ -119,7 +119,7 @@ func loadPlan(t *testing.T, name string) *plan.CompiledPlan {
 // A plan with an opcode that the CPU does not support is rejected by name
 // before any weight is read: there are none here.
 func TestUnsupportedBeforeWeights(t *testing.T) {
-	for name, lacks := range map[string]plan.Opcode{"hybrid.decode.plan": plan.OpGatedDelta, "mla.prefill.plan": plan.OpMLA} {
+	for name, lacks := range map[string]plan.Opcode{"hybrid.decode.plan": plan.OpGatedDelta} {
 		c := loadPlan(t, name)
 		_, err := exec.New(&plan.ModelPlans{Prefill: c, Decode: c}, nil, small)
 		e, ok := errors.AsType[*plan.OpcodeError](err)

@@ -12,6 +12,7 @@ type Counters struct {
 	perOp    [256]atomic.Uint64
 	total    atomic.Uint64
 	launches atomic.Uint64
+	experts  atomic.Uint64
 }
 
 func (c *Counters) dispatch(op plan.Opcode) {
@@ -30,6 +31,10 @@ func (c *Counters) Total() uint64 { return c.total.Load() }
 // every row separately.
 func (c *Counters) Launches() uint64 { return c.launches.Load() }
 
+// Experts returns how many experts of mixtures were computed: those that some row
+// chose.
+func (c *Counters) Experts() uint64 { return c.experts.Load() }
+
 // Reset sets all counts to zero.
 func (c *Counters) Reset() {
 	for i := range c.perOp {
@@ -37,4 +42,5 @@ func (c *Counters) Reset() {
 	}
 	c.total.Store(0)
 	c.launches.Store(0)
+	c.experts.Store(0)
 }

@@ -3,9 +3,12 @@ package exec_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -16,9 +19,9 @@ import (
 	"atenia/internal/model/file"
 )
 
-// mixtures have experts: in stacked tensors of a GGUF file, and in tensors of their
+// mixtures have experts: in stacked tensors of a GGUF file, fused two by two, and in tensors of their
 // own in a folder, beside a shared one.
-var mixtures = []string{"gguf/models/qwen3moe-q4_k_m.gguf", "parity/qwen2_moe"}
+var mixtures = []string{"gguf/models/qwen3moe-q4_k_m.gguf", "parity/qwen2_moe", "parity/deepseek_v3", "parity/granitemoeshared"}
 
 // TestExpertsEqualHeld: for random budgets from the floor to nearly everything the
 // logits are the same bytes, for prompts in chunks, single tokens and batches.
@@ -75,7 +78,8 @@ func TestExpertsPinned(t *testing.T) {
 		want := whole.lane(t, small).all(tokens, len(tokens))
 		path := casePath(t, name)
 		least, most := floor(t, path)
-		m, cfg, _ := streamed(t, path, small, least+2*most, `blk\.0\.ffn_gate_exps=ram`, "token_embd=ssd")
+		gates := slices.DeleteFunc(slices.Sorted(maps.Keys(whole.Weights)), func(n string) bool { return !strings.HasSuffix(n, ".ffn_gate_exps") })
+		m, cfg, _ := streamed(t, path, small, least+2*most, regexp.QuoteMeta(gates[0])+"=ram", "token_embd=ssd")
 		sameRows(t, name, m.lane(t, cfg).all(tokens, 13, 1), want)
 
 		m, cfg, r := streamed(t, path, small, least+2*most, "ffn_up_exps=ssd")
@@ -177,3 +181,31 @@ func TestExpertsStep(t *testing.T) {
 
 // TestExpertsCut: a file that loses its end is the error of the next step.
 func TestExpertsCut(t *testing.T) { cutDuring(t, mixtures[0]) }
+
+// TestDecodeComputesChosenExperts: a decoded token computes the experts that it
+// chooses and no other, two tokens no more than twice as many.
+func TestDecodeComputesChosenExperts(t *testing.T) {
+	for _, name := range append(slices.Clone(mixtures), "parity/gpt_oss", "parity/phimoe") {
+		m := openCase(t, name, compile.Options{})
+		l := m.lane(t, small)
+		q, p := l.sequence(64), l.sequence(64)
+		l.run(&exec.Step{}, feed{q, []int32{1, 2, 3}}, feed{p, []int32{7, 5}})
+		layers := uint64(0)
+		for _, l := range m.Config.Layers {
+			if l.FFN == "moe" {
+				layers++
+			}
+		}
+		c := &exec.Counters{}
+		l.run(&exec.Step{Counters: c}, feed{q, []int32{4}})
+		one := layers * uint64(m.Config.Mixture.TopK)
+		if c.Experts() != one {
+			t.Errorf("%s: one token computes %d experts, want %d", name, c.Experts(), one)
+		}
+		c.Reset()
+		l.run(&exec.Step{Counters: c}, feed{q, []int32{4}}, feed{p, []int32{9}})
+		if n := c.Experts(); n < one || n > 2*one {
+			t.Errorf("%s: two tokens compute %d experts, want %d to %d", name, n, one, 2*one)
+		}
+	}
+}

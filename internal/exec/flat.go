@@ -9,6 +9,9 @@ import (
 // that the order of a row's additions does not depend on the runs before it.
 const flatAlign = 16
 
+// flatSlack is how many rows past a run's last tile kernels may prefetch.
+const flatSlack = 8 * flatAlign
+
 // A flatRows holds the keys and values of one step for attention without a
 // cache, in which every row of a run may attend to every other: encoders and
 // image towers. It has the layout of a page of a cache, with the runs one after
@@ -26,7 +29,7 @@ func (a *attention) bindFlat(b *Bind) error {
 	a.elem = tensor.F32
 	a.headBytes = 4 * a.dim * n
 	a.flat = &flatRows{capacity: n, dim: a.dim}
-	a.flat.k, a.flat.v = b.bytes(a.kvHeads*a.headBytes), b.bytes(a.kvHeads*a.headBytes)
+	a.flat.k, a.flat.v = b.bytes(a.kvHeads*a.headBytes+flatSlack*4*a.dim), b.bytes(a.kvHeads*a.headBytes+flatSlack*4*a.dim)
 	b.x.flat = true
 	return nil
 }

@@ -27,8 +27,7 @@ type mamba1 struct {
 	d                        []float32
 	proj, rows, parts, delta scratch
 	steps, y, line           scratch
-	place                    fixedPlace
-	ssm                      int
+	ssm                      stateRows
 	split                    Kernel
 	scan                     rowTask
 }
@@ -43,9 +42,7 @@ func bindMamba1(b *Bind, p *plan.SSMParams) (Kernel, error) {
 		return nil, err
 	}
 	var err error
-	if m.place, err = b.fixedPlace(p.Layer, map[string]sectionWant{
-		"ssm": {&m.ssm, tensor.F32, m.inner * m.state},
-	}); err != nil {
+	if m.ssm, err = b.stateRows(p.Layer, "ssm", m.inner*m.state); err != nil {
 		return nil, err
 	}
 	m.proj, m.rows = b.floats(2*m.inner*b.maxRows), b.floats(m.inner*b.maxRows)
@@ -153,7 +150,7 @@ func (m *mamba1) scanBlocks(s *Step, worker, lo, hi int) {
 		run, c := &s.Runs[i/m.blocks()], i%m.blocks()*diagonalBlock
 		end := min(c+diagonalBlock, m.inner)
 		d := scan.Diagonal[float32]{N: m.state, A: dense.Part[float32]{V: m.a[c:], Stride: m.inner}}
-		state := dense.Part[float32]{V: floats(m.place.bytes(run)[m.ssm:])[c:], Stride: m.inner}
+		state := dense.Part[float32]{V: m.ssm.of(run)[c:], Stride: m.inner}
 		for r := run.First; r < run.First+run.Len; r++ {
 			at := r * m.inner
 			out, u, delta := y[at+c:at+end], rows[at+c:at+end], steps[at+c:at+end]

@@ -7,7 +7,6 @@ import (
 	"atenia/internal/kernel/dense"
 	"atenia/internal/kernel/scan"
 	"atenia/internal/plan"
-	"atenia/tensor"
 )
 
 // A mamba2 is one bound state space dual mixer (arXiv 2405.21060):
@@ -30,8 +29,7 @@ type mamba2 struct {
 	a, d, dtBias, norm           []float32
 	proj, rows, xs, bs, sums, cb scratch
 	y, line                      scratch
-	place                        fixedPlace
-	ssm, winX, winB, winSums     int // offsets of sections in the layer's state
+	ssm, winX, winB, winSums     stateRows
 	spans                        []mambaSpan
 	first                        []int32 // of each run: its first span
 	work                         []scan.Work[float32]
@@ -120,14 +118,20 @@ func (m *mamba2) bindWeights(b *Bind) error {
 }
 
 func (m *mamba2) bindState(b *Bind) error {
-	var err error
-	m.place, err = b.fixedPlace(m.p.Layer, map[string]sectionWant{
-		"ssm":  {&m.ssm, tensor.F32, m.heads * m.state * m.width},
-		"x":    {&m.winX, tensor.F32, m.chunk * m.inner},
-		"b":    {&m.winB, tensor.F32, m.chunk * m.groups * m.state},
-		"sums": {&m.winSums, tensor.F64, m.chunk * m.heads},
-	})
-	return err
+	for _, x := range []struct {
+		to   *stateRows
+		name string
+		n    int
+	}{
+		{&m.ssm, "ssm", m.heads * m.state * m.width}, {&m.winX, "x", m.chunk * m.inner},
+		{&m.winB, "b", m.chunk * m.groups * m.state}, {&m.winSums, "sums", 2 * m.chunk * m.heads}, // float64
+	} {
+		var err error
+		if *x.to, err = b.stateRows(m.p.Layer, x.name, x.n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (m *mamba2) bindScratch(b *Bind) {
@@ -177,7 +181,7 @@ func (m *mamba2) span(s *Step, r int) *mambaSpan {
 // inputs returns the rows Δ·x of a head in a span's chunk.
 func (m *mamba2) inputs(sp *mambaSpan, h int) []float32 {
 	if sp.window {
-		return m.window(sp, m.winX)[h*m.chunk*m.width:][:m.chunk*m.width]
+		return m.winX.of(sp.run)[h*m.chunk*m.width:][:m.chunk*m.width]
 	}
 	return m.x.floatsOf(m.xs)[sp.row*m.inner+h*sp.rows*m.width:][:sp.rows*m.width]
 }
@@ -193,19 +197,16 @@ func (m *mamba2) keys(sp *mambaSpan, g int) dense.Part[float32] {
 
 func (m *mamba2) windowKeys(sp *mambaSpan, g int) dense.Part[float32] {
 	n := m.state * m.chunk
-	return dense.Part[float32]{V: m.window(sp, m.winB)[g*n:][:n], Stride: m.chunk}
+	return dense.Part[float32]{V: m.winB.of(sp.run)[g*n:][:n], Stride: m.chunk}
 }
 
 // decays returns the sums of decays of a head.
 func (m *mamba2) decays(sp *mambaSpan, h int) []float64 {
 	if sp.window {
-		return doubles(m.place.bytes(sp.run)[m.winSums:])[h*m.chunk:][:sp.rows]
+		return doubles(bytesOf(m.winSums.of(sp.run)))[h*m.chunk:][:sp.rows]
 	}
 	return doubles(m.x.bytesOf(m.sums))[sp.row*m.heads+h*sp.rows:][:sp.rows]
 }
-
-// window returns a section of the state from its first value on.
-func (m *mamba2) window(sp *mambaSpan, at int) []float32 { return floats(m.place.bytes(sp.run)[at:]) }
 
 // doubles views aligned bytes as float64.
 func doubles(b []byte) []float64 {
@@ -265,7 +266,7 @@ func (m *mamba2) scanHeads(s *Step, worker, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		r, h := i/m.heads, i%m.heads
 		g := h * m.groups / m.heads
-		state := floats(m.place.bytes(&s.Runs[r])[m.ssm:])[h*m.state*m.width:][:m.state*m.width]
+		state := m.ssm.of(&s.Runs[r])[h*m.state*m.width:][:m.state*m.width]
 		spans := m.spans[m.first[r]:m.first[r+1]]
 		for k := range spans {
 			sp := &spans[k]

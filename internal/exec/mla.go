@@ -211,7 +211,7 @@ func (l *latent) storeRows(s *Step, _, lo, hi int) {
 		row := kv[r*(l.rank+l.rope) : (r+1)*(l.rank+l.rope)]
 		c, k := row[:l.rank], row[l.rank:]
 		kernel.RMSNorm(c, c, l.kvNorm, l.p.NormEps, 0)
-		l.a.turn(k, nil, r)
+		l.turn(k, r)
 		vectors, keys := l.rows(run), l.keys(run)
 		vectors.StoreValue(pos, c)
 		keys.StoreValue(pos, k)
@@ -219,8 +219,16 @@ func (l *latent) storeRows(s *Step, _, lo, hi int) {
 			at := (r*l.heads+h)*(l.nope+l.rope) + l.nope
 			pe := to[(r*l.heads+h)*l.a.dim+l.rank:][:l.rope]
 			copy(pe, q[at:at+l.rope])
-			l.a.turn(pe, nil, r)
+			l.turn(pe, r)
 		}
+	}
+}
+
+// turn rotates a key or the rotated part of a query of row r.
+func (l *latent) turn(x []float32, r int) {
+	if t := l.a.rope; t != nil {
+		n := len(t.inv)
+		kernel.Rope(x, t.cos[r*n:(r+1)*n], t.sin[r*n:(r+1)*n], l.p.RopeStyle == plan.RopeInterleaved)
 	}
 }
 

@@ -194,6 +194,9 @@ func (m *moe) run(s *Step) error {
 // compute computes the experts of a wave.
 func (m *moe) compute() {
 	n, places := len(m.wave), 0
+	if m.s.Counters != nil {
+		m.s.Counters.experts.Add(uint64(n))
+	}
 	for _, e := range m.wave {
 		places += m.count[e]
 	}

@@ -50,7 +50,6 @@ type fixture struct {
 // notYet are the parity cases with unsupported opcodes or inputs, by their error. A listed
 // case that begins to pass fails the test, so that the list only shrinks.
 var notYet = map[string]bool{
-
 	// gated delta rules, short convolutions
 	"lfm2_moe": true, "qwen3_5": true, "qwen3_5_moe": true, "qwen3_next": true,
 

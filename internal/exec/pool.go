@@ -61,20 +61,15 @@ func (l *pooling) rows(s *Step, _, lo, hi int) {
 // reduce writes the vector of the sequence of row r.
 func (l *pooling) reduce(s *Step, dst, x []float32, r int) {
 	run, dim := &s.Runs[s.rowRun[r]], len(dst)
-	switch l.kind {
-	case plan.PoolFirst:
-		r = run.First
-	case plan.PoolLast:
-		r = run.First + run.Len - 1
-	case plan.PoolMean:
-		clear(dst)
-		for r := run.First; r < run.First+run.Len; r++ {
-			kernel.Add(dst, dst, x[r*dim:(r+1)*dim], 1)
-		}
-		kernel.Scale(dst, 1/float32(run.Len))
+	if l.kind == plan.PoolRows {
+		copy(dst, x[r*dim:(r+1)*dim])
 		return
 	}
-	copy(dst, x[r*dim:(r+1)*dim])
+	clear(dst)
+	for r := run.First; r < run.First+run.Len; r++ {
+		kernel.Add(dst, dst, x[r*dim:(r+1)*dim], 1)
+	}
+	kernel.Scale(dst, 1/float32(run.Len))
 }
 
 // toUnit divides a vector by its length; that of a zero vector counts as 1e-12,

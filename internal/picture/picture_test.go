@@ -42,8 +42,8 @@ func TestResizeEqualsPillow(t *testing.T) {
 			n++
 		}
 	}
-	if n != 18 {
-		t.Fatalf("%d pictures, want 18", n)
+	if n != 30 {
+		t.Fatalf("%d pictures, want 30", n)
 	}
 }
 

@@ -198,8 +198,6 @@ type HeadParams struct {
 const (
 	PoolRows uint32 = iota // none: each requested row by itself
 	PoolMean
-	PoolFirst
-	PoolLast
 )
 
 // PoolParams describes how an encoder's rows become one vector. The second input is

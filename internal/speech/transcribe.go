@@ -61,6 +61,7 @@ type Segment struct {
 	Start, End float64
 	Text       string
 	Tokens     []int32
+	Language   string
 	Decoded    Decoded // the window it is from
 }
 
@@ -117,6 +118,7 @@ func (m *Model) Transcribe(ctx context.Context, r *Runner, features []float32, o
 		seek = next
 		for _, g := range found {
 			said = append(said, g.Tokens...)
+			g.Language = res.Language
 			if g.Text == "" || g.Start == g.End {
 				continue
 			}

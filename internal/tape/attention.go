@@ -17,6 +17,7 @@ type attention[F Float] struct {
 	q, k, v, out linear[F]
 	normed       bool // heads of q and k
 	qNorm, kNorm operand[F]
+	sinks        operand[F] // a logit of each head without a value; none if it has no leaf
 	eps, offset  F
 	rope         *ropes[F] // nil = no positions
 	interleaved  bool
@@ -46,8 +47,6 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 		return nil, b.untrained("gated attention")
 	case p.Causal == 0:
 		return nil, b.untrained("bidirectional attention")
-	case b.Has("sinks"):
-		return nil, b.untrained("attention sinks")
 	case p.QKNormKind > 1:
 		return nil, b.untrained("norms of heads of kind %d", p.QKNormKind)
 	case p.RopeStyle > plan.RopeInterleaved:
@@ -85,6 +84,9 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 			return nil, err
 		}
 	}
+	if a.sinks, err = b.vector("sinks", a.heads.Q); err != nil {
+		return nil, err
+	}
 	a.rope, err = b.rope(p)
 	return a, err
 }
@@ -96,9 +98,13 @@ func (a *attention[F]) record(s *step[F]) error {
 	}
 	s.use(&a.qNorm)
 	s.use(&a.kNorm)
+	s.use(&a.sinks)
 	h, rows := &a.heads, s.count(a.in)
 	q, k, v := s.keep(rows*a.q.out), s.keep(rows*a.k.out), s.keep(rows*a.v.out)
 	sums, result := s.save(rows*h.Q), s.keep(rows*a.q.out)
+	if sums == nil && a.sinks.leaf != nil {
+		sums = a.m.scratch.take(rows * h.Q)
+	}
 	y := s.output(a.reg)
 	if y == nil {
 		return s.t.Err()
@@ -118,6 +124,7 @@ func (a *attention[F]) record(s *step[F]) error {
 	}
 	a.turn(s.w, q, k, rows, false)
 	s.w.Attention(result, sums, q, k, v, s.batch.Lens, *h)
+	a.sink(result, sums)
 	a.out.forward(s, y, result, rows)
 	return s.end(keyAttention, a)
 }
@@ -151,6 +158,7 @@ func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 	dresult := sink[F]{g: scratch.take(len(result))}
 	a.out.back(b, &dresult, b.DOut(0), result, rows)
 	dq, dk, dv := scratch.zeros(len(q)), scratch.zeros(len(k)), scratch.zeros(len(v))
+	a.sinkBack(b, result, sums, dresult.g)
 	w.AttentionBack(dq, dk, dv, q, k, v, result, sums, dresult.g, a.m.step.batch.Lens, *h)
 	a.turn(w, dq, dk, rows, true)
 	if a.normed {
@@ -163,4 +171,33 @@ func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 	a.q.back(b, &dx, dq, x, rows)
 	a.k.back(b, &dx, dk, x, rows)
 	a.v.back(b, &dx, dv, x, rows)
+}
+
+// sink adds the sinks to the sums of e^score, whose logarithms sums has, and
+// divides results accordingly. With these, the gradients of scores are those
+// without sinks.
+func (a *attention[F]) sink(result, sums []F) {
+	sinks, h := a.sinks.value(), &a.heads
+	for i := range sums {
+		if sinks == nil {
+			return
+		}
+		with := float64(sinks[i%h.Q])
+		top := max(float64(sums[i]), with)
+		all := top + math.Log(math.Exp(float64(sums[i])-top)+math.Exp(with-top))
+		dense.Scale(result[i*h.Dim:(i+1)*h.Dim], F(math.Exp(float64(sums[i])-all)))
+		sums[i] = F(all)
+	}
+}
+
+// sinkBack adds the gradients of the sinks, whose values are zero.
+func (a *attention[F]) sinkBack(b *grad.OpaqueBack[F], result, sums, dresult []F) {
+	d, sinks, h := a.sinks.grad(b), a.sinks.value(), &a.heads
+	for i := range sums {
+		if d == nil {
+			return
+		}
+		share := F(math.Exp(float64(sinks[i%h.Q] - sums[i])))
+		d[i%h.Q] -= share * dense.Dot(dresult[i*h.Dim:(i+1)*h.Dim], result[i*h.Dim:(i+1)*h.Dim])
+	}
 }

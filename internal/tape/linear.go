@@ -26,6 +26,9 @@ func (m *Model[F]) attach(l *linear[F], w *weight[F], lo int) {
 	l.m = m
 	m.linears++
 	l.id = uint64(m.linears)
+	if w.order != nil { // pairs are of rows
+		return
+	}
 	for _, r := range pick(nil, w.runs, lo, lo+l.in*l.out, 0) {
 		pair := m.params.loras[r.p.Name]
 		if pair == nil || r.n != l.in*l.out || r.at%l.in != 0 {

@@ -16,9 +16,11 @@ type moe[F Float] struct {
 	in, out           plan.RegisterRef
 	dim, hidden       int
 	experts, best     int
+	choice            router[F]
 	renorm            bool
 	eps, scale        F
 	act               dense.Activation
+	limit, slope      F // of the clamped activation; 0 = act
 	router            linear[F]
 	gate, up, down    []linear[F]
 	shared            bool
@@ -42,25 +44,24 @@ const (
 
 func bindMoE[F Float](b *Bind[F], p *plan.MoEParams) (recorder[F], error) {
 	act, ok := activations[p.Act]
-	switch {
-	case !ok:
+	if !ok && p.Act != plan.ActSwiGLUOAI {
 		return nil, b.untrained("activation %d", p.Act)
-	case p.Gate > plan.GateTop:
-		return nil, b.untrained("a router of kind %d", p.Gate)
-	case p.Groups > 1:
-		return nil, b.untrained("experts in %d groups", p.Groups)
-	case b.Has("select_bias"):
-		return nil, b.untrained("a bias on the choice of experts")
-	case p.TopK < 1 || p.TopK > p.Experts:
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "the best %d of %d experts", p.TopK, p.Experts)
 	}
 	e := &moe[F]{m: b.m, in: b.In[0], out: b.Out[0], dim: int(p.Dim), hidden: int(p.Hidden), experts: int(p.Experts), best: int(p.TopK),
 		renorm: p.Renorm != 0 || p.Gate == plan.GateTop, eps: exact[F](p.RenormEps), scale: exact[F](p.Scale), act: act}
-	if b.m.mixtures++; b.m.mixtures > 1 && b.m.experts != e.experts {
-		return nil, b.untrained("layers with %d and with %d experts", b.m.experts, e.experts)
+	if p.Act == plan.ActSwiGLUOAI {
+		e.limit, e.slope = exact[F](p.Limit), exact[F](p.Alpha)
 	}
-	b.m.experts = e.experts
+	if p.Gate != plan.GateSparse { // whose scores are no probabilities to balance
+		if b.m.mixtures++; b.m.mixtures > 1 && b.m.experts != e.experts {
+			return nil, b.untrained("layers with %d and with %d experts", b.m.experts, e.experts)
+		}
+		b.m.experts = e.experts
+	}
 	var err error
+	if e.choice, err = b.router(p); err != nil {
+		return nil, err
+	}
 	if e.router, err = b.linear("router", "router_bias", e.dim, e.experts); err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (e *moe[F]) bindShared(b *Bind[F], hidden int, gated bool) (err error) {
 
 func (e *moe[F]) record(s *step[F]) error {
 	s.begin(e.in)
-	e.router.use(s)
+	e.useRouter(s)
 	for i := range e.experts {
 		e.gate[i].use(s)
 		e.up[i].use(s)
@@ -148,7 +149,7 @@ func (e *moe[F]) record(s *step[F]) error {
 		return s.t.Err()
 	}
 	e.router.forward(s, probs, x, rows)
-	s.w.SoftmaxRows(probs, probs, rows, e.experts)
+	e.choice.scores(s.w, probs, rows)
 	r := &e.route
 	r.choose(e, probs, rows)
 	xs := r.collect(scratch.take(len(r.rows)*e.dim), x, e.dim)
@@ -161,7 +162,7 @@ func (e *moe[F]) record(s *step[F]) error {
 		}
 		e.gate[i].forward(s, gate[lo*e.hidden:hi*e.hidden], xs[lo*e.dim:hi*e.dim], n)
 		e.up[i].forward(s, up[lo*e.hidden:hi*e.hidden], xs[lo*e.dim:hi*e.dim], n)
-		s.w.ActivateMul(e.act, h[lo*e.hidden:hi*e.hidden], gate[lo*e.hidden:hi*e.hidden], up[lo*e.hidden:hi*e.hidden])
+		e.activate(s.w, h[lo*e.hidden:hi*e.hidden], gate[lo*e.hidden:hi*e.hidden], up[lo*e.hidden:hi*e.hidden])
 		e.down[i].forward(s, ys[lo*e.dim:hi*e.dim], h[lo*e.hidden:hi*e.hidden], n)
 	}
 	clear(y)
@@ -184,7 +185,7 @@ func (e *moe[F]) sharedForward(s *step[F], y, x []F, rows int) {
 	e.sGate.forward(s, gate, x, rows)
 	e.sUp.forward(s, up, x, rows)
 	h := e.m.scratch.take(n)
-	s.w.ActivateMul(e.act, h, gate, up)
+	e.activate(s.w, h, gate, up)
 	if !e.sharedGated {
 		out := e.m.scratch.take(rows * e.dim)
 		e.sDown.forward(s, out, h, rows)
@@ -224,10 +225,10 @@ func moeBack[F Float](b *grad.OpaqueBack[F]) {
 		row := func(v []F) []F { return v[lo*e.dim : hi*e.dim] }
 		// dh of an unweighted result gives the gradient of its weight; weighing
 		// h and dh then gives the rest.
-		w.ActivateMul(e.act, wide(h), wide(gate), wide(up))
+		e.activate(w, wide(h), wide(gate), wide(up))
 		hidden := sink[F]{g: wide(dh)}
 		e.weighDown(b, i, &hidden, row(ds), wide(h), dweights[lo:hi], r.weights[lo:hi])
-		w.ActivateMulBack(e.act, wide(dgate), wide(dup), wide(gate), wide(up), wide(dh))
+		e.activateBack(w, wide(dgate), wide(dup), wide(gate), wide(up), wide(dh))
 		dx := sink[F]{g: row(dxs)}
 		e.gate[i].back(b, &dx, wide(dgate), row(xs), n)
 		e.up[i].back(b, &dx, wide(dup), row(xs), n)

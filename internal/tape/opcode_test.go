@@ -2,6 +2,7 @@ package tape_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"atenia/internal/model/compile"
@@ -41,7 +42,7 @@ func ffnOf(k *sketch, x plan.RegisterRef, act, gated uint32, bias bool) plan.Reg
 	return k.add(x, f, 1)
 }
 
-func moeOf(k *sketch, x plan.RegisterRef, p plan.MoEParams, bias bool) plan.RegisterRef {
+func moeOf(k *sketch, x plan.RegisterRef, p plan.MoEParams, bias bool, more ...slots) plan.RegisterRef {
 	p.Dim, p.Hidden, p.Experts = width, 5, 4
 	if p.Scale == 0 {
 		p.Scale = 1
@@ -56,10 +57,33 @@ func moeOf(k *sketch, x plan.RegisterRef, p plan.MoEParams, bias bool) plan.Regi
 			w["shared_router"] = tensor.Shape{1, width}
 		}
 	}
+	for _, m := range more {
+		maps.Copy(w, m)
+	}
 	k.spread = 2
 	y := k.op(plan.OpMoE, &p, reg(x), []int{width}, w)
 	k.spread = 1
 	return k.add(x, y, 1)
+}
+
+// mlaOf appends latent attention of two heads with a residual connection.
+func mlaOf(k *sketch, x plan.RegisterRef, p plan.MLAParams, more slots) plan.RegisterRef {
+	p.Heads, p.KVRank, p.Nope, p.Rope, p.V = 2, 5, 4, 2, 3
+	p.Scale, p.RopeScale, p.NormEps, p.Absorb = 0.6, 1.1, 1e-3, 1
+	inner := width
+	w := slots{"kv_a": {7, width}, "kv_a_norm": {5}, "k_b": {10, 4}, "v_b": {6, 5}, "o": {width, 6}}
+	if p.QRank > 0 {
+		inner = int(p.QRank)
+		w["q_a"], w["q_a_norm"] = tensor.Shape{inner, width}, tensor.Shape{inner}
+	}
+	w["q_b"] = tensor.Shape{12, inner}
+	for s, shape := range more {
+		w[s] = shape
+	}
+	k.spread = 1.5
+	a := k.op(plan.OpMLA, &p, reg(x), []int{width}, w)
+	k.spread = 1
+	return k.add(x, a, 1)
 }
 
 // opcodes are all variants that the adapters accept, each in a small plan.
@@ -106,6 +130,43 @@ var opcodes = map[string]func(k *sketch){
 	},
 	"attention/temperature": func(k *sketch) {
 		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, TempBeta: 0.3, TempOrigLen: 2}, nil))
+	},
+
+	"attention/sinks": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, Window: 3}, slots{"sinks": {4}}))
+	},
+	"attention/sinks_softcap": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, Softcap: 1.5, RopeStyle: plan.RopeHalf, RopeDim: 6}, slots{"inv_freq": {3}, "sinks": {4}}))
+	},
+
+	"mla/one_projection": func(k *sketch) { k.done(mlaOf(k, k.embed(1), plan.MLAParams{}, nil)) },
+	"mla/low_queries_bias": func(k *sketch) {
+		k.done(mlaOf(k, k.embed(1), plan.MLAParams{QRank: 6, RopeStyle: plan.RopeInterleaved}, slots{"inv_freq": {1}, "q_a_bias": {6}, "kv_a_bias": {7}, "o_bias": {width}}))
+	},
+	"mla/fused": func(k *sketch) {
+		k.done(mlaOf(k, k.embed(1), plan.MLAParams{QRank: 6, RopeStyle: plan.RopeHalf}, slots{"inv_freq": {1}}))
+		k.from("1.k_b", map[string]tensor.Shape{"file.kv_b": {14, 5}}, keysOfFused...)
+		k.from("1.v_b", map[string]tensor.Shape{"file.kv_b": {14, 5}}, compile.Transform{Kind: compile.SliceEach, N: 2, A: 4, B: 7})
+	},
+
+	"moe/sigmoid": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Gate: plan.GateSigmoid, Renorm: 1, RenormEps: 0.1, Scale: 1.7, SharedHidden: 7}, true))
+	},
+	"moe/sigmoid_plain": func(k *sketch) { k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Gate: plan.GateSigmoid}, false)) },
+	"moe/select_bias": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Gate: plan.GateSigmoid, Renorm: 1, RenormEps: 1e-20}, false, slots{"select_bias": {4}}))
+	},
+	"moe/groups": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Groups: 2, TopGroups: 1, Masked: 1, Scale: 1.7}, false))
+	},
+	"moe/groups_by_two": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Gate: plan.GateSigmoid, Renorm: 1, Groups: 2, TopGroups: 1, GroupScore: 1}, false))
+	},
+	"moe/sparsemixer": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Gate: plan.GateSparse, Jitter: 0.7}, false))
+	},
+	"moe/clamped": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Gate: plan.GateTop, Act: plan.ActSwiGLUOAI, Limit: 0.5, Alpha: 1.702}, true))
 	},
 
 	"moe/renormalised": func(k *sketch) { k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1}, false)) },
@@ -167,6 +228,23 @@ var opcodes = map[string]func(k *sketch){
 		k.from("1.q_bias", map[string]tensor.Shape{"file.qb": {24}}, compile.Transform{Kind: compile.PermuteHeads, A: 4, B: 6})
 		k.from("1.o", map[string]tensor.Shape{"file.o": {24, width}}, compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{width, 24}})
 	},
+	"weight/rows_of_groups": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1}, false))
+		fused := map[string]tensor.Shape{"file.gate_up": {4, 10, width}}
+		flat := compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{40, width}}
+		wide := compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{4, 5, width}}
+		k.from("1.gate", fused, flat, compile.Transform{Kind: compile.SliceEach, N: 4, A: 0, B: 5}, wide)
+		k.from("1.up", fused, flat, compile.Transform{Kind: compile.SliceEach, N: 4, A: 5, B: 10}, wide)
+	},
+	"weight/transposed": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1}, false))
+		fused := map[string]tensor.Shape{"file.gate_up": {4, width, 10}}
+		turn, flat := compile.Transform{Kind: compile.Transpose}, compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{40, width}}
+		wide := compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{4, 5, width}}
+		k.from("1.gate", fused, turn, flat, compile.Transform{Kind: compile.StepRows, A: 0, B: 2}, wide)
+		k.from("1.up", fused, turn, flat, compile.Transform{Kind: compile.StepRows, A: 1, B: 2}, wide)
+		k.from("1.down", map[string]tensor.Shape{"file.down": {4, 5, width}}, turn)
+	},
 	"weight/experts_apart": func(k *sketch) {
 		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1}, false))
 		parts := map[string]tensor.Shape{}
@@ -176,6 +254,11 @@ var opcodes = map[string]func(k *sketch){
 		k.from("1.gate", parts, compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{4, 5, width}})
 		k.from("1.up", map[string]tensor.Shape{"file.up0": {7, width}, "file.up1": {13, width}}, compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{4, 5, width}})
 	},
+}
+
+// keysOfFused makes the keys' part of a fused projection.
+var keysOfFused = []compile.Transform{
+	{Kind: compile.SliceEach, N: 2, A: 0, B: 4}, {Kind: compile.Reshape, Shape: tensor.Shape{2, 4, 5}}, {Kind: compile.Transpose}, {Kind: compile.Reshape, Shape: tensor.Shape{10, 4}},
 }
 
 func init() {
@@ -246,6 +329,37 @@ func TestLoRA(t *testing.T) {
 			})
 			r.check()
 		})
+	}
+}
+
+// TestLatentLoRA: a pair of the fused projection of keys and values has its rows of
+// each head, as one of any other projection.
+func TestLatentLoRA(t *testing.T) {
+	k := newSketch(t)
+	k.done(mlaOf(k, k.embed(1), plan.MLAParams{QRank: 6, RopeStyle: plan.RopeInterleaved}, slots{"inv_freq": {1}}))
+	k.from("1.k_b", map[string]tensor.Shape{"file.kv_b": {14, 5}}, keysOfFused...)
+	k.from("1.v_b", map[string]tensor.Shape{"file.kv_b": {14, 5}}, compile.Transform{Kind: compile.SliceEach, N: 2, A: 4, B: 7})
+	r := open(t, &k.m, k.find, func(p *tape.Params[float64]) {
+		p.Train(func(*tape.Param[float64]) bool { return false })
+		for _, name := range []string{"file.kv_b", "file.1.q_a", "file.1.q_b", "file.1.kv_a", "file.1.o"} {
+			w, ok := p.Get(name)
+			if !ok {
+				t.Fatal("no", name)
+			}
+			a, b := k.pair(name, w.Shape, 3)
+			if err := p.Attach(name, tape.LoRA[float64]{A: a, B: b, Scale: 0.7}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	r.check()
+	loss := r.loss()
+	for _, name := range []string{"file.kv_b.lora_A", "file.kv_b.lora_B"} {
+		p, _ := r.params.Get(name)
+		clear(p.Value)
+		if r.loss() == loss {
+			t.Errorf("%s has no effect", name)
+		}
 	}
 }
 

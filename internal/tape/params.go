@@ -156,12 +156,7 @@ func fileShapes(m *compile.Model) map[string]tensor.Shape {
 				shapes[name] = s
 			}
 		default:
-			s := slices.Clone(w.Shape)
-			for _, t := range w.Transform {
-				if t.Kind == compile.SliceRows {
-					s[0] = t.B
-				}
-			}
+			s := sourceShape(&w)
 			name := w.Sources[0]
 			if old := shapes[name]; old == nil || old[0] < s[0] {
 				shapes[name] = s
@@ -169,6 +164,35 @@ func fileShapes(m *compile.Model) map[string]tensor.Shape {
 		}
 	}
 	return shapes
+}
+
+// sourceShape returns the shape of the tensor that a weight is made of, or of its
+// first rows.
+func sourceShape(w *compile.Weight) tensor.Shape {
+	s := slices.Clone(w.Shape)
+	for i := len(w.Transform) - 1; i >= 0; i-- {
+		switch t := w.Transform[i]; t.Kind {
+		case compile.SliceRows:
+			s[0] = t.B
+		case compile.SliceEach, compile.StepRows:
+			switch {
+			case i > 0 && w.Transform[i-1].Kind == compile.Reshape:
+				s = slices.Clone(w.Transform[i-1].Shape)
+			case t.Kind == compile.SliceEach: // the last part of a group says how many rows it has
+				s = append(tensor.Shape{t.N * t.B}, s[len(s)-1])
+			default:
+				s[0] *= t.B
+			}
+		case compile.Transpose:
+			n := len(s)
+			if i > 0 && w.Transform[i-1].Kind == compile.Reshape {
+				s = slices.Clone(w.Transform[i-1].Shape)
+			} else {
+				s[n-2], s[n-1] = s[n-1], s[n-2]
+			}
+		}
+	}
+	return s
 }
 
 // All returns the tensors in the order of their first use, then those of LoRA

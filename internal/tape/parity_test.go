@@ -111,15 +111,7 @@ func recordsAs(t *testing.T, folder string, m *compile.Model, d *file.Descriptio
 	near("all sequences", r.loss(), sum/float64(len(all.Tokens)))
 }
 
-func finder(d *file.Description) func(string) (tensor.View, bool) {
-	return func(name string) (tensor.View, bool) {
-		x, ok := d.Tensor(name)
-		if !ok {
-			return tensor.View{}, false
-		}
-		return x.View, true
-	}
-}
+func finder(d *file.Description) func(string) (tensor.View, bool) { return compile.Find(d) }
 
 // TestFamilies compares the gradients of every family's reference model with
 // central differences.
@@ -171,7 +163,17 @@ func (r *trial[F]) checkKinds() {
 	loss, g := r.gradients()
 	p := &probe[F]{r: r, g: g, rng: rand.New(rand.NewPCG(5, 6))}
 	for _, kind := range kinds(r.params) {
-		p.along(kind[0].Name, false, kind...)
+		if strings.HasSuffix(kind[0].Name, "e_score_correction_bias") { // only a choice depends on it
+			p.said, p.asked = p.said+1, p.asked+1
+			continue
+		}
+		said, asked := p.said, p.asked
+		for range 4 { // some directions hardly change the loss
+			if p.along(kind[0].Name, false, kind...); p.said > said {
+				break
+			}
+		}
+		p.asked = asked + 1
 	}
 	if p.worst > tolerance || p.said != p.asked {
 		r.t.Errorf("off by %.3g at %s, %d of %d are large enough to be compared", p.worst, p.where, p.said, p.asked)

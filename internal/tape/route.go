@@ -3,6 +3,7 @@ package tape
 import (
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
+	"atenia/internal/plan"
 )
 
 // A routing says which expert gets which rows. It follows from the router's
@@ -24,8 +25,9 @@ func (r *routing[F]) choose(e *moe[F], probs []F, rows int) {
 	clear(r.first)
 	for row := range rows {
 		p, chosen := probs[row*e.experts:(row+1)*e.experts], r.expert[row*e.best:(row+1)*e.best]
+		by := e.choice.row(p)
 		for j := range chosen {
-			chosen[j] = likeliest(p, chosen[:j])
+			chosen[j] = likeliest(by, chosen[:j])
 			r.first[chosen[j]+1]++
 		}
 	}
@@ -35,12 +37,18 @@ func (r *routing[F]) choose(e *moe[F], probs []F, rows int) {
 	}
 	for row := range rows {
 		total := e.total(probs, r, row)
+		p, chosen := probs[row*e.experts:(row+1)*e.experts], r.expert[row*e.best:(row+1)*e.best]
 		for j := row * e.best; j < (row+1)*e.best; j++ {
 			x := r.expert[j]
 			at := r.next[x]
 			r.next[x]++
 			r.place[j], r.rows[at] = int32(at), int32(row)
-			r.weights[at] = e.scale * probs[row*e.experts+int(x)] / total
+			if e.choice.gate == plan.GateSparse {
+				e.choice.near(e.choice.by, p, chosen, j-row*e.best)
+				r.weights[at] = e.scale * e.choice.by[x]
+				continue
+			}
+			r.weights[at] = e.scale * p[x] / total
 		}
 	}
 }
@@ -124,6 +132,10 @@ func (e *moe[F]) weighDown(b *grad.OpaqueBack[F], i int, dh *sink[F], ds, h, dwe
 // routerBack writes the gradient of the router's logits from those of the
 // weights of places and of the auxiliary loss.
 func (e *moe[F]) routerBack(b *grad.OpaqueBack[F], dlogits, probs, dweights []F, rows int) {
+	if e.choice.gate == plan.GateSparse {
+		e.sparseBack(dlogits, probs, dweights, rows)
+		return
+	}
 	r, dprobs := &e.route, e.m.scratch.zeros(len(probs))
 	for row := range rows {
 		p, dp := probs[row*e.experts:(row+1)*e.experts], dprobs[row*e.experts:(row+1)*e.experts]
@@ -143,7 +155,7 @@ func (e *moe[F]) routerBack(b *grad.OpaqueBack[F], dlogits, probs, dweights []F,
 			dense.Add(dp, b.DOut(1)[:e.experts])
 		}
 	}
-	dense.Of[F](b.Work()).SoftmaxRowsBack(dlogits, probs, dprobs, rows, e.experts)
+	e.choice.back(dense.Of[F](b.Work()), dlogits, probs, dprobs, rows)
 }
 
 // sharedBack is the backward pass of the shared expert.
@@ -165,9 +177,9 @@ func (e *moe[F]) sharedBack(b *grad.OpaqueBack[F], dx *sink[F], dy, x []F, rows 
 	}
 	h, dh := scratch.take(len(up)), sink[F]{g: scratch.take(len(up))}
 	dgate, dup := scratch.zeros(len(up)), scratch.zeros(len(up))
-	w.ActivateMul(e.act, h, gate, up)
+	e.activate(w, h, gate, up)
 	e.sDown.back(b, &dh, dout, h, rows)
-	w.ActivateMulBack(e.act, dgate, dup, gate, up, dh.g)
+	e.activateBack(w, dgate, dup, gate, up, dh.g)
 	e.sGate.back(b, dx, dgate, x, rows)
 	e.sUp.back(b, dx, dup, x, rows)
 }
@@ -176,7 +188,7 @@ func (e *moe[F]) sharedBack(b *grad.OpaqueBack[F], dx *sink[F], dy, x []F, rows 
 // mixture's block: the sum of each expert's probabilities, and the number of
 // rows that chose it.
 func (s *step[F]) balanceOf(e *moe[F], probs []F, rows int) error {
-	e.balanced = s.m.Balance != 0
+	e.balanced = s.m.Balance != 0 && e.choice.gate != plan.GateSparse
 	if !e.balanced {
 		return nil
 	}

@@ -51,6 +51,7 @@ const (
 	keyAttention grad.Key = "plan.attention"
 	keyFFN       grad.Key = "plan.ffn"
 	keyMoE       grad.Key = "plan.moe"
+	keyMLA       grad.Key = "plan.mla"
 	keyAdd       grad.Key = "plan.add"
 	keyGather    grad.Key = "plan.gather"
 	keyMamba1    grad.Key = "plan.mamba1"
@@ -76,6 +77,7 @@ func rules[F Float]() []rule[F] {
 		{keyAttention, attentionBack[F]},
 		{keyFFN, ffnBack[F]},
 		{keyMoE, moeBack[F]},
+		{keyMLA, mlaBack[F]},
 		{keyAdd, addBack[F]},
 		{keyGather, gatherBack[F]},
 		{keyMamba1, mamba1Back[F]},

@@ -25,9 +25,12 @@ type weight[F Float] struct {
 	name  string
 	shape tensor.Shape
 	runs  []run[F]
-	plus  F         // added to every element
-	exped bool      // elements are −e^ of those of the tensors
-	fixed []float32 // a constant instead of all this
+	plus  F          // added to every element
+	exped bool       // elements are −e^ of those of the tensors
+	order []int32    // element i is element order[i] of the runs; nil = i
+	base  []F        // elements in the order of the runs, where there is another
+	plain *weight[F] // the same without the last transposition of each matrix; nil = none
+	fixed []float32  // a constant instead of all this
 	whole *leaf[F]
 	parts []operand[F] // the tensors of runs, for a weight that is made
 }
@@ -107,7 +110,7 @@ func resolve[F Float](w compile.Weight, params *Params[F]) (*weight[F], error) {
 		out.runs = append(out.runs, run[F]{p, 0, at, p.Len()})
 		at += p.Len()
 	}
-	for _, t := range w.Transform {
+	for i, t := range w.Transform {
 		next, err := t.Apply(shape)
 		if err != nil {
 			return nil, bad("%v", err)
@@ -115,9 +118,20 @@ func resolve[F Float](w compile.Weight, params *Params[F]) (*weight[F], error) {
 		n, _ := shape.Size()
 		row := n / max(1, shape[0])
 		switch t.Kind {
-		case compile.SliceRows:
-			out.runs = pick(nil, out.runs, t.A*row, t.B*row, 0)
+		case compile.SliceRows, compile.SliceEach, compile.StepRows:
+			out.take(t, shape, row)
+		case compile.Transpose:
+			if last := len(w.Transform) - 2; i == last && out.order == nil {
+				plain := *out
+				n := len(next)
+				plain.shape = tensor.Shape{shape[0] * shape[n-2], shape[n-1]}
+				out.plain = &plain
+			}
+			out.transpose(shape)
 		case compile.PermuteHeads:
+			if out.order != nil {
+				return nil, bad("transform %q after %q has no gradient", t.Kind, compile.Transpose)
+			}
 			out.permute(t.A, t.B, shape[0]/t.A, row)
 		case compile.AddConst:
 			out.plus += F(t.Value)
@@ -136,6 +150,58 @@ func resolve[F Float](w compile.Weight, params *Params[F]) (*weight[F], error) {
 		return nil, bad("its recipe makes %v, want %v", shape, w.Shape)
 	}
 	return out, nil
+}
+
+// take keeps the rows of a shape that a transform takes, each of so many elements.
+func (w *weight[F]) take(t compile.Transform, shape tensor.Shape, row int) {
+	taken, _ := t.Sliced(shape)
+	var runs []run[F]
+	var order []int32
+	at := 0
+	for _, r := range taken {
+		if w.order != nil {
+			order = append(order, w.order[r[0]*row:r[1]*row]...)
+			continue
+		}
+		runs = pick(runs, w.runs, r[0]*row, r[1]*row, at)
+		at += (r[1] - r[0]) * row
+	}
+	if w.order != nil {
+		w.order = order
+		return
+	}
+	w.runs = runs
+}
+
+// transpose exchanges the last two axes of a shape.
+func (w *weight[F]) transpose(shape tensor.Shape) {
+	n, _ := shape.Size()
+	rows, cols := shape[len(shape)-2], shape[len(shape)-1]
+	order := make([]int32, n)
+	for at := 0; at < n; at += rows * cols {
+		for i := range rows {
+			for j := range cols {
+				from := at + i*cols + j
+				if w.order != nil {
+					from = int(w.order[from])
+				}
+				order[at+j*rows+i] = int32(from)
+			}
+		}
+	}
+	w.order = order
+}
+
+// inRuns returns memory for the elements of all runs.
+func (w *weight[F]) inRuns() []F {
+	if w.base == nil {
+		n := 0
+		for _, r := range w.runs {
+			n = max(n, r.to+r.n)
+		}
+		w.base = make([]F, n)
+	}
+	return w.base
 }
 
 // pick appends elements [lo, hi) of src to dst, where they begin at to.
@@ -187,8 +253,15 @@ func (w *weight[F]) paged() bool {
 
 // fill writes the values of a weight.
 func (w *weight[F]) fill(dst []F) {
+	to := dst
+	if w.order != nil {
+		to = w.inRuns()
+	}
 	for _, r := range w.runs {
-		copy(dst[r.to:], r.p.Value[r.at:r.at+r.n])
+		copy(to[r.to:], r.p.Value[r.at:r.at+r.n])
+	}
+	for i, from := range w.order {
+		dst[i] = to[from]
 	}
 	switch {
 	case w.plus != 0:
@@ -206,7 +279,7 @@ func (w *weight[F]) fill(dst []F) {
 // run of a file tensor, part of a buffer that is made at every step where not.
 func (m *Model[F]) operand(w *weight[F], lo, hi int) operand[F] {
 	runs := pick(nil, w.runs, lo, hi, 0)
-	if w.fixed == nil && len(runs) == 1 && w.plus == 0 && !w.exped {
+	if w.fixed == nil && len(runs) == 1 && w.plus == 0 && !w.exped && w.order == nil {
 		return m.used(operand[F]{leaf: m.borrow(runs[0]), n: hi - lo})
 	}
 	if w.whole == nil {
@@ -295,11 +368,23 @@ func (s *step[F]) makeWeights(made []*weight[F]) error {
 func weightBack[F Float](b *grad.OpaqueBack[F]) {
 	w := b.Aux.(*weight[F])
 	d, y := b.DOut(0), b.Out(0)
+	if w.order != nil { // back to the order of the runs
+		base := w.inRuns()
+		clear(base)
+		for i, to := range w.order {
+			if w.exped {
+				base[to] += d[i] * y[i] // its own derivative
+			} else {
+				base[to] += d[i]
+			}
+		}
+		d = base
+	}
 	for i, r := range w.runs {
 		g := w.parts[i].grad(b)
 		switch {
 		case g == nil:
-		case w.exped: // its own derivative
+		case w.exped && w.order == nil: // its own derivative
 			dense.AddMul(g[r.at:r.at+r.n], d[r.to:r.to+r.n], y[r.to:r.to+r.n])
 		default:
 			dense.Add(g[r.at:r.at+r.n], d[r.to:r.to+r.n])

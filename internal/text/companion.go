@@ -17,14 +17,14 @@ import (
 )
 
 // vocabularies lists the names of vocabulary files in order of precedence, after
-// *.tiktoken.
+// *.tiktoken and rwkv_vocab*.txt.
 var vocabularies = []string{"tiktoken.model", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model"}
 
 // Vocabulary returns the name of the file that holds the vocabulary of a folder
 // without tokenizer.json, or "".
 func Vocabulary(files map[string][]byte) string {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if strings.HasSuffix(name, ".tiktoken") {
+		if strings.HasSuffix(name, ".tiktoken") || isRWKV(name) {
 			return name
 		}
 	}
@@ -34,6 +34,10 @@ func Vocabulary(files map[string][]byte) string {
 		}
 	}
 	return ""
+}
+
+func isRWKV(name string) bool {
+	return strings.HasPrefix(name, "rwkv_vocab") && strings.HasSuffix(name, ".txt")
 }
 
 // A program is what a class of tokenizers adds to its vocabulary. The
@@ -119,6 +123,9 @@ func (tc *tokenizerConfig) load(name string, files map[string][]byte) (*token.To
 	}
 	if tc.AddEOS != nil && *tc.AddEOS || tc.AddEOS == nil && p.back {
 		c.After = []string{eos}
+	}
+	if isRWKV(name) {
+		return token.LoadRWKV(data, c)
 	}
 	if !strings.HasSuffix(name, ".tiktoken") && !token.LooksLikeTiktoken(data) {
 		return token.LoadSentencePiece(data, c)

@@ -106,3 +106,42 @@ func TestNoProgram(t *testing.T) {
 		t.Error("the file is not named")
 	}
 }
+
+// TestLoadFile reads vocabularies without a model, with the configuration beside
+// them.
+func TestLoadFile(t *testing.T) {
+	dir := t.TempDir()
+	d := folderOf(t, "bpe_llama.model", `{"tokenizer_class": "LlamaTokenizer"}`)
+	for name, data := range d.Files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tok, err := LoadFile(filepath.Join(dir, "tokenizer.model"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := tok.Encode("the", true), tok.Encode("the", false); len(got) != len(want)+1 {
+		t.Errorf("got %v, without the configuration %v", got, want)
+	}
+	if !IsVocabulary("a/b.tiktoken") || IsVocabulary("a/b.gguf") {
+		t.Error("IsVocabulary")
+	}
+}
+
+// TestRWKVFolder reads the list that RWKV publishes, with the name of token 0.
+func TestRWKVFolder(t *testing.T) {
+	got, err := Load(&file.Description{Format: file.HuggingFace, Files: map[string][]byte{
+		"rwkv_vocab_v20230424.txt": []byte("1 'a' 1\n2 'ab' 2\n"),
+		"tokenizer_config.json":    []byte(`{"tokenizer_class": "RwkvTokenizer", "eos_token": "<|end|>", "added_tokens_decoder": {"0": {"content": "<|end|>", "special": true}}}`),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids := got.Tokenizer.Encode("aab<|end|>", true); !slices.Equal(ids, []int32{1, 2, 0}) || !slices.Equal(got.Stop, []int32{0}) {
+		t.Errorf("ids %v, stop tokens %v", ids, got.Stop)
+	}
+	if !got.Tokenizer.IsSpecial(0) || got.Tokenizer.IsSpecial(1) {
+		t.Error("only token 0 is special")
+	}
+}

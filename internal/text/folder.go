@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -97,7 +98,7 @@ func fromFolder(d *file.Description) (*Text, error) {
 		}
 		tc.complete(t.Tokenizer)
 	default:
-		return t, &AbsentError{"tokenizer", "tokenizer.json, tokenizer.model and *.tiktoken"}
+		return t, &AbsentError{"tokenizer", "tokenizer.json, tokenizer.model, *.tiktoken and rwkv_vocab*.txt"}
 	}
 	for name, text := range map[string]tokenText{"bos_token": tc.BOS, "eos_token": tc.EOS, "unk_token": tc.UNK, "pad_token": tc.PAD} {
 		if text != "" {
@@ -201,13 +202,35 @@ func set[T any](dst *T, v *T) {
 	}
 }
 
-// LoadFile reads a tokenizer.json without a model.
+// IsVocabulary reports whether a path names a file that [LoadFile] reads.
+func IsVocabulary(path string) bool {
+	switch filepath.Ext(path) {
+	case ".json", ".model", ".tiktoken":
+		return true
+	}
+	return false
+}
+
+// LoadFile reads a tokenizer without a model: a tokenizer.json, or a vocabulary of
+// SentencePiece or tiktoken with the configuration beside it.
 func LoadFile(path string) (*token.Tokenizer, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	t, err := token.Load(data)
+	var t *token.Tokenizer
+	if filepath.Ext(path) == ".json" {
+		t, err = token.Load(data)
+	} else {
+		name := filepath.Base(path)
+		files := map[string][]byte{name: data}
+		for _, beside := range []string{"tokenizer_config.json", "added_tokens.json"} {
+			if b, err := os.ReadFile(filepath.Join(filepath.Dir(path), beside)); err == nil {
+				files[beside] = b
+			}
+		}
+		t, err = fromFiles(name, files)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

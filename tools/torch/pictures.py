@@ -1,6 +1,6 @@
 """Writes internal/picture/testdata: what Pillow and the image processors of transformers make of a random picture.
 
-Needs transformers 5.23, Pillow, torchvision 0.24:  python tools/torch/pictures.py internal/picture/testdata
+Needs transformers 5.23, Pillow 13, torchvision 0.24:  python tools/torch/pictures.py internal/picture/testdata
 """
 import json
 import os
@@ -25,7 +25,7 @@ cases = []
 src = picture(47, 61)
 Image.fromarray(src).save(f"{out}/source.png")
 for name, code in (("lanczos", 1), ("bilinear", 2), ("bicubic", 3)):
-    for w, h in ((20, 30), (61, 13), (100, 47), (90, 120), (1, 1), (7, 200)):
+    for w, h in ((20, 30), (61, 13), (100, 47), (90, 120), (1, 1), (7, 200), (72, 40), (57, 38), (57, 39), (60, 9)):
         Image.fromarray(src).resize((w, h), code).save(f"{out}/{name}_{w}x{h}.png")
 
 from transformers import Gemma3ImageProcessor, Lfm2VlImageProcessor, PixtralImageProcessor, Qwen2VLImageProcessor  # noqa: E402

@@ -1,8 +1,6 @@
 package scan
 
 import (
-	"math"
-
 	"atenia/internal/kernel/dense"
 )
 
@@ -128,12 +126,5 @@ func Accumulate(decay []float64, at int) {
 	for i := at; i < len(decay); i++ {
 		sum += decay[i]
 		decay[i] = sum
-	}
-}
-
-// Softplus is ln(1+eˣ), in place.
-func Softplus[F dense.Float](x []F) {
-	for i, v := range x {
-		x[i] = F(math.Max(float64(v), 0) + math.Log1p(math.Exp(-math.Abs(float64(v)))))
 	}
 }

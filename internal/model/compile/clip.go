@@ -42,6 +42,7 @@ func (h *header) readTower(c *Config) {
 	if towers[i].GGUF != nil {
 		towers[i].GGUF(h, v)
 	}
+	h.clipNorm(v)
 	h.readVisionKey(v)
 	if v.Heads > 0 && v.HeadDim == 0 {
 		v.HeadDim = v.Hidden / v.Heads
@@ -81,6 +82,22 @@ func (h *header) clipFloat(def float64, key string) float32 {
 		return float32(def)
 	}
 	return float32(f)
+}
+
+// clipNorm reads the mean and deviation of pixels.
+func (h *header) clipNorm(v *Vision) {
+	for _, x := range []struct {
+		key string
+		to  *[3]float32
+	}{{clipMean, &v.Images.Mean}, {clipStd, &v.Images.Std}} {
+		fs, ok, err := h.meta.Floats(x.key)
+		if err != nil {
+			h.faults.Add(err)
+		}
+		if ok && len(fs) == 3 {
+			*x.to = [3]float32{float32(fs[0]), float32(fs[1]), float32(fs[2])}
+		}
+	}
 }
 
 // readClip reads the keys that all towers have.
@@ -186,6 +203,8 @@ func (m *Model) clipExport() (*Export, error) {
 	if v.Joined || v.Pool {
 		u32("projector.scale_factor", v.Merge)
 	}
+	put(clipMean, file.ArrayOf(v.Images.Mean[:]))
+	put(clipStd, file.ArrayOf(v.Images.Std[:]))
 	put(ownVision, file.ValueOf(string(own)))
 	x.Tensors, err = m.clipTensors()
 	return x, err

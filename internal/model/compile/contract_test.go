@@ -82,7 +82,7 @@ func TestStagesOfTextModels(t *testing.T) {
 			t.Errorf("prefill keeps %s, decode %s", a, b)
 		}
 		for _, s := range p.Decode.Plan.States {
-			if !plan.ModeStates[plan.ModeDecode].Has(s.Kind) || s.Kind != plan.StateKV {
+			if !plan.ModeStates[plan.ModeDecode].Has(s.Kind) {
 				t.Errorf("a state of kind %s", s.Kind)
 			}
 		}

@@ -122,7 +122,7 @@ func (c *Config) standardKeys(reader *Family) []KV {
 		c.scanKeys(u32, put)
 	}
 	eps := "attention.layer_norm_rms_epsilon"
-	if c.NormKind == layerNorm {
+	if c.NormKind == layerNorm && c.Encoder != nil {
 		eps = "attention.layer_norm_epsilon"
 	}
 	f32(eps, c.NormEps)

@@ -170,6 +170,7 @@ var phiMoE = Family{
 	},
 	GGUF: func(h *header, c *Config) {
 		c.NormKind = layerNorm
+		c.NormEps = h.float("norm_eps", float64(c.NormEps), "attention.layer_norm_epsilon")
 		window := h.int("window", 0, maxLength, "attention.sliding_window")
 		for i := range c.Layers {
 			c.Layers[i].Window = window

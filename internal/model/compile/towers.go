@@ -71,6 +71,14 @@ var (
 	}
 )
 
+// The settings of the towers' image processors, as their classes have them.
+var (
+	clipImages   = Images{Sizes: "area", Filter: 3, MinPixels: 56 * 56, MaxPixels: 28 * 28 * 1280, Mean: clipMean3, Std: clipStd3}
+	evenImages   = Images{Sizes: "area", Filter: 3, MinPixels: 256 * 256, MaxPixels: 4096 * 4096, Mean: half3, Std: half3}
+	squareImages = Images{Sizes: "square", Frame: FrameParagraph, Filter: 2, Mean: half3, Std: half3}
+	tiledImages  = Images{Sizes: "tiles", Frame: FrameTiles, Filter: 2, Mean: half3, Std: half3}
+)
+
 // towerRopeID is the weight of frequencies by row and column.
 const towerRopeID = "v.rope"
 
@@ -137,6 +145,7 @@ var qwen3Tower = Tower{
 		v.FFN = o.Int("v.ffn", 4304, maxWidth, "intermediate_size")
 		v.Patch = o.Int("v.patch", 16, 1<<10, "patch_size")
 		v.Act = o.act("v.act", "gelu_pytorch_tanh")
+		v.Images = evenImages
 		v.Positions, v.Resize = side(o.Int("v.positions", 2304, 1<<24, "num_position_embeddings")), "corners"
 		var def []int
 		if v.deepByDefault(top) {
@@ -146,7 +155,7 @@ var qwen3Tower = Tower{
 	},
 	GGUF: func(h *header, v *Vision) {
 		h.qwenTower(v)
-		v.Resize = "corners"
+		v.Resize, v.Images = "corners", evenImages
 	},
 	Prologue: embedPatches, Block: plainBlock, Tap: tap, Epilogue: plan.Program{merge},
 	Weights: slices.Concat(WeightMap(nil).with(qwenTowerWeights...).with(fusedQKV...), plainFFN("mlp.linear_fc1", "mlp.linear_fc2"),
@@ -167,6 +176,7 @@ var siglipTower = Tower{
 		o.siglip(v, "image_size")
 		v.Side = o.Int("v.side", 224, 1<<15, "image_size")
 		v.Temporal, v.Pool, v.Whole = 1, true, true
+		v.Images = squareImages
 		v.ProjEps = v.NormEps
 		tokens := side(top.Int("v.tokens", 256, 1<<20, "mm_tokens_per_image"))
 		if v.Patch > 0 && tokens > 0 {
@@ -179,7 +189,7 @@ var siglipTower = Tower{
 	},
 	GGUF: func(h *header, v *Vision) {
 		v.Side, v.Pool, v.Whole, v.ProjEps = h.clipUint(896, "image_size"), true, true, v.NormEps
-		v.Merge = h.clipUint(4, "projector.scale_factor")
+		v.Merge, v.Images = h.clipUint(4, "projector.scale_factor"), squareImages
 		h.placeholders(v, "<image_soft_token>", "", "<start_of_image>", "<end_of_image>")
 	},
 	Prologue: embedPatches, Block: plainBlock, Epilogue: plan.Program{postNorm, merge},
@@ -196,6 +206,7 @@ var naflexTower = Tower{
 	HF: func(top, o *object, v *Vision) {
 		o.siglip(v, "num_patches")
 		v.Temporal, v.Joined, v.ProjEps = 1, true, 1e-5
+		v.Images = tiledImages
 		v.Positions, v.Resize = side(o.Int("v.positions", 256, 1<<24, "num_patches")), "area"
 		v.Merge = top.Int("v.merge", 2, 64, "downsample_factor")
 		v.Projector = top.Int("v.projector", 2560, maxWidth, "projector_hidden_size")
@@ -203,7 +214,7 @@ var naflexTower = Tower{
 	},
 	GGUF: func(h *header, v *Vision) {
 		v.Joined, v.ProjEps, v.Resize = true, 1e-5, "area"
-		v.Merge = h.clipUint(2, "projector.scale_factor")
+		v.Merge, v.Images = h.clipUint(2, "projector.scale_factor"), tiledImages
 		if t := h.tensors["mm.1.weight"]; t != nil {
 			v.Projector = t.View.Shape.Rows()
 		}
@@ -228,6 +239,7 @@ func (o *object) qwenTower(v *Vision) {
 	v.Channels = o.Int("v.channels", 3, 16, "in_channels", "in_chans")
 	v.Merge = o.Int("v.merge", 2, 64, "spatial_merge_size")
 	v.NormEps, v.ProjEps, v.Theta = 1e-6, 1e-6, 1e4
+	v.Images = clipImages
 	if r := o.sub("rope_parameters"); r != nil {
 		v.Theta = r.Float("v.theta", 1e4, "rope_theta")
 	}
@@ -236,7 +248,7 @@ func (o *object) qwenTower(v *Vision) {
 
 // qwenTower sets what the towers of one house share.
 func (h *header) qwenTower(v *Vision) {
-	v.Theta, v.Projector = 1e4, -1
+	v.Theta, v.Projector, v.Images = 1e4, -1, clipImages
 	h.placeholders(v, "<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>")
 }
 

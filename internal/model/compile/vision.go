@@ -79,7 +79,32 @@ type Vision struct {
 	StartToken int     `json:",omitempty"`
 	EndToken   int     `json:",omitempty"`
 	PerSecond  float32 `json:",omitempty"` // positions of a second of video; 0 = one of each frame
+
+	Images Images // how its images are prepared, unless a processor's settings say otherwise
 }
+
+// Images is how an image processor works by default.
+type Images struct {
+	Sizes     string // "area", "square", "tiles", "longest"
+	Frame     string `json:",omitempty"` // what stands around placeholders: one of the constants below
+	Filter    int    // as in Pillow: 1 lanczos, 2 bilinear, 3 bicubic
+	MinPixels int    `json:",omitempty"`
+	MaxPixels int    `json:",omitempty"`
+	Mean, Std [3]float32
+}
+
+// What stands around the placeholders of an image.
+const (
+	FrameTemplate  = ""          // the chat template writes it
+	FrameParagraph = "paragraph" // its first and last token, in a paragraph of its own
+	FrameTiles     = "tiles"     // its first and last token; each tile begins with its row and column
+)
+
+var (
+	clipMean3 = [3]float32{0.48145466, 0.4578275, 0.40821073}
+	clipStd3  = [3]float32{0.26862954, 0.26130258, 0.27577711}
+	half3     = [3]float32{0.5, 0.5, 0.5}
+)
 
 func (v *Vision) patchValues() int { return v.Patch * v.Patch * v.Channels * v.Temporal }
 

@@ -202,6 +202,12 @@ func (j *job) towerJob(x *compile.Export) error {
 	for _, kv := range x.Meta {
 		t.meta.Set(kv.Key, kv.Value)
 	}
+	for _, name := range []string{"preprocessor_config.json", "processor_config.json"} {
+		if b := j.d.Files[name]; b != nil {
+			t.meta.Set("atenia.preprocessor", file.ValueOf(string(b)))
+			break
+		}
+	}
 	j.tower = t
 	return nil
 }

@@ -29,7 +29,7 @@ var companions = [...]string{
 	"generation_config.json",
 	"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
 	"vocab.json", "merges.txt", "vocab.txt",
-	"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "tiktoken.model", // and *.tiktoken
+	"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "tiktoken.model", // and *.tiktoken, rwkv_vocab*.txt
 	"chat_template.jinja", "chat_template.json",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
 	"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", // sentence-transformers
@@ -85,10 +85,12 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 	return noWeights(dir)
 }
 
-// ranked returns the names of a folder's lists of tiktoken.
+// ranked returns the names of a folder's lists of tiktoken and RWKV.
 func ranked(dir string) (names []string) {
 	const most = 8 // a folder has one
 	found, _ := filepath.Glob(filepath.Join(dir, "*.tiktoken"))
+	words, _ := filepath.Glob(filepath.Join(dir, "rwkv_vocab*.txt"))
+	found = append(found, words...)
 	for _, path := range found[:min(len(found), most)] {
 		names = append(names, filepath.Base(path))
 	}

@@ -201,7 +201,7 @@ func ruleGather(s *site) error {
 
 func rulePool(s *site) error {
 	p := s.params.(*plan.PoolParams)
-	err := first(below("kind", p.Kind, plan.PoolLast+1), same("output width", s.out[0].Cols, s.in[0].Cols))
+	err := first(below("kind", p.Kind, plan.PoolMean+1), same("output width", s.out[0].Cols, s.in[0].Cols))
 	if err == nil && len(s.in) > 1 {
 		return first(indices(s, 1), sameRowKind("output", s.out[0].Rows, s.in[1].Rows))
 	}

@@ -76,6 +76,8 @@ func itemOf(m *Machine, x, key Value) (v Value, ok bool, err error) {
 		return x.Items[i], true, nil
 	case *Range:
 		return x.Start + i*x.Step, true, nil
+	case Bytes:
+		return int64(x[i]), true, nil
 	case string, Markup:
 		s, _ := Text(x)
 		c := s[RuneOffset(s, int(i)):]
@@ -109,15 +111,36 @@ func init() {
 	}
 }
 
-// extraAttrs are the dunder names of the types templates get hold of, with
-// the types that have them.
-var extraAttrs = map[string]string{
-	"__len__": "str list tuple dict range", "__iter__": "str list tuple dict range generator", "__contains__": "str list tuple dict range",
-	"__getitem__": "str list tuple dict range", "__add__": "str list tuple int float", "__mul__": "str list tuple int float", "__mod__": "str int float",
-	"__setitem__": "list dict", "__delitem__": "list dict", "__dict__": "Macro function", "__globals__": "function", "__code__": "function",
-	"__call__": "Macro function builtin_function_or_method", "__self__": "builtin_function_or_method", "__name__": "builtin_function_or_method function",
-	"__module__": "Macro builtin_function_or_method", "__int__": "int float bool", "__float__": "int float bool", "__bool__": "int float bool NoneType", "__next__": "generator",
+// hiddenAttrs are the names of the types templates get hold of that begin with
+// an underscore, or tell about a generator, each with the types that have them.
+var hiddenAttrs = map[string]string{
+	"__abs__ __ceil__ __divmod__ __float__ __floor__ __floordiv__ __int__ __neg__ __pos__ __pow__ __rdivmod__ __rfloordiv__ __round__ __rpow__ __rtruediv__ __truediv__ __trunc__": "int bool float",
+
+	"__add__ __mul__ __rmul__": "str bytes list tuple int bool float Markup", "__and__ __rand__ __rxor__ __xor__": "int bool dict_keys dict_items",
+	"__bool__": "int bool float NoneType range", "__bytes__": "bytes", "__class_getitem__": "list tuple dict", "__delitem__ __setitem__": "list dict",
+	"__contains__": "str bytes list tuple dict range dict_keys dict_items Markup",
+	"__del__ __next__ gi_code gi_frame gi_running gi_suspended gi_yieldfrom": "generator",
+	"__getformat__": "float", "__getitem__": "str bytes list tuple dict range Markup", "__getnewargs__": "str bytes tuple int bool float Markup",
+	"__html__ __html_format__ __slots__": "Markup", "__iadd__ __imul__": "list", "__index__ __invert__ __lshift__ __rlshift__ __rrshift__ __rshift__": "int bool",
+	"__ior__": "dict", "__iter__": "str bytes list tuple dict range dict_keys dict_items dict_values generator Markup",
+	"__len__": "str bytes list tuple dict range dict_keys dict_items dict_values Markup", "__mod__ __rmod__": "str bytes int bool float Markup",
+	"__or__ __ror__": "dict int bool dict_keys dict_items", "__radd__": "int bool float Markup", "__reversed__": "list dict range dict_keys dict_items dict_values",
+	"__rsub__ __sub__": "int bool float dict_keys dict_items",
+
+	"__dict__": "Macro function", "__globals__ __code__": "function", "__call__": "Macro function builtin_function_or_method", "__self__ __text_signature__": "builtin_function_or_method",
+	"__name__ __qualname__": "builtin_function_or_method function generator", "__module__": "Macro builtin_function_or_method Markup",
 }
+
+// extraAttrs maps each of hiddenAttrs to its types.
+var extraAttrs = func() map[string]string {
+	out := map[string]string{}
+	for names, types := range hiddenAttrs {
+		for name := range strings.FieldsSeq(names) {
+			out[name] = types
+		}
+	}
+	return out
+}()
 
 // mutators are the methods that an immutable sandbox rejects.
 var mutators = map[string]string{
@@ -145,9 +168,15 @@ func Attribute(m *Machine, x Value, name string) (v Value, ok bool, err error) {
 			return &Undefined{Kind: KindSecurity, Msg: "access to attribute " + Repr(name) + " of " + Repr(typ) + " object is unsafe."}, true, nil
 		}
 	}
+	if v, ok := refusedMethod(typ, name); ok {
+		return v, true, nil
+	}
 	switch x := x.(type) {
 	case *Undefined:
 		return nil, false, x.Err()
+	case Bytes:
+		f, ok := bytesMethods[name]
+		return boundMethod(m, name, x, f), ok, nil
 	case string, Markup:
 		f, ok := StringMethods[name]
 		if _, safe := x.(Markup); safe && !ok {
@@ -196,7 +225,7 @@ func Slice(m *Machine, x Value, bounds [3]Value) (Value, error) {
 		return nil, u.Err()
 	}
 	switch x.(type) {
-	case string, Markup, *List, *Tuple, *Range:
+	case string, Markup, Bytes, *List, *Tuple, *Range:
 	case *Map:
 		return nil, TypeError("unhashable type: 'slice'")
 	default:
@@ -211,6 +240,16 @@ func Slice(m *Machine, x Value, bounds [3]Value) (Value, error) {
 	}
 	if r, ok := x.(*Range); ok {
 		return &Range{Start: r.Start + int64(start)*r.Step, Stop: r.Start + int64(stop)*r.Step, Step: r.Step * int64(step), N: int64(count)}, nil
+	}
+	if b, ok := x.(Bytes); ok {
+		if err := m.Alloc(count); err != nil {
+			return nil, err
+		}
+		out := make([]byte, count)
+		for i := range out {
+			out[i] = b[start+i*step]
+		}
+		return Bytes(out), nil
 	}
 	if s, ok := Text(x); ok {
 		if err := m.Alloc(len(s)); err != nil {

@@ -24,6 +24,9 @@ func (m *Machine) Equal(a, b Value, depth int) (bool, error) {
 	switch x := a.(type) {
 	case nil:
 		return b == nil, nil
+	case Bytes:
+		y, ok := b.(Bytes)
+		return ok && x == y, m.Step(len(x) / 32)
 	case *List:
 		if y, ok := b.(*List); ok {
 			return m.EqualItems(x.Items, y.Items, depth)
@@ -144,6 +147,11 @@ func (m *Machine) Order(op string, a, b Value, depth int) (c int, unordered bool
 	}
 	if s, ok := Text(a); ok {
 		if t, ok := Text(b); ok { // the byte order of UTF-8 is that of code points
+			return cmp.Compare(s, t), false, m.Step(min(len(s), len(t)) / 32)
+		}
+	}
+	if s, ok := a.(Bytes); ok {
+		if t, ok := b.(Bytes); ok {
 			return cmp.Compare(s, t), false, m.Step(min(len(s), len(t)) / 32)
 		}
 	}

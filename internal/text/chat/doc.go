@@ -18,14 +18,15 @@
 //	         autoescape false
 //	filters  all of Jinja's but random, urlize and pprint
 //	tests    all of Jinja's
-//	methods  of str, list, tuple, dict, range, int and float
+//	methods  of str, bytes, list, tuple, dict, range, int and float
 //	globals  range dict namespace cycler joiner raise_exception strftime_now
 //
 // The tags include, import, from and extends, which need other templates, are
 // rejected by name with line and column, as are unknown names. Four differences
 // from Python are intended: integers have at most 65,536 bits, lone surrogates
-// become U+FFFD, representations omit memory addresses, and there are neither
-// bytes nor complex numbers. The tables of testdata/jinja hold Jinja's own
+// become U+FFFD, representations omit memory addresses, and there are no complex
+// numbers. Of bytes, which encode and to_bytes return, there are the operators,
+// decode and hex; their other methods are rejected by name. The tables of testdata/jinja hold Jinja's own
 // answers about everything else; TestJinja lists the few templates whose results
 // differ, with reasons.
 //

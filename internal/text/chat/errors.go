@@ -13,7 +13,7 @@ const (
 	KindValue     Kind = "value"     // the type fits, the value does not
 	KindZeroDiv   Kind = "zero division"
 	KindOverflow  Kind = "overflow" // a number or range outside its bounds
-	KindName      Kind = "name"     // a filter or test that does not exist was reached
+	KindName      Kind = "name"     // a filter, test or method was reached that does not exist, or is not supported
 	KindLimit     Kind = "limit"    // the template used more than its [Limits]
 )
 

@@ -180,6 +180,9 @@ func parseFloat(s string) (float64, bool) {
 
 func intFilter(m *Machine, x Value, a []Value) (Value, error) {
 	def := given(a[0], int64(0))
+	if b, ok := x.(Bytes); ok { // Python reads the digits of both
+		x, a = string(b), []Value{a[0], Missing}
+	}
 	if i, ok := AsInt(x); ok {
 		return i, nil
 	}
@@ -217,6 +220,9 @@ func intFilter(m *Machine, x Value, a []Value) (Value, error) {
 }
 
 func floatFilter(m *Machine, x Value, a []Value) (Value, error) {
+	if b, ok := x.(Bytes); ok {
+		x = string(b)
+	}
 	if f, ok := AsFloat(x); ok {
 		return f, nil
 	}

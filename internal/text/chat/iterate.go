@@ -51,6 +51,15 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 		return runes(v), m.Read(v)
 	case Markup:
 		return runes(string(v)), m.Read(string(v))
+	case Bytes:
+		i := 0
+		return &Iterator{Rest: len(v), next: func() (Value, bool, error) {
+			if i >= len(v) {
+				return nil, false, nil
+			}
+			i++
+			return int64(v[i-1]), true, nil
+		}}, nil
 	case *Map:
 		return IterateOver(v.Keys), nil
 	case *View:
@@ -140,6 +149,18 @@ func (m *Machine) Contains(v, x Value) (bool, error) {
 			return false, TypeError("'in <string>' requires string as left operand, not %s", TypeName(x))
 		}
 		return strings.Contains(s, t), m.Step(len(s) / 32)
+	case Bytes:
+		if t, ok := x.(Bytes); ok {
+			return strings.Contains(string(v), string(t)), m.Step(len(v) / 32)
+		}
+		n, ok := SmallInt(x)
+		if !ok {
+			return false, TypeError("a bytes-like object is required, not '%s'", TypeName(x))
+		}
+		if n < 0 || n > 255 {
+			return false, ValueError("byte must be in range(0, 256)")
+		}
+		return strings.IndexByte(string(v), byte(n)) >= 0, m.Step(len(v) / 32)
 	case *Map:
 		_, ok, err := m.Lookup(v, x)
 		return ok, err

@@ -85,7 +85,7 @@ func init() {
 		"not s", "d[s]", "s in d", "d.get(s)", "s is lower", "s | length", "s | first", "s | int", "s | float", "s.center(1)", "s.zfill(1)", "s.find('y', 0, 1)",
 		"s.startswith((s,) * 1000)", "s.removeprefix(s)", "[s, s] | unique(true) | list", "d | attr(s)", "s | truncate(99999999)", "{s: 1} == {s: 1}",
 		"s | wordcount", "s == t", "s < t", "s | max", "s[5]", "s[5:6]", "'y' in s", "s.count('y')", "s | sort", "s | replace('y', 'z')", "s | trim", "s | title", "s | string | escape",
-		"s | urlencode", "s | indent", "s | striptags", "s | tojson", "s.split('y')", "s | list | last", "s is in(d)", "s is sameas(t)", "s is filter", "'%s' % s", "'{}'.format(s)", "'%.1s' % s", "s.expandtabs()", "s.translate({})", "s.translate({120: s})", "s.maketrans(s, s)", "(s | e).striptags()", "(s | e).unescape()", "'{!a}'.format(s)",
+		"s | urlencode", "s | indent", "s | striptags", "s | tojson", "s.split('y')", "s | list | last", "s is in(d)", "s is sameas(t)", "s is filter", "'%s' % s", "'{}'.format(s)", "'%.1s' % s", "s.expandtabs()", "s.translate({})", "s.translate({120: s})", "s.maketrans(s, s)", "s.encode()", "s.encode('utf-16')", "s.encode().decode()", "s.encode().hex()", "s.encode()[5:6]", "s.encode() == t.encode()", "s.encode() < t.encode()", "d[s.encode()]", "7 in s.encode()", "s.encode() | list | last", "n.from_bytes(s.encode())", "(s | e).striptags()", "(s | e).unescape()", "'{!a}'.format(s)",
 	} {
 		hostile = append(hostile, struct{ name, template string }{x, "{% set s = 'x' * 2000000 %}{% set t = s ~ '' %}{% set d = {} %}" + forever + "{% if " + x + " %}{% endif %}" + ends})
 	}

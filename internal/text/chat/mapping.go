@@ -128,6 +128,9 @@ func (m *Machine) Hash(v Value) (any, error) {
 		return nil, err
 	}
 	s, _ := Text(v)
+	if b, ok := v.(Bytes); ok {
+		s = string(b)
+	}
 	return k, m.Step(len(s)/32 + 4*(maxKey-left))
 }
 
@@ -140,6 +143,8 @@ func hashWithin(v Value, left *int) (any, error) {
 		return v, nil
 	case Markup:
 		return string(v), nil
+	case Bytes:
+		return v, nil
 	case nil:
 		return noneKey{}, nil
 	case bool:

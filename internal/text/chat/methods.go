@@ -15,6 +15,7 @@ var listMethods, tupleMethods, dictMethods map[string]*Func
 // are filters' arguments: the order counts.
 func init() {
 	defineStringMethods()
+	defineBytes()
 	defineMethods()
 	defineTests()
 	defineFilters()
@@ -136,6 +137,10 @@ func numberAttr(m *Machine, x Value, name string) (Value, bool, error) {
 	}
 	i, _ := AsInt(x)
 	switch name {
+	case "to_bytes":
+		return boundMethod(m, name, x, NewFunc("length? byteorder? signed?", toBytes)), true, nil
+	case "from_bytes":
+		return boundMethod(m, name, x, NewFunc("bytes byteorder? signed?", fromBytes)), true, nil
 	case "real", "numerator":
 		return i, true, nil
 	case "imag":

@@ -24,6 +24,9 @@ func Binary(m *Machine, op string, a, b Value) (Value, error) {
 	if u, ok := b.(*Undefined); ok {
 		return nil, u.Err()
 	}
+	if _, ok := a.(Bytes); ok && op == "%" {
+		return nil, Fail(KindName, "formatting bytes with %% is not supported")
+	}
 	switch op {
 	case "+":
 		if v, ok, err := addValues(m, a, b); ok || err != nil {
@@ -68,6 +71,12 @@ func addValues(m *Machine, a, b Value) (v Value, ok bool, err error) {
 			return Markup(s + t), true, nil
 		}
 		return s + t, true, nil
+	case Bytes:
+		y, ok := b.(Bytes)
+		if !ok {
+			return nil, false, TypeError("can't concat %s to bytes", TypeName(b))
+		}
+		return x + y, true, m.Alloc(len(x) + len(y))
 	case *List:
 		if y, ok := b.(*List); ok {
 			items, err := m.Join(x.Items, y.Items)
@@ -100,6 +109,11 @@ func repeatValue(m *Machine, a Value, n int64) (v Value, ok bool, err error) {
 			return Like(a, ""), true, err
 		}
 		return Like(a, strings.Repeat(s, int(n))), true, nil
+	case Bytes:
+		if err := m.AllocEach(n, len(x)); err != nil || x == "" {
+			return Bytes(""), true, err
+		}
+		return Bytes(strings.Repeat(string(x), int(n))), true, nil
 	case *List:
 		items, err := repeatItems(m, x.Items, n)
 		return &List{Items: items}, true, err

@@ -94,7 +94,7 @@ func remainderIs(m *Machine, x, n Value, want int64) (Value, error) {
 
 func isSequence(x Value) bool {
 	switch x.(type) {
-	case string, Markup, *List, *Tuple, *Map, *Range, *Undefined:
+	case string, Markup, Bytes, *List, *Tuple, *Map, *Range, *Undefined:
 		return true
 	}
 	return false

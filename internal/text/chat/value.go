@@ -110,6 +110,8 @@ func TypeName(v Value) string {
 		return "str"
 	case Markup:
 		return "Markup"
+	case Bytes:
+		return "bytes"
 	case *List:
 		return "list"
 	case *Tuple:
@@ -176,6 +178,8 @@ func Length(v Value) (int, bool) {
 		return utf8.RuneCountInString(v), true
 	case Markup:
 		return utf8.RuneCountInString(string(v)), true
+	case Bytes:
+		return len(v), true
 	case *List:
 		return len(v.Items), true
 	case *Tuple:

@@ -18,7 +18,8 @@
 //	models            bpe.go          BPE: byte-level, byte fallback, end-of-word suffix
 //	                  unigram.go      Unigram
 //	                  wordpiece.go    WordPiece
-//	                  spm.go          SentencePiece BPE by score (GGUF only)
+//	                  spm.go          SentencePiece BPE by score (GGUF, .model)
+//	                  greedy.go       the longest token first (RWKV)
 //	post-processors   postprocess.go  TemplateProcessing BertProcessing RobertaProcessing ByteLevel Sequence
 //	decoders          decode.go       ByteLevel ByteFallback Fuse Replace Strip Metaspace WordPiece
 //	                                  BPEDecoder Sequence

@@ -93,6 +93,9 @@ func (t *Tokenizer) exportModel(v *Vocab) error {
 				v.PrecompiledCharsmap = n.Map.Blob
 			}
 		}
+	case *Greedy:
+		v.Model = "rwkv"
+		unknown(m.Unk)
 	case *WordPiece:
 		v.Model, v.Pre = "bert", "default"
 		unknown(m.Unk)
@@ -131,6 +134,16 @@ func (t *Tokenizer) exportTokens(v *Vocab) {
 		}
 		if _, ok := byteToken(s); ok && v.Model == "llama" {
 			v.Types[id] = TypeByte
+		}
+	}
+	if v.Model == "rwkv" {
+		for id, s := range t.lex.Tokens {
+			if b, ok := BytesOf(s); ok && t.lex.Known[id] {
+				v.Tokens[id] = escapeBytes(b)
+			}
+		}
+		for _, a := range t.added {
+			v.Tokens[a.ID] = a.Content
 		}
 	}
 	for id, kind := range t.kinds() {
@@ -334,6 +347,8 @@ func sketch(c any) string {
 		return fmt.Sprintf("SentencePiece(%v %v %v %v %v)", c.Prefix, c.OnlyFirst, c.Trim, c.Suffix, c.Escape)
 	case *Unigram:
 		return fmt.Sprintf("Unigram(unk %d, bytes %v)", c.Unk, c.ByteFallback)
+	case *Greedy:
+		return fmt.Sprintf("Greedy(unk %d)", c.Unk)
 	case *WordPiece:
 		return fmt.Sprintf("WordPiece(%q, unk %d, %d characters)", c.Prefix, c.Unk, c.MaxChars)
 	}

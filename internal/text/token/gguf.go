@@ -59,6 +59,8 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 		bos, err = t.fromGPT2(v)
 	case "gemma4":
 		err = t.fromWholeText(v)
+	case "rwkv":
+		err = t.fromRWKV(v)
 	case "whitespace":
 		v.Pre = "whitespace"
 		bos, err = t.fromGPT2(v)

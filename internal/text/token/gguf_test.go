@@ -138,7 +138,7 @@ func TestFromVocabRefuses(t *testing.T) {
 		change func(*Vocab)
 		want   string
 	}{
-		"model":   {func(v *Vocab) { v.Model = "rwkv" }, `tokenizer.ggml.model: unknown tokenizer model "rwkv"`},
+		"model":   {func(v *Vocab) { v.Model = "plamo2" }, `tokenizer.ggml.model: unknown tokenizer model "plamo2"`},
 		"novocab": {func(v *Vocab) { v.Model = "no_vocab" }, "ids only"},
 		"pre":     {func(v *Vocab) { v.Pre = "gpt-9" }, `tokenizer.ggml.pre: unknown pre-tokenizer "gpt-9"`},
 		"types":   {func(v *Vocab) { v.Types = v.Types[1:] }, "tokenizer.ggml.token_type: want 258 values"},

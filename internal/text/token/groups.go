@@ -1,5 +1,8 @@
 package token
 
+// Expressions that look to the end of a number, or of white space, at each of its
+// parts, which is quadratic in its length. These segmenters find the end once.
+
 // Digits in groups of three from the right. The expressions look ahead to the
 // end of the number at each group, which is quadratic in its length; these
 // segmenters find the end once.
@@ -13,9 +16,10 @@ var runs = map[string]segmenter{
 	reGroups:       groups{digit: isDecimal, boundary: true}.segments,
 	reNumberGroups: groups{digit: IsNumeric}.segments,
 	rePlaces:       groups{digit: isDecimal, places: true}.segments,
+	reJais2:        powersOfSpace,
 }
 
-// groups finds the groups of numbers.
+// groups finds digits in groups of three from the right.
 type groups struct {
 	digit    func(rune) bool
 	boundary bool // only numbers that no letter follows
@@ -70,4 +74,68 @@ func (g groups) cut(s string, i, n int, found func(i, j int)) {
 			start = i
 		}
 	}
+}
+
+// wordOrMark is what an expression of the cl100k line matches before it comes to
+// white space.
+var wordOrMark = anyOf(contraction(true), ledBy(classL|classN, classL), upTo(classN, 3), spaced(ClassSpace|classN|classL, true, "\r\n"))
+
+// powersOfSpace is reJais2: white space is cut after its last line end, and then
+// into powers of two.
+func powersOfSpace(s string, yield func(i, j int, match bool)) {
+	prev, end, line, left := 0, 0, 0, 0 // of the white space at i: its end, the end of its last line, its characters
+	for i := 0; i < len(s); {
+		j := wordOrMark(s, i)
+		if j < 0 && i >= end {
+			if end, line, left = i, 0, 0; end < len(s) {
+				for end < len(s) {
+					r, n := DecodeRune(s[end:])
+					if !IsSpace(r) {
+						break
+					}
+					if end += n; isNewline(r) {
+						line, left = end, -1
+					}
+					left++
+				}
+			}
+		}
+		switch {
+		case j >= 0: // maybe with the last space in front
+		case line > i:
+			j = line
+		case i < end:
+			j = i
+			for range spacesOf(left, end == len(s)) {
+				_, n := DecodeRune(s[j:])
+				j, left = j+n, left-1
+			}
+		default:
+			_, n := DecodeRune(s[i:])
+			i += n
+			continue
+		}
+		if prev < i {
+			yield(prev, i, false)
+		}
+		yield(i, j, true)
+		prev, i = j, j
+	}
+	if prev < len(s) {
+		yield(prev, len(s), false)
+	}
+}
+
+// spacesOf returns how many of n spaces belong together: a power of two that
+// something follows, or the end of the text.
+func spacesOf(n int, last bool) int {
+	if !last { // the last one stays for what follows
+		n = max(n-1, 1)
+	}
+	for k := 512; k > 2; k /= 2 {
+		if n >= k {
+			return k
+		}
+	}
+	return min(n, 2)
 }

@@ -141,7 +141,7 @@ const (
 	ReKimi = `[\p{Han}]+|[^\r\n\p{L}\p{N}]?` + upperNotHan + `*` + lowerNotHan + `+` + caseless +
 		`?|[^\r\n\p{L}\p{N}]?` + upperNotHan + `+` + lowerNotHan + `*` + caseless + `?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + spaceTail
 
-	reHorizon    = caseless + `|[^\r\n\p{L}\p{N}]?(?:\p{L}|\p{M}|\u200C|\u200D)+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + spaceTail
+	reHorizon    = caseless + `|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}\u200C\u200D]+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + spaceTail
 	reUfakzeka   = `[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*` + spaceTail
 	reSeedCoder  = caseless + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+` + spaceTail
 	reMiniCPM5   = caseless + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*` + spaceTail

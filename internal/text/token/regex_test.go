@@ -161,7 +161,8 @@ func TestEveryPre(t *testing.T) {
 		}
 		r := rand.New(rand.NewPCG(2, 3))
 		for range 3000 {
-			text := patternText(r) + strings.Repeat("7", r.IntN(12)) + patternText(r)
+			long := []int{0, 1, 2, 3, r.IntN(40), 512 + r.IntN(5), r.IntN(1100)}[r.IntN(7)]
+			text := patternText(r) + strings.Repeat("7", r.IntN(12)) + patternText(r) + strings.Repeat(" ", long) + patternText(r)
 			want := cutBy(text, engine)
 			var got []string
 			all(text, func(i, j int, match bool) {

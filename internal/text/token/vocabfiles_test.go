@@ -1,7 +1,11 @@
 package token
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,5 +151,80 @@ func exercise(t *testing.T, tok *Tokenizer) {
 		if got := back.Encode(text, true); !slices.Equal(got, ids) {
 			t.Fatalf("from GGUF: got %v, want %v", got, ids)
 		}
+	}
+}
+
+// pieceModel returns a SentencePiece file of bpe with the given pieces after
+// <unk>, each with its kind; the first have the highest scores.
+func pieceModel(pieces ...any) []byte {
+	field := func(key byte, b []byte) []byte { return append([]byte{key, byte(len(b))}, b...) }
+	out := field(0x0a, append(field(0x0a, []byte("<unk>")), 0x18, TypeUnknown))
+	for i := 0; i < len(pieces); i += 2 {
+		p := append(field(0x0a, []byte(pieces[i].(string))), 0x15)
+		p = binary.LittleEndian.AppendUint32(p, math.Float32bits(-float32(i)))
+		out = append(out, field(0x0a, append(p, 0x18, byte(pieces[i+1].(int))))...)
+	}
+	out = append(out, field(0x12, []byte{0x18, spBPE})...)
+	return append(out, field(0x1a, []byte{0x18, 0, 0x20, 0})...) // no space in front, none removed
+}
+
+// TestPieceKinds: control pieces never result from merges, user-defined ones do
+// not merge, and unused ones are taken apart again.
+func TestPieceKinds(t *testing.T) {
+	data := pieceModel("ab", TypeControl, "cd", TypeUserDefined, "cde", TypeNormal, "fg", TypeUnused, "fgh", TypeNormal,
+		"a", TypeNormal, "b", TypeNormal, "e", TypeNormal, "f", TypeNormal, "g", TypeNormal, "h", TypeNormal)
+	tok, err := LoadSentencePiece(data, Companion{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok.original = newFinder(nil, nil)
+	for text, want := range map[string]string{"ab": "a b", "cde": "cd e", "fg": "f g", "fgh": "fgh", "xya": "<unk> a"} {
+		if got := strings.Join(tokensOf(tok, tok.Encode(text, false)), " "); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+	for name, bad := range map[string][]byte{
+		"each piece once": pieceModel("a", TypeNormal, "a", TypeNormal), "a type from 1 to 6": pieceModel("a", 7), "one unknown piece": pieceModel("a", TypeUnknown),
+		"100 bytes": []byte("\x0a\x64abc"), "more than 64 bits": []byte("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), "a wire type": {0x0b}, "a field's number": {0x02, 0x00}, "a vocabulary": {},
+		"an unknown piece": []byte("\x0a\x03\x0a\x01a"), "a text": []byte("\x0a\x00"), `model "3"`: append(pieceModel("a", TypeNormal), 0x12, 2, 0x18, 3),
+	} {
+		if _, err := LoadSentencePiece(bad, Companion{}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want %q", err, name)
+		} else {
+			typed(t, err)
+		}
+	}
+}
+
+// TestWholeTokens: tiktoken takes a word that is a token as it is, even if no
+// merges lead to it.
+func TestWholeTokens(t *testing.T) {
+	var list strings.Builder
+	line := func(b string, rank int) {
+		fmt.Fprintf(&list, "%s %d\n", base64.StdEncoding.EncodeToString([]byte(b)), rank)
+	}
+	for b := range 256 {
+		line(string([]byte{byte(b)}), b)
+	}
+	line("abc", 256)
+	tok, err := LoadTiktoken([]byte(list.String()), Companion{Pre: "gpt-2", Special: []string{"<end>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tok.Encode("abc abc<end>", false); !slices.Equal(got, []int32{256, ' ', 'a', 'b', 'c', 257}) {
+		t.Errorf("got %v", got)
+	}
+	for text, want := range map[string]string{
+		"YQ== 0": "a token for each byte", "YQ==": "in base64 and its rank", "YQ 0": "in base64", "YQ== x": "in base64", "YQ== 99999": "a rank below", "": "nothing",
+		list.String() + "YWI= 256": "a rank of its own", list.String() + "YQ== 300": "each token once",
+	} {
+		if _, err := LoadTiktoken([]byte(text), Companion{Pre: "gpt-2"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: got %v, want %q", text, err, want)
+		} else {
+			typed(t, err)
+		}
+	}
+	if _, err := LoadTiktoken([]byte(list.String()), Companion{Pre: "gpt-9"}); err == nil || !strings.Contains(err.Error(), `unknown pre-tokenizer of tiktoken "gpt-9"`) {
+		t.Error(err)
 	}
 }

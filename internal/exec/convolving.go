@@ -3,53 +3,7 @@ package exec
 import (
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/dense"
-	"atenia/internal/plan"
-	"atenia/tensor"
 )
-
-// A fixedPlace is where a layer's part of a state of fixed size is.
-type fixedPlace struct {
-	state, off, n int
-}
-
-// A sectionWant is a section that an adapter needs: where its offset goes, its
-// type and its number of values.
-type sectionWant struct {
-	at   *int
-	elem tensor.DType
-	n    int
-}
-
-// fixedPlace finds the sections of a layer in the instruction's state.
-func (b *Bind) fixedPlace(layer uint32, want map[string]sectionWant) (fixedPlace, error) {
-	if b.Ins.State == plan.NoState {
-		return fixedPlace{}, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%s needs a state", b.Ins.Op)
-	}
-	d := &b.x.states[b.Ins.State]
-	if d.PageTokens != 0 || layer >= uint32(d.Layers) {
-		return fixedPlace{}, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "layer %d of a state of fixed size with %d layers", layer, d.Layers)
-	}
-	found := 0
-	for _, s := range d.Sections {
-		w, ok := want[s.Name]
-		if !ok {
-			continue
-		}
-		size, err := w.elem.RowBytes(w.n)
-		if err != nil || s.DType != w.elem || s.Bytes != uint64(size) {
-			return fixedPlace{}, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "section %s has %d bytes of %s, want %d of %s", s.Name, s.Bytes, s.DType, size, w.elem)
-		}
-		*w.at = int(s.Offset)
-		found++
-	}
-	if found != len(want) {
-		return fixedPlace{}, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%s finds %d of its %d sections in its state", b.Ins.Op, found, len(want))
-	}
-	return fixedPlace{int(b.Ins.State), int(layer) * int(d.LayerStride), int(d.LayerStride)}, nil
-}
-
-// bytes returns the layer's part of a run's state.
-func (p fixedPlace) bytes(run *Run) []byte { return run.Pages[p.state][0][p.off : p.off+p.n] }
 
 // A convolving is the causal convolution of a mixer with the activation after it, over
 // pieces of the channels of each run.

@@ -1,0 +1,289 @@
+package sight
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"atenia/internal/exec"
+	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/pack"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/picture"
+)
+
+// ErrBlind is returned for images to a model that reads text alone.
+var ErrBlind = errors.New("the model reads text alone: it has no image tower")
+
+// A Config is what an eye is made of.
+type Config struct {
+	Model   *compile.Model
+	Files   *file.Description // open as long as the eye
+	Threads int
+	Precise bool
+	Account *ledger.Account
+	// MostTokens bounds the tokens of one image, for models that choose them by its
+	// size; 0 = what the model's processor allows.
+	MostTokens int
+}
+
+// An Eye encodes images for one model. Its methods may be called from any
+// goroutine; images are encoded one after the other.
+type Eye struct {
+	c       Config
+	v       *compile.Vision
+	recipe  picture.Recipe
+	weights exec.Weights
+
+	mu    sync.Mutex
+	tower *exec.Tower // nil until the first image, sized for the largest so far
+	cache cache
+}
+
+// A Seen is an encoded image.
+type Seen struct {
+	Hash   [32]byte
+	Pieces []Piece
+}
+
+// A Piece is the whole image, or a tile of it.
+type Piece struct {
+	*exec.Encoded
+	Row, Col int // of a tile, from 1; 0 = the whole
+}
+
+// preprocessor is the file with the settings of an image processor, and the key
+// that holds it in a GGUF file.
+const (
+	preprocessor    = "preprocessor_config.json"
+	processor       = "processor_config.json"
+	preprocessorKey = "atenia.preprocessor"
+)
+
+// Open reads how the model wants its images. It reads no weights.
+func Open(c Config) (*Eye, error) {
+	v := c.Model.Config.Vision
+	if v == nil {
+		return nil, ErrBlind
+	}
+	e := &Eye{c: c, v: v, recipe: recipeOf(v)}
+	if err := e.readRecipe(); err != nil {
+		return nil, err
+	}
+	if area := c.MostTokens * v.Patch * v.Patch * v.Merge * v.Merge; e.recipe.Kind == picture.Area && area > 0 {
+		e.recipe.MaxPixels = min(e.recipe.MaxPixels, area)
+		e.recipe.MinPixels = min(e.recipe.MinPixels, e.recipe.MaxPixels)
+	}
+	if err := e.recipe.Check(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// recipeOf returns the settings of the model's class of processors.
+func recipeOf(v *compile.Vision) picture.Recipe {
+	i := &v.Images
+	return picture.Recipe{
+		Kind: picture.Kind(i.Sizes), Patch: v.Patch, Temporal: v.Temporal, Merge: v.Merge, MinPixels: i.MinPixels, MaxPixels: i.MaxPixels,
+		Width: v.Side, Height: v.Side, Mean: i.Mean, Std: i.Std, Rescale: 1. / 255, Filter: picture.Filter(i.Filter),
+		MinTokens: 64, MaxTokens: 256, MinTiles: 2, MaxTiles: 10, Tile: 512, Tolerance: 2, Thumbnail: true,
+	}
+}
+
+func (e *Eye) readRecipe() error {
+	if text, ok, err := e.c.Files.Meta.String(preprocessorKey); err != nil || ok {
+		if err != nil {
+			return err
+		}
+		return e.recipe.Read([]byte(text))
+	}
+	for _, name := range []string{preprocessor, processor} {
+		if b := e.c.Files.Files[name]; b != nil {
+			return e.recipe.Read(b)
+		}
+	}
+	return nil
+}
+
+// Look encodes an image file, unless it is among the last that were.
+func (e *Eye) Look(data []byte) (*Seen, error) {
+	hash := sha256.Sum256(data)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.cache.get(hash); s != nil {
+		return s, nil
+	}
+	p, err := picture.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := e.recipe.Cut(p)
+	if err != nil {
+		return nil, err
+	}
+	s := &Seen{Hash: hash}
+	for i := range pieces {
+		enc, err := e.encode(&exec.Patches{Grid: pieces[i].Grid, Values: pieces[i].Values})
+		if err != nil {
+			return nil, err
+		}
+		s.Pieces = append(s.Pieces, Piece{enc, pieces[i].Row, pieces[i].Col})
+	}
+	e.cache.put(s, e.c.Account)
+	return s, nil
+}
+
+// encode runs the tower, which grows to the largest image so far.
+func (e *Eye) encode(p *exec.Patches) (*exec.Encoded, error) {
+	n := p.Grid[0] * p.Grid[1] * p.Grid[2]
+	if e.tower == nil || n > e.tower.MaxPatches() {
+		if err := e.grow(n); err != nil {
+			return nil, err
+		}
+	}
+	return e.tower.Encode(p, nil)
+}
+
+func (e *Eye) grow(patches int) error {
+	const step = 1024
+	if err := e.load(); err != nil {
+		return err
+	}
+	if e.tower != nil {
+		e.tower.Close()
+		e.tower = nil
+	}
+	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
+	c.Pack = pack.Config{Mode: pack.Off, Because: "images are few"}
+	var err error
+	e.tower, err = exec.NewTower(&e.c.Model.Plans, e.weights, c)
+	if err != nil {
+		return fmt.Errorf("the image tower: %w", err)
+	}
+	return nil
+}
+
+// load makes the tower's weights from the model's files.
+func (e *Eye) load() error {
+	if e.weights != nil {
+		return nil
+	}
+	ws := exec.Weights{}
+	for _, b := range e.c.Model.Plans.VisionEncode.Plan.Weights {
+		v, err := compile.MaterializeOne(e.c.Model.Weights[b.Name], e.c.Files)
+		if err != nil {
+			return fmt.Errorf("the image tower: %w", err)
+		}
+		ws[b.Name] = v
+	}
+	e.weights = ws
+	return nil
+}
+
+// Close frees the tower and what it encoded.
+func (e *Eye) Close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tower != nil {
+		e.tower.Close()
+		e.tower = nil
+	}
+	e.cache.clear()
+}
+
+// Tokens returns how many tokens an image of a size takes, without those that
+// frame it.
+func (s *Seen) Tokens() int {
+	n := 0
+	for _, p := range s.Pieces {
+		n += p.Tokens()
+	}
+	return n
+}
+
+// Mark is what a chat template writes for an image; token returns the text of a
+// token.
+func (e *Eye) Mark(token func(int32) (string, bool)) (string, error) {
+	id := e.v.ImageToken
+	if e.v.Images.Frame == compile.FrameParagraph {
+		id = e.v.StartToken
+	}
+	return named(token, id)
+}
+
+func named(token func(int32) (string, bool), id int) (string, error) {
+	if id < 0 || id > math.MaxInt32 {
+		return "", fmt.Errorf("token %d of images is not in the vocabulary", id)
+	}
+	text, ok := token(int32(id))
+	if !ok || text == "" {
+		return "", fmt.Errorf("token %d of images is not in the vocabulary", id)
+	}
+	return text, nil
+}
+
+// Text replaces the marks of a prompt, one for each image, by placeholders, as
+// many as the images have tokens.
+func (e *Eye) Text(prompt string, seen []*Seen, token func(int32) (string, bool)) (string, error) {
+	mark, err := e.Mark(token)
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(prompt, mark); n != len(seen) {
+		return "", fmt.Errorf("the prompt has %d marks of images (%s), and there are %d images", n, mark, len(seen))
+	}
+	var b strings.Builder
+	for _, s := range seen {
+		before, after, _ := strings.Cut(prompt, mark)
+		b.WriteString(before)
+		if err := e.write(&b, s, token); err != nil {
+			return "", err
+		}
+		prompt = after
+	}
+	b.WriteString(prompt)
+	return b.String(), nil
+}
+
+// write writes the placeholders of an image, framed as the model was trained.
+func (e *Eye) write(b *strings.Builder, s *Seen, token func(int32) (string, bool)) error {
+	image, err := named(token, e.v.ImageToken)
+	if err != nil {
+		return err
+	}
+	switch e.v.Images.Frame {
+	case compile.FrameParagraph:
+		start, err := named(token, e.v.StartToken)
+		if err != nil {
+			return err
+		}
+		end, err := named(token, e.v.EndToken)
+		if err != nil {
+			return err
+		}
+		for _, p := range s.Pieces {
+			b.WriteString("\n\n" + start + strings.Repeat(image, p.Tokens()) + end + "\n\n")
+		}
+	case compile.FrameTiles:
+		b.WriteString("<|image_start|>")
+		for i, p := range s.Pieces {
+			switch {
+			case p.Row > 0:
+				fmt.Fprintf(b, "<|img_row_%d_col_%d|>", p.Row, p.Col)
+			case i > 0:
+				b.WriteString("<|img_thumbnail|>")
+			}
+			b.WriteString(strings.Repeat(image, p.Tokens()))
+		}
+		b.WriteString("<|image_end|>")
+	default:
+		for _, p := range s.Pieces {
+			b.WriteString(strings.Repeat(image, p.Tokens()))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package token
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestShare: what is left of a pair is what the Rust library leaves with the
+// strategy longest_first.
+func TestShare(t *testing.T) {
+	for _, x := range []struct{ a, b, room, keepA, keepB int }{
+		{3, 10, 20, 3, 17}, {3, 10, 10, 3, 7}, {10, 3, 10, 7, 3}, {10, 10, 10, 5, 5}, {10, 10, 9, 4, 5}, {12, 10, 9, 5, 4}, {2, 50, 5, 2, 3}, {4, 50, 5, 2, 3},
+	} {
+		if got := share(x.a, x.b, x.room); !slices.Equal(got, []int{x.keepA, x.keepB}) {
+			t.Errorf("%d and %d tokens in %d: keeps %v, want %d and %d", x.a, x.b, x.room, got, x.keepA, x.keepB)
+		}
+	}
+}
+
+const pairTokenizer = `{"version":"1.0","added_tokens":[],"normalizer":null,"pre_tokenizer":{"type":"Whitespace"},
+"post_processor":{"type":"BertProcessing","sep":["[SEP]",1],"cls":["[CLS]",0]},
+"decoder":null,"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,
+"vocab":{"[CLS]":0,"[SEP]":1,"[UNK]":2,"a":3,"b":4,"c":5}}}`
+
+// TestEncodeWithin: special tokens stay, texts are cut at their end, and a text
+// that fits is what EncodePair returns.
+func TestEncodeWithin(t *testing.T) {
+	k, err := Load([]byte(pairTokenizer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		most       int
+		texts      []string
+		ids, types []int32
+		cut        int
+	}{
+		{9, []string{"a b c"}, []int32{0, 3, 4, 5, 1}, []int32{0, 0, 0, 0, 0}, 0},
+		{4, []string{"a b c"}, []int32{0, 3, 4, 1}, []int32{0, 0, 0, 0}, 1},
+		{1, []string{"a b c"}, []int32{0, 1}, []int32{0, 0}, 3},
+		{8, []string{"a", "b c a b"}, []int32{0, 3, 1, 4, 5, 3, 4, 1}, []int32{0, 0, 0, 1, 1, 1, 1, 1}, 0},
+		{6, []string{"a", "b c a b"}, []int32{0, 3, 1, 4, 5, 1}, []int32{0, 0, 0, 1, 1, 1}, 2},
+	} {
+		ids, types, cut := k.EncodeWithin(x.most, x.texts...)
+		if !slices.Equal(ids, x.ids) || !slices.Equal(types, x.types) || cut != x.cut {
+			t.Errorf("%q in %d: %v %v, %d cut; want %v %v, %d", x.texts, x.most, ids, types, cut, x.ids, x.types, x.cut)
+		}
+	}
+}
