@@ -40,7 +40,7 @@ type TensorInfo struct {
 	Shape  tensor.Shape
 	Bytes  int64
 	File   string
-	Offset int64 // in File
+	Offset int64 // in File; of a matrix that is made from several tensors, that of the first
 }
 
 // Totals are sums over a file's tensors.
@@ -81,7 +81,9 @@ func Inspect(path string) (*File, error) {
 	}
 	for i := range d.Tensors {
 		t := &d.Tensors[i]
-		f.Tensors = append(f.Tensors, TensorInfo{t.Name, t.View.DType, t.View.Shape, int64(len(t.View.Data)), t.File, t.Offset})
+		n, _ := t.View.Shape.Bytes(t.View.DType) // the parser checked that it fits
+		at := t.Stored()[0]
+		f.Tensors = append(f.Tensors, TensorInfo{t.Name, t.View.DType, t.View.Shape, int64(n), at.File, at.Offset})
 	}
 	s := d.Summary()
 	f.Totals = Totals{

@@ -307,3 +307,42 @@ func TestTurned(t *testing.T) {
 		}
 	}
 }
+
+// An adapter is added to the matrices that a quantized folder means; the folder
+// itself cannot be written in their form.
+func TestPackedBase(t *testing.T) {
+	d, err := file.Open(filepath.Join("..", "packed", "testdata", "awq"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const module = "model.layers.0.self_attn.q_proj"
+	x, _ := d.Tensor(module + ".weight")
+	before, err := values(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Pair{Module: module, Rank: 1, Out: x.View.Shape[0], In: x.View.Shape[1], Scale: 2, A: make([]float32, x.View.Shape[1]), B: make([]float32, x.View.Shape[0])}
+	p.A[3], p.B[5] = 0.25, 1
+	a := &Adapter{Pairs: []Pair{p}}
+	if err := a.Merge(nil, d, t.TempDir()); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("merged folder: %v", err)
+	}
+	if err := a.Overlay(d, filepath.Join(t.TempDir(), "m.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	x, _ = d.Tensor(module + ".weight")
+	after, err := values(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range after {
+		want := before[i]
+		if i == 5*p.In+3 {
+			want += 0.5
+		}
+		if math.Abs(float64(after[i]-want)) > 1e-3*math.Abs(float64(want)) { // float16
+			t.Fatalf("value %d: got %v, want %v", i, after[i], want)
+		}
+	}
+}

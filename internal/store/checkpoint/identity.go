@@ -31,10 +31,12 @@ func ModelOf(d *file.Description, more ...string) *Model {
 		for _, n := range t.View.Shape {
 			b = binary.AppendUvarint(b, uint64(n))
 		}
-		data := t.View.Data
-		b = binary.AppendUvarint(b, uint64(len(data)))
-		b = append(b, data[:min(len(data), sampleBytes)]...)
-		b = append(b, data[max(0, len(data)-sampleBytes):]...)
+		for _, s := range t.Stored() {
+			data := s.View.Data
+			b = binary.AppendUvarint(b, uint64(len(data)))
+			b = append(b, data[:min(len(data), sampleBytes)]...)
+			b = append(b, data[max(0, len(data)-sampleBytes):]...)
+		}
 	}
 	m.Content = blob.HashOf(b)
 	b = b[:0]

@@ -129,27 +129,29 @@ func (sv *saver) fromModel(ctx context.Context) error {
 	defer d.Close()
 	sv.model = checkpoint.ModelOf(d)
 	for i := range d.Tensors {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		t := &d.Tensors[i]
-		n := uint64(len(t.View.Data))
-		if sv.s.InPlace {
-			at := sv.place(t.Name, n)
-			if err := sv.m.RegisterLazyFile(t.Name, n, at, memory.Source{Path: checkpoint.PathOf(t), Offset: t.Offset}); err != nil {
+		for _, t := range d.Tensors[i].Stored() {
+			if err := sv.tensor(ctx, t); err != nil {
 				return err
 			}
-			continue
-		}
-		b, err := sv.keep(t.Name, t.View.Data)
-		if err != nil {
-			return err
-		}
-		if err := sv.m.RegisterLazy(t.Name, n, sv.place(t.Name, n), b.Kind, b.Key); err != nil {
-			return err
 		}
 	}
 	return nil
+}
+
+// tensor saves a tensor of the model's files.
+func (sv *saver) tensor(ctx context.Context, t *file.Tensor) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	n := uint64(len(t.View.Data))
+	if sv.s.InPlace {
+		return sv.m.RegisterLazyFile(t.Name, n, sv.place(t.Name, n), memory.Source{Path: checkpoint.PathOf(t), Offset: t.Offset})
+	}
+	b, err := sv.keep(t.Name, t.View.Data)
+	if err != nil {
+		return err
+	}
+	return sv.m.RegisterLazy(t.Name, n, sv.place(t.Name, n), b.Kind, b.Key)
 }
 
 // keep makes bytes an entry of the cache, beside the one that the checkpoint
