@@ -124,12 +124,21 @@ type Config struct {
 	// adapter_model.safetensors) that the weights are merged with as the model is
 	// opened. "" = none. Merged weights are in a temporary file until it is closed.
 	Adapter string
+	// Pooling makes an encoder of the model, for [Model.Embed]: "mean", "cls" (the
+	// first token) or "last" of its last hidden states make the vector of a text;
+	// "none" gives one for each token, for [Model.EmbedTokens]. "" = what the model
+	// was made for. A model that generates text does not while it is an encoder.
+	Pooling string
+	// RawVectors leaves vectors at the length they have. Otherwise they are
+	// normalized, unless the model's makers do not.
+	RawVectors bool
 	// Logger receives messages about opening the model and about fallbacks. nil
 	// discards them.
 	Logger *slog.Logger
 
-	allThreads bool                               // Threads was set
-	limit      func() (bytes int64, stalled bool) // what the process may have; nil outside of tests
+	inputs     func(weight string, expert int, rows []float32, cols int) // of [MeasureImportance]
+	allThreads bool                                                      // Threads was set
+	limit      func() (bytes int64, stalled bool)                        // what the process may have; nil outside of tests
 }
 
 // withDefaults returns a copy with defaults filled in, or every fault in one
@@ -183,6 +192,9 @@ func (c *Config) withDefaults() (Config, error) {
 		errs = append(errs, &ConfigError{"Codec", d.Codec, "auto, off, planehuff or planezstd"})
 	}
 	errs = append(errs, d.checkPlacement()...)
+	if d.Pooling != "" && !slices.Contains(compile.Pools, d.Pooling) {
+		errs = append(errs, &ConfigError{"Pooling", d.Pooling, "mean, cls, last or none"})
+	}
 	if d.CacheBytes < 0 {
 		errs = append(errs, &ConfigError{"CacheBytes", d.CacheBytes, "0 or more"})
 	}
@@ -204,12 +216,16 @@ func cacheType(s string) (tensor.DType, error) {
 func (c *Config) engine() engine.Config {
 	mode, _ := pack.ParseMode(c.Pack)
 	cache, _ := cacheType(c.CacheType)
+	raw := compile.ByTensor
+	if c.RawVectors {
+		raw = compile.Absent
+	}
 	return engine.Config{
 		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes,
-		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse},
+		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse, Pool: c.Pooling, Normalize: raw},
 		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream,
-		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Logger: c.Logger, Limit: c.limit,
+		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"atenia/internal/machine/cpu"
 	"atenia/internal/model/convert"
 	"atenia/internal/model/file"
+	"atenia/internal/model/imatrix"
 	"atenia/internal/model/lora"
 	"atenia/internal/model/quant"
 	"atenia/tensor"
@@ -132,6 +133,10 @@ type QuantizeOptions struct {
 	// "" = config.json.
 	ConfigFile string
 	Adapter    string // as in [Config]: the merged model is written
+	// Importance is a file that [MeasureImportance] or llama.cpp's imatrix wrote, in
+	// either of its formats: errors of columns are weighed by it. "" = none. It is
+	// used by block types but q8_0 and the ternary ones, whose values leave no choice.
+	Importance string
 	// Progress, if set, is called now and then with the bytes of tensor data
 	// written so far, their total, and the tensor at work.
 	Progress func(done, total int64, tensor string)
@@ -175,7 +180,13 @@ func Quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeR
 	}
 	defer unmerge()
 	defer d.Close()
-	r, err := convert.Convert(ctx, d, out, convert.Options{Mix: quant.Mix(o.Mix), Threads: o.Threads, Progress: o.Progress})
+	var importance *imatrix.Matrix
+	if o.Importance != "" {
+		if importance, err = imatrix.Read(o.Importance); err != nil {
+			return QuantizeReport{}, err
+		}
+	}
+	r, err := convert.Convert(ctx, d, out, convert.Options{Importance: importance, Mix: quant.Mix(o.Mix), Threads: o.Threads, Progress: o.Progress})
 	if err != nil {
 		return QuantizeReport{}, fmt.Errorf("%s: %w", engine.Display(in), err)
 	}

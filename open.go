@@ -11,6 +11,7 @@ import (
 	"atenia/internal/model/file"
 	"atenia/internal/model/lora"
 	"atenia/internal/policy/observe"
+	"atenia/internal/speech"
 	"atenia/internal/text"
 	"atenia/internal/text/token"
 )
@@ -27,6 +28,7 @@ type Model struct {
 	accounts string            // folder for the account of this run; "" = none is written
 	unmerge  func() error      // removes weights that an adapter was merged with
 	text     *text.Text
+	ear      *speech.Ear // nil if the model does not transcribe
 	// textErr says why text is incomplete: no tokenizer, or a chat template
 	// that cannot be run. It is returned by what needs the missing part.
 	textErr error
@@ -87,8 +89,13 @@ func (m *Model) load(ctx context.Context, c *Config) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m.engine, err = engine.Open(ctx, p, m.files)
-	return publish(err)
+	if m.engine, err = engine.Open(ctx, p, m.files); err != nil {
+		return publish(err)
+	}
+	if err := m.openEar(); err != nil {
+		return errors.Join(err, m.engine.Close())
+	}
+	return nil
 }
 
 // loadText loads what the model needs for text. Without it, or with a
@@ -120,6 +127,9 @@ func (m *Model) loadText(c *Config) (err error) {
 func (m *Model) Close() error {
 	var err error
 	m.close.Do(func() {
+		if m.ear != nil {
+			m.ear.Close()
+		}
 		err = m.engine.Stop() // what is counted does not change any more
 		err = errors.Join(err, m.account(), m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
 	})

@@ -90,7 +90,7 @@ func (p *Plan) WriteText(w io.Writer, v PlanView) error {
 
 func (p *Plan) modes(name string) ([]plan.Mode, error) {
 	if name == "" {
-		return []plan.Mode{plan.ModePrefill, plan.ModeDecode}, nil
+		return p.programs().TextModes(), nil
 	}
 	mode, err := plan.ParseMode(name)
 	if err != nil || p.programs().ByMode(mode) == nil {
@@ -114,7 +114,7 @@ func (p *Plan) summary(w io.Writer) {
 	}
 	fixed, token := p.StateBytes()
 	fmt.Fprintf(w, "state            %d bytes fixed, %d bytes a token\n", fixed, token)
-	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+	for _, mode := range p.programs().TextModes() {
 		if c := p.programs().ByMode(mode); c != nil {
 			m := p.mapping(c)
 			fmt.Fprintf(w, "%-8s         %s, %s, %d bytes (one each: %d)\n",
@@ -141,9 +141,13 @@ func (p *Plan) parameters() (n int64) {
 // token.
 func (p *Plan) StateBytes() (fixed, perToken uint64) { return p.compiled.StateBytes() }
 
-// Instructions returns how many instructions run for a step of each mode.
+// Instructions returns how many instructions run for a step of each mode: none
+// decode in a model that does not generate text.
 func (p *Plan) Instructions() (prefill, decode int) {
-	return len(p.programs().Prefill.Plan.Instructions), len(p.programs().Decode.Plan.Instructions)
+	if d := p.programs().Decode; d != nil {
+		decode = len(d.Plan.Instructions)
+	}
+	return len(p.programs().Prefill.Plan.Instructions), decode
 }
 
 // explain prints where the configuration came from and what passes noticed.
@@ -156,7 +160,7 @@ func (p *Plan) explain(w io.Writer) {
 	for _, d := range p.compiled.Model.Diagnostics {
 		fmt.Fprintf(w, "  %s: %s\n", d.Code, d.Text)
 	}
-	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+	for _, mode := range p.programs().TextModes() {
 		for _, d := range p.programs().ByMode(mode).Diagnostics {
 			fmt.Fprintf(w, "  %s: %s: %s\n", mode, d.Code, d.Text)
 		}
@@ -191,7 +195,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Model:   map[string]any{"path": p.Path, "family": p.Family, "parameters": p.parameters(), "config": p.compiled.Model.Config},
 		Mapping: map[plan.Mode]*plan.PhysicalMapping{},
 	}
-	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+	for _, mode := range p.programs().TextModes() {
 		o.Mapping[mode] = p.mapping(p.programs().ByMode(mode))
 	}
 	return plan.MarshalPlans(p.programs(), o)
@@ -200,7 +204,11 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 // Diff returns how q differs from p, a line for each change, for both modes.
 func (p *Plan) Diff(q *Plan) []string {
 	var out []string
-	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+	for _, mode := range p.programs().TextModes() {
+		if q.programs().ByMode(mode) == nil {
+			out = append(out, mode.String()+" is missing")
+			continue
+		}
 		for _, line := range plan.Diff(p.programs().ByMode(mode), q.programs().ByMode(mode)) {
 			out = append(out, mode.String()+" "+line)
 		}
@@ -214,7 +222,7 @@ func (p *Plan) CheckBackend(name string) error {
 	if !strings.EqualFold(name, exec.CPU.Name()) {
 		return &ConfigError{"backend", name, fmt.Sprintf("%q, the only one in this binary", exec.CPU.Name())}
 	}
-	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+	for _, mode := range p.programs().TextModes() {
 		if _, err := pass.Route(p.programs().ByMode(mode), p.compiled.Config.Slots, exec.CPU); err != nil {
 			return err
 		}

@@ -142,7 +142,7 @@ func TestExitCodes(t *testing.T) {
 // TestHelp checks that every command has help with an example, and --json.
 func TestHelp(t *testing.T) {
 	root := (&app{}).root()
-	for _, name := range []string{"run", "chat", "plan", "inspect", "logits", "tokenize", "quantize", "doctor", "bench", "explain", "replay"} {
+	for _, name := range []string{"run", "chat", "plan", "inspect", "embed", "rerank", "logits", "tokenize", "quantize", "doctor", "bench", "explain", "replay"} {
 		i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
 		if i < 0 {
 			t.Errorf("no command %s", name)

@@ -64,32 +64,36 @@ func flagValues() map[string]cobra.CompletionFunc {
 	}
 	free, files, folders := cobra.CompletionFunc(cobra.NoFileCompletions), anyFile, cobra.CompletionFunc(folder)
 	t := map[string]cobra.CompletionFunc{
-		"--backend":       among("cpu"),
-		"--bits":          among("8", "16", "24", "32", "64"),
-		"--budget":        parts("ram=", "vram=", "ssd=", "kv=", "act=", "runtime="),
-		"--config-file":   extension("json"),
-		"--diff":          model,
-		"--format":        parts(machine.Formats()...),
-		"--gpu":           among("auto", "true", "false"),
-		"--gpu-available": among("true", "false"),
-		"--kv-type":       among("f32", "f16", "q8_0"),
-		"--loss":          among("sum", "energy", "mse"),
-		"--max-tier":      among("vram", "ram", "ssd"),
-		"--mode":          among("prefill", "decode"),
-		"--model":         among("llama", "mag"),
-		"--pack":          among("auto", "off", "memory", "disk"),
-		"--codec":         among("auto", "off", "planehuff", "planezstd"),
-		"--pattern":       among("llama3", "gpt2"),
-		"--plan":          extension("json"),
-		"--probe":         among("model", "none"),
-		"--ram-band":      among("0", "1", "2", "3"),
-		"--require":       among("gpu"),
-		"--reserve":       parts("kv=", "act=", "runtime="),
-		"--samplers":      parts(stages...),
-		"--scan":          among("sinks", "off", "all"),
-		"--size":          among(step.ModelNames()...),
-		"--type":          among(mixes...),
-		"--vram-band":     among("0", "1", "2", "3"),
+		"--against":           model,
+		"--backend":           among("cpu"),
+		"--bits":              among("8", "16", "24", "32", "64"),
+		"--budget":            parts("ram=", "vram=", "ssd=", "kv=", "act=", "runtime="),
+		"--config-file":       extension("json"),
+		"--diff":              model,
+		"--format":            parts(machine.Formats()...),
+		"transcribe --format": among("times", "text", "srt", "vtt"),
+		"--language":          free,
+		"transcribe --prompt": free,
+		"--gpu":               among("auto", "true", "false"),
+		"--gpu-available":     among("true", "false"),
+		"--kv-type":           among("f32", "f16", "q8_0"),
+		"--loss":              among("sum", "energy", "mse"),
+		"--max-tier":          among("vram", "ram", "ssd"),
+		"--mode":              among("prefill", "decode"),
+		"--model":             among("llama", "mag"),
+		"--pack":              among("auto", "off", "memory", "disk"),
+		"--codec":             among("auto", "off", "planehuff", "planezstd"),
+		"--pattern":           among("llama3", "gpt2"),
+		"--plan":              extension("json"),
+		"--probe":             among("model", "none"),
+		"--ram-band":          among("0", "1", "2", "3"),
+		"--require":           among("gpu"),
+		"--reserve":           parts("kv=", "act=", "runtime="),
+		"--samplers":          parts(stages...),
+		"--scan":              among("sinks", "off", "all"),
+		"--size":              among(step.ModelNames()...),
+		"--type":              among(mixes...),
+		"--vram-band":         among("0", "1", "2", "3"),
 
 		"finetune --lora":      parts("r=", "alpha=", "dropout=", "rslora", "targets="),
 		"flow bench --only":    parts("chains", "backward", "deadlines", "oscillator"),
@@ -99,6 +103,8 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"finetune --out":       folders,
 		"train --out":          folders,
 		"bench kernels --only": free,
+		"eval --text":          files,
+		"imatrix --text":       files,
 
 		"--config":             extension("json"),
 		"--link":               among("nvlink", "pcie"),
@@ -110,7 +116,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 	for _, name := range []string{"cache", "cache-dir", "checkpoint", "dir", "keep", "lora", "nodes", "trust"} {
 		t["--"+name] = folders
 	}
-	for _, name := range []string{"compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "prometheus", "target", "timeline", "trace", "vs", "wav", "lineage"} {
+	for _, name := range []string{"choices", "compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "prometheus", "eval", "imatrix", "target", "timeline", "trace", "vs", "wav", "lineage"} {
 		t["--"+name] = files
 	}
 	for _, name := range []string{"bos", "devices", "dry-breaker", "flops", "logit-bias", "metrics", "param", "pin", "quota", "ram", "ram-rate", "section", "set", "special", "ssd-rate", "stop", "system", "text", "tokens", "vram", "why"} {

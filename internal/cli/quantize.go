@@ -27,6 +27,7 @@ type quantizeResult struct {
 	Types       []quantizedType `json:"types"`
 	Warnings    []string        `json:"warnings"`
 	Seconds     float64         `json:"seconds"`
+	Eval        *evalResult     `json:"eval,omitempty"`
 }
 
 type quantizedType struct {
@@ -38,7 +39,7 @@ type quantizedType struct {
 
 func (a *app) quantize() *cobra.Command {
 	var o atenia.QuantizeOptions
-	var kind string
+	var kind, eval string
 	names := mixNames()
 	c := &cobra.Command{
 		Use:         "quantize IN OUT",
@@ -48,17 +49,24 @@ func (a *app) quantize() *cobra.Command {
 			"chat template and recommended sampling are kept.\n\nTypes: " + names + ".\n" +
 			"The suffixes S, M and L say how many tensors get a wider type: few, more, most.",
 		Example: "  atenia quantize path/to/folder model.gguf --type q4_k_m\n" +
+			"  atenia quantize model.gguf small.gguf --type q4_k_m --imatrix imatrix.gguf --eval text.txt\n" +
 			"  atenia quantize atenia-story story.gguf --type q8_0 --json",
 		Args: cobra.ExactArgs(2),
 	}
 	c.Flags().StringVar(&kind, "type", "q8_0", "weight type of the output")
 	c.Flags().IntVarP(&o.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
 	c.Flags().StringVar(&o.Adapter, "lora", "", "merge the LoRA adapter in the folder `DIR` first")
+	c.Flags().StringVar(&o.Importance, "imatrix", "", "weigh errors by the importance matrix in `FILE`, from \"atenia imatrix\" or llama.cpp")
+	c.Flags().StringVar(&eval, "eval", "", "measure perplexity and KL divergence from the original on the text in `FILE`")
 	c.Flags().StringVar(&o.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var err error
 		if o.Mix, err = atenia.ParseMix(kind); err != nil {
 			return &command.UsageError{Err: fmt.Errorf("--type: %w", err)}
+		}
+		e := evaluation{app: a, text: eval}
+		if err := e.read(); err != nil {
+			return err
 		}
 		bar := &bar{w: a.progress()}
 		o.Progress = bar.show
@@ -68,7 +76,14 @@ func (a *app) quantize() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.printQuantized(args[1], &r, time.Since(start))
+		took := time.Since(start)
+		var measured *evalResult
+		if eval != "" {
+			if measured, err = e.compare(c.Context(), args[0], args[1], &o); err != nil {
+				return err
+			}
+		}
+		return a.printQuantized(args[1], &r, took, measured)
 	}
 	return c
 }
@@ -81,12 +96,12 @@ func mixNames() string {
 	return strings.Join(names, " ")
 }
 
-func (a *app) printQuantized(path string, r *atenia.QuantizeReport, took time.Duration) error {
+func (a *app) printQuantized(path string, r *atenia.QuantizeReport, took time.Duration, measured *evalResult) error {
 	if a.json {
 		res := quantizeResult{
 			Path: path, Type: r.Mix.String(), Arch: r.Arch, Tensors: r.Tensors, Copied: r.Copied,
 			SourceBytes: r.SourceBytes, TensorBytes: r.TensorBytes, FileBytes: r.FileBytes,
-			Types: []quantizedType{}, Warnings: append([]string{}, r.Warnings...), Seconds: took.Seconds(),
+			Types: []quantizedType{}, Warnings: append([]string{}, r.Warnings...), Seconds: took.Seconds(), Eval: measured,
 		}
 		for _, t := range r.Types {
 			res.Types = append(res.Types, quantizedType{t.DType.String(), t.Tensors, t.Parameters, t.Bytes})
@@ -102,7 +117,10 @@ func (a *app) printQuantized(path string, r *atenia.QuantizeReport, took time.Du
 	for _, t := range r.Types {
 		fmt.Fprintf(w, "  %s\t%s\t%s parameters\t%s\n", t.DType, spelling.Count(t.Tensors, "tensor"), count(t.Parameters), command.Size(t.Bytes))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || measured == nil {
+		return err
+	}
+	return a.printEval(measured)
 }
 
 // A bar is one line of a terminal that shows how far a long work is.

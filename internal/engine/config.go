@@ -39,6 +39,7 @@ type Config struct {
 	Sources    []string // files beside the model's that weights were made from
 
 	Verify, Strict, Precise bool
+	Inputs                  func(weight string, expert int, rows []float32, cols int) // as in [exec.Config]
 
 	Observer *observe.Observer // nil = none
 	Logger   *slog.Logger
@@ -83,6 +84,8 @@ func (c *Config) context(model *compile.Config) int {
 		}
 	}
 	switch {
+	case c.Context > 0 && model.Encoder != nil && trained > 0:
+		return min(c.Context, trained) // positions beyond it do not exist
 	case c.Context > 0:
 		return c.Context
 	case trained > 0:
@@ -102,10 +105,15 @@ func (c *Config) placed() bool {
 
 // exec is the configuration of the executor, without where weights are.
 func (c *Config) exec(model *compile.Config) exec.Config {
-	return exec.Config{
+	x := exec.Config{
 		Threads: c.Threads, MaxTokens: c.BatchTokens, MaxLogits: c.MaxLogits(),
-		Context: c.context(model), Precise: c.Precise,
+		Context: c.context(model), Precise: c.Precise, Inputs: c.Inputs,
 	}
+	if model.Encoder != nil { // a text is computed in one step, and each row may be asked for
+		x.MaxTokens = max(x.MaxTokens, x.Context)
+		x.MaxLogits = x.MaxTokens
+	}
+	return x
 }
 
 type captureKey struct{}

@@ -42,6 +42,7 @@ type Engine struct {
 	running  context.Context // ends when the engine is closed
 	stop     context.CancelFunc
 	pressure *pressure
+	encoder  encoder
 	stopping sync.Once
 	closing  sync.Once
 }

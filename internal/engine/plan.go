@@ -118,3 +118,6 @@ func (p *Plan) StateBytes() (fixed, perToken uint64) {
 	}
 	return fixed, perToken
 }
+
+// Account is what all that the model takes is reserved in.
+func (p *Plan) Account() *ledger.Account { return p.account }

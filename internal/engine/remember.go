@@ -179,7 +179,10 @@ func (k *keeper) keep(c sched.Computed) error {
 			if from == end {
 				continue
 			}
-			last := min(end*int(states[state].PageTokens), len(c.Tokens))
+			last := len(c.Tokens)
+			if n := int(states[state].PageTokens); n > 0 { // else it is of all tokens
+				last = min(end*n, last)
+			}
 			p := checkpoint.Part{State: state, First: from, Pages: end - from}
 			p.ID = k.id(c.Class, p, c.Tokens[:last])
 			s.Parts = append(s.Parts, p)

@@ -254,7 +254,7 @@ func (e *Engine) graph() *route.Graph {
 		sizes[f.tensors[i].Name] = &f.tensors[i]
 	}
 	g := &route.Graph{}
-	for _, p := range exec.Products(&e.Plan.Model.Plans.Decode.Plan) {
+	for _, p := range exec.Products(&e.Plan.Model.Plans.Usual().Plan) {
 		k := route.Product{Rows: 1, ActivationBytes: 4}
 		var tiers []memory.Tier
 		bits := uint64(0)

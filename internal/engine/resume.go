@@ -335,7 +335,7 @@ func (r *resume) order() (ids []string) {
 	seen := map[string]bool{}
 	for i := range r.plan.footprint.tensors {
 		for _, id := range r.plan.Model.Weights[r.plan.footprint.tensors[i].Name].Sources {
-			if _, ok := r.files.Tensor(id); ok && !seen[id] {
+			if t, ok := r.files.Tensor(id); ok && !t.Made() && !seen[id] {
 				seen[id] = true
 				ids = append(ids, id)
 			}

@@ -48,19 +48,23 @@ func (t *attending) bind(a *attention, b *Bind) {
 	t.rows = max(1, min(attendQueries/a.group, b.maxRows))
 	t.blocks = make([]attendBlock, 0, b.maxRows)
 	t.work = b.floats(t.workFloats() * a.x.cfg.Threads)
-	spans := (a.x.cfg.Context + kernel.AttentionSpan - 1) / kernel.AttentionSpan
+	spans := (max(a.x.cfg.Context, a.cross) + kernel.AttentionSpan - 1) / kernel.AttentionSpan
 	if a.x.cfg.Threads > 1 && spans > 1 {
 		t.partRows = 2 * spans
 		t.spans = make([]attendSpan, 0, t.partRows)
-		t.parts = b.floats(t.partRows * a.heads * (a.dim + 2))
+		t.parts = b.floats(t.partRows * a.heads * (a.width + 2))
 	}
 	t.task.run, t.spanTask.run, t.mergeTask.run = t.attendItems, t.attendSpans, t.mergeItems
 }
 
-// workFloats is the scratch memory of a worker: scores, queries and two sets of
-// sums.
+// workFloats is the scratch memory of a worker: scores, queries, two sets of sums
+// and, for latent attention, the scores of the rotated keys.
 func (t *attending) workFloats() int {
-	return t.rows * t.a.group * (kernel.AttentionSpan + t.a.dim + 2*(t.a.dim+2))
+	scores := kernel.AttentionSpan
+	if t.a.latent != nil {
+		scores *= 2
+	}
+	return t.rows * t.a.group * (scores + t.a.dim + 2*(t.a.width+2))
 }
 
 // run computes the outputs of all rows of a step.
@@ -80,8 +84,12 @@ func (t *attending) run(s *Step) {
 // cut divides the rows of a step into blocks.
 func (t *attending) cut(s *Step) {
 	t.blocks = t.blocks[:0]
-	for i := range s.Runs {
-		run := &s.Runs[i]
+	runs := s.Runs
+	if t.a.p.Windows != 0 {
+		runs = s.windows
+	}
+	for i := range runs {
+		run := &runs[i]
 		for r := 0; r < run.Len; r += t.rows {
 			t.blocks = append(t.blocks, attendBlock{run: run, first: run.First + r, n: min(t.rows, run.Len-r)})
 		}
@@ -161,6 +169,7 @@ func (t *attending) mergeItems(s *Step, worker, lo, hi int) {
 // An attendWork is the memory of one worker.
 type attendWork struct {
 	scores, q  []float32 // [queries, AttentionSpan], [queries, dim]
+	more       []float32 // like scores
 	sums, part kernel.Sums
 }
 
@@ -170,7 +179,8 @@ func (t *attending) worker(i int) attendWork {
 	w := attendWork{scores: all[:n*kernel.AttentionSpan]}
 	all = all[len(w.scores):]
 	w.q, all = all[:n*t.a.dim], all[n*t.a.dim:]
-	w.sums, w.part = t.a.sums(all, n), t.a.sums(all[n*(t.a.dim+2):], n)
+	w.sums, w.part = t.a.sums(all, n), t.a.sums(all[n*(t.a.width+2):], n)
+	w.more = all[2*n*(t.a.width+2):]
 	return w
 }
 
@@ -178,20 +188,34 @@ func (t *attending) worker(i int) attendWork {
 func (t *attending) part(b *attendBlock, kv, span int) kernel.Sums {
 	first, _ := t.a.spansOf(b)
 	row := kv*t.used + b.part + (span-first)*b.n
-	size := t.a.group * (t.a.dim + 2)
+	size := t.a.group * (t.a.width + 2)
 	return t.a.sums(t.a.x.floatsOf(t.parts)[row*size:], b.n*t.a.group)
 }
 
 // sums cuts the sums of n queries.
 func (a *attention) sums(all []float32, n int) kernel.Sums {
-	return kernel.Sums{Top: all[:n], Sum: all[n : 2*n], Acc: all[2*n : n*(a.dim+2)], Dim: a.dim}
+	return kernel.Sums{Top: all[:n], Sum: all[n : 2*n], Acc: all[2*n : n*(a.width+2)], Dim: a.width}
 }
 
 // sees returns the positions that row r of a block attends to.
 func (a *attention) sees(b *attendBlock, r int) (lo, hi int) {
+	if a.cross > 0 {
+		return 0, a.cross
+	}
 	pos := b.run.Pos + b.first + r - b.run.First
+	if a.p.Causal == 0 {
+		if w := int(a.p.Window) / 2; w > 0 && a.p.Windows == 0 {
+			return max(0, pos-w), min(b.run.Len, pos+w+1)
+		}
+		return 0, b.run.Len
+	}
 	if a.p.Window > 0 {
 		lo = max(0, pos-int(a.p.Window)+1)
+	}
+	if a.p.Images != 0 {
+		if p := b.run.spanAt(pos); p != nil {
+			return min(lo, p.At), p.end()
+		}
 	}
 	return lo, pos + 1
 }
@@ -239,7 +263,11 @@ func (a *attention) attendSpan(w *attendWork, part *kernel.Sums, b *attendBlock,
 	lo, _ := within(first)
 	_, hi := within(end - 1)
 	at, n := first*a.group, (end-first)*a.group
-	kernel.Scores(w.scores[at*kernel.AttentionSpan:], w.q[at*a.dim:], n, &keys, lo, hi, a.p.Scale)
+	if a.latent != nil {
+		a.latent.scores(w, at, n, b.run, lo, hi)
+	} else {
+		kernel.Scores(w.scores[at*kernel.AttentionSpan:], w.q[at*a.dim:], n, &keys, lo, hi, a.p.Scale)
+	}
 	for r := first; r < end; r++ {
 		lo, hi := within(r)
 		for h := r * a.group; h < (r+1)*a.group; h++ {
@@ -252,7 +280,7 @@ func (a *attention) attendSpan(w *attendWork, part *kernel.Sums, b *attendBlock,
 	}
 	// Positions that all rows attend to are summed for all rows together;
 	// positions before and after them row by row.
-	acc := part.Acc[at*a.dim : (at+n)*a.dim]
+	acc := part.Acc[at*a.width : (at+n)*a.width]
 	clear(acc)
 	all, _ := within(end - 1)
 	_, most := within(first)
@@ -260,7 +288,7 @@ func (a *attention) attendSpan(w *attendWork, part *kernel.Sums, b *attendBlock,
 		for r := first; r < end; r++ {
 			from, to := cut(within(r))
 			h := r * a.group
-			kernel.Weighted(part.Acc[h*a.dim:], w.scores[h*kernel.AttentionSpan:], a.group, &values, from, to)
+			kernel.Weighted(part.Acc[h*a.width:], w.scores[h*kernel.AttentionSpan:], a.group, &values, from, to)
 		}
 	}
 	if most <= all { // windows so short that the rows have no common position
@@ -281,8 +309,8 @@ func (a *attention) finish(s *Step, b *attendBlock, kv int, sums *kernel.Sums) {
 			if a.sinks != nil {
 				sums.Sink(r*a.group+g, a.sinks[kv*a.group+g])
 			}
-			at := ((b.first+r)*a.heads + kv*a.group + g) * a.dim
-			sums.Result(y[at:at+a.dim], r*a.group+g)
+			at := ((b.first+r)*a.heads + kv*a.group + g) * a.width
+			sums.Result(y[at:at+a.width], r*a.group+g)
 		}
 	}
 }

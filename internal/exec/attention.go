@@ -14,8 +14,12 @@ import (
 type attention struct {
 	p                            *plan.AttentionParams
 	x                            *Executor
-	state                        int // index into Run.Pages
+	state                        int       // index into Run.Pages
+	flat                         *flatRows // in place of a state
+	cross                        int       // rows of an encoder that every query sees; 0 = own rows
 	heads, kvHeads, group, dim   int
+	width                        int     // of a value
+	latent                       *latent // whose keys and values are in another form
 	qkv, out                     *linear
 	qNorm, kNorm, sinks          []float32
 	rope                         *ropeTable
@@ -30,15 +34,18 @@ type attention struct {
 // bindAttention binds grouped-query attention with a paged cache.
 func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	a := &attention{
-		p: p, x: b.x, heads: int(p.Heads), kvHeads: int(p.KVHeads), dim: int(p.HeadDim),
+		p: p, x: b.x, heads: int(p.Heads), kvHeads: int(p.KVHeads), dim: int(p.HeadDim), width: int(p.HeadDim),
 		state: int(b.Ins.State),
 	}
 	var err error
 	if a.group, err = p.QueriesPerKey(); err != nil {
 		return nil, err
 	}
-	if p.QGate != 0 || p.Causal == 0 {
-		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "gated or bidirectional attention is not supported on the CPU yet")
+	if p.Images != 0 {
+		b.x.whole = true
+	}
+	if p.QGate != 0 {
+		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "gated attention is not supported on the CPU yet")
 	}
 	if err := a.bindState(b); err != nil {
 		return nil, err
@@ -59,6 +66,9 @@ func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	a.store = overRows(in, 8*(qd+2*kd), a.storeRows)
 	return func(s *Step) error {
 		rows := in.count(s)
+		if a.flat != nil {
+			a.flat.open(a.x)
+		}
 		for i, buf := range [...]scratch{a.q, a.k, a.v} {
 			a.qkv.parts[i].dst = a.x.floatsOf(buf)
 		}
@@ -77,7 +87,10 @@ func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 
 func (a *attention) bindState(b *Bind) error {
 	if b.Ins.State == plan.NoState {
-		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "attention without a cache is not supported on the CPU yet")
+		return a.bindFlat(b)
+	}
+	if a.p.Causal == 0 {
+		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "attention in both directions cannot have a cache: its keys would come too late for the first tokens")
 	}
 	d := &a.x.states[a.state]
 	a.pageTokens = int(d.PageTokens)
@@ -132,7 +145,7 @@ func (a *attention) bindWeights(b *Bind) error {
 func (a *attention) storeRows(s *Step, _, lo, hi int) {
 	q, k, v := a.x.floatsOf(a.q), a.x.floatsOf(a.k), a.x.floatsOf(a.v)
 	for r := lo; r < hi; r++ {
-		run := &s.Runs[s.rowRun[r]]
+		run := a.runOf(s, r)
 		pos := run.Pos + r - run.First
 		qr := q[r*a.heads*a.dim : (r+1)*a.heads*a.dim]
 		a.turn(qr, a.qNorm, r)
@@ -148,6 +161,14 @@ func (a *attention) storeRows(s *Step, _, lo, hi int) {
 			values.StoreValue(pos, vr[h*a.dim:])
 		}
 	}
+}
+
+// runOf returns the rows among which row r attends.
+func (a *attention) runOf(s *Step, r int) *Run {
+	if a.p.Windows != 0 {
+		return &s.windows[s.rowWindow[r]]
+	}
+	return &s.Runs[s.rowRun[r]]
 }
 
 // turn applies the per-head norm and the rotation of row r to every head in x.
@@ -174,6 +195,12 @@ func (a *attention) temperature(pos int) float32 {
 // positions of the first head precede those of the second, so that a head is
 // read sequentially.
 func (a *attention) rows(run *Run, kv int) (keys, values kernel.Rows) {
+	if a.latent != nil {
+		return kernel.Rows{}, a.latent.rows(run)
+	}
+	if a.flat != nil {
+		return a.flat.rows(run, kv)
+	}
 	r := kernel.Rows{
 		DType: a.elem, Pages: run.Pages[a.state], Off: a.keyOff + kv*a.headBytes,
 		PageRows: a.pageTokens, Dim: a.dim,

@@ -10,6 +10,7 @@ import (
 // bank binds one matrix of every expert, which reads rows kept in from.
 func (b *Bind) bank(m *moe, k *bank, slot string, from *rowsOf) error {
 	name := b.WeightName(slot)
+	k.name = name
 	at, cached := b.x.cfg.Stream.Banks[name]
 	if cached != (m.cache != nil) && slot != bankSlots[0] || cached && m.cache != nil && at.Layer != m.layer {
 		return b.WeightErrorf(slot, "the matrices of an expert are not in one place")

@@ -43,8 +43,11 @@ func (r *register) choose() {
 
 // count returns the register's rows in a step.
 func (r *register) count(s *Step) int {
-	if r.rows == plan.RowsRequested {
+	switch r.rows {
+	case plan.RowsRequested:
 		return s.requested
+	case plan.RowsMerged:
+		return s.merged
 	}
 	return s.rows
 }

@@ -52,7 +52,7 @@ func TestAdapterSignature(t *testing.T) {
 	}
 	opcodes := 0
 	for _, s := range plan.Specs {
-		if s != nil && !s.NoExecutor {
+		if s != nil {
 			opcodes++
 		}
 	}
@@ -119,7 +119,7 @@ func loadPlan(t *testing.T, name string) *plan.CompiledPlan {
 // A plan with an opcode that the CPU does not support is rejected by name
 // before any weight is read: there are none here.
 func TestUnsupportedBeforeWeights(t *testing.T) {
-	for name, lacks := range map[string]plan.Opcode{"hybrid.decode.plan": plan.OpMamba2, "mla.prefill.plan": plan.OpMLA} {
+	for name, lacks := range map[string]plan.Opcode{"hybrid.decode.plan": plan.OpGatedDelta, "mla.prefill.plan": plan.OpMLA} {
 		c := loadPlan(t, name)
 		_, err := exec.New(&plan.ModelPlans{Prefill: c, Decode: c}, nil, small)
 		e, ok := errors.AsType[*plan.OpcodeError](err)
@@ -131,7 +131,7 @@ func TestUnsupportedBeforeWeights(t *testing.T) {
 
 // bound are models that together fill every weight slot of the opcodes the CPU
 // runs, except those that only other families have.
-var bound = []string{"parity/llama3", "parity/gemma3", "parity/qwen2", "parity/llama_tied_bias", "parity/phi3_longrope_long"}
+var bound = []string{"parity/llama3", "parity/gemma3", "parity/qwen2", "parity/llama_tied_bias", "parity/phi3_longrope_long", "parity/mamba", "parity/mamba2_groups"}
 
 // Operands that do not fit an instruction are rejected when the plan is bound,
 // with an error that names the weight: absent, of another shape, of another

@@ -12,11 +12,35 @@ var cpuTable = plan.NewAdapterTable(
 	bindAttention,
 	bindFFN,
 	bindMoE,
+	bindMamba2,
+	bindShortConv,
+	bindMLA,
 	bindEmbedding,
 	bindResidualAdd,
 	bindLMHead,
 	bindGatherRows,
+	bindPool,
+	bindPatchEmbed,
+	bindSpatialMerge,
+	bindDeepstackTap,
+	bindVisionScatter,
+	bindDeepstackInject,
+	bindGatedDelta,
+	bindMamba1,
+	bindCrossAttention,
+	bindConvStem,
 )
+
+// pending are the opcodes whose adapters are still to come.
+var pending = map[plan.Opcode]bool{
+
+	plan.OpGatedDelta: true,
+}
+
+// unsupported is the error of an adapter for an opcode that no kernel runs yet.
+func unsupported(op plan.Opcode) error {
+	return plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "%s is not supported on the CPU yet", op)
+}
 
 // CPU is the backend for routing.
 var CPU pass.Backend = cpuBackend{}
@@ -28,5 +52,5 @@ func (cpuBackend) Name() string { return "cpu" }
 // Capability reports an opcode's batch support: the CPU runs any batch of every
 // opcode it supports.
 func (cpuBackend) Capability(op plan.Opcode) (pass.Capability, bool) {
-	return pass.Capability{Batch: true}, cpuTable[op] != nil
+	return pass.Capability{Batch: true}, cpuTable[op] != nil && !pending[op]
 }

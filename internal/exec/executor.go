@@ -26,6 +26,11 @@ type Config struct {
 	// weights would round them to 8 bits: slower, and within float32 rounding
 	// of the dequantized weights.
 	Precise bool
+	// Inputs, if set, receives the rows that every product multiplies, [rows, cols],
+	// before it does: weight is the matrix's name, expert its number in a bank, else
+	// 0. It needs Precise, since rows are not kept as floats otherwise, and is called
+	// from the goroutine of the step.
+	Inputs func(weight string, expert int, rows []float32, cols int)
 	// Account is what buffers are reserved in.
 	Account *ledger.Account
 	// Pack configures where the packed form of weights is stored.
@@ -58,6 +63,9 @@ func (c Config) validate() error {
 			errs = append(errs, fmt.Errorf("exec config: %s is %d, want at least 1", f.name, f.value))
 		}
 	}
+	if c.Inputs != nil && !c.Precise {
+		errs = append(errs, errors.New("exec config: Inputs need Precise"))
+	}
 	return errors.Join(errs...)
 }
 
@@ -70,10 +78,21 @@ type Executor struct {
 	cfg    Config
 	pool   *pool.Pool
 	states []plan.StateDescriptor
-	vocab  int
+	vocab  int // columns of the output
+	tokens int // rows of the embedding table
+	types  int // rows of the table of token types
+	// crossRows and crossCols are the size of [Run.Source]; 0 without cross attention.
+	crossRows, crossCols int
+
+	flat bool // an attention has no cache: its runs are whole sequences
 
 	prefill, decode *program
+	scatter         *program // before prefill, of models with images
+	width           int      // of image rows
+	deep            int      // inner vision layers that prefill reads
+	whole           bool     // tokens of an image attend to each other: no step cuts it
 	ropes           []*ropeTable
+	byPlace         bool        // some turn by time, row and column
 	buffers, arena  arena.Block // registers; work
 	work            []byte      // the bytes of arena
 	workBytes       int
@@ -89,6 +108,7 @@ type Executor struct {
 type program struct {
 	bound  []Bound
 	logits *register
+	outs   []*register
 }
 
 // Weights are bound by the canonical names of [plan.WeightBinding].
@@ -125,11 +145,17 @@ func prepare(plans *plan.ModelPlans, cfg Config) (*Executor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if plans.Prefill == nil || plans.Decode == nil {
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a text model needs a prefill and a decode plan")
+	if plans.Prefill == nil {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a model needs a prefill plan")
 	}
 	x := &Executor{cfg: cfg, states: plans.Prefill.Plan.States, weights: pack.New(cfg.Pack)}
-	for _, c := range []*plan.CompiledPlan{plans.Prefill, plans.Decode} {
+	if err := pass.CheckHandoffs(plans); err != nil {
+		return nil, err
+	}
+	for _, c := range []*plan.CompiledPlan{plans.Scatter, plans.Prefill, plans.Decode} {
+		if c == nil { // encoders do not decode, few models read images
+			continue
+		}
 		if _, err := pass.Route(c, cfg.MaxTokens, CPU); err != nil {
 			return nil, err
 		}
@@ -145,24 +171,74 @@ func prepare(plans *plan.ModelPlans, cfg Config) (*Executor, error) {
 // bindAll maps the registers of both plans onto one set of buffers and binds
 // every instruction.
 func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
-	pre, dec := plans.Prefill, plans.Decode
-	preSize := plan.Sizing{Tokens: uint64(x.cfg.MaxTokens), Requested: uint64(x.cfg.MaxLogits)}
-	decSize := plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}
-	preMap, decMap := pass.Map(pre, preSize, pass.Inputs(pre)), pass.Map(dec, decSize, pass.Inputs(dec))
-	sizes := make([]uint64, max(len(preMap.Buffers), len(decMap.Buffers)))
-	bufferSizes(sizes, pre, &preMap, preSize)
-	bufferSizes(sizes, dec, &decMap, decSize)
+	stages := []stage{{c: plans.Prefill, size: plan.Sizing{Tokens: uint64(x.cfg.MaxTokens), Requested: uint64(x.cfg.MaxLogits)}, to: &x.prefill}}
+	if plans.Decode != nil {
+		stages = append(stages, stage{c: plans.Decode, size: plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}, to: &x.decode})
+	}
+	if plans.Scatter != nil {
+		stages = append(stages, stage{c: plans.Scatter, size: plan.Sizing{Tokens: uint64(x.cfg.MaxTokens)}, to: &x.scatter})
+	}
+	if err := x.bindStages(stages, plans, w); err != nil {
+		return err
+	}
+	x.vocab = int(x.prefill.logits.cols)
+	return nil
+}
+
+// A stage is a plan with its sizes.
+type stage struct {
+	c    *plan.CompiledPlan
+	size plan.Sizing
+	m    plan.PhysicalMapping
+	to   **program
+}
+
+// bindStages maps the registers of plans onto one set of buffers and binds their
+// instructions. What one plan hands to another has a buffer of its own.
+func (x *Executor) bindStages(stages []stage, plans *plan.ModelPlans, w Weights) error {
+	var sizes []uint64
+	for i := range stages {
+		s := &stages[i]
+		s.m = pass.Map(s.c, s.size, pass.Inputs(s.c))
+		sizes = append(sizes, make([]uint64, max(0, len(s.m.Buffers)-len(sizes)))...)
+		bufferSizes(sizes, s.c, &s.m, s.size)
+	}
+	own := len(sizes)
+	handed := x.handed(plans)
+	for _, h := range handed {
+		sizes = append(sizes, uint64(x.cfg.MaxTokens)*uint64((4*h.Cols+pageAlign-1)&^(pageAlign-1)))
+	}
 	buffers, err := x.allocate(sizes)
 	if err != nil {
 		return err
 	}
-	if x.prefill, err = x.bindPlan(pre, &preMap, buffers, w); err != nil {
-		return fmt.Errorf("prefill plan: %w", err)
-	}
-	if x.decode, err = x.bindPlan(dec, &decMap, buffers, w); err != nil {
-		return fmt.Errorf("decode plan: %w", err)
+	for i := range stages {
+		s := &stages[i]
+		fixed := map[plan.RegisterRef][]float32{}
+		for k, h := range handed {
+			switch s.c.Plan.Mode {
+			case h.From:
+				fixed[h.FromReg] = buffers[own+k]
+			case h.To:
+				fixed[h.ToReg] = buffers[own+k]
+			}
+		}
+		if *s.to, err = x.bindPlan(s.c, &s.m, buffers, fixed, w); err != nil {
+			return fmt.Errorf("%s plan: %w", s.c.Plan.Mode, err)
+		}
 	}
 	return nil
+}
+
+// handed lists the boundaries between the plans of one step. Image rows cross
+// theirs in the caller's memory ([Span.Image]).
+func (x *Executor) handed(plans *plan.ModelPlans) (hs []plan.Handoff) {
+	for _, h := range plans.Handoffs {
+		if h.From == plan.ModeScatter && plans.Scatter != nil {
+			hs = append(hs, h)
+		}
+	}
+	return hs
 }
 
 // bufferSizes raises sizes to the needs of a plan: those of its mapping, and
@@ -206,7 +282,7 @@ func (x *Executor) allocate(sizes []uint64) ([][]float32, error) {
 	return buffers, nil
 }
 
-func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffers [][]float32, w Weights) (*program, error) {
+func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffers [][]float32, fixed map[plan.RegisterRef][]float32, w Weights) (*program, error) {
 	p := &c.Plan
 	regs := make([]*register, len(p.Registers))
 	for r, spec := range p.Registers {
@@ -214,8 +290,11 @@ func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffe
 		if b := m.ToPhysical[r]; b != plan.NoBuffer {
 			regs[r].buf = buffers[b]
 		}
+		if buf, ok := fixed[plan.RegisterRef(r)]; ok {
+			regs[r].buf = buf
+		}
 	}
-	if len(p.Outputs) != 1 {
+	if len(p.Outputs) != 1 && p.Mode != plan.ModeVisionEncode || len(p.Outputs) == 0 {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d outputs, want the logits alone", len(p.Outputs))
 	}
 	x.units = 0
@@ -227,8 +306,10 @@ func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffe
 	for i, k := range kernels {
 		b.bound[i].run = k
 	}
-	if err := x.cfg.Stream.check(x.units); err != nil {
-		return nil, err
+	if p.Mode != plan.ModeScatter { // it reads no products
+		if err := x.cfg.Stream.check(x.units); err != nil {
+			return nil, err
+		}
 	}
 	for i := range p.Instructions {
 		for _, r := range p.Instructions[i].In {
@@ -241,7 +322,11 @@ func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffe
 	for _, r := range regs {
 		r.choose()
 	}
-	return &program{bound: b.bound, logits: regs[p.Outputs[0]]}, nil
+	done := &program{bound: b.bound, logits: regs[p.Outputs[0]]}
+	for _, r := range p.Outputs {
+		done.outs = append(done.outs, regs[r])
+	}
+	return done, nil
 }
 
 // Step runs one batch. On return [Executor.Logits] holds the requested rows.
@@ -259,6 +344,9 @@ func (x *Executor) Step(s *Step) error {
 		for range s.Runs[i].Len {
 			s.rowRun = append(s.rowRun, int32(i))
 		}
+	}
+	if x.byPlace {
+		s.placeRows()
 	}
 	for _, t := range x.ropes {
 		t.fill(s)
@@ -278,7 +366,14 @@ func (x *Executor) pass(s *Step) error {
 	if err := x.cfg.Stream.begin(s.Stop); err != nil {
 		return err
 	}
-	err := execute(x.program(s).bound, s)
+	p := x.program(s)
+	var err error
+	if p == x.prefill && x.scatter != nil {
+		err = execute(x.scatter.bound, s)
+	}
+	if err == nil {
+		err = execute(p.bound, s)
+	}
 	x.cfg.Stream.end(err == nil)
 	return err
 }
@@ -296,7 +391,7 @@ func (x *Executor) limit(threads int) {
 func (x *Executor) Wake() { x.cfg.Stream.wake() }
 
 func (x *Executor) program(s *Step) *program {
-	if len(s.Runs) == s.rows && s.requested == s.rows && s.rows <= x.cfg.MaxLogits {
+	if x.decode != nil && s.images == 0 && len(s.Runs) == s.rows && s.requested == s.rows && s.rows <= x.cfg.MaxLogits {
 		return x.decode
 	}
 	return x.prefill
@@ -309,11 +404,19 @@ func (x *Executor) Logits(s *Step, i int) []float32 {
 	return r.buf[i*int(r.cols) : (i+1)*int(r.cols)]
 }
 
+// Decodes reports whether the model continues texts: an encoder does not, and its
+// rows are vectors or scores.
+func (x *Executor) Decodes() bool { return x.decode != nil }
+
 // Vocab returns the number of logits per row.
 func (x *Executor) Vocab() int { return x.vocab }
 
 // States describes the states whose pages each [Run] passes, in order.
 func (x *Executor) States() []plan.StateDescriptor { return slices.Clone(x.states) }
+
+// Whole reports whether a step must not cut an image, whose tokens attend to each
+// other.
+func (x *Executor) Whole() bool { return x.whole }
 
 // Config returns the configuration in force, defaults filled in.
 func (x *Executor) Config() Config { return x.cfg }

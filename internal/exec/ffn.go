@@ -15,11 +15,12 @@ var (
 		plan.ActGELUErf:  kernel.GELUErfMul,
 	}
 	plainActs = map[uint32]func(dst, src []float32){
-		plan.ActSiLU:     kernel.SiLU,
-		plan.ActGELUTanh: kernel.GELUTanh,
-		plan.ActGELUErf:  kernel.GELUErf,
-		plan.ActReLU2:    kernel.ReLU2,
-		plan.ActReLU:     kernel.ReLU,
+		plan.ActSiLU:      kernel.SiLU,
+		plan.ActGELUTanh:  kernel.GELUTanh,
+		plan.ActGELUErf:   kernel.GELUErf,
+		plan.ActReLU2:     kernel.ReLU2,
+		plan.ActReLU:      kernel.ReLU,
+		plan.ActQuickGELU: kernel.QuickGELU,
 	}
 )
 
@@ -140,4 +141,22 @@ func activation(act uint32, gated bool) (func(gate, up []float32), error) {
 		return func(_, up []float32) { f(up, up) }, nil
 	}
 	return nil, fmt.Errorf("%w: activation %d (gated %t) is not supported on the CPU yet", plan.ErrUnsupportedOpcode, act, gated)
+}
+
+// expertActivation is [activation] of a mixture's experts.
+func expertActivation(p *plan.MoEParams) (func(gate, up []float32), error) {
+	if p.Act != plan.ActSwiGLUOAI {
+		return activation(p.Act, true)
+	}
+	limit, slope := p.Limit, p.Alpha
+	if !(limit > 0 && slope > 0) {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a clamped activation with limit %g and slope %g", limit, slope)
+	}
+	return func(gate, up []float32) {
+		for i, g := range gate { // g·σ(αg) = silu(αg)/α
+			gate[i] = slope * min(g, limit)
+			up[i] = (min(max(up[i], -limit), limit) + 1) / slope
+		}
+		kernel.SiLUMul(up, gate, up)
+	}, nil
 }

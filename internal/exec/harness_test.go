@@ -18,6 +18,7 @@ const kvF32 = tensor.F32
 type model struct {
 	*compile.Model
 	weights exec.Weights
+	files   *file.Description
 }
 
 func load(t testing.TB, d *file.Description, opt compile.Options) *model {
@@ -30,7 +31,7 @@ func load(t testing.TB, d *file.Description, opt compile.Options) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &model{m, exec.Weights(w)}
+	return &model{m, exec.Weights(w), d}
 }
 
 // A lane is an executor with one cache per state, and sequences on it.
@@ -39,6 +40,7 @@ type lane struct {
 	x      *exec.Executor
 	caches []*kv.Cache
 	states []plan.StateDescriptor
+	spans  []exec.Span // images of every sequence
 }
 
 func (m *model) lane(t testing.TB, cfg exec.Config) *lane {
@@ -50,7 +52,7 @@ func (m *model) lane(t testing.TB, cfg exec.Config) *lane {
 	t.Cleanup(x.Close)
 	l := &lane{t: t, x: x, states: x.States()}
 	for _, d := range l.states {
-		c, err := kv.New(kv.Config{PageTokens: int(d.PageTokens), PageBytes: int(d.SizeBytes), Window: int(d.Window)})
+		c, err := kv.New(kv.Config{PageTokens: int(d.PageTokens), PageBytes: int(d.SizeBytes), Window: int(d.Window), Fixed: d.PageTokens == 0, Zero: d.ZeroInit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,9 +63,10 @@ func (m *model) lane(t testing.TB, cfg exec.Config) *lane {
 
 // A sequence is one sequence of a lane.
 type sequence struct {
-	seqs []*kv.Seq
-	pos  int
-	span int
+	seqs   []*kv.Seq
+	pos    int
+	span   int
+	source []float32 // rows of an encoder
 }
 
 func (l *lane) sequence(span int) *sequence {
@@ -94,7 +97,10 @@ func (l *lane) run(s *exec.Step, feeds ...feed) [][]float32 {
 	l.t.Helper()
 	s.Runs, s.Tokens, s.Requested = nil, nil, nil
 	for _, f := range feeds {
-		r := exec.Run{First: len(s.Tokens), Len: len(f.tokens), Pos: f.q.pos, Span: f.q.span}
+		r := exec.Run{First: len(s.Tokens), Len: len(f.tokens), Pos: f.q.pos, Span: f.q.span, Spans: l.spans}
+		if f.q.pos == 0 {
+			r.Source = f.q.source
+		}
 		for _, q := range f.q.seqs {
 			if err := q.Extend(len(f.tokens)); err != nil {
 				l.t.Fatal(err)
@@ -127,7 +133,12 @@ func (l *lane) run(s *exec.Step, feeds ...feed) [][]float32 {
 // returns the logits after every token.
 func (l *lane) all(tokens []int32, chunks ...int) [][]float32 {
 	l.t.Helper()
-	q := l.sequence(len(tokens))
+	return l.feed(l.sequence(len(tokens)), tokens, chunks...)
+}
+
+// feed is all for a sequence, which it ends.
+func (l *lane) feed(q *sequence, tokens []int32, chunks ...int) [][]float32 {
+	l.t.Helper()
 	var rows [][]float32
 	for len(tokens) > 0 {
 		n := min(len(tokens), chunks[0])

@@ -17,9 +17,10 @@ import (
 )
 
 // Models that together use every path of the executor: grouped heads and scaled rope, windows with
-// soft caps, per-head norms, mixtures of experts, and quantized weights.
+// soft caps, per-head norms, mixtures of experts, quantized weights, and selective scans.
 var invariant = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "parity/qwen2_moe",
-	"gguf/models/llama-q4_k_m.gguf", "gguf/models/llama-q8_0.gguf", "gguf/models/qwen3moe-q4_k_m.gguf"}
+	"gguf/models/llama-q4_k_m.gguf", "gguf/models/llama-q8_0.gguf", "gguf/models/qwen3moe-q4_k_m.gguf",
+	"parity/mamba", "parity/mamba2_groups", "parity/granite_hybrid_rope"}
 
 func openCase(t testing.TB, name string, opt compile.Options) *model {
 	t.Helper()

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"math"
+
 	"atenia/internal/kernel"
 	"atenia/internal/memory/pack"
 	"atenia/internal/plan"
@@ -22,6 +24,7 @@ type linear struct {
 
 // A part is one matrix of a linear.
 type part struct {
+	name string
 	w    *pack.Matrix
 	rows int
 	bias []float32
@@ -30,6 +33,7 @@ type part struct {
 	// stride is the distance of two rows of dst.
 	stride         int
 	scale, softcap float32 // of outputs; 0 = none
+	act            func(dst, src []float32)
 }
 
 // A prep is the rows in the form some matrices read them.
@@ -50,7 +54,7 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 	if err != nil {
 		return err
 	}
-	p := part{rows: rows}
+	p := part{name: b.WeightName(slot), rows: rows}
 	if p.w, err = b.product(l, slot, w); err != nil {
 		return err
 	}
@@ -115,11 +119,16 @@ func (l *linear) multiply(s *Step) error {
 	if err := l.acquire(s); err != nil {
 		return err
 	}
+	l.product(s)
+	l.release(s)
+	return nil
+}
+
+// product is multiply with weights that are acquired.
+func (l *linear) product(s *Step) {
 	t := &s.x.linearTask
 	t.l, t.prep = l, len(l.preps)
 	s.parallel(l.outs, wholeTiles(grainFor(l.rows*l.cols)), t)
-	l.release(s)
-	return nil
 }
 
 // reads declares that l multiplies a register's rows and that no other part of
@@ -184,7 +193,7 @@ func (l *linear) outputs(p *part, lo, hi int) {
 	} else {
 		kernel.MatMulQ(p.dst, p.stride, w, lo, hi, l.preps[p.prep-1].rows, l.rows)
 	}
-	if p.bias == nil && p.scale == 0 && p.softcap == 0 {
+	if p.bias == nil && p.scale == 0 && p.softcap == 0 && p.act == nil {
 		return
 	}
 	for r := range l.rows {
@@ -204,6 +213,24 @@ func (p *part) finish(dst []float32, lo, hi int) {
 	if p.softcap != 0 {
 		kernel.Softcap(dst, p.softcap)
 	}
+	if p.act != nil {
+		p.act(dst, dst)
+	}
+}
+
+// headActs are the functions that follow a projection.
+var headActs = [...]func(dst, src []float32){
+	plan.HeadLinear: nil,
+	plan.HeadTanh:   tanh,
+	plan.HeadGELU:   kernel.GELUErf,
+	plan.HeadReLU:   kernel.ReLU,
+}
+
+// tanh is for the few values of a pooled vector.
+func tanh(dst, src []float32) {
+	for i, v := range src {
+		dst[i] = float32(math.Tanh(float64(v)))
+	}
 }
 
 // bindLMHead binds the projection to logits.
@@ -212,11 +239,10 @@ func bindLMHead(b *Bind, p *plan.HeadParams) (Kernel, error) {
 	if err := b.add(l, "weight", "bias", int(p.Vocab)); err != nil {
 		return nil, err
 	}
-	b.x.vocab = int(p.Vocab)
 	in, out := b.In[0], b.Out[0]
 	l.reads(in)
 	head := &l.parts[0]
-	head.stride, head.softcap = int(p.Vocab), p.Softcap
+	head.stride, head.softcap, head.act = int(p.Vocab), p.Softcap, headActs[p.Act]
 	if p.Scale != 1 {
 		head.scale = p.Scale
 	}

@@ -1,8 +1,6 @@
 package exec
 
 import (
-	"math"
-
 	"atenia/internal/kernel"
 	"atenia/internal/memory/experts"
 	"atenia/internal/memory/pack"
@@ -23,13 +21,12 @@ type moe struct {
 	in, out          *register
 	dim, hidden      int
 	experts, best    int
-	renorm           bool
-	eps, scale       float32
+	choice           *router
 	act              func(gate, up []float32)
 	router           *linear
 	gate, up, down   bank
-	collected, inner rowsOf // rows by place: of x, and of what down multiplies
-	probs            scratch
+	collected, inner rowsOf  // rows by place: of x, and of what down multiplies
+	probs, by        scratch // [rows, experts]: scores, and what experts are chosen by
 	gates, ups, outs scratch // outputs of banks
 	shared           *ffn
 	sharedRouter     *linear
@@ -62,10 +59,12 @@ const (
 
 // A bank is one matrix of every expert: row after row in one, apart, or in a cache.
 type bank struct {
+	name string
 	w    *pack.Matrix
 	by   []*pack.Matrix // of each expert, if they are apart
 	view kernel.Matrix  // of one expert in the cache, without its bytes
 	part int            // of the cache
+	bias []float32      // [experts, outs]; nil = none
 	outs int            // of one expert
 	form kernel.Form
 }
@@ -78,18 +77,15 @@ type rowsOf struct {
 }
 
 func bindMoE(b *Bind, p *plan.MoEParams) (Kernel, error) {
-	for _, slot := range []string{"select_bias", "gate_bias", "up_bias", "down_bias"} {
-		if b.Has(slot) {
-			return nil, b.WeightErrorf(slot, "biases of experts are not supported on the CPU yet")
-		}
+	m := &moe{x: b.x, in: b.In[0], out: b.Out[0], dim: int(p.Dim), hidden: int(p.Hidden), experts: int(p.Experts), best: int(p.TopK)}
+	bias, err := b.vector("select_bias", m.experts)
+	if err != nil {
+		return nil, err
 	}
-	if p.Gate > plan.GateTop || p.Groups > 1 {
-		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "a router of kind %d with %d groups is not supported on the CPU yet", p.Gate, p.Groups)
+	if m.choice, err = newRouter(p, bias); err != nil {
+		return nil, err
 	}
-	m := &moe{x: b.x, in: b.In[0], out: b.Out[0], dim: int(p.Dim), hidden: int(p.Hidden), experts: int(p.Experts), best: int(p.TopK),
-		renorm: p.Renorm != 0 || p.Gate == plan.GateTop, eps: p.RenormEps, scale: p.Scale}
-	var err error
-	if m.act, err = activation(p.Act, true); err != nil {
+	if m.act, err = expertActivation(p); err != nil {
 		return nil, err
 	}
 	m.router = b.linear(m.dim)
@@ -105,6 +101,9 @@ func bindMoE(b *Bind, p *plan.MoEParams) (Kernel, error) {
 	}{{&m.gate, m.hidden, &m.collected}, {&m.up, m.hidden, &m.collected}, {&m.down, m.dim, &m.inner}} {
 		x.to.outs = x.outs
 		if err := b.bank(m, x.to, bankSlots[i], x.from); err != nil {
+			return nil, err
+		}
+		if x.to.bias, err = b.vector(bankSlots[i]+"_bias", m.experts*x.outs); err != nil {
 			return nil, err
 		}
 	}
@@ -145,6 +144,9 @@ func (m *moe) bindShared(b *Bind, p *plan.MoEParams) error {
 func (m *moe) reserve(b *Bind) {
 	places := b.maxRows * m.best
 	m.probs = b.floats(b.maxRows * m.experts)
+	if m.choice.apart() {
+		m.by = b.floats(b.maxRows * m.experts)
+	}
 	for _, r := range []*rowsOf{&m.collected, &m.inner} {
 		r.plain = b.floats(places * r.cols)
 		if r.form != kernel.FormF32 {
@@ -197,9 +199,25 @@ func (m *moe) compute() {
 	}
 	m.begin = m.first[m.wave[0]]
 	each := 1 + places/n
+	m.observe(&m.collected, &m.gate, &m.up)
 	m.do(moeFirst, n*wholeTiles(m.hidden), 2*each*m.dim)
 	m.do(moeInner, places, 4*m.hidden)
+	m.observe(&m.inner, &m.down)
 	m.do(moeLast, n*wholeTiles(m.dim), each*m.hidden)
+}
+
+// observe hands the rows of the wave's experts to [Config.Inputs].
+func (m *moe) observe(from *rowsOf, to ...*bank) {
+	f := m.x.cfg.Inputs
+	if f == nil {
+		return
+	}
+	for _, e := range m.wave {
+		rows := m.x.floatsOf(from.plain)[m.first[e]*from.cols:][:m.count[e]*from.cols]
+		for _, k := range to {
+			f(k.name, int(e), rows, from.cols)
+		}
+	}
 }
 
 // do runs a phase over n pieces of the given cost.
@@ -246,7 +264,12 @@ func (m *moe) Range(_, lo, hi int) {
 	switch m.phase {
 	case moeRoute:
 		for r := lo; r < hi; r++ {
-			m.route(r)
+			at, to := r*m.experts, r*m.best
+			var by []float32
+			if m.by.n > 0 {
+				by = m.x.floatsOf(m.by)[at : at+m.experts]
+			}
+			m.choice.route(m.chosen[to:to+m.best], m.weights[to:to+m.best], m.x.floatsOf(m.probs)[at:at+m.experts], by)
 		}
 	case moeCollect:
 		m.collect(lo, hi)
@@ -263,44 +286,6 @@ func (m *moe) Range(_, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			m.sum(r)
 		}
-	}
-}
-
-// route chooses the experts of a row and their weights. Among equals the first
-// is chosen.
-func (m *moe) route(r int) {
-	p := m.x.floatsOf(m.probs)[r*m.experts:][:m.experts]
-	top := p[0]
-	for _, v := range p {
-		top = max(top, v)
-	}
-	sum := 0.0
-	for i, v := range p {
-		e := math.Exp(float64(v - top))
-		p[i] = float32(e)
-		sum += e
-	}
-	for i, v := range p {
-		p[i] = float32(float64(v) / sum)
-	}
-	chosen, weights := m.chosen[r*m.best:][:m.best], m.weights[r*m.best:][:m.best]
-	total := m.eps
-	for j := range chosen {
-		best := 0
-		for i, v := range p {
-			if v > p[best] {
-				best = i
-			}
-		}
-		chosen[j], weights[j] = int32(best), p[best]
-		total += p[best]
-		p[best] = -1 // taken
-	}
-	if !m.renorm {
-		total = 1
-	}
-	for j := range weights {
-		weights[j] = m.scale * weights[j] / total
 	}
 }
 
@@ -375,10 +360,20 @@ func (m *moe) product(k *bank, from *rowsOf, dst []float32, e, lo, hi int) {
 	}
 	if k.form == kernel.FormF32 {
 		kernel.MatMul(dst, k.outs, w, lo, hi, m.x.floatsOf(from.plain)[first*from.cols:], from.cols, n)
+	} else {
+		row := k.form.RowBytes(from.cols)
+		kernel.MatMulQ(dst, k.outs, w, lo, hi, m.x.bytesOf(from.packed)[first*row:(first+n)*row], n)
+	}
+	if k.bias == nil {
 		return
 	}
-	row := k.form.RowBytes(from.cols)
-	kernel.MatMulQ(dst, k.outs, w, lo, hi, m.x.bytesOf(from.packed)[first*row:(first+n)*row], n)
+	bias := k.bias
+	if m.cache != nil || k.by != nil { // outputs are counted from the expert's first
+		bias = bias[e*k.outs:]
+	}
+	for i := range n {
+		kernel.AddBias(dst[i*k.outs+lo:i*k.outs+hi], bias[lo:hi])
+	}
 }
 
 // sum adds the places of a row to the shared expert's outputs.

@@ -14,6 +14,7 @@ type ropeTable struct {
 	inv, long []float32 // inverse frequencies [dim/2]
 	p         plan.AttentionParams
 	cos, sin  []float32 // [rows, dim/2]
+	axes      []uint8   // pair → time, row or column; nil = the position
 	dynamic   []float32 // inverse frequencies of a length-dependent run
 }
 
@@ -22,10 +23,11 @@ func (b *Bind) rope(p *plan.AttentionParams) (*ropeTable, error) {
 	if p.RopeStyle == plan.RopeNone || p.RopeDim == 0 {
 		return nil, nil
 	}
-	if p.RopeStyle != plan.RopeHalf && p.RopeStyle != plan.RopeInterleaved {
-		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "rope style %d is not supported on the CPU yet", p.RopeStyle)
-	}
 	half := int(p.RopeDim) / 2
+	axes, err := ropeAxes(p, half)
+	if err != nil {
+		return nil, err
+	}
 	inv, err := b.vector("inv_freq", half)
 	if err != nil {
 		return nil, err
@@ -45,15 +47,40 @@ func (b *Bind) rope(p *plan.AttentionParams) (*ropeTable, error) {
 	t := &ropeTable{
 		x: b.x, inv: inv, long: long, p: *p,
 		cos: make([]float32, half*b.maxRows), sin: make([]float32, half*b.maxRows),
-		dynamic: make([]float32, half),
+		dynamic: make([]float32, half), axes: axes,
 	}
+	b.x.byPlace = b.x.byPlace || axes != nil
 	b.x.ropes = append(b.x.ropes, t)
 	return t, nil
 }
 
 func sameRope(a, b *plan.AttentionParams) bool {
 	return a.RopeDim == b.RopeDim && a.RopeKind == b.RopeKind && a.RopeLimit == b.RopeLimit &&
-		a.RopeBase == b.RopeBase && a.RopeFactor == b.RopeFactor && a.RopeScale == b.RopeScale
+		a.RopeStyle >= plan.RopeMBlocks == (b.RopeStyle >= plan.RopeMBlocks) && (a.RopeStyle < plan.RopeMBlocks || a.RopeStyle == b.RopeStyle) &&
+		a.MropeT == b.MropeT && a.MropeH == b.MropeH && a.MropeW == b.MropeW && a.RopeBase == b.RopeBase && a.RopeFactor == b.RopeFactor && a.RopeScale == b.RopeScale
+}
+
+// ropeAxes returns which coordinate turns each pair; nil for one position.
+// Blocks are sections of pairs; interleaved, every third pair turns by row and
+// every third by column until their sections are used up.
+func ropeAxes(p *plan.AttentionParams, half int) ([]uint8, error) {
+	if p.RopeStyle < plan.RopeMBlocks {
+		return nil, nil
+	}
+	t, h, w := int(p.MropeT), int(p.MropeH), int(p.MropeW)
+	if t+h+w != half {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "rope sections %d, %d and %d, want %d pairs", t, h, w, half)
+	}
+	axes := make([]uint8, half)
+	for i := range axes {
+		switch {
+		case p.RopeStyle == plan.RopeMBlocks && i >= t+h, p.RopeStyle == plan.RopeMInterleaved && i%3 == 2 && i < 3*w:
+			axes[i] = 2
+		case p.RopeStyle == plan.RopeMBlocks && i >= t, p.RopeStyle == plan.RopeMInterleaved && i%3 == 1 && i < 3*h:
+			axes[i] = 1
+		}
+	}
+	return axes, nil
 }
 
 // fill computes the rotations of every row of a step.
@@ -64,6 +91,13 @@ func (t *ropeTable) fill(s *Step) {
 		inv := t.frequencies(r)
 		for j := range r.Len {
 			at := (r.First + j) * half
+			if t.axes != nil {
+				place := &s.places[r.First+j]
+				for k, axis := range t.axes {
+					kernel.RopeTable(t.cos[at+k:at+k+1], t.sin[at+k:at+k+1], inv[k:k+1], int(place[axis]), t.p.RopeScale)
+				}
+				continue
+			}
 			kernel.RopeTable(t.cos[at:at+half], t.sin[at:at+half], inv, r.Pos+j, t.p.RopeScale)
 		}
 	}

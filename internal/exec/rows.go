@@ -30,11 +30,13 @@ func overRows(of *register, cost int, f func(s *Step, worker, lo, hi int)) Kerne
 
 // bindEmbedding binds a table lookup.
 func bindEmbedding(b *Bind, p *plan.EmbedParams) (Kernel, error) {
-	if b.Has("pos") || b.Has("type") {
-		return nil, b.WeightErrorf("pos", "learned positions and token types are not supported on the CPU yet")
+	b.x.tokens = int(p.Vocab)
+	places, err := b.places(int(p.Dim), int(p.PosOffset))
+	if err != nil {
+		return nil, err
 	}
 	if t := b.x.cfg.Stream.Tables[b.WeightName("table")]; t != nil {
-		return bindTable(b, p, t)
+		return bindTable(b, p, t, places)
 	}
 	table, err := b.matrix("table", int(p.Vocab), int(p.Dim))
 	if err != nil {
@@ -42,7 +44,7 @@ func bindEmbedding(b *Bind, p *plan.EmbedParams) (Kernel, error) {
 	}
 	out, dim := b.Out[0], int(p.Dim)
 	row := len(table.Data) / table.Rows
-	return overRows(out, dim, func(s *Step, _, lo, hi int) {
+	return overRows(out, dim, func(s *Step, worker, lo, hi int) {
 		y := out.f32(s)
 		for r := lo; r < hi; r++ {
 			t, dst := int(s.Tokens[r]), y[r*dim:(r+1)*dim]
@@ -50,8 +52,70 @@ func bindEmbedding(b *Bind, p *plan.EmbedParams) (Kernel, error) {
 			if p.Scale != 1 {
 				kernel.Scale(dst, p.Scale)
 			}
+			places.add(s, worker, r, dst)
 		}
 	}), nil
+}
+
+// A places is what an embedding adds to a token's row: a learned row for its
+// position, and one for its type.
+type places struct {
+	pos   *kernel.Matrix // nil = none
+	kinds []float32      // [types, dim]; nil = none
+	first int            // row of position 0
+	line  scratch        // a row for each worker
+}
+
+// places binds the tables of positions and of token types, if the model has them.
+func (b *Bind) places(dim, first int) (*places, error) {
+	p := &places{first: first}
+	v, err := b.weight("pos")
+	if err != nil {
+		return nil, err
+	}
+	if v.Data != nil {
+		p.line = b.floats(dim * b.x.cfg.Threads)
+		if p.pos, err = b.matrix("pos", v.Shape.Rows(), dim); err != nil {
+			return nil, err
+		}
+		if have := p.pos.Rows - first; b.x.cfg.Context > have {
+			return nil, b.WeightErrorf("pos", "positions end at %d, the context is %d", have, b.x.cfg.Context)
+		}
+	}
+	if v, err = b.weight("type"); err != nil || v.Data == nil {
+		return p, err
+	}
+	m, err := b.matrix("type", v.Shape.Rows(), dim)
+	if err != nil {
+		return nil, err
+	}
+	p.kinds, b.x.types = make([]float32, m.Rows*dim), m.Rows
+	if b.x.measuring {
+		return p, nil
+	}
+	for i, size := 0, len(m.Data)/m.Rows; i < m.Rows; i++ {
+		kernel.LoadRow(p.kinds[i*dim:(i+1)*dim], m.DType, m.Data[i*size:(i+1)*size])
+	}
+	return p, nil
+}
+
+// add adds to the row of a token.
+func (p *places) add(s *Step, worker, r int, dst []float32) {
+	if p.pos != nil {
+		run := &s.Runs[s.rowRun[r]]
+		at, row := p.first+run.Pos+r-run.First, len(p.pos.Data)/p.pos.Rows
+		line := s.x.floatsOf(p.line)[worker*len(dst) : (worker+1)*len(dst)]
+		kernel.LoadRow(line, p.pos.DType, p.pos.Data[at*row:(at+1)*row])
+		kernel.Add(dst, dst, line, 1)
+	}
+	if p.kinds == nil {
+		return
+	}
+	t := 0
+	if s.Types != nil {
+		t = int(s.Types[r])
+	}
+	kernel.Add(dst, dst, p.kinds[t*len(dst):(t+1)*len(dst)], 1)
 }
 
 // bindNorm binds a root-mean-square or layer norm over whole rows.

@@ -20,8 +20,20 @@ type Run struct {
 	// Pages holds, for every state of the plan in order, the pages of this
 	// sequence; page p covers positions p·PageTokens onwards. The pages of
 	// positions Pos … Pos+Len−1 must exist and be writable; pages entirely
-	// behind a window may be nil.
+	// behind a window may be nil. A state of fixed size is one page, which a
+	// step reads at Pos, zero at 0, and leaves as it is after Pos+Len: after a
+	// step that failed it is of no use.
 	Pages [][][]byte
+	// Source is the rows of an encoder for a model that attends to them, in the run
+	// that begins at position 0: keys and values of them are kept in a state.
+	Source []float32
+
+	// Spans are the images of the sequence, by position. All that precede the end
+	// of the run must be there, even if the model keeps their rows cached: they
+	// determine the positions of what follows.
+	Spans []Span
+
+	flat int // first row in the memory of attention without a cache
 }
 
 // A Step is one pass of a batch through the model. The caller owns it and may
@@ -29,6 +41,7 @@ type Run struct {
 type Step struct {
 	Runs      []Run
 	Tokens    []int32 // one per row
+	Types     []int32 // token type of each row; nil = 0
 	Requested []int32 // rows whose logits are requested, ascending
 	Counters  *Counters
 	// Trace, if set, receives every instruction's outputs: the values of output
@@ -44,7 +57,17 @@ type Step struct {
 
 	rows, requested int
 	rowRun          []int32 // row → run
-	x               *Executor
+	imageRows       []imageRow
+	images          int        // rows of images
+	places          [][3]int32 // row → time, row and column, if the model turns by them
+
+	// Of a tower's step.
+	patches   *Patches
+	merged    int     // rows of blocks of patches
+	order     []int32 // row → patch
+	windows   []Run
+	rowWindow []int32 // row → window
+	x         *Executor
 }
 
 // stopped reports whether the step is to end now.
@@ -73,6 +96,12 @@ func (s *Step) check(x *Executor) error {
 			return stepErrorf("run %d covers rows %d to %d of %d", i, r.First, r.First+r.Len, s.rows)
 		}
 		next += r.Len
+		if want := x.crossRows * x.crossCols; r.Pos == 0 && len(r.Source) != want {
+			return stepErrorf("run %d begins with %d values of an encoder, the model attends to %d rows of %d", i, len(r.Source), x.crossRows, x.crossCols)
+		}
+		if x.flat && r.Pos != 0 {
+			return stepErrorf("run %d begins at position %d: a sequence that attends in both directions runs whole", i, r.Pos)
+		}
 		if r.Pos < 0 || r.Pos+r.Len > x.cfg.Context {
 			return stepErrorf("run %d ends at position %d, the context holds %d", i, r.Pos+r.Len, x.cfg.Context)
 		}
@@ -83,9 +112,25 @@ func (s *Step) check(x *Executor) error {
 	if next != s.rows {
 		return stepErrorf("runs cover %d of %d rows", next, s.rows)
 	}
+	if x.flat {
+		if err := s.layRuns(x); err != nil {
+			return err
+		}
+	}
+	if err := s.layImages(x); err != nil {
+		return err
+	}
 	for i, t := range s.Tokens {
-		if t < 0 || int(t) >= x.vocab {
-			return stepErrorf("token %d of row %d is outside the vocabulary of %d", t, i, x.vocab)
+		if t < 0 || int(t) >= x.tokens {
+			return stepErrorf("token %d of row %d is outside the vocabulary of %d", t, i, x.tokens)
+		}
+	}
+	if s.Types != nil && len(s.Types) != s.rows {
+		return stepErrorf("%d token types for %d rows", len(s.Types), s.rows)
+	}
+	for i, t := range s.Types {
+		if t < 0 || int(t) >= max(x.types, 1) {
+			return stepErrorf("token type %d of row %d is outside the table of %d", t, i, x.types)
 		}
 	}
 	if len(s.Requested) > x.cfg.MaxLogits {
@@ -108,6 +153,12 @@ func (x *Executor) checkPages(i int, r *Run) error {
 	}
 	for g := range x.states {
 		d := &x.states[g]
+		if d.PageTokens == 0 { // one block, whatever the position
+			if len(r.Pages[g]) != 1 || uint64(len(r.Pages[g][0])) < d.SizeBytes {
+				return stepErrorf("run %d: state %d needs one block of %d bytes", i, g, d.SizeBytes)
+			}
+			continue
+		}
 		first := 0
 		if d.Window > 0 {
 			first = max(0, r.Pos-int(d.Window)+1) / int(d.PageTokens)

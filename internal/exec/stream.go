@@ -125,6 +125,11 @@ func (b *Bind) product(l *linear, slot string, w *kernel.Matrix) (*pack.Matrix, 
 
 // acquire waits until the weights of l are in memory.
 func (l *linear) acquire(s *Step) error {
+	if f := s.x.cfg.Inputs; f != nil {
+		for i := range l.parts {
+			f(l.parts[i].name, 0, l.src[:l.rows*l.cols], l.cols)
+		}
+	}
 	if l.unit == 0 {
 		return nil
 	}
@@ -152,6 +157,16 @@ var products = map[plan.Opcode][][]string{
 	plan.OpLMHead:    {{"weight"}},
 	plan.OpEmbedding: {{"table"}},
 	plan.OpMoE:       {{"shared_gate", "shared_up"}, {"shared_down"}, bankSlots[:]},
+
+	plan.OpMamba1:    {{"in"}, {"x"}, {"dt"}, {"out"}},
+	plan.OpMamba2:    {{"in"}, {"out"}},
+	plan.OpShortConv: {{"in"}, {"out"}},
+
+	plan.OpMLA: {{"q_a", "kv_a"}, {"q_b"}, {"k_b"}, {"v_b"}, {"o"}},
+
+	plan.OpGatedDelta: {{"qkv", "z", "b", "a"}, {"out"}},
+
+	plan.OpCrossAttn: {{"q"}, {"k", "v"}, {"o"}},
 }
 
 // bankSlots are the slots of a mixture whose weights are of every expert.
@@ -179,19 +194,20 @@ func Products(p *plan.ExecutionPlan) []Product {
 type lookup struct {
 	table  Table
 	p      *plan.EmbedParams
+	places *places
 	out    *register
 	line   scratch // a row for each worker
 	size   int
 	failed atomic.Pointer[error] // the first row that could not be read
 }
 
-func bindTable(b *Bind, p *plan.EmbedParams, t Table) (Kernel, error) {
+func bindTable(b *Bind, p *plan.EmbedParams, t Table, places *places) (Kernel, error) {
 	dim := int(p.Dim)
 	size, err := t.DType().RowBytes(dim)
 	if err != nil || !kernel.Supports(t.DType()) {
 		return nil, b.WeightErrorf("table", "no kernel for rows of %d elements of type %s", dim, t.DType())
 	}
-	l := &lookup{table: t, p: p, out: b.Out[0], size: size, line: b.bytes(size * b.x.cfg.Threads)}
+	l := &lookup{table: t, p: p, places: places, out: b.Out[0], size: size, line: b.bytes(size * b.x.cfg.Threads)}
 	run := overRows(l.out, 1<<20, l.rows) // waiting for the SSD justifies a worker
 	return func(s *Step) error {
 		l.failed.Store(nil)
@@ -219,6 +235,7 @@ func (l *lookup) rows(s *Step, worker, lo, hi int) {
 		if l.p.Scale != 1 {
 			kernel.Scale(dst, l.p.Scale)
 		}
+		l.places.add(s, worker, r, dst)
 	}
 }
 

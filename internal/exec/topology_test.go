@@ -107,7 +107,7 @@ func (topo) Weight(id string, layer int) (string, bool) {
 // topoModel compiles a block into the plans of a model with random weights.
 func topoModel(t *testing.T, block plan.Program, opt pass.Options) *model {
 	t.Helper()
-	m := &model{&compile.Model{}, exec.Weights{}}
+	m := &model{&compile.Model{}, exec.Weights{}, nil}
 	for mode, dst := range map[plan.Mode]**plan.CompiledPlan{plan.ModePrefill: &m.Plans.Prefill, plan.ModeDecode: &m.Plans.Decode} {
 		rows, last := plan.RowsTokens, plan.RowsRequested
 		if mode == plan.ModeDecode {

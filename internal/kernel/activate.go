@@ -28,6 +28,18 @@ func GELUTanh(dst, src []float32) { apply(opGELUTanh, dst, src) }
 // GELUErf is ½x(1+erf(x/√2)), within 3·10⁻⁷·|x|.
 func GELUErf(dst, src []float32) { apply(opGELUErf, dst, src) }
 
+// QuickGELU is x·Sigmoid(1.702x).
+func QuickGELU(dst, src []float32) {
+	var piece [512]float32
+	dst = dst[:len(src)]
+	for i := 0; i < len(src); i += len(piece) {
+		n := copy(piece[:], src[i:])
+		scaleBy(piece[:n], 1.702)
+		apply(opSigmoid, piece[:n], piece[:n])
+		mul(dst[i:i+n], src[i:i+n], piece[:n])
+	}
+}
+
 // ReLU is max(x, 0); NaN is propagated.
 func ReLU(dst, src []float32) { apply(opReLU, dst, src) }
 

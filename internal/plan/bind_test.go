@@ -52,7 +52,8 @@ func bindAdd(v *view, _ *plan.AddParams) (string, error) {
 	return fmt.Sprintf("%d: %s = add %s %s", v.opened, v.Out[0], v.In[0], v.In[1]), nil
 }
 
-var table = plan.NewAdapterTable(bindNorm, nil, nil, nil, nil, bindAdd, nil, nil)
+var table = plan.NewAdapterTable(bindNorm, nil, nil, nil, nil, nil, nil, nil, bindAdd, nil, nil,
+	nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
 
 func newExecutor(t *testing.T) *executor {
 	t.Helper()

@@ -64,9 +64,11 @@ type AttentionParams struct {
 	QGate       uint32  // 1: q holds q and an output gate per head
 	TempBeta    float32 // q ×= 1 + TempBeta·ln(1 + ⌊pos/TempOrigLen⌋)
 	TempOrigLen uint32
-	MropeT      uint32
+	MropeT      uint32 // pairs that turn by time (or page), then by row, then by column
 	MropeH      uint32
 	MropeW      uint32
+	Windows     uint32 // without a state: 1 = rows attend within the windows of a step, not its runs
+	Images      uint32 // 1: tokens of one image attend to each other in both directions
 }
 
 // QueriesPerKey returns how many query heads share each key head, or an error
@@ -92,7 +94,7 @@ const (
 	ActGELUTanh
 	ActGELUErf
 	ActReLU2
-	ActSwiGLUOAI // (up+1)·g·σ(1.702 g), clamped
+	ActSwiGLUOAI // (min(max(up, −Limit), Limit)+1)·g·σ(Alpha·g), g = min(gate, Limit)
 	ActReLU
 	ActQuickGELU
 )
@@ -109,39 +111,46 @@ const (
 	GateSoftmax uint32 = iota // softmax over all experts, then the best
 	GateTop                   // the best, then softmax over these: GateSoftmax, renormalized
 	GateSigmoid               // sigmoid instead of softmax
+	GateSparse                // the best two, each by a softmax of the experts nearly as good (sparsemixer)
 )
 
-// MoEParams describes a mixture of experts with its router.
+// MoEParams describes a mixture of experts with its router. Experts are chosen
+// by score plus the weight select_bias, among equals the first; their weights are
+// the scores alone.
 type MoEParams struct {
 	Dim, Hidden, Experts, TopK uint32
 	Gate                       uint32
 	Renorm                     uint32
-	Groups, TopGroups          uint32
+	Groups, TopGroups          uint32 // 0 or 1 = all experts take part; else those of the TopGroups best groups
 	GroupScore                 uint32 // 0 best, 1 sum of the two best
-	Masked                     uint32 // experts outside the chosen groups score 0 (0) or −∞ (1)
+	Masked                     uint32 // experts outside the chosen groups are chosen by 0 (0) or −∞ (1)
 	Scale, RenormEps           float32
 	SharedHidden, SharedGated  uint32
 	Act                        uint32
-	Pad                        uint32
+	Limit, Alpha               float32 // ActSwiGLUOAI only
+	Jitter                     float32 // GateSparse only
 }
 
 // SSMParams describes Mamba 1 and Mamba 2 mixers.
 type SSMParams struct {
 	Layer, Inner, State, Heads, HeadDim, Groups, Conv, NormGroups, DtRank uint32
-	NormEps, DtMin, DtMax                                                 float32
-	Chunk                                                                 uint32
-	PlainNorm                                                             uint32 // 1: norm without weight on B, C and dt (falcon mamba)
+	NormEps                                                               float32
+	DtMin, DtMax                                                          float32 // bounds of steps, after softplus
+	Chunk                                                                 uint32  // mamba2: tokens computed together; they begin at multiples of it
+	PlainNorm                                                             uint32  // 1: norm without weight on B, C and dt (falcon mamba)
 }
 
 // ConvParams describes a gated short convolution.
 type ConvParams struct{ Layer, Dim, Kernel, Pad uint32 }
 
-// MLAParams describes multi-head latent attention.
+// MLAParams describes multi-head latent attention: the cache holds a vector of
+// KVRank elements and a rotated key of Rope elements for each position.
 type MLAParams struct {
 	Layer, Heads, QRank, KVRank, Nope, Rope, V uint32
-	RopeStyle                                  uint32
-	Scale, RopeScale, NormEps                  float32
-	Absorb                                     uint32 // 1: kv_b folded into q and o
+	RopeStyle, RopeKind, RopeLimit             uint32
+	RopeBase, RopeFactor, RopeScale            float32
+	Scale, NormEps                             float32
+	Absorb                                     uint32 // 1: keys and values are not expanded; queries and results are projected instead
 }
 
 // GatedDeltaParams describes a gated delta rule mixer.
@@ -167,29 +176,64 @@ type AddParams struct {
 	Norm    uint32 // 1: the second output is written
 }
 
-// HeadParams describes the projection to logits.
+// Functions that follow a projection.
+const (
+	HeadLinear uint32 = iota // none
+	HeadTanh
+	HeadGELU // erf form
+	HeadReLU
+)
+
+// HeadParams describes the projection to logits, or one of those that follow the
+// pooling of an encoder.
 type HeadParams struct {
 	Vocab, Dim uint32
 	Softcap    float32 // 0 = none
 	Scale      float32 // multiplies the logits before the cap
 	Tied       uint32
-	Pad        uint32
+	Act        uint32 // of the scaled and capped logits
 }
 
-// PoolParams describes how an encoder's rows become one vector.
+// Reductions of the rows of a sequence.
+const (
+	PoolRows uint32 = iota // none: each requested row by itself
+	PoolMean
+	PoolFirst
+	PoolLast
+)
+
+// PoolParams describes how an encoder's rows become one vector. The second input is
+// the requested rows, each of which stands for its sequence; without it the first
+// input has the requested rows already.
 type PoolParams struct {
-	Kind      uint32 // 0 none, 1 mean, 2 first, 3 last
-	Normalize uint32
+	Kind      uint32
+	Normalize uint32 // 1: vectors are divided by their length
 }
+
+// How a table of learned positions serves grids of other sizes.
+const (
+	PosExact   uint32 = iota // row y·GridSide + x: there are no other sizes
+	PosCorners               // bilinear, first and last positions coincide
+	PosArea                  // bilinear with antialiasing, edges coincide
+)
 
 // PatchParams describes a patch or convolution stem.
-type PatchParams struct{ Patch, Temporal, Channels, Dim, GridSide, Pad uint32 }
+type PatchParams struct {
+	Patch, Temporal, Channels, Dim uint32
+	GridSide                       uint32 // of the table of positions, [GridSide², Dim]
+	Resize                         uint32 // of that table
+	Merge                          uint32 // patches are listed by square blocks of this side
+	Pad                            uint32
+}
 
-// MergeParams describes the merger of neighbouring patches.
+// MergeParams describes the merger of neighbouring patches: the norm of each, or
+// of all together (PostShuffleNorm), then fc2(act(fc1 x)), or fc1 x alone.
 type MergeParams struct {
 	Merge, Layer, PostShuffleNorm, Act uint32
+	Kind                               uint32 // of the norm
+	Pool                               uint32 // 1: patches are averaged instead of joined, before the norm
 	Eps                                float32
-	Pad                                uint32
+	Offset                             float32 // added to the norm's weight
 }
 
 // ScatterParams describes where image rows go.

@@ -18,10 +18,6 @@ type OpSpec struct {
 	InPlace        InPlace
 	Params         func() Params // a new zero payload; nil = no payload
 	RowWise        bool          // output row i depends on row i of the inputs alone
-	// NoExecutor means that no executor has an adapter yet: tables of adapters
-	// have no entry for the opcode, and plans that use it compile and print but
-	// are rejected when they are routed or bound.
-	NoExecutor bool
 }
 
 // InPlace says which input's buffer output 0 may take over when that input
@@ -62,12 +58,10 @@ var (
 	textMode = Modes(ModeDecode, ModePrefill)
 )
 
-// The values of OpSpec.RowWise and OpSpec.NoExecutor, named for the table.
+// The values of OpSpec.RowWise, named for the table.
 const (
 	rowWiseOp  = true
 	acrossRows = false
-	hasAdapter = false
-	noExecutor = true
 )
 
 // A SpecTable holds one spec per opcode number, nil where there is none.
@@ -79,31 +73,31 @@ func (t *SpecTable) Get(op Opcode) *OpSpec { return t[op] }
 // Specs describes every opcode. buildSpecs panics at start-up on a duplicate or
 // unnamed entry, and a test compares the table with the constants.
 var Specs = buildSpecs([]OpSpec{
-	{OpNorm, "norm", 1, 1, 1, 1, []string{"weight?", "bias?"}, 0, anyMode, NotInPlace, payload[NormParams], rowWiseOp, hasAdapter},
+	{OpNorm, "norm", 1, 1, 1, 1, []string{"weight?", "bias?"}, 0, anyMode, NotInPlace, payload[NormParams], rowWiseOp},
 	{OpAttention, "attention", 1, 2, 1, 1, []string{
 		"q", "k", "v", "o", "q_norm?", "k_norm?", "q_bias?", "k_bias?", "v_bias?", "o_bias?",
-		"sinks?", "inv_freq?", "inv_freq_long?"}, Kinds(StateKV), anyMode, NotInPlace, payload[AttentionParams], acrossRows, hasAdapter},
-	{OpFFN, "ffn", 1, 1, 1, 1, []string{"gate?", "up", "down", "gate_bias?", "up_bias?", "down_bias?"}, 0, anyMode, NotInPlace, payload[FFNParams], rowWiseOp, hasAdapter},
+		"sinks?", "slopes?", "inv_freq?", "inv_freq_long?"}, Kinds(StateKV), anyMode, NotInPlace, payload[AttentionParams], acrossRows},
+	{OpFFN, "ffn", 1, 1, 1, 1, []string{"gate?", "up", "down", "gate_bias?", "up_bias?", "down_bias?"}, 0, anyMode, NotInPlace, payload[FFNParams], rowWiseOp},
 	{OpMoE, "moe", 1, 1, 1, 1, []string{
 		"router", "gate", "up", "down", "router_bias?", "select_bias?", "gate_bias?", "up_bias?", "down_bias?",
-		"shared_gate?", "shared_up?", "shared_down?", "shared_router?"}, 0, textMode, NotInPlace, payload[MoEParams], rowWiseOp, hasAdapter},
-	{OpMamba2, "mamba2", 1, 1, 1, 1, []string{"in", "conv", "conv_bias?", "a", "d", "dt_bias", "norm", "out", "in_bias?", "out_bias?"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[SSMParams], acrossRows, noExecutor},
-	{OpShortConv, "shortconv", 1, 1, 1, 1, []string{"in", "conv", "out", "in_bias?", "conv_bias?", "out_bias?"}, Kinds(StateConv), textMode, NotInPlace, payload[ConvParams], acrossRows, noExecutor},
-	{OpMLA, "mla", 1, 1, 1, 1, []string{"q_a?", "q_a_norm?", "q_b", "kv_a", "kv_a_norm", "kv_b", "o", "inv_freq?", "q_a_bias?", "kv_a_bias?", "o_bias?"}, Kinds(StateKV), textMode, NotInPlace, payload[MLAParams], acrossRows, noExecutor},
-	{OpEmbedding, "embedding", 1, 2, 1, 1, []string{"table", "pos?", "type?"}, 0, anyMode, NotInPlace, payload[EmbedParams], acrossRows, hasAdapter},
-	{OpResidualAdd, "residual_add", 2, 2, 1, 2, []string{"norm?"}, 0, anyMode, InPlace0, payload[AddParams], rowWiseOp, hasAdapter},
-	{OpLMHead, "lm_head", 1, 1, 1, 1, []string{"weight", "bias?"}, 0, textMode, NotInPlace, payload[HeadParams], rowWiseOp, hasAdapter},
-	{OpGatherRows, "gather_rows", 2, 2, 1, 1, nil, 0, anyMode, NotInPlace, nil, acrossRows, hasAdapter},
-	{OpPool, "pool", 1, 1, 1, 1, nil, 0, textMode, NotInPlace, payload[PoolParams], acrossRows, noExecutor},
-	{OpPatchEmbed, "vision_patch_embed", 1, 2, 1, 1, []string{"weight", "bias?", "pos?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[PatchParams], acrossRows, noExecutor},
-	{OpSpatialMerge, "vision_spatial_merge", 1, 1, 1, 1, []string{"norm?", "norm_bias?", "fc1", "fc1_bias?", "fc2?", "fc2_bias?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[MergeParams], acrossRows, noExecutor},
-	{OpDeepstackTap, "vision_deepstack_extract", 1, 1, 1, 1, []string{"norm", "norm_bias?", "fc1", "fc1_bias?", "fc2", "fc2_bias?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[MergeParams], acrossRows, noExecutor},
-	{OpVisionScatter, "vision_scatter", 2, 3, 1, 1, nil, 0, Modes(ModeScatter), InPlace0, payload[ScatterParams], acrossRows, noExecutor},
-	{OpDeepstackInject, "deepstack_inject", 2, 3, 1, 1, nil, 0, Modes(ModePrefill), InPlace0, payload[ScatterParams], acrossRows, noExecutor},
-	{OpGatedDelta, "gated_delta", 1, 1, 1, 1, []string{"qkv", "z", "b", "a", "conv", "a_log", "dt_bias", "norm", "out"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[GatedDeltaParams], acrossRows, noExecutor},
-	{OpMamba1, "mamba1", 1, 1, 1, 1, []string{"in", "conv", "conv_bias?", "x", "dt", "dt_bias?", "a", "d", "out"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[SSMParams], acrossRows, noExecutor},
-	{OpCrossAttn, "cross_attention", 1, 2, 1, 1, []string{"q", "k", "v", "o", "q_bias?", "k_bias?", "v_bias?", "o_bias?"}, Kinds(StateCrossKV), textMode, NotInPlace, payload[AttentionParams], acrossRows, noExecutor},
-	{OpConvStem, "conv_stem", 1, 1, 1, 1, []string{"conv1", "conv1_bias?", "conv2", "conv2_bias?", "pos?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[PatchParams], acrossRows, noExecutor},
+		"shared_gate?", "shared_up?", "shared_down?", "shared_router?"}, 0, textMode, NotInPlace, payload[MoEParams], rowWiseOp},
+	{OpMamba2, "mamba2", 1, 1, 1, 1, []string{"in", "conv", "conv_bias?", "a", "d", "dt_bias", "norm?", "out", "in_bias?", "out_bias?"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[SSMParams], acrossRows},
+	{OpShortConv, "shortconv", 1, 1, 1, 1, []string{"in", "conv", "out", "in_bias?", "conv_bias?", "out_bias?"}, Kinds(StateConv), textMode, NotInPlace, payload[ConvParams], acrossRows},
+	{OpMLA, "mla", 1, 1, 1, 1, []string{"q_a?", "q_a_norm?", "q_b", "kv_a", "kv_a_norm", "k_b", "v_b", "o", "inv_freq?", "inv_freq_long?", "q_a_bias?", "kv_a_bias?", "o_bias?"}, Kinds(StateKV), textMode, NotInPlace, payload[MLAParams], acrossRows},
+	{OpEmbedding, "embedding", 1, 2, 1, 1, []string{"table", "pos?", "type?"}, 0, anyMode, NotInPlace, payload[EmbedParams], acrossRows},
+	{OpResidualAdd, "residual_add", 2, 2, 1, 2, []string{"norm?"}, 0, anyMode, InPlace0, payload[AddParams], rowWiseOp},
+	{OpLMHead, "lm_head", 1, 1, 1, 1, []string{"weight", "bias?"}, 0, textMode, NotInPlace, payload[HeadParams], rowWiseOp},
+	{OpGatherRows, "gather_rows", 2, 2, 1, 1, nil, 0, anyMode, NotInPlace, nil, acrossRows},
+	{OpPool, "pool", 1, 2, 1, 1, nil, 0, textMode, NotInPlace, payload[PoolParams], acrossRows},
+	{OpPatchEmbed, "vision_patch_embed", 1, 2, 1, 1, []string{"weight", "bias?", "pos?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[PatchParams], acrossRows},
+	{OpSpatialMerge, "vision_spatial_merge", 1, 1, 1, 1, []string{"norm?", "norm_bias?", "merge?", "fc1", "fc1_bias?", "fc2?", "fc2_bias?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[MergeParams], acrossRows},
+	{OpDeepstackTap, "vision_deepstack_extract", 1, 1, 1, 1, []string{"norm?", "norm_bias?", "merge?", "fc1", "fc1_bias?", "fc2?", "fc2_bias?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[MergeParams], acrossRows},
+	{OpVisionScatter, "vision_scatter", 2, 3, 1, 1, nil, 0, Modes(ModeScatter), InPlace0, payload[ScatterParams], acrossRows},
+	{OpDeepstackInject, "deepstack_inject", 2, 3, 1, 1, nil, 0, Modes(ModePrefill), InPlace0, payload[ScatterParams], acrossRows},
+	{OpGatedDelta, "gated_delta", 1, 1, 1, 1, []string{"qkv", "z", "b", "a", "conv", "a_log", "dt_bias", "norm", "out"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[GatedDeltaParams], acrossRows},
+	{OpMamba1, "mamba1", 1, 1, 1, 1, []string{"in", "conv", "conv_bias?", "x", "dt", "dt_bias?", "a", "d", "out", "in_bias?", "out_bias?"}, Kinds(StateRecurrent), textMode, NotInPlace, payload[SSMParams], acrossRows},
+	{OpCrossAttn, "cross_attention", 1, 2, 1, 1, []string{"q", "k", "v", "o", "q_bias?", "k_bias?", "v_bias?", "o_bias?"}, Kinds(StateCrossKV), textMode, NotInPlace, payload[AttentionParams], acrossRows},
+	{OpConvStem, "conv_stem", 1, 1, 1, 1, []string{"conv1", "conv1_bias?", "conv2", "conv2_bias?", "pos?"}, 0, Modes(ModeVisionEncode), NotInPlace, payload[PatchParams], acrossRows},
 })
 
 func buildSpecs(in []OpSpec) *SpecTable {

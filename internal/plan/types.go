@@ -165,6 +165,23 @@ func (m *ModelPlans) ByMode(mode Mode) *CompiledPlan {
 	return nil
 }
 
+// Usual returns the plan that most steps of a model run: decode, or for an encoder
+// prefill. Its order of products is that of both.
+func (m *ModelPlans) Usual() *CompiledPlan {
+	if m.Decode != nil {
+		return m.Decode
+	}
+	return m.Prefill
+}
+
+// TextModes lists the modes of text that there is a plan for.
+func (m *ModelPlans) TextModes() []Mode {
+	if m.Decode == nil {
+		return []Mode{ModePrefill}
+	}
+	return []Mode{ModePrefill, ModeDecode}
+}
+
 // A Handoff is one stage boundary: the register that leaves, the one that
 // receives it, whether the producer must be synchronised, and when its buffer
 // is free again.

@@ -4,26 +4,51 @@ package plan
 
 // NewAdapterTable makes the table of an executor. A nil adapter says, in plain
 // sight, that the executor does not support the opcode: plans that use it are
-// refused when they are routed or bound. Opcodes that no executor supports
-// ([OpSpec.NoExecutor]) have no parameter.
+// refused when they are routed or bound.
 func NewAdapterTable[B, K any](
 	norm func(B, *NormParams) (K, error),
 	attention func(B, *AttentionParams) (K, error),
 	ffn func(B, *FFNParams) (K, error),
 	moe func(B, *MoEParams) (K, error),
+	mamba2 func(B, *SSMParams) (K, error),
+	shortconv func(B, *ConvParams) (K, error),
+	mla func(B, *MLAParams) (K, error),
 	embedding func(B, *EmbedParams) (K, error),
 	residualAdd func(B, *AddParams) (K, error),
 	lmHead func(B, *HeadParams) (K, error),
 	gatherRows func(B) (K, error),
+	pool func(B, *PoolParams) (K, error),
+	visionPatchEmbed func(B, *PatchParams) (K, error),
+	visionSpatialMerge func(B, *MergeParams) (K, error),
+	visionDeepstackExtract func(B, *MergeParams) (K, error),
+	visionScatter func(B, *ScatterParams) (K, error),
+	deepstackInject func(B, *ScatterParams) (K, error),
+	gatedDelta func(B, *GatedDeltaParams) (K, error),
+	mamba1 func(B, *SSMParams) (K, error),
+	crossAttention func(B, *AttentionParams) (K, error),
+	convStem func(B, *PatchParams) (K, error),
 ) AdapterTable[B, K] {
 	return AdapterTable[B, K]{
 		0:  adapter(norm),
 		1:  adapter(attention),
 		2:  adapter(ffn),
 		3:  adapter(moe),
+		4:  adapter(mamba2),
+		5:  adapter(shortconv),
+		6:  adapter(mla),
 		7:  adapter(embedding),
 		8:  adapter(residualAdd),
 		9:  adapter(lmHead),
 		10: bareAdapter(gatherRows),
+		11: adapter(pool),
+		16: adapter(visionPatchEmbed),
+		17: adapter(visionSpatialMerge),
+		18: adapter(visionDeepstackExtract),
+		19: adapter(visionScatter),
+		20: adapter(deepstackInject),
+		32: adapter(gatedDelta),
+		33: adapter(mamba1),
+		34: adapter(crossAttention),
+		35: adapter(convStem),
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"atenia/internal/memory/kv"
 	"atenia/internal/memory/ledger"
+	"atenia/internal/plan"
+	"atenia/internal/sched/states"
 )
 
 // makeCaches creates one cache per state and divides the budget among them in
@@ -16,27 +18,27 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 	var configs []kv.Config
 	var weights []float64
 	var total float64
-	for i, d := range s.x.States() {
-		if d.PageTokens == 0 {
-			return fmt.Errorf("sched: state %d (%s) has no pages", i, d.Kind)
-		}
-		c := kv.Config{
-			PageTokens: int(d.PageTokens), PageBytes: int(d.SizeBytes),
-			Window: int(d.Window), Zero: d.ZeroInit, Account: a,
-		}
+	descriptors := s.x.States()
+	for i := range descriptors {
+		c := states.Storage(&descriptors[i], a)
 		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
+		if c.Fixed {
+			w *= 1 + float64(s.most) // the state, and its snapshots
+		}
 		configs, weights, total = append(configs, c), append(weights, w), total+w
 	}
 	for i, cfg := range configs {
 		if budget > 0 {
 			cfg.MaxBytes = max(1, int64(float64(budget)*(weights[i]/total)))
 		}
-		c, err := kv.New(cfg)
+		p, err := states.New(descriptors[i], cfg)
 		if err != nil {
 			return err
 		}
-		s.caches = append(s.caches, c)
-		s.limits = append(s.limits, c.Stats().Limit)
+		s.pools, s.caches = append(s.pools, p), append(s.caches, p.Cache())
+		s.limits = append(s.limits, p.Cache().Stats().Limit)
+		s.scoped = s.scoped || descriptors[i].Lifecycle == plan.RequestScoped
+		s.marking = s.marking || p.Persistent() && !p.ByPosition()
 	}
 	return nil
 }
@@ -44,6 +46,9 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 // pages returns the most pages that a sequence of n tokens holds while it is
 // computed in chunks.
 func pages(c *kv.Config, n, chunk int) int {
+	if c.Fixed {
+		return 1
+	}
 	p := (n + c.PageTokens - 1) / c.PageTokens
 	if c.Window > 0 {
 		// This many positions may start anywhere in a page.
@@ -80,7 +85,7 @@ func (s *Scheduler) room(sl *slot, n int, oldest bool) (int, error) {
 			return 0, err
 		}
 		switch {
-		case s.evictIdle(), s.preempt(sl):
+		case s.dropMarks(), s.evictIdle(), s.preempt(sl):
 		case !oldest:
 			sl.parked = true
 			return 0, nil
@@ -90,6 +95,18 @@ func (s *Scheduler) room(sl *slot, n int, oldest bool) (int, error) {
 			return 0, fmt.Errorf("no memory for keys and values after %d tokens: %w", sl.done, err)
 		}
 	}
+}
+
+// dropMarks frees the snapshots of the slot that was admitted longest ago and has
+// some.
+func (s *Scheduler) dropMarks() bool {
+	for _, sl := range s.slots {
+		if len(sl.marks) > 0 {
+			sl.unmark(0)
+			return true
+		}
+	}
+	return false
 }
 
 // evictIdle frees the pages of the idle slot that was admitted longest ago.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"atenia/internal/exec"
 	"atenia/internal/invariant"
 	"atenia/internal/memory/kv"
 )
@@ -25,7 +26,7 @@ type Remembered struct {
 // remembered returns the sequence that shares more than *keep tokens with a
 // request, and sets *keep to how many; nil if none does.
 func (s *Scheduler) remembered(r *Request, keep *int) (m *Remembered) {
-	if r.All || len(s.known) == 0 {
+	if r.All || s.scoped || len(s.known) == 0 {
 		return nil
 	}
 	class := s.x.RopeClass(r.span())
@@ -33,6 +34,12 @@ func (s *Scheduler) remembered(r *Request, keep *int) (m *Remembered) {
 		k := &s.known[i]
 		n := 0
 		for most := min(len(r.Prompt)-1, len(k.Tokens)); n < most && k.Tokens[n] == r.Prompt[n]; n++ {
+		}
+		if s.marking && n < len(k.Tokens) { // states that keep no positions apart are of the end
+			continue
+		}
+		if len(r.Images) > 0 {
+			n = min(n, r.Images[0].At) // images are not remembered
 		}
 		if k.Class == class && n > *keep {
 			m, *keep = k, n
@@ -45,8 +52,15 @@ func (s *Scheduler) remembered(r *Request, keep *int) (m *Remembered) {
 // If that fails, the slot is empty.
 func (sl *slot) recall(m *Remembered, n int) {
 	sl.clear()
-	for i, q := range sl.seqs {
-		if err := sl.load(i, q, m, n); err != nil {
+	for i, x := range sl.states {
+		if !sl.s.pools[i].Persistent() {
+			continue
+		}
+		if err := x.Alloc(); err != nil {
+			sl.clear()
+			return
+		}
+		if err := sl.load(i, x.Seq(), m, n); err != nil {
 			sl.clear()
 			return
 		}
@@ -116,24 +130,41 @@ func (s *Scheduler) Computed(see func(Computed) error) (err error) {
 // computed returns what a slot has.
 func (sl *slot) computed() (c Computed, ok bool) {
 	n := sl.done
-	for i := range sl.seqs {
-		n -= n % sl.s.caches[i].Config().PageTokens
+	if !sl.s.marking {
+		n = sl.wholePages()
 	}
-	for i, q := range sl.seqs {
-		if n%sl.s.caches[i].Config().PageTokens != 0 || !q.Resumable(n) {
-			n = sl.done
-		}
+	if len(sl.images) > 0 { // what follows them is not known by its tokens
+		n = 0
 	}
-	if n == 0 {
+	if n == 0 || sl.s.scoped {
 		return c, false
 	}
 	c = Computed{Class: sl.s.x.RopeClass(sl.span), Tokens: sl.tokens[:n]}
-	for i, q := range sl.seqs {
+	for i, x := range sl.states {
 		size := sl.s.caches[i].Config().PageTokens
-		invariant.Check(q.Len() >= n, "sched: fewer positions than computed tokens")
-		c.Pages = append(c.Pages, q.Pages()[:(n+size-1)/size])
+		if !sl.s.pools[i].Persistent() {
+			c.Pages = append(c.Pages, nil)
+			continue
+		}
+		invariant.Check(x.Len() >= n, "sched: fewer positions than computed tokens")
+		c.Pages = append(c.Pages, x.Pages()[:(n+size-1)/size])
 	}
 	return c, true
+}
+
+// wholePages returns the number of computed tokens, cut to whole pages if the
+// sequence can be continued from there.
+func (sl *slot) wholePages() int {
+	n := sl.done
+	for i := range sl.states {
+		n -= n % sl.s.caches[i].Config().PageTokens
+	}
+	for i, x := range sl.states {
+		if n%sl.s.caches[i].Config().PageTokens != 0 || !x.Resumable(n) {
+			return sl.done
+		}
+	}
+	return n
 }
 
 // call runs f on the scheduler's goroutine, between steps, and waits for it.
@@ -159,4 +190,18 @@ func (s *Scheduler) runCalls() {
 	for _, f := range calls {
 		f()
 	}
+}
+
+// Borrow runs f with the executor on the scheduler's goroutine, between two steps,
+// and waits for it. What f leaves in the executor is of no use afterwards. It
+// fails with [ErrClosed] if the scheduler is closed first, or with why there is no
+// executor.
+func (s *Scheduler) Borrow(f func(x *exec.Executor) error) error {
+	err := error(ErrClosed)
+	s.call(func() {
+		if err = s.broken; err == nil {
+			err = f(s.x)
+		}
+	})
+	return err
 }

@@ -15,7 +15,8 @@ import (
 // A Request asks for the continuation of a prompt, or for its logits.
 type Request struct {
 	Prompt    []int32
-	MaxTokens int // tokens to generate; 0 = none, and only OnLogits sees results
+	Images    []Image // of the prompt, by position
+	MaxTokens int     // tokens to generate; 0 = none, and only OnLogits sees results
 	Sampling  sample.Params
 	Stop      []int32 // tokens that end the generation; delivered as the last token
 	// Forced tokens are fed one by one as if they had been generated; nothing is
@@ -38,6 +39,7 @@ func (r *Request) span() int { return len(r.Prompt) + max(r.MaxTokens, len(r.For
 
 // own copies what the caller may modify after Submit.
 func (r *Request) own() {
+	r.Images = slices.Clone(r.Images)
 	r.Prompt, r.Stop, r.Forced = slices.Clone(r.Prompt), slices.Clone(r.Stop), slices.Clone(r.Forced)
 	p := &r.Sampling
 	p.LogitBias, p.Order = maps.Clone(p.LogitBias), slices.Clone(p.Order)
@@ -65,6 +67,9 @@ const (
 
 // ErrClosed is returned for requests to a closed scheduler.
 var ErrClosed = errors.New("the model is closed")
+
+// ErrEncoder is returned for requests to a model that does not generate text.
+var ErrEncoder = errors.New("the model turns texts into vectors or scores and does not generate text: use \"atenia embed\" (Model.Embed), or \"atenia rerank\" (Model.Rerank) for a classifier")
 
 // A ContextError says that a prompt exceeds the context. It holds both lengths,
 // so that a caller can shorten the prompt or open the model with a longer
@@ -123,6 +128,9 @@ func (st *Stream) end(f Finish, err error) {
 
 // check rejects a request that could never run.
 func (s *Scheduler) check(r *Request) error {
+	if !s.shared.Load().Decodes() {
+		return ErrEncoder
+	}
 	if len(r.Prompt) == 0 {
 		return errors.New("the prompt has no tokens")
 	}
@@ -136,6 +144,9 @@ func (s *Scheduler) check(r *Request) error {
 				return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", t, i, vocab)
 			}
 		}
+	}
+	if err := s.checkImages(r); err != nil {
+		return err
 	}
 	if err := s.fits(len(r.Prompt) + len(r.Forced)); err != nil {
 		return err

@@ -48,20 +48,15 @@ func (s *Scheduler) place(r *Request) *slot {
 // shares returns how many computed tokens of the slot the request can reuse. The
 // last token of a prompt is always computed, because its logits are needed.
 func (sl *slot) shares(r *Request) int {
-	if r.All { // the logits of all tokens are requested
+	if r.All || sl.s.scoped { // the logits of all tokens are requested
 		return 0
 	}
 	// Cached keys are rotated for the request length they were computed with.
 	if x := sl.s.x; x.RopeClass(sl.span) != x.RopeClass(r.span()) {
 		return 0
 	}
-	n := commonPrefix(sl.tokens, r.Prompt, min(len(r.Prompt)-1, sl.done))
-	for _, q := range sl.seqs {
-		if !q.Resumable(n) { // behind a window
-			return 0
-		}
-	}
-	return n
+	same := commonPrefix(sl.tokens, r.Prompt, min(len(r.Prompt)-1, sl.done))
+	return sl.resumable(sameImages(sl.images, r.Images, same, sl.s.x.Whole()))
 }
 
 // adopt makes the slot's sequence the first keep tokens of from.
@@ -71,15 +66,9 @@ func (sl *slot) adopt(from *slot, keep int) {
 		return
 	}
 	sl.dropSpill() // it is another sequence's: that of from is in memory
-	for i := range sl.seqs {
-		if from != sl {
-			sl.seqs[i].Release()
-			sl.seqs[i] = from.seqs[i].Fork()
-		}
-		// Cannot fail: shares checked that it is resumable there.
-		_ = sl.seqs[i].Truncate(keep)
+	if err := sl.continueAt(from, keep); err != nil {
+		sl.clear() // what cannot be continued is computed
 	}
-	sl.done = keep
 }
 
 // markYoungest marks the slot as admitted last.

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/memory/kv"
 	"atenia/internal/memory/ledger"
+	"atenia/internal/sched/states"
 )
 
 // A Config sizes a scheduler. The zero value works.
@@ -26,6 +28,11 @@ type Config struct {
 	// Tune, if not nil, is called before every step with its rows and whether it
 	// only decodes, and returns how many threads compute it; 0 = all.
 	Tune func(rows int, decode bool) (threads int)
+	// SnapshotTokens is after how many tokens the states of a sequence are copied
+	// that keep no positions apart (recurrent layers), so that another request may
+	// continue there; 0 = 256. Snapshots is how many copies a sequence keeps; 0 =
+	// 4, negative = none. A copy is also taken before the last token of a prompt.
+	SnapshotTokens, Snapshots int
 	// Remembered are sequences that were computed before, by another process.
 	Remembered []Remembered
 }
@@ -51,7 +58,12 @@ type Scheduler struct {
 	broken  error                         // why there is no executor; nil if there is one
 	vocab   int
 	context int
-	caches  []*kv.Cache // one per state
+	pools   []*states.Pool
+	caches  []*kv.Cache // of the pools
+	marking bool        // a state keeps no positions apart: snapshots are taken
+	scoped  bool        // a state belongs to its request, and with it what follows from it: sequences are not shared
+	every   int         // tokens between two of them
+	most    int         // snapshots of a sequence
 	limits  []int       // page limit of each cache
 	slots   []*slot     // in the order of their last admission
 	clock   uint64      // admission counter
@@ -96,6 +108,9 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 	if most := min(ec.MaxTokens, ec.MaxLogits); cfg.Slots < 1 || cfg.Slots > most {
 		return nil, fmt.Errorf("sched config: Slots is %d, the executor takes 1 to %d", cfg.Slots, most)
 	}
+	if cfg.SnapshotTokens < 0 {
+		return nil, fmt.Errorf("sched config: SnapshotTokens is %d, want 0 or more", cfg.SnapshotTokens)
+	}
 	if cfg.CacheBytes < 0 {
 		return nil, fmt.Errorf("sched config: CacheBytes is %d, want 0 or more", cfg.CacheBytes)
 	}
@@ -103,6 +118,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		x: x, context: ec.Context, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between, tune: cfg.Tune, known: cfg.Remembered,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
+	s.every, s.most = cmp.Or(cfg.SnapshotTokens, 256), max(0, cmp.Or(cfg.Snapshots, 4))
 	s.shared.Store(x)
 	s.step.Stop = &s.stop
 	if err := s.makeCaches(cfg.CacheBytes, cfg.Account); err != nil {
@@ -270,12 +286,13 @@ func (s *Scheduler) shutdown() {
 			sl.finish("", ErrClosed)
 		}
 		sl.dropSpill()
-		for _, q := range sl.seqs {
-			q.Release()
+		sl.unmark(0)
+		for _, x := range sl.states {
+			_ = x.Deinit() // allowed in every lifecycle
 		}
 	}
-	for _, c := range s.caches {
-		c.Close()
+	for _, p := range s.pools {
+		p.Close()
 	}
 	s.held.Store(0)
 	s.x.Close()

@@ -1,8 +1,10 @@
 package sched
 
 import (
-	"atenia/internal/memory/kv"
+	"atenia/internal/exec"
+	"atenia/internal/plan"
 	"atenia/internal/sample"
+	"atenia/internal/sched/states"
 )
 
 // A slot holds one sequence: the request being served, or the pages that the
@@ -16,18 +18,21 @@ type slot struct {
 	began   uint64 // admission count: the largest is the youngest
 	parked  bool   // preempted: waits for memory until another request ends
 
-	tokens []int32 // all tokens of the sequence; in an idle slot only the first done are valid
-	done   int     // tokens whose keys and values are cached
-	want   int     // first token whose logits are still needed, like all after it
-	span   int     // maximum length of the sequence, set at admission
-	seqs   []*kv.Seq
+	images []Image     // of the sequence
+	spans  []exec.Span // of images, for exec.Run; none in an idle slot
+	tokens []int32     // all tokens of the sequence; in an idle slot only the first done are valid
+	done   int         // tokens whose keys and values are cached
+	want   int         // first token whose logits are still needed, like all after it
+	span   int         // maximum length of the sequence, set at admission
+	states []*states.State
 	pages  [][][]byte // per state, for exec.Run
+	marks  []mark     // snapshots of states that keep no positions apart, in order
 }
 
 func (s *Scheduler) newSlot() *slot {
 	sl := &slot{s: s, id: len(s.slots), pages: make([][][]byte, len(s.caches))}
-	for _, c := range s.caches {
-		sl.seqs = append(sl.seqs, c.NewSeq())
+	for _, p := range s.pools {
+		sl.states = append(sl.states, p.Unbound())
 	}
 	return sl
 }
@@ -62,8 +67,17 @@ func (s *Scheduler) begin(st *Stream) error {
 		sl.tokens = make([]int32, 0, sl.span)
 	}
 	sl.tokens = append(sl.tokens[:0], r.Prompt...)
-	for _, q := range sl.seqs {
-		q.Reserve(sl.span)
+	sl.setImages(r.Images)
+	for i, x := range sl.states {
+		if !s.pools[i].Persistent() {
+			continue
+		}
+		if !x.Bound() {
+			if err := x.Alloc(); err != nil {
+				return err
+			}
+		}
+		x.Seq().Reserve(sl.span)
 	}
 	s.markYoungest(sl)
 	return nil
@@ -74,25 +88,34 @@ func (s *Scheduler) begin(st *Stream) error {
 func (sl *slot) finish(f Finish, err error) {
 	st := sl.st
 	sl.st, sl.sampler = nil, nil
+	sl.dropRows()
+	sl.endScope(plan.RequestScoped)
 	st.end(f, err)
 	sl.s.ended = true
 	sl.s.kick() // the queue may wait for the slot, parked sequences for its pages
 }
 
-// clear frees the slot's pages.
+// clear frees what the slot keeps of its sequence; states of its request stay.
 func (sl *slot) clear() {
 	sl.dropSpill()
-	for _, q := range sl.seqs {
-		// Position 0 is always resumable, and the sequence is not released.
-		_ = q.Truncate(0)
-	}
+	sl.unmark(0)
+	sl.endScope(plan.SlotPersistent)
 	sl.done = 0
+}
+
+// endScope evicts the states of a lifecycle.
+func (sl *slot) endScope(l plan.Lifecycle) {
+	for i, x := range sl.states {
+		if sl.s.pools[i].Descriptor().Lifecycle == l && x.Bound() {
+			_ = x.Evict() // bound, and allowed in every lifecycle
+		}
+	}
 }
 
 // holds reports whether the slot has pages.
 func (sl *slot) holds() bool {
-	for _, q := range sl.seqs {
-		if q.Len() > 0 {
+	for _, x := range sl.states {
+		if x.Len() > 0 {
 			return true
 		}
 	}
@@ -102,20 +125,29 @@ func (sl *slot) holds() bool {
 // extend makes room for n more tokens in every state. If one state has no room,
 // the others keep what they got, for the next attempt.
 func (sl *slot) extend(n int) error {
-	for i, q := range sl.seqs {
-		if need := sl.done + n - q.Len(); need > 0 {
-			if err := q.Extend(need); err != nil {
+	for i, x := range sl.states {
+		end := 1 // a state of a request or a step is one block
+		switch p := sl.s.pools[i]; {
+		case p.Persistent():
+			end = sl.done + n
+		case p.Descriptor().Lifecycle == plan.StepScoped && x.Bound():
+			if err := x.Reset(0); err != nil {
 				return err
 			}
 		}
-		sl.pages[i] = q.Pages()
+		if err := x.Extend(end); err != nil {
+			return err
+		}
+		sl.pages[i] = x.Pages()
 	}
 	return nil
 }
 
 // slide frees the pages behind windows.
 func (sl *slot) slide() {
-	for _, q := range sl.seqs {
-		q.SlideTo(sl.done)
+	for i, x := range sl.states {
+		if sl.s.pools[i].Persistent() && x.Bound() {
+			x.Seq().SlideTo(sl.done)
+		}
 	}
 }

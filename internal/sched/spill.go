@@ -88,8 +88,8 @@ func (p *Pause) Restore(slot int) error {
 // whole reports whether a slot has all pages of its sequence, none of them
 // behind a window.
 func (sl *slot) whole() bool {
-	for _, q := range sl.seqs {
-		if q.Oldest() > 0 || q.Len() < sl.done {
+	for i, x := range sl.states {
+		if sl.s.pools[i].Persistent() && (x.Len() < sl.done || x.Bound() && x.Seq().Oldest() > 0) {
 			return false
 		}
 	}
@@ -97,8 +97,8 @@ func (sl *slot) whole() bool {
 }
 
 func (sl *slot) pageBytes() (n int64) {
-	for _, q := range sl.seqs {
-		for _, page := range q.Pages() {
+	for _, x := range sl.states {
+		for _, page := range x.Pages() {
 			n += int64(len(page))
 		}
 	}
@@ -121,7 +121,7 @@ func (sl *slot) write(dir string) (_ *spill, err error) {
 	if err := os.Remove(f.Name()); err != nil {
 		return nil, err
 	}
-	for _, q := range sl.seqs {
+	for _, q := range sl.states {
 		x.pages = append(x.pages, len(q.Pages()))
 		for _, page := range q.Pages() {
 			if _, err := f.WriteAt(page, x.bytes); err != nil {
@@ -150,7 +150,10 @@ func (sl *slot) restore() error {
 
 func (sl *slot) read(x *spill) error {
 	at, k := int64(0), 0
-	for i, q := range sl.seqs {
+	for i, q := range sl.states {
+		if !sl.s.pools[i].Persistent() {
+			continue
+		}
 		if err := q.Extend(x.done); err != nil {
 			return err
 		}
@@ -167,7 +170,7 @@ func (sl *slot) read(x *spill) error {
 			at, k = at+int64(len(page)), k+1
 		}
 		for range x.pages[i] - len(q.Pages()) { // pages that a step was given and did not write
-			at, k = at+int64(q.PageBytes()), k+1
+			at, k = at+int64(q.Seq().PageBytes()), k+1
 		}
 	}
 	return nil
@@ -202,10 +205,14 @@ func (s *Scheduler) recall(r *Request) {
 
 // sharesSpilled is shares as if the pages were in memory.
 func (sl *slot) sharesSpilled(r *Request) int {
-	if r.All || sl.s.x.RopeClass(sl.span) != sl.s.x.RopeClass(r.span()) {
+	if r.All || sl.s.scoped || sl.s.x.RopeClass(sl.span) != sl.s.x.RopeClass(r.span()) {
 		return 0
 	}
-	return commonPrefix(sl.tokens, r.Prompt, min(len(r.Prompt)-1, sl.spill.done))
+	n := commonPrefix(sl.tokens, r.Prompt, min(len(r.Prompt)-1, sl.spill.done))
+	if sl.s.marking && n < sl.spill.done { // it continues where it ended, or not at all
+		return 0
+	}
+	return n
 }
 
 // commonPrefix returns how many of the first most tokens are equal.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"atenia/internal/exec"
+	"atenia/internal/plan"
 )
 
 // turn runs one iteration of the scheduler. It reports false if there was
@@ -23,8 +24,10 @@ func (s *Scheduler) turn() bool {
 	case err == nil:
 		s.deliver()
 	case errors.Is(err, exec.ErrStopped): // its requests have been cancelled, or it is computed again
+		s.spoil()
 	default:
 		s.fail(err)
+		s.spoil()
 	}
 	s.count()
 	return true
@@ -96,7 +99,7 @@ func (s *Scheduler) fill() bool {
 // add adds the next tokens of a slot to the step, as many as the limits on rows
 // and on requested logits allow. It returns how many of both it used.
 func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) {
-	n = min(sl.left(), rows, max(0, sl.want-sl.done)+logits)
+	n = min(sl.left(), rows, max(0, sl.want-sl.done)+logits, sl.toMark())
 	if n == 0 {
 		return 0, 0
 	}
@@ -108,8 +111,11 @@ func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) 
 	if n == 0 {
 		return 0, 0
 	}
+	if n = sl.uncut(n); n == 0 {
+		return 0, 0
+	}
 	first := len(s.step.Tokens)
-	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages})
+	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages, Spans: sl.spans})
 	s.step.Tokens = append(s.step.Tokens, sl.tokens[sl.done:sl.done+n]...)
 	s.owners = append(s.owners, sl)
 	if c := sl.st.req.Counters; c != nil {
@@ -128,6 +134,8 @@ func (s *Scheduler) deliver() {
 	for i, sl := range s.owners {
 		sl.done += s.step.Runs[i].Len
 		sl.slide()
+		sl.endScope(plan.StepScoped)
+		sl.mark()
 	}
 	for i, o := range s.rows {
 		o.sl.take(o.token, s.x.Logits(&s.step, i))
@@ -176,6 +184,17 @@ func (sl *slot) take(token int, logits []float32) {
 func (s *Scheduler) fail(err error) {
 	for _, sl := range s.owners {
 		sl.finish("", err)
+	}
+}
+
+// spoil rewinds the sequences of a step that did not end, if they have states
+// that a step changes in place: what these hold is of no token.
+func (s *Scheduler) spoil() {
+	for _, sl := range s.owners {
+		sl.endScope(plan.StepScoped)
+		if s.marking {
+			sl.rewind()
+		}
 	}
 }
 

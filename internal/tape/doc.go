@@ -26,6 +26,8 @@
 //	attention     plan.attention   q, k (also before their norms), v, sums, result
 //	ffn           plan.ffn         gate and up
 //	moe           plan.moe         router probabilities, gate and up of each routed row
+//	mamba1        plan.mamba1      projections, steps, outputs of the scan, a state every 16 rows
+//	mamba2        plan.mamba2      projection, convolution, outputs of the scan, a state per chunk
 //	residual_add  plan.add         scale of each row where a norm was fused
 //	gather_rows   plan.gather      nothing
 //	lm_head       plan.head        gradient of the logits, written over them

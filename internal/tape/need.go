@@ -91,6 +91,10 @@ func (m *Model[F]) need(op recorder[F], rows int) need {
 		return need{out: rows * o.down.out, saved: 2 * h, scratch: 4*h + lows(rows, &o.gate, &o.up, &o.down)}
 	case *moe[F]:
 		return o.need(rows)
+	case *mamba1[F]:
+		return o.need(rows)
+	case *mamba2[F]:
+		return o.need(rows)
 	case *head[F]:
 		part := min(rows, max(1, headValues/o.vocab)) * o.vocab
 		return need{out: 1, saved: rows*o.vocab + rows, scratch: 2*part + lows(rows, &o.logits)}

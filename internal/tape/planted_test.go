@@ -17,6 +17,8 @@ func everything(k *sketch) {
 	x = attentionOf(k, x, plan.AttentionParams{KVHeads: 2, QKNormKind: 1, QKNormEps: 1e-3, RopeStyle: plan.RopeHalf, RopeDim: 6}, slots{"inv_freq": {3}, "q_norm": {6}, "k_norm": {6}})
 	k.layer = 1
 	x = ffnOf(k, x, plan.ActSiLU, 1, false)
+	x = mamba2Of(k, x, plan.SSMParams{Groups: 2}, nil)
+	x = mamba1Of(k, x, plan.SSMParams{PlainNorm: 1}, nil)
 	k.layer = 2
 	k.done(moeOf(k, x, plan.MoEParams{TopK: 2, Renorm: 1}, false))
 	k.from("2.q", map[string]tensor.Shape{"file.q": {24, width}}, compile.Transform{Kind: compile.PermuteHeads, A: 4, B: 4})
@@ -44,7 +46,7 @@ func TestPlantedErrors(t *testing.T) {
 		},
 	}
 	inputs := map[grad.Key]int{"plan.embedding": 1, "plan.gather": 1, "plan.weight": 1, "plan.meet": 1, "plan.balance": 1} // blocks with one
-	saves := map[grad.Key]bool{"plan.norm": true, "plan.attention": true, "plan.ffn": true, "plan.moe": true, "plan.head": true, "plan.balance": true}
+	saves := map[grad.Key]bool{"plan.norm": true, "plan.attention": true, "plan.ffn": true, "plan.moe": true, "plan.mamba1": true, "plan.mamba2": true, "plan.head": true, "plan.balance": true}
 	planted := 0
 	plantAll := func(key grad.Key, back grad.BackwardFunc[float64]) {
 		for name, plant := range errs {

@@ -23,10 +23,23 @@ func table[F Float]() plan.AdapterTable[*Bind[F], recorder[F]] {
 		bindAttention[F],
 		bindFFN[F],
 		bindMoE[F],
+		bindMamba2[F],
+		bindShortConv[F],
+		bindMLA[F],
 		bindEmbedding[F],
 		bindAdd[F],
 		bindHead[F],
 		bindGather[F],
+		nil, // pool
+		nil, // patch_embed: towers are not trained
+		nil, // spatial_merge
+		nil, // deepstack_extract
+		nil, // vision_scatter
+		nil, // deepstack_inject
+		bindGatedDelta[F],
+		bindMamba1[F],
+		nil, // cross_attention
+		nil, // conv_stem
 	)
 }
 
@@ -40,6 +53,8 @@ const (
 	keyMoE       grad.Key = "plan.moe"
 	keyAdd       grad.Key = "plan.add"
 	keyGather    grad.Key = "plan.gather"
+	keyMamba1    grad.Key = "plan.mamba1"
+	keyMamba2    grad.Key = "plan.mamba2"
 	keyHead      grad.Key = "plan.head"
 	keyLayer     grad.Key = "plan.layer"
 	keyMeet      grad.Key = "plan.meet"
@@ -63,6 +78,8 @@ func rules[F Float]() []rule[F] {
 		{keyMoE, moeBack[F]},
 		{keyAdd, addBack[F]},
 		{keyGather, gatherBack[F]},
+		{keyMamba1, mamba1Back[F]},
+		{keyMamba2, mamba2Back[F]},
 		{keyHead, headBack[F]},
 		{keyBalance, balanceBack[F]},
 		{keyLayer, layerBack[F]},

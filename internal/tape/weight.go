@@ -2,6 +2,7 @@ package tape
 
 import (
 	"fmt"
+	"math"
 
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
@@ -25,6 +26,7 @@ type weight[F Float] struct {
 	shape tensor.Shape
 	runs  []run[F]
 	plus  F         // added to every element
+	exped bool      // elements are −e^ of those of the tensors
 	fixed []float32 // a constant instead of all this
 	whole *leaf[F]
 	parts []operand[F] // the tensors of runs, for a weight that is made
@@ -119,6 +121,11 @@ func resolve[F Float](w compile.Weight, params *Params[F]) (*weight[F], error) {
 			out.permute(t.A, t.B, shape[0]/t.A, row)
 		case compile.AddConst:
 			out.plus += F(t.Value)
+		case compile.NegExp:
+			if out.plus != 0 || out.exped {
+				return nil, bad("transform %q after another of values has no gradient", t.Kind)
+			}
+			out.exped = true
 		case compile.Reshape:
 		default:
 			return nil, bad("transform %q has no gradient", t.Kind)
@@ -183,9 +190,14 @@ func (w *weight[F]) fill(dst []F) {
 	for _, r := range w.runs {
 		copy(dst[r.to:], r.p.Value[r.at:r.at+r.n])
 	}
-	if w.plus != 0 {
+	switch {
+	case w.plus != 0:
 		for i := range dst {
 			dst[i] += w.plus
+		}
+	case w.exped:
+		for i, v := range dst {
+			dst[i] = F(-math.Exp(float64(v)))
 		}
 	}
 }
@@ -194,7 +206,7 @@ func (w *weight[F]) fill(dst []F) {
 // run of a file tensor, part of a buffer that is made at every step where not.
 func (m *Model[F]) operand(w *weight[F], lo, hi int) operand[F] {
 	runs := pick(nil, w.runs, lo, hi, 0)
-	if w.fixed == nil && len(runs) == 1 && w.plus == 0 {
+	if w.fixed == nil && len(runs) == 1 && w.plus == 0 && !w.exped {
 		return m.used(operand[F]{leaf: m.borrow(runs[0]), n: hi - lo})
 	}
 	if w.whole == nil {
@@ -282,9 +294,14 @@ func (s *step[F]) makeWeights(made []*weight[F]) error {
 // weightBack adds the gradient of a made weight to those of the tensors.
 func weightBack[F Float](b *grad.OpaqueBack[F]) {
 	w := b.Aux.(*weight[F])
-	d := b.DOut(0)
+	d, y := b.DOut(0), b.Out(0)
 	for i, r := range w.runs {
-		if g := w.parts[i].grad(b); g != nil {
+		g := w.parts[i].grad(b)
+		switch {
+		case g == nil:
+		case w.exped: // its own derivative
+			dense.AddMul(g[r.at:r.at+r.n], d[r.to:r.to+r.n], y[r.to:r.to+r.n])
+		default:
 			dense.Add(g[r.at:r.at+r.n], d[r.to:r.to+r.n])
 		}
 	}

@@ -1,8 +1,7 @@
 // Adapters writes the constructor of adapter tables from [plan.Specs]: one
 // parameter for each opcode, in the order of their numbers. An executor that
 // omits an opcode does not compile; one that does not support it passes an
-// explicit nil. Opcodes that no executor has ([plan.OpSpec.NoExecutor]) get no
-// parameter.
+// explicit nil.
 //
 //	//go:generate go run -C ../tools ./adapters -o ../internal/plan/zadapters.go
 //
@@ -39,7 +38,7 @@ func main() {
 func generate(pkg string, specs *plan.SpecTable) ([]byte, error) {
 	var params, entries bytes.Buffer
 	for _, s := range specs {
-		if s == nil || s.NoExecutor {
+		if s == nil {
 			continue
 		}
 		name := lower(camel(s.Name))
@@ -55,8 +54,7 @@ func generate(pkg string, specs *plan.SpecTable) ([]byte, error) {
 	fmt.Fprintf(&b, "package %s\n\n", pkg)
 	b.WriteString("// NewAdapterTable makes the table of an executor. A nil adapter says, in plain\n")
 	b.WriteString("// sight, that the executor does not support the opcode: plans that use it are\n")
-	b.WriteString("// refused when they are routed or bound. Opcodes that no executor supports\n")
-	b.WriteString("// ([OpSpec.NoExecutor]) have no parameter.\n")
+	b.WriteString("// refused when they are routed or bound.\n")
 	fmt.Fprintf(&b, "func NewAdapterTable[B, K any](\n%s) AdapterTable[B, K] {\n\treturn AdapterTable[B, K]{\n%s\t}\n}\n", params.Bytes(), entries.Bytes())
 	return format.Source(b.Bytes())
 }

@@ -117,25 +117,6 @@ func bareAdapter[B, K any](func(B) (K, error)) Adapter[B, K] { return nil }
 	return b.String()
 }
 
-// Opcodes that no executor has an adapter for take no parameter, and one that
-// an executor gets is asked of all.
-func TestNoExecutor(t *testing.T) {
-	specs := *plan.Specs
-	mamba := *specs[plan.OpMamba2]
-	if !mamba.NoExecutor {
-		t.Skip("mamba2 has an executor now")
-	}
-	mamba.NoExecutor = false
-	specs[plan.OpMamba2] = &mamba
-	src, err := generate("complete", &specs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := checkWith(t, "complete", src); err == nil || !strings.Contains(err.Error(), "not enough arguments") {
-		t.Fatalf("got %v", err)
-	}
-}
-
 func TestNames(t *testing.T) {
 	for in, want := range map[string][2]string{
 		"lm_head":                  {"LMHead", "lmHead"},

@@ -64,6 +64,7 @@ var families = map[string]func(isa){
 	},
 	"dense":    denseFunctions,
 	"distance": distanceFunctions,
+	"fit":      fitFunctions,
 	"dsp":      dspFunctions,
 	"vector": func(i isa) {
 		activations(i)
@@ -77,7 +78,7 @@ var families = map[string]func(isa){
 }
 
 func main() {
-	family := flag.String("family", "", "which functions: float, int, packed, attention, vector, dense, distance or dsp")
+	family := flag.String("family", "", "which functions: float, int, packed, attention, vector, dense, distance, fit or dsp")
 	choice := flag.String("dispatch", "", "the Go file to write that chooses assembly by type")
 	flag.Parse()
 	if *choice != "" {
@@ -86,7 +87,7 @@ func main() {
 	}
 	emit := families[*family]
 	if emit == nil {
-		log.Fatalf("family %q: want float, int, packed, attention, vector, dense, distance or dsp", *family)
+		log.Fatalf("family %q: want float, int, packed, attention, vector, dense, distance, fit or dsp", *family)
 	}
 	ConstraintExpr("!noasm")
 	for _, i := range []isa{avx2, avx512} {

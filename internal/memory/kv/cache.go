@@ -12,6 +12,9 @@ import (
 // DefaultPageTokens is the page length of a [Config] that leaves it zero.
 const DefaultPageTokens = 16
 
+// fixedTokens is the page length of a fixed state: longer than any sequence.
+const fixedTokens = 1 << 30
+
 // pageAlign is the alignment of pages in bytes: a cache line and the widest
 // vector.
 const pageAlign = 64
@@ -26,6 +29,7 @@ type Config struct {
 	Window     int             // positions that a query attends to, itself included; 0 means all before it
 	MaxPages   int             // budget in pages; 0 means no limit but MaxBytes
 	MaxBytes   int64           // budget in bytes, pages rounded up to 64; 0 means no limit but MaxPages
+	Fixed      bool            // a sequence has one page, whatever its length: a state that is not addressed by position
 	Zero       bool            // clear pages when they are handed out
 	Account    *ledger.Account // that pages are reserved in
 }
@@ -59,6 +63,9 @@ type Cache struct {
 func New(c Config) (*Cache, error) {
 	if c.PageTokens == 0 {
 		c.PageTokens = DefaultPageTokens
+	}
+	if c.Fixed {
+		c.PageTokens, c.Window = fixedTokens, 0
 	}
 	if err := c.validate(); err != nil {
 		return nil, err

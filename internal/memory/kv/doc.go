@@ -35,6 +35,13 @@
 // writable page has a single owner, and the branches of a fork never see each
 // other's writes.
 //
+// # Fixed states
+//
+// A state that is not addressed by position, such as that of a recurrent layer,
+// is a sequence of one page ([Config.Fixed]): zero when it begins, written in
+// place by every step, copied by the first Extend after a fork, and resumable at
+// its end and at 0 alone. A snapshot is a fork that nobody extends.
+//
 // # Memory
 //
 // Pages are carved from slabs that a cache allocates when its free list is empty

@@ -121,6 +121,9 @@ func (s *Seq) Resumable(n int) bool {
 // oldestResumable returns the first position > 0 that is resumable, or 0 if all
 // are.
 func (s *Seq) oldestResumable() int {
+	if s.c.cfg.Fixed {
+		return s.len
+	}
 	if s.first == 0 {
 		return 0
 	}

@@ -89,7 +89,7 @@ func (o *opening) bank(t *place.Placed, w compile.Weight) error {
 func mapped(m *compile.Model, d *file.Description) (*Residence, error) {
 	r := &Residence{mapped: true}
 	var apart []string
-	for _, p := range exec.Products(&m.Plans.Decode.Plan) {
+	for _, p := range exec.Products(&m.Plans.Usual().Plan) {
 		for _, name := range p.Weights {
 			w := m.Weights[name]
 			if !p.Experts || len(w.Sources) < 2 {

@@ -85,7 +85,7 @@ func load(ctx context.Context, m *compile.Model, d *file.Description, p *place.P
 		d: d, old: old, room: c.Account, rows: map[string]bool{}, now: -1, bankOf: -1,
 	}
 	old.files, old.blocks = nil, nil // they are the new one's to close
-	for _, p := range exec.Products(&m.Plans.Decode.Plan) {
+	for _, p := range exec.Products(&m.Plans.Usual().Plan) {
 		for _, name := range p.Weights {
 			o.rows[name] = o.rows[name] || p.Rows
 		}

@@ -16,7 +16,7 @@ import (
 // Tensors lists the weights of a model in the order of their first use, as the
 // planner expects them: products first, then the weights that every plan pins.
 func Tensors(m *compile.Model, d *file.Description) []place.Tensor {
-	products := exec.Products(&m.Plans.Decode.Plan)
+	products := exec.Products(&m.Plans.Usual().Plan)
 	whole := map[string]int{} // products that read all of a weight
 	for _, p := range products {
 		for _, name := range p.Weights {
@@ -68,7 +68,7 @@ func Tensors(m *compile.Model, d *file.Description) []place.Tensor {
 func Headers(m *compile.Model, d *file.Description) exec.Weights {
 	out := exec.Weights{}
 	for name, w := range m.Weights {
-		v := tensor.View{DType: tensor.F32, Shape: w.Shape} // what is made is, in the formats that models come in
+		v := tensor.View{DType: compile.TypeOf(&w, d), Shape: w.Shape}
 		if at, ok := compile.Locate(&w, d); ok {
 			v.DType = at.View.DType
 		} else if at, ok := compile.LocateExperts(&w, len(w.Sources), d); ok {
@@ -91,8 +91,8 @@ func describe(w *compile.Weight, d *file.Description) place.Tensor {
 		return t
 	}
 	t.Held = "made from its source, since kernels want another form"
-	n, _ := w.Shape.Size()
-	t.Bytes = 4 * int64(n)
+	n, _ := w.Shape.Bytes(compile.TypeOf(w, d))
+	t.Bytes = int64(n)
 	return t
 }
 

@@ -29,8 +29,12 @@ type prefix struct{ body, head string }
 var prefixes = []prefix{
 	{"model.language_model.", ""},
 	{"language_model.model.", "language_model."},
+	{"distilbert.", ""},
 	{"transformer.", ""},
+	{"backbone.", ""},
+	{"roberta.", ""},
 	{"model.", ""},
+	{"bert.", ""},
 	{"", ""},
 }
 
@@ -43,6 +47,12 @@ func ignorable(name string) bool {
 		}
 	}
 	return slices.Contains(ropeTensors, name)
+}
+
+// emptyBias reports whether a tensor is a bias that adds nothing: tools that
+// quantize write one for every matrix.
+func emptyBias(t *file.Tensor) bool {
+	return strings.HasSuffix(t.Name, ".bias") && len(t.View.Data) > 0 && !slices.ContainsFunc(t.View.Data, func(b byte) bool { return b != 0 })
 }
 
 // ropeTensors lists the tensors of GGUF files that hold frequency divisors.
@@ -67,7 +77,7 @@ type binder struct {
 }
 
 // bind returns the recipe of every weight, or all faults of the file.
-func bind(c *Config, fam *Family, tensors map[string]*file.Tensor) (map[string]Weight, []plan.PlanDiagnostic, error) {
+func bind(c *Config, fam *Family, tower *Tower, tensors map[string]*file.Tensor) (map[string]Weight, []plan.PlanDiagnostic, error) {
 	b := &binder{c: c, fam: fam, tensors: tensors, used: map[string]bool{}, out: map[string]Weight{}, faults: &Faults{}}
 	b.prefix = prefix{body: "model."}
 	ids, err := b.ids()
@@ -79,7 +89,11 @@ func bind(c *Config, fam *Family, tensors map[string]*file.Tensor) (map[string]W
 			return nil, nil, err
 		}
 	}
-	for _, id := range ids {
+	more, err := b.towerIDs(tower)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range append(ids, more...) {
 		b.weight(id.spec, id.layer)
 	}
 	b.constants()
@@ -106,7 +120,11 @@ func (b *binder) ids() ([]weightID, error) {
 		for i := range p {
 			for _, slot := range slices.Sorted(maps.Keys(p[i].W)) {
 				id := p[i].W[slot]
-				switch spec := b.fam.Weights.get(id); {
+				spec := b.fam.Weights.get(id)
+				if spec == nil && b.c.Encoder != nil {
+					spec = denseWeights.get(id)
+				}
+				switch {
 				case id == ropeShortID || id == ropeLongID:
 				case spec == nil:
 					missing = fmt.Errorf("family %s: no weight %q in its map", b.fam.ID, id)
@@ -126,8 +144,55 @@ func (b *binder) ids() ([]weightID, error) {
 		add(mix, i)
 		add(ffn, i)
 	}
-	add(b.fam.Epilogue, -1)
+	all, _, chosen := b.c.epilogues(b.fam)
+	add(all, -1)
+	add(chosen, -1)
+	if s := b.fam.Sound; s != nil && b.c.Audio != nil {
+		add(s.Stem, -1)
+		for i := range b.c.Audio.Layers {
+			add(s.Layer, i)
+		}
+		add(s.End, -1)
+	}
 	return out, missing
+}
+
+// towerIDs returns the weights of a tower's programs.
+func (b *binder) towerIDs(t *Tower) ([]weightID, error) {
+	if t == nil {
+		return nil, nil
+	}
+	var out []weightID
+	var missing error
+	add := func(p plan.Program, layer int) {
+		for i := range p {
+			for _, slot := range slices.Sorted(maps.Keys(p[i].W)) {
+				id := p[i].W[slot]
+				if spec := t.Weights.get(id); spec != nil {
+					out = append(out, weightID{spec, layer})
+				} else if _, optional := slotOf(p[i].Op, slot); !optional {
+					missing = fmt.Errorf("tower %s: no weight %q in its map", t.ID, id)
+				}
+			}
+		}
+	}
+	add(t.Prologue, -1)
+	for i := range b.c.Vision.Layers {
+		add(t.Block, i)
+		if slices.Contains(b.c.Vision.Deepstack, i) {
+			add(t.Tap, i)
+		}
+	}
+	add(t.Epilogue, -1)
+	return out, missing
+}
+
+// slotOf returns a slot's number, and whether it may be empty.
+func slotOf(op plan.Opcode, slot string) (int, bool) {
+	s := plan.Specs.Get(op)
+	i, _ := s.SlotIndex(slot)
+	_, optional := s.Slot(i)
+	return i, optional
 }
 
 // findPrefix chooses the longest prefix under which the file has every required
@@ -172,6 +237,7 @@ func (b *binder) origin(s *WeightSpec, layer int) (o Origin, name string, ok boo
 	if b.c.Source == GGUF {
 		origins = s.GGUF
 	}
+	origins = slices.DeleteFunc(slices.Clone(origins), func(o Origin) bool { return b.c.presence(o.If) == Absent })
 	for _, o := range origins {
 		name := b.name(o.Name, layer)
 		if _, there := b.tensors[name]; there {
@@ -187,11 +253,21 @@ func (b *binder) name(template string, layer int) string {
 	template = strings.ReplaceAll(template, "{p}", b.prefix.body)
 	template = strings.ReplaceAll(template, "{q}", b.prefix.head)
 	template = strings.ReplaceAll(template, "{l}", strconv.Itoa(layer))
+	if v := b.c.Vision; v != nil && strings.Contains(template, "{k}") {
+		template = strings.ReplaceAll(template, "{k}", strconv.Itoa(slices.Index(v.Deepstack, layer)))
+	}
 	return strings.Replace(template, "{e}", "0", 1)
 }
 
 // sources lists the tensors that are joined for an origin.
 func (b *binder) sources(o Origin, layer int) []string {
+	if o.Frames {
+		names := []string{b.name(o.Name, layer)}
+		for i := 1; i < b.c.Vision.Temporal; i++ {
+			names = append(names, fmt.Sprintf("%s.%d", names[0], i))
+		}
+		return names
+	}
 	before, after, many := strings.Cut(o.Name, "{e}")
 	if !many {
 		return []string{b.name(o.Name, layer)}
@@ -207,6 +283,9 @@ func (b *binder) sources(o Origin, layer int) []string {
 func canonical(id string, layer int) string {
 	if layer < 0 {
 		return id
+	}
+	if rest, ok := strings.CutPrefix(id, "v."); ok {
+		return fmt.Sprintf("v.blk.%d.%s", layer, rest)
 	}
 	return fmt.Sprintf("blk.%d.%s", layer, id)
 }
@@ -245,21 +324,15 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 			return
 		}
 	}
-	if n := len(w.Sources); n > 1 {
+	if n := len(w.Sources); n > 1 && !o.Frames {
 		inFile = slices.Clone(want)
 		inFile[0] /= n
 	}
-	if o.Of != "" && o.Rows[0] == "" {
-		w.Transform = append(w.Transform, Transform{Kind: Reshape, Shape: want})
-	}
-	if o.Rows[0] != "" {
-		lo, err1 := b.c.eval(o.Rows[0])
-		hi, err2 := b.c.eval(o.Rows[1])
-		if err1 != nil || err2 != nil {
-			b.faults.Add(fmt.Errorf("rows of weight %s: %v %v", s.ID, err1, err2))
-			return
-		}
-		w.Transform = append(w.Transform, Transform{Kind: SliceRows, A: lo, B: hi})
+	if n := len(w.Sources); o.Frames && n > 1 {
+		w.Transform = joinFrames(inFile, want, n)
+	} else if w.Transform, err = o.taken(b.c, inFile, want); err != nil {
+		b.faults.Add(fmt.Errorf("rows of weight %s: %v", s.ID, err))
+		return
 	}
 	for _, name := range w.Sources {
 		if there && !b.fits(name, layer, inFile) {
@@ -290,6 +363,9 @@ func (b *binder) fits(name string, layer int, want tensor.Shape) bool {
 
 // constants adds the rotary tables that layers use.
 func (b *binder) constants() {
+	if v := b.c.Vision; v != nil && v.Theta != 0 {
+		b.constant(towerRopeName, v.frequencies())
+	}
 	for i := range b.c.Ropes {
 		r := &b.c.Ropes[i]
 		if !slices.ContainsFunc(b.c.Layers, func(l Layer) bool { return l.Rope == r.Name }) {
@@ -320,7 +396,7 @@ func (b *binder) unused() {
 		if b.used[name] {
 			continue
 		}
-		if ignorable(name) {
+		if ignorable(name) || emptyBias(b.tensors[name]) || b.c.Encoder != nil && b.c.Encoder.leaves(name) {
 			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "ignored_tensor", Text: name})
 			continue
 		}

@@ -15,6 +15,25 @@ type Options struct {
 	KVType     tensor.DType // elements of the key/value cache; Invalid = F16 when weights are quantized, else F32
 	PageTokens int          // tokens a cache page holds; 0 = 16
 	NoFuse     bool         // do not fuse instructions
+
+	// Pool makes an encoder of the model, or replaces the pooling of one: one of
+	// Pools. Normalize says whether its vectors are normalized; ByTensor = as the
+	// model says, true for decoders.
+	Pool      string
+	Normalize Presence
+}
+
+// encode applies the options of encoders.
+func (o *Options) encode(c *Config) {
+	if o.Pool != "" {
+		if c.Encoder == nil {
+			c.Encoder = &Encoder{Causal: true, Normalize: true}
+		}
+		c.Encoder.Pool = o.Pool
+	}
+	if c.Encoder != nil && o.Normalize != ByTensor {
+		c.Encoder.Normalize = o.Normalize == Present
+	}
 }
 
 const (
@@ -52,6 +71,7 @@ type Model struct {
 	Provenance  map[string]string // field of the configuration → "file KEY", "default" or "derived"
 
 	family *Family
+	tower  *Tower // nil = none
 	reg    *registry
 }
 
@@ -74,23 +94,40 @@ func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
 	for i := range d.Tensors {
 		tensors[d.Tensors[i].Name] = &d.Tensors[i]
 	}
-	n, err := r.normalize(d, tensors)
+	n, err := r.normalize(d, tensors, opt)
 	if err != nil {
 		return nil, err
 	}
 	fam := n.fam
-	weights, notes, err := bind(n.c, fam, tensors)
+	var tower *Tower
+	if n.c.Vision != nil {
+		tower = towerOf(n.c.Vision.Tower)
+	}
+	weights, notes, err := bind(n.c, fam, tower, tensors)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Family: fam.ID, Config: *n.c, Weights: weights, Diagnostics: append(n.notes, notes...), Provenance: n.prov, family: fam, reg: r}
-	res := &resolver{c: &m.Config, weights: weights, groups: groupLayers(n.c.Layers)}
-	states, err := kvStates(n.c, res.groups, opt)
+	m := &Model{Family: fam.ID, Config: *n.c, Weights: weights, Diagnostics: append(n.notes, notes...), Provenance: n.prov, family: fam, tower: tower, reg: r}
+	states, err := statesOf(n.c, opt)
 	if err != nil {
 		return nil, err
+	}
+	res := &resolver{c: &m.Config, weights: weights, states: states}
+	if fam.Sound != nil {
+		if m.Plans.VisionEncode, err = lowerSound(fam, res, opt); err != nil {
+			return nil, fmt.Errorf("%s: encoder: %w", fam.ID, err)
+		}
 	}
 	if m.Plans.Prefill, err = lower(plan.ModePrefill, fam, res, states, opt); err != nil {
 		return nil, fmt.Errorf("%s: prefill: %w", fam.ID, err)
+	}
+	if tower != nil {
+		if err := m.compileVision(tower, res, opt); err != nil {
+			return nil, err
+		}
+	}
+	if n.c.Encoder != nil {
+		return m, nil
 	}
 	if m.Plans.Decode, err = lower(plan.ModeDecode, fam, res, states, opt); err != nil {
 		return nil, fmt.Errorf("%s: decode: %w", fam.ID, err)
@@ -106,41 +143,58 @@ type normalized struct {
 	notes []plan.PlanDiagnostic
 }
 
-func (r *registry) normalize(d *file.Description, tensors map[string]*file.Tensor) (*normalized, error) {
+func (r *registry) normalize(d *file.Description, tensors map[string]*file.Tensor, opt Options) (*normalized, error) {
 	switch d.Format {
 	case file.HuggingFace:
-		return r.normalizeHF(d)
+		return r.normalizeHF(d, opt)
 	case file.GGUF:
-		return r.normalizeGGUF(d, tensors)
+		return r.normalizeGGUF(d, tensors, opt)
 	}
 	return nil, &UnsupportedModelError{Key: "format", Name: d.Format, Why: "such a file has no configuration", Supported: []string{file.GGUF, file.HuggingFace}}
 }
 
 // lower builds the plan of one mode and runs the compiler passes over it.
-func lower(mode plan.Mode, fam *Family, r *resolver, states []plan.StateDescriptor, opt Options) (*plan.CompiledPlan, error) {
+func lower(mode plan.Mode, fam *Family, r *resolver, states *layerStates, opt Options) (*plan.CompiledPlan, error) {
 	b := plan.NewBuilder(mode, r)
 	rows := plan.RowsTokens
 	if mode == plan.ModeDecode {
 		rows = plan.RowsSlots
 	}
-	x := b.Input("tokens", plan.RegSpec{DType: tensor.I32, Rank: 1, Rows: rows, Cols: 1})
+	images := r.c.Vision != nil && mode == plan.ModePrefill
+	var x plan.RegisterRef
+	if images {
+		x = inputImages(b, r.c)
+	} else {
+		x = b.Input("tokens", plan.RegSpec{DType: tensor.I32, Rank: 1, Rows: rows, Cols: 1})
+	}
 	if mode == plan.ModePrefill {
 		b.Input("rows", plan.RegSpec{DType: tensor.I32, Rank: 1, Rows: plan.RowsRequested, Cols: 1})
 	}
-	for _, s := range states {
+	for _, s := range states.all {
 		b.State(s)
 	}
-	x = b.Lower(fam.Prologue, -1, x, rows)
+	if !images {
+		x = b.Lower(fam.Prologue, -1, x, rows)
+	}
 	for i, l := range r.c.Layers {
 		x = b.Lower(fam.Mixers[l.Mixer], i, x, rows)
 		x = b.Lower(fam.FFNs[l.FFN], i, x, rows)
+		if images && i < len(r.c.Vision.Deepstack) {
+			x = b.Lower(inject(i), i, x, rows)
+		}
 	}
+	all, choice, chosen := r.c.epilogues(fam)
+	x = b.Lower(all, -1, x, rows)
 	if mode == plan.ModePrefill {
 		rows = plan.RowsRequested
-		x = b.Lower(gather, -1, x, rows)
+		x = b.Lower(choice, -1, x, rows)
 	}
-	x = b.Lower(fam.Epilogue, -1, x, rows)
-	p, err := b.Build(x)
+	return finish(b, opt, b.Lower(chosen, -1, x, rows))
+}
+
+// finish runs the compiler passes over a plan.
+func finish(b *plan.Builder, opt Options, outs ...plan.RegisterRef) (*plan.CompiledPlan, error) {
+	p, err := b.Build(outs...)
 	if err != nil {
 		return nil, err
 	}

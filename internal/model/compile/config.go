@@ -64,7 +64,22 @@ type Config struct {
 	TempBeta  float32 `json:",omitempty"` // q ×= 1 + TempBeta·ln(1+⌊pos/TempOrig⌋)
 	TempOrig  int     `json:",omitempty"`
 
-	Mixture Mixture `json:",omitzero"` // of layers whose FFN is "moe"
+	NormKind string `json:",omitempty"` // "" = root mean square, "layer" = layer norm
+	Ungated  bool   `json:",omitempty"` // feed-forward layers have no gate
+	PosSkip  int    `json:",omitempty"` // rows of a file's table of positions before that of the first position
+	QGate    bool   `json:",omitempty"` // the query projection also holds a gate of the attention's output
+	Sinks    bool   `json:",omitempty"` // each head has a learned logit that takes part in the softmax
+
+	Mixture   Mixture   `json:",omitzero"` // of layers whose FFN is "moe"
+	Latent    Latent    `json:",omitzero"` // of layers whose mixer is "mla"
+	Scan      Scan      `json:",omitzero"` // of layers whose mixer is "mamba1" or "mamba2"
+	Delta     Delta     `json:",omitzero"` // of layers whose mixer is "gated_delta"
+	ShortConv ShortConv `json:",omitzero"` // of layers whose mixer is "shortconv"
+	Encoder   *Encoder  `json:",omitempty"`
+	Vision    *Vision   `json:",omitempty"`
+	Sections  []int     `json:",omitempty"` // pairs of a head that turn by time, row and column; none = all by position
+	Mixed     bool      `json:",omitempty"` // these take turns; otherwise they are blocks
+	Audio     *Audio    `json:",omitempty"`
 
 	Ropes  []RotaryTable `json:",omitempty"`
 	Layers []Layer       `json:",omitempty"`
@@ -72,8 +87,8 @@ type Config struct {
 
 // A Layer holds what may differ between the layers of a model.
 type Layer struct {
-	Mixer  string // "attention"
-	FFN    string // "dense" or "moe"
+	Mixer  string // "attention", "attention_without_norm", "mla", "mamba1", "mamba2", "gated_delta", "shortconv"
+	FFN    string // "dense", "moe" or "none"
 	Window int    `json:",omitempty"` // keys that an attention layer attends to; 0 = all
 	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
 }
@@ -81,15 +96,27 @@ type Layer struct {
 // Normalized layer kinds.
 const (
 	mixAttention = "attention"
+	mixBare      = "attention_without_norm" // of a first layer whose input was normalized as it was embedded
+	mixMLA       = "mla"
+	mixMamba1    = "mamba1"
+	mixMamba2    = "mamba2"
+	mixDelta     = "gated_delta"
+	mixConv      = "shortconv"
 	ffnDense     = "dense"
 	ffnMoE       = "moe"
+	ffnNone      = "none"
+	layerNorm    = "layer" // Config.NormKind
 )
 
 // acts maps normalized activation names to the numbers in plans.
 var acts = map[string]uint32{
 	"silu": plan.ActSiLU, "gelu_tanh": plan.ActGELUTanh, "gelu_erf": plan.ActGELUErf,
 	"relu": plan.ActReLU, "relu2": plan.ActReLU2, "quick_gelu": plan.ActQuickGELU,
+	actSwiGLUOAI: plan.ActSwiGLUOAI,
 }
+
+// actSwiGLUOAI is the activation of gpt-oss: clamped, with Mixture.Limit and Alpha.
+const actSwiGLUOAI = "swiglu_oai"
 
 // actAliases maps the spellings of configurations to normalized names.
 var actAliases = map[string]string{
@@ -117,6 +144,12 @@ func (c *Config) canonicalise() {
 	if c.TempBeta == 0 {
 		c.TempOrig = 0
 	}
+	if !c.feeds() {
+		c.FFN = 0
+	}
+	if c.Mixture.canonicalise(); !c.hasMixture() {
+		c.Mixture = Mixture{}
+	}
 	c.Ropes = slices.DeleteFunc(c.Ropes, func(r RotaryTable) bool {
 		return !slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.Rope == r.Name })
 	})
@@ -127,15 +160,21 @@ func (c *Config) check(file string, f *Faults) {
 	bad := func(field, want string, got any) {
 		f.Add(&ConfigError{File: file, Field: field, Want: want, Got: fmt.Sprint(got)})
 	}
-	for _, x := range []struct {
+	type bound struct {
 		field    string
 		got, max int
-	}{
-		{"hidden size", c.Hidden, maxWidth}, {"attention heads", c.Heads, maxHeads},
-		{"key/value heads", c.KVHeads, maxHeads}, {"head width", c.HeadDim, maxHead},
-		{"feed-forward width", c.FFN, maxWidth}, {"vocabulary size", c.Vocab, maxVocab},
+	}
+	bounds := []bound{
+		{"hidden size", c.Hidden, maxWidth}, {"vocabulary size", c.Vocab, maxVocab},
 		{"context length", c.Context, maxLength}, {"layers", len(c.Layers), maxLayers},
-	} {
+	}
+	if c.attends() {
+		bounds = append(bounds, bound{"attention heads", c.Heads, maxHeads}, bound{"key/value heads", c.KVHeads, maxHeads}, bound{"head width", c.HeadDim, maxHead})
+	}
+	if c.feeds() {
+		bounds = append(bounds, bound{"feed-forward width", c.FFN, maxWidth})
+	}
+	for _, x := range bounds {
 		if x.got < 1 || x.got > x.max {
 			bad(x.field, fmt.Sprintf("1 to %d", x.max), x.got)
 		}
@@ -153,6 +192,9 @@ func (c *Config) check(file string, f *Faults) {
 		{"norm epsilon", c.NormEps}, {"attention scale", c.AttnScale}, {"embedding multiplier", c.EmbedMul},
 		{"residual multiplier", c.BranchMul}, {"logit multiplier", c.LogitMul},
 	} {
+		if !c.attends() && x.field == "attention scale" {
+			continue
+		}
 		if !(x.v > 0 && x.v < 1e30) {
 			bad(x.field, "a number above 0", x.v)
 		}
@@ -177,6 +219,34 @@ func (c *Config) check(file string, f *Faults) {
 	if c.hasMixture() {
 		c.Mixture.check(bad)
 	}
+	if c.Audio != nil {
+		c.Audio.check(c.Hidden, bad)
+	}
+	if c.Encoder != nil {
+		c.Encoder.check(c.Hidden, bad)
+		for i, l := range c.Layers {
+			if l.Mixer != mixAttention && l.Mixer != mixBare {
+				bad(fmt.Sprintf("layer %d of an encoder", i), "attention: layers of other kinds keep a state", l.Mixer)
+				break
+			}
+		}
+	}
+	if c.hasMixer(mixMLA) {
+		c.Latent.check(bad)
+	}
+	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
+		c.Scan.check(c, bad)
+	}
+	if c.hasMixer(mixDelta) {
+		c.Delta.check(bad)
+	}
+	if c.hasMixer(mixConv) {
+		c.ShortConv.check(bad)
+	}
+	c.checkSections(bad)
+	if c.Vision != nil {
+		c.Vision.check(c, bad)
+	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {
 			bad(fmt.Sprintf("window of layer %d", i), fmt.Sprintf("0 to %d", maxLength), l.Window)
@@ -185,6 +255,21 @@ func (c *Config) check(file string, f *Faults) {
 			bad(fmt.Sprintf("rope of layer %d", i), "a table of the model", l.Rope)
 		}
 	}
+}
+
+// feeds reports whether a layer has a feed-forward half, or there are no layers.
+func (c *Config) feeds() bool {
+	return len(c.Layers) == 0 || slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.FFN != ffnNone })
+}
+
+// attends reports whether a layer attends, or there are no layers.
+func (c *Config) attends() bool {
+	return len(c.Layers) == 0 || c.hasMixer(mixAttention) || c.hasMixer(mixMLA)
+}
+
+// hasMixer reports whether a layer has the mixer.
+func (c *Config) hasMixer(kind string) bool {
+	return slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.Mixer == kind })
 }
 
 // rope returns the named rotary table, or nil.
@@ -207,15 +292,22 @@ func (c *Config) presence(cond string) Presence {
 	case "ffn_bias":
 		return c.FFNBias
 	case "shared":
-		if c.Mixture.Shared > 0 {
-			return Present
-		}
-		return Absent
+		return presentIf(c.Mixture.Shared > 0)
+	case "shared_gate":
+		return presentIf(c.Mixture.Shared > 0 && !c.Mixture.SharedPlain)
+	case "select_bias":
+		return presentIf(c.Mixture.SelectBias)
+	case "router_bias":
+		return presentIf(c.Mixture.RouterBias)
+	case "expert_bias":
+		return presentIf(c.Mixture.ExpertBias)
 	case "qk_norm":
-		if c.QKNorm {
-			return Present
+		return presentIf(c.QKNorm)
+	}
+	for _, v := range terms {
+		if f := v.conds[cond]; f != nil {
+			return f(c)
 		}
-		return Absent
 	}
 	return Present
 }

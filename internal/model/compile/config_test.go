@@ -136,14 +136,11 @@ func TestConfigFaults(t *testing.T) {
 
 func TestUnsupported(t *testing.T) {
 	for _, x := range []struct{ config, name, want string }{
-		{`{"model_type": "granitemoe"}`, "granitemoe", "not supported yet"},
-		{`{"model_type": "deepseek_v3"}`, "deepseek_v3", "latent attention"},
 		{`{"model_type": "gemma3", "vision_config": {}, "text_config": {"model_type": "gemma3_text"}}`, "gemma3", "image"},
 		{`{"model_type": "phi"}`, "phi", "a different network"},
 		{`{"model_type": "frobnicate"}`, "frobnicate", "unknown architecture"},
 		{`{}`, "", "not stated"},
-		{`{"model_type": "gemma3_text", "use_bidirectional_attention": true}`, "true", "not supported yet"},
-		{`{"model_type": "llama", "quantization_config": {"quant_method": "gptq"}}`, "gptq", "GGUF"},
+		{`{"model_type": "llama", "quantization_config": {"quant_method": "hqq"}}`, "hqq", "GGUF"},
 	} {
 		_, err := fromJSON(x.config)
 		e, ok := errors.AsType[*UnsupportedModelError](err)

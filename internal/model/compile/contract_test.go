@@ -42,6 +42,9 @@ func eachStructure(t *testing.T, f func(t *testing.T, name string, m *Model)) {
 func TestMacroOps(t *testing.T) {
 	eachStructure(t, func(t *testing.T, _ string, m *Model) {
 		for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+			if m.Plans.ByMode(mode) == nil { // an encoder does not decode
+				continue
+			}
 			layer := map[int16]int{}
 			for _, in := range m.Plans.ByMode(mode).Plan.Instructions {
 				if in.Op >= 64 && in.Op < 128 {
@@ -65,6 +68,12 @@ func TestStagesOfTextModels(t *testing.T) {
 		p := &m.Plans
 		if p.VisionEncode != nil || p.Scatter != nil || len(p.Handoffs) != 0 {
 			t.Error("stages that a text model does not have")
+		}
+		if m.Config.Encoder != nil {
+			if p.Prefill == nil || p.Decode != nil || len(p.Prefill.Plan.States) > 0 {
+				t.Error("an encoder has a prefill plan without states, and no other")
+			}
+			return
 		}
 		if p.Prefill == nil || p.Decode == nil || p.Prefill.Plan.Mode != plan.ModePrefill || p.Decode.Plan.Mode != plan.ModeDecode {
 			t.Fatal("a stage is missing or in the wrong place")
@@ -126,6 +135,10 @@ func TestScratchBytes(t *testing.T) {
 			return caller
 		}
 		pre := pass.Map(m.Plans.Prefill, plan.Sizing{Tokens: 512, Requested: 1}, inputs(m.Plans.Prefill))
+		if m.Plans.Decode == nil {
+			fmt.Fprintf(&b, "%s prefill %d in %d\n", name, pre.Bytes, len(pre.Buffers))
+			return
+		}
 		dec := pass.Map(m.Plans.Decode, plan.Sizing{Slots: 8}, inputs(m.Plans.Decode))
 		fmt.Fprintf(&b, "%s prefill %d in %d decode %d in %d\n", name, pre.Bytes, len(pre.Buffers), dec.Bytes, len(dec.Buffers))
 	})

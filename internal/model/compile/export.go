@@ -15,6 +15,7 @@ type Export struct {
 	Arch    string
 	Meta    []KV     // in the order to write
 	Tensors []Weight // by GGUF name; sources and transforms are over the model's own file
+	Tower   *Export  // the image tower, which has a file of its own; nil = none
 }
 
 // GGUF returns the content of a GGUF file that is read back as the same model:
@@ -43,6 +44,7 @@ func (m *Model) GGUF() (*Export, error) {
 		func(back *Config) []KV { return c.patternKey(reader, back) },
 		c.layerKeys,
 		c.ownKeys,
+		c.configKey,
 	} {
 		back, err := m.reg.readBack(x)
 		if err != nil {
@@ -54,8 +56,13 @@ func (m *Model) GGUF() (*Export, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: the header to write: %w", m.Family, err)
 	}
-	if left := append(c.layerKeys(back), c.ownKeys(back)...); len(left) > 0 {
+	if left := append(append(c.layerKeys(back), c.ownKeys(back)...), c.configKey(back)...); len(left) > 0 {
 		return nil, fmt.Errorf("%s: GGUF cannot hold %q of this model", m.Family, left[0].Key)
+	}
+	if m.tower != nil {
+		if x.Tower, err = m.clipExport(); err != nil {
+			return nil, fmt.Errorf("%s: the tower's file: %w", m.tower.ID, err)
+		}
 	}
 	return x, nil
 }
@@ -75,7 +82,7 @@ func (r *registry) readBack(x *Export) (*Config, error) {
 		}
 		tensors[w.Name] = t
 	}
-	n, err := r.normalizeGGUF(d, tensors)
+	n, err := r.normalizeGGUF(d, tensors, Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -88,23 +95,54 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	var kvs []KV
 	u32 := func(key string, v int) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(uint32(v))}) }
 	f32 := func(key string, v float32) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(v)}) }
+	put := func(key string, v file.Value) { kvs = append(kvs, KV{c.Arch + "." + key, v}) }
 	u32("block_count", len(c.Layers))
 	u32("context_length", c.Context)
 	u32("embedding_length", c.Hidden)
 	u32("feed_forward_length", c.FFN)
 	u32("attention.head_count", c.Heads)
-	u32("attention.head_count_kv", c.KVHeads)
-	u32("attention.key_length", c.HeadDim)
-	u32("attention.value_length", c.HeadDim)
-	f32("attention.layer_norm_rms_epsilon", c.NormEps)
+	if reader.KVByLayer {
+		heads := make([]uint32, len(c.Layers))
+		for i, l := range c.Layers {
+			if l.Mixer == mixAttention {
+				heads[i] = uint32(c.KVHeads)
+			}
+		}
+		put("attention.head_count_kv", file.ArrayOf(heads))
+	} else if c.hasMixer(mixMLA) {
+		u32("attention.head_count_kv", 1) // the cached vector serves all
+	} else {
+		u32("attention.head_count_kv", c.KVHeads)
+	}
+	if key, value := c.cachedWidths(); key > 0 {
+		u32("attention.key_length", key)
+		u32("attention.value_length", value)
+	}
+	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
+		c.scanKeys(u32, put)
+	}
+	eps := "attention.layer_norm_rms_epsilon"
+	if c.NormKind == layerNorm {
+		eps = "attention.layer_norm_epsilon"
+	}
+	f32(eps, c.NormEps)
+	if c.Encoder != nil {
+		c.encoderKeys(u32, func(key string, v bool) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(v)}) })
+	}
 	u32("vocab_size", c.Vocab)
 	if w := slices.MaxFunc(c.Layers, func(a, b Layer) int { return a.Window - b.Window }).Window; w > 0 && reader.StatesWindow {
 		u32("attention.sliding_window", w)
 	}
 	if c.hasMixture() {
-		c.Mixture.keys(u32)
+		c.Mixture.keys(u32, f32)
+		if c.Mixture.Gate == gateSigmoid {
+			kvs = append(kvs, KV{c.Arch + ".expert_weights_norm", file.ValueOf(c.Mixture.Renorm)})
+		}
 	}
-	if c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
+	c.deltaKeys(u32, f32)
+	c.latentKeys(u32, f32)
+	c.audioKeys(u32)
+	if c.HeadDim > 0 && c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
 	embed := float32(1)
@@ -122,7 +160,16 @@ func (c *Config) standardKeys(reader *Family) []KV {
 			f32(x.key, x.v)
 		}
 	}
+	kvs = append(kvs, c.sectionKeys()...)
 	return append(kvs, c.ropeKeys()...)
+}
+
+// cachedWidths returns the widths of a key and of a value as the cache has them.
+func (c *Config) cachedWidths() (key, value int) {
+	if c.hasMixer(mixMLA) {
+		return c.Latent.KVRank + c.Latent.Rope, c.Latent.KVRank
+	}
+	return c.HeadDim, c.HeadDim
 }
 
 func (c *Config) ropeKeys() []KV {
@@ -148,6 +195,7 @@ func (c *Config) ropeKeys() []KV {
 		put("rope.scaling.yarn_beta_fast", file.ValueOf(r.BetaFast))
 		put("rope.scaling.yarn_beta_slow", file.ValueOf(r.BetaSlow))
 		switch a := RopeStrength(float64(r.Factor), 1); {
+		case c.hasMixer(mixMLA): // [Config.latentKeys]
 		case r.Scale == float32(a):
 		case r.Scale == 1: // both strengths are one and cancel out
 			put("rope.scaling.yarn_log_multiplier", file.ValueOf(float32(1)))
@@ -244,9 +292,10 @@ func (m *Model) ropeTensors() []Weight {
 // exportTensors lists the tensors in the order of the weight map, layer by
 // layer. Weights that the format fuses are collected under one name.
 func (m *Model) exportTensors() ([]Weight, error) {
-	b := &binder{c: &m.Config}
+	c := &m.Config
+	b := &binder{c: c}
 	var out []Weight
-	for layer := -1; layer < len(m.Config.Layers); layer++ {
+	for layer := -1; layer < m.Config.blocks(); layer++ {
 		var names []string
 		parts := map[string][]part{}
 		for i := range m.family.Weights {
@@ -255,7 +304,7 @@ func (m *Model) exportTensors() ([]Weight, error) {
 			if !ok {
 				continue
 			}
-			name := b.name(s.GGUF[0].Name, layer)
+			name := b.name(c.written(s).Name, layer)
 			if parts[name] == nil {
 				names = append(names, name)
 			}
@@ -272,6 +321,41 @@ func (m *Model) exportTensors() ([]Weight, error) {
 	return out, nil
 }
 
+// written returns where GGUF files that are written have a weight.
+func (c *Config) written(s *WeightSpec) *Origin {
+	for i := range s.GGUF {
+		if c.presence(s.GGUF[i].If) != Absent {
+			return &s.GGUF[i]
+		}
+	}
+	return &s.GGUF[0]
+}
+
+// blocks returns the largest number of layers of any part of the model.
+func (c *Config) blocks() int {
+	n := len(c.Layers)
+	if c.Audio != nil {
+		n = max(n, c.Audio.Layers)
+	}
+	return n
+}
+
+// GGUFNames returns the name of the tensor in a GGUF file that has each weight, by
+// the weight's name in plans.
+func (m *Model) GGUFNames() map[string]string {
+	b := &binder{c: &m.Config}
+	out := make(map[string]string, len(m.Weights))
+	for layer := -1; layer < m.Config.blocks(); layer++ {
+		for i := range m.family.Weights {
+			s := &m.family.Weights[i]
+			if name := canonical(s.ID, layer); m.Weights[name].Name != "" {
+				out[name] = b.name(m.Config.written(s).Name, layer)
+			}
+		}
+	}
+	return out
+}
+
 // A part is a weight with its entry in the family's map.
 type part struct {
 	spec *WeightSpec
@@ -281,15 +365,15 @@ type part struct {
 func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, error) {
 	c := &m.Config
 	spec, first := parts[0].spec, parts[0].w
-	if of := spec.GGUF[0].Of; of != "" {
+	if of := c.written(spec).Of; of != "" {
 		shape, err := c.shape(of)
 		if err != nil {
 			return Weight{}, err
 		}
 		if len(parts) == 1 && len(shape) > len(first.Shape) { // the same values in another shape
 			w := Weight{Name: name, Shape: shape, Sources: first.Sources}
-			if c.Source != GGUF {
-				w.Transform = []Transform{{Kind: Reshape, Shape: shape}}
+			if own := first.Transform; c.Source != GGUF || len(own) > 1 || len(own) == 1 && own[0].Kind != Reshape {
+				w.Transform = append(slices.Clone(first.Transform), Transform{Kind: Reshape, Shape: shape})
 			}
 			return w, nil
 		}

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"atenia/internal/plan"
@@ -17,7 +18,12 @@ type Family struct {
 	Reorders      bool     // Arch stores rows of q and k interleaved (llama.cpp's NORM rope)
 	StatesWindow  bool     // files of Arch have the key attention.sliding_window
 	StatesPattern bool     // and may list the layers with a window
+	KVByLayer     bool     // files of Arch have the number of key heads of each layer, 0 = it does not attend
 	Defaults      Defaults
+
+	// Variant returns the family that a Hugging Face configuration of one of
+	// ModelTypes describes in fact; nil = this one.
+	Variant func(*object, *Family) *Family
 
 	// HF and GGUF read what only this family's configurations contain. They may
 	// only set fields of the Config.
@@ -28,6 +34,7 @@ type Family struct {
 	Mixers   map[string]plan.Program // by Layer.Mixer
 	FFNs     map[string]plan.Program // by Layer.FFN
 	Epilogue plan.Program
+	Sound    *Sound // nil = no audio encoder
 	Weights  WeightMap
 }
 
@@ -46,11 +53,14 @@ type Defaults struct {
 	EmbedSqrt                                                    bool // embeddings are multiplied by √hidden
 }
 
-// families lists the supported families.
-var families = []*Family{
-	&llama, &mistral, &ministral3, &qwen2, &qwen3, &gemma, &gemma2, &gemma3, &phi3, &granite, &smollm3,
-	&mixtral, &qwen2MoE, &qwen3MoE,
-}
+// families lists the supported families, group by group.
+var families = slices.Concat(
+	[]*Family{
+		&llama, &mistral, &ministral3, &qwen2, &qwen3, &gemma, &gemma2, &gemma3, &phi3, &granite, &smollm3,
+		&mixtral, &qwen2MoE, &qwen3MoE,
+	},
+	mixtureFamilies, latentFamilies, scanFamilies, deltaFamilies, visionFamilies, encoderFamilies, audioFamilies, olderFamilies,
+)
 
 // Reasons why a known name is not supported.
 const (
@@ -62,24 +72,19 @@ const (
 	otherNetwork   = "a different network (parallel blocks with layer norm) that is not supported"
 )
 
-var knownModelTypes = map[string]string{
-	"granitemoe": needsMoE, "granitemoeshared": needsMoE, "gpt_oss": needsMoE,
-	"phimoe": needsMoE, "qwen3_next": needsRecurrent, "qwen3_5_text": needsRecurrent, "qwen3_5_moe_text": needsRecurrent,
-	"qwen3_5": needsVision, "qwen3_5_moe": needsVision, "granitemoehybrid": needsRecurrent, "bamba": needsRecurrent,
-	"mamba": needsRecurrent, "mamba2": needsRecurrent, "falcon_mamba": needsRecurrent, "lfm2": needsRecurrent, "lfm2_moe": needsRecurrent,
-	"deepseek_v2": needsMLA, "deepseek_v3": needsMLA, "kimi_k2": needsMLA, "youtu": needsMLA, "minicpm3": needsMLA,
-	"bert": needsEncoder, "xlm-roberta": needsEncoder, "roberta": needsEncoder, "whisper": needsVision,
-	"gemma3": needsVision, "mistral3": needsVision, "qwen2_vl": needsVision, "qwen2_5_vl": needsVision, "qwen3_vl": needsVision,
-	"qwen3_vl_moe": needsVision, "lfm2_vl": needsVision, "lfm2-vl": needsVision,
-	"phi": otherNetwork, "phi-msft": otherNetwork, "mixformer-sequential": otherNetwork,
-}
+// knownModelTypes and knownArchs name what is refused by name, with the reason.
+// Each group of families takes its own out as it is supported.
+var (
+	knownModelTypes = union(mixtureTypes, latentTypes, scanTypes, deltaTypes, visionTypes, encoderTypes, audioTypes, olderTypes)
+	knownArchs      = union(mixtureArchs, latentArchs, scanArchs, deltaArchs, visionArchs, encoderArchs, audioArchs, olderArchs)
+)
 
-var knownArchs = map[string]string{
-	"granitemoe": needsMoE, "gpt-oss": needsMoE, "phimoe": needsMoE,
-	"qwen3next": needsRecurrent, "qwen35": needsRecurrent, "qwen35moe": needsRecurrent, "granitehybrid": needsRecurrent,
-	"mamba": needsRecurrent, "mamba2": needsRecurrent, "lfm2": needsRecurrent, "lfm2moe": needsRecurrent,
-	"deepseek2": needsMLA, "minicpm3": needsMLA, "qwen2vl": needsVision, "qwen3vl": needsVision, "qwen3vlmoe": needsVision, "clip": needsVision,
-	"gemma-embedding": needsEncoder, "bert": needsEncoder, "phi2": otherNetwork,
+func union(ms ...map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, m := range ms {
+		maps.Copy(all, m)
+	}
+	return all
 }
 
 // A registry finds families by the names used in files.

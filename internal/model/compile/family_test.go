@@ -59,7 +59,12 @@ func TestOnboardingModelsOnly(t *testing.T) {
 // architecture that is written can be read.
 func TestFamiliesAreWhole(t *testing.T) {
 	for _, f := range families {
-		c := &Config{Family: f.ID, Source: HuggingFace, QKVBias: Present, OutBias: Present, FFNBias: Present, QKNorm: true, Layers: []Layer{{Mixer: mixAttention, FFN: ffnDense}}}
+		c := &Config{Family: f.ID, Source: HuggingFace, QKVBias: Present, OutBias: Present, FFNBias: Present, QKNorm: true}
+		for mixer := range f.Mixers {
+			for ffn := range f.FFNs {
+				c.Layers = append(c.Layers, Layer{Mixer: mixer, FFN: ffn})
+			}
+		}
 		b := &binder{c: c, fam: f}
 		ids, err := b.ids()
 		if err != nil {

@@ -48,34 +48,62 @@ var gemma2 = Family{
 	Prologue: embedText, Mixers: sandwichMixers, FFNs: sandwichFFNs, Epilogue: headText, Weights: sandwichWeights,
 }
 
+var gemma3Defaults = Defaults{
+	Hidden: 2304, Layers: 26, Heads: 8, KVHeads: 4, HeadDim: 256, FFN: 9216, Vocab: 262208, Context: 131072,
+	NormEps: 1e-6, Theta: 1e6, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, QKNorm: true, FFNBias: Absent,
+}
+
 // gemma3 normalizes heads instead of capping scores. Layers with a window have a
 // rotary table of their own, without scaling.
 var gemma3 = Family{
 	ID: "gemma3", ModelTypes: []string{"gemma3_text"},
 	Arch: "gemma3", ReadsArch: true, StatesWindow: true, StatesPattern: true,
-	Defaults: Defaults{
-		Hidden: 2304, Layers: 26, Heads: 8, KVHeads: 4, HeadDim: 256, FFN: 9216, Vocab: 262208, Context: 131072,
-		NormEps: 1e-6, Theta: 1e6, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, QKNorm: true, FFNBias: Absent,
-	},
-	HF: func(o *object, c *Config) {
+	Defaults: gemma3Defaults,
+	HF:       (*object).gemma3,
+	GGUF:     (*header).gemma3,
+	Variant: func(o *object, f *Family) *Family {
 		if o.Bool("bidirectional", false, "use_bidirectional_attention") {
-			o.Faults.Add(&UnsupportedModelError{Key: o.Prefix + "use_bidirectional_attention", Name: "true", Why: needsEncoder, Supported: []string{"false"}})
+			f = &gemmaEmbedding
 		}
 		delete(o.Prov, "bidirectional")
-		o.gemmaScores(c, 0, 0)
-		every := o.Int("window_pattern", 6, maxLayers, "sliding_window_pattern", "_sliding_window_pattern")
-		o.setWindows(c, o.Int("window", 4096, maxLength, "sliding_window"), func(i int) bool { return every == 0 || (i+1)%every != 0 })
-		o.gemma3Ropes(c)
-	},
-	GGUF: func(h *header, c *Config) {
-		h.gemmaScale(c, 62)
-		c.LogitCap = h.float("logit_cap", 0, "final_logit_softcapping")
-		h.setWindows(c, h.int("window", 0, maxLength, "attention.sliding_window"), 6)
-		local := RotaryTable{Name: "sliding", Dim: c.rope("full").Dim, Scaling: PlainRope, Scale: 1}
-		local.Theta = h.float("rope.sliding.theta", 10000, "rope.freq_base_swa")
-		c.slidingRope(local)
+		return f
 	},
 	Prologue: embedText, Mixers: sandwichMixers, FFNs: sandwichFFNs, Epilogue: headText, Weights: sandwichWeights,
+}
+
+// gemmaEmbedding is gemma3 with attention in both directions. A window of w is
+// that of |i−j| ≤ w/2.
+var gemmaEmbedding = Family{
+	ID:   "gemma-embedding",
+	Arch: "gemma-embedding", ReadsArch: true, StatesWindow: true, StatesPattern: true,
+	Defaults: gemma3Defaults,
+	HF: func(o *object, c *Config) {
+		o.gemma3(c)
+		c.TiedHead, c.Encoder = true, &Encoder{Pool: poolMean}
+	},
+	GGUF: func(h *header, c *Config) {
+		h.gemma3(c)
+		c.TiedHead, c.Encoder = true, &Encoder{Pool: poolMean, Normalize: true}
+		h.encoderTensors(c)
+	},
+	Prologue: embedText, Mixers: sandwichMixers, FFNs: sandwichFFNs, Epilogue: headText,
+	Weights: sandwichWeights.with(denseWeights...),
+}
+
+func (o *object) gemma3(c *Config) {
+	o.gemmaScores(c, 0, 0)
+	every := o.Int("window_pattern", 6, maxLayers, "sliding_window_pattern", "_sliding_window_pattern")
+	o.setWindows(c, o.Int("window", 4096, maxLength, "sliding_window"), func(i int) bool { return every == 0 || (i+1)%every != 0 })
+	o.gemma3Ropes(c)
+}
+
+func (h *header) gemma3(c *Config) {
+	h.gemmaScale(c, 62)
+	c.LogitCap = h.float("logit_cap", 0, "final_logit_softcapping")
+	h.setWindows(c, h.int("window", 0, maxLength, "attention.sliding_window"), 6)
+	local := RotaryTable{Name: "sliding", Dim: c.rope("full").Dim, Scaling: PlainRope, Scale: 1}
+	local.Theta = h.float("rope.sliding.theta", 10000, "rope.freq_base_swa")
+	c.slidingRope(local)
 }
 
 // gemmaScores reads the scale of scores and the caps.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"atenia/internal/model/file"
@@ -22,6 +23,7 @@ type header struct {
 	faults  *Faults
 	prov    map[string]string
 	asked   map[string]bool // full names of keys
+	kv      []uint64        // key heads of each layer, if the file says so
 }
 
 const ateniaKeys = "atenia."
@@ -147,7 +149,7 @@ func (h *header) vector(name string) ([]float32, bool) {
 }
 
 // normalizeGGUF reads the header of a GGUF file.
-func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.Tensor) (*normalized, error) {
+func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.Tensor, opt Options) (*normalized, error) {
 	arch, _, err := d.Meta.String("general.architecture")
 	if err != nil {
 		return nil, err
@@ -175,7 +177,11 @@ func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.T
 	if fam.GGUF != nil {
 		fam.GGUF(h, c)
 	}
+	h.readPooling(c)
+	h.readTower(c)
 	h.readOwn(c)
+	h.readConfig(c)
+	opt.encode(c)
 	c.canonicalise()
 	c.check(h.file, h.faults)
 	if err := h.faults.Err(); err != nil {
@@ -187,13 +193,13 @@ func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.T
 func (h *header) readSizes(c *Config) {
 	c.Hidden = h.int("hidden", 0, maxWidth, "embedding_length")
 	c.Heads = h.int("heads", 0, maxHeads, "attention.head_count")
-	c.KVHeads = h.int("kv_heads", c.Heads, maxHeads, "attention.head_count_kv")
+	c.KVHeads = h.kvHeads(c.Heads)
 	derived := 0
 	if c.Heads > 0 {
 		derived = c.Hidden / c.Heads
 	}
 	c.HeadDim = h.int("head_dim", derived, maxWidth, "attention.key_length")
-	if v := h.int("head_dim", c.HeadDim, maxWidth, "attention.value_length"); v != c.HeadDim {
+	if v := h.int("head_dim", c.HeadDim, maxWidth, "attention.value_length"); v != c.HeadDim && !h.has("attention.kv_lora_rank") {
 		h.bad("attention.value_length", fmt.Sprintf("the key width %d", c.HeadDim), v)
 	}
 	c.FFN = h.int("ffn", 0, maxWidth, "feed_forward_length")
@@ -207,6 +213,45 @@ func (h *header) readSizes(c *Config) {
 	if v, ok := h.meta.Get("tokenizer.ggml.tokens"); ok && c.Vocab == 0 {
 		c.Vocab = v.Len()
 		h.prov["vocab"] = "file tokenizer.ggml.tokens"
+	}
+}
+
+// kvHeads reads the number of key heads: one, or one for each layer, where layers
+// with none do not attend.
+func (h *header) kvHeads(def int) int {
+	const key = "attention.head_count_kv"
+	v, found := h.meta.Get(h.key(key))
+	if !found || v.Type() != file.Array {
+		return h.int("kv_heads", def, maxHeads, key)
+	}
+	all, found, err := h.meta.Uints(h.key(key))
+	if !h.note("kv_heads", key, found, err) {
+		return def
+	}
+	n := slices.Max(append(all, 0))
+	if n > maxHeads {
+		h.bad(key, fmt.Sprintf("at most %d heads", maxHeads), n)
+		return def
+	}
+	for i, x := range all {
+		if x != 0 && x != n {
+			h.bad(key, "the same value in every layer that attends", fmt.Sprintf("%d in layer %d", x, i))
+			return def
+		}
+	}
+	h.kv = all
+	return int(n)
+}
+
+// hybrid gives layers without key heads another mixer.
+func (h *header) hybrid(c *Config, mixer string) {
+	if h.kv == nil || !h.perLayer("attention.head_count_kv", len(h.kv), c) {
+		return
+	}
+	for i, n := range h.kv {
+		if n == 0 {
+			c.Layers[i].Mixer, c.Layers[i].Rope = mixer, ""
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"atenia/internal/model/file"
+	"atenia/internal/model/packed"
 )
 
 // textTypes maps wrapper models to their decoders, for text_config objects
@@ -16,7 +17,7 @@ var textTypes = map[string]string{"gemma3": "gemma3_text", "mistral3": "mistral"
 
 // normalizeHF reads a config.json. The order of the steps follows their
 // dependencies: sizes before rope, rope before layers.
-func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
+func (r *registry) normalizeHF(d *file.Description, opt Options) (*normalized, error) {
 	path := filepath.Join(d.Path, "config.json")
 	m, err := parseConfig(path, d.Config)
 	if err != nil {
@@ -24,20 +25,17 @@ func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
 	}
 	prov := map[string]string{}
 	top := &object{&Object{File: path, M: m, Faults: &Faults{}, Prov: prov}}
-	o, fam, err := r.textConfig(top)
+	o, fam, tower, err := r.textConfig(top)
 	if err != nil {
 		return nil, err
 	}
-	if q := top.sub("quantization_config"); q != nil {
-		how := q.Text("quantization", "an unnamed method", "quant_method")
-		return nil, &UnsupportedModelError{Key: "quantization_config", Name: how,
-			Why: "weights quantized this way cannot be read: use the original model or a GGUF file", Supported: []string{"none"}}
+	if err := quantized(top, d); err != nil {
+		return nil, err
 	}
-	delete(prov, "quantization")
 	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: HuggingFace}
 	readSizes(o, &fam.Defaults, c)
 	readScalars(o, top, &fam.Defaults, c)
-	n := o.Int("layers", fam.Defaults.Layers, maxLayers, "num_hidden_layers")
+	n := o.Int("layers", fam.Defaults.Layers, maxLayers, "num_hidden_layers", "n_layer", "n_layers")
 	if top.Faults.Err() != nil { // later faults would be consequences of these
 		return nil, top.Faults
 	}
@@ -50,12 +48,27 @@ func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
 		fam.HF(o, c)
 	}
 	readSlidingRope(o, &fam.Defaults, c)
+	if tower != nil {
+		o.readVision(tower, top, c)
+	}
+	o.readModules(d, c)
+	opt.encode(c)
 	c.canonicalise()
 	c.check(path, top.Faults)
 	if err := top.Faults.Err(); err != nil {
 		return nil, err
 	}
 	return &normalized{fam: fam, c: c, prov: prov}, nil
+}
+
+// quantized refuses weights that package file could not unpack.
+func quantized(top *object, d *file.Description) error {
+	q := top.sub("quantization_config")
+	if q == nil || d.Packed != "" {
+		return nil
+	}
+	return &UnsupportedModelError{Key: "quantization_config", Name: q.Text("quantization", "an unnamed method", "quant_method"),
+		Why: "weights quantized this way cannot be read: use the original model or a GGUF file", Supported: packed.Methods()}
 }
 
 // An object is a JSON object of a configuration with the methods that families
@@ -70,30 +83,42 @@ func (o *object) sub(key string) *object {
 }
 
 // textConfig finds the object that describes the text decoder, and its family.
-// Text-only wrappers are unwrapped; those with image or audio parts are rejected
-// under their own name.
-func (r *registry) textConfig(top *object) (*object, *Family, error) {
+// Text-only wrappers are unwrapped; those with audio parts, or with towers that
+// are not known, are rejected under their own name.
+func (r *registry) textConfig(top *object) (*object, *Family, *Tower, error) {
 	outer := top.Text("model", "", "model_type")
 	if err := top.Faults.Err(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	o, name := top, outer
 	if text := top.sub("text_config"); text != nil && !top.Has("vision_config") && !top.Has("audio_config") {
 		o, name = text, text.Text("model", textTypes[outer], "model_type")
 	}
+	tower := towerFor(outer)
+	if tower != nil && top.Has("vision_config") {
+		name = tower.Text
+		if text := top.sub("text_config"); text != nil {
+			o, name = text, text.Text("model", tower.Text, "model_type")
+		}
+	} else {
+		tower = nil
+	}
 	if err := top.Faults.Err(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	fam, err := choose("model_type", name, r.types, knownModelTypes)
-	return o, fam, err
+	if err == nil && fam.Variant != nil {
+		fam = fam.Variant(o, fam)
+	}
+	return o, fam, tower, err
 }
 
 func readSizes(o *object, d *Defaults, c *Config) {
 	c.Hidden = o.Int("hidden", d.Hidden, maxWidth, "hidden_size", "n_embd", "dim")
-	c.Heads = o.Int("heads", d.Heads, maxHeads, "num_attention_heads", "n_head")
+	c.Heads = o.Int("heads", d.Heads, maxHeads, "num_attention_heads", "n_head", "n_heads")
 	c.KVHeads = o.Int("kv_heads", d.KVHeads, maxHeads, "num_key_value_heads")
 	c.HeadDim = o.Int("head_dim", d.HeadDim, maxWidth, "head_dim")
-	c.FFN = o.Int("ffn", d.FFN, maxWidth, "intermediate_size")
+	c.FFN = o.Int("ffn", d.FFN, maxWidth, "intermediate_size", "n_inner", "hidden_dim")
 	c.Vocab = o.Int("vocab", d.Vocab, maxVocab, "vocab_size")
 	c.Context = o.Int("context", d.Context, maxLength, "max_position_embeddings", "n_positions")
 	if c.KVHeads == 0 {
@@ -263,6 +288,7 @@ func (o *object) readRope(name string, r *object, theta float64, original int, c
 	}
 	t.Dim = int(float64(c.HeadDim) * float64(part))
 	switch kind := r.Text(field+"scaling", PlainRope, "rope_type", "type"); kind {
+	case "mrope": // older configurations; the sections say the same
 	case "su": // phi-3 before its scaling got a common name
 		t.Scaling = Long
 	case Yarn:

@@ -24,7 +24,7 @@ func Locate(w *Weight, d *file.Description) (Location, bool) {
 		return Location{}, false
 	}
 	t, ok := d.Tensor(w.Sources[0])
-	if !ok {
+	if !ok || t.Made() {
 		return Location{}, false
 	}
 	p := Location{View: t.View, File: t.File, Offset: t.Offset, Align: 1}
@@ -75,6 +75,9 @@ func LocateExperts(w *Weight, n int, d *file.Description) ([]Location, bool) {
 		}
 		return out, true
 	}
+	if last := len(w.Transform) - 1; last >= 0 && len(w.Sources) == 1 && w.Transform[last].Kind == SliceEach && w.Transform[last].N == n {
+		return locateEach(w, n, d)
+	}
 	at, ok := Locate(w, d)
 	if !ok {
 		return nil, false
@@ -89,6 +92,32 @@ func LocateExperts(w *Weight, n int, d *file.Description) ([]Location, bool) {
 			v.Data = at.View.Data[e*size : (e+1)*size : (e+1)*size]
 		}
 		out[e] = Location{View: v, File: at.File, Offset: at.Offset + int64(e*size), Align: at.Align}
+	}
+	return out, true
+}
+
+// locateEach is LocateExperts for rows of each expert's part of a fused tensor.
+func locateEach(w *Weight, n int, d *file.Description) ([]Location, bool) {
+	out, last := make([]Location, n), w.Transform[len(w.Transform)-1]
+	t, ok := d.Tensor(w.Sources[0])
+	if !ok {
+		return nil, false
+	}
+	size, _ := t.View.Shape.Size()
+	cols := w.Shape.Cols()
+	if cols < 1 || size/cols%n != 0 {
+		return nil, false
+	}
+	group := size / cols / n
+	for e := range out {
+		one := Weight{Name: w.Name, Shape: slices.Clone(w.Shape), Sources: w.Sources, Transform: slices.Clone(w.Transform)}
+		one.Shape[0] /= n
+		one.Transform[len(one.Transform)-1] = Transform{Kind: SliceRows, A: e*group + last.A, B: e*group + last.B}
+		at, ok := Locate(&one, d)
+		if !ok {
+			return nil, false
+		}
+		out[e] = at
 	}
 	return out, true
 }

@@ -34,22 +34,22 @@ func (e *MaterializeError) Unwrap() error { return e.Err }
 // read-only. Conversions are noted in m.Diagnostics. It leaves out the weights that
 // the caller names.
 func Materialize(m *Model, d *file.Description, without ...string) (map[string]tensor.View, error) {
-	byName := make(map[string]tensor.View, len(d.Tensors))
+	byName := make(map[string]*file.Tensor, len(d.Tensors))
 	for i := range d.Tensors {
-		byName[d.Tensors[i].Name] = d.Tensors[i].View
+		byName[d.Tensors[i].Name] = &d.Tensors[i]
 	}
-	find := func(name string) (tensor.View, bool) { v, ok := byName[name]; return v, ok }
+	tensors := func(name string) (*file.Tensor, bool) { t, ok := byName[name]; return t, ok }
 	out := make(map[string]tensor.View, len(m.Weights))
 	for _, name := range slices.Sorted(maps.Keys(m.Weights)) {
 		if slices.Contains(without, name) {
 			continue
 		}
 		w := m.Weights[name]
-		v, err := materialise(w, find)
+		v, err := materialise(w, reading(tensors))
 		if err != nil {
 			return nil, err
 		}
-		if from := sourceType(w, find); from != v.DType && len(v.Shape) > 1 {
+		if from := sourceType(&w, tensors); from != v.DType && len(v.Shape) > 1 {
 			m.Diagnostics = append(m.Diagnostics, plan.PlanDiagnostic{Code: "converted",
 				Text: fmt.Sprintf("%s: %s to %s", name, from, v.DType)})
 		}
@@ -60,13 +60,32 @@ func Materialize(m *Model, d *file.Description, without ...string) (map[string]t
 
 // MaterializeOne makes one weight of a model in a form that kernels read.
 func MaterializeOne(w Weight, d *file.Description) (tensor.View, error) {
-	return materialise(w, func(name string) (tensor.View, bool) {
-		t, ok := d.Tensor(name)
+	return materialise(w, Find(d))
+}
+
+// Find returns a function that reads the tensors of d, for [MakeWeight]: views of
+// the files, or new memory for those that are made from others.
+func Find(d *file.Description) func(name string) (tensor.View, bool) {
+	return reading(d.Tensor)
+}
+
+func reading(tensors func(name string) (*file.Tensor, bool)) func(string) (tensor.View, bool) {
+	return func(name string) (tensor.View, bool) {
+		t, ok := tensors(name)
 		if !ok {
 			return tensor.View{}, false
 		}
-		return t.View, true
-	})
+		return t.Read(), true
+	}
+}
+
+// TypeOf returns the type in which [MaterializeOne] makes a weight.
+func TypeOf(w *Weight, d *file.Description) tensor.DType {
+	v := tensor.View{DType: sourceType(w, d.Tensor), Shape: w.Shape}
+	if slices.ContainsFunc(w.Transform, func(t Transform) bool { return !t.RowWise() }) || !ready(v) {
+		return tensor.F32
+	}
+	return v.DType
 }
 
 // materialise follows a recipe and makes the result suitable for kernels.
@@ -81,12 +100,13 @@ func materialise(w Weight, find func(string) (tensor.View, bool)) (tensor.View, 
 	return v, nil
 }
 
-func sourceType(w Weight, find func(string) (tensor.View, bool)) tensor.DType {
-	if len(w.Sources) == 0 {
-		return tensor.F32
+func sourceType(w *Weight, tensors func(name string) (*file.Tensor, bool)) tensor.DType {
+	if len(w.Sources) > 0 {
+		if t, ok := tensors(w.Sources[0]); ok {
+			return t.View.DType
+		}
 	}
-	v, _ := find(w.Sources[0])
-	return v.DType
+	return tensor.F32
 }
 
 // MakeWeight follows one recipe. The result shares memory with the sources if

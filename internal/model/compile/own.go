@@ -1,8 +1,11 @@
 package compile
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 
 	"atenia/internal/model/file"
 )
@@ -15,6 +18,7 @@ const (
 	ownAct      = ateniaKeys + "feed_forward.activation"      // as Config.Act
 	ownRenorm   = ateniaKeys + "expert_weights_norm"          // 1 or 0: Mixture.Renorm
 	ownTempOrig = ateniaKeys + "attention.temperature_length" // Config.TempOrig
+	ownConfig   = ateniaKeys + "config"                       // JSON: fields of the Config that no other key states
 )
 
 // ownRope returns a key of one rotary table: "scaling", "dim", "theta",
@@ -71,6 +75,62 @@ func (h *header) readOwn(c *Config) {
 			}
 		}
 	}
+}
+
+// formatFields are the fields of a Config that follow from the format of a file or
+// from its tensors, and the rotary tables, which have keys of their own.
+var formatFields = []string{"Family", "Arch", "Source", "Interleaved", "NormPlus", "TiedHead", "QKVBias", "OutBias", "FFNBias", "Ropes", "PosSkip", "Vision"}
+
+// readConfig reads the key with the fields that have none of their own. It comes
+// after all others and overrides them.
+func (h *header) readConfig(c *Config) {
+	if !h.has(ownConfig) {
+		return
+	}
+	const most = 1 << 20
+	text := h.text("config", "", ownConfig)
+	if len(text) > most {
+		h.bad(ownConfig, fmt.Sprintf("at most %d bytes", most), len(text))
+		return
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &given); err != nil {
+		h.bad(ownConfig, "a JSON object", err)
+		return
+	}
+	v := reflect.ValueOf(c).Elem()
+	for name, raw := range given {
+		f := v.FieldByName(name)
+		if !f.IsValid() || slices.Contains(formatFields, name) {
+			h.bad(ownConfig, "fields of a configuration", name)
+			continue
+		}
+		f.SetZero()
+		if err := json.Unmarshal(raw, f.Addr().Interface()); err != nil {
+			h.bad(ownConfig, "a value of "+name, err)
+		}
+	}
+}
+
+// configKey returns the key for the fields that differ in back, the model as the
+// header so far would be read; none if there are no such fields.
+func (c *Config) configKey(back *Config) []KV {
+	given := map[string]any{}
+	mine, theirs := reflect.ValueOf(c).Elem(), reflect.ValueOf(back).Elem()
+	for i := range mine.NumField() {
+		name := mine.Type().Field(i).Name
+		if a := mine.Field(i).Interface(); !slices.Contains(formatFields, name) && !reflect.DeepEqual(a, theirs.Field(i).Interface()) {
+			given[name] = a
+		}
+	}
+	if len(given) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(given) // keys are sorted
+	if err != nil {
+		return nil // what is not finite is refused as it is read back
+	}
+	return []KV{{ownConfig, file.ValueOf(string(text))}}
 }
 
 func (h *header) perLayer(key string, n int, c *Config) bool {

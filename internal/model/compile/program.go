@@ -25,6 +25,8 @@ var ffnWeights = w{
 var moeWeights = w{
 	"router": "ffn_router", "gate": "ffn_gate_exps", "up": "ffn_up_exps", "down": "ffn_down_exps",
 	"shared_gate": "ffn_gate_shexp", "shared_up": "ffn_up_shexp", "shared_down": "ffn_down_shexp", "shared_router": "ffn_router_shexp",
+	"router_bias": "ffn_router_bias", "select_bias": "ffn_select_bias",
+	"gate_bias": "ffn_gate_exps_bias", "up_bias": "ffn_up_exps_bias", "down_bias": "ffn_down_exps_bias",
 }
 
 var (

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"strings"
 
 	"atenia/internal/plan"
 )
@@ -11,33 +12,55 @@ import (
 type resolver struct {
 	c       *Config
 	weights map[string]Weight
-	groups  windowGroups
+	states  *layerStates
 }
 
 // Params implements [plan.Resolver].
 func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, error) {
 	c := r.c
+	if c.Audio != nil && (strings.HasPrefix(tag, "enc_") || op == plan.OpCrossAttn) {
+		return r.sound(op, tag, layer)
+	}
 	switch op {
 	case plan.OpEmbedding:
 		return &plan.EmbedParams{Dim: uint32(c.Hidden), Vocab: uint32(c.Vocab), Scale: c.EmbedMul}, nil
+	case plan.OpPool:
+		return c.Encoder.poolParams(tag), nil
 	case plan.OpNorm:
-		return &plan.NormParams{Dim: uint32(c.Hidden), Kind: plan.NormRMS, Eps: c.NormEps, Offset: c.NormPlus, Groups: 1}, nil
+		p := &plan.NormParams{Dim: uint32(c.Hidden), Kind: plan.NormRMS, Eps: c.NormEps, Offset: c.NormPlus, Groups: 1}
+		if c.NormKind == layerNorm {
+			p.Kind = plan.NormLayer
+		}
+		return p, nil
 	case plan.OpAttention:
 		return r.attention(layer), nil
 	case plan.OpFFN:
-		return &plan.FFNParams{Dim: uint32(c.Hidden), Hidden: uint32(c.FFN), Act: acts[c.Act], Gated: 1}, nil
+		return &plan.FFNParams{Dim: uint32(c.Hidden), Hidden: uint32(c.FFN), Act: acts[c.Act], Gated: toFlag(!c.Ungated)}, nil
 	case plan.OpMoE:
-		m := &c.Mixture
-		return &plan.MoEParams{
-			Dim: uint32(c.Hidden), Hidden: uint32(m.Width), Experts: uint32(m.Experts), TopK: uint32(m.TopK), Renorm: toFlag(m.Renorm),
-			Scale: 1, SharedHidden: uint32(m.Shared), SharedGated: toFlag(m.Shared > 0), Act: acts[c.Act],
-		}, nil
+		return c.Mixture.params(c), nil
 	case plan.OpResidualAdd:
 		return &plan.AddParams{Scale: c.BranchMul}, nil
 	case plan.OpLMHead:
+		if c.Encoder != nil {
+			return c.headParams(tag), nil
+		}
 		return &plan.HeadParams{Vocab: uint32(c.Vocab), Dim: uint32(c.Hidden), Softcap: c.LogitCap, Scale: c.LogitMul, Tied: toFlag(c.TiedHead)}, nil
 	case plan.OpGatherRows:
 		return nil, nil
+	case plan.OpVisionScatter:
+		return &plan.ScatterParams{TokenID: uint32(c.Vision.ImageToken)}, nil
+	case plan.OpDeepstackInject:
+		return &plan.ScatterParams{TokenID: uint32(c.Vision.ImageToken), Index: uint32(layer)}, nil
+	case plan.OpMLA:
+		return r.latent(layer)
+	case plan.OpMamba1:
+		return r.mamba1(layer)
+	case plan.OpMamba2:
+		return r.mamba2(layer)
+	case plan.OpGatedDelta:
+		return r.gatedDelta(layer)
+	case plan.OpShortConv:
+		return r.shortConv(layer)
 	}
 	return nil, fmt.Errorf("%s (%s) has no parameters in this configuration", op, tag)
 }
@@ -45,12 +68,15 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 func (r *resolver) attention(layer int) *plan.AttentionParams {
 	c, l := r.c, r.c.Layers[layer]
 	p := &plan.AttentionParams{
-		Layer: uint32(r.groups.Ordinal[layer]),
+		Layer: uint32(r.states.ordinal[layer]),
 		Heads: uint32(c.Heads), KVHeads: uint32(c.KVHeads), HeadDim: uint32(c.HeadDim),
-		RopeStyle: plan.RopeNone, RopeScale: 1,
-		Window: uint32(l.Window), Causal: 1,
+		RopeStyle: plan.RopeNone, RopeScale: 1, QGate: toFlag(c.QGate),
+		Window: uint32(l.Window), Causal: toFlag(c.Encoder == nil || c.Encoder.Causal),
 		Scale: c.AttnScale, Softcap: c.AttnCap,
 		TempBeta: c.TempBeta, TempOrigLen: uint32(c.TempOrig),
+	}
+	if c.Vision != nil {
+		p.Images = toFlag(c.Vision.Whole)
 	}
 	if c.QKNorm {
 		p.QKNormKind, p.QKNormEps, p.QKNormOff = 1, c.NormEps, c.NormPlus
@@ -63,6 +89,7 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 	if c.Interleaved {
 		p.RopeStyle = plan.RopeInterleaved
 	}
+	c.mropeStyle(p)
 	p.RopeDim, p.RopeScale = uint32(rope.Dim), rope.Scale
 	switch rope.Scaling {
 	case Dynamic:
@@ -81,19 +108,28 @@ func toFlag(b bool) uint32 {
 }
 
 // Cols implements [plan.Resolver].
-func (r *resolver) Cols(op plan.Opcode, _ string, _ int) (uint32, error) {
+func (r *resolver) Cols(op plan.Opcode, tag string, _ int) (uint32, error) {
+	if n := r.c.encoderCols(op, tag); n > 0 {
+		return n, nil
+	}
 	if op == plan.OpLMHead {
 		return uint32(r.c.Vocab), nil
 	}
 	return uint32(r.c.Hidden), nil
 }
 
-// State implements [plan.Resolver].
-func (r *resolver) State(op plan.Opcode, _ string, layer int) (plan.StateKey, bool) {
-	if op != plan.OpAttention {
+// State implements [plan.Resolver]. A layer has one state, that of its mixer.
+func (r *resolver) State(op plan.Opcode, tag string, layer int) (plan.StateKey, bool) {
+	if strings.HasPrefix(tag, "enc_") {
 		return plan.StateKey{}, false
 	}
-	return plan.StateKey{Kind: plan.StateKV, Group: uint8(r.groups.Of[layer])}, true
+	if op == plan.OpCrossAttn {
+		return plan.StateKey{Kind: plan.StateCrossKV}, true
+	}
+	if layer < 0 || !r.states.has[layer] || plan.Specs.Get(op).States == 0 || !plan.Specs.Get(op).States.Has(r.states.key[layer].Kind) {
+		return plan.StateKey{}, false
+	}
+	return r.states.key[layer], true
 }
 
 // Weight implements [plan.Resolver].

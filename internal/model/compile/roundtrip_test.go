@@ -120,6 +120,9 @@ func TestExportIsTheSameModel(t *testing.T) {
 			}
 			for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
 				a, b := m.Plans.ByMode(mode), m2.Plans.ByMode(mode)
+				if a == nil && b == nil { // an encoder does not decode
+					continue
+				}
 				if !reflect.DeepEqual(a.Plan.Instructions, b.Plan.Instructions) || !reflect.DeepEqual(a.Plan.States, b.Plan.States) || !reflect.DeepEqual(a.Plan.Weights, b.Plan.Weights) {
 					t.Errorf("%s: other instructions, states or weights", mode)
 				}

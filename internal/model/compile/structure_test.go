@@ -86,6 +86,9 @@ func structure(t *testing.T, config []byte) []byte {
 		fmt.Fprintf(&b, "layer %d: %+v\n", i, l)
 	}
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+		if m.Plans.ByMode(mode) == nil { // an encoder does not decode
+			continue
+		}
 		fmt.Fprintf(&b, "-- %s --\n", mode)
 		if err := plan.Print(&b, m.Plans.ByMode(mode), plan.PrintOptions{Fold: true}); err != nil {
 			t.Fatal(err)

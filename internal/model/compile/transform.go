@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"atenia/tensor"
@@ -60,10 +61,16 @@ func ApplyTransform(t Transform, v tensor.View) (tensor.View, error) {
 		}
 		lo, hi := t.A*size, t.B*size
 		return tensor.View{DType: v.DType, Shape: shape, Data: v.Data[lo:hi:hi]}, nil
+	case SliceEach, StepRows:
+		return takeRows(t, v, shape)
 	case PermuteHeads:
 		return permuteHeads(v, t.A, t.B)
 	case AddConst:
-		return addConst(v, t.Value)
+		return mapValues(v, func(x float32) float32 { return x + t.Value })
+	case NegExp:
+		return mapValues(v, func(x float32) float32 { return float32(-math.Exp(float64(x))) })
+	case Transpose:
+		return transpose(v, shape)
 	case Reshape:
 		if v.DType.Quantized() && shape.Cols() != v.Shape.Cols() {
 			return tensor.View{}, fmt.Errorf("reshape of %s %v to %v would cut blocks", v.DType, v.Shape, shape)
@@ -95,14 +102,53 @@ func permuteHeads(v tensor.View, n, r int) (tensor.View, error) {
 	return out, nil
 }
 
-func addConst(v tensor.View, c float32) (tensor.View, error) {
+// takeRows copies the rows that a transform takes.
+func takeRows(t Transform, v tensor.View, shape tensor.Shape) (tensor.View, error) {
+	_, size, err := outer(v)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	runs, _ := t.Sliced(v.Shape)
+	out := tensor.View{DType: v.DType, Shape: shape, Data: make([]byte, 0, shape[0]*size)}
+	for _, r := range runs {
+		out.Data = append(out.Data, v.Data[r[0]*size:r[1]*size]...)
+	}
+	return out, nil
+}
+
+// mapValues applies f to every value, as F32.
+func mapValues(v tensor.View, f func(float32) float32) (tensor.View, error) {
 	out, err := WeightToF32(v)
 	if err != nil {
 		return tensor.View{}, err
 	}
 	x, _ := out.F32()
 	for i := range x {
-		x[i] += c
+		x[i] = f(x[i])
+	}
+	return out, nil
+}
+
+// transpose exchanges the last two axes. Blocks become F32, because they run along
+// the last.
+func transpose(v tensor.View, shape tensor.Shape) (tensor.View, error) {
+	if v.DType.Quantized() {
+		var err error
+		if v, err = WeightToF32(v); err != nil {
+			return tensor.View{}, err
+		}
+	}
+	_, size := v.DType.Block()
+	n := len(shape)
+	rows, cols := v.Shape[n-2], v.Shape[n-1]
+	out := tensor.View{DType: v.DType, Shape: shape, Data: aligned(v.Data)}
+	for at := 0; at < len(v.Data); at += rows * cols * size {
+		from, to := v.Data[at:], out.Data[at:]
+		for i := range rows {
+			for j := range cols {
+				copy(to[(j*rows+i)*size:(j*rows+i+1)*size], from[(i*cols+j)*size:])
+			}
+		}
 	}
 	return out, nil
 }

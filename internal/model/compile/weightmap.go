@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,8 +33,84 @@ type WeightSpec struct {
 // weight is joined from as many tensors.
 type Origin struct {
 	Name string
+	If   string    // condition for this alternative, see Config.presence; "" = always
 	Of   string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
 	Rows [2]string // rows taken, as expressions; empty = all
+	Each string    // number of groups of rows, as an expression: Rows are taken of each of them
+	Step [2]int    // {i, n}: every n-th row from row i on is taken
+	Turn bool      // the last two axes of Of are exchanged in the file: Of is the shape there
+	// Turned is the shape of the rows taken, with more axes, whose last two are exchanged.
+	Turned string
+	Map    Kind   // NegExp: what is done to every value
+	View   string // shape that Turn sees, if it is not that of the file
+	Frames bool   // the images that a patch spans have tensors of their own, name, name.1, …
+}
+
+// taken returns the transforms from a tensor of shape Of to a weight of shape
+// want. Rows are those of the tensor with its outer axes joined, so that it has
+// as many axes as the weight.
+func (o *Origin) taken(c *Config, of, want tensor.Shape) ([]Transform, error) {
+	var ts []Transform
+	if o.View != "" {
+		view, err := c.shape(o.View)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, Transform{Kind: Reshape, Shape: view})
+		of = view
+	}
+	if o.Turn {
+		t := Transform{Kind: Transpose}
+		ts = append(ts, t)
+		var err error
+		if of, err = t.Apply(of); err != nil {
+			return nil, err
+		}
+	}
+	rows := o.Rows[0] != "" || o.Step[1] > 0
+	if flat := joined(of, len(want)); rows && !flat.Equal(of) {
+		ts = append(ts, Transform{Kind: Reshape, Shape: flat})
+	}
+	switch {
+	case o.Rows[0] != "":
+		t := Transform{Kind: SliceRows}
+		var err1, err2, err3 error
+		t.A, err1 = c.eval(o.Rows[0])
+		t.B, err2 = c.eval(o.Rows[1])
+		if o.Each != "" {
+			t.Kind = SliceEach
+			t.N, err3 = c.eval(o.Each)
+		}
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return nil, err
+		}
+		ts = append(ts, t)
+	case o.Step[1] > 0:
+		ts = append(ts, Transform{Kind: StepRows, A: o.Step[0], B: o.Step[1]})
+	case o.Of != "" && !of.Equal(want):
+		ts = append(ts, Transform{Kind: Reshape, Shape: want})
+	}
+	if o.Turned != "" {
+		shape, err := c.shape(o.Turned)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, Transform{Kind: Reshape, Shape: shape}, Transform{Kind: Transpose}, Transform{Kind: Reshape, Shape: want})
+	}
+	if o.Map != "" {
+		ts = append(ts, Transform{Kind: o.Map})
+	}
+	return ts, nil
+}
+
+// joined returns a shape with its outer axes multiplied until n are left.
+func joined(s tensor.Shape, n int) tensor.Shape {
+	out := slices.Clone(s)
+	for len(out) > max(n, 1) {
+		out[1] *= out[0]
+		out = out[1:]
+	}
+	return out
 }
 
 // matrix, vector and their fused forms keep family literals to one line each.
@@ -161,6 +239,8 @@ func (c *Config) size(name string) (int, error) {
 		return c.FFN, nil
 	case "V":
 		return c.Vocab, nil
+	case "context":
+		return c.Context, nil
 	case "E":
 		return c.Mixture.Experts, nil
 	case "F":
@@ -168,7 +248,30 @@ func (c *Config) size(name string) (int, error) {
 	case "S":
 		return c.Mixture.Shared, nil
 	}
+	for _, v := range terms {
+		if f := v.sizes[name]; f != nil {
+			return f(c), nil
+		}
+	}
 	return strconv.Atoi(name)
+}
+
+// A vocabulary is the names that the weight maps of a group of families use in
+// addition to those of all: of sizes in shapes, and of conditions.
+type vocabulary struct {
+	sizes map[string]func(*Config) int
+	conds map[string]func(*Config) Presence
+}
+
+// terms are all vocabularies. Names that begin with the group's cannot clash:
+// "scan.inner".
+var terms = []*vocabulary{&mixtureTerms, &latentTerms, &scanTerms, &deltaTerms, &visionTerms, &encoderTerms, &audioTerms, &olderTerms}
+
+func presentIf(b bool) Presence {
+	if b {
+		return Present
+	}
+	return Absent
 }
 
 func (c *Config) shape(expr string) (tensor.Shape, error) {

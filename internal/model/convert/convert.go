@@ -15,6 +15,7 @@ import (
 
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
+	"atenia/internal/model/imatrix"
 	"atenia/internal/model/quant"
 
 	"atenia/tensor"
@@ -24,6 +25,8 @@ import (
 type Options struct {
 	Mix     quant.Mix
 	Threads int // 0 = GOMAXPROCS
+	// Importance weighs the errors of each tensor's columns; nil = all alike.
+	Importance *imatrix.Matrix
 	// Progress, if not nil, is called after every slab of rows with the bytes of
 	// tensor data written so far, their total, and the current tensor.
 	Progress func(done, total int64, tensor string)
@@ -40,6 +43,7 @@ type Report struct {
 	FileBytes   int64       // size of the file
 	Types       []TypeCount // largest first
 	Warnings    []string    // sentences for the user
+	Tower       string      // path of the image tower's file, if the model has one
 }
 
 // A TypeCount totals the tensors of one element type.
@@ -69,6 +73,10 @@ func Convert(ctx context.Context, d *file.Description, out string, o Options) (R
 	if err := apart(d, out); err != nil {
 		return Report{}, err
 	}
+	beside := file.TowerName(out)
+	if err := apart(d, beside); err != nil {
+		return Report{}, err
+	}
 	j := &job{d: d, o: o, report: Report{Mix: o.Mix}}
 	prepare := j.fromModel
 	if d.Format == file.GGUF {
@@ -79,6 +87,15 @@ func Convert(ctx context.Context, d *file.Description, out string, o Options) (R
 	}
 	if err := j.plan(); err != nil {
 		return Report{}, err
+	}
+	if j.tower != nil {
+		if err := j.tower.plan(); err != nil {
+			return Report{}, err
+		}
+		if err := file.WriteGGUF(beside, j.tower.meta, j.tower.writers(ctx)); err != nil {
+			return Report{}, err
+		}
+		j.report.Tower = beside
 	}
 	if err := file.WriteGGUF(out, j.meta, j.writers(ctx)); err != nil {
 		return Report{}, err
@@ -127,6 +144,7 @@ type job struct {
 	meta   file.Metadata
 	items  []item
 	report Report
+	tower  *job // of the image tower; nil = none
 }
 
 // An item is a tensor to write.
@@ -137,6 +155,8 @@ type item struct {
 	from    tensor.DType // type of the values that view returns
 	to      tensor.DType
 	view    func() (tensor.View, error)
+
+	importance [][]float32 // of the columns, for each matrix; nil = all alike
 }
 
 // fromModel applies the recipes of package compile for a GGUF file.
@@ -150,14 +170,46 @@ func (j *job) fromModel() error {
 		return err
 	}
 	j.report.Arch = x.Arch
-	find := func(name string) (tensor.View, bool) {
-		t, ok := j.d.Tensor(name)
-		if !ok {
-			return tensor.View{}, false
-		}
-		return t.View, true
+	if err := j.addItems(x.Tensors); err != nil {
+		return err
 	}
-	for _, w := range x.Tensors {
+	if x.Tower != nil {
+		if err := j.towerJob(x.Tower); err != nil {
+			return err
+		}
+	}
+	return j.modelHeader(m, x)
+}
+
+// towerJob prepares the file of an image tower. Its products stay in sixteen
+// bits where those of the decoder become smaller: it is small, and images suffer.
+func (j *job) towerJob(x *compile.Export) error {
+	t := &job{d: j.d, o: j.o}
+	t.o.Progress = nil
+	t.report.Arch = x.Arch
+	if err := t.addItems(x.Tensors); err != nil {
+		return err
+	}
+	if f32, err := quant.ParseMix("f32"); err == nil && j.o.Mix != f32 {
+		if t.o.Mix, err = quant.ParseMix("f16"); err != nil {
+			return err
+		}
+	}
+	t.meta.Set("general.architecture", file.ValueOf(x.Arch))
+	t.meta.Set("general.type", file.ValueOf("mmproj"))
+	t.meta.Set("general.name", file.ValueOf(modelName(j.d.Path)))
+	t.setTypes()
+	for _, kv := range x.Meta {
+		t.meta.Set(kv.Key, kv.Value)
+	}
+	j.tower = t
+	return nil
+}
+
+// addItems adds the tensors of an export.
+func (j *job) addItems(ws []compile.Weight) error {
+	find := compile.Find(j.d)
+	for _, w := range ws {
 		it := item{name: w.Name, shape: w.Shape, from: tensor.F32}
 		it.view = func() (tensor.View, error) { return compile.MakeWeight(w, find) }
 		for _, s := range w.Sources {
@@ -165,7 +217,7 @@ func (j *job) fromModel() error {
 			if !ok { // compiled from the same description
 				return fmt.Errorf("tensor %q is gone", s)
 			}
-			it.sources = append(it.sources, x)
+			it.sources = append(it.sources, x.Stored()...)
 			it.from = x.View.DType
 		}
 		if slices.ContainsFunc(w.Transform, func(t compile.Transform) bool { return !t.RowWise() }) {
@@ -173,7 +225,7 @@ func (j *job) fromModel() error {
 		}
 		j.items = append(j.items, it)
 	}
-	return j.modelHeader(m, x)
+	return nil
 }
 
 // fromGGUF takes tensors and keys unchanged.
@@ -193,13 +245,21 @@ func (j *job) plan() error {
 	tied := !slices.ContainsFunc(j.items, func(it item) bool { return it.name == "output.weight" })
 	layers := j.layers()
 	types := map[tensor.DType]*TypeCount{}
-	again, other := 0, 0
+	again, other, unweighed := 0, 0, 0
 	for i := range j.items {
 		it := &j.items[i]
 		it.to = j.wanted(it, tied, layers)
 		n, err := it.shape.Bytes(it.to)
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", it.name, err)
+		}
+		if j.o.Importance != nil && it.to.Quantized() && it.from != it.to {
+			if err := j.weigh(it); err != nil {
+				return err
+			}
+			if it.importance == nil && !embedding(it.name) {
+				unweighed++
+			}
 		}
 		if it.from == it.to {
 			j.report.Copied++
@@ -233,9 +293,34 @@ func (j *job) plan() error {
 	if again > 0 {
 		j.warn("%d tensors were quantized already and are quantized again: converting the original model loses less", again)
 	}
+	if unweighed > 0 {
+		j.warn("%d tensors are not in the importance matrix: their columns are weighed alike", unweighed)
+	}
 	if other > 0 {
 		j.warn("%d tensors have rows that are not whole blocks of %s and get types that fit", other, j.o.Mix)
 	}
+	return nil
+}
+
+// embedding reports whether a tensor is a table of tokens, whose importance is not
+// measured.
+func embedding(name string) bool { return name == "token_embd.weight" || name == "output.weight" }
+
+// weigh looks up the importance of a tensor's columns, for each of its matrices.
+func (j *job) weigh(it *item) error {
+	matrices := 1
+	if n := len(it.shape); n > 2 {
+		matrices = it.shape.Rows() / it.shape[n-2]
+	}
+	var all [][]float32
+	for e := range matrices {
+		w, err := j.o.Importance.Of(it.name, e, matrices, it.shape.Cols())
+		if err != nil || w == nil {
+			return err
+		}
+		all = append(all, w)
+	}
+	it.importance = all
 	return nil
 }
 

@@ -104,7 +104,7 @@ func TestGoldenParity(t *testing.T) {
 // architecture, and tables of frequencies are compared as weights.
 func sameConfig(t *testing.T, got, want compile.Config) {
 	t.Helper()
-	got.Family, got.Source, got.Interleaved, got.NormPlus, got.Ropes = want.Family, want.Source, want.Interleaved, want.NormPlus, want.Ropes
+	got.Family, got.Source, got.Interleaved, got.NormPlus, got.Ropes, got.PosSkip = want.Family, want.Source, want.Interleaved, want.NormPlus, want.Ropes, want.PosSkip
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("configuration\n got %+v\nwant %+v", got, want)
 	}

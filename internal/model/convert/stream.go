@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"atenia/internal/model/file"
@@ -99,7 +100,7 @@ func (s *stream) convert(ctx context.Context, w io.Writer, it *item, v tensor.Vi
 	for lo := 0; lo < rows; lo += step {
 		n := min(step, rows-lo)
 		out := s.slab[:n*size]
-		if row, err := inParallel(out, it.to, v.Rows(lo, lo+n), chunk, s.job.o.Threads); err != nil {
+		if row, err := inParallel(out, it.to, v.Rows(lo, lo+n), chunk, s.job.o.Threads, it.weights(lo)); err != nil {
 			return fmt.Errorf("from row %d: %w", lo+row, err)
 		}
 		if err := s.write(ctx, w, it, out); err != nil {
@@ -109,10 +110,23 @@ func (s *stream) convert(ctx context.Context, w io.Writer, it *item, v tensor.Vi
 	return nil
 }
 
+// weights returns a function from a row, counted from first, to the importance of
+// its columns and the first row for which another one counts.
+func (it *item) weights(first int) func(row int) ([]float32, int) {
+	if it.importance == nil {
+		return func(int) ([]float32, int) { return nil, math.MaxInt }
+	}
+	rows := it.shape.Rows() / len(it.importance)
+	return func(row int) ([]float32, int) {
+		e := (first + row) / rows
+		return it.importance[e], (e+1)*rows - first
+	}
+}
+
 // inParallel converts the rows of v to dst, chunk rows at a time. The bytes do
 // not depend on the number of threads; nor does the error, which is that of the
 // first bad chunk, with its first row.
-func inParallel(dst []byte, to tensor.DType, v tensor.View, chunk, threads int) (int, error) {
+func inParallel(dst []byte, to tensor.DType, v tensor.View, chunk, threads int, weights func(row int) (imp []float32, end int)) (int, error) {
 	rows, cols := v.Shape[0], v.Shape[1]
 	size := len(dst) / rows
 	chunks := (rows + chunk - 1) / chunk
@@ -125,8 +139,13 @@ func inParallel(dst []byte, to tensor.DType, v tensor.View, chunk, threads int) 
 			for c := t; c < chunks; c += threads {
 				lo, hi := c*chunk, min((c+1)*chunk, rows)
 				x := buf[:(hi-lo)*cols]
-				if errs[c] = quant.Dequantize(x, v.DType, v.Rows(lo, hi).Data); errs[c] == nil {
-					errs[c] = quant.Quantize(dst[lo*size:hi*size], to, x, nil)
+				errs[c] = quant.Dequantize(x, v.DType, v.Rows(lo, hi).Data)
+				for errs[c] == nil && lo < hi {
+					imp, end := weights(lo)
+					end = min(end, hi)
+					n := (end - lo) * cols
+					errs[c] = quant.Quantize(dst[lo*size:end*size], to, x[:n], imp)
+					lo, x = end, x[n:]
 				}
 			}
 		})

@@ -32,18 +32,27 @@ var companions = [...]string{
 	"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "tiktoken.model", // and *.tiktoken, rwkv_vocab*.txt
 	"chat_template.jinja", "chat_template.json",
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
-	"modules.json", "sentence_bert_config.json", "1_Pooling/config.json", // sentence-transformers
-	"adapter_config.json",
+	"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", // sentence-transformers
+	"1_Pooling/config.json", "2_Dense/config.json", "3_Dense/config.json",
+	"adapter_config.json", quantizeName,
 }
 
 // openFolder reads a Hugging Face folder.
 func openFolder(dir string, o options) (d *Description, err error) {
 	d = &Description{Path: dir, Format: HuggingFace, Files: map[string][]byte{}}
 	defer func() { d, err = d.unlessFailed(err) }()
-	if d.Config, err = readSmall(dir, o.config); errors.Is(err, fs.ErrNotExist) {
-		return d, notAFolder(dir, o.config)
-	} else if err != nil {
+	if err := d.readFolder(dir, o); err != nil {
 		return d, err
+	}
+	return d, d.unpack(filepath.Join(dir, o.config))
+}
+
+// readFolder reads the files of a folder as they are.
+func (d *Description) readFolder(dir string, o options) (err error) {
+	if d.Config, err = readSmall(dir, o.config); errors.Is(err, fs.ErrNotExist) {
+		return notAFolder(dir, o.config)
+	} else if err != nil {
+		return err
 	}
 	for _, name := range append(companions[:len(companions):len(companions)], ranked(dir)...) {
 		b, err := readSmall(dir, name)
@@ -51,26 +60,29 @@ func openFolder(dir string, o options) (d *Description, err error) {
 			continue
 		}
 		if err != nil {
-			return d, err
+			return err
 		}
 		d.Files[name] = b
 	}
 	switch _, err := os.Stat(filepath.Join(dir, singleName)); {
 	case err == nil:
 		if err := d.addSafetensors(filepath.Join(dir, singleName), nil); err != nil {
-			return d, err
+			return err
 		}
-		return d, d.finish()
+		if err := d.addModules(dir); err != nil {
+			return err
+		}
+		return d.finish()
 	case !errors.Is(err, fs.ErrNotExist):
-		return d, err
+		return err
 	}
 	switch err := d.addIndexed(dir, o); {
 	case !errors.Is(err, errNoIndex):
-		return d, err
+		return err
 	case o.headerOnly:
-		return d, nil
+		return nil
 	}
-	return d, noWeights(dir)
+	return noWeights(dir)
 }
 
 // ranked returns the names of a folder's lists of tiktoken and RWKV.
@@ -172,6 +184,29 @@ func (d *Description) addSafetensors(path string, keep func(*Tensor) bool) error
 	return nil
 }
 
+// denseModules are the folders of projections that sentence-transformers keeps
+// beside a model.
+var denseModules = [...]string{"2_Dense", "3_Dense"}
+
+// addModules appends the tensors of modules in folders of their own, with the
+// folder before their names: "2_Dense/linear.weight".
+func (d *Description) addModules(dir string) error {
+	for _, module := range denseModules {
+		n := len(d.Tensors)
+		err := d.addSafetensors(filepath.Join(dir, module, singleName), nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range d.Tensors[n:] {
+			d.Tensors[n+i].Name = module + "/" + d.Tensors[n+i].Name
+		}
+	}
+	return nil
+}
+
 // An assignment is one line of an index: a tensor and the file that holds it.
 type assignment struct{ tensor, file string }
 
@@ -208,6 +243,9 @@ func (d *Description) addIndexed(dir string, o options) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := d.addModules(dir); err != nil {
+		return err
 	}
 	if err := d.finish(); err != nil {
 		return err

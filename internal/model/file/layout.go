@@ -16,6 +16,8 @@ type Tensor struct {
 	View   tensor.View // shape outermost first, in any format
 	File   string      // path of the file that holds it
 	Offset int64       // first byte of its data in that file
+
+	made *made // of a tensor that is computed from others; nil = the file has it
 }
 
 // bytes returns the size of the data; the parser has checked that it fits.

@@ -32,6 +32,7 @@ type Description struct {
 
 	Tensors []Tensor // gguf: in the order of the header; safetensors: in the order of their data; file by file
 	Parts   []Part   // the files that hold tensors
+	Packed  string   // method by which the folder was quantized, if Tensors are the matrices that it means (see package packed); else ""
 
 	Version   int // of the GGUF format, else 0
 	Alignment int // of tensors in a GGUF file, else 0
@@ -46,6 +47,7 @@ type Option func(*options)
 type options struct {
 	config     string
 	headerOnly bool
+	tower      string // path; "" = look beside the model
 }
 
 // ConfigName makes Open read the configuration of a Hugging Face folder from a
@@ -76,7 +78,11 @@ func Open(path string, opts ...Option) (*Description, error) {
 	case st.IsDir():
 		return openFolder(path, o)
 	}
-	return openGGUF(path)
+	d, err := openGGUF(path)
+	if err != nil {
+		return nil, err
+	}
+	return d.withTower(o.tower)
 }
 
 const expected = "a .gguf file or a Hugging Face folder (config.json and *.safetensors)"
@@ -209,7 +215,7 @@ func (d *Description) Close() error {
 	d.closed = true
 	d.Meta.drop()
 	for i := range d.Tensors {
-		d.Tensors[i].View.Data = nil
+		d.Tensors[i].View.Data, d.Tensors[i].made = nil, nil
 	}
 	var errs []error
 	for i := range d.Parts {

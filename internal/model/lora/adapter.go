@@ -233,7 +233,7 @@ func values(t *file.Tensor) ([]float32, error) {
 		return nil, fmt.Errorf("%w: %s has shape %v", ErrFormat, t.Name, t.View.Shape)
 	}
 	x := make([]float32, n)
-	if err := quant.Dequantize(x, t.View.DType, t.View.Data); err != nil {
+	if err := quant.Dequantize(x, t.View.DType, t.Read().Data); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	return x, nil

@@ -147,6 +147,9 @@ func (a *Adapter) Merge(fsys durable.FS, d *file.Description, dir string) error 
 	if d.Format != file.HuggingFace {
 		return fmt.Errorf("%w: %s is not a Hugging Face folder, the only form that can be written", ErrUnsupported, d.Path)
 	}
+	if d.Packed != "" {
+		return fmt.Errorf("%w: %s is quantized with %s, and the merged model would not be: merge with the original, then quantize", ErrUnsupported, d.Path, d.Packed)
+	}
 	changed, err := a.merged(d)
 	if err != nil {
 		return err

@@ -20,43 +20,69 @@ func fitCentred(x, imp []float32, n int, l *ladder, top float32) centredBlock {
 	var fitted [16]float32
 	weigh(w[:], x, imp)
 	runs := 256 / n
-	for r := range runs {
-		fitted[r] = l.fit(x[r*n:r*n+n], w[r*n:r*n+n])
+	t := l.transpose(x, w[:], n)
+	if t == nil {
+		for r := range runs {
+			fitted[r] = l.fit(x[r*n:r*n+n], w[r*n:r*n+n])
+		}
+	} else {
+		for g := range t.groups() {
+			x, w := t.group(g)
+			*(*lane8)(fitted[g*laneCount:]) = l.fit8(x, w)
+		}
 	}
 	b := centredBlock{d: coverHalf(fitted[peakIndex(fitted[:runs])] / -top)}
 	inv := inverse(b.d)
 	for r := range runs {
 		b.scale[r] = int8(min(max(roundEven(mul(fitted[r], inv)), int32(-top)), int32(top)-1))
 	}
-	b.improveScales(x, w[:], n, l, top)
-	b.improveD(x, w[:], n, l)
-	b.improveScales(x, w[:], n, l, top)
+	b.improveScales(x, w[:], n, l, top, t)
+	b.improveD(x, w[:], n, l, t)
+	b.improveScales(x, w[:], n, l, top, t)
 	for r := range runs {
 		l.digits(b.q[r*n:r*n+n], x[r*n:r*n+n], mul(b.d, float32(b.scale[r])))
 	}
 	return b
 }
 
+// losses writes the error of every run for its integer scale plus step.
+func (b *centredBlock) losses(out *[16]float32, x, w []float32, n int, l *ladder, d, step float32, t *runs) {
+	if t == nil {
+		for r := range 256 / n {
+			out[r] = l.loss(x[r*n:r*n+n], w[r*n:r*n+n], mul(d, float32(b.scale[r])+step))
+		}
+		return
+	}
+	for g := range t.groups() {
+		var scale, none lane8
+		for k := range scale {
+			scale[k] = mul(d, float32(b.scale[g*laneCount+k])+step)
+		}
+		x, w := t.group(g)
+		fitLoss(x, w, float32(l.lo), float32(l.hi), &scale, &none, (*lane8)(out[g*laneCount:]))
+	}
+}
+
 // improveScales tries both neighbours of every run's scale.
-func (b *centredBlock) improveScales(x, w []float32, n int, l *ladder, top float32) {
+func (b *centredBlock) improveScales(x, w []float32, n int, l *ladder, top float32, t *runs) {
+	var mid, lower, upper [16]float32
+	b.losses(&mid, x, w, n, l, b.d, 0, t)
+	b.losses(&lower, x, w, n, l, b.d, -1, t)
+	b.losses(&upper, x, w, n, l, b.d, 1, t)
 	for r := range 256 / n {
-		x, w := x[r*n:r*n+n], w[r*n:r*n+n]
-		mid := float32(b.scale[r])
-		best := l.loss(x, w, mul(b.d, mid))
-		for _, s := range [2]float32{mid - 1, mid + 1} {
-			if s < -top || s > top-1 {
-				continue
-			}
-			if e := l.loss(x, w, mul(b.d, s)); e < best {
-				best, b.scale[r] = e, int8(s)
-			}
+		best, at := mid[r], float32(b.scale[r])
+		if at-1 >= -top && lower[r] < best {
+			best, b.scale[r] = lower[r], int8(at-1)
+		}
+		if at+1 <= top-1 && upper[r] < best {
+			b.scale[r] = int8(at + 1)
 		}
 	}
 }
 
 // improveD replaces d by the best one for the current digits, if that is still
 // better after rounding.
-func (b *centredBlock) improveD(x, w []float32, n int, l *ladder) {
+func (b *centredBlock) improveD(x, w []float32, n int, l *ladder, t *runs) {
 	var xy, yy, before, after float32
 	for r := range 256 / n {
 		s := float32(b.scale[r])
@@ -72,11 +98,12 @@ func (b *centredBlock) improveD(x, w []float32, n int, l *ladder) {
 		return
 	}
 	d := storedHalf(xy / yy)
+	var old, changed [16]float32
+	b.losses(&old, x, w, n, l, b.d, 0, t)
+	b.losses(&changed, x, w, n, l, d, 0, t)
 	for r := range 256 / n {
-		s := float32(b.scale[r])
-		x, w := x[r*n:r*n+n], w[r*n:r*n+n]
-		before += l.loss(x, w, mul(b.d, s))
-		after += l.loss(x, w, mul(d, s))
+		before += old[r]
+		after += changed[r]
 	}
 	if after < before {
 		b.d = d
@@ -147,24 +174,29 @@ func fitLow(x, imp []float32, n int, levels, top int32) affineBlock {
 	var w [256]float32
 	var scale, low [16]float32
 	weigh(w[:], x, imp)
-	runs := 256 / n
-	for r := range runs {
-		s, o := fitAffine(x[r*n:r*n+n], w[r*n:r*n+n], levels, true)
-		scale[r], low[r] = s, -o
+	var t runs
+	t.fill(x, w[:], n)
+	for g := range t.groups() {
+		x, w := t.group(g)
+		s, o := fitAffine8(x, w, levels, true)
+		for k := range s {
+			scale[g*laneCount+k], low[g*laneCount+k] = s[k], -o[k]
+		}
 	}
+	all := 256 / n
 	b := affineBlock{
-		d:  coverHalf(scale[peakIndex(scale[:runs])] / float32(top)),
-		dm: coverHalf(low[peakIndex(low[:runs])] / float32(top)),
+		d:  coverHalf(scale[peakIndex(scale[:all])] / float32(top)),
+		dm: coverHalf(low[peakIndex(low[:all])] / float32(top)),
 	}
 	inv, invLow := inverse(b.d), inverse(b.dm)
-	for r := range runs {
+	for r := range all {
 		b.scale[r] = uint8(digit(mul(scale[r], inv), top))
 		b.low[r] = uint8(digit(mul(low[r], invLow), top))
 	}
-	b.improveScales(x, w[:], n, levels, top)
-	b.improveD(x, w[:], n, levels)
-	b.improveScales(x, w[:], n, levels, top)
-	for r := range runs {
+	b.improveScales(&t, levels, top)
+	b.improveD(x, w[:], &t, levels)
+	b.improveScales(&t, levels, top)
+	for r := range all {
 		s, o := b.of(r)
 		inv := inverse(s)
 		for i := r * n; i < r*n+n; i++ {
@@ -175,26 +207,46 @@ func fitLow(x, imp []float32, n int, levels, top int32) affineBlock {
 }
 
 // improveScales tries the eight neighbours of every run's scale and minimum.
-func (b *affineBlock) improveScales(x, w []float32, n int, levels, top int32) {
-	for r := range 256 / n {
-		x, w := x[r*n:r*n+n], w[r*n:r*n+n]
-		s0, l0 := float32(b.scale[r]), float32(b.low[r])
-		best := affineLoss(x, w, levels, mul(b.d, s0), -mul(b.dm, l0))
-		for k := range 9 {
-			s, l := s0+float32(k/3-1), l0+float32(k%3-1)
-			if k == 4 || s < 0 || s > float32(top) || l < 0 || l > float32(top) {
+func (b *affineBlock) improveScales(t *runs, levels, top int32) {
+	for g := range t.groups() {
+		var s0, l0, best lane8
+		for k := range s0 {
+			s0[k], l0[k] = float32(b.scale[g*laneCount+k]), float32(b.low[g*laneCount+k])
+		}
+		b.loss8(t, g, levels, &s0, &l0, &best)
+		for step := range 9 {
+			if step == 4 {
 				continue
 			}
-			if e := affineLoss(x, w, levels, mul(b.d, s), -mul(b.dm, l)); e < best {
-				best, b.scale[r], b.low[r] = e, uint8(s), uint8(l)
+			s, l, loss := s0, l0, lane8{}
+			for k := range s {
+				s[k] += float32(step/3 - 1)
+				l[k] += float32(step%3 - 1)
+			}
+			b.loss8(t, g, levels, &s, &l, &loss)
+			for k, e := range loss {
+				if e < best[k] && s[k] >= 0 && s[k] <= float32(top) && l[k] >= 0 && l[k] <= float32(top) {
+					best[k], b.scale[g*laneCount+k], b.low[g*laneCount+k] = e, uint8(s[k]), uint8(l[k])
+				}
 			}
 		}
 	}
 }
 
+// loss8 writes the errors of a group of runs for integer scales and minima.
+func (b *affineBlock) loss8(t *runs, g int, levels int32, s, l, out *lane8) {
+	var scale, offset lane8
+	for k := range scale {
+		scale[k], offset[k] = mul(b.d, s[k]), -mul(b.dm, l[k])
+	}
+	x, w := t.group(g)
+	fitLoss(x, w, 0, float32(levels), &scale, &offset, out)
+}
+
 // improveD replaces d and dm by the best pair for the current digits, if that is
 // still better after rounding.
-func (b *affineBlock) improveD(x, w []float32, n int, levels int32) {
+func (b *affineBlock) improveD(x, w []float32, all *runs, levels int32) {
+	n := all.n
 	var saa, sab, sbb, sxa, sxb float32 // a = scale·q, b = -low
 	for r := range 256 / n {
 		s, o := b.of(r)
@@ -220,15 +272,22 @@ func (b *affineBlock) improveD(x, w []float32, n int, levels int32) {
 	if t.d <= 0 || t.dm < 0 {
 		return
 	}
-	if t.loss(x, w, n, levels) < b.loss(x, w, n, levels) {
+	if t.loss(all, levels) < b.loss(all, levels) {
 		b.d, b.dm = t.d, t.dm
 	}
 }
 
-func (b *affineBlock) loss(x, w []float32, n int, levels int32) (sum float32) {
-	for r := range 256 / n {
-		s, o := b.of(r)
-		sum += affineLoss(x[r*n:r*n+n], w[r*n:r*n+n], levels, s, o)
+// loss returns the error of all runs.
+func (b *affineBlock) loss(t *runs, levels int32) (sum float32) {
+	for g := range t.groups() {
+		var s, l, out lane8
+		for k := range s {
+			s[k], l[k] = float32(b.scale[g*laneCount+k]), float32(b.low[g*laneCount+k])
+		}
+		b.loss8(t, g, levels, &s, &l, &out)
+		for _, e := range out {
+			sum += e
+		}
 	}
 	return sum
 }

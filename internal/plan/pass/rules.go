@@ -185,6 +185,7 @@ func ruleHead(s *site) error {
 		sameRows(s),
 		same("input width", s.in[0].Cols, p.Dim),
 		same("output width", s.out[0].Cols, p.Vocab),
+		below("act", p.Act, plan.HeadReLU+1),
 		floats(s),
 	)
 }
@@ -200,7 +201,11 @@ func ruleGather(s *site) error {
 
 func rulePool(s *site) error {
 	p := s.params.(*plan.PoolParams)
-	return first(below("kind", p.Kind, 4), same("output width", s.out[0].Cols, s.in[0].Cols), floats(s))
+	err := first(below("kind", p.Kind, plan.PoolLast+1), same("output width", s.out[0].Cols, s.in[0].Cols))
+	if err == nil && len(s.in) > 1 {
+		return first(indices(s, 1), sameRowKind("output", s.out[0].Rows, s.in[1].Rows))
+	}
+	return first(err, floats(s))
 }
 
 func rulePatch(s *site) error {

@@ -127,7 +127,7 @@ var (
 	mambaW = w{"in": "ssm_in", "conv": "ssm_conv", "conv_bias": "ssm_conv_b", "a": "ssm_a", "d": "ssm_d", "dt_bias": "ssm_dt_b", "norm": "ssm_norm", "out": "ssm_out"}
 	deltaW = w{"qkv": "gdn_qkv", "z": "gdn_z", "b": "gdn_b", "a": "gdn_a", "conv": "gdn_conv", "a_log": "gdn_a_log", "dt_bias": "gdn_dt_b", "norm": "gdn_norm", "out": "gdn_out"}
 	convW  = w{"in": "sc_in", "conv": "sc_conv", "out": "sc_out"}
-	mlaW   = w{"q_b": "attn_q_b", "kv_a": "attn_kv_a", "kv_a_norm": "attn_kv_a_norm", "kv_b": "attn_kv_b", "o": "attn_o", "inv_freq": "rope"}
+	mlaW   = w{"q_b": "attn_q_b", "kv_a": "attn_kv_a", "kv_a_norm": "attn_kv_a_norm", "k_b": "attn_k_b", "v_b": "attn_v_b", "o": "attn_o", "inv_freq": "rope"}
 )
 
 type toyModel struct {

@@ -52,6 +52,52 @@ func (t *Tokenizer) EncodePair(a, b string) (ids, types []int32) {
 	return e.ids, e.types
 }
 
+// EncodeWithin returns the ids of one text or of a pair, with special tokens and the
+// index of each id's text. Of more than most ids, those at the end of the longer
+// text are cut, of texts of equal length in turn; cut counts them. It cuts as the
+// Rust library does with the strategy longest_first.
+func (t *Tokenizer) EncodeWithin(most int, texts ...string) (ids, types []int32, cut int) {
+	parts := make([]encoding, len(texts))
+	total := 0
+	for i, s := range texts {
+		parts[i] = t.encode(s, int32(i), false)
+		total += len(parts[i].ids)
+	}
+	e := t.finish(true, false, parts...)
+	room := max(most-(len(e.ids)-total), 0)
+	if total <= room {
+		return e.ids, e.types, 0
+	}
+	keep := []int{room}
+	if len(parts) == 2 {
+		keep = share(len(parts[0].ids), len(parts[1].ids), room)
+	}
+	for i := range parts {
+		n := min(keep[i], len(parts[i].ids))
+		parts[i].ids, parts[i].types = parts[i].ids[:n], parts[i].types[:n]
+	}
+	short := t.finish(true, false, parts...)
+	return short.ids, short.types, len(e.ids) - len(short.ids)
+}
+
+// share divides room between two texts: a short one keeps what it has.
+func share(a, b, room int) []int {
+	short, long := min(a, b), 0
+	if short > room {
+		long = short
+	} else {
+		long = max(short, room-short)
+	}
+	if short+long > room {
+		short = room / 2
+		long = short + room%2
+	}
+	if a > b {
+		return []int{long, short}
+	}
+	return []int{short, long}
+}
+
 // finish applies the post-processor.
 func (t *Tokenizer) finish(special, offsets bool, parts ...encoding) encoding {
 	if t.post != nil {

@@ -44,7 +44,13 @@ func (p *pages) shapes() func(string) (tensor.Shape, bool) {
 	if p.find == nil {
 		return nil
 	}
-	return func(name string) (tensor.Shape, bool) { v, ok := p.find(name); return v.Shape, ok }
+	return func(name string) (tensor.Shape, bool) {
+		t, ok := p.d.Tensor(name)
+		if !ok {
+			return nil, false
+		}
+		return t.View.Shape, true
+	}
 }
 
 // bindPages collects the tensors of blocks.

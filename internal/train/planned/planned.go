@@ -76,13 +76,7 @@ func Open(dir string, opt Options) (m *Model, err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	return build(d, func(name string) (tensor.View, bool) {
-		t, ok := d.Tensor(name)
-		if !ok {
-			return tensor.View{}, false
-		}
-		return t.View, true
-	}, opt)
+	return build(d, compile.Find(d), opt)
 }
 
 func build(d *file.Description, find func(string) (tensor.View, bool), opt Options) (*Model, error) {

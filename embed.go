@@ -1,0 +1,206 @@
+package atenia
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"atenia/internal/engine"
+)
+
+// ErrNotEncoder is matched by the errors of [Model.Embed], [Model.EmbedTokens] and
+// [Model.Rerank] for a model that was opened for something else.
+var ErrNotEncoder = errors.New("the model does not do this")
+
+// EmbedOptions choose how [Model.Embed] and [Model.Rerank] read texts. The zero
+// value reads them as they are.
+type EmbedOptions struct {
+	// Prompt is the name of one of the model's prompts, such as "query" or
+	// "document", which then precedes every text: see [Encoding].Prompts. "" = the
+	// model's default, usually none. Vectors of models that were trained with
+	// prompts are much worse without.
+	Prompt string
+	// Truncate cuts texts that are longer than the model was made for, at the end.
+	// Otherwise they are a [*TextLengthError].
+	Truncate bool
+}
+
+// An Encoding says what an encoder makes of a text.
+type Encoding struct {
+	Pooling    string            // "mean", "cls" (the first token) or "last"; "none" = a vector for each token
+	Normalized bool              // vectors have length 1
+	Dimensions int               // of a vector
+	Labels     int               // scores of a classifier, for [Model.Rerank]; 0 = vectors
+	MaxTokens  int               // of a text, special tokens included
+	Prompts    map[string]string // by name: what precedes a text
+	Prompt     string            // name of the default; "" = none
+}
+
+// A TextLengthError says that a text is longer than an encoder can read. Set
+// [EmbedOptions].Truncate to cut it, or divide it.
+type TextLengthError struct {
+	Text   int // index in the call
+	Tokens int // special tokens included
+	Most   int // that the model was made for
+}
+
+// Error implements error.
+func (e *TextLengthError) Error() string {
+	return fmt.Sprintf("text %d has %d tokens, the model reads %d: divide it, or allow to cut it (Truncate, --truncate)", e.Text, e.Tokens, e.Most)
+}
+
+// Encoding returns what the model makes of texts; false for one that generates
+// text instead.
+func (m *Model) Encoding() (Encoding, bool) {
+	c := &m.plan.compiled.Model.Config
+	e := c.Encoder
+	if e == nil {
+		return Encoding{}, false
+	}
+	out := Encoding{Pooling: e.Pool, Normalized: e.Normalize, Dimensions: c.Width(), Labels: e.Labels, MaxTokens: e.Limit(m.Context()), Prompts: maps.Clone(e.Prompts), Prompt: e.Prompt}
+	if e.Labels > 0 {
+		out.Dimensions = 0
+	}
+	return out, true
+}
+
+// Embed returns one vector for each text, made for comparing meanings: the dot
+// product of two normalized vectors is their cosine.
+//
+// The model is an encoder such as BERT, MiniLM, E5, BGE, Nomic, ModernBERT or
+// EmbeddingGemma, a decoder whose folder says how to pool, such as
+// Qwen3-Embedding, or any other that was opened with [Config].Pooling.
+//
+// Texts of one call, and of concurrent ones, are computed together; vectors are
+// the same bits in any company. Long texts take a step of their own length in
+// memory: see [Config].Context.
+func (m *Model) Embed(ctx context.Context, texts []string, o EmbedOptions) ([][]float32, error) {
+	rows, err := m.embed(ctx, texts, o, false)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]float32, len(rows))
+	for i := range rows {
+		out[i] = rows[i][0]
+	}
+	return out, nil
+}
+
+// EmbedTokens returns for each text a vector of each token, special tokens
+// included, of a model that was opened with [Config].Pooling "none".
+func (m *Model) EmbedTokens(ctx context.Context, texts []string, o EmbedOptions) ([][][]float32, error) {
+	return m.embed(ctx, texts, o, true)
+}
+
+func (m *Model) embed(ctx context.Context, texts []string, o EmbedOptions, tokens bool) ([][][]float32, error) {
+	e, ok := m.Encoding()
+	switch {
+	case !ok:
+		return nil, m.not("it generates text: open it with a pooling (Config.Pooling, --pooling) to make vectors of its hidden states")
+	case e.Labels > 0 && e.Pooling != "none":
+		return nil, m.not("it is a classifier of pairs of texts: use Model.Rerank or \"atenia rerank\"")
+	case tokens != (e.Pooling == "none"):
+		return nil, m.not(fmt.Sprintf("it was opened with pooling %q: Embed makes one vector of a text, EmbedTokens with pooling \"none\" one for each token", e.Pooling))
+	}
+	prefix, err := e.prefix(o.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	in := make([]engine.Input, len(texts))
+	for i, s := range texts {
+		if in[i], err = m.input(i, &e, o.Truncate, prefix+s); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := m.engine.Encode(ctx, in)
+	return rows, publish(err)
+}
+
+func (m *Model) not(why string) error {
+	return fmt.Errorf("%s (%s): %w: %s", engine.Display(m.Path()), m.Family(), ErrNotEncoder, why)
+}
+
+// prefix returns what precedes texts.
+func (e *Encoding) prefix(name string) (string, error) {
+	if name == "" {
+		name = e.Prompt
+	}
+	text, ok := e.Prompts[name]
+	if !ok && name != "" {
+		return "", &ConfigError{"Prompt", name, "one of the model's prompts: " + strings.Join(slices.Sorted(maps.Keys(e.Prompts)), ", ")}
+	}
+	return text, nil
+}
+
+// input returns the tokens of one text or of a pair.
+func (m *Model) input(i int, e *Encoding, truncate bool, texts ...string) (engine.Input, error) {
+	t := m.text.Tokenizer
+	if t == nil {
+		return engine.Input{}, m.textErr
+	}
+	ids, types, cut := t.EncodeWithin(e.MaxTokens, texts...)
+	if cut > 0 && !truncate {
+		return engine.Input{}, &TextLengthError{Text: i, Tokens: len(ids) + cut, Most: e.MaxTokens}
+	}
+	if len(ids) == 0 { // an empty text without special tokens
+		ids, types = m.start(), nil
+	}
+	return engine.Input{Tokens: ids, Types: types}, nil
+}
+
+// A Ranking is one document with the score of a query.
+type Ranking struct {
+	Index int     // in the documents of the call
+	Score float32 // the classifier's logit: higher is more relevant
+}
+
+// Probability returns the score as a number from 0 to 1, by the logistic function.
+func (r Ranking) Probability() float64 { return 1 / (1 + math.Exp(-float64(r.Score))) }
+
+// Rerank returns the documents in the order of their relevance to a query, the most
+// relevant first. The model is a cross-encoder, a classifier of pairs of texts with
+// one label, such as bge-reranker or ms-marco-MiniLM: it reads the query with
+// each document, which is slower than comparing vectors of [Model.Embed], and more
+// exact. Rerank the best hundred that a search found.
+//
+// Documents are computed together, as texts of Embed are. [EmbedOptions].Truncate
+// cuts the longer one of a pair first.
+func (m *Model) Rerank(ctx context.Context, query string, documents []string, o EmbedOptions) ([]Ranking, error) {
+	e, ok := m.Encoding()
+	if !ok || e.Labels != 1 || e.Pooling == "none" {
+		why := "it is no classifier of pairs of texts"
+		if e.Labels > 1 {
+			why = fmt.Sprintf("it tells %d labels apart, a cross-encoder has one score", e.Labels)
+		}
+		return nil, m.not(why)
+	}
+	in := make([]engine.Input, len(documents))
+	for i, s := range documents {
+		var err error
+		if in[i], err = m.input(i, &e, o.Truncate, query, s); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := m.engine.Encode(ctx, in)
+	if err != nil {
+		return nil, publish(err)
+	}
+	out := make([]Ranking, len(rows))
+	for i := range rows {
+		out[i] = Ranking{Index: i, Score: rows[i][0][0]}
+	}
+	slices.SortStableFunc(out, func(a, b Ranking) int {
+		switch {
+		case a.Score > b.Score:
+			return -1
+		case a.Score < b.Score:
+			return 1
+		}
+		return 0
+	})
+	return out, nil
+}

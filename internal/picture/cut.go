@@ -1,0 +1,199 @@
+package picture
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A Piece is the patches of one picture, of a tile of it, or of a video.
+type Piece struct {
+	Grid   [3]int    // frames, rows and columns of patches
+	Values []float32 // [patches, channels·temporal·patch²], by square blocks that become a token
+	// Row and Col number a tile from 1; 0 is a whole picture.
+	Row, Col int
+}
+
+// Tokens returns how many tokens of a prompt the piece takes.
+func (p *Piece) Tokens(merge int) int { return p.Grid[0] * p.Grid[1] * p.Grid[2] / (merge * merge) }
+
+// Cut resizes a picture, and cuts it into tiles if the recipe says so.
+func (r *Recipe) Cut(p *Picture) ([]Piece, error) {
+	w, h, err := r.size(p.Width, p.Height)
+	if err != nil {
+		return nil, err
+	}
+	if r.Kind == Tiles && r.large(p.Width, p.Height) {
+		return r.tiles(p, w, h), nil
+	}
+	return []Piece{r.patches([]*Picture{p.Resize(w, h, r.Filter)})}, nil
+}
+
+// CutVideo makes one piece of frames, which must have the same size. Groups of
+// frames that share patches are filled with the last.
+func (r *Recipe) CutVideo(frames []*Picture) (Piece, error) {
+	if len(frames) == 0 {
+		return Piece{}, &Error{What: "video", Want: "frames", Got: "none"}
+	}
+	first := frames[0]
+	w, h, err := r.size(first.Width, first.Height)
+	if err != nil {
+		return Piece{}, err
+	}
+	var scaled []*Picture
+	for i, f := range frames {
+		if f.Width != first.Width || f.Height != first.Height {
+			return Piece{}, &Error{What: "video", Field: fmt.Sprintf("frame %d", i), Want: fmt.Sprintf("%d×%d pixels, as the first", first.Width, first.Height), Got: fmt.Sprintf("%d×%d", f.Width, f.Height)}
+		}
+		scaled = append(scaled, f.Resize(w, h, r.Filter))
+	}
+	for len(scaled)%r.Temporal != 0 {
+		scaled = append(scaled, scaled[len(scaled)-1])
+	}
+	return r.patches(scaled), nil
+}
+
+// size returns the pixels that a picture is resized to.
+func (r *Recipe) size(w, h int) (int, int, error) {
+	unit := r.Patch * r.Merge
+	switch r.Kind {
+	case Square:
+		return r.Width, r.Height, nil
+	case Tiles:
+		w, h = smart(w, h, unit, r.MinTokens*unit*unit, r.MaxTokens*unit*unit)
+		return w, h, nil
+	case Longest:
+		return r.longest(w, h), r.longest(h, w), nil
+	}
+	if max(w, h) > 200*min(w, h) {
+		return 0, 0, &Error{What: "image", Field: "size", Want: "sides whose ratio is at most 200", Got: fmt.Sprintf("%d×%d", w, h), Remedy: "cut it first"}
+	}
+	w, h = smart(w, h, unit, r.MinPixels, r.MaxPixels)
+	return w, h, nil
+}
+
+// longest returns a side such that neither side exceeds the limit, rounded up to
+// whole patches (transformers, pixtral, get_resize_output_image_size).
+func (r *Recipe) longest(side, other int) int {
+	unit := r.Patch * r.Merge
+	if ratio := max(float64(side)/float64(r.Width), float64(other)/float64(r.Width)); ratio > 1 {
+		side = int(math.Floor(float64(side) / ratio))
+	}
+	return max(1, (side-1)/unit+1) * unit
+}
+
+// smart returns sides that are multiples of unit, with about the same ratio and
+// an area within bounds (transformers, qwen2_vl, smart_resize). Halves are
+// rounded to even, as Python does.
+func smart(w, h, unit, least, most int) (int, int) {
+	u := float64(unit)
+	round := func(x int) int { return max(unit, int(math.RoundToEven(float64(x)/u))*unit) }
+	bw, bh := round(w), round(h)
+	switch {
+	case bw*bh > most:
+		beta := math.Sqrt(float64(w) * float64(h) / float64(most))
+		down := func(x int) int { return max(unit, int(math.Floor(float64(x)/beta/u))*unit) }
+		bw, bh = down(w), down(h)
+	case bw*bh < least:
+		beta := math.Sqrt(float64(least) / (float64(w) * float64(h)))
+		up := func(x int) int { return int(math.Ceil(float64(x)*beta/u)) * unit }
+		bw, bh = up(w), up(h)
+	}
+	return bw, bh
+}
+
+// large reports whether a picture has more pixels than one piece holds.
+func (r *Recipe) large(w, h int) bool {
+	if r.MaxTiles <= 1 {
+		return false
+	}
+	unit := r.Patch * r.Merge
+	round := func(x int) int { return max(r.Patch, int(math.RoundToEven(float64(x)/float64(unit)))*unit) }
+	return float64(round(w)*round(h)) > float64(r.MaxTokens*unit*unit)*r.Tolerance
+}
+
+// tiles cuts a picture into the grid whose ratio is closest to its own. The
+// thumbnail, of w×h pixels, comes last.
+func (r *Recipe) tiles(p *Picture, w, h int) (out []Piece) {
+	cols, rows := r.grid(p.Width, p.Height)
+	all := p.Resize(cols*r.Tile, rows*r.Tile, r.Filter)
+	for y := range rows {
+		for x := range cols {
+			t := r.patches([]*Picture{all.crop(x*r.Tile, y*r.Tile, r.Tile, r.Tile)})
+			t.Row, t.Col = y+1, x+1
+			out = append(out, t)
+		}
+	}
+	if r.Thumbnail && cols*rows != 1 {
+		out = append(out, r.patches([]*Picture{p.Resize(w, h, r.Filter)}))
+	}
+	return out
+}
+
+// grid returns the columns and rows of tiles (transformers, lfm2_vl,
+// find_closest_aspect_ratio): of equally good ones the first, or a later one
+// whose area the picture fills by more than half.
+func (r *Recipe) grid(w, h int) (cols, rows int) {
+	var all [][2]int
+	for c := 1; c <= r.MaxTiles; c++ {
+		for n := 1; n*c <= r.MaxTiles; n++ {
+			if n*c >= r.MinTiles {
+				all = append(all, [2]int{c, n})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b [2]int) int { return a[0]*a[1] - b[0]*b[1] })
+	best, diff := [2]int{1, 1}, math.Inf(1)
+	ratio := float64(w) / float64(h)
+	for _, g := range all {
+		d := math.Abs(ratio - float64(g[0])/float64(g[1]))
+		switch {
+		case d < diff:
+			best, diff = g, d
+		case d == diff && float64(w)*float64(h) > 0.5*float64(r.Tile*r.Tile*g[0]*g[1]):
+			best = g
+		}
+	}
+	return best[0], best[1]
+}
+
+// patches lists the patches of frames of one size: those of Temporal frames, or
+// of one picture repeated, together; in each the channels, the frames, the rows.
+func (r *Recipe) patches(frames []*Picture) Piece {
+	n := r.Patch
+	w, h := frames[0].Width/n, frames[0].Height/n
+	groups := (len(frames) + r.Temporal - 1) / r.Temporal
+	p := Piece{Grid: [3]int{groups, h, w}, Values: make([]float32, 0, groups*h*w*3*r.Temporal*n*n)}
+	table := r.table()
+	for g := range groups {
+		for by := 0; by < h; by += r.Merge {
+			for bx := 0; bx < w; bx += r.Merge {
+				for k := range r.Merge * r.Merge {
+					y, x := (by+k/r.Merge)*n, (bx+k%r.Merge)*n
+					for c := range 3 {
+						for f := range r.Temporal {
+							m := frames[min(g*r.Temporal+f, len(frames)-1)]
+							for py := range n {
+								at := 3*((y+py)*m.Width+x) + c
+								for px := range n {
+									p.Values = append(p.Values, table[c][m.Pix[at+3*px]])
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return p
+}
+
+// table returns the normalized value of each 8-bit value of each channel.
+func (r *Recipe) table() (t [3][256]float32) {
+	for c := range t {
+		for v := range t[c] {
+			t[c][v] = float32((float64(v)*r.Rescale - float64(r.Mean[c])) / float64(r.Std[c]))
+		}
+	}
+	return t
+}

@@ -1,0 +1,198 @@
+package speech
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"atenia/internal/exec"
+	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/pack"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/text/token"
+)
+
+// ErrDeaf is returned for sounds to a model that reads text alone.
+var ErrDeaf = errors.New("the model does not transcribe: it has no audio encoder")
+
+// A Config is what an ear is made of.
+type Config struct {
+	Model     *compile.Model
+	Files     *file.Description // open as long as the ear
+	Tokenizer *token.Tokenizer
+	From      Borrower
+	Threads   int
+	Precise   bool
+	Account   *ledger.Account
+}
+
+// An Ear transcribes with one model. It loads the encoder with the first sound.
+// Its methods may be called from any goroutine; sounds are transcribed one after
+// the other.
+type Ear struct {
+	c     Config
+	model Model
+
+	mu    sync.Mutex
+	tower *exec.Tower
+	run   *Runner
+}
+
+// Open finds the tokens that a transcription needs. It reads no weights.
+func Open(c Config) (*Ear, error) {
+	a := c.Model.Config.Audio
+	if a == nil {
+		return nil, ErrDeaf
+	}
+	e := &Ear{c: c, model: Model{Mels: a.Mels, Frames: 2 * a.Rows, Context: c.Model.Config.Context}}
+	if c.Tokenizer == nil {
+		return nil, errors.New("a transcription needs the model's tokenizer")
+	}
+	e.model.Text = func(ids []int32) string { return c.Tokenizer.Decode(ids, true) }
+	return e, e.findTokens()
+}
+
+// settings are what generation_config.json says of tokens.
+type settings struct {
+	Suppress []int32 `json:"suppress_tokens"`
+	Begin    []int32 `json:"begin_suppress_tokens"`
+}
+
+func (e *Ear) findTokens() error {
+	tk, t := e.c.Tokenizer, &e.model.Tokens
+	for _, x := range []struct {
+		to    *int32
+		names []string
+	}{
+		{&t.Start, []string{"<|startoftranscript|>"}}, {&t.End, []string{"<|endoftext|>"}}, {&t.Previous, []string{"<|startofprev|>"}},
+		{&t.Transcribe, []string{"<|transcribe|>"}}, {&t.Translate, []string{"<|translate|>"}},
+		{&t.NoSpeech, []string{"<|nospeech|>", "<|nocaptions|>"}}, {&t.NoTimes, []string{"<|notimestamps|>"}},
+	} {
+		found := false
+		for _, name := range x.names {
+			if id, ok := tk.ID(name); ok && !found {
+				*x.to, found = id, true
+			}
+		}
+		if !found {
+			return fmt.Errorf("the tokenizer has no token %s, which a transcription needs", x.names[0])
+		}
+	}
+	t.Time = t.NoTimes + 1 // older tokenizers do not list timestamps
+	if id, ok := tk.ID("<|0.00|>"); ok {
+		t.Time = id
+	}
+	if n := e.c.Model.Config.Vocab; int(t.Time) >= n || t.End >= t.Time {
+		return fmt.Errorf("timestamps begin at token %d, the vocabulary has %d and text ends before %d", t.Time, n, t.End)
+	}
+	e.languages()
+	var s settings
+	if b := e.c.Files.Files["generation_config.json"]; b != nil {
+		if err := json.Unmarshal(b, &s); err != nil {
+			return fmt.Errorf("generation_config.json: %w", err)
+		}
+	}
+	t.Suppress, t.Blank = s.Suppress, s.Begin
+	if t.Blank == nil {
+		t.Blank = tk.Encode(" ", false)
+	}
+	return nil
+}
+
+// languages finds the tokens between the start and the tasks, or none in a model
+// of English alone, whose tasks follow the start at once or are never given.
+func (e *Ear) languages() {
+	t := &e.model.Tokens
+	all := map[string]int32{}
+	for id := t.Start + 1; id < min(t.Transcribe, t.Translate); id++ {
+		name, ok := e.c.Tokenizer.Token(id)
+		code, lead := strings.CutPrefix(name, "<|")
+		code, end := strings.CutSuffix(code, "|>")
+		if ok && lead && end && len(code) <= 3 {
+			all[code] = id
+		}
+	}
+	if e.c.Model.Config.Vocab >= 51865 || len(all) > 0 && e.c.Model.Config.Vocab != 51864 {
+		t.Languages = all
+	}
+}
+
+// Languages returns the codes of the languages that the model knows.
+func (e *Ear) Languages() []string {
+	var codes []string
+	for c := range e.model.Tokens.Languages {
+		codes = append(codes, c)
+	}
+	slices.Sort(codes)
+	return codes
+}
+
+// Prompt returns the tokens of what was said before.
+func (e *Ear) Prompt(text string) []int32 {
+	if text == "" {
+		return nil
+	}
+	return e.c.Tokenizer.Encode(" "+strings.TrimSpace(text), false)
+}
+
+// Transcribe writes down a sound of mono samples.
+func (e *Ear) Transcribe(ctx context.Context, samples []float32, rate int, o Options, each func(Segment) error) (*Result, error) {
+	x, err := Resample(samples, rate)
+	if err != nil {
+		return nil, err
+	}
+	features, err := Features(x, e.model.Mels, e.model.Frames)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.load(); err != nil {
+		return nil, err
+	}
+	return e.model.Transcribe(ctx, e.run, features, o, each)
+}
+
+// load makes the encoder.
+func (e *Ear) load() error {
+	if e.run != nil {
+		return nil
+	}
+	ws := exec.Weights{}
+	for _, b := range e.c.Model.Plans.VisionEncode.Plan.Weights {
+		v, err := compile.MaterializeOne(e.c.Model.Weights[b.Name], e.c.Files)
+		if err != nil {
+			return fmt.Errorf("the audio encoder: %w", err)
+		}
+		ws[b.Name] = v
+	}
+	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Account: e.c.Account, MaxTokens: e.model.Frames}
+	c.Pack = pack.Config{Mode: pack.Off, Because: "the encoder runs once a window"}
+	tower, err := exec.NewTower(&e.c.Model.Plans, ws, c)
+	if err != nil {
+		return fmt.Errorf("the audio encoder: %w", err)
+	}
+	run, err := NewRunner(e.c.From, tower, e.c.Account)
+	if err != nil {
+		tower.Close()
+		return err
+	}
+	e.tower, e.run = tower, run
+	return nil
+}
+
+// Close frees the encoder.
+func (e *Ear) Close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.run != nil {
+		e.run.Close()
+		e.tower.Close()
+		e.run, e.tower = nil, nil
+	}
+}

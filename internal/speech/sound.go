@@ -1,0 +1,98 @@
+package speech
+
+import (
+	"fmt"
+
+	"atenia/flow"
+	"atenia/flow/graph"
+	"atenia/flow/mel"
+	"atenia/flow/node"
+)
+
+// Rate is the samples of a second that the features are computed from.
+const Rate = 16000
+
+// Mono returns the mean of channels of equal length.
+func Mono(channels [][]float32) []float32 {
+	if len(channels) == 1 {
+		return channels[0]
+	}
+	var x []float32
+	for _, c := range channels {
+		if x == nil {
+			x = make([]float32, len(c))
+		}
+		for i, v := range c {
+			x[i] += v / float32(len(channels))
+		}
+	}
+	return x
+}
+
+// Resample returns samples at [Rate] of a sound with another, through the node of
+// package flow.
+func Resample(x []float32, rate int) ([]float32, error) {
+	if rate == Rate || len(x) == 0 {
+		return x, nil
+	}
+	if rate < 1000 || rate > 1<<20 {
+		return nil, fmt.Errorf("a sound of %d samples a second: want 1000 to %d", rate, 1<<20)
+	}
+	d := gcd(Rate, rate)
+	up, down := Rate/d, rate/d
+	plan, err := graph.Parse(fmt.Appendf(nil, `{"nodes": [
+		{"name": "in", "type": "Input"},
+		{"name": "rate", "type": "Resample", "params": {"up": %d, "down": %d}},
+		{"name": "out", "type": "Probe"}
+	], "edges": [{"source": "in", "target": "rate"}, {"source": "rate", "target": "out"}]}`, up, down))
+	if err != nil {
+		return nil, err
+	}
+	block := down * max(1, 8192/down)
+	s, err := flow.New[float32](plan, flow.Options{SampleRate: float64(rate), BlockFrames: block})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	blocks := (len(x) + block - 1) / block
+	in := node.Tensor[float32]{Data: make([]float32, blocks*block), B: 1, C: 1, N: blocks * block}
+	copy(in.Data, x)
+	out, err := s.Run(map[string]node.Tensor[float32]{"in": in}, blocks)
+	if err != nil {
+		return nil, err
+	}
+	end := out["out"]
+	y := end.Row(0)
+	return y[:min(len(y), int((int64(len(x))*int64(up)+int64(down)-1)/int64(down)))], nil
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// Features returns the log-mel frames of samples at [Rate] followed by a window of
+// silence, [frames, mels].
+func Features(x []float32, mels, frames int) ([]float32, error) {
+	s, err := mel.Preset("whisper")
+	if err != nil {
+		return nil, err
+	}
+	s.Mels = mels
+	f, err := mel.New[float32](s)
+	if err != nil {
+		return nil, err
+	}
+	padded := append(x[:len(x):len(x)], make([]float32, frames*s.Hop)...)
+	rows := f.Compute(nil, padded) // [mels, n]
+	n := len(rows) / mels
+	out := make([]float32, len(rows))
+	for b := range mels {
+		for i, v := range rows[b*n : (b+1)*n] {
+			out[i*mels+b] = v
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,57 @@
+"""Writes internal/picture/testdata: what Pillow and the image processors of transformers make of a random picture.
+
+Needs transformers 5.23, Pillow, torchvision 0.24:  python tools/torch/pictures.py internal/picture/testdata
+"""
+import json
+import os
+import sys
+
+import numpy as np
+from PIL import Image
+
+out = sys.argv[1]
+os.makedirs(out, exist_ok=True)
+g = np.random.default_rng(5)
+
+
+def picture(h, w):
+    """Noise over a gradient: single pixels and smooth areas."""
+    y, x = np.mgrid[0:h, 0:w]
+    base = np.stack([255 * x / w, 255 * y / h, 255 * (x + y) / (w + h)], -1)
+    return np.clip(base + g.normal(0, 60, (h, w, 3)), 0, 255).astype(np.uint8)
+
+
+cases = []
+src = picture(47, 61)
+Image.fromarray(src).save(f"{out}/source.png")
+for name, code in (("lanczos", 1), ("bilinear", 2), ("bicubic", 3)):
+    for w, h in ((20, 30), (61, 13), (100, 47), (90, 120), (1, 1), (7, 200)):
+        Image.fromarray(src).resize((w, h), code).save(f"{out}/{name}_{w}x{h}.png")
+
+from transformers import Gemma3ImageProcessor, Lfm2VlImageProcessor, PixtralImageProcessor, Qwen2VLImageProcessor  # noqa: E402
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil  # noqa: E402
+from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil  # noqa: E402
+
+
+def put(name, kind, proc, config, image, exact=True):
+    o = proc(images=Image.fromarray(image), return_tensors="np")
+    px = np.asarray(o["pixel_values"], np.float32)
+    rec = dict(name=name, kind=kind, config=config, shape=list(px.shape), exact=exact)
+    for k in ("image_grid_thw", "spatial_shapes", "image_sizes"):
+        if k in o:
+            rec[k] = np.asarray(o[k]).tolist()
+    np.save(f"{out}/{name}.npy", px)
+    Image.fromarray(image).save(f"{out}/{name}.png")
+    cases.append(rec)
+
+
+for i, (h, w) in enumerate(((47, 61), (90, 31), (16, 16))):
+    cfg = dict(size={"shortest_edge": 400, "longest_edge": 1600}, patch_size=4, temporal_patch_size=2, merge_size=2)
+    put(f"area{i}", "area", Qwen2VLImageProcessorPil(**cfg), dict(cfg, resample=3, image_mean=[0.48145466, 0.4578275, 0.40821073], image_std=[0.26862954, 0.26130258, 0.27577711]), picture(h, w))
+cfg = dict(size={"height": 24, "width": 24}, image_mean=[0.5] * 3, image_std=[0.5] * 3, resample=2)
+put("square0", "square", Gemma3ImageProcessorPil(**cfg), cfg, picture(47, 61))
+for i, (h, w) in enumerate(((40, 50), (90, 60), (120, 35))):
+    cfg = dict(tile_size=16, min_image_tokens=4, max_image_tokens=16, encoder_patch_size=4, downsample_factor=2, min_tiles=2, max_tiles=6, resample=2)
+    put(f"tiles{i}", "tiles", Lfm2VlImageProcessor(**cfg), dict(cfg, image_mean=[0.5] * 3, image_std=[0.5] * 3), picture(h, w), exact=False)
+json.dump(cases, open(f"{out}/cases.json", "w"), indent=1)
+print(len(cases), "cases")
