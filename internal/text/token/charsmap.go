@@ -6,6 +6,7 @@ package token
 
 import (
 	"encoding/binary"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -16,8 +17,12 @@ type Charsmap struct {
 	texts string
 }
 
+// longestReplacement bounds what a character can become. The longest in use has 33
+// bytes.
+const longestReplacement = 1 << 10
+
 // NewCharsmap reads a precompiled_charsmap. ok is false if the sizes are
-// inconsistent or the texts are not UTF-8.
+// inconsistent, or the texts are not UTF-8 or too long.
 func NewCharsmap(blob []byte) (m *Charsmap, ok bool) {
 	if len(blob) < 4 {
 		return nil, false
@@ -26,6 +31,11 @@ func NewCharsmap(blob []byte) (m *Charsmap, ok bool) {
 	rest := blob[4:]
 	if n < 1 || n > len(rest)/4 || !utf8.Valid(rest[4*n:]) {
 		return nil, false
+	}
+	for text := range strings.SplitSeq(string(rest[4*n:]), "\x00") {
+		if len(text) > longestReplacement {
+			return nil, false
+		}
 	}
 	m = &Charsmap{Blob: blob, units: make([]uint32, n), texts: string(rest[4*n:])}
 	for i := range m.units {

@@ -110,6 +110,10 @@ func FuzzFromVocab(f *testing.F) {
 	f.Add("llama", "", "<unk>\n▁\na\n▁a\n<0x0A>", "", []byte{2, 1, 1, 1, 6}, []byte(nil))
 	f.Add("t5", "default", "<unk>\n▁\na", "", []byte{2, 1, 1}, []byte{8, 0, 0, 0, 0, 4, 0, 0, 1, 0, 0, 0, 'a', 0})
 	f.Add("bert", "", "[UNK]\n[CLS]\n▁a\nb", "", []byte{3, 3, 1, 1}, []byte(nil))
+	f.Add("gemma4", "", "<unk>\n▁\na\na▁\n<0x0A>", "a ▁", []byte{2, 1, 1, 1, 6}, []byte(nil))
+	f.Add("rwkv", "", "<s>\na\nab\n\\xe6", "", []byte{3, 1, 1, 1}, []byte(nil))
+	f.Add("gpt2", "kimi-k2", "a\nb\nab\n<end>", "", []byte{1, 1, 1, 3}, []byte(nil))
+	f.Add("whitespace", "", "a\nb\nab", "a b", []byte{1, 1, 1}, []byte(nil))
 	f.Fuzz(func(t *testing.T, model, pre, tokens, merges string, types, charsmap []byte) {
 		v := Vocab{Model: model, Pre: pre, Tokens: strings.Split(tokens, "\n"), PrecompiledCharsmap: charsmap, Special: map[string]int32{}}
 		if merges != "" {
