@@ -107,6 +107,9 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"imatrix --text":       files,
 
 		"--config":             extension("json"),
+		"--image":              extension("png", "jpg", "jpeg", "gif", "webp"),
+		"--video":              extension("gif"),
+		"--mmproj":             extension("gguf"),
 		"--link":               among("nvlink", "pcie"),
 		"quila coders --out":   extension("sxlm"),
 		"quila train --out":    extension("sxlm"),

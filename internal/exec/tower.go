@@ -58,21 +58,6 @@ func NewTower(plans *plan.ModelPlans, w Weights, cfg Config) (*Tower, error) {
 	return t, nil
 }
 
-// MeasureTower returns what [NewTower] would take, and takes nothing.
-func MeasureTower(plans *plan.ModelPlans, w Weights, cfg Config) (Need, error) {
-	x, t, err := prepareTower(plans, cfg)
-	if err != nil {
-		return Need{}, err
-	}
-	x.measuring = true
-	if err := t.bind(plans, hollow(w)); err != nil {
-		return Need{}, err
-	}
-	n := Need{Registers: x.registerBytes, Work: int64(x.workBytes)}
-	n.Packing = x.weights.DryRun(n.Registers + n.Work)
-	return n, nil
-}
-
 func prepareTower(plans *plan.ModelPlans, cfg Config) (*Executor, *Tower, error) {
 	cfg = cfg.withDefaults()
 	cfg.Context = cfg.MaxTokens

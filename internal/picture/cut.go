@@ -14,9 +14,6 @@ type Piece struct {
 	Row, Col int
 }
 
-// Tokens returns how many tokens of a prompt the piece takes.
-func (p *Piece) Tokens(merge int) int { return p.Grid[0] * p.Grid[1] * p.Grid[2] / (merge * merge) }
-
 // Cut resizes a picture, and cuts it into tiles if the recipe says so.
 func (r *Recipe) Cut(p *Picture) ([]Piece, error) {
 	w, h, err := r.size(p.Width, p.Height)
