@@ -2,7 +2,6 @@ package speech
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,12 +56,6 @@ func Open(c Config) (*Ear, error) {
 	return e, e.findTokens()
 }
 
-// settings are what generation_config.json says of tokens.
-type settings struct {
-	Suppress []int32 `json:"suppress_tokens"`
-	Begin    []int32 `json:"begin_suppress_tokens"`
-}
-
 func (e *Ear) findTokens() error {
 	tk, t := e.c.Tokenizer, &e.model.Tokens
 	for _, x := range []struct {
@@ -91,13 +84,7 @@ func (e *Ear) findTokens() error {
 		return fmt.Errorf("timestamps begin at token %d, the vocabulary has %d and text ends before %d", t.Time, n, t.End)
 	}
 	e.languages()
-	var s settings
-	if b := e.c.Files.Files["generation_config.json"]; b != nil {
-		if err := json.Unmarshal(b, &s); err != nil {
-			return fmt.Errorf("generation_config.json: %w", err)
-		}
-	}
-	t.Suppress, t.Blank = s.Suppress, s.Begin
+	t.Suppress, t.Blank = e.c.Model.Config.Audio.Suppress, e.c.Model.Config.Audio.Blank
 	if t.Blank == nil {
 		t.Blank = tk.Encode(" ", false)
 	}
