@@ -174,7 +174,7 @@ func (r *trial[F]) checkKinds() {
 	loss, g := r.gradients()
 	p := &probe[F]{r: r, g: g, rng: rand.New(rand.NewPCG(5, 6))}
 	for _, kind := range kinds(r.params) {
-		if strings.HasSuffix(kind[0].Name, "e_score_correction_bias") { // only a choice depends on it
+		if name := kind[0].Name; strings.HasSuffix(name, "e_score_correction_bias") || strings.HasSuffix(name, ".expert_bias") { // only a choice depends on it
 			p.said, p.asked = p.said+1, p.asked+1
 			continue
 		}
