@@ -66,7 +66,11 @@ func TestMacroOps(t *testing.T) {
 func TestStagesOfTextModels(t *testing.T) {
 	eachStructure(t, func(t *testing.T, _ string, m *Model) {
 		p := &m.Plans
-		if p.VisionEncode != nil || p.Scatter != nil || len(p.Handoffs) != 0 {
+		if m.Config.Vision != nil {
+			if p.VisionEncode == nil || p.Scatter == nil || len(p.Handoffs) < 2 {
+				t.Error("a model of images lacks a stage")
+			}
+		} else if p.VisionEncode != nil || p.Scatter != nil || len(p.Handoffs) != 0 {
 			t.Error("stages that a text model does not have")
 		}
 		if m.Config.Encoder != nil {
