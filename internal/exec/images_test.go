@@ -15,6 +15,7 @@ import (
 
 func init() {
 	others["vlm"], others["vlm_square"], others["vlm_naflex"] = imageParity, imageParity, imageParity
+	others["vlm_padded"] = imageParity
 }
 
 // imageOps are the opcodes that cases with images run.
@@ -65,6 +66,19 @@ func readImages(t *testing.T, v *compile.Vision, folder string, f *fixture) (c i
 		h, w := int(s.I32[0]), int(s.I32[1])
 		c.video = false
 		c.patches = []exec.Patches{blocks(h, w, v.Merge, cols, func(y, x int, dst []float32) { planes(dst, px.F32[(y*w+x)*cols:], v.Channels) })}
+	case "vlm_padded":
+		c.video = false
+		sizes := npy("image_sizes")
+		high, wide := px.Shape[2], px.Shape[3]
+		for i := range px.Shape[0] {
+			image := px.F32[i*3*high*wide:]
+			c.patches = append(c.patches, blocks(int(sizes.I32[2*i])/v.Patch, int(sizes.I32[2*i+1])/v.Patch, v.Merge, cols, func(y, x int, dst []float32) {
+				for k := range dst {
+					ch, py, qx := k/v.Patch/v.Patch, k/v.Patch%v.Patch, k%v.Patch
+					dst[k] = image[(ch*high+y*v.Patch+py)*wide+x*v.Patch+qx]
+				}
+			}))
+		}
 	case "vlm_square":
 		side := v.Side
 		n := side / v.Patch
@@ -203,6 +217,19 @@ func imageBatch(t *testing.T, m *model, spans []exec.Span, tokens []int32) {
 
 // spansOf finds the places of images in a prompt.
 func spansOf(v *compile.Vision, c *imageCase, images []*exec.Encoded, tokens []int32) (out []exec.Span) {
+	if v.Images.Frame == compile.FrameRows {
+		at := 0
+		for _, e := range images {
+			for row := range e.Grid[1] {
+				for int(tokens[at]) != v.ImageToken {
+					at++
+				}
+				out = append(out, exec.Span{At: at, Len: e.Grid[2], Image: e, From: row * e.Grid[2]})
+				at += e.Grid[2]
+			}
+		}
+		return out
+	}
 	for at := 0; at < len(tokens); at++ {
 		if int(tokens[at]) != v.ImageToken && int(tokens[at]) != v.VideoToken || len(out) == len(images) {
 			continue

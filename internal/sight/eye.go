@@ -335,6 +335,16 @@ func (e *Eye) write(b *strings.Builder, s *Seen, token func(int32) (string, bool
 			b.WriteString(strings.Repeat(image, p.Tokens()))
 		}
 		b.WriteString("<|image_end|>")
+	case compile.FrameRows:
+		for _, p := range s.Pieces {
+			for i := range p.Grid[1] {
+				b.WriteString(strings.Repeat(image, p.Grid[2]))
+				if i < p.Grid[1]-1 {
+					b.WriteString("[IMG_BREAK]")
+				}
+			}
+			b.WriteString("[IMG_END]")
+		}
 	default:
 		for _, p := range s.Pieces {
 			b.WriteString(strings.Repeat(image, p.Tokens()))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"atenia/internal/exec"
+	"atenia/internal/model/compile"
 	"atenia/internal/sched"
 )
 
@@ -17,17 +18,18 @@ func (e *Eye) Place(ids []int32, seen []*Seen) ([]sched.Image, error) {
 		if s.Video {
 			id = e.v.VideoToken
 		}
-		for i, p := range s.Pieces {
+		for i, p := range s.pieces(e.v) {
 			for at < len(ids) && int(ids[at]) != id {
 				at++
 			}
-			n := p.Tokens()
+			n := p.Len
 			for k := range n {
 				if at+k >= len(ids) || int(ids[at+k]) != id {
 					return nil, fmt.Errorf("the prompt has %d placeholders (token %d) at position %d, the image takes %d", k, id, at, n)
 				}
 			}
-			out = append(out, sched.Image{Span: exec.Span{At: at, Len: n, Grid: p.Grid, Step: s.Step, Image: p.Encoded}, Hash: pieceHash(s.Hash, i)})
+			p.At = at
+			out = append(out, sched.Image{Span: p, Hash: pieceHash(s.Hash, i)})
 			at += n
 		}
 	}
@@ -37,6 +39,22 @@ func (e *Eye) Place(ids []int32, seen []*Seen) ([]sched.Image, error) {
 		}
 	}
 	return out, nil
+}
+
+// pieces returns the stretches of placeholders of an image: its pieces, or each
+// row of them if tokens stand between the rows.
+func (s *Seen) pieces(v *compile.Vision) (out []exec.Span) {
+	for _, p := range s.Pieces {
+		if v.Images.Frame != compile.FrameRows {
+			out = append(out, exec.Span{Len: p.Tokens(), Grid: p.Grid, Step: s.Step, Image: p.Encoded})
+			continue
+		}
+		n := p.Grid[2]
+		for row := range p.Grid[1] {
+			out = append(out, exec.Span{Len: n, From: row * n, Image: p.Encoded})
+		}
+	}
+	return out
 }
 
 func pieceHash(h [32]byte, i int) [32]byte {

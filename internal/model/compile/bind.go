@@ -49,7 +49,7 @@ func ignorable(name string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(name, "mtp.") || slices.Contains(ropeTensors, name)
+	return strings.HasPrefix(name, "mtp.") || name == breakTensor || slices.Contains(ropeTensors, name)
 }
 
 // emptyBias reports whether a tensor is a bias that adds nothing: tools that

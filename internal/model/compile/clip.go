@@ -257,7 +257,22 @@ func (m *Model) clipTensors() ([]Weight, error) {
 			out = append(out, ws...)
 		}
 	}
-	return out, nil
+	return append(out, m.breakRow()...), nil
+}
+
+// breakTensor is the row of the token that ends a row of an image. llama.cpp adds
+// it to the rows of images, we read it where the decoder's file has it.
+const breakTensor = "v.token_embd.img_break"
+
+func (m *Model) breakRow() []Weight {
+	c := &m.Config
+	w, ok := m.Weights["token_embd"]
+	if i := c.Vision.BreakToken; ok && i > 0 && i < c.Vocab {
+		w.Name, w.Shape = breakTensor, tensor.Shape{c.Hidden}
+		w.Transform = append(slices.Clone(w.Transform), Transform{Kind: SliceRows, A: i, B: i + 1}, Transform{Kind: Reshape, Shape: w.Shape})
+		return []Weight{w}
+	}
+	return nil
 }
 
 func (m *Model) clipTensor(name string, parts []part) ([]Weight, error) {
@@ -282,7 +297,24 @@ func (m *Model) clipTensor(name string, parts []part) ([]Weight, error) {
 		if o.Turn {
 			t = Transform{Kind: Transpose}
 		}
+		if o.View != "" {
+			view, err := c.shape(o.View)
+			if err != nil {
+				return nil, err
+			}
+			n := len(view)
+			view[n-2], view[n-1] = view[n-1], view[n-2]
+			w.Transform = append(w.Transform, Transform{Kind: Reshape, Shape: view}, t)
+			t = Transform{Kind: Reshape, Shape: shape}
+		}
 		w.Shape, w.Transform = shape, append(w.Transform, t)
+	}
+	if spec.Heads != "" {
+		n, err := c.eval(spec.Heads)
+		if err != nil {
+			return nil, err
+		}
+		w.Transform = append(w.Transform, Transform{Kind: PermuteHeads, A: n, B: c.Vision.HeadDim})
 	}
 	if spec.Norm && c.NormPlus != 0 {
 		w.Transform = append(w.Transform, Transform{Kind: AddConst, Value: c.NormPlus})

@@ -36,7 +36,9 @@ func convert(t *testing.T, d *file.Description, m *Model) (*file.Description, *M
 		t.Fatal(err)
 	}
 	for _, n := range m2.Diagnostics {
-		t.Error("converted file:", n)
+		if n.Code != "ignored_tensor" || n.Text != breakTensor {
+			t.Error("converted file:", n)
+		}
 	}
 	return d2, m2, x
 }

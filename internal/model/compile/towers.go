@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
 
 	"atenia/internal/plan"
@@ -24,7 +25,7 @@ type Tower struct {
 }
 
 // towers lists the kinds of towers.
-var towers = []*Tower{&qwen2Tower, &qwen25Tower, &qwen3Tower, &siglipTower, &naflexTower}
+var towers = []*Tower{&qwen2Tower, &qwen25Tower, &qwen3Tower, &siglipTower, &naflexTower, &pixtralTower}
 
 func towerOf(id string) *Tower {
 	for _, t := range towers {
@@ -65,6 +66,8 @@ var (
 	postNorm = plan.LayerOp{Op: plan.OpNorm, Out: "p", In: []string{"x"}, W: w{"weight": "v.post_ln", "bias": "v.post_ln_bias"}, Tag: "post_norm"}
 	merge    = plan.LayerOp{Op: plan.OpSpatialMerge, Out: "image", In: []string{"x"}, W: w{"norm": "mm.norm", "norm_bias": "mm.norm_bias",
 		"fc1": "mm.fc1", "fc1_bias": "mm.fc1_bias", "fc2": "mm.fc2", "fc2_bias": "mm.fc2_bias"}, Tag: "merge"}
+	joinedMerge = plan.LayerOp{Op: plan.OpSpatialMerge, Out: "image", In: []string{"x"}, W: w{"norm": "mm.norm", "merge": "mm.merge",
+		"fc1": "mm.fc1", "fc1_bias": "mm.fc1_bias", "fc2": "mm.fc2", "fc2_bias": "mm.fc2_bias"}, Tag: "merge"}
 	tap = plan.Program{
 		{Op: plan.OpDeepstackTap, Out: "deep", In: []string{"x"}, W: w{"norm": "v.deep_norm", "norm_bias": "v.deep_norm_bias",
 			"fc1": "v.deep_fc1", "fc1_bias": "v.deep_fc1_bias", "fc2": "v.deep_fc2", "fc2_bias": "v.deep_fc2_bias"}, Tag: "tap"},
@@ -76,6 +79,7 @@ var (
 	clipImages   = Images{Sizes: "area", Filter: 3, MinPixels: 56 * 56, MaxPixels: 28 * 28 * 1280, Mean: clipMean3, Std: clipStd3}
 	evenImages   = Images{Sizes: "area", Filter: 3, MinPixels: 256 * 256, MaxPixels: 4096 * 4096, Mean: half3, Std: half3}
 	squareImages = Images{Sizes: "square", Frame: FrameParagraph, Filter: 2, Mean: half3, Std: half3}
+	rowImages    = Images{Sizes: "longest", Frame: FrameRows, Filter: 3, Mean: clipMean3, Std: clipStd3}
 	tiledImages  = Images{Sizes: "tiles", Frame: FrameTiles, Filter: 2, Mean: half3, Std: half3}
 )
 
@@ -230,6 +234,55 @@ var naflexTower = Tower{
 		tower("mm.fc2", "d,v.h", "", "mm.2.weight", "multi_modal_projector.linear_2.weight", "model.multi_modal_projector.linear_2.weight"),
 		tower("mm.fc2_bias", "d", "v.any", "mm.2.bias", "multi_modal_projector.linear_2.bias", "model.multi_modal_projector.linear_2.bias"),
 	}),
+}
+
+// pixtralTower turns heads by row and column, with frequencies that take turns,
+// and joins patches by a product of its own (arXiv 2410.07073).
+var pixtralTower = Tower{
+	ID: "pixtral", ModelTypes: []string{"mistral3"}, Text: "mistral", Projector: "pixtral",
+	HF: func(top, o *object, v *Vision) {
+		o.siglip(v, "")
+		v.Hidden = o.Int("v.hidden", 1024, maxWidth, "hidden_size")
+		v.Layers = o.Int("v.layers", 24, maxLayers, "num_hidden_layers")
+		v.Heads = o.Int("v.heads", 16, maxHeads, "num_attention_heads")
+		v.FFN = o.Int("v.ffn", 4096, maxWidth, "intermediate_size")
+		v.Act = o.act("v.act", "gelu")
+		v.Side = o.Int("v.side", 1024, 1<<15, "image_size")
+		v.Theta = o.Float("v.theta", 1e4, "rope_theta")
+		if r := o.sub("rope_parameters"); r != nil {
+			v.Theta = r.Float("v.theta", float64(v.Theta), "rope_theta")
+		}
+		v.NormEps, v.ProjEps = 1e-5, 1e-6 // of the class: files do not say otherwise
+		if text := top.sub("text_config"); text != nil {
+			v.ProjEps = text.Float("v.proj_eps", 1e-6, "rms_norm_eps")
+		}
+		v.Merge = top.Int("v.merge", 2, 64, "spatial_merge_size")
+		if act := top.Text("v.proj_act", "gelu", "projector_hidden_act"); act != "gelu" {
+			top.Bad("projector_hidden_act", "gelu", act)
+		}
+		if l, ok := top.M["vision_feature_layer"]; ok && !slices.Contains([]string{"-1", "[-1]"}, fmt.Sprint(l)) {
+			top.Bad("vision_feature_layer", "-1, the last", l)
+		}
+		v.pixtral()
+		v.StartToken, v.VideoToken = 0, 0
+		v.ImageToken = top.Int("v.image_token", 10, maxVocab, "image_token_index", "image_token_id")
+		v.BreakToken, v.EndToken = 12, 13 // of all vocabularies of its house
+	},
+	GGUF: func(h *header, v *Vision) {
+		v.pixtral()
+		v.Theta, v.ProjEps, v.Side = 1e4, v.NormEps, h.clipUint(1540, "image_size")
+		v.ImageToken, v.BreakToken, v.EndToken = 10, 12, 13
+		h.placeholders(v, "[IMG]", "", "", "[IMG_END]")
+	},
+	Prologue: slices.Concat(embedPatches, plan.Program{
+		{Op: plan.OpNorm, Out: "p", In: []string{"e"}, W: w{"weight": "v.pre_ln"}, Tag: "pre_norm"},
+	}),
+	Block: towerBlock, Epilogue: plan.Program{joinedMerge}, Weights: pixtralWeights,
+}
+
+// pixtral sets what no file says.
+func (v *Vision) pixtral() {
+	v.Temporal, v.Gated, v.RMS, v.Alternate, v.Images = 1, true, true, true, rowImages
 }
 
 // qwenTower reads what the towers of one house share.

@@ -177,3 +177,54 @@ var (
 	siglipPatches = WeightMap{tower("v.patch", "v.d,v.p", "", "v.patch_embd.weight", siglipV("embeddings.patch_embedding.weight")...).of("v.d,v.c,v.P,v.P", "v.d,v.c,v.P,v.P")}
 	naflexPatches = WeightMap{lastChannels(tower("v.patch", "v.d,v.p", "", "v.patch_embd.weight", siglipV("embeddings.patch_embedding.weight")...).of("v.d,v.p", "v.d,v.c,v.P,v.P"))}
 )
+
+// pixtralWeights have no biases but the projector's.
+var pixtralWeights = func() WeightMap {
+	names := func(name string) []string { return []string{name, "model." + name} }
+	const t, p = "vision_tower.", "multi_modal_projector."
+	merge := tower("mm.merge", "v.d,v.m", "", "mm.patch_merger.weight", names(p+"patch_merger.merging_layer.weight")...).of("v.d,v.m", "v.d,v.m")
+	for _, os := range [][]Origin{merge.HF, merge.GGUF} { // the patches of each feature are listed
+		for i := range os {
+			os[i].View, os[i].Turn = "v.d,v.d,v.k", true
+		}
+	}
+	m := WeightMap{
+		tower("v.patch", "v.d,v.p", "", "v.patch_embd.weight", names(t+"patch_conv.weight")...).of("v.d,v.c,v.P,v.P", "v.d,v.c,v.P,v.P"),
+		tower("v.pre_ln", "v.d", "", "v.pre_ln.weight", names(t+"ln_pre.weight")...),
+		tower("mm.norm", "v.d", "", "mm.input_norm.weight", names(p+"norm.weight")...),
+		merge,
+		tower("mm.fc1", "d,v.d", "", "mm.1.weight", names(p+"linear_1.weight")...),
+		tower("mm.fc1_bias", "d", "v.any", "mm.1.bias", names(p+"linear_1.bias")...),
+		tower("mm.fc2", "d,d", "", "mm.2.weight", names(p+"linear_2.weight")...),
+		tower("mm.fc2_bias", "d", "v.any", "mm.2.bias", names(p+"linear_2.bias")...),
+	}
+	for _, x := range []struct{ id, shape, gguf, hf string }{
+		{"v.ln1", "v.d", "ln1", "attention_norm"}, {"v.ln2", "v.d", "ln2", "ffn_norm"},
+		{"v.q", "v.d,v.d", "attn_q", "attention.q_proj"}, {"v.k", "v.d,v.d", "attn_k", "attention.k_proj"},
+		{"v.v", "v.d,v.d", "attn_v", "attention.v_proj"}, {"v.o", "v.d,v.d", "attn_out", "attention.o_proj"},
+		{"v.gate", "v.I,v.d", "ffn_gate", "feed_forward.gate_proj"}, {"v.up", "v.I,v.d", "ffn_up", "feed_forward.up_proj"},
+		{"v.down", "v.d,v.I", "ffn_down", "feed_forward.down_proj"},
+	} {
+		s := tower(x.id, x.shape, "", vBlock+x.gguf+".weight", names(t+"transformer.layers.{l}."+x.hf+".weight")...)
+		if x.id == "v.q" || x.id == "v.k" {
+			s.Heads, s.GGUF[0].Pick = "v.H", halves
+		}
+		m = append(m, s)
+	}
+	return m
+}()
+
+// halves returns the rows of a projection whose pairs are neighbours in the file,
+// first those of all pairs, then the others, head by head: the inverse of
+// PermuteHeads.
+func halves(c *Config) (out [][2]int) {
+	for head := range c.Vision.Heads {
+		for k := range 2 {
+			for i := range c.Vision.HeadDim / 2 {
+				row := head*c.Vision.HeadDim + 2*i + k
+				out = append(out, [2]int{row, row + 1})
+			}
+		}
+	}
+	return out
+}

@@ -14,7 +14,7 @@ var visionFamilies = []*Family{&qwen2VL, &qwen3VL, &qwen3VLMoE}
 
 // visionTerms are the names that the weight maps of towers use: d hidden, I
 // feed-forward width, p values of a patch, g rows of the table of positions, m
-// width of joined patches, h hidden width of the projector.
+// width of joined patches, h hidden width of the projector, H heads.
 var visionTerms = vocabulary{
 	sizes: map[string]func(*Config) int{
 		"v.d": func(c *Config) int { return c.Vision.Hidden },
@@ -27,6 +27,7 @@ var visionTerms = vocabulary{
 		"v.m": func(c *Config) int { return c.Vision.Hidden * c.Vision.Merge * c.Vision.Merge },
 		"v.k": func(c *Config) int { return c.Vision.Merge * c.Vision.Merge },
 		"v.h": func(c *Config) int { return c.Vision.Projector },
+		"v.H": func(c *Config) int { return c.Vision.Heads },
 	},
 	conds: map[string]func(*Config) Presence{
 		"v.pos": func(c *Config) Presence { return presentIf(c.Vision.Positions > 0) },
@@ -73,11 +74,12 @@ type Vision struct {
 	ProjEps   float32
 	Whole     bool `json:",omitempty"` // tokens of an image attend to each other in both directions
 
-	Side       int     `json:",omitempty"` // pixels of the side of every image; 0 = any size
+	Side       int     `json:",omitempty"` // pixels of the side of every image, or of the longest; 0 = any size
 	ImageToken int     // placeholder of an image's tokens
 	VideoToken int     `json:",omitempty"`
 	StartToken int     `json:",omitempty"`
 	EndToken   int     `json:",omitempty"`
+	BreakToken int     `json:",omitempty"` // ends each row of an image but the last; 0 = none
 	Video      bool    `json:",omitempty"` // frames that share patches are shown as one piece
 	PerSecond  float32 `json:",omitempty"` // positions of a second of video; 0 = one of each frame
 
@@ -99,6 +101,7 @@ const (
 	FrameTemplate  = ""          // the chat template writes it
 	FrameParagraph = "paragraph" // its first and last token, in a paragraph of its own
 	FrameTiles     = "tiles"     // its first and last token; each tile begins with its row and column
+	FrameRows      = "rows"      // a token after each row, another one after the last
 )
 
 var (
@@ -119,7 +122,7 @@ func (v *Vision) check(c *Config, bad func(field, want string, got any)) {
 		{"tower: patch size", v.Patch, 1, 1 << 10}, {"tower: images of a patch", v.Temporal, 1, 16}, {"tower: channels", v.Channels, 1, 16},
 		{"tower: patches merged", v.Merge, 1, 64}, {"tower: positions", v.Positions, 0, 1 << 12}, {"tower: window", v.Window, 0, 1 << 12},
 		{"tower: projector width", v.Projector, 0, maxWidth}, {"tower: image token", v.ImageToken, 0, maxVocab},
-		{"tower: image side", v.Side, 0, 1 << 15},
+		{"tower: image side", v.Side, 0, 1 << 15}, {"tower: token of rows", v.BreakToken, 0, maxVocab},
 	} {
 		if x.got < x.min || x.got > x.max {
 			bad(x.field, fmt.Sprintf("%d to %d", x.min, x.max), x.got)
