@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
+	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/text/token"
@@ -109,16 +109,6 @@ func (e *Ear) languages() {
 	}
 }
 
-// Languages returns the codes of the languages that the model knows.
-func (e *Ear) Languages() []string {
-	var codes []string
-	for c := range e.model.Tokens.Languages {
-		codes = append(codes, c)
-	}
-	slices.Sort(codes)
-	return codes
-}
-
 // Prompt returns the tokens of what was said before.
 func (e *Ear) Prompt(text string) []int32 {
 	if text == "" {
@@ -150,13 +140,9 @@ func (e *Ear) load() error {
 	if e.run != nil {
 		return nil
 	}
-	ws := exec.Weights{}
-	for _, b := range e.c.Model.Plans.VisionEncode.Plan.Weights {
-		v, err := compile.MaterializeOne(e.c.Model.Weights[b.Name], e.c.Files)
-		if err != nil {
-			return fmt.Errorf("the audio encoder: %w", err)
-		}
-		ws[b.Name] = v
+	ws, err := residence.OfTower(e.c.Model, e.c.Files)
+	if err != nil {
+		return fmt.Errorf("the audio encoder: %w", err)
 	}
 	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Account: e.c.Account, MaxTokens: e.model.Frames}
 	c.Pack = pack.Config{Mode: pack.Off, Because: "the encoder runs once a window"}
