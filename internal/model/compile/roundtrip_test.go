@@ -212,3 +212,54 @@ func sameWeights(t *testing.T, d, d2 *file.Description, m, m2 *Model) {
 		}
 	}
 }
+
+// TestTowerOfAnotherWriter reads a tower's file without our own key, as
+// llama.cpp's converter writes it: one epsilon for all norms, no tokens.
+func TestTowerOfAnotherWriter(t *testing.T) {
+	d, err := file.Open(filepath.Join(golden.Family(t, "parity"), "mistral3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	m, err := Compile(d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := m.GGUF()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Tower.Meta = slices.DeleteFunc(x.Tower.Meta, func(kv KV) bool { return kv.Key == ownVision })
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	writeGGUF(t, path, d, x)
+	writeGGUF(t, file.TowerName(path), d, x.Tower)
+	d2, err := file.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d2.Close()
+	m2, err := Compile(d2, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := *m.Config.Vision
+	want.ProjEps = want.NormEps
+	if got := *m2.Config.Vision; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	rows := x.Tower.Tensors[len(x.Tower.Tensors)-1]
+	if rows.Name != breakTensor {
+		t.Fatalf("the last tensor is %s, want %s", rows.Name, breakTensor)
+	}
+	v, err := MakeWeight(rows, Find(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := MakeWeight(m.Weights["token_embd"], Find(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, size, _ := outer(e); !bytes.Equal(v.Data, e.Data[12*size:13*size]) {
+		t.Error("the row of [IMG_BREAK] is another one")
+	}
+}
