@@ -85,9 +85,6 @@ func (m *Model) Transcribe(ctx context.Context, s Sound, o TranscribeOptions) it
 	}
 }
 
-// Transcribes reports whether the model transcribes sounds.
-func (m *Model) Transcribes() bool { return m.ear != nil }
-
 // openEar prepares for sounds if the model has an audio encoder. It loads nothing.
 func (m *Model) openEar() (err error) {
 	p := m.plan.compiled

@@ -83,6 +83,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--model":             among("llama", "mag"),
 		"--pack":              among("auto", "off", "memory", "disk"),
 		"--codec":             among("auto", "off", "planehuff", "planezstd"),
+		"--pooling":           among("mean", "cls", "last", "none"),
 		"--pattern":           among("llama3", "gpt2"),
 		"--plan":              extension("json"),
 		"--probe":             among("model", "none"),
@@ -122,7 +123,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 	for _, name := range []string{"choices", "compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "prometheus", "eval", "imatrix", "target", "timeline", "trace", "vs", "wav", "lineage"} {
 		t["--"+name] = files
 	}
-	for _, name := range []string{"bos", "devices", "dry-breaker", "flops", "logit-bias", "metrics", "param", "pin", "quota", "ram", "ram-rate", "section", "set", "special", "ssd-rate", "stop", "system", "text", "tokens", "vram", "why"} {
+	for _, name := range []string{"bos", "devices", "dry-breaker", "flops", "logit-bias", "metrics", "param", "pin", "prompt-name", "quota", "ram", "ram-rate", "section", "set", "special", "ssd-rate", "stop", "system", "text", "tokens", "vram", "why"} {
 		t["--"+name] = free
 	}
 	return t

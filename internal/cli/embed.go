@@ -53,7 +53,7 @@ func (a *app) embed() *cobra.Command {
 	mf.registerRunning(c.Flags())
 	tf.register(c, "texts")
 	c.Flags().StringVar(&tf.o.Prompt, "prompt-name", "", "put the model's prompt `NAME` before every text, such as query or document")
-	c.Flags().StringVar(&mf.cfg.Pooling, "pooling", "", "make the vector from the mean of all tokens, the first (cls) or the last one; none = a vector for each token (default: the model's)")
+	c.Flags().StringVar(&mf.cfg.Pooling, "pooling", "", "make the vector from the `mean|cls|last` of the tokens; none = a vector for each (default: the model's)")
 	c.Flags().BoolVar(&mf.cfg.RawVectors, "raw", false, "print vectors at the length they have, not normalized")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		texts, err := tf.texts(a, args[1:])

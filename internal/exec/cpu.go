@@ -34,14 +34,6 @@ var cpuTable = plan.NewAdapterTable(
 	bindRWKVChannelMix,
 )
 
-// pending are the opcodes whose adapters are still to come.
-var pending = map[plan.Opcode]bool{}
-
-// unsupported is the error of an adapter for an opcode that no kernel runs yet.
-func unsupported(op plan.Opcode) error {
-	return plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "%s is not supported on the CPU yet", op)
-}
-
 // CPU is the backend for routing.
 var CPU pass.Backend = cpuBackend{}
 
@@ -52,5 +44,5 @@ func (cpuBackend) Name() string { return "cpu" }
 // Capability reports an opcode's batch support: the CPU runs any batch of every
 // opcode it supports.
 func (cpuBackend) Capability(op plan.Opcode) (pass.Capability, bool) {
-	return pass.Capability{Batch: true}, cpuTable[op] != nil && !pending[op]
+	return pass.Capability{Batch: true}, cpuTable[op] != nil
 }

@@ -71,6 +71,17 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 	return nil
 }
 
+// one binds the product with a single matrix, of which each row of the output is
+// whole.
+func (b *Bind) one(slot, biasSlot string, cols, rows int) (*linear, error) {
+	l := b.linear(cols)
+	if err := b.add(l, slot, biasSlot, rows); err != nil {
+		return nil, err
+	}
+	l.parts[0].stride = rows
+	return l, nil
+}
+
 func (b *Bind) prep(l *linear, f kernel.Form) int {
 	for i := range l.preps {
 		if l.preps[i].form == f {

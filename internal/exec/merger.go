@@ -41,18 +41,9 @@ func bindMerger(b *Bind, p *plan.MergeParams) (Kernel, error) {
 		return nil, err
 	}
 	most := (b.maxRows + m.cell - 1) / m.cell
-	add := func(slot, bias string, cols, rows int) error {
-		l := b.linear(cols)
-		if err := b.add(l, slot, bias, rows); err != nil {
-			return err
-		}
-		l.parts[0].stride = rows
-		m.products = append(m.products, l)
-		return nil
-	}
 	cols := m.width
 	if b.has("merge") {
-		if err := add("merge", "", cols, int(m.in.cols)); err != nil {
+		if err := m.add(b, "merge", "", cols, int(m.in.cols)); err != nil {
 			return nil, err
 		}
 		cols = int(m.in.cols)
@@ -67,12 +58,12 @@ func bindMerger(b *Bind, p *plan.MergeParams) (Kernel, error) {
 		rows = v.Shape.Rows()
 		m.hiddenWidth = rows
 	}
-	if err := add("fc1", "fc1_bias", cols, rows); err != nil {
+	if err := m.add(b, "fc1", "fc1_bias", cols, rows); err != nil {
 		return nil, err
 	}
 	if m.hiddenWidth > 0 {
 		m.hidden[0] = b.floats(rows * most)
-		if err := add("fc2", "fc2_bias", rows, int(m.out.cols)); err != nil {
+		if err := m.add(b, "fc2", "fc2_bias", rows, int(m.out.cols)); err != nil {
 			return nil, err
 		}
 		var ok bool
@@ -82,6 +73,13 @@ func bindMerger(b *Bind, p *plan.MergeParams) (Kernel, error) {
 		m.activate.run = m.activateRows
 	}
 	return m.run, nil
+}
+
+// add binds the next product.
+func (m *merger) add(b *Bind, slot, bias string, cols, rows int) error {
+	l, err := b.one(slot, bias, cols, rows)
+	m.products = append(m.products, l)
+	return err
 }
 
 // has reports whether an optional slot is filled.

@@ -249,18 +249,10 @@ func (m *timeMix) bindWeights(b *Bind) error {
 			return err
 		}
 	}
-	product := func(slot string) (*linear, error) {
-		l := b.linear(m.dim)
-		if err := b.add(l, slot, "", m.dim); err != nil {
-			return nil, err
-		}
-		l.parts[0].stride = m.dim
-		return l, nil
-	}
-	if m.r, err = product("r"); err != nil {
+	if m.r, err = b.one("r", "", m.dim, m.dim); err != nil {
 		return err
 	}
-	if m.k, err = product("k"); err != nil {
+	if m.k, err = b.one("k", "", m.dim, m.dim); err != nil {
 		return err
 	}
 	if m.w, err = b.lowRank("d1", "d2", "d0", m.dim, m.p.DecayRank, kernel.Tanh); err != nil {
@@ -270,7 +262,7 @@ func (m *timeMix) bindWeights(b *Bind) error {
 		return err
 	}
 	if m.own {
-		if m.v, err = product("v"); err != nil {
+		if m.v, err = b.one("v", "", m.dim, m.dim); err != nil {
 			return err
 		}
 		if m.vr, err = b.lowRank("v1", "v2", "v0", m.dim, m.p.ValueRank, nil); err != nil {
@@ -280,7 +272,7 @@ func (m *timeMix) bindWeights(b *Bind) error {
 	if m.g, err = b.lowRank("g1", "g2", "", m.dim, m.p.GateRank, kernel.Sigmoid); err != nil {
 		return err
 	}
-	m.o, err = product("o")
+	m.o, err = b.one("o", "", m.dim, m.dim)
 	return err
 }
 

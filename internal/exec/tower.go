@@ -120,15 +120,7 @@ func (t *Tower) Encode(p *Patches, s *Step) (*Encoded, error) {
 		return nil, err
 	}
 	t.lay(p, s)
-	s.x = t.x
-	if err := s.layRuns(t.x); err != nil {
-		return nil, err
-	}
-	t.x.limit(s.Threads)
-	for _, r := range t.x.ropes {
-		r.fill(s)
-	}
-	if err := execute(t.p.bound, s); err != nil {
+	if err := t.run(s); err != nil {
 		return nil, err
 	}
 	e := &Encoded{Grid: [3]int{p.Grid[0], p.Grid[1] / t.merge, p.Grid[2] / t.merge}}
@@ -167,15 +159,23 @@ func (t *Tower) EncodeSound(features []float32) ([]float32, error) {
 	for range s.merged {
 		s.rowRun = append(s.rowRun, 0)
 	}
-	s.x = t.x
-	if err := s.layRuns(t.x); err != nil {
-		return nil, err
-	}
-	t.x.limit(s.Threads)
-	if err := execute(t.p.bound, s); err != nil {
+	if err := t.run(s); err != nil {
 		return nil, err
 	}
 	return t.p.outs[0].f32(s), nil
+}
+
+// run runs the tower's plan over the rows of a step.
+func (t *Tower) run(s *Step) error {
+	s.x = t.x
+	if err := s.layRuns(t.x); err != nil {
+		return err
+	}
+	t.x.limit(s.Threads)
+	for _, r := range t.x.ropes {
+		r.fill(s)
+	}
+	return execute(t.p.bound, s)
 }
 
 // restore returns rows of a step in the order of the image.

@@ -9,9 +9,11 @@ import (
 )
 
 // opcodeSwitches are the functions outside package plan that may choose by
-// opcode: the compiler has one rule per opcode for where a configuration's
-// numbers go. Nothing that runs a plan belongs here.
-var opcodeSwitches = []string{"internal/model/compile resolver.Params"}
+// opcode: the compiler has one rule per opcode for where the numbers of a
+// configuration go, of the decoder and of each kind of encoder before it. Nothing that runs a plan belongs here.
+var opcodeSwitches = []string{
+	"internal/model/compile resolver.Params", "internal/model/compile resolver.sound", "internal/model/compile towerResolver.Params",
+}
 
 // TestNoOpcodeSwitch: the behaviour of an opcode is an entry of a table.
 func TestNoOpcodeSwitch(t *testing.T) {
@@ -51,8 +53,8 @@ func TestSingleExecute(t *testing.T) {
 		users []string
 	}{
 		{"Bound.run", []string{"Executor.bindPlan", "execute"}}, // set by the one, called by the other
-		{"execute", []string{"Executor.pass"}},
-		{"Executor.bindPlan", []string{"Executor.bindAll"}},
+		{"execute", []string{"Executor.pass", "Tower.run"}},     // of a decoder, of an encoder before it
+		{"Executor.bindPlan", []string{"Executor.bindStages"}},
 	} {
 		if got := p.usersOf(is(m.member(t, "internal/exec", c.name))); !slices.Equal(got, c.users) {
 			t.Errorf("%q use %s, want %q alone", got, c.name, c.users)
@@ -151,9 +153,9 @@ func TestCompiledOnce(t *testing.T) {
 		dir, name string
 		users     []string
 	}{
-		{"internal/plan/pass", "Compile", []string{"internal/model/compile lower"}},
+		{"internal/plan/pass", "Compile", []string{"internal/model/compile finish"}},
 		{"internal/plan", "Bind", []string{"internal/exec Executor.bindPlan", "internal/tape New"}},
-		{"internal/plan", "ParamBlock.Decode", nil},
+		{"internal/plan", "ParamBlock.Decode", []string{"internal/exec prepareTower"}}, // sizes of images, which buffers need before anything is bound,
 	} {
 		want := m.member(t, c.dir, c.name)
 		var got []string

@@ -82,9 +82,11 @@ var wideRooms = map[string]struct {
 	imports int
 	why     string
 }{
-	".":                         {37, "the face: it joins everything"},
+	".":                         {40, "the face: it joins everything"},
 	"internal/cli":              {20, "the face: one command each"},
 	"internal/cli/flow":         {11, "the face of flow"},
+	"internal/exec":             {13, "an executor joins kernels, their scans and chunks, threads, and the four forms in which weights are held"},
+	"internal/speech":           {12, "an ear joins the model and its steps, the sound's graph, the tokenizer and the states that they share"},
 	"internal/memory/residence": {13, "where weights come from: files, the placement, the ring, its lanes, experts and coded files"},
 	"quila":                     {31, "the face of the neuron graph: files, calls, training, and the rows of every room"},
 	"quila/internal/call":       {11, "a call joins the boundary, the grid, the ports and the stores"},
@@ -96,7 +98,6 @@ var wideRooms = map[string]struct {
 const smallRoom = 300
 
 var smallRooms = map[string]string{
-	"internal/sched/states":        "the lifecycle of states is a contract of its own, tested for kinds that no model has",
 	"internal/score":               "arithmetic and a format, which the face would show otherwise",
 	"internal/golden":              "support of tests, which are its importers",
 	"quila/internal/conform/calls": "rows of the suite have a package a subject, and the face lists them",

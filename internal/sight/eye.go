@@ -11,6 +11,7 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
+	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/picture"
@@ -227,13 +228,9 @@ func (e *Eye) load() error {
 	if e.weights != nil {
 		return nil
 	}
-	ws := exec.Weights{}
-	for _, b := range e.c.Model.Plans.VisionEncode.Plan.Weights {
-		v, err := compile.MaterializeOne(e.c.Model.Weights[b.Name], e.c.Files)
-		if err != nil {
-			return fmt.Errorf("the image tower: %w", err)
-		}
-		ws[b.Name] = v
+	ws, err := residence.OfTower(e.c.Model, e.c.Files)
+	if err != nil {
+		return fmt.Errorf("the image tower: %w", err)
 	}
 	e.weights = ws
 	return nil

@@ -2,16 +2,15 @@ package speech
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
+	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/text/token"
@@ -57,12 +56,6 @@ func Open(c Config) (*Ear, error) {
 	return e, e.findTokens()
 }
 
-// settings are what generation_config.json says of tokens.
-type settings struct {
-	Suppress []int32 `json:"suppress_tokens"`
-	Begin    []int32 `json:"begin_suppress_tokens"`
-}
-
 func (e *Ear) findTokens() error {
 	tk, t := e.c.Tokenizer, &e.model.Tokens
 	for _, x := range []struct {
@@ -91,13 +84,7 @@ func (e *Ear) findTokens() error {
 		return fmt.Errorf("timestamps begin at token %d, the vocabulary has %d and text ends before %d", t.Time, n, t.End)
 	}
 	e.languages()
-	var s settings
-	if b := e.c.Files.Files["generation_config.json"]; b != nil {
-		if err := json.Unmarshal(b, &s); err != nil {
-			return fmt.Errorf("generation_config.json: %w", err)
-		}
-	}
-	t.Suppress, t.Blank = s.Suppress, s.Begin
+	t.Suppress, t.Blank = e.c.Model.Config.Audio.Suppress, e.c.Model.Config.Audio.Blank
 	if t.Blank == nil {
 		t.Blank = tk.Encode(" ", false)
 	}
@@ -120,16 +107,6 @@ func (e *Ear) languages() {
 	if e.c.Model.Config.Vocab >= 51865 || len(all) > 0 && e.c.Model.Config.Vocab != 51864 {
 		t.Languages = all
 	}
-}
-
-// Languages returns the codes of the languages that the model knows.
-func (e *Ear) Languages() []string {
-	var codes []string
-	for c := range e.model.Tokens.Languages {
-		codes = append(codes, c)
-	}
-	slices.Sort(codes)
-	return codes
 }
 
 // Prompt returns the tokens of what was said before.
@@ -163,13 +140,9 @@ func (e *Ear) load() error {
 	if e.run != nil {
 		return nil
 	}
-	ws := exec.Weights{}
-	for _, b := range e.c.Model.Plans.VisionEncode.Plan.Weights {
-		v, err := compile.MaterializeOne(e.c.Model.Weights[b.Name], e.c.Files)
-		if err != nil {
-			return fmt.Errorf("the audio encoder: %w", err)
-		}
-		ws[b.Name] = v
+	ws, err := residence.OfTower(e.c.Model, e.c.Files)
+	if err != nil {
+		return fmt.Errorf("the audio encoder: %w", err)
 	}
 	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Account: e.c.Account, MaxTokens: e.model.Frames}
 	c.Pack = pack.Config{Mode: pack.Off, Because: "the encoder runs once a window"}

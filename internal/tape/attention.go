@@ -60,7 +60,7 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 		return nil, b.untrained("norms of heads of kind %d", p.QKNormKind)
 	case b.Has("slopes") && p.Softcap != 0:
 		return nil, b.untrained("biases on distance with a cap of scores")
-	case p.RopeStyle > plan.RopeInterleaved:
+	case p.RopeStyle > plan.RopeMInterleaved: // time, row and column are one number in a text
 		return nil, b.untrained("rope style %d", p.RopeStyle)
 	case len(b.In) != 1:
 		return nil, b.untrained("attention with a second input")

@@ -70,6 +70,9 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 	if m.Config.Encoder != nil {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "the model is an encoder: it turns texts into vectors and has no head for the next token, whose loss training lowers")
 	}
+	if m.Plans.Scatter != nil {
+		return nil, &UntrainedError{Op: plan.OpVisionScatter, Why: "the model reads images, and its decoder begins with rows that another plan makes"}
+	}
 	out := &Model[F]{plan: &m.Plans.Prefill.Plan, compiled: m, params: params}
 	p := out.plan
 	if len(p.Inputs) != 2 || len(p.Outputs) != 1 || len(p.Instructions) == 0 || p.Instructions[len(p.Instructions)-1].Op != plan.OpLMHead {

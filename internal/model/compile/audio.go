@@ -1,10 +1,12 @@
 package compile
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
 
+	"atenia/internal/model/file"
 	"atenia/internal/plan"
 	"atenia/tensor"
 )
@@ -36,6 +38,28 @@ type Audio struct {
 	Layers int
 	Heads  int
 	FFN    int
+	// Suppress are tokens that are not speech, Blank those that do not come first:
+	// what generation_config.json says of a transcription.
+	Suppress []int32 `json:",omitempty"`
+	Blank    []int32 `json:",omitempty"`
+}
+
+// readSpeech reads the tokens that a transcription leaves out.
+func (o *object) readSpeech(d *file.Description, c *Config) {
+	const name = "generation_config.json"
+	b := d.Files[name]
+	if c.Audio == nil || b == nil {
+		return
+	}
+	var g struct {
+		Suppress []int32 `json:"suppress_tokens"`
+		Begin    []int32 `json:"begin_suppress_tokens"`
+	}
+	if err := json.Unmarshal(b, &g); err != nil {
+		o.Faults.Add(&ConfigError{File: name, Field: "suppress_tokens", Want: "lists of token ids", Got: err.Error()})
+		return
+	}
+	c.Audio.Suppress, c.Audio.Blank = g.Suppress, g.Begin
 }
 
 func (a *Audio) check(hidden int, bad func(field, want string, got any)) {

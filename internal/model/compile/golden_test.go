@@ -30,6 +30,10 @@ func refused(err error) bool {
 	return ok && strings.HasPrefix(e.Why, "known")
 }
 
+// pooler reports whether a tensor belongs to a layer that BERT was trained with and
+// that its vectors are not made with; files have it, and it is left with a notice.
+func pooler(tensor string) bool { return strings.HasPrefix(tensor, "pooler.dense.") }
+
 // TestParityCompiles: every parity case compiles without a warning, to the same
 // model from both dialects of its configuration, or is rejected by name.
 func TestParityCompiles(t *testing.T) {
@@ -45,7 +49,9 @@ func TestParityCompiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, d := range m.Diagnostics {
-				t.Error(d)
+				if !(m.Config.Encoder != nil && d.Code == "ignored_tensor" && pooler(d.Text)) {
+					t.Error(d)
+				}
 			}
 			if _, err := os.Stat(filepath.Join(dir, "config.v5.json")); err != nil {
 				return // families younger than the older dialect
@@ -100,7 +106,7 @@ func TestWeightNamesConsumed(t *testing.T) {
 			}
 		}
 		for n := range tensors {
-			if !used[n] {
+			if !used[n] && !(m.Config.Encoder != nil && pooler(n)) {
 				t.Errorf("%s: tensor %s has no part in the model", name, n)
 			}
 		}

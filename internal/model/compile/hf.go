@@ -52,6 +52,7 @@ func (r *registry) normalizeHF(d *file.Description, opt Options) (*normalized, e
 		o.readVision(tower, top, c)
 	}
 	o.readModules(d, c)
+	o.readSpeech(d, c)
 	opt.encode(c)
 	c.canonicalise()
 	c.check(path, top.Faults)

@@ -26,15 +26,11 @@ func convert(t *testing.T, d *file.Description, m *Model) (*file.Description, *M
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "converted.gguf")
-	writeGGUF(t, path, d, x)
+	write(t, path, x, Find(d))
 	if x.Tower != nil {
-		writeGGUF(t, file.TowerName(path), d, x.Tower)
+		write(t, file.TowerName(path), x.Tower, Find(d))
 	}
-	d2, err := file.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d2.Close() })
+	d2 := open(t, path)
 	m2, err := Compile(d2, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -47,14 +43,14 @@ func convert(t *testing.T, d *file.Description, m *Model) (*file.Description, *M
 	return d2, m2, x
 }
 
-func writeGGUF(t *testing.T, path string, d *file.Description, x *Export) {
+// write writes one file of an export.
+func write(t *testing.T, path string, x *Export, find func(string) (tensor.View, bool)) {
 	t.Helper()
 	var meta file.Metadata
 	meta.Set("general.architecture", file.ValueOf(x.Arch))
 	for _, kv := range x.Meta {
 		meta.Set(kv.Key, kv.Value)
 	}
-	find := Find(d)
 	var sources []file.TensorSource
 	for _, w := range x.Tensors {
 		sources = append(sources, file.TensorSource{Name: w.Name, DType: tensor.F32, Shape: w.Shape, Write: func(out io.Writer) error {
@@ -73,7 +69,7 @@ func writeGGUF(t *testing.T, path string, d *file.Description, x *Export) {
 	if err := file.EncodeGGUF(&b, meta, sources); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -95,6 +91,10 @@ func neutral(t *testing.T, p *plan.CompiledPlan) []plan.Params {
 			v.Offset = 0
 		case *plan.AddParams:
 			v.NormOff = 0
+		case *plan.MergeParams:
+			v.Offset = 0
+		case *plan.GatedDeltaParams:
+			v.VLayout = 0
 		}
 		out = append(out, v)
 	}
@@ -128,9 +128,9 @@ func TestExportIsTheSameModel(t *testing.T) {
 			for _, kv := range x.Meta {
 				t.Logf("%s = %v", kv.Key, kv.Value)
 			}
-			for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+			for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode, plan.ModeScatter, plan.ModeVisionEncode} {
 				a, b := m.Plans.ByMode(mode), m2.Plans.ByMode(mode)
-				if a == nil && b == nil { // an encoder does not decode
+				if a == nil && b == nil { // an encoder does not decode, few models have a tower
 					continue
 				}
 				if !reflect.DeepEqual(a.Plan.Instructions, b.Plan.Instructions) || !reflect.DeepEqual(a.Plan.States, b.Plan.States) || !reflect.DeepEqual(a.Plan.Weights, b.Plan.Weights) {
@@ -168,10 +168,47 @@ func reordered(t *testing.T, m *Model, name string, v tensor.View) []float32 {
 	}
 	in := rows(t, v)
 	width := len(in) / heads
+	rotated := width
+	if len(m.Config.Ropes) > 0 {
+		rotated = m.Config.Ropes[0].Dim
+	}
 	var out []float32
 	for i := range in {
 		head, at := i/width, i%width
-		out = append(out, in[head*width+at/2+at%2*width/2]...)
+		if at < rotated { // those after it keep their place
+			at = at/2 + at%2*rotated/2
+		}
+		out = append(out, in[head*width+at]...)
+	}
+	return out
+}
+
+// tiled returns values with the heads of a delta rule that share keys apart: the
+// first heads of all keys, then the second, and so on.
+func tiled(t *testing.T, c *Config, tile Tile, v tensor.View) []float32 {
+	t.Helper()
+	before, err1 := c.eval(tile.Before)
+	width, err2 := c.eval(tile.Width)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	in, _ := v.F32()
+	values, keys := c.Delta.VHeads, c.Delta.KHeads
+	size := 1 // of what is moved: a row, or a value of each row
+	for _, n := range v.Shape[1:] {
+		size *= n
+	}
+	length := v.Shape[0]
+	if tile.Cols {
+		length, size = v.Shape[1], 1
+	}
+	out := slices.Clone(in)
+	for start := 0; start < len(in); start += length * size {
+		for h := range values {
+			to := h/(values/keys) + h%(values/keys)*keys
+			a, b := start+(before+h*width)*size, start+(before+to*width)*size
+			copy(out[b:b+width*size], in[a:])
+		}
 	}
 	return out
 }
@@ -196,7 +233,7 @@ func sameWeights(t *testing.T, d, d2 *file.Description, m, m2 *Model) {
 		y, _ := got.F32()
 		x, y = slices.Clone(x), slices.Clone(y)
 		spec := m.family.Weights.get(name[strings.LastIndexByte(name, '.')+1:])
-		if m.tower != nil && m.tower.Weights.get(name) != nil {
+		if spec == nil && m.tower != nil {
 			spec = m.tower.Weights.get(name)
 		}
 		if off := m.Config.NormPlus - m2.Config.NormPlus; off != 0 && spec != nil && spec.Norm {
@@ -206,6 +243,9 @@ func sameWeights(t *testing.T, d, d2 *file.Description, m, m2 *Model) {
 		}
 		if m.Config.Interleaved != m2.Config.Interleaved {
 			x = reordered(t, m, name, want)
+		}
+		if m.Config.TiledV != m2.Config.TiledV && spec != nil && spec.Tile.Width != "" {
+			x = tiled(t, &m.Config, spec.Tile, want)
 		}
 		if !want.Shape.Equal(got.Shape) || !slices.Equal(x, y) {
 			t.Errorf("weight %s differs", name)
@@ -231,8 +271,8 @@ func TestTowerOfAnotherWriter(t *testing.T) {
 	}
 	x.Tower.Meta = slices.DeleteFunc(x.Tower.Meta, func(kv KV) bool { return kv.Key == ownVision })
 	path := filepath.Join(t.TempDir(), "model.gguf")
-	writeGGUF(t, path, d, x)
-	writeGGUF(t, file.TowerName(path), d, x.Tower)
+	write(t, path, x, Find(d))
+	write(t, file.TowerName(path), x.Tower, Find(d))
 	d2, err := file.Open(path)
 	if err != nil {
 		t.Fatal(err)

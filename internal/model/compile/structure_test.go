@@ -58,7 +58,10 @@ func collectStructure(t *testing.T) {
 	root := golden.Family(t, "parity")
 	for _, name := range golden.Dirs(t, root) {
 		d := open(t, filepath.Join(root, name))
-		if _, err := Compile(d, Options{}); err != nil || d.Packed != "" { // a configuration alone cannot say how weights are packed
+		if d.Packed != "" { // its configuration alone is not one of these: the packing is
+			continue
+		}
+		if _, err := Compile(d, Options{}); err != nil {
 			continue
 		}
 		if err := os.WriteFile(filepath.Join("testdata/structure", name+".txt"), structure(t, d.Config), 0o666); err != nil {

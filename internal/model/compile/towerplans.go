@@ -115,11 +115,7 @@ func lowerTower(t *Tower, r *towerResolver, opt Options) (*plan.CompiledPlan, er
 	for _, l := range r.v.Deepstack {
 		outs = append(outs, deep[l])
 	}
-	p, err := b.Build(outs...)
-	if err != nil {
-		return nil, err
-	}
-	return pass.Compile(p, pass.Options{NoFuse: opt.NoFuse})
+	return finish(b, opt, outs...)
 }
 
 // lowerScatter builds the plan that makes rows of tokens and images.
@@ -130,11 +126,7 @@ func lowerScatter(fam *Family, r *resolver, opt Options) (*plan.CompiledPlan, er
 	inputIndex(b)
 	x = b.Lower(fam.Prologue, -1, x, plan.RowsTokens)
 	x = b.Lower(plan.Program{{Op: plan.OpVisionScatter, Out: "s", In: []string{"x", "image", "index"}, Tag: "scatter"}}, -1, x, plan.RowsTokens)
-	p, err := b.Build(x)
-	if err != nil {
-		return nil, err
-	}
-	return pass.Compile(p, pass.Options{NoFuse: opt.NoFuse})
+	return finish(b, opt, x)
 }
 
 // inputIndex declares the image row of each token row.

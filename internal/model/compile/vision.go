@@ -287,6 +287,7 @@ func (c *Config) sectionKeys() []KV {
 // readSections reads rope.dimension_sections: those of time, row and column, and
 // a fourth that is not used.
 func (h *header) readSections(c *Config, mixed bool) {
+	h.key("n_deepstack_layers") // the tower's file says which layers they are
 	const key = "rope.dimension_sections"
 	ns, found, err := h.meta.Uints(h.key(key))
 	if !h.note("sections", key, found, err) || len(ns) < 3 {

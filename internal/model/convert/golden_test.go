@@ -105,6 +105,7 @@ func TestGoldenParity(t *testing.T) {
 func sameConfig(t *testing.T, got, want compile.Config) {
 	t.Helper()
 	got.Family, got.Source, got.Interleaved, got.NormPlus, got.Ropes, got.PosSkip = want.Family, want.Source, want.Interleaved, want.NormPlus, want.Ropes, want.PosSkip
+	got.TiledV = want.TiledV
 	got.Later = want.Later // layers that no file of this format has
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("configuration\n got %+v\nwant %+v", got, want)
@@ -133,16 +134,49 @@ func sameWeights(t *testing.T, got, want model) {
 				rotated = c.Ropes[0].Dim
 			}
 			w, err = compile.ApplyTransform(compile.Transform{Kind: compile.PermuteHeads, A: heads, B: rotated}, w)
-		case strings.HasSuffix(part, "_norm") && c.NormPlus != 0:
+		case c.NormPlus != 0 && (strings.HasSuffix(part, "_norm") && part != "gdn_norm" || name == "mm.norm" && c.Vision.Pool):
+			// Not the norm of a delta rule's outputs, which is a plain one, nor those of
+			// other towers.
 			w, err = compile.ApplyTransform(compile.Transform{Kind: compile.AddConst, Value: c.NormPlus}, w)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		if got.Config.TiledV && !c.TiledV {
+			w = tile(w, part, &c.Delta)
+		}
 		if g := got.weights[name]; g.DType != tensor.F32 || !g.Shape.Equal(w.Shape) || !bytes.Equal(g.Data, w.Data) {
 			t.Errorf("%s: %s %v differs from %v", name, g.DType, g.Shape, w.Shape)
 		}
 	}
+}
+
+// tile moves the heads of values of a delta rule, of which neighbours share a key
+// head, so that the first heads of all keys come first, then the second ones.
+func tile(w tensor.View, part string, d *compile.Delta) tensor.View {
+	before, width, length := 0, d.VDim, w.Shape[0] // in rows, or in columns
+	size := len(w.Data) / w.Shape[0]
+	switch part {
+	case "gdn_qkv", "gdn_conv":
+		before = 2 * d.KHeads * d.KDim
+	case "gdn_z":
+	case "gdn_a", "gdn_b", "gdn_decay", "gdn_dt_bias":
+		width = 1
+	case "gdn_out":
+		length, size = w.Shape[1], 4
+	default:
+		return w
+	}
+	in := w.Data
+	w.Data = slices.Clone(in)
+	group := d.VHeads / d.KHeads
+	for start := 0; start < len(in); start += length * size {
+		for h := range d.VHeads {
+			from, to := start+(before+h*width)*size, start+(before+(h/group+h%group*d.KHeads)*width)*size
+			copy(w.Data[to:to+width*size], in[from:])
+		}
+	}
+	return w
 }
 
 var phrases = []string{"", "Once upon a time", " two  spaces\n\n", "naïve 中文 🙂 1234567", "<s>[PAD300]</s> <pad>", "it's\tI'LL"}
