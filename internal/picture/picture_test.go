@@ -56,6 +56,7 @@ func TestPatchesEqualProcessors(t *testing.T) {
 		Exact      bool
 		Grid       [][3]int `json:"image_grid_thw"`
 		Shapes     [][2]int `json:"spatial_shapes"`
+		Sizes      [][2]int `json:"image_sizes"`
 	}
 	b, err := os.ReadFile("testdata/cases.json")
 	if err == nil {
@@ -87,7 +88,12 @@ func TestPatchesEqualProcessors(t *testing.T) {
 					}
 					near(t, p.Values, want.F32, 1e-5)
 				case Square:
-					near(t, p.Values, planar(want.F32, 24, 4, 2), 1e-5)
+					near(t, p.Values, planes(want.F32, [2]int{24, 24}, 4, 2), 1e-5)
+				case Longest:
+					if len(pieces) != 1 || c.Sizes[i] != [2]int{4 * p.Grid[1], 4 * p.Grid[2]} {
+						t.Fatalf("the grid %v, want the sides %v", p.Grid, c.Sizes)
+					}
+					near(t, p.Values, planes(want.F32, c.Sizes[i], 4, 2), 1.01/255/0.26)
 				case Tiles:
 					if len(pieces) != len(c.Shapes) || [2]int{p.Grid[1], p.Grid[2]} != c.Shapes[i] {
 						t.Fatalf("piece %d of %d has the grid %v, want %v", i, len(pieces), p.Grid, c.Shapes)
@@ -112,13 +118,13 @@ func near(t *testing.T, got, want []float32, tol float64) {
 	}
 }
 
-// planar lists the blocks of an image [3, side, side].
-func planar(px []float32, side, patch, merge int) (out []float32) {
-	n := side / patch
-	eachPatch(n, n, merge, func(y, x int) {
+// planes lists the blocks of an image [3, height, width].
+func planes(px []float32, size [2]int, patch, merge int) (out []float32) {
+	h, w := size[0], size[1]
+	eachPatch(h/patch, w/patch, merge, func(y, x int) {
 		for c := range 3 {
 			for i := range patch * patch {
-				out = append(out, px[(c*side+y*patch+i/patch)*side+x*patch+i%patch])
+				out = append(out, px[(c*h+y*patch+i/patch)*w+x*patch+i%patch])
 			}
 		}
 	})

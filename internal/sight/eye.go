@@ -81,6 +81,13 @@ func Open(c Config) (*Eye, error) {
 		e.recipe.MaxPixels = min(e.recipe.MaxPixels, area)
 		e.recipe.MinPixels = min(e.recipe.MinPixels, e.recipe.MaxPixels)
 	}
+	if e.recipe.Kind == picture.Longest && c.MostTokens > 0 { // at most a square, and a token after each row
+		side := 1
+		for (side+1)*(side+2) <= c.MostTokens {
+			side++
+		}
+		e.recipe.Width = min(e.recipe.Width, side*v.Patch*v.Merge)
+	}
 	if err := e.recipe.Check(); err != nil {
 		return nil, err
 	}

@@ -53,5 +53,8 @@ put("square0", "square", Gemma3ImageProcessorPil(**cfg), cfg, picture(47, 61))
 for i, (h, w) in enumerate(((40, 50), (90, 60), (120, 35))):
     cfg = dict(tile_size=16, min_image_tokens=4, max_image_tokens=16, encoder_patch_size=4, downsample_factor=2, min_tiles=2, max_tiles=6, resample=2)
     put(f"tiles{i}", "tiles", Lfm2VlImageProcessor(**cfg), dict(cfg, image_mean=[0.5] * 3, image_std=[0.5] * 3), picture(h, w), exact=False)
+for i, (h, w) in enumerate(((40, 90), (33, 20))):
+    cfg = dict(size={"longest_edge": 48}, image_mean=[0.48145466, 0.4578275, 0.40821073], image_std=[0.26862954, 0.26130258, 0.27577711], resample=3)
+    put(f"longest{i}", "longest", PixtralImageProcessor(**cfg, patch_size=8), cfg, picture(h, w), exact=False)  # the processor counts patches that are merged
 json.dump(cases, open(f"{out}/cases.json", "w"), indent=1)
 print(len(cases), "cases")

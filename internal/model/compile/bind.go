@@ -49,7 +49,7 @@ func ignorable(name string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(name, "mtp.") || name == breakTensor || slices.Contains(ropeTensors, name)
+	return strings.HasPrefix(name, "mtp.") || slices.Contains(ropeTensors, name)
 }
 
 // emptyBias reports whether a tensor is a bias that adds nothing: tools that
@@ -405,7 +405,7 @@ func ropeName(table string) string { return "const.rope." + table }
 // unused reports every tensor that no weight uses.
 func (b *binder) unused() {
 	for _, name := range slices.Sorted(maps.Keys(b.tensors)) {
-		if b.used[name] || slices.Contains(rwkvDummies, name) {
+		if b.used[name] || name == breakTensor || slices.Contains(rwkvDummies, name) {
 			continue
 		}
 		if ignorable(name) || b.later(name) || emptyBias(b.tensors[name]) || b.c.Encoder != nil && b.c.Encoder.leaves(name) {
