@@ -5,20 +5,22 @@ import (
 	"atenia/internal/kernel/dense"
 )
 
-// A conv is a bound causal depthwise convolution with the activation after it.
+// A conv is the weights of a causal depthwise convolution, whose taps files have side
+// by side for each channel.
 type conv[F Float] struct {
-	weight, bias operand[F] // [channels, taps], [channels]
+	weight, bias operand[F] // [width, taps], [width]
 	width, taps  int
-	kernel       dense.Conv[F] // with the taps of the step that is computed
 }
 
-// conv reads the weights "conv" and "conv_bias".
-func (b *Bind[F]) conv(width, taps int) (c conv[F], err error) {
+// conv reads the weights in two slots; "" = the op has no bias.
+func (b *Bind[F]) conv(slot, bias string, width, taps int) (c conv[F], err error) {
 	c.width, c.taps = width, taps
-	if c.weight, err = b.vector("conv", width*taps); err != nil {
+	if c.weight, err = b.vector(slot, width*taps); err != nil {
 		return c, err
 	}
-	c.bias, err = b.vector("conv_bias", width)
+	if bias != "" {
+		c.bias, err = b.vector(bias, width)
+	}
 	return c, err
 }
 
@@ -27,40 +29,46 @@ func (c *conv[F]) use(s *step[F]) {
 	s.use(&c.bias)
 }
 
-// turn returns the convolution with its taps in the order that it reads them.
-func (c *conv[F]) turn(s *scratch[F]) *dense.Conv[F] {
-	c.kernel = dense.Conv[F]{Width: c.width, Taps: c.taps, Weights: s.take(c.width * c.taps), Bias: c.bias.value()}
-	for i, v := range c.weight.value() {
-		c.kernel.Weights[i%c.taps*c.width+i/c.taps] = v
-	}
-	return &c.kernel
+// open returns the convolution with its taps in the order that it reads them.
+func (c *conv[F]) open(s *scratch[F]) dense.Conv[F] {
+	w := dense.Conv[F]{Width: c.width, Taps: c.taps, Weights: s.take(c.width * c.taps), Bias: c.bias.value()}
+	turned(w.Weights, c.weight.value(), c.width, c.taps)
+	return w
 }
 
-// forward writes the rows of documents before the activation.
-func (c *conv[F]) forward(s *scratch[F], lens []int, dst, x []F) {
-	k, before := c.turn(s), s.zeros((c.taps-1)*c.width)
-	at := 0
+// turned writes the transpose of x [rows, cols].
+func turned[F Float](dst, x []F, rows, cols int) {
+	for r := range rows {
+		for c := range cols {
+			dst[c*rows+r] = x[r*cols+c]
+		}
+	}
+}
+
+// forward convolves the rows of every document from zeros.
+func (c *conv[F]) forward(w *dense.Conv[F], s *scratch[F], y, x []F, lens []int) {
+	before := s.zeros((c.taps - 1) * c.width)
 	for _, n := range lens {
-		k.Forward(dst[at:], c.width, x[at:], c.width, before, n, 0, c.width)
-		at += n * c.width
+		w.Forward(y, c.width, x, c.width, before, n, 0, c.width)
+		x, y = x[n*c.width:], y[n*c.width:]
 	}
 }
 
 // back adds the gradient of the inputs to dx, and those of the weights.
-func (c *conv[F]) back(b *grad.OpaqueBack[F], s *scratch[F], lens []int, dx, x, dy []F) {
-	k := c.turn(s)
-	var dweights []F
+func (c *conv[F]) back(b *grad.OpaqueBack[F], w *dense.Conv[F], s *scratch[F], dx, x, dy []F, lens []int) {
+	var dtaps []F
 	g := c.weight.grad(b)
 	if g != nil {
-		dweights = s.zeros(len(g))
+		dtaps = s.zeros(len(g))
 	}
-	at := 0
 	for _, n := range lens {
-		k.Back(dx[at:], dweights, c.bias.grad(b), x[at:], dy[at:], n)
-		at += n * c.width
+		w.Back(dx[:n*c.width], dtaps, c.bias.grad(b), x, dy, n)
+		dx, x, dy = dx[n*c.width:], x[n*c.width:], dy[n*c.width:]
 	}
-	for i, v := range dweights {
-		g[i%c.width*c.taps+i/c.width] += v
+	if g != nil {
+		t := s.take(len(g))
+		turned(t, dtaps, c.taps, c.width)
+		add(g, t)
 	}
 }
 

@@ -14,7 +14,7 @@ type gatedDelta[F Float] struct {
 	m                     *Model[F]
 	in, reg               plan.RegisterRef
 	qkv, z, b, a, out     linear[F]
-	conv                  causal[F]
+	conv                  conv[F]
 	decay, dt, norm       operand[F]
 	kHeads, group, kd, vd int
 	tiled                 bool
@@ -64,7 +64,7 @@ func bindGatedDelta[F Float](b *Bind[F], p *plan.GatedDeltaParams) (recorder[F],
 		}
 	}
 	var err error
-	d.conv, err = b.causal("conv", "", d.channels(), int(p.Conv))
+	d.conv, err = b.conv("conv", "", d.channels(), int(p.Conv))
 	return d, err
 }
 
@@ -77,7 +77,8 @@ func (d *gatedDelta[F]) record(s *step[F]) error {
 	for _, l := range []*linear[F]{&d.qkv, &d.z, &d.b, &d.a, &d.out} {
 		l.use(s)
 	}
-	for _, o := range []*operand[F]{&d.conv.taps, &d.decay, &d.dt, &d.norm} {
+	d.conv.use(s)
+	for _, o := range []*operand[F]{&d.decay, &d.dt, &d.norm} {
 		s.use(o)
 	}
 	rows, x := s.count(d.in), s.value(d.in)
@@ -93,8 +94,7 @@ func (d *gatedDelta[F]) record(s *step[F]) error {
 	d.b.forward(s, b, x, rows)
 	d.a.forward(s, a, x, rows)
 	sc := &d.m.scratch
-	w, pre, mixed := d.mix(qkv, s.batch.Lens)
-	_, _ = w, pre
+	_, _, mixed := d.mix(qkv, s.batch.Lens)
 	h := d.first(s.batch.Lens)
 	answer := sc.take(h.longest * d.vd)
 	for _, n := range s.batch.Lens {

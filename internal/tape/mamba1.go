@@ -60,7 +60,7 @@ func bindMamba1[F Float](b *Bind[F], p *plan.SSMParams) (recorder[F], error) {
 	if m.d, err = b.vector("d", m.inner); err != nil {
 		return nil, err
 	}
-	m.conv, err = b.conv(m.inner, int(p.Conv))
+	m.conv, err = b.conv("conv", "conv_bias", m.inner, int(p.Conv))
 	return m, err
 }
 
@@ -97,7 +97,8 @@ func (m *mamba1[F]) record(s *step[F]) error {
 		return s.t.Err()
 	}
 	m.proj.forward(s, proj, s.value(m.in), rows)
-	m.conv.forward(t, lens, before, columns(t.take(rows*m.inner), proj, rows, 2*m.inner, 0, m.inner))
+	k := m.conv.open(t)
+	m.conv.forward(&k, t, before, columns(t.take(rows*m.inner), proj, rows, 2*m.inner, 0, m.inner), lens)
 	u := t.take(rows * m.inner)
 	s.w.Activate(dense.SiLU, u, before)
 	m.sel.forward(s, sel, u, rows)
@@ -225,7 +226,8 @@ func mamba1Back[F Float](b *grad.OpaqueBack[F]) {
 	m.sel.back(b, &to, dparts, u, rows)
 	dbefore, dx := s.zeros(len(before)), s.zeros(len(before))
 	w.ActivateBack(dense.SiLU, dbefore, before, du)
-	m.conv.back(b, s, lens, dx, columns(s.take(len(y)), proj, rows, 2*m.inner, 0, m.inner), dbefore)
+	k := m.conv.open(s)
+	m.conv.back(b, &k, s, dx, columns(s.take(len(y)), proj, rows, 2*m.inner, 0, m.inner), dbefore, lens)
 	addColumns(dproj, dx, rows, 2*m.inner, 0, m.inner)
 	in := sinkOf(b, 0)
 	m.proj.back(b, &in, dproj, b.In(0), rows)

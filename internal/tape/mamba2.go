@@ -63,7 +63,7 @@ func bindMamba2[F Float](b *Bind[F], p *plan.SSMParams) (recorder[F], error) {
 			return nil, err
 		}
 	}
-	m.conv, err = b.conv(m.mixed, int(p.Conv))
+	m.conv, err = b.conv("conv", "conv_bias", m.mixed, int(p.Conv))
 	return m, err
 }
 
@@ -95,7 +95,8 @@ func (m *mamba2[F]) record(s *step[F]) error {
 	}
 	t := &m.m.scratch
 	m.proj.forward(s, proj, x, rows)
-	m.conv.forward(t, lens, mixed, columns(t.take(rows*m.mixed), proj, rows, m.columns(), m.inner, m.mixed))
+	k := m.conv.open(t)
+	m.conv.forward(&k, t, mixed, columns(t.take(rows*m.mixed), proj, rows, m.columns(), m.inner, m.mixed), lens)
 	v := m.values(s.w, t, proj, mixed, rows)
 	m.scan(t, lens, v, y, states)
 	m.out.forward(s, out, m.finish(s.w, t, v, proj, y, rows, nil), rows)
@@ -315,7 +316,8 @@ func mamba2Back[F Float](b *grad.OpaqueBack[F]) {
 	m.stepsBack(b, v, dsteps, dproj, rows)
 	dbefore, dx := s.zeros(len(before)), s.zeros(len(before))
 	w.ActivateBack(dense.SiLU, dbefore, before, dmixed)
-	m.conv.back(b, s, lens, dx, columns(s.take(len(before)), proj, rows, m.columns(), m.inner, m.mixed), dbefore)
+	k := m.conv.open(s)
+	m.conv.back(b, &k, s, dx, columns(s.take(len(before)), proj, rows, m.columns(), m.inner, m.mixed), dbefore, lens)
 	addColumns(dproj, dx, rows, m.columns(), m.inner, m.mixed)
 	to := sinkOf(b, 0)
 	m.proj.back(b, &to, dproj, b.In(0), rows)

@@ -6,73 +6,12 @@ import (
 	"atenia/internal/plan"
 )
 
-// A causal is the weights of a causal convolution, whose taps files have side by side
-// for each channel.
-type causal[F Float] struct {
-	taps, bias    operand[F]
-	width, kernel int
-}
-
-func (b *Bind[F]) causal(slot, bias string, width, kernel int) (c causal[F], err error) {
-	c.width, c.kernel = width, kernel
-	if c.taps, err = b.vector(slot, width*kernel); err != nil {
-		return c, err
-	}
-	if bias != "" {
-		c.bias, err = b.vector(bias, width)
-	}
-	return c, err
-}
-
-// open returns the convolution with its taps in the order of the kernel.
-func (c *causal[F]) open(s *scratch[F]) dense.Conv[F] {
-	w := dense.Conv[F]{Width: c.width, Taps: c.kernel, Weights: s.take(c.width * c.kernel), Bias: c.bias.value()}
-	turned(w.Weights, c.taps.value(), c.width, c.kernel)
-	return w
-}
-
-// turned writes the transpose of x [rows, cols].
-func turned[F Float](dst, x []F, rows, cols int) {
-	for r := range rows {
-		for c := range cols {
-			dst[c*rows+r] = x[r*cols+c]
-		}
-	}
-}
-
-// forward convolves every document from zeros.
-func (c *causal[F]) forward(w *dense.Conv[F], s *scratch[F], y, x []F, lens []int) {
-	before := s.zeros((c.kernel - 1) * c.width)
-	for _, n := range lens {
-		w.Forward(y, c.width, x, c.width, before, n, 0, c.width)
-		x, y = x[n*c.width:], y[n*c.width:]
-	}
-}
-
-// back adds the gradients of x and of the weights.
-func (c *causal[F]) back(b *grad.OpaqueBack[F], w *dense.Conv[F], s *scratch[F], dx, x, dy []F, lens []int) {
-	var dtaps []F
-	g := c.taps.grad(b)
-	if g != nil {
-		dtaps = s.zeros(len(g))
-	}
-	for _, n := range lens {
-		w.Back(dx[:n*c.width], dtaps, c.bias.grad(b), x, dy, n)
-		dx, x, dy = dx[n*c.width:], x[n*c.width:], dy[n*c.width:]
-	}
-	if g != nil {
-		t := s.take(len(g))
-		turned(t, dtaps, c.kernel, c.width)
-		add(g, t)
-	}
-}
-
 // A shortConv is a bound gated short convolution: out (C ⊙ conv(B ⊙ u)) of [B | C | u].
 type shortConv[F Float] struct {
 	m       *Model[F]
 	in, reg plan.RegisterRef
 	p, out  linear[F]
-	conv    causal[F]
+	conv    conv[F]
 }
 
 // bindShortConv binds a gated short convolution.
@@ -86,7 +25,7 @@ func bindShortConv[F Float](b *Bind[F], p *plan.ConvParams) (recorder[F], error)
 	if c.out, err = b.linear("out", "out_bias", dim, b.cols(c.reg)); err != nil {
 		return nil, err
 	}
-	c.conv, err = b.causal("conv", "conv_bias", dim, int(p.Kernel))
+	c.conv, err = b.conv("conv", "conv_bias", dim, int(p.Kernel))
 	return c, err
 }
 
@@ -94,8 +33,7 @@ func (c *shortConv[F]) record(s *step[F]) error {
 	s.begin(c.in)
 	c.p.use(s)
 	c.out.use(s)
-	s.use(&c.conv.taps)
-	s.use(&c.conv.bias)
+	c.conv.use(s)
 	rows, x := s.count(c.in), s.value(c.in)
 	bcu := s.keep(rows * 3 * c.conv.width)
 	y := s.output(c.reg)
