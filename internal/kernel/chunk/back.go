@@ -61,7 +61,7 @@ type sequence[F dense.Float] struct {
 	y, du, dr     []F // [Span, V]
 	p, r          []F
 	grown, dG, dc []F // [Span]
-	d, m, lt      []F // [Span, Span]
+	d, m          []F // [Span, Span]
 	dots, dDots   []F
 	asked, dAsked []F
 	wide          []F // [Span, max(K, V)]
@@ -87,7 +87,7 @@ func (b *sequence[F]) room(k, v int) {
 	for _, x := range []*[]F{&b.y, &b.du, &b.dr, &b.p, &b.r} {
 		*x = make([]F, Span*v)
 	}
-	for _, x := range []*[]F{&b.d, &b.m, &b.lt, &b.dots, &b.dDots, &b.asked, &b.dAsked} {
+	for _, x := range []*[]F{&b.d, &b.m, &b.dots, &b.dDots, &b.asked, &b.dAsked} {
 		*x = make([]F, Span*Span)
 	}
 	b.grown, b.dG, b.dc, b.wide = make([]F, Span), make([]F, Span), make([]F, Span), make([]F, Span*max(k, v))
@@ -129,7 +129,7 @@ func (c *Delta[F]) back(d, x *Sequence[F], dy, s0 []F, lo, n int) {
 	}
 	// the triangular system
 	s := c.system(&b.head, 0, n)
-	s.SolveBack(b.du[:n*vd], b.dc, b.lt)
+	c.w.SolveBack(s, b.du[:n*vd], b.dc)
 	de := b.du[:n*vd] // of what the memory answers to keys
 	for t := range n {
 		d.Beta[lo+t] -= b.dc[t]

@@ -13,7 +13,7 @@ type System[F dense.Float] struct {
 	At, N, Per, V int
 	L             dense.Part[F] // [N, Per·(At+N)]; of token t those below Per·t are used
 	U             []F           // [Per·(At+N), V], row Per·t is written for token t
-	P             []F           // [N, V], becomes p
+	P             []F           // [N, V], which becomes p
 	C             []F           // [N], nil = −1
 }
 
@@ -48,21 +48,29 @@ func (w *Work[F]) Solve(s *System[F]) {
 }
 
 // SolveBack is the adjoint of [Work.Solve] for a whole span, with one row a token: it
-// replaces the adjoints of u in du by those of P, and writes those of C. lt is scratch
-// memory, [N, N].
-func (s *System[F]) SolveBack(du, dc, lt []F) {
+// replaces the adjoints of u in du by those of P, and writes those of C.
+func (w *Work[F]) SolveBack(s *System[F], du, dc []F) {
 	n, v := s.N, s.V
-	for t := 1; t < n; t++ {
-		for i, l := range s.L.V[t*s.L.Stride:][:t] {
-			lt[i*n+t] = l
+	var turned [block * block]F // a block of L, its columns as rows
+	for first := (n - 1) / block * block; first >= 0; first -= block {
+		end := min(first+block, n)
+		m := end - first
+		if end < n {
+			l := dense.Part[F]{V: s.L.V[end*s.L.Stride+first:], Stride: s.L.Stride}
+			w.Tile.AddTMul(part(du[first*v:], v), l, part(du[end*v:], v), m, n-end, v)
 		}
-	}
-	for t := n - 1; t >= 0; t-- {
-		row := du[t*v:][:v]
-		if t < n-1 {
-			dense.AddMatVecT(row, du[(t+1)*v:n*v], lt[t*n+t+1:][:n-t-1])
+		for t := 1; t < m; t++ {
+			for i, l := range s.L.V[(first+t)*s.L.Stride+first:][:t] {
+				turned[i*block+t] = l
+			}
 		}
-		dc[t] = dense.Dot(row, s.P[t*v:][:v])
-		dense.Scale(row, s.C[t])
+		for t := m - 1; t >= 0; t-- {
+			row := du[(first+t)*v:][:v]
+			if t < m-1 {
+				dense.AddMatVecT(row, du[(first+t+1)*v:end*v], turned[t*block+t+1:][:m-t-1])
+			}
+			dc[first+t] = dense.Dot(row, s.P[(first+t)*v:][:v])
+			dense.Scale(row, s.C[first+t])
+		}
 	}
 }
