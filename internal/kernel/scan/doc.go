@@ -1,5 +1,5 @@
-// Package scan implements the recurrence of Mamba 1 (arXiv 2312.00752) over rows of
-// vectors, whose state decays by factors that each row chooses:
+// Package scan implements the recurrence of Mamba 1 over rows of vectors, whose state
+// decays by factors that each row chooses (arXiv 2312.00752).
 //
 //	          state          a row's step                        output
 //	Diagonal  [N, channels]  s_n ← e^(δ·a_n) ⊙ s_n + b_n·δ⊙u     Σ c_n·s_n
