@@ -74,7 +74,7 @@ func TestRegenerate(t *testing.T) {
 			ask("first", prompt, 40)
 			ask("again", prompt, 1)
 			other := append(slices.Clone(prompt[:32]), m.tokens(4, 7)...)
-			if s.caches[0].Config().Window > 0 { // the window before the snapshot is gone
+			if s.pools[0].Cache().Config().Window > 0 { // the window before the snapshot is gone
 				ask("another end", other, 39)
 				return
 			}
