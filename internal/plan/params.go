@@ -189,13 +189,20 @@ type EmbedParams struct {
 }
 
 // AddParams describes out = in0 + Scale·in1. With a second output the sum is
-// also normalized (weight slot "norm") into it.
+// also normalized (weight slots "norm" and "norm_bias") into it.
 type AddParams struct {
 	Scale   float32
 	NormEps float32
 	NormOff float32
-	Norm    uint32 // 1: the second output is written
+	Norm    uint32 // AddPlain: there is no second output
 }
+
+// What a sum writes to its second output.
+const (
+	AddPlain     uint32 = iota // it has none
+	AddRMSNorm                 // the sum over the root of its mean square
+	AddLayerNorm               // the sum without its mean, over its deviation, plus a bias
+)
 
 // Functions that follow a projection.
 const (
