@@ -35,6 +35,7 @@ func Run(t *testing.T) {
 
 func suite(t *testing.T) {
 	t.Run("products", Products)
+	t.Run("pairs", Pairs)
 	t.Run("vectors", Vectors)
 	t.Run("attention", Attention)
 	t.Run("allocations", Allocations)
