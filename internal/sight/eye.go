@@ -213,7 +213,7 @@ func (e *Eye) grow(patches int) error {
 		e.tower.Close()
 		e.tower = nil
 	}
-	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
+	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Halves: true, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
 	c.Pack = pack.Config{Mode: pack.Off, Because: "images are few"}
 	var err error
 	e.tower, err = exec.NewTower(&e.c.Model.Plans, e.weights, c)
