@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"atenia"
+	"atenia/flow/media"
+	"atenia/internal/golden"
 )
 
 // tuned trains pairs of a model on lines of data in its folder's neighbour.
@@ -192,6 +195,137 @@ func TestTrainImagesRefused(t *testing.T) {
 		}
 		if name == "no file" && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%v does not match fs.ErrNotExist", err)
+		}
+	}
+}
+
+// withSpeech copies the case of whisper with the tokens of a transcription in place
+// of the last ones of its vocabulary.
+func withSpeech(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "whisper")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden.Root(t), "testdata", "golden", "parity", "whisper"))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "tokenizer.json")
+	var all map[string]any
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first = 300
+	model := all["model"].(map[string]any)
+	words := model["vocab"].(map[string]any)
+	for w, id := range words {
+		if id.(float64) >= first {
+			delete(words, w)
+		}
+	}
+	var merges []any
+	for _, m := range model["merges"].([]any) {
+		joined := ""
+		if s, ok := m.(string); ok {
+			joined = strings.ReplaceAll(s, " ", "")
+		} else {
+			for _, p := range m.([]any) {
+				joined += p.(string)
+			}
+		}
+		if _, ok := words[joined]; ok {
+			merges = append(merges, m)
+		}
+	}
+	model["merges"] = merges
+	var added []any
+	for _, a := range all["added_tokens"].([]any) {
+		if a.(map[string]any)["id"].(float64) < first {
+			added = append(added, a)
+		}
+	}
+	for i, s := range []string{"endoftext", "startoftranscript", "en", "translate", "transcribe", "startofprev", "nospeech", "notimestamps"} {
+		s = "<|" + s + "|>"
+		words[s] = first + i
+		added = append(added, map[string]any{"id": first + i, "content": s, "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false})
+	}
+	all["added_tokens"] = added
+	if b, err = json.Marshal(all); err == nil {
+		err = os.WriteFile(path, b, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// toned writes a sound of a third of a second.
+func toned(t *testing.T, path string, hertz float64) {
+	t.Helper()
+	x := make([]float32, 5333)
+	for i := range x {
+		x[i] = float32(0.5 * math.Sin(2*math.Pi*hertz*float64(i)/16000))
+	}
+	if err := media.WriteFile(path, media.Format{Codec: media.WAV, Rate: 16000, Channels: 1, Bits: 16}, func(w *media.Writer) error { return media.Write(w, [][]float32{x}) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTrainSounds: pairs of whisper learn what is said in two sounds, and transcribe
+// says so; a run that is resumed ends with the same bytes.
+func TestTrainSounds(t *testing.T) {
+	model := withSpeech(t)
+	dir := filepath.Dir(model)
+	lines := ""
+	said := []string{"abc", "xyz"}
+	for i, hertz := range []float64{440, 3000} {
+		name := fmt.Sprint(i, ".wav")
+		toned(t, filepath.Join(dir, name), hertz)
+		lines += fmt.Sprintf(`{"audio":%q,"text":%q,"language":"en"}`+"\n", name, said[i])
+	}
+	out, rep, err := tuned(t, model, lines, nil, atenia.TrainOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(rep.Loss < 0.3) {
+		t.Errorf("the loss is %v after %d steps", rep.Loss, rep.Steps)
+	}
+	m, err := atenia.Open(t.Context(), model, &atenia.Config{Adapter: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for i := range said {
+		sound, err := atenia.ReadSound(filepath.Join(dir, fmt.Sprint(i, ".wav")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for s, err := range m.Transcribe(t.Context(), sound, atenia.TranscribeOptions{Language: "en", NoTimestamps: true, NoFallback: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += s.Text
+		}
+		if got != said[i] {
+			t.Errorf("of sound %d the model writes %q, it learned %q", i, got, said[i])
+		}
+	}
+	resumes(t, model, out, lines)
+	for name, c := range map[string][2]string{
+		"no file":    {`{"audio":"none.wav","text":"a"}`, "none.wav"},
+		"no sound":   {`{"audio":"data.jsonl","text":"a"}`, "data.jsonl"},
+		"a language": {`{"audio":"0.wav","text":"a","language":"xx"}`, "no language \"xx\""},
+		"a text":     {`{"text":"a"}`, "want {\"audio\""},
+		"long":       {`{"audio":"0.wav","text":"` + strings.Repeat("z ", 90) + `"}`, "the model has 64 positions"},
+		"a task":     {`{"audio":"0.wav","text":"a","task":"sing"}`, "want \"transcribe\""},
+		"no text":    {`{"audio":"0.wav"}`, "needs a file and the \"text\""},
+		"a dialogue": {`{"messages":[{"role":"user","content":"a"}]}`, "writes down sounds"},
+	} {
+		_, _, err := tuned(t, model, lines+c[0]+"\n", func(r *atenia.TrainRecipe) { r.Train.Out = filepath.Join(t.TempDir(), "out") }, atenia.TrainOptions{})
+		if err == nil || !strings.Contains(err.Error(), c[1]) || !strings.Contains(err.Error(), "data.jsonl:3") {
+			t.Errorf("%s: %v, want %q and the line", name, err, c[1])
 		}
 	}
 }
