@@ -105,7 +105,8 @@ type Executor struct {
 	measuring       bool        // [Measure] binds; no step will run
 	weights         *pack.Store // the weights of products
 	linearTask      linearTask
-	chunks          []*chunk.Work[float32]          // by worker
+	chunks          []*chunk.Delta[float32]         // by worker
+	generals        []*chunk.General[float32]       // by worker
 	units           int                             // streamed units bound so far of the current plan
 	acquired        [len(bankSlots)][]kernel.Matrix // by expert: those of the cache that the mixture in progress multiplies with
 }
