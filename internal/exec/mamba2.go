@@ -8,6 +8,7 @@ import (
 	"atenia/internal/kernel/dense"
 	"atenia/internal/kernel/scan"
 	"atenia/internal/plan"
+	"atenia/tensor"
 )
 
 // A mamba2 is one bound state space dual mixer (arXiv 2405.21060):
@@ -30,7 +31,8 @@ type mamba2 struct {
 	a, d, dtBias, norm           []float32
 	proj, rows, xs, bs, sums, cb scratch
 	y, line                      scratch
-	ssm, winX, winB, winSums     stateRows
+	ssm, winX, winB              stateRows
+	winSums                      sectionOf[float64]
 	spans                        []mambaSpan
 	first                        []int32 // of each run: its first span
 	work                         []chunk.Work[float32]
@@ -125,14 +127,16 @@ func (m *mamba2) bindState(b *Bind) error {
 		n    int
 	}{
 		{&m.ssm, "ssm", m.heads * m.state * m.width}, {&m.winX, "x", m.chunk * m.inner},
-		{&m.winB, "b", m.chunk * m.groups * m.state}, {&m.winSums, "sums", 2 * m.chunk * m.heads}, // float64
+		{&m.winB, "b", m.chunk * m.groups * m.state},
 	} {
 		var err error
 		if *x.to, err = b.stateRows(m.p.Layer, x.name, x.n); err != nil {
 			return err
 		}
 	}
-	return nil
+	var err error
+	m.winSums, err = view[float64](b, m.p.Layer, "sums", tensor.F64, 8*m.chunk*m.heads)
+	return err
 }
 
 func (m *mamba2) bindScratch(b *Bind) {
@@ -204,7 +208,7 @@ func (m *mamba2) windowKeys(sp *mambaSpan, g int) dense.Part[float32] {
 // decays returns the sums of decays of a head.
 func (m *mamba2) decays(sp *mambaSpan, h int) []float64 {
 	if sp.window {
-		return doubles(bytesOf(m.winSums.of(sp.run)))[h*m.chunk:][:sp.rows]
+		return m.winSums.of(sp.run)[h*m.chunk:][:sp.rows]
 	}
 	return doubles(m.x.bytesOf(m.sums))[sp.row*m.heads+h*sp.rows:][:sp.rows]
 }
