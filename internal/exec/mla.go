@@ -17,7 +17,8 @@ import (
 //	x ─ kv_a ─┬─ norm ─▶ c ┐ cache             │
 //	          └─ rope ─▶ k ┘ ──────────────────┘
 //
-// Prefill and decode compute a row in the same order of additions.
+// Prefill and decode compute a row in the same order of additions, and there is no
+// other form: docs/decisions/0012-latent-form.md.
 type latent struct {
 	x                   *Executor
 	a                   attention // scores and weighted sums

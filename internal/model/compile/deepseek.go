@@ -104,7 +104,7 @@ var youtuDefaults = Defaults{
 // rotated elements.
 var miniCPM3 = Family{
 	ID: "minicpm3", ModelTypes: []string{"minicpm3"},
-	Arch: "minicpm3", ReadsArch: true,
+	Arch: "minicpm3", ReadsArch: true, LatentHeads: true,
 	Defaults: miniCPM3Defaults,
 	HF: func(o *object, c *Config) {
 		o.readLatent(c, &miniCPM3Defaults, Latent{QRank: 768, KVRank: 256, Nope: 64, Rope: 32})
@@ -132,10 +132,23 @@ var miniCPM3 = Family{
 			c.LogitMul = 1 / h.float("logit_mul", 1, "logit_scale")
 		}
 	},
-	Prologue: embedText, Mixers: latentMixers, FFNs: preFFNs, Epilogue: headText, Weights: latentWeights,
+	Prologue: embedText, Mixers: latentMixers, FFNs: preFFNs, Epilogue: headText, Weights: miniCPM3Weights,
 }
 
 var miniCPM3Defaults = Defaults{
 	Hidden: 2560, Layers: 62, Heads: 40, FFN: 6400, Vocab: 73448, Context: 32768,
 	NormEps: 1e-5, Theta: 1e4, Act: "silu", Tied: true,
 }
+
+// miniCPM3Weights has the projection of keys and values whole, as GGUF files of this
+// architecture do.
+var miniCPM3Weights = func() WeightMap {
+	var parts []WeightSpec
+	for _, s := range latentWeights {
+		if s.ID == "mla_k_b" || s.ID == "mla_v_b" {
+			s.GGUF = []Origin{s.GGUF[1], s.GGUF[0]}
+			parts = append(parts, s)
+		}
+	}
+	return latentWeights.with(parts...)
+}()

@@ -122,19 +122,23 @@ func (c *Config) standardKeys(reader *Family) []KV {
 			}
 		}
 		put("attention.head_count_kv", file.ArrayOf(heads))
-	} else if c.hasMixer(mixMLA) {
+	} else if c.hasMixer(mixMLA) && !reader.LatentHeads {
 		u32("attention.head_count_kv", 1) // the cached vector serves all
 	} else {
 		u32("attention.head_count_kv", c.KVHeads)
 	}
-	if key, value := c.cachedWidths(); key > 0 {
+	if key, value := c.cachedWidths(reader); key > 0 {
 		u32("attention.key_length", key)
 		u32("attention.value_length", value)
 	}
 	if c.hasMixer(mixMamba1) || c.hasMixer(mixMamba2) {
 		c.scanKeys(u32, put)
 	}
-	f32(c.epsilonKey(), c.NormEps)
+	eps := c.epsilonKey()
+	if reader.RMSEpsilon {
+		eps = rmsEpsilon
+	}
+	f32(eps, c.NormEps)
 	if c.Encoder != nil {
 		c.encoderKeys(u32, func(key string, v bool) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(v)}) })
 	}
@@ -144,12 +148,15 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	}
 	if c.hasMixture() {
 		c.Mixture.keys(u32, f32)
+		if dense := c.leadingDense(); dense > 0 && !c.hasMixer(mixMLA) {
+			u32(leadingDense, dense)
+		}
 		if c.Mixture.Gate == gateSigmoid {
 			kvs = append(kvs, KV{c.Arch + ".expert_weights_norm", file.ValueOf(c.Mixture.Renorm)})
 		}
 	}
 	c.deltaKeys(u32, f32)
-	c.latentKeys(u32, f32)
+	c.latentKeys(reader, u32, f32)
 	c.audioKeys(u32)
 	if c.HeadDim > 0 && c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
@@ -178,8 +185,12 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	return append(kvs, c.ropeKeys()...)
 }
 
-// cachedWidths returns the widths of a key and of a value as the cache has them.
-func (c *Config) cachedWidths() (key, value int) {
+// cachedWidths returns the widths of a key and of a value as the cache has them, or
+// as the heads of latent attention do if files state those.
+func (c *Config) cachedWidths(reader *Family) (key, value int) {
+	if c.hasMixer(mixMLA) && reader.LatentHeads {
+		return c.HeadDim, c.Latent.V
+	}
 	if c.hasMixer(mixMLA) {
 		return c.Latent.KVRank + c.Latent.Rope, c.Latent.KVRank
 	}

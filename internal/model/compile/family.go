@@ -20,6 +20,8 @@ type Family struct {
 	StatesWindow  bool     // files of Arch have the key attention.sliding_window
 	StatesPattern bool     // and may list the layers with a window
 	ScalesLogits  bool     // the key logit_scale of files of Arch multiplies; elsewhere it divides
+	RMSEpsilon    bool     // files of Arch state the epsilon of layer norms as that of RMS norms
+	LatentHeads   bool     // files of Arch state the widths of heads of latent attention, not of its cache
 	KVByLayer     bool     // files of Arch have the number of key heads of each layer, 0 = it does not attend
 	Defaults      Defaults
 

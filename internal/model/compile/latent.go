@@ -3,7 +3,6 @@ package compile
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"atenia/internal/plan"
 )
@@ -167,10 +166,14 @@ func (h *header) readLatent(c *Config, interleaved bool) {
 	l.KVRank = h.int("mla.kv_rank", 0, maxWidth, "attention.kv_lora_rank")
 	l.Rope = h.int("mla.rope", 0, maxHead, "rope.dimension_count")
 	key := h.int("mla.key", h.int("mla.key", 0, maxWidth, "attention.key_length"), maxHead, "attention.key_length_mla")
-	l.V = h.int("mla.v", h.int("mla.v", key, maxWidth, "attention.value_length"), maxHead, "attention.value_length_mla")
+	width := 0 // of a value, if nothing states it
+	if c.Heads > 0 {
+		width = c.Hidden / c.Heads
+	}
+	l.V = h.int("mla.v", h.int("mla.v", width, maxWidth, "attention.value_length"), maxHead, "attention.value_length_mla")
 	l.Nope = key - l.Rope
 	l.NormEps, l.Interleaved = innerEps, interleaved
-	h.has("leading_dense_block_count") // layers without a router
+	h.has(leadingDense) // layers without a router
 	c.setLatent()
 	t := c.rope("full")
 	if log := h.float("mla.mscale_all", 0, yarnLog); t.Scaling == Yarn && log != 0 {
@@ -186,7 +189,7 @@ func (h *header) readLatent(c *Config, interleaved bool) {
 const yarnLog = "rope.scaling.yarn_log_multiplier"
 
 // latentKeys calls its arguments with llama.cpp's keys of latent attention.
-func (c *Config) latentKeys(u32 func(string, int), f32 func(string, float32)) {
+func (c *Config) latentKeys(reader *Family, u32 func(string, int), f32 func(string, float32)) {
 	if !c.hasMixer(mixMLA) {
 		return
 	}
@@ -195,9 +198,15 @@ func (c *Config) latentKeys(u32 func(string, int), f32 func(string, float32)) {
 		u32("attention.q_lora_rank", l.QRank)
 	}
 	u32("attention.kv_lora_rank", l.KVRank)
+	if reader.LatentHeads {
+		return
+	}
+	u32(leadingDense, c.leadingDense())
 	if m := &c.Mixture; c.hasMixture() {
-		u32("leading_dense_block_count", slices.IndexFunc(c.Layers, func(l Layer) bool { return l.FFN == ffnMoE }))
 		u32("expert_shared_count", m.Shared/m.Width)
+	} else { // llama.cpp wants both also where nothing routes
+		u32("expert_feed_forward_length", c.FFN)
+		u32("expert_shared_count", 0)
 	}
 	u32("attention.key_length_mla", l.Nope+l.Rope)
 	u32("attention.value_length_mla", l.V)

@@ -176,6 +176,7 @@ func (h *header) readMixture(c *Config, fam *Family) error {
 	if h.has(ownRenorm) {
 		m.Renorm = h.int("expert_renorm", 0, 1, ownRenorm) != 0
 	}
+	h.has(leadingDense) // layers without a router
 	for i := range c.Layers {
 		if _, routes := h.tensors[fmt.Sprintf("blk.%d.ffn_gate_inp.weight", i)]; routes || len(h.tensors) == 0 {
 			c.Layers[i].FFN = ffnMoE
@@ -209,6 +210,17 @@ func (m *Mixture) canonicalise() {
 	if !m.Renorm {
 		m.RenormEps = 0
 	}
+}
+
+// leadingDense is the key of the number of layers before the first that routes.
+const leadingDense = "leading_dense_block_count"
+
+// leadingDense returns how many layers precede the first that routes.
+func (c *Config) leadingDense() int {
+	if i := slices.IndexFunc(c.Layers, func(l Layer) bool { return l.FFN == ffnMoE }); i >= 0 {
+		return i
+	}
+	return len(c.Layers)
 }
 
 // keys calls put with the GGUF keys of a mixture. Widths are written if they are

@@ -148,7 +148,7 @@ var (
 // phiMoE is Phi 3.5 MoE: layer norms, and two experts chosen by sparsemixer.
 var phiMoE = Family{
 	ID: "phimoe", ModelTypes: []string{"phimoe"},
-	Arch: "phimoe", ReadsArch: true, StatesWindow: true,
+	Arch: "phimoe", ReadsArch: true, StatesWindow: true, RMSEpsilon: true,
 	Defaults: Defaults{
 		Hidden: 4096, Layers: 32, Heads: 32, KVHeads: 8, FFN: 6400, Vocab: 32064, Context: 131072, Original: 4096,
 		NormEps: 1e-5, Theta: 1e6, Act: "silu", FFNBias: Absent,
