@@ -27,6 +27,10 @@ type Config struct {
 	// weights would round them to 8 bits: slower, and within float32 rounding
 	// of the dequantized weights.
 	Precise bool
+	// Halves rounds the activations that BF16 weights multiply to BF16, too, as
+	// PyTorch does, on machines that multiply such pairs faster
+	// ([kernel.MultipliesPairs]). Weights must not be packed.
+	Halves bool
 	// Inputs, if set, receives the rows that every product multiplies, [rows, cols],
 	// before it does: weight is the matrix's name, expert its number in a bank, else
 	// 0. It needs Precise, since rows are not kept as floats otherwise, and is called
@@ -101,7 +105,8 @@ type Executor struct {
 	measuring       bool        // [Measure] binds; no step will run
 	weights         *pack.Store // the weights of products
 	linearTask      linearTask
-	chunks          []*chunk.Work[float32]          // by worker
+	chunks          []*chunk.Delta[float32]         // by worker
+	generals        []*chunk.General[float32]       // by worker
 	units           int                             // streamed units bound so far of the current plan
 	acquired        [len(bankSlots)][]kernel.Matrix // by expert: those of the cache that the mixture in progress multiplies with
 }

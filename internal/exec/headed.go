@@ -85,5 +85,5 @@ func (h *headed) outputs(head, lo, hi, size int) {
 		return
 	}
 	first := head * h.rows * size
-	kernel.MatMulQ(dst, h.dstRow, w, lo, hi, h.x.bytesOf(h.packed)[first:first+h.rows*size], h.rows)
+	multiplyPrepared(h.form, dst, h.dstRow, w, lo, hi, h.x.bytesOf(h.packed)[first:first+h.rows*size], h.rows)
 }

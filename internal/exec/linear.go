@@ -6,6 +6,7 @@ import (
 	"atenia/internal/kernel"
 	"atenia/internal/memory/pack"
 	"atenia/internal/plan"
+	"atenia/tensor"
 )
 
 // A linear multiplies the same rows with one or more weight matrices, as q, k
@@ -63,12 +64,23 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 			return err
 		}
 	}
-	if f := kernel.FormOf(w.DType); f != kernel.FormF32 && !b.x.cfg.Precise {
+	if f := b.x.formOf(w.DType, l.cols); f != kernel.FormF32 {
 		p.prep = b.prep(l, f)
 	}
 	l.parts = append(l.parts, p)
 	l.outs += wholeTiles(rows)
 	return nil
+}
+
+// formOf returns the form in which weights read their rows.
+func (x *Executor) formOf(d tensor.DType, cols int) kernel.Form {
+	switch {
+	case x.cfg.Precise:
+		return kernel.FormF32
+	case x.cfg.Halves && d == tensor.BF16 && cols%2 == 0 && kernel.MultipliesPairs():
+		return kernel.FormBF16
+	}
+	return kernel.FormOf(d)
 }
 
 // one binds the product with a single matrix, of which each row of the output is
@@ -202,7 +214,8 @@ func (l *linear) outputs(p *part, lo, hi int) {
 	if p.prep == 0 {
 		kernel.MatMul(p.dst, p.stride, w, lo, hi, l.src, l.cols, l.rows)
 	} else {
-		kernel.MatMulQ(p.dst, p.stride, w, lo, hi, l.preps[p.prep-1].rows, l.rows)
+		from := &l.preps[p.prep-1]
+		multiplyPrepared(from.form, p.dst, p.stride, w, lo, hi, from.rows, l.rows)
 	}
 	if p.bias == nil && p.scale == 0 && p.softcap == 0 && p.act == nil {
 		return
@@ -210,6 +223,15 @@ func (l *linear) outputs(p *part, lo, hi int) {
 	for r := range l.rows {
 		p.finish(p.dst[r*p.stride:], lo, hi)
 	}
+}
+
+// multiplyPrepared multiplies rows that are in a form other than float32.
+func multiplyPrepared(f kernel.Form, dst []float32, stride int, w *kernel.Matrix, lo, hi int, x []byte, rows int) {
+	if f == kernel.FormBF16 {
+		kernel.MatMulPairs(dst, stride, w, lo, hi, x, rows)
+		return
+	}
+	kernel.MatMulQ(dst, stride, w, lo, hi, x, rows)
 }
 
 // finish adds the bias to outputs lo to hi of a row, and scales and caps them.

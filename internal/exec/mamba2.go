@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/chunk"
 	"atenia/internal/kernel/dense"
 	"atenia/internal/kernel/scan"
 	"atenia/internal/plan"
@@ -14,7 +15,7 @@ import (
 //
 //	in ─▶ z │ x │ B │ C │ dt          conv and silu of x, B, C
 //	steps Δ = clamp(softplus(dt + bias)), decays λ = Δ·a
-//	chunks of rows of each head: scan.Chunk with b = B, c = C, x = Δ·x
+//	chunks of rows of each head: chunk.Scan with b = B, c = C, x = Δ·x
 //	out ◀─ norm of each group of (y + d·x) ⊙ silu(z)
 //
 // Chunks begin at multiples of their length. The state holds, besides the matrix
@@ -34,7 +35,7 @@ type mamba2 struct {
 	winSums                      sectionOf[float64]
 	spans                        []mambaSpan
 	first                        []int32 // of each run: its first span
-	work                         []scan.Work[float32]
+	work                         []chunk.Work[float32]
 	mix, finish                  Kernel
 	scores, scan                 rowTask
 }
@@ -145,7 +146,7 @@ func (m *mamba2) bindScratch(b *Bind) {
 	m.sums, m.cb = b.bytes(8*m.heads*b.maxRows), b.floats(m.groups*m.chunk*b.maxRows)
 	m.y, m.line = b.floats(m.inner*b.maxRows), b.floats(m.inner*b.x.cfg.Threads)
 	m.spans, m.first = make([]mambaSpan, 0, b.maxRows), make([]int32, 0, b.maxRows)
-	m.work = make([]scan.Work[float32], b.x.cfg.Threads)
+	m.work = make([]chunk.Work[float32], b.x.cfg.Threads)
 	if !b.x.measuring {
 		for i := range m.work {
 			m.work[i].Room(min(m.chunk, b.maxRows), m.width)
@@ -251,7 +252,7 @@ func (m *mamba2) column(to dense.Part[float32], row []float32, g, at int) {
 func (m *mamba2) scoreSpans(s *Step, worker, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		sp, g := &m.spans[i/m.groups], i%m.groups
-		scan.Scores(&m.work[worker], m.scoresOf(s, sp, g), m.queries(sp, g), m.keys(sp, g), sp.at, sp.rows, m.state)
+		chunk.Scores(&m.work[worker], m.scoresOf(s, sp, g), m.queries(sp, g), m.keys(sp, g), sp.at, sp.rows, m.state)
 	}
 }
 
@@ -274,11 +275,11 @@ func (m *mamba2) scanHeads(s *Step, worker, lo, hi int) {
 		spans := m.spans[m.first[r]:m.first[r+1]]
 		for k := range spans {
 			sp := &spans[k]
-			c := scan.Chunk[float32]{
+			c := chunk.Scan[float32]{
 				At: sp.at, Rows: sp.rows, N: m.state, P: m.width,
 				Decay: m.decays(sp, h), X: m.inputs(sp, h), B: m.keys(sp, g), C: m.queries(sp, g), CB: m.scoresOf(s, sp, g), State: state,
 			}
-			scan.Accumulate(c.Decay, sp.at)
+			chunk.Accumulate(c.Decay, sp.at)
 			c.Outputs(&m.work[worker], dense.Part[float32]{V: y[sp.row*m.inner+h*m.width:], Stride: m.inner})
 			if sp.rows == m.chunk {
 				c.Advance(&m.work[worker])

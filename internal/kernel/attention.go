@@ -167,7 +167,7 @@ func Weighted(dst, p []float32, n int, v *Rows, lo, hi int) {
 	weightedTiles(dst, p, n, v, lo, hi)
 }
 
-// weightedGeneric adds the columns from c on, a multiple of 16.
+// weightedGeneric adds the columns from c on, a multiple of 8.
 func weightedGeneric(dst, p []float32, n int, v *Rows, lo, hi, c int) {
 	var piece [64]float32
 	for ; c < v.Dim; c += len(piece) {

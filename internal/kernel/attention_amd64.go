@@ -52,10 +52,14 @@ func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
 	scoresAVX2(k.DType, &dst[first*tileKeys], &q[0], n, k.Dim, &list[first], end-first, scale)
 }
 
+// weightedLeast is the fewest columns that assembly adds: half a vector of
+// AVX-512, which uses the function for AVX2.
+const weightedLeast = 8
+
 // weightedTiles passes to assembly as many columns as its registers hold, then
 // fewer, and the rest to portable code.
 func weightedTiles(dst, p []float32, n int, v *Rows, lo, hi int) {
-	wide, narrow := 32, 16
+	wide, narrow := 32, weightedLeast
 	if level.Load() == levelAVX2 {
 		wide = 16
 	}
@@ -76,8 +80,12 @@ func weightedTiles(dst, p []float32, n int, v *Rows, lo, hi int) {
 	for ; v.Dim-c >= wide; c += wide {
 		w.columns(&dst[c], 4*v.Dim, n, typeRowBytes(v.DType, c), v.DType, wide)
 	}
-	for ; v.Dim-c >= narrow; c += narrow {
-		w.columns(&dst[c], 4*v.Dim, n, typeRowBytes(v.DType, c), v.DType, narrow)
+	for cols := wide; cols > narrow; {
+		cols /= 2
+		if v.Dim-c >= cols {
+			w.columns(&dst[c], 4*v.Dim, n, typeRowBytes(v.DType, c), v.DType, cols)
+			c += cols
+		}
 	}
 	if c < v.Dim {
 		weightedGeneric(dst, p, n, v, lo, hi, c)
@@ -92,7 +100,7 @@ type weighting struct {
 }
 
 func (w *weighting) columns(d *float32, ds, n, off int, t tensor.DType, cols int) {
-	if level.Load() == levelAVX512 {
+	if level.Load() == levelAVX512 && cols > weightedLeast {
 		weightedAVX512(t, cols, d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
 	} else {
 		weightedAVX2(t, cols, d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)

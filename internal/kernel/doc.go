@@ -79,6 +79,10 @@
 // than 48 rows they are widened once, four tiles of 256 columns, which stay in
 // L2 while all rows are processed.
 //
+// Rounded to BF16, activations and BF16 weights are multiplied in pairs of columns,
+// [MatMulPairs], by one instruction for two multiply-adds: encoders of images,
+// which run as PyTorch does.
+//
 //	            packed      as rows       attention
 //	F32 F16     assembly    assembly      assembly
 //	BF16        assembly    assembly      –
@@ -116,6 +120,7 @@
 //
 //	matmul.go        drives products
 //	gemm.go          defines the additions of products with float32 activations
+//	pairs.go         of those with pairs of BF16
 //	product.go       of those with int8 activations, packed.go of those with packed weights
 //	form.go          converts activations to int8
 //	unpack.go        reads blocks of a file;  pack.go interleaves them, packedblock.go the layout

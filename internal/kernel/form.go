@@ -17,15 +17,12 @@ const (
 	// weights. Rows are padded to 256 values, so that one layout serves formats
 	// with blocks of 32 and of 256.
 	FormQ8
+	// FormBF16 is values rounded to bfloat16, for [MatMulPairs].
+	FormBF16
 )
 
-// String returns "f32" or "q8".
-func (f Form) String() string {
-	if f == FormQ8 {
-		return "q8"
-	}
-	return "f32"
-}
+// String returns "f32", "q8" or "bf16".
+func (f Form) String() string { return [...]string{"f32", "q8", "bf16"}[f] }
 
 // FormOf returns the fastest form for weights of type d.
 func FormOf(d tensor.DType) Form {
@@ -72,8 +69,11 @@ const (
 
 // RowBytes returns the size of a prepared row of cols values.
 func (f Form) RowBytes(cols int) int {
-	if f == FormQ8 {
+	switch f {
+	case FormQ8:
 		return blocks(cols)*(8*xCellBytes+xBlockBytes) + 576
+	case FormBF16:
+		return 2 * cols
 	}
 	return 4 * cols
 }
@@ -123,6 +123,10 @@ func (f Form) PrepareCols(dst []byte, src []float32, lo, hi int) {
 		return
 	}
 	if lo >= hi {
+		return
+	}
+	if f == FormBF16 {
+		storeBF16(dst[2*lo:2*hi], src[lo:hi])
 		return
 	}
 	x := xRows{dst, len(src)}

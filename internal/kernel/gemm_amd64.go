@@ -34,6 +34,7 @@ type floatProduct struct {
 	xStride, rows int
 	packed        bool // read from w.Tiles
 	widened       bool // half-precision weights are widened to float32 first
+	pairs         bool // an element is two columns of BF16
 }
 
 // matMulFloats multiplies whole tiles directly into dst and the cut ends of the
@@ -45,9 +46,14 @@ func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float
 		matMulFloatsGeneric(dst, dstStride, w, lo, hi, x, xStride, rows)
 		return
 	}
+	matMulElements(dst, dstStride, w, lo, hi, x, xStride, rows, false)
+}
+
+// matMulElements multiplies floats, or pairs that are taken for such.
+func matMulElements(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int, pairs bool) {
 	size := elementSize(w.DType)
 	for r := 0; r < rows; r += blockRows {
-		p := floatProduct{dstStride: dstStride, w: w, x: x[r*xStride:], xStride: xStride, rows: min(blockRows, rows-r)}
+		p := floatProduct{dstStride: dstStride, w: w, x: x[r*xStride:], xStride: xStride, rows: min(blockRows, rows-r), pairs: pairs}
 		p.packed = size > 0 && w.Tiles != nil
 		p.widened = size == 0 || size == 2 && p.rows > streamRows
 		for j := lo; j < hi; {
@@ -143,6 +149,10 @@ func (p *floatProduct) columns(j, n int, panel []byte) {
 		for r := 0; r < p.rows; r += each {
 			rows := min(each, p.rows-r)
 			for t := 0; t < n; {
+				if p.pairs {
+					t += p.pairDots(t, n-t, r, rows, c, cols, w[t*step:], step)
+					continue
+				}
 				k := tilesOf(rows, n-t)
 				dots(&p.dst[r*p.dstStride+t*TileRows], 4*p.dstStride, d, k, &w[t*step], step, &p.x[r*p.xStride+c], 4*p.xStride, cols, rows)
 				t += k

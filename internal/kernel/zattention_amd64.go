@@ -24,10 +24,20 @@ func scoresQ80AVX2(dst *float32, q *float32, n int, dim int, tiles **byte, group
 //go:noescape
 func weightedF32c16AVX2(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
+// weightedF32c8AVX2 does weightedGeneric for 8 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
+//
+//go:noescape
+func weightedF32c8AVX2(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
+
 // weightedF16c16AVX2 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
 //
 //go:noescape
 func weightedF16c16AVX2(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
+
+// weightedF16c8AVX2 does weightedGeneric for 8 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
+//
+//go:noescape
+func weightedF16c8AVX2(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
 // weightedQ80c32AVX2 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
 //

@@ -2220,6 +2220,950 @@ done61:
 	VZEROUPPER
 	RET
 
+// func weightedF32c8AVX2(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·weightedF32c8AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst+0(FP), DX
+	MOVQ p+16(FP), BX
+	MOVQ rowBytes+48(FP), DI
+	MOVQ n+24(FP), SI
+
+queries82:
+	CMPQ    SI, $0x0c
+	JL      rest83
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y8
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y10
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y11
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), R8
+	MOVQ    first+56(FP), R10
+	MOVQ    count+64(FP), R11
+
+tile84:
+	SUBQ R10, R11
+	MOVQ (R8), AX
+	MOVQ 32(R8), R9
+	SUBQ AX, R9
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, R8
+
+row85:
+	PREFETCHT0   (AX)(R9*1)
+	VMOVUPS      (AX), Y12
+	VBROADCASTSS (CX), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS 1024(CX), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS 2048(CX), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS 3072(CX), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS 4096(CX), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS 5120(CX), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS 6144(CX), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS 7168(CX), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS 8192(CX), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS 9216(CX), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS 10240(CX), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS 11264(CX), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R10
+	JNZ          row85
+	MOVQ         $0x00000010, R10
+	CMPQ         R11, R10
+	JGE          tile84
+	MOVQ         R11, R10
+	TESTQ        R10, R10
+	JNZ          tile84
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y8, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y9, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y10, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y11, (AX)
+	ADDQ         $0x00003000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	SUBQ         $0x0c, SI
+	JMP          queries82
+
+rest83:
+	CMPQ    SI, $0x0b
+	JNE     fewer86
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y8
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y10
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile87:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row88:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y11
+	VBROADCASTSS (CX), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS 1024(CX), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS 2048(CX), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS 3072(CX), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 4096(CX), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS 5120(CX), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS 6144(CX), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS 7168(CX), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 8192(CX), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS 9216(CX), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS 10240(CX), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row88
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile87
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile87
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y8, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y9, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y10, (AX)
+	ADDQ         $0x00002c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer86:
+	CMPQ    SI, $0x0a
+	JNE     fewer89
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y8
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y9
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile90:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row91:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y10
+	VBROADCASTSS (CX), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS 1024(CX), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS 2048(CX), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS 3072(CX), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS 4096(CX), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS 5120(CX), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS 6144(CX), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS 7168(CX), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS 8192(CX), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS 9216(CX), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row91
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile90
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile90
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y8, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y9, (AX)
+	ADDQ         $0x00002800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer89:
+	CMPQ    SI, $0x09
+	JNE     fewer92
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y8
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile93:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row94:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y9
+	VBROADCASTSS (CX), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS 1024(CX), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 2048(CX), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS 3072(CX), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 4096(CX), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS 5120(CX), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 6144(CX), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS 7168(CX), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS 8192(CX), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row94
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile93
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile93
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y8, (AX)
+	ADDQ         $0x00002400, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer92:
+	CMPQ    SI, $0x08
+	JNE     fewer95
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y7
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile96:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row97:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y8
+	VBROADCASTSS (CX), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS 1024(CX), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS 2048(CX), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS 3072(CX), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS 4096(CX), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS 5120(CX), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS 6144(CX), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS 7168(CX), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row97
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile96
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile96
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y7, (AX)
+	ADDQ         $0x00002000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer95:
+	CMPQ    SI, $0x07
+	JNE     fewer98
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile99:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row100:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y7
+	VBROADCASTSS (CX), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS 1024(CX), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 2048(CX), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS 3072(CX), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 4096(CX), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS 5120(CX), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS 6144(CX), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row100
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile99
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile99
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         $0x00001c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer98:
+	CMPQ    SI, $0x06
+	JNE     fewer101
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile102:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row103:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y6
+	VBROADCASTSS (CX), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS 1024(CX), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS 2048(CX), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS 3072(CX), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS 4096(CX), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS 5120(CX), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row103
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile102
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile102
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         $0x00001800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer101:
+	CMPQ    SI, $0x05
+	JNE     fewer104
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile105:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row106:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y5
+	VBROADCASTSS (CX), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS 1024(CX), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 2048(CX), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS 3072(CX), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS 4096(CX), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row106
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile105
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile105
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         $0x00001400, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer104:
+	CMPQ    SI, $0x04
+	JNE     fewer107
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile108:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row109:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y4
+	VBROADCASTSS (CX), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 1024(CX), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS 2048(CX), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 3072(CX), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row109
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile108
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile108
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         $0x00001000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer107:
+	CMPQ    SI, $0x03
+	JNE     fewer110
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile111:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row112:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y3
+	VBROADCASTSS (CX), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS 1024(CX), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 2048(CX), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row112
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile111
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile111
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         $0x00000c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer110:
+	CMPQ    SI, $0x02
+	JNE     fewer113
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile114:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row115:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y2
+	VBROADCASTSS (CX), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS 1024(CX), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row115
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile114
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile114
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         $0x00000800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer113:
+	CMPQ    SI, $0x01
+	JNE     fewer116
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile117:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row118:
+	PREFETCHT0   (AX)(R8*1)
+	VMOVUPS      (AX), Y1
+	VBROADCASTSS (CX), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row118
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile117
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile117
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x00000400, BX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done81
+
+fewer116:
+done81:
+	VZEROUPPER
+	RET
+
 // func weightedF16c16AVX2(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 // Requires: AVX, F16C, FMA3, MMX+
 TEXT ·weightedF16c16AVX2(SB), NOSPLIT, $0-72
@@ -2228,9 +3172,9 @@ TEXT ·weightedF16c16AVX2(SB), NOSPLIT, $0-72
 	MOVQ rowBytes+48(FP), DI
 	MOVQ n+24(FP), SI
 
-queries82:
+queries120:
 	CMPQ    SI, $0x06
-	JL      rest83
+	JL      rest121
 	MOVQ    DX, AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
@@ -2254,7 +3198,7 @@ queries82:
 	MOVQ    first+56(FP), R10
 	MOVQ    count+64(FP), R11
 
-tile84:
+tile122:
 	SUBQ R10, R11
 	MOVQ (R8), AX
 	MOVQ 32(R8), R9
@@ -2262,7 +3206,7 @@ tile84:
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, R8
 
-row85:
+row123:
 	PREFETCHT0   (AX)(R9*1)
 	VCVTPH2PS    (AX), Y12
 	VCVTPH2PS    16(AX), Y13
@@ -2287,13 +3231,13 @@ row85:
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R10
-	JNZ          row85
+	JNZ          row123
 	MOVQ         $0x00000010, R10
 	CMPQ         R11, R10
-	JGE          tile84
+	JGE          tile122
 	MOVQ         R11, R10
 	TESTQ        R10, R10
-	JNZ          tile84
+	JNZ          tile122
 	MOVQ         DX, AX
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
@@ -2320,11 +3264,11 @@ row85:
 	ADDQ         dstStride+8(FP), DX
 	ADDQ         dstStride+8(FP), DX
 	SUBQ         $0x06, SI
-	JMP          queries82
+	JMP          queries120
 
-rest83:
+rest121:
 	CMPQ    SI, $0x05
-	JNE     fewer86
+	JNE     fewer124
 	MOVQ    DX, AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
@@ -2345,7 +3289,7 @@ rest83:
 	MOVQ    first+56(FP), R9
 	MOVQ    count+64(FP), R10
 
-tile87:
+tile125:
 	SUBQ R9, R10
 	MOVQ (SI), AX
 	MOVQ 32(SI), R8
@@ -2353,7 +3297,7 @@ tile87:
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
 
-row88:
+row126:
 	PREFETCHT0   (AX)(R8*1)
 	VCVTPH2PS    (AX), Y10
 	VCVTPH2PS    16(AX), Y11
@@ -2375,13 +3319,13 @@ row88:
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
-	JNZ          row88
+	JNZ          row126
 	MOVQ         $0x00000010, R9
 	CMPQ         R10, R9
-	JGE          tile87
+	JGE          tile125
 	MOVQ         R10, R9
 	TESTQ        R9, R9
-	JNZ          tile87
+	JNZ          tile125
 	MOVQ         DX, AX
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
@@ -2403,11 +3347,11 @@ row88:
 	ADDQ         dstStride+8(FP), DX
 	ADDQ         dstStride+8(FP), DX
 	ADDQ         dstStride+8(FP), DX
-	JMP          done81
+	JMP          done119
 
-fewer86:
+fewer124:
 	CMPQ    SI, $0x04
-	JNE     fewer89
+	JNE     fewer127
 	MOVQ    DX, AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
@@ -2425,7 +3369,7 @@ fewer86:
 	MOVQ    first+56(FP), R9
 	MOVQ    count+64(FP), R10
 
-tile90:
+tile128:
 	SUBQ R9, R10
 	MOVQ (SI), AX
 	MOVQ 32(SI), R8
@@ -2433,7 +3377,7 @@ tile90:
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
 
-row91:
+row129:
 	PREFETCHT0   (AX)(R8*1)
 	VCVTPH2PS    (AX), Y8
 	VCVTPH2PS    16(AX), Y9
@@ -2452,13 +3396,13 @@ row91:
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
-	JNZ          row91
+	JNZ          row129
 	MOVQ         $0x00000010, R9
 	CMPQ         R10, R9
-	JGE          tile90
+	JGE          tile128
 	MOVQ         R10, R9
 	TESTQ        R9, R9
-	JNZ          tile90
+	JNZ          tile128
 	MOVQ         DX, AX
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
@@ -2476,11 +3420,11 @@ row91:
 	ADDQ         dstStride+8(FP), DX
 	ADDQ         dstStride+8(FP), DX
 	ADDQ         dstStride+8(FP), DX
-	JMP          done81
+	JMP          done119
 
-fewer89:
+fewer127:
 	CMPQ    SI, $0x03
-	JNE     fewer92
+	JNE     fewer130
 	MOVQ    DX, AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
@@ -2495,7 +3439,7 @@ fewer89:
 	MOVQ    first+56(FP), R9
 	MOVQ    count+64(FP), R10
 
-tile93:
+tile131:
 	SUBQ R9, R10
 	MOVQ (SI), AX
 	MOVQ 32(SI), R8
@@ -2503,7 +3447,7 @@ tile93:
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
 
-row94:
+row132:
 	PREFETCHT0   (AX)(R8*1)
 	VCVTPH2PS    (AX), Y6
 	VCVTPH2PS    16(AX), Y7
@@ -2519,13 +3463,13 @@ row94:
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
-	JNZ          row94
+	JNZ          row132
 	MOVQ         $0x00000010, R9
 	CMPQ         R10, R9
-	JGE          tile93
+	JGE          tile131
 	MOVQ         R10, R9
 	TESTQ        R9, R9
-	JNZ          tile93
+	JNZ          tile131
 	MOVQ         DX, AX
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
@@ -2539,11 +3483,11 @@ row94:
 	ADDQ         dstStride+8(FP), DX
 	ADDQ         dstStride+8(FP), DX
 	ADDQ         dstStride+8(FP), DX
-	JMP          done81
+	JMP          done119
 
-fewer92:
+fewer130:
 	CMPQ    SI, $0x02
-	JNE     fewer95
+	JNE     fewer133
 	MOVQ    DX, AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
@@ -2555,7 +3499,7 @@ fewer92:
 	MOVQ    first+56(FP), R9
 	MOVQ    count+64(FP), R10
 
-tile96:
+tile134:
 	SUBQ R9, R10
 	MOVQ (SI), AX
 	MOVQ 32(SI), R8
@@ -2563,7 +3507,7 @@ tile96:
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
 
-row97:
+row135:
 	PREFETCHT0   (AX)(R8*1)
 	VCVTPH2PS    (AX), Y4
 	VCVTPH2PS    16(AX), Y5
@@ -2576,13 +3520,13 @@ row97:
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
-	JNZ          row97
+	JNZ          row135
 	MOVQ         $0x00000010, R9
 	CMPQ         R10, R9
-	JGE          tile96
+	JGE          tile134
 	MOVQ         R10, R9
 	TESTQ        R9, R9
-	JNZ          tile96
+	JNZ          tile134
 	MOVQ         DX, AX
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
@@ -2592,11 +3536,11 @@ row97:
 	ADDQ         $0x00000800, BX
 	ADDQ         dstStride+8(FP), DX
 	ADDQ         dstStride+8(FP), DX
-	JMP          done81
+	JMP          done119
 
-fewer95:
+fewer133:
 	CMPQ    SI, $0x01
-	JNE     fewer98
+	JNE     fewer136
 	MOVQ    DX, AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
@@ -2605,7 +3549,7 @@ fewer95:
 	MOVQ    first+56(FP), R9
 	MOVQ    count+64(FP), R10
 
-tile99:
+tile137:
 	SUBQ R9, R10
 	MOVQ (SI), AX
 	MOVQ 32(SI), R8
@@ -2613,7 +3557,7 @@ tile99:
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
 
-row100:
+row138:
 	PREFETCHT0   (AX)(R8*1)
 	VCVTPH2PS    (AX), Y2
 	VCVTPH2PS    16(AX), Y3
@@ -2623,22 +3567,966 @@ row100:
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
-	JNZ          row100
+	JNZ          row138
 	MOVQ         $0x00000010, R9
 	CMPQ         R10, R9
-	JGE          tile99
+	JGE          tile137
 	MOVQ         R10, R9
 	TESTQ        R9, R9
-	JNZ          tile99
+	JNZ          tile137
 	MOVQ         DX, AX
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	ADDQ         $0x00000400, BX
 	ADDQ         dstStride+8(FP), DX
-	JMP          done81
+	JMP          done119
 
-fewer98:
-done81:
+fewer136:
+done119:
+	VZEROUPPER
+	RET
+
+// func weightedF16c8AVX2(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·weightedF16c8AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst+0(FP), DX
+	MOVQ p+16(FP), BX
+	MOVQ rowBytes+48(FP), DI
+	MOVQ n+24(FP), SI
+
+queries140:
+	CMPQ    SI, $0x0c
+	JL      rest141
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y8
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y10
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y11
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), R8
+	MOVQ    first+56(FP), R10
+	MOVQ    count+64(FP), R11
+
+tile142:
+	SUBQ R10, R11
+	MOVQ (R8), AX
+	MOVQ 32(R8), R9
+	SUBQ AX, R9
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, R8
+
+row143:
+	PREFETCHT0   (AX)(R9*1)
+	VCVTPH2PS    (AX), Y12
+	VBROADCASTSS (CX), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS 1024(CX), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS 2048(CX), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS 3072(CX), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS 4096(CX), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS 5120(CX), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS 6144(CX), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS 7168(CX), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS 8192(CX), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS 9216(CX), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS 10240(CX), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS 11264(CX), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R10
+	JNZ          row143
+	MOVQ         $0x00000010, R10
+	CMPQ         R11, R10
+	JGE          tile142
+	MOVQ         R11, R10
+	TESTQ        R10, R10
+	JNZ          tile142
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y8, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y9, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y10, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y11, (AX)
+	ADDQ         $0x00003000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	SUBQ         $0x0c, SI
+	JMP          queries140
+
+rest141:
+	CMPQ    SI, $0x0b
+	JNE     fewer144
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y8
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y10
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile145:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row146:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y11
+	VBROADCASTSS (CX), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS 1024(CX), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS 2048(CX), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS 3072(CX), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 4096(CX), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS 5120(CX), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS 6144(CX), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS 7168(CX), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 8192(CX), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS 9216(CX), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS 10240(CX), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row146
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile145
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile145
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y8, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y9, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y10, (AX)
+	ADDQ         $0x00002c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer144:
+	CMPQ    SI, $0x0a
+	JNE     fewer147
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y8
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y9
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile148:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row149:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y10
+	VBROADCASTSS (CX), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS 1024(CX), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS 2048(CX), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS 3072(CX), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS 4096(CX), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS 5120(CX), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS 6144(CX), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS 7168(CX), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS 8192(CX), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS 9216(CX), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row149
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile148
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile148
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y8, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y9, (AX)
+	ADDQ         $0x00002800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer147:
+	CMPQ    SI, $0x09
+	JNE     fewer150
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y8
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile151:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row152:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y9
+	VBROADCASTSS (CX), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS 1024(CX), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 2048(CX), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS 3072(CX), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 4096(CX), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS 5120(CX), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 6144(CX), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS 7168(CX), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS 8192(CX), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row152
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile151
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile151
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y8, (AX)
+	ADDQ         $0x00002400, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer150:
+	CMPQ    SI, $0x08
+	JNE     fewer153
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y7
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile154:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row155:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y8
+	VBROADCASTSS (CX), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS 1024(CX), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS 2048(CX), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS 3072(CX), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS 4096(CX), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS 5120(CX), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS 6144(CX), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS 7168(CX), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row155
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile154
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile154
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y7, (AX)
+	ADDQ         $0x00002000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer153:
+	CMPQ    SI, $0x07
+	JNE     fewer156
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y6
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile157:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row158:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y7
+	VBROADCASTSS (CX), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS 1024(CX), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 2048(CX), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS 3072(CX), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 4096(CX), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS 5120(CX), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS 6144(CX), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row158
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile157
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile157
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y6, (AX)
+	ADDQ         $0x00001c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer156:
+	CMPQ    SI, $0x06
+	JNE     fewer159
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y5
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile160:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row161:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y6
+	VBROADCASTSS (CX), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS 1024(CX), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS 2048(CX), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS 3072(CX), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS 4096(CX), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS 5120(CX), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row161
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile160
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile160
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y5, (AX)
+	ADDQ         $0x00001800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer159:
+	CMPQ    SI, $0x05
+	JNE     fewer162
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y4
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile163:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row164:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y5
+	VBROADCASTSS (CX), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS 1024(CX), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 2048(CX), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS 3072(CX), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS 4096(CX), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row164
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile163
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile163
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y4, (AX)
+	ADDQ         $0x00001400, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer162:
+	CMPQ    SI, $0x04
+	JNE     fewer165
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y3
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile166:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row167:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y4
+	VBROADCASTSS (CX), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 1024(CX), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS 2048(CX), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 3072(CX), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row167
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile166
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile166
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y3, (AX)
+	ADDQ         $0x00001000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer165:
+	CMPQ    SI, $0x03
+	JNE     fewer168
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y2
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile169:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row170:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y3
+	VBROADCASTSS (CX), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS 1024(CX), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 2048(CX), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row170
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile169
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile169
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y2, (AX)
+	ADDQ         $0x00000c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer168:
+	CMPQ    SI, $0x02
+	JNE     fewer171
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Y1
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile172:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row173:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y2
+	VBROADCASTSS (CX), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS 1024(CX), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row173
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile172
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile172
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Y1, (AX)
+	ADDQ         $0x00000800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer171:
+	CMPQ    SI, $0x01
+	JNE     fewer174
+	MOVQ    DX, AX
+	VMOVUPS (AX), Y0
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile175:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row176:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Y1
+	VBROADCASTSS (CX), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row176
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile175
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile175
+	MOVQ         DX, AX
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x00000400, BX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done139
+
+fewer174:
+done139:
 	VZEROUPPER
 	RET
 
@@ -2650,9 +4538,9 @@ TEXT ·weightedQ80c32AVX2(SB), NOSPLIT, $0-72
 	MOVQ rowBytes+48(FP), DI
 	MOVQ n+24(FP), SI
 
-queries102:
+queries178:
 	CMPQ    SI, $0x03
-	JL      rest103
+	JL      rest179
 	MOVQ    DX, AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
@@ -2673,7 +4561,7 @@ queries102:
 	MOVQ    first+56(FP), R10
 	MOVQ    count+64(FP), R11
 
-tile104:
+tile180:
 	SUBQ R10, R11
 	MOVQ (R8), AX
 	MOVQ 32(R8), R9
@@ -2681,7 +4569,7 @@ tile104:
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, R8
 
-row105:
+row181:
 	PREFETCHT0   (AX)(R9*1)
 	VPBROADCASTW (AX), X12
 	VCVTPH2PS    X12, Y12
@@ -2724,13 +4612,13 @@ row105:
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R10
-	JNZ          row105
+	JNZ          row181
 	MOVQ         $0x00000010, R10
 	CMPQ         R11, R10
-	JGE          tile104
+	JGE          tile180
 	MOVQ         R11, R10
 	TESTQ        R10, R10
-	JNZ          tile104
+	JNZ          tile180
 	MOVQ         DX, AX
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
@@ -2751,11 +4639,11 @@ row105:
 	ADDQ         dstStride+8(FP), DX
 	ADDQ         dstStride+8(FP), DX
 	SUBQ         $0x03, SI
-	JMP          queries102
+	JMP          queries178
 
-rest103:
+rest179:
 	CMPQ    SI, $0x02
-	JNE     fewer106
+	JNE     fewer182
 	MOVQ    DX, AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
@@ -2771,7 +4659,7 @@ rest103:
 	MOVQ    first+56(FP), R9
 	MOVQ    count+64(FP), R10
 
-tile107:
+tile183:
 	SUBQ R9, R10
 	MOVQ (SI), AX
 	MOVQ 32(SI), R8
@@ -2779,7 +4667,7 @@ tile107:
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
 
-row108:
+row184:
 	PREFETCHT0   (AX)(R8*1)
 	VPBROADCASTW (AX), X8
 	VCVTPH2PS    X8, Y8
@@ -2814,13 +4702,13 @@ row108:
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
-	JNZ          row108
+	JNZ          row184
 	MOVQ         $0x00000010, R9
 	CMPQ         R10, R9
-	JGE          tile107
+	JGE          tile183
 	MOVQ         R10, R9
 	TESTQ        R9, R9
-	JNZ          tile107
+	JNZ          tile183
 	MOVQ         DX, AX
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
@@ -2834,11 +4722,11 @@ row108:
 	ADDQ         $0x00000800, BX
 	ADDQ         dstStride+8(FP), DX
 	ADDQ         dstStride+8(FP), DX
-	JMP          done101
+	JMP          done177
 
-fewer106:
+fewer182:
 	CMPQ    SI, $0x01
-	JNE     fewer109
+	JNE     fewer185
 	MOVQ    DX, AX
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
@@ -2849,7 +4737,7 @@ fewer106:
 	MOVQ    first+56(FP), R9
 	MOVQ    count+64(FP), R10
 
-tile110:
+tile186:
 	SUBQ R9, R10
 	MOVQ (SI), AX
 	MOVQ 32(SI), R8
@@ -2857,7 +4745,7 @@ tile110:
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
 
-row111:
+row187:
 	PREFETCHT0   (AX)(R8*1)
 	VPBROADCASTW (AX), X4
 	VCVTPH2PS    X4, Y4
@@ -2884,13 +4772,13 @@ row111:
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
-	JNZ          row111
+	JNZ          row187
 	MOVQ         $0x00000010, R9
 	CMPQ         R10, R9
-	JGE          tile110
+	JGE          tile186
 	MOVQ         R10, R9
 	TESTQ        R9, R9
-	JNZ          tile110
+	JNZ          tile186
 	MOVQ         DX, AX
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
@@ -2898,10 +4786,10 @@ row111:
 	VMOVUPS      Y3, 96(AX)
 	ADDQ         $0x00000400, BX
 	ADDQ         dstStride+8(FP), DX
-	JMP          done101
+	JMP          done177
 
-fewer109:
-done101:
+fewer185:
+done177:
 	VZEROUPPER
 	RET
 
@@ -2911,7 +4799,7 @@ TEXT ·scoresF32AVX512(SB), NOSPLIT, $0-52
 	MOVQ dim+24(FP), R8
 	SHLQ $0x02, R8
 
-tiles112:
+tiles188:
 	MOVQ tiles+32(FP), R11
 	MOVQ (R11), DX
 	MOVQ 32(R11), BX
@@ -2922,9 +4810,9 @@ tiles112:
 	MOVQ q+8(FP), R10
 	MOVQ dst+0(FP), R11
 
-queries114:
+queries190:
 	CMPQ   R9, $0x0c
-	JL     rest115
+	JL     rest191
 	MOVQ   R10, R12
 	LEAQ   (R8)(R8*2), R13
 	LEAQ   (R12)(R8*4), R14
@@ -2956,7 +4844,7 @@ queries114:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns117:
+columns193:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z24
@@ -3122,7 +5010,7 @@ columns117:
 	ADDQ         $0x00000010, R14
 	ADDQ         $0x00000010, R15
 	SUBQ         $0x04, CX
-	JNZ          columns117
+	JNZ          columns193
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -3175,11 +5063,11 @@ columns117:
 	IMUL3Q       $0x0c, R8, CX
 	ADDQ         CX, R10
 	SUBQ         $0x0c, R9
-	JMP          queries114
+	JMP          queries190
 
-rest115:
+rest191:
 	CMPQ   R9, $0x0b
-	JNE    fewer118
+	JNE    fewer194
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -3209,7 +5097,7 @@ rest115:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns120:
+columns196:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z22
@@ -3363,7 +5251,7 @@ columns120:
 	ADDQ         $0x00000010, R12
 	ADDQ         $0x00000010, R13
 	SUBQ         $0x04, CX
-	JNZ          columns120
+	JNZ          columns196
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -3409,11 +5297,11 @@ columns120:
 	VMULPS.BCST  scale+48(FP), Z21, Z21
 	VMOVUPS      Z21, 10304(R11)
 	ADDQ         $0x00002c00, R11
-	JMP          done113
+	JMP          done189
 
-fewer118:
+fewer194:
 	CMPQ   R9, $0x0a
-	JNE    fewer121
+	JNE    fewer197
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -3441,7 +5329,7 @@ fewer118:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns123:
+columns199:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z20
@@ -3583,7 +5471,7 @@ columns123:
 	ADDQ         $0x00000010, R12
 	ADDQ         $0x00000010, R13
 	SUBQ         $0x04, CX
-	JNZ          columns123
+	JNZ          columns199
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -3625,11 +5513,11 @@ columns123:
 	VMULPS.BCST  scale+48(FP), Z19, Z19
 	VMOVUPS      Z19, 9280(R11)
 	ADDQ         $0x00002800, R11
-	JMP          done113
+	JMP          done189
 
-fewer121:
+fewer197:
 	CMPQ   R9, $0x09
-	JNE    fewer124
+	JNE    fewer200
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -3655,7 +5543,7 @@ fewer121:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns126:
+columns202:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z18
@@ -3785,7 +5673,7 @@ columns126:
 	ADDQ         $0x00000010, R12
 	ADDQ         $0x00000010, R13
 	SUBQ         $0x04, CX
-	JNZ          columns126
+	JNZ          columns202
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -3823,11 +5711,11 @@ columns126:
 	VMULPS.BCST  scale+48(FP), Z17, Z17
 	VMOVUPS      Z17, 8256(R11)
 	ADDQ         $0x00002400, R11
-	JMP          done113
+	JMP          done189
 
-fewer124:
+fewer200:
 	CMPQ   R9, $0x08
-	JNE    fewer127
+	JNE    fewer203
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -3850,7 +5738,7 @@ fewer124:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns129:
+columns205:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z16
@@ -3967,7 +5855,7 @@ columns129:
 	ADDQ         $0x00000010, R9
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
-	JNZ          columns129
+	JNZ          columns205
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -4001,11 +5889,11 @@ columns129:
 	VMULPS.BCST  scale+48(FP), Z15, Z15
 	VMOVUPS      Z15, 7232(R11)
 	ADDQ         $0x00002000, R11
-	JMP          done113
+	JMP          done189
 
-fewer127:
+fewer203:
 	CMPQ   R9, $0x07
-	JNE    fewer130
+	JNE    fewer206
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -4026,7 +5914,7 @@ fewer127:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns132:
+columns208:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z14
@@ -4131,7 +6019,7 @@ columns132:
 	ADDQ         $0x00000010, R9
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
-	JNZ          columns132
+	JNZ          columns208
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -4161,11 +6049,11 @@ columns132:
 	VMULPS.BCST  scale+48(FP), Z13, Z13
 	VMOVUPS      Z13, 6208(R11)
 	ADDQ         $0x00001c00, R11
-	JMP          done113
+	JMP          done189
 
-fewer130:
+fewer206:
 	CMPQ   R9, $0x06
-	JNE    fewer133
+	JNE    fewer209
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -4184,7 +6072,7 @@ fewer130:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns135:
+columns211:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z12
@@ -4277,7 +6165,7 @@ columns135:
 	ADDQ         $0x00000010, R9
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
-	JNZ          columns135
+	JNZ          columns211
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -4303,11 +6191,11 @@ columns135:
 	VMULPS.BCST  scale+48(FP), Z11, Z11
 	VMOVUPS      Z11, 5184(R11)
 	ADDQ         $0x00001800, R11
-	JMP          done113
+	JMP          done189
 
-fewer133:
+fewer209:
 	CMPQ   R9, $0x05
-	JNE    fewer136
+	JNE    fewer212
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -4324,7 +6212,7 @@ fewer133:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns138:
+columns214:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z10
@@ -4405,7 +6293,7 @@ columns138:
 	ADDQ         $0x00000010, R9
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
-	JNZ          columns138
+	JNZ          columns214
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -4427,11 +6315,11 @@ columns138:
 	VMULPS.BCST  scale+48(FP), Z9, Z9
 	VMOVUPS      Z9, 4160(R11)
 	ADDQ         $0x00001400, R11
-	JMP          done113
+	JMP          done189
 
-fewer136:
+fewer212:
 	CMPQ   R9, $0x04
-	JNE    fewer139
+	JNE    fewer215
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	VXORPS Z0, Z0, Z0
@@ -4445,7 +6333,7 @@ fewer136:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns141:
+columns217:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z8
@@ -4513,7 +6401,7 @@ columns141:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
-	JNZ          columns141
+	JNZ          columns217
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -4531,11 +6419,11 @@ columns141:
 	VMULPS.BCST  scale+48(FP), Z7, Z7
 	VMOVUPS      Z7, 3136(R11)
 	ADDQ         $0x00001000, R11
-	JMP          done113
+	JMP          done189
 
-fewer139:
+fewer215:
 	CMPQ   R9, $0x03
-	JNE    fewer142
+	JNE    fewer218
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), AX
 	VXORPS Z0, Z0, Z0
@@ -4547,7 +6435,7 @@ fewer139:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns144:
+columns220:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z6
@@ -4603,7 +6491,7 @@ columns144:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
-	JNZ          columns144
+	JNZ          columns220
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -4617,11 +6505,11 @@ columns144:
 	VMULPS.BCST  scale+48(FP), Z5, Z5
 	VMOVUPS      Z5, 2112(R11)
 	ADDQ         $0x00000c00, R11
-	JMP          done113
+	JMP          done189
 
-fewer142:
+fewer218:
 	CMPQ   R9, $0x02
-	JNE    fewer145
+	JNE    fewer221
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), AX
 	VXORPS Z0, Z0, Z0
@@ -4631,7 +6519,7 @@ fewer142:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns147:
+columns223:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z4
@@ -4675,7 +6563,7 @@ columns147:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
-	JNZ          columns147
+	JNZ          columns223
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -4685,18 +6573,18 @@ columns147:
 	VMULPS.BCST  scale+48(FP), Z3, Z3
 	VMOVUPS      Z3, 1088(R11)
 	ADDQ         $0x00000800, R11
-	JMP          done113
+	JMP          done189
 
-fewer145:
+fewer221:
 	CMPQ   R9, $0x01
-	JNE    fewer148
+	JNE    fewer224
 	MOVQ   R10, R9
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns150:
+columns226:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VMOVUPS      (DX)(AX*1), Z2
@@ -4728,19 +6616,19 @@ columns150:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
-	JNZ          columns150
+	JNZ          columns226
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
 	VMOVUPS      Z1, 64(R11)
 	ADDQ         $0x00000400, R11
-	JMP          done113
+	JMP          done189
 
-fewer148:
-done113:
+fewer224:
+done189:
 	ADDQ $0x80, dst+0(FP)
 	DECQ groups+40(FP)
-	JNZ  tiles112
+	JNZ  tiles188
 	VZEROUPPER
 	RET
 
@@ -4750,7 +6638,7 @@ TEXT ·scoresF16AVX512(SB), NOSPLIT, $0-52
 	MOVQ dim+24(FP), R8
 	SHLQ $0x02, R8
 
-tiles151:
+tiles227:
 	MOVQ tiles+32(FP), R11
 	MOVQ (R11), DX
 	MOVQ 32(R11), BX
@@ -4761,9 +6649,9 @@ tiles151:
 	MOVQ q+8(FP), R10
 	MOVQ dst+0(FP), R11
 
-queries153:
+queries229:
 	CMPQ   R9, $0x0c
-	JL     rest154
+	JL     rest230
 	MOVQ   R10, R12
 	LEAQ   (R8)(R8*2), R13
 	LEAQ   (R12)(R8*4), R14
@@ -4795,7 +6683,7 @@ queries153:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns156:
+columns232:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z24
@@ -4957,7 +6845,7 @@ columns156:
 	ADDQ         $0x00000010, R14
 	ADDQ         $0x00000010, R15
 	SUBQ         $0x04, CX
-	JNZ          columns156
+	JNZ          columns232
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -5010,11 +6898,11 @@ columns156:
 	IMUL3Q       $0x0c, R8, CX
 	ADDQ         CX, R10
 	SUBQ         $0x0c, R9
-	JMP          queries153
+	JMP          queries229
 
-rest154:
+rest230:
 	CMPQ   R9, $0x0b
-	JNE    fewer157
+	JNE    fewer233
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -5044,7 +6932,7 @@ rest154:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns159:
+columns235:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z22
@@ -5194,7 +7082,7 @@ columns159:
 	ADDQ         $0x00000010, R12
 	ADDQ         $0x00000010, R13
 	SUBQ         $0x04, CX
-	JNZ          columns159
+	JNZ          columns235
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -5240,11 +7128,11 @@ columns159:
 	VMULPS.BCST  scale+48(FP), Z21, Z21
 	VMOVUPS      Z21, 10304(R11)
 	ADDQ         $0x00002c00, R11
-	JMP          done152
+	JMP          done228
 
-fewer157:
+fewer233:
 	CMPQ   R9, $0x0a
-	JNE    fewer160
+	JNE    fewer236
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -5272,7 +7160,7 @@ fewer157:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns162:
+columns238:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z20
@@ -5410,7 +7298,7 @@ columns162:
 	ADDQ         $0x00000010, R12
 	ADDQ         $0x00000010, R13
 	SUBQ         $0x04, CX
-	JNZ          columns162
+	JNZ          columns238
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -5452,11 +7340,11 @@ columns162:
 	VMULPS.BCST  scale+48(FP), Z19, Z19
 	VMOVUPS      Z19, 9280(R11)
 	ADDQ         $0x00002800, R11
-	JMP          done152
+	JMP          done228
 
-fewer160:
+fewer236:
 	CMPQ   R9, $0x09
-	JNE    fewer163
+	JNE    fewer239
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -5482,7 +7370,7 @@ fewer160:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns165:
+columns241:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z18
@@ -5608,7 +7496,7 @@ columns165:
 	ADDQ         $0x00000010, R12
 	ADDQ         $0x00000010, R13
 	SUBQ         $0x04, CX
-	JNZ          columns165
+	JNZ          columns241
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -5646,11 +7534,11 @@ columns165:
 	VMULPS.BCST  scale+48(FP), Z17, Z17
 	VMOVUPS      Z17, 8256(R11)
 	ADDQ         $0x00002400, R11
-	JMP          done152
+	JMP          done228
 
-fewer163:
+fewer239:
 	CMPQ   R9, $0x08
-	JNE    fewer166
+	JNE    fewer242
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -5673,7 +7561,7 @@ fewer163:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns168:
+columns244:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z16
@@ -5786,7 +7674,7 @@ columns168:
 	ADDQ         $0x00000010, R9
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
-	JNZ          columns168
+	JNZ          columns244
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -5820,11 +7708,11 @@ columns168:
 	VMULPS.BCST  scale+48(FP), Z15, Z15
 	VMOVUPS      Z15, 7232(R11)
 	ADDQ         $0x00002000, R11
-	JMP          done152
+	JMP          done228
 
-fewer166:
+fewer242:
 	CMPQ   R9, $0x07
-	JNE    fewer169
+	JNE    fewer245
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -5845,7 +7733,7 @@ fewer166:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns171:
+columns247:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z14
@@ -5946,7 +7834,7 @@ columns171:
 	ADDQ         $0x00000010, R9
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
-	JNZ          columns171
+	JNZ          columns247
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -5976,11 +7864,11 @@ columns171:
 	VMULPS.BCST  scale+48(FP), Z13, Z13
 	VMOVUPS      Z13, 6208(R11)
 	ADDQ         $0x00001c00, R11
-	JMP          done152
+	JMP          done228
 
-fewer169:
+fewer245:
 	CMPQ   R9, $0x06
-	JNE    fewer172
+	JNE    fewer248
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -5999,7 +7887,7 @@ fewer169:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns174:
+columns250:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z12
@@ -6088,7 +7976,7 @@ columns174:
 	ADDQ         $0x00000010, R9
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
-	JNZ          columns174
+	JNZ          columns250
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -6114,11 +8002,11 @@ columns174:
 	VMULPS.BCST  scale+48(FP), Z11, Z11
 	VMOVUPS      Z11, 5184(R11)
 	ADDQ         $0x00001800, R11
-	JMP          done152
+	JMP          done228
 
-fewer172:
+fewer248:
 	CMPQ   R9, $0x05
-	JNE    fewer175
+	JNE    fewer251
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -6135,7 +8023,7 @@ fewer172:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns177:
+columns253:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z10
@@ -6212,7 +8100,7 @@ columns177:
 	ADDQ         $0x00000010, R9
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
-	JNZ          columns177
+	JNZ          columns253
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -6234,11 +8122,11 @@ columns177:
 	VMULPS.BCST  scale+48(FP), Z9, Z9
 	VMOVUPS      Z9, 4160(R11)
 	ADDQ         $0x00001400, R11
-	JMP          done152
+	JMP          done228
 
-fewer175:
+fewer251:
 	CMPQ   R9, $0x04
-	JNE    fewer178
+	JNE    fewer254
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	VXORPS Z0, Z0, Z0
@@ -6252,7 +8140,7 @@ fewer175:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns180:
+columns256:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z8
@@ -6316,7 +8204,7 @@ columns180:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
-	JNZ          columns180
+	JNZ          columns256
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -6334,11 +8222,11 @@ columns180:
 	VMULPS.BCST  scale+48(FP), Z7, Z7
 	VMOVUPS      Z7, 3136(R11)
 	ADDQ         $0x00001000, R11
-	JMP          done152
+	JMP          done228
 
-fewer178:
+fewer254:
 	CMPQ   R9, $0x03
-	JNE    fewer181
+	JNE    fewer257
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), AX
 	VXORPS Z0, Z0, Z0
@@ -6350,7 +8238,7 @@ fewer178:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns183:
+columns259:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z6
@@ -6402,7 +8290,7 @@ columns183:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
-	JNZ          columns183
+	JNZ          columns259
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -6416,11 +8304,11 @@ columns183:
 	VMULPS.BCST  scale+48(FP), Z5, Z5
 	VMOVUPS      Z5, 2112(R11)
 	ADDQ         $0x00000c00, R11
-	JMP          done152
+	JMP          done228
 
-fewer181:
+fewer257:
 	CMPQ   R9, $0x02
-	JNE    fewer184
+	JNE    fewer260
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), AX
 	VXORPS Z0, Z0, Z0
@@ -6430,7 +8318,7 @@ fewer181:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns186:
+columns262:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z4
@@ -6470,7 +8358,7 @@ columns186:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
-	JNZ          columns186
+	JNZ          columns262
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -6480,18 +8368,18 @@ columns186:
 	VMULPS.BCST  scale+48(FP), Z3, Z3
 	VMOVUPS      Z3, 1088(R11)
 	ADDQ         $0x00000800, R11
-	JMP          done152
+	JMP          done228
 
-fewer184:
+fewer260:
 	CMPQ   R9, $0x01
-	JNE    fewer187
+	JNE    fewer263
 	MOVQ   R10, R9
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-columns189:
+columns265:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VCVTPH2PS    (DX)(AX*1), Z2
@@ -6519,19 +8407,19 @@ columns189:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
-	JNZ          columns189
+	JNZ          columns265
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
 	VMOVUPS      Z1, 64(R11)
 	ADDQ         $0x00000400, R11
-	JMP          done152
+	JMP          done228
 
-fewer187:
-done152:
+fewer263:
+done228:
 	ADDQ $0x80, dst+0(FP)
 	DECQ groups+40(FP)
-	JNZ  tiles151
+	JNZ  tiles227
 	VZEROUPPER
 	RET
 
@@ -6541,7 +8429,7 @@ TEXT ·scoresQ80AVX512(SB), NOSPLIT, $0-52
 	MOVQ dim+24(FP), R8
 	SHLQ $0x02, R8
 
-tiles190:
+tiles266:
 	MOVQ tiles+32(FP), R11
 	MOVQ (R11), DX
 	MOVQ 32(R11), BX
@@ -6552,9 +8440,9 @@ tiles190:
 	MOVQ q+8(FP), R10
 	MOVQ dst+0(FP), R11
 
-queries192:
+queries268:
 	CMPQ   R9, $0x0c
-	JL     rest193
+	JL     rest269
 	MOVQ   R10, R12
 	LEAQ   (R8)(R8*2), R13
 	LEAQ   (R12)(R8*4), R14
@@ -6586,12 +8474,12 @@ queries192:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block194:
+block270:
 	VCVTPH2PS (DX)(AX*1), Z24
 	VCVTPH2PS (SI)(AX*1), Z25
 	ADDQ      $0x20, AX
 
-columns195:
+columns271:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z26
@@ -6768,9 +8656,9 @@ columns195:
 	ADDQ         $0x00000010, R15
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns195
+	JNZ          columns271
 	TESTQ        CX, CX
-	JNZ          block194
+	JNZ          block270
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -6823,11 +8711,11 @@ columns195:
 	IMUL3Q       $0x0c, R8, CX
 	ADDQ         CX, R10
 	SUBQ         $0x0c, R9
-	JMP          queries192
+	JMP          queries268
 
-rest193:
+rest269:
 	CMPQ   R9, $0x0b
-	JNE    fewer196
+	JNE    fewer272
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -6857,12 +8745,12 @@ rest193:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block197:
+block273:
 	VCVTPH2PS (DX)(AX*1), Z22
 	VCVTPH2PS (SI)(AX*1), Z23
 	ADDQ      $0x20, AX
 
-columns198:
+columns274:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z24
@@ -7027,9 +8915,9 @@ columns198:
 	ADDQ         $0x00000010, R13
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns198
+	JNZ          columns274
 	TESTQ        CX, CX
-	JNZ          block197
+	JNZ          block273
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -7075,11 +8963,11 @@ columns198:
 	VMULPS.BCST  scale+48(FP), Z21, Z21
 	VMOVUPS      Z21, 10304(R11)
 	ADDQ         $0x00002c00, R11
-	JMP          done191
+	JMP          done267
 
-fewer196:
+fewer272:
 	CMPQ   R9, $0x0a
-	JNE    fewer199
+	JNE    fewer275
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -7107,12 +8995,12 @@ fewer196:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block200:
+block276:
 	VCVTPH2PS (DX)(AX*1), Z20
 	VCVTPH2PS (SI)(AX*1), Z21
 	ADDQ      $0x20, AX
 
-columns201:
+columns277:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z22
@@ -7265,9 +9153,9 @@ columns201:
 	ADDQ         $0x00000010, R13
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns201
+	JNZ          columns277
 	TESTQ        CX, CX
-	JNZ          block200
+	JNZ          block276
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -7309,11 +9197,11 @@ columns201:
 	VMULPS.BCST  scale+48(FP), Z19, Z19
 	VMOVUPS      Z19, 9280(R11)
 	ADDQ         $0x00002800, R11
-	JMP          done191
+	JMP          done267
 
-fewer199:
+fewer275:
 	CMPQ   R9, $0x09
-	JNE    fewer202
+	JNE    fewer278
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -7339,12 +9227,12 @@ fewer199:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block203:
+block279:
 	VCVTPH2PS (DX)(AX*1), Z18
 	VCVTPH2PS (SI)(AX*1), Z19
 	ADDQ      $0x20, AX
 
-columns204:
+columns280:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z20
@@ -7485,9 +9373,9 @@ columns204:
 	ADDQ         $0x00000010, R13
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns204
+	JNZ          columns280
 	TESTQ        CX, CX
-	JNZ          block203
+	JNZ          block279
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -7525,11 +9413,11 @@ columns204:
 	VMULPS.BCST  scale+48(FP), Z17, Z17
 	VMOVUPS      Z17, 8256(R11)
 	ADDQ         $0x00002400, R11
-	JMP          done191
+	JMP          done267
 
-fewer202:
+fewer278:
 	CMPQ   R9, $0x08
-	JNE    fewer205
+	JNE    fewer281
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -7552,12 +9440,12 @@ fewer202:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block206:
+block282:
 	VCVTPH2PS (DX)(AX*1), Z16
 	VCVTPH2PS (SI)(AX*1), Z17
 	ADDQ      $0x20, AX
 
-columns207:
+columns283:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z18
@@ -7685,9 +9573,9 @@ columns207:
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns207
+	JNZ          columns283
 	TESTQ        CX, CX
-	JNZ          block206
+	JNZ          block282
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -7721,11 +9609,11 @@ columns207:
 	VMULPS.BCST  scale+48(FP), Z15, Z15
 	VMOVUPS      Z15, 7232(R11)
 	ADDQ         $0x00002000, R11
-	JMP          done191
+	JMP          done267
 
-fewer205:
+fewer281:
 	CMPQ   R9, $0x07
-	JNE    fewer208
+	JNE    fewer284
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -7746,12 +9634,12 @@ fewer205:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block209:
+block285:
 	VCVTPH2PS (DX)(AX*1), Z14
 	VCVTPH2PS (SI)(AX*1), Z15
 	ADDQ      $0x20, AX
 
-columns210:
+columns286:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z16
@@ -7867,9 +9755,9 @@ columns210:
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns210
+	JNZ          columns286
 	TESTQ        CX, CX
-	JNZ          block209
+	JNZ          block285
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -7899,11 +9787,11 @@ columns210:
 	VMULPS.BCST  scale+48(FP), Z13, Z13
 	VMOVUPS      Z13, 6208(R11)
 	ADDQ         $0x00001c00, R11
-	JMP          done191
+	JMP          done267
 
-fewer208:
+fewer284:
 	CMPQ   R9, $0x06
-	JNE    fewer211
+	JNE    fewer287
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -7922,12 +9810,12 @@ fewer208:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block212:
+block288:
 	VCVTPH2PS (DX)(AX*1), Z12
 	VCVTPH2PS (SI)(AX*1), Z13
 	ADDQ      $0x20, AX
 
-columns213:
+columns289:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z14
@@ -8031,9 +9919,9 @@ columns213:
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns213
+	JNZ          columns289
 	TESTQ        CX, CX
-	JNZ          block212
+	JNZ          block288
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -8059,11 +9947,11 @@ columns213:
 	VMULPS.BCST  scale+48(FP), Z11, Z11
 	VMOVUPS      Z11, 5184(R11)
 	ADDQ         $0x00001800, R11
-	JMP          done191
+	JMP          done267
 
-fewer211:
+fewer287:
 	CMPQ   R9, $0x05
-	JNE    fewer214
+	JNE    fewer290
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	LEAQ   (R9)(R8*4), R12
@@ -8080,12 +9968,12 @@ fewer211:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block215:
+block291:
 	VCVTPH2PS (DX)(AX*1), Z10
 	VCVTPH2PS (SI)(AX*1), Z11
 	ADDQ      $0x20, AX
 
-columns216:
+columns292:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z12
@@ -8177,9 +10065,9 @@ columns216:
 	ADDQ         $0x00000010, R12
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns216
+	JNZ          columns292
 	TESTQ        CX, CX
-	JNZ          block215
+	JNZ          block291
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -8201,11 +10089,11 @@ columns216:
 	VMULPS.BCST  scale+48(FP), Z9, Z9
 	VMOVUPS      Z9, 4160(R11)
 	ADDQ         $0x00001400, R11
-	JMP          done191
+	JMP          done267
 
-fewer214:
+fewer290:
 	CMPQ   R9, $0x04
-	JNE    fewer217
+	JNE    fewer293
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), R10
 	VXORPS Z0, Z0, Z0
@@ -8219,12 +10107,12 @@ fewer214:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block218:
+block294:
 	VCVTPH2PS (DX)(AX*1), Z8
 	VCVTPH2PS (SI)(AX*1), Z9
 	ADDQ      $0x20, AX
 
-columns219:
+columns295:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z10
@@ -8303,9 +10191,9 @@ columns219:
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns219
+	JNZ          columns295
 	TESTQ        CX, CX
-	JNZ          block218
+	JNZ          block294
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -8323,11 +10211,11 @@ columns219:
 	VMULPS.BCST  scale+48(FP), Z7, Z7
 	VMOVUPS      Z7, 3136(R11)
 	ADDQ         $0x00001000, R11
-	JMP          done191
+	JMP          done267
 
-fewer217:
+fewer293:
 	CMPQ   R9, $0x03
-	JNE    fewer220
+	JNE    fewer296
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), AX
 	VXORPS Z0, Z0, Z0
@@ -8339,12 +10227,12 @@ fewer217:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block221:
+block297:
 	VCVTPH2PS (DX)(AX*1), Z6
 	VCVTPH2PS (SI)(AX*1), Z7
 	ADDQ      $0x20, AX
 
-columns222:
+columns298:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z8
@@ -8411,9 +10299,9 @@ columns222:
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns222
+	JNZ          columns298
 	TESTQ        CX, CX
-	JNZ          block221
+	JNZ          block297
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -8427,11 +10315,11 @@ columns222:
 	VMULPS.BCST  scale+48(FP), Z5, Z5
 	VMOVUPS      Z5, 2112(R11)
 	ADDQ         $0x00000c00, R11
-	JMP          done191
+	JMP          done267
 
-fewer220:
+fewer296:
 	CMPQ   R9, $0x02
-	JNE    fewer223
+	JNE    fewer299
 	MOVQ   R10, R9
 	LEAQ   (R8)(R8*2), AX
 	VXORPS Z0, Z0, Z0
@@ -8441,12 +10329,12 @@ fewer220:
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block224:
+block300:
 	VCVTPH2PS (DX)(AX*1), Z4
 	VCVTPH2PS (SI)(AX*1), Z5
 	ADDQ      $0x20, AX
 
-columns225:
+columns301:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z6
@@ -8501,9 +10389,9 @@ columns225:
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns225
+	JNZ          columns301
 	TESTQ        CX, CX
-	JNZ          block224
+	JNZ          block300
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
@@ -8513,23 +10401,23 @@ columns225:
 	VMULPS.BCST  scale+48(FP), Z3, Z3
 	VMOVUPS      Z3, 1088(R11)
 	ADDQ         $0x00000800, R11
-	JMP          done191
+	JMP          done267
 
-fewer223:
+fewer299:
 	CMPQ   R9, $0x01
-	JNE    fewer226
+	JNE    fewer302
 	MOVQ   R10, R9
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	XORQ   AX, AX
 	MOVQ   dim+24(FP), CX
 
-block227:
+block303:
 	VCVTPH2PS (DX)(AX*1), Z2
 	VCVTPH2PS (SI)(AX*1), Z3
 	ADDQ      $0x20, AX
 
-columns228:
+columns304:
 	PREFETCHT0   (BX)(AX*1)
 	PREFETCHT0   (DI)(AX*1)
 	VPMOVSXBD    (DX)(AX*1), Z4
@@ -8572,2161 +10460,27 @@ columns228:
 	ADDQ         $0x00000010, R9
 	SUBQ         $0x04, CX
 	TESTQ        $0x0000001f, CX
-	JNZ          columns228
+	JNZ          columns304
 	TESTQ        CX, CX
-	JNZ          block227
+	JNZ          block303
 	VMULPS.BCST  scale+48(FP), Z0, Z0
 	VMOVUPS      Z0, (R11)
 	VMULPS.BCST  scale+48(FP), Z1, Z1
 	VMOVUPS      Z1, 64(R11)
 	ADDQ         $0x00000400, R11
-	JMP          done191
+	JMP          done267
 
-fewer226:
-done191:
+fewer302:
+done267:
 	ADDQ $0x80, dst+0(FP)
 	DECQ groups+40(FP)
-	JNZ  tiles190
+	JNZ  tiles266
 	VZEROUPPER
 	RET
 
 // func weightedF32c32AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·weightedF32c32AVX512(SB), NOSPLIT, $0-72
-	MOVQ dst+0(FP), DX
-	MOVQ p+16(FP), BX
-	MOVQ rowBytes+48(FP), DI
-	MOVQ n+24(FP), SI
-
-queries230:
-	CMPQ    SI, $0x0c
-	JL      rest231
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z18
-	VMOVUPS 64(AX), Z19
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z20
-	VMOVUPS 64(AX), Z21
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z22
-	VMOVUPS 64(AX), Z23
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), R8
-	MOVQ    first+56(FP), R10
-	MOVQ    count+64(FP), R11
-
-tile232:
-	SUBQ R10, R11
-	MOVQ (R8), AX
-	MOVQ 32(R8), R9
-	SUBQ AX, R9
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, R8
-
-row233:
-	PREFETCHT0   (AX)(R9*1)
-	VMOVUPS      (AX), Z24
-	VMOVUPS      64(AX), Z25
-	VBROADCASTSS (CX), Z26
-	VFMADD231PS  Z24, Z26, Z0
-	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS 1024(CX), Z26
-	VFMADD231PS  Z24, Z26, Z2
-	VFMADD231PS  Z25, Z26, Z3
-	VBROADCASTSS 2048(CX), Z26
-	VFMADD231PS  Z24, Z26, Z4
-	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS 3072(CX), Z26
-	VFMADD231PS  Z24, Z26, Z6
-	VFMADD231PS  Z25, Z26, Z7
-	VBROADCASTSS 4096(CX), Z26
-	VFMADD231PS  Z24, Z26, Z8
-	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS 5120(CX), Z26
-	VFMADD231PS  Z24, Z26, Z10
-	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS 6144(CX), Z26
-	VFMADD231PS  Z24, Z26, Z12
-	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS 7168(CX), Z26
-	VFMADD231PS  Z24, Z26, Z14
-	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS 8192(CX), Z26
-	VFMADD231PS  Z24, Z26, Z16
-	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS 9216(CX), Z26
-	VFMADD231PS  Z24, Z26, Z18
-	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS 10240(CX), Z26
-	VFMADD231PS  Z24, Z26, Z20
-	VFMADD231PS  Z25, Z26, Z21
-	VBROADCASTSS 11264(CX), Z26
-	VFMADD231PS  Z24, Z26, Z22
-	VFMADD231PS  Z25, Z26, Z23
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R10
-	JNZ          row233
-	MOVQ         $0x00000010, R10
-	CMPQ         R11, R10
-	JGE          tile232
-	MOVQ         R11, R10
-	TESTQ        R10, R10
-	JNZ          tile232
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	VMOVUPS      Z5, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	VMOVUPS      Z7, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	VMOVUPS      Z9, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z10, (AX)
-	VMOVUPS      Z11, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z12, (AX)
-	VMOVUPS      Z13, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z14, (AX)
-	VMOVUPS      Z15, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z16, (AX)
-	VMOVUPS      Z17, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z18, (AX)
-	VMOVUPS      Z19, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z20, (AX)
-	VMOVUPS      Z21, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z22, (AX)
-	VMOVUPS      Z23, 64(AX)
-	ADDQ         $0x00003000, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	SUBQ         $0x0c, SI
-	JMP          queries230
-
-rest231:
-	CMPQ    SI, $0x0b
-	JNE     fewer234
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z18
-	VMOVUPS 64(AX), Z19
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z20
-	VMOVUPS 64(AX), Z21
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile235:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row236:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z22
-	VMOVUPS      64(AX), Z23
-	VBROADCASTSS (CX), Z24
-	VFMADD231PS  Z22, Z24, Z0
-	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS 1024(CX), Z24
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS 2048(CX), Z24
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS 3072(CX), Z24
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS 4096(CX), Z24
-	VFMADD231PS  Z22, Z24, Z8
-	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS 5120(CX), Z24
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS 6144(CX), Z24
-	VFMADD231PS  Z22, Z24, Z12
-	VFMADD231PS  Z23, Z24, Z13
-	VBROADCASTSS 7168(CX), Z24
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS 8192(CX), Z24
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS 9216(CX), Z24
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-	VBROADCASTSS 10240(CX), Z24
-	VFMADD231PS  Z22, Z24, Z20
-	VFMADD231PS  Z23, Z24, Z21
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row236
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile235
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile235
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	VMOVUPS      Z5, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	VMOVUPS      Z7, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	VMOVUPS      Z9, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z10, (AX)
-	VMOVUPS      Z11, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z12, (AX)
-	VMOVUPS      Z13, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z14, (AX)
-	VMOVUPS      Z15, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z16, (AX)
-	VMOVUPS      Z17, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z18, (AX)
-	VMOVUPS      Z19, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z20, (AX)
-	VMOVUPS      Z21, 64(AX)
-	ADDQ         $0x00002c00, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer234:
-	CMPQ    SI, $0x0a
-	JNE     fewer237
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z18
-	VMOVUPS 64(AX), Z19
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile238:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row239:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z20
-	VMOVUPS      64(AX), Z21
-	VBROADCASTSS (CX), Z22
-	VFMADD231PS  Z20, Z22, Z0
-	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS 1024(CX), Z22
-	VFMADD231PS  Z20, Z22, Z2
-	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS 2048(CX), Z22
-	VFMADD231PS  Z20, Z22, Z4
-	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS 3072(CX), Z22
-	VFMADD231PS  Z20, Z22, Z6
-	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS 4096(CX), Z22
-	VFMADD231PS  Z20, Z22, Z8
-	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS 5120(CX), Z22
-	VFMADD231PS  Z20, Z22, Z10
-	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS 6144(CX), Z22
-	VFMADD231PS  Z20, Z22, Z12
-	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS 7168(CX), Z22
-	VFMADD231PS  Z20, Z22, Z14
-	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS 8192(CX), Z22
-	VFMADD231PS  Z20, Z22, Z16
-	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS 9216(CX), Z22
-	VFMADD231PS  Z20, Z22, Z18
-	VFMADD231PS  Z21, Z22, Z19
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row239
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile238
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile238
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	VMOVUPS      Z5, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	VMOVUPS      Z7, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	VMOVUPS      Z9, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z10, (AX)
-	VMOVUPS      Z11, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z12, (AX)
-	VMOVUPS      Z13, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z14, (AX)
-	VMOVUPS      Z15, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z16, (AX)
-	VMOVUPS      Z17, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z18, (AX)
-	VMOVUPS      Z19, 64(AX)
-	ADDQ         $0x00002800, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer237:
-	CMPQ    SI, $0x09
-	JNE     fewer240
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z16
-	VMOVUPS 64(AX), Z17
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile241:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row242:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z18
-	VMOVUPS      64(AX), Z19
-	VBROADCASTSS (CX), Z20
-	VFMADD231PS  Z18, Z20, Z0
-	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS 1024(CX), Z20
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS 2048(CX), Z20
-	VFMADD231PS  Z18, Z20, Z4
-	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS 3072(CX), Z20
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS 4096(CX), Z20
-	VFMADD231PS  Z18, Z20, Z8
-	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS 5120(CX), Z20
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS 6144(CX), Z20
-	VFMADD231PS  Z18, Z20, Z12
-	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS 7168(CX), Z20
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS 8192(CX), Z20
-	VFMADD231PS  Z18, Z20, Z16
-	VFMADD231PS  Z19, Z20, Z17
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row242
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile241
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile241
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	VMOVUPS      Z5, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	VMOVUPS      Z7, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	VMOVUPS      Z9, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z10, (AX)
-	VMOVUPS      Z11, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z12, (AX)
-	VMOVUPS      Z13, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z14, (AX)
-	VMOVUPS      Z15, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z16, (AX)
-	VMOVUPS      Z17, 64(AX)
-	ADDQ         $0x00002400, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer240:
-	CMPQ    SI, $0x08
-	JNE     fewer243
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z14
-	VMOVUPS 64(AX), Z15
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile244:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row245:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z16
-	VMOVUPS      64(AX), Z17
-	VBROADCASTSS (CX), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS 1024(CX), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS 2048(CX), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS 3072(CX), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS 4096(CX), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS 5120(CX), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS 6144(CX), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS 7168(CX), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row245
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile244
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile244
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	VMOVUPS      Z5, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	VMOVUPS      Z7, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	VMOVUPS      Z9, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z10, (AX)
-	VMOVUPS      Z11, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z12, (AX)
-	VMOVUPS      Z13, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z14, (AX)
-	VMOVUPS      Z15, 64(AX)
-	ADDQ         $0x00002000, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer243:
-	CMPQ    SI, $0x07
-	JNE     fewer246
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile247:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row248:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z14
-	VMOVUPS      64(AX), Z15
-	VBROADCASTSS (CX), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS 1024(CX), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS 2048(CX), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS 3072(CX), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS 4096(CX), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS 5120(CX), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS 6144(CX), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row248
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile247
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile247
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	VMOVUPS      Z5, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	VMOVUPS      Z7, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	VMOVUPS      Z9, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z10, (AX)
-	VMOVUPS      Z11, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z12, (AX)
-	VMOVUPS      Z13, 64(AX)
-	ADDQ         $0x00001c00, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer246:
-	CMPQ    SI, $0x06
-	JNE     fewer249
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile250:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row251:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z12
-	VMOVUPS      64(AX), Z13
-	VBROADCASTSS (CX), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS 1024(CX), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS 2048(CX), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS 3072(CX), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS 4096(CX), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS 5120(CX), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row251
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile250
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile250
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	VMOVUPS      Z5, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	VMOVUPS      Z7, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	VMOVUPS      Z9, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z10, (AX)
-	VMOVUPS      Z11, 64(AX)
-	ADDQ         $0x00001800, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer249:
-	CMPQ    SI, $0x05
-	JNE     fewer252
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile253:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row254:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z10
-	VMOVUPS      64(AX), Z11
-	VBROADCASTSS (CX), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS 1024(CX), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS 2048(CX), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS 3072(CX), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS 4096(CX), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row254
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile253
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile253
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	VMOVUPS      Z5, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	VMOVUPS      Z7, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	VMOVUPS      Z9, 64(AX)
-	ADDQ         $0x00001400, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer252:
-	CMPQ    SI, $0x04
-	JNE     fewer255
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile256:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row257:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z8
-	VMOVUPS      64(AX), Z9
-	VBROADCASTSS (CX), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS 1024(CX), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS 2048(CX), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS 3072(CX), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row257
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile256
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile256
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	VMOVUPS      Z5, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	VMOVUPS      Z7, 64(AX)
-	ADDQ         $0x00001000, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer255:
-	CMPQ    SI, $0x03
-	JNE     fewer258
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile259:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row260:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z6
-	VMOVUPS      64(AX), Z7
-	VBROADCASTSS (CX), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS 1024(CX), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS 2048(CX), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row260
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile259
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile259
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	VMOVUPS      Z5, 64(AX)
-	ADDQ         $0x00000c00, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer258:
-	CMPQ    SI, $0x02
-	JNE     fewer261
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile262:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row263:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z4
-	VMOVUPS      64(AX), Z5
-	VBROADCASTSS (CX), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS 1024(CX), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row263
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile262
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile262
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	ADDQ         $0x00000800, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer261:
-	CMPQ    SI, $0x01
-	JNE     fewer264
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile265:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row266:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z2
-	VMOVUPS      64(AX), Z3
-	VBROADCASTSS (CX), Z4
-	VFMADD231PS  Z2, Z4, Z0
-	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row266
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile265
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile265
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	ADDQ         $0x00000400, BX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done229
-
-fewer264:
-done229:
-	VZEROUPPER
-	RET
-
-// func weightedF32c16AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·weightedF32c16AVX512(SB), NOSPLIT, $0-72
-	MOVQ dst+0(FP), DX
-	MOVQ p+16(FP), BX
-	MOVQ rowBytes+48(FP), DI
-	MOVQ n+24(FP), SI
-
-queries268:
-	CMPQ    SI, $0x0c
-	JL      rest269
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z9
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z10
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z11
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), R8
-	MOVQ    first+56(FP), R10
-	MOVQ    count+64(FP), R11
-
-tile270:
-	SUBQ R10, R11
-	MOVQ (R8), AX
-	MOVQ 32(R8), R9
-	SUBQ AX, R9
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, R8
-
-row271:
-	PREFETCHT0   (AX)(R9*1)
-	VMOVUPS      (AX), Z12
-	VBROADCASTSS (CX), Z13
-	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS 1024(CX), Z13
-	VFMADD231PS  Z12, Z13, Z1
-	VBROADCASTSS 2048(CX), Z13
-	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS 3072(CX), Z13
-	VFMADD231PS  Z12, Z13, Z3
-	VBROADCASTSS 4096(CX), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS 5120(CX), Z13
-	VFMADD231PS  Z12, Z13, Z5
-	VBROADCASTSS 6144(CX), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS 7168(CX), Z13
-	VFMADD231PS  Z12, Z13, Z7
-	VBROADCASTSS 8192(CX), Z13
-	VFMADD231PS  Z12, Z13, Z8
-	VBROADCASTSS 9216(CX), Z13
-	VFMADD231PS  Z12, Z13, Z9
-	VBROADCASTSS 10240(CX), Z13
-	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS 11264(CX), Z13
-	VFMADD231PS  Z12, Z13, Z11
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R10
-	JNZ          row271
-	MOVQ         $0x00000010, R10
-	CMPQ         R11, R10
-	JGE          tile270
-	MOVQ         R11, R10
-	TESTQ        R10, R10
-	JNZ          tile270
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z3, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z5, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z7, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z9, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z10, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z11, (AX)
-	ADDQ         $0x00003000, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	SUBQ         $0x0c, SI
-	JMP          queries268
-
-rest269:
-	CMPQ    SI, $0x0b
-	JNE     fewer272
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z9
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z10
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile273:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row274:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z11
-	VBROADCASTSS (CX), Z12
-	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS 1024(CX), Z12
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS 2048(CX), Z12
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS 3072(CX), Z12
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS 4096(CX), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS 5120(CX), Z12
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS 6144(CX), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS 7168(CX), Z12
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS 8192(CX), Z12
-	VFMADD231PS  Z11, Z12, Z8
-	VBROADCASTSS 9216(CX), Z12
-	VFMADD231PS  Z11, Z12, Z9
-	VBROADCASTSS 10240(CX), Z12
-	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row274
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile273
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile273
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z3, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z5, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z7, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z9, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z10, (AX)
-	ADDQ         $0x00002c00, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer272:
-	CMPQ    SI, $0x0a
-	JNE     fewer275
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z9
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile276:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row277:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z10
-	VBROADCASTSS (CX), Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS 1024(CX), Z11
-	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS 2048(CX), Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS 3072(CX), Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS 4096(CX), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS 5120(CX), Z11
-	VFMADD231PS  Z10, Z11, Z5
-	VBROADCASTSS 6144(CX), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS 7168(CX), Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS 8192(CX), Z11
-	VFMADD231PS  Z10, Z11, Z8
-	VBROADCASTSS 9216(CX), Z11
-	VFMADD231PS  Z10, Z11, Z9
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row277
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile276
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile276
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z3, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z5, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z7, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z9, (AX)
-	ADDQ         $0x00002800, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer275:
-	CMPQ    SI, $0x09
-	JNE     fewer278
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z7
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z8
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile279:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row280:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z9
-	VBROADCASTSS (CX), Z10
-	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS 1024(CX), Z10
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS 2048(CX), Z10
-	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS 3072(CX), Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS 4096(CX), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS 5120(CX), Z10
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS 6144(CX), Z10
-	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS 7168(CX), Z10
-	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS 8192(CX), Z10
-	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row280
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile279
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile279
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z3, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z5, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z7, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z8, (AX)
-	ADDQ         $0x00002400, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer278:
-	CMPQ    SI, $0x08
-	JNE     fewer281
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z7
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile282:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row283:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z8
-	VBROADCASTSS (CX), Z9
-	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS 1024(CX), Z9
-	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS 2048(CX), Z9
-	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS 3072(CX), Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS 4096(CX), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS 5120(CX), Z9
-	VFMADD231PS  Z8, Z9, Z5
-	VBROADCASTSS 6144(CX), Z9
-	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS 7168(CX), Z9
-	VFMADD231PS  Z8, Z9, Z7
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row283
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile282
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile282
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z3, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z5, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z7, (AX)
-	ADDQ         $0x00002000, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer281:
-	CMPQ    SI, $0x07
-	JNE     fewer284
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z5
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z6
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile285:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row286:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z7
-	VBROADCASTSS (CX), Z8
-	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS 1024(CX), Z8
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS 2048(CX), Z8
-	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS 3072(CX), Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS 4096(CX), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS 5120(CX), Z8
-	VFMADD231PS  Z7, Z8, Z5
-	VBROADCASTSS 6144(CX), Z8
-	VFMADD231PS  Z7, Z8, Z6
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row286
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile285
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile285
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z3, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z5, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z6, (AX)
-	ADDQ         $0x00001c00, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer284:
-	CMPQ    SI, $0x06
-	JNE     fewer287
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z5
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile288:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row289:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z6
-	VBROADCASTSS (CX), Z7
-	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS 1024(CX), Z7
-	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS 2048(CX), Z7
-	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS 3072(CX), Z7
-	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS 4096(CX), Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS 5120(CX), Z7
-	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row289
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile288
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile288
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z3, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z5, (AX)
-	ADDQ         $0x00001800, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer287:
-	CMPQ    SI, $0x05
-	JNE     fewer290
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z3
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z4
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile291:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row292:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z5
-	VBROADCASTSS (CX), Z6
-	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS 1024(CX), Z6
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS 2048(CX), Z6
-	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS 3072(CX), Z6
-	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS 4096(CX), Z6
-	VFMADD231PS  Z5, Z6, Z4
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row292
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile291
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile291
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z3, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z4, (AX)
-	ADDQ         $0x00001400, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer290:
-	CMPQ    SI, $0x04
-	JNE     fewer293
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z3
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile294:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row295:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z4
-	VBROADCASTSS (CX), Z5
-	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS 1024(CX), Z5
-	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS 2048(CX), Z5
-	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS 3072(CX), Z5
-	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row295
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile294
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile294
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z3, (AX)
-	ADDQ         $0x00001000, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer293:
-	CMPQ    SI, $0x03
-	JNE     fewer296
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z2
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile297:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row298:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z3
-	VBROADCASTSS (CX), Z4
-	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS 1024(CX), Z4
-	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS 2048(CX), Z4
-	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row298
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile297
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile297
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z2, (AX)
-	ADDQ         $0x00000c00, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer296:
-	CMPQ    SI, $0x02
-	JNE     fewer299
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	ADDQ    dstStride+8(FP), AX
-	VMOVUPS (AX), Z1
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile300:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row301:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z2
-	VBROADCASTSS (CX), Z3
-	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS 1024(CX), Z3
-	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row301
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile300
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile300
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         dstStride+8(FP), AX
-	VMOVUPS      Z1, (AX)
-	ADDQ         $0x00000800, BX
-	ADDQ         dstStride+8(FP), DX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer299:
-	CMPQ    SI, $0x01
-	JNE     fewer302
-	MOVQ    DX, AX
-	VMOVUPS (AX), Z0
-	MOVQ    BX, CX
-	MOVQ    tiles+32(FP), SI
-	MOVQ    first+56(FP), R9
-	MOVQ    count+64(FP), R10
-
-tile303:
-	SUBQ R9, R10
-	MOVQ (SI), AX
-	MOVQ 32(SI), R8
-	SUBQ AX, R8
-	ADDQ off+40(FP), AX
-	ADDQ $0x08, SI
-
-row304:
-	PREFETCHT0   (AX)(R8*1)
-	VMOVUPS      (AX), Z1
-	VBROADCASTSS (CX), Z2
-	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         DI, AX
-	ADDQ         $0x04, CX
-	DECQ         R9
-	JNZ          row304
-	MOVQ         $0x00000010, R9
-	CMPQ         R10, R9
-	JGE          tile303
-	MOVQ         R10, R9
-	TESTQ        R9, R9
-	JNZ          tile303
-	MOVQ         DX, AX
-	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000400, BX
-	ADDQ         dstStride+8(FP), DX
-	JMP          done267
-
-fewer302:
-done267:
-	VZEROUPPER
-	RET
-
-// func weightedF16c32AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·weightedF16c32AVX512(SB), NOSPLIT, $0-72
 	MOVQ dst+0(FP), DX
 	MOVQ p+16(FP), BX
 	MOVQ rowBytes+48(FP), DI
@@ -10786,8 +10540,8 @@ tile308:
 
 row309:
 	PREFETCHT0   (AX)(R9*1)
-	VCVTPH2PS    (AX), Z24
-	VCVTPH2PS    32(AX), Z25
+	VMOVUPS      (AX), Z24
+	VMOVUPS      64(AX), Z25
 	VBROADCASTSS (CX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
@@ -10937,8 +10691,8 @@ tile311:
 
 row312:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z22
-	VCVTPH2PS    32(AX), Z23
+	VMOVUPS      (AX), Z22
+	VMOVUPS      64(AX), Z23
 	VBROADCASTSS (CX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
@@ -11077,8 +10831,8 @@ tile314:
 
 row315:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z20
-	VCVTPH2PS    32(AX), Z21
+	VMOVUPS      (AX), Z20
+	VMOVUPS      64(AX), Z21
 	VBROADCASTSS (CX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
@@ -11207,8 +10961,8 @@ tile317:
 
 row318:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z18
-	VCVTPH2PS    32(AX), Z19
+	VMOVUPS      (AX), Z18
+	VMOVUPS      64(AX), Z19
 	VBROADCASTSS (CX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
@@ -11327,8 +11081,8 @@ tile320:
 
 row321:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z16
-	VCVTPH2PS    32(AX), Z17
+	VMOVUPS      (AX), Z16
+	VMOVUPS      64(AX), Z17
 	VBROADCASTSS (CX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
@@ -11437,8 +11191,8 @@ tile323:
 
 row324:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z14
-	VCVTPH2PS    32(AX), Z15
+	VMOVUPS      (AX), Z14
+	VMOVUPS      64(AX), Z15
 	VBROADCASTSS (CX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
@@ -11537,8 +11291,8 @@ tile326:
 
 row327:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z12
-	VCVTPH2PS    32(AX), Z13
+	VMOVUPS      (AX), Z12
+	VMOVUPS      64(AX), Z13
 	VBROADCASTSS (CX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
@@ -11627,8 +11381,8 @@ tile329:
 
 row330:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z10
-	VCVTPH2PS    32(AX), Z11
+	VMOVUPS      (AX), Z10
+	VMOVUPS      64(AX), Z11
 	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
@@ -11707,8 +11461,8 @@ tile332:
 
 row333:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z8
-	VCVTPH2PS    32(AX), Z9
+	VMOVUPS      (AX), Z8
+	VMOVUPS      64(AX), Z9
 	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
@@ -11777,8 +11531,8 @@ tile335:
 
 row336:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z6
-	VCVTPH2PS    32(AX), Z7
+	VMOVUPS      (AX), Z6
+	VMOVUPS      64(AX), Z7
 	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
@@ -11837,8 +11591,8 @@ tile338:
 
 row339:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z4
-	VCVTPH2PS    32(AX), Z5
+	VMOVUPS      (AX), Z4
+	VMOVUPS      64(AX), Z5
 	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
@@ -11887,8 +11641,8 @@ tile341:
 
 row342:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z2
-	VCVTPH2PS    32(AX), Z3
+	VMOVUPS      (AX), Z2
+	VMOVUPS      64(AX), Z3
 	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
@@ -11914,9 +11668,9 @@ done305:
 	VZEROUPPER
 	RET
 
-// func weightedF16c16AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
+// func weightedF32c16AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·weightedF16c16AVX512(SB), NOSPLIT, $0-72
+TEXT ·weightedF32c16AVX512(SB), NOSPLIT, $0-72
 	MOVQ dst+0(FP), DX
 	MOVQ p+16(FP), BX
 	MOVQ rowBytes+48(FP), DI
@@ -11964,7 +11718,7 @@ tile346:
 
 row347:
 	PREFETCHT0   (AX)(R9*1)
-	VCVTPH2PS    (AX), Z12
+	VMOVUPS      (AX), Z12
 	VBROADCASTSS (CX), Z13
 	VFMADD231PS  Z12, Z13, Z0
 	VBROADCASTSS 1024(CX), Z13
@@ -12079,7 +11833,7 @@ tile349:
 
 row350:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z11
+	VMOVUPS      (AX), Z11
 	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z11, Z12, Z0
 	VBROADCASTSS 1024(CX), Z12
@@ -12186,7 +11940,7 @@ tile352:
 
 row353:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z10
+	VMOVUPS      (AX), Z10
 	VBROADCASTSS (CX), Z11
 	VFMADD231PS  Z10, Z11, Z0
 	VBROADCASTSS 1024(CX), Z11
@@ -12286,7 +12040,7 @@ tile355:
 
 row356:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z9
+	VMOVUPS      (AX), Z9
 	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VBROADCASTSS 1024(CX), Z10
@@ -12379,7 +12133,7 @@ tile358:
 
 row359:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z8
+	VMOVUPS      (AX), Z8
 	VBROADCASTSS (CX), Z9
 	VFMADD231PS  Z8, Z9, Z0
 	VBROADCASTSS 1024(CX), Z9
@@ -12465,7 +12219,7 @@ tile361:
 
 row362:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z7
+	VMOVUPS      (AX), Z7
 	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z7, Z8, Z0
 	VBROADCASTSS 1024(CX), Z8
@@ -12544,7 +12298,7 @@ tile364:
 
 row365:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z6
+	VMOVUPS      (AX), Z6
 	VBROADCASTSS (CX), Z7
 	VFMADD231PS  Z6, Z7, Z0
 	VBROADCASTSS 1024(CX), Z7
@@ -12616,7 +12370,7 @@ tile367:
 
 row368:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z5
+	VMOVUPS      (AX), Z5
 	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z5, Z6, Z0
 	VBROADCASTSS 1024(CX), Z6
@@ -12681,7 +12435,7 @@ tile370:
 
 row371:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z4
+	VMOVUPS      (AX), Z4
 	VBROADCASTSS (CX), Z5
 	VFMADD231PS  Z4, Z5, Z0
 	VBROADCASTSS 1024(CX), Z5
@@ -12739,7 +12493,7 @@ tile373:
 
 row374:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z3
+	VMOVUPS      (AX), Z3
 	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z3, Z4, Z0
 	VBROADCASTSS 1024(CX), Z4
@@ -12790,7 +12544,7 @@ tile376:
 
 row377:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z2
+	VMOVUPS      (AX), Z2
 	VBROADCASTSS (CX), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS 1024(CX), Z3
@@ -12834,7 +12588,7 @@ tile379:
 
 row380:
 	PREFETCHT0   (AX)(R8*1)
-	VCVTPH2PS    (AX), Z1
+	VMOVUPS      (AX), Z1
 	VBROADCASTSS (CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         DI, AX
@@ -12858,9 +12612,9 @@ done343:
 	VZEROUPPER
 	RET
 
-// func weightedQ80c32AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
-// Requires: AVX, AVX2, AVX512F, MMX+
-TEXT ·weightedQ80c32AVX512(SB), NOSPLIT, $0-72
+// func weightedF16c32AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·weightedF16c32AVX512(SB), NOSPLIT, $0-72
 	MOVQ dst+0(FP), DX
 	MOVQ p+16(FP), BX
 	MOVQ rowBytes+48(FP), DI
@@ -12920,50 +12674,44 @@ tile384:
 
 row385:
 	PREFETCHT0   (AX)(R9*1)
-	VPBROADCASTW (AX), Y24
-	VCVTPH2PS    Y24, Z24
-	VPMOVSXBD    2(AX), Z25
-	VCVTDQ2PS    Z25, Z25
-	VMULPS       Z24, Z25, Z25
-	VPMOVSXBD    18(AX), Z26
-	VCVTDQ2PS    Z26, Z26
-	VMULPS       Z24, Z26, Z26
-	VBROADCASTSS (CX), Z24
-	VFMADD231PS  Z25, Z24, Z0
-	VFMADD231PS  Z26, Z24, Z1
-	VBROADCASTSS 1024(CX), Z24
-	VFMADD231PS  Z25, Z24, Z2
-	VFMADD231PS  Z26, Z24, Z3
-	VBROADCASTSS 2048(CX), Z24
-	VFMADD231PS  Z25, Z24, Z4
-	VFMADD231PS  Z26, Z24, Z5
-	VBROADCASTSS 3072(CX), Z24
-	VFMADD231PS  Z25, Z24, Z6
-	VFMADD231PS  Z26, Z24, Z7
-	VBROADCASTSS 4096(CX), Z24
-	VFMADD231PS  Z25, Z24, Z8
-	VFMADD231PS  Z26, Z24, Z9
-	VBROADCASTSS 5120(CX), Z24
-	VFMADD231PS  Z25, Z24, Z10
-	VFMADD231PS  Z26, Z24, Z11
-	VBROADCASTSS 6144(CX), Z24
-	VFMADD231PS  Z25, Z24, Z12
-	VFMADD231PS  Z26, Z24, Z13
-	VBROADCASTSS 7168(CX), Z24
-	VFMADD231PS  Z25, Z24, Z14
-	VFMADD231PS  Z26, Z24, Z15
-	VBROADCASTSS 8192(CX), Z24
-	VFMADD231PS  Z25, Z24, Z16
-	VFMADD231PS  Z26, Z24, Z17
-	VBROADCASTSS 9216(CX), Z24
-	VFMADD231PS  Z25, Z24, Z18
-	VFMADD231PS  Z26, Z24, Z19
-	VBROADCASTSS 10240(CX), Z24
-	VFMADD231PS  Z25, Z24, Z20
-	VFMADD231PS  Z26, Z24, Z21
-	VBROADCASTSS 11264(CX), Z24
-	VFMADD231PS  Z25, Z24, Z22
-	VFMADD231PS  Z26, Z24, Z23
+	VCVTPH2PS    (AX), Z24
+	VCVTPH2PS    32(AX), Z25
+	VBROADCASTSS (CX), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS 1024(CX), Z26
+	VFMADD231PS  Z24, Z26, Z2
+	VFMADD231PS  Z25, Z26, Z3
+	VBROADCASTSS 2048(CX), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS 3072(CX), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS 4096(CX), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS 5120(CX), Z26
+	VFMADD231PS  Z24, Z26, Z10
+	VFMADD231PS  Z25, Z26, Z11
+	VBROADCASTSS 6144(CX), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS 7168(CX), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS 8192(CX), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS 9216(CX), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
+	VBROADCASTSS 10240(CX), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS 11264(CX), Z26
+	VFMADD231PS  Z24, Z26, Z22
+	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R10
@@ -13077,47 +12825,41 @@ tile387:
 
 row388:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y22
-	VCVTPH2PS    Y22, Z22
-	VPMOVSXBD    2(AX), Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z22, Z23, Z23
-	VPMOVSXBD    18(AX), Z24
-	VCVTDQ2PS    Z24, Z24
-	VMULPS       Z22, Z24, Z24
-	VBROADCASTSS (CX), Z22
-	VFMADD231PS  Z23, Z22, Z0
-	VFMADD231PS  Z24, Z22, Z1
-	VBROADCASTSS 1024(CX), Z22
-	VFMADD231PS  Z23, Z22, Z2
-	VFMADD231PS  Z24, Z22, Z3
-	VBROADCASTSS 2048(CX), Z22
-	VFMADD231PS  Z23, Z22, Z4
-	VFMADD231PS  Z24, Z22, Z5
-	VBROADCASTSS 3072(CX), Z22
-	VFMADD231PS  Z23, Z22, Z6
-	VFMADD231PS  Z24, Z22, Z7
-	VBROADCASTSS 4096(CX), Z22
-	VFMADD231PS  Z23, Z22, Z8
-	VFMADD231PS  Z24, Z22, Z9
-	VBROADCASTSS 5120(CX), Z22
-	VFMADD231PS  Z23, Z22, Z10
-	VFMADD231PS  Z24, Z22, Z11
-	VBROADCASTSS 6144(CX), Z22
-	VFMADD231PS  Z23, Z22, Z12
-	VFMADD231PS  Z24, Z22, Z13
-	VBROADCASTSS 7168(CX), Z22
-	VFMADD231PS  Z23, Z22, Z14
-	VFMADD231PS  Z24, Z22, Z15
-	VBROADCASTSS 8192(CX), Z22
-	VFMADD231PS  Z23, Z22, Z16
-	VFMADD231PS  Z24, Z22, Z17
-	VBROADCASTSS 9216(CX), Z22
-	VFMADD231PS  Z23, Z22, Z18
-	VFMADD231PS  Z24, Z22, Z19
-	VBROADCASTSS 10240(CX), Z22
-	VFMADD231PS  Z23, Z22, Z20
-	VFMADD231PS  Z24, Z22, Z21
+	VCVTPH2PS    (AX), Z22
+	VCVTPH2PS    32(AX), Z23
+	VBROADCASTSS (CX), Z24
+	VFMADD231PS  Z22, Z24, Z0
+	VFMADD231PS  Z23, Z24, Z1
+	VBROADCASTSS 1024(CX), Z24
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS 2048(CX), Z24
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS 3072(CX), Z24
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS 4096(CX), Z24
+	VFMADD231PS  Z22, Z24, Z8
+	VFMADD231PS  Z23, Z24, Z9
+	VBROADCASTSS 5120(CX), Z24
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS 6144(CX), Z24
+	VFMADD231PS  Z22, Z24, Z12
+	VFMADD231PS  Z23, Z24, Z13
+	VBROADCASTSS 7168(CX), Z24
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS 8192(CX), Z24
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS 9216(CX), Z24
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	VBROADCASTSS 10240(CX), Z24
+	VFMADD231PS  Z22, Z24, Z20
+	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -13223,44 +12965,38 @@ tile390:
 
 row391:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y20
-	VCVTPH2PS    Y20, Z20
-	VPMOVSXBD    2(AX), Z21
-	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z20, Z21, Z21
-	VPMOVSXBD    18(AX), Z22
-	VCVTDQ2PS    Z22, Z22
-	VMULPS       Z20, Z22, Z22
-	VBROADCASTSS (CX), Z20
-	VFMADD231PS  Z21, Z20, Z0
-	VFMADD231PS  Z22, Z20, Z1
-	VBROADCASTSS 1024(CX), Z20
-	VFMADD231PS  Z21, Z20, Z2
-	VFMADD231PS  Z22, Z20, Z3
-	VBROADCASTSS 2048(CX), Z20
-	VFMADD231PS  Z21, Z20, Z4
-	VFMADD231PS  Z22, Z20, Z5
-	VBROADCASTSS 3072(CX), Z20
-	VFMADD231PS  Z21, Z20, Z6
-	VFMADD231PS  Z22, Z20, Z7
-	VBROADCASTSS 4096(CX), Z20
-	VFMADD231PS  Z21, Z20, Z8
-	VFMADD231PS  Z22, Z20, Z9
-	VBROADCASTSS 5120(CX), Z20
-	VFMADD231PS  Z21, Z20, Z10
-	VFMADD231PS  Z22, Z20, Z11
-	VBROADCASTSS 6144(CX), Z20
-	VFMADD231PS  Z21, Z20, Z12
-	VFMADD231PS  Z22, Z20, Z13
-	VBROADCASTSS 7168(CX), Z20
-	VFMADD231PS  Z21, Z20, Z14
-	VFMADD231PS  Z22, Z20, Z15
-	VBROADCASTSS 8192(CX), Z20
-	VFMADD231PS  Z21, Z20, Z16
-	VFMADD231PS  Z22, Z20, Z17
-	VBROADCASTSS 9216(CX), Z20
-	VFMADD231PS  Z21, Z20, Z18
-	VFMADD231PS  Z22, Z20, Z19
+	VCVTPH2PS    (AX), Z20
+	VCVTPH2PS    32(AX), Z21
+	VBROADCASTSS (CX), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS 1024(CX), Z22
+	VFMADD231PS  Z20, Z22, Z2
+	VFMADD231PS  Z21, Z22, Z3
+	VBROADCASTSS 2048(CX), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS 3072(CX), Z22
+	VFMADD231PS  Z20, Z22, Z6
+	VFMADD231PS  Z21, Z22, Z7
+	VBROADCASTSS 4096(CX), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS 5120(CX), Z22
+	VFMADD231PS  Z20, Z22, Z10
+	VFMADD231PS  Z21, Z22, Z11
+	VBROADCASTSS 6144(CX), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS 7168(CX), Z22
+	VFMADD231PS  Z20, Z22, Z14
+	VFMADD231PS  Z21, Z22, Z15
+	VBROADCASTSS 8192(CX), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS 9216(CX), Z22
+	VFMADD231PS  Z20, Z22, Z18
+	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -13359,41 +13095,35 @@ tile393:
 
 row394:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y18
-	VCVTPH2PS    Y18, Z18
-	VPMOVSXBD    2(AX), Z19
-	VCVTDQ2PS    Z19, Z19
-	VMULPS       Z18, Z19, Z19
-	VPMOVSXBD    18(AX), Z20
-	VCVTDQ2PS    Z20, Z20
-	VMULPS       Z18, Z20, Z20
-	VBROADCASTSS (CX), Z18
-	VFMADD231PS  Z19, Z18, Z0
-	VFMADD231PS  Z20, Z18, Z1
-	VBROADCASTSS 1024(CX), Z18
-	VFMADD231PS  Z19, Z18, Z2
-	VFMADD231PS  Z20, Z18, Z3
-	VBROADCASTSS 2048(CX), Z18
-	VFMADD231PS  Z19, Z18, Z4
-	VFMADD231PS  Z20, Z18, Z5
-	VBROADCASTSS 3072(CX), Z18
-	VFMADD231PS  Z19, Z18, Z6
-	VFMADD231PS  Z20, Z18, Z7
-	VBROADCASTSS 4096(CX), Z18
-	VFMADD231PS  Z19, Z18, Z8
-	VFMADD231PS  Z20, Z18, Z9
-	VBROADCASTSS 5120(CX), Z18
-	VFMADD231PS  Z19, Z18, Z10
-	VFMADD231PS  Z20, Z18, Z11
-	VBROADCASTSS 6144(CX), Z18
-	VFMADD231PS  Z19, Z18, Z12
-	VFMADD231PS  Z20, Z18, Z13
-	VBROADCASTSS 7168(CX), Z18
-	VFMADD231PS  Z19, Z18, Z14
-	VFMADD231PS  Z20, Z18, Z15
-	VBROADCASTSS 8192(CX), Z18
-	VFMADD231PS  Z19, Z18, Z16
-	VFMADD231PS  Z20, Z18, Z17
+	VCVTPH2PS    (AX), Z18
+	VCVTPH2PS    32(AX), Z19
+	VBROADCASTSS (CX), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS 1024(CX), Z20
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS 2048(CX), Z20
+	VFMADD231PS  Z18, Z20, Z4
+	VFMADD231PS  Z19, Z20, Z5
+	VBROADCASTSS 3072(CX), Z20
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS 4096(CX), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS 5120(CX), Z20
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS 6144(CX), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
+	VBROADCASTSS 7168(CX), Z20
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	VBROADCASTSS 8192(CX), Z20
+	VFMADD231PS  Z18, Z20, Z16
+	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -13485,38 +13215,32 @@ tile396:
 
 row397:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y16
-	VCVTPH2PS    Y16, Z16
-	VPMOVSXBD    2(AX), Z17
-	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z16, Z17, Z17
-	VPMOVSXBD    18(AX), Z18
-	VCVTDQ2PS    Z18, Z18
-	VMULPS       Z16, Z18, Z18
-	VBROADCASTSS (CX), Z16
-	VFMADD231PS  Z17, Z16, Z0
-	VFMADD231PS  Z18, Z16, Z1
-	VBROADCASTSS 1024(CX), Z16
-	VFMADD231PS  Z17, Z16, Z2
-	VFMADD231PS  Z18, Z16, Z3
-	VBROADCASTSS 2048(CX), Z16
-	VFMADD231PS  Z17, Z16, Z4
-	VFMADD231PS  Z18, Z16, Z5
-	VBROADCASTSS 3072(CX), Z16
-	VFMADD231PS  Z17, Z16, Z6
-	VFMADD231PS  Z18, Z16, Z7
-	VBROADCASTSS 4096(CX), Z16
-	VFMADD231PS  Z17, Z16, Z8
-	VFMADD231PS  Z18, Z16, Z9
-	VBROADCASTSS 5120(CX), Z16
-	VFMADD231PS  Z17, Z16, Z10
-	VFMADD231PS  Z18, Z16, Z11
-	VBROADCASTSS 6144(CX), Z16
-	VFMADD231PS  Z17, Z16, Z12
-	VFMADD231PS  Z18, Z16, Z13
-	VBROADCASTSS 7168(CX), Z16
-	VFMADD231PS  Z17, Z16, Z14
-	VFMADD231PS  Z18, Z16, Z15
+	VCVTPH2PS    (AX), Z16
+	VCVTPH2PS    32(AX), Z17
+	VBROADCASTSS (CX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 1024(CX), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS 2048(CX), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS 3072(CX), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS 4096(CX), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS 5120(CX), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS 6144(CX), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS 7168(CX), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -13601,35 +13325,29 @@ tile399:
 
 row400:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y14
-	VCVTPH2PS    Y14, Z14
-	VPMOVSXBD    2(AX), Z15
-	VCVTDQ2PS    Z15, Z15
-	VMULPS       Z14, Z15, Z15
-	VPMOVSXBD    18(AX), Z16
-	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z14, Z16, Z16
-	VBROADCASTSS (CX), Z14
-	VFMADD231PS  Z15, Z14, Z0
-	VFMADD231PS  Z16, Z14, Z1
-	VBROADCASTSS 1024(CX), Z14
-	VFMADD231PS  Z15, Z14, Z2
-	VFMADD231PS  Z16, Z14, Z3
-	VBROADCASTSS 2048(CX), Z14
-	VFMADD231PS  Z15, Z14, Z4
-	VFMADD231PS  Z16, Z14, Z5
-	VBROADCASTSS 3072(CX), Z14
-	VFMADD231PS  Z15, Z14, Z6
-	VFMADD231PS  Z16, Z14, Z7
-	VBROADCASTSS 4096(CX), Z14
-	VFMADD231PS  Z15, Z14, Z8
-	VFMADD231PS  Z16, Z14, Z9
-	VBROADCASTSS 5120(CX), Z14
-	VFMADD231PS  Z15, Z14, Z10
-	VFMADD231PS  Z16, Z14, Z11
-	VBROADCASTSS 6144(CX), Z14
-	VFMADD231PS  Z15, Z14, Z12
-	VFMADD231PS  Z16, Z14, Z13
+	VCVTPH2PS    (AX), Z14
+	VCVTPH2PS    32(AX), Z15
+	VBROADCASTSS (CX), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS 1024(CX), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS 2048(CX), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS 3072(CX), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS 4096(CX), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS 5120(CX), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS 6144(CX), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -13707,32 +13425,26 @@ tile402:
 
 row403:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y12
-	VCVTPH2PS    Y12, Z12
-	VPMOVSXBD    2(AX), Z13
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z12, Z13, Z13
-	VPMOVSXBD    18(AX), Z14
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z12, Z14, Z14
-	VBROADCASTSS (CX), Z12
-	VFMADD231PS  Z13, Z12, Z0
-	VFMADD231PS  Z14, Z12, Z1
-	VBROADCASTSS 1024(CX), Z12
-	VFMADD231PS  Z13, Z12, Z2
-	VFMADD231PS  Z14, Z12, Z3
-	VBROADCASTSS 2048(CX), Z12
-	VFMADD231PS  Z13, Z12, Z4
-	VFMADD231PS  Z14, Z12, Z5
-	VBROADCASTSS 3072(CX), Z12
-	VFMADD231PS  Z13, Z12, Z6
-	VFMADD231PS  Z14, Z12, Z7
-	VBROADCASTSS 4096(CX), Z12
-	VFMADD231PS  Z13, Z12, Z8
-	VFMADD231PS  Z14, Z12, Z9
-	VBROADCASTSS 5120(CX), Z12
-	VFMADD231PS  Z13, Z12, Z10
-	VFMADD231PS  Z14, Z12, Z11
+	VCVTPH2PS    (AX), Z12
+	VCVTPH2PS    32(AX), Z13
+	VBROADCASTSS (CX), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS 1024(CX), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS 2048(CX), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS 3072(CX), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS 4096(CX), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS 5120(CX), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -13803,29 +13515,23 @@ tile405:
 
 row406:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y10
-	VCVTPH2PS    Y10, Z10
-	VPMOVSXBD    2(AX), Z11
-	VCVTDQ2PS    Z11, Z11
-	VMULPS       Z10, Z11, Z11
-	VPMOVSXBD    18(AX), Z12
-	VCVTDQ2PS    Z12, Z12
-	VMULPS       Z10, Z12, Z12
-	VBROADCASTSS (CX), Z10
-	VFMADD231PS  Z11, Z10, Z0
-	VFMADD231PS  Z12, Z10, Z1
-	VBROADCASTSS 1024(CX), Z10
-	VFMADD231PS  Z11, Z10, Z2
-	VFMADD231PS  Z12, Z10, Z3
-	VBROADCASTSS 2048(CX), Z10
-	VFMADD231PS  Z11, Z10, Z4
-	VFMADD231PS  Z12, Z10, Z5
-	VBROADCASTSS 3072(CX), Z10
-	VFMADD231PS  Z11, Z10, Z6
-	VFMADD231PS  Z12, Z10, Z7
-	VBROADCASTSS 4096(CX), Z10
-	VFMADD231PS  Z11, Z10, Z8
-	VFMADD231PS  Z12, Z10, Z9
+	VCVTPH2PS    (AX), Z10
+	VCVTPH2PS    32(AX), Z11
+	VBROADCASTSS (CX), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS 1024(CX), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 2048(CX), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS 3072(CX), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS 4096(CX), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -13889,26 +13595,20 @@ tile408:
 
 row409:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y8
-	VCVTPH2PS    Y8, Z8
-	VPMOVSXBD    2(AX), Z9
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z8, Z9, Z9
-	VPMOVSXBD    18(AX), Z10
-	VCVTDQ2PS    Z10, Z10
-	VMULPS       Z8, Z10, Z10
-	VBROADCASTSS (CX), Z8
-	VFMADD231PS  Z9, Z8, Z0
-	VFMADD231PS  Z10, Z8, Z1
-	VBROADCASTSS 1024(CX), Z8
-	VFMADD231PS  Z9, Z8, Z2
-	VFMADD231PS  Z10, Z8, Z3
-	VBROADCASTSS 2048(CX), Z8
-	VFMADD231PS  Z9, Z8, Z4
-	VFMADD231PS  Z10, Z8, Z5
-	VBROADCASTSS 3072(CX), Z8
-	VFMADD231PS  Z9, Z8, Z6
-	VFMADD231PS  Z10, Z8, Z7
+	VCVTPH2PS    (AX), Z8
+	VCVTPH2PS    32(AX), Z9
+	VBROADCASTSS (CX), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 1024(CX), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 2048(CX), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 3072(CX), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -13965,23 +13665,17 @@ tile411:
 
 row412:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y6
-	VCVTPH2PS    Y6, Z6
-	VPMOVSXBD    2(AX), Z7
-	VCVTDQ2PS    Z7, Z7
-	VMULPS       Z6, Z7, Z7
-	VPMOVSXBD    18(AX), Z8
-	VCVTDQ2PS    Z8, Z8
-	VMULPS       Z6, Z8, Z8
-	VBROADCASTSS (CX), Z6
-	VFMADD231PS  Z7, Z6, Z0
-	VFMADD231PS  Z8, Z6, Z1
-	VBROADCASTSS 1024(CX), Z6
-	VFMADD231PS  Z7, Z6, Z2
-	VFMADD231PS  Z8, Z6, Z3
-	VBROADCASTSS 2048(CX), Z6
-	VFMADD231PS  Z7, Z6, Z4
-	VFMADD231PS  Z8, Z6, Z5
+	VCVTPH2PS    (AX), Z6
+	VCVTPH2PS    32(AX), Z7
+	VBROADCASTSS (CX), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 1024(CX), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 2048(CX), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -14031,20 +13725,14 @@ tile414:
 
 row415:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y4
-	VCVTPH2PS    Y4, Z4
-	VPMOVSXBD    2(AX), Z5
-	VCVTDQ2PS    Z5, Z5
-	VMULPS       Z4, Z5, Z5
-	VPMOVSXBD    18(AX), Z6
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z4, Z6, Z6
-	VBROADCASTSS (CX), Z4
-	VFMADD231PS  Z5, Z4, Z0
-	VFMADD231PS  Z6, Z4, Z1
-	VBROADCASTSS 1024(CX), Z4
-	VFMADD231PS  Z5, Z4, Z2
-	VFMADD231PS  Z6, Z4, Z3
+	VCVTPH2PS    (AX), Z4
+	VCVTPH2PS    32(AX), Z5
+	VBROADCASTSS (CX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 1024(CX), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -14087,17 +13775,11 @@ tile417:
 
 row418:
 	PREFETCHT0   (AX)(R8*1)
-	VPBROADCASTW (AX), Y2
-	VCVTPH2PS    Y2, Z2
-	VPMOVSXBD    2(AX), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z2, Z3, Z3
-	VPMOVSXBD    18(AX), Z4
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       Z2, Z4, Z4
-	VBROADCASTSS (CX), Z2
-	VFMADD231PS  Z3, Z2, Z0
-	VFMADD231PS  Z4, Z2, Z1
+	VCVTPH2PS    (AX), Z2
+	VCVTPH2PS    32(AX), Z3
+	VBROADCASTSS (CX), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DI, AX
 	ADDQ         $0x04, CX
 	DECQ         R9
@@ -14117,5 +13799,2211 @@ row418:
 
 fewer416:
 done381:
+	VZEROUPPER
+	RET
+
+// func weightedF16c16AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·weightedF16c16AVX512(SB), NOSPLIT, $0-72
+	MOVQ dst+0(FP), DX
+	MOVQ p+16(FP), BX
+	MOVQ rowBytes+48(FP), DI
+	MOVQ n+24(FP), SI
+
+queries420:
+	CMPQ    SI, $0x0c
+	JL      rest421
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z10
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z11
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), R8
+	MOVQ    first+56(FP), R10
+	MOVQ    count+64(FP), R11
+
+tile422:
+	SUBQ R10, R11
+	MOVQ (R8), AX
+	MOVQ 32(R8), R9
+	SUBQ AX, R9
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, R8
+
+row423:
+	PREFETCHT0   (AX)(R9*1)
+	VCVTPH2PS    (AX), Z12
+	VBROADCASTSS (CX), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS 1024(CX), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VBROADCASTSS 2048(CX), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS 3072(CX), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS 4096(CX), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS 5120(CX), Z13
+	VFMADD231PS  Z12, Z13, Z5
+	VBROADCASTSS 6144(CX), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS 7168(CX), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS 8192(CX), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS 9216(CX), Z13
+	VFMADD231PS  Z12, Z13, Z9
+	VBROADCASTSS 10240(CX), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS 11264(CX), Z13
+	VFMADD231PS  Z12, Z13, Z11
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R10
+	JNZ          row423
+	MOVQ         $0x00000010, R10
+	CMPQ         R11, R10
+	JGE          tile422
+	MOVQ         R11, R10
+	TESTQ        R10, R10
+	JNZ          tile422
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z9, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z10, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z11, (AX)
+	ADDQ         $0x00003000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	SUBQ         $0x0c, SI
+	JMP          queries420
+
+rest421:
+	CMPQ    SI, $0x0b
+	JNE     fewer424
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z10
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile425:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row426:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z11
+	VBROADCASTSS (CX), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS 1024(CX), Z12
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS 2048(CX), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS 3072(CX), Z12
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 4096(CX), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS 5120(CX), Z12
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS 6144(CX), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS 7168(CX), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS 8192(CX), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS 9216(CX), Z12
+	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS 10240(CX), Z12
+	VFMADD231PS  Z11, Z12, Z10
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row426
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile425
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile425
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z9, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z10, (AX)
+	ADDQ         $0x00002c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer424:
+	CMPQ    SI, $0x0a
+	JNE     fewer427
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z9
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile428:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row429:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z10
+	VBROADCASTSS (CX), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS 1024(CX), Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VBROADCASTSS 2048(CX), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS 3072(CX), Z11
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS 4096(CX), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS 5120(CX), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS 6144(CX), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS 7168(CX), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS 8192(CX), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS 9216(CX), Z11
+	VFMADD231PS  Z10, Z11, Z9
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row429
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile428
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile428
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z9, (AX)
+	ADDQ         $0x00002800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer427:
+	CMPQ    SI, $0x09
+	JNE     fewer430
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile431:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row432:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z9
+	VBROADCASTSS (CX), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS 1024(CX), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 2048(CX), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS 3072(CX), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 4096(CX), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS 5120(CX), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 6144(CX), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS 7168(CX), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS 8192(CX), Z10
+	VFMADD231PS  Z9, Z10, Z8
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row432
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile431
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile431
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z7, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	ADDQ         $0x00002400, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer430:
+	CMPQ    SI, $0x08
+	JNE     fewer433
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z7
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile434:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row435:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z8
+	VBROADCASTSS (CX), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS 1024(CX), Z9
+	VFMADD231PS  Z8, Z9, Z1
+	VBROADCASTSS 2048(CX), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS 3072(CX), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS 4096(CX), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS 5120(CX), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS 6144(CX), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS 7168(CX), Z9
+	VFMADD231PS  Z8, Z9, Z7
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row435
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile434
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile434
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z7, (AX)
+	ADDQ         $0x00002000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer433:
+	CMPQ    SI, $0x07
+	JNE     fewer436
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile437:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row438:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z7
+	VBROADCASTSS (CX), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS 1024(CX), Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 2048(CX), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS 3072(CX), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 4096(CX), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS 5120(CX), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS 6144(CX), Z8
+	VFMADD231PS  Z7, Z8, Z6
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row438
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile437
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile437
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z5, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	ADDQ         $0x00001c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer436:
+	CMPQ    SI, $0x06
+	JNE     fewer439
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z5
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile440:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row441:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z6
+	VBROADCASTSS (CX), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS 1024(CX), Z7
+	VFMADD231PS  Z6, Z7, Z1
+	VBROADCASTSS 2048(CX), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS 3072(CX), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS 4096(CX), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS 5120(CX), Z7
+	VFMADD231PS  Z6, Z7, Z5
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row441
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile440
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile440
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z5, (AX)
+	ADDQ         $0x00001800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer439:
+	CMPQ    SI, $0x05
+	JNE     fewer442
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile443:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row444:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z5
+	VBROADCASTSS (CX), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS 1024(CX), Z6
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 2048(CX), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS 3072(CX), Z6
+	VFMADD231PS  Z5, Z6, Z3
+	VBROADCASTSS 4096(CX), Z6
+	VFMADD231PS  Z5, Z6, Z4
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row444
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile443
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile443
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	ADDQ         $0x00001400, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer442:
+	CMPQ    SI, $0x04
+	JNE     fewer445
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z3
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile446:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row447:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z4
+	VBROADCASTSS (CX), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS 1024(CX), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS 2048(CX), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS 3072(CX), Z5
+	VFMADD231PS  Z4, Z5, Z3
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row447
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile446
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile446
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         $0x00001000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer445:
+	CMPQ    SI, $0x03
+	JNE     fewer448
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile449:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row450:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z3
+	VBROADCASTSS (CX), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS 1024(CX), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS 2048(CX), Z4
+	VFMADD231PS  Z3, Z4, Z2
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row450
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile449
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile449
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         $0x00000c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer448:
+	CMPQ    SI, $0x02
+	JNE     fewer451
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z1
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile452:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row453:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z2
+	VBROADCASTSS (CX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS 1024(CX), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row453
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile452
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile452
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         $0x00000800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer451:
+	CMPQ    SI, $0x01
+	JNE     fewer454
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile455:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row456:
+	PREFETCHT0   (AX)(R8*1)
+	VCVTPH2PS    (AX), Z1
+	VBROADCASTSS (CX), Z2
+	VFMADD231PS  Z1, Z2, Z0
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row456
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile455
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile455
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x00000400, BX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done419
+
+fewer454:
+done419:
+	VZEROUPPER
+	RET
+
+// func weightedQ80c32AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
+// Requires: AVX, AVX2, AVX512F, MMX+
+TEXT ·weightedQ80c32AVX512(SB), NOSPLIT, $0-72
+	MOVQ dst+0(FP), DX
+	MOVQ p+16(FP), BX
+	MOVQ rowBytes+48(FP), DI
+	MOVQ n+24(FP), SI
+
+queries458:
+	CMPQ    SI, $0x0c
+	JL      rest459
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	VMOVUPS 64(AX), Z9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z10
+	VMOVUPS 64(AX), Z11
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z12
+	VMOVUPS 64(AX), Z13
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z14
+	VMOVUPS 64(AX), Z15
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z16
+	VMOVUPS 64(AX), Z17
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z18
+	VMOVUPS 64(AX), Z19
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z20
+	VMOVUPS 64(AX), Z21
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z22
+	VMOVUPS 64(AX), Z23
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), R8
+	MOVQ    first+56(FP), R10
+	MOVQ    count+64(FP), R11
+
+tile460:
+	SUBQ R10, R11
+	MOVQ (R8), AX
+	MOVQ 32(R8), R9
+	SUBQ AX, R9
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, R8
+
+row461:
+	PREFETCHT0   (AX)(R9*1)
+	VPBROADCASTW (AX), Y24
+	VCVTPH2PS    Y24, Z24
+	VPMOVSXBD    2(AX), Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z24, Z25, Z25
+	VPMOVSXBD    18(AX), Z26
+	VCVTDQ2PS    Z26, Z26
+	VMULPS       Z24, Z26, Z26
+	VBROADCASTSS (CX), Z24
+	VFMADD231PS  Z25, Z24, Z0
+	VFMADD231PS  Z26, Z24, Z1
+	VBROADCASTSS 1024(CX), Z24
+	VFMADD231PS  Z25, Z24, Z2
+	VFMADD231PS  Z26, Z24, Z3
+	VBROADCASTSS 2048(CX), Z24
+	VFMADD231PS  Z25, Z24, Z4
+	VFMADD231PS  Z26, Z24, Z5
+	VBROADCASTSS 3072(CX), Z24
+	VFMADD231PS  Z25, Z24, Z6
+	VFMADD231PS  Z26, Z24, Z7
+	VBROADCASTSS 4096(CX), Z24
+	VFMADD231PS  Z25, Z24, Z8
+	VFMADD231PS  Z26, Z24, Z9
+	VBROADCASTSS 5120(CX), Z24
+	VFMADD231PS  Z25, Z24, Z10
+	VFMADD231PS  Z26, Z24, Z11
+	VBROADCASTSS 6144(CX), Z24
+	VFMADD231PS  Z25, Z24, Z12
+	VFMADD231PS  Z26, Z24, Z13
+	VBROADCASTSS 7168(CX), Z24
+	VFMADD231PS  Z25, Z24, Z14
+	VFMADD231PS  Z26, Z24, Z15
+	VBROADCASTSS 8192(CX), Z24
+	VFMADD231PS  Z25, Z24, Z16
+	VFMADD231PS  Z26, Z24, Z17
+	VBROADCASTSS 9216(CX), Z24
+	VFMADD231PS  Z25, Z24, Z18
+	VFMADD231PS  Z26, Z24, Z19
+	VBROADCASTSS 10240(CX), Z24
+	VFMADD231PS  Z25, Z24, Z20
+	VFMADD231PS  Z26, Z24, Z21
+	VBROADCASTSS 11264(CX), Z24
+	VFMADD231PS  Z25, Z24, Z22
+	VFMADD231PS  Z26, Z24, Z23
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R10
+	JNZ          row461
+	MOVQ         $0x00000010, R10
+	CMPQ         R11, R10
+	JGE          tile460
+	MOVQ         R11, R10
+	TESTQ        R10, R10
+	JNZ          tile460
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z10, (AX)
+	VMOVUPS      Z11, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z12, (AX)
+	VMOVUPS      Z13, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z14, (AX)
+	VMOVUPS      Z15, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z16, (AX)
+	VMOVUPS      Z17, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z18, (AX)
+	VMOVUPS      Z19, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z20, (AX)
+	VMOVUPS      Z21, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z22, (AX)
+	VMOVUPS      Z23, 64(AX)
+	ADDQ         $0x00003000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	SUBQ         $0x0c, SI
+	JMP          queries458
+
+rest459:
+	CMPQ    SI, $0x0b
+	JNE     fewer462
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	VMOVUPS 64(AX), Z9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z10
+	VMOVUPS 64(AX), Z11
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z12
+	VMOVUPS 64(AX), Z13
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z14
+	VMOVUPS 64(AX), Z15
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z16
+	VMOVUPS 64(AX), Z17
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z18
+	VMOVUPS 64(AX), Z19
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z20
+	VMOVUPS 64(AX), Z21
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile463:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row464:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y22
+	VCVTPH2PS    Y22, Z22
+	VPMOVSXBD    2(AX), Z23
+	VCVTDQ2PS    Z23, Z23
+	VMULPS       Z22, Z23, Z23
+	VPMOVSXBD    18(AX), Z24
+	VCVTDQ2PS    Z24, Z24
+	VMULPS       Z22, Z24, Z24
+	VBROADCASTSS (CX), Z22
+	VFMADD231PS  Z23, Z22, Z0
+	VFMADD231PS  Z24, Z22, Z1
+	VBROADCASTSS 1024(CX), Z22
+	VFMADD231PS  Z23, Z22, Z2
+	VFMADD231PS  Z24, Z22, Z3
+	VBROADCASTSS 2048(CX), Z22
+	VFMADD231PS  Z23, Z22, Z4
+	VFMADD231PS  Z24, Z22, Z5
+	VBROADCASTSS 3072(CX), Z22
+	VFMADD231PS  Z23, Z22, Z6
+	VFMADD231PS  Z24, Z22, Z7
+	VBROADCASTSS 4096(CX), Z22
+	VFMADD231PS  Z23, Z22, Z8
+	VFMADD231PS  Z24, Z22, Z9
+	VBROADCASTSS 5120(CX), Z22
+	VFMADD231PS  Z23, Z22, Z10
+	VFMADD231PS  Z24, Z22, Z11
+	VBROADCASTSS 6144(CX), Z22
+	VFMADD231PS  Z23, Z22, Z12
+	VFMADD231PS  Z24, Z22, Z13
+	VBROADCASTSS 7168(CX), Z22
+	VFMADD231PS  Z23, Z22, Z14
+	VFMADD231PS  Z24, Z22, Z15
+	VBROADCASTSS 8192(CX), Z22
+	VFMADD231PS  Z23, Z22, Z16
+	VFMADD231PS  Z24, Z22, Z17
+	VBROADCASTSS 9216(CX), Z22
+	VFMADD231PS  Z23, Z22, Z18
+	VFMADD231PS  Z24, Z22, Z19
+	VBROADCASTSS 10240(CX), Z22
+	VFMADD231PS  Z23, Z22, Z20
+	VFMADD231PS  Z24, Z22, Z21
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row464
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile463
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile463
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z10, (AX)
+	VMOVUPS      Z11, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z12, (AX)
+	VMOVUPS      Z13, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z14, (AX)
+	VMOVUPS      Z15, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z16, (AX)
+	VMOVUPS      Z17, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z18, (AX)
+	VMOVUPS      Z19, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z20, (AX)
+	VMOVUPS      Z21, 64(AX)
+	ADDQ         $0x00002c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer462:
+	CMPQ    SI, $0x0a
+	JNE     fewer465
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	VMOVUPS 64(AX), Z9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z10
+	VMOVUPS 64(AX), Z11
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z12
+	VMOVUPS 64(AX), Z13
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z14
+	VMOVUPS 64(AX), Z15
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z16
+	VMOVUPS 64(AX), Z17
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z18
+	VMOVUPS 64(AX), Z19
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile466:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row467:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y20
+	VCVTPH2PS    Y20, Z20
+	VPMOVSXBD    2(AX), Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z20, Z21, Z21
+	VPMOVSXBD    18(AX), Z22
+	VCVTDQ2PS    Z22, Z22
+	VMULPS       Z20, Z22, Z22
+	VBROADCASTSS (CX), Z20
+	VFMADD231PS  Z21, Z20, Z0
+	VFMADD231PS  Z22, Z20, Z1
+	VBROADCASTSS 1024(CX), Z20
+	VFMADD231PS  Z21, Z20, Z2
+	VFMADD231PS  Z22, Z20, Z3
+	VBROADCASTSS 2048(CX), Z20
+	VFMADD231PS  Z21, Z20, Z4
+	VFMADD231PS  Z22, Z20, Z5
+	VBROADCASTSS 3072(CX), Z20
+	VFMADD231PS  Z21, Z20, Z6
+	VFMADD231PS  Z22, Z20, Z7
+	VBROADCASTSS 4096(CX), Z20
+	VFMADD231PS  Z21, Z20, Z8
+	VFMADD231PS  Z22, Z20, Z9
+	VBROADCASTSS 5120(CX), Z20
+	VFMADD231PS  Z21, Z20, Z10
+	VFMADD231PS  Z22, Z20, Z11
+	VBROADCASTSS 6144(CX), Z20
+	VFMADD231PS  Z21, Z20, Z12
+	VFMADD231PS  Z22, Z20, Z13
+	VBROADCASTSS 7168(CX), Z20
+	VFMADD231PS  Z21, Z20, Z14
+	VFMADD231PS  Z22, Z20, Z15
+	VBROADCASTSS 8192(CX), Z20
+	VFMADD231PS  Z21, Z20, Z16
+	VFMADD231PS  Z22, Z20, Z17
+	VBROADCASTSS 9216(CX), Z20
+	VFMADD231PS  Z21, Z20, Z18
+	VFMADD231PS  Z22, Z20, Z19
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row467
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile466
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile466
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z10, (AX)
+	VMOVUPS      Z11, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z12, (AX)
+	VMOVUPS      Z13, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z14, (AX)
+	VMOVUPS      Z15, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z16, (AX)
+	VMOVUPS      Z17, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z18, (AX)
+	VMOVUPS      Z19, 64(AX)
+	ADDQ         $0x00002800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer465:
+	CMPQ    SI, $0x09
+	JNE     fewer468
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	VMOVUPS 64(AX), Z9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z10
+	VMOVUPS 64(AX), Z11
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z12
+	VMOVUPS 64(AX), Z13
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z14
+	VMOVUPS 64(AX), Z15
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z16
+	VMOVUPS 64(AX), Z17
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile469:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row470:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y18
+	VCVTPH2PS    Y18, Z18
+	VPMOVSXBD    2(AX), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z18, Z19, Z19
+	VPMOVSXBD    18(AX), Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z18, Z20, Z20
+	VBROADCASTSS (CX), Z18
+	VFMADD231PS  Z19, Z18, Z0
+	VFMADD231PS  Z20, Z18, Z1
+	VBROADCASTSS 1024(CX), Z18
+	VFMADD231PS  Z19, Z18, Z2
+	VFMADD231PS  Z20, Z18, Z3
+	VBROADCASTSS 2048(CX), Z18
+	VFMADD231PS  Z19, Z18, Z4
+	VFMADD231PS  Z20, Z18, Z5
+	VBROADCASTSS 3072(CX), Z18
+	VFMADD231PS  Z19, Z18, Z6
+	VFMADD231PS  Z20, Z18, Z7
+	VBROADCASTSS 4096(CX), Z18
+	VFMADD231PS  Z19, Z18, Z8
+	VFMADD231PS  Z20, Z18, Z9
+	VBROADCASTSS 5120(CX), Z18
+	VFMADD231PS  Z19, Z18, Z10
+	VFMADD231PS  Z20, Z18, Z11
+	VBROADCASTSS 6144(CX), Z18
+	VFMADD231PS  Z19, Z18, Z12
+	VFMADD231PS  Z20, Z18, Z13
+	VBROADCASTSS 7168(CX), Z18
+	VFMADD231PS  Z19, Z18, Z14
+	VFMADD231PS  Z20, Z18, Z15
+	VBROADCASTSS 8192(CX), Z18
+	VFMADD231PS  Z19, Z18, Z16
+	VFMADD231PS  Z20, Z18, Z17
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row470
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile469
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile469
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z10, (AX)
+	VMOVUPS      Z11, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z12, (AX)
+	VMOVUPS      Z13, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z14, (AX)
+	VMOVUPS      Z15, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z16, (AX)
+	VMOVUPS      Z17, 64(AX)
+	ADDQ         $0x00002400, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer468:
+	CMPQ    SI, $0x08
+	JNE     fewer471
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	VMOVUPS 64(AX), Z9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z10
+	VMOVUPS 64(AX), Z11
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z12
+	VMOVUPS 64(AX), Z13
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z14
+	VMOVUPS 64(AX), Z15
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile472:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row473:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y16
+	VCVTPH2PS    Y16, Z16
+	VPMOVSXBD    2(AX), Z17
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z16, Z17, Z17
+	VPMOVSXBD    18(AX), Z18
+	VCVTDQ2PS    Z18, Z18
+	VMULPS       Z16, Z18, Z18
+	VBROADCASTSS (CX), Z16
+	VFMADD231PS  Z17, Z16, Z0
+	VFMADD231PS  Z18, Z16, Z1
+	VBROADCASTSS 1024(CX), Z16
+	VFMADD231PS  Z17, Z16, Z2
+	VFMADD231PS  Z18, Z16, Z3
+	VBROADCASTSS 2048(CX), Z16
+	VFMADD231PS  Z17, Z16, Z4
+	VFMADD231PS  Z18, Z16, Z5
+	VBROADCASTSS 3072(CX), Z16
+	VFMADD231PS  Z17, Z16, Z6
+	VFMADD231PS  Z18, Z16, Z7
+	VBROADCASTSS 4096(CX), Z16
+	VFMADD231PS  Z17, Z16, Z8
+	VFMADD231PS  Z18, Z16, Z9
+	VBROADCASTSS 5120(CX), Z16
+	VFMADD231PS  Z17, Z16, Z10
+	VFMADD231PS  Z18, Z16, Z11
+	VBROADCASTSS 6144(CX), Z16
+	VFMADD231PS  Z17, Z16, Z12
+	VFMADD231PS  Z18, Z16, Z13
+	VBROADCASTSS 7168(CX), Z16
+	VFMADD231PS  Z17, Z16, Z14
+	VFMADD231PS  Z18, Z16, Z15
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row473
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile472
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile472
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z10, (AX)
+	VMOVUPS      Z11, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z12, (AX)
+	VMOVUPS      Z13, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z14, (AX)
+	VMOVUPS      Z15, 64(AX)
+	ADDQ         $0x00002000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer471:
+	CMPQ    SI, $0x07
+	JNE     fewer474
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	VMOVUPS 64(AX), Z9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z10
+	VMOVUPS 64(AX), Z11
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z12
+	VMOVUPS 64(AX), Z13
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile475:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row476:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y14
+	VCVTPH2PS    Y14, Z14
+	VPMOVSXBD    2(AX), Z15
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z14, Z15, Z15
+	VPMOVSXBD    18(AX), Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z14, Z16, Z16
+	VBROADCASTSS (CX), Z14
+	VFMADD231PS  Z15, Z14, Z0
+	VFMADD231PS  Z16, Z14, Z1
+	VBROADCASTSS 1024(CX), Z14
+	VFMADD231PS  Z15, Z14, Z2
+	VFMADD231PS  Z16, Z14, Z3
+	VBROADCASTSS 2048(CX), Z14
+	VFMADD231PS  Z15, Z14, Z4
+	VFMADD231PS  Z16, Z14, Z5
+	VBROADCASTSS 3072(CX), Z14
+	VFMADD231PS  Z15, Z14, Z6
+	VFMADD231PS  Z16, Z14, Z7
+	VBROADCASTSS 4096(CX), Z14
+	VFMADD231PS  Z15, Z14, Z8
+	VFMADD231PS  Z16, Z14, Z9
+	VBROADCASTSS 5120(CX), Z14
+	VFMADD231PS  Z15, Z14, Z10
+	VFMADD231PS  Z16, Z14, Z11
+	VBROADCASTSS 6144(CX), Z14
+	VFMADD231PS  Z15, Z14, Z12
+	VFMADD231PS  Z16, Z14, Z13
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row476
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile475
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile475
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z10, (AX)
+	VMOVUPS      Z11, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z12, (AX)
+	VMOVUPS      Z13, 64(AX)
+	ADDQ         $0x00001c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer474:
+	CMPQ    SI, $0x06
+	JNE     fewer477
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	VMOVUPS 64(AX), Z9
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z10
+	VMOVUPS 64(AX), Z11
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile478:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row479:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y12
+	VCVTPH2PS    Y12, Z12
+	VPMOVSXBD    2(AX), Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z12, Z13, Z13
+	VPMOVSXBD    18(AX), Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z12, Z14, Z14
+	VBROADCASTSS (CX), Z12
+	VFMADD231PS  Z13, Z12, Z0
+	VFMADD231PS  Z14, Z12, Z1
+	VBROADCASTSS 1024(CX), Z12
+	VFMADD231PS  Z13, Z12, Z2
+	VFMADD231PS  Z14, Z12, Z3
+	VBROADCASTSS 2048(CX), Z12
+	VFMADD231PS  Z13, Z12, Z4
+	VFMADD231PS  Z14, Z12, Z5
+	VBROADCASTSS 3072(CX), Z12
+	VFMADD231PS  Z13, Z12, Z6
+	VFMADD231PS  Z14, Z12, Z7
+	VBROADCASTSS 4096(CX), Z12
+	VFMADD231PS  Z13, Z12, Z8
+	VFMADD231PS  Z14, Z12, Z9
+	VBROADCASTSS 5120(CX), Z12
+	VFMADD231PS  Z13, Z12, Z10
+	VFMADD231PS  Z14, Z12, Z11
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row479
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile478
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile478
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z10, (AX)
+	VMOVUPS      Z11, 64(AX)
+	ADDQ         $0x00001800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer477:
+	CMPQ    SI, $0x05
+	JNE     fewer480
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z8
+	VMOVUPS 64(AX), Z9
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile481:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row482:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y10
+	VCVTPH2PS    Y10, Z10
+	VPMOVSXBD    2(AX), Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z10, Z11, Z11
+	VPMOVSXBD    18(AX), Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z10, Z12, Z12
+	VBROADCASTSS (CX), Z10
+	VFMADD231PS  Z11, Z10, Z0
+	VFMADD231PS  Z12, Z10, Z1
+	VBROADCASTSS 1024(CX), Z10
+	VFMADD231PS  Z11, Z10, Z2
+	VFMADD231PS  Z12, Z10, Z3
+	VBROADCASTSS 2048(CX), Z10
+	VFMADD231PS  Z11, Z10, Z4
+	VFMADD231PS  Z12, Z10, Z5
+	VBROADCASTSS 3072(CX), Z10
+	VFMADD231PS  Z11, Z10, Z6
+	VFMADD231PS  Z12, Z10, Z7
+	VBROADCASTSS 4096(CX), Z10
+	VFMADD231PS  Z11, Z10, Z8
+	VFMADD231PS  Z12, Z10, Z9
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row482
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile481
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile481
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         $0x00001400, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer480:
+	CMPQ    SI, $0x04
+	JNE     fewer483
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z6
+	VMOVUPS 64(AX), Z7
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile484:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row485:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y8
+	VCVTPH2PS    Y8, Z8
+	VPMOVSXBD    2(AX), Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z8, Z9, Z9
+	VPMOVSXBD    18(AX), Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z8, Z10, Z10
+	VBROADCASTSS (CX), Z8
+	VFMADD231PS  Z9, Z8, Z0
+	VFMADD231PS  Z10, Z8, Z1
+	VBROADCASTSS 1024(CX), Z8
+	VFMADD231PS  Z9, Z8, Z2
+	VFMADD231PS  Z10, Z8, Z3
+	VBROADCASTSS 2048(CX), Z8
+	VFMADD231PS  Z9, Z8, Z4
+	VFMADD231PS  Z10, Z8, Z5
+	VBROADCASTSS 3072(CX), Z8
+	VFMADD231PS  Z9, Z8, Z6
+	VFMADD231PS  Z10, Z8, Z7
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row485
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile484
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile484
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, 64(AX)
+	ADDQ         $0x00001000, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer483:
+	CMPQ    SI, $0x03
+	JNE     fewer486
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z4
+	VMOVUPS 64(AX), Z5
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile487:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row488:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y6
+	VCVTPH2PS    Y6, Z6
+	VPMOVSXBD    2(AX), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VPMOVSXBD    18(AX), Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z6, Z8, Z8
+	VBROADCASTSS (CX), Z6
+	VFMADD231PS  Z7, Z6, Z0
+	VFMADD231PS  Z8, Z6, Z1
+	VBROADCASTSS 1024(CX), Z6
+	VFMADD231PS  Z7, Z6, Z2
+	VFMADD231PS  Z8, Z6, Z3
+	VBROADCASTSS 2048(CX), Z6
+	VFMADD231PS  Z7, Z6, Z4
+	VFMADD231PS  Z8, Z6, Z5
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row488
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile487
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile487
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z5, 64(AX)
+	ADDQ         $0x00000c00, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer486:
+	CMPQ    SI, $0x02
+	JNE     fewer489
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	ADDQ    dstStride+8(FP), AX
+	VMOVUPS (AX), Z2
+	VMOVUPS 64(AX), Z3
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile490:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row491:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y4
+	VCVTPH2PS    Y4, Z4
+	VPMOVSXBD    2(AX), Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z4, Z5, Z5
+	VPMOVSXBD    18(AX), Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z4, Z6, Z6
+	VBROADCASTSS (CX), Z4
+	VFMADD231PS  Z5, Z4, Z0
+	VFMADD231PS  Z6, Z4, Z1
+	VBROADCASTSS 1024(CX), Z4
+	VFMADD231PS  Z5, Z4, Z2
+	VFMADD231PS  Z6, Z4, Z3
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row491
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile490
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile490
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         dstStride+8(FP), AX
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	ADDQ         $0x00000800, BX
+	ADDQ         dstStride+8(FP), DX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer489:
+	CMPQ    SI, $0x01
+	JNE     fewer492
+	MOVQ    DX, AX
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	MOVQ    BX, CX
+	MOVQ    tiles+32(FP), SI
+	MOVQ    first+56(FP), R9
+	MOVQ    count+64(FP), R10
+
+tile493:
+	SUBQ R9, R10
+	MOVQ (SI), AX
+	MOVQ 32(SI), R8
+	SUBQ AX, R8
+	ADDQ off+40(FP), AX
+	ADDQ $0x08, SI
+
+row494:
+	PREFETCHT0   (AX)(R8*1)
+	VPBROADCASTW (AX), Y2
+	VCVTPH2PS    Y2, Z2
+	VPMOVSXBD    2(AX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z2, Z3, Z3
+	VPMOVSXBD    18(AX), Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z2, Z4, Z4
+	VBROADCASTSS (CX), Z2
+	VFMADD231PS  Z3, Z2, Z0
+	VFMADD231PS  Z4, Z2, Z1
+	ADDQ         DI, AX
+	ADDQ         $0x04, CX
+	DECQ         R9
+	JNZ          row494
+	MOVQ         $0x00000010, R9
+	CMPQ         R10, R9
+	JGE          tile493
+	MOVQ         R10, R9
+	TESTQ        R9, R9
+	JNZ          tile493
+	MOVQ         DX, AX
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	ADDQ         $0x00000400, BX
+	ADDQ         dstStride+8(FP), DX
+	JMP          done457
+
+fewer492:
+done457:
 	VZEROUPPER
 	RET

@@ -646,11 +646,15 @@ func weightedAVX2(d tensor.DType, cols int, dst *float32, dstStride int, p *floa
 		switch cols {
 		case 16:
 			weightedF32c16AVX2(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
+		case 8:
+			weightedF32c8AVX2(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
 		}
 	case tensor.F16:
 		switch cols {
 		case 16:
 			weightedF16c16AVX2(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
+		case 8:
+			weightedF16c8AVX2(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
 		}
 	case tensor.Q8_0:
 		switch cols {

@@ -88,3 +88,13 @@ func dotsBF16x2AVX512(dst *float32, dstStride int, w *byte, wStride int, x *floa
 //
 //go:noescape
 func dotsBF16x4AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+
+// dotsPairsx1AVX512 adds the products of n pairs of columns of packed tiles, 1 of them, with 1 to 12 activation rows to dst; strides are in bytes. It needs AVX512_BF16.
+//
+//go:noescape
+func dotsPairsx1AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+
+// dotsPairsx2AVX512 adds the products of n pairs of columns of packed tiles, 2 of them, with 1 to 12 activation rows to dst; strides are in bytes. It needs AVX512_BF16.
+//
+//go:noescape
+func dotsPairsx2AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)

@@ -13056,3 +13056,6391 @@ done482:
 	VMOVUPS Z3, 192(AX)
 	VZEROUPPER
 	RET
+
+// func dotsPairsx1AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·dotsPairsx1AVX512(SB), NOSPLIT, $0-64
+	MOVQ   rows+56(FP), AX
+	CMPQ   AX, $0x01
+	JE     rows483
+	CMPQ   AX, $0x02
+	JE     rows484
+	CMPQ   AX, $0x03
+	JE     rows485
+	CMPQ   AX, $0x04
+	JE     rows486
+	CMPQ   AX, $0x05
+	JE     rows487
+	CMPQ   AX, $0x06
+	JE     rows488
+	CMPQ   AX, $0x07
+	JE     rows489
+	CMPQ   AX, $0x08
+	JE     rows490
+	CMPQ   AX, $0x09
+	JE     rows491
+	CMPQ   AX, $0x0a
+	JE     rows492
+	CMPQ   AX, $0x0b
+	JE     rows493
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	LEAQ   (CX)(BX*4), DI
+	LEAQ   (DI)(BX*4), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	SUBQ   $0x02, DX
+	JL     tail495
+
+loop494:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (R8)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (R8)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (R8)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS 4(CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS 4(DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS 4(DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS 4(DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS 4(DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(R8)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(R8)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS 4(R8)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, DI
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x02, DX
+	JGE          loop494
+
+tail495:
+	ADDQ         $0x02, DX
+	JZ           done496
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (R8)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (R8)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (R8)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R8
+
+done496:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z5, Z5
+	VMOVUPS Z5, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z7, Z7
+	VMOVUPS Z7, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z9, Z9
+	VMOVUPS Z9, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z11, Z11
+	VMOVUPS Z11, (AX)
+	VZEROUPPER
+	RET
+
+rows483:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	VPXORD Z0, Z0, Z0
+	SUBQ   $0x02, DX
+	JL     tail498
+
+loop497:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	SUBQ         $0x02, DX
+	JGE          loop497
+
+tail498:
+	ADDQ         $0x02, DX
+	JZ           done499
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+
+done499:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VZEROUPPER
+	RET
+
+rows484:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	SUBQ   $0x02, DX
+	JL     tail501
+
+loop500:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	SUBQ         $0x02, DX
+	JGE          loop500
+
+tail501:
+	ADDQ         $0x02, DX
+	JZ           done502
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+
+done502:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	VZEROUPPER
+	RET
+
+rows485:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	SUBQ   $0x02, DX
+	JL     tail504
+
+loop503:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	SUBQ         $0x02, DX
+	JGE          loop503
+
+tail504:
+	ADDQ         $0x02, DX
+	JZ           done505
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+
+done505:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VZEROUPPER
+	RET
+
+rows486:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	SUBQ   $0x02, DX
+	JL     tail507
+
+loop506:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS 4(CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	SUBQ         $0x02, DX
+	JGE          loop506
+
+tail507:
+	ADDQ         $0x02, DX
+	JZ           done508
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+
+done508:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	VZEROUPPER
+	RET
+
+rows487:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	LEAQ   (CX)(BX*4), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	SUBQ   $0x02, DX
+	JL     tail510
+
+loop509:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS 4(CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS 4(DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, DI
+	SUBQ         $0x02, DX
+	JGE          loop509
+
+tail510:
+	ADDQ         $0x02, DX
+	JZ           done511
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, DI
+
+done511:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VZEROUPPER
+	RET
+
+rows488:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	LEAQ   (CX)(BX*4), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	SUBQ   $0x02, DX
+	JL     tail513
+
+loop512:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS 4(CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS 4(DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS 4(DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, DI
+	SUBQ         $0x02, DX
+	JGE          loop512
+
+tail513:
+	ADDQ         $0x02, DX
+	JZ           done514
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, DI
+
+done514:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z5, Z5
+	VMOVUPS Z5, (AX)
+	VZEROUPPER
+	RET
+
+rows489:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	LEAQ   (CX)(BX*4), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	SUBQ   $0x02, DX
+	JL     tail516
+
+loop515:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS 4(CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS 4(DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS 4(DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS 4(DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, DI
+	SUBQ         $0x02, DX
+	JGE          loop515
+
+tail516:
+	ADDQ         $0x02, DX
+	JZ           done517
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, DI
+
+done517:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z5, Z5
+	VMOVUPS Z5, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VZEROUPPER
+	RET
+
+rows490:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	LEAQ   (CX)(BX*4), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	SUBQ   $0x02, DX
+	JL     tail519
+
+loop518:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS 4(CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS 4(DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS 4(DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS 4(DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS 4(DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, DI
+	SUBQ         $0x02, DX
+	JGE          loop518
+
+tail519:
+	ADDQ         $0x02, DX
+	JZ           done520
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, DI
+
+done520:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z5, Z5
+	VMOVUPS Z5, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z7, Z7
+	VMOVUPS Z7, (AX)
+	VZEROUPPER
+	RET
+
+rows491:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	LEAQ   (CX)(BX*4), DI
+	LEAQ   (DI)(BX*4), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	SUBQ   $0x02, DX
+	JL     tail522
+
+loop521:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS 4(CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS 4(DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS 4(DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS 4(DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS 4(DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, DI
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x02, DX
+	JGE          loop521
+
+tail522:
+	ADDQ         $0x02, DX
+	JZ           done523
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R8
+
+done523:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z5, Z5
+	VMOVUPS Z5, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z7, Z7
+	VMOVUPS Z7, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VZEROUPPER
+	RET
+
+rows492:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	LEAQ   (CX)(BX*4), DI
+	LEAQ   (DI)(BX*4), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	SUBQ   $0x02, DX
+	JL     tail525
+
+loop524:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (R8)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS 4(CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS 4(DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS 4(DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS 4(DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS 4(DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(R8)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, DI
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x02, DX
+	JGE          loop524
+
+tail525:
+	ADDQ         $0x02, DX
+	JZ           done526
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (R8)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R8
+
+done526:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z5, Z5
+	VMOVUPS Z5, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z7, Z7
+	VMOVUPS Z7, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z9, Z9
+	VMOVUPS Z9, (AX)
+	VZEROUPPER
+	RET
+
+rows493:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   xStride+40(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	LEAQ   (CX)(BX*4), DI
+	LEAQ   (DI)(BX*4), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	SUBQ   $0x02, DX
+	JL     tail528
+
+loop527:
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (R8)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (R8)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VMOVUPS      64(AX), Z25
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS 4(CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS 4(DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS 4(DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS 4(DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS 4(DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS 4(R8)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS 4(R8)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, DI
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x02, DX
+	JGE          loop527
+
+tail528:
+	ADDQ         $0x02, DX
+	JZ           done529
+	VMOVUPS      (AX), Z24
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (CX)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (CX)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	VBROADCASTSS (CX)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdf
+	VBROADCASTSS (DI), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe4
+	VBROADCASTSS (DI)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xed
+	VBROADCASTSS (DI)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf6
+	VBROADCASTSS (DI)(SI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	VBROADCASTSS (R8)(BX*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcd
+	VBROADCASTSS (R8)(BX*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd6
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, DI
+	ADDQ         $0x00000004, R8
+
+done529:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z5, Z5
+	VMOVUPS Z5, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z7, Z7
+	VMOVUPS Z7, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z9, Z9
+	VMOVUPS Z9, (AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	VZEROUPPER
+	RET
+
+// func dotsPairsx2AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·dotsPairsx2AVX512(SB), NOSPLIT, $0-64
+	MOVQ   rows+56(FP), AX
+	CMPQ   AX, $0x01
+	JE     rows530
+	CMPQ   AX, $0x02
+	JE     rows531
+	CMPQ   AX, $0x03
+	JE     rows532
+	CMPQ   AX, $0x04
+	JE     rows533
+	CMPQ   AX, $0x05
+	JE     rows534
+	CMPQ   AX, $0x06
+	JE     rows535
+	CMPQ   AX, $0x07
+	JE     rows536
+	CMPQ   AX, $0x08
+	JE     rows537
+	CMPQ   AX, $0x09
+	JE     rows538
+	CMPQ   AX, $0x0a
+	JE     rows539
+	CMPQ   AX, $0x0b
+	JE     rows540
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (CX)(SI*4), R8
+	LEAQ   (R8)(SI*4), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	SUBQ   $0x02, DX
+	JL     tail542
+
+loop541:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R9)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R9)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R9)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(R9)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(R9)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(R9)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, R8
+	ADDQ         $0x00000008, R9
+	SUBQ         $0x02, DX
+	JGE          loop541
+
+tail542:
+	ADDQ         $0x02, DX
+	JZ           done543
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R9)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R9)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R9)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R9
+
+done543:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(AX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(AX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  64(AX), Z9, Z9
+	VMOVUPS Z9, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	VADDPS  64(AX), Z11, Z11
+	VMOVUPS Z11, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	VADDPS  64(AX), Z13, Z13
+	VMOVUPS Z13, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	VADDPS  64(AX), Z15, Z15
+	VMOVUPS Z15, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	VADDPS  64(AX), Z17, Z17
+	VMOVUPS Z17, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z18, Z18
+	VMOVUPS Z18, (AX)
+	VADDPS  64(AX), Z19, Z19
+	VMOVUPS Z19, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z20, Z20
+	VMOVUPS Z20, (AX)
+	VADDPS  64(AX), Z21, Z21
+	VMOVUPS Z21, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z22, Z22
+	VMOVUPS Z22, (AX)
+	VADDPS  64(AX), Z23, Z23
+	VMOVUPS Z23, 64(AX)
+	VZEROUPPER
+	RET
+
+rows530:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	SUBQ   $0x02, DX
+	JL     tail545
+
+loop544:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	SUBQ         $0x02, DX
+	JGE          loop544
+
+tail545:
+	ADDQ         $0x02, DX
+	JZ           done546
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+
+done546:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VZEROUPPER
+	RET
+
+rows531:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	SUBQ   $0x02, DX
+	JL     tail548
+
+loop547:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	SUBQ         $0x02, DX
+	JGE          loop547
+
+tail548:
+	ADDQ         $0x02, DX
+	JZ           done549
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+
+done549:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	VZEROUPPER
+	RET
+
+rows532:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	SUBQ   $0x02, DX
+	JL     tail551
+
+loop550:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	SUBQ         $0x02, DX
+	JGE          loop550
+
+tail551:
+	ADDQ         $0x02, DX
+	JZ           done552
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+
+done552:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(AX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	VZEROUPPER
+	RET
+
+rows533:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	SUBQ   $0x02, DX
+	JL     tail554
+
+loop553:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	SUBQ         $0x02, DX
+	JGE          loop553
+
+tail554:
+	ADDQ         $0x02, DX
+	JZ           done555
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+
+done555:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(AX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(AX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+rows534:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (CX)(SI*4), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	SUBQ   $0x02, DX
+	JL     tail557
+
+loop556:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x02, DX
+	JGE          loop556
+
+tail557:
+	ADDQ         $0x02, DX
+	JZ           done558
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, R8
+
+done558:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(AX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(AX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  64(AX), Z9, Z9
+	VMOVUPS Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+rows535:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (CX)(SI*4), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	SUBQ   $0x02, DX
+	JL     tail560
+
+loop559:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x02, DX
+	JGE          loop559
+
+tail560:
+	ADDQ         $0x02, DX
+	JZ           done561
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, R8
+
+done561:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(AX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(AX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  64(AX), Z9, Z9
+	VMOVUPS Z9, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	VADDPS  64(AX), Z11, Z11
+	VMOVUPS Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+rows536:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (CX)(SI*4), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	SUBQ   $0x02, DX
+	JL     tail563
+
+loop562:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x02, DX
+	JGE          loop562
+
+tail563:
+	ADDQ         $0x02, DX
+	JZ           done564
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, R8
+
+done564:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(AX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(AX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  64(AX), Z9, Z9
+	VMOVUPS Z9, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	VADDPS  64(AX), Z11, Z11
+	VMOVUPS Z11, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	VADDPS  64(AX), Z13, Z13
+	VMOVUPS Z13, 64(AX)
+	VZEROUPPER
+	RET
+
+rows537:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (CX)(SI*4), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	SUBQ   $0x02, DX
+	JL     tail566
+
+loop565:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, R8
+	SUBQ         $0x02, DX
+	JGE          loop565
+
+tail566:
+	ADDQ         $0x02, DX
+	JZ           done567
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, R8
+
+done567:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(AX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(AX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  64(AX), Z9, Z9
+	VMOVUPS Z9, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	VADDPS  64(AX), Z11, Z11
+	VMOVUPS Z11, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	VADDPS  64(AX), Z13, Z13
+	VMOVUPS Z13, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	VADDPS  64(AX), Z15, Z15
+	VMOVUPS Z15, 64(AX)
+	VZEROUPPER
+	RET
+
+rows538:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (CX)(SI*4), R8
+	LEAQ   (R8)(SI*4), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	SUBQ   $0x02, DX
+	JL     tail569
+
+loop568:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, R8
+	ADDQ         $0x00000008, R9
+	SUBQ         $0x02, DX
+	JGE          loop568
+
+tail569:
+	ADDQ         $0x02, DX
+	JZ           done570
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R9
+
+done570:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(AX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(AX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  64(AX), Z9, Z9
+	VMOVUPS Z9, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	VADDPS  64(AX), Z11, Z11
+	VMOVUPS Z11, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	VADDPS  64(AX), Z13, Z13
+	VMOVUPS Z13, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	VADDPS  64(AX), Z15, Z15
+	VMOVUPS Z15, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	VADDPS  64(AX), Z17, Z17
+	VMOVUPS Z17, 64(AX)
+	VZEROUPPER
+	RET
+
+rows539:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (CX)(SI*4), R8
+	LEAQ   (R8)(SI*4), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	SUBQ   $0x02, DX
+	JL     tail572
+
+loop571:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R9)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(R9)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, R8
+	ADDQ         $0x00000008, R9
+	SUBQ         $0x02, DX
+	JGE          loop571
+
+tail572:
+	ADDQ         $0x02, DX
+	JZ           done573
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R9)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R9
+
+done573:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(AX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(AX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  64(AX), Z9, Z9
+	VMOVUPS Z9, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	VADDPS  64(AX), Z11, Z11
+	VMOVUPS Z11, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	VADDPS  64(AX), Z13, Z13
+	VMOVUPS Z13, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	VADDPS  64(AX), Z15, Z15
+	VMOVUPS Z15, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	VADDPS  64(AX), Z17, Z17
+	VMOVUPS Z17, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z18, Z18
+	VMOVUPS Z18, (AX)
+	VADDPS  64(AX), Z19, Z19
+	VMOVUPS Z19, 64(AX)
+	VZEROUPPER
+	RET
+
+rows540:
+	MOVQ   w+16(FP), AX
+	MOVQ   x+32(FP), CX
+	MOVQ   n+48(FP), DX
+	MOVQ   wStride+24(FP), BX
+	MOVQ   xStride+40(FP), SI
+	LEAQ   (BX)(BX*2), DI
+	LEAQ   (SI)(SI*2), DI
+	LEAQ   (CX)(SI*4), R8
+	LEAQ   (R8)(SI*4), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	SUBQ   $0x02, DX
+	JL     tail575
+
+loop574:
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R9)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R9)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VMOVUPS      64(AX), Z26
+	VMOVUPS      64(AX)(BX*1), Z27
+	VBROADCASTSS 4(CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS 4(R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS 4(R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS 4(R9)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS 4(R9)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x2e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x26
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000008, R8
+	ADDQ         $0x00000008, R9
+	SUBQ         $0x02, DX
+	JGE          loop574
+
+tail575:
+	ADDQ         $0x02, DX
+	JZ           done576
+	VMOVUPS      (AX), Z24
+	VMOVUPS      (AX)(BX*1), Z25
+	VBROADCASTSS (CX), Z28
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (CX)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (CX)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (CX)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x92
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R8), Z28
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R8)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R8)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	VBROADCASTSS (R8)(DI*1), Z31
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xf7
+	BYTE         $0x62
+	BYTE         $0x12
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xff
+	VBROADCASTSS (R9), Z28
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xc4
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xcc
+	VBROADCASTSS (R9)(SI*1), Z29
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xd5
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xdd
+	VBROADCASTSS (R9)(SI*2), Z30
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x3e
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xe6
+	BYTE         $0x62
+	BYTE         $0x82
+	BYTE         $0x36
+	BYTE         $0x40
+	BYTE         $0x52
+	BYTE         $0xee
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R9
+
+done576:
+	MOVQ    dst+0(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(AX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(AX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(AX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  64(AX), Z9, Z9
+	VMOVUPS Z9, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	VADDPS  64(AX), Z11, Z11
+	VMOVUPS Z11, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	VADDPS  64(AX), Z13, Z13
+	VMOVUPS Z13, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	VADDPS  64(AX), Z15, Z15
+	VMOVUPS Z15, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	VADDPS  64(AX), Z17, Z17
+	VMOVUPS Z17, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z18, Z18
+	VMOVUPS Z18, (AX)
+	VADDPS  64(AX), Z19, Z19
+	VMOVUPS Z19, 64(AX)
+	ADDQ    dstStride+8(FP), AX
+	VADDPS  (AX), Z20, Z20
+	VMOVUPS Z20, (AX)
+	VADDPS  64(AX), Z21, Z21
+	VMOVUPS Z21, 64(AX)
+	VZEROUPPER
+	RET

@@ -91,6 +91,30 @@ func (p *AttentionParams) QueriesPerKey() (int, error) {
 	return int(p.Heads / p.KVHeads), nil
 }
 
+// RopeAxes returns which coordinate of a place turns each pair: time, row or
+// column; nil for rotations by one position. Blocks are sections of pairs;
+// interleaved, every third pair turns by row and every third by column until
+// their sections are used up.
+func (p *AttentionParams) RopeAxes() ([]uint8, error) {
+	if p.RopeStyle < RopeMBlocks {
+		return nil, nil
+	}
+	half, t, h, w := int(p.RopeDim)/2, int(p.MropeT), int(p.MropeH), int(p.MropeW)
+	if t+h+w != half {
+		return nil, Errorf(ErrInvalidPlan, Whole, "rope sections %d, %d and %d, want %d pairs", t, h, w, half)
+	}
+	axes := make([]uint8, half)
+	for i := range axes {
+		switch {
+		case p.RopeStyle == RopeMBlocks && i >= t+h, p.RopeStyle == RopeMInterleaved && i%3 == 2 && i < 3*w:
+			axes[i] = 2
+		case p.RopeStyle == RopeMBlocks && i >= t, p.RopeStyle == RopeMInterleaved && i%3 == 1 && i < 3*h:
+			axes[i] = 1
+		}
+	}
+	return axes, nil
+}
+
 // DynamicBase returns the base of a [RopeDynamic] rotation for a sequence of n
 // tokens, more than RopeLimit: NTK-aware scaling by length, as in Hugging Face
 // modeling_rope_utils, _compute_dynamic_ntk_parameters.

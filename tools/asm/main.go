@@ -28,6 +28,9 @@ var families = map[string]func(isa){
 		if i == avx2 {
 			packFloats(2)
 			packFloats(4)
+		} else {
+			pairDots(1)
+			pairDots(2)
 		}
 	},
 	"int": func(i isa) {

@@ -29,7 +29,16 @@ func weightedColumns(i isa, d string) []int {
 	case i == avx512:
 		return []int{32, 16}
 	}
-	return []int{16}
+	return []int{16, 8} // 8 also for AVX-512: heads of 72 and 88
+}
+
+// weightedQueries is how many queries have their sums in registers: so many that
+// sums do not wait for each other.
+func weightedQueries(i isa, parts int) int {
+	if i == avx512 && parts == 1 {
+		return queriesAtOnce(i, "")
+	}
+	return queriesAtOnce(i, "") * 2 / parts
 }
 
 // A weighting is the registers of queries by columns.
@@ -52,7 +61,7 @@ func weighted(i isa, d string, parts int) {
 	rowBytes := arg("rowBytes")
 	MOVQ(NewParamAddr("n", 24), n)
 	done := label("done")
-	forQueries(queriesAtOnce(i, "")*2/max(2, parts), n, done, func(count int) {
+	forQueries(weightedQueries(i, parts), n, done, func(count int) {
 		w.sum(count, dst, p, rowBytes)
 		ADDQ(U32(uint32(count*spanBytes)), p)
 		for range count {

@@ -51,7 +51,7 @@ func Attention(t *testing.T) {
 			r := rand.New(rand.NewPCG(8, uint64(d)))
 			dims := []int{32, 64, 96, 128, 256, 320}
 			if !d.Quantized() {
-				dims = append(dims, 1, 13, 20, 80, 112)
+				dims = append(dims, 1, 8, 13, 20, 31, 72, 80, 88, 112)
 			}
 			for _, dim := range dims {
 				for n := range 18 {

@@ -48,7 +48,32 @@ func Bench(b *testing.B) {
 	for _, d := range DTypes() {
 		b.Run("matmul/cached/128x5632/"+strings.ToLower(d.String()), func(b *testing.B) { benchCached(b, d) })
 	}
+	for _, threads := range []int{1, 2} {
+		b.Run(fmt.Sprintf("pairs/5632x2048/threads=%d", threads), func(b *testing.B) { benchPairs(b, threads) })
+	}
 	benchOthers(b)
+}
+
+// benchPairs times a product of pairs, whose roof is twice that of multiply-adds.
+func benchPairs(b *testing.B, threads int) {
+	const outs, cols, rows = 5632, 2048, 512
+	r := rand.New(rand.NewPCG(1, 1))
+	w := Matrix(r, tensor.BF16, outs, cols)
+	size := kernel.FormBF16.RowBytes(cols)
+	x, dst, rf := alignedBytes(rows*size), make([]float32, rows*outs), roofOf(b, threads)
+	for i := range rows {
+		kernel.FormBF16.Prepare(x[i*size:], Floats(r, cols))
+	}
+	for b.Loop() {
+		var wg sync.WaitGroup
+		for t := range threads {
+			wg.Go(func() { kernel.MatMulPairs(dst, outs, w, outs*t/threads, outs*(t+1)/threads, x, rows) })
+		}
+		wg.Wait()
+	}
+	rate := 2 * float64(rows*outs*cols) * float64(b.N) / b.Elapsed().Seconds()
+	b.ReportMetric(rate/1e9, "GFLOP/s")
+	b.ReportMetric(100*rate/(2*rf.FMA), "%pairs")
 }
 
 // benchCached times decoding with weights in L2, where only the instructions

@@ -35,6 +35,7 @@ func Run(t *testing.T) {
 
 func suite(t *testing.T) {
 	t.Run("products", Products)
+	t.Run("pairs", Pairs)
 	t.Run("vectors", Vectors)
 	t.Run("attention", Attention)
 	t.Run("allocations", Allocations)
@@ -163,6 +164,7 @@ func FuzzAttention(f *testing.F) {
 	f.Add(uint8(0), uint8(64), uint8(4), uint16(16), uint16(0), uint64(1))
 	f.Add(uint8(1), uint8(80), uint8(7), uint16(250), uint16(5), uint64(2))
 	f.Add(uint8(2), uint8(3), uint8(1), uint16(33), uint16(513), uint64(3))
+	f.Add(uint8(0), uint8(71), uint8(18), uint16(255), uint16(0), uint64(4))
 	f.Fuzz(func(t *testing.T, kind, dim, queries uint8, count, lo uint16, seed uint64) {
 		d := RowTypes[int(kind)%len(RowTypes)]
 		width := 1 + int(dim)

@@ -73,6 +73,9 @@ func HasAVX512() bool {
 		cpuid.AVX512VL, cpuid.AVX512VNNI)
 }
 
+// HasBF16 reports whether AVX-512 multiplies pairs of BF16.
+func HasBF16() bool { return cpuid.CPU.Supports(cpuid.AVX512BF16) }
+
 // Threads returns the number of threads that computes fastest: one for each
 // physical core in the affinity mask, limited by the quota, at least one. A
 // fractional quota is rounded to the nearest integer: an additional thread

@@ -43,6 +43,8 @@ func (h *header) readTower(c *Config) {
 		towers[i].GGUF(h, v)
 	}
 	h.clipNorm(v)
+	v.Images.MinPixels = h.clipUint(v.Images.MinPixels, "image_min_pixels")
+	v.Images.MaxPixels = h.clipUint(v.Images.MaxPixels, "image_max_pixels")
 	h.readVisionKey(v)
 	if v.Heads > 0 && v.HeadDim == 0 {
 		v.HeadDim = v.Hidden / v.Heads
@@ -106,6 +108,7 @@ func (h *header) readClip(v *Vision) {
 	v.Layers = h.clipUint(0, "block_count")
 	v.Heads = h.clipUint(0, "attention.head_count")
 	v.FFN = h.clipUint(0, "feed_forward_length")
+	h.clipFFN(v)
 	v.Patch = h.clipUint(0, "patch_size")
 	v.NormEps = h.clipFloat(1e-6, "attention.layer_norm_epsilon")
 	v.ProjEps = 1e-6
@@ -130,6 +133,22 @@ func (h *header) readClip(v *Vision) {
 			}
 		}
 	}
+}
+
+// clipFFN reads the width of feed-forward layers from their tensors: the key is 0 or
+// the decoder's width in files for Qwen2-VL. In files of the first converters
+// ffn_down is the first product and ffn_up the second.
+func (h *header) clipFFN(v *Vision) {
+	t := h.tensors["v.blk.0.ffn_up.weight"]
+	if t == nil || len(t.View.Shape) != 2 {
+		return
+	}
+	rows, cols := t.View.Shape.Rows(), t.View.Shape.Cols()
+	if cols == v.Hidden {
+		v.FFN = rows
+		return
+	}
+	v.FFN, v.Exchanged = cols, true
 }
 
 // placeholders finds tokens by their text, for files that do not number them.
@@ -168,8 +187,9 @@ func (h *header) readVisionKey(v *Vision) {
 
 // clipExport returns the content of a tower's GGUF file.
 func (m *Model) clipExport() (*Export, error) {
-	v := m.Config.Vision
-	own, err := json.Marshal(v)
+	v := *m.Config.Vision
+	v.Exchanged = false
+	own, err := json.Marshal(&v)
 	if err != nil {
 		return nil, err
 	}

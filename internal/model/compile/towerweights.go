@@ -1,5 +1,7 @@
 package compile
 
+import "strings"
+
 // tower returns a weight of an image tower with its names in Hugging Face
 // files, of which the first that exists is used.
 func tower(id, shape, cond, gguf string, hf ...string) WeightSpec {
@@ -7,6 +9,20 @@ func tower(id, shape, cond, gguf string, hf ...string) WeightSpec {
 	for _, n := range hf {
 		s.HF = append(s.HF, Origin{Name: n})
 	}
+	return s
+}
+
+// exchanged gives a part of a feed-forward layer the name that old GGUF files have
+// for it.
+func (s WeightSpec) exchanged() WeightSpec {
+	name := s.GGUF[0].Name
+	before, after, down := strings.Cut(name, "ffn_down")
+	other := before + "ffn_up" + after
+	if !down {
+		before, after, _ = strings.Cut(name, "ffn_up")
+		other = before + "ffn_down" + after
+	}
+	s.GGUF = []Origin{{Name: name, If: "v.straight"}, {Name: other, If: "v.exchanged"}}
 	return s
 }
 
@@ -103,10 +119,10 @@ var fusedQKV = func() (m WeightMap) {
 // plainFFN and gatedFFN are feed-forward layers of qwen's towers.
 func plainFFN(up, down string) WeightMap {
 	return WeightMap{
-		tower("v.up", "v.I,v.d", "", vBlock+"ffn_up.weight", qwenV("blocks.{l}."+up+".weight")...),
-		tower("v.up_bias", "v.I", "", vBlock+"ffn_up.bias", qwenV("blocks.{l}."+up+".bias")...),
-		tower("v.down", "v.d,v.I", "", vBlock+"ffn_down.weight", qwenV("blocks.{l}."+down+".weight")...),
-		tower("v.down_bias", "v.d", "", vBlock+"ffn_down.bias", qwenV("blocks.{l}."+down+".bias")...),
+		tower("v.up", "v.I,v.d", "", vBlock+"ffn_up.weight", qwenV("blocks.{l}."+up+".weight")...).exchanged(),
+		tower("v.up_bias", "v.I", "", vBlock+"ffn_up.bias", qwenV("blocks.{l}."+up+".bias")...).exchanged(),
+		tower("v.down", "v.d,v.I", "", vBlock+"ffn_down.weight", qwenV("blocks.{l}."+down+".weight")...).exchanged(),
+		tower("v.down_bias", "v.d", "", vBlock+"ffn_down.bias", qwenV("blocks.{l}."+down+".bias")...).exchanged(),
 	}
 }
 
@@ -166,8 +182,12 @@ var siglipWeights = func() WeightMap {
 		if x.cols != "" {
 			shape += "," + x.cols
 		}
-		m = append(m, tower(x.id, shape, "", vBlock+x.gguf+".weight", siglipV(l+x.hf+".weight")...),
-			tower(x.id+"_bias", x.rows, "", vBlock+x.gguf+".bias", siglipV(l+x.hf+".bias")...))
+		weight := tower(x.id, shape, "", vBlock+x.gguf+".weight", siglipV(l+x.hf+".weight")...)
+		bias := tower(x.id+"_bias", x.rows, "", vBlock+x.gguf+".bias", siglipV(l+x.hf+".bias")...)
+		if strings.HasPrefix(x.gguf, "ffn_") {
+			weight, bias = weight.exchanged(), bias.exchanged()
+		}
+		m = append(m, weight, bias)
 	}
 	return m
 }()

@@ -30,8 +30,10 @@ var visionTerms = vocabulary{
 		"v.H": func(c *Config) int { return c.Vision.Heads },
 	},
 	conds: map[string]func(*Config) Presence{
-		"v.pos": func(c *Config) Presence { return presentIf(c.Vision.Positions > 0) },
-		"v.any": func(*Config) Presence { return ByTensor },
+		"v.pos":       func(c *Config) Presence { return presentIf(c.Vision.Positions > 0) },
+		"v.any":       func(*Config) Presence { return ByTensor },
+		"v.straight":  func(c *Config) Presence { return presentIf(!c.Vision.Exchanged) },
+		"v.exchanged": func(c *Config) Presence { return presentIf(c.Vision.Exchanged) },
 	},
 }
 
@@ -45,20 +47,23 @@ var (
 
 // A Vision is the image tower of a model.
 type Vision struct {
-	Tower    string // its kind
-	Hidden   int
-	Layers   int
-	Heads    int
-	HeadDim  int
-	FFN      int
-	Act      string
-	Gated    bool `json:",omitempty"`
-	RMS      bool `json:",omitempty"` // norms divide by the root mean square; otherwise they are layer norms
-	NormEps  float32
-	Patch    int // pixels of a patch's side
-	Temporal int // images that a patch spans
-	Channels int
-	Merge    int // patches of the side of a token
+	Tower   string // its kind
+	Hidden  int
+	Layers  int
+	Heads   int
+	HeadDim int
+	FFN     int
+	Act     string
+	Gated   bool `json:",omitempty"`
+	// Exchanged says that the file calls the first product of feed-forward layers
+	// ffn_down and the second ffn_up.
+	Exchanged bool `json:",omitempty"`
+	RMS       bool `json:",omitempty"` // norms divide by the root mean square; otherwise they are layer norms
+	NormEps   float32
+	Patch     int // pixels of a patch's side
+	Temporal  int // images that a patch spans
+	Channels  int
+	Merge     int // patches of the side of a token
 
 	Positions int     `json:",omitempty"` // side of the grid of learned positions; 0 = none
 	Resize    string  `json:",omitempty"` // of that grid: "", "corners", "area"
