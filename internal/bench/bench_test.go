@@ -11,6 +11,7 @@ import (
 	"atenia/internal/bench"
 	"atenia/internal/engine"
 	"atenia/internal/golden"
+	"atenia/internal/sched"
 )
 
 // open opens a model and returns its engine.
@@ -108,5 +109,17 @@ func TestBenchDecode(t *testing.T) {
 	}
 	if _, err := bench.Run(t.Context(), e, bench.Config{Prompt: 4, Decode: 4, Repeats: 1}); !errors.Is(err, atenia.ErrClosed) {
 		t.Errorf("closed: %v", err)
+	}
+}
+
+// TestEncoder: the speed of an encoder is that of a batch of texts; it does not decode.
+func TestEncoder(t *testing.T) {
+	e := open(t, filepath.Join(golden.Root(t), "testdata", "golden", "parity", "roberta"), &atenia.Config{})
+	r := measure(t, e, bench.Config{Prompt: 7, Batch: 3})
+	if r.Prefill.Tokens != 21 || !(r.Prefill.Median > 0) || r.Decode.Tokens != 0 || r.TokenBytes != 0 {
+		t.Errorf("%+v", r)
+	}
+	if _, err := bench.Run(t.Context(), e, bench.Config{Prompt: 7, Decode: 3}); !errors.Is(err, sched.ErrEncoder) {
+		t.Errorf("decoding: %v", err)
 	}
 }

@@ -23,11 +23,12 @@ type Config struct {
 	Repeats int // 0 = 5
 	// Depths adds the speed of answers after contexts of these lengths, in tokens.
 	Depths []int
-	// Batch is how many sequences decode at once, at most the model's Slots.
-	// Speeds are then those of all together. 0 = 1.
+	// Batch is how many sequences decode at once, at most the model's Slots, or how
+	// many texts an encoder is given at once. Speeds are then those of all together.
+	// 0 = 1.
 	Batch int
 	// Counters requests [Report.Counters]. Counting is separate from timing,
-	// which it would slow down.
+	// which it would slow down. Encoders are not counted.
 	Counters bool
 }
 
@@ -87,12 +88,17 @@ type DepthRate struct {
 }
 
 // Run measures prefill and decode with random tokens in the current state of
-// the machine. Other requests to the model would slow it down.
+// the machine. Other requests to the model would slow it down. An encoder does not
+// decode; its prefill is the encoding of a batch of texts.
 func Run(ctx context.Context, e *engine.Engine, c Config) (*Report, error) {
-	if e.Plan.Model.Plans.Decode == nil {
-		return nil, sched.ErrEncoder
-	}
 	m := &model{e, e.Plan.Effective()}
+	encodes := e.Plan.Model.Plans.Decode == nil
+	switch {
+	case encodes && (c.Decode > 0 || c.Counters || len(c.Depths) > 0):
+		return nil, sched.ErrEncoder
+	case encodes:
+		c.Decode = -1
+	}
 	if err := m.complete(&c); err != nil {
 		return nil, err
 	}
@@ -106,7 +112,11 @@ func Run(ctx context.Context, e *engine.Engine, c Config) (*Report, error) {
 	before := m.engine.Sched.Migrations()
 	defer func() { r.Migrations = m.engine.Sched.Migrations() - before }()
 	if c.Prompt > 0 {
-		r.Prefill, err = rate(c.Repeats, c.Prompt, func() (float64, error) { return m.prefill(ctx, c.Prompt) })
+		tokens, once := c.Prompt, func() (float64, error) { return m.prefill(ctx, c.Prompt) }
+		if encodes {
+			tokens, once = c.Prompt*c.Batch, func() (float64, error) { return m.encode(ctx, c.Prompt, c.Batch) }
+		}
+		r.Prefill, err = rate(c.Repeats, tokens, once)
 		if err != nil {
 			return nil, err
 		}
@@ -145,6 +155,9 @@ func (m *model) decode(ctx context.Context, c *Config, r *Report) error {
 // tokenBytes adds up the weights that a decode step reads entirely: all except
 // a table of which it reads one row.
 func (m *model) tokenBytes() (n int64) {
+	if m.engine.Plan.Model.Plans.Decode == nil {
+		return 0
+	}
 	p, views := &m.engine.Plan.Model.Plans.Decode.Plan, m.engine.Views()
 	whole := map[string]bool{}
 	for i := range p.Instructions {
@@ -263,4 +276,15 @@ func (m *model) prefill(ctx context.Context, n int) (float64, error) {
 	}
 	st.Next()
 	return float64(n) / d.Seconds(), st.Err()
+}
+
+// encode returns the speed, in tokens, of so many texts of n tokens at once.
+func (m *model) encode(ctx context.Context, n, texts int) (float64, error) {
+	in := make([]engine.Input, texts)
+	for i := range in {
+		in[i].Tokens = m.randomTokens(n)
+	}
+	start := time.Now()
+	_, err := m.engine.Encode(ctx, in)
+	return float64(n*texts) / time.Since(start).Seconds(), err
 }

@@ -33,10 +33,11 @@ func (a *app) bench() *cobra.Command {
 		Use:   "bench [MODEL]",
 		Short: "Measure prefill and decode speed",
 		Long: "Measure tokens per second of prefill and decode with random tokens, and the share of memory bandwidth that\n" +
-			"decoding reaches. Medians of -r repeats are printed.",
+			"decoding reaches. Medians of -r repeats are printed. Of an encoder, the speed of -b texts of -p tokens is measured.",
 		Example: "  atenia bench -p 256 -n 64 -r 3\n" +
 			"  atenia bench model.gguf -d 1024,3072          # decode at these depths, too\n" +
 			"  atenia bench model.gguf -p 0 -b 8             # decode eight sequences at once\n" +
+			"  atenia bench path/to/all-MiniLM-L6-v2 -p 16 -b 200   # 200 texts of 16 tokens\n" +
 			"  atenia bench model.gguf --counters            # count instructions and kernel launches\n" +
 			"  atenia bench model.gguf --out before.json     # and later:\n" +
 			"  atenia bench model.gguf --compare before.json\n" +
@@ -73,7 +74,7 @@ func (b *benchRun) register(f *pflag.FlagSet) {
 	f.IntVarP(&b.bc.Prompt, "prompt", "p", 512, "number of prompt tokens (0 = no prefill)")
 	f.IntVarP(&b.bc.Decode, "decode", "n", 128, "number of tokens to generate (0 = no decode)")
 	f.IntSliceVarP(&b.bc.Depths, "depth", "d", nil, "also measure decoding after this many tokens: `N,...`")
-	f.IntVarP(&b.bc.Batch, "batch", "b", 1, "number of sequences decoded at once; speeds are totals")
+	f.IntVarP(&b.bc.Batch, "batch", "b", 1, "number of sequences decoded at once, or of texts for an encoder; speeds are totals")
 	f.IntVarP(&b.bc.Repeats, "repeats", "r", 5, "number of repetitions; medians are printed")
 	f.StringArrayVar(&b.vs.programs, "vs", nil, "take turns with `[NAME=]PROGRAM [ARGS]`, which has the options of llama-bench,\nor with --batch those of llama-batched-bench (may be repeated)")
 	f.IntVar(&b.vs.rounds, "rounds", 3, "number of turns of every program with --vs")
@@ -104,6 +105,9 @@ func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error
 	b.mf.stats = b.mf.stats || m.Streaming().Streamed > 0 // a bench compares with the prediction
 	defer b.mf.finish(a.err, m, &err)
 	b.fit(m.Context())
+	if opened.Plan.Model.Plans.Decode == nil && !b.given("decode") {
+		b.bc.Decode = -1 // an encoder
+	}
 	fmt.Fprintln(a.progress(), "measuring …")
 	if res, err = b.measure(ctx, m, opened); err != nil {
 		return nil, err

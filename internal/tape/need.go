@@ -78,7 +78,7 @@ func (m *Model[F]) need(op recorder[F], rows int) need {
 	case *norm[F]:
 		return need{out: rows * o.dim, saved: 2 * rows}
 	case *residual[F]:
-		return need{out: 2 * rows * o.dim, saved: rows, scratch: rows * o.dim}
+		return need{out: 2 * rows * o.dim, saved: 2 * rows, scratch: rows * o.dim} // a layer norm saves means, too
 	case *scatter[F]:
 		return need{out: rows * o.dim}
 	case *inject[F]:

@@ -72,7 +72,8 @@ func mamba2Sizes(heads, width, state, groups, taps, chunk int) map[string]int {
 
 func rwkvSizes(n func(string) int) map[string]int {
 	d, h := n("hidden_size"), n("head_dim")
-	return map[string]int{"shift": 4 * d, "channel": 4 * d, "wkv": 4 * (d / h) * h * h}
+	const tokens = 16 // of a span, each with two keys and two values, and the decay of the span
+	return map[string]int{"shift": 4 * d, "channel": 4 * d, "wkv": 4 * (d / h) * (h*h + 2*tokens*2*h + h)}
 }
 
 // TestStateSizes: every state is a descriptor, whose sections have the sizes of the
