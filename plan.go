@@ -168,6 +168,10 @@ func (p *Plan) explain(w io.Writer) {
 			fmt.Fprintf(w, "  %s: %s: %s\n", mode, d.Code, d.Text)
 		}
 	}
+	fmt.Fprintln(w, "\ninside operations")
+	for _, line := range pass.Inside(&p.programs().Prefill.Plan) {
+		fmt.Fprintln(w, "  "+line)
+	}
 }
 
 // scalar returns a space and the value that a configuration has for a field of

@@ -80,7 +80,7 @@ type TrainTokenizer struct {
 
 // TrainData says which texts are learned, and how they are cut into batches.
 type TrainData struct {
-	Files   []string // texts; a .jsonl has {"text": …} or {"messages": […]} on each line
+	Files   []string // texts; a .jsonl has {"text": …}, {"messages": […]} or {"audio": …, "text": …} on each line
 	Row     int      // tokens of the longest row; 0 = 256
 	Rows    int      // rows of a batch, which has at most Row × Rows tokens; 0 = 8
 	Alone   bool     // short rows are left short, not packed

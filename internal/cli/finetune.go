@@ -21,13 +21,17 @@ func finetuneCommand(env *command.Env) *cobra.Command {
 		Use:   "finetune MODEL DATA...",
 		Short: "Fine-tune a model on text or conversations",
 		Long: "Fine-tune a Hugging Face folder on your own data: JSON lines {\"text\": …}, or conversations\n" +
-			"{\"messages\": [{\"role\": …, \"content\": …}]}, of which the answers are learned through the model's chat template.\n\n" +
+			"{\"messages\": [{\"role\": …, \"content\": …}]}, of which the answers are learned through the model's chat template.\n" +
+			"For a model that reads images, a content may be a list of {\"type\": \"image\", \"image\": PATH} and {\"type\": \"text\", …};\n" +
+			"for Whisper, a line is {\"audio\": PATH, \"text\": …, \"language\": \"en\"}. Paths are relative to the data. Encoders of images\n" +
+			"and sounds stay as they are.\n\n" +
 			"By default the weights stay frozen and a LoRA adapter is trained, which the output folder holds in the format of\n" +
 			"huggingface/peft; --merge also writes the merged model. --full trains all weights. Ctrl-C saves a snapshot and\n" +
 			"stops. \"atenia train\" has every setting in a file, [lora] and model.from among them.",
 		Example: "  atenia finetune path/to/model answers.jsonl --lora r=8,alpha=16,targets=q_proj,v_proj --out tuned\n" +
 			"  atenia run path/to/model --lora tuned \"Hello\"\n" +
-			"  atenia finetune path/to/model answers.jsonl --steps 500 --merge && atenia chat finetuned/merged",
+			"  atenia finetune path/to/model answers.jsonl --steps 500 --merge && atenia chat finetuned/merged\n" +
+			"  atenia finetune path/to/whisper talks.jsonl --out heard && atenia transcribe path/to/whisper talk.wav --lora heard",
 		Args:        cobra.MinimumNArgs(2),
 		Annotations: command.Patient,
 	}

@@ -96,23 +96,28 @@ func (a *attention) bindState(b *Bind) error {
 	if a.p.Causal == 0 {
 		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "attention in both directions cannot have a cache: its keys would come too late for the first tokens")
 	}
-	d := &a.x.states[a.state]
-	a.pageTokens = int(d.PageTokens)
-	if len(d.Sections) != 2 || d.Sections[0].Name != "k" || d.Sections[1].Name != "v" {
-		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a kv state needs the sections k and v")
+	if err := b.oneBlock(false); err != nil {
+		return err
 	}
-	a.elem = d.Sections[0].DType
+	a.pageTokens = int(a.x.states[a.state].PageTokens)
+	return a.bindCache(b)
+}
+
+// bindCache finds the keys and values of the layer in a page of pageTokens positions.
+func (a *attention) bindCache(b *Bind) (err error) {
+	if a.elem, err = b.sectionType("k"); err != nil {
+		return err
+	}
 	row, err := a.elem.RowBytes(a.dim)
 	if err != nil {
 		return fmt.Errorf("cache rows of one head: %w; choose another cache type", err)
 	}
 	a.headBytes = row * a.pageTokens
-	layer := int(a.p.Layer) * int(d.LayerStride)
-	a.keyOff, a.valueOff = layer+int(d.Sections[0].Offset), layer+int(d.Sections[1].Offset)
-	if need := uint64(a.kvHeads * a.headBytes); d.Sections[0].Bytes != need || d.Sections[1].Bytes != need {
-		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "kv sections hold %d and %d bytes, a page of this layer needs %d", d.Sections[0].Bytes, d.Sections[1].Bytes, need)
+	if a.keyOff, err = b.section(a.p.Layer, "k", a.elem, a.kvHeads*a.headBytes); err != nil {
+		return err
 	}
-	return nil
+	a.valueOff, err = b.section(a.p.Layer, "v", a.elem, a.kvHeads*a.headBytes)
+	return err
 }
 
 func (a *attention) bindWeights(b *Bind) error {

@@ -29,24 +29,12 @@ func bindCrossAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	if a.group, err = p.QueriesPerKey(); err != nil {
 		return nil, err
 	}
-	if b.Ins.State == plan.NoState {
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "cross attention needs a state")
-	}
-	d := &a.x.states[a.state]
-	if d.PageTokens != 0 || len(d.Sections) != 2 || d.Sections[0].Name != "k" || d.Sections[1].Name != "v" {
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "cross attention needs a state of one block with the sections k and v")
-	}
-	a.elem = d.Sections[0].DType
-	row, err := a.elem.RowBytes(a.dim)
-	if err != nil {
+	if err := b.oneBlock(true); err != nil {
 		return nil, err
 	}
 	a.pageTokens = (a.cross + flatAlign - 1) &^ (flatAlign - 1)
-	a.headBytes = row * a.pageTokens
-	layer := int(p.Layer) * int(d.LayerStride)
-	a.keyOff, a.valueOff = layer+int(d.Sections[0].Offset), layer+int(d.Sections[1].Offset)
-	if need := uint64(a.kvHeads * a.headBytes); d.Sections[0].Bytes != need || d.Sections[1].Bytes != need {
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "sections hold %d and %d bytes, %d rows need %d", d.Sections[0].Bytes, d.Sections[1].Bytes, a.cross, need)
+	if err := a.bindCache(b); err != nil {
+		return nil, err
 	}
 	qd, kd := a.heads*a.dim, a.kvHeads*a.dim
 	a.qkv, c.kv, a.out = b.linear(int(b.In[0].cols)), b.linear(c.source), b.linear(qd)

@@ -105,7 +105,8 @@ type Executor struct {
 	measuring       bool        // [Measure] binds; no step will run
 	weights         *pack.Store // the weights of products
 	linearTask      linearTask
-	chunks          []*chunk.Work[float32]          // by worker
+	chunks          []*chunk.Delta[float32]         // by worker
+	generals        []*chunk.General[float32]       // by worker
 	units           int                             // streamed units bound so far of the current plan
 	acquired        [len(bankSlots)][]kernel.Matrix // by expert: those of the cache that the mixture in progress multiplies with
 }
@@ -128,21 +129,33 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := x.bindAll(plans, w); err != nil {
-		x.buffers.Release()
+	if err := x.start(x.bindAll(plans, w), "a step", "a shorter context or fewer tokens a step need less"); err != nil {
 		return nil, err
 	}
-	if x.arena, err = arena.NewHuge(x.cfg.Account, ledger.Scratch, x.workBytes); err != nil {
-		x.buffers.Release()
-		return nil, fmt.Errorf("work memory of a step: %w; a shorter context or fewer tokens a step need less", err)
-	}
-	x.work = x.arena.Bytes
-	x.weights.Open(x.ScratchBytes())
 	if !x.cfg.Precise { // products of floats read quantized weights as the file has them
 		x.weights.OpenHeld(x.cfg.Stream.Held)
 	}
-	x.pool = pool.New(x.cfg.Threads)
 	return x, nil
+}
+
+// start takes the memory that binding found to be needed, opens the weights and starts
+// the workers. It fails with the error of binding, or if there is no such memory for
+// what it is, which the hint says how to lessen; the registers are released then.
+func (x *Executor) start(bound error, what, hint string) error {
+	err := bound
+	if err == nil {
+		if x.arena, err = arena.NewHuge(x.cfg.Account, ledger.Scratch, x.workBytes); err != nil {
+			err = fmt.Errorf("work memory of %s: %w; %s", what, err, hint)
+		}
+	}
+	if err != nil {
+		x.buffers.Release()
+		return err
+	}
+	x.work = x.arena.Bytes
+	x.weights.Open(x.ScratchBytes())
+	x.pool = pool.New(x.cfg.Threads)
+	return nil
 }
 
 // prepare returns an executor without bindings or memory.

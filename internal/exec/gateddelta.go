@@ -32,7 +32,7 @@ type gatedDelta struct {
 	qkv, mixed, z, b, a scratch
 	y                   scratch
 	kq, gates           scratch // of every worker
-	workers             []*chunk.Work[float32]
+	workers             []*chunk.Delta[float32]
 	pieces              int
 	convolve, heed      rowTask
 }
@@ -138,13 +138,13 @@ func (d *gatedDelta) reserve(b *Bind) {
 
 // chunkWorkers returns memory of every worker for heads of a size, which the layers
 // of a model share.
-func (x *Executor) chunkWorkers(k, v int) []*chunk.Work[float32] {
+func (x *Executor) chunkWorkers(k, v int) []*chunk.Delta[float32] {
 	if len(x.chunks) > 0 && x.chunks[0].K == k && x.chunks[0].V == v {
 		return x.chunks
 	}
-	x.chunks = make([]*chunk.Work[float32], x.cfg.Threads)
+	x.chunks = make([]*chunk.Delta[float32], x.cfg.Threads)
 	for i := range x.chunks {
-		x.chunks[i] = chunk.NewWork[float32](k, v)
+		x.chunks[i] = chunk.NewDelta[float32](k, v)
 	}
 	return x.chunks
 }

@@ -128,21 +128,27 @@ func (x *Executor) checkImage(i int, r *Run, p *Span) error {
 func (s *Step) placeRows() {
 	s.places = s.places[:0]
 	for i := range s.Runs {
-		r := &s.Runs[i]
-		ahead, k := 0, 0 // position in the model minus position in the sequence
-		for pos := r.Pos; pos < r.Pos+r.Len; pos++ {
-			for k < len(r.Spans) && pos >= r.Spans[k].end() {
-				p := &r.Spans[k]
-				ahead = p.next(p.At+ahead) - p.end()
-				k++
-			}
-			if k < len(r.Spans) && pos >= r.Spans[k].At {
-				p := &r.Spans[k]
-				s.places = append(s.places, p.place(p.At+ahead, pos-p.At))
-				continue
-			}
-			at := int32(pos + ahead)
-			s.places = append(s.places, [3]int32{at, at, at})
-		}
+		s.places = s.Runs[i].Places(s.places)
 	}
+}
+
+// Places appends the time, row and column of each row of a run, of which Pos, Len
+// and Spans are used.
+func (r *Run) Places(dst [][3]int32) [][3]int32 {
+	ahead, k := 0, 0 // position in the model minus position in the sequence
+	for pos := r.Pos; pos < r.Pos+r.Len; pos++ {
+		for k < len(r.Spans) && pos >= r.Spans[k].end() {
+			p := &r.Spans[k]
+			ahead = p.next(p.At+ahead) - p.end()
+			k++
+		}
+		if k < len(r.Spans) && pos >= r.Spans[k].At {
+			p := &r.Spans[k]
+			dst = append(dst, p.place(p.At+ahead, pos-p.At))
+			continue
+		}
+		at := int32(pos + ahead)
+		dst = append(dst, [3]int32{at, at, at})
+	}
+	return dst
 }

@@ -5,11 +5,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
 	"atenia/internal/plan"
 )
 
@@ -127,9 +129,35 @@ func blocks(h, w, m, cols int, put func(y, x int, dst []float32)) exec.Patches {
 	return p
 }
 
-// imageParity compares the rows that the tower makes with PyTorch's, then the
-// logits of prompts with them, for prefixes that end anywhere the case allows.
-func imageParity(t *testing.T, m *model, folder string, f *fixture) {
+// TestVisionStageParity: the stage of images alone, which hands its rows to that of the
+// text, makes the rows that PyTorch makes, those of the layers between included.
+func TestVisionStageParity(t *testing.T) {
+	dir := golden.Family(t, "parity")
+	stages := 0
+	for _, name := range golden.Dirs(t, dir) {
+		folder := filepath.Join(dir, name)
+		var f fixture
+		golden.JSON(t, filepath.Join(folder, "fixture.json"), &f)
+		if !strings.HasPrefix(f.Kind, "vlm") {
+			continue
+		}
+		stages++
+		t.Run(name, func(t *testing.T) {
+			d, err := file.Open(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			stageParity(t, load(t, d, exactly), folder, &f)
+		})
+	}
+	if stages == 0 {
+		t.Skip("no case has images")
+	}
+}
+
+// stageParity encodes the images of a case and compares the rows with PyTorch's.
+func stageParity(t *testing.T, m *model, folder string, f *fixture) (imageCase, []*exec.Encoded) {
 	v := m.Config.Vision
 	c := readImages(t, v, folder, f)
 	tower, err := exec.NewTower(&m.Plans, m.weights, exec.Config{Threads: 2, MaxTokens: 128})
@@ -151,10 +179,12 @@ func imageParity(t *testing.T, m *model, folder string, f *fixture) {
 			deep[k] = append(deep[k], e.Deep[k]...)
 		}
 	}
+	compared := 0
 	sameRows := func(name, path string, got []float32) {
 		if path == "" {
 			return
 		}
+		compared++
 		want := golden.NPY(t, filepath.Join(folder, path)).F32
 		if len(got) != len(want) {
 			t.Fatalf("%s: %d values, want %d", name, len(got), len(want))
@@ -172,6 +202,19 @@ func imageParity(t *testing.T, m *model, folder string, f *fixture) {
 				sameRows(fmt.Sprintf("deepstack%d", k), path, deep[k])
 			}
 		}
+	}
+	if compared == 0 {
+		t.Error("the case has no rows of images")
+	}
+	return c, images
+}
+
+// imageParity compares the rows that the tower makes with PyTorch's, then the
+// logits of prompts with them, for prefixes that end anywhere the case allows.
+func imageParity(t *testing.T, m *model, folder string, f *fixture) {
+	v := m.Config.Vision
+	c, images := stageParity(t, m, folder, f)
+	for _, s := range f.Sequences {
 		spans := spansOf(v, &c, images, s.Tokens)
 		want := golden.NPY(t, filepath.Join(folder, s.Logits))
 		prefixes := []int{s.Prompt, len(s.Tokens), s.Prompt + 1 + rand.New(rand.NewPCG(7, 1)).IntN(len(s.Tokens)-s.Prompt)}

@@ -4,16 +4,18 @@ import (
 	"unsafe"
 
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/chunk"
 	"atenia/internal/kernel/dense"
 	"atenia/internal/kernel/scan"
 	"atenia/internal/plan"
+	"atenia/tensor"
 )
 
 // A mamba2 is one bound state space dual mixer (arXiv 2405.21060):
 //
 //	in ─▶ z │ x │ B │ C │ dt          conv and silu of x, B, C
 //	steps Δ = clamp(softplus(dt + bias)), decays λ = Δ·a
-//	chunks of rows of each head: scan.Chunk with b = B, c = C, x = Δ·x
+//	chunks of rows of each head: chunk.Scan with b = B, c = C, x = Δ·x
 //	out ◀─ norm of each group of (y + d·x) ⊙ silu(z)
 //
 // Chunks begin at multiples of their length. The state holds, besides the matrix
@@ -29,10 +31,11 @@ type mamba2 struct {
 	a, d, dtBias, norm           []float32
 	proj, rows, xs, bs, sums, cb scratch
 	y, line                      scratch
-	ssm, winX, winB, winSums     stateRows
+	ssm, winX, winB              stateRows
+	winSums                      sectionOf[float64]
 	spans                        []mambaSpan
 	first                        []int32 // of each run: its first span
-	work                         []scan.Work[float32]
+	work                         []chunk.Work[float32]
 	mix, finish                  Kernel
 	scores, scan                 rowTask
 }
@@ -124,14 +127,16 @@ func (m *mamba2) bindState(b *Bind) error {
 		n    int
 	}{
 		{&m.ssm, "ssm", m.heads * m.state * m.width}, {&m.winX, "x", m.chunk * m.inner},
-		{&m.winB, "b", m.chunk * m.groups * m.state}, {&m.winSums, "sums", 2 * m.chunk * m.heads}, // float64
+		{&m.winB, "b", m.chunk * m.groups * m.state},
 	} {
 		var err error
 		if *x.to, err = b.stateRows(m.p.Layer, x.name, x.n); err != nil {
 			return err
 		}
 	}
-	return nil
+	var err error
+	m.winSums, err = view[float64](b, m.p.Layer, "sums", tensor.F64, 8*m.chunk*m.heads)
+	return err
 }
 
 func (m *mamba2) bindScratch(b *Bind) {
@@ -141,7 +146,7 @@ func (m *mamba2) bindScratch(b *Bind) {
 	m.sums, m.cb = b.bytes(8*m.heads*b.maxRows), b.floats(m.groups*m.chunk*b.maxRows)
 	m.y, m.line = b.floats(m.inner*b.maxRows), b.floats(m.inner*b.x.cfg.Threads)
 	m.spans, m.first = make([]mambaSpan, 0, b.maxRows), make([]int32, 0, b.maxRows)
-	m.work = make([]scan.Work[float32], b.x.cfg.Threads)
+	m.work = make([]chunk.Work[float32], b.x.cfg.Threads)
 	if !b.x.measuring {
 		for i := range m.work {
 			m.work[i].Room(min(m.chunk, b.maxRows), m.width)
@@ -203,7 +208,7 @@ func (m *mamba2) windowKeys(sp *mambaSpan, g int) dense.Part[float32] {
 // decays returns the sums of decays of a head.
 func (m *mamba2) decays(sp *mambaSpan, h int) []float64 {
 	if sp.window {
-		return doubles(bytesOf(m.winSums.of(sp.run)))[h*m.chunk:][:sp.rows]
+		return m.winSums.of(sp.run)[h*m.chunk:][:sp.rows]
 	}
 	return doubles(m.x.bytesOf(m.sums))[sp.row*m.heads+h*sp.rows:][:sp.rows]
 }
@@ -247,7 +252,7 @@ func (m *mamba2) column(to dense.Part[float32], row []float32, g, at int) {
 func (m *mamba2) scoreSpans(s *Step, worker, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		sp, g := &m.spans[i/m.groups], i%m.groups
-		scan.Scores(&m.work[worker], m.scoresOf(s, sp, g), m.queries(sp, g), m.keys(sp, g), sp.at, sp.rows, m.state)
+		chunk.Scores(&m.work[worker], m.scoresOf(s, sp, g), m.queries(sp, g), m.keys(sp, g), sp.at, sp.rows, m.state)
 	}
 }
 
@@ -270,11 +275,11 @@ func (m *mamba2) scanHeads(s *Step, worker, lo, hi int) {
 		spans := m.spans[m.first[r]:m.first[r+1]]
 		for k := range spans {
 			sp := &spans[k]
-			c := scan.Chunk[float32]{
+			c := chunk.Scan[float32]{
 				At: sp.at, Rows: sp.rows, N: m.state, P: m.width,
 				Decay: m.decays(sp, h), X: m.inputs(sp, h), B: m.keys(sp, g), C: m.queries(sp, g), CB: m.scoresOf(s, sp, g), State: state,
 			}
-			scan.Accumulate(c.Decay, sp.at)
+			chunk.Accumulate(c.Decay, sp.at)
 			c.Outputs(&m.work[worker], dense.Part[float32]{V: y[sp.row*m.inner+h*m.width:], Stride: m.inner})
 			if sp.rows == m.chunk {
 				c.Advance(&m.work[worker])

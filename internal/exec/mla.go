@@ -75,23 +75,25 @@ func bindMLA(b *Bind, p *plan.MLAParams) (Kernel, error) {
 }
 
 func (l *latent) bindState(b *Bind) error {
-	if b.Ins.State == plan.NoState {
-		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "latent attention needs a state")
+	if err := b.oneBlock(false); err != nil {
+		return err
 	}
-	d := &b.x.states[b.Ins.State]
-	if len(d.Sections) != 2 || d.Sections[0].Name != "ckv" || d.Sections[1].Name != "kpe" {
-		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "the state of latent attention needs the sections ckv and kpe")
+	l.pageTokens = int(b.x.states[b.Ins.State].PageTokens)
+	var err error
+	if l.elem, err = b.sectionType("ckv"); err != nil {
+		return err
 	}
-	l.elem, l.pageTokens = d.Sections[0].DType, int(d.PageTokens)
-	at := int(l.p.Layer) * int(d.LayerStride)
-	l.cOff, l.kOff = at+int(d.Sections[0].Offset), at+int(d.Sections[1].Offset)
-	for i, cols := range []int{l.rank, l.rope} {
-		row, err := l.elem.RowBytes(cols)
+	for _, w := range []struct {
+		to   *int
+		name string
+		cols int
+	}{{&l.cOff, "ckv", l.rank}, {&l.kOff, "kpe", l.rope}} {
+		row, err := l.elem.RowBytes(w.cols)
 		if err != nil {
 			return fmt.Errorf("cache rows: %w; choose another cache type", err)
 		}
-		if need := uint64(row * l.pageTokens); d.Sections[i].Bytes != need {
-			return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "section %s holds %d bytes, a page of this layer needs %d", d.Sections[i].Name, d.Sections[i].Bytes, need)
+		if *w.to, err = b.section(l.p.Layer, w.name, l.elem, row*l.pageTokens); err != nil {
+			return err
 		}
 	}
 	return nil

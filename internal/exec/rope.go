@@ -24,7 +24,7 @@ func (b *Bind) rope(p *plan.AttentionParams) (*ropeTable, error) {
 		return nil, nil
 	}
 	half := int(p.RopeDim) / 2
-	axes, err := ropeAxes(p, half)
+	axes, err := p.RopeAxes()
 	if err != nil {
 		return nil, err
 	}
@@ -58,29 +58,6 @@ func sameRope(a, b *plan.AttentionParams) bool {
 	return a.RopeDim == b.RopeDim && a.RopeKind == b.RopeKind && a.RopeLimit == b.RopeLimit &&
 		a.RopeStyle >= plan.RopeMBlocks == (b.RopeStyle >= plan.RopeMBlocks) && (a.RopeStyle < plan.RopeMBlocks || a.RopeStyle == b.RopeStyle) &&
 		a.MropeT == b.MropeT && a.MropeH == b.MropeH && a.MropeW == b.MropeW && a.RopeBase == b.RopeBase && a.RopeFactor == b.RopeFactor && a.RopeScale == b.RopeScale
-}
-
-// ropeAxes returns which coordinate turns each pair; nil for one position.
-// Blocks are sections of pairs; interleaved, every third pair turns by row and
-// every third by column until their sections are used up.
-func ropeAxes(p *plan.AttentionParams, half int) ([]uint8, error) {
-	if p.RopeStyle < plan.RopeMBlocks {
-		return nil, nil
-	}
-	t, h, w := int(p.MropeT), int(p.MropeH), int(p.MropeW)
-	if t+h+w != half {
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "rope sections %d, %d and %d, want %d pairs", t, h, w, half)
-	}
-	axes := make([]uint8, half)
-	for i := range axes {
-		switch {
-		case p.RopeStyle == plan.RopeMBlocks && i >= t+h, p.RopeStyle == plan.RopeMInterleaved && i%3 == 2 && i < 3*w:
-			axes[i] = 2
-		case p.RopeStyle == plan.RopeMBlocks && i >= t, p.RopeStyle == plan.RopeMInterleaved && i%3 == 1 && i < 3*h:
-			axes[i] = 1
-		}
-	}
-	return axes, nil
 }
 
 // fill computes the rotations of every row of a step.

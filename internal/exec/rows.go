@@ -180,7 +180,7 @@ func (n *normRows) row(s *Step, worker, r int, src []float32) {
 func bindResidualAdd(b *Bind, p *plan.AddParams) (Kernel, error) {
 	in0, in1, out := b.In[0], b.In[1], b.Out[0]
 	dim := int(out.cols)
-	if p.Norm == 0 {
+	if p.Norm == plan.AddPlain {
 		return overRows(out, 2*dim, func(s *Step, _, lo, hi int) {
 			lo, hi = lo*dim, hi*dim
 			kernel.Add(out.f32(s)[lo:hi], in0.f32(s)[lo:hi], in1.f32(s)[lo:hi], p.Scale)
@@ -190,7 +190,15 @@ func bindResidualAdd(b *Bind, p *plan.AddParams) (Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := b.normRows(b.Out[1], func(dst, src []float32) { kernel.RMSNorm(dst, src, w, p.NormEps, p.NormOff) })
+	bias, err := b.vector("norm_bias", dim)
+	if err != nil {
+		return nil, err
+	}
+	norm := func(dst, src []float32) { kernel.RMSNorm(dst, src, w, p.NormEps, p.NormOff) }
+	if p.Norm == plan.AddLayerNorm {
+		norm = func(dst, src []float32) { kernel.LayerNorm(dst, src, w, bias, p.NormEps) }
+	}
+	n := b.normRows(b.Out[1], norm)
 	return overRows(out, 6*dim, func(s *Step, worker, lo, hi int) {
 		a, d, y := in0.f32(s), in1.f32(s), out.f32(s)
 		for r := lo; r < hi; r++ {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/chunk"
 	"atenia/internal/kernel/dense"
 	"atenia/internal/plan"
 )
@@ -137,7 +138,11 @@ const (
 //
 //	S ← S (diag w − κ (a ⊙ κ)ᵀ) + v kᵀ ;  y = S r
 //
-// The state has Sᵀ, so that a token's passes over it are along its rows.
+// The state has Sᵀ and the tokens of the span so far, as chunk.General wants them:
+//
+//	mixtures of rows      products of r, w, k, v, a, g
+//	each row              w = ln of decays, κ of length one, a ⊙ κ, k
+//	each run and head     chunk.General, norm, bonus, gate
 type timeMix struct {
 	p                      *plan.RWKVParams
 	x                      *Executor
@@ -150,9 +155,10 @@ type timeMix struct {
 	w, a, vr, g            lowRank
 	mixed                  [mixes]scratch
 	rs, ks, vs, ws, as, gs scratch
-	ys, line               scratch
+	kappa, b, ys           scratch
 	own                    bool // computes values, where others mix with those of the first layer
 	first                  *register
+	workers                []*chunk.General[float32]
 	heed                   rowTask
 }
 
@@ -198,7 +204,7 @@ func bindRWKVTimeMix(b *Bind, p *plan.RWKVParams) (Kernel, error) {
 	if m.shift, err = b.shift(p, "shift"); err != nil {
 		return nil, err
 	}
-	if m.wkv, err = b.stateRows(p.Layer, "wkv", m.heads*m.n*m.n); err != nil {
+	if m.wkv, err = b.stateRows(p.Layer, "wkv", m.heads*chunk.GeneralLen(m.n, m.n)); err != nil {
 		return nil, err
 	}
 	if err := m.bindWeights(b); err != nil {
@@ -210,7 +216,10 @@ func bindRWKVTimeMix(b *Bind, p *plan.RWKVParams) (Kernel, error) {
 	for i := range m.mixed {
 		m.mixed[i] = b.floats(m.dim * b.maxRows)
 	}
-	m.line = b.floats(4 * m.n * b.x.cfg.Threads)
+	m.kappa, m.b = m.mixed[mixR], m.mixed[mixW] // which the products have read by then
+	if !b.x.measuring {
+		m.workers = b.x.generalWorkers(m.n)
+	}
 	in, out := b.In[0], b.Out[0]
 	mix := overRows(in, 3*mixes*m.dim, func(s *Step, _, lo, hi int) {
 		for i, mu := range m.mu {
@@ -219,6 +228,7 @@ func bindRWKVTimeMix(b *Bind, p *plan.RWKVParams) (Kernel, error) {
 			}
 		}
 	})
+	prepare := overRows(in, 16*m.dim, m.prepareRows)
 	m.heed.run = m.runHeads
 	return func(s *Step) error {
 		if err := mix(s); err != nil {
@@ -226,6 +236,9 @@ func bindRWKVTimeMix(b *Bind, p *plan.RWKVParams) (Kernel, error) {
 		}
 		m.shift.keep(s, in.f32(s))
 		if err := m.project(s, in.count(s)); err != nil {
+			return err
+		}
+		if err := prepare(s); err != nil {
 			return err
 		}
 		m.heed.s = s
@@ -294,74 +307,90 @@ func (m *timeMix) project(s *Step, rows int) error {
 	if err := m.a.run(s, at(m.as), at(m.mixed[mixA]), rows); err != nil {
 		return err
 	}
-	first, v := m.first.f32(s), at(m.vs)
 	if m.own {
-		m.v.parts[0].dst = v
+		m.v.parts[0].dst = at(m.vs)
 		if err := m.v.run(s, at(m.mixed[mixV]), rows); err != nil {
 			return err
 		}
-		mixed := at(m.ys)[:rows*m.dim]
-		if err := m.vr.run(s, mixed, at(m.mixed[mixV]), rows); err != nil {
+		if err := m.vr.run(s, at(m.ys), at(m.mixed[mixV]), rows); err != nil {
 			return err
 		}
-		kernel.Sigmoid(mixed, mixed)
-		for r := 0; r < rows*m.dim; r += m.dim { // v + (first − v) σ
-			row, own := mixed[r:r+m.dim], v[r:r+m.dim]
-			d := first[r : r+m.dim]
-			for i, g := range row {
-				own[i] += (d[i] - own[i]) * g
-			}
-		}
-	} else {
-		copy(v, first)
 	}
 	return m.g.run(s, at(m.gs), at(m.mixed[mixG]), rows)
+}
+
+// decayRate is e^(−1/2), the strongest logarithm of a decay.
+const decayRate = 0.6065306597126334
+
+// prepareRows computes values, decays, rates, and what is removed and written, of rows lo
+// to hi.
+func (m *timeMix) prepareRows(s *Step, _, lo, hi int) {
+	get := func(b scratch, r int) []float32 { return m.x.floatsOf(b)[r*m.dim:][:m.dim] }
+	for r := lo; r < hi; r++ {
+		k, v, w, a, kappa, b := get(m.ks, r), get(m.vs, r), get(m.ws, r), get(m.as, r), get(m.kappa, r), get(m.b, r)
+		first := m.first.f32(s)[r*m.dim:][:m.dim]
+		if m.own { // v + (first − v) σ
+			part := get(m.ys, r)
+			kernel.Sigmoid(part, part)
+			kernel.Add(b, first, v, -1)
+			kernel.Mul(b, b, part)
+			kernel.Add(v, v, b, 1)
+		} else {
+			copy(v, first)
+		}
+		kernel.Sigmoid(w, w)
+		kernel.Scale(w, -decayRate)
+		kernel.Sigmoid(a, a)
+		kernel.Mul(kappa, k, m.kk)
+		for h := 0; h < m.dim; h += m.n {
+			head := kappa[h:][:m.n]
+			kernel.Scale(head, float32(1/max(math.Sqrt(kernel.SumSquares(head)), 1e-12)))
+		}
+		kernel.Mul(b, kappa, a)
+		for j, rate := range a {
+			k[j] *= 1 + float32((rate-1)*m.ka[j])
+		}
+	}
+}
+
+// generalWorkers returns memory of every worker for heads of width n, which the layers of
+// a model share.
+func (x *Executor) generalWorkers(n int) []*chunk.General[float32] {
+	if len(x.generals) > 0 && x.generals[0].K == n {
+		return x.generals
+	}
+	x.generals = make([]*chunk.General[float32], x.cfg.Threads)
+	for i := range x.generals {
+		x.generals[i] = chunk.NewGeneral[float32](n, n)
+	}
+	return x.generals
 }
 
 // runHeads computes items lo to hi, one run and one head each.
 func (m *timeMix) runHeads(s *Step, worker, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		run, head := &s.Runs[i/m.heads], i%m.heads
-		state := m.wkv.of(run)[head*m.n*m.n:][:m.n*m.n]
-		line := m.x.floatsOf(m.line)[worker*4*m.n:][:4*m.n]
-		for r := run.First; r < run.First+run.Len; r++ {
-			m.token(state, line, r*m.dim+head*m.n, head*m.n)
+		for r := 0; r < run.Len; {
+			t := (run.Pos + r) % chunk.GeneralSpan
+			n := min(run.Len-r, chunk.GeneralSpan-t)
+			m.span(run, m.workers[worker], head, run.First+r, t, n)
+			r += n
 		}
 	}
 }
 
-// decayRate is e^(−1/2), the strongest logarithm of a decay.
-const decayRate = 0.6065306597126334
-
-// token advances a head by one token, whose channels begin at at in buffers of rows and
-// at c in weights.
-func (m *timeMix) token(state, line []float32, at, c int) {
-	n := m.n
-	get := func(b scratch) []float32 { return m.x.floatsOf(b)[at : at+n] }
-	r, k, v, w, a, g, y := get(m.rs), get(m.ks), get(m.vs), get(m.ws), get(m.as), get(m.gs), get(m.ys)
-	kappa, b, sa := line[:n], line[n:2*n], line[2*n:3*n]
-	kernel.Sigmoid(w, w)
-	kernel.Scale(w, -decayRate)
-	kernel.Exp(w, w)
-	kernel.Sigmoid(a, a)
-	kernel.Mul(kappa, k, m.kk[c:c+n])
-	kernel.Scale(kappa, float32(1/max(math.Sqrt(kernel.SumSquares(kappa)), 1e-12)))
-	kernel.Mul(b, kappa, a)
-	for j := range k {
-		k[j] *= 1 + (a[j]-1)*m.ka[c+j]
+// span computes n rows from row on, which follow t of their span, for one head.
+func (m *timeMix) span(run *Run, w *chunk.General[float32], head, row, t, n int) {
+	at, c, size := row*m.dim+head*m.n, head*m.n, chunk.GeneralLen(m.n, m.n)
+	get := func(b scratch) []float32 { return m.x.floatsOf(b)[at:] }
+	x := chunk.GeneralTokens[float32]{Stride: m.dim, W: get(m.ws), Kappa: get(m.kappa), B: get(m.b), Key: get(m.ks), Q: get(m.rs), V: get(m.vs), Y: get(m.ys)}
+	w.Run(chunk.CutGeneral(m.wkv.of(run)[head*size:][:size], m.n, m.n), &x, t, n)
+	gate := get(m.gs)
+	for i := 0; i < n*m.dim; i += m.dim {
+		r, y := x.Q[i:][:m.n], x.Y[i:][:m.n]
+		kernel.LayerNorm(y, y, m.norm[c:c+m.n], m.bias[c:c+m.n], m.p.NormEps)
+		kernel.Mul(r, r, x.Key[i:][:m.n])
+		kernel.Add(y, y, x.V[i:][:m.n], dense.Dot(r, m.rk[c:c+m.n]))
+		kernel.Mul(y, y, gate[i:][:m.n])
 	}
-	clear(sa)
-	dense.AddMatVecT(sa, state, kappa) // S κ
-	for j := range n {
-		row := state[j*n : (j+1)*n]
-		kernel.Scale(row, w[j])
-		kernel.Add(row, row, sa, -b[j])
-		kernel.Add(row, row, v, k[j])
-	}
-	clear(y)
-	dense.AddMatVecT(y, state, r)
-	kernel.LayerNorm(y, y, m.norm[c:c+n], m.bias[c:c+n], m.p.NormEps)
-	kernel.Mul(kappa, r, k)
-	kernel.Add(y, y, v, dense.Dot(kappa, m.rk[c:c+n]))
-	kernel.Mul(y, y, g)
 }

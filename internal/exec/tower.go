@@ -3,9 +3,6 @@ package exec
 import (
 	"fmt"
 
-	"atenia/internal/machine/pool"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/plan"
 	"atenia/internal/plan/pass"
@@ -44,17 +41,9 @@ func NewTower(plans *plan.ModelPlans, w Weights, cfg Config) (*Tower, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.bind(plans, w); err != nil {
-		x.buffers.Release()
+	if err := x.start(t.bind(plans, w), fmt.Sprintf("an image of %d patches", cfg.MaxTokens), "a smaller image needs less"); err != nil {
 		return nil, err
 	}
-	if x.arena, err = arena.NewHuge(x.cfg.Account, ledger.Scratch, x.workBytes); err != nil {
-		x.buffers.Release()
-		return nil, fmt.Errorf("work memory of an image of %d patches: %w; a smaller image needs less", cfg.MaxTokens, err)
-	}
-	x.work = x.arena.Bytes
-	x.weights.Open(x.ScratchBytes())
-	x.pool = pool.New(x.cfg.Threads)
 	return t, nil
 }
 

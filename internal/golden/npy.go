@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,8 +24,8 @@ func (a *Array) Row(i int) []float32 { n := a.Shape[1]; return a.F32[i*n : (i+1)
 
 var npyHeader = regexp.MustCompile(`'descr':\s*'([^']+)',\s*'fortran_order':\s*(\w+),\s*'shape':\s*\(([^)]*)\)`)
 
-// NPY reads a NumPy array file, format 1.0, C order, <f4, <i4 or <i8, or
-// fails the test.
+// NPY reads a NumPy array file, format 1.0, <f4, <i4 or <i8, or fails the test. An
+// array in Fortran order is returned as its transpose.
 func NPY(t testing.TB, path string) *Array {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -47,7 +48,7 @@ func parseNPY(b []byte) (*Array, error) {
 		return nil, fmt.Errorf("header of %d bytes in a file of %d", end, len(b))
 	}
 	m := npyHeader.FindStringSubmatch(string(b[10:end]))
-	if m == nil || m[2] != "False" {
+	if m == nil || m[2] != "False" && m[2] != "True" {
 		return nil, fmt.Errorf("unsupported header %q", b[10:end])
 	}
 	a, n := &Array{}, 1
@@ -61,6 +62,9 @@ func parseNPY(b []byte) (*Array, error) {
 		}
 		a.Shape = append(a.Shape, d)
 		n *= d
+	}
+	if m[2] == "True" {
+		slices.Reverse(a.Shape)
 	}
 	size := map[string]int{"<f4": 4, "<i4": 4, "<i8": 8}[m[1]]
 	if size == 0 || len(b)-end != n*size {

@@ -182,9 +182,15 @@ func TestStatesOnlyInAdapters(t *testing.T) {
 	pages := m.member(t, "internal/exec", "Run.Pages")
 	for _, user := range m.pkg(t, "internal/exec").usersOf(is(pages)) {
 		owner, _, _ := strings.Cut(user, ".")
-		if user != "Executor.checkPages" && !slices.Contains([]string{"attention", "latent", "fixedPlace", "stateRows"}, owner) {
+		if user != "Executor.checkPages" && !slices.Contains([]string{"attention", "latent", "sectionOf"}, owner) {
 			t.Errorf("%s reads pages", user)
 		}
+	}
+	// Where a section is, is asked of the accessors that compare its type and size with
+	// what will be read.
+	sections := m.member(t, "internal/plan", "StateDescriptor.Sections")
+	if got := m.pkg(t, "internal/exec").usersOf(is(sections)); !slices.Equal(got, []string{"Bind.findSection"}) {
+		t.Errorf("%q find sections, want the accessor alone", got)
 	}
 }
 

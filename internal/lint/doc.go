@@ -8,6 +8,7 @@
 //	mentions_test.go      which declarations name which others, for the above
 //	duplicates_test.go    ten equal lines in two places
 //	dispatch_test.go      one table of opcodes, one loop that runs a plan
+//	states_test.go        a new state of a model changes no struct of the scheduler
 //	hotpath_test.go       no map, no untyped value, no logging while tokens are made
 //	imports_test.go       no plug-ins, no hidden switches, no names of weights
 //	acceptance_test.go    docs/acceptance.json names tests that exist, and follows their names

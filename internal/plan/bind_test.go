@@ -64,7 +64,7 @@ func newExecutor(t *testing.T) *executor {
 		Instructions: []plan.Instruction{
 			{Op: plan.OpNorm, In: []plan.RegisterRef{0}, Out: []plan.RegisterRef{1}, Weights: []plan.WeightRef{0, plan.NoWeight}},
 			{Op: plan.OpNorm, In: []plan.RegisterRef{1}, Out: []plan.RegisterRef{2}, Weights: []plan.WeightRef{plan.NoWeight, plan.NoWeight}, Param: 1},
-			{Op: plan.OpResidualAdd, In: []plan.RegisterRef{1, 2}, Out: []plan.RegisterRef{3}, Weights: []plan.WeightRef{plan.NoWeight}, Param: 2},
+			{Op: plan.OpResidualAdd, In: []plan.RegisterRef{1, 2}, Out: []plan.RegisterRef{3}, Weights: []plan.WeightRef{plan.NoWeight, plan.NoWeight}, Param: 2},
 		},
 	}
 	for i, v := range []plan.Params{&plan.NormParams{Eps: 0.5}, &plan.NormParams{Eps: 0.25}, &plan.AddParams{}} {

@@ -91,6 +91,30 @@ func (p *AttentionParams) QueriesPerKey() (int, error) {
 	return int(p.Heads / p.KVHeads), nil
 }
 
+// RopeAxes returns which coordinate of a place turns each pair: time, row or
+// column; nil for rotations by one position. Blocks are sections of pairs;
+// interleaved, every third pair turns by row and every third by column until
+// their sections are used up.
+func (p *AttentionParams) RopeAxes() ([]uint8, error) {
+	if p.RopeStyle < RopeMBlocks {
+		return nil, nil
+	}
+	half, t, h, w := int(p.RopeDim)/2, int(p.MropeT), int(p.MropeH), int(p.MropeW)
+	if t+h+w != half {
+		return nil, Errorf(ErrInvalidPlan, Whole, "rope sections %d, %d and %d, want %d pairs", t, h, w, half)
+	}
+	axes := make([]uint8, half)
+	for i := range axes {
+		switch {
+		case p.RopeStyle == RopeMBlocks && i >= t+h, p.RopeStyle == RopeMInterleaved && i%3 == 2 && i < 3*w:
+			axes[i] = 2
+		case p.RopeStyle == RopeMBlocks && i >= t, p.RopeStyle == RopeMInterleaved && i%3 == 1 && i < 3*h:
+			axes[i] = 1
+		}
+	}
+	return axes, nil
+}
+
 // DynamicBase returns the base of a [RopeDynamic] rotation for a sequence of n
 // tokens, more than RopeLimit: NTK-aware scaling by length, as in Hugging Face
 // modeling_rope_utils, _compute_dynamic_ntk_parameters.
@@ -189,13 +213,20 @@ type EmbedParams struct {
 }
 
 // AddParams describes out = in0 + Scale·in1. With a second output the sum is
-// also normalized (weight slot "norm") into it.
+// also normalized (weight slots "norm" and "norm_bias") into it.
 type AddParams struct {
 	Scale   float32
 	NormEps float32
 	NormOff float32
-	Norm    uint32 // 1: the second output is written
+	Norm    uint32 // AddPlain: there is no second output
 }
+
+// What a sum writes to its second output.
+const (
+	AddPlain     uint32 = iota // it has none
+	AddRMSNorm                 // the sum over the root of its mean square
+	AddLayerNorm               // the sum without its mean, over its deviation, plus a bias
+)
 
 // Functions that follow a projection.
 const (

@@ -85,7 +85,7 @@ var Specs = buildSpecs([]OpSpec{
 	{OpShortConv, "shortconv", 1, 1, 1, 1, []string{"in", "conv", "out", "in_bias?", "conv_bias?", "out_bias?"}, Kinds(StateConv), textMode, NotInPlace, payload[ConvParams], acrossRows},
 	{OpMLA, "mla", 1, 1, 1, 1, []string{"q_a?", "q_a_norm?", "q_b", "kv_a", "kv_a_norm", "k_b", "v_b", "o", "inv_freq?", "inv_freq_long?", "q_a_bias?", "kv_a_bias?", "o_bias?"}, Kinds(StateKV), textMode, NotInPlace, payload[MLAParams], acrossRows},
 	{OpEmbedding, "embedding", 1, 2, 1, 1, []string{"table", "pos?", "type?"}, 0, anyMode, NotInPlace, payload[EmbedParams], acrossRows},
-	{OpResidualAdd, "residual_add", 2, 2, 1, 2, []string{"norm?"}, 0, anyMode, InPlace0, payload[AddParams], rowWiseOp},
+	{OpResidualAdd, "residual_add", 2, 2, 1, 2, []string{"norm?", "norm_bias?"}, 0, anyMode, InPlace0, payload[AddParams], rowWiseOp},
 	{OpLMHead, "lm_head", 1, 1, 1, 1, []string{"weight", "bias?"}, 0, textMode, NotInPlace, payload[HeadParams], rowWiseOp},
 	{OpGatherRows, "gather_rows", 2, 2, 1, 1, nil, 0, anyMode, NotInPlace, nil, acrossRows},
 	{OpPool, "pool", 1, 2, 1, 1, nil, 0, textMode, NotInPlace, payload[PoolParams], acrossRows},

@@ -83,7 +83,8 @@ func (m *model) still(ec exec.Config, cfg Config) *Scheduler {
 // an owner.
 func checkEmpty(t testing.TB, s *Scheduler) {
 	t.Helper()
-	for i, c := range s.caches {
+	for i, pool := range s.pools {
+		c := pool.Cache()
 		if st := c.Stats(); st.Used != 0 || st.Shared != 0 || st.Seqs != 0 {
 			t.Errorf("state %d: %d pages and %d sequences were not given back", i, st.Used, st.Seqs)
 		}
@@ -92,7 +93,8 @@ func checkEmpty(t testing.TB, s *Scheduler) {
 
 // usedBytes returns the bytes of pages with an owner.
 func usedBytes(s *Scheduler) (n int64) {
-	for _, c := range s.caches {
+	for _, pool := range s.pools {
+		c := pool.Cache()
 		n += c.Stats().UsedBytes
 	}
 	return n

@@ -74,12 +74,44 @@ func TestRegenerate(t *testing.T) {
 			ask("first", prompt, 40)
 			ask("again", prompt, 1)
 			other := append(slices.Clone(prompt[:32]), m.tokens(4, 7)...)
-			if s.caches[0].Config().Window > 0 { // the window before the snapshot is gone
+			if s.pools[0].Cache().Config().Window > 0 { // the window before the snapshot is gone
 				ask("another end", other, 39)
 				return
 			}
 			ask("another end", other, 7)
 			ask("and again", other, 1)
+		})
+	}
+}
+
+// TestPrefixReuseHybrid: a prompt continues where all of a model's states can, which is
+// the last snapshot before it leaves the conversation when one of them keeps no
+// positions apart, and computes the rest and no more; a model without such states
+// continues where the prompts differ.
+func TestPrefixReuseHybrid(t *testing.T) {
+	const length, every = 45, 8
+	for _, name := range []string{"granite_hybrid", "lfm2", "qwen3_next", "mamba", "llama3"} {
+		t.Run(name, func(t *testing.T) {
+			m := open(t, name)
+			first := m.tokens(3, length)
+			for _, shared := range []int{1, 7, 8, 9, 15, 16, 31, 32, 33, 40, 43} {
+				s := m.still(small, Config{Slots: 1, SnapshotTokens: every, Snapshots: length})
+				turns(t, s, nil, submit(t, s, Request{Prompt: first, MaxTokens: 3}))
+				prompt := join(first[:shared], m.tokens(uint64(shared), 5))
+				from := shared
+				for prompt[from] == first[from] { // by chance
+					from++
+				}
+				if name != "llama3" {
+					from -= from % every
+				}
+				r := Request{Prompt: prompt, MaxTokens: 4}
+				second := submit(t, s, r)
+				if got, want := turns(t, s, nil, second), len(prompt)-from+3; got != want {
+					t.Errorf("%d tokens shared: %d rows were computed, want %d", shared, got, want)
+				}
+				same(t, fmt.Sprint(shared, " shared"), second, m.alone(r))
+			}
 		})
 	}
 }

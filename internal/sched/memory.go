@@ -35,7 +35,7 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 		if err != nil {
 			return err
 		}
-		s.pools, s.caches = append(s.pools, p), append(s.caches, p.Cache())
+		s.pools = append(s.pools, p)
 		s.limits = append(s.limits, p.Cache().Stats().Limit)
 		s.scoped = s.scoped || descriptors[i].Lifecycle == plan.RequestScoped
 		s.marking = s.marking || p.Persistent() && !p.ByPosition()
@@ -61,7 +61,8 @@ func pages(c *kv.Config, n, chunk int) int {
 // fits rejects a sequence of n tokens that would not fit even alone. It reads
 // only immutable state and is safe for concurrent use.
 func (s *Scheduler) fits(n int) error {
-	for i, c := range s.caches {
+	for i, pool := range s.pools {
+		c := pool.Cache()
 		cfg := c.Config()
 		if need, have := pages(&cfg, n, 1), s.limits[i]; need > have {
 			bytes := int64(cfg.PageBytes)

@@ -73,7 +73,7 @@ func (sl *slot) recall(m *Remembered, n int) {
 
 // load fills the pages of one state.
 func (sl *slot) load(state int, q *kv.Seq, m *Remembered, n int) error {
-	c := sl.s.caches[state].Config()
+	c := sl.s.pools[state].Cache().Config()
 	most := n
 	if c.Window > 0 { // which pages a query needs depends on the end of the sequence
 		most = len(m.Tokens)
@@ -141,7 +141,7 @@ func (sl *slot) computed() (c Computed, ok bool) {
 	}
 	c = Computed{Class: sl.s.x.RopeClass(sl.span), Tokens: sl.tokens[:n]}
 	for i, x := range sl.states {
-		size := sl.s.caches[i].Config().PageTokens
+		size := sl.s.pools[i].Cache().Config().PageTokens
 		if !sl.s.pools[i].Persistent() {
 			c.Pages = append(c.Pages, nil)
 			continue
@@ -157,10 +157,10 @@ func (sl *slot) computed() (c Computed, ok bool) {
 func (sl *slot) wholePages() int {
 	n := sl.done
 	for i := range sl.states {
-		n -= n % sl.s.caches[i].Config().PageTokens
+		n -= n % sl.s.pools[i].Cache().Config().PageTokens
 	}
 	for i, x := range sl.states {
-		if n%sl.s.caches[i].Config().PageTokens != 0 || !x.Resumable(n) {
+		if n%sl.s.pools[i].Cache().Config().PageTokens != 0 || !x.Resumable(n) {
 			return sl.done
 		}
 	}

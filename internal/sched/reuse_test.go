@@ -91,7 +91,7 @@ func TestPrefixSharedWhileRunning(t *testing.T) {
 		rest += len(r.Prompt) - len(system) + r.MaxTokens - 1
 	}
 	shared := 0
-	rows := turns(t, s, func() { shared = max(shared, s.caches[0].Stats().Shared) }, answers...)
+	rows := turns(t, s, func() { shared = max(shared, s.pools[0].Cache().Stats().Shared) }, answers...)
 	if most := rest + requests[0].MaxTokens; rows > most {
 		t.Errorf("%d rows, want at most %d: the common beginning was computed again", rows, most)
 	}

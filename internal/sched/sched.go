@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"atenia/internal/exec"
-	"atenia/internal/memory/kv"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/sched/states"
 )
@@ -59,15 +58,14 @@ type Scheduler struct {
 	vocab   int
 	context int
 	pools   []*states.Pool
-	caches  []*kv.Cache // of the pools
-	marking bool        // a state keeps no positions apart: snapshots are taken
-	scoped  bool        // a state belongs to its request, and with it what follows from it: sequences are not shared
-	every   int         // tokens between two of them
-	most    int         // snapshots of a sequence
-	limits  []int       // page limit of each cache
-	slots   []*slot     // in the order of their last admission
-	clock   uint64      // admission counter
-	ended   bool        // a request ended since the last step was filled
+	marking bool    // a state keeps no positions apart: snapshots are taken
+	scoped  bool    // a state belongs to its request, and with it what follows from it: sequences are not shared
+	every   int     // tokens between two of them
+	most    int     // snapshots of a sequence
+	limits  []int   // page limit of each pool
+	slots   []*slot // in the order of their last admission
+	clock   uint64  // admission counter
+	ended   bool    // a request ended since the last step was filled
 	step    exec.Step
 	owners  []*slot      // owner of each run of the step
 	rows    []rowOwner   // owner of each requested row of logits

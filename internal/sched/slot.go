@@ -30,7 +30,7 @@ type slot struct {
 }
 
 func (s *Scheduler) newSlot() *slot {
-	sl := &slot{s: s, id: len(s.slots), pages: make([][][]byte, len(s.caches))}
+	sl := &slot{s: s, id: len(s.slots), pages: make([][][]byte, len(s.pools))}
 	for _, p := range s.pools {
 		sl.states = append(sl.states, p.Unbound())
 	}

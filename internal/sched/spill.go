@@ -66,7 +66,8 @@ func (p *Pause) Spill(slot int, dir string) error {
 	}
 	sl.clear()
 	sl.spill = x
-	for _, c := range p.s.caches {
+	for _, pool := range p.s.pools {
+		c := pool.Cache()
 		c.Trim()
 	}
 	p.s.count()

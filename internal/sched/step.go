@@ -201,7 +201,8 @@ func (s *Scheduler) spoil() {
 // count publishes the memory held by the caches.
 func (s *Scheduler) count() {
 	var n int64
-	for _, c := range s.caches {
+	for _, pool := range s.pools {
+		c := pool.Cache()
 		n += c.Stats().HeldBytes
 	}
 	s.held.Store(n)

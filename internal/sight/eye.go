@@ -127,24 +127,32 @@ func (e *Eye) Look(data []byte) (*Seen, error) {
 	if s := e.cache.get(hash); s != nil {
 		return s, nil
 	}
-	p, err := picture.Decode(data)
-	if err != nil {
-		return nil, err
-	}
-	pieces, err := e.recipe.Cut(p)
-	if err != nil {
-		return nil, err
-	}
 	s := &Seen{Hash: hash}
-	for i := range pieces {
-		enc, err := e.encode(&exec.Patches{Grid: pieces[i].Grid, Values: pieces[i].Values})
-		if err != nil {
-			return nil, err
-		}
-		s.Pieces = append(s.Pieces, Piece{enc, pieces[i].Row, pieces[i].Col})
+	if err := e.cut(s, data, e.encode); err != nil {
+		return nil, err
 	}
 	e.cache.put(s, e.c.Account)
 	return s, nil
+}
+
+// cut prepares an image and has its pieces encoded.
+func (e *Eye) cut(s *Seen, data []byte, encode encoding) error {
+	p, err := picture.Decode(data)
+	if err != nil {
+		return err
+	}
+	pieces, err := e.recipe.Cut(p)
+	if err != nil {
+		return err
+	}
+	for i := range pieces {
+		enc, err := encode(&exec.Patches{Grid: pieces[i].Grid, Values: pieces[i].Values})
+		if err != nil {
+			return err
+		}
+		s.Pieces = append(s.Pieces, Piece{enc, pieces[i].Row, pieces[i].Col})
+	}
+	return nil
 }
 
 // ErrNoVideo is returned for videos to a model that reads images alone.
@@ -165,9 +173,19 @@ func (e *Eye) LookVideo(data []byte) (*Seen, error) {
 	if s := e.cache.get(hash); s != nil {
 		return s, nil
 	}
+	s := &Seen{Hash: hash}
+	if err := e.cutVideo(s, data, e.encode); err != nil {
+		return nil, err
+	}
+	e.cache.put(s, e.c.Account)
+	return s, nil
+}
+
+// cutVideo does the same with a video.
+func (e *Eye) cutVideo(s *Seen, data []byte, encode encoding) error {
 	frames, seconds, err := picture.DecodeFrames(data, mostFrames)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r := e.recipe
 	unit := r.Patch * r.Merge
@@ -176,21 +194,20 @@ func (e *Eye) LookVideo(data []byte) (*Seen, error) {
 	r.MinPixels = min(r.MinPixels, r.MaxPixels)
 	piece, err := r.CutVideo(frames)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	enc, err := e.encode(&exec.Patches{Grid: piece.Grid, Values: piece.Values})
+	enc, err := encode(&exec.Patches{Grid: piece.Grid, Values: piece.Values})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &Seen{Hash: hash, Video: true, Step: 1, Pieces: []Piece{{Encoded: enc}}}
+	s.Video, s.Step, s.Pieces = true, 1, []Piece{{Encoded: enc}}
 	if e.v.PerSecond > 0 {
 		if seconds == 0 {
 			seconds = float64(len(frames)) / 2 // two frames a second, as processors sample them
 		}
 		s.Step = seconds / float64(groups) * float64(e.v.PerSecond)
 	}
-	e.cache.put(s, e.c.Account)
-	return s, nil
+	return nil
 }
 
 // encode runs the tower, which grows to the largest image so far.

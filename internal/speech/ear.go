@@ -135,9 +135,20 @@ func (e *Ear) Transcribe(ctx context.Context, samples []float32, rate int, o Opt
 	return e.model.Transcribe(ctx, e.run, features, o, each)
 }
 
-// load makes the encoder.
-func (e *Ear) load() error {
+// load makes the encoder and what decodes.
+func (e *Ear) load() (err error) {
 	if e.run != nil {
+		return nil
+	}
+	if err := e.loadTower(); err != nil {
+		return err
+	}
+	e.run, err = NewRunner(e.c.From, e.tower, e.c.Account)
+	return err
+}
+
+func (e *Ear) loadTower() error {
+	if e.tower != nil {
 		return nil
 	}
 	ws, err := residence.OfTower(e.c.Model, e.c.Files)
@@ -150,12 +161,7 @@ func (e *Ear) load() error {
 	if err != nil {
 		return fmt.Errorf("the audio encoder: %w", err)
 	}
-	run, err := NewRunner(e.c.From, tower, e.c.Account)
-	if err != nil {
-		tower.Close()
-		return err
-	}
-	e.tower, e.run = tower, run
+	e.tower = tower
 	return nil
 }
 
@@ -165,7 +171,9 @@ func (e *Ear) Close() {
 	defer e.mu.Unlock()
 	if e.run != nil {
 		e.run.Close()
-		e.tower.Close()
-		e.run, e.tower = nil, nil
 	}
+	if e.tower != nil {
+		e.tower.Close()
+	}
+	e.run, e.tower = nil, nil
 }

@@ -86,23 +86,24 @@ func (o *order) apply(logits []float32, said []int32) {
 	if math.IsInf(float64(top), -1) {
 		return
 	}
-	sum := 0.0
-	for _, v := range logits[min(int(t.Time), len(logits)):] {
-		sum += math.Exp(float64(v - top))
-	}
+	sum := sumExp(logits[min(int(t.Time), len(logits)):], top)
 	if text := slices.Max(logits[:t.Time]); sum > 0 && math.Log(sum) > float64(text-top) {
 		forbidAll(logits, 0, int(t.Time))
 	}
 }
 
-// logProbs turns logits into logarithms of probabilities.
-func logProbs(logits []float32) {
-	top := slices.Max(logits)
-	sum := 0.0
+// sumExp returns the sum of the exponentials of logits, relative to that of the top.
+func sumExp(logits []float32, top float32) (sum float64) {
 	for _, v := range logits {
 		sum += math.Exp(float64(v - top))
 	}
-	z := float64(top) + math.Log(sum)
+	return sum
+}
+
+// logProbs turns logits into logarithms of probabilities.
+func logProbs(logits []float32) {
+	top := slices.Max(logits)
+	z := float64(top) + math.Log(sumExp(logits, top))
 	for i, v := range logits {
 		logits[i] = float32(float64(v) - z)
 	}
@@ -114,9 +115,5 @@ func probability(logits []float32, id int32) float64 {
 		return 0
 	}
 	top := slices.Max(logits)
-	sum := 0.0
-	for _, v := range logits {
-		sum += math.Exp(float64(v - top))
-	}
-	return math.Exp(float64(logits[id]-top)) / sum
+	return math.Exp(float64(logits[id]-top)) / sumExp(logits, top)
 }

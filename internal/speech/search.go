@@ -93,7 +93,7 @@ func (s *search) sample(ctx context.Context, source []float32, temperature float
 			return Decoded{}, err
 		}
 		for k, i := range at {
-			copy(logits[i], rows[k])
+			logits[i] = rows[k]
 		}
 	}
 	return s.rank(hs, quiet, temperature), nil
@@ -207,15 +207,8 @@ func (s *search) beam(ctx context.Context, source []float32, width int, patience
 		for i, h := range live {
 			lines[i], ids[i] = h.line, h.said[len(h.said)-1]
 		}
-		rows, err := s.r.Step(ctx, lines, ids)
-		if err != nil {
+		if logits, err = s.r.Step(ctx, lines, ids); err != nil {
 			return Decoded{}, err
-		}
-		for len(logits) < len(rows) {
-			logits = append(logits, make([]float32, len(rows[0])))
-		}
-		for i := range rows {
-			copy(logits[i], rows[i])
 		}
 	}
 	all := slices.Clone(ended)

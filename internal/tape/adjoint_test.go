@@ -161,3 +161,43 @@ func TestRecipeAdjoint(t *testing.T) {
 		t.Errorf("<Ax, y> is %.15g, <x, Aᵀy> %.15g", left, right)
 	}
 }
+
+// TestImageAdjoint: what becomes of rows among which those of an image are put, or
+// to which they are added, is linear in the rows apart from a constant.
+func TestImageAdjoint(t *testing.T) {
+	const rows, dim = 6, 3
+	m := &Model[float64]{}
+	values := make([]float32, 2*dim)
+	m.step.batch = &Batch{Images: []Image{{At: 1, Len: 2, Rows: values, Deep: [][]float32{values}}, {At: 4, Len: 1, Rows: values[dim:], Deep: [][]float32{values[dim:]}}}}
+	for i := range values {
+		values[i] = float32(i) + 0.5
+	}
+	for key, aux := range map[grad.Key]any{keyScatter: &scatter[float64]{m: m, dim: dim}, keyInject: &inject[float64]{m: m, dim: dim}} {
+		reg := &grad.Registry[float64]{}
+		Register(reg)
+		tape := grad.New(reg)
+		x, d := random(rows*dim), random(rows*dim)
+		in, y := tape.Borrow(x, len(x)), tape.Alloc(rows*dim)
+		left := 0.0
+		for i := range x {
+			row, inside := i/dim, false
+			for _, p := range m.step.batch.Images {
+				inside = inside || row >= p.At && row < p.At+p.Len
+			}
+			if key == keyInject || !inside { // the rest is constant
+				left += x[i] * d[i]
+			}
+		}
+		copy(tape.Data(y), x)
+		if err := tape.Opaque(key, []grad.Ref{in}, []grad.Ref{y}, nil, aux); err != nil {
+			t.Fatal(err)
+		}
+		if err := tape.BackwardFrom(y, d); err != nil {
+			t.Fatal(err)
+		}
+		g, _ := tape.Grad(in)
+		if right := dense.Dot(x, g); math.Abs(left-right) > 1e-13 {
+			t.Errorf("%s: <Ax, y> is %.15g, <x, Aᵀy> %.15g", key, left, right)
+		}
+	}
+}

@@ -23,6 +23,7 @@ type attention[F Float] struct {
 	rope         *ropes[F] // nil = no positions
 	interleaved  bool
 	gated        bool    // the query projection holds a gate beside each query
+	reach        *reach  // nil = positions up to a row's own
 	beta         float64 // q ×= 1 + beta·ln(1 + ⌊pos/original⌋)
 	original     int
 }
@@ -54,13 +55,13 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 		return nil, err
 	}
 	switch {
-	case p.Causal == 0:
-		return nil, b.untrained("bidirectional attention")
 	case p.QKNormKind > plan.QKNormLayer:
 		return nil, b.untrained("norms of heads of kind %d", p.QKNormKind)
 	case b.Has("slopes") && p.Softcap != 0:
 		return nil, b.untrained("biases on distance with a cap of scores")
-	case p.RopeStyle > plan.RopeMInterleaved: // time, row and column are one number in a text
+	case b.Has("slopes") && (p.Images != 0 || p.Causal == 0):
+		return nil, b.untrained("biases on distance in both directions")
+	case p.RopeStyle > plan.RopeMInterleaved:
 		return nil, b.untrained("rope style %d", p.RopeStyle)
 	case len(b.In) != 1:
 		return nil, b.untrained("attention with a second input")
@@ -110,8 +111,18 @@ func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], e
 	if a.heads.Slopes, err = b.constant("slopes", a.heads.Q); err != nil {
 		return nil, err
 	}
+	a.reach = b.reach(p)
 	a.rope, err = b.rope(p)
 	return a, err
+}
+
+// seen returns the heads with what their rows see in this step.
+func (a *attention[F]) seen() dense.Heads[F] {
+	h := a.heads
+	if a.reach != nil {
+		h.See = a.reach.rows
+	}
+	return h
 }
 
 func (a *attention[F]) record(s *step[F]) error {
@@ -163,7 +174,7 @@ func (a *attention[F]) record(s *step[F]) error {
 		a.turn(s.w, q, k, rows, false)
 	}
 	a.warm(q, rows)
-	s.w.Attention(result, sums, q, k, v, s.batch.Lens, *h)
+	s.w.Attention(result, sums, q, k, v, s.batch.Lens, a.seen())
 	a.sink(result, sums)
 	if a.gated {
 		open := a.m.scratch.take(len(result))
@@ -357,7 +368,7 @@ func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 	}
 	dq, dk, dv := scratch.zeros(len(q)), scratch.zeros(len(k)), scratch.zeros(len(v))
 	a.sinkBack(b, result, sums, dresult.g)
-	w.AttentionBack(dq, dk, dv, q, k, v, result, sums, dresult.g, a.m.step.batch.Lens, *h)
+	w.AttentionBack(dq, dk, dv, q, k, v, result, sums, dresult.g, a.m.step.batch.Lens, a.seen())
 	a.warm(dq, rows)
 	if a.norm != plan.QKNormAfter {
 		a.turn(w, dq, dk, rows, true)

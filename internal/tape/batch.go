@@ -15,6 +15,23 @@ type Batch struct {
 	Count int
 	// Seed seeds the dropout of low-rank pairs; 0 = no dropout.
 	Seed uint64
+	// Images are what a tower made of the images of documents, in the order of
+	// their rows.
+	Images []Image
+	// Places are time, row and column of each row, for rotations by these; nil =
+	// rows of a document count from 0 in all three.
+	Places [][3]int32
+	// Sources are the rows of an encoder that each document attends to, of models
+	// with cross attention. [document][rows · width]
+	Sources [][]float32
+}
+
+// An Image is rows of a batch that those of a tower take the place of. No gradient
+// passes through them.
+type Image struct {
+	At, Len int         // rows of the batch, of one document
+	Rows    []float32   // [Len, width]
+	Deep    [][]float32 // of each inner layer of the tower that the decoder adds, as Rows
 }
 
 // ErrBatch is matched by errors about a batch.

@@ -66,14 +66,34 @@ func TestBlocks(t *testing.T) {
 					t.Parallel()
 					var f fixture
 					golden.JSON(t, filepath.Join(dir, "fixture.json"), &f)
-					blockwise(t, dir, &f, keep, lora)
+					blockwise(t, dir, f.AuxCoef, keep, lora, func(_ *compile.Model, k int) *tape.Batch { return f.batch(k) })
 				})
 			}
 		}
 	}
 }
 
-func blockwise(t *testing.T, dir string, f *fixture, keep int, lora bool) {
+// TestBlocksOfSenses does the same for models of images and sounds.
+func TestBlocksOfSenses(t *testing.T) {
+	for _, name := range []string{"qwen2_vl", "gemma3_vl", "mistral3", "whisper"} {
+		for _, lora := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/lora %v", name, lora), func(t *testing.T) {
+				t.Parallel()
+				blockwise(t, filepath.Join(golden.Family(t, "parity"), name), 0, 1, lora, func(c *compile.Model, k int) *tape.Batch {
+					b := randomBatch(c.Config.Vocab)
+					if a := c.Config.Audio; a != nil {
+						hear(b, a.Rows, c.Config.Hidden)
+					} else if k == 1 {
+						see(b, len(c.Config.Vision.Deepstack), c.Config.Hidden)
+					}
+					return b
+				})
+			})
+		}
+	}
+}
+
+func blockwise(t *testing.T, dir string, balance float64, keep int, lora bool, batch func(c *compile.Model, k int) *tape.Batch) {
 	d, err := file.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -108,13 +128,13 @@ func blockwise(t *testing.T, dir string, f *fixture, keep int, lora bool) {
 		}
 	}
 	a, b := bindModel(t, c, whole), bindModel(t, c, paged)
-	a.Balance, b.Balance = f.AuxCoef, f.AuxCoef
+	a.Balance, b.Balance = balance, balance
 	s.blocks = b.Blocks()
 	b.Keep(func(i int) bool { return len(s.blocks)-1-i <= keep })
 	tp := grad.New(a.Registry())
 	for k := range 2 {
 		tp.Reset()
-		ref, err := a.Loss(tp, f.batch(k))
+		ref, err := a.Loss(tp, batch(c, k))
 		if err == nil {
 			err = tp.BackwardFrom(ref, []float32{0.5})
 		}
@@ -122,11 +142,11 @@ func blockwise(t *testing.T, dir string, f *fixture, keep int, lora bool) {
 			t.Fatal(err)
 		}
 		want := tp.Value(ref)[0]
-		alone, err := b.PagedLoss(s, f.batch(k))
+		alone, err := b.PagedLoss(s, batch(c, k))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := b.PagedBackward(s, f.batch(k), 0.5)
+		got, err := b.PagedBackward(s, batch(c, k), 0.5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +179,7 @@ func pairs(t *testing.T, ps *tape.Params[float32]) {
 	t.Helper()
 	ps.Train(func(*tape.Param[float32]) bool { return false })
 	for _, p := range slices.Clone(ps.All()) {
-		if len(p.Shape) != 2 || !strings.Contains(p.Name, "self_attn") {
+		if len(p.Shape) != 2 || !strings.Contains(p.Name, "_attn") {
 			continue
 		}
 		half := func(name string, shape ...int) *tape.Param[float32] {

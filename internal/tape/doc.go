@@ -30,7 +30,14 @@
 //	mamba2        plan.mamba2      projection, convolution, outputs of the scan, a state per chunk
 //	residual_add  plan.add         scale of each row where a norm was fused
 //	gather_rows   plan.gather      nothing
+//	vision_scatter, deepstack_inject
+//	              plan.scatter, plan.inject   nothing
+//	cross_attention
+//	              plan.cross_attention        q, k, v, sums, result
 //	lm_head       plan.head        gradient of the logits, written over them
+//
+// Towers of images and encoders of sounds are not trained: their rows are part of
+// a batch, as constants.
 //
 // Rows of a batch are documents one after another ([Batch]); attention and
 // positions stay inside each. Everything is generic over float32, in which

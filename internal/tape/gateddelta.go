@@ -19,7 +19,7 @@ type gatedDelta[F Float] struct {
 	kHeads, group, kd, vd int
 	tiled                 bool
 	eps, unitEps          F
-	work                  *chunk.Work[F]
+	work                  *chunk.Delta[F]
 }
 
 // What a gated delta rule saves, by place.
@@ -41,7 +41,7 @@ func bindGatedDelta[F Float](b *Bind[F], p *plan.GatedDeltaParams) (recorder[F],
 		m: b.m, in: b.In[0], reg: b.Out[0], kHeads: int(p.KHeads), group: int(p.VHeads / p.KHeads), kd: int(p.KDim), vd: int(p.VDim),
 		tiled: p.VLayout != 0, eps: exact[F](p.NormEps), unitEps: exact[F](p.L2Eps),
 	}
-	d.work = chunk.NewWork[F](d.kd, d.vd)
+	d.work = chunk.NewDelta[F](d.kd, d.vd)
 	width, values := b.cols(d.in), d.values()
 	for _, l := range []struct {
 		to      *linear[F]

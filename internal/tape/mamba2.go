@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"atenia/grad"
+	"atenia/internal/kernel/chunk"
 	"atenia/internal/kernel/dense"
 	"atenia/internal/kernel/scan"
 	"atenia/internal/plan"
@@ -20,11 +21,11 @@ type mamba2[F Float] struct {
 	inner, state, heads, width  int // width of a head
 	groups, parts, mixed, chunk int // parts that are normalized by themselves
 	eps, least, most            F
-	work                        scan.Work[F]
+	work                        chunk.Work[F]
 	vals                        mamba2Values[F]
 	at                          mamba2Chunk[F]
-	of                          scan.Chunk[F]
-	adjoint                     scan.ChunkBack[F]
+	of                          chunk.Scan[F]
+	adjoint                     chunk.ScanBack[F]
 	lambda                      []float64
 }
 
@@ -182,7 +183,7 @@ func (m *mamba2[F]) group(k *mamba2Chunk[F], v *mamba2Values[F], g int) {
 			k.b[i*k.rows+r] = b
 		}
 	}
-	scan.Scores(&m.work, dense.Part[F]{V: k.cb, Stride: k.rows}, m.queries(k, v.mixed, g), m.keys(k, k.b), 0, k.rows, m.state)
+	chunk.Scores(&m.work, dense.Part[F]{V: k.cb, Stride: k.rows}, m.queries(k, v.mixed, g), m.keys(k, k.b), 0, k.rows, m.state)
 }
 
 func (m *mamba2[F]) keys(k *mamba2Chunk[F], b []F) dense.Part[F] {
@@ -195,7 +196,7 @@ func (m *mamba2[F]) queries(k *mamba2Chunk[F], mixed []F, g int) dense.Part[F] {
 }
 
 // head returns the chunk of a head, with the state before it.
-func (m *mamba2[F]) head(k *mamba2Chunk[F], v *mamba2Values[F], h int, state []F) *scan.Chunk[F] {
+func (m *mamba2[F]) head(k *mamba2Chunk[F], v *mamba2Values[F], h int, state []F) *chunk.Scan[F] {
 	a := float64(m.a.value()[h])
 	for r := range k.rows {
 		step := v.steps[(k.row+r)*m.heads+h]
@@ -204,8 +205,8 @@ func (m *mamba2[F]) head(k *mamba2Chunk[F], v *mamba2Values[F], h int, state []F
 		copy(x, v.mixed[(k.row+r)*m.mixed+h*m.width:])
 		dense.Scale(x, step)
 	}
-	scan.Accumulate(k.decay[:k.rows], 0)
-	m.of = scan.Chunk[F]{
+	chunk.Accumulate(k.decay[:k.rows], 0)
+	m.of = chunk.Scan[F]{
 		Rows: k.rows, N: m.state, P: m.width, Decay: k.decay[:k.rows], X: k.x, B: m.keys(k, k.b),
 		C: m.queries(k, v.mixed, h*m.groups/m.heads), CB: dense.Part[F]{V: k.cb, Stride: k.rows}, State: state,
 	}
@@ -365,7 +366,7 @@ func (m *mamba2[F]) scanBack(b *grad.OpaqueBack[F], s *scratch[F], lens []int, v
 			c.Back(&m.work, g)
 			m.inputsBack(k, v, g, h, dmixed, dsteps, da)
 			if h%per == per-1 {
-				scan.ScoresBack(&m.work, g.CB, g.C, g.B, c.C, c.B, rows, m.state)
+				chunk.ScoresBack(&m.work, g.CB, g.C, g.B, c.C, c.B, rows, m.state)
 				for r := range rows {
 					to := dmixed[(row+r)*m.mixed+m.inner+group*m.state:][:m.state]
 					for i := range to {
@@ -378,7 +379,7 @@ func (m *mamba2[F]) scanBack(b *grad.OpaqueBack[F], s *scratch[F], lens []int, v
 }
 
 // inputsBack is the adjoint of Δ·x and Δ·a of a head.
-func (m *mamba2[F]) inputsBack(k *mamba2Chunk[F], v *mamba2Values[F], g *scan.ChunkBack[F], h int, dmixed, dsteps, da []F) {
+func (m *mamba2[F]) inputsBack(k *mamba2Chunk[F], v *mamba2Values[F], g *chunk.ScanBack[F], h int, dmixed, dsteps, da []F) {
 	a := m.a.value()[h]
 	for r := range k.rows {
 		at, step := (k.row+r)*m.mixed+h*m.width, v.steps[(k.row+r)*m.heads+h]

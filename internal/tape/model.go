@@ -28,6 +28,9 @@ type Options[F Float] struct {
 	// Rows are the most rows of a batch of such a model, if known: memory is then
 	// taken once.
 	Rows int
+	// Documents are the most documents of a batch, if known: those of a model with an
+	// encoder each have its rows.
+	Documents int
 }
 
 // A Model is a compiled model that can be recorded. One goroutine may use it.
@@ -44,19 +47,23 @@ type Model[F Float] struct {
 	experts  int          // of each
 	uses     [][]*leaf[F] // weights that instructions read
 
-	weights  []*weight[F] // by plan.WeightRef
-	borrowed []*leaf[F]
-	made     []*weight[F]
-	trained  []*leaf[F]
-	linears  int
-	ropes    []*ropes[F]
-	layers   []*layer[F] // runs of ops that make one layer each
-	step     step[F]
-	scratch  scratch[F]
-	inner    *grad.Tape[F] // of layers that are computed twice
-	inside   *step[F]      // on it
-	blocks   *blocks[F]    // of a model whose parameters are paged
-	registry *grad.Registry[F]
+	weights   []*weight[F] // by plan.WeightRef
+	borrowed  []*leaf[F]
+	made      []*weight[F]
+	trained   []*leaf[F]
+	linears   int
+	ropes     []*ropes[F]
+	reaches   []*reach
+	imageCols int         // of the rows of images; 0 = none are read
+	deep      int         // layers of the tower that the plan adds
+	heard     [2]int      // rows of a source and values of each; 0 = none is read
+	layers    []*layer[F] // runs of ops that make one layer each
+	step      step[F]
+	scratch   scratch[F]
+	inner     *grad.Tape[F] // of layers that are computed twice
+	inside    *step[F]      // on it
+	blocks    *blocks[F]    // of a model whose parameters are paged
+	registry  *grad.Registry[F]
 }
 
 // New binds the prefill plan of m to parameters. It reads which of these are
@@ -70,12 +77,9 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 	if m.Config.Encoder != nil {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "the model is an encoder: it turns texts into vectors and has no head for the next token, whose loss training lowers")
 	}
-	if m.Plans.Scatter != nil {
-		return nil, &UntrainedError{Op: plan.OpVisionScatter, Why: "the model reads images"}
-	}
-	out := &Model[F]{plan: &m.Plans.Prefill.Plan, compiled: m, params: params}
+	out := &Model[F]{plan: planOf(m), compiled: m, params: params}
 	p := out.plan
-	if len(p.Inputs) != 2 || len(p.Outputs) != 1 || len(p.Instructions) == 0 || p.Instructions[len(p.Instructions)-1].Op != plan.OpLMHead {
+	if len(p.Inputs) < 2 || len(p.Outputs) != 1 || len(p.Instructions) == 0 || p.Instructions[len(p.Instructions)-1].Op != plan.OpLMHead {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "want a plan from tokens and rows to the logits of a head, its last instruction")
 	}
 	params.makeGrads()

@@ -16,8 +16,13 @@ import (
 // TestNoAllocations: after the first batch of a size, steps of that size
 // allocate nothing.
 func TestNoAllocations(t *testing.T) {
+	noAllocations(t, everything)
+	noAllocations(t, seeingAndHearing)
+}
+
+func noAllocations(t *testing.T, build func(*sketch)) {
 	k := newSketch(t)
-	everything(k)
+	build(k)
 	for _, recompute := range []bool{false, true} {
 		r := open[float32](t, &k.m, k.find, nil)
 		r.m.Recompute, r.m.Balance = recompute, 0.1

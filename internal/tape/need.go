@@ -79,6 +79,12 @@ func (m *Model[F]) need(op recorder[F], rows int) need {
 		return need{out: rows * o.dim, saved: 2 * rows}
 	case *residual[F]:
 		return need{out: 2 * rows * o.dim, saved: rows, scratch: rows * o.dim}
+	case *scatter[F]:
+		return need{out: rows * o.dim}
+	case *inject[F]:
+		return need{out: rows * o.dim}
+	case *crossAttention[F]:
+		return o.need(rows)
 	case *gather[F]:
 		return need{out: rows * o.dim}
 	case *attention[F]:

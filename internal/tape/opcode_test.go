@@ -287,7 +287,21 @@ var opcodes = map[string]func(k *sketch){
 	"residual_add/normed": func(k *sketch) {
 		x := k.embed(1)
 		n := k.op(plan.OpNorm, &plan.NormParams{Dim: width, Eps: 1e-3, Groups: 1}, reg(x), []int{width}, slots{"weight": {width}})
-		y := k.op(plan.OpResidualAdd, &plan.AddParams{Scale: 0.7, NormEps: 1e-3, NormOff: 1, Norm: 1}, reg(x, n), []int{width, width}, slots{"norm": {width}})
+		y := k.op(plan.OpResidualAdd, &plan.AddParams{Scale: 0.7, NormEps: 1e-3, NormOff: 1, Norm: plan.AddRMSNorm}, reg(x, n), []int{width, width}, slots{"norm": {width}})
+		k.layer = 1
+		k.done(k.add(y, ffnOf(k, y+1, plan.ActSiLU, 1, false), 1))
+	},
+	"residual_add/layer_normed": func(k *sketch) {
+		x := k.embed(1)
+		n := k.op(plan.OpNorm, &plan.NormParams{Dim: width, Eps: 1e-3, Groups: 1}, reg(x), []int{width}, slots{"weight": {width}})
+		y := k.op(plan.OpResidualAdd, &plan.AddParams{Scale: 0.7, NormEps: 1e-3, Norm: plan.AddLayerNorm}, reg(x, n), []int{width, width}, slots{"norm": {width}, "norm_bias": {width}})
+		k.layer = 1
+		k.done(k.add(y, ffnOf(k, y+1, plan.ActSiLU, 1, false), 1))
+	},
+	"residual_add/layer_normed/no_bias": func(k *sketch) {
+		x := k.embed(1)
+		n := k.op(plan.OpNorm, &plan.NormParams{Dim: width, Eps: 1e-3, Groups: 1}, reg(x), []int{width}, slots{"weight": {width}})
+		y := k.op(plan.OpResidualAdd, &plan.AddParams{Scale: 0.7, NormEps: 1e-3, Norm: plan.AddLayerNorm}, reg(x, n), []int{width, width}, slots{"norm": {width}})
 		k.layer = 1
 		k.done(k.add(y, ffnOf(k, y+1, plan.ActSiLU, 1, false), 1))
 	},

@@ -40,7 +40,7 @@ type Params[F Float] struct {
 func NewParams[F Float](m *compile.Model, find func(name string) (tensor.View, bool)) (*Params[F], error) {
 	p := &Params[F]{byName: map[string]*Param[F]{}, loras: map[string]*LoRA[F]{}}
 	shapes := fileShapes(m)
-	for _, b := range m.Plans.Prefill.Plan.Weights {
+	for _, b := range planOf(m).Weights {
 		w := m.Weights[b.Name]
 		for _, name := range w.Sources {
 			if p.byName[name] != nil {
@@ -66,7 +66,7 @@ func NewParams[F Float](m *compile.Model, find func(name string) (tensor.View, b
 func NewPagedParams[F Float](m *compile.Model, shape func(name string) (tensor.Shape, bool)) (*Params[F], error) {
 	p := &Params[F]{byName: map[string]*Param[F]{}, loras: map[string]*LoRA[F]{}}
 	shapes := fileShapes(m)
-	for _, b := range m.Plans.Prefill.Plan.Weights {
+	for _, b := range planOf(m).Weights {
 		w := m.Weights[b.Name]
 		for _, name := range w.Sources {
 			if p.byName[name] != nil {
@@ -150,7 +150,7 @@ func turns(w compile.Weight) bool {
 // them: weights made of one tensor unchanged, or of its rows.
 func fileShapes(m *compile.Model) map[string]tensor.Shape {
 	shapes := map[string]tensor.Shape{}
-	for _, b := range m.Plans.Prefill.Plan.Weights {
+	for _, b := range planOf(m).Weights {
 		w := m.Weights[b.Name]
 		switch {
 		case len(w.Sources) == 0:

@@ -1,7 +1,6 @@
 package tape_test
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -18,9 +17,14 @@ import (
 // A parity is the manifest of one reference model.
 type parity struct {
 	Sequences []struct {
-		Name   string
-		Tokens []int32
-		Logits string
+		Name       string
+		Tokens     []int32
+		Logits     string
+		Positions  string `json:"position_ids"`
+		Embeds     string `json:"image_embeds"`
+		Deepstack0 string
+		Deepstack1 string
+		Encoder    string
 	}
 	Tolerance struct {
 		MaxAbs float64 `json:"max_abs"`
@@ -68,10 +72,55 @@ func TestGoldenParity(t *testing.T) {
 	}
 }
 
-func recordsAs(t *testing.T, folder string, m *compile.Model, d *file.Description) {
-	if refused(t, m) {
-		return
+// senses returns what the reference's towers made of the images of a sequence, or of
+// its sound.
+func (f *parity) senses(t *testing.T, folder string, c *compile.Config, i int) *tape.Batch {
+	s, b := &f.Sequences[i], &tape.Batch{}
+	npy := func(path string) *golden.Array { return golden.NPY(t, filepath.Join(folder, path)) }
+	if c.Audio != nil { // all sequences are of one sound
+		b.Sources = [][]float32{npy(f.Sequences[0].Encoder).F32}
 	}
+	if s.Positions != "" {
+		p := npy(s.Positions)
+		row, axis := 1, len(p.I32)/3 // [3, rows]
+		if p.Shape[0] != 3 {
+			row, axis = 3, 1
+		}
+		for k := range s.Tokens {
+			b.Places = append(b.Places, [3]int32{p.I32[k*row], p.I32[k*row+axis], p.I32[k*row+2*axis]})
+		}
+	}
+	if s.Embeds == "" {
+		return b
+	}
+	rows := npy(s.Embeds).F32
+	var deep [][]float32
+	for _, path := range []string{s.Deepstack0, s.Deepstack1} {
+		if path != "" {
+			deep = append(deep, npy(path).F32)
+		}
+	}
+	for at := 0; at < len(s.Tokens) && len(rows) > 0; at++ {
+		if id := int(s.Tokens[at]); id != c.Vision.ImageToken && (c.Vision.VideoToken == 0 || id != c.Vision.VideoToken) {
+			continue
+		}
+		p := tape.Image{At: at}
+		for at < len(s.Tokens) && s.Tokens[at] == s.Tokens[p.At] && p.Len*c.Hidden < len(rows) {
+			p.Len, at = p.Len+1, at+1
+		}
+		p.Rows, rows = rows[:p.Len*c.Hidden], rows[p.Len*c.Hidden:]
+		for k := range deep {
+			p.Deep, deep[k] = append(p.Deep, deep[k][:len(p.Rows)]), deep[k][len(p.Rows):]
+		}
+		b.Images = append(b.Images, p)
+	}
+	if len(rows) > 0 || len(b.Images) == 0 {
+		t.Fatalf("%d values of images are left", len(rows))
+	}
+	return b
+}
+
+func recordsAs(t *testing.T, folder string, m *compile.Model, d *file.Description) {
 	r := open[float32](t, m, finder(d), nil)
 	var f parity
 	golden.JSON(t, filepath.Join(folder, "fixture.json"), &f)
@@ -83,10 +132,11 @@ func recordsAs(t *testing.T, folder string, m *compile.Model, d *file.Descriptio
 		}
 	}
 	all, sum := &tape.Batch{}, 0.0
-	for _, s := range f.Sequences {
+	for i, s := range f.Sequences {
+		seen := f.senses(t, folder, &m.Config, i)
 		logits := golden.NPY(t, filepath.Join(folder, s.Logits))
 		n := len(s.Tokens)
-		b, part := &tape.Batch{Tokens: s.Tokens, Labels: make([]int32, n), Lens: []int{n}}, 0.0
+		b, part := &tape.Batch{Tokens: s.Tokens, Labels: make([]int32, n), Lens: []int{n}, Images: seen.Images, Places: seen.Places, Sources: seen.Sources}, 0.0
 		for i := range b.Labels {
 			b.Labels[i] = int32(i*31+7) % int32(logits.Shape[1])
 			part += entropy(logits.Row(i), b.Labels[i])
@@ -94,7 +144,7 @@ func recordsAs(t *testing.T, folder string, m *compile.Model, d *file.Descriptio
 		r.batch = b
 		near(s.Name, r.loss(), part/float64(n))
 		for _, row := range []int{0, n / 2, n - 1} {
-			one := &tape.Batch{Tokens: s.Tokens, Labels: make([]int32, n), Lens: b.Lens}
+			one := &tape.Batch{Tokens: s.Tokens, Labels: make([]int32, n), Lens: b.Lens, Images: seen.Images, Places: seen.Places, Sources: seen.Sources}
 			for i := range one.Labels {
 				one.Labels[i] = ignored
 			}
@@ -102,27 +152,16 @@ func recordsAs(t *testing.T, folder string, m *compile.Model, d *file.Descriptio
 			r.batch = one
 			near(s.Name, r.loss(), entropy(logits.Row(row), b.Labels[row]))
 		}
+		for _, p := range seen.Images {
+			p.At += len(all.Tokens)
+			all.Images = append(all.Images, p)
+		}
+		all.Places, all.Sources = append(all.Places, seen.Places...), append(all.Sources, seen.Sources...)
 		all.Tokens, all.Labels, all.Lens = append(all.Tokens, s.Tokens...), append(all.Labels, b.Labels...), append(all.Lens, n)
 		sum += part
 	}
 	r.batch = all
 	near("all sequences", r.loss(), sum/float64(len(all.Tokens)))
-}
-
-// refused reports whether New rejects a model that images or sound belong to, as it
-// must say by name: of text models all can be trained.
-func refused(t *testing.T, m *compile.Model) bool {
-	t.Helper()
-	params, err := tape.NewParams[float64](m, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = tape.New(m, params)
-	_, ok := errors.AsType[*tape.UntrainedError](err)
-	if ok && m.Config.Vision == nil && m.Config.Audio == nil {
-		t.Fatal(err)
-	}
-	return ok
 }
 
 func finder(d *file.Description) func(string) (tensor.View, bool) { return compile.Find(d) }
@@ -143,11 +182,14 @@ func TestFamilies(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if refused(t, m) {
-				return
-			}
 			r := open[float64](t, m, finder(d), nil)
 			r.batch = randomBatch(m.Config.Vocab)
+			if a := m.Config.Audio; a != nil {
+				hear(r.batch, a.Rows, m.Config.Hidden)
+			}
+			if v := m.Config.Vision; v != nil {
+				see(r.batch, len(v.Deepstack), m.Config.Hidden)
+			}
 			r.checkKinds()
 		})
 	}

@@ -39,6 +39,9 @@ func recurrent(k *sketch) {
 // inRecurrent are the kinds of blocks that it has and [everything] has not.
 var inRecurrent = []grad.Key{"plan.shortconv", "plan.gated_delta", "plan.rwkv_value", "plan.rwkv_time_mix", "plan.rwkv_channel_mix"}
 
+// inSensing are those of [seeingAndHearing].
+var inSensing = []grad.Key{"plan.scatter", "plan.inject", "plan.cross_attention"}
+
 // TestPlantedErrors breaks the gradient of every kind of block in turn, and
 // expects the comparison with differences to detect it: signs are flipped, the
 // gradient of a gate or weight is lost, and a saved value is replaced.
@@ -65,8 +68,8 @@ func TestPlantedErrors(t *testing.T) {
 			}
 		},
 	}
-	inputs := map[grad.Key]int{"plan.embedding": 1, "plan.gather": 1, "plan.weight": 1, "plan.meet": 1, "plan.balance": 1} // blocks with one
-	saves := map[grad.Key]bool{"plan.norm": true, "plan.attention": true, "plan.ffn": true, "plan.moe": true, "plan.mla": true, "plan.mamba1": true, "plan.mamba2": true, "plan.shortconv": true, "plan.gated_delta": true, "plan.rwkv_time_mix": true, "plan.rwkv_channel_mix": true, "plan.head": true, "plan.balance": true}
+	inputs := map[grad.Key]int{"plan.embedding": 1, "plan.gather": 1, "plan.weight": 1, "plan.meet": 1, "plan.balance": 1, "plan.scatter": 1, "plan.inject": 1} // blocks with one
+	saves := map[grad.Key]bool{"plan.norm": true, "plan.attention": true, "plan.ffn": true, "plan.moe": true, "plan.mla": true, "plan.mamba1": true, "plan.mamba2": true, "plan.shortconv": true, "plan.gated_delta": true, "plan.rwkv_time_mix": true, "plan.rwkv_channel_mix": true, "plan.head": true, "plan.balance": true, "plan.cross_attention": true}
 	planted := 0
 	plantAll := func(key grad.Key, back grad.BackwardFunc[float64]) {
 		for name, plant := range errs {
@@ -77,9 +80,12 @@ func TestPlantedErrors(t *testing.T) {
 			t.Run(string(key)+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				k := newSketch(t)
-				if slices.Contains(inRecurrent, key) {
+				switch {
+				case slices.Contains(inRecurrent, key):
 					recurrent(k)
-				} else {
+				case slices.Contains(inSensing, key):
+					seeingAndHearing(k)
+				default:
 					everything(k)
 				}
 				r := open[float64](t, &k.m, k.find, nil)

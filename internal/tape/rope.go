@@ -2,6 +2,7 @@ package tape
 
 import (
 	"math"
+	"slices"
 
 	"atenia/internal/kernel/dense"
 	"atenia/internal/model/compile"
@@ -16,7 +17,8 @@ type ropes[F Float] struct {
 	inv, long []F // inverse frequencies [half]
 	scale     F
 	byRow     bool
-	have      int // positions computed so far
+	axes      []uint8 // coordinate that turns each pair; nil = the position
+	have      int     // positions computed so far
 	rows      []int32
 	cos, sin  []F // [positions or rows, half]
 	back      []F // −sin
@@ -28,6 +30,10 @@ func (b *Bind[F]) rope(p *plan.AttentionParams) (*ropes[F], error) {
 		return nil, nil
 	}
 	half := int(p.RopeDim) / 2
+	axes, err := p.RopeAxes()
+	if err != nil {
+		return nil, err
+	}
 	inv, _, err := b.Weight("inv_freq")
 	if err != nil {
 		return nil, err
@@ -39,7 +45,7 @@ func (b *Bind[F]) rope(p *plan.AttentionParams) (*ropes[F], error) {
 	if inv == nil || len(inv.fixed) != half || p.RopeKind == plan.RopeLong && (long == nil || len(long.fixed) != half) {
 		return nil, b.WeightErrorf("inv_freq", "rope needs %d inverse frequencies", half)
 	}
-	r := &ropes[F]{p: *p, inv: b.frequencies(inv), scale: exact[F](p.RopeScale), byRow: p.RopeKind != plan.RopeFixed}
+	r := &ropes[F]{p: *p, inv: b.frequencies(inv), scale: exact[F](p.RopeScale), byRow: p.RopeKind != plan.RopeFixed, axes: axes}
 	if long != nil {
 		r.long = b.frequencies(long)
 	}
@@ -55,6 +61,9 @@ func (b *Bind[F]) rope(p *plan.AttentionParams) (*ropes[F], error) {
 func sameRope[F Float](a, b *ropes[F]) bool {
 	if len(a.inv) != len(b.inv) || len(a.long) != len(b.long) || a.scale != b.scale || a.p.RopeKind != b.p.RopeKind ||
 		a.p.RopeLimit != b.p.RopeLimit || a.p.RopeBase != b.p.RopeBase || a.p.RopeFactor != b.p.RopeFactor {
+		return false
+	}
+	if !slices.Equal(a.axes, b.axes) {
 		return false
 	}
 	for i := range a.inv {
@@ -105,20 +114,35 @@ func (b *Bind[F]) frequencies(w *weight[F]) []F {
 // fill computes the angles of a step that are not there yet.
 func (r *ropes[F]) fill(s *step[F]) {
 	half := len(r.inv)
-	if !r.byRow {
+	if !r.turnsRows(s) {
+		if r.have == 0 { // nothing, or rows of another step
+			r.cos, r.sin, r.back = r.cos[:0], r.sin[:0], r.back[:0]
+		}
 		for ; r.have < s.longest; r.have++ {
 			r.line(r.inv, r.have)
 		}
 		return
 	}
-	r.cos, r.sin, r.back, r.rows = r.cos[:0], r.sin[:0], r.back[:0], r.rows[:0]
+	r.cos, r.sin, r.back, r.rows, r.have = r.cos[:0], r.sin[:0], r.back[:0], r.rows[:0], 0
 	for _, n := range s.batch.Lens {
 		inv := r.frequencies(n, half)
 		for pos := range n {
-			r.rows = append(r.rows, int32(len(r.rows)))
-			r.line(inv, pos)
+			row := len(r.rows)
+			r.rows = append(r.rows, int32(row))
+			if r.axes == nil || s.batch.Places == nil {
+				r.line(inv, pos)
+				continue
+			}
+			for i, axis := range r.axes {
+				r.line(inv[i:i+1], int(s.batch.Places[row][axis]))
+			}
 		}
 	}
+}
+
+// turnsRows reports whether rows of a step at one position may turn differently.
+func (r *ropes[F]) turnsRows(s *step[F]) bool {
+	return r.byRow || r.axes != nil && s.batch.Places != nil
 }
 
 // line appends the angles of a position. In float32 an angle is rounded before
@@ -134,7 +158,7 @@ func (r *ropes[F]) line(inv []F, pos int) {
 
 // frequencies returns the inverse frequencies of a document of n rows.
 func (r *ropes[F]) frequencies(n, half int) []F {
-	if n <= int(r.p.RopeLimit) {
+	if r.p.RopeKind == plan.RopeFixed || n <= int(r.p.RopeLimit) {
 		return r.inv
 	}
 	if r.p.RopeKind == plan.RopeLong {
@@ -150,7 +174,7 @@ func (r *ropes[F]) frequencies(n, half int) []F {
 
 // index returns which line of angles each row turns by.
 func (r *ropes[F]) index(s *step[F]) []int32 {
-	if r.byRow {
+	if r.turnsRows(s) {
 		return r.rows
 	}
 	return s.pos

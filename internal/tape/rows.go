@@ -176,8 +176,8 @@ type residual[F Float] struct {
 	m           *Model[F]
 	a, b, out   plan.RegisterRef
 	normed      plan.RegisterRef
-	hasNorm     bool
-	norm        operand[F]
+	kind        uint32 // plan.AddPlain, …
+	norm, bias  operand[F]
 	dim         int
 	scale       F
 	eps, offset F
@@ -185,8 +185,8 @@ type residual[F Float] struct {
 
 func bindAdd[F Float](b *Bind[F], p *plan.AddParams) (recorder[F], error) {
 	r := &residual[F]{m: b.m, a: b.In[0], b: b.In[1], out: b.Out[0], dim: b.cols(b.Out[0]),
-		scale: exact[F](p.Scale), eps: exact[F](p.NormEps), offset: exact[F](p.NormOff), hasNorm: p.Norm != 0}
-	if !r.hasNorm {
+		scale: exact[F](p.Scale), eps: exact[F](p.NormEps), offset: exact[F](p.NormOff), kind: p.Norm}
+	if r.kind == plan.AddPlain {
 		return r, nil
 	}
 	if len(b.Out) != 2 {
@@ -194,25 +194,38 @@ func bindAdd[F Float](b *Bind[F], p *plan.AddParams) (recorder[F], error) {
 	}
 	r.normed = b.Out[1]
 	var err error
-	r.norm, err = b.vector("norm", r.dim)
+	if r.norm, err = b.vector("norm", r.dim); err != nil {
+		return nil, err
+	}
+	r.bias, err = b.vector("norm_bias", r.dim)
 	return r, err
 }
 
 func (r *residual[F]) record(s *step[F]) error {
 	s.begin(r.a, r.b)
 	s.use(&r.norm)
+	s.use(&r.bias)
 	rows := s.count(r.out)
 	sum := s.output(r.out)
 	if sum == nil {
 		return s.t.Err()
 	}
 	s.w.Sum(sum, s.value(r.a), s.value(r.b), r.scale)
-	if r.hasNorm {
-		inv := s.save(rows)
-		y := s.output(r.normed)
-		if y == nil {
-			return s.t.Err()
-		}
+	if r.kind == plan.AddPlain {
+		return s.end(keyAdd, r)
+	}
+	inv := s.save(rows)
+	var mean []F
+	if r.kind == plan.AddLayerNorm {
+		mean = s.save(rows)
+	}
+	y := s.output(r.normed)
+	switch {
+	case y == nil:
+		return s.t.Err()
+	case r.kind == plan.AddLayerNorm:
+		s.w.LayerNorm(y, mean, inv, sum, r.norm.value(), r.bias.value(), rows, r.dim, r.eps)
+	default:
 		s.w.RMSNorm(y, inv, sum, r.norm.value(), rows, r.dim, r.eps, r.offset)
 	}
 	return s.end(keyAdd, r)
@@ -222,7 +235,7 @@ func addBack[F Float](b *grad.OpaqueBack[F]) {
 	r := b.Aux.(*residual[F])
 	first, second := sinkOf(b, 0), sinkOf(b, 1)
 	d := b.DOut(0)
-	if r.hasNorm && b.DOutUsed(1) {
+	if r.kind != plan.AddPlain && b.DOutUsed(1) {
 		// The gradient of the sum is needed twice. It is made where the first
 		// term's goes, unless something is there already.
 		sum := first.g
@@ -231,7 +244,12 @@ func addBack[F Float](b *grad.OpaqueBack[F]) {
 			sum = r.m.scratch.take(len(d))
 		}
 		copy(sum, d)
-		dense.Of[F](b.Work()).RMSNormBack(sum, r.norm.grad(b), b.Out(0), r.norm.value(), b.Saved(0), b.DOut(1), len(b.Saved(0)), r.dim, r.offset)
+		w, rows := dense.Of[F](b.Work()), len(b.Saved(0))
+		if r.kind == plan.AddLayerNorm {
+			w.LayerNormBack(sum, r.norm.grad(b), r.bias.grad(b), b.Out(0), r.norm.value(), b.Saved(1), b.Saved(0), b.DOut(1), rows, r.dim)
+		} else {
+			w.RMSNormBack(sum, r.norm.grad(b), b.Out(0), r.norm.value(), b.Saved(0), b.DOut(1), rows, r.dim, r.offset)
+		}
 		if d = sum; !first.add {
 			first.g = nil // done
 		}

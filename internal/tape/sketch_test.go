@@ -168,7 +168,9 @@ func open[F tape.Float](t *testing.T, m *compile.Model, find func(string) (tenso
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &trial[F]{t: t, params: params, m: x, batch: randomBatch(vocab)}
+	r := &trial[F]{t: t, params: params, m: x, batch: randomBatch(vocab)}
+	senses(r.batch, &m.Plans.Prefill.Plan)
+	return r
 }
 
 // randomBatch is three documents in which some rows do not count.

@@ -18,6 +18,8 @@ type step[F Float] struct {
 	labels  []int32    // of these
 	pos     []int32    // position of every row in its document
 	longest int        // document
+	source  []F        // rows of an encoder, of all documents
+	sources []int      // how many, of each
 	balance []grad.Ref // of mixtures of experts
 
 	in, out, saved []grad.Ref // of the block that is being recorded
@@ -30,6 +32,12 @@ func (m *Model[F]) newStep() step[F] {
 // start reads a batch: positions, and the rows that go to the head.
 func (s *step[F]) start(t *grad.Tape[F], b *Batch) error {
 	if err := b.check(s.m.vocab); err != nil {
+		return err
+	}
+	if err := s.m.checkImages(b); err != nil {
+		return err
+	}
+	if err := s.m.checkSources(b); err != nil {
 		return err
 	}
 	s.t, s.w, s.batch = t, dense.Of[F](t.Work()), b
@@ -52,6 +60,10 @@ func (s *step[F]) start(t *grad.Tape[F], b *Batch) error {
 	for _, r := range s.m.ropes {
 		r.fill(s)
 	}
+	for _, r := range s.m.reaches {
+		r.fill(b)
+	}
+	s.hear(b)
 	return nil
 }
 

@@ -34,11 +34,11 @@ func table[F Float]() plan.AdapterTable[*Bind[F], recorder[F]] {
 		nil, // patch_embed: towers are not trained
 		nil, // spatial_merge
 		nil, // deepstack_extract
-		nil, // vision_scatter
-		nil, // deepstack_inject
+		bindScatter[F],
+		bindInject[F],
 		bindGatedDelta[F],
 		bindMamba1[F],
-		nil, // cross_attention
+		bindCrossAttention[F],
 		nil, // conv_stem
 		bindRWKVValue[F],
 		bindRWKVTimeMix[F],
@@ -63,6 +63,10 @@ const (
 	keyLayer     grad.Key = "plan.layer"
 	keyMeet      grad.Key = "plan.meet"
 	keyBalance   grad.Key = "plan.balance"
+
+	keyScatter grad.Key = "plan.scatter"
+	keyInject  grad.Key = "plan.inject"
+	keyCross   grad.Key = "plan.cross_attention"
 
 	keyShortConv  grad.Key = "plan.shortconv"
 	keyGatedDelta grad.Key = "plan.gated_delta"
@@ -99,6 +103,9 @@ func rules[F Float]() []rule[F] {
 		{keyRWKVValue, rwkvValueBack[F]},
 		{keyRWKVTime, timeMixBack[F]},
 		{keyRWKVChannel, rwkvChannelBack[F]},
+		{keyScatter, scatterBack[F]},
+		{keyInject, injectBack[F]},
+		{keyCross, crossBack[F]},
 		{keyLayer, layerBack[F]},
 		{keyMeet, meetBack[F]},
 	}

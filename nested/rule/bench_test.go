@@ -52,7 +52,7 @@ func BenchmarkChunk(b *testing.B) {
 			if v.c.NoNS {
 				name += "/noNS"
 			}
-			c := newChunk[float32](b, v, d, tokens, 1)
+			c := newPassage[float32](b, v, d, tokens, 1)
 			c.dsT = nil
 			b.Run(fmt.Sprintf("forward/%s/d%d", name, d), func(b *testing.B) {
 				for b.Loop() {

@@ -13,10 +13,10 @@ import (
 // their limits, tokens of length about one, a random state. At the usual initial
 // values most gradients of a memory are too small for differences of the loss, and
 // a test would pass for any result of Backward.
-func steepPoint[F Float](t testing.TB, v variant, seed uint64) *chunk[F] {
+func steepPoint[F Float](t testing.TB, v variant, seed uint64) *passage[F] {
 	t.Helper()
 	const d, tokens = 8, 4
-	c := newChunk[F](t, v, d, tokens, seed)
+	c := newPassage[F](t, v, d, tokens, seed)
 	r := NewRand(seed + 11)
 	Uniform(r, c.x, 1.5)
 	Param(c.b.Layout, c.p, "b_alpha")[0] = -1.5
@@ -43,7 +43,7 @@ func steepPoint[F Float](t testing.TB, v variant, seed uint64) *chunk[F] {
 
 // kink is how far the nearest error is from where the loss changes its form:
 // closer than a difference reaches, there is no derivative to compare with.
-func (c *chunk[F]) kink() float64 {
+func (c *passage[F]) kink() float64 {
 	c.forward()
 	var grads history[F]
 	var m *mlp[F]
@@ -80,7 +80,7 @@ func tolerancesOf[F Float](v variant) tolerances {
 }
 
 // slopeAt is a central difference of the loss of fourth order.
-func slopeAt[F Float](c *chunk[F], at *F, eps float64) float64 {
+func slopeAt[F Float](c *passage[F], at *F, eps float64) float64 {
 	was := *at
 	f := func(step float64) float64 {
 		*at = was + F(step)
@@ -94,7 +94,7 @@ func slopeAt[F Float](c *chunk[F], at *F, eps float64) float64 {
 // compare checks every gradient of a chunk against
 // central differences: how many there are, how many are large enough to be
 // measured and how many differ.
-func compare[F Float](c *chunk[F], v variant, report func(string)) (all, measured, wrong int) {
+func compare[F Float](c *passage[F], v variant, report func(string)) (all, measured, wrong int) {
 	c.forward()
 	c.backward()
 	tol := tolerancesOf[F](v)
@@ -261,7 +261,7 @@ func testPlanted(t *testing.T) {
 
 // frozenWrong counts the wrong gradients of a frozen read of x and W_Q, with
 // the adjoint of the normalisation or, planted, without.
-func frozenWrong(c *chunk[float64], plant bool) (wrong int) {
+func frozenWrong(c *passage[float64], plant bool) (wrong int) {
 	n, wq := len(c.x)/c.b.D, Param(c.b.Layout, c.p, "W_Q")
 	q, norms, y := make([]float64, n*c.b.DK), make([]float64, n), make([]float64, len(c.y))
 	loss := func() float64 {
@@ -297,9 +297,9 @@ func TestSpans(t *testing.T) {
 	t.Parallel()
 	for _, tokens := range []int{1, span - 1, span, span + 1, 3*span + 5} {
 		v := variant{Delta, Config{}}
-		a, b := newChunk[float64](t, v, 6, tokens, 77), newChunk[float64](t, v, 6, tokens, 77)
+		a, b := newPassage[float64](t, v, 6, tokens, 77), newPassage[float64](t, v, 6, tokens, 77)
 		b.b.Core = &steps{linear: *newLinear[float64](b.b.Layout)}
-		for _, c := range []*chunk[float64]{a, b} {
+		for _, c := range []*passage[float64]{a, b} {
 			c.forward()
 			c.backward()
 		}

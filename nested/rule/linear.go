@@ -2,6 +2,7 @@ package rule
 
 import (
 	"atenia/grad"
+	"atenia/internal/kernel/chunk"
 	"atenia/internal/kernel/dense"
 )
 
@@ -18,7 +19,8 @@ const span = 32
 // TitansLMM. Within a span that begins at M0, S0 the recurrence is a
 // triangular system in the vectors u, and everything else is products of
 // matrices (the chunkwise form of linear attention: Yang et al.,
-// arXiv 2406.06484):
+// arXiv 2406.06484; package chunk solves the system, there and in the mixers of
+// language models):
 //
 //	M_t = a_t M0 + b_t S0 + sum_{i<=t} C_ti u_i k_i^T
 //	S_t = s_t S0          + sum_{i<=t} H_ti u_i k_i^T
@@ -29,7 +31,9 @@ type linear[F Float] struct {
 	d                 int
 	correct, momentum bool // u is an error; S is carried over
 	f                 factors[F]
-	gk, gq, l, u      []F
+	w                 chunk.Work[F]
+	of                chunk.System[F]
+	gk, gq, l, u, c   []F
 	scaled            []F // [n, d], rows times factors
 	back              linearBack[F]
 }
@@ -156,24 +160,34 @@ func (r *linear[F]) gram(w *grad.Work[F], sp *linearSpan[F]) {
 }
 
 // solve computes e_t = a_t-1 M0 k_t + b_t-1 S0 k_t - v_t + sum_{i<t} C_t-1,i
-// (k_i.k_t) u_i token by token, and returns u = -theta e.
+// (k_i.k_t) u_i, and returns u = -theta e.
 func (r *linear[F]) solve(sp *linearSpan[F]) []F {
 	n, d := sp.n, r.d
-	r.l, r.u = grow(r.l, n*n), grow(r.u, n*d)
+	chunk.ScaleRows(sp.e, sp.mk, r.f.a[:n])
 	for t := range n {
-		e, u, l := sp.e[t*d:][:d], r.u[t*d:][:d], r.l[t*n:][:t]
-		scaleTo(e, r.f.a[t], sp.mk[t*d:][:d])
+		e := sp.e[t*d:][:d]
 		dense.Axpy(e, -1, sp.v[t*d:][:d])
 		if r.momentum {
 			dense.Axpy(e, r.f.b[t], sp.sk[t*d:][:d])
 		}
-		if t > 0 {
-			dense.Mul(l, r.f.c[(t-1)*n:][:t], r.gk[t*n:][:t])
-			dense.AddMatVecT(e, r.u[:t*d], l)
-		}
-		scaleTo(u, -sp.gate[Theta][t], e)
 	}
+	r.u = grow(r.u, n*d)
+	r.w.Solve(r.system(sp))
 	return r.u
+}
+
+// system returns the triangular system of a span's errors.
+func (r *linear[F]) system(sp *linearSpan[F]) *chunk.System[F] {
+	n := sp.n
+	r.l, r.c = grow(r.l, n*n), grow(r.c, n)
+	for t := 1; t < n; t++ {
+		dense.Mul(r.l[t*n:][:t], r.f.c[(t-1)*n:][:t], r.gk[t*n:][:t])
+	}
+	for t, th := range sp.gate[Theta] {
+		r.c[t] = -th
+	}
+	r.of = chunk.System[F]{N: n, Per: 1, V: r.d, L: dense.Part[F]{V: r.l, Stride: n}, U: r.u, P: sp.e, C: r.c}
+	return &r.of
 }
 
 // scaleTo writes s x.
@@ -184,11 +198,8 @@ func scaleTo[F Float](dst []F, s F, x []F) {
 
 // weigh returns the rows of u, each times its weight.
 func (r *linear[F]) weigh(weight, u []F) []F {
-	d := r.d
-	r.scaled = grow(r.scaled, len(weight)*d)
-	for i, c := range weight {
-		scaleTo(r.scaled[i*d:][:d], c, u[i*d:][:d])
-	}
+	r.scaled = grow(r.scaled, len(weight)*r.d)
+	chunk.ScaleRows(r.scaled, u[:len(weight)*r.d], weight)
 	return r.scaled
 }
 

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"atenia/grad"
+	"atenia/internal/kernel/chunk"
 	"atenia/internal/kernel/dense"
 )
 
@@ -9,7 +10,7 @@ import (
 type linearBack[F Float] struct {
 	state          []F // adjoint of the state after the span, then of that before it
 	du, x          []F // [n, d]
-	p, lt, sym     []F // [n, n]
+	p, sym         []F // [n, n]
 	mk, mq, sk, sq []F // [n, d], adjoints
 }
 
@@ -18,7 +19,7 @@ func (b *linearBack[F]) size(n, d, state int) {
 	for _, a := range []*[]F{&b.du, &b.x, &b.mk, &b.mq, &b.sk, &b.sq} {
 		*a = grow(*a, n*d)
 	}
-	for _, a := range []*[]F{&b.p, &b.lt, &b.sym} {
+	for _, a := range []*[]F{&b.p, &b.sym} {
 		*a = grow(*a, n*n)
 	}
 }
@@ -52,9 +53,7 @@ func (r *linear[F]) backward(w *grad.Work[F], sp, g *linearSpan[F], dy []F, live
 	u := sp.v
 	if r.correct {
 		r.u = grow(r.u, n*d)
-		for t, th := range sp.gate[Theta] {
-			scaleTo(r.u[t*d:][:d], -th, sp.e[t*d:][:d])
-		}
+		chunk.ScaleRows(r.u, sp.e, r.system(sp).C)
 		u = r.u
 	}
 	r.backOut(w, sp, g, u, dy)
@@ -130,28 +129,20 @@ func (r *linear[F]) backOuter(w *grad.Work[F], sp, g *linearSpan[F], u, dm, weig
 // the errors.
 func (r *linear[F]) backSolve(w *grad.Work[F], sp, g *linearSpan[F], u, du []F) {
 	n, d, b, f := sp.n, r.d, &r.back, &r.f
-	lt, dl := b.lt[:n*n], b.sym[:n*n]
-	for t := 1; t < n; t++ {
-		for i := range t {
-			lt[i*n+t] = f.c[(t-1)*n+i] * r.gk[t*n+i]
-		}
-	}
-	for t := n - 1; t >= 0; t-- {
+	dl := b.sym[:n*n]
+	r.w.SolveBack(&r.of, du, g.gate[Theta])
+	dense.Scale(g.gate[Theta], -1)
+	chunk.ScaleRows(b.mk, du, f.a[:n])
+	for t := range n {
 		row := du[t*d:][:d]
-		if t < n-1 {
-			dense.AddMatVecT(row, du[(t+1)*d:], lt[t*n+t+1:][:n-t-1])
-		}
-		e, th := sp.e[t*d:][:d], sp.gate[Theta][t]
-		g.gate[Theta][t] = -dense.Dot(row, e)
-		dense.Scale(row, -th)
-		scaleTo(g.v[t*d:][:d], -1, row)
-		scaleTo(b.mk[t*d:][:d], f.a[t], row)
 		f.da[t] += dense.Dot(row, sp.mk[t*d:][:d])
 		if r.momentum {
 			scaleTo(b.sk[t*d:][:d], f.b[t], row)
 			f.db[t] += dense.Dot(row, sp.sk[t*d:][:d])
 		}
 	}
+	copy(g.v, du)
+	dense.Scale(g.v, -1)
 	w.MulT(dl, du, u, n, d, n)
 	for t := range n {
 		dl[t*n+t] = 0

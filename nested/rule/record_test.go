@@ -15,7 +15,7 @@ func testIsolation(t *testing.T) {
 	Register(&reg)
 	for i, v := range variants {
 		const d, tokens = 6, 5
-		c := newChunk[float32](t, v, d, tokens, uint64(300+i))
+		c := newPassage[float32](t, v, d, tokens, uint64(300+i))
 		tape := grad.New(&reg, grad.CheckImmutable())
 		x, p, s := tape.Param(c.x, tokens, d), tape.Param(c.p, len(c.p)), tape.Param(c.s0, len(c.s0))
 		y, sT, err := c.b.Record(tape, x, p, s)
@@ -46,7 +46,7 @@ func testIsolation(t *testing.T) {
 	testLeak(t)
 }
 
-func isolateFrozen(t *testing.T, v variant, reg *grad.Registry[float32], c *chunk[float32]) {
+func isolateFrozen(t *testing.T, v variant, reg *grad.Registry[float32], c *passage[float32]) {
 	tokens, d := len(c.x)/c.b.D, c.b.D
 	tape := grad.New(reg)
 	x, p, s := tape.Param(c.x, tokens, d), tape.Param(c.p, len(c.p)), tape.Const(c.s0, len(c.s0))
@@ -111,7 +111,7 @@ func testLeak(t *testing.T) {
 				b.DIn(0)[i] += 7
 			}
 		})
-		c := newChunk[float32](t, v, 6, 3, 9)
+		c := newPassage[float32](t, v, 6, 3, 9)
 		tape := grad.New(&reg)
 		x, p, s := tape.Param(c.x, 3, 6), tape.Param(c.p, len(c.p)), tape.Const(c.s0, len(c.s0))
 		y, _, err := c.b.Record(tape, x, p, s)
@@ -136,7 +136,7 @@ func TestRecordErrors(t *testing.T) {
 	t.Parallel()
 	var reg grad.Registry[float32]
 	Register(&reg)
-	c := newChunk[float32](t, variant{Delta, Config{}}, 6, 3, 9)
+	c := newPassage[float32](t, variant{Delta, Config{}}, 6, 3, 9)
 	tape := grad.New(&reg)
 	x, p, s := tape.Param(c.x, 3, 6), tape.Param(c.p, len(c.p)), tape.Const(c.s0[:3], 3)
 	if _, _, err := c.b.Record(tape, x, p, s); !errors.Is(err, ErrShape) {
@@ -158,7 +158,7 @@ func TestRecordAllocates(t *testing.T) {
 	var reg grad.Registry[float32]
 	Register(&reg)
 	for i, v := range variants {
-		c := newChunk[float32](t, v, 8, 20, uint64(i))
+		c := newPassage[float32](t, v, 8, 20, uint64(i))
 		tape := grad.New(&reg)
 		n := testing.AllocsPerRun(3, func() {
 			tape.Reset()

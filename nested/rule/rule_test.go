@@ -32,8 +32,8 @@ var variants = []variant{
 	{Atlas, Config{Window: 3}}, {Atlas, Config{Window: 3, NoNS: true}}, {Atlas, Config{Window: 1, NoNS: true, Feature: Poly2}},
 }
 
-// A chunk is a block with everything that goes into a pass.
-type chunk[F Float] struct {
+// A passage is a block with everything that goes into a pass.
+type passage[F Float] struct {
 	b        *Block[F]
 	w        *grad.Work[F]
 	x, p, s0 []F
@@ -44,16 +44,16 @@ type chunk[F Float] struct {
 	ds0      []F
 }
 
-// newChunk is a chunk of random tokens at a point where gates are not near
+// newPassage is a chunk of random tokens at a point where gates are not near
 // their limits and the state is not zero.
-func newChunk[F Float](t testing.TB, v variant, d, tokens int, seed uint64) *chunk[F] {
+func newPassage[F Float](t testing.TB, v variant, d, tokens int, seed uint64) *passage[F] {
 	t.Helper()
 	b, err := New[F](v.name, d, v.c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, n := NewRand(seed), tokens*d
-	c := &chunk[F]{b: b, w: grad.NewWork[F](nil), x: make([]F, n), p: make([]F, b.ParamLen), s0: make([]F, b.StateLen),
+	c := &passage[F]{b: b, w: grad.NewWork[F](nil), x: make([]F, n), p: make([]F, b.ParamLen), s0: make([]F, b.StateLen),
 		dy: make([]F, n), dsT: make([]F, b.StateLen), y: make([]F, n), sT: make([]F, b.StateLen),
 		dx: make([]F, n), dp: make([]F, b.ParamLen), ds0: make([]F, b.StateLen)}
 	Uniform(r, c.x, 1)
@@ -75,7 +75,7 @@ func newChunk[F Float](t testing.TB, v variant, d, tokens int, seed uint64) *chu
 }
 
 // warm moves the state away from where it starts.
-func (c *chunk[F]) warm(r *Rand) {
+func (c *passage[F]) warm(r *Rand) {
 	c.b.InitState(c.s0, r)
 	for _, name := range []string{"M", "S", "W2", "A2", "BK", "BV"} {
 		part := State(c.b.Layout, c.s0, name)
@@ -91,9 +91,9 @@ func (c *chunk[F]) warm(r *Rand) {
 	}
 }
 
-func (c *chunk[F]) forward() { c.b.Forward(c.w, c.x, c.p, c.s0, c.y, c.sT, c.cache) }
+func (c *passage[F]) forward() { c.b.Forward(c.w, c.x, c.p, c.s0, c.y, c.sT, c.cache) }
 
-func (c *chunk[F]) backward() {
+func (c *passage[F]) backward() {
 	clear(c.dx)
 	clear(c.dp)
 	clear(c.ds0)
@@ -101,7 +101,7 @@ func (c *chunk[F]) backward() {
 }
 
 // loss is the function whose gradient the adjoints compute.
-func (c *chunk[F]) loss() float64 {
+func (c *passage[F]) loss() float64 {
 	c.forward()
 	l := 0.0
 	for i, v := range c.y {
@@ -143,7 +143,7 @@ func testChunks(t *testing.T) {
 			if _, ok := newRule[float64](mustLayout(t, v, 4)).(*linear[float64]); !ok && tokens > 6 {
 				continue // no spans, and some rules amplify rounding without end
 			}
-			c := newChunk[float64](t, v, 4, tokens, uint64(4000+i))
+			c := newPassage[float64](t, v, 4, tokens, uint64(4000+i))
 			c.forward()
 			y, sT := make([]float64, len(c.y)), make([]float64, len(c.sT))
 			c.b.Forward(c.w, c.x, c.p, c.s0, y, sT, nil)
@@ -361,7 +361,7 @@ func testLink(t *testing.T) {
 }
 
 func testMEMORARows(t *testing.T) {
-	c := newChunk[float64](t, variant{MEMORA, Config{Hidden: 6}}, 4, 6, 9)
+	c := newPassage[float64](t, variant{MEMORA, Config{Hidden: 6}}, 4, 6, 9)
 	c.forward()
 	for name, n := range map[string]int{"L1": 4, "L2": 6} {
 		l := State(c.b.Layout, c.sT, name)
@@ -381,7 +381,7 @@ func testMEMORARows(t *testing.T) {
 // slot is shorter than the retention before it is normalised.
 func testLatticeRows(t *testing.T) {
 	const d, m = 4, 3
-	c := newChunk[float64](t, variant{Lattice, Config{Slots: m}}, d, 6, 9)
+	c := newPassage[float64](t, variant{Lattice, Config{Slots: m}}, d, 6, 9)
 	c.forward()
 	r := c.b.Core.(*lattice[float64])
 	k := r.cache(c.cache[blockArrays:])
@@ -461,7 +461,7 @@ func singular(x []float64, d int) (least, most float64) {
 func testFrozen(t *testing.T) {
 	for i, v := range variants {
 		const d, tokens = 5, 3
-		c := newChunk[float64](t, v, d, tokens, uint64(100+i))
+		c := newPassage[float64](t, v, d, tokens, uint64(100+i))
 		c.forward()
 		before := slices.Clone(c.sT)
 		q, norms, y := make([]float64, tokens*c.b.DK), make([]float64, tokens), make([]float64, tokens*d)
@@ -480,7 +480,7 @@ func testFrozen(t *testing.T) {
 // testAllocations: chunks after the first do not allocate.
 func testAllocations(t *testing.T) {
 	for i, v := range variants {
-		c := newChunk[float32](t, v, 8, 40, uint64(i))
+		c := newPassage[float32](t, v, 8, 40, uint64(i))
 		n := testing.AllocsPerRun(3, func() {
 			c.forward()
 			c.backward()

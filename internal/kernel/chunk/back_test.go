@@ -11,7 +11,7 @@ func TestGradients(t *testing.T) {
 	d := draw[float64](9, n, kd, vd)
 	x := &Sequence[float64]{Tokens: n, K: d.k, Q: d.q, V: d.v, G: d.g, Beta: d.beta}
 	weights := draw[float64](10, n, kd, vd).v
-	w := NewWork[float64](kd, vd)
+	w := NewDelta[float64](kd, vd)
 	y := make([]float64, n*vd)
 	loss := func() float64 {
 		w.Forward(y, nil, x)

@@ -64,7 +64,7 @@ func (d *drawn[F]) recurrence() []F {
 }
 
 // runs computes tokens in calls of the given numbers, the last repeating.
-func (d *drawn[F]) runs(w *Work[F], sizes ...int) []F {
+func (d *drawn[F]) runs(w *Delta[F], sizes ...int) []F {
 	n := len(d.g)
 	y := make([]F, n*d.vd)
 	keys, h := make(Keys[F], KeysLen(d.kd)), Cut(make([]F, HeadLen(d.kd, d.vd)), d.kd, d.vd)
@@ -83,7 +83,7 @@ func (d *drawn[F]) runs(w *Work[F], sizes ...int) []F {
 
 func TestSpansFollowTheRecurrence(t *testing.T) {
 	d := draw[float64](3, 150, 24, 40)
-	got, want := d.runs(NewWork[float64](24, 40), 7, 64), d.recurrence()
+	got, want := d.runs(NewDelta[float64](24, 40), 7, 64), d.recurrence()
 	for i := range want {
 		if math.Abs(got[i]-want[i]) > 1e-12*(1+math.Abs(want[i])) {
 			t.Fatalf("token %d, value %d: got %g, want %g", i/40, i%40, got[i], want[i])
@@ -97,7 +97,7 @@ func TestCallsDoNotShow(t *testing.T) {
 	for _, c := range [][2]int{{16, 16}, {128, 128}, {24, 40}, {300, 20}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			d := draw[float32](5, 100, c[0], c[1])
-			w := NewWork[float32](c[0], c[1])
+			w := NewDelta[float32](c[0], c[1])
 			want := d.runs(w, Span)
 			for _, sizes := range [][]int{{1}, {2}, {3}, {5, 1, 30, 7}, {31, 1, 32}} {
 				if got := d.runs(w, sizes...); !slices.Equal(got, want) {
@@ -113,7 +113,7 @@ func TestCallsDoNotShow(t *testing.T) {
 func BenchmarkDelta(b *testing.B) {
 	const n, kd, vd, heads = 256, 128, 128, 2
 	d := draw[float32](5, n, kd, vd)
-	w := NewWork[float32](kd, vd)
+	w := NewDelta[float32](kd, vd)
 	keys := make(Keys[float32], KeysLen(kd))
 	hs := [heads]Head[float32]{}
 	for i := range hs {

@@ -1,25 +1,31 @@
-// Package chunk computes the recurrence of a gated delta rule in spans of tokens,
-// by products of matrices.
+// Package chunk computes recurrences whose state is a matrix in spans of tokens, by
+// products of matrices.
 //
-// The memory of a head is a matrix S [K, V]. A token forgets by a factor, corrects
-// what the memory answers to its key, and reads it with its query:
+// The memory of a head is a matrix S [K, V]. A token forgets, writes a vector u under
+// its key k, and reads with its query q:
 //
-//	S ← e^g S ;  u = β (v − Sᵀk) ;  S ← S + k uᵀ ;  y = Sᵀq
+//	rule     forgets and writes                                    of
+//	Scan     S ← e^g S + k uᵀ              u is given              Mamba 2 (arXiv 2405.21060)
+//	Delta    S ← e^g S + k uᵀ              u = β (v − e^g Sᵀk)     gated delta (arXiv 2412.06464)
+//	General  S ← diag(e^w) S + b uᵀ + k vᵀ u = −Sᵀκ                RWKV-7 (arXiv 2503.14456)
 //
-// Within a span that begins with S0, with G the sums of g since then,
+// and y = Sᵀq. Within a span that begins with S0, with G the sums of g since then,
 //
 //	S_t = e^G_t S0 + Σ_(i≤t) e^(G_t−G_i) k_i u_iᵀ
-//	u_t = β_t (v_t − e^G_t S0ᵀk_t − Σ_(i<t) e^(G_t−G_i) (k_i·k_t) u_i)
 //	y_t = e^G_t S0ᵀq_t + Σ_(i≤t) e^(G_t−G_i) (k_i·q_t) u_i
+//	u_t = β_t (v_t − e^G_t S0ᵀk_t − Σ_(i<t) e^(G_t−G_i) (k_i·k_t) u_i)
 //
-// so that the vectors u solve a triangular system and everything else is products
-// (Yang et al., arXiv 2406.06484 and 2412.06464).
+// so that the vectors u, where a rule corrects, solve a triangular system ([Solve]) and
+// everything else is products, of a [Memory] and of [Decays] (Yang et al.,
+// arXiv 2406.06484). General decays by channel: its keys and queries carry the decays
+// since the beginning of the span, e^−W and e^W, which its rule bounds, and a token has
+// two rows, u under b and v under k.
 //
 // # Results do not depend on how tokens are divided into calls
 //
-// Spans begin at multiples of [Span] of the position in the sequence. A [Head]
-// keeps S0 and the keys, vectors u and sums G of the span so far; S0 advances when
-// the span is complete. A call with one token computes row t of the formulas above
-// with the additions of a call with many: products add along k in order, whatever
-// their other sizes. It reads S0 without writing it.
+// Spans begin at multiples of their length in the sequence. A state keeps S0 and the
+// keys, vectors u and sums of the span so far; S0 advances when the span is complete. A
+// call with one token computes row t of the formulas above with the additions of a call
+// with many: products add along k in order, whatever their other sizes. It reads S0
+// without writing it.
 package chunk

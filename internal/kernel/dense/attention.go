@@ -1,4 +1,4 @@
-// Causal attention over a batch of consecutive documents.
+// Attention over a batch of consecutive documents.
 
 package dense
 
@@ -15,6 +15,12 @@ type Heads[F Float] struct {
 	Scale    F   // of scores, often 1/√Dim
 	Softcap  F   // scores become Softcap·tanh(score/Softcap); 0 means no cap
 	Slopes   []F // [Q] what a score loses for each position between query and key, not with a Softcap; nil means nothing
+	// See has the first position of its document that a row attends to, and the one
+	// after the last, in place of what Window says; not with Slopes. [rows]
+	See [][2]int32
+	// KeyLens are the rows of keys and values of each document, if these are not of
+	// its own rows: every query attends to all of them.
+	KeyLens []int
 }
 
 func (h *Heads[F]) valueDim() int {
@@ -36,6 +42,7 @@ type attention[F Float] struct {
 	Heads[F]
 	vdim              int
 	starts            []int // offsets of documents, and the end
+	keyStarts         []int // of their keys
 	dst, lse, q, k, v []F
 	dq, dk, dv, dy    []F
 	back              bool
@@ -73,17 +80,17 @@ func (w *Work[F]) AttentionBack(dq, dk, dv, q, k, v, out, lse, dy []F, lens []in
 
 func (w *Work[F]) attend(a attention[F], lens []int) {
 	a.vdim, a.panels = a.valueDim(), w.panels
-	a.starts, a.desks = w.attention.starts[:0], w.attention.desks
+	a.starts, a.keyStarts, a.desks = w.attention.starts[:0], w.attention.keyStarts[:0], w.attention.desks
 	if a.desks == nil {
 		a.desks = make([]desk[F], w.Threads())
 	}
-	at, longest := 0, 0
-	for _, n := range lens {
-		a.starts = append(a.starts, at)
-		at += n
-		longest = max(longest, n)
+	keyLens := a.KeyLens
+	if keyLens == nil {
+		keyLens = lens
 	}
-	a.starts = append(a.starts, at)
+	a.starts, _ = offsets(a.starts, lens)
+	longest := 0
+	a.keyStarts, longest = offsets(a.keyStarts, keyLens)
 	level(w.panels)
 	keys, values := 0, 0
 	for i := range a.desks {
@@ -95,7 +102,19 @@ func (w *Work[F]) attend(a attention[F], lens []int) {
 	}
 	w.attention = a
 	w.each(len(lens)*a.KV, 1, &w.attention)
-	w.attention = attention[F]{starts: a.starts, desks: a.desks}
+	w.attention = attention[F]{starts: a.starts, keyStarts: a.keyStarts, desks: a.desks}
+}
+
+// offsets appends where each document starts, and the end, and returns the
+// longest.
+func offsets(dst []int, lens []int) (starts []int, longest int) {
+	at := 0
+	for _, n := range lens {
+		dst = append(dst, at)
+		at += n
+		longest = max(longest, n)
+	}
+	return append(dst, at), longest
 }
 
 // stride returns the distance between rows of n scores. It is not a power of
@@ -125,15 +144,12 @@ func (a *attention[F]) Range(worker, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		doc := i / a.KV
 		b.kv, b.first, b.rows = i%a.KV, a.starts[doc], a.starts[doc+1]-a.starts[doc]
+		b.keyFirst, b.keys = a.keyStarts[doc], a.keyStarts[doc+1]-a.keyStarts[doc]
 		b.pack()
 		for h := b.kv * a.Q / a.KV; h < (b.kv+1)*a.Q/a.KV; h++ {
 			for at := 0; at < b.rows; at += queryRows {
 				b.head, b.at, b.n = h, at, min(queryRows, b.rows-at)
-				b.lo = 0
-				if a.Window > 0 {
-					b.lo = max(0, at-a.Window+1) &^ (tileCols - 1)
-				}
-				b.hi = at + b.n
+				b.bound()
 				if a.back {
 					b.backward()
 				} else {
@@ -150,9 +166,28 @@ type queries[F Float] struct {
 	desk        *desk[F]
 	panel       *panel
 	first, rows int // of the document
+	keyFirst    int // of its keys
+	keys        int
 	head, kv    int
 	at, n       int // the queries, relative to the document's first
 	lo, hi      int // the positions that any of them attends to
+}
+
+// bound finds the positions that the queries attend to.
+func (b *queries[F]) bound() {
+	b.lo, b.hi = 0, b.at+b.n
+	switch {
+	case b.KeyLens != nil:
+		b.hi = b.keys
+	case b.See != nil:
+		b.lo, b.hi = b.keys, 0
+		for _, r := range b.See[b.first+b.at:][:b.n] {
+			b.lo, b.hi = min(b.lo, int(r[0])), max(b.hi, int(r[1]))
+		}
+	case b.Window > 0:
+		b.lo = max(0, b.at-b.Window+1)
+	}
+	b.lo &^= tileCols - 1
 }
 
 // pack packs the operand that all queries of a document and a key head share.
@@ -160,9 +195,9 @@ func (b *queries[F]) pack() {
 	if !single[F]() || b.Dim > chainCols || b.vdim > chainCols {
 		return
 	}
-	b.desk.keys = packRight(b.desk.keys, singles(b.k[(b.first*b.KV+b.kv)*b.Dim:]), b.KV*b.Dim, b.rows, b.Dim)
+	b.desk.keys = packRight(b.desk.keys, singles(b.k[(b.keyFirst*b.KV+b.kv)*b.Dim:]), b.KV*b.Dim, b.keys, b.Dim)
 	if b.back {
-		b.desk.values = packRight(b.desk.values, singles(b.v[(b.first*b.KV+b.kv)*b.vdim:]), b.KV*b.vdim, b.rows, b.vdim)
+		b.desk.values = packRight(b.desk.values, singles(b.v[(b.keyFirst*b.KV+b.kv)*b.vdim:]), b.KV*b.vdim, b.keys, b.vdim)
 	}
 }
 
@@ -178,8 +213,8 @@ func (b *queries[F]) ready(packed []float32, dim int) []float32 {
 // of all heads.
 func (b *queries[F]) query(x []F) []F  { return x[((b.first+b.at)*b.Q+b.head)*b.Dim:] }
 func (b *queries[F]) result(x []F) []F { return x[((b.first+b.at)*b.Q+b.head)*b.vdim:] }
-func (b *queries[F]) key(x []F) []F    { return x[((b.first+b.lo)*b.KV+b.kv)*b.Dim:] }
-func (b *queries[F]) value(x []F) []F  { return x[((b.first+b.lo)*b.KV+b.kv)*b.vdim:] }
+func (b *queries[F]) key(x []F) []F    { return x[((b.keyFirst+b.lo)*b.KV+b.kv)*b.Dim:] }
+func (b *queries[F]) value(x []F) []F  { return x[((b.keyFirst+b.lo)*b.KV+b.kv)*b.vdim:] }
 
 // scores writes the scaled products of queries and keys, with softcap.
 func (b *queries[F]) scores() (s []F, ld int) {
@@ -212,7 +247,13 @@ func (b *queries[F]) scores() (s []F, ld int) {
 
 // sees returns the range of columns of scores that query i attends to.
 func (b *queries[F]) sees(i int) (lo, hi int) {
-	if b.Window > 0 {
+	switch {
+	case b.KeyLens != nil:
+		return 0, b.keys
+	case b.See != nil:
+		r := b.See[b.first+b.at+i]
+		return int(r[0]) - b.lo, int(r[1]) - b.lo
+	case b.Window > 0:
 		lo = max(0, b.at+i-b.Window+1-b.lo)
 	}
 	return lo, b.at + i + 1 - b.lo

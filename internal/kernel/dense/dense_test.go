@@ -275,6 +275,7 @@ func cases[F dense.Float]() []checked[F] {
 				w.AttentionBack(dx[0], dx[1], dx[2], x[0], x[1], x[2], y, lse, dy, lens, h)
 			}})
 	}
+	out = append(out, attentionInBothDirections[F](lens)...)
 	for _, s := range [][2]int{{16, 16}, {33, 48}, {7, 5}, {64, 100}} {
 		m, n := s[0], s[1]
 		out = append(out, checked[F]{fmt.Sprint("matvec", s), []int{m * n, n}, m,
@@ -314,6 +315,41 @@ func cases[F dense.Float]() []checked[F] {
 	out = append(out, checked[F]{"gather", []int{5 * 200}, 4 * 200,
 		func(w w, y v, x vs) { w.Gather(y, x[0], ids, 200) },
 		func(w w, dx, x vs, y, dy v) { w.ScatterAdd(dx[0], dy, ids, 200) }})
+	return out
+}
+
+// attentionInBothDirections is attention to given positions, and to other rows.
+func attentionInBothDirections[F dense.Float](lens []int) (out []checked[F]) {
+	type v = []F
+	type vs = [][]F
+	type w = *dense.Work[F]
+	see := make([][2]int32, 46) // ranges that are neither causal nor in order
+	for i, at := 0, 0; i < len(lens); i++ {
+		for k := range lens[i] {
+			lo, hi := k-20, k+1
+			if k%3 == 1 {
+				hi += k % 19
+			}
+			see[at+k] = [2]int32{int32(max(0, lo)), int32(min(lens[i], hi))}
+		}
+		at += lens[i]
+	}
+	keyLens := []int{3, 70, 1}
+	for i, h := range []dense.Heads[F]{
+		{Q: 2, KV: 2, Dim: 4, Scale: 0.5, See: see}, {Q: 4, KV: 2, Dim: 8, Scale: 0.3, Softcap: 1, See: see},
+		{Q: 4, KV: 2, Dim: 8, Scale: 0.3, KeyLens: keyLens},
+	} {
+		keys, lse := 46, make([]F, 46*h.Q)
+		if h.KeyLens != nil {
+			keys = 74
+		}
+		out = append(out, checked[F]{fmt.Sprint("attention in both directions", i), []int{46 * h.Q * h.Dim, keys * h.KV * h.Dim, keys * h.KV * h.Dim}, 46 * h.Q * h.Dim,
+			func(w w, y v, x vs) { w.Attention(y, lse, x[0], x[1], x[2], lens, h) },
+			func(w w, dx, x vs, y, dy v) {
+				w.Attention(slices.Clone(y), lse, x[0], x[1], x[2], lens, h)
+				w.AttentionBack(dx[0], dx[1], dx[2], x[0], x[1], x[2], y, lse, dy, lens, h)
+			}})
+	}
 	return out
 }
 

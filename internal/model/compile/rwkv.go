@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"atenia/internal/kernel/chunk"
 	"atenia/internal/plan"
 )
 
@@ -37,7 +38,7 @@ func (r *resolver) rwkv(layer int) *plan.RWKVParams {
 }
 
 func (c *Config) rwkvSections() []plan.Section {
-	return []plan.Section{floatSection("shift", c.Hidden), floatSection("channel", c.Hidden), floatSection("wkv", c.Hidden*c.HeadDim)}
+	return []plan.Section{floatSection("shift", c.Hidden), floatSection("channel", c.Hidden), floatSection("wkv", c.Heads*chunk.GeneralLen(c.HeadDim, c.HeadDim))}
 }
 
 // rwkvKeys puts llama.cpp's keys.

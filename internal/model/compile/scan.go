@@ -446,6 +446,9 @@ var graniteHybrid = Family{
 	},
 	GGUF: func(h *header, c *Config) {
 		graniteLogits(h, c)
+		if c.Mixture.Experts == 0 { // llama.cpp's converter names the unused width feed_forward_length
+			c.FFN = h.int("ffn", c.FFN, maxWidth, "expert_shared_feed_forward_length")
+		}
 		h.hybrid(c, mixMamba2)
 		h.readScan(c)
 		turns, found, err := h.meta.Bool(h.key("rope.scaling.finetuned"))

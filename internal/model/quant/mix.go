@@ -135,7 +135,8 @@ func (m Mix) TypeFor(name string, shape tensor.Shape, layer, layers int) tensor.
 // value by value.
 var keep = []string{
 	"_norm.", "ffn_gate_inp.", "position_embd", "token_types", "rope_freqs", "rope_factors",
-	"ssm_conv1d", "shortconv.conv", "ssm_a", "ssm_d.", "time_mix_", "attn_rel_b",
+	"ssm_conv1d", "shortconv.conv", "ssm_a", "ssm_d.", "attn_rel_b",
+	"time_mix_first", "time_mix_w", "time_mix_v0", "time_mix_v1", "time_mix_v2", "time_mix_a", "time_mix_g1", "time_mix_g2", "time_mix_decay_w", "time_mix_lerp",
 	"altup", "laurel", "per_layer_model_proj", "patch_embd", "attn_sinks",
 }
 

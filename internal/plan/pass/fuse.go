@@ -2,6 +2,7 @@ package pass
 
 import (
 	"fmt"
+	"slices"
 
 	"atenia/internal/plan"
 )
@@ -20,6 +21,30 @@ var Fusions = []Fusion{
 	// First, because it moves the last norm to where add_norm expects it.
 	{"last_rows", "prefill: only the rows whose logits are wanted pass the last feed-forward layer and the head", lastRows},
 	{"add_norm", "a residual add also writes the norm that reads its sum", addNorm},
+}
+
+// inside lists what macro operations join by themselves, so that no pass has to: the
+// plan looks the same with and without.
+var inside = []struct {
+	op      plan.Opcode
+	id, doc string
+}{
+	{plan.OpAttention, "qkv_cat", "queries, keys and values are one product"},
+	{plan.OpAttention, "qk_norm_rope", "heads are normalized and rotated in one pass, which also writes keys and values to the cache (rope_kv_write)"},
+	{plan.OpMLA, "mla_absorb", "the key and value matrices are folded into queries and output, and the cache keeps the latent vector"},
+	{plan.OpFFN, "gate_up_cat", "gate and up are one product"},
+	{plan.OpMoE, "moe_topk_softmax", "scores, choice and weights of experts are one pass"},
+	{plan.OpMoE, "moe_grouped", "tokens are sorted by expert, and an expert is one product over all of its tokens"},
+}
+
+// Inside returns what the operations of a plan join by themselves, a line each.
+func Inside(p *plan.ExecutionPlan) (lines []string) {
+	for _, f := range inside {
+		if slices.ContainsFunc(p.Instructions, func(in plan.Instruction) bool { return in.Op == f.op }) {
+			lines = append(lines, fmt.Sprintf("%s: %s: %s", f.op, f.id, f.doc))
+		}
+	}
+	return lines
 }
 
 // fuse runs every fusion, unless disabled, and notes the changes.

@@ -35,8 +35,11 @@ func interpret(t testing.TB, p *plan.ExecutionPlan) (out []meaning) {
 		}
 		var norm *plan.NormParams
 		weights := bound(p, in)
-		if add, ok := v.(*plan.AddParams); ok && add.Norm == 1 {
+		if add, ok := v.(*plan.AddParams); ok && add.Norm != plan.AddPlain {
 			norm = &plan.NormParams{Eps: add.NormEps, Offset: add.NormOff, Groups: 1, Dim: p.Registers[in.Out[0]].Cols}
+			if add.Norm == plan.AddLayerNorm {
+				norm.Kind = plan.NormLayer
+			}
 			v, weights = &plan.AddParams{Scale: add.Scale}, ""
 		}
 		if in.Op == plan.OpGatherRows {
@@ -63,8 +66,11 @@ func interpret(t testing.TB, p *plan.ExecutionPlan) (out []meaning) {
 		}
 		m[in.Out[0]] = meaning{formula(in.Op, v, weights, in.State, args), some}
 		if norm != nil {
-			w := p.Weights[in.Weights[0]].Name
-			m[in.Out[1]] = meaning{formula(plan.OpNorm, norm, "weight="+w+" ", plan.NoState, []string{m[in.Out[0]].formula}), some}
+			ws := "weight=" + p.Weights[in.Weights[0]].Name + " "
+			if in.Weights[1] != plan.NoWeight {
+				ws += "bias=" + p.Weights[in.Weights[1]].Name + " "
+			}
+			m[in.Out[1]] = meaning{formula(plan.OpNorm, norm, ws, plan.NoState, []string{m[in.Out[0]].formula}), some}
 		}
 	}
 	for _, r := range p.Outputs {
@@ -184,11 +190,20 @@ func TestAddNormLegality(t *testing.T) {
 			p.Params[second(p).Param] = b
 		}
 	}
+	bias := func(p *plan.ExecutionPlan) { second(p).Weights[1] = second(p).Weights[0] }
+	layer := setNorm(plan.NormParams{Dim: toyDim, Kind: plan.NormLayer, Eps: 1, Groups: 1})
 	for name, edit := range map[string]func(*plan.ExecutionPlan){
-		"layer norm":   setNorm(plan.NormParams{Dim: toyDim, Kind: plan.NormLayer, Eps: 1}),
+		"layer norm without bias": layer,
+		"layer norm":              func(p *plan.ExecutionPlan) { layer(p); bias(p) },
+	} {
+		if n := sites(t, "add_norm", plan.ModeDecode, edit); n != 2 {
+			t.Errorf("%s: %d sites, want 2", name, n)
+		}
+	}
+	for name, edit := range map[string]func(*plan.ExecutionPlan){
 		"group norm":   setNorm(plan.NormParams{Dim: toyDim, Eps: 1, Groups: 4}),
 		"no weight":    func(p *plan.ExecutionPlan) { second(p).Weights[0] = plan.NoWeight },
-		"bias":         func(p *plan.ExecutionPlan) { second(p).Weights[1] = second(p).Weights[0] },
+		"bias":         bias,
 		"another type": func(p *plan.ExecutionPlan) { p.Registers[second(p).Out[0]].DType = tensor.F16 },
 		"another row":  func(p *plan.ExecutionPlan) { second(p).In[0] = at(p, plan.OpEmbedding).Out[0] },
 	} {

@@ -30,6 +30,7 @@ func liveness(s *state) error {
 			producer[r] = i
 		}
 	}
+	var byProducts []plan.RegisterRef
 	isInput, isOutput := setOf(p.Inputs), setOf(p.Outputs)
 	for r := range live.LastRead {
 		ref := plan.RegisterRef(r)
@@ -42,10 +43,20 @@ func liveness(s *state) error {
 			continue
 		case live.LastRead[r] == plan.NeverRead:
 			dies = producer[r]
-			// One of two outputs may be a by-product; the only one may not.
-			s.note(len(p.Instructions[dies].Out) == 1, "never_read", "r%d (%s)", r, p.Registers[r].Name)
+			if len(p.Instructions[dies].Out) > 1 {
+				byProducts = append(byProducts, ref)
+				break
+			}
+			s.note(true, "never_read", "r%d (%s)", r, p.Registers[r].Name)
 		}
 		live.KillAfter[dies][r/64] |= 1 << (r % 64)
+	}
+	// One of two outputs may be a by-product; the only one may not.
+	switch n := len(byProducts); {
+	case n == 1:
+		s.note(false, "never_read", "r%d (%s)", byProducts[0], p.Registers[byProducts[0]].Name)
+	case n > 1:
+		s.note(false, "never_read", "r%d (%s) and %d more", byProducts[0], p.Registers[byProducts[0]].Name, n-1)
 	}
 	s.c.Live = live
 	s.c.PeakRegisters = peak(p, &live)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"atenia/internal/plan"
@@ -93,6 +95,10 @@ func TestLivenessNeverRead(t *testing.T) {
 		for _, d := range c.Diagnostics {
 			if d.Code == "never_read" {
 				said++
+				if _, more, ok := strings.Cut(d.Text, " and "); ok {
+					n, _ := strconv.Atoi(strings.TrimSuffix(more, " more"))
+					said += n
+				}
 			}
 		}
 		if said != unread {

@@ -153,7 +153,7 @@ func randomAdds(rng *rand.Rand) *plan.ExecutionPlan {
 		same := slices.DeleteFunc(slices.Clone(values), func(r plan.RegisterRef) bool {
 			return p.Registers[r].Cols != p.Registers[x].Cols || p.Registers[r].Rows != p.Registers[x].Rows
 		})
-		in := plan.Instruction{Op: plan.OpResidualAdd, In: []plan.RegisterRef{x, same[rng.IntN(len(same))]}, State: plan.NoState, Weights: []plan.WeightRef{plan.NoWeight}}
+		in := plan.Instruction{Op: plan.OpResidualAdd, In: []plan.RegisterRef{x, same[rng.IntN(len(same))]}, State: plan.NoState, Weights: []plan.WeightRef{plan.NoWeight, plan.NoWeight}}
 		rows, params := p.Registers[x].Rows, plan.Params(&plan.AddParams{Scale: 1})
 		if rng.IntN(3) == 0 {
 			in = plan.Instruction{Op: plan.OpGatherRows, In: []plan.RegisterRef{x, index}, State: plan.NoState}

@@ -189,8 +189,10 @@ func ruleAdd(s *site) error {
 		rowWise(s, s.in[0].Cols),
 		same("width of input 1", s.in[1].Cols, s.in[0].Cols),
 		sameRowKind("input 1", s.in[1].Rows, s.in[0].Rows),
-		agrees("norm", p.Norm, len(s.out) == 2, "second output"),
-		agrees("norm", p.Norm, s.has("norm"), "weight slot norm"),
+		below("norm", p.Norm, plan.AddLayerNorm+1),
+		agrees("norm", min(p.Norm, 1), len(s.out) == 2, "second output"),
+		agrees("norm", min(p.Norm, 1), s.has("norm"), "weight slot norm"),
+		onlyLayerNorm(s, p),
 		floats(s),
 	)
 	if err != nil || len(s.out) == 1 {
@@ -200,6 +202,14 @@ func ruleAdd(s *site) error {
 		same("width of output 1", s.out[1].Cols, s.in[0].Cols),
 		sameRowKind("output 1", s.out[1].Rows, s.in[0].Rows),
 	)
+}
+
+// onlyLayerNorm: the other norms have no bias.
+func onlyLayerNorm(s *site, p *plan.AddParams) error {
+	if s.has("norm_bias") && p.Norm != plan.AddLayerNorm {
+		return agrees("norm", 0, true, "weight slot norm_bias")
+	}
+	return nil
 }
 
 func ruleHead(s *site) error {

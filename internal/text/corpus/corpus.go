@@ -24,6 +24,9 @@ type Document struct {
 	// Messages is a conversation, a JSON array of objects with a role, unmodified;
 	// Tools are the functions it may call. nil for text.
 	Messages, Tools []byte
+	// Audio is the file of a sound in which Text is said, in the language with the code
+	// Language; Task is "translate" if Text is in English instead. "" for text alone.
+	Audio, Language, Task string
 
 	File string
 	Line int // where it starts, from 1
@@ -142,6 +145,9 @@ func parse(line []byte) (Document, error) {
 		Text     *string         `json:"text"`
 		Messages json.RawMessage `json:"messages"`
 		Tools    json.RawMessage `json:"tools"`
+		Audio    *string         `json:"audio"`
+		Language string          `json:"language"`
+		Task     string          `json:"task"`
 	}
 	if err := json.Unmarshal(line, &o); err != nil {
 		return Document{}, fmt.Errorf("%w: want an object with \"text\" or \"messages\": %w", ErrFormat, err)
@@ -149,6 +155,12 @@ func parse(line []byte) (Document, error) {
 	switch {
 	case o.Text != nil && o.Messages != nil:
 		return Document{}, fmt.Errorf("%w: both \"text\" and \"messages\"", ErrFormat)
+	case o.Audio != nil && (o.Text == nil || *o.Audio == ""):
+		return Document{}, fmt.Errorf("%w: \"audio\" needs a file and the \"text\" that is said in it", ErrFormat)
+	case o.Audio != nil && o.Task != "" && o.Task != "transcribe" && o.Task != "translate":
+		return Document{}, fmt.Errorf("%w: \"task\" is %q, want \"transcribe\" or \"translate\"", ErrFormat, o.Task)
+	case o.Audio != nil:
+		return Document{Text: *o.Text, Audio: *o.Audio, Language: o.Language, Task: o.Task}, nil
 	case o.Text != nil:
 		return Document{Text: *o.Text}, nil
 	case o.Messages == nil:

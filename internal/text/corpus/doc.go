@@ -3,6 +3,7 @@
 //	file             a document is                                  [Document]
 //	*.jsonl          a line {"text": "…"}                           Text
 //	                 a line {"messages": [{"role": …}, …]}          Messages, Tools
+//	                 a line {"audio": "a.wav", "text": "…"}         Text, Audio, Language, Task
 //	anything else    the whole file, in pieces of a mebibyte        Text, More
 //
 // Files are read in sequence, a line or a piece at a time, so that they may be

@@ -4,6 +4,7 @@ package token
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -135,7 +136,7 @@ var ownClasses = map[string]Class{
 
 // otherTables are categories and scripts of the standard library by their name
 // in lower case. Its Unicode version may lag behind that of the classes.
-var otherTables = func() map[string]*unicode.RangeTable {
+var otherTables = sync.OnceValue(func() map[string]*unicode.RangeTable {
 	out := map[string]*unicode.RangeTable{}
 	for name, t := range unicode.Scripts {
 		out[plainName(name)] = t
@@ -144,7 +145,7 @@ var otherTables = func() map[string]*unicode.RangeTable {
 		out[plainName(name)] = t
 	}
 	return out
-}()
+})
 
 // plainName is a property's name as readers compare it.
 func plainName(name string) string {
@@ -167,7 +168,7 @@ func propertyOf(name string) func(rune) bool {
 	case "ascii":
 		return func(r rune) bool { return r < 128 }
 	}
-	if t, ok := otherTables[name]; ok {
+	if t, ok := otherTables()[name]; ok {
 		return func(r rune) bool { return unicode.Is(t, r) }
 	}
 	return posixOf(name)

@@ -1,5 +1,7 @@
 package data
 
+import "atenia/internal/train/sense"
+
 // Ignored is the label of a position that does not count towards the loss.
 const Ignored int32 = -100
 
@@ -11,4 +13,7 @@ type Batch struct {
 	// [Ignored].
 	Labels []int32
 	Lens   []int // length of each row; they sum to len(Tokens)
+	// Media is what each row shows or is said in, nil where it is text alone; without
+	// elements if all are.
+	Media []*sense.Media
 }

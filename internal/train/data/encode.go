@@ -6,14 +6,17 @@ package data
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"atenia/internal/sight"
 	"atenia/internal/text"
 	"atenia/internal/text/chat"
 	"atenia/internal/text/corpus"
+	"atenia/internal/train/sense"
 )
 
 // none is a missing token.
@@ -24,6 +27,7 @@ const none int32 = -1
 type encoder struct {
 	text       *text.Text
 	end        int32 // or none
+	senses     *sense.Senses
 	everything bool
 }
 
@@ -59,32 +63,46 @@ func (c *dialogue) render(messages []chat.Value, prompt bool) (chat.Result, erro
 	return c.e.text.Template.Render(&ctx)
 }
 
-// conversation appends the tokens of a conversation, with loss on the answers.
-func (e *encoder) conversation(dst []int32, d *corpus.Document) ([]int32, error) {
+// conversation appends the tokens of a conversation, with loss on the answers, and
+// returns the images that it shows.
+func (e *encoder) conversation(dst []int32, d *corpus.Document) ([]int32, *sense.Media, error) {
+	if e.senses.Hears() {
+		return nil, nil, fmt.Errorf("%w: a conversation, and the model writes down sounds: want {\"audio\": …, \"text\": …}", ErrConfig)
+	}
 	if e.text.Template == nil {
-		return nil, fmt.Errorf("%w: a conversation, and the model has no chat template", ErrConfig)
+		return nil, nil, fmt.Errorf("%w: a conversation, and the model has no chat template", ErrConfig)
 	}
 	c := &dialogue{e: e}
 	list, err := chat.DecodeJSON(d.Messages)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if l, ok := list.(*chat.List); ok {
 		c.messages = l.Items
 	}
 	if d.Tools != nil {
 		if c.tools, err = chat.DecodeJSON(d.Tools); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+	}
+	shown, err := takeImages(c.messages, filepath.Dir(d.File))
+	if err != nil {
+		return nil, nil, err
 	}
 	whole, err := c.render(c.messages, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var answers []answer
 	if !e.everything {
 		if answers, err = c.answers(whole); err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+	}
+	var seen []*sight.Seen
+	if len(shown) > 0 {
+		if whole.Text, seen, err = e.show(whole.Text, answers, shown); err != nil {
+			return nil, nil, err
 		}
 	}
 	ids, places := e.text.Tokenizer.EncodeWithOffsets(whole.Text, false)
@@ -101,7 +119,11 @@ func (e *encoder) conversation(dst []int32, d *corpus.Document) ([]int32, error)
 		over = slices.Contains(e.text.Stop, id)
 		dst = append(dst, id)
 	}
-	return dst, nil
+	if len(seen) == 0 {
+		return dst, nil, nil
+	}
+	m, err := e.place(dst[len(dst)-len(ids):], ids, seen, shown)
+	return dst, m, err
 }
 
 // An answer is a range of code points, in the whole text, written by the model.

@@ -17,7 +17,7 @@ import (
 func learnt(t *testing.T, x *text.Text, messages string) string {
 	t.Helper()
 	e := &encoder{text: x, end: none}
-	ids, err := e.conversation(nil, &corpus.Document{Messages: []byte(messages)})
+	ids, _, err := e.conversation(nil, &corpus.Document{Messages: []byte(messages)})
 	if err != nil {
 		t.Error(err)
 	}
@@ -58,11 +58,11 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	everything := &encoder{text: bytesText(t, chatML), end: none, everything: true}
-	if ids, err := everything.conversation(nil, &corpus.Document{Messages: []byte(talk)}); err != nil || ids[0] < 0 || ids[3] < 0 {
+	if ids, _, err := everything.conversation(nil, &corpus.Document{Messages: []byte(talk)}); err != nil || ids[0] < 0 || ids[3] < 0 {
 		t.Error(ids, err)
 	}
 	hidden := &encoder{text: bytesText(t, "{{ messages|length }}"), end: none}
-	if _, err := hidden.conversation(nil, &corpus.Document{Messages: []byte(talk)}); err == nil {
+	if _, _, err := hidden.conversation(nil, &corpus.Document{Messages: []byte(talk)}); err == nil {
 		t.Error("answers that are not shown were found")
 	}
 }
@@ -140,7 +140,7 @@ func FuzzConversation(f *testing.F) {
 	f.Add(`[{"role":"assistant","content":null,"tool_calls":[{}]},{"role":1}]`)
 	f.Fuzz(func(t *testing.T, messages string) {
 		e := &encoder{text: x, end: none}
-		ids, err := e.conversation(nil, &corpus.Document{Messages: []byte(messages)})
+		ids, _, err := e.conversation(nil, &corpus.Document{Messages: []byte(messages)})
 		if err != nil {
 			return
 		}

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"math/bits"
 	"slices"
 
+	"atenia/internal/tape"
 	"atenia/internal/text"
 	"atenia/internal/text/corpus"
+	"atenia/internal/train/sense"
 )
 
 // Long selects what happens to a document longer than a row.
@@ -37,6 +40,10 @@ type Config struct {
 	// End is the text of the token that ends every text; "" for none. Conversations
 	// end as rendered by the chat template.
 	End string
+	// Model is the folder of the model that learns. Its encoders read the images or
+	// sounds of documents, with so many Threads. "" for texts alone.
+	Model   string
+	Threads int
 	// Everything includes the questions of conversations in the loss.
 	Everything bool
 	// MemoryBytes is the limit on bytes of tokens in memory; 256 MiB. The rest spills to
@@ -98,7 +105,9 @@ type Set struct {
 	train   []span
 	held    []span
 	sum     Summary
-	version uint32 // checksum of tokens and configuration
+	version uint32                 // checksum of tokens and configuration
+	senses  *sense.Senses          // nil: there are texts alone
+	media   map[int64]*sense.Media // of documents, by their start
 }
 
 // A span is the part of a document that a source uses: a range of tokens in the
@@ -120,7 +129,13 @@ func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 		}
 		e.end = id
 	}
-	s := &Set{cfg: cfg, store: store{most: max(1, cfg.MemoryBytes/4), dir: cfg.Dir}, starts: []int64{0}}
+	if cfg.Model != "" {
+		if e.senses, err = sense.Open(cfg.Model, t.Tokenizer, cfg.Row, cfg.Threads); err != nil {
+			return nil, err
+		}
+		cfg.Alone = cfg.Alone || e.senses.Hears() // a sound takes much more memory than its text
+	}
+	s := &Set{cfg: cfg, senses: e.senses, store: store{most: max(1, cfg.MemoryBytes/4), dir: cfg.Dir}, starts: []int64{0}}
 	if err := s.read(ctx, e); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -141,10 +156,17 @@ func (s *Set) read(ctx context.Context, e *encoder) error {
 		if err != nil {
 			return err
 		}
-		if chat = d.Messages != nil; chat {
-			doc, err = e.conversation(doc[:0], &d)
-		} else {
-			doc, err = e.piece(doc[:0], &d, !begun), nil
+		var shown *sense.Media
+		switch chat = d.Messages != nil; {
+		case chat:
+			doc, shown, err = e.conversation(doc[:0], &d)
+		case d.Audio != "" || e.senses.Hears():
+			doc, shown, err = e.said(doc[:0], &d)
+		default:
+			doc = e.piece(doc[:0], &d, !begun)
+		}
+		if err == nil {
+			err = s.fits(shown)
 		}
 		if err != nil {
 			return &corpus.Error{File: d.File, Line: d.Line, Err: err}
@@ -153,7 +175,7 @@ func (s *Set) read(ctx context.Context, e *encoder) error {
 			return err
 		}
 		if begun = d.More; !begun {
-			if err := s.finish(chat); err != nil {
+			if err := s.finish(chat, shown); err != nil {
 				return err
 			}
 		}
@@ -163,9 +185,22 @@ func (s *Set) read(ctx context.Context, e *encoder) error {
 	return nil
 }
 
-// finish ends a document, or removes it if it has nothing to learn.
-func (s *Set) finish(chat bool) error {
+// fits rejects a document that would lose the end of an image.
+func (s *Set) fits(m *sense.Media) error {
+	if m != nil && m.End > s.cfg.Row && s.cfg.Long != Drop {
+		return fmt.Errorf("%w: the images of a document end at token %d, a row has %d: allow longer rows, or show smaller images", ErrConfig, m.End, s.cfg.Row)
+	}
+	return nil
+}
+
+// finish ends a document, or removes it if it has nothing to learn. One that shows
+// something is never split, but cut.
+func (s *Set) finish(chat bool, shown *sense.Media) error {
 	from, to := s.starts[len(s.starts)-1], s.store.size
+	if most := from + int64(s.cfg.Row) + 1; shown != nil && to > most && s.cfg.Long != Drop {
+		s.store.truncate(most)
+		to = most
+	}
 	learnt, err := s.store.learnt(from, to)
 	if err != nil {
 		return err
@@ -174,6 +209,13 @@ func (s *Set) finish(chat bool) error {
 		s.sum.Empty++
 		s.store.truncate(from)
 		return nil
+	}
+	if shown != nil {
+		if s.media == nil {
+			s.media = map[int64]*sense.Media{}
+		}
+		s.media[from] = shown
+		s.version = bits.RotateLeft32(s.version, 1) ^ shown.Sum() // in order
 	}
 	s.starts = append(s.starts, to)
 	s.sum.Documents++
@@ -199,7 +241,7 @@ func (s *Set) share() error {
 		switch {
 		case held > 0 && order.at(uint64(i)) < uint64(held):
 			list = &s.held
-		case held == 0 && s.cfg.Heldout > 0:
+		case held == 0 && s.cfg.Heldout > 0 && s.media[d.from] == nil:
 			rest.to = d.to
 			d.to -= int64(math.Ceil(s.cfg.Heldout * float64(d.to-d.from)))
 			rest.from = d.to
@@ -240,5 +282,9 @@ func (s *Set) Heldout() (*Source, bool) {
 	return newSource(s, s.held, false), true
 }
 
-// Close removes the temporary file.
-func (s *Set) Close() error { return s.store.close() }
+// Fill gives the batch of a model the rows of what the documents of a batch show or
+// are said in.
+func (s *Set) Fill(dst *tape.Batch, b *Batch) error { return s.senses.Fill(dst, b.Media) }
+
+// Close removes the temporary file and frees encoders.
+func (s *Set) Close() error { return errors.Join(s.store.close(), s.senses.Close()) }

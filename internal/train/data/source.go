@@ -72,7 +72,7 @@ func (r *Source) unit(place uint64) span {
 
 // Next fills b, whose slices it reuses, with the next batch.
 func (r *Source) Next(b *Batch) error {
-	b.Tokens, b.Labels, b.Lens = b.Tokens[:0], b.Labels[:0], b.Lens[:0]
+	b.Tokens, b.Labels, b.Lens, b.Media = b.Tokens[:0], b.Labels[:0], b.Lens[:0], b.Media[:0]
 	room := r.set.cfg.Row * r.set.cfg.Rows
 	for {
 		if r.place == r.count() {
@@ -116,6 +116,9 @@ func (r *Source) row(b *Batch, u span, n int) error {
 		b.Tokens, b.Labels = append(b.Tokens, max(id, ^id)), append(b.Labels, label)
 	}
 	b.Lens = append(b.Lens, n)
+	if r.set.media != nil {
+		b.Media = append(b.Media, r.set.media[u.from])
+	}
 	return nil
 }
 

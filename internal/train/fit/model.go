@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"atenia/grad"
+	"atenia/internal/tape"
 	"atenia/internal/train"
+	"atenia/internal/train/data"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
 )
@@ -24,12 +26,15 @@ type Job struct {
 	Stop       int // token that ends a text
 	Threads    *grad.Threads
 	Workers    int // of Threads
+	// Fill gives batches the rows of images and sounds.
+	Fill func(dst *tape.Batch, b *data.Batch) error
 }
 
 // options returns those of a model in memory.
 func (j *Job) options() planned.Options {
 	r := j.Recipe
-	return planned.Options{Threads: j.Threads, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
+	return planned.Options{Threads: j.Threads, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance,
+		Fill: j.Fill, Documents: r.Data.Rows}
 }
 
 // model makes the model. base is what pairs are trained of, or the model itself.

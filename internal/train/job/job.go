@@ -100,12 +100,12 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	if err != nil {
 		return nil, err
 	}
-	set, err := data.Open(ctx, dataConfig(r, endOf(r, t)), t)
+	set, err := data.Open(ctx, dataConfig(r, endOf(r, t), threads), t)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	m, b, err := newModel(r, o, t, p, threads)
+	m, b, err := newModel(r, o, t, set, p, threads)
 	if err != nil {
 		return nil, err
 	}
@@ -204,10 +204,10 @@ func heldout(s *data.Set) train.Source {
 	return nil
 }
 
-func dataConfig(r *recipe.Recipe, end string) data.Config {
+func dataConfig(r *recipe.Recipe, end string, threads int) data.Config {
 	d := r.Data
 	return data.Config{
-		Files: d.Files, Row: d.Row, Rows: d.Rows, Alone: d.Alone || r.Model.Architecture == mag.Type, Long: data.Long(d.Long), Seed: r.Train.Seed,
+		Files: d.Files, Row: d.Row, Rows: d.Rows, Alone: d.Alone || r.Model.Architecture == mag.Type, Model: r.Model.From, Threads: threads, Long: data.Long(d.Long), Seed: r.Train.Seed,
 		Heldout: d.Heldout, End: end, Everything: d.All, Dir: r.Train.Out,
 	}
 }

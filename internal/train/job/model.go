@@ -6,13 +6,14 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/text"
+	"atenia/internal/train/data"
 	"atenia/internal/train/fit"
 	"atenia/internal/train/mag"
 	"atenia/internal/train/recipe"
 )
 
 // newModel creates the model of a recipe for a tokenizer, within its budget.
-func newModel(r *recipe.Recipe, o Options, t *text.Text, p *grad.Threads, threads int) (fit.Model, *fit.Budget, error) {
+func newModel(r *recipe.Recipe, o Options, t *text.Text, s *data.Set, p *grad.Threads, threads int) (fit.Model, *fit.Budget, error) {
 	if r.Model.Architecture == mag.Type {
 		c, err := r.Nested(t.Tokenizer.VocabSize())
 		if err != nil {
@@ -21,7 +22,7 @@ func newModel(r *recipe.Recipe, o Options, t *text.Text, p *grad.Threads, thread
 		m, err := mag.New(c, r.Data.Rows, p) // a lane is a row of the batch
 		return m, &fit.Budget{}, err
 	}
-	j := fit.Job{Recipe: r, Resume: o.Resume, Vocabulary: t.Tokenizer.VocabSize(), Threads: p, Workers: threads}
+	j := fit.Job{Recipe: r, Resume: o.Resume, Vocabulary: t.Tokenizer.VocabSize(), Threads: p, Workers: threads, Fill: s.Fill}
 	if len(t.Stop) > 0 {
 		j.Stop = int(t.Stop[0])
 	}

@@ -246,20 +246,21 @@ func (p *pages) drop(q *tape.Param[float32]) {
 	}
 }
 
-func (m *Model) pagedBatch(b *data.Batch, seed uint64) *tape.Batch {
-	m.batch = tape.Batch{Tokens: b.Tokens, Labels: b.Labels, Lens: b.Lens, Seed: seed}
-	return &m.batch
-}
-
 func (m *Model) pagedLoss(b *data.Batch) (float64, error) {
+	if err := m.take(b, 0); err != nil {
+		return 0, err
+	}
 	m.model.Balance = 0
-	loss, err := m.model.PagedLoss(m.pages, m.pagedBatch(b, 0))
+	loss, err := m.model.PagedLoss(m.pages, &m.batch)
 	return float64(loss), err
 }
 
 func (m *Model) pagedBackward(b *data.Batch, share float64) (float64, error) {
+	if err := m.take(b, m.seed(b.Tokens)); err != nil {
+		return 0, err
+	}
 	m.model.Balance = m.opt.Balance
-	loss, err := m.model.PagedBackward(m.pages, m.pagedBatch(b, m.seed(b.Tokens)), float32(share))
+	loss, err := m.model.PagedBackward(m.pages, &m.batch, float32(share))
 	return float64(loss), err
 }
 

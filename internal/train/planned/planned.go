@@ -38,6 +38,10 @@ type Options struct {
 	// batches.
 	Room *paged.Room
 	Rows int
+	// Fill gives a batch the rows of images and sounds ([data.Set.Fill]); nil for
+	// texts. Documents are the most of a batch with sounds.
+	Fill      func(dst *tape.Batch, b *data.Batch) error
+	Documents int
 }
 
 // A Model is a compiled model with parameters to train. It must be used by one
@@ -45,6 +49,7 @@ type Options struct {
 type Model struct {
 	opt      Options
 	config   []byte // config.json
+	dir      string // that it was read from; "" = none
 	compiled *compile.Model
 	params   *tape.Params[float32]
 	model    *tape.Model[float32]
@@ -81,6 +86,9 @@ func Open(dir string, opt Options) (m *Model, err error) {
 
 func build(d *file.Description, find func(string) (tensor.View, bool), opt Options) (*Model, error) {
 	m := &Model{opt: opt, config: d.Config}
+	if find != nil {
+		m.dir = d.Path
+	}
 	var err error
 	if m.compiled, err = compile.Compile(d, compile.Options{}); err != nil {
 		return nil, err
@@ -102,7 +110,7 @@ func (m *Model) bind() (err error) {
 	if m.model, err = tape.New(m.compiled, m.params); err != nil {
 		return err
 	}
-	m.model.Options = tape.Options[float32]{Recompute: m.opt.Recompute, Threads: m.opt.Threads, Rows: m.opt.Rows}
+	m.model.Options = tape.Options[float32]{Recompute: m.opt.Recompute, Threads: m.opt.Threads, Rows: m.opt.Rows, Documents: m.opt.Documents}
 	threads := []grad.Option{grad.WithThreads(m.opt.Threads)}
 	if m.opt.Threads == nil {
 		threads = nil
@@ -209,8 +217,26 @@ func (m *Model) Back(share float64) error {
 }
 
 func (m *Model) loss(t *grad.Tape[float32], b *data.Batch, seed uint64) (grad.Ref, error) {
-	m.batch = tape.Batch{Tokens: b.Tokens, Labels: b.Labels, Lens: b.Lens, Seed: seed}
+	if err := m.take(b, seed); err != nil {
+		return 0, err
+	}
 	return m.model.Loss(t, &m.batch)
+}
+
+// take makes a batch of tokens that of the model, with what its documents show.
+func (m *Model) take(b *data.Batch, seed uint64) error {
+	m.batch = tape.Batch{Tokens: b.Tokens, Labels: b.Labels, Lens: b.Lens, Seed: seed, Images: m.batch.Images[:0], Places: m.batch.Places[:0], Sources: m.batch.Sources[:0]}
+	var err error
+	if m.opt.Fill != nil {
+		err = m.opt.Fill(&m.batch, b)
+	}
+	if len(m.batch.Places) == 0 { // no images
+		m.batch.Places = nil
+	}
+	if len(m.batch.Sources) == 0 {
+		m.batch.Sources = nil
+	}
+	return err
 }
 
 // Vocabulary returns the number of tokens.
@@ -228,10 +254,39 @@ func (m *Model) Size() (all, trained int) {
 	return all, trained
 }
 
+// frozenEncoder returns the tensors of the model's encoder of images or sounds, as its
+// folder has them, and a function that closes them.
+func (m *Model) frozenEncoder() (sources []file.TensorSource, done func() error, err error) {
+	tower := m.compiled.Plans.VisionEncode
+	if tower == nil || m.dir == "" {
+		return nil, func() error { return nil }, nil
+	}
+	d, err := file.Open(m.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	listed := map[string]bool{}
+	for _, w := range tower.Plan.Weights {
+		for _, name := range m.compiled.Weights[w.Name].Sources {
+			t, ok := d.Tensor(name)
+			if _, trained := m.params.Get(name); trained || listed[name] || !ok {
+				continue
+			}
+			listed[name] = true
+			sources = append(sources, file.SourceOf(name, t.View))
+		}
+	}
+	return sources, d.Close, nil
+}
+
 // Export implements [train.Exporter]: it writes config.json and
-// model.safetensors.
-func (m *Model) Export(dir string) error {
-	var sources []file.TensorSource
+// model.safetensors, with the tensors of an encoder that is not trained.
+func (m *Model) Export(dir string) (err error) {
+	sources, done, err := m.frozenEncoder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
 	for _, p := range m.params.All() {
 		if m.pages != nil {
 			sources = append(sources, m.pagedSource(p))

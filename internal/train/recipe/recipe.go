@@ -77,7 +77,7 @@ type Tokenizer struct {
 
 // Data configures the training data.
 type Data struct {
-	Files   []string `toml:"files" help:"text files; .jsonl files have {\"text\": …} or {\"messages\": […]} on each line"`
+	Files   []string `toml:"files" help:"text files; .jsonl files have {\"text\": …}, {\"messages\": […]} or {\"audio\": …, \"text\": …} on each line"`
 	Row     int      `toml:"row" help:"maximum tokens per row (256)"`
 	Rows    int      `toml:"rows" help:"rows per batch, of at most row × rows tokens (8)"`
 	Alone   bool     `toml:"alone" help:"leave short rows short instead of packing documents into them (false)"`

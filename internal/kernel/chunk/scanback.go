@@ -1,4 +1,4 @@
-package scan
+package chunk
 
 import (
 	"math"
@@ -6,12 +6,12 @@ import (
 	"atenia/internal/kernel/dense"
 )
 
-// A ChunkBack is the adjoint of a whole chunk, whose At is 0 and whose State is that
+// A ScanBack is the adjoint of a whole span, whose At is 0 and whose State is that
 // before it.
-type ChunkBack[F dense.Float] struct {
+type ScanBack[F dense.Float] struct {
 	Y      dense.Part[F] // [Rows, P] of the outputs
-	State  []F           // [N, P] of the state after the chunk, replaced by that of the state before
-	Ends   bool          // something reads the state after the chunk
+	State  []F           // [N, P] of the state after the span, replaced by that of the state before
+	Ends   bool          // something reads the state after the span
 	X      []F           // [Rows, P], written
 	B, C   dense.Part[F] // [N, Rows] and [Rows, N], added to: what does not go through CB
 	CB     []F           // [Rows, Rows], added to
@@ -24,8 +24,8 @@ type backWork[F dense.Float] struct {
 	scaled, read         []F // [Rows, P]
 }
 
-// Back computes the adjoint of [Chunk.Outputs] and, if g.Ends, of [Chunk.Advance].
-func (c *Chunk[F]) Back(w *Work[F], g *ChunkBack[F]) {
+// Back computes the adjoint of [Scan.Outputs] and, if g.Ends, of [Scan.Advance].
+func (c *Scan[F]) Back(w *Work[F], g *ScanBack[F]) {
 	n, b, t := c.Rows, &w.back, &w.Tile
 	for _, m := range []*[]F{&b.decay, &b.mixed, &b.dmixed} {
 		*m = grow(*m, n*n)
@@ -76,7 +76,7 @@ func (c *Chunk[F]) Back(w *Work[F], g *ChunkBack[F]) {
 }
 
 // between writes the decay from each row to row r.
-func (c *Chunk[F]) between(dst []F, r int) {
+func (c *Scan[F]) between(dst []F, r int) {
 	for i := range r + 1 {
 		dst[i] = F(c.Decay[r] - c.Decay[i])
 	}
@@ -85,7 +85,7 @@ func (c *Chunk[F]) between(dst []F, r int) {
 
 // advanceBack is the adjoint of S' = e^L_n·S + B·(w ⊙ X). It leaves that of e^L_n·S in
 // g.State.
-func (c *Chunk[F]) advanceBack(w *Work[F], g *ChunkBack[F]) {
+func (c *Scan[F]) advanceBack(w *Work[F], g *ScanBack[F]) {
 	n, b, t := c.Rows, &w.back, &w.Tile
 	rows := func(v []F) dense.Part[F] { return dense.Part[F]{V: v, Stride: c.P} }
 	last, all := F(math.Exp(c.Decay[n-1])), 0.0

@@ -1,0 +1,46 @@
+package sight
+
+import (
+	"crypto/sha256"
+	"strings"
+
+	"atenia/internal/exec"
+)
+
+// An encoding makes rows of patches.
+type encoding func(p *exec.Patches) (*exec.Encoded, error)
+
+// Measure returns what [Eye.Look], or [Eye.LookVideo], does without its rows: enough
+// for [Eye.Text] and [Eye.Place]. It loads no weights.
+func (e *Eye) Measure(data []byte, video bool) (*Seen, error) {
+	if !video {
+		s := &Seen{Hash: sha256.Sum256(data)}
+		return s, e.cut(s, data, e.measure)
+	}
+	if !e.v.Video {
+		return nil, ErrNoVideo
+	}
+	s := &Seen{Hash: sha256.Sum256(append([]byte("video"), data...))}
+	return s, e.cutVideo(s, data, e.measure)
+}
+
+func (e *Eye) measure(p *exec.Patches) (*exec.Encoded, error) {
+	return &exec.Encoded{Grid: [3]int{p.Grid[0], p.Grid[1] / e.v.Merge, p.Grid[2] / e.v.Merge}}, nil
+}
+
+// Marks returns how many marks of images and videos a text has.
+func (e *Eye) Marks(text string, token func(int32) (string, bool)) (int, error) {
+	mark, err := e.Mark(token)
+	if err != nil {
+		return 0, err
+	}
+	n := strings.Count(text, mark)
+	if e.v.Video {
+		video, err := named(token, e.v.VideoToken)
+		if err != nil {
+			return 0, err
+		}
+		n += strings.Count(text, video)
+	}
+	return n, nil
+}

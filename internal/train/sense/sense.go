@@ -1,0 +1,194 @@
+package sense
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"atenia/flow/media"
+	"atenia/internal/memory/ledger"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/sight"
+	"atenia/internal/speech"
+	"atenia/internal/text/token"
+)
+
+// ErrNoSense is returned for images or sounds to a model that does not read them.
+var ErrNoSense = errors.New("the model reads no such files")
+
+// fileBytes bounds a file of an image.
+const fileBytes = 256 << 20
+
+// Senses are the encoders of one model. One goroutine at a time may use them.
+type Senses struct {
+	files  *file.Description
+	text   *token.Tokenizer
+	eye    *sight.Eye
+	ear    *speech.Ear
+	width  int
+	sounds sounds
+}
+
+// A File is a file of images or sound, as it was when the data was read.
+type File struct {
+	Path  string
+	Hash  [32]byte
+	Video bool
+}
+
+// Media is what a document shows, in order, and what it is said in.
+type Media struct {
+	Images []File
+	Sound  *File
+	End    int // the first token after the images
+}
+
+// Sum is a checksum of the files.
+func (m *Media) Sum() uint32 {
+	h := crc32.NewIEEE()
+	for i := range m.Images {
+		h.Write(m.Images[i].Hash[:])
+	}
+	if m.Sound != nil {
+		h.Write(m.Sound.Hash[:])
+	}
+	return h.Sum32()
+}
+
+// Open reads how the model in a folder wants its images or sounds. It returns nil
+// for a model that reads text alone. An image is made to fit three quarters of a row
+// of so many tokens. It loads no weights.
+func Open(dir string, t *token.Tokenizer, row, threads int) (s *Senses, err error) {
+	d, err := file.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if s == nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	m, err := compile.Compile(d, compile.Options{})
+	if err != nil || m.Config.Vision == nil && m.Config.Audio == nil {
+		return nil, err
+	}
+	a := ledger.New(ledger.Process, 0)
+	o := &Senses{files: d, text: t, width: m.Config.Hidden}
+	if m.Config.Vision != nil {
+		o.eye, err = sight.Open(sight.Config{Model: m, Files: d, Threads: threads, Account: a, MostTokens: row * 3 / 4})
+	} else {
+		o.ear, err = speech.Open(speech.Config{Model: m, Files: d, Tokenizer: t, Threads: threads, Account: a})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// Hears reports whether the model's documents are sounds.
+func (s *Senses) Hears() bool { return s != nil && s.ear != nil }
+
+// Close frees the encoders.
+func (s *Senses) Close() error {
+	if s == nil {
+		return nil
+	}
+	if s.eye != nil {
+		s.eye.Close()
+	}
+	if s.ear != nil {
+		s.ear.Close()
+	}
+	return s.files.Close()
+}
+
+// token returns the text of a token.
+func (s *Senses) token(id int32) (string, bool) { return s.text.Token(id) }
+
+// read returns a file's bytes, of bounded length, and its hash.
+func read(path string) (data []byte, hash [32]byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, hash, err
+	}
+	defer f.Close()
+	if data, err = io.ReadAll(io.LimitReader(f, fileBytes+1)); err != nil {
+		return nil, hash, err
+	}
+	if len(data) > fileBytes {
+		return nil, hash, fmt.Errorf("%s is larger than %d MiB", path, fileBytes>>20)
+	}
+	return data, sha256.Sum256(data), nil
+}
+
+// again reads a file that must not have changed since the data was read.
+func (f *File) again() ([]byte, error) {
+	data, hash, err := read(f.Path)
+	if err == nil && hash != f.Hash {
+		err = fmt.Errorf("%s has changed since training began", f.Path)
+	}
+	return data, err
+}
+
+// Show measures the images and videos of a document. f.Path is set in each.
+func (s *Senses) Show(files []File) ([]*sight.Seen, error) {
+	if s == nil || s.eye == nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoSense, sight.ErrBlind)
+	}
+	var seen []*sight.Seen
+	for i := range files {
+		f := &files[i]
+		data, hash, err := read(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		f.Hash = hash
+		one, err := s.eye.Measure(data, f.Video)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		seen = append(seen, one)
+	}
+	return seen, nil
+}
+
+// Marks returns how many marks of images a text has.
+func (s *Senses) Marks(text string) (int, error) { return s.eye.Marks(text, s.token) }
+
+// Text replaces the marks of images in a text by as many placeholders as they take.
+func (s *Senses) Text(text string, seen []*sight.Seen) (string, error) {
+	return s.eye.Text(text, seen, s.token)
+}
+
+// Place returns the places that images take in tokens: the first and the number of
+// each stretch.
+func (s *Senses) Place(ids []int32, seen []*sight.Seen) (out [][2]int, err error) {
+	images, err := s.eye.Place(ids, seen)
+	for i := range images {
+		out = append(out, [2]int{images[i].At, images[i].Len})
+	}
+	return out, err
+}
+
+// Hear returns the tokens of what is said in a sound file, and the file. All but the
+// first are to be learned.
+func (s *Senses) Hear(path, text, language string, translate bool) ([]int32, *File, error) {
+	if !s.Hears() {
+		return nil, nil, fmt.Errorf("%w: %w", ErrNoSense, speech.ErrDeaf)
+	}
+	_, hash, err := read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, f, err := media.ReadFile[float32](path); err != nil {
+		return nil, nil, err
+	} else if f.Rate <= 0 {
+		return nil, nil, fmt.Errorf("%s: a rate of %d", path, f.Rate)
+	}
+	ids, err := s.ear.Line(text, language, translate)
+	return ids, &File{Path: path, Hash: hash}, err
+}
