@@ -31,4 +31,10 @@ func (p *floatProduct) pairDots(t, n, r, rows, c, cols int, w []byte, step int) 
 	return 1
 }
 
-func storeBF16(dst []byte, src []float32) { storeBF16Generic(dst, src) }
+func storeBF16(dst []byte, src []float32) {
+	n := whole(len(src), 8)
+	if n > 0 {
+		storeBF16AVX2(&dst[:2*n][0], &src[0], n)
+	}
+	storeBF16Generic(dst[2*n:], src[n:])
+}

@@ -109,6 +109,11 @@ func loadQ80AVX2(dst *float32, src *byte, blocks int)
 //go:noescape
 func storeF16AVX2(dst *byte, src *float32, n int)
 
+// storeBF16AVX2 does storeBF16Generic for a multiple of 8.
+//
+//go:noescape
+func storeBF16AVX2(dst *byte, src *float32, n int)
+
 // sumLanesAVX2 does sumLanesGeneric for a multiple of 16.
 //
 //go:noescape

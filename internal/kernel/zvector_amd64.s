@@ -941,6 +941,45 @@ loop23:
 	VZEROUPPER
 	RET
 
+// func storeBF16AVX2(dst *byte, src *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·storeBF16AVX2(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VPBROADCASTD bf16one<>+0(SB), Y0
+	VPBROADCASTD bf16half<>+0(SB), Y1
+	VPBROADCASTD bf16quiet<>+0(SB), Y2
+
+loop24:
+	VMOVUPS   (CX), Y3
+	VPSRLD    $0x10, Y3, Y4
+	VPAND     Y0, Y4, Y5
+	VPADDD    Y3, Y5, Y5
+	VPADDD    Y1, Y5, Y5
+	VPSRLD    $0x10, Y5, Y5
+	VCMPPS    $0x03, Y3, Y3, Y3
+	VPOR      Y2, Y4, Y4
+	VPBLENDVB Y3, Y4, Y5, Y5
+	VPACKUSDW Y5, Y5, Y5
+	VPERMQ    $0x08, Y5, Y5
+	VMOVDQU   X5, (AX)
+	ADDQ      $0x10, AX
+	ADDQ      $0x20, CX
+	SUBQ      $0x08, DX
+	JNZ       loop24
+	VZEROUPPER
+	RET
+
+DATA bf16one<>+0(SB)/4, $0x00000001
+GLOBL bf16one<>(SB), RODATA|NOPTR, $4
+
+DATA bf16half<>+0(SB)/4, $0x00007fff
+GLOBL bf16half<>(SB), RODATA|NOPTR, $4
+
+DATA bf16quiet<>+0(SB)/4, $0x00000040
+GLOBL bf16quiet<>(SB), RODATA|NOPTR, $4
+
 // func sumLanesAVX2(acc *float64, x *float32, n int)
 // Requires: AVX
 TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
@@ -952,7 +991,7 @@ TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
 	VMOVUPD 64(AX), Y2
 	VMOVUPD 96(AX), Y3
 
-loop24:
+loop25:
 	VCVTPS2PD (CX), Y4
 	VADDPD    Y4, Y0, Y0
 	VCVTPS2PD 16(CX), Y4
@@ -963,7 +1002,7 @@ loop24:
 	VADDPD    Y4, Y3, Y3
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop24
+	JNZ       loop25
 	VMOVUPD   Y0, (AX)
 	VMOVUPD   Y1, 32(AX)
 	VMOVUPD   Y2, 64(AX)
@@ -983,7 +1022,7 @@ TEXT ·sumSquaresLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      64(AX), Y3
 	VMOVUPD      96(AX), Y4
 
-loop25:
+loop26:
 	VCVTPS2PD (CX), Y5
 	VSUBPD    Y0, Y5, Y5
 	VMULPD    Y5, Y5, Y5
@@ -1002,7 +1041,7 @@ loop25:
 	VADDPD    Y5, Y4, Y4
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop25
+	JNZ       loop26
 	VMOVUPD   Y1, (AX)
 	VMOVUPD   Y2, 32(AX)
 	VMOVUPD   Y3, 64(AX)
@@ -1022,28 +1061,28 @@ TEXT ·normalizeAVX2(SB), NOSPLIT, $0-52
 	VBROADCASTSS inv+44(FP), Y1
 	VBROADCASTSS offset+48(FP), Y2
 
-loop26:
+loop27:
 	VMOVUPS (CX), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y3
 	TESTQ   DX, DX
-	JZ      plain27
+	JZ      plain28
 	VADDPS  (DX), Y2, Y4
 	VMULPS  Y4, Y3, Y3
 	ADDQ    $0x20, DX
 
-plain27:
+plain28:
 	TESTQ  BX, BX
-	JZ     unbiased28
+	JZ     unbiased29
 	VADDPS (BX), Y3, Y3
 	ADDQ   $0x20, BX
 
-unbiased28:
+unbiased29:
 	VMOVUPS Y3, (AX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
-	JNZ     loop26
+	JNZ     loop27
 	VZEROUPPER
 	RET
 
@@ -1053,7 +1092,7 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), AX
 	MOVQ n+8(FP), CX
 
-loop29:
+loop30:
 	PREFETCHT0 8192(AX)
 	VMOVDQU    (AX), Y0
 	VMOVDQU    32(AX), Y0
@@ -1068,7 +1107,7 @@ loop29:
 	VMOVDQU    224(AX), Y0
 	ADDQ       $0x00000100, AX
 	SUBQ       $0x00000100, CX
-	JNZ        loop29
+	JNZ        loop30
 	VZEROUPPER
 	RET
 
@@ -1090,7 +1129,7 @@ TEXT ·fmaAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-loop30:
+loop31:
 	VFMADD231PS Y12, Y12, Y0
 	VFMADD231PS Y12, Y12, Y1
 	VFMADD231PS Y12, Y12, Y2
@@ -1104,7 +1143,7 @@ loop30:
 	VFMADD231PS Y12, Y12, Y10
 	VFMADD231PS Y12, Y12, Y11
 	DECQ        AX
-	JNZ         loop30
+	JNZ         loop31
 	VZEROUPPER
 	RET
 
@@ -1126,7 +1165,7 @@ TEXT ·fmaAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop31:
+loop32:
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z12, Z12, Z1
 	VFMADD231PS Z12, Z12, Z2
@@ -1140,7 +1179,7 @@ loop31:
 	VFMADD231PS Z12, Z12, Z10
 	VFMADD231PS Z12, Z12, Z11
 	DECQ        AX
-	JNZ         loop31
+	JNZ         loop32
 	VZEROUPPER
 	RET
 
@@ -1156,7 +1195,7 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-loop32:
+loop33:
 	VPMADDUBSW Y6, Y6, Y7
 	VPMADDWD   Y6, Y7, Y7
 	VPADDD     Y7, Y0, Y0
@@ -1176,7 +1215,7 @@ loop32:
 	VPMADDWD   Y6, Y7, Y7
 	VPADDD     Y7, Y5, Y5
 	DECQ       AX
-	JNZ        loop32
+	JNZ        loop33
 	VZEROUPPER
 	RET
 
@@ -1198,7 +1237,7 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop33:
+loop34:
 	VPDPBUSD Z12, Z12, Z0
 	VPDPBUSD Z12, Z12, Z1
 	VPDPBUSD Z12, Z12, Z2
@@ -1212,7 +1251,7 @@ loop33:
 	VPDPBUSD Z12, Z12, Z10
 	VPDPBUSD Z12, Z12, Z11
 	DECQ     AX
-	JNZ      loop33
+	JNZ      loop34
 	VZEROUPPER
 	RET
 
@@ -1223,7 +1262,7 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop34:
+loop35:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_42b20000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -1258,7 +1297,7 @@ loop34:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop34
+	JNZ          loop35
 	VZEROUPPER
 	RET
 
@@ -1269,7 +1308,7 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop35:
+loop36:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -1310,7 +1349,7 @@ loop35:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop35
+	JNZ          loop36
 	VZEROUPPER
 	RET
 
@@ -1321,7 +1360,7 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop36:
+loop37:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS absMask<>+0(SB), Z1
 	VANDPS       Z1, Z0, Z1
@@ -1368,7 +1407,7 @@ loop36:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop36
+	JNZ          loop37
 	VZEROUPPER
 	RET
 
@@ -1379,7 +1418,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop37:
+loop38:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS signBit<>+0(SB), Z1
 	VXORPS       Z1, Z0, Z1
@@ -1419,7 +1458,7 @@ loop37:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop37
+	JNZ          loop38
 	VZEROUPPER
 	RET
 
@@ -1430,7 +1469,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop38:
+loop39:
 	VMOVUPS      (CX), Z0
 	VMULPS       Z0, Z0, Z1
 	VMULPS       Z1, Z0, Z1
@@ -1489,7 +1528,7 @@ loop38:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop38
+	JNZ          loop39
 	VZEROUPPER
 	RET
 
@@ -1500,7 +1539,7 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop39:
+loop40:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Z1
 	VMULPS       Z0, Z1, Z1
@@ -1552,7 +1591,7 @@ loop39:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop39
+	JNZ          loop40
 	VZEROUPPER
 	RET
 
@@ -1563,7 +1602,7 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop40:
+loop41:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -1572,7 +1611,7 @@ loop40:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop40
+	JNZ       loop41
 	VZEROUPPER
 	RET
 
@@ -1583,7 +1622,7 @@ TEXT ·relu2AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop41:
+loop42:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -1593,7 +1632,7 @@ loop41:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop41
+	JNZ       loop42
 	VZEROUPPER
 	RET
 
@@ -1606,7 +1645,7 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-28
 	VBROADCASTSS top+24(FP), Z0
 	VMOVUPS      (AX), Z1
 
-loop42:
+loop43:
 	VMOVUPS      (CX), Z2
 	VSUBPS       Z0, Z2, Z2
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z3
@@ -1640,7 +1679,7 @@ loop42:
 	VADDPS       Z4, Z1, Z1
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop42
+	JNZ          loop43
 	VMOVUPS      Z1, (AX)
 	VZEROUPPER
 	RET
@@ -1653,23 +1692,23 @@ TEXT ·maxAVX512(SB), NOSPLIT, $0-20
 	VBROADCASTSS negInf<>+0(SB), Z0
 	VBROADCASTSS negInf<>+0(SB), Z1
 
-loop43:
+loop44:
 	SUBQ    $0x20, CX
-	JL      odd44
+	JL      odd45
 	VMOVUPS (AX), Z2
 	VMAXPS  Z0, Z2, Z0
 	VMOVUPS 64(AX), Z2
 	VMAXPS  Z1, Z2, Z1
 	ADDQ    $0x00000080, AX
-	JMP     loop43
+	JMP     loop44
 
-odd44:
+odd45:
 	ADDQ    $0x20, CX
-	JZ      done45
+	JZ      done46
 	VMOVUPS (AX), Z2
 	VMAXPS  Z0, Z2, Z0
 
-done45:
+done46:
 	VMAXPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y0

@@ -160,6 +160,34 @@ func halves() {
 	})
 }
 
+// storeBF16 makes the rounding of floats to their upper halves.
+func storeBF16() {
+	text("storeBF16AVX2", "func(dst *byte, src *float32, n int)")
+	Doc("storeBF16AVX2 does storeBF16Generic for a multiple of 8.")
+	dst, src, n := arg("dst"), arg("src"), arg("n")
+	constant := func(name string, v uint32) reg.VecVirtual {
+		y := YMM()
+		VPBROADCASTD(table(name, v), y)
+		return y
+	}
+	one, half, quiet := constant("bf16one", 1), constant("bf16half", 0x7fff), constant("bf16quiet", 0x40)
+	each(n, []reg.GPVirtual{src}, func() {
+		x, cut, up, nan := load(src, 0), YMM(), YMM(), YMM()
+		VPSRLD(Imm(16), x, cut)
+		VPAND(one, cut, up)
+		VPADDD(x, up, up)
+		VPADDD(half, up, up)
+		VPSRLD(Imm(16), up, up)
+		VCMPPS(Imm(3), x, x, nan)
+		VPOR(quiet, cut, cut)
+		VPBLENDVB(nan, cut, up, up)
+		VPACKUSDW(up, up, up)
+		VPERMQ(Imm(8), up, up)
+		VMOVDQU(up.AsX(), at(dst, 0))
+		ADDQ(Imm(16), dst)
+	})
+}
+
 func norms() {
 	text("sumLanesAVX2", "func(acc *float64, x *float32, n int)")
 	Doc("sumLanesAVX2 does sumLanesGeneric for a multiple of 16.")

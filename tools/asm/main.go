@@ -74,6 +74,7 @@ var families = map[string]func(isa){
 		maximum(i)
 		if i == avx2 {
 			elementwise()
+			storeBF16()
 			norms()
 			roof()
 		}

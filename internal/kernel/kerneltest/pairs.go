@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -47,6 +48,18 @@ func checkPairs(t *testing.T, r *rand.Rand, outs, cols, rows int, wild bool) {
 	for i := range rows {
 		kernel.FormBF16.PrepareCols(p[i*size:(i+1)*size], x[i*cols:(i+1)*cols], 0, cols/2)
 		kernel.FormBF16.PrepareCols(p[i*size:(i+1)*size], x[i*cols:(i+1)*cols], cols/2, cols)
+	}
+	if wild {
+		for i := range x {
+			x[i] = math.Float32frombits(r.Uint32())
+		}
+		x[r.IntN(len(x))] = float32(math.NaN())
+	}
+	rounded, want16 := make([]byte, 2*len(x)), make([]byte, 2*len(x))
+	kernel.FormBF16.Prepare(rounded, x)
+	portably(t, func() { kernel.FormBF16.Prepare(want16, x) })
+	if !bytes.Equal(rounded, want16) {
+		t.Fatalf("rounding %d values, %s: other bits", len(x), kernel.Variant())
 	}
 	if wild {
 		tiny := r.IntN(2) > 0 // products are about the end of the normal range
