@@ -18,7 +18,7 @@ import (
 //	          └─ rope ─▶ k ┘ ──────────────────┘
 //
 // Prefill and decode compute a row in the same order of additions, and there is no
-// other form: docs/decisions/0012-latent-form.md.
+// other form: docs/decisions/0013-latent-form.md.
 type latent struct {
 	x                   *Executor
 	a                   attention // scores and weighted sums
