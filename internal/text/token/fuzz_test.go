@@ -25,6 +25,10 @@ func FuzzLoad(f *testing.F) {
 	for _, part := range []string{"model", "normalizer", "pre_tokenizer", "post_processor", "decoder"} {
 		f.Add([]byte(tiny(map[string]string{part: `{"type":""}`})))
 	}
+	files, _ := options()
+	for _, b := range files {
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tok, err := Load(data)
 		if err != nil {
