@@ -240,14 +240,25 @@ func TestEmbedStreamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := &atenia.Config{Budget: atenia.Budget{RAM: 1}}
-	_, err = atenia.Open(t.Context(), filepath.Join(golden.Root(t), "testdata", "golden", "parity", "roberta"), cfg)
-	floor, ok := errors.AsType[*atenia.FloorError](err)
-	if !ok {
-		t.Fatalf("a budget of a byte: %v", err)
+	// The floor may rise by what the process of the test has taken since.
+	cfg, folder := &atenia.Config{Budget: atenia.Budget{RAM: 1}}, filepath.Join(golden.Root(t), "testdata", "golden", "parity", "roberta")
+	var m *atenia.Model
+	for range 5 {
+		if m, err = atenia.Open(t.Context(), folder, cfg); err == nil {
+			break
+		}
+		floor, ok := errors.AsType[*atenia.FloorError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		t.Log(err)
+		cfg.Budget.RAM = floor.Floor
 	}
-	cfg.Budget.RAM = floor.Floor
-	got, err := encoderModel(t, "roberta", cfg).Embed(t.Context(), texts, atenia.EmbedOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	got, err := m.Embed(t.Context(), texts, atenia.EmbedOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
