@@ -28,10 +28,10 @@ func TestLongWord(t *testing.T) {
 				// Sixteen times the text takes sixteen times as long, or 256. Other
 				// programs lengthen single runs, so the shortest of some count.
 				short, long := time.Hour, time.Hour
-				for n := 0; n < 5 && (n == 0 || long >= 80*short); n++ {
+				for n := 0; n < 5 && (n == 0 || long >= 128*short); n++ {
 					short, long = min(short, took(unit, 20_000)), min(long, took(unit, 320_000))
 				}
-				if long >= 80*short {
+				if long >= 128*short {
 					t.Errorf("20 kB of %q took %v, 320 kB %v", unit, short, long)
 				}
 			}
