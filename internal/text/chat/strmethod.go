@@ -22,7 +22,10 @@ func mapped(fn func(string) string) *Func {
 func asks(fn func(string) bool) *Func {
 	return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 		s, _ := Text(x)
-		return fn(s), m.Step(len(s) / 32)
+		if err := m.Scan(s); err != nil {
+			return nil, err
+		}
+		return fn(s), nil
 	})
 }
 
@@ -534,10 +537,11 @@ func expandtabs(m *Machine, x Value, a []Value) (Value, error) {
 	if size > 1000 {
 		return nil, Fail(KindLimit, "tab size above 1000")
 	}
-	if err := m.Alloc(len(s) + strings.Count(s, "\t")*max(size, 0)); err != nil {
+	if err := m.Alloc(len(s) + 3*strings.Count(s, "\t")*max(size, 0)); err != nil { // the text grows by doubling
 		return nil, err
 	}
 	var b strings.Builder
+	b.Grow(len(s))
 	col := 0
 	for _, r := range s {
 		switch r {
