@@ -91,8 +91,12 @@ func (t *talk) read(ctx context.Context) (string, error) {
 	}
 	done := make(chan read, 1)
 	go func() {
-		line, err := t.lines.Read("> ")
-		done <- read{line, err}
+		var r read
+		r.err = command.Guard(func() (err error) {
+			r.line, err = t.lines.Read("> ")
+			return err
+		})
+		done <- r
 	}()
 	select {
 	case r := <-done:
@@ -285,12 +289,24 @@ func (t *talk) say(ctx context.Context, said *strings.Builder) (finish string, e
 	c := atenia.Conversation{Messages: slices.Clone(t.messages), Options: t.opt}
 	go func() {
 		defer close(events)
-		for tok, err := range t.m.Chat(ctx, c) {
+		send := func(e event) bool {
 			select {
-			case events <- event{tok, err}:
+			case events <- e:
+				return true
 			case <-ctx.Done():
-				return
+				return false
 			}
+		}
+		err := command.Guard(func() error {
+			for tok, err := range t.m.Chat(ctx, c) {
+				if !send(event{tok, err}) {
+					break
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			send(event{err: err})
 		}
 	}()
 	for {

@@ -51,7 +51,11 @@ func (s aside) Write(b []byte) (int, error) {
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	a := &app{in: in, out: out, err: errw, args: args}
-	root := a.root()
+	return a.main(a.root())
+}
+
+func (a *app) main(root *cobra.Command) int {
+	args, errw := a.args, a.err
 	patient := isPatient(root, args)
 	ctx, stop := untilSignal(a.talking.Load)
 	defer stop()
@@ -60,20 +64,26 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 		os.Exit(command.Failure) // nothing that takes memory can be done any more
 	})()
 	root.SetArgs(append([]string{}, args...)) // nil would mean the process's own
-	root.SetIn(in)
-	root.SetOut(out)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
 	root.SetErr(errw)
 	c, err := root, error(nil)
 	done := make(chan bool)
 	go func() {
 		defer close(done)
-		c, err = root.ExecuteContextC(ctx)
+		err = command.Guard(func() (err error) {
+			c, err = root.ExecuteContextC(ctx)
+			return err
+		})
 	}()
 	if !wait(ctx, done, patient) {
 		return ended(ctx, nil, errw)
 	}
 	if err == nil {
 		return command.OK
+	}
+	if command.Crashed(err, errw, stateFolder(), args) {
+		return command.Failure
 	}
 	if ctx.Err() != nil {
 		return ended(ctx, err, errw)

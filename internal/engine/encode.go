@@ -61,7 +61,7 @@ func (e *Engine) Encode(ctx context.Context, texts []Input) ([][][]float32, erro
 		}
 		if err == nil {
 			if err = context.Cause(ctx); err == nil {
-				err = e.Sched.Do(e.encodeStep)
+				err = e.Sched.Borrow(e.encodeStep)
 			}
 		}
 		if err != nil {

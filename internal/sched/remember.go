@@ -193,15 +193,20 @@ func (s *Scheduler) runCalls() {
 }
 
 // Borrow runs f with the executor on the scheduler's goroutine, between two steps,
-// and waits for it. What f leaves in the executor is of no use afterwards. It
-// fails with [ErrClosed] if the scheduler is closed first, or with why there is no
-// executor.
+// and waits for it; requests go on afterwards. What f leaves in the executor is of no
+// use afterwards, and another executor may take its place. It fails with [ErrClosed]
+// if the scheduler is closed first, or with why there is no executor.
 func (s *Scheduler) Borrow(f func(x *exec.Executor) error) error {
-	err := error(ErrClosed)
+	ran := false
+	var err error
 	s.call(func() {
 		if err = s.broken; err == nil {
 			err = f(s.x)
 		}
+		ran = true
 	})
+	if !ran {
+		return s.ending()
+	}
 	return err
 }

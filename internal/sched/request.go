@@ -174,7 +174,7 @@ func (s *Scheduler) Submit(ctx context.Context, r Request) (*Stream, error) {
 	st.stop = context.AfterFunc(ctx, func() { st.drop(context.Cause(ctx)) })
 	if !s.enqueue(st) {
 		st.stop()
-		return nil, ErrClosed
+		return nil, s.ending()
 	}
 	return st, nil
 }

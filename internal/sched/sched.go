@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"atenia/internal/exec"
+	"atenia/internal/fault"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/sched/states"
 )
@@ -82,6 +83,7 @@ type Scheduler struct {
 	queue   []*Stream // oldest first
 	calls   []func()  // to run between steps
 	closed  bool
+	crashed error         // the panic of a step, which has closed the scheduler
 	wake    chan struct{} // capacity one: something changed since the loop last checked
 	stopped chan struct{} // closed when the loop has ended
 }
@@ -153,6 +155,16 @@ func (s *Scheduler) loop() {
 	if s.between == nil {
 		idle.Stop()
 	}
+	if err := s.serve(idle.C); err != nil {
+		s.crash(err)
+		return
+	}
+	s.shutdown()
+}
+
+// serve takes steps until the scheduler is closed; err is a panic of one.
+func (s *Scheduler) serve(idle <-chan time.Time) (err error) {
+	defer fault.Catch(&err)
 	for !s.isClosed() {
 		s.runCalls()
 		s.pause()
@@ -161,10 +173,36 @@ func (s *Scheduler) loop() {
 		}
 		select {
 		case <-s.wake:
-		case <-idle.C:
+		case <-idle:
 		}
 	}
-	s.shutdown()
+	return nil
+}
+
+// crash ends every request, those to come included, with the panic of a step. It
+// frees nothing: what the step left may be in any condition.
+func (s *Scheduler) crash(err error) {
+	s.mu.Lock()
+	s.closed, s.crashed = true, err
+	waiting := s.queue
+	s.queue = nil
+	s.mu.Unlock()
+	for _, st := range waiting {
+		st.end("", err)
+	}
+	for _, sl := range s.slots {
+		if st := sl.st; st != nil {
+			sl.st = nil
+			st.end("", err)
+		}
+	}
+}
+
+// ending returns why the scheduler takes no requests any more.
+func (s *Scheduler) ending() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.crashed, ErrClosed)
 }
 
 // kick wakes the loop.

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"atenia/internal/fault"
 	"atenia/internal/memory"
 )
 
@@ -94,7 +95,7 @@ func (d *Device) do(f func() error) error {
 	}
 	reply := make(chan error, 1)
 	select {
-	case d.jobs <- func() { reply <- f() }:
+	case d.jobs <- func() { reply <- fault.Call(f) }:
 		return <-reply
 	case <-d.closed:
 		return errClosed

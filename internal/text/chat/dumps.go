@@ -215,10 +215,28 @@ func (d *dumper) key(k Value) (string, error) {
 }
 
 func (d *dumper) text(s string) error {
-	if err := d.m.Alloc(len(s) + 2); err != nil {
+	// Escapes make a byte six; the buffer doubles as it grows.
+	n := 2
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\' || r >= '\b' && r <= '\r' && r != 11:
+			n += 2
+		case r < ' ' || d.ascii && r >= 0x7f && r < 0x10000:
+			n += 6
+		case d.ascii && r >= utf8.RuneSelf:
+			n += 12
+		default:
+			n += utf8.RuneLen(r)
+		}
+	}
+	if err := d.m.Alloc(n); err != nil {
+		return err
+	}
+	if err := d.m.Step(n / 4); err != nil {
 		return err
 	}
 	b := &d.b
+	b.Grow(n)
 	b.WriteByte('"')
 	for _, r := range s {
 		switch {

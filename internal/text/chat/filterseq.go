@@ -38,8 +38,13 @@ func follow(m *Machine, x Value, path []Value, def Value) (Value, error) {
 			return nil, err
 		}
 		x = v
-		if _, ok := x.(*Undefined); ok && def != nil && def != Missing {
-			x = def
+		if _, ok := x.(*Undefined); ok {
+			if err := m.Alloc(128); err != nil { // it knows what it is not
+				return nil, err
+			}
+			if def != nil && def != Missing {
+				x = def
+			}
 		}
 	}
 	return x, nil
@@ -52,7 +57,7 @@ func keyOf(m *Machine, x Value, path []Value, caseSensitive bool, def Value) (Va
 		return nil, err
 	}
 	if s, ok := Text(v); ok {
-		if err := m.Alloc(len(s)); err != nil {
+		if err := m.Alloc(len(s) + 16); err != nil {
 			return nil, err
 		}
 		if !caseSensitive {
@@ -230,6 +235,9 @@ func groupBy(m *Machine, x Value, a []Value) (Value, error) {
 		return nil, err
 	}
 	path, exact := attrPath(a[0]), flag(a[2])
+	if err := m.AllocEach(int64(len(items)), 16); err != nil {
+		return nil, err
+	}
 	keys := make([]Value, len(items))
 	for i, it := range items {
 		if keys[i], err = keyOf(m, it, path, exact, a[1]); err != nil {
@@ -446,7 +454,7 @@ func joinFilter(m *Machine, x Value, a []Value) (Value, error) {
 		if err != nil {
 			return false, err
 		}
-		if err := m.Alloc(len(s) + len(sep)); err != nil {
+		if err := m.Alloc(len(s) + len(sep) + 8); err != nil {
 			return false, err
 		}
 		if !first {

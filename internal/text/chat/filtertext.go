@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"fmt"
 	"math/big"
 	"strings"
 	"unicode"
@@ -153,8 +152,15 @@ func indentFilter(m *Machine, x Value, a []Value) (Value, error) {
 		}
 		by = strings.Repeat(" ", max(n, 0))
 	}
-	all := Lines(s+"\n", false)
-	if err := m.Alloc(len(s) + len(all)*(len(by)+17)); err != nil {
+	t := texts{m: m}
+	if err := t.lines(s+"\n", false); err != nil {
+		return nil, err
+	}
+	all := t.list
+	if err := m.AllocEach(int64(len(all)), len(by)+17); err != nil {
+		return nil, err
+	}
+	if err := m.Alloc(2 * len(s)); err != nil { // each line with its indent, and the result
 		return nil, err
 	}
 	blank := flag(a[2])
@@ -237,17 +243,32 @@ func wordCount(m *Machine, x Value, _ []Value) (Value, error) {
 }
 
 // quote percent-encodes all but unreserved characters and those in safe.
-func quote(s, safe string) string {
-	var b strings.Builder
+func quote(m *Machine, s, safe string) (string, error) {
+	const hex = "0123456789ABCDEF"
+	plain := func(c byte) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_.-~"+safe, c) >= 0
+	}
+	if err := m.Step(len(s) / 8); err != nil {
+		return "", err
+	}
+	n := len(s)
 	for i := range len(s) {
-		c := s[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_.-~"+safe, c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
+		if !plain(s[i]) {
+			n += 2
 		}
 	}
-	return b.String()
+	if err := m.Alloc(n); err != nil {
+		return "", err
+	}
+	b := make([]byte, 0, n)
+	for i := range len(s) {
+		if c := s[i]; plain(c) {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(b), m.Alloc(n)
 }
 
 func urlEncode(m *Machine, x Value, _ []Value) (Value, error) {
@@ -262,7 +283,7 @@ func urlEncode(m *Machine, x Value, _ []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return quote(s, "/"), m.Alloc(3 * len(s))
+	return quote(m, s, "/")
 }
 
 func queryString(m *Machine, x Value) (Value, error) {
@@ -284,10 +305,10 @@ func queryString(m *Machine, x Value) (Value, error) {
 			if err != nil {
 				return false, err
 			}
-			if err := m.Alloc(3 * len(s)); err != nil {
+			if s, err = quote(m, s, ""); err != nil {
 				return false, err
 			}
-			t[i] = strings.ReplaceAll(quote(s, ""), "%20", "+")
+			t[i] = strings.ReplaceAll(s, "%20", "+")
 		}
 		parts = append(parts, t[0]+"="+t[1])
 		return true, m.Alloc(16)

@@ -48,9 +48,9 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 	case *Tuple:
 		return IterateOver(v.Items), nil
 	case string:
-		return runes(v), m.Read(v)
+		return runes(m, v), m.Scan(v)
 	case Markup:
-		return runes(string(v)), m.Read(string(v))
+		return runes(m, string(v)), m.Scan(string(v))
 	case Bytes:
 		i := 0
 		return &Iterator{Rest: len(v), next: func() (Value, bool, error) {
@@ -94,7 +94,7 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 	return nil, TypeError("'%s' object is not iterable", TypeName(v))
 }
 
-func runes(s string) *Iterator {
+func runes(m *Machine, s string) *Iterator {
 	return &Iterator{Rest: utf8.RuneCountInString(s), next: func() (Value, bool, error) {
 		if s == "" {
 			return nil, false, nil
@@ -102,7 +102,7 @@ func runes(s string) *Iterator {
 		_, n := utf8.DecodeRuneInString(s)
 		c := s[:n]
 		s = s[n:]
-		return c, true, nil
+		return c, true, m.Alloc(16)
 	}}
 }
 
@@ -123,6 +123,9 @@ func (m *Machine) Each(v Value, f func(Value) (bool, error)) error {
 	}
 }
 
+// valueBytes is what a value in a list that grows costs.
+const valueBytes = 48
+
 // Collect is Python's list(v). The result may share memory with v.
 func (m *Machine) Collect(v Value) ([]Value, error) {
 	switch v := v.(type) {
@@ -134,7 +137,7 @@ func (m *Machine) Collect(v Value) ([]Value, error) {
 	var items []Value
 	err := m.Each(v, func(x Value) (bool, error) {
 		items = append(items, x)
-		return true, m.Alloc(16)
+		return true, m.Alloc(valueBytes)
 	})
 	return items, err
 }

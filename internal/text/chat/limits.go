@@ -2,18 +2,18 @@ package chat
 
 // Limits bound a rendering. A field that is zero has its default.
 type Limits struct {
-	Steps  int64 // nodes visited and 32-byte pieces of text touched; 20 million
-	Bytes  int64 // text and lists created in all, alive or not; 256 MiB
+	Steps  int64 // nodes visited and pieces of text touched; 10 million, which take about a second
+	Bytes  int64 // text and lists created in all, alive or not; 64 MiB, with what grows at most four times as much
 	Output int64 // bytes of the result; 32 MiB
 	Calls  int   // macros and recursive loops inside each other; 200
 }
 
 func (l Limits) withDefaults() Limits {
 	if l.Steps == 0 {
-		l.Steps = 20_000_000
+		l.Steps = 10_000_000
 	}
 	if l.Bytes == 0 {
-		l.Bytes = 256 << 20
+		l.Bytes = 64 << 20
 	}
 	if l.Output == 0 {
 		l.Output = 32 << 20
@@ -48,6 +48,9 @@ func (m *Machine) Step(n int) error {
 
 // Read charges for looking through a text.
 func (m *Machine) Read(s string) error { return m.Step(len(s) / 32) }
+
+// Scan charges for looking at every character of a text.
+func (m *Machine) Scan(s string) error { return m.Step(len(s) / 2) }
 
 // Alloc charges n bytes of memory and the work of filling them.
 func (m *Machine) Alloc(n int) error { return m.AllocEach(1, n) }

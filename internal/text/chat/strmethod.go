@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,7 +22,10 @@ func mapped(fn func(string) string) *Func {
 func asks(fn func(string) bool) *Func {
 	return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 		s, _ := Text(x)
-		return fn(s), m.Step(len(s) / 32)
+		if err := m.Scan(s); err != nil {
+			return nil, err
+		}
+		return fn(s), nil
 	})
 }
 
@@ -97,16 +101,31 @@ func stripper(left, right bool) func(*Machine, Value, []Value) (Value, error) {
 	}
 }
 
-// stringList makes a list of strings of the kind of model.
-func stringList(m *Machine, model Value, parts []string) (Value, error) {
-	if err := m.Alloc(32 * len(parts)); err != nil {
-		return nil, err
+// partBytes is what a part of a text costs: its header in a list that grows, its
+// value and the list's entry.
+const partBytes = 80
+
+// texts collects parts of a text, each charged for before it is kept.
+type texts struct {
+	m    *Machine
+	list []string
+}
+
+func (t *texts) add(s string) error {
+	if err := t.m.Alloc(partBytes); err != nil {
+		return err
 	}
-	items := make([]Value, len(parts))
-	for i, p := range parts {
+	t.list = append(t.list, s)
+	return nil
+}
+
+// values makes a list of strings of the kind of model.
+func (t *texts) values(model Value) Value {
+	items := make([]Value, len(t.list))
+	for i, p := range t.list {
 		items[i] = Like(model, p)
 	}
-	return &List{Items: items}, nil
+	return &List{Items: items}
 }
 
 func splitArgs(m *Machine, x Value, a []Value) (s, sep string, given bool, limit int, err error) {
@@ -124,7 +143,7 @@ func splitArgs(m *Machine, x Value, a []Value) (s, sep string, given bool, limit
 	if limit < 0 {
 		limit = len(s) + 1
 	}
-	err = m.Alloc(len(s)) // the parts' headers: at most one each 16 bytes of budget twice over
+	err = m.Read(s)
 	return
 }
 
@@ -133,28 +152,34 @@ func splitMethod(m *Machine, x Value, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	var parts []string
+	parts := texts{m: m}
 	if given {
 		for range limit {
 			i := strings.Index(s, sep)
 			if i < 0 {
 				break
 			}
-			parts = append(parts, s[:i])
+			if err := parts.add(s[:i]); err != nil {
+				return nil, err
+			}
 			s = s[i+len(sep):]
 		}
-		return stringList(m, x, append(parts, s))
+		if err := parts.add(s); err != nil {
+			return nil, err
+		}
+		return parts.values(x), nil
 	}
 	for s = strings.TrimLeftFunc(s, IsSpace); s != ""; s = strings.TrimLeftFunc(s, IsSpace) {
 		i := strings.IndexFunc(s, IsSpace)
-		if len(parts) == limit || i < 0 {
-			parts = append(parts, s)
-			break
+		if len(parts.list) == limit || i < 0 {
+			i = len(s)
 		}
-		parts = append(parts, s[:i])
+		if err := parts.add(s[:i]); err != nil {
+			return nil, err
+		}
 		s = s[i:]
 	}
-	return stringList(m, x, parts)
+	return parts.values(x), nil
 }
 
 func rsplitMethod(m *Machine, x Value, a []Value) (Value, error) {
@@ -162,44 +187,50 @@ func rsplitMethod(m *Machine, x Value, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	var parts []string // from the right
+	parts := texts{m: m} // from the right
 	if given {
 		for range limit {
 			i := strings.LastIndex(s, sep)
 			if i < 0 {
 				break
 			}
-			parts = append(parts, s[i+len(sep):])
+			if err := parts.add(s[i+len(sep):]); err != nil {
+				return nil, err
+			}
 			s = s[:i]
 		}
-		parts = append(parts, s)
+		if err := parts.add(s); err != nil {
+			return nil, err
+		}
 	} else {
 		for s = strings.TrimRightFunc(s, IsSpace); s != ""; s = strings.TrimRightFunc(s, IsSpace) {
-			i := strings.LastIndexFunc(s, IsSpace)
-			if len(parts) == limit || i < 0 {
-				parts = append(parts, s)
-				break
+			i, n := strings.LastIndexFunc(s, IsSpace), 0
+			if len(parts.list) == limit || i < 0 {
+				i = 0
+			} else {
+				_, n = utf8.DecodeRuneInString(s[i:])
 			}
-			_, n := utf8.DecodeRuneInString(s[i:])
-			parts = append(parts, s[i+n:])
+			if err := parts.add(s[i+n:]); err != nil {
+				return nil, err
+			}
 			s = s[:i]
 		}
 	}
-	for i, j := 0, len(parts)-1; i < j; i, j = i+1, j-1 {
-		parts[i], parts[j] = parts[j], parts[i]
-	}
-	return stringList(m, x, parts)
+	slices.Reverse(parts.list)
+	return parts.values(x), nil
 }
 
-// Lines splits where str.splitlines does.
-func Lines(s string, keep bool) []string {
-	var out []string
+// lines splits where str.splitlines does.
+func (t *texts) lines(s string, keep bool) error {
+	if err := t.m.Read(s); err != nil {
+		return err
+	}
 	for s != "" {
 		i := strings.IndexFunc(s, func(r rune) bool {
 			return r >= '\n' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
 		})
 		if i < 0 {
-			return append(out, s)
+			return t.add(s)
 		}
 		_, n := utf8.DecodeRuneInString(s[i:])
 		if strings.HasPrefix(s[i:], "\r\n") {
@@ -209,22 +240,25 @@ func Lines(s string, keep bool) []string {
 		if keep {
 			end += n
 		}
-		out = append(out, s[:end])
+		if err := t.add(s[:end]); err != nil {
+			return err
+		}
 		s = s[i+n:]
 	}
-	return out
+	return nil
 }
 
 func splitlinesMethod(m *Machine, x Value, a []Value) (Value, error) {
 	s, _ := Text(x)
-	if err := m.Alloc(len(s)); err != nil {
-		return nil, err
-	}
 	keep, err := IntArg("splitlines", a[0], 0)
 	if err != nil {
 		return nil, err
 	}
-	return stringList(m, x, Lines(s, keep != 0))
+	t := texts{m: m}
+	if err := t.lines(s, keep != 0); err != nil {
+		return nil, err
+	}
+	return t.values(x), nil
 }
 
 func sepArg(a []Value) (string, error) {
@@ -503,10 +537,11 @@ func expandtabs(m *Machine, x Value, a []Value) (Value, error) {
 	if size > 1000 {
 		return nil, Fail(KindLimit, "tab size above 1000")
 	}
-	if err := m.Alloc(len(s) + strings.Count(s, "\t")*max(size, 0)); err != nil {
+	if err := m.Alloc(len(s) + 3*strings.Count(s, "\t")*max(size, 0)); err != nil { // the text grows by doubling
 		return nil, err
 	}
 	var b strings.Builder
+	b.Grow(len(s))
 	col := 0
 	for _, r := range s {
 		switch r {

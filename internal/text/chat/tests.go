@@ -28,7 +28,10 @@ func defineTests() {
 			if err != nil {
 				return nil, err
 			}
-			return f(s), m.Read(s)
+			if err := m.Scan(s); err != nil {
+				return nil, err
+			}
+			return f(s), nil
 		})
 	}
 	named := func(table *map[string]*Func) *Func {

@@ -29,14 +29,24 @@ func wordWrap(m *Machine, x Value, a []Value) (Value, error) {
 		}
 	}
 	w := wrapper{width: width, breakLong: a[1] == Missing || Truth(a[1]), hyphens: a[3] == Missing || Truth(a[3])}
-	if err := m.Alloc(8 * len(s)); err != nil {
+	lines, out := texts{m: m}, texts{m: m}
+	if err := lines.lines(s, false); err != nil {
 		return nil, err
 	}
-	var out []string
-	for _, l := range Lines(s, false) {
-		out = append(out, strings.Join(w.wrap(l), "\n"))
+	// Words are looked at as runes, and lines are copied.
+	if err := m.AllocEach(int64(len(s)), 8); err != nil {
+		return nil, err
 	}
-	s, err = Replace(m, strings.Join(out, "\n"), "\n", sep, -1)
+	for _, l := range lines.list {
+		wrapped := texts{m: m}
+		if err := w.wrap(l, &wrapped); err != nil {
+			return nil, err
+		}
+		if err := out.add(strings.Join(wrapped.list, "\n")); err != nil {
+			return nil, err
+		}
+	}
+	s, err = Replace(m, strings.Join(out.list, "\n"), "\n", sep, -1)
 	return s, err
 }
 
@@ -58,11 +68,13 @@ func (c chunk) space() bool { return strings.Trim(c.s, asciiSpace) == "" }
 
 // wrap fills lines of at most width code points, as textwrap.TextWrapper does
 // with expand_tabs and replace_whitespace off.
-func (w wrapper) wrap(s string) []string {
-	chunks := w.chunks(s)
-	var out []string
+func (w wrapper) wrap(s string, out *texts) error {
+	chunks, err := w.chunks(out.m, s)
+	if err != nil {
+		return err
+	}
 	for len(chunks) > 0 {
-		if chunks[0].space() && len(out) > 0 {
+		if chunks[0].space() && len(out.list) > 0 {
 			chunks = chunks[1:]
 		}
 		var line []chunk
@@ -90,10 +102,12 @@ func (w wrapper) wrap(s string) []string {
 			for _, c := range line {
 				b.WriteString(c.s)
 			}
-			out = append(out, b.String())
+			if err := out.add(b.String()); err != nil {
+				return err
+			}
 		}
 	}
-	return out
+	return nil
 }
 
 // head returns the longest beginning of a chunk that fits room code points. It
@@ -109,10 +123,15 @@ func (w wrapper) head(c chunk, room int) chunk {
 }
 
 // chunks splits text into words and white space; words may end behind hyphens.
-func (w wrapper) chunks(s string) []chunk {
-	var out []chunk
-	add := func(s string) { out = append(out, chunk{s, utf8.RuneCountInString(s)}) }
-	for s != "" {
+func (w wrapper) chunks(m *Machine, s string) (out []chunk, err error) {
+	add := func(s string) {
+		if e := m.Alloc(partBytes); e != nil {
+			err = e
+			return
+		}
+		out = append(out, chunk{s, utf8.RuneCountInString(s)})
+	}
+	for s != "" && err == nil {
 		n := strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune(asciiSpace, r) })
 		if n != 0 {
 			if n < 0 {
@@ -134,7 +153,7 @@ func (w wrapper) chunks(s string) []chunk {
 		}
 		s = s[n:]
 	}
-	return out
+	return out, err
 }
 
 // hyphenated splits a word behind hyphens between letters, and around dashes,

@@ -54,9 +54,12 @@ func (m *BPE) UseRaw() bool {
 // A symbol is a part of a word that is a token.
 type symbol struct {
 	id         int32
-	size       int32 // bytes of the word; 0 once merged into its left neighbour
+	size       int32 // bytes of the word, none for those of an affix; gone once merged into its left neighbour
 	prev, next int32
 }
+
+// gone is the size of a symbol that has been merged.
+const gone = -1
 
 // Tokenize implements [Model].
 func (m *BPE) Tokenize(p Piece, sc *Scratch) {
@@ -95,7 +98,7 @@ func (m *BPE) merge(word string, sc *Scratch) {
 	}
 	at := int32(0)
 	for _, s := range sc.syms {
-		if s.size > 0 {
+		if s.size != gone {
 			sc.Toks = append(sc.Toks, tok{s.id, at, at + s.size})
 			at += s.size
 		}
@@ -117,7 +120,9 @@ func (m *BPE) whole(word string, sc *Scratch) (int32, bool) {
 }
 
 // characters fills sc.syms with the tokens of word's characters; for unknown
-// ones with bytes, an unknown token, or nothing, depending on the model.
+// ones with bytes, an unknown token, or nothing, depending on the model. The bytes of
+// a prefix or suffix are no bytes of the word: the reference counts them, so that its
+// offsets point behind the word.
 func (m *BPE) characters(word string, sc *Scratch) {
 	unknown := int32(0) // bytes of a pending unknown token
 	flush := func() {
@@ -142,8 +147,16 @@ func (m *BPE) characters(word string, sc *Scratch) {
 		}
 		if m.ByteFallback && m.hasBytes(char) {
 			// A pending unknown token stays pending, as in the reference.
+			from := 0
+			if i > 0 {
+				from = len(m.Prefix)
+			}
 			for k := range len(char) {
-				sc.syms = append(sc.syms, symbol{id: m.Bytes[char[k]], size: 1})
+				s := symbol{id: m.Bytes[char[k]]}
+				if k >= from && k < from+n {
+					s.size = 1
+				}
+				sc.syms = append(sc.syms, s)
 			}
 			continue
 		}
@@ -217,7 +230,7 @@ func (a merge) less(b merge) bool {
 }
 
 // mergeLong merges sc.syms with a heap over a linked list in O(n log n), for
-// words of any length. Merged symbols stay in place with size 0.
+// words of any length. Merged symbols stay in place with size gone.
 func (m *BPE) mergeLong(sc *Scratch) {
 	syms := sc.syms
 	sc.heap = sc.heap[:0]
@@ -239,7 +252,7 @@ func (m *BPE) mergeLong(sc *Scratch) {
 		var top merge
 		top, sc.heap = heapPop(sc.heap)
 		left := &syms[top.pos]
-		if left.size == 0 || left.next < 0 {
+		if left.size == gone || left.next < 0 {
 			continue
 		}
 		right := &syms[left.next]
@@ -249,7 +262,7 @@ func (m *BPE) mergeLong(sc *Scratch) {
 		}
 		left.id = int32(uint32(top.rank))
 		left.size += right.size
-		right.size = 0
+		right.size = gone
 		left.next = right.next
 		if right.next >= 0 {
 			syms[right.next].prev = top.pos

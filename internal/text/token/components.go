@@ -190,7 +190,11 @@ func (l *loader) replacement(raw json.RawMessage, path string) Replacement {
 	if f.Pattern.Regex != nil && mayBeEmpty(name) {
 		l.wrong(path+".pattern.Regex", "an expression that matches at least one character", name)
 	}
-	return Replacement{Name: name, Match: m, Content: f.Content}
+	least := 1
+	if f.Pattern.String != nil {
+		least = len(name)
+	}
+	return Replacement{Name: name, Match: m, Least: least, Content: f.Content}
 }
 
 func (l *loader) behavior(b *Behavior, path string) Behavior {

@@ -25,6 +25,15 @@ func FuzzLoad(f *testing.F) {
 	for _, part := range []string{"model", "normalizer", "pre_tokenizer", "post_processor", "decoder"} {
 		f.Add([]byte(tiny(map[string]string{part: `{"type":""}`})))
 	}
+	for _, change := range bombs() {
+		if s := tiny(change); len(s) < 1<<16 {
+			f.Add([]byte(s))
+		}
+	}
+	files, _ := options()
+	for _, b := range files {
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tok, err := Load(data)
 		if err != nil {

@@ -102,7 +102,9 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 	if t.post, err = v.frame(bos, v.AddBOS != nil, eos, v.AddEOS != nil); err != nil {
 		return nil, err
 	}
-	t.complete()
+	if err := t.complete(); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 

@@ -37,12 +37,17 @@ func Load(data []byte) (*Tokenizer, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	t.complete()
+	if err := t.complete(); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 
-// complete computes derived fields.
-func (t *Tokenizer) complete() {
+// complete checks the whole and computes derived fields.
+func (t *Tokenizer) complete() error {
+	if err := t.bounded(); err != nil {
+		return err
+	}
 	t.special = make([]bool, len(t.lex.Tokens))
 	var plain, norm []AddedToken
 	var plainTexts, normTexts []string
@@ -76,6 +81,7 @@ func (t *Tokenizer) complete() {
 			t.cutter[n] = last
 		}
 	}
+	return nil
 }
 
 // flatten returns nested sequences as one list.

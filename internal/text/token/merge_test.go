@@ -33,7 +33,7 @@ func TestMergeShortAndLong(t *testing.T) {
 		long.syms = slices.Clone(short.syms)
 		m.mergeShort(&short)
 		m.mergeLong(&long)
-		long.syms = slices.DeleteFunc(long.syms, func(s symbol) bool { return s.size == 0 })
+		long.syms = slices.DeleteFunc(long.syms, func(s symbol) bool { return s.size == gone })
 		same := func(a, b symbol) bool { return a.id == b.id && a.size == b.size }
 		if !slices.EqualFunc(short.syms, long.syms, same) {
 			t.Fatalf("%v with a scan, %v with a heap", short.syms, long.syms)

@@ -30,6 +30,7 @@ type (
 	Replacement struct {
 		Name    string // the pattern as spelled in the file
 		Match   Matcher
+		Least   int // bytes of a match; 0 = 1
 		Content string
 	}
 

@@ -71,7 +71,7 @@ func TestNormalizers(t *testing.T) {
 		{"nmt", NMT{}, "a\u200bb\x01c\tﬁ", "a bc ﬁ"},
 		{"prepend", PrefixText{"▁"}, "x", "▁x"},
 		{"prepend nothing", PrefixText{"▁"}, "", ""},
-		{"replace", Replacement{"ab", Literal("ab"), "ß"}, "cabab", "cßß"},
+		{"replace", Replacement{Name: "ab", Match: Literal("ab"), Content: "ß"}, "cabab", "cßß"},
 		{"bytes", ByteText{}, "é ", "Ã©Ġ"},
 		{"bert", BertText{true, true, true, true}, "É漢\x00\u200d\ue123\t!", "e 漢  !"},
 	} {

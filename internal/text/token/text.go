@@ -46,6 +46,20 @@ func (p Piece) Slice(i, j int) Piece {
 	return Piece{S: p.S[i:j], At: p.At[i:j], start: int(p.At[i].A)}
 }
 
+// origin returns where bytes a to b of a nonempty piece with origins came from: of no
+// bytes, the empty range in front of byte a.
+func (p Piece) origin(a, b int) Span {
+	n := len(p.At)
+	b = min(b, n)
+	switch {
+	case a < b:
+		return Span{p.At[a].A, p.At[b-1].B}
+	case a < n:
+		return Span{p.At[a].A, p.At[a].A}
+	}
+	return Span{p.At[n-1].B, p.At[n-1].B}
+}
+
 // DecodeRune is utf8.DecodeRuneInString with a fast path for ASCII.
 func DecodeRune(s string) (rune, int) {
 	if s[0] < utf8.RuneSelf {

@@ -171,8 +171,7 @@ func (t *Tokenizer) accompany(c Companion, limit int) error {
 		t.added = append(t.added, a)
 	}
 	t.post = t.around(c)
-	t.complete()
-	return nil
+	return t.complete()
 }
 
 // around returns the template that puts the companion's tokens around a text, or

@@ -132,7 +132,7 @@ func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
 		points = codePoints(text)
 	}
 	place := func(p Piece, a, b int32, shown string) {
-		e.off = append(e.off, toPoints(points, Span{A: p.At[a].A, B: p.At[b-1].B}))
+		e.off = append(e.off, toPoints(points, p.origin(int(a), int(b))))
 		e.texts = append(e.texts, shown)
 	}
 	word := func(p Piece) {
@@ -141,7 +141,7 @@ func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
 		for _, k := range sc.Toks {
 			e.add(k.ID, kind)
 			if offsets {
-				place(p, k.A, min(k.B, int32(len(p.At))), t.lex.Tokens[k.ID])
+				place(p, k.A, k.B, t.lex.Tokens[k.ID])
 			}
 		}
 	}
@@ -179,6 +179,8 @@ func codePoints(s string) []int32 {
 func toPoints(points []int32, o Span) Span {
 	n := int32(len(points))
 	switch {
+	case o.A >= n && o.A == o.B && n > 0: // nothing, behind the text
+		return Span{A: points[n-1] + 1, B: points[n-1] + 1}
 	case o.A >= n:
 		return o
 	case o.B < n:

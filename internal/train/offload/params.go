@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"atenia/internal/fault"
 	"atenia/tensor"
 )
 
@@ -58,7 +59,10 @@ func (s *State) Params(ctx context.Context, layers ...int) iter.Seq2[Params, err
 				}
 				r := result{p: Params{Layer: i}, err: ctx.Err()}
 				if r.err == nil {
-					r.p.Values, r.err = s.params(j, i, b)
+					r.err = fault.Call(func() (err error) {
+						r.p.Values, err = s.params(j, i, b)
+						return err
+					})
 				}
 				select {
 				case results <- r:

@@ -164,6 +164,9 @@ func Parse(b []byte) (*Recipe, error) {
 	if len(b) > most {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrRecipe, most)
 	}
+	if err := bounded(b); err != nil {
+		return nil, err
+	}
 	r := &Recipe{}
 	md, err := toml.Decode(string(b), r)
 	if e, ok := errors.AsType[toml.ParseError](err); ok {
@@ -201,16 +204,31 @@ func faults(errs []error) error {
 // unknown table are not listed separately.
 func unknown(keys []toml.Key) (errs []error) {
 	known := names()
-	var tables []string
+	tables := map[string]bool{}
 	for _, k := range keys {
-		name := strings.Join(k, ".")
-		if slices.ContainsFunc(tables, func(t string) bool { return strings.HasPrefix(name, t+".") }) {
+		inside := false
+		for n := 1; n < len(k) && !inside; n++ {
+			inside = tables[strings.Join(k[:n], ".")]
+		}
+		if inside {
 			continue
 		}
-		tables = append(tables, name)
-		errs = append(errs, fmt.Errorf("unknown key %s; the nearest is %s", name, nearest(name, known)))
+		name := strings.Join(k, ".")
+		if tables[name] = true; len(tables) > mostNamed {
+			return append(errs, errors.New("and more unknown keys"))
+		}
+		errs = append(errs, fmt.Errorf("unknown key %s; the nearest is %s", clip(name), nearest(name, known)))
 	}
 	return errs
+}
+
+// clip shortens a name for an error.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 func set[T comparable](x *T, usual T) {

@@ -117,6 +117,9 @@ func TestPaths(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(least))
 	f.Add([]byte("[model]\nhiden = 3\n[x.y]\nz = [1, {a = 2}]"))
+	for _, text := range hostile {
+		f.Add([]byte(least + text[:min(len(text), 1000)]))
+	}
 	f.Add([]byte("[optimizer]\nclip = nan\nmomentum = inf"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := Parse(b)
