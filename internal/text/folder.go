@@ -113,7 +113,7 @@ func fromFolder(d *file.Description) (*Text, error) {
 	t.Sampling = gen.sampling()
 	named := gen.EOS
 	var conf generationConfig
-	if json.Unmarshal(d.Config, &conf) == nil { // config.json may contain bare Infinity and the like; the other files suffice
+	if file.Unmarshal(d.Config, &conf) == nil { // config.json may contain bare Infinity and the like; the other files suffice
 		named = append(named, conf.EOS...)
 	}
 	if id, ok := t.Tokenizer.ID(string(tc.EOS)); ok && tc.EOS != "" {
@@ -137,7 +137,7 @@ func templateSource(d *file.Description, inConfig json.RawMessage) (string, erro
 		var f struct {
 			ChatTemplate string `json:"chat_template"`
 		}
-		if err := json.Unmarshal(b, &f); err != nil {
+		if err := file.Unmarshal(b, &f); err != nil {
 			return "", fmt.Errorf("chat_template.json: %w", err)
 		}
 		return f.ChatTemplate, nil
@@ -168,7 +168,7 @@ func decode(d *file.Description, name string, v any) error {
 	if !ok {
 		return nil
 	}
-	if err := json.Unmarshal(b, v); err != nil {
+	if err := file.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
