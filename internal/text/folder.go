@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
+	"atenia/internal/store/durable"
 	"atenia/internal/text/token"
 )
 
@@ -214,7 +215,7 @@ func IsVocabulary(path string) bool {
 // LoadFile reads a tokenizer without a model: a tokenizer.json, or a vocabulary of
 // SentencePiece or tiktoken with the configuration beside it.
 func LoadFile(path string) (*token.Tokenizer, error) {
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadRegular(path, file.MostVocabulary)
 	if err != nil {
 		return nil, err
 	}
@@ -225,8 +226,11 @@ func LoadFile(path string) (*token.Tokenizer, error) {
 		name := filepath.Base(path)
 		files := map[string][]byte{name: data}
 		for _, beside := range []string{"tokenizer_config.json", "added_tokens.json"} {
-			if b, err := os.ReadFile(filepath.Join(filepath.Dir(path), beside)); err == nil {
+			switch b, err := durable.ReadRegular(filepath.Join(filepath.Dir(path), beside), file.MostSettings); {
+			case err == nil:
 				files[beside] = b
+			case !errors.Is(err, fs.ErrNotExist):
+				return nil, err
 			}
 		}
 		t, err = fromFiles(name, files)
