@@ -167,7 +167,7 @@ func ReadLastRun(dir, model string) (*LastRun, error) {
 	} else if model != "" {
 		path = accountPath(dir, model)
 	}
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", engine.Display(model), ErrNoRun)
 	}

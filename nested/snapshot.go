@@ -3,7 +3,6 @@ package nested
 import (
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"slices"
 
@@ -69,7 +68,7 @@ func (b *Builder[F]) SaveFile(path string, cursor []byte) error {
 
 // RestoreFile is [Builder.Restore] from a file.
 func (b *Builder[F]) RestoreFile(path string) (cursor []byte, err error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +164,7 @@ func (s *Reader[F]) SaveFile(path string) error { return durable.WriteFile(path,
 
 // RestoreFile is [Reader.Restore] from a file.
 func (s *Reader[F]) RestoreFile(path string) error {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return err
 	}

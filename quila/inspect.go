@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
+	"atenia/internal/store/durable"
 	"atenia/quila/internal/sxlm"
 )
 
@@ -42,7 +42,7 @@ type Block struct {
 // ReadHeader verifies the hashes of a model file and returns its header. Nothing
 // is decompressed.
 func ReadHeader(ctx context.Context, path string) (*Header, error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

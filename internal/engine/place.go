@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
@@ -114,13 +113,9 @@ func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 	}
 	decide := func(in place.Input, r replay.Recorder) (*place.Placement, error) { return r.Budget(in) }
 	if c.File != "" {
-		b, err := os.ReadFile(c.File)
+		saved, err := place.Read(c.File)
 		if err != nil {
 			return nil, err
-		}
-		saved, err := place.Parse(b)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.File, err)
 		}
 		decide = func(in place.Input, r replay.Recorder) (*place.Placement, error) {
 			pl, err := r.Reload(in, saved)

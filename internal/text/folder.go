@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
+	"atenia/internal/store/durable"
 	"atenia/internal/text/token"
 )
 
@@ -113,7 +114,7 @@ func fromFolder(d *file.Description) (*Text, error) {
 	t.Sampling = gen.sampling()
 	named := gen.EOS
 	var conf generationConfig
-	if json.Unmarshal(d.Config, &conf) == nil { // config.json may contain bare Infinity and the like; the other files suffice
+	if file.Unmarshal(d.Config, &conf) == nil { // config.json may contain bare Infinity and the like; the other files suffice
 		named = append(named, conf.EOS...)
 	}
 	if id, ok := t.Tokenizer.ID(string(tc.EOS)); ok && tc.EOS != "" {
@@ -137,7 +138,7 @@ func templateSource(d *file.Description, inConfig json.RawMessage) (string, erro
 		var f struct {
 			ChatTemplate string `json:"chat_template"`
 		}
-		if err := json.Unmarshal(b, &f); err != nil {
+		if err := file.Unmarshal(b, &f); err != nil {
 			return "", fmt.Errorf("chat_template.json: %w", err)
 		}
 		return f.ChatTemplate, nil
@@ -168,7 +169,7 @@ func decode(d *file.Description, name string, v any) error {
 	if !ok {
 		return nil
 	}
-	if err := json.Unmarshal(b, v); err != nil {
+	if err := file.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -214,7 +215,7 @@ func IsVocabulary(path string) bool {
 // LoadFile reads a tokenizer without a model: a tokenizer.json, or a vocabulary of
 // SentencePiece or tiktoken with the configuration beside it.
 func LoadFile(path string) (*token.Tokenizer, error) {
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadRegular(path, file.MostVocabulary)
 	if err != nil {
 		return nil, err
 	}
@@ -225,8 +226,11 @@ func LoadFile(path string) (*token.Tokenizer, error) {
 		name := filepath.Base(path)
 		files := map[string][]byte{name: data}
 		for _, beside := range []string{"tokenizer_config.json", "added_tokens.json"} {
-			if b, err := os.ReadFile(filepath.Join(filepath.Dir(path), beside)); err == nil {
+			switch b, err := durable.ReadRegular(filepath.Join(filepath.Dir(path), beside), file.MostSettings); {
+			case err == nil:
 				files[beside] = b
+			case !errors.Is(err, fs.ErrNotExist):
+				return nil, err
 			}
 		}
 		t, err = fromFiles(name, files)

@@ -73,10 +73,12 @@ func TestTemplatePlaces(t *testing.T) {
 func TestSampling(t *testing.T) {
 	for config, want := range map[string]sample.Params{
 		`{}`: Usual,
-		`{"do_sample": false, "temperature": 0.6}`:              {},
-		`{"do_sample": true}`:                                   Usual,
-		`{"do_sample": true, "temperature": 0.6, "top_p": 0.9}`: {Temperature: 0.6, TopP: 0.9},
-		`{"temperature": null, "top_k": 20}`:                    {Temperature: 1, TopK: 20},
+		`{"do_sample": false, "temperature": 0.6}`:                                                   {},
+		`{"do_sample": true}`:                                                                        Usual,
+		`{"do_sample": true, "temperature": 0.6, "top_p": 0.9}`:                                      {Temperature: 0.6, TopP: 0.9},
+		`{"TEMPERATURE": 0.6, "Top_P": 0.9}`:                                                         Usual, // no other program reads these
+		`{"temperature": 0.6, "Temperature": 9}`:                                                     {Temperature: 0.6},
+		`{"temperature": null, "top_k": 20}`:                                                         {Temperature: 1, TopK: 20},
 		`{"top_k": 64.0, "top_p": 0.95, "min_p": 0.1, "typical_p": 0.9, "repetition_penalty": 1.05}`: {Temperature: 1, TopK: 64, TopP: 0.95, MinP: 0.1, Typical: 0.9, RepeatPenalty: 1.05},
 	} {
 		x, err := Load(folder("{}", map[string]string{"tokenizer.json": string(tokenizerJSON(t, "qwen2")), "generation_config.json": config}))

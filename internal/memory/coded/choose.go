@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"atenia/internal/store/blob"
+	"atenia/internal/store/durable"
 )
 
 // Modes are the modes of a [Config]. "" is auto.
@@ -118,7 +119,7 @@ func (c *Choice) largest() (out *Source) {
 
 // pays lets a sample of a weight and its measured rate of decoding decide.
 func (c *Choice) pays(s *Source) (blob.Choice, error) {
-	f, err := os.Open(s.File)
+	f, err := durable.OpenRegular(s.File)
 	if err != nil {
 		return blob.Choice{}, err
 	}

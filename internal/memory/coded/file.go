@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 
 	"atenia/internal/store/blob"
 	"atenia/internal/store/direct"
+	"atenia/internal/store/durable"
 )
 
 // ChunkBytes is what a chunk decodes to: disks read what is left of it at their
@@ -80,7 +80,7 @@ const footerBytes = 32 + 8 + 8 + 4 + 4 + 8
 // Open reads the index of a file that was made from the files of the id. Errors
 // match [fs.ErrNotExist] or are [FormatError]s, or those of reading.
 func Open(path string, id ID) (*File, error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"atenia/internal/store/blob"
 	"atenia/internal/store/direct"
@@ -58,7 +57,7 @@ type writer struct {
 
 // weight encodes and writes one weight.
 func (x *writer) weight(ctx context.Context, s *Source) error {
-	f, err := os.Open(s.File)
+	f, err := durable.OpenRegular(s.File)
 	if err != nil {
 		return err
 	}

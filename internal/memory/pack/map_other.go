@@ -4,15 +4,15 @@ package pack
 
 import (
 	"io"
-	"os"
 
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
+	"atenia/internal/store/durable"
 )
 
 // mapFile reads a file where there are no mappings.
 func mapFile(path string) (b []byte, unmap func() error, err error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, nil, err
 	}

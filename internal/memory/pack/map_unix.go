@@ -3,14 +3,14 @@
 package pack
 
 import (
-	"os"
-
 	"golang.org/x/sys/unix"
+
+	"atenia/internal/store/durable"
 )
 
 // mapFile makes the bytes of a file readable.
 func mapFile(path string) (b []byte, unmap func() error, err error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"atenia/internal/memory"
+	"atenia/internal/store/durable"
 )
 
 // A FileError says what is wrong with a plan file, and where. It matches
@@ -48,6 +49,22 @@ func (c *Class) UnmarshalText(b []byte) error {
 	}
 	*c = Class(i)
 	return nil
+}
+
+// mostFile is the bytes that a plan file may have: some hundred for each tensor.
+const mostFile = 256 << 20
+
+// Read reads a plan file by name. Errors name it.
+func Read(path string) (*File, error) {
+	b, err := durable.ReadRegular(path, mostFile)
+	if err != nil {
+		return nil, err
+	}
+	f, err := Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
 }
 
 // Parse reads a plan file. Errors are [*FileError].

@@ -92,7 +92,7 @@ func Remembered(folder, model, machine string) map[string][]float64 {
 // none: it only makes predictions better.
 func readHistory(path string) history {
 	none := history{Format: historyFormat}
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return none
 	}

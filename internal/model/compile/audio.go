@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -55,7 +54,7 @@ func (o *object) readSpeech(d *file.Description, c *Config) {
 		Suppress []int32 `json:"suppress_tokens"`
 		Begin    []int32 `json:"begin_suppress_tokens"`
 	}
-	if err := json.Unmarshal(b, &g); err != nil {
+	if err := file.Unmarshal(b, &g); err != nil {
 		o.Faults.Add(&ConfigError{File: name, Field: "suppress_tokens", Want: "lists of token ids", Got: err.Error()})
 		return
 	}

@@ -4,23 +4,43 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unsafe"
+
+	"atenia/internal/store/durable"
 )
 
 const (
 	singleName = "model.safetensors"
 	indexName  = "model.safetensors.index.json"
 
-	// maxText bounds the companion files; the largest published tokenizer.json has
-	// about 35 MB.
-	maxText = 1 << 30
+	// MostVocabulary is the bytes that a vocabulary may have; the largest published
+	// tokenizer.json has about 35 MB.
+	MostVocabulary = 256 << 20
+	// MostSettings is the bytes that any other companion file may have.
+	MostSettings = 16 << 20
+	// mostCompanions is the bytes of all of them.
+	mostCompanions = 512 << 20
 )
+
+// vocabularies are the companions that grow with the vocabulary; so do *.tiktoken and
+// rwkv_vocab*.txt.
+var vocabularies = map[string]bool{
+	"tokenizer.json": true, "vocab.json": true, "merges.txt": true, "vocab.txt": true, "tokenizer.model": true, "spiece.model": true,
+	"sentencepiece.bpe.model": true, "spm.model": true, "tiktoken.model": true,
+}
+
+// mostOf returns the bytes that a companion file may have.
+func mostOf(name string) int64 {
+	if vocabularies[name] || strings.HasSuffix(name, ".tiktoken") || strings.HasPrefix(name, "rwkv_vocab") {
+		return MostVocabulary
+	}
+	return MostSettings
+}
 
 // companions lists the small files of a Hugging Face folder that some part of
 // Atenia reads. All are optional here; the package that needs one reports its
@@ -54,6 +74,7 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 	} else if err != nil {
 		return err
 	}
+	left := int64(mostCompanions)
 	for _, name := range append(companions[:len(companions):len(companions)], ranked(dir)...) {
 		b, err := readSmall(dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -61,6 +82,9 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 		}
 		if err != nil {
 			return err
+		}
+		if left -= int64(len(b)); left < 0 {
+			return &FormatError{File: dir, Want: fmt.Sprintf("at most %d bytes beside the weights", mostCompanions), Got: "more", Fix: fixDamage}
 		}
 		d.Files[name] = b
 	}
@@ -103,29 +127,25 @@ var errNoIndex = errors.New("no index")
 // vocabularies, which the package that parses them checks.
 func readSmall(dir, name string) ([]byte, error) {
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	f, err := os.Open(path)
+	b, err := durable.ReadRegular(path, mostOf(name))
 	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, &FormatError{File: path, Want: "a regular file", Got: st.Mode().Type().String()}
-	}
-	if st.Size() > maxText {
-		return nil, &FormatError{File: path, Want: fmt.Sprintf("a text of at most %d bytes", maxText), Got: fmt.Sprint(st.Size()), Fix: fixDamage}
-	}
-	b := make([]byte, st.Size())
-	if _, err := io.ReadFull(f, b); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, wrongKind(path, err)
 	}
 	if strings.HasSuffix(name, ".json") && name != "tokenizer.json" && name != "vocab.json" {
 		return b, checkJSON(path, b)
 	}
 	return b, nil
+}
+
+// wrongKind says of a file that is no regular one, or too large, what is expected.
+func wrongKind(path string, err error) error {
+	if e, ok := errors.AsType[*durable.KindError](err); ok {
+		return &FormatError{File: path, Want: "a regular file", Got: e.Mode.Type().String()}
+	}
+	if e, ok := errors.AsType[*durable.SizeError](err); ok {
+		return &FormatError{File: path, Want: fmt.Sprintf("at most %d bytes", e.Most), Got: fmt.Sprint(e.Bytes), Fix: fixDamage}
+	}
+	return err
 }
 
 // notAFolder returns the error for a folder without a configuration.

@@ -2,7 +2,8 @@ package file
 
 import (
 	"fmt"
-	"os"
+
+	"atenia/internal/store/durable"
 )
 
 // A Part is one file that holds tensors.
@@ -16,17 +17,14 @@ type Part struct {
 
 // mapFile maps a file. Its pages are read on first touch.
 func mapFile(path string) (*Part, error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
-		return nil, err
+		return nil, wrongKind(path, err)
 	}
 	defer f.Close() // the mapping outlives the descriptor
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, &FormatError{File: path, Want: "a regular file", Got: st.Mode().Type().String()}
 	}
 	p := &Part{Path: path, Bytes: st.Size()}
 	n := int(st.Size())

@@ -327,7 +327,7 @@ func TestHostileFolder(t *testing.T) {
 			os.Mkdir(filepath.Join(dir, "config.json"), 0o700)
 		}, []string{"config.json", "regular file"}},
 		{"tokenizer of a terabyte", func(dir string, _ func(string, string)) { os.Truncate(filepath.Join(dir, "tokenizer.json"), 1<<40) },
-			[]string{"tokenizer.json", "at most 1073741824 bytes", "got 1099511627776"}},
+			[]string{"tokenizer.json", "at most 268435456 bytes", "got 1099511627776"}},
 		{"index syntax", func(_ string, put func(string, string)) { put(indexName, "{\"weight_map\":\n{\"a\" 1}}") },
 			[]string{indexName + ":2:6", "want ':'"}},
 		{"index empty", func(_ string, put func(string, string)) { put(indexName, "{}") },

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 
 	"atenia/internal/model/file"
+	"atenia/internal/store/durable"
 	"atenia/tensor"
 )
 
@@ -51,7 +51,7 @@ func single(x []float64) []float32 {
 
 // Read reads an importance matrix. Damage is a [*file.FormatError].
 func Read(path string) (*Matrix, error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

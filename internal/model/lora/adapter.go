@@ -11,7 +11,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -147,7 +146,7 @@ const most = 1 << 20
 // Open reads an adapter. Errors match [ErrFormat] or [ErrUnsupported], or are
 // those of files and of package file.
 func Open(dir string) (*Adapter, error) {
-	f, err := os.Open(filepath.Join(dir, ConfigFile))
+	f, err := durable.OpenRegular(filepath.Join(dir, ConfigFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is not an adapter: %w", dir, err)
 	}

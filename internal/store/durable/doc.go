@@ -15,5 +15,9 @@
 // its configuration, where nil is the operating system's; its tests pass one of
 // faultfs, which fails at the n-th call, and check what is left for all n.
 //
+// What is read may be anything: [OpenRegular] refuses pipes and devices in the place of
+// a file, which would block the program, and [ReadRegular] files that are larger than
+// one of their kind can be.
+//
 // Programs that share files exclude each other with [Lock].
 package durable

@@ -7,14 +7,20 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"atenia/internal/store/durable"
 	"atenia/internal/text"
 	"atenia/internal/text/token"
 	"atenia/internal/text/vocab"
 	"atenia/internal/train/recipe"
+)
+
+// What files beside the weights may have, as in package file of models.
+const (
+	mostVocabulary = 256 << 20
+	mostSettings   = 16 << 20
 )
 
 // The files of a folder about text.
@@ -39,7 +45,7 @@ func tokenizerFiles(ctx context.Context, r *recipe.Recipe, resume bool) (files, 
 	}
 	b, err := []byte(nil), error(fs.ErrNotExist)
 	if resume {
-		b, err = os.ReadFile(filepath.Join(r.Train.Out, tokenizerFile))
+		b, err = durable.ReadRegular(filepath.Join(r.Train.Out, tokenizerFile), mostVocabulary)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		b, err = makeTokenizer(ctx, r)
@@ -62,7 +68,7 @@ func tokenizerFiles(ctx context.Context, r *recipe.Recipe, resume bool) (files, 
 	if name := r.Tokenizer.Template; name == recipe.ChatML {
 		out[templateFile] = []byte(chatML)
 	} else if name != "" {
-		if out[templateFile], err = os.ReadFile(name); err != nil {
+		if out[templateFile], err = durable.ReadRegular(name, mostSettings); err != nil {
 			return nil, err
 		}
 	}
@@ -107,7 +113,7 @@ func endOf(r *recipe.Recipe, t *text.Text) string {
 func makeTokenizer(ctx context.Context, r *recipe.Recipe) ([]byte, error) {
 	t := r.Tokenizer
 	if t.Kind == "file" {
-		return os.ReadFile(t.File)
+		return durable.ReadRegular(t.File, mostVocabulary)
 	}
 	cfg := vocab.Config{Size: t.Size, Special: t.Special, Characters: t.Kind == "chars"}
 	texts := vocab.TextsOf(ctx, r.Data.Files)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,13 +13,14 @@ import (
 	"atenia/grad"
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
+	"atenia/internal/store/durable"
 	"atenia/internal/text"
 	"atenia/nested"
 )
 
 // IsFolder reports whether a folder holds a nested model.
 func IsFolder(dir string) bool {
-	b, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	b, err := durable.ReadRegular(filepath.Join(dir, "config.json"), file.MostSettings)
 	if err != nil {
 		return false
 	}

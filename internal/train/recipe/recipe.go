@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"atenia/grad"
 	"atenia/internal/memory/place"
+	"atenia/internal/store/durable"
 
 	"github.com/BurntSushi/toml"
 )
@@ -131,7 +131,7 @@ type Train struct {
 // Read reads a file and resolves its paths. Errors of its contents match
 // [ErrRecipe].
 func Read(path string) (*Recipe, error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 
 	"atenia/flow/media"
 	"atenia/internal/memory/ledger"
@@ -14,6 +13,7 @@ import (
 	"atenia/internal/model/file"
 	"atenia/internal/sight"
 	"atenia/internal/speech"
+	"atenia/internal/store/durable"
 	"atenia/internal/text/token"
 )
 
@@ -111,7 +111,7 @@ func (s *Senses) token(id int32) (string, bool) { return s.text.Token(id) }
 
 // read returns a file's bytes, of bounded length, and its hash.
 func read(path string) (data []byte, hash [32]byte, err error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, hash, err
 	}

@@ -66,7 +66,7 @@ func Read(ctx context.Context, path string, o Options) (*Model, error) {
 
 // open opens a file and returns its size.
 func open(path string) (*os.File, int64, error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, 0, err
 	}
