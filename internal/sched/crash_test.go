@@ -14,9 +14,10 @@ import (
 func TestCrash(t *testing.T) {
 	m := open(t, "llama3")
 	other := m.start(small, Config{})
-	steps := 0
+	steps, submitted := 0, make(chan bool)
 	s := m.start(small, Config{Slots: 1, Watch: func(StepInfo) {
 		if steps++; steps == 3 {
+			<-submitted
 			panic("planted")
 		}
 	}})
@@ -29,6 +30,7 @@ func TestCrash(t *testing.T) {
 		}
 		streams = append(streams, st)
 	}
+	close(submitted)
 	is := func(what string, err error) {
 		t.Helper()
 		if p, ok := errors.AsType[*fault.Panic](err); !ok || p.Value != "planted" {
