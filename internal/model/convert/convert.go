@@ -97,7 +97,7 @@ func Convert(ctx context.Context, d *file.Description, out string, o Options) (R
 		}
 		j.report.Tower = beside
 	}
-	if err := file.WriteGGUF(out, j.meta, j.writers(ctx)); err != nil {
+	if err := file.WriteCheckedGGUF(out, j.meta, j.writers(ctx), j.opens); err != nil {
 		return Report{}, err
 	}
 	st, err := os.Stat(out)
@@ -234,8 +234,31 @@ func (j *job) addItems(ws []compile.Weight) error {
 	return nil
 }
 
-// fromGGUF takes tensors and keys unchanged.
+// isTower reports whether the source is the file of an image tower alone.
+func (j *job) isTower() bool {
+	kind, _, _ := j.d.Meta.String("general.type")
+	arch, _, _ := j.d.Meta.String("general.architecture")
+	return kind == "mmproj" || arch == "clip"
+}
+
+// opens returns an error if what was written is no model that runs.
+func (j *job) opens(d *file.Description) error {
+	if j.d.Format == file.GGUF && j.isTower() {
+		return nil
+	}
+	if _, err := compile.Compile(d, compile.Options{}); err != nil {
+		return fmt.Errorf("what was written is no model, so nothing is kept: %w", err)
+	}
+	return nil
+}
+
+// fromGGUF takes tensors and keys unchanged, of a model that runs.
 func (j *job) fromGGUF() error {
+	if !j.isTower() {
+		if _, err := compile.Compile(j.d, compile.Options{}); err != nil {
+			return err
+		}
+	}
 	for i := range j.d.Tensors {
 		t := &j.d.Tensors[i]
 		j.items = append(j.items, item{

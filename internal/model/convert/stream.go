@@ -49,7 +49,7 @@ func (s *stream) tensor(ctx context.Context, w io.Writer, it *item) error {
 		return err
 	}
 	if v.DType == it.to {
-		err = s.copy(ctx, w, it, v.Data)
+		err = s.copy(ctx, w, it, v)
 	} else {
 		err = s.convert(ctx, w, it, v)
 	}
@@ -73,7 +73,15 @@ func (s *stream) write(ctx context.Context, w io.Writer, it *item, b []byte) err
 	return ctx.Err()
 }
 
-func (s *stream) copy(ctx context.Context, w io.Writer, it *item, b []byte) error {
+// copy writes the bytes of v after a look at their values: NaN and infinity are
+// refused here as they are where values are converted.
+func (s *stream) copy(ctx context.Context, w io.Writer, it *item, v tensor.View) error {
+	if v.DType.Float() && v.DType != tensor.F64 || v.DType.Quantized() {
+		if err := s.finite(ctx, it, v); err != nil {
+			return err
+		}
+	}
+	b := v.Data
 	for len(b) > 0 {
 		n := min(copyBytes, len(b))
 		if err := s.write(ctx, w, it, b[:n]); err != nil {
@@ -110,6 +118,26 @@ func (s *stream) convert(ctx context.Context, w io.Writer, it *item, v tensor.Vi
 	return nil
 }
 
+// finite returns an error that names the first rows with a value that is NaN or
+// infinite.
+func (s *stream) finite(ctx context.Context, it *item, v tensor.View) error {
+	rows, cols := it.shape.Rows(), it.shape.Cols()
+	v.Shape = tensor.Shape{rows, cols}
+	chunk := max(1, chunkValues/cols)
+	step := chunk * slabChunks * s.job.o.Threads
+	for lo := 0; lo < rows; lo += step {
+		n := min(step, rows-lo)
+		row, err := chunks(v.Rows(lo, lo+n), chunk, s.job.o.Threads, func(x []float32, _, _ int) error { return quant.Finite(x) })
+		if err != nil {
+			return fmt.Errorf("from row %d: %w", lo+row, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // weights returns a function from a row, counted from first, to the importance of
 // its columns and the first row for which another one counts.
 func (it *item) weights(first int) func(row int) ([]float32, int) {
@@ -124,28 +152,41 @@ func (it *item) weights(first int) func(row int) ([]float32, int) {
 }
 
 // inParallel converts the rows of v to dst, chunk rows at a time. The bytes do
-// not depend on the number of threads; nor does the error, which is that of the
-// first bad chunk, with its first row.
+// not depend on the number of threads.
 func inParallel(dst []byte, to tensor.DType, v tensor.View, chunk, threads int, weights func(row int) (imp []float32, end int)) (int, error) {
+	cols := v.Shape[1]
+	size := len(dst) / v.Shape[0]
+	return chunks(v, chunk, threads, func(x []float32, lo, hi int) error {
+		for lo < hi {
+			imp, end := weights(lo)
+			end = min(end, hi)
+			n := (end - lo) * cols
+			if err := quant.Quantize(dst[lo*size:end*size], to, x[:n], imp); err != nil {
+				return err
+			}
+			lo, x = end, x[n:]
+		}
+		return nil
+	})
+}
+
+// chunks calls do for the values of every so many rows of v, on several threads. The
+// error does not depend on their number: it is that of the first bad chunk, with its
+// first row.
+func chunks(v tensor.View, chunk, threads int, do func(x []float32, lo, hi int) error) (int, error) {
 	rows, cols := v.Shape[0], v.Shape[1]
-	size := len(dst) / rows
-	chunks := (rows + chunk - 1) / chunk
-	errs := make([]error, chunks)
+	n := (rows + chunk - 1) / chunk
+	errs := make([]error, n)
 	var wg sync.WaitGroup
-	threads = min(threads, chunks)
+	threads = min(threads, n)
 	for t := range threads {
 		wg.Go(func() {
 			buf := make([]float32, min(chunk, rows)*cols)
-			for c := t; c < chunks; c += threads {
+			for c := t; c < n; c += threads {
 				lo, hi := c*chunk, min((c+1)*chunk, rows)
 				x := buf[:(hi-lo)*cols]
-				errs[c] = quant.Dequantize(x, v.DType, v.Rows(lo, hi).Data)
-				for errs[c] == nil && lo < hi {
-					imp, end := weights(lo)
-					end = min(end, hi)
-					n := (end - lo) * cols
-					errs[c] = quant.Quantize(dst[lo*size:end*size], to, x[:n], imp)
-					lo, x = end, x[n:]
+				if errs[c] = quant.Dequantize(x, v.DType, v.Rows(lo, hi).Data); errs[c] == nil {
+					errs[c] = do(x, lo, hi)
 				}
 			}
 		})

@@ -23,6 +23,19 @@ func WriteGGUF(path string, meta Metadata, tensors []TensorSource) error {
 	return durable.WriteFile(path, func(w io.Writer) error { return EncodeGGUF(w, meta, tensors) })
 }
 
+// WriteCheckedGGUF is [WriteGGUF], and before the file gets its name check is called
+// with what was written, opened again.
+func WriteCheckedGGUF(path string, meta Metadata, tensors []TensorSource, check func(*Description) error) error {
+	return durable.WriteChecked(path, func(w io.Writer) error { return EncodeGGUF(w, meta, tensors) }, func(temporary string) (err error) {
+		d, err := openGGUF(temporary)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, d.Close()) }()
+		return check(d)
+	})
+}
+
 // EncodeGGUF writes to w what [WriteGGUF] writes to a file.
 func EncodeGGUF(w io.Writer, meta Metadata, tensors []TensorSource) error {
 	ns, err := sizes(tensors)

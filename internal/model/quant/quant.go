@@ -79,6 +79,16 @@ func Dequantize(dst []float32, d tensor.DType, src []byte) error {
 	return nil
 }
 
+// Finite returns a [*NonFiniteError] if a value is NaN or infinite.
+func Finite(src []float32) error {
+	for i, v := range src {
+		if math.Float32bits(v)&^(1<<31) >= 0x7f800000 {
+			return &NonFiniteError{i, v}
+		}
+	}
+	return nil
+}
+
 // Quantize writes src, one or several rows of whole blocks, to dst in type d.
 //
 // importance weights the squared error of each column; nil weights all alike. It

@@ -35,7 +35,17 @@ func WriteFileIn(fsys FS, path string, write func(io.Writer) error) error {
 
 // WriteFileAt is [WriteFileIn] for formats whose header is written last: write
 // gets the file itself, which it must neither sync nor close.
-func WriteFileAt(fsys FS, path string, write func(File) error) (err error) {
+func WriteFileAt(fsys FS, path string, write func(File) error) error {
+	return writeFile(fsys, path, write, nil)
+}
+
+// WriteChecked is [WriteFile], and before the file gets its name check reads it under
+// a temporary one: what check refuses is not kept.
+func WriteChecked(path string, write func(io.Writer) error, check func(temporary string) error) error {
+	return writeFile(nil, path, buffered(write), check)
+}
+
+func writeFile(fsys FS, path string, write func(File) error, check func(string) error) (err error) {
 	fsys = Default(fsys)
 	path, mode, replaced, err := target(fsys, path)
 	if err != nil {
@@ -49,6 +59,11 @@ func WriteFileAt(fsys FS, path string, write func(File) error) (err error) {
 	temp, err := writeTemp(fsys, path, mode, replaced, write)
 	if err != nil {
 		return err
+	}
+	if check != nil {
+		if err := check(temp); err != nil {
+			return errors.Join(err, fsys.Remove(temp))
+		}
 	}
 	if err := fsys.Rename(temp, path); err != nil {
 		return errors.Join(err, fsys.Remove(temp))
