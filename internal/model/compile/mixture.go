@@ -141,6 +141,9 @@ func (h *header) readMixture(c *Config, fam *Family) error {
 	m.Experts = h.int("experts", 0, maxExpert, "expert_count")
 	if m.Experts == 0 {
 		delete(h.prov, "experts")
+		for _, key := range []string{"expert_feed_forward_length", "expert_shared_count"} {
+			h.key(key) // llama.cpp's programs write them also where nothing routes
+		}
 		return nil
 	}
 	if fam.FFNs[ffnMoE] == nil {
