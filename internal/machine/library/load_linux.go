@@ -3,6 +3,7 @@
 package library
 
 import (
+	"runtime"
 	"strings"
 
 	"github.com/ebitengine/purego"
@@ -11,6 +12,8 @@ import (
 // Open loads the first of the libraries that exists, and returns [ErrAbsent] if
 // none does. A name without a slash is searched in the system's library path.
 func Open(names ...string) (Handle, error) {
+	runtime.LockOSThread() // dlerror has the message of its thread
+	defer runtime.UnlockOSThread()
 	for _, name := range names {
 		h, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 		if err == nil {
@@ -27,7 +30,11 @@ func Open(names ...string) (Handle, error) {
 
 // Symbol returns the address of a function or variable of the library or of
 // the libraries that it needs.
-func (h Handle) Symbol(name string) (uintptr, error) { return purego.Dlsym(uintptr(h), name) }
+func (h Handle) Symbol(name string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return purego.Dlsym(uintptr(h), name)
+}
 
 // Call calls a C function with integer and pointer arguments. It allocates, so
 // use it for infrequent calls.
