@@ -238,21 +238,30 @@ func ReadFile[F Float](path string) ([][]F, Format, error) {
 		return nil, Format{}, err
 	}
 	defer f.Close()
-	all := make([][]F, f.Channels)
-	part := make([][]F, f.Channels)
+	all, err := ReadAll[F](f.Reader)
+	if err != nil {
+		return nil, Format{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, f.Format, nil
+}
+
+// ReadAll reads what is left of a file into [channels][frames].
+func ReadAll[F Float](r *Reader) ([][]F, error) {
+	all := make([][]F, r.Channels)
+	part := make([][]F, r.Channels)
 	for c := range part {
-		part[c] = make([]F, max(1, blockSamples/f.Channels))
+		part[c] = make([]F, max(1, blockSamples/r.Channels))
 	}
 	for {
-		n, err := Read(f.Reader, part)
+		n, err := Read(r, part)
 		for c := range all {
 			all[c] = append(all[c], part[c][:n]...)
 		}
 		if err == io.EOF {
-			return all, f.Format, nil
+			return all, nil
 		}
 		if err != nil {
-			return nil, Format{}, fmt.Errorf("%s: %w", path, err)
+			return nil, err
 		}
 	}
 }

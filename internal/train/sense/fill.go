@@ -3,7 +3,6 @@ package sense
 import (
 	"fmt"
 
-	"atenia/flow/media"
 	"atenia/internal/exec"
 	"atenia/internal/sight"
 	"atenia/internal/speech"
@@ -100,14 +99,15 @@ func (s *Senses) sound(f *File) ([]float32, error) {
 	if rows := s.sounds.get(f.Hash); rows != nil {
 		return rows, nil
 	}
-	if _, err := f.again(); err != nil {
-		return nil, err
-	}
-	channels, form, err := media.ReadFile[float32](f.Path)
+	data, err := f.again()
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.ear.Encode(speech.Mono(channels), form.Rate)
+	channels, rate, err := waves(f.Path, data)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.ear.Encode(speech.Mono(channels), rate)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}

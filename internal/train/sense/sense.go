@@ -1,11 +1,11 @@
 package sense
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 
 	"atenia/flow/media"
 	"atenia/internal/memory/ledger"
@@ -111,18 +111,23 @@ func (s *Senses) token(id int32) (string, bool) { return s.text.Token(id) }
 
 // read returns a file's bytes, of bounded length, and its hash.
 func read(path string) (data []byte, hash [32]byte, err error) {
-	f, err := durable.OpenRegular(path)
-	if err != nil {
+	if data, err = durable.ReadRegular(path, fileBytes); err != nil {
 		return nil, hash, err
-	}
-	defer f.Close()
-	if data, err = io.ReadAll(io.LimitReader(f, fileBytes+1)); err != nil {
-		return nil, hash, err
-	}
-	if len(data) > fileBytes {
-		return nil, hash, fmt.Errorf("%s is larger than %d MiB", path, fileBytes>>20)
 	}
 	return data, sha256.Sum256(data), nil
+}
+
+// waves decodes the bytes of a sound file: [channels][frames], and the rate.
+func waves(path string, data []byte) ([][]float32, int, error) {
+	r, err := media.NewStream(bytes.NewReader(data))
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	channels, err := media.ReadAll[float32](r)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return channels, r.Rate, nil
 }
 
 // again reads a file that must not have changed since the data was read.
@@ -180,14 +185,14 @@ func (s *Senses) Hear(path, text, language string, translate bool) ([]int32, *Fi
 	if !s.Hears() {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNoSense, speech.ErrDeaf)
 	}
-	_, hash, err := read(path)
+	data, hash, err := read(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, f, err := media.ReadFile[float32](path); err != nil {
+	if _, rate, err := waves(path, data); err != nil {
 		return nil, nil, err
-	} else if f.Rate <= 0 {
-		return nil, nil, fmt.Errorf("%s: a rate of %d", path, f.Rate)
+	} else if rate <= 0 {
+		return nil, nil, fmt.Errorf("%s: a rate of %d", path, rate)
 	}
 	ids, err := s.ear.Line(text, language, translate)
 	return ids, &File{Path: path, Hash: hash}, err
