@@ -82,7 +82,7 @@ func (a *app) main(root *cobra.Command) int {
 	if err == nil {
 		return command.OK
 	}
-	if command.Crashed(err, errw, stateFolder(), args) {
+	if command.Crashed(err, errw, stateFolder(), versionText, args) {
 		return command.Failure
 	}
 	if ctx.Err() != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -40,6 +41,18 @@ func (a *app) printVersion() error {
 	if a.json {
 		return a.printJSON(r)
 	}
+	_, err := io.WriteString(a.out, r.String())
+	return err
+}
+
+// versionText is what "atenia version" prints.
+func versionText() string {
+	info, _ := debug.ReadBuildInfo()
+	return versionOf(info).String()
+}
+
+// String returns the lines that "atenia version" prints.
+func (r *versionResult) String() string {
 	commit := r.Commit
 	switch {
 	case commit == "":
@@ -47,8 +60,7 @@ func (a *app) printVersion() error {
 	case r.Modified:
 		commit += " (modified)"
 	}
-	_, err := fmt.Fprintf(a.out, "atenia %s\ncommit   %s\ngo       %s %s/%s\nkernels  %s\n", r.Version, commit, r.Go, r.OS, r.Arch, r.Kernels)
-	return err
+	return fmt.Sprintf("atenia %s\ncommit   %s\ngo       %s %s/%s\nkernels  %s\n", r.Version, commit, r.Go, r.OS, r.Arch, r.Kernels)
 }
 
 // versionOf returns the version recorded by the Go toolchain; info may be nil.

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -22,16 +20,16 @@ func Guard(f func() error) error { return fault.Call(f) }
 
 // Crashed reports whether err is a panic, and if so writes a report to the folder of
 // persistent state, "" = there is none, or else to that of temporary files, and says
-// on errw where it is.
-func Crashed(err error, errw io.Writer, state string, args []string) bool {
+// on errw where it is. version returns the lines that "atenia version" prints.
+func Crashed(err error, errw io.Writer, state string, version func() string, args []string) bool {
 	p, ok := errors.AsType[*fault.Panic](err)
 	if !ok {
 		return false
 	}
 	fmt.Fprintf(errw, "atenia: %s\n", firstLine(p.Error()))
-	name, err := writeReport(cmp.Or(state, os.TempDir()), args, p)
+	name, err := writeReport(cmp.Or(state, os.TempDir()), version(), args, p)
 	if err != nil {
-		name, err = writeReport(os.TempDir(), args, p)
+		name, err = writeReport(os.TempDir(), version(), args, p)
 	}
 	if err != nil {
 		fmt.Fprintf(errw, "this is a mistake in atenia, not in what you did; no report could be written: %v\n\n%s\n", err, p.Stack)
@@ -43,32 +41,17 @@ func Crashed(err error, errw io.Writer, state string, args []string) bool {
 }
 
 // writeReport writes what is known of a panic to a new file in dir.
-func writeReport(dir string, args []string, p *fault.Panic) (string, error) {
+func writeReport(dir, version string, args []string, p *fault.Panic) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
 	now := time.Now().UTC()
 	name := filepath.Join(dir, fmt.Sprintf("crash-%s-%d.txt", now.Format("20060102T150405"), os.Getpid()))
 	return name, durable.WriteFile(name, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s\n\ntime     %s\ncommand  atenia %s\nsystem   %s/%s, %s\nbuild    %s\n\n%s\n",
-			p.Error(), now.Format(time.RFC3339), strings.Join(quoted(args), " "), runtime.GOOS, runtime.GOARCH, runtime.Version(), build(), p.Stack)
+		fmt.Fprintf(w, "%s\n\n%stime     %s\ncommand  atenia %s\n\n%s\n",
+			p.Error(), version, now.Format(time.RFC3339), strings.Join(quoted(args), " "), p.Stack)
 		return nil
 	})
-}
-
-// build describes the build: its version, and the commit if it is known.
-func build() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	s := info.Main.Version
-	for _, v := range info.Settings {
-		if v.Key == "vcs.revision" || v.Key == "vcs.modified" || v.Key == "-tags" {
-			s += " " + v.Key + "=" + v.Value
-		}
-	}
-	return s
 }
 
 func quoted(args []string) []string {
