@@ -1,3 +1,3 @@
 // Package spelling helps messages with words: the distance of a misspelt name
-// from existing ones, for suggestions, and the form of a noun after a number.
+// from existing ones, for suggestions, the form of a noun after a number, and texts cut short.
 package spelling

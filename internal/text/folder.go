@@ -15,6 +15,12 @@ import (
 	"atenia/internal/text/token"
 )
 
+// The bytes that files of a folder may have, as package file reads them.
+const (
+	MostVocabulary = file.MostVocabulary
+	MostSettings   = file.MostSettings
+)
+
 // A tokenText is a token in a configuration: its text, or an object containing
 // it.
 type tokenText string
@@ -215,7 +221,7 @@ func IsVocabulary(path string) bool {
 // LoadFile reads a tokenizer without a model: a tokenizer.json, or a vocabulary of
 // SentencePiece or tiktoken with the configuration beside it.
 func LoadFile(path string) (*token.Tokenizer, error) {
-	data, err := durable.ReadRegular(path, file.MostVocabulary)
+	data, err := durable.ReadRegular(path, MostVocabulary)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +232,7 @@ func LoadFile(path string) (*token.Tokenizer, error) {
 		name := filepath.Base(path)
 		files := map[string][]byte{name: data}
 		for _, beside := range []string{"tokenizer_config.json", "added_tokens.json"} {
-			switch b, err := durable.ReadRegular(filepath.Join(filepath.Dir(path), beside), file.MostSettings); {
+			switch b, err := durable.ReadRegular(filepath.Join(filepath.Dir(path), beside), MostSettings); {
 			case err == nil:
 				files[beside] = b
 			case !errors.Is(err, fs.ErrNotExist):

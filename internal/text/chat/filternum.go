@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"atenia/internal/spelling"
 )
 
 func absFilter(_ *Machine, x Value, _ []Value) (Value, error) {
@@ -240,15 +242,6 @@ func floatFilter(m *Machine, x Value, a []Value) (Value, error) {
 	return given(a[0], 0.0), nil
 }
 
-// beginning returns the start of a text, for an error.
-func beginning(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
-
 func fileSize(m *Machine, x Value, a []Value) (Value, error) {
 	v, err := floatFilter(m, x, []Value{nil})
 	if err != nil {
@@ -256,7 +249,7 @@ func fileSize(m *Machine, x Value, a []Value) (Value, error) {
 	}
 	n, ok := v.(float64)
 	if t, isText := Text(x); isText && !ok {
-		return nil, ValueError("could not convert string to float: %s", Repr(beginning(t)))
+		return nil, ValueError("could not convert string to float: %s", Repr(spelling.Clip(t, 200)))
 	}
 	if !ok {
 		return nil, TypeError("float() argument must be a string or a real number, not '%s'", TypeName(x))

@@ -92,7 +92,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	}
 	settings := []byte("{}")
 	if r.Model.From != "" { // it may name stop tokens
-		if settings, err = durable.ReadRegular(filepath.Join(r.Model.From, "config.json"), mostSettings); err != nil {
+		if settings, err = durable.ReadRegular(filepath.Join(r.Model.From, "config.json"), text.MostSettings); err != nil {
 			return nil, err
 		}
 	}

@@ -17,12 +17,6 @@ import (
 	"atenia/internal/train/recipe"
 )
 
-// What files beside the weights may have, as in package file of models.
-const (
-	mostVocabulary = 256 << 20
-	mostSettings   = 16 << 20
-)
-
 // The files of a folder about text.
 const (
 	tokenizerFile  = "tokenizer.json"
@@ -45,7 +39,7 @@ func tokenizerFiles(ctx context.Context, r *recipe.Recipe, resume bool) (files, 
 	}
 	b, err := []byte(nil), error(fs.ErrNotExist)
 	if resume {
-		b, err = durable.ReadRegular(filepath.Join(r.Train.Out, tokenizerFile), mostVocabulary)
+		b, err = durable.ReadRegular(filepath.Join(r.Train.Out, tokenizerFile), text.MostVocabulary)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		b, err = makeTokenizer(ctx, r)
@@ -68,7 +62,7 @@ func tokenizerFiles(ctx context.Context, r *recipe.Recipe, resume bool) (files, 
 	if name := r.Tokenizer.Template; name == recipe.ChatML {
 		out[templateFile] = []byte(chatML)
 	} else if name != "" {
-		if out[templateFile], err = durable.ReadRegular(name, mostSettings); err != nil {
+		if out[templateFile], err = durable.ReadRegular(name, text.MostSettings); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +107,7 @@ func endOf(r *recipe.Recipe, t *text.Text) string {
 func makeTokenizer(ctx context.Context, r *recipe.Recipe) ([]byte, error) {
 	t := r.Tokenizer
 	if t.Kind == "file" {
-		return durable.ReadRegular(t.File, mostVocabulary)
+		return durable.ReadRegular(t.File, text.MostVocabulary)
 	}
 	cfg := vocab.Config{Size: t.Size, Special: t.Special, Characters: t.Kind == "chars"}
 	texts := vocab.TextsOf(ctx, r.Data.Files)

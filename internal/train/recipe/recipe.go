@@ -10,6 +10,7 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/memory/place"
+	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 
 	"github.com/BurntSushi/toml"
@@ -217,18 +218,9 @@ func unknown(keys []toml.Key) (errs []error) {
 		if tables[name] = true; len(tables) > mostNamed {
 			return append(errs, errors.New("and more unknown keys"))
 		}
-		errs = append(errs, fmt.Errorf("unknown key %s; the nearest is %s", clip(name), nearest(name, known)))
+		errs = append(errs, fmt.Errorf("unknown key %s; the nearest is %s", spelling.Clip(name, 80), nearest(name, known)))
 	}
 	return errs
-}
-
-// clip shortens a name for an error.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 func set[T comparable](x *T, usual T) {
