@@ -23,6 +23,17 @@ type Picture struct {
 // Above it lie decompression bombs: a file of a few kilobytes can claim billions.
 const MaxPixels = 100_000_000
 
+// Decoding takes up to 11 bytes a pixel. So that a file of a few kilobytes stays below
+// 64 MiB, only longer files may have more than fewPixels: so many more for each byte.
+// Drawings compress better than photographs, whose pixels are 4 to 16 to a byte.
+const (
+	fewPixels     = 4 << 20
+	pixelsPerByte = 32
+)
+
+// mostPixels is what a file of so many bytes may have.
+func mostPixels(size int) int { return min(MaxPixels, fewPixels+min(size, MaxPixels)*pixelsPerByte) }
+
 // maxSide bounds one side.
 const maxSide = 1 << 16
 
@@ -83,8 +94,9 @@ func bounded(data []byte) error {
 	if err != nil {
 		return &Error{What: "image", Want: formats, Err: err}
 	}
-	if c.Width < 1 || c.Height < 1 || c.Width > maxSide || c.Height > maxSide || c.Width*c.Height > MaxPixels {
-		return &Error{What: "image", Field: "size", Want: fmt.Sprintf("at most %d pixels and sides of 1 to %d", MaxPixels, maxSide),
+	most := mostPixels(len(data))
+	if c.Width < 1 || c.Height < 1 || c.Width > maxSide || c.Height > maxSide || c.Width*c.Height > most {
+		return &Error{What: "image", Field: "size", Want: fmt.Sprintf("at most %d pixels in a file of %d bytes and sides of 1 to %d", most, len(data), maxSide),
 			Got: fmt.Sprintf("%d×%d", c.Width, c.Height), Remedy: "scale it down first"}
 	}
 	return nil
@@ -101,8 +113,8 @@ func DecodeFrames(data []byte, most int) (frames []*Picture, seconds float64, er
 	if err := bounded(data); err != nil {
 		return nil, 0, err
 	}
-	if n, w, h := gifSize(data); n*w*h > MaxPixels {
-		return nil, 0, &Error{What: "animation", Field: "size", Want: fmt.Sprintf("at most %d pixels in all frames", MaxPixels),
+	if n, w, h := gifSize(data); n*w*h > mostPixels(len(data)) {
+		return nil, 0, &Error{What: "animation", Field: "size", Want: fmt.Sprintf("at most %d pixels in all frames", mostPixels(len(data))),
 			Got: fmt.Sprintf("%d frames of %d×%d", n, w, h), Remedy: "scale it down or cut it first"}
 	}
 	g, err := gif.DecodeAll(bytes.NewReader(data))

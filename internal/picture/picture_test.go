@@ -2,8 +2,10 @@ package picture
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"hash/crc32"
 	"image"
 	"image/png"
 	"math"
@@ -168,6 +170,48 @@ func TestBombs(t *testing.T) {
 		var e *Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s: %v, want an *Error", name, err)
+		}
+	}
+}
+
+// TestClaims: what a file may have decoded follows from its length, so that one of a
+// few bytes takes no memory; an ordinary photograph or drawing passes.
+func TestClaims(t *testing.T) {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
+	claim := func(w, h, size int) []byte {
+		out := append(bytes.Clone(b.Bytes()), make([]byte, max(0, size-b.Len()))...)
+		binary.BigEndian.PutUint32(out[16:], uint32(w))
+		binary.BigEndian.PutUint32(out[20:], uint32(h))
+		binary.BigEndian.PutUint32(out[29:], crc32.ChecksumIEEE(out[12:29]))
+		return out
+	}
+	for _, c := range []struct {
+		w, h, size int
+		ok         bool
+	}{{2000, 2000, 0, true}, {8000, 8000, 0, false}, {3840, 2160, 200 << 10, true}, {8000, 6000, 4 << 20, true}, {10001, 10000, 10 << 20, false}} {
+		if err := bounded(claim(c.w, c.h, c.size)); (err == nil) != c.ok {
+			t.Errorf("%d×%d in %d bytes: %v", c.w, c.h, c.size, err)
+		}
+	}
+}
+
+// TestEnlarged: a model's files cannot have every image made huge.
+func TestEnlarged(t *testing.T) {
+	r := Recipe{Patch: 14, Temporal: 2, Merge: 2, Rescale: 1. / 255, Std: [3]float32{1, 1, 1}, Filter: Bicubic,
+		MaxPixels: 1 << 20, Width: 56, Height: 56, MinTokens: 4, MaxTokens: 64, MinTiles: 2, MaxTiles: 6, Tile: 28, Tolerance: 2}
+	for kind, text := range map[Kind]string{
+		Area: `{"min_pixels":12845056,"max_pixels":12845056}`, Square: `{"size":{"height":2800,"width":2800}}`, Tiles: `{"tile_size":2800}`,
+	} {
+		x := r
+		x.Kind = kind
+		if err := x.Read([]byte(`{}`)); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if err := x.Read([]byte(text)); err == nil {
+			t.Errorf("%s %s: no error", kind, text)
 		}
 	}
 }

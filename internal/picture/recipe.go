@@ -204,6 +204,30 @@ func (r *Recipe) Check() error {
 		return bad("tile_size", fmt.Sprintf("a multiple of %d, and tokens from few to many", unit), r.Tile)
 	case r.Kind == Longest && r.Width < unit:
 		return bad("size", fmt.Sprintf("at least %d", unit), r.Width)
+	case r.enlarged() > maxEnlarged:
+		return bad("size", fmt.Sprintf("at most %d pixels that an image is enlarged to", maxEnlarged/r.Temporal), r.enlarged()/r.Temporal)
 	}
 	return nil
+}
+
+// maxEnlarged bounds the pixels, of all repetitions in time, that a model's files may
+// have every image enlarged to; they take 12 bytes each. Models use up to 2.6 million.
+const maxEnlarged = 1 << 22
+
+// enlarged returns the most pixels that the smallest of images may become.
+func (r *Recipe) enlarged() int {
+	token := r.Patch * r.Merge * r.Patch * r.Merge
+	n := 0
+	switch r.Kind {
+	case Area:
+		n = r.MinPixels
+	case Square:
+		n = r.Width * r.Height
+	case Tiles:
+		n = r.MinTokens * token
+		if r.MaxTiles > 1 {
+			n = max(n, r.MaxTiles*r.Tile*r.Tile)
+		}
+	}
+	return max(n, token) * r.Temporal
 }

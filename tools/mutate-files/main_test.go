@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// loaded returns a campaign in a folder of its own.
+func loaded(t *testing.T, seed uint64) *campaign {
+	t.Helper()
+	c := &campaign{seed: seed, temp: t.TempDir(), workers: 1}
+	for _, name := range []string{"XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR"} {
+		t.Setenv(name, t.TempDir())
+	}
+	if err := c.load(""); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestSamples: what cases begin with is accepted as it is, within the budget.
+func TestSamples(t *testing.T) {
+	loaded(t, 1)
+	for _, f := range formats {
+		t.Run(f.name, func(t *testing.T) {
+			x := &scratch{ctx: t.Context(), dir: t.TempDir()}
+			refused := 0
+			for i, s := range f.samples {
+				v := judge(x, &damaged{format: f, index: uint64(i), files: s}, true)
+				if v.Fault != "" {
+					t.Errorf("sample %d: %s %s", i, v.Fault, v.Text)
+				}
+				if !v.Accepted {
+					if refused++; refused < 3 {
+						t.Logf("sample %d: %s", i, v.Text)
+					}
+				}
+			}
+			if refused == len(f.samples) {
+				t.Errorf("%d of %d samples are refused", refused, len(f.samples))
+			}
+		})
+	}
+}
+
+// TestSame: a case is the same in every process, and differs from its sample.
+func TestSame(t *testing.T) {
+	a, b := loaded(t, 7), loaded(t, 7)
+	changed := 0
+	const n = 400
+	for i := range uint64(n) {
+		x, y := a.makeCase(i), b.makeCase(i)
+		if len(x.files) != len(y.files) || x.format.name != y.format.name {
+			t.Fatalf("case %d differs", i)
+		}
+		for k := range x.files {
+			if x.files[k].name != y.files[k].name || !bytes.Equal(x.files[k].data, y.files[k].data) {
+				t.Errorf("case %d: %s differs", i, x.files[k].name)
+			}
+		}
+		same := false
+		for _, s := range x.format.samples {
+			same = same || len(s) == len(x.files) && func() bool {
+				for k := range s {
+					if !bytes.Equal(s[k].data, x.files[k].data) {
+						return false
+					}
+				}
+				return true
+			}()
+		}
+		if !same {
+			changed++
+		}
+	}
+	if changed < n*8/10 {
+		t.Errorf("%d of %d cases are changed", changed, n)
+	}
+}
+
+// TestJudge: a panic, time and memory are seen.
+func TestJudge(t *testing.T) {
+	x := &scratch{ctx: t.Context(), dir: t.TempDir()}
+	keep := []byte{}
+	for _, c := range []struct {
+		want string
+		read func(*scratch, sample) error
+	}{
+		{"", func(*scratch, sample) error { return nil }},
+		{"", func(*scratch, sample) error { // much in all, little at once
+			for range 100 {
+				keep = make([]byte, 1<<20)
+			}
+			return nil
+		}},
+		{"panic", func(_ *scratch, s sample) error {
+			return os.WriteFile(filepath.Join(t.TempDir(), "x"), s[9].data, 0o600)
+		}},
+		{"panic", func(*scratch, sample) error { return &crash{"reported"} }},
+		{"memory", func(*scratch, sample) error {
+			b := make([]byte, 100<<20)
+			time.Sleep(5 * time.Millisecond)
+			runtime.KeepAlive(b)
+			return nil
+		}},
+	} {
+		v := judge(x, &damaged{format: &format{name: "test", read: c.read}, files: sample{{name: "a"}}}, true)
+		if v.Fault != c.want {
+			t.Errorf("%q, want %q: %s", v.Fault, c.want, v.Text)
+		}
+	}
+	_ = keep
+}
+
+// TestSplit: the files of a split model have the tensors of the whole one.
+func TestSplit(t *testing.T) {
+	loaded(t, 1)
+	for _, f := range formats {
+		if f.name != "gguf" {
+			continue
+		}
+		for _, s := range f.samples {
+			g := parseGGUF(s[0].data)
+			if g == nil || !bytes.Equal(g.encode(), s[0].data) {
+				t.Fatal("a GGUF file is not written as it was")
+			}
+		}
+	}
+}
