@@ -29,11 +29,22 @@ func mutateSafetensors(r random, data, donor []byte) []byte {
 			return nil
 		}
 	}
+	if !r.chance(4) {
+		header = padded(header)
+	}
 	length := uint64(len(header))
 	if r.chance(15) {
 		length = r.number(length)
 	}
 	return append(append(le.AppendUint64(nil, length), header...), rest...)
+}
+
+// padded appends spaces, so that values lie at multiples of eight bytes.
+func padded(header []byte) []byte {
+	for len(header)%8 != 0 {
+		header = append(header, ' ')
+	}
+	return header
 }
 
 // A field is one of a protocol buffer's.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -23,6 +24,8 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 1, "processes")
 	flag.IntVar(&o.readers, "readers", 0, "run cases in this process, so many at once")
 	flag.StringVar(&o.root, "root", "", "the repository (default: the next folder upwards with testdata/golden)")
+	flag.StringVar(&o.log, "log", "", "append the verdict of every case to this file")
+	flag.StringVar(&o.report, "report", "", "run nothing, print the table of such a file")
 	flag.BoolVar(&o.child, "child", false, "run the ranges of cases that standard input names")
 	flag.Parse()
 	if err := o.run(); err != nil {
@@ -37,6 +40,7 @@ type options struct {
 	index             int64
 	write             string
 	format, root      string
+	log, report       string
 	workers, readers  int
 	child             bool
 }
@@ -45,6 +49,9 @@ type options struct {
 var errFindings = errors.New("there are findings")
 
 func (o *options) run() error {
+	if o.report != "" {
+		return o.printLog()
+	}
 	temp, err := os.MkdirTemp(tempFolder(), "mutate-files")
 	if err != nil {
 		return err
@@ -83,6 +90,14 @@ func (o *options) run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	r := &report{formats: map[string]*figures{}, log: os.Stdout}
+	if o.log != "" {
+		f, err := os.OpenFile(o.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		r.verdicts = f
+	}
 	start := time.Now()
 	if o.readers > 0 {
 		err = c.together(o.readers, r)
@@ -94,6 +109,27 @@ func (o *options) run() error {
 		err = errors.Join(err, errFindings)
 	}
 	return err
+}
+
+// printLog sums up parts of a campaign, which may have run one after the other.
+func (o *options) printLog() error {
+	f, err := os.Open(o.report)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r := &report{formats: map[string]*figures{}, log: io.Discard}
+	if err := r.read(f); err != nil {
+		return err
+	}
+	var took time.Duration
+	for _, x := range r.formats {
+		for _, us := range x.nanos {
+			took += time.Duration(us) * time.Microsecond
+		}
+	}
+	r.print(os.Stdout, &campaign{seed: o.seed, from: o.from}, took)
+	return nil
 }
 
 // tempFolder prefers memory to a disk, which a campaign would wear.

@@ -131,3 +131,31 @@ func TestSplit(t *testing.T) {
 		}
 	}
 }
+
+// TestSums: of formats with checksums some changed files are accepted, so that
+// changes get past the sums.
+func TestSums(t *testing.T) {
+	loaded(t, 1)
+	x := &scratch{ctx: t.Context(), dir: t.TempDir()}
+	for _, f := range formats {
+		if f.name != "snapshot" && f.name != "sxlm" {
+			continue
+		}
+		accepted := 0
+		const n = 60
+		for i := range uint64(n) {
+			r := rngFor(1, i)
+			e := f.samples[0][0]
+			if e.data = mutateSnapshot(r, e.data); f.name == "sxlm" {
+				e.data = mutateSXLM(r, f.samples[0][0].data)
+			}
+			if !bytes.Equal(e.data, f.samples[0][0].data) && judge(x, &damaged{format: f, index: i, files: sample{e}}, true).Accepted {
+				accepted++
+			}
+		}
+		t.Logf("%s: %d of %d", f.name, accepted, n)
+		if accepted < n/10 {
+			t.Errorf("%s: %d of %d changed files are accepted", f.name, accepted, n)
+		}
+	}
+}

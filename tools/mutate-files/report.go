@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,22 @@ type report struct {
 	formats  map[string]*figures
 	findings []verdict
 	log      io.Writer // a line for each finding, as it comes
+	verdicts io.Writer // nil, or all of them in JSON
+}
+
+// read adds the verdicts of an earlier part of a campaign.
+func (r *report) read(f io.Reader) error {
+	for d := json.NewDecoder(f); ; {
+		var v verdict
+		switch err := d.Decode(&v); err {
+		case nil:
+			r.add(v)
+		case io.EOF:
+			return nil
+		default:
+			return err
+		}
+	}
 }
 
 type figures struct {
@@ -32,6 +49,13 @@ func (r *report) add(v verdict) {
 	}
 	f.nanos = append(f.nanos, int32(min(v.Nanos/1000, 1<<31-1)))
 	f.bytes = max(f.bytes, v.Bytes)
+	if r.verdicts != nil {
+		if v.Fault == "" {
+			v.Text = ""
+		}
+		b, _ := json.Marshal(v) // numbers and texts
+		_, _ = r.verdicts.Write(append(b, '\n'))
+	}
 	if v.Fault == "" {
 		return
 	}

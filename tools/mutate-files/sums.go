@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"atenia/tensor"
+
 	"github.com/klauspost/compress/zstd"
 	"github.com/zeebo/xxh3"
 )
@@ -14,7 +16,11 @@ import (
 // mutateSnapshot changes a snapshot of training: values, or what its header
 // says, with the sums that fit.
 func mutateSnapshot(r random, data []byte) []byte {
-	out := mutateSafetensors(r, data, nil)
+	out := bytes.Clone(data)
+	kept := r.chance(2) // the structure: only values and the note are changed
+	if !kept {
+		out = mutateSafetensors(r, data, nil)
+	}
 	if out == nil || len(out) < 8 || le.Uint64(out) > uint64(len(out)-8) {
 		return out
 	}
@@ -29,13 +35,21 @@ func mutateSnapshot(r random, data []byte) []byte {
 		return out
 	}
 	delete(entries, "__metadata__")
+	if kept && len(body) > 0 && r.chance(2) {
+		for range 1 + r.IntN(8) {
+			body[r.IntN(len(body))] = byte(r.Uint32())
+		}
+	} else if kept {
+		note := mutateJSON(r, []byte(notes["note"]), nil)
+		notes["note"] = string(mutateText(r, note, nil))
+	}
 	sums := map[string]string{}
 	var lines []string
 	for name, raw := range entries {
 		var t struct {
-			DType   string `json:"dtype"`
-			Shape   []int  `json:"shape"`
-			Offsets [2]int `json:"data_offsets"`
+			DType   string       `json:"dtype"`
+			Shape   tensor.Shape `json:"shape"`
+			Offsets [2]int       `json:"data_offsets"`
 		}
 		if json.Unmarshal(raw, &t) != nil || t.Offsets[0] < 0 || t.Offsets[1] < t.Offsets[0] || t.Offsets[1] > len(body) {
 			return out
@@ -49,6 +63,7 @@ func mutateSnapshot(r random, data []byte) []byte {
 	notes["check"] = fmt.Sprintf("%016x", xxh3.HashString(fmt.Sprintf("%q %q %q %q", notes["format"], notes["note"], table, lines)))
 	entries["__metadata__"], _ = json.Marshal(notes)
 	header, _ = json.Marshal(entries)
+	header = padded(header)
 	return append(append(le.AppendUint64(nil, uint64(len(header))), header...), body...)
 }
 
