@@ -5,7 +5,7 @@
 //	go run -C tools ./mutate-files -seed 7 -cases 1000000 -from 0
 //	go run -C tools ./mutate-files -seed 7 -index 123456 -write DIR  # the files of one case
 //	go run -C tools ./mutate-files -seed 7 -index 123456             # one case again, with what it took
-//	go run -race -C tools ./mutate-files -readers 8 -for 10m         # eight at once in one process
+//	go run -C tools -race ./mutate-files -readers 8 -for 10m         # eight at once in one process
 //
 // A case is determined by its seed and its index. It begins with good files of
 // one format, mostly from testdata/golden, and changes their structure: lengths

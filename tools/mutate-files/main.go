@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -26,6 +27,7 @@ func main() {
 	flag.StringVar(&o.root, "root", "", "the repository (default: the next folder upwards with testdata/golden)")
 	flag.StringVar(&o.log, "log", "", "append the verdict of every case to this file")
 	flag.StringVar(&o.report, "report", "", "run nothing, print the table of such a file")
+	flag.StringVar(&o.temp, "temp", "", "folder for a folder of files that lasts as long as the run (default: /dev/shm, if there is one)")
 	flag.BoolVar(&o.child, "child", false, "run the ranges of cases that standard input names")
 	flag.Parse()
 	if err := o.run(); err != nil {
@@ -40,7 +42,7 @@ type options struct {
 	index             int64
 	write             string
 	format, root      string
-	log, report       string
+	log, report, temp string
 	workers, readers  int
 	child             bool
 }
@@ -52,7 +54,10 @@ func (o *options) run() error {
 	if o.report != "" {
 		return o.printLog()
 	}
-	temp, err := os.MkdirTemp(tempFolder(), "mutate-files")
+	if o.temp == "" {
+		o.temp = tempFolder()
+	}
+	temp, err := os.MkdirTemp(o.temp, "mutate-files")
 	if err != nil {
 		return err
 	}
@@ -87,7 +92,7 @@ func (o *options) run() error {
 	if o.cases == 0 {
 		c.end = time.Now().Add(o.time)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	r := &report{formats: map[string]*figures{}, log: os.Stdout}
 	if o.log != "" {

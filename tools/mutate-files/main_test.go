@@ -159,3 +159,23 @@ func TestSums(t *testing.T) {
 		}
 	}
 }
+
+// TestCampaign runs the first cases of the campaign that CI runs for a minute.
+func TestCampaign(t *testing.T) {
+	c := loaded(t, 1)
+	x := &scratch{ctx: t.Context(), dir: t.TempDir()}
+	accepted := 0
+	const n = 500
+	for i := range uint64(n) {
+		v := judge(x, c.makeCase(i), true)
+		if v.Fault != "" {
+			t.Errorf("case %d, %s: %s %s", i, v.Format, v.Fault, v.Text)
+		}
+		if v.Accepted {
+			accepted++
+		}
+	}
+	if accepted < n/10 || accepted > n*9/10 {
+		t.Errorf("%d of %d cases are accepted", accepted, n)
+	}
+}

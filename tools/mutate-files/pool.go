@@ -55,7 +55,7 @@ func (c *campaign) run(ctx context.Context, r *report) error {
 			errs <- func() error {
 				w := &worker{c: c}
 				defer w.stop()
-				for !c.over(done.Load()) && ctx.Err() == nil {
+				for !c.over(done.Load()) && ctx.Err() == nil { // a batch at a time
 					from := next.Add(batch) - batch
 					to := from + batch
 					if c.cases > 0 && c.only == nil {
@@ -102,7 +102,7 @@ func (w *worker) start() error {
 		return err
 	}
 	w.err.Reset()
-	w.cmd = exec.Command(self, "-child", "-seed", strconv.FormatUint(w.c.seed, 10))
+	w.cmd = exec.Command(self, "-child", "-temp", w.c.temp, "-seed", strconv.FormatUint(w.c.seed, 10))
 	w.cmd.Stderr = &limitedBuffer{b: &w.err}
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
 		return err
