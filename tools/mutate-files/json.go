@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -198,12 +199,16 @@ func (t *tree) change(r random, donor []byte) {
 	case 6: // many times
 		n := 1 << r.IntN(11)
 		n = min(n, 1+(1<<19)/(1+len(v.append(nil))))
+		kids, keys, name := make([]*tree, n), make([]string, n), key(i)
 		for k := range n {
-			name := key(i)
 			if r.chance(2) {
 				name = fmt.Sprintf("%q", fmt.Sprint(k))
 			}
-			insert(i, name, v)
+			kids[n-1-k], keys[n-1-k] = v, name
+		}
+		p.kids = slices.Insert(slices.Clip(p.kids), i, kids...)
+		if p.kind == '{' {
+			p.keys = slices.Insert(slices.Clip(p.keys), i, keys...)
 		}
 	case 7: // in a list, or in a sequence of steps
 		p.kids[i] = &tree{kind: '[', kids: []*tree{v}}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -221,6 +222,7 @@ func (c *campaign) child(in io.Reader, out io.Writer) error {
 	if err := os.MkdirAll(x.dir, 0o755); err != nil {
 		return err
 	}
+	debug.SetGCPercent(400) // samples are alive all the time
 	w := bufio.NewWriter(out)
 	e := json.NewEncoder(w)
 	s := bufio.NewScanner(in)
