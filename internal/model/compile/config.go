@@ -158,6 +158,10 @@ const (
 	maxVocab  = 1 << 24
 	maxLength = 1 << 30 // positions
 	maxExpert = 1 << 14
+
+	// maxExperts bounds those of all layers, each of which has three names: a
+	// configuration of 900 bytes can ask for millions. Models have up to 25,000.
+	maxExperts = 1 << 16
 )
 
 // canonicalise clears fields without effect, so that equal models have equal
@@ -244,6 +248,9 @@ func (c *Config) check(file string, f *Faults) {
 	}
 	if c.hasMixture() {
 		c.Mixture.check(bad)
+		if n := c.mixtures() * c.Mixture.Experts; n > maxExperts {
+			bad("experts", fmt.Sprintf("at most %d in all layers", maxExperts), n)
+		}
 	}
 	if c.Audio != nil {
 		c.Audio.check(c.Hidden, bad)

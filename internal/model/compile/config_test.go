@@ -120,6 +120,7 @@ func TestConfigFaults(t *testing.T) {
 		{"short list of factors", `{"model_type": "phi3", "rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [1]}}`, "want 48 values, got 1"},
 		{"list of the wrong length", `{"model_type": "qwen3", "layer_types": ["full_attention"]}`, "layer_types: want 32 layers"},
 		{"a kind the decoder lacks", `{"model_type": "qwen3", "num_hidden_layers": 1, "layer_types": ["mamba"]}`, "layer_types[0]"},
+		{"experts in every layer", `{"model_type": "qwen2_moe", "num_experts": 16384, "moe_intermediate_size": 16, "num_hidden_layers": 300}`, "experts: want at most 65536 in all layers"},
 		{"several at once", `{"model_type": "llama", "hidden_size": -1, "vocab_size": []}`, "vocab_size"},
 	} {
 		t.Run(x.name, func(t *testing.T) {

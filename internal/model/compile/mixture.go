@@ -61,13 +61,16 @@ func (m *Mixture) params(c *Config) *plan.MoEParams {
 	return p
 }
 
-func (c *Config) hasMixture() bool {
+func (c *Config) hasMixture() bool { return c.mixtures() > 0 }
+
+// mixtures counts the layers that are one.
+func (c *Config) mixtures() (n int) {
 	for _, l := range c.Layers {
 		if l.FFN == ffnMoE {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 func (m *Mixture) check(bad func(field, want string, got any)) {
