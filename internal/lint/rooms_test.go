@@ -91,6 +91,7 @@ var wideRooms = map[string]struct {
 	"quila":                     {31, "the face of the neuron graph: files, calls, training, and the rows of every room"},
 	"quila/internal/call":       {11, "a call joins the boundary, the grid, the ports and the stores"},
 	"internal/engine":           {24, "the inside of the face: it joins the rooms that a model runs in"},
+	"tools/mutate-files":        {29, "it calls the reader of every format"},
 }
 
 // smallRooms have one importer and fewer than smallRoom lines; each has a
@@ -98,7 +99,6 @@ var wideRooms = map[string]struct {
 const smallRoom = 300
 
 var smallRooms = map[string]string{
-	"internal/score":               "arithmetic and a format, which the face would show otherwise",
 	"internal/golden":              "support of tests, which are its importers",
 	"quila/internal/conform/calls": "rows of the suite have a package a subject, and the face lists them",
 	"quila/internal/conform/plans": "rows of the suite have a package a subject, and the face lists them",

@@ -19,7 +19,7 @@ const (
 // ways of their own.
 var doors = []struct{ dir, name, callers string }{
 	{"internal/model/file", "Open", "internal/engine internal/store/checkpointdir internal/text internal/train/..."},
-	{"internal/model/compile", "Compile", "internal/engine internal/model/convert internal/train/planned internal/train/sense"},
+	{"internal/model/compile", "Compile", "internal/engine internal/model/convert internal/train/planned internal/train/sense tools/mutate-files"},
 	{"internal/model/compile", "Materialize", "internal/memory/residence"},
 	{"internal/model/compile", "MaterializeOne", "internal/memory/residence"},
 	{"internal/model/compile", "MakeWeight", "internal/model/compile internal/model/convert"},

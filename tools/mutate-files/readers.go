@@ -225,8 +225,7 @@ func readPlanText(_ *scratch, s sample) error {
 		return err
 	}
 	pass.Map(c, plan.Sizing{Tokens: 3, Slots: 2, Requested: 1, Patches: 1, Merged: 1}, nil)
-	_, err = pass.Compile(&c.Plan, pass.Options{})
-	return err
+	return nil
 }
 
 func readPlanJSON(_ *scratch, s sample) error {
