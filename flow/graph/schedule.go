@@ -41,8 +41,10 @@ type ScheduledCall struct {
 	Tokens int
 }
 
-// maxVisits bounds the work of a rehearsal: nodes times blocks.
-const maxVisits = 1 << 24
+// maxVisits bounds the work of a schedule's two rehearsals together: how often they look
+// whether a node can fire, which takes a microsecond. A delay of a minute in blocks of 64
+// frames takes a million for ten nodes.
+const maxVisits = 1 << 23
 
 // NewSchedule rehearses the plan by counts until every node fires a whole block, then searches for
 // minimal capacities. An error is an [Error]: a capacity_frames of the plan that is too
@@ -64,6 +66,8 @@ func NewSchedule(l *Linked) (*Schedule, error) {
 		}
 	}
 	free, tight := newRehearsal(l, nil), newRehearsal(l, least(l))
+	visits := maxVisits
+	free.visits, tight.visits = &visits, &visits
 	short := -1 // first edge whose capacity in the plan is too small
 	for {
 		if s.Warmup > longest {
@@ -72,6 +76,9 @@ func NewSchedule(l *Linked) (*Schedule, error) {
 		free.block(s.Warmup)
 		tight.begin()
 		for tight.pass(s.Warmup); !tight.even(free); tight.pass(s.Warmup) {
+			if visits < 0 {
+				return nil, tooLong
+			}
 			i, ok := tight.grow(free)
 			if !ok {
 				return nil, &Error{Code: Deadlock, Path: l.Plan.Root + ".edges", Text: "no capacities avoid deadlock"}
@@ -79,6 +86,9 @@ func NewSchedule(l *Linked) (*Schedule, error) {
 			if i >= 0 && (short < 0 || i < short) {
 				short = i
 			}
+		}
+		if visits < 0 {
+			return nil, tooLong
 		}
 		if free.full() {
 			break
@@ -184,6 +194,7 @@ type rehearsal struct {
 	first    []int
 	most     []int
 	calls    []ScheduledCall // of the last block
+	visits   *int            // that are left; below 0 nothing moves
 }
 
 func newRehearsal(l *Linked, capacity []int) *rehearsal {
@@ -283,7 +294,8 @@ func (r *rehearsal) pass(k int) {
 	for moved := true; moved; {
 		moved = false
 		for _, v := range r.l.Order {
-			for r.left[v] > 0 {
+			for r.left[v] > 0 && *r.visits >= 0 {
+				*r.visits--
 				blocked := false
 				t := r.blockers(v, func(*LinkedEdge, bool) { blocked = true })
 				if blocked {
@@ -330,6 +342,7 @@ func (r *rehearsal) even(free *rehearsal) bool { return slices.Equal(r.done, fre
 
 // starved returns nodes that wait for each other's frames in a cycle, a deadlock, or nil.
 func (r *rehearsal) starved() []int {
+	*r.visits -= 2 * len(r.left) // a graph is made and searched, too
 	var arcs []arc
 	for v := range r.left {
 		if r.left[v] > 0 {
@@ -346,6 +359,7 @@ func (r *rehearsal) starved() []int {
 // grow enlarges channels after nothing moved and reports whether it could. It returns the first
 // edge whose capacity is the plan's and had to grow, or -1.
 func (r *rehearsal) grow(free *rehearsal) (int, bool) {
+	*r.visits -= 2 * len(r.left)
 	var arcs []arc
 	short, grew := -1, false
 	need := func(e *LinkedEdge) {

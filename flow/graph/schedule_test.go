@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"atenia/flow"
 	"atenia/flow/graph"
@@ -191,5 +192,30 @@ func BenchmarkOf(b *testing.B) {
 		if _, err := graph.NewSchedule(l); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestLongDelays: a delay of any length is scheduled, or refused, in bounded time.
+func TestLongDelays(t *testing.T) {
+	for _, c := range []struct {
+		delay int
+		ok    bool
+	}{{1 << 10, true}, {1 << 21, true}, {1 << 24, false}, {1 << 30, false}} {
+		p, err := graph.ParseText(fmt.Sprintf("graph\nnode x Input\nnode a Gain :gain=1\nnode b Gain :gain=1\nnode m Mix :inputs=2\nnode o Probe\n"+
+			"edge x -> a delay=%d\nedge a -> b delay=%d\nedge x -> m.in0\nedge b -> m.in1\nedge m -> o", c.delay/2, c.delay/2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := graph.Link(p, catalog{}, graph.Options{BlockFrames: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err = graph.NewSchedule(l)
+		e, refused := errors.AsType[*graph.Error](err)
+		if (err == nil) != c.ok || refused && e.Code != graph.Unsupported {
+			t.Errorf("%d frames: %v", c.delay, err)
+		}
+		t.Log(c.delay, time.Since(start))
 	}
 }

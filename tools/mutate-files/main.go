@@ -161,6 +161,7 @@ func (c *campaign) load(root string) error {
 			}
 		}
 	}
+	c.root = root
 	from := &corpus{root: root, temp: filepath.Join(c.temp, "samples")}
 	if err := os.Mkdir(from.temp, 0o755); err != nil {
 		return err

@@ -56,8 +56,10 @@ func judge(x *scratch, d *damaged, alone bool) verdict {
 		v.Fault, v.Text = "panic", fmt.Sprintf("%s\n%s", p.Error(), p.Stack)
 	case errors.As(err, &c):
 		v.Fault, v.Text = "panic", c.text
-	case !alone:
-		v.Bytes = 0
+	case !alone: // the others take time, and memory
+		if v.Bytes = 0; time.Duration(v.Nanos) > 12*mostTime {
+			v.Fault = "time"
+		}
 	case time.Duration(v.Nanos) > mostTime && processorTime()-cpu > mostTime:
 		v.Fault = "time"
 	case v.Bytes > d.limit(): // an upper bound: what was alive at once is less

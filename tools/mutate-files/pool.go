@@ -25,6 +25,7 @@ const stuck = 60 * time.Second
 type campaign struct {
 	seed    uint64
 	wheel   []*format
+	root    string
 	temp    string
 	only    *format // nil: all
 	from    uint64
@@ -103,7 +104,7 @@ func (w *worker) start() error {
 		return err
 	}
 	w.err.Reset()
-	w.cmd = exec.Command(self, "-child", "-temp", w.c.temp, "-seed", strconv.FormatUint(w.c.seed, 10))
+	w.cmd = exec.Command(self, "-child", "-root", w.c.root, "-temp", w.c.temp, "-seed", strconv.FormatUint(w.c.seed, 10))
 	w.cmd.Stderr = &limitedBuffer{b: &w.err}
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (w *worker) do(from, to uint64, add func(verdict)) error {
 			w.stop()
 			continue
 		}
-		at, why := from, ""
+		at, why, began := from, "", false
 	reading:
 		for {
 			select {
@@ -177,7 +178,7 @@ func (w *worker) do(from, to uint64, add func(verdict)) error {
 				case m.Done:
 					return nil
 				case m.Begin != nil:
-					at = *m.Begin
+					at, began = *m.Begin, true
 				case m.Verdict != nil:
 					add(*m.Verdict)
 					at = m.Verdict.Index + 1
@@ -192,6 +193,9 @@ func (w *worker) do(from, to uint64, add func(verdict)) error {
 		}
 		_ = w.cmd.Wait()
 		w.cmd = nil
+		if !began {
+			return fmt.Errorf("a process did not begin: %s: %s", why, w.err.String())
+		}
 		kind := "panic"
 		if why != "the process ended" {
 			kind = "time"
