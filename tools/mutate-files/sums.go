@@ -31,7 +31,7 @@ func mutateSnapshot(r random, data []byte) []byte {
 		return out
 	}
 	var notes map[string]string
-	if json.Unmarshal(entries["__metadata__"], &notes) != nil {
+	if json.Unmarshal(entries["__metadata__"], &notes) != nil || notes == nil {
 		return out
 	}
 	delete(entries, "__metadata__")
