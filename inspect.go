@@ -66,6 +66,10 @@ type TypeTotals struct {
 // It reports damage as [Open] does, and does not read the values of
 // tensors, so bits that changed there are not found.
 func Inspect(path string) (*File, error) {
+	return guarded(func() (*File, error) { return inspect(path) })
+}
+
+func inspect(path string) (*File, error) {
 	open := func() (*file.Description, error) { return engine.OpenFiles(path, "") }
 	if filepath.Ext(path) == ".safetensors" && file.IsFile(path) {
 		open = func() (*file.Description, error) { return file.OpenSafetensors(path) }
@@ -169,6 +173,10 @@ type QuantizeReport struct {
 // at out is replaced when the new one is complete; after an error, or when ctx
 // ends, nothing has changed.
 func Quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeReport, error) {
+	return guarded(func() (QuantizeReport, error) { return quantize(ctx, in, out, o) })
+}
+
+func quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeReport, error) {
 	if o.Threads <= 0 {
 		o.Threads = cpu.Threads()
 	}

@@ -56,6 +56,10 @@ func OpenTokenizer(path string) (*Tokenizer, error) {
 	if bare := filepath.Join(path, "tokenizer.json"); path != "" && file.IsFile(bare) && !file.IsFile(filepath.Join(path, "config.json")) {
 		return OpenTokenizer(bare) // a folder with nothing but the tokenizer
 	}
+	return guarded(func() (*Tokenizer, error) { return tokenizerOf(path) })
+}
+
+func tokenizerOf(path string) (*Tokenizer, error) {
 	d, err := engine.OpenFiles(path, "", file.HeaderOnly())
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ var companions = [...]string{
 
 // openFolder reads a Hugging Face folder.
 func openFolder(dir string, o options) (d *Description, err error) {
-	d = &Description{Path: dir, Format: HuggingFace, Files: map[string][]byte{}}
+	d = &Description{Path: dir, Format: HuggingFace, copied: o.copied, Files: map[string][]byte{}}
 	defer func() { d, err = d.unlessFailed(err) }()
 	if err := d.readFolder(dir, o); err != nil {
 		return d, err
@@ -184,7 +184,7 @@ func OpenSafetensors(path string) (d *Description, err error) {
 // addSafetensors appends the tensors of a file for which keep returns true; nil
 // keeps all.
 func (d *Description) addSafetensors(path string, keep func(*Tensor) bool) error {
-	p, err := mapFile(path)
+	p, err := d.mapFile(path)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"atenia/internal/fault"
 	"atenia/internal/memory"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
@@ -182,7 +183,7 @@ func Materialize(ctx context.Context, m *memory.Manager, ids []string) error {
 	for range min(materializing, len(ids)) {
 		lanes.Go(func() {
 			for id := range next {
-				if err := EnsureMaterialized(ctx, m, id); err != nil {
+				if err := fault.Call(func() error { return EnsureMaterialized(ctx, m, id) }); err != nil {
 					stop(err)
 				}
 			}

@@ -3,6 +3,8 @@ package direct
 import (
 	"context"
 	"sync"
+
+	"atenia/internal/fault"
 )
 
 // A Queue limits the number of concurrent tasks that wait for a disk. Each
@@ -28,7 +30,7 @@ func (q *Queue) Do(ctx context.Context, n int, task func(ctx context.Context, i 
 				if ctx.Err() != nil {
 					return
 				}
-				if err := task(ctx, i); err != nil {
+				if err := fault.Call(func() error { return task(ctx, i) }); err != nil {
 					cancel(err)
 				}
 			})
