@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"sync"
 
 	"atenia/internal/fault"
 	"atenia/internal/memory"
@@ -179,7 +178,7 @@ func Materialize(ctx context.Context, m *memory.Manager, ids []string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	next := make(chan string)
-	var lanes sync.WaitGroup
+	var lanes fault.Group
 	for range min(materializing, len(ids)) {
 		lanes.Go(func() {
 			for id := range next {

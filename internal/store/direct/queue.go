@@ -2,7 +2,6 @@ package direct
 
 import (
 	"context"
-	"sync"
 
 	"atenia/internal/fault"
 )
@@ -20,7 +19,7 @@ func NewQueue(depth int) *Queue { return &Queue{make(chan struct{}, max(1, depth
 func (q *Queue) Do(ctx context.Context, n int, task func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var wg sync.WaitGroup
+	var wg fault.Group
 	for i := range n {
 		select {
 		case <-ctx.Done():
