@@ -76,6 +76,11 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 	path := Display(PathOf(d))
 	p := &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}
 	p.files = p.packFiles(d)
+	for _, d := range m.Diagnostics {
+		if d.Code == compile.OwnHead {
+			p.note("%s", d.Text)
+		}
+	}
 	return p, nil
 }
 
