@@ -3,7 +3,6 @@ package atenia
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"atenia/internal/engine"
@@ -198,7 +197,7 @@ func quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeR
 	}
 	r, err := convert.Convert(ctx, d, out, convert.Options{Importance: importance, Mix: quant.Mix(o.Mix), Threads: o.Threads, Progress: o.Progress})
 	if err != nil {
-		return QuantizeReport{}, fmt.Errorf("%s: %w", engine.Display(in), err)
+		return QuantizeReport{}, engine.Named(in, err)
 	}
 	q := QuantizeReport{
 		Arch: r.Arch, Mix: Mix(r.Mix), Tensors: r.Tensors, Copied: r.Copied,

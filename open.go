@@ -3,7 +3,6 @@ package atenia
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"atenia/internal/engine"
@@ -94,7 +93,7 @@ func open(ctx context.Context, path string, c *Config) (*Model, error) {
 		return nil, errors.Join(err, observer.Close(), files.Close())
 	}
 	if err := m.load(ctx, &cfg); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", engine.Display(path), err), observer.Close(), files.Close(), m.unmerge())
+		return nil, errors.Join(engine.Named(path, err), observer.Close(), files.Close(), m.unmerge())
 	}
 	return m, nil
 }
@@ -144,7 +143,7 @@ func (m *Model) loadText(c *Config) (err error) {
 	default:
 		return err
 	}
-	m.textErr = fmt.Errorf("%s: %w", engine.Display(m.Path()), err)
+	m.textErr = engine.Named(m.Path(), err)
 	c.Logger.Warn("text is incomplete", "err", m.textErr)
 	return nil
 }

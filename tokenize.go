@@ -1,7 +1,6 @@
 package atenia
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"atenia/internal/engine"
@@ -67,7 +66,7 @@ func tokenizerOf(path string) (*Tokenizer, error) {
 	defer d.Close()
 	t, err := text.Load(d)
 	if t == nil || t.Tokenizer == nil {
-		return nil, fmt.Errorf("%s: %w", engine.Display(path), err)
+		return nil, engine.Named(path, err)
 	}
 	return &Tokenizer{t.Tokenizer}, nil
 }
