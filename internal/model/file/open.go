@@ -30,7 +30,7 @@ type Description struct {
 
 	Config []byte            // config.json, unparsed (huggingface)
 	Meta   Metadata          // keys and values in order (gguf, safetensors)
-	Files  map[string][]byte // small files by name: "tokenizer.json", "1_Pooling/config.json" (huggingface)
+	Files  map[string][]byte // small files by name: "tokenizer.json", "1_Pooling/config.json" (huggingface); nil = a vocabulary to read, see [Description.ReadVocabularies]
 
 	Tensors []Tensor // gguf: in the order of the header; safetensors: in the order of their data; file by file
 	Parts   []Part   // the files that hold tensors
