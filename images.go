@@ -63,7 +63,7 @@ func (m *Model) look(images []ContentPart) ([]*sight.Seen, error) {
 		if p.Video != nil {
 			see, data = m.eye.LookVideo, p.Video
 		}
-		s, err := see(data)
+		s, err := guarded(func() (*sight.Seen, error) { return see(data) })
 		if err != nil {
 			return nil, fmt.Errorf("image %d: %w", i+1, err)
 		}

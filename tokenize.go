@@ -1,7 +1,6 @@
 package atenia
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"atenia/internal/engine"
@@ -56,6 +55,10 @@ func OpenTokenizer(path string) (*Tokenizer, error) {
 	if bare := filepath.Join(path, "tokenizer.json"); path != "" && file.IsFile(bare) && !file.IsFile(filepath.Join(path, "config.json")) {
 		return OpenTokenizer(bare) // a folder with nothing but the tokenizer
 	}
+	return guarded(func() (*Tokenizer, error) { return tokenizerOf(path) })
+}
+
+func tokenizerOf(path string) (*Tokenizer, error) {
 	d, err := engine.OpenFiles(path, "", file.HeaderOnly())
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func OpenTokenizer(path string) (*Tokenizer, error) {
 	defer d.Close()
 	t, err := text.Load(d)
 	if t == nil || t.Tokenizer == nil {
-		return nil, fmt.Errorf("%s: %w", engine.Display(path), err)
+		return nil, engine.Named(path, err)
 	}
 	return &Tokenizer{t.Tokenizer}, nil
 }

@@ -291,7 +291,7 @@ func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, e
 	if o.Watch != nil {
 		p.Watch = func(e train.Event) { o.Watch(TrainEvent(e)) }
 	}
-	rep, err := job.Run(ctx, r.internal(), p)
+	rep, err := guarded(func() (*job.Report, error) { return job.Run(ctx, r.internal(), p) })
 	if rep == nil {
 		return nil, err
 	}

@@ -93,7 +93,16 @@ func fromFolder(d *file.Description) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, ok := d.Files["tokenizer.json"]
+	_, ok := d.Files["tokenizer.json"]
+	if ok {
+		err = d.ReadVocabularies("tokenizer.json") // the others say the same
+	} else {
+		err = d.ReadVocabularies()
+	}
+	if err != nil {
+		return nil, err
+	}
+	data := d.Files["tokenizer.json"]
 	switch name := Vocabulary(d.Files); {
 	case ok:
 		if t.Tokenizer, err = token.Load(data); err != nil {
@@ -255,6 +264,9 @@ func Files(dir string) (out map[string][]byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	if err := d.ReadVocabularies(); err != nil {
+		return nil, err
+	}
 	out = map[string][]byte{}
 	for name, b := range d.Files {
 		if !strings.Contains(name, "/") && name != "model.safetensors.index.json" {

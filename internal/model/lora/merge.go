@@ -189,6 +189,9 @@ func (a *Adapter) Merge(fsys durable.FS, d *file.Description, dir string) error 
 	path := func(name string, write func(io.Writer) error) error {
 		return durable.WriteFileIn(fsys, filepath.Join(dir, filepath.FromSlash(name)), write)
 	}
+	if err := d.ReadVocabularies(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.Files)) {
 		if name == ConfigFile || strings.Contains(name, "/") {
 			continue
