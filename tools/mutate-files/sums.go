@@ -21,7 +21,7 @@ func mutateSnapshot(r random, data []byte) []byte {
 	if !kept {
 		out = mutateSafetensors(r, data, nil)
 	}
-	if out == nil || len(out) < 8 || le.Uint64(out) > uint64(len(out)-8) {
+	if len(out) < 8 || le.Uint64(out) > uint64(len(out)-8) {
 		return out
 	}
 	n := int(le.Uint64(out))
