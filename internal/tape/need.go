@@ -85,6 +85,19 @@ func (m *Model[F]) need(op recorder[F], rows int) need {
 		return need{out: rows * o.dim}
 	case *crossAttention[F]:
 		return o.need(rows)
+	case *objective[F]:
+		n := m.need(o.last, rows) // each row may be a document
+		docs := rows
+		if m.Documents > 0 {
+			docs = min(rows, m.Documents)
+		}
+		n.out, n.saved, n.scratch = n.out+1, n.saved+docs*(o.dim+1+max(docs, o.dim)), n.scratch+(docs+1)*o.dim
+		return n
+	case *projection[F]:
+		y := rows * o.product.out
+		return need{out: y, saved: y, scratch: 2*y + lows(rows, &o.product)}
+	case *pooling[F]:
+		return need{out: rows * o.dim, saved: rows, scratch: o.dim}
 	case *gather[F]:
 		return need{out: rows * o.dim}
 	case *attention[F]:
