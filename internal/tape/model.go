@@ -128,6 +128,16 @@ func (m *Model[F]) teach() {
 	m.ops[n] = m.goal
 }
 
+// Met returns how many goals of the last batch an encoder meets: queries whose answer has
+// the highest cosine of all documents, scores on the right side of 0 (a target above ½ is
+// right above it), labels with the highest score. false for a model of the next token.
+func (m *Model[F]) Met() (n int, ok bool) {
+	if m.goal == nil {
+		return 0, false
+	}
+	return m.goal.met, true
+}
+
 // Registry returns a registry with the gradients of all blocks, for tapes.
 func (m *Model[F]) Registry() *grad.Registry[F] { return m.registry }
 

@@ -26,6 +26,7 @@ type objective[F Float] struct {
 	out  plan.RegisterRef
 	dim  int
 	ends bool // a document's vector is that of its last row; else of its first
+	met  int  // goals of the last batch that the model's answer is right for
 }
 
 // check verifies what the documents of an encoder's batch are to become.
@@ -95,6 +96,7 @@ func (o *objective[F]) record(s *step[F]) error {
 		return s.t.Err()
 	}
 	sum := 0.0
+	o.met = 0
 	if s.batch.Targets != nil {
 		sum = o.scores(s.batch, probs, x)
 	} else {
@@ -108,6 +110,12 @@ func (o *objective[F]) record(s *step[F]) error {
 	}
 	v[0] = F(sum / o.total(s.batch))
 	return s.end(keyObjective, o)
+}
+
+func (o *objective[F]) meet(is bool) {
+	if is {
+		o.met++
+	}
 }
 
 // total returns the divisor of the sum of losses.
@@ -141,12 +149,14 @@ func (o *objective[F]) contrast(b *Batch, d, units []F) (sum float64) {
 				top = max(top, float64(row[j]))
 			}
 		}
-		all, right := 0.0, float64(row[answer])
+		all, right, first := 0.0, float64(row[answer]), true
 		for j := range row {
 			if b.Answers[j] < 0 {
 				all += math.Exp(float64(row[j]) - top)
+				first = first && (j == int(answer) || row[j] < row[answer])
 			}
 		}
+		o.meet(first)
 		for j := range row {
 			if b.Answers[j] < 0 {
 				row[j] = F(math.Exp(float64(row[j])-top) / all)
@@ -166,12 +176,14 @@ func (o *objective[F]) scores(b *Batch, d, x []F) (sum float64) {
 			z, t := float64(x[i]), float64(target)
 			sum += max(z, 0) - z*t + math.Log1p(math.Exp(-math.Abs(z)))
 			d[i] = F(1/(1+math.Exp(-z)) - t)
+			o.meet((z > 0) == (t > 0.5))
 			continue
 		}
 		row, top, all := x[i*o.dim:(i+1)*o.dim], math.Inf(-1), 0.0
 		for _, v := range row {
 			top = max(top, float64(v))
 		}
+		o.meet(float64(row[int(target)]) == top)
 		for _, v := range row {
 			all += math.Exp(float64(v) - top)
 		}

@@ -18,8 +18,9 @@ import (
 // A pairing makes examples for one encoder.
 type pairing struct {
 	text            *token.Tokenizer
-	labels          int // of a classifier; 0 = texts become vectors
-	limit           int // tokens of a text, or of a pair that a classifier reads at once
+	labels          int  // of a classifier; 0 = texts become vectors
+	typed           bool // the model tells the texts of a pair apart
+	limit           int  // tokens of a text, or of a pair that a classifier reads at once
 	query, document string
 	longest, texts  int // tokens and texts of the largest example
 	ids, types      []int32
@@ -38,7 +39,7 @@ func openPairs(dir string, t *token.Tokenizer, row int) (p *pairing, err error) 
 		return nil, err
 	}
 	e := m.Config.Encoder
-	p = &pairing{text: t, labels: e.Labels, limit: row}
+	p = &pairing{text: t, labels: e.Labels, typed: e.Types > 1, limit: row}
 	if n := e.Limit(m.Config.Context); n > 0 {
 		p.limit = min(row, n)
 	}
@@ -63,7 +64,7 @@ func (p *pairing) wants() string {
 //
 //	1 + number of texts   target of a classifier, as the bits of a float32   tokens of each text   tokens   their types
 //
-// with the query as the first text, and types of classifiers alone.
+// with the query as the first text, and types of classifiers that read them alone.
 const exampleHead = 2
 
 // example appends an example to dst. cut reports whether a text was longer than the
@@ -83,7 +84,9 @@ func (p *pairing) example(dst []int32, d *corpus.Document) (out []int32, cut boo
 			return fmt.Errorf("%w: %d tokens have no room for a text with its special tokens", ErrConfig, p.limit)
 		}
 		dst = append(dst, int32(len(ids)))
-		p.ids, p.types = append(p.ids, ids...), append(p.types, types...)
+		if p.ids = append(p.ids, ids...); p.typed {
+			p.types = append(p.types, types...)
+		}
 		return nil
 	}
 	if p.labels > 0 {
