@@ -1,11 +1,13 @@
 package atenia_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"atenia"
@@ -35,14 +37,14 @@ func askedLines() (lines string) {
 	return lines
 }
 
-// contrast returns the mean loss of the queries of asked at a temperature, and how many
+// contrast returns the mean loss of the queries of pairs at a temperature, and how many
 // find their answer, from the vectors that Embed returns.
-func contrast(t *testing.T, m *atenia.Model, temperature float64) (loss float64, found int) {
+func contrast(t *testing.T, m *atenia.Model, pairs [][2]string, temperature float64) (loss float64, found int) {
 	t.Helper()
 	e, _ := m.Encoding()
 	embed := func(name string, which int) [][]float32 {
 		var texts []string
-		for _, p := range asked {
+		for _, p := range pairs {
 			texts = append(texts, p[which])
 		}
 		if e.Prompts[name] == "" {
@@ -111,7 +113,7 @@ func TestTrainVectors(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				loss, found := contrast(t, m, 0.05)
+				loss, found := contrast(t, m, asked, 0.05)
 				if err := m.Close(); err != nil {
 					t.Error(err)
 				}
@@ -154,7 +156,7 @@ func TestTrainAllOfVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	loss, _ := contrast(t, m, 0.05)
+	loss, _ := contrast(t, m, asked, 0.05)
 	if want := lossOf(t, out, askedLines(), len(asked)); !(math.Abs(loss-want) <= 1e-3) {
 		t.Errorf("the loss of Embed's vectors is %v, that of training %v", loss, want)
 	}
@@ -229,5 +231,59 @@ func TestTrainScores(t *testing.T) {
 				t.Errorf("the loss of Rerank's scores is %v, that of training %v", loss, want)
 			}
 		})
+	}
+}
+
+// TestTrainMiniLM: pairs of rank 8 teach the published model which second half belongs
+// to the first half of a text, and it gives the vectors that it was trained for.
+func TestTrainMiniLM(t *testing.T) {
+	_, texts := miniLM(t, nil)
+	var pairs [][2]string
+	lines := ""
+	for _, s := range texts {
+		words := strings.Fields(s)
+		if len(words) < 8 || len(words) > 24 || len(s) > 160 || len(pairs) == 12 {
+			continue
+		}
+		half := len(words) / 2
+		p := [2]string{strings.Join(words[:half], " "), strings.Join(words[half:], " ")}
+		line, err := json.Marshal(map[string]string{"query": p[0], "positive": p[1]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs, lines = append(pairs, p), lines+string(line)+"\n"
+	}
+	if len(pairs) < 8 {
+		t.Fatalf("%d texts", len(pairs))
+	}
+	dir := os.Getenv("ATENIA_MINILM")
+	model := filepath.Join(t.TempDir(), "model")
+	if err := os.Symlink(dir, model); err != nil {
+		t.Skip(err)
+	}
+	out, rep, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) {
+		r.Data.Rows, r.Optimizer.Rate, r.Train.Steps, r.Train.SaveEvery = len(pairs), 1e-3, 5, 5
+	}, atenia.TrainOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := 0.0
+	for _, adapter := range []string{"", out} {
+		m, err := atenia.Open(t.Context(), dir, &atenia.Config{Adapter: adapter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss, found := contrast(t, m, pairs, 0.05)
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		t.Logf("adapter %t: loss %.4f, %d of %d find their answer", adapter != "", loss, found, len(pairs))
+		if first := rep.Metrics[0].Loss; adapter == "" && !(math.Abs(loss-first) <= 1e-3*first) {
+			t.Errorf("the loss of Embed's vectors is %v, that of the first step %v", loss, first)
+		}
+		after = loss
+	}
+	if first := rep.Metrics[0].Loss; !(after < 0.7*first) {
+		t.Errorf("the loss went from %v to %v", first, after)
 	}
 }
