@@ -4,15 +4,13 @@ package data
 // do not; or a text, or a pair of texts, with a label.
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"atenia/internal/model/compile"
-	folder "atenia/internal/model/file"
 	"atenia/internal/text/corpus"
 	"atenia/internal/text/token"
+	"atenia/internal/train/sense"
 )
 
 // A pairing makes examples for one encoder.
@@ -28,20 +26,14 @@ type pairing struct {
 
 // openPairs returns how the model in a folder reads examples, nil for one that is no
 // encoder. A text has at most row tokens.
-func openPairs(dir string, t *token.Tokenizer, row int) (p *pairing, err error) {
-	d, err := folder.Open(dir, folder.HeaderOnly())
-	if err != nil {
+func openPairs(dir string, t *token.Tokenizer, row int) (*pairing, error) {
+	e, most, err := sense.Encoder(dir)
+	if err != nil || e == nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	m, err := compile.Compile(d, compile.Options{})
-	if err != nil || m.Config.Encoder == nil {
-		return nil, err
-	}
-	e := m.Config.Encoder
-	p = &pairing{text: t, labels: e.Labels, typed: e.Types > 1, limit: row}
-	if n := e.Limit(m.Config.Context); n > 0 {
-		p.limit = min(row, n)
+	p := &pairing{text: t, labels: e.Labels, typed: e.Types > 1, limit: row}
+	if most > 0 {
+		p.limit = min(row, most)
 	}
 	if e.Labels == 0 {
 		p.query, p.document = e.Before("query"), e.Before("document", "passage", "corpus")
