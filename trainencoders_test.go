@@ -73,6 +73,19 @@ func contrast(t *testing.T, m *atenia.Model, pairs [][2]string, temperature floa
 	return loss, found
 }
 
+// begins checks that the first step's loss is that of the vectors of the model itself.
+func begins(t *testing.T, model string, rep *atenia.TrainReport, temperature float64) {
+	t.Helper()
+	m, err := atenia.Open(t.Context(), model, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if loss, _ := contrast(t, m, asked, temperature); !(math.Abs(loss-rep.Metrics[0].Loss) <= 1e-3*loss) {
+		t.Errorf("the first step has a loss of %v, the vectors of Embed one of %v", rep.Metrics[0].Loss, loss)
+	}
+}
+
 // lossOf returns the loss of one step of a run from a folder that changes nothing.
 func lossOf(t *testing.T, model, lines string, rows int) float64 {
 	t.Helper()
@@ -103,6 +116,7 @@ func TestTrainVectors(t *testing.T) {
 			if first := rep.Metrics[0].Loss; !(rep.Loss < 0.3*first) {
 				t.Errorf("the loss went from %v to %v in %d steps", first, rep.Loss, rep.Steps)
 			}
+			begins(t, model, rep, 0.05)
 			merged := filepath.Join(out, "merged")
 			if rep.Merged != merged {
 				t.Errorf("merged into %q", rep.Merged)
@@ -138,6 +152,7 @@ func TestTrainAllOfVectors(t *testing.T) {
 	if first := rep.Metrics[0].Loss; !(rep.Loss < 0.7*first) {
 		t.Errorf("the loss went from %v to %v", first, rep.Loss)
 	}
+	begins(t, model, rep, 0.2)
 	for _, name := range []string{"1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "3_Dense/model.safetensors", "modules.json"} {
 		before, err := os.ReadFile(filepath.Join(model, filepath.FromSlash(name)))
 		if err != nil {

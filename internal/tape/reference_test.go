@@ -25,6 +25,7 @@ func TestReferenceGradients(t *testing.T) {
 		Rank         int
 		Scale        float64
 		Loss         float64
+		Met          int
 		A, B         []float64
 		AGrad        []float64 `json:"a_grad"`
 		BGrad        []float64 `json:"b_grad"`
@@ -57,6 +58,9 @@ func TestReferenceGradients(t *testing.T) {
 		loss, _ := r.gradients()
 		if !(math.Abs(loss-c.Loss) <= near*math.Abs(c.Loss)) {
 			t.Errorf("%s: loss %v, torch has %v", c.Name, loss, c.Loss)
+		}
+		if met, ok := r.m.Met(); met != c.Met || !ok {
+			t.Errorf("%s: %d goals are met, torch says %d", c.Name, met, c.Met)
 		}
 		for _, x := range []struct {
 			name      string

@@ -4,7 +4,7 @@
 #   pip install torch transformers
 #   python tools/torch/contrast.py testdata/golden/parity internal/tape/testdata/encoders.json
 #
-# roberta: InfoNCE of mean vectors, cosines over 0.05, two queries among five documents.
+# roberta: InfoNCE of mean vectors, cosines over 0.05, three queries among four documents.
 # bert_rerank: binary cross-entropy of scores, with token types.
 import json, math, sys
 import torch
@@ -53,23 +53,27 @@ def case(name, lens, module, answers=None, targets=None):
         docs = [i for i, x in enumerate(answers) if x < 0]
         asks = [i for i, x in enumerate(answers) if x >= 0]
         cos = v[asks] @ v[docs].T / 0.05
-        loss = F.cross_entropy(cos, torch.tensor([docs.index(answers[i]) for i in asks]))
+        right = torch.tensor([docs.index(answers[i]) for i in asks])
+        loss = F.cross_entropy(cos, right)
+        met = (cos.argmax(1) == right).sum().item()
     else:
-        loss = F.binary_cross_entropy_with_logits(torch.stack(rows), torch.tensor(targets, dtype=torch.float64))
+        scores, wanted = torch.stack(rows), torch.tensor(targets, dtype=torch.float64)
+        loss = F.binary_cross_entropy_with_logits(scores, wanted)
+        met = ((scores > 0) == (wanted > 0.5)).sum().item()
     loss.backward()
     return {
         "name": name, "module": module, "lens": lens, "tokens": sum(ids, []), "types": sum(types, []) if types else None,
-        "answers": answers, "targets": targets, "rank": RANK, "scale": SCALE, "loss": loss.item(),
+        "answers": answers, "targets": targets, "rank": RANK, "scale": SCALE, "loss": loss.item(), "met": met,
         "a": a.detach().flatten().tolist(), "b": b.detach().flatten().tolist(),
         "a_grad": a.grad.flatten().tolist(), "b_grad": b.grad.flatten().tolist(),
     }
 
 
 cases = [
-    case("roberta", [4, 7, 3, 5, 6, 2, 4], "encoder.layer.1.attention.self.query", answers=[4, -1, 3, -1, -1, -1, -1]),
+    case("roberta", [4, 7, 3, 5, 6, 2, 4], "encoder.layer.1.attention.self.query", answers=[6, -1, 3, -1, -1, 1, -1]),
     case("bert_rerank", [6, 9, 5], "bert.encoder.layer.0.output.dense", targets=[1.0, 0.0, 0.25]),
 ]
 with open(out, "w") as f:
     f.write("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n")
 for c in cases:
-    print(c["name"], c["loss"], math.fsum(x * x for x in c["a_grad"]) ** 0.5, math.fsum(x * x for x in c["b_grad"]) ** 0.5)
+    print(c["name"], c["loss"], c["met"], math.fsum(x * x for x in c["a_grad"]) ** 0.5, math.fsum(x * x for x in c["b_grad"]) ** 0.5)
