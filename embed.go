@@ -207,6 +207,9 @@ func (m *Model) input(i int, e *Encoding, truncate bool, texts ...string) (engin
 	if cut > 0 && !truncate {
 		return engine.Input{}, &TextLengthError{Text: i, Tokens: len(ids) + cut, Most: e.MaxTokens}
 	}
+	if m.plan.compiled.Model.Config.Encoder.Types < 2 { // the tokenizer may tell texts apart where the model does not
+		types = nil
+	}
 	if len(ids) == 0 { // an empty text without special tokens
 		ids, types = m.start(), nil
 	}

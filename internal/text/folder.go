@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
@@ -257,7 +256,7 @@ func LoadFile(path string) (*token.Tokenizer, error) {
 }
 
 // Files returns the files about text, among the other small ones, that a model's
-// folder has.
+// folder has, those of its modules with their folder: "1_Pooling/config.json".
 func Files(dir string) (out map[string][]byte, err error) {
 	d, err := file.Open(dir)
 	if err != nil {
@@ -269,7 +268,7 @@ func Files(dir string) (out map[string][]byte, err error) {
 	}
 	out = map[string][]byte{}
 	for name, b := range d.Files {
-		if !strings.Contains(name, "/") && name != "model.safetensors.index.json" {
+		if name != "model.safetensors.index.json" {
 			out[name] = slices.Clone(b)
 		}
 	}

@@ -327,6 +327,9 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		if s.ID == "output" {
 			e.Why = "the head is not tied to the embedding table (tie_word_embeddings)"
 		}
+		if s.ID == "cls" && b.c.Source == GGUF {
+			e.Why = "llama.cpp's converter leaves out what BERT's classifiers do before their scores: convert the original folder with quantize"
+		}
 		b.faults.Add(e)
 		return
 	}
