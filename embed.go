@@ -127,6 +127,9 @@ func (m *Model) embed(ctx context.Context, texts []string, o EmbedOptions, token
 	}
 	in := make([]engine.Input, len(texts))
 	for i, s := range texts {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
 		if in[i], err = m.input(i, &e, o.Truncate, prefix+s); err != nil {
 			return nil, err
 		}
@@ -242,6 +245,9 @@ func (m *Model) Rerank(ctx context.Context, query string, documents []string, o 
 	in := make([]engine.Input, len(documents))
 	for i, s := range documents {
 		var err error
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
 		if in[i], err = m.input(i, &e, o.Truncate, query, s); err != nil {
 			return nil, err
 		}

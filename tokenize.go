@@ -1,6 +1,7 @@
 package atenia
 
 import (
+	"context"
 	"path/filepath"
 
 	"atenia/internal/engine"
@@ -16,6 +17,14 @@ func (m *Model) Tokenize(s string) ([]int32, error) {
 		return nil, m.textErr
 	}
 	return m.text.Tokenizer.Encode(s, true), nil
+}
+
+// tokenize is [Model.Tokenize] for a request, which may be canceled.
+func (m *Model) tokenize(ctx context.Context, s string, special bool) ([]int32, error) {
+	if m.text.Tokenizer == nil {
+		return nil, m.textErr
+	}
+	return m.text.Tokenizer.EncodeContext(ctx, s, special)
 }
 
 // Detokenize returns the text of ids, special tokens included.

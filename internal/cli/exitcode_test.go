@@ -138,3 +138,19 @@ func TestCallFaults(t *testing.T) {
 		}
 	})
 }
+
+// TestLongStrings: a file of texts larger than what is read is an error that says so.
+func TestLongStrings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "texts.json")
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 257<<20); err != nil { // sparse
+		t.Fatal(err)
+	}
+	var out, errw bytes.Buffer
+	code := Main([]string{"tokenize", "--file", path}, strings.NewReader(""), &out, &errw)
+	if code != command.Failure || !strings.Contains(errw.String(), path) || !strings.Contains(errw.String(), "256.0 MiB") {
+		t.Errorf("exit %d: %s", code, errw.String())
+	}
+}
