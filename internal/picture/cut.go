@@ -26,30 +26,6 @@ func (r *Recipe) Cut(p *Picture) ([]Piece, error) {
 	return []Piece{r.patches([]*Picture{p.Resize(w, h, r.Filter)})}, nil
 }
 
-// CutVideo makes one piece of frames, which must have the same size. Groups of
-// frames that share patches are filled with the last.
-func (r *Recipe) CutVideo(frames []*Picture) (Piece, error) {
-	if len(frames) == 0 {
-		return Piece{}, &Error{What: "video", Want: "frames", Got: "none"}
-	}
-	first := frames[0]
-	w, h, err := r.size(first.Width, first.Height)
-	if err != nil {
-		return Piece{}, err
-	}
-	var scaled []*Picture
-	for i, f := range frames {
-		if f.Width != first.Width || f.Height != first.Height {
-			return Piece{}, &Error{What: "video", Field: fmt.Sprintf("frame %d", i), Want: fmt.Sprintf("%d×%d pixels, as the first", first.Width, first.Height), Got: fmt.Sprintf("%d×%d", f.Width, f.Height)}
-		}
-		scaled = append(scaled, f.Resize(w, h, r.Filter))
-	}
-	for len(scaled)%r.Temporal != 0 {
-		scaled = append(scaled, scaled[len(scaled)-1])
-	}
-	return r.patches(scaled), nil
-}
-
 // size returns the pixels that a picture is resized to.
 func (r *Recipe) size(w, h int) (int, int, error) {
 	unit := r.Patch * r.Merge
@@ -62,11 +38,19 @@ func (r *Recipe) size(w, h int) (int, int, error) {
 	case Longest:
 		return r.longest(w, h), r.longest(h, w), nil
 	}
-	if max(w, h) > 200*min(w, h) {
-		return 0, 0, &Error{What: "image", Field: "size", Want: "sides whose ratio is at most 200", Got: fmt.Sprintf("%d×%d", w, h), Remedy: "cut it first"}
+	if err := slender(w, h); err != nil {
+		return 0, 0, err
 	}
 	w, h = smart(w, h, unit, r.MinPixels, r.MaxPixels)
 	return w, h, nil
+}
+
+// slender refuses sides that differ too much.
+func slender(w, h int) error {
+	if max(w, h) > 200*min(w, h) {
+		return &Error{What: "image", Field: "size", Want: "sides whose ratio is at most 200", Got: fmt.Sprintf("%d×%d", w, h), Remedy: "cut it first"}
+	}
+	return nil
 }
 
 // longest returns a side such that neither side exceeds the limit, rounded up to

@@ -38,6 +38,7 @@ type Eye struct {
 	c       Config
 	v       *compile.Vision
 	recipe  picture.Recipe
+	film    picture.Film // if the model reads videos
 	weights exec.Weights
 
 	mu    sync.Mutex
@@ -50,7 +51,8 @@ type Seen struct {
 	Hash   [32]byte
 	Pieces []Piece
 	Video  bool
-	Step   float64 // of a video: positions between two pieces of time
+	Step   float64   // of a video: positions between two pieces of time
+	Times  []float64 // of a video whose pieces of time are shown one by one: their seconds
 }
 
 // A Piece is the whole image, or a tile of it.
@@ -58,14 +60,6 @@ type Piece struct {
 	*exec.Encoded
 	Row, Col int // of a tile, from 1; 0 = the whole
 }
-
-// preprocessor is the file with the settings of an image processor, and the key
-// that holds it in a GGUF file.
-const (
-	preprocessor    = "preprocessor_config.json"
-	processor       = "processor_config.json"
-	preprocessorKey = "atenia.preprocessor"
-)
 
 // Open reads how the model wants its images. It reads no weights.
 func Open(c Config) (*Eye, error) {
@@ -76,6 +70,12 @@ func Open(c Config) (*Eye, error) {
 	e := &Eye{c: c, v: v, recipe: recipeOf(v)}
 	if err := e.readRecipe(); err != nil {
 		return nil, err
+	}
+	if v.Video {
+		e.film = filmOf(v)
+		if err := e.readFilm(); err != nil {
+			return nil, err
+		}
 	}
 	if area := c.MostTokens * v.Patch * v.Patch * v.Merge * v.Merge; e.recipe.Kind == picture.Area && area > 0 {
 		e.recipe.MaxPixels = min(e.recipe.MaxPixels, area)
@@ -92,31 +92,6 @@ func Open(c Config) (*Eye, error) {
 		return nil, err
 	}
 	return e, nil
-}
-
-// recipeOf returns the settings of the model's class of processors.
-func recipeOf(v *compile.Vision) picture.Recipe {
-	i := &v.Images
-	return picture.Recipe{
-		Kind: picture.Kind(i.Sizes), Patch: v.Patch, Temporal: v.Temporal, Merge: v.Merge, MinPixels: i.MinPixels, MaxPixels: i.MaxPixels,
-		Width: v.Side, Height: v.Side, Mean: i.Mean, Std: i.Std, Rescale: 1. / 255, Filter: picture.Filter(i.Filter),
-		MinTokens: 64, MaxTokens: 256, MinTiles: 2, MaxTiles: 10, Tile: 512, Tolerance: 2, Thumbnail: true,
-	}
-}
-
-func (e *Eye) readRecipe() error {
-	if text, ok, err := e.c.Files.Meta.String(preprocessorKey); err != nil || ok {
-		if err != nil {
-			return err
-		}
-		return e.recipe.Read([]byte(text))
-	}
-	for _, name := range []string{preprocessor, processor} {
-		if b := e.c.Files.Files[name]; b != nil {
-			return e.recipe.Read(b)
-		}
-	}
-	return nil
 }
 
 // Look encodes an image file, unless it is among the last that were.
@@ -151,61 +126,6 @@ func (e *Eye) cut(s *Seen, data []byte, encode encoding) error {
 			return err
 		}
 		s.Pieces = append(s.Pieces, Piece{enc, pieces[i].Row, pieces[i].Col})
-	}
-	return nil
-}
-
-// ErrNoVideo is returned for videos to a model that reads images alone.
-var ErrNoVideo = errors.New("the model reads no videos as such: show it some of the frames as images")
-
-// mostFrames bounds the frames of a video that are shown.
-const mostFrames = 64
-
-// LookVideo encodes an animated GIF file, of which it shows at most 64 frames,
-// evenly chosen. All frames together have as many pixels as one image may have.
-func (e *Eye) LookVideo(data []byte) (*Seen, error) {
-	if !e.v.Video {
-		return nil, ErrNoVideo
-	}
-	hash := sha256.Sum256(append([]byte("video"), data...))
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s := e.cache.get(hash); s != nil {
-		return s, nil
-	}
-	s := &Seen{Hash: hash}
-	if err := e.cutVideo(s, data, e.encode); err != nil {
-		return nil, err
-	}
-	e.cache.put(s, e.c.Account)
-	return s, nil
-}
-
-// cutVideo does the same with a video.
-func (e *Eye) cutVideo(s *Seen, data []byte, encode encoding) error {
-	frames, seconds, err := picture.DecodeFrames(data, mostFrames)
-	if err != nil {
-		return err
-	}
-	r := e.recipe
-	unit := r.Patch * r.Merge
-	groups := (len(frames) + r.Temporal - 1) / r.Temporal
-	r.MaxPixels = max(unit*unit, r.MaxPixels/groups)
-	r.MinPixels = min(r.MinPixels, r.MaxPixels)
-	piece, err := r.CutVideo(frames)
-	if err != nil {
-		return err
-	}
-	enc, err := encode(&exec.Patches{Grid: piece.Grid, Values: piece.Values})
-	if err != nil {
-		return err
-	}
-	s.Video, s.Step, s.Pieces = true, 1, []Piece{{Encoded: enc}}
-	if e.v.PerSecond > 0 {
-		if seconds == 0 {
-			seconds = float64(len(frames)) / 2 // two frames a second, as processors sample them
-		}
-		s.Step = seconds / float64(groups) * float64(e.v.PerSecond)
 	}
 	return nil
 }
@@ -330,6 +250,9 @@ func (e *Eye) write(b *strings.Builder, s *Seen, token func(int32) (string, bool
 	image, err := named(token, id)
 	if err != nil {
 		return err
+	}
+	if s.Times != nil {
+		return e.writeTimes(b, s, image, token)
 	}
 	switch e.v.Images.Frame {
 	case compile.FrameParagraph:

@@ -89,6 +89,7 @@ type Vision struct {
 	PerSecond  float32 `json:",omitempty"` // positions of a second of video; 0 = one of each frame
 
 	Images Images // how its images are prepared, unless a processor's settings say otherwise
+	Videos Videos `json:",omitzero"` // and its videos
 }
 
 // Images is how an image processor works by default.
@@ -99,6 +100,18 @@ type Images struct {
 	MinPixels int    `json:",omitempty"`
 	MaxPixels int    `json:",omitempty"`
 	Mean, Std [3]float32
+}
+
+// Videos is how a video processor works by default. What it does not have is as for
+// images.
+type Videos struct {
+	// Timed says that each group of frames that share patches is shown by itself, after
+	// the second when it is seen.
+	Timed     bool `json:",omitempty"`
+	Whole     bool `json:",omitempty"` // the pixels are those of all frames together
+	Sampled   bool `json:",omitempty"` // some frames of each second are shown
+	MinPixels int
+	MaxPixels int
 }
 
 // What stands around the placeholders of an image.
