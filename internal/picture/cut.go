@@ -14,7 +14,8 @@ type Piece struct {
 	Row, Col int
 }
 
-// Cut resizes a picture, and cuts it into tiles if the recipe says so.
+// Cut resizes a picture, and cuts it into tiles if the recipe says so, or shows its
+// parts after it.
 func (r *Recipe) Cut(p *Picture) ([]Piece, error) {
 	w, h, err := r.size(p.Width, p.Height)
 	if err != nil {
@@ -23,7 +24,53 @@ func (r *Recipe) Cut(p *Picture) ([]Piece, error) {
 	if r.Kind == Tiles && r.large(p.Width, p.Height) {
 		return r.tiles(p, w, h), nil
 	}
-	return []Piece{r.patches([]*Picture{p.Resize(w, h, r.Filter)})}, nil
+	out := []Piece{r.patches([]*Picture{r.resize(p, w, h)})}
+	if r.Kind == Square && r.Scan.On {
+		for i, part := range r.Scan.parts(p) {
+			x := r.patches([]*Picture{r.resize(part, w, h)})
+			x.Row, x.Col = 1, i+1
+			if p.Height > p.Width {
+				x.Row, x.Col = i+1, 1
+			}
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+// resize resamples as the processors of the kind do: those of tiles with torchvision
+// alone.
+func (r *Recipe) resize(p *Picture, w, h int) *Picture {
+	if r.Kind == Tiles {
+		return p.ResizeShort(w, h, r.Filter)
+	}
+	return p.Resize(w, h, r.Filter)
+}
+
+// parts cuts a picture along its longer side (transformers, gemma3, pan_and_scan).
+func (s *Scan) parts(p *Picture) (out []*Picture) {
+	long, short := max(p.Width, p.Height), min(p.Width, p.Height)
+	ratio := float64(long) / float64(short)
+	if ratio < s.Ratio {
+		return nil
+	}
+	n := min(max(2, min(long/max(s.Least, 1), int(math.Floor(ratio+0.5)))), s.Most)
+	if n < 1 {
+		return nil
+	}
+	side := (long + n - 1) / n
+	if min(side, short) < s.Least {
+		return nil
+	}
+	for at := 0; at < long; at += side {
+		size := min(side, long-at) // the last may be shorter
+		if p.Width >= p.Height {
+			out = append(out, p.crop(at, 0, size, p.Height))
+		} else {
+			out = append(out, p.crop(0, at, p.Width, size))
+		}
+	}
+	return out
 }
 
 // size returns the pixels that a picture is resized to.
@@ -33,7 +80,7 @@ func (r *Recipe) size(w, h int) (int, int, error) {
 	case Square:
 		return r.Width, r.Height, nil
 	case Tiles:
-		w, h = smart(w, h, unit, r.MinTokens*unit*unit, r.MaxTokens*unit*unit)
+		w, h = smart(w, h, unit, unit, r.MinTokens*unit*unit, r.MaxTokens*unit*unit)
 		return w, h, nil
 	case Longest:
 		return r.longest(w, h), r.longest(h, w), nil
@@ -41,8 +88,8 @@ func (r *Recipe) size(w, h int) (int, int, error) {
 	if err := slender(w, h); err != nil {
 		return 0, 0, err
 	}
-	w, h = smart(w, h, unit, r.MinPixels, r.MaxPixels)
-	return w, h, nil
+	w, h = smart(w, h, unit, 0, r.MinPixels, r.MaxPixels)
+	return max(w, unit), max(h, unit), nil
 }
 
 // slender refuses sides that differ too much.
@@ -65,10 +112,11 @@ func (r *Recipe) longest(side, other int) int {
 
 // smart returns sides that are multiples of unit, with about the same ratio and
 // an area within bounds (transformers, qwen2_vl, smart_resize). Halves are
-// rounded to even, as Python does.
-func smart(w, h, unit, least, most int) (int, int) {
+// rounded to even, as Python does. A side that rounds to 0 counts as side: to the
+// processor of lfm2_vl it is a unit, to that of qwen2_vl the area is then too small.
+func smart(w, h, unit, side, least, most int) (int, int) {
 	u := float64(unit)
-	round := func(x int) int { return max(unit, int(math.RoundToEven(float64(x)/u))*unit) }
+	round := func(x int) int { return max(side, int(math.RoundToEven(float64(x)/u))*unit) }
 	bw, bh := round(w), round(h)
 	switch {
 	case bw*bh > most:
@@ -97,7 +145,7 @@ func (r *Recipe) large(w, h int) bool {
 // thumbnail, of w×h pixels, comes last.
 func (r *Recipe) tiles(p *Picture, w, h int) (out []Piece) {
 	cols, rows := r.grid(p.Width, p.Height)
-	all := p.Resize(cols*r.Tile, rows*r.Tile, r.Filter)
+	all := r.resize(p, cols*r.Tile, rows*r.Tile)
 	for y := range rows {
 		for x := range cols {
 			t := r.patches([]*Picture{all.crop(x*r.Tile, y*r.Tile, r.Tile, r.Tile)})
@@ -106,7 +154,7 @@ func (r *Recipe) tiles(p *Picture, w, h int) (out []Piece) {
 		}
 	}
 	if r.Thumbnail && cols*rows != 1 {
-		out = append(out, r.patches([]*Picture{p.Resize(w, h, r.Filter)}))
+		out = append(out, r.patches([]*Picture{r.resize(p, w, h)}))
 	}
 	return out
 }

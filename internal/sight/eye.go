@@ -264,8 +264,16 @@ func (e *Eye) write(b *strings.Builder, s *Seen, token func(int32) (string, bool
 		if err != nil {
 			return err
 		}
-		for _, p := range s.Pieces {
-			b.WriteString("\n\n" + start + strings.Repeat(image, p.Tokens()) + end + "\n\n")
+		// Parts of an image are introduced (transformers, Gemma3Processor).
+		for i, p := range s.Pieces {
+			before, after := " ", ""
+			switch {
+			case len(s.Pieces) == 1:
+				before = ""
+			case i == 0:
+				before, after = "Here is the original image ", " and here are some crops to help you see better"
+			}
+			b.WriteString(before + "\n\n" + start + strings.Repeat(image, p.Tokens()) + end + "\n\n" + after)
 		}
 	case compile.FrameTiles:
 		b.WriteString("<|image_start|>")

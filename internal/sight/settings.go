@@ -24,6 +24,7 @@ func recipeOf(v *compile.Vision) picture.Recipe {
 		Kind: picture.Kind(i.Sizes), Patch: v.Patch, Temporal: v.Temporal, Merge: v.Merge, MinPixels: i.MinPixels, MaxPixels: i.MaxPixels,
 		Width: v.Side, Height: v.Side, Mean: i.Mean, Std: i.Std, Rescale: 1. / 255, Filter: picture.Filter(i.Filter),
 		MinTokens: 64, MaxTokens: 256, MinTiles: 2, MaxTiles: 10, Tile: 512, Tolerance: 2, Thumbnail: true,
+		Scan: picture.Scan{Least: 256, Most: 4, Ratio: 1.2},
 	}
 }
 
