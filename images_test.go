@@ -199,3 +199,40 @@ func TestImagesRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestImagesInBudget: within the least memory that a model of images needs it still
+// answers about images, and says the same.
+func TestImagesInBudget(t *testing.T) {
+	for name, mark := range map[string]string{"qwen2_vl": "<vision_start><image><vision_end>", "gemma3_vl": "<vision_start>"} {
+		dir := withImages(t, name, mark)
+		say := func(ram int64) (ids []int32, err error) {
+			m, err := atenia.Open(t.Context(), dir, &atenia.Config{Slots: 1, Context: 256, BatchTokens: 256, Threads: 1, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1 << 16}}})
+			if err != nil {
+				return nil, err
+			}
+			defer m.Close()
+			parts := []atenia.ContentPart{{Image: pictured(t, 200, 150, 1)}, {Text: "and"}, {Image: pictured(t, 33, 60, 77)}}
+			for tok, err := range m.Chat(t.Context(), atenia.Conversation{
+				Messages: []atenia.Message{{Role: "user", Parts: parts}}, Options: atenia.Options{MaxTokens: 6, IgnoreEnd: true}}) {
+				if err != nil {
+					return nil, err
+				}
+				ids = append(ids, tok.ID)
+			}
+			return ids, nil
+		}
+		_, err := say(1)
+		floor, ok := errors.AsType[*atenia.FloorError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		want, err := say(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := say(floor.Floor)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s in %d bytes: %v (%v), want %v", name, floor.Floor, got, err, want)
+		}
+	}
+}

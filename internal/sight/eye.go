@@ -39,7 +39,7 @@ type Eye struct {
 	v       *compile.Vision
 	recipe  picture.Recipe
 	film    picture.Film // if the model reads videos
-	weights exec.Weights
+	weights *residence.Tower
 
 	mu    sync.Mutex
 	tower *exec.Tower // nil until the first image, sized for the largest so far
@@ -153,7 +153,7 @@ func (e *Eye) grow(patches int) error {
 	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Halves: true, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
 	c.Pack = pack.Config{Mode: pack.Off, Because: "images are few"}
 	var err error
-	e.tower, err = exec.NewTower(&e.c.Model.Plans, e.weights, c)
+	e.tower, err = exec.NewTower(&e.c.Model.Plans, e.weights.Weights, c)
 	if err != nil {
 		return fmt.Errorf("the image tower: %w", err)
 	}
@@ -165,7 +165,7 @@ func (e *Eye) load() error {
 	if e.weights != nil {
 		return nil
 	}
-	ws, err := residence.OfTower(e.c.Model, e.c.Files)
+	ws, err := residence.OfTower(e.c.Model, e.c.Files, e.c.Account)
 	if err != nil {
 		return fmt.Errorf("the image tower: %w", err)
 	}
@@ -180,6 +180,10 @@ func (e *Eye) Close() {
 	if e.tower != nil {
 		e.tower.Close()
 		e.tower = nil
+	}
+	if e.weights != nil {
+		e.weights.Close()
+		e.weights = nil
 	}
 	e.cache.clear()
 }

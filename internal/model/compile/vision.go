@@ -130,6 +130,30 @@ var (
 
 func (v *Vision) patchValues() int { return v.Patch * v.Patch * v.Channels * v.Temporal }
 
+// TowerRows returns the rows that room is kept for in the encoder of images or
+// sounds: patches of an image of the one size that the model reads, or of a megapixel
+// in a context of so many tokens; frames of a window of sound. 0 = there is none.
+func (c *Config) TowerRows(context int) int {
+	const (
+		pixels = 1 << 20
+		step   = 1 << 10 // that encoders of images grow by
+	)
+	if c.Audio != nil {
+		return 2 * c.Audio.Rows
+	}
+	v := c.Vision
+	if v == nil {
+		return 0
+	}
+	n := pixels / (v.Patch * v.Patch)
+	if v.Images.Sizes == "square" {
+		n = (v.Side / v.Patch) * (v.Side / v.Patch)
+	} else {
+		n = max(v.Merge*v.Merge, min(n, context*3/4*v.Merge*v.Merge))
+	}
+	return (n + step - 1) / step * step
+}
+
 func (v *Vision) check(c *Config, bad func(field, want string, got any)) {
 	for _, x := range []struct {
 		field         string
