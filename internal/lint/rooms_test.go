@@ -99,6 +99,7 @@ const smallRoom = 300
 
 var smallRooms = map[string]string{
 	"internal/score":               "arithmetic and a format, which the face would show otherwise",
+	"internal/bench/tower":         "it joins the rooms of images, which package bench does not know",
 	"internal/golden":              "support of tests, which are its importers",
 	"quila/internal/conform/calls": "rows of the suite have a package a subject, and the face lists them",
 	"quila/internal/conform/plans": "rows of the suite have a package a subject, and the face lists them",

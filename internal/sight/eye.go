@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"time"
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/ledger"
@@ -44,6 +45,7 @@ type Eye struct {
 	mu    sync.Mutex
 	tower *exec.Tower // nil until the first image, sized for the largest so far
 	cache cache
+	took  time.Duration // by the tower so far
 }
 
 // A Seen is an encoded image.
@@ -51,8 +53,9 @@ type Seen struct {
 	Hash   [32]byte
 	Pieces []Piece
 	Video  bool
-	Step   float64   // of a video: positions between two pieces of time
-	Times  []float64 // of a video whose pieces of time are shown one by one: their seconds
+	Step   float64       // of a video: positions between two pieces of time
+	Took   time.Duration // of the tower
+	Times  []float64     // of a video whose pieces of time are shown one by one: their seconds
 }
 
 // A Piece is the whole image, or a tile of it.
@@ -102,10 +105,11 @@ func (e *Eye) Look(data []byte) (*Seen, error) {
 	if s := e.cache.get(hash); s != nil {
 		return s, nil
 	}
-	s := &Seen{Hash: hash}
+	s, before := &Seen{Hash: hash}, e.took
 	if err := e.cut(s, data, e.encode); err != nil {
 		return nil, err
 	}
+	s.Took = e.took - before
 	e.cache.put(s, e.c.Account)
 	return s, nil
 }
@@ -138,11 +142,26 @@ func (e *Eye) encode(p *exec.Patches) (*exec.Encoded, error) {
 			return nil, err
 		}
 	}
-	return e.tower.Encode(p, nil)
+	start := time.Now()
+	enc, err := e.tower.Encode(p, nil)
+	e.took += time.Since(start)
+	return enc, err
+}
+
+// config is that of a tower for images of so many patches.
+func (e *Eye) config(patches int) exec.Config {
+	const step = 1024
+	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Halves: true, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
+	c.Pack = pack.Config{Mode: pack.Off, Because: "images are few"}
+	return c
+}
+
+// Need returns the memory that encoding an image of so many patches takes.
+func (e *Eye) Need(patches int) (int64, error) {
+	return residence.TowerNeed(e.c.Model, e.c.Files, e.config(patches))
 }
 
 func (e *Eye) grow(patches int) error {
-	const step = 1024
 	if err := e.load(); err != nil {
 		return err
 	}
@@ -150,10 +169,8 @@ func (e *Eye) grow(patches int) error {
 		e.tower.Close()
 		e.tower = nil
 	}
-	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Halves: true, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
-	c.Pack = pack.Config{Mode: pack.Off, Because: "images are few"}
 	var err error
-	e.tower, err = exec.NewTower(&e.c.Model.Plans, e.weights.Weights, c)
+	e.tower, err = exec.NewTower(&e.c.Model.Plans, e.weights.Weights, e.config(patches))
 	if err != nil {
 		return fmt.Errorf("the image tower: %w", err)
 	}

@@ -26,10 +26,11 @@ func (e *Eye) LookVideo(data []byte) (*Seen, error) {
 	if s := e.cache.get(hash); s != nil {
 		return s, nil
 	}
-	s := &Seen{Hash: hash}
+	s, before := &Seen{Hash: hash}, e.took
 	if err := e.cutVideo(s, data, e.encode); err != nil {
 		return nil, err
 	}
+	s.Took = e.took - before
 	e.cache.put(s, e.c.Account)
 	return s, nil
 }

@@ -148,6 +148,15 @@ func (e *Ear) load() (err error) {
 	return err
 }
 
+func (e *Ear) config() exec.Config {
+	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Account: e.c.Account, MaxTokens: e.model.Frames}
+	c.Pack = pack.Config{Mode: pack.Off, Because: "the encoder runs once a window"}
+	return c
+}
+
+// Need returns the memory that the encoder takes.
+func (e *Ear) Need() (int64, error) { return residence.TowerNeed(e.c.Model, e.c.Files, e.config()) }
+
 func (e *Ear) loadTower() error {
 	if e.tower != nil {
 		return nil
@@ -156,9 +165,7 @@ func (e *Ear) loadTower() error {
 	if err != nil {
 		return fmt.Errorf("the audio encoder: %w", err)
 	}
-	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Account: e.c.Account, MaxTokens: e.model.Frames}
-	c.Pack = pack.Config{Mode: pack.Off, Because: "the encoder runs once a window"}
-	tower, err := exec.NewTower(&e.c.Model.Plans, ws.Weights, c)
+	tower, err := exec.NewTower(&e.c.Model.Plans, ws.Weights, e.config())
 	if err != nil {
 		ws.Close()
 		return fmt.Errorf("the audio encoder: %w", err)

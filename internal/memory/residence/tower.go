@@ -8,7 +8,6 @@ import (
 	"atenia/internal/memory/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
-	"atenia/internal/plan"
 )
 
 // A Tower is the weights of a model's encoder of images or sounds. They are not
@@ -67,6 +66,13 @@ func TowerBytes(m *compile.Model, d *file.Description) (n int64) {
 	return n
 }
 
+// TowerNeed returns what a tower takes altogether: weights, and buffers for so many
+// rows, as [exec.NewTower] has them.
+func TowerNeed(m *compile.Model, d *file.Description, c exec.Config) (int64, error) {
+	need, err := exec.MeasureTower(&m.Plans, Headers(m, d), c)
+	return TowerBytes(m, d) + need.Registers + need.Work, err
+}
+
 // aligned rounds up to where the next weight begins.
 func aligned(n int64) int64 { return (n + copyAlign - 1) / copyAlign * copyAlign }
 
@@ -79,11 +85,13 @@ func towers(m *compile.Model) map[string]bool {
 	for _, b := range m.Plans.VisionEncode.Plan.Weights {
 		alone[b.Name] = true
 	}
-	for _, c := range []*plan.CompiledPlan{m.Plans.Scatter, m.Plans.Prefill, m.Plans.Decode} {
-		if c == nil {
-			continue
+	for _, mode := range m.Plans.TextModes() {
+		for _, b := range m.Plans.ByMode(mode).Plan.Weights {
+			delete(alone, b.Name)
 		}
-		for _, b := range c.Plan.Weights {
+	}
+	if s := m.Plans.Scatter; s != nil {
+		for _, b := range s.Plan.Weights {
 			delete(alone, b.Name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"atenia/internal/train/data"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
+	"atenia/internal/train/sense"
 )
 
 // A Model is a learner that reports its size.
@@ -28,6 +29,8 @@ type Job struct {
 	Workers    int // of Threads
 	// Fill gives batches the rows of images and sounds.
 	Fill func(dst *tape.Batch, b *data.Batch) error
+	// Senses are what encodes them; nil = there are none.
+	Senses *sense.Senses
 }
 
 // options returns those of a model in memory.
