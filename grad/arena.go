@@ -86,11 +86,25 @@ func (a *arena[F]) block(n int) []F {
 	}
 	// A block that is far too large is left for larger requests.
 	if best < 0 || len(a.blocks[best].run) > 2*n+blockStep {
+		a.trim()
 		best = a.outgrown(n)
 		a.blocks[best].run = make([]F, (n+blockStep-1)/blockStep*blockStep)
 	}
 	a.blocks[best].used = true
 	return a.blocks[best].run
+}
+
+// trim releases the slabs that were not used since reset. Runs that get longer move
+// from slabs to blocks, and slabs that only the shorter ones needed would stay for ever.
+func (a *arena[F]) trim() {
+	used := a.cur
+	if a.slab != nil {
+		used++
+	}
+	if used < len(a.slabs) {
+		clear(a.slabs[used:])
+		a.slabs = a.slabs[:used]
+	}
 }
 
 // outgrown returns the place for a new block of n elements: that of the largest

@@ -18,3 +18,27 @@ func TestArenaGrows(t *testing.T) {
 		t.Errorf("%d bytes are held for chunks of at most %d", a.reserved(), most)
 	}
 }
+
+// TestArenaTrims: slabs that only shorter chunks needed are released when longer ones
+// take blocks, and a chunk that has been seen allocates nothing.
+func TestArenaTrims(t *testing.T) {
+	var a arena[float32]
+	chunk := func(n int) {
+		a.reset()
+		for range 16 {
+			a.take(n)
+		}
+		for range 40 {
+			a.take(1000)
+		}
+	}
+	for n := 20_000; n <= 80_000; n += 1000 { // a run of more than 65,536 is a block
+		chunk(n)
+	}
+	if most := 16*4*(80_000+blockStep) + slabBytes; a.reserved() > most {
+		t.Errorf("%d bytes are held for chunks of at most %d", a.reserved(), most)
+	}
+	if n := testing.AllocsPerRun(3, func() { chunk(80_000) }); n != 0 {
+		t.Errorf("a chunk of a size seen before makes %v allocations", n)
+	}
+}
