@@ -64,7 +64,9 @@ func Advise(ctx context.Context, path string, c *Config) (*Advice, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := engine.Advise(ctx, path, cfg.ConfigFile, cfg.engine(), loadText)
+	a, err := guarded(func() (*engine.Advice, error) {
+		return engine.Advise(ctx, path, cfg.ConfigFile, cfg.engine(), loadText)
+	})
 	if err != nil {
 		return nil, publish(err)
 	}

@@ -45,7 +45,7 @@ func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error
 			yield(Token{}, err)
 			return
 		}
-		ids, places, err := m.see(prompt, images, false)
+		ids, places, err := m.see(ctx, prompt, images, false)
 		if err != nil {
 			yield(Token{}, err)
 			return

@@ -84,6 +84,12 @@ type Config struct {
 	// reads its weights again in every pass, in an order that suits it: that is
 	// usually slower than streaming.
 	NoStream bool
+	// NoMmap reads the model's files into memory instead of mapping them, as llama.cpp's
+	// option of that name does. Opening takes as long as reading them, and the system
+	// cannot take the memory back; but no other program can change or shorten what the
+	// model computes with. A mapped model notices that, and its requests end with a
+	// [*ChangedError]. It cannot be combined with a Budget or a Placement.
+	NoMmap bool
 	// PlacementFile is a file that says where each tensor lives, as [WritePlacement]
 	// writes it. "" = tensors are placed by the budget.
 	PlacementFile string
@@ -198,6 +204,9 @@ func (c *Config) withDefaults() (Config, error) {
 	if d.Pooling != "" && !slices.Contains(compile.Pools, d.Pooling) {
 		errs = append(errs, &ConfigError{"Pooling", d.Pooling, "mean, cls, last or none"})
 	}
+	if d.NoMmap && (d.Budget != (Budget{}) || d.PlacementFile != "") {
+		errs = append(errs, &ConfigError{"NoMmap", nil, "NoMmap keeps the whole model in memory: use it without Budget and PlacementFile"})
+	}
 	if d.CacheBytes < 0 {
 		errs = append(errs, &ConfigError{"CacheBytes", d.CacheBytes, "0 or more"})
 	}
@@ -227,7 +236,7 @@ func (c *Config) engine() engine.Config {
 		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes,
 		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse, Pool: c.Pooling, Normalize: raw},
 		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
-		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream,
+		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
 		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit,
 	}
 }

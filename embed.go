@@ -127,6 +127,9 @@ func (m *Model) embed(ctx context.Context, texts []string, o EmbedOptions, token
 	}
 	in := make([]engine.Input, len(texts))
 	for i, s := range texts {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
 		if in[i], err = m.input(i, &e, o.Truncate, prefix+s); err != nil {
 			return nil, err
 		}
@@ -204,6 +207,9 @@ func (m *Model) input(i int, e *Encoding, truncate bool, texts ...string) (engin
 	if cut > 0 && !truncate {
 		return engine.Input{}, &TextLengthError{Text: i, Tokens: len(ids) + cut, Most: e.MaxTokens}
 	}
+	if m.plan.compiled.Model.Config.Encoder.Types < 2 { // the tokenizer may tell texts apart where the model does not
+		types = nil
+	}
 	if len(ids) == 0 { // an empty text without special tokens
 		ids, types = m.start(), nil
 	}
@@ -239,6 +245,9 @@ func (m *Model) Rerank(ctx context.Context, query string, documents []string, o 
 	in := make([]engine.Input, len(documents))
 	for i, s := range documents {
 		var err error
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
 		if in[i], err = m.input(i, &e, o.Truncate, query, s); err != nil {
 			return nil, err
 		}

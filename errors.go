@@ -6,6 +6,7 @@ import (
 	"atenia/internal/engine"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
+	"atenia/internal/model/file"
 	"atenia/internal/sample"
 	"atenia/internal/sched"
 	"atenia/internal/train"
@@ -96,6 +97,24 @@ func (e *FloorError) Error() string {
 	return b.Error()
 }
 
+// A ChangedError says that another program wrote to a file of a model while it was
+// open. The model cannot be used any more: all requests end with this error, those to
+// come included. Close it, and open the new file:
+//
+//	if _, ok := errors.AsType[*atenia.ChangedError](err); ok {
+//		m.Close()
+//		m, err = atenia.Open(ctx, path, cfg)
+//	}
+type ChangedError struct {
+	File   string
+	Offset int64 // of the first byte that is known to be lost; 0 if none is
+	Was    int64 // size of the file when it was opened
+	Now    int64 // size when the change was noticed
+}
+
+// Error implements error.
+func (e *ChangedError) Error() string { return (*file.ChangedError)(e).Error() }
+
 // A publishedError is an error of an internal package that also matches one of
 // this package's types. Its text is that of the internal error.
 type publishedError struct{ internal, public error }
@@ -117,6 +136,8 @@ func publish(err error) error {
 	} else if e, ok := errors.AsType[*place.FloorError](err); ok {
 		parts := convertAll(e.Parts, func(p place.Part) Part { return Part(p) })
 		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why}
+	} else if e, ok := errors.AsType[*file.ChangedError](err); ok {
+		public = (*ChangedError)(e)
 	} else {
 		return err
 	}

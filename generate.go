@@ -65,7 +65,7 @@ func (m *Model) Generate(ctx context.Context, p Prompt) iter.Seq2[Token, error] 
 		ids := p.Tokens
 		if ids == nil {
 			var err error
-			if ids, err = m.Tokenize(p.Text); err != nil {
+			if ids, err = m.tokenize(ctx, p.Text, true); err != nil {
 				yield(Token{}, err)
 				return
 			}
@@ -208,7 +208,8 @@ func (m *Model) Logits(ctx context.Context, tokens []int32, o LogitsOptions) ([]
 
 // EachLogits calls f with each row of logits in order; row is the index of the
 // token that the logits come after. The slice is valid during the call, and
-// the model waits for it.
+// the model waits for it. A row with a NaN is an error, and f does not see it: the
+// model's weights are damaged, or its numbers overflow.
 func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions, f func(row int, logits []float32)) error {
 	if o.Step < 0 || o.Step > len(tokens) {
 		return &ConfigError{"Step", o.Step, fmt.Sprintf("0 to %d, the number of tokens", len(tokens))}
@@ -217,15 +218,27 @@ func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions,
 	if o.Step > 0 {
 		r.Prompt, r.Forced = tokens[:o.Step], tokens[o.Step:]
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var bad error
 	r.OnLogits = func(row int, logits []float32) {
-		if o.All || row == len(tokens)-1 {
-			f(row, logits)
+		if bad != nil || !o.All && row != len(tokens)-1 {
+			return
 		}
+		if i := slices.IndexFunc(logits, func(l float32) bool { return l != l }); i >= 0 {
+			bad = fmt.Errorf("after token %d: %w", row, &sample.LogitsError{Index: i, Value: logits[i]})
+			stop(bad)
+			return
+		}
+		f(row, logits)
 	}
 	st, err := m.engine.Sched.Submit(ctx, r)
 	if err != nil {
 		return publish(err)
 	}
 	st.Next()
+	if bad != nil {
+		return bad
+	}
 	return publish(st.Err())
 }

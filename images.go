@@ -65,7 +65,7 @@ func (m *Model) look(images []ContentPart) ([]*sight.Seen, error) {
 		if p.Video != nil {
 			see, data = m.eye.LookVideo, p.Video
 		}
-		s, err := see(data)
+		s, err := guarded(func() (*sight.Seen, error) { return see(data) })
 		if err != nil {
 			return nil, fmt.Errorf("image %d: %w", i+1, err)
 		}
@@ -79,7 +79,7 @@ func (m *Model) tokenText(id int32) (string, bool) { return m.text.Tokenizer.Tok
 
 // see turns a prompt with a mark for each image into tokens, with the places of
 // the images. special adds the tokens that begin a document.
-func (m *Model) see(prompt string, images []ContentPart, special bool) ([]int32, []sched.Image, error) {
+func (m *Model) see(ctx context.Context, prompt string, images []ContentPart, special bool) ([]int32, []sched.Image, error) {
 	if m.text.Tokenizer == nil {
 		return nil, nil, m.textErr
 	}
@@ -88,12 +88,16 @@ func (m *Model) see(prompt string, images []ContentPart, special bool) ([]int32,
 		return nil, nil, err
 	}
 	if len(seen) == 0 {
-		return m.text.Tokenizer.Encode(prompt, special), nil, nil
+		ids, err := m.tokenize(ctx, prompt, special)
+		return ids, nil, err
 	}
 	if prompt, err = m.eye.Text(prompt, seen, m.tokenText); err != nil {
 		return nil, nil, err
 	}
-	ids := m.text.Tokenizer.Encode(prompt, special)
+	ids, err := m.tokenize(ctx, prompt, special)
+	if err != nil {
+		return nil, nil, err
+	}
 	places, err := m.eye.Place(ids, seen)
 	return ids, places, err
 }
@@ -141,7 +145,7 @@ func (m *Model) generateSeeing(ctx context.Context, p *Prompt, yield func(Token,
 	for _, b := range p.Images {
 		images = append(images, ContentPart{Image: b})
 	}
-	ids, places, err := m.see(text, images, true)
+	ids, places, err := m.see(ctx, text, images, true)
 	if err != nil {
 		yield(Token{}, err)
 		return

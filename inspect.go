@@ -3,7 +3,6 @@ package atenia
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"atenia/internal/engine"
@@ -66,6 +65,10 @@ type TypeTotals struct {
 // It reports damage as [Open] does, and does not read the values of
 // tensors, so bits that changed there are not found.
 func Inspect(path string) (*File, error) {
+	return guarded(func() (*File, error) { return inspect(path) })
+}
+
+func inspect(path string) (*File, error) {
 	open := func() (*file.Description, error) { return engine.OpenFiles(path, "") }
 	if filepath.Ext(path) == ".safetensors" && file.IsFile(path) {
 		open = func() (*file.Description, error) { return file.OpenSafetensors(path) }
@@ -169,6 +172,10 @@ type QuantizeReport struct {
 // at out is replaced when the new one is complete; after an error, or when ctx
 // ends, nothing has changed.
 func Quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeReport, error) {
+	return guarded(func() (QuantizeReport, error) { return quantize(ctx, in, out, o) })
+}
+
+func quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeReport, error) {
 	if o.Threads <= 0 {
 		o.Threads = cpu.Threads()
 	}
@@ -190,7 +197,7 @@ func Quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeR
 	}
 	r, err := convert.Convert(ctx, d, out, convert.Options{Importance: importance, Mix: quant.Mix(o.Mix), Threads: o.Threads, Progress: o.Progress})
 	if err != nil {
-		return QuantizeReport{}, fmt.Errorf("%s: %w", engine.Display(in), err)
+		return QuantizeReport{}, engine.Named(in, err)
 	}
 	q := QuantizeReport{
 		Arch: r.Arch, Mix: Mix(r.Mix), Tensors: r.Tensors, Copied: r.Copied,

@@ -3,7 +3,6 @@ package atenia
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"atenia/internal/engine"
@@ -55,7 +54,28 @@ type Model struct {
 // Errors say what is damaged and where: they name the tensor or the offset in the
 // file, what was expected, and what to do. A bad configuration is one or more
 // [*ConfigError]; a budget that is too small is a [*FloorError].
+//
+// Files stay mapped until Close: replace a model by writing a new file and renaming it.
+// If one is written to, as by cp, requests end with a [*ChangedError]; [Config.NoMmap]
+// copies the files instead.
 func Open(ctx context.Context, path string, c *Config) (*Model, error) {
+	return guarded(func() (*Model, error) { return open(ctx, path, c) })
+}
+
+// guarded runs f, which reads files that are mapped: one that another program shortens
+// meanwhile is a [*ChangedError].
+func guarded[T any](f func() (T, error)) (v T, err error) {
+	err = file.Guard(func() (err error) {
+		v, err = f()
+		return err
+	})
+	if _, changed := errors.AsType[*file.ChangedError](err); changed {
+		err = publish(err)
+	}
+	return v, err
+}
+
+func open(ctx context.Context, path string, c *Config) (*Model, error) {
 	cfg, err := c.withDefaults()
 	if err != nil {
 		return nil, err
@@ -64,7 +84,7 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.OpenFiles(path, cfg.ConfigFile, file.Tower(cfg.Tower))
+	files, err := engine.OpenFiles(path, cfg.ConfigFile, file.Tower(cfg.Tower), file.Copied(cfg.NoMmap))
 	if err != nil {
 		return nil, errors.Join(err, observer.Close())
 	}
@@ -73,7 +93,7 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 		return nil, errors.Join(err, observer.Close(), files.Close())
 	}
 	if err := m.load(ctx, &cfg); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", engine.Display(path), err), observer.Close(), files.Close(), m.unmerge())
+		return nil, errors.Join(engine.Named(path, err), observer.Close(), files.Close(), m.unmerge())
 	}
 	return m, nil
 }
@@ -123,7 +143,7 @@ func (m *Model) loadText(c *Config) (err error) {
 	default:
 		return err
 	}
-	m.textErr = fmt.Errorf("%s: %w", engine.Display(m.Path()), err)
+	m.textErr = engine.Named(m.Path(), err)
 	c.Logger.Warn("text is incomplete", "err", m.textErr)
 	return nil
 }

@@ -38,7 +38,7 @@ func OpenPlan(path string, c *Config) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := engine.OpenPlan(path, cfg.ConfigFile, cfg.engine(), loadText)
+	p, err := guarded(func() (*engine.Plan, error) { return engine.OpenPlan(path, cfg.ConfigFile, cfg.engine(), loadText) })
 	if err != nil {
 		return nil, err
 	}

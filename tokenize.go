@@ -1,7 +1,7 @@
 package atenia
 
 import (
-	"fmt"
+	"context"
 	"path/filepath"
 
 	"atenia/internal/engine"
@@ -17,6 +17,14 @@ func (m *Model) Tokenize(s string) ([]int32, error) {
 		return nil, m.textErr
 	}
 	return m.text.Tokenizer.Encode(s, true), nil
+}
+
+// tokenize is [Model.Tokenize] for a request, which may be canceled.
+func (m *Model) tokenize(ctx context.Context, s string, special bool) ([]int32, error) {
+	if m.text.Tokenizer == nil {
+		return nil, m.textErr
+	}
+	return m.text.Tokenizer.EncodeContext(ctx, s, special)
 }
 
 // Detokenize returns the text of ids, special tokens included.
@@ -56,6 +64,10 @@ func OpenTokenizer(path string) (*Tokenizer, error) {
 	if bare := filepath.Join(path, "tokenizer.json"); path != "" && file.IsFile(bare) && !file.IsFile(filepath.Join(path, "config.json")) {
 		return OpenTokenizer(bare) // a folder with nothing but the tokenizer
 	}
+	return guarded(func() (*Tokenizer, error) { return tokenizerOf(path) })
+}
+
+func tokenizerOf(path string) (*Tokenizer, error) {
 	d, err := engine.OpenFiles(path, "", file.HeaderOnly())
 	if err != nil {
 		return nil, err
@@ -63,7 +75,7 @@ func OpenTokenizer(path string) (*Tokenizer, error) {
 	defer d.Close()
 	t, err := text.Load(d)
 	if t == nil || t.Tokenizer == nil {
-		return nil, fmt.Errorf("%s: %w", engine.Display(path), err)
+		return nil, engine.Named(path, err)
 	}
 	return &Tokenizer{t.Tokenizer}, nil
 }

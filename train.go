@@ -78,11 +78,13 @@ type TrainTokenizer struct {
 	Template string   // chat template of the result: a file, or "chatml"
 }
 
-// TrainData says which texts are learned, and how they are cut into batches.
+// TrainData says which texts are learned, and how they are cut into batches. An
+// encoder learns from pairs, {"query": …, "positive": …, "negatives": […]}, and a
+// classifier from {"query": …, "document": …, "label": …} or {"text": …, "label": …}.
 type TrainData struct {
 	Files   []string // texts; a .jsonl has {"text": …}, {"messages": […]} or {"audio": …, "text": …} on each line
-	Row     int      // tokens of the longest row; 0 = 256
-	Rows    int      // rows of a batch, which has at most Row × Rows tokens; 0 = 8
+	Row     int      // tokens of the longest row, or of the longest text for an encoder; 0 = 256
+	Rows    int      // rows of a batch, which has at most Row × Rows tokens, or pairs for an encoder; 0 = 8
 	Alone   bool     // short rows are left short, not packed
 	Long    string   // what becomes of longer documents: "split", "cut" or "drop"; "" = split
 	Heldout float64  // share of the documents held out for evaluation
@@ -119,15 +121,18 @@ type TrainRun struct {
 	Precision  string  // "float32", or "bf16": computed with rounded parameters, float32 originals are stepped
 	Recompute  bool    // compute layers twice rather than keep them: less memory, a third more time
 	Balance    float64 // weight of the auxiliary loss that has a mixture of experts use all of them alike
-	EvalEvery  int     // steps between evaluations; 0 = a twentieth of Steps
-	EvalMost   int     // most held-out batches of an evaluation; 0 = 16
-	Patience   int     // evaluations without a gain that end the run; 0 = never
-	MinGain    float64 // of the held-out loss, to count as a gain
-	SaveEvery  int     // steps between snapshots; 0 = a twentieth of Steps
-	Keep       int     // snapshots that are kept; 0 = 2
-	BadSteps   int     // steps in a row without a finite loss that end the run; 0 = 10
-	Threads    int     // the result does not depend on it; 0 = all processors
-	Out        string  // folder of the results; "" = out
+	// Temperature divides the cosines in the loss of an encoder that makes vectors:
+	// the lower it is, the more only the nearest wrong documents count. 0 = 0.05.
+	Temperature float64
+	EvalEvery   int     // steps between evaluations; 0 = a twentieth of Steps
+	EvalMost    int     // most held-out batches of an evaluation; 0 = 16
+	Patience    int     // evaluations without a gain that end the run; 0 = never
+	MinGain     float64 // of the held-out loss, to count as a gain
+	SaveEvery   int     // steps between snapshots; 0 = a twentieth of Steps
+	Keep        int     // snapshots that are kept; 0 = 2
+	BadSteps    int     // steps in a row without a finite loss that end the run; 0 = 10
+	Threads     int     // the result does not depend on it; 0 = all processors
+	Out         string  // folder of the results; "" = out
 	// Budget is the memory of the whole process, such as "1GiB". Parameters,
 	// gradients and the optimizer's state that do not fit are kept in files; the
 	// result is the same. "" = what other programs leave.
@@ -221,6 +226,9 @@ type TrainSubject struct {
 	// Memory says what of the run is in memory and what is in files, if not all of
 	// it fits or [TrainRun].Budget was set.
 	Memory string `json:"memory,omitempty"`
+	// Goals says what an encoder learns: "vectors" of texts that belong together,
+	// "scores" of pairs, or "labels". "" is the next token.
+	Goals string `json:"goals,omitempty"`
 }
 
 // A TrainEvent reports a step of a run to [TrainOptions].Watch.
@@ -240,8 +248,12 @@ type TrainEvent struct {
 	// Eval is the loss on held-out data, after the step; nil between
 	// evaluations.
 	Eval *float64
-	Best bool   // Eval is the lowest so far
-	Note string // a warning; the other fields are then zero
+	// Accuracy is the share of held-out queries whose answer is the nearest document
+	// of their batch (recall at 1), or of scores and labels that are right, of an
+	// encoder; nil between evaluations.
+	Accuracy *float64
+	Best     bool   // Eval is the lowest so far
+	Note     string // a warning; the other fields are then zero
 }
 
 // A TrainMetric is one line of a run's log, metrics.jsonl.
@@ -254,6 +266,8 @@ type TrainMetric struct {
 	Seconds float64  `json:"seconds,omitzero"`
 	Skipped bool     `json:"skipped,omitempty"` // loss and norm were no numbers, and are 0 here
 	Eval    *float64 `json:"eval,omitempty"`
+	// Accuracy is that of [TrainEvent].
+	Accuracy *float64 `json:"accuracy,omitempty"`
 }
 
 // A TrainReport says what a run did.
@@ -291,7 +305,7 @@ func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, e
 	if o.Watch != nil {
 		p.Watch = func(e train.Event) { o.Watch(TrainEvent(e)) }
 	}
-	rep, err := job.Run(ctx, r.internal(), p)
+	rep, err := guarded(func() (*job.Report, error) { return job.Run(ctx, r.internal(), p) })
 	if rep == nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"atenia/flow/media"
+	"atenia/internal/model/file"
 	"atenia/internal/speech"
 )
 
@@ -69,7 +70,7 @@ func (m *Model) Transcribe(ctx context.Context, s Sound, o TranscribeOptions) it
 			p.Temperatures = []float64{0}
 		}
 		left := errors.New("left")
-		_, err := m.ear.Transcribe(ctx, s.Samples, s.Rate, p, func(g speech.Segment) error {
+		say := func(g speech.Segment) error {
 			seg := Segment{
 				Start: g.Start, End: g.End, Text: g.Text, Tokens: g.Tokens, LogProb: g.Decoded.Mean, NoSpeech: g.Decoded.NoSpeech,
 				Temperature: g.Decoded.Temperature, Language: g.Language,
@@ -78,6 +79,10 @@ func (m *Model) Transcribe(ctx context.Context, s Sound, o TranscribeOptions) it
 				return left
 			}
 			return nil
+		}
+		err := file.Guard(func() error {
+			_, err := m.ear.Transcribe(ctx, s.Samples, s.Rate, p, say)
+			return err
 		})
 		if err != nil && !errors.Is(err, left) {
 			yield(Segment{}, publish(err))

@@ -72,6 +72,53 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestModelFaults: a fault in a model's own files is exit code 1, whatever the command,
+// and its message names the file, and no file twice.
+func TestModelFaults(t *testing.T) {
+	good := filepath.Join(golden.Root(t), "testdata", "golden", "parity", "llama3")
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for _, c := range []struct{ file, text, commands string }{
+		{"generation_config.json", `{"temperature": -1}`, "run,logits,tokenize,chat,bench"},
+		{"generation_config.json", `{"top_p": 7}`, "run,logits,tokenize,chat,bench"},
+		{"generation_config.json", `{"eos_token_id": "x"}`, "run,logits,tokenize,chat,bench"},
+		{"generation_config.json", `{`, "run,logits,plan,inspect,tokenize,chat,bench"},
+		{"config.json", `{"model_type": "llama", "hidden_size": -1}`, "run,logits,plan,chat,quantize,bench"},
+		{"config.json", `{"model_type": "llama", "hidden_size": 64, "rms_norm_eps": -1}`, "run,logits,plan,chat,quantize,bench"},
+		{"tokenizer.json", `{`, "run,logits,tokenize,chat,quantize,bench"},
+		{"tokenizer_config.json", `{`, "run,logits,tokenize,chat,quantize,bench"},
+		{"model.safetensors", `abc`, "run,logits,tokenize,plan,inspect,chat,quantize,bench"},
+		{"model.safetensors.index.json", `{`, "run,logits,tokenize,plan,inspect,chat,quantize,bench"},
+	} {
+		if err := os.CopyFS("model", os.DirFS(good)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(c.file, "index.json") {
+			if err := os.Remove("model/model.safetensors"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join("model", c.file), []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range strings.Split(c.commands, ",") {
+			line := map[string]string{"run": "run model Once", "logits": "logits model --tokens 1", "tokenize": "tokenize model --text a", "quantize": "quantize model out.gguf"}[name]
+			if line == "" {
+				line = name + " model"
+			}
+			var out, errw bytes.Buffer
+			code := Main(strings.Split(line, " "), strings.NewReader(""), &out, &errw)
+			first, _, _ := strings.Cut(errw.String(), "\n")
+			if code != command.Failure || !strings.Contains(first, c.file) || strings.Count(first, c.file) > 1 || strings.Contains(first, "model: model") {
+				t.Errorf("%s with %s: exit %d: %s", line, c.file, code, errw.String())
+			}
+		}
+		if err := os.RemoveAll("model"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestCallFaults gives every command a flag and arguments that it does not have.
 func TestCallFaults(t *testing.T) {
 	each((&app{}).root(), func(c *cobra.Command) {
@@ -90,4 +137,20 @@ func TestCallFaults(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLongStrings: a file of texts larger than what is read is an error that says so.
+func TestLongStrings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "texts.json")
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 257<<20); err != nil { // sparse
+		t.Fatal(err)
+	}
+	var out, errw bytes.Buffer
+	code := Main([]string{"tokenize", "--file", path}, strings.NewReader(""), &out, &errw)
+	if code != command.Failure || !strings.Contains(errw.String(), path) || !strings.Contains(errw.String(), "256.0 MiB") {
+		t.Errorf("exit %d: %s", code, errw.String())
+	}
 }

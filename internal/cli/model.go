@@ -34,6 +34,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.cfg.Codec, "codec", "", "form of streamed float weights: auto, off, planehuff or planezstd (default: auto)")
 	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory limit of the process, such as ram=2GiB; weights that do not fit are streamed from disk")
 	f.BoolVar(&m.cfg.NoStream, "no-stream", false, "map a model that does not fit the memory, instead of streaming it from disk")
+	f.BoolVar(&m.cfg.NoMmap, "no-mmap", false, "read the model's files into memory instead of mapping them, so that other programs cannot change them under it")
 	f.Var(probeFlag(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
 	f.StringVar(&m.cfg.PlacementFile, "plan", "", "follow the placement in `FILE`, written by \"atenia plan --out\"")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")

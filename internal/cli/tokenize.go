@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 
 	"atenia"
@@ -92,9 +91,10 @@ func (a *app) readStrings(file string) ([]string, error) {
 		defer f.Close()
 		r = f
 	}
-	b, err := io.ReadAll(r)
+	const most = 256 << 20
+	b, err := command.ReadMost(r, most)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w (at most %s are read: split the file)", name, err, command.Size(int64(most)))
 	}
 	var texts []string
 	if err := json.Unmarshal(b, &texts); err != nil {

@@ -18,10 +18,11 @@ type printer struct {
 	steps  int           // of this life
 	shown  time.Time     // when the terminal's line was last drawn
 	begun  time.Time
+	goals  string // of an encoder
 }
 
 func (p *printer) started(s atenia.TrainSubject) {
-	p.begun = time.Now()
+	p.begun, p.goals = time.Now(), s.Goals
 	if *p.env.JSON {
 		p.env.PrintJSON(s)
 		return
@@ -48,7 +49,7 @@ func (p *printer) step(e atenia.TrainEvent) {
 		p.tokens, p.busy = e.Tokens, 0 // the first step warms up
 	}
 	if *p.env.JSON {
-		m := atenia.TrainMetric{Step: e.Step, Rate: e.Rate, Tokens: e.Tokens, Seconds: e.Seconds, Skipped: e.Skipped, Eval: e.Eval}
+		m := atenia.TrainMetric{Step: e.Step, Rate: e.Rate, Tokens: e.Tokens, Seconds: e.Seconds, Skipped: e.Skipped, Eval: e.Eval, Accuracy: e.Accuracy}
 		if !e.Skipped {
 			m.Loss, m.Norm = e.Loss, e.Norm
 		}
@@ -64,6 +65,9 @@ func (p *printer) step(e atenia.TrainEvent) {
 		best := ""
 		if e.Best {
 			best = ", the lowest so far"
+		}
+		if e.Accuracy != nil {
+			best += fmt.Sprintf("; %.1f %% right", 100**e.Accuracy)
 		}
 		fmt.Fprintf(p.env.Out, "step %d of %d: loss %.4f, held out %.4f%s\n", e.Step, e.Steps, e.Loss, *e.Eval, best)
 	}
@@ -126,7 +130,12 @@ func (p *printer) done(r *atenia.TrainReport) error {
 	if r.Merged != "" {
 		ready, what = r.Merged, r.Merged
 	}
-	_, err := fmt.Fprintf(p.env.Out, "%s is ready: atenia run %s \"…\"\n", ready, what)
+	if p.goals == "labels" { // no command prints them
+		_, err := fmt.Fprintf(p.env.Out, "%s is ready\n", ready)
+		return err
+	}
+	command := map[string]string{"": "run %s \"…\"", "vectors": "embed %s \"…\"", "scores": "rerank %s \"…\" \"…\""}[p.goals]
+	_, err := fmt.Fprintf(p.env.Out, "%s is ready: atenia "+command+"\n", ready, what)
 	return err
 }
 

@@ -34,6 +34,7 @@ type Config struct {
 	PlacementFile string
 	Decisions     string
 	NoStream      bool // maps a model that does not fit and has no budget
+	NoMap         bool // the files were read into memory, where their weights stay
 
 	Checkpoint string   // folder; "" = none
 	Sources    []string // files beside the model's that weights were made from

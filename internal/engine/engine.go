@@ -94,7 +94,7 @@ func (e *Engine) start(d *file.Description) error {
 		return err
 	}
 	e.learn()
-	if e.Sched, err = sched.New(x, e.schedule()); err != nil {
+	if e.Sched, err = sched.New(x, e.schedule(d)); err != nil {
 		x.Close()
 		return err
 	}
@@ -149,8 +149,8 @@ func (e *Engine) begin() {
 }
 
 // schedule is the configuration of the scheduler.
-func (e *Engine) schedule() sched.Config {
-	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered()}
+func (e *Engine) schedule(d *file.Description) sched.Config {
+	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered(), Intact: d.Intact}
 	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped}
 	if o := e.Plan.Config.Observer; o != nil {
 		e.pace.watch = func(s sched.StepInfo) {

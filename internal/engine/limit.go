@@ -71,7 +71,7 @@ func (p *Plan) settle(d *file.Description) error {
 			p.note("%s of RAM are allowed, %s can be allocated: continuing with ram=%d", spelling.Size(ram), spelling.Size(most), most)
 			c.Budget.RAM = most
 		}
-	} else if !c.placed() && !c.NoStream && p.footprint.streams() {
+	} else if !c.placed() && !c.NoStream && !c.NoMap && p.footprint.streams() {
 		need, err := p.takes()
 		if err != nil {
 			return err

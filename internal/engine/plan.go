@@ -49,6 +49,15 @@ func Display(path string) string {
 	return path
 }
 
+// Named puts the name of a model before an error that does not begin with it, or with a
+// file in it.
+func Named(path string, err error) error {
+	if err == nil || strings.HasPrefix(err.Error(), Display(path)) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", Display(path), err)
+}
+
 // A Plan is the compiled form of a model, made from its headers, and the
 // footprint for placing its tensors.
 type Plan struct {
@@ -76,6 +85,11 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 	path := Display(PathOf(d))
 	p := &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}
 	p.files = p.packFiles(d)
+	for _, d := range m.Diagnostics {
+		if d.Code == compile.OwnHead {
+			p.note("%s", d.Text)
+		}
+	}
 	return p, nil
 }
 
@@ -90,7 +104,7 @@ func OpenPlan(path, configFile string, c Config, text func(*file.Description) an
 	defer d.Close()
 	p, err := Compile(d, c)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", Display(path), err)
+		return nil, Named(path, err)
 	}
 	if c.Budget.RAM > 0 && text != nil {
 		kept := text(d)

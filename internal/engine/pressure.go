@@ -142,7 +142,7 @@ func (p *pressure) register() error {
 	home, streamed := memory.RAM, p.e.weights.placement
 	for i := range p.e.Plan.footprint.tensors {
 		t := &p.e.Plan.footprint.tensors[i]
-		if t.Class == place.Vector || t.Held != "" {
+		if t.Class == place.Vector || t.Held != "" || p.e.Plan.Config.NoMap {
 			continue
 		}
 		tier := memory.RAM

@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"atenia/internal/engine"
+	"atenia/internal/fault"
 	"atenia/internal/golden"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/observe"
 	"atenia/internal/policy/record"
 	"atenia/internal/sched"
-	"atenia/internal/store/direct"
 )
 
 // open opens a model, "" for the embedded one, until the test ends.
@@ -201,7 +201,7 @@ func TestCutWhileStreaming(t *testing.T) {
 				st.Next()
 				err = st.Err()
 			}
-			if !errors.Is(err, direct.ErrChanged) || !strings.Contains(err.Error(), path) {
+			if !errors.Is(err, fault.ErrChanged) || !strings.Contains(err.Error(), path) {
 				t.Errorf("moves %t, request %d: %v", moves, request, err)
 			}
 		}

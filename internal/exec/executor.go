@@ -375,8 +375,9 @@ func (x *Executor) Step(s *Step) error {
 		return x.pass(s)
 	}
 	passes.Begin(len(s.Runs) == s.rows, s.rows)
-	err := x.pass(s)
-	passes.End(err)
+	var err error
+	defer func() { passes.End(err) }() // after a panic as well: the executor can be closed then
+	err = x.pass(s)
 	return err
 }
 
@@ -385,15 +386,17 @@ func (x *Executor) pass(s *Step) error {
 	if err := x.cfg.Stream.begin(s.Stop); err != nil {
 		return err
 	}
-	p := x.program(s)
 	var err error
+	ended := false
+	defer func() { x.cfg.Stream.end(ended && err == nil) }()
+	p := x.program(s)
 	if p == x.prefill && x.scatter != nil {
 		err = execute(x.scatter.bound, s)
 	}
 	if err == nil {
 		err = execute(p.bound, s)
 	}
-	x.cfg.Stream.end(err == nil)
+	ended = true
 	return err
 }
 

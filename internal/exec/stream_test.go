@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"atenia/internal/exec"
+	"atenia/internal/fault"
 	"atenia/internal/golden"
 	"atenia/internal/memory"
 	"atenia/internal/memory/pack"
@@ -21,7 +22,6 @@ import (
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/plan"
-	"atenia/internal/store/direct"
 )
 
 // streamable are models of both kinds of files: tied heads and others, several
@@ -231,7 +231,7 @@ func cutDuring(t *testing.T, name string) *residence.Residence {
 	if err := os.Truncate(path, 5000); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Step(s); !errors.Is(err, direct.ErrChanged) {
+	if err := x.Step(s); !errors.Is(err, fault.ErrChanged) {
 		t.Errorf("a file that was cut: %v", err)
 	}
 	return r

@@ -2464,14 +2464,15 @@ done99:
 // func pack16AVX2(dst *byte, src *byte, stride int, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·pack16AVX2(SB), $1024-32
-	MOVQ src+8(FP), AX
-	MOVQ stride+16(FP), CX
-	MOVQ dst+0(FP), DX
-	MOVQ n+24(FP), BX
-	LEAQ (CX)(CX*2), SI
-	LEAQ (AX)(CX*4), DI
-	LEAQ (DI)(CX*4), R8
-	LEAQ (R8)(CX*4), R9
+	MOVQ     src+8(FP), AX
+	MOVQ     stride+16(FP), CX
+	MOVQ     dst+0(FP), DX
+	MOVQ     n+24(FP), BX
+	LEAQ     (CX)(CX*2), SI
+	LEAQ     (AX)(CX*4), DI
+	LEAQ     (DI)(CX*4), R8
+	LEAQ     (R8)(CX*4), R9
+	FUNCDATA $0x01, no_pointers_stackmap+0(SB)
 
 loop100:
 	PREFETCHT1     1024(AX)
@@ -2759,14 +2760,15 @@ loop100:
 // func pack32AVX2(dst *byte, src *byte, stride int, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·pack32AVX2(SB), $1024-32
-	MOVQ src+8(FP), AX
-	MOVQ stride+16(FP), CX
-	MOVQ dst+0(FP), DX
-	MOVQ n+24(FP), BX
-	LEAQ (CX)(CX*2), SI
-	LEAQ (AX)(CX*4), DI
-	LEAQ (DI)(CX*4), R8
-	LEAQ (R8)(CX*4), R9
+	MOVQ     src+8(FP), AX
+	MOVQ     stride+16(FP), CX
+	MOVQ     dst+0(FP), DX
+	MOVQ     n+24(FP), BX
+	LEAQ     (CX)(CX*2), SI
+	LEAQ     (AX)(CX*4), DI
+	LEAQ     (DI)(CX*4), R8
+	LEAQ     (R8)(CX*4), R9
+	FUNCDATA $0x01, no_pointers_stackmap+0(SB)
 
 loop101:
 	PREFETCHT1     1024(AX)

@@ -84,7 +84,7 @@ Made by TestSupportTable (` + "`go test ./internal/lint -run SupportTable -updat
 
 A case is a small random model with logits of transformers. TestGoldenParity compares every row of logits within the case's tolerance: from config.json,
 config.v5.json and the GGUF file that quantize writes, as one prompt and in steps. **Bold** cases are in this repository; the others are run from
-ATENIA_GOLDEN. Training means gradients of all parameters, compared with finite differences by TestFamilies, and LoRA on all matrices; encoders of images and
+ATENIA_GOLDEN. Training means gradients of all parameters, compared with finite differences by TestFamilies, and LoRA on all matrices (models of vectors and scores learn from pairs and labels); encoders of images and
 sounds stay as they are, and the losses of sequences with these are compared with transformers', too.
 
 | family | model_type | GGUF architecture | cases | training, LoRA |

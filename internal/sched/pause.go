@@ -14,7 +14,7 @@ type Pause struct {
 
 // pause calls the function that wants to be called between two steps.
 func (s *Scheduler) pause() {
-	if s.between == nil {
+	if s.between == nil || s.lost {
 		return
 	}
 	s.rest.s, s.rest.Busy = s, false

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"atenia/internal/exec"
+	"atenia/internal/fault"
 	"atenia/internal/invariant"
 	"atenia/internal/memory/kv"
 )
@@ -200,8 +201,8 @@ func (s *Scheduler) Borrow(f func(x *exec.Executor) error) error {
 	ran := false
 	var err error
 	s.call(func() {
-		if err = s.broken; err == nil {
-			err = f(s.x)
+		if err = s.ready(); err == nil {
+			err = s.borne(fault.Files(func() error { return f(s.x) }))
 		}
 		ran = true
 	})

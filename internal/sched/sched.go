@@ -2,6 +2,7 @@ package sched
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -33,6 +34,10 @@ type Config struct {
 	// continue there; 0 = 256. Snapshots is how many copies a sequence keeps; 0 =
 	// 4, negative = none. A copy is also taken before the last token of a prompt.
 	SnapshotTokens, Snapshots int
+	// Intact, if not nil, is asked when a request begins and when it ends. Its error is
+	// that the model's files are not those any more that were opened: all requests end
+	// with it, those to come included.
+	Intact func() error
 	// Remembered are sequences that were computed before, by another process.
 	Remembered []Remembered
 }
@@ -56,6 +61,8 @@ type Scheduler struct {
 	x       *exec.Executor
 	shared  atomic.Pointer[exec.Executor] // x, for other goroutines
 	broken  error                         // why there is no executor; nil if there is one
+	lost    bool                          // broken says that the model's files have changed, and stays
+	intact  func() error
 	vocab   int
 	context int
 	pools   []*states.Pool
@@ -115,7 +122,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		return nil, fmt.Errorf("sched config: CacheBytes is %d, want 0 or more", cfg.CacheBytes)
 	}
 	s := &Scheduler{
-		x: x, context: ec.Context, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between, tune: cfg.Tune, known: cfg.Remembered,
+		x: x, context: ec.Context, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between, tune: cfg.Tune, known: cfg.Remembered, intact: cfg.Intact,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	s.every, s.most = cmp.Or(cfg.SnapshotTokens, 256), max(0, cmp.Or(cfg.Snapshots, 4))
@@ -305,7 +312,7 @@ func (s *Scheduler) admit() {
 		if st == nil {
 			return
 		}
-		err := s.broken
+		err := s.ready()
 		if err == nil {
 			err = s.begin(st)
 		}
@@ -313,6 +320,36 @@ func (s *Scheduler) admit() {
 			st.end("", err)
 		}
 	}
+}
+
+// ready returns why no request can be computed, nil if it can.
+func (s *Scheduler) ready() error {
+	if s.broken == nil && s.intact != nil {
+		if err := s.intact(); err != nil {
+			s.lose(err)
+		}
+	}
+	return s.broken
+}
+
+// lose ends every request because the model's files have changed, those to come
+// included: what was computed from them, and what could be, is of no model.
+func (s *Scheduler) lose(err error) {
+	s.broken, s.lost = err, true
+	for _, sl := range s.slots {
+		if !sl.idle() {
+			sl.finish("", err)
+		}
+	}
+}
+
+// borne returns err, after which no request can be computed if it is that the model's
+// files have changed.
+func (s *Scheduler) borne(err error) error {
+	if _, changed := errors.AsType[*fault.ChangedError](err); changed {
+		s.lose(err)
+	}
+	return err
 }
 
 // shutdown ends every request and frees everything.

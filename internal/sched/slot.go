@@ -87,6 +87,12 @@ func (s *Scheduler) begin(st *Stream) error {
 // prefix.
 func (sl *slot) finish(f Finish, err error) {
 	st := sl.st
+	if err == nil && sl.s.intact != nil {
+		if err = sl.s.intact(); err != nil {
+			f = ""
+			defer sl.s.lose(err)
+		}
+	}
 	sl.st, sl.sampler = nil, nil
 	sl.dropRows()
 	sl.endScope(plan.RequestScoped)

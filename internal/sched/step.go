@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"atenia/internal/exec"
+	"atenia/internal/fault"
 	"atenia/internal/plan"
 )
 
@@ -28,6 +29,7 @@ func (s *Scheduler) turn() bool {
 	default:
 		s.fail(err)
 		s.spoil()
+		_ = s.borne(err)
 	}
 	s.count()
 	return true
@@ -40,16 +42,21 @@ func (s *Scheduler) compute() error {
 		s.step.Threads = s.tune(rows, decode)
 	}
 	if s.watch == nil {
-		return s.x.Step(&s.step)
+		return s.run()
 	}
 	p := StepInfo{Start: time.Now(), Rows: rows, Decode: decode, Threads: s.step.Threads}
 	if p.Threads == 0 {
 		p.Threads = s.x.Config().Threads
 	}
-	p.Err = s.x.Step(&s.step)
+	p.Err = s.run()
 	p.Took = time.Since(p.Start)
 	s.watch(p)
 	return p.Err
+}
+
+// run runs the step. A fault of a mapped file is an error of it.
+func (s *Scheduler) run() error {
+	return fault.Files(func() error { return s.x.Step(&s.step) })
 }
 
 // A rowOwner names the token and the slot that a requested row of logits belongs

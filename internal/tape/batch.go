@@ -24,6 +24,13 @@ type Batch struct {
 	// Sources are the rows of an encoder that each document attends to, of models
 	// with cross attention. [document][rows · width]
 	Sources [][]float32
+	// What the documents of an encoder are for, instead of labels: Answers has for each
+	// document that is a query the one that answers it, and negative numbers for others;
+	// Targets has the score that a classifier should give each. See [Temperature].
+	Answers     []int32
+	Targets     []float32
+	Temperature float64 // 0 = the usual one
+	Types       []int32 // of tokens, of pairs of texts; nil = 0
 }
 
 // An Image is rows of a batch that those of a tower take the place of. No gradient
@@ -80,6 +87,14 @@ func (b *Batch) check(vocab int) error {
 	}
 	if rows != len(b.Tokens) {
 		return whole("documents have %d rows together, there are %d", rows, len(b.Tokens))
+	}
+	if b.Types != nil && len(b.Types) != len(b.Tokens) {
+		return whole("%d token types for %d tokens", len(b.Types), len(b.Tokens))
+	}
+	for i, t := range b.Types {
+		if t < 0 {
+			return &BatchError{i, fmt.Sprintf("token type %d", t)}
+		}
 	}
 	if b.Count < 0 {
 		return whole("a count of %d", b.Count)

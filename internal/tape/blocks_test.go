@@ -197,11 +197,15 @@ func pairs(t *testing.T, ps *tape.Params[float32]) {
 
 // TestPagedBytes checks that the bounds hold and that they are no idle ones.
 func TestPagedBytes(t *testing.T) {
+	var dirs []string
 	for _, name := range golden.Dirs(t, golden.Family(t, "train")) {
-		t.Run(name, func(t *testing.T) {
-			var f fixture
-			dir := filepath.Join(golden.Family(t, "train"), name)
-			golden.JSON(t, filepath.Join(dir, "fixture.json"), &f)
+		dirs = append(dirs, filepath.Join(golden.Family(t, "train"), name))
+	}
+	for _, name := range []string{"distilbert", "gemma_embedding", "bert_rerank"} {
+		dirs = append(dirs, filepath.Join(golden.Root(t), "testdata", "golden", "parity", name))
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
 			d, err := file.Open(dir)
 			if err != nil {
 				t.Fatal(err)
@@ -230,13 +234,30 @@ func TestPagedBytes(t *testing.T) {
 				b.Tokens, b.Labels = append(b.Tokens, int32(i%7)), append(b.Labels, int32((i+1)%7))
 			}
 			m.Rows = len(b.Tokens)
+			part := func(n int) *tape.Batch {
+				return &tape.Batch{Tokens: b.Tokens[:900+n], Labels: b.Labels[:900+n], Lens: []int{900, n}}
+			}
+			if e := c.Config.Encoder; e != nil { // of so many positions
+				m.Documents = 32
+				part = func(n int) *tape.Batch {
+					x := &tape.Batch{Tokens: b.Tokens[:900+n], Labels: b.Labels[:900+n]}
+					for left := 900 + n; left > 0; left -= 50 {
+						x.Lens = append(x.Lens, min(left, 50))
+						if i := len(x.Lens) - 1; e.Labels > 0 {
+							x.Targets = append(x.Targets, float32(i%2))
+						} else if x.Answers = append(x.Answers, -1); i%2 > 0 {
+							x.Answers[i] = int32(i - 1)
+						}
+					}
+					return x
+				}
+			}
 			edges := int64(0)
 			m.Alloc = func(n int) ([]float32, error) { edges += 4 * int64(n); return make([]float32, n), nil }
 			for _, kept := range []int{0, len(s.blocks) - 1} {
 				m.Keep(func(i int) bool { return len(s.blocks)-1-i <= kept && kept > 0 })
 				for _, n := range []int{100, 200, 300, 400, 500, 600, 700} { // longer and longer batches must not add up
-					part := &tape.Batch{Tokens: b.Tokens[:900+n], Labels: b.Labels[:900+n], Lens: []int{900, n}}
-					if _, err := m.PagedBackward(s, part, 1); err != nil {
+					if _, err := m.PagedBackward(s, part(n), 1); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -32,12 +32,17 @@
 //	gather_rows   plan.gather      nothing
 //	vision_scatter, deepstack_inject
 //	              plan.scatter, plan.inject   nothing
+//	pool, lm_head of encoders
+//	              plan.pool, plan.projection  lengths; values before the function
 //	cross_attention
 //	              plan.cross_attention        q, k, v, sums, result
 //	lm_head       plan.head        gradient of the logits, written over them
 //
 // Towers of images and encoders of sounds are not trained: their rows are part of
 // a batch, as constants.
+//
+// An encoder has a loss of its own behind its last instruction, plan.objective: the
+// contrast of queries and documents, or that of a classifier's scores.
 //
 // Rows of a batch are documents one after another ([Batch]); attention and
 // positions stay inside each. Everything is generic over float32, in which

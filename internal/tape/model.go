@@ -42,10 +42,10 @@ type Model[F Float] struct {
 	params   *Params[F]
 	vocab    int
 	ops      []recorder[F]
-	head     *head[F]
-	mixtures int          // instructions that are mixtures of experts
-	experts  int          // of each
-	uses     [][]*leaf[F] // weights that instructions read
+	goal     *objective[F] // of an encoder; nil = the next token
+	mixtures int           // instructions that are mixtures of experts
+	experts  int           // of each
+	uses     [][]*leaf[F]  // weights that instructions read
 
 	weights   []*weight[F] // by plan.WeightRef
 	borrowed  []*leaf[F]
@@ -74,12 +74,12 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 	if m.Plans.Prefill == nil {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "training needs a prefill plan")
 	}
-	if m.Config.Encoder != nil {
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "the model is an encoder: it turns texts into vectors and has no head for the next token, whose loss training lowers")
+	if e := m.Config.Encoder; e != nil && e.Pool == "none" {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "an encoder learns with its texts as vectors, not with their tokens: choose a pooling")
 	}
 	out := &Model[F]{plan: planOf(m), compiled: m, params: params}
 	p := out.plan
-	if len(p.Inputs) < 2 || len(p.Outputs) != 1 || len(p.Instructions) == 0 || p.Instructions[len(p.Instructions)-1].Op != plan.OpLMHead {
+	if len(p.Inputs) < 2 || len(p.Outputs) != 1 || len(p.Instructions) == 0 || m.Config.Encoder == nil && p.Instructions[len(p.Instructions)-1].Op != plan.OpLMHead {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "want a plan from tokens and rows to the logits of a head, its last instruction")
 	}
 	params.makeGrads()
@@ -104,7 +104,7 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 	if out.ops, err = plan.Bind(p, adapters, binder[F]{out}); err != nil {
 		return nil, err
 	}
-	out.head, _ = out.ops[len(out.ops)-1].(*head[F])
+	out.teach()
 	out.registry = &grad.Registry[F]{}
 	Register(out.registry)
 	out.layers = out.cut()
@@ -115,6 +115,27 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 		return out, out.pages()
 	}
 	return out, nil
+}
+
+// teach puts the objective of an encoder behind its last instruction.
+func (m *Model[F]) teach() {
+	e := m.compiled.Config.Encoder
+	if e == nil {
+		return
+	}
+	n := len(m.ops) - 1
+	m.goal = &objective[F]{m: m, last: m.ops[n], out: m.plan.Outputs[0], dim: int(m.plan.Registers[m.plan.Outputs[0]].Cols), ends: e.Pool == "last"}
+	m.ops[n] = m.goal
+}
+
+// Met returns how many goals of the last batch an encoder meets: queries whose answer has
+// the highest cosine of all documents, scores on the right side of 0 (a target above ½ is
+// right above it), labels with the highest score. false for a model of the next token.
+func (m *Model[F]) Met() (n int, ok bool) {
+	if m.goal == nil {
+		return 0, false
+	}
+	return m.goal.met, true
 }
 
 // Registry returns a registry with the gradients of all blocks, for tapes.

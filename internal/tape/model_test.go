@@ -18,6 +18,7 @@ import (
 func TestNoAllocations(t *testing.T) {
 	noAllocations(t, everything)
 	noAllocations(t, seeingAndHearing)
+	noAllocations(t, classifying)
 }
 
 func noAllocations(t *testing.T, build func(*sketch)) {

@@ -34,6 +34,15 @@ func (b *Bytes) All(kept int) int64 {
 // slabs is what the memory of tapes may have besides buffers.
 const slabs = 4 << 20
 
+// documents returns the most documents of an encoder's batch of so many rows, each of
+// which may be one.
+func (m *Model[F]) documents(rows int) int {
+	if m.goal == nil || m.Documents == 0 {
+		return rows
+	}
+	return min(rows, m.Documents)
+}
+
 // PagedBytes bounds the memory of batches of so many rows.
 func (m *Model[F]) PagedBytes(rows int) Bytes {
 	size := int64(unsafe.Sizeof(F(0)))
@@ -85,6 +94,17 @@ func (m *Model[F]) need(op recorder[F], rows int) need {
 		return need{out: rows * o.dim}
 	case *crossAttention[F]:
 		return o.need(rows)
+	case *objective[F]:
+		n, docs := m.need(o.last, rows), m.documents(rows)
+		n.out, n.saved, n.scratch = n.out+1, n.saved+docs*(o.dim+1+max(docs, o.dim)), n.scratch+(docs+1)*o.dim
+		return n
+	case *projection[F]:
+		docs := m.documents(rows)
+		y := docs * o.product.out
+		return need{out: y, saved: y, scratch: 2*y + lows(docs, &o.product)}
+	case *pooling[F]:
+		docs := m.documents(rows)
+		return need{out: docs * o.dim, saved: docs, scratch: o.dim}
 	case *gather[F]:
 		return need{out: rows * o.dim}
 	case *attention[F]:

@@ -42,6 +42,9 @@ var inRecurrent = []grad.Key{"plan.shortconv", "plan.gated_delta", "plan.rwkv_va
 // inSensing are those of [seeingAndHearing].
 var inSensing = []grad.Key{"plan.scatter", "plan.inject", "plan.cross_attention"}
 
+// inClassifying are those of [classifying].
+var inClassifying = []grad.Key{"plan.projection", "plan.pool", "plan.objective"}
+
 // TestPlantedErrors breaks the gradient of every kind of block in turn, and
 // expects the comparison with differences to detect it: signs are flipped, the
 // gradient of a gate or weight is lost, and a saved value is replaced.
@@ -68,8 +71,8 @@ func TestPlantedErrors(t *testing.T) {
 			}
 		},
 	}
-	inputs := map[grad.Key]int{"plan.embedding": 1, "plan.gather": 1, "plan.weight": 1, "plan.meet": 1, "plan.balance": 1, "plan.scatter": 1, "plan.inject": 1} // blocks with one
-	saves := map[grad.Key]bool{"plan.norm": true, "plan.attention": true, "plan.ffn": true, "plan.moe": true, "plan.mla": true, "plan.mamba1": true, "plan.mamba2": true, "plan.shortconv": true, "plan.gated_delta": true, "plan.rwkv_time_mix": true, "plan.rwkv_channel_mix": true, "plan.head": true, "plan.balance": true, "plan.cross_attention": true}
+	inputs := map[grad.Key]int{"plan.embedding": 1, "plan.gather": 1, "plan.weight": 1, "plan.meet": 1, "plan.balance": 1, "plan.scatter": 1, "plan.inject": 1, "plan.pool": 1, "plan.objective": 1} // blocks with one
+	saves := map[grad.Key]bool{"plan.norm": true, "plan.attention": true, "plan.ffn": true, "plan.moe": true, "plan.mla": true, "plan.mamba1": true, "plan.mamba2": true, "plan.shortconv": true, "plan.gated_delta": true, "plan.rwkv_time_mix": true, "plan.rwkv_channel_mix": true, "plan.head": true, "plan.balance": true, "plan.cross_attention": true, "plan.projection": true}
 	planted := 0
 	plantAll := func(key grad.Key, back grad.BackwardFunc[float64]) {
 		for name, plant := range errs {
@@ -85,6 +88,8 @@ func TestPlantedErrors(t *testing.T) {
 					recurrent(k)
 				case slices.Contains(inSensing, key):
 					seeingAndHearing(k)
+				case slices.Contains(inClassifying, key):
+					classifying(k)
 				default:
 					everything(k)
 				}

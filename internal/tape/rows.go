@@ -22,7 +22,7 @@ func scaleBy[F Float](x []F, c F) {
 type embedding[F Float] struct {
 	m          *Model[F]
 	table      operand[F]
-	pos, kind  operand[F] // rows from position 0 on; the row of the first token type; none if empty
+	pos, kind  operand[F] // rows from position 0 on; rows of token types; none if empty
 	out        plan.RegisterRef
 	vocab, dim int
 	scale      F
@@ -39,8 +39,7 @@ func bindEmbedding[F Float](b *Bind[F], p *plan.EmbedParams) (recorder[F], error
 		slot  string
 		to    *operand[F]
 		first int // row
-		rows  int // 0 = all that follow
-	}{{"pos", &e.pos, int(p.PosOffset), 0}, {"type", &e.kind, 0, 1}} {
+	}{{"pos", &e.pos, int(p.PosOffset)}, {"type", &e.kind, 0}} {
 		w, ok, err := b.Weight(x.slot)
 		if err != nil {
 			return nil, err
@@ -51,9 +50,6 @@ func bindEmbedding[F Float](b *Bind[F], p *plan.EmbedParams) (recorder[F], error
 		n, _ := w.shape.Size()
 		if len(w.shape) != 2 || w.shape[1] != e.dim || w.shape[0] <= x.first {
 			return nil, b.WeightErrorf(x.slot, "shape %v, want more than %d rows of %d", w.shape, x.first, e.dim)
-		}
-		if x.rows > 0 {
-			n = (x.first + x.rows) * e.dim
 		}
 		*x.to = b.m.operand(w, x.first*e.dim, n)
 	}
@@ -81,10 +77,22 @@ func (e *embedding[F]) record(s *step[F]) error {
 	}
 	if kind := e.kind.value(); kind != nil {
 		for r := 0; r < len(y); r += e.dim {
-			add(y[r:r+e.dim], kind)
+			t := e.typeOf(s.batch, r/e.dim)
+			if (t+1)*e.dim > len(kind) {
+				return &BatchError{r / e.dim, fmt.Sprintf("token type %d, the model has %d", t, len(kind)/e.dim)}
+			}
+			add(y[r:r+e.dim], kind[t*e.dim:(t+1)*e.dim])
 		}
 	}
 	return s.end(keyEmbedding, e)
+}
+
+// typeOf returns the type of a row's token.
+func (e *embedding[F]) typeOf(b *Batch, row int) int {
+	if b.Types == nil {
+		return 0
+	}
+	return int(b.Types[row])
 }
 
 func embeddingBack[F Float](b *grad.OpaqueBack[F]) {
@@ -95,7 +103,8 @@ func embeddingBack[F Float](b *grad.OpaqueBack[F]) {
 	}
 	if g := e.kind.grad(b); g != nil {
 		for r := 0; r < len(d); r += e.dim {
-			add(g, d[r:r+e.dim])
+			t := e.typeOf(e.m.step.batch, r/e.dim)
+			add(g[t*e.dim:(t+1)*e.dim], d[r:r+e.dim])
 		}
 	}
 	g := e.table.grad(b)

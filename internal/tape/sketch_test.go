@@ -170,6 +170,9 @@ func open[F tape.Float](t *testing.T, m *compile.Model, find func(string) (tenso
 	}
 	r := &trial[F]{t: t, params: params, m: x, batch: randomBatch(vocab)}
 	senses(r.batch, &m.Plans.Prefill.Plan)
+	if e := m.Config.Encoder; e != nil {
+		aim(r.batch, e)
+	}
 	return r
 }
 

@@ -12,6 +12,12 @@ import (
 // first two inputs are tokens and the rows that go to the head.
 func planOf(m *compile.Model) *plan.ExecutionPlan {
 	last := &m.Plans.Prefill.Plan
+	if m.Config.Encoder != nil { // its last instruction is followed by a loss, outside of layers
+		out := *last
+		out.Instructions = slices.Clone(last.Instructions)
+		out.Instructions[len(out.Instructions)-1].Layer = -1
+		return &out
+	}
 	if m.Plans.Scatter == nil {
 		return last
 	}

@@ -40,6 +40,13 @@ func (s *step[F]) start(t *grad.Tape[F], b *Batch) error {
 	if err := s.m.checkSources(b); err != nil {
 		return err
 	}
+	if goal := s.m.goal; goal != nil {
+		if err := goal.check(b); err != nil {
+			return err
+		}
+	} else if b.Answers != nil || b.Targets != nil {
+		return &BatchError{-1, "what an encoder learns, and the model predicts the next token"}
+	}
 	s.t, s.w, s.batch = t, dense.Of[F](t.Work()), b
 	clear(s.regs)
 	s.rows, s.labels, s.pos, s.balance, s.longest = s.rows[:0], s.labels[:0], s.pos[:0], s.balance[:0], 0
@@ -56,6 +63,9 @@ func (s *step[F]) start(t *grad.Tape[F], b *Batch) error {
 		if all || l >= 0 {
 			s.rows, s.labels = append(s.rows, int32(i)), append(s.labels, l)
 		}
+	}
+	if s.m.goal != nil {
+		s.m.goal.rows(s)
 	}
 	for _, r := range s.m.ropes {
 		r.fill(s)

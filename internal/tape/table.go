@@ -28,9 +28,9 @@ func table[F Float]() plan.AdapterTable[*Bind[F], recorder[F]] {
 		bindMLA[F],
 		bindEmbedding[F],
 		bindAdd[F],
-		bindHead[F],
+		bindLast[F],
 		bindGather[F],
-		nil, // pool
+		bindPool[F],
 		nil, // patch_embed: towers are not trained
 		nil, // spatial_merge
 		nil, // deepstack_extract
@@ -67,6 +67,10 @@ const (
 	keyScatter grad.Key = "plan.scatter"
 	keyInject  grad.Key = "plan.inject"
 	keyCross   grad.Key = "plan.cross_attention"
+
+	keyProjection grad.Key = "plan.projection"
+	keyPool       grad.Key = "plan.pool"
+	keyObjective  grad.Key = "plan.objective"
 
 	keyShortConv  grad.Key = "plan.shortconv"
 	keyGatedDelta grad.Key = "plan.gated_delta"
@@ -106,6 +110,9 @@ func rules[F Float]() []rule[F] {
 		{keyScatter, scatterBack[F]},
 		{keyInject, injectBack[F]},
 		{keyCross, crossBack[F]},
+		{keyProjection, projectionBack[F]},
+		{keyPool, poolBack[F]},
+		{keyObjective, objectiveBack[F]},
 		{keyLayer, layerBack[F]},
 		{keyMeet, meetBack[F]},
 	}

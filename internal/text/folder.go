@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
@@ -93,7 +92,16 @@ func fromFolder(d *file.Description) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, ok := d.Files["tokenizer.json"]
+	_, ok := d.Files["tokenizer.json"]
+	if ok {
+		err = d.ReadVocabularies("tokenizer.json") // the others say the same
+	} else {
+		err = d.ReadVocabularies()
+	}
+	if err != nil {
+		return nil, err
+	}
+	data := d.Files["tokenizer.json"]
 	switch name := Vocabulary(d.Files); {
 	case ok:
 		if t.Tokenizer, err = token.Load(data); err != nil {
@@ -248,16 +256,19 @@ func LoadFile(path string) (*token.Tokenizer, error) {
 }
 
 // Files returns the files about text, among the other small ones, that a model's
-// folder has.
+// folder has, those of its modules with their folder: "1_Pooling/config.json".
 func Files(dir string) (out map[string][]byte, err error) {
 	d, err := file.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	if err := d.ReadVocabularies(); err != nil {
+		return nil, err
+	}
 	out = map[string][]byte{}
 	for name, b := range d.Files {
-		if !strings.Contains(name, "/") && name != "model.safetensors.index.json" {
+		if name != "model.safetensors.index.json" {
 			out[name] = slices.Clone(b)
 		}
 	}

@@ -36,10 +36,17 @@ func (e *AbsentError) Error() string {
 // tokenizer can still be used with token ids, so Load then returns a Text
 // without one together with an [*AbsentError].
 func Load(d *file.Description) (*Text, error) {
+	read, from := fromFolder, "generation_config.json"
 	if d.Format == "gguf" {
-		return fromGGUF(d)
+		read, from = fromGGUF, "metadata general.sampling"
 	}
-	return fromFolder(d)
+	t, err := read(d)
+	if err == nil {
+		if err := t.Sampling.Validate(); err != nil {
+			return nil, fmt.Errorf("%s: %w", from, err)
+		}
+	}
+	return t, err
 }
 
 // endings lists the tokens that end a turn in common chat formats. Many files

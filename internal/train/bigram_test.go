@@ -53,7 +53,7 @@ func (m *bigram) Backward(b *data.Batch, share float64) (float64, error) {
 
 func (m *bigram) pass(b *data.Batch, share float64) (loss float64, err error) {
 	table, bias := m.params[0], m.params[1]
-	n := float64(count(b))
+	n := float64(b.Counted())
 	p := make([]float64, vocab)
 	for i, label := range b.Labels {
 		if label == data.Ignored {

@@ -149,6 +149,9 @@ type Event struct {
 	// Eval is the loss on held-out data, after the step; nil between
 	// evaluations.
 	Eval *float64
-	Best bool   // Eval is the lowest so far
-	Note string // a message for the user; the other fields are then zero
+	// Accuracy is the share of held-out goals that were met, of a [Grader]; nil
+	// between evaluations.
+	Accuracy *float64
+	Best     bool   // Eval is the lowest so far
+	Note     string // a message for the user; the other fields are then zero
 }

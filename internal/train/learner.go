@@ -23,13 +23,21 @@ type Learner interface {
 	// Params returns the trained parameters, always the same in the same order.
 	Params() []*Param
 	// Backward adds to each Grad the gradient of share times the loss, which is the
-	// mean cross-entropy, in nats, over the counted positions of b. It returns that
+	// mean cross-entropy, in nats, over the counted positions of b ([data.Batch.Counted]). It returns that
 	// mean, not scaled by share. The share of a batch is its part of a step's
 	// counted positions, so that the gradients of several batches add up to that of
 	// their mean.
 	Backward(b *data.Batch, share float64) (loss float64, err error)
 	// Loss returns the mean loss like Backward, without side effects.
 	Loss(b *data.Batch) (float64, error)
+}
+
+// A Grader is a [Learner] whose losses have answers that are right or wrong.
+type Grader interface {
+	Learner
+	// Met returns how many of the counted goals of the last batch the model was right
+	// about, false if it has none.
+	Met() (n int, ok bool)
 }
 
 // A Keeper is a [Learner] with state beyond its parameters. A snapshot includes

@@ -25,6 +25,9 @@ type Metric struct {
 	Seconds float64  `json:"seconds,omitzero"`
 	Skipped bool     `json:"skipped,omitempty"` // loss and norm were NaN or infinite, and are 0 here
 	Eval    *float64 `json:"eval,omitempty"`
+	// Accuracy is the share of held-out goals that were met, of encoders: queries whose
+	// answer is the nearest document of their batch, or scores and labels that are right.
+	Accuracy *float64 `json:"accuracy,omitempty"`
 }
 
 // ReadMetrics reads the log in a directory up to a step, or all of it if step is
@@ -47,7 +50,7 @@ func ReadMetrics(fsys durable.FS, path string, step int) (ms []Metric, err error
 		if n := len(ms); n == 0 || m.Step > ms[n-1].Step {
 			ms = append(ms, m)
 		} else if m.Step == ms[n-1].Step && m.Eval != nil {
-			ms[n-1].Eval = m.Eval
+			ms[n-1].Eval, ms[n-1].Accuracy = m.Eval, m.Accuracy
 		}
 	}
 	return ms, nil
@@ -72,15 +75,15 @@ func openLog(fsys durable.FS, path string, step int) (*logFile, error) {
 	err = durable.WriteFileIn(fsys, path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		for _, m := range ms {
-			eval := m.Eval
-			m.Eval = nil
+			eval, accuracy := m.Eval, m.Accuracy
+			m.Eval, m.Accuracy = nil, nil
 			if err := e.Encode(&m); err != nil {
 				return err
 			}
 			if eval == nil {
 				continue
 			}
-			if err := e.Encode(&Metric{Step: m.Step, Eval: eval}); err != nil {
+			if err := e.Encode(&Metric{Step: m.Step, Eval: eval, Accuracy: accuracy}); err != nil {
 				return err
 			}
 		}

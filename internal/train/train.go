@@ -74,7 +74,7 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 	}
 	defer func() { err = errors.Join(err, r.log.close()) }()
 	if r.offload != nil && r.isEvaluated() { // the files do not record whether an evaluation was completed
-		if _, _, err := r.evaluateAndLog(); err != nil {
+		if _, _, _, err := r.evaluateAndLog(); err != nil {
 			return nil, err
 		}
 	}
@@ -210,7 +210,7 @@ func (r *run) step(ctx context.Context) (err error) {
 		if err := r.source.Next(&r.batches[i]); err != nil {
 			return err
 		}
-		counted += count(&r.batches[i])
+		counted += r.batches[i].Counted()
 		tokens += len(r.batches[i].Tokens)
 	}
 	loss, norm, err := r.gradients(ctx, counted)
@@ -250,7 +250,7 @@ func (r *run) step(ctx context.Context) (err error) {
 	}
 	e := Event{Step: m.Step, Steps: r.cfg.Steps, Loss: loss, Norm: norm, Rate: rate, Tokens: m.Tokens, Seconds: m.Seconds, Skipped: bad, Moved: r.moved, Waited: r.waited.Seconds()}
 	if r.isEvaluated() {
-		if e.Eval, e.Best, err = r.evaluateAndLog(); err != nil {
+		if e.Eval, e.Accuracy, e.Best, err = r.evaluateAndLog(); err != nil {
 			return err
 		}
 	}
@@ -262,13 +262,13 @@ func (r *run) step(ctx context.Context) (err error) {
 func (r *run) gradients(ctx context.Context, counted int) (loss, norm float64, err error) {
 	last := 0
 	for i := range r.batches {
-		if count(&r.batches[i]) > 0 {
+		if r.batches[i].Counted() > 0 {
 			last = i
 		}
 	}
 	loss = r.paused.Loss
 	for i := r.paused.Batches; i < len(r.batches); i++ {
-		n := count(&r.batches[i])
+		n := r.batches[i].Counted()
 		if n == 0 {
 			continue // no counted positions
 		}
@@ -298,19 +298,19 @@ func (r *run) isEvaluated() bool {
 }
 
 // evaluateAndLog evaluates, compares with the best and logs the result.
-func (r *run) evaluateAndLog() (loss *float64, best bool, err error) {
-	l, err := r.evaluate()
+func (r *run) evaluateAndLog() (loss, accuracy *float64, best bool, err error) {
+	l, accuracy, err := r.evaluate()
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	if isNumber(l) {
 		loss = &l
-		if err := r.log.add(&Metric{Step: r.place.Step, Eval: loss}); err != nil {
-			return nil, false, err
+		if err := r.log.add(&Metric{Step: r.place.Step, Eval: loss, Accuracy: accuracy}); err != nil {
+			return nil, nil, false, err
 		}
 	}
 	best, err = r.recordEvaluation(l)
-	return loss, best, err
+	return loss, accuracy, best, err
 }
 
 // skip counts a skipped step, and ends the run after too many in a row.
@@ -350,17 +350,19 @@ func (r *run) update(ctx context.Context, rate, norm float64, bad bool) error {
 	return nil
 }
 
-// evaluate returns the mean loss of the first held-out batches.
-func (r *run) evaluate() (float64, error) {
+// evaluate returns the mean loss of the first held-out batches, and the share of goals
+// that were met, of a learner that has some.
+func (r *run) evaluate() (loss float64, accuracy *float64, err error) {
 	if err := r.held.Seek(""); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	sum, counted := 0.0, 0
+	grader, graded := r.learner.(Grader)
+	sum, counted, met := 0.0, 0, 0
 	for range r.cfg.EvalBatches {
 		if err := r.held.Next(&r.heldOver); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
-		n := count(&r.heldOver)
+		n := r.heldOver.Counted()
 		if n == 0 {
 			continue
 		}
@@ -369,15 +371,23 @@ func (r *run) evaluate() (float64, error) {
 		}
 		l, err := r.learner.Loss(&r.heldOver)
 		if err != nil {
-			return 0, err
+			return 0, nil, err
+		}
+		if graded {
+			var right int
+			right, graded = grader.Met()
+			met += right
 		}
 		sum += float64(n) * l
 		counted += n
 	}
 	if counted == 0 {
-		return 0, fmt.Errorf("%w: the held-out data has no counted positions", ErrConfig)
+		return 0, nil, fmt.Errorf("%w: the held-out data has no counted positions", ErrConfig)
 	}
-	return sum / float64(counted), nil
+	if graded {
+		accuracy = new(float64(met) / float64(counted))
+	}
+	return sum / float64(counted), accuracy, nil
 }
 
 // recordEvaluation compares an evaluation with the best so far and, with early stopping,
@@ -418,15 +428,6 @@ func (r *run) report() *Result {
 func (p *place) note() (string, error) {
 	b, err := json.Marshal(p)
 	return string(b), err
-}
-
-func count(b *data.Batch) (n int) {
-	for _, l := range b.Labels {
-		if l != data.Ignored {
-			n++
-		}
-	}
-	return n
 }
 
 func isNumber(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -162,6 +163,7 @@ func packFloats(bytes int) {
 	dst, n := arg("dst"), arg("n")
 	rows.begin(16)
 	lines := AllocLocal(16 * 64)
+	noLocalPointers()
 	loop := label("loop")
 	Label(loop)
 	for r := range 16 {
@@ -189,6 +191,14 @@ func packFloats(bytes int) {
 	SUBQ(Imm(uint64(64/bytes)), n)
 	JNZ(LabelRef(loop))
 	ret()
+}
+
+// noLocalPointers is NO_LOCAL_POINTERS of funcdata.h, for a function with local memory:
+// a read of a mapped file that has shrunk panics here, and the stack may grow then,
+// which without it ends the process.
+func noLocalPointers() {
+	none := Mem{Symbol: Symbol{Name: "no_pointers_stackmap"}, Base: reg.StaticBase}
+	Instruction(&ir.Instruction{Opcode: "FUNCDATA", Operands: []Op{Imm(1), none}})
 }
 
 // packAhead is the prefetch distance in each of 16 rows, in bytes.

@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"atenia/internal/fault"
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/store/direct"
@@ -205,7 +205,7 @@ func (l *ssdLoad) window(ctx context.Context, f *direct.File, mem []byte) (ssdWi
 	parts := make([]ssdWindow, l.depth)
 	errs := make([]error, l.depth)
 	var next atomic.Int64
-	var wg sync.WaitGroup
+	var wg fault.Group
 	start := time.Now()
 	for i := range l.depth {
 		wg.Go(func() {

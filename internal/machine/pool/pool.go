@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"atenia/internal/fault"
 )
 
 // spinFor is how long a waiter polls before it parks: about the cost of a park
@@ -240,6 +242,7 @@ func (p *Pool) run(i, n int) {
 func (p *Pool) work(i int) {
 	// Never unlocked: the thread ends with the goroutine.
 	runtime.LockOSThread()
+	fault.Trap() // weights are mapped files
 	s := &p.shares[i]
 	s.thread.setCurrent()
 	var g uint64

@@ -175,7 +175,7 @@ func (c *Cache) number(layers []Layer) (own, most int, err error) {
 	return own, most, nil
 }
 
-// Begin starts a step. It fails with [direct.ErrChanged] if a file has changed. To
+// Begin starts a step. It fails with [fault.ErrChanged] if a file has changed. To
 // end the step early, set stop, if it is not nil, and call [Cache.Wake].
 func (c *Cache) Begin(stop *atomic.Bool) error {
 	for _, f := range c.files {

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"time"
 
+	"atenia/internal/fault"
 	"atenia/internal/memory/ring"
 )
 
@@ -29,7 +30,7 @@ func (c *Cache) read() {
 		}
 		e := &c.all[c.slots[p.slot].expert]
 		c.mu.Unlock()
-		err := c.fetch(e, p)
+		err := fault.Call(func() error { return c.fetch(e, p) })
 		c.mu.Lock()
 		if err == nil {
 			err = c.complete(e, p)
@@ -116,7 +117,7 @@ func (c *Cache) complete(e *expert, p piece) error {
 		return nil
 	}
 	c.mu.Unlock() // the read still counts as in flight
-	err := c.finish(e, int(p.slot))
+	err := fault.Call(func() error { return c.finish(e, int(p.slot)) })
 	c.mu.Lock()
 	s.ready = err == nil
 	return err

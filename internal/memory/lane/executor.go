@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"atenia/internal/fault"
 	"atenia/internal/memory/timeline"
 )
 
@@ -180,6 +181,7 @@ func (x *Executor) Close() {
 // work is the loop of a worker. If a task calls [runtime.Goexit], the worker
 // ends and another replaces it.
 func (x *Executor) work(l Lane, worker int) {
+	fault.Trap()
 	var s *slot
 	defer func() {
 		if s != nil {

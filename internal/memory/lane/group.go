@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"atenia/internal/fault"
 	"atenia/internal/memory/timeline"
 )
 
@@ -220,7 +221,9 @@ func call(ctx context.Context, t *Task) (err error) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{v, debug.Stack()}
+			if err = fault.Changed(v); err == nil {
+				err = &PanicError{v, debug.Stack()}
+			}
 		}
 		if err != nil && err != ErrDropped {
 			err = fmt.Errorf("%s: %w", t.Name, err)

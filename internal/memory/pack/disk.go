@@ -11,9 +11,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"atenia/internal/fault"
 	"atenia/internal/kernel"
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
@@ -155,7 +155,7 @@ func (s *Store) save(w io.Writer, ms []*Matrix, id *identity) error {
 		m.packAll(out[:n])
 		e := entryOf(m)
 		e.offset = offset
-		var wg sync.WaitGroup
+		var wg fault.Group
 		wg.Go(func() { e.source = sha256.Sum256(m.source.Data) })
 		e.packed = sha256.Sum256(out[:n])
 		wg.Wait()
@@ -182,7 +182,7 @@ func entryOf(m *Matrix) entry {
 func (m *Matrix) packAll(dst []byte) {
 	tiles := (m.source.Rows + kernel.TileRows - 1) / kernel.TileRows
 	workers := min(runtime.GOMAXPROCS(0), tiles)
-	var wg sync.WaitGroup
+	var wg fault.Group
 	for k := range workers {
 		lo, hi := tiles*k/workers*kernel.TileRows, min(tiles*(k+1)/workers*kernel.TileRows, m.source.Rows)
 		wg.Go(func() { m.source.Pack(dst, lo, hi) })
@@ -238,7 +238,7 @@ func (s *Store) check(b []byte, ms []*Matrix, id *identity) ([]entry, error) {
 			continue
 		}
 		var source sum
-		var wg sync.WaitGroup
+		var wg fault.Group
 		wg.Go(func() { source = sha256.Sum256(m.source.Data) })
 		packed := sha256.Sum256(b[got.offset:][:got.bytes])
 		wg.Wait()

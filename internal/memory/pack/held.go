@@ -2,10 +2,10 @@ package pack
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
+	"atenia/internal/fault"
 	"atenia/internal/kernel"
 )
 
@@ -30,7 +30,7 @@ func (s *Store) OpenHeld(held map[string]*bool) {
 		s.decision.Held += int64(n)
 	}
 	var next atomic.Int64
-	var wg sync.WaitGroup
+	var wg fault.Group
 	for range min(len(todo), runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
 			var rows []byte

@@ -5,6 +5,7 @@ package pack
 import (
 	"golang.org/x/sys/unix"
 
+	"atenia/internal/fault"
 	"atenia/internal/store/durable"
 )
 
@@ -24,5 +25,12 @@ func mapFile(path string) (b []byte, unmap func() error, err error) {
 		return nil, func() error { return nil }, nil
 	}
 	b, err = unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ, unix.MAP_SHARED)
-	return b, func() error { return unix.Munmap(b) }, err
+	if err != nil {
+		return nil, nil, err
+	}
+	forget := fault.Watch(b, path)
+	return b, func() error {
+		forget()
+		return unix.Munmap(b)
+	}, nil
 }

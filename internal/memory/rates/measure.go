@@ -3,10 +3,10 @@ package rates
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"atenia/internal/fault"
 	"atenia/internal/kernel"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/arena"
@@ -132,7 +132,7 @@ type load struct {
 	done   atomic.Bool
 	read   atomic.Int64
 	since  time.Time
-	wg     sync.WaitGroup
+	wg     fault.Group
 }
 
 func newLoad(threads, size int) (*load, error) {

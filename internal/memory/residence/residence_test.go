@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/fault"
 	"atenia/internal/golden"
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
@@ -21,7 +22,6 @@ import (
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
-	"atenia/internal/store/direct"
 	"atenia/tensor"
 )
 
@@ -300,7 +300,7 @@ func TestChangedFile(t *testing.T) {
 		if err := os.Chtimes(path, time.Now(), was.ModTime().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Stream.Ring.Begin(nil); !errors.Is(err, direct.ErrChanged) {
+		if err := r.Stream.Ring.Begin(nil); !errors.Is(err, fault.ErrChanged) {
 			t.Errorf("another time, verify %v: %v", verify, err)
 		}
 		if err := r.Close(); err != nil {

@@ -15,7 +15,7 @@ const PageBytes = direct.Align
 // [io.EOF].
 type Source interface {
 	io.ReaderAt
-	// Same returns an error that matches [direct.ErrChanged] if the file has changed since
+	// Same returns an error that matches [fault.ErrChanged] if the file has changed since
 	// it was opened.
 	Same() error
 	// Size returns the size of the file when it was opened.

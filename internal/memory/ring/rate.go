@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"atenia/internal/fault"
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
 )
@@ -43,7 +44,7 @@ func (m *Meter) Close() { m.block.Release() }
 func (m *Meter) Rate(ctx context.Context, d time.Duration) (float64, error) {
 	var read atomic.Int64
 	var once sync.Once
-	var wg sync.WaitGroup
+	var wg fault.Group
 	var err error
 	start := time.Now()
 	for range Readers {

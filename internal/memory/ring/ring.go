@@ -234,7 +234,7 @@ func touch(b []byte) {
 // the address never changes.
 func (r *Ring) Bytes(unit, span int) []byte { return r.units[unit].views[span] }
 
-// Begin starts a pass. It fails with [direct.ErrChanged] if a file has changed. To end
+// Begin starts a pass. It fails with [fault.ErrChanged] if a file has changed. To end
 // the pass early, set stop, if it is not nil, and call [Ring.Wake].
 func (r *Ring) Begin(stop *atomic.Bool) error {
 	for _, f := range r.files {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/store/direct"
+	"atenia/internal/fault"
 )
 
 // A memory is a source in memory with faults.
@@ -44,7 +44,7 @@ func (m *memory) Size() int64 { return int64(len(m.data)) }
 
 func (m *memory) Same() error {
 	if m.gone.Load() {
-		return direct.ErrChanged
+		return fault.ErrChanged
 	}
 	return nil
 }
@@ -274,7 +274,7 @@ func TestChanged(t *testing.T) {
 	r := open(t, c)
 	pass(t, r, &c, never)
 	m.gone.Store(true)
-	if err := r.Begin(nil); !errors.Is(err, direct.ErrChanged) {
+	if err := r.Begin(nil); !errors.Is(err, fault.ErrChanged) {
 		t.Errorf("a changed file: %v", err)
 	}
 	m.gone.Store(false)
@@ -389,7 +389,7 @@ func TestNothingPerPass(t *testing.T) {
 	if err := os.WriteFile(path, m.data[:100], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Begin(nil); !errors.Is(err, direct.ErrChanged) {
+	if err := r.Begin(nil); !errors.Is(err, fault.ErrChanged) {
 		t.Errorf("a file that was written to: %v", err)
 	}
 }

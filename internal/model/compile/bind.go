@@ -68,6 +68,9 @@ const (
 )
 
 // A binder finds the file's tensors for every weight that the programs name.
+// OwnHead is the code of the diagnostic about a head that should be tied and is there.
+const OwnHead = "own_head"
+
 type binder struct {
 	c       *Config
 	fam     *Family
@@ -302,11 +305,13 @@ func canonical(id string, layer int) string {
 func (b *binder) weight(s *WeightSpec, layer int) {
 	o, name, there := b.origin(s, layer)
 	if s.ID == "output" && b.c.TiedHead {
-		if there { // some files have both; the embedding table wins, as in the reference
-			b.used[name] = true
-			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "tied_head", Text: name + " is not read: the head is tied to the embedding table"})
+		if !there {
+			return
 		}
-		return
+		// Some files have both. Transformers 5 ties them only if they are equal
+		// (PreTrainedModel.tie_weights), and then reading either is the same.
+		b.c.TiedHead = false
+		b.notes = append(b.notes, plan.PlanDiagnostic{Code: OwnHead, Text: "the head is " + name + ", though tie_word_embeddings says that it is the embedding table: the file has both"})
 	}
 	want, err := b.c.shape(s.Shape)
 	if err != nil {
@@ -321,6 +326,9 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		e := &WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
 		if s.ID == "output" {
 			e.Why = "the head is not tied to the embedding table (tie_word_embeddings)"
+		}
+		if s.ID == "cls" && b.c.Source == GGUF {
+			e.Why = "llama.cpp's converter leaves out what BERT's classifiers do before their scores: convert the original folder with quantize"
 		}
 		b.faults.Add(e)
 		return
@@ -344,7 +352,7 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		return
 	}
 	for _, name := range w.Sources {
-		if there && !b.fits(name, layer, inFile) {
+		if there && !b.fits(s.ID, name, layer, inFile) {
 			return
 		}
 	}
@@ -353,7 +361,7 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 
 // fits reports whether a tensor has the wanted shape, and adds a fault
 // otherwise.
-func (b *binder) fits(name string, layer int, want tensor.Shape) bool {
+func (b *binder) fits(id, name string, layer int, want tensor.Shape) bool {
 	e := &WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
 	t, ok := b.tensors[name]
 	seen := b.used[name]
@@ -363,6 +371,9 @@ func (b *binder) fits(name string, layer int, want tensor.Shape) bool {
 			return true
 		}
 		e.Have = slices.Clone(t.View.Shape)
+		if have := e.Have; (id == "token_embd" || id == "output") && len(have) == 2 && have[0] != want[0] && have[1] == want[1] {
+			e.Why = fmt.Sprintf("vocab_size is %d, the table has %d rows", b.c.Vocab, have[0])
+		}
 	}
 	if !seen { // report a fused tensor only once
 		b.faults.Add(e)

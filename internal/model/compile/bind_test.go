@@ -113,6 +113,18 @@ func TestFaultsAreBounded(t *testing.T) {
 	}
 }
 
+// TestVocabRows: a table with other rows than the configuration's vocabulary is refused
+// with both numbers.
+func TestVocabRows(t *testing.T) {
+	d := describe(t, llamaSmall, "model.", "")
+	c := *d
+	c.Config = []byte(strings.Replace(string(d.Config), `"vocab_size": `, `"vocab_size": 7`, 1))
+	_, err := Compile(&c, Options{})
+	if err == nil || !strings.Contains(err.Error(), "vocab_size is 7") || !strings.Contains(err.Error(), "the table has ") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestTiedHead(t *testing.T) {
 	untied := describe(t, llamaSmall, "model.", "")
 	tied := `{"model_type": "llama", "tie_word_embeddings": true, ` + small + `}`
@@ -123,10 +135,11 @@ func TestTiedHead(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if _, ok := m.Weights["output"]; ok {
-			t.Errorf("%s: the head has a weight of its own", name)
+		both := name == "saved too" // they need not be equal, and transformers ties only those that are
+		if _, ok := m.Weights["output"]; ok != both || m.Config.TiedHead == both {
+			t.Errorf("%s: the head has a weight of its own: %t; tied is %t", name, ok, m.Config.TiedHead)
 		}
-		if noted := slices.ContainsFunc(m.Diagnostics, func(d plan.PlanDiagnostic) bool { return d.Code == "tied_head" }); noted != (name == "saved too") {
+		if noted := slices.ContainsFunc(m.Diagnostics, func(d plan.PlanDiagnostic) bool { return d.Code == OwnHead }); noted != both {
 			t.Errorf("%s: diagnostics %v", name, m.Diagnostics)
 		}
 	}

@@ -64,15 +64,16 @@ type Config struct {
 	TempBeta  float32 `json:",omitempty"` // q ×= 1 + TempBeta·ln(1+⌊pos/TempOrig⌋)
 	TempOrig  int     `json:",omitempty"`
 
-	NormKind string  `json:",omitempty"` // "" = root mean square, "layer" = layer norm
-	QKKind   string  `json:",omitempty"` // of the norm of q and k, see qkNorms; "" = each head before rope
-	Clip     float32 `json:",omitempty"` // q, k and v are limited to ±Clip; 0 = not
-	Alibi    float32 `json:",omitempty"` // largest slope exponent of linear biases on distance (ALiBi); 0 = none
-	Ungated  bool    `json:",omitempty"` // feed-forward layers have no gate
-	PosSkip  int     `json:",omitempty"` // rows of a file's table of positions before that of the first position
-	QGate    bool    `json:",omitempty"` // the query projection also holds a gate of the attention's output
-	TiledV   bool    `json:",omitempty"` // heads of values that share a key head are KHeads apart, not neighbours
-	Sinks    bool    `json:",omitempty"` // each head has a learned logit that takes part in the softmax
+	NormKind   string  `json:",omitempty"` // "" = root mean square, "layer" = layer norm
+	QKKind     string  `json:",omitempty"` // of the norm of q and k, see qkNorms; "" = each head before rope
+	Clip       float32 `json:",omitempty"` // q, k and v are limited to ±Clip; 0 = not
+	Alibi      float32 `json:",omitempty"` // largest slope exponent of linear biases on distance (ALiBi); 0 = none
+	Ungated    bool    `json:",omitempty"` // feed-forward layers have no gate
+	PosSkip    int     `json:",omitempty"` // rows of a file's table of positions before that of the first position
+	QGate      bool    `json:",omitempty"` // the query projection also holds a gate of the attention's output
+	WholeHeads bool    `json:",omitempty"` // the file has rows of q and k in an order of whole heads, though rope rotates a part, see [Config.wholeHeads]
+	TiledV     bool    `json:",omitempty"` // heads of values that share a key head are KHeads apart, not neighbours
+	Sinks      bool    `json:",omitempty"` // each head has a learned logit that takes part in the softmax
 
 	Later int `json:",omitempty"` // layers after the last, which predict several tokens at once; their tensors are not read
 

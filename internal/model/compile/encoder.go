@@ -120,6 +120,17 @@ func (e *Encoder) Limit(context int) int {
 	return context
 }
 
+// Before returns what precedes texts of a kind: the first of the prompts with these
+// names that the model has, or its default.
+func (e *Encoder) Before(names ...string) string {
+	for _, n := range append(names, e.Prompt) {
+		if text, ok := e.Prompts[n]; ok {
+			return text
+		}
+	}
+	return ""
+}
+
 // check reports invalid values.
 func (e *Encoder) check(hidden int, bad func(field, want string, got any)) {
 	if !slices.Contains(Pools, e.Pool) {

@@ -140,7 +140,10 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	}
 	f32(eps, c.NormEps)
 	if c.Encoder != nil {
-		c.encoderKeys(u32, func(key string, v bool) { kvs = append(kvs, KV{c.Arch + "." + key, file.ValueOf(v)}) })
+		c.encoderKeys(reader, u32, put)
+		if reader.Weights.get("token_types") != nil { // without the key llama.cpp refuses the file
+			kvs = append(kvs, KV{tokenTypes, file.ValueOf(uint32(max(1, c.Encoder.Types)))})
+		}
 	}
 	u32("vocab_size", c.Vocab)
 	if w := slices.MaxFunc(c.Layers, func(a, b Layer) int { return a.Window - b.Window }).Window; w > 0 && reader.StatesWindow {

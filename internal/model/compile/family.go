@@ -19,6 +19,7 @@ type Family struct {
 	Tiles         bool     // Arch stores heads of values of a delta rule tiled
 	StatesWindow  bool     // files of Arch have the key attention.sliding_window
 	StatesPattern bool     // and may list the layers with a window
+	StatesAct     bool     // files of Arch name the function of feed-forward layers
 	ScalesLogits  bool     // the key logit_scale of files of Arch multiplies; elsewhere it divides
 	RMSEpsilon    bool     // files of Arch state the epsilon of layer norms as that of RMS norms
 	LatentHeads   bool     // files of Arch state the widths of heads of latent attention, not of its cache

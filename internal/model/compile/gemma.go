@@ -162,7 +162,11 @@ const windowPattern = "attention.sliding_window_pattern"
 
 // setWindows sets the window of all but every n-th layer, or of those that the
 // file lists.
-func (h *header) setWindows(c *Config, window, n int) {
+func (h *header) setWindows(c *Config, window, n int) { h.windowsFrom(c, window, n, 1) }
+
+// windowsFrom is setWindows for a number of which layer i is without a window if
+// n divides i+shift.
+func (h *header) windowsFrom(c *Config, window, n, shift int) {
 	slides := make([]bool, len(c.Layers))
 	if v, ok := h.meta.Get(h.key(windowPattern)); ok && v.Type() == file.Array && v.Elem() == file.Bool {
 		bools, found, err := h.meta.Bools(h.key(windowPattern))
@@ -172,7 +176,7 @@ func (h *header) setWindows(c *Config, window, n int) {
 	} else {
 		n = h.int("window_pattern", n, maxLayers, windowPattern)
 		for i := range slides {
-			slides[i] = n > 0 && (i+1)%n != 0
+			slides[i] = n > 0 && (i+shift)%n != 0
 		}
 	}
 	for i := range c.Layers {

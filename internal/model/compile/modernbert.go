@@ -8,12 +8,15 @@ import (
 
 const modernLayer = "{p}layers.{l}."
 
+// hiddenAct is the key of the function of gated feed-forward layers.
+const hiddenAct = "hidden_activation"
+
 // modernBERT normalizes before each branch, has rotary positions of two bases,
 // and windows in two of three layers. The first layer's input is normalized as it
 // is embedded and not again.
 var modernBERT = Family{
 	ID: "modern-bert", ModelTypes: []string{"modernbert"},
-	Arch: "modern-bert", ReadsArch: true, StatesWindow: true, StatesPattern: true,
+	Arch: "modern-bert", ReadsArch: true, StatesWindow: true, StatesPattern: true, StatesAct: true,
 	Defaults: Defaults{
 		Hidden: 768, Layers: 22, Heads: 12, FFN: 1152, Vocab: 50368, Context: 8192, NormEps: 1e-5, Theta: 160000, Act: "gelu", Tied: true,
 	},
@@ -41,13 +44,14 @@ var modernBERT = Family{
 	GGUF: func(h *header, c *Config) {
 		h.encoder(c)
 		window := h.int("window", 0, maxLength, "attention.sliding_window")
-		if h.has(windowPattern) {
-			h.setWindows(c, window, 3)
-		} else {
-			for i := range c.Layers {
-				if i%3 != 0 {
-					c.Layers[i].Window = window
-				}
+		h.windowsFrom(c, window, 3, 0)
+		if c.Act = actAliases[h.text("act", "gelu", hiddenAct)]; c.Act == "" {
+			h.bad(hiddenAct, "gelu, silu or another known function", clip(h.text("act", "", hiddenAct)))
+		}
+		if c.Encoder.Labels > 0 {
+			c.Encoder.Dense[0].Act = "gelu"
+			if !h.has(classifierPool) {
+				c.Encoder.Pool = poolMean // as llama.cpp reads files without the key
 			}
 		}
 		local := RotaryTable{Name: "sliding", Dim: c.rope("full").Dim, Scaling: PlainRope, Scale: 1}

@@ -79,7 +79,7 @@ func (h *header) readOwn(c *Config) {
 
 // formatFields are the fields of a Config that follow from the format of a file or
 // from its tensors, and the rotary tables, which have keys of their own.
-var formatFields = []string{"Family", "Arch", "Source", "Interleaved", "TiledV", "NormPlus", "TiedHead", "QKVBias", "OutBias", "FFNBias", "Later", "Ropes", "PosSkip", "Vision"}
+var formatFields = []string{"Family", "Arch", "Source", "Interleaved", "WholeHeads", "TiledV", "NormPlus", "TiedHead", "QKVBias", "OutBias", "FFNBias", "Later", "Ropes", "PosSkip", "Vision"}
 
 // readConfig reads the key with the fields that have none of their own. It comes
 // after all others and overrides them.

@@ -27,8 +27,16 @@ var poolKeys = []struct{ key, pool string }{
 // poolTypes maps Pools to the values of the GGUF key pooling_type.
 var poolTypes = map[string]int{poolNone: 0, poolMean: 1, poolFirst: 2, poolLast: 3}
 
-// poolRank is the value of pooling_type for classifiers.
-const poolRank = 4
+// poolRank is the value of pooling_type for classifiers. How they pool is another key's
+// value, of the same numbers.
+const (
+	poolRank         = 4
+	classifierPool   = "classifier.pooling_type"
+	classifierLabels = "classifier.output_labels"
+)
+
+// tokenTypes is the key of the number of token types, which belongs to no architecture.
+const tokenTypes = "tokenizer.ggml.token_type_count"
 
 // readModules reads the modules of a sentence-transformers model, whose decoder, if
 // it is one, is used without its head. A folder without them keeps c.
@@ -189,7 +197,11 @@ func (o *object) classifier(c *Config, act string) {
 // encoder reads what GGUF files of encoders have in common.
 func (h *header) encoder(c *Config) {
 	c.NormKind, c.TiedHead = layerNorm, true
-	c.NormEps = h.float("norm_eps", 1e-12, "attention.layer_norm_epsilon")
+	if h.has(layerEpsilon) {
+		c.NormEps = h.float("norm_eps", 0, layerEpsilon)
+	} else if c.NormEps == 0 { // llama.cpp's converter may have named it after the other kind of norm
+		c.NormEps = 1e-12
+	}
 	c.Encoder = &Encoder{Pool: poolMean, Normalize: true}
 	h.encoderTensors(c)
 }
@@ -207,9 +219,19 @@ func (h *header) encoderTensors(c *Config) {
 	if e.Labels > 0 {
 		e.Pool, e.Normalize, e.Dense = poolFirst, false, []Projection{{Out: c.Hidden, Act: "tanh"}}
 		e.HeadNorm = h.tensors["cls.norm.weight"] != nil
+		h.key(classifierLabels) // names of scores, as many as rows
+		switch kind := h.int("classifier_pooling", poolTypes[poolFirst], 255, classifierPool); kind {
+		case poolTypes[poolFirst]:
+		case poolTypes[poolMean]:
+			e.Pool = poolMean
+		default:
+			h.bad(classifierPool, "1 or 2", kind)
+		}
 		return
 	}
 	for _, id := range denseIDs {
+		h.key(id + "_feat_in") // the tensor has both
+		h.key(id + "_feat_out")
 		if n := rows(id); n > 0 {
 			e.Dense = append(e.Dense, Projection{Out: n})
 		}
@@ -253,14 +275,34 @@ func (h *header) readPooling(c *Config) {
 }
 
 // encoderKeys returns the standard keys of an encoder.
-func (c *Config) encoderKeys(u32 func(string, int), boolean func(string, bool)) {
+func (c *Config) encoderKeys(reader *Family, u32 func(string, int), put func(string, file.Value)) {
 	e := c.Encoder
 	kind := poolTypes[e.Pool]
 	if e.Labels > 0 {
+		u32(classifierPool, kind)
 		kind = poolRank
 	}
+	if e.Labels > 1 { // without names llama.cpp takes it for one
+		names := make([]string, e.Labels)
+		for i := range names {
+			names[i] = fmt.Sprintf("LABEL_%d", i)
+		}
+		put(classifierLabels, file.ArrayOf(names))
+	}
 	u32("pooling_type", kind)
-	boolean("attention.causal", e.Causal)
+	put("attention.causal", file.ValueOf(e.Causal))
+	for i, in := 0, c.Hidden; i < len(e.Dense) && e.Labels == 0; i++ {
+		u32(denseIDs[i]+"_feat_in", in)
+		u32(denseIDs[i]+"_feat_out", e.Dense[i].Out)
+		in = e.Dense[i].Out
+	}
+	if reader.StatesAct {
+		name := c.Act
+		if name == "gelu_erf" {
+			name = "gelu"
+		}
+		put(hiddenAct, file.ValueOf(name))
+	}
 }
 
 // otherHeads are the prefixes of tensors for other tasks than vectors; poolHeads are

@@ -28,6 +28,7 @@ var scanTerms = vocabulary{
 	conds: map[string]func(*Config) Presence{
 		"scan.conv_bias": func(c *Config) Presence { return c.Scan.ConvBias },
 		"scan.bias":      func(c *Config) Presence { return c.Scan.ProjBias },
+		"scan.whole":     func(c *Config) Presence { return presentIf(c.WholeHeads) },
 	},
 }
 
@@ -456,12 +457,47 @@ var graniteHybrid = Family{
 			for i := range c.Layers {
 				c.Layers[i].Rope = ""
 			}
+		} else if !h.has("attention.key_length") && c.hasMixer(mixMamba2) {
+			c.wholeHeads()
 		}
 	},
 	Prologue: embedText, Mixers: hybridMixers, FFNs: sparseFFNs, Epilogue: headText, Weights: graniteHybridWeights,
 }
 
-var graniteHybridWeights = llamaWeights.with(graniteExperts...).with(scanWeights(hfLayer+"mamba.")...).with(
+// wholeHeads changes the configuration of a file of llama.cpp's converter whose layers
+// rotate. Of its hybrids that is only Bamba, which rotates the first half of each
+// head; the converter reorders the rows of whole heads, so that no rows in its order
+// are those that the rotated half has as pairs, and states the width of a whole head
+// unless the configuration has attn_rotary_emb. Its files have no width of keys; ours
+// do.
+func (c *Config) wholeHeads() {
+	t := c.rope("full")
+	if t == nil || c.HeadDim%2 != 0 {
+		return
+	}
+	if t.Dim == c.HeadDim {
+		t.Dim = c.HeadDim / 2
+	}
+	c.Interleaved, c.WholeHeads = false, true
+}
+
+// fromWhole returns a weight that files of [Config.wholeHeads] have in their order:
+// the rows of each of its heads that are neighbours belong to its two halves.
+func fromWhole(s WeightSpec) WeightSpec {
+	pick := func(c *Config) [][2]int {
+		n, _ := c.eval(s.Heads) // a size that all know
+		return pairHalves(n, c.HeadDim)
+	}
+	o := s.GGUF[0]
+	o.If, o.Pick = "scan.whole", pick
+	s.GGUF = []Origin{o, s.GGUF[0]}
+	return s
+}
+
+var graniteHybridWeights = llamaWeights.with(
+	fromWhole(*llamaWeights.get("attn_q")), fromWhole(*llamaWeights.get("attn_k")),
+	fromWhole(*llamaWeights.get("attn_q_bias")), fromWhole(*llamaWeights.get("attn_k_bias")),
+).with(graniteExperts...).with(scanWeights(hfLayer+"mamba.")...).with(
 	WeightSpec{ID: "ffn_gate", Shape: "I,d", HF: []Origin{{Name: hfLayer + "shared_mlp.input_linear.weight", Of: "2*I,d", Rows: [2]string{"0", "I"}}, {Name: hfLayer + "feed_forward.gate_proj.weight"}}, GGUF: named(ggufLayer+"ffn_gate", ".weight")},
 	WeightSpec{ID: "ffn_up", Shape: "I,d", HF: []Origin{{Name: hfLayer + "shared_mlp.input_linear.weight", Of: "2*I,d", Rows: [2]string{"I", "2*I"}}, {Name: hfLayer + "feed_forward.up_proj.weight"}}, GGUF: named(ggufLayer+"ffn_up", ".weight")},
 	matrix("ffn_down", "d,I", hfLayer+"shared_mlp.output_linear", ggufLayer+"ffn_down"),

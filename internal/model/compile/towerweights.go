@@ -234,14 +234,17 @@ var pixtralWeights = func() WeightMap {
 	return m
 }()
 
-// halves returns the rows of a projection whose pairs are neighbours in the file,
-// first those of all pairs, then the others, head by head: the inverse of
-// PermuteHeads.
-func halves(c *Config) (out [][2]int) {
-	for head := range c.Vision.Heads {
+// halves returns the rows of a projection of a tower in the order of [pairHalves].
+func halves(c *Config) [][2]int { return pairHalves(c.Vision.Heads, c.Vision.HeadDim) }
+
+// pairHalves returns the rows of a projection to heads of width rows whose pairs are
+// neighbours in the file, first those of all pairs, then the others, head by head: the
+// inverse of PermuteHeads.
+func pairHalves(heads, width int) (out [][2]int) {
+	for head := range heads {
 		for k := range 2 {
-			for i := range c.Vision.HeadDim / 2 {
-				row := head*c.Vision.HeadDim + 2*i + k
+			for i := range width / 2 {
+				row := head*width + 2*i + k
 				out = append(out, [2]int{row, row + 1})
 			}
 		}

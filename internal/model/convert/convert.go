@@ -181,8 +181,10 @@ func (j *job) fromModel() error {
 	return j.modelHeader(m, x)
 }
 
-// towerJob prepares the file of an image tower. Its products stay in sixteen
-// bits where those of the decoder become smaller: it is small, and images suffer.
+// towerJob prepares the file of an image tower. It has the type of the decoder's
+// file if that is one of floats, as llama.cpp's converter writes it: BF16 weights may
+// be too large for F16. Where products of the decoder become smaller, those of the
+// tower stay in sixteen bits: it is small, and images suffer.
 func (j *job) towerJob(x *compile.Export) error {
 	t := &job{d: j.d, o: j.o}
 	t.o.Progress = nil
@@ -190,7 +192,8 @@ func (j *job) towerJob(x *compile.Export) error {
 	if err := t.addItems(x.Tensors); err != nil {
 		return err
 	}
-	if f32, err := quant.ParseMix("f32"); err == nil && j.o.Mix != f32 {
+	if !slices.Contains([]string{"f32", "bf16"}, t.o.Mix.String()) {
+		var err error
 		if t.o.Mix, err = quant.ParseMix("f16"); err != nil {
 			return err
 		}
@@ -370,7 +373,11 @@ func (j *job) wanted(it *item, tied bool, layers int) tensor.DType {
 	if tied && name == "token_embd.weight" { // tied embeddings
 		name = "output.weight"
 	}
-	return j.o.Mix.TypeFor(name, it.shape, layerOf(name), layers)
+	to := j.o.Mix.TypeFor(name, it.shape, layerOf(name), layers)
+	if to == tensor.BF16 && name == "mm.input_projection.weight" {
+		return tensor.F16 // llama.cpp turns it, which not all of its backends do with BF16 (its issue 13025)
+	}
+	return to
 }
 
 // widened returns the shape with columns that every block format divides.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"sync"
 
+	"atenia/internal/fault"
 	"atenia/internal/model/file"
 	"atenia/internal/model/quant"
 	"atenia/tensor"
@@ -177,7 +177,7 @@ func chunks(v tensor.View, chunk, threads int, do func(x []float32, lo, hi int) 
 	rows, cols := v.Shape[0], v.Shape[1]
 	n := (rows + chunk - 1) / chunk
 	errs := make([]error, n)
-	var wg sync.WaitGroup
+	var wg fault.Group
 	threads = min(threads, n)
 	for t := range threads {
 		wg.Go(func() {

@@ -34,9 +34,13 @@ var vocabularies = map[string]bool{
 	"sentencepiece.bpe.model": true, "spm.model": true, "tiktoken.model": true,
 }
 
+func isVocabulary(name string) bool {
+	return vocabularies[name] || strings.HasSuffix(name, ".tiktoken") || strings.HasPrefix(name, "rwkv_vocab")
+}
+
 // mostOf returns the bytes that a companion file may have.
 func mostOf(name string) int64 {
-	if vocabularies[name] || strings.HasSuffix(name, ".tiktoken") || strings.HasPrefix(name, "rwkv_vocab") {
+	if isVocabulary(name) {
 		return MostVocabulary
 	}
 	return MostSettings
@@ -59,7 +63,7 @@ var companions = [...]string{
 
 // openFolder reads a Hugging Face folder.
 func openFolder(dir string, o options) (d *Description, err error) {
-	d = &Description{Path: dir, Format: HuggingFace, Files: map[string][]byte{}}
+	d = &Description{Path: dir, Format: HuggingFace, copied: o.copied, Files: map[string][]byte{}}
 	defer func() { d, err = d.unlessFailed(err) }()
 	if err := d.readFolder(dir, o); err != nil {
 		return d, err
@@ -76,14 +80,21 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 	}
 	left := int64(mostCompanions)
 	for _, name := range append(companions[:len(companions):len(companions)], ranked(dir)...) {
-		b, err := readSmall(dir, name)
+		var b []byte // of a vocabulary when it is used
+		n, err := int64(0), error(nil)
+		if isVocabulary(name) {
+			n, err = statSmall(dir, name)
+		} else {
+			b, err = readSmall(dir, name)
+			n = int64(len(b))
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if left -= int64(len(b)); left < 0 {
+		if left -= n; left < 0 {
 			return &FormatError{File: dir, Want: fmt.Sprintf("at most %d bytes beside the weights", mostCompanions), Got: "more", Fix: fixDamage}
 		}
 		d.Files[name] = b
@@ -107,6 +118,39 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 		return nil
 	}
 	return noWeights(dir)
+}
+
+// ReadVocabularies reads companion files that [Open] has found and not read, because
+// they are large and not every use of a model needs them: those with the given names, or
+// all. It must not run beside other uses of Files.
+func (d *Description) ReadVocabularies(names ...string) error {
+	for name, b := range d.Files {
+		if b != nil || len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		b, err := readSmall(d.Path, name)
+		if err != nil {
+			return err
+		}
+		d.Files[name] = b
+	}
+	return nil
+}
+
+// statSmall returns the size of a companion file and what [readSmall] would find wrong
+// with it without reading it.
+func statSmall(dir, name string) (int64, error) {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return 0, err
+	case !st.Mode().IsRegular():
+		return 0, wrongKind(path, &durable.KindError{Path: path, Mode: st.Mode()})
+	case st.Size() > mostOf(name):
+		return 0, wrongKind(path, &durable.SizeError{Path: path, Bytes: st.Size(), Most: mostOf(name)})
+	}
+	return st.Size(), nil
 }
 
 // ranked returns the names of a folder's lists of tiktoken and RWKV.
@@ -184,7 +228,7 @@ func OpenSafetensors(path string) (d *Description, err error) {
 // addSafetensors appends the tensors of a file for which keep returns true; nil
 // keeps all.
 func (d *Description) addSafetensors(path string, keep func(*Tensor) bool) error {
-	p, err := mapFile(path)
+	p, err := d.mapFile(path)
 	if err != nil {
 		return err
 	}

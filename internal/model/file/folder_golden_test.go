@@ -32,6 +32,9 @@ func TestGoldenFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer d.Close()
+			if err := d.ReadVocabularies(); err != nil {
+				t.Fatal(err)
+			}
 			if len(d.Config) == 0 || len(d.Files["tokenizer.json"]) == 0 {
 				t.Error("config or tokenizer is empty")
 			}

@@ -27,7 +27,7 @@ func WriteGGUF(path string, meta Metadata, tensors []TensorSource) error {
 // with what was written, opened again.
 func WriteCheckedGGUF(path string, meta Metadata, tensors []TensorSource, check func(*Description) error) error {
 	return durable.WriteChecked(path, func(w io.Writer) error { return EncodeGGUF(w, meta, tensors) }, func(temporary string) (err error) {
-		d, err := openGGUF(temporary)
+		d, err := openGGUF(temporary, options{})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"atenia/internal/fault"
 )
 
 // The formats of a [Description].
@@ -28,7 +30,7 @@ type Description struct {
 
 	Config []byte            // config.json, unparsed (huggingface)
 	Meta   Metadata          // keys and values in order (gguf, safetensors)
-	Files  map[string][]byte // small files by name: "tokenizer.json", "1_Pooling/config.json" (huggingface)
+	Files  map[string][]byte // small files by name: "tokenizer.json", "1_Pooling/config.json" (huggingface); nil = a vocabulary to read, see [Description.ReadVocabularies]
 
 	Tensors []Tensor // gguf: in the order of the header; safetensors: in the order of their data; file by file
 	Parts   []Part   // the files that hold tensors
@@ -39,6 +41,7 @@ type Description struct {
 
 	names  []int32 // positions of Tensors sorted by name
 	closed bool
+	copied bool // files are read into memory and not mapped
 }
 
 // An Option changes the behaviour of [Open].
@@ -48,6 +51,7 @@ type options struct {
 	config     string
 	headerOnly bool
 	tower      string // path; "" = look beside the model
+	copied     bool
 }
 
 // ConfigName makes Open read the configuration of a Hugging Face folder from a
@@ -60,6 +64,10 @@ func ConfigName(name string) Option { return func(o *options) { o.config = name 
 // Even without this option, Open reads headers only: tensors' bytes come from
 // disk when they are first touched.
 func HeaderOnly() Option { return func(o *options) { o.headerOnly = true } }
+
+// Copied reads files into memory instead of mapping them, so that no other program
+// changes what is read from then on.
+func Copied(yes bool) Option { return func(o *options) { o.copied = yes } }
 
 // Open reads a .gguf file (any file of a split model) or a Hugging Face folder.
 // Damage that is evident from the headers and the sizes of the files is a
@@ -78,7 +86,7 @@ func Open(path string, opts ...Option) (*Description, error) {
 	case st.IsDir():
 		return openFolder(path, o)
 	}
-	d, err := openGGUF(path)
+	d, err := openGGUF(path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +111,10 @@ func OpenBytes(name string, gguf []byte) (*Description, error) {
 }
 
 // openGGUF opens a file, and its siblings if the model is split.
-func openGGUF(path string) (d *Description, err error) {
-	d = &Description{Path: path, Format: GGUF}
+func openGGUF(path string, o options) (d *Description, err error) {
+	d = &Description{Path: path, Format: GGUF, copied: o.copied}
 	defer func() { d, err = d.unlessFailed(err) }()
-	p, err := mapFile(path)
+	p, err := d.mapFile(path)
 	if err != nil {
 		return d, err
 	}
@@ -204,6 +212,24 @@ func (d *Description) Advise(a Advice, ts ...*Tensor) error {
 	}
 	return nil
 }
+
+// A ChangedError says that another program wrote to a file of an open model.
+type ChangedError = fault.ChangedError
+
+// Intact returns a [*ChangedError] if another program wrote to a mapped file since it
+// was opened.
+func (d *Description) Intact() error {
+	for i := range d.Parts {
+		if err := d.Parts[i].intact(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Guard returns the error of f, or a [*ChangedError] if f read bytes of a mapped file
+// that another program has taken away.
+func Guard(f func() error) error { return fault.Files(f) }
 
 // Close unmaps the files. Afterwards the description's tensors have no data and
 // its metadata no arrays; copies of either must not be used any more. Close may

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
 
+	"atenia/internal/fault"
 	"atenia/internal/model/packed"
 	"atenia/tensor"
 )
@@ -50,7 +50,7 @@ func (t *Tensor) Read() tensor.View {
 		next <- lo
 	}
 	close(next)
-	var wg sync.WaitGroup
+	var wg fault.Group
 	for range min(runtime.GOMAXPROCS(0), cap(next)) {
 		wg.Go(func() {
 			for lo := range next {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,6 +23,38 @@ import (
 // elements first, so that all are aligned, then by name.
 func WriteSafetensors(path string, notes map[string]string, tensors []TensorSource) error {
 	return durable.WriteFile(path, func(w io.Writer) error { return EncodeSafetensors(w, notes, tensors) })
+}
+
+// WriteWeights writes the weights of a Hugging Face folder: model.safetensors and, of
+// tensors with the folder of a module before their names, as [Open] returns them, the
+// file in that folder. A nil file system is the operating system's.
+func WriteWeights(fsys durable.FS, dir string, notes map[string]string, tensors []TensorSource) error {
+	fsys = durable.Default(fsys)
+	var own []TensorSource
+	of := map[string][]TensorSource{}
+	for _, t := range tensors {
+		module, name, in := strings.Cut(t.Name, "/")
+		if !in || !slices.Contains(denseModules[:], module) {
+			own = append(own, t)
+			continue
+		}
+		t.Name = name
+		of[module] = append(of[module], t)
+	}
+	for _, module := range denseModules {
+		if of[module] == nil {
+			continue
+		}
+		to := filepath.Join(dir, module)
+		if err := fsys.MkdirAll(to, 0o777); err != nil {
+			return err
+		}
+		err := durable.WriteFileIn(fsys, filepath.Join(to, singleName), func(w io.Writer) error { return EncodeSafetensors(w, notes, of[module]) })
+		if err != nil {
+			return err
+		}
+	}
+	return durable.WriteFileIn(fsys, filepath.Join(dir, singleName), func(w io.Writer) error { return EncodeSafetensors(w, notes, own) })
 }
 
 // EncodeSafetensors writes to w what [WriteSafetensors] writes to a file.

@@ -51,7 +51,7 @@ func splitOf(g *gguf) (split, bool, error) {
 func (d *Description) openSplit(s split) error {
 	for i := range s.n {
 		name := s.name(i)
-		p, err := mapFile(name)
+		p, err := d.mapFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return &FormatError{File: name, Want: fmt.Sprintf("part %d of %d", i+1, s.n), Got: "no such file", Fix: "fetch it into the same folder", Err: fs.ErrNotExist}
 		}

@@ -35,7 +35,7 @@ func (d *Description) withTower(path string) (*Description, error) {
 }
 
 func (d *Description) addTower(path string) error {
-	p, err := mapFile(path)
+	p, err := d.mapFile(path)
 	if err != nil {
 		return err
 	}

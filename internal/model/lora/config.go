@@ -1,6 +1,7 @@
 package lora
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,8 +34,14 @@ type Targets struct {
 	Pattern string   // used if Names is nil; AllLinear means every matrix but the head
 }
 
-// AllLinear selects all matrices but embeddings, norms and the head.
+// AllLinear selects all matrices but embeddings, norms and the head; of classifiers, and
+// of projections behind an encoder, whose folder precedes their names, too, as
+// huggingface/peft does.
 const AllLinear = "all-linear"
+
+// heads are the modules of classifiers that no pair changes: with one label they have no
+// rank.
+var heads = [...]string{"classifier", "pre_classifier", "score"}
 
 // ParseTargets reads a list "q_proj,v_proj" or a regular expression.
 func ParseTargets(s string) (Targets, error) {
@@ -56,6 +63,9 @@ func (t Targets) matcher() (func(module string) bool, error) {
 	if t.Pattern == AllLinear {
 		return func(module string) bool {
 			last := module[strings.LastIndexByte(module, '.')+1:]
+			if strings.Contains(module, "/") || slices.ContainsFunc(strings.Split(module, "."), func(s string) bool { return slices.Contains(heads[:], s) }) {
+				return false
+			}
 			return !strings.Contains(last, "embed") && !strings.Contains(last, "norm") && !slices.Contains([]string{"lm_head", "wte", "wpe"}, last)
 		}, nil
 	}
@@ -94,6 +104,8 @@ type Config struct {
 	RSLoRA  bool    // the scale is alpha/√r (Kalajdzievski, arXiv 2312.03732)
 	Base    string  // name or path of the model it was trained for
 	Turned  bool    // fan_in_fan_out: the model's file has a row for each input of a matrix, as GPT-2's
+	// Task is the kind of model, for huggingface/peft; "" = one that generates text.
+	Task string
 	// Alphas overrides Alpha for modules that match a regular expression.
 	Alphas map[string]float64
 }
@@ -179,7 +191,7 @@ func (c *Config) encode() ([]byte, error) {
 		alphas = map[string]float64{}
 	}
 	b, err := json.MarshalIndent(adapterConfig{
-		Kind: "LORA", Task: "CAUSAL_LM", Base: c.Base, Rank: c.Rank, Alpha: c.Alpha, Dropout: c.Dropout, Targets: c.Targets,
+		Kind: "LORA", Task: cmp.Or(c.Task, "CAUSAL_LM"), Base: c.Base, Rank: c.Rank, Alpha: c.Alpha, Dropout: c.Dropout, Targets: c.Targets,
 		RSLoRA: c.RSLoRA, Bias: "none", Inverted: c.Turned, Ready: true, Alphas: alphas, Ranks: map[string]int{},
 	}, "", "  ")
 	return append(b, '\n'), err
@@ -206,6 +218,6 @@ func parseConfig(b []byte) (Config, error) {
 	if f.Rank < 1 || f.Rank > Largest || !(f.Alpha > 0 && f.Alpha < 1e9) {
 		faults = append(faults, fmt.Errorf("%w: rank %d and alpha %v", ErrFormat, f.Rank, f.Alpha))
 	}
-	c := Config{Rank: f.Rank, Alpha: f.Alpha, Dropout: f.Dropout, Targets: f.Targets, RSLoRA: f.RSLoRA, Base: f.Base, Turned: f.Inverted, Alphas: f.Alphas}
+	c := Config{Task: f.Task, Rank: f.Rank, Alpha: f.Alpha, Dropout: f.Dropout, Targets: f.Targets, RSLoRA: f.RSLoRA, Base: f.Base, Turned: f.Inverted, Alphas: f.Alphas}
 	return c, errors.Join(faults...)
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"atenia/internal/kernel/dense"
 	"atenia/internal/model/file"
@@ -187,19 +186,24 @@ func (a *Adapter) Merge(fsys durable.FS, d *file.Description, dir string) error 
 		return errors.Join(fmt.Errorf("%w: %s is the folder of the original: choose another", ErrConfig, dir), err)
 	}
 	path := func(name string, write func(io.Writer) error) error {
-		return durable.WriteFileIn(fsys, filepath.Join(dir, filepath.FromSlash(name)), write)
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if err := fsys.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return err
+		}
+		return durable.WriteFileIn(fsys, to, write)
+	}
+	if err := d.ReadVocabularies(); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Files)) {
-		if name == ConfigFile || strings.Contains(name, "/") {
+		if name == ConfigFile {
 			continue
 		}
 		if err := path(name, content(d.Files[name])); err != nil {
 			return err
 		}
 	}
-	err = path("model.safetensors", func(w io.Writer) error {
-		return file.EncodeSafetensors(w, map[string]string{"format": "pt"}, sources)
-	})
+	err = file.WriteWeights(fsys, dir, map[string]string{"format": "pt"}, sources)
 	if err != nil {
 		return err
 	}

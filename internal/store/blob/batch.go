@@ -6,8 +6,8 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"sync"
 
+	"atenia/internal/fault"
 	"atenia/internal/store/durable"
 )
 
@@ -101,7 +101,7 @@ func (b *Batch) put(k Kind, key string, data []byte, o Options, describe func() 
 			return err
 		}
 		var checksum uint32
-		var wg sync.WaitGroup
+		var wg fault.Group
 		wg.Go(func() { checksum = Checksum32(data) }) // slower than the disk, so it runs beside the write
 		defer wg.Wait()
 		s, err := describe()

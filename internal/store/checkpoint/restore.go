@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"sync"
 
+	"atenia/internal/fault"
 	"atenia/internal/memory"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
@@ -178,11 +178,11 @@ func Materialize(ctx context.Context, m *memory.Manager, ids []string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	next := make(chan string)
-	var lanes sync.WaitGroup
+	var lanes fault.Group
 	for range min(materializing, len(ids)) {
 		lanes.Go(func() {
 			for id := range next {
-				if err := EnsureMaterialized(ctx, m, id); err != nil {
+				if err := fault.Call(func() error { return EnsureMaterialized(ctx, m, id) }); err != nil {
 					stop(err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/fault"
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
 )
@@ -110,7 +111,7 @@ func TestRefused(t *testing.T) {
 	if err := os.WriteFile(f.Name(), data[:5000], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Same(); !errors.Is(err, ErrChanged) {
+	if err := f.Same(); !errors.Is(err, fault.ErrChanged) {
 		t.Errorf("cut short: %v", err)
 	}
 	if _, err := f.Read(t.Context(), buf, 0, 10_000); err == nil {

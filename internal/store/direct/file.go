@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 	"unsafe"
+
+	"atenia/internal/fault"
 )
 
 // Align is the required alignment of offsets, lengths and addresses.
@@ -16,9 +17,6 @@ const Align = 4096
 // stepBytes is the size of one system call: large enough for a disk's full
 // speed, small enough that a cancelled read ends soon.
 const stepBytes = 1 << 20
-
-// ErrChanged matches errors about a file that has changed since it was opened.
-var ErrChanged = errors.New("the file changed while it was in use")
 
 // An ExtentError says why an extent cannot be read into a buffer.
 type ExtentError struct {
@@ -69,7 +67,7 @@ func (f *File) Size() int64 { return f.size }
 // Close closes the file.
 func (f *File) Close() error { return f.f.Close() }
 
-// Same returns an error that matches [ErrChanged] if the size or the time of the
+// Same returns a [*fault.ChangedError] if the size or the time of the
 // file has changed since it was opened.
 func (f *File) Same() error {
 	size, mod, err := stat(f.f)
@@ -77,8 +75,11 @@ func (f *File) Same() error {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	if size != f.size || mod != f.mod {
-		return fmt.Errorf("%s: %w: %d bytes of %s, want %d of %s; open it again", f.Name(), ErrChanged,
-			size, time.Unix(0, mod).UTC().Format(time.RFC3339Nano), f.size, time.Unix(0, f.mod).UTC().Format(time.RFC3339Nano))
+		e := &fault.ChangedError{File: f.Name(), Was: f.size, Now: size}
+		if size < f.size {
+			e.Offset = size
+		}
+		return e
 	}
 	return nil
 }

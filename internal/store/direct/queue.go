@@ -2,7 +2,8 @@ package direct
 
 import (
 	"context"
-	"sync"
+
+	"atenia/internal/fault"
 )
 
 // A Queue limits the number of concurrent tasks that wait for a disk. Each
@@ -18,7 +19,7 @@ func NewQueue(depth int) *Queue { return &Queue{make(chan struct{}, max(1, depth
 func (q *Queue) Do(ctx context.Context, n int, task func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var wg sync.WaitGroup
+	var wg fault.Group
 	for i := range n {
 		select {
 		case <-ctx.Done():
@@ -28,7 +29,7 @@ func (q *Queue) Do(ctx context.Context, n int, task func(ctx context.Context, i 
 				if ctx.Err() != nil {
 					return
 				}
-				if err := task(ctx, i); err != nil {
+				if err := fault.Call(func() error { return task(ctx, i) }); err != nil {
 					cancel(err)
 				}
 			})

@@ -27,6 +27,9 @@ type Document struct {
 	// Audio is the file of a sound in which Text is said, in the language with the code
 	// Language; Task is "translate" if Text is in English instead. "" for text alone.
 	Audio, Language, Task string
+	// Pair is what encoders learn from; nil for a text or a conversation alone. A text
+	// with a label is both.
+	Pair *Pair
 
 	File string
 	Line int // where it starts, from 1
@@ -148,6 +151,7 @@ func parse(line []byte) (Document, error) {
 		Audio    *string         `json:"audio"`
 		Language string          `json:"language"`
 		Task     string          `json:"task"`
+		pairFields
 	}
 	if err := json.Unmarshal(line, &o); err != nil {
 		return Document{}, fmt.Errorf("%w: want an object with \"text\" or \"messages\": %w", ErrFormat, err)
@@ -162,9 +166,12 @@ func parse(line []byte) (Document, error) {
 	case o.Audio != nil:
 		return Document{Text: *o.Text, Audio: *o.Audio, Language: o.Language, Task: o.Task}, nil
 	case o.Text != nil:
-		return Document{Text: *o.Text}, nil
+		return Document{Text: *o.Text, Pair: o.labelled(*o.Text)}, nil
+	case o.Messages == nil && o.Query != nil:
+		p, err := o.pair()
+		return Document{Pair: p}, err
 	case o.Messages == nil:
-		return Document{}, fmt.Errorf("%w: neither \"text\" nor \"messages\"", ErrFormat)
+		return Document{}, fmt.Errorf("%w: neither \"text\" nor \"messages\" nor \"query\"", ErrFormat)
 	}
 	var turns []struct {
 		Role *string `json:"role"`
@@ -237,6 +244,14 @@ func isSpace(b byte) bool { return b <= ' ' || b >= utf8.RuneSelf }
 func Texts(ctx context.Context, files []string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for d, err := range Read(ctx, files) {
+			if err == nil && d.Pair != nil {
+				for _, s := range d.Pair.All() {
+					if !yield(s, nil) {
+						return
+					}
+				}
+				continue
+			}
 			if err != nil || d.Messages == nil {
 				if !yield(d.Text, err) {
 					return

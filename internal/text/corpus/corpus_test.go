@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // all collects documents and the error at the end.
@@ -126,11 +128,21 @@ func TestTexts(t *testing.T) {
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("{\"text\":\"a\"}\n{\"messages\":[{\"role\":\"user\",\"content\":null}]}"))
 	f.Add([]byte("\ufeff\n{"))
+	f.Add([]byte("{\"query\":\"q\",\"positive\":\"p\",\"negatives\":[\"n\"]}\n{\"query\":\"q\",\"document\":\"d\",\"label\":0.5}\n{\"text\":\"t\",\"label\":1}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		docs, err := all(Lines(bytes.NewReader(data), "f"))
 		total := 0
 		for _, d := range docs {
 			total += len(d.Messages) + len(d.Tools)
+			if d.Pair == nil {
+				continue
+			}
+			if math.IsNaN(d.Pair.Label) || math.IsInf(d.Pair.Label, 0) || !d.Pair.Labelled && len(d.Pair.Texts) == 0 {
+				t.Fatalf("%+v", d.Pair)
+			}
+			for _, s := range d.Pair.All() {
+				total += utf8.RuneCountInString(s) // escapes and damaged bytes are longer as runes
+			}
 		}
 		if total > len(data) {
 			t.Fatalf("%d bytes of %d", total, len(data))
@@ -142,4 +154,55 @@ func FuzzLines(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestPairs(t *testing.T) {
+	t.Parallel()
+	docs, err := all(Lines(strings.NewReader(`{"query":"q","positive":"p","negatives":["n","m"]}
+{"query":"q","document":"d","label":0.5}
+{"text":"t","label":2}
+{"text":"t","label":"good","query":7}
+`), "f"))
+	if err != nil || len(docs) != 4 {
+		t.Fatal(docs, err)
+	}
+	if p := docs[0].Pair; p == nil || p.Query != "q" || !slices.Equal(p.Texts, []string{"p", "n", "m"}) || p.Labelled {
+		t.Errorf("%+v", p)
+	}
+	if p := docs[1].Pair; p == nil || p.Label != 0.5 || !p.Labelled || !slices.Equal(p.All(), []string{"q", "d"}) {
+		t.Errorf("%+v", p)
+	}
+	if p := docs[2].Pair; p == nil || p.Label != 2 || p.Texts != nil || docs[2].Text != "t" {
+		t.Errorf("%+v", p)
+	}
+	if docs[3].Pair != nil || docs[3].Text != "t" {
+		t.Errorf("%+v", docs[3])
+	}
+}
+
+func TestPairFaults(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		`{"query":"q"}`: "needs a \"positive\"",
+		`{"query":"q","positive":"p","document":"d"}`:                                               "needs a \"positive\"",
+		`{"query":null,"positive":"p"}`:                                                             "\"query\": want a text",
+		`{"query":1,"positive":"p"}`:                                                                "\"query\": want a text",
+		`{"query":"q","positive":null}`:                                                             "\"positive\": want a text",
+		`{"query":"q","positive":["p"]}`:                                                            "\"positive\": want a text",
+		`{"query":"q","positive":"p","label":1}`:                                                    "belongs to a \"document\"",
+		`{"query":"q","positive":"p","negatives":"n"}`:                                              "want a list",
+		`{"query":"q","positive":"p","negatives":["n",null]}`:                                       "text 1 is null",
+		`{"query":"q","document":"d"}`:                                                              "needs a \"label\"",
+		`{"query":"q","document":"d","label":"yes"}`:                                                "needs a \"label\"",
+		`{"query":"q","document":"d","label":1e999}`:                                                "needs a \"label\"",
+		`{"query":"q","document":{},"label":1}`:                                                     "\"document\": want a text",
+		`{"query":"q","document":"d","label":1,"negatives":[]}`:                                     "belong to a \"positive\"",
+		`{"query":"q","positive":"p","negatives":[` + strings.Repeat(`"",`, mostNegatives) + `""]}`: "at most 1024",
+	} {
+		_, err := all(Lines(strings.NewReader("{\"text\":\"\"}\n"+line+"\n"), "f.jsonl"))
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Line != 2 || !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: %v", line, err)
+		}
+	}
 }

@@ -5,7 +5,10 @@ package token
 // characters.
 
 import (
+	"cmp"
 	"slices"
+	"sort"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -21,31 +24,86 @@ type AddedToken struct {
 	Special    bool   `json:"special"`
 }
 
+// maxAdded is the length of an added token in bytes: a text is compared with it wherever
+// it begins as the token does. The longest known have 128.
+const maxAdded = 4096
+
 // A finder finds added tokens: the earliest match wins, the longest among those
 // at one position.
+//
+// Their texts are sorted, and a text is compared with the range of those that begin as
+// it does: a trie of a file's long tokens would take nine times the file.
 type finder struct {
 	tokens []AddedToken
-	trie   *Trie
+	keys   []string // texts of tokens, in order
+	values []int32  // index into tokens of each
+	roots  [257]int32
 }
 
 // newFinder returns a finder of texts[i] as tokens[i]. Of equal texts the first
-// wins, special tokens before others.
+// wins, special tokens before others. Empty texts are not found.
 func newFinder(tokens []AddedToken, texts []string) *finder {
 	f := &finder{}
 	var keys []string
-	var values []int32
 	for _, special := range []bool{true, false} {
 		for i, t := range tokens {
-			if t.Special == special {
+			if t.Special == special && texts[i] != "" {
 				f.tokens, keys = append(f.tokens, t), append(keys, texts[i])
-				values = append(values, int32(len(values)))
 			}
 		}
 	}
-	slices.Reverse(keys) // a trie keeps the last of equal keys
-	slices.Reverse(values)
-	f.trie = NewTrie(keys, values)
+	for i := range keys {
+		f.values = append(f.values, int32(i))
+	}
+	slices.SortFunc(f.values, func(a, b int32) int { return cmp.Or(strings.Compare(keys[a], keys[b]), cmp.Compare(a, b)) })
+	f.values = slices.CompactFunc(f.values, func(a, b int32) bool { return keys[a] == keys[b] })
+	for _, v := range f.values {
+		f.keys = append(f.keys, keys[v])
+		f.roots[int(keys[v][0])+1]++
+	}
+	for c := range 256 {
+		f.roots[c+1] += f.roots[c]
+	}
 	return f
+}
+
+// longest returns the end of the longest text that s[i:] begins with, and its token; end
+// is -1 if there is none.
+func (f *finder) longest(s string, i int) (end int, value int32) {
+	end = -1
+	at := s[i:]
+	lo, hi := int(f.roots[at[0]]), int(f.roots[int(at[0])+1])
+	for depth := 0; lo < hi; {
+		// All keys of the range begin with at[:depth], and share what first and last share.
+		first := f.keys[lo]
+		n := depth + shared(first[depth:], f.keys[hi-1][depth:])
+		if len(at) < n || at[depth:n] != first[depth:n] {
+			break
+		}
+		if depth = n; len(first) == n {
+			end, value = i+n, f.values[lo]
+			lo++
+		}
+		if len(at) == n {
+			break
+		}
+		c := at[n]
+		lo += sort.Search(hi-lo, func(k int) bool { return f.keys[lo+k][n] >= c })
+		hi = lo + sort.Search(hi-lo, func(k int) bool { return f.keys[lo+k][n] > c })
+	}
+	return end, value
+}
+
+// shared returns how many bytes two strings begin with alike.
+func shared(a, b string) int {
+	n, i := min(len(a), len(b)), 0
+	for i+16 <= n && a[i:i+16] == b[i:i+16] {
+		i += 16
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
 }
 
 // split calls token for each added token and text for the pieces between them,
@@ -57,11 +115,11 @@ func (f *finder) split(p Piece, text func(Piece), token func(Piece, int32)) {
 	}
 	s, done := p.S, 0
 	for i := 0; i < len(s); {
-		if f.trie.Roots[s[i]] < 0 {
+		if f.roots[s[i]] == f.roots[int(s[i])+1] {
 			i++
 			continue
 		}
-		end, value := f.trie.Longest(s, i, 0)
+		end, value := f.longest(s, i)
 		if end < 0 {
 			i++
 			continue

@@ -425,6 +425,9 @@ func (l *loader) addedTokens(raw json.RawMessage, lex *Lexicon) []AddedToken {
 		have, ok := lex.Token(a.ID)
 		id, known := lex.IDs[a.Content]
 		switch {
+		case len(a.Content) > maxAdded:
+			l.wrong(path+".content", fmt.Sprintf("at most %d bytes", maxAdded), len(a.Content))
+			return nil
 		case a.ID < 0 || int(a.ID) >= l.limit:
 			l.wrong(path+".id", fmt.Sprintf("an id from 0 to %d", l.limit-1), a.ID)
 			return nil

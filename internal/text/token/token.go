@@ -1,6 +1,9 @@
 package token
 
-import "unicode/utf8"
+import (
+	"context"
+	"unicode/utf8"
+)
 
 // A Tokenizer maps text to token ids and back. It is immutable and safe for
 // concurrent use.
@@ -28,6 +31,16 @@ type Tokenizer struct {
 func (t *Tokenizer) Encode(text string, special bool) []int32 {
 	e := t.finish(special, false, t.encode(text, 0, false))
 	return e.ids
+}
+
+// EncodeContext is [Tokenizer.Encode], which ends with the cause of the context when that
+// ends: a text of a hundred megabytes takes a minute.
+func (t *Tokenizer) EncodeContext(ctx context.Context, text string, special bool) ([]int32, error) {
+	e := t.encodeUntil(ctx.Done(), text, 0, false)
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return t.finish(special, false, e).ids, nil
 }
 
 // An Offset is the range of code points of the original text that a token
@@ -113,8 +126,18 @@ func (t *Tokenizer) finish(special, offsets bool, parts ...encoding) encoding {
 	return e
 }
 
+// stopEvery is after how many bytes of text encoding looks whether it should stop: a
+// tenth of a second with the slowest model.
+const stopEvery = 1 << 16
+
 // encode runs text through added tokens, normalizer, pre-tokenizers and model.
 func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
+	return t.encodeUntil(nil, text, kind, offsets)
+}
+
+// encodeUntil is encode, which gives up when done is closed: what it returns then is of
+// no use.
+func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, kind int32, offsets bool) encoding {
 	if !utf8.ValidString(text) {
 		text = Lossy([]byte(text))
 	}
@@ -135,7 +158,19 @@ func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
 		e.off = append(e.off, toPoints(points, p.origin(int(a), int(b))))
 		e.texts = append(e.texts, shown)
 	}
+	stopped, since := false, 0
 	word := func(p Piece) {
+		if since += len(p.S); done != nil && since >= stopEvery {
+			since = 0
+			select {
+			case <-done:
+				stopped = true
+			default:
+			}
+		}
+		if stopped {
+			return
+		}
 		sc.Toks = sc.Toks[:0]
 		t.model.Tokenize(p, sc)
 		for _, k := range sc.Toks {

@@ -50,6 +50,14 @@ func FromFiles(ctx context.Context, out string, files []string, c Config, progre
 func TextsOf(ctx context.Context, files []string) Texts {
 	return func(yield func(string, error) bool) {
 		for d, err := range corpus.Read(ctx, files) {
+			if err == nil && d.Pair != nil {
+				for _, s := range d.Pair.All() {
+					if !yield(s, nil) {
+						return
+					}
+				}
+				continue
+			}
 			if err != nil || d.Messages == nil {
 				if !yield(d.Text, err) {
 					return

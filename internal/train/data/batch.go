@@ -16,4 +16,27 @@ type Batch struct {
 	// Media is what each row shows or is said in, nil where it is text alone; without
 	// elements if all are.
 	Media []*sense.Media
+
+	// Of examples for encoders, whose rows are texts and whose labels are all
+	// [Ignored]: the type of each token, for each row the one that answers it or −1, and
+	// of each row the target of a classifier. Empty if the model has none of these.
+	Types   []int32
+	Answers []int32
+	Targets []float32
+}
+
+// Counted returns how many losses the loss of the batch is the mean of: positions with
+// a label, queries with an answer, or targets.
+func (b *Batch) Counted() (n int) {
+	for _, l := range b.Labels {
+		if l != Ignored {
+			n++
+		}
+	}
+	for _, a := range b.Answers {
+		if a >= 0 {
+			n++
+		}
+	}
+	return n + len(b.Targets)
 }

@@ -20,6 +20,13 @@
 // in memory, and to resume at a position is to set a number. Batches depend only
 // on files, tokenizer, configuration and position.
 //
+// An encoder learns from examples instead (pairs.go): a query with a text that answers
+// it and texts that do not, or texts with a label. Rows are texts then:
+//
+//	Lens     3 4 4 2 5 …     q₀ its answer, others, q₁ its answer, …
+//	Answers  1 ∅ ∅ 4 ∅ …     the row that answers each, or
+//	Targets  1 0 1 …         what a classifier should say of each
+//
 // A batch holds as many whole rows as fit: attention is separate for each row,
 // and nothing is padded, because a batch is not a rectangle.
 package data

@@ -41,7 +41,9 @@ type Config struct {
 	// end as rendered by the chat template.
 	End string
 	// Model is the folder of the model that learns. Its encoders read the images or
-	// sounds of documents, with so many Threads. "" for texts alone.
+	// sounds of documents, with so many Threads. If it is an encoder itself, documents
+	// are examples: a batch has exactly Rows, an epoch's last one what is left, and each
+	// text of an example has at most Row tokens. "" for texts alone.
 	Model   string
 	Threads int
 	// Everything includes the questions of conversations in the loss.
@@ -94,7 +96,7 @@ type Summary struct {
 	Long          int // documents longer than a row
 	Heldout       int // documents, or parts of documents, kept for evaluation
 	Tokens        int64
-	Learnt        int64 // tokens with loss
+	Learnt        int64 // tokens with loss; examples of encoders have none
 }
 
 // A Set is the tokenized documents.
@@ -108,6 +110,7 @@ type Set struct {
 	version uint32                 // checksum of tokens and configuration
 	senses  *sense.Senses          // nil: there are texts alone
 	media   map[int64]*sense.Media // of documents, by their start
+	pairs   *pairing               // the documents are examples of an encoder
 }
 
 // A span is the part of a document that a source uses: a range of tokens in the
@@ -135,7 +138,13 @@ func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 		}
 		cfg.Alone = cfg.Alone || e.senses.Hears() // a sound takes much more memory than its text
 	}
-	s := &Set{cfg: cfg, senses: e.senses, store: store{most: max(1, cfg.MemoryBytes/4), dir: cfg.Dir}, starts: []int64{0}}
+	var pairs *pairing
+	if cfg.Model != "" && e.senses == nil {
+		if pairs, err = openPairs(cfg.Model, t.Tokenizer, cfg.Row); err != nil {
+			return nil, err
+		}
+	}
+	s := &Set{cfg: cfg, senses: e.senses, pairs: pairs, store: store{most: max(1, cfg.MemoryBytes/4), dir: cfg.Dir}, starts: []int64{0}}
 	if err := s.read(ctx, e); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -151,13 +160,17 @@ func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 // read fills the store.
 func (s *Set) read(ctx context.Context, e *encoder) error {
 	var doc []int32 // complemented: without loss
-	begun, chat := false, false
+	begun, chat, cut := false, false, false
 	for d, err := range corpus.Read(ctx, s.cfg.Files) {
 		if err != nil {
 			return err
 		}
 		var shown *sense.Media
 		switch chat = d.Messages != nil; {
+		case s.pairs != nil:
+			doc, cut, err = s.pairs.example(doc[:0], &d)
+		case d.Pair != nil && d.Text == "":
+			err = fmt.Errorf("%w: a pair, which encoders learn from, and the model generates text: want {\"text\": …} or {\"messages\": …}", ErrConfig)
 		case chat:
 			doc, shown, err = e.conversation(doc[:0], &d)
 		case d.Audio != "" || e.senses.Hears():
@@ -173,6 +186,10 @@ func (s *Set) read(ctx context.Context, e *encoder) error {
 		}
 		if err := s.store.append(doc); err != nil {
 			return err
+		}
+		if s.pairs != nil {
+			s.finishPair(tokens(doc), cut)
+			continue
 		}
 		if begun = d.More; !begun {
 			if err := s.finish(chat, shown); err != nil {
@@ -234,6 +251,9 @@ func (s *Set) finish(chat bool, shown *sense.Media) error {
 func (s *Set) share() error {
 	n := len(s.starts) - 1
 	held := int(math.Floor(s.cfg.Heldout * float64(n)))
+	if s.pairs != nil && s.cfg.Heldout > 0 && n > 1 {
+		held = max(held, 1) // an example has no parts
+	}
 	order := newShuffle(uint64(n), s.cfg.Seed, heldoutStream)
 	for i := range n {
 		d := span{s.starts[i], s.starts[i+1]}
@@ -241,7 +261,7 @@ func (s *Set) share() error {
 		switch {
 		case held > 0 && order.at(uint64(i)) < uint64(held):
 			list = &s.held
-		case held == 0 && s.cfg.Heldout > 0 && s.media[d.from] == nil:
+		case held == 0 && s.cfg.Heldout > 0 && s.media[d.from] == nil && s.pairs == nil:
 			rest.to = d.to
 			d.to -= int64(math.Ceil(s.cfg.Heldout * float64(d.to-d.from)))
 			rest.from = d.to
@@ -256,6 +276,12 @@ func (s *Set) share() error {
 
 // keep adds a span to a list if it has something to learn.
 func (s *Set) keep(list *[]span, d span) error {
+	if s.pairs != nil {
+		if d.to > d.from {
+			*list = append(*list, d)
+		}
+		return nil
+	}
 	if s.cfg.Long == Cut {
 		d.to = min(d.to, d.from+int64(s.cfg.Row)+1)
 	}

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 )
@@ -24,7 +25,7 @@ type Source struct {
 // depends on the epoch, the last is the remainder.
 func newSource(s *Set, spans []span, train bool) *Source {
 	r := &Source{set: s, spans: spans, train: train, units: make([]int64, 1, len(spans)+1)}
-	row := int64(s.cfg.Row)
+	row := s.row()
 	for _, d := range spans {
 		n := int64(1)
 		if size := d.to - d.from - 1; size > row {
@@ -34,6 +35,14 @@ func newSource(s *Set, spans []span, train bool) *Source {
 	}
 	r.begin(0, 0)
 	return r
+}
+
+// row returns the most positions of a unit.
+func (s *Set) row() int64 {
+	if s.pairs != nil { // examples have no parts
+		return math.MaxInt64
+	}
+	return int64(s.cfg.Row)
 }
 
 // count returns the number of units in an epoch.
@@ -54,7 +63,7 @@ func (r *Source) unit(place uint64) span {
 		u = int64(r.order.at(place))
 	}
 	i := sort.Search(len(r.spans), func(i int) bool { return r.units[i+1] > u })
-	d, k, row := r.spans[i], u-r.units[i], int64(r.set.cfg.Row)
+	d, k, row := r.spans[i], u-r.units[i], r.set.row()
 	end := d.to - 1 // the last token has no successor to predict
 	if end-d.from <= row {
 		return span{d.from, end}
@@ -73,6 +82,10 @@ func (r *Source) unit(place uint64) span {
 // Next fills b, whose slices it reuses, with the next batch.
 func (r *Source) Next(b *Batch) error {
 	b.Tokens, b.Labels, b.Lens, b.Media = b.Tokens[:0], b.Labels[:0], b.Lens[:0], b.Media[:0]
+	b.Types, b.Answers, b.Targets = b.Types[:0], b.Answers[:0], b.Targets[:0]
+	if r.set.pairs != nil {
+		return r.nextPairs(b)
+	}
 	room := r.set.cfg.Row * r.set.cfg.Rows
 	for {
 		if r.place == r.count() {

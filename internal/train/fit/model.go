@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"fmt"
 
 	"atenia/grad"
@@ -27,6 +28,9 @@ type Job struct {
 	Stop       int // token that ends a text
 	Threads    *grad.Threads
 	Workers    int // of Threads
+	// Rows and Documents are the tokens and documents of the largest batch of an encoder;
+	// 0 = as the recipe says.
+	Rows, Documents int
 	// Fill gives batches the rows of images and sounds.
 	Fill func(dst *tape.Batch, b *data.Batch) error
 	// Senses are what encodes them; nil = there are none.
@@ -37,7 +41,7 @@ type Job struct {
 func (j *Job) options() planned.Options {
 	r := j.Recipe
 	return planned.Options{Threads: j.Threads, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance,
-		Fill: j.Fill, Documents: r.Data.Rows}
+		Fill: j.Fill, Documents: cmp.Or(j.Documents, r.Data.Rows), Temperature: r.Train.Temperature}
 }
 
 // model makes the model. base is what pairs are trained of, or the model itself.

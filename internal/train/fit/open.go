@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -50,7 +51,7 @@ func Open(j *Job) (m Model, b *Budget, err error) {
 		m, _, err = j.model(opt)
 		return m, b, err
 	}
-	opt.Rows = j.Recipe.Data.Row * j.Recipe.Data.Rows
+	opt.Rows = cmp.Or(j.Rows, j.Recipe.Data.Row*j.Recipe.Data.Rows)
 	inPages := opt
 	inPages.Paged, inPages.Room = true, &paged.Room{Account: b.account}
 	m, pages, err := j.model(inPages)
@@ -127,7 +128,7 @@ func (j *Job) request(m *planned.Model, limit int64) Request {
 	all, trained := m.Size()
 	slots := map[string]int{"adamw": 2, "muon": 2}[r.Optimizer.Kind]
 	q := Request{
-		Budget: limit, Program: program(), Threads: j.Workers, Rows: r.Data.Row * r.Data.Rows, Batches: r.Train.Accumulate,
+		Budget: limit, Program: program(), Threads: j.Workers, Rows: cmp.Or(j.Rows, r.Data.Row*r.Data.Rows), Batches: r.Train.Accumulate,
 		Values: int64(all), Trained: int64(trained), Frozen: m.FrozenBytes(), Bytes: m.PagedBytes(),
 		BF16: r.Train.Precision == "bf16", Slots: max(1, slots), Offload: r.Optimizer.Offload, Recompute: r.Train.Recompute,
 	}

@@ -47,6 +47,7 @@ type Subject struct {
 	Threads      int    `json:"threads"`
 	Out          string `json:"out"`
 	Memory       string `json:"memory,omitempty"` // what of the run is in memory, if not all is
+	Goals        string `json:"goals,omitempty"`  // what an encoder learns
 }
 
 // A Report is the result of a job.
@@ -127,8 +128,8 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		sum := set.Summary()
 		all, trained := m.Size()
 		o.Started(Subject{
-			Architecture: r.Model.Architecture, Parameters: all, Trained: trained, Vocabulary: t.Tokenizer.VocabSize(),
-			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.Line(),
+			Architecture: architecture(r, m), Parameters: all, Trained: trained, Vocabulary: t.Tokenizer.VocabSize(),
+			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.Line(), Goals: set.Goals(),
 		})
 	}
 	if err := write(out, small); err != nil {
@@ -155,6 +156,14 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return rep, errors.Join(err, merr)
 	}
 	return rep, finish(rep, m)
+}
+
+// architecture returns that of a new model, or the family of the one that is trained on.
+func architecture(r *recipe.Recipe, m fit.Model) string {
+	if f, ok := m.(interface{ Family() string }); ok && r.Model.From != "" {
+		return f.Family()
+	}
+	return r.Model.Architecture
 }
 
 // memoryFile holds the line about what of a run is in memory.
@@ -227,7 +236,11 @@ func config(r *recipe.Recipe, o Options, p *grad.Threads) train.Config {
 // write writes files to a folder, each atomically.
 func write(dir string, fs files) error {
 	for _, name := range sorted(fs) {
-		err := durable.WriteFile(filepath.Join(dir, name), func(w io.Writer) error {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		err := durable.WriteFile(path, func(w io.Writer) error {
 			_, err := w.Write(fs[name])
 			return err
 		})

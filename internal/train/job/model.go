@@ -23,6 +23,7 @@ func newModel(r *recipe.Recipe, o Options, t *text.Text, s *data.Set, p *grad.Th
 		return m, &fit.Budget{}, err
 	}
 	j := fit.Job{Recipe: r, Resume: o.Resume, Vocabulary: t.Tokenizer.VocabSize(), Threads: p, Workers: threads, Fill: s.Fill, Senses: s.Encoders()}
+	j.Rows, j.Documents = s.Most()
 	if len(t.Stop) > 0 {
 		j.Stop = int(t.Stop[0])
 	}

@@ -3,8 +3,8 @@ package offload
 import (
 	"encoding/binary"
 	"math"
-	"sync"
 
+	"atenia/internal/fault"
 	"atenia/tensor"
 )
 
@@ -92,7 +92,7 @@ func (f *factors) update(c *chunk, g []float32, workers int) {
 		f.piece(c, g, 0, n)
 		return
 	}
-	var wg sync.WaitGroup
+	var wg fault.Group
 	for from := 0; from < n; from += piece {
 		wg.Go(func() { f.piece(c, g, from, min(from+piece, n)) })
 	}

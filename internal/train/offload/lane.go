@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"atenia/internal/fault"
 	"atenia/internal/store/durable"
 )
 
@@ -186,7 +187,7 @@ func (l *lane) readAhead() {
 		l.ready <- c // has capacity for every buffer
 		l.busy.read.start()
 		l.mu.Unlock()
-		c.err = r.read(c)
+		c.err = fault.Call(func() error { return r.read(c) })
 		l.mu.Lock()
 		l.busy.read.stop()
 		l.read += uint64(len(c.params)/paramBytes*stateBytes + len(c.sum))
@@ -256,7 +257,7 @@ func (l *lane) writeBehind() {
 	for c := range l.writes {
 		err := l.begin(&l.busy.write)
 		if err == nil {
-			err = l.write(c)
+			err = fault.Call(func() error { return l.write(c) })
 		}
 		l.end(&l.busy.write, err)
 		if c.out.left.Add(-1) == 0 {

@@ -187,3 +187,14 @@ func (s *State) keep(b []byte) {
 	default:
 	}
 }
+
+// Start runs f in a goroutine. Its error, or its panic, comes from the channel, which is
+// closed then.
+func Start(f func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		defer close(done)
+		done <- fault.Call(f)
+	}()
+	return done
+}

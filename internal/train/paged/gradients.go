@@ -168,13 +168,12 @@ func (p *Pager) put(g int, complete bool) error {
 		return err
 	}
 	p.Moved += int64(len(data))
-	done := make(chan error, 1)
-	p.writing, p.written = done, g
-	go func() {
+	p.written = g
+	p.writing = offload.Start(func() error {
+		defer block.Release()
 		_, err := p.manager.Move(background, p.id(g), memory.SSD)
-		block.Release()
-		done <- err
-	}()
+		return err
+	})
 	return nil
 }
 
@@ -211,7 +210,8 @@ func (p *Pager) Clear() error {
 func (p *Pager) Gradients() iter.Seq2[offload.Gradient, error] {
 	return func(yield func(offload.Gradient, error) bool) {
 		p.drop()
-		ready, next := make(chan error, 1), -1 // the group that is being fetched
+		var ready <-chan error
+		next := -1 // the group that is being fetched
 		defer func() {
 			if next >= 0 {
 				<-ready
@@ -229,7 +229,7 @@ func (p *Pager) Gradients() iter.Seq2[offload.Gradient, error] {
 			}
 			if err == nil && g+1 < len(p.cfg.Groups) && p.roomAhead(g+1) {
 				next = g + 1
-				go func() { ready <- p.prepare(background, g+1) }()
+				ready = offload.Start(func() error { return p.prepare(background, g+1) })
 			}
 			if !yield(offload.Gradient{Layer: g, Values: floats(p.grads[g].data)}, err) || err != nil {
 				return

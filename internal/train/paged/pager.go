@@ -66,7 +66,7 @@ type Pager struct {
 	final   bool               // the pass makes gradients complete
 	squares map[*Param]float64 // of complete gradients
 	ahead   *reading           // groups that are being read
-	writing chan error         // of a gradient that goes to the disk; nil = none
+	writing <-chan error       // of a gradient that goes to the disk; nil = none
 	coming  []byte             // memory of a gradient that comes from the disk
 	written int                // the group of it
 	scratch arena.Block        // of reading
@@ -288,7 +288,7 @@ type reading struct {
 	groups []int
 	blocks []arena.Block
 	errs   []error
-	done   chan struct{}
+	done   <-chan error
 }
 
 // readAhead starts to read the groups of a block, as far as there is room.
@@ -296,7 +296,7 @@ func (p *Pager) readAhead(groups []int) {
 	if p.ahead != nil {
 		return
 	}
-	r := &reading{done: make(chan struct{})}
+	r := &reading{}
 	room, err := arena.New(p.cfg.Account, ledger.Scratch, len(p.scratch.Bytes))
 	if err != nil {
 		return
@@ -314,13 +314,22 @@ func (p *Pager) readAhead(groups []int) {
 	}
 	r.errs = make([]error, len(r.groups))
 	p.ahead = r
-	go func() {
-		defer close(r.done)
+	r.done = offload.Start(func() error {
 		defer room.Release()
 		for i, g := range r.groups {
 			r.errs[i] = p.read(g, floats(r.blocks[i].Bytes), room.Bytes)
 		}
-	}()
+		return nil
+	})
+}
+
+// wait waits for the groups. If reading panicked, none of them is of use.
+func (r *reading) wait() {
+	if err := <-r.done; err != nil {
+		for i := range r.errs {
+			r.errs[i] = err
+		}
+	}
 }
 
 // arrived returns a group that was read ahead, or an empty block.
@@ -333,7 +342,7 @@ func (p *Pager) arrived(g int) (arena.Block, error) {
 	if i < 0 {
 		return arena.Block{}, nil
 	}
-	<-r.done
+	r.wait()
 	b := r.blocks[i]
 	r.groups[i], r.blocks[i] = -1, arena.Block{}
 	if err := r.errs[i]; err != nil {
@@ -351,7 +360,7 @@ func (p *Pager) drop() {
 	if p.ahead == nil {
 		return
 	}
-	<-p.ahead.done
+	p.ahead.wait()
 	for i := range p.ahead.blocks {
 		p.ahead.blocks[i].Release()
 	}

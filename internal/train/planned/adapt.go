@@ -24,7 +24,9 @@ type Adapted struct {
 // exporting writes the merged model, too.
 func Adapt(m *Model, c lora.Config, seed uint64, merge bool) (*Adapted, error) {
 	matrices, turned := m.matrices()
-	c.Turned = turned
+	if c.Turned = turned; m.compiled.Config.Encoder != nil {
+		c.Task = "FEATURE_EXTRACTION"
+	}
 	a, err := lora.New(c, matrices, seed)
 	if err != nil {
 		return nil, err

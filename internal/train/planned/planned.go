@@ -39,9 +39,11 @@ type Options struct {
 	Room *paged.Room
 	Rows int
 	// Fill gives a batch the rows of images and sounds ([data.Set.Fill]); nil for
-	// texts. Documents are the most of a batch with sounds.
+	// texts. Documents are the most of a batch with sounds, or of an encoder's.
 	Fill      func(dst *tape.Batch, b *data.Batch) error
 	Documents int
+	// Temperature divides the cosines in the loss of an encoder; 0 = [tape.Temperature].
+	Temperature float64
 }
 
 // A Model is a compiled model with parameters to train. It must be used by one
@@ -226,6 +228,12 @@ func (m *Model) loss(t *grad.Tape[float32], b *data.Batch, seed uint64) (grad.Re
 // take makes a batch of tokens that of the model, with what its documents show.
 func (m *Model) take(b *data.Batch, seed uint64) error {
 	m.batch = tape.Batch{Tokens: b.Tokens, Labels: b.Labels, Lens: b.Lens, Seed: seed, Images: m.batch.Images[:0], Places: m.batch.Places[:0], Sources: m.batch.Sources[:0]}
+	if len(b.Answers)+len(b.Targets) > 0 {
+		m.batch.Answers, m.batch.Targets, m.batch.Types, m.batch.Temperature = b.Answers, b.Targets, b.Types, m.opt.Temperature
+	}
+	if len(b.Types) == 0 {
+		m.batch.Types = nil
+	}
 	var err error
 	if m.opt.Fill != nil {
 		err = m.opt.Fill(&m.batch, b)
@@ -238,6 +246,12 @@ func (m *Model) take(b *data.Batch, seed uint64) error {
 	}
 	return err
 }
+
+// Met implements [train.Grader].
+func (m *Model) Met() (n int, ok bool) { return m.model.Met() }
+
+// Family returns the name of the model's family, such as "llama".
+func (m *Model) Family() string { return m.compiled.Family }
 
 // Vocabulary returns the number of tokens.
 func (m *Model) Vocabulary() int { return m.compiled.Config.Vocab }
@@ -280,7 +294,8 @@ func (m *Model) frozenEncoder() (sources []file.TensorSource, done func() error,
 }
 
 // Export implements [train.Exporter]: it writes config.json and
-// model.safetensors, with the tensors of an encoder that is not trained.
+// model.safetensors, with the tensors of a tower that is not trained, and those of
+// modules beside them.
 func (m *Model) Export(dir string) (err error) {
 	sources, done, err := m.frozenEncoder()
 	if err != nil {
@@ -299,7 +314,7 @@ func (m *Model) Export(dir string) (err error) {
 		}
 		sources = append(sources, s)
 	}
-	if err := file.WriteSafetensors(filepath.Join(dir, "model.safetensors"), map[string]string{"format": "pt"}, sources); err != nil {
+	if err := file.WriteWeights(nil, dir, map[string]string{"format": "pt"}, sources); err != nil {
 		return err
 	}
 	return durable.WriteFile(filepath.Join(dir, "config.json"), func(w io.Writer) error {

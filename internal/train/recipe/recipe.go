@@ -78,9 +78,9 @@ type Tokenizer struct {
 
 // Data configures the training data.
 type Data struct {
-	Files   []string `toml:"files" help:"text files; .jsonl files have {\"text\": …}, {\"messages\": […]} or {\"audio\": …, \"text\": …} on each line"`
-	Row     int      `toml:"row" help:"maximum tokens per row (256)"`
-	Rows    int      `toml:"rows" help:"rows per batch, of at most row × rows tokens (8)"`
+	Files   []string `toml:"files" help:"text files; .jsonl files have {\"text\": …}, {\"messages\": […]} or {\"audio\": …, \"text\": …} on each line, for encoders {\"query\": …, \"positive\": …} or {\"query\": …, \"document\": …, \"label\": …}"`
+	Row     int      `toml:"row" help:"maximum tokens per row, or per text of encoders (256)"`
+	Rows    int      `toml:"rows" help:"rows per batch, of at most row × rows tokens; for encoders, pairs per batch (8)"`
 	Alone   bool     `toml:"alone" help:"leave short rows short instead of packing documents into them (false)"`
 	Long    string   `toml:"long" help:"what to do with documents longer than a row: split, cut or drop (split)"`
 	Heldout float64  `toml:"heldout" help:"fraction held out for evaluation (0)"`
@@ -111,22 +111,23 @@ type Schedule struct {
 
 // Train configures the length of the run and its results.
 type Train struct {
-	Steps      int     `toml:"steps" help:"number of steps"`
-	Accumulate int     `toml:"accumulate" help:"batches accumulated per step (1)"`
-	Seed       uint64  `toml:"seed" help:"seed of the initial parameters and of the order of the data (0)"`
-	Precision  string  `toml:"precision" help:"float32, or bf16: compute with rounded parameters and update float32 originals (float32)"`
-	Recompute  bool    `toml:"recompute" help:"recompute layers in the backward pass: less memory, a third more time (false)"`
-	Balance    float64 `toml:"balance" help:"weight of the auxiliary loss that balances the load of experts; left out of evaluations (0)"`
-	EvalEvery  int     `toml:"eval_every" help:"steps between evaluations (steps / 20)"`
-	EvalMost   int     `toml:"eval_batches" help:"maximum held-out batches per evaluation (16)"`
-	Patience   int     `toml:"patience" help:"evaluations without improvement after which the run ends with the best result (0: never)"`
-	MinGain    float64 `toml:"min_gain" help:"decrease of the held-out loss that counts as an improvement (0)"`
-	SaveEvery  int     `toml:"save_every" help:"steps between snapshots (steps / 20)"`
-	Keep       int     `toml:"keep" help:"number of snapshots to keep (2)"`
-	BadSteps   int     `toml:"bad_steps" help:"consecutive steps without a finite loss that end the run (10)"`
-	Threads    int     `toml:"threads" help:"worker threads; the result does not depend on them (all processors)"`
-	Out        string  `toml:"out" help:"output folder (out)"`
-	Budget     string  `toml:"budget" help:"memory for the whole process, such as 1GiB: what does not fit is kept in files, and the result is the same (what other programs leave)"`
+	Steps       int     `toml:"steps" help:"number of steps"`
+	Accumulate  int     `toml:"accumulate" help:"batches accumulated per step (1)"`
+	Seed        uint64  `toml:"seed" help:"seed of the initial parameters and of the order of the data (0)"`
+	Precision   string  `toml:"precision" help:"float32, or bf16: compute with rounded parameters and update float32 originals (float32)"`
+	Recompute   bool    `toml:"recompute" help:"recompute layers in the backward pass: less memory, a third more time (false)"`
+	Balance     float64 `toml:"balance" help:"weight of the auxiliary loss that balances the load of experts; left out of evaluations (0)"`
+	Temperature float64 `toml:"temperature" help:"divisor of cosines in the loss of encoders that make vectors (0.05)"`
+	EvalEvery   int     `toml:"eval_every" help:"steps between evaluations (steps / 20)"`
+	EvalMost    int     `toml:"eval_batches" help:"maximum held-out batches per evaluation (16)"`
+	Patience    int     `toml:"patience" help:"evaluations without improvement after which the run ends with the best result (0: never)"`
+	MinGain     float64 `toml:"min_gain" help:"decrease of the held-out loss that counts as an improvement (0)"`
+	SaveEvery   int     `toml:"save_every" help:"steps between snapshots (steps / 20)"`
+	Keep        int     `toml:"keep" help:"number of snapshots to keep (2)"`
+	BadSteps    int     `toml:"bad_steps" help:"consecutive steps without a finite loss that end the run (10)"`
+	Threads     int     `toml:"threads" help:"worker threads; the result does not depend on them (all processors)"`
+	Out         string  `toml:"out" help:"output folder (out)"`
+	Budget      string  `toml:"budget" help:"memory for the whole process, such as 1GiB: what does not fit is kept in files, and the result is the same (what other programs leave)"`
 }
 
 // Read reads a file and resolves its paths. Errors of its contents match
@@ -356,6 +357,7 @@ func (r *Recipe) check() (errs []error) {
 	need(!o.Offload || o.Kind == "adamw", "optimizer.offload is for adamw alone")
 	one("train.precision", t.Precision, "float32", "bf16")
 	need(t.Balance >= 0 && t.Balance <= 1e6, "train.balance is %v, want 0 or more", t.Balance)
+	need(t.Temperature >= 0 && t.Temperature <= 1e3, "train.temperature is %v, want 0.01 to 1, or 0 for the usual one", t.Temperature)
 	need(t.Steps > 0 && t.Steps <= 1<<40, "train.steps is %d, want how many steps the run has", t.Steps)
 	for _, n := range []struct {
 		key   string

@@ -7,4 +7,6 @@
 // text they take. Their rows are made when a batch has them, and the last ones are
 // kept, so that memory does not grow with the data. Encoders are not trained: rows
 // are the same in every epoch, bit for bit, with any number of threads.
+//
+// [Encoder] says of a model that is an encoder of texts itself what it learns from.
 package sense

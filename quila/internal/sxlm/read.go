@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 
+	panics "atenia/internal/fault"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/store/durable"
 )
@@ -242,7 +242,7 @@ func unpack(ctx context.Context, r io.ReaderAt, info *Info, o *Options, sink fun
 		}
 	}
 	var errs [blocks]error
-	var wg sync.WaitGroup
+	var wg panics.Group
 	for k := range info.Blocks {
 		wg.Go(func() {
 			d := &info.Blocks[k]

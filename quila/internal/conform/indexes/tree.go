@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 
+	"atenia/internal/fault"
 	"atenia/quila/internal/blink"
 	"atenia/quila/internal/conform"
 )
@@ -64,7 +64,7 @@ func blinkConcurrent(t *conform.T) {
 		}
 		var clock atomic.Int64
 		var logs [clients][keys][]call
-		var all sync.WaitGroup
+		var all fault.Group
 		for c := range clients {
 			all.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(round), uint64(c)))
@@ -124,7 +124,7 @@ func mixed(t *conform.T, ops int) {
 	keys := uint64(max(each/8, 64))
 	tree := blink.New[uint64]()
 	var final [writers]map[uint64]uint64
-	var all sync.WaitGroup
+	var all fault.Group
 	var faults atomic.Int64
 	for w := range writers {
 		final[w] = map[uint64]uint64{}

@@ -1,0 +1,41 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A slowModel takes a millisecond for each word.
+type slowModel struct{ words int }
+
+func (m *slowModel) Tokenize(p Piece, s *Scratch) {
+	m.words++
+	time.Sleep(time.Millisecond)
+	s.Toks = append(s.Toks, tok{ID: 0, B: int32(len(p.S))})
+}
+
+// TestEncodeContext: encoding ends soon after its context, whatever is left of the text.
+func TestEncodeContext(t *testing.T) {
+	tok, err := Load([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"WhitespaceSplit"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "a " + strings.Repeat("a", 100)
+	ids, err := tok.EncodeContext(t.Context(), text, true)
+	if want := tok.Encode(text, true); err != nil || !slices.Equal(ids, want) {
+		t.Errorf("%v, %v, want %v", ids, err, want)
+	}
+	m := &slowModel{}
+	tok.model = m
+	why := errors.New("why")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	word := strings.Repeat("a", stopEvery/4) + " "
+	time.AfterFunc(5*time.Millisecond, func() { cancel(why) })
+	if _, err := tok.EncodeContext(ctx, strings.Repeat(word, 1000), true); err != why || m.words > 500 {
+		t.Errorf("%v after %d words of 1000", err, m.words)
+	}
+}
