@@ -21,8 +21,10 @@ type ContentPart struct {
 	// show it again. Transparency is ignored, and of an animation the first frame
 	// is shown.
 	Image []byte
-	// Video is the bytes of an animated GIF file, for models that read videos: at
-	// most 64 of its frames are shown, at the times that the file says.
+	// Video is the bytes of an animated GIF file, for models that read videos. The
+	// frames are those that the model's own video processor takes, at the times that
+	// the file says; fewer and smaller ones if they would fill more than three
+	// quarters of the context.
 	Video []byte
 }
 

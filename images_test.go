@@ -7,6 +7,8 @@ import (
 	"errors"
 	"image"
 	"image/color"
+	"image/color/palette"
+	"image/gif"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -49,7 +51,7 @@ func withImages(t *testing.T, name, mark string) string {
 		err = json.Unmarshal(b, &c)
 	}
 	c["chat_template"] = "{% for m in messages %}{{ m['role'] }}: {% if m['content'] is string %}{{ m['content'] }}{% else %}" +
-		"{% for p in m['content'] %}{% if p['type'] == 'image' %}" + mark + "{% else %}{{ p['text'] }}{% endif %}{% endfor %}{% endif %};{% endfor %}assistant:"
+		"{% for p in m['content'] %}{% if p['type'] == 'image' %}" + mark + "{% elif p['type'] == 'video' %}<vision_start><video><vision_end>{% else %}{{ p['text'] }}{% endif %}{% endfor %}{% endif %};{% endfor %}assistant:"
 	if err == nil {
 		b, err = json.Marshal(c)
 	}
@@ -58,6 +60,10 @@ func withImages(t *testing.T, name, mark string) string {
 	}
 	if err == nil && name == "qwen2_vl" {
 		err = os.WriteFile(filepath.Join(dir, "preprocessor_config.json"), []byte(`{"min_pixels": 256, "max_pixels": 2048}`), 0o644)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "video_preprocessor_config.json"),
+				[]byte(`{"size": {"shortest_edge": 64, "longest_edge": 768}, "do_sample_frames": true, "fps": 1.5, "min_frames": 2}`), 0o644)
+		}
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +122,61 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestVideos shows a video to a model, to its files in both formats: its frames
+// make the same answer, and others than those without the settings of videos.
+func TestVideos(t *testing.T) {
+	dir := withImages(t, "qwen2_vl", "<image>")
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	mix, err := atenia.ParseMix("f32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := atenia.Quantize(t.Context(), dir, path, atenia.QuantizeOptions{Mix: mix}); err != nil {
+		t.Fatal(err)
+	}
+	var g gif.GIF
+	for i := range 12 {
+		m := image.NewPaletted(image.Rect(0, 0, 50, 30), palette.Plan9)
+		for k := range m.Pix {
+			m.Pix[k] = byte(k*i + k/50)
+		}
+		g.Image, g.Delay = append(g.Image, m), append(g.Delay, 25)
+	}
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, &g); err != nil {
+		t.Fatal(err)
+	}
+	plain := withImages(t, "qwen2_vl", "<image>")
+	if err := os.Remove(filepath.Join(plain, "video_preprocessor_config.json")); err != nil {
+		t.Fatal(err)
+	}
+	var said [][]int32
+	for _, path := range []string{dir, path, plain} {
+		m, err := atenia.Open(t.Context(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		var ids []int32
+		for tok, err := range m.Chat(t.Context(), atenia.Conversation{Messages: []atenia.Message{{Role: "user", Parts: []atenia.ContentPart{{Video: b.Bytes()}, {Text: "so?"}}}},
+			Options: atenia.Options{MaxTokens: 6, IgnoreEnd: true}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tok.Finish == "" {
+				ids = append(ids, tok.ID)
+			}
+		}
+		said = append(said, ids)
+	}
+	if !slices.Equal(said[0], said[1]) {
+		t.Errorf("the converted model says %v, the original %v", said[1], said[0])
+	}
+	if slices.Equal(said[0], said[2]) {
+		t.Errorf("the settings of videos change nothing: %v", said[0])
+	}
+}
+
 // TestImagesRefused: a model without a tower, and bytes that are no image.
 func TestImagesRefused(t *testing.T) {
 	ask := func(m *atenia.Model, data []byte) (err error) {
@@ -136,5 +197,42 @@ func TestImagesRefused(t *testing.T) {
 	}
 	if err := ask(m, pictured(t, 40, 30, 3)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestImagesInBudget: within the least memory that a model of images needs it still
+// answers about images, and says the same.
+func TestImagesInBudget(t *testing.T) {
+	for name, mark := range map[string]string{"qwen2_vl": "<vision_start><image><vision_end>", "gemma3_vl": "<vision_start>"} {
+		dir := withImages(t, name, mark)
+		say := func(ram int64) (ids []int32, err error) {
+			m, err := atenia.Open(t.Context(), dir, &atenia.Config{Slots: 1, Context: 256, BatchTokens: 256, Threads: 1, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1 << 16}}})
+			if err != nil {
+				return nil, err
+			}
+			defer m.Close()
+			parts := []atenia.ContentPart{{Image: pictured(t, 200, 150, 1)}, {Text: "and"}, {Image: pictured(t, 33, 60, 77)}}
+			for tok, err := range m.Chat(t.Context(), atenia.Conversation{
+				Messages: []atenia.Message{{Role: "user", Parts: parts}}, Options: atenia.Options{MaxTokens: 6, IgnoreEnd: true}}) {
+				if err != nil {
+					return nil, err
+				}
+				ids = append(ids, tok.ID)
+			}
+			return ids, nil
+		}
+		_, err := say(1)
+		floor, ok := errors.AsType[*atenia.FloorError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		want, err := say(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := say(floor.Floor)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s in %d bytes: %v (%v), want %v", name, floor.Floor, got, err, want)
+		}
 	}
 }

@@ -5,6 +5,7 @@
 //	Run      prefill and decode of an open model, with counters if wanted
 //	Passes   one pass after another over the weights of an open model: seconds,
 //	         bytes read, memory, and overlap of reading and computing
+//	Images   how fast a model reads images, without its decoder
 //	Rates    how fast the files of a model and memory are read
 //
 // Models are measured through their [engine.Engine], with tokens that are given

@@ -196,7 +196,13 @@ func TestBenchRecord(t *testing.T) {
 	if err := json.Unmarshal(b, &have); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"prefill", "decode", "step_p50", "step_p95", "launches", "device_memory"} {
+	if b, err = json.Marshal(imagesResult{}); err == nil {
+		err = json.Unmarshal(b, &have) // a record of images
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"prefill", "decode", "step_p50", "step_p95", "launches", "image", "device_memory"} {
 		field, ok := matrix.Record[name]
 		if why, none := strings.CutPrefix(field, "not present: "); none && why != "" {
 			continue

@@ -23,6 +23,7 @@ type Footprint struct {
 	files   []place.Part
 	largest string         // the path of the largest file
 	floats  []coded.Source // weights that may be streamed in coded form
+	tower   int64          // bytes of the weights of an encoder of images or sounds
 	like    string         // the model whose runs tell how long this one takes; "" = itself
 }
 
@@ -30,7 +31,7 @@ type Footprint struct {
 func NewFootprint(path string, m *compile.Model, d *file.Description) *Footprint {
 	f := &Footprint{Path: path, model: m, headers: residence.Headers(m, d)}
 	if len(d.Tensors) > 0 {
-		f.tensors, f.floats = residence.Tensors(m, d), residence.Floats(m, d)
+		f.tensors, f.floats, f.tower = residence.Tensors(m, d), residence.Floats(m, d), residence.TowerBytes(m, d)
 	}
 	most := int64(-1)
 	for _, part := range d.Parts {

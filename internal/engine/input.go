@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"atenia/internal/exec"
+	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 	"atenia/internal/policy/replay"
@@ -30,6 +31,13 @@ type PlaceConfig struct {
 	// too, unless earlier runs tell how fast it is.
 	MeasureAlways bool
 }
+
+// The names of reserves in placements: room for the program, and for an encoder of
+// images or sounds.
+const (
+	programReserveName = "runtime"
+	towerReserve       = "tower"
+)
 
 // gpuName stands for the first device where none was found.
 const gpuName = "gpu0"
@@ -56,7 +64,14 @@ func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
 	if runtime == 0 {
 		runtime = f.runtime()
 	}
-	in.Reserves = []place.Reserve{{Name: "runtime", Bytes: runtime}}
+	in.Reserves = []place.Reserve{{Name: programReserveName, Bytes: runtime}}
+	tower, err := f.towerBytes(&c)
+	if err != nil {
+		return in, err
+	}
+	if tower > 0 {
+		in.Reserves = append(in.Reserves, place.Reserve{Name: towerReserve, Bytes: tower})
+	}
 	for _, s := range rules.Pins {
 		pin, err := place.ParsePin(s)
 		if err != nil {
@@ -103,6 +118,21 @@ func (f *Footprint) keptTensors(c *PlaceConfig) (out []place.Tensor, err error) 
 	return append(out,
 		place.Tensor{Name: "buffers.registers", Bytes: need.Registers, Class: place.Buffer},
 		place.Tensor{Name: "buffers.work", Bytes: need.Work, Class: place.Buffer}), nil
+}
+
+// towerBytes is the room that is kept for the encoder of images or sounds: it is
+// loaded with the first one.
+func (f *Footprint) towerBytes(c *PlaceConfig) (int64, error) {
+	if f.model.Plans.VisionEncode == nil {
+		return 0, nil
+	}
+	x := exec.Config{Threads: c.Exec.Threads, Precise: c.Exec.Precise, Halves: true, MaxTokens: f.model.Config.TowerRows(c.Exec.Context)}
+	x.Pack.Mode = pack.Off
+	need, err := exec.MeasureTower(&f.model.Plans, f.headers, x)
+	if err != nil {
+		return 0, fmt.Errorf("the tower: %w", err)
+	}
+	return f.tower + need.Registers + need.Work, nil
 }
 
 // sequences is how many sequences of full length have room within a budget.

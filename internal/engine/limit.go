@@ -101,7 +101,8 @@ func (p *Plan) takes() (int64, error) {
 	for i := range kept {
 		n += kept[i].Bytes
 	}
-	return n, err
+	tower, towerErr := p.footprint.towerBytes(&c)
+	return n + tower, errors.Join(err, towerErr)
 }
 
 // streams reports whether weights of the model can be read while it runs: those
@@ -169,7 +170,9 @@ func (p *Plan) reserveProgram(pl *place.Placement) (r ledger.Reservation, err er
 	const pages = 2 * place.BlockBytes // of each tensor
 	n := int64(0)
 	for _, s := range pl.Input().Reserves {
-		n += s.Bytes
+		if s.Name != towerReserve { // which reserves its own memory when it is loaded
+			n += s.Bytes
+		}
 	}
 	n = max(0, n-programGrowth/4-int64(len(pl.Tensors))*pages)
 	if r, err = p.account.Reserve(ledger.Program, n); err != nil {

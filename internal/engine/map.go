@@ -45,6 +45,11 @@ func (p *Plan) Map(pl *place.Placement) ([]ledger.Part, error) {
 		add(t.Tier, use, t.Bytes)
 	}
 	for _, r := range pl.Input().Reserves {
+		if r.Name == towerReserve {
+			add(memory.RAM, ledger.Weights.String(), p.footprint.tower)
+			add(memory.RAM, ledger.Scratch.String(), r.Bytes-p.footprint.tower)
+			continue
+		}
 		add(memory.RAM, ledger.Program.String(), r.Bytes)
 	}
 	add(memory.RAM, ledger.Streamed.String(), pl.Ring.Bytes())

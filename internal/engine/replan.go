@@ -80,7 +80,9 @@ func (p *pressure) placing(limit int64) PlaceConfig {
 		in := old.Input()
 		c.Rules.Rates = rates.Rates{SSD: in.Rates.SSD, RAM: in.Rates.RAM, FLOPS: in.Rates.FLOPS, SSDBusy: in.Rates.SSDBusy, RAMBusy: in.Rates.RAMBusy}
 		for _, r := range in.Reserves {
-			c.Budget.Reserve.Runtime = r.Bytes
+			if r.Name == programReserveName {
+				c.Budget.Reserve.Runtime = r.Bytes
+			}
 		}
 	}
 	return c

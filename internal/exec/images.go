@@ -1,7 +1,5 @@
 package exec
 
-import "math"
-
 // An Encoded is an image, or a video, as its tower leaves it: the rows that the
 // places of its tokens in a prompt take.
 type Encoded struct {
@@ -45,9 +43,13 @@ func (p *Span) place(start, i int) [3]int32 {
 	if h == 0 || w == 0 {
 		return [3]int32{int32(start + i), int32(start + i), int32(start + i)}
 	}
-	t := int(math.Floor(float64(i/(h*w)) * p.Step))
+	t := p.time(i / (h * w))
 	return [3]int32{int32(start + t), int32(start + i/w%h), int32(start + i%w)}
 }
+
+// time returns the positions from the first frame to another: as those that the
+// model was trained with, which are computed in 32 bits.
+func (p *Span) time(frame int) int { return int(float32(frame) * float32(p.Step)) }
 
 // next returns the position in the model of what follows a span that begins at
 // start: one more than the largest inside.
@@ -55,7 +57,7 @@ func (p *Span) next(start int) int {
 	if p.Grid[1] == 0 || p.Grid[2] == 0 {
 		return start + p.Len
 	}
-	t := int(math.Floor(float64(p.Grid[0]-1) * p.Step))
+	t := p.time(p.Grid[0] - 1)
 	return start + max(t, p.Grid[1]-1, p.Grid[2]-1) + 1
 }
 

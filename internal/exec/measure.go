@@ -29,6 +29,19 @@ func Measure(plans *plan.ModelPlans, w Weights, cfg Config) (Need, error) {
 	return n, nil
 }
 
+// MeasureTower returns what [NewTower] would take, in the same way.
+func MeasureTower(plans *plan.ModelPlans, w Weights, cfg Config) (Need, error) {
+	x, t, err := prepareTower(plans, cfg)
+	if err != nil {
+		return Need{}, err
+	}
+	x.measuring = true
+	if err := t.bind(plans, hollow(w)); err != nil {
+		return Need{}, err
+	}
+	return Need{Registers: x.registerBytes, Work: int64(x.workBytes)}, nil
+}
+
 // hollow returns weights that binding accepts, which looks at the values of
 // vectors: zeros for these, and a single byte for a matrix.
 func hollow(w Weights) Weights {

@@ -14,7 +14,8 @@ type Piece struct {
 	Row, Col int
 }
 
-// Cut resizes a picture, and cuts it into tiles if the recipe says so.
+// Cut resizes a picture, and cuts it into tiles if the recipe says so, or shows its
+// parts after it.
 func (r *Recipe) Cut(p *Picture) ([]Piece, error) {
 	w, h, err := r.size(p.Width, p.Height)
 	if err != nil {
@@ -23,31 +24,53 @@ func (r *Recipe) Cut(p *Picture) ([]Piece, error) {
 	if r.Kind == Tiles && r.large(p.Width, p.Height) {
 		return r.tiles(p, w, h), nil
 	}
-	return []Piece{r.patches([]*Picture{p.Resize(w, h, r.Filter)})}, nil
+	out := []Piece{r.patches([]*Picture{r.resize(p, w, h)})}
+	if r.Kind == Square && r.Scan.On {
+		for i, part := range r.Scan.parts(p) {
+			x := r.patches([]*Picture{r.resize(part, w, h)})
+			x.Row, x.Col = 1, i+1
+			if p.Height > p.Width {
+				x.Row, x.Col = i+1, 1
+			}
+			out = append(out, x)
+		}
+	}
+	return out, nil
 }
 
-// CutVideo makes one piece of frames, which must have the same size. Groups of
-// frames that share patches are filled with the last.
-func (r *Recipe) CutVideo(frames []*Picture) (Piece, error) {
-	if len(frames) == 0 {
-		return Piece{}, &Error{What: "video", Want: "frames", Got: "none"}
+// resize resamples as the processors of the kind do: those of tiles with torchvision
+// alone.
+func (r *Recipe) resize(p *Picture, w, h int) *Picture {
+	if r.Kind == Tiles {
+		return p.ResizeShort(w, h, r.Filter)
 	}
-	first := frames[0]
-	w, h, err := r.size(first.Width, first.Height)
-	if err != nil {
-		return Piece{}, err
+	return p.Resize(w, h, r.Filter)
+}
+
+// parts cuts a picture along its longer side (transformers, gemma3, pan_and_scan).
+func (s *Scan) parts(p *Picture) (out []*Picture) {
+	long, short := max(p.Width, p.Height), min(p.Width, p.Height)
+	ratio := float64(long) / float64(short)
+	if ratio < s.Ratio {
+		return nil
 	}
-	var scaled []*Picture
-	for i, f := range frames {
-		if f.Width != first.Width || f.Height != first.Height {
-			return Piece{}, &Error{What: "video", Field: fmt.Sprintf("frame %d", i), Want: fmt.Sprintf("%d×%d pixels, as the first", first.Width, first.Height), Got: fmt.Sprintf("%d×%d", f.Width, f.Height)}
+	n := min(max(2, min(long/max(s.Least, 1), int(math.Floor(ratio+0.5)))), s.Most)
+	if n < 1 {
+		return nil
+	}
+	side := (long + n - 1) / n
+	if min(side, short) < s.Least {
+		return nil
+	}
+	for at := 0; at < long; at += side {
+		size := min(side, long-at) // the last may be shorter
+		if p.Width >= p.Height {
+			out = append(out, p.crop(at, 0, size, p.Height))
+		} else {
+			out = append(out, p.crop(0, at, p.Width, size))
 		}
-		scaled = append(scaled, f.Resize(w, h, r.Filter))
 	}
-	for len(scaled)%r.Temporal != 0 {
-		scaled = append(scaled, scaled[len(scaled)-1])
-	}
-	return r.patches(scaled), nil
+	return out
 }
 
 // size returns the pixels that a picture is resized to.
@@ -57,16 +80,24 @@ func (r *Recipe) size(w, h int) (int, int, error) {
 	case Square:
 		return r.Width, r.Height, nil
 	case Tiles:
-		w, h = smart(w, h, unit, r.MinTokens*unit*unit, r.MaxTokens*unit*unit)
+		w, h = smart(w, h, unit, unit, r.MinTokens*unit*unit, r.MaxTokens*unit*unit)
 		return w, h, nil
 	case Longest:
 		return r.longest(w, h), r.longest(h, w), nil
 	}
-	if max(w, h) > 200*min(w, h) {
-		return 0, 0, &Error{What: "image", Field: "size", Want: "sides whose ratio is at most 200", Got: fmt.Sprintf("%d×%d", w, h), Remedy: "cut it first"}
+	if err := slender(w, h); err != nil {
+		return 0, 0, err
 	}
-	w, h = smart(w, h, unit, r.MinPixels, r.MaxPixels)
-	return w, h, nil
+	w, h = smart(w, h, unit, 0, r.MinPixels, r.MaxPixels)
+	return max(w, unit), max(h, unit), nil
+}
+
+// slender refuses sides that differ too much.
+func slender(w, h int) error {
+	if max(w, h) > 200*min(w, h) {
+		return &Error{What: "image", Field: "size", Want: "sides whose ratio is at most 200", Got: fmt.Sprintf("%d×%d", w, h), Remedy: "cut it first"}
+	}
+	return nil
 }
 
 // longest returns a side such that neither side exceeds the limit, rounded up to
@@ -81,10 +112,11 @@ func (r *Recipe) longest(side, other int) int {
 
 // smart returns sides that are multiples of unit, with about the same ratio and
 // an area within bounds (transformers, qwen2_vl, smart_resize). Halves are
-// rounded to even, as Python does.
-func smart(w, h, unit, least, most int) (int, int) {
+// rounded to even, as Python does. A side that rounds to 0 counts as side: to the
+// processor of lfm2_vl it is a unit, to that of qwen2_vl the area is then too small.
+func smart(w, h, unit, side, least, most int) (int, int) {
 	u := float64(unit)
-	round := func(x int) int { return max(unit, int(math.RoundToEven(float64(x)/u))*unit) }
+	round := func(x int) int { return max(side, int(math.RoundToEven(float64(x)/u))*unit) }
 	bw, bh := round(w), round(h)
 	switch {
 	case bw*bh > most:
@@ -113,7 +145,7 @@ func (r *Recipe) large(w, h int) bool {
 // thumbnail, of w×h pixels, comes last.
 func (r *Recipe) tiles(p *Picture, w, h int) (out []Piece) {
 	cols, rows := r.grid(p.Width, p.Height)
-	all := p.Resize(cols*r.Tile, rows*r.Tile, r.Filter)
+	all := r.resize(p, cols*r.Tile, rows*r.Tile)
 	for y := range rows {
 		for x := range cols {
 			t := r.patches([]*Picture{all.crop(x*r.Tile, y*r.Tile, r.Tile, r.Tile)})
@@ -122,7 +154,7 @@ func (r *Recipe) tiles(p *Picture, w, h int) (out []Piece) {
 		}
 	}
 	if r.Thumbnail && cols*rows != 1 {
-		out = append(out, r.patches([]*Picture{p.Resize(w, h, r.Filter)}))
+		out = append(out, r.patches([]*Picture{r.resize(p, w, h)}))
 	}
 	return out
 }

@@ -102,39 +102,53 @@ func bounded(data []byte) error {
 	return nil
 }
 
-// DecodeFrames reads the frames of an animated GIF as viewers show them, at most
-// most of them, evenly chosen; of other files the one image. seconds is how long
-// they are shown altogether, 0 if the file does not say.
-func DecodeFrames(data []byte, most int) (frames []*Picture, seconds float64, err error) {
+// DecodeVideo reads frames of an animated GIF as viewers show them; of other files
+// the one image. choose is told the number of frames, their size, and how long they
+// are shown altogether, 0 if the file does not say; it returns the numbers of those
+// that are wanted, ascending.
+func DecodeVideo(data []byte, choose func(n, w, h int, seconds float64) ([]int, error)) (frames []*Picture, err error) {
 	if _, kind, err := image.DecodeConfig(bytes.NewReader(data)); err != nil || kind != "gif" {
 		p, err := Decode(data)
-		return []*Picture{p}, 0, err
+		if err == nil {
+			_, err = choose(1, p.Width, p.Height, 0)
+		}
+		return []*Picture{p}, err
 	}
 	if err := bounded(data); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if n, w, h := gifSize(data); n*w*h > mostPixels(len(data)) {
-		return nil, 0, &Error{What: "animation", Field: "size", Want: fmt.Sprintf("at most %d pixels in all frames", mostPixels(len(data))),
+		return nil, &Error{What: "animation", Field: "size", Want: fmt.Sprintf("at most %d pixels in all frames", mostPixels(len(data))),
 			Got: fmt.Sprintf("%d frames of %d×%d", n, w, h), Remedy: "scale it down or cut it first"}
 	}
 	g, err := gif.DecodeAll(bytes.NewReader(data))
 	if err != nil {
-		return nil, 0, &Error{What: "animation", Want: formats, Err: err}
+		return nil, &Error{What: "animation", Want: formats, Err: err}
 	}
-	take := chosen(len(g.Image), most)
+	hundredths := 0
+	for _, d := range g.Delay {
+		hundredths += d
+	}
+	take, err := choose(len(g.Image), g.Config.Width, g.Config.Height, float64(hundredths)/100)
+	if err != nil {
+		return nil, err
+	}
 	canvas := image.NewNRGBA(image.Rect(0, 0, g.Config.Width, g.Config.Height))
 	for i, f := range g.Image {
+		if len(take) == 0 {
+			break
+		}
 		before := canvas
 		if i < len(g.Disposal) && g.Disposal[i] == gif.DisposalPrevious {
 			before = image.NewNRGBA(canvas.Rect)
 			copy(before.Pix, canvas.Pix)
 		}
 		draw.Draw(canvas, f.Bounds(), f, f.Bounds().Min, draw.Over)
-		if take[i] {
+		if take[0] == i {
 			frames = append(frames, fromImage(canvas))
-		}
-		if i < len(g.Delay) {
-			seconds += float64(g.Delay[i]) / 100
+			for take = take[1:]; len(take) > 0 && take[0] == i; take = take[1:] {
+				frames = append(frames, frames[len(frames)-1])
+			}
 		}
 		switch {
 		case i >= len(g.Disposal):
@@ -144,26 +158,7 @@ func DecodeFrames(data []byte, most int) (frames []*Picture, seconds float64, er
 			canvas = before
 		}
 	}
-	return frames, seconds, nil
-}
-
-// chosen marks at most most of n frames, the first and the last among them.
-func chosen(n, most int) []bool {
-	take := make([]bool, n)
-	if most < 1 || n <= most {
-		for i := range take {
-			take[i] = true
-		}
-		return take
-	}
-	for i := range most {
-		at := 0
-		if most > 1 {
-			at = i * (n - 1) / (most - 1)
-		}
-		take[at] = true
-	}
-	return take
+	return frames, nil
 }
 
 // gifSize counts the frames of a GIF without decoding them: their descriptors

@@ -32,6 +32,17 @@ type Recipe struct {
 	Tile                 int // pixels of a tile's side
 	Tolerance            float64
 	Thumbnail            bool
+
+	Scan Scan // Square
+}
+
+// A Scan shows parts of images that are much longer than wide, or wider than long,
+// after the whole ("pan and scan" of Gemma 3). The zero value shows none.
+type Scan struct {
+	On    bool
+	Least int     // pixels of the side of a part
+	Most  int     // parts
+	Ratio float64 // of the sides, from which on parts are shown
 }
 
 // maxConfig bounds a configuration.
@@ -63,6 +74,10 @@ func (r *Recipe) Read(data []byte) error {
 		Tolerance   *float64        `json:"max_pixels_tolerance"`
 		Thumbnail   *bool           `json:"use_thumbnail"`
 		Split       *bool           `json:"do_image_splitting"`
+		Scan        *bool           `json:"do_pan_and_scan"`
+		ScanLeast   *int            `json:"pan_and_scan_min_crop_size"`
+		ScanMost    *int            `json:"pan_and_scan_max_num_crops"`
+		ScanRatio   *float64        `json:"pan_and_scan_min_ratio_to_activate"`
 	}
 	if err := json.Unmarshal(data, &c); err != nil {
 		return &Error{What: "preprocessor_config.json", Want: "the settings of an image processor", Err: err}
@@ -77,7 +92,7 @@ func (r *Recipe) Read(data []byte) error {
 		to   *int
 		from *int
 	}{{&r.MinPixels, c.MinPix}, {&r.MaxPixels, c.MaxPix}, {&r.MinTokens, c.MinTokens}, {&r.MaxTokens, c.MaxTokens},
-		{&r.MinTiles, c.MinTiles}, {&r.MaxTiles, c.MaxTiles}, {&r.Tile, c.Tile}} {
+		{&r.MinTiles, c.MinTiles}, {&r.MaxTiles, c.MaxTiles}, {&r.Tile, c.Tile}, {&r.Scan.Least, c.ScanLeast}, {&r.Scan.Most, c.ScanMost}} {
 		if x.from != nil {
 			*x.to = *x.from
 		}
@@ -95,6 +110,12 @@ func (r *Recipe) Read(data []byte) error {
 	}
 	if c.Rescale != nil {
 		r.Rescale = *c.Rescale
+	}
+	if c.Scan != nil {
+		r.Scan.On = *c.Scan
+	}
+	if c.ScanRatio != nil {
+		r.Scan.Ratio = *c.ScanRatio
 	}
 	if c.Tolerance != nil {
 		r.Tolerance = *c.Tolerance
@@ -175,6 +196,7 @@ func (r *Recipe) Check() error {
 		{"size", r.Width, 0, most}, {"size", r.Height, 0, most},
 		{"min_tiles", r.MinTiles, 0, 64}, {"max_tiles", r.MaxTiles, r.MinTiles, 64}, {"tile_size", r.Tile, 0, most},
 		{"min_image_tokens", r.MinTokens, 0, 1 << 16}, {"max_image_tokens", r.MaxTokens, 0, 1 << 16},
+		{"pan_and_scan_min_crop_size", r.Scan.Least, 0, most}, {"pan_and_scan_max_num_crops", r.Scan.Most, 0, 64},
 	} {
 		if x.got < x.min || x.got > x.max {
 			return bad(x.field, fmt.Sprintf("%d to %d", x.min, x.max), x.got)
@@ -190,6 +212,9 @@ func (r *Recipe) Check() error {
 	}
 	if !(r.Tolerance >= 0 && r.Tolerance < 1e6) {
 		return bad("max_pixels_tolerance", "a number, 0 or above", r.Tolerance)
+	}
+	if !(r.Scan.Ratio >= 0 && r.Scan.Ratio < 1e6) {
+		return bad("pan_and_scan_min_ratio_to_activate", "a number, 0 or above", r.Scan.Ratio)
 	}
 	if r.Filter < Lanczos || r.Filter > Bicubic {
 		return bad("resample", "1 (lanczos), 2 (bilinear) or 3 (bicubic)", r.Filter)

@@ -63,77 +63,107 @@ type window struct {
 	weights []int32
 }
 
-// windows returns those of n pixels made of from. When scaling down, the kernel
-// is as wide as an output pixel, which is antialiasing.
-func windows(from, n int, f Filter) []window {
-	scale := float64(from) / float64(n)
-	wide := max(scale, 1)
+// A scale is how one side is resized: a window for each pixel, whose weights have so
+// many bits after the point.
+type scale struct {
+	windows []window
+	bits    uint
+}
+
+// newScale returns the windows of n pixels made of from. When scaling down, the
+// kernel is as wide as an output pixel, which is antialiasing. Short weights have 16
+// bits, as those of PyTorch (aten/src/ATen/native/cpu/UpSampleKernel.cpp).
+func newScale(from, n int, f Filter, short bool) scale {
+	step := float64(from) / float64(n)
+	wide := max(step, 1)
 	support, inv := f.support()*wide, 1/wide
 	out := make([]window, n)
-	var k []float64
+	all := make([][]float64, n)
+	most := 0.0
 	for i := range out {
-		center := (float64(i) + 0.5) * scale
+		center := (float64(i) + 0.5) * step
 		lo := max(int(center-support+0.5), 0)
 		hi := min(int(center+support+0.5), from)
-		k = k[:0]
+		k := make([]float64, 0, hi-lo)
 		sum := 0.0
 		for x := lo; x < hi; x++ {
 			v := f.at((float64(x) - center + 0.5) * inv)
 			k = append(k, v)
 			sum += v
 		}
-		w := window{first: lo, weights: make([]int32, len(k))}
-		for j, v := range k {
+		for j := range k {
 			if sum != 0 {
-				v /= sum
+				k[j] /= sum
 			}
-			w.weights[j] = fixed(v)
+			most = max(most, k[j])
 		}
-		out[i] = w
+		out[i], all[i] = window{first: lo, weights: make([]int32, len(k))}, k
 	}
-	return out
+	bits := uint(fixedBits)
+	if short { // as many as leave the largest weight below 2¹⁵
+		for bits = 0; bits < fixedBits && int32(0.5+most*float64(int32(1)<<(bits+1))) < 1<<15; bits++ {
+		}
+	}
+	for i := range out {
+		for j, v := range all[i] {
+			out[i].weights[j] = fixed(v, bits)
+		}
+	}
+	return scale{out, bits}
 }
 
-func fixed(v float64) int32 {
+func fixed(v float64, bits uint) int32 {
 	if v < 0 {
-		return int32(-0.5 + v*(1<<fixedBits))
+		return int32(-0.5 + v*float64(int32(1)<<bits))
 	}
-	return int32(0.5 + v*(1<<fixedBits))
+	return int32(0.5 + v*float64(int32(1)<<bits))
 }
 
-// clip8 rounds a fixed-point sum to a pixel.
-func clip8(v int32) byte { return byte(min(max(v>>fixedBits, 0), 255)) }
+// pixel rounds a fixed-point sum, which begins with half, to a pixel.
+func (s *scale) pixel(v int32) byte { return byte(min(max(v>>s.bits, 0), 255)) }
 
-const half = 1 << (fixedBits - 1)
+func (s *scale) half() int32 { return 1 << s.bits >> 1 }
 
 // Resize returns the picture with other dimensions, equal to Pillow's
 // Image.resize bit for bit: rows are made narrower or wider first, rounded to
 // 8 bits, then columns; columns first if that drops more than twice as many lines
 // as the other would, which is when Pillow 13 does so.
 func (p *Picture) Resize(w, h int, f Filter) *Picture {
-	columns := func() {
-		if h != p.Height {
-			p = p.resizeColumns(windows(p.Height, h, f))
-		}
+	if h < p.Height && p.Height-h > 2*(p.Width-w) {
+		p = p.tall(h, f, false)
 	}
-	first := h < p.Height && p.Height-h > 2*(p.Width-w)
-	if first {
-		columns()
-	}
-	if w != p.Width {
-		p = p.resizeRows(windows(p.Width, w, f))
-	}
-	columns()
-	return p
+	return p.wide(w, f, false).tall(h, f, false)
 }
 
-func (p *Picture) resizeRows(ws []window) *Picture {
+// ResizeShort does the same as torchvision, bit for bit: rows always first, with
+// weights of 16 bits.
+func (p *Picture) ResizeShort(w, h int, f Filter) *Picture {
+	return p.wide(w, f, true).tall(h, f, true)
+}
+
+// wide and tall resize one side.
+func (p *Picture) wide(w int, f Filter, short bool) *Picture {
+	if w == p.Width {
+		return p
+	}
+	return p.resizeRows(newScale(p.Width, w, f, short))
+}
+
+func (p *Picture) tall(h int, f Filter, short bool) *Picture {
+	if h == p.Height {
+		return p
+	}
+	return p.resizeColumns(newScale(p.Height, h, f, short))
+}
+
+func (p *Picture) resizeRows(s scale) *Picture {
+	ws, half := s.windows, s.half()
 	q := &Picture{Width: len(ws), Height: p.Height, Pix: make([]byte, 3*len(ws)*p.Height)}
 	for y := range p.Height {
 		src, dst := p.Pix[3*y*p.Width:3*(y+1)*p.Width], q.Pix[3*y*q.Width:]
 		for x := range ws {
 			w := &ws[x]
-			r, g, b := int32(half), int32(half), int32(half)
+			r, g, b := half, half, half
 			at := 3 * w.first
 			for _, k := range w.weights {
 				r += int32(src[at]) * k
@@ -141,13 +171,14 @@ func (p *Picture) resizeRows(ws []window) *Picture {
 				b += int32(src[at+2]) * k
 				at += 3
 			}
-			dst[3*x], dst[3*x+1], dst[3*x+2] = clip8(r), clip8(g), clip8(b)
+			dst[3*x], dst[3*x+1], dst[3*x+2] = s.pixel(r), s.pixel(g), s.pixel(b)
 		}
 	}
 	return q
 }
 
-func (p *Picture) resizeColumns(ws []window) *Picture {
+func (p *Picture) resizeColumns(s scale) *Picture {
+	ws, half := s.windows, s.half()
 	row := 3 * p.Width
 	q := &Picture{Width: p.Width, Height: len(ws), Pix: make([]byte, row*len(ws))}
 	sums := make([]int32, row)
@@ -164,7 +195,7 @@ func (p *Picture) resizeColumns(ws []window) *Picture {
 		}
 		dst := q.Pix[y*row : (y+1)*row]
 		for i, v := range sums {
-			dst[i] = clip8(v)
+			dst[i] = s.pixel(v)
 		}
 	}
 	return q

@@ -31,7 +31,7 @@ func (c *cache) get(hash [32]byte) *Seen {
 	return nil
 }
 
-// put adds an image if its account has room, and drops the oldest for it.
+// put adds an image, and drops the oldest until its account has room.
 func (c *cache) put(s *Seen, a *ledger.Account) {
 	k := kept{s: s}
 	for _, p := range s.Pieces {
@@ -40,9 +40,15 @@ func (c *cache) put(s *Seen, a *ledger.Account) {
 	for len(c.all) > 0 && c.bytes+k.bytes > most {
 		c.drop()
 	}
-	var err error
-	if k.room, err = a.Reserve(ledger.Scratch, k.bytes); err != nil {
-		return // the request has it nevertheless
+	for {
+		var err error
+		if k.room, err = a.Reserve(ledger.Scratch, k.bytes); err == nil {
+			break
+		}
+		if len(c.all) == 0 {
+			return // the request has it nevertheless
+		}
+		c.drop()
 	}
 	c.all, c.bytes = append(c.all, k), c.bytes+k.bytes
 }

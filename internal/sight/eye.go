@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"time"
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/ledger"
@@ -38,11 +39,13 @@ type Eye struct {
 	c       Config
 	v       *compile.Vision
 	recipe  picture.Recipe
-	weights exec.Weights
+	film    picture.Film // if the model reads videos
+	weights *residence.Tower
 
 	mu    sync.Mutex
 	tower *exec.Tower // nil until the first image, sized for the largest so far
 	cache cache
+	took  time.Duration // by the tower so far
 }
 
 // A Seen is an encoded image.
@@ -50,7 +53,9 @@ type Seen struct {
 	Hash   [32]byte
 	Pieces []Piece
 	Video  bool
-	Step   float64 // of a video: positions between two pieces of time
+	Step   float64       // of a video: positions between two pieces of time
+	Took   time.Duration // of the tower
+	Times  []float64     // of a video whose pieces of time are shown one by one: their seconds
 }
 
 // A Piece is the whole image, or a tile of it.
@@ -58,14 +63,6 @@ type Piece struct {
 	*exec.Encoded
 	Row, Col int // of a tile, from 1; 0 = the whole
 }
-
-// preprocessor is the file with the settings of an image processor, and the key
-// that holds it in a GGUF file.
-const (
-	preprocessor    = "preprocessor_config.json"
-	processor       = "processor_config.json"
-	preprocessorKey = "atenia.preprocessor"
-)
 
 // Open reads how the model wants its images. It reads no weights.
 func Open(c Config) (*Eye, error) {
@@ -76,6 +73,12 @@ func Open(c Config) (*Eye, error) {
 	e := &Eye{c: c, v: v, recipe: recipeOf(v)}
 	if err := e.readRecipe(); err != nil {
 		return nil, err
+	}
+	if v.Video {
+		e.film = filmOf(v)
+		if err := e.readFilm(); err != nil {
+			return nil, err
+		}
 	}
 	if area := c.MostTokens * v.Patch * v.Patch * v.Merge * v.Merge; e.recipe.Kind == picture.Area && area > 0 {
 		e.recipe.MaxPixels = min(e.recipe.MaxPixels, area)
@@ -94,31 +97,6 @@ func Open(c Config) (*Eye, error) {
 	return e, nil
 }
 
-// recipeOf returns the settings of the model's class of processors.
-func recipeOf(v *compile.Vision) picture.Recipe {
-	i := &v.Images
-	return picture.Recipe{
-		Kind: picture.Kind(i.Sizes), Patch: v.Patch, Temporal: v.Temporal, Merge: v.Merge, MinPixels: i.MinPixels, MaxPixels: i.MaxPixels,
-		Width: v.Side, Height: v.Side, Mean: i.Mean, Std: i.Std, Rescale: 1. / 255, Filter: picture.Filter(i.Filter),
-		MinTokens: 64, MaxTokens: 256, MinTiles: 2, MaxTiles: 10, Tile: 512, Tolerance: 2, Thumbnail: true,
-	}
-}
-
-func (e *Eye) readRecipe() error {
-	if text, ok, err := e.c.Files.Meta.String(preprocessorKey); err != nil || ok {
-		if err != nil {
-			return err
-		}
-		return e.recipe.Read([]byte(text))
-	}
-	for _, name := range []string{preprocessor, processor} {
-		if b := e.c.Files.Files[name]; b != nil {
-			return e.recipe.Read(b)
-		}
-	}
-	return nil
-}
-
 // Look encodes an image file, unless it is among the last that were.
 func (e *Eye) Look(data []byte) (*Seen, error) {
 	hash := sha256.Sum256(data)
@@ -127,10 +105,11 @@ func (e *Eye) Look(data []byte) (*Seen, error) {
 	if s := e.cache.get(hash); s != nil {
 		return s, nil
 	}
-	s := &Seen{Hash: hash}
+	s, before := &Seen{Hash: hash}, e.took
 	if err := e.cut(s, data, e.encode); err != nil {
 		return nil, err
 	}
+	s.Took = e.took - before
 	e.cache.put(s, e.c.Account)
 	return s, nil
 }
@@ -155,61 +134,6 @@ func (e *Eye) cut(s *Seen, data []byte, encode encoding) error {
 	return nil
 }
 
-// ErrNoVideo is returned for videos to a model that reads images alone.
-var ErrNoVideo = errors.New("the model reads no videos as such: show it some of the frames as images")
-
-// mostFrames bounds the frames of a video that are shown.
-const mostFrames = 64
-
-// LookVideo encodes an animated GIF file, of which it shows at most 64 frames,
-// evenly chosen. All frames together have as many pixels as one image may have.
-func (e *Eye) LookVideo(data []byte) (*Seen, error) {
-	if !e.v.Video {
-		return nil, ErrNoVideo
-	}
-	hash := sha256.Sum256(append([]byte("video"), data...))
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s := e.cache.get(hash); s != nil {
-		return s, nil
-	}
-	s := &Seen{Hash: hash}
-	if err := e.cutVideo(s, data, e.encode); err != nil {
-		return nil, err
-	}
-	e.cache.put(s, e.c.Account)
-	return s, nil
-}
-
-// cutVideo does the same with a video.
-func (e *Eye) cutVideo(s *Seen, data []byte, encode encoding) error {
-	frames, seconds, err := picture.DecodeFrames(data, mostFrames)
-	if err != nil {
-		return err
-	}
-	r := e.recipe
-	unit := r.Patch * r.Merge
-	groups := (len(frames) + r.Temporal - 1) / r.Temporal
-	r.MaxPixels = max(unit*unit, r.MaxPixels/groups)
-	r.MinPixels = min(r.MinPixels, r.MaxPixels)
-	piece, err := r.CutVideo(frames)
-	if err != nil {
-		return err
-	}
-	enc, err := encode(&exec.Patches{Grid: piece.Grid, Values: piece.Values})
-	if err != nil {
-		return err
-	}
-	s.Video, s.Step, s.Pieces = true, 1, []Piece{{Encoded: enc}}
-	if e.v.PerSecond > 0 {
-		if seconds == 0 {
-			seconds = float64(len(frames)) / 2 // two frames a second, as processors sample them
-		}
-		s.Step = seconds / float64(groups) * float64(e.v.PerSecond)
-	}
-	return nil
-}
-
 // encode runs the tower, which grows to the largest image so far.
 func (e *Eye) encode(p *exec.Patches) (*exec.Encoded, error) {
 	n := p.Grid[0] * p.Grid[1] * p.Grid[2]
@@ -218,11 +142,26 @@ func (e *Eye) encode(p *exec.Patches) (*exec.Encoded, error) {
 			return nil, err
 		}
 	}
-	return e.tower.Encode(p, nil)
+	start := time.Now()
+	enc, err := e.tower.Encode(p, nil)
+	e.took += time.Since(start)
+	return enc, err
+}
+
+// config is that of a tower for images of so many patches.
+func (e *Eye) config(patches int) exec.Config {
+	const step = 1024
+	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Halves: true, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
+	c.Pack = pack.Config{Mode: pack.Off, Because: "images are few"}
+	return c
+}
+
+// Need returns the memory that encoding an image of so many patches takes.
+func (e *Eye) Need(patches int) (int64, error) {
+	return residence.TowerNeed(e.c.Model, e.c.Files, e.config(patches))
 }
 
 func (e *Eye) grow(patches int) error {
-	const step = 1024
 	if err := e.load(); err != nil {
 		return err
 	}
@@ -230,10 +169,8 @@ func (e *Eye) grow(patches int) error {
 		e.tower.Close()
 		e.tower = nil
 	}
-	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Halves: true, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
-	c.Pack = pack.Config{Mode: pack.Off, Because: "images are few"}
 	var err error
-	e.tower, err = exec.NewTower(&e.c.Model.Plans, e.weights, c)
+	e.tower, err = exec.NewTower(&e.c.Model.Plans, e.weights.Weights, e.config(patches))
 	if err != nil {
 		return fmt.Errorf("the image tower: %w", err)
 	}
@@ -245,7 +182,7 @@ func (e *Eye) load() error {
 	if e.weights != nil {
 		return nil
 	}
-	ws, err := residence.OfTower(e.c.Model, e.c.Files)
+	ws, err := residence.OfTower(e.c.Model, e.c.Files, e.c.Account)
 	if err != nil {
 		return fmt.Errorf("the image tower: %w", err)
 	}
@@ -260,6 +197,10 @@ func (e *Eye) Close() {
 	if e.tower != nil {
 		e.tower.Close()
 		e.tower = nil
+	}
+	if e.weights != nil {
+		e.weights.Close()
+		e.weights = nil
 	}
 	e.cache.clear()
 }
@@ -331,6 +272,9 @@ func (e *Eye) write(b *strings.Builder, s *Seen, token func(int32) (string, bool
 	if err != nil {
 		return err
 	}
+	if s.Times != nil {
+		return e.writeTimes(b, s, image, token)
+	}
 	switch e.v.Images.Frame {
 	case compile.FrameParagraph:
 		start, err := named(token, e.v.StartToken)
@@ -341,8 +285,16 @@ func (e *Eye) write(b *strings.Builder, s *Seen, token func(int32) (string, bool
 		if err != nil {
 			return err
 		}
-		for _, p := range s.Pieces {
-			b.WriteString("\n\n" + start + strings.Repeat(image, p.Tokens()) + end + "\n\n")
+		// Parts of an image are introduced (transformers, Gemma3Processor).
+		for i, p := range s.Pieces {
+			before, after := " ", ""
+			switch {
+			case len(s.Pieces) == 1:
+				before = ""
+			case i == 0:
+				before, after = "Here is the original image ", " and here are some crops to help you see better"
+			}
+			b.WriteString(before + "\n\n" + start + strings.Repeat(image, p.Tokens()) + end + "\n\n" + after)
 		}
 	case compile.FrameTiles:
 		b.WriteString("<|image_start|>")

@@ -34,17 +34,25 @@ func (e *Eye) Place(ids []int32, seen []*Seen) ([]sched.Image, error) {
 		}
 	}
 	for ; at < len(ids); at++ {
-		if int(ids[at]) == e.v.ImageToken {
-			return nil, fmt.Errorf("the prompt has a placeholder (token %d) at position %d for which there is no image", e.v.ImageToken, at)
+		if id := int(ids[at]); id == e.v.ImageToken || e.v.Video && id == e.v.VideoToken {
+			return nil, fmt.Errorf("the prompt has a placeholder (token %d) at position %d for which there is no image", id, at)
 		}
 	}
 	return out, nil
 }
 
-// pieces returns the stretches of placeholders of an image: its pieces, or each
-// row of them if tokens stand between the rows.
+// pieces returns the stretches of placeholders of an image: its pieces, each row of
+// them if tokens stand between the rows, or each group of frames of a video that has
+// times between them.
 func (s *Seen) pieces(v *compile.Vision) (out []exec.Span) {
 	for _, p := range s.Pieces {
+		if s.Times != nil {
+			n := p.Grid[1] * p.Grid[2]
+			for i := range p.Grid[0] {
+				out = append(out, exec.Span{Len: n, Grid: [3]int{1, p.Grid[1], p.Grid[2]}, Image: p.Encoded, From: i * n})
+			}
+			continue
+		}
 		if v.Images.Frame != compile.FrameRows {
 			out = append(out, exec.Span{Len: p.Tokens(), Grid: p.Grid, Step: s.Step, Image: p.Encoded})
 			continue

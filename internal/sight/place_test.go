@@ -1,6 +1,9 @@
 package sight
 
 import (
+	"bytes"
+	"image"
+	"image/png"
 	"strings"
 	"testing"
 
@@ -55,5 +58,50 @@ func TestRowsOfImages(t *testing.T) {
 	}
 	if _, err := e.Place(ids[:len(ids)-3], seen); err == nil {
 		t.Error("a row is cut, without an error")
+	}
+}
+
+// TestPartsOfImages writes an image and its parts as Gemma3Processor does with
+// do_pan_and_scan, and finds them again.
+func TestPartsOfImages(t *testing.T) {
+	texts := []string{"<image_soft_token>", "<start_of_image>", "<end_of_image>"}
+	v := &compile.Vision{ImageToken: 0, StartToken: 1, EndToken: 2, Side: 24, Patch: 4, Temporal: 1, Merge: 2}
+	v.Images = compile.Images{Sizes: "square", Frame: compile.FrameParagraph, Filter: 2, Mean: [3]float32{.5, .5, .5}, Std: [3]float32{.5, .5, .5}}
+	e := &Eye{v: v, recipe: recipeOf(v)}
+	token := func(id int32) (string, bool) { return texts[id], true }
+	var file bytes.Buffer
+	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 160, 60))); err != nil {
+		t.Fatal(err)
+	}
+	const one = "\n\n<start_of_image>" + "<image_soft_token><image_soft_token><image_soft_token>" + "<image_soft_token><image_soft_token><image_soft_token>" +
+		"<image_soft_token><image_soft_token><image_soft_token>" + "<end_of_image>\n\n"
+	for config, want := range map[string]string{
+		`{}`: "a" + one + "b",
+		`{"do_pan_and_scan": null, "pan_and_scan_min_crop_size": 16}`:  "a" + one + "b",
+		`{"do_pan_and_scan": true}`:                                    "a" + one + "b", // parts would be smaller than 256
+		`{"do_pan_and_scan": false, "pan_and_scan_min_crop_size": 16}`: "a" + one + "b",
+		`{"do_pan_and_scan": true, "pan_and_scan_min_crop_size": 16, "pan_and_scan_max_num_crops": 3, "pan_and_scan_min_ratio_to_activate": 1.3}`: "a" +
+			"Here is the original image " + one + " and here are some crops to help you see better " + one + " " + one + " " + one + "b",
+	} {
+		e.recipe = recipeOf(v)
+		if err := e.recipe.Read([]byte(config)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := e.Measure(file.Bytes(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Text("a<start_of_image>b", []*Seen{s}, token)
+		if err != nil || got != want {
+			t.Errorf("%s: %q, want %q (%v)", config, got, want, err)
+		}
+		var ids []int32
+		for i := range strings.Count(got, texts[0]) / 9 {
+			ids = append(append(ids, int32(5+i)), make([]int32, 9)...)
+		}
+		places, err := e.Place(ids, []*Seen{s})
+		if err != nil || len(places) != len(s.Pieces) {
+			t.Errorf("%s: %d places of %d pieces (%v)", config, len(places), len(s.Pieces), err)
+		}
 	}
 }

@@ -38,6 +38,7 @@ type Ear struct {
 	model Model
 
 	mu    sync.Mutex
+	ws    *residence.Tower
 	tower *exec.Tower
 	run   *Runner
 }
@@ -147,21 +148,29 @@ func (e *Ear) load() (err error) {
 	return err
 }
 
+func (e *Ear) config() exec.Config {
+	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Account: e.c.Account, MaxTokens: e.model.Frames}
+	c.Pack = pack.Config{Mode: pack.Off, Because: "the encoder runs once a window"}
+	return c
+}
+
+// Need returns the memory that the encoder takes.
+func (e *Ear) Need() (int64, error) { return residence.TowerNeed(e.c.Model, e.c.Files, e.config()) }
+
 func (e *Ear) loadTower() error {
 	if e.tower != nil {
 		return nil
 	}
-	ws, err := residence.OfTower(e.c.Model, e.c.Files)
+	ws, err := residence.OfTower(e.c.Model, e.c.Files, e.c.Account)
 	if err != nil {
 		return fmt.Errorf("the audio encoder: %w", err)
 	}
-	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Account: e.c.Account, MaxTokens: e.model.Frames}
-	c.Pack = pack.Config{Mode: pack.Off, Because: "the encoder runs once a window"}
-	tower, err := exec.NewTower(&e.c.Model.Plans, ws, c)
+	tower, err := exec.NewTower(&e.c.Model.Plans, ws.Weights, e.config())
 	if err != nil {
+		ws.Close()
 		return fmt.Errorf("the audio encoder: %w", err)
 	}
-	e.tower = tower
+	e.ws, e.tower = ws, tower
 	return nil
 }
 
@@ -174,6 +183,7 @@ func (e *Ear) Close() {
 	}
 	if e.tower != nil {
 		e.tower.Close()
+		e.ws.Close()
 	}
 	e.run, e.tower = nil, nil
 }

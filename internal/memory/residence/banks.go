@@ -2,6 +2,8 @@ package residence
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"unsafe"
 
 	"atenia/internal/exec"
@@ -108,7 +110,7 @@ func mapped(m *compile.Model, d *file.Description) (*Residence, error) {
 			}
 		}
 	}
-	w, err := compile.Materialize(m, d, apart...)
+	w, err := compile.Materialize(m, d, slices.AppendSeq(apart, maps.Keys(towers(m)))...)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // Tensors lists the weights of a model in the order of their first use, as the
-// planner expects them: products first, then the weights that every plan pins.
+// planner expects them: products first, then the weights that every plan pins. Those
+// of a tower are not among them, see [Tower].
 func Tensors(m *compile.Model, d *file.Description) []place.Tensor {
 	products := exec.Products(&m.Plans.Usual().Plan)
 	whole := map[string]int{} // products that read all of a weight
@@ -53,8 +54,9 @@ func Tensors(m *compile.Model, d *file.Description) []place.Tensor {
 			out = append(out, t)
 		}
 	}
+	tower := towers(m)
 	for _, name := range slices.Sorted(maps.Keys(m.Weights)) {
-		if w := m.Weights[name]; !seen[name] {
+		if w := m.Weights[name]; !seen[name] && !tower[name] {
 			t := describe(&w, d)
 			t.Class, t.Unit = place.Vector, len(products)
 			out = append(out, t)

@@ -80,6 +80,8 @@ var (
 	evenImages   = Images{Sizes: "area", Filter: 3, MinPixels: 256 * 256, MaxPixels: 4096 * 4096, Mean: half3, Std: half3}
 	squareImages = Images{Sizes: "square", Frame: FrameParagraph, Filter: 2, Mean: half3, Std: half3}
 	rowImages    = Images{Sizes: "longest", Frame: FrameRows, Filter: 3, Mean: clipMean3, Std: clipStd3}
+	frameVideos  = Videos{MinPixels: 128 * 28 * 28, MaxPixels: 768 * 28 * 28}
+	timedVideos  = Videos{Timed: true, Whole: true, Sampled: true, MinPixels: 128 * 32 * 32, MaxPixels: 768 * 32 * 32}
 	tiledImages  = Images{Sizes: "tiles", Frame: FrameTiles, Filter: 2, Mean: half3, Std: half3}
 )
 
@@ -95,11 +97,11 @@ var qwen2Tower = Tower{
 		v.Hidden = o.Int("v.hidden", 1280, maxWidth, "embed_dim")
 		v.Layers = o.Int("v.layers", 32, maxLayers, "depth")
 		v.FFN = int(float64(v.Hidden) * float64(o.Float("v.ffn", 4, "mlp_ratio")))
-		v.Act, v.Video = o.act("v.act", "quick_gelu"), true
+		v.Act, v.Video, v.Videos = o.act("v.act", "quick_gelu"), true, frameVideos
 	},
 	GGUF: func(h *header, v *Vision) {
 		h.qwenTower(v)
-		v.Video = true
+		v.Video, v.Videos = true, frameVideos
 		if v.Act != "silu" {
 			v.Act = "quick_gelu"
 		}
@@ -113,7 +115,7 @@ var qwen25Tower = Tower{
 	ID: "qwen2_5_vl", ModelTypes: []string{"qwen2_5_vl"}, Text: "qwen2_5_vl_text", Projector: "qwen2.5vl_merger",
 	HF: func(_, o *object, v *Vision) {
 		o.qwenTower(v)
-		v.Gated, v.RMS, v.Video = true, true, true
+		v.Gated, v.RMS, v.Video, v.Videos = true, true, true, frameVideos
 		v.Hidden = o.Int("v.hidden", 3584, maxWidth, "hidden_size")
 		v.Layers = o.Int("v.layers", 32, maxLayers, "depth")
 		v.FFN = o.Int("v.ffn", 3420, maxWidth, "intermediate_size")
@@ -127,7 +129,7 @@ var qwen25Tower = Tower{
 	},
 	GGUF: func(h *header, v *Vision) {
 		h.qwenTower(v)
-		v.Gated, v.RMS, v.Video, v.Act, v.PerSecond = true, true, true, "silu", 2
+		v.Gated, v.RMS, v.Video, v.Act, v.PerSecond, v.Videos = true, true, true, "silu", 2, frameVideos
 		if n := h.clipUint(0, "n_wa_pattern"); n > 0 && v.Patch > 0 && v.Merge > 0 {
 			v.Window = h.clipUint(112, "window_size") / v.Patch / v.Merge
 			for l := n - 1; l < min(v.Layers, maxLayers); l += n {
@@ -150,7 +152,7 @@ var qwen3Tower = Tower{
 		v.FFN = o.Int("v.ffn", 4304, maxWidth, "intermediate_size")
 		v.Patch = o.Int("v.patch", 16, 1<<10, "patch_size")
 		v.Act = o.act("v.act", "gelu_pytorch_tanh")
-		v.Images = evenImages
+		v.Images, v.Video, v.Videos = evenImages, true, timedVideos
 		v.Positions, v.Resize = side(o.Int("v.positions", 2304, 1<<24, "num_position_embeddings")), "corners"
 		var def []int
 		if v.deepByDefault(top) {
@@ -160,7 +162,7 @@ var qwen3Tower = Tower{
 	},
 	GGUF: func(h *header, v *Vision) {
 		h.qwenTower(v)
-		v.Resize, v.Images = "corners", evenImages
+		v.Resize, v.Images, v.Video, v.Videos = "corners", evenImages, true, timedVideos
 	},
 	Prologue: embedPatches, Block: plainBlock, Tap: tap, Epilogue: plan.Program{merge},
 	Weights: slices.Concat(WeightMap(nil).with(qwenTowerWeights...).with(fusedQKV...), plainFFN("mlp.linear_fc1", "mlp.linear_fc2"),

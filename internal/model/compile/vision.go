@@ -89,6 +89,7 @@ type Vision struct {
 	PerSecond  float32 `json:",omitempty"` // positions of a second of video; 0 = one of each frame
 
 	Images Images // how its images are prepared, unless a processor's settings say otherwise
+	Videos Videos `json:",omitzero"` // and its videos
 }
 
 // Images is how an image processor works by default.
@@ -99,6 +100,18 @@ type Images struct {
 	MinPixels int    `json:",omitempty"`
 	MaxPixels int    `json:",omitempty"`
 	Mean, Std [3]float32
+}
+
+// Videos is how a video processor works by default. What it does not have is as for
+// images.
+type Videos struct {
+	// Timed says that each group of frames that share patches is shown by itself, after
+	// the second when it is seen.
+	Timed     bool `json:",omitempty"`
+	Whole     bool `json:",omitempty"` // the pixels are those of all frames together
+	Sampled   bool `json:",omitempty"` // some frames of each second are shown
+	MinPixels int
+	MaxPixels int
 }
 
 // What stands around the placeholders of an image.
@@ -116,6 +129,30 @@ var (
 )
 
 func (v *Vision) patchValues() int { return v.Patch * v.Patch * v.Channels * v.Temporal }
+
+// TowerRows returns the rows that room is kept for in the encoder of images or
+// sounds: patches of an image of the one size that the model reads, or of a megapixel
+// in a context of so many tokens; frames of a window of sound. 0 = there is none.
+func (c *Config) TowerRows(context int) int {
+	const (
+		pixels = 1 << 20
+		step   = 1 << 10 // that encoders of images grow by
+	)
+	if c.Audio != nil {
+		return 2 * c.Audio.Rows
+	}
+	v := c.Vision
+	if v == nil {
+		return 0
+	}
+	n := pixels / (v.Patch * v.Patch)
+	if v.Images.Sizes == "square" {
+		n = (v.Side / v.Patch) * (v.Side / v.Patch)
+	} else {
+		n = max(v.Merge*v.Merge, min(n, context*3/4*v.Merge*v.Merge))
+	}
+	return (n + step - 1) / step * step
+}
 
 func (v *Vision) check(c *Config, bad func(field, want string, got any)) {
 	for _, x := range []struct {

@@ -211,6 +211,9 @@ func (j *job) towerJob(x *compile.Export) error {
 			break
 		}
 	}
+	if b := j.d.Files["video_preprocessor_config.json"]; b != nil {
+		t.meta.Set("atenia.video_preprocessor", file.ValueOf(string(b)))
+	}
 	j.tower = t
 	return nil
 }

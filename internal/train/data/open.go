@@ -312,5 +312,8 @@ func (s *Set) Heldout() (*Source, bool) {
 // are said in.
 func (s *Set) Fill(dst *tape.Batch, b *Batch) error { return s.senses.Fill(dst, b.Media) }
 
+// Encoders returns what encodes the set's images and sounds; nil = there are none.
+func (s *Set) Encoders() *sense.Senses { return s.senses }
+
 // Close removes the temporary file and frees encoders.
 func (s *Set) Close() error { return errors.Join(s.store.close(), s.senses.Close()) }

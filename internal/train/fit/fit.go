@@ -12,6 +12,7 @@ import (
 type Request struct {
 	Budget  int64 // bytes of the process
 	Program int64 // that the process has before the model, with room to grow
+	Senses  int64 // of encoders of images and sounds, and of the rows that are kept
 	Threads int
 	Rows    int // of a batch
 	Batches int // of a step
@@ -81,7 +82,7 @@ func Decide(r Request) (*Plan, error) {
 	if r.Offload {
 		each = 8
 	}
-	p.InMemory = r.Program + 4*(r.Values-r.Trained) + each*r.Trained + r.Bytes.All(kept)
+	p.InMemory = r.Program + r.Senses + 4*(r.Values-r.Trained) + each*r.Trained + r.Bytes.All(kept)
 	if r.Offload {
 		p.InMemory += r.Group + int64(chunks*chunkShare*mostChunk)
 	}
@@ -110,13 +111,13 @@ func Decide(r Request) (*Plan, error) {
 func (p *Plan) floor(each int64) {
 	r := &p.request
 	if r.Frozen > 0 {
-		p.Floor = r.Program + each*r.Trained + r.Frozen + r.Bytes.All(0)
-		p.Heap = each*r.Trained + r.Bytes.All(0) - r.Bytes.Edges
+		p.Floor = r.Program + r.Senses + each*r.Trained + r.Frozen + r.Bytes.All(0)
+		p.Heap = r.Senses + each*r.Trained + r.Bytes.All(0) - r.Bytes.Edges
 		return
 	}
 	p.Buffers = int64(chunks * chunkShare * float64(p.Chunk))
-	p.Floor = r.Program + p.Buffers + int64(p.Chunk) + max(r.Block, r.Group) + r.Bytes.All(0)
-	p.Heap = p.Buffers + r.Bytes.All(0) - r.Bytes.Edges
+	p.Floor = r.Program + r.Senses + p.Buffers + int64(p.Chunk) + max(r.Block, r.Group) + r.Bytes.All(0)
+	p.Heap = r.Senses + p.Buffers + r.Bytes.All(0) - r.Bytes.Edges
 }
 
 // spend uses what is left above the floor.

@@ -110,3 +110,27 @@ func TestSay(t *testing.T) {
 		}
 	}
 }
+
+// TestSenses: what encodes images is part of the floor and of the whole.
+func TestSenses(t *testing.T) {
+	least := func(senses int64) (floor, whole int64) {
+		r := someRequest()
+		r.Senses, r.Budget = senses, 1
+		_, err := Decide(r)
+		e, ok := errors.AsType[*FloorError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		r.Budget = 1 << 50
+		p, err := Decide(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Floor, p.InMemory
+	}
+	floor, whole := least(0)
+	more, all := least(90 * mib)
+	if more != floor+90*mib || all != whole+90*mib {
+		t.Errorf("90 MiB of encoders raise the floor by %d, the whole by %d", more-floor, all-whole)
+	}
+}

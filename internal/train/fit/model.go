@@ -10,6 +10,7 @@ import (
 	"atenia/internal/train/data"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
+	"atenia/internal/train/sense"
 )
 
 // A Model is a learner that reports its size.
@@ -32,6 +33,8 @@ type Job struct {
 	Rows, Documents int
 	// Fill gives batches the rows of images and sounds.
 	Fill func(dst *tape.Batch, b *data.Batch) error
+	// Senses are what encodes them; nil = there are none.
+	Senses *sense.Senses
 }
 
 // options returns those of a model in memory.

@@ -12,6 +12,7 @@ import (
 	"atenia/internal/train/paged"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
+	"atenia/internal/train/sense"
 )
 
 // A Budget is the memory of one job.
@@ -57,7 +58,11 @@ func Open(j *Job) (m Model, b *Budget, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if b.plan, err = Decide(j.request(pages, limit)); err != nil {
+	q := j.request(pages, limit)
+	if q.Senses, err = j.senses(limit); err == nil {
+		b.plan, err = Decide(q)
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, pages.Close())
 	}
 	if !b.plan.Paged {
@@ -79,7 +84,7 @@ func Open(j *Job) (m Model, b *Budget, err error) {
 
 // reserve takes the budget of a paged run.
 func (b *Budget) reserve(r *recipe.Recipe, pages *planned.Model) error {
-	b.account.SetLimit(b.plan.Budget)
+	b.account.SetLimit(b.plan.Budget - b.plan.request.Senses) // which have an account of their own
 	for _, h := range []struct {
 		use ledger.Use
 		n   int64
@@ -102,6 +107,19 @@ func (b *Budget) reserve(r *recipe.Recipe, pages *planned.Model) error {
 	}
 	b.Paging = &train.Paging{Account: b.account, Gradients: b.plan.Gradients, ChunkBytes: b.plan.Chunk}
 	return nil
+}
+
+// senses bounds the memory of encoders: what they need, and rows that are kept in a
+// small share of the limit.
+func (j *Job) senses(limit int64) (int64, error) {
+	const share = 16
+	n, err := j.Senses.Need()
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	n += min(sense.KeptBytes, limit/share)
+	j.Senses.Limit(n)
+	return n, nil
 }
 
 // request returns what a plan is made for.

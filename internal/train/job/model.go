@@ -22,7 +22,7 @@ func newModel(r *recipe.Recipe, o Options, t *text.Text, s *data.Set, p *grad.Th
 		m, err := mag.New(c, r.Data.Rows, p) // a lane is a row of the batch
 		return m, &fit.Budget{}, err
 	}
-	j := fit.Job{Recipe: r, Resume: o.Resume, Vocabulary: t.Tokenizer.VocabSize(), Threads: p, Workers: threads, Fill: s.Fill}
+	j := fit.Job{Recipe: r, Resume: o.Resume, Vocabulary: t.Tokenizer.VocabSize(), Threads: p, Workers: threads, Fill: s.Fill, Senses: s.Encoders()}
 	j.Rows, j.Documents = s.Most()
 	if len(t.Stop) > 0 {
 		j.Stop = int(t.Stop[0])

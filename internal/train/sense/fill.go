@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"atenia/internal/exec"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/sight"
 	"atenia/internal/speech"
 	"atenia/internal/tape"
@@ -111,31 +112,46 @@ func (s *Senses) sound(f *File) ([]float32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	s.sounds.put(f.Hash, rows)
+	s.sounds.put(f.Hash, rows, s.account)
 	return rows, nil
 }
 
-// soundBytes bounds the memory of rows of sounds that were encoded last.
-const soundBytes = 256 << 20
-
 // sounds are the rows of the sounds that were encoded last, the oldest first.
 type sounds struct {
-	order [][32]byte
-	rows  map[[32]byte][]float32
-	bytes int
+	order []sound
+	bytes int64
 }
 
-func (c *sounds) get(hash [32]byte) []float32 { return c.rows[hash] }
+type sound struct {
+	hash [32]byte
+	rows []float32
+	room ledger.Reservation
+}
 
-func (c *sounds) put(hash [32]byte, rows []float32) {
-	if c.rows == nil {
-		c.rows = map[[32]byte][]float32{}
+func (c *sounds) get(hash [32]byte) []float32 {
+	for i := range c.order {
+		if c.order[i].hash == hash {
+			return c.order[i].rows
+		}
 	}
-	for c.bytes+4*len(rows) > soundBytes && len(c.order) > 0 {
-		c.bytes -= 4 * len(c.rows[c.order[0]])
-		delete(c.rows, c.order[0])
+	return nil
+}
+
+// put adds the rows of a sound, and drops the oldest until its account has room.
+func (c *sounds) put(hash [32]byte, rows []float32, a *ledger.Account) {
+	n := 4 * int64(len(rows))
+	for {
+		if c.bytes+n <= KeptBytes {
+			if room, err := a.Reserve(ledger.Scratch, n); err == nil {
+				c.order, c.bytes = append(c.order, sound{hash, rows, room}), c.bytes+n
+				return
+			}
+		}
+		if len(c.order) == 0 {
+			return
+		}
+		c.bytes -= 4 * int64(len(c.order[0].rows))
+		c.order[0].room.Release()
 		c.order = c.order[1:]
 	}
-	c.order, c.rows[hash] = append(c.order, hash), rows
-	c.bytes += 4 * len(rows)
 }

@@ -31,7 +31,15 @@ type Senses struct {
 	ear    *speech.Ear
 	width  int
 	sounds sounds
+
+	account *ledger.Account // of encoders and of rows that are kept
+	patches int             // of the largest image that was shown
+	merge   int             // patches of the side of a token
 }
+
+// KeptBytes bounds the memory of rows of images, or of sounds, that were encoded
+// last, see [Senses.Limit].
+const KeptBytes = 256 << 20
 
 // A File is a file of images or sound, as it was when the data was read.
 type File struct {
@@ -77,8 +85,9 @@ func Open(dir string, t *token.Tokenizer, row, threads int) (s *Senses, err erro
 		return nil, err
 	}
 	a := ledger.New(ledger.Process, 0)
-	o := &Senses{files: d, text: t, width: m.Config.Hidden}
+	o := &Senses{files: d, text: t, width: m.Config.Hidden, account: a}
 	if m.Config.Vision != nil {
+		o.merge = m.Config.Vision.Merge
 		o.eye, err = sight.Open(sight.Config{Model: m, Files: d, Threads: threads, Account: a, MostTokens: row * 3 / 4})
 	} else {
 		o.ear, err = speech.Open(speech.Config{Model: m, Files: d, Tokenizer: t, Threads: threads, Account: a})
@@ -156,9 +165,31 @@ func (s *Senses) Show(files []File) ([]*sight.Seen, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Path, err)
 		}
+		for _, p := range one.Pieces {
+			s.patches = max(s.patches, p.Tokens()*s.merge*s.merge)
+		}
 		seen = append(seen, one)
 	}
 	return seen, nil
+}
+
+// Need returns the memory that encoding takes what was shown and heard so far, without
+// the rows that are kept; 0 if the data has neither.
+func (s *Senses) Need() (int64, error) {
+	switch {
+	case s == nil || s.ear == nil && s.patches == 0:
+		return 0, nil
+	case s.ear != nil:
+		return s.ear.Need()
+	}
+	return s.eye.Need(s.patches)
+}
+
+// Limit bounds the memory of encoders and of the rows that are kept.
+func (s *Senses) Limit(n int64) {
+	if s != nil {
+		s.account.SetLimit(n)
+	}
 }
 
 // Marks returns how many marks of images a text has.
