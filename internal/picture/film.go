@@ -35,9 +35,16 @@ type Shooting struct {
 // defaultFPS is the rate of videos that do not state one.
 const defaultFPS = 24
 
+// maxCount bounds the frames that settings take of every video: a shorter one repeats
+// its frames, which take 12 bytes a pixel each.
+const maxCount = 4096
+
 // Read changes the film by what a video_preprocessor_config.json says, or a
 // processor_config.json that has one within.
-func (f *Film) Read(data []byte) error {
+func (f *Film) Read(data []byte) error { return f.read(data, true) }
+
+// read is Read; outer says that data may be the settings of all processors.
+func (f *Film) read(data []byte, outer bool) error {
 	if len(data) > maxConfig {
 		return &Error{What: "video_preprocessor_config.json", Want: fmt.Sprintf("at most %d bytes", maxConfig), Got: fmt.Sprint(len(data))}
 	}
@@ -55,8 +62,8 @@ func (f *Film) Read(data []byte) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return &Error{What: "video_preprocessor_config.json", Want: "the settings of a video processor", Err: err}
 	}
-	if len(c.Inner) > 0 && string(c.Inner) != "null" {
-		return f.Read(c.Inner)
+	if outer && len(c.Inner) > 0 && string(c.Inner) != "null" {
+		return f.read(c.Inner, false)
 	}
 	for _, x := range []struct{ to, from *int }{{&f.Count, c.Count}, {&f.MinFrames, c.MinFrames}, {&f.MaxFrames, c.MaxFrames}, {&f.CapTokens, c.CapTokens}} {
 		if x.from != nil {
@@ -76,7 +83,7 @@ func (f *Film) Read(data []byte) error {
 		}
 	}
 	least, most := f.MinPixels, f.MaxPixels
-	if err := f.Recipe.Read(data); err != nil {
+	if err := f.Recipe.read(data, false); err != nil {
 		return err
 	}
 	if f.Whole { // whose processor has no min_pixels and max_pixels: they are those of images
@@ -91,11 +98,11 @@ func (f *Film) Read(data []byte) error {
 func (f *Film) check() error {
 	const most = 1 << 20
 	for _, x := range []struct {
-		field    string
-		got, min int
-	}{{"num_frames", f.Count, 0}, {"min_frames", f.MinFrames, 1}, {"max_frames", f.MaxFrames, 1}, {"max_video_tokens", f.CapTokens, 0}} {
-		if x.got < x.min || x.got > most {
-			return &Error{What: "video_preprocessor_config.json", Field: x.field, Want: fmt.Sprintf("%d to %d", x.min, most), Got: fmt.Sprint(x.got)}
+		field          string
+		got, min, most int
+	}{{"num_frames", f.Count, 0, maxCount}, {"min_frames", f.MinFrames, 1, most}, {"max_frames", f.MaxFrames, 1, most}, {"max_video_tokens", f.CapTokens, 0, most}} {
+		if x.got < x.min || x.got > x.most {
+			return &Error{What: "video_preprocessor_config.json", Field: x.field, Want: fmt.Sprintf("%d to %d", x.min, x.most), Got: fmt.Sprint(x.got)}
 		}
 	}
 	if !(f.FPS >= 0 && f.FPS < 1e6) {

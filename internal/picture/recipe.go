@@ -50,7 +50,11 @@ const maxConfig = 1 << 20
 
 // Read changes the recipe by what a preprocessor_config.json says. Keys that it
 // does not have keep the values of the recipe.
-func (r *Recipe) Read(data []byte) error {
+func (r *Recipe) Read(data []byte) error { return r.read(data, true) }
+
+// read is Read; outer says that data may be the settings of all processors. Those within
+// have no others within, so that every byte is parsed twice at most.
+func (r *Recipe) read(data []byte, outer bool) error {
 	if len(data) > maxConfig {
 		return &Error{What: "preprocessor_config.json", Want: fmt.Sprintf("at most %d bytes", maxConfig), Got: fmt.Sprint(len(data))}
 	}
@@ -82,8 +86,8 @@ func (r *Recipe) Read(data []byte) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return &Error{What: "preprocessor_config.json", Want: "the settings of an image processor", Err: err}
 	}
-	if c.Inner != nil {
-		return r.Read(*c.Inner)
+	if outer && c.Inner != nil {
+		return r.read(*c.Inner, false)
 	}
 	if err := r.readSize(c.Size); err != nil {
 		return err

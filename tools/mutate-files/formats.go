@@ -394,6 +394,8 @@ func processors(_ *corpus, add func(...entry)) {
 		`{"size":{"shortest_edge":3136,"longest_edge":12845056},"image_mean":[0.5,0.5,0.5],"image_std":[0.5,0.5,0.5],"resample":3,"patch_size":14,"merge_size":2,"temporal_patch_size":2,"rescale_factor":0.00392156862745098}`,
 		`{"tile_size":512,"max_tiles":10,"max_image_tokens":256,"min_tiles":2,"do_resize":true,"use_thumbnail":true}`,
 		`{"min_pixels":3136,"max_pixels":12845056,"size":{"height":224,"width":224},"do_normalize":true}`,
+		`{"size":{"height":56,"width":56},"do_pan_and_scan":true,"pan_and_scan_min_crop_size":8,"pan_and_scan_max_num_crops":4,"pan_and_scan_min_ratio_to_activate":1.2}`,
+		`{"image_processor":{"min_pixels":3136},"video_processor":{"size":{"shortest_edge":4096,"longest_edge":25165824},"fps":2,"min_frames":4,"max_frames":768,"num_frames":null,"do_sample_frames":true,"cap_pixels_per_frame":true,"max_video_tokens":2048}}`,
 	} {
 		add(entry{name: "preprocessor_config.json", data: []byte(s), kind: jsonText})
 	}
@@ -414,6 +416,7 @@ func learnings(c *corpus, add func(...entry)) {
 func corpora(_ *corpus, add func(...entry)) {
 	add(entry{name: "data.jsonl", kind: jsonLines, data: []byte("{\"text\":\"Once upon a time\"}\n{\"messages\":[{\"role\":\"system\",\"content\":\"Be brief\"},{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"b\"}],\"tools\":[{\"type\":\"function\"}]}\n")})
 	add(entry{name: "data.jsonl", kind: jsonLines, data: []byte("{\"prompt\":\"p\",\"completion\":\"c\"}\n{\"audio\":\"a.wav\",\"text\":\"t\",\"language\":\"de\"}\n{\"text\":\"\\u00e9\\ud83d\\ude00\"}\n")})
+	add(entry{name: "data.jsonl", kind: jsonLines, data: []byte("{\"query\":\"a\",\"positive\":\"b\",\"negatives\":[\"c\",\"d\"]}\n{\"query\":\"a\",\"document\":\"b\",\"label\":1}\n{\"text\":\"a\",\"label\":0.5}\n")})
 }
 
 func questions(_ *corpus, add func(...entry)) {
