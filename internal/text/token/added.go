@@ -24,9 +24,10 @@ type AddedToken struct {
 	Special    bool   `json:"special"`
 }
 
-// maxAdded is the length of an added token in bytes: a text is compared with it wherever
-// it begins as the token does. The longest known have 128.
-const maxAdded = 4096
+// maxToken is the length of a token in bytes. A text is compared with an added token
+// wherever it begins as the token does, and an answer has all of the token for every id.
+// The longest known have a few hundred.
+const maxToken = 4096
 
 // A finder finds added tokens: the earliest match wins, the longest among those
 // at one position.

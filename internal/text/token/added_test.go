@@ -69,6 +69,23 @@ func longAdded(n int) (data []byte, text string) {
 	return []byte(b.String()), strings.Repeat("a", 1<<20)
 }
 
+// TestLongToken: a vocabulary has no token that would make an answer of megabytes out of
+// every id.
+func TestLongToken(t *testing.T) {
+	for kind, model := range map[string]string{
+		"bpe":       `{"type":"BPE","vocab":{"%s":0},"merges":[]}`,
+		"unigram":   `{"type":"Unigram","unk_id":0,"vocab":[["%s",-1]]}`,
+		"wordpiece": `{"type":"WordPiece","unk_token":"%[1]s","vocab":{"%[1]s":0}}`,
+	} {
+		for _, n := range []int{maxToken, maxToken + 1} {
+			_, err := Load(fmt.Appendf(nil, `{"model":`+model+`}`, strings.Repeat("b", n)))
+			if long := n > maxToken; long && (err == nil || !strings.Contains(err.Error(), "token 0: want at most 4096 bytes, got 4097")) || !long && err != nil {
+				t.Errorf("%s: %d bytes: %v", kind, n, err)
+			}
+		}
+	}
+}
+
 // TestLongAdded: 20,000 added tokens of 1 KB that begin alike take less memory than twice
 // the file and 64 MiB, and a text of 1 MiB that almost has them is searched in a second.
 func TestLongAdded(t *testing.T) {
@@ -89,7 +106,7 @@ func TestLongAdded(t *testing.T) {
 	if n != 0 {
 		t.Errorf("%d tokens found", n)
 	}
-	long := strings.Replace(string(data), `"content":"`, `"content":"`+strings.Repeat("b", maxAdded), 1)
+	long := strings.Replace(string(data), `"content":"`, `"content":"`+strings.Repeat("b", maxToken), 1)
 	if _, err := Load([]byte(long)); err == nil || !strings.Contains(err.Error(), "added_tokens[0]") {
 		t.Errorf("a longer one: %v", err)
 	}

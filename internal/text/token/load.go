@@ -48,6 +48,11 @@ func (t *Tokenizer) complete() error {
 	if err := t.bounded(); err != nil {
 		return err
 	}
+	for id, s := range t.lex.Tokens {
+		if len(s) > maxToken {
+			return &FormatError{Path: fmt.Sprintf("token %d", id), Want: fmt.Sprintf("at most %d bytes", maxToken), Got: fmt.Sprint(len(s))}
+		}
+	}
 	t.special = make([]bool, len(t.lex.Tokens))
 	var plain, norm []AddedToken
 	var plainTexts, normTexts []string
@@ -425,8 +430,8 @@ func (l *loader) addedTokens(raw json.RawMessage, lex *Lexicon) []AddedToken {
 		have, ok := lex.Token(a.ID)
 		id, known := lex.IDs[a.Content]
 		switch {
-		case len(a.Content) > maxAdded:
-			l.wrong(path+".content", fmt.Sprintf("at most %d bytes", maxAdded), len(a.Content))
+		case len(a.Content) > maxToken:
+			l.wrong(path+".content", fmt.Sprintf("at most %d bytes", maxToken), len(a.Content))
 			return nil
 		case a.ID < 0 || int(a.ID) >= l.limit:
 			l.wrong(path+".id", fmt.Sprintf("an id from 0 to %d", l.limit-1), a.ID)
