@@ -79,13 +79,16 @@ func LoadTiktoken(data []byte, c Companion) (*Tokenizer, error) {
 		if err != nil {
 			return nil, wrong("a token in base64 and its rank", err)
 		}
-		if len(token) == 0 || len(token) > maxRankedToken {
-			return nil, wrong(fmt.Sprintf("a token of 1 to %d bytes", maxRankedToken), len(token))
+		if len(token) == 0 {
+			return nil, wrong("a token", "nothing")
 		}
 		if rank >= limit {
 			return nil, wrong(fmt.Sprintf("a rank below %d", limit), rank)
 		}
 		text := byteForm(token)
+		if len(text) > maxRankedToken {
+			return nil, wrong(fmt.Sprintf("a token of at most %d bytes, two for each byte that is no letter, digit or mark of ASCII", maxRankedToken), len(text))
+		}
 		if _, twice := lex.IDs[text]; twice {
 			return nil, wrong("each token once", token)
 		}
