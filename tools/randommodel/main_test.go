@@ -64,6 +64,9 @@ func TestWrite(t *testing.T) {
 			if v := sum / float64(len(x)) * float64(s.Hidden); v < 0.8 || v > 1.2 {
 				t.Errorf("the variance is %.2f of what it should be", v)
 			}
+			if err := f.ReadVocabularies("tokenizer.json"); err != nil {
+				t.Fatal(err)
+			}
 			tok, err := token.Load(f.Files["tokenizer.json"])
 			if err != nil {
 				t.Fatal(err)
