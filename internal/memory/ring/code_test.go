@@ -125,10 +125,11 @@ func TestCodedError(t *testing.T) {
 	units, codes := codedCycle(t, rng, m, filepath.Join(t.TempDir(), "coded"))
 	clear(codes.data)
 	c := Config{Files: []Source{m}, Codes: []Source{codes}, Units: units, Bytes: Floor(units)}
-	m.fail.Store(2)
+	m.fail.Store(-1) // one read that fails may be for the next pass, which reads again
 	r := open(t, c)
 	if err := failing(r, len(units)); !errors.Is(err, syscall.EIO) {
 		t.Errorf("neither file can be read: %v", err)
 	}
+	m.fail.Store(0)
 	pass(t, r, &c, never)
 }

@@ -22,7 +22,7 @@ import (
 type memory struct {
 	data  []byte
 	reads atomic.Int64
-	fail  atomic.Int64 // the number of the read that fails; 0 = none
+	fail  atomic.Int64 // the number of the read that fails; 0 = none, -1 = all
 	delay time.Duration
 	gone  atomic.Bool
 	mu    sync.Mutex
@@ -62,7 +62,7 @@ func (m *memory) ReadAt(p []byte, off int64) (int, error) {
 	if m.delay > 0 {
 		time.Sleep(m.delay)
 	}
-	if n := m.reads.Add(1); n == m.fail.Load() {
+	if n, fail := m.reads.Add(1), m.fail.Load(); n == fail || fail < 0 {
 		return 0, syscall.EIO
 	}
 	n := copy(p, m.data[min(off, int64(len(m.data))):])
