@@ -21,21 +21,21 @@ type pattern struct {
 	Regex  *string `json:"Regex"`
 }
 
-// matcher returns the pattern's text and its implementation.
-func (l *loader) matcher(p pattern, path string) (string, Matcher) {
+// matcher returns the pattern's text and its implementation, that of [matcherOf].
+func (l *loader) matcher(p pattern, path string) (string, Matcher, segmenter) {
 	switch {
 	case p.String != nil && p.Regex == nil:
-		return *p.String, Literal(*p.String)
+		return *p.String, Literal(*p.String), nil
 	case p.Regex != nil && p.String == nil:
 		expr := canonical(*p.Regex)
-		m, err := matcherOf(expr)
+		m, all, err := matcherOf(expr)
 		if err != nil {
 			l.wrong(path+".Regex", "an expression that the engine knows", err)
 		}
-		return expr, m
+		return expr, m, all
 	}
 	l.wrong(path, "String or Regex", "neither or both")
-	return "", nil
+	return "", nil, nil
 }
 
 // canonical escapes line ends and unescapes quotes, because files write the same
@@ -186,7 +186,7 @@ func (l *loader) replacement(raw json.RawMessage, path string) Replacement {
 	if !l.read(raw, path, &f) {
 		return Replacement{}
 	}
-	name, m := l.matcher(f.Pattern, path+".pattern")
+	name, m, all := l.matcher(f.Pattern, path+".pattern")
 	if f.Pattern.Regex != nil && mayBeEmpty(name) {
 		l.wrong(path+".pattern.Regex", "an expression that matches at least one character", name)
 	}
@@ -194,7 +194,7 @@ func (l *loader) replacement(raw json.RawMessage, path string) Replacement {
 	if f.Pattern.String != nil {
 		least = len(name)
 	}
-	return Replacement{Name: name, Match: m, Least: least, Content: f.Content}
+	return Replacement{Name: name, Match: m, All: all, Least: least, Content: f.Content}
 }
 
 func (l *loader) behavior(b *Behavior, path string) Behavior {
@@ -229,10 +229,8 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) PreTo
 		if !l.read(raw, path, &f) {
 			return nil
 		}
-		name, m := l.matcher(f.Pattern, path+".pattern")
-		split := newSplitter(name, m)
-		split.How, split.Invert = l.behavior(f.Behavior, path), f.Invert
-		return split
+		name, m, all := l.matcher(f.Pattern, path+".pattern")
+		return &Splitter{Name: name, Match: m, All: all, How: l.behavior(f.Behavior, path), Invert: f.Invert}
 	case "Metaspace":
 		mark, prepend, split := l.metaspace(raw, path)
 		return Metaspace{Mark: mark, Prepend: prepend, Split: split}

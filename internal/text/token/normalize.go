@@ -30,7 +30,8 @@ type (
 	Replacement struct {
 		Name    string // the pattern as spelled in the file
 		Match   Matcher
-		Least   int // bytes of a match; 0 = 1
+		All     segmenter // finds all matches at once; nil: Match does, one by one
+		Least   int       // bytes of a match; 0 = 1
 		Content string
 	}
 
@@ -77,7 +78,7 @@ func (n Replacement) Normalize(p Piece) Piece {
 		return p
 	}
 	w := rewrite(p)
-	segments(p.S, n.Match, func(i, j int, match bool) {
+	matches(p.S, n.Match, n.All, func(i, j int, match bool) {
 		if match {
 			w.insert(n.Content, j-1)
 		} else {

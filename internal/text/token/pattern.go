@@ -435,6 +435,15 @@ func positive(j, i int) int {
 	return -1
 }
 
+// matches is [segments], by all if there is that.
+func matches(s string, m Matcher, all segmenter, yield func(i, j int, match bool)) {
+	if all != nil {
+		all(s, yield)
+		return
+	}
+	segments(s, m, yield)
+}
+
 // segments calls yield for the matches in s and the stretches between them, in
 // order. An empty match counts, except at the end of the match before it.
 func segments(s string, m Matcher, yield func(i, j int, match bool)) {
@@ -457,10 +466,18 @@ func segments(s string, m Matcher, yield func(i, j int, match bool)) {
 	}
 }
 
-// matcherOf returns the matcher of an expression. Errors are [*RegexError].
-func matcherOf(expr string) (Matcher, error) {
+// matcherOf returns the matcher of an expression and, if it knows a faster way to find
+// all matches of a text, that. Errors are [*RegexError].
+func matcherOf(expr string) (Matcher, segmenter, error) {
 	if m, ok := Scanners[expr]; ok {
-		return m, nil
+		return m, runs[expr], nil
 	}
-	return CompileRegex(expr)
+	re, err := newRegex(expr)
+	if err != nil {
+		return nil, nil, err
+	}
+	if all := runs[expr]; all != nil {
+		return re.match, all, nil
+	}
+	return re.match, re.segments, nil
 }

@@ -32,22 +32,18 @@ func preOf(name string) (pre, bool) {
 // splits returns pre-tokenizers that isolate the given expressions in turn.
 func splits(res ...string) (ps PreTokenizers) {
 	for _, re := range res {
-		ps = append(ps, newSplitter(re, mustMatch(re)))
+		ps = append(ps, isolated(re))
 	}
 	return ps
 }
 
-// mustMatch is for the expressions of this package, which are all valid.
-func mustMatch(re string) Matcher {
-	m, err := matcherOf(re)
+// isolated is for the expressions of this package, which are all valid.
+func isolated(re string) *Splitter {
+	m, all, err := matcherOf(re)
 	if err != nil {
 		panic(err)
 	}
-	return m
-}
-
-func newSplitter(re string, m Matcher) *Splitter {
-	return &Splitter{Name: re, Match: m, All: runs[re], How: Isolated}
+	return &Splitter{Name: re, Match: m, All: all, How: Isolated}
 }
 
 // cuts returns pre-tokenizers that isolate the given expressions in turn and

@@ -67,20 +67,11 @@ func (ps PreTokenizers) Chain(emit func(Piece)) func(Piece) {
 	return emit
 }
 
-// segments calls yield for the matches in s and the stretches between them.
-func (c *Splitter) segments(s string, yield func(i, j int, match bool)) {
-	if c.All != nil {
-		c.All(s, yield)
-		return
-	}
-	segments(s, c.Match, yield)
-}
-
 // Cut implements [PreTokenizer].
 func (c *Splitter) Cut(p Piece, emit func(Piece)) {
 	switch c.How {
 	case Isolated, Removed:
-		c.segments(p.S, func(i, j int, match bool) {
+		matches(p.S, c.Match, c.All, func(i, j int, match bool) {
 			if i < j && (c.How == Isolated || match == c.Invert) {
 				emit(p.Slice(i, j))
 			}
@@ -92,7 +83,7 @@ func (c *Splitter) Cut(p Piece, emit func(Piece)) {
 		match bool
 	}
 	var parts []part
-	c.segments(p.S, func(i, j int, match bool) { parts = append(parts, part{i, j, match != c.Invert}) })
+	matches(p.S, c.Match, c.All, func(i, j int, match bool) { parts = append(parts, part{i, j, match != c.Invert}) })
 	if c.How == MergedWithNext {
 		slices.Reverse(parts)
 	}

@@ -2,16 +2,11 @@ package token
 
 // Running regular expressions. Split patterns look ahead and backtrack, which
 // package regexp does not do. The engine backtracks over a small program; when a
-// match takes long it starts to remember the states that failed, so that a match
-// of n characters takes at most O(n) steps for each instruction.
+// match takes long it starts to mark the states that failed, for the rest of the
+// text, so that a text of n characters takes O(n) steps for each instruction.
 //
 // The scanners of pattern.go are faster; this engine is their specification, and
 // it runs the expressions that have none.
-
-import (
-	"sync"
-	"unicode/utf8"
-)
 
 type regexOp uint8
 
@@ -34,6 +29,14 @@ type regexInst struct {
 	x, y        int  // opSplit, opJump: targets; opRun: bounds; opLook behind: widths
 	set         *runeSet
 	sub         []regexInst
+	id          int // among all instructions of the expression
+}
+
+// A regex is a compiled expression.
+type regex struct {
+	code  []regexInst
+	insts int  // those of groups too
+	empty bool // a loop may go round without a character
 }
 
 // CompileRegex returns a matcher for an expression in the syntax that
@@ -42,34 +45,51 @@ type regexInst struct {
 // A matcher returns the end of the match that begins at i; it equals i for an
 // empty match.
 func CompileRegex(expr string) (Matcher, error) {
+	re, err := newRegex(expr)
+	if err != nil {
+		return nil, err
+	}
+	return re.match, nil
+}
+
+func newRegex(expr string) (*regex, error) {
 	tree, err := parseRegex(expr)
 	if err != nil {
 		return nil, err
 	}
 	c := &regexCompiler{expr: expr}
-	code := append(c.code(tree, nil), regexInst{op: opMatch})
+	re := &regex{code: append(c.code(tree, nil), regexInst{op: opMatch}), empty: c.empty}
 	if c.err != nil {
 		return nil, c.err
 	}
-	return func(s string, i int) int {
-		m := machines.Get().(*regexMachine)
-		end := m.match(code, s, i, anywhere)
-		m.known, m.calls = nil, 0
-		machines.Put(m)
-		return end
-	}, nil
+	re.number(re.code)
+	return re, nil
+}
+
+// number gives every instruction its id.
+func (re *regex) number(code []regexInst) {
+	for i := range code {
+		code[i].id = re.insts
+		re.insts++
+		re.number(code[i].sub)
+	}
 }
 
 // Bounds on what an expression may cost.
 const (
-	maxRegexCode  = 1 << 11
-	maxLookBehind = 255
+	maxRegexCode  = 1 << 10 // instructions
+	maxRegexTurns = 1 << 13 // of all counted repetitions of characters together
+	maxLookBehind = 255     // characters
+	maxLookSteps  = 1 << 16 // of all looks behind one place
 )
 
 type regexCompiler struct {
-	expr string
-	size int
-	err  error
+	expr   string
+	size   int
+	turns  int
+	behind int // steps of looks behind
+	empty  bool
+	err    error
 }
 
 func (c *regexCompiler) fail(n *regexNode, why string) {
@@ -119,7 +139,13 @@ func (c *regexCompiler) code(n *regexNode, out []regexInst) []regexInst {
 				c.fail(n, "a look behind of more than 255 characters")
 			}
 		}
+		size, turns := c.size, c.turns
 		in.sub = append(c.code(n.subs[0], nil), regexInst{op: opMatch})
+		if n.behind {
+			if c.behind += (c.size - size + c.turns - turns) * (in.y + 1); c.behind > maxLookSteps {
+				c.fail(n, "looks behind that take too long")
+			}
+		}
 		return append(out, in)
 	case reAtomic:
 		return append(out, regexInst{op: opAtomic, sub: append(c.code(n.subs[0], nil), regexInst{op: opMatch})})
@@ -134,6 +160,11 @@ func (c *regexCompiler) repeat(n *regexNode, out []regexInst) []regexInst {
 		body = body.subs[0]
 	}
 	if body.kind == reSet && !n.lazy {
+		if n.max != forever {
+			if c.turns += n.max; c.turns > maxRegexTurns {
+				c.fail(n, "too many repetitions")
+			}
+		}
 		return append(out, regexInst{op: opRun, x: n.min, y: n.max, set: body.set, hold: n.hold})
 	}
 	if n.hold {
@@ -157,6 +188,9 @@ func (c *regexCompiler) repeat(n *regexNode, out []regexInst) []regexInst {
 		}
 	}
 	if n.max == forever {
+		if lo, _ := width(body); lo == 0 {
+			c.empty = true
+		}
 		at := split()
 		out = c.code(body, out)
 		out = append(out, regexInst{op: opJump, x: at})
@@ -214,183 +248,4 @@ func mayBeEmpty(expr string) bool {
 	}
 	lo, _ := width(tree)
 	return lo == 0
-}
-
-// A regexThread is a way not tried yet. run is set for the rest of an opRun: it
-// may give back characters down to lo.
-type regexThread struct {
-	pc, pos, lo int
-	run         bool
-}
-
-// A regexMachine is the memory of one match.
-type regexMachine struct {
-	stack []regexThread
-	known map[innerKey]int // ends of inner matches, once there are many
-	calls int              // of inner
-}
-
-// An innerKey is a group or a look at a position.
-type innerKey struct {
-	in  *regexInst
-	pos int
-}
-
-var machines = sync.Pool{New: func() any { return new(regexMachine) }}
-
-const (
-	anywhere = -1 // a match may end anywhere
-
-	// patience is the number of steps after which a match remembers states.
-	patience = 1 << 10
-)
-
-// match runs code at pos and returns the end of the match, or -1. With until set,
-// the match must end there.
-func (m *regexMachine) match(code []regexInst, s string, pos, until int) int {
-	base := len(m.stack)
-	var failed map[[2]int]struct{}
-	pc, steps := 0, 0
-	for {
-		ok := true
-		switch in := &code[pc]; in.op {
-		case opMatch:
-			if until == anywhere || pos == until {
-				m.stack = m.stack[:base]
-				return pos
-			}
-			ok = false
-		case opSet:
-			if ok = pos < len(s); ok {
-				r, n := DecodeRune(s[pos:])
-				if ok = in.set.has(r); ok {
-					pc, pos = pc+1, pos+n
-				}
-			}
-		case opRun:
-			end, lo, k := pos, pos, 0
-			for k < in.y && end < len(s) {
-				r, n := DecodeRune(s[end:])
-				if !in.set.has(r) {
-					break
-				}
-				end += n
-				if k++; k == in.x {
-					lo = end
-				}
-			}
-			if ok = k >= in.x; ok {
-				pc++
-				if end > lo && !in.hold {
-					m.stack = append(m.stack, regexThread{pc: pc, pos: end, lo: lo, run: true})
-				}
-				pos = end
-			}
-		case opSplit:
-			m.stack = append(m.stack, regexThread{pc: in.y, pos: pos})
-			pc = in.x
-		case opJump:
-			pc = in.x
-		case opLook:
-			if ok = m.look(in, s, pos) != in.not; ok {
-				pc++
-			}
-		case opAtomic:
-			end := m.inner(in, s, pos)
-			if ok = end >= 0; ok {
-				pc, pos = pc+1, end
-			}
-		case opAssert:
-			if ok = in.assert.holds(s, pos); ok {
-				pc++
-			}
-		}
-		if steps++; steps > patience && ok && code[pc].op != opMatch {
-			if failed == nil {
-				failed = map[[2]int]struct{}{}
-			}
-			key := [2]int{pc, pos}
-			_, before := failed[key] // a state reached before has failed, or will
-			failed[key] = struct{}{}
-			ok = !before
-		}
-		if ok {
-			continue
-		}
-		if len(m.stack) == base {
-			return -1
-		}
-		top := &m.stack[len(m.stack)-1]
-		pc, pos = top.pc, top.pos
-		if top.run {
-			_, n := utf8.DecodeLastRuneInString(s[:pos])
-			pos -= n
-			if top.pos = pos; pos > top.lo {
-				continue
-			}
-		}
-		m.stack = m.stack[:len(m.stack)-1]
-	}
-}
-
-// inner matches a group or what follows. Groups in groups would cost a power of
-// the length of the text, so their ends are remembered after a while.
-func (m *regexMachine) inner(in *regexInst, s string, pos int) int {
-	if m.calls++; m.calls < patience {
-		return m.match(in.sub, s, pos, anywhere)
-	}
-	if m.known == nil {
-		m.known = map[innerKey]int{}
-	}
-	key := innerKey{in, pos}
-	end, ok := m.known[key]
-	if !ok {
-		end = m.match(in.sub, s, pos, anywhere)
-		m.known[key] = end
-	}
-	return end
-}
-
-// look reports whether in.sub matches at pos, or ends there.
-func (m *regexMachine) look(in *regexInst, s string, pos int) bool {
-	if !in.behind {
-		return m.inner(in, s, pos) >= 0
-	}
-	for k, from := 0, pos; k <= in.y; k++ {
-		if k >= in.x && m.match(in.sub, s, from, pos) >= 0 {
-			return true
-		}
-		if from == 0 {
-			break
-		}
-		_, n := utf8.DecodeLastRuneInString(s[:from])
-		from -= n
-	}
-	return false
-}
-
-// holds reports whether pos is such a place in s.
-func (a assertion) holds(s string, pos int) bool {
-	switch a {
-	case atTextStart:
-		return pos == 0
-	case atTextEnd:
-		return pos == len(s)
-	case atLastEnd:
-		return pos == len(s) || pos == len(s)-1 && s[pos] == '\n'
-	case atLineStart:
-		return pos == 0 || s[pos-1] == '\n' && pos < len(s)
-	case atLineEnd:
-		return pos == len(s) || s[pos] == '\n'
-	}
-	before, after := false, false
-	if pos > 0 {
-		r, _ := utf8.DecodeLastRuneInString(s[:pos])
-		before = isLooseWord(r)
-	}
-	if pos < len(s) {
-		r, _ := DecodeRune(s[pos:])
-		after = isLooseWord(r)
-	}
-	return (before != after) == (a == atBoundary)
 }

@@ -105,21 +105,72 @@ func FuzzRegex(f *testing.F) {
 	})
 }
 
-// TestRegexMemory: an expression that backtracks exponentially is as fast as
-// others.
+// TestRegexMemory: an expression that backtracks is as fast as others, in a match and
+// in a text that it matches nowhere. `x{1,3}` sixty-four times ran for ten minutes.
 func TestRegexMemory(t *testing.T) {
-	for _, expr := range []string{`(a*)*b`, `(a|a)*b`, `(?:a?){64}a{64}b`, `(?=(a+)+b)a`} {
-		m, err := CompileRegex(expr)
+	for _, expr := range []string{
+		`(a*)*b`, `(a|a)*b`, `(?:a?){64}a{64}b`, `(?=(a+)+b)a`, strings.Repeat(`a{1,3}`, 64) + "b", strings.Repeat(`a*`, 500) + "b",
+		"(?:" + strings.Repeat("(?=a*b)|", 100) + "c)", `(?:(?:a*)*(?:a*)*)*b`, `(?>a*)(?:a*+a|a*a)b`, `a+?b`, `(?<=(?:a|aa){20})b`,
+	} {
+		re, err := newRegex(expr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		if m(strings.Repeat("a", 2000), 0) != -1 {
-			t.Errorf("%s matches", expr)
-		}
+		re.segments(strings.Repeat("a", 2000), func(i, j int, match bool) {
+			if match {
+				t.Errorf("%s matches", expr)
+			}
+		})
 		if took := time.Since(begin); took > 5*time.Second {
 			t.Errorf("%s took %v", expr, took)
 		}
+	}
+}
+
+// TestRegexMarks: what the engine remembers of a text changes no match. Expressions are
+// drawn, texts of two letters too; one engine remembers from the first step on, over
+// the whole text, the other nothing but where a loop would not end.
+func TestRegexMarks(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	var draw func(depth int) string
+	draw = func(depth int) string {
+		if depth == 0 {
+			return []string{"a", "b", "[ab]", "a*", "b+", "a?", "[ab]*", "b*+", "a{1,2}", "a*?", `\b`, ""}[r.IntN(12)]
+		}
+		x, y := draw(depth-1), draw(depth-1)
+		return []string{x + y, x + "|" + y, "(?:" + x + ")*", "(?:" + x + "|" + y + ")+", "(?:" + x + ")?" + y, "(?=" + x + ")" + y, "(?!" + x + ")" + y,
+			"(?>" + x + ")" + y, "(?:" + x + ")*?" + y, "(?:" + x + "){0,2}" + y, "(?<=a|ba)" + x, "(?<!" + []string{"b", "a?b", "(?=ab)."}[r.IntN(3)] + ")" + x, "(?:" + x + y + ")*b"}[r.IntN(13)]
+	}
+	tried := 0
+	for range 20000 {
+		expr := draw(1 + r.IntN(3))
+		re, err := newRegex(expr)
+		if err != nil {
+			continue // a{1,2}? means two things
+		}
+		b := make([]byte, 1+r.IntN(14))
+		for i := range b {
+			b[i] = "ab"[r.IntN(2)]
+		}
+		text := string(b)
+		slow := func(_ string, i int) int {
+			m := newRegexMachine(re, text)
+			if !re.empty {
+				m.wait = 1 << 20
+			}
+			return m.at(i)
+		}
+		want := cutBy(text, slow)
+		m := newRegexMachine(re, text)
+		m.wait = 0
+		if got := cutBy(text, func(_ string, i int) int { return m.at(i) }); !slices.Equal(got, want) {
+			t.Fatalf("%s on %q: %q, want %q", expr, text, got, want)
+		}
+		tried++
+	}
+	if tried < 15000 {
+		t.Errorf("%d expressions", tried)
 	}
 }
 
@@ -128,7 +179,7 @@ func TestRegexRefused(t *testing.T) {
 		`(a`: "a group that does not end", `a)`: "nothing opens", `[a`: "does not end", `*`: "a repetition of nothing",
 		`(a)\1`: `\1, which is not supported`, `\p{Klingon}`: `unknown property`, `a{2}?`: "understand differently",
 		`(?<=a+)b`: "more than 255", `[b-a]`: "a range that is empty", `(?y)`: "unknown group", `a{99999}`: "too large",
-		`(?:(?:a{1000}){1000}b){1000}`: "too many instructions", `(?:(?:ab){1000}){1000}`: "too many instructions",
+		`(?:(?:a{1000}){1000}b){1000}`: "too many repetitions", `(?<=.{0,200}a{0,50}|.{0,200})b`: "take too long", `(?:(?:ab){1000}){1000}`: "too many instructions",
 		strings.Repeat("(", 100): "groups in one another", strings.Repeat("[", 100): "classes in one another",
 		"a\xff": "not UTF-8", "(?i)ß": "several letters",
 	} {

@@ -49,11 +49,11 @@ func TestSplit(t *testing.T) {
 		check(name, p.cut(), want)
 	}
 	for expr, want := range ref.Syntax {
-		m, err := CompileRegex(expr)
+		_, all, err := matcherOf(expr)
 		if err != nil {
 			t.Errorf("%s: %v", expr, err)
 			continue
 		}
-		check(expr, PreTokenizers{newSplitter(expr, m)}, want)
+		check(expr, PreTokenizers{&Splitter{Name: expr, Match: Scanners[expr], All: all, How: Isolated}}, want)
 	}
 }
