@@ -2,9 +2,8 @@ package atenia
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
-
-	"atenia/internal/text/chat"
 )
 
 // A Message is one turn of a conversation.
@@ -14,11 +13,46 @@ type Message struct {
 	// Parts are what the message says instead of Content, if not nil: texts and
 	// images in order.
 	Parts []ContentPart
+	// Reasoning is what the assistant thought before Content. Templates leave out
+	// what their models should not read again.
+	Reasoning string
+	// ToolCalls are the functions that the assistant called in this turn.
+	ToolCalls []ToolCall
+	// ToolCallID and Name say, in a message of the role "tool", which call Content is
+	// the result of: its ID, and the name of the function.
+	ToolCallID string
+	Name       string
 }
+
+// A Tool is a function that the model may call.
+type Tool struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage // a JSON Schema of an object; nil: no parameters
+}
+
+// A ToolCall is a call of a [Tool]. The program runs it and answers with a message of
+// the role "tool".
+type ToolCall struct {
+	ID        string // chosen by whoever made the call; unique in a conversation
+	Name      string
+	Arguments json.RawMessage // an object; nil: {}
+}
+
+// A Document is a text that answers may refer to, for templates that take documents.
+type Document struct{ Title, Text string }
 
 // A Conversation is what was said so far. The model answers as the assistant.
 type Conversation struct {
-	Messages []Message
+	Messages  []Message
+	Tools     []Tool
+	Documents []Document
+	// Continue says that the last message is the beginning of the answer: the model
+	// goes on where its content ends.
+	Continue bool
+	// NoPrompt leaves out the words with which the template asks for an answer, such as
+	// the header of the assistant's turn: the model continues the conversation itself.
+	NoPrompt bool
 	// Variables are further variables of the model's chat template, such as
 	// "enable_thinking". Values are strings, numbers, bools, nil, and slices
 	// and maps of them.
@@ -55,7 +89,9 @@ func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error
 }
 
 // Render returns the text that the model's chat template makes of a
-// conversation, ending where the assistant's answer begins.
+// conversation, ending where the assistant's answer begins. It is the text of
+// transformers' apply_chat_template, for which add_generation_prompt is set unless
+// NoPrompt or Continue is, and continue_final_message is Continue.
 func (m *Model) Render(c Conversation) (string, error) {
 	if m.text.Tokenizer == nil {
 		return "", m.textErr
@@ -66,53 +102,7 @@ func (m *Model) Render(c Conversation) (string, error) {
 		}
 		return "", ErrNoTemplate
 	}
-	ctx := chat.Context{AddGenerationPrompt: true, Vars: chat.NewMap()}
-	messages := make([]any, len(c.Messages))
-	for i, msg := range c.Messages {
-		o := chat.NewMap()
-		o.Set("role", msg.Role)
-		o.Set("content", msg.content())
-		messages[i] = o
-	}
-	ctx.Messages = messages
-	for name, v := range m.text.Vars {
-		ctx.Vars.Set(name, v)
-	}
-	for name, v := range c.Variables {
-		ctx.Vars.Set(name, v)
-	}
-	r, err := m.text.Template.Render(&ctx)
-	return r.Text, err
-}
-
-// content returns a message's content for a template: a string, or, with images, a
-// list of parts.
-func (m *Message) content() any {
-	if m.Parts == nil {
-		return m.Content
-	}
-	parts := chat.NewList()
-	text, images := "", false
-	for _, p := range m.Parts {
-		o := chat.NewMap()
-		switch {
-		case p.Image != nil:
-			o.Set("type", "image")
-			images = true
-		case p.Video != nil:
-			o.Set("type", "video")
-			images = true
-		default:
-			o.Set("type", "text")
-			o.Set("text", p.Text)
-			text += p.Text
-		}
-		parts.Items = append(parts.Items, o)
-	}
-	if !images { // every template reads a string
-		return text
-	}
-	return parts
+	return c.render(m.text.Template, m.text.Vars)
 }
 
 // HasChat reports whether the model has a chat template that can be run, and

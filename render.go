@@ -1,0 +1,200 @@
+package atenia
+
+// What a conversation is for a chat template: the objects that transformers passes.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"atenia/internal/text/chat"
+)
+
+// render runs a template with the variables that the model's folder defines.
+func (c *Conversation) render(t *chat.Template, vars map[string]string) (string, error) {
+	if c.Continue && (len(c.Messages) == 0 || c.Messages[len(c.Messages)-1].Role != "assistant") {
+		return "", &ConfigError{"Continue", nil, "a last message of the assistant, which the answer continues"}
+	}
+	text, err := c.renderWith(t, vars, false)
+	// Most templates write the arguments of calls as JSON; others, such as DeepSeek's, want
+	// them as JSON already and fail on an object.
+	if err != nil && c.calls() {
+		var again error
+		if text, again = c.renderWith(t, vars, true); again == nil {
+			err = nil
+		}
+	}
+	if err != nil || !c.Continue {
+		return text, err
+	}
+	return c.cut(text)
+}
+
+func (c *Conversation) calls() bool {
+	for i := range c.Messages {
+		if len(c.Messages[i].ToolCalls) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Conversation) renderWith(t *chat.Template, vars map[string]string, written bool) (string, error) {
+	ctx := chat.Context{AddGenerationPrompt: !c.NoPrompt && !c.Continue, Vars: chat.NewMap()}
+	messages := chat.NewList()
+	for i := range c.Messages {
+		v, err := c.Messages[i].value(written)
+		if err != nil {
+			return "", fmt.Errorf("message %d: %w", i+1, err)
+		}
+		messages.Items = append(messages.Items, v)
+	}
+	ctx.Messages = messages
+	if len(c.Tools) > 0 {
+		tools := chat.NewList()
+		for _, tool := range c.Tools {
+			v, err := tool.value()
+			if err != nil {
+				return "", fmt.Errorf("tool %s: %w", tool.Name, err)
+			}
+			tools.Items = append(tools.Items, v)
+		}
+		ctx.Tools = tools
+	}
+	if len(c.Documents) > 0 {
+		documents := chat.NewList()
+		for _, d := range c.Documents {
+			documents.Items = append(documents.Items, object("title", d.Title, "text", d.Text))
+		}
+		ctx.Documents = documents
+	}
+	for name, v := range vars {
+		ctx.Vars.Set(name, v)
+	}
+	for name, v := range c.Variables {
+		ctx.Vars.Set(name, v)
+	}
+	r, err := t.Render(&ctx)
+	return r.Text, err
+}
+
+// cut returns the text up to the end of the last message's content, as transformers
+// does: a template may have trimmed it.
+func (c *Conversation) cut(text string) (string, error) {
+	said := c.Messages[len(c.Messages)-1].text()
+	trimmed := strings.TrimSpace(said)
+	at := strings.LastIndex(text, trimmed)
+	if at < 0 {
+		return "", errors.New("the chat template changes or leaves out the last message, so that its answer cannot be continued")
+	}
+	if left := strings.TrimLeft(said, " \t\n\r\v\f"); strings.HasPrefix(text[at:], left) {
+		return text[:at+len(left)], nil
+	}
+	return text[:at+len(trimmed)], nil
+}
+
+// text returns what a message says without its images.
+func (m *Message) text() string {
+	if m.Parts == nil {
+		return m.Content
+	}
+	var b strings.Builder
+	for _, p := range m.Parts {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// object returns a map of names and values.
+func object(pairs ...any) *chat.Map {
+	o := chat.NewMap()
+	for i := 0; i < len(pairs); i += 2 {
+		o.Set(pairs[i], pairs[i+1])
+	}
+	return o
+}
+
+// value returns the message for a template, the arguments of calls as objects or as
+// they are written.
+func (m *Message) value(written bool) (chat.Value, error) {
+	o := object("role", m.Role, "content", m.content())
+	if m.Reasoning != "" {
+		o.Set("reasoning_content", m.Reasoning)
+		o.Set("thinking", m.Reasoning) // gpt-oss's name
+	}
+	if m.ToolCallID != "" {
+		o.Set("tool_call_id", m.ToolCallID)
+	}
+	if m.Name != "" {
+		o.Set("name", m.Name)
+	}
+	if len(m.ToolCalls) == 0 {
+		return o, nil
+	}
+	calls := chat.NewList()
+	for _, call := range m.ToolCalls {
+		arguments := call.Arguments
+		if arguments == nil {
+			arguments = json.RawMessage("{}")
+		}
+		v, err := chat.DecodeJSON(arguments)
+		if err != nil {
+			return nil, fmt.Errorf("the arguments of %s: %w", call.Name, err)
+		}
+		if _, ok := v.(*chat.Map); !ok {
+			return nil, fmt.Errorf("the arguments of %s are not an object", call.Name)
+		}
+		if written {
+			v = string(arguments)
+		}
+		calls.Items = append(calls.Items, object("id", call.ID, "type", "function", "function", object("name", call.Name, "arguments", v)))
+	}
+	o.Set("tool_calls", calls)
+	return o, nil
+}
+
+// value returns the tool for a template.
+func (t *Tool) value() (chat.Value, error) {
+	f := object("name", t.Name, "description", t.Description)
+	parameters := t.Parameters
+	if parameters == nil {
+		parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	v, err := chat.DecodeJSON(parameters)
+	if err != nil {
+		return nil, fmt.Errorf("parameters: %w", err)
+	}
+	f.Set("parameters", v)
+	return object("type", "function", "function", f), nil
+}
+
+// content returns a message's content for a template: a string, or, with images, a
+// list of parts.
+func (m *Message) content() any {
+	if m.Parts == nil {
+		return m.Content
+	}
+	parts := chat.NewList()
+	text, images := "", false
+	for _, p := range m.Parts {
+		o := chat.NewMap()
+		switch {
+		case p.Image != nil:
+			o.Set("type", "image")
+			images = true
+		case p.Video != nil:
+			o.Set("type", "video")
+			images = true
+		default:
+			o.Set("type", "text")
+			o.Set("text", p.Text)
+			text += p.Text
+		}
+		parts.Items = append(parts.Items, o)
+	}
+	if !images { // every template reads a string
+		return text
+	}
+	return parts
+}
