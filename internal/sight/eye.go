@@ -99,14 +99,18 @@ func Open(c Config) (*Eye, error) {
 
 // Look encodes an image file, unless it is among the last that were.
 func (e *Eye) Look(data []byte) (*Seen, error) {
-	hash := sha256.Sum256(data)
+	return e.see(sha256.Sum256(data), data, e.cut)
+}
+
+// see returns what was encoded under a hash, or has cut encode it.
+func (e *Eye) see(hash [32]byte, data []byte, cut func(*Seen, []byte, encoding) error) (*Seen, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.cache.get(hash); s != nil {
 		return s, nil
 	}
 	s, before := &Seen{Hash: hash}, e.took
-	if err := e.cut(s, data, e.encode); err != nil {
+	if err := cut(s, data, e.encode); err != nil {
 		return nil, err
 	}
 	s.Took = e.took - before
