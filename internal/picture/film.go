@@ -248,6 +248,10 @@ func (f *Film) Cut(frames []*Picture, s *Shooting) (Piece, error) {
 		if p.Width != first.Width || p.Height != first.Height {
 			return Piece{}, &Error{What: "video", Field: fmt.Sprintf("frame %d", i), Want: fmt.Sprintf("%d×%d pixels, as the first", first.Width, first.Height), Got: fmt.Sprintf("%d×%d", p.Width, p.Height)}
 		}
+		if i > 0 && p == frames[i-1] { // a short video, some of whose frames are taken repeatedly
+			scaled = append(scaled, scaled[i-1])
+			continue
+		}
 		scaled = append(scaled, p.ResizeShort(s.Width, s.Height, f.Filter))
 	}
 	return f.patches(scaled), nil
