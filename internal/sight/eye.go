@@ -11,7 +11,6 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/ledger"
-	"atenia/internal/memory/pack"
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
@@ -154,10 +153,7 @@ func (e *Eye) encode(p *exec.Patches) (*exec.Encoded, error) {
 
 // config is that of a tower for images of so many patches.
 func (e *Eye) config(patches int) exec.Config {
-	const step = 1024
-	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Halves: true, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
-	c.Pack = pack.Config{Mode: pack.Off, Because: "images are few"}
-	return c
+	return residence.TowerConfig(&e.c.Model.Config, patches, e.c.Threads, e.c.Precise, e.c.Account)
 }
 
 // Need returns the memory that encoding an image of so many patches takes.
