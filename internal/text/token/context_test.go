@@ -6,15 +6,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
-// A slowModel takes a millisecond for each word.
-type slowModel struct{ words int }
+// An endingModel calls end at its tenth word.
+type endingModel struct {
+	words int
+	end   func()
+}
 
-func (m *slowModel) Tokenize(p Piece, s *Scratch) {
-	m.words++
-	time.Sleep(time.Millisecond)
+func (m *endingModel) Tokenize(p Piece, s *Scratch) {
+	if m.words++; m.words == 10 {
+		m.end()
+	}
 	s.Toks = append(s.Toks, tok{ID: 0, B: int32(len(p.S))})
 }
 
@@ -29,13 +32,12 @@ func TestEncodeContext(t *testing.T) {
 	if want := tok.Encode(text, true); err != nil || !slices.Equal(ids, want) {
 		t.Errorf("%v, %v, want %v", ids, err, want)
 	}
-	m := &slowModel{}
-	tok.model = m
 	why := errors.New("why")
 	ctx, cancel := context.WithCancelCause(t.Context())
+	m := &endingModel{end: func() { cancel(why) }}
+	tok.model = m
 	word := strings.Repeat("a", stopEvery/4) + " "
-	time.AfterFunc(5*time.Millisecond, func() { cancel(why) })
-	if _, err := tok.EncodeContext(ctx, strings.Repeat(word, 1000), true); err != why || m.words > 500 {
+	if _, err := tok.EncodeContext(ctx, strings.Repeat(word, 1000), true); err != why || m.words < 10 || m.words > 14 {
 		t.Errorf("%v after %d words of 1000", err, m.words)
 	}
 }
