@@ -349,6 +349,9 @@ func TestChat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n, err := m.CountTokens(t.Context(), c); err != nil || n != len(tok.Encode(want, false)) {
+		t.Errorf("%d tokens are counted (%v), want %d", n, err, len(tok.Encode(want, false)))
+	}
 	said, err := collect(m.Chat(t.Context(), c))
 	if err != nil {
 		t.Fatal(err)
