@@ -1,0 +1,86 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"atenia"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Config says which models a server offers. Names and Use are required.
+type Config struct {
+	// Names returns the names of the models, the default one first. It is called for
+	// each request that lists them, by any goroutine.
+	Names func() []string
+	// Use lends a model; "" is the default one. The caller calls done once, when it
+	// no longer uses the model. A name that is not among Names is an error.
+	Use func(ctx context.Context, name string) (m *atenia.Model, done func(), err error)
+	// Loaded reports whether a model is in memory; lists show no more than the name of
+	// one that is not, instead of loading it. nil = all are.
+	Loaded func(name string) bool
+	// State is the folder in which runs keep their accounts and what they learned;
+	// "" = none, and tool explain tells what is so now.
+	State   string
+	Version string       // of this program
+	Logger  *slog.Logger // nil = discard; prompts and answers are never logged
+}
+
+// Limits of requests.
+const (
+	maxBody     = 4 << 20 // bytes of a message: a prompt of a million tokens, or texts of an embed call
+	idleSession = 10 * time.Minute
+)
+
+// A Server offers models to MCP clients. Its methods may be called by any goroutine.
+type Server struct {
+	cfg Config
+	sdk *sdk.Server
+}
+
+// New returns a server.
+func New(cfg Config) *Server {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{cfg: cfg}
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "atenia", Title: "Atenia", Version: cfg.Version}, &sdk.ServerOptions{
+		Instructions: "Language models that run on this machine. Tool generate continues a text, or answers a question with chat set; explain and plan tell how a model runs and why.",
+		Logger:       cfg.Logger,
+		Capabilities: &sdk.ServerCapabilities{}, // of tools and resources they are inferred; nothing is logged to clients
+	})
+	s.addTools()
+	s.addResources()
+	return s
+}
+
+// Stdio serves one client over lines of JSON until r ends, which is no error, or
+// ctx does. Nothing but the protocol is written to w.
+func (s *Server) Stdio(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
+	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: r, Writer: w, MaxLineLength: maxBody})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe):
+		return nil
+	}
+	return err
+}
+
+// Handler serves any number of clients over streamable HTTP. It answers 403 to a
+// browser's request from another origin and to a request of another host that
+// comes in at a loopback address (DNS rebinding); authentication is the caller's.
+//
+// A client that says nothing for ten minutes loses its session, which the
+// protocol has it begin again.
+func (s *Server) Handler() http.Handler {
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
+		Logger: s.cfg.Logger, SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+	})
+	return http.NewCrossOriginProtection().Handler(h)
+}
