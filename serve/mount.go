@@ -13,6 +13,7 @@ import (
 // internal whose Routes are a line here.
 func (s *Server) mount() {
 	s.host.Mount(s.mux, s.operation())
+	s.host.Mount(s.mux, s.agents())
 	// Whatever no route has.
 	s.host.Mount(s.mux, []host.Route{
 		{Pattern: "OPTIONS /", Serve: s.host.Preflight, Public: true},

@@ -39,8 +39,10 @@ const (
 
 // A Server offers models to MCP clients. Its methods may be called by any goroutine.
 type Server struct {
-	cfg Config
-	sdk *sdk.Server
+	cfg   Config
+	sdk   *sdk.Server
+	ended context.Context // ends the streams that wait for notifications
+	end   context.CancelFunc
 }
 
 // New returns a server.
@@ -49,6 +51,7 @@ func New(cfg Config) *Server {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg}
+	s.ended, s.end = context.WithCancel(context.Background())
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "atenia", Title: "Atenia", Version: cfg.Version}, &sdk.ServerOptions{
 		Instructions: "Language models that run on this machine. Tool generate continues a text, or answers a question with chat set; explain and plan tell how a model runs and why.",
 		Logger:       cfg.Logger,
@@ -82,5 +85,17 @@ func (s *Server) Handler() http.Handler {
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
 		Logger: s.cfg.Logger, SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
 	})
-	return http.NewCrossOriginProtection().Handler(h)
+	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet { // a stream for notifications, which lasts until the client ends it
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(s.ended, cancel)()
+			r = r.WithContext(ctx)
+		}
+		h.ServeHTTP(w, r)
+	}))
 }
+
+// Drain ends the streams of HTTP clients that wait for notifications, which would
+// keep an http.Server from shutting down. Calls of tools that run go on.
+func (s *Server) Drain() { s.end() }
