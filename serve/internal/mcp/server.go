@@ -75,17 +75,18 @@ func (s *Server) Stdio(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 	return err
 }
 
-// Handler serves any number of clients over streamable HTTP. It answers 403 to a
-// browser's request from another origin and to a request of another host that
-// comes in at a loopback address (DNS rebinding); authentication is the caller's.
+// Handler serves any number of clients over streamable HTTP. Who may use it is the
+// caller's to check: keys, origins, and names of the host (DNS rebinding), of
+// which the SDK would refuse those that a proxy on this machine passes on.
 //
 // A client that says nothing for ten minutes loses its session, which the
 // protocol has it begin again.
 func (s *Server) Handler() http.Handler {
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
 		Logger: s.cfg.Logger, SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+		DisableLocalhostProtection: true,
 	})
-	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet { // a stream for notifications, which lasts until the client ends it
 			ctx, cancel := context.WithCancel(r.Context())
 			defer cancel()
@@ -93,7 +94,7 @@ func (s *Server) Handler() http.Handler {
 			r = r.WithContext(ctx)
 		}
 		h.ServeHTTP(w, r)
-	}))
+	})
 }
 
 // Drain ends the streams of HTTP clients that wait for notifications, which would

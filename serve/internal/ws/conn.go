@@ -32,21 +32,25 @@ type conn struct {
 	draining bool                          // no request begins any more
 }
 
-// read reads a message. One that is binary, or no UTF-8, ends the connection with
-// the status that RFC 6455 has for it.
+// read reads a message. One that is binary ends the connection.
 func read(ctx context.Context, socket *websocket.Conn) ([]byte, error) {
-	typ, b, err := socket.Read(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case typ != websocket.MessageText:
+	typ, b, err := readAny(ctx, socket)
+	if err == nil && typ != websocket.MessageText {
 		socket.Close(websocket.StatusUnsupportedData, "messages are JSON text")
-		return nil, errNotText
-	case !utf8.Valid(b):
-		socket.Close(websocket.StatusInvalidFramePayloadData, "a message is not UTF-8")
-		return nil, errNotText
+		err = errNotText
 	}
-	return b, nil
+	return b, err
+}
+
+// readAny reads a message of either type. Text that is no UTF-8 ends the connection with
+// the status of RFC 6455, section 8.1; the library leaves that to its users.
+func readAny(ctx context.Context, socket *websocket.Conn) (websocket.MessageType, []byte, error) {
+	typ, b, err := socket.Read(ctx)
+	if err == nil && typ == websocket.MessageText && !utf8.Valid(b) {
+		socket.Close(websocket.StatusInvalidFramePayloadData, "a message is not UTF-8")
+		err = errNotText
+	}
+	return typ, b, err
 }
 
 // serve reads messages until the connection ends, and waits for its requests.
