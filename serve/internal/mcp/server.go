@@ -62,10 +62,10 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Stdio serves one client over lines of JSON until r ends, which is no error, or
-// ctx does. Nothing but the protocol is written to w.
+// Stdio serves one client over lines of JSON until r ends and what it asked for is
+// answered, which is no error, or until ctx ends. Nothing but the protocol is written to w.
 func (s *Server) Stdio(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
-	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: r, Writer: w, MaxLineLength: maxBody})
+	err := s.sdk.Run(ctx, patient{&sdk.IOTransport{Reader: r, Writer: w, MaxLineLength: maxBody}})
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -152,7 +152,7 @@ func TestToolErrors(t *testing.T) {
 	}
 }
 
-// TestProgress: a client that asks is told each token, in order and before the result.
+// TestProgress: a client that asks is told each token, in order.
 func TestProgress(t *testing.T) {
 	var mu sync.Mutex
 	var text strings.Builder
@@ -168,6 +168,14 @@ func TestProgress(t *testing.T) {
 	res, err := s.CallTool(t.Context(), p)
 	if err != nil || res.IsError {
 		t.Fatal(err, res)
+	}
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		mu.Lock()
+		n := len(at)
+		mu.Unlock()
+		if n == 6 { // the client's own goroutine calls the handler
+			break
+		}
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -254,7 +262,9 @@ func TestHTTP(t *testing.T) {
 // TestStdio: the protocol alone is written, and the end of input is the end.
 func TestStdio(t *testing.T) {
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"generate","arguments":{"prompt":"Once upon a time","max_tokens":40}}}` + "\n" +
+		`{"jsonrpc":"2.0","id":3,"method":"tools/list"}` + "\n")
 	r, w := io.Pipe()
 	out := make(chan string, 1)
 	go func() {
@@ -265,7 +275,13 @@ func TestStdio(t *testing.T) {
 		t.Error(err)
 	}
 	w.Close()
-	for line := range strings.Lines(<-out) {
+	lines := <-out
+	for _, want := range []string{`"serverInfo"`, `"finish":"length"`, `"inputSchema"`} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("no %s in %q", want, lines)
+		}
+	}
+	for line := range strings.Lines(lines) {
 		var m struct{ JSONRPC string }
 		if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" {
 			t.Errorf("%q is no message: %v", line, err)
