@@ -41,6 +41,9 @@ func collect(seq func(func(atenia.Token, error) bool)) (answer, error) {
 		if a.finish != "" {
 			return a, errors.New("a token after the last one")
 		}
+		if (t.Usage != nil) != (t.Finish != "") {
+			return a, errors.New("usage is not that of the last token alone")
+		}
 		a.text += t.Text
 		if a.finish = t.Finish; a.finish == "" {
 			a.ids = append(a.ids, t.ID)
