@@ -7,16 +7,18 @@ import (
 	"strings"
 
 	"atenia/serve/internal/host"
+	"atenia/serve/internal/openai"
 )
 
 // mount registers the endpoints of every dialect. A dialect is a package below
 // internal whose Routes are a line here.
 func (s *Server) mount() {
+	s.host.Mount(s.mux, openai.Routes())
 	s.host.Mount(s.mux, s.operation())
 	// Whatever no route has.
 	s.host.Mount(s.mux, []host.Route{
 		{Pattern: "OPTIONS /", Serve: s.host.Preflight, Public: true},
-		{Pattern: "/", Serve: s.missing, Public: true},
+		{Pattern: "/", Serve: s.missing, Fail: openai.Fail, Public: true},
 	})
 }
 

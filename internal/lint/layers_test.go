@@ -18,7 +18,7 @@ rooms    internal/tape internal/model/... internal/sched/states < internal/sched
 quila    quila/config < quila/internal/... < quila
 engine   internal/sight < internal/speech < internal/train/... internal/policy/adapt < internal/policy/observe < internal/engine
 product  .
-serves   serve/internal/host < serve
+serves   serve/internal/host < serve/internal/... < serve
 measures internal/bench/...
 commands internal/cli/command < internal/cli/flow < internal/cli/quila < internal/cli
 programs cmd/... examples/... tools/...

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"atenia"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
@@ -68,6 +70,11 @@ func (m *Metrics) token(model string, first bool, took time.Duration) {
 	} else {
 		m.between.WithLabelValues(model).Observe(took.Seconds())
 	}
+}
+
+func (m *Metrics) prompt(model string, u *atenia.Usage) {
+	m.tokens.WithLabelValues(model, "prompt").Add(float64(u.Prompt))
+	m.tokens.WithLabelValues(model, "cached").Add(float64(u.Cached))
 }
 
 // Loaded counts a load of a model: see [PoolConfig].
