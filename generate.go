@@ -35,14 +35,23 @@ type Options struct {
 // unfinished character and what may become a stop string are held back and
 // come with a later token.
 //
-// The last one of an answer has Finish set. It stands for no token; its Text
-// is what was held back.
+// The last one of an answer has Finish and Usage set. It stands for no token; its
+// Text is what was held back.
 type Token struct {
 	ID      int32
 	Text    string
 	LogProb float32   // natural logarithm, under the unmodified distribution; 0 unless Sampling.LogProbs is set
 	Top     []LogProb // the Sampling.LogProbs most likely tokens
 	Finish  string    // "stop", or "length" when MaxTokens or the context was reached
+	Stop    string    // of Options.Stop, the text that ended the answer; set on the last token alone
+	Usage   *Usage    // of the answer; set on the last token alone
+}
+
+// A Usage counts the tokens of an answer and of what it answers.
+type Usage struct {
+	Prompt int // tokens of the prompt, those included that a template or the tokenizer added
+	Cached int // of those, tokens that were not computed because their keys and values were still cached
+	Answer int // tokens generated, the one with which the model ends included
 }
 
 // Generate continues a prompt and yields tokens as they are computed. The sequence
@@ -118,7 +127,7 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 			return
 		}
 		if stopped {
-			yield(Token{Finish: string(sched.FinishStop)}, nil)
+			yield(Token{Finish: string(sched.FinishStop), Stop: w.hit(), Usage: usage(st)}, nil)
 			return
 		}
 	}
@@ -131,7 +140,12 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 	if stopped {
 		finish = sched.FinishStop
 	}
-	yield(Token{Text: text, Finish: string(finish)}, nil)
+	yield(Token{Text: text, Finish: string(finish), Stop: w.hit(), Usage: usage(st)}, nil)
+}
+
+func usage(st *sched.Stream) *Usage {
+	u := Usage(st.Usage())
+	return &u
 }
 
 // A writer turns token ids into text that may be shown.
@@ -165,6 +179,14 @@ func (w *writer) add(id int32) (text string, stopped bool) {
 		return w.stops.Feed(text)
 	}
 	return text, false
+}
+
+// hit returns the stop string that ended the answer, "" if none did.
+func (w *writer) hit() string {
+	if w.stops == nil {
+		return ""
+	}
+	return w.stops.Hit()
 }
 
 // flush returns what was held back at the end of an answer.

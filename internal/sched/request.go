@@ -85,6 +85,8 @@ type Stream struct {
 	sched  *Scheduler
 	req    Request
 	tokens chan Token // has capacity for all tokens of the request, so that sending never blocks
+	read   int        // tokens that Next has returned
+	cached int        // tokens of the prompt that were reused; valid once a token was sent or tokens is closed
 	finish Finish     // valid, like err, once tokens is closed
 	err    error
 	// dropped is the cause if the request was cancelled, else nil. The scheduler
@@ -96,7 +98,24 @@ type Stream struct {
 // Next returns the next token; false when the request has ended.
 func (st *Stream) Next() (Token, bool) {
 	t, ok := <-st.tokens
+	if ok {
+		st.read++
+	}
 	return t, ok
+}
+
+// A Usage counts the tokens of a request.
+type Usage struct {
+	Prompt int // tokens of the prompt
+	Cached int // of those, tokens whose keys and values were reused when the request was admitted
+	Answer int // tokens that Next has returned, a stop token included
+}
+
+// Usage returns the counts. It is for the goroutine that calls Next, and valid
+// from the first return of Next on. Tokens that a preempted sequence computes
+// again are not counted twice.
+func (st *Stream) Usage() Usage {
+	return Usage{Prompt: len(st.req.Prompt), Cached: st.cached, Answer: st.read}
 }
 
 // Err returns why the request ended early, nil if it completed. It is valid once

@@ -57,6 +57,7 @@ func (s *Scheduler) begin(st *Stream) error {
 		}
 	}
 	sl := s.place(r)
+	st.cached = sl.done
 	sl.st, sl.sampler, sl.span, sl.parked = st, sampler, r.span(), false
 	sl.want = len(r.Prompt) - 1
 	if r.All {
