@@ -7,10 +7,11 @@ import (
 
 // place chooses the idle slot for a request and gives it the longest computed
 // prefix of the prompt in any slot, sharing the pages if that is another one. Of
-// the idle slots it takes the one whose pages are worth the least.
-func (s *Scheduler) place(r *Request) *slot {
+// the idle slots it takes the one whose pages are worth the least. by is whose prefix
+// it was.
+func (s *Scheduler) place(r *Request) (to *slot, by string) {
 	s.recall(r)
-	var from, to *slot
+	var from *slot
 	keep := 0
 	for _, sl := range s.slots {
 		if n := sl.shares(r); n > keep {
@@ -39,10 +40,13 @@ func (s *Scheduler) place(r *Request) *slot {
 	}
 	if m != nil {
 		to.recall(m, keep)
-		return to
+		return to, "the checkpoint"
+	}
+	if from != nil {
+		by = from.by
 	}
 	to.adopt(from, keep)
-	return to
+	return to, by
 }
 
 // shares returns how many computed tokens of the slot the request can reuse. The
@@ -71,9 +75,22 @@ func (sl *slot) adopt(from *slot, keep int) {
 	}
 }
 
-// markYoungest marks the slot as admitted last.
+// markYoungest marks the slot as admitted last, with the rank of its request.
 func (s *Scheduler) markYoungest(sl *slot) {
 	s.clock++
-	sl.began = s.clock
-	slices.SortFunc(s.slots, func(a, b *slot) int { return cmp.Compare(a.began, b.began) })
+	sl.began, sl.rank = s.clock, s.rank(sl.st)
+	slices.SortFunc(s.slots, func(a, b *slot) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.began, b.began))
+	})
+}
+
+// longest returns the slot that was admitted longest ago of those that fit, nil if
+// none does.
+func (s *Scheduler) longest(fits func(*slot) bool) (least *slot) {
+	for _, sl := range s.slots {
+		if fits(sl) && (least == nil || sl.began < least.began) {
+			least = sl
+		}
+	}
+	return least
 }
