@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+
+	"atenia/internal/sched"
 )
 
 // A Message is one turn of a conversation.
@@ -69,23 +71,38 @@ type Conversation struct {
 // [ErrNoTemplate]. [Model.Render] shows the text that the model is given.
 func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
-		prompt, err := m.Render(c)
-		if err != nil {
-			yield(Token{}, err)
-			return
-		}
-		images, err := c.imagesOf()
-		if err != nil {
-			yield(Token{}, err)
-			return
-		}
-		ids, places, err := m.see(ctx, prompt, images, false)
+		ids, places, err := m.read(ctx, &c)
 		if err != nil {
 			yield(Token{}, err)
 			return
 		}
 		m.generate(ctx, ids, places, &c.Options, yield)
 	}
+}
+
+// read returns the tokens of a conversation, with the places of its images.
+func (m *Model) read(ctx context.Context, c *Conversation) ([]int32, []sched.Image, error) {
+	images, err := c.imagesOf()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(images) > 0 && m.eye == nil { // the template would fail on them first
+		return nil, nil, ErrNoImages
+	}
+	prompt, err := m.Render(*c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.see(ctx, prompt, images, false)
+}
+
+// CountTokens returns how many tokens a conversation has for the model, those
+// included that the chat template adds: what [Model.Chat] would report as
+// [Usage].Prompt. Use it to see whether a conversation fits before it is answered.
+// Images are encoded to be counted, and are not encoded again by Chat.
+func (m *Model) CountTokens(ctx context.Context, c Conversation) (int, error) {
+	ids, _, err := m.read(ctx, &c)
+	return len(ids), err
 }
 
 // Render returns the text that the model's chat template makes of a
@@ -102,7 +119,8 @@ func (m *Model) Render(c Conversation) (string, error) {
 		}
 		return "", ErrNoTemplate
 	}
-	return c.render(m.text.Template, m.text.Vars)
+	text, err := c.render(m.text.Template, m.text.Vars)
+	return text, publish(err)
 }
 
 // HasChat reports whether the model has a chat template that can be run, and

@@ -43,6 +43,7 @@ type Token struct {
 	LogProb float32   // natural logarithm, under the unmodified distribution; 0 unless Sampling.LogProbs is set
 	Top     []LogProb // the Sampling.LogProbs most likely tokens
 	Finish  string    // "stop", or "length" when MaxTokens or the context was reached
+	Stop    string    // of Options.Stop, the text that ended the answer; set on the last token alone
 	Usage   *Usage    // of the answer; set on the last token alone
 }
 
@@ -126,7 +127,7 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 			return
 		}
 		if stopped {
-			yield(Token{Finish: string(sched.FinishStop), Usage: usage(st)}, nil)
+			yield(Token{Finish: string(sched.FinishStop), Stop: w.hit(), Usage: usage(st)}, nil)
 			return
 		}
 	}
@@ -139,7 +140,7 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 	if stopped {
 		finish = sched.FinishStop
 	}
-	yield(Token{Text: text, Finish: string(finish), Usage: usage(st)}, nil)
+	yield(Token{Text: text, Finish: string(finish), Stop: w.hit(), Usage: usage(st)}, nil)
 }
 
 func usage(st *sched.Stream) *Usage {
@@ -178,6 +179,14 @@ func (w *writer) add(id int32) (text string, stopped bool) {
 		return w.stops.Feed(text)
 	}
 	return text, false
+}
+
+// hit returns the stop string that ended the answer, "" if none did.
+func (w *writer) hit() string {
+	if w.stops == nil {
+		return ""
+	}
+	return w.stops.Hit()
 }
 
 // flush returns what was held back at the end of an answer.
