@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// maxPriority bounds [Request.Priority] on both sides of 0.
-const maxPriority = 100
+// MaxPriority bounds [Request.Priority] on both sides of 0.
+const MaxPriority = 100
 
 // ageSteps is how many steps of waiting are worth a level of priority. Since every
 // request rises, none waits forever for those that are preferred to it.
@@ -56,8 +56,8 @@ func (s *Scheduler) client(name string) *client {
 }
 
 func checkPriority(p int) error {
-	if p < -maxPriority || p > maxPriority {
-		return fmt.Errorf("a priority of %d: want −%d to %d", p, maxPriority, maxPriority)
+	if p < -MaxPriority || p > MaxPriority {
+		return fmt.Errorf("a priority of %d: want −%d to %d", p, MaxPriority, MaxPriority)
 	}
 	return nil
 }
