@@ -48,6 +48,11 @@ func (s *Scheduler) leader(r *Request) (lead *slot, at int) {
 			lead, at = sl, n
 		}
 	}
+	if at < now+forkTokens {
+		return nil, 0
+	}
+	_, n := s.kept.find(r)
+	now = max(now, n)
 	_ = s.remembered(r, &now)
 	if at < now+forkTokens {
 		return nil, 0

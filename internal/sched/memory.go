@@ -19,6 +19,7 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 	var weights []float64
 	var total float64
 	descriptors := s.x.States()
+	s.plain = true
 	for i := range descriptors {
 		c := states.Storage(&descriptors[i], a)
 		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
@@ -38,6 +39,7 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 		s.pools = append(s.pools, p)
 		s.limits = append(s.limits, p.Cache().Stats().Limit)
 		s.scoped = s.scoped || descriptors[i].Lifecycle == plan.RequestScoped
+		s.plain = s.plain && p.Persistent() && p.ByPosition() && configs[i].Window == 0
 		s.marking = s.marking || p.Persistent() && !p.ByPosition()
 	}
 	return nil
@@ -110,10 +112,15 @@ func (s *Scheduler) dropMarks() bool {
 	return true
 }
 
-// evictIdle frees the pages of the idle slot that was admitted longest ago, for a
-// request.
+// evictIdle frees, for a request, the pages of the ended sequence that was not used
+// for longest, in an idle slot or kept.
 func (s *Scheduler) evictIdle(to string) bool {
 	sl := s.longest(func(sl *slot) bool { return sl.idle() && sl.holds() })
+	if p := s.kept.oldest(); p != nil && (sl == nil || p.began < sl.began) {
+		s.note(p.lacks(Evicted, to))
+		s.drop(p)
+		return true
+	}
 	if sl == nil {
 		return false
 	}

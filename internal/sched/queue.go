@@ -195,7 +195,7 @@ func (s *Scheduler) short(st *Stream) bool {
 			}
 		}
 		need := pages(&cfg, len(st.req.Prompt), s.x.Config().MaxTokens) - reuse/cfg.PageTokens
-		have := stats.Free
+		have := stats.Free + s.kept.pages[i]
 		for _, sl := range s.slots {
 			if sl.idle() || sl.rank > at { // evicted or preempted for it
 				have += sl.pagesOf(i)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync/atomic"
 
 	"atenia/internal/exec"
@@ -210,7 +209,7 @@ func (s *Scheduler) Submit(ctx context.Context, r Request) (*Stream, error) {
 		r.MaxTokens = 0
 	}
 	if r.ID == "" {
-		r.ID = "r" + strconv.FormatUint(s.named.Add(1), 10)
+		r.ID = fmt.Sprint("r", s.named.Add(1))
 	}
 	st := &Stream{req: r, sched: s, tokens: make(chan Token, r.MaxTokens)}
 	st.stop = context.AfterFunc(ctx, func() { st.drop(context.Cause(ctx)) })

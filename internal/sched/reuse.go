@@ -18,6 +18,9 @@ func (s *Scheduler) place(r *Request) (to *slot, by string) {
 			from, keep = sl, n
 		}
 	}
+	if p, n := s.kept.find(r); n > keep {
+		from, keep = p.slot, n
+	}
 	m := s.remembered(r, &keep)
 	if m != nil {
 		from = nil
@@ -38,14 +41,28 @@ func (s *Scheduler) place(r *Request) (to *slot, by string) {
 			to, least = sl, lost
 		}
 	}
-	if m != nil {
-		to.recall(m, keep)
-		return to, "the checkpoint"
-	}
 	if from != nil {
 		by = from.by
+		if from.idle() { // it was used
+			s.clock++
+			from.began = s.clock
+		}
 	}
-	to.adopt(from, keep)
+	var old *prefix // what would be lost
+	if least >= blockTokens || from != to && least > 0 {
+		if old = s.detach(to); old != nil && from == to {
+			from = old.slot
+		}
+	}
+	if m != nil {
+		to.recall(m, keep)
+		by = "the checkpoint"
+	} else {
+		to.adopt(from, keep)
+	}
+	if old != nil {
+		s.keep(old)
+	}
 	return to, by
 }
 

@@ -19,6 +19,9 @@ import (
 type Config struct {
 	Slots      int   // concurrent sequences; 0 = 4
 	CacheBytes int64 // memory for keys and values of all states; 0 = no limit
+	// KeepBytes is how much of it ended requests may keep whose slots were given to
+	// others; 0 = 256 MiB, at most half of CacheBytes; negative = nothing.
+	KeepBytes int64
 	// Account is what keys and values are reserved in.
 	Account *ledger.Account
 	// Watch, if not nil, is called after every step, before the next one.
@@ -86,6 +89,8 @@ type Scheduler struct {
 	named   atomic.Uint64 // requests that were given an id
 	held    atomic.Int64  // bytes of all caches, read by other goroutines
 	gap     gap
+	kept    kept
+	plain   bool // every state is addressed by position and has no window: a sequence serves every prompt that its beginnings do
 	watch   func(StepInfo)
 	between func(*Pause)
 	rest    Pause
@@ -146,6 +151,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 	if err := s.makeCaches(cfg.CacheBytes, cfg.Account); err != nil {
 		return nil, err
 	}
+	s.kept = newKept(cfg.KeepBytes, cfg.CacheBytes, len(s.pools))
 	for range cfg.Slots {
 		s.slots = append(s.slots, s.newSlot())
 	}
@@ -357,6 +363,7 @@ func (s *Scheduler) shutdown() {
 			_ = x.Deinit() // allowed in every lifecycle
 		}
 	}
+	s.dropKept()
 	for _, p := range s.pools {
 		p.Close()
 	}
