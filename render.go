@@ -4,7 +4,6 @@ package atenia
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,7 +115,7 @@ func (c *Conversation) cut(text string) (string, error) {
 	at := strings.LastIndex(text, strings.TrimSpace(continued))
 	said := strings.TrimSuffix(c.Messages[len(c.Messages)-1].text(), continued)
 	if at < 0 || !strings.Contains(text, strings.TrimSpace(said)) {
-		return "", errors.New("the chat template changes or leaves out the last message, so that its answer cannot be continued")
+		return "", &TemplateError{"it changes or leaves out the last message, so that its answer cannot be continued"}
 	}
 	if strings.HasPrefix(text[at:], continued) {
 		return text[:at], nil

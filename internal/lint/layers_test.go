@@ -18,6 +18,7 @@ rooms    internal/tape internal/model/... internal/sched/states < internal/sched
 quila    quila/config < quila/internal/... < quila
 engine   internal/sight < internal/speech < internal/train/... internal/policy/adapt < internal/policy/observe < internal/engine
 product  .
+serves   serve/internal/host < serve/internal/... < serve
 measures internal/bench/...
 commands internal/cli/command < internal/cli/flow < internal/cli/quila < internal/cli
 programs cmd/... examples/... tools/...
@@ -28,8 +29,9 @@ var faces = map[string]string{
 	"cmd/...":            "internal/cli/...",
 	"examples/...":       ". flow/... nested/... grad/... tensor",
 	"internal/cli/flow":  "flow/... internal/cli/command internal/spelling internal/store/durable",
+	"serve/...":          ". serve/... internal/fault internal/spelling",
 	"internal/cli/quila": "quila/... internal/cli/command internal/spelling internal/store/durable",
-	"internal/cli/...":   ". internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
+	"internal/cli/...":   ". serve internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
 }
 
 // codebookUsers are the packages that may use a codebook: codes are looked up where
