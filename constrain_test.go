@@ -28,7 +28,7 @@ func randomSchema(r *rand.Rand, depth int) string {
 			`{"type":"string","pattern":"^[A-Z]{2}[0-9]+(-x|é)?$"}`, `{"type":"string","pattern":"ab?c"}`, `{"$ref":"#/$defs/d"}`,
 			fmt.Sprintf(`{"type":"integer","minimum":%d,"exclusiveMaximum":%d}`, r.IntN(200)-150, r.IntN(3000)+60),
 			fmt.Sprintf(`{"type":"number","minimum":%.2f,"maximum":%.3f}`, float64(r.IntN(2000)-1000)/100, 10+float64(r.IntN(5000))/1000),
-			fmt.Sprintf(`{"type":"number","exclusiveMinimum":0.%d,"exclusiveMaximum":0.%d}`, 1+r.IntN(400), 5+r.IntN(4)),
+			fmt.Sprintf(`{"type":"number","exclusiveMinimum":0.0%d,"exclusiveMaximum":0.%d}`, 1+r.IntN(400), 5+r.IntN(4)),
 			fmt.Sprintf(`{"type":["string","null"],"minLength":%d,"maxLength":%d}`, r.IntN(6), 6+r.IntN(20)),
 		}[r.IntN(26)]
 	}

@@ -29,6 +29,7 @@ type Automaton struct {
 	seen        map[configID]bool
 	text        []byte
 	path        []*state // [deepest token + 1]
+	costed      []tokenCost
 }
 
 // A frame is a call that has not returned: where it goes on, and in which call
@@ -66,7 +67,8 @@ type state struct {
 	need    int32    // tokens to the end of a text at least
 	next    []*state // by class; nil = not yet made
 	mask    *mask
-	part    *part // of a state whose only frame is the hole
+	part    *part  // of a state whose only frame is the hole
+	costs   *costs // once an answer came near its end here
 }
 
 // terminal reports whether the text is complete and nothing can follow.

@@ -145,12 +145,51 @@ func (a *Automaton) partOf(configs []config) (*part, error) {
 // A walk collects the tokens that a state allows.
 type walk struct {
 	bits  []uint64
-	most  int32    // need that a token may lead to
-	ends  int32    // 1 if an answer takes a token to end, which is then part of the need
-	edges *[]int32 // if not nil, receives nodes at which the bottom was reached
-	far   int32    // largest need of the tokens found
-	near  int32    // least need of the tokens passed over, 0 = none
+	most  int32        // need that a token may lead to
+	ends  int32        // 1 if an answer takes a token to end, which is then part of the need
+	edges *[]int32     // if not nil, receives nodes at which the bottom was reached
+	far   int32        // largest need of the tokens found
+	near  int32        // least need of the tokens passed over, 0 = none
+	all   *[]tokenCost // if not nil, receives every token
 	work  int
+}
+
+// costs are the needs of the tokens of a state's mask: most of them have the
+// usual one.
+type costs struct {
+	usual int32
+	more  []tokenCost // those with a larger one
+}
+
+type tokenCost struct{ id, need int32 }
+
+// costsOf returns the costs of a state, which are kept, or nil if there are too
+// many unusual ones.
+func (a *Automaton) costsOf(s *state, ends int32, bits []uint64) (*costs, error) {
+	if s.costs == nil {
+		all := a.costed[:0]
+		w := walk{bits: bits, most: never - 1, ends: ends, all: &all}
+		if err := a.walk(&w, s, 0, 0, int32(len(a.v.char))); err != nil {
+			return nil, err
+		}
+		a.costed = all
+		s.costs = &costs{}
+		count, most := map[int32]int{}, 0
+		for _, c := range all {
+			count[c.need]++
+		}
+		for need, n := range count {
+			if n > most || n == most && need > s.costs.usual {
+				s.costs.usual, most = need, n
+			}
+		}
+		for _, c := range all {
+			if c.need > s.costs.usual {
+				s.costs.more = append(s.costs.more, c)
+			}
+		}
+	}
+	return s.costs, nil
 }
 
 // walk visits the nodes lo to hi of the trie, which are below a node of the given
@@ -184,6 +223,11 @@ func (a *Automaton) walk(w *walk, s *state, depth int, lo, hi int32) error {
 			need := t.need
 			if !t.terminal() {
 				need += w.ends
+			}
+			if w.all != nil && need < never {
+				for _, id := range ids {
+					*w.all = append(*w.all, tokenCost{id, need})
+				}
 			}
 			if need <= w.most {
 				for _, id := range ids {

@@ -47,7 +47,18 @@ func (m *Matcher) Allowed(left int) ([]uint64, error) {
 	after := int32(min(max(left-1, 0), never-1))
 	bits := all.bits
 	if all.far+ends > after {
-		if err := m.hurry(s, after, ends); err != nil {
+		c, err := a.costsOf(s, ends, m.bits)
+		if err == nil && c.usual <= after && len(c.more) < len(a.v.text)/16 {
+			copy(m.bits, bits)
+			for _, x := range c.more {
+				if x.need > after {
+					m.bits[x.id>>6] &^= 1 << (x.id & 63)
+				}
+			}
+		} else if err == nil {
+			err = m.hurry(s, after, ends)
+		}
+		if err != nil {
 			return nil, err
 		}
 		bits = m.bits
