@@ -12,6 +12,8 @@
 //	/v1/models  /v1/chat/completions  /v1/completions  /v1/responses     OpenAI
 //	/v1/embeddings  /v1/rerank  /v1/audio/transcriptions
 //	/tokenize  /detokenize                                               llama-server
+//	/mcp                                                                 agents, over MCP
+//	/ws                                                                  tokens over a WebSocket
 //	/health  /metrics  /slots                                            operators
 //
 // A page in a browser can use a server only if [Config].Origins lists its origin, and

@@ -15,6 +15,7 @@ import (
 func (s *Server) mount() {
 	s.host.Mount(s.mux, openai.Routes())
 	s.host.Mount(s.mux, s.operation())
+	s.host.Mount(s.mux, s.agents())
 	// Whatever no route has.
 	s.host.Mount(s.mux, []host.Route{
 		{Pattern: "OPTIONS /", Serve: s.host.Preflight, Public: true},

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,10 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/fault"
 	"atenia/serve/internal/host"
+	"atenia/serve/internal/mcp"
+	"atenia/serve/internal/ws"
 )
 
 // A Model is one that a [Server] has.
@@ -62,6 +66,8 @@ type Server struct {
 	host  *host.Host
 	pool  *host.Pool
 	mux   *http.ServeMux
+	mcp   *mcp.Server
+	ws    *ws.Handler
 	ready chan struct{} // closed when the first model was loaded, or could not be
 	load  loading
 }
@@ -87,6 +93,7 @@ func New(c Config) (*Server, error) {
 	})
 	metrics.Watch(h)
 	s := &Server{host: h, pool: pool, mux: http.NewServeMux(), ready: make(chan struct{})}
+	s.openAgents(&c)
 	s.mount()
 	s.load.start(s)
 	return s, nil
@@ -120,7 +127,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) { s.mux.Serve
 // Drain makes the server refuse new requests and say so at /health/ready, and returns
 // when none is under way, or with an error when ctx ends before. Call it before
 // [http.Server.Shutdown], then Close.
-func (s *Server) Drain(ctx context.Context) error { return s.host.Drain(ctx) }
+func (s *Server) Drain(ctx context.Context) error {
+	var sockets fault.Group
+	s.mcp.Drain()
+	var late error
+	sockets.Go(func() { late = s.ws.Shutdown(ctx) })
+	err := s.host.Drain(ctx)
+	sockets.Wait()
+	return cmp.Or(err, late)
+}
 
 // Close ends all requests and unloads all models.
 func (s *Server) Close() error {
