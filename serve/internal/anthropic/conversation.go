@@ -324,6 +324,9 @@ func (in *request) options(o *atenia.Options, base atenia.Sampling) error {
 			return host.Invalid("stop_sequences", "stop_sequences.%d: it is empty", i)
 		}
 	}
+	if in.OutputConfig.Format != nil {
+		return host.Unsupported("output_config", "output_config.format is not supported: no form of an answer can be enforced")
+	}
 	o.Stop = in.StopSequences
 	o.Sampling = base
 	set(&o.Sampling.Temperature, in.Temperature)
