@@ -1,0 +1,119 @@
+package grammar
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestAllocs: once its states are made, following an answer allocates nothing,
+// near its end too.
+func TestAllocs(t *testing.T) {
+	g, err := FromSchema([]byte(benchSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text [][]byte
+	text = append(text, oneByte()...)
+	for _, s := range []string{`","`, `": "`, "ab", "abab", `"}`, `{"`} {
+		text = append(text, []byte(s))
+	}
+	a, err := NewVocabulary(append(text, nil), []int32{int32(len(text))}, true).Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := a.Start()
+	pcg := rand.NewPCG(1, 2)
+	r := rand.New(pcg)
+	answer := func() {
+		pcg.Seed(1, 2)
+		*m = Matcher{a: a, at: a.begin, bits: m.bits}
+		for left := 200; !m.Done(); left-- {
+			bits, err := m.Allowed(left)
+			if err != nil || left == 0 {
+				t.Fatal(left, err)
+			}
+			if err := m.Accept(anyBit(r, bits)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	answer()
+	if n := testing.AllocsPerRun(5, answer); n != 0 {
+		t.Errorf("%v allocations an answer", n)
+	}
+}
+
+// TestTrims: of a vocabulary whose first space is not shown, the first token may
+// begin with one.
+func TestTrims(t *testing.T) {
+	g, err := Parse(`root ::= "a a"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := NewVocabulary([][]byte{[]byte("a"), []byte(" a"), []byte(" ")}, nil, true).Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ids []int32
+		ok  bool
+	}{{[]int32{1, 1}, true}, {[]int32{0, 1}, true}, {[]int32{2, 0, 1}, true}, {[]int32{2, 1}, false}, {[]int32{1, 0}, false}} {
+		m, ok := a.Start(), true
+		for k, id := range c.ids {
+			bits, err := m.Allowed(10 - k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			allowed := bits[0]>>id&1 == 1
+			if accepted := m.Accept(id) == nil; accepted != allowed {
+				t.Fatalf("%v: token %d is allowed %v and accepted %v", c.ids, k, allowed, accepted)
+			} else if !accepted {
+				ok = false
+				break
+			}
+		}
+		if ok = ok && m.Done(); ok != c.ok {
+			t.Errorf("%v: %v, want %v", c.ids, ok, c.ok)
+		}
+	}
+}
+
+// TestForgetting: an answer is the same when the states are forgotten during it.
+func TestForgetting(t *testing.T) {
+	g, err := FromSchema([]byte(`{"type":"array","items":{"$ref":"#"},"minItems":1,"maxItems":3}`))
+	if err == nil {
+		t.Fatal("a schema without an end is accepted")
+	}
+	if g, err = FromSchema([]byte(`{"type":["array","integer"],"items":{"$ref":"#"},"maxItems":3}`)); err != nil {
+		t.Fatal(err)
+	}
+	v := NewVocabulary(append(oneByte(), []byte("[["), []byte("],["), []byte("]]")), nil, false)
+	keep, err := v.Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lose, _ := v.Compile(g)
+	r := rand.New(rand.NewPCG(3, 4))
+	m, n := keep.Start(), lose.Start()
+	for left := 300; !m.Done(); left-- {
+		lose.mu.Lock()
+		if err := lose.reset(); err != nil {
+			t.Fatal(err)
+		}
+		lose.mu.Unlock()
+		x, err1 := m.Allowed(left)
+		y, err2 := n.Allowed(left)
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		for i := range x {
+			if x[i] != y[i] {
+				t.Fatalf("word %d of the mask with %d left: %x and %x", i, left, x[i], y[i])
+			}
+		}
+		id := anyBit(r, x)
+		if m.Accept(id) != nil || n.Accept(id) != nil {
+			t.Fatal("an allowed token is not accepted")
+		}
+	}
+}
