@@ -194,6 +194,7 @@ func (a *app) root() *cobra.Command {
 	c.AddCommand(
 		a.run(),
 		a.chat(),
+		a.mcp(),
 		a.plan(),
 		a.inspect(),
 		checkpointCommand(a.env()),
