@@ -82,11 +82,14 @@ func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error
 
 // read returns the tokens of a conversation, with the places of its images.
 func (m *Model) read(ctx context.Context, c *Conversation) ([]int32, []sched.Image, error) {
-	prompt, err := m.Render(*c)
+	images, err := c.imagesOf()
 	if err != nil {
 		return nil, nil, err
 	}
-	images, err := c.imagesOf()
+	if len(images) > 0 && m.eye == nil { // the template would fail on them first
+		return nil, nil, ErrNoImages
+	}
+	prompt, err := m.Render(*c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +119,8 @@ func (m *Model) Render(c Conversation) (string, error) {
 		}
 		return "", ErrNoTemplate
 	}
-	return c.render(m.text.Template, m.text.Vars)
+	text, err := c.render(m.text.Template, m.text.Vars)
+	return text, publish(err)
 }
 
 // HasChat reports whether the model has a chat template that can be run, and

@@ -4,7 +4,6 @@ package atenia
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -86,7 +85,7 @@ func (c *Conversation) cut(text string) (string, error) {
 	trimmed := strings.TrimSpace(said)
 	at := strings.LastIndex(text, trimmed)
 	if at < 0 {
-		return "", errors.New("the chat template changes or leaves out the last message, so that its answer cannot be continued")
+		return "", &TemplateError{"it changes or leaves out the last message, so that its answer cannot be continued"}
 	}
 	if left := strings.TrimLeft(said, " \t\n\r\v\f"); strings.HasPrefix(text[at:], left) {
 		return text[:at+len(left)], nil

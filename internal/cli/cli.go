@@ -195,6 +195,7 @@ func (a *app) root() *cobra.Command {
 		a.run(),
 		a.chat(),
 		a.mcp(),
+		a.serve(),
 		a.plan(),
 		a.inspect(),
 		checkpointCommand(a.env()),

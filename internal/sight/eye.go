@@ -11,7 +11,6 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/ledger"
-	"atenia/internal/memory/pack"
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
@@ -99,14 +98,18 @@ func Open(c Config) (*Eye, error) {
 
 // Look encodes an image file, unless it is among the last that were.
 func (e *Eye) Look(data []byte) (*Seen, error) {
-	hash := sha256.Sum256(data)
+	return e.see(sha256.Sum256(data), data, e.cut)
+}
+
+// see returns what was encoded under a hash, or has cut encode it.
+func (e *Eye) see(hash [32]byte, data []byte, cut func(*Seen, []byte, encoding) error) (*Seen, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.cache.get(hash); s != nil {
 		return s, nil
 	}
 	s, before := &Seen{Hash: hash}, e.took
-	if err := e.cut(s, data, e.encode); err != nil {
+	if err := cut(s, data, e.encode); err != nil {
 		return nil, err
 	}
 	s.Took = e.took - before
@@ -150,10 +153,7 @@ func (e *Eye) encode(p *exec.Patches) (*exec.Encoded, error) {
 
 // config is that of a tower for images of so many patches.
 func (e *Eye) config(patches int) exec.Config {
-	const step = 1024
-	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Halves: true, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
-	c.Pack = pack.Config{Mode: pack.Off, Because: "images are few"}
-	return c
+	return residence.TowerConfig(&e.c.Model.Config, patches, e.c.Threads, e.c.Precise, e.c.Account)
 }
 
 // Need returns the memory that encoding an image of so many patches takes.
