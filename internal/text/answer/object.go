@@ -85,7 +85,7 @@ func (p *Parser) object(s *syntax, strict bool, depth int) bool {
 		c, _ := p.peek()
 		switch {
 		case s.keyed:
-			if name != "" || c != '{' {
+			if name != "" || c != '{' || !proper(key) {
 				return false
 			}
 			name, began = key, true
