@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/signal"
 	"slices"
@@ -23,19 +24,23 @@ func (a *app) chat() *cobra.Command {
 	mf := modelFlags{learns: true}
 	var sf samplingFlags
 	var system string
+	var tf toolFlags
 	c := &cobra.Command{
 		Use:         "chat [MODEL]",
 		Annotations: command.Patient,
 		Short:       "Chat with a model",
 		Long: "Chat with a model in the terminal, through its own chat template. Ctrl-C stops an answer but not the\n" +
-			"program; /help lists the commands. Input from a pipe is answered line by line.\n\n" + checkpointHelp + samplingHelp,
+			"program; /help lists the commands. Input from a pipe is answered line by line.\n\n" +
+			"With --mcp the model can call the tools of MCP servers. Each call is shown, and runs when it is allowed.\n\n" + checkpointHelp + samplingHelp,
 		Example: "  atenia chat\n" +
-			"  atenia chat model.gguf --system \"Answer in one sentence.\"",
+			"  atenia chat model.gguf --system \"Answer in one sentence.\"\n" +
+			"  atenia chat model.gguf --mcp mcp.json",
 		Args: cobra.MaximumNArgs(1),
 	}
 	mf.registerKeeping(c.Flags())
 	sf.register(c.Flags())
 	c.Flags().StringVar(&system, "system", "", "system prompt")
+	tf.register(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		m, err := mf.open(c.Context(), a.env().Err, optionalModel(args))
 		if err != nil {
@@ -49,7 +54,13 @@ func (a *app) chat() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := &talk{a: a, m: m, opt: o, system: system, lines: newLineReader(a.in, a.out)}
+		tools, err := tf.open(c.Context(), a.err)
+		if err != nil {
+			return err
+		}
+		defer func() { err = cmp.Or(err, tools.close()) }()
+		tools.warn(m)
+		t := &talk{a: a, m: m, chat: m.Chat, tools: tools, opt: o, system: system, lines: newLineReader(a.in, a.out)}
 		t.reset()
 		return t.loop(c.Context())
 	}
@@ -64,6 +75,9 @@ type talk struct {
 	system   string
 	lines    *lineReader
 	messages []atenia.Message
+
+	chat  func(context.Context, atenia.Conversation) iter.Seq2[atenia.Token, error] // of m
+	tools *tools                                                                    // nil = there are none
 }
 
 func (t *talk) reset() {
@@ -80,8 +94,8 @@ func (t *talk) note(format string, args ...any) {
 	}
 }
 
-// read reads a line. A signal ends it and restores the terminal.
-func (t *talk) read(ctx context.Context) (string, error) {
+// read reads a line after a prompt. A signal ends it and restores the terminal.
+func (t *talk) read(ctx context.Context, prompt string) (string, error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	defer signal.Stop(signals)
@@ -93,7 +107,7 @@ func (t *talk) read(ctx context.Context) (string, error) {
 	go func() {
 		var r read
 		r.err = command.Guard(func() (err error) {
-			r.line, err = t.lines.Read("> ")
+			r.line, err = t.lines.Read(prompt)
 			return err
 		})
 		done <- r
@@ -115,7 +129,7 @@ func (t *talk) loop(ctx context.Context) error {
 	t.a.talking.Store(t.lines.Terminal)
 	t.note("%s (%s, %s of context). /help for help, Ctrl-D to leave.", cmp.Or(t.m.Path(), embedded.Name), t.m.Family(), spelling.Count(t.m.Context(), "token"))
 	for {
-		line, err := t.read(ctx)
+		line, err := t.read(ctx, "> ")
 		switch {
 		case errors.Is(err, errInterrupted):
 			t.note("(Ctrl-D or /bye to leave)")
@@ -225,7 +239,7 @@ func (t *talk) forget() bool {
 func (t *talk) fit() error {
 	const reserved = 4 // a quarter
 	for forgot := false; ; forgot = true {
-		text, err := t.m.Render(atenia.Conversation{Messages: t.messages})
+		text, err := t.m.Render(atenia.Conversation{Messages: t.messages, Tools: t.tools.offered()})
 		if err != nil {
 			return err
 		}
@@ -250,10 +264,10 @@ func (t *talk) answer(ctx context.Context, question string) error {
 	before := slices.Clone(t.messages)
 	t.messages = append(t.messages, atenia.Message{Role: "user", Content: question})
 	err := t.fit()
-	var said strings.Builder
+	said := atenia.Message{Role: "assistant"}
 	finish := ""
 	if err == nil {
-		finish, err = t.say(ctx, &said)
+		finish, err = t.converse(ctx, &said)
 	}
 	if ctx.Err() != nil && t.lines.Terminal {
 		finish, err = "interrupted", nil
@@ -262,9 +276,9 @@ func (t *talk) answer(ctx context.Context, question string) error {
 		t.messages = before // the question was not answered
 		return err
 	}
-	t.messages = append(t.messages, atenia.Message{Role: "assistant", Content: said.String()})
+	t.messages = append(t.messages, said)
 	if t.a.json {
-		return t.a.printJSON(map[string]string{"role": "assistant", "content": said.String(), "finish": finish})
+		return t.a.printJSON(map[string]string{"role": "assistant", "content": said.Content, "finish": finish})
 	}
 	if _, err := fmt.Fprintln(t.a.out); err != nil {
 		return err
@@ -278,15 +292,17 @@ func (t *talk) answer(ctx context.Context, question string) error {
 // say generates the answer to the conversation, and returns why it ended. It
 // returns as soon as ctx ends; the model may need longer to notice, since it
 // computes a long question in large steps.
-func (t *talk) say(ctx context.Context, said *strings.Builder) (finish string, err error) {
+func (t *talk) say(ctx context.Context, said *atenia.Message) (finish string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var text strings.Builder
+	defer func() { said.Content = text.String() }()
 	type event struct {
 		tok atenia.Token
 		err error
 	}
 	events := make(chan event)
-	c := atenia.Conversation{Messages: slices.Clone(t.messages), Options: t.opt}
+	c := atenia.Conversation{Messages: slices.Clone(t.messages), Tools: t.tools.offered(), Options: t.opt}
 	go func() {
 		defer close(events)
 		send := func(e event) bool {
@@ -298,7 +314,7 @@ func (t *talk) say(ctx context.Context, said *strings.Builder) (finish string, e
 			}
 		}
 		err := command.Guard(func() error {
-			for tok, err := range t.m.Chat(ctx, c) {
+			for tok, err := range t.chat(ctx, c) {
 				if !send(event{tok, err}) {
 					break
 				}
@@ -317,7 +333,8 @@ func (t *talk) say(ctx context.Context, said *strings.Builder) (finish string, e
 			if !more || e.err != nil {
 				return finish, e.err
 			}
-			said.WriteString(e.tok.Text)
+			text.WriteString(e.tok.Text)
+			hear(said, e.tok.Call)
 			if !t.a.json {
 				if _, err := io.WriteString(t.a.out, e.tok.Text); err != nil {
 					return "", err

@@ -118,6 +118,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--config":             extension("json"),
 		"--image":              extension("png", "jpg", "jpeg", "gif", "webp"),
 		"--video":              extension("gif"),
+		"--mcp":                extension("json"),
 		"--mmproj":             extension("gguf"),
 		"--link":               among("nvlink", "pcie"),
 		"quila coders --out":   extension("sxlm"),

@@ -24,7 +24,7 @@ func (a *app) mcp() *cobra.Command {
 			"An agent's configuration names the command: {\"mcpServers\": {\"atenia\": {\"command\": \"atenia\", \"args\": [\"mcp\"]}}}.\n" +
 			"\"atenia serve\" offers the same at /mcp over HTTP.",
 		Example: "  atenia mcp model.gguf\n" +
-			"  atenia mcp --ctx 2048 < requests.jsonl",
+			"  cat requests.jsonl | atenia mcp",
 		Args: cobra.ArbitraryArgs,
 	}
 	mf.registerRunning(c.Flags())
@@ -35,8 +35,8 @@ func (a *app) mcp() *cobra.Command {
 		}
 		log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
 		cfg := serve.Config{Open: mf.prepared(a.env().Err), Idle: -1, Logger: log}
-		for _, path := range args {
-			cfg.Models = append(cfg.Models, serve.Model{Path: path})
+		for _, model := range args {
+			cfg.Models = append(cfg.Models, namedModel(model))
 		}
 		s, err := serve.New(cfg)
 		if err != nil {
