@@ -8,6 +8,7 @@ import (
 
 	"atenia/internal/sample"
 	"atenia/internal/sched"
+	"atenia/internal/text"
 )
 
 // A Prompt is text or token ids to continue. Use it for completion; for a model
@@ -100,7 +101,7 @@ func (m *Model) Generate(ctx context.Context, p Prompt) iter.Seq2[Token, error] 
 				ids = m.start()
 			}
 		}
-		m.generate(ctx, ids, nil, &p.Options, m.writer(&p.Options), yield)
+		m.generate(ctx, ids, nil, &p.Options, m.text.Writer(p.Stop), yield)
 	}
 }
 
@@ -112,8 +113,8 @@ func (m *Model) start() []int32 {
 	return m.text.Stop[:min(1, len(m.text.Stop))]
 }
 
-func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, w *writer, yield func(Token, error) bool) {
-	defer w.close()
+func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, w *text.Writer, yield func(Token, error) bool) {
+	defer w.Close()
 	room := m.Context() - len(ids)
 	r := sched.Request{Prompt: ids, Images: images, MaxTokens: room, Sampling: o.Sampling.internal()}
 	if o.MaxTokens > 0 {
@@ -141,9 +142,9 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		if slices.Contains(r.Stop, t.ID) {
 			continue // the scheduler ends after it
 		}
-		stopped := w.add(t.ID)
+		stopped := w.Add(t.ID)
 		last = Token{ID: t.ID, LogProb: t.LogProb, Top: newLogProbs(t.Top)}
-		w.fill(&last)
+		last.fill(w)
 		if !yield(last, nil) {
 			return
 		}
@@ -152,23 +153,23 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		}
 	}
 	finish := sched.FinishStop
-	if w.hit() == "" {
+	if w.Hit() == "" {
 		if err := st.Err(); err != nil {
 			yield(Token{}, publish(err))
 			return
 		}
-		if finish = st.Finish(); w.flush() {
+		if finish = st.Finish(); w.Flush() {
 			finish = sched.FinishStop
 		}
 	}
 	end := Token{}
-	for w.fill(&end); w.more(); w.fill(&end) {
+	for end.fill(w) {
 		if end.ID = last.ID; !yield(end, nil) {
 			return
 		}
 		end = Token{}
 	}
-	end.Finish, end.Stop, end.Usage = string(finish), w.hit(), usage(st)
+	end.Finish, end.Stop, end.Usage = string(finish), w.Hit(), usage(st)
 	yield(end, nil)
 }
 

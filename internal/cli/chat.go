@@ -25,12 +25,14 @@ func (a *app) chat() *cobra.Command {
 	var sf samplingFlags
 	var system string
 	var tf toolFlags
+	var th thinking
 	c := &cobra.Command{
 		Use:         "chat [MODEL]",
 		Annotations: command.Patient,
 		Short:       "Chat with a model",
 		Long: "Chat with a model in the terminal, through its own chat template. Ctrl-C stops an answer but not the\n" +
-			"program; /help lists the commands. Input from a pipe is answered line by line.\n\n" +
+			"program; /help lists the commands. Input from a pipe is answered line by line. What a model thinks\n" +
+			"before it answers is dimmed in a terminal, and is not printed elsewhere; --json has it.\n\n" +
 			"With --mcp the model can call the tools of MCP servers. Each call is shown, and runs when it is allowed.\n\n" + checkpointHelp + samplingHelp,
 		Example: "  atenia chat\n" +
 			"  atenia chat model.gguf --system \"Answer in one sentence.\"\n" +
@@ -41,7 +43,12 @@ func (a *app) chat() *cobra.Command {
 	sf.register(c.Flags())
 	c.Flags().StringVar(&system, "system", "", "system prompt")
 	tf.register(c.Flags())
+	th.register(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		variables, err := th.variables()
+		if err != nil {
+			return err
+		}
 		m, err := mf.open(c.Context(), a.env().Err, optionalModel(args))
 		if err != nil {
 			return err
@@ -60,7 +67,7 @@ func (a *app) chat() *cobra.Command {
 		}
 		defer func() { err = cmp.Or(err, tools.close()) }()
 		tools.warn(m)
-		t := &talk{a: a, m: m, chat: m.Chat, tools: tools, opt: o, system: system, lines: newLineReader(a.in, a.out)}
+		t := &talk{a: a, m: m, chat: m.Chat, tools: tools, opt: o, variables: variables, system: system, lines: newLineReader(a.in, a.out)}
 		t.reset()
 		return t.loop(c.Context())
 	}
@@ -76,8 +83,10 @@ type talk struct {
 	lines    *lineReader
 	messages []atenia.Message
 
-	chat  func(context.Context, atenia.Conversation) iter.Seq2[atenia.Token, error] // of m
-	tools *tools                                                                    // nil = there are none
+	chat      func(context.Context, atenia.Conversation) iter.Seq2[atenia.Token, error] // of m
+	tools     *tools                                                                    // nil = there are none
+	variables map[string]any                                                            // of the template
+	thinks    bool                                                                      // reasoning is being printed
 }
 
 func (t *talk) reset() {
@@ -239,7 +248,7 @@ func (t *talk) forget() bool {
 func (t *talk) fit() error {
 	const reserved = 4 // a quarter
 	for forgot := false; ; forgot = true {
-		text, err := t.m.Render(atenia.Conversation{Messages: t.messages, Tools: t.tools.offered()})
+		text, err := t.m.Render(atenia.Conversation{Messages: t.messages, Tools: t.tools.offered(), Variables: t.variables})
 		if err != nil {
 			return err
 		}
@@ -278,7 +287,11 @@ func (t *talk) answer(ctx context.Context, question string) error {
 	}
 	t.messages = append(t.messages, said)
 	if t.a.json {
-		return t.a.printJSON(map[string]string{"role": "assistant", "content": said.Content, "finish": finish})
+		out := map[string]string{"role": "assistant", "content": said.Content, "finish": finish}
+		if said.Reasoning != "" {
+			out["reasoning"] = said.Reasoning
+		}
+		return t.a.printJSON(out)
 	}
 	if _, err := fmt.Fprintln(t.a.out); err != nil {
 		return err
@@ -295,14 +308,17 @@ func (t *talk) answer(ctx context.Context, question string) error {
 func (t *talk) say(ctx context.Context, said *atenia.Message) (finish string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var text strings.Builder
-	defer func() { said.Content = text.String() }()
+	var text, thought strings.Builder
+	defer func() {
+		said.Content, said.Reasoning = text.String(), thought.String()
+		t.bright("")
+	}()
 	type event struct {
 		tok atenia.Token
 		err error
 	}
 	events := make(chan event)
-	c := atenia.Conversation{Messages: slices.Clone(t.messages), Tools: t.tools.offered(), Options: t.opt}
+	c := atenia.Conversation{Messages: slices.Clone(t.messages), Tools: t.tools.offered(), Variables: t.variables, Options: t.opt}
 	go func() {
 		defer close(events)
 		send := func(e event) bool {
@@ -335,8 +351,9 @@ func (t *talk) say(ctx context.Context, said *atenia.Message) (finish string, er
 			}
 			text.WriteString(e.tok.Text)
 			hear(said, e.tok.Call)
+			thought.WriteString(e.tok.Reasoning)
 			if !t.a.json {
-				if _, err := io.WriteString(t.a.out, e.tok.Text); err != nil {
+				if err := t.print(e.tok); err != nil {
 					return "", err
 				}
 			}

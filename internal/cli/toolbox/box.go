@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -57,26 +56,29 @@ func Open(ctx context.Context, servers map[string]Server, version string, errw i
 // transport returns how a server is spoken to.
 func (s Server) transport(errw io.Writer) sdk.Transport {
 	if s.URL != "" {
-		return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: &http.Client{Transport: withHeaders(s.Headers)}}
+		return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: &http.Client{Transport: withHeaders{s.Headers, http.DefaultTransport}}}
 	}
 	cmd := exec.Command(s.Command, s.Args...)
-	cmd.Env, cmd.Stderr = os.Environ(), errw
+	cmd.Env, cmd.Stderr = cmd.Environ(), errw
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 		cmd.Env = append(cmd.Env, k+"="+s.Env[k])
 	}
 	return &sdk.CommandTransport{Command: cmd}
 }
 
-// withHeaders adds headers to every request.
-type withHeaders map[string]string
+// withHeaders adds headers to every request of a transport.
+type withHeaders struct {
+	headers map[string]string
+	http.RoundTripper
+}
 
 // RoundTrip implements [http.RoundTripper].
 func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for k, v := range h {
+	for k, v := range h.headers {
 		r.Header.Set(k, v)
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	return h.RoundTripper.RoundTrip(r)
 }
 
 func (b *Box) connect(ctx context.Context, client *sdk.Client, name string, t sdk.Transport) error {
