@@ -60,6 +60,9 @@ func ProblemOf(err error) *Problem {
 	if e, ok := errors.AsType[*atenia.SamplingError](err); ok {
 		return bad("invalid_value", samplingNames[e.Field])
 	}
+	if _, ok := errors.AsType[*atenia.TemplateError](err); ok {
+		return bad("invalid_value", "messages")
+	}
 	if _, ok := errors.AsType[*atenia.ConfigError](err); ok {
 		return bad("invalid_value", "")
 	}

@@ -18,7 +18,6 @@ type answer struct {
 	probs           *chatProbs
 	finish          string
 	usage           *atenia.Usage
-	held            []prob // of tokens whose text is held back
 }
 
 // A delta is what a token adds.
@@ -36,9 +35,13 @@ func (d *delta) said() bool {
 
 // add takes the next token.
 func (a *answer) add(t atenia.Token) delta {
-	d := delta{text: t.Text, finish: t.Finish}
+	d := delta{text: t.Text, reasoning: t.Reasoning, finish: t.Finish}
 	a.text.WriteString(t.Text)
-	if t.Finish == "" && a.speller.wanted {
+	a.reasoning.WriteString(t.Reasoning)
+	if t.Call != nil {
+		d.call = a.call(t.Call)
+	}
+	if t.Top != nil {
 		if a.probs == nil {
 			a.probs = &chatProbs{}
 		}
@@ -53,6 +56,26 @@ func (a *answer) add(t atenia.Token) delta {
 		a.finish, a.usage = d.finish, t.Usage
 	}
 	return d
+}
+
+// call adds a part of a call, and returns it for a stream: nil if there is nothing to say.
+// A call that turns out to be none is not taken back from a stream: clients find it
+// incomplete, and the reason for the end is none of calls.
+func (a *answer) call(p *atenia.CallPart) *call {
+	c := call{Index: &p.Index}
+	c.Function.Name, c.Function.Arguments = p.Name, p.Arguments
+	if p.Name != "" {
+		c.ID, c.Type = p.ID, "function"
+		whole := call{ID: p.ID, Type: "function"}
+		whole.Function.Name = p.Name
+		a.calls = append(a.calls, whole)
+	}
+	last := &a.calls[len(a.calls)-1]
+	if last.Function.Arguments += p.Arguments; p.Broken {
+		a.calls = a.calls[:len(a.calls)-1]
+		return nil
+	}
+	return &c
 }
 
 // choice returns the whole answer.
