@@ -30,6 +30,16 @@ type Options struct {
 	Sampling  Sampling
 	Stop      []string // texts that end the answer; they are not part of it
 	IgnoreEnd bool     // go on past the tokens with which the model ends
+	// ID names the request for [Model.Why] and [Model.Requests]. "" = one is made.
+	ID string
+	// Priority, from -100 to 100, is for when requests wait: those with more are
+	// admitted first, and lose their memory last. 64 steps of waiting are worth a
+	// level, so that every request comes at last.
+	Priority int
+	// Client says whose request it is. Of those who wait with equal priority, the
+	// one that was given the fewest tokens comes first, so that many requests of
+	// one do not hold up another's.
+	Client string
 }
 
 // A Token is a piece of an answer. Text is what may be shown now: bytes of an
@@ -68,9 +78,9 @@ type CallPart struct {
 
 // A Usage counts the tokens of an answer and of what it answers.
 type Usage struct {
-	Prompt int // tokens of the prompt, those included that a template or the tokenizer added
-	Cached int // of those, tokens that were not computed because their keys and values were still cached
-	Answer int // tokens generated, the one with which the model ends included
+	Prompt int `json:"prompt"` // tokens of the prompt, those included that a template or the tokenizer added
+	Cached int `json:"cached"` // of those, tokens that were not computed because their keys and values were still cached
+	Answer int `json:"answer"` // tokens generated, the one with which the model ends included
 }
 
 // Generate continues a prompt and yields tokens as they are computed. The sequence
@@ -116,7 +126,12 @@ func (m *Model) start() []int32 {
 func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, w *text.Writer, yield func(Token, error) bool) {
 	defer w.Close()
 	room := m.Context() - len(ids)
-	r := sched.Request{Prompt: ids, Images: images, MaxTokens: room, Sampling: o.Sampling.internal()}
+	r, err := o.request()
+	if err != nil {
+		yield(Token{}, err)
+		return
+	}
+	r.Prompt, r.Images, r.MaxTokens = ids, images, room
 	if o.MaxTokens > 0 {
 		r.MaxTokens = min(o.MaxTokens, room)
 	}
