@@ -9,6 +9,7 @@ import (
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
 	"atenia/internal/sched"
+	"atenia/internal/text"
 	"atenia/internal/text/chat"
 	"atenia/internal/train"
 	"atenia/internal/train/recipe"
@@ -149,6 +150,8 @@ func publish(err error) error {
 	} else if e, ok := errors.AsType[*place.FloorError](err); ok {
 		parts := convertAll(e.Parts, func(p place.Part) Part { return Part(p) })
 		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why}
+	} else if e, ok := errors.AsType[*text.GrammarError](err); ok {
+		public = (*GrammarError)(e)
 	} else if e, ok := errors.AsType[*file.ChangedError](err); ok {
 		public = (*ChangedError)(e)
 	} else if e, ok := errors.AsType[*chat.RaiseError](err); ok {

@@ -2,6 +2,7 @@ package atenia
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -29,6 +30,14 @@ type Options struct {
 	Sampling  Sampling
 	Stop      []string // texts that end the answer; they are not part of it
 	IgnoreEnd bool     // go on past the tokens with which the model ends
+	// Schema is a JSON Schema that the answer, a JSON text, is to satisfy. With it the
+	// answer is valid whenever it ends with "stop", whatever the sampling; near
+	// MaxTokens only what can still be completed is allowed. A schema that cannot be
+	// enforced in full is a [*GrammarError].
+	Schema json.RawMessage
+	// Grammar is a grammar in llama.cpp's notation, GBNF, that the answer is to
+	// follow. Of Schema and Grammar at most one may be set.
+	Grammar string
 }
 
 // A Token is a piece of an answer. Text is what may be shown now: bytes of an
@@ -121,6 +130,11 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 	}
 	if m.text.Tokenizer != nil && !o.IgnoreEnd {
 		r.Stop = m.text.Stop
+	}
+	var err error
+	if r.Constraint, err = m.constraint(o); err != nil {
+		yield(Token{}, publish(err))
+		return
 	}
 	st, err := m.engine.Sched.Submit(ctx, r)
 	if err != nil {

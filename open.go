@@ -32,10 +32,11 @@ type Model struct {
 	ear      *speech.Ear // nil if the model does not transcribe
 	// textErr says why text is incomplete: no tokenizer, or a chat template
 	// that cannot be run. It is returned by what needs the missing part.
-	textErr error
-	opened  Config // as it was opened
-	vectors vectors
-	close   sync.Once
+	textErr  error
+	opened   Config // as it was opened
+	vectors  vectors
+	grammars text.Grammars
+	close    sync.Once
 }
 
 // Open opens a .gguf file, a Hugging Face folder or its configuration, or the

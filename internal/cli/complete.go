@@ -116,6 +116,8 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"imatrix --text":       files,
 
 		"--config":             extension("json"),
+		"--schema":             extension("json"),
+		"--grammar":            extension("gbnf"),
 		"--image":              extension("png", "jpg", "jpeg", "gif", "webp"),
 		"--video":              extension("gif"),
 		"--mmproj":             extension("gguf"),

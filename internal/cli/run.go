@@ -31,6 +31,7 @@ func (a *app) run() *cobra.Command {
 			"  atenia run model.gguf \"The capital of France is\" -n 8 --temp 0\n" +
 			"  echo \"Once upon a time\" | atenia run --json\n" +
 			"  atenia run model.gguf \"Once upon a time\" --checkpoint saved\n" +
+			"  atenia run model.gguf \"Describe a cat as JSON.\" --schema cat.schema.json\n" +
 			"  atenia run model --image photo.jpg \"What is this?\"\n" +
 			"  cat notes.txt | atenia run model.gguf \"Summarize this:\" -",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -46,10 +47,18 @@ func (a *app) run() *cobra.Command {
 	memory := c.Flags().String("memory", "", "for models that learn while they run: load and update the memory in `FILE`")
 	images := c.Flags().StringArray("image", nil, "show the image in `FILE` (PNG, JPEG, GIF, WebP) to the model, as a message of a chat; may be given more than once")
 	videos := c.Flags().StringArray("video", nil, "show the animated GIF in `FILE` to a model that reads videos; may be given more than once")
+	schema := c.Flags().String("schema", "", "answer with JSON that satisfies the JSON Schema in `FILE`")
+	grammar := c.Flags().String("grammar", "", "answer with a text of the GBNF grammar in `FILE`")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if err := sf.follow(*schema, *grammar); err != nil {
+			return err
+		}
 		path, prompt, err := a.modelAndPrompt(args)
 		if err != nil {
 			return err
+		}
+		if rule := sf.opt.Schema != nil || sf.opt.Grammar != ""; rule && (atenia.IsNested(path) || quila.IsModel(path)) {
+			return command.Usagef("--schema and --grammar: %s chooses among neurons or learns while it runs; neither follows a grammar", path)
 		}
 		if atenia.IsNested(path) {
 			if mf.cfg.Checkpoint != "" {

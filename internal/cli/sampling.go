@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 
@@ -120,3 +123,34 @@ func (s *samplingFlags) options(m *atenia.Model) (atenia.Options, error) {
 }
 
 func randomSeed() uint64 { return rand.Uint64() }
+
+// follow reads the files of --schema and --grammar.
+func (s *samplingFlags) follow(schema, grammar string) error {
+	if schema != "" && grammar != "" {
+		return command.Usagef("--schema and --grammar exclude each other")
+	}
+	const most = 1<<20 + 1 // the library refuses more than 1 MiB
+	read := func(name string) ([]byte, error) {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, most))
+	}
+	if schema != "" {
+		b, err := read(schema)
+		if err != nil {
+			return fmt.Errorf("--schema: %w", err)
+		}
+		s.opt.Schema = b
+	}
+	if grammar != "" {
+		b, err := read(grammar)
+		if err != nil {
+			return fmt.Errorf("--grammar: %w", err)
+		}
+		s.opt.Grammar = string(b)
+	}
+	return nil
+}

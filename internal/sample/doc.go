@@ -4,6 +4,7 @@
 //	Sampler  chooses the tokens of one sequence
 //	Stage    one step between logits and choice
 //	Stops    finds stop strings in the text that follows
+//	Constraint  what limits the tokens of a sequence, such as a grammar
 //
 // Each sequence has a [Sampler], which accepts every token, including the
 // prompt's, and returns the next:

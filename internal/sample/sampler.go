@@ -52,6 +52,8 @@ type Sampler struct {
 	rep    dryState
 	mu     float64 // Mirostat's current limit on surprise, in bits
 	top    []candidate
+
+	allowed []float32 // logits of SampleAllowed; nil until it is called
 }
 
 // New returns a sampler for a vocabulary of vocab tokens. It copies everything
@@ -130,6 +132,11 @@ func (s *Sampler) Sample(logits []float32) (Choice, error) {
 	if len(logits) != s.vocab {
 		return Choice{}, &LengthError{len(logits), s.vocab}
 	}
+	return s.sample(logits, logits)
+}
+
+// sample chooses by logits and reports the log-probabilities of own.
+func (s *Sampler) sample(logits, own []float32) (Choice, error) {
 	var ch Choice
 	var err error
 	if s.plain {
@@ -141,7 +148,7 @@ func (s *Sampler) Sample(logits []float32) (Choice, error) {
 		return Choice{}, err
 	}
 	if s.p.LogProbs > 0 {
-		s.logProbs(logits, &ch)
+		s.logProbs(own, &ch)
 	}
 	return ch, nil
 }

@@ -8,6 +8,7 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/fault"
 	"atenia/internal/plan"
+	"atenia/internal/sample"
 )
 
 // turn runs one iteration of the scheduler. It reports false if there was
@@ -169,21 +170,39 @@ func (sl *slot) take(token int, logits []float32) {
 		sl.finish(FinishLength, nil)
 		return
 	}
-	c, err := sl.sampler.Sample(logits)
+	c, err := sl.choose(logits, r.MaxTokens-made)
 	if err != nil {
 		sl.finish("", err)
 		return
 	}
-	sl.sampler.Accept(c.ID)
 	sl.st.tokens <- Token{ID: c.ID, LogProb: c.LogProb, Top: c.Top}
 	switch {
-	case slices.Contains(r.Stop, c.ID):
+	case slices.Contains(r.Stop, c.ID), r.Constraint != nil && r.Constraint.Done():
 		sl.finish(FinishStop, nil)
 	case made+1 == r.MaxTokens:
 		sl.finish(FinishLength, nil)
 	default:
 		sl.tokens = append(sl.tokens, c.ID)
 	}
+}
+
+// choose chooses the next token, of which at most left may follow.
+func (sl *slot) choose(logits []float32, left int) (c sample.Choice, err error) {
+	limit := sl.st.req.Constraint
+	var allowed []uint64
+	if limit != nil {
+		if allowed, err = limit.Allowed(left); err != nil {
+			return c, err
+		}
+	}
+	if c, err = sl.sampler.SampleAllowed(logits, allowed); err != nil {
+		return c, err
+	}
+	sl.sampler.Accept(c.ID)
+	if limit != nil {
+		err = limit.Accept(c.ID)
+	}
+	return c, err
 }
 
 // fail ends the requests with rows in a failed step. What the step wrote is

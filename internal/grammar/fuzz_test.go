@@ -1,0 +1,53 @@
+package grammar
+
+import "testing"
+
+// FuzzParse: any text is a grammar or an error, within bounds; a grammar prints
+// as one that reads back.
+func FuzzParse(f *testing.F) {
+	f.Add("root ::= \"a\" | [b-d]{2,3} x*\nx ::= (root \"y\")? # end")
+	f.Add(`root ::= [^"\\\x00-\x1F] . "é"+`)
+	for _, s := range fixedRules {
+		f.Add(s)
+	}
+	v := NewVocabulary(oneByte(), nil, false)
+	f.Fuzz(func(t *testing.T, source string) {
+		if len(source) > 1<<12 {
+			return
+		}
+		g, err := Parse(source)
+		if err != nil {
+			return
+		}
+		back, err := Parse(g.String())
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, g)
+		}
+		if len(back.net.nodes) > 1<<12 {
+			return
+		}
+		if a, err := v.Compile(back); err == nil {
+			_, _ = a.Accepts(source)
+		}
+	})
+}
+
+// FuzzSchema: any bytes are a schema or an error, within bounds.
+func FuzzSchema(f *testing.F) {
+	f.Add([]byte(`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"},"é":{"enum":[1,"x",null]}},"required":["a"],"$defs":{"b":{"type":["array","null"],"items":{"$ref":"#"},"minItems":1,"maxItems":3}}}`))
+	f.Add([]byte(`{"oneOf":[{"type":"string","pattern":"^a+$"},{"type":"number","minimum":-1.5,"exclusiveMaximum":20}]}`))
+	f.Add([]byte(`{"anyOf":[{"const":{"a":[1,2]}},{"format":"date-time"}],"minLength":2,"prefixItems":[true,false]}`))
+	v := NewVocabulary(oneByte(), nil, false)
+	f.Fuzz(func(t *testing.T, source []byte) {
+		if len(source) > 1<<12 {
+			return
+		}
+		g, err := FromSchema(source)
+		if err != nil || len(g.net.nodes) > 1<<12 {
+			return
+		}
+		if a, err := v.Compile(g); err == nil {
+			_, _ = a.Accepts(string(source))
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package grammar
+
+import "fmt"
+
+// A Matcher follows one answer through an [Automaton]. It must be used by one
+// goroutine at a time. Once the states that it visits have been made, it
+// allocates nothing.
+type Matcher struct {
+	a    *Automaton
+	at   *state
+	over bool     // a token that ends an answer was accepted
+	bits []uint64 // scratch
+}
+
+// Start returns a matcher at the start of an answer.
+func (a *Automaton) Start() *Matcher {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return &Matcher{a: a, at: a.begin, bits: make([]uint64, a.v.words())}
+}
+
+// Allowed returns the set of tokens that may come next, a bit for each id,
+// when the answer may have left more tokens, that one included. Of the tokens
+// that the grammar allows it leaves out those after which the answer could not
+// be completed in time; if no token leads to an end in time, only those that lead
+// closest remain. Tokens that end the answer are allowed when the text is complete.
+//
+// The set is valid until the next call of a method and must not be modified.
+func (m *Matcher) Allowed(left int) ([]uint64, error) {
+	a := m.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.made > maxStates || a.masks > maxSets {
+		if err := a.reset(); err != nil {
+			return nil, err
+		}
+	}
+	if m.over {
+		clear(m.bits)
+		return m.bits, nil
+	}
+	s, ends := m.at, int32(min(1, len(a.v.ends)))
+	all, err := a.maskOf(s)
+	if err != nil {
+		return nil, err
+	}
+	after := int32(min(max(left-1, 0), never-1))
+	bits := all.bits
+	if all.far+ends > after {
+		if err := m.hurry(s, after, ends); err != nil {
+			return nil, err
+		}
+		bits = m.bits
+	}
+	if s.popped && ends > 0 {
+		if &bits[0] != &m.bits[0] {
+			copy(m.bits, bits)
+			bits = m.bits
+		}
+		for _, id := range a.v.ends {
+			bits[id>>6] |= 1 << (id & 63)
+		}
+	}
+	return bits, nil
+}
+
+// hurry sets m.bits to the tokens after which the answer can end within after
+// tokens, or if there are none, as soon as possible.
+func (m *Matcher) hurry(s *state, after, ends int32) error {
+	clear(m.bits)
+	w := walk{bits: m.bits, most: after, ends: ends}
+	a := m.a
+	if err := a.walk(&w, s, 0, 0, int32(len(a.v.char))); err != nil {
+		return err
+	}
+	if s.popped && ends > 0 || w.near == 0 || w.near >= never {
+		return nil
+	}
+	for _, b := range m.bits {
+		if b != 0 {
+			return nil
+		}
+	}
+	w = walk{bits: m.bits, most: w.near, ends: ends}
+	return a.walk(&w, s, 0, 0, int32(len(a.v.char)))
+}
+
+// Accept follows a token. One that is not allowed is an error.
+func (m *Matcher) Accept(id int32) error {
+	a := m.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := m.at
+	if s.popped && !m.over {
+		for _, e := range a.v.ends {
+			if e == id {
+				m.over = true
+				return nil
+			}
+		}
+	}
+	ok := !m.over && id >= 0 && int(id) < len(a.v.text) && len(a.v.text[id]) > 0
+	if ok {
+		for _, c := range a.v.text[id] {
+			var err error
+			if s, err = a.step(s, c); err != nil {
+				return err
+			}
+		}
+		ok = s != a.dead && s.need < never
+	}
+	if !ok {
+		return fmt.Errorf("grammar: token %d is not allowed here", id)
+	}
+	m.at = s
+	return nil
+}
+
+// Done reports whether the answer is complete and nothing can follow.
+func (m *Matcher) Done() bool { return m.over || m.at.terminal() }
