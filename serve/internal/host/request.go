@@ -46,7 +46,7 @@ func (r *Request) Chat(l *Lease, c atenia.Conversation) iter.Seq2[atenia.Token, 
 func (r *Request) CountTokens(l *Lease, c atenia.Conversation) (int, error) {
 	n, err := l.Model.CountTokens(r.Context(), c)
 	if err != nil {
-		err = blame(l, &c, err)
+		err = blame(&c, err)
 	}
 	return n, err
 }
@@ -60,7 +60,7 @@ func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversatio
 		begun := false
 		for t, err := range l.Model.Chat(ctx, c) {
 			if err != nil && !begun {
-				err = blame(l, &c, err)
+				err = blame(&c, err)
 			}
 			begun = true
 			if !yield(t, err) {
@@ -70,28 +70,18 @@ func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversatio
 	})
 }
 
-// blame says which error of a conversation that could not be begun is the client's: one of
-// images, and what the chat template refuses.
-func blame(l *Lease, c *atenia.Conversation, err error) error {
-	if ProblemOf(err).Status != http.StatusInternalServerError {
-		return err
-	}
-	if _, panicked := errors.AsType[*fault.Panic](err); panicked {
+// blame makes errors of a conversation with images the client's, if nothing else is known
+// of them: the images cannot be read.
+func blame(c *atenia.Conversation, err error) error {
+	if _, panicked := errors.AsType[*fault.Panic](err); panicked || ProblemOf(err).Status != http.StatusInternalServerError {
 		return err
 	}
 	for i := range c.Messages {
 		for _, p := range c.Messages[i].Parts {
-			switch {
-			case p.Image == nil && p.Video == nil:
-			case !l.ReadsImages():
-				return Unsupported("messages", "The model %q does not read images.", l.Info.Name)
-			default:
+			if p.Image != nil || p.Video != nil {
 				return Invalid("messages", "%v", err)
 			}
 		}
-	}
-	if _, err := l.Render(*c); err != nil {
-		return Invalid("messages", "The model's chat template refuses the messages: %v", err)
 	}
 	return err
 }

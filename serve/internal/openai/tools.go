@@ -39,6 +39,12 @@ func (f *function) tool(at string) (atenia.Tool, error) {
 	if f.Name == "" {
 		return atenia.Tool{}, host.Invalid(at, "%s has no name", at)
 	}
+	if string(f.Parameters) == "null" {
+		f.Parameters = nil
+	}
+	if f.Parameters != nil && !isObject(f.Parameters) {
+		return atenia.Tool{}, host.Invalid(at, "the parameters of %s are no JSON object", at)
+	}
 	return atenia.Tool{Name: f.Name, Description: f.Description, Parameters: f.Parameters}, nil
 }
 

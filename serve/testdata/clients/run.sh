@@ -1,35 +1,30 @@
 #!/usr/bin/env bash
-# Runs the official Python clients against "atenia serve" with the embedded model.
-#   serve/testdata/clients/run.sh [ATENIA]
-# PYTHON names an interpreter that has the packages already; otherwise they are installed
-# into a folder of their own.
+# Runs the official clients of this folder against a server with the embedded model.
+# Usage: run.sh ATENIA FOLDER; the clients are installed in FOLDER if they are not there.
 set -euo pipefail
+atenia=$1 dir=$2
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
-atenia=${1:-}
-if [ -z "$atenia" ]; then
-	atenia=$work/atenia
-	(cd "$here/../../.." && go build -o "$atenia" ./cmd/atenia)
-fi
-python=${PYTHON:-}
-if [ -z "$python" ]; then
-	command -v pip3 >/dev/null || { apt-get update -q && apt-get install -y -q python3-pip; }
-	pip3 install -q --target "$work/python" anthropic ollama openai
-	export PYTHONPATH=$work/python
-	python=python3
-fi
-key=key-of-the-clients
-port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-url=http://127.0.0.1:$port
-"$atenia" serve --port "$port" --api-key "$key" >"$work/log" 2>&1 &
+mkdir -p "$dir"
+[ -x "$dir/venv/bin/python" ] || python3 -m venv "$dir/venv"
+"$dir/venv/bin/pip" install -q openai anthropic ollama
+[ -d "$dir/node_modules/openai" ] || npm install --silent --no-fund --no-audit --prefix "$dir" openai
+cp "$here"/*.mjs "$dir"
+key=key-of-clients
+"$atenia" serve --port 0 --api-key "$key" 2>"$dir/log" &
 server=$!
+trap 'kill $server 2>/dev/null || true' EXIT
 for _ in $(seq 100); do
-	"$python" -c "import urllib.request; urllib.request.urlopen('$url/health')" 2>/dev/null && break
-	kill -0 "$server" || { cat "$work/log"; exit 1; }
+	url=$(sed -n 's/^atenia: serving at //p' "$dir/log")
+	[ -z "$url" ] || break
 	sleep 0.1
 done
-run() { timeout 120 "$python" "$here/$1" "$2" "$key" || { tail -5 "$work/log"; exit 1; }; }
-run anthropic_client.py "$url"
-run ollama_client.py "$url"
+for client in "$here"/*.py; do
+	echo "== $(basename "$client")"
+	"$dir/venv/bin/python" "$client" "$url/v1" "$key"
+done
+for client in "$here"/*.mjs; do
+	node "$dir/$(basename "$client")" "$url/v1" "$key"
+done
+kill -TERM $server
+wait $server # a drain that fails is a failure
+trap - EXIT
