@@ -324,8 +324,11 @@ func (in *request) options(o *atenia.Options, base atenia.Sampling) error {
 			return host.Invalid("stop_sequences", "stop_sequences.%d: it is empty", i)
 		}
 	}
-	if in.OutputConfig.Format != nil {
-		return host.Unsupported("output_config", "output_config.format is not supported: no form of an answer can be enforced")
+	if f := in.OutputConfig.Format; f != nil {
+		if len(f.Schema) == 0 {
+			return host.Invalid("output_config", "output_config.format.schema: field required")
+		}
+		o.Schema = f.Schema
 	}
 	o.Stop = in.StopSequences
 	o.Sampling = base

@@ -90,6 +90,27 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestFormat: an answer is valid JSON of the schema, though the model writes stories.
+func TestFormat(t *testing.T) {
+	url := server(t)
+	const body = `{"model": "default", "max_tokens": 60, "messages": [{"role": "user", "content": "A dog."}], "output_config": {"format": {"type": "json_schema", "schema": `
+	status, _, b := post(t, url+"/v1/messages", body+`{"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "old": {"type": "boolean"}}, "required": ["name", "old"], "additionalProperties": false}}}}`)
+	var m reply
+	if err := json.Unmarshal(b, &m); err != nil || status != http.StatusOK || len(m.Content) != 1 {
+		t.Fatalf("%d %s: %v", status, b, err)
+	}
+	var dog struct {
+		Name *string
+		Old  *bool
+	}
+	if err := json.Unmarshal([]byte(*m.Content[0].Text), &dog); err != nil || dog.Name == nil || dog.Old == nil {
+		t.Errorf("%s: %v", *m.Content[0].Text, err)
+	}
+	if status, _, b = post(t, url+"/v1/messages", body+`{"type": 7}}}}`); status != http.StatusBadRequest || !strings.Contains(string(b), "invalid_request_error") {
+		t.Errorf("a schema that is none: %d %s", status, b)
+	}
+}
+
 // events reads a stream.
 func events(t *testing.T, b []byte) (out []any) {
 	t.Helper()

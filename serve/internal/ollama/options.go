@@ -63,12 +63,9 @@ func (in *common) answer(o *atenia.Options, m limits) error {
 	if s.NumPredict != nil && *s.NumPredict > 0 { // -1 and -2 are as much as fits
 		o.MaxTokens = *s.NumPredict
 	}
-	schema, err := in.schema()
-	if err != nil {
+	var err error
+	if o.Schema, err = in.schema(); err != nil {
 		return err
-	}
-	if schema != nil {
-		return host.Unsupported("format", "format is not supported: no form of an answer can be enforced")
 	}
 	o.Stop = s.Stop
 	o.Sampling = s.sampling(m.sampling)

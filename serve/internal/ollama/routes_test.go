@@ -130,6 +130,18 @@ func sorted(m map[string]any) (keys []string) {
 	return keys
 }
 
+// TestFormat: an answer is JSON, of a schema or any object.
+func TestFormat(t *testing.T) {
+	url := server(t)
+	for _, format := range []string{`"json"`, `{"type": "object", "properties": {"old": {"type": "boolean"}}, "required": ["old"], "additionalProperties": false}`} {
+		_, _, l := ask(t, url+"/api/chat", `{"model": "default", "stream": false, "format": `+format+`, "options": {"num_predict": 60, "seed": 1}, "messages": [{"role": "user", "content": "A dog."}]}`)
+		var o map[string]any
+		if err := json.Unmarshal([]byte(text(t, l[0])), &o); err != nil || format != `"json"` && o["old"] == nil {
+			t.Errorf("%s: %v (%v)", format, l, err)
+		}
+	}
+}
+
 // TestLoad: a request that says nothing loads the model.
 func TestLoad(t *testing.T) {
 	url := server(t)

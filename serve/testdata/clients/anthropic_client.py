@@ -1,10 +1,11 @@
 """Anthropic's Python client against a running server: python anthropic_client.py http://127.0.0.1:8080 KEY"""
 
+import json
 import sys
 
 import anthropic
 
-base, key = sys.argv[1], sys.argv[2]
+base, key = sys.argv[1].removesuffix("/v1"), sys.argv[2]
 client = anthropic.Anthropic(base_url=base, api_key=key, max_retries=0)
 ask = [{"role": "user", "content": "Tell me about a dog."}]
 tools = [{"name": "weather", "description": "of a city", "input_schema": {
@@ -52,6 +53,12 @@ def tool():
         assert m.content[0].type == "text"
 
 
+def schema():
+    want = {"type": "object", "properties": {"old": {"type": "boolean"}}, "required": ["old"], "additionalProperties": False}
+    m = client.messages.create(model="default", max_tokens=60, messages=ask, output_config={"format": {"type": "json_schema", "schema": want}})
+    assert isinstance(json.loads(m.content[0].text)["old"], bool) and m.stop_reason == "end_turn", m
+
+
 def errors():
     def fails(kind, status, name, call):
         try:
@@ -78,5 +85,6 @@ said = chat()
 stream(said)
 prefill(said)
 tool()
+schema()
 errors()
 print("anthropic", anthropic.__version__, "ok")

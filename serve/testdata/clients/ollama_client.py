@@ -1,11 +1,12 @@
 """Ollama's Python client against a running server: python ollama_client.py http://127.0.0.1:8080 KEY"""
 
 import importlib.metadata
+import json
 import sys
 
 import ollama
 
-base, key = sys.argv[1], sys.argv[2]
+base, key = sys.argv[1].removesuffix("/v1"), sys.argv[2]
 client = ollama.Client(host=base, headers={"Authorization": "Bearer " + key})
 ask = [{"role": "user", "content": "Tell me about a dog."}]
 fixed = {"seed": 3, "temperature": 1, "num_predict": 16}
@@ -47,6 +48,14 @@ def tools():
     assert client.chat(model="default", messages=turns, tools=[weather], options=fixed).message.content
 
 
+def schema():
+    want = {"type": "object", "properties": {"old": {"type": "boolean"}}, "required": ["old"], "additionalProperties": False}
+    for n in range(5):
+        o = json.loads(client.chat(model="default", messages=ask, format=want, options={"seed": n, "temperature": 1.5}).message.content)
+        assert list(o) == ["old"] and isinstance(o["old"], bool)
+    assert isinstance(json.loads(client.generate(model="default", prompt="A dog.", format="json", options={"num_predict": 60}).response), dict)
+
+
 def vectors():
     both = client.embed(model="default", input=["A cat.", "A dog sleeps."])
     assert len(both.embeddings) == 2 and both.prompt_eval_count > 4
@@ -84,6 +93,7 @@ def errors():
 chat()
 generate()
 tools()
+schema()
 vectors()
 models()
 errors()
