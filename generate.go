@@ -104,7 +104,7 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		r.Stop = m.text.Stop
 	}
 	var err error
-	if r.Constraint, err = m.constraint(o); err != nil {
+	if r.Constrain, err = m.constrain(o); err != nil {
 		yield(Token{}, publish(err))
 		return
 	}

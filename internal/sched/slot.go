@@ -15,8 +15,9 @@ type slot struct {
 	spill   *spill  // the pages of an idle sequence, when they are in a file
 	st      *Stream // nil = idle
 	sampler *sample.Sampler
-	began   uint64 // admission count: the largest is the youngest
-	parked  bool   // preempted: waits for memory until another request ends
+	limit   sample.Constraint // of the sampler's tokens; nil = none
+	began   uint64            // admission count: the largest is the youngest
+	parked  bool              // preempted: waits for memory until another request ends
 
 	images []Image     // of the sequence
 	spans  []exec.Span // of images, for exec.Run; none in an idle slot
@@ -56,8 +57,12 @@ func (s *Scheduler) begin(st *Stream) error {
 			sampler.Accept(t)
 		}
 	}
+	var limit sample.Constraint
+	if sampler != nil && r.Constrain != nil {
+		limit = r.Constrain()
+	}
 	sl := s.place(r)
-	sl.st, sl.sampler, sl.span, sl.parked = st, sampler, r.span(), false
+	sl.st, sl.sampler, sl.limit, sl.span, sl.parked = st, sampler, limit, r.span(), false
 	sl.want = len(r.Prompt) - 1
 	if r.All {
 		sl.want = 0
@@ -93,7 +98,7 @@ func (sl *slot) finish(f Finish, err error) {
 			defer sl.s.lose(err)
 		}
 	}
-	sl.st, sl.sampler = nil, nil
+	sl.st, sl.sampler, sl.limit = nil, nil, nil
 	sl.dropRows()
 	sl.endScope(plan.RequestScoped)
 	st.end(f, err)
