@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+
+	"atenia/internal/sched"
 )
 
 // A Message is one turn of a conversation.
@@ -50,6 +52,9 @@ type Conversation struct {
 	// Continue says that the last message is the beginning of the answer: the model
 	// goes on where its content ends.
 	Continue bool
+	// Raw leaves the answer as the model writes it: all of it is Text, with the marks of
+	// its thoughts and calls that are not special tokens.
+	Raw bool
 	// NoPrompt leaves out the words with which the template asks for an answer, such as
 	// the header of the assistant's turn: the model continues the conversation itself.
 	NoPrompt bool
@@ -65,27 +70,50 @@ type Conversation struct {
 //
 // A Model keeps no conversation: append the answer to Messages as an "assistant"
 // message and call Chat again. Keys and values that are still cached are used
-// again, so only new messages are computed. A model without a template returns
+// again, so only new messages are computed. [Model.Reply] does it for those who want the
+// answer as a whole.
+//
+// What the model thinks comes as Reasoning, and calls of Tools as Call, in whichever
+// format the model was trained to write them; Options.Stop are looked for in Text alone.
+// Without Tools a call is text. What looks like a call and is none is text, too.
+//
+// A model without a template returns
 // [ErrNoTemplate]. [Model.Render] shows the text that the model is given.
 func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
-		prompt, err := m.Render(c)
+		prompt, ids, places, err := m.read(ctx, &c)
 		if err != nil {
 			yield(Token{}, err)
 			return
 		}
-		images, err := c.imagesOf()
-		if err != nil {
-			yield(Token{}, err)
-			return
-		}
-		ids, places, err := m.see(ctx, prompt, images, false)
-		if err != nil {
-			yield(Token{}, err)
-			return
-		}
-		m.generate(ctx, ids, places, &c.Options, yield)
+		m.generate(ctx, ids, places, &c.Options, m.reader(&c, prompt), yield)
 	}
+}
+
+// read returns a conversation's text and its tokens, with the places of its images.
+func (m *Model) read(ctx context.Context, c *Conversation) (string, []int32, []sched.Image, error) {
+	images, err := c.imagesOf()
+	if err != nil {
+		return "", nil, nil, err
+	}
+	if len(images) > 0 && m.eye == nil { // the template would fail on them first
+		return "", nil, nil, ErrNoImages
+	}
+	prompt, err := m.Render(*c)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	ids, places, err := m.see(ctx, prompt, images, false)
+	return prompt, ids, places, err
+}
+
+// CountTokens returns how many tokens a conversation has for the model, those
+// included that the chat template adds: what [Model.Chat] would report as
+// [Usage].Prompt. Use it to see whether a conversation fits before it is answered.
+// Images are encoded to be counted, and are not encoded again by Chat.
+func (m *Model) CountTokens(ctx context.Context, c Conversation) (int, error) {
+	_, ids, _, err := m.read(ctx, &c)
+	return len(ids), err
 }
 
 // Render returns the text that the model's chat template makes of a
@@ -102,7 +130,8 @@ func (m *Model) Render(c Conversation) (string, error) {
 		}
 		return "", ErrNoTemplate
 	}
-	return c.render(m.text.Template, m.text.Vars)
+	text, err := c.render(m.text.Template, m.text.Vars)
+	return text, publish(err)
 }
 
 // HasChat reports whether the model has a chat template that can be run, and

@@ -130,7 +130,7 @@ func (m *Model) embed(ctx context.Context, texts []string, o EmbedOptions, token
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		if in[i], err = m.input(i, &e, o.Truncate, prefix+s); err != nil {
+		if in[i], err = m.input(ctx, i, &e, o.Truncate, prefix+s); err != nil {
 			return nil, err
 		}
 	}
@@ -198,12 +198,15 @@ func (e *Encoding) prefix(name string) (string, error) {
 }
 
 // input returns the tokens of one text or of a pair.
-func (m *Model) input(i int, e *Encoding, truncate bool, texts ...string) (engine.Input, error) {
+func (m *Model) input(ctx context.Context, i int, e *Encoding, truncate bool, texts ...string) (engine.Input, error) {
 	t := m.text.Tokenizer
 	if t == nil {
 		return engine.Input{}, m.textErr
 	}
-	ids, types, cut := t.EncodeWithin(e.MaxTokens, texts...)
+	ids, types, cut, err := t.EncodeWithin(ctx, e.MaxTokens, texts...)
+	if err != nil {
+		return engine.Input{}, err
+	}
 	if cut > 0 && !truncate {
 		return engine.Input{}, &TextLengthError{Text: i, Tokens: len(ids) + cut, Most: e.MaxTokens}
 	}
@@ -248,7 +251,7 @@ func (m *Model) Rerank(ctx context.Context, query string, documents []string, o 
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		if in[i], err = m.input(i, &e, o.Truncate, query, s); err != nil {
+		if in[i], err = m.input(ctx, i, &e, o.Truncate, query, s); err != nil {
 			return nil, err
 		}
 	}

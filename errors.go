@@ -10,6 +10,7 @@ import (
 	"atenia/internal/sample"
 	"atenia/internal/sched"
 	"atenia/internal/text"
+	"atenia/internal/text/chat"
 	"atenia/internal/train"
 	"atenia/internal/train/recipe"
 )
@@ -69,6 +70,18 @@ type ContextError struct {
 
 // Error implements error.
 func (e *ContextError) Error() string { return (*sched.ContextError)(e).Error() }
+
+// A TemplateError says that the model's chat template does not take a conversation. Many
+// want turns of the user and of the assistant by turns, and some no system message:
+// Message is then the template's own. Change the conversation.
+type TemplateError struct {
+	Message string
+}
+
+// Error implements error.
+func (e *TemplateError) Error() string {
+	return "the model's chat template does not take the conversation: " + e.Message
+}
 
 // A FloorError says that a budget is smaller than the model can run with. Floor is
 // the smallest that would do, so a program can offer it:
@@ -141,6 +154,10 @@ func publish(err error) error {
 		public = (*GrammarError)(e)
 	} else if e, ok := errors.AsType[*file.ChangedError](err); ok {
 		public = (*ChangedError)(e)
+	} else if e, ok := errors.AsType[*chat.RaiseError](err); ok {
+		public = &TemplateError{e.Message}
+	} else if e, ok := errors.AsType[*chat.RuntimeError](err); ok {
+		public = &TemplateError{e.Error()}
 	} else {
 		return err
 	}

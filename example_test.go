@@ -2,6 +2,7 @@ package atenia_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -48,6 +49,63 @@ func ExampleModel_Chat() {
 	}
 	// Output:
 	// Hello! Would you like to hear a story? [stop]
+}
+
+// An answer as a whole, with the tokens that it took.
+func ExampleModel_Complete() {
+	ctx := context.Background()
+	m, err := atenia.Open(ctx, "", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	a, err := m.Complete(ctx, atenia.Prompt{Text: "Once upon a time", Options: atenia.Options{MaxTokens: 12}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s [%s, %d tokens]\n", a.Text, a.Finish, a.Usage.Answer)
+	// Output:
+	// , there was a curious little goat named Sam. He lived [length, 12 tokens]
+}
+
+// A model that was trained to call tools asks for a function until it knows enough to
+// answer. (The embedded one was not, and answers.)
+func ExampleModel_Reply() {
+	ctx := context.Background()
+	m, err := atenia.Open(ctx, "", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	talk := atenia.Conversation{
+		Messages: []atenia.Message{{Role: "user", Content: "Hello!"}},
+		Tools: []atenia.Tool{{
+			Name:        "get_weather",
+			Description: "Returns the weather in a city.",
+			Parameters:  json.RawMessage(`{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}`),
+		}},
+	}
+	for {
+		answer, err := m.Reply(ctx, talk)
+		if err != nil {
+			log.Fatal(err)
+		}
+		talk.Messages = append(talk.Messages, answer.Message())
+		if len(answer.ToolCalls) == 0 {
+			fmt.Println(answer.Text)
+			break
+		}
+		for _, call := range answer.ToolCalls {
+			var arguments struct{ City string }
+			result := "18 °C"
+			if err := json.Unmarshal(call.Arguments, &arguments); err != nil {
+				result = err.Error() // the model reads it and may try again
+			}
+			talk.Messages = append(talk.Messages, atenia.Message{Role: "tool", Content: result, ToolCallID: call.ID, Name: call.Name})
+		}
+	}
+	// Output:
+	// Hello! Would you like to hear a story?
 }
 
 // Sampling with a seed gives the same answer every time, too. A stop string is

@@ -9,6 +9,7 @@ import (
 
 	"atenia/internal/sample"
 	"atenia/internal/sched"
+	"atenia/internal/text"
 )
 
 // A Prompt is text or token ids to continue. Use it for completion; for a model
@@ -38,20 +39,57 @@ type Options struct {
 	// Grammar is a grammar in llama.cpp's notation, GBNF, that the answer is to
 	// follow. Of Schema and Grammar at most one may be set.
 	Grammar string
+	// ID names the request for [Model.Why] and [Model.Requests]. "" = one is made.
+	ID string
+	// Priority, from -100 to 100, is for when requests wait: those with more are
+	// admitted first, and lose their memory last. 64 steps of waiting are worth a
+	// level, so that every request comes at last.
+	Priority int
+	// Client says whose request it is. Of those who wait with equal priority, the
+	// one that was given the fewest tokens comes first, so that many requests of
+	// one do not hold up another's.
+	Client string
 }
 
 // A Token is a piece of an answer. Text is what may be shown now: bytes of an
 // unfinished character and what may become a stop string are held back and
 // come with a later token.
 //
-// The last one of an answer has Finish set. It stands for no token; its Text
-// is what was held back.
+// The last one of an answer has Finish and Usage set. It stands for no token; its
+// Text is what was held back. (If more was held back than one Token can say, others
+// precede it that repeat the ID of the one before.)
 type Token struct {
-	ID      int32
-	Text    string
+	ID   int32
+	Text string
+	// Reasoning is a piece of what the model thinks before it answers, and Call a piece
+	// of a call of one of the conversation's tools; a token may complete several of the
+	// three. Only [Model.Chat] tells them from Text, unless [Conversation].Raw is set.
+	Reasoning string
+	Call      *CallPart
+
 	LogProb float32   // natural logarithm, under the unmodified distribution; 0 unless Sampling.LogProbs is set
 	Top     []LogProb // the Sampling.LogProbs most likely tokens
 	Finish  string    // "stop", or "length" when MaxTokens or the context was reached
+	Stop    string    // of Options.Stop, the text that ended the answer; set on the last token alone
+	Usage   *Usage    // of the answer; set on the last token alone
+}
+
+// A CallPart is a piece of a call as the model writes it. The first part of a call has
+// its ID and Name; the Arguments of all its parts, put together, are an object of JSON.
+type CallPart struct {
+	Index     int // of the call in the answer, from 0
+	ID, Name  string
+	Arguments string
+	// Broken says that the call is none: the model ended it where it must not end, or
+	// wrote what is no JSON. All of it follows as Text.
+	Broken bool
+}
+
+// A Usage counts the tokens of an answer and of what it answers.
+type Usage struct {
+	Prompt int `json:"prompt"` // tokens of the prompt, those included that a template or the tokenizer added
+	Cached int `json:"cached"` // of those, tokens that were not computed because their keys and values were still cached
+	Answer int `json:"answer"` // tokens generated, the one with which the model ends included
 }
 
 // Generate continues a prompt and yields tokens as they are computed. The sequence
@@ -82,7 +120,7 @@ func (m *Model) Generate(ctx context.Context, p Prompt) iter.Seq2[Token, error] 
 				ids = m.start()
 			}
 		}
-		m.generate(ctx, ids, nil, &p.Options, yield)
+		m.generate(ctx, ids, nil, &p.Options, m.text.Writer(p.Stop), yield)
 	}
 }
 
@@ -94,16 +132,21 @@ func (m *Model) start() []int32 {
 	return m.text.Stop[:min(1, len(m.text.Stop))]
 }
 
-func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, yield func(Token, error) bool) {
+func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, w *text.Writer, yield func(Token, error) bool) {
+	defer w.Close()
 	room := m.Context() - len(ids)
-	r := sched.Request{Prompt: ids, Images: images, MaxTokens: room, Sampling: o.Sampling.internal()}
+	r, err := o.request()
+	if err != nil {
+		yield(Token{}, err)
+		return
+	}
+	r.Prompt, r.Images, r.MaxTokens = ids, images, room
 	if o.MaxTokens > 0 {
 		r.MaxTokens = min(o.MaxTokens, room)
 	}
 	if m.text.Tokenizer != nil && !o.IgnoreEnd {
 		r.Stop = m.text.Stop
 	}
-	var err error
 	if r.Constrain, err = m.constrain(o); err != nil {
 		yield(Token{}, publish(err))
 		return
@@ -114,7 +157,7 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		return
 	}
 	defer st.Close()
-	w := m.writer(o)
+	last := Token{}
 	for {
 		t, ok := st.Next()
 		if !ok {
@@ -127,73 +170,40 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		if slices.Contains(r.Stop, t.ID) {
 			continue // the scheduler ends after it
 		}
-		text, stopped := w.add(t.ID)
-		if !yield(Token{ID: t.ID, Text: text, LogProb: t.LogProb, Top: newLogProbs(t.Top)}, nil) {
+		stopped := w.Add(t.ID)
+		last = Token{ID: t.ID, LogProb: t.LogProb, Top: newLogProbs(t.Top)}
+		last.fill(w)
+		if !yield(last, nil) {
 			return
 		}
 		if stopped {
-			yield(Token{Finish: string(sched.FinishStop)}, nil)
-			return
+			break
 		}
 	}
-	if err := st.Err(); err != nil {
-		yield(Token{}, publish(err))
-		return
+	finish := sched.FinishStop
+	if w.Hit() == "" {
+		if err := st.Err(); err != nil {
+			yield(Token{}, publish(err))
+			return
+		}
+		if finish = st.Finish(); w.Flush() {
+			finish = sched.FinishStop
+		}
 	}
-	text, stopped := w.flush()
-	finish := st.Finish()
-	if stopped {
-		finish = sched.FinishStop
+	end := Token{}
+	for end.fill(w) {
+		if end.ID = last.ID; !yield(end, nil) {
+			return
+		}
+		end = Token{}
 	}
-	yield(Token{Text: text, Finish: string(finish)}, nil)
+	end.Finish, end.Stop, end.Usage = string(finish), w.Hit(), usage(st)
+	yield(end, nil)
 }
 
-// A writer turns token ids into text that may be shown.
-type writer struct {
-	stream interface {
-		Next(id int32) string
-		Flush() string
-	}
-	stops *sample.Stops
-}
-
-func (m *Model) writer(o *Options) *writer {
-	w := &writer{}
-	if m.text.Tokenizer != nil {
-		w.stream = m.text.Tokenizer.NewStream(true)
-	}
-	if len(o.Stop) > 0 {
-		w.stops = sample.NewStops(o.Stop)
-	}
-	return w
-}
-
-// add returns the text that a token completes, and whether a stop string
-// ended the answer.
-func (w *writer) add(id int32) (text string, stopped bool) {
-	if w.stream == nil {
-		return "", false
-	}
-	text = w.stream.Next(id)
-	if w.stops != nil {
-		return w.stops.Feed(text)
-	}
-	return text, false
-}
-
-// flush returns what was held back at the end of an answer.
-func (w *writer) flush() (text string, stopped bool) {
-	if w.stream == nil {
-		return "", false
-	}
-	text = w.stream.Flush()
-	if w.stops == nil {
-		return text, false
-	}
-	if text, stopped = w.stops.Feed(text); !stopped {
-		text += w.stops.Flush()
-	}
-	return text, stopped
+func usage(st *sched.Stream) *Usage {
+	u := Usage(st.Usage())
+	return &u
 }
 
 // LogitsOptions choose the rows that [Model.Logits] returns. The zero value gives

@@ -41,6 +41,9 @@ func collect(seq func(func(atenia.Token, error) bool)) (answer, error) {
 		if a.finish != "" {
 			return a, errors.New("a token after the last one")
 		}
+		if (t.Usage != nil) != (t.Finish != "") {
+			return a, errors.New("usage is not that of the last token alone")
+		}
 		a.text += t.Text
 		if a.finish = t.Finish; a.finish == "" {
 			a.ids = append(a.ids, t.ID)
@@ -111,19 +114,19 @@ func TestGenerateStop(t *testing.T) {
 		at := strings.Index(whole, stop)
 		p.Stop = []string{"never said", stop}
 		shown := ""
-		finish := ""
+		finish, ended := "", ""
 		for tok, err := range m.Generate(t.Context(), p) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			shown += tok.Text
-			finish = tok.Finish
+			finish, ended = tok.Finish, tok.Stop
 			if len(shown) > at {
 				t.Fatalf("stop %q: %q was shown", stop, shown)
 			}
 		}
-		if shown != whole[:at] || finish != "stop" {
-			t.Errorf("stop %q: %q (%s), want %q", stop, shown, finish, whole[:at])
+		if shown != whole[:at] || finish != "stop" || ended != stop {
+			t.Errorf("stop %q: %q (%s, %q), want %q", stop, shown, finish, ended, whole[:at])
 		}
 	}
 	p.Stop = []string{whole[len(whole)-3:] + "never said"} // begins and does not come
@@ -345,6 +348,9 @@ func TestChat(t *testing.T) {
 	tok, err := m.Tokenizer()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n, err := m.CountTokens(t.Context(), c); err != nil || n != len(tok.Encode(want, false)) {
+		t.Errorf("%d tokens are counted (%v), want %d", n, err, len(tok.Encode(want, false)))
 	}
 	said, err := collect(m.Chat(t.Context(), c))
 	if err != nil {

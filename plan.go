@@ -140,6 +140,9 @@ func (p *Plan) parameters() (n int64) {
 	return n
 }
 
+// Context returns how many tokens a sequence may have.
+func (p *Plan) Context() int { return p.compiled.Context() }
+
 // StateBytes returns what one sequence keeps: a fixed part, and bytes for each
 // token.
 func (p *Plan) StateBytes() (fixed, perToken uint64) { return p.compiled.StateBytes() }

@@ -4,8 +4,8 @@ package atenia
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"atenia/internal/text/chat"
@@ -15,6 +15,13 @@ import (
 func (c *Conversation) render(t *chat.Template, vars map[string]string) (string, error) {
 	if c.Continue && (len(c.Messages) == 0 || c.Messages[len(c.Messages)-1].Role != "assistant") {
 		return "", &ConfigError{"Continue", nil, "a last message of the assistant, which the answer continues"}
+	}
+	if c.Continue {
+		marked, err := c.marked()
+		if err != nil {
+			return "", err
+		}
+		c = marked
 	}
 	text, err := c.renderWith(t, vars, false)
 	// Most templates write the arguments of calls as JSON; others, such as DeepSeek's, want
@@ -79,19 +86,41 @@ func (c *Conversation) renderWith(t *chat.Template, vars map[string]string, writ
 	return r.Text, err
 }
 
-// cut returns the text up to the end of the last message's content, as transformers
-// does: a template may have trimmed it.
+// continued stands at the end of a message that the model continues while it is
+// rendered; the text is transformers', which some templates may treat as they do a word.
+const continued = "CONTINUE_FINAL_MESSAGE_TAG "
+
+// marked returns the conversation with a mark at the end of its last text.
+func (c *Conversation) marked() (*Conversation, error) {
+	with := *c
+	with.Messages = slices.Clone(c.Messages)
+	last := &with.Messages[len(with.Messages)-1]
+	if last.Parts == nil {
+		last.Content += continued
+		return &with, nil
+	}
+	last.Parts = slices.Clone(last.Parts)
+	for i := range slices.Backward(last.Parts) {
+		if p := &last.Parts[i]; p.Image == nil && p.Video == nil {
+			p.Text += continued
+			return &with, nil
+		}
+	}
+	return nil, &ConfigError{"Continue", nil, "a text in the last message, which the answer continues"}
+}
+
+// cut returns the text up to the mark. A template that trimmed the space after the mark
+// would have trimmed that before it.
 func (c *Conversation) cut(text string) (string, error) {
-	said := c.Messages[len(c.Messages)-1].text()
-	trimmed := strings.TrimSpace(said)
-	at := strings.LastIndex(text, trimmed)
-	if at < 0 {
-		return "", errors.New("the chat template changes or leaves out the last message, so that its answer cannot be continued")
+	at := strings.LastIndex(text, strings.TrimSpace(continued))
+	said := strings.TrimSuffix(c.Messages[len(c.Messages)-1].text(), continued)
+	if at < 0 || !strings.Contains(text, strings.TrimSpace(said)) {
+		return "", &TemplateError{"it changes or leaves out the last message, so that its answer cannot be continued"}
 	}
-	if left := strings.TrimLeft(said, " \t\n\r\v\f"); strings.HasPrefix(text[at:], left) {
-		return text[:at+len(left)], nil
+	if strings.HasPrefix(text[at:], continued) {
+		return text[:at], nil
 	}
-	return text[:at+len(trimmed)], nil
+	return strings.TrimRight(text[:at], " \t\n\r\v\f"), nil
 }
 
 // text returns what a message says without its images.

@@ -57,6 +57,7 @@ func environmentHelp() *cobra.Command {
 		Long: kernelVar + " selects the kernels: portable, avx2 or avx512; on arm64 portable, neon or dotprod. The default\n" +
 			"is the best that this machine has, which \"atenia version\" prints. Results are the same to the last bit; only\n" +
 			"speed changes. Use it for measurements and tests.\n\n" +
+			"" + keyVar + " is a key that clients of \"atenia serve\" may send.\n\n" +
 			"XDG_STATE_HOME is the folder for state that outlives a run, such as what was learned about backends, which is\n" +
 			"kept in its subfolder atenia. The default is ~/.local/state.\n\n" +
 			"AMP_NODE_PATH lists folders with libraries of C nodes for \"atenia flow\". They are searched after those of\n" +

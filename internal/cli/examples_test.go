@@ -18,7 +18,7 @@ import (
 // or depend on it: they are parsed.
 var measures = []string{
 	"atenia bench kernels", "atenia bench ssd", "atenia bench mem", "atenia bench codec", "atenia bench train", "atenia flow bench",
-	"atenia quila train", "atenia quila coders", "atenia quila conformance",
+	"atenia serve", "atenia quila train", "atenia quila coders", "atenia quila conformance",
 }
 
 // TestExamples runs the examples of every command, as one would paste them, that

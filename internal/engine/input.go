@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"atenia/internal/exec"
-	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
+	"atenia/internal/memory/residence"
 	"atenia/internal/policy/replay"
 )
 
@@ -126,9 +126,8 @@ func (f *Footprint) towerBytes(c *PlaceConfig) (int64, error) {
 	if f.model.Plans.VisionEncode == nil {
 		return 0, nil
 	}
-	x := exec.Config{Threads: c.Exec.Threads, Precise: c.Exec.Precise, Halves: true, MaxTokens: f.model.Config.TowerRows(c.Exec.Context)}
-	x.Pack.Mode = pack.Off
-	need, err := exec.MeasureTower(&f.model.Plans, f.headers, x)
+	m := &f.model.Config
+	need, err := exec.MeasureTower(&f.model.Plans, f.headers, residence.TowerConfig(m, m.TowerRows(c.Exec.Context), c.Exec.Threads, c.Exec.Precise, nil))
 	if err != nil {
 		return 0, fmt.Errorf("the tower: %w", err)
 	}

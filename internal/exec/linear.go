@@ -55,6 +55,9 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 	if err != nil {
 		return err
 	}
+	if w == nil { // optional to the opcode, but these parameters want it
+		return b.WeightErrorf(slot, "absent")
+	}
 	p := part{name: b.WeightName(slot), rows: rows}
 	if p.w, err = b.product(l, slot, w); err != nil {
 		return err

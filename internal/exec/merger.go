@@ -42,7 +42,7 @@ func bindMerger(b *Bind, p *plan.MergeParams) (Kernel, error) {
 	}
 	most := (b.maxRows + m.cell - 1) / m.cell
 	cols := m.width
-	if b.has("merge") {
+	if b.Has("merge") {
 		if err := m.add(b, "merge", "", cols, int(m.in.cols)); err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func bindMerger(b *Bind, p *plan.MergeParams) (Kernel, error) {
 		m.hidden[1] = b.floats(cols * most)
 	}
 	rows := int(m.out.cols)
-	if b.has("fc2") {
+	if b.Has("fc2") {
 		v, err := b.weight("fc1")
 		if err != nil {
 			return nil, err
@@ -82,21 +82,18 @@ func (m *merger) add(b *Bind, slot, bias string, cols, rows int) error {
 	return err
 }
 
-// has reports whether an optional slot is filled.
-func (b *Bind) has(slot string) bool { return b.WeightName(slot) != "" }
-
 func (m *merger) bindNorm(b *Bind) error {
 	wide := int(m.in.cols)
 	if m.p.PostShuffleNorm != 0 {
 		wide = m.width
 	}
 	var err error
-	if b.has("norm") {
+	if b.Has("norm") {
 		if m.weight, err = b.vector("norm", wide); err != nil {
 			return err
 		}
 	}
-	if b.has("norm_bias") {
+	if b.Has("norm_bias") {
 		if m.bias, err = b.vector("norm_bias", wide); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func bindPatchEmbed(b *Bind, p *plan.PatchParams) (Kernel, error) {
 	}
 	e.l.parts[0].stride = int(p.Dim)
 	e.src = b.floats(e.cols * b.maxRows)
-	if b.has("pos") {
+	if b.Has("pos") {
 		var err error
 		if e.table, err = b.matrix("pos", int(p.GridSide*p.GridSide), int(p.Dim)); err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 var publicPackages = []string{
 	".", "tensor", "grad", "nested", "nested/rule",
 	"flow", "flow/graph", "flow/node", "flow/node/nodetest", "flow/amp", "flow/rt", "flow/mel", "flow/fit", "flow/media", "flow/view",
-	"quila", "quila/config",
+	"quila", "quila/config", "serve",
 }
 
 // testSupport are packages that only tests import. They keep nothing alive.

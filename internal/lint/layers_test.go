@@ -11,13 +11,14 @@ import (
 // "/..." is a folder and all below; of two patterns the deeper one counts.
 const layers = `
 values   tensor internal/grammar internal/enum internal/fault internal/invariant internal/spelling internal/golden internal/lint internal/sample internal/score internal/picture internal/text/corpus internal/model/embedded internal/bench/peer internal/machine/cpu internal/machine/library internal/store/durable
-files    internal/memory/ledger < internal/memory/arena < internal/memory/kv internal/store/direct < internal/store/blob internal/store/faultfs internal/plan < internal/plan/pass internal/memory/timeline < internal/memory/lane internal/model/quant internal/model/packed internal/text/token < internal/text/vocab internal/text/chat internal/policy/learn internal/policy/record internal/train/offload internal/machine/pool internal/kernel
+files    internal/memory/ledger < internal/memory/arena < internal/memory/kv internal/store/direct < internal/store/blob internal/store/faultfs internal/plan < internal/plan/pass internal/memory/timeline < internal/memory/lane internal/model/quant internal/model/packed internal/text/token < internal/text/vocab internal/text/chat internal/text/answer internal/policy/learn internal/policy/record internal/train/offload internal/machine/pool internal/kernel
 machine  internal/machine/hw < internal/memory < internal/memory/place < internal/memory/memorytest < internal/machine/cuda internal/memory/coded < internal/memory/ring < internal/memory/experts internal/bench/roof < internal/kernel/... internal/model/file < internal/text
 tape     grad < nested/rule < nested internal/memory/pack < internal/exec internal/memory/rates internal/store/checkpoint internal/policy/route internal/policy/trace internal/model/compile
 rooms    internal/tape internal/model/... internal/sched/states < internal/sched internal/policy/replay internal/store/checkpointdir internal/memory/residence flow/graph < flow/node < flow/mel < flow/internal/... < flow < flow/...
 quila    quila/config < quila/internal/... < quila
 engine   internal/sight < internal/speech < internal/train/... internal/policy/adapt < internal/policy/observe < internal/engine
 product  .
+serves   serve/internal/host < serve/internal/... < serve
 measures internal/bench/...
 commands internal/cli/command < internal/cli/flow < internal/cli/quila < internal/cli
 programs cmd/... examples/... tools/...
@@ -28,8 +29,9 @@ var faces = map[string]string{
 	"cmd/...":            "internal/cli/...",
 	"examples/...":       ". flow/... nested/... grad/... tensor",
 	"internal/cli/flow":  "flow/... internal/cli/command internal/spelling internal/store/durable",
+	"serve/...":          ". serve/... internal/fault internal/spelling",
 	"internal/cli/quila": "quila/... internal/cli/command internal/spelling internal/store/durable",
-	"internal/cli/...":   ". internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
+	"internal/cli/...":   ". serve internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
 }
 
 // codebookUsers are the packages that may use a codebook: codes are looked up where

@@ -80,7 +80,7 @@ func (r *Recipe) size(w, h int) (int, int, error) {
 	case Square:
 		return r.Width, r.Height, nil
 	case Tiles:
-		w, h = smart(w, h, unit, unit, r.MinTokens*unit*unit, r.MaxTokens*unit*unit)
+		w, h = smart(w, h, 1, 1, unit, unit, r.MinTokens*unit*unit, r.MaxTokens*unit*unit)
 		return w, h, nil
 	case Longest:
 		return r.longest(w, h), r.longest(h, w), nil
@@ -88,8 +88,8 @@ func (r *Recipe) size(w, h int) (int, int, error) {
 	if err := slender(w, h); err != nil {
 		return 0, 0, err
 	}
-	w, h = smart(w, h, unit, 0, r.MinPixels, r.MaxPixels)
-	return max(w, unit), max(h, unit), nil
+	w, h = smart(w, h, 1, 1, unit, 0, r.MinPixels, r.MaxPixels)
+	return w, h, nil
 }
 
 // slender refuses sides that differ too much.
@@ -110,25 +110,27 @@ func (r *Recipe) longest(side, other int) int {
 	return max(1, (side-1)/unit+1) * unit
 }
 
-// smart returns sides that are multiples of unit, with about the same ratio and
-// an area within bounds (transformers, qwen2_vl, smart_resize). Halves are
-// rounded to even, as Python does. A side that rounds to 0 counts as side: to the
-// processor of lfm2_vl it is a unit, to that of qwen2_vl the area is then too small.
-func smart(w, h, unit, side, least, most int) (int, int) {
-	u := float64(unit)
+// smart returns sides that are multiples of unit, with about the same ratio, and
+// an area within bounds: that of n frames together, which round to so many of whole
+// groups (transformers, smart_resize of qwen2_vl, with one frame, and of qwen3_vl).
+// Halves are rounded to even, as Python does. A side that rounds to 0 counts as
+// side: to the processor of lfm2_vl it is a unit, to those of qwen the area is then
+// too small.
+func smart(w, h, n, frames, unit, side, least, most int) (int, int) {
+	u, counted := float64(unit), float64(frames)
 	round := func(x int) int { return max(side, int(math.RoundToEven(float64(x)/u))*unit) }
 	bw, bh := round(w), round(h)
-	switch {
-	case bw*bh > most:
-		beta := math.Sqrt(float64(w) * float64(h) / float64(most))
+	switch volume := float64(n) * float64(w) * float64(h); {
+	case counted*float64(bw)*float64(bh) > float64(most):
+		beta := math.Sqrt(volume / float64(most))
 		down := func(x int) int { return max(unit, int(math.Floor(float64(x)/beta/u))*unit) }
 		bw, bh = down(w), down(h)
-	case bw*bh < least:
-		beta := math.Sqrt(float64(least) / (float64(w) * float64(h)))
+	case counted*float64(bw)*float64(bh) < float64(least):
+		beta := math.Sqrt(float64(least) / volume)
 		up := func(x int) int { return int(math.Ceil(float64(x)*beta/u)) * unit }
 		bw, bh = up(w), up(h)
 	}
-	return bw, bh
+	return max(bw, unit), max(bh, unit)
 }
 
 // large reports whether a picture has more pixels than one piece holds.

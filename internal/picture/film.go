@@ -231,27 +231,8 @@ func (f *Film) resized(n, w, h int) (int, int, error) {
 		return 0, 0, err
 	}
 	groups := max(1, int(math.RoundToEven(float64(n)/float64(f.Temporal)))) * f.Temporal
-	w, h = smartWhole(w, h, n, groups, unit, r.MinPixels, r.MaxPixels)
+	w, h = smart(w, h, n, groups, unit, 0, r.MinPixels, r.MaxPixels)
 	return w, h, nil
-}
-
-// smartWhole is smart for n frames, which round to so many of whole groups (transformers, qwen3_vl,
-// smart_resize).
-func smartWhole(w, h, n, frames, unit, least, most int) (int, int) {
-	u, counted := float64(unit), float64(frames)
-	round := func(x int) int { return int(math.RoundToEven(float64(x)/u)) * unit }
-	bw, bh := round(w), round(h)
-	switch volume := float64(n) * float64(w) * float64(h); {
-	case counted*float64(bw)*float64(bh) > float64(most):
-		beta := math.Sqrt(volume / float64(most))
-		down := func(x int) int { return max(unit, int(math.Floor(float64(x)/beta/u))*unit) }
-		bw, bh = down(w), down(h)
-	case counted*float64(bw)*float64(bh) < float64(least):
-		beta := math.Sqrt(float64(least) / volume)
-		up := func(x int) int { return int(math.Ceil(float64(x)*beta/u)) * unit }
-		bw, bh = up(w), up(h)
-	}
-	return max(bw, unit), max(bh, unit)
 }
 
 // Cut makes one piece of the frames of a shooting. The last group that shares
@@ -266,6 +247,10 @@ func (f *Film) Cut(frames []*Picture, s *Shooting) (Piece, error) {
 	for i, p := range frames {
 		if p.Width != first.Width || p.Height != first.Height {
 			return Piece{}, &Error{What: "video", Field: fmt.Sprintf("frame %d", i), Want: fmt.Sprintf("%d×%d pixels, as the first", first.Width, first.Height), Got: fmt.Sprintf("%d×%d", p.Width, p.Height)}
+		}
+		if i > 0 && p == frames[i-1] { // a short video, some of whose frames are taken repeatedly
+			scaled = append(scaled, scaled[i-1])
+			continue
 		}
 		scaled = append(scaled, p.ResizeShort(s.Width, s.Height, f.Filter))
 	}

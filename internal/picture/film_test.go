@@ -2,6 +2,7 @@ package picture
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,43 @@ func TestNestedSettings(t *testing.T) {
 		if n := after.TotalAlloc - before.TotalAlloc; n > 16*maxConfig {
 			t.Errorf("%s: %d bytes are allocated", key, n)
 		}
+	}
+}
+
+// TestRepeatedFrames: a frame that is taken several times is resized once, and gives what
+// as many copies of it give.
+func TestRepeatedFrames(t *testing.T) {
+	m := Film{Recipe: Recipe{Kind: Area, Patch: 4, Temporal: 2, Merge: 2, Rescale: 1. / 255, Std: [3]float32{1, 1, 1}, Filter: Bicubic}}
+	shot := &Shooting{Width: 16, Height: 24}
+	var repeated, copies []*Picture
+	for i := range 3 {
+		p := &Picture{20, 20, make([]byte, 3*20*20)}
+		for k := range p.Pix {
+			p.Pix[k] = byte(i*50 + k)
+		}
+		for range 4 {
+			repeated = append(repeated, p)
+			copies = append(copies, &Picture{20, 20, p.Pix})
+		}
+	}
+	cut := func(frames []*Picture) (p Piece, allocs float64) {
+		allocs = testing.AllocsPerRun(1, func() {
+			var err error
+			if p, err = m.Cut(frames, shot); err != nil {
+				t.Fatal(err)
+			}
+		})
+		return p, allocs
+	}
+	got, less := cut(repeated)
+	want, more := cut(copies)
+	if got.Grid != want.Grid || !slices.Equal(got.Values, want.Values) {
+		t.Error("repeated frames differ from copies of them")
+	}
+	_, once := cut(repeated[:1])
+	_, twice := cut([]*Picture{repeated[0], repeated[4]})
+	if each := twice - once; less >= 4*each+once || more < 11*each {
+		t.Errorf("3 frames taken 4 times each make %v allocations, 12 frames %v, and one takes %v", less, more, each)
 	}
 }
 

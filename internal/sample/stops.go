@@ -12,6 +12,7 @@ type Stops struct {
 	list    []stop
 	held    string // a suffix of the text that begins a stop string
 	stopped bool
+	hit     string // the stop string that ended the text
 }
 
 // A stop is a string with its Knuth-Morris-Pratt automaton.
@@ -66,15 +67,15 @@ func (s *Stops) Feed(text string) (emit string, stopped bool) {
 	}
 	all := s.held + text
 	for i := len(s.held); i < len(all); i++ {
-		longest := 0
+		hit := ""
 		for j := range s.list {
-			if s.list[j].next(all[i]) {
-				longest = max(longest, len(s.list[j].s))
+			if l := &s.list[j]; l.next(all[i]) && len(l.s) > len(hit) {
+				hit = l.s
 			}
 		}
-		if longest > 0 {
-			s.stopped, s.held = true, ""
-			return all[:i+1-longest], true
+		if hit != "" {
+			s.stopped, s.held, s.hit = true, "", hit
+			return all[:i+1-len(hit)], true
 		}
 	}
 	n := 0
@@ -85,11 +86,14 @@ func (s *Stops) Feed(text string) (emit string, stopped bool) {
 	return all[:len(all)-n], false
 }
 
+// Hit returns the stop string that ended the text, "" if none did.
+func (s *Stops) Hit() string { return s.hit }
+
 // Flush returns the held-back text when the text ends without a stop string, and
 // resets the matcher.
 func (s *Stops) Flush() string {
 	held := s.held
-	s.held, s.stopped = "", false
+	s.held, s.stopped, s.hit = "", false, ""
 	for j := range s.list {
 		s.list[j].state = 0
 	}

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,6 +47,9 @@ func checkStops(t *testing.T, list []string, text string, next func(left int) in
 		}
 	}
 	if stopped {
+		if !slices.Contains(list, s.Hit()) || !strings.HasPrefix(text[len(shown):], s.Hit()) {
+			t.Fatalf("%q in %q: ended by %q", list, text, s.Hit())
+		}
 		if emit, again := s.Feed("more"); emit != "" || !again {
 			t.Fatalf("%q, %q: went on after the stop with %q", list, text, emit)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/ledger"
-	"atenia/internal/memory/pack"
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
@@ -44,9 +43,12 @@ type Eye struct {
 
 	mu    sync.Mutex
 	tower *exec.Tower // nil until the first image, sized for the largest so far
-	cache cache
+	cache ledger.Recent[[32]byte, *Seen]
 	took  time.Duration // by the tower so far
 }
+
+// most bounds the memory of images that were encoded last.
+const most = 256 << 20
 
 // A Seen is an encoded image.
 type Seen struct {
@@ -99,18 +101,26 @@ func Open(c Config) (*Eye, error) {
 
 // Look encodes an image file, unless it is among the last that were.
 func (e *Eye) Look(data []byte) (*Seen, error) {
-	hash := sha256.Sum256(data)
+	return e.see(sha256.Sum256(data), data, e.cut)
+}
+
+// see returns what was encoded under a hash, or has cut encode it.
+func (e *Eye) see(hash [32]byte, data []byte, cut func(*Seen, []byte, encoding) error) (*Seen, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s := e.cache.get(hash); s != nil {
+	if s, ok := e.cache.Get(hash); ok {
 		return s, nil
 	}
 	s, before := &Seen{Hash: hash}, e.took
-	if err := e.cut(s, data, e.encode); err != nil {
+	if err := cut(s, data, e.encode); err != nil {
 		return nil, err
 	}
 	s.Took = e.took - before
-	e.cache.put(s, e.c.Account)
+	bytes := int64(0)
+	for _, p := range s.Pieces {
+		bytes += p.Bytes()
+	}
+	e.cache.Put(hash, s, bytes, most, e.c.Account)
 	return s, nil
 }
 
@@ -150,10 +160,7 @@ func (e *Eye) encode(p *exec.Patches) (*exec.Encoded, error) {
 
 // config is that of a tower for images of so many patches.
 func (e *Eye) config(patches int) exec.Config {
-	const step = 1024
-	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Halves: true, Account: e.c.Account, MaxTokens: (patches + step - 1) / step * step}
-	c.Pack = pack.Config{Mode: pack.Off, Because: "images are few"}
-	return c
+	return residence.TowerConfig(&e.c.Model.Config, patches, e.c.Threads, e.c.Precise, e.c.Account)
 }
 
 // Need returns the memory that encoding an image of so many patches takes.
@@ -202,7 +209,7 @@ func (e *Eye) Close() {
 		e.weights.Close()
 		e.weights = nil
 	}
-	e.cache.clear()
+	e.cache.Clear()
 }
 
 // Mark is what a chat template writes for an image; token returns the text of a

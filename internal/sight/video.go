@@ -20,19 +20,7 @@ func (e *Eye) LookVideo(data []byte) (*Seen, error) {
 	if !e.v.Video {
 		return nil, ErrNoVideo
 	}
-	hash := sha256.Sum256(append([]byte("video"), data...))
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s := e.cache.get(hash); s != nil {
-		return s, nil
-	}
-	s, before := &Seen{Hash: hash}, e.took
-	if err := e.cutVideo(s, data, e.encode); err != nil {
-		return nil, err
-	}
-	s.Took = e.took - before
-	e.cache.put(s, e.c.Account)
-	return s, nil
+	return e.see(sha256.Sum256(append([]byte("video"), data...)), data, e.cutVideo)
 }
 
 // cutVideo prepares a video and has its one piece encoded.

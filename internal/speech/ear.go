@@ -9,7 +9,6 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/ledger"
-	"atenia/internal/memory/pack"
 	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
@@ -149,9 +148,7 @@ func (e *Ear) load() (err error) {
 }
 
 func (e *Ear) config() exec.Config {
-	c := exec.Config{Threads: e.c.Threads, Precise: e.c.Precise, Account: e.c.Account, MaxTokens: e.model.Frames}
-	c.Pack = pack.Config{Mode: pack.Off, Because: "the encoder runs once a window"}
-	return c
+	return residence.TowerConfig(&e.c.Model.Config, e.model.Frames, e.c.Threads, e.c.Precise, e.c.Account)
 }
 
 // Need returns the memory that the encoder takes.

@@ -8,6 +8,7 @@ import (
 
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
+	"atenia/internal/text/answer"
 	"atenia/internal/text/chat"
 	"atenia/internal/text/token"
 )
@@ -16,6 +17,7 @@ import (
 type Text struct {
 	Tokenizer *token.Tokenizer
 	Template  *chat.Template    // nil if the model has none
+	Answers   *answer.Dialect   // how answers mark thoughts and calls; nil without a template
 	Vars      map[string]string // variables of the template: bos_token, eos_token, …
 	Stop      []int32           // tokens that end a generation, ascending
 	Sampling  sample.Params     // recommended by the model's authors, or Usual
@@ -70,6 +72,16 @@ func stops(t *token.Tokenizer, named []int32) []int32 {
 			set[id] = true
 		}
 	}
+	// Where messages go through channels, <|end|> ends a thought as well as an answer,
+	// and a call ends with a mark of its own.
+	if _, channels := t.ID("<|channel|>"); channels {
+		if id, ok := t.ID("<|end|>"); ok {
+			delete(set, id)
+		}
+		if id, ok := t.ID("<|call|>"); ok {
+			set[id] = true
+		}
+	}
 	return slices.Sorted(maps.Keys(set))
 }
 
@@ -84,6 +96,10 @@ func (t *Text) template(name, source string) error {
 		return fmt.Errorf("chat template: %w", err)
 	}
 	t.Template = tmpl
+	t.Answers = answer.Detect(source, func(token string) bool {
+		_, ok := t.Tokenizer.ID(token)
+		return ok
+	})
 	return nil
 }
 

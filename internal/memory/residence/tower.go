@@ -6,6 +6,7 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 )
@@ -64,6 +65,22 @@ func TowerBytes(m *compile.Model, d *file.Description) (n int64) {
 		n += aligned(describe(&w, d).Bytes)
 	}
 	return n
+}
+
+// towerStep is by how many rows a tower of images grows: it is made anew for the first
+// image that is larger than those before, and images are of many sizes.
+const towerStep = 1 << 10
+
+// TowerConfig is how a model's tower runs for so many rows: patches of the largest
+// image, or frames of a window of sound, which is always as long.
+func TowerConfig(m *compile.Config, rows, threads int, precise bool, a *ledger.Account) exec.Config {
+	c := exec.Config{Threads: threads, Precise: precise, Account: a, MaxTokens: rows}
+	c.Pack = pack.Config{Mode: pack.Off, Because: "the encoder runs once a window"}
+	if m.Audio == nil {
+		c.MaxTokens, c.Halves = (rows+towerStep-1)/towerStep*towerStep, true
+		c.Pack.Because = "images are few"
+	}
+	return c
 }
 
 // TowerNeed returns what a tower takes altogether: weights, and buffers for so many

@@ -67,10 +67,10 @@ const (
 	ropeLongF = "rope_factors_long.weight"
 )
 
-// A binder finds the file's tensors for every weight that the programs name.
 // OwnHead is the code of the diagnostic about a head that should be tied and is there.
 const OwnHead = "own_head"
 
+// A binder finds the file's tensors for every weight that the programs name.
 type binder struct {
 	c       *Config
 	fam     *Family

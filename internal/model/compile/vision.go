@@ -134,10 +134,7 @@ func (v *Vision) patchValues() int { return v.Patch * v.Patch * v.Channels * v.T
 // sounds: patches of an image of the one size that the model reads, or of a megapixel
 // in a context of so many tokens; frames of a window of sound. 0 = there is none.
 func (c *Config) TowerRows(context int) int {
-	const (
-		pixels = 1 << 20
-		step   = 1 << 10 // that encoders of images grow by
-	)
+	const pixels = 1 << 20
 	if c.Audio != nil {
 		return 2 * c.Audio.Rows
 	}
@@ -147,11 +144,9 @@ func (c *Config) TowerRows(context int) int {
 	}
 	n := pixels / (v.Patch * v.Patch)
 	if v.Images.Sizes == "square" {
-		n = (v.Side / v.Patch) * (v.Side / v.Patch)
-	} else {
-		n = max(v.Merge*v.Merge, min(n, context*3/4*v.Merge*v.Merge))
+		return (v.Side / v.Patch) * (v.Side / v.Patch)
 	}
-	return (n + step - 1) / step * step
+	return max(v.Merge*v.Merge, min(n, context*3/4*v.Merge*v.Merge))
 }
 
 func (v *Vision) check(c *Config, bad func(field, want string, got any)) {

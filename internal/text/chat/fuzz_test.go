@@ -3,6 +3,7 @@ package chat
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"atenia/internal/golden"
@@ -23,7 +24,7 @@ func seeds(f *testing.F) {
 			f.Add(s.(string))
 		}
 	}
-	for _, h := range hostile {
+	for _, h := range slices.Concat(hostile, growing) {
 		if len(h.template) < 2000 { // the longer ones have a test of their own
 			f.Add(h.template)
 		}

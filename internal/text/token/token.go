@@ -68,18 +68,21 @@ func (t *Tokenizer) EncodePair(a, b string) (ids, types []int32) {
 // EncodeWithin returns the ids of one text or of a pair, with special tokens and the
 // index of each id's text. Of more than most ids, those at the end of the longer
 // text are cut, of texts of equal length in turn; cut counts them. It cuts as the
-// Rust library does with the strategy longest_first.
-func (t *Tokenizer) EncodeWithin(most int, texts ...string) (ids, types []int32, cut int) {
+// Rust library does with the strategy longest_first. It ends as EncodeContext does.
+func (t *Tokenizer) EncodeWithin(ctx context.Context, most int, texts ...string) (ids, types []int32, cut int, err error) {
 	parts := make([]encoding, len(texts))
 	total := 0
 	for i, s := range texts {
-		parts[i] = t.encode(s, int32(i), false)
+		parts[i] = t.encodeUntil(ctx.Done(), s, int32(i), false)
+		if err := context.Cause(ctx); err != nil {
+			return nil, nil, 0, err
+		}
 		total += len(parts[i].ids)
 	}
 	e := t.finish(true, false, parts...)
 	room := max(most-(len(e.ids)-total), 0)
 	if total <= room {
-		return e.ids, e.types, 0
+		return e.ids, e.types, 0, nil
 	}
 	keep := []int{room}
 	if len(parts) == 2 {
@@ -90,7 +93,7 @@ func (t *Tokenizer) EncodeWithin(most int, texts ...string) (ids, types []int32,
 		parts[i].ids, parts[i].types = parts[i].ids[:n], parts[i].types[:n]
 	}
 	short := t.finish(true, false, parts...)
-	return short.ids, short.types, len(e.ids) - len(short.ids)
+	return short.ids, short.types, len(e.ids) - len(short.ids), nil
 }
 
 // share divides room between two texts: a short one keeps what it has.

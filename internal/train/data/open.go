@@ -168,7 +168,7 @@ func (s *Set) read(ctx context.Context, e *encoder) error {
 		var shown *sense.Media
 		switch chat = d.Messages != nil; {
 		case s.pairs != nil:
-			doc, cut, err = s.pairs.example(doc[:0], &d)
+			doc, cut, err = s.pairs.example(ctx, doc[:0], &d)
 		case d.Pair != nil && d.Text == "":
 			err = fmt.Errorf("%w: a pair, which encoders learn from, and the model generates text: want {\"text\": …} or {\"messages\": …}", ErrConfig)
 		case chat:

@@ -4,6 +4,7 @@ package data
 // do not; or a text, or a pair of texts, with a label.
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -61,14 +62,17 @@ const exampleHead = 2
 
 // example appends an example to dst. cut reports whether a text was longer than the
 // limit.
-func (p *pairing) example(dst []int32, d *corpus.Document) (out []int32, cut bool, err error) {
+func (p *pairing) example(ctx context.Context, dst []int32, d *corpus.Document) (out []int32, cut bool, err error) {
 	x := d.Pair
 	if x == nil || x.Labelled != (p.labels > 0) {
 		return nil, false, fmt.Errorf("%w: %s", ErrConfig, p.wants())
 	}
 	p.ids, p.types = p.ids[:0], p.types[:0]
 	add := func(texts ...string) error {
-		ids, types, over := p.text.EncodeWithin(p.limit, texts...)
+		ids, types, over, err := p.text.EncodeWithin(ctx, p.limit, texts...)
+		if err != nil {
+			return err
+		}
 		switch cut = cut || over > 0; {
 		case len(ids) == 0:
 			return fmt.Errorf("%w: a text without tokens", ErrConfig)

@@ -223,7 +223,7 @@ func FuzzExamples(f *testing.F) {
 			if p.labels > 0 {
 				pair.Texts, pair.Labelled, pair.Label = pair.Texts[:1], true, float64(label)
 			}
-			list, _, err := p.example(nil, &corpus.Document{Pair: pair})
+			list, _, err := p.example(t.Context(), nil, &corpus.Document{Pair: pair})
 			if err != nil {
 				if !errors.Is(err, ErrConfig) {
 					t.Fatal(err)

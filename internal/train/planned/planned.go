@@ -229,10 +229,10 @@ func (m *Model) loss(t *grad.Tape[float32], b *data.Batch, seed uint64) (grad.Re
 func (m *Model) take(b *data.Batch, seed uint64) error {
 	m.batch = tape.Batch{Tokens: b.Tokens, Labels: b.Labels, Lens: b.Lens, Seed: seed, Images: m.batch.Images[:0], Places: m.batch.Places[:0], Sources: m.batch.Sources[:0]}
 	if len(b.Answers)+len(b.Targets) > 0 {
-		m.batch.Answers, m.batch.Targets, m.batch.Types, m.batch.Temperature = b.Answers, b.Targets, b.Types, m.opt.Temperature
+		m.batch.Answers, m.batch.Targets, m.batch.Temperature = b.Answers, b.Targets, m.opt.Temperature
 	}
-	if len(b.Types) == 0 {
-		m.batch.Types = nil
+	if len(b.Types) > 0 {
+		m.batch.Types = b.Types
 	}
 	var err error
 	if m.opt.Fill != nil {

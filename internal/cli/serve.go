@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"atenia/internal/cli/command"
+	"atenia/internal/fault"
+	"atenia/serve"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// keyVar holds an API key, so that it is in no list of processes.
+const keyVar = "ATENIA_API_KEY"
+
+// serveFlags are the flags of serve, which are also the keys of its file.
+type serveFlags struct {
+	c        serve.Config
+	host     string
+	port     int
+	keyFile  string
+	insecure bool
+	maxBody  sizeFlag
+	cache    sizeFlag
+	drain    int
+	config   string
+}
+
+func (s *serveFlags) register(f *pflag.FlagSet) {
+	o := &s.c.Open
+	f.StringVar(&s.host, "host", "127.0.0.1", "listen at `ADDRESS`; any but a loopback address needs a key or --insecure")
+	f.IntVar(&s.port, "port", 8080, "listen at this port (0 = a free one)")
+	f.StringArrayVar(&s.c.Keys, "api-key", nil, "accept requests with the API `KEY`; may be given more than once (also "+keyVar+")")
+	f.StringVar(&s.keyFile, "api-key-file", "", "accept requests with the API keys in `FILE`, one a line")
+	f.BoolVar(&s.insecure, "insecure", false, "listen beyond this machine without a key")
+	f.StringArrayVar(&s.c.Hosts, "allow-host", nil, "answer requests that are addressed to `NAME`, besides localhost and addresses; * = any")
+	f.StringArrayVar(&s.c.Origins, "cors", nil, "let pages of `ORIGIN`, such as https://example.com, use the server; * = any")
+	f.Var(&s.maxBody, "max-body", "longest body of a request (0 = 32 MiB)")
+	f.IntVar(&s.c.MaxRequests, "max-requests", 0, "requests under way at once, waiting ones included; others get status 429 (0 = 256)")
+	f.DurationVar(&s.c.Timeout, "timeout", 0, "longest time of a request, such as 10m (0 = 1h)")
+	f.DurationVar(&s.c.WriteTimeout, "write-timeout", 0, "time in which a client must read an event of a stream (0 = 30s)")
+	f.DurationVar(&s.c.Idle, "idle", 0, "unload a model that nothing used for so long, except for the first (0 = 5m, -1s = never)")
+	f.IntVar(&s.drain, "drain-seconds", 30, "after SIGTERM or Ctrl-C, let requests finish for so long")
+	f.BoolVar(&s.c.LogPrompts, "log-prompts", false, "log what clients and models say")
+	f.StringVar(&s.config, "config", "", "read flags and models from the TOML `FILE`; those of the command line win")
+	f.IntVarP(&o.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
+	f.IntVarP(&o.Context, "ctx", "c", 0, "context length in tokens, prompt and answer together (0 = the model's, at most 4096)")
+	f.IntVar(&o.Slots, "slots", 0, "answers that a model computes at once; further ones wait (0 = 4)")
+	f.IntVar(&o.BatchTokens, "batch-tokens", 0, "maximum number of tokens per step (0 = 512)")
+	f.StringVar(&o.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
+	f.Var(&s.cache, "cache-size", "memory of a model's keys and values (0 = what slots of the context's length take)")
+	f.StringVar(&o.Pack, "pack", "", "where to keep weights repacked for the kernels: auto, off, memory or disk (default: auto)")
+	f.Var((*budgetFlag)(&o.Budget), "budget", "memory limit of all models together, such as ram=8GiB; it is divided between those in use")
+	f.BoolVar(&o.NoMmap, "no-mmap", false, "read models into memory instead of mapping their files")
+}
+
+func (a *app) serve() *cobra.Command {
+	var sf serveFlags
+	c := &cobra.Command{
+		Use:         "serve [MODEL]...",
+		Annotations: command.Patient,
+		Short:       "Serve models over HTTP",
+		Long: "Answer clients of OpenAI, Anthropic, Ollama and MCP until SIGTERM or Ctrl-C; then finish what runs. MODEL is\n" +
+			"a path, or NAME=PATH; clients ask for the name. The first one also answers to the name default. Models are\n" +
+			"loaded when they are wanted.\n\n" +
+			"Without --host, only programs of this machine can connect. Beyond it, clients need a key: --api-key, the\n" +
+			"variable " + keyVar + " or --api-key-file. Web pages can use the server only with --cors.\n\n" +
+			"A file for --config has flags as keys and models as a list:\n\n" +
+			"  port = 8080\n" +
+			"  budget = \"ram=8GiB\"\n" +
+			"  models = [\"small=qwen.gguf\", \"large=llama.gguf\"]\n\n" +
+			"See docs/serving.md for the endpoints.",
+		Example: "  atenia serve\n" +
+			"  atenia serve model.gguf --port 8000\n" +
+			"  atenia serve small=qwen.gguf large=llama.gguf --budget ram=8GiB\n" +
+			"  atenia serve model.gguf --host 0.0.0.0 --api-key-file keys.txt",
+		Args: cobra.ArbitraryArgs,
+	}
+	sf.register(c.Flags())
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := sf.complete(c.Flags(), args); err != nil {
+			return err
+		}
+		sf.c.Logger = a.serverLog()
+		sf.c.Open.PackDir, sf.c.Open.Placement.ProfileDir = cacheFolder(), cacheFolder()
+		return a.listen(c.Context(), &sf)
+	}
+	return c
+}
+
+// serverLog returns the log of the server: lines of text, or of JSON.
+func (a *app) serverLog() *slog.Logger {
+	w := a.env().Err
+	o := &slog.HandlerOptions{}
+	if a.json {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// complete reads the file and the keys, and checks what the flags say together.
+func (s *serveFlags) complete(f *pflag.FlagSet, models []string) error {
+	if s.config != "" {
+		listed, err := readServeFile(s.config, f)
+		if err != nil {
+			return err
+		}
+		if len(models) == 0 {
+			models = listed
+		}
+	}
+	for _, m := range models {
+		s.c.Models = append(s.c.Models, namedModel(m))
+	}
+	if k := os.Getenv(keyVar); k != "" {
+		s.c.Keys = append(s.c.Keys, k)
+	}
+	if s.keyFile != "" {
+		keys, err := readKeys(s.keyFile)
+		if err != nil {
+			return err
+		}
+		s.c.Keys = append(s.c.Keys, keys...)
+	}
+	s.c.MaxBody, s.c.Open.CacheBytes = int64(s.maxBody), int64(s.cache)
+	if !isLoopback(s.host) {
+		if len(s.c.Keys) == 0 && !s.insecure {
+			return command.Usagef("--host %s lets other machines connect: give --api-key, %s or --api-key-file, or --insecure if everybody there may use the models", s.host, keyVar)
+		}
+		if net.ParseIP(s.host) == nil {
+			s.c.Hosts = append(s.c.Hosts, s.host)
+		}
+	}
+	return nil
+}
+
+// isLoopback reports whether only programs of this machine reach an address.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// namedModel splits NAME=PATH. A path that exists is a path, whatever is in it.
+func namedModel(s string) serve.Model {
+	name, path, ok := strings.Cut(s, "=")
+	if _, err := os.Stat(s); !ok || err == nil || name == "" || strings.ContainsAny(name, `/\`) {
+		return serve.Model{Path: s}
+	}
+	return serve.Model{Name: name, Path: path}
+}
+
+const (
+	headerTimeout = 10 * time.Second // of a request's header
+	idleTimeout   = 2 * time.Minute  // of a connection between requests
+	headerBytes   = 64 << 10
+)
+
+// listen serves until ctx ends, then drains.
+func (a *app) listen(ctx context.Context, sf *serveFlags) error {
+	l, err := net.Listen("tcp", net.JoinHostPort(sf.host, strconv.Itoa(sf.port)))
+	if err != nil {
+		return err
+	}
+	s, err := serve.New(sf.c)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	web := &http.Server{
+		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes,
+		ErrorLog: slog.NewLogLogger(sf.c.Logger.Handler(), slog.LevelWarn),
+	}
+	var served fault.Group
+	ended := make(chan error, 1)
+	served.Go(func() { ended <- web.Serve(l) })
+	fmt.Fprintf(a.env().Err, "atenia: serving at http://%s\n", l.Addr())
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = drain(a.env().Err, s, web, sf.drain)
+	}
+	if e := s.Close(); err == nil {
+		err = e
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// drain lets requests finish for so many seconds, or until another signal.
+func drain(errw io.Writer, s *serve.Server, web *http.Server, seconds int) error {
+	fmt.Fprintf(errw, "atenia: finishing what runs, for at most %d s\n", seconds)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
+	defer cancel()
+	if err := s.Drain(ctx); err != nil {
+		fmt.Fprintf(errw, "atenia: %v\n", err)
+		return web.Close() // what still runs is cut off
+	}
+	return web.Shutdown(ctx)
+}
+
+// A sizeFlag is a number of bytes, such as 32MiB.
+type sizeFlag int64

@@ -1,0 +1,301 @@
+package host
+
+// What stands around every route.
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"atenia/internal/fault"
+)
+
+// Limits bound what clients can take. A zero field is its default.
+type Limits struct {
+	Body     int64         // bytes of a request. 0 = 32 MiB
+	Read     time.Duration // for a whole body. 0 = 1 minute
+	Write    time.Duration // for a client to take one event. 0 = 30 seconds
+	Request  time.Duration // for a whole request. 0 = 1 hour
+	Requests int           // at a time; further ones are refused with 429. 0 = 256
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Body: cmp.Or(l.Body, 32<<20), Read: cmp.Or(l.Read, time.Minute), Write: cmp.Or(l.Write, 30*time.Second),
+		Request: cmp.Or(l.Request, time.Hour), Requests: cmp.Or(l.Requests, 256),
+	}
+}
+
+// A Config is what a [Host] is made of. The zero value has no models.
+type Config struct {
+	Pool    *Pool
+	Keys    []string // one of them is wanted; none = no key is
+	Hosts   []string // further names that requests may be addressed to; "*" = any
+	Origins []string // of pages that may use the server; "*" = any
+	Limits  Limits
+	Logger  *slog.Logger // nil = discard
+	Metrics *Metrics     // nil = new ones
+	Prompts bool         // prompts and answers are logged
+}
+
+// A Host has what routes share.
+type Host struct {
+	Pool    *Pool
+	Metrics *Metrics
+
+	keys     [][sha256.Size]byte
+	names    []string
+	origins  []string
+	limits   Limits
+	log      *slog.Logger
+	prompts  bool
+	running  atomic.Int64
+	serial   atomic.Uint64
+	draining atomic.Bool
+}
+
+// New returns a host.
+func New(c Config) *Host {
+	h := &Host{
+		Pool: c.Pool, Metrics: cmp.Or(c.Metrics, NewMetrics()), names: c.Hosts, origins: c.Origins,
+		limits: c.Limits.withDefaults(), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), prompts: c.Prompts,
+	}
+	for _, k := range c.Keys {
+		h.keys = append(h.keys, sha256.Sum256([]byte(k)))
+	}
+	return h
+}
+
+// A Route is one endpoint.
+type Route struct {
+	Pattern string // of [http.ServeMux], such as "POST /v1/messages"
+	Serve   func(w http.ResponseWriter, r *Request) error
+	Fail    func(r *Request, p *Problem) // writes a problem; nil = [Request.FailPlain]
+	Public  bool                         // no key is wanted, and it answers while draining and when busy
+}
+
+// Mount adds routes to a mux.
+func (h *Host) Mount(mux *http.ServeMux, routes []Route) {
+	for _, r := range routes {
+		mux.Handle(r.Pattern, h.Handler(r))
+	}
+}
+
+// Handler returns a route with all that stands around it.
+func (h *Host) Handler(route Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		t := &tracked{ResponseWriter: w}
+		ctx, cancel := context.WithTimeoutCause(q.Context(), h.limits.Request, errTimeout)
+		defer cancel()
+		r := &Request{Request: q.WithContext(ctx), ID: h.newID(), host: h, w: t, start: time.Now()}
+		r.Log = h.log.With("request", r.ID)
+		r.Body = http.MaxBytesReader(w, q.Body, h.limits.Body)
+		t.Header().Set("X-Request-Id", r.ID)
+		t.Header().Set("X-Content-Type-Options", "nosniff")
+		err := h.admit(r, &route)
+		if err == nil {
+			err = fault.Call(func() error { return route.Serve(t, r) })
+		}
+		h.finish(r, &route, t, err)
+		if !route.Public {
+			h.running.Add(-1)
+		}
+	})
+}
+
+// finish writes an error that nothing was written for, counts and logs.
+func (h *Host) finish(r *Request, route *Route, t *tracked, err error) {
+	level, status := slog.LevelInfo, t.status
+	args := []any{"method", r.Method, "path", r.URL.Path}
+	if err != nil {
+		p := ProblemOf(err)
+		status = p.Status
+		args = append(args, "err", cmp.Or(p.Err, error(p)))
+		if b, ok := errors.AsType[*fault.Panic](err); ok {
+			args = append(args, "stack", string(b.Stack))
+		}
+		if status >= http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+		if t.status == 0 {
+			fail(r, route, p)
+		}
+	}
+	took := time.Since(r.start)
+	h.Metrics.request(route.Pattern, status, took)
+	if route.Public && err == nil {
+		return // probes ask every few seconds
+	}
+	r.Log.Log(context.WithoutCancel(r.Context()), level, "request", append(args, "status", status, "took", took)...)
+}
+
+func fail(r *Request, route *Route, p *Problem) {
+	if p.Retry > 0 {
+		r.w.Header().Set("Retry-After", fmt.Sprint(int(p.Retry.Seconds()+0.5)))
+	}
+	if p.Status >= http.StatusInternalServerError && p.Retry == 0 {
+		p.Message += " (request " + r.ID + ")"
+	}
+	if route.Fail != nil {
+		route.Fail(r, p)
+	} else {
+		r.FailPlain(p)
+	}
+}
+
+// FailPlain writes a problem as {"error": "…"}.
+func (r *Request) FailPlain(p *Problem) {
+	_ = r.WriteJSON(p.Status, map[string]string{"error": p.Message}) // the client is gone if it fails
+}
+
+// admit checks who asks, and whether there is room for the request.
+func (h *Host) admit(r *Request, route *Route) error {
+	running := int64(0)
+	if !route.Public {
+		running = h.running.Add(1)
+	}
+	if err := h.checkSite(r); err != nil {
+		return err
+	}
+	if route.Public {
+		return nil
+	}
+	switch {
+	case !h.hasKey(r.Request):
+		r.w.Header().Set("WWW-Authenticate", "Bearer")
+		return &Problem{Status: http.StatusUnauthorized, Code: "invalid_api_key", Message: "A valid API key is needed: Authorization: Bearer KEY."}
+	case h.draining.Load():
+		return &Problem{Status: http.StatusServiceUnavailable, Code: "shutting_down", Message: "The server is shutting down.", Retry: 5 * time.Second}
+	case running > int64(h.limits.Requests):
+		return &Problem{
+			Status: http.StatusTooManyRequests, Code: "too_many_requests", Retry: time.Second,
+			Message: fmt.Sprintf("%d requests are under way, the server's limit. Try again in a second.", h.limits.Requests),
+		}
+	}
+	return nil
+}
+
+// hasKey compares the key of a request in constant time with all keys.
+func (h *Host) hasKey(q *http.Request) bool {
+	if len(h.keys) == 0 {
+		return true
+	}
+	key := q.Header.Get("X-Api-Key") // Anthropic's clients
+	if scheme, token, ok := strings.Cut(q.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		key = strings.TrimSpace(token)
+	}
+	sum, found := sha256.Sum256([]byte(key)), 0
+	for i := range h.keys {
+		found |= subtle.ConstantTimeCompare(sum[:], h.keys[i][:])
+	}
+	return found == 1
+}
+
+// checkSite refuses what a page in a browser sends without being allowed to: a request
+// that is addressed to another name than the server's (DNS rebinding), or that
+// comes from a page of another origin.
+func (h *Host) checkSite(r *Request) error {
+	if !h.knows(r.Host) {
+		return &Problem{Status: http.StatusForbidden, Code: "unknown_host", Message: fmt.Sprintf("The server does not answer to the name %q: allow it with --allow-host.", r.Host)}
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return nil
+	}
+	if slices.Contains(h.origins, origin) || slices.Contains(h.origins, "*") {
+		r.w.Header().Set("Access-Control-Allow-Origin", origin)
+		r.w.Header().Add("Vary", "Origin")
+		r.w.Header().Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+		return nil
+	}
+	if u, err := url.Parse(origin); err == nil && u.Host == r.Host { // the server's own page
+		return nil
+	}
+	return &Problem{Status: http.StatusForbidden, Code: "unknown_origin", Message: fmt.Sprintf("Pages of %q may not use this server: allow them with --cors.", origin)}
+}
+
+// knows reports whether a name is the server's: an address, localhost, or one that was
+// allowed. An address cannot be rebound.
+func (h *Host) knows(host string) bool {
+	name := host
+	if n, _, err := net.SplitHostPort(host); err == nil {
+		name = n
+	}
+	name = strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), ".")
+	if name == "localhost" || net.ParseIP(name) != nil {
+		return true
+	}
+	return slices.ContainsFunc(h.names, func(s string) bool { return s == "*" || strings.EqualFold(s, name) })
+}
+
+// Preflight answers the question of a browser whether a page may send a request.
+func (h *Host) Preflight(w http.ResponseWriter, r *Request) error {
+	head := w.Header()
+	head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
+	head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-Id")
+	head.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// Drain makes the host refuse new requests and waits until none runs, or ctx ends.
+func (h *Host) Drain(ctx context.Context) error {
+	h.draining.Store(true)
+	for tick := time.NewTicker(10 * time.Millisecond); ; {
+		if h.running.Load() == 0 {
+			tick.Stop()
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return fmt.Errorf("%d requests still ran: %w", h.running.Load(), context.Cause(ctx))
+		}
+	}
+}
+
+// Draining reports whether new requests are refused.
+func (h *Host) Draining() bool { return h.draining.Load() }
+
+// Running returns how many requests are under way.
+func (h *Host) Running() int { return int(h.running.Load()) }
+
+// started distinguishes ids of several runs.
+func (h *Host) newID() string {
+	return fmt.Sprintf("req-%x-%d", started.UnixMilli()&0xffffffff, h.serial.Add(1))
+}
+
+// tracked remembers whether a response has begun.
+type tracked struct {
+	http.ResponseWriter
+	status int
+}
+
+func (t *tracked) WriteHeader(status int) {
+	if t.status == 0 || t.status < 200 {
+		t.status = status
+	}
+	t.ResponseWriter.WriteHeader(status)
+}
+
+func (t *tracked) Write(b []byte) (int, error) {
+	if t.status == 0 {
+		t.status = http.StatusOK
+	}
+	return t.ResponseWriter.Write(b)
+}
+
+// Unwrap lets [http.ResponseController] find the connection.
+func (t *tracked) Unwrap() http.ResponseWriter { return t.ResponseWriter }

@@ -1,0 +1,113 @@
+package host
+
+// The body of a request as JSON.
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+	"unicode/utf8"
+)
+
+// ReadJSON reads the body into v, a pointer to a struct. Fields that v does not have are
+// reported in the log and ignored. Everything else that is wrong is a [*Problem]
+// that says where.
+func (r *Request) ReadJSON(v any) error {
+	body, err := r.ReadBody()
+	if err != nil {
+		return err
+	}
+	unknown, err := decode(body, v)
+	if err != nil {
+		return err
+	}
+	if unknown != "" {
+		r.Log.Warn("unknown field is ignored", "field", unknown)
+	}
+	return nil
+}
+
+// ReadBody reads the whole body within the host's limits of size and time.
+func (r *Request) ReadBody() ([]byte, error) {
+	if r.ContentLength > r.host.limits.Body {
+		return nil, r.tooLarge()
+	}
+	// A client that sends its body a byte a minute must not hold a request open. The
+	// deadline is taken back because the connection is used again.
+	c := http.NewResponseController(r.w)
+	if c.SetReadDeadline(time.Now().Add(r.host.limits.Read)) == nil {
+		defer c.SetReadDeadline(time.Time{})
+	}
+	body, err := io.ReadAll(r.Body)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, r.tooLarge()
+	}
+	if err != nil {
+		return nil, &Problem{Status: http.StatusBadRequest, Code: "incomplete_body", Message: "the body ended early", Err: err}
+	}
+	return body, nil
+}
+
+func (r *Request) tooLarge() *Problem {
+	return &Problem{
+		Status: http.StatusRequestEntityTooLarge, Code: "body_too_large",
+		Message: fmt.Sprintf("the body has more than %d bytes, the server's limit", r.host.limits.Body),
+	}
+}
+
+// decode reads one JSON value, and returns the name of the first field that v does not
+// have.
+func decode(body []byte, v any) (unknown string, err error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return "", Invalid("", "the body is empty, want a JSON object")
+	}
+	if at := invalidUTF8(body); at >= 0 {
+		return "", Invalid("", "the body is not valid UTF-8 at byte %d", at)
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return "", malformed(err)
+	}
+	// Which fields are unknown is found by decoding into another value: the strict
+	// decoder stops at the first.
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(newLike(v)); err != nil {
+		fmt.Sscanf(err.Error(), "json: unknown field %q", &unknown)
+	}
+	return unknown, nil
+}
+
+func malformed(err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok { // of a type with its own form
+		return p
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return Invalid("", "the body is not JSON: %v at byte %d", e, e.Offset)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		name := e.Field
+		if name == "" {
+			name = "the body"
+		}
+		return Invalid(e.Field, "%s is a JSON %s at byte %d, want %s", name, e.Value, e.Offset, kindName(e.Type))
+	}
+	return Invalid("", "%v", err)
+}
+
+func invalidUTF8(b []byte) int {
+	if utf8.Valid(b) {
+		return -1
+	}
+	at := 0
+	for {
+		c, n := utf8.DecodeRune(b[at:])
+		if c == utf8.RuneError && n < 2 {
+			return at
+		}
+		at += n
+	}
+}

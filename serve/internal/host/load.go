@@ -1,0 +1,213 @@
+package host
+
+// Loading a model within what is left of the budget.
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"atenia"
+	"atenia/internal/fault"
+	"atenia/internal/spelling"
+)
+
+// embeddedName is what the embedded model is called and where its path is shown.
+const embeddedName = "atenia-story"
+
+// describe reads a model's header.
+func describe(s Source, c *atenia.Config) (*entry, error) {
+	if s.Path == embeddedName {
+		s.Path = ""
+	}
+	i := Info{Name: s.Name, Path: s.Path, Base: filepath.Base(s.Path), Created: started}
+	if s.Path == "" {
+		i.Base = embeddedName
+	} else if fi, err := os.Stat(s.Path); err == nil {
+		i.Created = fi.ModTime()
+	}
+	i.Name = cmp.Or(i.Name, strings.TrimSuffix(i.Base, filepath.Ext(i.Base)))
+	f, err := atenia.Inspect(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	i.Totals = f.Totals
+	plan, err := atenia.OpenPlan(s.Path, headerConfig(c))
+	if err != nil {
+		return nil, err
+	}
+	i.Family, i.Context = plan.Family, plan.Context()
+	return &entry{info: i}, nil
+}
+
+// started is when models were created whose files do not say: the program's start.
+var started = time.Now()
+
+// headerConfig is c without what only an open model needs.
+func headerConfig(c *atenia.Config) *atenia.Config {
+	h := *c
+	h.Budget, h.Observe, h.Decisions, h.Checkpoint = atenia.Budget{}, atenia.Observation{}, "", ""
+	return &h
+}
+
+// load loads a model and tells those that wait for it.
+func (p *Pool) load(e *entry) {
+	start := time.Now()
+	var i *instance
+	err := fault.Call(func() (err error) {
+		i, err = p.open(e)
+		return err
+	})
+	took := time.Since(start)
+	p.mu.Lock()
+	e.model, e.failed = i, err
+	close(e.loading)
+	e.loading = nil
+	if err == nil && p.c.Idle > 0 && e != p.entries[0] {
+		p.expire(e)
+	}
+	p.mu.Unlock()
+	if err != nil {
+		p.c.Logger.Error("model not loaded", "model", e.info.Name, "err", err)
+	} else {
+		p.c.Logger.Info("model loaded", "model", e.info.Name, "took", took, "share", slog.Int64Value(i.share))
+	}
+	if p.c.Loaded != nil {
+		p.c.Loaded(e.info.Name, took, err)
+	}
+}
+
+// open opens a model. One at a time: the budget is divided between those that are open.
+func (p *Pool) open(e *entry) (*instance, error) {
+	p.one.Lock()
+	defer p.one.Unlock()
+	c := p.c.Open
+	c.Logger = cmp.Or(c.Logger, p.c.Logger)
+	if c.Budget.RAM > 0 {
+		share, err := p.makeRoom(e)
+		if err != nil {
+			return nil, err
+		}
+		c.Budget.RAM = share
+	}
+	m, err := atenia.Open(p.ctx, e.info.Path, &c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.info.Name, err)
+	}
+	return &instance{Model: m, share: c.Budget.RAM, used: time.Now()}, nil
+}
+
+// makeRoom returns the share of the budget that a model is loaded within. It unloads
+// models that nobody uses, the one idle for longest first, until the model's weights
+// have room in memory. If all others are in use, the model gets what is left and is
+// streamed in part, or is refused where that is less than it can run with.
+func (p *Pool) makeRoom(e *entry) (int64, error) {
+	for {
+		left := p.left()
+		share, whole, err := p.place(e, left)
+		if err == nil && whole {
+			return share, nil
+		}
+		if p.evict(e) {
+			continue
+		}
+		if floor, ok := errors.AsType[*atenia.FloorError](err); ok {
+			return 0, p.refuse(e, floor, left)
+		}
+		return share, err
+	}
+}
+
+// left is what loaded models leave of the budget.
+func (p *Pool) left() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := p.c.Open.Budget.RAM
+	for _, o := range p.entries {
+		if o.model != nil {
+			left -= o.model.share
+		}
+	}
+	return left
+}
+
+// place asks the planner what a model needs within so many bytes, and whether all its
+// weights have room there.
+func (p *Pool) place(e *entry, left int64) (share int64, whole bool, err error) {
+	c := *headerConfig(&p.c.Open)
+	c.Budget = p.c.Open.Budget
+	c.Budget.RAM, c.Placement.NoProbe = max(left, 1), true
+	plan, err := atenia.OpenPlan(e.info.Path, &c)
+	if err != nil {
+		return 0, false, err
+	}
+	pl, err := plan.Place()
+	if err != nil {
+		return 0, false, err
+	}
+	if pl.Spills() {
+		return left, false, nil
+	}
+	return min(left, pl.RAM()+pl.RAM()/loadSlack), true, nil
+}
+
+// loadSlack is the share that is added to what the planner estimates from a header, since
+// it measures the program when the model is open: an eighth.
+const loadSlack = 8
+
+// evict unloads the model that has been idle for longest, and reports whether there was
+// one.
+func (p *Pool) evict(but *entry) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var oldest *entry
+	for _, o := range p.entries {
+		if o != but && o.model != nil && o.model.users == 0 && (oldest == nil || o.model.used.Before(oldest.model.used)) {
+			oldest = o
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	p.close(oldest, oldest.model, "its memory is wanted for "+but.info.Name)
+	return true
+}
+
+func (p *Pool) refuse(e *entry, floor *atenia.FloorError, left int64) *Problem {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	why := fmt.Sprintf("The model %q needs at least %s of memory, and %s of the budget of %s are left.",
+		e.info.Name, spelling.Size(floor.Floor), spelling.Size(max(left, 0)), spelling.Size(p.c.Open.Budget.RAM))
+	for _, o := range p.entries {
+		if o.model != nil {
+			why += fmt.Sprintf(" %q has %s and %s.", o.info.Name, spelling.Size(o.model.share), spelling.Count(o.model.users, "request"))
+		}
+	}
+	return &Problem{Status: http.StatusServiceUnavailable, Code: "out_of_memory", Param: "model", Message: why, Retry: 5 * time.Second, Err: floor}
+}
+
+// cacheBytes returns the bytes of keys and values that loaded models hold.
+func (p *Pool) cacheBytes() (n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.entries {
+		if e.model != nil {
+			_, cache, _ := e.model.Memory()
+			n += cache
+		}
+	}
+	return n
+}
+
+// check discards the model if err says that its files changed.
+func (l *Lease) check(err error) {
+	if _, changed := errors.AsType[*atenia.ChangedError](err); changed {
+		l.discard()
+	}
+}

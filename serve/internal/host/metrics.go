@@ -1,0 +1,112 @@
+package host
+
+// What is counted, for Prometheus.
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"atenia"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics are what a server counts, in a registry of its own. Nothing in them is
+// chosen by clients: labels are routes and models of the pool.
+type Metrics struct {
+	registry   *prometheus.Registry
+	requests   *prometheus.CounterVec
+	seconds    *prometheus.HistogramVec
+	tokens     *prometheus.CounterVec
+	first      *prometheus.HistogramVec
+	between    *prometheus.HistogramVec
+	loads      *prometheus.CounterVec
+	loadTime   *prometheus.GaugeVec
+	generating prometheus.Gauge
+}
+
+// NewMetrics returns metrics at zero.
+func NewMetrics() *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "atenia_" + name, Help: help}, labels)
+		m.registry.MustRegister(v)
+		return v
+	}
+	times := func(name, help string, low float64, labels ...string) *prometheus.HistogramVec {
+		const buckets, factor = 16, 2
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "atenia_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(low, factor, buckets)}, labels)
+		m.registry.MustRegister(v)
+		return v
+	}
+	m.requests = vec("requests_total", "Requests by route and status.", "route", "status")
+	m.seconds = times("request_seconds", "Time of whole requests.", 0.001, "route")
+	m.tokens = vec("tokens_total", "Tokens of prompts and answers.", "model", "kind")
+	m.first = times("first_token_seconds", "Time from a request's arrival to its first token.", 0.001, "model")
+	m.between = times("between_tokens_seconds", "Time between tokens of an answer.", 0.0001, "model")
+	m.loads = vec("model_loads_total", "Loads of models by result.", "model", "result")
+	m.loadTime = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "atenia_model_load_seconds", Help: "Time of the last load."}, []string{"model"})
+	m.generating = prometheus.NewGauge(prometheus.GaugeOpts{Name: "atenia_generating", Help: "Answers under way, those that wait for a slot included."})
+	m.registry.MustRegister(m.loadTime, m.generating)
+	return m
+}
+
+func (m *Metrics) request(pattern string, status int, took time.Duration) {
+	if status == 0 {
+		status = http.StatusOK
+	}
+	_, path, _ := strings.Cut(pattern, " ")
+	m.requests.WithLabelValues(path, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(path).Observe(took.Seconds())
+}
+
+func (m *Metrics) token(model string, first bool, took time.Duration) {
+	m.tokens.WithLabelValues(model, "answer").Inc()
+	if first {
+		m.first.WithLabelValues(model).Observe(took.Seconds())
+	} else {
+		m.between.WithLabelValues(model).Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) prompt(model string, u *atenia.Usage) {
+	m.tokens.WithLabelValues(model, "prompt").Add(float64(u.Prompt))
+	m.tokens.WithLabelValues(model, "cached").Add(float64(u.Cached))
+}
+
+// Loaded counts a load of a model: see [PoolConfig].
+func (m *Metrics) Loaded(model string, took time.Duration, err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	m.loads.WithLabelValues(model, result).Inc()
+	m.loadTime.WithLabelValues(model).Set(took.Seconds())
+}
+
+// Watch adds what a host knows by itself: requests under way, cached bytes and loaded
+// models.
+func (m *Metrics) Watch(h *Host) {
+	gauge := func(name, help string, f func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "atenia_" + name, Help: help}, f))
+	}
+	gauge("requests_running", "Requests under way.", func() float64 { return float64(h.Running()) })
+	gauge("cache_bytes", "Bytes of cached keys and values of all models.", func() float64 { return float64(h.Pool.cacheBytes()) })
+	gauge("models_loaded", "Models in memory.", func() float64 {
+		n := 0
+		for _, i := range h.Pool.List() {
+			if i.Loaded {
+				n++
+			}
+		}
+		return float64(n)
+	})
+}
+
+// ServeHTTP writes all metrics in Prometheus's form.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(w, q)
+}

@@ -1,0 +1,294 @@
+package host
+
+// Models by name: loaded when wanted, unloaded when idle, within one budget.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"atenia"
+	"atenia/internal/fault"
+)
+
+// Default is the name that the first model of a pool also answers to.
+const Default = "default"
+
+// A Source is a model that a pool can load.
+type Source struct {
+	Name string // "" = the path's last part without an extension
+	Path string // "" = the embedded model
+}
+
+// A PoolConfig says which models a [Pool] has. The zero value has the embedded one.
+type PoolConfig struct {
+	Sources []Source
+	Open    atenia.Config // of every model; Open.Budget.RAM is what all have together
+	// Idle is how long a model stays loaded that nothing uses. 0 = 5 minutes, less = for
+	// ever. The first model stays until its memory is wanted.
+	Idle   time.Duration
+	Logger *slog.Logger // nil = discard
+	// Loaded is told of each load. nil = nobody is.
+	Loaded func(name string, took time.Duration, err error)
+}
+
+// An Info is what a dialect shows of a model.
+type Info struct {
+	Name    string
+	Path    string // "" = the embedded model; dialects show Base
+	Base    string // the path's last part
+	Family  string // such as "llama"
+	Context int    // tokens of a sequence
+	Created time.Time
+	Totals  atenia.Totals // parameters, bytes, element types
+	Loaded  bool
+	Users   int       // requests that hold it
+	Expires time.Time // when it will be unloaded; zero = it will not be
+	Share   int64     // bytes of the budget that it has, 0 = there is no budget
+}
+
+// A Pool lends models by name.
+type Pool struct {
+	c       PoolConfig
+	entries []*entry
+	ctx     context.Context // of loads
+	stop    context.CancelFunc
+	loads   fault.Group
+	one     sync.Mutex // held by the load that is under way
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// An entry is one model of a pool.
+type entry struct {
+	info    Info
+	model   *instance     // nil = not loaded
+	loading chan struct{} // closed when a load ends; nil = there is none
+	failed  error         // of the last load
+	idle    *time.Timer
+}
+
+// An instance is one loading of a model: a file that changed makes another.
+type instance struct {
+	*atenia.Model
+	users int
+	share int64
+	gone  bool      // to be closed when the last user leaves
+	used  time.Time // since when nobody uses it
+}
+
+// NewPool reads the headers of all models, so that a path that cannot be served is an
+// error now, and loads none.
+func NewPool(c PoolConfig) (*Pool, error) {
+	if len(c.Sources) == 0 {
+		c.Sources = []Source{{}}
+	}
+	c.Idle = cmp.Or(c.Idle, 5*time.Minute)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	p := &Pool{c: c}
+	var errs []error
+	for _, s := range c.Sources {
+		e, err := describe(s, &c.Open)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if p.find(e.info.Name) != nil {
+			errs = append(errs, fmt.Errorf("two models are named %q: give one another name (NAME=PATH)", e.info.Name))
+		}
+		p.entries = append(p.entries, e)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	return p, nil
+}
+
+// find returns the entry of a name, nil = there is none. Names are compared without
+// Ollama's tag ":latest".
+func (p *Pool) find(name string) *entry {
+	name = strings.TrimSuffix(name, ":latest")
+	for i, e := range p.entries {
+		if e.info.Name == name || i == 0 && (name == "" || name == Default) {
+			return e
+		}
+	}
+	return nil
+}
+
+// Lookup returns what is known of a model, by the same names as [Pool.Borrow].
+func (p *Pool) Lookup(name string) (Info, error) {
+	e := p.find(name)
+	if e == nil {
+		return Info{}, p.unknown(name)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return e.now(), nil
+}
+
+// List returns all models, the default first.
+func (p *Pool) List() []Info {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]Info, len(p.entries))
+	for i, e := range p.entries {
+		out[i] = e.now()
+	}
+	return out
+}
+
+// now returns the entry's info with its state.
+func (e *entry) now() Info {
+	i := e.info
+	if e.model != nil {
+		i.Loaded, i.Users, i.Share = true, e.model.users, e.model.share
+	}
+	return i
+}
+
+func (p *Pool) unknown(name string) *Problem {
+	var names []string
+	for _, e := range p.entries {
+		names = append(names, e.info.Name)
+	}
+	return &Problem{
+		Status: http.StatusNotFound, Code: "model_not_found", Param: "model",
+		Message: fmt.Sprintf("The model %q does not exist. There are: %s.", name, strings.Join(names, ", ")),
+	}
+}
+
+// A Lease is a model that is borrowed: it is not unloaded until it is released.
+type Lease struct {
+	*atenia.Model
+	Info Info
+	p    *Pool
+	e    *entry
+	i    *instance
+	once sync.Once
+}
+
+// Borrow returns a model by its name, and loads it first if it is not; "" and "default"
+// are the first one. A load goes on when ctx ends, since others may wait for it.
+// Release the lease.
+func (p *Pool) Borrow(ctx context.Context, name string) (*Lease, error) {
+	e := p.find(name)
+	if e == nil {
+		return nil, p.unknown(name)
+	}
+	p.mu.Lock()
+	for waited := false; ; waited = true {
+		switch {
+		case p.closed:
+			p.mu.Unlock()
+			return nil, atenia.ErrClosed
+		case e.model != nil:
+			e.model.users++
+			e.info.Expires = time.Time{}
+			l := &Lease{Model: e.model.Model, Info: e.now(), p: p, e: e, i: e.model}
+			p.mu.Unlock()
+			return l, nil
+		case e.loading == nil && waited && e.failed != nil:
+			err := e.failed
+			p.mu.Unlock()
+			return nil, err
+		case e.loading == nil:
+			e.loading = make(chan struct{})
+			p.loads.Go(func() { p.load(e) })
+		}
+		loading := e.loading
+		p.mu.Unlock()
+		select {
+		case <-loading:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		p.mu.Lock()
+	}
+}
+
+// Release gives the model back. It may be called more than once.
+func (l *Lease) Release() { l.once.Do(func() { l.p.release(l) }) }
+
+// discard unloads the model when its last user has released it, and the next request
+// loads it again. It is for one whose files changed.
+func (l *Lease) discard() {
+	l.p.mu.Lock()
+	defer l.p.mu.Unlock()
+	l.i.gone = true
+	if l.e.model == l.i {
+		l.e.model = nil
+	}
+}
+
+func (p *Pool) release(l *Lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := l.i
+	if i.users--; i.users > 0 {
+		return
+	}
+	i.used = time.Now()
+	if i.gone || p.closed {
+		p.close(l.e, i, "its files changed")
+		return
+	}
+	if p.c.Idle > 0 && l.e != p.entries[0] {
+		p.expire(l.e)
+	}
+}
+
+// expire unloads an idle model after a while.
+func (p *Pool) expire(e *entry) {
+	e.info.Expires = time.Now().Add(p.c.Idle)
+	if e.idle != nil {
+		e.idle.Stop()
+	}
+	e.idle = time.AfterFunc(p.c.Idle, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if i := e.model; i != nil && i.users == 0 && !time.Now().Before(e.info.Expires) && !e.info.Expires.IsZero() {
+			p.close(e, i, "idle")
+		}
+	})
+}
+
+// close unloads an instance that nobody uses. The pool is locked: closing is quick when
+// no request runs.
+func (p *Pool) close(e *entry, i *instance, why string) {
+	if e.model == i {
+		e.model, e.info.Expires = nil, time.Time{}
+	}
+	err := fault.Call(i.Close)
+	p.c.Logger.Info("model unloaded", "model", e.info.Name, "because", why, "err", err)
+}
+
+// Close ends all requests and unloads all models.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.stop()
+	p.mu.Unlock()
+	p.loads.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, e := range p.entries {
+		if e.idle != nil {
+			e.idle.Stop()
+		}
+		if i := e.model; i != nil {
+			e.model = nil
+			errs = append(errs, i.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,96 @@
+package host
+
+// What goes wrong, as values that each dialect writes in its own form.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"atenia"
+)
+
+// A Problem is an error with the status of its response.
+type Problem struct {
+	Status  int
+	Code    string // such as "context_length_exceeded"; "" = none
+	Param   string // the field of the request that is to blame; "" = none
+	Message string
+	Retry   time.Duration // when to try again; 0 = that is not known
+	Err     error         // the cause, for the log; nil = none
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Message }
+
+// Unwrap returns the cause.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// Invalid returns the problem of a field whose value cannot be used.
+func Invalid(param, format string, args ...any) *Problem {
+	return &Problem{Status: http.StatusBadRequest, Code: "invalid_value", Param: param, Message: fmt.Sprintf(format, args...)}
+}
+
+// Unsupported returns the problem of a request that the model cannot answer.
+func Unsupported(param, format string, args ...any) *Problem {
+	p := Invalid(param, format, args...)
+	p.Code = "unsupported_value"
+	return p
+}
+
+// ProblemOf returns err as a problem. What is no fault of the request is an internal
+// error, whose text the client is not told.
+func ProblemOf(err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p
+	}
+	bad := func(code, param string) *Problem {
+		return &Problem{Status: http.StatusBadRequest, Code: code, Param: param, Message: err.Error(), Err: err}
+	}
+	busy := func(code string) *Problem {
+		return &Problem{Status: http.StatusServiceUnavailable, Code: code, Message: err.Error(), Retry: 5 * time.Second, Err: err}
+	}
+	if e, ok := errors.AsType[*atenia.ContextError](err); ok {
+		p := bad("context_length_exceeded", "messages")
+		p.Message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has %d tokens. Shorten it.", e.Context, e.Prompt)
+		return p
+	}
+	if e, ok := errors.AsType[*atenia.SamplingError](err); ok {
+		return bad("invalid_value", samplingNames[e.Field])
+	}
+	if _, ok := errors.AsType[*atenia.TemplateError](err); ok {
+		return bad("invalid_value", "messages")
+	}
+	if _, ok := errors.AsType[*atenia.ConfigError](err); ok {
+		return bad("invalid_value", "")
+	}
+	if _, ok := errors.AsType[*atenia.TextLengthError](err); ok {
+		return bad("context_length_exceeded", "input")
+	}
+	if _, ok := errors.AsType[*atenia.FloorError](err); ok {
+		return busy("out_of_memory")
+	}
+	switch {
+	case errors.Is(err, atenia.ErrNoTemplate), errors.Is(err, atenia.ErrNoImages), errors.Is(err, atenia.ErrNoSpeech), errors.Is(err, atenia.ErrNotEncoder):
+		return bad("unsupported_value", "model")
+	case errors.Is(err, atenia.ErrClosed):
+		return busy("model_closed")
+	case errors.Is(err, errTimeout):
+		return &Problem{Status: http.StatusGatewayTimeout, Code: "timeout", Message: errTimeout.Error(), Err: err}
+	case errors.Is(err, context.Canceled):
+		const closedRequest = 499 // nginx's number for a client that went away
+		return &Problem{Status: closedRequest, Code: "canceled", Message: "the request was canceled", Err: err}
+	}
+	return &Problem{Status: http.StatusInternalServerError, Code: "internal_error", Message: "internal error", Err: err}
+}
+
+var errTimeout = errors.New("the request took longer than the server allows")
+
+// samplingNames are the names that clients have for fields of [atenia.Sampling].
+var samplingNames = map[string]string{
+	"Temperature": "temperature", "TopP": "top_p", "MinP": "min_p", "TopK": "top_k", "Typical": "typical_p",
+	"RepeatPenalty": "repeat_penalty", "FrequencyPenalty": "frequency_penalty", "PresencePenalty": "presence_penalty",
+	"LogitBias": "logit_bias", "LogProbs": "top_logprobs", "RepeatLast": "repeat_last_n",
+}

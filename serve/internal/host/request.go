@@ -1,0 +1,121 @@
+package host
+
+// A request, and what it generates.
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"atenia"
+	"atenia/internal/fault"
+)
+
+// A Request is a request with an id, which is also its response's X-Request-Id. Its
+// context ends when the client goes away, and after the longest time that a request
+// may take.
+type Request struct {
+	*http.Request
+	ID  string
+	Log *slog.Logger // says the request's id
+
+	host  *Host
+	w     http.ResponseWriter
+	start time.Time
+}
+
+// Pool returns the models.
+func (r *Request) Pool() *Pool { return r.host.Pool }
+
+// Borrow returns a model by name; release it. A load counts towards the request's time.
+func (r *Request) Borrow(name string) (*Lease, error) {
+	return r.host.Pool.Borrow(r.Context(), name)
+}
+
+// Chat answers a conversation with a model, as [atenia.Model.Chat] does, and counts
+// tokens and times.
+func (r *Request) Chat(l *Lease, c atenia.Conversation) iter.Seq2[atenia.Token, error] {
+	return r.ChatWithin(r.Context(), l, c)
+}
+
+// ChatWithin is Chat with another context, one of several answers.
+func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversation) iter.Seq2[atenia.Token, error] {
+	if r.host.prompts {
+		r.Log.Info("prompt", "messages", c.Messages)
+	}
+	return r.count(l, func(yield func(atenia.Token, error) bool) {
+		begun := false
+		for t, err := range l.Model.Chat(ctx, c) {
+			if err != nil && !begun {
+				err = blame(&c, err)
+			}
+			begun = true
+			if !yield(t, err) {
+				return
+			}
+		}
+	})
+}
+
+// blame makes errors of a conversation with images the client's, if nothing else is known
+// of them: the images cannot be read.
+func blame(c *atenia.Conversation, err error) error {
+	if _, panicked := errors.AsType[*fault.Panic](err); panicked || ProblemOf(err).Status != http.StatusInternalServerError {
+		return err
+	}
+	for i := range c.Messages {
+		for _, p := range c.Messages[i].Parts {
+			if p.Image != nil || p.Video != nil {
+				return Invalid("messages", "%v", err)
+			}
+		}
+	}
+	return err
+}
+
+// Generate continues a prompt, as [atenia.Model.Generate] does, and counts tokens and
+// times.
+func (r *Request) Generate(l *Lease, p atenia.Prompt) iter.Seq2[atenia.Token, error] {
+	return r.GenerateWithin(r.Context(), l, p)
+}
+
+// GenerateWithin is Generate with another context, one of several answers.
+func (r *Request) GenerateWithin(ctx context.Context, l *Lease, p atenia.Prompt) iter.Seq2[atenia.Token, error] {
+	if r.host.prompts {
+		r.Log.Info("prompt", "text", p.Text)
+	}
+	return r.count(l, l.Model.Generate(ctx, p))
+}
+
+func (r *Request) count(l *Lease, tokens iter.Seq2[atenia.Token, error]) iter.Seq2[atenia.Token, error] {
+	return func(yield func(atenia.Token, error) bool) {
+		m := r.host.Metrics
+		m.generating.Inc()
+		defer m.generating.Dec()
+		last, n := r.start, 0
+		for t, err := range tokens {
+			if err != nil {
+				l.check(err)
+				yield(t, err)
+				return
+			}
+			if t.Finish == "" {
+				now := time.Now()
+				m.token(l.Info.Name, n == 0, now.Sub(last))
+				last = now
+				n++
+			} else if t.Usage != nil {
+				m.prompt(l.Info.Name, t.Usage)
+			}
+			if r.host.prompts && t.Text != "" {
+				r.Log.Info("answer", "text", t.Text)
+			}
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+
+	"atenia"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// usualTokens is how long an answer may be if the call does not say. An agent that
+// waits for a whole context waits for minutes.
+const usualTokens = 256
+
+type generateInput struct {
+	Prompt      string   `json:"prompt"`
+	Model       string   `json:"model"`
+	MaxTokens   *int     `json:"max_tokens"`
+	Temperature *float64 `json:"temperature"`
+	Seed        uint64   `json:"seed"`
+	Stop        []string `json:"stop"`
+	Chat        bool     `json:"chat"`
+	System      string   `json:"system"`
+}
+
+const generateSchema = `{"type":"object","properties":{
+"prompt":{"type":"string","description":"text to continue, or with chat set a message to answer"},
+"max_tokens":{"type":"integer","minimum":1,"default":256,"description":"length of the answer at most, in tokens"},
+"temperature":{"type":"number","minimum":0,"maximum":10,"description":"0 = the most likely token; default: what the model's makers recommend"},
+"seed":{"type":"integer","minimum":0,"default":0,"description":"equal seeds give equal answers"},
+"stop":{"type":"array","items":{"type":"string"},"maxItems":16,"description":"texts that end the answer and are not part of it"},
+"chat":{"type":"boolean","default":false,"description":"format the prompt as a user's message by the model's chat template"},
+"system":{"type":"string","description":"system message, with chat"},
+"model":{"type":"string","description":"name of a model, see resource atenia://models; default: the first"}
+},"required":["prompt"],"additionalProperties":false}`
+
+type generateOutput struct {
+	Text   string `json:"text"`
+	Finish string `json:"finish"`
+	Tokens int    `json:"tokens"`
+}
+
+const generateResult = `{"type":"object","properties":{
+"text":{"type":"string"},
+"finish":{"type":"string","description":"stop, or length when max_tokens or the context was reached"},
+"tokens":{"type":"integer","description":"of the answer"}
+},"required":["text","finish","tokens"]}`
+
+func (s *Server) generate(ctx context.Context, req *sdk.CallToolRequest, in *generateInput) (out generateOutput, _ string, err error) {
+	m, done, err := s.cfg.Use(ctx, in.Model)
+	if err != nil {
+		return out, "", err
+	}
+	defer done()
+	o, err := in.options(m)
+	if err != nil {
+		return out, "", err
+	}
+	var b strings.Builder
+	for t, err := range in.answer(ctx, m, o) {
+		if err != nil {
+			return out, "", err
+		}
+		b.WriteString(t.Text)
+		if t.Finish != "" {
+			out.Finish = t.Finish
+			break
+		}
+		out.Tokens++
+		if err := progress(ctx, req, t.Text, out.Tokens, o.MaxTokens); err != nil {
+			return out, "", err
+		}
+	}
+	out.Text = b.String()
+	return out, out.Text, nil
+}
+
+// options checks and completes what a call asks for.
+func (in *generateInput) options(m *atenia.Model) (atenia.Options, error) {
+	o := atenia.Options{MaxTokens: usualTokens, Sampling: m.Sampling(), Stop: in.Stop}
+	o.Sampling.Seed = in.Seed
+	if in.MaxTokens != nil {
+		o.MaxTokens = *in.MaxTokens
+	}
+	const mostStops = 16
+	switch {
+	case in.Prompt == "":
+		return o, errors.New("prompt: want a text")
+	case o.MaxTokens < 1:
+		return o, fmt.Errorf("max_tokens: want at least 1, got %d", o.MaxTokens)
+	case len(in.Stop) > mostStops:
+		return o, fmt.Errorf("stop: want at most %d texts, got %d", mostStops, len(in.Stop))
+	case in.System != "" && !in.Chat:
+		return o, errors.New("system: a system message needs chat set to true")
+	}
+	if t := in.Temperature; t != nil {
+		if *t < 0 || *t > 10 || math.IsNaN(*t) {
+			return o, fmt.Errorf("temperature: want 0 to 10, got %v", *t)
+		}
+		o.Sampling.Temperature = float32(*t)
+	}
+	return o, o.Sampling.Validate()
+}
+
+func (in *generateInput) answer(ctx context.Context, m *atenia.Model, o atenia.Options) iter.Seq2[atenia.Token, error] {
+	if !in.Chat {
+		return m.Generate(ctx, atenia.Prompt{Text: in.Prompt, Options: o})
+	}
+	c := atenia.Conversation{Options: o}
+	if in.System != "" {
+		c.Messages = append(c.Messages, atenia.Message{Role: "system", Content: in.System})
+	}
+	c.Messages = append(c.Messages, atenia.Message{Role: "user", Content: in.Prompt})
+	return m.Chat(ctx, c)
+}
+
+// progress tells a client that asked for it about a token. A client that reads
+// slowly slows its own answer: the scheduler goes on with others.
+func progress(ctx context.Context, req *sdk.CallToolRequest, text string, n, most int) error {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	return req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Message: text, Progress: float64(n), Total: float64(most)})
+}

@@ -1,0 +1,298 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"atenia"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// story is the embedded model, which the tests share.
+var story = sync.OnceValues(func() (*atenia.Model, error) { return atenia.Open(context.Background(), "", nil) })
+
+// testConfig offers the embedded model as "story", and one that panics as "broken".
+func testConfig(t *testing.T) Config {
+	m, err := story()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{
+		Names:  func() []string { return []string{"story", "cold"} },
+		Loaded: func(name string) bool { return name == "story" },
+		Use: func(_ context.Context, name string) (*atenia.Model, func(), error) {
+			switch name {
+			case "", "story":
+				return m, func() {}, nil
+			case "broken":
+				panic("planted")
+			}
+			return nil, nil, fmt.Errorf("no model %q; there are story", name)
+		},
+		State: t.TempDir(), Version: "test",
+	}
+}
+
+// connect returns a session with a server in memory.
+func connect(t *testing.T, c Config, o *sdk.ClientOptions) *sdk.ClientSession {
+	t.Helper()
+	a, b := sdk.NewInMemoryTransports()
+	if _, err := New(c).sdk.Connect(t.Context(), a, nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(), b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// call calls a tool and returns its text, and whether that is an error.
+func call(t *testing.T, s *sdk.ClientSession, tool, args string) (text string, failed bool) {
+	t.Helper()
+	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})
+	if err != nil {
+		t.Fatalf("%s %s: %v", tool, args, err)
+	}
+	return res.Content[0].(*sdk.TextContent).Text, res.IsError
+}
+
+// TestTools: what tools say is what the library says, and their results are as their
+// schemas promise.
+func TestTools(t *testing.T) {
+	c := testConfig(t)
+	s := connect(t, c, nil)
+	m, _ := story()
+	list, err := s.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]string{
+		"generate": `{"prompt":"Once upon a time","max_tokens":8,"temperature":0}`,
+		"embed":    `{"texts":["a dog","a cat"]}`,
+		"explain":  `{}`,
+		"plan":     `{"mode":"decode","model":"story"}`,
+	}
+	for _, tool := range list.Tools {
+		res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: json.RawMessage(calls[tool.Name])})
+		if err != nil || res.IsError {
+			t.Fatalf("%s: %v %v", tool.Name, err, res.Content)
+		}
+		b, _ := json.Marshal(tool.OutputSchema)
+		var schema jsonschema.Schema
+		if err := json.Unmarshal(b, &schema); err != nil {
+			t.Fatal(err)
+		}
+		r, err := schema.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Validate(res.StructuredContent); err != nil {
+			t.Errorf("%s: %v", tool.Name, err)
+		}
+		delete(calls, tool.Name)
+	}
+	if len(calls) > 0 {
+		t.Errorf("tools that are not listed: %v", calls)
+	}
+	var want strings.Builder
+	o := atenia.Options{MaxTokens: 8, Sampling: m.Sampling()}
+	o.Sampling.Temperature = 0
+	for tok, err := range m.Generate(t.Context(), atenia.Prompt{Text: "Once upon a time", Options: o}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.WriteString(tok.Text)
+	}
+	if got, _ := call(t, s, "generate", `{"prompt":"Once upon a time","max_tokens":8,"temperature":0}`); got != want.String() || got == "" {
+		t.Errorf("generate: %q, want %q", got, want.String())
+	}
+	if got, failed := call(t, s, "generate", `{"prompt":"Hello","chat":true,"max_tokens":4,"seed":3}`); failed || got == "" {
+		t.Errorf("chat: %q", got)
+	}
+}
+
+// TestToolErrors: whatever is wrong is told as the result of the tool.
+func TestToolErrors(t *testing.T) {
+	s := connect(t, testConfig(t), nil)
+	for _, c := range [][3]string{
+		{"generate", `{}`, "prompt: want a text"},
+		{"generate", `{"prompt":1}`, "cannot unmarshal number"},
+		{"generate", `{"prompt":"a","maxtokens":3}`, `unknown field "maxtokens"`},
+		{"generate", `{"prompt":"a","max_tokens":0}`, "want at least 1"},
+		{"generate", `{"prompt":"a","temperature":-1}`, "want 0 to 10"},
+		{"generate", `{"prompt":"a","system":"b"}`, "needs chat"},
+		{"generate", `{"prompt":"a","model":"none"}`, `no model "none"`},
+		{"generate", `{"prompt":"` + strings.Repeat("long ", 9000) + `"}`, "context"},
+		{"generate", `{"prompt":"a","model":"broken"}`, "internal error"},
+		{"embed", `{"texts":[]}`, "want 1 to 256"},
+		{"embed", `{"texts":["a"],"pooling":"none"}`, "none"},
+		{"explain", `{"model":"broken"}`, "internal error"},
+		{"plan", `{"mode":"sideways"}`, "sideways"},
+	} {
+		got, failed := call(t, s, c[0], c[1])
+		if !failed || !strings.Contains(got, c[2]) || strings.Contains(got, "planted") {
+			t.Errorf("%s %.60s: error %t %q, want %q", c[0], c[1], failed, got, c[2])
+		}
+	}
+	if got, failed := call(t, s, "generate", `{"prompt":"Once","max_tokens":2}`); failed {
+		t.Errorf("after errors: %s", got)
+	}
+}
+
+// TestProgress: a client that asks is told each token, in order.
+func TestProgress(t *testing.T) {
+	var mu sync.Mutex
+	var text strings.Builder
+	var at []float64
+	s := connect(t, testConfig(t), &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		text.WriteString(r.Params.Message)
+		at = append(at, r.Params.Progress)
+	}})
+	p := &sdk.CallToolParams{Name: "generate", Arguments: json.RawMessage(`{"prompt":"Once upon a time","max_tokens":6}`)}
+	p.SetProgressToken("p")
+	res, err := s.CallTool(t.Context(), p)
+	if err != nil || res.IsError {
+		t.Fatal(err, res)
+	}
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		mu.Lock()
+		n := len(at)
+		mu.Unlock()
+		if n == 6 { // the client's own goroutine calls the handler
+			break
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(at, []float64{1, 2, 3, 4, 5, 6}) || !strings.HasPrefix(res.Content[0].(*sdk.TextContent).Text, text.String()) || text.Len() == 0 {
+		t.Errorf("told %v %q, result %q", at, text.String(), res.Content[0].(*sdk.TextContent).Text)
+	}
+}
+
+// TestCancel: canceling a call ends the generation.
+func TestCancel(t *testing.T) {
+	ended := make(chan struct{})
+	c := testConfig(t)
+	m, _ := story()
+	c.Use = func(context.Context, string) (*atenia.Model, func(), error) { return m, func() { close(ended) }, nil }
+	ctx, cancel := context.WithCancel(t.Context())
+	s := connect(t, c, &sdk.ClientOptions{ProgressNotificationHandler: func(context.Context, *sdk.ProgressNotificationClientRequest) { cancel() }})
+	p := &sdk.CallToolParams{Name: "generate", Arguments: json.RawMessage(`{"prompt":"Once upon a time","max_tokens":100000}`)}
+	p.SetProgressToken("p")
+	if _, err := s.CallTool(ctx, p); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the generation goes on")
+	}
+}
+
+// TestResources: lists load nothing, and what is not there is an error.
+func TestResources(t *testing.T) {
+	s := connect(t, testConfig(t), nil)
+	for uri, want := range map[string][]string{
+		"atenia://models":          {`"name": "story"`, `"context"`, `"name": "cold"`, `"loaded": false`},
+		"atenia://models/story":    {`"family"`, `"plan": "sha256:`},
+		"atenia://decisions":       {`"because"`, `"memory"`},
+		"atenia://decisions/story": {`"because"`},
+	} {
+		res, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+		if err != nil {
+			t.Errorf("%s: %v", uri, err)
+			continue
+		}
+		text := res.Contents[0].Text
+		if !json.Valid([]byte(text)) {
+			t.Errorf("%s is no JSON", uri)
+		}
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s has no %s:\n%s", uri, w, text)
+			}
+		}
+	}
+	for _, uri := range []string{"atenia://models/none", "atenia://models/../decisions", "atenia://what", "file:///etc/passwd"} {
+		if _, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); err == nil {
+			t.Errorf("%s was read", uri)
+		}
+	}
+}
+
+// TestHTTP: two sessions over streamable HTTP at once, and a drain ends their streams.
+func TestHTTP(t *testing.T) {
+	srv := New(testConfig(t))
+	web := httptest.NewServer(srv.Handler())
+	defer web.Close()
+	var sessions []*sdk.ClientSession
+	for range 2 {
+		s, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: web.URL, MaxRetries: -1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions = append(sessions, s)
+		if got, failed := call(t, s, "generate", `{"prompt":"Once upon a time","max_tokens":4}`); failed || got == "" {
+			t.Errorf("got %q", got)
+		}
+	}
+	for _, s := range sessions {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	srv.Drain()
+}
+
+// TestStdio: the protocol alone is written, and the end of input is the end.
+func TestStdio(t *testing.T) {
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"generate","arguments":{"prompt":"Once upon a time","max_tokens":40}}}` + "\n" +
+		`{"jsonrpc":"2.0","id":3,"method":"tools/list"}` + "\n")
+	r, w := io.Pipe()
+	out := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(r)
+		out <- string(b)
+	}()
+	if err := New(testConfig(t)).Stdio(t.Context(), io.NopCloser(in), w); err != nil {
+		t.Error(err)
+	}
+	w.Close()
+	lines := <-out
+	for _, want := range []string{`"serverInfo"`, `"finish":"length"`, `"inputSchema"`} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("no %s in %q", want, lines)
+		}
+	}
+	for line := range strings.Lines(lines) {
+		var m struct{ JSONRPC string }
+		if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" {
+			t.Errorf("%q is no message: %v", line, err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r, w = io.Pipe()
+	defer w.Close()
+	because := errors.New("terminated")
+	cancel(because)
+	if err := New(testConfig(t)).Stdio(ctx, r, w); !errors.Is(err, because) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,173 @@
+package openai
+
+// The fields that shape an answer, which chat and completions share.
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// An ask is what both chat and completions take. A nil field was not given: the model's
+// own recommendation stands.
+type ask struct {
+	Model            string             `json:"model"`
+	Temperature      *float32           `json:"temperature"`
+	TopP             *float32           `json:"top_p"`
+	TopK             *int               `json:"top_k"`
+	MinP             *float32           `json:"min_p"`
+	TypicalP         *float32           `json:"typical_p"`
+	RepeatPenalty    *float32           `json:"repeat_penalty"`
+	PresencePenalty  *float32           `json:"presence_penalty"`
+	FrequencyPenalty *float32           `json:"frequency_penalty"`
+	LogitBias        map[string]float32 `json:"logit_bias"`
+	Seed             *int64             `json:"seed"`
+	Stop             texts              `json:"stop"`
+	N                *int               `json:"n"`
+	MaxTokens        *int               `json:"max_tokens"`
+	IgnoreEnd        bool               `json:"ignore_eos"`
+	Stream           bool               `json:"stream"`
+	StreamOptions    *struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+
+	// Accepted because clients send them; they change nothing here.
+	User             json.RawMessage `json:"user"`
+	Store            json.RawMessage `json:"store"`
+	Metadata         json.RawMessage `json:"metadata"`
+	ServiceTier      json.RawMessage `json:"service_tier"`
+	ParallelCalls    json.RawMessage `json:"parallel_tool_calls"`
+	SafetyIdentifier json.RawMessage `json:"safety_identifier"`
+	PromptCacheKey   json.RawMessage `json:"prompt_cache_key"`
+}
+
+// texts are a text or several.
+type texts []string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *texts) UnmarshalJSON(b []byte) error {
+	*t = nil
+	if len(b) > 0 && b[0] == '"' {
+		*t = texts{""}
+		return json.Unmarshal(b, &(*t)[0])
+	}
+	return json.Unmarshal(b, (*[]string)(t))
+}
+
+const (
+	mostChoices  = 64
+	mostLogProbs = 20
+	mostStops    = 64
+	mostBiases   = 4096
+	biasLimit    = 100 // OpenAI's: it bans a token, or leaves no other
+)
+
+// choices returns n.
+func (a *ask) choices() (int, error) {
+	if a.N == nil {
+		return 1, nil
+	}
+	if *a.N < 1 || *a.N > mostChoices {
+		return 0, host.Invalid("n", "n is %d, want 1 to %d", *a.N, mostChoices)
+	}
+	return *a.N, nil
+}
+
+// options returns what the fields say, over what the model's makers recommend.
+func (a *ask) options(m *atenia.Model, most *int, logProbs int) (atenia.Options, error) {
+	o := atenia.Options{Sampling: m.Sampling(), Stop: a.Stop, IgnoreEnd: a.IgnoreEnd}
+	s := &o.Sampling
+	set(&s.Temperature, a.Temperature)
+	set(&s.TopP, a.TopP)
+	set(&s.TopK, a.TopK)
+	set(&s.MinP, a.MinP)
+	set(&s.Typical, a.TypicalP)
+	set(&s.RepeatPenalty, a.RepeatPenalty)
+	set(&s.PresencePenalty, a.PresencePenalty)
+	set(&s.FrequencyPenalty, a.FrequencyPenalty)
+	s.Seed, s.LogProbs = rand.Uint64(), logProbs
+	if a.Seed != nil {
+		s.Seed = uint64(*a.Seed)
+	}
+	if len(a.Stop) > mostStops {
+		return o, host.Invalid("stop", "stop has %d texts, at most %d", len(a.Stop), mostStops)
+	}
+	for _, stop := range a.Stop {
+		if stop == "" {
+			return o, host.Invalid("stop", "a stop text is empty")
+		}
+	}
+	if most != nil {
+		if *most < 1 {
+			return o, host.Invalid("max_tokens", "max_tokens is %d, want 1 or more", *most)
+		}
+		o.MaxTokens = *most
+	}
+	if logProbs > mostLogProbs {
+		return o, host.Invalid("top_logprobs", "top_logprobs is %d, want at most %d", logProbs, mostLogProbs)
+	}
+	var err error
+	if s.LogitBias, err = a.bias(m.Vocab()); err != nil {
+		return o, err
+	}
+	return o, s.Validate()
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// bias returns the ids of logit_bias with their values: -100 forbids a token.
+func (a *ask) bias(vocab int) (map[int32]float32, error) {
+	if len(a.LogitBias) > mostBiases {
+		return nil, host.Invalid("logit_bias", "logit_bias has %d tokens, at most %d", len(a.LogitBias), mostBiases)
+	}
+	var out map[int32]float32
+	for key, v := range a.LogitBias {
+		id, err := strconv.ParseInt(key, 10, 32)
+		if err != nil || id < 0 || id >= int64(vocab) {
+			return nil, host.Invalid("logit_bias", "logit_bias has the token %q, want an id below %d", key, vocab)
+		}
+		if v < -biasLimit || v > biasLimit {
+			return nil, host.Invalid("logit_bias", "the bias of token %d is %v, want -%d to %d", id, v, biasLimit, biasLimit)
+		}
+		if v == -biasLimit {
+			v = float32(math.Inf(-1))
+		}
+		if out == nil {
+			out = make(map[int32]float32, len(a.LogitBias))
+		}
+		out[int32(id)] = v
+	}
+	return out, nil
+}
+
+// includesUsage reports whether a stream ends with a chunk of usage.
+func (a *ask) includesUsage() bool { return a.StreamOptions != nil && a.StreamOptions.IncludeUsage }
+
+// A usage counts tokens in OpenAI's form.
+type usage struct {
+	Prompt  int `json:"prompt_tokens"`
+	Answer  int `json:"completion_tokens"`
+	Total   int `json:"total_tokens"`
+	Details struct {
+		Cached int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+// add counts one more choice. The prompt of several counts once.
+func (u *usage) add(t *atenia.Usage) {
+	if t == nil {
+		return
+	}
+	u.Prompt = t.Prompt
+	u.Details.Cached = max(u.Details.Cached, t.Cached)
+	u.Answer += t.Answer
+	u.Total = u.Prompt + u.Answer
+}

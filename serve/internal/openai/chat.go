@@ -1,0 +1,257 @@
+package openai
+
+// POST /v1/chat/completions.
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// A chatRequest is the body.
+type chatRequest struct {
+	ask
+	Messages       []message  `json:"messages"`
+	MaxCompletion  *int       `json:"max_completion_tokens"`
+	LogProbs       bool       `json:"logprobs"`
+	TopLogProbs    int        `json:"top_logprobs"`
+	Tools          []tool     `json:"tools"`
+	ToolChoice     choice     `json:"tool_choice"`
+	ResponseFormat *format    `json:"response_format"`
+	Effort         string     `json:"reasoning_effort"`
+	Documents      []document `json:"documents"`
+	// vLLM's: variables of the template, and whether the last message is continued.
+	Variables map[string]any `json:"chat_template_kwargs"`
+	Continue  bool           `json:"continue_final_message"`
+	Generate  *bool          `json:"add_generation_prompt"`
+}
+
+// A document is a text that the answer may refer to.
+type document struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// conversation returns what the model is given.
+func (c *chatRequest) conversation(l *host.Lease) (atenia.Conversation, error) {
+	most := c.MaxCompletion
+	if most == nil {
+		most = c.MaxTokens
+	}
+	n := 0
+	if c.LogProbs {
+		n = max(c.TopLogProbs, 1)
+	} else if c.TopLogProbs != 0 {
+		return atenia.Conversation{}, host.Invalid("top_logprobs", "top_logprobs needs logprobs: true")
+	}
+	if c.TopLogProbs < 0 {
+		return atenia.Conversation{}, host.Invalid("top_logprobs", "top_logprobs is %d, want 0 to %d", c.TopLogProbs, mostLogProbs)
+	}
+	o, err := c.options(l.Model, most, n)
+	if err != nil {
+		return atenia.Conversation{}, err
+	}
+	if err := c.ResponseFormat.constrain(&o, "response_format"); err != nil {
+		return atenia.Conversation{}, err
+	}
+	out := atenia.Conversation{Options: o, Continue: c.Continue, Variables: c.Variables}
+	out.NoPrompt = c.Generate != nil && !*c.Generate && !c.Continue
+	for _, d := range c.Documents {
+		out.Documents = append(out.Documents, atenia.Document(d))
+	}
+	if c.Effort != "" {
+		if out.Variables == nil {
+			out.Variables = map[string]any{}
+		}
+		out.Variables["reasoning_effort"] = c.Effort
+	}
+	fs := make([]function, len(c.Tools))
+	for i, t := range c.Tools {
+		if t.Type != "function" {
+			return out, host.Unsupported("tools", "tools[%d] is of type %q, want function", i, t.Type)
+		}
+		fs[i] = t.Function
+	}
+	if err := c.ToolChoice.into(&out, fs); err != nil {
+		return out, err
+	}
+	out.Messages, err = messages(c.Messages)
+	return out, err
+}
+
+// A completion is the response, or a chunk of it.
+type completion struct {
+	ID          string       `json:"id"`
+	Object      string       `json:"object"`
+	Created     int64        `json:"created"`
+	Model       string       `json:"model"`
+	Fingerprint string       `json:"system_fingerprint"`
+	Choices     []chatChoice `json:"choices"`
+	Usage       *usage       `json:"usage,omitempty"`
+}
+
+// A chatChoice is one answer, whole or a piece.
+type chatChoice struct {
+	Index    int        `json:"index"`
+	Message  *said      `json:"message,omitempty"`
+	Delta    *said      `json:"delta,omitempty"`
+	LogProbs *chatProbs `json:"logprobs"`
+	Finish   *string    `json:"finish_reason"`
+}
+
+// said is what the assistant says.
+type said struct {
+	Role      string  `json:"role,omitempty"`
+	Content   *string `json:"content,omitempty"`
+	Refusal   *string `json:"refusal,omitempty"`
+	Reasoning string  `json:"reasoning_content,omitempty"`
+	ToolCalls []call  `json:"tool_calls,omitempty"`
+}
+
+// MarshalJSON implements [json.Marshaler]: a whole message has content and refusal, null
+// if there is none.
+func (c chatChoice) MarshalJSON() ([]byte, error) {
+	type plain chatChoice
+	if c.Message == nil {
+		return json.Marshal(plain(c))
+	}
+	type whole struct {
+		Role      string  `json:"role"`
+		Content   *string `json:"content"`
+		Refusal   *string `json:"refusal"`
+		Reasoning string  `json:"reasoning_content,omitempty"`
+		ToolCalls []call  `json:"tool_calls,omitempty"`
+	}
+	return json.Marshal(struct {
+		Index    int        `json:"index"`
+		Message  whole      `json:"message"`
+		LogProbs *chatProbs `json:"logprobs"`
+		Finish   *string    `json:"finish_reason"`
+	}{c.Index, whole(*c.Message), c.LogProbs, c.Finish})
+}
+
+func chat(_ http.ResponseWriter, r *host.Request) error {
+	var in chatRequest
+	if err := r.ReadJSON(&in); err != nil {
+		return err
+	}
+	n, err := in.choices()
+	if err != nil {
+		return err
+	}
+	l, err := r.Borrow(in.Model)
+	if err != nil {
+		return err
+	}
+	defer l.Release()
+	c, err := in.conversation(l)
+	if err != nil {
+		return err
+	}
+	pieces, err := newSpeller(l.Model, in.LogProbs)
+	if err != nil {
+		return err
+	}
+	answers := make([]*answer, n)
+	for i := range answers {
+		answers[i] = &answer{top: in.TopLogProbs, speller: pieces}
+	}
+	ask := func(ctx context.Context, i int) iter.Seq2[atenia.Token, error] {
+		each := c
+		each.Sampling.Seed += uint64(i)
+		return r.ChatWithin(ctx, l, each)
+	}
+	head := completion{ID: "chatcmpl-" + r.ID, Created: now(), Model: l.Info.Name, Fingerprint: fingerprint}
+	if in.Stream {
+		head.Object = "chat.completion.chunk"
+		s := &chatStream{r: r, head: head, usage: in.includesUsage()}
+		return s.end(fan(r.Context(), n, ask, func(i int, t atenia.Token) error { return s.take(i, answers[i].add(t)) }), answers)
+	}
+	err = fan(r.Context(), n, ask, func(i int, t atenia.Token) error { answers[i].add(t); return nil })
+	if err != nil {
+		return err
+	}
+	head.Object, head.Usage = "chat.completion", &usage{}
+	for i, a := range answers {
+		head.Choices = append(head.Choices, a.choice(i))
+		head.Usage.add(a.usage)
+	}
+	return r.WriteJSON(http.StatusOK, head)
+}
+
+// fingerprint is of the program, which determines answers together with the seed.
+const fingerprint = "atenia"
+
+// A chatStream writes chunks: for each choice one with the role, then what is said, then
+// one with the reason for its end; last one with the usage if it is wanted.
+type chatStream struct {
+	r      *host.Request
+	head   completion
+	usage  bool
+	events *host.Events // nil until the first token: errors before have a status
+	begun  map[int]bool
+}
+
+func (s *chatStream) take(i int, d delta) error {
+	if s.events == nil {
+		s.events, s.begun = s.r.Events(), map[int]bool{}
+	}
+	if !s.begun[i] {
+		s.begun[i] = true
+		empty := ""
+		if err := s.send(chatChoice{Index: i, Delta: &said{Role: "assistant", Content: &empty}}); err != nil {
+			return err
+		}
+	}
+	if d.said() {
+		out := &said{Reasoning: d.reasoning}
+		if d.text != "" || d.probs != nil {
+			out.Content = &d.text
+		}
+		if d.call != nil {
+			out.ToolCalls = []call{*d.call}
+		}
+		if err := s.send(chatChoice{Index: i, Delta: out, LogProbs: d.probs}); err != nil {
+			return err
+		}
+	}
+	if d.finish != "" {
+		return s.send(chatChoice{Index: i, Delta: &said{}, Finish: &d.finish})
+	}
+	return nil
+}
+
+func (s *chatStream) send(c chatChoice) error {
+	s.head.Choices = []chatChoice{c}
+	return s.events.Data(s.head)
+}
+
+// end ends the stream, with an error if there was one.
+func (s *chatStream) end(err error, answers []*answer) error {
+	if s.events == nil {
+		return err
+	}
+	if err != nil {
+		return failStream(s.events, err)
+	}
+	if s.usage {
+		s.head.Choices, s.head.Usage = []chatChoice{}, &usage{}
+		for _, a := range answers {
+			s.head.Usage.add(a.usage)
+		}
+		if err := s.events.Data(s.head); err != nil {
+			return err
+		}
+	}
+	return s.events.Text("[DONE]")
+}
+
+// failStream ends a stream with an error, if the client still reads, and returns it.
+func failStream(e *host.Events, err error) error {
+	_ = e.Data(newFailure(host.ProblemOf(err)))
+	return err
+}

@@ -1,0 +1,233 @@
+package openai
+
+// POST /v1/completions.
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// A completeRequest is the body.
+type completeRequest struct {
+	ask
+	Prompt   prompts         `json:"prompt"`
+	Echo     bool            `json:"echo"`
+	LogProbs int             `json:"logprobs"`
+	BestOf   json.RawMessage `json:"best_of"` // the best of as many as are returned is all of them
+	Suffix   string          `json:"suffix"`
+}
+
+// prompts are texts or ids, one or several.
+type prompts []atenia.Prompt
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *prompts) UnmarshalJSON(b []byte) error {
+	*p = nil
+	var one string
+	var several []string
+	var ids []int32
+	var lists [][]int32
+	switch {
+	case json.Unmarshal(b, &one) == nil:
+		*p = prompts{{Text: one}}
+	case json.Unmarshal(b, &several) == nil:
+		for _, s := range several {
+			*p = append(*p, atenia.Prompt{Text: s})
+		}
+	case json.Unmarshal(b, &ids) == nil:
+		*p = prompts{{Tokens: ids}}
+	case json.Unmarshal(b, &lists) == nil:
+		for _, ids := range lists {
+			*p = append(*p, atenia.Prompt{Tokens: ids})
+		}
+	default:
+		return host.Invalid("prompt", "prompt is %.20q, want a string, strings, ids, or lists of ids", b)
+	}
+	return nil
+}
+
+// usualTokens is max_tokens of completions that do not say it, OpenAI's default.
+const usualTokens = 16
+
+// textCompletion is the response, or a chunk of it.
+type textCompletion struct {
+	ID          string       `json:"id"`
+	Object      string       `json:"object"`
+	Created     int64        `json:"created"`
+	Model       string       `json:"model"`
+	Fingerprint string       `json:"system_fingerprint"`
+	Choices     []textChoice `json:"choices"`
+	Usage       *usage       `json:"usage,omitempty"`
+}
+
+type textChoice struct {
+	Index    int        `json:"index"`
+	Text     string     `json:"text"`
+	LogProbs *textProbs `json:"logprobs"`
+	Finish   *string    `json:"finish_reason"`
+}
+
+// textProbs are log-probabilities in the form of completions.
+type textProbs struct {
+	Tokens   []string             `json:"tokens"`
+	LogProbs []float32            `json:"token_logprobs"`
+	Top      []map[string]float32 `json:"top_logprobs"`
+	Offsets  []int                `json:"text_offset"`
+}
+
+func newTextProbs(c *chatProbs, offset *int) *textProbs {
+	if c == nil {
+		return nil
+	}
+	out := &textProbs{Tokens: []string{}, LogProbs: []float32{}, Top: []map[string]float32{}, Offsets: []int{}}
+	for _, p := range c.Content {
+		top := map[string]float32{}
+		for _, t := range p.Top {
+			top[t.Token] = t.LogProb
+		}
+		out.Tokens, out.LogProbs = append(out.Tokens, p.Token), append(out.LogProbs, p.LogProb)
+		out.Top, out.Offsets = append(out.Top, top), append(out.Offsets, *offset)
+		*offset += len(p.Token)
+	}
+	return out
+}
+
+func complete(_ http.ResponseWriter, r *host.Request) error {
+	var in completeRequest
+	if err := r.ReadJSON(&in); err != nil {
+		return err
+	}
+	n, err := in.choices()
+	switch {
+	case err != nil:
+		return err
+	case len(in.Prompt) == 0:
+		return host.Invalid("prompt", "prompt is empty or missing")
+	case len(in.Prompt)*n > mostChoices:
+		return host.Invalid("n", "%d prompts with n %d are more than %d answers", len(in.Prompt), n, mostChoices)
+	case in.Suffix != "":
+		return host.Unsupported("suffix", "suffix is not supported")
+	case in.LogProbs < 0:
+		return host.Invalid("logprobs", "logprobs is %d, want 0 to %d", in.LogProbs, mostLogProbs)
+	}
+	l, err := r.Borrow(in.Model)
+	if err != nil {
+		return err
+	}
+	defer l.Release()
+	if in.MaxTokens == nil {
+		in.MaxTokens = new(int)
+		*in.MaxTokens = usualTokens
+	}
+	o, err := in.options(l.Model, in.MaxTokens, in.LogProbs)
+	if err != nil {
+		return err
+	}
+	pieces, err := newSpeller(l.Model, in.LogProbs > 0)
+	if err != nil {
+		return err
+	}
+	all := len(in.Prompt) * n
+	answers, echoes := make([]*answer, all), make([]string, all)
+	for i := range answers {
+		answers[i] = &answer{top: in.LogProbs, speller: pieces}
+		p := &in.Prompt[i/n]
+		for _, id := range p.Tokens {
+			if id < 0 || int(id) >= l.Vocab() {
+				return host.Invalid("prompt", "prompt has the token %d, want ids below %d", id, l.Vocab())
+			}
+		}
+		if echoes[i] = p.Text; in.Echo && p.Tokens != nil {
+			if echoes[i], err = l.Detokenize(p.Tokens); err != nil {
+				return err
+			}
+		}
+		if !in.Echo {
+			echoes[i] = ""
+		}
+	}
+	ask := func(ctx context.Context, i int) iter.Seq2[atenia.Token, error] {
+		p := in.Prompt[i/n]
+		p.Options = o
+		p.Sampling.Seed += uint64(i % n)
+		return r.GenerateWithin(ctx, l, p)
+	}
+	head := textCompletion{ID: "cmpl-" + r.ID, Object: "text_completion", Created: now(), Model: l.Info.Name, Fingerprint: fingerprint}
+	if in.Stream {
+		s := &textStream{r: r, head: head, usage: in.includesUsage(), echoes: echoes, offsets: make([]int, all)}
+		return s.end(fan(r.Context(), all, ask, func(i int, t atenia.Token) error { return s.take(i, answers[i].add(t)) }), total(answers, n))
+	}
+	err = fan(r.Context(), all, ask, func(i int, t atenia.Token) error { answers[i].add(t); return nil })
+	if err != nil {
+		return err
+	}
+	for i, a := range answers {
+		offset := len(echoes[i])
+		head.Choices = append(head.Choices, textChoice{i, echoes[i] + a.text.String(), newTextProbs(a.probs, &offset), &a.finish})
+	}
+	head.Usage = total(answers, n)()
+	return r.WriteJSON(http.StatusOK, head)
+}
+
+// total returns a function that sums usage: of n choices for each prompt.
+func total(answers []*answer, n int) func() *usage {
+	return func() *usage {
+		sum := &usage{}
+		for i := 0; i < len(answers); i += n {
+			var u usage
+			for _, a := range answers[i : i+n] {
+				u.add(a.usage)
+			}
+			sum.Prompt, sum.Answer, sum.Total = sum.Prompt+u.Prompt, sum.Answer+u.Answer, sum.Total+u.Total
+			sum.Details.Cached += u.Details.Cached
+		}
+		return sum
+	}
+}
+
+// A textStream writes chunks of completions.
+type textStream struct {
+	r       *host.Request
+	head    textCompletion
+	usage   bool
+	echoes  []string // what precedes each choice
+	offsets []int
+	events  *host.Events
+}
+
+func (s *textStream) take(i int, d delta) error {
+	if s.events == nil {
+		s.events = s.r.Events()
+	}
+	d.text, s.echoes[i] = s.echoes[i]+d.text, ""
+	if d.text == "" && d.probs == nil && d.finish == "" {
+		return nil
+	}
+	c := textChoice{Index: i, Text: d.text, LogProbs: newTextProbs(d.probs, &s.offsets[i])}
+	if d.finish != "" {
+		c.Finish = &d.finish
+	}
+	s.head.Choices = []textChoice{c}
+	return s.events.Data(s.head)
+}
+
+func (s *textStream) end(err error, sum func() *usage) error {
+	if s.events == nil {
+		return err
+	}
+	if err != nil {
+		return failStream(s.events, err)
+	}
+	if s.usage {
+		s.head.Choices, s.head.Usage = []textChoice{}, sum()
+		if err := s.events.Data(s.head); err != nil {
+			return err
+		}
+	}
+	return s.events.Text("[DONE]")
+}

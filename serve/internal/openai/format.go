@@ -1,0 +1,41 @@
+package openai
+
+// response_format: the form that an answer must have.
+
+import (
+	"encoding/json"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// A format is text, any JSON object, or JSON of a schema.
+type format struct {
+	Type   string  `json:"type"`
+	Schema *schema `json:"json_schema"`
+}
+
+// A schema has a name and the JSON Schema itself.
+type schema struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"`
+	Strict      *bool           `json:"strict"`
+}
+
+// constrain makes answers have the format.
+func (f *format) constrain(o *atenia.Options, at string) error {
+	if f == nil || f.Type == "text" || f.Type == "" {
+		return nil
+	}
+	return host.Unsupported(at, "%s of type %q is not supported", at, f.Type)
+}
+
+// into gives a conversation the tools that a choice leaves.
+func (c choice) into(to *atenia.Conversation, fs []function) (err error) {
+	if c.mode == "required" || c.mode == "named" {
+		return host.Unsupported("tool_choice", "tool_choice can be auto or none: no call can be enforced")
+	}
+	to.Tools, err = c.choose(fs)
+	return err
+}

@@ -1,0 +1,268 @@
+package openai
+
+// What /v1/responses answers: items, and the events that tell how they come to be.
+
+import (
+	"fmt"
+	"strings"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// An event of a stream; its type is in "type".
+type event = map[string]any
+
+// A response is what is returned, and what the events of a stream begin and end with.
+type response struct {
+	ID           string         `json:"id"`
+	Object       string         `json:"object"`
+	Created      int64          `json:"created_at"`
+	Status       string         `json:"status"`
+	Error        any            `json:"error"`
+	Incomplete   any            `json:"incomplete_details"`
+	Instructions *string        `json:"instructions"`
+	MaxOutput    *int           `json:"max_output_tokens"`
+	Model        string         `json:"model"`
+	Output       []any          `json:"output"`
+	Parallel     bool           `json:"parallel_tool_calls"`
+	Previous     *string        `json:"previous_response_id"`
+	Store        bool           `json:"store"`
+	Temperature  *float32       `json:"temperature"`
+	ToolChoice   string         `json:"tool_choice"`
+	Tools        []any          `json:"tools"`
+	TopP         *float32       `json:"top_p"`
+	Metadata     map[string]any `json:"metadata"`
+	Usage        *respondUsage  `json:"usage"`
+}
+
+type respondUsage struct {
+	Input   int `json:"input_tokens"`
+	Details struct {
+		Cached int `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	Output        int `json:"output_tokens"`
+	OutputDetails struct {
+		Reasoning int `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+	Total int `json:"total_tokens"`
+}
+
+// A textItem is a message, or reasoning.
+type textItem struct {
+	ID      string     `json:"id"`
+	Type    string     `json:"type"`
+	Status  string     `json:"status"`
+	Role    string     `json:"role,omitempty"`
+	Summary []textPart `json:"summary,omitempty"`
+	Content []textPart `json:"content"`
+}
+
+type textPart struct {
+	Type        string `json:"type"` // "output_text" or "reasoning_text"
+	Text        string `json:"text"`
+	Annotations []any  `json:"annotations"`
+}
+
+// A callItem is a call of a function.
+type callItem struct {
+	ID        string `json:"id"`
+	Type      string `json:"type"`
+	Status    string `json:"status"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// An output makes items of an answer's pieces.
+type output struct {
+	response response
+	id       string
+	answer   answer
+	send     func(event) error
+	events   *host.Events
+	sequence int
+	started  bool
+
+	open string // what the item is that is being written: "message", "reasoning", "function_call"; "" = none
+	text strings.Builder
+	call callItem
+}
+
+func newOutput(id, model string, in *respondRequest) *output {
+	o := &output{id: id, answer: answer{speller: &speller{}}}
+	o.response = response{
+		ID: "resp_" + id, Object: "response", Created: now(), Status: "in_progress", Model: model, MaxOutput: in.MaxOutput,
+		Output: []any{}, Parallel: true, Temperature: in.Temperature, ToolChoice: "auto", Tools: []any{}, TopP: in.TopP, Metadata: map[string]any{},
+	}
+	if in.Instructions != "" {
+		o.response.Instructions = &in.Instructions
+	}
+	return o
+}
+
+// take adds a token.
+func (o *output) take(t atenia.Token) error {
+	if !o.started {
+		o.started = true
+		for _, kind := range []string{"response.created", "response.in_progress"} {
+			if err := o.send(event{"type": kind, "response": o.response}); err != nil {
+				return err
+			}
+		}
+	}
+	d := o.answer.add(t)
+	if d.reasoning != "" {
+		if err := o.piece("reasoning", d.reasoning); err != nil {
+			return err
+		}
+	}
+	if d.text != "" {
+		if err := o.piece("message", d.text); err != nil {
+			return err
+		}
+	}
+	if d.call != nil {
+		if err := o.calling(d.call); err != nil {
+			return err
+		}
+	}
+	if d.finish == "" {
+		return nil
+	}
+	return o.end(d.finish, t.Usage)
+}
+
+// itemID is the id of the item that is being written.
+func (o *output) itemID() string {
+	prefix := map[string]string{"message": "msg", "reasoning": "rs", "function_call": "fc"}[o.open]
+	return fmt.Sprintf("%s_%s_%d", prefix, o.id, len(o.response.Output))
+}
+
+// piece adds text to a message or to reasoning.
+func (o *output) piece(kind, text string) error {
+	if o.open != kind {
+		if err := o.close("completed"); err != nil {
+			return err
+		}
+		o.open = kind
+		if err := o.added(o.item("in_progress")); err != nil {
+			return err
+		}
+		if err := o.send(o.at("response.content_part.added", event{"content_index": 0, "part": o.part()})); err != nil {
+			return err
+		}
+	}
+	o.text.WriteString(text)
+	return o.send(o.at("response."+o.part().Type+".delta", event{"content_index": 0, "delta": text, "logprobs": []any{}}))
+}
+
+func (o *output) added(item any) error {
+	return o.send(event{"type": "response.output_item.added", "output_index": len(o.response.Output), "item": item})
+}
+
+// at completes an event about the item that is being written.
+func (o *output) at(kind string, e event) event {
+	e["type"], e["item_id"], e["output_index"] = kind, o.itemID(), len(o.response.Output)
+	return e
+}
+
+func (o *output) part() textPart {
+	kind := "output_text"
+	if o.open == "reasoning" {
+		kind = "reasoning_text"
+	}
+	return textPart{Type: kind, Text: o.text.String(), Annotations: []any{}}
+}
+
+// item returns the item that is being written.
+func (o *output) item(status string) any {
+	if o.open == "function_call" {
+		o.call.ID, o.call.Type, o.call.Status = o.itemID(), o.open, status
+		return o.call
+	}
+	i := textItem{ID: o.itemID(), Type: o.open, Status: status, Content: []textPart{}}
+	if o.open == "message" {
+		i.Role = "assistant"
+	}
+	if o.text.Len() > 0 {
+		i.Content = append(i.Content, o.part())
+	}
+	return i
+}
+
+// calling adds a part of a call. The first part of each has an ID.
+func (o *output) calling(c *call) error {
+	if c.ID != "" {
+		if err := o.close("completed"); err != nil {
+			return err
+		}
+		o.open, o.call = "function_call", callItem{CallID: c.ID, Name: c.Function.Name}
+		if err := o.added(o.item("in_progress")); err != nil {
+			return err
+		}
+	}
+	if c.Function.Arguments == "" {
+		return nil
+	}
+	o.call.Arguments += c.Function.Arguments
+	return o.send(o.at("response.function_call_arguments.delta", event{"delta": c.Function.Arguments}))
+}
+
+// close ends the item that is being written.
+func (o *output) close(status string) error {
+	if o.open == "" {
+		return nil
+	}
+	item := o.item(status)
+	var done []event
+	if o.open == "function_call" {
+		done = append(done, o.at("response.function_call_arguments.done", event{"arguments": o.call.Arguments, "name": o.call.Name}))
+	} else {
+		p := o.part()
+		done = append(
+			done,
+			o.at("response."+p.Type+".done", event{"content_index": 0, "text": p.Text, "logprobs": []any{}}),
+			o.at("response.content_part.done", event{"content_index": 0, "part": p}),
+		)
+	}
+	done = append(done, event{"type": "response.output_item.done", "output_index": len(o.response.Output), "item": item})
+	for _, e := range done {
+		if err := o.send(e); err != nil {
+			return err
+		}
+	}
+	o.response.Output = append(o.response.Output, item)
+	o.open = ""
+	o.text.Reset()
+	return nil
+}
+
+// end ends the response.
+func (o *output) end(finish string, u *atenia.Usage) error {
+	status := "completed"
+	if finish == "length" {
+		status = "incomplete"
+		o.response.Incomplete = map[string]string{"reason": "max_output_tokens"}
+	}
+	if err := o.close(status); err != nil {
+		return err
+	}
+	o.response.Status = status
+	if u != nil {
+		o.response.Usage = &respondUsage{Input: u.Prompt, Output: u.Answer, Total: u.Prompt + u.Answer}
+		o.response.Usage.Details.Cached = u.Cached
+	}
+	return o.send(event{"type": "response." + status, "response": o.response})
+}
+
+// fail ends a stream with an error, and returns it.
+func (o *output) fail(err error) error {
+	if o.events == nil {
+		return err
+	}
+	p := host.ProblemOf(err)
+	o.response.Status, o.response.Error = "failed", map[string]string{"code": p.Code, "message": p.Message}
+	_ = o.send(event{"type": "response.failed", "response": o.response}) // if the client still reads
+	return err
+}

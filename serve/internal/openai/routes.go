@@ -1,0 +1,108 @@
+package openai
+
+import (
+	"net/http"
+	"time"
+
+	"atenia/serve/internal/host"
+)
+
+// Routes returns the endpoints.
+func Routes() []host.Route {
+	routes := []host.Route{
+		{Pattern: "GET /v1/models", Serve: listModels},
+		{Pattern: "GET /v1/models/{id...}", Serve: showModel},
+		{Pattern: "POST /v1/chat/completions", Serve: chat},
+		{Pattern: "POST /v1/completions", Serve: complete},
+		{Pattern: "POST /v1/responses", Serve: respond},
+		{Pattern: "POST /v1/embeddings", Serve: embed},
+		{Pattern: "POST /v1/rerank", Serve: rerank},
+		{Pattern: "POST /rerank", Serve: rerank},
+		{Pattern: "POST /v1/audio/transcriptions", Serve: transcribe},
+		{Pattern: "POST /tokenize", Serve: tokenize},
+		{Pattern: "POST /detokenize", Serve: detokenize},
+	}
+	for i := range routes {
+		routes[i].Fail = Fail
+	}
+	return routes
+}
+
+// A failure is an error in OpenAI's form.
+type failure struct {
+	Error struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    *string `json:"code"`
+	} `json:"error"`
+}
+
+func newFailure(p *host.Problem) failure {
+	var f failure
+	f.Error.Message, f.Error.Type = p.Message, "invalid_request_error"
+	switch {
+	case p.Status == http.StatusUnauthorized:
+		f.Error.Type = "authentication_error"
+	case p.Status == http.StatusTooManyRequests:
+		f.Error.Type = "rate_limit_error"
+	case p.Status >= http.StatusInternalServerError:
+		f.Error.Type = "server_error"
+	}
+	if p.Param != "" {
+		f.Error.Param = &p.Param
+	}
+	if p.Code != "" {
+		f.Error.Code = &p.Code
+	}
+	return f
+}
+
+// Fail writes a problem.
+func Fail(r *host.Request, p *host.Problem) {
+	_ = r.WriteJSON(p.Status, newFailure(p)) // the client is gone if it fails
+}
+
+// A model is an entry of the list.
+type model struct {
+	ID      string    `json:"id"`
+	Object  string    `json:"object"`
+	Created int64     `json:"created"`
+	OwnedBy string    `json:"owned_by"`
+	Meta    modelMeta `json:"meta"`
+}
+
+// modelMeta is llama-server's addition.
+type modelMeta struct {
+	Family  string `json:"family"`
+	Context int    `json:"n_ctx"`
+	Params  int64  `json:"n_params"`
+	Bytes   int64  `json:"size"`
+	Loaded  bool   `json:"loaded"`
+}
+
+func newModel(i host.Info) model {
+	return model{i.Name, "model", i.Created.Unix(), "atenia", modelMeta{i.Family, i.Context, i.Totals.Parameters, i.Totals.Bytes, i.Loaded}}
+}
+
+func listModels(_ http.ResponseWriter, r *host.Request) error {
+	out := struct {
+		Object string  `json:"object"`
+		Data   []model `json:"data"`
+	}{Object: "list", Data: []model{}}
+	for _, i := range r.Pool().List() {
+		out.Data = append(out.Data, newModel(i))
+	}
+	return r.WriteJSON(http.StatusOK, out)
+}
+
+func showModel(_ http.ResponseWriter, r *host.Request) error {
+	i, err := r.Pool().Lookup(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return r.WriteJSON(http.StatusOK, newModel(i))
+}
+
+// now is the time of a response in seconds.
+func now() int64 { return time.Now().Unix() }

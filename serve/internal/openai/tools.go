@@ -1,0 +1,107 @@
+package openai
+
+// Functions that a model may call.
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// A call of a function, whole or a part of a stream.
+type call struct {
+	Index    *int   `json:"index,omitempty"` // of streams
+	ID       string `json:"id,omitempty"`
+	Type     string `json:"type,omitempty"`
+	Function struct {
+		Name      string `json:"name,omitempty"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// A tool is a function.
+type tool struct {
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+// A function is what a tool of chat has, and a tool of responses is.
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      *bool           `json:"strict"`
+}
+
+func (f *function) tool(at string) (atenia.Tool, error) {
+	if f.Name == "" {
+		return atenia.Tool{}, host.Invalid(at, "%s has no name", at)
+	}
+	if string(f.Parameters) == "null" {
+		f.Parameters = nil
+	}
+	if f.Parameters != nil && !isObject(f.Parameters) {
+		return atenia.Tool{}, host.Invalid(at, "the parameters of %s are no JSON object", at)
+	}
+	return atenia.Tool{Name: f.Name, Description: f.Description, Parameters: f.Parameters}, nil
+}
+
+// A choice of tools: "none", "auto", "required", or the name of one.
+type choice struct{ mode, name string }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *choice) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &c.mode)
+	}
+	var o struct {
+		Type     string `json:"type"`
+		Name     string `json:"name"` // of responses
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	if err := json.Unmarshal(b, &o); err != nil {
+		return err
+	}
+	c.mode, c.name = "named", o.Name
+	if o.Function.Name != "" {
+		c.name = o.Function.Name
+	}
+	if o.Type != "function" || c.name == "" {
+		return host.Unsupported("tool_choice", "tool_choice is an object of type %q, want a function with a name", o.Type)
+	}
+	return nil
+}
+
+// choose returns the tools that a choice leaves.
+func (c choice) choose(fs []function) ([]atenia.Tool, error) {
+	var out []atenia.Tool
+	found := false
+	for i := range fs {
+		t, err := fs[i].tool(fmt.Sprintf("tools[%d]", i))
+		if err != nil {
+			return nil, err
+		}
+		found = found || t.Name == c.name
+		out = append(out, t)
+	}
+	switch c.mode {
+	case "", "auto":
+		return out, nil
+	case "none":
+		return nil, nil
+	case "required":
+		if len(out) > 0 {
+			return out, nil
+		}
+	case "named":
+		if found {
+			return out, nil
+		}
+		return nil, host.Invalid("tool_choice", "tool_choice is the function %q, which is not in tools", c.name)
+	}
+	return nil, host.Invalid("tool_choice", "tool_choice is %q, want none, auto, required with tools, or a function", c.mode)
+}

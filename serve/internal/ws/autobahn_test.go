@@ -1,0 +1,89 @@
+package ws
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestAutobahn lets the fuzzing client of Autobahn's test suite try an endpoint that
+// echoes, made of the handler's own handshake. ATENIA_AUTOBAHN is the command of its
+// wstest; the suite needs Python 2.7.
+//
+// Compression (12, 13) is not offered, so its cases have nothing to try. Of 301 others 4
+// are not strict (6.4): text that is no UTF-8 ends the connection when its message is
+// complete, not at the first wrong frame.
+func TestAutobahn(t *testing.T) {
+	known := map[string]string{
+		"7.5.1": "the library takes the reason of a close frame as bytes; nothing here reads it",
+	}
+	wstest := os.Getenv("ATENIA_AUTOBAHN")
+	if wstest == "" {
+		t.Skip("ATENIA_AUTOBAHN is not set: docs/serving.md says how to get it")
+	}
+	h := New(Config{Message: 32 << 20})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s, err := h.accept(w, r)
+		if err != nil {
+			return
+		}
+		defer s.CloseNow()
+		ctx := context.Background()
+		for {
+			typ, b, err := readAny(ctx, s)
+			if err != nil {
+				return
+			}
+			if s.Write(ctx, typ, b) != nil {
+				return
+			}
+		}
+	}))
+	defer web.Close()
+	dir := t.TempDir()
+	spec, _ := json.Marshal(map[string]any{
+		"outdir": dir, "servers": []any{map[string]any{"agent": "atenia", "url": "ws" + web.URL[len("http"):]}},
+		"cases": []string{"*"}, "exclude-cases": []string{"12.*", "13.*"}, "exclude-agent-cases": map[string]any{},
+	})
+	file := filepath.Join(dir, "spec.json")
+	if err := os.WriteFile(file, spec, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "sh", "-c", wstest+" -m fuzzingclient -s "+file).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out[max(0, len(out)-2000):])
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "index.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report map[string]map[string]struct{ Behavior, BehaviorClose string }
+	if err := json.Unmarshal(b, &report); err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	var soft []string
+	for name, c := range report["atenia"] {
+		count[c.Behavior]++
+		switch {
+		case known[name] != "":
+		case c.Behavior == "NON-STRICT" || c.BehaviorClose == "NON-STRICT":
+			soft = append(soft, name)
+		case !slices.Contains([]string{"OK", "INFORMATIONAL"}, c.Behavior) || !slices.Contains([]string{"OK", "INFORMATIONAL"}, c.BehaviorClose):
+			t.Errorf("case %s: %s, its end %s", name, c.Behavior, c.BehaviorClose)
+		}
+	}
+	slices.Sort(soft)
+	t.Logf("%v; not strict: %v", count, soft)
+	if len(report["atenia"]) < 240 {
+		t.Errorf("%d cases ran", len(report["atenia"]))
+	}
+}

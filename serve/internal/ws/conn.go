@@ -1,0 +1,238 @@
+package ws
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"atenia"
+	"atenia/internal/fault"
+
+	"github.com/coder/websocket"
+)
+
+// errNotText ends a connection whose client sends what no message can be.
+var errNotText = errors.New("the message is not text")
+
+// A conn is one connection: a goroutine that reads, one that pings, and one for
+// each request that runs.
+type conn struct {
+	h      *Handler
+	socket *websocket.Conn
+	cancel context.CancelFunc // cuts the connection off
+	group  fault.Group
+
+	mu       sync.Mutex
+	running  map[string]context.CancelFunc // requests by id
+	draining bool                          // no request begins any more
+}
+
+// read reads a message. One that is binary ends the connection.
+func read(ctx context.Context, socket *websocket.Conn) ([]byte, error) {
+	typ, b, err := readAny(ctx, socket)
+	if err == nil && typ != websocket.MessageText {
+		socket.Close(websocket.StatusUnsupportedData, "messages are JSON text")
+		err = errNotText
+	}
+	return b, err
+}
+
+// readAny reads a message of either type. Text that is no UTF-8 ends the connection with
+// the status of RFC 6455, section 8.1; the library leaves that to its users.
+func readAny(ctx context.Context, socket *websocket.Conn) (websocket.MessageType, []byte, error) {
+	typ, b, err := socket.Read(ctx)
+	if err == nil && typ == websocket.MessageText && !utf8.Valid(b) {
+		socket.Close(websocket.StatusInvalidFramePayloadData, "a message is not UTF-8")
+		err = errNotText
+	}
+	return typ, b, err
+}
+
+// serve reads messages until the connection ends, and waits for its requests.
+func (c *conn) serve(ctx context.Context) {
+	defer c.socket.CloseNow()
+	ctx, stop := context.WithCancel(ctx)
+	c.group.Go(func() { c.ping(ctx, stop) })
+	for {
+		b, err := read(ctx, c.socket)
+		if err != nil {
+			c.h.cfg.Logger.Debug("websocket ended", "error", err)
+			break
+		}
+		if err := fault.Call(func() error { return c.take(ctx, b) }); err != nil {
+			c.h.cfg.Logger.Error("websocket", "error", err)
+			break
+		}
+	}
+	stop() // cancels what still runs
+	c.group.Wait()
+}
+
+// ping finds clients that are gone without a word.
+func (c *conn) ping(ctx context.Context, stop func()) {
+	tick := time.NewTicker(c.h.cfg.Ping)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		late, cancel := context.WithTimeout(ctx, c.h.cfg.Ping)
+		err := c.socket.Ping(late)
+		cancel()
+		if err != nil {
+			stop()
+			return
+		}
+	}
+}
+
+// send writes a reply. A client that does not take it in time is cut off: its
+// requests hold memory that others wait for.
+func (c *conn) send(ctx context.Context, r *reply) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.h.cfg.Write)
+	defer cancel()
+	return c.socket.Write(ctx, websocket.MessageText, b)
+}
+
+// take answers a message or starts what it asks for. An error ends the connection.
+func (c *conn) take(ctx context.Context, b []byte) error {
+	r, err := parse(b)
+	if err != nil {
+		return c.send(ctx, failed(r.ID, codeBad, err.Error()))
+	}
+	switch r.Type {
+	case "ping":
+		return c.send(ctx, &reply{Type: "pong", ID: r.ID})
+	case "cancel":
+		c.mu.Lock()
+		cancel := c.running[r.ID]
+		c.mu.Unlock()
+		if cancel == nil {
+			return c.send(ctx, failed(r.ID, codeMissed, "no request of this id is running"))
+		}
+		cancel()
+		return nil
+	}
+	mine, cancel := context.WithCancel(ctx)
+	if no := c.begin(r.ID, cancel); no != nil {
+		cancel()
+		return c.send(ctx, no)
+	}
+	c.group.Go(func() {
+		defer cancel()
+		last := c.run(ctx, mine, r)
+		c.end(r.ID) // before the client may use the id again
+		if c.send(ctx, last) != nil {
+			c.cancel()
+		}
+		c.closeIfDrained()
+	})
+	return nil
+}
+
+// begin enters a request, or says why not.
+func (c *conn) begin(id string, cancel context.CancelFunc) *reply {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.draining:
+		return failed(id, codeClosed, "the server is shutting down")
+	case c.running[id] != nil:
+		return failed(id, codeBad, "a request of this id is running")
+	case len(c.running) >= c.h.cfg.AtOnce:
+		return failed(id, codeBusy, fmt.Sprintf("%d requests of this connection are running: wait until one has ended", len(c.running)))
+	}
+	c.running[id] = cancel
+	return nil
+}
+
+func (c *conn) end(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.running, id)
+}
+
+// drain lets no request begin, and closes the connection if none is running.
+func (c *conn) drain() {
+	c.mu.Lock()
+	c.draining = true
+	c.mu.Unlock()
+	c.closeIfDrained()
+}
+
+func (c *conn) closeIfDrained() {
+	c.mu.Lock()
+	done := c.draining && len(c.running) == 0
+	c.mu.Unlock()
+	if done {
+		c.socket.Close(websocket.StatusGoingAway, "shutting down")
+		c.cancel()
+	}
+}
+
+// run runs a request and returns its last reply. Ctx is the connection's: a write whose
+// context ends breaks off a frame, and with it the connection. Mine is the request's.
+func (c *conn) run(ctx, mine context.Context, r *request) (last *reply) {
+	tokens, finish := 0, ""
+	err := fault.Call(func() error {
+		m, done, err := c.h.cfg.Use(mine, r.Model)
+		if err != nil {
+			last = failed(r.ID, codeModel, err.Error())
+			return nil
+		}
+		defer done()
+		o, err := r.options(m.Sampling())
+		if err != nil {
+			return err
+		}
+		for t, err := range r.answer(mine, m, o) {
+			if err != nil {
+				return err
+			}
+			if t.Finish == "" {
+				tokens++
+			}
+			finish = t.Finish
+			if t.Text == "" {
+				continue
+			}
+			if err := c.send(ctx, &reply{Type: "token", ID: r.ID, Text: t.Text}); err != nil {
+				c.cancel() // too slow, or gone
+				return err
+			}
+		}
+		return nil
+	})
+	switch p, panicked := errors.AsType[*fault.Panic](err); {
+	case last != nil && mine.Err() == nil:
+		return last
+	case panicked:
+		c.h.cfg.Logger.Error("panic", "error", p.Error(), "stack", string(p.Stack))
+		return failed(r.ID, codeFault, "internal error, which is not the fault of the request; the server's log has the details")
+	case mine.Err() != nil:
+		return &reply{Type: "end", ID: r.ID, Finish: "cancel", Tokens: &tokens}
+	case errors.Is(err, atenia.ErrClosed):
+		return failed(r.ID, codeClosed, err.Error())
+	case err != nil:
+		return failed(r.ID, codeBad, err.Error())
+	}
+	return &reply{Type: "end", ID: r.ID, Finish: finish, Tokens: &tokens}
+}
+
+func (r *request) answer(ctx context.Context, m *atenia.Model, o atenia.Options) iter.Seq2[atenia.Token, error] {
+	if r.Prompt != nil {
+		return m.Generate(ctx, atenia.Prompt{Text: *r.Prompt, Options: o})
+	}
+	return m.Chat(ctx, r.conversation(o))
+}

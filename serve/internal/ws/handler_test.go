@@ -1,0 +1,368 @@
+package ws
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"atenia"
+
+	"github.com/coder/websocket"
+)
+
+// story is the embedded model, which the tests share.
+var story = sync.OnceValues(func() (*atenia.Model, error) { return atenia.Open(context.Background(), "", nil) })
+
+// testConfig offers the embedded model, and one that panics as "broken".
+func testConfig(t *testing.T) Config {
+	m, err := story()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{Use: func(_ context.Context, name string) (*atenia.Model, func(), error) {
+		switch name {
+		case "":
+			return m, func() {}, nil
+		case "broken":
+			panic("planted")
+		}
+		return nil, nil, fmt.Errorf("no model %q", name)
+	}}
+}
+
+// A peer is a client of a test.
+type peer struct {
+	t *testing.T
+	c *websocket.Conn
+}
+
+func dial(t *testing.T, c Config) (*Handler, *peer) {
+	t.Helper()
+	h := New(c)
+	web := httptest.NewServer(h)
+	t.Cleanup(web.Close)
+	s, _, err := websocket.Dial(t.Context(), web.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.CloseNow() })
+	s.SetReadLimit(1 << 20)
+	return h, &peer{t, s}
+}
+
+func (p *peer) send(text string) {
+	p.t.Helper()
+	if err := p.c.Write(p.t.Context(), websocket.MessageText, []byte(text)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *peer) next() reply {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	defer cancel()
+	_, b, err := p.c.Read(ctx)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var r reply
+	if err := json.Unmarshal(b, &r); err != nil {
+		p.t.Fatalf("%q: %v", b, err)
+	}
+	return r
+}
+
+// TestAnswers: answers that share a connection are those that each has alone.
+func TestAnswers(t *testing.T) {
+	_, p := dial(t, testConfig(t))
+	m, _ := story()
+	want, got, ends := map[string]string{}, map[string]string{}, 0
+	for i, prompt := range []string{"Once upon a time", "The dog", "A little girl", "One day"} {
+		id := fmt.Sprint(i)
+		o := atenia.Options{MaxTokens: 12, Sampling: m.Sampling()}
+		o.Sampling.Seed = uint64(i)
+		for tok, err := range m.Generate(t.Context(), atenia.Prompt{Text: prompt, Options: o}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[id] += tok.Text
+		}
+		p.send(fmt.Sprintf(`{"type":"generate","id":"%d","prompt":%q,"max_tokens":12,"seed":%d}`, i, prompt, i))
+	}
+	for ends < len(want) {
+		switch r := p.next(); r.Type {
+		case "token":
+			got[r.ID] += r.Text
+		case "end":
+			ends++
+			if r.Finish != "length" || *r.Tokens != 12 {
+				t.Errorf("%s: %q after %d", r.ID, r.Finish, *r.Tokens)
+			}
+		default:
+			t.Fatalf("%+v", r)
+		}
+	}
+	for id := range want {
+		if got[id] != want[id] || got[id] == "" {
+			t.Errorf("%s: %q, want %q", id, got[id], want[id])
+		}
+	}
+}
+
+// TestChat: messages are answered by the chat template.
+func TestChat(t *testing.T) {
+	_, p := dial(t, testConfig(t))
+	p.send(`{"type":"generate","id":"c","messages":[{"role":"user","content":"Tell a story"}],"max_tokens":4,"temperature":0}`)
+	text := ""
+	for {
+		r := p.next()
+		if r.Type == "end" {
+			break
+		}
+		if r.Type != "token" {
+			t.Fatalf("%+v", r)
+		}
+		text += r.Text
+	}
+	if text == "" {
+		t.Error("no answer")
+	}
+}
+
+// TestCancel: a canceled request ends with finish cancel, and others go on.
+func TestCancel(t *testing.T) {
+	_, p := dial(t, testConfig(t))
+	p.send(`{"type":"generate","id":"long","prompt":"Once","max_tokens":2000}`)
+	if r := p.next(); r.Type != "token" || r.ID != "long" {
+		t.Fatalf("%+v", r)
+	}
+	p.send(`{"type":"generate","id":"long","prompt":"Once"}`)
+	p.send(`{"type":"cancel","id":"long"}`)
+	p.send(`{"type":"cancel","id":"none"}`)
+	twice, ended, missed := false, false, false
+	for !twice || !ended || !missed {
+		switch r := p.next(); {
+		case r.Type == "token":
+		case r.Type == "error" && r.Code == codeBad && r.ID == "long":
+			twice = true
+		case r.Type == "end" && r.Finish == "cancel":
+			ended = true
+		case r.Type == "error" && r.Code == codeMissed && r.ID == "none":
+			missed = true
+		default:
+			t.Fatalf("%+v", r)
+		}
+	}
+	p.send(`{"type":"ping","id":"7"}`)
+	if r := p.next(); r.Type != "pong" || r.ID != "7" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestBadMessages: each is answered, and the connection goes on.
+func TestBadMessages(t *testing.T) {
+	c := testConfig(t)
+	c.AtOnce = 1
+	_, p := dial(t, c)
+	for _, q := range [][3]string{
+		{`{`, codeBad, "unexpected EOF"},
+		{`[]`, codeBad, "cannot unmarshal"},
+		{`{} {}`, codeBad, "follows"},
+		{`{"type":"x"}`, codeBad, "want generate"},
+		{`{"type":"generate","prompt":"a"}`, codeBad, "want an id"},
+		{`{"type":"generate","id":"a"}`, codeBad, "either prompt or messages"},
+		{`{"type":"generate","id":"a","prompt":"a","messages":[]}`, codeBad, "either"},
+		{`{"type":"generate","id":"a","messages":[]}`, codeBad, "want 1 to"},
+		{`{"type":"generate","id":"a","messages":[{"role":"boss"}]}`, codeBad, `role "boss"`},
+		{`{"type":"generate","id":"a","prompt":"a","maxtokens":1}`, codeBad, `unknown field`},
+		{`{"type":"generate","id":"a","prompt":"a","max_tokens":-1}`, codeBad, "max_tokens"},
+		{`{"type":"generate","id":"a","prompt":"a","temperature":-1}`, codeBad, "emperature"},
+		{`{"type":"generate","id":"a","prompt":"a","model":"none"}`, codeModel, "no model"},
+		{`{"type":"generate","id":"a","prompt":"a","model":"broken"}`, codeFault, "internal error"},
+		{`{"type":"generate","id":"a","prompt":"` + strings.Repeat("long ", 9000) + `"}`, codeBad, "context"},
+		{`{"type":"cancel"}`, codeBad, "want the id"},
+	} {
+		p.send(q[0])
+		if r := p.next(); r.Type != "error" || r.Code != q[1] || !strings.Contains(r.Message, q[2]) || strings.Contains(r.Message, "planted") {
+			t.Errorf("%.80s: %+v, want %s %q", q[0], r, q[1], q[2])
+		}
+	}
+	p.send(`{"type":"generate","id":"a","prompt":"Once","max_tokens":2000}`)
+	p.next()
+	p.send(`{"type":"generate","id":"b","prompt":"Once"}`)
+	for r := p.next(); ; r = p.next() {
+		if r.Type == "token" {
+			continue
+		}
+		if r.ID != "b" || r.Code != codeBusy {
+			t.Errorf("%+v", r)
+		}
+		break
+	}
+}
+
+// closed reads until the connection ends, and returns its status.
+func (p *peer) closed() websocket.StatusCode {
+	for {
+		if _, _, err := p.c.Read(p.t.Context()); err != nil {
+			return websocket.CloseStatus(err)
+		}
+	}
+}
+
+// TestClosed: what is no message of text ends the connection with its status.
+func TestClosed(t *testing.T) {
+	c := testConfig(t)
+	c.Message = 1000
+	for want, f := range map[websocket.StatusCode]func(*websocket.Conn) error{
+		websocket.StatusMessageTooBig: func(s *websocket.Conn) error {
+			return s.Write(t.Context(), websocket.MessageText, make([]byte, 2000))
+		},
+		websocket.StatusUnsupportedData: func(s *websocket.Conn) error {
+			return s.Write(t.Context(), websocket.MessageBinary, []byte("{}"))
+		},
+		websocket.StatusInvalidFramePayloadData: func(s *websocket.Conn) error {
+			return s.Write(t.Context(), websocket.MessageText, []byte("{\"type\":\"\xff\"}"))
+		},
+	} {
+		_, p := dial(t, c)
+		if err := f(p.c); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.closed(); got != want {
+			t.Errorf("closed with %v, want %v", got, want)
+		}
+	}
+}
+
+// TestOrigin: a page of another host is refused, one that was allowed is not.
+func TestOrigin(t *testing.T) {
+	c := testConfig(t)
+	c.Origins = []string{"https://app.example"}
+	web := httptest.NewServer(New(c))
+	defer web.Close()
+	for origin, want := range map[string]int{
+		"": http.StatusSwitchingProtocols, web.URL: http.StatusSwitchingProtocols,
+		"https://app.example": http.StatusSwitchingProtocols, "https://evil.example": http.StatusForbidden, "http://app.example": http.StatusForbidden,
+	} {
+		s, res, err := websocket.Dial(t.Context(), web.URL, &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
+		if err == nil {
+			s.CloseNow()
+		}
+		if res.StatusCode != want {
+			t.Errorf("%q: %d, want %d", origin, res.StatusCode, want)
+		}
+	}
+	res, err := http.Get(web.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusUpgradeRequired {
+		t.Errorf("without an upgrade: %d", res.StatusCode)
+	}
+}
+
+// TestSlow: a client that reads nothing is cut off, and its model given back.
+func TestSlow(t *testing.T) {
+	c := testConfig(t)
+	back := make(chan struct{})
+	use := c.Use
+	c.Write, c.AtOnce = 200*time.Millisecond, 64
+	c.Use = func(ctx context.Context, name string) (*atenia.Model, func(), error) {
+		m, _, err := use(ctx, name)
+		return m, func() { close(back) }, err
+	}
+	_, p := dial(t, c)
+	go func() { // answered while nothing is read, until the system's buffers are full
+		for p.c.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping","id":"`+strings.Repeat("x", mostID)+`"}`)) == nil {
+		}
+	}()
+	p.send(`{"type":"generate","id":"a","prompt":"Once","max_tokens":100000}`)
+	select {
+	case <-back:
+	case <-time.After(30 * time.Second):
+		t.Error("the request goes on")
+	}
+}
+
+// TestSilent: a client that answers no ping is cut off.
+func TestSilent(t *testing.T) {
+	c := testConfig(t)
+	c.Ping = 50 * time.Millisecond
+	h, _ := dial(t, c) // which does not read, so that it answers no ping
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		h.mu.Lock()
+		n := len(h.conns)
+		h.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the connection goes on")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestShutdown: answers end first, nothing begins, and the status says why.
+func TestShutdown(t *testing.T) {
+	h, p := dial(t, testConfig(t))
+	p.send(`{"type":"generate","id":"a","prompt":"Once upon a time","max_tokens":40}`)
+	p.next()
+	done := make(chan error, 1)
+	go func() { done <- h.Shutdown(t.Context()) }()
+	for r := p.next(); r.Type != "end"; r = p.next() {
+		if r.Type != "token" {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if got := p.closed(); got != websocket.StatusGoingAway {
+		t.Errorf("closed with %v", got)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("after shutdown: %d", w.Code)
+	}
+	h, p = dial(t, testConfig(t))
+	p.send(`{"type":"generate","id":"a","prompt":"Once upon a time","max_tokens":100000}`)
+	p.next()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := h.Shutdown(ctx); err == nil {
+		t.Error("an answer of the whole context ended in 50 ms")
+	}
+}
+
+func FuzzMessage(f *testing.F) {
+	for _, s := range []string{
+		`{"type":"generate","id":"a","prompt":"Once","max_tokens":3,"stop":["x"],"temperature":0.5,"top_k":3,"seed":18446744073709551615}`,
+		`{"type":"generate","id":"a","messages":[{"role":"user","content":"Hello"}],"min_p":1e39}`, `{"type":"cancel","id":"a"}`, `{"type":"ping"}`, `{}{}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := parse(b)
+		if err != nil {
+			return
+		}
+		if len(r.ID) > mostID || len(r.Stop) > mostStops || len(r.Messages) > mostMessages {
+			t.Errorf("beyond the limits: %+v", r)
+		}
+		if r.Type == "generate" {
+			_ = r.conversation(atenia.Options{})
+			_, _ = r.options(atenia.Sampling{})
+		}
+	})
+}

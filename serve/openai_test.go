@@ -1,0 +1,266 @@
+package serve
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const hello = `"messages":[{"role":"user","content":"Tell me about a dog."}]`
+
+// TestChat: a whole answer has OpenAI's form, and streams of the same seed say the same.
+func TestChat(t *testing.T) {
+	noLeaks(t)
+	_, web := newServer(t, Config{})
+	for _, more := range []string{
+		`"temperature":0`, `"temperature":1.2,"top_p":0.9,"top_k":50,"min_p":0.01`, `"n":3,"temperature":1`, `"stop":[" the","."]`,
+		`"logit_bias":{"5":-100,"7":5},"presence_penalty":0.5,"frequency_penalty":0.25`, `"logprobs":true,"top_logprobs":2`, `"max_completion_tokens":3`,
+	} {
+		body := `{` + hello + `,"seed":7,"max_tokens":20,` + more
+		status, text := post(t, web.URL+"/v1/chat/completions", body+"}")
+		if status != 200 {
+			t.Fatalf("%s: %d %s", more, status, text)
+		}
+		whole := object(t, text)
+		if whole["object"] != "chat.completion" || at(t, whole, "choices", 0, "message", "role") != "assistant" {
+			t.Errorf("%s: %s", more, text)
+		}
+		status, text = post(t, web.URL+"/v1/chat/completions", body+`,"stream":true,"stream_options":{"include_usage":true}}`)
+		if status != 200 {
+			t.Fatalf("%s: %d %s", more, status, text)
+		}
+		streamed := gather(t, events(t, text))
+		choices := whole["choices"].([]any)
+		if len(streamed.text) != len(choices) {
+			t.Fatalf("%s: %d choices of %d", more, len(streamed.text), len(choices))
+		}
+		for i := range choices {
+			if got, want := streamed.text[i], at(t, choices, i, "message", "content"); got != want {
+				t.Errorf("%s: the stream of choice %d is %q, want %q", more, i, got, want)
+			}
+			if got, want := streamed.finish[i], at(t, choices, i, "finish_reason"); got != want {
+				t.Errorf("%s: choice %d ended by %q, want %q", more, i, got, want)
+			}
+			if p, ok := at(t, choices, i, "logprobs").(map[string]any); ok {
+				if got, want := fmt.Sprint(streamed.probs[i]), fmt.Sprint(p["content"]); got != want {
+					t.Errorf("%s: log-probabilities %s, want %s", more, got, want)
+				}
+			}
+		}
+		// What is reused of the prompt depends on what went before.
+		for _, key := range []string{"prompt_tokens", "completion_tokens", "total_tokens"} {
+			if got, want := at(t, streamed.usage, key), at(t, whole, "usage", key); got != want || got == 0.0 {
+				t.Errorf("%s: %s is %v, want %v", more, key, got, want)
+			}
+		}
+	}
+}
+
+// A gathered is what the chunks of a stream add up to.
+type gathered struct {
+	text, finish map[int]string
+	probs        map[int][]any
+	usage        any
+}
+
+func gather(t *testing.T, chunks []string) gathered {
+	t.Helper()
+	g := gathered{map[int]string{}, map[int]string{}, map[int][]any{}, nil}
+	if len(chunks) == 0 || chunks[len(chunks)-1] != "[DONE]" {
+		t.Fatalf("the stream does not end with [DONE]: %q", chunks)
+	}
+	for _, c := range chunks[:len(chunks)-1] {
+		o := object(t, c)
+		if o["object"] != "chat.completion.chunk" {
+			t.Fatalf("not a chunk: %s", c)
+		}
+		if o["usage"] != nil {
+			g.usage = o["usage"]
+			if len(o["choices"].([]any)) != 0 {
+				t.Errorf("the chunk of usage has choices: %s", c)
+			}
+			continue
+		}
+		i := int(at(t, o, "choices", 0, "index").(float64))
+		delta := at(t, o, "choices", 0, "delta").(map[string]any)
+		_, known := g.text[i]
+		if known != (delta["role"] == nil) {
+			t.Errorf("the role belongs in the first chunk of a choice: %s", c)
+		}
+		text, _ := delta["content"].(string)
+		g.text[i] += text
+		if g.finish[i] != "" {
+			t.Errorf("a chunk after the end: %s", c)
+		}
+		g.finish[i], _ = at(t, o, "choices", 0, "finish_reason").(string)
+		if p, ok := at(t, o, "choices", 0, "logprobs").(map[string]any); ok {
+			g.probs[i] = append(g.probs[i], p["content"].([]any)...)
+		}
+	}
+	return g
+}
+
+// TestCompletions: the same for texts and ids to continue.
+func TestCompletions(t *testing.T) {
+	_, web := newServer(t, Config{})
+	url := web.URL + "/v1/completions"
+	for _, body := range []string{
+		`{"prompt":"Once upon a time","temperature":0`, `{"prompt":["Once","Tom had"],"n":2,"seed":5,"max_tokens":8`,
+		`{"prompt":"Once upon a time","echo":true,"logprobs":3,"temperature":0`, `{"prompt":[[5,6,7],[8]],"echo":true,"temperature":0`,
+	} {
+		status, text := post(t, url, body+"}")
+		if status != 200 {
+			t.Fatalf("%s: %d %s", body, status, text)
+		}
+		whole := object(t, text)
+		_, text = post(t, url, body+`,"stream":true}`)
+		said := map[int]string{}
+		for _, c := range events(t, text) {
+			if c != "[DONE]" {
+				o := object(t, c)
+				said[int(at(t, o, "choices", 0, "index").(float64))] += at(t, o, "choices", 0, "text").(string)
+			}
+		}
+		for i, c := range whole["choices"].([]any) {
+			if at(t, c, "text") != said[i] || said[i] == "" {
+				t.Errorf("%s: the stream of choice %d is %q, want %q", body, i, said[i], at(t, c, "text"))
+			}
+		}
+	}
+	_, text := post(t, url, `{"prompt":"Once upon a time","echo":true,"temperature":0}`)
+	if got := at(t, object(t, text), "choices", 0, "text").(string); !strings.HasPrefix(got, "Once upon a time") {
+		t.Errorf("the echo is missing: %q", got)
+	}
+}
+
+// TestResponses: the items of a stream's last event are those of the whole response.
+func TestResponses(t *testing.T) {
+	_, web := newServer(t, Config{})
+	url, body := web.URL+"/v1/responses", `{"input":"Tell me about a dog.","instructions":"Be kind.","temperature":0,"max_output_tokens":12`
+	status, text := post(t, url, body+"}")
+	if status != 200 {
+		t.Fatal(status, text)
+	}
+	whole := object(t, text)
+	want := at(t, whole, "output", 0, "content", 0, "text")
+	_, text = post(t, url, body+`,"stream":true}`)
+	var kinds []string
+	said := ""
+	for i, c := range events(t, text) {
+		o := object(t, c)
+		if o["sequence_number"] != float64(i) {
+			t.Errorf("event %d has the number %v", i, o["sequence_number"])
+		}
+		kind := o["type"].(string)
+		if len(kinds) == 0 || kinds[len(kinds)-1] != kind {
+			kinds = append(kinds, kind)
+		}
+		if kind == "response.output_text.delta" {
+			said += o["delta"].(string)
+		}
+		if kind == "response.completed" || kind == "response.incomplete" {
+			if got := at(t, o, "response", "output", 0, "content", 0, "text"); got != want {
+				t.Errorf("the stream ends with %q, want %q", got, want)
+			}
+		}
+	}
+	if said != want {
+		t.Errorf("the pieces are %q, want %q", said, want)
+	}
+	order := "response.created response.in_progress response.output_item.added response.content_part.added response.output_text.delta " +
+		"response.output_text.done response.content_part.done response.output_item.done response." + whole["status"].(string)
+	if got := strings.Join(kinds, " "); got != order {
+		t.Errorf("events are\n%s, want\n%s", got, order)
+	}
+}
+
+// TestEmbeddings: vectors as numbers and packed are the same, and rerank says what the
+// model cannot do.
+func TestEmbeddings(t *testing.T) {
+	_, web := newServer(t, Config{})
+	status, text := post(t, web.URL+"/v1/embeddings", `{"input":["a dog","a cat"]}`)
+	if status != 200 {
+		t.Fatal(status, text)
+	}
+	v := at(t, object(t, text), "data", 1, "embedding").([]any)
+	_, text = post(t, web.URL+"/v1/embeddings", `{"input":["a dog","a cat"],"encoding_format":"base64"}`)
+	b, err := base64.StdEncoding.DecodeString(at(t, object(t, text), "data", 1, "embedding").(string))
+	if err != nil || len(b) != 4*len(v) {
+		t.Fatalf("%v: %d bytes of %d numbers", err, len(b), len(v))
+	}
+	if status, text := post(t, web.URL+"/v1/rerank", `{"query":"a","documents":["b",{"text":"c"}]}`); status != 400 || !strings.Contains(text, "no classifier") {
+		t.Error(status, text)
+	}
+}
+
+// TestTokens: ids go back to the same text.
+func TestTokens(t *testing.T) {
+	_, web := newServer(t, Config{})
+	_, text := post(t, web.URL+"/tokenize", `{"content":"Once upon a time"}`)
+	ids := strings.ReplaceAll(fmt.Sprint(object(t, text)["tokens"]), " ", ",")
+	if _, back := post(t, web.URL+"/detokenize", `{"tokens":`+ids+`}`); object(t, back)["content"] != "Once upon a time" {
+		t.Errorf("%s became %s", ids, back)
+	}
+}
+
+// TestModels: the list and its entries; the first model is the default.
+func TestModels(t *testing.T) {
+	_, web := newServer(t, Config{Models: []Model{{Name: "a"}, {Name: "b"}}})
+	_, text := get(t, web.URL+"/v1/models")
+	for i, name := range []string{"a", "b"} {
+		if got := at(t, object(t, text), "data", i, "id"); got != name {
+			t.Errorf("model %d is %v, want %s", i, got, name)
+		}
+	}
+	for name, want := range map[string]string{"b": "b", "default": "a"} {
+		if _, text := get(t, web.URL+"/v1/models/"+name); object(t, text)["id"] != want {
+			t.Errorf("%s is %s", name, text)
+		}
+		if _, text := post(t, web.URL+"/v1/completions", `{"model":"`+name+`","prompt":"A","max_tokens":1}`); object(t, text)["model"] != want {
+			t.Errorf("%s answers as %s", name, text)
+		}
+	}
+}
+
+// TestErrors: what is wrong with a request is said in OpenAI's form.
+func TestErrors(t *testing.T) {
+	_, web := newServer(t, Config{MaxBody: 1 << 20})
+	long := strings.Repeat("once upon a time ", 4000)
+	for _, c := range []struct {
+		path, body string
+		status     int
+		code, text string
+	}{
+		{"/v1/chat/completions", `{"model":"gpt-9",` + hello + `}`, 404, "model_not_found", `"gpt-9" does not exist`},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"` + long + `"}]}`, 400, "context_length_exceeded", "maximum context length is"},
+		{"/v1/chat/completions", `{"messages":[]}`, 400, "invalid_value", "messages is empty"},
+		{"/v1/chat/completions", `{"messages":[{"role":"king","content":"a"}]}`, 400, "invalid_value", `role is "king"`},
+		{"/v1/chat/completions", `{` + hello + `,"temperature":-1}`, 400, "invalid_value", "Temperature"},
+		{"/v1/chat/completions", `{` + hello + `,"temperature":"hot"}`, 400, "invalid_value", "temperature is a JSON string at byte"},
+		{"/v1/chat/completions", `{` + hello + `,"n":1000}`, 400, "invalid_value", "want 1 to"},
+		{"/v1/chat/completions", `{` + hello + `,"logit_bias":{"99999999":1}}`, 400, "invalid_value", "logit_bias"},
+		{"/v1/chat/completions", `{` + hello, 400, "invalid_value", "not JSON"},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]}]}`, 400, "invalid_value", "data: URL"},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`, 400, "unsupported_value", "image"},
+		{"/v1/completions", `{"prompt":[[99999999]]}`, 400, "invalid_value", "ids below"},
+		{"/v1/completions", `{"prompt":{}}`, 400, "invalid_value", "prompt is"},
+		{"/v1/responses", `{"input":"a","previous_response_id":"x"}`, 400, "unsupported_value", "no responses are kept"},
+		{"/v1/embeddings", `{"input":[]}`, 400, "invalid_value", "input has 0 texts"},
+		{"/v1/audio/transcriptions", `{}`, 400, "invalid_value", "multipart"},
+		{"/v1/nothing", `{}`, 404, "not_found", "/v1/nothing"},
+		{"/v1/models", `{}`, 405, "method_not_allowed", "takes GET"},
+		{"/v1/completions", `{"prompt":"` + strings.Repeat("a", 1<<20) + `"}`, 413, "body_too_large", "1048576 bytes"},
+	} {
+		for _, stream := range []string{"", `"stream":true,`} {
+			status, text := post(t, web.URL+c.path, strings.Replace(c.body, "{", "{"+stream, 1))
+			if c.body == `{}` || c.path == "/v1/embeddings" {
+				status, text = post(t, web.URL+c.path, c.body)
+			}
+			e := at(t, object(t, text), "error")
+			if status != c.status || at(t, e, "code") != c.code || !strings.Contains(at(t, e, "message").(string), c.text) {
+				t.Errorf("%s %.60s: %d %s, want %d %s %q", c.path, c.body, status, text, c.status, c.code, c.text)
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package serve
+
+// The endpoints of operators: is it alive, is it ready, how much does it do.
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"atenia/internal/fault"
+	"atenia/serve/internal/host"
+)
+
+// loading is the load of the first model, which begins when the server is made.
+type loading struct {
+	group fault.Group
+	mu    sync.Mutex
+	err   error
+}
+
+func (l *loading) start(s *Server) {
+	l.group.Go(func() {
+		defer close(s.ready)
+		lease, err := s.pool.Borrow(context.Background(), "")
+		if err == nil {
+			lease.Release()
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.err = err
+	})
+}
+
+// Ready waits until the first model is loaded, and returns the error if it cannot be.
+func (s *Server) Ready(ctx context.Context) error {
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	s.load.mu.Lock()
+	defer s.load.mu.Unlock()
+	return s.load.err
+}
+
+func (s *Server) operation() []host.Route {
+	return []host.Route{
+		{Pattern: "GET /health/live", Serve: s.live, Public: true},
+		{Pattern: "GET /health/ready", Serve: s.health, Public: true},
+		{Pattern: "GET /health", Serve: s.health, Public: true},
+		{Pattern: "GET /metrics", Serve: s.metrics},
+		{Pattern: "GET /slots", Serve: s.slots},
+	}
+}
+
+// live says that the process answers, whatever it does.
+func (s *Server) live(_ http.ResponseWriter, r *host.Request) error {
+	return r.WriteJSON(http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// health says whether requests should be sent: 503 while the first model is loaded, and
+// from the beginning of a drain.
+func (s *Server) health(_ http.ResponseWriter, r *host.Request) error {
+	status, code := "ok", http.StatusOK
+	select {
+	case <-s.ready:
+		s.load.mu.Lock()
+		if s.load.err != nil {
+			status, code = "error", http.StatusServiceUnavailable
+		}
+		s.load.mu.Unlock()
+	default:
+		status, code = "loading", http.StatusServiceUnavailable
+	}
+	if s.host.Draining() {
+		status, code = "draining", http.StatusServiceUnavailable
+	}
+	return r.WriteJSON(code, map[string]string{"status": status})
+}
+
+func (s *Server) metrics(w http.ResponseWriter, r *host.Request) error {
+	s.host.Metrics.ServeHTTP(w, r.Request)
+	return nil
+}
+
+// slots says which models are loaded and how much each does.
+func (s *Server) slots(_ http.ResponseWriter, r *host.Request) error {
+	type slot struct {
+		Model    string     `json:"model"`
+		Loaded   bool       `json:"loaded"`
+		Requests int        `json:"requests"`
+		Share    int64      `json:"budget_bytes,omitempty"`
+		Expires  *time.Time `json:"expires,omitempty"`
+	}
+	out := struct {
+		Running int    `json:"requests_running"`
+		Models  []slot `json:"models"`
+	}{Running: s.host.Running() - 1} // besides this one
+	for _, i := range s.pool.List() {
+		l := slot{Model: i.Name, Loaded: i.Loaded, Requests: i.Users, Share: i.Share}
+		if !i.Expires.IsZero() {
+			l.Expires = &i.Expires
+		}
+		out.Models = append(out.Models, l)
+	}
+	return r.WriteJSON(http.StatusOK, out)
+}

@@ -1,0 +1,430 @@
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// TestKeys: without one of the keys nothing but health is answered.
+func TestKeys(t *testing.T) {
+	_, web := newServer(t, Config{Keys: []string{"first-key", "second-key"}})
+	for _, c := range []struct {
+		header []string
+		want   int
+	}{
+		{nil, 401}, {[]string{"Authorization", "Bearer wrong-key"}, 401}, {[]string{"Authorization", "Bearer first-ke"}, 401},
+		{[]string{"Authorization", "Basic first-key"}, 401}, {[]string{"Authorization", "Bearer first-key"}, 200},
+		{[]string{"Authorization", "bearer  second-key"}, 200}, {[]string{"X-Api-Key", "second-key"}, 200},
+	} {
+		if status, text := get(t, web.URL+"/v1/models", c.header...); status != c.want {
+			t.Errorf("%v: %d %s, want %d", c.header, status, text, c.want)
+		}
+		if status, _ := get(t, web.URL+"/health", c.header...); status != 200 {
+			t.Errorf("%v: health says %d", c.header, status)
+		}
+	}
+	if status, _ := get(t, web.URL+"/metrics"); status != 401 {
+		t.Errorf("metrics without a key: %d", status)
+	}
+	if _, err := New(Config{Keys: []string{""}}); err == nil {
+		t.Error("an empty key is accepted")
+	}
+}
+
+// TestSites: a page can use the server under its own names and from allowed origins
+// alone.
+func TestSites(t *testing.T) {
+	_, web := newServer(t, Config{Hosts: []string{"models.example"}, Origins: []string{"https://app.example"}})
+	own := strings.TrimPrefix(web.URL, "http://")
+	for _, c := range []struct {
+		host, origin string
+		want         int
+	}{
+		{own, "", 200}, {"localhost", "", 200}, {"LOCALHOST.:1", "", 200}, {"[::1]:80", "", 200}, {"models.example:80", "", 200},
+		{"evil.example", "", 403}, {"localhost.evil.example", "", 403}, {"127.0.0.1.evil.example", "", 403},
+		{own, "https://app.example", 200}, {own, "http://" + own, 200}, {own, "https://evil.example", 403}, {own, "null", 403},
+		{"evil.example", "http://evil.example", 403},
+	} {
+		header := []string{"Host", c.host}
+		if c.origin != "" {
+			header = append(header, "Origin", c.origin)
+		}
+		for _, path := range []string{"/v1/models", "/health"} {
+			if status, text := get(t, web.URL+path, header...); status != c.want {
+				t.Errorf("%+v %s: %d %s", c, path, status, text)
+			}
+		}
+	}
+	q, _ := http.NewRequest("OPTIONS", web.URL+"/v1/chat/completions", nil)
+	q.Header.Set("Origin", "https://app.example")
+	resp, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" {
+		t.Errorf("preflight: %d %v", resp.StatusCode, resp.Header)
+	}
+}
+
+// zeros is a body that never ends.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { return len(b), nil }
+
+// TestLargeBodies: a body of 1 GB is refused, whether it says so or not, long before it
+// is read.
+func TestLargeBodies(t *testing.T) {
+	_, web := newServer(t, Config{})
+	for _, length := range []int64{1 << 30, -1} {
+		q, _ := http.NewRequestWithContext(t.Context(), "POST", web.URL+"/v1/chat/completions", io.LimitReader(zeros{}, 1<<30))
+		q.ContentLength = length
+		q.Header.Set("Expect", "100-continue")
+		resp, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 413 {
+			t.Errorf("length %d: %d", length, resp.StatusCode)
+		}
+	}
+}
+
+// TestBusy: more requests than the limit are told to come again.
+func TestBusy(t *testing.T) {
+	s, web := newServer(t, Config{MaxRequests: 1})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	q, _ := http.NewRequestWithContext(ctx, "POST", web.URL+"/v1/completions", strings.NewReader(`{"prompt":"Once","max_tokens":100000,"ignore_eos":true,"stream":true,"n":8}`))
+	resp, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	slow, _ := net.Dial("tcp", strings.TrimPrefix(web.URL, "http://"))
+	defer slow.Close()
+	fmt.Fprintf(slow, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
+	waitFor(t, "the slow request holds its place", func() bool { return s.host.Running() >= 1 })
+	status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once"}`)
+	if status != 429 || !strings.Contains(text, "server's limit") {
+		t.Error(status, text)
+	}
+	if status, _ := get(t, web.URL+"/health"); status != 200 {
+		t.Errorf("health is %d", status)
+	}
+}
+
+// TestPanic: a panic in a handler is a 500 with an id, and the rest goes on.
+func TestPanic(t *testing.T) {
+	s, web := newServer(t, Config{})
+	s.host.Mount(s.mux, []host.Route{{Pattern: "GET /panic", Serve: func(http.ResponseWriter, *host.Request) error { panic("planted") }}})
+	status, text := get(t, web.URL+"/panic")
+	if status != 500 || !strings.Contains(text, "internal error (request req-") || strings.Contains(text, "planted") {
+		t.Error(status, text)
+	}
+	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1}`); status != 200 {
+		t.Error(status, text)
+	}
+	if n := s.host.Running(); n != 0 {
+		t.Errorf("%d requests are counted", n)
+	}
+}
+
+// TestDrain: requests that run finish, new ones are refused, and readiness ends.
+func TestDrain(t *testing.T) {
+	s, web := newServer(t, Config{})
+	hold, held := make(chan bool), make(chan bool)
+	s.host.Mount(s.mux, []host.Route{{Pattern: "GET /hold", Serve: func(_ http.ResponseWriter, r *host.Request) error {
+		close(held)
+		<-hold
+		return r.WriteJSON(200, "done")
+	}}})
+	answered := make(chan string)
+	go func() {
+		_, text := get(t, web.URL+"/hold")
+		answered <- text
+	}()
+	<-held
+	drained := make(chan error)
+	go func() { drained <- s.Drain(t.Context()) }()
+	waitFor(t, "readiness ends", func() bool {
+		status, _ := get(t, web.URL+"/health/ready")
+		return status == 503
+	})
+	if status, _ := get(t, web.URL+"/health/live"); status != 200 {
+		t.Errorf("liveness is %d", status)
+	}
+	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once"}`); status != 503 || !strings.Contains(text, "shutting down") {
+		t.Error(status, text)
+	}
+	select {
+	case err := <-drained:
+		t.Fatalf("drained while a request ran: %v", err)
+	default:
+	}
+	close(hold)
+	if text := <-answered; !strings.Contains(text, "done") {
+		t.Error(text)
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	s.host.Mount(s.mux, []host.Route{{Pattern: "GET /forever", Public: true, Serve: func(_ http.ResponseWriter, r *host.Request) error { <-r.Context().Done(); return nil }}})
+	if err := s.Drain(short); err != nil {
+		t.Errorf("nothing ran: %v", err)
+	}
+}
+
+// TestDisconnect: clients that go away at any byte of a stream leave nothing behind.
+func TestDisconnect(t *testing.T) {
+	noLeaks(t)
+	s, web := newServer(t, Config{})
+	rng := rand.New(rand.NewPCG(1, 2))
+	address := strings.TrimPrefix(web.URL, "http://")
+	body := `{` + hello + `,"max_tokens":200,"ignore_eos":true,"stream":true,"n":2}`
+	request := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	for range 60 {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := rng.IntN(2 * len(request)); n < len(request) {
+			io.WriteString(c, request[:n])
+		} else {
+			io.WriteString(c, request)
+			io.CopyN(io.Discard, c, int64(rng.IntN(5000)))
+		}
+		c.Close()
+	}
+	waitFor(t, "all requests end", func() bool { return s.host.Running() == 0 })
+	if l := s.pool.List()[0]; l.Users != 0 {
+		t.Errorf("%d leases are left", l.Users)
+	}
+}
+
+// TestSlowReader: a client that does not read its stream is cut off, and others do not
+// notice.
+func TestSlowReader(t *testing.T) {
+	noLeaks(t)
+	s, web := newServer(t, Config{WriteTimeout: 200 * time.Millisecond})
+	s.host.Mount(s.mux, []host.Route{{Pattern: "GET /flood", Serve: func(_ http.ResponseWriter, r *host.Request) error {
+		e := r.Events()
+		for {
+			if err := e.Data(strings.Repeat("x", 1<<16)); err != nil {
+				return err
+			}
+		}
+	}}})
+	c, err := net.Dial("tcp", strings.TrimPrefix(web.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	waitFor(t, "the flood begins", func() bool { return s.host.Running() == 1 })
+	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1}`); status != 200 {
+		t.Error(status, text)
+	}
+	waitFor(t, "the slow client is cut off", func() bool { return s.host.Running() == 0 })
+}
+
+// TestIdleConnections: a thousand connections that say nothing hold up nobody.
+func TestIdleConnections(t *testing.T) {
+	_, web := newServer(t, Config{})
+	var all []net.Conn
+	defer func() {
+		for _, c := range all {
+			c.Close()
+		}
+	}()
+	for range 1000 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(web.URL, "http://"))
+		if err != nil {
+			t.Logf("%d connections: %v", len(all), err) // the limit of descriptors
+			break
+		}
+		all = append(all, c)
+	}
+	if len(all) < 400 {
+		t.Fatalf("only %d connections", len(all))
+	}
+	start := time.Now()
+	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1}`); status != 200 || time.Since(start) > 5*time.Second {
+		t.Error(status, text, time.Since(start))
+	}
+}
+
+// TestPromptsAreNotLogged: nothing that clients or models say is in the log, unless it is
+// asked for.
+func TestPromptsAreNotLogged(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		var mu sync.Mutex
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return log.Write(b)
+		}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		_, web := newServer(t, Config{Logger: logger, LogPrompts: asked})
+		post(t, web.URL+"/v1/chat/completions", `{"messages":[{"role":"user","content":"secret-word"}],"max_tokens":4,"colour":1}`)
+		post(t, web.URL+"/v1/completions", `{"prompt":"secret-word","max_tokens":4}`)
+		post(t, web.URL+"/v1/completions", `{"prompt":"secret-word"`)
+		mu.Lock()
+		text := log.String()
+		mu.Unlock()
+		if strings.Contains(text, "secret-word") != asked {
+			t.Errorf("asked is %v, the log is\n%s", asked, text)
+		}
+		if !strings.Contains(text, "unknown field is ignored") || !strings.Contains(text, "field=colour") {
+			t.Errorf("the unknown field is not in\n%s", text)
+		}
+	}
+}
+
+type writerFunc func(b []byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestMetrics: what was asked and answered is counted.
+func TestMetrics(t *testing.T) {
+	_, web := newServer(t, Config{})
+	post(t, web.URL+"/v1/completions", `{"prompt":"Once upon a time","max_tokens":5,"ignore_eos":true}`)
+	post(t, web.URL+"/v1/completions", `{`)
+	_, text := get(t, web.URL+"/metrics")
+	for _, line := range []string{
+		`atenia_requests_total{route="/v1/completions",status="200"} 1`, `atenia_requests_total{route="/v1/completions",status="400"} 1`,
+		`atenia_tokens_total{kind="answer",model="atenia-story"} 5`, `atenia_first_token_seconds_count{model="atenia-story"} 1`,
+		`atenia_between_tokens_seconds_count{model="atenia-story"} 4`, `atenia_model_loads_total{model="atenia-story",result="ok"} 1`, "atenia_models_loaded 1",
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %s in\n%s", line, text)
+		}
+	}
+}
+
+// TestManyModels: models are loaded when they are wanted and unloaded when idle.
+func TestManyModels(t *testing.T) {
+	noLeaks(t)
+	s, web := newServer(t, Config{Models: []Model{{Name: "a"}, {Name: "b"}}, Idle: 50 * time.Millisecond})
+	if l := s.pool.List(); !l[0].Loaded || l[1].Loaded {
+		t.Errorf("at first: %+v", l)
+	}
+	if status, text := post(t, web.URL+"/v1/completions", `{"model":"b","prompt":"Once","max_tokens":1}`); status != 200 {
+		t.Fatal(status, text)
+	}
+	waitFor(t, "b is unloaded", func() bool { return !s.pool.List()[1].Loaded })
+	if !s.pool.List()[0].Loaded {
+		t.Error("the first model was unloaded, too")
+	}
+	if status, text := post(t, web.URL+"/v1/completions", `{"model":"b","prompt":"Once","max_tokens":1}`); status != 200 {
+		t.Fatal(status, text)
+	}
+}
+
+// TestBudget: a model that has no room is loaded when another one that is idle leaves its
+// own, and is refused with the numbers while that is in use.
+func TestBudget(t *testing.T) {
+	pl := func() int64 {
+		p, err := atenia.OpenPlan("", &atenia.Config{Threads: 1, Budget: atenia.Budget{RAM: 1 << 30}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		placed, err := p.Place()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return placed.RAM()
+	}()
+	c := Config{Models: []Model{{Name: "a"}, {Name: "b"}}}
+	c.Open.Budget.RAM = pl * 3 / 2
+	s, web := newServer(t, c)
+	if l := s.pool.List()[0]; l.Share == 0 || l.Share > c.Open.Budget.RAM {
+		t.Errorf("a has %d of %d", l.Share, c.Open.Budget.RAM)
+	}
+	lease, err := s.pool.Borrow(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, text := post(t, web.URL+"/v1/completions", `{"model":"b","prompt":"Once","max_tokens":1}`)
+	if status != 503 || !strings.Contains(text, "needs at least") || !strings.Contains(text, `1 request`) {
+		t.Error(status, text)
+	}
+	lease.Release()
+	if status, text := post(t, web.URL+"/v1/completions", `{"model":"b","prompt":"Once","max_tokens":1}`); status != 200 {
+		t.Error(status, text)
+	}
+	if s.pool.List()[0].Loaded {
+		t.Error("both are loaded")
+	}
+}
+
+// TestClosed: requests after Close are refused.
+func TestClosed(t *testing.T) {
+	s, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest("POST", "http://localhost/v1/completions", strings.NewReader(`{"prompt":"a"}`)))
+	if w.Code != 503 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if err := s.Ready(t.Context()); err != nil && !errors.Is(err, atenia.ErrClosed) && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// FuzzBody: no body makes an endpoint panic, or answer with a fault of its own.
+func FuzzBody(f *testing.F) {
+	s, err := New(Config{MaxBody: 1 << 16, Open: atenia.Config{Threads: 1, Context: 64}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { s.Close() })
+	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/rerank", "/tokenize", "/detokenize"}
+	for i, body := range []string{
+		`{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}],"max_tokens":1}`,
+		`{"prompt":["a",1],"n":2,"max_tokens":1}`, `{"input":[{"type":"function_call","call_id":"a","name":"b","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":"c"}],"max_output_tokens":1}`,
+		`{"input":[[1,2],[3]],"encoding_format":"base64"}`, `{"query":"a","documents":["b",{"text":"c"}]}`, `{"content":"\ud800"}`, `{"tokens":[1,-1]}`,
+		`{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[1]"}}]}],"stream":true,"max_tokens":1,"tools":[{"type":"function","function":{"name":"f"}}]}`,
+	} {
+		f.Add(uint8(i), body)
+	}
+	f.Fuzz(func(t *testing.T, which uint8, body string) {
+		w := httptest.NewRecorder()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "POST", "http://localhost"+paths[int(which)%len(paths)], strings.NewReader(body)))
+		if w.Code == 500 {
+			t.Errorf("%q: %s", body, w.Body)
+		}
+		sc := bufio.NewScanner(w.Body)
+		for sc.Scan() {
+			if strings.Contains(sc.Text(), "internal_error") {
+				t.Errorf("%q: %s", body, sc.Text())
+			}
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"atenia"
+	"atenia/internal/fault"
+	"atenia/serve/internal/host"
+	"atenia/serve/internal/mcp"
+	"atenia/serve/internal/ws"
+)
+
+// A Model is one that a [Server] has.
+type Model struct {
+	Name string // that clients ask for; "" = the path's last part without an extension
+	Path string // a .gguf file or a Hugging Face folder; "" = the embedded model
+}
+
+// A Config says what a [Server] serves and to whom. The zero value serves the
+// embedded model to everybody who reaches it. It is copied.
+type Config struct {
+	// Models by name. The first also answers to the name "default". None = the
+	// embedded one.
+	Models []Model
+	// Open is how models are opened. Open.Budget.RAM is what all of them have together:
+	// each is given what the planner of placements says that it needs, models that
+	// nothing uses are unloaded for others, and a model that then has no room is
+	// refused with the numbers.
+	Open atenia.Config
+	// Idle is how long a model stays loaded that nothing uses. 0 = 5 minutes; less than 0
+	// = for ever. The first model stays until its memory is wanted.
+	Idle time.Duration
+	// Keys are the API keys, one of which every request must have. None = no key is
+	// wanted.
+	Keys []string
+	// Hosts are the names that requests may be addressed to, besides localhost and
+	// addresses. "*" = any: for a server behind a proxy that checks.
+	Hosts []string
+	// Origins are those of the pages in browsers that may use the server, such as
+	// "https://example.com". "*" = any. None = no page may.
+	Origins []string
+	// MaxBody is the longest body of a request in bytes. 0 = 32 MiB.
+	MaxBody int64
+	// MaxRequests is how many requests may be under way at once, waiting ones included;
+	// others are told to come again. 0 = 256.
+	MaxRequests int
+	// Timeout is the longest time for a request. 0 = 1 hour.
+	Timeout time.Duration
+	// WriteTimeout is how long a client may take to read one event of a stream. 0 = 30
+	// seconds.
+	WriteTimeout time.Duration
+	// Logger receives a line for each request. nil discards them.
+	Logger *slog.Logger
+	// LogPrompts also logs what clients and models say. Otherwise no log has it.
+	LogPrompts bool
+}
+
+// A Server is the handler of all endpoints, made by [New]. Its methods may be called at the same time.
+type Server struct {
+	host  *host.Host
+	pool  *host.Pool
+	mux   *http.ServeMux
+	mcp   *mcp.Server
+	ws    *ws.Handler
+	ready chan struct{} // closed when the first model was loaded, or could not be
+	load  loading
+}
+
+// New reads the headers of the models and begins to load the first one; requests wait
+// for it, and GET /health says how far it is. Close the server in the end.
+func New(c Config) (*Server, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	metrics := host.NewMetrics()
+	p := host.PoolConfig{Open: c.Open, Idle: c.Idle, Logger: c.Logger, Loaded: metrics.Loaded}
+	for _, m := range c.Models {
+		p.Sources = append(p.Sources, host.Source(m))
+	}
+	pool, err := host.NewPool(p)
+	if err != nil {
+		return nil, err
+	}
+	h := host.New(host.Config{
+		Pool: pool, Metrics: metrics, Keys: c.Keys, Hosts: c.Hosts, Origins: c.Origins, Logger: c.Logger, Prompts: c.LogPrompts,
+		Limits: host.Limits{Body: c.MaxBody, Requests: c.MaxRequests, Request: c.Timeout, Write: c.WriteTimeout},
+	})
+	metrics.Watch(h)
+	s := &Server{host: h, pool: pool, mux: http.NewServeMux(), ready: make(chan struct{})}
+	s.openAgents(&c)
+	s.mount()
+	s.load.start(s)
+	return s, nil
+}
+
+// check returns every fault of a configuration.
+func (c *Config) check() error {
+	var errs []error
+	for _, f := range []struct {
+		name string
+		v    int64
+	}{{"MaxBody", c.MaxBody}, {"MaxRequests", int64(c.MaxRequests)}, {"Timeout", int64(c.Timeout)}, {"WriteTimeout", int64(c.WriteTimeout)}} {
+		if f.v < 0 {
+			errs = append(errs, &atenia.ConfigError{Field: f.name, Got: f.v, Want: "0 for the default, or more"})
+		}
+	}
+	for _, k := range c.Keys {
+		if len(k) < shortestKey {
+			errs = append(errs, &atenia.ConfigError{Field: "Keys", Want: fmt.Sprintf("keys of at least %d characters", shortestKey)})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// shortestKey keeps an empty line of a file from being a key.
+const shortestKey = 8
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) { s.mux.ServeHTTP(w, q) }
+
+// Drain makes the server refuse new requests and say so at /health/ready, and returns
+// when none is under way, or with an error when ctx ends before. Call it before
+// [http.Server.Shutdown], then Close.
+func (s *Server) Drain(ctx context.Context) error {
+	var sockets fault.Group
+	s.mcp.Drain()
+	var late error
+	sockets.Go(func() { late = s.ws.Shutdown(ctx) })
+	err := s.host.Drain(ctx)
+	sockets.Wait()
+	return cmp.Or(err, late)
+}
+
+// Close ends all requests and unloads all models.
+func (s *Server) Close() error {
+	err := s.pool.Close()
+	s.load.group.Wait()
+	return err
+}

@@ -1,0 +1,149 @@
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// newServer serves the embedded model over HTTP.
+func newServer(t testing.TB, c Config) (*Server, *httptest.Server) {
+	t.Helper()
+	c.Open.Threads = 1
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(s)
+	t.Cleanup(func() {
+		web.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s, web
+}
+
+// post sends a body and returns status and response.
+func post(t testing.TB, url, body string, header ...string) (int, string) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/json")
+	return do(t, q, header...)
+}
+
+func get(t testing.TB, url string, header ...string) (int, string) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return do(t, q, header...)
+}
+
+func do(t testing.TB, q *http.Request, header ...string) (int, string) {
+	t.Helper()
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			q.Host = header[i+1]
+		}
+		q.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// object reads JSON.
+func object(t testing.TB, text string) map[string]any {
+	t.Helper()
+	var out map[string]any
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return out
+}
+
+// at follows a path of keys and indices.
+func at(t testing.TB, v any, path ...any) any {
+	t.Helper()
+	for _, p := range path {
+		switch p := p.(type) {
+		case string:
+			o, ok := v.(map[string]any)
+			if !ok {
+				t.Fatalf("%v: %v is no object", path, v)
+			}
+			v = o[p]
+		case int:
+			l, ok := v.([]any)
+			if !ok || p >= len(l) {
+				t.Fatalf("%v: %v has no element %d", path, v, p)
+			}
+			v = l[p]
+		}
+	}
+	return v
+}
+
+// events returns the data of a stream of events.
+func events(t testing.TB, text string) (out []string) {
+	t.Helper()
+	sc := bufio.NewScanner(strings.NewReader(text))
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		if data, ok := strings.CutPrefix(sc.Text(), "data: "); ok {
+			out = append(out, data)
+		}
+	}
+	return out
+}
+
+// waitFor waits until a condition holds.
+func waitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within 20 seconds: %s", what)
+		}
+	}
+}
+
+// noLeaks checks that a test leaves no goroutines. Call it before all else.
+func noLeaks(t *testing.T) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		end := time.Now().Add(10 * time.Second)
+		for runtime.NumGoroutine() > before {
+			if time.Now().After(end) {
+				var b bytes.Buffer
+				buf := make([]byte, 1<<20)
+				b.Write(buf[:runtime.Stack(buf, true)])
+				t.Fatalf("%d goroutines before, %d after:\n%s", before, runtime.NumGoroutine(), b.String())
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+}

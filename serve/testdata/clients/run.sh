@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Runs the official clients of this folder against a server with the embedded model.
+# Usage: run.sh ATENIA FOLDER; the clients are installed in FOLDER if they are not there.
+set -euo pipefail
+atenia=$1 dir=$2
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$dir"
+[ -x "$dir/venv/bin/python" ] || python3 -m venv "$dir/venv"
+"$dir/venv/bin/pip" install -q openai anthropic ollama
+[ -d "$dir/node_modules/openai" ] || npm install --silent --no-fund --no-audit --prefix "$dir" openai
+cp "$here"/*.mjs "$dir"
+key=key-of-clients
+"$atenia" serve --port 0 --api-key "$key" 2>"$dir/log" &
+server=$!
+trap 'kill $server 2>/dev/null || true' EXIT
+for _ in $(seq 100); do
+	url=$(sed -n 's/^atenia: serving at //p' "$dir/log")
+	[ -z "$url" ] || break
+	sleep 0.1
+done
+for client in "$here"/*.py; do
+	echo "== $(basename "$client")"
+	"$dir/venv/bin/python" "$client" "$url/v1" "$key"
+done
+for client in "$here"/*.mjs; do
+	node "$dir/$(basename "$client")" "$url/v1" "$key"
+done
+kill -TERM $server
+wait $server # a drain that fails is a failure
+trap - EXIT
