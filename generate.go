@@ -31,14 +31,6 @@ type Options struct {
 	Sampling  Sampling
 	Stop      []string // texts that end the answer; they are not part of it
 	IgnoreEnd bool     // go on past the tokens with which the model ends
-	// Schema is a JSON Schema that the answer, a JSON text, is to satisfy. With it the
-	// answer is valid whenever it ends with "stop", whatever the sampling; near
-	// MaxTokens only what can still be completed is allowed. A schema that cannot be
-	// enforced in full is a [*GrammarError].
-	Schema json.RawMessage
-	// Grammar is a grammar in llama.cpp's notation, GBNF, that the answer is to
-	// follow. Of Schema and Grammar at most one may be set.
-	Grammar string
 	// ID names the request for [Model.Why] and [Model.Requests]. "" = one is made.
 	ID string
 	// Priority, from -100 to 100, is for when requests wait: those with more are
@@ -49,6 +41,14 @@ type Options struct {
 	// one that was given the fewest tokens comes first, so that many requests of
 	// one do not hold up another's.
 	Client string
+	// Schema is a JSON Schema that the answer, a JSON text, is to satisfy. With it the
+	// answer is valid whenever it ends with "stop", whatever the sampling; near
+	// MaxTokens only what can still be completed is allowed. A schema that cannot be
+	// enforced in full is a [*GrammarError].
+	Schema json.RawMessage
+	// Grammar is a grammar in llama.cpp's notation, GBNF, that the answer is to
+	// follow. Of Schema and Grammar at most one may be set.
+	Grammar string
 }
 
 // A Token is a piece of an answer. Text is what may be shown now: bytes of an

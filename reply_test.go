@@ -30,6 +30,7 @@ func TestReadAnswer(t *testing.T) {
 		talk             atenia.Conversation
 	}{
 		{name: "call", text: "Yes." + call, talk: atenia.Conversation{Tools: tools}, want: `Yes.|now {"zone": "UTC"}|`},
+		{name: "special tokens", text: "Yes.<|im_end|>" + call, talk: atenia.Conversation{Tools: tools}, want: `Yes.|now {"zone": "UTC"}|`},
 		{name: "two calls", text: call + call, talk: atenia.Conversation{Tools: tools}, want: `|now {"zone": "UTC"}now {"zone": "UTC"}|`},
 		{name: "no tools", text: call, want: call + "||"},
 		{name: "raw", text: call, talk: atenia.Conversation{Tools: tools, Raw: true}, want: call + "||"},
@@ -52,8 +53,12 @@ func TestReadAnswer(t *testing.T) {
 		if got += "|" + a.Stop; got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+		said := ""
 		for _, tok := range tokens[:len(tokens)-1] {
-			if tok.Call != nil && tok.Call.Arguments == `{"zone": "UTC"}` {
+			if said += tok.Text; tok.Call != nil && tok.Call.Name != "" && said != a.Text && c.name != "broken" {
+				t.Errorf("%s: a call after %q of %q", c.name, said, a.Text)
+			}
+			if tok.Call != nil && c.want == `Yes.|now {"zone": "UTC"}|` && tok.Call.Arguments == `{"zone": "UTC"}` {
 				t.Errorf("%s: the arguments came in one piece", c.name)
 			}
 		}

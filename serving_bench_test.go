@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/machine/cpu"
 )
 
 // served opens the model in ATENIA_SERVING, or the embedded one.
@@ -55,7 +56,7 @@ func BenchmarkServing(b *testing.B) {
 	for _, streams := range []int{1, 8} {
 		b.Run(map[int]string{1: "stream", 8: "streams/8"}[streams], func(b *testing.B) {
 			m := served(b, &atenia.Config{Slots: 8, Context: 1024})
-			tokens := 0
+			tokens, used := 0, cpu.Time()
 			var mu sync.Mutex
 			for b.Loop() {
 				var wait sync.WaitGroup
@@ -70,6 +71,7 @@ func BenchmarkServing(b *testing.B) {
 				wait.Wait()
 			}
 			b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tokens/s")
+			b.ReportMetric((cpu.Time()-used).Seconds()*1e3/float64(tokens), "cpu-ms/token")
 		})
 	}
 	b.Run("first", func(b *testing.B) {

@@ -59,9 +59,10 @@ func (s *Server) names() (names []string) {
 	return names
 }
 
+// loaded reports whether a model is in memory, or on its way there as the first one is.
 func (s *Server) loaded(name string) bool {
 	i, err := s.pool.Lookup(name)
-	return err == nil && i.Loaded
+	return err == nil && (i.Loaded || name == s.names()[0])
 }
 
 // version is what the module system knows of this program.

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"strings"
 
+	"atenia/serve/internal/anthropic"
 	"atenia/serve/internal/host"
+	"atenia/serve/internal/ollama"
 	"atenia/serve/internal/openai"
 )
 
@@ -14,6 +16,8 @@ import (
 // internal whose Routes are a line here.
 func (s *Server) mount() {
 	s.host.Mount(s.mux, openai.Routes())
+	s.host.Mount(s.mux, anthropic.Routes())
+	s.host.Mount(s.mux, ollama.Routes())
 	s.host.Mount(s.mux, s.operation())
 	s.host.Mount(s.mux, s.agents())
 	// Whatever no route has.

@@ -264,3 +264,34 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestFormats: answers follow a schema, whole and streamed; a schema that cannot be followed
+// is the client's mistake.
+func TestFormats(t *testing.T) {
+	_, web := newServer(t, Config{})
+	url := web.URL + "/v1/chat/completions"
+	schema := `{"type":"object","properties":{"name":{"type":"string","maxLength":8},"age":{"type":"integer","minimum":0,"maximum":99}},"required":["name","age"],"additionalProperties":false}`
+	body := `{` + hello + `,"temperature":1.5,"seed":3,"max_tokens":120,"response_format":{"type":"json_schema","json_schema":{"name":"dog","strict":true,"schema":` + schema + `}}`
+	status, text := post(t, url, body+"}")
+	if status != 200 {
+		t.Fatal(status, text)
+	}
+	said := at(t, object(t, text), "choices", 0, "message", "content").(string)
+	o := object(t, said)
+	if _, ok := o["name"].(string); !ok || len(o) != 2 || at(t, object(t, text), "choices", 0, "finish_reason") != "stop" {
+		t.Errorf("%s is not of the schema", said)
+	}
+	_, text = post(t, url, body+`,"stream":true}`)
+	if got := gather(t, events(t, text)).text[0]; got != said {
+		t.Errorf("the stream is %q, want %q", got, said)
+	}
+	_, text = post(t, url, `{`+hello+`,"seed":3,"max_tokens":60,"response_format":{"type":"json_object"}}`)
+	if said := at(t, object(t, text), "choices", 0, "message", "content").(string); !strings.HasPrefix(strings.TrimSpace(said), "{") {
+		t.Errorf("%q is no object", said)
+	}
+	for _, bad := range []string{`{"type":"yaml"}`, `{"type":"json_schema"}`, `{"type":"json_schema","json_schema":{"schema":{"type":"king"}}}`} {
+		if status, text := post(t, url, `{`+hello+`,"response_format":`+bad+`}`); status != 400 {
+			t.Errorf("%s: %d %s", bad, status, text)
+		}
+	}
+}

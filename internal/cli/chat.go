@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/signal"
 	"slices"
@@ -23,6 +24,7 @@ func (a *app) chat() *cobra.Command {
 	mf := modelFlags{learns: true}
 	var sf samplingFlags
 	var system string
+	var tf toolFlags
 	var th thinking
 	c := &cobra.Command{
 		Use:         "chat [MODEL]",
@@ -30,14 +32,17 @@ func (a *app) chat() *cobra.Command {
 		Short:       "Chat with a model",
 		Long: "Chat with a model in the terminal, through its own chat template. Ctrl-C stops an answer but not the\n" +
 			"program; /help lists the commands. Input from a pipe is answered line by line. What a model thinks\n" +
-			"before it answers is dimmed in a terminal, and is not printed elsewhere; --json has it.\n\n" + checkpointHelp + samplingHelp,
+			"before it answers is dimmed in a terminal, and is not printed elsewhere; --json has it.\n\n" +
+			"With --mcp the model can call the tools of MCP servers. Each call is shown, and runs when it is allowed.\n\n" + checkpointHelp + samplingHelp,
 		Example: "  atenia chat\n" +
-			"  atenia chat model.gguf --system \"Answer in one sentence.\"",
+			"  atenia chat model.gguf --system \"Answer in one sentence.\"\n" +
+			"  atenia chat model.gguf --mcp mcp.json",
 		Args: cobra.MaximumNArgs(1),
 	}
 	mf.registerKeeping(c.Flags())
 	sf.register(c.Flags())
 	c.Flags().StringVar(&system, "system", "", "system prompt")
+	tf.register(c.Flags())
 	th.register(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		variables, err := th.variables()
@@ -56,7 +61,13 @@ func (a *app) chat() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := &talk{a: a, m: m, opt: o, variables: variables, system: system, lines: newLineReader(a.in, a.out)}
+		tools, err := tf.open(c.Context(), a.err)
+		if err != nil {
+			return err
+		}
+		defer func() { err = cmp.Or(err, tools.close()) }()
+		tools.warn(m)
+		t := &talk{a: a, m: m, chat: m.Chat, tools: tools, opt: o, variables: variables, system: system, lines: newLineReader(a.in, a.out)}
 		t.reset()
 		return t.loop(c.Context())
 	}
@@ -72,8 +83,10 @@ type talk struct {
 	lines    *lineReader
 	messages []atenia.Message
 
-	variables map[string]any // of the template
-	thinks    bool           // reasoning is being printed
+	chat      func(context.Context, atenia.Conversation) iter.Seq2[atenia.Token, error] // of m
+	tools     *tools                                                                    // nil = there are none
+	variables map[string]any                                                            // of the template
+	thinks    bool                                                                      // reasoning is being printed
 }
 
 func (t *talk) reset() {
@@ -90,8 +103,8 @@ func (t *talk) note(format string, args ...any) {
 	}
 }
 
-// read reads a line. A signal ends it and restores the terminal.
-func (t *talk) read(ctx context.Context) (string, error) {
+// read reads a line after a prompt. A signal ends it and restores the terminal.
+func (t *talk) read(ctx context.Context, prompt string) (string, error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	defer signal.Stop(signals)
@@ -103,7 +116,7 @@ func (t *talk) read(ctx context.Context) (string, error) {
 	go func() {
 		var r read
 		r.err = command.Guard(func() (err error) {
-			r.line, err = t.lines.Read("> ")
+			r.line, err = t.lines.Read(prompt)
 			return err
 		})
 		done <- r
@@ -125,7 +138,7 @@ func (t *talk) loop(ctx context.Context) error {
 	t.a.talking.Store(t.lines.Terminal)
 	t.note("%s (%s, %s of context). /help for help, Ctrl-D to leave.", cmp.Or(t.m.Path(), embedded.Name), t.m.Family(), spelling.Count(t.m.Context(), "token"))
 	for {
-		line, err := t.read(ctx)
+		line, err := t.read(ctx, "> ")
 		switch {
 		case errors.Is(err, errInterrupted):
 			t.note("(Ctrl-D or /bye to leave)")
@@ -235,7 +248,7 @@ func (t *talk) forget() bool {
 func (t *talk) fit() error {
 	const reserved = 4 // a quarter
 	for forgot := false; ; forgot = true {
-		text, err := t.m.Render(atenia.Conversation{Messages: t.messages, Variables: t.variables})
+		text, err := t.m.Render(atenia.Conversation{Messages: t.messages, Tools: t.tools.offered(), Variables: t.variables})
 		if err != nil {
 			return err
 		}
@@ -263,7 +276,7 @@ func (t *talk) answer(ctx context.Context, question string) error {
 	said := atenia.Message{Role: "assistant"}
 	finish := ""
 	if err == nil {
-		finish, err = t.say(ctx, &said)
+		finish, err = t.converse(ctx, &said)
 	}
 	if ctx.Err() != nil && t.lines.Terminal {
 		finish, err = "interrupted", nil
@@ -305,7 +318,7 @@ func (t *talk) say(ctx context.Context, said *atenia.Message) (finish string, er
 		err error
 	}
 	events := make(chan event)
-	c := atenia.Conversation{Messages: slices.Clone(t.messages), Variables: t.variables, Options: t.opt}
+	c := atenia.Conversation{Messages: slices.Clone(t.messages), Tools: t.tools.offered(), Variables: t.variables, Options: t.opt}
 	go func() {
 		defer close(events)
 		send := func(e event) bool {
@@ -317,7 +330,7 @@ func (t *talk) say(ctx context.Context, said *atenia.Message) (finish string, er
 			}
 		}
 		err := command.Guard(func() error {
-			for tok, err := range t.m.Chat(ctx, c) {
+			for tok, err := range t.chat(ctx, c) {
 				if !send(event{tok, err}) {
 					break
 				}
@@ -337,6 +350,7 @@ func (t *talk) say(ctx context.Context, said *atenia.Message) (finish string, er
 				return finish, e.err
 			}
 			text.WriteString(e.tok.Text)
+			hear(said, e.tok.Call)
 			thought.WriteString(e.tok.Reasoning)
 			if !t.a.json {
 				if err := t.print(e.tok); err != nil {

@@ -194,6 +194,7 @@ func (a *app) root() *cobra.Command {
 	c.AddCommand(
 		a.run(),
 		a.chat(),
+		a.mcp(),
 		a.serve(),
 		a.plan(),
 		a.inspect(),

@@ -120,6 +120,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--grammar":            extension("gbnf"),
 		"--image":              extension("png", "jpg", "jpeg", "gif", "webp"),
 		"--video":              extension("gif"),
+		"--mcp":                extension("json"),
 		"--mmproj":             extension("gguf"),
 		"--link":               among("nvlink", "pcie"),
 		"quila coders --out":   extension("sxlm"),

@@ -108,6 +108,19 @@ func (m *modelFlags) registerKeeping(f *pflag.FlagSet) {
 	f.StringVar(&m.cfg.Checkpoint, "checkpoint", "", "continue from the checkpoint in the folder `DIR` and save it at the end: where weights are, and conversations")
 }
 
+// prepared returns the configuration for models that are opened elsewhere. What was
+// learned is neither read nor kept unless a flag says so: several models may run.
+func (m *modelFlags) prepared(errw io.Writer) atenia.Config {
+	m.cfg.PackDir = cacheFolder()
+	m.cfg.Placement.ProfileDir = cacheFolder()
+	m.cfg.Observe.Listening = func(a net.Addr) { fmt.Fprintf(errw, "atenia: metrics at http://%s/metrics\n", a) }
+	m.prepareLearning()
+	if dir := stateFolder(); dir != "" && writable(dir) {
+		m.cfg.Observe.Account = dir
+	}
+	return m.cfg
+}
+
 // open opens a model. It prints fallbacks, which are not errors, to errw.
 func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*atenia.Model, error) {
 	m.cfg.PackDir = cacheFolder()

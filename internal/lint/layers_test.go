@@ -20,18 +20,19 @@ engine   internal/sight < internal/speech < internal/train/... internal/policy/a
 product  .
 serves   serve/internal/host < serve/internal/... < serve
 measures internal/bench/...
-commands internal/cli/command < internal/cli/flow < internal/cli/quila < internal/cli
+commands internal/cli/command < internal/cli/toolbox < internal/cli/flow < internal/cli/quila < internal/cli
 programs cmd/... examples/... tools/...
 `
 
 // faces are packages that of this module may import only what stands behind them.
 var faces = map[string]string{
-	"cmd/...":            "internal/cli/...",
-	"examples/...":       ". flow/... nested/... grad/... tensor",
-	"internal/cli/flow":  "flow/... internal/cli/command internal/spelling internal/store/durable",
-	"serve/...":          ". serve/... internal/fault internal/spelling",
-	"internal/cli/quila": "quila/... internal/cli/command internal/spelling internal/store/durable",
-	"internal/cli/...":   ". serve internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
+	"cmd/...":              "internal/cli/...",
+	"examples/...":         ". flow/... nested/... grad/... tensor",
+	"internal/cli/toolbox": ". internal/store/durable",
+	"internal/cli/flow":    "flow/... internal/cli/command internal/spelling internal/store/durable",
+	"serve/...":            ". serve/... internal/fault internal/spelling",
+	"internal/cli/quila":   "quila/... internal/cli/command internal/spelling internal/store/durable",
+	"internal/cli/...":     ". serve internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
 }
 
 // codebookUsers are the packages that may use a codebook: codes are looked up where

@@ -22,6 +22,7 @@ var calledFromOutside = map[string]bool{
 	"Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true, "Import": true, "Set": true, "Type": true,
 	"Add": true, "At": true, // history of a terminal
 	"Collect": true, "Describe": true, // metrics
+	"RoundTrip": true, // requests of HTTP clients
 }
 
 // A declared is a function, a type, a variable, or a constant of a package.

@@ -83,7 +83,7 @@ var wideRooms = map[string]struct {
 	why     string
 }{
 	".":                         {40, "the face: it joins everything"},
-	"internal/cli":              {20, "the face: one command each"},
+	"internal/cli":              {23, "the face: one command each"},
 	"internal/bench":            {11, "it measures an engine from all sides: steps, kernels, the ring, the files, and images by a package of their own"},
 	"internal/cli/flow":         {11, "the face of flow"},
 	"internal/exec":             {13, "an executor joins kernels, their scans and chunks, threads, and the four forms in which weights are held"},
@@ -101,6 +101,7 @@ const smallRoom = 300
 
 var smallRooms = map[string]string{
 	"internal/bench/tower":         "it joins the rooms of images, which package bench does not know",
+	"internal/cli/toolbox":         "connections to MCP servers, tested against real ones and by the conformance suite without a chat",
 	"internal/golden":              "support of tests, which are its importers",
 	"quila/internal/conform/calls": "rows of the suite have a package a subject, and the face lists them",
 	"quila/internal/conform/plans": "rows of the suite have a package a subject, and the face lists them",

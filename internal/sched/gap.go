@@ -59,11 +59,11 @@ func (g *gap) took(answers, prompts int, d time.Duration) {
 		}
 	default:
 		plain := g.usual(answers)
-		// The rows that would have taken three quarters of a step, so that not every
+		// The rows that would have taken three fifths of a step, so that not every
 		// disturbance is a longer gap; from one step to the next at most half or twice
 		// as many.
 		beyond := max(d-plain, plain/64, 1)
-		fit := int(int64(prompts) * int64(plain) * 3 / 4 / int64(beyond))
+		fit := int(int64(prompts) * int64(plain) * 3 / 5 / int64(beyond))
 		if prompts < g.rows { // the prompt's end: it says little about more rows
 			fit = max(fit, g.rows)
 		}

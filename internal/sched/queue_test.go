@@ -148,7 +148,7 @@ func TestGap(t *testing.T) {
 		step     func(answers, prompts int) time.Duration
 		min, max int
 	}{
-		"weights": {func(a, p int) time.Duration { return 10*time.Millisecond + time.Duration(a+p)*500*time.Microsecond }, 12, 20},
+		"weights": {func(a, p int) time.Duration { return 10*time.Millisecond + time.Duration(a+p)*500*time.Microsecond }, 10, 16},
 		"rows":    {func(a, p int) time.Duration { return time.Duration(a+p) * time.Millisecond }, 1, 2},
 		"nothing": {func(a, p int) time.Duration { return time.Millisecond }, 512, 512},
 	} {

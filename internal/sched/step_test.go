@@ -1,9 +1,11 @@
 package sched
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"atenia/internal/exec"
 )
@@ -131,4 +133,36 @@ func TestCountersOfRequest(t *testing.T) {
 	if steps != 3 || c.Total() != prefill+2*decode {
 		t.Errorf("%d steps and %d instructions counted, want 3 and %d", steps, c.Total(), prefill+2*decode)
 	}
+}
+
+// BenchmarkOverhead decodes eight sequences and reports what a turn takes beside the
+// executor's step: filling it, sampling, delivery and what other goroutines see.
+func BenchmarkOverhead(b *testing.B) {
+	m := open(b, "llama3")
+	var inside time.Duration
+	s, err := newScheduler(m.executor(small), Config{Slots: 8, Watch: func(p StepInfo) { inside += p.Took }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.shutdown()
+	var total time.Duration
+	for b.Loop() {
+		if s.slots[0].idle() {
+			for i := range 8 {
+				if _, err := s.Submit(context.Background(), Request{Prompt: m.tokens(uint64(i), 2), MaxTokens: 250}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for range 4 {
+				s.turn()
+			}
+			inside = 0
+			total = 0
+		}
+		began := time.Now()
+		s.turn()
+		total += time.Since(began)
+	}
+	steps := float64(total-inside) / float64(total)
+	b.ReportMetric(100*steps, "%outside")
 }

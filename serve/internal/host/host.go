@@ -102,6 +102,7 @@ func (h *Host) Handler(route Route) http.Handler {
 		r.Log = h.log.With("request", r.ID)
 		r.Body = http.MaxBytesReader(w, q.Body, h.limits.Body)
 		t.Header().Set("X-Request-Id", r.ID)
+		t.Header().Set("Request-Id", r.ID) // Anthropic's clients
 		t.Header().Set("X-Content-Type-Options", "nosniff")
 		err := h.admit(r, &route)
 		if err == nil {

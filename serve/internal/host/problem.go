@@ -63,8 +63,14 @@ func ProblemOf(err error) *Problem {
 	if _, ok := errors.AsType[*atenia.TemplateError](err); ok {
 		return bad("invalid_value", "messages")
 	}
+	if _, ok := errors.AsType[*atenia.GrammarError](err); ok {
+		return bad("invalid_value", "response_format")
+	}
 	if _, ok := errors.AsType[*atenia.ConfigError](err); ok {
 		return bad("invalid_value", "")
+	}
+	if _, ok := errors.AsType[*atenia.TemplateError](err); ok {
+		return bad("invalid_value", "messages")
 	}
 	if _, ok := errors.AsType[*atenia.TextLengthError](err); ok {
 		return bad("context_length_exceeded", "input")

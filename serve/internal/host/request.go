@@ -41,6 +41,16 @@ func (r *Request) Chat(l *Lease, c atenia.Conversation) iter.Seq2[atenia.Token, 
 	return r.ChatWithin(r.Context(), l, c)
 }
 
+// CountTokens returns the length of a conversation, as [atenia.Model.CountTokens] does.
+// Its errors are those of Chat.
+func (r *Request) CountTokens(l *Lease, c atenia.Conversation) (int, error) {
+	n, err := l.Model.CountTokens(r.Context(), c)
+	if err != nil {
+		err = blame(&c, err)
+	}
+	return n, err
+}
+
 // ChatWithin is Chat with another context, one of several answers.
 func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversation) iter.Seq2[atenia.Token, error] {
 	if r.host.prompts {

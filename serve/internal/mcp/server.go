@@ -54,7 +54,6 @@ func New(cfg Config) *Server {
 	s.ended, s.end = context.WithCancel(context.Background())
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "atenia", Title: "Atenia", Version: cfg.Version}, &sdk.ServerOptions{
 		Instructions: "Language models that run on this machine. Tool generate continues a text, or answers a question with chat set; explain and plan tell how a model runs and why.",
-		Logger:       cfg.Logger,
 		Capabilities: &sdk.ServerCapabilities{}, // of tools and resources they are inferred; nothing is logged to clients
 	})
 	s.addTools()
@@ -65,7 +64,8 @@ func New(cfg Config) *Server {
 // Stdio serves one client over lines of JSON until r ends and what it asked for is
 // answered, which is no error, or until ctx ends. Nothing but the protocol is written to w.
 func (s *Server) Stdio(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
-	err := s.sdk.Run(ctx, patient{&sdk.IOTransport{Reader: r, Writer: w, MaxLineLength: maxBody}})
+	out := &shared{WriteCloser: w}
+	err := s.sdk.Run(ctx, patient{&sdk.IOTransport{Reader: newLines(r, out), Writer: out, MaxLineLength: -1}})
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -83,7 +83,7 @@ func (s *Server) Stdio(ctx context.Context, r io.ReadCloser, w io.WriteCloser) e
 // protocol has it begin again.
 func (s *Server) Handler() http.Handler {
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
-		Logger: s.cfg.Logger, SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+		SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
 		DisableLocalhostProtection: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

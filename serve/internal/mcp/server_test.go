@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -264,7 +265,8 @@ func TestStdio(t *testing.T) {
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"generate","arguments":{"prompt":"Once upon a time","max_tokens":40}}}` + "\n" +
-		`{"jsonrpc":"2.0","id":3,"method":"tools/list"}` + "\n")
+		"{bad\n\n[]5\n{\"id\":1}\n" + strings.Repeat("x", maxBody+5) + "\n" +
+		`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`) // without an end of line
 	r, w := io.Pipe()
 	out := make(chan string, 1)
 	go func() {
@@ -276,7 +278,7 @@ func TestStdio(t *testing.T) {
 	}
 	w.Close()
 	lines := <-out
-	for _, want := range []string{`"serverInfo"`, `"finish":"length"`, `"inputSchema"`} {
+	for _, want := range []string{`"serverInfo"`, `"finish":"length"`, `"inputSchema"`, `-32700,"message":"a line that is no JSON"`, "a message may have 4194304 bytes"} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("no %s in %q", want, lines)
 		}
@@ -288,11 +290,49 @@ func TestStdio(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	r, w = io.Pipe()
-	defer w.Close()
+	r, w = io.Pipe() // whose end a process cannot close: its standard input
 	because := errors.New("terminated")
 	cancel(because)
-	if err := New(testConfig(t)).Stdio(ctx, r, w); !errors.Is(err, because) {
+	if err := New(testConfig(t)).Stdio(ctx, io.NopCloser(r), w); !errors.Is(err, because) {
 		t.Errorf("got %v", err)
 	}
+}
+
+func FuzzLine(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n{}\n[]"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var answers strings.Builder
+		got, err := io.ReadAll(newLines(io.NopCloser(bytes.NewReader(b)), &answers))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(got) {
+			if problem := check(bytes.TrimSpace(line)); problem != nil {
+				t.Errorf("%q was passed on", line)
+			}
+		}
+		for line := range strings.Lines(answers.String()) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("answered %q", line)
+			}
+		}
+	})
+}
+
+func FuzzArguments(f *testing.F) {
+	f.Add([]byte(`{"prompt":"Once","max_tokens":3,"temperature":0.5,"stop":["x"],"chat":true,"system":"s"}`))
+	f.Add([]byte(`{"seed":18446744073709551615}{}`))
+	m, err := story()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var in generateInput
+		if readArguments(b, &in) != nil {
+			return
+		}
+		if o, err := in.options(m); err == nil && (o.MaxTokens < 1 || in.Prompt == "") {
+			t.Errorf("%q gives %+v", b, o)
+		}
+	})
 }

@@ -28,7 +28,17 @@ func (f *format) constrain(o *atenia.Options, at string) error {
 	if f == nil || f.Type == "text" || f.Type == "" {
 		return nil
 	}
-	return host.Unsupported(at, "%s of type %q is not supported", at, f.Type)
+	switch {
+	case f.Type == "json_object":
+		o.Schema = json.RawMessage(`{"type":"object"}`)
+	case f.Type != "json_schema":
+		return host.Unsupported(at, "%s is of type %q, want text, json_object or json_schema", at, f.Type)
+	case f.Schema == nil || len(f.Schema.Schema) == 0:
+		return host.Invalid(at, "%s has no schema", at)
+	default:
+		o.Schema = f.Schema.Schema
+	}
+	return nil
 }
 
 // into gives a conversation the tools that a choice leaves.

@@ -204,10 +204,10 @@ func (c *conn) run(ctx, mine context.Context, r *request) (last *reply) {
 				tokens++
 			}
 			finish = t.Finish
-			if t.Text == "" {
+			if t.Text == "" && t.Reasoning == "" {
 				continue
 			}
-			if err := c.send(ctx, &reply{Type: "token", ID: r.ID, Text: t.Text}); err != nil {
+			if err := c.send(ctx, &reply{Type: "token", ID: r.ID, Text: t.Text, Thought: t.Reasoning}); err != nil {
 				c.cancel() // too slow, or gone
 				return err
 			}

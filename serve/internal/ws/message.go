@@ -60,6 +60,7 @@ type reply struct {
 	Type    string `json:"type"` // token, end, error or pong
 	ID      string `json:"id,omitempty"`
 	Text    string `json:"text,omitempty"`
+	Thought string `json:"reasoning,omitempty"`
 	Finish  string `json:"finish,omitempty"` // stop, length or cancel
 	Tokens  *int   `json:"tokens,omitempty"` // of the answer
 	Code    string `json:"code,omitempty"`

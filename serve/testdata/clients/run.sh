@@ -20,7 +20,9 @@ for _ in $(seq 100); do
 done
 for client in "$here"/*.py; do
 	echo "== $(basename "$client")"
-	"$dir/venv/bin/python" "$client" "$url/v1" "$key"
+	base=$url
+	[[ $client != *openai* ]] || base=$url/v1
+	timeout 120 "$dir/venv/bin/python" "$client" "$base" "$key" || { tail -5 "$dir/log"; exit 1; }
 done
 for client in "$here"/*.mjs; do
 	node "$dir/$(basename "$client")" "$url/v1" "$key"

@@ -1,0 +1,96 @@
+package toolbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+
+	"atenia/internal/store/durable"
+)
+
+// A Server is an MCP server of a configuration: a command, or a URL.
+type Server struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"` // added to the environment of this program
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"` // of requests to URL
+}
+
+// A ConfigError says what is wrong with a configuration.
+type ConfigError struct {
+	Server string // "" = the file as a whole
+	Want   string
+}
+
+// Error implements error.
+func (e *ConfigError) Error() string {
+	if e.Server == "" {
+		return "MCP configuration: " + e.Want
+	}
+	return fmt.Sprintf("MCP configuration: server %q: %s", e.Server, e.Want)
+}
+
+// Limits of a configuration.
+const (
+	mostConfig  = 1 << 20 // bytes
+	mostServers = 64
+)
+
+// ReadConfig reads a configuration: servers by name. Keys that other clients have for
+// themselves are ignored.
+func ReadConfig(path string) (map[string]Server, error) {
+	f, err := durable.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostConfig+1))
+	if err != nil {
+		return nil, err
+	}
+	servers, err := parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return servers, nil
+}
+
+func parse(b []byte) (map[string]Server, error) {
+	if len(b) > mostConfig {
+		return nil, &ConfigError{"", fmt.Sprintf("more than %d bytes", mostConfig)}
+	}
+	var c struct {
+		Servers map[string]Server `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, &ConfigError{"", err.Error()}
+	}
+	if n := len(c.Servers); n == 0 || n > mostServers {
+		return nil, &ConfigError{"", fmt.Sprintf(`want {"mcpServers": {NAME: {"command": …} or {"url": …}}} with 1 to %d servers, got %d`, mostServers, n)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		if want := c.Servers[name].check(); want != "" {
+			return nil, &ConfigError{name, want}
+		}
+	}
+	return c.Servers, nil
+}
+
+// check returns what is missing, "" if nothing is.
+func (s Server) check() string {
+	switch {
+	case (s.Command == "") == (s.URL == ""):
+		return "want either a command or a url"
+	case s.URL == "":
+		return ""
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "url: want http://HOST/PATH or https://HOST/PATH"
+	}
+	return ""
+}

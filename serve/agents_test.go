@@ -1,0 +1,107 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestAgents: both protocols through the server, with its keys, its origins and its drain.
+func TestAgents(t *testing.T) {
+	const key = "key-of-a-test"
+	s, web := newServer(t, Config{Keys: []string{key}, Origins: []string{"https://app.example"}})
+	if status, _ := post(t, web.URL+"/mcp", `{}`); status != http.StatusUnauthorized {
+		t.Errorf("/mcp without a key: %d", status)
+	}
+	if status, _ := get(t, web.URL+"/ws"); status != http.StatusUnauthorized {
+		t.Errorf("/ws without a key: %d", status)
+	}
+	head := http.Header{"Authorization": {"Bearer " + key}, "Origin": {"https://app.example"}}
+	ws, _, err := websocket.Dial(t.Context(), web.URL+"/ws", &websocket.DialOptions{HTTPHeader: head})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.CloseNow()
+	if err := ws.Write(t.Context(), websocket.MessageText, []byte(`{"type":"generate","id":"a","prompt":"Once upon a time","max_tokens":3,"temperature":0}`)); err != nil {
+		t.Fatal(err)
+	}
+	streamed := ""
+	for {
+		_, b, err := ws.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r struct{ Type, Text string }
+		if err := json.Unmarshal(b, &r); err != nil || r.Type == "error" {
+			t.Fatalf("%s %v", b, err)
+		}
+		if streamed += r.Text; r.Type == "end" {
+			break
+		}
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	c, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: web.URL + "/mcp", HTTPClient: &http.Client{Transport: header(head)}, MaxRetries: -1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "generate", Arguments: json.RawMessage(`{"prompt":"Once upon a time","max_tokens":3,"temperature":0,"model":"default"}`)})
+	if err != nil || res.IsError {
+		t.Fatal(err, res)
+	}
+	if got := res.Content[0].(*sdk.TextContent).Text; got != streamed || got == "" {
+		t.Errorf("over MCP %q, over the WebSocket %q", got, streamed)
+	}
+	list, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "atenia://models"})
+	if err != nil || !strings.Contains(list.Contents[0].Text, `"family"`) {
+		t.Errorf("%v %v", list, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	closed := ws.CloseRead(ctx) // a page that reads sees the end
+	if err := s.Drain(ctx); err != nil {
+		t.Errorf("drain with a WebSocket and a session of MCP: %v", err)
+	}
+	select {
+	case <-closed.Done():
+	case <-ctx.Done():
+		t.Error("the WebSocket is open after the drain")
+	}
+}
+
+// header is a transport that adds headers.
+type header http.Header
+
+func (h header) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for k, v := range h {
+		r.Header[k] = v
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestConformance runs the scenarios of the MCP conformance suite that ask for nothing
+// which only a server made for the suite has; package mcp runs some of those.
+// ATENIA_MCP_CONFORMANCE is the command of the suite.
+func TestConformance(t *testing.T) {
+	suite := os.Getenv("ATENIA_MCP_CONFORMANCE")
+	if suite == "" {
+		t.Skip("ATENIA_MCP_CONFORMANCE is not set: docs/serving.md says how to get it")
+	}
+	_, web := newServer(t, Config{})
+	for _, scenario := range []string{"server-initialize", "logging-set-level", "ping", "tools-list", "resources-list", "prompts-list", "server-sse-multiple-streams", "dns-rebinding-protection"} {
+		c := exec.CommandContext(t.Context(), "sh", "-c", suite+` server --scenario "$0" --url "$1"`, scenario, web.URL+"/mcp")
+		c.Dir = t.TempDir()
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", scenario, err, out[max(0, len(out)-3000):])
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package anthropic
+
+// From the tokens of an answer to blocks, and to the events that tell of them.
+
+import (
+	"encoding/json"
+	"strings"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// A reply is the message that answers a request.
+type reply struct {
+	ID           string     `json:"id"`
+	Type         string     `json:"type"` // message
+	Role         string     `json:"role"` // assistant
+	Model        string     `json:"model"`
+	Content      []outBlock `json:"content"`
+	StopReason   *string    `json:"stop_reason"`
+	StopSequence *string    `json:"stop_sequence"`
+	Usage        usage      `json:"usage"`
+}
+
+// usage counts tokens. Input are those of the prompt that were computed; those that
+// were in the cache already are counted apart, as Anthropic does.
+type usage struct {
+	Input         int `json:"input_tokens"`
+	CacheCreation int `json:"cache_creation_input_tokens"`
+	CacheRead     int `json:"cache_read_input_tokens"`
+	Output        int `json:"output_tokens"`
+}
+
+// An outBlock is a block of an answer. Fields that are nil are not those of its type.
+type outBlock struct {
+	Type      string          `json:"type"` // text, thinking, tool_use
+	Text      *string         `json:"text,omitempty"`
+	Thinking  *string         `json:"thinking,omitempty"`
+	Signature *string         `json:"signature,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+}
+
+// A blockEvent is content_block_start, content_block_delta or content_block_stop.
+type blockEvent struct {
+	Type  string    `json:"type"`
+	Index int       `json:"index"`
+	Block *outBlock `json:"content_block,omitempty"`
+	Delta *delta    `json:"delta,omitempty"`
+}
+
+// A delta is more of a block.
+type delta struct {
+	Type     string  `json:"type"` // text_delta, thinking_delta, input_json_delta
+	Text     *string `json:"text,omitempty"`
+	Thinking *string `json:"thinking,omitempty"`
+	JSON     *string `json:"partial_json,omitempty"`
+}
+
+// A messageDelta is the event that says why the answer ended.
+type messageDelta struct {
+	Type  string   `json:"type"` // message_delta
+	Delta stopping `json:"delta"`
+	Usage usage    `json:"usage"`
+}
+
+type stopping struct {
+	StopReason   *string `json:"stop_reason"`
+	StopSequence *string `json:"stop_sequence"`
+}
+
+type messageStart struct {
+	Type    string `json:"type"` // message_start
+	Message *reply `json:"message"`
+}
+
+type bare struct {
+	Type string `json:"type"` // message_stop, ping
+}
+
+// An answer becomes blocks as its tokens come. Both forms of a response are made by
+// it, so that they say the same.
+type answer struct {
+	reply
+	max    int                             // tokens that were allowed; 0 = up to the context
+	mute   bool                            // thoughts are left out
+	one    bool                            // the first call ends the answer
+	emit   func(event string, v any) error // nil: the message is wanted as a whole
+	said   strings.Builder                 // of the block that is open
+	call   int                             // index of the call that is open
+	closed bool                            // the last block is complete
+	calls  int                             // calls so far
+}
+
+func newAnswer(id, model string, in *request) *answer {
+	a := &answer{reply: reply{ID: id, Type: "message", Role: "assistant", Model: model, Content: []outBlock{}}}
+	if in.MaxTokens != nil {
+		a.max = *in.MaxTokens
+	}
+	a.mute = !in.thinks() || in.Thinking.Display == "omitted"
+	a.one = in.ToolChoice != nil && in.ToolChoice.DisableParallel
+	return a
+}
+
+// send emits an event of a stream.
+func (a *answer) send(event string, v any) error {
+	if a.emit == nil {
+		return nil
+	}
+	return a.emit(event, v)
+}
+
+// start tells of the message before its first token. input is the length of the prompt.
+func (a *answer) start(input int) error {
+	a.Usage.Input = input
+	return a.send("message_start", messageStart{"message_start", &a.reply})
+}
+
+// add takes a token. It returns true if the answer is over before the model ends it.
+func (a *answer) add(t *atenia.Token) (over bool, err error) {
+	a.Usage.Output++ // the last token brings the exact numbers
+	if t.Reasoning != "" && !a.mute {
+		if err := a.more("thinking", t.Reasoning); err != nil {
+			return false, err
+		}
+	}
+	if t.Text != "" {
+		if err := a.more("text", t.Text); err != nil {
+			return false, err
+		}
+	}
+	if c := t.Call; c != nil {
+		switch {
+		case c.Broken && c.Name != "": // nothing was said of it yet
+			return false, nil
+		case c.Broken:
+			return false, a.drop()
+		case a.one && c.Index > 0:
+			return true, nil
+		}
+		if err := a.calling(c); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// drop takes back a call that turned out to be none. A client that was told of it already
+// sees by the reason why the answer ended that there is nothing to run.
+func (a *answer) drop() error {
+	a.calls--
+	if a.emit != nil {
+		return a.end()
+	}
+	a.Content, a.closed = a.Content[:len(a.Content)-1], true
+	a.said.Reset()
+	return nil
+}
+
+// more adds to the block that is open, or opens one of another kind.
+func (a *answer) more(kind, text string) error {
+	if a.open() != kind {
+		b := outBlock{Type: kind}
+		empty := ""
+		if kind == "text" {
+			b.Text = &empty
+		} else {
+			b.Thinking, b.Signature = &empty, &empty
+		}
+		if err := a.begin(b); err != nil {
+			return err
+		}
+	}
+	d := &delta{Type: kind + "_delta", Text: &text}
+	if kind == "thinking" {
+		d.Text, d.Thinking = nil, &text
+	}
+	return a.delta(d, text)
+}
+
+// calling adds a part of a call of a function.
+func (a *answer) calling(c *atenia.CallPart) error {
+	if a.open() != "tool_use" || a.call != c.Index {
+		if err := a.begin(outBlock{Type: "tool_use", ID: c.ID, Name: c.Name, Input: json.RawMessage("{}")}); err != nil {
+			return err
+		}
+		a.call = c.Index
+		a.calls++
+	}
+	if c.Arguments == "" {
+		return nil
+	}
+	return a.delta(&delta{Type: "input_json_delta", JSON: &c.Arguments}, c.Arguments)
+}
+
+// open returns the type of the block that more can be added to, "" if there is none.
+func (a *answer) open() string {
+	if len(a.Content) == 0 || a.closed {
+		return ""
+	}
+	return a.Content[len(a.Content)-1].Type
+}
+
+// begin closes the block that is open and opens another.
+func (a *answer) begin(b outBlock) error {
+	if err := a.end(); err != nil {
+		return err
+	}
+	a.Content, a.closed = append(a.Content, b), false
+	return a.send("content_block_start", blockEvent{Type: "content_block_start", Index: len(a.Content) - 1, Block: &b})
+}
+
+func (a *answer) delta(d *delta, text string) error {
+	a.said.WriteString(text)
+	return a.send("content_block_delta", blockEvent{Type: "content_block_delta", Index: len(a.Content) - 1, Delta: d})
+}
+
+// end closes the block that is open, if any.
+func (a *answer) end() error {
+	if a.open() == "" {
+		return nil
+	}
+	a.closed = true
+	text := a.said.String()
+	a.said.Reset()
+	switch b := &a.Content[len(a.Content)-1]; b.Type {
+	case "text":
+		b.Text = &text
+	case "thinking":
+		b.Thinking = &text
+	case "tool_use":
+		b.Input = host.Object(text)
+	}
+	return a.send("content_block_stop", blockEvent{Type: "content_block_stop", Index: len(a.Content) - 1})
+}
+
+// finish ends the message. t is the last token, nil if the answer was cut at a call.
+func (a *answer) finish(t *atenia.Token) error {
+	if err := a.end(); err != nil {
+		return err
+	}
+	reason := "tool_use"
+	if t != nil {
+		if u := t.Usage; u != nil {
+			a.Usage = usage{Input: u.Prompt - u.Cached, CacheRead: u.Cached, Output: u.Answer}
+		}
+		reason = a.reason(t)
+	}
+	a.StopReason = &reason
+	if reason == "stop_sequence" {
+		a.StopSequence = &t.Stop
+	}
+	if err := a.send("message_delta", messageDelta{"message_delta", stopping{a.StopReason, a.StopSequence}, a.Usage}); err != nil {
+		return err
+	}
+	return a.send("message_stop", bare{"message_stop"})
+}
+
+// reason is why the model ended, in Anthropic's words.
+func (a *answer) reason(t *atenia.Token) string {
+	switch {
+	case t.Finish == "length" && a.max > 0 && a.Usage.Output >= a.max:
+		return "max_tokens"
+	case t.Finish == "length":
+		return "model_context_window_exceeded"
+	case t.Stop != "":
+		return "stop_sequence"
+	case a.calls > 0:
+		return "tool_use"
+	}
+	return "end_turn"
+}

@@ -1,0 +1,172 @@
+package anthropic
+
+// The endpoints, and how they fail.
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// Routes returns the endpoints.
+func Routes() []host.Route {
+	return []host.Route{
+		{Pattern: "POST /v1/messages", Serve: messages, Fail: fail},
+		{Pattern: "POST /v1/messages/count_tokens", Serve: countTokens, Fail: fail},
+	}
+}
+
+// read reads a request and borrows the model that it names.
+func read(r *host.Request) (*request, *host.Lease, atenia.Conversation, error) {
+	var c atenia.Conversation
+	in := &request{}
+	if err := r.ReadJSON(in); err != nil {
+		return nil, nil, c, err
+	}
+	if err := in.check(); err != nil {
+		return nil, nil, c, err
+	}
+	l, err := r.Borrow(in.Model)
+	if err != nil {
+		return nil, nil, c, err
+	}
+	sampling := l.Sampling()
+	sampling.Seed = rand.Uint64() // the API has no field for it
+	if c, err = in.conversation(sampling); err != nil {
+		l.Release()
+		return nil, nil, c, err
+	}
+	return in, l, c, nil
+}
+
+func countTokens(w http.ResponseWriter, r *host.Request) error {
+	_, l, c, err := read(r)
+	if err != nil {
+		return err
+	}
+	defer l.Release()
+	n, err := r.CountTokens(l, c)
+	if err != nil {
+		return err
+	}
+	return r.WriteJSON(http.StatusOK, map[string]int{"input_tokens": n})
+}
+
+func messages(w http.ResponseWriter, r *host.Request) error {
+	in, l, c, err := read(r)
+	if err != nil {
+		return err
+	}
+	defer l.Release()
+	if in.MaxTokens == nil {
+		return host.Invalid("max_tokens", "max_tokens: field required")
+	}
+	a := newAnswer("msg_"+strings.TrimPrefix(r.ID, "req-"), in.Model, in)
+	input := 0
+	if in.Stream || a.one { // wanted before the last token says it
+		if input, err = r.CountTokens(l, c); err != nil {
+			return err
+		}
+	}
+	if !in.Stream {
+		if err := a.run(r, l, c, input); err != nil {
+			return err
+		}
+		return r.WriteJSON(http.StatusOK, &a.reply)
+	}
+	events := r.Events()
+	begun := false
+	a.emit = func(event string, v any) error {
+		begun = true
+		return events.Event(event, v)
+	}
+	if err = a.run(r, l, c, input); err != nil && begun {
+		_, body := problem(r.ID, host.ProblemOf(err))
+		return errors.Join(err, events.Event("error", body))
+	}
+	return err
+}
+
+// run answers a conversation. Nothing is emitted before the first token, so that what is
+// wrong with a request is an error with a status.
+func (a *answer) run(r *host.Request, l *host.Lease, c atenia.Conversation, input int) error {
+	begun := false
+	for t, err := range r.Chat(l, c) {
+		if err != nil {
+			return err
+		}
+		if !begun {
+			begun = true
+			if err := a.start(input); err != nil {
+				return err
+			}
+		}
+		over, err := a.add(&t)
+		switch {
+		case err != nil:
+			return err
+		case over:
+			return a.finish(nil)
+		case t.Finish != "":
+			return a.finish(&t)
+		}
+	}
+	return errors.New("the answer has no end")
+}
+
+// A failure is the body of an error.
+type failure struct {
+	Type      string `json:"type"` // error
+	Error     cause  `json:"error"`
+	RequestID string `json:"request_id"`
+}
+
+type cause struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// kinds are Anthropic's names of errors, by the status of the response.
+var kinds = map[int]string{
+	http.StatusUnauthorized:          "authentication_error",
+	http.StatusForbidden:             "permission_error",
+	http.StatusNotFound:              "not_found_error",
+	http.StatusRequestEntityTooLarge: "request_too_large",
+	http.StatusTooManyRequests:       "rate_limit_error",
+	http.StatusGatewayTimeout:        "timeout_error",
+	statusOverloaded:                 "overloaded_error",
+}
+
+const statusOverloaded = 529
+
+// problem returns the status and the body of an error.
+func problem(id string, p *host.Problem) (int, failure) {
+	status := p.Status
+	if status == http.StatusServiceUnavailable {
+		status = statusOverloaded
+	}
+	kind := kinds[status]
+	switch {
+	case kind != "":
+	case status < http.StatusInternalServerError:
+		kind = "invalid_request_error"
+	default:
+		kind = "api_error"
+	}
+	message := p.Message
+	if e, ok := errors.AsType[*atenia.ContextError](p.Err); ok {
+		// Agents recognize these words, and then shorten the conversation.
+		message = fmt.Sprintf("prompt is too long: %d tokens > %d maximum", e.Prompt, e.Context)
+	}
+	return status, failure{"error", cause{kind, message}, id}
+}
+
+func fail(r *host.Request, p *host.Problem) {
+	status, body := problem(r.ID, p)
+	_ = r.WriteJSON(status, body) // the client is gone if it fails
+}

@@ -1,0 +1,154 @@
+package ollama
+
+// Chat and generate.
+
+import (
+	"errors"
+	"iter"
+	"net/http"
+	"time"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// begin borrows the model of a request.
+func (in *common) begin(r *host.Request, chat bool) (*answer, error) {
+	if in.Model == "" {
+		return nil, host.Invalid("model", "model is required")
+	}
+	a := &answer{model: in.Model, chat: chat, top: in.TopLogProbs, begun: time.Now()}
+	var err error
+	a.lease, err = r.Borrow(in.Model)
+	a.loaded = time.Now()
+	return a, err
+}
+
+// limits returns what a request may ask of the model.
+func (a *answer) limits() limits {
+	return limits{a.model, a.lease.Context(), a.lease.Sampling()}
+}
+
+func chat(_ http.ResponseWriter, r *host.Request) error {
+	var in chatRequest
+	if err := r.ReadJSON(&in); err != nil {
+		return err
+	}
+	a, err := in.begin(r, true)
+	if err != nil {
+		return err
+	}
+	defer a.lease.Release()
+	if len(in.Messages) == 0 {
+		return a.load(r, &in.common)
+	}
+	c, err := in.conversation(a.limits())
+	if err != nil {
+		return err
+	}
+	return a.answer(r, &in.common, r.Chat(a.lease, c))
+}
+
+func generate(_ http.ResponseWriter, r *host.Request) error {
+	var in generateRequest
+	if err := r.ReadJSON(&in); err != nil {
+		return err
+	}
+	a, err := in.begin(r, false)
+	if err != nil {
+		return err
+	}
+	defer a.lease.Release()
+	if in.Prompt == "" && in.Suffix == "" && len(in.Images) == 0 {
+		return a.load(r, &in.common)
+	}
+	templated, _ := a.lease.HasChat()
+	c, p, err := in.prompt(a.limits(), templated)
+	switch {
+	case err != nil:
+		return err
+	case c != nil:
+		return a.answer(r, &in.common, r.Chat(a.lease, *c))
+	}
+	return a.answer(r, &in.common, r.Generate(a.lease, *p))
+}
+
+// prompt returns what a request says: a conversation if the model has a chat template and
+// raw is not set, otherwise a text to continue.
+func (in *generateRequest) prompt(m limits, templated bool) (*atenia.Conversation, *atenia.Prompt, error) {
+	switch {
+	case in.Suffix != "":
+		return nil, nil, host.Unsupported("suffix", "suffix is not supported: put the text around the gap into a raw prompt as the model was trained to read it")
+	case in.Template != "":
+		return nil, nil, host.Unsupported("template", "template is not supported: the model's own is used; send raw with a prompt that is complete")
+	case len(in.Context) > 0:
+		return nil, nil, host.Unsupported("context", "context is not supported: send the conversation to /api/chat, what was computed of it is used again")
+	}
+	images, err := pictures(in.Images)
+	if err != nil {
+		return nil, nil, err
+	}
+	var o atenia.Options
+	if err := in.answer(&o, m); err != nil {
+		return nil, nil, err
+	}
+	if in.Raw || !templated {
+		text := in.Prompt
+		if in.System != "" && !in.Raw {
+			text = in.System + "\n\n" + text
+		}
+		return nil, &atenia.Prompt{Text: text, Images: images, Options: o}, nil
+	}
+	c := &atenia.Conversation{Variables: in.Think.variables(), Options: o}
+	if in.System != "" {
+		c.Messages = append(c.Messages, atenia.Message{Role: "system", Content: in.System})
+	}
+	user := message{Role: "user", Content: in.Prompt, Images: in.Images}
+	said, err := user.message(nil)
+	c.Messages = append(c.Messages, said)
+	return c, nil, err
+}
+
+// load answers a request that says nothing: it loads the model, or, with a keep_alive of
+// zero, lets go of it.
+func (a *answer) load(r *host.Request, in *common) error {
+	l := a.line("", "", nil)
+	l.Done, l.DoneReason = true, "load"
+	if in.KeepAlive != nil && *in.KeepAlive == 0 {
+		l.DoneReason = "unload"
+	}
+	return r.WriteJSON(http.StatusOK, l)
+}
+
+// answer sends what the model says.
+func (a *answer) answer(r *host.Request, in *common, tokens iter.Seq2[atenia.Token, error]) error {
+	begun := false
+	var lines *host.Lines
+	if in.streams() {
+		lines = r.Lines()
+		a.emit = func(l line) error {
+			begun = true
+			return lines.Line(l)
+		}
+	}
+	for t, err := range tokens {
+		if err == nil {
+			err = a.add(&t, in.LogProbs)
+		}
+		switch {
+		case err != nil && begun: // the status was sent
+			return errors.Join(err, lines.Line(failure{host.ProblemOf(err).Message}))
+		case err != nil:
+			return err
+		}
+	}
+	if in.streams() {
+		return nil
+	}
+	return r.WriteJSON(http.StatusOK, a.done)
+}
+
+// A failure is the body of an error.
+type failure struct {
+	Error string `json:"error"`
+}
