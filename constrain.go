@@ -20,9 +20,9 @@ func (e *GrammarError) Error() string { return (*text.GrammarError)(e).Error() }
 // Unwrap returns Err.
 func (e *GrammarError) Unwrap() error { return e.Err }
 
-// constraint returns what keeps an answer to the schema or grammar of o, nil if
-// it has none.
-func (m *Model) constraint(o *Options) (sample.Constraint, error) {
+// constrain returns what makes the constraint of an answer from the schema or
+// grammar of o, nil if it has none.
+func (m *Model) constrain(o *Options) (func() sample.Constraint, error) {
 	switch {
 	case o.Schema == nil && o.Grammar == "":
 		return nil, nil
@@ -31,5 +31,5 @@ func (m *Model) constraint(o *Options) (sample.Constraint, error) {
 	case m.text.Tokenizer == nil:
 		return nil, m.textErr
 	}
-	return m.grammars.Constraint(m.text, m.engine.Plan.Model.Config.Vocab, o.Schema, o.Grammar)
+	return m.grammars.Constrain(m.text, m.engine.Plan.Model.Config.Vocab, o.Schema, o.Grammar)
 }

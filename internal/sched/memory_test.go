@@ -40,6 +40,9 @@ func TestEvictUnderPressure(t *testing.T) {
 					r.Sampling.Temperature, r.Sampling.Seed = 1.5, uint64(i)
 					r.Sampling.RepeatPenalty = 1.2
 				}
+				if i%4 == 1 {
+					r.Constrain = m.letters()
+				}
 				requests, want = append(requests, r), append(want, m.alone(r))
 			}
 			pages := map[string]int{"llama3": 9, "gemma3": 11, "mistral_window": 5}[name]

@@ -22,10 +22,10 @@ type Request struct {
 	MaxTokens int     // tokens to generate; 0 = none, and only OnLogits sees results
 	Sampling  sample.Params
 	Stop      []int32 // tokens that end the generation; delivered as the last token
-	// Constraint, if not nil, limits the tokens that are generated. The request
-	// ends when it is done. It is used by the scheduler alone, and keeps its state
-	// when the sequence is preempted.
-	Constraint sample.Constraint
+	// Constrain, if not nil, is called when the request begins, and makes what
+	// limits its tokens. The request ends when that is done. It keeps its state when
+	// the sequence is preempted.
+	Constrain func() sample.Constraint
 	// Forced tokens are fed one by one as if they had been generated; nothing is
 	// sampled.
 	Forced []int32

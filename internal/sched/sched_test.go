@@ -30,6 +30,9 @@ func TestConcurrentEqualsAlone(t *testing.T) {
 				if i%2 == 1 {
 					r.Sampling = sample.Params{Temperature: 1, TopP: 0.95, Seed: uint64(i), LogProbs: 2}
 				}
+				if i%3 == 0 {
+					r.Constrain = m.letters()
+				}
 				want[i] = m.alone(r)
 				wg.Go(func() {
 					if got[i], errs[i] = try(s, r); errs[i] == nil {

@@ -16,10 +16,11 @@ type slot struct {
 	st      *Stream // nil = idle
 	by      string  // id of the request whose sequence it is, "" = none
 	sampler *sample.Sampler
-	began   uint64 // admission count: the largest is the youngest
-	rank    int64  // of the request: those with larger ones are preempted first
-	forkAt  int    // another request goes on from this position; 0 = none
-	parked  bool   // preempted: waits for memory until another request ends
+	limit   sample.Constraint // of the sampler's tokens; nil = none
+	began   uint64            // admission count: the largest is the youngest
+	rank    int64             // of the request: those with larger ones are preempted first
+	forkAt  int               // another request goes on from this position; 0 = none
+	parked  bool              // preempted: waits for memory until another request ends
 
 	images []Image     // of the sequence
 	spans  []exec.Span // of images, for exec.Run; none in an idle slot
@@ -59,10 +60,14 @@ func (s *Scheduler) begin(st *Stream) error {
 			sampler.Accept(t)
 		}
 	}
+	var limit sample.Constraint
+	if sampler != nil && r.Constrain != nil {
+		limit = r.Constrain()
+	}
 	sl, by := s.place(r)
 	st.cached = sl.done
 	st.slot, sl.by = sl.id+1, r.ID
-	sl.st, sl.sampler, sl.span, sl.parked = st, sampler, r.span(), false
+	sl.st, sl.sampler, sl.limit, sl.span, sl.parked = st, sampler, limit, r.span(), false
 	sl.want = len(r.Prompt) - 1
 	if r.All {
 		sl.want = 0
@@ -103,7 +108,7 @@ func (sl *slot) finish(f Finish, err error) {
 			defer sl.s.lose(err)
 		}
 	}
-	sl.st, sl.sampler = nil, nil
+	sl.st, sl.sampler, sl.limit = nil, nil, nil
 	sl.dropRows()
 	sl.endScope(plan.RequestScoped)
 	st.end(f, err)

@@ -204,7 +204,7 @@ func (sl *slot) take(token int, logits []float32) {
 	sl.st.made++
 	sl.st.tokens <- Token{ID: c.ID, LogProb: c.LogProb, Top: c.Top}
 	switch {
-	case slices.Contains(r.Stop, c.ID), r.Constraint != nil && r.Constraint.Done():
+	case slices.Contains(r.Stop, c.ID), sl.limit != nil && sl.limit.Done():
 		sl.finish(FinishStop, nil)
 	case made+1 == r.MaxTokens:
 		sl.finish(FinishLength, nil)
@@ -215,7 +215,7 @@ func (sl *slot) take(token int, logits []float32) {
 
 // choose chooses the next token, of which at most left may follow.
 func (sl *slot) choose(logits []float32, left int) (c sample.Choice, err error) {
-	limit := sl.st.req.Constraint
+	limit := sl.limit
 	var allowed []uint64
 	if limit != nil {
 		if allowed, err = limit.Allowed(left); err != nil {

@@ -39,13 +39,13 @@ type keptGrammar struct {
 // of masks at a vocabulary of 128,000 tokens.
 const grammarsKept = 16
 
-// Constraint returns what keeps one answer to a JSON Schema, or if that is nil, to
+// Constrain returns a function that makes what keeps one answer to a JSON Schema, or if that is nil, to
 // a grammar in GBNF. vocab is the number of the model's logits, which may exceed
 // that of the tokens. What cannot be used is a [*GrammarError].
-func (g *Grammars) Constraint(t *Text, vocab int, schema []byte, gbnf string) (sample.Constraint, error) {
+func (g *Grammars) Constrain(t *Text, vocab int, schema []byte, gbnf string) (func() sample.Constraint, error) {
 	a, err := g.automaton(t, vocab, schema, gbnf)
 	if err == nil {
-		return a.Start(), nil
+		return func() sample.Constraint { return a.Start() }, nil
 	}
 	out := &GrammarError{Why: err.Error(), Err: err}
 	if e, ok := errors.AsType[*grammar.Error](err); ok {
