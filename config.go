@@ -51,6 +51,13 @@ type Config struct {
 	// CacheBytes bounds the memory of cached keys and values. 0 = no bound. If it
 	// is used up, the cache of finished requests is evicted first.
 	CacheBytes int64
+	// KeepBytes is how much of that memory ended requests may keep whose slots were
+	// given to others, so that what many prompts begin with, or a conversation that
+	// is continued later, is not computed again. What was not used for longest goes
+	// first, and all of it before a running request lacks memory. 0 = 256 MiB, or
+	// half of what keys and values may take if that is less; negative = nothing is
+	// kept beyond the slots.
+	KeepBytes int64
 	// PageTokens is the number of tokens in a page of the cache: 16, 32 or
 	// 64. 0 = 16.
 	PageTokens int
@@ -233,7 +240,7 @@ func (c *Config) engine() engine.Config {
 		raw = compile.Absent
 	}
 	return engine.Config{
-		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes,
+		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes, KeepBytes: c.KeepBytes,
 		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse, Pool: c.Pooling, Normalize: raw},
 		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,

@@ -15,10 +15,11 @@
 //	Open       file or folder → Model          Inspect   what a file holds
 //	Generate   text → tokens, as they come     Quantize  any model → GGUF
 //	Chat       messages → tokens               Plan      what will run, from the header alone
-//	Tokenize   text ↔ ids                      Place     where each tensor lives within a budget
-//	Logits     ids → logits                    Explain   what was decided and learned, Replay
+//	Reply      messages → answer, tool calls   Place     where each tensor lives within a budget
+//	Tokenize   text ↔ ids                      Explain   what was decided and learned, Replay
+//	Logits     ids → logits                    Hardware  what this machine is
 //	Embed      texts → vectors                 Rerank    documents by relevance to a query
-//	Train      recipe → model folder           Hardware  what this machine is
+//	Train      recipe → model folder
 //
 // Everything here is deterministic: the same model, prompt, sampling and seed
 // give the same tokens whatever the number of threads and whatever else runs

@@ -20,21 +20,21 @@ func (c *Conversation) RenderTemplate(source string, vars map[string]string) (st
 // ReadAnswer returns the tokens that Chat yields for an answer of given ids.
 func (m *Model) ReadAnswer(c Conversation, prompt string, ids []int32) []Token {
 	w := m.reader(&c, prompt)
-	defer w.close()
+	defer w.Close()
 	var all []Token
 	for _, id := range ids {
-		stopped := w.add(id)
+		stopped := w.Add(id)
 		t := Token{ID: id}
-		w.fill(&t)
+		t.fill(w)
 		all = append(all, t)
 		if stopped {
-			return append(all, Token{Finish: "stop", Stop: w.hit(), Usage: &Usage{}})
+			return append(all, Token{Finish: "stop", Stop: w.Hit(), Usage: &Usage{}})
 		}
 	}
-	w.flush()
-	for w.more() {
+	w.Flush()
+	for more := true; more; {
 		t := Token{}
-		w.fill(&t)
+		more = t.fill(w)
 		all = append(all, t)
 	}
 	return append(all, Token{Finish: "stop", Usage: &Usage{}})

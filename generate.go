@@ -9,6 +9,7 @@ import (
 
 	"atenia/internal/sample"
 	"atenia/internal/sched"
+	"atenia/internal/text"
 )
 
 // A Prompt is text or token ids to continue. Use it for completion; for a model
@@ -38,6 +39,16 @@ type Options struct {
 	// Grammar is a grammar in llama.cpp's notation, GBNF, that the answer is to
 	// follow. Of Schema and Grammar at most one may be set.
 	Grammar string
+	// ID names the request for [Model.Why] and [Model.Requests]. "" = one is made.
+	ID string
+	// Priority, from -100 to 100, is for when requests wait: those with more are
+	// admitted first, and lose their memory last. 64 steps of waiting are worth a
+	// level, so that every request comes at last.
+	Priority int
+	// Client says whose request it is. Of those who wait with equal priority, the
+	// one that was given the fewest tokens comes first, so that many requests of
+	// one do not hold up another's.
+	Client string
 }
 
 // A Token is a piece of an answer. Text is what may be shown now: bytes of an
@@ -76,9 +87,9 @@ type CallPart struct {
 
 // A Usage counts the tokens of an answer and of what it answers.
 type Usage struct {
-	Prompt int // tokens of the prompt, those included that a template or the tokenizer added
-	Cached int // of those, tokens that were not computed because their keys and values were still cached
-	Answer int // tokens generated, the one with which the model ends included
+	Prompt int `json:"prompt"` // tokens of the prompt, those included that a template or the tokenizer added
+	Cached int `json:"cached"` // of those, tokens that were not computed because their keys and values were still cached
+	Answer int `json:"answer"` // tokens generated, the one with which the model ends included
 }
 
 // Generate continues a prompt and yields tokens as they are computed. The sequence
@@ -109,7 +120,7 @@ func (m *Model) Generate(ctx context.Context, p Prompt) iter.Seq2[Token, error] 
 				ids = m.start()
 			}
 		}
-		m.generate(ctx, ids, nil, &p.Options, m.writer(&p.Options), yield)
+		m.generate(ctx, ids, nil, &p.Options, m.text.Writer(p.Stop), yield)
 	}
 }
 
@@ -121,17 +132,21 @@ func (m *Model) start() []int32 {
 	return m.text.Stop[:min(1, len(m.text.Stop))]
 }
 
-func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, w *writer, yield func(Token, error) bool) {
-	defer w.close()
+func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, w *text.Writer, yield func(Token, error) bool) {
+	defer w.Close()
 	room := m.Context() - len(ids)
-	r := sched.Request{Prompt: ids, Images: images, MaxTokens: room, Sampling: o.Sampling.internal()}
+	r, err := o.request()
+	if err != nil {
+		yield(Token{}, err)
+		return
+	}
+	r.Prompt, r.Images, r.MaxTokens = ids, images, room
 	if o.MaxTokens > 0 {
 		r.MaxTokens = min(o.MaxTokens, room)
 	}
 	if m.text.Tokenizer != nil && !o.IgnoreEnd {
 		r.Stop = m.text.Stop
 	}
-	var err error
 	if r.Constraint, err = m.constraint(o); err != nil {
 		yield(Token{}, publish(err))
 		return
@@ -155,9 +170,9 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		if slices.Contains(r.Stop, t.ID) {
 			continue // the scheduler ends after it
 		}
-		stopped := w.add(t.ID)
+		stopped := w.Add(t.ID)
 		last = Token{ID: t.ID, LogProb: t.LogProb, Top: newLogProbs(t.Top)}
-		w.fill(&last)
+		last.fill(w)
 		if !yield(last, nil) {
 			return
 		}
@@ -166,23 +181,23 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		}
 	}
 	finish := sched.FinishStop
-	if w.hit() == "" {
+	if w.Hit() == "" {
 		if err := st.Err(); err != nil {
 			yield(Token{}, publish(err))
 			return
 		}
-		if finish = st.Finish(); w.flush() {
+		if finish = st.Finish(); w.Flush() {
 			finish = sched.FinishStop
 		}
 	}
 	end := Token{}
-	for w.fill(&end); w.more(); w.fill(&end) {
+	for end.fill(w) {
 		if end.ID = last.ID; !yield(end, nil) {
 			return
 		}
 		end = Token{}
 	}
-	end.Finish, end.Stop, end.Usage = string(finish), w.hit(), usage(st)
+	end.Finish, end.Stop, end.Usage = string(finish), w.Hit(), usage(st)
 	yield(end, nil)
 }
 

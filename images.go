@@ -150,5 +150,5 @@ func (m *Model) generateSeeing(ctx context.Context, p *Prompt, yield func(Token,
 		yield(Token{}, err)
 		return
 	}
-	m.generate(ctx, ids, places, &p.Options, m.writer(&p.Options), yield)
+	m.generate(ctx, ids, places, &p.Options, m.text.Writer(p.Stop), yield)
 }

@@ -23,12 +23,14 @@ func (a *app) chat() *cobra.Command {
 	mf := modelFlags{learns: true}
 	var sf samplingFlags
 	var system string
+	var th thinking
 	c := &cobra.Command{
 		Use:         "chat [MODEL]",
 		Annotations: command.Patient,
 		Short:       "Chat with a model",
 		Long: "Chat with a model in the terminal, through its own chat template. Ctrl-C stops an answer but not the\n" +
-			"program; /help lists the commands. Input from a pipe is answered line by line.\n\n" + checkpointHelp + samplingHelp,
+			"program; /help lists the commands. Input from a pipe is answered line by line. What a model thinks\n" +
+			"before it answers is dimmed in a terminal, and is not printed elsewhere; --json has it.\n\n" + checkpointHelp + samplingHelp,
 		Example: "  atenia chat\n" +
 			"  atenia chat model.gguf --system \"Answer in one sentence.\"",
 		Args: cobra.MaximumNArgs(1),
@@ -36,7 +38,12 @@ func (a *app) chat() *cobra.Command {
 	mf.registerKeeping(c.Flags())
 	sf.register(c.Flags())
 	c.Flags().StringVar(&system, "system", "", "system prompt")
+	th.register(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		variables, err := th.variables()
+		if err != nil {
+			return err
+		}
 		m, err := mf.open(c.Context(), a.env().Err, optionalModel(args))
 		if err != nil {
 			return err
@@ -49,7 +56,7 @@ func (a *app) chat() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := &talk{a: a, m: m, opt: o, system: system, lines: newLineReader(a.in, a.out)}
+		t := &talk{a: a, m: m, opt: o, variables: variables, system: system, lines: newLineReader(a.in, a.out)}
 		t.reset()
 		return t.loop(c.Context())
 	}
@@ -64,6 +71,9 @@ type talk struct {
 	system   string
 	lines    *lineReader
 	messages []atenia.Message
+
+	variables map[string]any // of the template
+	thinks    bool           // reasoning is being printed
 }
 
 func (t *talk) reset() {
@@ -225,7 +235,7 @@ func (t *talk) forget() bool {
 func (t *talk) fit() error {
 	const reserved = 4 // a quarter
 	for forgot := false; ; forgot = true {
-		text, err := t.m.Render(atenia.Conversation{Messages: t.messages})
+		text, err := t.m.Render(atenia.Conversation{Messages: t.messages, Variables: t.variables})
 		if err != nil {
 			return err
 		}
@@ -250,7 +260,7 @@ func (t *talk) answer(ctx context.Context, question string) error {
 	before := slices.Clone(t.messages)
 	t.messages = append(t.messages, atenia.Message{Role: "user", Content: question})
 	err := t.fit()
-	var said strings.Builder
+	said := atenia.Message{Role: "assistant"}
 	finish := ""
 	if err == nil {
 		finish, err = t.say(ctx, &said)
@@ -262,9 +272,13 @@ func (t *talk) answer(ctx context.Context, question string) error {
 		t.messages = before // the question was not answered
 		return err
 	}
-	t.messages = append(t.messages, atenia.Message{Role: "assistant", Content: said.String()})
+	t.messages = append(t.messages, said)
 	if t.a.json {
-		return t.a.printJSON(map[string]string{"role": "assistant", "content": said.String(), "finish": finish})
+		out := map[string]string{"role": "assistant", "content": said.Content, "finish": finish}
+		if said.Reasoning != "" {
+			out["reasoning"] = said.Reasoning
+		}
+		return t.a.printJSON(out)
 	}
 	if _, err := fmt.Fprintln(t.a.out); err != nil {
 		return err
@@ -278,15 +292,20 @@ func (t *talk) answer(ctx context.Context, question string) error {
 // say generates the answer to the conversation, and returns why it ended. It
 // returns as soon as ctx ends; the model may need longer to notice, since it
 // computes a long question in large steps.
-func (t *talk) say(ctx context.Context, said *strings.Builder) (finish string, err error) {
+func (t *talk) say(ctx context.Context, said *atenia.Message) (finish string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var text, thought strings.Builder
+	defer func() {
+		said.Content, said.Reasoning = text.String(), thought.String()
+		t.bright("")
+	}()
 	type event struct {
 		tok atenia.Token
 		err error
 	}
 	events := make(chan event)
-	c := atenia.Conversation{Messages: slices.Clone(t.messages), Options: t.opt}
+	c := atenia.Conversation{Messages: slices.Clone(t.messages), Variables: t.variables, Options: t.opt}
 	go func() {
 		defer close(events)
 		send := func(e event) bool {
@@ -317,9 +336,10 @@ func (t *talk) say(ctx context.Context, said *strings.Builder) (finish string, e
 			if !more || e.err != nil {
 				return finish, e.err
 			}
-			said.WriteString(e.tok.Text)
+			text.WriteString(e.tok.Text)
+			thought.WriteString(e.tok.Reasoning)
 			if !t.a.json {
-				if _, err := io.WriteString(t.a.out, e.tok.Text); err != nil {
+				if err := t.print(e.tok); err != nil {
 					return "", err
 				}
 			}

@@ -21,6 +21,7 @@ type Config struct {
 	Slots       int
 	BatchTokens int
 	CacheBytes  int64 // bound of keys and values; 0 = none
+	KeepBytes   int64 // of those, what ended requests may keep beyond the slots: [sched.Config]
 	Compile     compile.Options
 
 	Pack       pack.Mode

@@ -9,7 +9,7 @@
 // One goroutine owns the executor, the page caches and the slots. Between two
 // steps it drops cancelled requests, admits waiting ones and fills the next
 // ragged batch up to a token budget: every running sequence gets one row, and
-// prompts get the rest in the order of arrival. Sequences are not modified while
+// prompts get the rest in the order of admission. Sequences are not modified while
 // a step runs.
 //
 // A slot keeps the pages of its last sequence. A new request reuses the longest
@@ -18,9 +18,20 @@
 // cheap. Results do not depend on it: prefix reuse, the other rows of a batch
 // and the chunking of a prompt do not change a bit of the logits.
 //
-// When pages run out, idle slots are evicted first; then the sequence that was
-// admitted last is preempted and later recomputed. Only a sequence that does not
-// fit alone fails, with a *kv.MemoryError:
+// When a slot is given to another request, its sequence is kept beside the slots,
+// within a limit, and found again by the hashes of its prefixes: a system prompt
+// stays, whatever the number of conversations. A prompt that begins like one which
+// is being computed waits for the prefix of both and goes on in the same pages.
+//
+// Who waits is admitted by priority, which rises with waiting, then by what its
+// client was given, then by arrival. Prompts get only so many rows beside answers
+// that these come at least every second step's time. Whatever is decided is kept
+// with its reason: [Scheduler.Why].
+//
+// When pages run out, ended sequences are evicted first; then the sequence with the
+// lowest priority, of equal ones that admitted last, is preempted and later
+// recomputed. Only a sequence that does not fit alone fails, with a
+// *kv.MemoryError:
 //
 //	           admit              last token, cancelled, error
 //	  queued ─────────▶ running ───────────────────────────────▶ ended
@@ -30,6 +41,8 @@
 //	                    parked
 //
 // step.go holds the main loop of the scheduler and is the file to read first;
-// request.go is the API for callers, slot.go the state of a sequence, reuse.go
-// the assignment of slots, memory.go eviction and preemption.
+// request.go is the API for callers, queue.go the order of admission, slot.go the
+// state of a sequence, reuse.go, kept.go and fork.go the assignment of slots and what
+// they begin with, memory.go eviction and preemption, gap.go the share of prompts,
+// decision.go and status.go what others see.
 package sched

@@ -79,3 +79,19 @@ func (sl *slot) uncut(n int) int {
 	}
 	return n
 }
+
+// beside returns how many of n tokens of a prompt a step has that may have so many
+// rows of prompts: an image whose tokens attend to each other is not divided.
+func (sl *slot) beside(n, rows int) int {
+	if n <= rows {
+		return n
+	}
+	if rows > 0 && sl.s.x.Whole() && sl.uncut(rows) == 0 {
+		for i := range sl.spans {
+			if end := sl.spans[i].At + sl.spans[i].Len; end > sl.done {
+				return min(n, end-sl.done)
+			}
+		}
+	}
+	return rows
+}

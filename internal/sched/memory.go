@@ -19,6 +19,7 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 	var weights []float64
 	var total float64
 	descriptors := s.x.States()
+	s.plain = true
 	for i := range descriptors {
 		c := states.Storage(&descriptors[i], a)
 		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
@@ -38,6 +39,7 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 		s.pools = append(s.pools, p)
 		s.limits = append(s.limits, p.Cache().Stats().Limit)
 		s.scoped = s.scoped || descriptors[i].Lifecycle == plan.RequestScoped
+		s.plain = s.plain && p.Persistent() && p.ByPosition() && configs[i].Window == 0
 		s.marking = s.marking || p.Persistent() && !p.ByPosition()
 	}
 	return nil
@@ -86,9 +88,10 @@ func (s *Scheduler) room(sl *slot, n int, oldest bool) (int, error) {
 			return 0, err
 		}
 		switch {
-		case s.dropMarks(), s.evictIdle(), s.preempt(sl):
+		case s.dropMarks(), s.evictIdle(sl.by), s.preempt(sl):
 		case !oldest:
 			sl.parked = true
+			s.note(sl.lacks(Waits, ""))
 			return 0, nil
 		case n > 1:
 			n /= 2 // windows slide between chunks, so shorter chunks need fewer pages
@@ -101,37 +104,62 @@ func (s *Scheduler) room(sl *slot, n int, oldest bool) (int, error) {
 // dropMarks frees the snapshots of the slot that was admitted longest ago and has
 // some.
 func (s *Scheduler) dropMarks() bool {
-	for _, sl := range s.slots {
-		if len(sl.marks) > 0 {
-			sl.unmark(0)
-			return true
-		}
+	sl := s.longest(func(sl *slot) bool { return len(sl.marks) > 0 })
+	if sl == nil {
+		return false
 	}
-	return false
+	sl.unmark(0)
+	return true
 }
 
-// evictIdle frees the pages of the idle slot that was admitted longest ago.
-func (s *Scheduler) evictIdle() bool {
-	for _, sl := range s.slots {
-		if sl.idle() && sl.holds() {
-			sl.clear()
-			return true
-		}
+// evictIdle frees, for a request, the pages of the ended sequence that was not used
+// for longest, in an idle slot or kept.
+func (s *Scheduler) evictIdle(to string) bool {
+	sl := s.longest(func(sl *slot) bool { return sl.idle() && sl.holds() })
+	if p := s.kept.oldest(); p != nil && (sl == nil || p.began < sl.began) {
+		s.note(p.lacks(Evicted, to))
+		s.drop(p)
+		return true
 	}
-	return false
+	if sl == nil {
+		return false
+	}
+	s.note(sl.lacks(Evicted, to))
+	sl.clear()
+	return true
 }
 
-// preempt frees the pages of the running sequence that was admitted last, if
-// that was after sl. The sequence keeps its tokens and its sampler state; it is
-// recomputed, with the same bits, once there is room. It has no rows yet in the
-// step being filled, which is filled by age.
+// preempt frees the pages of the running sequence with the largest rank, if that is
+// beyond sl's: of equal priority, the one admitted last. The sequence keeps its
+// tokens and its sampler state; it is recomputed, with the same bits, once there is
+// room. It has no rows yet in the step being filled, which is filled by rank.
 func (s *Scheduler) preempt(sl *slot) bool {
 	for i := len(s.slots) - 1; s.slots[i] != sl; i-- {
 		if o := s.slots[i]; !o.idle() && o.holds() {
+			s.note(o.lacks(Preempted, sl.by))
 			o.clear()
 			o.parked = true
 			return true
 		}
 	}
 	return false
+}
+
+// resume lets a sequence go on that waits for memory in its slot.
+func (s *Scheduler) resume(sl *slot) {
+	if sl.parked && !sl.idle() {
+		s.note(sl.lacks(Resumed, ""))
+	}
+	sl.parked = false
+}
+
+// lacks is a decision about a slot's sequence for want of memory: what a page of
+// every state takes, and what is free.
+func (sl *slot) lacks(a Action, to string) Decision {
+	d := Decision{Request: sl.by, Action: a, Slot: sl.id + 1, Other: to, Rule: ByMemory}
+	for _, p := range sl.s.pools {
+		st := p.Cache().Stats()
+		d.Observed, d.Limit = d.Observed+st.PageBytes, d.Limit+int64(st.Free)*st.PageBytes
+	}
+	return d
 }

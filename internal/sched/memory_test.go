@@ -42,8 +42,8 @@ func TestEvictUnderPressure(t *testing.T) {
 				}
 				requests, want = append(requests, r), append(want, m.alone(r))
 			}
-			pages := map[string]int{"llama3": 11, "gemma3": 9, "mistral_window": 7}[name]
-			s := m.still(small, Config{Slots: 6, CacheBytes: m.budget(pages)})
+			pages := map[string]int{"llama3": 9, "gemma3": 11, "mistral_window": 5}[name]
+			s := m.still(small, Config{Slots: 6, PromptRows: 24, CacheBytes: m.budget(pages)})
 			var answers []*answer
 			for _, r := range requests {
 				answers = append(answers, submit(t, s, r))
@@ -184,7 +184,7 @@ func TestAbortTeardown(t *testing.T) {
 					}
 					turns(t, s, nil, other)
 					same(t, "the other", other, want)
-					for s.evictIdle() {
+					for s.evictIdle("") {
 					}
 					if n := usedBytes(s); n != 0 {
 						t.Errorf("%d bytes are still used", n)

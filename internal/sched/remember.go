@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -117,7 +118,8 @@ type Computed struct {
 // they can be continued from there. After Close there are none.
 func (s *Scheduler) Computed(see func(Computed) error) (err error) {
 	s.call(func() {
-		for _, sl := range slices.Backward(s.slots) {
+		slots := slices.SortedFunc(slices.Values(s.slots), func(a, b *slot) int { return cmp.Compare(b.began, a.began) })
+		for _, sl := range slots {
 			if c, ok := sl.computed(); ok {
 				if err = see(c); err != nil {
 					return

@@ -14,7 +14,10 @@ import (
 
 // A Request asks for the continuation of a prompt, or for its logits.
 type Request struct {
+	ID        string // names it in decisions; "" = one is made
 	Prompt    []int32
+	Priority  int     // from −100 to 100; those with more are admitted first, and lose memory last
+	Client    string  // whose it is: clients that wait get equal numbers of tokens
 	Images    []Image // of the prompt, by position
 	MaxTokens int     // tokens to generate; 0 = none, and only OnLogits sees results
 	Sampling  sample.Params
@@ -91,12 +94,26 @@ type Stream struct {
 	tokens chan Token // has capacity for all tokens of the request, so that sending never blocks
 	read   int        // tokens that Next has returned
 	cached int        // tokens of the prompt that were reused; valid once a token was sent or tokens is closed
+	made   int        // tokens sent; the scheduler's
+	slot   int        // number of its slot, 0 = none yet; the scheduler's
+	why    Rule       // by which it waits, if waiting; the scheduler's
 	finish Finish     // valid, like err, once tokens is closed
 	err    error
 	// dropped is the cause if the request was cancelled, else nil. The scheduler
 	// checks it between steps.
 	dropped atomic.Pointer[error]
 	stop    func() bool // stops watching the request's context
+	waiting bool        // a decision says that it waits
+
+	// For the queue.
+	number    uint64 // by arrival
+	came      uint64 // steps that had been computed
+	client    *client
+	noted     Decision // why it is admitted
+	deferred  bool     // it waits for another's prefix
+	lead      *slot    // whose; nil = none, valid while its count of admission is leadBegan
+	leadBegan uint64
+	forkAt    int // length of that prefix
 }
 
 // Next returns the next token; false when the request has ended.
@@ -146,6 +163,8 @@ func (st *Stream) drop(why error) {
 func (st *Stream) end(f Finish, err error) {
 	st.finish, st.err = f, err
 	st.stop()
+	st.client.live.Add(-1)
+	st.sched.ends(st, f, err)
 	close(st.tokens)
 }
 
@@ -168,7 +187,7 @@ func (s *Scheduler) check(r *Request) error {
 			}
 		}
 	}
-	if err := s.checkImages(r); err != nil {
+	if err := errors.Join(checkPriority(r.Priority), s.checkImages(r)); err != nil {
 		return err
 	}
 	if err := s.fits(len(r.Prompt) + len(r.Forced)); err != nil {
@@ -192,6 +211,9 @@ func (s *Scheduler) Submit(ctx context.Context, r Request) (*Stream, error) {
 	r.MaxTokens = max(0, min(r.MaxTokens, s.context-len(r.Prompt)))
 	if len(r.Forced) > 0 {
 		r.MaxTokens = 0
+	}
+	if r.ID == "" {
+		r.ID = fmt.Sprint("r", s.named.Add(1))
 	}
 	st := &Stream{req: r, sched: s, tokens: make(chan Token, r.MaxTokens)}
 	st.stop = context.AfterFunc(ctx, func() { st.drop(context.Cause(ctx)) })

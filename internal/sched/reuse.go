@@ -7,15 +7,19 @@ import (
 
 // place chooses the idle slot for a request and gives it the longest computed
 // prefix of the prompt in any slot, sharing the pages if that is another one. Of
-// the idle slots it takes the one whose pages are worth the least.
-func (s *Scheduler) place(r *Request) *slot {
+// the idle slots it takes the one whose pages are worth the least. by is whose prefix
+// it was.
+func (s *Scheduler) place(r *Request) (to *slot, by string) {
 	s.recall(r)
-	var from, to *slot
+	var from *slot
 	keep := 0
 	for _, sl := range s.slots {
 		if n := sl.shares(r); n > keep {
 			from, keep = sl, n
 		}
+	}
+	if p, n := s.kept.find(r); n > keep {
+		from, keep = p.slot, n
 	}
 	m := s.remembered(r, &keep)
 	if m != nil {
@@ -37,12 +41,29 @@ func (s *Scheduler) place(r *Request) *slot {
 			to, least = sl, lost
 		}
 	}
+	if from != nil {
+		by = from.by
+		if from.idle() { // it was used
+			s.clock++
+			from.began = s.clock
+		}
+	}
+	var old *prefix // what would be lost
+	if least >= blockTokens || from != to && least > 0 {
+		if old = s.detach(to); old != nil && from == to {
+			from = old.slot
+		}
+	}
 	if m != nil {
 		to.recall(m, keep)
-		return to
+		by = "the checkpoint"
+	} else {
+		to.adopt(from, keep)
 	}
-	to.adopt(from, keep)
-	return to
+	if old != nil {
+		s.keep(old)
+	}
+	return to, by
 }
 
 // shares returns how many computed tokens of the slot the request can reuse. The
@@ -71,9 +92,22 @@ func (sl *slot) adopt(from *slot, keep int) {
 	}
 }
 
-// markYoungest marks the slot as admitted last.
+// markYoungest marks the slot as admitted last, with the rank of its request.
 func (s *Scheduler) markYoungest(sl *slot) {
 	s.clock++
-	sl.began = s.clock
-	slices.SortFunc(s.slots, func(a, b *slot) int { return cmp.Compare(a.began, b.began) })
+	sl.began, sl.rank = s.clock, s.rank(sl.st)
+	slices.SortFunc(s.slots, func(a, b *slot) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.began, b.began))
+	})
+}
+
+// longest returns the slot that was admitted longest ago of those that fit, nil if
+// none does.
+func (s *Scheduler) longest(fits func(*slot) bool) (least *slot) {
+	for _, sl := range s.slots {
+		if fits(sl) && (least == nil || sl.began < least.began) {
+			least = sl
+		}
+	}
+	return least
 }

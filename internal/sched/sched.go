@@ -19,6 +19,9 @@ import (
 type Config struct {
 	Slots      int   // concurrent sequences; 0 = 4
 	CacheBytes int64 // memory for keys and values of all states; 0 = no limit
+	// KeepBytes is how much of it ended requests may keep whose slots were given to
+	// others; 0 = 256 MiB, at most half of CacheBytes; negative = nothing.
+	KeepBytes int64
 	// Account is what keys and values are reserved in.
 	Account *ledger.Account
 	// Watch, if not nil, is called after every step, before the next one.
@@ -26,6 +29,9 @@ type Config struct {
 	// Between, if not nil, is called between two steps, and about every
 	// [IdleTick] while there are none, with what it may do. It must be quick.
 	Between func(*Pause)
+	// PromptRows is the most rows of prompts in a step that also has rows of answers;
+	// 0 = so many that the step takes at most about twice as long as without them.
+	PromptRows int
 	// Tune, if not nil, is called before every step with its rows and whether it
 	// only decodes, and returns how many threads compute it; 0 = all.
 	Tune func(rows int, decode bool) (threads int)
@@ -75,24 +81,36 @@ type Scheduler struct {
 	clock   uint64  // admission counter
 	ended   bool    // a request ended since the last step was filled
 	step    exec.Step
-	owners  []*slot      // owner of each run of the step
-	rows    []rowOwner   // owner of each requested row of logits
-	held    atomic.Int64 // bytes of all caches, read by other goroutines
+	answers int           // rows of the step that were set aside for decoding
+	prompts int           // rows of prompts that it may still have
+	owners  []*slot       // owner of each run of the step
+	rows    []rowOwner    // owner of each requested row of logits
+	steps   atomic.Uint64 // computed
+	named   atomic.Uint64 // requests that were given an id
+	held    atomic.Int64  // bytes of all caches, read by other goroutines
+	gap     gap
+	kept    kept
+	plain   bool // every state is addressed by position and has no window: a sequence serves every prompt that its beginnings do
 	watch   func(StepInfo)
 	between func(*Pause)
 	rest    Pause
 	tune    func(rows int, decode bool) int
 	known   []Remembered
 
-	stop    atomic.Bool // tells the step in flight to stop because all its requests were cancelled
-	mu      sync.Mutex
-	running []*slot   // with rows in the step in flight; nil between steps
-	queue   []*Stream // oldest first
-	calls   []func()  // to run between steps
-	closed  bool
-	crashed error         // the panic of a step, which has closed the scheduler
-	wake    chan struct{} // capacity one: something changed since the loop last checked
-	stopped chan struct{} // closed when the loop has ended
+	stop      atomic.Bool // tells the step in flight to stop because all its requests were cancelled
+	mu        sync.Mutex
+	running   []*slot // with rows in the step in flight; nil between steps
+	arrivals  uint64
+	clients   map[string]*client
+	queue     []*Stream // oldest first
+	calls     []func()  // to run between steps
+	closed    bool
+	view      []Status   // of the slots
+	decisions []Decision // a ring once it is full, which begins at oldest
+	oldest    int
+	crashed   error         // the panic of a step, which has closed the scheduler
+	wake      chan struct{} // capacity one: something changed since the loop last checked
+	stopped   chan struct{} // closed when the loop has ended
 }
 
 // New starts a scheduler on an executor, which [Scheduler.Close] will close. If
@@ -126,11 +144,14 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	s.every, s.most = cmp.Or(cfg.SnapshotTokens, 256), max(0, cmp.Or(cfg.Snapshots, 4))
+	s.gap = gap{fixed: cfg.PromptRows, plain: make([]time.Duration, cfg.Slots+1), rows: gapRows}
+	s.clients = map[string]*client{}
 	s.shared.Store(x)
 	s.step.Stop = &s.stop
 	if err := s.makeCaches(cfg.CacheBytes, cfg.Account); err != nil {
 		return nil, err
 	}
+	s.kept = newKept(cfg.KeepBytes, cfg.CacheBytes, len(s.pools))
 	for range cfg.Slots {
 		s.slots = append(s.slots, s.newSlot())
 	}
@@ -232,6 +253,8 @@ func (s *Scheduler) enqueue(st *Stream) bool {
 	if s.closed {
 		return false
 	}
+	s.arrivals++
+	st.number, st.came, st.client = s.arrivals, s.steps.Load(), s.client(st.req.Client)
 	s.queue = append(s.queue, st)
 	s.kick()
 	return true
@@ -240,6 +263,7 @@ func (s *Scheduler) enqueue(st *Stream) bool {
 // start records whose step is about to run and whether all of them have been
 // cancelled; over records that the step has ended.
 func (s *Scheduler) start() {
+	s.publish()
 	s.mu.Lock()
 	s.running = s.owners
 	s.stop.Store(s.allCancelled())
@@ -272,18 +296,6 @@ func (s *Scheduler) cancelStep() {
 	}
 }
 
-// dequeue returns the request that has waited longest, nil if none waits.
-func (s *Scheduler) dequeue() *Stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
-		return nil
-	}
-	st := s.queue[0]
-	s.queue = slices.Delete(s.queue, 0, 1)
-	return st
-}
-
 // dropCancelled ends cancelled requests, running or waiting.
 func (s *Scheduler) dropCancelled() {
 	for _, sl := range s.slots {
@@ -294,31 +306,18 @@ func (s *Scheduler) dropCancelled() {
 			sl.finish("", *why)
 		}
 	}
+	var gone []*Stream
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.queue = slices.DeleteFunc(s.queue, func(st *Stream) bool {
-		why := st.dropped.Load()
-		if why != nil {
-			st.end("", *why)
+		drop := st.dropped.Load() != nil
+		if drop {
+			gone = append(gone, st)
 		}
-		return why != nil
+		return drop
 	})
-}
-
-// admit moves waiting requests into idle slots.
-func (s *Scheduler) admit() {
-	for slices.ContainsFunc(s.slots, (*slot).idle) {
-		st := s.dequeue()
-		if st == nil {
-			return
-		}
-		err := s.ready()
-		if err == nil {
-			err = s.begin(st)
-		}
-		if err != nil {
-			st.end("", err)
-		}
+	s.mu.Unlock()
+	for _, st := range gone {
+		st.end("", *st.dropped.Load())
 	}
 }
 
@@ -364,15 +363,17 @@ func (s *Scheduler) shutdown() {
 			_ = x.Deinit() // allowed in every lifecycle
 		}
 	}
+	s.dropKept()
 	for _, p := range s.pools {
 		p.Close()
 	}
 	s.held.Store(0)
 	s.x.Close()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, st := range s.queue {
+	waiting := s.queue
+	s.queue, s.view = nil, nil
+	s.mu.Unlock()
+	for _, st := range waiting {
 		st.end("", ErrClosed)
 	}
-	s.queue = nil
 }

@@ -74,7 +74,7 @@ func TestSamplerSeesSequence(t *testing.T) {
 	m := open(t, "llama3")
 	r := Request{Prompt: m.tokens(1, 60), MaxTokens: 30}
 	r.Sampling = sample.Params{FrequencyPenalty: 0.3, RepeatLast: -1}
-	s := m.still(small, Config{CacheBytes: m.budget(9)})
+	s := m.still(small, Config{PromptRows: 24, CacheBytes: m.budget(9)})
 	first := submit(t, s, Request{Prompt: m.tokens(2, 60), MaxTokens: 30})
 	second := submit(t, s, r)
 	aside := false

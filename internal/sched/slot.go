@@ -14,8 +14,11 @@ type slot struct {
 	id      int     // position at first
 	spill   *spill  // the pages of an idle sequence, when they are in a file
 	st      *Stream // nil = idle
+	by      string  // id of the request whose sequence it is, "" = none
 	sampler *sample.Sampler
 	began   uint64 // admission count: the largest is the youngest
+	rank    int64  // of the request: those with larger ones are preempted first
+	forkAt  int    // another request goes on from this position; 0 = none
 	parked  bool   // preempted: waits for memory until another request ends
 
 	images []Image     // of the sequence
@@ -56,8 +59,9 @@ func (s *Scheduler) begin(st *Stream) error {
 			sampler.Accept(t)
 		}
 	}
-	sl := s.place(r)
+	sl, by := s.place(r)
 	st.cached = sl.done
+	st.slot, sl.by = sl.id+1, r.ID
 	sl.st, sl.sampler, sl.span, sl.parked = st, sampler, r.span(), false
 	sl.want = len(r.Prompt) - 1
 	if r.All {
@@ -81,6 +85,11 @@ func (s *Scheduler) begin(st *Stream) error {
 		x.Seq().Reserve(sl.span)
 	}
 	s.markYoungest(sl)
+	st.noted.Slot = st.slot
+	s.note(st.noted)
+	if st.cached > 0 {
+		s.note(Decision{Request: r.ID, Action: Reuses, Slot: st.slot, Other: by, Rule: ByPrefix, Observed: int64(st.cached), Limit: int64(len(r.Prompt))})
+	}
 	return nil
 }
 

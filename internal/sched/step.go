@@ -17,6 +17,7 @@ func (s *Scheduler) turn() bool {
 	s.dropCancelled()
 	s.admit()
 	if !s.fill() {
+		s.publish()
 		return false
 	}
 	s.start()
@@ -32,18 +33,15 @@ func (s *Scheduler) turn() bool {
 		s.spoil()
 		_ = s.borne(err)
 	}
-	s.count()
+	s.publish()
 	return true
 }
 
-// compute runs the step, with counters if a request has them.
+// compute runs the step and times it.
 func (s *Scheduler) compute() error {
 	rows, decode := len(s.step.Tokens), len(s.step.Tokens) == len(s.step.Runs)
 	if s.tune != nil {
 		s.step.Threads = s.tune(rows, decode)
-	}
-	if s.watch == nil {
-		return s.run()
 	}
 	p := StepInfo{Start: time.Now(), Rows: rows, Decode: decode, Threads: s.step.Threads}
 	if p.Threads == 0 {
@@ -51,12 +49,18 @@ func (s *Scheduler) compute() error {
 	}
 	p.Err = s.run()
 	p.Took = time.Since(p.Start)
-	s.watch(p)
+	if p.Err == nil {
+		s.gap.took(s.answers, rows-s.answers, p.Took)
+	}
+	if s.watch != nil {
+		s.watch(p)
+	}
 	return p.Err
 }
 
-// run runs the step. A fault of a mapped file is an error of it.
+// run runs the step, which it counts. A fault of a mapped file is an error of it.
 func (s *Scheduler) run() error {
+	s.steps.Add(1)
 	return fault.Files(func() error { return s.x.Step(&s.step) })
 }
 
@@ -70,7 +74,8 @@ type rowOwner struct {
 // fill composes the next step and reports whether it has any rows.
 //
 // Decoding sequences need one row each and are latency-sensitive, so their rows
-// are set aside before prompts get any. Then slots are filled from the oldest
+// are set aside before prompts get any, and prompts get no more than [gap] allows
+// beside them. Then slots are filled from the oldest
 // on: a sequence may preempt younger ones, which have no rows in this step yet,
 // and the oldest is never preempted, so there is always progress.
 func (s *Scheduler) fill() bool {
@@ -78,15 +83,29 @@ func (s *Scheduler) fill() bool {
 	s.owners, s.rows, s.step.Counters = s.owners[:0], s.rows[:0], nil
 	ec := s.x.Config()
 	rows, logits := ec.MaxTokens, ec.MaxLogits
+	s.answers = 0
 	for _, sl := range s.slots {
 		if s.ended {
-			sl.parked = false // the finished request's pages are available now
+			s.resume(sl) // the finished request's pages are available now
 		}
 		if !sl.idle() && !sl.parked && sl.left() == 1 {
 			rows, logits = rows-1, logits-1
+			s.answers++
 		}
 	}
 	s.ended = false
+	s.prompts = s.gap.prompts(s.answers, rows)
+	s.share(rows, logits)
+	if len(s.step.Tokens) == 0 && s.answers > 0 { // no answer had memory, so none is held up
+		s.prompts = ec.MaxTokens
+		s.share(ec.MaxTokens-s.answers, ec.MaxLogits-s.answers)
+	}
+	return len(s.step.Tokens) > 0
+}
+
+// share fills the step from the first slot on. rows and logits are what is left
+// beside the rows that were set aside.
+func (s *Scheduler) share(rows, logits int) {
 	oldest := true
 	for _, sl := range s.slots {
 		if sl.idle() {
@@ -101,13 +120,16 @@ func (s *Scheduler) fill() bool {
 		}
 		oldest = false
 	}
-	return len(s.step.Tokens) > 0
 }
 
 // add adds the next tokens of a slot to the step, as many as the limits on rows
 // and on requested logits allow. It returns how many of both it used.
 func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) {
-	n = min(sl.left(), rows, max(0, sl.want-sl.done)+logits, sl.toMark())
+	prompt := sl.left() > 1
+	n = min(sl.left(), rows, max(0, sl.want-sl.done)+logits, sl.toMark(), sl.toFork())
+	if prompt {
+		n = sl.beside(n, s.prompts)
+	}
 	if n == 0 {
 		return 0, 0
 	}
@@ -121,6 +143,9 @@ func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) 
 	}
 	if n = sl.uncut(n); n == 0 {
 		return 0, 0
+	}
+	if prompt {
+		s.prompts = max(0, s.prompts-n)
 	}
 	first := len(s.step.Tokens)
 	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages, Spans: sl.spans})
@@ -141,6 +166,7 @@ func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) 
 func (s *Scheduler) deliver() {
 	for i, sl := range s.owners {
 		sl.done += s.step.Runs[i].Len
+		sl.st.client.tokens.Add(int64(s.step.Runs[i].Len))
 		sl.slide()
 		sl.endScope(plan.StepScoped)
 		sl.mark()
@@ -175,6 +201,7 @@ func (sl *slot) take(token int, logits []float32) {
 		sl.finish("", err)
 		return
 	}
+	sl.st.made++
 	sl.st.tokens <- Token{ID: c.ID, LogProb: c.LogProb, Top: c.Top}
 	switch {
 	case slices.Contains(r.Stop, c.ID), r.Constraint != nil && r.Constraint.Done():

@@ -13,7 +13,7 @@ import (
 func TestStepSharesRows(t *testing.T) {
 	m := open(t, "llama3")
 	cfg := exec.Config{Threads: 1, MaxTokens: 8, MaxLogits: 4, Context: 256}
-	s := m.still(cfg, Config{Slots: 4})
+	s := m.still(cfg, Config{Slots: 4, PromptRows: 8})
 	var answers []*answer
 	for i := range 3 {
 		answers = append(answers, submit(t, s, Request{Prompt: m.tokens(uint64(i), 2), MaxTokens: 100}))
@@ -92,7 +92,7 @@ func decodeAllocs(t *testing.T, m *model) float64 {
 // A step that fails ends the requests in it, and no other.
 func TestStepFailure(t *testing.T) {
 	m := open(t, "llama3")
-	s := m.still(small, Config{Slots: 2})
+	s := m.still(small, Config{Slots: 2, PromptRows: 24})
 	r := Request{Prompt: m.tokens(1, 20), MaxTokens: 4}
 	want := m.alone(r)
 	bad := submit(t, s, r)
@@ -117,7 +117,7 @@ func TestStepFailure(t *testing.T) {
 // Only steps that hold rows of a request with counters count.
 func TestCountersOfRequest(t *testing.T) {
 	m := open(t, "llama3")
-	s := m.still(small, Config{Slots: 2})
+	s := m.still(small, Config{Slots: 2, PromptRows: 24})
 	var c exec.Counters
 	counted := submit(t, s, Request{Prompt: m.tokens(1, 4), MaxTokens: 3, Counters: &c})
 	plain := submit(t, s, Request{Prompt: m.tokens(2, 4), MaxTokens: 9})

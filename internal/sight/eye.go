@@ -43,9 +43,12 @@ type Eye struct {
 
 	mu    sync.Mutex
 	tower *exec.Tower // nil until the first image, sized for the largest so far
-	cache cache
+	cache ledger.Recent[[32]byte, *Seen]
 	took  time.Duration // by the tower so far
 }
+
+// most bounds the memory of images that were encoded last.
+const most = 256 << 20
 
 // A Seen is an encoded image.
 type Seen struct {
@@ -105,7 +108,7 @@ func (e *Eye) Look(data []byte) (*Seen, error) {
 func (e *Eye) see(hash [32]byte, data []byte, cut func(*Seen, []byte, encoding) error) (*Seen, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s := e.cache.get(hash); s != nil {
+	if s, ok := e.cache.Get(hash); ok {
 		return s, nil
 	}
 	s, before := &Seen{Hash: hash}, e.took
@@ -113,7 +116,11 @@ func (e *Eye) see(hash [32]byte, data []byte, cut func(*Seen, []byte, encoding) 
 		return nil, err
 	}
 	s.Took = e.took - before
-	e.cache.put(s, e.c.Account)
+	bytes := int64(0)
+	for _, p := range s.Pieces {
+		bytes += p.Bytes()
+	}
+	e.cache.Put(hash, s, bytes, most, e.c.Account)
 	return s, nil
 }
 
@@ -202,7 +209,7 @@ func (e *Eye) Close() {
 		e.weights.Close()
 		e.weights = nil
 	}
-	e.cache.clear()
+	e.cache.Clear()
 }
 
 // Mark is what a chat template writes for an image; token returns the text of a

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -135,6 +136,34 @@ func TestStops(t *testing.T) {
 }
 
 // TestVariables: special tokens are variables of the template.
+
+// TestChannelStops: with channels, <|end|> ends a thought, and a call ends an answer.
+func TestChannelStops(t *testing.T) {
+	for _, c := range []struct {
+		tokens []string
+		want   []int32
+	}{
+		{[]string{"<|end|>", "<|call|>", "<|return|>"}, []int32{0, 2}},
+		{[]string{"<|end|>", "<|call|>", "<|return|>", "<|channel|>"}, []int32{1, 2}},
+	} {
+		var added []map[string]any
+		for i, text := range c.tokens {
+			added = append(added, map[string]any{"id": i, "content": text, "special": true})
+		}
+		data, err := json.Marshal(map[string]any{"version": "1.0", "added_tokens": added, "model": map[string]any{"type": "BPE", "vocab": map[string]int{}, "merges": []string{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tok, err := token.Load(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stops(tok, []int32{0}); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %v, want %v", c.tokens, got, c.want)
+		}
+	}
+}
+
 func TestVariables(t *testing.T) {
 	x, err := Load(folder("{}", map[string]string{
 		"tokenizer.json":        string(tokenizerJSON(t, "qwen2")),

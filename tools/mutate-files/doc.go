@@ -21,6 +21,7 @@
 //	container.go safetensors, PNG, RIFF, protocol buffers
 //	sums.go      formats with checksums: sxlm, snapshots of training
 //	formats.go   the formats: samples, kinds of change, and how they are read
+//	conversation.go what the embedded model remembers of an answer
 //	readers.go   how each format is read
 //	measure.go   one case under its budget
 //	pool.go      the processes that run cases, and what ended them

@@ -49,6 +49,7 @@ var formats = []*format{
 	{name: "placement", weight: 8, collect: placements, read: readPlacement},
 	{name: "snapshot", weight: 12, collect: snapshots, read: readSnapshot},
 	{name: "checkpoint", weight: 1, collect: checkpoints, read: verifyCheckpoint},
+	{name: "conversation", weight: 1, collect: conversations, read: continueConversation},
 	{name: "sxlm", weight: 1, collect: networks, read: useNetwork},
 	{name: "network-config", weight: 8, collect: networkConfigs, read: readNetworkConfig},
 	{name: "graph", weight: 14, collect: graphs, read: linkGraph},

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"atenia"
 )
 
 // loaded returns a campaign in a folder of its own.
@@ -130,6 +132,39 @@ func TestSplit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestConversation: the sample is of a conversation that goes on from what was saved.
+func TestConversation(t *testing.T) {
+	loaded(t, 1)
+	for _, f := range formats {
+		if f.name != "conversation" {
+			continue
+		}
+		for i := range f.samples {
+			dir := t.TempDir()
+			if err := seal(f.samples[i]).write(dir); err != nil {
+				t.Fatal(err)
+			}
+			m, err := atenia.Open(t.Context(), "", &atenia.Config{Threads: 1, Context: 128, Checkpoint: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range m.Generate(t.Context(), atenia.Prompt{Text: asked, Options: atenia.Options{MaxTokens: 1}}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r, ok := m.Checkpoint(); !ok || r.Reused < 32 {
+				t.Errorf("sample %d: %+v", i, r)
+			}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		return
+	}
+	t.Error("there is no such format")
 }
 
 // TestSums: of formats with checksums some changed files are accepted, so that

@@ -159,21 +159,7 @@ func (e *commandError) Error() string { return strings.Join(e.args, " ") + ": " 
 func checkpoints(c *corpus, add func(...entry)) {
 	dir := filepath.Join(c.temp, "saved")
 	c.run("checkpoint", "save", filepath.Join(c.root, "internal/model/packed/testdata/gptq4"), dir, "--quiet")
-	var s sample
-	c.fail(filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == ".lock" {
-			return err
-		}
-		b, err := os.ReadFile(name)
-		rel, _ := filepath.Rel(dir, name)
-		k := plainText
-		if strings.HasSuffix(name, ".bin") {
-			k = binary
-		}
-		s = append(s, entry{name: filepath.ToSlash(rel), data: b, kind: k})
-		return err
-	}))
-	add(s...)
+	add(seal(c.saved(dir))...)
 	for _, e := range c.glob("internal/store/checkpoint/testdata/legacy.meta") {
 		add(entry{name: "checkpoint.meta", data: e.data, kind: plainText})
 	}

@@ -6,6 +6,7 @@
 //	Reservation  bytes that are held until they are released
 //	Process      the account of this process, whose limit is the machine's and
 //	             its control groups'; every account of RAM is a part of it
+//	Recent       values that were computed last, as far as an account has room
 //	Guard        ends a program before it is killed for memory that nobody reserved
 //
 // Whoever takes a large piece of memory reserves it first; package arena does

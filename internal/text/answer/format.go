@@ -205,21 +205,6 @@ func Detect(template string, has func(token string) bool) *Dialect {
 	return d
 }
 
-// Formats names what the dialect has, for those who explain a model.
-func (d *Dialect) Formats() []string {
-	if d.harmony {
-		return []string{"harmony"}
-	}
-	var names []string
-	for _, t := range d.thoughts {
-		names = append(names, strings.TrimSpace(t.begin))
-	}
-	for _, s := range d.calls {
-		names = append(names, s.name)
-	}
-	return names
-}
-
 // Plain reports whether an answer is text alone: nothing in it can be reasoning, and
 // calls are not looked for.
 func (d *Dialect) Plain(tools bool) bool {

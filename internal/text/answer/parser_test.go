@@ -106,6 +106,21 @@ func same(t testing.TB, a, b json.RawMessage) bool {
 	return reflect.DeepEqual(x, y)
 }
 
+// formats names what a dialect has.
+func formats(d *Dialect) []string {
+	if d.harmony {
+		return []string{"harmony"}
+	}
+	var names []string
+	for _, t := range d.thoughts {
+		names = append(names, strings.TrimSpace(t.begin))
+	}
+	for _, s := range d.calls {
+		names = append(names, s.name)
+	}
+	return names
+}
+
 func (c *turn) dialect() *Dialect { return Detect(strings.Join(c.Marks, "\n"), nil) }
 
 // TestTurns reads the turns of published templates back, in two pieces cut at every
@@ -121,7 +136,7 @@ func TestTurns(t *testing.T) {
 				ok = ok && got.calls[i].Name == c.Calls[i].Name && same(t, got.calls[i].Arguments, c.Calls[i].Arguments)
 			}
 			if !ok {
-				t.Errorf("%s %v:\n%q after %q:\ngot  %q %q %s\nwant %q %q %s", c.Template, d.Formats(), pieces, c.Prompt, got.text, got.reasoning, got.calls, c.Text, c.Reasoning, c.Calls)
+				t.Errorf("%s %v:\n%q after %q:\ngot  %q %q %s\nwant %q %q %s", c.Template, formats(d), pieces, c.Prompt, got.text, got.reasoning, got.calls, c.Text, c.Reasoning, c.Calls)
 			}
 			return ok
 		}

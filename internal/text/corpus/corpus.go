@@ -242,32 +242,45 @@ func isSpace(b byte) bool { return b <= ' ' || b >= utf8.RuneSelf }
 
 // Texts yields the texts of files, including the contents of messages.
 func Texts(ctx context.Context, files []string) iter.Seq2[string, error] {
+	return TextsOf(ctx, files, func(messages []byte) (out []string, err error) {
+		var turns []struct {
+			Role    string
+			Content any
+		}
+		if err := json.Unmarshal(messages, &turns); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		}
+		for _, t := range turns {
+			if s, ok := t.Content.(string); ok {
+				out = append(out, s)
+			}
+		}
+		return out, nil
+	})
+}
+
+// TextsOf yields the texts of files; texts returns those of a conversation's messages,
+// which are JSON. Its error is the last, with the file and the line.
+func TextsOf(ctx context.Context, files []string, texts func(messages []byte) ([]string, error)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for d, err := range Read(ctx, files) {
-			if err == nil && d.Pair != nil {
-				for _, s := range d.Pair.All() {
-					if !yield(s, nil) {
-						return
-					}
-				}
-				continue
-			}
-			if err != nil || d.Messages == nil {
+			var all []string
+			switch {
+			case err == nil && d.Pair != nil:
+				all = d.Pair.All()
+			case err != nil || d.Messages == nil:
 				if !yield(d.Text, err) {
 					return
 				}
 				continue
+			default:
+				if all, err = texts(d.Messages); err != nil {
+					yield("", &Error{d.File, d.Line, err})
+					return
+				}
 			}
-			var turns []struct {
-				Role    string
-				Content any
-			}
-			if err := json.Unmarshal(d.Messages, &turns); err != nil {
-				yield("", &Error{d.File, d.Line, fmt.Errorf("%w: %w", ErrFormat, err)})
-				return
-			}
-			for _, t := range turns {
-				if s, ok := t.Content.(string); ok && !yield(s, nil) {
+			for _, s := range all {
+				if !yield(s, nil) {
 					return
 				}
 			}

@@ -48,32 +48,14 @@ func FromFiles(ctx context.Context, out string, files []string, c Config, progre
 // TextsOf yields the texts of files as a model will be trained on them: of
 // conversations the role of each message, too.
 func TextsOf(ctx context.Context, files []string) Texts {
-	return func(yield func(string, error) bool) {
-		for d, err := range corpus.Read(ctx, files) {
-			if err == nil && d.Pair != nil {
-				for _, s := range d.Pair.All() {
-					if !yield(s, nil) {
-						return
-					}
-				}
-				continue
-			}
-			if err != nil || d.Messages == nil {
-				if !yield(d.Text, err) {
-					return
-				}
-				continue
-			}
-			var messages []struct{ Role, Content string }
-			if err := json.Unmarshal(d.Messages, &messages); err != nil {
-				yield("", &corpus.Error{File: d.File, Line: d.Line, Err: err})
-				return
-			}
-			for _, m := range messages {
-				if !yield(m.Role+"\n"+m.Content, nil) {
-					return
-				}
-			}
+	return corpus.TextsOf(ctx, files, func(messages []byte) (out []string, err error) {
+		var turns []struct{ Role, Content string }
+		if err := json.Unmarshal(messages, &turns); err != nil {
+			return nil, err
 		}
-	}
+		for _, m := range turns {
+			out = append(out, m.Role+"\n"+m.Content)
+		}
+		return out, nil
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"atenia/internal/exec"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/sight"
 	"atenia/internal/speech"
 	"atenia/internal/tape"
@@ -97,7 +96,7 @@ func (s *Senses) hear(b *tape.Batch, documents []*Media) error {
 
 // sound returns the rows of a sound.
 func (s *Senses) sound(f *File) ([]float32, error) {
-	if rows := s.sounds.get(f.Hash); rows != nil {
+	if rows, ok := s.sounds.Get(f.Hash); ok {
 		return rows, nil
 	}
 	data, err := f.again()
@@ -112,46 +111,6 @@ func (s *Senses) sound(f *File) ([]float32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	s.sounds.put(f.Hash, rows, s.account)
+	s.sounds.Put(f.Hash, rows, 4*int64(len(rows)), KeptBytes, s.account)
 	return rows, nil
-}
-
-// sounds are the rows of the sounds that were encoded last, the oldest first.
-type sounds struct {
-	order []sound
-	bytes int64
-}
-
-type sound struct {
-	hash [32]byte
-	rows []float32
-	room ledger.Reservation
-}
-
-func (c *sounds) get(hash [32]byte) []float32 {
-	for i := range c.order {
-		if c.order[i].hash == hash {
-			return c.order[i].rows
-		}
-	}
-	return nil
-}
-
-// put adds the rows of a sound, and drops the oldest until its account has room.
-func (c *sounds) put(hash [32]byte, rows []float32, a *ledger.Account) {
-	n := 4 * int64(len(rows))
-	for {
-		if c.bytes+n <= KeptBytes {
-			if room, err := a.Reserve(ledger.Scratch, n); err == nil {
-				c.order, c.bytes = append(c.order, sound{hash, rows, room}), c.bytes+n
-				return
-			}
-		}
-		if len(c.order) == 0 {
-			return
-		}
-		c.bytes -= 4 * int64(len(c.order[0].rows))
-		c.order[0].room.Release()
-		c.order = c.order[1:]
-	}
 }

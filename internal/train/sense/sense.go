@@ -30,7 +30,7 @@ type Senses struct {
 	eye    *sight.Eye
 	ear    *speech.Ear
 	width  int
-	sounds sounds
+	sounds ledger.Recent[[32]byte, []float32] // rows that were encoded last
 
 	account *ledger.Account // of encoders and of rows that are kept
 	patches int             // of the largest image that was shown
@@ -112,6 +112,7 @@ func (s *Senses) Close() error {
 	if s.ear != nil {
 		s.ear.Close()
 	}
+	s.sounds.Clear()
 	return s.files.Close()
 }
 

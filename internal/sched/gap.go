@@ -1,0 +1,72 @@
+package sched
+
+import "time"
+
+// A gap bounds how long prompts hold up answers: a step with rows of both takes at
+// most about twice as long as one with the same answers alone. Results do not
+// depend on it.
+type gap struct {
+	fixed int             // rows of prompts beside answers; 0 = by measurement
+	plain []time.Duration // [answers] how long a step without prompts takes; 0 = not known
+	rows  int             // of prompts beside answers
+}
+
+// gapRows is the first number of rows of prompts beside answers: with about so many
+// a step reads every weight once and computes little more.
+const gapRows = 8
+
+// prompts returns how many rows of prompts a step may have. Until a step of answers
+// alone was timed, prompts wait for one.
+func (g *gap) prompts(answers, most int) int {
+	switch {
+	case answers == 0:
+		return most
+	case g.fixed > 0:
+		return min(most, g.fixed)
+	case g.usual(answers) == 0:
+		return 0
+	}
+	// With at least as many rows as there are answers, prompts get half of what
+	// is computed, also where time grows with every row.
+	return min(most, max(g.rows, answers))
+}
+
+// usual returns how long a step of answers alone takes: of as many, or else of the
+// next smaller known number, or of the next larger.
+func (g *gap) usual(answers int) time.Duration {
+	for n := min(answers, len(g.plain)-1); n > 0; n-- {
+		if g.plain[n] > 0 {
+			return g.plain[n]
+		}
+	}
+	for n := answers; n < len(g.plain); n++ {
+		if g.plain[n] > 0 {
+			return g.plain[n]
+		}
+	}
+	return 0
+}
+
+// took learns from a step.
+func (g *gap) took(answers, prompts int, d time.Duration) {
+	switch {
+	case answers == 0 || answers >= len(g.plain):
+	case prompts == 0:
+		if p := &g.plain[answers]; *p == 0 {
+			*p = d
+		} else {
+			*p += (d - *p) / 8
+		}
+	default:
+		plain := g.usual(answers)
+		// The rows that would have taken three quarters of a step, so that not every
+		// disturbance is a longer gap; from one step to the next at most half or twice
+		// as many.
+		beyond := max(d-plain, plain/64, 1)
+		fit := int(int64(prompts) * int64(plain) * 3 / 4 / int64(beyond))
+		if prompts < g.rows { // the prompt's end: it says little about more rows
+			fit = max(fit, g.rows)
+		}
+		g.rows = max(1, min(max(fit, g.rows/2), 2*g.rows))
+	}
+}

@@ -1,0 +1,179 @@
+package sched
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestRandomSchedules compares who is admitted when with a model of the rules: the
+// highest level, the client with the fewest tokens, the first to come. One slot and
+// prompts that share nothing leave no other choice.
+func TestRandomSchedules(t *testing.T) {
+	m := open(t, "llama3")
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 17))
+		s := m.still(small, Config{Slots: 1, PromptRows: 24})
+		type asked struct {
+			a        *answer
+			id       string
+			priority int
+			client   string
+			came     uint64
+			prompt   int
+		}
+		var waiting []*asked
+		var all []*answer
+		used, live := map[string]int64{}, map[string]int{}
+		var now *asked
+		for turn := 0; turn < 400 || now != nil || len(waiting) > 0; turn++ {
+			if turn < 400 && rng.IntN(4) == 0 {
+				w := &asked{id: fmt.Sprint(seed, "/", turn), priority: rng.IntN(5) - 2, client: fmt.Sprint(rng.IntN(3)), came: s.steps.Load(), prompt: 1 + rng.IntN(60)}
+				prompt := m.tokens(rng.Uint64(), w.prompt)
+				prompt[0] = int32(len(all) % m.Config.Vocab) // shares nothing with others near it
+				if live[w.client] == 0 {                     // it brings no more than the least of those that wait
+					least, busy := int64(1<<62), false
+					for c, n := range live {
+						if n > 0 {
+							least, busy = min(least, used[c]), true
+						}
+					}
+					if busy {
+						used[w.client] = max(used[w.client], least)
+					}
+				}
+				live[w.client]++
+				w.a = submit(t, s, Request{ID: w.id, Priority: w.priority, Client: w.client, Prompt: prompt, MaxTokens: 1 + rng.IntN(9)})
+				waiting, all = append(waiting, w), append(all, w.a)
+			}
+			steps := s.steps.Load()
+			if now == nil && len(waiting) > 0 {
+				best := 0
+				for i, w := range waiting {
+					b := waiting[best]
+					x, y := w.priority+int(steps-w.came)/64, b.priority+int(steps-b.came)/64
+					if x > y || x == y && used[w.client] < used[b.client] {
+						best = i
+					}
+				}
+				now, waiting = waiting[best], append(waiting[:best:best], waiting[best+1:]...)
+			}
+			if s.turn() && now != nil {
+				used[now.client] += int64(len(s.step.Tokens))
+				if got := s.owners[0].by; got != now.id {
+					t.Fatalf("seed %d, turn %d: %s is computed, want %s", seed, turn, got, now.id)
+				}
+			}
+			if now != nil && now.a.ended() {
+				live[now.client]--
+				now = nil
+			}
+		}
+	}
+}
+
+// TestNoStarvation: a request of the lowest priority is admitted although one of the
+// highest always waits.
+func TestNoStarvation(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.still(small, Config{Slots: 1, PromptRows: 24})
+	low := submit(t, s, Request{Prompt: m.tokens(1, 4), MaxTokens: 2, Priority: -5})
+	for i := 0; !low.ended(); i++ {
+		if i > 12*ageSteps {
+			t.Fatal("it still waits")
+		}
+		if s.waitingNow() == nil || len(s.waitingNow()) < 2 {
+			submit(t, s, Request{Prompt: m.tokens(uint64(i+2), 4), MaxTokens: 2, Priority: 5})
+		}
+		s.turn()
+	}
+	if waited := s.Why(low.st.req.ID); len(waited) < 2 || waited[0].Action != Waits {
+		t.Errorf("decisions %v", waited)
+	}
+}
+
+// TestFairShare: a client with one request after another gets about as many tokens as
+// one that asked for everything at once.
+func TestFairShare(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.still(small, Config{Slots: 1, PromptRows: 24})
+	for i := range 40 {
+		submit(t, s, Request{Client: "flood", Prompt: m.tokens(uint64(i), 20), MaxTokens: 4})
+	}
+	served := 0
+	var one *answer
+	for range 60 {
+		if one == nil || one.ended() {
+			served++
+			one = submit(t, s, Request{Client: "one", Prompt: m.tokens(uint64(100+served), 20), MaxTokens: 4})
+		}
+		s.turn()
+	}
+	a, b := s.clients["flood"].tokens.Load(), s.clients["one"].tokens.Load()
+	if b*10 < a*7 || served < 5 {
+		t.Errorf("%d tokens for the client with 40 requests, %d for the other", a, b)
+	}
+}
+
+// TestPriorityKeepsMemory: with too little memory for two, the one with the higher
+// priority keeps it although it came later.
+func TestPriorityKeepsMemory(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.still(small, Config{Slots: 2, PromptRows: 24, CacheBytes: m.budget(11)})
+	low := submit(t, s, Request{ID: "low", Prompt: m.tokens(1, 62), MaxTokens: 80})
+	s.turn()
+	high := submit(t, s, Request{ID: "high", Prompt: m.tokens(2, 20), MaxTokens: 150, Priority: 10})
+	want := []*answer{m.alone(low.st.req), m.alone(high.st.req)}
+	turns(t, s, nil, low, high)
+	same(t, "low", low, want[0])
+	same(t, "high", high, want[1])
+	preempted := func(id string) (n int) {
+		for _, d := range s.Why(id) {
+			if d.Action == Preempted {
+				n++
+			}
+		}
+		return n
+	}
+	if preempted("low") == 0 || preempted("high") > 0 {
+		t.Errorf("low preempted %d times, high %d times", preempted("low"), preempted("high"))
+	}
+}
+
+// TestGap follows the rows of prompts beside answers with machines whose steps take
+// a time of their own: what reads weights once, and what pays for every row.
+func TestGap(t *testing.T) {
+	for what, c := range map[string]struct {
+		step     func(answers, prompts int) time.Duration
+		min, max int
+	}{
+		"weights": {func(a, p int) time.Duration { return 10*time.Millisecond + time.Duration(a+p)*500*time.Microsecond }, 12, 20},
+		"rows":    {func(a, p int) time.Duration { return time.Duration(a+p) * time.Millisecond }, 1, 2},
+		"nothing": {func(a, p int) time.Duration { return time.Millisecond }, 512, 512},
+	} {
+		g := gap{plain: make([]time.Duration, 5), rows: gapRows}
+		if n := g.prompts(0, 512); n != 512 {
+			t.Errorf("%s: %d rows without answers", what, n)
+		}
+		if n := g.prompts(1, 512); n != 0 {
+			t.Errorf("%s: %d rows before a step was timed", what, n)
+		}
+		g.took(1, 0, c.step(1, 0))
+		worst := 0.0
+		for i := range 200 {
+			n := g.prompts(1, 512)
+			d := c.step(1, n)
+			g.took(1, n, d)
+			if i > 10 {
+				worst = max(worst, float64(d)/float64(c.step(1, 0)))
+			}
+		}
+		if n := g.prompts(1, 512); n < c.min || n > c.max || worst > 2 {
+			t.Errorf("%s: %d rows, steps at most %.2f times as long, want %d to %d and 2", what, n, worst, c.min, c.max)
+		}
+		if n := g.prompts(4, 512); n < 4 {
+			t.Errorf("%s: %d rows beside 4 answers", what, n)
+		}
+	}
+}

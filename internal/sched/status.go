@@ -1,0 +1,81 @@
+package sched
+
+import (
+	"slices"
+
+	"atenia/internal/enum"
+)
+
+// A Phase is where a request is.
+type Phase uint8
+
+// The phases.
+const (
+	Waiting  Phase = iota // in the queue
+	Reading               // its prompt is computed
+	Decoding              // its answer is
+	Stalled               // it waits for memory in its slot
+	Ended                 // a slot keeps what it computed
+)
+
+var phaseNames = []string{"waiting", "reading", "decoding", "stalled", "ended"}
+
+func (p Phase) String() string                { return enum.Name(phaseNames, "Phase", p) }
+func (p Phase) MarshalText() ([]byte, error)  { return []byte(p.String()), nil }
+func (p *Phase) UnmarshalText(b []byte) error { return enum.Parse(phaseNames, "phase", b, p) }
+
+// A Status is what a request waits for or a slot does.
+type Status struct {
+	Slot     int // 1 and up; 0 = it waits for one
+	Request  string
+	Phase    Phase
+	Priority int
+	Prompt   int // tokens
+	Cached   int // of those, tokens that were reused
+	Computed int // tokens whose keys and values are cached
+	Answer   int // tokens made
+	Limit    int // tokens it may make
+}
+
+// status describes a slot.
+func (sl *slot) status() Status {
+	v := Status{Slot: sl.id + 1, Request: sl.by, Phase: Ended, Computed: sl.done}
+	st := sl.st
+	if st == nil {
+		return v
+	}
+	v.Phase, v.Priority, v.Limit = Decoding, st.req.Priority, st.req.MaxTokens
+	v.Prompt, v.Cached, v.Answer = len(st.req.Prompt), st.cached, len(sl.tokens)-len(st.req.Prompt)
+	switch {
+	case sl.parked:
+		v.Phase = Stalled
+	case sl.done < v.Prompt:
+		v.Phase = Reading
+	}
+	return v
+}
+
+// publish shows other goroutines the memory held and what the slots do.
+func (s *Scheduler) publish() {
+	s.count()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.view = s.view[:0]
+	for _, sl := range s.slots {
+		s.view = append(s.view, sl.status())
+	}
+}
+
+// Status returns what every slot does, by its number, and then the requests that
+// wait, in the order in which they came.
+func (s *Scheduler) Status() []Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := slices.Clone(s.view)
+	slices.SortFunc(out, func(a, b Status) int { return a.Slot - b.Slot })
+	for _, st := range s.queue {
+		r := &st.req
+		out = append(out, Status{Request: r.ID, Priority: r.Priority, Prompt: len(r.Prompt), Limit: r.MaxTokens})
+	}
+	return out
+}

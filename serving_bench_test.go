@@ -1,0 +1,136 @@
+package atenia_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"atenia"
+)
+
+// served opens the model in ATENIA_SERVING, or the embedded one.
+func served(b *testing.B, c *atenia.Config) *atenia.Model {
+	m, err := atenia.Open(b.Context(), os.Getenv("ATENIA_SERVING"), c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { m.Close() })
+	return m
+}
+
+// someTokens returns n tokens which begin with the numbers of from.
+func someTokens(m *atenia.Model, from, n int) []int32 {
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(3 + (from*7919+i*104729+i*i)%(m.Vocab()-3))
+	}
+	return ids
+}
+
+// serveOne generates and returns the time to the first token and the number of them.
+func serveOne(b *testing.B, m *atenia.Model, p atenia.Prompt) (first time.Duration, n int) {
+	p.IgnoreEnd = true
+	began := time.Now()
+	for tok, err := range m.Generate(context.Background(), p) {
+		if err != nil {
+			b.Error(err)
+			return first, n
+		}
+		if tok.Finish == "" {
+			if n++; n == 1 {
+				first = time.Since(began)
+			}
+		}
+	}
+	return first, n
+}
+
+// BenchmarkServing measures streams at once, the first token with a cached prefix of
+// 1,000 tokens and without, and the gaps of a request while a long prompt is read,
+// with the model in ATENIA_SERVING: the rows of docs/performance.md, "Serving".
+func BenchmarkServing(b *testing.B) {
+	for _, streams := range []int{1, 8} {
+		b.Run(map[int]string{1: "stream", 8: "streams/8"}[streams], func(b *testing.B) {
+			m := served(b, &atenia.Config{Slots: 8, Context: 1024})
+			tokens := 0
+			var mu sync.Mutex
+			for b.Loop() {
+				var wait sync.WaitGroup
+				for i := range streams {
+					wait.Go(func() {
+						_, n := serveOne(b, m, atenia.Prompt{Tokens: someTokens(m, i, 8), Options: atenia.Options{MaxTokens: 32}})
+						mu.Lock()
+						tokens += n
+						mu.Unlock()
+					})
+				}
+				wait.Wait()
+			}
+			b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tokens/s")
+		})
+	}
+	b.Run("first", func(b *testing.B) {
+		m := served(b, &atenia.Config{Context: 1024})
+		var cold, warm time.Duration
+		for i := 0; b.Loop(); i++ {
+			p := atenia.Prompt{Tokens: someTokens(m, 100+i, 1000), Options: atenia.Options{MaxTokens: 1}}
+			d, _ := serveOne(b, m, p)
+			cold += d
+			p.Tokens = append(p.Tokens, 5, 6, 7, 8)
+			d, _ = serveOne(b, m, p)
+			warm += d
+		}
+		b.ReportMetric(cold.Seconds()*1e3/float64(b.N), "cold-ms")
+		b.ReportMetric(warm.Seconds()*1e3/float64(b.N), "cached-ms")
+		b.ReportMetric(100*warm.Seconds()/cold.Seconds(), "%cached")
+	})
+	b.Run("gap", func(b *testing.B) {
+		m := served(b, &atenia.Config{Context: 2048})
+		var alone, beside, worst time.Duration
+		for i := 0; b.Loop(); i++ {
+			a, d, w := gaps(b, m, i)
+			alone, beside, worst = alone+a, beside+d, worst+w
+		}
+		b.ReportMetric(alone.Seconds()*1e3/float64(b.N), "alone-ms")
+		b.ReportMetric(beside.Seconds()/alone.Seconds(), "steps")
+		b.ReportMetric(worst.Seconds()/alone.Seconds(), "steps-worst")
+	})
+}
+
+// gaps generates 48 tokens, and lets a prompt of 1,900 be read from the 16th on. It
+// returns the median time between tokens before that and then, and the longest.
+func gaps(b *testing.B, m *atenia.Model, i int) (alone, beside, worst time.Duration) {
+	ctx, stop := context.WithCancel(b.Context())
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer stop()
+	var times []time.Duration
+	last := time.Now()
+	p := atenia.Prompt{Tokens: someTokens(m, 200+i, 8), Options: atenia.Options{MaxTokens: 48, IgnoreEnd: true}}
+	for tok, err := range m.Generate(ctx, p) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		if tok.Finish != "" {
+			continue
+		}
+		times = append(times, time.Since(last))
+		last = time.Now()
+		if len(times) == 16 {
+			wait.Go(func() {
+				long := atenia.Prompt{Tokens: someTokens(m, 300+i, 1900), Options: atenia.Options{MaxTokens: 1}}
+				for range m.Generate(ctx, long) { // canceled when the answer has ended
+				}
+			})
+		}
+	}
+	median := func(d []time.Duration) time.Duration {
+		slices.Sort(d)
+		return d[len(d)/2]
+	}
+	alone, beside = median(times[2:16]), median(times[18:])
+	return alone, beside, times[len(times)-1]
+}
