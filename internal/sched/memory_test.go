@@ -40,7 +40,7 @@ func TestEvictUnderPressure(t *testing.T) {
 					r.Sampling.Temperature, r.Sampling.Seed = 1.5, uint64(i)
 					r.Sampling.RepeatPenalty = 1.2
 				}
-				if i%4 == 1 {
+				if i%8 == 1 {
 					r.Constrain = m.letters()
 				}
 				requests, want = append(requests, r), append(want, m.alone(r))
