@@ -33,7 +33,6 @@ var notCalledYet = map[string]struct{ why, names string }{
 	"internal/store/blob":   {"the contract: golden tests compare a file as it is", "Store.ReadRaw"},
 	"internal/text/token":   {"rerankers and encoders take pairs", "Tokenizer.EncodePair"},
 	"quila/internal/kfe":    {"entries that a block of phase 1, or a training step, moves: the second part has both", "Store.Replay Gradient Store.Descend"},
-	"quila/internal/nmdb":   {"phase 4 asks for pages before phase 5 needs them: the second part", "Bus.Request"},
 }
 
 // TestNoDeadCode finds functions, types, variables and constants that no

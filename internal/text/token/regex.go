@@ -39,19 +39,8 @@ type regex struct {
 	empty bool // a loop may go round without a character
 }
 
-// CompileRegex returns a matcher for an expression in the syntax that
-// tokenizer.json uses, that of Oniguruma. Errors are [*RegexError].
-//
-// A matcher returns the end of the match that begins at i; it equals i for an
-// empty match.
-func CompileRegex(expr string) (Matcher, error) {
-	re, err := newRegex(expr)
-	if err != nil {
-		return nil, err
-	}
-	return re.match, nil
-}
-
+// newRegex compiles an expression in the syntax that tokenizer.json uses, that of
+// Oniguruma. Errors are [*RegexError].
 func newRegex(expr string) (*regex, error) {
 	tree, err := parseRegex(expr)
 	if err != nil {

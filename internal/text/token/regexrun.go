@@ -52,6 +52,7 @@ func newRegexMachine(re *regex, s string) *regexMachine {
 	return m
 }
 
+// match is a [Matcher].
 func (re *regex) match(s string, i int) int {
 	return newRegexMachine(re, s).at(i)
 }
