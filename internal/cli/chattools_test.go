@@ -78,8 +78,8 @@ func TestChatTools(t *testing.T) {
 	if err := k.answer(t.Context(), "question"); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); got != "tool c1 42\n" {
-		t.Errorf("answered %q", got)
+	if got := out.String(); got != "tool c1 42\n" || ran.Load() != 1 {
+		t.Errorf("answered %q after %d calls", got, ran.Load())
 	}
 	if got := errw.String(); !strings.Contains(got, `tool twice of maths: {"N":21}`) {
 		t.Errorf("shown %q", got)

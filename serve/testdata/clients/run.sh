@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Runs the official clients of this folder against a server with the embedded model.
 # Usage: run.sh ATENIA FOLDER; the clients are installed in FOLDER if they are not there.
+# It ends with 77 if they cannot be.
 set -euo pipefail
+missing() { echo "the clients cannot be installed: $1"; exit 77; }
 atenia=$1 dir=$2
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$dir"
 [ -x "$dir/venv/bin/python" ] || python3 -m venv "$dir/venv"
-"$dir/venv/bin/pip" install -q openai anthropic ollama
-[ -d "$dir/node_modules/openai" ] || npm install --silent --no-fund --no-audit --prefix "$dir" openai
+"$dir/venv/bin/pip" install -q openai==3.54.0 anthropic==2.12.0 ollama==0.6.3 || missing pip
+[ -d "$dir/node_modules/openai" ] || npm install --silent --no-fund --no-audit --prefix "$dir" openai@6.49.0 || missing npm
 cp "$here"/*.mjs "$dir"
 key=key-of-clients
 "$atenia" serve --port 0 --api-key "$key" 2>"$dir/log" &
