@@ -14,7 +14,7 @@
 //	/tokenize  /detokenize                                               llama-server
 //	/mcp                                                                 agents, over MCP
 //	/ws                                                                  tokens over a WebSocket
-//	/health  /metrics  /slots                                            operators
+//	/health  /metrics  /slots  /why/{request}                            operators
 //
 // A page in a browser can use a server only if [Config].Origins lists its origin, and
 // only under a name that [Config].Hosts lists, an address or localhost: a page that

@@ -5,9 +5,11 @@ package serve
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
+	"atenia"
 	"atenia/internal/fault"
 	"atenia/serve/internal/host"
 )
@@ -51,6 +53,7 @@ func (s *Server) operation() []host.Route {
 		{Pattern: "GET /health", Serve: s.health, Public: true},
 		{Pattern: "GET /metrics", Serve: s.metrics},
 		{Pattern: "GET /slots", Serve: s.slots},
+		{Pattern: "GET /why/{request}", Serve: s.why},
 	}
 }
 
@@ -84,25 +87,59 @@ func (s *Server) metrics(w http.ResponseWriter, r *host.Request) error {
 	return nil
 }
 
-// slots says which models are loaded and how much each does.
+// slots says which models are loaded, and what each of their slots does.
 func (s *Server) slots(_ http.ResponseWriter, r *host.Request) error {
-	type slot struct {
-		Model    string     `json:"model"`
-		Loaded   bool       `json:"loaded"`
-		Requests int        `json:"requests"`
-		Share    int64      `json:"budget_bytes,omitempty"`
-		Expires  *time.Time `json:"expires,omitempty"`
+	type model struct {
+		Model    string                 `json:"model"`
+		Loaded   bool                   `json:"loaded"`
+		Users    int                    `json:"requests"`
+		Share    int64                  `json:"budget_bytes,omitempty"`
+		Expires  *time.Time             `json:"expires,omitempty"`
+		Requests []atenia.RequestStatus `json:"slots,omitempty"`
 	}
 	out := struct {
-		Running int    `json:"requests_running"`
-		Models  []slot `json:"models"`
+		Running int     `json:"requests_running"`
+		Models  []model `json:"models"`
 	}{Running: s.host.Running() - 1} // besides this one
 	for _, i := range s.pool.List() {
-		l := slot{Model: i.Name, Loaded: i.Loaded, Requests: i.Users, Share: i.Share}
+		m := model{Model: i.Name, Loaded: i.Loaded, Users: i.Users, Share: i.Share}
 		if !i.Expires.IsZero() {
-			l.Expires = &i.Expires
+			m.Expires = &i.Expires
 		}
-		out.Models = append(out.Models, l)
+		out.Models = append(out.Models, m)
+	}
+	for _, l := range s.pool.Loaded() {
+		for i := range out.Models {
+			if out.Models[i].Model == l.Info.Name {
+				out.Models[i].Requests = l.Model.Requests()
+			}
+		}
+		l.Release()
+	}
+	return r.WriteJSON(http.StatusOK, out)
+}
+
+// why says what was decided about a request, whose id its answer's X-Request-Id has.
+func (s *Server) why(_ http.ResponseWriter, r *host.Request) error {
+	type told struct {
+		Model     string            `json:"model"`
+		Decisions []atenia.Decision `json:"decisions"`
+	}
+	out := struct {
+		Request string `json:"request"`
+		Models  []told `json:"models"`
+	}{Request: r.PathValue("request")}
+	for _, l := range s.pool.Loaded() {
+		if d := l.Model.Why(out.Request); len(d) > 0 {
+			out.Models = append(out.Models, told{l.Info.Name, d})
+		}
+		l.Release()
+	}
+	if len(out.Models) == 0 {
+		return &host.Problem{
+			Status: http.StatusNotFound, Code: "not_found",
+			Message: "Nothing is known of the request " + strconv.Quote(out.Request) + ". The last 4096 decisions about a loaded model are kept.",
+		}
 	}
 	return r.WriteJSON(http.StatusOK, out)
 }

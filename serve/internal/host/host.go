@@ -192,15 +192,19 @@ func (h *Host) hasKey(q *http.Request) bool {
 	if len(h.keys) == 0 {
 		return true
 	}
-	key := q.Header.Get("X-Api-Key") // Anthropic's clients
-	if scheme, token, ok := strings.Cut(q.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		key = strings.TrimSpace(token)
-	}
-	sum, found := sha256.Sum256([]byte(key)), 0
+	sum, found := sha256.Sum256([]byte(keyOf(q))), 0
 	for i := range h.keys {
 		found |= subtle.ConstantTimeCompare(sum[:], h.keys[i][:])
 	}
 	return found == 1
+}
+
+// keyOf returns the key that a request has, "" if it has none.
+func keyOf(q *http.Request) string {
+	if scheme, token, ok := strings.Cut(q.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	return q.Header.Get("X-Api-Key") // Anthropic's clients
 }
 
 // checkSite refuses what a page in a browser sends without being allowed to: a request

@@ -173,6 +173,7 @@ type Lease struct {
 	p    *Pool
 	e    *entry
 	i    *instance
+	look bool // it is looked at, which is no use
 	once sync.Once
 }
 
@@ -215,6 +216,21 @@ func (p *Pool) Borrow(ctx context.Context, name string) (*Lease, error) {
 	}
 }
 
+// Loaded borrows all models that are loaded, the default first, to look at them: they
+// are unloaded when they would have been. Release the leases.
+func (p *Pool) Loaded() (out []*Lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.entries {
+		if e.model == nil || p.closed {
+			continue
+		}
+		e.model.users++
+		out = append(out, &Lease{Model: e.model.Model, Info: e.now(), p: p, e: e, i: e.model, look: true})
+	}
+	return out
+}
+
 // Release gives the model back. It may be called more than once.
 func (l *Lease) Release() { l.once.Do(func() { l.p.release(l) }) }
 
@@ -236,11 +252,17 @@ func (p *Pool) release(l *Lease) {
 	if i.users--; i.users > 0 {
 		return
 	}
-	i.used = time.Now()
 	if i.gone || p.closed {
 		p.close(l.e, i, "its files changed")
 		return
 	}
+	if until := l.e.info.Expires; l.look && !until.IsZero() {
+		if !time.Now().Before(until) {
+			p.close(l.e, i, "idle")
+		}
+		return
+	}
+	i.used = time.Now()
 	if p.c.Idle > 0 && l.e != p.entries[0] {
 		p.expire(l.e)
 	}

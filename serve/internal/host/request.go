@@ -4,9 +4,11 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"iter"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -56,6 +58,7 @@ func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversatio
 	if r.host.prompts {
 		r.Log.Info("prompt", "messages", c.Messages)
 	}
+	r.sign(&c.Options)
 	return r.count(l, func(yield func(atenia.Token, error) bool) {
 		begun := false
 		for t, err := range l.Model.Chat(ctx, c) {
@@ -68,6 +71,18 @@ func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversatio
 			}
 		}
 	})
+}
+
+// sign says in options whose request it is: decisions are found by its id, and requests
+// with one key, or without keys from one address, share what they are given.
+func (r *Request) sign(o *atenia.Options) {
+	o.ID = r.ID
+	if len(r.host.keys) > 0 {
+		sum := sha256.Sum256([]byte(keyOf(r.Request)))
+		o.Client = string(sum[:])
+	} else if o.Client, _, _ = net.SplitHostPort(r.RemoteAddr); o.Client == "" {
+		o.Client = r.RemoteAddr
+	}
 }
 
 // blame makes errors of a conversation with images the client's, if nothing else is known
@@ -97,6 +112,7 @@ func (r *Request) GenerateWithin(ctx context.Context, l *Lease, p atenia.Prompt)
 	if r.host.prompts {
 		r.Log.Info("prompt", "text", p.Text)
 	}
+	r.sign(&p.Options)
 	return r.count(l, l.Model.Generate(ctx, p))
 }
 

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -26,6 +27,8 @@ type generateInput struct {
 	Stop        []string `json:"stop"`
 	Chat        bool     `json:"chat"`
 	System      string   `json:"system"`
+
+	Schema json.RawMessage `json:"schema"`
 }
 
 const generateSchema = `{"type":"object","properties":{
@@ -36,6 +39,7 @@ const generateSchema = `{"type":"object","properties":{
 "stop":{"type":"array","items":{"type":"string"},"maxItems":16,"description":"texts that end the answer and are not part of it"},
 "chat":{"type":"boolean","default":false,"description":"format the prompt as a user's message by the model's chat template"},
 "system":{"type":"string","description":"system message, with chat"},
+"schema":{"type":"object","description":"JSON Schema that the answer satisfies, if it is not cut off by max_tokens"},
 "model":{"type":"string","description":"name of a model, see resource atenia://models; default: the first"}
 },"required":["prompt"],"additionalProperties":false}`
 
@@ -82,7 +86,7 @@ func (s *Server) generate(ctx context.Context, req *sdk.CallToolRequest, in *gen
 
 // options checks and completes what a call asks for.
 func (in *generateInput) options(m *atenia.Model) (atenia.Options, error) {
-	o := atenia.Options{MaxTokens: usualTokens, Sampling: m.Sampling(), Stop: in.Stop}
+	o := atenia.Options{MaxTokens: usualTokens, Sampling: m.Sampling(), Stop: in.Stop, Schema: in.Schema}
 	o.Sampling.Seed = in.Seed
 	if in.MaxTokens != nil {
 		o.MaxTokens = *in.MaxTokens
