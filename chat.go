@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"atenia/internal/sched"
+	"atenia/internal/text"
 )
 
 // A Message is one turn of a conversation.
@@ -49,6 +50,11 @@ type Conversation struct {
 	Messages  []Message
 	Tools     []Tool
 	Documents []Document
+	// MustCall makes the answer a call of the tool with this name, or with [AnyTool] of
+	// one that the model chooses, with arguments that its Parameters allow; parameters
+	// that cannot be enforced in full are a [*GrammarError]. "" = the model decides
+	// whether it calls.
+	MustCall string
 	// Continue says that the last message is the beginning of the answer: the model
 	// goes on where its content ends.
 	Continue bool
@@ -81,30 +87,42 @@ type Conversation struct {
 // [ErrNoTemplate]. [Model.Render] shows the text that the model is given.
 func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
-		prompt, ids, places, err := m.read(ctx, &c)
+		w, ids, places, err := m.read(ctx, &c)
 		if err != nil {
 			yield(Token{}, err)
 			return
 		}
-		m.generate(ctx, ids, places, &c.Options, m.reader(&c, prompt), yield)
+		m.generate(ctx, ids, places, &c.Options, w, yield)
 	}
 }
 
-// read returns a conversation's text and its tokens, with the places of its images.
-func (m *Model) read(ctx context.Context, c *Conversation) (string, []int32, []sched.Image, error) {
+// read returns what reads the answer to a conversation, and the conversation's tokens with
+// the places of its images.
+func (m *Model) read(ctx context.Context, c *Conversation) (*text.Writer, []int32, []sched.Image, error) {
 	images, err := c.imagesOf()
 	if err != nil {
-		return "", nil, nil, err
+		return nil, nil, nil, err
 	}
 	if len(images) > 0 && m.eye == nil { // the template would fail on them first
-		return "", nil, nil, ErrNoImages
+		return nil, nil, nil, ErrNoImages
 	}
 	prompt, err := m.Render(*c)
 	if err != nil {
-		return "", nil, nil, err
+		return nil, nil, nil, err
 	}
-	ids, places, err := m.see(ctx, prompt, images, false)
-	return prompt, ids, places, err
+	begin, w, err := m.force(c, prompt)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if w == nil {
+		w = m.reader(c, prompt)
+	}
+	ids, places, err := m.see(ctx, prompt+begin, images, false)
+	if err != nil {
+		w.Close()
+		return nil, nil, nil, err
+	}
+	return w, ids, places, nil
 }
 
 // CountTokens returns how many tokens a conversation has for the model, those
@@ -112,8 +130,12 @@ func (m *Model) read(ctx context.Context, c *Conversation) (string, []int32, []s
 // [Usage].Prompt. Use it to see whether a conversation fits before it is answered.
 // Images are encoded to be counted, and are not encoded again by Chat.
 func (m *Model) CountTokens(ctx context.Context, c Conversation) (int, error) {
-	_, ids, _, err := m.read(ctx, &c)
-	return len(ids), err
+	w, ids, _, err := m.read(ctx, &c)
+	if err != nil {
+		return 0, err
+	}
+	w.Close()
+	return len(ids), nil
 }
 
 // Render returns the text that the model's chat template makes of a

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -292,6 +293,61 @@ func TestFormats(t *testing.T) {
 	for _, bad := range []string{`{"type":"yaml"}`, `{"type":"json_schema"}`, `{"type":"json_schema","json_schema":{"schema":{"type":"king"}}}`} {
 		if status, text := post(t, url, `{`+hello+`,"response_format":`+bad+`}`); status != 400 {
 			t.Errorf("%s: %d %s", bad, status, text)
+		}
+	}
+}
+
+// TestToolChoice: a call that a request demands is made, with arguments of its schema,
+// whole and streamed, in every dialect that can demand one.
+func TestToolChoice(t *testing.T) {
+	_, web := newServer(t, Config{})
+	parameters := `{"type":"object","properties":{"city":{"enum":["Oslo","Bergen"]},"days":{"type":"integer","minimum":1,"maximum":9}},"required":["city","days"],"additionalProperties":false}`
+	fits := func(arguments string) bool {
+		o := object(t, arguments)
+		city, days := o["city"], o["days"]
+		return len(o) == 2 && (city == "Oslo" || city == "Bergen") && days.(float64) >= 1 && days.(float64) <= 9
+	}
+	tools := `"tools":[{"type":"function","function":{"name":"weather","parameters":` + parameters + `}},{"type":"function","function":{"name":"news","parameters":` + parameters + `}}]`
+	url := web.URL + "/v1/chat/completions"
+	for _, choice := range []string{`"required"`, `{"type":"function","function":{"name":"news"}}`} {
+		body := `{` + hello + `,"temperature":1.5,"seed":4,"max_tokens":200,` + tools + `,"tool_choice":` + choice
+		status, text := post(t, url, body+"}")
+		if status != 200 {
+			t.Fatal(status, text)
+		}
+		answer := object(t, text)
+		call := at(t, answer, "choices", 0, "message", "tool_calls", 0, "function").(map[string]any)
+		if choice != `"required"` && call["name"] != "news" || !fits(call["arguments"].(string)) || at(t, answer, "choices", 0, "finish_reason") != "tool_calls" {
+			t.Errorf("%s: %s", choice, text)
+		}
+		_, text = post(t, url, body+`,"stream":true}`)
+		arguments := ""
+		for _, e := range events(t, text) {
+			if e == "[DONE]" {
+				break
+			}
+			for _, c := range object(t, e)["choices"].([]any) {
+				calls, _ := c.(map[string]any)["delta"].(map[string]any)["tool_calls"].([]any)
+				for _, part := range calls {
+					more, _ := part.(map[string]any)["function"].(map[string]any)["arguments"].(string)
+					arguments += more
+				}
+			}
+		}
+		if arguments != call["arguments"] {
+			t.Errorf("%s: the stream has %q, want %q", choice, arguments, call["arguments"])
+		}
+	}
+	for _, choice := range []string{`{"type":"any"}`, `{"type":"tool","name":"news"}`} {
+		status, text := post(t, web.URL+"/v1/messages", `{"model":"default","messages":[{"role":"user","content":"Hello."}],"max_tokens":200,"temperature":1,"tools":[{"name":"weather","input_schema":`+parameters+`},{"name":"news","input_schema":`+parameters+`}],"tool_choice":`+choice+`}`)
+		if status != 200 {
+			t.Fatal(status, text)
+		}
+		answer := object(t, text)
+		block := at(t, answer, "content", 0).(map[string]any)
+		input, err := json.Marshal(block["input"])
+		if err != nil || block["type"] != "tool_use" || answer["stop_reason"] != "tool_use" || !fits(string(input)) {
+			t.Errorf("%s: %s", choice, text)
 		}
 	}
 }

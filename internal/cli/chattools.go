@@ -27,7 +27,7 @@ type toolFlags struct {
 }
 
 func (f *toolFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.config, "mcp", "", "offer the model the tools of the MCP servers in the JSON `FILE` {\"mcpServers\": {NAME: {\"command\": …, \"args\": […], \"env\": {…}} or {\"url\": …}}}")
+	fs.StringVar(&f.config, "mcp", "", "offer the model the tools of the MCP servers in a JSON `FILE` (examples/chat/mcp.json is one)")
 	fs.BoolVar(&f.yes, "yes", false, "with --mcp: run every call of a tool without asking")
 }
 

@@ -152,6 +152,12 @@ func (a *attention) bindWeights(b *Bind) error {
 		if a.kNorm, err = b.vector("k_norm", nk); err != nil {
 			return err
 		}
+		switch layer := a.p.QKNormKind == plan.QKNormLayer; { // the others have a form without weights
+		case layer && a.qNorm == nil:
+			return b.WeightErrorf("q_norm", "absent")
+		case layer && a.kNorm == nil:
+			return b.WeightErrorf("k_norm", "absent")
+		}
 	}
 	if a.slopes, err = b.vector("slopes", a.heads); err != nil {
 		return err

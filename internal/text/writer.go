@@ -47,6 +47,19 @@ func (t *Text) Parsed(stop []string, schemas map[string][]byte, prompt string, n
 	return w
 }
 
+// Forced returns a writer of an answer that is a call, as f says.
+func (t *Text) Forced(f answer.Forced, schemas map[string][]byte, newID func() string) *Writer {
+	w := t.Writer(nil)
+	o := answer.Options{NewID: newID}
+	for name, schema := range schemas {
+		o.Tools = append(o.Tools, answer.Tool{Name: name, Parameters: schema})
+	}
+	w.parser = answer.New(f.Dialect, o)
+	w.stream = t.Tokenizer.NewStream(false)
+	w.take(w.parser.Write(f.Read))
+	return w
+}
+
 // Add takes a token, and reports whether a stop string ended the answer.
 func (w *Writer) Add(id int32) (stopped bool) {
 	if w.stream == nil {

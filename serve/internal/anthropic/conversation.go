@@ -280,9 +280,12 @@ func (in *request) choose(c *atenia.Conversation) error {
 		if !slices.ContainsFunc(c.Tools, func(t atenia.Tool) bool { return t.Name == choice.Name }) {
 			return host.Invalid("tool_choice", "tool_choice: there is no tool %q", choice.Name)
 		}
-		fallthrough
+		c.MustCall = choice.Name
 	case "any":
-		return host.Unsupported("tool_choice", "tool_choice: %q is not supported yet: use auto or none", choice.Type)
+		if len(c.Tools) == 0 {
+			return host.Invalid("tool_choice", "tool_choice: any needs tools")
+		}
+		c.MustCall = atenia.AnyTool
 	default:
 		return host.Invalid("tool_choice", "tool_choice.type: %q is none of auto, any, tool and none", choice.Type)
 	}

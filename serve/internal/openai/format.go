@@ -43,8 +43,11 @@ func (f *format) constrain(o *atenia.Options, at string) error {
 
 // into gives a conversation the tools that a choice leaves.
 func (c choice) into(to *atenia.Conversation, fs []function) (err error) {
-	if c.mode == "required" || c.mode == "named" {
-		return host.Unsupported("tool_choice", "tool_choice can be auto or none: no call can be enforced")
+	switch c.mode {
+	case "required":
+		to.MustCall = atenia.AnyTool
+	case "named":
+		to.MustCall = c.name
 	}
 	to.Tools, err = c.choose(fs)
 	return err

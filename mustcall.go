@@ -1,0 +1,99 @@
+package atenia
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strconv"
+
+	"atenia/internal/text"
+	"atenia/internal/text/answer"
+)
+
+// AnyTool is the [Conversation].MustCall that leaves the choice of a tool to the model.
+const AnyTool = "*"
+
+// force makes the answer to a conversation a call, if it must be one: it sets the schema
+// of what the model writes, and returns what follows the prompt, and what reads the
+// answer; "" and nil if the model decides.
+func (m *Model) force(c *Conversation, prompt string) (begin string, w *text.Writer, err error) {
+	if c.MustCall == "" {
+		return "", nil, nil
+	}
+	var tools []Tool
+	schemas := map[string][]byte{}
+	for _, t := range c.Tools {
+		if c.MustCall == AnyTool || c.MustCall == t.Name {
+			tools = append(tools, t)
+			schemas[t.Name] = t.Parameters
+		}
+	}
+	switch {
+	case len(tools) == 0:
+		return "", nil, &ConfigError{"MustCall", c.MustCall, "AnyTool or the name of one of Tools"}
+	case c.Schema != nil || c.Grammar != "":
+		return "", nil, &ConfigError{"MustCall", c.MustCall, "no Schema or Grammar beside it: the call follows its tool's parameters"}
+	case c.Raw || c.Continue || c.NoPrompt:
+		return "", nil, &ConfigError{"MustCall", c.MustCall, "none of Raw, Continue and NoPrompt beside it"}
+	}
+	d := m.text.Answers
+	if d == nil {
+		d = answer.Detect("", nil)
+	}
+	name := ""
+	if len(tools) == 1 {
+		name = tools[0].Name
+	}
+	f := d.Force(prompt, name)
+	if f.Arguments {
+		c.Schema = parameters(&tools[0])
+	} else {
+		c.Schema = callSchema(tools, f.Key)
+	}
+	return f.Begin, m.text.Forced(f, schemas, newCallID), nil
+}
+
+// parameters returns the schema of a tool's arguments, which are an object.
+func parameters(t *Tool) json.RawMessage {
+	if t.Parameters == nil {
+		return json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
+	}
+	var says map[string]json.RawMessage
+	if json.Unmarshal(t.Parameters, &says) != nil { // the compiler of schemas says why
+		return t.Parameters
+	}
+	for _, key := range []string{"type", "$ref", "anyOf", "oneOf", "allOf", "const", "enum"} {
+		if says[key] != nil {
+			return t.Parameters
+		}
+	}
+	// Without any of these a schema allows values of all types.
+	rest := bytes.TrimPrefix(bytes.TrimSpace(t.Parameters), []byte("{"))
+	if len(says) > 0 {
+		rest = append([]byte(","), rest...)
+	}
+	return append([]byte(`{"type":"object"`), rest...)
+}
+
+// ownRef is a reference within a schema.
+var ownRef = regexp.MustCompile(`("\$ref"\s*:\s*"#)`)
+
+// callSchema returns the schema of an object with the name of a tool and, named by key,
+// its arguments.
+func callSchema(tools []Tool, key string) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteString(`{"anyOf":[`)
+	for i := range tools {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, _ := json.Marshal(tools[i].Name)
+		at := "${1}/anyOf/" + strconv.Itoa(i) + "/properties/" + key
+		p := ownRef.ReplaceAll(parameters(&tools[i]), []byte(at))
+		b.WriteString(`{"type":"object","properties":{"name":{"const":` + string(name) + `},"` + key + `":`)
+		b.Write(p)
+		b.WriteString(`},"required":["name","` + key + `"],"additionalProperties":false}`)
+	}
+	b.WriteString(`]}`)
+	return b.Bytes()
+}
