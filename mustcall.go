@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"atenia/internal/text"
-	"atenia/internal/text/answer"
 )
 
 // AnyTool is the [Conversation].MustCall that leaves the choice of a tool to the model.
@@ -36,15 +35,11 @@ func (m *Model) force(c *Conversation, prompt string) (begin string, w *text.Wri
 	case c.Raw || c.Continue || c.NoPrompt:
 		return "", nil, &ConfigError{"MustCall", c.MustCall, "none of Raw, Continue and NoPrompt beside it"}
 	}
-	d := m.text.Answers
-	if d == nil {
-		d = answer.Detect("", nil)
-	}
 	name := ""
 	if len(tools) == 1 {
 		name = tools[0].Name
 	}
-	f := d.Force(prompt, name)
+	f := m.text.Answers.Force(prompt, name)
 	if f.Arguments {
 		c.Schema = parameters(&tools[0])
 	} else {
