@@ -13,7 +13,7 @@ import (
 // TestGenerateN compares n answers of one prompt with n requests of their own, and
 // finds that the prompt was computed once.
 func TestGenerateN(t *testing.T) {
-	p := atenia.Prompt{Text: "Once upon a time there was a girl who liked to read long stories", Options: atenia.Options{MaxTokens: 24, ID: "n", Sampling: atenia.Sampling{Temperature: 1.1, Seed: 5}}}
+	p := atenia.Prompt{Text: "Once upon a time there was a girl who liked to read long stories about dogs, and her brother, who liked to hear them in the garden", Options: atenia.Options{MaxTokens: 24, ID: "n", Sampling: atenia.Sampling{Temperature: 1.1, Seed: 5}}}
 	const n = 4
 	alone := open(t, nil)
 	var want []answer
