@@ -335,14 +335,8 @@ func (in *request) options(o *atenia.Options, base atenia.Sampling) error {
 	}
 	o.Stop = in.StopSequences
 	o.Sampling = base
-	set(&o.Sampling.Temperature, in.Temperature)
-	set(&o.Sampling.TopP, in.TopP)
-	set(&o.Sampling.TopK, in.TopK)
+	host.Set(&o.Sampling.Temperature, in.Temperature)
+	host.Set(&o.Sampling.TopP, in.TopP)
+	host.Set(&o.Sampling.TopK, in.TopK)
 	return nil
-}
-
-func set[T any](field *T, v *T) {
-	if v != nil {
-		*field = *v
-	}
 }

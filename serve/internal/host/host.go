@@ -277,7 +277,7 @@ func (h *Host) Draining() bool { return h.draining.Load() }
 // Running returns how many requests are under way.
 func (h *Host) Running() int { return int(h.running.Load()) }
 
-// started distinguishes ids of several runs.
+// newID returns an id that neither this nor another run of the program has.
 func (h *Host) newID() string {
 	return fmt.Sprintf("req-%x-%d", started.UnixMilli()&0xffffffff, h.serial.Add(1))
 }

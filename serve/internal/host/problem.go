@@ -69,9 +69,6 @@ func ProblemOf(err error) *Problem {
 	if _, ok := errors.AsType[*atenia.ConfigError](err); ok {
 		return bad("invalid_value", "")
 	}
-	if _, ok := errors.AsType[*atenia.GrammarError](err); ok {
-		return bad("invalid_schema", "")
-	}
 	if _, ok := errors.AsType[*atenia.TextLengthError](err); ok {
 		return bad("context_length_exceeded", "input")
 	}

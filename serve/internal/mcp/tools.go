@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/serve/internal/host"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -68,10 +68,7 @@ func (s *Server) embed(ctx context.Context, _ *sdk.CallToolRequest, in *embedInp
 		return out, "", err
 	}
 	defer done()
-	o := atenia.EmbedOptions{Prompt: in.Prompt, Pooling: in.Pooling}
-	if _, ok := m.Encoding(); !ok {
-		o.Pooling = cmp.Or(o.Pooling, "mean")
-	}
+	o := atenia.EmbedOptions{Prompt: in.Prompt, Pooling: host.Pooling(m, in.Pooling)}
 	if out.Vectors, err = m.Embed(ctx, in.Texts, o); err != nil {
 		return out, "", err
 	}

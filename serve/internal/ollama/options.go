@@ -87,28 +87,22 @@ func (in *options) sampling(base atenia.Sampling) atenia.Sampling {
 	if in.Seed != nil && *in.Seed >= 0 { // -1 is a random one
 		s.Seed = uint64(*in.Seed)
 	}
-	set(&s.Temperature, in.Temperature)
-	set(&s.TopK, in.TopK)
-	set(&s.TopP, in.TopP)
-	set(&s.MinP, in.MinP)
-	set(&s.Typical, in.TypicalP)
-	set(&s.RepeatPenalty, in.RepeatPenalty)
-	set(&s.PresencePenalty, in.PresencePenalty)
-	set(&s.FrequencyPenalty, in.FrequencyPenalty)
-	set(&s.RepeatLast, in.RepeatLastN)
+	host.Set(&s.Temperature, in.Temperature)
+	host.Set(&s.TopK, in.TopK)
+	host.Set(&s.TopP, in.TopP)
+	host.Set(&s.MinP, in.MinP)
+	host.Set(&s.Typical, in.TypicalP)
+	host.Set(&s.RepeatPenalty, in.RepeatPenalty)
+	host.Set(&s.PresencePenalty, in.PresencePenalty)
+	host.Set(&s.FrequencyPenalty, in.FrequencyPenalty)
+	host.Set(&s.RepeatLast, in.RepeatLastN)
 	if in.RepeatLastN != nil && *in.RepeatLastN == 0 { // Ollama's 0 looks at no tokens, ours at 64
 		s.RepeatPenalty, s.PresencePenalty, s.FrequencyPenalty = 0, 0, 0
 	}
 	if in.Mirostat != nil && *in.Mirostat > 0 {
 		s.Mirostat = atenia.Mirostat{Tau: 5} // llama.cpp's
-		set(&s.Mirostat.Tau, in.MirostatTau)
-		set(&s.Mirostat.Eta, in.MirostatEta)
+		host.Set(&s.Mirostat.Tau, in.MirostatTau)
+		host.Set(&s.Mirostat.Eta, in.MirostatEta)
 	}
 	return s
-}
-
-func set[T any](field *T, v *T) {
-	if v != nil {
-		*field = *v
-	}
 }

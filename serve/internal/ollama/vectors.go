@@ -48,8 +48,7 @@ func embedOne(_ http.ResponseWriter, r *host.Request) error {
 	return r.WriteJSON(http.StatusOK, map[string][]float32{"embedding": out.Embeddings[0]})
 }
 
-// vectors returns a vector for each text. A model that was opened to generate text pools
-// its last hidden states, as Ollama's engine does.
+// vectors returns a vector for each text.
 func (in *embedRequest) vectors(r *host.Request, texts []string) (*embedResponse, error) {
 	if in.Model == "" {
 		return nil, host.Invalid("model", "model is required")
@@ -64,10 +63,7 @@ func (in *embedRequest) vectors(r *host.Request, texts []string) (*embedResponse
 	if len(texts) == 0 {
 		return out, nil
 	}
-	o := atenia.EmbedOptions{Truncate: in.Truncate == nil || *in.Truncate}
-	if _, encoder := l.Encoding(); !encoder {
-		o.Pooling = "mean"
-	}
+	o := atenia.EmbedOptions{Pooling: host.Pooling(l.Model, ""), Truncate: in.Truncate == nil || *in.Truncate}
 	if out.Embeddings, err = l.Embed(r.Context(), texts, o); err != nil {
 		return nil, err
 	}

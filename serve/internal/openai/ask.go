@@ -81,14 +81,14 @@ func (a *ask) choices() (int, error) {
 func (a *ask) options(m *atenia.Model, most *int, logProbs int) (atenia.Options, error) {
 	o := atenia.Options{Sampling: m.Sampling(), Stop: a.Stop, IgnoreEnd: a.IgnoreEnd}
 	s := &o.Sampling
-	set(&s.Temperature, a.Temperature)
-	set(&s.TopP, a.TopP)
-	set(&s.TopK, a.TopK)
-	set(&s.MinP, a.MinP)
-	set(&s.Typical, a.TypicalP)
-	set(&s.RepeatPenalty, a.RepeatPenalty)
-	set(&s.PresencePenalty, a.PresencePenalty)
-	set(&s.FrequencyPenalty, a.FrequencyPenalty)
+	host.Set(&s.Temperature, a.Temperature)
+	host.Set(&s.TopP, a.TopP)
+	host.Set(&s.TopK, a.TopK)
+	host.Set(&s.MinP, a.MinP)
+	host.Set(&s.Typical, a.TypicalP)
+	host.Set(&s.RepeatPenalty, a.RepeatPenalty)
+	host.Set(&s.PresencePenalty, a.PresencePenalty)
+	host.Set(&s.FrequencyPenalty, a.FrequencyPenalty)
 	s.Seed, s.LogProbs = rand.Uint64(), logProbs
 	if a.Seed != nil {
 		s.Seed = uint64(*a.Seed)
@@ -115,12 +115,6 @@ func (a *ask) options(m *atenia.Model, most *int, logProbs int) (atenia.Options,
 		return o, err
 	}
 	return o, s.Validate()
-}
-
-func set[T any](to, from *T) {
-	if from != nil {
-		*to = *from
-	}
 }
 
 // bias returns the ids of logit_bias with their values: -100 forbids a token.

@@ -175,10 +175,9 @@ func chat(_ http.ResponseWriter, r *host.Request) error {
 	if err != nil {
 		return err
 	}
-	head.Object, head.Usage = "chat.completion", &usage{}
+	head.Object, head.Usage = "chat.completion", total(answers, n)
 	for i, a := range answers {
 		head.Choices = append(head.Choices, a.choice(i))
-		head.Usage.add(a.usage)
 	}
 	return r.WriteJSON(http.StatusOK, head)
 }
@@ -239,10 +238,7 @@ func (s *chatStream) end(err error, answers []*answer) error {
 		return failStream(s.events, err)
 	}
 	if s.usage {
-		s.head.Choices, s.head.Usage = []chatChoice{}, &usage{}
-		for _, a := range answers {
-			s.head.Usage.add(a.usage)
-		}
+		s.head.Choices, s.head.Usage = []chatChoice{}, total(answers, len(answers))
 		if err := s.events.Data(s.head); err != nil {
 			return err
 		}

@@ -160,7 +160,7 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 	head := textCompletion{ID: "cmpl-" + r.ID, Object: "text_completion", Created: now(), Model: l.Info.Name, Fingerprint: fingerprint}
 	if in.Stream {
 		s := &textStream{r: r, head: head, usage: in.includesUsage(), echoes: echoes, offsets: make([]int, all)}
-		return s.end(fan(r.Context(), all, ask, func(i int, t atenia.Token) error { return s.take(i, answers[i].add(t)) }), total(answers, n))
+		return s.end(fan(r.Context(), all, ask, func(i int, t atenia.Token) error { return s.take(i, answers[i].add(t)) }), answers, n)
 	}
 	err = fan(r.Context(), all, ask, func(i int, t atenia.Token) error { answers[i].add(t); return nil })
 	if err != nil {
@@ -170,24 +170,22 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 		offset := len(echoes[i])
 		head.Choices = append(head.Choices, textChoice{i, echoes[i] + a.text.String(), newTextProbs(a.probs, &offset), &a.finish})
 	}
-	head.Usage = total(answers, n)()
+	head.Usage = total(answers, n)
 	return r.WriteJSON(http.StatusOK, head)
 }
 
-// total returns a function that sums usage: of n choices for each prompt.
-func total(answers []*answer, n int) func() *usage {
-	return func() *usage {
-		sum := &usage{}
-		for i := 0; i < len(answers); i += n {
-			var u usage
-			for _, a := range answers[i : i+n] {
-				u.add(a.usage)
-			}
-			sum.Prompt, sum.Answer, sum.Total = sum.Prompt+u.Prompt, sum.Answer+u.Answer, sum.Total+u.Total
-			sum.Details.Cached += u.Details.Cached
+// total sums usage: of n choices for each prompt.
+func total(answers []*answer, n int) *usage {
+	sum := &usage{}
+	for i := 0; i < len(answers); i += n {
+		var u usage
+		for _, a := range answers[i : i+n] {
+			u.add(a.usage)
 		}
-		return sum
+		sum.Prompt, sum.Answer, sum.Total = sum.Prompt+u.Prompt, sum.Answer+u.Answer, sum.Total+u.Total
+		sum.Details.Cached += u.Details.Cached
 	}
+	return sum
 }
 
 // A textStream writes chunks of completions.
@@ -216,7 +214,7 @@ func (s *textStream) take(i int, d delta) error {
 	return s.events.Data(s.head)
 }
 
-func (s *textStream) end(err error, sum func() *usage) error {
+func (s *textStream) end(err error, answers []*answer, n int) error {
 	if s.events == nil {
 		return err
 	}
@@ -224,7 +222,7 @@ func (s *textStream) end(err error, sum func() *usage) error {
 		return failStream(s.events, err)
 	}
 	if s.usage {
-		s.head.Choices, s.head.Usage = []textChoice{}, sum()
+		s.head.Choices, s.head.Usage = []textChoice{}, total(answers, n)
 		if err := s.events.Data(s.head); err != nil {
 			return err
 		}

@@ -105,16 +105,13 @@ func (m *message) message(at string) (atenia.Message, error) {
 		if c.Function.Arguments == "" {
 			c.Function.Arguments = "{}"
 		}
-		if !isObject([]byte(c.Function.Arguments)) {
+		if !host.IsObject(json.RawMessage(c.Function.Arguments)) {
 			return out, host.Invalid(at, "%s.tool_calls[%d].function.arguments is no JSON object", at, j)
 		}
 		out.ToolCalls = append(out.ToolCalls, atenia.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments)})
 	}
 	return out, nil
 }
-
-// isObject reports whether b is a whole JSON object.
-func isObject(b []byte) bool { return json.Valid(b) && bytes.TrimSpace(b)[0] == '{' }
 
 // into adds the parts of a content to a message. Texts alone are one text: many
 // templates know nothing else.

@@ -57,10 +57,7 @@ func embed(_ http.ResponseWriter, r *host.Request) error {
 		}
 		tokens += len(ids)
 	}
-	o := atenia.EmbedOptions{Prompt: in.Prompt, Pooling: in.Pooling, Truncate: in.Truncate}
-	if _, encoder := l.Encoding(); !encoder && o.Pooling == "" {
-		o.Pooling = "mean"
-	}
+	o := atenia.EmbedOptions{Prompt: in.Prompt, Pooling: host.Pooling(l.Model, in.Pooling), Truncate: in.Truncate}
 	vectors, err := l.Embed(r.Context(), all, o)
 	if err != nil {
 		return err

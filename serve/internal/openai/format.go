@@ -40,15 +40,3 @@ func (f *format) constrain(o *atenia.Options, at string) error {
 	}
 	return nil
 }
-
-// into gives a conversation the tools that a choice leaves.
-func (c choice) into(to *atenia.Conversation, fs []function) (err error) {
-	switch c.mode {
-	case "required":
-		to.MustCall = atenia.AnyTool
-	case "named":
-		to.MustCall = c.name
-	}
-	to.Tools, err = c.choose(fs)
-	return err
-}

@@ -42,7 +42,7 @@ func (f *function) tool(at string) (atenia.Tool, error) {
 	if string(f.Parameters) == "null" {
 		f.Parameters = nil
 	}
-	if f.Parameters != nil && !isObject(f.Parameters) {
+	if !host.IsObject(f.Parameters) {
 		return atenia.Tool{}, host.Invalid(at, "the parameters of %s are no JSON object", at)
 	}
 	return atenia.Tool{Name: f.Name, Description: f.Description, Parameters: f.Parameters}, nil
@@ -76,32 +76,33 @@ func (c *choice) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// choose returns the tools that a choice leaves.
-func (c choice) choose(fs []function) ([]atenia.Tool, error) {
-	var out []atenia.Tool
+// into gives a conversation the tools that a choice leaves, and says which of them must
+// be called.
+func (c choice) into(to *atenia.Conversation, fs []function) error {
 	found := false
 	for i := range fs {
 		t, err := fs[i].tool(fmt.Sprintf("tools[%d]", i))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		found = found || t.Name == c.name
-		out = append(out, t)
+		to.Tools = append(to.Tools, t)
 	}
 	switch c.mode {
 	case "", "auto":
-		return out, nil
+		return nil
 	case "none":
-		return nil, nil
+		to.Tools = nil
+		return nil
 	case "required":
-		if len(out) > 0 {
-			return out, nil
+		if to.MustCall = atenia.AnyTool; len(to.Tools) > 0 {
+			return nil
 		}
 	case "named":
-		if found {
-			return out, nil
+		if to.MustCall = c.name; found {
+			return nil
 		}
-		return nil, host.Invalid("tool_choice", "tool_choice is the function %q, which is not in tools", c.name)
+		return host.Invalid("tool_choice", "tool_choice is the function %q, which is not in tools", c.name)
 	}
-	return nil, host.Invalid("tool_choice", "tool_choice is %q, want none, auto, required with tools, or a function", c.mode)
+	return host.Invalid("tool_choice", "tool_choice is %q, want none, auto, required with tools, or a function", c.mode)
 }
