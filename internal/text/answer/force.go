@@ -21,8 +21,8 @@ type Forced struct {
 // not written as JSON gets no mark of its own: the object alone is the answer.
 func (d *Dialect) Force(prompt, name string) Forced {
 	f := Forced{Key: "arguments", Dialect: d}
-	for _, t := range d.thoughts { // the prompt may have begun a thought
-		if strings.LastIndex(prompt, t.begin) > strings.LastIndex(prompt, t.end) && strings.HasSuffix(strings.TrimSpace(prompt), strings.TrimSpace(t.begin)) {
+	for _, t := range d.thoughts {
+		if t.begunBy(prompt) {
 			f.Begin = t.end + "\n\n"
 		}
 	}

@@ -8,6 +8,12 @@ type thought struct {
 	shown      string // what in a template or vocabulary shows it, "" = begin
 }
 
+// begunBy reports whether a prompt ends with the beginning of a thought, which the
+// answer then goes on with.
+func (t *thought) begunBy(prompt string) bool {
+	return prompt != "" && strings.HasSuffix(strings.TrimRight(prompt, space), strings.TrimSpace(t.begin))
+}
+
 var thoughts = []thought{
 	{begin: "<think>", end: "</think>"},
 	{begin: "[THINK]", end: "[/THINK]"},

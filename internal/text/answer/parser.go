@@ -254,7 +254,7 @@ func (p *Parser) run() {
 	}
 	prompt := strings.TrimRight(p.o.Prompt, space)
 	for _, t := range p.d.thoughts {
-		if prompt != "" && strings.HasSuffix(prompt, strings.TrimSpace(t.begin)) {
+		if t.begunBy(p.o.Prompt) {
 			p.think(t.end)
 			break
 		}

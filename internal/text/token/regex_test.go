@@ -166,14 +166,14 @@ func TestRegexMarks(t *testing.T) {
 		}
 		text := string(b)
 		slow := func(_ string, i int) int {
-			m := newRegexMachine(re, text)
+			m := re.machine(text)
 			if !re.empty {
 				m.wait = 1 << 20
 			}
 			return m.at(i)
 		}
 		want := cutBy(text, slow)
-		m := newRegexMachine(re, text)
+		m := re.machine(text)
 		m.wait = 0
 		if got := cutBy(text, func(_ string, i int) int { return m.at(i) }); !slices.Equal(got, want) {
 			t.Fatalf("%s on %q: %q, want %q", expr, text, got, want)

@@ -1,6 +1,10 @@
 package token
 
-import "unicode/utf8"
+import (
+	"slices"
+	"sync"
+	"unicode/utf8"
+)
 
 // A regexThread is a way not tried yet. run is set for the rest of an opRun: it
 // may give back characters down to lo.
@@ -44,22 +48,41 @@ const (
 	maxRegexKnown = 1 << 18
 )
 
-func newRegexMachine(re *regex, s string) *regexMachine {
-	m := &regexMachine{re: re, s: s, wait: patience, marks: regexMarks{each: len(s) + 1, keep: re.empty}}
+// regexMachines are those not in use: most texts are a few words, for which a stack
+// costs more than the matches.
+var regexMachines = sync.Pool{New: func() any { return new(regexMachine) }}
+
+// machine returns a machine for a text, to be given back by [regexMachine.done].
+func (re *regex) machine(s string) *regexMachine {
+	m := regexMachines.Get().(*regexMachine)
+	m.re, m.s, m.wait = re, s, patience
+	m.marks.each, m.marks.keep = len(s)+1, re.empty
 	if re.empty {
 		m.wait = 0 // the marks end the loops
 	}
 	return m
 }
 
+// done forgets all that was learnt of the text.
+func (m *regexMachine) done() {
+	clear(m.ends)
+	*m = regexMachine{stack: m.stack[:0], ends: m.ends[:0], marks: regexMarks{trail: m.marks.trail[:0]}}
+	if cap(m.stack)+cap(m.marks.trail) <= patience {
+		regexMachines.Put(m)
+	}
+}
+
 // match is a [Matcher].
 func (re *regex) match(s string, i int) int {
-	return newRegexMachine(re, s).at(i)
+	m := re.machine(s)
+	defer m.done()
+	return m.at(i)
 }
 
 // segments calls yield for the matches in s and the stretches between them.
 func (re *regex) segments(s string, yield func(i, j int, match bool)) {
-	m := newRegexMachine(re, s)
+	m := re.machine(s)
+	defer m.done()
 	segments(s, func(_ string, i int) int { return m.at(i) }, yield)
 }
 
@@ -211,8 +234,8 @@ func (m *regexMachine) match(code []regexInst, marks *regexMarks, pos, until int
 func (m *regexMachine) run(in *regexInst, pos int) (lo, end int, ok bool) {
 	var last regexRun
 	if in.y == forever {
-		if m.ends == nil {
-			m.ends = make([]regexRun, m.re.insts)
+		if len(m.ends) == 0 {
+			m.ends = slices.Grow(m.ends, m.re.insts)[:m.re.insts]
 		}
 		last = m.ends[in.id]
 	}
@@ -263,14 +286,14 @@ func (m *regexMachine) inner(in *regexInst, pos int) int {
 	if end, ok := m.known[key]; ok {
 		return end
 	}
-	end, marks := -1, &m.marks
-	if m.re.empty {
-		marks = &regexMarks{each: m.marks.each, keep: true}
-	}
-	if in.behind {
+	var end int
+	switch {
+	case in.behind:
 		end = m.before(in, pos)
-	} else {
-		end = m.match(in.sub, marks, pos, anywhere)
+	case m.re.empty:
+		end = m.match(in.sub, &regexMarks{each: m.marks.each, keep: true}, pos, anywhere)
+	default:
+		end = m.match(in.sub, &m.marks, pos, anywhere)
 	}
 	if m.steps > m.wait {
 		if m.known == nil || len(m.known) >= maxRegexKnown {
