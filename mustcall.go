@@ -20,11 +20,9 @@ func (m *Model) force(c *Conversation, prompt string) (begin string, w *text.Wri
 		return "", nil, nil
 	}
 	var tools []Tool
-	schemas := map[string][]byte{}
 	for _, t := range c.Tools {
 		if c.MustCall == AnyTool || c.MustCall == t.Name {
 			tools = append(tools, t)
-			schemas[t.Name] = t.Parameters
 		}
 	}
 	switch {
@@ -45,7 +43,7 @@ func (m *Model) force(c *Conversation, prompt string) (begin string, w *text.Wri
 	} else {
 		c.Schema = callSchema(tools, f.Key)
 	}
-	return f.Begin, m.text.Forced(f, schemas, newCallID), nil
+	return f.Begin, m.text.Forced(f, schemasOf(tools), newCallID), nil
 }
 
 // parameters returns the schema of a tool's arguments, which are an object.

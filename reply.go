@@ -46,18 +46,28 @@ func gather(tokens iter.Seq2[Token, error], keep bool) (*Answer, error) {
 		if err != nil {
 			return a, err
 		}
-		a.Text += t.Text
-		a.Reasoning += t.Reasoning
-		if t.Call != nil {
-			a.call(t.Call)
-		}
-		if t.Finish != "" {
-			a.Finish, a.Stop, a.Usage = t.Finish, t.Stop, *t.Usage
-		} else if keep {
+		a.Add(t)
+		if t.Finish == "" && keep {
 			a.Tokens = append(a.Tokens, t)
 		}
 	}
 	return a, nil
+}
+
+// Add puts the next token to the answer, for a program that shows tokens as they come and
+// wants the whole at the end. Tokens are not kept.
+func (a *Answer) Add(t Token) {
+	a.Text += t.Text
+	a.Reasoning += t.Reasoning
+	if t.Call != nil {
+		a.call(t.Call)
+	}
+	if t.Finish != "" {
+		a.Finish, a.Stop = t.Finish, t.Stop
+	}
+	if t.Usage != nil {
+		a.Usage = *t.Usage
+	}
 }
 
 // call adds a part of a call.

@@ -14,11 +14,16 @@ func (m *Model) reader(c *Conversation, prompt string) *text.Writer {
 	if c.Raw {
 		return m.text.Writer(c.Stop)
 	}
+	return m.text.Parsed(c.Stop, schemasOf(c.Tools), prompt, newCallID)
+}
+
+// schemasOf returns the schemas of tools' parameters by the tools' names.
+func schemasOf(tools []Tool) map[string][]byte {
 	schemas := map[string][]byte{}
-	for _, t := range c.Tools {
+	for _, t := range tools {
 		schemas[t.Name] = t.Parameters
 	}
-	return m.text.Parsed(c.Stop, schemas, prompt, newCallID)
+	return schemas
 }
 
 // newCallID returns nine letters and digits, which is what Mistral's templates ask for.

@@ -273,21 +273,20 @@ func (t *talk) answer(ctx context.Context, question string) error {
 	before := slices.Clone(t.messages)
 	t.messages = append(t.messages, atenia.Message{Role: "user", Content: question})
 	err := t.fit()
-	said := atenia.Message{Role: "assistant"}
-	finish := ""
+	said := &atenia.Answer{}
 	if err == nil {
-		finish, err = t.converse(ctx, &said)
+		said, err = t.converse(ctx)
 	}
 	if ctx.Err() != nil && t.lines.Terminal {
-		finish, err = "interrupted", nil
+		said.Finish, said.ToolCalls, err = "interrupted", nil, nil // a call may have been cut off
 	}
 	if err != nil {
 		t.messages = before // the question was not answered
 		return err
 	}
-	t.messages = append(t.messages, said)
+	t.messages = append(t.messages, said.Message())
 	if t.a.json {
-		out := map[string]string{"role": "assistant", "content": said.Content, "finish": finish}
+		out := map[string]string{"role": "assistant", "content": said.Text, "finish": said.Finish}
 		if said.Reasoning != "" {
 			out["reasoning"] = said.Reasoning
 		}
@@ -296,23 +295,20 @@ func (t *talk) answer(ctx context.Context, question string) error {
 	if _, err := fmt.Fprintln(t.a.out); err != nil {
 		return err
 	}
-	if finish == "length" {
+	if said.Finish == "length" {
 		t.note("(the answer reached its maximum length)")
 	}
 	return nil
 }
 
-// say generates the answer to the conversation, and returns why it ended. It
-// returns as soon as ctx ends; the model may need longer to notice, since it
-// computes a long question in large steps.
-func (t *talk) say(ctx context.Context, said *atenia.Message) (finish string, err error) {
+// say generates the answer to the conversation, or as much as came before the error. It
+// returns as soon as ctx ends; the model may need longer to notice, since it computes a
+// long question in large steps.
+func (t *talk) say(ctx context.Context) (*atenia.Answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var text, thought strings.Builder
-	defer func() {
-		said.Content, said.Reasoning = text.String(), thought.String()
-		t.bright("")
-	}()
+	defer t.bright("")
+	said := &atenia.Answer{}
 	type event struct {
 		tok atenia.Token
 		err error
@@ -344,20 +340,17 @@ func (t *talk) say(ctx context.Context, said *atenia.Message) (finish string, er
 	for {
 		select {
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return said, ctx.Err()
 		case e, more := <-events:
 			if !more || e.err != nil {
-				return finish, e.err
+				return said, e.err
 			}
-			text.WriteString(e.tok.Text)
-			hear(said, e.tok.Call)
-			thought.WriteString(e.tok.Reasoning)
+			said.Add(e.tok)
 			if !t.a.json {
 				if err := t.print(e.tok); err != nil {
-					return "", err
+					return said, err
 				}
 			}
-			finish = e.tok.Finish
 		}
 	}
 }

@@ -153,23 +153,24 @@ func visible(s string) string {
 }
 
 // converse answers the conversation, and runs the calls of the model until it answers
-// without one. Calls and their results become part of the conversation.
-func (t *talk) converse(ctx context.Context, said *atenia.Message) (finish string, err error) {
+// without one. Calls and their results become part of the conversation. An answer that
+// was not finished comes with the error.
+func (t *talk) converse(ctx context.Context) (said *atenia.Answer, err error) {
 	var ask func(string) (string, error)
 	if t.lines.Terminal {
 		ask = func(prompt string) (string, error) { return t.read(ctx, prompt) }
 	}
 	for round := 0; ; round++ {
-		finish, err = t.say(ctx, said)
+		said, err = t.say(ctx)
 		if err != nil || len(said.ToolCalls) == 0 || t.tools == nil {
-			return finish, err
+			return said, err
 		}
 		if round == mostRounds {
 			fmt.Fprintf(t.a.err, "atenia: no answer after %d rounds of calls\n", round)
 			said.ToolCalls = nil // which nothing answers
-			return finish, nil
+			return said, nil
 		}
-		t.messages = append(t.messages, *said)
+		t.messages = append(t.messages, said.Message())
 		for _, call := range said.ToolCalls {
 			result := "error: interrupted"
 			if ctx.Err() == nil {
@@ -177,25 +178,5 @@ func (t *talk) converse(ctx context.Context, said *atenia.Message) (finish strin
 			}
 			t.messages = append(t.messages, atenia.Message{Role: "tool", ToolCallID: call.ID, Name: call.Name, Content: result})
 		}
-		*said = atenia.Message{Role: "assistant"}
-	}
-}
-
-// hear adds a part of a call to what the model says.
-func hear(said *atenia.Message, p *atenia.CallPart) {
-	if p == nil {
-		return
-	}
-	if p.Name != "" {
-		said.ToolCalls = append(said.ToolCalls, atenia.ToolCall{ID: p.ID, Name: p.Name, Arguments: json.RawMessage{}})
-	}
-	n := len(said.ToolCalls) - 1
-	if n < 0 {
-		return
-	}
-	if last := &said.ToolCalls[n]; p.Broken {
-		said.ToolCalls = said.ToolCalls[:n]
-	} else {
-		last.Arguments = append(last.Arguments, p.Arguments...)
 	}
 }

@@ -213,6 +213,3 @@ func drain(errw io.Writer, s *serve.Server, web *http.Server, seconds int) error
 	}
 	return web.Shutdown(ctx)
 }
-
-// A sizeFlag is a number of bytes, such as 32MiB.
-type sizeFlag int64

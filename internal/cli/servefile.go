@@ -18,6 +18,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// A sizeFlag is a number of bytes, such as 32MiB.
+type sizeFlag int64
+
 // String implements [pflag.Value].
 func (s *sizeFlag) String() string {
 	if *s == 0 {

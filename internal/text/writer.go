@@ -37,12 +37,7 @@ func (t *Text) Writer(stop []string) *Writer {
 func (t *Text) Parsed(stop []string, schemas map[string][]byte, prompt string, newID func() string) *Writer {
 	w := t.Writer(stop)
 	if d := t.Answers; d != nil && t.Tokenizer != nil && !d.Plain(len(schemas) > 0) {
-		o := answer.Options{Prompt: prompt, NewID: newID}
-		for name, schema := range schemas {
-			o.Tools = append(o.Tools, answer.Tool{Name: name, Parameters: schema})
-		}
-		w.parser = answer.New(d, o)
-		w.stream = t.Tokenizer.NewStream(false)
+		w.parse(d, answer.Options{Prompt: prompt, NewID: newID}, schemas)
 	}
 	return w
 }
@@ -50,14 +45,18 @@ func (t *Text) Parsed(stop []string, schemas map[string][]byte, prompt string, n
 // Forced returns a writer of an answer that is a call, as f says.
 func (t *Text) Forced(f answer.Forced, schemas map[string][]byte, newID func() string) *Writer {
 	w := t.Writer(nil)
-	o := answer.Options{NewID: newID}
+	w.parse(f.Dialect, answer.Options{NewID: newID}, schemas)
+	w.take(w.parser.Write(f.Read))
+	return w
+}
+
+// parse gives the writer a parser, which needs the marks too that are special tokens.
+func (w *Writer) parse(d *answer.Dialect, o answer.Options, schemas map[string][]byte) {
 	for name, schema := range schemas {
 		o.Tools = append(o.Tools, answer.Tool{Name: name, Parameters: schema})
 	}
-	w.parser = answer.New(f.Dialect, o)
-	w.stream = t.Tokenizer.NewStream(false)
-	w.take(w.parser.Write(f.Read))
-	return w
+	w.parser = answer.New(d, o)
+	w.stream = w.tok.NewStream(false)
 }
 
 // Add takes a token, and reports whether a stop string ended the answer.
