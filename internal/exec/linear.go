@@ -52,7 +52,9 @@ type prep struct {
 }
 
 // linear reserves the scratch for a product with rows of the given width.
-func (b *Bind) linear(cols int) *linear { return &linear{cols: cols} }
+func (b *Bind) linear(cols int) *linear {
+	return &linear{cols: cols, asked: b.In[0].rows == plan.RowsRequested}
+}
 
 // add appends the matrix in a slot, with the bias of another slot if the model
 // has one ("" = the op has no bias).
@@ -288,7 +290,6 @@ func bindLMHead(b *Bind, p *plan.HeadParams) (Kernel, error) {
 	}
 	in, out := b.In[0], b.Out[0]
 	l.reads(in)
-	l.asked = in.rows == plan.RowsRequested
 	head := &l.parts[0]
 	head.stride, head.softcap, head.act = int(p.Vocab), p.Softcap, headActs[p.Act]
 	if p.Scale != 1 {

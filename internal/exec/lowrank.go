@@ -79,6 +79,9 @@ func (x *Executor) NewLowRank(plans *plan.ModelPlans, l *plan.LowRank, factors [
 	return a, nil
 }
 
+// ID returns a number that no other adapter of the process has.
+func (a *LowRank) ID() uint64 { return a.id }
+
 // Release frees the adapter's memory. No step may use it then.
 func (a *LowRank) Release() { a.block.Release() }
 
@@ -193,7 +196,7 @@ func (t *lowTask) Range(_, lo, hi int) {
 			g := &t.l.adapted[j]
 			u := &g.of.updates[p.at]
 			if a, b := max(lo-base, 0), min(hi-base, u.rank); a < b {
-				kernel.MatMul(low, u.rank, &u.a, a, b, t.l.src[g.first*t.l.cols:], t.l.cols, g.n)
+				kernel.MatMul(low, u.rank, &u.a, a, b, t.l.src[g.first*t.l.cols:(g.first+g.n)*t.l.cols], t.l.cols, g.n)
 				if f := u.scale * g.strength; f != 1 {
 					for r := range g.n {
 						kernel.Scale(low[r*u.rank+a:r*u.rank+b], f)
