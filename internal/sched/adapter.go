@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"atenia/internal/exec"
+	"atenia/internal/memory/ledger"
+	"atenia/internal/plan"
 )
 
 // An adapter is what keys and values of a sequence depend on besides its tokens: they
@@ -37,6 +39,11 @@ func (a adapter) seed() uint64 {
 	}
 	h = (h ^ a.of.ID()) * 0xff51afd7ed558ccd
 	return (h ^ uint64(math.Float32bits(a.strength))) * 0xff51afd7ed558ccd
+}
+
+// NewLowRank brings an adapter into memory, see [exec.Executor.NewLowRank].
+func (s *Scheduler) NewLowRank(plans *plan.ModelPlans, l *plan.LowRank, factors []exec.Factors, account *ledger.Account) (*exec.LowRank, error) {
+	return s.shared.Load().NewLowRank(plans, l, factors, account)
 }
 
 // Forget frees the keys and values of ended requests that had an adapter, which no
