@@ -140,6 +140,10 @@ type Config struct {
 	// adapter_model.safetensors) that the weights are merged with as the model is
 	// opened. "" = none. Merged weights are in a temporary file until it is closed.
 	Adapter string
+	// Adapters are LoRA adapters that requests name ([Options].Adapter). They are kept
+	// beside the weights, which stay as they are, of any type: requests with different
+	// adapters and without share batches. [Model.LoadAdapter] adds further ones.
+	Adapters []Adapter
 	// Pooling makes an encoder of the model, for [Model.Embed]: "mean", "cls" (the
 	// first token) or "last" of its last hidden states make the vector of a text;
 	// "none" gives one for each token, for [Model.EmbedTokens]. "" = what the model
@@ -214,9 +218,11 @@ func (c *Config) withDefaults() (Config, error) {
 	if d.NoMmap && (d.Budget != (Budget{}) || d.PlacementFile != "") {
 		errs = append(errs, &ConfigError{"NoMmap", nil, "NoMmap keeps the whole model in memory: use it without Budget and PlacementFile"})
 	}
+	errs = append(errs, checkAdapters(d.Adapters)...)
 	if d.CacheBytes < 0 {
 		errs = append(errs, &ConfigError{"CacheBytes", d.CacheBytes, "0 or more"})
 	}
+	d.Adapters = slices.Clone(d.Adapters)
 	return d, errors.Join(errs...)
 }
 
@@ -241,8 +247,9 @@ func (c *Config) engine() engine.Config {
 	}
 	return engine.Config{
 		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes, KeepBytes: c.KeepBytes,
-		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse, Pool: c.Pooling, Normalize: raw},
-		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
+		Compile:  compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse, Pool: c.Pooling, Normalize: raw},
+		Adapters: adapterFiles(c.Adapters),
+		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
 		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit,
 	}

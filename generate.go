@@ -41,6 +41,11 @@ type Options struct {
 	// one that was given the fewest tokens comes first, so that many requests of
 	// one do not hold up another's.
 	Client string
+	// Adapter is the name of an adapter of the model ([Config].Adapters) that the answer
+	// is computed with. "" = none.
+	Adapter string
+	// AdapterScale replaces [Adapter].Scale for this answer. 0 = it does not.
+	AdapterScale float32
 	// Schema is a JSON Schema that the answer, a JSON text, is to satisfy. With it the
 	// answer is valid whenever it ends with "stop", whatever the sampling; near
 	// MaxTokens only what can still be completed is allowed. A schema that cannot be
@@ -151,6 +156,10 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		yield(Token{}, publish(err))
 		return
 	}
+	if err := m.adapt(&r, o.Adapter, o.AdapterScale); err != nil {
+		yield(Token{}, err)
+		return
+	}
 	st, err := m.engine.Sched.Submit(ctx, r)
 	if err != nil {
 		yield(Token{}, publish(err))
@@ -214,6 +223,9 @@ type LogitsOptions struct {
 	// by one, as if they had been generated. 0 = all at once. The rows are the
 	// same either way.
 	Step int
+	// Adapter and AdapterScale are as in [Options].
+	Adapter      string
+	AdapterScale float32
 }
 
 // Logits returns the model's logits, [rows, vocab]: the row after the last token,
@@ -241,6 +253,9 @@ func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions,
 	r := sched.Request{Prompt: tokens, All: o.All}
 	if o.Step > 0 {
 		r.Prompt, r.Forced = tokens[:o.Step], tokens[o.Step:]
+	}
+	if err := m.adapt(&r, o.Adapter, o.AdapterScale); err != nil {
+		return err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

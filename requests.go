@@ -53,7 +53,8 @@ type Decision struct {
 	Rule     string `json:"rule"`
 	Observed int64  `json:"observed"`
 	Limit    int64  `json:"limit"`
-	Because  string `json:"because"` // the numbers as a sentence
+	Because  string `json:"because"`           // the numbers as a sentence
+	Adapter  string `json:"adapter,omitempty"` // of an admitted request; "" = none
 
 	line string
 }
@@ -69,7 +70,7 @@ func (m *Model) Why(request string) []Decision {
 	for _, d := range m.engine.Sched.Why(request) {
 		out = append(out, Decision{
 			Time: d.Time, Step: d.Step, Request: d.Request, Action: d.Action.String(), Slot: d.Slot, Other: d.Other,
-			Rule: d.Rule.String(), Observed: d.Observed, Limit: d.Limit, Because: d.Because(), line: d.String(),
+			Rule: d.Rule.String(), Observed: d.Observed, Limit: d.Limit, Because: d.Because(), Adapter: d.Adapter, line: d.String(),
 		})
 	}
 	return out
@@ -87,6 +88,7 @@ type RequestStatus struct {
 	Usage    Usage  `json:"usage"`    // so far
 	Computed int    `json:"computed"` // tokens whose keys and values are cached
 	Limit    int    `json:"limit"`    // tokens that the answer may have
+	Adapter  string `json:"adapter,omitempty"`
 }
 
 // Requests returns what each of the model's slots does, by its number, and then the
@@ -97,7 +99,7 @@ func (m *Model) Requests() []RequestStatus {
 	for _, v := range m.engine.Sched.Status() {
 		out = append(out, RequestStatus{
 			Slot: v.Slot, Request: v.Request, Phase: v.Phase.String(), Priority: v.Priority,
-			Usage: Usage{v.Prompt, v.Cached, v.Answer}, Computed: v.Computed, Limit: v.Limit,
+			Usage: Usage{v.Prompt, v.Cached, v.Answer}, Computed: v.Computed, Limit: v.Limit, Adapter: v.Adapter,
 		})
 	}
 	return out

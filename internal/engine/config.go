@@ -30,6 +30,8 @@ type Config struct {
 	Codec      string // of streamed weights, one of Codecs
 	Merged     bool   // weights are not those of the files: an adapter was added
 
+	Adapters []AdapterFile // that requests may name
+
 	Budget        Budget
 	Rules         Rules
 	PlacementFile string

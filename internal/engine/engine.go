@@ -43,6 +43,7 @@ type Engine struct {
 	stop     context.CancelFunc
 	pressure *pressure
 	encoder  encoder
+	adapters adapters
 	stopping sync.Once
 	closing  sync.Once
 }
@@ -96,6 +97,11 @@ func (e *Engine) start(d *file.Description) error {
 	e.learn()
 	if e.Sched, err = sched.New(x, e.schedule(d)); err != nil {
 		x.Close()
+		return err
+	}
+	if err := e.openAdapters(); err != nil {
+		e.Sched.Close()
+		e.closeAdapters()
 		return err
 	}
 	if e.pressure.real {
@@ -186,6 +192,7 @@ func (e *Engine) Close() (err error) {
 	e.closing.Do(func() {
 		err = e.Stop()
 		e.remember()
+		e.closeAdapters()
 		err = errors.Join(err, e.resume.close(), e.weights.close(), e.checkPeak(), e.endLog())
 	})
 	return err

@@ -22,6 +22,7 @@ type PlaceConfig struct {
 	// CacheBytes bounds cached keys and values; 0 = as many as Rules.Batch
 	// sequences need.
 	CacheBytes int64
+	Adapters   int64           // bytes of adapters that are kept beside the weights
 	Recorder   replay.Recorder // writes down what is decided; the zero value does not
 	// Measure finds out how fast the machine reads a file. It is called once for a
 	// placement that leaves weights on the disk, unless Rules.Rates say how fast
@@ -32,11 +33,12 @@ type PlaceConfig struct {
 	MeasureAlways bool
 }
 
-// The names of reserves in placements: room for the program, and for an encoder of
-// images or sounds.
+// The names of reserves in placements: room for the program, for an encoder of images
+// or sounds, and for adapters.
 const (
 	programReserveName = "runtime"
 	towerReserve       = "tower"
+	adapterReserve     = "adapters"
 )
 
 // gpuName stands for the first device where none was found.
@@ -71,6 +73,9 @@ func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
 	}
 	if tower > 0 {
 		in.Reserves = append(in.Reserves, place.Reserve{Name: towerReserve, Bytes: tower})
+	}
+	if c.Adapters > 0 {
+		in.Reserves = append(in.Reserves, place.Reserve{Name: adapterReserve, Bytes: c.Adapters})
 	}
 	for _, s := range rules.Pins {
 		pin, err := place.ParsePin(s)

@@ -50,7 +50,11 @@ func (p *Plan) Map(pl *place.Placement) ([]ledger.Part, error) {
 			add(memory.RAM, ledger.Scratch.String(), r.Bytes-p.footprint.tower)
 			continue
 		}
-		add(memory.RAM, ledger.Program.String(), r.Bytes)
+		use := ledger.Program
+		if r.Name == adapterReserve {
+			use = ledger.Adapters
+		}
+		add(memory.RAM, use.String(), r.Bytes)
 	}
 	add(memory.RAM, ledger.Streamed.String(), pl.Ring.Bytes())
 	if d := &need.Packing; d.Mode == pack.InMemory && !pl.Spills() {
@@ -63,7 +67,7 @@ func (p *Plan) Map(pl *place.Placement) ([]ledger.Part, error) {
 	for _, t := range []memory.Tier{memory.VRAM, memory.RAM, memory.SSD} {
 		for _, use := range []string{
 			ledger.Program.String(), ledger.Weights.String(), mapped, ledger.Packed.String(), ledger.Streamed.String(), "experts",
-			ledger.Cache.String(), ledger.Scratch.String(), "rows", "as packed",
+			ledger.Cache.String(), ledger.Scratch.String(), ledger.Adapters.String(), "rows", "as packed",
 		} {
 			if n := of[t][use]; n > 0 {
 				out = append(out, ledger.Part{Memory: t.Lower(), Use: use, Bytes: n})

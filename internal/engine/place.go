@@ -61,7 +61,7 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.P
 func (p *Plan) placeConfig() PlaceConfig {
 	c := PlaceConfig{
 		Budget: p.Effective().Budget, Rules: p.Effective().Rules, File: p.Effective().PlacementFile,
-		Exec: p.Effective().exec(&p.Model.Config), CacheBytes: p.Effective().CacheBytes,
+		Exec: p.Effective().exec(&p.Model.Config), CacheBytes: p.Effective().CacheBytes, Adapters: p.adapterBytes.Load(),
 	}
 	c.Exec.Pack = p.packing()
 	if c.Budget.Reserve.Runtime == 0 {

@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/embedded"
 	"atenia/internal/model/file"
+	"atenia/internal/model/lora"
 )
 
 // OpenFiles opens the files of a model: a .gguf file, a Hugging Face folder or
@@ -73,6 +75,9 @@ type Plan struct {
 	needed    int64           // bytes of all, if they do not fit and nobody set a budget; else 0
 	effective *Config         // within what there is; nil before the model is opened
 	notes     []string        // for the user, see Engine.Notes
+
+	adapters     []*lora.Bound // of Config.Adapters; their A and B until the engine has them
+	adapterBytes atomic.Int64  // of these, and of those that are loaded later
 }
 
 // Compile makes the plan of a model. The description is needed no longer than
@@ -85,6 +90,9 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 	path := Display(PathOf(d))
 	p := &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}
 	p.files = p.packFiles(d)
+	if err := p.readAdapters(); err != nil {
+		return nil, err
+	}
 	for _, d := range m.Diagnostics {
 		if d.Code == compile.OwnHead {
 			p.note("%s", d.Text)

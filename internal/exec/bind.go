@@ -26,8 +26,10 @@ type register struct {
 }
 
 // prepared reports whether the rows are, in this step, in the form that
-// products read. A trace shows floats.
-func (r *register) prepared(s *Step) bool { return r.form != kernel.FormF32 && s.Trace == nil }
+// products read. A trace shows floats, and the products of adapters read them.
+func (r *register) prepared(s *Step) bool {
+	return r.form != kernel.FormF32 && s.Trace == nil && len(s.adapted) == 0
+}
 
 // bytes returns the register's prepared rows in a step.
 func (r *register) bytes(s *Step) []byte {

@@ -109,6 +109,10 @@ type Executor struct {
 	generals        []*chunk.General[float32]       // by worker
 	units           int                             // streamed units bound so far of the current plan
 	acquired        [len(bankSlots)][]kernel.Matrix // by expert: those of the cache that the mixture in progress multiplies with
+	numbers         map[string]int                  // of the weights of the plans
+	shapes          [][2]int                        // of those that products multiply with, by number: rows and columns
+	low             []float32                       // A·x of the product in progress
+	lowTask         lowTask
 }
 
 // A program is one bound plan.
@@ -364,6 +368,7 @@ func (x *Executor) Step(s *Step) error {
 			s.rowRun = append(s.rowRun, int32(i))
 		}
 	}
+	s.layAdapted()
 	if x.byPlace {
 		s.placeRows()
 	}

@@ -94,6 +94,7 @@ func (f *ffn) run(s *Step, in, out *register) error {
 	f.last.parts[0].dst = out.f32(s)
 	f.first.prepareRegister(s, in)
 	f.last.begin(f.x, up, rows)
+	f.first.lower(s)
 	if err := f.first.acquire(s); err != nil {
 		return err
 	}

@@ -41,6 +41,9 @@ type lane struct {
 	caches []*kv.Cache
 	states []plan.StateDescriptor
 	spans  []exec.Span // images of every sequence
+
+	low      *exec.LowRank // of new sequences
+	strength float32
 }
 
 func (m *model) lane(t testing.TB, cfg exec.Config) *lane {
@@ -67,10 +70,13 @@ type sequence struct {
 	pos    int
 	span   int
 	source []float32 // rows of an encoder
+
+	low      *exec.LowRank
+	strength float32
 }
 
 func (l *lane) sequence(span int) *sequence {
-	q := &sequence{span: span}
+	q := &sequence{span: span, low: l.low, strength: l.strength}
 	for _, c := range l.caches {
 		q.seqs = append(q.seqs, c.NewSeq())
 	}
@@ -97,7 +103,7 @@ func (l *lane) run(s *exec.Step, feeds ...feed) [][]float32 {
 	l.t.Helper()
 	s.Runs, s.Tokens, s.Requested = nil, nil, nil
 	for _, f := range feeds {
-		r := exec.Run{First: len(s.Tokens), Len: len(f.tokens), Pos: f.q.pos, Span: f.q.span, Spans: l.spans}
+		r := exec.Run{First: len(s.Tokens), Len: len(f.tokens), Pos: f.q.pos, Span: f.q.span, Spans: l.spans, LowRank: f.q.low, Strength: f.q.strength}
 		if f.q.pos == 0 {
 			r.Source = f.q.source
 		}

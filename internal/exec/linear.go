@@ -21,6 +21,10 @@ type linear struct {
 	src   []float32 // of this run, [rows, cols]
 	rows  int
 	unit  int // the ring's unit with some of the matrices, plus one; 0 = all are in memory
+
+	asked   bool          // the rows are the requested ones
+	adapted []adaptedRows // of this run
+	low     []float32     // their A·x
 }
 
 // A part is one matrix of a linear.
@@ -28,6 +32,8 @@ type part struct {
 	name string
 	w    *pack.Matrix
 	rows int
+	at   int // number of the weight, see [Executor.numbers]
+	low  int // of this run: where the A·x of its first adapter is in linear.low
 	bias []float32
 	prep int // index into preps plus one; 0 = plain float32 rows
 	dst  []float32
@@ -46,7 +52,9 @@ type prep struct {
 }
 
 // linear reserves the scratch for a product with rows of the given width.
-func (b *Bind) linear(cols int) *linear { return &linear{cols: cols} }
+func (b *Bind) linear(cols int) *linear {
+	return &linear{cols: cols, asked: b.In[0].rows == plan.RowsRequested}
+}
 
 // add appends the matrix in a slot, with the bias of another slot if the model
 // has one ("" = the op has no bias).
@@ -59,6 +67,7 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 		return b.WeightErrorf(slot, "absent")
 	}
 	p := part{name: b.WeightName(slot), rows: rows}
+	p.at = b.x.number(p.name, rows, l.cols)
 	if p.w, err = b.product(l, slot, w); err != nil {
 		return err
 	}
@@ -142,6 +151,7 @@ func (l *linear) prepare(s *Step, src []float32, rows int) {
 
 // multiply computes every part's dst from the prepared rows.
 func (l *linear) multiply(s *Step) error {
+	l.lower(s)
 	if err := l.acquire(s); err != nil {
 		return err
 	}
@@ -219,6 +229,9 @@ func (l *linear) outputs(p *part, lo, hi int) {
 	} else {
 		from := &l.preps[p.prep-1]
 		multiplyPrepared(from.form, p.dst, p.stride, w, lo, hi, from.rows, l.rows)
+	}
+	if len(l.adapted) > 0 {
+		l.raise(p, lo, hi)
 	}
 	if p.bias == nil && p.scale == 0 && p.softcap == 0 && p.act == nil {
 		return

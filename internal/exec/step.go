@@ -33,6 +33,11 @@ type Run struct {
 	// determine the positions of what follows.
 	Spans []Span
 
+	// LowRank is the adapter of the sequence, nil = none; Strength multiplies its
+	// scales. Keys and values on the pages must be of the same adapter and strength.
+	LowRank  *LowRank
+	Strength float32
+
 	flat int // first row in the memory of attention without a cache
 }
 
@@ -68,6 +73,8 @@ type Step struct {
 	windows   []Run
 	rowWindow []int32 // row → window
 	x         *Executor
+
+	adapted, asked []adaptedRows // rows of adapters: of the batch, and of the requested ones
 }
 
 // stopped reports whether the step is to end now.
@@ -106,6 +113,9 @@ func (s *Step) check(x *Executor) error {
 			return stepErrorf("run %d ends at position %d, the context holds %d", i, r.Pos+r.Len, x.cfg.Context)
 		}
 		if err := x.checkPages(i, r); err != nil {
+			return err
+		}
+		if err := x.checkLowRank(i, r); err != nil {
 			return err
 		}
 	}

@@ -65,6 +65,7 @@ type Decision struct {
 	Rule     Rule
 	Observed int64
 	Limit    int64
+	Adapter  string // of an admitted request; "" = none
 }
 
 // String returns one line: request, action, rule, numbers.
@@ -72,6 +73,9 @@ func (d Decision) String() string {
 	s := d.Request + ": " + d.Action.String()
 	if d.Slot > 0 {
 		s += fmt.Sprintf(" slot %d", d.Slot)
+	}
+	if d.Adapter != "" {
+		s += " with adapter " + d.Adapter
 	}
 	return s + " by rule " + d.Rule.String() + ": " + d.Because()
 }

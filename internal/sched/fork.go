@@ -39,7 +39,7 @@ func (s *Scheduler) leader(r *Request) (lead *slot, at int) {
 	class := s.x.RopeClass(r.span())
 	for _, sl := range s.slots {
 		now = max(now, sl.shares(r))
-		if sl.idle() || s.x.RopeClass(sl.span) != class {
+		if sl.idle() || sl.adapter != r.adapter() || s.x.RopeClass(sl.span) != class {
 			continue
 		}
 		n := commonPrefix(sl.tokens, r.Prompt, min(len(r.Prompt), len(sl.st.req.Prompt))-1)

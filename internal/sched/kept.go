@@ -47,9 +47,10 @@ func newKept(limit, cacheBytes int64, pools int) kept {
 	return kept{limit: max(0, limit), pages: make([]int, pools), owners: map[*byte]int{}, index: map[uint64][]*prefix{}}
 }
 
-// chain appends the hash of every whole block of tokens with all before it.
-func chain(to []uint64, tokens []int32) []uint64 {
-	h := uint64(0x9E3779B97F4A7C15)
+// chain appends the hash of every whole block of tokens with all before it, and with
+// the adapter.
+func chain(to []uint64, a adapter, tokens []int32) []uint64 {
+	h := a.seed()
 	for i, t := range tokens {
 		h = (h ^ uint64(uint32(t))) * 0xff51afd7ed558ccd // the mixing step of MurmurHash3
 		h ^= h >> 33
@@ -65,7 +66,7 @@ func (c *kept) find(r *Request) (best *prefix, most int) {
 	if len(c.list) == 0 {
 		return nil, 0
 	}
-	blocks := chain(nil, r.Prompt)
+	blocks := chain(nil, r.adapter(), r.Prompt)
 	deep := 0
 	for deep < len(blocks) && len(c.index[blocks[deep]]) > 0 {
 		deep++
@@ -102,7 +103,7 @@ func (s *Scheduler) detach(sl *slot) *prefix {
 // keep keeps what detach returned.
 func (s *Scheduler) keep(p *prefix) {
 	c := &s.kept
-	p.chain = chain(nil, p.tokens)
+	p.chain = chain(nil, p.adapter, p.tokens)
 	last := p.chain[len(p.chain)-1]
 	if s.plain {
 		for _, o := range c.index[last] {
@@ -136,7 +137,7 @@ func (s *Scheduler) keep(p *prefix) {
 // every prompt that it would.
 func (p *prefix) within(o *prefix) bool {
 	n := min(p.done, o.done)
-	return p.done <= o.done && slices.Equal(p.tokens, o.tokens[:n]) && p.s.x.RopeClass(p.span) == o.s.x.RopeClass(o.span) &&
+	return p.done <= o.done && p.adapter == o.adapter && slices.Equal(p.tokens, o.tokens[:n]) && p.s.x.RopeClass(p.span) == o.s.x.RopeClass(o.span) &&
 		sameImages(p.images, o.images, n, p.s.x.Whole()) == n
 }
 

@@ -147,7 +147,7 @@ func BenchmarkFind(b *testing.B) {
 		sl.tokens = join(system, m.tokens(uint64(i), 100))
 		sl.done = len(sl.tokens)
 		p := &prefix{slot: sl}
-		p.chain = chain(nil, sl.tokens)
+		p.chain = chain(nil, adapter{}, sl.tokens)
 		s.kept.list = append(s.kept.list, p)
 		for _, h := range p.chain {
 			s.kept.index[h] = append(s.kept.index[h], p)

@@ -28,7 +28,7 @@ type Remembered struct {
 // remembered returns the sequence that shares more than *keep tokens with a
 // request, and sets *keep to how many; nil if none does.
 func (s *Scheduler) remembered(r *Request, keep *int) (m *Remembered) {
-	if r.All || s.scoped || len(s.known) == 0 {
+	if r.All || s.scoped || r.LowRank != nil || len(s.known) == 0 {
 		return nil
 	}
 	class := s.x.RopeClass(r.span())
@@ -136,7 +136,7 @@ func (sl *slot) computed() (c Computed, ok bool) {
 	if !sl.s.marking {
 		n = sl.wholePages()
 	}
-	if len(sl.images) > 0 { // what follows them is not known by its tokens
+	if len(sl.images) > 0 || sl.adapter.of != nil { // what follows them is not known by its tokens
 		n = 0
 	}
 	if n == 0 || sl.s.scoped {

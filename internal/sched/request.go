@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,16 @@ type Request struct {
 	// wait for it.
 	OnLogits func(row int, logits []float32)
 	All      bool
+	// LowRank is the adapter whose products the request has, nil = none; its scales are
+	// multiplied by Strength. Adapter is its name, for decisions. It must not be
+	// released before Ended was called.
+	LowRank  *exec.LowRank
+	Strength float32
+	Adapter  string
+	// Ended, if not nil, is called once when the request has ended and no step uses
+	// what it brought. It is called by the scheduler, or by Submit if that fails, and
+	// must not wait for either.
+	Ended func()
 	// Counters, if not nil, count the steps that contain rows of the request,
 	// including the rows of other requests. They cost atomic operations.
 	Counters *exec.Counters
@@ -165,6 +176,7 @@ func (st *Stream) end(f Finish, err error) {
 	st.stop()
 	st.client.live.Add(-1)
 	st.sched.ends(st, f, err)
+	st.req.ended()
 	close(st.tokens)
 }
 
@@ -201,10 +213,8 @@ func (s *Scheduler) check(r *Request) error {
 // [ContextError], *kv.MemoryError, [ErrClosed], tokens outside the vocabulary or
 // sampling parameters outside their range.
 func (s *Scheduler) Submit(ctx context.Context, r Request) (*Stream, error) {
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.check(&r); err != nil {
+	if err := cmp.Or(context.Cause(ctx), s.check(&r)); err != nil {
+		r.ended()
 		return nil, err
 	}
 	r.own()
@@ -219,6 +229,7 @@ func (s *Scheduler) Submit(ctx context.Context, r Request) (*Stream, error) {
 	st.stop = context.AfterFunc(ctx, func() { st.drop(context.Cause(ctx)) })
 	if !s.enqueue(st) {
 		st.stop()
+		r.ended()
 		return nil, s.ending()
 	}
 	return st, nil

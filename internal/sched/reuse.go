@@ -69,7 +69,7 @@ func (s *Scheduler) place(r *Request) (to *slot, by string) {
 // shares returns how many computed tokens of the slot the request can reuse. The
 // last token of a prompt is always computed, because its logits are needed.
 func (sl *slot) shares(r *Request) int {
-	if r.All || sl.s.scoped { // the logits of all tokens are requested
+	if r.All || sl.s.scoped || sl.adapter != r.adapter() { // the logits of all tokens are requested
 		return 0
 	}
 	// Cached keys are rotated for the request length they were computed with.

@@ -22,6 +22,8 @@ type slot struct {
 	forkAt  int               // another request goes on from this position; 0 = none
 	parked  bool              // preempted: waits for memory until another request ends
 
+	adapter adapter // that the sequence is computed with
+
 	images []Image     // of the sequence
 	spans  []exec.Span // of images, for exec.Run; none in an idle slot
 	tokens []int32     // all tokens of the sequence; in an idle slot only the first done are valid
@@ -65,6 +67,7 @@ func (s *Scheduler) begin(st *Stream) error {
 		limit = r.Constrain()
 	}
 	sl, by := s.place(r)
+	sl.adapter = r.adapter()
 	st.cached = sl.done
 	st.slot, sl.by = sl.id+1, r.ID
 	sl.st, sl.sampler, sl.limit, sl.span, sl.parked = st, sampler, limit, r.span(), false
@@ -90,7 +93,7 @@ func (s *Scheduler) begin(st *Stream) error {
 		x.Seq().Reserve(sl.span)
 	}
 	s.markYoungest(sl)
-	st.noted.Slot = st.slot
+	st.noted.Slot, st.noted.Adapter = st.slot, r.Adapter
 	s.note(st.noted)
 	if st.cached > 0 {
 		s.note(Decision{Request: r.ID, Action: Reuses, Slot: st.slot, Other: by, Rule: ByPrefix, Observed: int64(st.cached), Limit: int64(len(r.Prompt))})

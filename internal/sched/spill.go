@@ -207,7 +207,7 @@ func (s *Scheduler) recall(r *Request) {
 
 // sharesSpilled is shares as if the pages were in memory.
 func (sl *slot) sharesSpilled(r *Request) int {
-	if r.All || sl.s.scoped || sl.s.x.RopeClass(sl.span) != sl.s.x.RopeClass(r.span()) {
+	if r.All || sl.s.scoped || sl.adapter != r.adapter() || sl.s.x.RopeClass(sl.span) != sl.s.x.RopeClass(r.span()) {
 		return 0
 	}
 	n := commonPrefix(sl.tokens, r.Prompt, min(len(r.Prompt)-1, sl.spill.done))

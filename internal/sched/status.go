@@ -35,6 +35,7 @@ type Status struct {
 	Computed int // tokens whose keys and values are cached
 	Answer   int // tokens made
 	Limit    int // tokens it may make
+	Adapter  string
 }
 
 // status describes a slot.
@@ -44,7 +45,7 @@ func (sl *slot) status() Status {
 	if st == nil {
 		return v
 	}
-	v.Phase, v.Priority, v.Limit = Decoding, st.req.Priority, st.req.MaxTokens
+	v.Phase, v.Priority, v.Limit, v.Adapter = Decoding, st.req.Priority, st.req.MaxTokens, st.req.Adapter
 	v.Prompt, v.Cached, v.Answer = len(st.req.Prompt), st.cached, len(sl.tokens)-len(st.req.Prompt)
 	switch {
 	case sl.parked:
@@ -75,7 +76,7 @@ func (s *Scheduler) Status() []Status {
 	slices.SortFunc(out, func(a, b Status) int { return a.Slot - b.Slot })
 	for _, st := range s.queue {
 		r := &st.req
-		out = append(out, Status{Request: r.ID, Priority: r.Priority, Prompt: len(r.Prompt), Limit: r.MaxTokens})
+		out = append(out, Status{Request: r.ID, Priority: r.Priority, Prompt: len(r.Prompt), Limit: r.MaxTokens, Adapter: r.Adapter})
 	}
 	return out
 }

@@ -148,7 +148,7 @@ func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) 
 		s.prompts = max(0, s.prompts-n)
 	}
 	first := len(s.step.Tokens)
-	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages, Spans: sl.spans})
+	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages, Spans: sl.spans, LowRank: sl.adapter.of, Strength: sl.adapter.strength})
 	s.step.Tokens = append(s.step.Tokens, sl.tokens[sl.done:sl.done+n]...)
 	s.owners = append(s.owners, sl)
 	if c := sl.st.req.Counters; c != nil {

@@ -6,7 +6,7 @@ import "strings"
 // neighbouring elements rotate together, in files of all formats.
 var commandR = Family{
 	ID: "cohere", ModelTypes: []string{"cohere"},
-	Arch: "command-r", ReadsArch: true, Reorders: true, ScalesLogits: true,
+	Arch: "command-r", ReadsArch: true, Reorders: true, Neighbours: true, ScalesLogits: true,
 	Defaults: Defaults{
 		Hidden: 8192, Layers: 40, Heads: 64, FFN: 22528, Vocab: 256000, Context: 8192, NormEps: 1e-5, Theta: 5e5, Act: "silu", Tied: true,
 		NormKind: layerNorm, FFNBias: Absent,
@@ -27,7 +27,7 @@ var commandR = Family{
 // cohere2 has a window in three of four layers, and positions only there.
 var cohere2 = Family{
 	ID: "cohere2", ModelTypes: []string{"cohere2"},
-	Arch: "cohere2", ReadsArch: true, Reorders: true, ScalesLogits: true, StatesWindow: true, StatesPattern: true,
+	Arch: "cohere2", ReadsArch: true, Reorders: true, Neighbours: true, ScalesLogits: true, StatesWindow: true, StatesPattern: true,
 	Defaults: Defaults{
 		Hidden: 8192, Layers: 40, Heads: 64, FFN: 22528, Vocab: 256000, Context: 8192, NormEps: 1e-5, Theta: 1e4, Act: "silu", Tied: true,
 		NormKind: layerNorm, FFNBias: Absent,
@@ -61,7 +61,7 @@ func (o *object) cohere(c *Config) {
 // each head.
 var glm4 = Family{
 	ID: "glm4", ModelTypes: []string{"glm4"},
-	Arch: "glm4", ReadsArch: true, Reorders: true,
+	Arch: "glm4", ReadsArch: true, Reorders: true, Neighbours: true,
 	Defaults: Defaults{
 		Hidden: 4096, Layers: 40, Heads: 32, KVHeads: 2, HeadDim: 128, FFN: 13696, Vocab: 151552, Context: 131072,
 		NormEps: 1.5625e-7, Theta: 1e4, Act: "silu", OutBias: Absent, FFNBias: Absent,
@@ -83,7 +83,7 @@ var glm4 = Family{
 // ernie45 is llama that rotates neighbours, in files of all formats.
 var ernie45 = Family{
 	ID: "ernie4_5", ModelTypes: []string{"ernie4_5"},
-	Arch: "ernie4_5", ReadsArch: true, Reorders: true,
+	Arch: "ernie4_5", ReadsArch: true, Reorders: true, Neighbours: true,
 	Defaults: Defaults{
 		Hidden: 1024, Layers: 18, Heads: 16, KVHeads: 2, HeadDim: 128, FFN: 3072, Vocab: 103424, Context: 131072,
 		NormEps: 1e-5, Theta: 5e5, Act: "silu", Tied: true,

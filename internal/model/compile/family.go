@@ -16,6 +16,7 @@ type Family struct {
 	Arch          string   // general.architecture of a GGUF file that stores it
 	ReadsArch     bool     // GGUF files of Arch are read as this family
 	Reorders      bool     // Arch stores rows of q and k interleaved (llama.cpp's NORM rope)
+	Neighbours    bool     // so do its Hugging Face folders
 	Tiles         bool     // Arch stores heads of values of a delta rule tiled
 	StatesWindow  bool     // files of Arch have the key attention.sliding_window
 	StatesPattern bool     // and may list the layers with a window

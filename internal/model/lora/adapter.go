@@ -58,6 +58,7 @@ const (
 type Adapter struct {
 	Config
 	Pairs []Pair
+	gguf  bool // modules are named as in GGUF files
 }
 
 // New creates an adapter for the matrices of a model, [out, in], that the
@@ -143,9 +144,13 @@ func (a *Adapter) Write(fsys durable.FS, dir string) error {
 // most is the maximum size of a configuration file.
 const most = 1 << 20
 
-// Open reads an adapter. Errors match [ErrFormat] or [ErrUnsupported], or are
-// those of files and of package file.
+// Open reads an adapter: a folder of huggingface/peft, or a .gguf file of llama.cpp's.
+// Errors match [ErrFormat] or [ErrUnsupported], or are those of files and of package
+// file.
 func Open(dir string) (*Adapter, error) {
+	if strings.EqualFold(filepath.Ext(dir), ".gguf") && file.IsFile(dir) {
+		return openGGUF(dir)
+	}
 	f, err := durable.OpenRegular(filepath.Join(dir, ConfigFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is not an adapter: %w", dir, err)
@@ -182,7 +187,6 @@ func assemble(config []byte, tensors []file.Tensor) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	type halves struct{ a, b *file.Tensor }
 	found := map[string]halves{}
 	for i := range tensors {
 		t := &tensors[i]
@@ -201,21 +205,12 @@ func assemble(config []byte, tensors []file.Tensor) (*Adapter, error) {
 	a := &Adapter{Config: c}
 	for _, module := range slices.Sorted(maps.Keys(found)) {
 		h := found[module]
-		if h.a == nil || h.b == nil {
-			return nil, fmt.Errorf("%w: %s has one of its two matrices", ErrFormat, module)
+		p, err := h.pair(module)
+		if err != nil {
+			return nil, err
 		}
-		sa, sb := h.a.View.Shape, h.b.View.Shape
-		if sa[0] != sb[1] || sa[0] < 1 || sa[0] > Largest || sa[1] < 1 || sb[0] < 1 {
-			return nil, fmt.Errorf("%w: %s has matrices of shapes %v and %v", ErrFormat, module, sa, sb)
-		}
-		p := Pair{Module: module, In: sa[1], Out: sb[0], Turned: c.Turned, Rank: sa[0]}
+		p.Turned = c.Turned
 		if p.Scale, err = c.scale(module, p.Rank); err != nil {
-			return nil, err
-		}
-		if p.A, err = values(h.a); err != nil {
-			return nil, err
-		}
-		if p.B, err = values(h.b); err != nil {
 			return nil, err
 		}
 		a.Pairs = append(a.Pairs, p)
@@ -224,6 +219,26 @@ func assemble(config []byte, tensors []file.Tensor) (*Adapter, error) {
 		return nil, fmt.Errorf("%w: it has no tensors", ErrFormat)
 	}
 	return a, nil
+}
+
+// halves are the tensors of a pair.
+type halves struct{ a, b *file.Tensor }
+
+// pair returns copies of both, without the scale.
+func (h *halves) pair(module string) (p Pair, err error) {
+	if h.a == nil || h.b == nil {
+		return p, fmt.Errorf("%w: %s has one of its two matrices", ErrFormat, module)
+	}
+	sa, sb := h.a.View.Shape, h.b.View.Shape
+	if sa[0] != sb[1] || sa[0] < 1 || sa[0] > Largest || sa[1] < 1 || sb[0] < 1 {
+		return p, fmt.Errorf("%w: %s has matrices of shapes %v and %v", ErrFormat, module, sa, sb)
+	}
+	p = Pair{Module: module, In: sa[1], Out: sb[0], Rank: sa[0]}
+	if p.A, err = values(h.a); err != nil {
+		return p, err
+	}
+	p.B, err = values(h.b)
+	return p, err
 }
 
 // values returns a copy of a tensor's values as float32.

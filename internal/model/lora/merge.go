@@ -43,6 +43,9 @@ func (p *Pair) AddTo(w []float32) {
 // type, or in F16 if that is quantized, because quantizing again would lose most
 // of what an adapter adds.
 func (a *Adapter) merged(d *file.Description) (map[string]file.TensorSource, error) {
+	if a.gguf {
+		return nil, fmt.Errorf("%w: an adapter in a GGUF file is not merged: open the model with it beside the weights (Config.Adapters, \"atenia serve --adapter\")", ErrUnsupported)
+	}
 	if d.Format == file.GGUF {
 		return nil, fmt.Errorf("%w: adapters name the tensors of Hugging Face folders, and %s is a GGUF file: merge with the folder, then quantize", ErrBase, d.Path)
 	}

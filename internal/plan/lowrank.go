@@ -1,0 +1,190 @@
+package plan
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A LowRank is what a LoRA adapter adds to the products of a model: for the rows of
+// requests that name it, W·x becomes W·x + Scale·B·(A·x) (Hu and others, arXiv
+// 2106.09685). The weights of the plans stay as they are, of any type, and the rows
+// of other requests in the same step do not change. An executor reads it beside the
+// plans, so that adapters come and go while a model is open.
+type LowRank struct {
+	Name    string
+	Updates []Update // by weight, ascending
+}
+
+// An Update is what is added to the product with one weight.
+type Update struct {
+	Weight     string // as in [ExecutionPlan.Weights]
+	Rows, Cols int    // of the weight: B is [Rows, Rank], A is [Rank, Cols]
+	Rank       int
+	Scale      float64
+}
+
+// Values returns how many numbers A and B have together.
+func (u *Update) Values() int64 { return int64(u.Rank) * (int64(u.Rows) + int64(u.Cols)) }
+
+// Bytes returns the memory of all A and B as float32.
+func (l *LowRank) Bytes() (n int64) {
+	for i := range l.Updates {
+		n += 4 * l.Updates[i].Values()
+	}
+	return n
+}
+
+// updated lists, by opcode, the slots of weights whose products may have an update:
+// every row of them is a token's, and nothing but the product reads the weight.
+var updated = map[Opcode][]string{
+	OpAttention:      {"q", "k", "v", "o"},
+	OpFFN:            {"gate", "up", "down"},
+	OpMoE:            {"router", "shared_gate", "shared_up", "shared_down", "shared_router"},
+	OpLMHead:         {"weight"},
+	OpMLA:            {"q_a", "q_b", "kv_a", "o"},
+	OpMamba1:         {"in", "x", "dt", "out"},
+	OpMamba2:         {"in", "out"},
+	OpShortConv:      {"in", "out"},
+	OpGatedDelta:     {"qkv", "z", "b", "a", "out"},
+	OpCrossAttn:      {"q", "o"},
+	OpRWKVTimeMix:    {"r", "k", "v", "o"},
+	OpRWKVValue:      {"v"},
+	OpRWKVChannelMix: {"key", "value"},
+}
+
+// Check reports whether the plans' products can have the updates. Its errors match
+// [ErrInvalidPlan] or [ErrWeightBinding] and name the weight.
+func (l *LowRank) Check(p *ModelPlans) error {
+	if len(l.Updates) == 0 {
+		return Errorf(ErrInvalidPlan, Whole, "adapter %q updates no weight", l.Name)
+	}
+	for i := range l.Updates {
+		u := &l.Updates[i]
+		if i > 0 && u.Weight <= l.Updates[i-1].Weight {
+			return Errorf(ErrInvalidPlan, Whole, "adapter %q: weight %s after %s", l.Name, u.Weight, l.Updates[i-1].Weight)
+		}
+		if u.Rank < 1 || u.Rows < 1 || u.Cols < 1 || u.Rows > math.MaxInt32 || u.Cols > math.MaxInt32 || u.Rank > math.MaxInt16 {
+			return Errorf(ErrInvalidPlan, Whole, "adapter %q: rank %d for weight %s [%d, %d]", l.Name, u.Rank, u.Weight, u.Rows, u.Cols)
+		}
+		if f := float32(u.Scale); math.IsNaN(u.Scale) || math.IsInf(float64(f), 0) {
+			return Errorf(ErrInvalidPlan, Whole, "adapter %q: scale %v for weight %s", l.Name, u.Scale, u.Weight)
+		}
+	}
+	for _, mode := range p.TextModes() {
+		allowed := p.ByMode(mode).Plan.updatable()
+		for i := range l.Updates {
+			why, used := allowed[l.Updates[i].Weight]
+			if !used {
+				why = "no product of the plan reads it"
+			}
+			if why != "" {
+				return Errorf(ErrWeightBinding, Whole, "adapter %q updates %s, which cannot be done for some rows alone: %s", l.Name, l.Updates[i].Weight, why)
+			}
+		}
+	}
+	return nil
+}
+
+// updatable returns, for every weight that an instruction reads, "" if all who read it
+// are products that may have an update, or else what is in the way.
+func (p *ExecutionPlan) updatable() map[string]string {
+	out := map[string]string{}
+	for i := range p.Instructions {
+		ins := &p.Instructions[i]
+		spec := Specs.Get(ins.Op)
+		for k, w := range ins.Weights {
+			if w == NoWeight {
+				continue
+			}
+			name := p.Weights[w].Name
+			slot, _ := spec.Slot(k)
+			switch {
+			case !slices.Contains(updated[ins.Op], slot):
+				out[name] = fmt.Sprintf("%s reads it as %s", spec.Name, slot)
+			case out[name] == "":
+				out[name] = ""
+			}
+		}
+	}
+	return out
+}
+
+// String returns the text form, which [ParseLowRank] reads back.
+//
+//	lowrank sql updates=1
+//	update blk.0.attn_q rank=8 rows=64 cols=64 scale=2
+func (l *LowRank) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "lowrank %s updates=%d\n", scanWord(l.Name), len(l.Updates))
+	for i := range l.Updates {
+		u := &l.Updates[i]
+		fmt.Fprintf(&b, "update %s rank=%d rows=%d cols=%d scale=%s\n", scanWord(u.Weight), u.Rank, u.Rows, u.Cols, strconv.FormatFloat(u.Scale, 'g', -1, 64))
+	}
+	return b.String()
+}
+
+// ParseLowRank reads the text form. Its errors say the line and the column. What was
+// read must be checked before use: [LowRank.Check].
+func ParseLowRank(r io.Reader) (*LowRank, error) {
+	l := &LowRank{}
+	in := bufio.NewScanner(r)
+	count := -1
+	for n := 1; in.Scan(); n++ {
+		s := &scanLine{S: in.Text(), N: n}
+		key, name := "update ", &l.Name
+		var u Update
+		fields := []any{"rank", &u.Rank, "rows", &u.Rows, "cols", &u.Cols, "scale", &u.Scale}
+		if count < 0 {
+			key, fields = "lowrank ", []any{"updates", &count}
+		} else {
+			name = &u.Weight
+		}
+		if !s.Lit(key) {
+			return nil, s.Errorf("want %q", strings.TrimSpace(key))
+		}
+		var err error
+		if *name, err = s.Word(); err != nil {
+			return nil, err
+		}
+		for i := 0; i < len(fields); i += 2 {
+			if !s.Lit(" " + fields[i].(string) + "=") {
+				return nil, s.Errorf("want %s=", fields[i])
+			}
+			end := strings.IndexByte(s.S[s.Pos:], ' ')
+			if end < 0 {
+				end = len(s.S) - s.Pos
+			}
+			text := s.S[s.Pos : s.Pos+end]
+			switch to := fields[i+1].(type) {
+			case *int:
+				*to, err = strconv.Atoi(text)
+			case *float64:
+				*to, err = strconv.ParseFloat(text, 64)
+			}
+			if err != nil {
+				return nil, s.Errorf("%q is no %s", text, fields[i])
+			}
+			s.Pos += end
+		}
+		switch {
+		case s.Pos < len(s.S):
+			return nil, s.Errorf("want the end of the line")
+		case key == "update ":
+			l.Updates = append(l.Updates, u)
+		case count < 0:
+			return nil, s.Errorf("%d updates", count)
+		}
+	}
+	switch err := in.Err(); {
+	case err != nil:
+		return nil, err
+	case count != len(l.Updates):
+		return nil, fmt.Errorf("lowrank: %d updates, want %d", len(l.Updates), max(count, 0))
+	}
+	return l, nil
+}
