@@ -33,7 +33,7 @@ func (r *Request) ended() {
 
 // seed returns where hashes of prefixes begin.
 func (a adapter) seed() uint64 {
-	h := uint64(0x9E3779B97F4A7C15)
+	h := chainSeed
 	if a.of == nil {
 		return h
 	}

@@ -21,9 +21,11 @@ const (
 	Finished                // it ended with an answer
 	Cancelled               // it was given up by its caller
 	Failed                  // it ended with an error
+	Reads                   // keys and values of its prompt are read from the disk
+	Computes                // it computes keys and values that the disk has
 )
 
-var actionNames = []string{"wait", "admit", "reuse", "preempt", "resume", "evict", "finish", "cancel", "fail"}
+var actionNames = []string{"wait", "admit", "reuse", "preempt", "resume", "evict", "finish", "cancel", "fail", "read", "compute"}
 
 func (a Action) String() string                { return enum.Name(actionNames, "Action", a) }
 func (a Action) MarshalText() ([]byte, error)  { return []byte(a.String()), nil }
@@ -45,9 +47,11 @@ const (
 	ByLength               // the same
 	ByCaller               // the same
 	ByError                // the same
+	ByCost                 // estimated microseconds to read keys and values, and to compute them; 0 = not measured yet
+	ByDamage               // tokens whose keys and values could not be read; no limit
 )
 
-var ruleNames = []string{"slots", "memory", "priority", "share", "prefix", "arrival", "room", "stop", "length", "caller", "error"}
+var ruleNames = []string{"slots", "memory", "priority", "share", "prefix", "arrival", "room", "stop", "length", "caller", "error", "cost", "damage"}
 
 func (r Rule) String() string                { return enum.Name(ruleNames, "Rule", r) }
 func (r Rule) MarshalText() ([]byte, error)  { return []byte(r.String()), nil }
@@ -105,6 +109,13 @@ func (d Decision) Because() string {
 		return fmt.Sprintf("first after %d steps", n)
 	case ByRoom:
 		return fmt.Sprintf("%d bytes kept of ended requests, %d allowed", n, of)
+	case ByCost:
+		if of == 0 {
+			return fmt.Sprintf("reading takes about %d µs, and computing was not measured yet", n)
+		}
+		return fmt.Sprintf("reading takes about %d µs, computing %d µs", n, of)
+	case ByDamage:
+		return fmt.Sprintf("keys and values of %d tokens could not be read", n)
 	default:
 		return fmt.Sprintf("%d of at most %d tokens of an answer", n, of)
 	}

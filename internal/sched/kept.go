@@ -36,6 +36,7 @@ type kept struct {
 type prefix struct {
 	*slot
 	chain []uint64 // of its whole blocks
+	gone  bool     // dropped
 }
 
 func newKept(limit, cacheBytes int64, pools int) kept {
@@ -52,13 +53,21 @@ func newKept(limit, cacheBytes int64, pools int) kept {
 func chain(to []uint64, a adapter, tokens []int32) []uint64 {
 	h := a.seed()
 	for i, t := range tokens {
-		h = (h ^ uint64(uint32(t))) * 0xff51afd7ed558ccd // the mixing step of MurmurHash3
-		h ^= h >> 33
+		h = mix(h, t)
 		if (i+1)%blockTokens == 0 {
 			to = append(to, h)
 		}
 	}
 	return to
+}
+
+// chainSeed is the hash of no tokens.
+const chainSeed = uint64(0x9E3779B97F4A7C15)
+
+// mix returns the hash of some tokens and one more: the mixing step of MurmurHash3.
+func mix(h uint64, token int32) uint64 {
+	h = (h ^ uint64(uint32(token))) * 0xff51afd7ed558ccd
+	return h ^ h>>33
 }
 
 // find returns the kept sequence that shares the longest prefix with a request.
@@ -88,7 +97,7 @@ func (c *kept) find(r *Request) (best *prefix, most int) {
 // detach takes the sequence out of an idle slot, which is then empty. nil = it is
 // not worth to be kept.
 func (s *Scheduler) detach(sl *slot) *prefix {
-	if s.kept.limit == 0 || s.scoped || sl.spill != nil || sl.done < blockTokens || sl.pageBytes() > s.kept.limit {
+	if s.scoped || sl.spill != nil || sl.done < blockTokens || s.disk.folder == nil && sl.pageBytes() > s.kept.limit {
 		return nil
 	}
 	old := *sl
@@ -103,6 +112,10 @@ func (s *Scheduler) detach(sl *slot) *prefix {
 // keep keeps what detach returned.
 func (s *Scheduler) keep(p *prefix) {
 	c := &s.kept
+	if p.pageBytes() > c.limit {
+		s.passOn(p)
+		return
+	}
 	p.chain = chain(nil, p.adapter, p.tokens)
 	last := p.chain[len(p.chain)-1]
 	if s.plain {
@@ -121,6 +134,7 @@ func (s *Scheduler) keep(p *prefix) {
 			}
 		}
 	}
+	s.unsaved(p)
 	c.list = append(c.list, p)
 	for _, h := range p.chain {
 		c.index[h] = append(c.index[h], p)
@@ -152,6 +166,7 @@ func (s *Scheduler) drop(p *prefix) {
 			delete(c.index, h)
 		}
 	}
+	p.gone = true
 	p.clear()
 }
 

@@ -88,7 +88,7 @@ func (s *Scheduler) room(sl *slot, n int, oldest bool) (int, error) {
 			return 0, err
 		}
 		switch {
-		case s.dropMarks(), s.evictIdle(sl.by), s.preempt(sl):
+		case s.dropMarks(), s.evictIdle(sl.by), s.endTransfers(), s.preempt(sl):
 		case !oldest:
 			sl.parked = true
 			s.note(sl.lacks(Waits, ""))

@@ -99,7 +99,7 @@ const mostDeferred = 64
 func (s *Scheduler) next() *Stream {
 	queue, steps := s.waitingNow(), s.steps.Load()
 	for _, st := range queue {
-		st.deferred = st.lead != nil && s.behind(st)
+		st.deferred = st.lead != nil && s.behind(st) || st.reading()
 	}
 	for range mostDeferred {
 		var first *Stream
@@ -113,7 +113,7 @@ func (s *Scheduler) next() *Stream {
 				first = st
 			}
 		}
-		if first == nil || !s.behind(first) {
+		if first == nil || !s.behind(first) && !s.fetches(first) {
 			return first
 		}
 		first.deferred = true
@@ -132,6 +132,7 @@ func (s *Scheduler) dequeue(st *Stream) {
 
 // admit moves waiting requests into idle slots.
 func (s *Scheduler) admit() {
+	s.land()
 	for _, sl := range s.slots {
 		sl.forkAt = 0
 	}
@@ -193,6 +194,7 @@ func (s *Scheduler) short(st *Stream) bool {
 			for _, sl := range s.slots {
 				reuse = max(reuse, sl.shares(&st.req))
 			}
+			s.readFor(&st.req, &reuse)
 		}
 		need := pages(&cfg, len(st.req.Prompt), s.x.Config().MaxTokens) - reuse/cfg.PageTokens
 		have := stats.Free + s.kept.pages[i]

@@ -124,7 +124,9 @@ type Stream struct {
 	deferred  bool     // it waits for another's prefix
 	lead      *slot    // whose; nil = none, valid while its count of admission is leadBegan
 	leadBegan uint64
-	forkAt    int // length of that prefix
+	forkAt    int       // length of that prefix
+	load      *transfer // reads a prefix for it; nil = none
+	looked    bool      // it was looked for on the disk
 }
 
 // Next returns the next token; false when the request has ended.

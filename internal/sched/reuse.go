@@ -21,10 +21,15 @@ func (s *Scheduler) place(r *Request) (to *slot, by string) {
 	if p, n := s.kept.find(r); n > keep {
 		from, keep = p.slot, n
 	}
+	read := s.readFor(r, &keep)
+	if read != nil {
+		from = read.p.slot
+	}
 	m := s.remembered(r, &keep)
 	if m != nil {
-		from = nil
+		from, read = nil, nil
 	}
+	s.disk.hit(keep, read != nil)
 	least := 0
 	for _, sl := range s.slots {
 		if !sl.idle() {

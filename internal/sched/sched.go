@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"atenia/internal/fault"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/sched/states"
+	"atenia/internal/store/sequence"
 )
 
 // A Config sizes a scheduler. The zero value works.
@@ -46,6 +48,14 @@ type Config struct {
 	Intact func() error
 	// Remembered are sequences that were computed before, by another process.
 	Remembered []Remembered
+	// Disk, if not nil, is where sequences that left their slots are written, and read
+	// from when a prompt begins like one. The scheduler does not close it.
+	Disk *sequence.Folder
+	// Key is what keys and values depend on beside the tokens. Files of sequences have
+	// it, and those with another are refused.
+	Key sequence.Key
+	// Logger receives what is wrong with files. nil discards it.
+	Logger *slog.Logger
 }
 
 // IdleTick is how often [Config.Between] is called while nothing is computed.
@@ -96,6 +106,7 @@ type Scheduler struct {
 	rest    Pause
 	tune    func(rows int, decode bool) int
 	known   []Remembered
+	disk    disk
 
 	stop      atomic.Bool // tells the step in flight to stop because all its requests were cancelled
 	mu        sync.Mutex
@@ -152,6 +163,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		return nil, err
 	}
 	s.kept = newKept(cfg.KeepBytes, cfg.CacheBytes, len(s.pools))
+	s.disk = newDisk(&cfg)
 	for range cfg.Slots {
 		s.slots = append(s.slots, s.newSlot())
 	}
@@ -357,6 +369,9 @@ func (s *Scheduler) shutdown() {
 		if sl.st != nil {
 			sl.finish("", ErrClosed)
 		}
+	}
+	s.saveAll()
+	for _, sl := range s.slots {
 		sl.dropSpill()
 		sl.unmark(0)
 		for _, x := range sl.states {

@@ -60,6 +60,7 @@ func (p *Pause) Spill(slot int, dir string) error {
 	if sl == nil || sl.spill != nil || !sl.whole() {
 		return fmt.Errorf("sched: sequence %d is in use or has no pages to write", slot)
 	}
+	p.s.endTransfers()
 	p.s.dropKept() // they cost less than what a slot has
 	x, err := sl.write(dir)
 	if err != nil {

@@ -51,6 +51,7 @@ func (s *Scheduler) compute() error {
 	p.Took = time.Since(p.Start)
 	if p.Err == nil {
 		s.gap.took(s.answers, rows-s.answers, p.Took)
+		s.disk.computed(s.answers, rows, p.Took)
 	}
 	if s.watch != nil {
 		s.watch(p)

@@ -94,6 +94,21 @@ func WriteUnsynced(fsys FS, path string, write func(io.Writer) error) (string, e
 	return f.Name(), nil
 }
 
+// WriteUnsyncedAt is [WriteUnsynced] for files with a mode of their own, such as one that
+// keeps them from other users: write gets the file itself, which it must neither sync nor
+// close.
+func WriteUnsyncedAt(fsys FS, path string, mode fs.FileMode, write func(File) error) (string, error) {
+	fsys = Default(fsys)
+	f, err := temporary(fsys, path, mode)
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return "", fmt.Errorf("write %s: %w", path, errors.Join(err, fsys.Remove(f.Name())))
+	}
+	return f.Name(), nil
+}
+
 // IsTemp reports whether a file name is one that this package gives to files
 // while they are written.
 func IsTemp(name string) bool {

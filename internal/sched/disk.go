@@ -1,0 +1,437 @@
+package sched
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"atenia/internal/fault"
+	"atenia/internal/sched/states"
+	"atenia/internal/store/sequence"
+)
+
+// segmentTokens is the least number of tokens whose pages of a state are one file: a
+// prompt that leaves a sequence computes at most so many again.
+const segmentTokens = 32
+
+// fromDisk is whose prefix it is that was read from the disk.
+const fromDisk = "the disk"
+
+const (
+	fileSeconds   = 100e-6 // to open and check a file
+	firstRate     = 500e6  // bytes a second that reading is expected to reach before it was measured
+	mostDeclined  = 32     // times that reading is declined before it is measured again
+	saveAgain     = time.Minute
+	closingSaves  = 10 * time.Second
+	mostLoads     = 4  // at a time
+	fewPromptRows = 8  // in a step that is too short to measure computing by
+	mostUnsaved   = 64 // sequences that wait to be written; older ones are not
+)
+
+// A disk is the prefix cache beyond memory: sequences that left their slots are written
+// behind, from pages that nobody writes any more, and read when a prompt begins like
+// one. The loop looks names up and hands pages over; goroutines of their own read and
+// write. Results do not depend on it.
+//
+// Every state has files of its own, of so many tokens each, named by the hash of all
+// tokens up to their end, so that sequences with one beginning share its files. What is
+// after the last whole file, and states without positions, are in files that end where
+// the sequence ended, or was marked.
+type disk struct {
+	folder *sequence.Folder // nil = none
+	key    sequence.Key
+	log    *slog.Logger
+	group  fault.Group
+	queue  []*prefix   // of kept sequences that are not written yet
+	save   *transfer   // nil = none
+	loads  []*transfer // under way, or for requests that wait
+	moves  []*transfer // to and from files of a caller
+	after  time.Time   // nothing is written before
+
+	row      float64 // seconds to compute a row of a prompt; 0 = not measured
+	rate     float64 // bytes a second that are read; 0 = not measured
+	declined int     // times in a row
+	always   bool    // for tests: what it costs does not count
+
+	memory, disk counter
+}
+
+// A counter counts prompts that began with keys and values that were there.
+type counter struct{ prompts, tokens atomic.Int64 }
+
+func newDisk(cfg *Config) disk {
+	return disk{folder: cfg.Disk, key: cfg.Key, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
+}
+
+// hit counts a prompt that begins with n tokens which need not be computed.
+func (d *disk) hit(n int, read bool) {
+	c := &d.memory
+	if read {
+		c = &d.disk
+	}
+	if n > 0 {
+		c.prompts.Add(1)
+		c.tokens.Add(int64(n))
+	}
+}
+
+// computed learns from a step how long prompts take.
+func (d *disk) computed(answers, rows int, took time.Duration) {
+	if answers == 0 && rows >= fewPromptRows {
+		d.row = average(d.row, took.Seconds()/float64(rows))
+	}
+}
+
+// average moves a measured value towards a new one; 0 = there is none.
+func average(old, now float64) float64 {
+	if old == 0 {
+		return now
+	}
+	return old + (now-old)/4
+}
+
+// reads returns how long reading takes.
+func (d *disk) reads(files int, bytes int64) float64 {
+	return float64(files)*fileSeconds + float64(bytes)/cmp.Or(d.rate, firstRate)
+}
+
+// A transfer is pages on their way to or from files. The loop owns it, and its
+// goroutine only the bytes of pages until done is closed.
+type transfer struct {
+	p       *prefix // nil once its pages are freed
+	request string
+	stop    atomic.Bool
+	done    chan struct{}
+	bytes   int64
+	took    time.Duration
+	err     error // valid once done is closed
+}
+
+// transfer starts to move pages. When work has ended, the loop is woken.
+func (s *Scheduler) transfer(p *prefix, work func(*transfer) error) *transfer {
+	t := &transfer{p: p, done: make(chan struct{})}
+	s.disk.group.Go(func() {
+		start := time.Now()
+		t.err = fault.Call(func() error { return work(t) })
+		t.took = time.Since(start)
+		close(t.done)
+		s.kick()
+	})
+	return t
+}
+
+func (t *transfer) ended() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// reading reports whether a prefix of a waiting request is still being read.
+func (st *Stream) reading() bool { return st.load != nil && !st.load.ended() }
+
+// errStopped ends a transfer whose pages are wanted.
+var errStopped = errors.New("the memory was wanted for a request")
+
+// endTransfers stops all transfers and frees what they hold. It reports whether there
+// was any. A goroutine looks after every file and every page whether it is to stop.
+func (s *Scheduler) endTransfers() bool {
+	d := &s.disk
+	all := slices.Concat(d.loads, d.moves)
+	if d.save != nil {
+		all = append(all, d.save)
+	}
+	for _, t := range all {
+		t.stop.Store(true)
+	}
+	for _, t := range all {
+		<-t.done
+		t.free()
+	}
+	d.save, d.loads, d.moves = nil, nil, nil
+	return len(all) > 0
+}
+
+// free gives the pages back.
+func (t *transfer) free() {
+	if t.p != nil {
+		t.p.clear()
+		t.p = nil
+	}
+}
+
+// land ends transfers that are done, before requests are admitted, and starts the next
+// one to the disk.
+func (s *Scheduler) land() {
+	d := &s.disk
+	if d.folder == nil {
+		return
+	}
+	if t := d.save; t != nil && t.ended() {
+		t.free()
+		d.save = nil
+		if t.err != nil {
+			d.log.Warn("keys and values were not written", "err", t.err)
+			d.after = time.Now().Add(saveAgain)
+		}
+	}
+	if len(d.loads) > 0 {
+		waiting := s.waitingNow()
+		d.loads = slices.DeleteFunc(d.loads, func(t *transfer) bool { return s.landed(t, waiting) })
+	}
+	for d.save == nil && len(d.queue) > 0 && !s.lost && s.broken == nil && !d.after.After(time.Now()) {
+		p := d.queue[0]
+		d.queue = d.queue[1:]
+		if p.gone {
+			continue
+		}
+		if copied := p.forked(); copied != nil {
+			d.save = s.saving(copied)
+		}
+	}
+}
+
+// landed ends a load and reports whether nobody waits for it any more. Its sequence is
+// kept like one that a slot had.
+func (s *Scheduler) landed(t *transfer, waiting []*Stream) bool {
+	if !t.ended() {
+		return false
+	}
+	if t.err != nil {
+		if t.p != nil {
+			s.note(Decision{Request: t.request, Action: Computes, Rule: ByDamage, Observed: int64(t.p.done)})
+			if !errors.Is(t.err, fs.ErrNotExist) && !errors.Is(t.err, errStopped) {
+				s.disk.log.Warn("keys and values of a file are not used", "err", t.err)
+			}
+		}
+		t.free()
+		return true
+	}
+	if t.bytes > 0 {
+		s.disk.rate = average(s.disk.rate, float64(t.bytes)/max(t.took.Seconds(), 1e-6))
+		t.bytes = 0
+	}
+	if slices.ContainsFunc(waiting, func(st *Stream) bool { return st.load == t }) {
+		return false
+	}
+	p := t.p
+	t.p = nil
+	s.keep(p)
+	return true
+}
+
+// readFor returns the sequence read from the disk that shares more than *keep tokens
+// with a request, and sets *keep to how many; nil if none does.
+func (s *Scheduler) readFor(r *Request, keep *int) (best *transfer) {
+	for _, t := range s.disk.loads {
+		if !t.ended() || t.err != nil || t.p == nil {
+			continue
+		}
+		if n := t.p.shares(r); n > *keep {
+			best, *keep = t, n
+		}
+	}
+	return best
+}
+
+// fetches reports whether a request waits for a prefix that is read for it. It decides
+// that once, when the request is the next to be admitted: by what reading and computing
+// are expected to take.
+func (s *Scheduler) fetches(st *Stream) bool {
+	d, r := &s.disk, &st.req
+	if d.folder == nil || st.looked || r.All || s.scoped {
+		return st.reading()
+	}
+	st.looked = true
+	now := 0
+	for _, sl := range s.slots {
+		now = max(now, sl.shares(r))
+	}
+	_, n := s.kept.find(r)
+	now = max(now, n)
+	_ = s.remembered(r, &now)
+	_ = s.readFor(r, &now)
+	f := s.onDisk(r, now+forkTokens)
+	if f.n == 0 {
+		return false
+	}
+	for _, t := range d.loads { // another request's may serve both
+		if !t.ended() && commonPrefix(t.p.tokens, r.Prompt, min(f.n, t.p.done)) == f.n {
+			st.load = t
+			return true
+		}
+	}
+	read, compute := d.reads(len(f.ids), f.bytes), float64(f.n-now)*d.row
+	cost := Decision{Request: r.ID, Action: Reads, Other: fromDisk, Rule: ByCost, Observed: int64(1e6 * read), Limit: int64(1e6 * compute)}
+	if compute > 0 && read > compute && d.declined < mostDeclined && !d.always || len(d.loads) >= mostLoads {
+		d.declined++
+		cost.Action = Computes
+		s.note(cost)
+		return false
+	}
+	d.declined = 0
+	p := s.roomToRead(f, r)
+	if p == nil {
+		return false
+	}
+	s.note(cost)
+	st.load = s.loading(p, f)
+	st.load.request = r.ID
+	d.loads = append(d.loads, st.load)
+	return true
+}
+
+// roomToRead returns a sequence with pages for what is read, nil if there is no memory but
+// that of slots.
+func (s *Scheduler) roomToRead(f found, r *Request) *prefix {
+	for {
+		p, err := s.blank(r.Prompt[:f.n], r.span())
+		if err == nil {
+			return p
+		}
+		old := s.kept.oldest()
+		if old == nil {
+			return nil
+		}
+		s.note(old.lacks(Evicted, r.ID))
+		s.drop(old)
+	}
+}
+
+// blank returns a sequence of some tokens, with pages as they would be after these were
+// computed, whose content is to be filled in.
+func (s *Scheduler) blank(tokens []int32, span int) (*prefix, error) {
+	s.clock++
+	sl := s.newSlot()
+	sl.tokens, sl.done, sl.span, sl.by, sl.began = slices.Clone(tokens), len(tokens), span, fromDisk, s.clock
+	for i, x := range sl.states {
+		if !s.pools[i].Persistent() {
+			continue
+		}
+		if err := s.grow(i, x, len(tokens)); err != nil {
+			sl.clear()
+			return nil, err
+		}
+	}
+	return &prefix{slot: sl}, nil
+}
+
+// grow binds a state and opens n positions, without those behind the window.
+func (s *Scheduler) grow(state int, x *states.State, n int) error {
+	if err := x.Alloc(); err != nil {
+		return err
+	}
+	for size := s.pools[state].Cache().Config().PageTokens; x.Len() < n; x.Seq().SlideTo(x.Len()) {
+		if err := x.Extend(min(n, x.Len()+size)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forked returns a sequence that shares the pages of another, nil if it cannot be
+// written: one with images, whose tokens do not say what they show.
+func (p *prefix) forked() *prefix {
+	if len(p.images) > 0 || p.s.scoped {
+		return nil
+	}
+	old := *p.slot
+	old.st, old.spill, old.marks, old.pages, old.spans = nil, nil, nil, nil, nil
+	old.states = make([]*states.State, len(p.states))
+	for i, x := range p.states {
+		old.states[i] = p.s.pools[i].Unbound()
+		if p.s.pools[i].Persistent() && x.Bound() {
+			old.states[i], _ = x.Fork() // bound, and allowed in this lifecycle
+		}
+	}
+	for i := range p.marks {
+		old.marks = append(old.marks, p.marks[i].copy())
+	}
+	return &prefix{slot: &old}
+}
+
+// unsaved puts a sequence that is kept in line to be written.
+func (s *Scheduler) unsaved(p *prefix) {
+	d := &s.disk
+	if d.folder == nil || p.by == fromDisk || !s.worth(p.slot) {
+		return
+	}
+	if d.queue = append(d.queue, p); len(d.queue) > mostUnsaved {
+		d.queue = d.queue[1:]
+	}
+}
+
+// worth reports whether a sequence may be read again, and more quickly than it is
+// computed. The number of an adapter means nothing to another process.
+func (s *Scheduler) worth(sl *slot) bool {
+	if sl.adapter.of != nil {
+		return false
+	}
+	d := &s.disk
+	compute := float64(sl.done) * d.row
+	return compute == 0 || d.always || d.reads(len(sl.states)*(1+sl.done/segmentTokens), sl.pageBytes()) < compute
+}
+
+// passOn writes a sequence that memory does not keep, unless another is being written.
+func (s *Scheduler) passOn(p *prefix) {
+	d := &s.disk
+	if d.folder == nil || p.by == fromDisk || d.save != nil || len(p.images) > 0 || s.lost || d.after.After(time.Now()) || !s.worth(p.slot) {
+		p.clear()
+		return
+	}
+	d.save = s.saving(p)
+}
+
+// saveAll writes what slots have and what is kept, last of all, for the next process.
+func (s *Scheduler) saveAll() {
+	s.endTransfers()
+	d := &s.disk
+	if d.folder == nil || s.lost || s.broken != nil {
+		return
+	}
+	var all []*prefix
+	for _, sl := range s.slots {
+		if sl.spill != nil {
+			_ = sl.restore() // what cannot be read is computed again
+		}
+		if sl.done >= segmentTokens {
+			all = append(all, &prefix{slot: sl})
+		}
+	}
+	all = append(all, s.kept.list...)
+	slices.SortFunc(all, func(a, b *prefix) int { return cmp.Compare(b.began, a.began) })
+	until := time.Now().Add(closingSaves)
+	for _, p := range all {
+		if len(p.images) > 0 || s.scoped || !s.worth(p.slot) {
+			continue
+		}
+		if err := d.folder.Put(s.items(p), func() bool { return time.Now().After(until) }); err != nil {
+			d.log.Warn("keys and values were not written", "err", err)
+			return
+		}
+	}
+}
+
+// A CacheStats counts what prompts began with that was not computed for them.
+type CacheStats struct {
+	MemoryPrompts, MemoryTokens int64 // with keys and values that were in memory
+	DiskPrompts, DiskTokens     int64 // with some that were read from the disk
+	Disk                        sequence.Stats
+}
+
+// Cache returns the counts. It is safe for concurrent use.
+func (s *Scheduler) Cache() (c CacheStats) {
+	d := &s.disk
+	c.MemoryPrompts, c.MemoryTokens = d.memory.prompts.Load(), d.memory.tokens.Load()
+	c.DiskPrompts, c.DiskTokens = d.disk.prompts.Load(), d.disk.tokens.Load()
+	if d.folder != nil {
+		c.Disk = d.folder.Stats()
+	}
+	return c
+}
