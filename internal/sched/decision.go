@@ -21,9 +21,11 @@ const (
 	Finished                // it ended with an answer
 	Cancelled               // it was given up by its caller
 	Failed                  // it ended with an error
+	Drafts                  // drafted tokens are verified, several a step
+	Plain                   // no drafted tokens are
 )
 
-var actionNames = []string{"wait", "admit", "reuse", "preempt", "resume", "evict", "finish", "cancel", "fail"}
+var actionNames = []string{"wait", "admit", "reuse", "preempt", "resume", "evict", "finish", "cancel", "fail", "draft", "plain"}
 
 func (a Action) String() string                { return enum.Name(actionNames, "Action", a) }
 func (a Action) MarshalText() ([]byte, error)  { return []byte(a.String()), nil }
@@ -45,9 +47,12 @@ const (
 	ByLength               // the same
 	ByCaller               // the same
 	ByError                // the same
+	ByGain                 // nanoseconds that a token is expected to take with drafts, and without
+	ByDrafts               // drafted tokens that were accepted, and all of them
+	ByState                // none: a state of the model keeps no positions apart, and rejected tokens cannot be taken out
 )
 
-var ruleNames = []string{"slots", "memory", "priority", "share", "prefix", "arrival", "room", "stop", "length", "caller", "error"}
+var ruleNames = []string{"slots", "memory", "priority", "share", "prefix", "arrival", "room", "stop", "length", "caller", "error", "gain", "drafts", "state"}
 
 func (r Rule) String() string                { return enum.Name(ruleNames, "Rule", r) }
 func (r Rule) MarshalText() ([]byte, error)  { return []byte(r.String()), nil }
@@ -101,10 +106,19 @@ func (d Decision) Because() string {
 		return fmt.Sprintf("first after %d steps", n)
 	case ByRoom:
 		return fmt.Sprintf("%d bytes kept of ended requests, %d allowed", n, of)
+	case ByGain:
+		return fmt.Sprintf("a token is expected to take %v with drafts, %v without", round(n), round(of))
+	case ByDrafts:
+		return fmt.Sprintf("%d of %d drafted tokens were accepted", n, of)
+	case ByState:
+		return "the model has states that keep no positions apart: rejected tokens could not be taken out of them"
 	default:
 		return fmt.Sprintf("%d of at most %d tokens of an answer", n, of)
 	}
 }
+
+// round returns a time with as many digits as matter.
+func round(ns int64) time.Duration { return time.Duration(ns).Round(10 * time.Microsecond) }
 
 // decisionsKept is how many decisions are kept.
 const decisionsKept = 4096
@@ -150,6 +164,9 @@ func (s *Scheduler) waits(st *Stream, d Decision) {
 
 // ends keeps how a request ended.
 func (s *Scheduler) ends(st *Stream, f Finish, err error) {
+	if st.drafted > 0 {
+		s.note(Decision{Request: st.req.ID, Action: Drafts, Slot: st.slot, Rule: ByDrafts, Observed: int64(st.accepted), Limit: int64(st.drafted)})
+	}
 	d := Decision{Request: st.req.ID, Slot: st.slot, Action: Finished, Rule: ByLength, Observed: int64(st.made), Limit: int64(st.req.MaxTokens)}
 	switch {
 	case err != nil && st.dropped.Load() != nil:
