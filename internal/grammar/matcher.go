@@ -101,8 +101,7 @@ func (m *Matcher) Accept(id int32) error {
 	a := m.a
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := m.at
-	if s.popped && !m.over {
+	if m.at.popped && !m.over {
 		for _, e := range a.v.ends {
 			if e == id {
 				m.over = true
@@ -110,21 +109,48 @@ func (m *Matcher) Accept(id int32) error {
 			}
 		}
 	}
-	ok := !m.over && id >= 0 && int(id) < len(a.v.text) && len(a.v.text[id]) > 0
-	if ok {
-		for _, c := range a.v.text[id] {
-			var err error
-			if s, err = a.step(s, c); err != nil {
-				return err
-			}
-		}
-		ok = s != a.dead && s.need < never
-	}
-	if !ok {
+	s, err := a.after(m.at, id)
+	switch {
+	case err != nil:
+		return err
+	case m.over || s == nil:
 		return fmt.Errorf("grammar: token %d is not allowed here", id)
 	}
 	m.at = s
 	return nil
+}
+
+// after returns the state after the text of a token, nil if no answer goes on so.
+func (a *Automaton) after(s *state, id int32) (*state, error) {
+	if id < 0 || int(id) >= len(a.v.text) || len(a.v.text[id]) == 0 {
+		return nil, nil
+	}
+	for _, c := range a.v.text[id] {
+		var err error
+		if s, err = a.step(s, c); err != nil {
+			return nil, err
+		}
+	}
+	if s == a.dead || s.need >= never {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// Follows returns how many of ids, from the first on, are the text of an answer from
+// here on. It does not move. Tokens that end the answer are not counted.
+func (m *Matcher) Follows(ids []int32) int {
+	a := m.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := m.at
+	for i, id := range ids {
+		var err error
+		if s, err = a.after(s, id); m.over || err != nil || s == nil {
+			return i
+		}
+	}
+	return len(ids)
 }
 
 // Done reports whether the answer is complete and nothing can follow.

@@ -117,3 +117,43 @@ func TestForgetting(t *testing.T) {
 		}
 	}
 }
+
+// TestFollows: what could follow is what Accept takes one after another, and asking
+// does not move the matcher.
+func TestFollows(t *testing.T) {
+	g, err := Parse(`root ::= ("ab" | [c-e]+ "!"){2,5}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := bytewise(t, g)
+	r := rand.New(rand.NewPCG(2, 5))
+	longest := 0
+	for range 3000 {
+		m, twin := a.Start(), a.Start()
+		ids := make([]int32, 1+r.IntN(9))
+		for i := range ids {
+			ids[i] = int32("abcde!"[r.IntN(6)])
+		}
+		before := r.IntN(len(ids))
+		for i, id := range ids[:before] {
+			if m.Accept(id) != nil {
+				before = i
+				break
+			}
+			_ = twin.Accept(id)
+		}
+		want := 0
+		for want < len(ids)-before && twin.Accept(ids[before+want]) == nil {
+			want++
+		}
+		for range 2 {
+			if got := m.Follows(ids[before:]); got != want {
+				t.Fatalf("%q after %q: %d, want %d", ids[before:], ids[:before], got, want)
+			}
+		}
+		longest = max(longest, want)
+	}
+	if longest < 4 {
+		t.Errorf("at most %d followed", longest)
+	}
+}

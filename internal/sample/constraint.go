@@ -10,6 +10,9 @@ type Constraint interface {
 	Allowed(left int) ([]uint64, error)
 	// Accept follows the token that was chosen.
 	Accept(id int32) error
+	// Follows returns how many of ids, from the first on, could follow one after
+	// another, however many tokens are left. It accepts none of them.
+	Follows(ids []int32) int
 	// Done reports whether the sequence is complete, so that no token may follow.
 	Done() bool
 }

@@ -23,9 +23,11 @@ const (
 	Failed                  // it ended with an error
 	Reads                   // keys and values of its prompt are read from the disk
 	Computes                // it computes keys and values that the disk has
+	Drafts                  // drafted tokens are verified, several a step
+	Plain                   // no drafted tokens are
 )
 
-var actionNames = []string{"wait", "admit", "reuse", "preempt", "resume", "evict", "finish", "cancel", "fail", "read", "compute"}
+var actionNames = []string{"wait", "admit", "reuse", "preempt", "resume", "evict", "finish", "cancel", "fail", "read", "compute", "draft", "plain"}
 
 func (a Action) String() string                { return enum.Name(actionNames, "Action", a) }
 func (a Action) MarshalText() ([]byte, error)  { return []byte(a.String()), nil }
@@ -49,9 +51,12 @@ const (
 	ByError                // the same
 	ByCost                 // estimated microseconds to read keys and values, and to compute them; 0 = not measured yet
 	ByDamage               // tokens whose keys and values could not be read; no limit
+	ByGain                 // nanoseconds that a token is expected to take with drafts, and without
+	ByDrafts               // drafted tokens that were accepted, and all of them
+	ByState                // none: a state of the model keeps no positions apart, and rejected tokens cannot be taken out
 )
 
-var ruleNames = []string{"slots", "memory", "priority", "share", "prefix", "arrival", "room", "stop", "length", "caller", "error", "cost", "damage"}
+var ruleNames = []string{"slots", "memory", "priority", "share", "prefix", "arrival", "room", "stop", "length", "caller", "error", "cost", "damage", "gain", "drafts", "state"}
 
 func (r Rule) String() string                { return enum.Name(ruleNames, "Rule", r) }
 func (r Rule) MarshalText() ([]byte, error)  { return []byte(r.String()), nil }
@@ -116,10 +121,19 @@ func (d Decision) Because() string {
 		return fmt.Sprintf("reading takes about %d µs, computing %d µs", n, of)
 	case ByDamage:
 		return fmt.Sprintf("keys and values of %d tokens could not be read", n)
+	case ByGain:
+		return fmt.Sprintf("a token is expected to take %v with drafts, %v without", round(n), round(of))
+	case ByDrafts:
+		return fmt.Sprintf("%d of %d drafted tokens were accepted", n, of)
+	case ByState:
+		return "the model has states that keep no positions apart: rejected tokens could not be taken out of them"
 	default:
 		return fmt.Sprintf("%d of at most %d tokens of an answer", n, of)
 	}
 }
+
+// round returns a time with as many digits as matter.
+func round(ns int64) time.Duration { return time.Duration(ns).Round(10 * time.Microsecond) }
 
 // decisionsKept is how many decisions are kept.
 const decisionsKept = 4096
@@ -165,6 +179,9 @@ func (s *Scheduler) waits(st *Stream, d Decision) {
 
 // ends keeps how a request ended.
 func (s *Scheduler) ends(st *Stream, f Finish, err error) {
+	if st.drafted > 0 {
+		s.note(Decision{Request: st.req.ID, Action: Drafts, Slot: st.slot, Rule: ByDrafts, Observed: int64(st.accepted), Limit: int64(st.drafted)})
+	}
 	d := Decision{Request: st.req.ID, Slot: st.slot, Action: Finished, Rule: ByLength, Observed: int64(st.made), Limit: int64(st.req.MaxTokens)}
 	switch {
 	case err != nil && st.dropped.Load() != nil:

@@ -47,6 +47,8 @@ type Request struct {
 	// what it brought. It is called by the scheduler, or by Submit if that fails, and
 	// must not wait for either.
 	Ended func()
+	// Speculate says which drafts its tokens are verified with.
+	Speculate Speculation
 	// Counters, if not nil, count the steps that contain rows of the request,
 	// including the rows of other requests. They cost atomic operations.
 	Counters *exec.Counters
@@ -104,11 +106,15 @@ type Stream struct {
 	req    Request
 	tokens chan Token // has capacity for all tokens of the request, so that sending never blocks
 	read   int        // tokens that Next has returned
+	ended  bool       // Next has returned false
 	cached int        // tokens of the prompt that were reused; valid once a token was sent or tokens is closed
 	made   int        // tokens sent; the scheduler's
-	slot   int        // number of its slot, 0 = none yet; the scheduler's
-	why    Rule       // by which it waits, if waiting; the scheduler's
-	finish Finish     // valid, like err, once tokens is closed
+	// drafted and accepted count drafted tokens; valid once tokens is closed.
+	drafted, accepted int
+
+	slot   int    // number of its slot, 0 = none yet; the scheduler's
+	why    Rule   // by which it waits, if waiting; the scheduler's
+	finish Finish // valid, like err, once tokens is closed
 	err    error
 	// dropped is the cause if the request was cancelled, else nil. The scheduler
 	// checks it between steps.
@@ -134,6 +140,8 @@ func (st *Stream) Next() (Token, bool) {
 	t, ok := <-st.tokens
 	if ok {
 		st.read++
+	} else {
+		st.ended = true
 	}
 	return t, ok
 }
@@ -143,13 +151,20 @@ type Usage struct {
 	Prompt int // tokens of the prompt
 	Cached int // of those, tokens whose keys and values were reused when the request was admitted
 	Answer int // tokens that Next has returned, a stop token included
+	// Drafted is how many tokens were drafted and computed, and Accepted how many of them
+	// were what the sampler chose. They are 0 until Next has returned false.
+	Drafted, Accepted int
 }
 
 // Usage returns the counts. It is for the goroutine that calls Next, and valid
 // from the first return of Next on. Tokens that a preempted sequence computes
 // again are not counted twice.
 func (st *Stream) Usage() Usage {
-	return Usage{Prompt: len(st.req.Prompt), Cached: st.cached, Answer: st.read}
+	u := Usage{Prompt: len(st.req.Prompt), Cached: st.cached, Answer: st.read}
+	if st.ended {
+		u.Drafted, u.Accepted = st.drafted, st.accepted
+	}
+	return u
 }
 
 // Err returns why the request ended early, nil if it completed. It is valid once

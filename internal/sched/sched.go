@@ -46,6 +46,12 @@ type Config struct {
 	// that the model's files are not those any more that were opened: all requests end
 	// with it, those to come included.
 	Intact func() error
+	// Speculate is that of requests which leave it to the scheduler; [SpeculateUsual]
+	// is [SpeculateOff].
+	Speculate Speculation
+	// Drafts is how many tokens are drafted for a request and step, if there are so
+	// many; 0 = as many as are measured to pay.
+	Drafts int
 	// Remembered are sequences that were computed before, by another process.
 	Remembered []Remembered
 	// Disk, if not nil, is where sequences that left their slots are written, and read
@@ -66,7 +72,9 @@ type StepInfo struct {
 	Start  time.Time
 	Took   time.Duration
 	Rows   int  // tokens of all sequences
-	Decode bool // every sequence had one row
+	Decode bool // every sequence had one row, beside those of drafted tokens
+
+	Drafted, Accepted int // rows of drafted tokens, and how many of them were accepted
 
 	Threads int // that computed it
 	Err     error
@@ -99,6 +107,16 @@ type Scheduler struct {
 	named   atomic.Uint64 // requests that were given an id
 	held    atomic.Int64  // bytes of all caches, read by other goroutines
 	gap     gap
+
+	speculation Speculation // of requests that leave it open
+	propose     func(sl *slot, ids []int32) (draft []int32, kind int)
+	gain        gain
+	drafting    []*slot // that have drafts in the step, or a guess
+	extra       int     // rows of drafts in the step
+	info        StepInfo
+	drafted     atomic.Int64
+	accepted    atomic.Int64
+
 	kept    kept
 	plain   bool // every state is addressed by position and has no window: a sequence serves every prompt that its beginnings do
 	watch   func(StepInfo)
@@ -156,6 +174,8 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 	}
 	s.every, s.most = cmp.Or(cfg.SnapshotTokens, 256), max(0, cmp.Or(cfg.Snapshots, 4))
 	s.gap = gap{fixed: cfg.PromptRows, plain: make([]time.Duration, cfg.Slots+1), rows: gapRows}
+	s.speculation, s.propose, s.drafting = cfg.Speculate, lookUp, make([]*slot, 0, cfg.Slots)
+	s.gain = gain{fixed: cfg.Drafts, took: make([]timed, min(ec.MaxTokens, ec.MaxLogits)+1)}
 	s.clients = map[string]*client{}
 	s.shared.Store(x)
 	s.step.Stop = &s.stop

@@ -32,7 +32,8 @@ type slot struct {
 	span   int         // maximum length of the sequence, set at admission
 	states []*states.State
 	pages  [][][]byte // per state, for exec.Run
-	marks  []mark     // snapshots of states that keep no positions apart, in order
+	draft  draft
+	marks  []mark // snapshots of states that keep no positions apart, in order
 }
 
 func (s *Scheduler) newSlot() *slot {
@@ -98,6 +99,7 @@ func (s *Scheduler) begin(st *Stream) error {
 	if st.cached > 0 {
 		s.note(Decision{Request: r.ID, Action: Reuses, Slot: st.slot, Other: by, Rule: ByPrefix, Observed: int64(st.cached), Limit: int64(len(r.Prompt))})
 	}
+	sl.draft.begin(s.speculates(sl), sl.span)
 	return nil
 }
 

@@ -26,6 +26,9 @@ func (s *Scheduler) turn() bool {
 	switch {
 	case err == nil:
 		s.deliver()
+		if s.extra > 0 {
+			s.tell()
+		}
 	case errors.Is(err, exec.ErrStopped): // its requests have been cancelled, or it is computed again
 		s.spoil()
 	default:
@@ -43,20 +46,31 @@ func (s *Scheduler) compute() error {
 	if s.tune != nil {
 		s.step.Threads = s.tune(rows, decode)
 	}
-	p := StepInfo{Start: time.Now(), Rows: rows, Decode: decode, Threads: s.step.Threads}
+	p := &s.info
+	*p = StepInfo{Start: time.Now(), Rows: rows, Decode: len(s.step.Tokens) == len(s.step.Runs)+s.extra, Threads: s.step.Threads, Drafted: s.extra}
 	if p.Threads == 0 {
 		p.Threads = s.x.Config().Threads
 	}
 	p.Err = s.run()
 	p.Took = time.Since(p.Start)
-	if p.Err == nil {
+	if p.Err == nil && s.extra == 0 {
 		s.gap.took(s.answers, rows-s.answers, p.Took)
 		s.disk.computed(s.answers, rows, p.Took)
 	}
-	if s.watch != nil {
-		s.watch(p)
+	if p.Err == nil && rows == s.answers+s.extra {
+		s.gain.timed(rows, p.Took, s.steps.Load())
+	}
+	if p.Err != nil || s.extra == 0 { // of drafts, it is not known yet how many are accepted
+		s.tell()
 	}
 	return p.Err
+}
+
+// tell tells who watches of the step.
+func (s *Scheduler) tell() {
+	if s.watch != nil {
+		s.watch(s.info)
+	}
 }
 
 // run runs the step, which it counts. A fault of a mapped file is an error of it.
@@ -84,7 +98,7 @@ func (s *Scheduler) fill() bool {
 	s.owners, s.rows, s.step.Counters = s.owners[:0], s.rows[:0], nil
 	ec := s.x.Config()
 	rows, logits := ec.MaxTokens, ec.MaxLogits
-	s.answers = 0
+	s.answers, s.extra = 0, 0
 	for _, sl := range s.slots {
 		if s.ended {
 			s.resume(sl) // the finished request's pages are available now
@@ -95,6 +109,10 @@ func (s *Scheduler) fill() bool {
 		}
 	}
 	s.ended = false
+	s.draft(rows, logits)
+	for _, sl := range s.drafting {
+		rows, logits = rows-sl.draft.rows, logits-sl.draft.rows
+	}
 	s.prompts = s.gap.prompts(s.answers, rows)
 	s.share(rows, logits)
 	if len(s.step.Tokens) == 0 && s.answers > 0 { // no answer had memory, so none is held up
@@ -114,7 +132,7 @@ func (s *Scheduler) share(rows, logits int) {
 		}
 		if !sl.parked {
 			if sl.left() == 1 { // its row was set aside
-				rows, logits = rows+1, logits+1
+				rows, logits = rows+1+sl.draft.rows, logits+1+sl.draft.rows
 			}
 			n, asked := s.add(sl, rows, logits, oldest)
 			rows, logits = rows-n, logits-asked
@@ -149,8 +167,12 @@ func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) 
 		s.prompts = max(0, s.prompts-n)
 	}
 	first := len(s.step.Tokens)
-	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages, Spans: sl.spans, LowRank: sl.adapter.of, Strength: sl.adapter.strength})
 	s.step.Tokens = append(s.step.Tokens, sl.tokens[sl.done:sl.done+n]...)
+	if drafts := sl.spread(); drafts > 0 {
+		s.step.Tokens = append(s.step.Tokens, sl.draft.ids[:drafts]...)
+		n, s.extra = n+drafts, s.extra+drafts
+	}
+	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages, Spans: sl.spans, LowRank: sl.adapter.of, Strength: sl.adapter.strength})
 	s.owners = append(s.owners, sl)
 	if c := sl.st.req.Counters; c != nil {
 		s.step.Counters = c
@@ -163,17 +185,28 @@ func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) 
 	return n, asked
 }
 
-// deliver passes the logits of the finished step to their owners.
+// deliver passes the logits of the finished step to their owners. Those after a
+// drafted token count if it is the one that was chosen before; the rest of the step is
+// then dropped from the sequence.
 func (s *Scheduler) deliver() {
 	for i, sl := range s.owners {
-		sl.done += s.step.Runs[i].Len
+		sl.done += s.step.Runs[i].Len - sl.draft.rows
 		sl.st.client.tokens.Add(int64(s.step.Runs[i].Len))
-		sl.slide()
+		if sl.draft.rows == 0 {
+			sl.slide()
+		}
 		sl.endScope(plan.StepScoped)
 		sl.mark()
+		sl.st.drafted += sl.draft.rows
 	}
+	s.drafted.Add(int64(s.extra))
 	for i, o := range s.rows {
-		o.sl.take(o.token, s.x.Logits(&s.step, i))
+		if o.sl.reached(o.token) {
+			o.sl.take(o.token, s.x.Logits(&s.step, i))
+		}
+	}
+	for _, sl := range s.drafting {
+		sl.settle()
 	}
 }
 
