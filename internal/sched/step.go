@@ -84,17 +84,22 @@ func (s *Scheduler) fill() bool {
 	ec := s.x.Config()
 	rows, logits := ec.MaxTokens, ec.MaxLogits
 	s.answers = 0
+	depth := 0 // of the deepest prompt
 	for _, sl := range s.slots {
 		if s.ended {
 			s.resume(sl) // the finished request's pages are available now
 		}
-		if !sl.idle() && !sl.parked && sl.left() == 1 {
+		switch {
+		case sl.idle() || sl.parked:
+		case sl.left() == 1:
 			rows, logits = rows-1, logits-1
 			s.answers++
+		default:
+			depth = max(depth, sl.done)
 		}
 	}
 	s.ended = false
-	s.prompts = s.gap.prompts(s.answers, rows)
+	s.prompts = s.gap.prompts(s.answers, rows, depth)
 	s.share(rows, logits)
 	if len(s.step.Tokens) == 0 && s.answers > 0 { // no answer had memory, so none is held up
 		s.prompts = ec.MaxTokens
