@@ -247,29 +247,78 @@ func TestSlowReader(t *testing.T) {
 	waitFor(t, "the slow client is cut off", func() bool { return s.host.Running() == 0 })
 }
 
-// TestIdleConnections: a thousand connections that say nothing hold up nobody.
-func TestIdleConnections(t *testing.T) {
-	_, web := newServer(t, Config{})
+// TestHalfBodies: requests whose body is still coming lock out nobody, however many,
+// and their bytes have a limit.
+func TestHalfBodies(t *testing.T) {
+	noLeaks(t)
+	s, web := newServer(t, Config{MaxRequests: 2, MaxBody: 1 << 10})
 	var all []net.Conn
 	defer func() {
 		for _, c := range all {
 			c.Close()
 		}
+		waitFor(t, "unfinished requests end with their connections", func() bool { return s.host.Running() == 0 })
 	}()
-	for range 1000 {
+	half := func(bytes int) {
 		c, err := net.Dial("tcp", strings.TrimPrefix(web.URL, "http://"))
 		if err != nil {
-			t.Logf("%d connections: %v", len(all), err) // the limit of descriptors
-			break
+			t.Fatal(err)
 		}
 		all = append(all, c)
+		fmt.Fprintf(c, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{%s", strings.Repeat(" ", bytes))
 	}
-	if len(all) < 400 {
-		t.Fatalf("only %d connections", len(all))
+	for range 20 {
+		half(0)
 	}
-	start := time.Now()
-	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1}`); status != 200 || time.Since(start) > 5*time.Second {
-		t.Error(status, text, time.Since(start))
+	waitFor(t, "20 requests begin", func() bool { return s.host.Running() == 20 })
+	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1}`); status != 200 {
+		t.Error(status, text)
+	}
+	refused := make(chan string, 3) // which of them is the one too many is not known
+	for range 3 {
+		half(900) // more than two bodies of 1 KiB
+		c := all[len(all)-1]
+		go func() {
+			line, _ := bufio.NewReader(c).ReadString('\n')
+			refused <- line
+		}()
+	}
+	select {
+	case line := <-refused:
+		if !strings.Contains(line, "429") {
+			t.Errorf("the answer begins with %q", line)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("2,700 bytes of bodies are held, more than 2 of 1,024")
+	}
+}
+
+// TestHalfBodiesOfOthers: a request that is refused, or that needs no body, does not
+// wait for the rest of one.
+func TestHalfBodiesOfOthers(t *testing.T) {
+	noLeaks(t)
+	s, web := newServer(t, Config{MaxRequests: 3, Keys: []string{"the-right-key"}})
+	var all []net.Conn
+	for i := range 12 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(web.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		all = append(all, c)
+		what := []string{"POST /v1/completions", "GET /v1/models", "POST /nowhere", "GET /health"}[i%4]
+		fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{", what)
+	}
+	waitFor(t, "the requests begin", func() bool { return s.host.Running() >= 4 })
+	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1}`, "Authorization", "Bearer the-right-key"); status != 200 {
+		t.Error(status, text)
+	}
+	waitFor(t, "those without the key are answered", func() bool { return s.host.Running() == 0 })
+	for i, c := range all[:2] {
+		c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if line, err := bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, "401") {
+			t.Error(i, line, err)
+		}
 	}
 }
 

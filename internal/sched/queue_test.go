@@ -153,27 +153,64 @@ func TestGap(t *testing.T) {
 		"nothing": {func(a, p int) time.Duration { return time.Millisecond }, 512, 512},
 	} {
 		g := gap{plain: make([]time.Duration, 5), rows: gapRows}
-		if n := g.prompts(0, 512); n != 512 {
+		if n := g.prompts(0, 512, 0); n != 512 {
 			t.Errorf("%s: %d rows without answers", what, n)
 		}
-		if n := g.prompts(1, 512); n != 0 {
+		if n := g.prompts(1, 512, 0); n != 0 {
 			t.Errorf("%s: %d rows before a step was timed", what, n)
 		}
 		g.took(1, 0, c.step(1, 0))
 		worst := 0.0
 		for i := range 200 {
-			n := g.prompts(1, 512)
+			n := g.prompts(1, 512, 0)
 			d := c.step(1, n)
 			g.took(1, n, d)
 			if i > 10 {
 				worst = max(worst, float64(d)/float64(c.step(1, 0)))
 			}
 		}
-		if n := g.prompts(1, 512); n < c.min || n > c.max || worst > 2 {
+		if n := g.prompts(1, 512, 0); n < c.min || n > c.max || worst > 2 {
 			t.Errorf("%s: %d rows, steps at most %.2f times as long, want %d to %d and 2", what, n, worst, c.min, c.max)
 		}
-		if n := g.prompts(4, 512); n < 4 {
+		if n := g.prompts(4, 512, 0); n < 4 {
 			t.Errorf("%s: %d rows beside 4 answers", what, n)
+		}
+	}
+}
+
+// TestGapOfDeepPrompts: a prompt of 30,000 tokens, read beside answers by a machine whose
+// rows take longer the deeper they are, takes half of the time and no more, and no
+// step is longer than one row makes it, or twice the usual; so it is with a prompt whose
+// first 28,000 tokens were cached, after a short one.
+func TestGapOfDeepPrompts(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 4))
+	for range 200 {
+		answers := 1 + r.IntN(8)
+		weights, row := time.Duration(1+r.IntN(30))*time.Millisecond, time.Duration(20+r.IntN(2000))*time.Microsecond
+		deep := time.Duration(1 + r.IntN(3000)) // of a row, for each token before it
+		step := func(p, depth int) time.Duration {
+			return weights + time.Duration(answers+p)*row + time.Duration(p)*time.Duration(depth)*deep
+		}
+		g := gap{plain: make([]time.Duration, 9), rows: gapRows}
+		plain := step(0, 0)
+		g.took(answers, 0, plain)
+		for _, begin := range []int{0, 28_000} {
+			var prompts, alone time.Duration // what prompts took, and answers
+			for done, i := begin, 0; done < begin+2000 || begin == 0 && done < 30_000; i++ {
+				n := g.prompts(answers, 512, done)
+				d := step(n, done)
+				g.took(answers, n, d)
+				done += n
+				prompts, alone = prompts+d-plain, alone+plain
+				one := plain + row + time.Duration(done)*deep
+				if worst := max(2*plain, one); i > 10 && begin == 0 && d > worst+worst/10 || begin > 0 && d > worst+worst/4 {
+					t.Fatalf("weights %v, rows %v and %v a token, %d answers: step %d with %d rows after %d tokens takes %v, alone %v, one row %v",
+						weights, row, deep, answers, i, n, done-n, d, plain, one)
+				}
+			}
+			if share := float64(prompts) / float64(alone); share > 1.05 || share < 0.2 {
+				t.Errorf("weights %v, rows %v and %v a token, %d answers, from %d on: prompts take %.2f of what answers do", weights, row, deep, answers, begin, share)
+			}
 		}
 	}
 }

@@ -53,9 +53,13 @@ func (s *Scheduler) compute() error {
 	}
 	p.Err = s.run()
 	p.Took = time.Since(p.Start)
-	if p.Err == nil && s.extra == 0 {
+	switch {
+	case p.Err != nil:
+	case s.extra == 0:
 		s.gap.took(s.answers, rows-s.answers, p.Took)
 		s.disk.computed(s.answers, rows, p.Took)
+	default:
+		s.gap.drafted(s.answers, p.Took)
 	}
 	if p.Err == nil && rows == s.answers+s.extra {
 		s.gain.timed(rows, p.Took, s.steps.Load())
@@ -99,13 +103,18 @@ func (s *Scheduler) fill() bool {
 	ec := s.x.Config()
 	rows, logits := ec.MaxTokens, ec.MaxLogits
 	s.answers, s.extra = 0, 0
+	depth := 0 // of the deepest prompt
 	for _, sl := range s.slots {
 		if s.ended {
 			s.resume(sl) // the finished request's pages are available now
 		}
-		if !sl.idle() && !sl.parked && sl.left() == 1 {
+		switch {
+		case sl.idle() || sl.parked:
+		case sl.left() == 1:
 			rows, logits = rows-1, logits-1
 			s.answers++
+		default:
+			depth = max(depth, sl.done)
 		}
 	}
 	s.ended = false
@@ -113,7 +122,7 @@ func (s *Scheduler) fill() bool {
 	for _, sl := range s.drafting {
 		rows, logits = rows-sl.draft.rows, logits-sl.draft.rows
 	}
-	s.prompts = s.gap.prompts(s.answers, rows)
+	s.prompts = s.gap.prompts(s.answers, rows, depth)
 	s.share(rows, logits)
 	if len(s.step.Tokens) == 0 && s.answers > 0 { // no answer had memory, so none is held up
 		s.prompts = ec.MaxTokens

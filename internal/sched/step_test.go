@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"atenia/internal/exec"
+	"atenia/internal/machine/cpu"
 )
 
 // Sequences that decode get their row in every step, and a long prompt gets
@@ -165,4 +166,62 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 	steps := float64(total-inside) / float64(total)
 	b.ReportMetric(100*steps, "%outside")
+}
+
+// BenchmarkGap reads 500 tokens of a prompt after 28,000 cached ones beside an
+// answer, and reports the processor time of the answer's steps as multiples of one
+// alone. On a busy machine the clock says how long the process waited.
+func BenchmarkGap(b *testing.B) {
+	const deep, rest = 28_000, 500
+	m := open(b, "llama3")
+	var took []time.Duration
+	used := cpu.Time()
+	s, err := newScheduler(m.executor(exec.Config{Threads: 1, MaxTokens: 512, MaxLogits: 8, Context: 32 << 10}), Config{Slots: 2, Watch: func(StepInfo) {
+		now := cpu.Time()
+		took, used = append(took, now-used), now
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.shutdown()
+	ask := func(r Request) *answer {
+		a := submit(b, s, r)
+		a.st.req.OnLogits = nil // the test's own keeps them
+		return a
+	}
+	prompt := m.tokens(1, deep)
+	for first := ask(Request{Prompt: prompt, MaxTokens: 1}); !first.ended(); {
+		s.turn()
+	}
+	var alone, median, mean, longest float64
+	for i := uint64(0); b.Loop(); i++ {
+		other := ask(Request{Prompt: m.tokens(2, 4), MaxTokens: 30_000})
+		for range 200 {
+			s.turn()
+		}
+		took = took[len(took)-100:]
+		slices.Sort(took)
+		plain := took[len(took)/2].Seconds()
+		took = took[:0]
+		for long := ask(Request{Prompt: slices.Concat(prompt, m.tokens(3+i, rest)), MaxTokens: 1}); !long.ended(); {
+			s.turn()
+		}
+		sum := 0.0
+		for _, d := range took {
+			sum += d.Seconds()
+		}
+		slices.Sort(took)
+		n := len(took)
+		alone, median, mean, longest = alone+plain, median+took[n/2].Seconds()/plain, mean+sum/float64(n)/plain, longest+took[n-1].Seconds()/plain
+		other.st.Close()
+		for !other.ended() {
+			s.turn()
+		}
+		took = took[:0]
+	}
+	n := float64(b.N)
+	b.ReportMetric(alone/n*1e6, "alone-us")
+	b.ReportMetric(median/n, "steps-median")
+	b.ReportMetric(mean/n, "steps-mean")
+	b.ReportMetric(longest/n, "steps-longest")
 }

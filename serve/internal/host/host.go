@@ -60,7 +60,9 @@ type Host struct {
 	limits   Limits
 	log      *slog.Logger
 	prompts  bool
-	running  atomic.Int64
+	running  atomic.Int64 // requests under way
+	busy     atomic.Int64 // of them those that count for the limit: not those whose body is still coming
+	held     atomic.Int64 // bytes of bodies that are still coming
 	serial   atomic.Uint64
 	draining atomic.Bool
 }
@@ -100,7 +102,8 @@ func (h *Host) Handler(route Route) http.Handler {
 		defer cancel()
 		r := &Request{Request: q.WithContext(ctx), ID: h.newID(), host: h, w: t, start: time.Now()}
 		r.Log = h.log.With("request", r.ID)
-		r.Body = http.MaxBytesReader(w, q.Body, h.limits.Body)
+		r.body = newBody(w, q, &h.limits)
+		r.Body = r.body
 		t.Header().Set("X-Request-Id", r.ID)
 		t.Header().Set("Request-Id", r.ID) // Anthropic's clients
 		t.Header().Set("X-Content-Type-Options", "nosniff")
@@ -108,10 +111,11 @@ func (h *Host) Handler(route Route) http.Handler {
 		if err == nil {
 			err = fault.Call(func() error { return route.Serve(t, r) })
 		}
-		h.finish(r, &route, t, err)
 		if !route.Public {
-			h.running.Add(-1)
+			h.busy.Add(-1)
+			defer h.running.Add(-1)
 		}
+		h.finish(r, &route, t, err)
 	})
 }
 
@@ -130,6 +134,7 @@ func (h *Host) finish(r *Request, route *Route, t *tracked, err error) {
 			level = slog.LevelError
 		}
 		if t.status == 0 {
+			r.body.within(min(restTime, h.limits.Read))
 			fail(r, route, p)
 		}
 	}
@@ -162,9 +167,10 @@ func (r *Request) FailPlain(p *Problem) {
 
 // admit checks who asks, and whether there is room for the request.
 func (h *Host) admit(r *Request, route *Route) error {
-	running := int64(0)
+	busy := int64(0)
 	if !route.Public {
-		running = h.running.Add(1)
+		h.running.Add(1)
+		busy = h.busy.Add(1)
 	}
 	if err := h.checkSite(r); err != nil {
 		return err
@@ -178,13 +184,17 @@ func (h *Host) admit(r *Request, route *Route) error {
 		return &Problem{Status: http.StatusUnauthorized, Code: "invalid_api_key", Message: "A valid API key is needed: Authorization: Bearer KEY."}
 	case h.draining.Load():
 		return &Problem{Status: http.StatusServiceUnavailable, Code: "shutting_down", Message: "The server is shutting down.", Retry: 5 * time.Second}
-	case running > int64(h.limits.Requests):
-		return &Problem{
-			Status: http.StatusTooManyRequests, Code: "too_many_requests", Retry: time.Second,
-			Message: fmt.Sprintf("%d requests are under way, the server's limit. Try again in a second.", h.limits.Requests),
-		}
+	case busy > int64(h.limits.Requests):
+		return h.tooMany()
 	}
 	return nil
+}
+
+func (h *Host) tooMany() *Problem {
+	return &Problem{
+		Status: http.StatusTooManyRequests, Code: "too_many_requests", Retry: time.Second,
+		Message: fmt.Sprintf("%d requests are under way, the server's limit. Try again in a second.", h.limits.Requests),
+	}
 }
 
 // hasKey compares the key of a request in constant time with all keys.

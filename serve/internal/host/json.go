@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"time"
 	"unicode/utf8"
 )
 
@@ -31,20 +29,23 @@ func (r *Request) ReadJSON(v any) error {
 	return nil
 }
 
-// ReadBody reads the whole body within the host's limits of size and time.
+// ReadBody reads the whole body within the host's limits of size and time. While it
+// comes, the request does not count for the limit on requests: clients that send half a
+// body and wait would otherwise lock out all others.
 func (r *Request) ReadBody() ([]byte, error) {
 	if r.ContentLength > r.host.limits.Body {
 		return nil, r.tooLarge()
 	}
-	// A client that sends its body a byte a minute must not hold a request open. The
-	// deadline is taken back because the connection is used again.
-	c := http.NewResponseController(r.w)
-	if c.SetReadDeadline(time.Now().Add(r.host.limits.Read)) == nil {
-		defer c.SetReadDeadline(time.Time{})
+	r.host.busy.Add(-1)
+	body, err := r.host.collect(r.Body)
+	if busy := r.host.busy.Add(1); err == nil && busy > int64(r.host.limits.Requests) {
+		return nil, r.host.tooMany()
 	}
-	body, err := io.ReadAll(r.Body)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, r.tooLarge()
+	}
+	if errors.Is(err, errCrowded) {
+		return nil, r.host.tooMany()
 	}
 	if err != nil {
 		return nil, &Problem{Status: http.StatusBadRequest, Code: "incomplete_body", Message: "the body ended early", Err: err}

@@ -11,6 +11,7 @@ import (
 	"atenia"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -51,6 +52,8 @@ func NewMetrics() *Metrics {
 	m.loadTime = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "atenia_model_load_seconds", Help: "Time of the last load."}, []string{"model"})
 	m.generating = prometheus.NewGauge(prometheus.GaugeOpts{Name: "atenia_generating", Help: "Answers under way, those that wait for a slot included."})
 	m.registry.MustRegister(m.loadTime, m.generating)
+	// Goroutines, memory and descriptors: a leak is seen before it is felt.
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 

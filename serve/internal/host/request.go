@@ -26,6 +26,7 @@ type Request struct {
 
 	host  *Host
 	w     http.ResponseWriter
+	body  *body
 	start time.Time
 }
 
