@@ -112,6 +112,8 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"serve --max-body":     free,
 		"serve --cache-size":   free,
 		"serve --config":       extension("toml"),
+		"serve --adapter":      free,
+		"serve --adapter-dir":  folders,
 		"eval --text":          files,
 		"imatrix --text":       files,
 
