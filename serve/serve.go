@@ -20,6 +20,10 @@ import (
 type Model struct {
 	Name string // that clients ask for; "" = the path's last part without an extension
 	Path string // a .gguf file or a Hugging Face folder; "" = the embedded model
+	// Adapters are LoRA adapters that clients ask for by name as they do for models.
+	// They are kept beside the weights: requests for several of them and for the model
+	// share batches.
+	Adapters []atenia.Adapter
 }
 
 // A Config says what a [Server] serves and to whom. The zero value serves the
@@ -33,6 +37,9 @@ type Config struct {
 	// nothing uses are unloaded for others, and a model that then has no room is
 	// refused with the numbers.
 	Open atenia.Config
+	// AdapterDir is a folder of adapters that clients may load and unload while the
+	// server runs, as vLLM's do. "" = they may not.
+	AdapterDir string
 	// Idle is how long a model stays loaded that nothing uses. 0 = 5 minutes; less than 0
 	// = for ever. The first model stays until its memory is wanted.
 	Idle time.Duration
@@ -79,7 +86,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	metrics := host.NewMetrics()
-	p := host.PoolConfig{Open: c.Open, Idle: c.Idle, Logger: c.Logger, Loaded: metrics.Loaded}
+	p := host.PoolConfig{Open: c.Open, Idle: c.Idle, Logger: c.Logger, AdapterDir: c.AdapterDir, Loaded: metrics.Loaded}
 	for _, m := range c.Models {
 		p.Sources = append(p.Sources, host.Source(m))
 	}

@@ -116,6 +116,8 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"serve --config":        extension("toml"),
 		"eval --text":           files,
 		"imatrix --text":        files,
+		"serve --adapter":       free,
+		"serve --adapter-dir":   folders,
 
 		"--config":             extension("json"),
 		"--schema":             extension("json"),

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/fault"
 	"atenia/serve"
@@ -37,6 +38,7 @@ type serveFlags struct {
 	cache    sizeFlag
 	drain    int
 	config   string
+	adapters []string
 }
 
 func (s *serveFlags) register(f *pflag.FlagSet) {
@@ -56,6 +58,8 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&s.drain, "drain-seconds", 30, "after SIGTERM or Ctrl-C, let requests finish for so long")
 	f.BoolVar(&s.c.LogPrompts, "log-prompts", false, "log what clients and models say")
 	f.StringVar(&s.config, "config", "", "read flags and models from the TOML `FILE`; those of the command line win")
+	f.StringArrayVar(&s.adapters, "adapter", nil, "keep the LoRA adapter `NAME=PATH` beside the first model's weights; clients ask for NAME; repeatable")
+	f.StringVar(&s.c.AdapterDir, "adapter-dir", "", "let clients load and unload the LoRA adapters in the folder `DIR`")
 	f.IntVarP(&o.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
 	f.IntVarP(&o.Context, "ctx", "c", 0, "context length in tokens, prompt and answer together (0 = the model's, at most 4096)")
 	f.IntVar(&o.Slots, "slots", 0, "answers that a model computes at once; further ones wait (0 = 4)")
@@ -125,6 +129,9 @@ func (s *serveFlags) complete(f *pflag.FlagSet, models []string) error {
 	for _, m := range models {
 		s.c.Models = append(s.c.Models, namedModel(m))
 	}
+	if err := s.nameAdapters(); err != nil {
+		return err
+	}
 	if k := os.Getenv(keyVar); k != "" {
 		s.c.Keys = append(s.c.Keys, k)
 	}
@@ -143,6 +150,21 @@ func (s *serveFlags) complete(f *pflag.FlagSet, models []string) error {
 		if net.ParseIP(s.host) == nil {
 			s.c.Hosts = append(s.c.Hosts, s.host)
 		}
+	}
+	return nil
+}
+
+// nameAdapters gives the adapters to the first model.
+func (s *serveFlags) nameAdapters() error {
+	for _, a := range s.adapters {
+		name, path, ok := strings.Cut(a, "=")
+		if !ok || name == "" || path == "" {
+			return command.Usagef("--adapter %s: want NAME=PATH", a)
+		}
+		if len(s.c.Models) == 0 {
+			s.c.Models = []serve.Model{{}}
+		}
+		s.c.Models[0].Adapters = append(s.c.Models[0].Adapters, atenia.Adapter{Name: name, Path: path})
 	}
 	return nil
 }

@@ -38,7 +38,9 @@ func describe(s Source, c *atenia.Config) (*entry, error) {
 		return nil, err
 	}
 	i.Totals = f.Totals
-	plan, err := atenia.OpenPlan(s.Path, headerConfig(c))
+	h := headerConfig(c)
+	h.Adapters = s.Adapters
+	plan, err := atenia.OpenPlan(s.Path, h)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +91,7 @@ func (p *Pool) open(e *entry) (*instance, error) {
 	defer p.one.Unlock()
 	c := p.c.Open
 	c.Logger = cmp.Or(c.Logger, p.c.Logger)
+	c.Adapters = p.adapters(e)
 	if c.Budget.RAM > 0 {
 		share, err := p.makeRoom(e)
 		if err != nil {
@@ -141,6 +144,7 @@ func (p *Pool) left() int64 {
 // weights have room there.
 func (p *Pool) place(e *entry, left int64) (share int64, whole bool, err error) {
 	c := *headerConfig(&p.c.Open)
+	c.Adapters = p.adapters(e)
 	c.Budget = p.c.Open.Budget
 	c.Budget.RAM, c.Placement.NoProbe = max(left, 1), true
 	plan, err := atenia.OpenPlan(e.info.Path, &c)

@@ -24,6 +24,8 @@ const Default = "default"
 type Source struct {
 	Name string // "" = the path's last part without an extension
 	Path string // "" = the embedded model
+	// Adapters are kept beside its weights, and have names like models.
+	Adapters []atenia.Adapter
 }
 
 // A PoolConfig says which models a [Pool] has. The zero value has the embedded one.
@@ -34,6 +36,8 @@ type PoolConfig struct {
 	// ever. The first model stays until its memory is wanted.
 	Idle   time.Duration
 	Logger *slog.Logger // nil = discard
+	// AdapterDir is a folder of adapters that clients may load. "" = they may load none.
+	AdapterDir string
 	// Loaded is told of each load. nil = nobody is.
 	Loaded func(name string, took time.Duration, err error)
 }
@@ -51,6 +55,7 @@ type Info struct {
 	Users   int       // requests that hold it
 	Expires time.Time // when it will be unloaded; zero = it will not be
 	Share   int64     // bytes of the budget that it has, 0 = there is no budget
+	Parent  string    // of an adapter: the model that it belongs to; "" = it is a model
 }
 
 // A Pool lends models by name.
@@ -72,6 +77,7 @@ type entry struct {
 	model   *instance     // nil = not loaded
 	loading chan struct{} // closed when a load ends; nil = there is none
 	failed  error         // of the last load
+	beside  []atenia.Adapter
 	idle    *time.Timer
 }
 
@@ -100,10 +106,11 @@ func NewPool(c PoolConfig) (*Pool, error) {
 			errs = append(errs, err)
 			continue
 		}
-		if p.find(e.info.Name) != nil {
+		if p.taken(e.info.Name) {
 			errs = append(errs, fmt.Errorf("two models are named %q: give one another name (NAME=PATH)", e.info.Name))
 		}
 		p.entries = append(p.entries, e)
+		errs = append(errs, p.nameAdapters(e, s.Adapters))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -112,27 +119,27 @@ func NewPool(c PoolConfig) (*Pool, error) {
 	return p, nil
 }
 
-// find returns the entry of a name, nil = there is none. Names are compared without
-// Ollama's tag ":latest".
-func (p *Pool) find(name string) *entry {
+// find returns the entry of a name, nil = there is none, and the adapter if it is the
+// name of one. Names are compared without Ollama's tag ":latest". The pool is locked.
+func (p *Pool) find(name string) (e *entry, adapter string) {
 	name = strings.TrimSuffix(name, ":latest")
 	for i, e := range p.entries {
 		if e.info.Name == name || i == 0 && (name == "" || name == Default) {
-			return e
+			return e, ""
 		}
 	}
-	return nil
+	return p.findAdapter(name)
 }
 
 // Lookup returns what is known of a model, by the same names as [Pool.Borrow].
 func (p *Pool) Lookup(name string) (Info, error) {
-	e := p.find(name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, adapter := p.find(name)
 	if e == nil {
 		return Info{}, p.unknown(name)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return e.now(), nil
+	return e.as(adapter), nil
 }
 
 // List returns all models, the default first.
@@ -159,6 +166,9 @@ func (p *Pool) unknown(name string) *Problem {
 	var names []string
 	for _, e := range p.entries {
 		names = append(names, e.info.Name)
+		for _, a := range e.beside {
+			names = append(names, a.Name)
+		}
 	}
 	return &Problem{
 		Status: http.StatusNotFound, Code: "model_not_found", Param: "model",
@@ -174,18 +184,21 @@ type Lease struct {
 	e    *entry
 	i    *instance
 	look bool // it is looked at, which is no use
-	once sync.Once
+
+	adapter string // that was asked for; "" = the model alone
+	once    sync.Once
 }
 
 // Borrow returns a model by its name, and loads it first if it is not; "" and "default"
 // are the first one. A load goes on when ctx ends, since others may wait for it.
 // Release the lease.
 func (p *Pool) Borrow(ctx context.Context, name string) (*Lease, error) {
-	e := p.find(name)
+	p.mu.Lock()
+	e, adapter := p.find(name)
 	if e == nil {
+		defer p.mu.Unlock()
 		return nil, p.unknown(name)
 	}
-	p.mu.Lock()
 	for waited := false; ; waited = true {
 		switch {
 		case p.closed:
@@ -194,7 +207,7 @@ func (p *Pool) Borrow(ctx context.Context, name string) (*Lease, error) {
 		case e.model != nil:
 			e.model.users++
 			e.info.Expires = time.Time{}
-			l := &Lease{Model: e.model.Model, Info: e.now(), p: p, e: e, i: e.model}
+			l := &Lease{Model: e.model.Model, Info: e.as(adapter), p: p, e: e, i: e.model, adapter: adapter}
 			p.mu.Unlock()
 			return l, nil
 		case e.loading == nil && waited && e.failed != nil:

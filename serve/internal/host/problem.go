@@ -76,6 +76,8 @@ func ProblemOf(err error) *Problem {
 		return busy("out_of_memory")
 	}
 	switch {
+	case errors.Is(err, atenia.ErrAdapter):
+		return bad("adapter_not_found", "model")
 	case errors.Is(err, atenia.ErrNoTemplate), errors.Is(err, atenia.ErrNoImages), errors.Is(err, atenia.ErrNoSpeech), errors.Is(err, atenia.ErrNotEncoder):
 		return bad("unsupported_value", "model")
 	case errors.Is(err, atenia.ErrClosed):

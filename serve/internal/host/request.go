@@ -3,6 +3,7 @@ package host
 // A request, and what it generates.
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -59,7 +60,7 @@ func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversatio
 	if r.host.prompts {
 		r.Log.Info("prompt", "messages", c.Messages)
 	}
-	r.sign(&c.Options)
+	r.sign(l, &c.Options)
 	return r.count(l, func(yield func(atenia.Token, error) bool) {
 		begun := false
 		for t, err := range l.Model.Chat(ctx, c) {
@@ -74,10 +75,11 @@ func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversatio
 	})
 }
 
-// sign says in options whose request it is: decisions are found by its id, and requests
+// sign says in options whose request it is, and with which adapter: decisions are found by its id, and requests
 // with one key, or without keys from one address, share what they are given.
-func (r *Request) sign(o *atenia.Options) {
+func (r *Request) sign(l *Lease, o *atenia.Options) {
 	o.ID = r.ID
+	o.Adapter = cmp.Or(o.Adapter, l.adapter)
 	if len(r.host.keys) > 0 {
 		sum := sha256.Sum256([]byte(keyOf(r.Request)))
 		o.Client = string(sum[:])
@@ -113,7 +115,7 @@ func (r *Request) GenerateWithin(ctx context.Context, l *Lease, p atenia.Prompt)
 	if r.host.prompts {
 		r.Log.Info("prompt", "text", p.Text)
 	}
-	r.sign(&p.Options)
+	r.sign(l, &p.Options)
 	return r.count(l, l.Model.Generate(ctx, p))
 }
 

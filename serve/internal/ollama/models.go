@@ -92,7 +92,7 @@ type details struct {
 
 func describe(i *host.Info) described {
 	d := described{Name: i.Name, Model: i.Name, Size: i.Totals.FileBytes, Digest: digest(i)}
-	d.Details = details{Format: "safetensors", Family: i.Family, Families: []string{i.Family}, ParameterSize: human(i.Totals.Parameters)}
+	d.Details = details{Format: "safetensors", Family: i.Family, Families: []string{i.Family}, ParameterSize: human(i.Totals.Parameters), ParentModel: i.Parent}
 	if i.Path == "" || filepath.Ext(i.Path) == ".gguf" {
 		d.Details.Format = "gguf"
 	}
@@ -122,7 +122,7 @@ func human(n int64) string {
 
 func tags(_ http.ResponseWriter, r *host.Request) error {
 	list := []described{}
-	for _, i := range r.Pool().List() {
+	for _, i := range r.Pool().Served() {
 		d := describe(&i)
 		created := i.Created.UTC()
 		d.ModifiedAt = &created

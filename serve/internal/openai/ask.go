@@ -35,6 +35,12 @@ type ask struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
 
+	// LoRA is llama-server's: adapters by their numbers in GET /lora-adapters.
+	LoRA []struct {
+		ID    int     `json:"id"`
+		Scale float32 `json:"scale"`
+	} `json:"lora"`
+
 	// Accepted because clients send them; they change nothing here.
 	User             json.RawMessage `json:"user"`
 	Store            json.RawMessage `json:"store"`
@@ -111,6 +117,9 @@ func (a *ask) options(m *atenia.Model, most *int, logProbs int) (atenia.Options,
 		return o, host.Invalid("top_logprobs", "top_logprobs is %d, want at most %d", logProbs, mostLogProbs)
 	}
 	var err error
+	if o.Adapter, o.AdapterScale, err = a.adapter(m); err != nil {
+		return o, err
+	}
 	if s.LogitBias, err = a.bias(m.Vocab()); err != nil {
 		return o, err
 	}

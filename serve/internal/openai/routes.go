@@ -19,6 +19,9 @@ func Routes() []host.Route {
 		{Pattern: "POST /v1/rerank", Serve: rerank},
 		{Pattern: "POST /rerank", Serve: rerank},
 		{Pattern: "POST /v1/audio/transcriptions", Serve: transcribe},
+		{Pattern: "GET /lora-adapters", Serve: listAdapters},
+		{Pattern: "POST /v1/load_lora_adapter", Serve: loadAdapter},
+		{Pattern: "POST /v1/unload_lora_adapter", Serve: unloadAdapter},
 		{Pattern: "POST /tokenize", Serve: tokenize},
 		{Pattern: "POST /detokenize", Serve: detokenize},
 	}
@@ -70,6 +73,9 @@ type model struct {
 	Created int64     `json:"created"`
 	OwnedBy string    `json:"owned_by"`
 	Meta    modelMeta `json:"meta"`
+	// Of an adapter, as vLLM says it: its folder's name, and the model it belongs to.
+	Root   string `json:"root,omitempty"`
+	Parent string `json:"parent,omitempty"`
 }
 
 // modelMeta is llama-server's addition.
@@ -82,7 +88,12 @@ type modelMeta struct {
 }
 
 func newModel(i host.Info) model {
-	return model{i.Name, "model", i.Created.Unix(), "atenia", modelMeta{i.Family, i.Context, i.Totals.Parameters, i.Totals.Bytes, i.Loaded}}
+	m := model{ID: i.Name, Object: "model", Created: i.Created.Unix(), OwnedBy: "atenia", Parent: i.Parent}
+	m.Meta = modelMeta{i.Family, i.Context, i.Totals.Parameters, i.Totals.Bytes, i.Loaded}
+	if i.Parent != "" {
+		m.Root = i.Base
+	}
+	return m
 }
 
 func listModels(_ http.ResponseWriter, r *host.Request) error {
@@ -90,7 +101,7 @@ func listModels(_ http.ResponseWriter, r *host.Request) error {
 		Object string  `json:"object"`
 		Data   []model `json:"data"`
 	}{Object: "list", Data: []model{}}
-	for _, i := range r.Pool().List() {
+	for _, i := range r.Pool().Served() {
 		out.Data = append(out.Data, newModel(i))
 	}
 	return r.WriteJSON(http.StatusOK, out)
