@@ -153,6 +153,10 @@ type usage struct {
 	Details struct {
 		Cached int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
+	AnswerDetails struct {
+		Accepted int `json:"accepted_prediction_tokens"`
+		Rejected int `json:"rejected_prediction_tokens"`
+	} `json:"completion_tokens_details"`
 }
 
 // add counts one more choice. The prompt of several counts once.
@@ -163,5 +167,7 @@ func (u *usage) add(t *atenia.Usage) {
 	u.Prompt = t.Prompt
 	u.Details.Cached = max(u.Details.Cached, t.Cached)
 	u.Answer += t.Answer
+	u.AnswerDetails.Accepted += t.Accepted
+	u.AnswerDetails.Rejected += t.Drafted - t.Accepted
 	u.Total = u.Prompt + u.Answer
 }
