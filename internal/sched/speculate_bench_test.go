@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"atenia/internal/exec"
+	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 )
 
 // BenchmarkVerify is how long a step takes with so many drafted tokens, all rejected,
-// of the model in ATENIA_SERVING, in turns: docs/performance.md, "Drafted tokens".
+// of the model in ATENIA_SERVING, in turns, and how much processor time: docs/performance.md, "Drafted tokens".
 func BenchmarkVerify(b *testing.B) {
 	path := os.Getenv("ATENIA_SERVING")
 	if path == "" {
@@ -56,14 +57,16 @@ func BenchmarkVerify(b *testing.B) {
 		s.turn()
 	}
 	drafts := []int{0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15}
-	took := map[int][]time.Duration{}
+	took, used := map[int][]time.Duration{}, map[int][]time.Duration{}
 	for b.Loop() {
 		for range 7 {
 			for _, n := range drafts {
 				if s.gain.fixed = n; n == 0 {
 					s.slots[0].draft.on = false
 				}
+				before := cpu.Time()
 				s.turn()
+				used[n] = append(used[n], cpu.Time()-before)
 				s.slots[0].draft.on = true
 				if s.info.Rows != 1+n {
 					b.Fatalf("%d rows, want %d", s.info.Rows, 1+n)
@@ -74,6 +77,8 @@ func BenchmarkVerify(b *testing.B) {
 	}
 	for _, n := range drafts {
 		slices.Sort(took[n])
+		slices.Sort(used[n])
+		b.ReportMetric(used[n][len(used[n])/2].Seconds()*1e3, fmt.Sprintf("cpu-ms/%d-rows", 1+n))
 		b.ReportMetric(took[n][len(took[n])/2].Seconds()*1e3, fmt.Sprintf("ms/%d-rows", 1+n))
 	}
 }

@@ -30,6 +30,7 @@ type ask struct {
 	N                *int               `json:"n"`
 	MaxTokens        *int               `json:"max_tokens"`
 	IgnoreEnd        bool               `json:"ignore_eos"`
+	Speculate        string             `json:"speculate"`
 	Stream           bool               `json:"stream"`
 	StreamOptions    *struct {
 		IncludeUsage bool `json:"include_usage"`
@@ -79,7 +80,7 @@ func (a *ask) choices() (int, error) {
 
 // options returns what the fields say, over what the model's makers recommend.
 func (a *ask) options(m *atenia.Model, most *int, logProbs int) (atenia.Options, error) {
-	o := atenia.Options{Sampling: m.Sampling(), Stop: a.Stop, IgnoreEnd: a.IgnoreEnd}
+	o := atenia.Options{Sampling: m.Sampling(), Stop: a.Stop, IgnoreEnd: a.IgnoreEnd, Speculate: a.Speculate}
 	s := &o.Sampling
 	host.Set(&s.Temperature, a.Temperature)
 	host.Set(&s.TopP, a.TopP)
