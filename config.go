@@ -1,6 +1,7 @@
 package atenia
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/policy/observe"
+	"atenia/internal/sched"
 
 	"atenia/internal/machine/hw"
 	"atenia/internal/memory/place"
@@ -144,6 +146,9 @@ type Config struct {
 	// beside the weights, which stay as they are, of any type: requests with different
 	// adapters and without share batches. [Model.LoadAdapter] adds further ones.
 	Adapters []Adapter
+	// Speculate is [Options].Speculate of requests that leave it open: "auto", "lookup"
+	// or "off". "" = auto.
+	Speculate string
 	// Pooling makes an encoder of the model, for [Model.Embed]: "mean", "cls" (the
 	// first token) or "last" of its last hidden states make the vector of a text;
 	// "none" gives one for each token, for [Model.EmbedTokens]. "" = what the model
@@ -212,6 +217,9 @@ func (c *Config) withDefaults() (Config, error) {
 		errs = append(errs, &ConfigError{"Codec", d.Codec, "auto, off, planehuff or planezstd"})
 	}
 	errs = append(errs, d.checkPlacement()...)
+	if _, err := speculation("Speculate", d.Speculate); err != nil {
+		errs = append(errs, err)
+	}
 	if d.Pooling != "" && !slices.Contains(compile.Pools, d.Pooling) {
 		errs = append(errs, &ConfigError{"Pooling", d.Pooling, "mean, cls, last or none"})
 	}
@@ -237,11 +245,20 @@ func cacheType(s string) (tensor.DType, error) {
 	return tensor.Invalid, &ConfigError{"CacheType", s, "f32, f16 or q8_0"}
 }
 
+// speculation returns what a field of that name says about drafts.
+func speculation(field, s string) (v sched.Speculation, err error) {
+	if v.UnmarshalText([]byte(s)) != nil {
+		return v, &ConfigError{field, s, "auto, lookup or off"}
+	}
+	return v, nil
+}
+
 // engine returns the configuration of the engine. c is complete and checked.
 func (c *Config) engine() engine.Config {
 	mode, _ := pack.ParseMode(c.Pack)
 	cache, _ := cacheType(c.CacheType)
 	raw := compile.ByTensor
+	speculate, _ := speculation("", cmp.Or(c.Speculate, sched.SpeculateAuto.String()))
 	if c.RawVectors {
 		raw = compile.Absent
 	}
@@ -250,7 +267,8 @@ func (c *Config) engine() engine.Config {
 		Compile:  compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse, Pool: c.Pooling, Normalize: raw},
 		Adapters: adapterFiles(c.Adapters),
 		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
-		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
+		Speculate: speculate,
+		Budget:    c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
 		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit,
 	}
 }

@@ -54,6 +54,12 @@ type Options struct {
 	// Grammar is a grammar in llama.cpp's notation, GBNF, that the answer is to
 	// follow. Of Schema and Grammar at most one may be set.
 	Grammar string
+	// Speculate says which drafted tokens are verified along with the next one: "auto"
+	// (whatever is measured to pay), "lookup" (what followed the last tokens before, in
+	// the prompt or the answer) or "off". "" = as [Config].Speculate says. The answer is
+	// the same, seed by seed, and comes in fewer steps where drafts are right: text that
+	// repeats itself, such as a summary with quotations or an edit of code.
+	Speculate string
 }
 
 // A Token is a piece of an answer. Text is what may be shown now: bytes of an
@@ -95,6 +101,10 @@ type Usage struct {
 	Prompt int `json:"prompt"` // tokens of the prompt, those included that a template or the tokenizer added
 	Cached int `json:"cached"` // of those, tokens that were not computed because their keys and values were still cached
 	Answer int `json:"answer"` // tokens generated, the one with which the model ends included
+	// Drafted tokens were computed because they might follow; the Accepted of them did,
+	// and took no step of their own.
+	Drafted  int `json:"drafted,omitempty"`
+	Accepted int `json:"accepted,omitempty"`
 }
 
 // Generate continues a prompt and yields tokens as they are computed. The sequence

@@ -42,14 +42,17 @@ type Decision struct {
 	// Action is "wait", "admit", "reuse" (it begins with keys and values that were
 	// there), "preempt" (they were freed for another request and are computed
 	// again), "resume", "evict" (what it had left when it ended was freed),
-	// "finish", "cancel" or "fail".
+	// "finish", "cancel", "fail"; "draft" (drafted tokens are verified) or "plain" (they
+	// are not).
 	Action string `json:"action"`
 	Slot   int    `json:"slot,omitempty"`  // 1 and up; 0 = none
 	Other  string `json:"other,omitempty"` // request that it was compared with, continues or made room for
 	// Rule is what Observed and Limit count: "slots" that run requests; bytes of
 	// "memory"; levels of "priority"; tokens given to its client ("share"); tokens
 	// of a "prefix"; steps it waited ("arrival"); bytes kept of ended requests
-	// ("room"); tokens of its answer ("stop", "length", "caller", "error").
+	// ("room"); tokens of its answer ("stop", "length", "caller", "error"); nanoseconds
+	// that a token is expected to take with drafts and without ("gain"); drafted tokens
+	// ("drafts"). "state" has no numbers: the model cannot take rejected tokens back.
 	Rule     string `json:"rule"`
 	Observed int64  `json:"observed"`
 	Limit    int64  `json:"limit"`
@@ -99,7 +102,7 @@ func (m *Model) Requests() []RequestStatus {
 	for _, v := range m.engine.Sched.Status() {
 		out = append(out, RequestStatus{
 			Slot: v.Slot, Request: v.Request, Phase: v.Phase.String(), Priority: v.Priority,
-			Usage: Usage{v.Prompt, v.Cached, v.Answer}, Computed: v.Computed, Limit: v.Limit, Adapter: v.Adapter,
+			Usage: Usage{Prompt: v.Prompt, Cached: v.Cached, Answer: v.Answer}, Computed: v.Computed, Limit: v.Limit, Adapter: v.Adapter,
 		})
 	}
 	return out
@@ -110,5 +113,9 @@ func (o *Options) request() (sched.Request, error) {
 	if o.Priority < -sched.MaxPriority || o.Priority > sched.MaxPriority {
 		return sched.Request{}, &ConfigError{"Priority", o.Priority, "-100 to 100"}
 	}
-	return sched.Request{ID: o.ID, Priority: o.Priority, Client: o.Client, Sampling: o.Sampling.internal()}, nil
+	draft, err := speculation("Speculate", o.Speculate)
+	if err != nil {
+		return sched.Request{}, err
+	}
+	return sched.Request{Speculate: draft, ID: o.ID, Priority: o.Priority, Client: o.Client, Sampling: o.Sampling.internal()}, nil
 }

@@ -136,3 +136,48 @@ func gaps(b *testing.B, m *atenia.Model, i int) (alone, beside, worst time.Durat
 	alone, beside = median(times[2:16]), median(times[18:])
 	return alone, beside, times[len(times)-1]
 }
+
+// BenchmarkSpeculation measures decoding with drafts and without, in turns, of a text
+// that repeats itself, with the model in ATENIA_SERVING: the prompt is an answer of the
+// model to a prompt, and that prompt again.
+func BenchmarkSpeculation(b *testing.B) {
+	m := served(b, &atenia.Config{Slots: 1, Context: 1024})
+	first := someTokens(m, 1, 24)
+	answer := func(tokens []int32, n int, how string) (ids []int32, perSecond, each float64, u atenia.Usage) {
+		p := atenia.Prompt{Tokens: tokens, Options: atenia.Options{MaxTokens: n, IgnoreEnd: true, Speculate: how}}
+		var began time.Time
+		var used time.Duration
+		for tok, err := range m.Generate(context.Background(), p) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			if tok.Finish != "" {
+				u = *tok.Usage
+			} else if ids = append(ids, tok.ID); len(ids) == 1 {
+				began, used = time.Now(), cpu.Time()
+			}
+		}
+		n = len(ids) - 1
+		return ids, float64(n) / time.Since(began).Seconds(), (cpu.Time() - used).Seconds() * 1e3 / float64(n), u
+	}
+	written, _, _, _ := answer(first, 120, "off")
+	prompt := slices.Concat(first, written, first, written, first)
+	speeds, costs := map[string][]float64{}, map[string][]float64{}
+	var used atenia.Usage
+	for b.Loop() {
+		for range 5 {
+			for _, how := range []string{"off", "auto"} {
+				_, v, each, u := answer(prompt, 120, how)
+				speeds[how], costs[how], used = append(speeds[how], v), append(costs[how], each), u
+			}
+		}
+	}
+	for how, v := range speeds {
+		slices.Sort(v)
+		slices.Sort(costs[how])
+		b.ReportMetric(v[len(v)/2], how+"-tokens/s")
+		b.ReportMetric(costs[how][len(v)/2], how+"-cpu-ms/token")
+	}
+	b.ReportMetric(float64(used.Drafted), "drafted")
+	b.ReportMetric(float64(used.Accepted), "accepted")
+}

@@ -370,6 +370,38 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestMetricsOfDrafts: drafted and accepted tokens are counted as the usage of answers
+// says.
+func TestMetricsOfDrafts(t *testing.T) {
+	_, web := newServer(t, Config{})
+	var drafted, accepted int
+	for range 4 {
+		_, text := post(t, web.URL+"/v1/completions", `{"prompt":"A dog. A cat. A dog. A cat. A dog. A cat.","max_tokens":60,"temperature":0,"ignore_eos":true}`)
+		var a struct {
+			Usage struct {
+				Details struct {
+					Accepted int `json:"accepted_prediction_tokens"`
+					Rejected int `json:"rejected_prediction_tokens"`
+				} `json:"completion_tokens_details"`
+			} `json:"usage"`
+		}
+		if err := json.Unmarshal([]byte(text), &a); err != nil {
+			t.Fatal(err)
+		}
+		accepted += a.Usage.Details.Accepted
+		drafted += a.Usage.Details.Accepted + a.Usage.Details.Rejected
+	}
+	_, text := get(t, web.URL+"/metrics")
+	for line, n := range map[string]int{"draft": drafted, "accepted": accepted} {
+		if want := fmt.Sprintf("atenia_spec_decode_num_%s_tokens_total{model=\"atenia-story\"} %d\n", line, n); !strings.Contains(text, want) {
+			t.Errorf("no line %sin\n%s", want, text)
+		}
+	}
+	if drafted == 0 {
+		t.Error("nothing was drafted")
+	}
+}
+
 // TestManyModels: models are loaded when they are wanted and unloaded when idle.
 func TestManyModels(t *testing.T) {
 	noLeaks(t)

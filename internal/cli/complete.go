@@ -93,6 +93,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--samplers":          parts(stages...),
 		"--scan":              among("sinks", "off", "all"),
 		"--size":              among(step.ModelNames()...),
+		"--speculate":         among("auto", "lookup", "off"),
 		"--type":              among(mixes...),
 		"--vram-band":         among("0", "1", "2", "3"),
 

@@ -29,6 +29,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.IntVarP(&m.cfg.Context, "ctx", "c", 0, "context length in tokens, prompt and answer together (0 = the model's, at most 4096)")
 	f.StringVar(&m.cfg.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
 	f.IntVar(&m.cfg.BatchTokens, "batch-tokens", 0, "maximum number of tokens per step (0 = 512)")
+	f.StringVar(&m.cfg.Speculate, "speculate", "", "verify drafted tokens, several a step: auto (where it pays), lookup or off (default: auto); same text")
 	f.StringVar(&m.cfg.Pack, "pack", "", "where to keep weights repacked for the kernels: auto, off, memory or disk (default: auto)")
 	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "verify the checksums of weights packed on disk")
 	f.StringVar(&m.cfg.Codec, "codec", "", "form of streamed float weights: auto, off, planehuff or planezstd (default: auto)")

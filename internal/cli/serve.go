@@ -66,6 +66,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&o.BatchTokens, "batch-tokens", 0, "maximum number of tokens per step (0 = 512)")
 	f.StringVar(&o.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
 	f.Var(&s.cache, "cache-size", "memory of a model's keys and values (0 = what slots of the context's length take)")
+	f.StringVar(&o.Speculate, "speculate", "", "verify drafted tokens, several a step: auto (where it pays), lookup or off (default: auto); same text")
 	f.StringVar(&o.Pack, "pack", "", "where to keep weights repacked for the kernels: auto, off, memory or disk (default: auto)")
 	f.Var((*budgetFlag)(&o.Budget), "budget", "memory limit of all models together, such as ram=8GiB; it is divided between those in use")
 	f.BoolVar(&o.NoMmap, "no-mmap", false, "read models into memory instead of mapping their files")

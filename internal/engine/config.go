@@ -9,6 +9,7 @@ import (
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/policy/observe"
+	"atenia/internal/sched"
 )
 
 // A Config configures a running model. The root package, whose Config documents
@@ -20,8 +21,9 @@ type Config struct {
 	AllThreads  bool // Threads were asked for: the policy may not use fewer
 	Slots       int
 	BatchTokens int
-	CacheBytes  int64 // bound of keys and values; 0 = none
-	KeepBytes   int64 // of those, what ended requests may keep beyond the slots: [sched.Config]
+	CacheBytes  int64             // bound of keys and values; 0 = none
+	KeepBytes   int64             // of those, what ended requests may keep beyond the slots: [sched.Config]
+	Speculate   sched.Speculation // of requests that leave it open
 	Compile     compile.Options
 
 	Pack       pack.Mode

@@ -29,7 +29,7 @@ const (
 
 // step is called between two steps.
 func (p *pace) step(s sched.StepInfo) {
-	if s.Decode && s.Err == nil && s.Rows == p.rows {
+	if s.Decode && s.Err == nil && s.Rows == p.rows && s.Drafted == 0 {
 		if p.seen >= firstPasses {
 			p.took[(p.seen-firstPasses)%len(p.took)] = s.Took
 		}

@@ -28,6 +28,10 @@
 // that these come at least every second step's time. Whatever is decided is kept
 // with its reason: [Scheduler.Why].
 //
+// An answer has one row in a step, and as many more for drafted tokens as are measured
+// to pay: a drafted token is kept while it is what the request's sampler chooses from
+// the row before, so that answers do not depend on drafts.
+//
 // When pages run out, ended sequences are evicted first; then the sequence with the
 // lowest priority, of equal ones that admitted last, is preempted and later
 // recomputed. Only a sequence that does not fit alone fails, with a
@@ -44,5 +48,6 @@
 // request.go is the API for callers, queue.go the order of admission, slot.go the
 // state of a sequence, reuse.go, kept.go and fork.go the assignment of slots and what
 // they begin with, memory.go eviction and preemption, gap.go the share of prompts,
-// decision.go and status.go what others see.
+// speculate.go, lookup.go and gain.go drafts, decision.go and
+// status.go what others see.
 package sched

@@ -241,7 +241,7 @@ func (o *Observer) Step(p sched.StepInfo) {
 		o.lines.write()
 	}
 	o.tally.count(&p, o.account.Ring)
-	if p.Decode && o.learner != nil {
+	if p.Decode && p.Drafted == 0 && o.learner != nil { // the learner compares steps of as many rows
 		pressure := o.learner.After(adapt.Step{Start: p.Start, Took: p.Took, Decode: p.Decode, Err: p.Err}, o.now())
 		if o.trace != nil {
 			o.trace.Counter("pressure", start+p.Took, trace.Value{Name: "ram", Value: float64(pressure)})

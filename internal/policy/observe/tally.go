@@ -67,7 +67,7 @@ func (t *Tally) count(p *sched.StepInfo, r *ring.Ring) {
 	if p.Took > s.Slowest {
 		s.Slowest, s.At = p.Took, s.Steps
 	}
-	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows, s.Took+p.Took
+	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows-p.Drafted+p.Accepted, s.Took+p.Took
 	if r != nil {
 		now := r.Stats()
 		if d := now.Since(t.ring); p.Decode {

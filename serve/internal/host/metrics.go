@@ -22,6 +22,8 @@ type Metrics struct {
 	requests   *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	tokens     *prometheus.CounterVec
+	drafts     *prometheus.CounterVec
+	accepted   *prometheus.CounterVec
 	first      *prometheus.HistogramVec
 	between    *prometheus.HistogramVec
 	loads      *prometheus.CounterVec
@@ -46,6 +48,8 @@ func NewMetrics() *Metrics {
 	m.requests = vec("requests_total", "Requests by route and status.", "route", "status")
 	m.seconds = times("request_seconds", "Time of whole requests.", 0.001, "route")
 	m.tokens = vec("tokens_total", "Tokens of prompts and answers.", "model", "kind")
+	m.drafts = vec("spec_decode_num_draft_tokens_total", "Drafted tokens that were computed.", "model")
+	m.accepted = vec("spec_decode_num_accepted_tokens_total", "Drafted tokens that were what the sampler chose.", "model")
 	m.first = times("first_token_seconds", "Time from a request's arrival to its first token.", 0.001, "model")
 	m.between = times("between_tokens_seconds", "Time between tokens of an answer.", 0.0001, "model")
 	m.loads = vec("model_loads_total", "Loads of models by result.", "model", "result")
@@ -78,6 +82,8 @@ func (m *Metrics) token(model string, first bool, took time.Duration) {
 func (m *Metrics) prompt(model string, u *atenia.Usage) {
 	m.tokens.WithLabelValues(model, "prompt").Add(float64(u.Prompt))
 	m.tokens.WithLabelValues(model, "cached").Add(float64(u.Cached))
+	m.drafts.WithLabelValues(model).Add(float64(u.Drafted))
+	m.accepted.WithLabelValues(model).Add(float64(u.Accepted))
 }
 
 // Loaded counts a load of a model: see [PoolConfig].

@@ -30,6 +30,7 @@ type ask struct {
 	N                *int               `json:"n"`
 	MaxTokens        *int               `json:"max_tokens"`
 	IgnoreEnd        bool               `json:"ignore_eos"`
+	Speculate        string             `json:"speculate"`
 	Stream           bool               `json:"stream"`
 	StreamOptions    *struct {
 		IncludeUsage bool `json:"include_usage"`
@@ -85,7 +86,7 @@ func (a *ask) choices() (int, error) {
 
 // options returns what the fields say, over what the model's makers recommend.
 func (a *ask) options(m *atenia.Model, most *int, logProbs int) (atenia.Options, error) {
-	o := atenia.Options{Sampling: m.Sampling(), Stop: a.Stop, IgnoreEnd: a.IgnoreEnd}
+	o := atenia.Options{Sampling: m.Sampling(), Stop: a.Stop, IgnoreEnd: a.IgnoreEnd, Speculate: a.Speculate}
 	s := &o.Sampling
 	host.Set(&s.Temperature, a.Temperature)
 	host.Set(&s.TopP, a.TopP)
@@ -162,6 +163,10 @@ type usage struct {
 	Details struct {
 		Cached int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
+	AnswerDetails struct {
+		Accepted int `json:"accepted_prediction_tokens"`
+		Rejected int `json:"rejected_prediction_tokens"`
+	} `json:"completion_tokens_details"`
 }
 
 // add counts one more choice. The prompt of several counts once.
@@ -172,5 +177,7 @@ func (u *usage) add(t *atenia.Usage) {
 	u.Prompt = t.Prompt
 	u.Details.Cached = max(u.Details.Cached, t.Cached)
 	u.Answer += t.Answer
+	u.AnswerDetails.Accepted += t.Accepted
+	u.AnswerDetails.Rejected += t.Drafted - t.Accepted
 	u.Total = u.Prompt + u.Answer
 }
