@@ -42,14 +42,17 @@ type Decision struct {
 	// Action is "wait", "admit", "reuse" (it begins with keys and values that were
 	// there), "preempt" (they were freed for another request and are computed
 	// again), "resume", "evict" (what it had left when it ended was freed),
-	// "finish", "cancel" or "fail".
+	// "finish", "cancel", "fail", "read" (keys and values are read from the disk) or
+	// "compute" (what the disk has is computed).
 	Action string `json:"action"`
 	Slot   int    `json:"slot,omitempty"`  // 1 and up; 0 = none
 	Other  string `json:"other,omitempty"` // request that it was compared with, continues or made room for
 	// Rule is what Observed and Limit count: "slots" that run requests; bytes of
 	// "memory"; levels of "priority"; tokens given to its client ("share"); tokens
 	// of a "prefix"; steps it waited ("arrival"); bytes kept of ended requests
-	// ("room"); tokens of its answer ("stop", "length", "caller", "error").
+	// ("room"); tokens of its answer ("stop", "length", "caller", "error");
+	// microseconds to read and to compute ("cost"); tokens that could not be read
+	// ("damage").
 	Rule     string `json:"rule"`
 	Observed int64  `json:"observed"`
 	Limit    int64  `json:"limit"`

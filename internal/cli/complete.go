@@ -111,6 +111,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"serve --cors":         free,
 		"serve --max-body":     free,
 		"serve --cache-size":   free,
+		"serve --cache-disk":   free,
 		"serve --config":       extension("toml"),
 		"eval --text":          files,
 		"imatrix --text":       files,

@@ -20,8 +20,10 @@ type Config struct {
 	AllThreads  bool // Threads were asked for: the policy may not use fewer
 	Slots       int
 	BatchTokens int
-	CacheBytes  int64 // bound of keys and values; 0 = none
-	KeepBytes   int64 // of those, what ended requests may keep beyond the slots: [sched.Config]
+	CacheBytes  int64  // bound of keys and values; 0 = none
+	KeepBytes   int64  // of those, what ended requests may keep beyond the slots: [sched.Config]
+	CacheDir    string // folder for keys and values that left memory; "" = none
+	CacheDisk   int64  // of its files, bytes
 	Compile     compile.Options
 
 	Pack       pack.Mode

@@ -18,6 +18,7 @@ import (
 	"atenia/internal/policy/observe"
 	"atenia/internal/policy/replay"
 	"atenia/internal/sched"
+	"atenia/internal/store/sequence"
 )
 
 // ErrStrict is matched by errors about fallbacks that a strict configuration
@@ -35,8 +36,9 @@ type Engine struct {
 	weights  *modelWeights
 	packing  pack.Decision
 	scratch  int64
-	resume   *resume      // nil without a checkpoint
-	endLog   func() error // of decisions
+	resume   *resume          // nil without a checkpoint
+	disk     *sequence.Folder // nil = keys and values stay in memory
+	endLog   func() error     // of decisions
 	record   replay.Recorder
 	pace     *pace
 	running  context.Context // ends when the engine is closed
@@ -94,9 +96,13 @@ func (e *Engine) start(d *file.Description) error {
 		return err
 	}
 	e.learn()
-	if e.Sched, err = sched.New(x, e.schedule(d)); err != nil {
+	if err := e.openDisk(d); err != nil {
 		x.Close()
 		return err
+	}
+	if e.Sched, err = sched.New(x, e.schedule(d)); err != nil {
+		x.Close()
+		return errors.Join(err, e.closeDisk())
 	}
 	if e.pressure.real {
 		e.pressure.guarded = make(chan struct{})
@@ -150,7 +156,8 @@ func (e *Engine) begin() {
 
 // schedule is the configuration of the scheduler.
 func (e *Engine) schedule(d *file.Description) sched.Config {
-	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), KeepBytes: e.Plan.Config.KeepBytes, Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered(), Intact: d.Intact}
+	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), KeepBytes: e.Plan.Config.KeepBytes, Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered(), Intact: d.Intact,
+		Disk: e.disk, Key: e.sequenceKey(d), Logger: e.Plan.Config.Logger}
 	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped}
 	if o := e.Plan.Config.Observer; o != nil {
 		e.pace.watch = func(s sched.StepInfo) {
@@ -186,7 +193,7 @@ func (e *Engine) Close() (err error) {
 	e.closing.Do(func() {
 		err = e.Stop()
 		e.remember()
-		err = errors.Join(err, e.resume.close(), e.weights.close(), e.checkPeak(), e.endLog())
+		err = errors.Join(err, e.resume.close(), e.closeDisk(), e.weights.close(), e.checkPeak(), e.endLog())
 	})
 	return err
 }

@@ -43,7 +43,7 @@ const (
 // the sequence ended, or was marked.
 type disk struct {
 	folder *sequence.Folder // nil = none
-	key    sequence.Key
+	key    func() sequence.Key
 	log    *slog.Logger
 	group  fault.Group
 	queue  []*prefix   // of kept sequences that are not written yet
@@ -64,6 +64,9 @@ type disk struct {
 type counter struct{ prompts, tokens atomic.Int64 }
 
 func newDisk(cfg *Config) disk {
+	if cfg.Key == nil {
+		cfg.Key = func() (k sequence.Key) { return k }
+	}
 	return disk{folder: cfg.Disk, key: cfg.Key, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
 }
 
