@@ -106,10 +106,10 @@ func TestSlotFileBad(t *testing.T) {
 		x := &h.Runs[k]
 		switch rng.IntN(6) {
 		case 0:
-			h.Runs = append(h.Runs[:k], h.Runs[k+1:]...)
-			if len(h.Runs) == 0 || x.At < len(h.Tokens) { // without a snapshot it may be good
+			if len(h.Runs) == 1 || x.At < len(h.Tokens) { // without a snapshot it may be good
 				continue
 			}
+			h.Runs = append(h.Runs[:k], h.Runs[k+1:]...)
 		case 1:
 			x.First += 1 + rng.IntN(3)
 		case 2:
