@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"atenia"
+	"atenia/internal/fault"
 )
 
 // TestSlotFiles saves a slot over HTTP and restores it in another server, whose answer
@@ -100,5 +102,59 @@ func TestCacheDir(t *testing.T) {
 	}
 	if _, slots := get(t, second.URL+"/slots"); !strings.Contains(slots, `"disk_prompts":1`) {
 		t.Error(slots)
+	}
+}
+
+// TestQuantizedCache: with keys and values of type q8_0, eight answers at once, forks of
+// one prompt and answers that begin with what others left are those of requests alone.
+func TestQuantizedCache(t *testing.T) {
+	open := func(slots int, keep int64) *atenia.Model {
+		m, err := atenia.Open(t.Context(), "", &atenia.Config{CacheType: "q8_0", Slots: slots, KeepBytes: keep, Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	prompt := func(i int) atenia.Prompt {
+		text := strings.Repeat("The girl and the boy went to the park. ", 3+i%2) + strings.Repeat("It was fun. ", i/2)
+		return atenia.Prompt{Text: text, Options: atenia.Options{MaxTokens: 12, IgnoreEnd: true, Sampling: atenia.Sampling{Temperature: 1, Seed: uint64(i % 3)}}}
+	}
+	answer := func(m *atenia.Model, p atenia.Prompt) (out []int32) {
+		for tok, err := range m.Generate(t.Context(), p) {
+			if err != nil {
+				t.Error(err)
+			}
+			out = append(out, tok.ID)
+		}
+		return out
+	}
+	const n = 8
+	var want [n][]int32
+	for i := range want {
+		m := open(1, -1)
+		want[i] = answer(m, prompt(i))
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, slots := range []int{8, 3} {
+		m := open(slots, 0)
+		for round := range 2 {
+			var all fault.Group
+			for i := range n {
+				all.Go(func() {
+					if got := answer(m, prompt(i)); !slices.Equal(got, want[i]) {
+						t.Errorf("%d slots, round %d, answer %d: %v, want %v", slots, round, i, got, want[i])
+					}
+				})
+			}
+			all.Wait()
+		}
+		if c := m.CacheStats(); c.MemoryPrompts == 0 {
+			t.Error("nothing was reused")
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
