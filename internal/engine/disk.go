@@ -4,32 +4,31 @@ import (
 	"fmt"
 	"sync"
 
-	"atenia/internal/kernel"
+	"atenia/internal/exec"
 	"atenia/internal/model/file"
 	"atenia/internal/sched"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/checkpoint"
-	"atenia/internal/store/sequence"
 )
 
 // sequenceKey returns what keys and values of the model depend on beside the tokens: its
 // files and the adapter's, the plan with the types and sizes of its states, the settings
 // that round differently, and which kernels this machine has.
-func (e *Engine) sequenceKey(d *file.Description) func() sequence.Key {
-	return sync.OnceValue(func() sequence.Key {
+func (e *Engine) sequenceKey(d *file.Description) func() sched.Key {
+	return sync.OnceValue(func() sched.Key {
 		m := checkpoint.ModelOf(d, e.Plan.Config.Sources...)
 		state, err := e.Plan.stateKey()
 		if err != nil { // a plan that runs has an ID
 			panic(err)
 		}
-		return sequence.Key(blob.HashOf(fmt.Appendf(nil, "%s %s %q %s", m.Content, m.Written, state, kernel.Variant())))
+		return sched.Key(blob.HashOf(fmt.Appendf(nil, "%s %s %q %s", m.Content, m.Written, state, exec.Kernels())))
 	})
 }
 
 // openDisk opens the folder of keys and values that left memory, if one is configured.
 func (e *Engine) openDisk(d *file.Description) (err error) {
 	if c := &e.Plan.Config; c.CacheDir != "" {
-		if e.disk, err = sequence.OpenFolder(nil, c.CacheDir, c.CacheDisk, e.sequenceKey(d)()); err != nil {
+		if e.disk, err = sched.OpenFolder(c.CacheDir, c.CacheDisk, e.sequenceKey(d)()); err != nil {
 			return fmt.Errorf("folder of cached keys and values: %w", err)
 		}
 	}
@@ -49,6 +48,6 @@ type SlotFile = sched.SlotFile
 // Kinds of errors about such files.
 var (
 	ErrSlot          = sched.ErrSlot
-	ErrSlotFile      = sequence.ErrDamaged
-	ErrSlotFileOther = sequence.ErrOther
+	ErrSlotFile      = sched.ErrDamaged
+	ErrSlotFileOther = sched.ErrOther
 )

@@ -18,7 +18,6 @@ import (
 	"atenia/internal/policy/observe"
 	"atenia/internal/policy/replay"
 	"atenia/internal/sched"
-	"atenia/internal/store/sequence"
 )
 
 // ErrStrict is matched by errors about fallbacks that a strict configuration
@@ -36,9 +35,9 @@ type Engine struct {
 	weights  *modelWeights
 	packing  pack.Decision
 	scratch  int64
-	resume   *resume          // nil without a checkpoint
-	disk     *sequence.Folder // nil = keys and values stay in memory
-	endLog   func() error     // of decisions
+	resume   *resume       // nil without a checkpoint
+	disk     *sched.Folder // nil = keys and values stay in memory
+	endLog   func() error  // of decisions
 	record   replay.Recorder
 	pace     *pace
 	running  context.Context // ends when the engine is closed

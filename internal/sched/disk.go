@@ -18,6 +18,23 @@ import (
 // prompt that leaves a sequence computes at most so many again.
 const segmentTokens = 32
 
+// What the configuration and errors of sequences in files are made of.
+type (
+	Folder = sequence.Folder
+	Key    = sequence.Key
+)
+
+// Kinds of errors of files: see package sequence.
+var (
+	ErrDamaged = sequence.ErrDamaged
+	ErrOther   = sequence.ErrOther
+)
+
+// OpenFolder opens the folder of [Config.Disk] with a limit in bytes.
+func OpenFolder(dir string, limit int64, k Key) (*Folder, error) {
+	return sequence.OpenFolder(nil, dir, limit, k)
+}
+
 // fromDisk is whose prefix it is that was read from the disk.
 const fromDisk = "the disk"
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"atenia/internal/sched/states"
-	"atenia/internal/store/durable"
 	"atenia/internal/store/sequence"
 )
 
@@ -170,19 +169,11 @@ func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f S
 	if err := context.Cause(ctx); err != nil {
 		return f, err
 	}
-	o, err := durable.OpenRegular(path)
+	r, size, end, err := sequence.Open(path)
 	if err != nil {
 		return f, err
 	}
-	defer o.Close()
-	st, err := o.Stat()
-	if err != nil {
-		return f, err
-	}
-	r, err := sequence.NewReader(o, st.Size(), path)
-	if err != nil {
-		return f, err
-	}
+	defer end()
 	if err := r.Of(s.disk.key()); err != nil {
 		return f, err
 	}
@@ -243,7 +234,7 @@ func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f S
 		if old != nil {
 			s.keep(old)
 		}
-		f = SlotFile{sl.id + 1, p.done, st.Size()}
+		f = SlotFile{sl.id + 1, p.done, size}
 		s.publish()
 		return nil
 	})
