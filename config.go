@@ -60,6 +60,16 @@ type Config struct {
 	// half of what keys and values may take if that is less; negative = nothing is
 	// kept beyond the slots.
 	KeepBytes int64
+	// CacheDir is a folder for keys and values that left their slots, so that what prompts
+	// begin with is read instead of computed, also after a restart. It is used where
+	// reading is estimated to be quicker: [Model.Why] says so for each request. Several
+	// models and processes may use a folder at a time; files of other models, adapters and
+	// settings are never used. The text of prompts can be read from the files, which have
+	// mode 0600. "" = keys and values stay in memory.
+	CacheDir string
+	// CacheDisk is the most bytes of files in CacheDir, those of earlier runs and of other
+	// models included; those that were not used for longest are removed. 0 = 4 GiB.
+	CacheDisk int64
 	// PageTokens is the number of tokens in a page of the cache: 16, 32 or
 	// 64. 0 = 16.
 	PageTokens int
@@ -183,6 +193,9 @@ func (c *Config) withDefaults() (Config, error) {
 	if d.BatchTokens == 0 {
 		d.BatchTokens = 512
 	}
+	if d.CacheDisk == 0 {
+		d.CacheDisk = 4 << 30
+	}
 	if d.PageTokens == 0 {
 		d.PageTokens = 16
 	}
@@ -231,6 +244,9 @@ func (c *Config) withDefaults() (Config, error) {
 		errs = append(errs, &ConfigError{"CacheBytes", d.CacheBytes, "0 or more"})
 	}
 	d.Adapters = slices.Clone(d.Adapters)
+	if d.CacheDisk < 0 {
+		errs = append(errs, &ConfigError{"CacheDisk", d.CacheDisk, "0 or more"})
+	}
 	return d, errors.Join(errs...)
 }
 
@@ -263,7 +279,7 @@ func (c *Config) engine() engine.Config {
 		raw = compile.Absent
 	}
 	return engine.Config{
-		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes, KeepBytes: c.KeepBytes,
+		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes, KeepBytes: c.KeepBytes, CacheDir: c.CacheDir, CacheDisk: c.CacheDisk,
 		Compile:  compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse, Pool: c.Pooling, Normalize: raw},
 		Adapters: adapterFiles(c.Adapters),
 		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",

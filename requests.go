@@ -42,17 +42,20 @@ type Decision struct {
 	// Action is "wait", "admit", "reuse" (it begins with keys and values that were
 	// there), "preempt" (they were freed for another request and are computed
 	// again), "resume", "evict" (what it had left when it ended was freed),
-	// "finish", "cancel", "fail"; "draft" (drafted tokens are verified) or "plain" (they
-	// are not).
+	// "finish", "cancel", "fail", "read" (keys and values are read from the disk) or
+	// "compute" (what the disk has is computed); "draft" (drafted tokens are verified)
+	// or "plain" (they are not).
 	Action string `json:"action"`
 	Slot   int    `json:"slot,omitempty"`  // 1 and up; 0 = none
 	Other  string `json:"other,omitempty"` // request that it was compared with, continues or made room for
 	// Rule is what Observed and Limit count: "slots" that run requests; bytes of
 	// "memory"; levels of "priority"; tokens given to its client ("share"); tokens
 	// of a "prefix"; steps it waited ("arrival"); bytes kept of ended requests
-	// ("room"); tokens of its answer ("stop", "length", "caller", "error"); nanoseconds
-	// that a token is expected to take with drafts and without ("gain"); drafted tokens
-	// ("drafts"). "state" has no numbers: the model cannot take rejected tokens back.
+	// ("room"); tokens of its answer ("stop", "length", "caller", "error");
+	// microseconds to read and to compute ("cost"); tokens that could not be read
+	// ("damage"); nanoseconds that a token is expected to take with drafts and without
+	// ("gain"); drafted tokens ("drafts"). "state" has no numbers: the model cannot
+	// take rejected tokens back.
 	Rule     string `json:"rule"`
 	Observed int64  `json:"observed"`
 	Limit    int64  `json:"limit"`

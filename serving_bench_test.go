@@ -89,6 +89,32 @@ func BenchmarkServing(b *testing.B) {
 		b.ReportMetric(warm.Seconds()*1e3/float64(b.N), "cached-ms")
 		b.ReportMetric(100*warm.Seconds()/cold.Seconds(), "%cached")
 	})
+	b.Run("first/disk", func(b *testing.B) {
+		dir := b.TempDir()
+		var cold, read time.Duration
+		tokens, bytes := int64(0), int64(0)
+		for i := 0; b.Loop(); i++ {
+			p := atenia.Prompt{Tokens: someTokens(served(b, nil), 100+i, 1000), Options: atenia.Options{MaxTokens: 1}}
+			for again := range 2 { // the second time in a model that was opened again
+				m := served(b, &atenia.Config{Context: 1024, CacheDir: dir})
+				warm := atenia.Prompt{Tokens: someTokens(m, 5000+2*i+again, 4), Options: atenia.Options{MaxTokens: 1}}
+				serveOne(b, m, warm)
+				d, _ := serveOne(b, m, p)
+				if c := m.CacheStats(); again == 0 {
+					cold += d
+				} else {
+					read, tokens, bytes = read+d, tokens+c.DiskTokens, bytes+c.ReadBytes
+				}
+				if err := m.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.ReportMetric(cold.Seconds()*1e3/float64(b.N), "cold-ms")
+		b.ReportMetric(read.Seconds()*1e3/float64(b.N), "disk-ms")
+		b.ReportMetric(float64(tokens)/float64(b.N), "tokens-read")
+		b.ReportMetric(float64(bytes)/float64(b.N), "bytes-read")
+	})
 	b.Run("gap", func(b *testing.B) {
 		m := served(b, &atenia.Config{Context: 2048})
 		var alone, beside, worst time.Duration

@@ -53,6 +53,7 @@ func (s *Server) operation() []host.Route {
 		{Pattern: "GET /health", Serve: s.health, Public: true},
 		{Pattern: "GET /metrics", Serve: s.metrics},
 		{Pattern: "GET /slots", Serve: s.slots},
+		{Pattern: "POST /slots/{id}", Serve: s.slotFile},
 		{Pattern: "GET /why/{request}", Serve: s.why},
 	}
 }
@@ -96,6 +97,7 @@ func (s *Server) slots(_ http.ResponseWriter, r *host.Request) error {
 		Share    int64                  `json:"budget_bytes,omitempty"`
 		Expires  *time.Time             `json:"expires,omitempty"`
 		Requests []atenia.RequestStatus `json:"slots,omitempty"`
+		Cache    *atenia.CacheStats     `json:"cache,omitempty"`
 	}
 	out := struct {
 		Running int     `json:"requests_running"`
@@ -111,7 +113,8 @@ func (s *Server) slots(_ http.ResponseWriter, r *host.Request) error {
 	for _, l := range s.pool.Loaded() {
 		for i := range out.Models {
 			if out.Models[i].Model == l.Info.Name {
-				out.Models[i].Requests = l.Model.Requests()
+				cache := l.Model.CacheStats()
+				out.Models[i].Requests, out.Models[i].Cache = l.Model.Requests(), &cache
 			}
 		}
 		l.Release()

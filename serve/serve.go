@@ -43,6 +43,9 @@ type Config struct {
 	// Idle is how long a model stays loaded that nothing uses. 0 = 5 minutes; less than 0
 	// = for ever. The first model stays until its memory is wanted.
 	Idle time.Duration
+	// SlotSavePath is a folder in which clients may save slots to files and restore them:
+	// POST /slots/{id}. It is made if there is none. "" = they may not.
+	SlotSavePath string
 	// Keys are the API keys, one of which every request must have. None = no key is
 	// wanted.
 	Keys []string
@@ -77,6 +80,7 @@ type Server struct {
 	ws    *ws.Handler
 	ready chan struct{} // closed when the first model was loaded, or could not be
 	load  loading
+	saves string // folder of slots; "" = none
 }
 
 // New reads the headers of the models and begins to load the first one; requests wait
@@ -99,7 +103,7 @@ func New(c Config) (*Server, error) {
 		Limits: host.Limits{Body: c.MaxBody, Requests: c.MaxRequests, Request: c.Timeout, Write: c.WriteTimeout},
 	})
 	metrics.Watch(h)
-	s := &Server{host: h, pool: pool, mux: http.NewServeMux(), ready: make(chan struct{})}
+	s := &Server{host: h, pool: pool, mux: http.NewServeMux(), saves: c.SlotSavePath, ready: make(chan struct{})}
 	s.openAgents(&c)
 	s.mount()
 	s.load.start(s)

@@ -36,6 +36,7 @@ type serveFlags struct {
 	insecure bool
 	maxBody  sizeFlag
 	cache    sizeFlag
+	disk     sizeFlag
 	drain    int
 	config   string
 	adapters []string
@@ -67,6 +68,9 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
 	f.Var(&s.cache, "cache-size", "memory of a model's keys and values (0 = what slots of the context's length take)")
 	f.StringVar(&o.Speculate, "speculate", "", "verify drafted tokens, several a step: auto (where it pays), lookup or off (default: auto); same text")
+	f.StringVar(&o.CacheDir, "cache-dir", "", "keep keys and values of prompts in `FOLDER`, also after a restart (prompts can be read there)")
+	f.Var(&s.disk, "cache-disk", "largest size of the folder of --cache-dir (0 = 4 GiB)")
+	f.StringVar(&s.c.SlotSavePath, "slot-save-path", "", "let clients save and restore slots in files of `FOLDER`")
 	f.StringVar(&o.Pack, "pack", "", "where to keep weights repacked for the kernels: auto, off, memory or disk (default: auto)")
 	f.Var((*budgetFlag)(&o.Budget), "budget", "memory limit of all models together, such as ram=8GiB; it is divided between those in use")
 	f.BoolVar(&o.NoMmap, "no-mmap", false, "read models into memory instead of mapping their files")
@@ -144,6 +148,7 @@ func (s *serveFlags) complete(f *pflag.FlagSet, models []string) error {
 		s.c.Keys = append(s.c.Keys, keys...)
 	}
 	s.c.MaxBody, s.c.Open.CacheBytes = int64(s.maxBody), int64(s.cache)
+	s.c.Open.CacheDisk = int64(s.disk)
 	if !isLoopback(s.host) {
 		if len(s.c.Keys) == 0 && !s.insecure {
 			return command.Usagef("--host %s lets other machines connect: give --api-key, %s or --api-key-file, or --insecure if everybody there may use the models", s.host, keyVar)

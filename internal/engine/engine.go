@@ -35,8 +35,9 @@ type Engine struct {
 	weights  *modelWeights
 	packing  pack.Decision
 	scratch  int64
-	resume   *resume      // nil without a checkpoint
-	endLog   func() error // of decisions
+	resume   *resume       // nil without a checkpoint
+	disk     *sched.Folder // nil = keys and values stay in memory
+	endLog   func() error  // of decisions
 	record   replay.Recorder
 	pace     *pace
 	running  context.Context // ends when the engine is closed
@@ -95,14 +96,18 @@ func (e *Engine) start(d *file.Description) error {
 		return err
 	}
 	e.learn()
-	if e.Sched, err = sched.New(x, e.schedule(d)); err != nil {
+	if err := e.openDisk(d); err != nil {
 		x.Close()
 		return err
+	}
+	if e.Sched, err = sched.New(x, e.schedule(d)); err != nil {
+		x.Close()
+		return errors.Join(err, e.closeDisk())
 	}
 	if err := e.openAdapters(); err != nil {
 		e.Sched.Close()
 		e.closeAdapters()
-		return err
+		return errors.Join(err, e.closeDisk())
 	}
 	if e.pressure.real {
 		e.pressure.guarded = make(chan struct{})
@@ -156,7 +161,8 @@ func (e *Engine) begin() {
 
 // schedule is the configuration of the scheduler.
 func (e *Engine) schedule(d *file.Description) sched.Config {
-	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), KeepBytes: e.Plan.Config.KeepBytes, Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered(), Intact: d.Intact, Speculate: e.Plan.Config.Speculate}
+	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), KeepBytes: e.Plan.Config.KeepBytes, Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered(), Intact: d.Intact, Speculate: e.Plan.Config.Speculate,
+		Disk: e.disk, Key: e.sequenceKey(d), Logger: e.Plan.Config.Logger}
 	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped}
 	if o := e.Plan.Config.Observer; o != nil {
 		e.pace.watch = func(s sched.StepInfo) {
@@ -193,7 +199,7 @@ func (e *Engine) Close() (err error) {
 		err = e.Stop()
 		e.remember()
 		e.closeAdapters()
-		err = errors.Join(err, e.resume.close(), e.weights.close(), e.checkPeak(), e.endLog())
+		err = errors.Join(err, e.resume.close(), e.closeDisk(), e.weights.close(), e.checkPeak(), e.endLog())
 	})
 	return err
 }

@@ -18,6 +18,23 @@ import (
 // prompt that leaves a sequence computes at most so many again.
 const segmentTokens = 32
 
+// What the configuration and errors of sequences in files are made of.
+type (
+	Folder = sequence.Folder
+	Key    = sequence.Key
+)
+
+// Kinds of errors of files: see package sequence.
+var (
+	ErrDamaged = sequence.ErrDamaged
+	ErrOther   = sequence.ErrOther
+)
+
+// OpenFolder opens the folder of [Config.Disk] with a limit in bytes.
+func OpenFolder(dir string, limit int64, k Key) (*Folder, error) {
+	return sequence.OpenFolder(nil, dir, limit, k)
+}
+
 // fromDisk is whose prefix it is that was read from the disk.
 const fromDisk = "the disk"
 
@@ -43,7 +60,7 @@ const (
 // the sequence ended, or was marked.
 type disk struct {
 	folder *sequence.Folder // nil = none
-	key    sequence.Key
+	key    func() sequence.Key
 	log    *slog.Logger
 	group  fault.Group
 	queue  []*prefix   // of kept sequences that are not written yet
@@ -64,6 +81,9 @@ type disk struct {
 type counter struct{ prompts, tokens atomic.Int64 }
 
 func newDisk(cfg *Config) disk {
+	if cfg.Key == nil {
+		cfg.Key = func() (k sequence.Key) { return k }
+	}
 	return disk{folder: cfg.Disk, key: cfg.Key, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
 }
 

@@ -34,7 +34,7 @@ func folder(t testing.TB, fsys durable.FS, dir string, limit int64, key sequence
 // withDisk returns a running scheduler that reads whatever the disk has.
 func (m *model) withDisk(f *sequence.Folder, cfg Config) *Scheduler {
 	m.t.Helper()
-	cfg.Disk, cfg.Key = f, testKey
+	cfg.Disk, cfg.Key = f, f.Key
 	s, err := newScheduler(m.executor(small), cfg)
 	if err != nil {
 		m.t.Fatal(err)

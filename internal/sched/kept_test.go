@@ -134,7 +134,15 @@ func TestKeptGivesWay(t *testing.T) {
 
 // BenchmarkFind looks a prompt of 1,000 tokens up among a thousand kept sequences with
 // the same first 900. It does arithmetic on 1,000 tokens and compares 64 sequences.
+//
+// match: the kept sequences have states of 1,000 positions, so that the longest one serves
+// the prompt, as in use. miss: they have none, and all candidates are tried in vain.
 func BenchmarkFind(b *testing.B) {
+	b.Run("match", func(b *testing.B) { benchmarkFind(b, true) })
+	b.Run("miss", func(b *testing.B) { benchmarkFind(b, false) })
+}
+
+func benchmarkFind(b *testing.B, match bool) {
 	m := open(b, "llama3")
 	s, err := newScheduler(m.executor(small), Config{Slots: 1})
 	if err != nil {
@@ -142,8 +150,16 @@ func BenchmarkFind(b *testing.B) {
 	}
 	defer s.shutdown()
 	system := m.tokens(1, 900)
+	first, err := s.blank(m.tokens(1, 1000), 1001)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer first.clear()
 	for i := range 1000 {
 		sl := s.newSlot()
+		if match {
+			sl = first.forked().slot
+		}
 		sl.tokens = join(system, m.tokens(uint64(i), 100))
 		sl.done = len(sl.tokens)
 		p := &prefix{slot: sl}
@@ -154,7 +170,20 @@ func BenchmarkFind(b *testing.B) {
 		}
 	}
 	r := &Request{Prompt: join(system, m.tokens(5, 100)), MaxTokens: 1}
-	for b.Loop() {
-		s.kept.find(r)
+	if match {
+		r.Prompt = append(r.Prompt, 1)
+	} else {
+		r.Prompt = join(system, m.tokens(5000, 100))
 	}
+	n := 0
+	for b.Loop() {
+		_, n = s.kept.find(r)
+	}
+	if want := map[bool]int{true: 1000}[match]; n != want {
+		b.Errorf("%d tokens were found, want %d", n, want)
+	}
+	for _, p := range s.kept.list {
+		p.clear()
+	}
+	s.kept = newKept(0, 0, len(s.pools))
 }

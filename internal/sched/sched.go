@@ -57,9 +57,10 @@ type Config struct {
 	// Disk, if not nil, is where sequences that left their slots are written, and read
 	// from when a prompt begins like one. The scheduler does not close it.
 	Disk *sequence.Folder
-	// Key is what keys and values depend on beside the tokens. Files of sequences have
-	// it, and those with another are refused.
-	Key sequence.Key
+	// Key returns what keys and values depend on beside the tokens. Files of sequences
+	// have it, and those with another are refused. It is called when it is needed, from
+	// any goroutine. nil = a key of zeros.
+	Key func() sequence.Key
 	// Logger receives what is wrong with files. nil discards it.
 	Logger *slog.Logger
 }

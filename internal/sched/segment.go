@@ -140,7 +140,7 @@ func (s *Scheduler) extent(state, end int) (first, pages int) {
 
 // items returns the files of a sequence, whose states nobody changes.
 func (s *Scheduler) items(p *prefix) (items []sequence.Item) {
-	h := hashes(s.x.RopeClass(p.span), p.tokens[:p.done])
+	h, key := hashes(s.x.RopeClass(p.span), p.tokens[:p.done]), s.disk.key()
 	add := func(state, end int, pages [][]byte) {
 		first, n := s.extent(state, end)
 		if first+n > len(pages) {
@@ -154,7 +154,7 @@ func (s *Scheduler) items(p *prefix) (items []sequence.Item) {
 		items = append(items, sequence.Item{
 			ID: sequence.ID{State: state, End: end, Hash: h[end]},
 			Header: sequence.Header{
-				Key: s.disk.key, Span: p.span, Tokens: p.tokens[:end],
+				Key: key, Span: p.span, Tokens: p.tokens[:end],
 				Runs: []sequence.Run{{State: state, First: first, Pages: n, At: end, Bytes: s.pools[state].Cache().Config().PageBytes}},
 			},
 			Pages: pages[first : first+n],

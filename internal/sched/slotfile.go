@@ -1,12 +1,13 @@
 package sched
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"atenia/internal/sched/states"
-	"atenia/internal/store/durable"
 	"atenia/internal/store/sequence"
 )
 
@@ -55,7 +56,10 @@ func (s *Scheduler) pick(number int, idle bool) (*slot, error) {
 // all states. Slot 0 is the one that was used last. A slot that computes a request is saved as
 // it is between two steps, which go on meanwhile. Errors are a [*SlotError], [ErrClosed] or those
 // of writing.
-func (s *Scheduler) SaveSlot(slot int, path string) (f SlotFile, err error) {
+func (s *Scheduler) SaveSlot(ctx context.Context, slot int, path string) (f SlotFile, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return f, err
+	}
 	var h *sequence.Header
 	var t *transfer
 	err = s.atPause(func() error {
@@ -126,7 +130,7 @@ func (s *Scheduler) atPause(f func() error) error {
 // whole returns the one file of a sequence: every state at its end, and the snapshots of
 // those without positions.
 func (s *Scheduler) whole(p *prefix) (*sequence.Header, [][]byte, error) {
-	h := &sequence.Header{Key: s.disk.key, Span: p.span, Tokens: p.tokens}
+	h := &sequence.Header{Key: s.disk.key(), Span: p.span, Tokens: p.tokens}
 	var all [][]byte
 	add := func(state, first, at int, pages [][]byte) {
 		h.Runs = append(h.Runs, sequence.Run{State: state, First: first, Pages: len(pages), At: at, Bytes: s.pools[state].Cache().Config().PageBytes})
@@ -164,21 +168,16 @@ func (s *Scheduler) whole(p *prefix) (*sequence.Header, [][]byte, error) {
 // again. A file that is damaged or of another model is a [*sequence.Error] and changes
 // nothing; other errors are a [*SlotError], [*kv.MemoryError], [ErrClosed] or those of
 // reading.
-func (s *Scheduler) RestoreSlot(slot int, path string) (f SlotFile, err error) {
-	o, err := durable.OpenRegular(path)
+func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f SlotFile, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return f, err
+	}
+	r, size, end, err := sequence.Open(path)
 	if err != nil {
 		return f, err
 	}
-	defer o.Close()
-	st, err := o.Stat()
-	if err != nil {
-		return f, err
-	}
-	r, err := sequence.NewReader(o, st.Size(), path)
-	if err != nil {
-		return f, err
-	}
-	if err := r.Of(s.disk.key); err != nil {
+	defer end()
+	if err := r.Of(s.disk.key()); err != nil {
 		return f, err
 	}
 	want, err := s.layout(r)
@@ -215,7 +214,9 @@ func (s *Scheduler) RestoreSlot(slot int, path string) (f SlotFile, err error) {
 	if err != nil {
 		return f, err
 	}
+	stop := context.AfterFunc(ctx, func() { t.stop.Store(true) })
 	<-t.done
+	stop()
 	err = s.atPause(func() error {
 		p := t.p
 		defer s.moved(t)
@@ -223,7 +224,7 @@ func (s *Scheduler) RestoreSlot(slot int, path string) (f SlotFile, err error) {
 			if t.err == nil {
 				return errStopped
 			}
-			return t.err
+			return cmp.Or(context.Cause(ctx), t.err)
 		}
 		sl, err := s.pick(slot, true)
 		if err != nil {
@@ -236,7 +237,7 @@ func (s *Scheduler) RestoreSlot(slot int, path string) (f SlotFile, err error) {
 		if old != nil {
 			s.keep(old)
 		}
-		f = SlotFile{sl.id + 1, p.done, st.Size()}
+		f = SlotFile{sl.id + 1, p.done, size}
 		s.publish()
 		return nil
 	})
@@ -247,7 +248,10 @@ func (s *Scheduler) RestoreSlot(slot int, path string) (f SlotFile, err error) {
 // were.
 func (s *Scheduler) EraseSlot(slot int) (tokens int, err error) {
 	err = s.atPause(func() error {
-		sl, err := s.pick(slot, true)
+		sl, err := s.pick(slot, false)
+		if err == nil {
+			sl, err = s.pick(sl.id+1, true)
+		}
 		if err != nil {
 			return err
 		}

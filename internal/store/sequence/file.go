@@ -236,6 +236,23 @@ func NewReader(f io.ReaderAt, size int64, path string) (*Reader, error) {
 	return r, nil
 }
 
+// Open opens a file and reads its header, as [NewReader] does. A pipe or a device in its
+// place is an error. Close the file in the end.
+func Open(path string) (r *Reader, size int64, end func() error, err error) {
+	f, err := durable.OpenRegular(path)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	st, err := f.Stat()
+	if err == nil {
+		r, err = NewReader(f, st.Size(), path)
+	}
+	if err != nil {
+		return nil, 0, nil, errors.Join(err, f.Close())
+	}
+	return r, st.Size(), f.Close, nil
+}
+
 // ReadPage reads a page, counted through all runs, into dst, which has its bytes. If
 // they are not those that were written, dst holds garbage.
 func (r *Reader) ReadPage(i int, dst []byte) error {

@@ -99,6 +99,9 @@ func OpenFolder(fsys durable.FS, dir string, limit int64, key Key) (*Folder, err
 	return f, nil
 }
 
+// Key returns the key of the files that are read and written.
+func (f *Folder) Key() Key { return f.key }
+
 // Close ends the use of the folder.
 func (f *Folder) Close() error { return f.unlock() }
 

@@ -19,6 +19,11 @@ func (r *Request) ReadJSON(v any) error {
 	if err != nil {
 		return err
 	}
+	return r.Decode(body, v)
+}
+
+// Decode is [Request.ReadJSON] for a body that was read.
+func (r *Request) Decode(body []byte, v any) error {
 	unknown, err := decode(body, v)
 	if err != nil {
 		return err

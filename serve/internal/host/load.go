@@ -209,6 +209,32 @@ func (p *Pool) cacheBytes() (n int64) {
 	return n
 }
 
+// cached returns what all models' prompts began with, those that are not loaded any more
+// included, and what the folder of the disk has.
+func (p *Pool) cached() atenia.CacheStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum := p.past
+	for _, e := range p.entries {
+		if e.model != nil {
+			sum = plus(sum, e.model.CacheStats())
+		}
+	}
+	return sum
+}
+
+// plus adds what one model counted. All share a folder, so its size is that of the one
+// that saw it last.
+func plus(a, b atenia.CacheStats) atenia.CacheStats {
+	return atenia.CacheStats{
+		MemoryPrompts: a.MemoryPrompts + b.MemoryPrompts, MemoryTokens: a.MemoryTokens + b.MemoryTokens,
+		DiskPrompts: a.DiskPrompts + b.DiskPrompts, DiskTokens: a.DiskTokens + b.DiskTokens,
+		DiskFiles: b.DiskFiles, DiskBytes: b.DiskBytes,
+		ReadBytes: a.ReadBytes + b.ReadBytes, WrittenBytes: a.WrittenBytes + b.WrittenBytes,
+		Damaged: a.Damaged + b.Damaged, Failed: a.Failed + b.Failed,
+	}
+}
+
 // check discards the model if err says that its files changed.
 func (l *Lease) check(err error) {
 	if _, changed := errors.AsType[*atenia.ChangedError](err); changed {

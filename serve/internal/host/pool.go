@@ -69,6 +69,7 @@ type Pool struct {
 
 	mu     sync.Mutex
 	closed bool
+	past   atenia.CacheStats // of models that were unloaded
 }
 
 // An entry is one model of a pool.
@@ -302,6 +303,7 @@ func (p *Pool) close(e *entry, i *instance, why string) {
 	if e.model == i {
 		e.model, e.info.Expires = nil, time.Time{}
 	}
+	p.past = plus(p.past, i.CacheStats())
 	err := fault.Call(i.Close)
 	p.c.Logger.Info("model unloaded", "model", e.info.Name, "because", why, "err", err)
 }
