@@ -1,7 +1,6 @@
 package atenia
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,7 +156,8 @@ type Config struct {
 	// adapters and without share batches. [Model.LoadAdapter] adds further ones.
 	Adapters []Adapter
 	// Speculate is [Options].Speculate of requests that leave it open: "auto", "lookup"
-	// or "off". "" = auto.
+	// or "off". "" = auto, or off with Observe.Timeline: how many steps an answer takes
+	// depends on measured times then.
 	Speculate string
 	// Pooling makes an encoder of the model, for [Model.Embed]: "mean", "cls" (the
 	// first token) or "last" of its last hidden states make the vector of a text;
@@ -274,7 +274,12 @@ func (c *Config) engine() engine.Config {
 	mode, _ := pack.ParseMode(c.Pack)
 	cache, _ := cacheType(c.CacheType)
 	raw := compile.ByTensor
-	speculate, _ := speculation("", cmp.Or(c.Speculate, sched.SpeculateAuto.String()))
+	speculate := sched.SpeculateAuto
+	if c.Speculate != "" {
+		speculate, _ = speculation("", c.Speculate)
+	} else if c.Observe.Timeline != "" {
+		speculate = sched.SpeculateOff
+	}
 	if c.RawVectors {
 		raw = compile.Absent
 	}

@@ -33,7 +33,7 @@ func someTokens(m *atenia.Model, from, n int) []int32 {
 
 // serveOne generates and returns the time to the first token and the number of them.
 func serveOne(b *testing.B, m *atenia.Model, p atenia.Prompt) (first time.Duration, n int) {
-	p.IgnoreEnd = true
+	p.IgnoreEnd, p.Speculate = true, "off"
 	began := time.Now()
 	for tok, err := range m.Generate(context.Background(), p) {
 		if err != nil {

@@ -115,8 +115,6 @@ type Scheduler struct {
 	drafting    []*slot // that have drafts in the step, or a guess
 	extra       int     // rows of drafts in the step
 	info        StepInfo
-	drafted     atomic.Int64
-	accepted    atomic.Int64
 
 	kept    kept
 	plain   bool // every state is addressed by position and has no window: a sequence serves every prompt that its beginnings do

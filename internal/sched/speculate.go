@@ -43,7 +43,6 @@ type draft struct {
 	guess  bool    // the first of them has no row, but whether it comes is noted
 	failed bool    // one of them was rejected
 	hopes  [hopes]hope
-	sum    hope // of the request
 
 	keep, best int     // of ids, while the step is filled
 	next       float64 // probability that the next one is accepted
@@ -68,7 +67,7 @@ func (d *draft) chance() float64 { return d.hopes[d.kind].chance() }
 
 // begin empties the draft for a new request.
 func (d *draft) begin(on bool, span int) {
-	d.on, d.hopes, d.sum = on, [hopes]hope{}, hope{}
+	d.on, d.hopes = on, [hopes]hope{}
 	d.verdict, d.notes = untried, 0
 	d.drop()
 	if !on {
@@ -207,7 +206,6 @@ func (sl *slot) reached(token int) bool {
 		sl.done++
 		sl.st.accepted++
 		sl.s.info.Accepted++
-		sl.s.accepted.Add(1)
 	}
 	return ok
 }
@@ -241,10 +239,4 @@ func (sl *slot) truncate(n int) {
 		}
 		sl.pages[i] = x.Pages()
 	}
-}
-
-// Speculated returns how many drafted tokens were computed, and how many of them were
-// accepted.
-func (s *Scheduler) Speculated() (drafted, accepted int64) {
-	return s.drafted.Load(), s.accepted.Load()
 }

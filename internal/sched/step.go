@@ -208,7 +208,6 @@ func (s *Scheduler) deliver() {
 		sl.mark()
 		sl.st.drafted += sl.draft.rows
 	}
-	s.drafted.Add(int64(s.extra))
 	for i, o := range s.rows {
 		if o.sl.reached(o.token) {
 			o.sl.take(o.token, s.x.Logits(&s.step, i))
