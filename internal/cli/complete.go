@@ -112,6 +112,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"serve --max-body":     free,
 		"serve --cache-size":   free,
 		"serve --config":       extension("toml"),
+		"plan --adapter":       free,
 		"serve --adapter":      free,
 		"serve --adapter-dir":  folders,
 		"eval --text":          files,
