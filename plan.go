@@ -80,6 +80,9 @@ func (p *Plan) WriteText(w io.Writer, v PlanView) error {
 			return err
 		}
 	}
+	for _, l := range p.compiled.Adapters() {
+		fmt.Fprintf(w, "\n%s", &l)
+	}
 	fmt.Fprintln(w)
 	p.summary(w)
 	if v.Explain {
@@ -114,6 +117,9 @@ func (p *Plan) summary(w io.Writer) {
 	fmt.Fprintf(w, "parameters       %d\n", p.parameters())
 	for _, t := range p.compiled.Totals.Types {
 		fmt.Fprintf(w, "weights %-8s %s in %s\n", t.DType, spelling.Count(t.Bytes, "byte"), spelling.Count(t.Tensors, "tensor"))
+	}
+	for _, l := range p.compiled.Adapters() {
+		fmt.Fprintf(w, "adapter %-8s %s in %s\n", l.Name, spelling.Count(l.Bytes(), "byte"), spelling.Count(len(l.Updates), "update"))
 	}
 	fixed, token := p.StateBytes()
 	fmt.Fprintf(w, "state            %d bytes fixed, %d bytes a token\n", fixed, token)

@@ -122,6 +122,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"serve --cache-dir":      folders,
 		"serve --cache-disk":     free,
 		"serve --slot-save-path": folders,
+		"plan --adapter":         free,
 
 		"--config":             extension("json"),
 		"--schema":             extension("json"),

@@ -14,6 +14,7 @@ func (a *app) plan() *cobra.Command {
 	var view atenia.PlanView
 	var backend, diff string
 	var place placingFlags
+	var adapters []string
 	c := &cobra.Command{
 		Use:   "plan [MODEL]",
 		Short: "Print the program that runs a model, or where its weights go",
@@ -38,10 +39,15 @@ func (a *app) plan() *cobra.Command {
 	f.StringVar(&mf.cfg.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
 	f.BoolVar(&mf.cfg.NoFuse, "no-fuse", false, "do not fuse instructions")
 	f.StringVar(&mf.cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
+	f.StringArrayVar(&adapters, "adapter", nil, "show what the LoRA adapter `NAME=PATH` adds beside the weights, and its memory; repeatable")
 	f.StringVar(&mf.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
 	place.Register(f, &mf.cfg)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		place.Prepare()
+		var err error
+		if mf.cfg.Adapters, err = namedAdapters(adapters); err != nil {
+			return err
+		}
 		p, err := atenia.OpenPlan(optionalModel(args), &mf.cfg)
 		if err != nil {
 			return err

@@ -162,17 +162,26 @@ func (s *serveFlags) complete(f *pflag.FlagSet, models []string) error {
 
 // nameAdapters gives the adapters to the first model.
 func (s *serveFlags) nameAdapters() error {
-	for _, a := range s.adapters {
+	list, err := namedAdapters(s.adapters)
+	if len(list) > 0 && len(s.c.Models) == 0 {
+		s.c.Models = []serve.Model{{}}
+	}
+	if len(list) > 0 {
+		s.c.Models[0].Adapters = list
+	}
+	return err
+}
+
+// namedAdapters reads NAME=PATH.
+func namedAdapters(list []string) (out []atenia.Adapter, err error) {
+	for _, a := range list {
 		name, path, ok := strings.Cut(a, "=")
 		if !ok || name == "" || path == "" {
-			return command.Usagef("--adapter %s: want NAME=PATH", a)
+			return nil, command.Usagef("--adapter %s: want NAME=PATH", a)
 		}
-		if len(s.c.Models) == 0 {
-			s.c.Models = []serve.Model{{}}
-		}
-		s.c.Models[0].Adapters = append(s.c.Models[0].Adapters, atenia.Adapter{Name: name, Path: path})
+		out = append(out, atenia.Adapter{Name: name, Path: path})
 	}
-	return nil
+	return out, nil
 }
 
 // isLoopback reports whether only programs of this machine reach an address.

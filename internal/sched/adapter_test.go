@@ -107,8 +107,8 @@ func TestAdapterPrefixes(t *testing.T) {
 	}
 	s := m.still(small, Config{Slots: 8})
 	var answers []*answer
-	for _, r := range append(kinds, kinds...) { // each waits for the first of its kind alone
-		r.Prompt, r.MaxTokens = prompt, 3
+	for k, r := range append(kinds, kinds...) { // each waits for the first of its kind alone
+		r.Prompt, r.MaxTokens, r.ID = prompt, 3, fmt.Sprint(k)
 		answers = append(answers, submit(t, s, r))
 	}
 	turns(t, s, nil, answers...)
@@ -118,6 +118,11 @@ func TestAdapterPrefixes(t *testing.T) {
 		same(t, fmt.Sprint("request ", k), a, m.alone(r))
 		if got := a.st.Usage().Cached; (got > 0) != (k >= len(kinds)) {
 			t.Errorf("request %d reuses %d tokens", k, got)
+		}
+	}
+	for _, d := range s.Why("") {
+		if d.Action == Waits && d.Rule == ByPrefix && (d.Request[0]-d.Other[0])%byte(len(kinds)) != 0 {
+			t.Errorf("%s", d)
 		}
 	}
 	if err := s.checkComputed(); err != nil {

@@ -8,7 +8,8 @@
 //	            y = W·x  +  scale · B·(A·x)        scale = alpha/r, or alpha/√r (rsLoRA)
 //
 //	[New]      pairs for the modules selected by [Targets]: A at random, B zero
-//	[Open]     reads a directory and checks everything
+//	[Open]     reads a directory, or a .gguf file of llama.cpp's, and checks everything
+//	[Adapter.Bind]  what it adds to the products of a model whose weights stay as they are
 //	[Overlay]  makes an opened model read W + scale·B·A instead of W, from a temporary file
 //	[Merge]    writes a model with W + scale·B·A, in the type of W
 //

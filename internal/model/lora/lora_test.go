@@ -1,6 +1,7 @@
 package lora
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -345,4 +346,67 @@ func TestPackedBase(t *testing.T) {
 			t.Fatalf("value %d: got %v, want %v", i, after[i], want)
 		}
 	}
+}
+
+// ggufAdapter encodes an adapter of one pair as llama.cpp's converter writes it.
+func ggufAdapter(t testing.TB, alpha float32, b tensor.Shape) []byte {
+	t.Helper()
+	var meta file.Metadata
+	meta.Set("general.architecture", file.ValueOf("llama"))
+	meta.Set(ggufType, file.ValueOf("adapter"))
+	meta.Set(ggufKind, file.ValueOf("lora"))
+	meta.Set(ggufAlpha, file.ValueOf(alpha))
+	n, _ := b.Size()
+	var out bytes.Buffer
+	err := file.EncodeGGUF(&out, meta, []file.TensorSource{
+		file.SourceOf("blk.0.attn_q.weight.lora_a", tensor.FromF32(tensor.Shape{2, 8}, make([]float32, 16))),
+		file.SourceOf("blk.0.attn_q.weight.lora_b", tensor.FromF32(b, make([]float32, n))),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestFromGGUF: scales are alpha over the rank, or 1 without alpha; what does not fit
+// together is refused.
+func TestFromGGUF(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		alpha float32
+		b     tensor.Shape
+		scale float64
+		err   error
+	}{{8, tensor.Shape{4, 2}, 4, nil}, {0, tensor.Shape{4, 2}, 1, nil}, {8, tensor.Shape{4, 3}, 0, ErrFormat}, {-1, tensor.Shape{4, 2}, 0, ErrFormat}} {
+		d, err := file.OpenBytes("a", ggufAdapter(t, c.alpha, c.b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := fromGGUF(d)
+		if !errors.Is(err, c.err) || err == nil && (a.Pairs[0].Scale != c.scale || a.Pairs[0].Out != 4 || a.Pairs[0].Module != "blk.0.attn_q") {
+			t.Errorf("%+v: %+v, %v", c, a, err)
+		}
+		d.Close()
+	}
+}
+
+func FuzzFromGGUF(f *testing.F) {
+	f.Add(ggufAdapter(f, 8, tensor.Shape{4, 2}))
+	f.Add(ggufAdapter(f, 0, tensor.Shape{4, 3}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d, err := file.OpenBytes("a", b)
+		if err != nil {
+			return
+		}
+		defer d.Close()
+		a, err := fromGGUF(d)
+		if err != nil {
+			return
+		}
+		for i := range a.Pairs {
+			if p := &a.Pairs[i]; p.Rank < 1 || p.Rank > Largest || len(p.A) != p.Rank*p.In || len(p.B) != p.Out*p.Rank || !(math.Abs(p.Scale) < 1e9) {
+				t.Errorf("%s: rank %d, scale %v", p.Module, p.Rank, p.Scale)
+			}
+		}
+	})
 }
