@@ -115,28 +115,49 @@ func BenchmarkServing(b *testing.B) {
 		b.ReportMetric(float64(tokens)/float64(b.N), "tokens-read")
 		b.ReportMetric(float64(bytes)/float64(b.N), "bytes-read")
 	})
-	b.Run("gap", func(b *testing.B) {
-		m := served(b, &atenia.Config{Context: 2048})
-		var alone, beside, worst time.Duration
-		for i := 0; b.Loop(); i++ {
-			a, d, w := gaps(b, m, i)
-			alone, beside, worst = alone+a, beside+d, worst+w
-		}
-		b.ReportMetric(alone.Seconds()*1e3/float64(b.N), "alone-ms")
-		b.ReportMetric(beside.Seconds()/alone.Seconds(), "steps")
-		b.ReportMetric(worst.Seconds()/alone.Seconds(), "steps-worst")
-	})
+	for _, depth := range []int{0, 28_000} {
+		b.Run(map[int]string{0: "gap", 28_000: "gap/after/28000"}[depth], func(b *testing.B) {
+			m := served(b, &atenia.Config{Context: depth + 2048})
+			if m.Context() < depth+2048 {
+				b.Skipf("the model's context is %d, want %d", m.Context(), depth+2048)
+			}
+			if depth > 0 { // which is cached from then on
+				serveOne(b, m, atenia.Prompt{Tokens: someTokens(m, 300, depth), Options: atenia.Options{MaxTokens: 1}})
+			}
+			var by [2]gapTimes // the clock and the processor
+			for i := 0; b.Loop(); i++ {
+				for k, g := range gaps(b, m, depth, i) {
+					by[k].add(g)
+				}
+			}
+			for k, unit := range []string{"", "-cpu"} {
+				g := by[k]
+				b.ReportMetric(g.alone.Seconds()*1e3/float64(b.N), "alone-ms"+unit)
+				b.ReportMetric(g.beside.Seconds()/g.alone.Seconds(), "steps"+unit)
+				b.ReportMetric(g.worst.Seconds()/g.alone.Seconds(), "steps-worst"+unit)
+			}
+		})
+	}
 }
 
-// gaps generates 48 tokens, and lets a prompt of 1,900 be read from the 16th on. It
-// returns the median time between tokens before that and then, and the longest.
-func gaps(b *testing.B, m *atenia.Model, i int) (alone, beside, worst time.Duration) {
+// gapTimes are medians of times between tokens, alone and beside a prompt, and the
+// longest beside it.
+type gapTimes struct{ alone, beside, worst time.Duration }
+
+func (g *gapTimes) add(h gapTimes) {
+	g.alone, g.beside, g.worst = g.alone+h.alone, g.beside+h.beside, g.worst+h.worst
+}
+
+// gaps generates 48 tokens, and lets a prompt of depth cached tokens and 1,900 others be
+// read from the 16th on. It returns the times between tokens by the clock and by the
+// processor time of this process, which other processes do not lengthen.
+func gaps(b *testing.B, m *atenia.Model, depth, i int) [2]gapTimes {
 	ctx, stop := context.WithCancel(b.Context())
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	defer stop()
-	var times []time.Duration
-	last := time.Now()
+	var times [2][]time.Duration
+	last, used := time.Now(), cpu.Time()
 	p := atenia.Prompt{Tokens: someTokens(m, 200+i, 8), Options: atenia.Options{MaxTokens: 48, IgnoreEnd: true}}
 	for tok, err := range m.Generate(ctx, p) {
 		if err != nil {
@@ -145,22 +166,25 @@ func gaps(b *testing.B, m *atenia.Model, i int) (alone, beside, worst time.Durat
 		if tok.Finish != "" {
 			continue
 		}
-		times = append(times, time.Since(last))
-		last = time.Now()
-		if len(times) == 16 {
+		now, u := time.Now(), cpu.Time()
+		times[0], times[1] = append(times[0], now.Sub(last)), append(times[1], u-used)
+		last, used = now, u
+		if len(times[0]) == 16 {
 			wait.Go(func() {
-				long := atenia.Prompt{Tokens: someTokens(m, 300+i, 1900), Options: atenia.Options{MaxTokens: 1}}
-				for range m.Generate(ctx, long) { // canceled when the answer has ended
+				ids := append(someTokens(m, 300, depth), someTokens(m, 301+i, 1900)...)
+				for range m.Generate(ctx, atenia.Prompt{Tokens: ids, Options: atenia.Options{MaxTokens: 1}}) { // canceled when the answer has ended
 				}
 			})
 		}
 	}
-	median := func(d []time.Duration) time.Duration {
-		slices.Sort(d)
-		return d[len(d)/2]
+	var out [2]gapTimes
+	for k, d := range times {
+		alone, beside := d[2:16], d[18:]
+		slices.Sort(alone)
+		slices.Sort(beside)
+		out[k] = gapTimes{alone[len(alone)/2], beside[len(beside)/2], beside[len(beside)-1]}
 	}
-	alone, beside = median(times[2:16]), median(times[18:])
-	return alone, beside, times[len(times)-1]
+	return out
 }
 
 // BenchmarkSpeculation measures decoding with drafts and without, in turns, of a text

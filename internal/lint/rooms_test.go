@@ -83,7 +83,7 @@ var wideRooms = map[string]struct {
 	why     string
 }{
 	".":                         {40, "the face: it joins everything"},
-	"internal/cli":              {23, "the face: one command each"},
+	"internal/cli":              {24, "the face: one command each"},
 	"internal/bench":            {11, "it measures an engine from all sides: steps, kernels, the ring, the files, and images by a package of their own"},
 	"internal/cli/flow":         {11, "the face of flow"},
 	"internal/exec":             {13, "an executor joins kernels, their scans and chunks, threads, and the four forms in which weights are held"},

@@ -137,3 +137,20 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// FuzzEvents: whatever a server sends, a stream without its last line is an error, and
+// there are fewer gaps than events.
+func FuzzEvents(f *testing.F) {
+	f.Add("data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"completion_tokens\":7}}\n\ndata: [DONE]\n\n")
+	f.Add("data: {\"error\":1}\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		l, q, o := &load{}, request{}, outcome{}
+		err := l.read(strings.NewReader(text), &q, time.Now(), &o)
+		if err == nil && !strings.Contains(text, "[DONE]") {
+			t.Errorf("%q is a whole stream", text)
+		}
+		if events := strings.Count(text, "data:"); len(o.gaps) >= max(1, events) {
+			t.Errorf("%d gaps of at most %d events", len(o.gaps), events)
+		}
+	})
+}
