@@ -88,15 +88,19 @@ func inspect(path string) (*File, error) {
 		at := t.Stored()[0]
 		f.Tensors = append(f.Tensors, TensorInfo{t.Name, t.View.DType, t.View.Shape, int64(n), at.File, at.Offset})
 	}
-	s := d.Summary()
-	f.Totals = Totals{
+	f.Totals = newTotals(d.Summary())
+	return f, nil
+}
+
+func newTotals(s file.Summary) Totals {
+	t := Totals{
 		Files: s.Files, FileBytes: s.FileBytes, Bytes: s.Bytes,
 		Parameters: s.Parameters, BitsPerParameter: s.BitsPerParameter(),
 	}
-	for _, t := range s.Types {
-		f.Totals.Types = append(f.Totals.Types, TypeTotals(t))
+	for _, k := range s.Types {
+		t.Types = append(t.Types, TypeTotals(k))
 	}
-	return f, nil
+	return t
 }
 
 func entry(key string, v file.Value) Entry {

@@ -45,6 +45,9 @@ func OpenPlan(path string, c *Config) (*Plan, error) {
 	return newPlan(p), nil
 }
 
+// Totals sums up the tensors of the model's files, as [Inspect] does.
+func (p *Plan) Totals() Totals { return newTotals(p.compiled.Totals) }
+
 func newPlan(p *engine.Plan) *Plan { return &Plan{p.Path(), p.Model.Family, p} }
 
 // programs returns the plans of both modes.

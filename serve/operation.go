@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -133,8 +134,15 @@ func (s *Server) why(_ http.ResponseWriter, r *host.Request) error {
 		Models  []told `json:"models"`
 	}{Request: r.PathValue("request")}
 	for _, l := range s.pool.Loaded() {
-		if d := l.Model.Why(out.Request); len(d) > 0 {
-			out.Models = append(out.Models, told{l.Info.Name, d})
+		var about []atenia.Decision
+		for _, d := range l.Model.Why("") {
+			// Further answers of a request have its id with a number.
+			if d.Request == out.Request || strings.HasPrefix(d.Request, out.Request+".") {
+				about = append(about, d)
+			}
+		}
+		if len(about) > 0 {
+			out.Models = append(out.Models, told{l.Info.Name, about})
 		}
 		l.Release()
 	}

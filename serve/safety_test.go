@@ -108,6 +108,41 @@ func TestLargeBodies(t *testing.T) {
 	}
 }
 
+// TestHostileBodies: bodies and schemas that are made to break a server are refused with a
+// reason, in every dialect, and the server goes on.
+func TestHostileBodies(t *testing.T) {
+	_, web := newServer(t, Config{})
+	deep := strings.Repeat(`{"type":"array","items":`, 5000) + `{}` + strings.Repeat("}", 5000)
+	bomb := `{"type":"string","pattern":"^(((((a{1,60}){1,60}){1,60}){1,60}){1,60}){1,60}$"}`
+	self := `{"type":"array","items":{"$ref":"#"},"minItems":1}` // no document is of it
+	round := `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`
+	dialects := []struct{ path, schema, plain string }{
+		{"/v1/chat/completions", `{` + hello + `,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":%s}}}`, `{` + hello + `}`},
+		{"/v1/responses", `{"input":"a","text":{"format":{"type":"json_schema","name":"x","schema":%s}}}`, `{"input":"a"}`},
+		{"/v1/messages", `{"model":"default","max_tokens":4,` + hello + `,"output_config":{"format":{"type":"json_schema","schema":%s}}}`, `{"model":"default","max_tokens":4,` + hello + `}`},
+		{"/api/chat", `{"model":"default",` + hello + `,"format":%s}`, `{"model":"default",` + hello + `}`},
+	}
+	for _, d := range dialects {
+		for name, schema := range map[string]string{"deep": deep, "bomb": bomb, "self": self, "round": round} {
+			status, text := post(t, web.URL+d.path, fmt.Sprintf(d.schema, schema))
+			if status != 400 || strings.Contains(text, "internal") || len(text) > 2000 {
+				t.Errorf("%s: the schema %s: %d %.300s", d.path, name, status, text)
+			}
+		}
+		for name, body := range map[string]string{
+			"cut": d.plain[:len(d.plain)-1], "two": d.plain + d.plain, "not UTF-8": strings.Replace(d.plain, `"`, "\"\xff\":1,\"", 1), "deep": strings.Repeat("[", 1<<20),
+			"list": "[]", "text": `"a"`, "nothing": "", "NUL": "\x00",
+		} {
+			if status, text := post(t, web.URL+d.path, body); status != 400 || strings.Contains(text, "internal") {
+				t.Errorf("%s: a body that is %s: %d %.300s", d.path, name, status, text)
+			}
+		}
+	}
+	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1}`); status != 200 {
+		t.Error(status, text)
+	}
+}
+
 // TestBusy: more requests than the limit are told to come again.
 func TestBusy(t *testing.T) {
 	s, web := newServer(t, Config{MaxRequests: 1})
@@ -228,7 +263,7 @@ func TestSlowReader(t *testing.T) {
 	noLeaks(t)
 	s, web := newServer(t, Config{WriteTimeout: 200 * time.Millisecond})
 	s.host.Mount(s.mux, []host.Route{{Pattern: "GET /flood", Serve: func(_ http.ResponseWriter, r *host.Request) error {
-		e := r.Events()
+		e := r.Events(host.Manner{})
 		for {
 			if err := e.Data(strings.Repeat("x", 1<<16)); err != nil {
 				return err

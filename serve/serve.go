@@ -14,6 +14,8 @@ import (
 	"atenia/serve/internal/host"
 	"atenia/serve/internal/mcp"
 	"atenia/serve/internal/ws"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // A Model is one that a [Server] has.
@@ -65,10 +67,18 @@ type Config struct {
 	// WriteTimeout is how long a client may take to read one event of a stream. 0 = 30
 	// seconds.
 	WriteTimeout time.Duration
+	// Ping is how long a stream may be silent before the client is sent a sign of life, so
+	// that proxies do not cut long prompts off. 0 = 15 seconds; less than 0 = never.
+	Ping time.Duration
 	// Logger receives a line for each request. nil discards them.
 	Logger *slog.Logger
-	// LogPrompts also logs what clients and models say. Otherwise no log has it.
+	// LogPrompts also logs what clients and models say. Otherwise no log and no span has
+	// it.
 	LogPrompts bool
+	// Tracer receives spans of OpenTelemetry: of each request, its wait for a slot, its
+	// prompt and its decoding. They continue the trace of the client's header
+	// traceparent, or of the request's context. nil = there are none.
+	Tracer trace.TracerProvider
 }
 
 // A Server is the handler of all endpoints, made by [New]. Its methods may be called at the same time.
@@ -99,8 +109,8 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	h := host.New(host.Config{
-		Pool: pool, Metrics: metrics, Keys: c.Keys, Hosts: c.Hosts, Origins: c.Origins, Logger: c.Logger, Prompts: c.LogPrompts,
-		Limits: host.Limits{Body: c.MaxBody, Requests: c.MaxRequests, Request: c.Timeout, Write: c.WriteTimeout},
+		Pool: pool, Metrics: metrics, Keys: c.Keys, Hosts: c.Hosts, Origins: c.Origins, Logger: c.Logger, Prompts: c.LogPrompts, Tracer: c.Tracer,
+		Limits: host.Limits{Body: c.MaxBody, Requests: c.MaxRequests, Request: c.Timeout, Write: c.WriteTimeout, Ping: c.Ping},
 	})
 	metrics.Watch(h)
 	s := &Server{host: h, pool: pool, mux: http.NewServeMux(), saves: c.SlotSavePath, ready: make(chan struct{})}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/cli/otlp"
 	"atenia/internal/fault"
 	"atenia/serve"
 
@@ -55,6 +57,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&s.c.MaxRequests, "max-requests", 0, "requests under way at once, waiting ones included; others get status 429 (0 = 256)")
 	f.DurationVar(&s.c.Timeout, "timeout", 0, "longest time of a request, such as 10m (0 = 1h)")
 	f.DurationVar(&s.c.WriteTimeout, "write-timeout", 0, "time in which a client must read an event of a stream (0 = 30s)")
+	f.DurationVar(&s.c.Ping, "ping", 0, "after so long a silence in a stream, send a sign of life (0 = 15s, -1s = never)")
 	f.DurationVar(&s.c.Idle, "idle", 0, "unload a model that nothing used for so long, except for the first (0 = 5m, -1s = never)")
 	f.IntVar(&s.drain, "drain-seconds", 30, "after SIGTERM or Ctrl-C, let requests finish for so long")
 	f.BoolVar(&s.c.LogPrompts, "log-prompts", false, "log what clients and models say")
@@ -91,6 +94,7 @@ func (a *app) serve() *cobra.Command {
 			"  port = 8080\n" +
 			"  budget = \"ram=8GiB\"\n" +
 			"  models = [\"small=qwen.gguf\", \"large=llama.gguf\"]\n\n" +
+			"With OTEL_EXPORTER_OTLP_ENDPOINT, spans of requests are sent to a collector of OpenTelemetry.\n\n" +
 			"See docs/serving.md for the endpoints.",
 		Example: "  atenia serve\n" +
 			"  atenia serve model.gguf --port 8000\n" +
@@ -105,10 +109,38 @@ func (a *app) serve() *cobra.Command {
 		}
 		sf.c.Logger = a.serverLog()
 		sf.c.Open.PackDir, sf.c.Open.Placement.ProfileDir = cacheFolder(), cacheFolder()
-		return a.listen(c.Context(), &sf)
+		end, err := sf.trace()
+		if err != nil {
+			return err
+		}
+		err = a.listen(c.Context(), &sf)
+		end()
+		return err
 	}
 	return c
 }
+
+// trace sends spans where the variables of OpenTelemetry say, if they do. end sends what is
+// queued.
+func (s *serveFlags) trace() (end func(), err error) {
+	c, err := otlp.FromEnv(os.Getenv)
+	if c == nil || err != nil {
+		return func() {}, err
+	}
+	info, _ := debug.ReadBuildInfo()
+	p := c.Provider(versionOf(info).Version, s.c.Logger)
+	s.c.Tracer = p
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), spansTime)
+		defer cancel()
+		if err := p.Shutdown(ctx); err != nil {
+			s.c.Logger.Warn("spans are lost", "err", err)
+		}
+	}, nil
+}
+
+// spansTime is how long the end of the server waits for the collector.
+const spansTime = 5 * time.Second
 
 // serverLog returns the log of the server: lines of text, or of JSON.
 func (a *app) serverLog() *slog.Logger {

@@ -20,7 +20,7 @@ engine   internal/sight < internal/speech < internal/train/... internal/policy/a
 product  .
 serves   serve/internal/host < serve/internal/... < serve
 measures internal/bench/...
-commands internal/cli/command < internal/cli/toolbox < internal/cli/flow < internal/cli/quila < internal/cli
+commands internal/cli/command < internal/cli/otlp < internal/cli/toolbox < internal/cli/flow < internal/cli/quila < internal/cli
 programs cmd/... examples/... tools/...
 `
 

@@ -47,6 +47,7 @@ func TestAnswers(t *testing.T) {
 		{name: "cut in a name", marks: "<tool_call>", answer: "Yes.\n<tool_call>{\"name\": \"no", want: "Yes.\n<tool_call>{\"name\": \"no||"},
 		{name: "cut in arguments", marks: "<tool_call>", answer: "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": \"b", want: "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": \"b||"},
 		{name: "not JSON", marks: "<tool_call>", answer: "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": b}}</tool_call> Sorry.", want: "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": b}}</tool_call> Sorry.||"},
+		{name: "no key", marks: "<tool_call>", answer: "<tool_call>{: 1, \"name\": \"now\", \"arguments\": {}}</tool_call> No.", want: "<tool_call>{: 1, \"name\": \"now\", \"arguments\": {}}</tool_call> No.||"},
 		{name: "good, bad", marks: "<tool_call>", answer: "<tool_call>[{\"name\": \"now\", \"arguments\": {}}, {]", want: ", {]||now {}"},
 		{name: "no tools", marks: "<tool_call> <think>", answer: "<think>Hm.</think><tool_call>{\"name\": \"now\"}</tool_call>", noTools: true, want: "<tool_call>{\"name\": \"now\"}</tool_call>|Hm.|"},
 		{name: "a mark that is none", marks: "<tool_call> <think>", answer: "a <b> <too <thin <tool_cal", want: "a <b> <too <thin <tool_cal||"},

@@ -21,8 +21,9 @@ func Routes() []host.Route {
 	}
 }
 
-// read reads a request and borrows the model that it names.
-func read(r *host.Request) (*request, *host.Lease, atenia.Conversation, error) {
+// read reads a request, calls then with it if that is not nil, and borrows the model that
+// it names.
+func read(r *host.Request, then func(*request)) (*request, *host.Lease, atenia.Conversation, error) {
 	var c atenia.Conversation
 	in := &request{}
 	if err := r.ReadJSON(in); err != nil {
@@ -30,6 +31,9 @@ func read(r *host.Request) (*request, *host.Lease, atenia.Conversation, error) {
 	}
 	if err := in.check(); err != nil {
 		return nil, nil, c, err
+	}
+	if then != nil {
+		then(in)
 	}
 	l, err := r.Borrow(in.Model)
 	if err != nil {
@@ -45,7 +49,7 @@ func read(r *host.Request) (*request, *host.Lease, atenia.Conversation, error) {
 }
 
 func countTokens(w http.ResponseWriter, r *host.Request) error {
-	_, l, c, err := read(r)
+	_, l, c, err := read(r, nil)
 	if err != nil {
 		return err
 	}
@@ -58,7 +62,15 @@ func countTokens(w http.ResponseWriter, r *host.Request) error {
 }
 
 func messages(w http.ResponseWriter, r *host.Request) error {
-	in, l, c, err := read(r)
+	var events *host.Events
+	in, l, c, err := read(r, func(in *request) {
+		if in.Stream {
+			events = r.Events(host.Manner{Ping: ping, Fail: func(p *host.Problem) error {
+				_, body := problem(r.ID, p)
+				return events.Event("error", body)
+			}})
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -73,24 +85,18 @@ func messages(w http.ResponseWriter, r *host.Request) error {
 			return err
 		}
 	}
-	if !in.Stream {
-		if err := a.run(r, l, c, input); err != nil {
-			return err
-		}
-		return r.WriteJSON(http.StatusOK, &a.reply)
+	if events != nil {
+		a.emit = events.Event
+		return a.run(r, l, c, input)
 	}
-	events := r.Events()
-	begun := false
-	a.emit = func(event string, v any) error {
-		begun = true
-		return events.Event(event, v)
+	if err := a.run(r, l, c, input); err != nil {
+		return err
 	}
-	if err = a.run(r, l, c, input); err != nil && begun {
-		_, body := problem(r.ID, host.ProblemOf(err))
-		return errors.Join(err, events.Event("error", body))
-	}
-	return err
+	return r.WriteJSON(http.StatusOK, &a.reply)
 }
+
+// ping is the event that Anthropic sends while there is nothing to say.
+const ping = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
 
 // run answers a conversation. Nothing is emitted before the first token, so that what is
 // wrong with a request is an error with a status.

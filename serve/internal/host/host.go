@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"atenia/internal/fault"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Limits bound what clients can take. A zero field is its default.
@@ -26,6 +28,7 @@ type Limits struct {
 	Body     int64         // bytes of a request. 0 = 32 MiB
 	Read     time.Duration // for a whole body. 0 = 1 minute
 	Write    time.Duration // for a client to take one event. 0 = 30 seconds
+	Ping     time.Duration // of silence in a stream, then there is a sign of life. 0 = 15 seconds; less = never
 	Request  time.Duration // for a whole request. 0 = 1 hour
 	Requests int           // at a time; further ones are refused with 429. 0 = 256
 }
@@ -33,7 +36,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		Body: cmp.Or(l.Body, 32<<20), Read: cmp.Or(l.Read, time.Minute), Write: cmp.Or(l.Write, 30*time.Second),
-		Request: cmp.Or(l.Request, time.Hour), Requests: cmp.Or(l.Requests, 256),
+		Ping: cmp.Or(l.Ping, 15*time.Second), Request: cmp.Or(l.Request, time.Hour), Requests: cmp.Or(l.Requests, 256),
 	}
 }
 
@@ -44,9 +47,10 @@ type Config struct {
 	Hosts   []string // further names that requests may be addressed to; "*" = any
 	Origins []string // of pages that may use the server; "*" = any
 	Limits  Limits
-	Logger  *slog.Logger // nil = discard
-	Metrics *Metrics     // nil = new ones
-	Prompts bool         // prompts and answers are logged
+	Logger  *slog.Logger         // nil = discard
+	Metrics *Metrics             // nil = new ones
+	Prompts bool                 // prompts and answers are logged, and said in spans
+	Tracer  trace.TracerProvider // nil = there are no spans
 }
 
 // A Host has what routes share.
@@ -59,6 +63,7 @@ type Host struct {
 	origins  []string
 	limits   Limits
 	log      *slog.Logger
+	tracer   trace.Tracer
 	prompts  bool
 	running  atomic.Int64 // requests under way
 	busy     atomic.Int64 // of them those that count for the limit: not those whose body is still coming
@@ -71,7 +76,7 @@ type Host struct {
 func New(c Config) *Host {
 	h := &Host{
 		Pool: c.Pool, Metrics: cmp.Or(c.Metrics, NewMetrics()), names: c.Hosts, origins: c.Origins,
-		limits: c.Limits.withDefaults(), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), prompts: c.Prompts,
+		limits: c.Limits.withDefaults(), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), prompts: c.Prompts, tracer: newTracer(c.Tracer),
 	}
 	for _, k := range c.Keys {
 		h.keys = append(h.keys, sha256.Sum256([]byte(k)))
@@ -100,16 +105,24 @@ func (h *Host) Handler(route Route) http.Handler {
 		t := &tracked{ResponseWriter: w}
 		ctx, cancel := context.WithTimeoutCause(q.Context(), h.limits.Request, errTimeout)
 		defer cancel()
-		r := &Request{Request: q.WithContext(ctx), ID: h.newID(), host: h, w: t, start: time.Now()}
+		id := h.newID()
+		ctx, span := h.startSpan(ctx, q, &route, id)
+		r := &Request{Request: q.WithContext(ctx), ID: id, host: h, w: t, start: time.Now(), cancel: cancel, span: span}
 		r.Log = h.log.With("request", r.ID)
 		r.body = newBody(w, q, &h.limits)
 		r.Body = r.body
+		if c := span.SpanContext(); c.IsValid() {
+			r.Log = r.Log.With("trace", c.TraceID())
+		}
 		t.Header().Set("X-Request-Id", r.ID)
 		t.Header().Set("Request-Id", r.ID) // Anthropic's clients
 		t.Header().Set("X-Content-Type-Options", "nosniff")
 		err := h.admit(r, &route)
 		if err == nil {
 			err = fault.Call(func() error { return route.Serve(t, r) })
+		}
+		if r.out != nil {
+			r.out.end()
 		}
 		if !route.Public {
 			h.busy.Add(-1)
@@ -119,12 +132,14 @@ func (h *Host) Handler(route Route) http.Handler {
 	})
 }
 
-// finish writes an error that nothing was written for, counts and logs.
+// finish writes an error, as the response or as the end of a stream that has begun, counts
+// and logs.
 func (h *Host) finish(r *Request, route *Route, t *tracked, err error) {
 	level, status := slog.LevelInfo, t.status
 	args := []any{"method", r.Method, "path", r.URL.Path}
+	var p *Problem
 	if err != nil {
-		p := ProblemOf(err)
+		p = ProblemOf(err)
 		status = p.Status
 		args = append(args, "err", cmp.Or(p.Err, error(p)))
 		if b, ok := errors.AsType[*fault.Panic](err); ok {
@@ -135,9 +150,10 @@ func (h *Host) finish(r *Request, route *Route, t *tracked, err error) {
 		}
 		if t.status == 0 {
 			r.body.within(min(restTime, h.limits.Read))
-			fail(r, route, p)
 		}
+		fail(r, route, t, p)
 	}
+	r.endSpan(status, p)
 	took := time.Since(r.start)
 	h.Metrics.request(route.Pattern, status, took)
 	if route.Public && err == nil {
@@ -146,12 +162,18 @@ func (h *Host) finish(r *Request, route *Route, t *tracked, err error) {
 	r.Log.Log(context.WithoutCancel(r.Context()), level, "request", append(args, "status", status, "took", took)...)
 }
 
-func fail(r *Request, route *Route, p *Problem) {
-	if p.Retry > 0 {
-		r.w.Header().Set("Retry-After", fmt.Sprint(int(p.Retry.Seconds()+0.5)))
-	}
+func fail(r *Request, route *Route, t *tracked, p *Problem) {
 	if p.Status >= http.StatusInternalServerError && p.Retry == 0 {
 		p.Message += " (request " + r.ID + ")"
+	}
+	if t.status != 0 {
+		if r.out != nil && r.out.manner.Fail != nil {
+			_ = r.out.manner.Fail(p) // the client is gone if it fails
+		}
+		return
+	}
+	if p.Retry > 0 {
+		r.w.Header().Set("Retry-After", fmt.Sprint(int(p.Retry.Seconds()+0.5)))
 	}
 	if route.Fail != nil {
 		route.Fail(r, p)
@@ -179,7 +201,7 @@ func (h *Host) admit(r *Request, route *Route) error {
 		return nil
 	}
 	switch {
-	case !h.hasKey(r.Request):
+	case !h.hasKey(r):
 		r.w.Header().Set("WWW-Authenticate", "Bearer")
 		return &Problem{Status: http.StatusUnauthorized, Code: "invalid_api_key", Message: "A valid API key is needed: Authorization: Bearer KEY."}
 	case h.draining.Load():
@@ -197,15 +219,17 @@ func (h *Host) tooMany() *Problem {
 	}
 }
 
-// hasKey compares the key of a request in constant time with all keys.
-func (h *Host) hasKey(q *http.Request) bool {
+// hasKey compares the hash of a request's key in constant time with those of all keys,
+// and says whose the request is.
+func (h *Host) hasKey(r *Request) bool {
 	if len(h.keys) == 0 {
 		return true
 	}
-	sum, found := sha256.Sum256([]byte(keyOf(q))), 0
+	sum, found := sha256.Sum256([]byte(keyOf(r.Request))), 0
 	for i := range h.keys {
 		found |= subtle.ConstantTimeCompare(sum[:], h.keys[i][:])
 	}
+	r.client = string(sum[:])
 	return found == 1
 }
 

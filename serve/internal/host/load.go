@@ -33,18 +33,13 @@ func describe(s Source, c *atenia.Config) (*entry, error) {
 		i.Created = fi.ModTime()
 	}
 	i.Name = cmp.Or(i.Name, strings.TrimSuffix(i.Base, filepath.Ext(i.Base)))
-	f, err := atenia.Inspect(s.Path)
-	if err != nil {
-		return nil, err
-	}
-	i.Totals = f.Totals
 	h := headerConfig(c)
 	h.Adapters = s.Adapters
 	plan, err := atenia.OpenPlan(s.Path, h)
 	if err != nil {
 		return nil, err
 	}
-	i.Family, i.Context = plan.Family, plan.Context()
+	i.Family, i.Context, i.Totals = plan.Family, plan.Context(), plan.Totals()
 	return &entry{info: i}, nil
 }
 
@@ -71,8 +66,10 @@ func (p *Pool) load(e *entry) {
 	e.model, e.failed = i, err
 	close(e.loading)
 	e.loading = nil
-	if err == nil && p.c.Idle > 0 && e != p.entries[0] {
-		p.expire(e)
+	if err == nil {
+		if i.keep = p.idle(e); i.keep > 0 {
+			p.expire(e, i.keep)
+		}
 	}
 	p.mu.Unlock()
 	if err != nil {

@@ -52,10 +52,11 @@ type Info struct {
 	Created time.Time
 	Totals  atenia.Totals // parameters, bytes, element types
 	Loaded  bool
-	Users   int       // requests that hold it
-	Expires time.Time // when it will be unloaded; zero = it will not be
-	Share   int64     // bytes of the budget that it has, 0 = there is no budget
-	Parent  string    // of an adapter: the model that it belongs to; "" = it is a model
+	Users   int           // requests that hold it
+	Expires time.Time     // when it will be unloaded; zero = it is in use, or stays
+	Keep    time.Duration // how long it stays loaded when nothing uses it; less than 0 = until its memory is wanted
+	Share   int64         // bytes of the budget that it has, 0 = there is no budget
+	Parent  string        // of an adapter: the model that it belongs to; "" = it is a model
 }
 
 // A Pool lends models by name.
@@ -87,8 +88,9 @@ type instance struct {
 	*atenia.Model
 	users int
 	share int64
-	gone  bool      // to be closed when the last user leaves
-	used  time.Time // since when nobody uses it
+	keep  time.Duration // as [Info].Keep
+	gone  bool          // to be closed when the last user leaves
+	used  time.Time     // since when nobody uses it
 }
 
 // NewPool reads the headers of all models, so that a path that cannot be served is an
@@ -158,7 +160,7 @@ func (p *Pool) List() []Info {
 func (e *entry) now() Info {
 	i := e.info
 	if e.model != nil {
-		i.Loaded, i.Users, i.Share = true, e.model.users, e.model.share
+		i.Loaded, i.Users, i.Share, i.Keep = true, e.model.users, e.model.share, e.model.keep
 	}
 	return i
 }
@@ -277,18 +279,60 @@ func (p *Pool) release(l *Lease) {
 		return
 	}
 	i.used = time.Now()
-	if p.c.Idle > 0 && l.e != p.entries[0] {
-		p.expire(l.e)
+	p.rest(l.e, i)
+}
+
+// rest unloads a model that nobody uses, now or after a while.
+func (p *Pool) rest(e *entry, i *instance) {
+	switch {
+	case i.keep == 0:
+		p.close(e, i, "keep_alive is 0")
+	case i.keep > 0:
+		p.expire(e, i.keep)
 	}
 }
 
+// Keep says how long the model stays loaded when nothing uses it any more, until another
+// lease says otherwise: 0 = not at all, less = until its memory is wanted. A model that
+// is loaded again is kept as the pool's Idle says.
+func (l *Lease) Keep(d time.Duration) {
+	l.p.mu.Lock()
+	defer l.p.mu.Unlock()
+	l.i.keep = d
+}
+
+// Unload unloads a model as soon as nothing uses it. One that is not loaded is not
+// loaded for that.
+func (p *Pool) Unload(name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, _ := p.find(name)
+	if e == nil {
+		return p.unknown(name)
+	}
+	if i := e.model; i != nil {
+		if i.keep = 0; i.users == 0 {
+			p.rest(e, i)
+		}
+	}
+	return nil
+}
+
+// idle returns how long a model stays loaded if no request says it.
+func (p *Pool) idle(e *entry) time.Duration {
+	if p.c.Idle < 0 || e == p.entries[0] {
+		return -1
+	}
+	return p.c.Idle
+}
+
 // expire unloads an idle model after a while.
-func (p *Pool) expire(e *entry) {
-	e.info.Expires = time.Now().Add(p.c.Idle)
+func (p *Pool) expire(e *entry, after time.Duration) {
+	e.info.Expires = time.Now().Add(after)
 	if e.idle != nil {
 		e.idle.Stop()
 	}
-	e.idle = time.AfterFunc(p.c.Idle, func() {
+	e.idle = time.AfterFunc(after, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if i := e.model; i != nil && i.users == 0 && !time.Now().Before(e.info.Expires) && !e.info.Expires.IsZero() {

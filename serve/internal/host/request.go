@@ -5,16 +5,19 @@ package host
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"iter"
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"atenia"
 	"atenia/internal/fault"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // A Request is a request with an id, which is also its response's X-Request-Id. Its
@@ -25,10 +28,15 @@ type Request struct {
 	ID  string
 	Log *slog.Logger // says the request's id
 
-	host  *Host
-	w     http.ResponseWriter
-	body  *body
-	start time.Time
+	host   *Host
+	w      http.ResponseWriter
+	body   *body
+	start  time.Time
+	cancel context.CancelFunc
+	out    *stream // that the response is; nil = none yet
+	client string  // hash of its key; "" = no key is wanted
+	span   trace.Span
+	asks   atomic.Int64 // answers so far
 }
 
 // Pool returns the models.
@@ -36,7 +44,17 @@ func (r *Request) Pool() *Pool { return r.host.Pool }
 
 // Borrow returns a model by name; release it. A load counts towards the request's time.
 func (r *Request) Borrow(name string) (*Lease, error) {
-	return r.host.Pool.Borrow(r.Context(), name)
+	borrow := func() (*Lease, error) { return r.host.Pool.Borrow(r.Context(), name) }
+	if i, err := r.host.Pool.Lookup(name); err == nil && !i.Loaded && r.span.IsRecording() {
+		return spanned(r, "load "+i.Name, borrow)
+	}
+	return borrow()
+}
+
+// Embed makes vectors of texts, as [atenia.Model.Embed] does.
+func (r *Request) Embed(l *Lease, texts []string, o atenia.EmbedOptions) ([][]float32, error) {
+	embed := func() ([][]float32, error) { return l.Model.Embed(r.Context(), texts, o) }
+	return spanned(r, "embeddings "+l.Info.Name, embed, modelAttributes("embeddings", l)...)
 }
 
 // Chat answers a conversation with a model, as [atenia.Model.Chat] does, and counts
@@ -61,7 +79,7 @@ func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversatio
 		r.Log.Info("prompt", "messages", c.Messages)
 	}
 	r.sign(l, &c.Options)
-	return r.count(l, func(yield func(atenia.Token, error) bool) {
+	return r.traced(ctx, l, asked{"chat", &c.Options, c.Messages}, r.count(l, func(yield func(atenia.Token, error) bool) {
 		begun := false
 		for t, err := range l.Model.Chat(ctx, c) {
 			if err != nil && !begun {
@@ -72,18 +90,22 @@ func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversatio
 				return
 			}
 		}
-	})
+	}))
 }
 
-// sign says in options whose request it is, and with which adapter: decisions are found by its id, and requests
+// sign says in options whose request it is, and with which adapter: decisions are
+// found by its id, with a number for each further answer, and requests
 // with one key, or without keys from one address, share what they are given.
 func (r *Request) sign(l *Lease, o *atenia.Options) {
 	o.ID = r.ID
 	o.Adapter = cmp.Or(o.Adapter, l.adapter)
-	if len(r.host.keys) > 0 {
-		sum := sha256.Sum256([]byte(keyOf(r.Request)))
-		o.Client = string(sum[:])
-	} else if o.Client, _, _ = net.SplitHostPort(r.RemoteAddr); o.Client == "" {
+	if n := r.asks.Add(1); n > 1 {
+		o.ID += "." + strconv.FormatInt(n, 10)
+	}
+	if o.Client = r.client; o.Client != "" {
+		return
+	}
+	if o.Client, _, _ = net.SplitHostPort(r.RemoteAddr); o.Client == "" {
 		o.Client = r.RemoteAddr
 	}
 }
@@ -116,7 +138,8 @@ func (r *Request) GenerateWithin(ctx context.Context, l *Lease, p atenia.Prompt)
 		r.Log.Info("prompt", "text", p.Text)
 	}
 	r.sign(l, &p.Options)
-	return r.count(l, l.Model.Generate(ctx, p))
+	said := []atenia.Message{{Role: "user", Content: p.Text}}
+	return r.traced(ctx, l, asked{"text_completion", &p.Options, said}, r.count(l, l.Model.Generate(ctx, p)))
 }
 
 func (r *Request) count(l *Lease, tokens iter.Seq2[atenia.Token, error]) iter.Seq2[atenia.Token, error] {

@@ -7,8 +7,20 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 )
+
+// A Manner is what a dialect sends in a stream besides data. The zero value is nothing.
+type Manner struct {
+	// Ping is sent when a stream has been silent for [Limits].Ping, from its beginning on:
+	// proxies cut connections that say nothing while a model is loaded, a prompt waits
+	// or is read. Clients of the dialect pass over it.
+	Ping string
+	// Fail sends the problem with which a stream ends that has begun. A stream that has
+	// not is answered by [Route].Fail, with a status.
+	Fail func(p *Problem) error
+}
 
 // A stream writes pieces of a response, each of which must be taken within a time.
 type stream struct {
@@ -16,29 +28,76 @@ type stream struct {
 	control *http.ResponseController
 	limit   time.Duration
 	buf     bytes.Buffer
+	manner  Manner
+	silence time.Duration // after which there is a ping
+	cancel  func()        // ends the request
+
+	mu    sync.Mutex // of what follows and of writing: pings come from a timer
+	timer *time.Timer
+	ended bool
+	err   error // of the first write that failed
 }
 
-func (r *Request) stream(contentType string) stream {
+func (r *Request) stream(contentType string, m Manner) *stream {
 	h := r.w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no") // nginx would collect the stream
-	return stream{w: r.w, control: http.NewResponseController(r.w), limit: r.host.limits.Write}
+	s := &stream{w: r.w, control: http.NewResponseController(r.w), limit: r.host.limits.Write, manner: m, silence: r.host.limits.Ping, cancel: r.cancel}
+	if m.Ping != "" && s.silence > 0 {
+		s.timer = time.AfterFunc(s.silence, s.ping)
+	}
+	return s
 }
 
 // flush sends what is in the buffer.
 func (s *stream) flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.write(s.buf.Bytes())
+	s.buf.Reset()
+	return err
+}
+
+// ping sends a sign of life. A client that is gone or does not read ends its request.
+func (s *stream) ping() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended && s.err == nil && s.write([]byte(s.manner.Ping)) != nil {
+		s.cancel()
+	}
+}
+
+// write sends bytes. The stream is locked.
+func (s *stream) write(b []byte) error {
+	if s.err != nil {
+		return s.err
+	}
 	// A client that stops reading fills the kernel's buffers, then the deadline ends
 	// the request. Recorders of tests have no deadlines.
-	if err := s.control.SetWriteDeadline(time.Now().Add(s.limit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
+	if s.err = s.control.SetWriteDeadline(time.Now().Add(s.limit)); errors.Is(s.err, http.ErrNotSupported) {
+		s.err = nil
 	}
-	_, err := s.w.Write(s.buf.Bytes())
-	s.buf.Reset()
-	if err != nil {
-		return err
+	if s.err == nil {
+		_, s.err = s.w.Write(b)
 	}
-	return s.control.Flush()
+	if s.err == nil {
+		s.err = s.control.Flush()
+	}
+	if s.timer != nil {
+		s.timer.Reset(s.silence)
+	}
+	return s.err
+}
+
+// end stops the pings: the handler has returned.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
 }
 
 // json appends v as JSON and a line feed. Text is not escaped for HTML.
@@ -50,10 +109,13 @@ func (s *stream) json(v any) error {
 
 // Events is a stream of server-sent events, text/event-stream. Its methods return an
 // error when the client is gone or does not read; the request is over then.
-type Events struct{ s stream }
+type Events struct{ s *stream }
 
-// Events begins a stream. The status is 200 with the first event.
-func (r *Request) Events() *Events { return &Events{r.stream("text/event-stream; charset=utf-8")} }
+// Events begins a stream. The status is 200 with the first event or ping.
+func (r *Request) Events(m Manner) *Events {
+	r.out = r.stream("text/event-stream; charset=utf-8", m)
+	return &Events{r.out}
+}
 
 // Data sends v as an event without a name.
 func (e *Events) Data(v any) error { return e.Event("", v) }
@@ -78,10 +140,13 @@ func (e *Events) Text(line string) error {
 }
 
 // Lines is a stream of JSON lines, application/x-ndjson. Errors are those of [Events].
-type Lines struct{ s stream }
+type Lines struct{ s *stream }
 
-// Lines begins a stream. The status is 200 with the first line.
-func (r *Request) Lines() *Lines { return &Lines{r.stream("application/x-ndjson")} }
+// Lines begins a stream. The status is 200 with the first line or ping.
+func (r *Request) Lines(m Manner) *Lines {
+	r.out = r.stream("application/x-ndjson", m)
+	return &Lines{r.out}
+}
 
 // Line sends v as a line.
 func (l *Lines) Line(v any) error {
@@ -93,7 +158,7 @@ func (l *Lines) Line(v any) error {
 
 // WriteJSON answers with v as a whole.
 func (r *Request) WriteJSON(status int, v any) error {
-	s := r.stream("application/json")
+	s := r.stream("application/json", Manner{})
 	r.w.Header().Del("X-Accel-Buffering")
 	if err := s.json(v); err != nil {
 		return err

@@ -3,7 +3,6 @@ package ollama
 // Chat and generate.
 
 import (
-	"errors"
 	"iter"
 	"net/http"
 	"time"
@@ -12,14 +11,22 @@ import (
 	"atenia/serve/internal/host"
 )
 
-// begin borrows the model of a request.
-func (in *common) begin(r *host.Request, chat bool) (*answer, error) {
+// begin borrows the model of a request, which says something or only wants the model to
+// be loaded.
+func (in *common) begin(r *host.Request, chat, says bool) (*answer, error) {
 	if in.Model == "" {
 		return nil, host.Invalid("model", "model is required")
 	}
 	a := &answer{model: in.Model, chat: chat, top: in.TopLogProbs, begun: time.Now()}
+	if in.streams() && says {
+		var lines *host.Lines
+		lines = r.Lines(host.Manner{Ping: ping, Fail: func(p *host.Problem) error { return lines.Line(failure{p.Message}) }})
+		a.emit = func(l line) error { return lines.Line(l) }
+	}
 	var err error
-	a.lease, err = r.Borrow(in.Model)
+	if a.lease, err = r.Borrow(in.Model); err == nil {
+		in.KeepAlive.of(a.lease)
+	}
 	a.loaded = time.Now()
 	return a, err
 }
@@ -34,13 +41,17 @@ func chat(_ http.ResponseWriter, r *host.Request) error {
 	if err := r.ReadJSON(&in); err != nil {
 		return err
 	}
-	a, err := in.begin(r, true)
+	says := len(in.Messages) > 0
+	if !says && in.KeepAlive.none() {
+		return in.unload(r, true)
+	}
+	a, err := in.begin(r, true, says)
 	if err != nil {
 		return err
 	}
 	defer a.lease.Release()
-	if len(in.Messages) == 0 {
-		return a.load(r, &in.common)
+	if !says {
+		return a.load(r)
 	}
 	c, err := in.conversation(a.limits())
 	if err != nil {
@@ -54,13 +65,17 @@ func generate(_ http.ResponseWriter, r *host.Request) error {
 	if err := r.ReadJSON(&in); err != nil {
 		return err
 	}
-	a, err := in.begin(r, false)
+	says := in.Prompt != "" || in.Suffix != "" || len(in.Images) > 0
+	if !says && in.KeepAlive.none() {
+		return in.unload(r, false)
+	}
+	a, err := in.begin(r, false, says)
 	if err != nil {
 		return err
 	}
 	defer a.lease.Release()
-	if in.Prompt == "" && in.Suffix == "" && len(in.Images) == 0 {
-		return a.load(r, &in.common)
+	if !says {
+		return a.load(r)
 	}
 	templated, _ := a.lease.HasChat()
 	c, p, err := in.prompt(a.limits(), templated)
@@ -109,36 +124,34 @@ func (in *generateRequest) prompt(m limits, templated bool) (*atenia.Conversatio
 	return c, nil, err
 }
 
-// load answers a request that says nothing: it loads the model, or, with a keep_alive of
-// zero, lets go of it.
-func (a *answer) load(r *host.Request, in *common) error {
+// load answers a request that says nothing: the model is loaded.
+func (a *answer) load(r *host.Request) error {
 	l := a.line("", "", nil)
 	l.Done, l.DoneReason = true, "load"
-	if in.KeepAlive != nil && *in.KeepAlive == 0 {
-		l.DoneReason = "unload"
+	return r.WriteJSON(http.StatusOK, l)
+}
+
+// unload answers a request that says nothing and has a keep_alive of zero: the model is
+// not loaded for it, and unloaded as soon as nothing uses it.
+func (in *common) unload(r *host.Request, chat bool) error {
+	if in.Model == "" {
+		return host.Invalid("model", "model is required")
 	}
+	if err := r.Pool().Unload(in.Model); err != nil {
+		return err
+	}
+	l := (&answer{model: in.Model, chat: chat}).line("", "", nil)
+	l.Done, l.DoneReason = true, "unload"
 	return r.WriteJSON(http.StatusOK, l)
 }
 
 // answer sends what the model says.
 func (a *answer) answer(r *host.Request, in *common, tokens iter.Seq2[atenia.Token, error]) error {
-	begun := false
-	var lines *host.Lines
-	if in.streams() {
-		lines = r.Lines()
-		a.emit = func(l line) error {
-			begun = true
-			return lines.Line(l)
-		}
-	}
 	for t, err := range tokens {
 		if err == nil {
 			err = a.add(&t, in.LogProbs)
 		}
-		switch {
-		case err != nil && begun: // the status was sent
-			return errors.Join(err, lines.Line(failure{host.ProblemOf(err).Message}))
-		case err != nil:
+		if err != nil {
 			return err
 		}
 	}
@@ -147,6 +160,9 @@ func (a *answer) answer(r *host.Request, in *common, tokens iter.Seq2[atenia.Tok
 	}
 	return r.WriteJSON(http.StatusOK, a.done)
 }
+
+// ping is a space before the next line, which JSON allows: an empty line would be none.
+const ping = " "
 
 // A failure is the body of an error.
 type failure struct {

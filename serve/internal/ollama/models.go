@@ -141,8 +141,12 @@ func ps(_ http.ResponseWriter, r *host.Request) error {
 		d := describe(&i)
 		d.Size = cmp.Or(i.Share, i.Totals.Bytes)
 		expires := i.Expires.UTC()
-		if i.Expires.IsZero() {
+		switch {
+		case !i.Expires.IsZero():
+		case i.Keep < 0:
 			expires = time.Now().UTC().Add(math.MaxInt64) // Ollama's for ever
+		default: // it is in use
+			expires = time.Now().UTC().Add(i.Keep)
 		}
 		d.ExpiresAt, d.SizeVRAM, d.Context = &expires, new(int64), i.Context
 		list = append(list, d)

@@ -150,6 +150,16 @@ func (k *keepAlive) UnmarshalJSON(b []byte) error {
 	return host.Invalid("keep_alive", `keep_alive: %.40s is neither a number of seconds nor a duration such as "5m"`, b)
 }
 
+// of says how long a model stays loaded after the request, if the request does.
+func (k *keepAlive) of(l *host.Lease) {
+	if k != nil {
+		l.Keep(time.Duration(*k))
+	}
+}
+
+// none reports whether the model is to be unloaded.
+func (k *keepAlive) none() bool { return k != nil && *k == 0 }
+
 // streams reports whether the answer is wanted in pieces, which is the default.
 func (c *common) streams() bool { return c.Stream == nil || *c.Stream }
 

@@ -59,12 +59,13 @@ func (in *embedRequest) vectors(r *host.Request, texts []string) (*embedResponse
 		return nil, err
 	}
 	defer l.Release()
+	in.KeepAlive.of(l)
 	out := &embedResponse{Model: in.Model, Embeddings: [][]float32{}, LoadDuration: time.Since(begun)}
 	if len(texts) == 0 {
 		return out, nil
 	}
 	o := atenia.EmbedOptions{Pooling: host.Pooling(l.Model, ""), Truncate: in.Truncate == nil || *in.Truncate}
-	if out.Embeddings, err = l.Embed(r.Context(), texts, o); err != nil {
+	if out.Embeddings, err = r.Embed(l, texts, o); err != nil {
 		return nil, err
 	}
 	if err := in.cut(out.Embeddings); err != nil {

@@ -61,7 +61,7 @@ func TestCalls(t *testing.T) {
 
 // TestItems: a response has an item for the thought, the text and each call, in order.
 func TestItems(t *testing.T) {
-	o := newOutput("1", "m", &respondRequest{})
+	o := newOutput("1", &respondRequest{})
 	var kinds []string
 	o.send = func(e event) error {
 		kinds = append(kinds, e["type"].(string))

@@ -143,6 +143,10 @@ func chat(_ http.ResponseWriter, r *host.Request) error {
 	if err != nil {
 		return err
 	}
+	var events *host.Events
+	if in.Stream {
+		events = begin(r)
+	}
 	l, err := r.Borrow(in.Model)
 	if err != nil {
 		return err
@@ -168,7 +172,7 @@ func chat(_ http.ResponseWriter, r *host.Request) error {
 	head := completion{ID: "chatcmpl-" + r.ID, Created: now(), Model: l.Info.Name, Fingerprint: fingerprint}
 	if in.Stream {
 		head.Object = "chat.completion.chunk"
-		s := &chatStream{r: r, head: head, usage: in.includesUsage()}
+		s := &chatStream{events: events, head: head, usage: in.includesUsage(), begun: make([]bool, n)}
 		return s.end(fan(r.Context(), n, ask, func(i int, t atenia.Token) error { return s.take(i, answers[i].add(t)) }), answers)
 	}
 	err = fan(r.Context(), n, ask, func(i int, t atenia.Token) error { answers[i].add(t); return nil })
@@ -188,17 +192,13 @@ const fingerprint = "atenia"
 // A chatStream writes chunks: for each choice one with the role, then what is said, then
 // one with the reason for its end; last one with the usage if it is wanted.
 type chatStream struct {
-	r      *host.Request
+	events *host.Events
 	head   completion
 	usage  bool
-	events *host.Events // nil until the first token: errors before have a status
-	begun  map[int]bool
+	begun  []bool // by choice
 }
 
 func (s *chatStream) take(i int, d delta) error {
-	if s.events == nil {
-		s.events, s.begun = s.r.Events(), map[int]bool{}
-	}
 	if !s.begun[i] {
 		s.begun[i] = true
 		empty := ""
@@ -229,13 +229,10 @@ func (s *chatStream) send(c chatChoice) error {
 	return s.events.Data(s.head)
 }
 
-// end ends the stream, with an error if there was one.
+// end ends the stream, if there was no error.
 func (s *chatStream) end(err error, answers []*answer) error {
-	if s.events == nil {
-		return err
-	}
 	if err != nil {
-		return failStream(s.events, err)
+		return err
 	}
 	if s.usage {
 		s.head.Choices, s.head.Usage = []chatChoice{}, total(answers, len(answers))
@@ -246,8 +243,12 @@ func (s *chatStream) end(err error, answers []*answer) error {
 	return s.events.Text("[DONE]")
 }
 
-// failStream ends a stream with an error, if the client still reads, and returns it.
-func failStream(e *host.Events, err error) error {
-	_ = e.Data(newFailure(host.ProblemOf(err)))
-	return err
+// begin begins a stream of chunks. It ends with an error if there is one.
+func begin(r *host.Request) *host.Events {
+	var e *host.Events
+	e = r.Events(host.Manner{Ping: ping, Fail: func(p *host.Problem) error { return e.Data(newFailure(p)) }})
+	return e
 }
+
+// ping is a comment, which clients pass over (HTML, 9.2.6).
+const ping = ": ping\n\n"

@@ -115,6 +115,10 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 	case in.LogProbs < 0:
 		return host.Invalid("logprobs", "logprobs is %d, want 0 to %d", in.LogProbs, mostLogProbs)
 	}
+	var events *host.Events
+	if in.Stream {
+		events = begin(r)
+	}
 	l, err := r.Borrow(in.Model)
 	if err != nil {
 		return err
@@ -159,7 +163,7 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 	}
 	head := textCompletion{ID: "cmpl-" + r.ID, Object: "text_completion", Created: now(), Model: l.Info.Name, Fingerprint: fingerprint}
 	if in.Stream {
-		s := &textStream{r: r, head: head, usage: in.includesUsage(), echoes: echoes, offsets: make([]int, all)}
+		s := &textStream{events: events, head: head, usage: in.includesUsage(), echoes: echoes, offsets: make([]int, all)}
 		return s.end(fan(r.Context(), all, ask, func(i int, t atenia.Token) error { return s.take(i, answers[i].add(t)) }), answers, n)
 	}
 	err = fan(r.Context(), all, ask, func(i int, t atenia.Token) error { answers[i].add(t); return nil })
@@ -190,18 +194,14 @@ func total(answers []*answer, n int) *usage {
 
 // A textStream writes chunks of completions.
 type textStream struct {
-	r       *host.Request
+	events  *host.Events
 	head    textCompletion
 	usage   bool
 	echoes  []string // what precedes each choice
 	offsets []int
-	events  *host.Events
 }
 
 func (s *textStream) take(i int, d delta) error {
-	if s.events == nil {
-		s.events = s.r.Events()
-	}
 	d.text, s.echoes[i] = s.echoes[i]+d.text, ""
 	if d.text == "" && d.probs == nil && d.finish == "" {
 		return nil
@@ -215,11 +215,8 @@ func (s *textStream) take(i int, d delta) error {
 }
 
 func (s *textStream) end(err error, answers []*answer, n int) error {
-	if s.events == nil {
-		return err
-	}
 	if err != nil {
-		return failStream(s.events, err)
+		return err
 	}
 	if s.usage {
 		s.head.Choices, s.head.Usage = []textChoice{}, total(answers, n)

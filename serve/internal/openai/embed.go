@@ -58,7 +58,7 @@ func embed(_ http.ResponseWriter, r *host.Request) error {
 		tokens += len(ids)
 	}
 	o := atenia.EmbedOptions{Prompt: in.Prompt, Pooling: host.Pooling(l.Model, in.Pooling), Truncate: in.Truncate}
-	vectors, err := l.Embed(r.Context(), all, o)
+	vectors, err := r.Embed(l, all, o)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,6 @@ type output struct {
 	id       string
 	answer   answer
 	send     func(event) error
-	events   *host.Events
 	sequence int
 	started  bool
 
@@ -89,10 +88,10 @@ type output struct {
 	call callItem
 }
 
-func newOutput(id, model string, in *respondRequest) *output {
-	o := &output{id: id, answer: answer{speller: &speller{}}}
+func newOutput(id string, in *respondRequest) *output {
+	o := &output{id: id, answer: answer{speller: &speller{}}, send: func(event) error { return nil }}
 	o.response = response{
-		ID: "resp_" + id, Object: "response", Created: now(), Status: "in_progress", Model: model, MaxOutput: in.MaxOutput,
+		ID: "resp_" + id, Object: "response", Created: now(), Status: "in_progress", Model: in.Model, MaxOutput: in.MaxOutput,
 		Output: []any{}, Parallel: true, Temperature: in.Temperature, ToolChoice: "auto", Tools: []any{}, TopP: in.TopP, Metadata: map[string]any{},
 	}
 	if in.Instructions != "" {
@@ -101,15 +100,24 @@ func newOutput(id, model string, in *respondRequest) *output {
 	return o
 }
 
+// start tells of the response before anything else, once.
+func (o *output) start() error {
+	if o.started {
+		return nil
+	}
+	o.started = true
+	for _, kind := range []string{"response.created", "response.in_progress"} {
+		if err := o.send(event{"type": kind, "response": o.response}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // take adds a token.
 func (o *output) take(t atenia.Token) error {
-	if !o.started {
-		o.started = true
-		for _, kind := range []string{"response.created", "response.in_progress"} {
-			if err := o.send(event{"type": kind, "response": o.response}); err != nil {
-				return err
-			}
-		}
+	if err := o.start(); err != nil {
+		return err
 	}
 	d := o.answer.add(t)
 	if d.reasoning != "" {
@@ -256,13 +264,11 @@ func (o *output) end(finish string, u *atenia.Usage) error {
 	return o.send(event{"type": "response." + status, "response": o.response})
 }
 
-// fail ends a stream with an error, and returns it.
-func (o *output) fail(err error) error {
-	if o.events == nil {
+// fail ends a stream that has begun, if only with pings.
+func (o *output) fail(p *host.Problem) error {
+	if err := o.start(); err != nil {
 		return err
 	}
-	p := host.ProblemOf(err)
 	o.response.Status, o.response.Error = "failed", map[string]string{"code": p.Code, "message": p.Message}
-	_ = o.send(event{"type": "response.failed", "response": o.response}) // if the client still reads
-	return err
+	return o.send(event{"type": "response.failed", "response": o.response})
 }

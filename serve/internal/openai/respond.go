@@ -153,34 +153,31 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 	case in.Background:
 		return host.Unsupported("background", "background is not supported")
 	}
+	o := newOutput(r.ID, &in)
+	if in.Stream {
+		events := r.Events(host.Manner{Ping: ping, Fail: o.fail})
+		o.send = func(e event) error {
+			e["sequence_number"] = o.sequence
+			o.sequence++
+			return events.Event(fmt.Sprint(e["type"]), e)
+		}
+	}
 	l, err := r.Borrow(in.Model)
 	if err != nil {
 		return err
 	}
 	defer l.Release()
+	o.response.Model = l.Info.Name
 	c, err := in.conversation(l)
 	if err != nil {
 		return err
-	}
-	o := newOutput(r.ID, l.Info.Name, &in)
-	if !in.Stream {
-		o.send = func(event) error { return nil }
-	} else {
-		o.send = func(e event) error {
-			if o.events == nil {
-				o.events = r.Events()
-			}
-			e["sequence_number"] = o.sequence
-			o.sequence++
-			return o.events.Event(fmt.Sprint(e["type"]), e)
-		}
 	}
 	for t, err := range r.Chat(l, c) {
 		if err == nil {
 			err = o.take(t)
 		}
 		if err != nil {
-			return o.fail(err)
+			return err
 		}
 	}
 	if in.Stream {

@@ -4,6 +4,7 @@ import json
 import sys
 
 import anthropic
+import pydantic
 
 base, key = sys.argv[1].removesuffix("/v1"), sys.argv[2]
 client = anthropic.Anthropic(base_url=base, api_key=key, max_retries=0)
@@ -42,6 +43,19 @@ def prefill(want):
     assert (half + m.content[0].text).startswith(want), (half, m.content[0].text, want)
 
 
+def demanded():
+    usual = {"model": "default", "max_tokens": 200, "messages": ask, "tools": tools}
+    for choice in ({"type": "any"}, {"type": "tool", "name": "weather"}):
+        m = client.messages.create(tool_choice=choice, **usual)
+        assert m.stop_reason == "tool_use" and m.content[0].name == "weather" and isinstance(m.content[0].input["city"], str), m
+        with client.messages.stream(tool_choice=choice, **usual) as s:
+            m = s.get_final_message()
+        assert m.stop_reason == "tool_use" and isinstance(m.content[0].input["city"], str), m
+    two = [{"type": "tool_use", "id": f"t{i}", "name": "weather", "input": {"city": c}} for i, c in enumerate(["Rome", "Bern"])]
+    turns = ask + [{"role": "assistant", "content": two}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": b["id"], "content": "sunny"} for b in two]}]
+    assert client.messages.create(model="default", max_tokens=4, messages=turns, tools=tools).content
+
+
 def tool():
     # The embedded model calls nothing: the definitions and results have to be taken.
     turns = ask + [
@@ -57,6 +71,12 @@ def schema():
     want = {"type": "object", "properties": {"old": {"type": "boolean"}}, "required": ["old"], "additionalProperties": False}
     m = client.messages.create(model="default", max_tokens=60, messages=ask, output_config={"format": {"type": "json_schema", "schema": want}})
     assert isinstance(json.loads(m.content[0].text)["old"], bool) and m.stop_reason == "end_turn", m
+
+    class Dog(pydantic.BaseModel):
+        old: bool
+
+    parsed = client.messages.parse(model="default", max_tokens=60, messages=ask, output_format=Dog)
+    assert isinstance(parsed.parsed_output, Dog), parsed
 
 
 def errors():
@@ -77,14 +97,32 @@ def errors():
     assert "prompt is too long: " in text, text
     fails(anthropic.BadRequestError, 400, "invalid_request_error", create(messages=[{"role": "user", "content": [
         {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}]}]))
+    fails(anthropic.RequestTooLargeError, 413, "request_too_large", create(messages=[{"role": "user", "content": "a" * (33 << 20)}]))
     other = anthropic.Anthropic(base_url=base, api_key="wrong-key", max_retries=0)
     fails(anthropic.AuthenticationError, 401, "authentication_error", create(other))
 
 
+def later():
+    """Run against a server that is busy, and one that drains, as run.sh has them."""
+    kinds = {"busy": (anthropic.RateLimitError, 429, "rate_limit_error"), "draining": (anthropic.OverloadedError, 529, "overloaded_error")}
+    kind, status, name = kinds[sys.argv[3]]
+    try:
+        client.messages.create(model="default", max_tokens=1, messages=ask)
+    except kind as e:
+        assert e.status_code == status and e.body["error"]["type"] == name and int(e.response.headers["retry-after"]) > 0, e
+    else:
+        raise AssertionError(f"no {kind}")
+
+
+if len(sys.argv) > 3:
+    later()
+    print("anthropic", sys.argv[3], "ok")
+    sys.exit()
 said = chat()
 stream(said)
 prefill(said)
 tool()
+demanded()
 schema()
 errors()
 print("anthropic", anthropic.__version__, "ok")

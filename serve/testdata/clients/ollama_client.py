@@ -1,10 +1,12 @@
 """Ollama's Python client against a running server: python ollama_client.py http://127.0.0.1:8080 KEY"""
 
+import datetime
 import importlib.metadata
 import json
 import sys
 
 import ollama
+import pydantic
 
 base, key = sys.argv[1].removesuffix("/v1"), sys.argv[2]
 client = ollama.Client(host=base, headers={"Authorization": "Bearer " + key})
@@ -53,6 +55,16 @@ def schema():
     for n in range(5):
         o = json.loads(client.chat(model="default", messages=ask, format=want, options={"seed": n, "temperature": 1.5}).message.content)
         assert list(o) == ["old"] and isinstance(o["old"], bool)
+
+    class Dog(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(extra="forbid")
+        old: bool
+        legs: int = pydantic.Field(ge=0, le=4)
+
+    usual = {"model": "default", "messages": ask, "format": Dog.model_json_schema(), "options": {"seed": 2, "temperature": 1.5}}
+    whole = client.chat(**usual).message.content
+    Dog.model_validate_json(whole)
+    assert "".join(p.message.content for p in client.chat(stream=True, **usual)) == whole
     assert isinstance(json.loads(client.generate(model="default", prompt="A dog.", format="json", options={"num_predict": 60}).response), dict)
 
 
@@ -73,6 +85,20 @@ def models():
     assert loaded and loaded[0].model == names[0] and loaded[0].context_length > 0 and loaded[0].expires_at
 
 
+def keep():
+    def until():
+        return [m.expires_at for m in client.ps().models]
+
+    now = datetime.datetime.now(datetime.timezone.utc)
+    client.generate(model="default", keep_alive="10m")
+    assert 500 < (until()[0] - now).total_seconds() < 700, until()
+    client.generate(model="default", prompt="A", keep_alive=-1, options=fixed)
+    assert (until()[0] - now).days > 3650
+    assert client.generate(model="default", keep_alive=0).done_reason == "unload" and not until()
+    client.chat(model="default", messages=ask, options=fixed)
+    assert until()
+
+
 def errors():
     def fails(status, part, call, **args):
         try:
@@ -87,14 +113,31 @@ def errors():
     fails(400, "num_ctx", client.chat, model="default", messages=ask, options={"num_ctx": 10000000})
     fails(400, "suffix", client.generate, model="default", prompt="a", suffix="b")
     fails(501, "atenia serve", client.pull, model="llama3")
+    fails(413, "bytes", client.chat, model="default", messages=[{"role": "user", "content": "a" * (33 << 20)}])
     fails(401, "key", ollama.Client(host=base, headers={"Authorization": "Bearer wrong"}).chat, model="default", messages=ask)
 
 
+def later():
+    """Run against a server that is busy, and one that drains, as run.sh has them."""
+    status, part = {"busy": (429, "limit"), "draining": (503, "shutting down")}[sys.argv[3]]
+    try:
+        client.chat(model="default", messages=ask)
+    except ollama.ResponseError as e:
+        assert e.status_code == status and part in e.error, e
+    else:
+        raise AssertionError("no error")
+
+
+if len(sys.argv) > 3:
+    later()
+    print("ollama", sys.argv[3], "ok")
+    sys.exit()
 chat()
 generate()
 tools()
 schema()
 vectors()
 models()
+keep()
 errors()
 print("ollama", importlib.metadata.version("ollama"), "ok")

@@ -1,8 +1,11 @@
 """OpenAI's Python client against a running server: python openai_client.py http://127.0.0.1:8080/v1 KEY"""
 
+import json
 import sys
+from typing import Literal
 
 import openai
+import pydantic
 
 base, key = sys.argv[1], sys.argv[2]
 client = openai.OpenAI(base_url=base, api_key=key, max_retries=0)
@@ -40,7 +43,7 @@ def stream(want):
 
 def logprobs():
     r = client.chat.completions.create(model="default", messages=ask, max_tokens=4, temperature=0, logprobs=True, top_logprobs=3, n=2, seed=1, stop=["zzz"])
-    assert len(r.choices) == 2 and len(r.choices[0].logprobs.content) == 4 and len(r.choices[0].logprobs.content[0].top_logprobs) == 3
+    assert [c.index for c in r.choices] == [0, 1] and len(r.choices[0].logprobs.content) == 4 and len(r.choices[0].logprobs.content[0].top_logprobs) == 3
 
 
 def calls():
@@ -58,6 +61,64 @@ def responses():
         text += e.delta if e.type == "response.output_text.delta" else ""
         last = e
     assert text == r.output_text and last.type == "response.incomplete" and last.response.output_text == text
+
+
+    want = {"type": "json_schema", "name": "dog", "strict": True, "schema": Dog.model_json_schema()}
+    r = client.responses.create(model="default", input="Tell me about a dog.", temperature=1.5, max_output_tokens=200, text={"format": want})
+    Dog.model_validate_json(r.output_text)
+    parsed = client.responses.parse(model="default", input="Tell me about a dog.", temperature=1.5, max_output_tokens=200, text_format=Dog)
+    assert isinstance(parsed.output_parsed, Dog), parsed
+    with client.responses.stream(model="default", input="Tell me about a dog.", max_output_tokens=16, temperature=0) as s:
+        assert "".join(e.delta for e in s if e.type == "response.output_text.delta") == text
+        assert s.get_final_response().status == "incomplete"
+    flat = {"type": "function", "strict": True, **tools[0]["function"]}
+    r = client.responses.create(model="default", input="Weather?", tools=[flat], tool_choice="required", max_output_tokens=200, temperature=1)
+    call = [o for o in r.output if o.type == "function_call"][0]
+    assert call.name == "weather" and isinstance(json.loads(call.arguments)["city"], str) and call.call_id
+
+
+class Dog(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    size: Literal["small", "large"]
+    old: bool
+    legs: int = pydantic.Field(ge=0, le=4)
+
+
+def schema():
+    usual = {"model": "default", "messages": ask, "max_tokens": 200, "temperature": 1.5}
+    for n in range(5):
+        r = client.chat.completions.parse(response_format=Dog, seed=n, **usual).choices[0]
+        assert r.finish_reason == "stop" and isinstance(r.message.parsed, Dog), r
+    with client.chat.completions.stream(response_format=Dog, seed=1, **usual) as s:
+        assert isinstance(s.get_final_completion().choices[0].message.parsed, Dog)
+    r = client.chat.completions.create(response_format={"type": "json_object"}, seed=1, **usual)
+    assert r.choices[0].finish_reason == "length" or isinstance(json.loads(r.choices[0].message.content), dict)
+    # Several answers at once, whole and streamed, are the same.
+    want = {"type": "json_schema", "json_schema": {"name": "dog", "strict": True, "schema": Dog.model_json_schema()}}
+    whole = client.chat.completions.create(response_format=want, n=3, seed=5, **usual)
+    texts = ["", "", ""]
+    for c in client.chat.completions.create(response_format=want, n=3, seed=5, stream=True, **usual):
+        for choice in c.choices:
+            texts[choice.index] += choice.delta.content or ""
+    assert texts == [c.message.content for c in whole.choices], (texts, whole)
+    assert all(Dog.model_validate_json(t) for t in texts)
+
+
+def demanded():
+    for choice in ["required", {"type": "function", "function": {"name": "weather"}}]:
+        usual = {"model": "default", "messages": ask, "tools": tools, "tool_choice": choice, "max_tokens": 200, "temperature": 1, "seed": 4, "parallel_tool_calls": True}
+        r = client.chat.completions.create(**usual).choices[0]
+        call = r.message.tool_calls[0]
+        assert r.finish_reason == "tool_calls" and call.function.name == "weather" and isinstance(json.loads(call.function.arguments)["city"], str)
+        parts = {}
+        for c in client.chat.completions.create(stream=True, **usual):
+            for p in c.choices[0].delta.tool_calls or []:
+                parts[p.index] = parts.get(p.index, "") + (p.function.arguments or "")
+        assert parts == {i: c.function.arguments for i, c in enumerate(r.message.tool_calls)}, parts
+    # Two calls of one turn, with their results.
+    calls = [{"id": f"call_{i}", "type": "function", "function": {"name": "weather", "arguments": json.dumps({"city": city})}} for i, city in enumerate(["Bern", "Rome"])]
+    said = [{"role": "assistant", "content": None, "tool_calls": calls}] + [{"role": "tool", "tool_call_id": c["id"], "content": "sunny"} for c in calls]
+    assert client.chat.completions.create(model="default", messages=ask + said, tools=tools, max_tokens=4).choices[0].finish_reason
 
 
 def embeddings():
@@ -79,9 +140,35 @@ def errors():
             assert e.code and e.type and e.request_id, e
         else:
             raise AssertionError(f"no {kind}")
+    try:
+        client.chat.completions.create(model="default", messages=ask, temperature=-1)
+    except openai.BadRequestError as e:
+        assert e.param == "temperature" and e.status_code == 400, e.body
+    try:
+        client.chat.completions.create(model="default", messages=[{"role": "user", "content": "a" * (33 << 20)}])
+    except openai.APIStatusError as e:
+        assert e.status_code == 413 and e.code == "body_too_large", e
+    else:
+        raise AssertionError("33 MiB are taken")
 
 
+def later():
+    """Run against a server that is busy, and one that drains, as run.sh has them."""
+    kinds = {"busy": (openai.RateLimitError, 429, "too_many_requests"), "draining": (openai.InternalServerError, 503, "shutting_down")}
+    kind, status, code = kinds[sys.argv[3]]
+    try:
+        client.chat.completions.create(model="default", messages=ask, max_tokens=1)
+    except kind as e:
+        assert e.status_code == status and e.code == code and int(e.response.headers["retry-after"]) > 0, e
+    else:
+        raise AssertionError(f"no {kind}")
+
+
+if len(sys.argv) > 3:
+    later()
+    print("ok openai", sys.argv[3])
+    sys.exit()
 stream(chat())
-for check in [logprobs, calls, responses, embeddings, errors]:
+for check in [logprobs, calls, demanded, schema, responses, embeddings, errors]:
     check()
     print("ok", check.__name__)
