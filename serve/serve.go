@@ -59,6 +59,8 @@ type Config struct {
 	Logger *slog.Logger
 	// LogPrompts also logs what clients and models say. Otherwise no log has it.
 	LogPrompts bool
+	// MCP is what the program adds for agents at /mcp.
+	MCP MCP
 }
 
 // A Server is the handler of all endpoints, made by [New]. Its methods may be called at the same time.
@@ -79,7 +81,8 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	metrics := host.NewMetrics()
-	p := host.PoolConfig{Open: c.Open, Idle: c.Idle, Logger: c.Logger, Loaded: metrics.Loaded}
+	s := &Server{mux: http.NewServeMux(), ready: make(chan struct{})}
+	p := host.PoolConfig{Changed: func(name string) { s.mcp.Changed(name) }, Open: c.Open, Idle: c.Idle, Logger: c.Logger, Loaded: metrics.Loaded}
 	for _, m := range c.Models {
 		p.Sources = append(p.Sources, host.Source(m))
 	}
@@ -92,7 +95,7 @@ func New(c Config) (*Server, error) {
 		Limits: host.Limits{Body: c.MaxBody, Requests: c.MaxRequests, Request: c.Timeout, Write: c.WriteTimeout},
 	})
 	metrics.Watch(h)
-	s := &Server{host: h, pool: pool, mux: http.NewServeMux(), ready: make(chan struct{})}
+	s.host, s.pool = h, pool
 	s.openAgents(&c)
 	s.mount()
 	s.load.start(s)
@@ -139,6 +142,7 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // Close ends all requests and unloads all models.
 func (s *Server) Close() error {
+	s.mcp.Close()
 	err := s.pool.Close()
 	s.load.group.Wait()
 	return err

@@ -24,9 +24,11 @@ type Request struct {
 	ID  string
 	Log *slog.Logger // says the request's id
 
-	host  *Host
-	w     http.ResponseWriter
-	start time.Time
+	host   *Host
+	w      http.ResponseWriter
+	start  time.Time
+	caller string             // of a message: who is behind its connection
+	cancel context.CancelFunc // of a message
 }
 
 // Pool returns the models.
@@ -76,13 +78,22 @@ func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversatio
 // sign says in options whose request it is: decisions are found by its id, and requests
 // with one key, or without keys from one address, share what they are given.
 func (r *Request) sign(o *atenia.Options) {
-	o.ID = r.ID
+	o.ID, o.Client = r.ID, r.Client()
+}
+
+// Client is what requests of one client have in common.
+func (r *Request) Client() string {
+	if r.caller != "" {
+		return r.caller
+	}
 	if len(r.host.keys) > 0 {
 		sum := sha256.Sum256([]byte(keyOf(r.Request)))
-		o.Client = string(sum[:])
-	} else if o.Client, _, _ = net.SplitHostPort(r.RemoteAddr); o.Client == "" {
-		o.Client = r.RemoteAddr
+		return string(sum[:])
 	}
+	if name, _, _ := net.SplitHostPort(r.RemoteAddr); name != "" {
+		return name
+	}
+	return r.RemoteAddr
 }
 
 // blame makes errors of a conversation with images the client's, if nothing else is known
