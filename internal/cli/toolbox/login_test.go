@@ -281,3 +281,19 @@ func FuzzTokens(f *testing.F) {
 		}
 	})
 }
+
+func FuzzForm(f *testing.F) {
+	f.Add([]byte(`{"type":"object","properties":{"a":{"type":"integer","default":3},"d":{"type":"array","items":{"enum":["p","q"]}}}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		asked := 0
+		p := Person{Ask: func(context.Context, string) (string, error) {
+			if asked++; asked > mostFields+1 {
+				t.Fatal("too many questions")
+			}
+			return map[bool]string{true: "y"}[asked == 1], nil
+		}}
+		if _, err := p.elicit(t.Context(), "x", &sdk.ElicitParams{RequestedSchema: json.RawMessage(b)}); err != nil {
+			t.Error(err)
+		}
+	})
+}

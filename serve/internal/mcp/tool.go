@@ -54,7 +54,8 @@ func addTool[In, Out any](s *Server, t tool[In, Out]) {
 			res = &sdk.CallToolResult{}
 			res.SetError(s.tell(t.name, err))
 		}
-		res.Meta = sdk.Meta{requestKey: r.ID}
+		res.Meta = sdk.Meta{}
+		res.Meta[requestKey] = r.ID
 		return res, nil
 	})
 }
