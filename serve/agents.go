@@ -9,39 +9,57 @@ import (
 	"net/http"
 	"runtime/debug"
 
-	"atenia"
 	"atenia/serve/internal/host"
 	"atenia/serve/internal/mcp"
 	"atenia/serve/internal/ws"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// An MCP is what a program adds to what agents find at /mcp, besides the tools, resources
+// and the prompt of the models. The zero value adds nothing.
+//
+//	serve.Config{MCP: serve.MCP{Add: func(s *mcp.Server) { mcp.AddTool(s, …) }}}
+//
+// Handlers are called by many goroutines. A panic in one of them is an error of its
+// request. What they do is theirs to limit.
+type MCP struct {
+	// Add adds tools, resources and prompts to the server, of the official library. It is
+	// called once by [New]; s may be kept, to add more while clients are connected
+	// (they are told) and to say that a resource changed.
+	Add func(s *sdk.Server)
+	// Complete completes arguments of prompts and resources that Add added. nil = none.
+	Complete func(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error)
+	// Subscribe says whether a client may subscribe to a resource that Add added: nil is
+	// yes. A Subscribe that is nil accepts none.
+	Subscribe func(context.Context, *sdk.SubscribeRequest) error
+}
 
 // openAgents makes the handlers of both.
 func (s *Server) openAgents(c *Config) {
-	use := func(ctx context.Context, name string) (*atenia.Model, func(), error) {
-		l, err := s.pool.Borrow(ctx, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		return l.Model, l.Release, nil
-	}
-	s.mcp = mcp.New(mcp.Config{Names: s.names, Use: use, Loaded: s.loaded, State: c.Open.Observe.Account, Version: version(), Logger: c.Logger})
-	s.ws = ws.New(ws.Config{Use: use, Origins: c.Origins, Message: c.MaxBody, Write: c.WriteTimeout, Logger: c.Logger})
+	s.mcp = mcp.New(mcp.Config{
+		Host: s.host, Names: s.names, Use: s.pool.Borrow, Loaded: s.loaded, State: c.Open.Observe.Account, Version: version(), Logger: c.Logger,
+		Extra: mcp.Extra(c.MCP),
+	})
+	s.ws = ws.New(ws.Config{Host: s.host, Use: s.pool.Borrow, Origins: c.Origins, Message: c.MaxBody, Write: c.WriteTimeout, Logger: c.Logger})
 }
 
 // agents are the routes of both.
 func (s *Server) agents() []host.Route {
-	over := func(h http.Handler) func(http.ResponseWriter, *host.Request) error {
-		return func(w http.ResponseWriter, r *host.Request) error {
-			h.ServeHTTP(w, r.Request)
-			return nil
-		}
+	agents := s.mcp.Handler()
+	socket := func(w http.ResponseWriter, r *host.Request) error {
+		s.ws.Serve(w, r.Request, r.ID, r.Client())
+		return nil
 	}
-	m := over(s.mcp.Handler())
+	m := func(w http.ResponseWriter, r *host.Request) error {
+		agents.ServeHTTP(w, mcp.Of(r))
+		return nil
+	}
 	return []host.Route{
 		{Pattern: "POST /mcp", Serve: m},
 		{Pattern: "GET /mcp", Serve: m},
 		{Pattern: "DELETE /mcp", Serve: m},
-		{Pattern: "GET /ws", Serve: over(s.ws)},
+		{Pattern: "GET /ws", Serve: socket},
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -86,22 +84,4 @@ func (h header) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header[k] = v
 	}
 	return http.DefaultTransport.RoundTrip(r)
-}
-
-// TestConformance runs the scenarios of the MCP conformance suite that ask for nothing
-// which only a server made for the suite has; package mcp runs some of those.
-// ATENIA_MCP_CONFORMANCE is the command of the suite.
-func TestConformance(t *testing.T) {
-	suite := os.Getenv("ATENIA_MCP_CONFORMANCE")
-	if suite == "" {
-		t.Skip("ATENIA_MCP_CONFORMANCE is not set: docs/serving.md says how to get it")
-	}
-	_, web := newServer(t, Config{})
-	for _, scenario := range []string{"server-initialize", "logging-set-level", "ping", "tools-list", "resources-list", "prompts-list", "server-sse-multiple-streams", "dns-rebinding-protection"} {
-		c := exec.CommandContext(t.Context(), "sh", "-c", suite+` server --scenario "$0" --url "$1"`, scenario, web.URL+"/mcp")
-		c.Dir = t.TempDir()
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", scenario, err, out[max(0, len(out)-3000):])
-		}
-	}
 }

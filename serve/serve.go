@@ -79,6 +79,8 @@ type Config struct {
 	// prompt and its decoding. They continue the trace of the client's header
 	// traceparent, or of the request's context. nil = there are none.
 	Tracer trace.TracerProvider
+	// MCP is what the program adds for agents at /mcp.
+	MCP MCP
 }
 
 // A Server is the handler of all endpoints, made by [New]. Its methods may be called at the same time.
@@ -100,7 +102,8 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	metrics := host.NewMetrics()
-	p := host.PoolConfig{Open: c.Open, Idle: c.Idle, Logger: c.Logger, AdapterDir: c.AdapterDir, Loaded: metrics.Loaded}
+	s := &Server{mux: http.NewServeMux(), saves: c.SlotSavePath, ready: make(chan struct{})}
+	p := host.PoolConfig{Changed: func(name string) { s.mcp.Changed(name) }, Open: c.Open, Idle: c.Idle, Logger: c.Logger, AdapterDir: c.AdapterDir, Loaded: metrics.Loaded}
 	for _, m := range c.Models {
 		p.Sources = append(p.Sources, host.Source(m))
 	}
@@ -113,7 +116,7 @@ func New(c Config) (*Server, error) {
 		Limits: host.Limits{Body: c.MaxBody, Requests: c.MaxRequests, Request: c.Timeout, Write: c.WriteTimeout, Ping: c.Ping},
 	})
 	metrics.Watch(h)
-	s := &Server{host: h, pool: pool, mux: http.NewServeMux(), saves: c.SlotSavePath, ready: make(chan struct{})}
+	s.host, s.pool = h, pool
 	s.openAgents(&c)
 	s.mount()
 	s.load.start(s)
@@ -160,6 +163,7 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // Close ends all requests and unloads all models.
 func (s *Server) Close() error {
+	s.mcp.Close()
 	err := s.pool.Close()
 	s.load.group.Wait()
 	return err

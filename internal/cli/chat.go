@@ -61,13 +61,12 @@ func (a *app) chat() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		tools, err := tf.open(c.Context(), a.err)
-		if err != nil {
+		t := &talk{a: a, m: m, chat: m.Chat, opt: o, variables: variables, system: system, lines: newLineReader(a.in, a.out)}
+		if t.tools, err = tf.open(c.Context(), a.err, t.lines, t.read); err != nil {
 			return err
 		}
-		defer func() { err = cmp.Or(err, tools.close()) }()
-		tools.warn(m)
-		t := &talk{a: a, m: m, chat: m.Chat, tools: tools, opt: o, variables: variables, system: system, lines: newLineReader(a.in, a.out)}
+		defer func() { err = cmp.Or(err, t.tools.close()) }()
+		t.tools.warn(m)
 		t.reset()
 		return t.loop(c.Context())
 	}

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"unicode"
 
 	"atenia"
 	"atenia/internal/cli/command"
@@ -32,7 +33,7 @@ func (f *toolFlags) register(fs *pflag.FlagSet) {
 }
 
 // open starts or connects to the servers, and returns nil without --mcp.
-func (f *toolFlags) open(ctx context.Context, errw io.Writer) (*tools, error) {
+func (f *toolFlags) open(ctx context.Context, errw io.Writer, lines *lineReader, ask func(ctx context.Context, prompt string) (string, error)) (*tools, error) {
 	if f.config == "" {
 		if f.yes {
 			return nil, command.Usagef("--yes needs --mcp")
@@ -44,11 +45,32 @@ func (f *toolFlags) open(ctx context.Context, errw io.Writer) (*tools, error) {
 		return nil, err
 	}
 	info, _ := debug.ReadBuildInfo()
-	box, err := toolbox.Open(ctx, servers, versionOf(info).Version, errw)
+	o := toolbox.Options{Version: versionOf(info).Version, Err: errw, Tokens: tokensFile()}
+	if lines.Terminal {
+		o.Person = toolbox.Person{Visit: visit(errw), Ask: ask}
+	}
+	box, err := toolbox.Open(ctx, servers, o)
 	if err != nil {
 		return nil, err
 	}
 	return &tools{box: box, list: box.Tools(), yes: f.yes, always: map[string]bool{}, errw: errw}, nil
+}
+
+// visit asks the user to log in to an MCP server.
+func visit(errw io.Writer) func(ctx context.Context, server, url string) error {
+	return func(_ context.Context, server, url string) error {
+		fmt.Fprintf(errw, "atenia: MCP server %q wants a login. Open this page in a browser on this machine:\n  %s\n", server, toolbox.Visible(url))
+		return nil
+	}
+}
+
+// tokensFile is where the tokens of logins are kept.
+func tokensFile() string {
+	dir, err := os.UserConfigDir()
+	if err != nil { // a user without one logs in again
+		return ""
+	}
+	return filepath.Join(dir, "atenia", "mcp-tokens.json")
 }
 
 // tools are what the model of a chat may call. The zero pointer has none.
@@ -99,14 +121,14 @@ func (s *tools) use(ctx context.Context, call atenia.ToolCall, ask func(prompt s
 	if len(call.Arguments) > 0 && !json.Valid(call.Arguments) {
 		return "error: the arguments are no JSON"
 	}
-	fmt.Fprintf(s.errw, "tool %s of %s: %s\n", visible(call.Name), visible(s.box.Server(call.Name)), visible(string(call.Arguments)))
+	fmt.Fprintf(s.errw, "tool %s of %s: %s\n", toolbox.Visible(call.Name), toolbox.Visible(s.box.Server(call.Name)), toolbox.Visible(string(call.Arguments)))
 	if !s.allowed(call.Name, ask) {
 		fmt.Fprintln(s.errw, "(not run)")
 		return "error: the user did not allow this call"
 	}
 	result, err := s.box.Call(ctx, call.Name, call.Arguments)
 	if err != nil {
-		fmt.Fprintf(s.errw, "(%s)\n", visible(err.Error()))
+		fmt.Fprintf(s.errw, "(%s)\n", toolbox.Visible(err.Error()))
 		return "error: " + err.Error()
 	}
 	fmt.Fprintf(s.errw, "(%d bytes)\n", len(result))
@@ -136,20 +158,6 @@ func (s *tools) allowed(name string, ask func(prompt string) (string, error)) bo
 			return false
 		}
 	}
-}
-
-// visible spells out what a terminal would not show as it is: a model could hide with
-// it what it calls.
-func visible(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "<%U>", r)
-		}
-	}
-	return b.String()
 }
 
 // converse answers the conversation, and runs the calls of the model until it answers

@@ -53,7 +53,7 @@ func testTalk(t *testing.T, yes bool) (k *talk, out, errw *bytes.Buffer, ran *at
 	})
 	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil))
 	t.Cleanup(web.Close)
-	box, err := toolbox.Open(t.Context(), map[string]toolbox.Server{"maths": {URL: web.URL}}, "test", io.Discard)
+	box, err := toolbox.Open(t.Context(), map[string]toolbox.Server{"maths": {URL: web.URL}}, toolbox.Options{Version: "test", Err: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

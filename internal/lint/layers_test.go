@@ -28,7 +28,7 @@ programs cmd/... examples/... tools/...
 var faces = map[string]string{
 	"cmd/...":              "internal/cli/...",
 	"examples/...":         ". flow/... nested/... grad/... tensor",
-	"internal/cli/toolbox": ". internal/store/durable",
+	"internal/cli/toolbox": ". internal/fault internal/store/durable",
 	"internal/cli/flow":    "flow/... internal/cli/command internal/spelling internal/store/durable",
 	"serve/...":            ". serve/... internal/fault internal/spelling",
 	"internal/cli/quila":   "quila/... internal/cli/command internal/spelling internal/store/durable",

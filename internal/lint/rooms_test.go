@@ -101,7 +101,6 @@ const smallRoom = 300
 
 var smallRooms = map[string]string{
 	"internal/bench/tower":         "it joins the rooms of images, which package bench does not know",
-	"internal/cli/toolbox":         "connections to MCP servers, tested against real ones and by the conformance suite without a chat",
 	"internal/golden":              "support of tests, which are its importers",
 	"quila/internal/conform/calls": "rows of the suite have a package a subject, and the face lists them",
 	"quila/internal/conform/plans": "rows of the suite have a package a subject, and the face lists them",

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"slices"
 	"strings"
@@ -30,7 +31,17 @@ const (
 // A Box is connections to servers and the tools that they have.
 type Box struct {
 	sessions []*sdk.ClientSession
+	gates    []*gate
 	tools    map[string]remote // by the name that the model knows
+}
+
+// Options are what a box needs besides servers. The zero value asks nobody, and keeps no
+// tokens.
+type Options struct {
+	Version string    // of this program
+	Err     io.Writer // for messages of servers that are started, and warnings; nil = none
+	Tokens  string    // a file that keeps tokens of OAuth; "" = they are forgotten in the end
+	Person  Person
 }
 
 // A remote is a tool of a server.
@@ -41,22 +52,29 @@ type remote struct {
 }
 
 // Open starts or connects to all servers and asks for their tools. One that fails is an
-// error. Servers that are started write their messages to errw.
-func Open(ctx context.Context, servers map[string]Server, version string, errw io.Writer) (*Box, error) {
+// error.
+func Open(ctx context.Context, servers map[string]Server, o Options) (*Box, error) {
+	if o.Err == nil {
+		o.Err = io.Discard
+	}
 	b := &Box{tools: map[string]remote{}}
-	client := sdk.NewClient(&sdk.Implementation{Name: "atenia", Title: "Atenia", Version: version}, nil)
+	tokens := &tokenFile{path: o.Tokens, warn: o.Err}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		if err := b.connect(ctx, client, name, servers[name].transport(errw)); err != nil {
+		if err := b.connect(ctx, name, servers[name], tokens, &o); err != nil {
 			return nil, errors.Join(fmt.Errorf("MCP server %q: %w", name, err), b.Close())
 		}
 	}
 	return b, nil
 }
 
-// transport returns how a server is spoken to.
-func (s Server) transport(errw io.Writer) sdk.Transport {
+// transport returns how a server is spoken to. G may be nil.
+func (s Server) transport(g *gate, errw io.Writer) sdk.Transport {
 	if s.URL != "" {
-		return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: &http.Client{Transport: withHeaders{s.Headers, http.DefaultTransport}}}
+		t := &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: &http.Client{Transport: newWithHeaders(s)}}
+		if g != nil {
+			t.OAuthHandler = g
+		}
+		return t
 	}
 	cmd := exec.Command(s.Command, s.Args...)
 	cmd.Env, cmd.Stderr = cmd.Environ(), errw
@@ -66,25 +84,40 @@ func (s Server) transport(errw io.Writer) sdk.Transport {
 	return &sdk.CommandTransport{Command: cmd}
 }
 
-// withHeaders adds headers to every request of a transport.
+// withHeaders adds headers to the requests of a transport to one host: what is redirected
+// elsewhere must not take the keys along.
 type withHeaders struct {
 	headers map[string]string
+	host    string
 	http.RoundTripper
+}
+
+func newWithHeaders(s Server) withHeaders {
+	u, _ := url.Parse(s.URL) // which was checked
+	return withHeaders{s.Headers, u.Host, http.DefaultTransport}
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	for k, v := range h.headers {
-		r.Header.Set(k, v)
+	if r.URL.Host == h.host {
+		r = r.Clone(r.Context())
+		for k, v := range h.headers {
+			r.Header.Set(k, v)
+		}
 	}
 	return h.RoundTripper.RoundTrip(r)
 }
 
-func (b *Box) connect(ctx context.Context, client *sdk.Client, name string, t sdk.Transport) error {
-	within, cancel := context.WithTimeoutCause(ctx, connectTime, fmt.Errorf("no answer within %v", connectTime))
-	defer cancel()
-	s, err := client.Connect(within, t, nil)
+func (b *Box) connect(ctx context.Context, name string, server Server, tokens *tokenFile, o *Options) error {
+	within, c := newClock(ctx, connectTime, fmt.Errorf("no answer within %v", connectTime))
+	defer c.stop()
+	var g *gate
+	if _, own := server.Headers["Authorization"]; server.URL != "" && !own {
+		g = newGate(name, server, o.Person, tokens, c.pause)
+		b.gates = append(b.gates, g)
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "atenia", Title: "Atenia", Version: o.Version}, o.Person.options(name))
+	s, err := client.Connect(within, server.transport(g, o.Err), nil)
 	if err != nil {
 		return cmp.Or(context.Cause(within), err)
 	}
@@ -183,6 +216,9 @@ func (b *Box) Close() error {
 	for _, s := range b.sessions {
 		errs = append(errs, s.Close())
 	}
-	b.sessions = nil
+	for _, g := range b.gates {
+		errs = append(errs, g.close())
+	}
+	b.sessions, b.gates = nil, nil
 	return errors.Join(errs...)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -72,7 +71,7 @@ func TestBox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(t.Context(), servers, "test", io.Discard)
+	b, err := Open(t.Context(), servers, Options{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +124,7 @@ func TestOpenFails(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for _, s := range []Server{{Command: "no-such-program-here"}, {Command: "true"}, {URL: "http://127.0.0.1:1/mcp"}} {
-		if _, err := Open(ctx, map[string]Server{"x": s}, "test", io.Discard); err == nil || !strings.Contains(err.Error(), `MCP server "x"`) {
+		if _, err := Open(ctx, map[string]Server{"x": s}, Options{Version: "test"}); err == nil || !strings.Contains(err.Error(), `MCP server "x"`) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}

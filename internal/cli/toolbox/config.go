@@ -18,6 +18,20 @@ type Server struct {
 	Env     map[string]string `json:"env"` // added to the environment of this program
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"` // of requests to URL
+	OAuth   *OAuth            `json:"oauth"`   // how to log in at URL; nil = as the server says
+}
+
+// OAuth names the client that a server knows this program as. Without a name the program
+// registers itself, if the server lets it.
+type OAuth struct {
+	ClientID     string `json:"client_id"` // that was registered, or the https:// URL of a client ID metadata document
+	ClientSecret string `json:"client_secret"`
+}
+
+// isDocument reports whether the name of the client is the URL of what describes it.
+func (o *OAuth) isDocument() bool {
+	u, err := url.Parse(o.ClientID)
+	return err == nil && u.Scheme == "https" && u.Host != "" && u.Path != ""
 }
 
 // A ConfigError says what is wrong with a configuration.
@@ -85,6 +99,10 @@ func (s Server) check() string {
 	switch {
 	case (s.Command == "") == (s.URL == ""):
 		return "want either a command or a url"
+	case s.URL == "" && s.OAuth != nil:
+		return "oauth: want it with a url"
+	case s.OAuth != nil && s.OAuth.ClientID == "" && s.OAuth.ClientSecret != "":
+		return "oauth: a client_secret wants a client_id"
 	case s.URL == "":
 		return ""
 	}

@@ -77,6 +77,9 @@ func (p *Pool) load(e *entry) {
 	} else {
 		p.c.Logger.Info("model loaded", "model", e.info.Name, "took", took, "share", slog.Int64Value(i.share))
 	}
+	if err == nil {
+		p.changed(e)
+	}
 	if p.c.Loaded != nil {
 		p.c.Loaded(e.info.Name, took, err)
 	}

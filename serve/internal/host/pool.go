@@ -40,6 +40,9 @@ type PoolConfig struct {
 	AdapterDir string
 	// Loaded is told of each load. nil = nobody is.
 	Loaded func(name string, took time.Duration, err error)
+	// Changed is told of each model that was loaded or unloaded. It must return at once and
+	// must not use the pool. nil = nobody is.
+	Changed func(name string)
 }
 
 // An Info is what a dialect shows of a model.
@@ -190,6 +193,12 @@ type Lease struct {
 
 	adapter string // that was asked for; "" = the model alone
 	once    sync.Once
+	done    func() // of a lease without a pool
+}
+
+// Lend returns a lease of a model that is in no pool. Done is called when it is released.
+func Lend(m *atenia.Model, name string, done func()) *Lease {
+	return &Lease{Model: m, Info: Info{Name: name, Loaded: true}, done: done}
 }
 
 // Borrow returns a model by its name, and loads it first if it is not; "" and "default"
@@ -248,7 +257,21 @@ func (p *Pool) Loaded() (out []*Lease) {
 }
 
 // Release gives the model back. It may be called more than once.
-func (l *Lease) Release() { l.once.Do(func() { l.p.release(l) }) }
+func (l *Lease) Release() {
+	l.once.Do(func() {
+		if l.p == nil {
+			l.done()
+			return
+		}
+		l.p.release(l)
+	})
+}
+
+func (p *Pool) changed(e *entry) {
+	if p.c.Changed != nil {
+		p.c.Changed(e.info.Name)
+	}
+}
 
 // discard unloads the model when its last user has released it, and the next request
 // loads it again. It is for one whose files changed.
@@ -350,6 +373,7 @@ func (p *Pool) close(e *entry, i *instance, why string) {
 	p.past = plus(p.past, i.CacheStats())
 	err := fault.Call(i.Close)
 	p.c.Logger.Info("model unloaded", "model", e.info.Name, "because", why, "err", err)
+	p.changed(e)
 }
 
 // Close ends all requests and unloads all models.

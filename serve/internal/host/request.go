@@ -34,7 +34,7 @@ type Request struct {
 	start  time.Time
 	cancel context.CancelFunc
 	out    *stream // that the response is; nil = none yet
-	client string  // hash of its key; "" = no key is wanted
+	client string  // hash of its key, or who is behind a connection; "" = its address
 	span   trace.Span
 	asks   atomic.Int64 // answers so far
 }
@@ -97,17 +97,22 @@ func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversatio
 // found by its id, with a number for each further answer, and requests
 // with one key, or without keys from one address, share what they are given.
 func (r *Request) sign(l *Lease, o *atenia.Options) {
-	o.ID = r.ID
+	o.ID, o.Client = r.ID, r.Client()
 	o.Adapter = cmp.Or(o.Adapter, l.adapter)
 	if n := r.asks.Add(1); n > 1 {
 		o.ID += "." + strconv.FormatInt(n, 10)
 	}
-	if o.Client = r.client; o.Client != "" {
-		return
+}
+
+// Client is what requests of one client have in common.
+func (r *Request) Client() string {
+	if r.client != "" {
+		return r.client
 	}
-	if o.Client, _, _ = net.SplitHostPort(r.RemoteAddr); o.Client == "" {
-		o.Client = r.RemoteAddr
+	if name, _, _ := net.SplitHostPort(r.RemoteAddr); name != "" {
+		return name
 	}
+	return r.RemoteAddr
 }
 
 // blame makes errors of a conversation with images the client's, if nothing else is known

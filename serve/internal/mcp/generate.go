@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/serve/internal/host"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -55,28 +56,29 @@ const generateResult = `{"type":"object","properties":{
 "tokens":{"type":"integer","description":"of the answer"}
 },"required":["text","finish","tokens"]}`
 
-func (s *Server) generate(ctx context.Context, req *sdk.CallToolRequest, in *generateInput) (out generateOutput, _ string, err error) {
-	m, done, err := s.cfg.Use(ctx, in.Model)
+func (s *Server) generate(c *call, in *generateInput) (out generateOutput, _ string, err error) {
+	m, err := s.cfg.Use(c.Context(), in.Model)
 	if err != nil {
 		return out, "", err
 	}
-	defer done()
-	o, err := in.options(m)
+	defer m.Release()
+	o, err := in.options(m.Model)
 	if err != nil {
 		return out, "", err
 	}
 	var b strings.Builder
-	for t, err := range in.answer(ctx, m, o) {
+	for t, err := range in.answer(c, m, o) {
 		if err != nil {
 			return out, "", err
 		}
 		b.WriteString(t.Text)
 		if t.Finish != "" {
 			out.Finish = t.Finish
+			s.logAnswer(c, m, &t)
 			break
 		}
 		out.Tokens++
-		if err := progress(ctx, req, t.Text, out.Tokens, o.MaxTokens); err != nil {
+		if err := progress(c.Context(), c.mcp, t.Text, out.Tokens, o.MaxTokens); err != nil {
 			return out, "", err
 		}
 	}
@@ -111,16 +113,28 @@ func (in *generateInput) options(m *atenia.Model) (atenia.Options, error) {
 	return o, o.Sampling.Validate()
 }
 
-func (in *generateInput) answer(ctx context.Context, m *atenia.Model, o atenia.Options) iter.Seq2[atenia.Token, error] {
+func (in *generateInput) answer(r *call, m *host.Lease, o atenia.Options) iter.Seq2[atenia.Token, error] {
 	if !in.Chat {
-		return m.Generate(ctx, atenia.Prompt{Text: in.Prompt, Options: o})
+		return r.Generate(m, atenia.Prompt{Text: in.Prompt, Options: o})
 	}
 	c := atenia.Conversation{Options: o}
 	if in.System != "" {
 		c.Messages = append(c.Messages, atenia.Message{Role: "system", Content: in.System})
 	}
 	c.Messages = append(c.Messages, atenia.Message{Role: "user", Content: in.Prompt})
-	return m.Chat(ctx, c)
+	return r.Chat(m, c)
+}
+
+// logAnswer tells a client that set a level of its log how an answer came to be, without
+// what it says. A client that has gone hears nothing.
+func (s *Server) logAnswer(c *call, m *host.Lease, t *atenia.Token) {
+	data := map[string]any{"request": c.ID, "model": m.Info.Name, "finish": t.Finish}
+	if u := t.Usage; u != nil {
+		data["prompt"], data["cached"], data["tokens"] = u.Prompt, u.Cached, u.Answer
+	}
+	if err := c.mcp.Session.Log(c.Context(), &sdk.LoggingMessageParams{Level: "info", Logger: "generate", Data: data}); err != nil {
+		s.cfg.Logger.Debug("mcp log", "err", err)
+	}
 }
 
 // progress tells a client that asked for it about a token. A client that reads

@@ -17,6 +17,7 @@ const (
 	modelsURI    = "atenia://models"
 	decisionsURI = "atenia://decisions"
 	jsonType     = "application/json"
+	template     = "/{+name}" // of one model, after either
 )
 
 func (s *Server) addResources() {
@@ -37,7 +38,7 @@ func (s *Server) addResources() {
 			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: jsonType, Text: string(b)}}}, nil
 		}
 		s.sdk.AddResource(&sdk.Resource{URI: uri, Name: name, Description: about, MIMEType: jsonType}, read)
-		s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: uri + "/{+name}", Name: name + "-of-model", Description: about + ", of one model", MIMEType: jsonType}, read)
+		s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: uri + template, Name: name + "-of-model", Description: about + ", of one model", MIMEType: jsonType}, read)
 	}
 	add(modelsURI, "models", "The models that are offered, the default first: name, and once it is loaded its family, context, vocabulary and what it makes", s.describe)
 	add(decisionsURI, "decisions", "What was decided for models and why: how their weights are kept, where their memory is, and the account of their last run", s.decisions)
@@ -87,11 +88,11 @@ type modelView struct {
 }
 
 func (s *Server) describe(ctx context.Context, name string) (any, error) {
-	m, done, err := s.cfg.Use(ctx, name)
+	m, err := s.cfg.Use(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer m.Release()
 	v := modelView{Name: name, Loaded: true, Family: m.Family(), Context: m.Context(), Vocabulary: m.Vocab(), Images: m.ReadsImages()}
 	v.Chat, _ = m.HasChat()
 	_, v.Embeds = m.Encoding()
@@ -109,14 +110,14 @@ type decisionView struct {
 }
 
 func (s *Server) decisions(ctx context.Context, name string) (any, error) {
-	m, done, err := s.cfg.Use(ctx, name)
+	m, err := s.cfg.Use(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer m.Release()
 	p := m.Packing()
 	v := decisionView{Name: name, Loaded: true, Weights: p.Mode, Because: p.Because, Memory: m.Map()}
-	if v.LastRun, err = s.lastRun(m); err != nil && !errors.Is(err, atenia.ErrNoRun) {
+	if v.LastRun, err = s.lastRun(m.Model); err != nil && !errors.Is(err, atenia.ErrNoRun) {
 		return nil, err
 	}
 	return v, nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/serve/internal/host"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,14 +33,15 @@ func testConfig(t *testing.T) Config {
 	return Config{
 		Names:  func() []string { return []string{"story", "cold"} },
 		Loaded: func(name string) bool { return name == "story" },
-		Use: func(_ context.Context, name string) (*atenia.Model, func(), error) {
+		Host:   host.New(host.Config{}),
+		Use: func(_ context.Context, name string) (*host.Lease, error) {
 			switch name {
 			case "", "story":
-				return m, func() {}, nil
+				return host.Lend(m, "story", func() {}), nil
 			case "broken":
 				panic("planted")
 			}
-			return nil, nil, fmt.Errorf("no model %q; there are story", name)
+			return nil, fmt.Errorf("no model %q; there are story", name)
 		},
 		State: t.TempDir(), Version: "test",
 	}
@@ -48,11 +50,16 @@ func testConfig(t *testing.T) Config {
 // connect returns a session with a server in memory.
 func connect(t *testing.T, c Config, o *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
+	return join(t, New(c), o)
+}
+
+func join(t *testing.T, srv *Server, o *sdk.ClientOptions) *sdk.ClientSession {
+	t.Helper()
 	a, b := sdk.NewInMemoryTransports()
-	if _, err := New(c).sdk.Connect(t.Context(), a, nil); err != nil {
+	if _, err := srv.sdk.Connect(t.Context(), a, nil); err != nil {
 		t.Fatal(err)
 	}
-	s, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(), b, nil)
+	s, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(), b, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +67,8 @@ func connect(t *testing.T, c Config, o *sdk.ClientOptions) *sdk.ClientSession {
 	return s
 }
 
-// call calls a tool and returns its text, and whether that is an error.
-func call(t *testing.T, s *sdk.ClientSession, tool, args string) (text string, failed bool) {
+// invoke calls a tool and returns its text, and whether that is an error.
+func invoke(t *testing.T, s *sdk.ClientSession, tool, args string) (text string, failed bool) {
 	t.Helper()
 	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})
 	if err != nil {
@@ -117,10 +124,10 @@ func TestTools(t *testing.T) {
 		}
 		want.WriteString(tok.Text)
 	}
-	if got, _ := call(t, s, "generate", `{"prompt":"Once upon a time","max_tokens":8,"temperature":0}`); got != want.String() || got == "" {
+	if got, _ := invoke(t, s, "generate", `{"prompt":"Once upon a time","max_tokens":8,"temperature":0}`); got != want.String() || got == "" {
 		t.Errorf("generate: %q, want %q", got, want.String())
 	}
-	if got, failed := call(t, s, "generate", `{"prompt":"Hello","chat":true,"max_tokens":4,"seed":3}`); failed || got == "" {
+	if got, failed := invoke(t, s, "generate", `{"prompt":"Hello","chat":true,"max_tokens":4,"seed":3}`); failed || got == "" {
 		t.Errorf("chat: %q", got)
 	}
 }
@@ -143,12 +150,12 @@ func TestToolErrors(t *testing.T) {
 		{"explain", `{"model":"broken"}`, "internal error"},
 		{"plan", `{"mode":"sideways"}`, "sideways"},
 	} {
-		got, failed := call(t, s, c[0], c[1])
+		got, failed := invoke(t, s, c[0], c[1])
 		if !failed || !strings.Contains(got, c[2]) || strings.Contains(got, "planted") {
 			t.Errorf("%s %.60s: error %t %q, want %q", c[0], c[1], failed, got, c[2])
 		}
 	}
-	if got, failed := call(t, s, "generate", `{"prompt":"Once","max_tokens":2}`); failed {
+	if got, failed := invoke(t, s, "generate", `{"prompt":"Once","max_tokens":2}`); failed {
 		t.Errorf("after errors: %s", got)
 	}
 }
@@ -190,7 +197,9 @@ func TestCancel(t *testing.T) {
 	ended := make(chan struct{})
 	c := testConfig(t)
 	m, _ := story()
-	c.Use = func(context.Context, string) (*atenia.Model, func(), error) { return m, func() { close(ended) }, nil }
+	c.Use = func(context.Context, string) (*host.Lease, error) {
+		return host.Lend(m, "story", func() { close(ended) }), nil
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := connect(t, c, &sdk.ClientOptions{ProgressNotificationHandler: func(context.Context, *sdk.ProgressNotificationClientRequest) { cancel() }})
 	p := &sdk.CallToolParams{Name: "generate", Arguments: json.RawMessage(`{"prompt":"Once upon a time","max_tokens":100000}`)}
@@ -248,7 +257,7 @@ func TestHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		sessions = append(sessions, s)
-		if got, failed := call(t, s, "generate", `{"prompt":"Once upon a time","max_tokens":4}`); failed || got == "" {
+		if got, failed := invoke(t, s, "generate", `{"prompt":"Once upon a time","max_tokens":4}`); failed || got == "" {
 			t.Errorf("got %q", got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"atenia/internal/fault"
+	"atenia/serve/internal/host"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,7 +21,7 @@ import (
 type tool[In, Out any] struct {
 	name, about   string
 	input, output string // JSON Schemas
-	call          func(context.Context, *sdk.CallToolRequest, *In) (Out, string, error)
+	call          func(*call, *In) (Out, string, error)
 }
 
 // addTool adds a tool. Its result is given twice, as the protocol suggests: as text
@@ -30,12 +31,13 @@ func addTool[In, Out any](s *Server, t tool[In, Out]) {
 	def := &sdk.Tool{Name: t.name, Description: t.about, InputSchema: json.RawMessage(t.input), OutputSchema: json.RawMessage(t.output), Annotations: readOnly}
 	s.sdk.AddTool(def, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		res := &sdk.CallToolResult{}
+		r := s.begin(ctx, req)
 		err := fault.Call(func() error {
 			var in In
 			if err := readArguments(req.Params.Arguments, &in); err != nil {
 				return err
 			}
-			out, text, err := t.call(ctx, req, &in)
+			out, text, err := t.call(&call{Request: r, mcp: req}, &in)
 			if err != nil {
 				return err
 			}
@@ -47,12 +49,34 @@ func addTool[In, Out any](s *Server, t tool[In, Out]) {
 			res.Content = []sdk.Content{&sdk.TextContent{Text: text}}
 			return nil
 		})
+		r.End("/mcp "+t.name, err)
 		if err != nil {
 			res = &sdk.CallToolResult{}
 			res.SetError(s.tell(t.name, err))
 		}
+		res.Meta = sdk.Meta{}
+		res.Meta[requestKey] = r.ID
 		return res, nil
 	})
+}
+
+// requestKey is where a result says its request, whose decisions GET /why/{request} tells.
+const requestKey = "atenia/request"
+
+// A call is a call of a tool, which is a request of the host too.
+type call struct {
+	*host.Request
+	mcp *sdk.CallToolRequest
+}
+
+// begin makes a request of a call. Over HTTP it has the id of the HTTP request and its
+// client; over standard input and output it is the only client.
+func (s *Server) begin(ctx context.Context, req *sdk.CallToolRequest) *host.Request {
+	id, client := "", "stdio"
+	if req.Extra != nil && req.Extra.Header.Get(idHeader) != "" {
+		id, client = req.Extra.Header.Get(idHeader), req.Extra.Header.Get(clientHeader)
+	}
+	return s.cfg.Host.Begin(ctx, id, client)
 }
 
 // tell logs a panic, and returns what a client is told of an error.

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,8 +8,6 @@ import (
 
 	"atenia"
 	"atenia/serve/internal/host"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func (s *Server) addTools() {
@@ -59,17 +56,17 @@ const embedResult = `{"type":"object","properties":{
 // mostTexts bounds the vectors of one result, which a client reads as text.
 const mostTexts = 256
 
-func (s *Server) embed(ctx context.Context, _ *sdk.CallToolRequest, in *embedInput) (out embedOutput, _ string, err error) {
+func (s *Server) embed(c *call, in *embedInput) (out embedOutput, _ string, err error) {
 	if n := len(in.Texts); n < 1 || n > mostTexts {
 		return out, "", fmt.Errorf("texts: want 1 to %d, got %d", mostTexts, n)
 	}
-	m, done, err := s.cfg.Use(ctx, in.Model)
+	m, err := s.cfg.Use(c.Context(), in.Model)
 	if err != nil {
 		return out, "", err
 	}
-	defer done()
-	o := atenia.EmbedOptions{Prompt: in.Prompt, Pooling: host.Pooling(m, in.Pooling)}
-	if out.Vectors, err = m.Embed(ctx, in.Texts, o); err != nil {
+	defer m.Release()
+	o := atenia.EmbedOptions{Prompt: in.Prompt, Pooling: host.Pooling(m.Model, in.Pooling)}
+	if out.Vectors, err = m.Embed(c.Context(), in.Texts, o); err != nil {
 		return out, "", err
 	}
 	out.Dimensions = len(out.Vectors[0])
@@ -95,14 +92,14 @@ const explainSchema = `{"type":"object","properties":{
 "model":{"type":"string","description":"name of a model, see resource atenia://models; default: the first"}
 },"additionalProperties":false}`
 
-func (s *Server) explain(ctx context.Context, _ *sdk.CallToolRequest, in *explainInput) (textOutput, string, error) {
-	m, done, err := s.cfg.Use(ctx, in.Model)
+func (s *Server) explain(c *call, in *explainInput) (textOutput, string, error) {
+	m, err := s.cfg.Use(c.Context(), in.Model)
 	if err != nil {
 		return textOutput{}, "", err
 	}
-	defer done()
+	defer m.Release()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s), %d tokens of context\nweights: %v\n\nwhere the memory is\n", nameOf(m), m.Family(), m.Context(), m.Packing())
+	fmt.Fprintf(&b, "%s (%s), %d tokens of context\nweights: %v\n\nwhere the memory is\n", nameOf(m.Model), m.Family(), m.Context(), m.Packing())
 	if err := m.Map().WriteText(&b); err != nil {
 		return textOutput{}, "", err
 	}
@@ -112,7 +109,7 @@ func (s *Server) explain(ctx context.Context, _ *sdk.CallToolRequest, in *explai
 			return textOutput{}, "", err
 		}
 	}
-	last, err := s.lastRun(m)
+	last, err := s.lastRun(m.Model)
 	switch {
 	case errors.Is(err, atenia.ErrNoRun):
 	case err != nil:
@@ -154,12 +151,12 @@ const planSchema = `{"type":"object","properties":{
 "model":{"type":"string","description":"name of a model, see resource atenia://models; default: the first"}
 },"additionalProperties":false}`
 
-func (s *Server) plan(ctx context.Context, _ *sdk.CallToolRequest, in *planInput) (textOutput, string, error) {
-	m, done, err := s.cfg.Use(ctx, in.Model)
+func (s *Server) plan(c *call, in *planInput) (textOutput, string, error) {
+	m, err := s.cfg.Use(c.Context(), in.Model)
 	if err != nil {
 		return textOutput{}, "", err
 	}
-	defer done()
+	defer m.Release()
 	var b strings.Builder
 	if err := m.Plan().WriteText(&b, atenia.PlanView{Mode: in.Mode, Unfold: in.Unfold}); err != nil {
 		return textOutput{}, "", err

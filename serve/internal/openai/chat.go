@@ -83,6 +83,38 @@ func (c *chatRequest) conversation(l *host.Lease) (atenia.Conversation, error) {
 	return out, err
 }
 
+// A Chat is what /v1/chat/completions takes, for another protocol that carries it.
+type Chat struct{ chatRequest }
+
+// Bound makes a max_tokens of 0 the same as none, and refuses what only HTTP has.
+func (c *Chat) Bound() error {
+	if c.MaxTokens != nil && *c.MaxTokens == 0 {
+		c.MaxTokens = nil
+	}
+	switch {
+	case c.N != nil && *c.N != 1:
+		return host.Unsupported("n", "n is %d, want 1: send further messages for further answers", *c.N)
+	case c.LogProbs || c.TopLogProbs != 0:
+		return host.Unsupported("logprobs", "logprobs are not supported here: POST /v1/chat/completions has them")
+	}
+	return nil
+}
+
+// Conversation returns what a model is given.
+func (c *Chat) Conversation(l *host.Lease) (atenia.Conversation, error) { return c.conversation(l) }
+
+// Prompt returns what a model is given of a text instead of messages.
+func (c *Chat) Prompt(l *host.Lease, text string) (atenia.Prompt, error) {
+	if len(c.Tools) > 0 || c.Messages != nil {
+		return atenia.Prompt{}, host.Invalid("tools", "tools need messages instead of a prompt")
+	}
+	o, err := c.options(l.Model, c.MaxTokens, 0)
+	if err == nil {
+		err = c.ResponseFormat.constrain(&o, "response_format")
+	}
+	return atenia.Prompt{Text: text, Options: o}, err
+}
+
 // A completion is the response, or a chunk of it.
 type completion struct {
 	ID          string       `json:"id"`

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
+	"net/http"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"atenia"
 	"atenia/internal/fault"
+	"atenia/serve/internal/host"
 
 	"github.com/coder/websocket"
 )
@@ -23,12 +24,15 @@ var errNotText = errors.New("the message is not text")
 // each request that runs.
 type conn struct {
 	h      *Handler
+	id     string // "" = requests have ids of their own
+	client string
 	socket *websocket.Conn
 	cancel context.CancelFunc // cuts the connection off
 	group  fault.Group
 
 	mu       sync.Mutex
 	running  map[string]context.CancelFunc // requests by id
+	serial   int                           // of the last request
 	draining bool                          // no request begins any more
 }
 
@@ -125,13 +129,20 @@ func (c *conn) take(ctx context.Context, b []byte) error {
 		return nil
 	}
 	mine, cancel := context.WithCancel(ctx)
-	if no := c.begin(r.ID, cancel); no != nil {
+	number, no := c.begin(r.ID, cancel)
+	if no != nil {
 		cancel()
 		return c.send(ctx, no)
 	}
+	id := ""
+	if c.id != "" {
+		id = fmt.Sprintf("%s.%d", c.id, number)
+	}
+	q := c.h.cfg.Host.Begin(mine, id, c.client)
 	c.group.Go(func() {
 		defer cancel()
-		last := c.run(ctx, mine, r)
+		last := c.run(ctx, q, r)
+		last.Request = q.ID
 		c.end(r.ID) // before the client may use the id again
 		if c.send(ctx, last) != nil {
 			c.cancel()
@@ -141,20 +152,21 @@ func (c *conn) take(ctx context.Context, b []byte) error {
 	return nil
 }
 
-// begin enters a request, or says why not.
-func (c *conn) begin(id string, cancel context.CancelFunc) *reply {
+// begin enters a request and numbers it, or says why not.
+func (c *conn) begin(id string, cancel context.CancelFunc) (number int, no *reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.draining:
-		return failed(id, codeClosed, "the server is shutting down")
+		return 0, failed(id, codeClosed, "the server is shutting down")
 	case c.running[id] != nil:
-		return failed(id, codeBad, "a request of this id is running")
+		return 0, failed(id, codeBad, "a request of this id is running")
 	case len(c.running) >= c.h.cfg.AtOnce:
-		return failed(id, codeBusy, fmt.Sprintf("%d requests of this connection are running: wait until one has ended", len(c.running)))
+		return 0, failed(id, codeBusy, fmt.Sprintf("%d requests of this connection are running: wait until one has ended", len(c.running)))
 	}
 	c.running[id] = cancel
-	return nil
+	c.serial++
+	return c.serial, nil
 }
 
 func (c *conn) end(id string) {
@@ -182,57 +194,78 @@ func (c *conn) closeIfDrained() {
 }
 
 // run runs a request and returns its last reply. Ctx is the connection's: a write whose
-// context ends breaks off a frame, and with it the connection. Mine is the request's.
-func (c *conn) run(ctx, mine context.Context, r *request) (last *reply) {
-	tokens, finish := 0, ""
+// context ends breaks off a frame, and with it the connection. The context of q is the
+// request's.
+func (c *conn) run(ctx context.Context, q *host.Request, r *request) *reply {
+	tokens, calls := 0, 0
+	last := &reply{Type: "end", ID: r.ID, Tokens: &tokens}
 	err := fault.Call(func() error {
-		m, done, err := c.h.cfg.Use(mine, r.Model)
-		if err != nil {
-			last = failed(r.ID, codeModel, err.Error())
-			return nil
-		}
-		defer done()
-		o, err := r.options(m.Sampling())
+		l, err := c.h.cfg.Use(q.Context(), r.Model)
 		if err != nil {
 			return err
 		}
-		for t, err := range r.answer(mine, m, o) {
+		defer l.Release()
+		answer, err := r.answer(q, l)
+		if err != nil {
+			return err
+		}
+		for t, err := range answer {
 			if err != nil {
 				return err
 			}
 			if t.Finish == "" {
 				tokens++
+			} else if last.Finish = t.Finish; t.Usage != nil {
+				last.Prompt, last.Cached = &t.Usage.Prompt, &t.Usage.Cached
 			}
-			finish = t.Finish
-			if t.Text == "" && t.Reasoning == "" {
+			out := &reply{Type: "token", ID: r.ID, Text: t.Text, Thought: t.Reasoning}
+			if t.Call != nil {
+				out.Call = (*part)(t.Call)
+				if t.Call.Name != "" {
+					calls++
+				}
+				if t.Call.Broken {
+					calls--
+				}
+			}
+			if out.Text == "" && out.Thought == "" && out.Call == nil {
 				continue
 			}
-			if err := c.send(ctx, &reply{Type: "token", ID: r.ID, Text: t.Text, Thought: t.Reasoning}); err != nil {
+			if err := c.send(ctx, out); err != nil {
 				c.cancel() // too slow, or gone
 				return err
 			}
 		}
 		return nil
 	})
-	switch p, panicked := errors.AsType[*fault.Panic](err); {
-	case last != nil && mine.Err() == nil:
-		return last
-	case panicked:
-		c.h.cfg.Logger.Error("panic", "error", p.Error(), "stack", string(p.Stack))
-		return failed(r.ID, codeFault, "internal error, which is not the fault of the request; the server's log has the details")
-	case mine.Err() != nil:
-		return &reply{Type: "end", ID: r.ID, Finish: "cancel", Tokens: &tokens}
-	case errors.Is(err, atenia.ErrClosed):
-		return failed(r.ID, codeClosed, err.Error())
-	case err != nil:
-		return failed(r.ID, codeBad, err.Error())
+	if err == nil && last.Finish == "stop" && calls > 0 {
+		last.Finish = "tool_calls"
 	}
-	return &reply{Type: "end", ID: r.ID, Finish: finish, Tokens: &tokens}
+	if err != nil {
+		last = c.ending(q, last, err)
+	}
+	q.End("/ws generate", err)
+	return last
 }
 
-func (r *request) answer(ctx context.Context, m *atenia.Model, o atenia.Options) iter.Seq2[atenia.Token, error] {
-	if r.Prompt != nil {
-		return m.Generate(ctx, atenia.Prompt{Text: *r.Prompt, Options: o})
+// ending is the last reply of a request that failed, or was canceled.
+func (c *conn) ending(q *host.Request, last *reply, err error) *reply {
+	p := host.ProblemOf(err)
+	panicked, ok := errors.AsType[*fault.Panic](err)
+	switch {
+	case ok:
+		c.h.cfg.Logger.Error("panic", "error", panicked.Error(), "stack", string(panicked.Stack))
+	case errors.Is(q.Context().Err(), context.Canceled):
+		last.Finish = "cancel"
+		return last
+	case errors.Is(err, atenia.ErrClosed):
+		return failed(last.ID, codeClosed, p.Message)
+	case p.Code == "model_not_found":
+		return failed(last.ID, codeModel, p.Message)
+	case p.Status < http.StatusInternalServerError:
+		return failed(last.ID, codeBad, p.Message)
+	case p.Status != http.StatusInternalServerError: // too late, or no memory
+		return failed(last.ID, p.Code, p.Message)
 	}
-	return m.Chat(ctx, r.conversation(o))
+	return failed(last.ID, codeFault, "internal error, which is not the fault of the request; the server's log has the details")
 }

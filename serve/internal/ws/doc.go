@@ -9,6 +9,7 @@
 //
 //	server → client
 //	{"type":"token","id":"a","text":" there"}
+//	{"type":"token","id":"b","call":{"index":0,"id":"…","name":"look","arguments":"{"}}
 //	{"type":"end","id":"a","finish":"stop","tokens":12}
 //	{"type":"error","id":"a","code":"bad_request","message":"…"}
 //	{"type":"pong","id":"1"}

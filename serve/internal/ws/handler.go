@@ -7,18 +7,19 @@ import (
 	"sync"
 	"time"
 
-	"atenia"
 	"atenia/internal/fault"
+	"atenia/serve/internal/host"
 
 	"github.com/coder/websocket"
 )
 
-// A Config says which models a handler offers and within which limits. Use is
+// A Config says which models a handler offers and within which limits. Host and Use are
 // required.
 type Config struct {
-	// Use lends a model; "" is the default one. The caller calls done once, when it
-	// no longer uses the model.
-	Use func(ctx context.Context, name string) (m *atenia.Model, done func(), err error)
+	// Host counts requests and gives them ids, under which their decisions are found.
+	Host *host.Host
+	// Use lends a model; "" is the default one. The caller releases it.
+	Use func(ctx context.Context, name string) (*host.Lease, error)
 	// Origins are patterns of hosts, as of path.Match, whose pages may connect beside
 	// those of the server's own host.
 	Origins []string
@@ -70,7 +71,11 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (*websocket.Con
 }
 
 // ServeHTTP serves one connection until either side closes it.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.Serve(w, r, "", "websocket") }
+
+// Serve is ServeHTTP for a request with an id, of a client: messages are requests of the
+// same client, and their ids begin with this one.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, id, client string) {
 	h.mu.Lock()
 	closing := h.closing
 	h.mu.Unlock()
@@ -85,7 +90,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // which ends when a connection is taken over
 	defer cancel()
-	c := &conn{h: h, socket: socket, cancel: cancel, running: map[string]context.CancelFunc{}}
+	c := &conn{h: h, id: id, client: client, socket: socket, cancel: cancel, running: map[string]context.CancelFunc{}}
 	if !h.enter(c) {
 		socket.Close(websocket.StatusGoingAway, "shutting down")
 		return

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/serve/internal/host"
 
 	"github.com/coder/websocket"
 )
@@ -26,17 +27,17 @@ func testConfig(t *testing.T) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Config{Use: func(ctx context.Context, name string) (*atenia.Model, func(), error) {
+	return Config{Host: host.New(host.Config{}), Use: func(ctx context.Context, name string) (*host.Lease, error) {
 		switch name {
 		case "slow":
 			<-ctx.Done()
-			return nil, nil, ctx.Err()
+			return nil, ctx.Err()
 		case "":
-			return m, func() {}, nil
+			return host.Lend(m, "story", func() {}), nil
 		case "broken":
 			panic("planted")
 		}
-		return nil, nil, fmt.Errorf("no model %q", name)
+		return nil, &host.Problem{Status: http.StatusNotFound, Code: "model_not_found", Message: fmt.Sprintf("no model %q", name)}
 	}}
 }
 
@@ -186,7 +187,7 @@ func TestBadMessages(t *testing.T) {
 		{`{"type":"generate","id":"a"}`, codeBad, "either prompt or messages"},
 		{`{"type":"generate","id":"a","prompt":"a","messages":[]}`, codeBad, "either"},
 		{`{"type":"generate","id":"a","messages":[]}`, codeBad, "want 1 to"},
-		{`{"type":"generate","id":"a","messages":[{"role":"boss"}]}`, codeBad, `role "boss"`},
+		{`{"type":"generate","id":"a","messages":[{"role":"boss"}]}`, codeBad, `role is "boss"`},
 		{`{"type":"generate","id":"a","prompt":"a","maxtokens":1}`, codeBad, `unknown field`},
 		{`{"type":"generate","id":"a","prompt":"a","max_tokens":-1}`, codeBad, "max_tokens"},
 		{`{"type":"generate","id":"a","prompt":"a","temperature":-1}`, codeBad, "emperature"},
@@ -275,9 +276,9 @@ func TestSlow(t *testing.T) {
 	back := make(chan struct{})
 	use := c.Use
 	c.Write, c.AtOnce = 200*time.Millisecond, 64
-	c.Use = func(ctx context.Context, name string) (*atenia.Model, func(), error) {
-		m, _, err := use(ctx, name)
-		return m, func() { close(back) }, err
+	c.Use = func(ctx context.Context, name string) (*host.Lease, error) {
+		l, err := use(ctx, name)
+		return host.Lend(l.Model, name, func() { close(back) }), err
 	}
 	_, p := dial(t, c)
 	go func() { // answered while nothing is read, until the system's buffers are full
@@ -353,17 +354,21 @@ func FuzzMessage(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
+	m, err := story()
+	if err != nil {
+		f.Fatal(err)
+	}
+	q, l := host.New(host.Config{}).Begin(f.Context(), "", "fuzz"), host.Lend(m, "story", func() {})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := parse(b)
 		if err != nil {
 			return
 		}
-		if len(r.ID) > mostID || len(r.Stop) > mostStops || len(r.Messages) > mostMessages {
+		if len(r.ID) > mostID || len(r.Messages) > mostMessages {
 			t.Errorf("beyond the limits: %+v", r)
 		}
 		if r.Type == "generate" {
-			_ = r.conversation(atenia.Options{})
-			_, _ = r.options(atenia.Sampling{})
+			_, _ = r.answer(q, l)
 		}
 	})
 }

@@ -6,43 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"iter"
 
 	"atenia"
+	"atenia/serve/internal/host"
+	"atenia/serve/internal/openai"
 )
 
 // Limits of a message, beside its size.
 const (
 	mostID       = 128 // bytes
-	mostStops    = 16
 	mostMessages = 4096
 )
 
-// A request is a message of a client. Fields that are not given are nil or zero,
-// and then the model's makers decide.
+// A request is a message of a client. One that generates has a prompt, or what the body of
+// /v1/chat/completions has: messages, tools, response_format and what shapes an answer.
 type request struct {
 	Type string `json:"type"` // generate, cancel or ping
 	ID   string `json:"id"`
 
-	Model    string    `json:"model"`
-	Prompt   *string   `json:"prompt"`
-	Messages []message `json:"messages"` // instead of a prompt
-
-	MaxTokens        int      `json:"max_tokens"`
-	Stop             []string `json:"stop"`
-	Seed             uint64   `json:"seed"`
-	Temperature      *float32 `json:"temperature"`
-	TopP             *float32 `json:"top_p"`
-	TopK             *int     `json:"top_k"`
-	MinP             *float32 `json:"min_p"`
-	RepeatPenalty    *float32 `json:"repeat_penalty"`
-	FrequencyPenalty *float32 `json:"frequency_penalty"`
-	PresencePenalty  *float32 `json:"presence_penalty"`
-}
-
-type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
+	Prompt *string `json:"prompt"` // instead of messages
+	openai.Chat
 }
 
 // Codes of errors.
@@ -61,10 +45,23 @@ type reply struct {
 	ID      string `json:"id,omitempty"`
 	Text    string `json:"text,omitempty"`
 	Thought string `json:"reasoning,omitempty"`
-	Finish  string `json:"finish,omitempty"` // stop, length or cancel
-	Tokens  *int   `json:"tokens,omitempty"` // of the answer
+	Call    *part  `json:"call,omitempty"`
+	Finish  string `json:"finish,omitempty"`  // stop, tool_calls, length or cancel
+	Tokens  *int   `json:"tokens,omitempty"`  // of the answer
+	Prompt  *int   `json:"prompt,omitempty"`  // tokens of the prompt
+	Cached  *int   `json:"cached,omitempty"`  // of those, tokens that were not computed again
+	Request string `json:"request,omitempty"` // by which GET /why/{request} tells what was decided
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
+}
+
+// A part is a piece of a call of a tool: the first one of a call has its id and name.
+type part struct {
+	Index     int    `json:"index"` // of the call in the answer, from 0
+	ID        string `json:"id,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments"`
+	Broken    bool   `json:"broken,omitempty"` // the call is none: it follows as text
 }
 
 func failed(id, code, text string) *reply {
@@ -109,46 +106,16 @@ func (r *request) check() error {
 		return errors.New("generate: want either prompt or messages")
 	case r.Messages != nil && (len(r.Messages) == 0 || len(r.Messages) > mostMessages):
 		return fmt.Errorf("messages: want 1 to %d, got %d", mostMessages, len(r.Messages))
-	case r.MaxTokens < 0:
-		return fmt.Errorf("max_tokens: want 0, which is up to the context, or more; got %d", r.MaxTokens)
-	case len(r.Stop) > mostStops:
-		return fmt.Errorf("stop: want at most %d texts, got %d", mostStops, len(r.Stop))
 	}
-	for i, m := range r.Messages {
-		switch m.Role {
-		case "system", "user", "assistant", "tool":
-		default:
-			return fmt.Errorf("messages: role %q of message %d: want system, user, assistant or tool", m.Role, i)
-		}
-	}
-	return nil
+	return r.Bound()
 }
 
-// options returns the options of a request over the recommendations of a model.
-func (r *request) options(s atenia.Sampling) (atenia.Options, error) {
-	s.Seed = r.Seed
-	for _, f := range []struct{ from, to *float32 }{
-		{r.Temperature, &s.Temperature}, {r.TopP, &s.TopP}, {r.MinP, &s.MinP}, {r.RepeatPenalty, &s.RepeatPenalty},
-		{r.FrequencyPenalty, &s.FrequencyPenalty}, {r.PresencePenalty, &s.PresencePenalty},
-	} {
-		if f.from != nil {
-			if math.IsInf(float64(*f.from), 0) {
-				return atenia.Options{}, errors.New("a number is too large")
-			}
-			*f.to = *f.from
-		}
+// answer begins to generate.
+func (r *request) answer(q *host.Request, l *host.Lease) (iter.Seq2[atenia.Token, error], error) {
+	if r.Prompt != nil {
+		p, err := r.Chat.Prompt(l, *r.Prompt)
+		return q.Generate(l, p), err
 	}
-	if r.TopK != nil {
-		s.TopK = *r.TopK
-	}
-	return atenia.Options{MaxTokens: r.MaxTokens, Stop: r.Stop, Sampling: s}, s.Validate()
-}
-
-// conversation returns the messages as package atenia takes them.
-func (r *request) conversation(o atenia.Options) atenia.Conversation {
-	c := atenia.Conversation{Options: o}
-	for _, m := range r.Messages {
-		c.Messages = append(c.Messages, atenia.Message{Role: m.Role, Content: m.Content})
-	}
-	return c
+	c, err := r.Conversation(l)
+	return q.Chat(l, c), err
 }
