@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -127,7 +128,7 @@ func TestNamedModel(t *testing.T) {
 	for arg, want := range map[string]serve.Model{
 		"a=b.gguf": {Path: "a=b.gguf"}, "x=b.gguf": {Name: "x", Path: "b.gguf"}, "dir/x=b": {Path: "dir/x=b"}, "b": {Path: "b"}, "=b": {Path: "=b"},
 	} {
-		if got := namedModel(arg); got != want {
+		if got := namedModel(arg); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %+v, want %+v", arg, got, want)
 		}
 	}

@@ -42,9 +42,6 @@ func (e *Engine) closeDisk() error {
 	return e.disk.Close()
 }
 
-// SlotFile is what was written to a file of a slot, or read from one.
-type SlotFile = sched.SlotFile
-
 // Kinds of errors about such files.
 var (
 	ErrSlot          = sched.ErrSlot

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/chunk"
@@ -86,6 +87,8 @@ type Executor struct {
 	vocab  int // columns of the output
 	tokens int // rows of the embedding table
 	types  int // rows of the table of token types
+
+	lowRanks atomic.Uint64 // adapters that were made
 	// crossRows and crossCols are the size of [Run.Source]; 0 without cross attention.
 	crossRows, crossCols int
 

@@ -3,7 +3,6 @@ package exec
 import (
 	"cmp"
 	"slices"
-	"sync/atomic"
 
 	"atenia/internal/kernel"
 	"atenia/internal/memory/arena"
@@ -29,9 +28,6 @@ type update struct {
 	b     []float32     // [rank, rows]: a column of B follows another, to be added as vectors
 }
 
-// lowRanks numbers adapters.
-var lowRanks atomic.Uint64
-
 // Factors are the A [rank, cols] and B [rows, rank] of an update.
 type Factors struct{ A, B []float32 }
 
@@ -56,7 +52,7 @@ func (x *Executor) NewLowRank(plans *plan.ModelPlans, l *plan.LowRank, factors [
 	if err != nil {
 		return nil, err
 	}
-	a := &LowRank{id: lowRanks.Add(1), updates: make([]update, len(x.shapes)), block: block}
+	a := &LowRank{id: x.lowRanks.Add(1), updates: make([]update, len(x.shapes)), block: block}
 	left := floats(block.Bytes)
 	take := func(n int) (f []float32) {
 		f, left = left[:n:n], left[n:]
@@ -79,7 +75,7 @@ func (x *Executor) NewLowRank(plans *plan.ModelPlans, l *plan.LowRank, factors [
 	return a, nil
 }
 
-// ID returns a number that no other adapter of the process has.
+// ID returns a number that no other adapter of the executor has.
 func (a *LowRank) ID() uint64 { return a.id }
 
 // Release frees the adapter's memory. No step may use it then.

@@ -83,7 +83,7 @@ var wideRooms = map[string]struct {
 	why     string
 }{
 	".":                         {40, "the face: it joins everything"},
-	"internal/cli":              {24, "the face: one command each"},
+	"internal/cli":              {25, "the face: one command each"},
 	"internal/bench":            {11, "it measures an engine from all sides: steps, kernels, the ring, the files, and images by a package of their own"},
 	"internal/cli/flow":         {11, "the face of flow"},
 	"internal/exec":             {13, "an executor joins kernels, their scans and chunks, threads, and the four forms in which weights are held"},
@@ -91,7 +91,7 @@ var wideRooms = map[string]struct {
 	"internal/memory/residence": {14, "where weights come from and how towers run: files, the placement, the ring, its lanes, experts and coded files"},
 	"quila":                     {31, "the face of the neuron graph: files, calls, training, and the rows of every room"},
 	"quila/internal/call":       {11, "a call joins the boundary, the grid, the ports and the stores"},
-	"internal/engine":           {24, "the inside of the face: it joins the rooms that a model runs in"},
+	"internal/engine":           {26, "the inside of the face: it joins the rooms that a model runs in"},
 	"tools/mutate-files":        {29, "it calls the reader of every format"},
 }
 

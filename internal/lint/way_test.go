@@ -18,7 +18,7 @@ const (
 // and the packages that may call them. Converting a model and training one are
 // ways of their own.
 var doors = []struct{ dir, name, callers string }{
-	{"internal/model/file", "Open", "internal/engine internal/store/checkpointdir internal/text internal/train/..."},
+	{"internal/model/file", "Open", "internal/engine internal/model/lora internal/store/checkpointdir internal/text internal/train/..."},
 	{"internal/model/compile", "Compile", "internal/engine internal/model/convert internal/train/planned internal/train/sense tools/mutate-files"},
 	{"internal/model/compile", "Materialize", "internal/memory/residence"},
 	{"internal/model/compile", "MaterializeOne", "internal/memory/residence"},

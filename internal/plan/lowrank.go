@@ -1,9 +1,7 @@
 package plan
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -114,7 +112,7 @@ func (p *ExecutionPlan) updatable() map[string]string {
 	return out
 }
 
-// String returns the text form, which [ParseLowRank] reads back.
+// String returns the text form.
 //
 //	lowrank sql updates=1
 //	update blk.0.attn_q rank=8 rows=64 cols=64 scale=2
@@ -126,65 +124,4 @@ func (l *LowRank) String() string {
 		fmt.Fprintf(&b, "update %s rank=%d rows=%d cols=%d scale=%s\n", scanWord(u.Weight), u.Rank, u.Rows, u.Cols, strconv.FormatFloat(u.Scale, 'g', -1, 64))
 	}
 	return b.String()
-}
-
-// ParseLowRank reads the text form. Its errors say the line and the column. What was
-// read must be checked before use: [LowRank.Check].
-func ParseLowRank(r io.Reader) (*LowRank, error) {
-	l := &LowRank{}
-	in := bufio.NewScanner(r)
-	count := -1
-	for n := 1; in.Scan(); n++ {
-		s := &scanLine{S: in.Text(), N: n}
-		key, name := "update ", &l.Name
-		var u Update
-		fields := []any{"rank", &u.Rank, "rows", &u.Rows, "cols", &u.Cols, "scale", &u.Scale}
-		if count < 0 {
-			key, fields = "lowrank ", []any{"updates", &count}
-		} else {
-			name = &u.Weight
-		}
-		if !s.Lit(key) {
-			return nil, s.Errorf("want %q", strings.TrimSpace(key))
-		}
-		var err error
-		if *name, err = s.Word(); err != nil {
-			return nil, err
-		}
-		for i := 0; i < len(fields); i += 2 {
-			if !s.Lit(" " + fields[i].(string) + "=") {
-				return nil, s.Errorf("want %s=", fields[i])
-			}
-			end := strings.IndexByte(s.S[s.Pos:], ' ')
-			if end < 0 {
-				end = len(s.S) - s.Pos
-			}
-			text := s.S[s.Pos : s.Pos+end]
-			switch to := fields[i+1].(type) {
-			case *int:
-				*to, err = strconv.Atoi(text)
-			case *float64:
-				*to, err = strconv.ParseFloat(text, 64)
-			}
-			if err != nil {
-				return nil, s.Errorf("%q is no %s", text, fields[i])
-			}
-			s.Pos += end
-		}
-		switch {
-		case s.Pos < len(s.S):
-			return nil, s.Errorf("want the end of the line")
-		case key == "update ":
-			l.Updates = append(l.Updates, u)
-		case count < 0:
-			return nil, s.Errorf("%d updates", count)
-		}
-	}
-	switch err := in.Err(); {
-	case err != nil:
-		return nil, err
-	case count != len(l.Updates):
-		return nil, fmt.Errorf("lowrank: %d updates, want %d", len(l.Updates), max(count, 0))
-	}
-	return l, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -61,7 +60,7 @@ const (
 type disk struct {
 	folder *sequence.Folder // nil = none
 	key    func() sequence.Key
-	log    *slog.Logger
+	warn   func(what string, err error)
 	group  fault.Group
 	queue  []*prefix   // of kept sequences that are not written yet
 	save   *transfer   // nil = none
@@ -84,7 +83,11 @@ func newDisk(cfg *Config) disk {
 	if cfg.Key == nil {
 		cfg.Key = func() (k sequence.Key) { return k }
 	}
-	return disk{folder: cfg.Disk, key: cfg.Key, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
+	warn := cfg.Warn
+	if warn == nil {
+		warn = func(string, error) {}
+	}
+	return disk{folder: cfg.Disk, key: cfg.Key, warn: warn}
 }
 
 // hit counts a prompt that begins with n tokens which need not be computed.
@@ -197,7 +200,7 @@ func (s *Scheduler) land() {
 		t.free()
 		d.save = nil
 		if t.err != nil {
-			d.log.Warn("keys and values were not written", "err", t.err)
+			d.warn("keys and values were not written", t.err)
 			d.after = time.Now().Add(saveAgain)
 		}
 	}
@@ -227,7 +230,7 @@ func (s *Scheduler) landed(t *transfer, waiting []*Stream) bool {
 		if t.p != nil {
 			s.note(Decision{Request: t.request, Action: Computes, Rule: ByDamage, Observed: int64(t.p.done)})
 			if !errors.Is(t.err, fs.ErrNotExist) && !errors.Is(t.err, errStopped) {
-				s.disk.log.Warn("keys and values of a file are not used", "err", t.err)
+				s.disk.warn("keys and values of a file are not used", t.err)
 			}
 		}
 		t.free()
@@ -432,7 +435,7 @@ func (s *Scheduler) saveAll() {
 			continue
 		}
 		if err := d.folder.Put(s.items(p), func() bool { return time.Now().After(until) }); err != nil {
-			d.log.Warn("keys and values were not written", "err", err)
+			d.warn("keys and values were not written", err)
 			return
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -61,8 +60,8 @@ type Config struct {
 	// have it, and those with another are refused. It is called when it is needed, from
 	// any goroutine. nil = a key of zeros.
 	Key func() sequence.Key
-	// Logger receives what is wrong with files. nil discards it.
-	Logger *slog.Logger
+	// Warn, if not nil, is told what is wrong with files.
+	Warn func(what string, err error)
 }
 
 // IdleTick is how often [Config.Between] is called while nothing is computed.
