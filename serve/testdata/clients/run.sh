@@ -38,14 +38,18 @@ python() {
 	done
 }
 
-# hold keeps one request under way: its body does not come.
+# hold keeps one request under way: its stream is not read, for which the server waits half
+# a minute once all buffers are full.
 hold() {
+	body='{"prompt":"Once","n":64,"max_tokens":400,"ignore_eos":true,"logprobs":5,"stream":true}'
 	exec 3<>"/dev/tcp/127.0.0.1/${url##*:}"
-	printf 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\n' "$key" >&3
+	printf 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' "$key" ${#body} "$body" >&3
 	for _ in $(seq 100); do
 		[ "$(curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $key" "$url/v1/models")" != 429 ] || return 0
 		sleep 0.1
 	done
+	echo "the server is not busy"
+	exit 1
 }
 
 start
