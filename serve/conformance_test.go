@@ -1,5 +1,7 @@
 package serve_test
 
+//lint:file-ignore SA1019 logging and sampling are part of the protocols before 2026-07-28, which are tested here
+
 import (
 	"context"
 	"encoding/base64"

@@ -132,6 +132,7 @@ func (s *Server) logAnswer(c *call, m *host.Lease, t *atenia.Token) {
 	if u := t.Usage; u != nil {
 		data["prompt"], data["cached"], data["tokens"] = u.Prompt, u.Cached, u.Answer
 	}
+	//lint:ignore SA1019 clients of protocols before 2026-07-28 have no other way
 	if err := c.mcp.Session.Log(c.Context(), &sdk.LoggingMessageParams{Level: "info", Logger: "generate", Data: data}); err != nil {
 		s.cfg.Logger.Debug("mcp log", "err", err)
 	}
