@@ -25,10 +25,12 @@ func (e *Engine) sequenceKey(d *file.Description) func() sched.Key {
 	})
 }
 
-// openDisk opens the folder of keys and values that left memory, if one is configured.
+// openDisk says what files of keys and values are of, and opens the folder of those that left
+// memory, if one is configured.
 func (e *Engine) openDisk(d *file.Description) (err error) {
+	e.diskKey = e.sequenceKey(d)
 	if c := &e.Plan.Config; c.CacheDir != "" {
-		if e.disk, err = sched.OpenFolder(c.CacheDir, c.CacheDisk, e.sequenceKey(d)()); err != nil {
+		if e.disk, err = sched.OpenFolder(c.CacheDir, c.CacheDisk, e.diskKey()); err != nil {
 			return fmt.Errorf("folder of cached keys and values: %w", err)
 		}
 	}

@@ -37,7 +37,8 @@ type Engine struct {
 	scratch  int64
 	resume   *resume       // nil without a checkpoint
 	disk     *sched.Folder // nil = keys and values stay in memory
-	endLog   func() error  // of decisions
+	diskKey  func() sched.Key
+	endLog   func() error // of decisions
 	record   replay.Recorder
 	pace     *pace
 	running  context.Context // ends when the engine is closed
@@ -162,7 +163,7 @@ func (e *Engine) begin() {
 // schedule is the configuration of the scheduler.
 func (e *Engine) schedule(d *file.Description) sched.Config {
 	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), KeepBytes: e.Plan.Config.KeepBytes, Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered(), Intact: d.Intact, Speculate: e.Plan.Config.Speculate,
-		Disk: e.disk, Key: e.sequenceKey(d), Warn: func(what string, err error) { e.Plan.Config.Logger.Warn(what, "err", err) }}
+		Disk: e.disk, Key: e.diskKey, Warn: func(what string, err error) { e.Plan.Config.Logger.Warn(what, "err", err) }}
 	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped}
 	if o := e.Plan.Config.Observer; o != nil {
 		e.pace.watch = func(s sched.StepInfo) {

@@ -359,9 +359,9 @@ func (s *Scheduler) grow(state int, x *states.State, n int) error {
 }
 
 // forked returns a sequence that shares the pages of another, nil if it cannot be
-// written: one with images, whose tokens do not say what they show.
+// written.
 func (p *prefix) forked() *prefix {
-	if len(p.images) > 0 || p.s.scoped {
+	if !p.portable() {
 		return nil
 	}
 	old := *p.slot
@@ -391,9 +391,9 @@ func (s *Scheduler) unsaved(p *prefix) {
 }
 
 // worth reports whether a sequence may be read again, and more quickly than it is
-// computed. The number of an adapter means nothing to another process.
+// computed.
 func (s *Scheduler) worth(sl *slot) bool {
-	if sl.adapter.of != nil {
+	if !sl.portable() {
 		return false
 	}
 	d := &s.disk
@@ -404,7 +404,7 @@ func (s *Scheduler) worth(sl *slot) bool {
 // passOn writes a sequence that memory does not keep, unless another is being written.
 func (s *Scheduler) passOn(p *prefix) {
 	d := &s.disk
-	if d.folder == nil || p.by == fromDisk || d.save != nil || len(p.images) > 0 || s.lost || d.after.After(time.Now()) || !s.worth(p.slot) {
+	if d.folder == nil || p.by == fromDisk || d.save != nil || s.lost || d.after.After(time.Now()) || !s.worth(p.slot) {
 		p.clear()
 		return
 	}
@@ -431,7 +431,7 @@ func (s *Scheduler) saveAll() {
 	slices.SortFunc(all, func(a, b *prefix) int { return cmp.Compare(b.began, a.began) })
 	until := time.Now().Add(closingSaves)
 	for _, p := range all {
-		if len(p.images) > 0 || s.scoped || !s.worth(p.slot) {
+		if !s.worth(p.slot) {
 			continue
 		}
 		if err := d.folder.Put(s.items(p), func() bool { return time.Now().After(until) }); err != nil {

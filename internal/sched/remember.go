@@ -130,16 +130,20 @@ func (s *Scheduler) Computed(see func(Computed) error) (err error) {
 	return err
 }
 
+// portable reports whether a sequence is known by its tokens, so that another process may
+// go on from it. Images are not, nor what a request alone has, and the number of an
+// adapter means nothing elsewhere.
+func (sl *slot) portable() bool {
+	return len(sl.images) == 0 && sl.adapter.of == nil && !sl.s.scoped
+}
+
 // computed returns what a slot has.
 func (sl *slot) computed() (c Computed, ok bool) {
 	n := sl.done
 	if !sl.s.marking {
 		n = sl.wholePages()
 	}
-	if len(sl.images) > 0 || sl.adapter.of != nil { // what follows them is not known by its tokens
-		n = 0
-	}
-	if n == 0 || sl.s.scoped {
+	if n == 0 || !sl.portable() {
 		return c, false
 	}
 	c = Computed{Class: sl.s.x.RopeClass(sl.span), Tokens: sl.tokens[:n]}

@@ -75,9 +75,6 @@ func (s *Scheduler) SaveSlot(ctx context.Context, slot int, path string) (f Slot
 		if sl.done == 0 {
 			return &SlotError{slot, "it has no keys and values"}
 		}
-		if sl.adapter.of != nil {
-			return &SlotError{slot, "its keys and values are those of an adapter"}
-		}
 		for i, x := range sl.states {
 			if s.pools[i].Persistent() && !sl.idle() && x.Len() != sl.done {
 				return &SlotError{slot, "its request waits for memory: come again when it has gone on"} // pages are open for writing
@@ -86,7 +83,7 @@ func (s *Scheduler) SaveSlot(ctx context.Context, slot int, path string) (f Slot
 		one := &prefix{slot: sl}
 		p := one.forked()
 		if p == nil {
-			return &SlotError{slot, "its states follow from images, or from the request alone, and cannot be saved"}
+			return &SlotError{slot, "its states follow from images, an adapter, or the request alone, and cannot be saved"}
 		}
 		p.tokens = slices.Clone(sl.tokens[:sl.done])
 		var pages [][]byte
