@@ -45,7 +45,9 @@ func (r *Request) stream(contentType string, m Manner) *stream {
 	h.Set("X-Accel-Buffering", "no") // nginx would collect the stream
 	s := &stream{w: r.w, control: http.NewResponseController(r.w), limit: r.host.limits.Write, manner: m, silence: r.host.limits.Ping, cancel: r.cancel}
 	if m.Ping != "" && s.silence > 0 {
+		s.mu.Lock() // a short silence may end before the timer has its name
 		s.timer = time.AfterFunc(s.silence, s.ping)
+		s.mu.Unlock()
 	}
 	return s
 }
