@@ -4,8 +4,8 @@
 //
 //	(go test -json ./... && go -C tools test -json ./...) | go run -C tools ./acceptance ../docs/acceptance.json
 //
-// It copies the plain output of the tests to standard output as it arrives, so
-// that it can end a pipe.
+// Its own output is what "go test" without -json prints: a line for each package,
+// and what a test that failed wrote.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 )
 
 // An event is one line of "go test -json".
@@ -48,7 +49,8 @@ func run(in io.Reader, out io.Writer, table []byte) error {
 	if err := json.Unmarshal(table, &rows); err != nil {
 		return err
 	}
-	result := map[string]string{} // test → last of pass, fail, skip
+	result := map[string]string{}  // test → last of pass, fail, skip
+	wrote := map[string][]string{} // package and test → its output until its result is known
 	failed := 0
 	sc := bufio.NewScanner(in)
 	sc.Buffer(nil, 64<<20)
@@ -60,15 +62,22 @@ func run(in io.Reader, out io.Writer, table []byte) error {
 		}
 		switch e.Action {
 		case "output", "build-output":
-			if show(&e) {
+			if e.Test == "" {
 				io.WriteString(out, e.Output)
+			} else {
+				k := e.Package + " " + e.Test
+				wrote[k] = append(wrote[k], e.Output)
 			}
 		case "pass", "fail", "skip":
 			if e.Action == "fail" {
 				failed++
+				tell(out, wrote, e.Package, e.Test)
 			}
-			if e.Test != "" && result[e.Test] != "fail" {
-				result[e.Test] = e.Action
+			if e.Test != "" {
+				delete(wrote, e.Package+" "+e.Test)
+				if result[e.Test] != "fail" {
+					result[e.Test] = e.Action
+				}
 			}
 		}
 	}
@@ -81,10 +90,14 @@ func run(in io.Reader, out io.Writer, table []byte) error {
 	return verdict(out, rows, result)
 }
 
-// show reports whether "go test" without -v would print an event: the results
-// of packages and the output of failing tests.
-func show(e *event) bool {
-	return e.Test == "" || len(e.Output) > 0 && e.Output[0] == ' ' || len(e.Output) > 7 && e.Output[:7] == "--- FAI"
+// tell writes what a test that failed has written; with test "", which stands for the
+// whole package, what its tests have that did not come to an end.
+func tell(out io.Writer, wrote map[string][]string, pkg, test string) {
+	for _, k := range slices.Sorted(maps.Keys(wrote)) {
+		if k == pkg+" "+test || test == "" && strings.HasPrefix(k, pkg+" ") {
+			io.WriteString(out, strings.Join(wrote[k], ""))
+		}
+	}
 }
 
 func verdict(out io.Writer, rows map[string]entry, result map[string]string) error {

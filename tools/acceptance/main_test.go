@@ -23,3 +23,22 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
+
+// TestOutput: what a test wrote is shown if it failed, or never ended, and only then.
+func TestOutput(t *testing.T) {
+	var out strings.Builder
+	err := run(strings.NewReader(`{"Action":"output","Package":"p","Test":"TestA","Output":"of A\n"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"of B\n"}
+{"Action":"output","Package":"q","Test":"TestA","Output":"of another A\n"}
+{"Action":"output","Package":"p","Test":"TestC","Output":"panic in C\n"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestB"}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t0.1s\n"}
+{"Action":"fail","Package":"p"}
+{"Action":"pass","Package":"q","Test":"TestA"}
+{"Action":"output","Package":"q","Output":"ok\tq\t0.1s\n"}
+`), &out, []byte(`{}`))
+	if want := "of A\nFAIL\tp\t0.1s\npanic in C\nok\tq\t0.1s\n"; err == nil || out.String() != want {
+		t.Errorf("%v, %q, want %q", err, out.String(), want)
+	}
+}
