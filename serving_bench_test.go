@@ -3,6 +3,7 @@ package atenia_test
 import (
 	"context"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -117,7 +118,7 @@ func BenchmarkServing(b *testing.B) {
 	})
 	for _, depth := range []int{0, 28_000} {
 		b.Run(map[int]string{0: "gap", 28_000: "gap/after/28000"}[depth], func(b *testing.B) {
-			m := served(b, &atenia.Config{Context: depth + 2048})
+			m := served(b, &atenia.Config{Context: depth + 2048, Threads: max(1, runtime.NumCPU()-1)}) // one core sees tokens as they come
 			if m.Context() < depth+2048 {
 				b.Skipf("the model's context is %d, want %d", m.Context(), depth+2048)
 			}
@@ -148,8 +149,8 @@ func (g *gapTimes) add(h gapTimes) {
 	g.alone, g.beside, g.worst = g.alone+h.alone, g.beside+h.beside, g.worst+h.worst
 }
 
-// gaps generates 48 tokens, and lets a prompt of depth cached tokens and 1,900 others be
-// read from the 16th on. It returns the times between tokens by the clock and by the
+// gaps generates 48 tokens, 400 behind a depth, where the cached ones take their time, and
+// lets a prompt of depth cached tokens and 1,900 others be read from the 16th on. It returns the times between tokens by the clock and by the
 // processor time of this process, which other processes do not lengthen.
 func gaps(b *testing.B, m *atenia.Model, depth, i int) [2]gapTimes {
 	ctx, stop := context.WithCancel(b.Context())
@@ -158,7 +159,10 @@ func gaps(b *testing.B, m *atenia.Model, depth, i int) [2]gapTimes {
 	defer stop()
 	var times [2][]time.Duration
 	last, used := time.Now(), cpu.Time()
-	p := atenia.Prompt{Tokens: someTokens(m, 200+i, 8), Options: atenia.Options{MaxTokens: 48, IgnoreEnd: true}}
+	p := atenia.Prompt{Tokens: someTokens(m, 200+i, 8), Options: atenia.Options{MaxTokens: 48, IgnoreEnd: true, Speculate: "off"}}
+	if depth > 0 {
+		p.MaxTokens = 400
+	}
 	for tok, err := range m.Generate(ctx, p) {
 		if err != nil {
 			b.Fatal(err)
@@ -195,23 +199,23 @@ func BenchmarkSpeculation(b *testing.B) {
 	first := someTokens(m, 1, 24)
 	answer := func(tokens []int32, n int, how string) (ids []int32, perSecond, each float64, u atenia.Usage) {
 		p := atenia.Prompt{Tokens: tokens, Options: atenia.Options{MaxTokens: n, IgnoreEnd: true, Speculate: how}}
-		var began time.Time
-		var used time.Duration
+		began, used := time.Now(), cpu.Time() // the prompt is cached but for the first time
 		for tok, err := range m.Generate(context.Background(), p) {
 			if err != nil {
 				b.Fatal(err)
 			}
 			if tok.Finish != "" {
 				u = *tok.Usage
-			} else if ids = append(ids, tok.ID); len(ids) == 1 {
-				began, used = time.Now(), cpu.Time()
+			} else {
+				ids = append(ids, tok.ID)
 			}
 		}
-		n = len(ids) - 1
+		n = len(ids)
 		return ids, float64(n) / time.Since(began).Seconds(), (cpu.Time() - used).Seconds() * 1e3 / float64(n), u
 	}
 	written, _, _, _ := answer(first, 120, "off")
 	prompt := slices.Concat(first, written, first, written, first)
+	answer(prompt, 1, "off")
 	speeds, costs := map[string][]float64{}, map[string][]float64{}
 	var used atenia.Usage
 	for b.Loop() {
