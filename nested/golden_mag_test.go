@@ -129,8 +129,11 @@ func built[F float32 | float64](t testing.TB, c nested.Config) *nested.Model[F] 
 	return m
 }
 
-// load copies the file's parameters and states into a model and a context.
-func load[F float32 | float64](t *testing.T, m *nested.Model[F], p *magParams, c *nested.Context[F], states []map[string]nums) {
+// exactly is the element nearest to a number.
+func exactly[F float32 | float64](x float64) F { return F(x) }
+
+// load copies the file's parameters and states, through round, into a model and a context.
+func load[F float32 | float64](t *testing.T, m *nested.Model[F], p *magParams, c *nested.Context[F], states []map[string]nums, round func(float64) F) {
 	t.Helper()
 	seen := 0
 	p.each(func(name string, n nums) {
@@ -138,7 +141,7 @@ func load[F float32 | float64](t *testing.T, m *nested.Model[F], p *magParams, c
 		if !ok || len(q.Value) != len(n.V) {
 			t.Fatalf("the model has no parameter %s of %d numbers", name, len(n.V))
 		}
-		copy(q.Value, cast[F](n.V))
+		copy(q.Value, rounded(n.V, round))
 		seen++
 	})
 	if seen != len(m.Params()) {
@@ -150,7 +153,7 @@ func load[F float32 | float64](t *testing.T, m *nested.Model[F], p *magParams, c
 			if len(dst) != len(n.V) {
 				t.Fatalf("state %s of level %d: %d numbers, want %d", name, l, len(dst), len(n.V))
 			}
-			copy(dst, cast[F](n.V))
+			copy(dst, rounded(n.V, round))
 		}
 	}
 }
@@ -181,7 +184,7 @@ func loose(c *magConfig) (value, gradient float64) {
 func magCheck[F float32 | float64](t *testing.T, c *magCase) {
 	m := built[F](t, c.Config.model())
 	ctx := m.NewContext()
-	load(t, m, &c.Params, ctx, c.States0)
+	load(t, m, &c.Params, ctx, c.States0, exactly)
 	r, err := m.NewRunner(true, nil, grad.CheckImmutable())
 	if err != nil {
 		t.Fatal(err)

@@ -15,3 +15,6 @@ func (p *Params[F]) ZeroGrad() {
 		clear(q.Grad)
 	}
 }
+
+// SetHeadMost sets how many logits have their gradient found at a time.
+func (m *Model[F]) SetHeadMost(n int) { m.headMost = n }

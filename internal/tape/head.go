@@ -1,6 +1,8 @@
 package tape
 
 import (
+	"cmp"
+
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
 	"atenia/internal/plan"
@@ -63,6 +65,9 @@ func (h *head[F]) total(b *Batch, counted int) float64 {
 	return float64(max(1, counted))
 }
 
+// headRows returns how many rows have the gradient of their logits found at a time.
+func (m *Model[F]) headRows(vocab int) int { return max(1, cmp.Or(m.headMost, headValues)/vocab) }
+
 func headBack[F Float](b *grad.OpaqueBack[F]) {
 	h := b.Aux.(*head[F])
 	w, scratch, s := dense.Of[F](b.Work()), &h.m.scratch, &h.m.step
@@ -73,7 +78,7 @@ func headBack[F Float](b *grad.OpaqueBack[F]) {
 		dx.sum()
 		return
 	}
-	most := max(1, headValues/h.vocab)
+	most := h.m.headRows(h.vocab)
 	for lo := 0; lo < len(sums); lo += most {
 		rows := min(most, len(sums)-lo)
 		scratch.reset()

@@ -43,6 +43,7 @@ type Model[F Float] struct {
 	vocab    int
 	ops      []recorder[F]
 	goal     *objective[F] // of an encoder; nil = the next token
+	headMost int           // logits whose gradient exists at a time; 0 = headValues
 	mixtures int           // instructions that are mixtures of experts
 	experts  int           // of each
 	uses     [][]*leaf[F]  // weights that instructions read

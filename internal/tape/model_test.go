@@ -273,3 +273,31 @@ func TestRecomputeMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadInPieces: the gradients of a head are the same however few rows it takes at a
+// time, with rows that do not count, a soft cap, a scale and a bias.
+func TestHeadInPieces(t *testing.T) {
+	build := func(k *sketch) {
+		k.head(k.gather(k.embed(1)), plan.HeadParams{Softcap: 1.5, Scale: 2}, slots{"weight": {vocab, width}, "bias": {vocab}})
+	}
+	k := newSketch(t)
+	build(k)
+	whole := open[float64](t, &k.m, k.find, nil)
+	loss, want := whole.gradients()
+	for _, rows := range []int{1, 2, 3, 5, 7, 11} {
+		parts := open[float64](t, &k.m, k.find, nil)
+		parts.m.SetHeadMost(rows*vocab + vocab - 1)
+		l, got := parts.gradients()
+		if l != loss {
+			t.Errorf("%d rows at a time: the loss is %g, want %g", rows, l, loss)
+		}
+		for name, g := range got {
+			for i, v := range g {
+				if !(math.Abs(v-want[name][i]) <= 1e-14) {
+					t.Errorf("%d rows at a time: the gradient of %s[%d] is %g, want %g", rows, name, i, v, want[name][i])
+					break
+				}
+			}
+		}
+	}
+}

@@ -132,7 +132,7 @@ func (m *Model[F]) need(op recorder[F], rows int) need {
 	case *mamba2[F]:
 		return o.need(rows)
 	case *head[F]:
-		part := min(rows, max(1, headValues/o.vocab)) * o.vocab
+		part := min(rows, o.m.headRows(o.vocab)) * o.vocab
 		return need{out: 1, saved: rows*o.vocab + rows, scratch: 2*part + lows(rows, &o.logits)}
 	}
 	return need{}

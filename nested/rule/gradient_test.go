@@ -3,6 +3,7 @@ package rule
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"atenia/grad"
@@ -149,6 +150,42 @@ func testGradients[F Float](t *testing.T) {
 		t.Logf("%v: %d gradients, %d measured, %d wrong", v, all, measured, wrong)
 		if measured < all/2 {
 			t.Errorf("%v: only %d of %d gradients can be measured", v, measured, all)
+		}
+	}
+}
+
+// TestClampedGates: a gate at its bound has derivative zero and hands nothing on, whichever
+// bound it is, while the gates of other tokens keep their own.
+func TestClampedGates(t *testing.T) {
+	for _, v := range gradientVariants[float64]() {
+		free := v
+		free.c.ThetaMin, free.c.ThetaMax, free.c.AlphaMin, free.c.AlphaMax = 0, 0, 0, 0
+		c := steepPoint[float64](t, free, 21)
+		c.forward()
+		n := len(c.x) / c.b.D
+		between := func(g Gate) (least, most float64) { // bounds that keep the smallest and the largest from their values
+			val := slices.Sorted(slices.Values(c.b.Tokens(n, c.cache).Gate[g]))
+			return float64(val[0]+val[1]) / 2, float64(val[n-2]+val[n-1]) / 2
+		}
+		bound := free
+		for _, g := range c.b.Gates {
+			switch g {
+			case Alpha:
+				bound.c.AlphaMin, bound.c.AlphaMax = between(g)
+			case Theta:
+				bound.c.ThetaMin, bound.c.ThetaMax = between(g)
+			}
+		}
+		c = steepPoint[float64](t, bound, 21)
+		all, measured, wrong := compare(c, bound, func(s string) { t.Errorf("%v: %s", bound, s) })
+		t.Logf("%v: %d gradients, %d measured, %d wrong", bound, all, measured, wrong)
+		in := c.b.Tokens(n, c.cache)
+		for _, g := range c.b.Gates {
+			if least, most := c.b.bounds(g); most > 0 {
+				if got := []float64{slices.Min(in.Gate[g]), slices.Max(in.Gate[g])}; got[0] != least || got[1] != most {
+					t.Errorf("%v: %v goes from %g to %g, want its bounds %g and %g", bound, g, got[0], got[1], least, most)
+				}
+			}
 		}
 	}
 }
