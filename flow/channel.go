@@ -14,7 +14,8 @@ import (
 //	ring    the most recent frames, [rows, size]: for readers that lag behind
 //
 // On the static path a direct reader, which takes each block as a whole right after it was written, reads block
-// itself. If all readers are direct nothing is copied into the ring.
+// itself. If all readers are direct nothing is copied into the ring. If not, direct readers advance their cursors in
+// every block like the others: the ring is as free as its oldest reader.
 type channel[F node.Float] struct {
 	name   string // node.port
 	block  node.Tensor[F]

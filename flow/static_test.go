@@ -231,3 +231,83 @@ func TestStepUnderCollection(t *testing.T) {
 		runtime.KeepAlive(waste)
 	}
 }
+
+// shared is a channel with two readers: one that takes each block in place, and one that more makes lag or wait.
+func shared(typ, more, rest string) *planText {
+	p := &planText{rest: rest}
+	p.node(`{"name": "in", "type": "Input"}`)
+	p.node(`{"name": "other", "type": %s}`, typ)
+	p.node(`{"name": "gain", "type": "Gain", "params": {"gain": 0.5}}`)
+	p.node(`{"name": "slow", "type": "Probe"}`)
+	p.node(`{"name": "out", "type": "Probe"}`)
+	p.edge("in", "other", more)
+	p.edge("in", "gain", "")
+	p.edge("other", "slow", "")
+	p.edge("gain", "out", "")
+	return p
+}
+
+// TestSharedChannel: a reader that takes blocks in place frees the ring for the others as they proceed, whatever keeps
+// them back: the same frames as on the dynamic path in every block, by Block and by Step, in rings that do not grow.
+func TestSharedChannel(t *testing.T) {
+	t.Parallel()
+	asked := `"AsyncResample", "params": {"ratio": 0.999}`
+	wait := shared(asked, "", "") // the ring of in is needed by the barrier alone, which counts its frames
+	wait.node(`{"name": "late", "type": "Gain"}`)
+	wait.node(`{"name": "held", "type": "Probe"}`)
+	wait.edges = nil
+	wait.edge("in", "gain", "")
+	wait.edge("gain", "other", `, "synchrony_gates": [7]`)
+	wait.edge("in", "late", `, "synchrony_gates": [7]`)
+	wait.edge("other", "slow", "")
+	wait.edge("late", "held", "")
+	wait.edge("gain", "out", "")
+	apart := shared(`"Gain"`, `, "delay_frames": 100`, "") // the asked node reads another channel
+	apart.node(`{"name": "tone", "type": "LFO"}`)
+	apart.node(`{"name": "asked", "type": %s}`, asked)
+	apart.node(`{"name": "third", "type": "Probe"}`)
+	apart.edge("tone", "asked", "")
+	apart.edge("asked", "third", "")
+	for name, p := range map[string]*planText{
+		"asked":        shared(asked, "", ""),
+		"asked later":  shared(asked, `, "delay_frames": 100`, ""),
+		"tempo":        shared(`"Gain"`, `, "synchrony_gates": [4]`, `, "gates": [{"id": 4, "kind": "tempo", "period_frames": 48}]`),
+		"barrier":      wait,
+		"held, beside": apart,
+	} {
+		t.Run(name, func(t *testing.T) {
+			const blocks, warm = 3000, 50
+			s, step, ref := start[float32](t, p, Options{}), start[float32](t, p, Options{}), start[float32](t, p, Options{DisableStatic: true})
+			turn := step.Step()
+			var rings []Occupancy
+			x := noise[float32](64 * 50)
+			for k := range blocks {
+				for _, s := range []*Session[float32]{s, step, ref} {
+					in, _ := s.Input("in")
+					copy(in.Data, x.Data[k%50*64:])
+				}
+				block(t, s)
+				block(t, ref)
+				if code := turn(); code != graph.Success {
+					t.Fatalf("block %d: step: %v", k, code)
+				}
+				for _, q := range ref.probes {
+					want, _ := ref.Probe(q.Name)
+					for by, s := range map[string]*Session[float32]{"block": s, "step": step} {
+						if got, _ := s.Probe(q.Name); got.N != want.N || !slices.Equal(got.Data[:got.N], want.Data[:want.N]) {
+							t.Fatalf("block %d, %s: %s took %d frames, want %d, or other ones", k, by, q.Name, got.N, want.N)
+						}
+					}
+				}
+				if k == warm {
+					rings = s.Occupancies()
+				}
+			}
+			for i, o := range s.Occupancies() {
+				if o.Capacity != rings[i].Capacity {
+					t.Errorf("edge %d: room for %d frames after %d blocks, %d after %d", i, rings[i].Capacity, warm, o.Capacity, blocks)
+				}
+			}
+		})
+	}
+}
