@@ -71,6 +71,7 @@ type reader[F node.Float] struct {
 	hold, prefill int64
 	cons          int   // frames per token
 	cursor        int64 // frames consumed, including the prefill's zeros
+	limit         int64 // frames that the channel may hold for this reader before its writer waits, 0: any number
 	in            node.Tensor[F]
 	direct        bool // on the static path: reads from.block
 }
@@ -83,6 +84,9 @@ func (r *reader[F]) readable(c int64, draining bool) int64 {
 	}
 	return r.prefill + p - c
 }
+
+// holds is the number of frames that the channel has for this reader, with those held back and the prefill's zeros.
+func (r *reader[F]) holds() int64 { return r.prefill + r.from.wrote - r.cursor }
 
 // take moves the next n frames into dst, whose rows are stride elements apart: first the zeros of the prefill, then
 // frames from the ring.

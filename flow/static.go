@@ -95,6 +95,10 @@ func (s *Session[F]) end(code graph.Code) graph.Code {
 	if s.thermal.on {
 		s.updateThermal()
 	}
+	if s.faults.silent != 0 || code != graph.Success {
+		s.faults.silent = 0
+		s.meter.lost++
+	}
 	s.block++
 	return code
 }
