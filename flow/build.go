@@ -15,6 +15,7 @@ import (
 func (s *Session[F]) build() error {
 	l := s.link
 	s.procs = make([]*process[F], len(l.Nodes))
+	s.seen = make([]bool, len(l.Nodes))
 	names := make([]string, len(l.Nodes))
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
@@ -56,7 +57,7 @@ func (s *Session[F]) build() error {
 }
 
 // wire makes the readers, gates and barriers, and finds the processes that are polled in every block: those whose
-// firing is data dependent, and all downstream of them.
+// firing is data dependent, all downstream of them, and those before them that a full channel may keep waiting.
 func (s *Session[F]) wire() {
 	l := s.link
 	s.readers = make([]*reader[F], len(l.Edges))
@@ -65,7 +66,7 @@ func (s *Session[F]) wire() {
 		src, dst := s.procs[e.Src], s.procs[e.Dst]
 		c := src.out[e.SrcPort]
 		s.readers[i] = &reader[F]{
-			edge: e, from: c, hold: int64(e.Hold), prefill: int64(e.Prefill), cons: e.Cons,
+			edge: e, from: c, hold: int64(e.Hold), prefill: int64(e.Prefill), cons: e.Cons, limit: int64(e.CapacityFrames),
 			in: s.tensor(c.name+" to "+dst.Name, graph.Shape{B: c.block.B, C: c.block.C}, dst.Tokens*e.Cons),
 		}
 		c.readers = append(c.readers, s.readers[i])
@@ -95,7 +96,9 @@ func (s *Session[F]) wire() {
 				continue
 			}
 			behind := func(r *reader[F]) bool { return s.procs[r.edge.Src].polled }
-			p.polled = slices.ContainsFunc(p.all, behind) || slices.ContainsFunc(p.waits, func(w wait[F]) bool { return behind(w.on) })
+			before := func(r *reader[F]) bool { return r.limit > 0 && s.procs[r.edge.Dst].polled }
+			p.polled = slices.ContainsFunc(p.all, behind) || slices.ContainsFunc(p.waits, func(w wait[F]) bool { return behind(w.on) }) ||
+				slices.ContainsFunc(p.out, func(c *channel[F]) bool { return slices.ContainsFunc(c.readers, before) })
 			more = more || p.polled
 		}
 	}

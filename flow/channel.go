@@ -14,7 +14,8 @@ import (
 //	ring    the most recent frames, [rows, size]: for readers that lag behind
 //
 // On the static path a direct reader, which takes each block as a whole right after it was written, reads block
-// itself. If all readers are direct nothing is copied into the ring.
+// itself. If all readers are direct nothing is copied into the ring. If not, direct readers advance their cursors in
+// every block like the others: the ring is as free as its oldest reader.
 type channel[F node.Float] struct {
 	name   string // node.port
 	block  node.Tensor[F]
@@ -70,6 +71,7 @@ type reader[F node.Float] struct {
 	hold, prefill int64
 	cons          int   // frames per token
 	cursor        int64 // frames consumed, including the prefill's zeros
+	limit         int64 // frames that the channel may hold for this reader before its writer waits, 0: any number
 	in            node.Tensor[F]
 	direct        bool // on the static path: reads from.block
 }
@@ -82,6 +84,9 @@ func (r *reader[F]) readable(c int64, draining bool) int64 {
 	}
 	return r.prefill + p - c
 }
+
+// holds is the number of frames that the channel has for this reader, with those held back and the prefill's zeros.
+func (r *reader[F]) holds() int64 { return r.prefill + r.from.wrote - r.cursor }
 
 // take moves the next n frames into dst, whose rows are stride elements apart: first the zeros of the prefill, then
 // frames from the ring.

@@ -105,9 +105,12 @@ func (s *Session[F]) unit(p *process[F], t int) *unit[F] {
 	}
 	for _, r := range p.all {
 		x := r.from.block
-		if !r.direct {
+		switch n := int64(t * r.cons); {
+		case !r.direct:
 			x = r.in
 			u.before = append(u.before, func() { r.take(x.Data, x.N, x.N) })
+		case r.from.kept: // the ring must not wait for a reader that does not use it
+			u.after = append(u.after, func() { r.cursor += n })
 		}
 		x.N = t * r.cons
 		if len(b.In) < len(p.in) {

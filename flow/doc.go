@@ -67,6 +67,7 @@
 //	build.go           from a linked graph to processes and channels
 //	ready.go, fire.go  when a process may fire and for how many tokens; one firing
 //	channel.go         channels, with ring.go for their frames and memory.go for where these are stored
+//	full.go            waiting for room, and the deadlocks that capacities cause
 //	param.go           values of parameters: default or host, then modulation
 //	rehearse.go        a run of the counts alone: channel capacities and static order
 //	compile.go         the static schedule, with static.go, fuse.go and strand.go

@@ -8,6 +8,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/kernel/dsp"
+	"atenia/internal/spelling"
 )
 
 // A Policy says how a session continues when a node returns an error. Each policy zeroes the outputs of the failed
@@ -54,21 +55,44 @@ const (
 	NotFinite                      // a NaN or an infinity was found
 	UnderDeclared                  // the node reports a larger delay than it declares; once per node
 	Slow                           // a call exceeded [Options.Limit]
+	Enlarged                       // a channel got more room than the plan gives it, which ended a deadlock
+	Overrun                        // a block that the host fed in real time was not taken: a channel is full
 )
 
-var kindNames = []string{"failed", "not finite", "under-declared delay", "slow"}
+var kindNames = []string{"failed", "not finite", "under-declared delay", "slow", "enlarged", "overrun"}
 
 // String returns the kind in words.
 func (k EventKind) String() string { return kindNames[k] }
 
 // An Event is a fault of one node in one block.
 type Event struct {
-	Block int64
-	Frame int64 // of the output, counted from the start of the stream
-	Node  int   // index in the plan
-	Port  int   // output
-	Kind  EventKind
-	Code  graph.Code // as returned by the node; Numeric when the session found the fault
+	Block          int64
+	Frame          int64 // of the output, counted from the start of the stream
+	Node           int   // index in the plan
+	Port           int   // output
+	Kind           EventKind
+	Code           graph.Code // as returned by the node; Numeric or Timeout when the session found the fault; Success if none failed
+	Delay          int        // frames that the node reported, of UnderDeclared
+	Edge, Capacity int        // of Enlarged: index in the plan, and what it holds now, in frames
+}
+
+// Reason says what happened and what the session did, without the node's name.
+func (e Event) Reason() string {
+	switch e.Kind {
+	case Failed:
+		return fmt.Sprintf("the call failed with %v", e.Code)
+	case NotFinite:
+		return fmt.Sprintf("NaN or infinity in output %d: the block is silent, the node starts again", e.Port)
+	case UnderDeclared:
+		return fmt.Sprintf("reports a delay of %s, more than it declares", spelling.Count(e.Delay, "frame"))
+	case Slow:
+		return "the call exceeded its time limit: the block is silent"
+	case Enlarged:
+		return fmt.Sprintf("edges[%d] has room for %s now: with the plan's capacity_frames the graph would deadlock", e.Edge, spelling.Count(e.Capacity, "frame"))
+	case Overrun:
+		return "the block is lost: a channel after the input is full"
+	}
+	return e.Kind.String()
 }
 
 // eventsKept is the capacity of the event queue; events beyond it are only counted.
@@ -79,6 +103,7 @@ const eventsKept = 256
 // gathers them in process order, which keeps the queue deterministic.
 type faults struct {
 	any     uint32 // some process has an event; atomic
+	silent  uint32 // some output of this block was replaced by zeros; atomic
 	ring    [eventsKept]Event
 	n, read int64
 	lost    int64
@@ -183,13 +208,17 @@ func (s *Session[F]) applyPolicy(p *process[F], c *node.Call[F], code graph.Code
 	case code > 0:
 		code = graph.Fail
 	}
-	s.fault(p, Event{Frame: s.token(p), Kind: Failed, Code: code})
-	s.mute(c)
+	s.fault(p, Event{Frame: s.frame(p, 0), Kind: Failed, Code: code})
 	if code == graph.Numeric {
 		p.inst.Reset()
 	}
 	if s.opt.Policy == Bypass && len(c.In) > 0 && len(c.Out) > 0 && sameShape(&c.In[0], &c.Out[0]) {
+		for i := range c.Out[1:] {
+			zero(&c.Out[1+i])
+		}
 		copy(c.Out[0].Data[:size(&c.Out[0])], c.In[0].Data)
+	} else {
+		s.mute(c)
 	}
 	if s.opt.Policy == Stop {
 		return code
@@ -213,19 +242,51 @@ func (s *Session[F]) token(p *process[F]) int64 {
 	return p.n0
 }
 
+// frame is the first frame that p's current call gives at an output.
+func (s *Session[F]) frame(p *process[F], port int) int64 {
+	switch {
+	case port >= len(p.out):
+		return s.token(p)
+	case p.Spec.Dynamic:
+		return p.out[port].made
+	}
+	return s.token(p) * int64(p.Spec.Prod[port])
+}
+
+// notFinite returns the place in each row of the first NaN or infinity among the frames that a call produced, -1 if
+// there is none. A call that gave fewer frames than it was offered leaves the end of its rows as it was.
+func notFinite[F node.Float](p *process[F], c *node.Call[F], port int) int {
+	o := &c.Out[port]
+	if !p.Spec.Dynamic || c.Produced*p.Spec.Prod[port] == o.N {
+		if k := dsp.NotFinite(o.Data[:size(o)]); k >= 0 {
+			return k % o.N
+		}
+		return -1
+	}
+	for r := range o.B * o.C {
+		if k := dsp.NotFinite(o.Row(r)[:c.Produced*p.Spec.Prod[port]]); k >= 0 {
+			return k
+		}
+	}
+	return -1
+}
+
 // scan zeroes outputs that hold NaN or infinities and resets their node.
 func (s *Session[F]) scan(p *process[F], c *node.Call[F]) {
 	for i := range c.Out {
-		o := &c.Out[i]
-		k := dsp.NotFinite(o.Data[:size(o)])
+		k := notFinite(p, c, i)
 		if k < 0 {
 			continue
 		}
-		s.fault(p, Event{Port: i, Frame: s.token(p)*int64(p.Spec.Prod[i]) + int64(k%o.N), Kind: NotFinite, Code: graph.Numeric})
-		zero(o)
+		s.fault(p, Event{Port: i, Frame: s.frame(p, i) + int64(k), Kind: NotFinite, Code: graph.Numeric})
+		s.silence()
+		zero(&c.Out[i])
 		p.inst.Reset()
 	}
 }
+
+// silence notes that an output of this block was replaced by zeros.
+func (s *Session[F]) silence() { atomic.StoreUint32(&s.faults.silent, 1) }
 
 // sinks scans what probes took in this block. On a NaN or an infinity the probe gets zeros, and every upstream node
 // with a non-finite output is reset; the event names the first of them.
@@ -238,18 +299,23 @@ func (s *Session[F]) sinks() {
 		}
 		s.syncCounts()
 		s.copyBack() // the record keeps the original frames
+		s.silence()
 		t = s.taken(p)
 		found := false
 		for _, q := range s.order {
 			for i := range q.call.Out {
 				o := q.call.Out[i]
-				j := dsp.NotFinite(o.Data[:size(&o)])
+				j := notFinite(q, &q.call, i)
 				if j < 0 {
 					continue
 				}
 				if !found {
 					found = true
-					s.fault(q, Event{Port: i, Frame: q.out[i].made - int64(o.N) + int64(j%o.N), Kind: NotFinite, Code: graph.Numeric})
+					made := o.N
+					if q.Spec.Dynamic {
+						made = q.call.Produced * q.Spec.Prod[i]
+					}
+					s.fault(q, Event{Port: i, Frame: q.out[i].made - int64(made) + int64(j), Kind: NotFinite, Code: graph.Numeric})
 				}
 				q.out[i].ring.Clear(q.out[i].wrote, o.N)
 				zero(&o)

@@ -98,7 +98,7 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 
 // forward makes a forward call and accounts what it reports.
 func (s *Session[F]) forward(p *process[F], c *node.Call[F], n0 int64) graph.Code {
-	c.Frame0, c.Produced, c.Heat, c.Delay = n0, c.Tokens, 0, 0
+	c.Frame0, c.Produced, c.Heat, c.Delay, c.Reserved = n0, c.Tokens, 0, 0, [6]float32{}
 	code := graph.Success
 	switch {
 	case p.inst == nil:
@@ -117,13 +117,16 @@ func (s *Session[F]) forward(p *process[F], c *node.Call[F], n0 int64) graph.Cod
 		c.Heat = node.HeatOf(c)
 	}
 	s.noteDelay(p, c)
+	if c.Reserved != [6]float32{} {
+		s.meter.Reserved(p.Index, c.Reserved)
+	}
 	s.meter.Add(p.Index, Forward, c.Heat)
 	return code
 }
 
 // noteDelay records the delay that a node of ABI version 2 reports.
 func (s *Session[F]) noteDelay(p *process[F], c *node.Call[F]) {
-	if p.SupportsV2 && c.Delay > p.DeclaredDelay && s.meter.Delay(p.Index, c.Delay, p.DeclaredDelay) {
-		s.fault(p, Event{Node: p.Index, Frame: c.Frame0, Kind: UnderDeclared})
+	if p.SupportsV2 && c.Delay > 0 && s.meter.Delay(p.Index, c.Delay, p.DeclaredDelay) {
+		s.fault(p, Event{Frame: s.frame(p, 0), Kind: UnderDeclared, Delay: c.Delay})
 	}
 }

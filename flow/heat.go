@@ -41,11 +41,13 @@ type meter struct {
 	delay   []int32    // largest measured delay, frames
 	late    []int64    // calls that exceeded their limit
 	under   []bool     // a delay above the declared one was reported
+	spare   [][6]float32
+	lost    int64 // blocks
 }
 
 // newMeter returns a meter of the named nodes, all at zero.
 func newMeter(names []string) *meter {
-	m := &meter{names: names, delay: make([]int32, len(names)), late: make([]int64, len(names)), under: make([]bool, len(names))}
+	m := &meter{names: names, delay: make([]int32, len(names)), late: make([]int64, len(names)), under: make([]bool, len(names)), spare: make([][6]float32, len(names))}
 	for i := range m.heat {
 		m.heat[i] = make([]float64, len(names))
 		m.calls[i] = make([]int64, len(names))
@@ -97,6 +99,9 @@ func (m *meter) Delay(node, measured, declared int) bool {
 	return true
 }
 
+// Reserved keeps the reserved floats of a node's report, those of its last call that set one.
+func (m *meter) Reserved(node int, x [6]float32) { m.spare[node] = x }
+
 // Joules returns the sum over all nodes, in node order.
 func (m *meter) Joules(mode Mode) float64 {
 	sum := 0.0
@@ -117,13 +122,15 @@ func (m *meter) Reset() {
 	clear(m.delay)
 	clear(m.late)
 	clear(m.under)
+	clear(m.spare)
+	m.lost = 0
 }
 
 // Report returns the totals so far.
 func (m *meter) Report() Metrics {
-	r := Metrics{Nodes: make([]NodeMetrics, len(m.names))}
+	r := Metrics{Nodes: make([]NodeMetrics, len(m.names)), LostBlocks: m.lost}
 	for i, name := range m.names {
-		n := NodeMetrics{Name: name, MeasuredDelay: int(m.delay[i]), UnderDeclared: m.under[i], Timeouts: m.late[i]}
+		n := NodeMetrics{Name: name, MeasuredDelay: int(m.delay[i]), UnderDeclared: m.under[i], Timeouts: m.late[i], Reserved: m.spare[i]}
 		for mode := range m.heat {
 			n.Joules[mode], n.Calls[mode], n.Nanos[mode] = m.heat[mode][i], m.calls[mode][i], m.ns[mode][i]
 			r.Joules[mode] += m.heat[mode][i]
@@ -140,6 +147,9 @@ type Metrics struct {
 	Nodes   []NodeMetrics // in the order of the plan
 	Joules  [2]float64
 	Ignored int64 // reports of heat that were no finite number
+	// LostBlocks counts the blocks that were not computed, or in which zeros took the place of an output: a call failed,
+	// exceeded its limit or gave NaN, or its node is suspended.
+	LostBlocks int64
 }
 
 // NodeMetrics is one node's share of [Metrics].
@@ -152,6 +162,9 @@ type NodeMetrics struct {
 	UnderDeclared bool     // MeasuredDelay exceeds the declared delay
 	Timeouts      int64    // calls that exceeded their limit; their outputs are zero
 	Suspended     bool     // no longer called for that reason
+	// Reserved holds amp_node_metrics_t.reserved of the last call that set any of it. The ABI gives these floats no
+	// meaning yet; they are not summed.
+	Reserved [6]float32
 }
 
 // String returns a table with one node per line.
@@ -175,7 +188,13 @@ func (m Metrics) String() string {
 		}
 		fmt.Fprintf(&b, "%-16s %8d %8d %14.6g %14.6g %12s %6s\n", n.Name, n.Calls[Forward], n.Calls[Backward],
 			n.Joules[Forward], n.Joules[Backward], per, delay)
+		if n.Reserved != [6]float32{} {
+			fmt.Fprintf(&b, "  reserved %v\n", n.Reserved)
+		}
 	}
 	fmt.Fprintf(&b, "total %.6g J forward, %.6g J backward, %s ignored\n", m.Joules[Forward], m.Joules[Backward], spelling.Count(m.Ignored, "report"))
+	if m.LostBlocks > 0 {
+		fmt.Fprintf(&b, "%s lost: not computed, or an output is silent\n", spelling.Count(m.LostBlocks, "block"))
+	}
 	return b.String()
 }

@@ -28,6 +28,7 @@ type process[F node.Float] struct {
 	left  int   // tokens still to fire in this block
 	first int64 // block of the first firing, -1 before it
 	ended bool  // the node has reported its end
+	held  bool  // the host's block was not taken yet: a channel after this Input is full
 
 	fault  Event // of this block
 	faulty bool

@@ -58,7 +58,7 @@ func (s *Session[F]) want(p *process[F]) int {
 	case p.left == 0 || p.ended:
 		return 0
 	case p.source():
-		if s.draining {
+		if s.draining && !s.owes(p) || !s.room(p, p.left) {
 			return 0
 		}
 		return p.left
@@ -86,7 +86,39 @@ func (s *Session[F]) want(p *process[F]) int {
 			return 0
 		}
 	}
+	if !s.room(p, t) {
+		return 0
+	}
 	return t
+}
+
+// owes reports whether a source still has a block to give after the end of the stream, because it waited for room.
+func (s *Session[F]) owes(p *process[F]) bool {
+	if p.Spec.Endpoint == graph.Fed {
+		return p.held
+	}
+	return p.n0 < s.fed*int64(p.Tokens)
+}
+
+// room reports whether the channels after a process have room for what t tokens give. A process without it waits, as
+// for frames: in a block that reads what the channel has, or for good if the session runs by Step and the ring, which
+// cannot grow there, is full.
+func (s *Session[F]) room(p *process[F], t int) bool {
+	if s.draining {
+		return true
+	}
+	for i, c := range p.out {
+		if !s.dry && !c.fits(t*p.Spec.Prod[i]) {
+			return false
+		}
+		for _, r := range c.readers {
+			if s.over(p, r, t) {
+				s.blocked = true
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // newWait returns the control edge of a barrier.

@@ -10,6 +10,9 @@ import (
 // channelLimit is the largest capacity of a channel, in frames.
 const channelLimit = 1 << 24
 
+// readyLimit is the largest capacity of a plan, in frames, for which there is memory from the start.
+const readyLimit = 1 << 16
+
 // rehearse runs the graph's counts without data until every process fires a whole block in a block. That yields the
 // capacity of each channel and the order of calls that repeats from then on. Gates are open; a closed one would only
 // fill the channels before it.
@@ -41,12 +44,22 @@ func (s *Session[F]) rehearse() error {
 		}
 		whole = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return p.left > 0 })
 	}
+	if !whole {
+		if names := s.starved(); names != nil {
+			return &graph.Error{Code: graph.Deadlock, Path: s.link.Plan.Root + ".edges", Names: names,
+				Text: "a barrier makes these nodes wait for each other for ever: the prefill between them is shorter than a block"}
+		}
+	}
 	for _, c := range all {
 		spare := c.frames
 		if s.procs[c.readers[0].edge.Src].polled {
 			spare *= 2 // partial blocks wait where blocks are not passed on whole
 		}
-		if err := s.resize(c, c.peak+spare); err != nil {
+		room := c.peak + spare
+		for _, r := range c.readers { // a step in real time cannot add it later
+			room = max(room, int(min(r.limit, readyLimit)))
+		}
+		if err := s.resize(c, room); err != nil {
 			return err
 		}
 	}
@@ -56,19 +69,6 @@ func (s *Session[F]) rehearse() error {
 	}
 	s.rewind()
 	return nil
-}
-
-// limit is the capacity that the plan gives the edge, 0 for none.
-func (r *reader[F]) limit() int64 { return int64(r.edge.CapacityFrames) }
-
-// fullError is the error of a channel that would exceed its capacity.
-func (s *Session[F]) fullError(r *reader[F]) error {
-	limit := int64(channelLimit)
-	if r.limit() > 0 {
-		limit = min(limit, r.limit())
-	}
-	return &graph.Error{Code: graph.NoMemory, Path: r.edge.Path, Names: []string{s.procs[r.edge.Src].Name, s.procs[r.edge.Dst].Name},
-		Text: fmt.Sprintf("the channel would hold more than %d frames", limit)}
 }
 
 // channels returns the channels that have readers.
@@ -84,11 +84,13 @@ func (s *Session[F]) channels() []*channel[F] {
 	return all
 }
 
-// within reports whether the channel may hold more frames more.
+// within returns an error if the channel cannot hold more frames more. A capacity of the plan is no error: the writer
+// waits.
 func (s *Session[F]) within(c *channel[F], more int) error {
 	for _, r := range c.readers {
-		if n := r.prefill + c.wrote - r.cursor + int64(more); n > channelLimit || r.limit() > 0 && n > r.limit() {
-			return s.fullError(r)
+		if r.holds()+int64(more) > channelLimit {
+			return &graph.Error{Code: graph.NoMemory, Path: r.edge.Path, Names: []string{s.procs[r.edge.Src].Name, s.procs[r.edge.Dst].Name},
+				Text: fmt.Sprintf("the channel would hold more than %d frames", channelLimit)}
 		}
 	}
 	return nil
@@ -116,7 +118,7 @@ func (s *Session[F]) reserve() error {
 // rewind returns every count to the start of the stream.
 func (s *Session[F]) rewind() {
 	for _, p := range s.procs {
-		p.n0, p.left, p.first, p.ended = 0, p.Tokens, -1, false
+		p.n0, p.left, p.first, p.ended, p.held = 0, p.Tokens, -1, false, false
 		for i := range p.waits {
 			p.waits[i].cursor = 0
 		}
@@ -127,6 +129,6 @@ func (s *Session[F]) rewind() {
 	for _, r := range s.readers {
 		r.cursor = 0
 	}
-	s.block, s.draining, s.stopped = 0, false, graph.Success
+	s.block, s.draining, s.stopped, s.fed = 0, false, graph.Success, 0
 	s.static.on = s.static.ready && s.static.fromStart && (s.rec == nil || s.static.recorded != nil)
 }

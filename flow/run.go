@@ -86,6 +86,11 @@ type Session[F node.Float] struct {
 	rec      recorder[F]
 
 	block    int64 // blocks run
+	fed      int64 // blocks of the host's stream, when it has ended
+	live     bool  // the block is run by Step
+	blocked  bool  // some process waits for room that the plan limits
+	seen     []bool
+	stack    []int // processes whose reasons to wait are followed
 	draining bool
 	dry      bool // counts move, data does not
 	stopped  graph.Code
@@ -205,6 +210,7 @@ func (s *Session[F]) blockOrDrain() error {
 func (s *Session[F]) stepFlushed() graph.Code {
 	runtime.LockOSThread()
 	before := cpu.FlushDenormals()
+	s.live = false
 	code := s.step()
 	cpu.SetFloatEnv(before)
 	runtime.UnlockOSThread()
@@ -213,7 +219,12 @@ func (s *Session[F]) stepFlushed() graph.Code {
 
 // Step returns the function behind [Session.Block], for an executor that may not allocate, lock or panic: rings do not
 // grow, and a full one is error [graph.NoMemory].
-func (s *Session[F]) Step() func() graph.Code { return s.step }
+func (s *Session[F]) Step() func() graph.Code {
+	return func() graph.Code {
+		s.live = true
+		return s.step()
+	}
+}
 
 // step runs one block.
 func (s *Session[F]) step() graph.Code {
@@ -253,7 +264,9 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 				moved = true
 			}
 		}
+		moved = moved || s.enlarge()
 	}
+	s.keep(order)
 	for _, p := range order {
 		if n := p.Tokens - p.left; p.probe() && n > 0 && n < p.Tokens {
 			t := &p.in[0].in
@@ -269,7 +282,9 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 // It reports whether anything moved. Call it until it returns false; later calls do nothing.
 func (s *Session[F]) Drain() (bool, error) {
 	s.leave()
-	s.draining = true
+	if !s.draining {
+		s.draining, s.fed = true, s.block
+	}
 	before := int64(0)
 	for _, p := range s.procs {
 		before -= p.n0
@@ -296,10 +311,18 @@ func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[stri
 		kept[i] = newBlockTake[F](p.in[0].in.B, p.in[0].in.C, max(blocks, 1)*p.Tokens)
 	}
 	for moved, k := true, 0; moved; k++ {
-		if k < blocks {
-			for _, f := range feeds {
+		for _, f := range feeds {
+			if !f.held && f.given < blocks {
 				f.next()
+				if k >= blocks {
+					err = s.Offer(f.Name)
+				}
 			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if k < blocks {
 			err = s.Block()
 		} else {
 			moved, err = s.Drain()

@@ -95,6 +95,10 @@ func (s *Session[F]) end(code graph.Code) graph.Code {
 	if s.thermal.on {
 		s.updateThermal()
 	}
+	if s.faults.silent != 0 || code != graph.Success {
+		s.faults.silent = 0
+		s.meter.lost++
+	}
 	s.block++
 	return code
 }
@@ -113,7 +117,9 @@ func (s *Session[F]) enter() {
 	st.on = true
 }
 
-// syncCounts brings the counts up to date that the list does not maintain per block.
+// syncCounts brings the counts up to date that the list does not maintain per block: those of a channel whose ring is
+// not used lag behind together, writer and readers, so that the channel looks empty in between. If the ring is used the
+// list maintains both, because room in it is what its oldest reader has left.
 func (s *Session[F]) syncCounts() {
 	st := &s.static
 	n := st.unsynced
@@ -136,7 +142,7 @@ func (s *Session[F]) syncCounts() {
 			w.cursor += n * (int64(p.Tokens) * w.num / w.den)
 		}
 		for _, r := range p.all {
-			if r.direct {
+			if r.direct && !r.from.kept {
 				r.cursor += n * int64(p.Tokens*r.cons)
 			}
 		}

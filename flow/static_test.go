@@ -3,6 +3,7 @@ package flow
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -94,41 +95,98 @@ func TestSuppliedSchedule(t *testing.T) {
 	}
 }
 
-// TestCapacity: a channel before a closed gate grows up to the plan's capacity; a
-// step that must not allocate returns an error instead.
+// TestCapacity: a channel before a closed gate grows, up to the plan's capacity, if there is one; then its writer waits,
+// and nothing is lost. A step that must not allocate reports what it cannot keep.
 func TestCapacity(t *testing.T) {
-	t.Parallel()
 	closed := func(capacity string) *planText {
 		p := delayed(`, "synchrony_gates": [5]` + capacity)
 		p.rest = `, "gates": [{"id": 5, "kind": "host"}]`
 		return p
 	}
-	s := start[float64](t, closed(""), Options{})
 	x := counter[float64](64 * 40)
-	s.OpenGate(5, 39)
-	if out := run(t, s, map[string]node.Tensor[float64]{"in": x}, 40)["out"]; !slices.Equal(out.Data, x.Data) {
-		t.Errorf("%d frames came", out.N)
-	}
-	s = start[float64](t, closed(`, "capacity_frames": 300`), Options{})
-	var err error
-	for range 10 {
-		if err = s.Block(); err != nil {
-			break
+	for _, capacity := range []string{"", `, "capacity_frames": 300`} {
+		for _, opens := range [][]int64{{39}, {}, {3, 9, 10, 11, 20, 21, 22, 23, 24, 25}} {
+			s := start[float64](t, closed(capacity), Options{})
+			s.OpenGate(5, opens...)
+			if out := run(t, s, map[string]node.Tensor[float64]{"in": x}, 40)["out"]; !slices.Equal(out.Data, x.Data) {
+				t.Errorf("capacity %q, open in %v: %d frames came", capacity, opens, out.N)
+			}
+			if o := s.Occupancies()[0]; (o.Capacity <= 512) != (capacity != "") {
+				t.Errorf("capacity %q, open in %v: room for %d frames", capacity, opens, o.Capacity)
+			}
 		}
 	}
-	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.NoMemory || s.Blocks() != 4 || !strings.Contains(e.Path, "edges[0]") {
-		t.Errorf("after %d blocks: %v", s.Blocks(), err)
+	s := start[float64](t, closed(`, "capacity_frames": 300`), Options{})
+	for k := range 10 {
+		block(t, s)
+		if held, err := s.Waiting("in"); held != (k >= 4) || err != nil || s.Occupancies()[0].Used > 300 {
+			t.Errorf("block %d: the input waits: %v, %v; the channel has %d frames", k, held, err, s.Occupancies()[0].Used)
+		}
 	}
-	if _, err := New[float64](delayed(`, "delay_frames": 200, "capacity_frames": 100`).parse(t), Options{}); !errors.Is(err, &graph.Error{Code: graph.NoMemory}) {
-		t.Errorf("a capacity below the delay: %v", err)
+	if n := testing.AllocsPerRun(20, func() { s.Block() }); n > 0 {
+		t.Errorf("a block that waits allocates %g times", n)
 	}
-	step := start[float64](t, closed(""), Options{}).Step()
-	code := graph.Success
+	if events := slices.Collect(s.Events()); len(events) > 0 || s.Metrics().LostBlocks > 0 {
+		t.Errorf("waiting is no fault: %+v", events)
+	}
+	live := start[float64](t, closed(`, "capacity_frames": 300`), Options{})
+	unlimited := start[float64](t, closed(""), Options{})
+	step, full, code := live.Step(), unlimited.Step(), graph.Success
 	for range 10 {
-		code = min(code, step())
+		if code := step(); code != graph.Success {
+			t.Errorf("step: %v", code)
+		}
+		code = min(code, full())
 	}
-	if code != graph.NoMemory {
-		t.Errorf("step: %v", code)
+	if events := slices.Collect(live.Events()); len(events) != 6 || events[0].Kind != Overrun || events[0].Block != 4 || live.Metrics().LostBlocks != 6 {
+		t.Errorf("lost in real time: %d, %+v", live.Metrics().LostBlocks, events)
+	}
+	if code != graph.NoMemory || unlimited.Metrics().LostBlocks == 0 {
+		t.Errorf("step with a full ring: %v, %d blocks lost", code, unlimited.Metrics().LostBlocks)
+	}
+}
+
+// TestDeadlockEnlarges: where capacities of the plan let processes wait for each other, the smallest full channel grows
+// until they go on, and an event says so; frames are those of a plan without capacities.
+func TestDeadlockEnlarges(t *testing.T) {
+	t.Parallel()
+	join := func(dry, wet string) *planText {
+		p := &planText{}
+		for _, n := range []string{`{"name": "in", "type": "Input"}`, `{"name": "late", "type": "Gain"}`, `{"name": "mix", "type": "Mix"}`, `{"name": "out", "type": "Probe"}`} {
+			p.node("%s", n)
+		}
+		p.edge("in", "late", "")
+		p.edge("in", "mix.in0", dry)
+		p.edge("late", "mix.in1", `, "delay_frames": 100`+wet)
+		p.edge("mix", "out", "")
+		return p
+	}
+	in := map[string]node.Tensor[float64]{"in": noise[float64](64 * 20)}
+	want := run(t, start[float64](t, join("", ""), Options{}), in, 20)["out"]
+	for _, c := range []struct {
+		dry, wet string
+		grown    map[int]int // capacity by edge
+	}{
+		{`, "capacity_frames": 192`, "", nil},
+		{`, "capacity_frames": 100`, "", map[int]int{1: 192}},
+		{`, "capacity_frames": 191`, `, "capacity_frames": 150`, map[int]int{1: 192, 2: 192}},
+	} {
+		for _, static := range []bool{true, false} {
+			s := start[float64](t, join(c.dry, c.wet), Options{DisableStatic: !static})
+			grown := map[int]int{}
+			for e := range s.Events() {
+				if e.Kind != Enlarged || !strings.Contains(e.Reason(), "deadlock") {
+					t.Errorf("%+v", e)
+				}
+				grown[e.Edge] = e.Capacity
+			}
+			if !maps.Equal(grown, c.grown) {
+				t.Errorf("%s%s: grown to %v, want %v", c.dry, c.wet, grown, c.grown)
+			}
+			if got := run(t, s, in, 20)["out"]; !slices.Equal(got.Data, want.Data) {
+				t.Errorf("%s%s: other frames than without capacities", c.dry, c.wet)
+			}
+		}
 	}
 }
 
@@ -229,5 +287,109 @@ func TestStepUnderCollection(t *testing.T) {
 			t.Fatalf("block %d: other bits", k)
 		}
 		runtime.KeepAlive(waste)
+	}
+}
+
+// shared is a channel with two readers: one that takes each block in place, and one that more makes lag or wait.
+func shared(typ, more, rest string) *planText {
+	p := &planText{rest: rest}
+	p.node(`{"name": "in", "type": "Input"}`)
+	p.node(`{"name": "other", "type": %s}`, typ)
+	p.node(`{"name": "gain", "type": "Gain", "params": {"gain": 0.5}}`)
+	p.node(`{"name": "slow", "type": "Probe"}`)
+	p.node(`{"name": "out", "type": "Probe"}`)
+	p.edge("in", "other", more)
+	p.edge("in", "gain", "")
+	p.edge("other", "slow", "")
+	p.edge("gain", "out", "")
+	return p
+}
+
+// TestSharedChannel: a reader that takes blocks in place frees the ring for the others as they proceed, whatever keeps
+// them back: the same frames as on the dynamic path in every block, by Block and by Step, in rings that do not grow.
+func TestSharedChannel(t *testing.T) {
+	t.Parallel()
+	asked := `"AsyncResample", "params": {"ratio": 0.999}`
+	wait := shared(asked, "", "") // the ring of in is needed by the barrier alone, which counts its frames
+	wait.node(`{"name": "late", "type": "Gain"}`)
+	wait.node(`{"name": "held", "type": "Probe"}`)
+	wait.edges = nil
+	wait.edge("in", "gain", "")
+	wait.edge("gain", "other", `, "synchrony_gates": [7]`)
+	wait.edge("in", "late", `, "synchrony_gates": [7]`)
+	wait.edge("other", "slow", "")
+	wait.edge("late", "held", "")
+	wait.edge("gain", "out", "")
+	apart := shared(`"Gain"`, `, "delay_frames": 100`, "") // the asked node reads another channel
+	apart.node(`{"name": "tone", "type": "LFO"}`)
+	apart.node(`{"name": "asked", "type": %s}`, asked)
+	apart.node(`{"name": "third", "type": "Probe"}`)
+	apart.edge("tone", "asked", "")
+	apart.edge("asked", "third", "")
+	for name, p := range map[string]*planText{
+		"asked":        shared(asked, "", ""),
+		"asked later":  shared(asked, `, "delay_frames": 100`, ""),
+		"tempo":        shared(`"Gain"`, `, "synchrony_gates": [4]`, `, "gates": [{"id": 4, "kind": "tempo", "period_frames": 48}]`),
+		"barrier":      wait,
+		"held, beside": apart,
+	} {
+		t.Run(name, func(t *testing.T) {
+			const blocks, warm = 3000, 50
+			s, step, ref := start[float32](t, p, Options{}), start[float32](t, p, Options{}), start[float32](t, p, Options{DisableStatic: true})
+			turn := step.Step()
+			var rings []Occupancy
+			x := noise[float32](64 * 50)
+			for k := range blocks {
+				for _, s := range []*Session[float32]{s, step, ref} {
+					in, _ := s.Input("in")
+					copy(in.Data, x.Data[k%50*64:])
+				}
+				block(t, s)
+				block(t, ref)
+				if code := turn(); code != graph.Success {
+					t.Fatalf("block %d: step: %v", k, code)
+				}
+				for _, q := range ref.probes {
+					want, _ := ref.Probe(q.Name)
+					for by, s := range map[string]*Session[float32]{"block": s, "step": step} {
+						if got, _ := s.Probe(q.Name); got.N != want.N || !slices.Equal(got.Data[:got.N], want.Data[:want.N]) {
+							t.Fatalf("block %d, %s: %s took %d frames, want %d, or other ones", k, by, q.Name, got.N, want.N)
+						}
+					}
+				}
+				if k == warm {
+					rings = s.Occupancies()
+				}
+			}
+			for i, o := range s.Occupancies() {
+				if o.Capacity != rings[i].Capacity {
+					t.Errorf("edge %d: room for %d frames after %d blocks, %d after %d", i, rings[i].Capacity, warm, o.Capacity, blocks)
+				}
+			}
+		})
+	}
+}
+
+// TestBarrierDeadlock: a barrier that waits for what comes after it is refused, also where a prefill lies between that
+// is shorter than the block it wants; with a longer one the plan runs.
+func TestBarrierDeadlock(t *testing.T) {
+	t.Parallel()
+	after := func(prefill int) *planText {
+		p := delayed("")
+		p.edges = nil
+		p.node(`{"name": "gain", "type": "Gain"}`)
+		p.edge("in", "gain", `, "synchrony_gates": [4]`)
+		p.edge("gain", "out", fmt.Sprintf(`, "synchrony_gates": [4], "delay_frames": %d, "delay_kind": "prefill"`, prefill))
+		return p
+	}
+	for _, n := range []int{0, 1, 63} {
+		_, err := New[float64](after(n).parse(t), Options{})
+		if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Deadlock || !slices.Contains(e.Names, "gain") {
+			t.Errorf("prefill %d: %v", n, err)
+		}
+	}
+	x := counter[float64](640)
+	if out := run(t, start[float64](t, after(64), Options{}), map[string]node.Tensor[float64]{"in": x}, 10)["out"]; out.N != 704 || !slices.Equal(out.Data[64:], x.Data) {
+		t.Errorf("prefill 64: %d frames", out.N)
 	}
 }

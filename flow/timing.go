@@ -48,12 +48,13 @@ func (s *Session[F]) took(p *process[F], c *node.Call[F], ns int64) {
 		return
 	}
 	s.meter.Late(p.Index)
-	s.fault(p, Event{Frame: s.token(p), Kind: Slow, Code: graph.Timeout})
+	s.fault(p, Event{Frame: s.frame(p, 0), Kind: Slow, Code: graph.Timeout})
 	s.mute(c)
 }
 
 // mute zeroes the outputs of a call.
 func (s *Session[F]) mute(c *node.Call[F]) graph.Code {
+	s.silence()
 	for i := range c.Out {
 		zero(&c.Out[i])
 	}

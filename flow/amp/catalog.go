@@ -76,7 +76,7 @@ type LibraryStatus struct {
 	Path     string
 	Isolated bool
 	Status   ProcessStatus // of an isolated one
-	Events   []Event       // of one in this process, since the last call
+	Events   []Event       // since the last call
 }
 
 // Running returns the libraries in use, in the order of the search.
@@ -88,7 +88,7 @@ func (c *Catalog) Running() []LibraryStatus {
 		case m.here != nil:
 			list = append(list, LibraryStatus{Path: m.found.Path, Events: m.here.Events()})
 		case m.there != nil:
-			list = append(list, LibraryStatus{Path: m.found.Path, Isolated: true, Status: m.there.Status()})
+			list = append(list, LibraryStatus{Path: m.found.Path, Isolated: true, Status: m.there.Status(), Events: m.there.Events()})
 		}
 		m.mu.Unlock()
 	}

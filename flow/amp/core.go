@@ -152,6 +152,7 @@ func (c *core) free() {
 // close removes the instance from its library's list and frees it.
 func (c *core) close() {
 	c.lib.mu.Lock()
+	c.lib.left = append(c.lib.left, c.events()...)
 	c.lib.instances = slices.DeleteFunc(c.lib.instances, func(x *core) bool { return x == c })
 	c.lib.mu.Unlock()
 	c.free()

@@ -59,20 +59,27 @@ type counts struct {
 
 func (c *counts) add(k EventKind) { c.n[k].Add(1) }
 
+// events returns the kinds that were not yet reported.
+func (c *core) events() (list []Event) {
+	for k := range kinds {
+		if !c.counts.told[k] && c.counts.n[k].Load() > 0 {
+			c.counts.told[k] = true
+			list = append(list, Event{Node: c.name, Kind: k})
+		}
+	}
+	return list
+}
+
 // Events returns what happened since the last call: each kind of violation once
 // per instance, and the messages of the nodes. Messages are lost if more than
 // 256 arrive between calls.
 func (l *Library) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var list []Event
+	list := l.left
+	l.left = nil
 	for _, c := range l.instances {
-		for k := range kinds {
-			if !c.counts.told[k] && c.counts.n[k].Load() > 0 {
-				c.counts.told[k] = true
-				list = append(list, Event{Node: c.name, Kind: k})
-			}
-		}
+		list = append(list, c.events()...)
 	}
 	messages, lost := l.callbacks.Drain()
 	for _, m := range messages {

@@ -161,7 +161,7 @@ func (n *instance[F]) report(c *node.Call[F]) {
 	if n.metrics == nil {
 		return
 	}
-	c.Heat, c.Delay = float64(n.metrics.AccumulatedHeat), int(n.metrics.MeasuredDelayFrames)
+	c.Heat, c.Delay, c.Reserved = float64(n.metrics.AccumulatedHeat), int(n.metrics.MeasuredDelayFrames), n.metrics.Reserved
 	if n.metrics.MeasuredDelayFrames > n.declared {
 		n.counts.add(UnderDeclared)
 	}

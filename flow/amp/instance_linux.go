@@ -175,7 +175,7 @@ func (n *remoteInstance[F]) take(l *lane, c *node.Call[F]) {
 	h := n.header(l)
 	n.fetch(l, n.piece.out, c.Out)
 	c.Produced = min(max(int(h.Produced), 0), c.Tokens)
-	c.Heat, c.Delay = h.Heat, int(h.Delay)
+	c.Heat, c.Delay, c.Reserved = h.Heat, int(h.Delay), h.Reserved
 }
 
 // backward makes one call of the backward mode in the child.

@@ -22,7 +22,7 @@ const (
 	maxSnapshot    = 4 << 20
 	maxRemotePorts = 64
 	lineLimit      = 64 << 20 // of a control message
-	headerBytes    = 64 + 2*maxRemotePorts*16
+	headerBytes    = 96 + 2*maxRemotePorts*16
 	pageBytes      = 4096
 	maxInstances   = 4096
 )
@@ -50,7 +50,8 @@ type header struct {
 	Bytes            uint32 // of the state in the explicit slot
 	Saved            uint32 // number of snapshots taken; the latest is in slot Saved&1
 	SavedBytes       [2]uint32
-	_                uint64
+	Reserved         [6]float32
+	_                [2]uint64
 	Tensor           [2 * maxRemotePorts]dims // parameters, then the gradients that a backward call requests
 }
 
@@ -144,6 +145,7 @@ type (
 	order struct {
 		Add     *addition
 		Restore *restoration
+		Events  bool // what happened since the last such order is asked for
 	}
 	restoration struct{ Instance, Bytes int }
 	reply       struct {
@@ -152,5 +154,6 @@ type (
 		State    int // bytes, 0 without state
 		Stateful bool
 		Needs    node.Needs
+		Events   []Event
 	}
 )

@@ -58,6 +58,7 @@ type Library struct {
 
 	mu        sync.Mutex
 	instances []*core // not yet closed, in the order of their making
+	left      []Event // of closed instances
 }
 
 // Open loads a library and reads its description. Errors are of type

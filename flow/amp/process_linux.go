@@ -316,6 +316,20 @@ func (p *Process) Status() ProcessStatus {
 	return ProcessStatus{p.crashCount, p.timeouts.Load(), p.suspended.Load(), p.quarantined, l != nil && !l.dead.Load() && !p.suspended.Load()}
 }
 
+// Events is [Library.Events] of the library in the child. What happened in a child that died since it was last asked is
+// lost with it. Do not call it on a real-time thread.
+func (p *Process) Events() []Event {
+	l := p.active.Load()
+	if l == nil || l.dead.Load() {
+		return nil
+	}
+	r, err := l.ask(order{Events: true})
+	if err != nil {
+		return nil // the child is gone, which Status tells
+	}
+	return r.Events
+}
+
 // Resume restarts a suspended or quarantined library, with a new child and the
 // last snapshots.
 func (p *Process) Resume() error {

@@ -32,6 +32,9 @@ type ProcessStatus struct {
 // Status returns the zero Status.
 func (p *Process) Status() ProcessStatus { return ProcessStatus{} }
 
+// Events returns none.
+func (p *Process) Events() []Event { return nil }
+
 // Resume returns [ErrUnsupported].
 func (p *Process) Resume() error { return ErrUnsupported }
 

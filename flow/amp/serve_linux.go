@@ -111,6 +111,8 @@ func (s *server) open(h *hello) (err error) {
 
 func (s *server) obey(o *order) (reply, error) {
 	switch {
+	case o.Events:
+		return reply{Events: s.lib.Events()}, nil
 	case o.Add != nil && o.Add.Wide:
 		return add[float64](s, o.Add)
 	case o.Add != nil:
@@ -282,7 +284,7 @@ func (w *worker[F]) slot(i int) []byte {
 func (w *worker[F]) call() graph.Code {
 	h, b := w.h, &w.back
 	tokens := min(max(int(h.Tokens), 0), w.a.MaxTokens)
-	b.Frame0, b.Tokens, b.Produced, b.Final, b.Heat, b.Delay = h.Frame0, tokens, tokens, h.Final != 0, 0, 0
+	b.Frame0, b.Tokens, b.Produced, b.Final, b.Heat, b.Delay, b.Reserved = h.Frame0, tokens, tokens, h.Final != 0, 0, 0, [6]float32{}
 	for _, list := range [][]node.Tensor[F]{b.In, b.Out, b.DIn, b.DOut} {
 		for i := range list {
 			list[i].N = tokens
@@ -310,7 +312,7 @@ func (w *worker[F]) call() graph.Code {
 		w.wants()
 		code = w.adjoint.Backward(b)
 	}
-	h.Produced, h.Heat, h.Delay = int32(b.Produced), b.Heat, int32(b.Delay)
+	h.Produced, h.Heat, h.Delay, h.Reserved = int32(b.Produced), b.Heat, int32(b.Delay), b.Reserved
 	return code
 }
 

@@ -62,6 +62,8 @@ type Call[F Float] struct {
 	Heat     float64 // joules of this call, set by a node of ABI version 2
 	Delay    int     // frames consumed and not yet given out, set by a node of ABI version 2
 	Produced int     // tokens produced; the host sets Tokens, dynamic nodes may lower it
+	// Reserved is amp_node_metrics_t.reserved of a node in C of ABI version 2. Zero: nothing was reported.
+	Reserved [6]float32
 }
 
 // An Instance is one running node. Its methods are called by one thread at a

@@ -189,6 +189,17 @@ NODE(denormals) { /* flushes denormals and does not set it back */
 #endif
     return copy(&out[0], &in[0]), 0;
 }
+NODE(rounding) { /* rounds toward zero and does not set it back */
+    UNUSED;
+#if defined(__x86_64__)
+    _mm_setcsr(_mm_getcsr() | 0x6000);
+#elif defined(__aarch64__)
+    uint64_t v;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(v));
+    __asm__ volatile("msr fpcr, %0" : : "r"(v | 3 << 22));
+#endif
+    return copy(&out[0], &in[0]), 0;
+}
 NODE(talk) { /* uses all that the host offers */
     UNUSED;
     char* p = d->host->alloc(d->host->ctx, 100, 64);
@@ -201,6 +212,11 @@ NODE(talk) { /* uses all that the host offers */
 NODE(reluctant) { /* has a v2 that does not know the forward mode */
     UNUSED;
     return mode == F && seen[3] ? AMP_E_UNSUPPORTED : (copy(&out[0], &in[0]), 0);
+}
+NODE(spare) { /* fills the floats that have no meaning yet */
+    UNUSED;
+    if (m) m->reserved[1] = 2.5f, m->reserved[5] = (float)out[0].frames;
+    return copy(&out[0], &in[0]), 0;
 }
 NODE(heatset) { return UNUSED, copy(&out[0], &in[0]), m ? (void)(m->accumulated_heat = .25f) : (void)0, 0; }
 NODE(heatadd) { return UNUSED, copy(&out[0], &in[0]), m ? (void)(m->accumulated_heat += .25f) : (void)0, 0; }
@@ -238,8 +254,10 @@ static const struct {
     {INFO("Crash.c", AMP_CAP_V2 | AMP_CAP_SNAPSHOT, 1, 0, 1, 0, io), crash},
     {INFO("Hang.c", AMP_CAP_V2, 1, 0, 1, 0, io), hang},
     {INFO("Denormals.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), denormals},
+    {INFO("Rounding.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), rounding},
     {INFO("Talk.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), talk},
     {INFO("Reluctant.c", BOTH, 1, 0, 1, 0, io), reluctant},
+    {INFO("Spare.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), spare},
     {INFO("HeatSet.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), heatset},
     {INFO("HeatAdd.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), heatadd},
     {INFO("Metrics.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), metrics},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -156,7 +157,10 @@ func (s *source) check(ctx context.Context, env *command.Env, path string) (r *c
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	defer session.Close()
-	r = &checked{OK: true, Block: l.BlockFrames, Warnings: l.Warnings}
+	r = &checked{OK: true, Block: l.BlockFrames, Warnings: slices.Clone(l.Warnings)}
+	for e := range session.Events() {
+		r.Warnings = append(r.Warnings, e.Reason())
+	}
 	late, caps := view.Latency(l), session.Occupancies()
 	for i := range l.Nodes {
 		n := &l.Nodes[i]

@@ -216,6 +216,7 @@ type player[F node.Float] struct {
 	outs   []*output[F]
 	frames int64             // base frames after which inputs other than files end
 	block  func(block int64) // called for each block, if set
+	waited bool              // some input could not give its block
 }
 
 // play runs blocks until the inputs have ended, and then the tail.
@@ -228,15 +229,11 @@ func (p *player[F]) play(ctx context.Context) error {
 		}
 		longest := max(0, min(float64(block), float64(p.frames-k*block)))
 		for _, in := range p.ins {
-			t, err := p.s.Input(in.Node.Name)
+			n, err := p.feed(in)
 			if err != nil {
 				return err
 			}
-			n, err := media.Feed(in, t)
-			if err != nil {
-				return err
-			}
-			longest = max(longest, float64(n)*float64(block)/float64(max(t.N, 1)))
+			longest = max(longest, n)
 		}
 		if longest == 0 {
 			break
@@ -252,6 +249,41 @@ func (p *player[F]) play(ctx context.Context) error {
 	return p.end(ctx, pad)
 }
 
+// feed gives an input its next block and returns how many base frames its file has for it. An input whose last block
+// waits for room gets none.
+func (p *player[F]) feed(in *media.Source) (float64, error) {
+	held, err := p.s.Waiting(in.Node.Name)
+	if err != nil || held {
+		p.waited = p.waited || held
+		return 0, err
+	}
+	t, err := p.s.Input(in.Node.Name)
+	if err != nil {
+		return 0, err
+	}
+	n, err := media.Feed(in, t)
+	return float64(n) * float64(p.s.Linked().BlockFrames) / float64(max(t.N, 1)), err
+}
+
+// late gives inputs that had to wait what their files still have, after the end of the stream. It returns the most base
+// frames that one of them had, 0 at the end.
+func (p *player[F]) late() (longest float64, err error) {
+	for _, in := range p.ins {
+		if in.Loops() {
+			continue
+		}
+		n, err := p.feed(in)
+		if err == nil && n > 0 {
+			err = p.s.Offer(in.Node.Name)
+		}
+		if err != nil {
+			return 0, err
+		}
+		longest = max(longest, n)
+	}
+	return longest, nil
+}
+
 // end runs the tail after the end of the inputs, and cuts the frames that
 // correspond to pad frames added to them.
 func (p *player[F]) end(ctx context.Context, pad float64) error {
@@ -259,6 +291,15 @@ func (p *player[F]) end(ctx context.Context, pad float64) error {
 		var err error
 		if err = ctx.Err(); err != nil {
 			return err
+		}
+		if p.waited {
+			n, err := p.late()
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				pad = float64(p.s.Linked().BlockFrames) - n
+			}
 		}
 		if moved, err = p.s.Drain(); err != nil {
 			return err

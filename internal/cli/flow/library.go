@@ -16,6 +16,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -24,6 +25,7 @@ import (
 type libraries struct {
 	folders, trusted []string
 	timeout          time.Duration // of a request to a process, zero: the usual one
+	catalog          *amp.Catalog  // what types found; nil: the plan needs no library, or its events were read
 }
 
 // flags adds what commands that make nodes have in common.
@@ -73,7 +75,72 @@ func (l *libraries) types(ctx context.Context, env *command.Env, p *graph.Plan) 
 	if err != nil {
 		return t, close, err
 	}
-	return append(t, c.Types()...), c.Close, nil
+	l.catalog = c
+	for _, f := range c.Result().Libraries {
+		if why := refusal(&f); why != "" {
+			fmt.Fprintf(env.Err, "warning: %s: %s\n", f.Path, why)
+		}
+	}
+	return append(t, c.Types()...), func() error {
+		for _, e := range l.events() { // what a command that failed, or one without a report, did not print
+			fmt.Fprintf(env.Err, "%s: %s\n", e.Path, e.Text)
+		}
+		return c.Close()
+	}, nil
+}
+
+// refusal says why a library gives no types, "" if it gives them.
+func refusal(l *amp.LibraryInfo) string {
+	switch {
+	case l.Err != nil && l.Quarantined:
+		return "quarantined until the file changes: " + l.Err.Error()
+	case l.Quarantined:
+		return "quarantined until the file changes: it crashed or hung"
+	case l.Err != nil:
+		return l.Err.Error()
+	case l.Manifest != nil && l.Manifest.ABI[0] != amp.Major:
+		return fmt.Sprintf("node ABI version %d, this program has %d", l.Manifest.ABI[0], amp.Major)
+	}
+	return ""
+}
+
+// A libraryEvent is what happened in a library while a graph ran.
+type libraryEvent struct {
+	Path string `json:"path"`
+	Text string `json:"text"`
+}
+
+// events returns what happened in the libraries, once: violations and messages of nodes, and the condition of separate
+// processes.
+func (l *libraries) events() (all []libraryEvent) {
+	if l.catalog == nil {
+		return nil
+	}
+	running := l.catalog.Running()
+	l.catalog = nil
+	for _, x := range running {
+		add := func(format string, args ...any) {
+			all = append(all, libraryEvent{x.Path, fmt.Sprintf(format, args...)})
+		}
+		for _, e := range x.Events {
+			add("%v", e)
+		}
+		if s := x.Status; x.Isolated {
+			if s.Crashes > 0 {
+				add("its process crashed (%s)", spelling.Count(s.Crashes, "time"))
+			}
+			if s.Timeouts > 0 {
+				add("%s without an answer in time", spelling.Count(s.Timeouts, "request"))
+			}
+			switch {
+			case s.Quarantined:
+				add("quarantined: three crashes in a minute")
+			case s.Suspended:
+				add("suspended: three requests in a row without an answer in time")
+			}
+		}
+	}
+	return all
 }
 
 // A libraryRow is a library as nodes prints it with --json.

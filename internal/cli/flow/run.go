@@ -44,15 +44,18 @@ type runner struct {
 
 // A ran is what run prints with --json.
 type ran struct {
-	Blocks   int64        `json:"blocks"`
-	Rate     float64      `json:"rate"`
-	Seconds  float64      `json:"seconds"`
-	Audio    float64      `json:"audio_seconds"`
-	Outputs  []ranOutput  `json:"outputs"`
-	Events   int64        `json:"events"`
-	First    []ranEvent   `json:"first_events,omitempty"`
-	Metrics  []nodeCost   `json:"metrics,omitempty"`
-	Realtime *ranRealtime `json:"realtime,omitempty"`
+	Blocks   int64          `json:"blocks"`
+	Rate     float64        `json:"rate"`
+	Seconds  float64        `json:"seconds"`
+	Audio    float64        `json:"audio_seconds"`
+	Outputs  []ranOutput    `json:"outputs"`
+	Lost     int64          `json:"lost_blocks"`
+	Events   int64          `json:"events"`
+	First    []ranEvent     `json:"first_events,omitempty"`
+	Library  []libraryEvent `json:"library_events,omitempty"`
+	Warnings []string       `json:"warnings,omitempty"`
+	Metrics  []nodeCost     `json:"metrics,omitempty"`
+	Realtime *ranRealtime   `json:"realtime,omitempty"`
 }
 
 // mostEvents is how many events are shown; the others are counted.
@@ -62,7 +65,18 @@ type ranEvent struct {
 	Block int64  `json:"block"`
 	Node  string `json:"node"`
 	Frame int64  `json:"frame"`
-	Code  string `json:"code"`
+	Kind  string `json:"kind"`
+	Code  string `json:"code,omitempty"`
+	Text  string `json:"text"`
+}
+
+// eventOf is an event as it is shown. A kind that is no failure has no code.
+func eventOf[F node.Float](s *flow.Session[F], e flow.Event) ranEvent {
+	r := ranEvent{Block: e.Block, Node: s.Linked().Nodes[e.Node].Name, Frame: e.Frame, Kind: e.Kind.String(), Text: e.Reason()}
+	if e.Code != graph.Success {
+		r.Code = e.Code.String()
+	}
+	return r
 }
 
 type ranOutput struct {
@@ -75,18 +89,24 @@ type ranOutput struct {
 
 // A nodeCost is the cost that a node reported.
 type nodeCost struct {
-	Node   string  `json:"node"`
-	Calls  int64   `json:"calls"`
-	Joules float64 `json:"joules"`
-	Delay  int     `json:"measured_delay_frames"`
-	Nanos  int64   `json:"ns"`
-	Late   int64   `json:"timeouts"`
+	Node   string    `json:"node"`
+	Calls  int64     `json:"calls"`
+	Joules float64   `json:"joules"`
+	Delay  int       `json:"measured_delay_frames"`
+	Nanos  int64     `json:"ns"`
+	Late   int64     `json:"timeouts"`
+	Silent bool      `json:"suspended,omitempty"`
+	Spare  []float32 `json:"reserved,omitempty"` // amp_node_metrics_t.reserved, if the node filled it
 }
 
 func costs(m flow.Metrics) []nodeCost {
 	all := []nodeCost{}
 	for _, n := range m.Nodes {
-		all = append(all, nodeCost{n.Name, n.Calls[flow.Forward], n.Joules[flow.Forward], n.MeasuredDelay, n.Nanos[flow.Forward], n.Timeouts})
+		c := nodeCost{n.Name, n.Calls[flow.Forward], n.Joules[flow.Forward], n.MeasuredDelay, n.Nanos[flow.Forward], n.Timeouts, n.Suspended, nil}
+		if n.Reserved != [6]float32{} {
+			c.Spare = n.Reserved[:]
+		}
+		all = append(all, c)
 	}
 	return all
 }
@@ -94,6 +114,8 @@ func costs(m flow.Metrics) []nodeCost {
 type ranRealtime struct {
 	Late     int64    `json:"late"`
 	Missed   int64    `json:"missed"`
+	Faults   int64    `json:"faults"`
+	Last     string   `json:"last_fault,omitempty"`
 	Native   bool     `json:"native"`
 	FIFO     int      `json:"fifo"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -109,7 +131,9 @@ func run(env *command.Env) *cobra.Command {
 			"takes that of its file. A plan may name files itself, relative to its own folder: WavSource, FlacSource,\n" +
 			"WavSink, FlacSink. WAV is written as 32-bit float unless --bits is given, FLAC with 24 bits.\n\n" +
 			"A graph without inputs runs for --seconds. With inputs, --seconds sets a minimum: inputs continue with silence,\n" +
-			"so that the graph rings out. The same plan and files give the same bytes for every --block and --threads.",
+			"so that the graph rings out. The same plan and files give the same bytes for every --block and --threads.\n\n" +
+			"Faults are printed with block, node, frame and reason. The exit status is 1 if a block was lost: not computed, or\n" +
+			"silent because a node failed, was too slow or gave NaN. --policy mute accepts that.",
 		Example: "  atenia flow run effects.json --in dry.wav --out wet.flac --metrics\n" +
 			"  atenia flow run mixer.json --in left=a.wav --in right=b.wav --out mix=c.wav --set mix.gain=0.5\n" +
 			"  atenia flow run synth.json --seconds 10 --out tone.wav --realtime",
@@ -210,7 +234,8 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 	}
 	defer closing(&err, close)
 	o.Catalog = types
-	return r.traced(&o, func() error {
+	result := &ran{Rate: r.source.rate}
+	err = r.traced(&o, func() error {
 		s, err := flow.New[F](p, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -223,7 +248,6 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 		pl := &player[F]{s: s, memory: o.Memory, ins: ins.Sources, outs: outs, frames: int64(r.seconds * r.source.rate)}
 		start := time.Now()
 		progress(env, pl, r.source.rate, start)
-		result := &ran{Rate: r.source.rate}
 		err = write(outs, func() error {
 			if r.realtime {
 				return pl.realtime(ctx, r.source.rate, result)
@@ -231,11 +255,16 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 			return pl.play(ctx)
 		})
 		if err != nil {
+			show(env.Err, eventsOf(s, result), result.Events)
 			return err
 		}
 		result.Seconds = time.Since(start).Seconds()
 		return report(r, env, s, outs, result)
 	})
+	if err == nil && result.Lost > 0 && o.Policy != flow.Mute {
+		err = &command.ExitError{Code: command.Failure, Text: spelling.Count(result.Lost, "block") + " lost; --policy mute accepts that"}
+	}
+	return err
 }
 
 // supplied verifies that every Input has a file, and that a graph without
@@ -269,17 +298,34 @@ func progress[F node.Float](env *command.Env, p *player[F], rate float64, start 
 	}
 }
 
+// eventsOf moves a session's events to the result and returns the first ones.
+func eventsOf[F node.Float](s *flow.Session[F], result *ran) []ranEvent {
+	for e := range s.Events() {
+		if result.Events++; result.Events <= mostEvents {
+			result.First = append(result.First, eventOf(s, e))
+		}
+	}
+	result.Events += s.LostEvents()
+	return result.First
+}
+
+// show prints the first of all events.
+func show(w io.Writer, first []ranEvent, all int64) {
+	for _, e := range first {
+		fmt.Fprintf(w, "block %d: node %s at frame %d: %s\n", e.Block, e.Node, e.Frame, e.Text)
+	}
+	if more := all - int64(len(first)); more > 0 {
+		fmt.Fprintf(w, "%s more\n", spelling.Count(more, "event"))
+	}
+}
+
 // report prints and writes what happened.
 func report[F node.Float](r *runner, env *command.Env, s *flow.Session[F], outs []*output[F], result *ran) error {
 	m := s.Metrics()
 	result.Blocks, result.Outputs = s.Blocks(), outputsOf(outs)
 	result.Audio = float64(result.Blocks) * float64(r.block) / result.Rate
-	for e := range s.Events() {
-		if result.Events++; result.Events <= mostEvents {
-			result.First = append(result.First, ranEvent{e.Block, s.Linked().Nodes[e.Node].Name, e.Frame, e.Code.String()})
-		}
-	}
-	result.Events += s.LostEvents()
+	eventsOf(s, result)
+	result.Lost, result.Library, result.Warnings = m.LostBlocks, r.events(), s.Linked().Warnings
 	if r.metrics {
 		result.Metrics = costs(m)
 	}
@@ -304,15 +350,27 @@ func report[F node.Float](r *runner, env *command.Env, s *flow.Session[F], outs 
 			how = fmt.Sprintf("SCHED_FIFO %d", t.FIFO)
 		}
 		fmt.Fprintf(&b, "real time: %d late, %d missed; %s\n", t.Late, t.Missed, how)
+		if t.Faults > 0 {
+			fmt.Fprintf(&b, "%s failed, the last with %s\n", spelling.Count(t.Faults, "block"), t.Last)
+		}
 		for _, w := range t.Warnings {
 			fmt.Fprintf(&b, "warning: %s\n", w)
 		}
 	}
-	for _, e := range result.First {
-		fmt.Fprintf(&b, "block %d: node %s at frame %d: %s\n", e.Block, e.Node, e.Frame, e.Code)
+	show(&b, result.First, result.Events)
+	if result.Lost > 0 {
+		fmt.Fprintf(&b, "%s lost: not computed, or an output is silent\n", spelling.Count(result.Lost, "block"))
 	}
-	if more := result.Events - int64(len(result.First)); more > 0 {
-		fmt.Fprintf(&b, "… and %d more\n", more)
+	for _, n := range m.Nodes {
+		if n.Timeouts > 0 || n.Suspended {
+			fmt.Fprintf(&b, "node %s: %s over the limit%s\n", n.Name, spelling.Count(n.Timeouts, "call"), map[bool]string{true: ", suspended"}[n.Suspended])
+		}
+	}
+	for _, e := range result.Library {
+		fmt.Fprintf(&b, "%s: %s\n", e.Path, e.Text)
+	}
+	for _, w := range result.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
 	if r.metrics {
 		b.WriteString(m.String())
@@ -331,7 +389,7 @@ func outputsOf[F node.Float](outs []*output[F]) []ranOutput {
 
 // snapshot is a session for Prometheus.
 func snapshot[F node.Float](s *flow.Session[F], result *ran) view.Snapshot {
-	v := view.Snapshot{Metrics: s.Metrics(), Blocks: result.Blocks, Muted: result.Events}
+	v := view.Snapshot{Metrics: s.Metrics(), Blocks: result.Blocks, Muted: result.Lost}
 	if result.Realtime != nil {
 		v.Late = result.Realtime.Late
 	}
@@ -430,7 +488,10 @@ func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	result.Realtime = &ranRealtime{Late: r.Late, Missed: r.Missed, Native: r.Native, FIFO: r.FIFO, Warnings: r.Warnings}
+	result.Realtime = &ranRealtime{Late: r.Late, Missed: r.Missed, Faults: r.Faults, Native: r.Native, FIFO: r.FIFO, Warnings: r.Warnings}
+	if r.Faults > 0 {
+		result.Realtime.Last = r.Code.String()
+	}
 	for i, o := range p.outs {
 		for k := range takes[i].counts {
 			if err := o.take(takes[i].kept(k)); err != nil {

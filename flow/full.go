@@ -1,0 +1,159 @@
+package flow
+
+import "atenia/flow/graph"
+
+// more is the number of frames that t tokens of p add to the channel, for one of its readers.
+func (r *reader[F]) more(p *process[F], t int) int64 {
+	n := int64(t * p.Spec.Prod[r.edge.SrcPort])
+	n -= min(max(int64(p.trimmed)-r.from.made, 0), n)
+	if r.edge.Src == r.edge.Dst { // a node reads before it writes
+		n -= int64(t * r.cons)
+	}
+	return n
+}
+
+// over reports whether a call of p for t tokens would exceed the capacity that the plan gives a reader's channel.
+func (s *Session[F]) over(p *process[F], r *reader[F], t int) bool {
+	return r.limit > 0 && r.holds()+r.more(p, t) > r.limit && !s.procs[r.edge.Dst].ended
+}
+
+// enlarge ends a deadlock that capacities of the plan cause: processes that wait for each other in a cycle, some of
+// them for room. Of the full channels on such cycles the smallest gets room for one call (T. Parks, Bounded scheduling
+// of process networks, 1995; cycles are searched in the whole graph, so that a deadlock of a part is found while the
+// rest runs: M. Geilen and T. Basten, Requirements on the execution of Kahn process networks, 2003). A process that
+// waits for a gate, or has finished its block, is no part of a cycle: it goes on by itself.
+//
+//	in ──64──▶ dry ───────────▶ mix     in waits for room (capacity 64), mix for late, late for in:
+//	 └───────▶ late ──hold 100──▶┘      the channel dry → mix grows
+//
+// It returns false if there is none, and in real time, where nothing can grow.
+func (s *Session[F]) enlarge() bool {
+	if !s.blocked || s.live || s.draining {
+		return false
+	}
+	s.blocked = false
+	var least *reader[F]
+	for _, p := range s.procs {
+		s.reasons(p, func(q int, full *reader[F]) {
+			if full != nil && (least == nil || full.limit < least.limit) && s.leads(q, p.Index) {
+				least = full
+			}
+		})
+	}
+	if least == nil {
+		return false
+	}
+	p := s.procs[least.edge.Src]
+	if least.limit = least.holds() + least.more(p, min(p.left, p.slice)); least.limit > channelLimit {
+		return false
+	}
+	s.faults.add(Event{Block: s.block, Frame: least.from.made, Node: p.Index, Port: least.edge.SrcPort, Kind: Enlarged, Edge: least.edge.Index, Capacity: int(least.limit)})
+	return true
+}
+
+// reasons calls f for every process that a waiting one waits for: for frames, or for room in the channel of a reader.
+func (s *Session[F]) reasons(p *process[F], f func(q int, full *reader[F])) {
+	if p.left == 0 || p.ended {
+		return
+	}
+	begins, t := p.left == p.Tokens, min(p.left, p.slice)
+	if begins {
+		for i := range p.waits {
+			if w := &p.waits[i]; w.on.readable(w.cursor, false) < w.frames {
+				f(w.on.edge.Src, nil)
+			}
+		}
+	}
+	for _, r := range p.all {
+		n := t
+		if begins && !r.edge.Inside {
+			n = p.Tokens
+		}
+		if r.readable(r.cursor, false) < int64(n*r.cons) {
+			f(r.edge.Src, nil)
+		}
+	}
+	for _, c := range p.out {
+		for _, r := range c.readers {
+			if s.over(p, r, t) {
+				f(r.edge.Dst, r)
+			}
+		}
+	}
+}
+
+// leads reports whether a process waits for another, directly or through others.
+func (s *Session[F]) leads(from, to int) bool {
+	clear(s.seen)
+	s.stack = append(s.stack[:0], from)
+	for len(s.stack) > 0 {
+		v := s.stack[len(s.stack)-1]
+		s.stack = s.stack[:len(s.stack)-1]
+		if v == to {
+			return true
+		}
+		if !s.seen[v] {
+			s.seen[v] = true
+			s.reasons(s.procs[v], func(q int, _ *reader[F]) { s.stack = append(s.stack, q) })
+		}
+	}
+	return false
+}
+
+// starved returns nodes that wait for each other for ever because of a barrier, although all gates are open. Linking
+// finds such cycles without a prefill; that a prefill is too short for a barrier, which wants a whole block, only counts
+// tell. (A cycle whose prefill is too short for the tokens of its own nodes is left: the others run.)
+func (s *Session[F]) starved() (names []string) {
+	barrier := false
+	for _, p := range s.procs {
+		inside := false
+		s.reasons(p, func(q int, _ *reader[F]) { inside = inside || s.leads(q, p.Index) })
+		if !inside {
+			continue
+		}
+		names = append(names, p.Name)
+		for i := range p.waits {
+			w := &p.waits[i]
+			barrier = barrier || w.on.readable(w.cursor, false) < w.frames && s.leads(w.on.edge.Src, p.Index)
+		}
+	}
+	if !barrier {
+		return nil
+	}
+	return names
+}
+
+// keep notes which Inputs did not give the block that the host fed. In real time that block is lost, which is an event.
+func (s *Session[F]) keep(order []*process[F]) {
+	for _, p := range order {
+		if p.Spec.Endpoint != graph.Fed {
+			continue
+		}
+		p.held = p.left > 0 && (p.held || !s.draining)
+		if p.held && s.live {
+			p.held = false
+			s.silence()
+			s.fault(p, Event{Frame: p.out[0].made, Kind: Overrun, Code: graph.NoMemory})
+		}
+	}
+}
+
+// Waiting reports whether an Input has not given the block that it was fed, because a channel after it is full
+// (capacity_frames in the plan). The block stays in the Input's buffer for [Session.Block] to try again: do not fill
+// it with another one. By [Session.Step] no Input waits: what cannot be taken is lost, with an event.
+func (s *Session[F]) Waiting(name string) (bool, error) {
+	p, err := s.find(name, graph.Fed)
+	return err == nil && p.held, err
+}
+
+// Offer says that an Input's buffer holds one more block after the end of the stream. A host calls it between calls of
+// [Session.Drain] for what [Session.Waiting] kept it from feeding before.
+func (s *Session[F]) Offer(name string) error {
+	p, err := s.find(name, graph.Fed)
+	if err != nil {
+		return err
+	}
+	p.held = true
+	s.fed = max(s.fed, p.n0/int64(p.Tokens)+1) // sources without a host go on as far
+	return nil
+}

@@ -1,0 +1,144 @@
+package flowtest
+
+import (
+	"fmt"
+	"testing"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// A Session is a session of package flow, as [Graph.Check] drives it.
+type Session[F node.Float] interface {
+	Block() error
+	Step() func() graph.Code
+	Drain() (bool, error)
+	Input(name string) (node.Tensor[F], error)
+	Probe(name string) (node.Tensor[F], error)
+	OpenGate(id int, blocks ...int64) error
+	Waiting(input string) (bool, error)
+	Offer(input string) error
+}
+
+// A Run says how a session runs, and how it is examined.
+type Run struct {
+	Warmup int             // blocks by Block: the channels take their size
+	Blocks int             // in total
+	Step   bool            // blocks after the warm-up by Step, as in real time
+	Rooms  func() []int    // the capacities of the channels
+	Faults func() []string // what the session reported
+}
+
+// Streams draws the frames of a graph's Inputs. None is zero or nearly so.
+func Streams[F node.Float](g *Graph, blocks int) map[string][]F {
+	all := map[string][]F{}
+	for i, name := range g.Inputs {
+		x := make([]F, blocks*g.BlockFrames)
+		for k := range x {
+			h := uint32(k+1)*2654435761 + uint32(i)*40503
+			h ^= h >> 15
+			h *= 2246822519
+			x[k] = F(float64(h>>8)/(1<<23)-1) + 1e-3
+		}
+		all[name] = x
+	}
+	return all
+}
+
+// Check runs a session and compares what its probes take with want. The channels may not grow after the warm-up,
+// unless a gate starves them, and nothing may be reported: no fault is unknown, and none is expected.
+func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map[string][]F) {
+	t.Helper()
+	inputs, got, fed := Streams[F](g, run.Blocks), map[string][]F{}, map[string]int{}
+	feed := func(ended bool) {
+		for _, name := range g.Inputs {
+			held, err := s.Waiting(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k := fed[name]; !held && k < run.Blocks {
+				in, err := s.Input(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				copy(in.Data, inputs[name][k*in.N:(k+1)*in.N])
+				fed[name]++
+				if ended {
+					if err := s.Offer(name); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	collect := func() {
+		for _, name := range g.Probes {
+			x, err := s.Probe(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[name] = append(got[name], x.Data[:x.N]...)
+		}
+	}
+	step := s.Step()
+	var rooms []int
+	for k := range run.Blocks {
+		if g.Gated && int64(k) >= g.Shut {
+			if err := s.OpenGate(hostGate, int64(k)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if k == run.Warmup {
+			rooms = run.Rooms()
+		}
+		feed(false)
+		if run.Step && k >= run.Warmup {
+			if code := step(); code != graph.Success {
+				t.Fatalf("block %d of %d: %v", k, run.Blocks, code)
+			}
+		} else if err := s.Block(); err != nil {
+			t.Fatalf("block %d of %d: %v", k, run.Blocks, err)
+		}
+		collect()
+	}
+	for _, name := range g.Probes {
+		if n := len(got[name]); 2*n < len(want[name]) && !g.Slow {
+			t.Errorf("%s took %d frames of %d while blocks ran: the others came with the drain", name, n, len(want[name]))
+		}
+	}
+	now := run.Rooms()
+	for i := range rooms {
+		if now[i] != rooms[i] && !g.Slow {
+			t.Errorf("the channel of edge %d has room for %d frames after %d blocks, %d after %d", i, rooms[i], run.Warmup, now[i], run.Blocks)
+		}
+	}
+	for moved := true; moved; {
+		feed(true)
+		var err error
+		if moved, err = s.Drain(); err != nil {
+			t.Fatal(err)
+		}
+		collect()
+	}
+	for _, name := range g.Probes {
+		if at, same := differ(got[name], want[name]); !same {
+			t.Errorf("%s took %d frames, %d by the reference; they differ from frame %d on", name, len(got[name]), len(want[name]), at)
+		}
+	}
+	for _, f := range run.Faults() {
+		t.Error(f)
+	}
+	if t.Failed() {
+		t.Log(fmt.Sprintf("blocks of %d frames, host gate shut for %d\n", g.BlockFrames, g.Shut) + g.Text)
+	}
+}
+
+// differ returns the first frame at which two streams differ.
+func differ[F node.Float](a, b []F) (int, bool) {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i, false
+		}
+	}
+	return min(len(a), len(b)), len(a) == len(b)
+}

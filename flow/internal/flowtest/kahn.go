@@ -1,0 +1,150 @@
+package flowtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/internal/machine/cpu"
+)
+
+// An actor is a node of the reference: a process with unbounded streams.
+type actor[F node.Float] struct {
+	*graph.LinkedNode
+	inst  node.Instance[F] // nil: Input or Probe
+	out   [][]F            // by output
+	fired int64
+	ended bool
+}
+
+// Reference returns what each Probe takes of blocks blocks, and of the drain after them, by the definition alone: a
+// node fires when its inputs have frames, at any time and for any number of tokens. All streams have one row. seed
+// chooses who fires next, and for how many tokens; the result does not depend on it.
+func Reference[F node.Float](l *graph.Linked, types node.Table, inputs map[string][]F, blocks int, seed uint64) (map[string][]F, error) {
+	runtime.LockOSThread() // a session flushes denormals, too
+	before := cpu.FlushDenormals()
+	defer func() {
+		cpu.SetFloatEnv(before)
+		runtime.UnlockOSThread()
+	}()
+	actors := make([]actor[F], len(l.Nodes))
+	for i := range actors {
+		a := &actors[i]
+		a.LinkedNode = &l.Nodes[i]
+		a.out = make([][]F, len(a.Spec.Outs))
+		if a.Spec.Endpoint != graph.Inner {
+			continue
+		}
+		var err error
+		if a.inst, err = node.New[F](types, node.Config{SampleRate: 48000, MaxTokens: a.Tokens, Node: a.LinkedNode}); err != nil {
+			return nil, err
+		}
+	}
+	r, read := rand.New(rand.NewPCG(seed, 1)), make([]int64, len(l.Edges))
+	taken := map[string][]F{}
+	for moved := true; moved; {
+		moved = false
+		for _, i := range r.Perm(len(actors)) {
+			a := &actors[i]
+			t := int64(a.Tokens)
+			if len(a.In)+len(a.Mods) == 0 {
+				t = min(t, int64(blocks*a.Tokens)-a.fired)
+			}
+			for _, list := range [][]int{a.In, a.Mods} {
+				for _, e := range list {
+					edge := &l.Edges[e]
+					t = min(t, (int64(edge.Prefill+len(actors[edge.Src].out[edge.SrcPort]))-read[e])/int64(edge.Cons))
+				}
+			}
+			if t <= 0 || a.ended {
+				continue
+			}
+			if t > 1 {
+				t = 1 + r.Int64N(t)
+			}
+			moved = true
+			if err := a.fire(l, actors, read, inputs, taken, t); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return taken, nil
+}
+
+// fire makes one call.
+func (a *actor[F]) fire(l *graph.Linked, actors []actor[F], read []int64, inputs, taken map[string][]F, t int64) error {
+	take := func(e int) node.Tensor[F] {
+		edge := &l.Edges[e]
+		from, n := actors[edge.Src].out[edge.SrcPort], t*int64(edge.Cons)
+		x := node.Tensor[F]{Data: make([]F, n), B: 1, C: 1, N: int(n)}
+		for i := range x.Data {
+			if at := read[e] + int64(i) - int64(edge.Prefill); at >= 0 {
+				x.Data[i] = from[at]
+			}
+		}
+		read[e] += n
+		return x
+	}
+	c := node.Call[F]{Frame0: a.fired, Tokens: int(t), Produced: int(t)}
+	for _, e := range a.In {
+		c.In = append(c.In, take(e))
+	}
+	for i := range a.Spec.Params {
+		v := &a.Spec.Params[i].Value
+		x := node.Param[F]{Tensor: node.Tensor[F]{B: v.B, C: v.C, N: v.F}}
+		for _, y := range v.Data {
+			x.Data = append(x.Data, F(y))
+		}
+		c.Param = append(c.Param, x)
+	}
+	for _, e := range a.Mods {
+		edge, x := &l.Edges[e], take(e)
+		p := &c.Param[edge.Param]
+		if !p.Framed {
+			*p = node.Param[F]{Tensor: node.Tensor[F]{Data: repeat(p.Data[0], int(t)), B: 1, C: 1, N: int(t)}, Framed: true}
+		}
+		scale := F(edge.Scale)
+		for i, v := range x.Data {
+			if edge.Mode == "mul" {
+				p.Data[i] *= F(v * scale)
+			} else {
+				p.Data[i] += F(v * scale)
+			}
+		}
+	}
+	defer func() { a.fired += t }()
+	switch a.Spec.Endpoint {
+	case graph.Fed:
+		a.out[0] = append(a.out[0], inputs[a.Name][a.fired:a.fired+t]...)
+		return nil
+	case graph.Taken:
+		taken[a.Name] = append(taken[a.Name], c.In[0].Data...)
+		return nil
+	}
+	for _, n := range a.Spec.Prod {
+		c.Out = append(c.Out, node.Tensor[F]{Data: make([]F, int(t)*n), B: 1, C: 1, N: int(t) * n})
+	}
+	switch code := a.inst.Forward(&c); {
+	case code == graph.Success:
+	case code == graph.Pending && a.Spec.Dynamic:
+		c.Produced = 0
+	case code == graph.End && a.Spec.Dynamic:
+		a.ended = true
+	default:
+		return fmt.Errorf("node %s: %v", a.Name, code)
+	}
+	for o, n := range a.Spec.Prod {
+		a.out[o] = append(a.out[o], c.Out[o].Data[:c.Produced*n]...)
+	}
+	return nil
+}
+
+func repeat[F node.Float](x F, n int) []F {
+	all := make([]F, n)
+	for i := range all {
+		all[i] = x
+	}
+	return all
+}
