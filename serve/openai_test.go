@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 const hello = `"messages":[{"role":"user","content":"Tell me about a dog."}]`
@@ -117,6 +118,9 @@ func TestCompletions(t *testing.T) {
 		whole := object(t, text)
 		_, text = post(t, url, body+`,"stream":true}`)
 		said := map[int]string{}
+		if !strings.HasSuffix(text, "data: [DONE]\n\n") {
+			t.Errorf("%s: the stream ends with %q", body, text[max(0, len(text)-100):])
+		}
 		for _, c := range events(t, text) {
 			if c != "[DONE]" {
 				o := object(t, c)
@@ -133,6 +137,121 @@ func TestCompletions(t *testing.T) {
 	if got := at(t, object(t, text), "choices", 0, "text").(string); !strings.HasPrefix(got, "Once upon a time") {
 		t.Errorf("the echo is missing: %q", got)
 	}
+}
+
+// TestSeveralPrompts: each answer of several prompts is the one that its prompt has alone with
+// its seed, and the prompts count once, whole and as a stream.
+func TestSeveralPrompts(t *testing.T) {
+	_, web := newServer(t, Config{})
+	url := web.URL + "/v1/completions"
+	const usual = `,"max_tokens":8,"temperature":1.5`
+	prompts := []string{`"Once"`, `"Tom had a"`, `"The dog"`}
+	body := `{"prompt":[` + strings.Join(prompts, ",") + `],"n":2,"seed":5` + usual
+	_, text := post(t, url, body+"}")
+	whole := object(t, text)
+	var usage any
+	_, text = post(t, url, body+`,"stream":true,"stream_options":{"include_usage":true}}`)
+	for _, c := range events(t, text) {
+		if c != "[DONE]" {
+			usage = object(t, c)["usage"]
+		}
+	}
+	different := map[any]bool{}
+	length := 0.0
+	for i, prompt := range prompts {
+		for k := range 2 {
+			_, text := post(t, url, fmt.Sprintf(`{"prompt":%s,"seed":%d%s}`, prompt, 5+k, usual))
+			alone := object(t, text)
+			want, got := at(t, alone, "choices", 0, "text"), at(t, whole, "choices", 2*i+k, "text")
+			if got != want || at(t, whole, "choices", 2*i+k, "index") != float64(2*i+k) {
+				t.Errorf("answer %d of prompt %d is %q, alone %q", k, i, got, want)
+			}
+			if different[got] = true; k == 0 {
+				length += at(t, alone, "usage", "prompt_tokens").(float64)
+			}
+		}
+	}
+	if len(different) != 6 {
+		t.Errorf("answers are the same: %v", different)
+	}
+	for what, u := range map[string]any{"whole": whole["usage"], "stream": usage} {
+		if at(t, u, "prompt_tokens") != length || at(t, u, "completion_tokens") != 48.0 || at(t, u, "total_tokens") != length+48 {
+			t.Errorf("%s: the usage is %v, want prompts of %v", what, u, length)
+		}
+	}
+}
+
+// TestTextOffsets: log-probabilities of completions are those of the tokens that were chosen,
+// and say where in the text each is, after an echo too; the chunks of a stream say the same.
+func TestTextOffsets(t *testing.T) {
+	_, web := newServer(t, Config{})
+	url := web.URL + "/v1/completions"
+	for _, more := range []string{"", `,"echo":true`} {
+		body := `{"prompt":"Once upon a time","logprobs":2,"seed":3,"temperature":1` + more
+		_, text := post(t, url, body+"}")
+		choice := at(t, object(t, text), "choices", 0)
+		said := at(t, choice, "text").(string)
+		tokens, offsets := at(t, choice, "logprobs", "tokens").([]any), at(t, choice, "logprobs", "text_offset").([]any)
+		probs, tops := at(t, choice, "logprobs", "token_logprobs").([]any), at(t, choice, "logprobs", "top_logprobs").([]any)
+		if len(tokens) != 16 || len(offsets) != 16 || len(probs) != 16 || len(tops) != 16 {
+			t.Fatalf("%d tokens, %d offsets, %d probabilities, %d of others", len(tokens), len(offsets), len(probs), len(tops))
+		}
+		other := 0 // tokens that are not the likeliest
+		for i, top := range tops {
+			top := top.(map[string]any)
+			if len(top) != 2 {
+				t.Errorf("%d likely tokens, want 2", len(top))
+			}
+			if p, ok := top[tokens[i].(string)]; ok && p != probs[i] {
+				t.Errorf("%q has the log-probability %v, among the likeliest %v", tokens[i], probs[i], p)
+			}
+			for _, p := range top {
+				if p.(float64) > probs[i].(float64) {
+					other++
+					break
+				}
+			}
+		}
+		if other == 0 {
+			t.Error("all tokens are the likeliest, which shows too little")
+		}
+		for i, token := range tokens {
+			if at := int(offsets[i].(float64)); at > len(said) || !strings.HasPrefix(said[at:], token.(string)) {
+				t.Errorf("%s: token %q is not at %d of %q", more, token, at, said)
+			}
+		}
+		var streamed []any
+		_, text = post(t, url, body+`,"stream":true}`)
+		for _, c := range events(t, text) {
+			if c != "[DONE]" {
+				if p, ok := at(t, object(t, c), "choices", 0, "logprobs").(map[string]any); ok {
+					streamed = append(streamed, p["text_offset"].([]any)...)
+				}
+			}
+		}
+		if got, want := fmt.Sprint(streamed), fmt.Sprint(offsets); got != want {
+			t.Errorf("%s: the stream has the offsets %s, want %s", more, got, want)
+		}
+	}
+}
+
+// TestTimeLimit: a request that takes longer than it may is an error, however many answers
+// it has, and its stream has no end but that.
+func TestTimeLimit(t *testing.T) {
+	s, web := newServer(t, Config{Timeout: 30 * time.Millisecond})
+	for _, n := range []int{1, 8} {
+		body := fmt.Sprintf(`{"prompt":"Once","ignore_eos":true,"max_tokens":100000,"temperature":1.5,"n":%d`, n)
+		status, text := post(t, web.URL+"/v1/completions", body+"}")
+		if status != 504 || at(t, object(t, text), "error", "code") != "timeout" {
+			t.Errorf("%d answers: %d %.200s", n, status, text)
+		}
+		_, text = post(t, web.URL+"/v1/completions", body+`,"stream":true}`)
+		all := events(t, text)
+		if len(all) == 0 || !strings.Contains(all[len(all)-1], `"timeout"`) {
+			t.Errorf("%d answers: the stream ends with %q", n, text[max(0, len(text)-200):])
+		}
+	}
+	waitFor(t, "all requests end", func() bool { return s.host.Running() == 0 })
 }
 
 // TestResponses: the items of a stream's last event are those of the whole response.
@@ -245,6 +364,10 @@ func TestErrors(t *testing.T) {
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]}]}`, 400, "invalid_value", "data: URL"},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`, 400, "unsupported_value", "image"},
 		{"/v1/completions", `{"prompt":[[99999999]]}`, 400, "invalid_value", "ids below"},
+		{"/v1/completions", `{"prompt":[[2048]]}`, 400, "invalid_value", "ids below"},
+		{"/v1/completions", `{"prompt":["a","b"],"n":33}`, 400, "invalid_value", "more than 64 answers"},
+		{"/v1/completions", `{"prompt":"a","stop":["a",""]}`, 400, "invalid_value", "empty"},
+		{"/v1/completions", `{"prompt":"a","stop":["` + strings.Repeat(`a","`, 64) + `a"]}`, 400, "invalid_value", "at most 64"},
 		{"/v1/completions", `{"prompt":{}}`, 400, "invalid_value", "prompt is"},
 		{"/v1/responses", `{"input":"a","previous_response_id":"x"}`, 400, "unsupported_value", "no responses are kept"},
 		{"/v1/embeddings", `{"input":[]}`, 400, "invalid_value", "input has 0 texts"},

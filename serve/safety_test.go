@@ -60,7 +60,8 @@ func TestSites(t *testing.T) {
 		{own, "", 200}, {"localhost", "", 200}, {"LOCALHOST.:1", "", 200}, {"[::1]:80", "", 200}, {"models.example:80", "", 200},
 		{"evil.example", "", 403}, {"localhost.evil.example", "", 403}, {"127.0.0.1.evil.example", "", 403},
 		{own, "https://app.example", 200}, {own, "http://" + own, 200}, {own, "https://evil.example", 403}, {own, "null", 403},
-		{"evil.example", "http://evil.example", 403},
+		{"evil.example", "http://evil.example", 403}, {"evilmodels.example", "", 403}, {"models.example.", "", 200},
+		{own, "https://app.example.evil.example", 403}, {own, "https://app.exampl", 403}, {own, "http://127.0.0.1:1", 403}, {own, "http://127.0.0.1", 403},
 	} {
 		header := []string{"Host", c.host}
 		if c.origin != "" {
@@ -79,8 +80,58 @@ func TestSites(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" {
+	// A cache must not give one page what was allowed to another.
+	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || resp.Header.Get("Vary") != "Origin" {
 		t.Errorf("preflight: %d %v", resp.StatusCode, resp.Header)
+	}
+}
+
+// TestHeaders: a refused key is told which kind is wanted, and what depends on who asks is
+// kept by no cache.
+func TestHeaders(t *testing.T) {
+	_, web := newServer(t, Config{Keys: []string{"first-key"}})
+	for _, c := range []struct{ key, name, want string }{
+		{"wrong-key", "Www-Authenticate", "Bearer"}, {"first-key", "Cache-Control", "no-cache"}, {"first-key", "X-Content-Type-Options", "nosniff"},
+	} {
+		for _, path := range []string{"/v1/models", "/metrics"} {
+			if path == "/metrics" && c.name == "Cache-Control" { // Prometheus' own
+				continue
+			}
+			q, _ := http.NewRequest("GET", web.URL+path, nil)
+			q.Header.Set("Authorization", "Bearer "+c.key)
+			resp, err := http.DefaultClient.Do(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if got := resp.Header.Get(c.name); got != c.want {
+				t.Errorf("%s: %s is %q, want %q", path, c.name, got, c.want)
+			}
+		}
+	}
+}
+
+// TestClients: requests share what their key is given: with one key from anywhere, with
+// different ones not even from one address; without keys the address counts.
+func TestClients(t *testing.T) {
+	for _, keys := range [][]string{{"first-key", "second-key"}, nil} {
+		s, web := newServer(t, Config{Keys: keys})
+		var who string
+		s.host.Mount(s.mux, []host.Route{{Pattern: "GET /who", Serve: func(_ http.ResponseWriter, r *host.Request) error {
+			who = r.Client()
+			return r.WriteJSON(200, "")
+		}}})
+		var got []string
+		for _, key := range []string{"first-key", "second-key", "first-key"} {
+			if status, text := get(t, web.URL+"/who", "Authorization", "Bearer "+key); status != 200 {
+				t.Fatal(status, text)
+			}
+			http.DefaultClient.CloseIdleConnections() // the next one comes from another port
+			got = append(got, who)
+		}
+		if got[0] == "" || got[0] != got[2] || (got[0] != got[1]) != (keys != nil) || strings.Contains(got[0], "key") {
+			t.Errorf("keys %q: the clients are %q", keys, got)
+		}
 	}
 }
 
@@ -164,6 +215,42 @@ func TestBusy(t *testing.T) {
 	}
 	if status, _ := get(t, web.URL+"/health"); status != 200 {
 		t.Errorf("health is %d", status)
+	}
+}
+
+// TestAsManyAsTheLimit: exactly as many requests as the limit are under way at a time, and
+// an ended one makes room.
+func TestAsManyAsTheLimit(t *testing.T) {
+	s, web := newServer(t, Config{MaxRequests: 3})
+	held, hold := make(chan bool), make(chan bool)
+	s.host.Mount(s.mux, []host.Route{{Pattern: "GET /hold", Serve: func(_ http.ResponseWriter, r *host.Request) error {
+		held <- true
+		<-hold
+		return r.WriteJSON(200, "done")
+	}}})
+	for range 4 { // rounds: nothing stays counted
+		answered := make(chan int, 3)
+		for range 3 {
+			go func() {
+				status, _ := get(t, web.URL+"/hold")
+				answered <- status
+			}()
+		}
+		for range 3 {
+			<-held
+		}
+		if status, _ := get(t, web.URL+"/v1/models"); status != 429 {
+			t.Errorf("a fourth request: %d", status)
+		}
+		for range 3 {
+			hold <- true
+		}
+		for range 3 {
+			if status := <-answered; status != 200 {
+				t.Errorf("one of three: %d", status)
+			}
+		}
+		waitFor(t, "they end", func() bool { return s.host.Running() == 0 })
 	}
 }
 

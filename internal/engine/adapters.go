@@ -94,8 +94,12 @@ func (e *Engine) openAdapters() error {
 // is one of that name, which matches [ErrAdapter]; if the model's products cannot have
 // it; or if the budget has no room for it, which matches [ledger.ErrFull].
 func (e *Engine) LoadAdapter(f AdapterFile) error {
-	if _, ok := e.adapters.find(f.Name); ok {
-		return fmt.Errorf("%w %q is loaded already", ErrAdapter, f.Name)
+	a := &e.adapters
+	a.mu.Lock()
+	err := a.unused(f.Name)
+	a.mu.Unlock()
+	if err != nil {
+		return err
 	}
 	b, err := e.Plan.readAdapter(&f)
 	if err != nil {
@@ -124,9 +128,9 @@ func (e *Engine) addAdapter(f AdapterFile, b *lora.Bound) error {
 	a := &e.adapters
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if slices.ContainsFunc(a.list, func(x *adapter) bool { return x.Name == f.Name }) {
+	if err := a.unused(f.Name); err != nil {
 		low.Release()
-		return fmt.Errorf("%w %q is loaded already", ErrAdapter, f.Name)
+		return err
 	}
 	a.list = append(a.list, &adapter{AdapterState: AdapterState{AdapterFile: f, Plan: b.LowRank, Bytes: b.Bytes()}, low: low})
 	e.Plan.Config.Logger.Info("adapter loaded", "adapter", f.Name, "path", f.Path, "updates", len(b.Updates), "bytes", b.Bytes())
@@ -138,10 +142,10 @@ func (e *Engine) addAdapter(f AdapterFile, b *lora.Bound) error {
 func (e *Engine) UnloadAdapter(name string) error {
 	a := &e.adapters
 	a.mu.Lock()
-	i := slices.IndexFunc(a.list, func(x *adapter) bool { return x.Name == name })
-	if i < 0 {
+	i, err := a.find(name)
+	if err != nil {
 		a.mu.Unlock()
-		return a.unknown(name)
+		return err
 	}
 	x := a.list[i]
 	a.list, x.gone = slices.Delete(a.list, i, i+1), true
@@ -173,13 +177,13 @@ func (e *Engine) BorrowAdapter(name string) (low *exec.LowRank, scale float32, r
 	a := &e.adapters
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, x := range a.list {
-		if x.Name == name {
-			x.Users++
-			return x.low, x.Scale, func() { a.release(x) }, nil
-		}
+	i, err := a.find(name)
+	if err != nil {
+		return nil, 0, nil, err
 	}
-	return nil, 0, nil, a.unknownLocked(name)
+	x := a.list[i]
+	x.Users++
+	return x.low, x.Scale, func() { a.release(x) }, nil
 }
 
 func (a *adapters) release(x *adapter) {
@@ -190,33 +194,29 @@ func (a *adapters) release(x *adapter) {
 	}
 }
 
-func (a *adapters) find(name string) (AdapterState, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, x := range a.list {
-		if x.Name == name {
-			return x.AdapterState, true
-		}
-	}
-	return AdapterState{}, false
-}
-
-func (a *adapters) unknown(name string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.unknownLocked(name)
-}
-
-func (a *adapters) unknownLocked(name string) error {
+// find returns an adapter's place in the list, or an error that says which there are. The
+// list is locked.
+func (a *adapters) find(name string) (int, error) {
 	var names []string
-	for _, x := range a.list {
+	for i, x := range a.list {
+		if x.Name == name {
+			return i, nil
+		}
 		names = append(names, x.Name)
 	}
 	there := "none is loaded"
 	if len(names) > 0 {
 		there = "there are " + strings.Join(names, ", ")
 	}
-	return fmt.Errorf("%w %q is not loaded: %s", ErrAdapter, name, there)
+	return 0, fmt.Errorf("%w %q is not loaded: %s", ErrAdapter, name, there)
+}
+
+// unused returns an error if there is an adapter of a name. The list is locked.
+func (a *adapters) unused(name string) error {
+	if _, err := a.find(name); err != nil {
+		return nil
+	}
+	return fmt.Errorf("%w %q is loaded already", ErrAdapter, name)
 }
 
 // closeAdapters frees all; no request runs any more.

@@ -175,8 +175,11 @@ func reals(a *big.Rat, above bool, b *big.Rat, below bool) *expr {
 		n := max(len(f), len(g))
 		f, g = f+strings.Repeat("0", n-len(f)), g+strings.Repeat("0", n-len(g))
 		tail := seq(text("."), within(f, above, g, below))
-		if n == 0 { // both are the same integer
+		switch {
+		case n == 0: // both are the same integer
 			tail = optional(seq(text("."), text("0"), zeros()))
+		case !above && strings.Trim(f, "0") == "": // a is an integer
+			tail = optional(tail)
 		}
 		return seq(text(x.String()), tail)
 	}
@@ -246,7 +249,11 @@ func within(f string, above bool, g string, below bool) *expr {
 		}
 		return zeros()
 	case f[0] == g[0]:
-		return seq(text(f[:1]), within(f[1:], above, g[1:], below))
+		rest := within(f[1:], above, g[1:], below)
+		if !above && strings.Trim(f[1:], "0") == "" { // zeros need not be written
+			rest = optional(rest)
+		}
+		return seq(text(f[:1]), rest)
 	}
 	out := alt(seq(text(f[:1]), atLeast(strings.TrimRight(f[1:], "0"), above)))
 	if f[0]+1 < g[0] {

@@ -116,6 +116,31 @@ func TestFairShare(t *testing.T) {
 	}
 }
 
+// TestClientsAreForgotten: of more clients than are remembered, those whose requests have
+// ended are forgotten and no others: what these were given counts on.
+func TestClientsAreForgotten(t *testing.T) {
+	s := open(t, "llama3").still(small, Config{})
+	for i := range maxClients {
+		c := s.client(fmt.Sprint(i))
+		c.tokens.Store(int64(1000 + i))
+		if i%2 == 0 {
+			c.live.Add(-1)
+		}
+	}
+	late := s.client("late")
+	if n := len(s.clients); n != maxClients/2+1 {
+		t.Errorf("%d clients are remembered, want %d", n, maxClients/2+1)
+	}
+	for i := 1; i < maxClients; i += 2 {
+		if c := s.clients[fmt.Sprint(i)]; c == nil || c.tokens.Load() < int64(1000+i) {
+			t.Fatalf("client %d, which has a request: %+v", i, c)
+		}
+	}
+	if got := late.tokens.Load(); got != 1001 {
+		t.Errorf("a new client begins at %d tokens, want those of the one with the fewest, 1001", got)
+	}
+}
+
 // TestPriorityKeepsMemory: with too little memory for two, the one with the higher
 // priority keeps it although it came later.
 func TestPriorityKeepsMemory(t *testing.T) {

@@ -217,7 +217,7 @@ func (s *Scheduler) readPages(t *transfer, r *sequence.Reader, id sequence.ID, t
 	first, n := s.extent(id.State, id.End)
 	c := s.pools[id.State].Cache().Config()
 	if x := r.Runs[0]; x.First != first || x.Pages != n || x.Bytes != c.PageBytes {
-		return &sequence.Error{Kind: sequence.ErrDamaged, Path: r.Path, Offset: 44, Why: fmt.Sprintf("it has pages %d to %d of %d bytes, want %d to %d of %d", x.First, x.First+x.Pages-1, x.Bytes, first, first+n-1, c.PageBytes)}
+		return &sequence.Error{Kind: sequence.ErrDamaged, Path: r.Path, Offset: r.RunOffset(0), Why: fmt.Sprintf("it has pages %d to %d of %d bytes, want %d to %d of %d", x.First, x.First+x.Pages-1, x.Bytes, first, first+n-1, c.PageBytes)}
 	}
 	for k := range n {
 		if t.stop.Load() {

@@ -280,17 +280,16 @@ func (s *Scheduler) layout(r *sequence.Reader) (l layout, err error) {
 	}
 	for i, t := range r.Tokens {
 		if t < 0 || int(t) >= s.vocab {
-			return bad(44+4*int64(i), "token %d is outside the vocabulary of %d", t, s.vocab)
+			return bad(r.TokenOffset(i), "token %d is outside the vocabulary of %d", t, s.vocab)
 		}
 	}
 	l = layout{s: s, r: r, last: make([]int, len(s.pools))}
 	for i := range l.last {
 		l.last[i] = -1
 	}
-	runs := 44 + 4*int64(n)
 	before := 0
 	for k, x := range r.Runs {
-		at := runs + 20*int64(k)
+		at := r.RunOffset(k)
 		if x.State < before || x.State >= len(s.pools) || !s.pools[x.State].Persistent() || l.last[x.State] >= 0 {
 			return bad(at, "run %d is of state %d, which has none here", k, x.State)
 		}
@@ -314,7 +313,7 @@ func (s *Scheduler) layout(r *sequence.Reader) (l layout, err error) {
 	}
 	for i, k := range l.last {
 		if k < 0 && s.pools[i].Persistent() {
-			return bad(runs, "there are no pages of state %d", i)
+			return bad(r.RunOffset(0), "there are no pages of state %d", i)
 		}
 	}
 	return l, nil
@@ -357,7 +356,7 @@ func (p *prefix) checkMarks(r *sequence.Reader) error {
 			if pool.Persistent() && !pool.ByPosition() && p.marks[i].states[k] == nil {
 				at := p.marks[i].at
 				p.clear()
-				return &sequence.Error{Kind: sequence.ErrDamaged, Path: r.Path, Offset: 44 + 4*int64(len(r.Tokens)), Why: fmt.Sprintf("state %d has no snapshot after %d tokens, others have", k, at)}
+				return &sequence.Error{Kind: sequence.ErrDamaged, Path: r.Path, Offset: r.RunOffset(0), Why: fmt.Sprintf("state %d has no snapshot after %d tokens, others have", k, at)}
 			}
 		}
 	}

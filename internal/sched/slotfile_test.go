@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"atenia/internal/store/sequence"
@@ -136,7 +137,27 @@ func TestSlotFileBad(t *testing.T) {
 		}
 		if f, err := s.RestoreSlot(t.Context(), 0, bad); !errors.Is(err, sequence.ErrDamaged) {
 			t.Fatalf("%d: runs %+v of %d tokens: %+v, %v", i, h.Runs, len(h.Tokens), f, err)
+		} else if e, _ := errors.AsType[*sequence.Error](err); e.Offset < h.RunOffset(0) || e.Offset >= h.RunOffset(len(h.Runs)) {
+			t.Errorf("%d: byte %d is none of the runs: %v", i, e.Offset, err)
 		}
+	}
+	h := p.Header
+	h.Tokens = slices.Clone(h.Tokens)
+	k := rng.IntN(len(h.Tokens))
+	h.Tokens[k] = int32(m.Config.Vocab)
+	var pages [][]byte
+	for _, x := range h.Runs {
+		for range x.Pages {
+			pages = append(pages, make([]byte, x.Bytes))
+		}
+	}
+	bad := filepath.Join(dir, "tokens.kv")
+	if err := sequence.Write(nil, bad, &h, pages); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.RestoreSlot(t.Context(), 0, bad)
+	if e, ok := errors.AsType[*sequence.Error](err); !ok || e.Offset != h.TokenOffset(k) {
+		t.Errorf("token %d is none: %v", k, err)
 	}
 	for _, slot := range []int{-1, 2, 99} {
 		if _, err := s.SaveSlot(t.Context(), slot, path); !errors.Is(err, ErrSlot) {

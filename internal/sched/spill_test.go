@@ -2,6 +2,7 @@ package sched
 
 import (
 	"errors"
+	"os"
 	"testing"
 )
 
@@ -97,5 +98,25 @@ func TestSpillRefused(t *testing.T) {
 	}
 	if err := pause.Restore(0); !errors.Is(err, errSpilled) {
 		t.Errorf("a file that was cut: %v", err)
+	}
+}
+
+// TestSpillForgotten: the file of a spilled sequence is closed when its slot is given to
+// another.
+func TestSpillForgotten(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.still(small, Config{Slots: 1})
+	turns(t, s, nil, submit(t, s, Request{Prompt: m.tokens(1, 50), MaxTokens: 4}))
+	pause := &Pause{s: s}
+	if err := pause.Spill(0, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	f := s.slots[0].spill.file
+	turns(t, s, nil, submit(t, s, Request{Prompt: m.tokens(2, 30), MaxTokens: 4}))
+	if idle := pause.Idle(nil); len(idle) != 1 || idle[0].Spilled {
+		t.Errorf("idle sequences: %+v", idle)
+	}
+	if _, err := f.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file is open: %v", err)
 	}
 }

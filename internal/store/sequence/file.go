@@ -82,8 +82,14 @@ func (h *Header) pages() (n, bytes int64) {
 // Bytes returns the size of the file.
 func (h *Header) Bytes() int64 {
 	n, bytes := h.pages()
-	return fixedBytes + 4*int64(len(h.Tokens)) + runBytes*int64(len(h.Runs)) + 4*n + 4 + bytes
+	return h.RunOffset(len(h.Runs)) + 4*n + 4 + bytes
 }
+
+// TokenOffset returns where in the file a token of the header is, for an [Error].
+func (h *Header) TokenOffset(i int) int64 { return fixedBytes + 4*int64(i) }
+
+// RunOffset returns where in the file a run of the header is, for an [Error].
+func (h *Header) RunOffset(i int) int64 { return h.TokenOffset(len(h.Tokens)) + runBytes*int64(i) }
 
 // encode returns the header's bytes. pages are those of all runs.
 func (h *Header) encode(pages [][]byte) ([]byte, error) {

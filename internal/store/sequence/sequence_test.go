@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -74,6 +75,11 @@ func TestRoundTrip(t *testing.T) {
 		b := bytesOf(t, h, pages)
 		if int64(len(b)) != h.Bytes() {
 			t.Fatalf("%d bytes, want %d", len(b), h.Bytes())
+		}
+		number := func(at int64) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
+		i, k := rng.IntN(len(h.Tokens)), rng.IntN(len(h.Runs))
+		if token, state, size := number(h.TokenOffset(i)), number(h.RunOffset(k)), number(h.RunOffset(k+1)-4); int32(token) != h.Tokens[i] || int(state) != h.Runs[k].State || int(size) != h.Runs[k].Bytes {
+			t.Fatalf("token %d is %d, run %d of state %d with pages of %d bytes", i, token, k, state, size)
 		}
 		r, got, err := pagesOf(b)
 		if err != nil {

@@ -51,6 +51,9 @@ func TestAnswers(t *testing.T) {
 		{name: "good, bad", marks: "<tool_call>", answer: "<tool_call>[{\"name\": \"now\", \"arguments\": {}}, {]", want: ", {]||now {}"},
 		{name: "no tools", marks: "<tool_call> <think>", answer: "<think>Hm.</think><tool_call>{\"name\": \"now\"}</tool_call>", noTools: true, want: "<tool_call>{\"name\": \"now\"}</tool_call>|Hm.|"},
 		{name: "a mark that is none", marks: "<tool_call> <think>", answer: "a <b> <too <thin <tool_cal", want: "a <b> <too <thin <tool_cal||"},
+		{name: "cut after a name", marks: "<minimax:tool_call>", answer: `Yes. <minimax:tool_call><invoke name="now" `, want: `Yes. <minimax:tool_call><invoke name="now" ||`},
+		{name: "good, bad, in tags", marks: "<minimax:tool_call>", answer: `<minimax:tool_call><invoke name="now"></invoke><invoke name="now">now!`, want: `<invoke name="now">now!||now {}`},
+		{name: "not a name", marks: "<start_function_call>", answer: "<start_function_call>call:get weather{city:<escape>Paris<escape>}<end_function_call>", want: "<start_function_call>call:get weather{city:<escape>Paris<escape>}<end_function_call>||"},
 		{name: "space at the end", marks: "<think>", answer: "a \n", noTools: true, want: "a \n||"},
 	} {
 		d := Detect(c.marks, nil)

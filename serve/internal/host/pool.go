@@ -193,12 +193,6 @@ type Lease struct {
 
 	adapter string // that was asked for; "" = the model alone
 	once    sync.Once
-	done    func() // of a lease without a pool
-}
-
-// Lend returns a lease of a model that is in no pool. Done is called when it is released.
-func Lend(m *atenia.Model, name string, done func()) *Lease {
-	return &Lease{Model: m, Info: Info{Name: name, Loaded: true}, done: done}
 }
 
 // Borrow returns a model by its name, and loads it first if it is not; "" and "default"
@@ -257,15 +251,7 @@ func (p *Pool) Loaded() (out []*Lease) {
 }
 
 // Release gives the model back. It may be called more than once.
-func (l *Lease) Release() {
-	l.once.Do(func() {
-		if l.p == nil {
-			l.done()
-			return
-		}
-		l.p.release(l)
-	})
-}
+func (l *Lease) Release() { l.once.Do(func() { l.p.release(l) }) }
 
 func (p *Pool) changed(e *entry) {
 	if p.c.Changed != nil {

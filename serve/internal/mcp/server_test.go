@@ -21,23 +21,53 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// story is the embedded model, which the tests share.
-var story = sync.OnceValues(func() (*atenia.Model, error) { return atenia.Open(context.Background(), "", nil) })
+// pool has the embedded model as "story", which the tests share.
+var pool = sync.OnceValues(func() (*host.Pool, error) {
+	return host.NewPool(host.PoolConfig{Sources: []host.Source{{Name: "story"}}, Idle: -1})
+})
 
-// testConfig offers the embedded model as "story", and one that panics as "broken".
-func testConfig(t *testing.T) Config {
-	m, err := story()
+// models returns the pool.
+func models(t testing.TB) *host.Pool {
+	t.Helper()
+	p, err := pool()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// story borrows the model until the test ends.
+func story(t testing.TB) *host.Lease {
+	t.Helper()
+	l, err := models(t).Borrow(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Release)
+	return l
+}
+
+// unused waits until nobody holds the model.
+func unused(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); models(t).List()[0].Users > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the request goes on")
+		}
+	}
+}
+
+// testConfig offers the embedded model as "story", and one that panics as "broken".
+func testConfig(t *testing.T) Config {
+	models := models(t)
 	return Config{
 		Names:  func() []string { return []string{"story", "cold"} },
 		Loaded: func(name string) bool { return name == "story" },
 		Host:   host.New(host.Config{}),
-		Use: func(_ context.Context, name string) (*host.Lease, error) {
+		Use: func(ctx context.Context, name string) (*host.Lease, error) {
 			switch name {
 			case "", "story":
-				return host.Lend(m, "story", func() {}), nil
+				return models.Borrow(ctx, "")
 			case "broken":
 				panic("planted")
 			}
@@ -82,7 +112,7 @@ func invoke(t *testing.T, s *sdk.ClientSession, tool, args string) (text string,
 func TestTools(t *testing.T) {
 	c := testConfig(t)
 	s := connect(t, c, nil)
-	m, _ := story()
+	m := story(t)
 	list, err := s.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -194,12 +224,7 @@ func TestProgress(t *testing.T) {
 
 // TestCancel: canceling a call ends the generation.
 func TestCancel(t *testing.T) {
-	ended := make(chan struct{})
 	c := testConfig(t)
-	m, _ := story()
-	c.Use = func(context.Context, string) (*host.Lease, error) {
-		return host.Lend(m, "story", func() { close(ended) }), nil
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := connect(t, c, &sdk.ClientOptions{ProgressNotificationHandler: func(context.Context, *sdk.ProgressNotificationClientRequest) { cancel() }})
 	p := &sdk.CallToolParams{Name: "generate", Arguments: json.RawMessage(`{"prompt":"Once upon a time","max_tokens":100000}`)}
@@ -207,11 +232,7 @@ func TestCancel(t *testing.T) {
 	if _, err := s.CallTool(ctx, p); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	select {
-	case <-ended:
-	case <-time.After(20 * time.Second):
-		t.Error("the generation goes on")
-	}
+	unused(t)
 }
 
 // TestResources: lists load nothing, and what is not there is an error.
@@ -331,10 +352,7 @@ func FuzzLine(f *testing.F) {
 func FuzzArguments(f *testing.F) {
 	f.Add([]byte(`{"prompt":"Once","max_tokens":3,"temperature":0.5,"stop":["x"],"chat":true,"system":"s"}`))
 	f.Add([]byte(`{"seed":18446744073709551615}{}`))
-	m, err := story()
-	if err != nil {
-		f.Fatal(err)
-	}
+	m := story(f).Model
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var in generateInput
 		if readArguments(b, &in) != nil {

@@ -163,7 +163,10 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 	}
 	head := textCompletion{ID: "cmpl-" + r.ID, Object: "text_completion", Created: now(), Model: l.Info.Name, Fingerprint: fingerprint}
 	if in.Stream {
-		s := &textStream{events: events, head: head, usage: in.includesUsage(), echoes: echoes, offsets: make([]int, all)}
+		s := &textStream{events: events, head: head, usage: in.includesUsage(), echoes: echoes}
+		for _, e := range echoes {
+			s.offsets = append(s.offsets, len(e))
+		}
 		return s.end(fan(r.Context(), all, ask, func(i int, t atenia.Token) error { return s.take(i, answers[i].add(t)) }), answers, n)
 	}
 	err = fan(r.Context(), all, ask, func(i int, t atenia.Token) error { answers[i].add(t); return nil })
@@ -188,6 +191,8 @@ func total(answers []*answer, n int) *usage {
 		}
 		sum.Prompt, sum.Answer, sum.Total = sum.Prompt+u.Prompt, sum.Answer+u.Answer, sum.Total+u.Total
 		sum.Details.Cached += u.Details.Cached
+		sum.AnswerDetails.Accepted += u.AnswerDetails.Accepted
+		sum.AnswerDetails.Rejected += u.AnswerDetails.Rejected
 	}
 	return sum
 }
@@ -198,7 +203,7 @@ type textStream struct {
 	head    textCompletion
 	usage   bool
 	echoes  []string // what precedes each choice
-	offsets []int
+	offsets []int    // of the next token in each
 }
 
 func (s *textStream) take(i int, d delta) error {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"atenia"
 	"atenia/internal/fault"
@@ -17,8 +16,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// errNotText ends a connection whose client sends what no message can be.
-var errNotText = errors.New("the message is not text")
+// errNotText ends a connection whose client sends binary messages, or text that is not UTF-8.
+var errNotText = errors.New("what the client sent is not text")
 
 // A conn is one connection: a goroutine that reads, one that pings, and one for
 // each request that runs.
@@ -47,12 +46,11 @@ func read(ctx context.Context, socket *websocket.Conn) ([]byte, error) {
 }
 
 // readAny reads a message of either type. Text that is no UTF-8 ends the connection with
-// the status of RFC 6455, section 8.1; the library leaves that to its users.
+// the status of RFC 6455, section 8.1, at its first wrong byte.
 func readAny(ctx context.Context, socket *websocket.Conn) (websocket.MessageType, []byte, error) {
 	typ, b, err := socket.Read(ctx)
-	if err == nil && typ == websocket.MessageText && !utf8.Valid(b) {
-		socket.Close(websocket.StatusInvalidFramePayloadData, "a message is not UTF-8")
-		err = errNotText
+	if errors.Is(err, errNotText) {
+		socket.Close(websocket.StatusInvalidFramePayloadData, "text is not UTF-8")
 	}
 	return typ, b, err
 }

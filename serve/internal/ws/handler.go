@@ -63,7 +63,7 @@ func New(cfg Config) *Handler {
 // accept answers the handshake: a page of another origin gets 403. Messages are
 // not compressed, because tokens are shorter than what compression would add.
 func (h *Handler) accept(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
-	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{OriginPatterns: h.cfg.Origins, CompressionMode: websocket.CompressionDisabled})
+	c, err := websocket.Accept(checked(w), r, &websocket.AcceptOptions{OriginPatterns: h.cfg.Origins, CompressionMode: websocket.CompressionDisabled})
 	if err == nil {
 		c.SetReadLimit(h.cfg.Message)
 	}

@@ -17,23 +17,53 @@ import (
 	"github.com/coder/websocket"
 )
 
-// story is the embedded model, which the tests share.
-var story = sync.OnceValues(func() (*atenia.Model, error) { return atenia.Open(context.Background(), "", nil) })
+// pool has the embedded model as "story", which the tests share.
+var pool = sync.OnceValues(func() (*host.Pool, error) {
+	return host.NewPool(host.PoolConfig{Sources: []host.Source{{Name: "story"}}, Idle: -1})
+})
+
+// models returns the pool.
+func models(t testing.TB) *host.Pool {
+	t.Helper()
+	p, err := pool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// story borrows the model until the test ends.
+func story(t testing.TB) *host.Lease {
+	t.Helper()
+	l, err := models(t).Borrow(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Release)
+	return l
+}
+
+// unused waits until nobody holds the model.
+func unused(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); models(t).List()[0].Users > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the request goes on")
+		}
+	}
+}
 
 // testConfig offers the embedded model, one that panics as "broken", and one that is
 // never loaded as "slow".
 func testConfig(t *testing.T) Config {
-	m, err := story()
-	if err != nil {
-		t.Fatal(err)
-	}
+	models := models(t)
 	return Config{Host: host.New(host.Config{}), Use: func(ctx context.Context, name string) (*host.Lease, error) {
 		switch name {
 		case "slow":
 			<-ctx.Done()
 			return nil, ctx.Err()
 		case "":
-			return host.Lend(m, "story", func() {}), nil
+			return models.Borrow(ctx, "")
 		case "broken":
 			panic("planted")
 		}
@@ -86,7 +116,7 @@ func (p *peer) next() reply {
 // TestAnswers: answers that share a connection are those that each has alone.
 func TestAnswers(t *testing.T) {
 	_, p := dial(t, testConfig(t))
-	m, _ := story()
+	m := story(t)
 	want, got, ends := map[string]string{}, map[string]string{}, 0
 	for i, prompt := range []string{"Once upon a time", "The dog", "A little girl", "One day"} {
 		id := fmt.Sprint(i)
@@ -273,12 +303,12 @@ func TestOrigin(t *testing.T) {
 // TestSlow: a client that reads nothing is cut off, and its model given back.
 func TestSlow(t *testing.T) {
 	c := testConfig(t)
-	back := make(chan struct{})
+	lent := make(chan struct{})
 	use := c.Use
 	c.Write, c.AtOnce = 200*time.Millisecond, 64
 	c.Use = func(ctx context.Context, name string) (*host.Lease, error) {
-		l, err := use(ctx, name)
-		return host.Lend(l.Model, name, func() { close(back) }), err
+		defer close(lent)
+		return use(ctx, name)
 	}
 	_, p := dial(t, c)
 	go func() { // answered while nothing is read, until the system's buffers are full
@@ -286,11 +316,8 @@ func TestSlow(t *testing.T) {
 		}
 	}()
 	p.send(`{"type":"generate","id":"a","prompt":"Once","max_tokens":100000}`)
-	select {
-	case <-back:
-	case <-time.After(30 * time.Second):
-		t.Error("the request goes on")
-	}
+	<-lent
+	unused(t)
 }
 
 // TestSilent: a client that answers no ping is cut off.
@@ -354,11 +381,7 @@ func FuzzMessage(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	m, err := story()
-	if err != nil {
-		f.Fatal(err)
-	}
-	q, l := host.New(host.Config{}).Begin(f.Context(), "", "fuzz"), host.Lend(m, "story", func() {})
+	q, l := host.New(host.Config{}).Begin(f.Context(), "", "fuzz"), story(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := parse(b)
 		if err != nil {
