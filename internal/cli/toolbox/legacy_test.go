@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// oldOffice is an office of the specification of 2025-03-26, without metadata of the resource. Its
-// other metadata is what change makes of it.
-func oldOffice(t *testing.T, change func(o *office, m map[string]any), resource func(o *office, w http.ResponseWriter, r *http.Request) bool) *office {
+// oldOffice is an office of the specification of 2025-03-26, without metadata of the resource unless
+// resource has it; says: the challenge has its place. Its other metadata is what change makes of it.
+func oldOffice(t *testing.T, says bool, change func(o *office, m map[string]any), resource func(o *office, w http.ResponseWriter, r *http.Request) bool) *office {
 	o := newOffice(t)
 	inner := o.Config.Handler
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func oldOffice(t *testing.T, change func(o *office, m map[string]any), resource 
 			change(o, m)
 			w.Header().Set("Content-Type", "application/json")
 			_ = json.NewEncoder(w).Encode(m)
-		case r.URL.Path == "/mcp" && resource == nil:
+		case r.URL.Path == "/mcp" && !says:
 			inner.ServeHTTP(plainChallenge{w}, r)
 		default:
 			inner.ServeHTTP(w, r)
@@ -92,9 +92,11 @@ func TestLegacyLogin(t *testing.T) {
 		{"another place to register", to("registration_endpoint", "/register"), nil, false},
 		{"no PKCE", func(_ *office, m map[string]any) { delete(m, "code_challenge_methods_supported") }, nil, false},
 		{"metadata of the resource", same, described, false},
+		{"metadata of the resource that the challenge names", same, described, false},
+		{"a challenge that names metadata", same, nil, false},
 		{"metadata of the resource that cannot be read", same, broken, false},
 	} {
-		o := oldOffice(t, c.change, c.resource)
+		o := oldOffice(t, strings.Contains(c.what, "challenge"), c.change, c.resource)
 		visits := 0
 		var browser sync.WaitGroup
 		person := Person{Visit: func(_ context.Context, _, url string) error {
