@@ -16,6 +16,9 @@
 //	/ws                                                                  tokens over a WebSocket
 //	/health  /metrics  /slots  /why/{request}                            operators
 //
+// With [Config].Tools the server calls tools of MCP servers while it answers
+// /v1/responses, and asks the client before it does unless it was told not to.
+//
 // A page in a browser can use a server only if [Config].Origins lists its origin, and
 // only under a name that [Config].Hosts lists, an address or localhost: a page that
 // rebinds its own name to the server's address is refused. Who may listen on which

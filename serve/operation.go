@@ -132,7 +132,10 @@ func (s *Server) why(_ http.ResponseWriter, r *host.Request) error {
 	out := struct {
 		Request string `json:"request"`
 		Models  []told `json:"models"`
-	}{Request: r.PathValue("request")}
+		// Tools are those of MCP servers.
+		Tools []host.ToolDecision `json:"tools,omitempty"`
+	}{Request: r.PathValue("request"), Models: []told{}}
+	out.Tools = s.host.ToolDecisions(out.Request)
 	for _, l := range s.pool.Loaded() {
 		var about []atenia.Decision
 		for _, d := range l.Model.Why("") {
@@ -146,7 +149,7 @@ func (s *Server) why(_ http.ResponseWriter, r *host.Request) error {
 		}
 		l.Release()
 	}
-	if len(out.Models) == 0 {
+	if len(out.Models) == 0 && len(out.Tools) == 0 {
 		return &host.Problem{
 			Status: http.StatusNotFound, Code: "not_found",
 			Message: "Nothing is known of the request " + strconv.Quote(out.Request) + ". The last 4096 decisions about a loaded model are kept.",

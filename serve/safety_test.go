@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/cli/toolbox"
 	"atenia/serve/internal/host"
 )
 
@@ -599,7 +600,8 @@ func TestClosed(t *testing.T) {
 
 // FuzzBody: no body makes an endpoint panic, or answer with a fault of its own.
 func FuzzBody(f *testing.F) {
-	s, err := New(Config{MaxBody: 1 << 16, Open: atenia.Config{Threads: 1, Context: 64}})
+	box := openBox(f, map[string]toolbox.Server{"x": {Command: "no-such-program-here"}})
+	s, err := New(Config{MaxBody: 1 << 16, Open: atenia.Config{Threads: 1, Context: 64}, Tools: Tools{Servers: box}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -612,6 +614,13 @@ func FuzzBody(f *testing.F) {
 		`{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[1]"}}]}],"stream":true,"max_tokens":1,"tools":[{"type":"function","function":{"name":"f"}}]}`,
 	} {
 		f.Add(uint8(i), body)
+	}
+	const responses = 2 // of paths
+	for _, body := range []string{
+		`{"input":[{"type":"mcp_approval_request","id":"a","server_label":"x","name":"f","arguments":"{}"},{"type":"mcp_approval_response","approval_request_id":"a","approve":false,"reason":"no"}],"tools":[{"type":"mcp","server_label":"x","allowed_tools":{"tool_names":["f"]},"require_approval":{"never":{"tool_names":["f"]}}}],"max_output_tokens":1}`,
+		`{"input":[{"type":"mcp_list_tools","server_label":"x"},{"type":"mcp_call","id":"c","server_label":"x","name":"f","arguments":"{}","output":null,"error":{"code":1}},{"role":"user","content":"b"}],"include":["message.output_text.logprobs"],"top_logprobs":2,"max_output_tokens":1,"stream":true}`,
+	} {
+		f.Add(uint8(responses), body)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, body string) {
 		w := httptest.NewRecorder()

@@ -81,6 +81,8 @@ type Config struct {
 	Tracer trace.TracerProvider
 	// MCP is what the program adds for agents at /mcp.
 	MCP MCP
+	// Tools are those of MCP servers that requests may have called.
+	Tools Tools
 }
 
 // A Server is the handler of all endpoints, made by [New]. Its methods may be called at the same time.
@@ -113,6 +115,7 @@ func New(c Config) (*Server, error) {
 	}
 	h := host.New(host.Config{
 		Pool: pool, Metrics: metrics, Keys: c.Keys, Hosts: c.Hosts, Origins: c.Origins, Logger: c.Logger, Prompts: c.LogPrompts, Tracer: c.Tracer,
+		Tools:  c.Tools.host(),
 		Limits: host.Limits{Body: c.MaxBody, Requests: c.MaxRequests, Request: c.Timeout, Write: c.WriteTimeout, Ping: c.Ping},
 	})
 	metrics.Watch(h)
@@ -129,10 +132,14 @@ func (c *Config) check() error {
 	for _, f := range []struct {
 		name string
 		v    int64
-	}{{"MaxBody", c.MaxBody}, {"MaxRequests", int64(c.MaxRequests)}, {"Timeout", int64(c.Timeout)}, {"WriteTimeout", int64(c.WriteTimeout)}} {
+	}{{"MaxBody", c.MaxBody}, {"MaxRequests", int64(c.MaxRequests)}, {"Timeout", int64(c.Timeout)}, {"WriteTimeout", int64(c.WriteTimeout)},
+		{"Tools.Calls", int64(c.Tools.Calls)}, {"Tools.Time", int64(c.Tools.Time)}, {"Tools.Bytes", int64(c.Tools.Bytes)}} {
 		if f.v < 0 {
 			errs = append(errs, &atenia.ConfigError{Field: f.name, Got: f.v, Want: "0 for the default, or more"})
 		}
+	}
+	if err := c.Tools.host().Check(); err != nil {
+		errs = append(errs, err)
 	}
 	for _, k := range c.Keys {
 		if len(k) < shortestKey {

@@ -122,6 +122,8 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"serve --cache-dir":      folders,
 		"serve --cache-disk":     free,
 		"serve --slot-save-path": folders,
+		"serve --mcp-approve":    parts("request", "always", "never"),
+		"serve --mcp-result":     free,
 		"plan --adapter":         free,
 
 		"--config":             extension("json"),

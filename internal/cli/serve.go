@@ -19,6 +19,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/otlp"
+	"atenia/internal/cli/toolbox"
 	"atenia/internal/fault"
 	"atenia/serve"
 
@@ -42,6 +43,8 @@ type serveFlags struct {
 	drain    int
 	config   string
 	adapters []string
+	mcp      string
+	result   sizeFlag
 }
 
 func (s *serveFlags) register(f *pflag.FlagSet) {
@@ -64,6 +67,12 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&s.config, "config", "", "read flags and models from the TOML `FILE`; those of the command line win")
 	f.StringArrayVar(&s.adapters, "adapter", nil, "keep the LoRA adapter `NAME=PATH` beside the first model's weights; clients ask for NAME; repeatable")
 	f.StringVar(&s.c.AdapterDir, "adapter-dir", "", "let clients load and unload the LoRA adapters in the folder `DIR`")
+	f.StringVar(&s.mcp, "mcp", "", "call tools of the MCP servers in a JSON `FILE` for requests of /v1/responses that have them")
+	f.StringSliceVar(&s.c.Tools.Approve, "mcp-approve", nil,
+		"ask clients before calls: request (as they want; the default), always, never, or all but `TOOLS` (SERVER or SERVER/TOOL)")
+	f.IntVar(&s.c.Tools.Calls, "mcp-calls", 0, "largest number of calls for one request (0 = 32)")
+	f.DurationVar(&s.c.Tools.Time, "mcp-time", 0, "longest time of one call (0 = 1m)")
+	f.Var(&s.result, "mcp-result", "largest size of a result; more is cut (0 = 64 KiB)")
 	f.IntVarP(&o.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
 	f.IntVarP(&o.Context, "ctx", "c", 0, "context length in tokens, prompt and answer together (0 = the model's, at most 4096)")
 	f.IntVar(&o.Slots, "slots", 0, "answers that a model computes at once; further ones wait (0 = 4)")
@@ -94,11 +103,15 @@ func (a *app) serve() *cobra.Command {
 			"  port = 8080\n" +
 			"  budget = \"ram=8GiB\"\n" +
 			"  models = [\"small=qwen.gguf\", \"large=llama.gguf\"]\n\n" +
+			"With --mcp, requests of /v1/responses may have tools of the type mcp: the server calls them and goes on with the\n" +
+			"answer. Each call is in the log, and waits for the client's approval unless --mcp-approve and the request say\n" +
+			"otherwise.\n\n" +
 			"With OTEL_EXPORTER_OTLP_ENDPOINT, spans of requests are sent to a collector of OpenTelemetry.\n\n" +
 			"See docs/serving.md for the endpoints.",
 		Example: "  atenia serve\n" +
 			"  atenia serve model.gguf --port 8000\n" +
 			"  atenia serve small=qwen.gguf large=llama.gguf --budget ram=8GiB\n" +
+			"  atenia serve model.gguf --mcp mcp.json --mcp-approve always\n" +
 			"  atenia serve model.gguf --host 0.0.0.0 --api-key-file keys.txt",
 		Args: cobra.ArbitraryArgs,
 	}
@@ -109,15 +122,41 @@ func (a *app) serve() *cobra.Command {
 		}
 		sf.c.Logger = a.serverLog()
 		sf.c.Open.PackDir, sf.c.Open.Placement.ProfileDir = cacheFolder(), cacheFolder()
-		end, err := sf.trace()
+		box, err := sf.openTools(c.Context(), a.env().Err)
 		if err != nil {
 			return err
 		}
+		end, err := sf.trace()
+		if err != nil {
+			return errors.Join(err, box.Close())
+		}
 		err = a.listen(c.Context(), &sf)
 		end()
-		return err
+		return errors.Join(err, box.Close())
 	}
 	return c
+}
+
+// openTools reads the file of --mcp. The servers in it are started or connected to when a request
+// wants their tools first, and again after they ended: the models are served without them.
+func (s *serveFlags) openTools(ctx context.Context, errw io.Writer) (*toolbox.Box, error) {
+	if s.mcp == "" {
+		if len(s.c.Tools.Approve) > 0 {
+			return nil, command.Usagef("--mcp-approve needs --mcp")
+		}
+		return &toolbox.Box{}, nil
+	}
+	servers, err := toolbox.ReadConfig(s.mcp)
+	if err != nil {
+		return nil, err
+	}
+	info, _ := debug.ReadBuildInfo()
+	box, err := toolbox.Open(ctx, servers, toolbox.Options{Version: versionOf(info).Version, Err: errw, Tokens: tokensFile(), Lazy: true})
+	if err != nil {
+		return nil, err
+	}
+	s.c.Tools.Servers, s.c.Tools.Bytes = box, int(s.result)
+	return box, nil
 }
 
 // trace sends spans where the variables of OpenTelemetry say, if they do. end sends what is

@@ -1,16 +1,12 @@
 package toolbox
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
-	"net/url"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -22,17 +18,23 @@ import (
 
 // Limits of a box.
 const (
-	connectTime = 30 * time.Second
+	connectTime = 30 * time.Second // to start a server or reach it, and to be told its tools
 	callTime    = 5 * time.Minute
+	pingTime    = time.Second // for a server that did not answer before
 	mostTools   = 512
+	mostName    = 128      // bytes of a tool's name
+	mostAbout   = 64 << 10 // bytes of its description and parameters
 	mostResult  = 16 << 10 // bytes of a result: some 4,000 tokens, which have to fit the context
+	mostMessage = 16 << 20 // bytes of a message of a server
 )
 
-// A Box is connections to servers and the tools that they have.
+// A Box is connections to servers and the tools that they have. Its methods may be called
+// at the same time.
 type Box struct {
-	sessions []*sdk.ClientSession
-	gates    []*gate
-	tools    map[string]remote // by the name that the model knows
+	o      Options
+	tokens *tokenFile
+	links  []*link           // by name
+	tools  map[string]remote // by the name that the model knows, as they were when the box was opened
 }
 
 // Options are what a box needs besides servers. The zero value asks nobody, and keeps no
@@ -42,100 +44,116 @@ type Options struct {
 	Err     io.Writer // for messages of servers that are started, and warnings; nil = none
 	Tokens  string    // a file that keeps tokens of OAuth; "" = they are forgotten in the end
 	Person  Person
+	// Lazy connects to a server when one of its tools is wanted first, for programs that must
+	// run whether or not it answers. [Box.Tools] and [Box.Call] then know of no tools.
+	Lazy bool
 }
 
 // A remote is a tool of a server.
 type remote struct {
-	server  string
-	session *sdk.ClientSession
-	tool    *sdk.Tool
+	link *link
+	tool *sdk.Tool
 }
 
 // Open starts or connects to all servers and asks for their tools. One that fails is an
-// error.
+// error. A server that ends later is started or connected to again when it is wanted.
 func Open(ctx context.Context, servers map[string]Server, o Options) (*Box, error) {
 	if o.Err == nil {
 		o.Err = io.Discard
 	}
-	b := &Box{tools: map[string]remote{}}
-	tokens := &tokenFile{path: o.Tokens, warn: o.Err}
+	b := &Box{o: o, tools: map[string]remote{}, tokens: &tokenFile{path: o.Tokens, warn: o.Err}}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		if err := b.connect(ctx, name, servers[name], tokens, &o); err != nil {
-			return nil, errors.Join(fmt.Errorf("MCP server %q: %w", name, err), b.Close())
+		l := &link{name: name, server: servers[name], box: b, turn: make(chan struct{}, 1)}
+		b.links = append(b.links, l)
+		if o.Lazy {
+			continue
+		}
+		if err := b.know(ctx, l); err != nil {
+			return nil, errors.Join(newError(name, "", err), b.Close())
 		}
 	}
 	return b, nil
 }
 
-// transport returns how a server is spoken to. G may be nil.
-func (s Server) transport(g *gate, errw io.Writer) sdk.Transport {
-	if s.URL != "" {
-		t := &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: &http.Client{Transport: newWithHeaders(s)}}
-		if g != nil {
-			t.OAuthHandler = g
-		}
-		return t
-	}
-	cmd := exec.Command(s.Command, s.Args...)
-	cmd.Env, cmd.Stderr = cmd.Environ(), errw
-	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
-		cmd.Env = append(cmd.Env, k+"="+s.Env[k])
-	}
-	return &sdk.CommandTransport{Command: cmd}
-}
-
-// withHeaders adds headers to the requests of a transport to one host: what is redirected
-// elsewhere must not take the keys along.
-type withHeaders struct {
-	headers map[string]string
-	host    string
-	http.RoundTripper
-}
-
-func newWithHeaders(s Server) withHeaders {
-	u, _ := url.Parse(s.URL) // which was checked
-	return withHeaders{s.Headers, u.Host, http.DefaultTransport}
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host == h.host {
-		r = r.Clone(r.Context())
-		for k, v := range h.headers {
-			r.Header.Set(k, v)
-		}
-	}
-	return h.RoundTripper.RoundTrip(r)
-}
-
-func (b *Box) connect(ctx context.Context, name string, server Server, tokens *tokenFile, o *Options) error {
-	within, c := newClock(ctx, connectTime, fmt.Errorf("no answer within %v", connectTime))
-	defer c.stop()
-	var g *gate
-	if _, own := server.Headers["Authorization"]; server.URL != "" && !own {
-		g = newGate(name, server, o.Person, tokens, c.pause)
-		b.gates = append(b.gates, g)
-	}
-	client := sdk.NewClient(&sdk.Implementation{Name: "atenia", Title: "Atenia", Version: o.Version}, o.Person.options(name))
-	s, err := client.Connect(within, server.transport(g, o.Err), nil)
+// know names the tools of a server.
+func (b *Box) know(ctx context.Context, l *link) error {
+	_, tools, err := l.ready(ctx)
 	if err != nil {
-		return cmp.Or(context.Cause(within), err)
+		return err
 	}
-	b.sessions = append(b.sessions, s)
-	for tool, err := range s.Tools(within, nil) {
-		if err != nil {
-			return cmp.Or(context.Cause(within), err)
-		}
+	for _, tool := range tools {
 		if len(b.tools) == mostTools {
 			return fmt.Errorf("more than %d tools with those of other servers", mostTools)
 		}
 		known := tool.Name
 		if _, taken := b.tools[known]; taken {
-			known = name + "__" + tool.Name
+			known = l.name + "__" + tool.Name
 		}
-		b.tools[known] = remote{name, s, tool}
+		b.tools[known] = remote{l, tool}
 	}
 	return nil
+}
+
+// Servers returns the names of all servers, sorted.
+func (b *Box) Servers() []string {
+	var names []string
+	for _, l := range b.links {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// ToolsOf returns the tools that a server has now, in its order and by its names.
+// Its errors are of type *[Error], or ctx's.
+func (b *Box) ToolsOf(ctx context.Context, server string) ([]atenia.Tool, error) {
+	l, err := b.link(server)
+	if err != nil {
+		return nil, err
+	}
+	_, tools, err := l.ready(ctx)
+	if err != nil {
+		return nil, newError(server, "", err)
+	}
+	var out []atenia.Tool
+	for _, t := range tools {
+		out = append(out, described(t.Name, t))
+	}
+	return out, nil
+}
+
+// CallTool calls a tool of a server and returns its result as text, of whatever length.
+// Failed says that the text is what the tool says of its own failure. An error, of type
+// *[Error], means that there is no result. How long it may take is for ctx to say.
+func (b *Box) CallTool(ctx context.Context, server, tool string, args json.RawMessage) (text string, failed bool, err error) {
+	l, err := b.link(server)
+	if err != nil {
+		return "", false, err
+	}
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	res, err := l.call(ctx, tool, args)
+	if err != nil {
+		return "", false, err
+	}
+	return textOf(res), res.IsError, nil
+}
+
+func (b *Box) link(server string) (*link, error) {
+	for _, l := range b.links {
+		if l.name == server {
+			return l, nil
+		}
+	}
+	return nil, &Error{Server: server, Err: errors.New("there is no such server")}
+}
+
+func described(name string, t *sdk.Tool) atenia.Tool {
+	schema, err := json.Marshal(t.InputSchema)
+	if err != nil || string(schema) == "null" {
+		schema = nil
+	}
+	return atenia.Tool{Name: name, Description: strings.ToValidUTF8(t.Description, "\uFFFD"), Parameters: schema}
 }
 
 // Tools returns all tools in the order of their names. A name that several servers
@@ -143,45 +161,45 @@ func (b *Box) connect(ctx context.Context, name string, server Server, tokens *t
 func (b *Box) Tools() []atenia.Tool {
 	out := []atenia.Tool{}
 	for _, name := range slices.Sorted(maps.Keys(b.tools)) {
-		r := b.tools[name]
-		schema, err := json.Marshal(r.tool.InputSchema)
-		if err != nil || string(schema) == "null" {
-			schema = nil
-		}
-		out = append(out, atenia.Tool{Name: name, Description: r.tool.Description, Parameters: schema})
+		out = append(out, described(name, b.tools[name].tool))
 	}
 	return out
 }
 
 // Server returns the name of the server that a tool is of, "" if there is no such tool.
-func (b *Box) Server(tool string) string { return b.tools[tool].server }
+func (b *Box) Server(tool string) string {
+	if r, ok := b.tools[tool]; ok {
+		return r.link.name
+	}
+	return ""
+}
 
-// Call calls a tool and returns its result as text for the model. What the tool says of
-// its own failure is a result; an error means that there is none.
+// Call calls a tool and returns its result as text for the model, cut at 16 KiB. What the
+// tool says of its own failure is a result; an error means that there is none.
 func (b *Box) Call(ctx context.Context, name string, args json.RawMessage) (string, error) {
 	r, ok := b.tools[name]
 	if !ok {
 		return "", fmt.Errorf("there is no tool %q", name)
 	}
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
-	}
 	within, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no result within %v", callTime))
 	defer cancel()
-	res, err := r.session.CallTool(within, &sdk.CallToolParams{Name: r.tool.Name, Arguments: args})
+	text, failed, err := b.CallTool(within, r.link.name, r.tool.Name, args)
 	if err != nil {
-		return "", fmt.Errorf("MCP server %q: %w", r.server, cmp.Or(context.Cause(within), err))
+		return "", err
 	}
-	return textOf(res), nil
+	if failed {
+		text = "error: " + text
+	}
+	if len(text) > mostResult {
+		return fmt.Sprintf("%s\n[cut: %d of %d bytes]", strings.ToValidUTF8(text[:mostResult], ""), mostResult, len(text)), nil
+	}
+	return text, nil
 }
 
 // textOf returns a result as text. Other content is named, since a model that reads text
 // cannot see it.
 func textOf(res *sdk.CallToolResult) string {
 	var s strings.Builder
-	if res.IsError {
-		s.WriteString("error: ")
-	}
 	for i, c := range res.Content {
 		if i > 0 {
 			s.WriteString("\n")
@@ -203,22 +221,14 @@ func textOf(res *sdk.CallToolResult) string {
 			}
 		}
 	}
-	text := strings.ToValidUTF8(s.String(), "\uFFFD")
-	if len(text) > mostResult {
-		return fmt.Sprintf("%s\n[cut: %d of %d bytes]", strings.ToValidUTF8(text[:mostResult], ""), mostResult, len(text))
-	}
-	return text
+	return strings.ToValidUTF8(s.String(), "\uFFFD")
 }
 
 // Close ends all sessions, and the servers that were started.
 func (b *Box) Close() error {
 	var errs []error
-	for _, s := range b.sessions {
-		errs = append(errs, s.Close())
+	for _, l := range b.links {
+		errs = append(errs, l.close())
 	}
-	for _, g := range b.gates {
-		errs = append(errs, g.close())
-	}
-	b.sessions, b.gates = nil, nil
 	return errors.Join(errs...)
 }

@@ -100,7 +100,7 @@ func noRefresh(err error) bool {
 
 // Authorize implements [auth.OAuthHandler]: it lets the user log in.
 func (g *gate) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
-	flow, err := g.begin()
+	flow, err := g.begin(ctx, resp)
 	if err != nil {
 		resp.Body.Close()
 		return err
@@ -109,7 +109,7 @@ func (g *gate) Authorize(ctx context.Context, req *http.Request, resp *http.Resp
 }
 
 // begin returns the flow, which is made once: it knows which scopes were granted.
-func (g *gate) begin() (*auth.AuthorizationCodeHandler, error) {
+func (g *gate) begin(ctx context.Context, resp *http.Response) (*auth.AuthorizationCodeHandler, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.flow != nil {
@@ -118,13 +118,17 @@ func (g *gate) begin() (*auth.AuthorizationCodeHandler, error) {
 	if g.person.Visit == nil {
 		return nil, errors.New("it wants a login, and nobody can be asked: log in with \"atenia chat --mcp FILE\" in a terminal, as the user who runs this")
 	}
+	client := g.client
+	if c := g.legacyClient(ctx, resp); c != nil {
+		client = c
+	}
 	door, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	redirect := "http://" + door.Addr().String() + callback
 	c := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL: redirect, AuthorizationCodeFetcher: g.fetch, RequestRefreshToken: true, Client: g.client, InitialTokenSource: g.source,
+		RedirectURL: redirect, AuthorizationCodeFetcher: g.fetch, RequestRefreshToken: true, Client: client, InitialTokenSource: g.source,
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "Atenia", RedirectURIs: []string{redirect}, GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 		}},

@@ -47,6 +47,7 @@ type Config struct {
 	Hosts   []string // further names that requests may be addressed to; "*" = any
 	Origins []string // of pages that may use the server; "*" = any
 	Limits  Limits
+	Tools   Tools
 	Logger  *slog.Logger         // nil = discard
 	Metrics *Metrics             // nil = new ones
 	Prompts bool                 // prompts and answers are logged, and said in spans
@@ -62,6 +63,8 @@ type Host struct {
 	names    []string
 	origins  []string
 	limits   Limits
+	tools    Tools
+	calls    toolLog
 	log      *slog.Logger
 	tracer   trace.Tracer
 	prompts  bool
@@ -76,7 +79,7 @@ type Host struct {
 func New(c Config) *Host {
 	h := &Host{
 		Pool: c.Pool, Metrics: cmp.Or(c.Metrics, NewMetrics()), names: c.Hosts, origins: c.Origins,
-		limits: c.Limits.withDefaults(), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), prompts: c.Prompts, tracer: newTracer(c.Tracer),
+		limits: c.Limits.withDefaults(), tools: c.Tools.withDefaults(), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), prompts: c.Prompts, tracer: newTracer(c.Tracer),
 	}
 	for _, k := range c.Keys {
 		h.keys = append(h.keys, sha256.Sum256([]byte(k)))

@@ -28,6 +28,8 @@ type Metrics struct {
 	between    *prometheus.HistogramVec
 	loads      *prometheus.CounterVec
 	loadTime   *prometheus.GaugeVec
+	tools      *prometheus.CounterVec
+	toolTime   *prometheus.HistogramVec
 	generating prometheus.Gauge
 }
 
@@ -53,6 +55,8 @@ func NewMetrics() *Metrics {
 	m.first = times("first_token_seconds", "Time from a request's arrival to its first token.", 0.001, "model")
 	m.between = times("between_tokens_seconds", "Time between tokens of an answer.", 0.0001, "model")
 	m.loads = vec("model_loads_total", "Loads of models by result.", "model", "result")
+	m.tools = vec("tool_decisions_total", "What was done about tools of MCP servers.", "server", "action", "result")
+	m.toolTime = times("tool_seconds", "Time of calls of tools of MCP servers.", 0.001, "server")
 	m.loadTime = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "atenia_model_load_seconds", Help: "Time of the last load."}, []string{"model"})
 	m.generating = prometheus.NewGauge(prometheus.GaugeOpts{Name: "atenia_generating", Help: "Answers under way, those that wait for a slot included."})
 	m.registry.MustRegister(m.loadTime, m.generating)
@@ -84,6 +88,14 @@ func (m *Metrics) prompt(model string, u *atenia.Usage) {
 	m.tokens.WithLabelValues(model, "cached").Add(float64(u.Cached))
 	m.drafts.WithLabelValues(model).Add(float64(u.Drafted))
 	m.accepted.WithLabelValues(model).Add(float64(u.Accepted))
+}
+
+// tool counts a decision about a tool. Server is a name of the configuration.
+func (m *Metrics) tool(server, action, result string, seconds float64) {
+	m.tools.WithLabelValues(server, action, result).Inc()
+	if action == "call" {
+		m.toolTime.WithLabelValues(server).Observe(seconds)
+	}
 }
 
 // Loaded counts a load of a model: see [PoolConfig].

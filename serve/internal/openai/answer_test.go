@@ -75,6 +75,9 @@ func TestItems(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := o.end(); err != nil {
+		t.Fatal(err)
+	}
 	b, err := json.Marshal(o.response.Output)
 	if err != nil {
 		t.Fatal(err)

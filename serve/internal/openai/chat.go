@@ -71,6 +71,9 @@ func (c *chatRequest) conversation(l *host.Lease) (atenia.Conversation, error) {
 	}
 	fs := make([]function, len(c.Tools))
 	for i, t := range c.Tools {
+		if t.Type == "mcp" {
+			return out, host.Unsupported("tools", "tools[%d] is of type mcp: POST /v1/responses calls tools of MCP servers", i)
+		}
 		if t.Type != "function" {
 			return out, host.Unsupported("tools", "tools[%d] is of type %q, want function", i, t.Type)
 		}

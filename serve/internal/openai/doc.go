@@ -2,7 +2,7 @@
 //
 //	POST /v1/chat/completions       chat.go      conversation in, choices out
 //	POST /v1/completions            complete.go  text or ids in, choices out
-//	POST /v1/responses              respond.go   items in, items out
+//	POST /v1/responses              respond.go   items in (history.go), items out (items.go), tools of MCP servers (mcp.go)
 //	POST /v1/embeddings             embed.go     texts in, vectors out
 //	POST /v1/rerank, /rerank        rerank.go    query and documents in, scores out
 //	POST /v1/audio/transcriptions   audio.go     a sound in, text out

@@ -62,6 +62,7 @@ type textPart struct {
 	Type        string `json:"type"` // "output_text" or "reasoning_text"
 	Text        string `json:"text"`
 	Annotations []any  `json:"annotations"`
+	LogProbs    []prob `json:"logprobs,omitempty"`
 }
 
 // A callItem is a call of a function.
@@ -83,9 +84,22 @@ type output struct {
 	sequence int
 	started  bool
 
-	open string // what the item is that is being written: "message", "reasoning", "function_call"; "" = none
-	text strings.Builder
-	call callItem
+	// What the item is that is being written: "message", "reasoning", "function_call", "mcp_call",
+	// "mcp_approval_request"; "" = none.
+	open   string
+	text   strings.Builder
+	probs  []prob // of the text
+	early  []prob // of tokens whose text is still to come
+	call   callItem
+	tool   *hostedTool // of an MCP server, that the call is of
+	broken bool        // the call is none
+
+	hosted  *hosted   // nil = there are no tools of MCP servers
+	waiting []waiting // calls to make when the answer has ended
+	client  bool      // a call is for the client to make or to approve of
+	finish  string
+	usage   atenia.Usage // of all answers
+	last    int          // tokens of the last one, with its prompt
 }
 
 func newOutput(id string, in *respondRequest) *output {
@@ -119,7 +133,13 @@ func (o *output) take(t atenia.Token) error {
 	if err := o.start(); err != nil {
 		return err
 	}
+	if t.Call != nil && t.Call.Broken {
+		o.broken = true
+	}
 	d := o.answer.add(t)
+	if d.probs != nil {
+		o.early = append(o.early, d.probs.Content...)
+	}
 	if d.reasoning != "" {
 		if err := o.piece("reasoning", d.reasoning); err != nil {
 			return err
@@ -138,12 +158,22 @@ func (o *output) take(t atenia.Token) error {
 	if d.finish == "" {
 		return nil
 	}
-	return o.end(d.finish, t.Usage)
+	o.finish = d.finish
+	if u := t.Usage; u != nil {
+		o.last = u.Prompt + u.Answer
+		o.usage.Prompt += u.Prompt
+		o.usage.Cached += u.Cached
+		o.usage.Answer += u.Answer
+	}
+	if o.finish == "length" {
+		return o.close("incomplete")
+	}
+	return o.close("completed")
 }
 
 // itemID is the id of the item that is being written.
 func (o *output) itemID() string {
-	prefix := map[string]string{"message": "msg", "reasoning": "rs", "function_call": "fc"}[o.open]
+	prefix := map[string]string{"message": "msg", "reasoning": "rs", "function_call": "fc", "mcp_call": "mcp", "mcp_approval_request": "mcpr", "mcp_list_tools": "mcpl"}[o.open]
 	return fmt.Sprintf("%s_%s_%d", prefix, o.id, len(o.response.Output))
 }
 
@@ -162,7 +192,13 @@ func (o *output) piece(kind, text string) error {
 		}
 	}
 	o.text.WriteString(text)
-	return o.send(o.at("response."+o.part().Type+".delta", event{"content_index": 0, "delta": text, "logprobs": []any{}}))
+	probs := []prob{}
+	if kind == "message" {
+		probs = append(probs, o.early...)
+		o.probs = append(o.probs, probs...)
+	}
+	o.early = nil
+	return o.send(o.at("response."+o.part().Type+".delta", event{"content_index": 0, "delta": text, "logprobs": probs}))
 }
 
 func (o *output) added(item any) error {
@@ -180,7 +216,7 @@ func (o *output) part() textPart {
 	if o.open == "reasoning" {
 		kind = "reasoning_text"
 	}
-	return textPart{Type: kind, Text: o.text.String(), Annotations: []any{}}
+	return textPart{Type: kind, Text: o.text.String(), Annotations: []any{}, LogProbs: o.probs}
 }
 
 // item returns the item that is being written.
@@ -205,22 +241,60 @@ func (o *output) calling(c *call) error {
 		if err := o.close("completed"); err != nil {
 			return err
 		}
-		o.open, o.call = "function_call", callItem{CallID: c.ID, Name: c.Function.Name}
-		if err := o.added(o.item("in_progress")); err != nil {
+		if err := o.beginCall(c); err != nil {
 			return err
 		}
 	}
+	o.early = nil
 	if c.Function.Arguments == "" {
 		return nil
 	}
 	o.call.Arguments += c.Function.Arguments
-	return o.send(o.at("response.function_call_arguments.delta", event{"delta": c.Function.Arguments}))
+	if o.open == "mcp_approval_request" {
+		return nil // it is told whole
+	}
+	return o.send(o.at("response."+o.open+"_arguments.delta", event{"delta": c.Function.Arguments}))
+}
+
+// beginCall begins the item of a call.
+func (o *output) beginCall(c *call) error {
+	o.open, o.call, o.tool, o.broken = "function_call", callItem{CallID: c.ID, Name: c.Function.Name}, nil, false
+	if o.hosted != nil {
+		o.tool = o.hosted.tools[c.Function.Name]
+	}
+	if o.tool == nil {
+		return o.added(o.item("in_progress"))
+	}
+	if asks, _ := o.hosted.r.Tools().Asks(o.tool.server, o.tool.name, o.tool.wants); asks {
+		o.open = "mcp_approval_request"
+		return nil
+	}
+	o.open = "mcp_call"
+	if err := o.added(o.mcpCall("in_progress")); err != nil {
+		return err
+	}
+	return o.send(o.at("response.mcp_call.in_progress", event{}))
 }
 
 // close ends the item that is being written.
 func (o *output) close(status string) error {
-	if o.open == "" {
+	whole := status == "completed" && !o.broken
+	switch o.open {
+	case "":
 		return nil
+	case "mcp_call":
+		err := o.endCall(whole)
+		o.open = ""
+		return err
+	case "mcp_approval_request":
+		var err error
+		if whole {
+			err = o.ask()
+		}
+		o.open = ""
+		return err
+	case "function_call":
+		o.client = o.client || whole
 	}
 	item := o.item(status)
 	var done []event
@@ -230,7 +304,7 @@ func (o *output) close(status string) error {
 		p := o.part()
 		done = append(
 			done,
-			o.at("response."+p.Type+".done", event{"content_index": 0, "text": p.Text, "logprobs": []any{}}),
+			o.at("response."+p.Type+".done", event{"content_index": 0, "text": p.Text, "logprobs": append([]prob{}, p.LogProbs...)}),
 			o.at("response.content_part.done", event{"content_index": 0, "part": p}),
 		)
 	}
@@ -241,26 +315,27 @@ func (o *output) close(status string) error {
 		}
 	}
 	o.response.Output = append(o.response.Output, item)
-	o.open = ""
+	o.open, o.probs = "", nil
 	o.text.Reset()
 	return nil
 }
 
-// end ends the response.
-func (o *output) end(finish string, u *atenia.Usage) error {
+// end ends the response. Calls that did not run are incomplete.
+func (o *output) end() error {
+	for _, w := range o.waiting {
+		if err := o.incomplete(w.item); err != nil {
+			return err
+		}
+	}
 	status := "completed"
-	if finish == "length" {
+	if o.finish == "length" {
 		status = "incomplete"
 		o.response.Incomplete = map[string]string{"reason": "max_output_tokens"}
 	}
-	if err := o.close(status); err != nil {
-		return err
-	}
 	o.response.Status = status
-	if u != nil {
-		o.response.Usage = &respondUsage{Input: u.Prompt, Output: u.Answer, Total: u.Prompt + u.Answer}
-		o.response.Usage.Details.Cached = u.Cached
-	}
+	u := &o.usage
+	o.response.Usage = &respondUsage{Input: u.Prompt, Output: u.Answer, Total: u.Prompt + u.Answer}
+	o.response.Usage.Details.Cached = u.Cached
 	return o.send(event{"type": "response." + status, "response": o.response})
 }
 

@@ -1,11 +1,13 @@
 package openai
 
-// POST /v1/responses: the items that go in. What comes out is in items.go.
+// POST /v1/responses: what is asked. The items that go in are in history.go, those that come out
+// in items.go.
 
 import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"atenia"
 	"atenia/serve/internal/host"
@@ -27,16 +29,19 @@ type respondRequest struct {
 		Effort  string          `json:"effort"`
 		Summary json.RawMessage `json:"summary"`
 	} `json:"reasoning"`
-	Previous   *string         `json:"previous_response_id"`
-	Background bool            `json:"background"`
-	Truncation json.RawMessage `json:"truncation"`
-	Include    json.RawMessage `json:"include"`
+	Previous    *string         `json:"previous_response_id"`
+	Background  bool            `json:"background"`
+	Truncation  json.RawMessage `json:"truncation"`
+	Include     []string        `json:"include"`
+	TopLogProbs int             `json:"top_logprobs"`
+	MaxCalls    *int            `json:"max_tool_calls"`
 }
 
-// A flatTool is a tool whose function has no object of its own.
+// A flatTool is a tool whose function has no object of its own, or those of an MCP server.
 type flatTool struct {
 	Type string `json:"type"`
 	function
+	mcpTool
 }
 
 // A flatFormat is a format whose schema has no object of its own.
@@ -64,7 +69,8 @@ func (p *input) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]item)(p))
 }
 
-// An item is a message, a call of a function, its output, or reasoning.
+// An item is a message, a call of a function, its output, reasoning, or about tools of an
+// MCP server.
 type item struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -73,51 +79,28 @@ type item struct {
 	Name      string          `json:"name"`
 	Arguments string          `json:"arguments"`
 	Output    content         `json:"output"`
-	ID        json.RawMessage `json:"id"`
+	ID        *string         `json:"id"`
 	Status    json.RawMessage `json:"status"`
 	Summary   json.RawMessage `json:"summary"`
+
+	Label    string          `json:"server_label"`
+	Tools    json.RawMessage `json:"tools"`
+	Error    json.RawMessage `json:"error"`
+	Approval string          `json:"approval_request_id"`
+	Approve  bool            `json:"approve"`
+	Reason   string          `json:"reason"`
 }
 
-// conversation returns the messages of the items. Calls that follow one another are of
-// one turn of the assistant.
-func (in *respondRequest) messages() ([]atenia.Message, error) {
-	var list []message
-	if in.Instructions != "" {
-		list = append(list, message{Role: "system", Content: content{text: in.Instructions}})
+func (e *item) id() string {
+	if e.ID == nil {
+		return ""
 	}
-	names := map[string]string{}
-	for i, e := range in.Input {
-		switch e.Type {
-		case "", "message":
-			list = append(list, message{Role: e.Role, Content: e.Content})
-		case "function_call":
-			c := call{ID: e.CallID, Type: "function"}
-			c.Function.Name, c.Function.Arguments = e.Name, e.Arguments
-			names[e.CallID] = e.Name
-			if n := len(list); n > 0 && list[n-1].Role == "assistant" {
-				list[n-1].ToolCalls = append(list[n-1].ToolCalls, c)
-			} else {
-				list = append(list, message{Role: "assistant", ToolCalls: []call{c}})
-			}
-		case "function_call_output":
-			list = append(list, message{Role: "tool", Content: e.Output, ToolCallID: e.CallID, Name: names[e.CallID]})
-		case "reasoning": // templates leave out what was thought in earlier turns
-		default:
-			return nil, host.Unsupported("input", "input[%d] is of type %q, which is not supported", i, e.Type)
-		}
-	}
-	if len(list) == 0 {
-		return nil, host.Invalid("input", "input is empty or missing")
-	}
-	return messages(list)
+	return *e.ID
 }
 
+// conversation returns what the model is given, but for tools and messages.
 func (in *respondRequest) conversation(l *host.Lease) (c atenia.Conversation, err error) {
-	most := in.MaxOutput
-	if most == nil {
-		most = in.MaxTokens
-	}
-	if c.Options, err = in.options(l.Model, most, 0); err != nil {
+	if c.Options, err = in.options(l.Model, in.most(), in.logProbs()); err != nil {
 		return c, err
 	}
 	if f := in.Text.Format; f != nil {
@@ -128,18 +111,72 @@ func (in *respondRequest) conversation(l *host.Lease) (c atenia.Conversation, er
 	if in.Reasoning.Effort != "" {
 		c.Variables = map[string]any{"reasoning_effort": in.Reasoning.Effort}
 	}
-	fs := make([]function, len(in.Tools))
-	for i, t := range in.Tools {
-		if t.Type != "function" {
-			return c, host.Unsupported("tools", "tools[%d] is of type %q, want function", i, t.Type)
+	return c, nil
+}
+
+// most returns how many tokens the answer may have; nil = as many as there is room for.
+func (in *respondRequest) most() *int {
+	if in.MaxOutput != nil {
+		return in.MaxOutput
+	}
+	return in.MaxTokens
+}
+
+// includeProbs is the value of include that wants log-probabilities.
+const includeProbs = "message.output_text.logprobs"
+
+// logProbs returns how many log-probabilities each token has; 0 = they are not wanted.
+func (in *respondRequest) logProbs() int {
+	if !slices.Contains(in.Include, includeProbs) {
+		return 0
+	}
+	return max(in.TopLogProbs, 1)
+}
+
+// checkInclude says in the log what is not included.
+func (in *respondRequest) checkInclude(r *host.Request) error {
+	for _, what := range in.Include {
+		if what != includeProbs {
+			r.Log.Warn("value of include is ignored", "value", what)
 		}
-		fs[i] = t.function
 	}
-	if err := in.ToolChoice.into(&c, fs); err != nil {
-		return c, err
+	if in.TopLogProbs < 0 {
+		return host.Invalid("top_logprobs", "top_logprobs is %d, want 0 to %d", in.TopLogProbs, mostLogProbs)
 	}
-	c.Messages, err = in.messages()
-	return c, err
+	if in.TopLogProbs > 0 && in.logProbs() == 0 {
+		r.Log.Warn("top_logprobs is ignored without include: [\"" + includeProbs + "\"]")
+	}
+	return nil
+}
+
+// offer gives the conversation its tools: functions, and those of MCP servers.
+func (in *respondRequest) offer(c *atenia.Conversation, h *hosted) error {
+	var fs []function
+	for i, t := range in.Tools {
+		switch t.Type {
+		case "function":
+			fs = append(fs, t.function)
+		case "mcp":
+		default:
+			return host.Unsupported("tools", "tools[%d] is of type %q, want function or mcp", i, t.Type)
+		}
+	}
+	choice := in.ToolChoice
+	if h != nil {
+		more, err := h.list(in)
+		if err != nil {
+			return err
+		}
+		fs = append(fs, more...)
+	}
+	if choice.server != "" {
+		known, t := h.known(choice.server, choice.name)
+		if t == nil {
+			return host.Invalid("tool_choice", "tool_choice is the tool %q of %q, which the request's tools do not have", choice.name, choice.server)
+		}
+		choice.name = known
+	}
+	return choice.into(c, fs)
 }
 
 func respond(_ http.ResponseWriter, r *host.Request) error {
@@ -153,7 +190,15 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 	case in.Background:
 		return host.Unsupported("background", "background is not supported")
 	}
+	if err := in.checkInclude(r); err != nil {
+		return err
+	}
 	o := newOutput(r.ID, &in)
+	h, err := newHosted(r, o, &in)
+	if err != nil {
+		return err
+	}
+	o.hosted = h
 	if in.Stream {
 		events := r.Events(host.Manner{Ping: ping, Fail: o.fail})
 		o.send = func(e event) error {
@@ -172,13 +217,41 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 	if err != nil {
 		return err
 	}
-	for t, err := range r.Chat(l, c) {
-		if err == nil {
-			err = o.take(t)
-		}
-		if err != nil {
+	pieces, err := newSpeller(l.Model, in.logProbs() > 0)
+	if err != nil {
+		return err
+	}
+	if err := in.offer(&c, h); err != nil {
+		return err
+	}
+	if c.Messages, err = in.messages(h); err != nil {
+		return err
+	}
+	if h != nil {
+		h.l = l
+		if err := h.approved(&c); err != nil {
 			return err
 		}
+	}
+	for more := true; more; {
+		o.answer = answer{top: in.TopLogProbs, speller: pieces}
+		for t, err := range r.Chat(l, c) {
+			if err == nil {
+				err = o.take(t)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		more = false
+		if h != nil {
+			if more, err = h.next(&c, in.most()); err != nil {
+				return err
+			}
+		}
+	}
+	if err := o.end(); err != nil {
+		return err
 	}
 	if in.Stream {
 		return nil

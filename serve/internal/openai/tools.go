@@ -48,8 +48,9 @@ func (f *function) tool(at string) (atenia.Tool, error) {
 	return atenia.Tool{Name: f.Name, Description: f.Description, Parameters: f.Parameters}, nil
 }
 
-// A choice of tools: "none", "auto", "required", or the name of one.
-type choice struct{ mode, name string }
+// A choice of tools: "none", "auto", "required", or the name of one, which of responses may be
+// of an MCP server.
+type choice struct{ mode, name, server string }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (c *choice) UnmarshalJSON(b []byte) error {
@@ -58,7 +59,8 @@ func (c *choice) UnmarshalJSON(b []byte) error {
 	}
 	var o struct {
 		Type     string `json:"type"`
-		Name     string `json:"name"` // of responses
+		Name     string `json:"name"`         // of responses
+		Label    string `json:"server_label"` // of responses
 		Function struct {
 			Name string `json:"name"`
 		} `json:"function"`
@@ -69,6 +71,10 @@ func (c *choice) UnmarshalJSON(b []byte) error {
 	c.mode, c.name = "named", o.Name
 	if o.Function.Name != "" {
 		c.name = o.Function.Name
+	}
+	if o.Type == "mcp" && c.name != "" && o.Label != "" {
+		c.server = o.Label
+		return nil
 	}
 	if o.Type != "function" || c.name == "" {
 		return host.Unsupported("tool_choice", "tool_choice is an object of type %q, want a function with a name", o.Type)
