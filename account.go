@@ -38,6 +38,7 @@ func (m *Model) lastRun() *LastRun {
 		return StepTotals{s.Steps, s.Rows, s.Took.Seconds(), s.Slowest.Seconds(), s.At}
 	}
 	r.Prompt, r.Decode = totals(t.Prompt), totals(t.Decode)
+	r.Drafts = RunDrafts{m.opened.Draft, t.Drafted, t.Accepted, t.Drafting.Seconds()}
 	r.events(t)
 	r.groups(m)
 	n := float64(max(1, t.Decode.Steps))

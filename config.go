@@ -8,6 +8,8 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"atenia/internal/engine"
 	"atenia/internal/machine/cpu"
@@ -155,10 +157,19 @@ type Config struct {
 	// beside the weights, which stay as they are, of any type: requests with different
 	// adapters and without share batches. [Model.LoadAdapter] adds further ones.
 	Adapters []Adapter
-	// Speculate is [Options].Speculate of requests that leave it open: "auto", "lookup"
-	// or "off". "" = auto, or off with Observe.Timeline: how many steps an answer takes
+	// Speculate is [Options].Speculate of requests that leave it open: "auto", "lookup",
+	// "draft" or "off". "" = auto, or off with Observe.Timeline: how many steps an answer takes
 	// depends on measured times then.
 	Speculate string
+	// Draft is the path of a smaller model with the same tokens, which drafts: it is asked
+	// for the tokens that may follow, and the model verifies several of them in one step,
+	// where that is measured to pay. Answers are the same, seed by seed. Its weights, keys
+	// and values are within the budget, CacheBytes is divided between both, and sequences
+	// that are longer than its context, or have images, have no drafts of it. "" = none.
+	//
+	// "early" drafts with a quarter of the model's own layers, the first ones, and the head,
+	// which take no memory, and "early:N" with N of them; not while weights are streamed.
+	Draft string
 	// Pooling makes an encoder of the model, for [Model.Embed]: "mean", "cls" (the
 	// first token) or "last" of its last hidden states make the vector of a text;
 	// "none" gives one for each token, for [Model.EmbedTokens]. "" = what the model
@@ -233,6 +244,9 @@ func (c *Config) withDefaults() (Config, error) {
 	if _, err := speculation("Speculate", d.Speculate); err != nil {
 		errs = append(errs, err)
 	}
+	if _, _, err := d.early(); err != nil {
+		errs = append(errs, err)
+	}
 	if d.Pooling != "" && !slices.Contains(compile.Pools, d.Pooling) {
 		errs = append(errs, &ConfigError{"Pooling", d.Pooling, "mean, cls, last or none"})
 	}
@@ -264,9 +278,24 @@ func cacheType(s string) (tensor.DType, error) {
 // speculation returns what a field of that name says about drafts.
 func speculation(field, s string) (v sched.Speculation, err error) {
 	if v.UnmarshalText([]byte(s)) != nil {
-		return v, &ConfigError{field, s, "auto, lookup or off"}
+		return v, &ConfigError{field, s, "auto, lookup, draft or off"}
 	}
 	return v, nil
+}
+
+// early reports whether the model's first layers draft, and how many; 0 = as many as usual.
+func (c *Config) early() (yes bool, layers int, err error) {
+	if c.Draft == engine.EarlyLayers {
+		return true, 0, nil
+	}
+	n, ok := strings.CutPrefix(c.Draft, engine.EarlyLayers+":")
+	if !ok {
+		return false, 0, nil
+	}
+	if layers, err = strconv.Atoi(n); err != nil || layers < 1 {
+		return false, 0, &ConfigError{"Draft", c.Draft, "early, or early:N with N of 1 or more layers"}
+	}
+	return true, layers, nil
 }
 
 // engine returns the configuration of the engine. c is complete and checked.
@@ -283,13 +312,18 @@ func (c *Config) engine() engine.Config {
 	if c.RawVectors {
 		raw = compile.Absent
 	}
+	early, layers, _ := c.early()
+	draft := c.Draft
+	if early {
+		draft = ""
+	}
 	return engine.Config{
 		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes, KeepBytes: c.KeepBytes, CacheDir: c.CacheDir, CacheDisk: c.CacheDisk,
 		Compile:  compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse, Pool: c.Pooling, Normalize: raw},
 		Adapters: adapterFiles(c.Adapters),
 		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
-		Speculate: speculate,
-		Budget:    c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
+		Speculate: speculate, Draft: draft, Early: early, EarlyLayers: layers,
+		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
 		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit,
 	}
 }

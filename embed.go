@@ -159,6 +159,7 @@ func (v *vectors) open(ctx context.Context, m *Model, pooling string) (*Model, e
 		return nil, m.not("it is open within a budget, which has no room for an encoder besides: open it with Config.Pooling")
 	}
 	c := m.opened
+	c.Draft = "" // texts are read at once
 	c.Pooling, c.Pack, c.PackDir, c.Checkpoint, c.Decisions, c.Observe = pooling, "off", "", "", "", Observation{}
 	e, err := Open(ctx, m.Path(), &c)
 	if err != nil {

@@ -56,7 +56,7 @@ type Options struct {
 	Grammar string
 	// Speculate says which drafted tokens are verified along with the next one: "auto"
 	// (whatever is measured to pay), "lookup" (what followed the last tokens before, in
-	// the prompt or the answer) or "off". "" = as [Config].Speculate says. The answer is
+	// the prompt or the answer), "draft" (what [Config].Draft continues with) or "off". "" = as [Config].Speculate says. The answer is
 	// the same, seed by seed, and comes in fewer steps where drafts are right: text that
 	// repeats itself, such as a summary with quotations or an edit of code.
 	Speculate string
@@ -105,6 +105,9 @@ type Usage struct {
 	// and took no step of their own.
 	Drafted  int `json:"drafted,omitempty"`
 	Accepted int `json:"accepted,omitempty"`
+	// ModelDrafted and ModelAccepted are those of them that came from [Config].Draft.
+	ModelDrafted  int `json:"model_drafted,omitempty"`
+	ModelAccepted int `json:"model_accepted,omitempty"`
 }
 
 // Generate continues a prompt and yields tokens as they are computed. The sequence

@@ -35,6 +35,7 @@ type LastRun struct {
 	Prompt StepTotals `json:"prompt"`
 	Decode StepTotals `json:"decode"`
 	Failed int        `json:"failed_steps"`
+	Drafts RunDrafts  `json:"drafts,omitzero"`
 
 	// Of a step that decodes, in seconds: reading with at least one read in flight,
 	// computing, waiting for reads or for a processor. Reading is beside computing.
@@ -71,6 +72,14 @@ type StepTotals struct {
 	Seconds float64 `json:"seconds"`
 	Slowest float64 `json:"slowest_seconds"`
 	At      int     `json:"slowest_step"` // from 0
+}
+
+// RunDrafts tell of tokens that were drafted and verified, several in a step.
+type RunDrafts struct {
+	Model    string  `json:"model,omitempty"` // of [Config].Draft; "" = prompt look-up alone
+	Drafted  int     `json:"drafted"`
+	Accepted int     `json:"accepted"`
+	Seconds  float64 `json:"seconds"` // that the draft model took, beside the steps
 }
 
 // A RunChange is a decision that changed how tokens were computed.

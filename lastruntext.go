@@ -59,12 +59,30 @@ func (r *LastRun) writeTime(b *strings.Builder) {
 	if r.Predicted > 0 {
 		fmt.Fprintf(b, "  predicted were %s: %+.0f %%\n", took(r.Predicted), 100*(each/r.Predicted-1))
 	}
+	r.writeDrafts(b)
 	if r.Prompt.Tokens > 0 {
 		fmt.Fprintf(b, "  the prompt's %s took %s\n", spelling.Count(r.Prompt.Tokens, "token"), took(r.Prompt.Seconds))
 	}
 	if r.Failed > 0 {
 		fmt.Fprintf(b, "  %s failed\n", spelling.Count(r.Failed, "step"))
 	}
+}
+
+// writeDrafts says what became of drafted tokens, and who drafted.
+func (r *LastRun) writeDrafts(b *strings.Builder) {
+	d := &r.Drafts
+	switch {
+	case d.Drafted > 0:
+		fmt.Fprintf(b, "  %d of %s accepted, in as many steps fewer", d.Accepted, spelling.Count(d.Drafted, "drafted token"))
+	case d.Model != "":
+		b.WriteString("  no drafts were verified: none were measured to pay, or requests were without")
+	default:
+		return
+	}
+	if d.Model != "" {
+		fmt.Fprintf(b, "; drafting with %s took %s", d.Model, took(d.Seconds))
+	}
+	b.WriteByte('\n')
 }
 
 // writeChanges says what changed while it ran.

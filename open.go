@@ -105,10 +105,13 @@ func (m *Model) load(ctx context.Context, c *Config) error {
 	defer engine.LimitHeap(e.Budget.RAM)()
 	p, err := engine.Compile(m.files, e)
 	if err != nil {
-		return err
+		return publish(err)
 	}
 	m.plan = newPlan(p)
 	if err := m.loadText(c); err != nil {
+		return err
+	}
+	if err := checkDraft(c, p, m.text); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {

@@ -38,11 +38,25 @@ func OpenPlan(path string, c *Config) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := guarded(func() (*engine.Plan, error) { return engine.OpenPlan(path, cfg.ConfigFile, cfg.engine(), loadText) })
+	p, err := guarded(func() (*engine.Plan, error) { return openPlan(path, &cfg) })
+	if err != nil {
+		return nil, publish(err)
+	}
+	return newPlan(p), nil
+}
+
+func openPlan(path string, c *Config) (*engine.Plan, error) {
+	p, err := engine.OpenPlan(path, c.ConfigFile, c.engine(), loadText)
+	if err != nil || c.Draft == "" {
+		return p, err
+	}
+	d, err := engine.OpenFiles(path, c.ConfigFile, file.HeaderOnly())
 	if err != nil {
 		return nil, err
 	}
-	return newPlan(p), nil
+	defer d.Close()
+	t, _ := text.Load(d) // without one the numbers of tokens are compared
+	return p, checkDraft(c, p, t)
 }
 
 // Totals sums up the tensors of the model's files, as [Inspect] does.

@@ -54,13 +54,15 @@ type Decision struct {
 	// ("room"); tokens of its answer ("stop", "length", "caller", "error");
 	// microseconds to read and to compute ("cost"); tokens that could not be read
 	// ("damage"); nanoseconds that a token is expected to take with drafts and without
-	// ("gain"); drafted tokens ("drafts"). "state" has no numbers: the model cannot
+	// ("gain"); drafted tokens ("drafts"); images that the draft model does not see
+	// ("drafter"; 0 = there is none, or it failed). "state" has no numbers: the model cannot
 	// take rejected tokens back.
 	Rule     string `json:"rule"`
 	Observed int64  `json:"observed"`
 	Limit    int64  `json:"limit"`
 	Because  string `json:"because"`           // the numbers as a sentence
 	Adapter  string `json:"adapter,omitempty"` // of an admitted request; "" = none
+	Drafter  string `json:"drafter,omitempty"` // of a decision about drafts: "the draft model"; "" = look-up
 
 	line string
 }
@@ -76,7 +78,7 @@ func (m *Model) Why(request string) []Decision {
 	for _, d := range m.engine.Sched.Why(request) {
 		out = append(out, Decision{
 			Time: d.Time, Step: d.Step, Request: d.Request, Action: d.Action.String(), Slot: d.Slot, Other: d.Other,
-			Rule: d.Rule.String(), Observed: d.Observed, Limit: d.Limit, Because: d.Because(), Adapter: d.Adapter, line: d.String(),
+			Rule: d.Rule.String(), Observed: d.Observed, Limit: d.Limit, Because: d.Because(), Adapter: d.Adapter, Drafter: d.Drafter, line: d.String(),
 		})
 	}
 	return out

@@ -26,6 +26,9 @@ type Model struct {
 	// They are kept beside the weights: requests for several of them and for the model
 	// share batches.
 	Adapters []atenia.Adapter
+	// Draft is the path of a smaller model that drafts for it, see [atenia.Config]. "" =
+	// that of Config.Open.
+	Draft string
 }
 
 // A Config says what a [Server] serves and to whom. The zero value serves the

@@ -93,7 +93,8 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--samplers":          parts(stages...),
 		"--scan":              among("sinks", "off", "all"),
 		"--size":              among(step.ModelNames()...),
-		"--speculate":         among("auto", "lookup", "off"),
+		"--speculate":         among("auto", "lookup", "draft", "off"),
+		"--draft":             model,
 		"--type":              among(mixes...),
 		"--vram-band":         among("0", "1", "2", "3"),
 

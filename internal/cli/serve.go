@@ -45,6 +45,7 @@ type serveFlags struct {
 	adapters []string
 	mcp      string
 	result   sizeFlag
+	draft    string
 }
 
 func (s *serveFlags) register(f *pflag.FlagSet) {
@@ -79,7 +80,8 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&o.BatchTokens, "batch-tokens", 0, "maximum number of tokens per step (0 = 512)")
 	f.StringVar(&o.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
 	f.Var(&s.cache, "cache-size", "memory of a model's keys and values (0 = what slots of the context's length take)")
-	f.StringVar(&o.Speculate, "speculate", "", "verify drafted tokens, several a step: auto (where it pays), lookup or off (default: auto); same text")
+	f.StringVar(&o.Speculate, "speculate", "", "verify drafted tokens, several a step: auto (where it pays), lookup, draft or off (default: auto)")
+	f.StringVar(&s.draft, "draft", "", "draft tokens of the first model with a smaller one in `FILE` of the same tokens, or early (first layers); same text")
 	f.StringVar(&o.CacheDir, "cache-dir", "", "keep keys and values of prompts in `FOLDER`, also after a restart (prompts can be read there)")
 	f.Var(&s.disk, "cache-disk", "largest size of the folder of --cache-dir (0 = 4 GiB)")
 	f.StringVar(&s.c.SlotSavePath, "slot-save-path", "", "let clients save and restore slots in files of `FOLDER`")
@@ -231,14 +233,17 @@ func (s *serveFlags) complete(f *pflag.FlagSet, models []string) error {
 	return nil
 }
 
-// nameAdapters gives the adapters to the first model.
+// nameAdapters gives the adapters and the draft model to the first model.
 func (s *serveFlags) nameAdapters() error {
 	list, err := namedAdapters(s.adapters)
-	if len(list) > 0 && len(s.c.Models) == 0 {
+	if (len(list) > 0 || s.draft != "") && len(s.c.Models) == 0 {
 		s.c.Models = []serve.Model{{}}
 	}
 	if len(list) > 0 {
 		s.c.Models[0].Adapters = list
+	}
+	if s.draft != "" {
+		s.c.Models[0].Draft = s.draft
 	}
 	return err
 }

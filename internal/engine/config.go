@@ -24,6 +24,9 @@ type Config struct {
 	CacheBytes  int64             // bound of keys and values; 0 = none
 	KeepBytes   int64             // of those, what ended requests may keep beyond the slots: [sched.Config]
 	Speculate   sched.Speculation // of requests that leave it open
+	Draft       string            // path of a model that drafts; "" = none
+	Early       bool              // the first layers draft
+	EarlyLayers int               // how many; 0 = a quarter
 	CacheDir    string            // folder for keys and values that left memory; "" = none
 	CacheDisk   int64             // of its files, bytes
 	Compile     compile.Options

@@ -44,6 +44,7 @@ type Engine struct {
 	running  context.Context // ends when the engine is closed
 	stop     context.CancelFunc
 	pressure *pressure
+	draft    *draftModel // nil = none
 	encoder  encoder
 	adapters adapters
 	stopping sync.Once
@@ -101,14 +102,30 @@ func (e *Engine) start(d *file.Description) error {
 		x.Close()
 		return err
 	}
-	if e.Sched, err = sched.New(x, e.schedule(d)); err != nil {
+	draft, err := e.openDraft(e.running)
+	if err != nil {
 		x.Close()
 		return errors.Join(err, e.closeDisk())
+	}
+	c := e.schedule(d)
+	c.Early = p.Model.Plans.Early != nil
+	if draft != nil {
+		c.Draft = draft
+		if e.weights.placement != nil || p.Effective().CacheBytes > 0 {
+			c.DraftBytes = p.draft.cache
+		}
+	}
+	if e.Sched, err = sched.New(x, c); err != nil {
+		x.Close()
+		if draft != nil {
+			draft.Close()
+		}
+		return errors.Join(err, e.closeDisk(), e.draft.close())
 	}
 	if err := e.openAdapters(); err != nil {
 		e.Sched.Close()
 		e.closeAdapters()
-		return errors.Join(err, e.closeDisk())
+		return errors.Join(err, e.closeDisk(), e.draft.close())
 	}
 	if e.pressure.real {
 		e.pressure.guarded = make(chan struct{})
@@ -200,7 +217,7 @@ func (e *Engine) Close() (err error) {
 		err = e.Stop()
 		e.remember()
 		e.closeAdapters()
-		err = errors.Join(err, e.resume.close(), e.closeDisk(), e.weights.close(), e.checkPeak(), e.endLog())
+		err = errors.Join(err, e.resume.close(), e.closeDisk(), e.weights.close(), e.draft.close(), e.checkPeak(), e.endLog())
 	})
 	return err
 }

@@ -23,6 +23,7 @@ type PlaceConfig struct {
 	// sequences need.
 	CacheBytes int64
 	Adapters   int64           // bytes of adapters that are kept beside the weights
+	Draft      int64           // bytes of the draft model
 	Recorder   replay.Recorder // writes down what is decided; the zero value does not
 	// Measure finds out how fast the machine reads a file. It is called once for a
 	// placement that leaves weights on the disk, unless Rules.Rates say how fast
@@ -34,11 +35,12 @@ type PlaceConfig struct {
 }
 
 // The names of reserves in placements: room for the program, for an encoder of images
-// or sounds, and for adapters.
+// or sounds, for adapters, and for the draft model.
 const (
 	programReserveName = "runtime"
 	towerReserve       = "tower"
 	adapterReserve     = "adapters"
+	draftReserve       = "draft model"
 )
 
 // gpuName stands for the first device where none was found.
@@ -76,6 +78,9 @@ func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
 	}
 	if c.Adapters > 0 {
 		in.Reserves = append(in.Reserves, place.Reserve{Name: adapterReserve, Bytes: c.Adapters})
+	}
+	if c.Draft > 0 {
+		in.Reserves = append(in.Reserves, place.Reserve{Name: draftReserve, Bytes: c.Draft})
 	}
 	for _, s := range rules.Pins {
 		pin, err := place.ParsePin(s)

@@ -92,7 +92,7 @@ func (p *Plan) takes() (int64, error) {
 	if p.program == 0 {
 		p.MeasureProgram()
 	}
-	n := p.program + p.adapterBytes.Load()
+	n := p.program + p.adapterBytes.Load() + p.draftBytes()
 	for i := range p.footprint.tensors {
 		n += p.footprint.tensors[i].Bytes
 	}
@@ -170,7 +170,7 @@ func (p *Plan) reserveProgram(pl *place.Placement) (r ledger.Reservation, err er
 	const pages = 2 * place.BlockBytes // of each tensor
 	n := int64(0)
 	for _, s := range pl.Input().Reserves {
-		if s.Name != towerReserve && s.Name != adapterReserve { // which reserve their own memory when they are loaded
+		if s.Name != towerReserve && s.Name != adapterReserve && s.Name != draftReserve { // which reserve their own memory when they are loaded
 			n += s.Bytes
 		}
 	}

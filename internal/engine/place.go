@@ -43,6 +43,9 @@ func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
 			notes = append(notes, "codec    "+c.String())
 		}
 	}
+	if err == nil && (p.draft != nil || p.Config.Early) {
+		notes = append(notes, p.draftNote())
+	}
 	return notes, err
 }
 
@@ -61,7 +64,7 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.P
 func (p *Plan) placeConfig() PlaceConfig {
 	c := PlaceConfig{
 		Budget: p.Effective().Budget, Rules: p.Effective().Rules, File: p.Effective().PlacementFile,
-		Exec: p.Effective().exec(&p.Model.Config), CacheBytes: p.Effective().CacheBytes, Adapters: p.adapterBytes.Load(),
+		Exec: p.Effective().exec(&p.Model.Config), CacheBytes: p.Effective().CacheBytes, Adapters: p.adapterBytes.Load(), Draft: p.draftBytes(),
 	}
 	c.Exec.Pack = p.packing()
 	if c.Budget.Reserve.Runtime == 0 {

@@ -76,6 +76,8 @@ type Plan struct {
 	effective *Config         // within what there is; nil before the model is opened
 	notes     []string        // for the user, see Engine.Notes
 
+	draft *draftPlan // nil = none
+
 	adapters     []*lora.Bound // of Config.Adapters; their A and B until the engine has them
 	adapterBytes atomic.Int64  // of these, and of those that are loaded later
 }
@@ -83,7 +85,7 @@ type Plan struct {
 // Compile makes the plan of a model. The description is needed no longer than
 // for the call.
 func Compile(d *file.Description, c Config) (*Plan, error) {
-	m, err := compile.Compile(d, c.Compile)
+	m, err := compileModel(d, &c)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +93,9 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 	p := &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}
 	p.files = p.packFiles(d)
 	if err := p.readAdapters(); err != nil {
+		return nil, err
+	}
+	if err := p.readDraft(); err != nil {
 		return nil, err
 	}
 	for _, d := range m.Diagnostics {

@@ -243,6 +243,9 @@ func (p *pressure) need() int64 {
 	if packed == 0 {
 		n += p.e.Plan.footprint.bytes()
 	}
+	if d := p.e.draft; d != nil {
+		n += d.mapped
+	}
 	return n
 }
 

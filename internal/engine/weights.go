@@ -26,6 +26,10 @@ type modelWeights struct {
 	codec     *coded.Choice  // of streamed weights
 }
 
+func newWeights() *modelWeights {
+	return &modelWeights{unlimit: func() {}, meter: new(lane.Meter)}
+}
+
 // close gives the memory back.
 func (w *modelWeights) close() error {
 	w.release()
@@ -60,7 +64,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description, by guides) 
 	if err := p.settle(d); err != nil {
 		return nil, err
 	}
-	w := &modelWeights{unlimit: func() {}, meter: new(lane.Meter)}
+	w := newWeights()
 	defer func() {
 		if err != nil {
 			w.release()

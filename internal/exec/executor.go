@@ -95,6 +95,7 @@ type Executor struct {
 	flat bool // an attention has no cache: its runs are whole sequences
 
 	prefill, decode *program
+	early           *program // the first layers; nil = none
 	scatter         *program // before prefill, of models with images
 	width           int      // of image rows
 	deep            int      // inner vision layers that prefill reads
@@ -178,7 +179,7 @@ func prepare(plans *plan.ModelPlans, cfg Config) (*Executor, error) {
 	if err := pass.CheckHandoffs(plans); err != nil {
 		return nil, err
 	}
-	for _, c := range []*plan.CompiledPlan{plans.Scatter, plans.Prefill, plans.Decode} {
+	for _, c := range []*plan.CompiledPlan{plans.Scatter, plans.Prefill, plans.Decode, plans.Early} {
 		if c == nil { // encoders do not decode, few models read images
 			continue
 		}
@@ -200,6 +201,9 @@ func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
 	stages := []stage{{c: plans.Prefill, size: plan.Sizing{Tokens: uint64(x.cfg.MaxTokens), Requested: uint64(x.cfg.MaxLogits)}, to: &x.prefill}}
 	if plans.Decode != nil {
 		stages = append(stages, stage{c: plans.Decode, size: plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}, to: &x.decode})
+	}
+	if plans.Early != nil && len(x.cfg.Stream.Units) == 0 && x.cfg.Stream.Experts == nil { // streamed weights come in the order of whole passes
+		stages = append(stages, stage{c: plans.Early, size: plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}, to: &x.early})
 	}
 	if plans.Scatter != nil {
 		stages = append(stages, stage{c: plans.Scatter, size: plan.Sizing{Tokens: uint64(x.cfg.MaxTokens)}, to: &x.scatter})
@@ -421,6 +425,9 @@ func (x *Executor) limit(threads int) {
 func (x *Executor) Wake() { x.cfg.Stream.wake() }
 
 func (x *Executor) program(s *Step) *program {
+	if s.Early {
+		return x.early
+	}
 	if x.decode != nil && s.images == 0 && len(s.Runs) == s.rows && s.requested == s.rows && s.rows <= x.cfg.MaxLogits {
 		return x.decode
 	}
@@ -437,6 +444,9 @@ func (x *Executor) Logits(s *Step, i int) []float32 {
 // Decodes reports whether the model continues texts: an encoder does not, and its
 // rows are vectors or scores.
 func (x *Executor) Decodes() bool { return x.decode != nil }
+
+// Early reports whether there is a program of the first layers, for [Step.Early].
+func (x *Executor) Early() bool { return x.early != nil }
 
 // Vocab returns the number of logits per row.
 func (x *Executor) Vocab() int { return x.vocab }

@@ -56,6 +56,10 @@ type Step struct {
 	// instruction or streamed unit; [Executor.Wake] interrupts a wait. The step may
 	// be run again.
 	Stop *atomic.Bool
+	// Early computes the first layers alone, with the head after them: a guess of what all
+	// say. Runs have one row, whose logits are requested. The states of these layers are
+	// as after a whole step, those of the others are of no use at these positions.
+	Early bool
 	// Threads bounds the workers of this step; 0 = all of [Config.Threads]. Results
 	// are the same bits.
 	Threads int
@@ -145,6 +149,9 @@ func (s *Step) check(x *Executor) error {
 	}
 	if len(s.Requested) > x.cfg.MaxLogits {
 		return stepErrorf("logits of %d rows requested, at most %d", len(s.Requested), x.cfg.MaxLogits)
+	}
+	if s.Early && (x.early == nil || len(s.Runs) != s.rows || len(s.Requested) != s.rows) {
+		return stepErrorf("%d runs of %d rows, %d requested, through the first layers: want one row each, in a model with such a program", len(s.Runs), s.rows, len(s.Requested))
 	}
 	last := int32(-1)
 	for _, r := range s.Requested {

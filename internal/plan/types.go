@@ -147,7 +147,10 @@ type ModelPlans struct {
 	Scatter      *CompiledPlan
 	Prefill      *CompiledPlan
 	Decode       *CompiledPlan
-	Handoffs     []Handoff
+	// Early is the first layers of Decode with its head, which guess what all layers
+	// will say. It has the states of all, and is nil where nobody asks for it.
+	Early    *CompiledPlan
+	Handoffs []Handoff
 }
 
 // ByMode returns the plan of a mode, or nil.

@@ -54,9 +54,10 @@ const (
 	ByGain                 // nanoseconds that a token is expected to take with drafts, and without
 	ByDrafts               // drafted tokens that were accepted, and all of them
 	ByState                // none: a state of the model keeps no positions apart, and rejected tokens cannot be taken out
+	ByDrafter              // images of the request, which the draft model does not see; 0 = there is no draft model, or it failed
 )
 
-var ruleNames = []string{"slots", "memory", "priority", "share", "prefix", "arrival", "room", "stop", "length", "caller", "error", "cost", "damage", "gain", "drafts", "state"}
+var ruleNames = []string{"slots", "memory", "priority", "share", "prefix", "arrival", "room", "stop", "length", "caller", "error", "cost", "damage", "gain", "drafts", "state", "drafter"}
 
 func (r Rule) String() string                { return enum.Name(ruleNames, "Rule", r) }
 func (r Rule) MarshalText() ([]byte, error)  { return []byte(r.String()), nil }
@@ -75,6 +76,7 @@ type Decision struct {
 	Observed int64
 	Limit    int64
 	Adapter  string // of an admitted request; "" = none
+	Drafter  string // of a decision about drafts; "" = look-up
 }
 
 // String returns one line: request, action, rule, numbers.
@@ -85,6 +87,9 @@ func (d Decision) String() string {
 	}
 	if d.Adapter != "" {
 		s += " with adapter " + d.Adapter
+	}
+	if d.Drafter != "" {
+		s += " by " + d.Drafter
 	}
 	return s + " by rule " + d.Rule.String() + ": " + d.Because()
 }
@@ -127,6 +132,11 @@ func (d Decision) Because() string {
 		return fmt.Sprintf("%d of %d drafted tokens were accepted", n, of)
 	case ByState:
 		return "the model has states that keep no positions apart: rejected tokens could not be taken out of them"
+	case ByDrafter:
+		if n > 0 {
+			return fmt.Sprintf("the draft model does not see the %d images of the prompt", n)
+		}
+		return "there is no draft model, or it failed"
 	default:
 		return fmt.Sprintf("%d of at most %d tokens of an answer", n, of)
 	}
@@ -179,8 +189,11 @@ func (s *Scheduler) waits(st *Stream, d Decision) {
 
 // ends keeps how a request ended.
 func (s *Scheduler) ends(st *Stream, f Finish, err error) {
-	if st.drafted > 0 {
-		s.note(Decision{Request: st.req.ID, Action: Drafts, Slot: st.slot, Rule: ByDrafts, Observed: int64(st.accepted), Limit: int64(st.drafted)})
+	if n, m := st.drafted-st.byModel.drafted, st.accepted-st.byModel.accepted; n > 0 {
+		s.note(Decision{Request: st.req.ID, Action: Drafts, Slot: st.slot, Rule: ByDrafts, Observed: int64(m), Limit: int64(n)})
+	}
+	if n, m := st.byModel.drafted, st.byModel.accepted; n > 0 {
+		s.note(Decision{Request: st.req.ID, Action: Drafts, Slot: st.slot, Rule: ByDrafts, Observed: int64(m), Limit: int64(n), Drafter: s.drafterName()})
 	}
 	d := Decision{Request: st.req.ID, Slot: st.slot, Action: Finished, Rule: ByLength, Observed: int64(st.made), Limit: int64(st.req.MaxTokens)}
 	switch {

@@ -7,9 +7,15 @@ import "time"
 // its time: rows cost little while weights are what takes time, and much once
 // computing does. It is measured on the machine, with the model, as it runs.
 type gain struct {
-	fixed int // drafted tokens of a request and step, if it has so many; 0 = as many as pay
-	took  []timed
-	most  int // largest number of rows that was timed
+	fixed int           // drafted tokens of a request and step, if it has so many; 0 = as many as pay
+	spent time.Duration // for the drafts of this step
+	times
+}
+
+// A times is how long steps take by their rows.
+type times struct {
+	took []timed
+	most int // largest number of rows that was timed
 }
 
 // A timed is how long steps with so many rows took.
@@ -32,7 +38,7 @@ const (
 )
 
 // timed learns from a step without rows of prompts.
-func (g *gain) timed(rows int, d time.Duration, step uint64) {
+func (g *times) timed(rows int, d time.Duration, step uint64) {
 	if rows >= len(g.took) {
 		return
 	}
@@ -45,12 +51,12 @@ func (g *gain) timed(rows int, d time.Duration, step uint64) {
 	t.at, g.most = step, max(g.most, rows)
 }
 
-func (g *gain) old(t *timed, step uint64) bool { return step-t.at > oldSteps }
+func (g *times) old(t *timed, step uint64) bool { return step-t.at > oldSteps }
 
 // expect returns how long a step with so many rows takes: as measured, or else
 // between what is known of fewer and of more rows, or by the slope of those below. 0 =
 // nothing is known of fewer.
-func (g *gain) expect(rows int, step uint64) time.Duration {
+func (g *times) expect(rows int, step uint64) time.Duration {
 	if rows < len(g.took) {
 		if t := &g.took[rows]; t.d > 0 && !g.old(t, step) {
 			return t.d
@@ -76,7 +82,7 @@ func (g *gain) expect(rows int, step uint64) time.Duration {
 
 // below returns the largest number of rows, less than rows, whose time is known; 0 =
 // none. A time that is old counts if there is no other.
-func (g *gain) below(rows int, step uint64) (old int) {
+func (g *times) below(rows int, step uint64) (old int) {
 	for n := min(rows-1, g.most); n > 0; n-- {
 		switch t := &g.took[n]; {
 		case t.d == 0:
@@ -107,6 +113,24 @@ func (h *hope) note(accepted bool) {
 		h.tested, h.accepted = h.tested/2, h.accepted/2
 	}
 }
+
+// fade lets what was learned count less with every request, so that a drafter that did
+// not pay is tried again.
+func (h *hope) fade() { h.accepted, h.tested = h.accepted*fading, h.tested*fading }
+
+// fading is what is left of a hope over all requests after one more.
+const fading = 0.9
+
+// prior is what is believed of a new request: what others had, with little weight.
+func (h *hope) prior() hope {
+	if h.tested <= priorTests {
+		return *h
+	}
+	return hope{h.accepted * priorTests / h.tested, priorTests}
+}
+
+// priorTests is for how many tokens of a request those of others count at most.
+const priorTests = 8
 
 // chance returns the probability that a token is accepted whose predecessors were.
 func (h *hope) chance() float64 {
@@ -152,8 +176,8 @@ func (g *gain) choose(slots []*slot, answers, most int, step uint64) (o outlook)
 		tokens += d.next
 		d.keep, d.next = d.keep+1, d.next*d.chance()
 		each := float64(took) / tokens
-		if o.with == 0 || each < float64(o.with) {
-			o.with = time.Duration(each)
+		if with := time.Duration(float64(took+g.spent) / tokens); o.with == 0 || with < o.with {
+			o.with = with
 		}
 		if each < least {
 			least = each

@@ -90,7 +90,7 @@ func TestGain(t *testing.T) {
 	for round := range 300 {
 		const rows = 16
 		answers := 1 + rng.IntN(3)
-		g := gain{took: make([]timed, rows+1)}
+		g := gain{times: times{took: make([]timed, rows+1)}}
 		cost, base := rng.Float64(), 1e6
 		if round < 2 {
 			cost = float64(round)
@@ -152,7 +152,7 @@ func TestGain(t *testing.T) {
 // they turn out to cost as much as steps, no more.
 func TestGainTries(t *testing.T) {
 	for _, cheap := range []bool{true, false} {
-		g := gain{took: make([]timed, 17)}
+		g := gain{times: times{took: make([]timed, 17)}}
 		sl := &slot{}
 		step, tried, last := uint64(0), 0, 0
 		g.timed(1, 1e6, step)
@@ -170,7 +170,7 @@ func TestGainTries(t *testing.T) {
 			if last > 0 {
 				tried++
 				for range last {
-					sl.draft.tested(true)
+					sl.tested(true)
 				}
 			}
 			g.timed(1+last, took, step)

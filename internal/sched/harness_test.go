@@ -83,7 +83,11 @@ func (m *model) still(ec exec.Config, cfg Config) *Scheduler {
 // an owner.
 func checkEmpty(t testing.TB, s *Scheduler) {
 	t.Helper()
-	for i, pool := range s.pools {
+	pools := s.pools
+	if s.drafter != nil {
+		pools = slices.Concat(pools, s.drafter.pools)
+	}
+	for i, pool := range pools {
 		c := pool.Cache()
 		if st := c.Stats(); st.Used != 0 || st.Shared != 0 || st.Seqs != 0 {
 			t.Errorf("state %d: %d pages and %d sequences were not given back", i, st.Used, st.Seqs)

@@ -101,7 +101,7 @@ func (s *Scheduler) detach(sl *slot) *prefix {
 		return nil
 	}
 	old := *sl
-	old.tokens, old.spans, old.pages = slices.Clone(sl.tokens[:sl.done]), nil, nil
+	old.tokens, old.spans, old.pages, old.shadow = slices.Clone(sl.tokens[:sl.done]), nil, nil, nil // the shadow stays in the slot
 	sl.states, sl.marks, sl.done = make([]*states.State, len(s.pools)), nil, 0
 	for i, p := range s.pools {
 		sl.states[i] = p.Unbound()

@@ -111,6 +111,7 @@ type Stream struct {
 	made   int        // tokens sent; the scheduler's
 	// drafted and accepted count drafted tokens; valid once tokens is closed.
 	drafted, accepted int
+	byModel           struct{ drafted, accepted int } // of those, the draft model's
 
 	slot   int    // number of its slot, 0 = none yet; the scheduler's
 	why    Rule   // by which it waits, if waiting; the scheduler's
@@ -154,6 +155,8 @@ type Usage struct {
 	// Drafted is how many tokens were drafted and computed, and Accepted how many of them
 	// were what the sampler chose. They are 0 until Next has returned false.
 	Drafted, Accepted int
+	// ModelDrafted and ModelAccepted are those of them that a draft model made.
+	ModelDrafted, ModelAccepted int
 }
 
 // Usage returns the counts. It is for the goroutine that calls Next, and valid
@@ -163,6 +166,7 @@ func (st *Stream) Usage() Usage {
 	u := Usage{Prompt: len(st.req.Prompt), Cached: st.cached, Answer: st.read}
 	if st.ended {
 		u.Drafted, u.Accepted = st.drafted, st.accepted
+		u.ModelDrafted, u.ModelAccepted = st.byModel.drafted, st.byModel.accepted
 	}
 	return u
 }

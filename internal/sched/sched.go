@@ -51,6 +51,14 @@ type Config struct {
 	// Drafts is how many tokens are drafted for a request and step, if there are so
 	// many; 0 = as many as are measured to pay.
 	Drafts int
+	// Draft, if not nil, drafts tokens where that is measured to pay: a model with the
+	// same tokens, whose steps have a row for each slot. The scheduler closes it.
+	Draft *exec.Executor
+	// Early drafts with the first layers of the model itself, if the executor has a program
+	// of them: [exec.Executor.Early]. It excludes Draft.
+	Early bool
+	// DraftBytes is the memory for its keys and values, beside CacheBytes; 0 = no limit.
+	DraftBytes int64
 	// Remembered are sequences that were computed before, by another process.
 	Remembered []Remembered
 	// Disk, if not nil, is where sequences that left their slots are written, and read
@@ -74,7 +82,8 @@ type StepInfo struct {
 	Rows   int  // tokens of all sequences
 	Decode bool // every sequence had one row, beside those of drafted tokens
 
-	Drafted, Accepted int // rows of drafted tokens, and how many of them were accepted
+	Drafted, Accepted int           // rows of drafted tokens, and how many of them were accepted
+	Drafting          time.Duration // of the draft model, before the step
 
 	Threads int // that computed it
 	Err     error
@@ -111,8 +120,9 @@ type Scheduler struct {
 	speculation Speculation // of requests that leave it open
 	propose     func(sl *slot, ids []int32) (draft []int32, kind int)
 	gain        gain
-	drafting    []*slot // that have drafts in the step, or a guess
-	extra       int     // rows of drafts in the step
+	drafter     *drafter // nil = no draft model
+	drafting    []*slot  // that have drafts in the step, or a guess
+	extra       int      // rows of drafts in the step
 	info        StepInfo
 
 	kept    kept
@@ -173,7 +183,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 	s.every, s.most = cmp.Or(cfg.SnapshotTokens, 256), max(0, cmp.Or(cfg.Snapshots, 4))
 	s.gap = gap{fixed: cfg.PromptRows, plain: make([]time.Duration, cfg.Slots+1), rows: gapRows}
 	s.speculation, s.propose, s.drafting = cfg.Speculate, lookUp, make([]*slot, 0, cfg.Slots)
-	s.gain = gain{fixed: cfg.Drafts, took: make([]timed, min(ec.MaxTokens, ec.MaxLogits)+1)}
+	s.gain = gain{fixed: cfg.Drafts, times: times{took: make([]timed, min(ec.MaxTokens, ec.MaxLogits)+1)}}
 	s.clients = map[string]*client{}
 	s.shared.Store(x)
 	s.step.Stop = &s.stop
@@ -182,6 +192,12 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 	}
 	s.kept = newKept(cfg.KeepBytes, cfg.CacheBytes, len(s.pools))
 	s.disk = newDisk(&cfg)
+	if cfg.Draft != nil || cfg.Early {
+		var err error
+		if s.drafter, err = newDrafter(&cfg, s.vocab, ec); err != nil {
+			return nil, fmt.Errorf("draft model: %w", err)
+		}
+	}
 	for range cfg.Slots {
 		s.slots = append(s.slots, s.newSlot())
 	}
@@ -399,6 +415,12 @@ func (s *Scheduler) shutdown() {
 	s.dropKept()
 	for _, p := range s.pools {
 		p.Close()
+	}
+	if s.drafter != nil {
+		for _, sl := range s.slots {
+			sl.shadow.empty()
+		}
+		s.drafter.close()
 	}
 	s.held.Store(0)
 	s.x.Close()

@@ -33,13 +33,17 @@ type slot struct {
 	states []*states.State
 	pages  [][][]byte // per state, for exec.Run
 	draft  draft
-	marks  []mark // snapshots of states that keep no positions apart, in order
+	shadow *shadow // what the draft model has of the sequence; nil without one
+	marks  []mark  // snapshots of states that keep no positions apart, in order
 }
 
 func (s *Scheduler) newSlot() *slot {
 	sl := &slot{s: s, id: len(s.slots), pages: make([][][]byte, len(s.pools))}
 	for _, p := range s.pools {
 		sl.states = append(sl.states, p.Unbound())
+	}
+	if s.drafter != nil {
+		sl.shadow = s.drafter.newShadow()
 	}
 	return sl
 }
@@ -99,7 +103,7 @@ func (s *Scheduler) begin(st *Stream) error {
 	if st.cached > 0 {
 		s.note(Decision{Request: r.ID, Action: Reuses, Slot: st.slot, Other: by, Rule: ByPrefix, Observed: int64(st.cached), Limit: int64(len(r.Prompt))})
 	}
-	sl.draft.begin(s.speculates(sl), sl.span)
+	sl.startDrafts()
 	return nil
 }
 

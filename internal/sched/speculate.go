@@ -14,9 +14,10 @@ const (
 	SpeculateOff                       // none
 	SpeculateAuto                      // whatever is measured to pay
 	SpeculateLookup                    // what followed the last tokens before, in prompt or answer
+	SpeculateDraft                     // what the draft model continues with
 )
 
-var speculationNames = []string{"", "off", "auto", "lookup"}
+var speculationNames = []string{"", "off", "auto", "lookup", "draft"}
 
 func (s Speculation) String() string               { return enum.Name(speculationNames, "Speculation", s) }
 func (s Speculation) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -28,13 +29,23 @@ func (s *Speculation) UnmarshalText(b []byte) error {
 const mostDrafts = 32
 
 // hopes is the number of kinds of drafts whose acceptance is measured apart: matches
-// of look-up by their length.
-const hopes = 4
+// of look-up by their length, and those of a draft model.
+const (
+	byModel = 4
+	hopes   = 5
+)
+
+// The drafters in decisions.
+const (
+	draftName = "the draft model"
+	earlyName = "early layers"
+)
 
 // A draft is what is expected of a slot's sequence.
 type draft struct {
-	on     bool   // drafts are made
-	lookup lookup // where they come from
+	looks  bool // by look-up
+	models bool // by the draft model
+	lookup lookup
 	buf    [mostDrafts]int32
 	ids    []int32 // the tokens that may follow those of the sequence
 	base   int     // position of the first of them
@@ -65,15 +76,15 @@ const mostVerdicts = 8
 
 func (d *draft) chance() float64 { return d.hopes[d.kind].chance() }
 
-// begin empties the draft for a new request.
-func (d *draft) begin(on bool, span int) {
-	d.on, d.hopes = on, [hopes]hope{}
+// begin empties the draft for a new request, whose drafts are made as looks and models
+// say.
+func (d *draft) begin(looks, models bool, span int) {
+	d.looks, d.models, d.hopes = looks, models, [hopes]hope{}
 	d.verdict, d.notes = untried, 0
 	d.drop()
-	if !on {
-		return
+	if looks {
+		d.lookup.reset(span)
 	}
-	d.lookup.reset(span)
 }
 
 // drop forgets what was drafted for a step.
@@ -92,9 +103,9 @@ func kindOf(match int) int {
 	return 3
 }
 
-// speculates decides whether drafts are made for a request that begins, and keeps the
+// speculates decides which drafts are made for a request that begins, and keeps the
 // reason if they are asked for and cannot be.
-func (s *Scheduler) speculates(sl *slot) bool {
+func (s *Scheduler) speculates(sl *slot) (looks, models bool) {
 	r := &sl.st.req
 	how := r.Speculate
 	if how == SpeculateUsual {
@@ -102,12 +113,34 @@ func (s *Scheduler) speculates(sl *slot) bool {
 	}
 	switch {
 	case how <= SpeculateOff || r.MaxTokens < 2:
-		return false
+		return false, false
 	case s.marking: // what rejected tokens leave in them cannot be taken out
 		s.note(Decision{Request: r.ID, Action: Plain, Slot: sl.id + 1, Rule: ByState})
-		return false
+		return false, false
 	}
-	return true
+	looks, models = how != SpeculateDraft, how != SpeculateLookup && s.drafter != nil
+	if how == SpeculateDraft && s.drafter == nil || models && !s.drafter.sees(r) {
+		models = false
+		s.note(Decision{Request: r.ID, Action: Plain, Slot: sl.id + 1, Rule: ByDrafter, Drafter: s.drafterName(), Observed: int64(len(r.Images))})
+	}
+	return looks, models
+}
+
+// sees reports whether a drafter can read a request.
+func (dr *drafter) sees(r *Request) bool {
+	return dr.err == nil && (len(r.Images) == 0 || dr.x == nil)
+}
+
+// startDrafts prepares the drafts of a request that begins.
+func (sl *slot) startDrafts() {
+	looks, models := sl.s.speculates(sl)
+	d := &sl.draft
+	d.begin(looks, models, sl.span)
+	if models {
+		sl.s.drafter.hope.fade()
+		d.hopes[byModel] = sl.s.drafter.hope.prior()
+		sl.shadow.begin(sl.span)
+	}
 }
 
 // draft makes drafts for the answers of the step that is being filled, and keeps those
@@ -120,17 +153,27 @@ func (s *Scheduler) draft(rows, logits int) {
 		case sl.idle() || sl.parked:
 		case sl.left() > 1:
 			reading = true
-		case sl.draft.on && sl.propose(s.propose):
+		case sl.draft.looks:
+			sl.propose(s.propose)
+		}
+	}
+	most := min(rows, logits)
+	if reading {
+		most = 0
+	}
+	s.gain.spent = 0
+	if s.drafter != nil && most > 0 {
+		s.drafter.draft(s, most)
+		s.gain.spent = s.drafter.spent
+	}
+	for _, sl := range s.slots {
+		if len(sl.draft.ids) > 0 {
 			drafting = append(drafting, sl)
 		}
 	}
 	s.drafting = drafting
 	if len(drafting) == 0 {
 		return
-	}
-	most := min(rows, logits)
-	if reading {
-		most = 0
 	}
 	o := s.gain.choose(drafting, s.answers, most, s.steps.Load())
 	for _, sl := range drafting {
@@ -143,20 +186,27 @@ func (s *Scheduler) draft(rows, logits int) {
 	}
 }
 
-// propose drafts the tokens after those of a sequence, so many as it may have, and
-// reports whether there are any.
-func (sl *slot) propose(how func(sl *slot, ids []int32) (draft []int32, kind int)) bool {
-	d, r := &sl.draft, &sl.st.req
+// mayDraft returns how many tokens may be drafted for a request: the last token comes
+// from the row before.
+func (sl *slot) mayDraft() int {
+	r := &sl.st.req
 	made := len(sl.tokens) - len(r.Prompt)
-	n := min(mostDrafts, r.MaxTokens-made-1) // the last token comes from the row before
-	if made < 1 || n < 1 {
-		return false
+	if made < 1 {
+		return 0
+	}
+	return max(0, min(mostDrafts, r.MaxTokens-made-1))
+}
+
+// propose drafts the tokens after those of a sequence, so many as it may have.
+func (sl *slot) propose(how func(sl *slot, ids []int32) (draft []int32, kind int)) {
+	d, n := &sl.draft, sl.mayDraft()
+	if n == 0 {
+		return
 	}
 	d.ids, d.kind = how(sl, d.buf[:0:n])
 	if sl.limit != nil && len(d.ids) > 0 {
 		d.ids = d.ids[:sl.limit.Follows(d.ids)]
 	}
-	return len(d.ids) > 0
 }
 
 // lookUp drafts what followed the last tokens before.
@@ -176,7 +226,23 @@ func (sl *slot) judge(pay bool, o outlook) {
 		return
 	}
 	d.verdict, d.notes = v, d.notes+1
-	sl.s.note(Decision{Request: sl.by, Action: a, Slot: sl.id + 1, Rule: ByGain, Observed: int64(o.with), Limit: int64(o.without)})
+	sl.s.note(Decision{Request: sl.by, Action: a, Slot: sl.id + 1, Rule: ByGain, Observed: int64(o.with), Limit: int64(o.without), Drafter: sl.maker()})
+}
+
+// maker names the drafter in decisions; "" = look-up.
+func (sl *slot) maker() string {
+	if sl.draft.kind == byModel {
+		return sl.s.drafterName()
+	}
+	return ""
+}
+
+// drafterName names the model that drafts.
+func (s *Scheduler) drafterName() string {
+	if s.drafter == nil {
+		return draftName
+	}
+	return s.drafter.name
 }
 
 // spread makes room for the rows of a slot's drafts, after the one that is there, and
@@ -201,24 +267,32 @@ func (sl *slot) reached(token int) bool {
 		return false
 	}
 	ok := sl.tokens[token] == d.ids[token-d.base]
-	d.tested(ok)
+	sl.tested(ok)
 	if d.failed = !ok; ok {
 		sl.done++
 		sl.st.accepted++
+		if d.kind == byModel {
+			sl.st.byModel.accepted++
+		}
 		sl.s.info.Accepted++
 	}
 	return ok
 }
 
-func (d *draft) tested(ok bool) {
+// tested learns whether a drafted token was accepted whose predecessors were.
+func (sl *slot) tested(ok bool) {
+	d := &sl.draft
 	d.hopes[d.kind].note(ok)
+	if d.kind == byModel && sl.s.drafter != nil {
+		sl.s.drafter.hope.note(ok)
+	}
 }
 
 // settle drops what a step computed for drafts that were rejected.
 func (sl *slot) settle() {
 	d := &sl.draft
 	if d.guess && !sl.idle() && d.base < len(sl.tokens) {
-		d.tested(sl.tokens[d.base] == d.ids[0])
+		sl.tested(sl.tokens[d.base] == d.ids[0])
 	}
 	if d.rows > 0 {
 		sl.truncate(sl.done)

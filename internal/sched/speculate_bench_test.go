@@ -62,12 +62,12 @@ func BenchmarkVerify(b *testing.B) {
 		for range 7 {
 			for _, n := range drafts {
 				if s.gain.fixed = n; n == 0 {
-					s.slots[0].draft.on = false
+					s.slots[0].draft.looks = false
 				}
 				before := cpu.Time()
 				s.turn()
 				used[n] = append(used[n], cpu.Time()-before)
-				s.slots[0].draft.on = true
+				s.slots[0].draft.looks = true
 				if s.info.Rows != 1+n {
 					b.Fatalf("%d rows, want %d", s.info.Rows, 1+n)
 				}

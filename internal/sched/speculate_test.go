@@ -14,13 +14,13 @@ import (
 // positional are models all of whose states keep positions apart.
 var positional = []string{"llama3", "gemma3", "mistral_window", "qwen3"}
 
-// A drafter is what proposes drafts in a test.
-type drafter = func(sl *slot, ids []int32) ([]int32, int)
+// A proposer is what proposes drafts in a test.
+type proposer = func(sl *slot, ids []int32) ([]int32, int)
 
 // drafters are look-up and adversaries of it: tokens that are all wrong but by
 // chance, tokens that are all right, and prefixes of right ones before wrong ones. right
 // has the answers by the requests' ids.
-func drafters(rng *rand.Rand, vocab int, right map[string][]int32) map[string]drafter {
+func drafters(rng *rand.Rand, vocab int, right map[string][]int32) map[string]proposer {
 	wrong := func(ids []int32) []int32 {
 		for len(ids) < cap(ids) {
 			ids = append(ids, rng.Int32N(int32(vocab)))
@@ -34,7 +34,7 @@ func drafters(rng *rand.Rand, vocab int, right map[string][]int32) map[string]dr
 		}
 		return ids
 	}
-	return map[string]drafter{
+	return map[string]proposer{
 		"lookup": lookUp,
 		"wrong":  func(_ *slot, ids []int32) ([]int32, int) { return wrong(ids), rng.IntN(hopes) },
 		"right":  func(sl *slot, ids []int32) ([]int32, int) { return know(sl, ids), 0 },

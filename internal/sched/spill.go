@@ -72,6 +72,7 @@ func (p *Pause) Spill(slot int, dir string) error {
 		c := pool.Cache()
 		c.Trim()
 	}
+	p.s.drafter.trim(p.s)
 	p.s.count()
 	return nil
 }

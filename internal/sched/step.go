@@ -47,7 +47,7 @@ func (s *Scheduler) compute() error {
 		s.step.Threads = s.tune(rows, decode)
 	}
 	p := &s.info
-	*p = StepInfo{Start: time.Now(), Rows: rows, Decode: len(s.step.Tokens) == len(s.step.Runs)+s.extra, Threads: s.step.Threads, Drafted: s.extra}
+	*p = StepInfo{Start: time.Now(), Rows: rows, Decode: len(s.step.Tokens) == len(s.step.Runs)+s.extra, Threads: s.step.Threads, Drafted: s.extra, Drafting: s.gain.spent}
 	if p.Threads == 0 {
 		p.Threads = s.x.Config().Threads
 	}
@@ -59,7 +59,7 @@ func (s *Scheduler) compute() error {
 		s.gap.took(s.answers, rows-s.answers, p.Took)
 		s.disk.computed(s.answers, rows, p.Took)
 	default:
-		s.gap.drafted(s.answers, p.Took)
+		s.gap.drafted(s.answers, p.Took+p.Drafting)
 	}
 	if p.Err == nil && rows == s.answers+s.extra {
 		s.gain.timed(rows, p.Took, s.steps.Load())
@@ -207,6 +207,9 @@ func (s *Scheduler) deliver() {
 		sl.endScope(plan.StepScoped)
 		sl.mark()
 		sl.st.drafted += sl.draft.rows
+		if sl.draft.kind == byModel {
+			sl.st.byModel.drafted += sl.draft.rows
+		}
 	}
 	for i, o := range s.rows {
 		if o.sl.reached(o.token) {
@@ -299,6 +302,9 @@ func (s *Scheduler) count() {
 	for _, pool := range s.pools {
 		c := pool.Cache()
 		n += c.Stats().HeldBytes
+	}
+	if s.drafter != nil {
+		n += s.drafter.held()
 	}
 	s.held.Store(n)
 }

@@ -15,6 +15,7 @@ type Options struct {
 	KVType     tensor.DType // elements of the key/value cache; Invalid = F16 when weights are quantized, else F32
 	PageTokens int          // tokens a cache page holds; 0 = 16
 	NoFuse     bool         // do not fuse instructions
+	Early      int          // layers of the plan that guesses tokens, [plan.ModelPlans.Early]; 0 = there is none
 
 	// Pool makes an encoder of the model, or replaces the pooling of one: one of
 	// Pools. Normalize says whether its vectors are normalized; ByTensor = as the
@@ -132,7 +133,24 @@ func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
 	if m.Plans.Decode, err = lower(plan.ModeDecode, fam, res, states, opt); err != nil {
 		return nil, fmt.Errorf("%s: decode: %w", fam.ID, err)
 	}
+	if opt.Early > 0 {
+		if m.Plans.Early, err = lowerEarly(fam, res, states, opt); err != nil {
+			return nil, fmt.Errorf("%s: early layers: %w", fam.ID, err)
+		}
+	}
 	return m, nil
+}
+
+// lowerEarly builds the plan of the first layers: what they leave goes through the last
+// norm and the head as if it were the last layer's.
+func lowerEarly(fam *Family, r *resolver, states *layerStates, opt Options) (*plan.CompiledPlan, error) {
+	if n := len(r.c.Layers); opt.Early >= n {
+		return nil, &ConfigError{File: "options", Field: "early layers", Want: fmt.Sprintf("1 to %d, fewer than the model has", n-1), Got: fmt.Sprint(opt.Early)}
+	}
+	early, c := *r, *r.c
+	c.Layers = c.Layers[:opt.Early]
+	early.c = &c
+	return lower(plan.ModeDecode, fam, &early, states, opt)
 }
 
 // normalized is the result of the first step.

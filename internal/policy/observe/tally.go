@@ -19,6 +19,8 @@ type Tally struct {
 	// together, Offered what their threads would have used without a wait, and Read
 	// what the process read from storage meanwhile.
 	Computed, Offered time.Duration
+	Drafted, Accepted int           // tokens that a step computed because they might follow
+	Drafting          time.Duration // of a draft model
 	Read              int64
 	Events            []Event // of pressure, oldest first
 	More              int     // events after those
@@ -64,10 +66,11 @@ func (t *Tally) count(p *sched.StepInfo, r *ring.Ring) {
 	if p.Decode {
 		s = &t.Decode
 	}
+	t.Drafted, t.Accepted, t.Drafting = t.Drafted+p.Drafted, t.Accepted+p.Accepted, t.Drafting+p.Drafting
 	if p.Took > s.Slowest {
 		s.Slowest, s.At = p.Took, s.Steps
 	}
-	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows-p.Drafted+p.Accepted, s.Took+p.Took
+	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows-p.Drafted+p.Accepted, s.Took+p.Took+p.Drafting
 	if r != nil {
 		now := r.Stats()
 		if d := now.Since(t.ring); p.Decode {

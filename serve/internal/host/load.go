@@ -34,13 +34,13 @@ func describe(s Source, c *atenia.Config) (*entry, error) {
 	}
 	i.Name = cmp.Or(i.Name, strings.TrimSuffix(i.Base, filepath.Ext(i.Base)))
 	h := headerConfig(c)
-	h.Adapters = s.Adapters
+	h.Adapters, h.Draft = s.Adapters, cmp.Or(s.Draft, c.Draft)
 	plan, err := atenia.OpenPlan(s.Path, h)
 	if err != nil {
 		return nil, err
 	}
 	i.Family, i.Context, i.Totals = plan.Family, plan.Context(), plan.Totals()
-	return &entry{info: i}, nil
+	return &entry{info: i, draft: h.Draft}, nil
 }
 
 // started is when models were created whose files do not say: the program's start.
@@ -91,7 +91,7 @@ func (p *Pool) open(e *entry) (*instance, error) {
 	defer p.one.Unlock()
 	c := p.c.Open
 	c.Logger = cmp.Or(c.Logger, p.c.Logger)
-	c.Adapters = p.adapters(e)
+	c.Adapters, c.Draft = p.adapters(e), e.draft
 	if c.Budget.RAM > 0 {
 		share, err := p.makeRoom(e)
 		if err != nil {
@@ -144,7 +144,7 @@ func (p *Pool) left() int64 {
 // weights have room there.
 func (p *Pool) place(e *entry, left int64) (share int64, whole bool, err error) {
 	c := *headerConfig(&p.c.Open)
-	c.Adapters = p.adapters(e)
+	c.Adapters, c.Draft = p.adapters(e), e.draft
 	c.Budget = p.c.Open.Budget
 	c.Budget.RAM, c.Placement.NoProbe = max(left, 1), true
 	plan, err := atenia.OpenPlan(e.info.Path, &c)

@@ -18,19 +18,21 @@ import (
 // Metrics are what a server counts, in a registry of its own. Nothing in them is
 // chosen by clients: labels are routes and models of the pool.
 type Metrics struct {
-	registry   *prometheus.Registry
-	requests   *prometheus.CounterVec
-	seconds    *prometheus.HistogramVec
-	tokens     *prometheus.CounterVec
-	drafts     *prometheus.CounterVec
-	accepted   *prometheus.CounterVec
-	first      *prometheus.HistogramVec
-	between    *prometheus.HistogramVec
-	loads      *prometheus.CounterVec
-	loadTime   *prometheus.GaugeVec
-	tools      *prometheus.CounterVec
-	toolTime   *prometheus.HistogramVec
-	generating prometheus.Gauge
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	tokens   *prometheus.CounterVec
+	drafts   *prometheus.CounterVec
+	accepted *prometheus.CounterVec
+	// modelDrafts and modelAccepted are those of drafts and accepted by a draft model.
+	modelDrafts, modelAccepted *prometheus.CounterVec
+	first                      *prometheus.HistogramVec
+	between                    *prometheus.HistogramVec
+	loads                      *prometheus.CounterVec
+	loadTime                   *prometheus.GaugeVec
+	tools                      *prometheus.CounterVec
+	toolTime                   *prometheus.HistogramVec
+	generating                 prometheus.Gauge
 }
 
 // NewMetrics returns metrics at zero.
@@ -52,6 +54,8 @@ func NewMetrics() *Metrics {
 	m.tokens = vec("tokens_total", "Tokens of prompts and answers.", "model", "kind")
 	m.drafts = vec("spec_decode_num_draft_tokens_total", "Drafted tokens that were computed.", "model")
 	m.accepted = vec("spec_decode_num_accepted_tokens_total", "Drafted tokens that were what the sampler chose.", "model")
+	m.modelDrafts = vec("spec_decode_num_model_draft_tokens_total", "Of these, tokens that a draft model drafted.", "model")
+	m.modelAccepted = vec("spec_decode_num_model_accepted_tokens_total", "Of these, tokens that were what the sampler chose.", "model")
 	m.first = times("first_token_seconds", "Time from a request's arrival to its first token.", 0.001, "model")
 	m.between = times("between_tokens_seconds", "Time between tokens of an answer.", 0.0001, "model")
 	m.loads = vec("model_loads_total", "Loads of models by result.", "model", "result")
@@ -88,6 +92,8 @@ func (m *Metrics) prompt(model string, u *atenia.Usage) {
 	m.tokens.WithLabelValues(model, "cached").Add(float64(u.Cached))
 	m.drafts.WithLabelValues(model).Add(float64(u.Drafted))
 	m.accepted.WithLabelValues(model).Add(float64(u.Accepted))
+	m.modelDrafts.WithLabelValues(model).Add(float64(u.ModelDrafted))
+	m.modelAccepted.WithLabelValues(model).Add(float64(u.ModelAccepted))
 }
 
 // tool counts a decision about a tool. Server is a name of the configuration.

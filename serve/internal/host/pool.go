@@ -26,6 +26,7 @@ type Source struct {
 	Path string // "" = the embedded model
 	// Adapters are kept beside its weights, and have names like models.
 	Adapters []atenia.Adapter
+	Draft    string // path of a model that drafts for it; "" = that of Open
 }
 
 // A PoolConfig says which models a [Pool] has. The zero value has the embedded one.
@@ -83,6 +84,7 @@ type entry struct {
 	loading chan struct{} // closed when a load ends; nil = there is none
 	failed  error         // of the last load
 	beside  []atenia.Adapter
+	draft   string // path of a model that drafts; "" = none
 	idle    *time.Timer
 }
 
