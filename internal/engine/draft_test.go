@@ -7,6 +7,7 @@ import (
 
 	"atenia/internal/golden"
 	"atenia/internal/memory/ledger"
+	"atenia/internal/model/embedded"
 )
 
 // TestDraftShares: the memory for keys and values is divided between both models in
@@ -44,24 +45,33 @@ func TestDraftShares(t *testing.T) {
 		}
 	}
 	plain, end := open("")
-	without := plain.Plan.account.Held()
+	without, packed := plain.Plan.account.Held(), plain.Plan.account.Of(ledger.Packed)
 	end()
 	before := ledger.Process.Held() - ledger.Process.Of(ledger.Program)
-	e, end := open(config.Draft)
-	p := e.Plan
+	for _, draft := range []string{config.Draft, embedded.Name} {
+		e, end := open(draft)
+		checkShares(t, e.Plan, bound, without)
+		if n := e.Plan.account.Of(ledger.Packed); n > packed {
+			t.Errorf("%d bytes of packed weights, %d without a draft model", n, packed)
+		}
+		end()
+		if held := ledger.Process.Held() - ledger.Process.Of(ledger.Program); held != before {
+			t.Errorf("%d bytes are held after all was closed, %d before", held, before)
+		}
+	}
+}
+
+func checkShares(t *testing.T, p *Plan, bound, without int64) {
+	t.Helper()
 	if p.Config.CacheBytes+p.draft.cache != bound {
 		t.Errorf("%d and %d bytes of keys and values, want %d in all", p.Config.CacheBytes, p.draft.cache, bound)
 	}
 	_, own := p.draft.StateBytes()
 	_, target := p.StateBytes()
-	if got, want := float64(p.draft.cache)/bound, float64(own)/float64(own+target); got < want*0.8 || got > want*1.2 { // windows take less
+	if got, want := float64(p.draft.cache)/float64(bound), float64(own)/float64(own+target); got < want*0.8 || got > want*1.2 { // windows take less
 		t.Errorf("the draft model has %.2f of it, a token takes %.2f", got, want)
 	}
 	if held, most := p.account.Held()-without, p.draftBytes(); held <= 0 || held > most {
 		t.Errorf("the draft model holds %d bytes, %d are reserved for it", held, most)
-	}
-	end()
-	if held := ledger.Process.Held() - ledger.Process.Of(ledger.Program); held != before {
-		t.Errorf("%d bytes are held after all was closed, %d before", held, before)
 	}
 }
