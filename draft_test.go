@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,6 +107,34 @@ func TestDraftRefused(t *testing.T) {
 	}
 	if _, err := atenia.Open(t.Context(), "", &atenia.Config{Draft: "no-such.gguf"}); err == nil || !strings.Contains(err.Error(), "draft model: ") || !strings.Contains(err.Error(), "no-such.gguf") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestDraftTokens: a draft model with as many tokens of which one is another is refused by
+// its number; one whose special token has another name is not.
+func TestDraftTokens(t *testing.T) {
+	for token, fault := range map[string]string{`"\u0104"`: "token 12 of this one is \"ĄĄ\", there it is \"Ą\"", "\"<pad>\"": ""} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(parity("llama3"))); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, "tokenizer.json")
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := token[1 : len(token)-1]
+		other := strings.ReplaceAll(string(b), token, `"`+text+text+`"`)
+		if err := os.WriteFile(name, []byte(other), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		m, err := atenia.Open(t.Context(), parity("llama3"), &atenia.Config{Context: 64, Draft: dir})
+		if fault == "" && err != nil || fault != "" && (err == nil || !strings.Contains(err.Error(), fault)) {
+			t.Errorf("%s: %v, want %q", token, err, fault)
+		}
+		if err == nil {
+			m.Close()
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func (r *LastRun) writeDrafts(b *strings.Builder) {
 	d := &r.Drafts
 	switch {
 	case d.Drafted > 0:
-		fmt.Fprintf(b, "  %d of %s accepted, in as many steps fewer", d.Accepted, spelling.Count(d.Drafted, "drafted token"))
+		fmt.Fprintf(b, "  %d of %s were accepted, and took no step of their own", d.Accepted, spelling.Count(d.Drafted, "drafted token"))
 	case d.Model != "":
 		b.WriteString("  no drafts were verified: none were measured to pay, or requests were without")
 	default:

@@ -523,6 +523,31 @@ func TestMetricsOfDrafts(t *testing.T) {
 	}
 }
 
+// TestMetricsOfDraftModel: a model is served with its draft model; what that drafted is
+// counted apart.
+func TestMetricsOfDraftModel(t *testing.T) {
+	for _, draft := range []string{"atenia-story", "early:1"} {
+		_, web := newServer(t, Config{Models: []Model{{Draft: draft}}})
+		for range 3 {
+			post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":40,"temperature":0,"ignore_eos":true,"speculate":"draft"}`)
+		}
+		_, text := get(t, web.URL+"/metrics")
+		count := func(name string) (n int) {
+			_, after, ok := strings.Cut(text, "\natenia_spec_decode_num_"+name+"_tokens_total{model=\"atenia-story\"} ")
+			if _, err := fmt.Sscan(after, &n); !ok || err != nil {
+				t.Errorf("%s: no count %s", draft, name)
+			}
+			return n
+		}
+		if n, of := count("model_draft"), count("draft"); n == 0 || n != of || count("model_accepted") != count("accepted") {
+			t.Errorf("%s: %d of %d drafted tokens are the draft model's", draft, n, of)
+		}
+	}
+	if _, err := New(Config{Models: []Model{{Draft: "no-such.gguf"}}}); err == nil || !strings.Contains(err.Error(), "draft model: ") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestManyModels: models are loaded when they are wanted and unloaded when idle.
 func TestManyModels(t *testing.T) {
 	noLeaks(t)

@@ -40,6 +40,7 @@ func (a *app) plan() *cobra.Command {
 	f.BoolVar(&mf.cfg.NoFuse, "no-fuse", false, "do not fuse instructions")
 	f.StringVar(&mf.cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
 	f.StringArrayVar(&adapters, "adapter", nil, "show what the LoRA adapter `NAME=PATH` adds beside the weights, and its memory; repeatable")
+	f.StringVar(&mf.cfg.Draft, "draft", "", "show what drafting with a smaller model in `FILE`, or with the first layers (early), takes")
 	f.StringVar(&mf.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
 	place.Register(f, &mf.cfg)
 	c.RunE = func(_ *cobra.Command, args []string) error {

@@ -15,12 +15,17 @@ import (
 	"atenia/internal/model/file"
 )
 
-// BenchmarkDrafter is how long a token takes with drafts that are all right, of an eighth
-// of the layers of the model in ATENIA_SERVING, and without, in turns, and how much
-// processor time: what drafting can give at most. The layers after them add nothing, so
-// that the drafts are right, and take as long as they do: docs/performance.md, "Drafted
-// tokens".
+// BenchmarkDrafter is how long a token takes with drafts of an eighth of the layers of the
+// model in ATENIA_SERVING, and without, in turns, and how much processor time. Case right
+// is what drafting can give at most: the layers after them add nothing, so that the drafts
+// are right, and take as long as they do. Case wrong is what it costs to find out that
+// drafts do not pay, of a model with random weights: docs/performance.md, "Drafted tokens".
 func BenchmarkDrafter(b *testing.B) {
+	b.Run("right", func(b *testing.B) { benchmarkDrafter(b, true) })
+	b.Run("wrong", func(b *testing.B) { benchmarkDrafter(b, false) })
+}
+
+func benchmarkDrafter(b *testing.B, right bool) {
 	path := os.Getenv("ATENIA_SERVING")
 	if path == "" {
 		b.Skip("ATENIA_SERVING names no model")
@@ -44,7 +49,7 @@ func BenchmarkDrafter(b *testing.B) {
 		b.Fatal(err)
 	}
 	w = maps.Clone(w)
-	for i := n; i < layers; i++ {
+	for i := n; right && i < layers; i++ {
 		for _, name := range []string{"attn_o", "ffn_down"} {
 			name = fmt.Sprintf("blk.%d.%s", i, name)
 			v := w[name]
@@ -86,4 +91,5 @@ func BenchmarkDrafter(b *testing.B) {
 		b.ReportMetric(used[how][len(used[how])/2], "cpu-ms/token-"+how.String())
 	}
 	b.ReportMetric(float64(accepted)/float64(max(1, drafted)), "accepted")
+	b.ReportMetric(float64(drafted), "drafted")
 }

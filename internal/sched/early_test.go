@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
@@ -170,5 +171,53 @@ func TestEarlyRefused(t *testing.T) {
 	same(t, "without a program", a, m.alone(r))
 	if a.st.drafted > 0 {
 		t.Errorf("%d drafted", a.st.drafted)
+	}
+}
+
+// TestDraftSwap: weights that move give the scheduler another executor between two steps;
+// drafts go on, of a draft model and of early layers, while the executor has a program of
+// them.
+func TestDraftSwap(t *testing.T) {
+	for _, name := range []string{"llama3", "gemma3"} {
+		m, plain := early(t, name, 1), open(t, name)
+		for _, by := range []string{"model", "early"} {
+			cfg := Config{Slots: 2, Drafts: 3}
+			if cfg.Early = by == "early"; !cfg.Early {
+				cfg.Draft = plain.executor(small)
+			}
+			n, without := 0, 0
+			cfg.Between = func(p *Pause) {
+				if n++; n%4 > 0 {
+					return
+				}
+				x := m.executor(small)
+				if n%8 == 0 { // as while weights are streamed
+					x.Close()
+					x = plain.executor(small)
+				}
+				if err := p.Swap(func() (*exec.Executor, error) { return x, nil }); err != nil {
+					t.Error(err)
+				}
+			}
+			s := m.still(small, cfg)
+			var answers, want []*answer
+			for i := range 3 {
+				r := Request{Prompt: m.tokens(uint64(i), 20), MaxTokens: 40, Speculate: SpeculateDraft}
+				answers, want = append(answers, submit(t, s, r)), append(want, m.alone(r))
+			}
+			drafts := 0
+			turns(t, s, func() {
+				s.pause()
+				if drafts += s.extra; s.extra == 0 {
+					without++
+				}
+			}, answers...)
+			for i, a := range answers {
+				same(t, fmt.Sprintf("%s by %s, request %d", name, by, i), a, want[i])
+			}
+			if drafts == 0 || without == 0 || s.drafter.err != nil {
+				t.Errorf("%s by %s: %d drafts, %d steps without, %v", name, by, drafts, without, s.drafter.err)
+			}
+		}
 	}
 }
