@@ -170,7 +170,8 @@ func TestChangedTools(t *testing.T) {
 	}
 }
 
-// TestLateCall: a call that takes too long does not disturb another one of the same server.
+// TestLateCall: a call that takes too long does not disturb another one of the same server, whose
+// session stays.
 func TestLateCall(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	s := testServer()
@@ -196,6 +197,13 @@ func TestLateCall(t *testing.T) {
 		held <- fmt.Sprint(text, err)
 	}()
 	<-begun
+	session := func() *sdk.ClientSession {
+		l := b.links[0]
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.session
+	}
+	before := session()
 	tooLate := errors.New("too late")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, tooLate)
 	defer cancel()
@@ -204,6 +212,9 @@ func TestLateCall(t *testing.T) {
 	}
 	if text, _, err := b.CallTool(t.Context(), "x", "add", json.RawMessage(`{"a":1,"b":2}`)); err != nil || text != "3" {
 		t.Errorf("after it: %q, %v", text, err)
+	}
+	if session() != before {
+		t.Error("the session is another one")
 	}
 	close(release)
 	if got := <-held; got != "held<nil>" {
