@@ -138,7 +138,7 @@ func (l *link) ready(ctx context.Context) (*sdk.ClientSession, []*sdk.Tool, erro
 		if err == nil {
 			return s, tools, nil
 		}
-		l.judge(s, err)
+		l.judge(ctx, s, err)
 		if !old || again || within.Err() != nil || !isBroken(err) {
 			return nil, nil, cmp.Or(context.Cause(within), err)
 		}
@@ -275,8 +275,9 @@ func isBroken(err error) bool {
 }
 
 // judge ends a session whose connection is broken, so that the next request makes another.
-func (l *link) judge(s *sdk.ClientSession, err error) {
-	if isBroken(err) {
+// One whose caller's context ended is not: others may wait for its results.
+func (l *link) judge(ctx context.Context, s *sdk.ClientSession, err error) {
+	if ctx.Err() == nil && isBroken(err) {
 		l.drop(s)
 	}
 }
@@ -311,7 +312,7 @@ func (l *link) call(ctx context.Context, tool string, args json.RawMessage) (*sd
 		if err == nil {
 			return res, nil
 		}
-		l.judge(s, err)
+		l.judge(ctx, s, err)
 		if ctx.Err() == context.DeadlineExceeded {
 			l.mu.Lock()
 			l.late = true

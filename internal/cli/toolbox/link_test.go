@@ -169,3 +169,55 @@ func TestChangedTools(t *testing.T) {
 		}
 	}
 }
+
+// TestLateCall: a call that takes too long does not disturb another one of the same server, whose
+// session stays.
+func TestLateCall(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	s := testServer()
+	sdk.AddTool(s, &sdk.Tool{Name: "hold"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+		close(begun)
+		<-release
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "held"}}}, nil, nil
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "never"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	})
+	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil))
+	defer web.Close()
+	b, err := Open(t.Context(), map[string]Server{"x": {URL: web.URL}}, Options{Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	held := make(chan string, 1)
+	go func() {
+		text, _, err := b.CallTool(t.Context(), "x", "hold", nil)
+		held <- fmt.Sprint(text, err)
+	}()
+	<-begun
+	session := func() *sdk.ClientSession {
+		l := b.links[0]
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.session
+	}
+	before := session()
+	tooLate := errors.New("too late")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, tooLate)
+	defer cancel()
+	if _, _, err := b.CallTool(ctx, "x", "never", nil); !errors.Is(err, tooLate) {
+		t.Errorf("a call that never ends: %v", err)
+	}
+	if text, _, err := b.CallTool(t.Context(), "x", "add", json.RawMessage(`{"a":1,"b":2}`)); err != nil || text != "3" {
+		t.Errorf("after it: %q, %v", text, err)
+	}
+	if session() != before {
+		t.Error("the session is another one")
+	}
+	close(release)
+	if got := <-held; got != "held<nil>" {
+		t.Errorf("the other call got %q", got)
+	}
+}
