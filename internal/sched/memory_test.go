@@ -269,12 +269,12 @@ func (m *model) visit(s *Scheduler, rng *rand.Rand) int {
 // one that runs.
 func TestIdleBeforeRunning(t *testing.T) {
 	m := open(t, "llama3")
-	s := m.still(small, Config{Slots: 3, PromptRows: 24, KeepBytes: -1, CacheBytes: m.budget(13)})
+	s := m.still(small, Config{Slots: 3, PromptRows: 24, KeepBytes: -1, CacheBytes: m.budget(12)})
 	c := s.pools[0].Cache()
 	page := c.Config().PageTokens
 	turns(t, s, nil, submit(t, s, Request{Prompt: m.tokens(1, 3*page+page/2), MaxTokens: page / 4})) // leaves 4 pages
 	one := submit(t, s, Request{ID: "one", Prompt: m.tokens(2, page), MaxTokens: 5*page - 2})
-	two := submit(t, s, Request{ID: "two", Prompt: m.tokens(3, page), MaxTokens: 5*page - 2}) // 12 pages together
+	two := submit(t, s, Request{ID: "two", Prompt: m.tokens(3, page), MaxTokens: 5*page - 2}) // 12 pages together, and the older one asks first
 	turns(t, s, nil, one, two)
 	evicted := 0
 	for _, d := range s.Why("") {
