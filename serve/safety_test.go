@@ -372,11 +372,12 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 func TestMetrics(t *testing.T) {
 	_, web := newServer(t, Config{})
 	post(t, web.URL+"/v1/completions", `{"prompt":"Once upon a time","max_tokens":5,"ignore_eos":true}`)
+	post(t, web.URL+"/v1/completions", `{"prompt":"Once upon a time","max_tokens":1,"ignore_eos":true}`)
 	post(t, web.URL+"/v1/completions", `{`)
 	_, text := get(t, web.URL+"/metrics")
 	for _, line := range []string{
-		`atenia_requests_total{route="/v1/completions",status="200"} 1`, `atenia_requests_total{route="/v1/completions",status="400"} 1`,
-		`atenia_tokens_total{kind="answer",model="atenia-story"} 5`, `atenia_first_token_seconds_count{model="atenia-story"} 1`,
+		`atenia_requests_total{route="/v1/completions",status="200"} 2`, `atenia_requests_total{route="/v1/completions",status="400"} 1`,
+		`atenia_tokens_total{kind="answer",model="atenia-story"} 6`, `atenia_first_token_seconds_count{model="atenia-story"} 2`,
 		`atenia_between_tokens_seconds_count{model="atenia-story"} 4`, `atenia_model_loads_total{model="atenia-story",result="ok"} 1`, "atenia_models_loaded 1",
 	} {
 		if !strings.Contains(text, line+"\n") {
