@@ -93,3 +93,32 @@ func TestForkLeaderLeaves(t *testing.T) {
 		t.Errorf("%d tokens reused, want the 24 that were computed", b.st.cached)
 	}
 }
+
+// TestForkNearest: of two requests that wait for one prompt, the one that shares less of it
+// begins first: the step ends where it goes on.
+func TestForkNearest(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.still(small, Config{Slots: 3})
+	lead := m.tokens(1, 100)
+	requests := []Request{
+		{Prompt: lead, MaxTokens: 3},
+		{Prompt: join(lead[:40], m.tokens(2, 9)), MaxTokens: 3},
+		{Prompt: join(lead[:19], m.tokens(3, 9)), MaxTokens: 3},
+	}
+	var answers []*answer
+	for _, r := range requests {
+		answers = append(answers, submit(t, s, r))
+	}
+	for _, want := range []int{19, 24} { // then both fill the step
+		if s.turn(); len(s.step.Tokens) != want {
+			t.Errorf("a step of %d rows, want %d", len(s.step.Tokens), want)
+		}
+	}
+	turns(t, s, nil, answers...)
+	for i, r := range requests {
+		same(t, fmt.Sprint(i), answers[i], m.alone(r))
+		if u := answers[i].st.Usage(); u.Cached != []int{0, 40, 19}[i] {
+			t.Errorf("request %d reuses %d tokens", i, u.Cached)
+		}
+	}
+}

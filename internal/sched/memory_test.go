@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -269,12 +270,12 @@ func (m *model) visit(s *Scheduler, rng *rand.Rand) int {
 // one that runs.
 func TestIdleBeforeRunning(t *testing.T) {
 	m := open(t, "llama3")
-	s := m.still(small, Config{Slots: 3, PromptRows: 24, KeepBytes: -1, CacheBytes: m.budget(13)})
+	s := m.still(small, Config{Slots: 3, PromptRows: 24, KeepBytes: -1, CacheBytes: m.budget(12)})
 	c := s.pools[0].Cache()
 	page := c.Config().PageTokens
 	turns(t, s, nil, submit(t, s, Request{Prompt: m.tokens(1, 3*page+page/2), MaxTokens: page / 4})) // leaves 4 pages
 	one := submit(t, s, Request{ID: "one", Prompt: m.tokens(2, page), MaxTokens: 5*page - 2})
-	two := submit(t, s, Request{ID: "two", Prompt: m.tokens(3, page), MaxTokens: 5*page - 2}) // 12 pages together
+	two := submit(t, s, Request{ID: "two", Prompt: m.tokens(3, page), MaxTokens: 5*page - 2}) // 12 pages together, and the older one asks first
 	turns(t, s, nil, one, two)
 	evicted := 0
 	for _, d := range s.Why("") {
@@ -287,5 +288,27 @@ func TestIdleBeforeRunning(t *testing.T) {
 	}
 	if evicted != 1 {
 		t.Errorf("%d sequences were evicted, want 1", evicted)
+	}
+}
+
+// TestSharedPagesAdmit: a request is admitted to memory that has room for it because its
+// prompt shares the pages of one that runs.
+func TestSharedPagesAdmit(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.still(small, Config{Slots: 2, KeepBytes: -1, CacheBytes: m.budget(9)})
+	c := s.pools[0].Cache()
+	page := c.Config().PageTokens
+	prompt := m.tokens(1, 4*page+1)
+	one := submit(t, s, Request{Prompt: prompt, MaxTokens: page})
+	for range 8 { // the prompt, and some of the answer
+		s.turn()
+	}
+	two := submit(t, s, Request{Prompt: prompt, MaxTokens: page})
+	if s.turn(); one.ended() || slices.ContainsFunc(s.slots, (*slot).idle) {
+		t.Errorf("the second waits: %v", s.Why(two.st.req.ID))
+	}
+	turns(t, s, nil, one, two)
+	if got := two.st.Usage().Cached; got != 4*page {
+		t.Errorf("%d tokens were reused", got)
 	}
 }

@@ -254,3 +254,45 @@ func TestQueueGoesOnAfterFailure(t *testing.T) {
 		}
 	}
 }
+
+// TestUsage: a request's counts are those of its tokens, and once it has ended its context
+// is not watched any more.
+func TestUsage(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.still(small, Config{Slots: 2})
+	for i := range 6 {
+		a := submit(t, s, Request{Prompt: m.tokens(1, 20+i), MaxTokens: 3 + i})
+		turns(t, s, nil, a)
+		want := Usage{Prompt: 20 + i, Cached: a.st.cached, Answer: 3 + i}
+		if u := a.st.Usage(); u != want || len(a.tokens) != 3+i || i > 0 && u.Cached != 19+i {
+			t.Errorf("%d tokens, usage %+v, want %+v", len(a.tokens), u, want)
+		}
+		if a.st.stop() {
+			t.Error("the context of an ended request is watched")
+		}
+	}
+}
+
+// TestChangedWhileRunning: a request that ends when the model's files have changed ends with
+// that error, whatever it has said, and so do those after it.
+func TestChangedWhileRunning(t *testing.T) {
+	m := open(t, "llama3")
+	changed := errors.New("changed")
+	var now error
+	s := m.still(small, Config{Slots: 2, Intact: func() error { return now }})
+	a := submit(t, s, Request{Prompt: m.tokens(1, 20), MaxTokens: 5})
+	for range 3 {
+		s.turn()
+	}
+	now = changed
+	turns(t, s, nil, a)
+	if !errors.Is(a.st.Err(), changed) || a.st.Finish() != "" {
+		t.Errorf("finished by %q: %v", a.st.Finish(), a.st.Err())
+	}
+	now = nil
+	b := submit(t, s, Request{Prompt: m.tokens(2, 20), MaxTokens: 5})
+	turns(t, s, nil, b)
+	if !errors.Is(b.st.Err(), changed) {
+		t.Errorf("a later one: %v", b.st.Err())
+	}
+}

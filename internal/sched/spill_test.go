@@ -120,3 +120,29 @@ func TestSpillForgotten(t *testing.T) {
 		t.Errorf("the file is open: %v", err)
 	}
 }
+
+// TestSpillStays: a spilled sequence that can be continued at its end alone stays in its
+// file when a prompt leaves it before.
+func TestSpillStays(t *testing.T) {
+	m := open(t, "granite_hybrid")
+	s := m.still(small, Config{Slots: 2})
+	turns(t, s, nil, submit(t, s, Request{Prompt: m.tokens(1, 50), MaxTokens: 4}))
+	pause := &Pause{s: s}
+	idle := pause.Idle(nil)
+	if err := pause.Spill(idle[0].Slot, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	r := Request{Prompt: join(m.tokens(1, 30), m.tokens(2, 5)), MaxTokens: 4}
+	a := submit(t, s, r)
+	turns(t, s, nil, a)
+	same(t, "answer", a, m.alone(r))
+	spilled := 0
+	for _, i := range pause.Idle(nil) {
+		if i.Spilled {
+			spilled++
+		}
+	}
+	if spilled != 1 || a.st.Usage().Cached != 0 {
+		t.Errorf("%d sequences are in files, want 1; %d tokens were reused", spilled, a.st.Usage().Cached)
+	}
+}

@@ -58,6 +58,7 @@ func TestOptions(t *testing.T) {
 		max     int
 		want    atenia.Sampling
 	}{
+		{`{"seed": 3, "num_predict": 1}`, 1, atenia.Sampling{Temperature: 0.8, TopK: 40, Seed: 3}},
 		{`{"seed": 3}`, 0, atenia.Sampling{Temperature: 0.8, TopK: 40, Seed: 3}},
 		{`{"seed": 3, "num_predict": 7, "num_ctx": 4096, "num_gpu": 99, "temperature": 0, "top_k": 5, "top_p": 0.5, "min_p": 0.1, "typical_p": 0.7, "repeat_penalty": 1.5, "presence_penalty": 0.2, "frequency_penalty": 0.3, "repeat_last_n": -1}`, 7,
 			atenia.Sampling{Seed: 3, TopK: 5, TopP: 0.5, MinP: 0.1, Typical: 0.7, RepeatPenalty: 1.5, PresencePenalty: 0.2, FrequencyPenalty: 0.3, RepeatLast: -1}},

@@ -374,6 +374,49 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// TestDraining: while the last answer of a connection goes on, requests that come are told
+// that the server shuts down.
+func TestDraining(t *testing.T) {
+	h, p := dial(t, testConfig(t))
+	p.send(`{"type":"generate","id":"a","prompt":"Once","model":"slow"}`)
+	p.send(`{"type":"ping"}`)
+	p.next()
+	down := make(chan error, 1)
+	go func() { down <- h.Shutdown(t.Context()) }()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		draining := 0
+		h.mu.Lock()
+		for c := range h.conns {
+			c.mu.Lock()
+			if c.draining {
+				draining++
+			}
+			c.mu.Unlock()
+		}
+		h.mu.Unlock()
+		if draining == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the connection is not told")
+		}
+	}
+	p.send(`{"type":"generate","id":"b","prompt":"Once","max_tokens":1}`)
+	if r := p.next(); r.Type != "error" || r.ID != "b" || r.Code != codeClosed {
+		t.Errorf("%+v", r)
+	}
+	p.send(`{"type":"cancel","id":"a"}`)
+	if r := p.next(); r.ID != "a" || r.Finish != "cancel" {
+		t.Errorf("%+v", r)
+	}
+	if got := p.closed(); got != websocket.StatusGoingAway {
+		t.Errorf("closed with %v", got)
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzMessage(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"generate","id":"a","prompt":"Once","max_tokens":3,"stop":["x"],"temperature":0.5,"top_k":3,"seed":18446744073709551615}`,
