@@ -418,3 +418,26 @@ func TestCycleWaits(t *testing.T) {
 		t.Errorf("%d frames came in 24 blocks with an open gate, want 2400", n)
 	}
 }
+
+// TestSmallestGrows: of two full channels of one deadlock the smaller one grows.
+func TestSmallestGrows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		first, second int
+		edge          int
+	}{{64, 100, 1}, {127, 64, 2}} {
+		p := &planText{}
+		for _, n := range []string{`{"name": "in", "type": "Input"}`, `{"name": "late", "type": "Gain"}`, `{"name": "dry", "type": "Gain"}`, `{"name": "mix", "type": "Mix"}`, `{"name": "out", "type": "Probe"}`} {
+			p.node("%s", n)
+		}
+		p.edge("in", "late", "")
+		p.edge("in", "dry", fmt.Sprintf(`, "capacity_frames": %d`, c.first))
+		p.edge("dry", "mix.in0", fmt.Sprintf(`, "capacity_frames": %d`, c.second))
+		p.edge("late", "mix.in1", `, "delay_frames": 100`)
+		p.edge("mix", "out", "")
+		events := slices.Collect(start[float64](t, p, Options{}).Events())
+		if len(events) != 1 || events[0].Edge != c.edge || events[0].Capacity != 128 {
+			t.Errorf("capacities %d and %d: %+v", c.first, c.second, events)
+		}
+	}
+}
