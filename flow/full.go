@@ -12,9 +12,20 @@ func (r *reader[F]) more(p *process[F], t int) int64 {
 	return n
 }
 
-// over reports whether a call of p for t tokens would exceed the capacity that the plan gives a reader's channel.
+// share is the number of tokens that need room before a call of p for t: at the beginning of a block all of it, but for
+// a reader in the same cycle.
+func (r *reader[F]) share(p *process[F], t int) int {
+	if p.left == p.Tokens && !r.edge.Inside {
+		return p.Tokens
+	}
+	return t
+}
+
+// over reports whether a call of p for t tokens would exceed the capacity that the plan gives a reader's channel. A
+// block begins only if all of it has room outside the cycle, as it begins only if all of its frames from outside are
+// there: stopped between two slices, the cycle's prefill would be in pieces on its edges, and none of them a slice.
 func (s *Session[F]) over(p *process[F], r *reader[F], t int) bool {
-	return r.limit > 0 && r.holds()+r.more(p, t) > r.limit && !s.procs[r.edge.Dst].ended
+	return r.limit > 0 && r.holds()+r.more(p, r.share(p, t)) > r.limit && !s.procs[r.edge.Dst].ended
 }
 
 // enlarge ends a deadlock that capacities of the plan cause: processes that wait for each other in a cycle, some of
@@ -44,7 +55,7 @@ func (s *Session[F]) enlarge() bool {
 		return false
 	}
 	p := s.procs[least.edge.Src]
-	if least.limit = least.holds() + least.more(p, min(p.left, p.slice)); least.limit > channelLimit {
+	if least.limit = least.holds() + least.more(p, least.share(p, min(p.left, p.slice))); least.limit > channelLimit {
 		return false
 	}
 	s.faults.add(Event{Block: s.block, Frame: least.from.made, Node: p.Index, Port: least.edge.SrcPort, Kind: Enlarged, Edge: least.edge.Index, Capacity: int(least.limit)})

@@ -108,7 +108,7 @@ func (s *Session[F]) room(p *process[F], t int) bool {
 		return true
 	}
 	for i, c := range p.out {
-		if !s.dry && !c.fits(t*p.Spec.Prod[i]) {
+		if !s.dry && !c.fits(p.left*p.Spec.Prod[i]) {
 			return false
 		}
 		for _, r := range c.readers {

@@ -393,3 +393,51 @@ func TestBarrierDeadlock(t *testing.T) {
 		t.Errorf("prefill 64: %d frames", out.N)
 	}
 }
+
+// TestCycleWaits: a cycle that waits for room goes on when there is some. Stopped between two slices of a block it
+// would not: its prefill would be divided among its edges.
+func TestCycleWaits(t *testing.T) {
+	t.Parallel()
+	p := &planText{rest: `, "gates": [{"id": 5, "kind": "host"}]`}
+	p.node(`{"name": "in", "type": "Input"}`)
+	p.node(`{"name": "mix", "type": "Mix"}`)
+	p.node(`{"name": "back", "type": "Gain", "params": {"gain": -0.4}}`)
+	p.node(`{"name": "out", "type": "Probe"}`)
+	p.edge("in", "mix.in0", "")
+	p.edge("mix", "back", "")
+	p.edge("back", "mix.in1", `, "delay_frames": 58`)
+	p.edge("back", "out", `, "delay_frames": 65, "delay_kind": "prefill", "capacity_frames": 330, "synchrony_gates": [5]`)
+	s := start[float64](t, p, Options{BlockFrames: 100})
+	for k := range int64(30) {
+		if k >= 6 {
+			s.OpenGate(5, k)
+		}
+		block(t, s)
+	}
+	if n, _ := s.Fired(3); n != 24*100 {
+		t.Errorf("%d frames came in 24 blocks with an open gate, want 2400", n)
+	}
+}
+
+// TestSmallestGrows: of two full channels of one deadlock the smaller one grows.
+func TestSmallestGrows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		first, second int
+		edge          int
+	}{{64, 100, 1}, {127, 64, 2}} {
+		p := &planText{}
+		for _, n := range []string{`{"name": "in", "type": "Input"}`, `{"name": "late", "type": "Gain"}`, `{"name": "dry", "type": "Gain"}`, `{"name": "mix", "type": "Mix"}`, `{"name": "out", "type": "Probe"}`} {
+			p.node("%s", n)
+		}
+		p.edge("in", "late", "")
+		p.edge("in", "dry", fmt.Sprintf(`, "capacity_frames": %d`, c.first))
+		p.edge("dry", "mix.in0", fmt.Sprintf(`, "capacity_frames": %d`, c.second))
+		p.edge("late", "mix.in1", `, "delay_frames": 100`)
+		p.edge("mix", "out", "")
+		events := slices.Collect(start[float64](t, p, Options{}).Events())
+		if len(events) != 1 || events[0].Edge != c.edge || events[0].Capacity != 128 {
+			t.Errorf("capacities %d and %d: %+v", c.first, c.second, events)
+		}
+	}
+}
