@@ -63,7 +63,9 @@ func run(in io.Reader, out io.Writer, table []byte) error {
 		switch e.Action {
 		case "output", "build-output":
 			if e.Test == "" {
-				io.WriteString(out, e.Output)
+				if e.Output != "PASS\n" { // which only -v says
+					io.WriteString(out, e.Output)
+				}
 			} else {
 				k := e.Package + " " + e.Test
 				wrote[k] = append(wrote[k], e.Output)

@@ -36,6 +36,7 @@ func TestOutput(t *testing.T) {
 {"Action":"output","Package":"p","Output":"FAIL\tp\t0.1s\n"}
 {"Action":"fail","Package":"p"}
 {"Action":"pass","Package":"q","Test":"TestA"}
+{"Action":"output","Package":"q","Output":"PASS\n"}
 {"Action":"output","Package":"q","Output":"ok\tq\t0.1s\n"}
 `), &out, []byte(`{}`))
 	if want := "of A\nFAIL\tp\t0.1s\npanic in C\nok\tq\t0.1s\n"; err == nil || out.String() != want {
