@@ -12,8 +12,8 @@ func (r *reader[F]) more(p *process[F], t int) int64 {
 	return n
 }
 
-// share is the number of tokens that need room before a call of p for t: at the beginning of a block all of it, but for
-// a reader in the same cycle.
+// share is the number of tokens that need room, or frames, before a call of p for t: at the beginning of a block all of
+// it, but for a reader in the same cycle.
 func (r *reader[F]) share(p *process[F], t int) int {
 	if p.left == p.Tokens && !r.edge.Inside {
 		return p.Tokens
@@ -67,8 +67,8 @@ func (s *Session[F]) reasons(p *process[F], f func(q int, full *reader[F])) {
 	if p.left == 0 || p.ended {
 		return
 	}
-	begins, t := p.left == p.Tokens, min(p.left, p.slice)
-	if begins {
+	t := min(p.left, p.slice)
+	if p.left == p.Tokens {
 		for i := range p.waits {
 			if w := &p.waits[i]; w.on.readable(w.cursor, false) < w.frames {
 				f(w.on.edge.Src, nil)
@@ -76,11 +76,7 @@ func (s *Session[F]) reasons(p *process[F], f func(q int, full *reader[F])) {
 		}
 	}
 	for _, r := range p.all {
-		n := t
-		if begins && !r.edge.Inside {
-			n = p.Tokens
-		}
-		if r.readable(r.cursor, false) < int64(n*r.cons) {
+		if r.readable(r.cursor, false) < int64(r.share(p, t)*r.cons) {
 			f(r.edge.Src, nil)
 		}
 	}

@@ -197,11 +197,11 @@ func (a *adapters) release(x *adapter) {
 // find returns an adapter's place in the list, or an error that says which there are. The
 // list is locked.
 func (a *adapters) find(name string) (int, error) {
+	if i := slices.IndexFunc(a.list, func(x *adapter) bool { return x.Name == name }); i >= 0 {
+		return i, nil
+	}
 	var names []string
-	for i, x := range a.list {
-		if x.Name == name {
-			return i, nil
-		}
+	for _, x := range a.list {
 		names = append(names, x.Name)
 	}
 	there := "none is loaded"

@@ -30,8 +30,7 @@ type drafter struct {
 	vocab int // tokens that both models have
 	costs times
 	hope  hope // over all requests
-	spent time.Duration
-	steps int // of x
+	steps int  // of x
 	step  exec.Step
 	slots []*slot // that may have drafts in the step
 	used  uint64  // counts uses of shadows
@@ -170,9 +169,8 @@ func (dr *drafter) closePools() {
 
 // draft makes drafts for the answers of the step that is being filled, of which at most
 // most rows are verified: for those whose last tokens look-up did not find, or where it
-// comes true less often. It returns what such a step is expected to give.
-func (dr *drafter) draft(s *Scheduler, most int) {
-	dr.spent = 0
+// comes true less often. It returns the time that they took.
+func (dr *drafter) draft(s *Scheduler, most int) (spent time.Duration) {
 	list := dr.slots[:0]
 	_, context := dr.in(s)
 	for _, sl := range s.slots {
@@ -188,21 +186,22 @@ func (dr *drafter) draft(s *Scheduler, most int) {
 	}
 	dr.slots = list
 	if len(list) == 0 || dr.err != nil {
-		return
+		return 0
 	}
 	depth, o := dr.plan(&s.gain, s.answers, most, s.steps.Load())
 	if depth == 0 {
 		for _, sl := range list {
 			sl.refuse(o)
 		}
-		return
+		return 0
 	}
 	began := time.Now()
 	err := fault.Files(func() error { return dr.write(s, depth, o) })
-	dr.spent = time.Since(began)
+	spent = time.Since(began)
 	if err != nil { // answers go on without
 		dr.fail(s, err)
 	}
+	return spent
 }
 
 // refuse notes that drafts of the model do not pay for a request now.

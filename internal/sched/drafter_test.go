@@ -46,7 +46,7 @@ func checkShadows(t *testing.T, s *Scheduler, say *continuations) (drafted int) 
 			}
 		}
 	}
-	if say == nil || s.drafter.spent == 0 {
+	if say == nil || s.gain.spent == 0 {
 		return 0
 	}
 	for _, sl := range s.drafting {
@@ -224,7 +224,7 @@ func TestDraftReadsOnce(t *testing.T) {
 		a := submit(t, s, r)
 		turns(t, s, func() {
 			for _, sl := range s.slots {
-				if sl.st == a.st && s.drafter.spent > 0 {
+				if sl.st == a.st && s.gain.spent > 0 {
 					rows += sl.shadow.reads
 				}
 			}

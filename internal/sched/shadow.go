@@ -49,20 +49,14 @@ func (h *shadow) empty() {
 	h.held = h.held[:0]
 }
 
-// cut makes the shadow the first n of its tokens, or of none if they cannot be
-// continued.
+// cut makes the shadow the first n of its tokens, without room for further ones, or of none
+// if they cannot be continued.
 func (h *shadow) cut(n int) {
-	if n == len(h.held) {
-		return
-	}
-	for _, x := range h.states {
-		if n == 0 || !x.Resumable(n) {
-			h.empty()
-			return
-		}
-	}
 	for i, x := range h.states {
-		if x.Reset(n) != nil {
+		if x.Len() <= n {
+			continue
+		}
+		if n == 0 || !x.Resumable(n) || x.Reset(n) != nil {
 			h.empty()
 			return
 		}
@@ -166,24 +160,9 @@ func (dr *drafter) extend(s *Scheduler, sl *slot, n int) bool {
 			return true
 		}
 		if !dr.evict(s, h) {
-			h.cutStates()
+			h.cut(len(h.held))
 			return false
 		}
-	}
-}
-
-// cutStates takes back positions that were made room for and not computed.
-func (h *shadow) cutStates() {
-	n := len(h.held)
-	for i, x := range h.states {
-		if x.Len() <= n {
-			continue
-		}
-		if n == 0 || x.Reset(n) != nil {
-			h.empty()
-			return
-		}
-		h.pages[i] = x.Pages()
 	}
 }
 

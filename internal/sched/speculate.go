@@ -163,8 +163,7 @@ func (s *Scheduler) draft(rows, logits int) {
 	}
 	s.gain.spent = 0
 	if s.drafter != nil && most > 0 {
-		s.drafter.draft(s, most)
-		s.gain.spent = s.drafter.spent
+		s.gain.spent = s.drafter.draft(s, most)
 	}
 	for _, sl := range s.slots {
 		if len(sl.draft.ids) > 0 {

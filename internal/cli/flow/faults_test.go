@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -108,21 +106,7 @@ func TestTwoReaders(t *testing.T) {
 // faultLibrary builds the nodes that break rules, for tests of package amp.
 func faultLibrary(t *testing.T) string {
 	t.Helper()
-	gcc, err := exec.LookPath("gcc")
-	if runtime.GOOS != "linux" || err != nil {
-		if os.Getenv("ATENIA_CI") != "" {
-			t.Fatal("C nodes are tested with gcc, which is not here")
-		}
-		t.Skip("SKIPPED: nodes in C are not tested, there is no gcc")
-	}
-	path := filepath.Join(t.TempDir(), "nodes.amp.so")
-	root := filepath.Join("..", "..", "..")
-	b, err := exec.CommandContext(t.Context(), gcc, "-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-I", filepath.Join(root, "include"), "-o", path,
-		filepath.Join(root, "flow", "amp", "testdata", "nodes.c")).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, b)
-	}
-	return path
+	return compiled(t, "nodes.amp.so", filepath.Join("flow", "amp", "testdata", "nodes.c"))
 }
 
 // TestLibraryEvents: what nodes in C log and which rules they break is printed, from this process and from another one,

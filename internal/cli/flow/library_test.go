@@ -31,6 +31,12 @@ func TestMain(m *testing.M) {
 // template builds the node that comes with the header, in a folder of its own.
 func template(t *testing.T) string {
 	t.Helper()
+	return compiled(t, "smooth.amp.so", filepath.Join("include", "template.c"))
+}
+
+// compiled builds a library of a name from a file of the repository, in a folder of its own.
+func compiled(t *testing.T, name, source string) string {
+	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if runtime.GOOS != "linux" || err != nil {
 		if os.Getenv("ATENIA_CI") != "" {
@@ -38,9 +44,9 @@ func template(t *testing.T) string {
 		}
 		t.Skip("SKIPPED: nodes in C are not tested, there is no gcc")
 	}
-	path := filepath.Join(t.TempDir(), "smooth.amp.so")
-	include := filepath.Join("..", "..", "..", "include")
-	b, err := exec.CommandContext(t.Context(), gcc, "-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-I", include, "-o", path, filepath.Join(include, "template.c")).CombinedOutput()
+	path := filepath.Join(t.TempDir(), name)
+	root := filepath.Join("..", "..", "..")
+	b, err := exec.CommandContext(t.Context(), gcc, "-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-I", filepath.Join(root, "include"), "-o", path, filepath.Join(root, source)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, b)
 	}
