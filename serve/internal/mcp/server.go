@@ -156,7 +156,10 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 
 // Close waits for notifications that are under way.
 func (s *Server) Close() {
+	// The lock: a change that comes meanwhile is told before the wait begins, or not at all.
+	s.mu.Lock()
 	s.end()
+	s.mu.Unlock()
 	s.notifier.Wait()
 }
 

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +52,29 @@ func TestSubscribe(t *testing.T) {
 	srv.Changed("cold") // after which nobody is told
 	if len(heard) > 0 {
 		t.Errorf("heard %s after the end", <-heard)
+	}
+}
+
+// TestChangedWhileClosing: a model that is loaded while the server closes is told of before
+// Close returns, or not at all. The race detector finds what is not.
+func TestChangedWhileClosing(t *testing.T) {
+	c := testConfig(t)
+	for range 50 {
+		srv := New(c)
+		begun := make(chan bool)
+		var all sync.WaitGroup
+		all.Go(func() {
+			close(begun)
+			srv.Changed("cold")
+		})
+		<-begun
+		srv.Close()
+		srv.mu.Lock()
+		if srv.telling {
+			t.Error("Close did not wait for a notification")
+		}
+		srv.mu.Unlock()
+		all.Wait()
 	}
 }
 
