@@ -3,9 +3,7 @@ package cli
 // Files of serve: settings in TOML, keys.
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -13,8 +11,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
-
-	"github.com/BurntSushi/toml"
+	"atenia/internal/toml"
 	"github.com/spf13/pflag"
 )
 
@@ -67,7 +64,7 @@ func readFew(path string) ([]byte, error) {
 // setFlags reads settings: keys are flags, except for "models".
 func setFlags(b []byte, f *pflag.FlagSet) (models []string, err error) {
 	var file map[string]any
-	if _, err := toml.NewDecoder(io.LimitReader(bytes.NewReader(b), mostSettings)).Decode(&file); err != nil {
+	if _, err := toml.Decode(b, &file); err != nil {
 		return nil, &command.UsageError{Err: err}
 	}
 	names := []string{"models"}

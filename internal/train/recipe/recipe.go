@@ -12,8 +12,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
-
-	"github.com/BurntSushi/toml"
+	"atenia/internal/toml"
 )
 
 // ErrRecipe is returned for a file that is not TOML, has an unknown key, or an
@@ -23,8 +22,8 @@ var ErrRecipe = errors.New("bad training configuration")
 // ChatML is the name of the built-in chat template.
 const ChatML = "chatml"
 
-// most bounds the file, which is written by hand.
-const most = 1 << 20
+// mostNamed bounds the unknown keys that an error names.
+const mostNamed = 10
 
 // A Recipe configures a training run. Zero fields have the default named in
 // their help.
@@ -138,7 +137,7 @@ func Read(path string) (*Recipe, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	b, err := io.ReadAll(io.LimitReader(f, toml.Most+1))
 	if err != nil {
 		return nil, err
 	}
@@ -163,22 +162,13 @@ func Read(path string) (*Recipe, error) {
 // Parse reads a configuration and fills in defaults. Errors match [ErrRecipe]
 // and name every fault.
 func Parse(b []byte) (*Recipe, error) {
-	if len(b) > most {
-		return nil, fmt.Errorf("%w: more than %d bytes", ErrRecipe, most)
-	}
-	if err := bounded(b); err != nil {
-		return nil, err
-	}
 	r := &Recipe{}
-	md, err := toml.Decode(string(b), r)
-	if e, ok := errors.AsType[toml.ParseError](err); ok {
-		return nil, fmt.Errorf("%w: line %d: %s", ErrRecipe, e.Position.Line, e.Message)
-	}
+	defined, others, err := toml.DecodeDefined(b, r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRecipe, err)
 	}
-	errs := unknown(md.Undecoded())
-	if !md.IsDefined("schedule", "floor") && r.Schedule.Curve != grad.WSD {
+	errs := unknown(others)
+	if !defined("schedule", "floor") && r.Schedule.Curve != grad.WSD {
 		r.Schedule.Floor = 0.1
 	}
 	r.defaults()
@@ -204,7 +194,7 @@ func faults(errs []error) error {
 
 // unknown returns an error with a suggestion for each unknown key. Keys in an
 // unknown table are not listed separately.
-func unknown(keys []toml.Key) (errs []error) {
+func unknown(keys [][]string) (errs []error) {
 	known := names()
 	tables := map[string]bool{}
 	for _, k := range keys {

@@ -1,16 +1,15 @@
-package recipe
+package toml
 
 import (
 	"bytes"
 	"fmt"
 )
 
-// The TOML library takes time and memory with the square of how deep values are
-// nested and of how many parts a key has. A recipe has three levels at most.
+// The library takes time and memory with the square of how deep values are nested
+// and of how many parts a key has. A file of settings has three levels at most.
 const (
-	deepest   = 8 // brackets in one another, parts of a key
-	mostKeys  = 1 << 14
-	mostNamed = 10 // unknown keys that an error names
+	deepest  = 8 // brackets in one another, parts of a key
+	mostKeys = 1 << 14
 )
 
 // bounded returns an error if a text is not one that the library reads at once. It
@@ -31,19 +30,19 @@ func bounded(b []byte) error {
 			i += n - 1
 		case '.':
 			if dots++; dots >= deepest {
-				return fmt.Errorf("%w: line %d: a key of more than %d parts", ErrRecipe, line, deepest)
+				return fmt.Errorf("line %d: a key of more than %d parts", line, deepest)
 			}
 		case '[', '{':
 			dots = 0
 			if depth++; depth > deepest {
-				return fmt.Errorf("%w: line %d: more than %d brackets in one another", ErrRecipe, line, deepest)
+				return fmt.Errorf("line %d: more than %d brackets in one another", line, deepest)
 			}
 		case ']', '}':
 			dots, depth = 0, max(0, depth-1)
 		case '=':
 			dots = 0
 			if keys++; keys > mostKeys {
-				return fmt.Errorf("%w: line %d: more than %d keys", ErrRecipe, line, mostKeys)
+				return fmt.Errorf("line %d: more than %d keys", line, mostKeys)
 			}
 		case '\n':
 			dots = 0
