@@ -14,8 +14,6 @@
 //
 // # Segments
 //
-// # Segments
-//
 // A [Segment] embeds a dataflow graph in a gradient tape: a graph with its
 // inputs, probes and some of its parameters becomes one operation, so that
 // filters and matrices are trained together.

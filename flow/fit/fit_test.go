@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,5 +186,80 @@ func TestFit(t *testing.T) {
 	}})
 	if !errors.Is(err, context.Canceled) || r.Steps != 3 || r.Plan == nil {
 		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+// TestSpectral: the loss of equal streams is zero, that of a stream of other phases is
+// small beside that of another level, and its derivatives are those of differences.
+func TestSpectral(t *testing.T) {
+	t.Parallel()
+	const frames = 700
+	y := noise(2, 2, frames)
+	want := node.Tensor[float64]{Data: slices.Clone(y.Data), B: 2, C: 2, N: frames}
+	at := func(gain float64, sizes ...int) (float64, Streams[float64]) {
+		loss, err := Spectral(Streams[float64]{"out": want}, sizes...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := node.Tensor[float64]{Data: slices.Clone(y.Data), B: 2, C: 2, N: frames}
+		for i := range x.Data {
+			x.Data[i] *= gain
+		}
+		v, d, err := loss(Streams[float64]{"out": x, "other": noise(1, 1, 5)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v, d
+	}
+	if v, _ := at(1); v != 0 {
+		t.Errorf("the loss of the target itself is %g", v)
+	}
+	all, _ := at(-1, 128, 64)
+	if all > 1e-12 {
+		t.Errorf("turned by half a cycle the loss is %g", all)
+	}
+	a, _ := at(0.5, 128)
+	b, _ := at(0.5, 64)
+	if both, _ := at(0.5, 128, 64); a == 0 || b == 0 || math.Abs(both-a-b) > 1e-12*both {
+		t.Errorf("two sizes give %g, alone %g and %g", both, a, b)
+	}
+	loss, err := Spectral(Streams[float64]{"out": want}, 64, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := noise(2, 2, frames)
+	for i := range x.Data {
+		x.Data[i] *= 0.3 + 0.001*float64(i%100)
+	}
+	value := func() float64 {
+		v, _, err := loss(Streams[float64]{"out": x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	_, d, err := loss(Streams[float64]{"out": x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{0, 1, 17, frames - 1, frames, 2*frames + 333, 4*frames - 1} {
+		const h = 1e-5
+		old := x.Data[i]
+		x.Data[i] = old + h
+		up := value()
+		x.Data[i] = old - h
+		slope := (up - value()) / (2 * h)
+		x.Data[i] = old
+		if g := d["out"].Data[i]; math.Abs(g-slope) > 1e-6*max(math.Abs(g), 1e-3) {
+			t.Errorf("derivative by frame %d is %g, by differences %g", i, g, slope)
+		}
+	}
+	for _, sizes := range [][]int{{8}, {100}, {1 << 17}} {
+		if _, err := Spectral(Streams[float64]{"out": want}, sizes...); err == nil {
+			t.Errorf("sizes %v are accepted", sizes)
+		}
+	}
+	if _, _, err := loss(Streams[float64]{"else": x}); err == nil {
+		t.Error("a target without a probe is accepted")
 	}
 }

@@ -1,11 +1,9 @@
 package fit
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
-	"atenia/flow/graph"
 	"atenia/flow/node"
 )
 
@@ -57,14 +55,10 @@ func SquaredError[F node.Float](target Streams[F]) Loss[F] {
 		d, sum, count := like(out), 0.0, 0
 		names := slices.Sorted(maps.Keys(target))
 		for _, name := range names {
-			y, ok := out[name]
 			t := target[name]
-			if !ok {
-				return 0, nil, &graph.Error{Code: graph.UnknownNode, Path: "$", Names: []string{name}, Text: "a target for a probe that is not in the graph"}
-			}
-			if y.B != t.B || y.C != t.C {
-				return 0, nil, &graph.Error{Code: graph.BadShape, Path: "$", Names: []string{name},
-					Text: fmt.Sprintf("a target of shape [%d, %d] for a probe of [%d, %d]", t.B, t.C, y.B, y.C)}
+			y, err := match(out, name, t)
+			if err != nil {
+				return 0, nil, err
 			}
 			count += y.B * y.C * min(y.N, t.N)
 		}
