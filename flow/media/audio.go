@@ -22,11 +22,12 @@ type Codec uint8
 const (
 	WAV Codec = iota
 	FLAC
+	NPY // a NumPy array [channels, frames] of floats, without a rate; written only
 )
 
-var codecNames = [...]string{WAV: "wav", FLAC: "flac"}
+var codecNames = [...]string{WAV: "wav", FLAC: "flac", NPY: "npy"}
 
-// String returns "wav" or "flac".
+// String returns "wav", "flac" or "npy".
 func (c Codec) String() string {
 	if int(c) < len(codecNames) {
 		return codecNames[c]
@@ -41,6 +42,8 @@ func CodecOf(path string) (Codec, bool) {
 		return WAV, true
 	case ".flac":
 		return FLAC, true
+	case ".npy":
+		return NPY, true
 	}
 	return 0, false
 }
@@ -51,7 +54,7 @@ type Format struct {
 	Rate     int // frames per second
 	Channels int
 	Bits     int  // per sample
-	Float    bool // samples are 32 or 64-bit floating point: WAV only
+	Float    bool // samples are 32 or 64-bit floating point: WAV and NPY, which has no others
 }
 
 // String describes the format, with rate and channels, in one line.
@@ -73,15 +76,19 @@ func (f Format) Check() error {
 func (f Format) withDefaults() (Format, error) {
 	if f.Bits == 0 {
 		f.Bits = 16
-		if f.Float {
+		if f.Float || f.Codec == NPY {
 			f.Bits = 32
 		}
 	}
+	f.Float = f.Float || f.Codec == NPY
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("audio: "+format, args...)) }
 	most, mostRate := 256, 1<<31-1
-	if f.Codec == FLAC {
+	switch f.Codec {
+	case FLAC:
 		most, mostRate = 8, 1<<20-1
+	case NPY: // spectra and features have as many channels as bins
+		most = 1 << 20
 	}
 	if f.Channels < 1 || f.Channels > most {
 		fault("%d channels, want 1 to %d", f.Channels, most)
@@ -90,10 +97,10 @@ func (f Format) withDefaults() (Format, error) {
 		fault("a rate of %d Hz, want 1 to %d", f.Rate, mostRate)
 	}
 	switch {
-	case f.Codec > FLAC:
-		fault("%v, want wav or flac", f.Codec)
-	case f.Float && (f.Codec != WAV || f.Bits != 32 && f.Bits != 64):
-		fault("%d-bit floating point in %v, want 32 or 64 in wav", f.Bits, f.Codec)
+	case f.Codec > NPY:
+		fault("%v, want wav, flac or npy", f.Codec)
+	case f.Float && (f.Codec == FLAC || f.Bits != 32 && f.Bits != 64):
+		fault("%d-bit floating point in %v, want 32 or 64 in wav or npy", f.Bits, f.Codec)
 	case !f.Float && f.Bits != 8 && f.Bits != 16 && f.Bits != 24 && (f.Bits != 32 || f.Codec == FLAC):
 		fault("integers of %d bits in %v, want 8, 16, 24 or, in wav, 32", f.Bits, f.Codec)
 	}
@@ -293,9 +300,12 @@ func NewWriter(w io.Writer, f Format) (*Writer, error) {
 		return nil, err
 	}
 	out := &Writer{Format: f, block: planar(f.Channels)}
-	if f.Codec == FLAC {
+	switch f.Codec {
+	case FLAC:
 		out.dst, err = writeFLAC(w, f)
-	} else {
+	case NPY:
+		out.dst, err = writeNPY(w, f)
+	default:
 		out.dst, err = writeWAV(w, f)
 	}
 	if err != nil {

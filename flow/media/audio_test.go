@@ -308,7 +308,7 @@ func TestFormat(t *testing.T) {
 	if err := (Format{Channels: 1, Rate: 1}).Check(); err != nil {
 		t.Error(err)
 	}
-	for path, want := range map[string]Codec{"a.WAV": WAV, "b.flac": FLAC, "c.rf64": WAV} {
+	for path, want := range map[string]Codec{"a.WAV": WAV, "b.flac": FLAC, "c.rf64": WAV, "d.npy": NPY} {
 		if c, ok := CodecOf(path); !ok || c != want {
 			t.Errorf("%s: %v", path, c)
 		}

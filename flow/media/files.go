@@ -119,7 +119,7 @@ func (k *Sink) Format(l *graph.Linked, base float64) (Format, error) {
 }
 
 // FormatFor returns the format for a file with the input of the named node, whose
-// rate must be a whole number. Zero bits select the least lossy: 32-bit
+// rate must be a whole number but for NPY. Zero bits select the least lossy: 32-bit
 // floating point in WAV, 24 bits in FLAC.
 func FormatFor(l *graph.Linked, name string, base float64, codec Codec, bits int, float bool) (Format, error) {
 	for i := range l.Nodes {
@@ -129,6 +129,9 @@ func FormatFor(l *graph.Linked, name string, base float64, codec Codec, bits int
 		}
 		e := &l.Edges[n.In[0]]
 		rate := base * float64(e.Rate.Num) / float64(e.Rate.Den)
+		if codec == NPY { // which has no rate
+			rate = max(1, math.Trunc(rate))
+		}
 		if rate != math.Trunc(rate) || rate < 1 {
 			return Format{}, fmt.Errorf("%g frames a second are no whole number, which sound files need", rate)
 		}
@@ -138,6 +141,8 @@ func FormatFor(l *graph.Linked, name string, base float64, codec Codec, bits int
 			f.Float, f.Bits = true, 32
 		case codec == FLAC && bits == 0:
 			f.Bits = 24
+		case codec == NPY && bits == 0:
+			f.Float, f.Bits = true, 32
 		}
 		return f, f.Check()
 	}

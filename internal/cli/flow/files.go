@@ -141,7 +141,7 @@ func openOutputs[F node.Float](l *graph.Linked, bound []binding, named []*media.
 	for _, b := range bound {
 		codec, ok := media.CodecOf(b.path)
 		if !ok {
-			return nil, command.Usagef("--out %s: want a name that ends with .wav or .flac", b.path)
+			return nil, command.Usagef("--out %s: want a name that ends with .wav, .flac or .npy", b.path)
 		}
 		f, err := media.FormatFor(l, b.node.Name, src.rate, codec, bits, float)
 		if err != nil {

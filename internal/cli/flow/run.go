@@ -129,7 +129,8 @@ func run(env *command.Env) *cobra.Command {
 		Long: "Feed files to the Input nodes of a graph and write what its Probe nodes receive. Files are WAV (integer, float,\n" +
 			"RF64) or FLAC. NODE=FILE selects a node where the graph has several. An Input without a number of channels\n" +
 			"takes that of its file. A plan may name files itself, relative to its own folder: WavSource, FlacSource,\n" +
-			"WavSink, FlacSink. WAV is written as 32-bit float unless --bits is given, FLAC with 24 bits.\n\n" +
+			"WavSink, FlacSink. WAV is written as 32-bit float unless --bits is given, FLAC with 24 bits. A file .npy gets\n" +
+			"a NumPy array [channels, frames], which may be features of any rate.\n\n" +
 			"A graph without inputs runs for --seconds. With inputs, --seconds sets a minimum: inputs continue with silence,\n" +
 			"so that the graph rings out. The same plan and files give the same bytes for every --block and --threads.\n\n" +
 			"Faults are printed with block, node, frame and reason. The exit status is 1 if a block was lost: not computed, or\n" +
