@@ -10,6 +10,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 	"atenia/internal/toml"
 )
 
@@ -84,6 +85,20 @@ func (f *Files) UnmarshalTOML(v any) error {
 		return nil
 	}
 	return errors.New("want the name of a file, or names by node")
+}
+
+// ReadRecipe reads a recipe's file, which must be a regular one. Errors about its
+// content match [ErrRecipe].
+func ReadRecipe(name string) (*Recipe, error) {
+	b, err := durable.ReadRegular(name, toml.Most)
+	if err != nil {
+		return nil, err
+	}
+	r, err := ParseRecipe(b, filepath.Dir(name))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
 }
 
 // ParseRecipe reads a recipe, fills in defaults and makes its files relative to dir.

@@ -100,6 +100,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 
 		"finetune --lora":        parts("r=", "alpha=", "dropout=", "rslora", "targets="),
 		"flow bench --only":      parts("chains", "backward", "deadlines", "oscillator"),
+		"flow grad --npy":        folders,
 		"flow run --policy":      among("stop", "mute", "bypass"),
 		"hw --probe":             among("none", "quick", "full"),
 		"replay --policy":        among(policies...),

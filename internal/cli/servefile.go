@@ -11,7 +11,6 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
-	"atenia/internal/toml"
 	"github.com/spf13/pflag"
 )
 
@@ -64,8 +63,8 @@ func readFew(path string) ([]byte, error) {
 // setFlags reads settings: keys are flags, except for "models".
 func setFlags(b []byte, f *pflag.FlagSet) (models []string, err error) {
 	var file map[string]any
-	if _, err := toml.Decode(b, &file); err != nil {
-		return nil, &command.UsageError{Err: err}
+	if err := command.Settings(b, &file); err != nil {
+		return nil, err
 	}
 	names := []string{"models"}
 	f.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

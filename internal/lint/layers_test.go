@@ -32,7 +32,7 @@ var faces = map[string]string{
 	"internal/cli/flow":    "flow/... internal/cli/command internal/spelling internal/store/durable",
 	"serve/...":            ". serve/... internal/fault internal/spelling",
 	"internal/cli/quila":   "quila/... internal/cli/command internal/spelling internal/store/durable",
-	"internal/cli/...":     ". serve internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
+	"internal/cli/...":     ". serve internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab internal/toml",
 }
 
 // codebookUsers are the packages that may use a codebook: codes are looked up where

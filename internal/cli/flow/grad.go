@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -28,9 +30,11 @@ type grader struct {
 	loss               string
 	seconds            float64
 	check              bool
-	most               int
+	elements           int
+	cut                bool // files end after seconds
 	every, truncate    int
 	strictly           bool
+	arrays             string
 }
 
 // checkTolerance is the relative difference that --check allows between a
@@ -96,10 +100,11 @@ func gradient(env *command.Env) *cobra.Command {
 	f.StringArrayVar(&g.params, "param", nil, "`NODE.PARAMETER` to differentiate by (default: all; may be repeated)")
 	f.Float64Var(&g.seconds, "seconds", 0, "duration of a graph without inputs")
 	f.BoolVar(&g.check, "check", false, "compare with central differences")
-	f.IntVar(&g.most, "most", 8, "with --check: number of elements of a parameter to compare")
+	f.IntVar(&g.elements, "most", 8, "with --check: number of elements of a parameter to compare")
 	f.IntVar(&g.every, "checkpoint", 0, "save the state every so many blocks instead of at every call (-1 = the square root of their number)")
 	f.IntVar(&g.truncate, "truncate", 0, "cut the gradient through time every so many blocks; it is then not that of the whole stream")
 	f.BoolVar(&g.strictly, "strict-grad", false, "reject nodes without a backward mode")
+	f.StringVar(&g.arrays, "npy", "", "`FOLDER` to write gradients to, as NumPy arrays [batches, channels, numbers or frames]")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r, err := g.run(c.Context(), env, args[0])
 		if err != nil {
@@ -123,56 +128,71 @@ func gradient(env *command.Env) *cobra.Command {
 
 // run finds the gradients.
 func (g *grader) run(ctx context.Context, env *command.Env, path string) (r *graded, err error) {
+	err = g.with(ctx, env, path, func(t *task) error {
+		if t.cfg.Loss, err = g.losses(t.plan); err != nil {
+			return err
+		}
+		if t.cfg.Params, err = g.chosen(t.plan, t.linked); err != nil {
+			return err
+		}
+		q, err := fit.New(t.plan, t.cfg)
+		if errors.Is(err, fit.ErrParam) {
+			return &command.UsageError{Err: err}
+		}
+		if err != nil {
+			return err
+		}
+		r, err = g.evaluate(ctx, q, t.cfg.Params)
+		return err
+	})
+	return r, err
+}
+
+// A task is a plan with its files read: a [fit.Problem] but for parameters and loss.
+type task struct {
+	plan   *graph.Plan
+	linked *graph.Linked
+	cfg    fit.Config[float64]
+}
+
+// with calls f with the plan in a file, while its node types are there.
+func (g *grader) with(ctx context.Context, env *command.Env, path string, f func(*task) error) (err error) {
 	p, err := g.parse(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	types, close, err := g.types(ctx, env, p)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer closing(&err, close)
 	ins, err := openInputs(p, path, &g.source, g.in)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer closing(&err, ins.Close)
 	if err := (&runner{seconds: g.seconds}).supplied(p, ins.Sources); err != nil {
-		return nil, err
+		return err
 	}
-	cfg := fit.Config[float64]{
+	t := &task{plan: p, cfg: fit.Config[float64]{
 		Options: flow.Options{BlockFrames: g.block, SampleRate: g.source.rate, Strict: g.strict, Catalog: types},
 		Inputs:  fit.Streams[float64]{},
 		Blocks:  int(math.Ceil(g.seconds * g.source.rate / float64(g.block))),
 		Record:  flow.Recording{Every: g.every},
 		Sweep:   flow.Sweep{TruncateBlocks: g.truncate, Strict: g.strictly},
-	}
+	}}
 	for _, in := range ins.Sources {
-		if cfg.Inputs[in.Node.Name], err = stream(in.Reader(), count(in.Node, "batches")); err != nil {
-			return nil, fmt.Errorf("%s: %w", in.Path, err)
+		if t.cfg.Inputs[in.Node.Name], err = stream(in.Reader(), count(in.Node, "batches"), g.most()); err != nil {
+			return fmt.Errorf("%s: %w", in.Path, err)
 		}
 	}
-	if cfg.Loss, err = g.losses(p); err != nil {
-		return nil, err
-	}
-	l, err := g.link(p, types)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if t.linked, err = g.link(p, types); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if len(ins.Sources) > 0 {
-		cfg.Blocks = max(cfg.Blocks, fit.Blocks(l, cfg.Inputs))
+		t.cfg.Blocks = max(t.cfg.Blocks, fit.Blocks(t.linked, t.cfg.Inputs))
 	}
-	if cfg.Params, err = g.chosen(p, l); err != nil {
-		return nil, err
-	}
-	q, err := fit.New(p, cfg)
-	if errors.Is(err, fit.ErrParam) {
-		return nil, &command.UsageError{Err: err}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return g.evaluate(ctx, q, cfg.Params)
+	return f(t)
 }
 
 // evaluate finds the derivatives and, with --check, differences.
@@ -183,6 +203,9 @@ func (g *grader) evaluate(ctx context.Context, q *fit.Problem[float64], params [
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := g.write(pt.All); err != nil {
 		return nil, err
 	}
 	rep := pt.All.Report
@@ -215,22 +238,58 @@ func (g *grader) evaluate(ctx context.Context, q *fit.Problem[float64], params [
 	for _, v := range pt.Gradient {
 		largest = max(largest, math.Abs(v))
 	}
-	all, err := q.Check(x, g.most)
+	all, err := q.Check(x, g.elements)
 	for _, d := range all {
 		r.Check = append(r.Check, checkedRow{d.Param.String(), d.Element, d.Exact, d.Numerical, d.Error(largest)})
 	}
 	return r, err
 }
 
-// stream reads a whole file as one stream.
-func stream(f *media.Reader, batches float64) (node.Tensor[float64], error) {
+// write writes gradients to the folder of --npy: NODE.PARAMETER.npy, NODE.npy.
+func (g *grader) write(all *flow.Gradients[float64]) error {
+	if g.arrays == "" {
+		return nil
+	}
+	if err := os.MkdirAll(g.arrays, 0o777); err != nil {
+		return err
+	}
+	put := func(name string, values []float64, shape ...int) error {
+		if filepath.Base(name) != name {
+			return fmt.Errorf("--npy: %q is no name of a file", name)
+		}
+		return media.WriteArray(filepath.Join(g.arrays, name+".npy"), values, shape...)
+	}
+	for _, p := range all.Params {
+		if err := put(p.Node+"."+p.Name, p.Value.Data, p.Value.B, p.Value.C, p.Value.F); err != nil {
+			return err
+		}
+	}
+	for name, t := range all.Inputs {
+		if err := put(name, t.Data, t.B, t.C, t.N); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// most returns the seconds of files that are read.
+func (g *grader) most() float64 {
+	if g.cut && g.seconds > 0 {
+		return g.seconds
+	}
+	return math.Inf(1)
+}
+
+// stream reads a file as one stream, at most so many seconds of it.
+func stream(f *media.Reader, batches, seconds float64) (node.Tensor[float64], error) {
 	rows := make([][]float64, f.Channels)
 	part := make([][]float64, f.Channels)
 	for c := range part {
 		part[c] = make([]float64, 4096)
 	}
-	for {
+	for most := seconds * float64(f.Rate); float64(len(rows[0])) < most; {
 		n, err := media.Read(f, part)
+		n = int(min(float64(n), math.Ceil(most)-float64(len(rows[0]))))
 		for c := range rows {
 			rows[c] = append(rows[c], part[c][:n]...)
 		}
@@ -259,12 +318,21 @@ func (g *grader) losses(p *graph.Plan) (fit.Loss[float64], error) {
 	default:
 		return nil, command.Usagef("--loss %s: want sum, energy or mse", g.loss)
 	}
-	bound, err := bind(p, "target", "Probe", g.target)
+	target, err := g.targets(p)
 	if err != nil {
 		return nil, err
 	}
-	if len(bound) == 0 {
+	if len(target) == 0 {
 		return nil, command.Usagef("--loss mse needs --target FILE")
+	}
+	return fit.SquaredError(target), nil
+}
+
+// targets reads what Probe nodes should receive.
+func (g *grader) targets(p *graph.Plan) (fit.Streams[float64], error) {
+	bound, err := bind(p, "target", "Probe", g.target)
+	if err != nil {
+		return nil, err
 	}
 	target := fit.Streams[float64]{}
 	for _, b := range bound {
@@ -272,13 +340,13 @@ func (g *grader) losses(p *graph.Plan) (fit.Loss[float64], error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := stream(f.Reader, 1)
+		t, err := stream(f.Reader, 1, g.most())
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, fmt.Errorf("%s: %w", b.path, err)
 		}
 		target[b.node.Name] = t
 	}
-	return fit.SquaredError(target), nil
+	return target, nil
 }
 
 // chosen returns the parameters of --param, or all that have a gradient.
