@@ -11,6 +11,7 @@ func dspFunctions(i isa) {
 	dspRows(i)
 	dspSums(i)
 	dspWindows(i)
+	dspTransforms(i)
 	if i == avx2 {
 		biquadRow()
 	}

@@ -18,6 +18,9 @@ type FFT[F Float] struct {
 type stage[F Float] struct {
 	radix, m, s int
 	wr, wi      []F // [m, radix-1] exp(-2 pi i p k / (m radix)), k from 1
+	// planes are the same numbers for strides shorter than a vector: real and imaginary
+	// part in turn for each k, every number s times. nil = not needed.
+	planes []F // [2 (radix-1), m, s]
 }
 
 // NewFFT returns a plan for sequences of n numbers. With n below one its
@@ -40,11 +43,28 @@ func NewFFT[F Float](n int) *FFT[F] {
 				st.wr[g*(r-1)+k-1], st.wi[g*(r-1)+k-1] = F(c), F(s)
 			}
 		}
+		st.spread()
 		p.stages = append(p.stages, st)
 		left, stride = m, stride*r
 	}
 	p.sr, p.si = make([]F, n), make([]F, n)
 	return p
+}
+
+// spread makes the planes of a stage that assembly may compute.
+func (st *stage[F]) spread() {
+	if !single[F]() || st.radix != 4 || st.s != 1 && st.s != 4 || st.m*st.s%laneCount != 0 {
+		return
+	}
+	for k := range st.radix - 1 {
+		for _, w := range [][]F{st.wr, st.wi} {
+			for p := range st.m {
+				for range st.s {
+					st.planes = append(st.planes, w[p*(st.radix-1)+k])
+				}
+			}
+		}
+	}
 }
 
 // Len returns the length of the sequences.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -168,7 +169,7 @@ var peak = sync.OnceValue(func() float64 { return roof.MeasureFMA(1) })
 // Benchmark reports the speed as 2.5 n log2 n operations, the usual count of
 // a real transform, and as a share of the peak of the core.
 func Benchmark(b *testing.B) {
-	for _, n := range []int{400, 1024, 2048} {
+	for _, n := range []int{400, 1024, 2048, 4096} {
 		b.Run(fmt.Sprintf("fft/%d/float32", n), func(b *testing.B) { bench[float32](b, n) })
 		b.Run(fmt.Sprintf("fft/%d/float64", n), func(b *testing.B) { bench[float64](b, n) })
 	}
@@ -185,4 +186,100 @@ func bench[F Float](b *testing.B, n int) {
 	rate := ops * float64(b.N) / b.Elapsed().Seconds()
 	b.ReportMetric(rate/1e9, "GFLOPS")
 	b.ReportMetric(100*rate/peak(), "%ops")
+}
+
+// TestAssembledTransforms: assembly gives the bits of the portable stages and of the
+// loops around them, for random lengths past every block size.
+func TestAssembledTransforms(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 1))
+	all := []int{64, 128, 256, 512, 1024, 2048, 4096, 192, 320, 960, 1920, 48, 80, 30, 62, 66}
+	for range 40 {
+		all = append(all, 2+r.IntN(3000))
+	}
+	for _, n := range all {
+		x, _ := draw[float32](r, n)
+		y, _ := draw[float32](r, n)
+		p := NewFFT[float32](n)
+		for i := range p.stages {
+			st := &p.stages[i]
+			got, want := make([]float32, 2*n), make([]float32, 2*n)
+			st.run(got[:n], got[n:], x, y)
+			st.portable(want[:n], want[n:], x, y)
+			if k := firstDifference(got, want); k >= 0 {
+				t.Fatalf("n %d, stage %d of radix %d and stride %d: number %d is %x, want %x", n, i, st.radix, st.s, k, got[k], want[k])
+			}
+		}
+		f := NewRealFFT[float32](n)
+		re, im := make([]float32, f.Bins()), make([]float32, f.Bins())
+		f.Forward(re, im, x)
+		back := make([]float32, n)
+		f.Inverse(back, re, im)
+		// float64 has the same loops and no assembly.
+		g := NewRealFFT[float64](n)
+		xs := make([]float64, n)
+		for i, v := range x {
+			xs[i] = float64(v)
+		}
+		wr, wi := make([]float64, g.Bins()), make([]float64, g.Bins())
+		g.Forward(wr, wi, xs)
+		for _, c := range []struct {
+			what string
+			got  []float32
+			want []float64
+		}{{"re", re, wr}, {"im", im, wi}, {"inverse", back, xs}} {
+			if d := far(c.got, c.want); !(d < 1e-6*math.Log2(float64(n)+2)) {
+				t.Errorf("n %d, %s: off by %g", n, c.what, d)
+			}
+		}
+	}
+}
+
+func firstDifference(a, b []float32) int {
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// TestRealHalves: what assembly does around the stages has the bits of the Go loops,
+// which a transform takes whose length leaves assembly nothing.
+func TestRealHalves(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 2))
+	for range 200 {
+		h := 2 + r.IntN(300)
+		re, _ := draw[float32](r, h+1)
+		im, _ := draw[float32](r, h+1)
+		wr, _ := draw[float32](r, h+1)
+		wi, _ := draw[float32](r, h+1)
+		want, got := [2][]float32{slices.Clone(re), slices.Clone(im)}, [2][]float32{slices.Clone(re), slices.Clone(im)}
+		n := unpack32(got[0], got[1], wr, wi, h)
+		unpack(want[0], want[1], wr, wi, 1, h, n)
+		if a, b := firstDifference(got[0], want[0]), firstDifference(got[1], want[1]); a >= 0 || b >= 0 {
+			t.Fatalf("h %d, %d by assembly: bins %d and %d differ", h, n, a, b)
+		}
+		a, b := [2][]float32{make([]float32, h), make([]float32, h)}, [2][]float32{make([]float32, h), make([]float32, h)}
+		n = pack32(a[0], a[1], re, im, wr, wi, h)
+		pack(b[0], b[1], re, im, wr, wi, 1, h, n)
+		if k, l := firstDifference(a[0], b[0]), firstDifference(a[1], b[1]); k >= 0 || l >= 0 {
+			t.Fatalf("h %d, %d by assembly: pairs %d and %d differ", h, n, k, l)
+		}
+		x, _ := draw[float32](r, 2*h)
+		n = pairs2rows32(a[0], a[1], x)
+		for j := range n {
+			if a[0][j] != x[2*j] || a[1][j] != x[2*j+1] {
+				t.Fatalf("pair %d of %d", j, n)
+			}
+		}
+		y := make([]float32, 2*h)
+		n = rows2pairs32(y, re[:h], im[:h], 0.3)
+		for j := range n {
+			if y[2*j] != re[j]*0.3 || y[2*j+1] != im[j]*0.3 {
+				t.Fatalf("row %d of %d", j, n)
+			}
+		}
+	}
 }

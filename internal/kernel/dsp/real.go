@@ -61,19 +61,31 @@ func (r *RealFFT[F]) Forward(re, im, x []F) {
 		im[0] = 0
 		return
 	}
-	h := r.n / 2
-	for j := range h {
+	h, j := r.n/2, 0
+	if single[F]() {
+		j = pairs2rows32(as32(r.ar), as32(r.ai), as32(x))
+	}
+	for ; j < h; j++ {
 		r.ar[j], r.ai[j] = x[2*j], x[2*j+1]
 	}
 	r.plan.Forward(re, im, r.ar, r.ai)
 	zr, zi := re[0], im[0]
 	re[0], im[0], re[h], im[h] = zr+zi, 0, zr-zi, 0
-	for k, l := 1, h-1; k <= l; k, l = k+1, l-1 {
+	done := 0
+	if single[F]() {
+		done = unpack32(as32(re), as32(im), as32(r.wr), as32(r.wi), h)
+	}
+	unpack(re, im, r.wr, r.wi, 1+done, h, h/2-done)
+}
+
+// unpack replaces n bins from k on and their mirrors of h.
+func unpack[F Float](re, im, wr, wi []F, k, h, n int) {
+	for l := h - k; n > 0 && k <= l; k, l, n = k+1, l-1, n-1 {
 		// e is the spectrum of the even samples, o of the odd ones.
 		er, ei := (re[k]+re[l])/2, (im[k]-im[l])/2
 		or, oi := (im[k]+im[l])/2, (re[l]-re[k])/2
-		w, v := r.wr[k], r.wi[k]
-		tr, ti := or*w-oi*v, or*v+oi*w
+		w, v := wr[k], wi[k]
+		tr, ti := F(or*w)-F(oi*v), F(or*v)+F(oi*w)
 		re[k], im[k], re[l], im[l] = er+tr, ei+ti, er-tr, ti-ei
 	}
 }
@@ -103,17 +115,30 @@ func (r *RealFFT[F]) inverse(x, re, im []F, scale F) {
 	}
 	h := r.n / 2
 	r.ar[0], r.ai[0] = re[0]+re[h], re[0]-re[h]
-	for k, l := 1, h-1; k <= l; k, l = k+1, l-1 {
+	done := 0
+	if single[F]() {
+		done = pack32(as32(r.ar), as32(r.ai), as32(re), as32(im), as32(r.wr), as32(r.wi), h)
+	}
+	pack(r.ar, r.ai, re, im, r.wr, r.wi, 1+done, h, h/2-done)
+	r.plan.InverseSum(r.ar, r.ai, r.ar, r.ai)
+	j := 0
+	if single[F]() {
+		j = rows2pairs32(as32(x), as32(r.ar), as32(r.ai), float32(scale))
+	}
+	for ; j < h; j++ {
+		x[2*j], x[2*j+1] = r.ar[j]*scale, r.ai[j]*scale
+	}
+}
+
+// pack writes n pairs from k on and their mirrors of h, doubled.
+func pack[F Float](ar, ai, re, im, wr, wi []F, k, h, n int) {
+	for l := h - k; n > 0 && k <= l; k, l, n = k+1, l-1, n-1 {
 		er, ei := re[k]+re[l], im[k]-im[l]
 		tr, ti := re[k]-re[l], im[k]+im[l]
-		w, v := r.wr[k], r.wi[k]
-		or, oi := tr*w+ti*v, ti*w-tr*v
-		r.ar[k], r.ai[k] = er-oi, ei+or
-		r.ar[l], r.ai[l] = er+oi, or-ei
-	}
-	r.plan.InverseSum(r.ar, r.ai, r.ar, r.ai)
-	for j := range h {
-		x[2*j], x[2*j+1] = r.ar[j]*scale, r.ai[j]*scale
+		w, v := wr[k], wi[k]
+		or, oi := F(tr*w)+F(ti*v), F(ti*w)-F(tr*v)
+		ar[k], ai[k] = er-oi, ei+or
+		ar[l], ai[l] = er+oi, or-ei
 	}
 }
 

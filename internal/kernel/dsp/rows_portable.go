@@ -32,3 +32,10 @@ func backwardFrames32(int) int { return 0 }
 func backward32(_ *group[float32], _ *[4]pointers[float32], _ bool, _, _, _ int) {}
 
 func flush32(*group[float32]) bool { return false }
+
+func assembled(_ *stage[float32], _, _, _, _ []float32) bool { return false }
+
+func pairs2rows32(_, _, _ []float32) int            { return 0 }
+func rows2pairs32(_, _, _ []float32, _ float32) int { return 0 }
+func unpack32(_, _, _, _ []float32, _ int) int      { return 0 }
+func pack32(_, _, _, _, _, _ []float32, _ int) int  { return 0 }

@@ -4,9 +4,21 @@ package dsp
 // numbers are contiguous; the first stage has stride one and, if it is a radix
 // 4, a separate loop over the groups.
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 func (st *stage[F]) run(yr, yi, xr, xi []F) {
+	if single[F]() && assembled((*stage[float32])(unsafe.Pointer(st)), as32(yr), as32(yi), as32(xr), as32(xi)) {
+		return
+	}
+	st.portable(yr, yi, xr, xi)
+}
+
+// portable is the specification. Conversions keep products from being fused with sums,
+// so that all machines agree.
+func (st *stage[F]) portable(yr, yi, xr, xi []F) {
 	switch {
 	case st.radix == 4 && st.s == 1:
 		st.first4(yr, yi, xr, xi)
@@ -37,9 +49,9 @@ func (st *stage[F]) first4(yr, yi, xr, xi []F) {
 		r1, i1 := tr+vi, ti-vr
 		r2, i2 := sr-ur, si-ui
 		r3, i3 := tr-vi, ti+vr
-		or[1], oi[1] = r1*w[0]-i1*wj[0], r1*wj[0]+i1*w[0]
-		or[2], oi[2] = r2*w[1]-i2*wj[1], r2*wj[1]+i2*w[1]
-		or[3], oi[3] = r3*w[2]-i3*wj[2], r3*wj[2]+i3*w[2]
+		or[1], oi[1] = F(r1*w[0])-F(i1*wj[0]), F(r1*wj[0])+F(i1*w[0])
+		or[2], oi[2] = F(r2*w[1])-F(i2*wj[1]), F(r2*wj[1])+F(i2*w[1])
+		or[3], oi[3] = F(r3*w[2])-F(i3*wj[2]), F(r3*wj[2])+F(i3*w[2])
 	}
 }
 
@@ -59,9 +71,9 @@ func (st *stage[F]) run4(yr, yi, xr, xi []F) {
 			r1, i1 := tr+vi, ti-vr
 			r2, i2 := sr-ur, si-ui
 			r3, i3 := tr-vi, ti+vr
-			pr[q], pi[q] = r1*w1-i1*v1, r1*v1+i1*w1
-			qr[q], qi[q] = r2*w2-i2*v2, r2*v2+i2*w2
-			rr[q], ri[q] = r3*w3-i3*v3, r3*v3+i3*w3
+			pr[q], pi[q] = F(r1*w1)-F(i1*v1), F(r1*v1)+F(i1*w1)
+			qr[q], qi[q] = F(r2*w2)-F(i2*v2), F(r2*v2)+F(i2*w2)
+			rr[q], ri[q] = F(r3*w3)-F(i3*v3), F(r3*v3)+F(i3*w3)
 		}
 	}
 }
@@ -75,7 +87,7 @@ func (st *stage[F]) run2(yr, yi, xr, xi []F) {
 		for q := range ar {
 			r, i := ar[q]-br[q], ai[q]-bi[q]
 			or[q], oi[q] = ar[q]+br[q], ai[q]+bi[q]
-			pr[q], pi[q] = r*w-i*v, r*v+i*w
+			pr[q], pi[q] = F(r*w)-F(i*v), F(r*v)+F(i*w)
 		}
 	}
 }
@@ -91,12 +103,12 @@ func (st *stage[F]) run3(yr, yi, xr, xi []F) {
 		w1, w2, v1, v2 := st.wr[2*p], st.wr[2*p+1], st.wi[2*p], st.wi[2*p+1]
 		for q := range ar {
 			sr, si := br[q]+cr[q], bi[q]+ci[q]
-			dr, di := half*(br[q]-cr[q]), half*(bi[q]-ci[q])
+			dr, di := F(half*(br[q]-cr[q])), F(half*(bi[q]-ci[q]))
 			tr, ti := ar[q]-sr/2, ai[q]-si/2
 			or[q], oi[q] = ar[q]+sr, ai[q]+si
 			r1, i1, r2, i2 := tr+di, ti-dr, tr-di, ti+dr
-			pr[q], pi[q] = r1*w1-i1*v1, r1*v1+i1*w1
-			qr[q], qi[q] = r2*w2-i2*v2, r2*v2+i2*w2
+			pr[q], pi[q] = F(r1*w1)-F(i1*v1), F(r1*v1)+F(i1*w1)
+			qr[q], qi[q] = F(r2*w2)-F(i2*v2), F(r2*v2)+F(i2*w2)
 		}
 	}
 }
@@ -118,16 +130,16 @@ func (st *stage[F]) run5(yr, yi, xr, xi []F) {
 			ber, bei, cdr, cdi := br[q]+er[q], bi[q]+ei[q], cr[q]+dr[q], ci[q]+di[q]
 			bdr, bdi, ccr, cci := br[q]-er[q], bi[q]-ei[q], cr[q]-dr[q], ci[q]-di[q]
 			or[q], oi[q] = ar[q]+ber+cdr, ai[q]+bei+cdi
-			fr, fi := ar[q]+k1*ber+k2*cdr, ai[q]+k1*bei+k2*cdi
-			gr, gi := ar[q]+k2*ber+k1*cdr, ai[q]+k2*bei+k1*cdi
-			hr, hi := l1*bdr+l2*ccr, l1*bdi+l2*cci
-			jr, ji := l2*bdr-l1*ccr, l2*bdi-l1*cci
+			fr, fi := ar[q]+F(k1*ber)+F(k2*cdr), ai[q]+F(k1*bei)+F(k2*cdi)
+			gr, gi := ar[q]+F(k2*ber)+F(k1*cdr), ai[q]+F(k2*bei)+F(k1*cdi)
+			hr, hi := F(l1*bdr)+F(l2*ccr), F(l1*bdi)+F(l2*cci)
+			jr, ji := F(l2*bdr)-F(l1*ccr), F(l2*bdi)-F(l1*cci)
 			r1, i1, r4, i4 := fr+hi, fi-hr, fr-hi, fi+hr
 			r2, i2, r3, i3 := gr+ji, gi-jr, gr-ji, gi+jr
-			pr[q], pi[q] = r1*w1-i1*v1, r1*v1+i1*w1
-			qr[q], qi[q] = r2*w2-i2*v2, r2*v2+i2*w2
-			rr[q], ri[q] = r3*w3-i3*v3, r3*v3+i3*w3
-			tr[q], ti[q] = r4*w4-i4*v4, r4*v4+i4*w4
+			pr[q], pi[q] = F(r1*w1)-F(i1*v1), F(r1*v1)+F(i1*w1)
+			qr[q], qi[q] = F(r2*w2)-F(i2*v2), F(r2*v2)+F(i2*w2)
+			rr[q], ri[q] = F(r3*w3)-F(i3*v3), F(r3*v3)+F(i3*w3)
+			tr[q], ti[q] = F(r4*w4)-F(i4*v4), F(r4*v4)+F(i4*w4)
 		}
 	}
 }

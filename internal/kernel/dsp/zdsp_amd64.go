@@ -64,6 +64,46 @@ func correlateAVX2(dst *float32, x *float32, h *float32, n int, taps int)
 //go:noescape
 func addCorrelationAVX2(sum *float64, y *float32, x *float32, sums int, n int)
 
+// fft4WideAVX2 is a stage of radix 4, whose stride is a multiple of 16.
+//
+//go:noescape
+func fft4WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+
+// fft4OneAVX2 is a stage of radix 4 of stride 1, whose quarter is a multiple of 16.
+//
+//go:noescape
+func fft4OneAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+
+// fft4FourAVX2 is a stage of radix 4 of stride 4, whose quarter is a multiple of 16.
+//
+//go:noescape
+func fft4FourAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+
+// fft2WideAVX2 is a stage of radix 2, whose stride is a multiple of 16.
+//
+//go:noescape
+func fft2WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+
+// pairs2rowsAVX2 writes x[2j] to re and x[2j+1] to im, for a multiple of 8 numbers of each.
+//
+//go:noescape
+func pairs2rowsAVX2(re *float32, im *float32, x *float32, n int)
+
+// rows2pairsAVX2 writes scale·re to x[2j] and scale·im to x[2j+1], for a multiple of 8 numbers of each.
+//
+//go:noescape
+func rows2pairsAVX2(x *float32, re *float32, im *float32, n int, scale float32)
+
+// unpackSpectrumAVX2 replaces bins 1 to n and h-n to h-1 of a spectrum of pairs; n is a multiple of 8.
+//
+//go:noescape
+func unpackSpectrumAVX2(re *float32, im *float32, wr *float32, wi *float32, h int, n int)
+
+// packSpectrumAVX2 writes bins 1 to n and h-n to h-1 of a spectrum of pairs; n is a multiple of 8.
+//
+//go:noescape
+func packSpectrumAVX2(ar *float32, ai *float32, re *float32, im *float32, wr *float32, wi *float32, h int, n int)
+
 // forward1AVX2 filters the first row of a group.
 //
 //go:noescape
@@ -148,6 +188,26 @@ func correlateAVX512(dst *float32, x *float32, h *float32, n int, taps int)
 //
 //go:noescape
 func addCorrelationAVX512(sum *float64, y *float32, x *float32, sums int, n int)
+
+// fft4WideAVX512 is a stage of radix 4, whose stride is a multiple of 16.
+//
+//go:noescape
+func fft4WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+
+// fft4OneAVX512 is a stage of radix 4 of stride 1, whose quarter is a multiple of 16.
+//
+//go:noescape
+func fft4OneAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+
+// fft4FourAVX512 is a stage of radix 4 of stride 4, whose quarter is a multiple of 16.
+//
+//go:noescape
+func fft4FourAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+
+// fft2WideAVX512 is a stage of radix 2, whose stride is a multiple of 16.
+//
+//go:noescape
+func fft2WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
 
 // forwardAVX512 filters a multiple of 4 frames.
 //

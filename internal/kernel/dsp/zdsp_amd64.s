@@ -509,6 +509,515 @@ next23:
 	VZEROUPPER
 	RET
 
+// func fft4WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+// Requires: AVX
+TEXT ·fft4WideAVX2(SB), NOSPLIT, $0-64
+	MOVQ  yr+0(FP), AX
+	MOVQ  yi+8(FP), CX
+	MOVQ  m+48(FP), DX
+	MOVQ  s+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  wr+32(FP), SI
+	MOVQ  wi+40(FP), DI
+	MOVQ  BX, R8
+	IMULQ DX, R8
+	LEAQ  (R8)(R8*2), R9
+	LEAQ  (BX)(BX*2), R10
+	MOVQ  xr+16(FP), R11
+	MOVQ  xi+24(FP), R12
+
+group25:
+	VBROADCASTSS (SI), Y0
+	VBROADCASTSS (DI), Y1
+	VBROADCASTSS 4(SI), Y2
+	VBROADCASTSS 4(DI), Y3
+	VBROADCASTSS 8(SI), Y4
+	VBROADCASTSS 8(DI), Y5
+	MOVQ         BX, R13
+
+run26:
+	VMOVUPS (R11), Y6
+	VADDPS  (R11)(R8*2), Y6, Y7
+	VSUBPS  (R11)(R8*2), Y6, Y6
+	VMOVUPS (R11)(R8*1), Y8
+	VADDPS  (R11)(R9*1), Y8, Y9
+	VSUBPS  (R11)(R9*1), Y8, Y8
+	VMOVUPS (R12), Y10
+	VADDPS  (R12)(R8*2), Y10, Y11
+	VSUBPS  (R12)(R8*2), Y10, Y10
+	VMOVUPS (R12)(R8*1), Y12
+	VADDPS  (R12)(R9*1), Y12, Y13
+	VSUBPS  (R12)(R9*1), Y12, Y12
+	VADDPS  Y9, Y7, Y14
+	VADDPS  Y13, Y11, Y15
+	VMOVUPS Y14, (AX)
+	VMOVUPS Y15, (CX)
+	VSUBPS  Y9, Y7, Y7
+	VSUBPS  Y13, Y11, Y11
+	VMULPS  Y2, Y7, Y9
+	VMULPS  Y3, Y11, Y13
+	VSUBPS  Y13, Y9, Y9
+	VMULPS  Y3, Y7, Y7
+	VMULPS  Y2, Y11, Y11
+	VADDPS  Y11, Y7, Y7
+	VMOVUPS Y9, (AX)(BX*2)
+	VMOVUPS Y7, (CX)(BX*2)
+	VADDPS  Y12, Y6, Y7
+	VSUBPS  Y8, Y10, Y9
+	VMULPS  Y0, Y7, Y11
+	VMULPS  Y1, Y9, Y13
+	VSUBPS  Y13, Y11, Y11
+	VMULPS  Y1, Y7, Y7
+	VMULPS  Y0, Y9, Y9
+	VADDPS  Y9, Y7, Y7
+	VMOVUPS Y11, (AX)(BX*1)
+	VMOVUPS Y7, (CX)(BX*1)
+	VSUBPS  Y12, Y6, Y6
+	VADDPS  Y8, Y10, Y10
+	VMULPS  Y4, Y6, Y7
+	VMULPS  Y5, Y10, Y8
+	VSUBPS  Y8, Y7, Y7
+	VMULPS  Y5, Y6, Y6
+	VMULPS  Y4, Y10, Y8
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS Y7, (AX)(R10*1)
+	VMOVUPS Y6, (CX)(R10*1)
+	ADDQ    $0x20, R11
+	ADDQ    $0x20, R12
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, R13
+	JNZ     run26
+	ADDQ    R10, AX
+	ADDQ    R10, CX
+	ADDQ    $0x0c, SI
+	ADDQ    $0x0c, DI
+	DECQ    DX
+	JNZ     group25
+	VZEROUPPER
+	RET
+
+// func fft4OneAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+// Requires: AVX
+TEXT ·fft4OneAVX2(SB), NOSPLIT, $0-48
+	MOVQ yr+0(FP), AX
+	MOVQ yi+8(FP), CX
+	MOVQ quarter+40(FP), DX
+	MOVQ DX, BX
+	SHLQ $0x02, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ xr+16(FP), DI
+	MOVQ xi+24(FP), R8
+	MOVQ w+32(FP), R9
+	LEAQ (R9)(SI*1), R10
+
+loop27:
+	VMOVUPS     (DI), Y0
+	VADDPS      (DI)(BX*2), Y0, Y1
+	VSUBPS      (DI)(BX*2), Y0, Y0
+	VMOVUPS     (DI)(BX*1), Y2
+	VADDPS      (DI)(SI*1), Y2, Y3
+	VSUBPS      (DI)(SI*1), Y2, Y2
+	VMOVUPS     (R8), Y4
+	VADDPS      (R8)(BX*2), Y4, Y5
+	VSUBPS      (R8)(BX*2), Y4, Y4
+	VMOVUPS     (R8)(BX*1), Y6
+	VADDPS      (R8)(SI*1), Y6, Y7
+	VSUBPS      (R8)(SI*1), Y6, Y6
+	VADDPS      Y3, Y1, Y8
+	VADDPS      Y7, Y5, Y9
+	VSUBPS      Y3, Y1, Y1
+	VSUBPS      Y7, Y5, Y5
+	VMULPS      (R9)(BX*2), Y1, Y3
+	VMULPS      (R10), Y5, Y7
+	VSUBPS      Y7, Y3, Y3
+	VMULPS      (R10), Y1, Y1
+	VMULPS      (R9)(BX*2), Y5, Y5
+	VADDPS      Y5, Y1, Y1
+	VADDPS      Y6, Y0, Y5
+	VSUBPS      Y2, Y4, Y7
+	VMULPS      (R9), Y5, Y10
+	VMULPS      (R9)(BX*1), Y7, Y11
+	VSUBPS      Y11, Y10, Y10
+	VMULPS      (R9)(BX*1), Y5, Y5
+	VMULPS      (R9), Y7, Y7
+	VADDPS      Y7, Y5, Y5
+	VSUBPS      Y6, Y0, Y0
+	VADDPS      Y2, Y4, Y4
+	VMULPS      (R10)(BX*1), Y0, Y2
+	VMULPS      (R10)(BX*2), Y4, Y6
+	VSUBPS      Y6, Y2, Y2
+	VMULPS      (R10)(BX*2), Y0, Y0
+	VMULPS      (R10)(BX*1), Y4, Y4
+	VADDPS      Y4, Y0, Y0
+	VUNPCKLPS   Y10, Y8, Y4
+	VUNPCKHPS   Y10, Y8, Y8
+	VUNPCKLPS   Y2, Y3, Y10
+	VUNPCKHPS   Y2, Y3, Y3
+	VUNPCKLPD   Y10, Y4, Y2
+	VUNPCKHPD   Y10, Y4, Y4
+	VUNPCKLPD   Y3, Y8, Y10
+	VUNPCKHPD   Y3, Y8, Y8
+	VINSERTF128 $0x01, X4, Y2, Y3
+	VINSERTF128 $0x01, X8, Y10, Y6
+	VPERM2F128  $0x31, Y4, Y2, Y2
+	VPERM2F128  $0x31, Y8, Y10, Y4
+	VMOVUPS     Y3, (AX)
+	VMOVUPS     Y6, 32(AX)
+	VMOVUPS     Y2, 64(AX)
+	VMOVUPS     Y4, 96(AX)
+	VUNPCKLPS   Y5, Y9, Y2
+	VUNPCKHPS   Y5, Y9, Y9
+	VUNPCKLPS   Y0, Y1, Y5
+	VUNPCKHPS   Y0, Y1, Y1
+	VUNPCKLPD   Y5, Y2, Y0
+	VUNPCKHPD   Y5, Y2, Y2
+	VUNPCKLPD   Y1, Y9, Y5
+	VUNPCKHPD   Y1, Y9, Y9
+	VINSERTF128 $0x01, X2, Y0, Y1
+	VINSERTF128 $0x01, X9, Y5, Y3
+	VPERM2F128  $0x31, Y2, Y0, Y0
+	VPERM2F128  $0x31, Y9, Y5, Y2
+	VMOVUPS     Y1, (CX)
+	VMOVUPS     Y3, 32(CX)
+	VMOVUPS     Y0, 64(CX)
+	VMOVUPS     Y2, 96(CX)
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x08, DX
+	JNZ         loop27
+	VZEROUPPER
+	RET
+
+// func fft4FourAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+// Requires: AVX
+TEXT ·fft4FourAVX2(SB), NOSPLIT, $0-48
+	MOVQ yr+0(FP), AX
+	MOVQ yi+8(FP), CX
+	MOVQ quarter+40(FP), DX
+	MOVQ DX, BX
+	SHLQ $0x02, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ xr+16(FP), DI
+	MOVQ xi+24(FP), R8
+	MOVQ w+32(FP), R9
+	LEAQ (R9)(SI*1), R10
+
+loop28:
+	VMOVUPS     (DI), Y0
+	VADDPS      (DI)(BX*2), Y0, Y1
+	VSUBPS      (DI)(BX*2), Y0, Y0
+	VMOVUPS     (DI)(BX*1), Y2
+	VADDPS      (DI)(SI*1), Y2, Y3
+	VSUBPS      (DI)(SI*1), Y2, Y2
+	VMOVUPS     (R8), Y4
+	VADDPS      (R8)(BX*2), Y4, Y5
+	VSUBPS      (R8)(BX*2), Y4, Y4
+	VMOVUPS     (R8)(BX*1), Y6
+	VADDPS      (R8)(SI*1), Y6, Y7
+	VSUBPS      (R8)(SI*1), Y6, Y6
+	VADDPS      Y3, Y1, Y8
+	VADDPS      Y7, Y5, Y9
+	VSUBPS      Y3, Y1, Y1
+	VSUBPS      Y7, Y5, Y5
+	VMULPS      (R9)(BX*2), Y1, Y3
+	VMULPS      (R10), Y5, Y7
+	VSUBPS      Y7, Y3, Y3
+	VMULPS      (R10), Y1, Y1
+	VMULPS      (R9)(BX*2), Y5, Y5
+	VADDPS      Y5, Y1, Y1
+	VADDPS      Y6, Y0, Y5
+	VSUBPS      Y2, Y4, Y7
+	VMULPS      (R9), Y5, Y10
+	VMULPS      (R9)(BX*1), Y7, Y11
+	VSUBPS      Y11, Y10, Y10
+	VMULPS      (R9)(BX*1), Y5, Y5
+	VMULPS      (R9), Y7, Y7
+	VADDPS      Y7, Y5, Y5
+	VSUBPS      Y6, Y0, Y0
+	VADDPS      Y2, Y4, Y4
+	VMULPS      (R10)(BX*1), Y0, Y2
+	VMULPS      (R10)(BX*2), Y4, Y6
+	VSUBPS      Y6, Y2, Y2
+	VMULPS      (R10)(BX*2), Y0, Y0
+	VMULPS      (R10)(BX*1), Y4, Y4
+	VADDPS      Y4, Y0, Y0
+	VINSERTF128 $0x01, X10, Y8, Y4
+	VINSERTF128 $0x01, X2, Y3, Y6
+	VPERM2F128  $0x31, Y10, Y8, Y7
+	VPERM2F128  $0x31, Y2, Y3, Y2
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     Y6, 32(AX)
+	VMOVUPS     Y7, 64(AX)
+	VMOVUPS     Y2, 96(AX)
+	VINSERTF128 $0x01, X5, Y9, Y2
+	VINSERTF128 $0x01, X0, Y1, Y3
+	VPERM2F128  $0x31, Y5, Y9, Y4
+	VPERM2F128  $0x31, Y0, Y1, Y0
+	VMOVUPS     Y2, (CX)
+	VMOVUPS     Y3, 32(CX)
+	VMOVUPS     Y4, 64(CX)
+	VMOVUPS     Y0, 96(CX)
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, CX
+	SUBQ        $0x08, DX
+	JNZ         loop28
+	VZEROUPPER
+	RET
+
+// func fft2WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+// Requires: AVX
+TEXT ·fft2WideAVX2(SB), NOSPLIT, $0-64
+	MOVQ  yr+0(FP), AX
+	MOVQ  yi+8(FP), CX
+	MOVQ  xr+16(FP), DX
+	MOVQ  xi+24(FP), BX
+	MOVQ  wr+32(FP), SI
+	MOVQ  wi+40(FP), DI
+	MOVQ  m+48(FP), R8
+	MOVQ  s+56(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  R9, R10
+	IMULQ R8, R10
+
+group29:
+	VBROADCASTSS (SI), Y0
+	VBROADCASTSS (DI), Y1
+	MOVQ         R9, R11
+
+run30:
+	VMOVUPS (DX), Y2
+	VMOVUPS (BX), Y3
+	VMOVUPS (DX)(R10*1), Y4
+	VMOVUPS (BX)(R10*1), Y5
+	VADDPS  Y4, Y2, Y6
+	VMOVUPS Y6, (AX)
+	VADDPS  Y5, Y3, Y6
+	VMOVUPS Y6, (CX)
+	VSUBPS  Y4, Y2, Y2
+	VSUBPS  Y5, Y3, Y3
+	VMULPS  Y0, Y2, Y4
+	VMULPS  Y1, Y3, Y5
+	VSUBPS  Y5, Y4, Y4
+	VMULPS  Y1, Y2, Y2
+	VMULPS  Y0, Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y4, (AX)(R9*1)
+	VMOVUPS Y2, (CX)(R9*1)
+	ADDQ    $0x20, DX
+	ADDQ    $0x20, BX
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, R11
+	JNZ     run30
+	ADDQ    R9, AX
+	ADDQ    R9, CX
+	ADDQ    $0x04, SI
+	ADDQ    $0x04, DI
+	DECQ    R8
+	JNZ     group29
+	VZEROUPPER
+	RET
+
+// func pairs2rowsAVX2(re *float32, im *float32, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·pairs2rowsAVX2(SB), NOSPLIT, $0-32
+	MOVQ re+0(FP), AX
+	MOVQ im+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ n+24(FP), BX
+
+loop31:
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VSHUFPS $0x88, Y1, Y0, Y2
+	VPERMPD $0xd8, Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x20, AX
+	VSHUFPS $0xdd, Y1, Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x40, DX
+	SUBQ    $0x08, BX
+	JNZ     loop31
+	VZEROUPPER
+	RET
+
+// func rows2pairsAVX2(x *float32, re *float32, im *float32, n int, scale float32)
+// Requires: AVX
+TEXT ·rows2pairsAVX2(SB), NOSPLIT, $0-36
+	MOVQ         x+0(FP), AX
+	MOVQ         re+8(FP), CX
+	MOVQ         im+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS scale+32(FP), Y0
+
+loop32:
+	VMOVUPS     (CX), Y1
+	VMOVUPS     (DX), Y2
+	VMULPS      Y0, Y1, Y1
+	VMULPS      Y0, Y2, Y2
+	VUNPCKLPS   Y2, Y1, Y3
+	VUNPCKHPS   Y2, Y1, Y1
+	VINSERTF128 $0x01, X1, Y3, Y2
+	VPERM2F128  $0x31, Y1, Y3, Y1
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     Y1, 32(AX)
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, DX
+	ADDQ        $0x40, AX
+	SUBQ        $0x08, BX
+	JNZ         loop32
+	VZEROUPPER
+	RET
+
+// func unpackSpectrumAVX2(re *float32, im *float32, wr *float32, wi *float32, h int, n int)
+// Requires: AVX, AVX2
+TEXT ·unpackSpectrumAVX2(SB), NOSPLIT, $0-48
+	MOVQ         h+32(FP), AX
+	MOVQ         re+0(FP), CX
+	LEAQ         -32(CX)(AX*4), DX
+	ADDQ         $0x04, CX
+	MOVQ         im+8(FP), BX
+	LEAQ         -32(BX)(AX*4), AX
+	ADDQ         $0x04, BX
+	MOVQ         wr+16(FP), SI
+	MOVQ         wi+24(FP), DI
+	MOVQ         n+40(FP), R8
+	VMOVUPS      reversal<>+0(SB), Y0
+	VBROADCASTSS f32_3f000000<>+0(SB), Y1
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, DI
+
+loop33:
+	VMOVUPS (CX), Y2
+	VMOVUPS (BX), Y3
+	VPERMPS (DX), Y0, Y4
+	VPERMPS (AX), Y0, Y5
+	VADDPS  Y4, Y2, Y6
+	VMULPS  Y1, Y6, Y6
+	VSUBPS  Y5, Y3, Y7
+	VMULPS  Y1, Y7, Y7
+	VADDPS  Y5, Y3, Y3
+	VMULPS  Y1, Y3, Y3
+	VSUBPS  Y2, Y4, Y2
+	VMULPS  Y1, Y2, Y2
+	VMOVUPS (SI), Y4
+	VMOVUPS (DI), Y5
+	VMULPS  Y4, Y3, Y8
+	VMULPS  Y5, Y2, Y9
+	VSUBPS  Y9, Y8, Y8
+	VMULPS  Y5, Y3, Y3
+	VMULPS  Y4, Y2, Y2
+	VADDPS  Y2, Y3, Y3
+	VADDPS  Y8, Y6, Y2
+	VMOVUPS Y2, (CX)
+	VADDPS  Y3, Y7, Y2
+	VMOVUPS Y2, (BX)
+	VSUBPS  Y8, Y6, Y2
+	VPERMPS Y2, Y0, Y2
+	VMOVUPS Y2, (DX)
+	VSUBPS  Y7, Y3, Y2
+	VPERMPS Y2, Y0, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	ADDQ    $0x20, BX
+	SUBQ    $0x20, AX
+	ADDQ    $0x20, SI
+	ADDQ    $0x20, DI
+	SUBQ    $0x08, R8
+	JNZ     loop33
+	VZEROUPPER
+	RET
+
+DATA reversal<>+0(SB)/4, $0x00000007
+DATA reversal<>+4(SB)/4, $0x00000006
+DATA reversal<>+8(SB)/4, $0x00000005
+DATA reversal<>+12(SB)/4, $0x00000004
+DATA reversal<>+16(SB)/4, $0x00000003
+DATA reversal<>+20(SB)/4, $0x00000002
+DATA reversal<>+24(SB)/4, $0x00000001
+DATA reversal<>+28(SB)/4, $0x00000000
+GLOBL reversal<>(SB), RODATA|NOPTR, $32
+
+DATA f32_3f000000<>+0(SB)/4, $0x3f000000
+GLOBL f32_3f000000<>(SB), RODATA|NOPTR, $4
+
+// func packSpectrumAVX2(ar *float32, ai *float32, re *float32, im *float32, wr *float32, wi *float32, h int, n int)
+// Requires: AVX, AVX2
+TEXT ·packSpectrumAVX2(SB), NOSPLIT, $0-64
+	MOVQ    h+48(FP), AX
+	MOVQ    re+16(FP), CX
+	LEAQ    -32(CX)(AX*4), DX
+	ADDQ    $0x04, CX
+	MOVQ    im+24(FP), BX
+	LEAQ    -32(BX)(AX*4), SI
+	ADDQ    $0x04, BX
+	MOVQ    ar+0(FP), DI
+	LEAQ    -32(DI)(AX*4), R8
+	ADDQ    $0x04, DI
+	MOVQ    ai+8(FP), R9
+	LEAQ    -32(R9)(AX*4), AX
+	ADDQ    $0x04, R9
+	MOVQ    wr+32(FP), R10
+	MOVQ    wi+40(FP), R11
+	MOVQ    n+56(FP), R12
+	VMOVUPS reversal<>+0(SB), Y0
+	ADDQ    $0x04, R10
+	ADDQ    $0x04, R11
+
+loop34:
+	VMOVUPS (CX), Y1
+	VMOVUPS (BX), Y2
+	VPERMPS (DX), Y0, Y3
+	VPERMPS (SI), Y0, Y4
+	VADDPS  Y3, Y1, Y5
+	VSUBPS  Y4, Y2, Y6
+	VSUBPS  Y3, Y1, Y1
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS (R10), Y3
+	VMOVUPS (R11), Y4
+	VMULPS  Y3, Y1, Y7
+	VMULPS  Y4, Y2, Y8
+	VADDPS  Y8, Y7, Y7
+	VMULPS  Y3, Y2, Y2
+	VMULPS  Y4, Y1, Y1
+	VSUBPS  Y1, Y2, Y1
+	VSUBPS  Y1, Y5, Y2
+	VMOVUPS Y2, (DI)
+	VADDPS  Y7, Y6, Y2
+	VMOVUPS Y2, (R9)
+	VADDPS  Y1, Y5, Y1
+	VPERMPS Y1, Y0, Y1
+	VMOVUPS Y1, (R8)
+	VSUBPS  Y6, Y7, Y1
+	VPERMPS Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	ADDQ    $0x20, BX
+	SUBQ    $0x20, SI
+	ADDQ    $0x20, DI
+	SUBQ    $0x20, R8
+	ADDQ    $0x20, R9
+	SUBQ    $0x20, AX
+	ADDQ    $0x20, R10
+	ADDQ    $0x20, R11
+	SUBQ    $0x08, R12
+	JNZ     loop34
+	VZEROUPPER
+	RET
+
 // func forward1AVX2(group *float32, y *float32, x *float32, n int)
 // Requires: AVX, FMA3
 TEXT ·forward1AVX2(SB), NOSPLIT, $0-32
@@ -524,7 +1033,7 @@ TEXT ·forward1AVX2(SB), NOSPLIT, $0-32
 	VMOVSS 320(AX), X5
 	VMOVSS 384(AX), X6
 
-loop25:
+loop35:
 	VMOVSS       (DX), X7
 	VMULSS       X2, X7, X8
 	VFMADD231SS  X1, X7, X6
@@ -536,7 +1045,7 @@ loop25:
 	ADDQ         $0x04, DX
 	ADDQ         $0x04, CX
 	DECQ         BX
-	JNZ          loop25
+	JNZ          loop35
 	VMOVSS       X5, 320(AX)
 	VMOVSS       X6, 384(AX)
 	VZEROUPPER
@@ -553,9 +1062,9 @@ TEXT ·forwardAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 320(AX), Y0
 	VMOVUPS 384(AX), Y1
 
-strip26:
+strip36:
 	CMPQ         CX, $0x08
-	JL           next27
+	JL           next37
 	MOVQ         (BX), DI
 	VMOVUPS      (DI)(DX*1), X3
 	VMOVUPS      16(DI)(DX*1), X7
@@ -678,12 +1187,12 @@ strip26:
 	VEXTRACTF128 $0x01, Y10, 16(DI)(DX*1)
 	ADDQ         $0x20, DX
 	SUBQ         $0x08, CX
-	JMP          strip26
+	JMP          strip36
 
-next27:
-strip28:
+next37:
+strip38:
 	CMPQ         CX, $0x04
-	JL           next29
+	JL           next39
 	MOVQ         (BX), DI
 	VMOVUPS      (DI)(DX*1), X3
 	MOVQ         32(BX), DI
@@ -754,9 +1263,9 @@ strip28:
 	VEXTRACTF128 $0x01, Y6, (DI)(DX*1)
 	ADDQ         $0x10, DX
 	SUBQ         $0x04, CX
-	JMP          strip28
+	JMP          strip38
 
-next29:
+next39:
 	VMOVUPS Y0, 320(AX)
 	VMOVUPS Y1, 384(AX)
 	VZEROUPPER
@@ -774,9 +1283,9 @@ TEXT ·backwardAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Y0
 	VMOVUPS 512(AX), Y1
 
-strip30:
+strip40:
 	CMPQ         DX, $0x08
-	JL           next31
+	JL           next41
 	SUBQ         $0x20, BX
 	MOVQ         128(CX), SI
 	VMOVUPS      (SI)(BX*1), X3
@@ -902,12 +1411,12 @@ strip30:
 	VMOVAPS      Y8, Y1
 	VMOVAPS      Y0, Y0
 	SUBQ         $0x08, DX
-	JMP          strip30
+	JMP          strip40
 
-next31:
-strip32:
+next41:
+strip42:
 	CMPQ         DX, $0x04
-	JL           next33
+	JL           next43
 	SUBQ         $0x10, BX
 	MOVQ         128(CX), SI
 	VMOVUPS      (SI)(BX*1), X3
@@ -981,9 +1490,9 @@ strip32:
 	VMOVAPS      Y2, Y1
 	VMOVAPS      Y0, Y0
 	SUBQ         $0x04, DX
-	JMP          strip32
+	JMP          strip42
 
-next33:
+next43:
 	VMOVUPS Y0, 448(AX)
 	VMOVUPS Y1, 512(AX)
 	VZEROUPPER
@@ -1001,9 +1510,9 @@ TEXT ·gradientsAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Y0
 	VMOVUPS 512(AX), Y1
 
-strip34:
+strip44:
 	CMPQ         DX, $0x04
-	JL           next35
+	JL           next45
 	SUBQ         $0x10, BX
 	MOVQ         128(CX), SI
 	VMOVUPS      (SI)(BX*1), X2
@@ -1155,9 +1664,9 @@ strip34:
 	VMOVAPS      Y6, Y1
 	VMOVAPS      Y0, Y0
 	SUBQ         $0x04, DX
-	JMP          strip34
+	JMP          strip44
 
-next35:
+next45:
 	VMOVUPS Y0, 448(AX)
 	VMOVUPS Y1, 512(AX)
 	VZEROUPPER
@@ -1249,14 +1758,14 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS s+24(FP), Z0
 
-loop36:
+loop46:
 	VMOVUPS (CX), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
 	SUBQ    $0x10, DX
-	JNZ     loop36
+	JNZ     loop46
 	VZEROUPPER
 	RET
 
@@ -1268,7 +1777,7 @@ TEXT ·mulAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop37:
+loop47:
 	VMOVUPS (CX), Z0
 	VMULPS  (DX), Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -1276,7 +1785,7 @@ loop37:
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x10, BX
-	JNZ     loop37
+	JNZ     loop47
 	VZEROUPPER
 	RET
 
@@ -1288,7 +1797,7 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop38:
+loop48:
 	VMOVUPS (CX), Z0
 	VADDPS  (DX), Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -1296,7 +1805,7 @@ loop38:
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x10, BX
-	JNZ     loop38
+	JNZ     loop48
 	VZEROUPPER
 	RET
 
@@ -1308,14 +1817,14 @@ TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS s+24(FP), Z0
 
-loop39:
+loop49:
 	VMOVUPS     (AX), Z1
 	VFMADD231PS (CX), Z0, Z1
 	VMOVUPS     Z1, (AX)
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, CX
 	SUBQ        $0x10, DX
-	JNZ         loop39
+	JNZ         loop49
 	VZEROUPPER
 	RET
 
@@ -1327,7 +1836,7 @@ TEXT ·addMulAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop40:
+loop50:
 	VMOVUPS     (AX), Z0
 	VMOVUPS     (CX), Z1
 	VFMADD231PS (DX), Z1, Z0
@@ -1336,7 +1845,7 @@ loop40:
 	ADDQ        $0x40, CX
 	ADDQ        $0x40, DX
 	SUBQ        $0x10, BX
-	JNZ         loop40
+	JNZ         loop50
 	VZEROUPPER
 	RET
 
@@ -1352,7 +1861,7 @@ TEXT ·addDotAVX512(SB), NOSPLIT, $0-32
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 
-loop41:
+loop51:
 	SUBQ        $0x40, DX
 	SUBQ        $0x40, BX
 	VCVTPS2PD   (DX), Z2
@@ -1362,7 +1871,7 @@ loop41:
 	VCVTPS2PD   32(BX), Z3
 	VFMADD231PD Z2, Z3, Z1
 	SUBQ        $0x10, CX
-	JNZ         loop41
+	JNZ         loop51
 	VMOVUPD     Z0, (AX)
 	VMOVUPD     Z1, 64(AX)
 	VZEROUPPER
@@ -1378,14 +1887,14 @@ TEXT ·addSumAVX512(SB), NOSPLIT, $0-24
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 
-loop42:
+loop52:
 	SUBQ      $0x40, DX
 	VCVTPS2PD (DX), Z2
 	VADDPD    Z2, Z0, Z0
 	VCVTPS2PD 32(DX), Z2
 	VADDPD    Z2, Z1, Z1
 	SUBQ      $0x10, CX
-	JNZ       loop42
+	JNZ       loop52
 	VMOVUPD   Z0, (AX)
 	VMOVUPD   Z1, 64(AX)
 	VZEROUPPER
@@ -1399,25 +1908,25 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-28
 	MOVQ   n+16(FP), DX
 	VXORPS Z0, Z0, Z0
 
-loop43:
+loop53:
 	SUBQ        $0x10, DX
-	JL          tail44
+	JL          tail54
 	VMOVUPS     (AX), Z1
 	VFMADD231PS (CX), Z1, Z0
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, CX
-	JMP         loop43
+	JMP         loop53
 
-tail44:
+tail54:
 	ADDQ        $0x10, DX
-	JZ          done45
+	JZ          done55
 	MOVL        $0x0000ffff, BX
 	BZHIL       DX, BX, BX
 	KMOVW       BX, K1
 	VMOVUPS.Z   (AX), K1, Z1
 	VFMADD231PS (CX), Z1, K1, Z0
 
-done45:
+done55:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -1436,12 +1945,12 @@ TEXT ·peakAVX512(SB), NOSPLIT, $0-20
 	VBROADCASTSS peakMask<>+0(SB), Z0
 	VXORPS       Z1, Z1, Z1
 
-loop46:
+loop56:
 	VPANDD        (AX), Z0, Z2
 	VMAXPS        Z1, Z2, Z1
 	ADDQ          $0x40, AX
 	SUBQ          $0x10, CX
-	JNZ           loop46
+	JNZ           loop56
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y1, Y0, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -1463,12 +1972,12 @@ TEXT ·exponentAVX512(SB), NOSPLIT, $0-20
 	VBROADCASTSS exponentMask<>+0(SB), Z0
 	VXORPS       Z1, Z1, Z1
 
-loop47:
+loop57:
 	VPANDD        (AX), Z0, Z2
 	VPMAXUD       Z2, Z1, Z1
 	ADDQ          $0x40, AX
 	SUBQ          $0x10, CX
-	JNZ           loop47
+	JNZ           loop57
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VPMAXUD       Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -1491,9 +2000,9 @@ TEXT ·correlateAVX512(SB), NOSPLIT, $0-40
 	MOVQ n+24(FP), BX
 	MOVQ taps+32(FP), SI
 
-block48:
+block58:
 	CMPQ   BX, $0x00000040
-	JL     next49
+	JL     next59
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -1501,7 +2010,7 @@ block48:
 	XORQ   DI, DI
 	MOVQ   CX, R8
 
-taps50:
+taps60:
 	VBROADCASTSS (DX)(DI*4), Z4
 	VFMADD231PS  (R8), Z4, Z0
 	VFMADD231PS  64(R8), Z4, Z1
@@ -1510,7 +2019,7 @@ taps50:
 	ADDQ         $0x04, R8
 	INCQ         DI
 	CMPQ         DI, SI
-	JL           taps50
+	JL           taps60
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -1518,30 +2027,30 @@ taps50:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x00000040, BX
-	JMP          block48
+	JMP          block58
 
-next49:
-block51:
+next59:
+block61:
 	CMPQ   BX, $0x00000010
-	JL     next52
+	JL     next62
 	VXORPS Z0, Z0, Z0
 	XORQ   DI, DI
 	MOVQ   CX, R8
 
-taps53:
+taps63:
 	VBROADCASTSS (DX)(DI*4), Z1
 	VFMADD231PS  (R8), Z1, Z0
 	ADDQ         $0x04, R8
 	INCQ         DI
 	CMPQ         DI, SI
-	JL           taps53
+	JL           taps63
 	VMOVUPS      Z0, (AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x00000010, BX
-	JMP          block51
+	JMP          block61
 
-next52:
+next62:
 	VZEROUPPER
 	RET
 
@@ -1554,16 +2063,16 @@ TEXT ·addCorrelationAVX512(SB), NOSPLIT, $0-40
 	MOVQ sums+24(FP), BX
 	MOVQ n+32(FP), SI
 
-block54:
+block64:
 	CMPQ    BX, $0x00000020
-	JL      next55
+	JL      next65
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 	VMOVUPD 128(AX), Z2
 	VMOVUPD 192(AX), Z3
 	MOVQ    SI, DI
 
-frames56:
+frames66:
 	DECQ         DI
 	VBROADCASTSS (CX)(DI*4), X4
 	VCVTSS2SD    X4, X4, X4
@@ -1577,7 +2086,7 @@ frames56:
 	VCVTPS2PD    96(DX)(DI*4), Z5
 	VFMADD231PD  Z5, Z4, Z3
 	TESTQ        DI, DI
-	JNZ          frames56
+	JNZ          frames66
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
@@ -1585,17 +2094,17 @@ frames56:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000080, DX
 	SUBQ         $0x00000020, BX
-	JMP          block54
+	JMP          block64
 
-next55:
-block57:
+next65:
+block67:
 	CMPQ    BX, $0x00000010
-	JL      next58
+	JL      next68
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 	MOVQ    SI, DI
 
-frames59:
+frames69:
 	DECQ         DI
 	VBROADCASTSS (CX)(DI*4), X2
 	VCVTSS2SD    X2, X2, X2
@@ -1605,15 +2114,349 @@ frames59:
 	VCVTPS2PD    32(DX)(DI*4), Z3
 	VFMADD231PD  Z3, Z2, Z1
 	TESTQ        DI, DI
-	JNZ          frames59
+	JNZ          frames69
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
 	SUBQ         $0x00000010, BX
-	JMP          block57
+	JMP          block67
 
-next58:
+next68:
+	VZEROUPPER
+	RET
+
+// func fft4WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+// Requires: AVX, AVX512F
+TEXT ·fft4WideAVX512(SB), NOSPLIT, $0-64
+	MOVQ  yr+0(FP), AX
+	MOVQ  yi+8(FP), CX
+	MOVQ  m+48(FP), DX
+	MOVQ  s+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  wr+32(FP), SI
+	MOVQ  wi+40(FP), DI
+	MOVQ  BX, R8
+	IMULQ DX, R8
+	LEAQ  (R8)(R8*2), R9
+	LEAQ  (BX)(BX*2), R10
+	MOVQ  xr+16(FP), R11
+	MOVQ  xi+24(FP), R12
+
+group70:
+	VBROADCASTSS (SI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(SI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(SI), Z4
+	VBROADCASTSS 8(DI), Z5
+	MOVQ         BX, R13
+
+run71:
+	VMOVUPS (R11), Z6
+	VADDPS  (R11)(R8*2), Z6, Z7
+	VSUBPS  (R11)(R8*2), Z6, Z6
+	VMOVUPS (R11)(R8*1), Z8
+	VADDPS  (R11)(R9*1), Z8, Z9
+	VSUBPS  (R11)(R9*1), Z8, Z8
+	VMOVUPS (R12), Z10
+	VADDPS  (R12)(R8*2), Z10, Z11
+	VSUBPS  (R12)(R8*2), Z10, Z10
+	VMOVUPS (R12)(R8*1), Z12
+	VADDPS  (R12)(R9*1), Z12, Z13
+	VSUBPS  (R12)(R9*1), Z12, Z12
+	VADDPS  Z9, Z7, Z14
+	VADDPS  Z13, Z11, Z15
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, (CX)
+	VSUBPS  Z9, Z7, Z7
+	VSUBPS  Z13, Z11, Z11
+	VMULPS  Z2, Z7, Z9
+	VMULPS  Z3, Z11, Z13
+	VSUBPS  Z13, Z9, Z9
+	VMULPS  Z3, Z7, Z7
+	VMULPS  Z2, Z11, Z11
+	VADDPS  Z11, Z7, Z7
+	VMOVUPS Z9, (AX)(BX*2)
+	VMOVUPS Z7, (CX)(BX*2)
+	VADDPS  Z12, Z6, Z7
+	VSUBPS  Z8, Z10, Z9
+	VMULPS  Z0, Z7, Z11
+	VMULPS  Z1, Z9, Z13
+	VSUBPS  Z13, Z11, Z11
+	VMULPS  Z1, Z7, Z7
+	VMULPS  Z0, Z9, Z9
+	VADDPS  Z9, Z7, Z7
+	VMOVUPS Z11, (AX)(BX*1)
+	VMOVUPS Z7, (CX)(BX*1)
+	VSUBPS  Z12, Z6, Z6
+	VADDPS  Z8, Z10, Z10
+	VMULPS  Z4, Z6, Z7
+	VMULPS  Z5, Z10, Z8
+	VSUBPS  Z8, Z7, Z7
+	VMULPS  Z5, Z6, Z6
+	VMULPS  Z4, Z10, Z8
+	VADDPS  Z8, Z6, Z6
+	VMOVUPS Z7, (AX)(R10*1)
+	VMOVUPS Z6, (CX)(R10*1)
+	ADDQ    $0x40, R11
+	ADDQ    $0x40, R12
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	SUBQ    $0x40, R13
+	JNZ     run71
+	ADDQ    R10, AX
+	ADDQ    R10, CX
+	ADDQ    $0x0c, SI
+	ADDQ    $0x0c, DI
+	DECQ    DX
+	JNZ     group70
+	VZEROUPPER
+	RET
+
+// func fft4OneAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+// Requires: AVX, AVX512F
+TEXT ·fft4OneAVX512(SB), NOSPLIT, $0-48
+	MOVQ yr+0(FP), AX
+	MOVQ yi+8(FP), CX
+	MOVQ quarter+40(FP), DX
+	MOVQ DX, BX
+	SHLQ $0x02, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ xr+16(FP), DI
+	MOVQ xi+24(FP), R8
+	MOVQ w+32(FP), R9
+	LEAQ (R9)(SI*1), R10
+
+loop72:
+	VMOVUPS    (DI), Z0
+	VADDPS     (DI)(BX*2), Z0, Z1
+	VSUBPS     (DI)(BX*2), Z0, Z0
+	VMOVUPS    (DI)(BX*1), Z2
+	VADDPS     (DI)(SI*1), Z2, Z3
+	VSUBPS     (DI)(SI*1), Z2, Z2
+	VMOVUPS    (R8), Z4
+	VADDPS     (R8)(BX*2), Z4, Z5
+	VSUBPS     (R8)(BX*2), Z4, Z4
+	VMOVUPS    (R8)(BX*1), Z6
+	VADDPS     (R8)(SI*1), Z6, Z7
+	VSUBPS     (R8)(SI*1), Z6, Z6
+	VADDPS     Z3, Z1, Z8
+	VADDPS     Z7, Z5, Z9
+	VSUBPS     Z3, Z1, Z1
+	VSUBPS     Z7, Z5, Z5
+	VMULPS     (R9)(BX*2), Z1, Z3
+	VMULPS     (R10), Z5, Z7
+	VSUBPS     Z7, Z3, Z3
+	VMULPS     (R10), Z1, Z1
+	VMULPS     (R9)(BX*2), Z5, Z5
+	VADDPS     Z5, Z1, Z1
+	VADDPS     Z6, Z0, Z5
+	VSUBPS     Z2, Z4, Z7
+	VMULPS     (R9), Z5, Z10
+	VMULPS     (R9)(BX*1), Z7, Z11
+	VSUBPS     Z11, Z10, Z10
+	VMULPS     (R9)(BX*1), Z5, Z5
+	VMULPS     (R9), Z7, Z7
+	VADDPS     Z7, Z5, Z5
+	VSUBPS     Z6, Z0, Z0
+	VADDPS     Z2, Z4, Z4
+	VMULPS     (R10)(BX*1), Z0, Z2
+	VMULPS     (R10)(BX*2), Z4, Z6
+	VSUBPS     Z6, Z2, Z2
+	VMULPS     (R10)(BX*2), Z0, Z0
+	VMULPS     (R10)(BX*1), Z4, Z4
+	VADDPS     Z4, Z0, Z0
+	VUNPCKLPS  Z10, Z8, Z4
+	VUNPCKHPS  Z10, Z8, Z8
+	VUNPCKLPS  Z2, Z3, Z10
+	VUNPCKHPS  Z2, Z3, Z3
+	VUNPCKLPD  Z10, Z4, Z2
+	VUNPCKHPD  Z10, Z4, Z4
+	VUNPCKLPD  Z3, Z8, Z10
+	VUNPCKHPD  Z3, Z8, Z8
+	VSHUFF32X4 $0x44, Z4, Z2, Z3
+	VSHUFF32X4 $0x44, Z8, Z10, Z6
+	VSHUFF32X4 $0xee, Z4, Z2, Z2
+	VSHUFF32X4 $0xee, Z8, Z10, Z7
+	VSHUFF32X4 $0x88, Z6, Z3, Z4
+	VSHUFF32X4 $0xdd, Z6, Z3, Z3
+	VSHUFF32X4 $0x88, Z7, Z2, Z6
+	VSHUFF32X4 $0xdd, Z7, Z2, Z2
+	VMOVUPS    Z4, (AX)
+	VMOVUPS    Z3, 64(AX)
+	VMOVUPS    Z6, 128(AX)
+	VMOVUPS    Z2, 192(AX)
+	VUNPCKLPS  Z5, Z9, Z2
+	VUNPCKHPS  Z5, Z9, Z9
+	VUNPCKLPS  Z0, Z1, Z5
+	VUNPCKHPS  Z0, Z1, Z1
+	VUNPCKLPD  Z5, Z2, Z0
+	VUNPCKHPD  Z5, Z2, Z2
+	VUNPCKLPD  Z1, Z9, Z5
+	VUNPCKHPD  Z1, Z9, Z9
+	VSHUFF32X4 $0x44, Z2, Z0, Z1
+	VSHUFF32X4 $0x44, Z9, Z5, Z3
+	VSHUFF32X4 $0xee, Z2, Z0, Z0
+	VSHUFF32X4 $0xee, Z9, Z5, Z4
+	VSHUFF32X4 $0x88, Z3, Z1, Z2
+	VSHUFF32X4 $0xdd, Z3, Z1, Z1
+	VSHUFF32X4 $0x88, Z4, Z0, Z3
+	VSHUFF32X4 $0xdd, Z4, Z0, Z0
+	VMOVUPS    Z2, (CX)
+	VMOVUPS    Z1, 64(CX)
+	VMOVUPS    Z3, 128(CX)
+	VMOVUPS    Z0, 192(CX)
+	ADDQ       $0x40, DI
+	ADDQ       $0x40, R8
+	ADDQ       $0x40, R9
+	ADDQ       $0x40, R10
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, CX
+	SUBQ       $0x10, DX
+	JNZ        loop72
+	VZEROUPPER
+	RET
+
+// func fft4FourAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+// Requires: AVX, AVX512F
+TEXT ·fft4FourAVX512(SB), NOSPLIT, $0-48
+	MOVQ yr+0(FP), AX
+	MOVQ yi+8(FP), CX
+	MOVQ quarter+40(FP), DX
+	MOVQ DX, BX
+	SHLQ $0x02, BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ xr+16(FP), DI
+	MOVQ xi+24(FP), R8
+	MOVQ w+32(FP), R9
+	LEAQ (R9)(SI*1), R10
+
+loop73:
+	VMOVUPS    (DI), Z0
+	VADDPS     (DI)(BX*2), Z0, Z1
+	VSUBPS     (DI)(BX*2), Z0, Z0
+	VMOVUPS    (DI)(BX*1), Z2
+	VADDPS     (DI)(SI*1), Z2, Z3
+	VSUBPS     (DI)(SI*1), Z2, Z2
+	VMOVUPS    (R8), Z4
+	VADDPS     (R8)(BX*2), Z4, Z5
+	VSUBPS     (R8)(BX*2), Z4, Z4
+	VMOVUPS    (R8)(BX*1), Z6
+	VADDPS     (R8)(SI*1), Z6, Z7
+	VSUBPS     (R8)(SI*1), Z6, Z6
+	VADDPS     Z3, Z1, Z8
+	VADDPS     Z7, Z5, Z9
+	VSUBPS     Z3, Z1, Z1
+	VSUBPS     Z7, Z5, Z5
+	VMULPS     (R9)(BX*2), Z1, Z3
+	VMULPS     (R10), Z5, Z7
+	VSUBPS     Z7, Z3, Z3
+	VMULPS     (R10), Z1, Z1
+	VMULPS     (R9)(BX*2), Z5, Z5
+	VADDPS     Z5, Z1, Z1
+	VADDPS     Z6, Z0, Z5
+	VSUBPS     Z2, Z4, Z7
+	VMULPS     (R9), Z5, Z10
+	VMULPS     (R9)(BX*1), Z7, Z11
+	VSUBPS     Z11, Z10, Z10
+	VMULPS     (R9)(BX*1), Z5, Z5
+	VMULPS     (R9), Z7, Z7
+	VADDPS     Z7, Z5, Z5
+	VSUBPS     Z6, Z0, Z0
+	VADDPS     Z2, Z4, Z4
+	VMULPS     (R10)(BX*1), Z0, Z2
+	VMULPS     (R10)(BX*2), Z4, Z6
+	VSUBPS     Z6, Z2, Z2
+	VMULPS     (R10)(BX*2), Z0, Z0
+	VMULPS     (R10)(BX*1), Z4, Z4
+	VADDPS     Z4, Z0, Z0
+	VSHUFF32X4 $0x44, Z10, Z8, Z4
+	VSHUFF32X4 $0x44, Z2, Z3, Z6
+	VSHUFF32X4 $0xee, Z10, Z8, Z7
+	VSHUFF32X4 $0xee, Z2, Z3, Z3
+	VSHUFF32X4 $0x88, Z6, Z4, Z2
+	VSHUFF32X4 $0xdd, Z6, Z4, Z4
+	VSHUFF32X4 $0x88, Z3, Z7, Z6
+	VSHUFF32X4 $0xdd, Z3, Z7, Z3
+	VMOVUPS    Z2, (AX)
+	VMOVUPS    Z4, 64(AX)
+	VMOVUPS    Z6, 128(AX)
+	VMOVUPS    Z3, 192(AX)
+	VSHUFF32X4 $0x44, Z5, Z9, Z2
+	VSHUFF32X4 $0x44, Z0, Z1, Z3
+	VSHUFF32X4 $0xee, Z5, Z9, Z4
+	VSHUFF32X4 $0xee, Z0, Z1, Z1
+	VSHUFF32X4 $0x88, Z3, Z2, Z0
+	VSHUFF32X4 $0xdd, Z3, Z2, Z2
+	VSHUFF32X4 $0x88, Z1, Z4, Z3
+	VSHUFF32X4 $0xdd, Z1, Z4, Z1
+	VMOVUPS    Z0, (CX)
+	VMOVUPS    Z2, 64(CX)
+	VMOVUPS    Z3, 128(CX)
+	VMOVUPS    Z1, 192(CX)
+	ADDQ       $0x40, DI
+	ADDQ       $0x40, R8
+	ADDQ       $0x40, R9
+	ADDQ       $0x40, R10
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, CX
+	SUBQ       $0x10, DX
+	JNZ        loop73
+	VZEROUPPER
+	RET
+
+// func fft2WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+// Requires: AVX, AVX512F
+TEXT ·fft2WideAVX512(SB), NOSPLIT, $0-64
+	MOVQ  yr+0(FP), AX
+	MOVQ  yi+8(FP), CX
+	MOVQ  xr+16(FP), DX
+	MOVQ  xi+24(FP), BX
+	MOVQ  wr+32(FP), SI
+	MOVQ  wi+40(FP), DI
+	MOVQ  m+48(FP), R8
+	MOVQ  s+56(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  R9, R10
+	IMULQ R8, R10
+
+group74:
+	VBROADCASTSS (SI), Z0
+	VBROADCASTSS (DI), Z1
+	MOVQ         R9, R11
+
+run75:
+	VMOVUPS (DX), Z2
+	VMOVUPS (BX), Z3
+	VMOVUPS (DX)(R10*1), Z4
+	VMOVUPS (BX)(R10*1), Z5
+	VADDPS  Z4, Z2, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  Z5, Z3, Z6
+	VMOVUPS Z6, (CX)
+	VSUBPS  Z4, Z2, Z2
+	VSUBPS  Z5, Z3, Z3
+	VMULPS  Z0, Z2, Z4
+	VMULPS  Z1, Z3, Z5
+	VSUBPS  Z5, Z4, Z4
+	VMULPS  Z1, Z2, Z2
+	VMULPS  Z0, Z3, Z3
+	VADDPS  Z3, Z2, Z2
+	VMOVUPS Z4, (AX)(R9*1)
+	VMOVUPS Z2, (CX)(R9*1)
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	SUBQ    $0x40, R11
+	JNZ     run75
+	ADDQ    R9, AX
+	ADDQ    R9, CX
+	ADDQ    $0x04, SI
+	ADDQ    $0x04, DI
+	DECQ    R8
+	JNZ     group74
 	VZEROUPPER
 	RET
 
@@ -1633,9 +2476,9 @@ TEXT ·forwardAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS 320(AX), Z5
 	VMOVUPS 384(AX), Z6
 
-strip60:
+strip76:
 	CMPQ          CX, $0x10
-	JL            next61
+	JL            next77
 	MOVQ          (BX), DI
 	VMOVUPS       (DI)(DX*1), X8
 	VMOVUPS       16(DI)(DX*1), X12
@@ -1942,12 +2785,12 @@ strip60:
 	VEXTRACTF32X4 $0x03, Z23, 48(DI)(DX*1)
 	ADDQ          $0x40, DX
 	SUBQ          $0x10, CX
-	JMP           strip60
+	JMP           strip76
 
-next61:
-strip62:
+next77:
+strip78:
 	CMPQ          CX, $0x04
-	JL            next63
+	JL            next79
 	MOVQ          (BX), DI
 	VMOVUPS       (DI)(DX*1), X8
 	MOVQ          32(BX), DI
@@ -2050,9 +2893,9 @@ strip62:
 	VEXTRACTF32X4 $0x03, Z11, (DI)(DX*1)
 	ADDQ          $0x10, DX
 	SUBQ          $0x04, CX
-	JMP           strip62
+	JMP           strip78
 
-next63:
+next79:
 	VMOVUPS Z5, 320(AX)
 	VMOVUPS Z6, 384(AX)
 	VZEROUPPER
@@ -2075,9 +2918,9 @@ TEXT ·backwardAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Z5
 	VMOVUPS 512(AX), Z6
 
-strip64:
+strip80:
 	CMPQ          DX, $0x10
-	JL            next65
+	JL            next81
 	SUBQ          $0x40, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X8
@@ -2387,12 +3230,12 @@ strip64:
 	VMOVAPS       Z13, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x10, DX
-	JMP           strip64
+	JMP           strip80
 
-next65:
-strip66:
+next81:
+strip82:
 	CMPQ          DX, $0x04
-	JL            next67
+	JL            next83
 	SUBQ          $0x10, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X8
@@ -2498,9 +3341,9 @@ strip66:
 	VMOVAPS       Z7, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x04, DX
-	JMP           strip66
+	JMP           strip82
 
-next67:
+next83:
 	VMOVUPS Z5, 448(AX)
 	VMOVUPS Z6, 512(AX)
 	VZEROUPPER
@@ -2523,9 +3366,9 @@ TEXT ·gradientsAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Z5
 	VMOVUPS 512(AX), Z6
 
-strip68:
+strip84:
 	CMPQ          DX, $0x08
-	JL            next69
+	JL            next85
 	SUBQ          $0x20, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X7
@@ -2877,12 +3720,12 @@ strip68:
 	VMOVAPS       Z15, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x08, DX
-	JMP           strip68
+	JMP           strip84
 
-next69:
-strip70:
+next85:
+strip86:
 	CMPQ          DX, $0x04
-	JL            next71
+	JL            next87
 	SUBQ          $0x10, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X7
@@ -3098,9 +3941,9 @@ strip70:
 	VMOVAPS       Z15, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x04, DX
-	JMP           strip70
+	JMP           strip86
 
-next71:
+next87:
 	VMOVUPS Z5, 448(AX)
 	VMOVUPS Z6, 512(AX)
 	VZEROUPPER
