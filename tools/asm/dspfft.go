@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -9,10 +12,13 @@ import (
 // dspTransforms are stages of Fourier transforms, and what makes real ones of complex
 // ones. No product is fused with a sum, as in Go's code.
 func dspTransforms(i isa) {
-	fft4Wide(i)
+	fftWide(i, 2, butterfly2)
+	fftWide(i, 3, butterfly3)
+	fftWide(i, 4, butterfly4)
+	fftWide(i, 5, butterfly5)
 	fft4Near(i, "One", "of stride 1")
 	fft4Near(i, "Four", "of stride 4")
-	fft2Wide(i)
+	fft2Four(i)
 	if i == avx2 {
 		pairs2rows()
 		rows2pairs()
@@ -34,11 +40,11 @@ func (i isa) plus(a reg.VecVirtual, b Op) reg.VecVirtual {
 	return v
 }
 
-// A quarters addresses the four inputs of a radix-4 butterfly, a quarter of the length
-// apart.
-type quarters struct{ base, one, three reg.GPVirtual }
+// columns addresses up to five vectors that lie at equal distances, such as the inputs
+// of a butterfly of radix 4, a quarter of the length apart.
+type columns struct{ base, one, three reg.GPVirtual }
 
-func (q quarters) at(k int) Mem {
+func (q columns) at(k int) Mem {
 	switch k {
 	case 0:
 		return Mem{Base: q.base}
@@ -50,8 +56,8 @@ func (q quarters) at(k int) Mem {
 
 // butterfly4 computes radix-4 butterflies of one vector. It calls out with outputs
 // that no factor turns, and then for k from 1 with those that the k-th turns.
-func butterfly4(i isa, xr, xi quarters, out func(k int, re, im reg.VecVirtual)) {
-	half := func(x quarters, k int) (sum, difference reg.VecVirtual) {
+func butterfly4(i isa, xr, xi columns, out func(k int, re, im reg.VecVirtual)) {
+	half := func(x columns, k int) (sum, difference reg.VecVirtual) {
 		a, b := i.loadPS(x.at(k)), x.at(k+2)
 		return i.plus(a, b), i.minus(a, b)
 	}
@@ -96,62 +102,126 @@ func thrice(n reg.GPVirtual) reg.GPVirtual {
 	return b
 }
 
-// fft4Wide has strides of whole vectors, so that a factor is one number.
-func fft4Wide(i isa) {
-	text("fft4Wide"+string(i), "func(yr, yi, xr, xi, wr, wi *float32, m, s int)")
-	Doc("fft4Wide" + string(i) + " is a stage of radix 4, whose stride is a multiple of 16.")
+// fftWide has strides of whole vectors, so that a factor is one number.
+func fftWide(i isa, radix int, butterfly func(i isa, xr, xi columns, out func(k int, re, im reg.VecVirtual))) {
+	name := fmt.Sprintf("fft%dWide%s", radix, i)
+	text(name, "func(yr, yi, xr, xi, wr, wi *float32, m, s int)")
+	Doc(fmt.Sprintf("%s is a stage of radix %d, whose stride is a multiple of %d.", name, radix, i.width()/4))
 	yr, yi, m, stride := arg("yr"), arg("yi"), arg("m"), floats(arg("s"))
 	wr, wi := arg("wr"), arg("wi")
-	quarter := GP64()
-	MOVQ(stride, quarter)
-	IMULQ(m, quarter)
-	quarter3, stride3 := thrice(quarter), thrice(stride)
-	xr, xi := quarters{arg("xr"), quarter, quarter3}, quarters{arg("xi"), quarter, quarter3}
-	outR, outI := quarters{yr, stride, stride3}, quarters{yi, stride, stride3}
+	part := GP64()
+	MOVQ(stride, part)
+	IMULQ(m, part)
+	part3, stride3 := thrice(part), thrice(stride)
+	xr, xi := columns{arg("xr"), part, part3}, columns{arg("xi"), part, part3}
+	outR, outI := columns{yr, stride, stride3}, columns{yi, stride, stride3}
 	group, run, left := label("group"), label("run"), GP64()
 	Label(group)
-	var w, v [4]reg.VecVirtual
-	for k := 1; k < 4; k++ {
-		w[k], v[k] = i.vec(), i.vec()
-		VBROADCASTSS(at(wr, 4*(k-1)), w[k])
-		VBROADCASTSS(at(wi, 4*(k-1)), v[k])
-	}
 	MOVQ(stride, left)
 	Label(run)
-	butterfly4(i, xr, xi, func(k int, re, im reg.VecVirtual) {
-		if k > 0 {
-			re, im = i.turned(re, im, w[k], v[k])
+	butterfly(i, xr, xi, func(k int, re, im reg.VecVirtual) {
+		if k == 0 {
+			VMOVUPS(re, outR.at(k))
+			VMOVUPS(im, outI.at(k))
+			return
 		}
-		VMOVUPS(re, outR.at(k))
-		VMOVUPS(im, outI.at(k))
+		w, v, a, b := i.vec(), i.vec(), i.vec(), i.vec()
+		VBROADCASTSS(at(wr, 4*(k-1)), w)
+		VBROADCASTSS(at(wi, 4*(k-1)), v)
+		VMULPS(w, re, a)
+		VMULPS(v, im, b)
+		VSUBPS(b, a, a)
+		VMOVUPS(a, outR.at(k))
+		VMULPS(v, re, a)
+		VMULPS(w, im, b)
+		VADDPS(b, a, a)
+		VMOVUPS(a, outI.at(k))
 	})
 	for _, r := range []reg.GPVirtual{xr.base, xi.base, yr, yi} {
 		ADDQ(Imm(uint64(i.width())), r)
 	}
 	SUBQ(Imm(uint64(i.width())), left)
 	JNZ(LabelRef(run))
-	ADDQ(stride3, yr)
-	ADDQ(stride3, yi)
-	ADDQ(Imm(12), wr)
-	ADDQ(Imm(12), wi)
+	for range radix - 1 {
+		ADDQ(stride, yr)
+		ADDQ(stride, yi)
+	}
+	ADDQ(Imm(uint64(4*(radix-1))), wr)
+	ADDQ(Imm(uint64(4*(radix-1))), wi)
 	DECQ(m)
 	JNZ(LabelRef(group))
 	ret()
 }
 
+func butterfly2(i isa, xr, xi columns, out func(k int, re, im reg.VecVirtual)) {
+	ar, ai := i.loadPS(xr.at(0)), i.loadPS(xi.at(0))
+	br, bi := xr.at(1), xi.at(1)
+	out(0, i.plus(ar, br), i.plus(ai, bi))
+	out(1, i.minus(ar, br), i.minus(ai, bi))
+}
+
+// scaled returns a number times a vector.
+func (i isa) scaled(f float64, v reg.VecVirtual) reg.VecVirtual {
+	b := math.Float32bits(float32(f))
+	p := i.vec()
+	VMULPS(table(fmt.Sprintf("lanes_%08x", b), repeat(16, b)...), v, p)
+	return p
+}
+
+// sumDifference returns a+b and a-b of two columns.
+func (i isa) sumDifference(x columns, k, l int) (sum, difference reg.VecVirtual) {
+	a := i.loadPS(x.at(k))
+	return i.plus(a, x.at(l)), i.minus(a, x.at(l))
+}
+
+func butterfly3(i isa, xr, xi columns, out func(k int, re, im reg.VecVirtual)) {
+	sr, dr := i.sumDifference(xr, 1, 2)
+	si, di := i.sumDifference(xi, 1, 2)
+	dr, di = i.scaled(math.Sqrt(3)/2, dr), i.scaled(math.Sqrt(3)/2, di)
+	ar, ai := i.loadPS(xr.at(0)), i.loadPS(xi.at(0))
+	out(0, i.plus(ar, sr), i.plus(ai, si))
+	tr, ti := i.minus(ar, i.scaled(0.5, sr)), i.minus(ai, i.scaled(0.5, si))
+	out(1, i.plus(tr, di), i.minus(ti, dr))
+	out(2, i.minus(tr, di), i.plus(ti, dr))
+}
+
+func butterfly5(i isa, xr, xi columns, out func(k int, re, im reg.VecVirtual)) {
+	c1, s1 := math.Cos(2*math.Pi/5), math.Sin(2*math.Pi/5)
+	c2, s2 := math.Cos(4*math.Pi/5), math.Sin(4*math.Pi/5)
+	// Sums and differences of the pairs (1, 4) and (2, 3).
+	var sum, f, g, h, j [2]reg.VecVirtual
+	for part, x := range []columns{xr, xi} {
+		b, d := i.sumDifference(x, 1, 4)
+		c, e := i.sumDifference(x, 2, 3)
+		a := i.loadPS(x.at(0))
+		f[part] = i.plus(i.plus(a, i.scaled(c1, b)), i.scaled(c2, c))
+		g[part] = i.plus(i.plus(a, i.scaled(c2, b)), i.scaled(c1, c))
+		VADDPS(b, a, a)
+		VADDPS(c, a, a)
+		h[part] = i.plus(i.scaled(s1, d), i.scaled(s2, e))
+		j[part] = i.minus(i.scaled(s2, d), i.scaled(s1, e))
+		sum[part] = a
+	}
+	out(0, sum[0], sum[1])
+	out(1, i.plus(f[0], h[1]), i.minus(f[1], h[0]))
+	out(4, i.minus(f[0], h[1]), i.plus(f[1], h[0]))
+	out(2, i.plus(g[0], j[1]), i.minus(g[1], j[0]))
+	out(3, i.minus(g[0], j[1]), i.plus(g[1], j[0]))
+}
+
 // fft4Near has a stride shorter than a vector: factors are planes that are as long as
 // a quarter, and outputs are put in order in registers.
 func fft4Near(i isa, name, which string) {
-	text("fft4"+name+string(i), "func(yr, yi, xr, xi, w *float32, quarter int)")
-	Doc("fft4" + name + string(i) + " is a stage of radix 4 " + which + ", whose quarter is a multiple of 16.")
-	yr, yi, n := arg("yr"), arg("yi"), arg("quarter")
-	quarter := floats(n)
+	text("fft4"+name+string(i), "func(yr, yi, xr, xi, w *float32, quarter, n int)")
+	Doc(fmt.Sprintf("fft4%s%s is n numbers of a stage of radix 4 %s, a multiple of %d.", name, i, which, i.width()/4))
+	yr, yi, n := arg("yr"), arg("yi"), arg("n")
+	quarter := floats(arg("quarter"))
 	quarter3 := thrice(quarter)
-	xr, xi := quarters{arg("xr"), quarter, quarter3}, quarters{arg("xi"), quarter, quarter3}
+	xr, xi := columns{arg("xr"), quarter, quarter3}, columns{arg("xi"), quarter, quarter3}
 	w := arg("w")
 	second := GP64() // the second half of the planes
 	LEAQ(Mem{Base: w, Index: quarter3, Scale: 1}, second)
-	planes := [2]quarters{{w, quarter, quarter3}, {second, quarter, quarter3}}
+	planes := [2]columns{{w, quarter, quarter3}, {second, quarter, quarter3}}
 	plane := func(k int) Mem { return planes[k/3].at(k % 3) }
 	loop := label("loop")
 	Label(loop)
@@ -204,38 +274,44 @@ func (i isa) blocksAcross(o [4]reg.VecVirtual) [4]reg.VecVirtual {
 	return v
 }
 
-func fft2Wide(i isa) {
-	text("fft2Wide"+string(i), "func(yr, yi, xr, xi, wr, wi *float32, m, s int)")
-	Doc("fft2Wide" + string(i) + " is a stage of radix 2, whose stride is a multiple of 16.")
-	yr, yi, xr, xi, wr, wi, m, stride := arg("yr"), arg("yi"), arg("xr"), arg("xi"), arg("wr"), arg("wi"), arg("m"), floats(arg("s"))
-	half := GP64()
-	MOVQ(stride, half)
-	IMULQ(m, half)
-	group, run, left := label("group"), label("run"), GP64()
-	Label(group)
-	w, v := i.vec(), i.vec()
-	VBROADCASTSS(at(wr, 0), w)
-	VBROADCASTSS(at(wi, 0), v)
-	MOVQ(stride, left)
-	Label(run)
-	ar, ai := i.loadPS(at(xr, 0)), i.loadPS(at(xi, 0))
-	br, bi := i.loadPS(Mem{Base: xr, Index: half, Scale: 1}), i.loadPS(Mem{Base: xi, Index: half, Scale: 1})
-	VMOVUPS(i.plus(ar, br), at(yr, 0))
-	VMOVUPS(i.plus(ai, bi), at(yi, 0))
-	re, im := i.turned(i.sub(ar, br), i.sub(ai, bi), w, v)
-	VMOVUPS(re, Mem{Base: yr, Index: stride, Scale: 1})
-	VMOVUPS(im, Mem{Base: yi, Index: stride, Scale: 1})
-	for _, r := range []reg.GPVirtual{xr, xi, yr, yi} {
+// fft2Four is as fft4Near, of radix 2.
+func fft2Four(i isa) {
+	text("fft2Four"+string(i), "func(yr, yi, xr, xi, w *float32, half, n int)")
+	Doc(fmt.Sprintf("fft2Four%s is n numbers of a stage of radix 2 of stride 4, a multiple of %d.", i, i.width()/4))
+	yr, yi, half, n := arg("yr"), arg("yi"), floats(arg("half")), arg("n")
+	xr, xi := columns{base: arg("xr"), one: half}, columns{base: arg("xi"), one: half}
+	w := columns{base: arg("w"), one: half}
+	loop := label("loop")
+	Label(loop)
+	var re, im [2]reg.VecVirtual
+	butterfly2(i, xr, xi, func(k int, r, j reg.VecVirtual) {
+		if k > 0 {
+			r, j = i.turned(r, j, w.at(0), w.at(1))
+		}
+		re[k], im[k] = r, j
+	})
+	for k, o := range [][2]reg.VecVirtual{re, im} {
+		y := []reg.GPVirtual{yr, yi}[k]
+		a, b := i.vec(), i.vec()
+		if i == avx2 {
+			VINSERTF128(Imm(1), o[1].AsX(), o[0], a)
+			VPERM2F128(Imm(0x31), o[1], o[0], b)
+		} else {
+			VSHUFF32X4(Imm(0x44), o[1], o[0], a) // 00 01 10 11
+			VSHUFF32X4(Imm(0xee), o[1], o[0], b)
+			VSHUFF32X4(Imm(0xd8), a, a, a) // 00 10 01 11
+			VSHUFF32X4(Imm(0xd8), b, b, b)
+		}
+		VMOVUPS(a, at(y, 0))
+		VMOVUPS(b, at(y, i.width()))
+	}
+	for _, r := range []reg.GPVirtual{xr.base, xi.base, w.base} {
 		ADDQ(Imm(uint64(i.width())), r)
 	}
-	SUBQ(Imm(uint64(i.width())), left)
-	JNZ(LabelRef(run))
-	ADDQ(stride, yr)
-	ADDQ(stride, yi)
-	ADDQ(Imm(4), wr)
-	ADDQ(Imm(4), wi)
-	DECQ(m)
-	JNZ(LabelRef(group))
+	ADDQ(U32(uint32(2*i.width())), yr)
+	ADDQ(U32(uint32(2*i.width())), yi)
+	SUBQ(Imm(uint64(i.width()/4)), n)
+	JNZ(LabelRef(loop))
 	ret()
 }
 

@@ -53,7 +53,8 @@ func NewFFT[F Float](n int) *FFT[F] {
 
 // spread makes the planes of a stage that assembly may compute.
 func (st *stage[F]) spread() {
-	if !single[F]() || st.radix != 4 || st.s != 1 && st.s != 4 || st.m*st.s%laneCount != 0 {
+	near := st.radix == 4 && (st.s == 1 || st.s == 4) || st.radix == 2 && st.s == 4
+	if !single[F]() || !near || st.m*st.s < 8 {
 		return
 	}
 	for k := range st.radix - 1 {

@@ -7,36 +7,75 @@ package dsp
 
 // assembled reports whether assembly has computed a stage.
 func assembled(st *stage[float32], yr, yi, xr, xi []float32) bool {
-	s, n := st.s, st.m*st.s
-	switch lanes := wide(); {
+	lanes := wide()
+	switch {
 	case lanes == 0:
-	case st.radix == 4 && s%laneCount == 0 && lanes == 16:
-		fft4WideAVX512(&yr[0], &yi[0], &xr[0], &xi[0], &st.wr[0], &st.wi[0], st.m, s)
+		return false
+	case lanes == 16 && st.s%16 == 0:
+		wideAVX512(st, yr, yi, xr, xi)
 		return true
-	case st.radix == 4 && s%laneCount == 0:
-		fft4WideAVX2(&yr[0], &yi[0], &xr[0], &xi[0], &st.wr[0], &st.wi[0], st.m, s)
-		return true
-	case st.radix == 2 && s%laneCount == 0 && lanes == 16:
-		fft2WideAVX512(&yr[0], &yi[0], &xr[0], &xi[0], &st.wr[0], &st.wi[0], st.m, s)
-		return true
-	case st.radix == 2 && s%laneCount == 0:
-		fft2WideAVX2(&yr[0], &yi[0], &xr[0], &xi[0], &st.wr[0], &st.wi[0], st.m, s)
+	case st.s%8 == 0:
+		wideAVX2(st, yr, yi, xr, xi)
 		return true
 	case st.planes == nil:
-	case s == 1 && lanes == 16:
-		fft4OneAVX512(&yr[0], &yi[0], &xr[0], &xi[0], &st.planes[0], n)
-		return true
-	case s == 1:
-		fft4OneAVX2(&yr[0], &yi[0], &xr[0], &xi[0], &st.planes[0], n)
-		return true
-	case lanes == 16:
-		fft4FourAVX512(&yr[0], &yi[0], &xr[0], &xi[0], &st.planes[0], n)
-		return true
-	default:
-		fft4FourAVX2(&yr[0], &yi[0], &xr[0], &xi[0], &st.planes[0], n)
-		return true
+		return false
 	}
-	return false
+	n := st.m * st.s
+	if n < lanes {
+		lanes = 8
+	}
+	whole := n &^ (lanes - 1)
+	near(st, lanes, yr, yi, xr, xi, 0, whole)
+	if whole < n { // the last ones again, which writes the same numbers
+		near(st, lanes, yr, yi, xr, xi, n-lanes, lanes)
+	}
+	return true
+}
+
+func wideAVX512(st *stage[float32], yr, yi, xr, xi []float32) {
+	f := fft5WideAVX512
+	switch st.radix {
+	case 2:
+		f = fft2WideAVX512
+	case 3:
+		f = fft3WideAVX512
+	case 4:
+		f = fft4WideAVX512
+	}
+	f(&yr[0], &yi[0], &xr[0], &xi[0], &st.wr[0], &st.wi[0], st.m, st.s)
+}
+
+func wideAVX2(st *stage[float32], yr, yi, xr, xi []float32) {
+	f := fft5WideAVX2
+	switch st.radix {
+	case 2:
+		f = fft2WideAVX2
+	case 3:
+		f = fft3WideAVX2
+	case 4:
+		f = fft4WideAVX2
+	}
+	f(&yr[0], &yi[0], &xr[0], &xi[0], &st.wr[0], &st.wi[0], st.m, st.s)
+}
+
+// near computes n numbers of a stage of stride 1 or 4, from number at on.
+func near(st *stage[float32], lanes int, yr, yi, xr, xi []float32, at, n int) {
+	w, all := st.planes[at:], st.m*st.s
+	xr, xi, yr, yi = xr[at:], xi[at:], yr[st.radix*at:], yi[st.radix*at:]
+	switch {
+	case st.radix == 2 && lanes == 16:
+		fft2FourAVX512(&yr[0], &yi[0], &xr[0], &xi[0], &w[0], all, n)
+	case st.radix == 2:
+		fft2FourAVX2(&yr[0], &yi[0], &xr[0], &xi[0], &w[0], all, n)
+	case st.s == 1 && lanes == 16:
+		fft4OneAVX512(&yr[0], &yi[0], &xr[0], &xi[0], &w[0], all, n)
+	case st.s == 1:
+		fft4OneAVX2(&yr[0], &yi[0], &xr[0], &xi[0], &w[0], all, n)
+	case lanes == 16:
+		fft4FourAVX512(&yr[0], &yi[0], &xr[0], &xi[0], &w[0], all, n)
+	default:
+		fft4FourAVX2(&yr[0], &yi[0], &xr[0], &xi[0], &w[0], all, n)
+	}
 }
 
 // eights returns how many of n pairs assembly takes.

@@ -193,7 +193,7 @@ func bench[F Float](b *testing.B, n int) {
 func TestAssembledTransforms(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 1))
-	all := []int{64, 128, 256, 512, 1024, 2048, 4096, 192, 320, 960, 1920, 48, 80, 30, 62, 66}
+	all := []int{64, 128, 256, 512, 1024, 2048, 4096, 192, 320, 960, 1920, 200, 400, 800, 12, 20, 36, 40, 72, 96, 1200, 48, 80, 30, 62, 66}
 	for range 40 {
 		all = append(all, 2+r.IntN(3000))
 	}

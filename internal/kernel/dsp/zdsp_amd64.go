@@ -64,25 +64,40 @@ func correlateAVX2(dst *float32, x *float32, h *float32, n int, taps int)
 //go:noescape
 func addCorrelationAVX2(sum *float64, y *float32, x *float32, sums int, n int)
 
-// fft4WideAVX2 is a stage of radix 4, whose stride is a multiple of 16.
+// fft2WideAVX2 is a stage of radix 2, whose stride is a multiple of 8.
+//
+//go:noescape
+func fft2WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+
+// fft3WideAVX2 is a stage of radix 3, whose stride is a multiple of 8.
+//
+//go:noescape
+func fft3WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+
+// fft4WideAVX2 is a stage of radix 4, whose stride is a multiple of 8.
 //
 //go:noescape
 func fft4WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
 
-// fft4OneAVX2 is a stage of radix 4 of stride 1, whose quarter is a multiple of 16.
+// fft5WideAVX2 is a stage of radix 5, whose stride is a multiple of 8.
 //
 //go:noescape
-func fft4OneAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+func fft5WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
 
-// fft4FourAVX2 is a stage of radix 4 of stride 4, whose quarter is a multiple of 16.
+// fft4OneAVX2 is n numbers of a stage of radix 4 of stride 1, a multiple of 8.
 //
 //go:noescape
-func fft4FourAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+func fft4OneAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int, n int)
 
-// fft2WideAVX2 is a stage of radix 2, whose stride is a multiple of 16.
+// fft4FourAVX2 is n numbers of a stage of radix 4 of stride 4, a multiple of 8.
 //
 //go:noescape
-func fft2WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+func fft4FourAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int, n int)
+
+// fft2FourAVX2 is n numbers of a stage of radix 2 of stride 4, a multiple of 8.
+//
+//go:noescape
+func fft2FourAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, half int, n int)
 
 // pairs2rowsAVX2 writes x[2j] to re and x[2j+1] to im, for a multiple of 8 numbers of each.
 //
@@ -189,25 +204,40 @@ func correlateAVX512(dst *float32, x *float32, h *float32, n int, taps int)
 //go:noescape
 func addCorrelationAVX512(sum *float64, y *float32, x *float32, sums int, n int)
 
+// fft2WideAVX512 is a stage of radix 2, whose stride is a multiple of 16.
+//
+//go:noescape
+func fft2WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+
+// fft3WideAVX512 is a stage of radix 3, whose stride is a multiple of 16.
+//
+//go:noescape
+func fft3WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+
 // fft4WideAVX512 is a stage of radix 4, whose stride is a multiple of 16.
 //
 //go:noescape
 func fft4WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
 
-// fft4OneAVX512 is a stage of radix 4 of stride 1, whose quarter is a multiple of 16.
+// fft5WideAVX512 is a stage of radix 5, whose stride is a multiple of 16.
 //
 //go:noescape
-func fft4OneAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+func fft5WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
 
-// fft4FourAVX512 is a stage of radix 4 of stride 4, whose quarter is a multiple of 16.
+// fft4OneAVX512 is n numbers of a stage of radix 4 of stride 1, a multiple of 16.
 //
 //go:noescape
-func fft4FourAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+func fft4OneAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int, n int)
 
-// fft2WideAVX512 is a stage of radix 2, whose stride is a multiple of 16.
+// fft4FourAVX512 is n numbers of a stage of radix 4 of stride 4, a multiple of 16.
 //
 //go:noescape
-func fft2WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+func fft4FourAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int, n int)
+
+// fft2FourAVX512 is n numbers of a stage of radix 2 of stride 4, a multiple of 16.
+//
+//go:noescape
+func fft2FourAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, half int, n int)
 
 // forwardAVX512 filters a multiple of 4 frames.
 //

@@ -509,6 +509,176 @@ next23:
 	VZEROUPPER
 	RET
 
+// func fft2WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+// Requires: AVX
+TEXT ·fft2WideAVX2(SB), NOSPLIT, $0-64
+	MOVQ  yr+0(FP), AX
+	MOVQ  yi+8(FP), CX
+	MOVQ  m+48(FP), DX
+	MOVQ  s+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  wr+32(FP), SI
+	MOVQ  wi+40(FP), DI
+	MOVQ  BX, R8
+	IMULQ DX, R8
+	LEAQ  (R8)(R8*2), R9
+	LEAQ  (BX)(BX*2), R9
+	MOVQ  xr+16(FP), R9
+	MOVQ  xi+24(FP), R10
+
+group25:
+	MOVQ BX, R11
+
+run26:
+	VMOVUPS      (R9), Y0
+	VMOVUPS      (R10), Y1
+	VADDPS       (R9)(R8*1), Y0, Y2
+	VADDPS       (R10)(R8*1), Y1, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, (CX)
+	VSUBPS       (R9)(R8*1), Y0, Y0
+	VSUBPS       (R10)(R8*1), Y1, Y1
+	VBROADCASTSS (SI), Y2
+	VBROADCASTSS (DI), Y3
+	VMULPS       Y2, Y0, Y4
+	VMULPS       Y3, Y1, Y5
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (AX)(BX*1)
+	VMULPS       Y3, Y0, Y4
+	VMULPS       Y2, Y1, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (CX)(BX*1)
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, R11
+	JNZ          run26
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, DI
+	DECQ         DX
+	JNZ          group25
+	VZEROUPPER
+	RET
+
+// func fft3WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+// Requires: AVX
+TEXT ·fft3WideAVX2(SB), NOSPLIT, $0-64
+	MOVQ  yr+0(FP), AX
+	MOVQ  yi+8(FP), CX
+	MOVQ  m+48(FP), DX
+	MOVQ  s+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  wr+32(FP), SI
+	MOVQ  wi+40(FP), DI
+	MOVQ  BX, R8
+	IMULQ DX, R8
+	LEAQ  (R8)(R8*2), R9
+	LEAQ  (BX)(BX*2), R9
+	MOVQ  xr+16(FP), R9
+	MOVQ  xi+24(FP), R10
+
+group27:
+	MOVQ BX, R11
+
+run28:
+	VMOVUPS      (R9)(R8*1), Y0
+	VADDPS       (R9)(R8*2), Y0, Y1
+	VSUBPS       (R9)(R8*2), Y0, Y0
+	VMOVUPS      (R10)(R8*1), Y2
+	VADDPS       (R10)(R8*2), Y2, Y3
+	VSUBPS       (R10)(R8*2), Y2, Y2
+	VMULPS       lanes_3f5db3d7<>+0(SB), Y0, Y0
+	VMULPS       lanes_3f5db3d7<>+0(SB), Y2, Y2
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R10), Y5
+	VADDPS       Y1, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VMOVUPS      Y6, (AX)
+	VMOVUPS      Y7, (CX)
+	VMULPS       lanes_3f000000<>+0(SB), Y1, Y1
+	VSUBPS       Y1, Y4, Y1
+	VMULPS       lanes_3f000000<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y5, Y3
+	VADDPS       Y2, Y1, Y4
+	VSUBPS       Y0, Y3, Y5
+	VBROADCASTSS (SI), Y6
+	VBROADCASTSS (DI), Y7
+	VMULPS       Y6, Y4, Y8
+	VMULPS       Y7, Y5, Y9
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (AX)(BX*1)
+	VMULPS       Y7, Y4, Y8
+	VMULPS       Y6, Y5, Y9
+	VADDPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (CX)(BX*1)
+	VSUBPS       Y2, Y1, Y1
+	VADDPS       Y0, Y3, Y0
+	VBROADCASTSS 4(SI), Y2
+	VBROADCASTSS 4(DI), Y3
+	VMULPS       Y2, Y1, Y4
+	VMULPS       Y3, Y0, Y5
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (AX)(BX*2)
+	VMULPS       Y3, Y1, Y4
+	VMULPS       Y2, Y0, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (CX)(BX*2)
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, R11
+	JNZ          run28
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         $0x08, SI
+	ADDQ         $0x08, DI
+	DECQ         DX
+	JNZ          group27
+	VZEROUPPER
+	RET
+
+DATA lanes_3f5db3d7<>+0(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+4(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+8(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+12(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+16(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+20(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+24(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+28(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+32(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+36(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+40(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+44(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+48(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+52(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+56(SB)/4, $0x3f5db3d7
+DATA lanes_3f5db3d7<>+60(SB)/4, $0x3f5db3d7
+GLOBL lanes_3f5db3d7<>(SB), RODATA|NOPTR, $64
+
+DATA lanes_3f000000<>+0(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+4(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+8(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+12(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+16(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+20(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+24(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+28(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+32(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+36(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+40(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+44(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+48(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+52(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+56(SB)/4, $0x3f000000
+DATA lanes_3f000000<>+60(SB)/4, $0x3f000000
+GLOBL lanes_3f000000<>(SB), RODATA|NOPTR, $64
+
 // func fft4WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
 // Requires: AVX
 TEXT ·fft4WideAVX2(SB), NOSPLIT, $0-64
@@ -526,84 +696,298 @@ TEXT ·fft4WideAVX2(SB), NOSPLIT, $0-64
 	MOVQ  xr+16(FP), R11
 	MOVQ  xi+24(FP), R12
 
-group25:
-	VBROADCASTSS (SI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(SI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(SI), Y4
-	VBROADCASTSS 8(DI), Y5
-	MOVQ         BX, R13
+group29:
+	MOVQ BX, R13
 
-run26:
-	VMOVUPS (R11), Y6
-	VADDPS  (R11)(R8*2), Y6, Y7
-	VSUBPS  (R11)(R8*2), Y6, Y6
-	VMOVUPS (R11)(R8*1), Y8
-	VADDPS  (R11)(R9*1), Y8, Y9
-	VSUBPS  (R11)(R9*1), Y8, Y8
-	VMOVUPS (R12), Y10
-	VADDPS  (R12)(R8*2), Y10, Y11
-	VSUBPS  (R12)(R8*2), Y10, Y10
-	VMOVUPS (R12)(R8*1), Y12
-	VADDPS  (R12)(R9*1), Y12, Y13
-	VSUBPS  (R12)(R9*1), Y12, Y12
-	VADDPS  Y9, Y7, Y14
-	VADDPS  Y13, Y11, Y15
-	VMOVUPS Y14, (AX)
-	VMOVUPS Y15, (CX)
-	VSUBPS  Y9, Y7, Y7
-	VSUBPS  Y13, Y11, Y11
-	VMULPS  Y2, Y7, Y9
-	VMULPS  Y3, Y11, Y13
-	VSUBPS  Y13, Y9, Y9
-	VMULPS  Y3, Y7, Y7
-	VMULPS  Y2, Y11, Y11
-	VADDPS  Y11, Y7, Y7
-	VMOVUPS Y9, (AX)(BX*2)
-	VMOVUPS Y7, (CX)(BX*2)
-	VADDPS  Y12, Y6, Y7
-	VSUBPS  Y8, Y10, Y9
-	VMULPS  Y0, Y7, Y11
-	VMULPS  Y1, Y9, Y13
-	VSUBPS  Y13, Y11, Y11
-	VMULPS  Y1, Y7, Y7
-	VMULPS  Y0, Y9, Y9
-	VADDPS  Y9, Y7, Y7
-	VMOVUPS Y11, (AX)(BX*1)
-	VMOVUPS Y7, (CX)(BX*1)
-	VSUBPS  Y12, Y6, Y6
-	VADDPS  Y8, Y10, Y10
-	VMULPS  Y4, Y6, Y7
-	VMULPS  Y5, Y10, Y8
-	VSUBPS  Y8, Y7, Y7
-	VMULPS  Y5, Y6, Y6
-	VMULPS  Y4, Y10, Y8
-	VADDPS  Y8, Y6, Y6
-	VMOVUPS Y7, (AX)(R10*1)
-	VMOVUPS Y6, (CX)(R10*1)
-	ADDQ    $0x20, R11
-	ADDQ    $0x20, R12
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, CX
-	SUBQ    $0x20, R13
-	JNZ     run26
-	ADDQ    R10, AX
-	ADDQ    R10, CX
-	ADDQ    $0x0c, SI
-	ADDQ    $0x0c, DI
-	DECQ    DX
-	JNZ     group25
+run30:
+	VMOVUPS      (R11), Y0
+	VADDPS       (R11)(R8*2), Y0, Y1
+	VSUBPS       (R11)(R8*2), Y0, Y0
+	VMOVUPS      (R11)(R8*1), Y2
+	VADDPS       (R11)(R9*1), Y2, Y3
+	VSUBPS       (R11)(R9*1), Y2, Y2
+	VMOVUPS      (R12), Y4
+	VADDPS       (R12)(R8*2), Y4, Y5
+	VSUBPS       (R12)(R8*2), Y4, Y4
+	VMOVUPS      (R12)(R8*1), Y6
+	VADDPS       (R12)(R9*1), Y6, Y7
+	VSUBPS       (R12)(R9*1), Y6, Y6
+	VADDPS       Y3, Y1, Y8
+	VADDPS       Y7, Y5, Y9
+	VMOVUPS      Y8, (AX)
+	VMOVUPS      Y9, (CX)
+	VSUBPS       Y3, Y1, Y1
+	VSUBPS       Y7, Y5, Y5
+	VBROADCASTSS 4(SI), Y3
+	VBROADCASTSS 4(DI), Y7
+	VMULPS       Y3, Y1, Y8
+	VMULPS       Y7, Y5, Y9
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (AX)(BX*2)
+	VMULPS       Y7, Y1, Y8
+	VMULPS       Y3, Y5, Y9
+	VADDPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (CX)(BX*2)
+	VADDPS       Y6, Y0, Y1
+	VSUBPS       Y2, Y4, Y3
+	VBROADCASTSS (SI), Y5
+	VBROADCASTSS (DI), Y7
+	VMULPS       Y5, Y1, Y8
+	VMULPS       Y7, Y3, Y9
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (AX)(BX*1)
+	VMULPS       Y7, Y1, Y8
+	VMULPS       Y5, Y3, Y9
+	VADDPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (CX)(BX*1)
+	VSUBPS       Y6, Y0, Y0
+	VADDPS       Y2, Y4, Y4
+	VBROADCASTSS 8(SI), Y1
+	VBROADCASTSS 8(DI), Y2
+	VMULPS       Y1, Y0, Y3
+	VMULPS       Y2, Y4, Y5
+	VSUBPS       Y5, Y3, Y3
+	VMOVUPS      Y3, (AX)(R10*1)
+	VMULPS       Y2, Y0, Y3
+	VMULPS       Y1, Y4, Y5
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y3, (CX)(R10*1)
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R12
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, R13
+	JNZ          run30
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         $0x0c, SI
+	ADDQ         $0x0c, DI
+	DECQ         DX
+	JNZ          group29
 	VZEROUPPER
 	RET
 
-// func fft4OneAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+// func fft5WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
 // Requires: AVX
-TEXT ·fft4OneAVX2(SB), NOSPLIT, $0-48
+TEXT ·fft5WideAVX2(SB), NOSPLIT, $0-64
+	MOVQ  yr+0(FP), AX
+	MOVQ  yi+8(FP), CX
+	MOVQ  m+48(FP), DX
+	MOVQ  s+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  wr+32(FP), SI
+	MOVQ  wi+40(FP), DI
+	MOVQ  BX, R8
+	IMULQ DX, R8
+	LEAQ  (R8)(R8*2), R9
+	LEAQ  (BX)(BX*2), R10
+	MOVQ  xr+16(FP), R11
+	MOVQ  xi+24(FP), R12
+
+group31:
+	MOVQ BX, R13
+
+run32:
+	VMOVUPS      (R11)(R8*1), Y0
+	VADDPS       (R11)(R8*4), Y0, Y1
+	VSUBPS       (R11)(R8*4), Y0, Y0
+	VMOVUPS      (R11)(R8*2), Y2
+	VADDPS       (R11)(R9*1), Y2, Y3
+	VSUBPS       (R11)(R9*1), Y2, Y2
+	VMOVUPS      (R11), Y4
+	VMULPS       lanes_3e9e377a<>+0(SB), Y1, Y5
+	VADDPS       Y5, Y4, Y5
+	VMULPS       lanes_bf4f1bbd<>+0(SB), Y3, Y6
+	VADDPS       Y6, Y5, Y5
+	VMULPS       lanes_bf4f1bbd<>+0(SB), Y1, Y6
+	VADDPS       Y6, Y4, Y6
+	VMULPS       lanes_3e9e377a<>+0(SB), Y3, Y7
+	VADDPS       Y7, Y6, Y6
+	VADDPS       Y1, Y4, Y4
+	VADDPS       Y3, Y4, Y4
+	VMULPS       lanes_3f737871<>+0(SB), Y0, Y1
+	VMULPS       lanes_3f167918<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VMULPS       lanes_3f167918<>+0(SB), Y0, Y0
+	VMULPS       lanes_3f737871<>+0(SB), Y2, Y2
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      (R12)(R8*1), Y2
+	VADDPS       (R12)(R8*4), Y2, Y3
+	VSUBPS       (R12)(R8*4), Y2, Y2
+	VMOVUPS      (R12)(R8*2), Y7
+	VADDPS       (R12)(R9*1), Y7, Y8
+	VSUBPS       (R12)(R9*1), Y7, Y7
+	VMOVUPS      (R12), Y9
+	VMULPS       lanes_3e9e377a<>+0(SB), Y3, Y10
+	VADDPS       Y10, Y9, Y10
+	VMULPS       lanes_bf4f1bbd<>+0(SB), Y8, Y11
+	VADDPS       Y11, Y10, Y10
+	VMULPS       lanes_bf4f1bbd<>+0(SB), Y3, Y11
+	VADDPS       Y11, Y9, Y11
+	VMULPS       lanes_3e9e377a<>+0(SB), Y8, Y12
+	VADDPS       Y12, Y11, Y11
+	VADDPS       Y3, Y9, Y9
+	VADDPS       Y8, Y9, Y9
+	VMULPS       lanes_3f737871<>+0(SB), Y2, Y3
+	VMULPS       lanes_3f167918<>+0(SB), Y7, Y8
+	VADDPS       Y8, Y3, Y3
+	VMULPS       lanes_3f167918<>+0(SB), Y2, Y2
+	VMULPS       lanes_3f737871<>+0(SB), Y7, Y7
+	VSUBPS       Y7, Y2, Y2
+	VMOVUPS      Y4, (AX)
+	VMOVUPS      Y9, (CX)
+	VADDPS       Y3, Y5, Y4
+	VSUBPS       Y1, Y10, Y7
+	VBROADCASTSS (SI), Y8
+	VBROADCASTSS (DI), Y9
+	VMULPS       Y8, Y4, Y12
+	VMULPS       Y9, Y7, Y13
+	VSUBPS       Y13, Y12, Y12
+	VMOVUPS      Y12, (AX)(BX*1)
+	VMULPS       Y9, Y4, Y12
+	VMULPS       Y8, Y7, Y13
+	VADDPS       Y13, Y12, Y12
+	VMOVUPS      Y12, (CX)(BX*1)
+	VSUBPS       Y3, Y5, Y3
+	VADDPS       Y1, Y10, Y1
+	VBROADCASTSS 12(SI), Y4
+	VBROADCASTSS 12(DI), Y5
+	VMULPS       Y4, Y3, Y7
+	VMULPS       Y5, Y1, Y8
+	VSUBPS       Y8, Y7, Y7
+	VMOVUPS      Y7, (AX)(BX*4)
+	VMULPS       Y5, Y3, Y7
+	VMULPS       Y4, Y1, Y8
+	VADDPS       Y8, Y7, Y7
+	VMOVUPS      Y7, (CX)(BX*4)
+	VADDPS       Y2, Y6, Y1
+	VSUBPS       Y0, Y11, Y3
+	VBROADCASTSS 4(SI), Y4
+	VBROADCASTSS 4(DI), Y5
+	VMULPS       Y4, Y1, Y7
+	VMULPS       Y5, Y3, Y8
+	VSUBPS       Y8, Y7, Y7
+	VMOVUPS      Y7, (AX)(BX*2)
+	VMULPS       Y5, Y1, Y7
+	VMULPS       Y4, Y3, Y8
+	VADDPS       Y8, Y7, Y7
+	VMOVUPS      Y7, (CX)(BX*2)
+	VSUBPS       Y2, Y6, Y1
+	VADDPS       Y0, Y11, Y0
+	VBROADCASTSS 8(SI), Y2
+	VBROADCASTSS 8(DI), Y3
+	VMULPS       Y2, Y1, Y4
+	VMULPS       Y3, Y0, Y5
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (AX)(R10*1)
+	VMULPS       Y3, Y1, Y4
+	VMULPS       Y2, Y0, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (CX)(R10*1)
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R12
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, R13
+	JNZ          run32
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, DI
+	DECQ         DX
+	JNZ          group31
+	VZEROUPPER
+	RET
+
+DATA lanes_3e9e377a<>+0(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+4(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+8(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+12(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+16(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+20(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+24(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+28(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+32(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+36(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+40(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+44(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+48(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+52(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+56(SB)/4, $0x3e9e377a
+DATA lanes_3e9e377a<>+60(SB)/4, $0x3e9e377a
+GLOBL lanes_3e9e377a<>(SB), RODATA|NOPTR, $64
+
+DATA lanes_bf4f1bbd<>+0(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+4(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+8(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+12(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+16(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+20(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+24(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+28(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+32(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+36(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+40(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+44(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+48(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+52(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+56(SB)/4, $0xbf4f1bbd
+DATA lanes_bf4f1bbd<>+60(SB)/4, $0xbf4f1bbd
+GLOBL lanes_bf4f1bbd<>(SB), RODATA|NOPTR, $64
+
+DATA lanes_3f737871<>+0(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+4(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+8(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+12(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+16(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+20(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+24(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+28(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+32(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+36(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+40(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+44(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+48(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+52(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+56(SB)/4, $0x3f737871
+DATA lanes_3f737871<>+60(SB)/4, $0x3f737871
+GLOBL lanes_3f737871<>(SB), RODATA|NOPTR, $64
+
+DATA lanes_3f167918<>+0(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+4(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+8(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+12(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+16(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+20(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+24(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+28(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+32(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+36(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+40(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+44(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+48(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+52(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+56(SB)/4, $0x3f167918
+DATA lanes_3f167918<>+60(SB)/4, $0x3f167918
+GLOBL lanes_3f167918<>(SB), RODATA|NOPTR, $64
+
+// func fft4OneAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int, n int)
+// Requires: AVX
+TEXT ·fft4OneAVX2(SB), NOSPLIT, $0-56
 	MOVQ yr+0(FP), AX
 	MOVQ yi+8(FP), CX
-	MOVQ quarter+40(FP), DX
-	MOVQ DX, BX
+	MOVQ n+48(FP), DX
+	MOVQ quarter+40(FP), BX
 	SHLQ $0x02, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ xr+16(FP), DI
@@ -611,7 +995,7 @@ TEXT ·fft4OneAVX2(SB), NOSPLIT, $0-48
 	MOVQ w+32(FP), R9
 	LEAQ (R9)(SI*1), R10
 
-loop27:
+loop33:
 	VMOVUPS     (DI), Y0
 	VADDPS      (DI)(BX*2), Y0, Y1
 	VSUBPS      (DI)(BX*2), Y0, Y0
@@ -689,17 +1073,17 @@ loop27:
 	ADDQ        $0x00000080, AX
 	ADDQ        $0x00000080, CX
 	SUBQ        $0x08, DX
-	JNZ         loop27
+	JNZ         loop33
 	VZEROUPPER
 	RET
 
-// func fft4FourAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+// func fft4FourAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int, n int)
 // Requires: AVX
-TEXT ·fft4FourAVX2(SB), NOSPLIT, $0-48
+TEXT ·fft4FourAVX2(SB), NOSPLIT, $0-56
 	MOVQ yr+0(FP), AX
 	MOVQ yi+8(FP), CX
-	MOVQ quarter+40(FP), DX
-	MOVQ DX, BX
+	MOVQ n+48(FP), DX
+	MOVQ quarter+40(FP), BX
 	SHLQ $0x02, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ xr+16(FP), DI
@@ -707,7 +1091,7 @@ TEXT ·fft4FourAVX2(SB), NOSPLIT, $0-48
 	MOVQ w+32(FP), R9
 	LEAQ (R9)(SI*1), R10
 
-loop28:
+loop34:
 	VMOVUPS     (DI), Y0
 	VADDPS      (DI)(BX*2), Y0, Y1
 	VSUBPS      (DI)(BX*2), Y0, Y0
@@ -769,61 +1153,50 @@ loop28:
 	ADDQ        $0x00000080, AX
 	ADDQ        $0x00000080, CX
 	SUBQ        $0x08, DX
-	JNZ         loop28
+	JNZ         loop34
 	VZEROUPPER
 	RET
 
-// func fft2WideAVX2(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+// func fft2FourAVX2(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, half int, n int)
 // Requires: AVX
-TEXT ·fft2WideAVX2(SB), NOSPLIT, $0-64
-	MOVQ  yr+0(FP), AX
-	MOVQ  yi+8(FP), CX
-	MOVQ  xr+16(FP), DX
-	MOVQ  xi+24(FP), BX
-	MOVQ  wr+32(FP), SI
-	MOVQ  wi+40(FP), DI
-	MOVQ  m+48(FP), R8
-	MOVQ  s+56(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  R9, R10
-	IMULQ R8, R10
+TEXT ·fft2FourAVX2(SB), NOSPLIT, $0-56
+	MOVQ yr+0(FP), AX
+	MOVQ yi+8(FP), CX
+	MOVQ half+40(FP), DX
+	SHLQ $0x02, DX
+	MOVQ n+48(FP), BX
+	MOVQ xr+16(FP), SI
+	MOVQ xi+24(FP), DI
+	MOVQ w+32(FP), R8
 
-group29:
-	VBROADCASTSS (SI), Y0
-	VBROADCASTSS (DI), Y1
-	MOVQ         R9, R11
-
-run30:
-	VMOVUPS (DX), Y2
-	VMOVUPS (BX), Y3
-	VMOVUPS (DX)(R10*1), Y4
-	VMOVUPS (BX)(R10*1), Y5
-	VADDPS  Y4, Y2, Y6
-	VMOVUPS Y6, (AX)
-	VADDPS  Y5, Y3, Y6
-	VMOVUPS Y6, (CX)
-	VSUBPS  Y4, Y2, Y2
-	VSUBPS  Y5, Y3, Y3
-	VMULPS  Y0, Y2, Y4
-	VMULPS  Y1, Y3, Y5
-	VSUBPS  Y5, Y4, Y4
-	VMULPS  Y1, Y2, Y2
-	VMULPS  Y0, Y3, Y3
-	VADDPS  Y3, Y2, Y2
-	VMOVUPS Y4, (AX)(R9*1)
-	VMOVUPS Y2, (CX)(R9*1)
-	ADDQ    $0x20, DX
-	ADDQ    $0x20, BX
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, CX
-	SUBQ    $0x20, R11
-	JNZ     run30
-	ADDQ    R9, AX
-	ADDQ    R9, CX
-	ADDQ    $0x04, SI
-	ADDQ    $0x04, DI
-	DECQ    R8
-	JNZ     group29
+loop35:
+	VMOVUPS     (SI), Y0
+	VMOVUPS     (DI), Y1
+	VADDPS      (SI)(DX*1), Y0, Y2
+	VADDPS      (DI)(DX*1), Y1, Y3
+	VSUBPS      (SI)(DX*1), Y0, Y0
+	VSUBPS      (DI)(DX*1), Y1, Y1
+	VMULPS      (R8), Y0, Y4
+	VMULPS      (R8)(DX*1), Y1, Y5
+	VSUBPS      Y5, Y4, Y4
+	VMULPS      (R8)(DX*1), Y0, Y0
+	VMULPS      (R8), Y1, Y1
+	VADDPS      Y1, Y0, Y0
+	VINSERTF128 $0x01, X4, Y2, Y1
+	VPERM2F128  $0x31, Y4, Y2, Y2
+	VMOVUPS     Y1, (AX)
+	VMOVUPS     Y2, 32(AX)
+	VINSERTF128 $0x01, X0, Y3, Y1
+	VPERM2F128  $0x31, Y0, Y3, Y0
+	VMOVUPS     Y1, (CX)
+	VMOVUPS     Y0, 32(CX)
+	ADDQ        $0x20, SI
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	SUBQ        $0x08, BX
+	JNZ         loop35
 	VZEROUPPER
 	RET
 
@@ -835,7 +1208,7 @@ TEXT ·pairs2rowsAVX2(SB), NOSPLIT, $0-32
 	MOVQ x+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop31:
+loop36:
 	VMOVUPS (DX), Y0
 	VMOVUPS 32(DX), Y1
 	VSHUFPS $0x88, Y1, Y0, Y2
@@ -848,7 +1221,7 @@ loop31:
 	ADDQ    $0x20, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x08, BX
-	JNZ     loop31
+	JNZ     loop36
 	VZEROUPPER
 	RET
 
@@ -861,7 +1234,7 @@ TEXT ·rows2pairsAVX2(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS scale+32(FP), Y0
 
-loop32:
+loop37:
 	VMOVUPS     (CX), Y1
 	VMOVUPS     (DX), Y2
 	VMULPS      Y0, Y1, Y1
@@ -876,7 +1249,7 @@ loop32:
 	ADDQ        $0x20, DX
 	ADDQ        $0x40, AX
 	SUBQ        $0x08, BX
-	JNZ         loop32
+	JNZ         loop37
 	VZEROUPPER
 	RET
 
@@ -898,7 +1271,7 @@ TEXT ·unpackSpectrumAVX2(SB), NOSPLIT, $0-48
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, DI
 
-loop33:
+loop38:
 	VMOVUPS (CX), Y2
 	VMOVUPS (BX), Y3
 	VPERMPS (DX), Y0, Y4
@@ -936,7 +1309,7 @@ loop33:
 	ADDQ    $0x20, SI
 	ADDQ    $0x20, DI
 	SUBQ    $0x08, R8
-	JNZ     loop33
+	JNZ     loop38
 	VZEROUPPER
 	RET
 
@@ -976,7 +1349,7 @@ TEXT ·packSpectrumAVX2(SB), NOSPLIT, $0-64
 	ADDQ    $0x04, R10
 	ADDQ    $0x04, R11
 
-loop34:
+loop39:
 	VMOVUPS (CX), Y1
 	VMOVUPS (BX), Y2
 	VPERMPS (DX), Y0, Y3
@@ -1014,7 +1387,7 @@ loop34:
 	ADDQ    $0x20, R10
 	ADDQ    $0x20, R11
 	SUBQ    $0x08, R12
-	JNZ     loop34
+	JNZ     loop39
 	VZEROUPPER
 	RET
 
@@ -1033,7 +1406,7 @@ TEXT ·forward1AVX2(SB), NOSPLIT, $0-32
 	VMOVSS 320(AX), X5
 	VMOVSS 384(AX), X6
 
-loop35:
+loop40:
 	VMOVSS       (DX), X7
 	VMULSS       X2, X7, X8
 	VFMADD231SS  X1, X7, X6
@@ -1045,7 +1418,7 @@ loop35:
 	ADDQ         $0x04, DX
 	ADDQ         $0x04, CX
 	DECQ         BX
-	JNZ          loop35
+	JNZ          loop40
 	VMOVSS       X5, 320(AX)
 	VMOVSS       X6, 384(AX)
 	VZEROUPPER
@@ -1062,9 +1435,9 @@ TEXT ·forwardAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 320(AX), Y0
 	VMOVUPS 384(AX), Y1
 
-strip36:
+strip41:
 	CMPQ         CX, $0x08
-	JL           next37
+	JL           next42
 	MOVQ         (BX), DI
 	VMOVUPS      (DI)(DX*1), X3
 	VMOVUPS      16(DI)(DX*1), X7
@@ -1187,12 +1560,12 @@ strip36:
 	VEXTRACTF128 $0x01, Y10, 16(DI)(DX*1)
 	ADDQ         $0x20, DX
 	SUBQ         $0x08, CX
-	JMP          strip36
+	JMP          strip41
 
-next37:
-strip38:
+next42:
+strip43:
 	CMPQ         CX, $0x04
-	JL           next39
+	JL           next44
 	MOVQ         (BX), DI
 	VMOVUPS      (DI)(DX*1), X3
 	MOVQ         32(BX), DI
@@ -1263,9 +1636,9 @@ strip38:
 	VEXTRACTF128 $0x01, Y6, (DI)(DX*1)
 	ADDQ         $0x10, DX
 	SUBQ         $0x04, CX
-	JMP          strip38
+	JMP          strip43
 
-next39:
+next44:
 	VMOVUPS Y0, 320(AX)
 	VMOVUPS Y1, 384(AX)
 	VZEROUPPER
@@ -1283,9 +1656,9 @@ TEXT ·backwardAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Y0
 	VMOVUPS 512(AX), Y1
 
-strip40:
+strip45:
 	CMPQ         DX, $0x08
-	JL           next41
+	JL           next46
 	SUBQ         $0x20, BX
 	MOVQ         128(CX), SI
 	VMOVUPS      (SI)(BX*1), X3
@@ -1411,12 +1784,12 @@ strip40:
 	VMOVAPS      Y8, Y1
 	VMOVAPS      Y0, Y0
 	SUBQ         $0x08, DX
-	JMP          strip40
+	JMP          strip45
 
-next41:
-strip42:
+next46:
+strip47:
 	CMPQ         DX, $0x04
-	JL           next43
+	JL           next48
 	SUBQ         $0x10, BX
 	MOVQ         128(CX), SI
 	VMOVUPS      (SI)(BX*1), X3
@@ -1490,9 +1863,9 @@ strip42:
 	VMOVAPS      Y2, Y1
 	VMOVAPS      Y0, Y0
 	SUBQ         $0x04, DX
-	JMP          strip42
+	JMP          strip47
 
-next43:
+next48:
 	VMOVUPS Y0, 448(AX)
 	VMOVUPS Y1, 512(AX)
 	VZEROUPPER
@@ -1510,9 +1883,9 @@ TEXT ·gradientsAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Y0
 	VMOVUPS 512(AX), Y1
 
-strip44:
+strip49:
 	CMPQ         DX, $0x04
-	JL           next45
+	JL           next50
 	SUBQ         $0x10, BX
 	MOVQ         128(CX), SI
 	VMOVUPS      (SI)(BX*1), X2
@@ -1664,9 +2037,9 @@ strip44:
 	VMOVAPS      Y6, Y1
 	VMOVAPS      Y0, Y0
 	SUBQ         $0x04, DX
-	JMP          strip44
+	JMP          strip49
 
-next45:
+next50:
 	VMOVUPS Y0, 448(AX)
 	VMOVUPS Y1, 512(AX)
 	VZEROUPPER
@@ -1758,14 +2131,14 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS s+24(FP), Z0
 
-loop46:
+loop51:
 	VMOVUPS (CX), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
 	SUBQ    $0x10, DX
-	JNZ     loop46
+	JNZ     loop51
 	VZEROUPPER
 	RET
 
@@ -1777,7 +2150,7 @@ TEXT ·mulAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop47:
+loop52:
 	VMOVUPS (CX), Z0
 	VMULPS  (DX), Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -1785,7 +2158,7 @@ loop47:
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x10, BX
-	JNZ     loop47
+	JNZ     loop52
 	VZEROUPPER
 	RET
 
@@ -1797,7 +2170,7 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop48:
+loop53:
 	VMOVUPS (CX), Z0
 	VADDPS  (DX), Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -1805,7 +2178,7 @@ loop48:
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x10, BX
-	JNZ     loop48
+	JNZ     loop53
 	VZEROUPPER
 	RET
 
@@ -1817,14 +2190,14 @@ TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS s+24(FP), Z0
 
-loop49:
+loop54:
 	VMOVUPS     (AX), Z1
 	VFMADD231PS (CX), Z0, Z1
 	VMOVUPS     Z1, (AX)
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, CX
 	SUBQ        $0x10, DX
-	JNZ         loop49
+	JNZ         loop54
 	VZEROUPPER
 	RET
 
@@ -1836,7 +2209,7 @@ TEXT ·addMulAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop50:
+loop55:
 	VMOVUPS     (AX), Z0
 	VMOVUPS     (CX), Z1
 	VFMADD231PS (DX), Z1, Z0
@@ -1845,7 +2218,7 @@ loop50:
 	ADDQ        $0x40, CX
 	ADDQ        $0x40, DX
 	SUBQ        $0x10, BX
-	JNZ         loop50
+	JNZ         loop55
 	VZEROUPPER
 	RET
 
@@ -1861,7 +2234,7 @@ TEXT ·addDotAVX512(SB), NOSPLIT, $0-32
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 
-loop51:
+loop56:
 	SUBQ        $0x40, DX
 	SUBQ        $0x40, BX
 	VCVTPS2PD   (DX), Z2
@@ -1871,7 +2244,7 @@ loop51:
 	VCVTPS2PD   32(BX), Z3
 	VFMADD231PD Z2, Z3, Z1
 	SUBQ        $0x10, CX
-	JNZ         loop51
+	JNZ         loop56
 	VMOVUPD     Z0, (AX)
 	VMOVUPD     Z1, 64(AX)
 	VZEROUPPER
@@ -1887,14 +2260,14 @@ TEXT ·addSumAVX512(SB), NOSPLIT, $0-24
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 
-loop52:
+loop57:
 	SUBQ      $0x40, DX
 	VCVTPS2PD (DX), Z2
 	VADDPD    Z2, Z0, Z0
 	VCVTPS2PD 32(DX), Z2
 	VADDPD    Z2, Z1, Z1
 	SUBQ      $0x10, CX
-	JNZ       loop52
+	JNZ       loop57
 	VMOVUPD   Z0, (AX)
 	VMOVUPD   Z1, 64(AX)
 	VZEROUPPER
@@ -1908,25 +2281,25 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-28
 	MOVQ   n+16(FP), DX
 	VXORPS Z0, Z0, Z0
 
-loop53:
+loop58:
 	SUBQ        $0x10, DX
-	JL          tail54
+	JL          tail59
 	VMOVUPS     (AX), Z1
 	VFMADD231PS (CX), Z1, Z0
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, CX
-	JMP         loop53
+	JMP         loop58
 
-tail54:
+tail59:
 	ADDQ        $0x10, DX
-	JZ          done55
+	JZ          done60
 	MOVL        $0x0000ffff, BX
 	BZHIL       DX, BX, BX
 	KMOVW       BX, K1
 	VMOVUPS.Z   (AX), K1, Z1
 	VFMADD231PS (CX), Z1, K1, Z0
 
-done55:
+done60:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF32X4 $0x01, Y1, X0
@@ -1945,12 +2318,12 @@ TEXT ·peakAVX512(SB), NOSPLIT, $0-20
 	VBROADCASTSS peakMask<>+0(SB), Z0
 	VXORPS       Z1, Z1, Z1
 
-loop56:
+loop61:
 	VPANDD        (AX), Z0, Z2
 	VMAXPS        Z1, Z2, Z1
 	ADDQ          $0x40, AX
 	SUBQ          $0x10, CX
-	JNZ           loop56
+	JNZ           loop61
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y1, Y0, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -1972,12 +2345,12 @@ TEXT ·exponentAVX512(SB), NOSPLIT, $0-20
 	VBROADCASTSS exponentMask<>+0(SB), Z0
 	VXORPS       Z1, Z1, Z1
 
-loop57:
+loop62:
 	VPANDD        (AX), Z0, Z2
 	VPMAXUD       Z2, Z1, Z1
 	ADDQ          $0x40, AX
 	SUBQ          $0x10, CX
-	JNZ           loop57
+	JNZ           loop62
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VPMAXUD       Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -2000,9 +2373,9 @@ TEXT ·correlateAVX512(SB), NOSPLIT, $0-40
 	MOVQ n+24(FP), BX
 	MOVQ taps+32(FP), SI
 
-block58:
+block63:
 	CMPQ   BX, $0x00000040
-	JL     next59
+	JL     next64
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2010,7 +2383,7 @@ block58:
 	XORQ   DI, DI
 	MOVQ   CX, R8
 
-taps60:
+taps65:
 	VBROADCASTSS (DX)(DI*4), Z4
 	VFMADD231PS  (R8), Z4, Z0
 	VFMADD231PS  64(R8), Z4, Z1
@@ -2019,7 +2392,7 @@ taps60:
 	ADDQ         $0x04, R8
 	INCQ         DI
 	CMPQ         DI, SI
-	JL           taps60
+	JL           taps65
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -2027,30 +2400,30 @@ taps60:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x00000040, BX
-	JMP          block58
+	JMP          block63
 
-next59:
-block61:
+next64:
+block66:
 	CMPQ   BX, $0x00000010
-	JL     next62
+	JL     next67
 	VXORPS Z0, Z0, Z0
 	XORQ   DI, DI
 	MOVQ   CX, R8
 
-taps63:
+taps68:
 	VBROADCASTSS (DX)(DI*4), Z1
 	VFMADD231PS  (R8), Z1, Z0
 	ADDQ         $0x04, R8
 	INCQ         DI
 	CMPQ         DI, SI
-	JL           taps63
+	JL           taps68
 	VMOVUPS      Z0, (AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x00000010, BX
-	JMP          block61
+	JMP          block66
 
-next62:
+next67:
 	VZEROUPPER
 	RET
 
@@ -2063,16 +2436,16 @@ TEXT ·addCorrelationAVX512(SB), NOSPLIT, $0-40
 	MOVQ sums+24(FP), BX
 	MOVQ n+32(FP), SI
 
-block64:
+block69:
 	CMPQ    BX, $0x00000020
-	JL      next65
+	JL      next70
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 	VMOVUPD 128(AX), Z2
 	VMOVUPD 192(AX), Z3
 	MOVQ    SI, DI
 
-frames66:
+frames71:
 	DECQ         DI
 	VBROADCASTSS (CX)(DI*4), X4
 	VCVTSS2SD    X4, X4, X4
@@ -2086,7 +2459,7 @@ frames66:
 	VCVTPS2PD    96(DX)(DI*4), Z5
 	VFMADD231PD  Z5, Z4, Z3
 	TESTQ        DI, DI
-	JNZ          frames66
+	JNZ          frames71
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
@@ -2094,17 +2467,17 @@ frames66:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000080, DX
 	SUBQ         $0x00000020, BX
-	JMP          block64
+	JMP          block69
 
-next65:
-block67:
+next70:
+block72:
 	CMPQ    BX, $0x00000010
-	JL      next68
+	JL      next73
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 	MOVQ    SI, DI
 
-frames69:
+frames74:
 	DECQ         DI
 	VBROADCASTSS (CX)(DI*4), X2
 	VCVTSS2SD    X2, X2, X2
@@ -2114,15 +2487,149 @@ frames69:
 	VCVTPS2PD    32(DX)(DI*4), Z3
 	VFMADD231PD  Z3, Z2, Z1
 	TESTQ        DI, DI
-	JNZ          frames69
+	JNZ          frames74
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
 	SUBQ         $0x00000010, BX
-	JMP          block67
+	JMP          block72
 
-next68:
+next73:
+	VZEROUPPER
+	RET
+
+// func fft2WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+// Requires: AVX, AVX512F
+TEXT ·fft2WideAVX512(SB), NOSPLIT, $0-64
+	MOVQ  yr+0(FP), AX
+	MOVQ  yi+8(FP), CX
+	MOVQ  m+48(FP), DX
+	MOVQ  s+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  wr+32(FP), SI
+	MOVQ  wi+40(FP), DI
+	MOVQ  BX, R8
+	IMULQ DX, R8
+	LEAQ  (R8)(R8*2), R9
+	LEAQ  (BX)(BX*2), R9
+	MOVQ  xr+16(FP), R9
+	MOVQ  xi+24(FP), R10
+
+group75:
+	MOVQ BX, R11
+
+run76:
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (R10), Z1
+	VADDPS       (R9)(R8*1), Z0, Z2
+	VADDPS       (R10)(R8*1), Z1, Z3
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, (CX)
+	VSUBPS       (R9)(R8*1), Z0, Z0
+	VSUBPS       (R10)(R8*1), Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VBROADCASTSS (DI), Z3
+	VMULPS       Z2, Z0, Z4
+	VMULPS       Z3, Z1, Z5
+	VSUBPS       Z5, Z4, Z4
+	VMOVUPS      Z4, (AX)(BX*1)
+	VMULPS       Z3, Z0, Z4
+	VMULPS       Z2, Z1, Z5
+	VADDPS       Z5, Z4, Z4
+	VMOVUPS      Z4, (CX)(BX*1)
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, R10
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x40, R11
+	JNZ          run76
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, DI
+	DECQ         DX
+	JNZ          group75
+	VZEROUPPER
+	RET
+
+// func fft3WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+// Requires: AVX, AVX512F
+TEXT ·fft3WideAVX512(SB), NOSPLIT, $0-64
+	MOVQ  yr+0(FP), AX
+	MOVQ  yi+8(FP), CX
+	MOVQ  m+48(FP), DX
+	MOVQ  s+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  wr+32(FP), SI
+	MOVQ  wi+40(FP), DI
+	MOVQ  BX, R8
+	IMULQ DX, R8
+	LEAQ  (R8)(R8*2), R9
+	LEAQ  (BX)(BX*2), R9
+	MOVQ  xr+16(FP), R9
+	MOVQ  xi+24(FP), R10
+
+group77:
+	MOVQ BX, R11
+
+run78:
+	VMOVUPS      (R9)(R8*1), Z0
+	VADDPS       (R9)(R8*2), Z0, Z1
+	VSUBPS       (R9)(R8*2), Z0, Z0
+	VMOVUPS      (R10)(R8*1), Z2
+	VADDPS       (R10)(R8*2), Z2, Z3
+	VSUBPS       (R10)(R8*2), Z2, Z2
+	VMULPS       lanes_3f5db3d7<>+0(SB), Z0, Z0
+	VMULPS       lanes_3f5db3d7<>+0(SB), Z2, Z2
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R10), Z5
+	VADDPS       Z1, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VMOVUPS      Z6, (AX)
+	VMOVUPS      Z7, (CX)
+	VMULPS       lanes_3f000000<>+0(SB), Z1, Z1
+	VSUBPS       Z1, Z4, Z1
+	VMULPS       lanes_3f000000<>+0(SB), Z3, Z3
+	VSUBPS       Z3, Z5, Z3
+	VADDPS       Z2, Z1, Z4
+	VSUBPS       Z0, Z3, Z5
+	VBROADCASTSS (SI), Z6
+	VBROADCASTSS (DI), Z7
+	VMULPS       Z6, Z4, Z8
+	VMULPS       Z7, Z5, Z9
+	VSUBPS       Z9, Z8, Z8
+	VMOVUPS      Z8, (AX)(BX*1)
+	VMULPS       Z7, Z4, Z8
+	VMULPS       Z6, Z5, Z9
+	VADDPS       Z9, Z8, Z8
+	VMOVUPS      Z8, (CX)(BX*1)
+	VSUBPS       Z2, Z1, Z1
+	VADDPS       Z0, Z3, Z0
+	VBROADCASTSS 4(SI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VMULPS       Z2, Z1, Z4
+	VMULPS       Z3, Z0, Z5
+	VSUBPS       Z5, Z4, Z4
+	VMOVUPS      Z4, (AX)(BX*2)
+	VMULPS       Z3, Z1, Z4
+	VMULPS       Z2, Z0, Z5
+	VADDPS       Z5, Z4, Z4
+	VMOVUPS      Z4, (CX)(BX*2)
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, R10
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x40, R11
+	JNZ          run78
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         $0x08, SI
+	ADDQ         $0x08, DI
+	DECQ         DX
+	JNZ          group77
 	VZEROUPPER
 	RET
 
@@ -2143,84 +2650,226 @@ TEXT ·fft4WideAVX512(SB), NOSPLIT, $0-64
 	MOVQ  xr+16(FP), R11
 	MOVQ  xi+24(FP), R12
 
-group70:
-	VBROADCASTSS (SI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(SI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(SI), Z4
-	VBROADCASTSS 8(DI), Z5
-	MOVQ         BX, R13
+group79:
+	MOVQ BX, R13
 
-run71:
-	VMOVUPS (R11), Z6
-	VADDPS  (R11)(R8*2), Z6, Z7
-	VSUBPS  (R11)(R8*2), Z6, Z6
-	VMOVUPS (R11)(R8*1), Z8
-	VADDPS  (R11)(R9*1), Z8, Z9
-	VSUBPS  (R11)(R9*1), Z8, Z8
-	VMOVUPS (R12), Z10
-	VADDPS  (R12)(R8*2), Z10, Z11
-	VSUBPS  (R12)(R8*2), Z10, Z10
-	VMOVUPS (R12)(R8*1), Z12
-	VADDPS  (R12)(R9*1), Z12, Z13
-	VSUBPS  (R12)(R9*1), Z12, Z12
-	VADDPS  Z9, Z7, Z14
-	VADDPS  Z13, Z11, Z15
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, (CX)
-	VSUBPS  Z9, Z7, Z7
-	VSUBPS  Z13, Z11, Z11
-	VMULPS  Z2, Z7, Z9
-	VMULPS  Z3, Z11, Z13
-	VSUBPS  Z13, Z9, Z9
-	VMULPS  Z3, Z7, Z7
-	VMULPS  Z2, Z11, Z11
-	VADDPS  Z11, Z7, Z7
-	VMOVUPS Z9, (AX)(BX*2)
-	VMOVUPS Z7, (CX)(BX*2)
-	VADDPS  Z12, Z6, Z7
-	VSUBPS  Z8, Z10, Z9
-	VMULPS  Z0, Z7, Z11
-	VMULPS  Z1, Z9, Z13
-	VSUBPS  Z13, Z11, Z11
-	VMULPS  Z1, Z7, Z7
-	VMULPS  Z0, Z9, Z9
-	VADDPS  Z9, Z7, Z7
-	VMOVUPS Z11, (AX)(BX*1)
-	VMOVUPS Z7, (CX)(BX*1)
-	VSUBPS  Z12, Z6, Z6
-	VADDPS  Z8, Z10, Z10
-	VMULPS  Z4, Z6, Z7
-	VMULPS  Z5, Z10, Z8
-	VSUBPS  Z8, Z7, Z7
-	VMULPS  Z5, Z6, Z6
-	VMULPS  Z4, Z10, Z8
-	VADDPS  Z8, Z6, Z6
-	VMOVUPS Z7, (AX)(R10*1)
-	VMOVUPS Z6, (CX)(R10*1)
-	ADDQ    $0x40, R11
-	ADDQ    $0x40, R12
-	ADDQ    $0x40, AX
-	ADDQ    $0x40, CX
-	SUBQ    $0x40, R13
-	JNZ     run71
-	ADDQ    R10, AX
-	ADDQ    R10, CX
-	ADDQ    $0x0c, SI
-	ADDQ    $0x0c, DI
-	DECQ    DX
-	JNZ     group70
+run80:
+	VMOVUPS      (R11), Z0
+	VADDPS       (R11)(R8*2), Z0, Z1
+	VSUBPS       (R11)(R8*2), Z0, Z0
+	VMOVUPS      (R11)(R8*1), Z2
+	VADDPS       (R11)(R9*1), Z2, Z3
+	VSUBPS       (R11)(R9*1), Z2, Z2
+	VMOVUPS      (R12), Z4
+	VADDPS       (R12)(R8*2), Z4, Z5
+	VSUBPS       (R12)(R8*2), Z4, Z4
+	VMOVUPS      (R12)(R8*1), Z6
+	VADDPS       (R12)(R9*1), Z6, Z7
+	VSUBPS       (R12)(R9*1), Z6, Z6
+	VADDPS       Z3, Z1, Z8
+	VADDPS       Z7, Z5, Z9
+	VMOVUPS      Z8, (AX)
+	VMOVUPS      Z9, (CX)
+	VSUBPS       Z3, Z1, Z1
+	VSUBPS       Z7, Z5, Z5
+	VBROADCASTSS 4(SI), Z3
+	VBROADCASTSS 4(DI), Z7
+	VMULPS       Z3, Z1, Z8
+	VMULPS       Z7, Z5, Z9
+	VSUBPS       Z9, Z8, Z8
+	VMOVUPS      Z8, (AX)(BX*2)
+	VMULPS       Z7, Z1, Z8
+	VMULPS       Z3, Z5, Z9
+	VADDPS       Z9, Z8, Z8
+	VMOVUPS      Z8, (CX)(BX*2)
+	VADDPS       Z6, Z0, Z1
+	VSUBPS       Z2, Z4, Z3
+	VBROADCASTSS (SI), Z5
+	VBROADCASTSS (DI), Z7
+	VMULPS       Z5, Z1, Z8
+	VMULPS       Z7, Z3, Z9
+	VSUBPS       Z9, Z8, Z8
+	VMOVUPS      Z8, (AX)(BX*1)
+	VMULPS       Z7, Z1, Z8
+	VMULPS       Z5, Z3, Z9
+	VADDPS       Z9, Z8, Z8
+	VMOVUPS      Z8, (CX)(BX*1)
+	VSUBPS       Z6, Z0, Z0
+	VADDPS       Z2, Z4, Z4
+	VBROADCASTSS 8(SI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VMULPS       Z1, Z0, Z3
+	VMULPS       Z2, Z4, Z5
+	VSUBPS       Z5, Z3, Z3
+	VMOVUPS      Z3, (AX)(R10*1)
+	VMULPS       Z2, Z0, Z3
+	VMULPS       Z1, Z4, Z5
+	VADDPS       Z5, Z3, Z3
+	VMOVUPS      Z3, (CX)(R10*1)
+	ADDQ         $0x40, R11
+	ADDQ         $0x40, R12
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x40, R13
+	JNZ          run80
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         $0x0c, SI
+	ADDQ         $0x0c, DI
+	DECQ         DX
+	JNZ          group79
 	VZEROUPPER
 	RET
 
-// func fft4OneAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+// func fft5WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
 // Requires: AVX, AVX512F
-TEXT ·fft4OneAVX512(SB), NOSPLIT, $0-48
+TEXT ·fft5WideAVX512(SB), NOSPLIT, $0-64
+	MOVQ  yr+0(FP), AX
+	MOVQ  yi+8(FP), CX
+	MOVQ  m+48(FP), DX
+	MOVQ  s+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  wr+32(FP), SI
+	MOVQ  wi+40(FP), DI
+	MOVQ  BX, R8
+	IMULQ DX, R8
+	LEAQ  (R8)(R8*2), R9
+	LEAQ  (BX)(BX*2), R10
+	MOVQ  xr+16(FP), R11
+	MOVQ  xi+24(FP), R12
+
+group81:
+	MOVQ BX, R13
+
+run82:
+	VMOVUPS      (R11)(R8*1), Z0
+	VADDPS       (R11)(R8*4), Z0, Z1
+	VSUBPS       (R11)(R8*4), Z0, Z0
+	VMOVUPS      (R11)(R8*2), Z2
+	VADDPS       (R11)(R9*1), Z2, Z3
+	VSUBPS       (R11)(R9*1), Z2, Z2
+	VMOVUPS      (R11), Z4
+	VMULPS       lanes_3e9e377a<>+0(SB), Z1, Z5
+	VADDPS       Z5, Z4, Z5
+	VMULPS       lanes_bf4f1bbd<>+0(SB), Z3, Z6
+	VADDPS       Z6, Z5, Z5
+	VMULPS       lanes_bf4f1bbd<>+0(SB), Z1, Z6
+	VADDPS       Z6, Z4, Z6
+	VMULPS       lanes_3e9e377a<>+0(SB), Z3, Z7
+	VADDPS       Z7, Z6, Z6
+	VADDPS       Z1, Z4, Z4
+	VADDPS       Z3, Z4, Z4
+	VMULPS       lanes_3f737871<>+0(SB), Z0, Z1
+	VMULPS       lanes_3f167918<>+0(SB), Z2, Z3
+	VADDPS       Z3, Z1, Z1
+	VMULPS       lanes_3f167918<>+0(SB), Z0, Z0
+	VMULPS       lanes_3f737871<>+0(SB), Z2, Z2
+	VSUBPS       Z2, Z0, Z0
+	VMOVUPS      (R12)(R8*1), Z2
+	VADDPS       (R12)(R8*4), Z2, Z3
+	VSUBPS       (R12)(R8*4), Z2, Z2
+	VMOVUPS      (R12)(R8*2), Z7
+	VADDPS       (R12)(R9*1), Z7, Z8
+	VSUBPS       (R12)(R9*1), Z7, Z7
+	VMOVUPS      (R12), Z9
+	VMULPS       lanes_3e9e377a<>+0(SB), Z3, Z10
+	VADDPS       Z10, Z9, Z10
+	VMULPS       lanes_bf4f1bbd<>+0(SB), Z8, Z11
+	VADDPS       Z11, Z10, Z10
+	VMULPS       lanes_bf4f1bbd<>+0(SB), Z3, Z11
+	VADDPS       Z11, Z9, Z11
+	VMULPS       lanes_3e9e377a<>+0(SB), Z8, Z12
+	VADDPS       Z12, Z11, Z11
+	VADDPS       Z3, Z9, Z9
+	VADDPS       Z8, Z9, Z9
+	VMULPS       lanes_3f737871<>+0(SB), Z2, Z3
+	VMULPS       lanes_3f167918<>+0(SB), Z7, Z8
+	VADDPS       Z8, Z3, Z3
+	VMULPS       lanes_3f167918<>+0(SB), Z2, Z2
+	VMULPS       lanes_3f737871<>+0(SB), Z7, Z7
+	VSUBPS       Z7, Z2, Z2
+	VMOVUPS      Z4, (AX)
+	VMOVUPS      Z9, (CX)
+	VADDPS       Z3, Z5, Z4
+	VSUBPS       Z1, Z10, Z7
+	VBROADCASTSS (SI), Z8
+	VBROADCASTSS (DI), Z9
+	VMULPS       Z8, Z4, Z12
+	VMULPS       Z9, Z7, Z13
+	VSUBPS       Z13, Z12, Z12
+	VMOVUPS      Z12, (AX)(BX*1)
+	VMULPS       Z9, Z4, Z12
+	VMULPS       Z8, Z7, Z13
+	VADDPS       Z13, Z12, Z12
+	VMOVUPS      Z12, (CX)(BX*1)
+	VSUBPS       Z3, Z5, Z3
+	VADDPS       Z1, Z10, Z1
+	VBROADCASTSS 12(SI), Z4
+	VBROADCASTSS 12(DI), Z5
+	VMULPS       Z4, Z3, Z7
+	VMULPS       Z5, Z1, Z8
+	VSUBPS       Z8, Z7, Z7
+	VMOVUPS      Z7, (AX)(BX*4)
+	VMULPS       Z5, Z3, Z7
+	VMULPS       Z4, Z1, Z8
+	VADDPS       Z8, Z7, Z7
+	VMOVUPS      Z7, (CX)(BX*4)
+	VADDPS       Z2, Z6, Z1
+	VSUBPS       Z0, Z11, Z3
+	VBROADCASTSS 4(SI), Z4
+	VBROADCASTSS 4(DI), Z5
+	VMULPS       Z4, Z1, Z7
+	VMULPS       Z5, Z3, Z8
+	VSUBPS       Z8, Z7, Z7
+	VMOVUPS      Z7, (AX)(BX*2)
+	VMULPS       Z5, Z1, Z7
+	VMULPS       Z4, Z3, Z8
+	VADDPS       Z8, Z7, Z7
+	VMOVUPS      Z7, (CX)(BX*2)
+	VSUBPS       Z2, Z6, Z1
+	VADDPS       Z0, Z11, Z0
+	VBROADCASTSS 8(SI), Z2
+	VBROADCASTSS 8(DI), Z3
+	VMULPS       Z2, Z1, Z4
+	VMULPS       Z3, Z0, Z5
+	VSUBPS       Z5, Z4, Z4
+	VMOVUPS      Z4, (AX)(R10*1)
+	VMULPS       Z3, Z1, Z4
+	VMULPS       Z2, Z0, Z5
+	VADDPS       Z5, Z4, Z4
+	VMOVUPS      Z4, (CX)(R10*1)
+	ADDQ         $0x40, R11
+	ADDQ         $0x40, R12
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x40, R13
+	JNZ          run82
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         $0x10, SI
+	ADDQ         $0x10, DI
+	DECQ         DX
+	JNZ          group81
+	VZEROUPPER
+	RET
+
+// func fft4OneAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int, n int)
+// Requires: AVX, AVX512F
+TEXT ·fft4OneAVX512(SB), NOSPLIT, $0-56
 	MOVQ yr+0(FP), AX
 	MOVQ yi+8(FP), CX
-	MOVQ quarter+40(FP), DX
-	MOVQ DX, BX
+	MOVQ n+48(FP), DX
+	MOVQ quarter+40(FP), BX
 	SHLQ $0x02, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ xr+16(FP), DI
@@ -2228,7 +2877,7 @@ TEXT ·fft4OneAVX512(SB), NOSPLIT, $0-48
 	MOVQ w+32(FP), R9
 	LEAQ (R9)(SI*1), R10
 
-loop72:
+loop83:
 	VMOVUPS    (DI), Z0
 	VADDPS     (DI)(BX*2), Z0, Z1
 	VSUBPS     (DI)(BX*2), Z0, Z0
@@ -2314,17 +2963,17 @@ loop72:
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, CX
 	SUBQ       $0x10, DX
-	JNZ        loop72
+	JNZ        loop83
 	VZEROUPPER
 	RET
 
-// func fft4FourAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int)
+// func fft4FourAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, quarter int, n int)
 // Requires: AVX, AVX512F
-TEXT ·fft4FourAVX512(SB), NOSPLIT, $0-48
+TEXT ·fft4FourAVX512(SB), NOSPLIT, $0-56
 	MOVQ yr+0(FP), AX
 	MOVQ yi+8(FP), CX
-	MOVQ quarter+40(FP), DX
-	MOVQ DX, BX
+	MOVQ n+48(FP), DX
+	MOVQ quarter+40(FP), BX
 	SHLQ $0x02, BX
 	LEAQ (BX)(BX*2), SI
 	MOVQ xr+16(FP), DI
@@ -2332,7 +2981,7 @@ TEXT ·fft4FourAVX512(SB), NOSPLIT, $0-48
 	MOVQ w+32(FP), R9
 	LEAQ (R9)(SI*1), R10
 
-loop73:
+loop84:
 	VMOVUPS    (DI), Z0
 	VADDPS     (DI)(BX*2), Z0, Z1
 	VSUBPS     (DI)(BX*2), Z0, Z0
@@ -2402,61 +3051,54 @@ loop73:
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, CX
 	SUBQ       $0x10, DX
-	JNZ        loop73
+	JNZ        loop84
 	VZEROUPPER
 	RET
 
-// func fft2WideAVX512(yr *float32, yi *float32, xr *float32, xi *float32, wr *float32, wi *float32, m int, s int)
+// func fft2FourAVX512(yr *float32, yi *float32, xr *float32, xi *float32, w *float32, half int, n int)
 // Requires: AVX, AVX512F
-TEXT ·fft2WideAVX512(SB), NOSPLIT, $0-64
-	MOVQ  yr+0(FP), AX
-	MOVQ  yi+8(FP), CX
-	MOVQ  xr+16(FP), DX
-	MOVQ  xi+24(FP), BX
-	MOVQ  wr+32(FP), SI
-	MOVQ  wi+40(FP), DI
-	MOVQ  m+48(FP), R8
-	MOVQ  s+56(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  R9, R10
-	IMULQ R8, R10
+TEXT ·fft2FourAVX512(SB), NOSPLIT, $0-56
+	MOVQ yr+0(FP), AX
+	MOVQ yi+8(FP), CX
+	MOVQ half+40(FP), DX
+	SHLQ $0x02, DX
+	MOVQ n+48(FP), BX
+	MOVQ xr+16(FP), SI
+	MOVQ xi+24(FP), DI
+	MOVQ w+32(FP), R8
 
-group74:
-	VBROADCASTSS (SI), Z0
-	VBROADCASTSS (DI), Z1
-	MOVQ         R9, R11
-
-run75:
-	VMOVUPS (DX), Z2
-	VMOVUPS (BX), Z3
-	VMOVUPS (DX)(R10*1), Z4
-	VMOVUPS (BX)(R10*1), Z5
-	VADDPS  Z4, Z2, Z6
-	VMOVUPS Z6, (AX)
-	VADDPS  Z5, Z3, Z6
-	VMOVUPS Z6, (CX)
-	VSUBPS  Z4, Z2, Z2
-	VSUBPS  Z5, Z3, Z3
-	VMULPS  Z0, Z2, Z4
-	VMULPS  Z1, Z3, Z5
-	VSUBPS  Z5, Z4, Z4
-	VMULPS  Z1, Z2, Z2
-	VMULPS  Z0, Z3, Z3
-	VADDPS  Z3, Z2, Z2
-	VMOVUPS Z4, (AX)(R9*1)
-	VMOVUPS Z2, (CX)(R9*1)
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
-	ADDQ    $0x40, AX
-	ADDQ    $0x40, CX
-	SUBQ    $0x40, R11
-	JNZ     run75
-	ADDQ    R9, AX
-	ADDQ    R9, CX
-	ADDQ    $0x04, SI
-	ADDQ    $0x04, DI
-	DECQ    R8
-	JNZ     group74
+loop85:
+	VMOVUPS    (SI), Z0
+	VMOVUPS    (DI), Z1
+	VADDPS     (SI)(DX*1), Z0, Z2
+	VADDPS     (DI)(DX*1), Z1, Z3
+	VSUBPS     (SI)(DX*1), Z0, Z0
+	VSUBPS     (DI)(DX*1), Z1, Z1
+	VMULPS     (R8), Z0, Z4
+	VMULPS     (R8)(DX*1), Z1, Z5
+	VSUBPS     Z5, Z4, Z4
+	VMULPS     (R8)(DX*1), Z0, Z0
+	VMULPS     (R8), Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF32X4 $0x44, Z4, Z2, Z1
+	VSHUFF32X4 $0xee, Z4, Z2, Z2
+	VSHUFF32X4 $0xd8, Z1, Z1, Z1
+	VSHUFF32X4 $0xd8, Z2, Z2, Z2
+	VMOVUPS    Z1, (AX)
+	VMOVUPS    Z2, 64(AX)
+	VSHUFF32X4 $0x44, Z0, Z3, Z1
+	VSHUFF32X4 $0xee, Z0, Z3, Z0
+	VSHUFF32X4 $0xd8, Z1, Z1, Z1
+	VSHUFF32X4 $0xd8, Z0, Z0, Z0
+	VMOVUPS    Z1, (CX)
+	VMOVUPS    Z0, 64(CX)
+	ADDQ       $0x40, SI
+	ADDQ       $0x40, DI
+	ADDQ       $0x40, R8
+	ADDQ       $0x00000080, AX
+	ADDQ       $0x00000080, CX
+	SUBQ       $0x10, BX
+	JNZ        loop85
 	VZEROUPPER
 	RET
 
@@ -2476,9 +3118,9 @@ TEXT ·forwardAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS 320(AX), Z5
 	VMOVUPS 384(AX), Z6
 
-strip76:
+strip86:
 	CMPQ          CX, $0x10
-	JL            next77
+	JL            next87
 	MOVQ          (BX), DI
 	VMOVUPS       (DI)(DX*1), X8
 	VMOVUPS       16(DI)(DX*1), X12
@@ -2785,12 +3427,12 @@ strip76:
 	VEXTRACTF32X4 $0x03, Z23, 48(DI)(DX*1)
 	ADDQ          $0x40, DX
 	SUBQ          $0x10, CX
-	JMP           strip76
+	JMP           strip86
 
-next77:
-strip78:
+next87:
+strip88:
 	CMPQ          CX, $0x04
-	JL            next79
+	JL            next89
 	MOVQ          (BX), DI
 	VMOVUPS       (DI)(DX*1), X8
 	MOVQ          32(BX), DI
@@ -2893,9 +3535,9 @@ strip78:
 	VEXTRACTF32X4 $0x03, Z11, (DI)(DX*1)
 	ADDQ          $0x10, DX
 	SUBQ          $0x04, CX
-	JMP           strip78
+	JMP           strip88
 
-next79:
+next89:
 	VMOVUPS Z5, 320(AX)
 	VMOVUPS Z6, 384(AX)
 	VZEROUPPER
@@ -2918,9 +3560,9 @@ TEXT ·backwardAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Z5
 	VMOVUPS 512(AX), Z6
 
-strip80:
+strip90:
 	CMPQ          DX, $0x10
-	JL            next81
+	JL            next91
 	SUBQ          $0x40, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X8
@@ -3230,12 +3872,12 @@ strip80:
 	VMOVAPS       Z13, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x10, DX
-	JMP           strip80
+	JMP           strip90
 
-next81:
-strip82:
+next91:
+strip92:
 	CMPQ          DX, $0x04
-	JL            next83
+	JL            next93
 	SUBQ          $0x10, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X8
@@ -3341,9 +3983,9 @@ strip82:
 	VMOVAPS       Z7, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x04, DX
-	JMP           strip82
+	JMP           strip92
 
-next83:
+next93:
 	VMOVUPS Z5, 448(AX)
 	VMOVUPS Z6, 512(AX)
 	VZEROUPPER
@@ -3366,9 +4008,9 @@ TEXT ·gradientsAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Z5
 	VMOVUPS 512(AX), Z6
 
-strip84:
+strip94:
 	CMPQ          DX, $0x08
-	JL            next85
+	JL            next95
 	SUBQ          $0x20, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X7
@@ -3720,12 +4362,12 @@ strip84:
 	VMOVAPS       Z15, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x08, DX
-	JMP           strip84
+	JMP           strip94
 
-next85:
-strip86:
+next95:
+strip96:
 	CMPQ          DX, $0x04
-	JL            next87
+	JL            next97
 	SUBQ          $0x10, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X7
@@ -3941,9 +4583,9 @@ strip86:
 	VMOVAPS       Z15, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x04, DX
-	JMP           strip86
+	JMP           strip96
 
-next87:
+next97:
 	VMOVUPS Z5, 448(AX)
 	VMOVUPS Z6, 512(AX)
 	VZEROUPPER
