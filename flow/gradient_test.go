@@ -75,6 +75,8 @@ var gradientCases = []gradientCase{
 	{typ: "ISTFT", params: "n_fft=8 hop=4", channels: 10, linear: true, tokens: 512},
 	{typ: "Mel", params: "input=power n_fft=32 win=32 hop=16 n_mels=4 sample_rate=48000 f_max=24000", channels: 17, linear: true, tokens: 512},
 	{typ: "Mel", params: "input=complex n_fft=32 win=32 hop=16 n_mels=4 sample_rate=48000 f_max=24000", channels: 34, tokens: 512},
+	{typ: "Compressor"},
+	{typ: "Compressor", params: "sidechain=yes threshold_db=-12"},
 	{typ: "Oscillator", params: "kind=sine frequency_hz=441 amplitude=0.7 phase=0.1"},
 	{typ: "Oscillator", params: "kind=saw frequency_hz=1700 amplitude=0.7 phase=0.1"},
 	{typ: "Oscillator", params: "kind=square frequency_hz=1700 amplitude=0.7 phase=0.1", ratio: 2},
@@ -85,7 +87,7 @@ var gradientCases = []gradientCase{
 func (c *gradientCase) String() string {
 	kind := ""
 	for w := range strings.FieldsSeq(c.params) {
-		if k, v, _ := strings.Cut(w, "="); k == "kind" || k == "interpolation" || k == "method" || k == "input" {
+		if k, v, _ := strings.Cut(w, "="); k == "kind" || k == "interpolation" || k == "method" || k == "input" || k == "sidechain" {
 			kind = " " + v
 		}
 	}

@@ -41,7 +41,7 @@ var samples = map[string][]sample{
 	"Biquad":         {{}, {params: []any{"kind", "highshelf", "gain_db", -7.5}}, {params: []any{"kind", "coefficients", "a1", -.5}}},
 	"SVF":            {{params: []any{"kind", "bandpass"}}},
 	"WaveShaper":     {{params: []any{"drive", 2.0}}, {params: []any{"kind", "soft", "antialiasing", "adaa"}}},
-	"Compressor":     {{params: []any{"lookahead", 5}}},
+	"Compressor":     {{params: []any{"lookahead", 5}}, {params: []any{"sidechain", "yes"}, channels: []int{2, 1}}},
 	"Meter":          {{params: []any{"hop", 48}}},
 	"Conv1d":         {{params: []any{"weight", nodetest.Ramp(3, 2, 4, -1, 1), "stride", 2}}},
 	"GRU":            {{params: []any{"weight_ih", nodetest.Ramp(1, 6, 2, -1, 1), "weight_hh", nodetest.Ramp(1, 6, 2, 1, -1)}}},

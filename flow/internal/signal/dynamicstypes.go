@@ -23,10 +23,11 @@ func DynamicsTypes() node.Table {
 	return node.Table{
 		ports(node.Type{Name: "Envelope", Doc: "peak follower: e += (1-k)(|x|-e), k of the attack or the release (seconds)",
 			Framed: times, Adjoint: true, New32: newEnvelope[float32], New64: newEnvelope[float64]}),
-		ports(node.Type{Name: "Compressor", Doc: "attenuates what exceeds a threshold, with a soft knee; delayed by lookahead frames",
+		ports(node.Type{Name: "Compressor", Doc: "attenuates what exceeds a threshold, with a soft knee; delayed by lookahead frames; with sidechain yes the level is that of the input sidechain",
 			Framed: []node.Default{{Name: "threshold_db", Value: -20}, {Name: "ratio", Value: 4}, {Name: "knee_db", Value: 6},
 				times[0], times[1], {Name: "makeup_db"}},
-			Settings: []node.Setting{lookahead}, Adjoint: true, New32: newCompressor[float32], New64: newCompressor[float64]}),
+			Settings: []node.Setting{lookahead, {Name: "sidechain", Among: []string{"no", "yes"}}}, Adjoint: true,
+			Refine: refineCompressor, New32: newCompressor[float32], New64: newCompressor[float64]}),
 		ports(node.Type{Name: "Limiter", Doc: "keeps peaks below ceiling_db; delayed by lookahead frames",
 			Framed:   []node.Default{{Name: "ceiling_db", Value: -1}, {Name: "release", Value: 0.05}},
 			Settings: []node.Setting{{Name: "lookahead", Value: 64}}, Adjoint: true, New32: newLimiter[float32], New64: newLimiter[float64]}),
