@@ -43,6 +43,7 @@ var samples = map[string][]sample{
 	"WaveShaper":     {{params: []any{"drive", 2.0}}, {params: []any{"kind", "soft", "antialiasing", "adaa"}}},
 	"Compressor":     {{params: []any{"lookahead", 5}}, {params: []any{"sidechain", "yes"}, channels: []int{2, 1}}},
 	"Meter":          {{params: []any{"hop", 48}}},
+	"Loudness":       {{params: []any{"hop", 48}}},
 	"Conv1d":         {{params: []any{"weight", nodetest.Ramp(3, 2, 4, -1, 1), "stride", 2}}},
 	"GRU":            {{params: []any{"weight_ih", nodetest.Ramp(1, 6, 2, -1, 1), "weight_hh", nodetest.Ramp(1, 6, 2, 1, -1)}}},
 	"SquaredError":   {{channels: []int{2, 2}}},
