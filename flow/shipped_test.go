@@ -42,6 +42,7 @@ var samples = map[string][]sample{
 	"SVF":            {{params: []any{"kind", "bandpass"}}},
 	"WaveShaper":     {{params: []any{"drive", 2.0}}, {params: []any{"kind", "soft", "antialiasing", "adaa"}}},
 	"Compressor":     {{params: []any{"lookahead", 5}}, {params: []any{"sidechain", "yes"}, channels: []int{2, 1}}},
+	"Limiter":        {{}, {params: []any{"true_peak", "yes"}}},
 	"Meter":          {{params: []any{"hop", 48}}},
 	"Loudness":       {{params: []any{"hop", 48}}},
 	"Conv1d":         {{params: []any{"weight", nodetest.Ramp(3, 2, 4, -1, 1), "stride", 2}}},
