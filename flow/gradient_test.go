@@ -66,6 +66,7 @@ var gradientCases = []gradientCase{
 	{typ: "WaveShaper", params: "kind=hard drive=0.3", small: true},
 	{typ: "FIR", params: `taps={"shape":[1,1,5],"data":[1,-0.5,0.25,2,-1]} method=partitioned partition=4`, linear: true},
 	{typ: "Convolver", params: `taps={"shape":[1,2,3],"data":[1,-0.5,0.25,2,-1,3]} partition=2`, linear: true},
+	{typ: "ConvolutionReverb", params: `taps={"shape":[1,2,40],"data":` + wave(80) + `} partition=2 dry=0.7 wet=0.4`, linear: true},
 	{typ: "Conv1d", params: `weight={"shape":[2,2,3],"data":[1,-0.5,0.25,2,-1,3,1,-2,0.5,-0.25,0.1,1]} dilation=2 stride=2`, linear: true, tokens: 512},
 	{typ: "GRU", params: `weight_ih={"shape":[1,3,2],"data":[1,-0.5,0.25,0.7,-1,0.3]} weight_hh={"shape":[1,3,1],"data":[0.5,-0.4,0.9]} bias_ih={"shape":[1,3,1],"data":[0.1,0.2,-0.1]} bias_hh={"shape":[1,3,1],"data":[0.3,-0.2,0.1]}`, tokens: 512},
 	{typ: "SpectralLoss", params: "n_fft=8 hop=4", tokens: 512},
@@ -82,6 +83,15 @@ var gradientCases = []gradientCase{
 	{typ: "Oscillator", params: "kind=square frequency_hz=1700 amplitude=0.7 phase=0.1", ratio: 2},
 	{typ: "Oscillator", params: "kind=triangle frequency_hz=1700 amplitude=0.7 phase=0.1", ratio: 4},
 	{typ: "OversampledOsc", params: "kind=saw frequency_hz=1700 amplitude=0.7 phase=0.1", ratio: 4},
+}
+
+// wave is a table of n numbers.
+func wave(n int) string {
+	v := make([]string, n)
+	for i := range v {
+		v[i] = fmt.Sprintf("%.3f", math.Sin(float64(i*i)))
+	}
+	return "[" + strings.Join(v, ",") + "]"
 }
 
 func (c *gradientCase) String() string {

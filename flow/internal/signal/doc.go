@@ -3,7 +3,7 @@
 //
 //	BasicTypes     Input Probe, sources and sinks of files, Constant Gain Mix Split Merge Matrix Linear Pan
 //	BiquadTypes    Biquad
-//	FilterTypes    SVF OnePole DCBlock FIR Convolver
+//	FilterTypes    SVF OnePole DCBlock FIR Convolver ConvolutionReverb
 //	DynamicsTypes  Envelope Compressor Limiter WaveShaper ADSR
 //	DelayTypes     Delay
 //	ResampleTypes  Resample Upsample Downsample AsyncResample
