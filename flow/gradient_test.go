@@ -60,6 +60,7 @@ var gradientCases = []gradientCase{
 	{typ: "Upsample", params: "factor=2 tier=60", linear: true},
 	{typ: "Downsample", params: "factor=3 tier=96", linear: true},
 	{typ: "Resample", params: "up=3 down=2 tier=60", linear: true},
+	{typ: "Resample", params: "up=2 down=3 tier=120 cutoff=90", linear: true},
 	{typ: "Resample", params: `up=2 down=3 taps={"shape":[1,1,4],"data":[1,2,-1,0.5]}`, linear: true},
 	{typ: "WaveShaper", params: "kind=tanh drive=0.8"},
 	{typ: "WaveShaper", params: "kind=soft drive=0.3", small: true},
