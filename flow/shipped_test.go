@@ -46,6 +46,7 @@ var samples = map[string][]sample{
 	"Limiter":           {{}, {params: []any{"true_peak", "yes"}}},
 	"Meter":             {{params: []any{"hop", 48}}},
 	"Loudness":          {{params: []any{"hop", 48}}},
+	"VAD":               {{params: []any{"n_fft", 96, "hop", 48}}},
 	"Conv1d":            {{params: []any{"weight", nodetest.Ramp(3, 2, 4, -1, 1), "stride", 2}}},
 	"GRU":               {{params: []any{"weight_ih", nodetest.Ramp(1, 6, 2, -1, 1), "weight_hh", nodetest.Ramp(1, 6, 2, 1, -1)}}},
 	"SquaredError":      {{channels: []int{2, 2}}},

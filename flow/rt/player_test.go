@@ -133,7 +133,7 @@ func TestSameBits(t *testing.T) {
 			switch {
 			case strings.Contains(typ.Name, "Mel") || typ.Name == "MFCC":
 				blocks = 4 // of long blocks: a token is a hop
-			case typ.Name == "Meter" || typ.Name == "Loudness" || typ.Name == "SpectralLoss":
+			case typ.Name == "Meter" || typ.Name == "Loudness" || typ.Name == "VAD" || typ.Name == "SpectralLoss":
 				blocks = 12 // of longer ones: a report
 			}
 			for _, dynamic := range []bool{false, true} {

@@ -8,7 +8,8 @@ import (
 	"atenia/internal/kernel/dsp"
 )
 
-// MeterTypes returns the table of the meters: Meter, and Loudness in EBU mode. Of a Meter:
+// MeterTypes returns the table of the meters: Meter, Loudness in EBU mode, and the voice activity detector VAD. Of a
+// Meter:
 //
 //	            ┌──► rms        per channel, linear
 //	in ──► hop ─┼──► peak       per channel, linear: the largest |x|
@@ -26,7 +27,7 @@ func MeterTypes() node.Table {
 		Ins: []string{"in"}, Outs: []string{"rms", "peak", "momentary", "integrated"},
 		Settings: []node.Setting{{Name: "hop", Least: 1, Value: 4800}, {Name: "blocks", Least: 1, Value: 4}},
 		Refine:   refineMeter, New32: newMeter[float32], New64: newMeter[float64],
-	}, loudnessType()}
+	}, loudnessType(), vadType()}
 }
 
 func refineMeter(_ *graph.Node, s node.Settings, spec *graph.Spec) error {
