@@ -151,6 +151,10 @@ func plan(t *testing.T, typ string) string {
 	switch typ {
 	case "Split":
 		channels, settings = 2, `"outputs": 2`
+	case "ConvolutionReverb": // three levels of partitions
+		settings = fmt.Sprintf(`"partition": 2, "taps": {"shape":[1,1,300],"data":[%s1]}`, strings.Repeat("0.1,", 299))
+	case "Limiter":
+		settings = `"true_peak": "yes"`
 	case "FFT", "STFT":
 		settings = `"n_fft": 16`
 	case "IFFT", "ISTFT":

@@ -83,14 +83,22 @@ func (g *grown[F]) set(taps []F, levels []*level[F]) {
 	}
 }
 
+// A plane is rows of frames: row r begins at element r/share*stride.
+type plane[F node.Float] struct {
+	data          []F
+	stride, share int
+}
+
+// row returns n frames of row r from frame i on.
+func (p plane[F]) row(r, i, n int) []F { return p.data[r/p.share*p.stride+i:][:n] }
+
 // A growing is the convolution of rows of frames with their responses. Blocks and steps are aligned to the stream, so
-// results do not depend on how it is cut.
+// results do not depend on how it is cut. Nothing in it stores a pointer after it is made, as real time demands.
 type growing[F node.Float] struct {
 	part, largest int // frames of the first level's and of the last level's blocks
 	head          []*partitioned[F]
 	levels        []*level[F]
-	at            int   // frames in the open block of the last level
-	in, out       [][]F // rows of a call, set by the caller
+	at            int // frames in the open block of the last level
 
 	kept int   // closed blocks of the last level that the state consists of
 	past [][]F // [rows][kept+1, largest] a ring of them and the open one
@@ -99,7 +107,7 @@ type growing[F node.Float] struct {
 
 func newGrowing[F node.Float](levels []span, responses []*grown[F], rows, channels int) *growing[F] {
 	last := levels[len(levels)-1]
-	g := &growing[F]{part: levels[0].part, largest: last.part, in: make([][]F, rows), out: make([][]F, rows), kept: last.parts + 2}
+	g := &growing[F]{part: levels[0].part, largest: last.part, kept: last.parts + 2}
 	of := func(r int) *grown[F] { return responses[r%channels%len(responses)] }
 	for r := range rows {
 		g.head = append(g.head, newPartitioned(of(r).head))
@@ -128,18 +136,18 @@ func (g *growing[F]) reset(at int) {
 }
 
 // run writes n frames of every row.
-func (g *growing[F]) run(n int) {
+func (g *growing[F]) run(out, in plane[F], n int) {
 	for i := 0; i < n; {
 		at := g.at % g.part
 		k := min(g.part-at, n-i)
 		for r, h := range g.head {
-			x, y := g.in[r][i:i+k], g.out[r][i:i+k]
+			x, y := in.row(r, i, k), out.row(r, i, k)
 			copy(g.past[r][g.slot*g.largest+g.at:], x)
 			h.run(y, x, at)
 			for _, l := range g.levels {
 				o := g.at % l.part
-				copy(l.rows[r].open[l.part+o:], x)
-				dsp.Add(y, y, l.rows[r].out[o:o+k])
+				copy(l.rows[r].blocks[l.now][l.part+o:], x)
+				dsp.Add(y, y, l.rows[r].results[l.now][o:o+k])
 			}
 		}
 		i, g.at = i+k, g.at+k
@@ -164,18 +172,15 @@ func (g *growing[F]) save(dst []F, r int) {
 }
 
 // load runs the frames that save wrote for each row again, of which at are in the open block. It leaves the bits of
-// the convolution that was saved, since older frames have no influence.
-func (g *growing[F]) load(src func(r int) []F, at int, waste []F) {
+// the convolution that was saved, since older frames have no influence. waste takes a block of output.
+func (g *growing[F]) load(src []F, at int, waste []F) {
 	g.reset(0)
 	for j := range g.kept + 1 {
 		n := g.largest
 		if j == g.kept {
 			n = at
 		}
-		for r := range g.in {
-			g.in[r], g.out[r] = src(r)[j*g.largest:][:n], waste
-		}
-		g.run(n)
+		g.run(plane[F]{waste, 0, 1}, plane[F]{src[j*g.largest:], (g.kept + 1) * g.largest, 1}, n)
 	}
 }
 
@@ -187,23 +192,25 @@ type level[F node.Float] struct {
 	of     []*spectra[F] // of each row
 	rows   []levelRow[F]
 	newest int   // index into the rings
+	now    int   // 0 or 1: the block that fills and the results that are given out; the others are computed
 	ends   []int // for each step the tasks done after it
 	x      []F   // [2 part] scratch
 }
 
 // A levelRow is the state of a level in one row.
 type levelRow[F node.Float] struct {
-	open, closed []F // [2 part] a block and the one before it: the one that fills, and the one that is computed
-	re, im       []F // [parts, bins] ring of spectra of blocks
-	sumRe, sumIm []F // [bins]
-	out, next    []F // [part] results: those that are given out, and those that are computed
+	blocks       [2][]F // [2 part] a block after the one before it
+	results      [2][]F // [part]
+	re, im       []F    // [parts, bins] ring of spectra of blocks
+	sumRe, sumIm []F    // [bins]
 }
 
 func newLevel[F node.Float](s span, step, rows int) *level[F] {
 	l := &level[F]{span: s, plan: dsp.NewRealFFT[F](2 * s.part), x: make([]F, 2*s.part), rows: make([]levelRow[F], rows)}
 	for r := range l.rows {
 		v := func(n int) []F { return make([]F, n) }
-		l.rows[r] = levelRow[F]{v(2 * s.part), v(2 * s.part), v(s.parts * s.bins()), v(s.parts * s.bins()), v(s.bins()), v(s.bins()), v(s.part), v(s.part)}
+		l.rows[r] = levelRow[F]{blocks: [2][]F{v(2 * s.part), v(2 * s.part)}, results: [2][]F{v(s.part), v(s.part)},
+			re: v(s.parts * s.bins()), im: v(s.parts * s.bins()), sumRe: v(s.bins()), sumIm: v(s.bins())}
 	}
 	l.ends = schedule(rows, s, s.part/step)
 	return l
@@ -237,11 +244,11 @@ func schedule(rows int, s span, steps int) []int {
 func (l *level[F]) reset() {
 	for r := range l.rows {
 		v := &l.rows[r]
-		for _, b := range [...][]F{v.open, v.closed, v.re, v.im, v.sumRe, v.sumIm, v.out, v.next} {
+		for _, b := range [...][]F{v.blocks[0], v.blocks[1], v.results[0], v.results[1], v.re, v.im, v.sumRe, v.sumIm} {
 			clear(b)
 		}
 	}
-	l.newest = 0
+	l.newest, l.now = 0, 0
 }
 
 // step does a share of the work. Step 0 begins when a block is complete: the results of the block before it are then
@@ -249,12 +256,10 @@ func (l *level[F]) reset() {
 func (l *level[F]) step(i int) {
 	from := 0
 	if i == 0 {
-		l.newest = (l.newest + 1) % l.parts
+		l.newest, l.now = (l.newest+1)%l.parts, 1-l.now
 		for r := range l.rows {
-			v := &l.rows[r]
-			v.out, v.next = v.next, v.out
-			v.open, v.closed = v.closed, v.open
-			copy(v.open, v.closed[l.part:])
+			b := &l.rows[r].blocks
+			copy(b[l.now], b[1-l.now][l.part:])
 		}
 	} else {
 		from = l.ends[i-1]
@@ -269,12 +274,12 @@ func (l *level[F]) task(r, k int) {
 	v, n := &l.rows[r], l.bins()
 	switch k {
 	case 0:
-		l.plan.Forward(v.re[l.newest*n:], v.im[l.newest*n:], v.closed)
+		l.plan.Forward(v.re[l.newest*n:], v.im[l.newest*n:], v.blocks[1-l.now])
 		clear(v.sumRe)
 		clear(v.sumIm)
 	case l.parts + 1:
 		l.plan.Inverse(l.x, v.sumRe, v.sumIm)
-		copy(v.next, l.x[l.part:])
+		copy(v.results[1-l.now], l.x[l.part:])
 	default:
 		j := k - 1
 		at := (l.newest - j + l.parts) % l.parts * n

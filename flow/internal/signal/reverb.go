@@ -64,7 +64,7 @@ type reverb[F node.Float] struct {
 	// For backward calls.
 	backward *growing[F]
 	going    bool      // its position is valid
-	dv, u    [][]F     // [rows][MaxTokens] gradients of the wet signal, and convolved; both reversed
+	dv, u    plane[F]  // [rows, MaxTokens] gradients of the wet signal, and convolved; both reversed
 	line     []F       // [MaxTokens + length-1] of one row, and of one product
 	ahead    []F       // [rows, length-1] gradients of the wet signal after the call
 	sums     []float64 // [rows, length] gradients of the taps
@@ -93,7 +93,8 @@ func newReverb[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	}
 	if cfg.Training {
 		v.backward = newGrowing(levels, v.responses, v.rows, v.channels)
-		v.dv, v.u = block[F](v.rows, cfg.MaxTokens), block[F](v.rows, cfg.MaxTokens)
+		v.dv = plane[F]{make([]F, v.rows*cfg.MaxTokens), cfg.MaxTokens, 1}
+		v.u = plane[F]{make([]F, v.rows*cfg.MaxTokens), cfg.MaxTokens, 1}
 		v.line, v.ahead = make([]F, cfg.MaxTokens+v.length-1), make([]F, v.rows*(v.length-1))
 		v.sums = make([]float64, v.rows*v.length)
 	}
@@ -135,14 +136,14 @@ func (v *reverb[F]) input(t *node.Tensor[F], r int) []F {
 
 func (v *reverb[F]) Forward(c *node.Call[F]) graph.Code {
 	v.take(&c.Param[reverbTaps], c.Tokens)
-	g := v.forward
-	for r := range v.rows {
-		g.in[r], g.out[r] = v.input(&c.In[0], r), c.Out[1].Row(r)
+	in := plane[F]{c.In[0].Data, c.In[0].N, 1}
+	if v.inputs < v.channels {
+		in.share = v.channels
 	}
-	g.run(c.Tokens)
+	v.forward.run(plane[F]{c.Out[1].Data, c.Out[1].N, 1}, in, c.Tokens)
 	for r := range v.rows {
 		a, b := RowValuesOf(c, dry, r, v.channels), RowValuesOf(c, wet, r, v.channels)
-		x, w, y := g.in[r], g.out[r], c.Out[0].Row(r)
+		x, w, y := v.input(&c.In[0], r), c.Out[1].Row(r), c.Out[0].Row(r)
 		if a.Step+b.Step == 0 && c.Tokens > 0 {
 			dsp.Scale(y, w, b.At(0))
 			dsp.AddScaled(y, x, a.At(0))
@@ -182,7 +183,7 @@ func (v *reverb[F]) Load(src []byte) graph.Code {
 	if !(at >= 0 && at < F(v.forward.largest)) || at != F(int(at)) {
 		return graph.State
 	}
-	v.forward.load(v.row, int(at), v.waste)
+	v.forward.load(v.state, int(at), v.waste)
 	v.known, v.scan = false, 0
 	return graph.Success
 }
@@ -206,13 +207,12 @@ func (v *reverb[F]) Backward(b *node.Back[F]) graph.Code {
 	}
 	for r := range v.rows {
 		v.wetGradient(b, r)
-		g.in[r], g.out[r] = v.dv[r][:n], v.u[r][:n]
 	}
-	g.run(n)
+	g.run(v.u, v.dv, n)
 	if dx := &b.DIn[0]; dx.Data != nil {
 		clear(dx.Data[:dx.B*dx.C*n])
 		for r := range v.rows {
-			a, dy, u, to := RowValuesOf(&b.Call, dry, r, v.channels), b.DOut[0].Row(r), v.u[r][:n], v.input(dx, r)
+			a, dy, u, to := RowValuesOf(&b.Call, dry, r, v.channels), b.DOut[0].Row(r), v.u.row(r, 0, n), v.input(dx, r)
 			for i := range to {
 				to[i] += F(a.At(i)*dy[i]) + u[n-1-i]
 			}
@@ -233,7 +233,7 @@ func (v *reverb[F]) wetGradient(b *node.Back[F], r int) {
 	if b.DOut[1].Data != nil {
 		dsp.Add(line, line, b.DOut[1].Row(r))
 	}
-	rotate(v.dv[r][:n], line)
+	rotate(v.dv.row(r, 0, n), line)
 	if b.DParam[reverbTaps].Sum != nil {
 		k := v.length - 1
 		ahead := v.ahead[r*k:][:k]
