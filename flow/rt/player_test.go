@@ -124,7 +124,7 @@ func collect(t *testing.T) {
 // and gives the bits that it gives in the throughput executor.
 func TestSameBits(t *testing.T) {
 	collect(t)
-	for _, typ := range flow.ShippedTypes() {
+	for _, typ := range append(flow.ShippedTypes(), node.Type{Name: "Limiter of true peaks"}) {
 		if typ.Endpoint != graph.Inner {
 			continue // the host serves them; Input and Probe are in every graph
 		}
@@ -153,8 +153,8 @@ func plan(t *testing.T, typ string) string {
 		channels, settings = 2, `"outputs": 2`
 	case "ConvolutionReverb": // three levels of partitions
 		settings = fmt.Sprintf(`"partition": 2, "taps": {"shape":[1,1,300],"data":[%s1]}`, strings.Repeat("0.1,", 299))
-	case "Limiter":
-		settings = `"true_peak": "yes"`
+	case "Limiter of true peaks":
+		typ, settings = "Limiter", `"true_peak": "yes"`
 	case "FFT", "STFT":
 		settings = `"n_fft": 16`
 	case "IFFT", "ISTFT":
