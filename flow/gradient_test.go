@@ -60,12 +60,14 @@ var gradientCases = []gradientCase{
 	{typ: "Upsample", params: "factor=2 tier=60", linear: true},
 	{typ: "Downsample", params: "factor=3 tier=96", linear: true},
 	{typ: "Resample", params: "up=3 down=2 tier=60", linear: true},
+	{typ: "Resample", params: "up=2 down=3 tier=120 cutoff=90", linear: true},
 	{typ: "Resample", params: `up=2 down=3 taps={"shape":[1,1,4],"data":[1,2,-1,0.5]}`, linear: true},
 	{typ: "WaveShaper", params: "kind=tanh drive=0.8"},
 	{typ: "WaveShaper", params: "kind=soft drive=0.3", small: true},
 	{typ: "WaveShaper", params: "kind=hard drive=0.3", small: true},
 	{typ: "FIR", params: `taps={"shape":[1,1,5],"data":[1,-0.5,0.25,2,-1]} method=partitioned partition=4`, linear: true},
 	{typ: "Convolver", params: `taps={"shape":[1,2,3],"data":[1,-0.5,0.25,2,-1,3]} partition=2`, linear: true},
+	{typ: "ConvolutionReverb", params: `taps={"shape":[1,2,40],"data":` + wave(80) + `} partition=2 dry=0.7 wet=0.4`, linear: true},
 	{typ: "Conv1d", params: `weight={"shape":[2,2,3],"data":[1,-0.5,0.25,2,-1,3,1,-2,0.5,-0.25,0.1,1]} dilation=2 stride=2`, linear: true, tokens: 512},
 	{typ: "GRU", params: `weight_ih={"shape":[1,3,2],"data":[1,-0.5,0.25,0.7,-1,0.3]} weight_hh={"shape":[1,3,1],"data":[0.5,-0.4,0.9]} bias_ih={"shape":[1,3,1],"data":[0.1,0.2,-0.1]} bias_hh={"shape":[1,3,1],"data":[0.3,-0.2,0.1]}`, tokens: 512},
 	{typ: "SpectralLoss", params: "n_fft=8 hop=4", tokens: 512},
@@ -75,6 +77,8 @@ var gradientCases = []gradientCase{
 	{typ: "ISTFT", params: "n_fft=8 hop=4", channels: 10, linear: true, tokens: 512},
 	{typ: "Mel", params: "input=power n_fft=32 win=32 hop=16 n_mels=4 sample_rate=48000 f_max=24000", channels: 17, linear: true, tokens: 512},
 	{typ: "Mel", params: "input=complex n_fft=32 win=32 hop=16 n_mels=4 sample_rate=48000 f_max=24000", channels: 34, tokens: 512},
+	{typ: "Compressor"},
+	{typ: "Compressor", params: "sidechain=yes threshold_db=-12"},
 	{typ: "Oscillator", params: "kind=sine frequency_hz=441 amplitude=0.7 phase=0.1"},
 	{typ: "Oscillator", params: "kind=saw frequency_hz=1700 amplitude=0.7 phase=0.1"},
 	{typ: "Oscillator", params: "kind=square frequency_hz=1700 amplitude=0.7 phase=0.1", ratio: 2},
@@ -82,10 +86,19 @@ var gradientCases = []gradientCase{
 	{typ: "OversampledOsc", params: "kind=saw frequency_hz=1700 amplitude=0.7 phase=0.1", ratio: 4},
 }
 
+// wave is a table of n numbers.
+func wave(n int) string {
+	v := make([]string, n)
+	for i := range v {
+		v[i] = fmt.Sprintf("%.3f", math.Sin(float64(i*i)))
+	}
+	return "[" + strings.Join(v, ",") + "]"
+}
+
 func (c *gradientCase) String() string {
 	kind := ""
 	for w := range strings.FieldsSeq(c.params) {
-		if k, v, _ := strings.Cut(w, "="); k == "kind" || k == "interpolation" || k == "method" || k == "input" {
+		if k, v, _ := strings.Cut(w, "="); k == "kind" || k == "interpolation" || k == "method" || k == "input" || k == "sidechain" {
 			kind = " " + v
 		}
 	}

@@ -3,8 +3,10 @@ package media
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"atenia/flow/graph"
@@ -21,7 +23,8 @@ type Files struct {
 
 // OpenFiles opens the files of a plan's sources and collects those of its sinks,
 // which it does not touch. Sources without a number of channels get their
-// file's. A rate of zero selects that of the first source.
+// file's, and a node whose file is an impulse response gets it as its taps. A rate of zero selects that of the first
+// source, or else of the first response.
 func OpenFiles(p *graph.Plan, folder string, rate float64) (*Files, error) {
 	f := &Files{Rate: rate}
 	for i := range p.Nodes {
@@ -29,7 +32,76 @@ func OpenFiles(p *graph.Plan, folder string, rate float64) (*Files, error) {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
+	for i := range p.Nodes {
+		if err := f.response(&p.Nodes[i], folder); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
 	return f, nil
+}
+
+// longestResponse bounds the frames of an impulse response: 87 s at 48 kHz.
+const longestResponse = 1 << 22
+
+// response reads the impulse response of a node, if it has a file, into its taps.
+func (f *Files) response(n *graph.Node, folder string) error {
+	name := word(n, "file")
+	if n.Type != "ConvolutionReverb" || name == "" {
+		return nil
+	}
+	if n.Param("taps") != nil {
+		return node.Bad(n, "file", "either a file or taps wanted")
+	}
+	path := inFolder(folder, name)
+	in, err := Open(path)
+	if err != nil {
+		return &graph.Error{Code: graph.InvalidArg, Path: n.Path + ".params.file", Names: []string{n.Name}, Text: err.Error()}
+	}
+	defer in.Close()
+	if f.Rate == 0 {
+		f.Rate = float64(in.Rate)
+	}
+	if math.Abs(float64(in.Rate)-f.Rate) > 1e-9*f.Rate {
+		return node.Bad(n, "file", fmt.Sprintf("%s has %d Hz, and not the base rate of %g Hz: convert it first", path, in.Rate, f.Rate))
+	}
+	rows, err := all(in.Reader)
+	if err != nil {
+		return node.Bad(n, "file", fmt.Sprintf("%s: %v", path, err))
+	}
+	n.Params = append(n.Params, graph.Param{Name: "taps", Value: &graph.Tensor{B: 1, C: len(rows), F: len(rows[0]), Data: slices.Concat(rows...)}})
+	return nil
+}
+
+// all reads the frames of a response, by channel.
+func all(in *Reader) ([][]float64, error) {
+	rows, part := make([][]float64, in.Channels), make([][]float64, in.Channels)
+	for c := range part {
+		part[c] = make([]float64, 1<<12)
+	}
+	for {
+		n, err := Read(in, part)
+		for c := range rows {
+			rows[c] = append(rows[c], part[c][:n]...)
+		}
+		switch {
+		case len(rows[0]) > longestResponse:
+			return nil, fmt.Errorf("a response of at most %d frames wanted", longestResponse)
+		case err == io.EOF && len(rows[0]) == 0:
+			return nil, errors.New("no frames")
+		case err == io.EOF:
+			return rows, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// inFolder returns the path of a file that a plan names.
+func inFolder(folder, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(folder, name)
 }
 
 // open connects a node, if it has a file.
@@ -46,13 +118,10 @@ func (f *Files) open(n *graph.Node, folder string) error {
 	if _, err := signal.BasicTypes().Describe(n); err != nil {
 		return err
 	}
-	path := word(n, "file")
-	if path == "" {
+	if word(n, "file") == "" {
 		return node.Bad(n, "file", "the name of a file wanted")
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(folder, path)
-	}
+	path := inFolder(folder, word(n, "file"))
 	if !source {
 		return f.sink(&Sink{Node: n, Path: path, codec: codec})
 	}

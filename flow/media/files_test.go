@@ -123,6 +123,10 @@ func TestFaults(t *testing.T) {
 		{[]string{`WavSource "file": "mono.wav", "loop": "maybe"`}, "$.nodes[0].params.loop", "one of no, yes"},
 		{[]string{`WavSource "file": "mono.wav"`, `WavSource "file": "slow.wav"`}, "$.nodes[1].params.file", "Resample"},
 		{[]string{`WavSink "file": "a.wav"`, `FlacSink "file": "./a.wav"`}, "$.nodes[1].params.file", "written by node n0"},
+		{[]string{`ConvolutionReverb "file": "gone.wav"`}, "$.nodes[0].params.file", "no such file"},
+		{[]string{`ConvolutionReverb "file": "none.wav"`}, "$.nodes[0].params.file", "no frames"},
+		{[]string{`ConvolutionReverb "file": "mono.wav", "taps": 1`}, "$.nodes[0].params.file", "either a file or taps"},
+		{[]string{`ConvolutionReverb "file": "slow.wav"`, `WavSource "file": "mono.wav"`}, "$.nodes[0].params.file", "8000"},
 	} {
 		_, err := media.OpenFiles(plan(t, c.nodes...), dir, 0)
 		e, ok := errors.AsType[*graph.Error](err)
@@ -137,6 +141,25 @@ func TestFaults(t *testing.T) {
 	all.Close()
 	if _, err := os.Stat(filepath.Join(dir, "a.wav")); err == nil {
 		t.Error("a sink was touched")
+	}
+}
+
+// TestResponse: an impulse response in a file becomes the taps of its node, by channel, and its rate the base rate if
+// no source has one.
+func TestResponse(t *testing.T) {
+	t.Parallel()
+	p := plan(t, `ConvolutionReverb "file": "stereo.flac"`)
+	all, err := media.OpenFiles(p, folder(t), 0)
+	if err != nil || all.Rate != 8000 {
+		t.Fatal(all, err)
+	}
+	defer all.Close()
+	taps := p.Nodes[0].Param("taps").Value
+	if want := []float64{1, 2, 3, 11, 12, 13}; taps.C != 2 || taps.F != 3 || !slices.EqualFunc(taps.Data, want, func(a, b float64) bool { return a == b/64 }) {
+		t.Errorf("%+v, want %v in 64ths", taps, want)
+	}
+	if _, err := flow.ShippedTypes().Describe(&p.Nodes[0]); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -124,7 +124,7 @@ func collect(t *testing.T) {
 // and gives the bits that it gives in the throughput executor.
 func TestSameBits(t *testing.T) {
 	collect(t)
-	for _, typ := range flow.ShippedTypes() {
+	for _, typ := range append(flow.ShippedTypes(), node.Type{Name: "Limiter of true peaks"}) {
 		if typ.Endpoint != graph.Inner {
 			continue // the host serves them; Input and Probe are in every graph
 		}
@@ -133,7 +133,7 @@ func TestSameBits(t *testing.T) {
 			switch {
 			case strings.Contains(typ.Name, "Mel") || typ.Name == "MFCC":
 				blocks = 4 // of long blocks: a token is a hop
-			case typ.Name == "Meter" || typ.Name == "SpectralLoss":
+			case typ.Name == "Meter" || typ.Name == "Loudness" || typ.Name == "VAD" || typ.Name == "SpectralLoss":
 				blocks = 12 // of longer ones: a report
 			}
 			for _, dynamic := range []bool{false, true} {
@@ -151,6 +151,10 @@ func plan(t *testing.T, typ string) string {
 	switch typ {
 	case "Split":
 		channels, settings = 2, `"outputs": 2`
+	case "ConvolutionReverb": // three levels of partitions
+		settings = fmt.Sprintf(`"partition": 2, "taps": {"shape":[1,1,300],"data":[%s1]}`, strings.Repeat("0.1,", 299))
+	case "Limiter of true peaks":
+		typ, settings = "Limiter", `"true_peak": "yes"`
 	case "FFT", "STFT":
 		settings = `"n_fft": 16`
 	case "IFFT", "ISTFT":

@@ -3,6 +3,7 @@ package signal
 import (
 	"math"
 
+	"atenia/flow/graph"
 	"atenia/flow/node"
 )
 
@@ -23,15 +24,43 @@ const (
 
 // A compressor attenuates what exceeds a threshold, by 1 - 1/ratio of the
 // excess in decibels, with a soft knee (Giannoulis, Massberg, Reiss: Digital
-// dynamic range compressor design, 2012; feed-forward, peak level).
+// dynamic range compressor design, 2012; feed-forward, peak level). The level is
+// that of the signal, or of a second input, the side chain.
 type compressor[F node.Float] struct {
 	rate                float64
 	channels, lookahead int
+	key                 graph.Shape // of the side chain; zero without one
+}
+
+// refineCompressor adds the input of the side chain.
+func refineCompressor(n *graph.Node, s node.Settings, spec *graph.Spec) error {
+	if s.Word("sidechain") == "no" {
+		return nil
+	}
+	spec.Ins = []string{"in", "sidechain"}
+	spec.Shapes = func(in []graph.Shape) ([]graph.Shape, error) {
+		if in[1].B != in[0].B || in[1].C != 1 && in[1].C != in[0].C {
+			return nil, node.Mismatch(n, "a side chain has one channel or those of in")
+		}
+		return in[:1:1], nil
+	}
+	return nil
 }
 
 func newCompressor[F node.Float](cfg node.Config) (node.Instance[F], error) {
-	c := &compressor[F]{cfg.SampleRate, cfg.Node.Rows.C, cfg.Settings.Int("lookahead")}
+	c := &compressor[F]{rate: cfg.SampleRate, channels: cfg.Node.Rows.C, lookahead: cfg.Settings.Int("lookahead")}
+	if len(cfg.Node.InShape) > 1 {
+		c.key = cfg.Node.InShape[1]
+	}
 	return NewRowwise(cfg, c, c.lookahead), nil
+}
+
+// level returns the signal whose level drives row r.
+func (k *compressor[F]) level(in []node.Tensor[F], r int) []F {
+	if k.key.C == 0 {
+		return in[0].Row(r)
+	}
+	return in[1].Row(keyRow(k.key, r, k.channels))
 }
 
 func (k *compressor[F]) States() int  { return 1 + k.lookahead }
@@ -72,7 +101,7 @@ func (k *curve[F]) gain(i int, e F) F {
 func (k *compressor[F]) Forward(c *node.Call[F], r int, s []F) {
 	f, shape, x, y := k.follower(c, r), k.curve(c, r), c.In[0].Row(r), c.Out[0].Row(r)
 	level, line := s[0], s[1:]
-	for i, v := range x {
+	for i, v := range k.level(c.In, r) {
 		f.at(i)
 		level = f.step(level, abs(v))
 		y[i] = delayed(line, x, i) * shape.gain(i, level)
@@ -83,17 +112,22 @@ func (k *compressor[F]) Forward(c *node.Call[F], r int, s []F) {
 
 func (k *compressor[F]) Backward(b *node.Back[F], r int, w *RowWork[F]) {
 	f, shape, x, dy := k.follower(&b.Call, r), k.curve(&b.Call, r), b.In[0].Row(r), b.DOut[0].Row(r)
+	key, dKey := k.level(b.In, r), w.DX
+	if k.key.C > 0 {
+		clear(w.DX)
+		dKey = w.DKey
+	}
 	before, dLate, line := w.T[0], w.T[1][:len(x)], w.S[1:]
-	f.trace(before, x, w.S[0])
+	f.trace(before, key, w.S[0])
 	l := w.L[0]
 	for i := len(x) - 1; i >= 0; i-- {
 		f.at(i)
-		e := f.step(before[i], abs(x[i]))
+		e := f.step(before[i], abs(key[i]))
 		dLate[i] = dy[i] * shape.gain(i, e)
 		dE := shape.back(i, e, dLate[i]*delayed(line, x, i), w.DP)
 		var d F
-		l, d, w.DP[attack][i], w.DP[release][i] = f.back(i, before[i], abs(x[i]), dE+l)
-		w.DX[i] = signed(d, x[i])
+		l, d, w.DP[attack][i], w.DP[release][i] = f.back(i, before[i], abs(key[i]), dE+l)
+		dKey[i] = signed(d, key[i])
 	}
 	w.L[0] = l
 	undelay(w.L[1:], w.DX, dLate)

@@ -3,13 +3,13 @@
 //
 //	BasicTypes     Input Probe, sources and sinks of files, Constant Gain Mix Split Merge Matrix Linear Pan
 //	BiquadTypes    Biquad
-//	FilterTypes    SVF OnePole DCBlock FIR Convolver
+//	FilterTypes    SVF OnePole DCBlock FIR Convolver ConvolutionReverb
 //	DynamicsTypes  Envelope Compressor Limiter WaveShaper ADSR
 //	DelayTypes     Delay
 //	ResampleTypes  Resample Upsample Downsample AsyncResample
 //	WaveTypes      Oscillator OversampledOsc
 //	SourceTypes    LFO Noise
-//	MeterTypes     Meter
+//	MeterTypes     Meter Loudness VAD
 //	NeuralTypes    Conv1d GRU SquaredError
 //
 // Each function returns a node.Table; flow.ShippedTypes concatenates them. To add
@@ -33,7 +33,7 @@
 //
 // Results never depend on how a stream is cut into calls. The host serves the
 // endpoints itself. Of the other types only Constant, LFO, Noise, ADSR,
-// AsyncResample and Meter lack an exact adjoint. Derivatives at kinks, such as
+// AsyncResample, the meters, VAD and a Limiter of true peaks lack an exact adjoint. Derivatives at kinks, such as
 // that of |x| or the switch between attack and release, are one-sided: those of
 // the branch taken.
 package signal

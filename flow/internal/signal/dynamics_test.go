@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"atenia/flow/graph"
@@ -24,10 +25,14 @@ func TestDynamicsNodes(t *testing.T) {
 		"compressor/very late":  {Node: n("Compressor", "lookahead", 60, "attack", .0001)},
 		"compressor/hard knee":  {Node: n("Compressor", "knee_db", 0., "attack", .0001), NoGradient: true},
 		"compressor/framed":     {Node: n("Compressor", "lookahead", 3, "threshold_db", ramp(2, 2, 40, -30, -3), "ratio", ramp(1, 1, 40, 1, 9), "knee_db", ramp(2, 1, 40, 1, 20), "makeup_db", ramp(1, 1, 40, -3, 3))},
+		"compressor/side chain": {Node: n("Compressor", "sidechain", "yes", "attack", .0001, "release", .0004, "threshold_db", -12.), In: slices.Repeat(stereo, 2)},
+		"compressor/one key":    {Node: n("Compressor", "sidechain", "yes", "attack", .0001, "lookahead", 4, "ratio", ramp(2, 3, 40, 1, 9)), In: []graph.Shape{{B: 2, C: 3}, {B: 2, C: 1}}},
 		"limiter":               {Node: n("Limiter", "lookahead", 4, "ceiling_db", -9., "release", .0003)},
 		"limiter/at once":       {Node: n("Limiter", "lookahead", 0, "ceiling_db", -9., "release", .0003)},
 		"limiter/very late":     {Node: n("Limiter", "lookahead", 55, "ceiling_db", -9.)},
 		"limiter/framed":        {Node: n("Limiter", "lookahead", 7, "ceiling_db", ramp(1, 2, 40, -20, 0), "release", ramp(2, 1, 40, 1e-4, 1e-3))},
+		"limiter/true":          {Node: n("Limiter", "true_peak", "yes", "lookahead", 16, "ceiling_db", -9., "release", .0003), Tokens: 150},
+		"limiter/true, framed":  {Node: n("Limiter", "true_peak", "yes", "lookahead", 19, "ceiling_db", ramp(1, 2, 40, -20, 0), "release", ramp(2, 1, 40, 1e-4, 1e-3)), Tokens: 90},
 		"adsr":                  {Node: n("ADSR", "attack", .0001, "decay", .0001, "release", .0001), Tokens: 90},
 		"adsr/framed":           {Node: n("ADSR", "attack", .0001, "sustain", ramp(2, 2, 40, .2, .8))},
 		"waveshaper/tanh":       {Node: n("WaveShaper", "drive", 1.5)},
@@ -38,7 +43,9 @@ func TestDynamicsNodes(t *testing.T) {
 		"waveshaper/hard/adaa":  {Node: n("WaveShaper", "kind", "hard", "antialiasing", "adaa")},
 		"waveshaper/quiet/adaa": {Node: n("WaveShaper", "antialiasing", "adaa"), Amplitude: 1e-4, Tolerance: 1e-5},
 	} {
-		c.In = stereo
+		if c.In == nil {
+			c.In = stereo
+		}
 		t.Run(name, func(t *testing.T) { nodetest.Check(t, signal.DynamicsTypes(), c) })
 	}
 }
@@ -124,4 +131,40 @@ func Example() {
 	// Limiter true
 	// WaveShaper true
 	// ADSR false
+}
+
+// TestSideChain: a compressor whose side chain carries the signal itself gives the same bits as one without, a loud key
+// attenuates a quiet signal by the curve, and a silent one leaves a loud signal alone.
+func TestSideChain(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	x, key := make([]float64, 2000), make([]float64, 2000)
+	for i := range x {
+		x[i], key[i] = r.NormFloat64(), math.Copysign(0.1, r.NormFloat64())
+	}
+	give := func(n graph.Node, in ...[]float64) []float64 {
+		var shapes []graph.Shape
+		var list []node.Tensor[float64]
+		for _, v := range in {
+			shapes = append(shapes, graph.Shape{B: 1, C: 1})
+			list = append(list, node.Tensor[float64]{Data: v, B: 1, C: 1, N: len(v)})
+		}
+		return nodetest.NewRig[float64](t, signal.DynamicsTypes(), &n, 48000, shapes, len(x)).Forward(t, list, []int{len(x)})[0].Data
+	}
+	with := func(params ...any) graph.Node {
+		return nodetest.Node("Compressor", append([]any{"sidechain", "yes", "knee_db", 0.}, params...)...)
+	}
+	if a, b := give(with("lookahead", 9), x, x), give(nodetest.Node("Compressor", "knee_db", 0., "lookahead", 9), x); !slices.Equal(a, b) {
+		t.Error("a key equal to the signal gives other bits than no side chain")
+	}
+	// A key of -20 dBFS, 10 dB above the threshold, with a ratio of 4: 7.5 dB less, once the attack is over.
+	want := math.Pow(10, -7.5/20)
+	for i, y := range give(with("threshold_db", -30., "attack", 1e-5), x, key)[1000:] {
+		if math.Abs(y-want*x[1000+i]) > 1e-12*math.Abs(x[1000+i]) {
+			t.Fatalf("frame %d is %v, want %v", 1000+i, y, want*x[1000+i])
+		}
+	}
+	if y := give(with(), x, make([]float64, len(x))); !slices.Equal(x, y) {
+		t.Error("a silent key changes the signal")
+	}
 }

@@ -19,6 +19,8 @@ var partition = node.Setting{Name: "partition", Least: 1, Value: 256}
 //	FIR        taps, direct; with method partitioned by Fourier transform
 //	Convolver  long taps (rooms, cabinets), by Fourier transform, without latency
 //
+// and ConvolutionReverb for the longest taps, of a file, with even work per block.
+//
 // Parameters have one value for the whole stream or one per frame; taps are
 // tables.
 func FilterTypes() node.Table {
@@ -42,5 +44,6 @@ func FilterTypes() node.Table {
 			Tables:   []node.Default{{Name: "taps", Value: 1}},
 			Settings: []node.Setting{{Name: "method", Among: []string{"partitioned"}}, partition},
 			Refine:   refineTaps, New32: newConvolver[float32], New64: newConvolver[float64]}),
+		reverbType(),
 	}
 }

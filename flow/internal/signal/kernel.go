@@ -3,6 +3,7 @@ package signal
 import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/kernel/dsp"
 )
 
 // A RowKernel is the arithmetic of one row. The same code runs for every cut of a
@@ -21,7 +22,8 @@ type TransposedRows[F node.Float] interface {
 	// Scratch is the number of rows, of MaxTokens and States elements, that
 	// Backward uses.
 	Scratch() int
-	// Backward writes w.DX and every row of w.DP.
+	// Backward writes w.DX, every row of w.DP, and w.DKey if the node has a
+	// second input.
 	Backward(b *node.Back[F], r int, w *RowWork[F])
 }
 
@@ -31,7 +33,10 @@ type RowWork[F node.Float] struct {
 	L  []F   // gradient at the state after the call; to be replaced by that before it
 	DX []F   // [Tokens] the gradient of the input
 	DP [][]F // [parameter][Tokens] the gradients of the parameters
-	T  [][]F // [Scratch][MaxTokens+States]
+	// DKey [Tokens] is the gradient of the row's signal at the second input, for
+	// nodes that have one.
+	DKey []F
+	T    [][]F // [Scratch][MaxTokens+States]
 }
 
 // RowValues is a parameter's values over the frames of a call: frame i has
@@ -71,8 +76,20 @@ func NewRowwise[F node.Float](cfg node.Config, k RowKernel[F], delay int) node.I
 		a.work.DP = block[F](len(cfg.Node.Spec.Params)-1, cfg.MaxTokens)
 		a.work.T = block[F](t.Scratch(), cfg.MaxTokens+n.states)
 		a.dx = make([]F, cfg.MaxTokens)
+		if len(cfg.Node.InShape) > 1 {
+			a.work.DKey = make([]F, cfg.MaxTokens)
+		}
 	}
 	return a
+}
+
+// keyRow returns the row of a second input that belongs to row r of the first,
+// which has the given number of channels: its own, or the only one of its batch.
+func keyRow(key graph.Shape, r, channels int) int {
+	if key.C == channels {
+		return r
+	}
+	return r / channels
 }
 
 func block[F node.Float](rows, n int) [][]F {
@@ -137,6 +154,10 @@ func (a *adjoint[F]) Backward(b *node.Back[F]) graph.Code {
 	if code := TakeRowState(a.state0, b.State0); code != graph.Success {
 		return code
 	}
+	key := len(b.DIn) > 1 && b.DIn[1].Data != nil
+	if key {
+		clear(b.DIn[1].Data[:b.DIn[1].B*b.DIn[1].C*b.Tokens])
+	}
 	for r := range a.count {
 		if b.Tokens == 0 {
 			break
@@ -148,6 +169,11 @@ func (a *adjoint[F]) Backward(b *node.Back[F]) graph.Code {
 			w.DX = b.DIn[0].Row(r)
 		}
 		a.kernel.Backward(b, r, w)
+		if key {
+			d := &b.DIn[1]
+			row := d.Row(keyRow(graph.Shape{B: d.B, C: d.C}, r, b.DOut[0].C))
+			dsp.Add(row, row, w.DKey[:b.Tokens])
+		}
 		for k, d := range w.DP {
 			switch want := &b.DParam[k]; {
 			case want.Framed.Data != nil:

@@ -16,6 +16,9 @@ type limiter[F node.Float] struct {
 }
 
 func newLimiter[F node.Float](cfg node.Config) (node.Instance[F], error) {
+	if cfg.Settings.Word("true_peak") == "yes" {
+		return newPeakLimiter[F](cfg), nil
+	}
 	l := &limiter[F]{cfg.SampleRate, cfg.Node.Rows.C, cfg.Settings.Int("lookahead")}
 	return NewRowwise(cfg, l, l.lookahead), nil
 }

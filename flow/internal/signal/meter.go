@@ -8,7 +8,8 @@ import (
 	"atenia/internal/kernel/dsp"
 )
 
-// MeterTypes returns the table of the loudness meter.
+// MeterTypes returns the table of the meters: Meter, Loudness in EBU mode, and the voice activity detector VAD. Of a
+// Meter:
 //
 //	            ┌──► rms        per channel, linear
 //	in ──► hop ─┼──► peak       per channel, linear: the largest |x|
@@ -26,7 +27,7 @@ func MeterTypes() node.Table {
 		Ins: []string{"in"}, Outs: []string{"rms", "peak", "momentary", "integrated"},
 		Settings: []node.Setting{{Name: "hop", Least: 1, Value: 4800}, {Name: "blocks", Least: 1, Value: 4}},
 		Refine:   refineMeter, New32: newMeter[float32], New64: newMeter[float64],
-	}}
+	}, loudnessType(), vadType()}
 }
 
 func refineMeter(_ *graph.Node, s node.Settings, spec *graph.Spec) error {
@@ -128,7 +129,7 @@ func (m *meter[F]) loudness(b int) (momentary, integrated F) {
 	level := loudness(power)
 	sums, counts := m.sums[b*bins:][:bins], m.counts[b*bins:][:bins]
 	if level > absolute {
-		i := min(int((level-absolute)/finest), bins-1)
+		i := bin(level)
 		sums[i] += power
 		counts[i]++
 	}
@@ -140,6 +141,9 @@ func (m *meter[F]) loudness(b int) (momentary, integrated F) {
 	mean, _ = above(sums, counts, max(0, int(math.Ceil((gate-absolute)/finest))))
 	return F(level), F(loudness(mean))
 }
+
+// bin returns the bin of a level above the absolute gate, which may be infinite.
+func bin(level float64) int { return int(min((level-absolute)/finest, bins-1)) }
 
 // above returns the mean power of the blocks in bins from first on.
 func above(sums, counts []float64, first int) (mean float64, ok bool) {

@@ -13,18 +13,19 @@ import (
 //
 //	y[j] = Σ h[j·down − i·up] x[i]
 //
-// A [ResamplingFilter] computes this without the zeros, and [KaiserTaps] designs
-// the taps.
+// A [ResamplingFilter] computes this without the zeros, and [KaiserTaps] or
+// [SteepTaps] designs the taps.
 func ResampleTypes() node.Table {
 	tier := node.Setting{Name: "tier", Least: 1, Value: 96}
-	factor := []node.Setting{{Name: "factor", Least: 1, Value: 2}, tier}
-	both := []node.Setting{{Name: "up", Least: 1, Value: 1}, {Name: "down", Least: 1, Value: 1}, tier}
+	cutoff := node.Setting{Name: "cutoff", Most: 98}
+	factor := []node.Setting{{Name: "factor", Least: 1, Value: 2}, tier, cutoff}
+	both := []node.Setting{{Name: "up", Least: 1, Value: 1}, {Name: "down", Least: 1, Value: 1}, tier, cutoff}
 	entry := func(name, doc string, settings []node.Setting) node.Type {
 		return node.Type{Name: name, Doc: doc, Ins: []string{"in"}, Outs: []string{"out"}, Settings: settings, Adjoint: true,
 			Refine: refineResampler, New32: newResampler[float32], New64: newResampler[float64]}
 	}
 	return node.Table{
-		entry("Resample", "changes the rate by up/down with a polyphase filter of 60, 96 or 140 dB, or with custom taps", both),
+		entry("Resample", "changes the rate by up/down with a polyphase filter of 60, 96, 120 or 140 dB, or with custom taps; cutoff: the pass band in percent of the lower Nyquist frequency, from which on all is attenuated (0: half at Nyquist)", both),
 		entry("Upsample", "multiplies the rate by a factor", factor),
 		entry("Downsample", "divides the rate by a factor", factor),
 		{Name: "AsyncResample", Doc: "resamples by a ratio that may be modulated; gives at most most frames per input frame",
@@ -50,7 +51,7 @@ func refineResampler(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 	up, down := rates(n.Type, s)
 	spec.Cons, spec.Prod = []int{down}, []int{up}
 	if ResamplingTier(s.Int("tier")).halfLength() == 0 {
-		return node.Bad(n, "tier", "60, 96 or 140 wanted")
+		return node.Bad(n, "tier", "60, 96, 120 or 140 wanted")
 	}
 	if n.Param("taps") == nil {
 		return nil
@@ -84,7 +85,7 @@ type resampler[F node.Float] struct {
 
 func newResampler[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	up, down := rates(cfg.Node.Type, cfg.Settings)
-	tier, ratio := ResamplingTier(cfg.Settings.Int("tier")), max(up, down)
+	tier, cutoff, ratio := ResamplingTier(cfg.Settings.Int("tier")), cfg.Settings.Int("cutoff"), max(up, down)
 	given := len(cfg.Node.Spec.Params) > 1
 	f := &resampler[F]{channels: cfg.Node.Rows.C}
 	rows, filters := cfg.Node.Rows.B*cfg.Node.Rows.C, 1
@@ -100,8 +101,8 @@ func newResampler[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	case ratio == 1:
 		h = []F{1}
 	default:
-		f.Reporter = node.NewReporter(cfg, tier.halfLength()*down)
-		for _, v := range KaiserTaps(tier, ratio) {
+		f.Reporter = node.NewReporter(cfg, tier.reach(cutoff)*down)
+		for _, v := range tier.taps(cutoff, ratio) {
 			h = append(h, F(float64(up)*v))
 		}
 	}
