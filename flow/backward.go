@@ -98,6 +98,7 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 	if s.watch != nil {
 		r.sweep.Time(s.watch.Now, func(v int, ns int64) { meter.Time(v, Backward, ns) })
 	}
+	r.spread()
 	again := o.Every == EverySqrt || o.Every > 1 || o.Slots > 0
 	if again {
 		r.forced = unsavedNodes(s.link, inst)

@@ -103,3 +103,41 @@ func BenchmarkStep(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSweepThreads is the backward pass alone of twenty nodes in a row, on one
+// thread and on two: what a block gives upstream is computed while the next one is.
+func BenchmarkSweepThreads(b *testing.B) {
+	const rows, frames, block = 32, 4096, 512
+	chain := "x Input batches=32; o Probe; x -> n0; n19 -> o"
+	for i := range 20 {
+		chain += fmt.Sprintf("; n%d %s", i, []string{"Biquad f0=4000", "OnePole f0=9000", "WaveShaper", "Gain gain=0.99"}[i%4])
+		if i > 0 {
+			chain += fmt.Sprintf("; n%d -> n%d", i-1, i)
+		}
+	}
+	for _, threads := range []int{1, 2} {
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
+			s := session[float32](b, sketch(b, chain), flow.Options{BlockFrames: block, Training: true, Threads: threads}, nil)
+			defer s.Close()
+			rec, err := s.Record(flow.Recording{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			in := map[string]node.Tensor[float32]{"x": {Data: make([]float32, rows*frames), B: rows, C: 1, N: frames}}
+			for i := range in["x"].Data {
+				in["x"].Data[i] = float32(i%17) - 8
+			}
+			out, err := s.Run(in, frames/block)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var g flow.Gradients[float32]
+			for b.Loop() {
+				if err := rec.BackwardInto(&g, out, flow.Sweep{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(rows*frames*20), "ns/frame/node")
+		})
+	}
+}

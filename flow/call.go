@@ -7,8 +7,9 @@ import (
 	"atenia/flow/node"
 )
 
-// call makes the backward call for one forward call.
-func (s *adjointSweep[F]) call(v int, f *entry[F]) error {
+// open makes the backward call for one forward call. It writes nothing that another
+// node's call reads: results wait for close.
+func (s *adjointSweep[F]) open(v int, f *entry[F]) {
 	n, l := &s.nodes[v], &s.linked.Nodes[v]
 	b := &n.back
 	b.Frame0, b.Tokens, b.Produced, b.Heat, b.State0 = f.frame0, int(f.tokens), int(f.made), f.heat, f.state0
@@ -28,45 +29,63 @@ func (s *adjointSweep[F]) call(v int, f *entry[F]) error {
 		b.DParam[i] = node.Grad[F]{}
 		switch {
 		case b.Param[i].Framed && (n.sums[i] != nil || s.modulated(l, i)):
-			b.DParam[i].Framed = s.tensor(l.Rows.B, l.Rows.C, b.Tokens)
+			b.DParam[i].Framed = n.tensor(l.Rows.B, l.Rows.C, b.Tokens)
 		case n.sums[i] != nil:
 			b.DParam[i].Sum = n.sums[i]
 		}
 	}
-	code := graph.Unsupported
+	n.code = graph.Unsupported
 	if !n.gone {
-		code = s.backward(v, n.adj, b)
+		n.code = s.backward(n, b)
 	}
-	switch code {
+	if n.code == graph.Success && len(l.Mods) == 0 {
+		n.fold()
+	}
+}
+
+// fold adds the gradients of a call's parameters that have one value per frame.
+func (n *nodeSweep[F]) fold() {
+	for i, sum := range n.sums {
+		if sum != nil && n.back.Param[i].Framed {
+			fold(sum, &n.back.DParam[i].Framed, n.base[i].N, n.back.Frame0)
+		}
+	}
+}
+
+// close gives the results of a call to the writers of what the node read.
+func (s *adjointSweep[F]) close(v int, f *entry[F]) error {
+	n, l := &s.nodes[v], &s.linked.Nodes[v]
+	switch n.code {
 	case graph.Success:
 	case graph.Unsupported:
 		n.gone = true
 		s.giveZeros(l, f)
 		return nil
 	default:
-		return &graph.Error{Code: code, Path: l.Path, Names: []string{l.Name}, Text: fmt.Sprintf("backward call of tokens %d to %d", f.frame0, f.frame0+int64(f.tokens))}
+		return &graph.Error{Code: n.code, Path: l.Path, Names: []string{l.Name}, Text: fmt.Sprintf("backward call of tokens %d to %d", f.frame0, f.frame0+int64(f.tokens))}
 	}
-	s.heat(v, b.Heat)
+	if s.now != nil {
+		s.took(v, n.ns)
+	}
+	s.heat(v, n.back.Heat)
 	for i, e := range l.In {
-		s.give(e, b.DIn[i], f)
+		s.give(e, n.back.DIn[i], f)
 	}
-	s.modulation(n, l, f)
-	for i, sum := range n.sums {
-		if sum != nil && b.Param[i].Framed {
-			fold(sum, &b.DParam[i].Framed, n.base[i].N, f.frame0)
-		}
+	if len(l.Mods) > 0 {
+		s.modulation(n, l, f)
+		n.fold()
 	}
 	return nil
 }
 
 // backward makes the node's call.
-func (s *adjointSweep[F]) backward(v int, a node.Adjoint[F], b *node.Back[F]) graph.Code {
+func (s *adjointSweep[F]) backward(n *nodeSweep[F], b *node.Back[F]) graph.Code {
 	if s.now == nil {
-		return a.Backward(b)
+		return n.adj.Backward(b)
 	}
 	began := s.now()
-	code := a.Backward(b)
-	s.took(v, s.now()-began)
+	code := n.adj.Backward(b)
+	n.ns = s.now() - began
 	return code
 }
 
@@ -101,7 +120,7 @@ func (s *adjointSweep[F]) params(n *nodeSweep[F], l *graph.LinkedNode) {
 		if !s.framed(n, l, i) {
 			continue
 		}
-		t := s.tensor(n.base[i].B, n.base[i].C, b.Tokens)
+		t := n.tensor(n.base[i].B, n.base[i].C, b.Tokens)
 		for r := range t.B * t.C {
 			from, to := n.base[i].Row(r), t.Row(r)
 			at := int(b.Frame0 % int64(len(from)))
@@ -118,7 +137,7 @@ func (s *adjointSweep[F]) params(n *nodeSweep[F], l *graph.LinkedNode) {
 		edge := &s.linked.Edges[e]
 		p := &b.Param[edge.Param]
 		n.steps[j] = p.Tensor
-		to := s.tensor(max(p.B, n.mods[j].B), l.Rows.C, b.Tokens)
+		to := n.tensor(max(p.B, n.mods[j].B), l.Rows.C, b.Tokens)
 		modulate(to, n.steps[j], n.mods[j], edge)
 		p.Tensor = to
 	}

@@ -77,5 +77,6 @@
 //	arena.go           memory outside Go's heap
 //	shipped.go         the table of node types
 //	backward.go        records, with journal.go for the calls kept and sweep.go for the backward pass
+//	sweepwide.go       sweeps on several threads
 //	snapshot.go        sweeps with few calls kept, with revolve.go for where snapshots are placed
 package flow

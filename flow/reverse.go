@@ -16,6 +16,7 @@ type reverse[F node.Float] struct {
 	used   bool  // anything was pushed
 	bytes  int64 // of all buffers
 	free   [][]F
+	spent  [][]F // buffers that the writer has gone over, see [reverse.settle]
 }
 
 // A chunk is the gradient of positions [at, at+N).
@@ -31,14 +32,23 @@ func (r *reverse[F]) start() {
 		r.release(&r.chunks[i])
 	}
 	r.chunks, r.head, r.used = r.chunks[:0], 0, false
+	r.settle()
 }
 
 // release returns a chunk's buffer to the channel, if it is the channel's.
 func (r *reverse[F]) release(c *chunk[F]) {
 	if !c.lent {
-		r.free = append(r.free, c.Data)
+		r.spent = append(r.spent, c.Data)
 	}
 	c.Data = nil
+}
+
+// settle lets the reader use buffers again that the writer has gone over. It is a call
+// of its own because the writer may still read the last of them, on another thread.
+func (r *reverse[F]) settle() {
+	r.free = append(r.free, r.spent...)
+	clear(r.spent)
+	r.spent = r.spent[:0]
 }
 
 // buffer returns memory for n frames, to be written and pushed.
@@ -68,7 +78,7 @@ func (r *reverse[F]) push(g node.Tensor[F], at int64, lent bool) {
 }
 
 // whole returns the buffer that holds exactly the positions [at, at+n), if
-// there is one. It is valid until the next call of buffer.
+// there is one. It is valid until the next call of settle.
 func (r *reverse[F]) whole(at int64, n int) ([]F, bool) {
 	if r.head == len(r.chunks) {
 		return nil, false

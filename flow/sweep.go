@@ -22,9 +22,10 @@ type adjointSweep[F node.Float] struct {
 	heat   func(v int, joules float64)
 	now    func() int64 // nil: time is not measured
 	took   func(v int, ns int64)
-	space  callStack[F]
-	fired  int   // firings replayed
-	peak   int64 // peak of the bytes queued in edges
+	space  callStack[F]  // of the call under way
+	wide   *wideSweep[F] // nil = one thread
+	fired  int           // firings replayed
+	peak   int64         // peak of the bytes queued in edges
 }
 
 // A role says how a sweep treats a node.
@@ -52,6 +53,9 @@ type nodeSweep[F node.Float] struct {
 	mods  []node.Tensor[F] // modulation sources, in the order of Mods
 	steps []node.Tensor[F] // the modulated parameter before each of them
 	gone  bool             // the node returned Unsupported
+	space *callStack[F]    // of its call
+	code  graph.Code       // of its call
+	ns    int64            // that its call took
 }
 
 // Start prepares the sweep: adjoint states and sums are zeroed. fired says how
@@ -87,6 +91,12 @@ func (s *adjointSweep[F]) Replay(j *callJournal[F]) error {
 		if left[v] > 0 {
 			last = max(last, j.logs[v].fired[left[v]-1].block)
 		}
+	}
+	if s.wide != nil {
+		if err := s.replayWide(j, left); err != nil {
+			return err
+		}
+		last = -1
 	}
 	for k := last; k >= 0; k-- {
 		for moved := true; moved; {
@@ -133,12 +143,42 @@ func (s *adjointSweep[F]) ready(v int, f *entry[F]) bool {
 }
 
 func (s *adjointSweep[F]) fire(v int, f *entry[F]) error {
-	n, l := &s.nodes[v], &s.linked.Nodes[v]
+	n := &s.nodes[v]
+	s.space.Reset()
+	n.space = &s.space
+	s.enter(n, f)
+	if n.role != roleCalled {
+		s.host(v, f)
+	} else {
+		s.open(v, f)
+		if err := s.close(v, f); err != nil {
+			return err
+		}
+	}
+	s.settle(v)
+	return nil
+}
+
+// enter cuts the gradient through time where a group of blocks ends.
+func (s *adjointSweep[F]) enter(n *nodeSweep[F], f *entry[F]) {
 	if s.group > 0 && n.adj != nil && n.block >= 0 && n.block/int32(s.group) != f.block/int32(s.group) {
 		n.adj.ResetAdjoint()
 	}
 	n.block = f.block
-	s.space.Reset()
+}
+
+// settle frees the buffers of gradients that a node's calls have gone over.
+func (s *adjointSweep[F]) settle(v int) {
+	for _, edges := range s.linked.Nodes[v].Out {
+		for _, e := range edges {
+			s.edges[e].settle()
+		}
+	}
+}
+
+// host replays a firing of a node that is not called.
+func (s *adjointSweep[F]) host(v int, f *entry[F]) {
+	n, l := &s.nodes[v], &s.linked.Nodes[v]
 	switch n.role {
 	case roleProbe:
 		e := l.In[0]
@@ -167,10 +207,7 @@ func (s *adjointSweep[F]) fire(v int, f *entry[F]) error {
 			}
 		}
 		s.giveZeros(l, f)
-	case roleCalled:
-		return s.call(v, f)
 	}
-	return nil
 }
 
 // position returns the frame of output p at which a firing's output begins.
@@ -194,7 +231,7 @@ func (s *adjointSweep[F]) outGrad(v, p int, f *entry[F]) node.Tensor[F] {
 			return g
 		}
 	}
-	g = s.tensor(g.B, g.C, g.N)
+	g = s.nodes[v].tensor(g.B, g.C, g.N)
 	for i, e := range l.Out[p] {
 		s.edges[e].pop(&g, skip, at+int64(s.linked.Edges[e].Prefill), i == 0)
 	}
@@ -247,10 +284,10 @@ func (s *adjointSweep[F]) giveZeros(l *graph.LinkedNode, f *entry[F]) {
 }
 
 // tensor returns zeros that are valid for one firing.
-func (s *adjointSweep[F]) tensor(b, c, n int) node.Tensor[F] {
-	d := s.space.Push(b * c * n)
+func (n *nodeSweep[F]) tensor(b, c, frames int) node.Tensor[F] {
+	d := n.space.Push(b * c * frames)
 	clear(d)
-	return node.Tensor[F]{Data: d, B: b, C: c, N: n}
+	return node.Tensor[F]{Data: d, B: b, C: c, N: frames}
 }
 
 // measure updates the peak of the bytes queued in edges.

@@ -80,6 +80,7 @@ func New[F node.Float](p *graph.Plan, cfg Config[F]) (*Problem[F], error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.Close()
 	if cfg.Loss == nil {
 		return nil, fmt.Errorf("fit: no loss")
 	}
@@ -180,6 +181,7 @@ func (p *Problem[F]) Value(x []float64) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	defer s.Close()
 	out, err := s.Run(p.cfg.Inputs, p.cfg.Blocks)
 	if err != nil {
 		return 0, err
@@ -204,6 +206,7 @@ func (p *Problem[F]) Gradient(x []float64) (*Point[F], error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.Close()
 	rec, err := s.Record(p.cfg.Record)
 	if err != nil {
 		return nil, err

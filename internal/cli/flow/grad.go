@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -175,7 +176,7 @@ func (g *grader) with(ctx context.Context, env *command.Env, path string, f func
 		return err
 	}
 	t := &task{plan: p, cfg: fit.Config[float64]{
-		Options: flow.Options{BlockFrames: g.block, SampleRate: g.source.rate, Strict: g.strict, Catalog: types},
+		Options: flow.Options{BlockFrames: g.block, SampleRate: g.source.rate, Strict: g.strict, Catalog: types, Threads: runtime.GOMAXPROCS(0)},
 		Inputs:  fit.Streams[float64]{},
 		Blocks:  int(math.Ceil(g.seconds * g.source.rate / float64(g.block))),
 		Record:  flow.Recording{Every: g.every},
