@@ -13,6 +13,7 @@ type entry[F node.Float] struct {
 	made0  int64 // tokens given out before; less than frame0 after a node that consumes some without output
 	tokens int32
 	made   int32
+	rest   int32 // frames of the first input beyond whole tokens: in a call that drains the node
 	block  int32
 	heat   float64
 	kept   [][]F  // inputs, modulation sources, outputs, as keeps requires
@@ -114,6 +115,9 @@ func (j *callJournal[F]) refer(log *nodeLog[F], t *node.Tensor[F], src, output i
 func (j *callJournal[F]) Before(v int, inst node.Instance[F], c *node.Call[F], mods []node.Tensor[F], block int) {
 	log, k := &j.logs[v], j.keep[v]
 	e := entry[F]{frame0: c.Frame0, made0: log.made, tokens: int32(c.Tokens), block: int32(block)}
+	if c.Final && len(c.In) > 0 {
+		e.rest = int32(c.In[0].N)
+	}
 	e.kept = log.refs.Push(len(c.In) + len(mods) + len(c.Out))[:0]
 	if k.needs&node.NeedX != 0 {
 		for i, in := range j.linked.Nodes[v].In {

@@ -265,6 +265,12 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 			}
 		}
 		moved = moved || s.enlarge()
+		if s.draining && !moved {
+			var code graph.Code
+			if moved, code = s.drainNodes(); code != graph.Success {
+				return code
+			}
+		}
 	}
 	s.keep(order)
 	for _, p := range order {
@@ -287,13 +293,13 @@ func (s *Session[F]) Drain() (bool, error) {
 	}
 	before := int64(0)
 	for _, p := range s.procs {
-		before -= p.n0
+		before -= p.n0 + p.drained
 	}
 	if err := s.blockOrDrain(); err != nil {
 		return false, err
 	}
 	for _, p := range s.procs {
-		before += p.n0
+		before += p.n0 + p.drained
 	}
 	return before > 0, nil
 }

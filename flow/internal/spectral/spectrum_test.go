@@ -39,6 +39,9 @@ func TestNodes(t *testing.T) {
 		"logmel":         {Node: n("LogMel", small...), In: stereo, Tokens: 12},
 		"logmel/kaldi":   {Node: n("LogMel", append(small, "preset", "kaldi")...), In: stereo, Tokens: 12},
 		"logmel/librosa": {Node: n("LogMel", append(small, "preset", "librosa")...), In: stereo, Tokens: 12},
+		"logmel/global":  {Node: n("LogMel", append(small, "peak", "global", "clamp", 0.5, "most_frames", 300)...), In: stereo, Tokens: 12},
+		"logmel/clamp":   {Node: n("LogMel", append(small, "clamp", 0.5)...), In: stereo, Tokens: 12},
+		"logmel/hop":     {Node: n("LogMel", append(small, "hop", 16)...), In: stereo, Tokens: 12},
 		"mfcc":           {Node: n("MFCC", append(small, "preset", "torchaudio", "n_mfcc", 4)...), In: stereo, Tokens: 12},
 	} {
 		t.Run(name, func(t *testing.T) { nodetest.Check(t, spectral.Types(), c) })
@@ -112,48 +115,58 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// TestFeatures: the nodes compute the features of package mel, late by the latency.
+// TestFeatures: the nodes compute the features of package mel to the bit: as
+// many frames, no other before them, whatever the setting of the maximum.
 func TestFeatures(t *testing.T) {
 	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 5))
 	for _, preset := range mel.Presets() {
-		s, err := mel.Preset(preset)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Peak = "running"
-		x := signal(s.Hop * 9)
-		f, err := mel.New[float64](s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		st, err := mel.NewStream[float64](s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		late := st.Latency()
-		want := f.Compute(nil, x.Data)
-		frames := s.Frames(x.N)
-		y := run(t, nodetest.Node("LogMel", "preset", preset), mono, x, 9)
-		cep := run(t, nodetest.Node("MFCC", "preset", preset, "n_mfcc", 5), mono, x, 9)
-		if y.C != s.Mels || cep.C != 5 {
-			t.Fatalf("%s: %d bands, %d coefficients", preset, y.C, cep.C)
-		}
-		sum := 0.0
-		for m := range s.Mels {
-			if y.Row(m)[0] != 0 && late > 0 {
-				t.Errorf("%s: a frame before the first", preset)
-			}
-			for i := late; i < 9; i++ {
-				if got := y.Row(m)[i]; got != want[m*frames+i-late] {
-					t.Fatalf("%s: band %d of frame %d is %v, want %v", preset, m, i-late, got, want[m*frames+i-late])
+		for _, peak := range []string{"running", "global"} {
+			for range 3 {
+				s, err := mel.Preset(preset)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Peak, s.Hop = peak, s.Hop+r.IntN(40)
+				tokens := 1 + r.IntN(12)
+				x := signal(s.Hop * tokens)
+				f, err := mel.New[float64](s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, frames := f.Compute(nil, x.Data), s.Frames(x.N)
+				settings := []any{"preset", preset, "peak", peak, "hop", s.Hop, "most_frames", 50}
+				y := drained(t, nodetest.Node("LogMel", settings...), x, tokens)
+				cep := drained(t, nodetest.Node("MFCC", append(settings, "n_mfcc", 5)...), x, tokens)
+				if y.C != s.Mels || y.N != frames || cep.C != 5 || cep.N != frames {
+					t.Fatalf("%s, %d tokens: [%d, %d] levels and [%d, %d] coefficients of %d frames", preset, tokens, y.C, y.N, cep.C, cep.N, frames)
+				}
+				for i, v := range want {
+					if y.Data[i] != v {
+						t.Fatalf("%s %s, %d tokens of %d: band %d of frame %d is %v, want %v", preset, peak, tokens, s.Hop, i/frames, i%frames, y.Data[i], v)
+					}
+				}
+				for i, v := range mel.Cepstrum(nil, want, 5, s.Mels) {
+					if math.Abs(cep.Data[i]-v) > 1e-12*max(1, math.Abs(v)) {
+						t.Fatalf("%s: coefficient %d is %v, want %v", preset, i, cep.Data[i], v)
+					}
 				}
 			}
-			sum += y.Row(m)[8]
-		}
-		if want := sum / math.Sqrt(float64(s.Mels)); math.Abs(cep.Row(0)[8]-want) > 1e-12*math.Abs(want) {
-			t.Errorf("%s: coefficient 0 is %v, want %v", preset, cep.Row(0)[8], want)
 		}
 	}
+}
+
+// drained is run, with calls of random lengths, and what comes at the end of the stream.
+func drained(t *testing.T, n graph.Node, x node.Tensor[float64], tokens int) node.Tensor[float64] {
+	t.Helper()
+	g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, mono, tokens)
+	r := rand.New(rand.NewPCG(uint64(tokens), 9))
+	var cuts []int
+	for left := tokens; left > 0; left -= cuts[len(cuts)-1] {
+		cuts = append(cuts, 1+r.IntN(left))
+	}
+	g.Forward(t, []node.Tensor[float64]{x}, cuts)
+	return g.Drain(t, 1+r.IntN(tokens))[0]
 }
 
 // TestMel: a spectrum's energies are those of its powers, and an STFT with the
@@ -239,6 +252,6 @@ func Example() {
 	// ISTFT true
 	// Mel true
 	// SpectralLoss true
-	// LogMel false
-	// MFCC false
+	// LogMel true
+	// MFCC true
 }

@@ -2,6 +2,10 @@ package spectral
 
 import "atenia/flow/node"
 
+// waiting bounds the frames of features that are kept until the end of the
+// stream: by default five minutes at 100 frames a second.
+var waiting = node.Setting{Name: "most_frames", Least: 1, Most: 1 << 20, Value: 30000}
+
 // Types returns the table of the spectral types.
 func Types() node.Table {
 	ports := func(t node.Type) node.Type {
@@ -32,10 +36,12 @@ func Types() node.Table {
 		{Name: "SpectralLoss", Doc: "mean over bins and channels of (m-m')^2 + (ln m - ln m')^2, magnitudes of in and target every hop frames",
 			Ins: []string{"in", "target"}, Outs: []string{"out"}, Adjoint: true, Settings: windowSettings,
 			Refine: refineLoss, New32: newLoss[float32], New64: newLoss[float64]},
-		ports(node.Type{Name: "LogMel", Doc: "log mel features, one frame per hop; preset whisper, torchaudio, librosa or kaldi, and overrides",
+		ports(node.Type{Name: "LogMel", Adjoint: true, Dynamic: true, Settings: []node.Setting{waiting},
+			Doc: "log mel features, one frame per hop; preset whisper, torchaudio, librosa or kaldi, and overrides; " +
+				"peak global clamps to the maximum of the whole stream, whose frames then come at its end",
 			Refine: refineFeatures, New32: newFeatures[float32], New64: newFeatures[float64]}),
-		ports(node.Type{Name: "MFCC", Doc: "cosine transform of LogMel over the bands",
-			Settings: []node.Setting{{Name: "n_mfcc", Least: 1, Value: 13}},
+		ports(node.Type{Name: "MFCC", Doc: "cosine transform of LogMel over the bands", Adjoint: true, Dynamic: true,
+			Settings: []node.Setting{{Name: "n_mfcc", Least: 1, Value: 13}, waiting},
 			Refine:   refineFeatures, New32: newFeatures[float32], New64: newFeatures[float64]}),
 	}
 }
