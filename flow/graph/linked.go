@@ -77,7 +77,7 @@ const DefaultBlock = 64
 
 // Options configure [Link].
 type Options struct {
-	BlockFrames int  // base frames per block; zero means DefaultBlock
+	BlockFrames int  // base frames per block; zero means DefaultBlock, or the next size that suits the plan's rates
 	Strict      bool // a delay below the source's declared one is an error, not a warning
 }
 
