@@ -22,27 +22,31 @@ func TestNodes(t *testing.T) {
 	spectra := func(bins int) []graph.Shape { return []graph.Shape{{B: 2, C: 2 * 2 * bins}} }
 	small := []any{"n_fft", 64, "win", 64, "hop", 20, "n_mels", 6, "sample_rate", 8000, "f_max", 4000}
 	for name, c := range map[string]nodetest.Case{
-		"fft":            {Node: n("FFT", "n_fft", 8), In: stereo},
-		"fft/odd":        {Node: n("FFT", "n_fft", 7), In: stereo},
-		"fft/one":        {Node: n("FFT", "n_fft", 1), In: stereo},
-		"ifft":           {Node: n("IFFT", "n_fft", 8), In: spectra(5)},
-		"ifft/odd":       {Node: n("IFFT", "n_fft", 7), In: spectra(4)},
-		"stft":           {Node: n("STFT", "n_fft", 20, "hop", 6), In: stereo},
-		"stft/win":       {Node: n("STFT", "n_fft", 16, "win", 10), In: stereo},
-		"stft/sparse":    {Node: n("STFT", "n_fft", 6, "hop", 10, "window", "rectangle"), In: stereo},
-		"istft":          {Node: n("ISTFT", "n_fft", 20, "hop", 6), In: spectra(11)},
-		"istft/quarter":  {Node: n("ISTFT", "n_fft", 16), In: spectra(9)},
-		"mel":            {Node: n("Mel", small...), In: spectra(33)},
-		"mel/power":      {Node: n("Mel", append(small, "input", "power")...), In: []graph.Shape{{B: 2, C: 33}}},
-		"loss":           {Node: n("SpectralLoss", "n_fft", 20, "hop", 6), In: []graph.Shape{stereo[0], stereo[0]}},
-		"loss/sparse":    {Node: n("SpectralLoss", "n_fft", 7, "hop", 9, "window", "rectangle"), In: []graph.Shape{stereo[0], stereo[0]}},
-		"logmel":         {Node: n("LogMel", small...), In: stereo, Tokens: 12},
-		"logmel/kaldi":   {Node: n("LogMel", append(small, "preset", "kaldi")...), In: stereo, Tokens: 12},
-		"logmel/librosa": {Node: n("LogMel", append(small, "preset", "librosa")...), In: stereo, Tokens: 12},
-		"logmel/global":  {Node: n("LogMel", append(small, "peak", "global", "clamp", 0.5, "most_frames", 300)...), In: stereo, Tokens: 12},
-		"logmel/clamp":   {Node: n("LogMel", append(small, "clamp", 0.5)...), In: stereo, Tokens: 12},
-		"logmel/hop":     {Node: n("LogMel", append(small, "hop", 16)...), In: stereo, Tokens: 12},
-		"mfcc":           {Node: n("MFCC", append(small, "preset", "torchaudio", "n_mfcc", 4)...), In: stereo, Tokens: 12},
+		"fft":             {Node: n("FFT", "n_fft", 8), In: stereo},
+		"fft/odd":         {Node: n("FFT", "n_fft", 7), In: stereo},
+		"fft/one":         {Node: n("FFT", "n_fft", 1), In: stereo},
+		"ifft":            {Node: n("IFFT", "n_fft", 8), In: spectra(5)},
+		"ifft/odd":        {Node: n("IFFT", "n_fft", 7), In: spectra(4)},
+		"stft":            {Node: n("STFT", "n_fft", 20, "hop", 6), In: stereo},
+		"stft/win":        {Node: n("STFT", "n_fft", 16, "win", 10), In: stereo},
+		"stft/sparse":     {Node: n("STFT", "n_fft", 6, "hop", 10, "window", "rectangle"), In: stereo},
+		"istft":           {Node: n("ISTFT", "n_fft", 20, "hop", 6), In: spectra(11)},
+		"istft/quarter":   {Node: n("ISTFT", "n_fft", 16), In: spectra(9)},
+		"mel":             {Node: n("Mel", small...), In: spectra(33)},
+		"mel/power":       {Node: n("Mel", append(small, "input", "power")...), In: []graph.Shape{{B: 2, C: 33}}},
+		"loss":            {Node: n("SpectralLoss", "n_fft", 20, "hop", 6), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/sparse":     {Node: n("SpectralLoss", "n_fft", 7, "hop", 9, "window", "rectangle"), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/scales":     {Node: n("SpectralLoss", "sizes", "24, 13 8", "hop", 5), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/scales/abs": {Node: n("SpectralLoss", "sizes", "32 16 4", "distance", "absolute"), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/scales/odd": {Node: n("SpectralLoss", "sizes", "21 40", "win", 17), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/long":       {Node: n("SpectralLoss", "sizes", "6 9", "hop", 20), In: []graph.Shape{stereo[0], stereo[0]}},
+		"logmel":          {Node: n("LogMel", small...), In: stereo, Tokens: 12},
+		"logmel/kaldi":    {Node: n("LogMel", append(small, "preset", "kaldi")...), In: stereo, Tokens: 12},
+		"logmel/librosa":  {Node: n("LogMel", append(small, "preset", "librosa")...), In: stereo, Tokens: 12},
+		"logmel/global":   {Node: n("LogMel", append(small, "peak", "global", "clamp", 0.5, "most_frames", 300)...), In: stereo, Tokens: 12},
+		"logmel/clamp":    {Node: n("LogMel", append(small, "clamp", 0.5)...), In: stereo, Tokens: 12},
+		"logmel/hop":      {Node: n("LogMel", append(small, "hop", 16)...), In: stereo, Tokens: 12},
+		"mfcc":            {Node: n("MFCC", append(small, "preset", "torchaudio", "n_mfcc", 4)...), In: stereo, Tokens: 12},
 	} {
 		t.Run(name, func(t *testing.T) { nodetest.Check(t, spectral.Types(), c) })
 	}
@@ -58,6 +62,7 @@ func TestErrors(t *testing.T) {
 		"$.nodes[0].params.scale":  nodetest.Node("Mel", "scale", "bark"),
 		"$.nodes[0].params.nmels":  nodetest.Node("MFCC", "nmels", 3),
 		"$.nodes[0].params.n_mfcc": nodetest.Node("MFCC", "n_mfcc", 81),
+		"$.nodes[0].params.sizes":  nodetest.Node("SpectralLoss", "sizes", "64 x"),
 		"$.nodes[0].params.floor":  nodetest.Node("LogMel", "floor", nodetest.Ramp(1, 1, 2, 1, 2)),
 	} {
 		_, err := spectral.Types().Describe(&n)
@@ -216,6 +221,48 @@ func TestLoss(t *testing.T) {
 		}
 		if math.Abs(got-want) > 1e-2 {
 			t.Errorf("loss %v, want %v", got, want)
+		}
+	}
+}
+
+// TestScales: the loss of several sizes is the sum of the losses of each, where
+// they have the same hop.
+func TestScales(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(6, 6))
+	for range 20 {
+		hop, tokens, distance := 3+r.IntN(30), 1+r.IntN(8), []string{"squared", "absolute"}[r.IntN(2)]
+		a, b := 2+r.IntN(60), 2+r.IntN(60)
+		x, target := signal(hop*tokens), signal(hop*tokens)
+		for i := range target.Data {
+			target.Data[i] = r.NormFloat64()
+		}
+		of := func(settings ...any) []float64 {
+			n := nodetest.Node("SpectralLoss", append(settings, "hop", hop, "distance", distance)...)
+			g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, tokens)
+			return g.Forward(t, []node.Tensor[float64]{x, target}, []int{tokens})[0].Data
+		}
+		both, one, two := of("sizes", fmt.Sprintf("%d,%d", a, b)), of("n_fft", a), of("n_fft", b)
+		for i, v := range both {
+			if want := one[i] + two[i]; math.Abs(v-want) > 1e-12*math.Abs(want) {
+				t.Fatalf("sizes %d and %d, hop %d: token %d is %v, want %v", a, b, hop, i, v, want)
+			}
+		}
+	}
+	// A short frame's loss counts as often as a token has such frames, in the mean.
+	n := nodetest.Node("SpectralLoss", "sizes", "64 16", "window", "rectangle")
+	small := nodetest.Node("SpectralLoss", "n_fft", 16, "window", "rectangle")
+	large := nodetest.Node("SpectralLoss", "n_fft", 64, "window", "rectangle")
+	x, zero := signal(64), nodetest.NewTensor[float64](mono[0], 64)
+	of := func(n graph.Node, tokens int) []float64 {
+		g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, tokens)
+		return g.Forward(t, []node.Tensor[float64]{x, zero}, []int{tokens})[0].Data
+	}
+	both, long, short := of(n, 4), of(large, 4), of(small, 16)
+	for i, v := range both {
+		want := long[i] + (short[4*i]+short[4*i+1]+short[4*i+2]+short[4*i+3])/4
+		if math.Abs(v-want) > 1e-12*want {
+			t.Fatalf("token %d is %v, want %v", i, v, want)
 		}
 	}
 }

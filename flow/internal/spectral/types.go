@@ -33,8 +33,9 @@ func Types() node.Table {
 		ports(node.Type{Name: "Mel", Doc: "energies of mel bands of a spectrum; input complex or power", Adjoint: true,
 			Settings: []node.Setting{{Name: "input", Among: []string{"complex", "power"}}},
 			Refine:   refineMel, New32: newMel[float32], New64: newMel[float64]}),
-		{Name: "SpectralLoss", Doc: "mean over bins and channels of (m-m')^2 + (ln m - ln m')^2, magnitudes of in and target every hop frames",
-			Ins: []string{"in", "target"}, Outs: []string{"out"}, Adjoint: true, Settings: windowSettings,
+		{Name: "SpectralLoss", Doc: "mean over bins and channels of (m-m')^2 + (ln m - ln m')^2, magnitudes of in and target every hop frames; " +
+			"summed over the n_fft that sizes lists, as in 2048 1024 512; distance absolute: |m-m'| + |ln m - ln m'|",
+			Ins: []string{"in", "target"}, Outs: []string{"out"}, Adjoint: true, Settings: lossSettings,
 			Refine: refineLoss, New32: newLoss[float32], New64: newLoss[float64]},
 		ports(node.Type{Name: "LogMel", Adjoint: true, Dynamic: true, Settings: []node.Setting{waiting},
 			Doc: "log mel features, one frame per hop; preset whisper, torchaudio, librosa or kaldi, and overrides; " +
