@@ -54,7 +54,7 @@ func newCallJournal[F node.Float](l *graph.Linked, inst []node.Instance[F], para
 		n := &l.Nodes[v]
 		if a, ok := adjointOf(n, inst[v]); ok {
 			j.keep[v] = keeps{needs: a.Needs(), mods: len(n.Mods) > 0}
-			if n.Spec.Jacobian == graph.Toeplitz && len(n.Mods) == 0 && !params {
+			if _, keeper := inst[v].(node.Keeper); n.Jacobian() == graph.Toeplitz && !params && !keeper {
 				j.keep[v].needs = 0
 			}
 		}

@@ -124,6 +124,13 @@ type Adjoint[F Float] interface {
 	FinishAdjoint(p []Grad[F])
 }
 
+// A Keeper is an Adjoint of class [graph.Toeplitz] that reads what Needs names
+// even if no gradient of a parameter is requested. Others of that class must do
+// without then: a record keeps nothing for them.
+type Keeper interface {
+	KeepsForInputs()
+}
+
 // A Back is the backward call for one forward call. In and Out are present as
 // Needs asks, Param always.
 type Back[F Float] struct {

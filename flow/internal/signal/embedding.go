@@ -7,7 +7,7 @@ import (
 
 func refineEmbedding(n *graph.Node, _ node.Settings, spec *graph.Spec) error {
 	table := spec.Params[0].Value
-	if table.B != 1 {
+	if n.Param("table") == nil || table.B != 1 {
 		return node.Bad(n, "table", "a table is [1, rows, columns]")
 	}
 	spec.Shapes = func(in []graph.Shape) ([]graph.Shape, error) {
