@@ -155,6 +155,8 @@ func plan(t *testing.T, typ string) string {
 		settings = `"n_fft": 16`
 	case "IFFT", "ISTFT":
 		channels, settings = 18, `"n_fft": 16`
+	case "FilteredNoise":
+		channels = 5
 	case "GRU":
 		w := `{"shape":[1,3,1],"data":[0.3,-0.2,0.5]}`
 		settings = fmt.Sprintf(`"weight_ih":%s,"weight_hh":%s,"bias_ih":%s,"bias_hh":%s`, w, w, w, w)
