@@ -132,7 +132,7 @@ func TestFeatures(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.Peak, s.Hop = peak, s.Hop+r.IntN(40)
+				s.Peak, s.Hop, s.Clamp = peak, s.Hop+r.IntN(40), min(s.Clamp, 0.5)
 				tokens := 1 + r.IntN(12)
 				x := signal(s.Hop * tokens)
 				f, err := mel.New[float64](s)
@@ -140,7 +140,7 @@ func TestFeatures(t *testing.T) {
 					t.Fatal(err)
 				}
 				want, frames := f.Compute(nil, x.Data), s.Frames(x.N)
-				settings := []any{"preset", preset, "peak", peak, "hop", s.Hop, "most_frames", 50}
+				settings := []any{"preset", preset, "peak", peak, "hop", s.Hop, "most_frames", 50, "clamp", s.Clamp}
 				y := drained(t, nodetest.Node("LogMel", settings...), x, tokens)
 				cep := drained(t, nodetest.Node("MFCC", append(settings, "n_mfcc", 5)...), x, tokens)
 				if y.C != s.Mels || y.N != frames || cep.C != 5 || cep.N != frames {
