@@ -150,7 +150,8 @@ func (r *Record[F]) BackwardInto(g *Gradients[F], out map[string]node.Tensor[F],
 			return noAdjoint(p.LinkedNode)
 		}
 	}
-	r.sweep.Start(o.TruncateBlocks, func(v int) int64 { return r.s.procs[v].n0 })
+	r.s.syncCounts()
+	r.sweep.Start(o.TruncateBlocks, func(e int) int64 { return r.s.readers[e].cursor })
 	g.Report = SweepReport{Every: 1, Forced: r.forced, TruncateBlocks: o.TruncateBlocks, Blocks: int(r.s.block)}
 	if err := r.replay(&g.Report); err != nil {
 		return err

@@ -13,6 +13,7 @@ func (s *adjointSweep[F]) open(v int, f *entry[F]) {
 	n, l := &s.nodes[v], &s.linked.Nodes[v]
 	b := &n.back
 	b.Frame0, b.Tokens, b.Produced, b.Heat, b.State0 = f.frame0, int(f.tokens), int(f.made), f.heat, f.state0
+	b.Final = f.tokens == 0
 	s.primals(n, l, f)
 	s.params(n, l)
 	for p := range l.Out {
@@ -20,7 +21,7 @@ func (s *adjointSweep[F]) open(v int, f *entry[F]) {
 	}
 	for i, e := range l.In {
 		edge := &s.linked.Edges[e]
-		b.DIn[i] = node.Tensor[F]{B: l.InShape[i].B, C: l.InShape[i].C, N: b.Tokens * edge.Cons}
+		b.DIn[i] = node.Tensor[F]{B: l.InShape[i].B, C: l.InShape[i].C, N: s.frames(e, f)}
 		if s.nodes[edge.Src].role != roleSilent {
 			b.DIn[i] = s.inGrad(e, b.DIn[i].B, b.DIn[i].C, f)
 		}
@@ -99,7 +100,7 @@ func (s *adjointSweep[F]) primals(n *nodeSweep[F], l *graph.LinkedNode, f *entry
 		return t
 	}
 	for i, e := range l.In {
-		n.back.In[i] = next(node.Tensor[F]{B: l.InShape[i].B, C: l.InShape[i].C, N: int(f.tokens) * s.linked.Edges[e].Cons}, n.keep.needs&node.NeedX != 0)
+		n.back.In[i] = next(node.Tensor[F]{B: l.InShape[i].B, C: l.InShape[i].C, N: s.frames(e, f)}, n.keep.needs&node.NeedX != 0)
 	}
 	for j, e := range l.Mods {
 		edge := &s.linked.Edges[e]

@@ -57,7 +57,7 @@
 //	unit     one firing in the static list, with its tensors and parameters bound
 //	strand   the calls that one thread makes in sequence; strands of a section run in parallel, sections run one after another
 //	heat     joules per call that a node declares or reports, summed separately for forward and backward; the input of thermal gates
-//	drain    blocks after the last input: delays empty, gates count as open
+//	drain    blocks after the last input: delays empty, gates count as open, nodes give out what they hold back
 //	sweep    one backward pass over the recorded firings, in reverse
 //	snapshot the state of a session between two blocks, from which a sweep computes forward calls again instead of keeping them
 //
@@ -67,6 +67,7 @@
 //	build.go           from a linked graph to processes and channels
 //	ready.go, fire.go  when a process may fire and for how many tokens; one firing
 //	channel.go         channels, with ring.go for their frames and memory.go for where these are stored
+//	drain.go           what nodes hold back until the end of the stream
 //	full.go            waiting for room, and the deadlocks that capacities cause
 //	param.go           values of parameters: default or host, then modulation
 //	rehearse.go        a run of the counts alone: channel capacities and static order

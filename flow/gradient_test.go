@@ -23,6 +23,9 @@ type gradientCase struct {
 	ratio    int    // oversample_ratio
 	small    bool   // inputs near zero, where the node is smooth
 	tokens   int    // of the streams of dot products and cuts; 4096 when zero
+	counts   []int  // channels of the inputs, where they differ
+	steps    bool   // the inputs' gradient is no difference: it passes straight through, or there is none
+	below    int    // not zero: the inputs are integers below it
 }
 
 // gradientCases reach the kinds of each type. A type of the catalogue that has
@@ -79,6 +82,15 @@ var gradientCases = []gradientCase{
 	{typ: "Mel", params: "input=complex n_fft=32 win=32 hop=16 n_mels=4 sample_rate=48000 f_max=24000", channels: 34, tokens: 512},
 	{typ: "Compressor"},
 	{typ: "Compressor", params: "sidechain=yes threshold_db=-12"},
+	{typ: "LogMel", params: "preset=whisper n_fft=32 win=32 hop=8 n_mels=4", tokens: 512},
+	{typ: "LogMel", params: "preset=librosa peak=global n_fft=32 win=32 hop=8 n_mels=4 sample_rate=16000 f_max=8000 clamp=20 most_frames=2000", tokens: 512},
+	{typ: "MFCC", params: "preset=kaldi n_fft=32 win=30 hop=8 n_mels=4 n_mfcc=3", tokens: 512},
+	{typ: "SpectralLoss", params: "sizes=16,8", tokens: 512},
+	{typ: "HarmonicSynth", params: "hop=6 loudness=0.3", counts: []int{1, 3}, tokens: 512},
+	{typ: "FilteredNoise", params: "hop=6", channels: 5, linear: true, tokens: 512},
+	{typ: "Quantize", params: "kind=e4m3", steps: true, rough: "scale"},
+	{typ: "Quantize", params: "kind=int8", steps: true, rough: "scale"},
+	{typ: "Embedding", params: `table={"shape":[1,3,2],"data":[1,-2,0.5,3,0.25,-1]}`, steps: true, below: 3},
 	{typ: "Oscillator", params: "kind=sine frequency_hz=441 amplitude=0.7 phase=0.1"},
 	{typ: "Oscillator", params: "kind=saw frequency_hz=1700 amplitude=0.7 phase=0.1"},
 	{typ: "Oscillator", params: "kind=square frequency_hz=1700 amplitude=0.7 phase=0.1", ratio: 2},
@@ -150,6 +162,14 @@ func newBench(t *testing.T, c *gradientCase, batches int) *bench {
 	return &bench{gradientCase: c, spec: spec, batches: batches, values: map[string]graph.Tensor{}}
 }
 
+// count returns the channels of an input.
+func (b *bench) count(i int) int {
+	if b.counts != nil {
+		return b.counts[i]
+	}
+	return b.channels
+}
+
 // plan is the bench as a plan.
 func (b *bench) plan(t *testing.T) []byte {
 	node := fmt.Sprintf("n %s oversample_ratio=%d ", b.typ, max(1, b.ratio))
@@ -168,7 +188,7 @@ func (b *bench) plan(t *testing.T) []byte {
 	}
 	text := node
 	for i, name := range b.spec.Ins {
-		text += fmt.Sprintf("; x%d Input batches=%d channels=%d rate_num=%d; x%d -> n.%s", i, b.batches, b.channels, b.spec.Cons[i], i, name)
+		text += fmt.Sprintf("; x%d Input batches=%d channels=%d rate_num=%d; x%d -> n.%s", i, b.batches, b.count(i), b.spec.Cons[i], i, name)
 	}
 	for i, name := range b.spec.Outs {
 		text += fmt.Sprintf("; y%d Probe; n.%s -> y%d", i, name, i)
@@ -179,8 +199,13 @@ func (b *bench) plan(t *testing.T) []byte {
 // inputs returns random streams of the given number of tokens.
 func (b *bench) inputs(r *rand.Rand, tokens int) []node.Tensor[float64] {
 	var in []node.Tensor[float64]
-	for _, cons := range b.spec.Cons {
-		x := noise[float64](r, b.batches, b.channels, tokens*cons)
+	for i, cons := range b.spec.Cons {
+		x := noise[float64](r, b.batches, b.count(i), tokens*cons)
+		for k := range x.Data {
+			if b.below > 0 {
+				x.Data[k] = float64(r.IntN(b.below))
+			}
+		}
 		if b.small {
 			for i := range x.Data {
 				x.Data[i] = math.Tanh(x.Data[i])
@@ -237,6 +262,8 @@ func TestDotProduct(t *testing.T) {
 		switch {
 		case len(b.spec.Ins) == 0:
 			t.Skip("no inputs: parameters are compared by themselves")
+		case c.steps:
+			t.Skip("the gradient is no derivative: signal.TestStraightThrough compares it with its rule")
 		case c.linear:
 			dotLinear[float64](t, b, 1e-12)
 			dotLinear[float32](t, b, 1e-4)

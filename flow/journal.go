@@ -13,6 +13,7 @@ type entry[F node.Float] struct {
 	made0  int64 // tokens given out before; less than frame0 after a node that consumes some without output
 	tokens int32
 	made   int32
+	rest   int32 // frames of the first input beyond whole tokens: in a call that drains the node
 	block  int32
 	heat   float64
 	kept   [][]F  // inputs, modulation sources, outputs, as keeps requires
@@ -53,7 +54,7 @@ func newCallJournal[F node.Float](l *graph.Linked, inst []node.Instance[F], para
 		n := &l.Nodes[v]
 		if a, ok := adjointOf(n, inst[v]); ok {
 			j.keep[v] = keeps{needs: a.Needs(), mods: len(n.Mods) > 0}
-			if n.Spec.Jacobian == graph.Toeplitz && len(n.Mods) == 0 && !params {
+			if _, keeper := inst[v].(node.Keeper); n.Jacobian() == graph.Toeplitz && !params && !keeper {
 				j.keep[v].needs = 0
 			}
 		}
@@ -114,6 +115,9 @@ func (j *callJournal[F]) refer(log *nodeLog[F], t *node.Tensor[F], src, output i
 func (j *callJournal[F]) Before(v int, inst node.Instance[F], c *node.Call[F], mods []node.Tensor[F], block int) {
 	log, k := &j.logs[v], j.keep[v]
 	e := entry[F]{frame0: c.Frame0, made0: log.made, tokens: int32(c.Tokens), block: int32(block)}
+	if c.Final && len(c.In) > 0 {
+		e.rest = int32(c.In[0].N)
+	}
 	e.kept = log.refs.Push(len(c.In) + len(mods) + len(c.Out))[:0]
 	if k.needs&node.NeedX != 0 {
 		for i, in := range j.linked.Nodes[v].In {

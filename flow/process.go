@@ -24,11 +24,13 @@ type process[F node.Float] struct {
 	trimmed int  // frames dropped at the start of the stream
 	live    bool // n0 is advanced by the static list
 
-	n0    int64 // tokens fired
-	left  int   // tokens still to fire in this block
-	first int64 // block of the first firing, -1 before it
-	ended bool  // the node has reported its end
-	held  bool  // the host's block was not taken yet: a channel after this Input is full
+	n0      int64 // tokens fired
+	left    int   // tokens still to fire in this block
+	first   int64 // block of the first firing, -1 before it
+	ended   bool  // the node has reported its end
+	empty   bool  // a node that holds frames back has given them out, at the end of the stream
+	drained int64 // tokens that it gave for that
+	held    bool  // the host's block was not taken yet: a channel after this Input is full
 
 	fault  Event // of this block
 	faulty bool

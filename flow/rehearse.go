@@ -118,7 +118,7 @@ func (s *Session[F]) reserve() error {
 // rewind returns every count to the start of the stream.
 func (s *Session[F]) rewind() {
 	for _, p := range s.procs {
-		p.n0, p.left, p.first, p.ended, p.held = 0, p.Tokens, -1, false, false
+		p.n0, p.left, p.first, p.ended, p.held, p.empty, p.drained = 0, p.Tokens, -1, false, false, false, 0
 		for i := range p.waits {
 			p.waits[i].cursor = 0
 		}

@@ -18,7 +18,7 @@ import (
 // Training, Log, Timing, Limit, ScanAll, DisableFusion and DisableStatic cost time in every block; none changes
 // results, except that Limit silences calls that exceed it.
 type Options struct {
-	BlockFrames int        // base frames per block; zero means 64
+	BlockFrames int        // base frames per block; zero means 64, or the next size that suits the plan's rates
 	SampleRate  float64    // base rate in Hz; zero means 48000
 	Threads     int        // upper bound; zero means 1
 	Strict      bool       // a delay below the source's declared one is an error
@@ -53,9 +53,7 @@ type Options struct {
 }
 
 func (o *Options) defaults() {
-	if o.BlockFrames <= 0 {
-		o.BlockFrames = graph.DefaultBlock
-	}
+	o.BlockFrames = max(o.BlockFrames, 0)
 	if o.SampleRate <= 0 {
 		o.SampleRate = 48000
 	}
@@ -265,6 +263,12 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 			}
 		}
 		moved = moved || s.enlarge()
+		if s.draining && !moved {
+			var code graph.Code
+			if moved, code = s.drainNodes(); code != graph.Success {
+				return code
+			}
+		}
 	}
 	s.keep(order)
 	for _, p := range order {
@@ -287,13 +291,13 @@ func (s *Session[F]) Drain() (bool, error) {
 	}
 	before := int64(0)
 	for _, p := range s.procs {
-		before -= p.n0
+		before -= p.n0 + p.drained
 	}
 	if err := s.blockOrDrain(); err != nil {
 		return false, err
 	}
 	for _, p := range s.procs {
-		before += p.n0
+		before += p.n0 + p.drained
 	}
 	return before > 0, nil
 }

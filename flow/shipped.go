@@ -26,5 +26,6 @@ func ShippedTypes() node.Table {
 		signal.DelayTypes(),    // the delay line
 		signal.ResampleTypes(), // changes of rate
 		signal.WaveTypes(),     // oscillators
+		signal.SynthTypes(),    // synthesisers of DDSP, quantisation, embeddings
 	)
 }

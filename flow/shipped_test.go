@@ -17,6 +17,7 @@ import (
 type sample struct {
 	params   []any
 	channels []int // of the inputs; two by default
+	below    int   // not zero: the inputs are integers below it
 }
 
 var features = []any{"n_fft", 64, "win", 64, "n_mels", 6, "sample_rate", 8000, "f_max", 4000, "hop", 20}
@@ -62,6 +63,10 @@ var samples = map[string][]sample{
 	"Noise":             {{params: []any{"seed", 3, "channels", 2}}, {params: []any{"kind", "pink"}}},
 	"Oscillator":        {{params: []any{"kind", "saw", "channels", 2}}},
 	"OversampledOsc":    {{params: []any{"kind", "square"}}},
+	"HarmonicSynth":     {{params: []any{"hop", 5}, channels: []int{1, 4}}},
+	"FilteredNoise":     {{params: []any{"hop", 7, "seed", 2}, channels: []int{5}}},
+	"Quantize":          {{params: []any{"kind", "e5m2", "scale", .3}}, {params: []any{"kind", "int8", "scale", .01}}},
+	"Embedding":         {{params: []any{"table", nodetest.Ramp(1, 6, 3, -1, 1)}, below: 6}},
 }
 
 // TestShippedVersions runs every type by the first and by the second version of the
@@ -138,6 +143,9 @@ func versions[F node.Float](t *testing.T, typ string, s *sample, frames int, ran
 		for i := range a.In {
 			for e := range a.In[i].Data {
 				a.In[i].Data[e] = F(r.NormFloat64())
+				if s.below > 0 {
+					a.In[i].Data[e] = F(r.IntN(s.below))
+				}
 			}
 			copy(b.In[i].Data, a.In[i].Data)
 		}

@@ -24,9 +24,9 @@ type snapshot[F node.Float] struct {
 }
 
 type procState struct {
-	n0, first int64
-	ended     bool
-	bytes     int // of states
+	n0, first, drained int64
+	ended, empty       bool
+	bytes              int // of states
 }
 
 // save takes a snapshot.
@@ -47,7 +47,7 @@ func (s *Session[F]) save() *snapshot[F] {
 			n = st.Save(p.states[at:cap(p.states)])
 			p.states = p.states[:at+n]
 		}
-		p.procs = append(p.procs, procState{n0: q.n0, first: q.first, ended: q.ended, bytes: n})
+		p.procs = append(p.procs, procState{n0: q.n0, first: q.first, drained: q.drained, ended: q.ended, empty: q.empty, bytes: n})
 		for i := range q.waits {
 			p.waits = append(p.waits, q.waits[i].cursor)
 		}
@@ -84,7 +84,7 @@ func (s *Session[F]) restore(p *snapshot[F]) error {
 	states, waits, ch := p.states, p.waits, 0
 	for i, q := range s.procs {
 		st := p.procs[i]
-		q.n0, q.first, q.ended = st.n0, st.first, st.ended
+		q.n0, q.first, q.ended, q.drained, q.empty = st.n0, st.first, st.ended, st.drained, st.empty
 		if sf, ok := q.inst.(node.Stateful[F]); ok {
 			if code := sf.Load(states[:st.bytes]); code != graph.Success {
 				return &graph.Error{Code: code, Path: q.Path, Names: []string{q.Name}, Text: "the node rejected the state that it saved"}

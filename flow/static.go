@@ -179,8 +179,10 @@ func (s *Session[F]) record(rec recorder[F]) {
 func (s *Session[F]) copyBack() {
 	for _, p := range s.procs {
 		for _, c := range p.out {
-			copy(c.block.Data, c.now)
-			c.now = nil
+			if c.now != nil { // in real time, where it is nil, a store to it could run into the collector's write barrier
+				copy(c.block.Data, c.now)
+				c.now = nil
+			}
 		}
 	}
 }

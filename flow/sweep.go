@@ -58,15 +58,14 @@ type nodeSweep[F node.Float] struct {
 	ns    int64            // that its call took
 }
 
-// Start prepares the sweep: adjoint states and sums are zeroed. fired says how
-// many tokens each node has fired; group is the number of blocks between
-// truncations, 0 for none.
-func (s *adjointSweep[F]) Start(group int, fired func(v int) int64) {
+// Start prepares the sweep: adjoint states and sums are zeroed. read says how
+// many frames each edge's reader has consumed; group is the number of blocks
+// between truncations, 0 for none.
+func (s *adjointSweep[F]) Start(group int, read func(e int) int64) {
 	s.group = group
 	for e := range s.edges {
 		s.edges[e].start()
-		l := &s.linked.Edges[e]
-		s.cursor[e] = fired(l.Dst) * int64(l.Cons)
+		s.cursor[e] = read(e)
 	}
 	for v := range s.nodes {
 		n := &s.nodes[v]
@@ -238,9 +237,19 @@ func (s *adjointSweep[F]) outGrad(v, p int, f *entry[F]) node.Tensor[F] {
 	return g
 }
 
+// frames returns how many frames a call read from an edge.
+func (s *adjointSweep[F]) frames(e int, f *entry[F]) int {
+	l := &s.linked.Edges[e]
+	n := int(f.tokens) * l.Cons
+	if in := s.linked.Nodes[l.Dst].In; len(in) > 0 && in[0] == e {
+		n += int(f.rest)
+	}
+	return n
+}
+
 // inGrad returns where a call writes the gradient of what it read from an edge.
 func (s *adjointSweep[F]) inGrad(e, b, c int, f *entry[F]) node.Tensor[F] {
-	n := int(f.tokens) * s.linked.Edges[e].Cons
+	n := s.frames(e, f)
 	if s.last(e, f) {
 		return s.nodes[s.linked.Edges[e].Src].seed
 	}
@@ -252,7 +261,7 @@ func (s *adjointSweep[F]) inGrad(e, b, c int, f *entry[F]) node.Tensor[F] {
 func (s *adjointSweep[F]) last(e int, f *entry[F]) bool {
 	l := &s.linked.Edges[e]
 	src := &s.nodes[l.Src]
-	return src.role == roleInput && l.Prefill == 0 && len(s.linked.Nodes[l.Src].Out[l.SrcPort]) == 1 && int(f.tokens)*l.Cons == src.seed.N
+	return src.role == roleInput && l.Prefill == 0 && len(s.linked.Nodes[l.Src].Out[l.SrcPort]) == 1 && s.frames(e, f) == src.seed.N
 }
 
 // give queues the gradient of what a firing read from an edge.

@@ -14,6 +14,7 @@ type linker struct {
 	*Linked
 	catalog Catalog
 	strict  bool
+	auto    bool             // the block size may grow to suit the rates
 	index   map[string]int   // node by name
 	ports   []map[string]int // port index by name, for nodes with many ports; input and output alternate
 	free    []arc            // edges without prefill
@@ -39,6 +40,9 @@ var linkSteps = []func(*linker) error{
 	(*linker).shapes, // batches and channels, parameters, modulation
 }
 
+// ratesStep is the index of rates, after which the block size is known.
+const ratesStep = 4
+
 // Link resolves a plan against the types of its nodes. The plan must not be
 // modified while the result is in use.
 //
@@ -46,19 +50,9 @@ var linkSteps = []func(*linker) error{
 // [BadShape], [Deadlock] for a cycle without prefill or a gate that waits for
 // itself, and [Malformed] for anything else.
 func Link(p *Plan, c Catalog, o Options) (*Linked, error) {
-	if o.BlockFrames == 0 {
-		o.BlockFrames = DefaultBlock
-	}
-	if o.BlockFrames < 0 || o.BlockFrames > maxBlock {
-		return nil, &Error{Code: InvalidArg, Path: p.Root, Text: fmt.Sprintf("a block has 1 to %d frames, not %d", maxBlock, o.BlockFrames)}
-	}
-	l := &linker{Linked: &Linked{Plan: p, BlockFrames: o.BlockFrames, Warnings: slices.Clone(p.Warnings),
-		Nodes: make([]LinkedNode, len(p.Nodes)), Edges: make([]LinkedEdge, len(p.Edges))}, catalog: c, strict: o.Strict}
-	for i := range p.Nodes {
-		l.Nodes[i] = LinkedNode{Node: &p.Nodes[i], Index: i, Comp: -1}
-	}
-	for i := range p.Edges {
-		l.Edges[i] = LinkedEdge{Edge: &p.Edges[i], Index: i, DstPort: -1, Param: -1}
+	l, err := newLinker(p, c, o)
+	if err != nil {
+		return nil, err
 	}
 	for _, step := range linkSteps {
 		if err := step(l); err != nil {
@@ -66,6 +60,41 @@ func Link(p *Plan, c Catalog, o Options) (*Linked, error) {
 		}
 	}
 	return l.Linked, nil
+}
+
+// BlockFrames returns the block size that Link chooses for a plan if its options
+// give none: DefaultBlock, or the next larger size with which every node has a
+// whole number of tokens in a block. Errors are those of Link.
+func BlockFrames(p *Plan, c Catalog) (int, error) {
+	l, err := newLinker(p, c, Options{})
+	if err != nil {
+		return 0, err
+	}
+	for _, step := range linkSteps[:ratesStep+1] {
+		if err := step(l); err != nil {
+			return 0, err
+		}
+	}
+	return l.BlockFrames, nil
+}
+
+func newLinker(p *Plan, c Catalog, o Options) (*linker, error) {
+	auto := o.BlockFrames == 0
+	if auto {
+		o.BlockFrames = DefaultBlock
+	}
+	if o.BlockFrames < 0 || o.BlockFrames > maxBlock {
+		return nil, &Error{Code: InvalidArg, Path: p.Root, Text: fmt.Sprintf("a block has 1 to %d frames, not %d", maxBlock, o.BlockFrames)}
+	}
+	l := &linker{Linked: &Linked{Plan: p, BlockFrames: o.BlockFrames, Warnings: slices.Clone(p.Warnings),
+		Nodes: make([]LinkedNode, len(p.Nodes)), Edges: make([]LinkedEdge, len(p.Edges))}, catalog: c, strict: o.Strict, auto: auto}
+	for i := range p.Nodes {
+		l.Nodes[i] = LinkedNode{Node: &p.Nodes[i], Index: i, Comp: -1}
+	}
+	for i := range p.Edges {
+		l.Edges[i] = LinkedEdge{Edge: &p.Edges[i], Index: i, DstPort: -1, Param: -1}
+	}
+	return l, nil
 }
 
 // fault returns an error that names nodes.

@@ -52,7 +52,17 @@ func (e Endpoint) String() string { return [...]string{"", "Input", "Probe"}[e] 
 // inputs.
 type Jacobian int
 
-// The classes, numbered as in the ABI.
+// The classes, numbered as in the ABI. Each but Dense says where derivatives are
+// zero or equal, for every input:
+//
+//	            the derivative of token n of an output by token m of an input is zero
+//	Zero        always
+//	Identity    unless n = m, row and frame are the same; there it is 1
+//	Scalar      as for Identity; there it is one number
+//	Diagonal    unless n = m, row and frame are the same
+//	Block       unless n = m, batches are the same
+//	Toeplitz    if n < m; it depends on n - m alone, not on the input
+//	Banded      if n < m, or n - m is above some bound
 const (
 	Dense    Jacobian = iota // assume nothing
 	Zero                     // no dependence
@@ -63,6 +73,33 @@ const (
 	Block                    // frame-synchronous transform
 	Scalar                   // one common factor
 )
+
+var jacobianNames = []string{"dense", "zero", "identity", "diagonal", "toeplitz", "banded", "block", "scalar"}
+
+// String returns the class's word in manifests of C nodes.
+func (j Jacobian) String() string {
+	if j < 0 || int(j) >= len(jacobianNames) {
+		j = Dense // of a later version
+	}
+	return jacobianNames[j]
+}
+
+// Jacobian returns the class of the node in its plan: a filter with a parameter
+// that moves is not time-invariant, and counts as Dense.
+func (n *LinkedNode) Jacobian() Jacobian {
+	if n.Spec.Jacobian != Toeplitz {
+		return n.Spec.Jacobian
+	}
+	if len(n.Mods) > 0 {
+		return Dense
+	}
+	for i := range n.Spec.Params {
+		if p := &n.Spec.Params[i]; !p.Table && p.Value.F > 1 && p.Name != "thermo.heat" {
+			return Dense
+		}
+	}
+	return Toeplitz
+}
 
 // A Catalog describes node types. Describe returns an [Error]: [UnknownNode]
 // for an unknown type, [Malformed] for an invalid setting, with the setting's
@@ -77,7 +114,7 @@ const DefaultBlock = 64
 
 // Options configure [Link].
 type Options struct {
-	BlockFrames int  // base frames per block; zero means DefaultBlock
+	BlockFrames int  // base frames per block; zero means DefaultBlock, or the next size that suits the plan's rates
 	Strict      bool // a delay below the source's declared one is an error, not a warning
 }
 

@@ -1,5 +1,7 @@
 package graph
 
+import "fmt"
+
 // rates solves the balance equations (Lee and Messerschmitt, Synchronous data
 // flow, 1987) along the edges from the sources: a node's rate is its tokens per
 // base frame. A cycle that no source reaches runs at the base rate.
@@ -81,15 +83,32 @@ func (l *linker) tooFast(e *LinkedEdge) error {
 	return l.fault(Malformed, e.Path, []int{e.Src, e.Dst}, "more than %d frames in a block", maxInteger)
 }
 
+// multiples names block sizes.
+func multiples(quantum int64) string {
+	if quantum > maxBlock {
+		return "no number of"
+	}
+	return fmt.Sprintf("%d, %d, …", quantum, 2*quantum)
+}
+
 // whole checks that a block is a whole number of tokens for every node.
 func (l *linker) whole() error {
+	quantum := int64(1) // the smallest block, and the common divisor of all others
+	for i := range l.Nodes {
+		if den := l.Nodes[i].Rate.Den; den != 0 && quantum <= maxBlock {
+			quantum = quantum / gcd(quantum, den) * den
+		}
+	}
+	if l.auto && quantum <= maxBlock {
+		l.BlockFrames = int((DefaultBlock + quantum - 1) / quantum * quantum)
+	}
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
 		if n.Rate.Den == 0 {
 			continue
 		}
 		if int64(l.BlockFrames)%n.Rate.Den != 0 {
-			return l.fault(Malformed, n.Path, []int{i}, "a block of %d frames is not a whole number of tokens of node %s, which has %v per base frame", l.BlockFrames, n.Name, n.Rate)
+			return l.fault(Malformed, n.Path, []int{i}, "a block of %d frames is not a whole number of tokens of node %s, which has %v per base frame: blocks of %s frames suit the plan", l.BlockFrames, n.Name, n.Rate, multiples(quantum))
 		}
 		var ok bool
 		if n.Tokens, ok = n.Rate.Frames(l.BlockFrames); !ok {

@@ -18,9 +18,14 @@
 //	                              [Power]      [Matrix]     [Compute]      [Cepstrum]
 //
 // A [Features] computes whole signals; a [Stream] takes samples as they arrive
-// and gives a frame as soon as it is determined. They agree to the bit, except
-// that a stream does not know the maximum of later frames: for a clamp it uses
-// the maximum so far, which is [Settings] Peak "running" in both.
+// and gives a frame as soon as it is determined. They agree to the bit if
+// [Settings] Peak says what a clamp is measured from: "running", the maximum so
+// far, or "global", that of the whole signal, for which a stream keeps all
+// frames until its end. Without a word a Features uses the global one and a
+// Stream the running one.
+//
+// An [Adjoint] is the transpose of a stream's derivative, step by step from the
+// end: it turns gradients of frames into gradients of samples.
 //
 // Arithmetic is in float64 whatever the type of the samples: a quiet band next
 // to a loud one is below the rounding error of a float32 transform, and its

@@ -32,7 +32,7 @@ type Settings struct {
 	Window     string  `json:"window"`      // hann (periodic), povey (symmetric hann to the .85)
 	Emphasis   float64 `json:"preemphasis"` // x[n] - emphasis x[n-1], in each frame
 	RemoveDC   bool    `json:"remove_dc"`   // subtract each frame's mean
-	Peak       string  `json:"peak"`        // the maximum of Clamp: global (or ""), running
+	Peak       string  `json:"peak"`        // the maximum of Clamp: global, running; "": global, but running in a [Stream]
 }
 
 var presets = []struct {

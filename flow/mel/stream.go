@@ -6,11 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 )
 
 // A Stream takes samples through [Stream.Push] and gives frames through
 // [Stream.Next] as soon as they are determined; [Stream.Flush] ends the signal.
-// With a clamp, the maximum is that of the frames so far. [NewStream] makes one.
+// With a clamp, the maximum is that of the frames so far, unless [Settings] Peak
+// is the word "global": then all frames come after Flush. [NewStream] makes one.
 //
 //	s.Push(block)
 //	for s.Next(frame) {
@@ -24,6 +26,8 @@ type Stream[F Float] struct {
 	next  int // next frame
 	peak  float64
 	ended bool
+	held  []F // [next, Mels] levels, while they wait for the global maximum
+	given int // frames of them that Next gave
 	frame []float64
 	level []float64
 }
@@ -42,8 +46,24 @@ func NewStream[F Float](s Settings) (*Stream[F], error) {
 
 // Reset discards the signal so far.
 func (s *Stream[F]) Reset() {
-	s.n, s.total, s.next, s.ended = 0, 0, 0, false
+	s.n, s.total, s.next, s.given, s.ended, s.held = 0, 0, 0, 0, false, s.held[:0]
 	s.peak = math.Inf(-1)
+}
+
+// waits reports whether no frame is final before the end of the signal.
+func (s *Stream[F]) waits() bool { return s.e.waits() }
+
+func (s Settings) waits() bool { return s.Peak == "global" && s.Clamp > 0 }
+
+// Held returns the number of frames that wait for the global maximum.
+func (s *Stream[F]) Held() int { return len(s.held) / s.e.Mels }
+
+// Reserve allocates what that many frames take while they wait, so that later
+// calls do not.
+func (s *Stream[F]) Reserve(frames int) {
+	if n := frames*s.e.Mels - len(s.held); s.waits() && n > 0 {
+		s.held = slices.Grow(s.held, n)
+	}
 }
 
 // Latency returns by how many frames the stream lags: once hop times (t +
@@ -91,27 +111,62 @@ func (s *Stream[F]) Flush() { s.ended = true }
 // Next writes the next frame to dst [Mels] and reports true, or returns false
 // if more samples are needed.
 func (s *Stream[F]) Next(dst []F) bool {
-	length, half := s.e.span()
-	from := s.next*s.e.Hop - half
-	if s.ended {
-		if s.next >= s.e.Frames(s.total) {
+	if !s.waits() {
+		if !s.ready() {
 			return false
 		}
-	} else if s.total < s.need(from+length) {
+		s.step()
+		for m, v := range s.level {
+			dst[m] = F(s.e.finish(v, s.peak))
+		}
+		return true
+	}
+	s.wait()
+	if !s.ended || s.given == s.next {
 		return false
 	}
+	for m, v := range s.held[s.given*s.e.Mels:][:s.e.Mels] {
+		dst[m] = F(s.e.finish(float64(v), s.peak))
+	}
+	s.given++
+	return true
+}
+
+// wait computes the frames that are determined but for the maximum.
+func (s *Stream[F]) wait() {
+	for s.ready() {
+		s.step()
+		for _, v := range s.level {
+			s.held = append(s.held, F(v))
+		}
+	}
+}
+
+// ready reports whether the samples of the next frame are there.
+func (s *Stream[F]) ready() bool {
+	if s.ended {
+		return s.next < s.e.Frames(s.total)
+	}
+	length, half := s.e.span()
+	return s.total >= s.need(s.next*s.e.Hop-half+length)
+}
+
+// step computes the levels of the next frame.
+func (s *Stream[F]) step() {
+	s.fill(s.next)
+	s.peak = s.e.frame(s.level, s.frame, s.peak)
+	s.next++
+}
+
+// fill loads the samples of frame t.
+func (s *Stream[F]) fill(t int) {
+	_, half := s.e.span()
 	for i := range s.frame {
 		s.frame[i] = 0
-		if j, ok := s.e.source(from+i, s.total); ok {
+		if j, ok := s.e.source(t*s.e.Hop-half+i, s.total); ok {
 			s.frame[i] = s.buf[j-s.total+s.n]
 		}
 	}
-	s.peak = s.e.frame(s.level, s.frame, s.peak)
-	for m, v := range s.level {
-		dst[m] = F(s.e.finish(v, s.peak))
-	}
-	s.next++
-	return true
 }
 
 // need returns how many samples determine the next frame, whose last sample is
@@ -129,9 +184,12 @@ func (s *Stream[F]) need(end int) int {
 	return end
 }
 
-// StateBytes returns the size of a saved state. It grows when more than a hop
-// of samples is pushed at a time.
-func (s *Stream[F]) StateBytes() int { return 8 * (5 + len(s.buf)) }
+// stateHeader is the number of words of a saved state before its samples.
+const stateHeader = 7
+
+// StateBytes returns the size of the state as Save would write it now: it
+// depends on how many samples and frames the stream holds.
+func (s *Stream[F]) StateBytes() int { return 8 * (stateHeader + s.n + len(s.held)) }
 
 // Save writes the state to dst and returns its size, 0 if dst is too short.
 func (s *Stream[F]) Save(dst []byte) int {
@@ -143,12 +201,14 @@ func (s *Stream[F]) Save(dst []byte) int {
 	if s.ended {
 		ended = 1
 	}
-	for i, v := range [...]uint64{uint64(s.n), uint64(s.total), uint64(s.next), math.Float64bits(s.peak), ended} {
+	for i, v := range [stateHeader]uint64{uint64(s.n), uint64(s.total), uint64(s.next), math.Float64bits(s.peak), ended, uint64(s.given), uint64(len(s.held))} {
 		word(i, v)
 	}
-	clear(s.buf[s.n:])
-	for i, v := range s.buf {
-		word(5+i, math.Float64bits(v))
+	for i, v := range s.buf[:s.n] {
+		word(stateHeader+i, math.Float64bits(v))
+	}
+	for i, v := range s.held {
+		word(stateHeader+s.n+i, math.Float64bits(float64(v)))
 	}
 	return s.StateBytes()
 }
@@ -158,12 +218,16 @@ var ErrState = errors.New("mel: the saved state belongs to another kind of strea
 
 // Load restores a state that Save wrote on a stream with the same settings.
 func (s *Stream[F]) Load(src []byte) error {
-	if len(src) != s.StateBytes() {
+	if len(src) < 8*stateHeader || len(src)%8 != 0 {
 		return ErrState
 	}
+	words := uint64(len(src)/8 - stateHeader)
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(src[8*i:]) }
-	n, total, next := word(0), word(1), word(2)
-	if n > uint64(len(s.buf)) || n > total || total > 1<<62 || next > total/uint64(s.e.Hop)+1 {
+	n, total, next, given, held := word(0), word(1), word(2), word(5), word(6)
+	if n > total || total > 1<<62 || next > total/uint64(s.e.Hop)+1 || word(4) > 1 || n > words || held != words-n {
+		return ErrState
+	}
+	if s.waits() && (held != next*uint64(s.e.Mels) || given > next) || !s.waits() && held+given != 0 {
 		return ErrState
 	}
 	// The samples for the next frame and for a mirror at the end must be
@@ -173,8 +237,15 @@ func (s *Stream[F]) Load(src []byte) error {
 		return ErrState
 	}
 	s.n, s.total, s.next, s.peak, s.ended = int(n), int(total), int(next), math.Float64frombits(word(3)), word(4) != 0
-	for i := range s.buf {
-		s.buf[i] = math.Float64frombits(word(5 + i))
+	if more := s.n - len(s.buf); more > 0 {
+		s.buf = append(s.buf, make([]float64, more)...)
+	}
+	for i := range s.n {
+		s.buf[i] = math.Float64frombits(word(stateHeader + i))
+	}
+	s.given, s.held = int(given), s.held[:0]
+	for i := range int(held) {
+		s.held = append(s.held, F(math.Float64frombits(word(stateHeader+s.n+i))))
 	}
 	return nil
 }

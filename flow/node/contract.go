@@ -58,7 +58,7 @@ type Call[F Float] struct {
 	Param    []Param[F]  // in the order of the type's Spec; thermo.heat is the last
 	Frame0   int64       // tokens fired before this call
 	Tokens   int
-	Final    bool    // no call follows
+	Final    bool    // the inputs have ended
 	Heat     float64 // joules of this call, set by a node of ABI version 2
 	Delay    int     // frames consumed and not yet given out, set by a node of ABI version 2
 	Produced int     // tokens produced; the host sets Tokens, dynamic nodes may lower it
@@ -83,6 +83,18 @@ type Stateful[F Float] interface {
 	StateBytes() int
 	Save(dst []byte) int        // returns the bytes written
 	Load(src []byte) graph.Code // the bits are those saved; State when src is foreign
+}
+
+// A Drainer holds frames back and gives them out when its inputs have ended: the
+// tail of a filter, or features of the last samples. Its type is Dynamic.
+//
+// Drain is called instead of Forward after the last token. Tokens is zero and
+// Final is set; an input holds the frames that are left of an incomplete token,
+// in the first of these calls. Out has room for N frames. Drain sets Produced
+// to the tokens that it gives, and is called again until they are fewer than
+// there was room for. A call of an [Adjoint] for it has Final set as well.
+type Drainer[F Float] interface {
+	Drain(c *Call[F]) graph.Code
 }
 
 // Needs is the set of forward values that Backward reads.
@@ -110,6 +122,13 @@ type Adjoint[F Float] interface {
 	// (such as those of filter coefficients, which the derivative of the design
 	// turns into one of a frequency) are added to p and zeroed.
 	FinishAdjoint(p []Grad[F])
+}
+
+// A Keeper is an Adjoint of class [graph.Toeplitz] that reads what Needs names
+// even if no gradient of a parameter is requested. Others of that class must do
+// without then: a record keeps nothing for them.
+type Keeper interface {
+	KeepsForInputs()
 }
 
 // A Back is the backward call for one forward call. In and Out are present as

@@ -101,29 +101,14 @@ func features(sound []float32, rate int, preset string) (node.Tensor[float32], e
 		return none, err
 	}
 	defer session.Close()
-	stream, err := mel.NewStream[float32](s)
-	if err != nil {
-		return none, err
-	}
-	late := stream.Latency()
-	perBlock := up / gcd(s.Hop, up)
-	blocks := (len(sound)+block-1)/block + (late+perBlock-1)/perBlock
+	blocks := (len(sound) + block - 1) / block
 	x := node.Tensor[float32]{Data: make([]float32, blocks*block), B: 1, C: 1, N: blocks * block}
 	copy(x.Data, sound)
 	out, err := session.Run(map[string]node.Tensor[float32]{"sound": x}, blocks)
 	if err != nil {
 		return none, err
 	}
-	return after(out["features"], late), nil
-}
-
-// after drops the first frames of every row.
-func after(t node.Tensor[float32], n int) node.Tensor[float32] {
-	cut := node.Tensor[float32]{B: 1, C: t.C, N: max(0, t.N-n)}
-	for r := range t.C {
-		cut.Data = append(cut.Data, t.Row(r)[t.N-cut.N:]...)
-	}
-	return cut
+	return out["features"], nil
 }
 
 func gcd(a, b int) int {

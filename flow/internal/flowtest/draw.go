@@ -18,6 +18,8 @@ type Graph struct {
 	Slow bool
 	// Limited is set if some channel has a capacity: inputs may have to wait.
 	Limited bool
+	// AtEnd is set if some node gives everything at the end of the stream.
+	AtEnd bool
 }
 
 // The identifiers of gates; barriers have firstBarrier plus the pace of what they join.
@@ -157,7 +159,7 @@ func (p *pen) plain() string {
 // step adds a node, or a few that belong together.
 func (p *pen) step() {
 	from := p.some(-1)
-	switch p.r.IntN(11) {
+	switch p.r.IntN(12) {
 	case 0, 1:
 		p.one(from, p.plain(), from.pace)
 	case 2, 3:
@@ -184,6 +186,12 @@ func (p *pen) step() {
 		s := p.one(from, `"type": "Gain", "params": {"gain": 0.5}`, from.pace)
 		p.edges = append(p.edges, fmt.Sprintf(`{"source": %q, "target": "%s.gain", "mode": %q, "scale": 0.25}`, by.name, s.name, []string{"add", "mul"}[p.r.IntN(2)]))
 		p.touch(by)
+	case 11: // frames that come late, and more of them at the end
+		p.paces++
+		peak := []string{"running", "running", "running", "global"}[p.r.IntN(4)]
+		p.g.AtEnd = p.g.AtEnd || peak == "global"
+		p.one(from, fmt.Sprintf(`"type": "LogMel", "params": {"preset": "librosa", "sample_rate": 8000, "f_max": 4000, "n_fft": 8, "win": 8, "hop": 1, "n_mels": 1, "clamp": 3, "peak": %q, "most_frames": 100000}`,
+			peak), p.paces-1)
 	case 9: // at twice the rate
 		p.paces++
 		up := p.one(from, `"type": "Upsample", "params": {"tier": 60}`, p.paces-1)

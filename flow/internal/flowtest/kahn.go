@@ -17,6 +17,7 @@ type actor[F node.Float] struct {
 	out   [][]F            // by output
 	fired int64
 	ended bool
+	empty bool // gave out what it holds back until the end
 }
 
 // Reference returns what each Probe takes of blocks blocks, and of the drain after them, by the definition alone: a
@@ -69,8 +70,71 @@ func Reference[F node.Float](l *graph.Linked, types node.Table, inputs map[strin
 				return nil, err
 			}
 		}
+		for i := 0; i < len(actors) && !moved; i++ {
+			if !actors[i].full() || downstream(l, actors, i) {
+				continue
+			}
+			moved = true
+			if err := actors[i].drain(l, actors, read, r); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return taken, nil
+}
+
+// full reports whether a node holds frames back until the end.
+func (a *actor[F]) full() bool {
+	_, ok := a.inst.(node.Drainer[F])
+	return ok && !a.empty && !a.ended
+}
+
+// downstream reports whether some other node that holds frames back writes to this one, perhaps through others.
+func downstream[F node.Float](l *graph.Linked, actors []actor[F], to int) bool {
+	seen, next := make([]bool, len(actors)), []int{to}
+	for len(next) > 0 {
+		v := next[0]
+		next = next[1:]
+		for _, list := range [][]int{l.Nodes[v].In, l.Nodes[v].Mods} {
+			for _, e := range list {
+				if src := l.Edges[e].Src; !seen[src] && src != to {
+					seen[src], next = true, append(next, src)
+					if actors[src].full() {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// drain makes a call that ends a node.
+func (a *actor[F]) drain(l *graph.Linked, actors []actor[F], read []int64, r *rand.Rand) error {
+	d := a.inst.(node.Drainer[F])
+	room := 1 + r.IntN(a.Tokens)
+	c := node.Call[F]{Frame0: a.fired, Final: true}
+	for _, e := range a.In {
+		edge := &l.Edges[e]
+		from := actors[edge.Src].out[edge.SrcPort]
+		rest := from[min(max(read[e]-int64(edge.Prefill), 0), int64(len(from))):]
+		if len(rest) >= edge.Cons {
+			rest = nil
+		}
+		read[e] += int64(len(rest))
+		c.In = append(c.In, node.Tensor[F]{Data: rest, B: 1, C: 1, N: len(rest)})
+	}
+	for _, n := range a.Spec.Prod {
+		c.Out = append(c.Out, node.Tensor[F]{Data: make([]F, room*n), B: 1, C: 1, N: room * n})
+	}
+	if code := d.Drain(&c); code != graph.Success {
+		return fmt.Errorf("node %s at the end: %v", a.Name, code)
+	}
+	a.empty = c.Produced < room
+	for o, n := range a.Spec.Prod {
+		a.out[o] = append(a.out[o], c.Out[o].Data[:c.Produced*n]...)
+	}
+	return nil
 }
 
 // fire makes one call.

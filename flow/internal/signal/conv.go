@@ -117,8 +117,10 @@ func (c *conv[F]) ResetAdjoint()     { clear(c.ahead) }
 // Backward gathers, for each input frame, the gradients of the outputs that read it, in an order
 // that does not depend on cuts. Gradients are first spread to the input's rate.
 func (c *conv[F]) Backward(b *node.Back[F]) graph.Code {
-	if code := load(c.before, b.State0); code != graph.Success {
-		return code
+	if b.DParam[0].Sum != nil {
+		if code := load(c.before, b.State0); code != graph.Success {
+			return code
+		}
 	}
 	frames := b.Tokens * c.stride
 	length := frames + c.reach

@@ -144,8 +144,12 @@ func (v *convolver[F]) ResetAdjoint() {
 }
 
 func (v *convolver[F]) Backward(b *node.Back[F]) graph.Code {
-	if code := TakeRowState(v.state, b.State0); code != graph.Success {
-		return code
+	before := 0
+	if b.DParam[0].Sum != nil {
+		if code := TakeRowState(v.state, b.State0); code != graph.Success {
+			return code
+		}
+		before = int(v.state[len(v.state)-1])
 	}
 	if !v.going {
 		v.take(&b.Param[0])
@@ -153,7 +157,7 @@ func (v *convolver[F]) Backward(b *node.Back[F]) graph.Code {
 		// first of a block when time is reversed.
 		v.going, v.backAt = true, int((-(b.Frame0+int64(b.Tokens))%int64(v.part)+int64(v.part))%int64(v.part))
 	}
-	before, at, n := int(v.state[len(v.state)-1]), v.backAt, b.Tokens
+	at, n := v.backAt, b.Tokens
 	for r, f := range v.backward {
 		dy := b.DOut[0].Row(r)
 		if b.DParam[0].Sum != nil {

@@ -11,6 +11,7 @@
 //	SourceTypes    LFO Noise
 //	MeterTypes     Meter Loudness VAD
 //	NeuralTypes    Conv1d GRU SquaredError
+//	SynthTypes     HarmonicSynth FilteredNoise Quantize Embedding
 //
 // Each function returns a node.Table; flow.ShippedTypes concatenates them. To add
 // a type, add an entry to one of the tables. Types that work on spectra are in
@@ -35,5 +36,5 @@
 // endpoints itself. Of the other types only Constant, LFO, Noise, ADSR,
 // AsyncResample, the meters, VAD and a Limiter of true peaks lack an exact adjoint. Derivatives at kinks, such as
 // that of |x| or the switch between attack and release, are one-sided: those of
-// the branch taken.
+// the branch taken. Quantize passes gradients straight through.
 package signal

@@ -86,8 +86,10 @@ func (f *fir[F]) ResetAdjoint()              { clear(f.ahead) }
 // Backward correlates the output's gradient with the same taps; the gradient of
 // tap k is the output's gradient times the input k frames earlier.
 func (f *fir[F]) Backward(b *node.Back[F]) graph.Code {
-	if code := TakeRowState(f.before, b.State0); code != graph.Success {
-		return code
+	if b.DParam[0].Sum != nil {
+		if code := TakeRowState(f.before, b.State0); code != graph.Success {
+			return code
+		}
 	}
 	k, n := f.length-1, b.Tokens
 	for r := range f.rows {

@@ -67,7 +67,7 @@ func newGrown[F node.Float](length int, levels []span, shared *spectrometer[F]) 
 }
 
 // set stores taps and computes their spectra in levels that have the plans.
-func (g *grown[F]) set(taps []F, levels []*level[F]) {
+func (g *grown[F]) set(taps []F, levels []*stretch[F]) {
 	copy(g.taps, taps)
 	g.head.set(taps[:g.head.length])
 	for i, l := range levels {
@@ -97,7 +97,7 @@ func (p plane[F]) row(r, i, n int) []F { return p.data[r/p.share*p.stride+i:][:n
 type growing[F node.Float] struct {
 	part, largest int // frames of the first level's and of the last level's blocks
 	head          []*partitioned[F]
-	levels        []*level[F]
+	levels        []*stretch[F]
 	at            int // frames in the open block of the last level
 
 	kept int   // closed blocks of the last level that the state consists of
@@ -184,9 +184,9 @@ func (g *growing[F]) load(src []F, at int, waste []F) {
 	}
 }
 
-// A level is the part of a convolution that belongs to a span. Its work for a block, of all rows, is a list of tasks:
+// A stretch is the part of a convolution that belongs to a span. Its work for a block, of all rows, is a list of tasks:
 // for each row a transform, parts products, and an inverse.
-type level[F node.Float] struct {
+type stretch[F node.Float] struct {
 	span
 	plan   *dsp.RealFFT[F]
 	of     []*spectra[F] // of each row
@@ -205,8 +205,8 @@ type levelRow[F node.Float] struct {
 	sumRe, sumIm []F    // [bins]
 }
 
-func newLevel[F node.Float](s span, step, rows int) *level[F] {
-	l := &level[F]{span: s, plan: dsp.NewRealFFT[F](2 * s.part), x: make([]F, 2*s.part), rows: make([]levelRow[F], rows)}
+func newLevel[F node.Float](s span, step, rows int) *stretch[F] {
+	l := &stretch[F]{span: s, plan: dsp.NewRealFFT[F](2 * s.part), x: make([]F, 2*s.part), rows: make([]levelRow[F], rows)}
 	for r := range l.rows {
 		v := func(n int) []F { return make([]F, n) }
 		l.rows[r] = levelRow[F]{blocks: [2][]F{v(2 * s.part), v(2 * s.part)}, results: [2][]F{v(s.part), v(s.part)},
@@ -241,7 +241,7 @@ func schedule(rows int, s span, steps int) []int {
 	return ends
 }
 
-func (l *level[F]) reset() {
+func (l *stretch[F]) reset() {
 	for r := range l.rows {
 		v := &l.rows[r]
 		for _, b := range [...][]F{v.blocks[0], v.blocks[1], v.results[0], v.results[1], v.re, v.im, v.sumRe, v.sumIm} {
@@ -253,7 +253,7 @@ func (l *level[F]) reset() {
 
 // step does a share of the work. Step 0 begins when a block is complete: the results of the block before it are then
 // given out, and the tasks for it begin.
-func (l *level[F]) step(i int) {
+func (l *stretch[F]) step(i int) {
 	from := 0
 	if i == 0 {
 		l.newest, l.now = (l.newest+1)%l.parts, 1-l.now
@@ -270,7 +270,7 @@ func (l *level[F]) step(i int) {
 }
 
 // task does task k of row r.
-func (l *level[F]) task(r, k int) {
+func (l *stretch[F]) task(r, k int) {
 	v, n := &l.rows[r], l.bins()
 	switch k {
 	case 0:

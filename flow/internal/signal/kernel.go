@@ -147,6 +147,9 @@ func (a *adjoint[F]) Needs() node.Needs {
 	return node.NeedX | node.NeedS0
 }
 
+// KeepsForInputs marks a [node.Keeper]: kernels recompute their rows.
+func (a *adjoint[F]) KeepsForInputs() {}
+
 func (a *adjoint[F]) ResetAdjoint()                  { clear(a.lambda) }
 func (a *adjoint[F]) FinishAdjoint(p []node.Grad[F]) {}
 

@@ -1,6 +1,9 @@
 package signal
 
-import "atenia/flow/node"
+import (
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
 
 // NeuralTypes returns the table of layers of neural networks that run on
 // streams, with the state that streaming requires. Weights are tables in
@@ -16,7 +19,7 @@ import "atenia/flow/node"
 func NeuralTypes() node.Table {
 	return node.Table{
 		{Name: "Conv1d", Doc: "causal convolution over time; weight [out, in, kernel], bias [1, out, 1]; one frame per stride frames",
-			Ins: []string{"in"}, Outs: []string{"out"}, Adjoint: true,
+			Ins: []string{"in"}, Outs: []string{"out"}, Adjoint: true, Jacobian: graph.Toeplitz,
 			Tables:   []node.Default{{Name: "weight", Value: 1}, {Name: "bias"}},
 			Settings: []node.Setting{{Name: "dilation", Least: 1, Value: 1}, {Name: "stride", Least: 1, Value: 1}},
 			Refine:   refineConv, New32: newConv[float32], New64: newConv[float64]},
@@ -25,7 +28,7 @@ func NeuralTypes() node.Table {
 			Tables: []node.Default{{Name: "weight_ih"}, {Name: "weight_hh"}, {Name: "bias_ih"}, {Name: "bias_hh"}},
 			Refine: refineGRU, New32: newGRU[float32], New64: newGRU[float64]},
 		{Name: "SquaredError", Doc: "mean over the channels of (in - target)^2",
-			Ins: []string{"in", "target"}, Outs: []string{"out"}, Adjoint: true,
+			Ins: []string{"in", "target"}, Outs: []string{"out"}, Adjoint: true, Jacobian: graph.Block,
 			Refine: refineError, New32: newSquaredError[float32], New64: newSquaredError[float64]},
 	}
 }

@@ -21,7 +21,7 @@ func ResampleTypes() node.Table {
 	factor := []node.Setting{{Name: "factor", Least: 1, Value: 2}, tier, cutoff}
 	both := []node.Setting{{Name: "up", Least: 1, Value: 1}, {Name: "down", Least: 1, Value: 1}, tier, cutoff}
 	entry := func(name, doc string, settings []node.Setting) node.Type {
-		return node.Type{Name: name, Doc: doc, Ins: []string{"in"}, Outs: []string{"out"}, Settings: settings, Adjoint: true,
+		return node.Type{Name: name, Doc: doc, Ins: []string{"in"}, Outs: []string{"out"}, Settings: settings, Adjoint: true, Jacobian: graph.Toeplitz,
 			Refine: refineResampler, New32: newResampler[float32], New64: newResampler[float64]}
 	}
 	return node.Table{

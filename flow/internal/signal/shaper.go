@@ -3,6 +3,7 @@ package signal
 import (
 	"math"
 
+	"atenia/flow/graph"
 	"atenia/flow/node"
 )
 
@@ -160,4 +161,12 @@ func (s *shaper[F]) Backward(b *node.Back[F], r int, w *RowWork[F]) {
 		}
 		w.DX[i], w.DP[0][i] = d*g, d*x[i]
 	}
+}
+
+// refineShaper classes the derivative: antialiasing reads the frame before, too.
+func refineShaper(_ *graph.Node, s node.Settings, spec *graph.Spec) error {
+	if spec.Jacobian = graph.Diagonal; s.Word("antialiasing") == "adaa" {
+		spec.Jacobian = graph.Banded
+	}
+	return nil
 }

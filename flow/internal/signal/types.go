@@ -47,26 +47,26 @@ func BasicTypes() node.Table {
 		taken("FlacSink", "writes its input to a FLAC file, 24 bits unless bits says otherwise; see Probe", file, bits),
 		{Name: "Constant", Doc: "y = value", Outs: []string{"out"}, Framed: []node.Default{{Name: "value"}}, Settings: channelSettings,
 			Refine: refineConstant, New32: newConstant[float32], New64: newConstant[float64]},
-		{Name: "Gain", Doc: "y = gain x", Ins: []string{"in"}, Outs: []string{"out"}, Framed: []node.Default{{Name: "gain", Value: 1}}, Adjoint: true,
+		{Name: "Gain", Doc: "y = gain x", Ins: []string{"in"}, Outs: []string{"out"}, Framed: []node.Default{{Name: "gain", Value: 1}}, Adjoint: true, Jacobian: graph.Diagonal,
 			New32: newGain[float32], New64: newGain[float64]},
 		{Name: "Mix", Doc: "y = in0 + in1 + …; an input of one channel goes to every channel", Outs: []string{"out"},
-			Settings: []node.Setting{{Name: "inputs", Least: 1, Value: 2}}, Adjoint: true,
+			Settings: []node.Setting{{Name: "inputs", Least: 1, Value: 2}}, Adjoint: true, Jacobian: graph.Block,
 			Refine: refineMix, New32: newMix[float32], New64: newMix[float64]},
 		{Name: "Split", Doc: "one output per channel", Ins: []string{"in"},
-			Settings: []node.Setting{{Name: "outputs", Least: 1, Value: 2}}, Adjoint: true,
+			Settings: []node.Setting{{Name: "outputs", Least: 1, Value: 2}}, Adjoint: true, Jacobian: graph.Block,
 			Refine: refineSplit, New32: newSplit[float32], New64: newSplit[float64]},
 		{Name: "Merge", Doc: "concatenates the channels of in0, in1, …", Outs: []string{"out"},
-			Settings: []node.Setting{{Name: "inputs", Least: 1, Value: 2}}, Adjoint: true,
+			Settings: []node.Setting{{Name: "inputs", Least: 1, Value: 2}}, Adjoint: true, Jacobian: graph.Block,
 			Refine: refineMerge, New32: newMerge[float32], New64: newMerge[float64]},
 		matrix("Matrix"), matrix("Linear"),
 		{Name: "Pan", Doc: "one channel to two with equal power: cos and sin of (pan+1) pi/4", Ins: []string{"in"}, Outs: []string{"out"},
-			Framed: []node.Default{{Name: "pan"}}, Adjoint: true, Refine: refinePan, New32: newPan[float32], New64: newPan[float64]},
+			Framed: []node.Default{{Name: "pan"}}, Adjoint: true, Jacobian: graph.Block, Refine: refinePan, New32: newPan[float32], New64: newPan[float64]},
 	}
 }
 
 func matrix(name string) node.Type {
 	return node.Type{Name: name, Doc: "y = matrix x + bias over the channels", Ins: []string{"in"}, Outs: []string{"out"},
-		Tables: []node.Default{{Name: "matrix", Value: 1}, {Name: "bias"}}, Adjoint: true,
+		Tables: []node.Default{{Name: "matrix", Value: 1}, {Name: "bias"}}, Adjoint: true, Jacobian: graph.Block,
 		Refine: refineMatrix, New32: newMatrix[float32], New64: newMatrix[float64]}
 }
 

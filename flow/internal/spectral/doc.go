@@ -19,8 +19,11 @@
 // squared windows, so an STFT and an ISTFT with the same settings reconstruct
 // the signal, n_fft - hop frames late within the stream.
 //
-// The transforms and Mel have exact adjoints. LogMel and MFCC compute what
-// [atenia/flow/mel] computes: frame t comes out with token t + latency, zeros
-// before; a clamp uses the largest value so far, since a stream does not know
-// the later ones.
+// LogMel and MFCC compute what [atenia/flow/mel] computes, frame for frame: no
+// frame precedes the first, and those that need the end of the signal come when
+// the stream has ended. A clamp is measured from the largest level so far, or with
+// the setting peak "global" from that of the whole stream; then all frames come at
+// its end, and most_frames bounds how many are kept until then.
+//
+// All types have exact adjoints.
 package spectral

@@ -1,6 +1,8 @@
 package spectral
 
 import (
+	"encoding/binary"
+
 	"atenia/flow/graph"
 	"atenia/flow/mel"
 	"atenia/flow/node"
@@ -25,14 +27,21 @@ func refineFeatures(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 	return nil
 }
 
-// A features computes features frame by frame.
+// A features computes features frame by frame. A token gives at most one frame:
+// none while the first one waits for its samples, and the rest comes when the
+// stream has ended.
 type features[F node.Float] struct {
 	node.Reporter
-	hop, latency, count int
-	streams             []*mel.Stream[F] // of each row
-	level               []F              // [mels]
-	basis               []float64        // [count, mels] of the cosine transform, nil: none
-	tokens              []float64        // token count, in the form of a snapshot
+	mel.Settings
+	count   int
+	most    int              // frames that may wait for the global maximum
+	streams []*mel.Stream[F] // of each row
+	level   []F              // [mels]
+	basis   []float64        // [count, mels] of the cosine transform, nil: none
+	// For backward calls:
+	adjoints []*mel.Adjoint[F]
+	dy       []float64 // [frames, mels] gradients of the bands
+	dx       []F       // of the samples of a row
 }
 
 func newFeatures[F node.Float](cfg node.Config) (node.Instance[F], error) {
@@ -40,36 +49,69 @@ func newFeatures[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &features[F]{hop: s.Hop, count: s.Mels, level: make([]F, s.Mels), tokens: make([]float64, 1)}
+	f := &features[F]{Settings: s, count: s.Mels, level: make([]F, s.Mels), most: cfg.Settings.Int("most_frames")}
 	if cfg.Node.Type == "MFCC" {
 		f.count = cfg.Settings.Int("n_mfcc")
 		f.basis = mel.Cosines(f.count, s.Mels)
 	}
+	late := 0
 	for range cfg.Node.InShape[0].B * cfg.Node.InShape[0].C {
 		st, err := mel.NewStream[F](s)
 		if err != nil {
 			return nil, err
 		}
-		f.streams = append(f.streams, st)
-		f.latency = st.Latency()
+		st.Reserve(f.most + st.Latency() + 4)
+		f.streams, late = append(f.streams, st), st.Latency()
 	}
-	f.Reporter = node.NewReporter(cfg, f.latency)
+	f.Reporter = node.NewReporter(cfg, late)
+	if !cfg.Training {
+		return f, nil
+	}
+	samples := (cfg.MaxTokens + 1) * s.Hop
+	f.dy, f.dx = make([]float64, cfg.MaxTokens*s.Mels), make([]F, samples)
+	for range f.streams {
+		a, err := mel.NewAdjoint[F](s, samples)
+		if err != nil {
+			return nil, err
+		}
+		a.Reserve(f.most + late + 4)
+		f.adjoints = append(f.adjoints, a)
+	}
 	return f, nil
 }
 
 func (f *features[F]) Forward(c *node.Call[F]) graph.Code {
+	made := 0
 	for r, s := range f.streams {
 		x := c.In[0].Row(r)
+		made = 0
 		for t := range c.Tokens {
-			s.Push(x[t*f.hop:][:f.hop])
-			if int(f.tokens[0])+t < f.latency || !s.Next(f.level) {
-				clear(f.level)
+			if s.Held() >= f.most {
+				return graph.NoMemory // see most_frames
 			}
-			f.write(&c.Out[0], r, t)
+			s.Push(x[t*f.Hop:][:f.Hop])
+			if s.Next(f.level) {
+				f.write(&c.Out[0], r, made)
+				made++
+			}
 		}
 	}
-	f.tokens[0] += float64(c.Tokens)
+	c.Produced = made
 	node.Report(f.Reporter, c)
+	return graph.Success
+}
+
+// Drain gives the frames that the end of the signal determines.
+func (f *features[F]) Drain(c *node.Call[F]) graph.Code {
+	for r, s := range f.streams {
+		if c.In[0].N > 0 {
+			s.Push(c.In[0].Row(r))
+		}
+		s.Flush()
+		for c.Produced = 0; c.Produced < c.Out[0].N && s.Next(f.level); c.Produced++ {
+			f.write(&c.Out[0], r, c.Produced)
+		}
+	}
 	return graph.Success
 }
 
@@ -88,39 +130,102 @@ func (f *features[F]) write(y *node.Tensor[F], r, t int) {
 	}
 }
 
+// read takes the gradients of a row's bands, [frames, mels], from those of the
+// output.
+func (f *features[F]) read(d *node.Tensor[F], r int) []float64 {
+	mels := f.Mels
+	dy := f.dy[:d.N*mels]
+	clear(dy)
+	for k := range f.count {
+		for t, v := range d.Row(r*f.count + k) {
+			if f.basis == nil {
+				dy[t*mels+k] = float64(v)
+				continue
+			}
+			for m, w := range f.basis[k*mels:][:mels] {
+				dy[t*mels+m] += float64(w * float64(v))
+			}
+		}
+	}
+	return dy
+}
+
+func (f *features[F]) Needs() node.Needs            { return node.NeedX | node.NeedS0 }
+func (f *features[F]) FinishAdjoint([]node.Grad[F]) {}
+func (f *features[F]) ResetAdjoint() {
+	for _, a := range f.adjoints {
+		a.Reset()
+	}
+}
+
+// Backward computes the frames of the call again and goes back through them.
+func (f *features[F]) Backward(b *node.Back[F]) graph.Code {
+	at := 0
+	for r, a := range f.adjoints {
+		state, ok := cutState(b.State0, &at)
+		if !ok {
+			return graph.State
+		}
+		x := b.In[0].Row(r)
+		dx := f.dx[:len(x)]
+		if a.Backward(state, dx, x, b.Final, f.read(&b.DOut[0], r)) != nil {
+			return graph.State
+		}
+		if b.DIn[0].Data != nil {
+			copy(b.DIn[0].Row(r), dx)
+		}
+	}
+	node.Report(f.Reporter, &b.Call)
+	return graph.Success
+}
+
 func (f *features[F]) Reset() {
 	for _, s := range f.streams {
 		s.Reset()
 	}
-	f.tokens[0] = 0
 }
 
-func (f *features[F]) StateBytes() int {
-	n := node.FloatBytes[float64](1)
+// StateBytes returns the size of the state as it is now: a length and a stream
+// for each row.
+func (f *features[F]) StateBytes() (n int) {
 	for _, s := range f.streams {
-		n += s.StateBytes()
+		n += 8 + s.StateBytes()
 	}
 	return n
 }
 
-func (f *features[F]) Save(dst []byte) int {
-	n := node.PutFloats(dst, f.tokens)
+func (f *features[F]) Save(dst []byte) (n int) {
 	for _, s := range f.streams {
-		n += s.Save(dst[n:])
+		binary.LittleEndian.PutUint64(dst[n:], uint64(s.StateBytes()))
+		n += 8 + s.Save(dst[n+8:])
 	}
 	return n
 }
 
 func (f *features[F]) Load(src []byte) graph.Code {
-	if len(src) != f.StateBytes() {
-		return graph.State
-	}
-	n := node.GetFloats(f.tokens, src)
+	at := 0
 	for _, s := range f.streams {
-		if s.Load(src[n:][:s.StateBytes()]) != nil {
+		state, ok := cutState(src, &at)
+		if !ok || s.Load(state) != nil {
 			return graph.State
 		}
-		n += s.StateBytes()
+	}
+	if at != len(src) {
+		return graph.State
 	}
 	return graph.Success
+}
+
+// cutState returns the state of the next row.
+func cutState(src []byte, at *int) ([]byte, bool) {
+	rest := src[*at:]
+	if len(rest) < 8 {
+		return nil, false
+	}
+	n := binary.LittleEndian.Uint64(rest)
+	if rest = rest[8:]; n > uint64(len(rest)) {
+		return nil, false
+	}
+	*at += 8 + int(n)
+	return rest[:n], true
 }

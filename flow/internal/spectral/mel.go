@@ -18,7 +18,7 @@ func melSettings(n *graph.Node) (mel.Settings, error) {
 	for _, p := range n.Params {
 		var v any
 		switch {
-		case p.Name == node.Heat || p.Name == "input" || p.Name == "n_mfcc":
+		case p.Name == node.Heat || p.Name == "input" || p.Name == "n_mfcc" || p.Name == "most_frames":
 			continue
 		case p.Text != nil:
 			v = *p.Text
@@ -52,7 +52,9 @@ func melSettings(n *graph.Node) (mel.Settings, error) {
 			return s, node.Bad(n, p.Name, err.Error())
 		}
 	}
-	s.Peak = "running"
+	if s.Peak == "" {
+		s.Peak = "running"
+	}
 	if err := s.Check(); err != nil {
 		name := "preset"
 		if e, ok := errors.AsType[*mel.SettingError](err); ok {

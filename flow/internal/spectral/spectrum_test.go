@@ -22,24 +22,31 @@ func TestNodes(t *testing.T) {
 	spectra := func(bins int) []graph.Shape { return []graph.Shape{{B: 2, C: 2 * 2 * bins}} }
 	small := []any{"n_fft", 64, "win", 64, "hop", 20, "n_mels", 6, "sample_rate", 8000, "f_max", 4000}
 	for name, c := range map[string]nodetest.Case{
-		"fft":            {Node: n("FFT", "n_fft", 8), In: stereo},
-		"fft/odd":        {Node: n("FFT", "n_fft", 7), In: stereo},
-		"fft/one":        {Node: n("FFT", "n_fft", 1), In: stereo},
-		"ifft":           {Node: n("IFFT", "n_fft", 8), In: spectra(5)},
-		"ifft/odd":       {Node: n("IFFT", "n_fft", 7), In: spectra(4)},
-		"stft":           {Node: n("STFT", "n_fft", 20, "hop", 6), In: stereo},
-		"stft/win":       {Node: n("STFT", "n_fft", 16, "win", 10), In: stereo},
-		"stft/sparse":    {Node: n("STFT", "n_fft", 6, "hop", 10, "window", "rectangle"), In: stereo},
-		"istft":          {Node: n("ISTFT", "n_fft", 20, "hop", 6), In: spectra(11)},
-		"istft/quarter":  {Node: n("ISTFT", "n_fft", 16), In: spectra(9)},
-		"mel":            {Node: n("Mel", small...), In: spectra(33)},
-		"mel/power":      {Node: n("Mel", append(small, "input", "power")...), In: []graph.Shape{{B: 2, C: 33}}},
-		"loss":           {Node: n("SpectralLoss", "n_fft", 20, "hop", 6), In: []graph.Shape{stereo[0], stereo[0]}},
-		"loss/sparse":    {Node: n("SpectralLoss", "n_fft", 7, "hop", 9, "window", "rectangle"), In: []graph.Shape{stereo[0], stereo[0]}},
-		"logmel":         {Node: n("LogMel", small...), In: stereo, Tokens: 12},
-		"logmel/kaldi":   {Node: n("LogMel", append(small, "preset", "kaldi")...), In: stereo, Tokens: 12},
-		"logmel/librosa": {Node: n("LogMel", append(small, "preset", "librosa")...), In: stereo, Tokens: 12},
-		"mfcc":           {Node: n("MFCC", append(small, "preset", "torchaudio", "n_mfcc", 4)...), In: stereo, Tokens: 12},
+		"fft":             {Node: n("FFT", "n_fft", 8), In: stereo},
+		"fft/odd":         {Node: n("FFT", "n_fft", 7), In: stereo},
+		"fft/one":         {Node: n("FFT", "n_fft", 1), In: stereo},
+		"ifft":            {Node: n("IFFT", "n_fft", 8), In: spectra(5)},
+		"ifft/odd":        {Node: n("IFFT", "n_fft", 7), In: spectra(4)},
+		"stft":            {Node: n("STFT", "n_fft", 20, "hop", 6), In: stereo},
+		"stft/win":        {Node: n("STFT", "n_fft", 16, "win", 10), In: stereo},
+		"stft/sparse":     {Node: n("STFT", "n_fft", 6, "hop", 10, "window", "rectangle"), In: stereo},
+		"istft":           {Node: n("ISTFT", "n_fft", 20, "hop", 6), In: spectra(11)},
+		"istft/quarter":   {Node: n("ISTFT", "n_fft", 16), In: spectra(9)},
+		"mel":             {Node: n("Mel", small...), In: spectra(33)},
+		"mel/power":       {Node: n("Mel", append(small, "input", "power")...), In: []graph.Shape{{B: 2, C: 33}}},
+		"loss":            {Node: n("SpectralLoss", "n_fft", 20, "hop", 6), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/sparse":     {Node: n("SpectralLoss", "n_fft", 7, "hop", 9, "window", "rectangle"), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/scales":     {Node: n("SpectralLoss", "sizes", "24, 13 8", "hop", 5), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/scales/abs": {Node: n("SpectralLoss", "sizes", "32 16 4", "distance", "absolute"), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/scales/odd": {Node: n("SpectralLoss", "sizes", "21 40", "win", 17), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/long":       {Node: n("SpectralLoss", "sizes", "6 9", "hop", 20), In: []graph.Shape{stereo[0], stereo[0]}},
+		"logmel":          {Node: n("LogMel", small...), In: stereo, Tokens: 12},
+		"logmel/kaldi":    {Node: n("LogMel", append(small, "preset", "kaldi")...), In: stereo, Tokens: 12},
+		"logmel/librosa":  {Node: n("LogMel", append(small, "preset", "librosa")...), In: stereo, Tokens: 12},
+		"logmel/global":   {Node: n("LogMel", append(small, "peak", "global", "clamp", 0.5, "most_frames", 300)...), In: stereo, Tokens: 12},
+		"logmel/clamp":    {Node: n("LogMel", append(small, "clamp", 0.5)...), In: stereo, Tokens: 12},
+		"logmel/hop":      {Node: n("LogMel", append(small, "hop", 16)...), In: stereo, Tokens: 12},
+		"mfcc":            {Node: n("MFCC", append(small, "preset", "torchaudio", "n_mfcc", 4)...), In: stereo, Tokens: 12},
 	} {
 		t.Run(name, func(t *testing.T) { nodetest.Check(t, spectral.Types(), c) })
 	}
@@ -55,6 +62,7 @@ func TestErrors(t *testing.T) {
 		"$.nodes[0].params.scale":  nodetest.Node("Mel", "scale", "bark"),
 		"$.nodes[0].params.nmels":  nodetest.Node("MFCC", "nmels", 3),
 		"$.nodes[0].params.n_mfcc": nodetest.Node("MFCC", "n_mfcc", 81),
+		"$.nodes[0].params.sizes":  nodetest.Node("SpectralLoss", "sizes", "64 x"),
 		"$.nodes[0].params.floor":  nodetest.Node("LogMel", "floor", nodetest.Ramp(1, 1, 2, 1, 2)),
 	} {
 		_, err := spectral.Types().Describe(&n)
@@ -112,48 +120,58 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// TestFeatures: the nodes compute the features of package mel, late by the latency.
+// TestFeatures: the nodes compute the features of package mel to the bit: as
+// many frames, no other before them, whatever the setting of the maximum.
 func TestFeatures(t *testing.T) {
 	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 5))
 	for _, preset := range mel.Presets() {
-		s, err := mel.Preset(preset)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Peak = "running"
-		x := signal(s.Hop * 9)
-		f, err := mel.New[float64](s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		st, err := mel.NewStream[float64](s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		late := st.Latency()
-		want := f.Compute(nil, x.Data)
-		frames := s.Frames(x.N)
-		y := run(t, nodetest.Node("LogMel", "preset", preset), mono, x, 9)
-		cep := run(t, nodetest.Node("MFCC", "preset", preset, "n_mfcc", 5), mono, x, 9)
-		if y.C != s.Mels || cep.C != 5 {
-			t.Fatalf("%s: %d bands, %d coefficients", preset, y.C, cep.C)
-		}
-		sum := 0.0
-		for m := range s.Mels {
-			if y.Row(m)[0] != 0 && late > 0 {
-				t.Errorf("%s: a frame before the first", preset)
-			}
-			for i := late; i < 9; i++ {
-				if got := y.Row(m)[i]; got != want[m*frames+i-late] {
-					t.Fatalf("%s: band %d of frame %d is %v, want %v", preset, m, i-late, got, want[m*frames+i-late])
+		for _, peak := range []string{"running", "global"} {
+			for range 3 {
+				s, err := mel.Preset(preset)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Peak, s.Hop, s.Clamp = peak, s.Hop+r.IntN(40), min(s.Clamp, 0.5)
+				tokens := 1 + r.IntN(12)
+				x := signal(s.Hop * tokens)
+				f, err := mel.New[float64](s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, frames := f.Compute(nil, x.Data), s.Frames(x.N)
+				settings := []any{"preset", preset, "peak", peak, "hop", s.Hop, "most_frames", 50, "clamp", s.Clamp}
+				y := drained(t, nodetest.Node("LogMel", settings...), x, tokens)
+				cep := drained(t, nodetest.Node("MFCC", append(settings, "n_mfcc", 5)...), x, tokens)
+				if y.C != s.Mels || y.N != frames || cep.C != 5 || cep.N != frames {
+					t.Fatalf("%s, %d tokens: [%d, %d] levels and [%d, %d] coefficients of %d frames", preset, tokens, y.C, y.N, cep.C, cep.N, frames)
+				}
+				for i, v := range want {
+					if y.Data[i] != v {
+						t.Fatalf("%s %s, %d tokens of %d: band %d of frame %d is %v, want %v", preset, peak, tokens, s.Hop, i/frames, i%frames, y.Data[i], v)
+					}
+				}
+				for i, v := range mel.Cepstrum(nil, want, 5, s.Mels) {
+					if math.Abs(cep.Data[i]-v) > 1e-12*max(1, math.Abs(v)) {
+						t.Fatalf("%s: coefficient %d is %v, want %v", preset, i, cep.Data[i], v)
+					}
 				}
 			}
-			sum += y.Row(m)[8]
-		}
-		if want := sum / math.Sqrt(float64(s.Mels)); math.Abs(cep.Row(0)[8]-want) > 1e-12*math.Abs(want) {
-			t.Errorf("%s: coefficient 0 is %v, want %v", preset, cep.Row(0)[8], want)
 		}
 	}
+}
+
+// drained is run, with calls of random lengths, and what comes at the end of the stream.
+func drained(t *testing.T, n graph.Node, x node.Tensor[float64], tokens int) node.Tensor[float64] {
+	t.Helper()
+	g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, mono, tokens)
+	r := rand.New(rand.NewPCG(uint64(tokens), 9))
+	var cuts []int
+	for left := tokens; left > 0; left -= cuts[len(cuts)-1] {
+		cuts = append(cuts, 1+r.IntN(left))
+	}
+	g.Forward(t, []node.Tensor[float64]{x}, cuts)
+	return g.Drain(t, 1+r.IntN(tokens))[0]
 }
 
 // TestMel: a spectrum's energies are those of its powers, and an STFT with the
@@ -207,6 +225,48 @@ func TestLoss(t *testing.T) {
 	}
 }
 
+// TestScales: the loss of several sizes is the sum of the losses of each, where
+// they have the same hop.
+func TestScales(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(6, 6))
+	for range 20 {
+		hop, tokens, distance := 3+r.IntN(30), 1+r.IntN(8), []string{"squared", "absolute"}[r.IntN(2)]
+		a, b := 2+r.IntN(60), 2+r.IntN(60)
+		x, target := signal(hop*tokens), signal(hop*tokens)
+		for i := range target.Data {
+			target.Data[i] = r.NormFloat64()
+		}
+		of := func(settings ...any) []float64 {
+			n := nodetest.Node("SpectralLoss", append(settings, "hop", hop, "distance", distance)...)
+			g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, tokens)
+			return g.Forward(t, []node.Tensor[float64]{x, target}, []int{tokens})[0].Data
+		}
+		both, one, two := of("sizes", fmt.Sprintf("%d,%d", a, b)), of("n_fft", a), of("n_fft", b)
+		for i, v := range both {
+			if want := one[i] + two[i]; math.Abs(v-want) > 1e-12*math.Abs(want) {
+				t.Fatalf("sizes %d and %d, hop %d: token %d is %v, want %v", a, b, hop, i, v, want)
+			}
+		}
+	}
+	// A short frame's loss counts as often as a token has such frames, in the mean.
+	n := nodetest.Node("SpectralLoss", "sizes", "64 16", "window", "rectangle")
+	small := nodetest.Node("SpectralLoss", "n_fft", 16, "window", "rectangle")
+	large := nodetest.Node("SpectralLoss", "n_fft", 64, "window", "rectangle")
+	x, zero := signal(64), nodetest.NewTensor[float64](mono[0], 64)
+	of := func(n graph.Node, tokens int) []float64 {
+		g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, tokens)
+		return g.Forward(t, []node.Tensor[float64]{x, zero}, []int{tokens})[0].Data
+	}
+	both, long, short := of(n, 4), of(large, 4), of(small, 16)
+	for i, v := range both {
+		want := long[i] + (short[4*i]+short[4*i+1]+short[4*i+2]+short[4*i+3])/4
+		if math.Abs(v-want) > 1e-12*want {
+			t.Fatalf("token %d is %v, want %v", i, v, want)
+		}
+	}
+}
+
 // Benchmark computes the features of a hop of sound.
 func Benchmark(b *testing.B) {
 	for name, n := range map[string]graph.Node{
@@ -239,6 +299,6 @@ func Example() {
 	// ISTFT true
 	// Mel true
 	// SpectralLoss true
-	// LogMel false
-	// MFCC false
+	// LogMel true
+	// MFCC true
 }

@@ -33,7 +33,13 @@ func framingOf(s node.Settings, windowed bool) framing {
 
 // windowOf returns the n_fft weights of a frame, with the window centred.
 func windowOf[F node.Float](s node.Settings, windowed bool) []F {
-	n := s.Int("n_fft")
+	return windowLike[F](s, s.Int("n_fft"), windowed)
+}
+
+// windowFor is windowOf for a transform of another size than n_fft.
+func windowFor[F node.Float](s node.Settings, n int) []F { return windowLike[F](s, n, true) }
+
+func windowLike[F node.Float](s node.Settings, n int, windowed bool) []F {
 	w := make([]F, n)
 	win := n
 	if windowed && s.Int("win") > 0 {

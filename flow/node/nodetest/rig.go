@@ -20,6 +20,7 @@ type Rig[F node.Float] struct {
 type record[F node.Float] struct {
 	call   node.Call[F]
 	state0 []byte
+	made0  int // tokens given out before
 }
 
 // Link links a single node, with inputs of the given shapes and calls of at
@@ -118,28 +119,75 @@ func (g *Rig[F]) Call(in []node.Tensor[F], n0, n int) node.Call[F] {
 }
 
 // Forward runs whole streams, cut into calls of the given numbers of tokens,
-// and keeps what Backward needs.
+// and keeps what Backward needs. A dynamic node may give fewer tokens.
 func (g *Rig[F]) Forward(t testing.TB, in []node.Tensor[F], cuts []int) []node.Tensor[F] {
 	t.Helper()
-	total, n0 := 0, 0
+	n0 := 0
+	g.calls = nil
 	for _, n := range cuts {
-		total += n
+		c := g.Call(in, n0, n)
+		g.call(t, &c, g.Inst.Forward)
+		n0 += n
 	}
-	var out []node.Tensor[F]
+	return g.outputs()
+}
+
+// Drain ends the streams of the last Forward and returns all that came out. The
+// node is asked for at most room tokens at a time.
+func (g *Rig[F]) Drain(t testing.TB, room int) []node.Tensor[F] {
+	t.Helper()
+	d, ok := g.Inst.(node.Drainer[F])
+	for more := ok; more; {
+		n0 := 0
+		if n := len(g.calls); n > 0 {
+			n0 = int(g.calls[n-1].call.Frame0) + g.calls[n-1].call.Tokens
+		}
+		c := g.Call(nil, n0, 0)
+		c.Final = true
+		for _, s := range g.Node.InShape {
+			c.In = append(c.In, NewTensor[F](s, 0))
+		}
+		for i, s := range g.Node.OutShape {
+			c.Out[i] = NewTensor[F](s, room*g.Node.Spec.Prod[i])
+		}
+		g.call(t, &c, d.Drain)
+		more = g.calls[len(g.calls)-1].call.Produced == room
+	}
+	return g.outputs()
+}
+
+// call makes a forward call and keeps it.
+func (g *Rig[F]) call(t testing.TB, c *node.Call[F], f func(*node.Call[F]) graph.Code) {
+	t.Helper()
+	r := record[F]{state0: Save(g.Inst), made0: g.made()}
+	if code := f(c); code != graph.Success {
+		t.Fatalf("%s: forward call of tokens %d to %d: %v", g.Node.Name, c.Frame0, int(c.Frame0)+c.Tokens, code)
+	}
+	for i, y := range c.Out {
+		c.Out[i] = cut(y, 0, c.Produced*g.Node.Spec.Prod[i])
+	}
+	r.call = *c
+	g.calls = append(g.calls, r)
+}
+
+// made returns the tokens that the node has given out.
+func (g *Rig[F]) made() (n int) {
+	for _, r := range g.calls {
+		n += r.call.Produced
+	}
+	return n
+}
+
+// outputs joins what the calls gave.
+func (g *Rig[F]) outputs() (out []node.Tensor[F]) {
+	total := g.made()
 	for i, s := range g.Node.OutShape {
 		out = append(out, NewTensor[F](s, total*g.Node.Spec.Prod[i]))
 	}
-	g.calls = nil
-	for _, n := range cuts {
-		r := record[F]{call: g.Call(in, n0, n), state0: Save(g.Inst)}
-		if code := g.Inst.Forward(&r.call); code != graph.Success {
-			t.Fatalf("%s: forward call of tokens %d to %d: %v", g.Node.Name, n0, n0+n, code)
-		}
+	for _, r := range g.calls {
 		for i, y := range r.call.Out {
-			paste(out[i], y, n0*g.Node.Spec.Prod[i])
+			paste(out[i], y, r.made0*g.Node.Spec.Prod[i])
 		}
-		g.calls = append(g.calls, r)
-		n0 += n
 	}
 	return out
 }
@@ -158,10 +206,10 @@ func Save[F node.Float](inst node.Instance[F]) []byte {
 func (g *Rig[F]) Back(i int, dOut []node.Tensor[F]) node.Back[F] {
 	r := &g.calls[i]
 	b := node.Back[F]{Call: r.call, State0: r.state0, DParam: make([]node.Grad[F], len(r.call.Param))}
-	n0, n := int(r.call.Frame0), r.call.Tokens
+	n := r.call.Tokens
 	for k, d := range dOut {
 		prod := g.Node.Spec.Prod[k]
-		b.DOut = append(b.DOut, cut(d, n0*prod, n*prod))
+		b.DOut = append(b.DOut, cut(d, r.made0*prod, r.call.Produced*prod))
 	}
 	for k, s := range g.Node.InShape {
 		b.DIn = append(b.DIn, NewTensor[F](s, n*g.Node.Spec.Cons[k]))

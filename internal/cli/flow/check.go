@@ -39,6 +39,7 @@ type checkedNode struct {
 	Cycle    bool     `json:"cycle,omitempty"`
 	SubBlock string   `json:"sub_block,omitempty"`
 	Adjoint  bool     `json:"adjoint"`
+	Jacobian string   `json:"jacobian,omitempty"` // class of the derivative with respect to the inputs
 }
 
 type checkedEdge struct {
@@ -166,6 +167,9 @@ func (s *source) check(ctx context.Context, env *command.Env, path string) (r *c
 		n := &l.Nodes[i]
 		c := checkedNode{Name: n.Name, Type: n.Type, Stage: n.Stage, Rate: ratio(n.Rate), Tokens: n.Tokens, Latency: late[i],
 			Cycle: n.Comp >= 0, Adjoint: n.Spec.Adjoint && n.SupportsV2}
+		if len(n.In)*len(n.Out) > 0 {
+			c.Jacobian = n.Jacobian().String()
+		}
 		for _, sh := range n.OutShape {
 			c.Shapes = append(c.Shapes, [2]int{sh.B, sh.C})
 		}
@@ -205,7 +209,7 @@ func (r *checked) print(w io.Writer, path string) error {
 			notes = append(notes, "cycle, sub-blocks of "+n.SubBlock)
 		}
 		if n.Adjoint {
-			notes = append(notes, "∇")
+			notes = append(notes, strings.TrimSpace("∇ "+n.Jacobian))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%.6g\t%s\n", n.Name, n.Type, n.Stage, n.Rate, n.Tokens, dash(strings.Join(shapes, " ")), n.Latency, strings.Join(notes, ", "))
 	}

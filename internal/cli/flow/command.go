@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
@@ -47,7 +48,7 @@ type source struct {
 func (s *source) flags(c *cobra.Command) {
 	s.libraries.flags(c)
 	f := c.Flags()
-	f.IntVar(&s.block, "block", graph.DefaultBlock, "number of frames in a block; results do not depend on it")
+	f.IntVar(&s.block, "block", 0, "number of frames in a block; results do not depend on it (default: 64, or the next that suits the rates)")
 	f.Float64Var(&s.rate, "rate", 0, "base frames per second (default: that of the first file, or 48000)")
 	f.StringArrayVar(&s.set, "set", nil, "`NODE.PARAMETER=VALUE` to change a parameter or setting (may be repeated)")
 	f.BoolVar(&s.strict, "strict", false, "reject delays below the declared delay of their source")
@@ -58,7 +59,7 @@ const largestPlan = 256 << 20
 
 // parse reads a plan and changes what --set says.
 func (s *source) parse(path string) (*graph.Plan, error) {
-	if s.block < 1 {
+	if s.block < 0 {
 		return nil, command.Usagef("--block %d: want 1 or more", s.block)
 	}
 	if s.rate < 0 {
@@ -80,6 +81,12 @@ func (s *source) parse(path string) (*graph.Plan, error) {
 	for _, a := range s.set {
 		if err := assign(p, a); err != nil {
 			return nil, err
+		}
+	}
+	if s.block == 0 {
+		// A plan that is wrong, or has types of libraries, is linked with the usual size.
+		if s.block, err = graph.BlockFrames(p, flow.ShippedTypes()); err != nil {
+			s.block = graph.DefaultBlock
 		}
 	}
 	return p, nil

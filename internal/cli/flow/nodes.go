@@ -26,6 +26,7 @@ type typeRow struct {
 	Settings []settingRow `json:"settings"`
 	Adjoint  bool         `json:"adjoint"`
 	Dynamic  bool         `json:"dynamic"`
+	Jacobian string       `json:"jacobian,omitempty"` // class of the derivative with respect to the inputs
 }
 
 type paramRow struct {
@@ -95,9 +96,15 @@ func nodes(env *command.Env) *cobra.Command {
 
 func rowOf(all node.Table, t *node.Type) typeRow {
 	r := typeRow{Name: t.Name, Doc: t.Doc, Ins: t.Ins, Outs: t.Outs, Adjoint: t.Adjoint, Dynamic: t.Dynamic}
+	if len(t.Ins) > 0 && len(t.Outs) > 0 {
+		r.Jacobian = t.Jacobian.String()
+	}
 	// Properties that depend on settings are shown for a node without settings.
 	if spec, err := all.Describe(&graph.Node{Name: t.Name, Type: t.Name, OversampleRatio: 1}); err == nil {
 		r.Ins, r.Outs = spec.Ins, spec.Outs
+		if len(spec.Ins)*len(spec.Outs) > 0 {
+			r.Jacobian = spec.Jacobian.String()
+		}
 		for _, p := range spec.Params {
 			if !p.Table && len(p.Value.Data) == 1 && p.Name != "thermo.heat" {
 				r.Params = append(r.Params, paramRow{p.Name, p.Value.Data[0]})
@@ -146,6 +153,9 @@ func printTypes(w io.Writer, rows []typeRow) error {
 			}
 		}
 		line(&b, "settings", s)
+		if r.Jacobian != "" {
+			line(&b, "jacobian", []string{r.Jacobian})
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
