@@ -286,7 +286,8 @@ func (i *instance[F]) send(c *node.Call[F], at, n int) {
 			switch {
 			case v.Framed:
 				i.change(p, float64(v.Data[at+j]), i.fill+j)
-			case j == 0 && p.given:
+			case j == 0 && (p.given || p.last == p.last || v.Data[0] != F(p.Default)):
+				// A default is not sent: the plug-in's state may say otherwise.
 				i.change(p, float64(v.Data[0]), i.fill)
 			}
 		}

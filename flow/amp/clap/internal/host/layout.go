@@ -74,12 +74,6 @@ type PortInfo struct {
 	_               uint32
 }
 
-// NotePortInfo is clap_note_port_info_t, 268 bytes.
-type NotePortInfo struct {
-	ID, Supported, Preferred uint32
-	Name                     [256]byte
-}
-
 // ParamInfo is clap_param_info_t, 1320 bytes.
 type ParamInfo struct {
 	ID, Flags         uint32
