@@ -15,12 +15,15 @@ import (
 type Config struct {
 	// Folders, or files, in the order of the search; see [Folders].
 	Folders []string
-	// Command is the program and arguments that end up in [ServeScan], without
-	// the library and the ids, which are appended.
+	// Command is the program and arguments that end up in [ServeScan], whose own
+	// are appended.
 	Command []string
 	// Isolate configures the processes of plug-ins. Its Command ends up in
 	// amp.Serve with [Format]; Format and Manifest are set by the catalog.
 	Isolate amp.ProcessConfig
+	// SampleRate is that at which plug-ins are described, in hertz; zero means
+	// 48000. Latencies depend on it.
+	SampleRate float64
 	// Trusted lists files, or folders of them, whose plug-ins run in this
 	// process.
 	Trusted []string
@@ -64,7 +67,7 @@ func OpenCatalog(ctx context.Context, cfg Config) (*Catalog, error) {
 			return nil, ctx.Err()
 		}
 		f := &File{Path: path, c: c, known: map[string]*Plugin{}, failed: map[string]error{}}
-		answers, err := ask(ctx, cfg.Command, path, nil)
+		answers, err := ask(ctx, &cfg, path, nil)
 		switch {
 		case len(answers) == 0:
 			f.Err = err
@@ -120,7 +123,7 @@ func (c *Catalog) Describe(ctx context.Context) (faults []error) {
 // ask describes plug-ins, until one of them is refused, and returns how many
 // are dealt with.
 func (f *File) ask(ctx context.Context, ids []string) (int, error) {
-	answers, err := ask(ctx, f.c.cfg.Command, f.Path, ids)
+	answers, err := ask(ctx, &f.c.cfg, f.Path, ids)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, a := range answers {
@@ -139,7 +142,7 @@ func (f *File) ask(ctx context.Context, ids []string) (int, error) {
 		return len(answers), nil
 	}
 	id := ids[len(answers)]
-	f.failed[id] = &RefusedError{f.Path, id, err.Error()}
+	f.failed[id] = &RefusedError{f.Path, id, textOf(err)}
 	return len(answers) + 1, f.failed[id]
 }
 

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	case len(args) >= 2 && args[0] == "clap-scan":
-		os.Exit(clap.ServeScan(args[1], args[2:]))
+		os.Exit(clap.ServeScan(args[1:]))
 	}
 	os.Exit(ctest.Main(m))
 }

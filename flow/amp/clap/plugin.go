@@ -1,6 +1,7 @@
 package clap
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -66,6 +67,14 @@ func (e *RefusedError) Error() string {
 		return e.Path + ": " + e.Text
 	}
 	return e.Path + ": " + e.Plugin + ": " + e.Text
+}
+
+// textOf returns why something is refused, without where.
+func textOf(err error) string {
+	if e, ok := errors.AsType[*RefusedError](err); ok {
+		return e.Text
+	}
+	return err.Error()
 }
 
 // check tests what was read of a plug-in, by this process or by a child.

@@ -2,6 +2,7 @@ package clap
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,10 +90,19 @@ type answer struct {
 	Error  string   `json:"error,omitempty"`  // why the library, or the next plug-in, is refused
 }
 
-// ServeScan is the main function of a scanning child. It loads the library and
-// writes a line with its plug-ins, or with ids a line for each of them. It
-// returns the exit status.
-func ServeScan(path string, ids []string) int {
+// ServeScan is the main function of a scanning child, with the arguments that a
+// catalog appends: a file, a sample rate, and ids. It loads the file and writes
+// a line with its plug-ins, or with ids a line for each of them. It returns the
+// exit status.
+func ServeScan(args []string) int {
+	if len(args) < 2 {
+		return 2
+	}
+	path, ids := args[0], args[2:]
+	rate, err := strconv.ParseFloat(args[1], 64)
+	if err != nil {
+		return 2
+	}
 	out := os.NewFile(fdAnswer, "answer")
 	if out == nil {
 		return 2
@@ -99,17 +110,18 @@ func ServeScan(path string, ids []string) int {
 	say := func(a answer) { json.NewEncoder(out).Encode(a) }
 	l, err := Open(path)
 	if err != nil {
-		say(answer{Error: err.Error()})
+		say(answer{Error: textOf(err)})
 		return exitFailed
 	}
 	if len(ids) == 0 {
 		say(answer{List: l.Plugins()})
 		return 0
 	}
+	l.rate = rate
 	for _, id := range ids {
 		p, err := l.Describe(id)
 		if err != nil {
-			say(answer{Error: err.Error()})
+			say(answer{Error: textOf(err)})
 		} else {
 			say(answer{Plugin: p})
 		}
@@ -119,7 +131,8 @@ func ServeScan(path string, ids []string) int {
 
 // ask starts a scanning child and returns its answers. The error says why it
 // gave no more of them.
-func ask(ctx context.Context, command []string, path string, ids []string) (list []answer, err error) {
+func ask(ctx context.Context, cfg *Config, path string, ids []string) (list []answer, err error) {
+	command, rate := cfg.Command, cmp.Or(cfg.SampleRate, defaultRate)
 	if len(command) == 0 {
 		return nil, &RefusedError{Path: path, Text: "there is no command to describe it with"}
 	}
@@ -130,7 +143,7 @@ func ask(ctx context.Context, command []string, path string, ids []string) (list
 		return nil, err
 	}
 	defer in.Close()
-	cmd := exec.CommandContext(timed, command[0], slices.Concat(command[1:], []string{path}, ids)...)
+	cmd := exec.CommandContext(timed, command[0], slices.Concat(command[1:], []string{path, strconv.FormatFloat(rate, 'g', -1, 64)}, ids)...)
 	cmd.ExtraFiles = []*os.File{out}
 	err = cmd.Start()
 	out.Close()
@@ -171,7 +184,7 @@ func readAnswers(r io.Reader, most int, path string) (list []answer, err error) 
 		}
 		if a.Plugin != nil {
 			if err := a.Plugin.check(path); err != nil {
-				a = answer{Error: err.Error()}
+				a = answer{Error: textOf(err)}
 			}
 		}
 		a.Error = clean(a.Error)

@@ -51,6 +51,10 @@ func docOf(p *Plugin) string {
 		doc += " by " + p.Vendor
 	}
 	for i, x := range p.Params {
+		if i == exposed {
+			doc += fmt.Sprintf(" and %d more", len(p.Params)-i)
+			break
+		}
 		if i == 0 {
 			doc += ";"
 		} else {
