@@ -96,7 +96,7 @@ func (p *Plugin) check(path string) error {
 	}
 	for _, list := range [][]Port{p.Inputs, p.Outputs} {
 		for _, x := range list {
-			if x.Channels < 1 || x.Channels > maxChannels || !sane(x.Name, maxText) || x.Name == "" {
+			if x.Channels < 1 || x.Channels > maxChannels || !sane(x.Name, maxText+16) || x.Name == "" {
 				return fault("port %q of %d channels, 1 to %d are allowed", short(x.Name), x.Channels, maxChannels)
 			}
 		}
