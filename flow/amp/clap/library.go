@@ -18,7 +18,7 @@ import (
 	"atenia/internal/machine/library"
 )
 
-// A Library is a .clap file loaded into this process. A crash of one of its
+// A Library is a .clap file that [Open] loaded into this process. A crash of one of its
 // plug-ins ends the process: load only trusted libraries this way, and others
 // with [OpenCatalog].
 //
