@@ -217,6 +217,12 @@ func TestState(t *testing.T) {
 				t.Errorf("%s: accepted, and gives %v", what, y)
 			}
 		}
+		big := nodetest.Node("test.big")
+		big.Name = "big"
+		nodetest.NewRig[float32](t, c.Types(), &big, 48000, mono, 8)
+		if b, err := c.State("big"); err == nil {
+			t.Errorf("a state of %d bytes, part of what was written", len(b))
+		}
 		if _, err := c.State("nobody"); err == nil {
 			t.Error("a state of no node")
 		}
@@ -234,7 +240,7 @@ func TestNotes(t *testing.T) {
 			held, at := make([]bool, n), r.IntN(20)
 			for at < n {
 				length := 1 + r.IntN(50)
-				score = append(score, fmt.Sprintf("%d %d 0.5 %d %d", at, r.IntN(128), length, r.IntN(16)))
+				score = append(score, fmt.Sprintf("%d %d 0.5 %d %d", at, 60+r.IntN(2), length, r.IntN(16)))
 				on[at] = true
 				for i := at; i < min(at+length, n); i++ {
 					held[i] = true
@@ -336,6 +342,38 @@ func TestRefused(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLibraries: what a file claims of its plug-ins is bounded, and one that
+// cannot be used is an error of its own.
+func TestLibraries(t *testing.T) {
+	for flag, why := range map[string]string{
+		"NULLENTRY": "lacks init or get_factory", "NULLFACTORY": "no factory", "NODESC": "no descriptor of plug-in 0", "NULLID": "an id that is empty", "LONGID": "too long",
+		"COUNT": "4000000000 plug-ins", "DRAFT": "CLAP version 0.26", "INITFAIL": "init refuses", "INITCRASH": "ended the process",
+	} {
+		path := ctest.Plugins(t, "testdata/plugins.c", "-D"+flag, "-Wno-unused", "-Wno-pedantic")
+		c, err := clap.OpenCatalog(t.Context(), clap.Config{Folders: []string{path}, Command: []string{os.Args[0], "clap-scan"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := c.Files()[0]
+		if _, ok := errors.AsType[*clap.RefusedError](f.Err); !ok || !strings.Contains(f.Err.Error(), why) || len(c.Types()) != 0 {
+			t.Errorf("%s: %v", flag, f.Err)
+		}
+		if flag == "INITCRASH" {
+			continue
+		}
+		if _, err := clap.Open(path); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s, in this process: %v", flag, err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "none.clap")
+	if err := os.WriteFile(path, []byte("no library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clap.Open(path); err == nil {
+		t.Error("a text is a library")
+	}
 }
 
 // TestFaults: a plug-in that crashes, exits, writes too much or fails costs

@@ -19,6 +19,10 @@
  *   test.refuse  its init refuses
  *   test.many    has 300 parameters p0 to p299: y = x + the sum of i * p_i; mono
  *   test.early   crashes when it is made
+ *   test.big     saves 20 MB, whether they are taken or not; mono
+ *
+ * Definitions break the library itself: NULLENTRY, NULLFACTORY, NODESC, NULLID,
+ * LONGID, COUNT, DRAFT, INITFAIL, INITCRASH.
  */
 #include <math.h>
 #include <stdio.h>
@@ -41,12 +45,12 @@ typedef struct {
 	bool active, processing, asked;
 } self_t;
 
-enum { GAIN, DELAY, STATE, SYNTH, SIZE, SIDE, CRASH, EXIT, OVER, FAIL, LIE, NIL, PORTS, PARAMS, NAME, REFUSE, MANY, EARLY, KINDS };
+enum { GAIN, DELAY, STATE, SYNTH, SIZE, SIDE, CRASH, EXIT, OVER, FAIL, LIE, NIL, PORTS, PARAMS, NAME, REFUSE, MANY, EARLY, BIG, KINDS };
 
 #define D(s) { {1, 2, 2}, "test." s, "Test " s, "Atenia", "", "", "", "1.0", "", NULL }
 static const clap_plugin_descriptor_t descriptors[KINDS] = {
 	D("gain"), D("delay"), D("state"), D("synth"), D("size"), D("side"), D("crash"), D("exit"), D("over"), D("fail"), D("lie"), D("null"),
-	D("ports"), D("params"), D("name"), D("refuse"), D("many"), D("early"),
+	D("ports"), D("params"), D("name"), D("refuse"), D("many"), D("early"), D("big"),
 };
 
 static self_t *self(const clap_plugin_t *p) { return p->plugin_data; }
@@ -250,6 +254,11 @@ enum { FILL = 300000 };
 static bool save(const clap_plugin_t *p, const clap_ostream_t *o) {
 	self_t *s = self(p);
 	on_main(s, "state is not saved on the main thread");
+	if (s->kind == BIG) {
+		static char b[1000];
+		for (int i = 0; i < 20000; i++) o->write(o, b, sizeof b);
+		return o->write(o, b, 1) != 2;
+	}
 	if (o->write(o, &s->offset, sizeof s->offset) != sizeof s->offset) return false;
 	for (int i = 0; i < FILL; i++) {
 		unsigned char b = (unsigned char)(i * 7);
@@ -284,7 +293,7 @@ static const void *get_extension(const clap_plugin_t *p, const char *id) {
 	if (!strcmp(id, "clap.params") && (kind == GAIN || kind == PARAMS || kind == NAME || kind == MANY)) return &params;
 	if (!strcmp(id, "clap.note-ports")) return &notes;
 	if (!strcmp(id, "clap.latency") && kind == DELAY) return &delay;
-	if (!strcmp(id, "clap.state") && kind == STATE) return &state;
+	if (!strcmp(id, "clap.state") && (kind == STATE || kind == BIG)) return &state;
 	return NULL;
 }
 
@@ -294,9 +303,33 @@ static void on_main_thread(const clap_plugin_t *p) {
 	self(p)->asked = true;
 }
 
-static uint32_t count(const clap_plugin_factory_t *f) { (void)f; return KINDS; }
+static uint32_t count(const clap_plugin_factory_t *f) {
+	(void)f;
+#ifdef COUNT
+	return 4000000000u;
+#endif
+	return KINDS;
+}
 
-static const clap_plugin_descriptor_t *descriptor(const clap_plugin_factory_t *f, uint32_t i) { (void)f; return i < KINDS ? &descriptors[i] : NULL; }
+static const clap_plugin_descriptor_t *descriptor(const clap_plugin_factory_t *f, uint32_t i) {
+	(void)f;
+#ifdef NODESC
+	return NULL;
+#endif
+#if defined LONGID || defined NULLID
+	static clap_plugin_descriptor_t bad;
+	static char longer[100000];
+	memset(longer, 'x', sizeof longer - 1);
+	bad = descriptors[0];
+#ifdef LONGID
+	bad.id = longer;
+#else
+	bad.id = NULL;
+#endif
+	return &bad;
+#endif
+	return i < KINDS ? &descriptors[i] : NULL;
+}
 
 static const clap_plugin_t *create(const clap_plugin_factory_t *f, const clap_host_t *host, const char *id) {
 	(void)f;
@@ -314,8 +347,31 @@ static const clap_plugin_t *create(const clap_plugin_factory_t *f, const clap_ho
 
 static const clap_plugin_factory_t factory = {count, descriptor, create};
 
-static bool entry_init(const char *path) { return path && path[0] == '/'; }
+static bool entry_init(const char *path) {
+#ifdef INITFAIL
+	return false;
+#endif
+#ifdef INITCRASH
+	*(volatile int *)8 = 1;
+#endif
+	return path && path[0] == '/';
+}
 static void entry_deinit(void) {}
-static const void *get_factory(const char *id) { return strcmp(id, "clap.plugin-factory") ? NULL : &factory; }
+static const void *get_factory(const char *id) {
+#ifdef NULLFACTORY
+	return NULL;
+#endif
+	return strcmp(id, "clap.plugin-factory") ? NULL : &factory;
+}
 
-const clap_plugin_entry_t clap_entry = {{1, 2, 2}, entry_init, entry_deinit, get_factory};
+#ifdef DRAFT
+#define VERSION {0, 26, 0}
+#else
+#define VERSION {1, 2, 2}
+#endif
+#ifdef NULLENTRY
+const clap_plugin_entry_t clap_entry = {VERSION, NULL, NULL, NULL};
+void *unused[] = {(void *)entry_init, (void *)entry_deinit, (void *)get_factory};
+#else
+const clap_plugin_entry_t clap_entry = {VERSION, entry_init, entry_deinit, get_factory};
+#endif
