@@ -172,6 +172,23 @@ func TestGain(t *testing.T) {
 	})
 }
 
+// TestCallback: a plug-in that asks for it is called on the main thread.
+func TestCallback(t *testing.T) {
+	for _, trusted := range []bool{true, false} {
+		c := catalog(t, trusted)
+		n := nodetest.Node("test.gain")
+		nodetest.NewRig[float32](t, c.Types(), &n, 48000, []graph.Shape{{B: 1, C: 2}}, 8)
+		for until := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			if list := events(c); slices.Contains(list, "called back") {
+				break
+			}
+			if time.Now().After(until) {
+				t.Fatalf("trusted %v: not called for a minute", trusted)
+			}
+		}
+	}
+}
+
 // TestState: what a plug-in saves comes back in another of its kind, from the
 // plan and from a file, and a state that is not its own is refused.
 func TestState(t *testing.T) {
@@ -207,6 +224,9 @@ func TestState(t *testing.T) {
 		}
 		if y, err := run("state_file", file); y != 5 || err != nil {
 			t.Error(y, err)
+		}
+		if y, err := run("state_file", file, "gain_x", 2); y != 2 || err != nil {
+			t.Error("a value of the plan counts more than the state:", y, err)
 		}
 		b[1000]++
 		for what, params := range map[string][]any{

@@ -3,7 +3,7 @@
  *
  *   test.gain    y = gain x, gain follows its events to the frame; 2 channels
  *   test.delay   y[n] = x[n - 100], a latency of 100 frames (twice at 96 kHz); mono
- *   test.state   y = x + offset: the offset is neither parameter nor default, but state; mono
+ *   test.state   y = x + offset: the offset is state, which an event of its parameter replaces; mono
  *   test.synth   a square wave of the last key that is held, at its velocity; no input
  *   test.size    y[n] = frames of the process call; mono
  *   test.side    y = x + 2 side; mono, two inputs
@@ -132,7 +132,8 @@ static void event(self_t *s, const clap_event_header_t *e) {
 		const clap_event_param_value_t *v = (const void *)e;
 		if (e->size != sizeof *v || v->note_id != -1 || v->port_index != -1 || v->channel != -1 || v->key != -1 || v->cookie) complain(s, "a bad event of a parameter");
 		if (s->kind == MANY && v->param_id >= 1000 && v->param_id < 1300) s->many[v->param_id - 1000] = v->value;
-		if (s->kind != MANY && v->param_id == 7) s->gain = v->value;
+		if (s->kind == STATE && v->param_id == 7) s->offset = v->value;
+		else if (s->kind != MANY && v->param_id == 7) s->gain = v->value;
 	}
 	if (e->type == CLAP_EVENT_NOTE_ON || e->type == CLAP_EVENT_NOTE_OFF) {
 		const clap_event_note_t *n = (const void *)e;
@@ -290,7 +291,7 @@ static const void *get_extension(const clap_plugin_t *p, const char *id) {
 	static const clap_plugin_state_t state = {save, load};
 	int kind = self(p)->kind;
 	if (!strcmp(id, "clap.audio-ports")) return &ports;
-	if (!strcmp(id, "clap.params") && (kind == GAIN || kind == PARAMS || kind == NAME || kind == MANY)) return &params;
+	if (!strcmp(id, "clap.params") && (kind == GAIN || kind == STATE || kind == PARAMS || kind == NAME || kind == MANY)) return &params;
 	if (!strcmp(id, "clap.note-ports")) return &notes;
 	if (!strcmp(id, "clap.latency") && kind == DELAY) return &delay;
 	if (!strcmp(id, "clap.state") && (kind == STATE || kind == BIG)) return &state;
