@@ -313,6 +313,13 @@ func TestLatency(t *testing.T) {
 			}
 			s.Close()
 		}
+		slow, err := graph.Parse(fmt.Appendf(nil, delayed, `, "params": {"gain_x": 4}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := flow.New[float32](slow, flow.Options{Catalog: append(flow.ShippedTypes(), c.Types()...)}); err == nil || !strings.Contains(err.Error(), "set declared_delay to 263") {
+			t.Errorf("a latency that a parameter changes: %v", err)
+		}
 		for rate, ok := range map[float64]bool{44100: true, 96000: false} {
 			s, err := flow.New[float32](p, flow.Options{Catalog: append(flow.ShippedTypes(), c.Types()...), SampleRate: rate})
 			if ok && err == nil {

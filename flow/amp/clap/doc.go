@@ -30,7 +30,10 @@
 // that "pdc" compensates. With frames 1 there is no delay, and most plug-ins
 // become slow.
 //
-// Changes of parameters and notes are events at the frame where they happen.
+// Changes of parameters and notes are events at the frame where they happen. The
+// plan's constant parameters are also given before the plug-in is activated,
+// since its latency may depend on them; if it then differs from what was
+// described, the error is a [*LatencyError] with the number to declare.
 //
 // # Threads
 //

@@ -11,6 +11,7 @@ import (
 	"atenia/flow/amp/internal/abi"
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/machine/library"
 )
 
 // An instance is a plug-in as a node. It collects its inputs into process calls
@@ -119,6 +120,9 @@ func (i *instance[F]) make(l *Library, want *Plugin, state []byte, cfg node.Conf
 	if !slices.Equal(is.Inputs, want.Inputs) || !slices.Equal(is.Outputs, want.Outputs) {
 		return &RefusedError{l.path, i.id, "its ports differ from those that it first described"}
 	}
+	if err := i.flush(n.Node); err != nil {
+		return err
+	}
 	if err := i.activate(cfg.SampleRate, i.frames); err != nil {
 		return err
 	}
@@ -129,6 +133,36 @@ func (i *instance[F]) make(l *Library, want *Plugin, state []byte, cfg node.Conf
 		return err
 	}
 	return i.plug.start()
+}
+
+// flush gives the plug-in the plan's constant parameters before it is
+// activated, since its latency may depend on them. On the main thread.
+func (i *instance[F]) flush(n *graph.Node) error {
+	t := extension(i.plug, "clap.params", func(t *host.Params) bool { return t.Flush != 0 })
+	if t == nil || len(i.params) == 0 {
+		return nil
+	}
+	m, err := abi.NewMemory(abi.SizeOf[host.Events](1) + abi.SizeOf[host.Queue](1) + abi.SizeOf[host.Event](len(i.params)))
+	if err != nil {
+		return err
+	}
+	defer m.Release()
+	in, out := abi.Make[host.Events](m, 1), abi.Make[host.Queue](m, 1)
+	i.events = abi.Make[host.Event](m, len(i.params))
+	in[0] = host.Events{Size: i.lib.table.Size, Get: i.lib.table.Get, List: abi.Address(i.events)}
+	out[0] = host.Queue{Push: i.lib.table.Push}
+	i.input = &in[0]
+	for k := range i.params {
+		p := &i.params[k]
+		if v := n.Param(p.Name); v != nil && len(v.Value.Data) == 1 {
+			i.change(p, v.Value.Data[0], 0)
+			p.last = math.NaN() // and again at the first frame, for those that listen there alone
+		}
+	}
+	if in[0].Count > 0 {
+		library.Call(t.Flush, i.address, abi.Address(in), abi.Address(out))
+	}
+	return nil
 }
 
 // A LatencyError says that the delay that is compensated is not the plug-in's.

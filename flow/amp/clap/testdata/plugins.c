@@ -2,7 +2,7 @@
  * is wrong through clap.log.
  *
  *   test.gain    y = gain x, gain follows its events to the frame; 2 channels
- *   test.delay   y[n] = x[n - 100], a latency of 100 frames (twice at 96 kHz); mono
+ *   test.delay   y[n] = x[n - 100], a latency of 100 frames, twice at 96 kHz or with gain 4; mono
  *   test.state   y = x + offset: the offset is state, which an event of its parameter replaces; mono
  *   test.synth   a square wave of the last key that is held, at its velocity; no input
  *   test.size    y[n] = frames of the process call; mono
@@ -87,7 +87,7 @@ static void destroy(const clap_plugin_t *p) {
 	free(s);
 }
 
-static int late(self_t *s) { return s->rate > 90000 ? 200 : 100; }
+static int late(self_t *s) { return s->rate > 90000 || s->gain == 4 ? 200 : 100; }
 
 static uint32_t latency(const clap_plugin_t *p) {
 	on_main(self(p), "latency is not called on the main thread");
@@ -243,7 +243,12 @@ static bool param_info(const clap_plugin_t *p, uint32_t i, clap_param_info_t *in
 static bool no(const clap_plugin_t *p, uint32_t id, double *v) { (void)p, (void)id, (void)v; return false; }
 static bool no_text(const clap_plugin_t *p, uint32_t id, double v, char *t, uint32_t n) { (void)p, (void)id, (void)v, (void)t, (void)n; return false; }
 static bool no_value(const clap_plugin_t *p, uint32_t id, const char *t, double *v) { (void)p, (void)id, (void)t, (void)v; return false; }
-static void flush(const clap_plugin_t *p, const clap_input_events_t *in, const clap_output_events_t *out) { (void)p, (void)in, (void)out; }
+static void flush(const clap_plugin_t *p, const clap_input_events_t *in, const clap_output_events_t *out) {
+	if (self(p)->active) complain(self(p), "flushed while active");
+	on_main(self(p), "flush is not called on the main thread");
+	if (!out || !in || in->size(in) == 0) complain(self(p), "nothing to flush");
+	for (uint32_t i = 0; i < in->size(in); i++) event(self(p), in->get(in, i));
+}
 
 static uint32_t note_count(const clap_plugin_t *p, bool input) { return self(p)->kind == SYNTH && input; }
 static bool note_get(const clap_plugin_t *p, uint32_t i, bool input, clap_note_port_info_t *info) { (void)p, (void)i, (void)input, (void)info; return false; }
@@ -291,7 +296,7 @@ static const void *get_extension(const clap_plugin_t *p, const char *id) {
 	static const clap_plugin_state_t state = {save, load};
 	int kind = self(p)->kind;
 	if (!strcmp(id, "clap.audio-ports")) return &ports;
-	if (!strcmp(id, "clap.params") && (kind == GAIN || kind == STATE || kind == PARAMS || kind == NAME || kind == MANY)) return &params;
+	if (!strcmp(id, "clap.params") && (kind == GAIN || kind == DELAY || kind == STATE || kind == PARAMS || kind == NAME || kind == MANY)) return &params;
 	if (!strcmp(id, "clap.note-ports")) return &notes;
 	if (!strcmp(id, "clap.latency") && kind == DELAY) return &delay;
 	if (!strcmp(id, "clap.state") && (kind == STATE || kind == BIG)) return &state;
