@@ -555,3 +555,19 @@ func TestSet(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkForward times one process call of 64 frames of the stereo gain.
+func BenchmarkForward(b *testing.B) {
+	for _, trusted := range []bool{true, false} {
+		b.Run(fmt.Sprintf("trusted=%v", trusted), func(b *testing.B) {
+			c := catalog(b, trusted)
+			n := nodetest.Node("test.gain", "gain_x", 0.5)
+			g := nodetest.NewRig[float32](b, c.Types(), &n, 48000, []graph.Shape{{B: 1, C: 2}}, 64)
+			call := g.Call([]node.Tensor[float32]{nodetest.NewTensor[float32](graph.Shape{B: 1, C: 2}, 64)}, 0, 64)
+			b.ReportAllocs()
+			for b.Loop() {
+				g.Inst.Forward(&call)
+			}
+		})
+	}
+}
