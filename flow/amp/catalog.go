@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"atenia/flow/node"
@@ -61,14 +59,7 @@ func (c *Catalog) Result() *ScanResult { return c.result }
 
 // trusts reports whether a library may run in this process.
 func (c *Catalog) trusts(l *LibraryInfo) bool {
-	return !l.Manifest.Isolate && slices.ContainsFunc(c.cfg.Trusted, func(t string) bool {
-		t, err := filepath.Abs(t)
-		if err != nil {
-			return false
-		}
-		rest, ok := strings.CutPrefix(l.Path, t)
-		return ok && (rest == "" || rest[0] == filepath.Separator || t[len(t)-1] == filepath.Separator)
-	})
+	return !l.Manifest.Isolate && Trusts(c.cfg.Trusted, l.Path)
 }
 
 // A LibraryStatus is a library in use: at least one node was made of it.

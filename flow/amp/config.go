@@ -17,4 +17,7 @@ type ProcessConfig struct {
 	Spare     bool
 	NoMetrics bool      // pass nodes no metrics
 	Manifest  *Manifest // of a library that does not describe itself
+	// Format names the [Format] of the library; "" is a library of C nodes.
+	// The child must have been given it.
+	Format string
 }

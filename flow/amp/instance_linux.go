@@ -33,7 +33,7 @@ func newRemoteInstance[F node.Float](p *Process, cfg node.Config) (node.Instance
 	n := cfg.Node
 	_, wide := any(F(0)).(float64)
 	a := &addition{Wide: wide, Node: *n.Node, Rate: n.Rate, InShape: n.InShape, OutShape: n.OutShape, Rows: n.Rows,
-		SampleRate: cfg.SampleRate, MaxTokens: max(cfg.MaxTokens, 1), Training: cfg.Training}
+		SampleRate: cfg.SampleRate, MaxTokens: max(cfg.MaxTokens, 1), Training: cfg.Training, Params: len(n.Spec.Params)}
 	if max(len(n.InShape), len(n.Spec.Params)+len(n.InShape)) > maxRemotePorts {
 		return nil, errors.New("too many ports for an isolated node")
 	}

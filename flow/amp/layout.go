@@ -76,6 +76,7 @@ type addition struct {
 	MaxTokens  int
 	Training   bool
 	At         int // offset of its piece in the region
+	Params     int // number of its parameters as the host sees them
 }
 
 // A piece holds the offsets of an instance's data in the region.
@@ -139,12 +140,14 @@ func (a *addition) linked(spec *graph.Spec) *graph.LinkedNode {
 type (
 	hello struct {
 		Library   string
+		Format    string // "": this package's
 		NoMetrics bool
 		Manifest  []byte // nil: the library describes itself
 	}
 	order struct {
 		Add     *addition
 		Restore *restoration
+		State   *int // the instance whose SaveState is wanted
 		Events  bool // what happened since the last such order is asked for
 	}
 	restoration struct{ Instance, Bytes int }
@@ -155,5 +158,6 @@ type (
 		Stateful bool
 		Needs    node.Needs
 		Events   []Event
+		Bytes    []byte // of SaveState
 	}
 )

@@ -120,7 +120,7 @@ func (p *Process) spawn() (*lane, error) {
 		l.pidfd = -1
 	}
 	p.done.Go(func() { p.watch(l) })
-	h := hello{Library: p.path, NoMetrics: p.cfg.NoMetrics}
+	h := hello{Library: p.path, Format: p.cfg.Format, NoMetrics: p.cfg.NoMetrics}
 	if p.cfg.Manifest != nil {
 		h.Manifest = p.cfg.Manifest.Encode()
 	}

@@ -14,7 +14,7 @@ type Process struct{}
 func StartProcess(string, ProcessConfig) (*Process, error) { return nil, ErrUnsupported }
 
 // Serve returns [ErrUnsupported].
-func Serve() error { return ErrUnsupported }
+func Serve(...Format) error { return ErrUnsupported }
 
 // New32 is never reached.
 func (p *Process) New32(node.Config) (node.Instance[float32], error) { return nil, ErrUnsupported }

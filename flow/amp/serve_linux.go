@@ -26,7 +26,7 @@ const (
 
 // A server is the child's side.
 type server struct {
-	lib   *Library
+	lib   Host
 	r     region
 	nodes [maxInstances]atomic.Pointer[served] // indexed by instance
 	count int
@@ -38,12 +38,14 @@ type served struct {
 	at   int
 	do   func()
 	keep func()
+	inst any
 }
 
 // Serve is the child's main function: it loads one library, makes instances and
-// answers requests until the host is gone. It returns an error if the program
-// was started by hand.
-func Serve() error {
+// answers requests until the host is gone. Libraries of other formats need
+// theirs among the arguments. It returns an error if the program was started by
+// hand.
+func Serve(formats ...Format) error {
 	orders, replies := os.NewFile(fdOrders, "orders"), os.NewFile(fdReplies, "replies")
 	if orders == nil || replies == nil {
 		return errors.New("a node host is started by the program that uses it, not by hand")
@@ -55,7 +57,7 @@ func Serve() error {
 		return fmt.Errorf("a node host is started by the program that uses it, not by hand: %w", err)
 	}
 	s := &server{}
-	err := s.open(&h)
+	err := s.open(&h, formats)
 	if err != nil {
 		return errors.Join(err, out.Encode(reply{Error: err.Error()}))
 	}
@@ -95,8 +97,12 @@ func receive(r *bufio.Reader, v any) error {
 	}
 }
 
-func (s *server) open(h *hello) (err error) {
+func (s *server) open(h *hello, formats []Format) (err error) {
 	if s.r, err = mapRegion(os.NewFile(fdRegion, "region")); err != nil {
+		return err
+	}
+	if h.Format != "" {
+		s.lib, err = openFormat(formats, h.Format, h.Library)
 		return err
 	}
 	o := Options{NoMetrics: h.NoMetrics}
@@ -105,7 +111,8 @@ func (s *server) open(h *hello) (err error) {
 			return err
 		}
 	}
-	s.lib, err = Open(h.Library, o)
+	l, err := Open(h.Library, o)
+	s.lib = l
 	return err
 }
 
@@ -117,6 +124,8 @@ func (s *server) obey(o *order) (reply, error) {
 		return add[float64](s, o.Add)
 	case o.Add != nil:
 		return add[float32](s, o.Add)
+	case o.State != nil:
+		return s.state(*o.State)
 	case o.Restore != nil:
 		n := s.nodes[min(max(o.Restore.Instance, 0), maxInstances-1)].Load()
 		if n == nil {
@@ -142,6 +151,9 @@ func add[F node.Float](s *server, a *addition) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if len(spec.Params) != a.Params || len(spec.Ins) != len(a.InShape) {
+		return reply{}, &FormatError{a.Node.Type, "the library describes another number of parameters or inputs than when it was scanned"}
+	}
 	inst, err := node.New[F](types, node.Config{SampleRate: a.SampleRate, MaxTokens: a.MaxTokens, Node: a.linked(spec), Training: a.Training})
 	if err != nil {
 		return reply{}, err
@@ -160,7 +172,7 @@ func add[F node.Float](s *server, a *addition) (reply, error) {
 		}
 	}
 	w.views(spec)
-	s.nodes[s.count].Store(&served{a.At, w.do, w.keep})
+	s.nodes[s.count].Store(&served{a.At, w.do, w.keep, inst})
 	s.count++
 	return answer, nil
 }

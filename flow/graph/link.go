@@ -193,6 +193,11 @@ func (l *linker) describe() error {
 		if len(s.Ins) != len(s.Cons) || len(s.Outs) != len(s.Prod) || !count(s.Cons) || !count(s.Prod) || s.Shapes == nil {
 			return l.fault(Malformed, n.Path+".type", []int{i}, "type %s is described with ports %v %v that move %v %v frames", n.Type, s.Ins, s.Outs, s.Cons, s.Prod)
 		}
+		if s.Delay > 0 && n.PDC != "" && n.DeclaredDelay == 0 {
+			own := *n.Node
+			own.DeclaredDelay = s.Delay
+			n.Node = &own
+		}
 		n.Spec, n.Out = s, make([][]int, len(s.Outs))
 		n.In = make([]int, len(s.Ins))
 		for k := range n.In {

@@ -17,9 +17,12 @@ type Spec struct {
 	Shapes func(in []Shape) (out []Shape, err error)
 	// Rows returns the shape to which framed parameters broadcast. Nil means
 	// that of the first input, or of the first output of a node without inputs.
-	Rows     func(in, out []Shape) Shape
-	Adjoint  bool // has an adjoint
-	Dynamic  bool // may return Pending or fewer frames than offered
+	Rows    func(in, out []Shape) Shape
+	Adjoint bool // has an adjoint
+	Dynamic bool // may return Pending or fewer frames than offered
+	// Delay is the number of frames by which the outputs are late in band: the
+	// declared delay of a node with delay compensation that declares none.
+	Delay    int
 	Endpoint Endpoint
 	Jacobian Jacobian
 	Caps     uint32 // capability bits of the ABI, of a C node

@@ -102,6 +102,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"flow bench --only":      parts("chains", "backward", "deadlines", "oscillator"),
 		"flow grad --npy":        folders,
 		"flow run --policy":      among("stop", "mute", "bypass"),
+		"flow run --save-state":  free,
 		"hw --probe":             among("none", "quick", "full"),
 		"replay --policy":        among(policies...),
 		"finetune --out":         folders,

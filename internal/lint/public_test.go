@@ -18,7 +18,7 @@ import (
 // a name that moves or changes breaks programs.
 var public = []string{
 	".", "flow", "flow/amp", "flow/fit", "flow/graph", "flow/media", "flow/mel", "flow/node", "flow/node/nodetest",
-	"flow/rt", "flow/view", "grad", "nested", "nested/rule", "quila", "quila/config", "serve", "tensor",
+	"flow/rt", "flow/view", "flow/amp/clap", "grad", "nested", "nested/rule", "quila", "quila/config", "serve", "tensor",
 }
 
 // TestPublic: the packages that users can import are those of the list, and go

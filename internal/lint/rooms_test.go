@@ -85,7 +85,7 @@ var wideRooms = map[string]struct {
 	".":                         {40, "the face: it joins everything"},
 	"internal/cli":              {25, "the face: one command each"},
 	"internal/bench":            {11, "it measures an engine from all sides: steps, kernels, the ring, the files, and images by a package of their own"},
-	"internal/cli/flow":         {11, "the face of flow"},
+	"internal/cli/flow":         {12, "the face of flow"},
 	"internal/exec":             {13, "an executor joins kernels, their scans and chunks, threads, and the four forms in which weights are held"},
 	"internal/speech":           {11, "an ear joins the model and its steps, the sound's graph, the tokenizer and the states that they share"},
 	"internal/memory/residence": {14, "where weights come from and how towers run: files, the placement, the ring, its lanes, experts and coded files"},
@@ -101,6 +101,7 @@ const smallRoom = 300
 
 var smallRooms = map[string]string{
 	"internal/bench/tower":         "it joins the rooms of images, which package bench does not know",
+	"flow/amp/clap/internal/host":  "it speaks C's conventions, in assembly: plug-ins call it, and its layout is tested against C",
 	"internal/golden":              "support of tests, which are its importers",
 	"quila/internal/conform/calls": "rows of the suite have a package a subject, and the face lists them",
 	"quila/internal/conform/plans": "rows of the suite have a package a subject, and the face lists them",

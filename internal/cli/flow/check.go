@@ -40,6 +40,8 @@ type checkedNode struct {
 	SubBlock string   `json:"sub_block,omitempty"`
 	Adjoint  bool     `json:"adjoint"`
 	Jacobian string   `json:"jacobian,omitempty"` // class of the derivative with respect to the inputs
+	Delay    int      `json:"delay_frames,omitempty"` // by which the outputs are late in band
+	PDC      string   `json:"pdc,omitempty"`          // how that is compensated
 }
 
 type checkedEdge struct {
@@ -166,7 +168,7 @@ func (s *source) check(ctx context.Context, env *command.Env, path string) (r *c
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
 		c := checkedNode{Name: n.Name, Type: n.Type, Stage: n.Stage, Rate: ratio(n.Rate), Tokens: n.Tokens, Latency: late[i],
-			Cycle: n.Comp >= 0, Adjoint: n.Spec.Adjoint && n.SupportsV2}
+			Cycle: n.Comp >= 0, Adjoint: n.Spec.Adjoint && n.SupportsV2, Delay: n.Spec.Delay, PDC: n.PDC}
 		if len(n.In)*len(n.Out) > 0 {
 			c.Jacobian = n.Jacobian().String()
 		}
@@ -210,6 +212,11 @@ func (r *checked) print(w io.Writer, path string) error {
 		}
 		if n.Adjoint {
 			notes = append(notes, strings.TrimSpace("∇ "+n.Jacobian))
+		}
+		if n.Delay > 0 && n.PDC == "" {
+			notes = append(notes, "late by "+spelling.Count(n.Delay, "frame")+": \"pdc\" compensates")
+		} else if n.Delay > 0 {
+			notes = append(notes, "late by "+spelling.Count(n.Delay, "frame")+", compensated")
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%.6g\t%s\n", n.Name, n.Type, n.Stage, n.Rate, n.Tokens, dash(strings.Join(shapes, " ")), n.Latency, strings.Join(notes, ", "))
 	}

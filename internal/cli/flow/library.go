@@ -13,10 +13,12 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/amp"
+	"atenia/flow/amp/clap"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )
@@ -26,19 +28,22 @@ type libraries struct {
 	folders, trusted []string
 	timeout          time.Duration // of a request to a process, zero: the usual one
 	catalog          *amp.Catalog  // what types found; nil: the plan needs no library, or its events were read
+	plugins          *clap.Catalog // likewise, of CLAP plug-ins
+	rate             float64       // hertz of the graph, on which the latency of plug-ins depends
 }
 
 // flags adds what commands that make nodes have in common.
 func (l *libraries) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVar(&l.folders, "nodes", nil, "`PATH` of a library of C nodes, or of a folder with libraries (may be repeated)")
-	f.StringArrayVar(&l.trusted, "trust", nil, "`PATH` of a library or folder whose nodes run in this process instead of one of their own (may be repeated)")
+	f.StringArrayVar(&l.folders, "nodes", nil, "`PATH` of a library of C nodes, a CLAP plug-in, or a folder with some (may be repeated)")
+	f.StringArrayVar(&l.trusted, "trust", nil, "`PATH` of a library, plug-in or folder whose nodes run in this process, not one of their own (may be repeated)")
 }
 
 // The hidden commands that children of this program are started with.
 const (
 	hostCommand = "node-host"
 	scanCommand = "node-scan"
+	clapCommand = "clap-scan"
 )
 
 // config returns where C nodes are looked for: in the folders of the flags, of
@@ -63,8 +68,10 @@ func (l *libraries) config(env *command.Env) (amp.CatalogConfig, error) {
 // libraries if it uses others. Close ends the processes started for them.
 func (l *libraries) types(ctx context.Context, env *command.Env, p *graph.Plan) (t node.Table, close func() error, err error) {
 	t, close = flow.ShippedTypes(), func() error { return nil }
-	unknown := slices.ContainsFunc(p.Nodes, func(n graph.Node) bool { _, ok := t.Lookup(n.Type); return !ok })
-	if !unknown {
+	unknown := func() bool {
+		return slices.ContainsFunc(p.Nodes, func(n graph.Node) bool { _, ok := t.Lookup(n.Type); return !ok })
+	}
+	if !unknown() {
 		return t, close, nil
 	}
 	cfg, err := l.config(env)
@@ -81,12 +88,44 @@ func (l *libraries) types(ctx context.Context, env *command.Env, p *graph.Plan) 
 			fmt.Fprintf(env.Err, "warning: %s: %s\n", f.Path, why)
 		}
 	}
-	return append(t, c.Types()...), func() error {
+	close = func() error {
+		plugins := l.plugins
 		for _, e := range l.events() { // what a command that failed, or one without a report, did not print
 			fmt.Fprintf(env.Err, "%s: %s\n", e.Path, e.Text)
 		}
+		if plugins != nil {
+			return errors.Join(c.Close(), plugins.Close())
+		}
 		return c.Close()
-	}, nil
+	}
+	if t = append(t, c.Types()...); !unknown() {
+		return t, close, nil
+	}
+	if l.plugins, err = l.findPlugins(ctx, env); err != nil {
+		return t, close, errors.Join(err, close())
+	}
+	for _, f := range l.plugins.Files() {
+		if f.Err != nil {
+			fmt.Fprintf(env.Err, "warning: %v\n", f.Err)
+		}
+	}
+	return append(t, l.plugins.Types()...), close, nil
+}
+
+// findPlugins finds CLAP plug-ins.
+func (l *libraries) findPlugins(ctx context.Context, env *command.Env) (*clap.Catalog, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return clap.OpenCatalog(ctx, clap.Config{Folders: clap.Folders(l.folders, env.Getenv), Command: []string{self, "flow", clapCommand},
+		Isolate: amp.ProcessConfig{Command: []string{self, "flow", hostCommand}, Timeout: l.timeout}, SampleRate: l.rate, Trusted: l.trusted})
+}
+
+// types returns the catalogue for the source's plan.
+func (s *source) types(ctx context.Context, env *command.Env, p *graph.Plan) (node.Table, func() error, error) {
+	s.libraries.rate = s.rate
+	return s.libraries.types(ctx, env, p)
 }
 
 // refusal says why a library gives no types, "" if it gives them.
@@ -104,6 +143,24 @@ func refusal(l *amp.LibraryInfo) string {
 	return ""
 }
 
+// saveStates writes the states of plug-ins, each given as NODE=FILE.
+func (l *libraries) saveStates(list []string) error {
+	for _, s := range list {
+		name, path, ok := strings.Cut(s, "=")
+		if !ok || l.plugins == nil {
+			return command.Usagef("--save-state %s: want NODE=FILE, with a CLAP plug-in as the node", s)
+		}
+		b, err := l.plugins.State(name)
+		if err != nil {
+			return err
+		}
+		if err := durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // A libraryEvent is what happened in a library while a graph ran.
 type libraryEvent struct {
 	Path string `json:"path"`
@@ -117,7 +174,10 @@ func (l *libraries) events() (all []libraryEvent) {
 		return nil
 	}
 	running := l.catalog.Running()
-	l.catalog = nil
+	if l.plugins != nil {
+		running = append(running, l.plugins.Running()...)
+	}
+	l.catalog, l.plugins = nil, nil
 	for _, x := range running {
 		add := func(format string, args ...any) {
 			all = append(all, libraryEvent{x.Path, fmt.Sprintf(format, args...)})
@@ -175,7 +235,31 @@ func (l *libraries) found(ctx context.Context, env *command.Env) (node.Table, []
 		}
 		rows = append(rows, r)
 	}
-	return c.Types(), rows, c.Close()
+	t, err := c.Types(), c.Close()
+	if err != nil {
+		return nil, nil, err
+	}
+	plugins, err := l.findPlugins(ctx, env)
+	if err != nil {
+		return nil, nil, err
+	}
+	faults := plugins.Describe(ctx)
+	for _, f := range plugins.Files() {
+		r := libraryRow{Path: f.Path, Source: clap.FormatName, Types: []string{}}
+		if f.Err != nil {
+			r.Error = f.Err.Error()
+		}
+		for _, p := range f.Plugins {
+			r.Types = append(r.Types, p.ID)
+		}
+		for _, err := range faults {
+			if e, ok := errors.AsType[*clap.RefusedError](err); ok && e.Path == f.Path {
+				r.Error = strings.Join(slices.DeleteFunc([]string{r.Error, e.Plugin + ": " + e.Text}, func(s string) bool { return s == "" }), "\n    ")
+			}
+		}
+		rows = append(rows, r)
+	}
+	return append(t, plugins.Types()...), rows, plugins.Close()
 }
 
 func printLibraries(w io.Writer, rows []libraryRow) error {
@@ -201,9 +285,9 @@ func scanning(env *command.Env) *cobra.Command {
 	var l libraries
 	c := &cobra.Command{
 		Use:   "scan",
-		Short: "Find libraries of C nodes",
-		Long: "Find libraries (*.amp.so, .dylib, .dll) and print their node types. A library without a manifest is loaded in\n" +
-			"a process of its own and queried; the answer is cached until the file changes.",
+		Short: "Find libraries of C nodes and CLAP plug-ins",
+		Long: "Find libraries (*.amp.so, .dylib, .dll) and plug-ins (*.clap) and print their node types. A library without a\n" +
+			"manifest is loaded in a process of its own and queried; the answer is cached until the file changes.",
 		Example: "  atenia flow nodes scan --nodes ./build\n  AMP_NODE_PATH=/opt/nodes atenia flow nodes scan --json",
 		Args:    cobra.NoArgs,
 	}
@@ -225,10 +309,16 @@ func scanning(env *command.Env) *cobra.Command {
 // nodes for its parent, one reads the types of a library.
 func children() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: hostCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return amp.Serve() }},
+		{Use: hostCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return amp.Serve(clap.Format()) }},
 		{Use: scanCommand + " LIBRARY", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
 			if code := amp.ServeManifest(args[0]); code != 0 {
 				return &command.ExitError{Code: code, Text: "the library was rejected"}
+			}
+			return nil
+		}},
+		{Use: clapCommand + " FILE RATE [ID...]", Hidden: true, DisableFlagParsing: true, Args: cobra.MinimumNArgs(2), RunE: func(_ *cobra.Command, args []string) error {
+			if code := clap.ServeScan(args); code != 0 {
+				return &command.ExitError{Code: code, Text: "the plug-ins were rejected"}
 			}
 			return nil
 		}},

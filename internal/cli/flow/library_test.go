@@ -16,7 +16,7 @@ import (
 
 // TestMain is the program itself where the commands under test start it.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "flow" && (os.Args[2] == hostCommand || os.Args[2] == scanCommand) {
+	if len(os.Args) > 2 && os.Args[1] == "flow" && (os.Args[2] == hostCommand || os.Args[2] == scanCommand || os.Args[2] == clapCommand) {
 		c := Command(&command.Env{Out: os.Stdout, Err: os.Stderr, JSON: new(bool)})
 		c.SetArgs(os.Args[2:])
 		if err := c.Execute(); err != nil {

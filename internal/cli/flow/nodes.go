@@ -60,7 +60,7 @@ func nodes(env *command.Env) *cobra.Command {
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 	l.flags(c)
-	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "also list the libraries of C nodes and their types")
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "also list the libraries of C nodes, the CLAP plug-ins and their types")
 	c.AddCommand(scanning(env))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var rows []typeRow

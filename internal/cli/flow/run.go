@@ -40,6 +40,7 @@ type runner struct {
 	log      string
 	realtime bool
 	limit    time.Duration
+	states   []string
 }
 
 // A ran is what run prints with --json.
@@ -158,6 +159,7 @@ func run(env *command.Env) *cobra.Command {
 	f.StringVar(&r.log, "log", "", "write the firing log to `FILE`: tokens of each node in each block")
 	f.BoolVar(&r.realtime, "realtime", false, "run at the pace of the clock, on a thread that the garbage collector cannot stop")
 	f.DurationVar(&r.limit, "limit", 0, "time limit for a call of a node; a node that exceeds it is silent, and suspended after\nthree in a row (default: a block with --realtime, else no limit)")
+	f.StringArrayVar(&r.states, "save-state", nil, "`NODE=FILE` to write the state of a CLAP plug-in to, which state_file restores (may be repeated)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if r.threads == 0 {
 			r.threads = runtime.GOMAXPROCS(0)
@@ -260,6 +262,9 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 			return err
 		}
 		result.Seconds = time.Since(start).Seconds()
+		if err := r.saveStates(r.states); err != nil {
+			return err
+		}
 		return report(r, env, s, outs, result)
 	})
 	if err == nil && result.Lost > 0 && o.Policy != flow.Mute {

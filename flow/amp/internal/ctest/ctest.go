@@ -57,6 +57,12 @@ func Library(t testing.TB, source string, flags ...string) string {
 	return build(t, source, ".amp.so", append([]string{"-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off"}, flags...))
 }
 
+// Plugins builds a file of CLAP plug-ins and returns its path.
+func Plugins(t testing.TB, source string, flags ...string) string {
+	t.Helper()
+	return build(t, source, ".clap", append([]string{"-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off"}, flags...))
+}
+
 // Copy copies a library, so that the copy has separate variables.
 func Copy(t testing.TB, path string) string {
 	t.Helper()
