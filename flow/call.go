@@ -14,6 +14,9 @@ func (s *adjointSweep[F]) call(v int, f *entry[F]) error {
 	b.Frame0, b.Tokens, b.Produced, b.Heat, b.State0 = f.frame0, int(f.tokens), int(f.made), f.heat, f.state0
 	s.primals(n, l, f)
 	s.params(n, l)
+	if n.cues != nil {
+		n.cues(f.frame0, int(f.tokens))
+	}
 	for p := range l.Out {
 		b.DOut[p] = s.outGrad(v, p, f)
 	}
@@ -53,6 +56,11 @@ func (s *adjointSweep[F]) call(v int, f *entry[F]) error {
 	s.modulation(n, l, f)
 	for i, sum := range n.sums {
 		if sum != nil && b.Param[i].Framed {
+			if d := &b.DParam[i].Framed; n.auto[i] != nil {
+				for r := range d.B * d.C {
+					weigh(n.auto[i], d.Row(r), f.frame0)
+				}
+			}
 			fold(sum, &b.DParam[i].Framed, n.base[i].N, f.frame0)
 		}
 	}
@@ -110,6 +118,9 @@ func (s *adjointSweep[F]) params(n *nodeSweep[F], l *graph.LinkedNode) {
 				if at++; at == len(from) {
 					at = 0
 				}
+			}
+			if n.auto[i] != nil {
+				automate(n.auto[i], to, b.Frame0)
 			}
 		}
 		b.Param[i] = node.Param[F]{Tensor: t, Framed: true}

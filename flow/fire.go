@@ -80,6 +80,9 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 			p.params[i].Fill(&c.Param[i], p.n0, t)
 		}
 	}
+	if p.listens {
+		s.gather(p, p.n0, t)
+	}
 	for i := range c.Out {
 		c.Out[i].N = t * p.Spec.Prod[i]
 	}

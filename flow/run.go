@@ -24,6 +24,8 @@ type Options struct {
 	Strict      bool       // a delay below the source's declared one is an error
 	Training    bool       // backward calls will be requested
 	Catalog     node.Table // nil: the shipped types
+	// Automate names parameters, NODE.PARAM, that cues may change at any frame. Each costs a value per frame.
+	Automate []string
 	// Schedule, if not zero, seeds a random order of visits, another one in every block. It exists for tests, which
 	// check that results do not depend on it.
 	Schedule uint64
@@ -98,6 +100,7 @@ type Session[F node.Float] struct {
 	applied []ControlToken // control tokens accepted so far
 	queued  []ControlToken // queued until their blocks begin
 	staged  []*paramValue[F]
+	cues    *cueBook // nil: no node takes events, no parameter is automated
 	log     Log
 
 	probes []*process[F]
@@ -230,6 +233,9 @@ func (s *Session[F]) Step() func() graph.Code {
 func (s *Session[F]) step() graph.Code {
 	if s.rec != nil {
 		s.rec.Begin()
+	}
+	if s.cues != nil && s.cues.n.Load() > s.cues.taken {
+		s.takeCues()
 	}
 	if s.static.on {
 		return s.steady()
