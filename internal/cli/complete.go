@@ -100,6 +100,10 @@ func flagValues() map[string]cobra.CompletionFunc {
 
 		"finetune --lora":        parts("r=", "alpha=", "dropout=", "rslora", "targets="),
 		"flow bench --only":      parts("chains", "backward", "deadlines", "oscillator"),
+		"flow run --events":      files,
+		"flow run --events-out":  files,
+		"flow run --midi":        extension("mid", "midi"),
+		"flow run --midi-in":     files,
 		"flow run --policy":      among("stop", "mute", "bypass"),
 		"hw --probe":             among("none", "quick", "full"),
 		"replay --policy":        among(policies...),
