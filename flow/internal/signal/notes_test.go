@@ -57,22 +57,24 @@ func TestNotesRules(t *testing.T) {
 		what   string
 		events []node.Event
 		want   string
+		params []any
 	}{
-		{"voices in turn, and free ones", []node.Event{on(1, 1), on(2, 2), off(4, 1), on(6, 3)}, ".111..33 ..222222"},
-		{"the voice that was released first", []node.Event{on(0, 1), on(1, 2), off(2, 2), off(3, 1), on(5, 3)}, "111..... .2...333"},
-		{"a silent voice is not stolen from", []node.Event{on(0, 1), on(3, 2)}, "11111111 ...22222"},
-		{"stealing: the oldest, whose gate is down for a frame", []node.Event{on(0, 1), on(1, 2), on(3, 3)}, "111.3333 .2222222"},
-		{"a stolen note cannot be released", []node.Event{on(0, 1), on(1, 2), on(3, 3), off(5, 1)}, "111.3333 .2222222"},
-		{"a key that sounds starts again in its voice", []node.Event{on(0, 1), on(1, 2), on(4, 1)}, "1111.111 .2222222"},
-		{"on and off at one frame", []node.Event{on(2, 1), off(2, 1), on(4, 2)}, "........ ....2222"},
-		{"the pedal holds", []node.Event{pedal(0, 1), on(1, 1), off(2, 1), on(3, 2), pedal(5, 0), off(6, 2)}, ".1111... ...222.."},
-		{"what only the pedal holds is stolen first", []node.Event{on(0, 1), pedal(1, 1), on(1, 2), off(2, 2), on(4, 3)}, "11111111 .222.333"},
-		{"all notes off", []node.Event{on(0, 1), on(1, 2), {Offset: 3, Kind: node.Controller, Key: 123}}, "111..... .22....."},
-		{"all sound off lifts the pedal's notes", []node.Event{pedal(0, 1), on(0, 1), off(1, 1), {Offset: 3, Kind: node.Controller, Key: 120}}, "111..... ........"},
-		{"velocity 0 is a release", []node.Event{on(0, 1), {Offset: 2, Kind: node.NoteOn, Key: 58}}, "11...... ........"},
-		{"other channels have other keys", []node.Event{on(0, 1), {Offset: 2, Kind: node.NoteOff, Key: 58, Channel: 1}}, "11111111 ........"},
+		{"voices in turn, and free ones", []node.Event{on(1, 1), on(2, 2), off(4, 1), on(6, 3)}, ".111..33 ..222222", nil},
+		{"the voice that was released first", []node.Event{on(0, 1), on(1, 2), off(2, 2), off(3, 1), on(5, 3)}, "111..... .2...333", nil},
+		{"a silent voice is not stolen from", []node.Event{on(0, 1), on(3, 2)}, "11111111 ...22222", nil},
+		{"stealing: the oldest, whose gate is down for a frame", []node.Event{on(0, 1), on(1, 2), on(3, 3)}, "111.3333 .2222222", nil},
+		{"a stolen note cannot be released", []node.Event{on(0, 1), on(1, 2), on(3, 3), off(5, 1)}, "111.3333 .2222222", nil},
+		{"a key that sounds starts again in its voice", []node.Event{on(0, 1), on(1, 2), on(4, 1)}, "1111.111 .2222222", nil},
+		{"on and off at one frame", []node.Event{on(2, 1), off(2, 1), on(4, 2)}, "........ ....2222", nil},
+		{"the pedal holds", []node.Event{pedal(0, 1), on(1, 1), off(2, 1), on(3, 2), pedal(5, 0), off(6, 2)}, ".1111... ...222..", nil},
+		{"what only the pedal holds is stolen first", []node.Event{on(0, 1), pedal(1, 1), on(1, 2), off(2, 2), on(4, 3)}, "11111111 .222.333", nil},
+		{"all notes off", []node.Event{on(0, 1), on(1, 2), {Offset: 3, Kind: node.Controller, Key: 123}}, "111..... .22.....", nil},
+		{"all sound off lifts the pedal's notes", []node.Event{pedal(0, 1), on(0, 1), off(1, 1), {Offset: 3, Kind: node.Controller, Key: 120}}, "111..... ........", nil},
+		{"velocity 0 is a release", []node.Event{on(0, 1), {Offset: 2, Kind: node.NoteOn, Key: 58}}, "11...... ........", nil},
+		{"other channels have other keys", []node.Event{on(0, 1), {Offset: 2, Kind: node.NoteOff, Key: 58, Channel: 1}}, "11111111 ........", nil},
+		{"one channel of several", []node.Event{on(0, 1), {Offset: 2, Kind: node.NoteOn, Key: 59, Channel: 3, Value: 1}, {Offset: 4, Kind: node.Controller, Key: 123, Channel: 0}}, "..222222 ........", []any{"channel", 4}},
 	} {
-		n := nodetest.Node("Notes", "voices", 2)
+		n := nodetest.Node("Notes", append([]any{"voices", 2}, c.params...)...)
 		g := nodetest.NewRig[float64](t, signal.NoteTypes(), &n, 48000, nil, 8)
 		g.Events = c.events
 		out := g.Forward(t, nil, []int{8})
