@@ -106,7 +106,7 @@ func cutParam(text string) (node, param string, err error) {
 	if len(name) < len(text) {
 		dot = len(name) - 1
 	}
-	if dot <= 0 {
+	if dot <= 0 || dot == len(text)-1 {
 		return "", "", fmt.Errorf("%q: want NODE.PARAM", text)
 	}
 	return text[:dot], text[dot+1:], nil

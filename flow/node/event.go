@@ -67,7 +67,7 @@ type Listener interface{ Listen() bool }
 const eventClasses = 26
 
 // Events holds the events of one call, in the order of their offsets and, at one
-// offset, of their arrival. The host fills it before the call.
+// offset, of their arrival. They are the field Events of a [Call], which the host fills before the call.
 //
 // Reserve may be called by one goroutine while another fills and reads: the
 // others store no pointer, as real time requires.

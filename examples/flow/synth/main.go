@@ -14,20 +14,19 @@ import (
 )
 
 func main() {
-	dir := "."
-	if len(os.Args) > 1 {
-		dir = os.Args[1]
+	if len(os.Args) != 2 {
+		log.Fatal("want the folder for the files")
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		log.Fatal(err)
-	}
-	if err := write(dir); err != nil {
+	if err := write(os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // write makes synth.json, song.mid and sweep.events in a folder.
 func write(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
 	if _, err := graph.Parse([]byte(plan)); err != nil {
 		return err
 	}
