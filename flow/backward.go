@@ -82,6 +82,9 @@ type Record[F node.Float] struct {
 // Record starts recording what backward sweeps need. It must be called before the first block; a later call is an
 // error of code [graph.State]. A session has one record at a time.
 func (s *Session[F]) Record(o Recording) (*Record[F], error) {
+	if s.heir != nil {
+		return nil, &RunError{Code: graph.Unsupported, Block: s.block, Text: "a change of the plan has no gradient: no recording"}
+	}
 	if s.block > 0 || s.draining {
 		return nil, &RunError{Code: graph.State, Block: s.block, Text: "recording must begin before the first block"}
 	}

@@ -334,7 +334,7 @@ func (s *Session[F]) resolve(all []cueRecord, c *Cue) ([]cueRecord, error) {
 // takeCues sorts new cues into the lists, before a block.
 func (s *Session[F]) takeCues() {
 	b := s.cues
-	now := s.block * int64(s.link.BlockFrames)
+	now := s.position()
 	for n := b.n.Load(); b.taken < n; {
 		b.taken++
 		i := int32(b.taken)
@@ -364,19 +364,24 @@ func (s *Session[F]) cueLog() (all []ControlToken) {
 	if s.cues == nil {
 		return nil
 	}
-	now := s.block * int64(s.link.BlockFrames)
-	for i := int32(1); int64(i) <= s.cues.n.Load(); i++ {
-		c := s.cues.of(i)
-		q := &Cue{Frame: c.frame, Node: s.procs[c.proc].Name, Value: c.value, Ramp: c.ramp, Clear: c.clear, Event: c.event}
-		if c.param >= 0 {
-			q.Param = s.procs[c.proc].Spec.Params[c.param].Name
-		}
-		if int64(i) > s.cues.taken { // it waits for the next block
-			q.Frame = max(q.Frame, now)
-		}
-		all = append(all, ControlToken{Cue: q})
+	for i := range s.cues.n.Load() {
+		c := s.cueAt(int32(i + 1))
+		all = append(all, ControlToken{Cue: &c})
 	}
 	return all
+}
+
+// cueAt returns a cue of the book.
+func (s *Session[F]) cueAt(i int32) Cue {
+	c := s.cues.of(i)
+	q := Cue{Frame: c.frame, Node: s.procs[c.proc].Name, Value: c.value, Ramp: c.ramp, Clear: c.clear, Event: c.event}
+	if c.param >= 0 {
+		q.Param = s.procs[c.proc].Spec.Params[c.param].Name
+	}
+	if int64(i) > s.cues.taken { // it waits for the next block
+		q.Frame = max(q.Frame, s.position())
+	}
+	return q
 }
 
 // dropCues forgets all cues.

@@ -27,11 +27,12 @@ type process[F node.Float] struct {
 	trimmed int     // frames dropped at the start of the stream
 	live    bool    // n0 is advanced by the static list
 
-	n0    int64 // tokens fired
-	left  int   // tokens still to fire in this block
-	first int64 // block of the first firing, -1 before it
-	ended bool  // the node has reported its end
-	held  bool  // the host's block was not taken yet: a channel after this Input is full
+	n0     int64 // tokens fired
+	origin int64 // tokens of the stream before the first of this session, after a change of the plan
+	left   int   // tokens still to fire in this block
+	first  int64 // block of the first firing, -1 before it
+	ended  bool  // the node has reported its end
+	held   bool  // the host's block was not taken yet: a channel after this Input is full
 
 	fault  Event // of this block
 	faulty bool

@@ -20,6 +20,7 @@ func (s *Session[F]) Reset() {
 	}
 	s.applied, s.queued, s.staged, s.log = s.applied[:0], s.queued[:0], s.staged[:0], s.log[:0]
 	s.dropCues()
+	s.dropHeir()
 	s.thermal.hot, s.thermal.joules = false, 0
 	s.meter.Reset()
 	s.watch.Reset()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"atenia/flow/graph"
@@ -87,10 +88,12 @@ type Session[F node.Float] struct {
 	dice     *rand.Rand
 	rec      recorder[F]
 
-	block    int64 // blocks run
-	fed      int64 // blocks of the host's stream, when it has ended
-	live     bool  // the block is run by Step
-	blocked  bool  // some process waits for room that the plan limits
+	block    int64    // blocks run
+	phase    int64    // base frames before the first block, of an heir that began within one
+	heir     *heir[F] // the session that a change goes over to
+	fed      int64    // blocks of the host's stream, when it has ended
+	live     bool     // the block is run by Step
+	blocked  bool     // some process waits for room that the plan limits
 	seen     []bool
 	stack    []int // processes whose reasons to wait are followed
 	draining bool
@@ -166,7 +169,20 @@ func (s *Session[F]) Probe(name string) (node.Tensor[F], error) {
 	if err != nil {
 		return node.Tensor[F]{}, err
 	}
-	return s.taken(p), nil
+	return s.shown(p), nil
+}
+
+// shown is what the host sees of a probe: that of an heir too.
+func (s *Session[F]) shown(p *process[F]) node.Tensor[F] {
+	switch h := s.heir; {
+	case h == nil || !h.began:
+		return s.taken(p)
+	case h.drained:
+		t, _ := h.next.Probe(p.Name)
+		return t
+	default:
+		return h.mixed[slices.Index(s.probes, p)]
+	}
 }
 
 // taken is what a probe took in the last block.
@@ -184,6 +200,9 @@ func (s *Session[F]) taken(p *process[F]) node.Tensor[F] {
 func (s *Session[F]) Block() error {
 	if s.draining {
 		return &RunError{Code: graph.State, Block: s.block, Text: "block after the end of the stream"}
+	}
+	if s.heir != nil {
+		return s.changing()
 	}
 	return s.blockOrDrain()
 }
@@ -287,6 +306,10 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 // Drain runs one block after the end of the stream: delays empty, gates count as open, and nodes take partial blocks.
 // It reports whether anything moved. Call it until it returns false; later calls do nothing.
 func (s *Session[F]) Drain() (bool, error) {
+	if h := s.heir; h != nil && h.began {
+		h.drained = true
+		return h.next.Drain()
+	}
 	s.leave()
 	if !s.draining {
 		s.draining, s.fed = true, s.block
@@ -337,7 +360,7 @@ func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[stri
 			return nil, err
 		}
 		for i, t := range kept {
-			t.Add(s.taken(s.probes[i]))
+			t.Add(s.shown(s.probes[i]))
 		}
 	}
 	out := make(map[string]node.Tensor[F], len(kept))
