@@ -195,7 +195,6 @@ func (s *Session[F]) inherit(r int) error {
 	if err := before.restore(s.save()); err != nil {
 		return err
 	}
-	before.phase, before.block = s.position(), 0
 	before.setOrigins(s)
 	s.feed(before, 0)
 	if err := before.Block(); err != nil {
@@ -233,6 +232,7 @@ func (s *Session[F]) inherit(r int) error {
 
 // setOrigins takes the origins of another session of the same plan.
 func (s *Session[F]) setOrigins(from *Session[F]) {
+	s.origin = from.origin
 	for i, p := range s.procs {
 		p.origin = from.procs[i].origin
 	}
@@ -337,13 +337,13 @@ func (s *Session[F]) mix(at int64) {
 // adopt takes over the state of nodes that another session has too, which is at frame of its stream.
 func (s *Session[F]) adopt(from *Session[F], frame int64) {
 	from.syncCounts()
+	s.origin = from.origin + frame
 	for _, p := range s.procs {
-		p.origin = p.tokensBy(frame)
+		p.origin = p.tokensBy(s.origin)
 		q, err := from.find(p.Name, graph.Inner)
 		if err != nil || !s.alike(p, q) {
 			continue
 		}
-		p.origin = q.origin + q.n0
 		if old, ok := q.inst.(node.Stateful[F]); ok {
 			b := make([]byte, old.StateBytes())
 			if to, ok := p.inst.(node.Stateful[F]); !ok || to.Load(b[:old.Save(b)]) != graph.Success {
@@ -407,7 +407,7 @@ func (s *Session[F]) dropHeir() {
 	if s.heir != nil {
 		s.heir.next.Close()
 	}
-	s.heir, s.phase = nil, 0
+	s.heir, s.phase, s.origin = nil, 0, 0
 	for _, p := range s.procs {
 		p.origin = 0
 	}

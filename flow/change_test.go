@@ -56,6 +56,7 @@ func changed[F node.Float](t *testing.T, from, to *graph.Plan, o Options, frame,
 			t.Fatal(err)
 		}
 	}
+	block := s.Linked().BlockFrames
 	if err := s.Post(cues...); err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +64,23 @@ func changed[F node.Float](t *testing.T, from, to *graph.Plan, o Options, frame,
 	for i := range x.Data {
 		x.Data[i] = F(math.Sin(float64(i*i) / 3000))
 	}
-	block := s.Linked().BlockFrames
-	return run(t, s, map[string]node.Tensor[F]{"in": x}, (frames+block-1)/block)["out"].Data[:frames]
+	var out []F
+	for at := 0; len(out) < frames; at += block {
+		in, _ := s.Input("in")
+		cutBlock(&in, &x, at)
+		if again := frame + fade + 300; to != nil && int64(at) > frame+int64(block) && int64(at) <= again {
+			if err := s.Change(again, 0, to); err != nil && int64(at) <= again-int64(block) {
+				t.Fatal(err)
+			}
+			to = nil
+		}
+		if err := s.Block(); err != nil {
+			t.Fatal(err)
+		}
+		y, _ := s.Probe("out")
+		out = append(out, y.Data[:y.N]...)
+	}
+	return out[:frames]
 }
 
 func richCues(r *rand.Rand, frames int) (cues []Cue) {

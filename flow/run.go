@@ -90,6 +90,7 @@ type Session[F node.Float] struct {
 
 	block    int64    // blocks run
 	phase    int64    // base frames before the first block, of an heir that began within one
+	origin   int64    // base frames of the stream before the first of this session, after a change
 	heir     *heir[F] // the session that a change goes over to
 	fed      int64    // blocks of the host's stream, when it has ended
 	live     bool     // the block is run by Step
