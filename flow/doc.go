@@ -74,6 +74,7 @@
 //	rehearse.go        a run of the counts alone: channel capacities and static order
 //	compile.go         the static schedule, with static.go, fuse.go and strand.go
 //	control.go         gates and parameters set by the host
+//	change.go          a change over to another plan, with a cross-fade
 //	cue.go             notes, messages and changes of parameters at frames
 //	fault.go           node errors, NaN and infinities
 //	heat.go            joules, calls and times by node

@@ -100,6 +100,8 @@ func flagValues() map[string]cobra.CompletionFunc {
 
 		"finetune --lora":        parts("r=", "alpha=", "dropout=", "rslora", "targets="),
 		"flow bench --only":      parts("chains", "backward", "deadlines", "oscillator"),
+		"flow run --change":      free,
+		"flow run --fade":        free,
 		"flow run --events":      files,
 		"flow run --events-out":  files,
 		"flow run --midi":        extension("mid", "midi"),

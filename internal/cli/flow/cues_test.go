@@ -94,3 +94,41 @@ func TestMIDIDevice(t *testing.T) {
 		t.Errorf("%s%v", log, err)
 	}
 }
+
+// TestChangeFlag: a graph goes over to another at a frame, in any blocks; a change to itself is not heard.
+func TestChangeFlag(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{"a.json": synth, "b.json": strings.Replace(synth, `"amplitude": 0.2`, `"amplitude": 0.9`, 1),
+		"e": "@100 on keys 0 60 1\n@9000 on keys 0 64 1\n", "late.json": strings.Replace(synth, `"target": "out"}`, `"target": "out", "delay_frames": 9}`, 1)} {
+		if err := os.WriteFile(at(name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	play := func(args ...string) string {
+		must(t, append([]string{"run", at("a.json"), "--events", at("e"), "--seconds", "0.5", "--f64", "--bits", "64", "--float", "--out", at("o.wav")}, args...)...)
+		wave, err := os.ReadFile(at("o.wav"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(wave)
+	}
+	plain, wet := play(), play("--change", "5001="+at("b.json"), "--change", "12000="+at("a.json"))
+	head := len(plain) - (24000-5001)*4*8
+	if len(plain) != len(wet) || plain[:head] != wet[:head] || plain == wet {
+		t.Error("the change is heard too early, or not at all")
+	}
+	if other := play("--change", "5001="+at("b.json"), "--change", "12000="+at("a.json"), "--block", "777"); other != wet {
+		t.Error("the block size changes the sound")
+	}
+	if same := play("--change", "5001="+at("a.json"), "--fade", "0"); same != plain {
+		t.Error("a change to the same graph is heard")
+	}
+	for _, bad := range [][]string{{"--change", "5=" + at("none")}, {"--change", at("b.json")}, {"--change", "-1=" + at("b.json")}, {"--change", "5=" + at("late.json")},
+		{"--change", "5=" + at("b.json"), "--change", "6=" + at("b.json")}, {"--change", "5=" + at("b.json"), "--realtime"}} {
+		if _, err := call(t, append([]string{"run", at("a.json"), "--seconds", "0.1", "--out", at("e.wav")}, bad...)...); err == nil {
+			t.Errorf("%v: no error", bad)
+		}
+	}
+}

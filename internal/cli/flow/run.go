@@ -27,6 +27,8 @@ import (
 type runner struct {
 	source
 	score
+	changes  []string
+	fade     int64
 	in, out  []string
 	seconds  float64
 	bits     int
@@ -139,12 +141,15 @@ func run(env *command.Env) *cobra.Command {
 		Example: "  atenia flow run effects.json --in dry.wav --out wet.flac --metrics\n" +
 			"  atenia flow run mixer.json --in left=a.wav --in right=b.wav --out mix=c.wav --set mix.gain=0.5\n" +
 			"  atenia flow run synth.json --midi song.mid --seconds 10 --out song.wav\n" +
+			"  atenia flow run dry.json --in dry.wav --out wet.wav --change 48000=effects.json\n" +
 			"  atenia flow run synth.json --seconds 10 --out tone.wav --realtime",
 		Args:        cobra.ExactArgs(1),
 		Annotations: command.Patient, // it removes unfinished files
 	}
 	r.source.flags(c)
 	r.score.flags(c)
+	c.Flags().StringArrayVar(&r.changes, "change", nil, "`FRAME=GRAPH` to go over to while playing; nodes of both keep their state (may be repeated)")
+	c.Flags().Int64Var(&r.fade, "fade", 480, "number of frames of the cross-fade of a --change")
 	f := c.Flags()
 	f.StringArrayVarP(&r.in, "in", "i", nil, "`[NODE=]FILE` to feed to an Input node (may be repeated)")
 	f.StringArrayVarP(&r.out, "out", "o", nil, "`[NODE=]FILE` to write what a Probe node receives (may be repeated)")
@@ -192,6 +197,9 @@ func (r *runner) options() (flow.Options, error) {
 	}
 	o.Policy = []flow.Policy{flow.Stop, flow.Mute, flow.Bypass}[pick("policy", r.policy, "stop", "mute", "bypass")]
 	o.Scan = []flow.Scan{flow.ScanSinks, flow.ScanOff, flow.ScanAll}[pick("scan", r.scan, "sinks", "off", "all")]
+	if len(r.changes) > 0 && (r.realtime || r.fade < 0) {
+		errs = append(errs, command.Usagef("--change: want no --realtime, which cannot allocate, and a --fade of 0 frames or more"))
+	}
 	if r.device != "" && !r.realtime {
 		errs = append(errs, command.Usagef("--midi-in plays while blocks run: it wants --realtime"))
 	}
@@ -259,7 +267,11 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 		if err != nil {
 			return err
 		}
-		pl := &player[F]{s: s, memory: o.Memory, ins: ins.Sources, outs: outs, frames: max(int64(r.seconds*r.source.rate), end)}
+		changes, err := r.openChanges()
+		if err != nil {
+			return err
+		}
+		pl := &player[F]{changes: changes, fade: r.fade, s: s, memory: o.Memory, ins: ins.Sources, outs: outs, frames: max(int64(r.seconds*r.source.rate), end)}
 		start := time.Now()
 		progress(env, pl, r.source.rate, start)
 		err = write(outs, func() error {
