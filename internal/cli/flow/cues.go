@@ -35,9 +35,9 @@ type song struct {
 
 func (k *score) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVar(&k.files, "midi", nil, "`[NODE=]FILE` whose notes a node such as Notes plays: a MIDI file (may be repeated)")
-	f.StringVar(&k.device, "midi-in", "", "`DEVICE`, pipe or file of MIDI bytes to play from with --realtime, as /dev/snd/midiC1D0")
-	f.StringVar(&k.cues, "events", "", "`FILE` of events to play, as --events-out writes it: notes and parameters at frames")
+	f.StringArrayVar(&k.files, "midi", nil, "MIDI `[NODE=]FILE` to play by nodes that take events (may be repeated)")
+	f.StringVar(&k.device, "midi-in", "", "`DEVICE`, pipe or file of MIDI bytes to play with --realtime")
+	f.StringVar(&k.cues, "events", "", "`FILE` of events at frames to play, as --events-out writes it")
 	f.StringVar(&k.kept, "events-out", "", "write all events with the frames they got to `FILE`, for --events")
 }
 

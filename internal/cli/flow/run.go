@@ -148,7 +148,7 @@ func run(env *command.Env) *cobra.Command {
 	}
 	r.source.flags(c)
 	r.score.flags(c)
-	c.Flags().StringArrayVar(&r.changes, "change", nil, "`FRAME=GRAPH` to go over to while playing; nodes of both keep their state (may be repeated)")
+	c.Flags().StringArrayVar(&r.changes, "change", nil, "`FRAME=GRAPH` to go over to while playing (may be repeated)")
 	c.Flags().Int64Var(&r.fade, "fade", 480, "number of frames of the cross-fade of a --change")
 	f := c.Flags()
 	f.StringArrayVarP(&r.in, "in", "i", nil, "`[NODE=]FILE` to feed to an Input node (may be repeated)")
