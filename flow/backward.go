@@ -82,6 +82,9 @@ type Record[F node.Float] struct {
 // Record starts recording what backward sweeps need. It must be called before the first block; a later call is an
 // error of code [graph.State]. A session has one record at a time.
 func (s *Session[F]) Record(o Recording) (*Record[F], error) {
+	if s.heir != nil {
+		return nil, &RunError{Code: graph.Unsupported, Block: s.block, Text: "a change of the plan has no gradient: no recording"}
+	}
 	if s.block > 0 || s.draining {
 		return nil, &RunError{Code: graph.State, Block: s.block, Text: "recording must begin before the first block"}
 	}
@@ -95,6 +98,15 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 	meter := s.meter // recomputed blocks are accounted separately
 	r := &Record[F]{s: s, journal: newCallJournal(s.link, inst, !o.NoParams)}
 	r.sweep = newAdjointSweep(s.link, inst, params, r.journal, !o.NoParams, func(v int, joules float64) { meter.Add(v, Backward, joules) })
+	for v, p := range s.procs {
+		n := &r.sweep.nodes[v]
+		for i := range p.params {
+			n.auto[i] = p.params[i].auto
+		}
+		if p.listens {
+			n.back.Events, n.cues = p.call.Events, func(n0 int64, t int) { s.gather(p, n0, t) }
+		}
+	}
 	if s.watch != nil {
 		r.sweep.Time(s.watch.Now, func(v int, ns int64) { meter.Time(v, Backward, ns) })
 	}

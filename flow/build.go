@@ -43,6 +43,9 @@ func (s *Session[F]) build() error {
 	if s.arenaErr != nil {
 		return fmt.Errorf("flow: %w", s.arenaErr)
 	}
+	if err := s.checkAutomate(); err != nil {
+		return err
+	}
 	s.order = make([]*process[F], len(l.Order))
 	for i, v := range l.Order {
 		s.order[i] = s.procs[v]
@@ -124,6 +127,7 @@ func (s *Session[F]) instance(p *process[F]) error {
 	for i := range p.Spec.Params {
 		p.params = append(p.params, newParamValue[F](&p.Spec.Params[i]))
 	}
+	s.automated(p)
 	for i, r := range p.mods {
 		e := &s.link.Edges[p.Mods[i]]
 		v := &p.params[e.Param]
@@ -150,6 +154,7 @@ func (s *Session[F]) instance(p *process[F]) error {
 		return fmt.Errorf("flow: %w", err)
 	}
 	p.inst = inst
+	s.listen(p)
 	return nil
 }
 
@@ -157,7 +162,7 @@ func (s *Session[F]) instance(p *process[F]) error {
 // call.
 func (s *Session[F]) valueOf(p *process[F], i int) node.Param[F] {
 	m := &p.params[i]
-	if m.Table || len(m.Mods) == 0 && m.Base.N == 1 {
+	if m.Table || len(m.Mods) == 0 && m.Base.N == 1 && m.auto == nil {
 		return node.Param[F]{Tensor: m.Base}
 	}
 	m.Filled = true

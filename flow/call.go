@@ -16,6 +16,9 @@ func (s *adjointSweep[F]) open(v int, f *entry[F]) {
 	b.Final = f.tokens == 0
 	s.primals(n, l, f)
 	s.params(n, l)
+	if n.cues != nil {
+		n.cues(f.frame0, int(f.tokens))
+	}
 	for p := range l.Out {
 		b.DOut[p] = s.outGrad(v, p, f)
 	}
@@ -47,9 +50,16 @@ func (s *adjointSweep[F]) open(v int, f *entry[F]) {
 // fold adds the gradients of a call's parameters that have one value per frame.
 func (n *nodeSweep[F]) fold() {
 	for i, sum := range n.sums {
-		if sum != nil && n.back.Param[i].Framed {
-			fold(sum, &n.back.DParam[i].Framed, n.base[i].N, n.back.Frame0)
+		if sum == nil || !n.back.Param[i].Framed {
+			continue
 		}
+		d := &n.back.DParam[i].Framed
+		if n.auto[i] != nil {
+			for r := range d.B * d.C {
+				weigh(n.auto[i], d.Row(r), n.back.Frame0)
+			}
+		}
+		fold(sum, d, n.base[i].N, n.back.Frame0)
 	}
 }
 
@@ -130,6 +140,9 @@ func (s *adjointSweep[F]) params(n *nodeSweep[F], l *graph.LinkedNode) {
 				if at++; at == len(from) {
 					at = 0
 				}
+			}
+			if n.auto[i] != nil {
+				automate(n.auto[i], to, b.Frame0)
 			}
 		}
 		b.Param[i] = node.Param[F]{Tensor: t, Framed: true}

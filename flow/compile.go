@@ -98,7 +98,7 @@ func (s *Session[F]) findDirect() {
 // unit binds one firing of p for t tokens.
 func (s *Session[F]) unit(p *process[F], t int) *unit[F] {
 	u := &unit[F]{process: p, tokens: t}
-	b := &node.Call[F]{Tokens: t, Produced: t, Out: slices.Clone(p.call.Out), Param: slices.Clone(p.call.Param)}
+	b := &node.Call[F]{Tokens: t, Produced: t, Events: p.call.Events, Out: slices.Clone(p.call.Out), Param: slices.Clone(p.call.Param)}
 	u.bound = b
 	for i := range b.Out {
 		b.Out[i].N = t * p.Spec.Prod[i]
@@ -120,6 +120,10 @@ func (s *Session[F]) unit(p *process[F], t int) *unit[F] {
 		}
 	}
 	steady := s.bindParams(u)
+	if p.listens {
+		p.live = true
+		u.before = append(u.before, func() { s.gather(p, p.n0, t) })
+	}
 	u.run = s.bindCall(u, steady)
 	for _, c := range p.out {
 		if c.kept {
@@ -141,7 +145,7 @@ func (s *Session[F]) bindParams(u *unit[F]) bool {
 		switch {
 		case !pm.Filled:
 			continue
-		case len(pm.Mods) == 0 && t == p.Tokens && p.n0%int64(pm.Base.N) == 0:
+		case pm.auto == nil && len(pm.Mods) == 0 && t == p.Tokens && p.n0%int64(pm.Base.N) == 0:
 			at.Tensor = pm.Base
 			continue
 		}

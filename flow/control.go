@@ -11,12 +11,20 @@ import (
 
 // Control returns the control tokens accepted so far. Together with the frames they are the session's complete input:
 // played to another session of the same plan with [Session.Play] they give the same bits.
-func (s *Session[F]) Control() []ControlToken { return slices.Clone(s.applied) }
+func (s *Session[F]) Control() []ControlToken {
+	return append(slices.Clone(s.applied), s.cueLog()...)
+}
 
 // Play queues tokens, each for the start of its block. A token for a block that has already run is an error of code
 // [graph.State].
 func (s *Session[F]) Play(tokens []ControlToken) error {
 	for _, t := range tokens {
+		if t.Cue != nil {
+			if err := s.Post(*t.Cue); err != nil {
+				return err
+			}
+			continue
+		}
 		if t.Block < s.block {
 			return &RunError{Code: graph.State, Block: s.block, Text: fmt.Sprintf("the token %q is for a block that has already run", t)}
 		}

@@ -25,6 +25,8 @@ func Example_control() {
 // FuzzParse: tokens survive printing and parsing.
 func FuzzParse(f *testing.F) {
 	f.Add("3 open 9\n5 set eq.f0 1000\n8 clear eq.f0\n0 set a.thermo.heat 0 0")
+	f.Add("@480 set eq.f0 1000 96000\n@1 clear eq.thermo.heat 3\n@7 on * 0 69 0.8 -0.25\n@8 bend synth 15 0 -1")
+	f.Add("@0 set 0. 0\n0 clear 0.")
 	f.Fuzz(func(t *testing.T, text string) {
 		tokens, err := flow.ParseControl(strings.NewReader(text))
 		if err != nil {

@@ -20,7 +20,8 @@
 // fills [Session.Input], calls [Session.Block] and reads [Session.Probe].
 //
 // A graph is deterministic in its inputs, and a host has two kinds of them: frames, and a [ControlToken] for each gate
-// opened and each parameter set, at the start of a block. [Session.Control] returns the tokens accepted so far. With
+// opened and each parameter set, at the start of a block, and a [Cue] for each note and each change of a parameter at an
+// exact frame ([Session.Post]), which do not depend on the blocks. [Session.Control] returns the tokens accepted so far. With
 // [Session.Play], another session of the same plan repeats the run bit for bit.
 //
 // [ShippedTypes] is the table of the node types that come with the program. A host appends its own, or C nodes from
@@ -53,6 +54,7 @@
 //	firing   one call of a node for some number of tokens
 //	gate     a condition on an edge that holds back its readers: a barrier, a tempo, transport, heat, or an event of the host
 //	hold     a delay that withholds frames; prefill is a delay that inserts zeros
+//	cue      a note, a controller message or a change of a parameter at a frame of the stream
 //	cohort   nodes of one stage, type, oversampling ratio, shape and set of gates: candidates for fusion
 //	unit     one firing in the static list, with its tensors and parameters bound
 //	strand   the calls that one thread makes in sequence; strands of a section run in parallel, sections run one after another
@@ -73,6 +75,8 @@
 //	rehearse.go        a run of the counts alone: channel capacities and static order
 //	compile.go         the static schedule, with static.go, fuse.go and strand.go
 //	control.go         gates and parameters set by the host
+//	change.go          a change over to another plan, with a cross-fade
+//	cue.go             notes, messages and changes of parameters at frames
 //	fault.go           node errors, NaN and infinities
 //	heat.go            joules, calls and times by node
 //	arena.go           memory outside Go's heap

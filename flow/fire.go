@@ -80,6 +80,9 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 			p.params[i].Fill(&c.Param[i], p.n0, t)
 		}
 	}
+	if p.listens {
+		s.gather(p, p.n0, t)
+	}
 	for i := range c.Out {
 		c.Out[i].N = t * p.Spec.Prod[i]
 	}
@@ -98,7 +101,7 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 
 // forward makes a forward call and accounts what it reports.
 func (s *Session[F]) forward(p *process[F], c *node.Call[F], n0 int64) graph.Code {
-	c.Frame0, c.Produced, c.Heat, c.Delay, c.Reserved = n0, c.Tokens, 0, 0, [6]float32{}
+	c.Frame0, c.Produced, c.Heat, c.Delay, c.Reserved = n0+p.origin, c.Tokens, 0, 0, [6]float32{}
 	code := graph.Success
 	switch {
 	case p.inst == nil:

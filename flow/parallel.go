@@ -65,6 +65,7 @@ func (s *Session[F]) Close() {
 	if s.pool != nil {
 		s.pool.Close()
 	}
+	s.dropHeir()
 	for _, p := range s.procs {
 		if c, ok := p.inst.(io.Closer); ok {
 			c.Close()

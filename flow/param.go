@@ -18,9 +18,10 @@ type paramValue[F node.Float] struct {
 	Table  bool
 	Filled bool // computed before each call
 
-	staged []F   // values set by the host, [B, C, k times N]
-	at     int   // frames of staged already used
-	since  int64 // block from which they apply
+	auto   *automation // the cues that change it; nil: none may
+	staged []F         // values set by the host, [B, C, k times N]
+	at     int         // frames of staged already used
+	since  int64       // block from which they apply
 }
 
 // A modulation is one edge into a parameter.
@@ -63,6 +64,9 @@ func (p *paramValue[F]) Fill(dst *node.Param[F], n0 int64, t int) {
 				for at, i := int(n0%int64(len(v))), 0; i < t; at = 0 {
 					i += copy(y[i:], v[at:])
 				}
+			}
+			if p.auto != nil {
+				automate(p.auto, y, n0)
 			}
 			for i := range p.Mods {
 				p.Mods[i].apply(y, b, c)

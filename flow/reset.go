@@ -19,6 +19,8 @@ func (s *Session[F]) Reset() {
 		g.blocks, g.next, g.open = g.blocks[:0], 0, false
 	}
 	s.applied, s.queued, s.staged, s.log = s.applied[:0], s.queued[:0], s.staged[:0], s.log[:0]
+	s.dropCues()
+	s.dropHeir()
 	s.thermal.hot, s.thermal.joules = false, 0
 	s.meter.Reset()
 	s.watch.Reset()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"atenia/flow/graph"
@@ -24,6 +25,8 @@ type Options struct {
 	Strict      bool       // a delay below the source's declared one is an error
 	Training    bool       // backward calls will be requested
 	Catalog     node.Table // nil: the shipped types
+	// Automate names parameters, NODE.PARAM, that cues may change at any frame. Each costs a value per frame.
+	Automate []string
 	// Schedule, if not zero, seeds a random order of visits, another one in every block. It exists for tests, which
 	// check that results do not depend on it.
 	Schedule uint64
@@ -83,10 +86,13 @@ type Session[F node.Float] struct {
 	dice     *rand.Rand
 	rec      recorder[F]
 
-	block    int64 // blocks run
-	fed      int64 // blocks of the host's stream, when it has ended
-	live     bool  // the block is run by Step
-	blocked  bool  // some process waits for room that the plan limits
+	block    int64    // blocks run
+	phase    int64    // base frames before the first block, of an heir that began within one
+	origin   int64    // base frames of the stream before the first of this session, after a change
+	heir     *heir[F] // the session that a change goes over to
+	fed      int64    // blocks of the host's stream, when it has ended
+	live     bool     // the block is run by Step
+	blocked  bool     // some process waits for room that the plan limits
 	seen     []bool
 	stack    []int // processes whose reasons to wait are followed
 	draining bool
@@ -96,6 +102,7 @@ type Session[F node.Float] struct {
 	applied []ControlToken // control tokens accepted so far
 	queued  []ControlToken // queued until their blocks begin
 	staged  []*paramValue[F]
+	cues    *cueBook // nil: no node takes events, no parameter is automated
 	log     Log
 
 	probes []*process[F]
@@ -161,7 +168,20 @@ func (s *Session[F]) Probe(name string) (node.Tensor[F], error) {
 	if err != nil {
 		return node.Tensor[F]{}, err
 	}
-	return s.taken(p), nil
+	return s.shown(p), nil
+}
+
+// shown is what the host sees of a probe: that of an heir too.
+func (s *Session[F]) shown(p *process[F]) node.Tensor[F] {
+	switch h := s.heir; {
+	case h == nil || !h.began:
+		return s.taken(p)
+	case h.drained:
+		t, _ := h.next.Probe(p.Name)
+		return t
+	default:
+		return h.mixed[slices.Index(s.probes, p)]
+	}
 }
 
 // taken is what a probe took in the last block.
@@ -179,6 +199,9 @@ func (s *Session[F]) taken(p *process[F]) node.Tensor[F] {
 func (s *Session[F]) Block() error {
 	if s.draining {
 		return &RunError{Code: graph.State, Block: s.block, Text: "block after the end of the stream"}
+	}
+	if s.heir != nil {
+		return s.changing()
 	}
 	return s.blockOrDrain()
 }
@@ -228,6 +251,9 @@ func (s *Session[F]) Step() func() graph.Code {
 func (s *Session[F]) step() graph.Code {
 	if s.rec != nil {
 		s.rec.Begin()
+	}
+	if s.cues != nil && s.cues.n.Load() > s.cues.taken {
+		s.takeCues()
 	}
 	if s.static.on {
 		return s.steady()
@@ -285,6 +311,10 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 // Drain runs one block after the end of the stream: delays empty, gates count as open, and nodes take partial blocks.
 // It reports whether anything moved. Call it until it returns false; later calls do nothing.
 func (s *Session[F]) Drain() (bool, error) {
+	if h := s.heir; h != nil && h.began {
+		h.drained = true
+		return h.next.Drain()
+	}
 	s.leave()
 	if !s.draining {
 		s.draining, s.fed = true, s.block
@@ -335,7 +365,7 @@ func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[stri
 			return nil, err
 		}
 		for i, t := range kept {
-			t.Add(s.taken(s.probes[i]))
+			t.Add(s.shown(s.probes[i]))
 		}
 	}
 	out := make(map[string]node.Tensor[F], len(kept))

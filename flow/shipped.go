@@ -23,6 +23,7 @@ func ShippedTypes() node.Table {
 		signal.NeuralTypes(),   // layers of models
 		signal.MeterTypes(),    // loudness
 		signal.SourceTypes(),   // slow waves, noise
+		signal.NoteTypes(),     // voices of notes
 		signal.DelayTypes(),    // the delay line
 		signal.ResampleTypes(), // changes of rate
 		signal.WaveTypes(),     // oscillators

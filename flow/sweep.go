@@ -43,11 +43,13 @@ type nodeSweep[F node.Float] struct {
 	role  role
 	adj   node.Adjoint[F]
 	keep  keeps
-	base  []node.Tensor[F] // parameters before modulation, [B, C, frames of the plan's tensor]
-	sums  [][]float64      // gradients of parameters: rows times frames, or a table; nil: not requested
-	seed  node.Tensor[F]   // probe: the gradient of its frames; input: the gradient to compute
-	block int32            // of the last firing replayed, -1 before
-	trim  int64            // frames cut off at the start of the outputs
+	auto  []*automation         // by parameter; nil: no cue changes it
+	cues  func(n0 int64, t int) // collects the events of a call in back.Events; nil: the node takes none
+	base  []node.Tensor[F]      // parameters before modulation, [B, C, frames of the plan's tensor]
+	sums  [][]float64           // gradients of parameters: rows times frames, or a table; nil: not requested
+	seed  node.Tensor[F]        // probe: the gradient of its frames; input: the gradient to compute
+	block int32                 // of the last firing replayed, -1 before
+	trim  int64                 // frames cut off at the start of the outputs
 
 	back  node.Back[F]
 	mods  []node.Tensor[F] // modulation sources, in the order of Mods

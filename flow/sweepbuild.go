@@ -24,7 +24,7 @@ func newAdjointSweep[F node.Float](l *graph.Linked, inst []node.Instance[F], par
 	}
 	for v := range l.Nodes {
 		p, n := &l.Nodes[v], &s.nodes[v]
-		n.keep, n.base = j.keep[v], params[v]
+		n.keep, n.base, n.auto = j.keep[v], params[v], make([]*automation, len(params[v]))
 		if p.PDC == "trim" {
 			n.trim = int64(p.DeclaredDelay)
 		}
@@ -133,7 +133,7 @@ func (s *adjointSweep[F]) Finish() {
 
 // framed reports whether a parameter has one value per frame.
 func (s *adjointSweep[F]) framed(n *nodeSweep[F], p *graph.LinkedNode, i int) bool {
-	return !p.Spec.Params[i].Table && (n.base[i].N > 1 || s.modulated(p, i))
+	return !p.Spec.Params[i].Table && (n.base[i].N > 1 || n.auto[i] != nil || s.modulated(p, i))
 }
 
 func (s *adjointSweep[F]) modulated(p *graph.LinkedNode, param int) bool {

@@ -39,7 +39,8 @@ extern "C" {
 #endif
 
 #define AMP_ABI_MAJOR 2u      /* break: fields moved, meaning changed        */
-#define AMP_ABI_MINOR 0u      /* growth: fields appended, new enum values    */
+#define AMP_ABI_MINOR 1u      /* growth: fields appended, new enum values    */
+                              /* 1: AMP_CAP_EVENTS, desc->reserved[0]        */
 
 /* ---- result codes. <0 error, 0 success. -1..-5 keep the historic numbers. */
 enum {
@@ -118,7 +119,8 @@ enum { AMP_CAP_V2          = 1u << 0,
        AMP_CAP_SNAPSHOT    = 1u << 10, /* amp_state_save/load work           */
        AMP_CAP_NEED_X      = 1u << 11, /* backward reads primal inputs       */
        AMP_CAP_NEED_Y      = 1u << 12, /* backward reads primal outputs      */
-       AMP_CAP_NEED_S0     = 1u << 13 };/* backward reads state at block start*/
+       AMP_CAP_NEED_S0     = 1u << 13, /* backward reads state at block start*/
+       AMP_CAP_EVENTS      = 1u << 14 };/* takes notes: amp_node_events       */
 
 typedef struct amp_host_t amp_host_t;
 struct amp_host_t {
@@ -145,8 +147,45 @@ typedef struct {
     uint32_t dtype;                /* AMP_F32 or AMP_F64                     */
     double   sample_rate;          /* base rate, Hz                          */
     const amp_host_t* host;
-    const void* reserved[4];
+    const void* reserved[4];       /* extensions; NULL: absent               */
 } amp_node_descriptor_t;
+
+/* ---- extension 0: notes and controllers, for nodes with AMP_CAP_EVENTS.
+ * Hosts before minor version 1 leave it NULL, and so does every host for a node
+ * without the capability: a node must play on without events.              */
+enum { AMP_EVENT_NOTE_ON = 1,      /* key, value: velocity above 0           */
+       AMP_EVENT_NOTE_OFF = 2,     /* key, value: velocity of the release    */
+       AMP_EVENT_KEY_PRESSURE = 3, /* key, value                             */
+       AMP_EVENT_CONTROLLER = 4,   /* key: number, value: position           */
+       AMP_EVENT_PROGRAM = 5,      /* key: number                            */
+       AMP_EVENT_PRESSURE = 6,     /* value, of the whole channel            */
+       AMP_EVENT_BEND = 7 };       /* value, -1 to 1                         */
+/* Kinds above these belong to later versions: ignore them.                  */
+
+typedef struct {
+    uint32_t offset;               /* frames after the first of the call     */
+    uint8_t  kind, channel, key;   /* above; 0 to 15; 0 to 127, 69 is A4     */
+    uint8_t  reserved;
+    float    value;                /* 0 to 1, or as the kind says            */
+    float    tune;                 /* semitones added to the note            */
+} amp_event_t;                     /* 16 bytes; event_size says if it grows  */
+
+typedef struct {
+    uint32_t struct_size;          /* bytes the host filled                  */
+    uint32_t version;              /* 1                                      */
+    uint32_t count;                /* events of this call, by offset         */
+    uint32_t event_size;           /* bytes from one event to the next       */
+    const amp_event_t* events;     /* valid until the call returns           */
+} amp_events_t;
+
+/* The events of the call that runs, or NULL if the host has none to give. In a
+ * backward call they are those of the forward call.                         */
+static inline const amp_events_t* amp_node_events(const amp_node_descriptor_t* desc) {
+    const amp_events_t* e = 0;
+    if (desc->struct_size >= offsetof(amp_node_descriptor_t, reserved) + sizeof desc->reserved[0])
+        e = (const amp_events_t*)desc->reserved[0];
+    return e && e->struct_size >= sizeof *e && e->version >= 1 ? e : 0;
+}
 
 typedef struct {
     uint32_t struct_size;

@@ -74,7 +74,9 @@ func (n *instance[F]) backward(b *node.Back[F]) graph.Code {
 	}
 	n.gradients(b, flags)
 	n.rec.In, n.rec.Out, n.rec.Mode = abi.Address(n.gin), abi.Address(n.gout), abi.Backward
+	n.show(b.Events)
 	code := n.run()
+	n.hide()
 	n.swept = true
 	if code == graph.Success {
 		n.spread(b)

@@ -28,6 +28,7 @@ type core struct {
 	aside   *abi.List // release, save and load
 	other   *abi.Record
 	metrics *abi.Metrics // nil: not passed
+	notes   *abi.Events  // nil: the type takes none
 
 	in, out   []abi.Buffer // forward
 	gin, gout []abi.Buffer // backward
@@ -110,7 +111,7 @@ func newCore(l *Library, cfg node.Config, dtype uint32) (*core, error) {
 func (c *core) allocate(n *graph.LinkedNode, text string, dtype uint32) error {
 	forward, backward := c.ins+c.params, c.ins+c.params+2*c.outs+1
 	bytes := abi.SizeOf[abi.Descriptor](1) + abi.SizeOf[byte](len(n.Name)+1) + abi.SizeOf[byte](len(n.Type)+1) + abi.SizeOf[byte](len(text)+1) +
-		2*(abi.SizeOf[abi.List](1)+abi.SizeOf[abi.Record](1)) + abi.SizeOf[abi.Metrics](1) + 2*abi.SizeOf[uintptr](1) +
+		2*(abi.SizeOf[abi.List](1)+abi.SizeOf[abi.Record](1)) + abi.SizeOf[abi.Metrics](1) + abi.SizeOf[abi.Events](1) + 2*abi.SizeOf[uintptr](1) +
 		abi.SizeOf[abi.Buffer](forward) + abi.SizeOf[abi.Buffer](c.outs) + abi.SizeOf[abi.Buffer](backward) + abi.SizeOf[abi.Buffer](forward)
 	scratch := c.rows.B * c.rows.C * c.maxTokens
 	for _, i := range c.order {
@@ -133,6 +134,7 @@ func (c *core) allocate(n *graph.LinkedNode, text string, dtype uint32) error {
 	if metrics := abi.Make[abi.Metrics](c.mem, 1); !c.lib.opt.NoMetrics {
 		c.metrics, c.rec.Metrics = &metrics[0], abi.Address(metrics)
 	}
+	c.extend()
 	slot, zero := abi.Make[uintptr](c.mem, 1), abi.Make[float64](c.mem, 1)
 	c.slot, c.zero = &slot[0], abi.Address(zero)
 	c.rec.Desc, c.rec.State = abi.Address(desc), abi.Address(slot)

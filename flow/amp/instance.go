@@ -113,12 +113,14 @@ func (n *instance[F]) Forward(c *node.Call[F]) graph.Code {
 		signal(&n.out[i], &c.Out[i], c.Frame0, flags)
 	}
 	n.rec.In, n.rec.Out, n.rec.Mode = abi.Address(n.in), abi.Address(n.out), abi.Forward
+	n.show(c.Events)
 	code := n.run()
 	if code == graph.Unsupported && n.useV2 {
 		n.useV2, n.rec.Fn = false, n.lib.v1
 		n.counts.add(Demoted)
 		code = n.run()
 	}
+	n.hide()
 	n.began = true
 	code = n.judge(c, code)
 	n.report(c)

@@ -138,6 +138,7 @@ func (n *remoteInstance[F]) call(l *lane, c *node.Call[F], op int32) {
 	if c.Final {
 		h.Final = 1
 	}
+	n.sendEvents(l, c.Events)
 	for i := range c.Param {
 		p := &c.Param[i]
 		d := &h.Tensor[i]

@@ -51,7 +51,8 @@ type header struct {
 	Saved            uint32 // number of snapshots taken; the latest is in slot Saved&1
 	SavedBytes       [2]uint32
 	Reserved         [6]float32
-	_                [2]uint64
+	Events           uint32
+	_                [3]uint32
 	Tensor           [2 * maxRemotePorts]dims // parameters, then the gradients that a backward call requests
 }
 
@@ -86,6 +87,7 @@ type piece struct {
 	dOut, dIn, dParm []int // of a backward call
 	sum              []int // float64
 	sumLen           []int
+	events           int // 0: the type takes none
 	state            int // three slots: two snapshots, and one for Save, Load and State0
 	end              int // without the slots
 }
@@ -122,6 +124,9 @@ func lay(a *addition, spec *graph.Spec) piece {
 		}
 		p.sum = append(p.sum, take(sums*8))
 		p.sumLen = append(p.sumLen, sums)
+	}
+	if n := eventBytes(spec.Caps); n > 0 {
+		p.events = take(n)
 	}
 	p.state = p.end
 	return p

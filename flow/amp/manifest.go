@@ -177,7 +177,7 @@ func (n Names) MarshalJSON() ([]byte, error) { return json.Marshal(append([]stri
 
 // capNames are the names of the bits, lowest first.
 var capNames = []string{"v2", "backward", "strided", "inplace", "stateless", "linear", "timeinv", "f64",
-	"rt_safe", "batch_fuse", "snapshot", "need_x", "need_y", "need_s0"}
+	"rt_safe", "batch_fuse", "snapshot", "need_x", "need_y", "need_s0", "events"}
 
 // String returns the names of the bits known to this version.
 func (c Caps) String() string {

@@ -307,7 +307,10 @@ func (w *worker[F]) call() graph.Code {
 		p := &b.Param[i]
 		p.B, p.C, p.N, p.Framed = int(d.B), int(d.C), int(d.N), d.Flag != 0
 	}
-	code := graph.Success
+	code := w.takeEvents()
+	if code != graph.Success {
+		return code
+	}
 	if h.Op == opForward {
 		code = w.inst.Forward(&b.Call)
 	} else {

@@ -58,6 +58,7 @@ type Call[F Float] struct {
 	Param    []Param[F]  // in the order of the type's Spec; thermo.heat is the last
 	Frame0   int64       // tokens fired before this call
 	Tokens   int
+	Events   *Events // of this call, for a [Listener]; nil: the node takes none
 	Final    bool    // the inputs have ended
 	Heat     float64 // joules of this call, set by a node of ABI version 2
 	Delay    int     // frames consumed and not yet given out, set by a node of ABI version 2

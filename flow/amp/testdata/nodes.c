@@ -229,6 +229,29 @@ NODE(flags) { /* what the buffers say: flags of up to four inputs, frame0, role,
     return copy(&out[0], &in[0]), 0;
 }
 
+NODE(ledger) { /* adds to its input what events say, and forgets a quarter at each; backward: the number of events */
+    UNUSED;
+    amp_state_t* st = state(s);
+    const amp_events_t* e = amp_node_events(d);
+    uint32_t at = 0;
+    if (mode == B) return zero(&out[0]), put(&out[0], 0, e ? e->count : 0), 0;
+    for (uint32_t f = 0; f < in[0].frames; f++) {
+        for (; e && at < e->count; at++) {
+            const amp_event_t* v = (const amp_event_t*)((const char*)e->events + (size_t)at * e->event_size);
+            if (v->offset != f) break;
+            st->held[0] = 0.75 * st->held[0] + v->kind + v->key / 128. + v->channel + (double)v->value + (double)v->tune;
+        }
+        put(&out[0], f, st->held[0] + get(&in[0], f));
+    }
+    return e && at < e->count ? AMP_E_INVALID_ARG : 0;
+}
+NODE(blind) { /* takes no events: it must see the descriptor of 2.0 */
+    UNUSED;
+    seen[0] = (uintptr_t)amp_node_events(d), seen[1] = (uintptr_t)d->reserved[0] | (uintptr_t)d->reserved[1] | (uintptr_t)d->reserved[2] | (uintptr_t)d->reserved[3];
+    seen[2] = d->struct_size;
+    return copy(&out[0], &in[0]), 0;
+}
+
 static const char* const io[] = {"in", "out"};
 static const char* const io2[] = {"a", "b", "out", "side"};
 static const char* const no[] = {"out"};
@@ -262,6 +285,8 @@ static const struct {
     {INFO("HeatAdd.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), heatadd},
     {INFO("Metrics.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), metrics},
     {INFO("Flags.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 2, 1, fp, io), flags},
+    {INFO("Ledger.c", AMP_CAP_V2 | AMP_CAP_SNAPSHOT | AMP_CAP_EVENTS, 1, 0, 1, 0, io), ledger},
+    {INFO("Blind.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), blind},
 };
 enum { COUNT = sizeof table / sizeof table[0] };
 

@@ -66,7 +66,8 @@ func Draw(seed uint64, asked ...string) *Graph {
 			`"type": "LFO", "params": {"frequency_hz": 700, "kind": "triangle"}`,
 			fmt.Sprintf(`"type": "Oscillator", "oversample_ratio": %d, "params": {"kind": "saw", "frequency_hz": 1234.5}`, 1<<r.IntN(3)),
 			`"type": "Noise", "params": {"seed": 3}`,
-		}[r.IntN(3)], 0)
+			`"type": "Notes", "params": {"voices": 1, "a4_hz": 1}`,
+		}[r.IntN(4)], 0)
 	}
 	for range 3 + r.IntN(10) {
 		p.step()

@@ -9,6 +9,7 @@
 //	ResampleTypes  Resample Upsample Downsample AsyncResample
 //	WaveTypes      Oscillator OversampledOsc
 //	SourceTypes    LFO Noise
+//	NoteTypes      Notes
 //	MeterTypes     Meter Loudness VAD
 //	NeuralTypes    Conv1d GRU SquaredError
 //	SynthTypes     HarmonicSynth FilteredNoise Quantize Embedding

@@ -17,11 +17,12 @@ type Case struct {
 	Node       graph.Node
 	SampleRate float64 // 48000 when zero
 	In         []graph.Shape
-	Tokens     int     // length of the streams; 40 when zero
-	Amplitude  float64 // of the inputs; 1 when zero
-	Below      int     // not zero: the inputs are integers from 0 to it, without a derivative
-	NoGradient bool    // skip the comparison with differences: kinks, rounded parameters
-	Tolerance  float64 // relative, of derivatives; 1e-6 when zero
+	Tokens     int          // length of the streams; 40 when zero
+	Events     []node.Event // in order; Offset counts tokens of the streams
+	Amplitude  float64      // of the inputs; 1 when zero
+	Below      int          // not zero: the inputs are integers from 0 to it, without a derivative
+	NoGradient bool         // skip the comparison with differences: kinks, rounded parameters
+	Tolerance  float64      // relative, of derivatives; 1e-6 when zero
 }
 
 // Check fails the test unless the node fulfills the contract of package node:
@@ -50,8 +51,16 @@ func Check(t *testing.T, table node.Table, c Case) {
 	}
 }
 
+// rig makes an instance of a node of the case.
+func rig[F node.Float](t *testing.T, table node.Table, n *graph.Node, c *Case) *Rig[F] {
+	t.Helper()
+	g := NewRig[F](t, table, n, c.SampleRate, c.In, c.Tokens)
+	g.Events = c.Events
+	return g
+}
+
 func check[F node.Float](t *testing.T, table node.Table, c *Case) {
-	g := NewRig[F](t, table, &c.Node, c.SampleRate, c.In, c.Tokens)
+	g := rig[F](t, table, &c.Node, c)
 	in := random[F](g, c, 1)
 	whole := g.stream(t, in, []int{c.Tokens})
 	adjoint, _ := g.Inst.(node.Adjoint[F])
@@ -77,7 +86,7 @@ func check[F node.Float](t *testing.T, table node.Table, c *Case) {
 	}
 	first := *c
 	first.Node.SupportsV2 = false
-	same(t, "first version of the interface", NewRig[F](t, table, &first.Node, c.SampleRate, c.In, c.Tokens).stream(t, in, []int{c.Tokens}), whole)
+	same(t, "first version of the interface", rig[F](t, table, &first.Node, c).stream(t, in, []int{c.Tokens}), whole)
 	snapshot(t, g, c, in, whole)
 	bound(t, table, c, in, whole)
 	allocations(t, g, c, in, dOut)
@@ -133,7 +142,7 @@ func snapshot[F node.Float](t *testing.T, g *Rig[F], c *Case, in, whole []node.T
 
 // bound checks that a bound call gives what calls give.
 func bound[F node.Float](t *testing.T, table node.Table, c *Case, in, whole []node.Tensor[F]) {
-	g := NewRig[F](t, table, &c.Node, c.SampleRate, c.In, c.Tokens)
+	g := rig[F](t, table, &c.Node, c)
 	b, ok := g.Inst.(node.Binder[F])
 	if !ok {
 		return
@@ -171,14 +180,14 @@ func allocations[F node.Float](t *testing.T, g *Rig[F], c *Case, in, dOut []node
 // gradient compares derivatives in random directions with central differences:
 // all inputs together, then each parameter separately.
 func gradient(t *testing.T, table node.Table, c *Case) {
-	g := NewRig[float64](t, table, &c.Node, c.SampleRate, c.In, c.Tokens)
+	g := rig[float64](t, table, &c.Node, c)
 	in := random[float64](g, c, 1)
 	cuts := randomCuts(c.Tokens)
 	y := g.stream(t, in, cuts)
 	z := like(y, 2)
 	dIn, dParam := g.Backward(t, z)
 	value := func(n graph.Node, in []node.Tensor[float64]) float64 {
-		g := NewRig[float64](t, table, &n, c.SampleRate, c.In, c.Tokens)
+		g := rig[float64](t, table, &n, c)
 		return dot(g.stream(t, in, cuts), z)
 	}
 	scale := norm(y) * norm(z)

@@ -11,9 +11,11 @@ import (
 
 // A Rig runs one node in isolation on whole streams.
 type Rig[F node.Float] struct {
-	Node  *graph.LinkedNode
-	Inst  node.Instance[F]
-	calls []record[F]
+	Node *graph.LinkedNode
+	Inst node.Instance[F]
+	// Events go to the calls of a node that listens; Offset counts tokens of the stream.
+	Events []node.Event
+	calls  []record[F]
 }
 
 // A record is one forward call and what its backward call may read.
@@ -114,6 +116,17 @@ func (g *Rig[F]) Call(in []node.Tensor[F], n0, n int) node.Call[F] {
 	}
 	for i, s := range g.Node.OutShape {
 		c.Out = append(c.Out, NewTensor[F](s, n*g.Node.Spec.Prod[i]))
+	}
+	if g.Events != nil {
+		c.Events = &node.Events{}
+		c.Events.Reserve(len(g.Events))
+		c.Events.Clear()
+		for _, e := range g.Events {
+			if at := int(e.Offset) - n0; at >= 0 && at < n {
+				e.Offset = int32(at)
+				c.Events.Add(e)
+			}
+		}
 	}
 	return c
 }

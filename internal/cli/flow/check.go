@@ -39,7 +39,7 @@ type checkedNode struct {
 	Cycle    bool     `json:"cycle,omitempty"`
 	SubBlock string   `json:"sub_block,omitempty"`
 	Adjoint  bool     `json:"adjoint"`
-	Jacobian string   `json:"jacobian,omitempty"` // class of the derivative with respect to the inputs
+	Jacobian string   `json:"jacobian,omitempty"`     // class of the derivative with respect to the inputs
 	Delay    int      `json:"delay_frames,omitempty"` // by which the outputs are late in band
 	PDC      string   `json:"pdc,omitempty"`          // how that is compensated
 }

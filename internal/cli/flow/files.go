@@ -210,13 +210,15 @@ func (o *output[F]) end(pad float64) error {
 
 // A player runs a session from files to files.
 type player[F node.Float] struct {
-	s      *flow.Session[F]
-	memory *flow.Arena // of the session in real time
-	ins    []*media.Source
-	outs   []*output[F]
-	frames int64             // base frames after which inputs other than files end
-	block  func(block int64) // called for each block, if set
-	waited bool              // some input could not give its block
+	s       *flow.Session[F]
+	memory  *flow.Arena // of the session in real time
+	ins     []*media.Source
+	outs    []*output[F]
+	frames  int64             // base frames after which inputs other than files end
+	block   func(block int64) // called for each block, if set
+	changes []change          // still to come
+	fade    int64             // frames of each
+	waited  bool              // some input could not give its block
 }
 
 // play runs blocks until the inputs have ended, and then the tail.
@@ -237,6 +239,9 @@ func (p *player[F]) play(ctx context.Context) error {
 		}
 		if longest == 0 {
 			break
+		}
+		if err := p.nextChange(k * block); err != nil {
+			return err
 		}
 		pad = float64(block) - longest
 		if err := p.s.Block(); err != nil {

@@ -26,6 +26,9 @@ import (
 // A runner is the flags of run.
 type runner struct {
 	source
+	score
+	changes  []string
+	fade     int64
 	in, out  []string
 	seconds  float64
 	bits     int
@@ -133,16 +136,22 @@ func run(env *command.Env) *cobra.Command {
 			"WavSink, FlacSink. WAV is written as 32-bit float unless --bits is given, FLAC with 24 bits. A file .npy gets\n" +
 			"a NumPy array [channels, frames], which may be features of any rate.\n\n" +
 			"A graph without inputs runs for --seconds. With inputs, --seconds sets a minimum: inputs continue with silence,\n" +
-			"so that the graph rings out. The same plan and files give the same bytes for every --block and --threads.\n\n" +
+			"so that the graph rings out. The end of a MIDI file is a minimum too. The same plan and files give the same\n" +
+			"bytes for every --block and --threads.\n\n" +
 			"Faults are printed with block, node, frame and reason. The exit status is 1 if a block was lost: not computed, or\n" +
 			"silent because a node failed, was too slow or gave NaN. --policy mute accepts that.",
 		Example: "  atenia flow run effects.json --in dry.wav --out wet.flac --metrics\n" +
 			"  atenia flow run mixer.json --in left=a.wav --in right=b.wav --out mix=c.wav --set mix.gain=0.5\n" +
+			"  atenia flow run synth.json --midi song.mid --seconds 10 --out song.wav\n" +
+			"  atenia flow run dry.json --in dry.wav --out wet.wav --change 48000=effects.json\n" +
 			"  atenia flow run synth.json --seconds 10 --out tone.wav --realtime",
 		Args:        cobra.ExactArgs(1),
 		Annotations: command.Patient, // it removes unfinished files
 	}
-	r.flags(c)
+	r.source.flags(c)
+	r.score.flags(c)
+	c.Flags().StringArrayVar(&r.changes, "change", nil, "`FRAME=GRAPH` to go over to while playing (may be repeated)")
+	c.Flags().Int64Var(&r.fade, "fade", 480, "number of frames of the cross-fade of a --change")
 	f := c.Flags()
 	f.StringArrayVarP(&r.in, "in", "i", nil, "`[NODE=]FILE` to feed to an Input node (may be repeated)")
 	f.StringArrayVarP(&r.out, "out", "o", nil, "`[NODE=]FILE` to write what a Probe node receives (may be repeated)")
@@ -191,6 +200,12 @@ func (r *runner) options() (flow.Options, error) {
 	}
 	o.Policy = []flow.Policy{flow.Stop, flow.Mute, flow.Bypass}[pick("policy", r.policy, "stop", "mute", "bypass")]
 	o.Scan = []flow.Scan{flow.ScanSinks, flow.ScanOff, flow.ScanAll}[pick("scan", r.scan, "sinks", "off", "all")]
+	if len(r.changes) > 0 && (r.realtime || r.fade < 0) {
+		errs = append(errs, command.Usagef("--change: want no --realtime, which cannot allocate, and a --fade of 0 frames or more"))
+	}
+	if r.device != "" && !r.realtime {
+		errs = append(errs, command.Usagef("--midi-in plays while blocks run: it wants --realtime"))
+	}
 	if r.seconds < 0 || r.threads < 0 || r.limit < 0 {
 		errs = append(errs, command.Usagef("--seconds %g, --threads %d, --limit %v: want no negative numbers", r.seconds, r.threads, r.limit))
 	}
@@ -237,6 +252,9 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 	}
 	defer closing(&err, close)
 	o.Catalog = types
+	if err := r.score.open(&o); err != nil {
+		return err
+	}
 	result := &ran{Rate: r.source.rate}
 	err = r.traced(&o, func() error {
 		s, err := flow.New[F](p, o)
@@ -248,12 +266,24 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 		if err != nil {
 			return err
 		}
-		pl := &player[F]{s: s, memory: o.Memory, ins: ins.Sources, outs: outs, frames: int64(r.seconds * r.source.rate)}
+		end, err := r.score.post(s, r.source.rate)
+		if err != nil {
+			return err
+		}
+		changes, err := r.openChanges()
+		if err != nil {
+			return err
+		}
+		pl := &player[F]{changes: changes, fade: r.fade, s: s, memory: o.Memory, ins: ins.Sources, outs: outs, frames: max(int64(r.seconds*r.source.rate), end)}
 		start := time.Now()
 		progress(env, pl, r.source.rate, start)
 		err = write(outs, func() error {
 			if r.realtime {
-				return pl.realtime(ctx, r.source.rate, result)
+				stop, err := r.score.live(s)
+				if err != nil {
+					return err
+				}
+				return errors.Join(pl.realtime(ctx, r.source.rate, result), stop())
 			}
 			return pl.play(ctx)
 		})
@@ -263,6 +293,9 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 		}
 		result.Seconds = time.Since(start).Seconds()
 		if err := r.saveStates(r.states); err != nil {
+			return err
+		}
+		if err := r.score.keep(s); err != nil {
 			return err
 		}
 		return report(r, env, s, outs, result)
@@ -286,7 +319,7 @@ func (r *runner) supplied(p *graph.Plan, ins []*media.Source) error {
 			return command.Usagef("node %s takes a file: --in %s=FILE", n.Name, n.Name)
 		}
 	}
-	if !ends && r.seconds == 0 {
+	if !ends && !r.score.ends() && r.seconds == 0 {
 		return command.Usagef("the graph has no finite inputs: set its duration with --seconds")
 	}
 	return nil

@@ -26,7 +26,7 @@ package abi
 // The version of the ABI that this host implements.
 const (
 	Major = 2
-	Minor = 0
+	Minor = 1
 )
 
 // ErrUnsupported is the error of loading a library in other builds.

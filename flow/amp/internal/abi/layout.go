@@ -42,6 +42,12 @@ type Descriptor struct {
 	Reserved                    [4]uintptr
 }
 
+// Events is amp_events_t, 24 bytes: the extension that [Descriptor].Reserved[0] points to.
+type Events struct {
+	StructSize, Version, Count, EventSize uint32
+	Events                                uintptr
+}
+
 // Host is amp_host_t, 48 bytes.
 type Host struct {
 	StructSize, Major, Minor, Flags uint32
@@ -140,4 +146,5 @@ const (
 	CapNeedX
 	CapNeedY
 	CapNeedS0
+	CapEvents
 )

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"atenia/flow/amp/internal/ctest"
+	"atenia/flow/node"
 )
 
 func TestMain(m *testing.M) { os.Exit(ctest.Main(m)) }
@@ -26,12 +27,16 @@ func goLayout() string {
 	var h Host
 	var n NodeInfo
 	var l LibraryInfo
+	var e node.Event
+	var x Events
 	size("amp_node_metrics_t", unsafe.Sizeof(m))
 	size("amp_buffer_t", unsafe.Sizeof(u))
 	size("amp_node_descriptor_t", unsafe.Sizeof(d))
 	size("amp_host_t", unsafe.Sizeof(h))
 	size("amp_node_info_t", unsafe.Sizeof(n))
 	size("amp_library_info_t", unsafe.Sizeof(l))
+	size("amp_event_t", unsafe.Sizeof(e))
+	size("amp_events_t", unsafe.Sizeof(x))
 	b.WriteString("amp_execution_mode_t 4\nalign metrics 4\nreserved 6\nmodes 0 1\nlast codes -11 -67\n")
 	fields := func(name string, at ...any) {
 		for i := 0; i < len(at); i += 2 {
@@ -54,6 +59,11 @@ func goLayout() string {
 		"jacobian", unsafe.Offsetof(n.Jacobian), "param_names", unsafe.Offsetof(n.ParamNames), "port_names", unsafe.Offsetof(n.PortNames))
 	fields("amp_library_info_t", "struct_size", unsafe.Offsetof(l.StructSize), "abi_major", unsafe.Offsetof(l.Major), "abi_minor", unsafe.Offsetof(l.Minor), "node_count", unsafe.Offsetof(l.NodeCount),
 		"vendor", unsafe.Offsetof(l.Vendor), "version", unsafe.Offsetof(l.Version), "nodes", unsafe.Offsetof(l.Nodes))
+	fields("amp_event_t", "offset", unsafe.Offsetof(e.Offset), "kind", unsafe.Offsetof(e.Kind), "channel", unsafe.Offsetof(e.Channel), "key", unsafe.Offsetof(e.Key),
+		"value", unsafe.Offsetof(e.Value), "tune", unsafe.Offsetof(e.Tune))
+	fields("amp_events_t", "struct_size", unsafe.Offsetof(x.StructSize), "version", unsafe.Offsetof(x.Version), "count", unsafe.Offsetof(x.Count),
+		"event_size", unsafe.Offsetof(x.EventSize), "events", unsafe.Offsetof(x.Events))
+	fmt.Fprintf(&b, "events %d %d\n", node.NoteOn, node.PitchBend)
 	return b.String()
 }
 

@@ -11,6 +11,7 @@ static const amp_node_metrics_t m = {0, 0, {0}};
 
 int main(void) {
     S(amp_node_metrics_t), S(amp_buffer_t), S(amp_node_descriptor_t), S(amp_host_t), S(amp_node_info_t), S(amp_library_info_t);
+    S(amp_event_t), S(amp_events_t);
     S(amp_execution_mode_t);
     printf("align metrics %u\n", (unsigned)offsetof(struct align_metrics, v));
     printf("reserved %u\n", (unsigned)(sizeof m.reserved / sizeof m.reserved[0]));
@@ -33,5 +34,8 @@ int main(void) {
     O(amp_node_info_t, jacobian), O(amp_node_info_t, param_names), O(amp_node_info_t, port_names);
     O(amp_library_info_t, struct_size), O(amp_library_info_t, abi_major), O(amp_library_info_t, abi_minor);
     O(amp_library_info_t, node_count), O(amp_library_info_t, vendor), O(amp_library_info_t, version), O(amp_library_info_t, nodes);
+    O(amp_event_t, offset), O(amp_event_t, kind), O(amp_event_t, channel), O(amp_event_t, key), O(amp_event_t, value), O(amp_event_t, tune);
+    O(amp_events_t, struct_size), O(amp_events_t, version), O(amp_events_t, count), O(amp_events_t, event_size), O(amp_events_t, events);
+    printf("events %d %d\n", AMP_EVENT_NOTE_ON, AMP_EVENT_BEND);
     return 0;
 }
