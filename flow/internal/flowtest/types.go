@@ -1,6 +1,8 @@
 package flowtest
 
 import (
+	"encoding/binary"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
 )
@@ -54,6 +56,21 @@ func (l *late[F]) Forward(c *node.Call[F]) graph.Code {
 	if c.Produced == 0 {
 		return graph.Pending
 	}
+	return graph.Success
+}
+
+func (l *late[F]) StateBytes() int { return 8 + node.FloatBytes[F](Lag) }
+func (l *late[F]) Save(dst []byte) int {
+	binary.LittleEndian.PutUint64(dst, uint64(l.n))
+	return 8 + node.PutFloats(dst[8:], l.kept[:])
+}
+
+func (l *late[F]) Load(src []byte) graph.Code {
+	if len(src) != l.StateBytes() {
+		return graph.State
+	}
+	l.n = int(binary.LittleEndian.Uint64(src) & (1<<62 - 1))
+	node.GetFloats(l.kept[:], src[8:])
 	return graph.Success
 }
 
