@@ -149,7 +149,7 @@ func TestSavedControl(t *testing.T) {
 	run := func(cut int) (out []float32, control string) {
 		s := openControlled(t, 48)
 		defer func() { s.Close() }()
-		tokens := []ControlToken{{Block: 3, Node: "low", Param: "f0", Values: []float64{300}}, {Block: 9, Node: "gate", Param: "gain", Values: []float64{0.25}}, {Block: 12, Node: "low", Param: "f0"}}
+		tokens := []ControlToken{{Block: 3, Node: "low", Param: "f0", Values: []float64{300}}, {Block: 9, Node: "gate", Param: "gain", Values: []float64{0.25, 4, 0.5, 3}}, {Block: 12, Node: "low", Param: "f0"}}
 		if err := s.Play(tokens); err != nil {
 			t.Fatal(err)
 		}
