@@ -57,9 +57,6 @@ func newClocked(c *Config, input bool, began *int64) *clocked {
 const second = 1e9
 
 func (s *clocked) Start() error {
-	if *s.began == 0 {
-		*s.began = max(s.timer.now(), 1)
-	}
 	if !s.input {
 		s.moved = s.ahead
 	}
@@ -87,6 +84,9 @@ func (s *clocked) Queued() (int, bool) {
 }
 
 func (s *clocked) Move(x []float32) Status {
+	if *s.began == 0 { // the thread that moves frames is there from now on
+		*s.began = max(s.timer.now(), 1)
+	}
 	result := OK
 	for part := s.Buffer / 2 * s.Channels; len(x) > 0 && result != Stopped && result != Gone; {
 		n := min(len(x), max(part, s.Channels))

@@ -184,3 +184,8 @@ func openApart(open func(in, out *Config) (Stream, Stream, error), in, out *Conf
 	}
 	return i, o, nil
 }
+
+// Free reports whether a device of that name waits for no clock: "null:free", "file:free=PATH".
+func Free(name string) bool {
+	return strings.HasPrefix(name, "null:free") || strings.HasPrefix(name, "file:free=")
+}

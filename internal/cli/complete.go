@@ -101,6 +101,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"finetune --lora":        parts("r=", "alpha=", "dropout=", "rslora", "targets="),
 		"flow bench --only":      parts("chains", "backward", "deadlines", "oscillator"),
 		"flow run --policy":      among("stop", "mute", "bypass"),
+		"flow play --policy":     among("stop", "mute", "bypass"),
 		"hw --probe":             among("none", "quick", "full"),
 		"replay --policy":        among(policies...),
 		"finetune --out":         folders,
