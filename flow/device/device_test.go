@@ -108,7 +108,7 @@ func TestXrun(t *testing.T) {
 	fill := in.fill
 	in.fill = func(x []float32, frame int64) Status {
 		if late++; late == 20 {
-			in.timer.until(in.timer.now()+64*20*1_000_000_000/48000)
+			in.timer.until(in.timer.now() + 64*20*1_000_000_000/48000)
 		}
 		return fill(x, frame)
 	}
