@@ -11,6 +11,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/rt"
+	"atenia/internal/fault"
 )
 
 // A Setup says what a [Player] connects. Every field may be left out, but not both of In and Out.
@@ -224,11 +225,12 @@ func (p *Player) Run(ctx context.Context) (Report, error) {
 		}
 	})
 	defer stop()
-	r := Report{Loop: loop.Wait()}
+	r := Report{}
+	stuck := p.await(loop, &r)
 	r.Blocks, r.Worst, r.Trim, r.Silent, r.Ended = p.s.Blocks(), time.Duration(p.worst), p.drift.trim, p.out.silent, p.ended
-	if p.status == Gone {
+	if p.status == Gone || stuck {
 		lost := p.cfg.Out
-		if p.lostIn {
+		if lost == nil || p.lostIn {
 			lost = p.cfg.In
 		}
 		err = fmt.Errorf("the device is lost: %w", lost.Err())
@@ -249,6 +251,33 @@ func (p *Player) Run(ctx context.Context) (Report, error) {
 	}
 	r.RoundTrip = p.roundTrip()
 	return r, errors.Join(err, p.close())
+}
+
+// A server is what can leave a thread in a call that does not return.
+type server interface{ ended() bool }
+
+// await waits for the end of the loop. It reports whether the thread is stuck in a call to a server that has ended,
+// which is given a second to return; the thread then stays there.
+func (p *Player) await(loop *rt.Loop, r *Report) (stuck bool) {
+	done := make(chan rt.Report, 1)
+	var all fault.Group
+	all.Go(func() { done <- loop.Wait() })
+	tick := time.NewTicker(second / 4)
+	defer tick.Stop()
+	for late := 0; late < 5; {
+		select {
+		case r.Loop = <-done:
+			return false
+		case <-tick.C:
+			for _, s := range p.streams() {
+				if x, ok := s.(server); ok && x.ended() {
+					late++
+					break
+				}
+			}
+		}
+	}
+	return true
 }
 
 // roundTrip is how long a frame of the input waits in the output.
