@@ -90,8 +90,10 @@ func (r *Recorder) Put(x []float32) bool {
 	return true
 }
 
-// Lost returns the frames that were lost, and Frames those written so far.
-func (r *Recorder) Lost() int64   { return r.lost.Load() }
+// Lost returns the frames that were lost.
+func (r *Recorder) Lost() int64 { return r.lost.Load() }
+
+// Frames returns the frames that were written so far.
 func (r *Recorder) Frames() int64 { return r.written.Load() }
 
 // Close writes what has come and completes the file.
