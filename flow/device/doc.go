@@ -41,6 +41,6 @@
 //
 // # Faults
 //
-// Frames that a device lost, or silence that it played because a block was late, are counted (xruns); the stream goes
-// on with the same delay. A device that is unplugged ends the player with an error, and what was recorded is complete.
+// Frames that a device lost, or silence that it played because a block was late, are counted (xruns). The output then
+// begins again with silence ahead; the delay may be some blocks longer than before. A device that is unplugged ends the player with an error, and what was recorded is complete.
 package device
