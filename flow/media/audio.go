@@ -343,6 +343,10 @@ func Write[F Float](w *Writer, src [][]F) error {
 // the nearest value, or NaN, written as 0.
 func (w *Writer) Clipped() int64 { return w.clipped }
 
+// Patch corrects the header for the frames written so far. What was written to the Writer's stream must be in at, from
+// its start, and nothing be buffered between. A WAV file may be patched at any time, a FLAC file after Close.
+func (w *Writer) Patch(at io.WriterAt) error { return w.dst.patch(at) }
+
 // Close completes the stream.
 func (w *Writer) Close() error { return w.dst.finish() }
 

@@ -18,6 +18,10 @@ type Config struct {
 	// without a clock requires it, so that it cannot occupy a core forever.
 	Blocks int64
 
+	// Paced says that step itself waits until a device has a block, or room for one. The loop then has no clock, and
+	// may have a priority and no end. Rate must be 0.
+	Paced bool
+
 	// Priority is the thread's SCHED_FIFO priority, 1 to 99; 0 means 70, and a
 	// negative value keeps the system's default scheduling. If the system
 	// refuses, the loop runs without and [Report] says so. A loop without a
@@ -58,7 +62,10 @@ func (c *Config) check() error {
 	if c.Blocks < 0 {
 		bad("Blocks is %d: want a number of blocks, or 0 for no limit", c.Blocks)
 	}
-	if c.Rate == 0 && c.Blocks == 0 {
+	if c.Paced && c.Rate != 0 {
+		bad("Paced with a Rate of %d: a device is the loop's clock, or the system's is", c.Rate)
+	}
+	if c.Rate == 0 && c.Blocks == 0 && !c.Paced {
 		bad("neither Rate nor Blocks: a loop without a clock needs an end")
 	}
 	if c.Priority > maxPriority {

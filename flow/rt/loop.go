@@ -113,6 +113,12 @@ func (l *Loop) turns() {
 	}
 }
 
+// SleepUntil sleeps until the time t of [Now] or until a signal arrives. A step of a loop may call it.
+func SleepUntil(t int64) { sleepUntil(t) }
+
+// Now returns the loop's clock, in nanoseconds from an unspecified start.
+func Now() int64 { return watch.Nanotime() }
+
 const second = 1_000_000_000
 
 // A clock computes when blocks are due, without drift: the remainders of

@@ -27,7 +27,7 @@ func (l *Loop) prepare() (warnings []string) {
 			warn("memory is not locked: %v (raise RLIMIT_MEMLOCK)", err)
 		}
 	}
-	if l.cfg.Rate > 0 && l.cfg.Priority >= 0 {
+	if (l.cfg.Rate > 0 || l.cfg.Paced) && l.cfg.Priority >= 0 {
 		p := l.cfg.Priority
 		if p == 0 {
 			p = defaultPriority

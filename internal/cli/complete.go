@@ -109,6 +109,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"flow run --midi-in":     files,
 		"flow run --policy":      among("stop", "mute", "bypass"),
 		"flow run --save-state":  free,
+		"flow play --policy":     among("stop", "mute", "bypass"),
 		"hw --probe":             among("none", "quick", "full"),
 		"replay --policy":        among(policies...),
 		"finetune --out":         folders,

@@ -14,7 +14,7 @@ import (
 // or a test outside its package uses it.
 var publicPackages = []string{
 	".", "tensor", "grad", "nested", "nested/rule",
-	"flow", "flow/graph", "flow/node", "flow/node/nodetest", "flow/amp", "flow/amp/clap", "flow/rt", "flow/mel", "flow/fit", "flow/media", "flow/midi", "flow/view",
+	"flow", "flow/graph", "flow/node", "flow/node/nodetest", "flow/amp", "flow/amp/clap", "flow/device", "flow/rt", "flow/mel", "flow/fit", "flow/media", "flow/midi", "flow/view",
 	"quila", "quila/config", "serve",
 }
 

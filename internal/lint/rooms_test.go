@@ -85,7 +85,7 @@ var wideRooms = map[string]struct {
 	".":                         {40, "the face: it joins everything"},
 	"internal/cli":              {25, "the face: one command each"},
 	"internal/bench":            {11, "it measures an engine from all sides: steps, kernels, the ring, the files, and images by a package of their own"},
-	"internal/cli/flow":         {13, "the face of flow: one package for each of its formats and executors"},
+	"internal/cli/flow":         {14, "the face of flow: one package for each of its formats and executors"},
 	"internal/exec":             {13, "an executor joins kernels, their scans and chunks, threads, and the four forms in which weights are held"},
 	"internal/speech":           {11, "an ear joins the model and its steps, the sound's graph, the tokenizer and the states that they share"},
 	"internal/memory/residence": {14, "where weights come from and how towers run: files, the placement, the ring, its lanes, experts and coded files"},

@@ -47,6 +47,7 @@ type filter[F node.Float] struct {
 	current int    // index of the place that holds the state
 	tuned   [][5]F // parameters from which the rows were designed
 	ready   bool
+	designs int // how many times a row was designed
 
 	// For frames with individual coefficients.
 	coef   dsp.Framed[F] // of one row of a call
@@ -104,6 +105,7 @@ func (f *filter[F]) tune(p []node.Param[F]) {
 			continue
 		}
 		f.tuned[r] = v
+		f.designs++
 		c := f.coefficients(v)
 		for _, p := range f.places {
 			p.bank.Set(p.first+r, c)

@@ -16,9 +16,11 @@ func (f *filter[F]) Bind(c *node.Call[F]) func() {
 	var w watch[F]
 	w.add(c.Param[:f.params])
 	y, x, stride, n := c.Out[0].Data, c.In[0].Data, c.In[0].N, c.Tokens
+	designs := f.designs
 	return node.Bind(f.Reporter, c, func() {
-		if w.changed() {
+		if w.changed() || designs != f.designs {
 			f.tune(c.Param)
+			designs = f.designs
 		}
 		f.moveState(0)
 		f.own.Forward(y, x, stride, n)
@@ -38,7 +40,7 @@ func (f *filter[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func
 		rows += len(g.tuned)
 	}
 	bank, first, moved := dsp.NewBank[F](rows), 0, true
-	places, heat := make([]int, len(all)), false
+	places, designs, heat := make([]int, len(all)), make([]int, len(all)), false
 	var w watch[F]
 	for i, g := range all {
 		places[i] = len(g.places)
@@ -50,13 +52,18 @@ func (f *filter[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func
 		for r := range g.tuned {
 			bank.Bind(first+r, calls[i].Out[0].Row(r), calls[i].In[0].Row(r))
 		}
-		first += len(g.tuned)
+		first, designs[i] = first+len(g.tuned), g.designs
 	}
 	n := calls[0].Tokens
 	return func() {
-		if w.changed() {
+		changed := w.changed()
+		for i, g := range all { // another call may have designed it for values between those that w saw
+			changed = changed || designs[i] != g.designs
+		}
+		if changed {
 			for i, g := range all {
 				g.tune(calls[i].Param)
+				designs[i] = g.designs
 			}
 		}
 		if moved {

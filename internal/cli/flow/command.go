@@ -30,7 +30,7 @@ func Command(env *command.Env) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(run(env), check(env), drawing(env), gradient(env), fitting(env), nodes(env), bench(env))
+	c.AddCommand(run(env), play(env), check(env), drawing(env), gradient(env), fitting(env), nodes(env), bench(env))
 	c.AddCommand(children()...)
 	return c
 }
