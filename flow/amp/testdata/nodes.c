@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "amp.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -178,6 +179,26 @@ NODE(hang) {
         for (;;) nanosleep(&(struct timespec){1, 0}, NULL);
     return copy(&out[0], &in[0]), 0;
 }
+NODE(nap) { /* adds up what it has seen, and sleeps 50 ms once; logs and prints, and ends the program at 333 */
+    UNUSED;
+    amp_state_t* st = state(s);
+    if (in[0].frames && get(&in[0], 0) == 333) {
+        d->host->log(d->host->ctx, 1, "no more");
+        fprintf(stderr, "giving up");
+        exit(3);
+    }
+    if (in[0].frames && st->calls++ == after(d)) nanosleep(&(struct timespec){0, 50000000}, NULL);
+    for (uint32_t f = 0; f < in[0].frames; f++) put(&out[0], f, st->held[0] += get(&in[0], f));
+    return 0;
+}
+NODE(deep) { /* overflows the stack at 444, and ends the program at 333 */
+    UNUSED;
+    volatile char big[4096];
+    big[0] = 1;
+    if (in[0].frames && get(&in[0], 0) == 444) return deep(d, s, in, out, mode, m) + big[0];
+    if (in[0].frames && get(&in[0], 0) == 333) exit(0);
+    return copy(&out[0], &in[0]), 0;
+}
 NODE(denormals) { /* flushes denormals and does not set it back */
     UNUSED;
 #if defined(__x86_64__)
@@ -253,6 +274,8 @@ static const struct {
     {INFO("Replace.c", AMP_CAP_V2 | AMP_CAP_BACKWARD, 1, 0, 1, 0, io), replace},
     {INFO("Crash.c", AMP_CAP_V2 | AMP_CAP_SNAPSHOT, 1, 0, 1, 0, io), crash},
     {INFO("Hang.c", AMP_CAP_V2, 1, 0, 1, 0, io), hang},
+    {INFO("Nap.c", AMP_CAP_V2 | AMP_CAP_SNAPSHOT, 1, 0, 1, 0, io), nap},
+    {INFO("Deep.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), deep},
     {INFO("Denormals.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), denormals},
     {INFO("Rounding.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), rounding},
     {INFO("Talk.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), talk},
