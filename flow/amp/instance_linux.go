@@ -45,7 +45,7 @@ func newRemoteInstance[F node.Float](p *Process, cfg node.Config) (node.Instance
 	if len(p.added) == maxInstances {
 		return nil, errors.New("too many nodes of one library")
 	}
-	a.At = p.used
+	a.At, a.Queue = p.used, min(queueBytes, (regionBytes-p.used)/queueShare)
 	place := lay(a, n.Spec)
 	if place.end+3*maxSnapshot > regionBytes {
 		return nil, &graph.Error{Code: graph.NoMemory, Path: n.Path, Names: []string{n.Name}, Text: "the memory shared with the library's process is exhausted"}

@@ -30,7 +30,8 @@ const (
 	lineLimit      = 64 << 20 // of a control message
 	headerBytes    = 160 + 2*maxRemotePorts*16
 	entryBytes     = 32
-	queueBytes     = 256 << 10 // of a node: what it missed, to be computed afterwards
+	queueBytes     = 512 << 10 // of a node: what it missed, to be computed afterwards
+	queueShare     = 32        // of the room that is left in the region
 	leastQueue     = 4         // calls
 	mostQueue      = 1024
 	pageBytes      = 4096
@@ -100,6 +101,7 @@ type addition struct {
 	MaxTokens  int
 	Training   bool
 	At         int // offset of its piece in the region
+	Queue      int // bytes of the queue
 }
 
 // A piece holds the offsets of an instance's data in the region. Inputs and parameters are at offsets from an entry of
@@ -139,7 +141,7 @@ func lay(a *addition, spec *graph.Spec) piece {
 		p.param = append(p.param, take(max(rows*a.MaxTokens, len(s.Value.Data))*size))
 	}
 	p.entry = (p.end + 63) &^ 63
-	p.depth = min(max(queueBytes/p.entry, leastQueue), mostQueue)
+	p.depth = min(max(a.Queue/p.entry, leastQueue), mostQueue)
 	p.queue = (a.At + headerBytes + 63) &^ 63
 	p.end = p.queue + (p.depth+1)*p.entry
 	for _, s := range a.InShape {
