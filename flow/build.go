@@ -50,6 +50,7 @@ func (s *Session[F]) build() error {
 			s.probes = append(s.probes, s.procs[v])
 		}
 	}
+	s.teams()
 	if s.opt.Schedule != 0 {
 		s.dice = rand.New(rand.NewPCG(s.opt.Schedule, 0))
 	}

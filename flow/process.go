@@ -19,10 +19,11 @@ type process[F node.Float] struct {
 	gates   []*gate          // other gates on its in-edges
 	out     []*channel[F]
 	params  []paramValue[F]
-	slice   int  // tokens of a call inside a cycle; a whole block elsewhere
-	polled  bool // polled in every block: it, or a node upstream, is dynamic
-	trimmed int  // frames dropped at the start of the stream
-	live    bool // n0 is advanced by the static list
+	slice   int      // tokens of a call inside a cycle; a whole block elsewhere
+	team    *team[F] // those that can be called with it; nil: it alone
+	polled  bool     // polled in every block: it, or a node upstream, is dynamic
+	trimmed int      // frames dropped at the start of the stream
+	live    bool     // n0 is advanced by the static list
 
 	n0    int64 // tokens fired
 	left  int   // tokens still to fire in this block

@@ -252,6 +252,13 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 		}
 		for _, p := range order {
 			for t := s.want(p); t > 0; t = s.want(p) {
+				if p.team != nil && !s.dry && s.rec == nil {
+					if code := s.fireTeam(p.team); code != graph.Success {
+						return code
+					}
+					moved = true
+					continue
+				}
 				if s.dry {
 					s.static.note(p, t)
 				}

@@ -45,7 +45,7 @@ func newRemoteInstance[F node.Float](p *Process, cfg node.Config) (node.Instance
 	if len(p.added) == maxInstances {
 		return nil, errors.New("too many nodes of one library")
 	}
-	a.At, a.Queue = p.used, min(queueBytes, (regionBytes-p.used)/queueShare)
+	a.At, a.Queue = p.used, max(min(queueBytes, (regionBytes-3*maxSnapshot-p.used)/queueShare), 0)
 	place := lay(a, n.Spec)
 	if place.end+3*maxSnapshot > regionBytes {
 		return nil, &graph.Error{Code: graph.NoMemory, Path: n.Path, Names: []string{n.Name}, Text: "the memory shared with the library's process is exhausted"}
@@ -388,6 +388,15 @@ func unwrap[F node.Float](i node.Instance[F]) (*remoteInstance[F], bool) {
 		return n.remoteInstance, true
 	}
 	return nil, false
+}
+
+// Join implements [node.Joiner]: one request for nodes of one library.
+func (n *remoteInstance[F]) Join(others []node.Instance[F], calls []*node.Call[F]) (func([]bool, []graph.Code), bool) {
+	b, ok := NewBatch(append([]node.Instance[F]{n}, others...), calls)
+	if !ok {
+		return nil, false
+	}
+	return b.Some, true
 }
 
 // Forward makes the calls and stores their results in codes, one for each.

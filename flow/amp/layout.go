@@ -31,7 +31,7 @@ const (
 	headerBytes    = 160 + 2*maxRemotePorts*16
 	entryBytes     = 32
 	queueBytes     = 512 << 10 // of a node: what it missed, to be computed afterwards
-	queueShare     = 32        // of the room that is left in the region
+	queueShare     = 64        // of the room that is left in the region, so that there is some for many nodes
 	leastQueue     = 4         // calls
 	mostQueue      = 1024
 	pageBytes      = 4096

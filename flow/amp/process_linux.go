@@ -32,18 +32,18 @@ type Process struct {
 	r   region
 	mem *os.File // of the region, for the next child
 
-	latch   latch // guards the region's queues, and what follows
-	seq     uint32
-	misses  int   // waits in a row that ended without an answer
-	since   int64 // when the first of them began, in ns
-	turns   uint32
-	raw     bool                 // the last request came from a thread without a P
-	active  atomic.Pointer[lane] // nil: none yet
-	stream  atomic.Int64         // ns of the stream that were passed
-	missed  atomic.Int64
-	gaps    atomic.Int64 // calls that found no room in a queue
-	resting atomic.Bool  // a back-off lasts
-	over    atomic.Bool  // closed: the region is not there any more
+	latch    latch // guards the region's queues, and what follows
+	seq      uint32
+	misses   int   // waits in a row that ended without an answer
+	since    int64 // when the first of them began, in ns
+	requests atomic.Int64
+	raw      bool                 // the last request came from a thread without a P
+	active   atomic.Pointer[lane] // nil: none yet
+	stream   atomic.Int64         // ns of the stream that were passed
+	missed   atomic.Int64
+	gaps     atomic.Int64 // calls that found no room in a queue
+	resting  atomic.Bool  // a back-off lasts
+	over     atomic.Bool  // closed: the region is not there any more
 
 	mu          sync.Mutex // guards all below
 	closed      bool
@@ -182,6 +182,7 @@ func (l *lane) ask(v any) (r reply, err error) {
 type ProcessStatus struct {
 	Crashes     int   // children that died, apart from those that were ended because they did not answer
 	Restarts    int   // children started in the place of another
+	Requests    int64 // one may be the calls of many nodes
 	Timeouts    int64 // calls without an answer in time
 	Lost        int64 // calls that a node never saw, because too many were waiting for its process
 	Suspended   bool  // it did not answer, and will be started again after a back-off
@@ -197,7 +198,7 @@ func (p *Process) Status() ProcessStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.active.Load()
-	s := ProcessStatus{Crashes: p.crashCount, Restarts: p.restarts, Timeouts: p.missed.Load(), Lost: p.gaps.Load(),
+	s := ProcessStatus{Crashes: p.crashCount, Restarts: p.restarts, Requests: p.requests.Load(), Timeouts: p.missed.Load(), Lost: p.gaps.Load(),
 		Suspended: p.suspended, Quarantined: p.quarantined}
 	if p.closed {
 		return s

@@ -25,7 +25,7 @@ func (p *Process) New64(node.Config) (node.Instance[float64], error) { return ni
 // ProcessStatus is the condition of an isolated library.
 type ProcessStatus struct {
 	Crashes, Restarts             int
-	Timeouts, Lost                int64
+	Requests, Timeouts, Lost      int64
 	Suspended, Quarantined, Ready bool
 	PID, Priority                 int
 	Refused                       error

@@ -62,11 +62,12 @@ func (p *Process) ready(l *lane, raw bool) graph.Code {
 
 // exchange makes a request of n prepared calls and waits for the answer. The latch is held.
 func (p *Process) exchange(l *lane, n int, raw bool) graph.Code {
-	if p.turns&63 == 0 || raw != p.raw { // threads change rarely, and asking costs a system call
+	if p.requests.Load()&63 == 0 || raw != p.raw { // threads change rarely, and asking costs a system call
 		id, _, _ := syscall.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
 		p.r.store(offCaller, uint32(id))
 	}
-	p.turns, p.raw = p.turns+1, raw
+	p.raw = raw
+	p.requests.Add(1)
 	*at[cpu.FloatEnv](&p.r, offEnv) = cpu.GetFloatEnv()
 	p.r.store(offCount, uint32(n))
 	if p.seq++; p.seq == gone {
