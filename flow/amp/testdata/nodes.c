@@ -191,6 +191,18 @@ NODE(nap) { /* adds up what it has seen, and sleeps 50 ms once; logs and prints,
     for (uint32_t f = 0; f < in[0].frames; f++) put(&out[0], f, st->held[0] += get(&in[0], f));
     return 0;
 }
+NODE(latch) { /* y = x times the first value of p that it was ever given, in a call of any length; logs that length */
+    UNUSED;
+    amp_state_t* st = *s;
+    if (!st) {
+        st = state(s);
+        st->held[0] = in[1].flags & AMP_BUF_ABSENT ? 1 : get(&in[1], 0);
+        st->count = in[0].frames;
+        d->host->log(d->host->ctx, 1, st->count ? "made by frames" : "made without frames");
+    }
+    for (uint32_t f = 0; f < in[0].frames; f++) put(&out[0], f, get(&in[0], f) * st->held[0]);
+    return 0;
+}
 NODE(deep) { /* overflows the stack at 444, and ends the program at 333 */
     UNUSED;
     volatile char big[4096];
@@ -275,6 +287,7 @@ static const struct {
     {INFO("Crash.c", AMP_CAP_V2 | AMP_CAP_SNAPSHOT, 1, 0, 1, 0, io), crash},
     {INFO("Hang.c", AMP_CAP_V2, 1, 0, 1, 0, io), hang},
     {INFO("Nap.c", AMP_CAP_V2 | AMP_CAP_SNAPSHOT, 1, 0, 1, 0, io), nap},
+    {INFO("Latch.c", AMP_CAP_V2 | AMP_CAP_SNAPSHOT, 1, 2, 1, fp, io), latch},
     {INFO("Deep.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), deep},
     {INFO("Denormals.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), denormals},
     {INFO("Rounding.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), rounding},
