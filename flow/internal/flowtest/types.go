@@ -30,25 +30,32 @@ type asked[F node.Float] struct{}
 
 func (asked[F]) Reset() {}
 func (asked[F]) Forward(c *node.Call[F]) graph.Code {
-	copy(c.Out[0].Data[:c.Tokens], c.In[0].Data)
+	copy(c.Out[0].Data[:c.In[0].B*c.In[0].C*c.Tokens], c.In[0].Data)
 	return graph.Success
 }
 
 type late[F node.Float] struct {
-	kept [Lag]F
+	kept [][Lag]F // by row
 	n    int
 }
 
 func (l *late[F]) Reset() { l.n = 0 }
 func (l *late[F]) Forward(c *node.Call[F]) graph.Code {
+	for len(l.kept) < c.In[0].B*c.In[0].C {
+		l.kept = append(l.kept, [Lag]F{})
+	}
 	c.Produced = 0
-	for _, x := range c.In[0].Data[:c.Tokens] {
+	for i := range c.Tokens {
 		at := l.n % Lag
+		for r := range c.In[0].B * c.In[0].C {
+			if l.n >= Lag {
+				c.Out[0].Row(r)[c.Produced] = l.kept[r][at]
+			}
+			l.kept[r][at] = c.In[0].Row(r)[i]
+		}
 		if l.n >= Lag {
-			c.Out[0].Data[c.Produced] = l.kept[at]
 			c.Produced++
 		}
-		l.kept[at] = x
 		l.n++
 	}
 	if c.Produced == 0 {
@@ -62,9 +69,11 @@ type sieve[F node.Float] struct{}
 func (sieve[F]) Reset() {}
 func (sieve[F]) Forward(c *node.Call[F]) graph.Code {
 	c.Produced = 0
-	for i, x := range c.In[0].Data[:c.Tokens] {
+	for i := range c.Tokens {
 		if (c.Frame0+int64(i))/Lag%2 == 0 {
-			c.Out[0].Data[c.Produced] = x
+			for r := range c.In[0].B * c.In[0].C {
+				c.Out[0].Row(r)[c.Produced] = c.In[0].Row(r)[i]
+			}
 			c.Produced++
 		}
 	}
