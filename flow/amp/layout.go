@@ -47,6 +47,7 @@ const (
 	opFinishAdjoint
 	opSave
 	opLoad
+	opNone // a queued call that ended a child, and is not made again
 )
 
 // A header is the fixed part of an instance's piece. Both processes write it,
@@ -65,16 +66,15 @@ type header struct {
 	Head             uint64    // number of the last call that the host queued
 	Done             uint64    // of the last one that was made
 	Doing            uint64    // of the one that is being made, Done in between
-	Skip             uint64    // of one that ended an earlier child, and is not made again
 	Restart          uint64    // of the last reset: what was before it does not matter
 	Reserved         [6]float32
-	_                [3]uint64
+	_                [4]uint64
 	Tensor           [2 * maxRemotePorts]dims // parameters of a backward call, then the gradients that it requests
 }
 
 // A queued is one call in an instance's queue: this, the shapes of the parameters, inputs and parameters.
 type queued struct {
-	Op, Tokens int32 // opForward or opReset
+	Op, Tokens int32 // opForward, opReset or opNone
 	Frame0     int64
 	Final      uint32
 	_          [3]uint32

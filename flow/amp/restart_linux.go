@@ -107,7 +107,7 @@ func (p *Process) obituary(l *lane, killed bool) string {
 		e := at[queued](&p.r, p.pieces[i].call(h.Doing))
 		text += fmt.Sprintf(" in node %s at frame %d", a.Node.Name, e.Frame0)
 		if own {
-			h.Skip = h.Doing
+			e.Op = opNone
 		}
 	}
 	if said := l.said.String(); said != "" {

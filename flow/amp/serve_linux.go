@@ -280,7 +280,7 @@ func (w *worker[F]) catchUp() {
 	h := w.h
 	head := atomic.LoadUint64(&h.Head)
 	for number := h.Done + 1; number <= head; number++ {
-		if number != h.Skip && (w.state != nil || w.spec.Dynamic || number == head) {
+		if w.state != nil || w.spec.Dynamic || number == head {
 			atomic.StoreUint64(&h.Doing, number)
 			h.Code = int32(w.forward(number))
 		}
@@ -319,9 +319,12 @@ func (w *worker[F]) slot(i int) []byte {
 func (w *worker[F]) forward(number uint64) graph.Code {
 	from := w.p.call(number)
 	e, h, c := *at[queued](&w.s.r, from), w.h, &w.back.Call
-	if e.Op == opReset {
+	switch e.Op {
+	case opReset:
 		w.inst.Reset()
 		return graph.Success
+	case opNone:
+		return graph.Fail
 	}
 	w.frames(int(e.Tokens), e.Frame0, e.Final)
 	w.place(from, values[dims](&w.s.r, from+entryBytes, len(c.Param)))
