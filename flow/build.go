@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -32,7 +33,7 @@ func (s *Session[F]) build() error {
 	}
 	s.meter = newMeter(names)
 	if s.opt.Timing || s.opt.Limit > 0 {
-		s.watch = watch.New(len(names), max(int64(s.opt.Limit), 0), s.opt.clock)
+		s.watch = watch.New(len(names), max(int64(s.opt.Limit), 0), int(math.Ceil(s.opt.SampleRate/float64(l.BlockFrames))), s.opt.clock)
 	}
 	s.wire()
 	for _, p := range s.procs {
@@ -53,6 +54,7 @@ func (s *Session[F]) build() error {
 			s.probes = append(s.probes, s.procs[v])
 		}
 	}
+	s.teams()
 	if s.opt.Schedule != 0 {
 		s.dice = rand.New(rand.NewPCG(s.opt.Schedule, 0))
 	}

@@ -165,7 +165,7 @@ func TestRandomCues(t *testing.T) {
 		var want, plain map[string]node.Tensor[float32]
 		inputs := map[string]node.Tensor[float32]{}
 		for name, x := range flowtest.Streams[float32](&flowtest.Graph{Inputs: g.Inputs, BlockFrames: frames}, 1) {
-			inputs[name] = node.Tensor[float32]{Data: x, B: 1, C: 1, N: frames}
+			inputs[name] = fromRows(plan, name, x)
 		}
 		var params []string
 		for _, n := range plan.Nodes {

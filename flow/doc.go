@@ -68,6 +68,7 @@
 //	run.go             sessions: blocks, streams, the order of visits
 //	build.go           from a linked graph to processes and channels
 //	ready.go, fire.go  when a process may fire and for how many tokens; one firing
+//	join.go            one call for several nodes of a separate process
 //	channel.go         channels, with ring.go for their frames and memory.go for where these are stored
 //	drain.go           what nodes hold back until the end of the stream
 //	full.go            waiting for room, and the deadlocks that capacities cause

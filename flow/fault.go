@@ -57,9 +57,12 @@ const (
 	Slow                           // a call exceeded [Options.Limit]
 	Enlarged                       // a channel got more room than the plan gives it, which ended a deadlock
 	Overrun                        // a block that the host fed in real time was not taken: a channel is full
+	Suspended                      // three calls in a row exceeded the limit: the node is not called for a number of blocks
+	Resumed                        // it is called again
+	Starved                        // a cycle has too few frames for the node, which never runs; told before the first block
 )
 
-var kindNames = []string{"failed", "not finite", "under-declared delay", "slow", "enlarged", "overrun"}
+var kindNames = []string{"failed", "not finite", "under-declared delay", "slow", "enlarged", "overrun", "suspended", "resumed", "starved"}
 
 // String returns the kind in words.
 func (k EventKind) String() string { return kindNames[k] }
@@ -73,7 +76,8 @@ type Event struct {
 	Kind           EventKind
 	Code           graph.Code // as returned by the node; Numeric or Timeout when the session found the fault; Success if none failed
 	Delay          int        // frames that the node reported, of UnderDeclared
-	Edge, Capacity int        // of Enlarged: index in the plan, and what it holds now, in frames
+	Blocks         int        // of Suspended: how long
+	Edge, Capacity int        // of Enlarged: index in the plan, and what it holds now, in frames; of Starved: what its delay should be
 }
 
 // Reason says what happened and what the session did, without the node's name.
@@ -89,6 +93,12 @@ func (e Event) Reason() string {
 		return "the call exceeded its time limit: the block is silent"
 	case Enlarged:
 		return fmt.Sprintf("edges[%d] has room for %s now: with the plan's capacity_frames the graph would deadlock", e.Edge, spelling.Count(e.Capacity, "frame"))
+	case Suspended:
+		return fmt.Sprintf("three calls in a row exceeded the time limit: silent for %s", spelling.Count(e.Blocks, "block"))
+	case Resumed:
+		return "called again after its suspension"
+	case Starved:
+		return fmt.Sprintf("never runs, and neither do the others of its cycle: edges[%d] has fewer frames than it reads at once: set its delay_frames to at least %d", e.Edge, e.Capacity)
 	case Overrun:
 		return "the block is lost: a channel after the input is full"
 	}

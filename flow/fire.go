@@ -22,6 +22,16 @@ type recorder[F node.Float] interface {
 // fire calls a process for t tokens: it takes frames from the rings, computes parameters, calls the node and stores
 // its output in the rings.
 func (s *Session[F]) fire(p *process[F], t int) graph.Code {
+	s.load(p, t)
+	code := graph.Success
+	if !s.dry {
+		code = s.call(p, t)
+	}
+	return min(code, s.store(p, t))
+}
+
+// load takes the frames of t tokens from the rings.
+func (s *Session[F]) load(p *process[F], t int) {
 	for _, r := range p.all {
 		n := t * r.cons
 		switch {
@@ -34,16 +44,15 @@ func (s *Session[F]) fire(p *process[F], t int) graph.Code {
 			r.take(r.in.Data, n, n)
 		}
 	}
-	code := graph.Success
-	c := &p.call
-	if !s.dry {
-		code = s.call(p, t)
-	}
+}
+
+// store puts what a call for t tokens gave into the rings, and counts it as fired.
+func (s *Session[F]) store(p *process[F], t int) graph.Code {
 	for i, o := range p.out {
 		full := t * p.Spec.Prod[i]
 		n := full
 		if !s.dry && p.Spec.Dynamic {
-			n = c.Produced * p.Spec.Prod[i]
+			n = p.call.Produced * p.Spec.Prod[i]
 		}
 		skip := int(min(max(int64(p.trimmed)-o.made, 0), int64(n)))
 		o.made += int64(n)
@@ -65,11 +74,11 @@ func (s *Session[F]) fire(p *process[F], t int) graph.Code {
 	if p.first < 0 {
 		p.first = s.block
 	}
-	return code
+	return graph.Success
 }
 
-// call runs the node on t tokens whose inputs are ready.
-func (s *Session[F]) call(p *process[F], t int) graph.Code {
+// prepare sets the lengths and parameters of a call for t tokens whose inputs are ready.
+func (s *Session[F]) prepare(p *process[F], t int) *node.Call[F] {
 	c := &p.call
 	c.Tokens = t
 	for i, r := range p.in {
@@ -86,6 +95,12 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 	for i := range c.Out {
 		c.Out[i].N = t * p.Spec.Prod[i]
 	}
+	return c
+}
+
+// call runs the node on t tokens whose inputs are ready.
+func (s *Session[F]) call(p *process[F], t int) graph.Code {
+	c := s.prepare(p, t)
 	if s.rec == nil {
 		return s.forward(p, c, p.n0)
 	}
@@ -101,7 +116,7 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 
 // forward makes a forward call and accounts what it reports.
 func (s *Session[F]) forward(p *process[F], c *node.Call[F], n0 int64) graph.Code {
-	c.Frame0, c.Produced, c.Heat, c.Delay, c.Reserved = n0+p.origin, c.Tokens, 0, 0, [6]float32{}
+	begin(c, n0+p.origin)
 	code := graph.Success
 	switch {
 	case p.inst == nil:
@@ -116,6 +131,16 @@ func (s *Session[F]) forward(p *process[F], c *node.Call[F], n0 int64) graph.Cod
 		code = s.applyPolicy(p, c, code)
 		s.took(p, c, ns)
 	}
+	s.account(p, c)
+	return code
+}
+
+func begin[F node.Float](c *node.Call[F], n0 int64) {
+	c.Frame0, c.Produced, c.Heat, c.Delay, c.Reserved = n0, c.Tokens, 0, 0, [6]float32{}
+}
+
+// account keeps what a call reported.
+func (s *Session[F]) account(p *process[F], c *node.Call[F]) {
 	if !p.SupportsV2 || p.inst == nil {
 		c.Heat = node.HeatOf(c)
 	}
@@ -124,7 +149,6 @@ func (s *Session[F]) forward(p *process[F], c *node.Call[F], n0 int64) graph.Cod
 		s.meter.Reserved(p.Index, c.Reserved)
 	}
 	s.meter.Add(p.Index, Forward, c.Heat)
-	return code
 }
 
 // noteDelay records the delay that a node of ABI version 2 reports.

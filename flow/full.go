@@ -109,7 +109,7 @@ func (s *Session[F]) leads(from, to int) bool {
 
 // starved returns nodes that wait for each other for ever because of a barrier, although all gates are open. Linking
 // finds such cycles without a prefill; that a prefill is too short for a barrier, which wants a whole block, only counts
-// tell. (A cycle whose prefill is too short for the tokens of its own nodes is left: the others run.)
+// tell. (A cycle whose prefill is too short for the tokens of its own nodes is left: the others run. An event tells.)
 func (s *Session[F]) starved() (names []string) {
 	barrier := false
 	for _, p := range s.procs {
@@ -128,6 +128,27 @@ func (s *Session[F]) starved() (names []string) {
 		return nil
 	}
 	return names
+}
+
+// starving reports the nodes that wait for each other in a cycle for ever, although all gates are open. What is outside of
+// the cycle runs, so that this is no error. It is an event for each cycle, of a node that reads more frames at once than a
+// delay of the cycle has, or else of the first one in the plan that waits.
+func (s *Session[F]) starving() {
+	told := make([]bool, len(s.procs))
+	for _, delayed := range []bool{true, false} {
+		for _, p := range s.procs {
+			for _, r := range p.all {
+				need, has := int64(min(p.left, p.slice)*r.cons), r.readable(r.cursor, false)
+				if p.left == 0 || told[p.Index] || delayed && r.prefill == 0 || has >= need || !s.leads(r.edge.Src, p.Index) {
+					continue
+				}
+				for q := range told { // the others of the cycle
+					told[q] = told[q] || s.leads(p.Index, q) && s.leads(q, p.Index)
+				}
+				s.faults.add(Event{Node: p.Index, Kind: Starved, Edge: r.edge.Index, Capacity: int(r.prefill + need - has)})
+			}
+		}
+	}
 }
 
 // keep notes which Inputs did not give the block that the host fed. In real time that block is lost, which is an event.

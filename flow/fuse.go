@@ -131,7 +131,7 @@ func (s *Session[F]) fused(units []*unit[F]) (*job[F], bool) {
 	}
 	first, ok := units[0].inst.(node.Fuser[F])
 	if !ok {
-		return nil, false
+		return s.joined(units)
 	}
 	var others []node.Instance[F]
 	var calls []*node.Call[F]

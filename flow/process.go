@@ -19,13 +19,14 @@ type process[F node.Float] struct {
 	gates   []*gate          // other gates on its in-edges
 	out     []*channel[F]
 	params  []paramValue[F]
-	cues    cueList // events for the node
-	listens bool    // it takes events
-	posted  int     // events so far
-	slice   int     // tokens of a call inside a cycle; a whole block elsewhere
-	polled  bool    // polled in every block: it, or a node upstream, is dynamic
-	trimmed int     // frames dropped at the start of the stream
-	live    bool    // n0 is advanced by the static list
+	cues    cueList  // events for the node
+	listens bool     // it takes events
+	posted  int      // events so far
+	slice   int      // tokens of a call inside a cycle; a whole block elsewhere
+	team    *team[F] // those that can be called with it; nil: it alone
+	polled  bool     // polled in every block: it, or a node upstream, is dynamic
+	trimmed int      // frames dropped at the start of the stream
+	live    bool     // n0 is advanced by the static list
 
 	n0      int64 // tokens fired
 	origin  int64 // tokens of the stream before the first of this session, after a change of the plan

@@ -3,6 +3,8 @@ package flow
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"testing"
 
 	"atenia/flow/graph"
@@ -10,12 +12,15 @@ import (
 	"atenia/flow/node"
 )
 
-// drawings returns how many random graphs a test runs.
+// drawings returns how many random graphs a test runs: ATENIA_GRAPHS, or as many as take a few seconds.
 func drawings() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("ATENIA_GRAPHS"), 10, 32); err == nil && n > 0 {
+		return n
+	}
 	if testing.Short() {
 		return 12
 	}
-	return 150
+	return 60
 }
 
 // TestRandomGraphs: graphs of everything that changes when a node fires give the bytes of the reference, on both paths,
@@ -46,8 +51,8 @@ func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, types node.Table
 	}
 	warm := 40 + 2000/g.BlockFrames
 	blocks := warm + 120
-	var want map[string][]F
-	for _, o := range []Options{{}, {DisableStatic: true}, {Threads: 2, eager: true}, {DisableFusion: true, Scan: ScanAll}, {Schedule: seed + 1}} {
+	var want map[string][][]F
+	for _, o := range []Options{{}, {DisableStatic: true}, {Threads: 2, eager: true}, {Threads: 4, eager: true}, {DisableFusion: true, Scan: ScanAll}, {Schedule: seed + 1}} {
 		o.BlockFrames, o.Catalog = g.BlockFrames, types
 		s, err := New[F](plan, o)
 		if errors.Is(err, &graph.Error{Code: graph.Deadlock}) {

@@ -49,6 +49,7 @@ func (s *Session[F]) rehearse() error {
 			return &graph.Error{Code: graph.Deadlock, Path: s.link.Plan.Root + ".edges", Names: names,
 				Text: "a barrier makes these nodes wait for each other for ever: the prefill between them is shorter than a block"}
 		}
+		s.starving()
 	}
 	for _, c := range all {
 		spare := c.frames

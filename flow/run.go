@@ -47,8 +47,8 @@ type Options struct {
 	// Timing measures each node's calls; fused nodes share the time of their call evenly.
 	Timing bool
 	// Limit, if not zero, is the deadline of one call and implies Timing. A call that takes longer is an event and its
-	// outputs are zeroed; after three in a row the node is suspended, silent and not called, until [Session.Resume].
-	// Calls recorded for a backward sweep have no limit.
+	// outputs are zeroed; after three in a row the node is suspended, silent and not called, for a second of the stream,
+	// each further time for twice as long, up to 64 s, or until [Session.Resume]. Calls recorded for a backward sweep have no limit.
 	Limit time.Duration
 
 	clock func() int64 // nil: the runtime's
@@ -94,7 +94,8 @@ type Session[F node.Float] struct {
 	live     bool     // the block is run by Step
 	blocked  bool     // some process waits for room that the plan limits
 	seen     []bool
-	stack    []int // processes whose reasons to wait are followed
+	stack    []int                  // processes whose reasons to wait are followed
+	turned   func(node, blocks int) // rested
 	draining bool
 	dry      bool // counts move, data does not
 	stopped  graph.Code
@@ -125,6 +126,7 @@ func NewLinked[F node.Float](l *graph.Linked, o Options) (*Session[F], error) {
 	o.defaults()
 	o.BlockFrames = l.BlockFrames
 	s := &Session[F]{link: l, opt: o}
+	s.turned = s.rested
 	if err := s.build(); err != nil {
 		return nil, err
 	}
@@ -276,6 +278,13 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 		}
 		for _, p := range order {
 			for t := s.want(p); t > 0; t = s.want(p) {
+				if p.team != nil && !s.dry && s.rec == nil {
+					if code := s.fireTeam(p.team); code != graph.Success {
+						return code
+					}
+					moved = true
+					continue
+				}
 				if s.dry {
 					s.static.note(p, t)
 				}
@@ -333,7 +342,8 @@ func (s *Session[F]) Drain() (bool, error) {
 }
 
 // Run feeds whole streams, [B, C, frames] by the name of their Input, for that many blocks and then drains. It returns
-// what each Probe took, [B, C, frames] by name. Use it offline; a host with live input fills [Session.Input] and calls
+// what each Probe took, [B, C, frames] by name. A cycle whose delays are too short for its nodes to run gives nothing;
+// [Session.Events] names it. Use Run offline; a host with live input fills [Session.Input] and calls
 // [Session.Block].
 func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[string]node.Tensor[F], error) {
 	feeds, err := s.feeds(inputs)

@@ -95,6 +95,9 @@ func (s *Session[F]) end(code graph.Code) graph.Code {
 	if s.thermal.on {
 		s.updateThermal()
 	}
+	if s.rec == nil {
+		s.watch.Turn(s.turned)
+	}
 	if s.faults.silent != 0 || code != graph.Success {
 		s.faults.silent = 0
 		s.meter.lost++

@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"atenia/flow/graph"
@@ -74,7 +75,7 @@ func sweepDrawn(t *testing.T, g *flowtest.Graph, s *Session[float32], kept Recor
 	}
 	in := map[string]node.Tensor[float32]{}
 	for name, x := range flowtest.Streams[float32](g, blocks) {
-		in[name] = node.Tensor[float32]{Data: x, B: 1, C: 1, N: len(x)}
+		in[name] = fromRows(s.Linked().Plan, name, x)
 	}
 	out, err := s.Run(in, blocks)
 	if err != nil {
@@ -105,4 +106,15 @@ func sameGradients(t *testing.T, what string, got, want *Gradients[float32]) {
 			}
 		}
 	}
+}
+
+// fromRows makes the stream of an Input of its rows.
+func fromRows(p *graph.Plan, name string, rows [][]float32) node.Tensor[float32] {
+	n := &p.Nodes[slices.IndexFunc(p.Nodes, func(n graph.Node) bool { return n.Name == name })]
+	t := node.Tensor[float32]{Data: slices.Concat(rows...), B: 1, C: len(rows), N: len(rows[0])}
+	if b := n.Param("batches"); b != nil {
+		t.B = int(b.Value.Data[0])
+		t.C /= t.B
+	}
+	return t
 }

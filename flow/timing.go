@@ -52,6 +52,15 @@ func (s *Session[F]) took(p *process[F], c *node.Call[F], ns int64) {
 	s.mute(c)
 }
 
+// rested reports that a node is suspended for a number of blocks, or called again.
+func (s *Session[F]) rested(node, blocks int) {
+	e := Event{Block: s.block, Frame: s.frame(s.procs[node], 0), Node: node, Kind: Suspended, Blocks: blocks, Code: graph.Timeout}
+	if blocks == 0 {
+		e.Kind, e.Code = Resumed, graph.Success
+	}
+	s.faults.add(e)
+}
+
 // mute zeroes the outputs of a call.
 func (s *Session[F]) mute(c *node.Call[F]) graph.Code {
 	s.silence()

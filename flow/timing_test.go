@@ -132,10 +132,15 @@ func TestLimit(t *testing.T) {
 				t.Errorf("%s: heard %v, want %v", name, heard, want)
 			}
 			events := slices.Collect(s.Events())
-			if len(events) != 6 {
+			if len(events) != 8 {
 				t.Fatalf("%s: %d events: %+v", name, len(events), events)
 			}
-			for i, e := range events {
+			for i, e := range events[6:] {
+				if e.Kind != Suspended || e.Block != 6 || e.Node != 3+i || e.Blocks != 750 { // a second
+					t.Errorf("%s: event %+v", name, e)
+				}
+			}
+			for i, e := range events[:6] {
 				if want := (Event{Block: int64(4 + i/2), Frame: int64(64 * (4 + i/2)), Node: 3 + i%2, Kind: Slow, Code: graph.Timeout}); e != want {
 					t.Errorf("%s: event %+v, want %+v", name, e, want)
 				}

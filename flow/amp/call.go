@@ -73,17 +73,33 @@ func (c *core) reset() {
 	c.began, c.swept = false, false
 }
 
-// prime makes the node create its state by a call of no frames, so that a
-// snapshot from before the first frame is like any other.
+// prime makes the node create its state by a call of no frames, so that a snapshot from before the first frame is like
+// any other. Parameters have the plan's values, as in the first call with frames: a node may compute what it keeps from
+// them. A parameter with a value for each frame has none here.
 func (c *core) prime() {
 	if *c.slot != 0 {
 		return
 	}
 	for i := range c.in {
-		shape(&c.in[i], c.rows, 0)
-		c.in[i].Data, c.in[i].Flags = c.zero, 0
-		if i >= c.ins {
-			c.in[i].Frames, c.in[i].Role, c.in[i].Flags = 1, abi.RoleParam, abi.Const
+		b := &c.in[i]
+		if i < c.ins {
+			shape(b, c.rows, 0)
+			b.Data, b.Flags = c.zero, 0
+			continue
+		}
+		v := &c.plans[i-c.ins]
+		b.Data, b.Role, b.Flags = c.planned[i-c.ins], abi.RoleParam, 0
+		switch {
+		case !c.given[i-c.ins]:
+			shape(b, graph.Shape{B: 1, C: 1}, 1)
+			b.Data, b.Flags = c.zero, abi.Const|abi.Absent|abi.Silent
+		case v.F > 1:
+			shape(b, graph.Shape{B: v.B, C: v.C}, 0)
+		default:
+			shape(b, graph.Shape{B: v.B, C: v.C}, 1)
+			if b.Flags |= abi.Const; len(v.Data) == 1 && v.Data[0] == 0 {
+				b.Flags |= abi.Silent
+			}
 		}
 	}
 	for i := range c.out {

@@ -12,6 +12,11 @@ type ProcessConfig struct {
 	// Timeout bounds a request; zero means 5 s. In real time it must be less
 	// than a block.
 	Timeout time.Duration
+	// Patience is how long a child may be late, at least three calls in a row,
+	// before it is ended and started again after a back-off; zero means 250 ms,
+	// or three times Timeout if that is longer. A shorter hiccup mutes the calls
+	// that were late and nothing more.
+	Patience time.Duration
 	// Spare keeps a second child ready for each library, which shortens
 	// recovery from a crash.
 	Spare     bool

@@ -33,6 +33,8 @@ type core struct {
 	in, out   []abi.Buffer // forward
 	gin, gout []abi.Buffer // backward
 	zero      uintptr      // a zero value, for absent parameters
+	planned   []uintptr    // by parameter: its values in the plan, for the call without frames
+	plans     []graph.Tensor
 
 	ins, params, outs int
 	shapes            []graph.Shape // of the outputs
@@ -117,6 +119,9 @@ func (c *core) allocate(n *graph.LinkedNode, text string, dtype uint32) error {
 	for _, i := range c.order {
 		scratch = max(scratch, len(n.Spec.Params[i].Value.Data))
 	}
+	for _, i := range c.order {
+		bytes += abi.SizeOf[float64](len(n.Spec.Params[i].Value.Data))
+	}
 	if n.Spec.Adjoint {
 		bytes += 2 * c.params * abi.SizeOf[float64](scratch)
 	}
@@ -137,10 +142,28 @@ func (c *core) allocate(n *graph.LinkedNode, text string, dtype uint32) error {
 	c.extend()
 	slot, zero := abi.Make[uintptr](c.mem, 1), abi.Make[float64](c.mem, 1)
 	c.slot, c.zero = &slot[0], abi.Address(zero)
+	for _, i := range c.order {
+		v := n.Spec.Params[i].Value
+		c.plans = append(c.plans, v)
+		if dtype == abi.F64 {
+			c.planned = append(c.planned, planned[float64](c.mem, v.Data))
+		} else {
+			c.planned = append(c.planned, planned[float32](c.mem, v.Data))
+		}
+	}
 	c.rec.Desc, c.rec.State = abi.Address(desc), abi.Address(slot)
 	c.in, c.out = abi.Make[abi.Buffer](c.mem, forward), abi.Make[abi.Buffer](c.mem, c.outs)
 	c.gin, c.gout = abi.Make[abi.Buffer](c.mem, backward), abi.Make[abi.Buffer](c.mem, forward)
 	return nil
+}
+
+// planned copies values to where C sees them, and returns the address.
+func planned[F node.Float](m *abi.Memory, values []float64) uintptr {
+	to := abi.Make[F](m, len(values))
+	for i, v := range values {
+		to[i] = F(v)
+	}
+	return abi.Address(to)
 }
 
 // free releases the state and the memory, once.

@@ -92,18 +92,20 @@
 // running.
 //
 //	host                     shared memory (memfd)            child, one a library
-//	instance.Forward ──────▶ inputs, parameters ────────────▶ the same node, in process
+//	instance.Forward ──────▶ queue: inputs, parameters ─────▶ the same node, in process
 //	                         request word ──futex──▶
 //	waits, with a limit ◀──futex── response word
-//	outputs, heat, delay ◀── outputs ◀────────────────────── snapshot after each call
+//	outputs, heat, delay ◀── outputs ◀────────────────────── snapshot after each request
+//	Events ◀──────────────── log ◀────────────────────────── amp_host_t.log
 //	Start, instances ──────▶ control pipe, JSON lines ──────▶
 //
 //	                         ┌── answer in time ──▶ running
 //	running ── request ──────┤
-//	   ▲                     ├── none in time ─▶ Timeout; three in a row ─▶ suspended
-//	   │                     └── child is gone ─▶ Crashed
-//	   └── new child, or the spare, with the last snapshots ◀── at once, then after
-//	       100 ms; three crashes in 60 s ─▶ quarantined
+//	   ▲                     ├── none in time ─▶ Timeout, the call stays queued ─▶ running, catching up
+//	   │                     │                  └── for longer than Patience ─▶ ended, suspended
+//	   │                     └── child is gone ─▶ Crashed; the third in a minute ─▶ quarantined
+//	   └── new child, or the spare, with the last snapshots and the queues ◀── at once, then after
+//	       100 ms of the stream, 200, 400, … 10 s
 //
 // The child is the program itself, started with the Command of a configuration,
 // which must end up in [ServeProcess], or in [ServeScan] for a scan. One request

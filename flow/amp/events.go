@@ -3,6 +3,8 @@ package amp
 import (
 	"fmt"
 	"sync/atomic"
+
+	"atenia/flow/amp/internal/abi"
 )
 
 // An EventKind classes events.
@@ -17,6 +19,8 @@ const (
 	BadCode                        // a result that no node may return
 	UnderDeclared                  // the measured delay is larger than the declared one
 	Message                        // the node logged something
+	Crash                          // a separate process ended
+	Restarted                      // another was started in its place
 	kinds
 )
 
@@ -28,6 +32,8 @@ var kindTexts = [kinds]string{
 	BadCode:       "returns a result that no node may return",
 	UnderDeclared: "under-declared delay",
 	Message:       "message",
+	Crash:         "crash",
+	Restarted:     "restarted",
 }
 
 // String describes the kind.
@@ -36,15 +42,18 @@ func (k EventKind) String() string { return kindTexts[k] }
 // An Event is a violation or a message of a node. A violation is reported once,
 // however often it occurs.
 type Event struct {
-	Node  string // "" of a message: libraries log without naming a node
+	Node  string // "" of a message, since libraries log without naming a node, and of a process
 	Kind  EventKind
 	Level int    // of a message, as the node gave it
-	Text  string // of a message
+	Text  string // of a message; what happened to a process
 }
 
 // String describes the event in one line.
 func (e Event) String() string {
-	if e.Kind == Message {
+	switch e.Kind {
+	case Crash, Restarted:
+		return e.Text
+	case Message:
 		return fmt.Sprintf("message of level %d: %s", e.Level, e.Text)
 	}
 	return e.Node + ": " + e.Kind.String()
@@ -81,8 +90,12 @@ func (l *Library) Events() []Event {
 	for _, c := range l.instances {
 		list = append(list, c.events()...)
 	}
-	messages, lost := l.callbacks.Drain()
-	for _, m := range messages {
+	return append(list, messages(l.callbacks.Drain())...)
+}
+
+// messages makes events of a log.
+func messages(all []abi.Message, lost int) (list []Event) {
+	for _, m := range all {
 		list = append(list, Event{Kind: Message, Level: m.Level, Text: m.Text})
 	}
 	if lost > 0 {

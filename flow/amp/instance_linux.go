@@ -5,6 +5,7 @@ package amp
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"atenia/flow/amp/internal/abi"
 	"atenia/flow/graph"
@@ -21,6 +22,8 @@ type remoteInstance[F node.Float] struct {
 	tokens int
 	bytes  int // of a snapshot
 	need   node.Needs
+	per    float64 // ns of the stream per token
+	passed float64 // ns of the stream
 }
 
 type remoteState[F node.Float] struct{ *remoteInstance[F] }
@@ -42,7 +45,7 @@ func newRemoteInstance[F node.Float](p *Process, cfg node.Config) (node.Instance
 	if len(p.added) == maxInstances {
 		return nil, errors.New("too many nodes of one library")
 	}
-	a.At = p.used
+	a.At, a.Queue = p.used, max(min(queueBytes, (regionBytes-3*maxSnapshot-p.used)/queueShare), 0)
 	place := lay(a, n.Spec)
 	if place.end+3*maxSnapshot > regionBytes {
 		return nil, &graph.Error{Code: graph.NoMemory, Path: n.Path, Names: []string{n.Name}, Text: "the memory shared with the library's process is exhausted"}
@@ -64,6 +67,9 @@ func newRemoteInstance[F node.Float](p *Process, cfg node.Config) (node.Instance
 	p.used = (place.slot(3, r.State) + pageBytes - 1) &^ (pageBytes - 1)
 	p.added, p.states, p.pieces = append(p.added, a), append(p.states, r.State), append(p.pieces, place)
 	i := &remoteInstance[F]{p: p, id: uint32(r.Instance), piece: place, rows: n.Rows, tokens: a.MaxTokens, bytes: r.State, need: r.Needs}
+	if rate := cfg.SampleRate * float64(n.Rate.Num); rate > 0 {
+		i.per = 1e9 * float64(n.Rate.Den) / rate
+	}
 	switch {
 	case r.Stateful && n.Spec.Adjoint:
 		return remoteBoth[F]{i}, nil
@@ -75,28 +81,43 @@ func newRemoteInstance[F node.Float](p *Process, cfg node.Config) (node.Instance
 	return i, nil
 }
 
-// simple makes a request of one call without data.
-func (n *remoteInstance[F]) simple(op int32) graph.Code {
+// request makes a request of this instance alone, without a call in the queue. prepare, if not nil, writes what it needs;
+// after it, the caller holds the latch if the code is Success.
+func (n *remoteInstance[F]) request(op int32, prepare func(h *header)) graph.Code {
 	raw := abi.OnSystemStack()
-	l, code := n.p.acquire(raw)
-	if code != graph.Success {
-		return code
+	l, code := n.p.enter(raw)
+	if code == graph.Success {
+		code = n.p.ready(l, raw)
 	}
-	n.header(l).Op = op
-	code = n.ask(l, raw)
-	n.p.latch.unlock()
+	if code == graph.Success {
+		n.header().Op = op
+		if prepare != nil {
+			prepare(n.header())
+		}
+		code = n.ask(l, raw)
+	}
+	if code != graph.Success {
+		n.p.latch.unlock()
+	}
 	return code
 }
 
-func (n *remoteInstance[F]) header(l *lane) *header { return at[header](&l.r, n.piece.head) }
+// simple makes a request without data.
+func (n *remoteInstance[F]) simple(op int32) {
+	if n.request(op, nil) == graph.Success {
+		n.p.latch.unlock()
+	}
+}
+
+func (n *remoteInstance[F]) header() *header { return at[header](&n.p.r, n.piece.head) }
 
 // ask makes a request for this instance alone.
 func (n *remoteInstance[F]) ask(l *lane, raw bool) graph.Code {
-	values[uint32](&l.r, offList, 1)[0] = n.id
+	values[uint32](&n.p.r, offList, 1)[0] = n.id
 	if code := n.p.exchange(l, 1, raw); code != graph.Success {
 		return code
 	}
-	return result(n.header(l).Code)
+	return result(n.header().Code)
 }
 
 // result maps what a child answered to a code that it may return.
@@ -107,111 +128,155 @@ func result(code int32) graph.Code {
 	return graph.Fail
 }
 
-// Reset drops the state. If the child is gone, so is the state.
-func (n *remoteInstance[F]) Reset() { n.simple(opReset) }
+// Reset drops the state. It is queued as a call is, so that a late child, or the next one, drops it in its place of the
+// stream.
+func (n *remoteInstance[F]) Reset() {
+	l, code := n.p.enter(abi.OnSystemStack())
+	defer n.p.latch.unlock()
+	if l == nil {
+		return
+	}
+	if e := n.p.next(n.header(), &n.piece, code == graph.Success); e != nil {
+		e.Op = opReset
+		h := n.header()
+		h.Restart = h.Head + 1
+		atomic.AddUint64(&h.Head, 1)
+	}
+}
 
-// Forward makes one call in the child.
+// Forward makes one call in the child. A call whose answer is late is not lost to the node: it stays in the queue.
 func (n *remoteInstance[F]) Forward(c *node.Call[F]) graph.Code {
 	raw := abi.OnSystemStack()
-	l, code := n.p.acquire(raw)
-	if code != graph.Success {
-		return code
-	}
-	n.put(l, c)
-	if code = n.ask(l, raw); code == graph.Success || code == graph.Pending || code == graph.End {
-		n.take(l, c)
+	l, code := n.p.enter(raw)
+	if l != nil {
+		taken := n.put(c, code == graph.Success)
+		if code == graph.Success {
+			code = n.p.ready(l, raw)
+		}
+		if code == graph.Success && !taken {
+			if taken = n.put(c, true); !taken { // full of resets, which nothing waits for
+				n.header().Op = opForward
+				code = n.ask(l, raw)
+				taken = n.put(c, true)
+			}
+		}
+		if code == graph.Success && taken {
+			n.header().Op = opForward
+			if code = n.ask(l, raw); answered(code) {
+				n.take(c)
+			}
+		} else if !taken {
+			n.p.gaps.Add(1)
+		}
 	}
 	n.p.latch.unlock()
 	return code
 }
 
-// put writes the inputs of a forward call into the region.
-func (n *remoteInstance[F]) put(l *lane, c *node.Call[F]) {
-	n.call(l, c, opForward)
-	n.send(l, n.piece.in, c.In)
+// answered reports whether a forward call gave outputs.
+func answered(code graph.Code) bool {
+	return code == graph.Success || code == graph.Pending || code == graph.End
 }
 
-// call writes what forward and backward calls have in common.
-func (n *remoteInstance[F]) call(l *lane, c *node.Call[F], op int32) {
-	h := n.header(l)
-	h.Op, h.Tokens, h.Frame0, h.Final, h.Code = op, int32(c.Tokens), c.Frame0, 0, int32(graph.Fail)
-	if c.Final {
-		h.Final = 1
+// put queues a forward call, and reports false if there is no room yet.
+func (n *remoteInstance[F]) put(c *node.Call[F], running bool) bool {
+	h := n.header()
+	e := n.p.next(h, &n.piece, running)
+	if e == nil {
+		return false
 	}
-	n.sendEvents(l, c.Events)
+	n.passed += n.per * float64(c.Tokens)
+	n.p.pass(int64(n.passed))
+	*e = queued{Op: opForward, Tokens: int32(c.Tokens), Frame0: c.Frame0}
+	if c.Final {
+		e.Final = 1
+	}
+	at := n.piece.call(h.Head + 1)
+	n.params(c, values[dims](&n.p.r, at+entryBytes, len(c.Param)), at)
+	n.send(at, n.piece.in, c.In)
+	e.Events = n.sendEvents(at, c.Events)
+	atomic.AddUint64(&h.Head, 1)
+	return true
+}
+
+// params writes the parameters of a call, to offsets from at.
+func (n *remoteInstance[F]) params(c *node.Call[F], shapes []dims, at int) {
 	for i := range c.Param {
 		p := &c.Param[i]
-		d := &h.Tensor[i]
-		*d = dims{uint32(p.B), uint32(p.C), uint32(p.N), 0}
+		shapes[i] = dims{uint32(p.B), uint32(p.C), uint32(p.N), 0}
 		if p.Framed {
-			d.Flag = 1
+			shapes[i].Flag = 1
 		}
 		size := p.B * p.C * p.N
-		copy(values[F](&l.r, n.piece.param[i], size), p.Data[:size])
+		copy(values[F](&n.p.r, at+n.piece.param[i], size), p.Data[:size])
 	}
 }
 
-func (n *remoteInstance[F]) send(l *lane, to []int, list []node.Tensor[F]) {
+// send writes tensors to offsets from at.
+func (n *remoteInstance[F]) send(at int, to []int, list []node.Tensor[F]) {
 	for i := range list {
 		t := &list[i]
 		if t.Data != nil {
 			size := t.B * t.C * t.N
-			copy(values[F](&l.r, to[i], size), t.Data[:size])
+			copy(values[F](&n.p.r, at+to[i], size), t.Data[:size])
 		}
 	}
 }
 
-func (n *remoteInstance[F]) fetch(l *lane, from []int, list []node.Tensor[F]) {
+func (n *remoteInstance[F]) fetch(from []int, list []node.Tensor[F]) {
 	for i := range list {
 		t := &list[i]
 		if t.Data != nil {
 			size := t.B * t.C * t.N
-			copy(t.Data[:size], values[F](&l.r, from[i], size))
+			copy(t.Data[:size], values[F](&n.p.r, from[i], size))
 		}
 	}
 }
 
 // take reads the outputs of a forward call.
-func (n *remoteInstance[F]) take(l *lane, c *node.Call[F]) {
-	h := n.header(l)
-	n.fetch(l, n.piece.out, c.Out)
+func (n *remoteInstance[F]) take(c *node.Call[F]) {
+	h := n.header()
+	n.fetch(n.piece.out, c.Out)
 	c.Produced = min(max(int(h.Produced), 0), c.Tokens)
 	c.Heat, c.Delay, c.Reserved = h.Heat, int(h.Delay), h.Reserved
 }
 
 // backward makes one call of the backward mode in the child.
 func (n *remoteInstance[F]) backward(b *node.Back[F]) graph.Code {
-	raw := abi.OnSystemStack()
-	l, code := n.p.acquire(raw)
+	code := n.request(opBackward, func(h *header) {
+		h.Tokens, h.Frame0, h.Final = int32(b.Tokens), b.Frame0, 0
+		if b.Final {
+			h.Final = 1
+		}
+		at := n.piece.call(0)
+		n.params(&b.Call, h.Tensor[:], at)
+		n.send(at, n.piece.in, b.In)
+		n.send(0, n.piece.out, b.Out)
+		n.send(0, n.piece.dOut, b.DOut)
+		h.Events = n.sendEvents(at, b.Events)
+		h.Bytes = uint32(min(len(b.State0), n.bytes))
+		copy(n.slot(), b.State0)
+		n.want(h, b.DParam)
+		for i := range b.DIn {
+			h.Tensor[maxRemotePorts+len(b.DParam)+i].Flag = 0
+			if b.DIn[i].Data != nil {
+				h.Tensor[maxRemotePorts+len(b.DParam)+i].Flag = 1
+			}
+		}
+	})
 	if code != graph.Success {
 		return code
 	}
 	defer n.p.latch.unlock()
-	n.call(l, &b.Call, opBackward)
-	n.send(l, n.piece.in, b.In)
-	n.send(l, n.piece.out, b.Out)
-	n.send(l, n.piece.dOut, b.DOut)
-	h := n.header(l)
-	h.Bytes = uint32(min(len(b.State0), n.bytes))
-	copy(n.slot(l), b.State0)
-	n.want(h, b.DParam)
-	for i := range b.DIn {
-		h.Tensor[maxRemotePorts+len(b.DParam)+i].Flag = 0
-		if b.DIn[i].Data != nil {
-			h.Tensor[maxRemotePorts+len(b.DParam)+i].Flag = 1
-		}
-	}
-	if code = n.ask(l, raw); code != graph.Success {
-		return code
-	}
-	n.fetch(l, n.piece.dIn, b.DIn)
+	n.fetch(n.piece.dIn, b.DIn)
 	for i := range b.DParam {
 		if t := &b.DParam[i].Framed; t.Data != nil {
 			size := n.rows.B * n.rows.C * b.Tokens
-			copy(t.Data[:size], values[F](&l.r, n.piece.dParm[i], size))
+			copy(t.Data[:size], values[F](&n.p.r, n.piece.dParm[i], size))
 		}
 	}
-	n.sum(l, b.DParam)
+	n.sum(b.DParam)
+	h := n.header()
 	b.Heat, b.Delay = h.Heat, int(h.Delay)
 	return code
 }
@@ -231,10 +296,10 @@ func (n *remoteInstance[F]) want(h *header, list []node.Grad[F]) {
 }
 
 // sum adds the sums of the child.
-func (n *remoteInstance[F]) sum(l *lane, list []node.Grad[F]) {
+func (n *remoteInstance[F]) sum(list []node.Grad[F]) {
 	for i := range list {
 		if list[i].Sum != nil {
-			for j, v := range values[float64](&l.r, n.piece.sum[i], len(list[i].Sum)) {
+			for j, v := range values[float64](&n.p.r, n.piece.sum[i], len(list[i].Sum)) {
 				list[i].Sum[j] += v
 			}
 		}
@@ -242,52 +307,34 @@ func (n *remoteInstance[F]) sum(l *lane, list []node.Grad[F]) {
 }
 
 func (n *remoteInstance[F]) finish(list []node.Grad[F]) {
-	raw := abi.OnSystemStack()
-	l, code := n.p.acquire(raw)
-	if code != graph.Success {
-		return
-	}
-	defer n.p.latch.unlock()
-	h := n.header(l)
-	h.Op = opFinishAdjoint
-	n.want(h, list)
-	if n.ask(l, raw) == graph.Success {
-		n.sum(l, list)
+	if n.request(opFinishAdjoint, func(h *header) { n.want(h, list) }) == graph.Success {
+		n.sum(list)
+		n.p.latch.unlock()
 	}
 }
 
 // slot returns the slot through which states are transferred.
-func (n *remoteInstance[F]) slot(l *lane) []byte {
-	return values[byte](&l.r, n.piece.slot(2, n.bytes), n.bytes)
+func (n *remoteInstance[F]) slot() []byte {
+	return values[byte](&n.p.r, n.piece.slot(2, n.bytes), n.bytes)
 }
 
 func (n *remoteInstance[F]) save(dst []byte) int {
-	raw := abi.OnSystemStack()
-	l, code := n.p.acquire(raw)
-	if code != graph.Success {
+	if n.request(opSave, nil) != graph.Success {
 		return 0
 	}
 	defer n.p.latch.unlock()
-	n.header(l).Op = opSave
-	if n.ask(l, raw) != graph.Success {
-		return 0
-	}
-	return copy(dst, n.slot(l)[:min(int(n.header(l).Bytes), n.bytes)])
+	return copy(dst, n.slot()[:min(int(n.header().Bytes), n.bytes)])
 }
 
 func (n *remoteInstance[F]) load(src []byte) graph.Code {
 	if len(src) > n.bytes {
 		return graph.State
 	}
-	raw := abi.OnSystemStack()
-	l, code := n.p.acquire(raw)
-	if code != graph.Success {
-		return code
+	code := n.request(opLoad, func(h *header) { h.Bytes = uint32(copy(n.slot(), src)) })
+	if code == graph.Success {
+		n.p.latch.unlock()
 	}
-	defer n.p.latch.unlock()
-	h := n.header(l)
-	h.Op, h.Bytes = opLoad, uint32(copy(n.slot(l), src))
-	return n.ask(l, raw)
+	return code
 }
 
 func (n remoteState[F]) StateBytes() int            { return n.bytes }
@@ -345,29 +392,52 @@ func unwrap[F node.Float](i node.Instance[F]) (*remoteInstance[F], bool) {
 	return nil, false
 }
 
-// Forward makes the calls and stores their results in codes, one for each.
-func (b *Batch[F]) Forward(codes []graph.Code) {
-	raw := abi.OnSystemStack()
-	l, code := b.p.acquire(raw)
-	if code == graph.Success {
-		list := values[uint32](&l.r, offList, len(b.nodes))
-		for i, n := range b.nodes {
-			list[i] = n.id
-			n.put(l, b.calls[i])
-		}
-		code = b.p.exchange(l, len(b.nodes), raw)
-		for i, n := range b.nodes {
-			if codes[i] = code; code != graph.Success {
-				continue
-			}
-			if codes[i] = result(n.header(l).Code); codes[i] == graph.Success || codes[i] == graph.Pending || codes[i] == graph.End {
-				n.take(l, b.calls[i])
-			}
-		}
-		b.p.latch.unlock()
-		return
+// Join implements [node.Joiner]: one request for nodes of one library.
+func (n *remoteInstance[F]) Join(others []node.Instance[F], calls []*node.Call[F]) (func([]bool, []graph.Code), bool) {
+	b, ok := NewBatch(append([]node.Instance[F]{n}, others...), calls)
+	if !ok {
+		return nil, false
 	}
-	for i := range b.nodes {
-		codes[i] = code
+	return b.Some, true
+}
+
+// Forward makes the calls and stores their results in codes, one for each.
+func (b *Batch[F]) Forward(codes []graph.Code) { b.Some(nil, codes) }
+
+// Some is Forward of those calls whose flag is set; nil stands for all.
+func (b *Batch[F]) Some(which []bool, codes []graph.Code) {
+	raw := abi.OnSystemStack()
+	l, code := b.p.enter(raw)
+	defer b.p.latch.unlock()
+	for i, n := range b.nodes {
+		if codes[i] = code; l != nil && (which == nil || which[i]) && !n.put(b.calls[i], code == graph.Success) {
+			codes[i] = graph.Timeout
+			b.p.gaps.Add(1)
+		}
+	}
+	if code == graph.Success {
+		code = b.p.ready(l, raw)
+	}
+	if code == graph.Success {
+		list := values[uint32](&b.p.r, offList, maxBatch)
+		count := 0
+		for i, n := range b.nodes {
+			if which == nil || which[i] {
+				n.header().Op = opForward
+				list[count] = n.id
+				count++
+			}
+		}
+		code = b.p.exchange(l, count, raw)
+	}
+	for i, n := range b.nodes {
+		if which != nil && !which[i] || codes[i] != graph.Success {
+			continue
+		}
+		if codes[i] = code; code == graph.Success {
+			if codes[i] = result(n.header().Code); answered(codes[i]) {
+				n.take(b.calls[i])
+			}
+		}
 	}
 }

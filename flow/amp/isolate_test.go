@@ -3,9 +3,13 @@
 package amp_test
 
 import (
+	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +19,8 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
+
+	"golang.org/x/sys/unix"
 )
 
 // start runs a library in a separate process, and returns the types that it
@@ -126,15 +132,23 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestIsolateQuarantine: three crashes in a minute, and there is no fourth child.
+// TestIsolateQuarantine: from the second crash on there is a back-off, from the third in a minute it is called a
+// quarantine, and after it, or by Resume, there is a new child.
 func TestIsolateQuarantine(t *testing.T) {
 	t.Parallel()
 	p, types := start(t, nodes(t), amp.ProcessConfig{})
 	g := isolateRig[float32](t, types, nodetest.Node("Crash.c"))
-	for !p.Status().Quarantined {
-		g.Inst.Forward(block[float32](g, 666))
-		time.Sleep(time.Millisecond)
+	frames := 0
+	crash := func(n int) { // makes it crash until it has n times
+		for p.Status().Crashes < n {
+			if p.Status().Ready {
+				g.Inst.Forward(block[float32](g, 666))
+			} else {
+				g.Inst.Forward(block(g, make([]float32, 48)...))
+			}
+		}
 	}
+	crash(3)
 	if s := p.Status(); s.Crashes != 3 || s.Ready {
 		t.Errorf("%+v", s)
 	}
@@ -147,12 +161,30 @@ func TestIsolateQuarantine(t *testing.T) {
 	if code := g.Inst.Forward(block[float32](g, 1)); code != graph.Success || !p.Status().Ready {
 		t.Error(code, p.Status())
 	}
+	crash(5) // Resume has forgotten three: at once, then after 100 ms
+	for ; !p.Status().Ready; frames += 48 {
+		g.Inst.Forward(block(g, make([]float32, 48)...))
+		time.Sleep(10 * time.Microsecond)
+	}
+	if frames < 4800-2*48 { // a block may pass before the back-off begins
+		t.Errorf("started again after %d frames, want a back-off of 4800", frames)
+	}
+	said := ""
+	for _, e := range p.Events() {
+		said += e.String() + "\n"
+	}
+	for _, s := range []string{"its process crashed (segmentation fault) in node Crash.c at frame 0; it is started again at once\n",
+		"; it is started again after 0.1 s of the stream\n", "; it is started again after 0.2 s of the stream\n", "its process was started again\n"} {
+		if !strings.Contains(said, s) {
+			t.Errorf("no %q in\n%s", s, said)
+		}
+	}
 }
 
-// TestHang: a node that hangs costs three waits and is then suspended.
+// TestHang: a node that hangs is ended when patience ends, and started again after a back-off.
 func TestHang(t *testing.T) {
 	t.Parallel()
-	p, types := start(t, nodes(t), amp.ProcessConfig{Timeout: 30 * time.Millisecond})
+	p, types := start(t, nodes(t), amp.ProcessConfig{Timeout: 30 * time.Millisecond, Patience: 80 * time.Millisecond})
 	g := isolateRig[float32](t, types, nodetest.Node("Hang.c", "after", 0.0))
 	for i := range 5 {
 		if code := g.Inst.Forward(block[float32](g, 1)); code != graph.Timeout {
@@ -161,6 +193,68 @@ func TestHang(t *testing.T) {
 	}
 	if s := p.Status(); s.Timeouts != 3 || !s.Suspended || s.Ready || s.Crashes != 0 {
 		t.Errorf("%+v", s)
+	}
+	for p.Status().Restarts == 0 {
+		g.Inst.Forward(block(g, make([]float32, 48)...))
+	}
+	if s := p.Status(); s.Crashes != 0 || s.Suspended || !s.Ready {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestHiccup: a node that sleeps once, for longer than ten blocks may wait, costs the blocks that were late, each a
+// Timeout, and nothing more: its state has seen all blocks, and its process is the same.
+func TestHiccup(t *testing.T) {
+	t.Parallel()
+	p, types := start(t, nodes(t), amp.ProcessConfig{Timeout: time.Millisecond, Patience: time.Minute})
+	g := isolateRig[float64](t, types, nodetest.Node("Nap.c", "after", 10.0))
+	pid, sum, late, good := p.Status().PID, 0.0, 0, 0
+	for k := 0; good < 100; k++ {
+		c := block(g, float64(k), 2)
+		code := g.Inst.Forward(c)
+		sum += float64(k) + 2
+		switch {
+		case code == graph.Timeout:
+			late++
+		case code != graph.Success:
+			t.Fatalf("block %d: %v", k, code)
+		case c.Out[0].Data[1] != sum:
+			t.Fatalf("block %d: %g, want %g", k, c.Out[0].Data[1], sum)
+		default:
+			good++
+		}
+	}
+	s := p.Status()
+	if late < 5 || s.Timeouts != int64(late) || s.PID != pid || s.Restarts+s.Crashes != 0 || s.Lost != 0 || !s.Ready {
+		t.Errorf("%d blocks late, %+v", late, s)
+	}
+}
+
+// TestFollow: the child's thread runs under the caller's scheduling.
+func TestFollow(t *testing.T) {
+	p, types := start(t, nodes(t), amp.ProcessConfig{})
+	g := isolateRig[float64](t, types, nodetest.Node("Gain.c"))
+	runtime.LockOSThread() // the thread ends with the test: it is not given back
+	fifo := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 7}
+	if err := unix.SchedSetAttr(0, &fifo, 0); err != nil {
+		t.Skipf("SKIPPED: no real-time priority here: %v", err)
+	}
+	if code := g.Inst.Forward(block(g, 1.0)); code != graph.Success {
+		t.Fatal(code)
+	}
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Status().PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, x := range tasks {
+		id, _ := strconv.Atoi(x.Name())
+		if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_FIFO && a.Priority == 7 {
+			found++
+		}
+	}
+	if s := p.Status(); found != 1 || s.Priority != 7 || s.Refused != nil {
+		t.Errorf("%d threads, %+v", found, s)
 	}
 }
 

@@ -42,6 +42,8 @@ type Options struct {
 	// Manifest describes a library that does not describe itself. If it has a
 	// sha256, that must be the file's.
 	Manifest *Manifest
+
+	log []byte // memory for the messages of the nodes; nil: its own
 }
 
 // A Library is a library of C nodes that [Open] loaded into this process.
@@ -93,7 +95,7 @@ func (l *Library) open() error {
 	if err != nil {
 		return err
 	}
-	if l.callbacks, err = abi.NewCallbacks(libc); err != nil {
+	if l.callbacks, err = abi.NewCallbacks(libc, l.opt.log); err != nil {
 		return err
 	}
 	find := func(name string) uintptr {

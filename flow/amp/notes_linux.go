@@ -11,16 +11,17 @@ import (
 func (n *remoteInstance[F]) Listen() bool { return n.piece.events != 0 }
 
 // sendEvents writes the events of a call into the region.
-func (n *remoteInstance[F]) sendEvents(l *lane, e *node.Events) {
-	if n.piece.events != 0 {
-		all := e.All()
-		n.header(l).Events = uint32(len(all))
-		copy(values[node.Event](&l.r, n.piece.events, maxRemoteEvents), all)
+func (n *remoteInstance[F]) sendEvents(at int, e *node.Events) uint32 {
+	if n.piece.events == 0 {
+		return 0
 	}
+	all := e.All()
+	copy(values[node.Event](&n.p.r, at+n.piece.events, maxRemoteEvents), all)
+	return uint32(len(all))
 }
 
 // takeEvents gives the call the events that the host sent.
-func (w *worker[F]) takeEvents() graph.Code {
+func (w *worker[F]) takeEvents(at int, count uint32) graph.Code {
 	if w.p.events == 0 {
 		return graph.Success
 	}
@@ -29,10 +30,10 @@ func (w *worker[F]) takeEvents() graph.Code {
 		w.back.Events.Reserve(maxRemoteEvents)
 	}
 	w.back.Events.Clear()
-	if w.h.Events > maxRemoteEvents {
+	if count > maxRemoteEvents {
 		return graph.NoMemory
 	}
-	for _, e := range values[node.Event](&w.s.r, w.p.events, int(w.h.Events)) {
+	for _, e := range values[node.Event](&w.s.r, at+w.p.events, int(count)) {
 		w.back.Events.Add(e)
 	}
 	return graph.Success

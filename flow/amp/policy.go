@@ -2,34 +2,37 @@ package amp
 
 import "time"
 
-// Limits of the restart policy.
+// Limits of the restart policy. Times are of the stream, so that a run without a clock is like one in real time.
 const (
-	crashWindow    = 60 * time.Second
-	crashLimit     = 3
-	backOff        = 100 * time.Millisecond // before the second restart; doubles with each further one
-	timeoutLimit   = 3                      // consecutive
-	defaultTimeout = 5 * time.Second
+	faultWindow = 60 * time.Second
+	faultLimit  = 3                      // in the window: the library is quarantined
+	backOff     = 100 * time.Millisecond // before the second restart; doubles with each further one
+	mostBackOff = 10 * time.Second
+
+	timeoutLimit    = 3 // waits in a row
+	defaultTimeout  = 5 * time.Second
+	defaultPatience = 250 * time.Millisecond
+	printDelay      = 100 * time.Millisecond // for what a child's own children still print
+	mostPrinted     = 2048                   // bytes
+	mostLeft        = 512                    // events that nothing asked for
 )
 
-// A history is the times of crashes of one library's children.
-type history struct{ at []time.Time }
+// A history is when the children of one library failed.
+type history struct{ at []time.Duration }
 
-// crash records a crash and returns how long to wait before the next child, or
-// that the library is quarantined.
-func (h *history) crash(now time.Time) (wait time.Duration, quarantined bool) {
+// fault records a fault and returns how long to wait before the next child, and whether the library is quarantined
+// meanwhile.
+func (h *history) fault(now time.Duration) (wait time.Duration, quarantined bool) {
 	kept := h.at[:0]
 	for _, t := range h.at {
-		if now.Sub(t) < crashWindow {
+		if now-t < faultWindow {
 			kept = append(kept, t)
 		}
 	}
 	h.at = append(kept, now)
 	n := len(h.at)
-	if n >= crashLimit {
-		return 0, true
-	}
 	if n == 1 {
 		return 0, false
 	}
-	return backOff << (n - 2), false
+	return min(backOff<<min(n-2, 10), mostBackOff), n >= faultLimit
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// TestHistory: the first new child starts at once, the second after a delay, and
-// three crashes within a minute quarantine the library.
+// TestHistory: the first new child starts at once, the others after delays that double, and faults of more than a minute
+// ago do not count.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	var h history
-	at := time.Unix(1000, 0)
+	at := 1000 * time.Second
 	for _, c := range []struct {
 		after       time.Duration
 		wait        time.Duration
@@ -19,11 +19,18 @@ func TestHistory(t *testing.T) {
 		{0, 0, false},
 		{50 * time.Second, backOff, false},
 		{15 * time.Second, backOff, false}, // the first is forgotten
-		{10 * time.Second, 0, true},
+		{10 * time.Second, 2 * backOff, true},
+		{0, 4 * backOff, true},
+		{61 * time.Second, 0, false},
 	} {
-		at = at.Add(c.after)
-		if wait, q := h.crash(at); wait != c.wait || q != c.quarantined {
+		at += c.after
+		if wait, q := h.fault(at); wait != c.wait || q != c.quarantined {
 			t.Errorf("after %v: %v, %v", c.after, wait, q)
+		}
+	}
+	for range 100 {
+		if wait, _ := h.fault(at); wait > mostBackOff {
+			t.Fatal(wait)
 		}
 	}
 }

@@ -19,50 +19,66 @@ import (
 	"atenia/flow/amp/internal/abi"
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/internal/machine/cpu"
 )
 
 // A Process runs one library in a child, which [StartProcess] starts. It is a
 // [Maker]; its instances may be used by several threads, whose requests are serialized.
 type Process struct {
-	path    string
-	cfg     ProcessConfig
-	timeout int64 // ns
+	path     string
+	cfg      ProcessConfig
+	timeout  int64 // ns
+	patience int64 // ns
 
-	latch     latch
-	active    atomic.Pointer[lane] // nil: none yet
-	misses    int                  // consecutive timeouts; guarded by the latch
-	timeouts  atomic.Int64
-	suspended atomic.Bool
+	r   region
+	mem *os.File // of the region, for the next child
+
+	latch    latch // guards the region's queues, and what follows
+	seq      uint32
+	misses   int   // waits in a row that ended without an answer
+	since    int64 // when the first of them began, in ns
+	requests atomic.Int64
+	raw      bool                 // the last request came from a thread without a P
+	active   atomic.Pointer[lane] // nil: none yet
+	stream   atomic.Int64         // ns of the stream that were passed
+	missed   atomic.Int64
+	gaps     atomic.Int64 // calls that found no room in a queue
+	resting  atomic.Bool  // a back-off lasts
+	over     atomic.Bool  // closed: the region is not there any more
 
 	mu          sync.Mutex // guards all below
 	closed      bool
 	quarantined bool
+	suspended   bool
 	lanes       []*lane // all that ever existed: a thread without a P may still read one
 	spare       *lane
 	added       []*addition
 	states      []int // sizes of their snapshots
 	pieces      []piece
 	used        int // bytes of the region
-	crashes     history
+	faults      history
 	crashCount  int
+	restarts    int
+	left        []Event
 	done        sync.WaitGroup
 	stop        chan struct{}
+	hurry       chan struct{} // ends a back-off
 }
 
-// A lane is one child with its region.
+// A lane is one child.
 type lane struct {
 	p       *Process
 	cmd     *exec.Cmd
-	r       region
 	pidfd   int
 	orders  *os.File
 	replies *bufio.Reader
 	files   []*os.File
+	log     *abi.Callbacks
+	at      int        // of the log in the region
+	said    tail       // what it printed
 	talk    sync.Mutex // serializes orders
-	seq     uint32     // of the last request
-	pending bool       // not answered yet
+	pending bool       // a request is not answered yet
 	dead    atomic.Bool
+	killed  atomic.Bool // because it did not answer
 }
 
 // StartProcess loads a library in a child process. Call [Process.Close] when its
@@ -71,15 +87,23 @@ func StartProcess(path string, cfg ProcessConfig) (*Process, error) {
 	if len(cfg.Command) == 0 {
 		return nil, errors.New("isolate: Config.Command is not set")
 	}
-	p := &Process{path: path, cfg: cfg, timeout: int64(cfg.Timeout), used: offPieces, stop: make(chan struct{})}
+	p := &Process{path: path, cfg: cfg, timeout: int64(cfg.Timeout), patience: int64(cfg.Patience), used: offPieces, stop: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	if p.timeout <= 0 {
 		p.timeout = int64(defaultTimeout)
+	}
+	if p.patience <= 0 {
+		p.patience = max(int64(defaultPatience), timeoutLimit*p.timeout)
+	}
+	var err error
+	if p.r, p.mem, err = newRegion(); err != nil {
+		return nil, err
 	}
 	p.mu.Lock()
 	l, err := p.spawn()
 	if err == nil {
-		p.active.Store(l)
-		p.warm()
+		if err = p.activate(l); err == nil {
+			p.warm()
+		}
 	}
 	p.mu.Unlock()
 	if err != nil {
@@ -91,12 +115,13 @@ func StartProcess(path string, cfg ProcessConfig) (*Process, error) {
 
 // spawn starts a child and sends it all instances. p.mu is held.
 func (p *Process) spawn() (*lane, error) {
-	l := &lane{p: p, pidfd: -1}
-	r, mem, err := newRegion()
-	if err != nil {
-		return nil, err
+	l := &lane{p: p, pidfd: -1, at: offLogs}
+	if a := p.active.Load(); a != nil && a.at == l.at {
+		l.at += logBytes
 	}
-	l.r = r
+	log := values[byte](&p.r, l.at, logBytes)
+	clear(log)
+	l.log = abi.ReadLog(log)
 	p.lanes = append(p.lanes, l)
 	theirIn, ourOut, err1 := os.Pipe()
 	ourIn, theirOut, err2 := os.Pipe()
@@ -105,12 +130,12 @@ func (p *Process) spawn() (*lane, error) {
 	}
 	l.orders, l.replies, l.files = ourOut, bufio.NewReader(ourIn), []*os.File{ourOut, ourIn}
 	l.cmd = exec.Command(p.cfg.Command[0], p.cfg.Command[1:]...)
-	l.cmd.ExtraFiles = []*os.File{mem, theirIn, theirOut}
+	l.cmd.ExtraFiles = []*os.File{p.mem, theirIn, theirOut}
 	l.cmd.Env = append(l.cmd.Environ(), "GOMAXPROCS=2")
-	err = l.cmd.Start()
-	for _, f := range l.cmd.ExtraFiles {
-		f.Close()
-	}
+	l.cmd.Stdout, l.cmd.Stderr, l.cmd.WaitDelay = &l.said, &l.said, printDelay
+	err := l.cmd.Start()
+	theirIn.Close()
+	theirOut.Close()
 	if err != nil {
 		ourOut.Close()
 		ourIn.Close()
@@ -120,7 +145,7 @@ func (p *Process) spawn() (*lane, error) {
 		l.pidfd = -1
 	}
 	p.done.Go(func() { p.watch(l) })
-	h := hello{Library: p.path, Format: p.cfg.Format, NoMetrics: p.cfg.NoMetrics}
+	h := hello{Library: p.path, Format: p.cfg.Format, Log: l.at, NoMetrics: p.cfg.NoMetrics}
 	if p.cfg.Manifest != nil {
 		h.Manifest = p.cfg.Manifest.Encode()
 	}
@@ -153,159 +178,19 @@ func (l *lane) ask(v any) (r reply, err error) {
 	return r, nil
 }
 
-// warm starts a spare child, if configured. p.mu is held.
-func (p *Process) warm() {
-	if p.cfg.Spare && p.spare == nil && !p.closed && !p.quarantined {
-		p.spare, _ = p.spawn() // without one, a crash costs a process start
-	}
-}
-
-// watch waits for a child's end and replaces it.
-func (p *Process) watch(l *lane) {
-	l.cmd.Wait()
-	l.dead.Store(true)
-	l.r.store(offResponse, gone)
-	wake(l.r.word(offResponse))
-	for _, f := range l.files {
-		f.Close()
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if l == p.spare {
-		p.spare = nil // noticed when it is needed
-	}
-	if p.closed || l != p.active.Load() {
-		return
-	}
-	if p.suspended.Load() { // killed because it did not answer
-		return
-	}
-	p.crashCount++
-	delay, quarantined := p.crashes.crash(time.Now())
-	if p.quarantined = quarantined; quarantined {
-		return
-	}
-	p.replace(l, delay)
-	p.warm()
-}
-
-// replace puts the spare, or a new child, in the place of one that is gone,
-// with its last snapshots. p.mu is held.
-func (p *Process) replace(old *lane, delay time.Duration) {
-	next := p.spare
-	p.spare = nil
-	if next == nil || next.dead.Load() {
-		if delay > 0 {
-			p.mu.Unlock()
-			select {
-			case <-time.After(delay):
-			case <-p.stop:
-			}
-			p.mu.Lock()
-			if p.closed {
-				return
-			}
-		}
-		var err error
-		if next, err = p.spawn(); err != nil {
-			return // requests keep returning Crashed
-		}
-	}
-	for i, a := range p.added {
-		h := at[header](&old.r, a.At)
-		slot := h.Saved & 1
-		n := int(h.SavedBytes[slot])
-		if h.Saved == 0 || n > p.states[i] {
-			continue
-		}
-		piece := &p.pieces[i]
-		copy(values[byte](&next.r, piece.slot(2, p.states[i]), n), values[byte](&old.r, piece.slot(int(slot), p.states[i]), n))
-		next.ask(order{Restore: &restoration{i, n}}) // if rejected: starts from the initial state
-	}
-	p.active.Store(next)
-}
-
-// acquire waits until the process is free and has a usable child. On success
-// the latch is held.
-func (p *Process) acquire(raw bool) (*lane, graph.Code) {
-	p.latch.lock(raw)
-	l := p.active.Load()
-	code := graph.Success
-	switch {
-	case p.suspended.Load():
-		code = graph.Timeout
-	case l == nil || l.dead.Load():
-		code = graph.Crashed
-	case l.pending:
-		code = p.wait(l, raw) // the late answer is discarded, the child continues
-	}
-	if code != graph.Success {
-		p.latch.unlock()
-		return nil, code
-	}
-	return l, code
-}
-
-// exchange makes a request of n prepared calls and waits for the answer. The
-// latch is held.
-func (p *Process) exchange(l *lane, n int, raw bool) graph.Code {
-	*at[cpu.FloatEnv](&l.r, offEnv) = cpu.GetFloatEnv()
-	l.r.store(offCount, uint32(n))
-	if l.seq++; l.seq == gone {
-		l.seq = 1
-	}
-	l.pending = true
-	l.r.store(offRequest, l.seq)
-	wake(l.r.word(offRequest))
-	return p.wait(l, raw)
-}
-
-// wait waits for the answer to the last request.
-func (p *Process) wait(l *lane, raw bool) graph.Code {
-	until := int64(0)
-	for {
-		got := l.r.load(offResponse)
-		if got == l.seq {
-			l.pending, p.misses = false, 0
-			return graph.Success
-		}
-		if got == gone || l.dead.Load() {
-			return graph.Crashed
-		}
-		if until == 0 && changed(l.r.word(offResponse), got) {
-			continue
-		}
-		t := now()
-		if until == 0 {
-			until = t + p.timeout
-		}
-		if t >= until {
-			break
-		}
-		sleep(l.r.word(offResponse), got, until-t, raw)
-	}
-	p.timeouts.Add(1)
-	if p.misses++; p.misses >= timeoutLimit {
-		p.suspended.Store(true)
-		l.kill()
-	}
-	return graph.Timeout
-}
-
-// kill ends a child that does not answer, without entering the runtime.
-func (l *lane) kill() {
-	if l.pidfd >= 0 {
-		syscall.RawSyscall6(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(l.pidfd), uintptr(unix.SIGKILL), 0, 0, 0, 0)
-	}
-}
-
 // ProcessStatus is the condition of an isolated library.
 type ProcessStatus struct {
-	Crashes     int   // children that died
-	Timeouts    int64 // requests without an answer in time
-	Suspended   bool  // after three consecutive timeouts, until Resume
-	Quarantined bool  // after three crashes in a minute, until Resume
+	Crashes     int   // children that died, apart from those that were ended because they did not answer
+	Restarts    int   // children started in the place of another
+	Requests    int64 // one may be the calls of many nodes
+	Timeouts    int64 // calls without an answer in time
+	Lost        int64 // calls that a node never saw, because too many were waiting for its process
+	Suspended   bool  // it did not answer, and will be started again after a back-off
+	Quarantined bool  // the same after three faults in a minute of the stream
 	Ready       bool  // a child is running and can be asked
+	PID         int   // of that child
+	Priority    int   // of its thread under SCHED_FIFO; 0: ordinary scheduling
+	Refused     error // why the caller's scheduling could not be taken over, nil if it was
 }
 
 // Status returns the current condition. Poll it to report crashes to the user.
@@ -313,45 +198,71 @@ func (p *Process) Status() ProcessStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.active.Load()
-	return ProcessStatus{p.crashCount, p.timeouts.Load(), p.suspended.Load(), p.quarantined, l != nil && !l.dead.Load() && !p.suspended.Load()}
+	s := ProcessStatus{Crashes: p.crashCount, Restarts: p.restarts, Requests: p.requests.Load(), Timeouts: p.missed.Load(), Lost: p.gaps.Load(),
+		Suspended: p.suspended, Quarantined: p.quarantined}
+	if p.closed {
+		return s
+	}
+	s.Priority = int(p.r.load(offPriority))
+	if l != nil && !l.dead.Load() && !l.killed.Load() {
+		s.Ready, s.PID = true, l.cmd.Process.Pid
+	} else if l != nil && l.killed.Load() {
+		s.Suspended = true
+	}
+	if n := p.r.load(offRefused); n != 0 {
+		s.Refused = syscall.Errno(n)
+	}
+	return s
 }
 
-// Events is [Library.Events] of the library in the child. What happened in a child that died since it was last asked is
-// lost with it. Do not call it on a real-time thread.
+// Events is [Library.Events] of the library in the child, its crashes and restarts. Do not call it on a real-time
+// thread.
 func (p *Process) Events() []Event {
+	p.mu.Lock()
+	list := p.left
+	p.left = nil
 	l := p.active.Load()
+	if l != nil && !l.dead.Load() && !p.closed {
+		list = append(list, messages(l.log.Drain())...)
+	}
+	p.mu.Unlock()
 	if l == nil || l.dead.Load() {
-		return nil
+		return list
 	}
 	r, err := l.ask(order{Events: true})
 	if err != nil {
-		return nil // the child is gone, which Status tells
+		return list // the child is gone, which the next events tell
 	}
-	return r.Events
+	for _, e := range r.Events {
+		if e.Kind != Message { // those were in its log
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
-// Resume restarts a suspended or quarantined library, with a new child and the
-// last snapshots.
+// Resume ends the back-off of a suspended or quarantined library, and waits until there is a new child.
 func (p *Process) Resume() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed || !p.quarantined && !p.suspended.Load() {
-		return nil
+	for {
+		p.mu.Lock()
+		l := p.active.Load()
+		waiting := p.suspended || p.quarantined || l.killed.Load()
+		if p.closed || !waiting {
+			ready := l != nil && !l.dead.Load()
+			p.faults = history{}
+			p.mu.Unlock()
+			if !p.closed && !ready {
+				return &LoadError{Path: p.path, Code: graph.Crashed, Err: errors.New("no new process could be started")}
+			}
+			return nil
+		}
+		p.mu.Unlock()
+		select {
+		case p.hurry <- struct{}{}:
+		default:
+		}
+		time.Sleep(time.Millisecond)
 	}
-	old := p.active.Load()
-	p.active.Store(nil)
-	old.cmd.Process.Kill()
-	p.crashes, p.quarantined = history{}, false
-	p.replace(old, 0)
-	if p.active.Load() == nil {
-		p.active.Store(old)
-		return &LoadError{Path: p.path, Code: graph.Crashed, Err: errors.New("no new process could be started")}
-	}
-	p.latch.lock(abi.OnSystemStack())
-	p.misses = 0
-	p.latch.unlock()
-	p.suspended.Store(false)
-	return nil
 }
 
 // Close ends the child. Instances must not be used any more.
@@ -362,6 +273,7 @@ func (p *Process) Close() error {
 		return nil
 	}
 	p.closed = true
+	p.over.Store(true)
 	close(p.stop)
 	for _, l := range p.lanes {
 		if l.cmd != nil && l.cmd.Process != nil {
@@ -371,11 +283,12 @@ func (p *Process) Close() error {
 	p.mu.Unlock()
 	p.done.Wait()
 	for _, l := range p.lanes {
-		l.r.unmap()
 		if l.pidfd >= 0 {
 			unix.Close(l.pidfd)
 		}
 	}
+	p.mem.Close()
+	p.r.unmap()
 	return nil
 }
 

@@ -24,9 +24,11 @@ func (p *Process) New64(node.Config) (node.Instance[float64], error) { return ni
 
 // ProcessStatus is the condition of an isolated library.
 type ProcessStatus struct {
-	Crashes                       int
-	Timeouts                      int64
+	Crashes, Restarts             int
+	Requests, Timeouts, Lost      int64
 	Suspended, Quarantined, Ready bool
+	PID, Priority                 int
+	Refused                       error
 }
 
 // Status returns the zero Status.
@@ -49,3 +51,6 @@ func NewBatch[F node.Float]([]node.Instance[F], []*node.Call[F]) (*Batch[F], boo
 
 // Forward is never reached.
 func (*Batch[F]) Forward([]graph.Code) {}
+
+// Some is never reached.
+func (*Batch[F]) Some([]bool, []graph.Code) {}

@@ -45,7 +45,7 @@ func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, here, there node
 	}
 	warm := 40 + 2000/g.BlockFrames
 	blocks := warm + 100
-	var want map[string][]F
+	var want map[string][][]F
 	for i, types := range []node.Table{here, there} {
 		s, err := flow.New[F](p, flow.Options{BlockFrames: g.BlockFrames, Catalog: types})
 		if errors.Is(err, &graph.Error{Code: graph.Deadlock}) {

@@ -11,13 +11,14 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"atenia/flow/amp/internal/abi"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/machine/cpu"
 )
 
-// File descriptors that a child inherits. The standard ones lead to /dev/null,
-// since a library may print.
+// File descriptors that a child inherits. What a library prints to the standard
+// ones is kept by the host.
 const (
 	fdRegion = 3 + iota
 	fdOrders
@@ -35,10 +36,10 @@ type server struct {
 // A served instance runs the operation prepared in its piece. After the host
 // has been answered and may prepare the next one, it takes a snapshot.
 type served struct {
-	at   int
-	do   func()
-	keep func()
-	inst any
+	do      func()
+	keep    func()
+	restore func(slot, bytes int) graph.Code
+	inst    any
 }
 
 // Serve is the child's main function: it loads one library, makes instances and
@@ -64,7 +65,6 @@ func Serve(formats ...Format) error {
 	if err := out.Encode(reply{}); err != nil {
 		return err
 	}
-	go s.answer()
 	for {
 		var o order
 		if err := receive(in, &o); err != nil {
@@ -106,6 +106,9 @@ func (s *server) open(h *hello, formats []Format) (err error) {
 		return err
 	}
 	o := Options{NoMetrics: h.NoMetrics}
+	if h.Log == offLogs || h.Log == offLogs+logBytes {
+		o.log = values[byte](&s.r, h.Log, abi.LogBytes)
+	}
 	if h.Manifest != nil {
 		if o.Manifest, err = ParseManifest(h.Manifest); err != nil {
 			return err
@@ -120,6 +123,8 @@ func (s *server) obey(o *order) (reply, error) {
 	switch {
 	case o.Events:
 		return reply{Events: s.lib.Events()}, nil
+	case o.Serve:
+		go s.answer(s.r.load(offRequest))
 	case o.Add != nil && o.Add.Wide:
 		return add[float64](s, o.Add)
 	case o.Add != nil:
@@ -131,11 +136,8 @@ func (s *server) obey(o *order) (reply, error) {
 		if n == nil {
 			return reply{}, errors.New("no such instance")
 		}
-		h := at[header](&s.r, n.at)
-		h.Op, h.Bytes = opLoad, uint32(o.Restore.Bytes)
-		n.do()
-		if h.Code != 0 {
-			return reply{}, fmt.Errorf("the snapshot is refused: %v", graph.Code(h.Code))
+		if code := n.restore(o.Restore.Slot&1, o.Restore.Bytes); code != graph.Success {
+			return reply{}, fmt.Errorf("the snapshot is refused: %v", code)
 		}
 	}
 	return reply{}, nil
@@ -158,7 +160,7 @@ func add[F node.Float](s *server, a *addition) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	w := &worker[F]{s: s, a: a, p: lay(a, spec), inst: inst, h: at[header](&s.r, a.At)}
+	w := &worker[F]{s: s, a: a, spec: spec, p: lay(a, spec), inst: inst, h: at[header](&s.r, a.At)}
 	w.state, _ = inst.(node.Stateful[F])
 	w.adjoint, _ = inst.(node.Adjoint[F])
 	answer := reply{Instance: s.count}
@@ -172,16 +174,20 @@ func add[F node.Float](s *server, a *addition) (reply, error) {
 		}
 	}
 	w.views(spec)
-	s.nodes[s.count].Store(&served{a.At, w.do, w.keep, inst})
+	s.nodes[s.count].Store(&served{w.do, w.keep, w.restore, inst})
 	s.count++
 	return answer, nil
 }
 
-// answer serves requests, on a dedicated thread.
-func (s *server) answer() {
+// answer serves the requests after the given one, on a dedicated thread.
+func (s *server) answer(last uint32) {
 	runtime.LockOSThread()
-	last, list := uint32(0), make([]uint32, maxBatch)
+	list, caller := make([]uint32, maxBatch), uint32(0)
 	for {
+		if t := s.r.load(offCaller); t != caller {
+			caller = t
+			s.follow(int(t))
+		}
 		number := s.r.load(offRequest)
 		if number == last {
 			if changed(s.r.word(offRequest), last) {
@@ -214,6 +220,7 @@ func (s *server) answer() {
 type worker[F node.Float] struct {
 	s       *server
 	a       *addition
+	spec    *graph.Spec
 	p       piece
 	h       *header
 	inst    node.Instance[F]
@@ -237,12 +244,16 @@ func (w *worker[F]) views(spec *graph.Spec) {
 		return list
 	}
 	b := &w.back
-	b.In, b.Out = tensors(w.p.in, w.a.InShape), tensors(w.p.out, w.a.OutShape)
+	inside := make([]int, len(w.p.in)) // moved to an entry by each call
+	for i, o := range w.p.in {
+		inside[i] = w.p.call(0) + o
+	}
+	b.In, b.Out = tensors(inside, w.a.InShape), tensors(w.p.out, w.a.OutShape)
 	b.DIn, b.DOut = tensors(w.p.dIn, w.a.InShape), tensors(w.p.dOut, w.a.OutShape)
 	rows := w.a.Rows.B * w.a.Rows.C
 	for i, s := range spec.Params {
 		n := max(rows*w.a.MaxTokens, len(s.Value.Data))
-		b.Param = append(b.Param, node.Param[F]{Tensor: node.Tensor[F]{Data: values[F](&w.s.r, w.p.param[i], n)}})
+		b.Param = append(b.Param, node.Param[F]{Tensor: node.Tensor[F]{Data: values[F](&w.s.r, w.p.call(0)+w.p.param[i], n)}})
 		w.framed = append(w.framed, values[F](&w.s.r, w.p.dParm[i], n))
 		w.sums = append(w.sums, values[float64](&w.s.r, w.p.sum[i], w.p.sumLen[i]))
 	}
@@ -252,15 +263,16 @@ func (w *worker[F]) views(spec *graph.Spec) {
 	b.DParam = make([]node.Grad[F], len(b.Param))
 }
 
+// do makes the calls that wait, and then the operation.
 func (w *worker[F]) do() {
+	w.catchUp()
 	h, b := w.h, &w.back
 	code := graph.Success
 	switch h.Op {
-	case opForward, opBackward:
-		code = w.call()
-	case opReset:
-		w.inst.Reset()
-		h.Saved = 0 // the snapshots are of an earlier state
+	case opForward:
+		return
+	case opBackward:
+		code = w.backward()
 	case opResetAdjoint:
 		w.adjoint.ResetAdjoint()
 	case opFinishAdjoint:
@@ -270,9 +282,23 @@ func (w *worker[F]) do() {
 		h.Bytes = uint32(w.state.Save(w.slot(2)))
 	case opLoad:
 		code = w.state.Load(w.slot(2)[:min(int(h.Bytes), w.bytes)])
+		w.moved = code == graph.Success
 	}
-	w.moved = (h.Op == opForward || h.Op == opLoad) && (code == graph.Success || code == graph.Pending)
 	h.Code = int32(code)
+}
+
+// catchUp makes the calls in the queue. The results of all but the last are for nobody: the host has muted those blocks.
+func (w *worker[F]) catchUp() {
+	h := w.h
+	head := atomic.LoadUint64(&h.Head)
+	for number := h.Done + 1; number <= head; number++ {
+		if w.state != nil || w.spec.Dynamic || number == head {
+			atomic.StoreUint64(&h.Doing, number)
+			h.Code = int32(w.forward(number))
+		}
+		atomic.StoreUint64(&h.Done, number)
+	}
+	atomic.StoreUint64(&h.Doing, h.Done)
 }
 
 // keep takes a snapshot if the state changed, while the host is not waiting.
@@ -285,49 +311,90 @@ func (w *worker[F]) keep() {
 	w.moved = false
 	next := w.h.Saved + 1
 	w.h.SavedBytes[next&1] = uint32(w.state.Save(w.slot(int(next & 1))))
+	w.h.SavedCall[next&1] = w.h.Done
 	atomic.StoreUint32(&w.h.Saved, next)
+}
+
+// restore loads one of the two snapshots, which an earlier child took.
+func (w *worker[F]) restore(slot, bytes int) graph.Code {
+	if w.state == nil {
+		return graph.Unsupported
+	}
+	return w.state.Load(w.slot(slot)[:min(max(bytes, 0), w.bytes)])
 }
 
 func (w *worker[F]) slot(i int) []byte {
 	return values[byte](&w.s.r, w.p.slot(i, w.bytes), w.bytes)
 }
 
-// call makes a forward or a backward call.
-func (w *worker[F]) call() graph.Code {
-	h, b := w.h, &w.back
-	tokens := min(max(int(h.Tokens), 0), w.a.MaxTokens)
-	b.Frame0, b.Tokens, b.Produced, b.Final, b.Heat, b.Delay, b.Reserved = h.Frame0, tokens, tokens, h.Final != 0, 0, 0, [6]float32{}
+// forward makes a call of the queue.
+func (w *worker[F]) forward(number uint64) graph.Code {
+	from := w.p.call(number)
+	e, h, c := *at[queued](&w.s.r, from), w.h, &w.back.Call
+	switch e.Op {
+	case opReset:
+		w.inst.Reset()
+		return graph.Success
+	case opNone:
+		return graph.Fail
+	}
+	w.frames(int(e.Tokens), e.Frame0, e.Final)
+	w.place(from, values[dims](&w.s.r, from+entryBytes, len(c.Param)))
+	if code := w.takeEvents(from, e.Events); code != graph.Success {
+		return code
+	}
+	code := w.inst.Forward(c)
+	w.moved = w.moved || code == graph.Success || code == graph.Pending
+	h.Produced, h.Heat, h.Delay, h.Reserved = int32(c.Produced), c.Heat, int32(c.Delay), c.Reserved
+	return code
+}
+
+// frames sets what forward and backward calls have in common.
+func (w *worker[F]) frames(tokens int, frame0 int64, final uint32) {
+	b := &w.back
+	tokens = min(max(tokens, 0), w.a.MaxTokens)
+	b.Frame0, b.Tokens, b.Produced, b.Final, b.Heat, b.Delay, b.Reserved = frame0, tokens, tokens, final != 0, 0, 0, [6]float32{}
 	for _, list := range [][]node.Tensor[F]{b.In, b.Out, b.DIn, b.DOut} {
 		for i := range list {
 			list[i].N = tokens
 		}
 	}
-	for i := range b.Param {
-		d := &h.Tensor[i]
-		p := &b.Param[i]
-		p.B, p.C, p.N, p.Framed = int(d.B), int(d.C), int(d.N), d.Flag != 0
+}
+
+// place sets inputs and parameters to an entry's memory.
+func (w *worker[F]) place(at int, shapes []dims) {
+	b := &w.back
+	for i := range b.In {
+		b.In[i].Data = values[F](&w.s.r, at+w.p.in[i], len(b.In[i].Data))
 	}
-	code := w.takeEvents()
-	if code != graph.Success {
+	for i := range b.Param {
+		d, p := shapes[i], &b.Param[i]
+		p.B, p.C, p.N, p.Framed = int(d.B), int(d.C), int(d.N), d.Flag != 0
+		p.Data = values[F](&w.s.r, at+w.p.param[i], len(p.Data))
+	}
+}
+
+// backward makes a backward call.
+func (w *worker[F]) backward() graph.Code {
+	h, b := w.h, &w.back
+	w.frames(int(h.Tokens), h.Frame0, h.Final)
+	w.place(w.p.call(0), h.Tensor[:len(b.Param)])
+	for i := range b.DIn {
+		b.DIn[i].Data = w.dIn[i]
+		if h.Tensor[maxRemotePorts+len(b.Param)+i].Flag == 0 {
+			b.DIn[i].Data = nil
+		}
+	}
+	b.State0 = nil
+	if h.Bytes > 0 {
+		b.State0 = w.slot(2)[:min(int(h.Bytes), w.bytes)]
+	}
+	w.wants()
+	if code := w.takeEvents(w.p.call(0), h.Events); code != graph.Success {
 		return code
 	}
-	if h.Op == opForward {
-		code = w.inst.Forward(&b.Call)
-	} else {
-		for i := range b.DIn {
-			b.DIn[i].Data = w.dIn[i]
-			if h.Tensor[maxRemotePorts+len(b.Param)+i].Flag == 0 {
-				b.DIn[i].Data = nil
-			}
-		}
-		b.State0 = nil
-		if h.Bytes > 0 {
-			b.State0 = w.slot(2)[:min(int(h.Bytes), w.bytes)]
-		}
-		w.wants()
-		code = w.adjoint.Backward(b)
-	}
-	h.Produced, h.Heat, h.Delay, h.Reserved = int32(b.Produced), b.Heat, int32(b.Delay), b.Reserved
+	code := w.adjoint.Backward(b)
+	h.Heat, h.Delay = b.Heat, int32(b.Delay)
 	return code
 }
 

@@ -164,3 +164,13 @@ type Binder[F Float] interface {
 type Fuser[F Float] interface {
 	Fuse(others []Instance[F], calls []*Call[F]) (func(), bool)
 }
+
+// A Joiner offers one function for the calls of several instances, the
+// receiver's and others', which need not be of one type: nodes in a separate
+// process are then asked once for all of them. calls[0] is its own, calls[i+1]
+// that of others[i]; none reads what another gives. The function makes the calls
+// whose flag is set, nil for all, and stores their results in codes. Results are
+// those of separate calls. Join returns false if they cannot be made together.
+type Joiner[F Float] interface {
+	Join(others []Instance[F], calls []*Call[F]) (func(which []bool, codes []graph.Code), bool)
+}

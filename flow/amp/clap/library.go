@@ -137,7 +137,7 @@ func (l *Library) load() error {
 	if err != nil {
 		return err
 	}
-	if l.callbacks, err = abi.NewCallbacks(libc); err != nil {
+	if l.callbacks, err = abi.NewCallbacks(libc, nil); err != nil {
 		return err
 	}
 	at, err := h.Symbol("clap_entry")

@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "amp.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -178,6 +179,38 @@ NODE(hang) {
         for (;;) nanosleep(&(struct timespec){1, 0}, NULL);
     return copy(&out[0], &in[0]), 0;
 }
+NODE(nap) { /* adds up what it has seen, and sleeps 50 ms once; logs and prints, and ends the program at 333 */
+    UNUSED;
+    amp_state_t* st = state(s);
+    if (in[0].frames && get(&in[0], 0) == 333) {
+        d->host->log(d->host->ctx, 1, "no more");
+        fprintf(stderr, "giving up");
+        exit(3);
+    }
+    if (in[0].frames && st->calls++ == after(d)) nanosleep(&(struct timespec){0, 50000000}, NULL);
+    for (uint32_t f = 0; f < in[0].frames; f++) put(&out[0], f, st->held[0] += get(&in[0], f));
+    return 0;
+}
+NODE(latch) { /* y = x times the first value of p that it was ever given, in a call of any length; logs that length */
+    UNUSED;
+    amp_state_t* st = *s;
+    if (!st) {
+        st = state(s);
+        st->held[0] = in[1].flags & AMP_BUF_ABSENT ? 1 : get(&in[1], 0);
+        st->count = in[0].frames;
+        d->host->log(d->host->ctx, 1, st->count ? "made by frames" : "made without frames");
+    }
+    for (uint32_t f = 0; f < in[0].frames; f++) put(&out[0], f, get(&in[0], f) * st->held[0]);
+    return 0;
+}
+NODE(deep) { /* overflows the stack at 444, and ends the program at 333 */
+    UNUSED;
+    volatile char big[4096];
+    big[0] = 1;
+    if (in[0].frames && get(&in[0], 0) == 444) return deep(d, s, in, out, mode, m) + big[0];
+    if (in[0].frames && get(&in[0], 0) == 333) exit(0);
+    return copy(&out[0], &in[0]), 0;
+}
 NODE(denormals) { /* flushes denormals and does not set it back */
     UNUSED;
 #if defined(__x86_64__)
@@ -276,6 +309,9 @@ static const struct {
     {INFO("Replace.c", AMP_CAP_V2 | AMP_CAP_BACKWARD, 1, 0, 1, 0, io), replace},
     {INFO("Crash.c", AMP_CAP_V2 | AMP_CAP_SNAPSHOT, 1, 0, 1, 0, io), crash},
     {INFO("Hang.c", AMP_CAP_V2, 1, 0, 1, 0, io), hang},
+    {INFO("Nap.c", AMP_CAP_V2 | AMP_CAP_SNAPSHOT, 1, 0, 1, 0, io), nap},
+    {INFO("Latch.c", AMP_CAP_V2 | AMP_CAP_SNAPSHOT, 1, 2, 1, fp, io), latch},
+    {INFO("Deep.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), deep},
     {INFO("Denormals.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), denormals},
     {INFO("Rounding.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), rounding},
     {INFO("Talk.c", AMP_CAP_V2 | AMP_CAP_STATELESS, 1, 0, 1, 0, io), talk},

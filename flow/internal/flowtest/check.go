@@ -29,27 +29,31 @@ type Run struct {
 	Faults func() []string // what the session reported
 }
 
-// Streams draws the frames of a graph's Inputs. None is zero or nearly so.
-func Streams[F node.Float](g *Graph, blocks int) map[string][]F {
-	all := map[string][]F{}
+// Streams draws the frames of a graph's Inputs, row by row. None is zero or nearly so.
+func Streams[F node.Float](g *Graph, blocks int) map[string][][]F {
+	all := map[string][][]F{}
 	for i, name := range g.Inputs {
-		x := make([]F, blocks*g.BlockFrames)
-		for k := range x {
-			h := uint32(k+1)*2654435761 + uint32(i)*40503
-			h ^= h >> 15
-			h *= 2246822519
-			x[k] = F(float64(h>>8)/(1<<23)-1) + 1e-3
+		rows := make([][]F, g.Batches*g.Channels)
+		for r := range rows {
+			x := make([]F, blocks*g.BlockFrames)
+			for k := range x {
+				h := uint32(k+1)*2654435761 + uint32(i)*40503 + uint32(r)*7919
+				h ^= h >> 15
+				h *= 2246822519
+				x[k] = F(float64(h>>8)/(1<<23)-1) + 1e-3
+			}
+			rows[r] = x
 		}
-		all[name] = x
+		all[name] = rows
 	}
 	return all
 }
 
 // Check runs a session and compares what its probes take with want. The channels may not grow after the warm-up,
 // unless a gate starves them, and nothing may be reported: no fault is unknown, and none is expected.
-func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map[string][]F) {
+func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map[string][][]F) {
 	t.Helper()
-	inputs, got, fed := Streams[F](g, run.Blocks), map[string][]F{}, map[string]int{}
+	inputs, got, fed := Streams[F](g, run.Blocks), map[string][][]F{}, map[string]int{}
 	feed := func(ended bool) {
 		for _, name := range g.Inputs {
 			held, err := s.Waiting(name)
@@ -61,7 +65,9 @@ func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map
 				if err != nil {
 					t.Fatal(err)
 				}
-				copy(in.Data, inputs[name][k*in.N:(k+1)*in.N])
+				for r, row := range inputs[name] {
+					copy(in.Row(r), row[k*in.N:(k+1)*in.N])
+				}
 				fed[name]++
 				if ended {
 					if err := s.Offer(name); err != nil {
@@ -77,7 +83,12 @@ func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map
 			if err != nil {
 				t.Fatal(err)
 			}
-			got[name] = append(got[name], x.Data[:x.N]...)
+			if got[name] == nil {
+				got[name] = make([][]F, x.B*x.C)
+			}
+			for r := range got[name] {
+				got[name][r] = append(got[name][r], x.Row(r)...)
+			}
 		}
 	}
 	step := s.Step()
@@ -102,8 +113,11 @@ func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map
 		collect()
 	}
 	for _, name := range g.Probes {
-		if n := len(got[name]); 2*n < len(want[name]) && !g.Slow && !g.AtEnd {
-			t.Errorf("%s took %d frames of %d while blocks ran: the others came with the drain", name, n, len(want[name]))
+		if want[name] == nil { // it takes nothing
+			want[name] = make([][]F, len(got[name]))
+		}
+		if n := len(got[name][0]); 2*n < len(want[name][0]) && !g.Slow && !g.AtEnd {
+			t.Errorf("%s took %d frames of %d while blocks ran: the others came with the drain", name, n, len(want[name][0]))
 		}
 	}
 	now := run.Rooms()
@@ -121,8 +135,13 @@ func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map
 		collect()
 	}
 	for _, name := range g.Probes {
-		if at, same := differ(got[name], want[name]); !same {
-			t.Errorf("%s took %d frames, %d by the reference; they differ from frame %d on", name, len(got[name]), len(want[name]), at)
+		if len(got[name]) != len(want[name]) {
+			t.Fatalf("%s has %d rows, %d by the reference", name, len(got[name]), len(want[name]))
+		}
+		for r, x := range got[name] {
+			if at, same := differ(x, want[name][r]); !same {
+				t.Errorf("%s, row %d took %d frames, %d by the reference; they differ from frame %d on", name, r, len(x), len(want[name][r]), at)
+			}
 		}
 	}
 	for _, f := range run.Faults() {

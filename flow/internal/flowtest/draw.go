@@ -10,6 +10,8 @@ import (
 type Graph struct {
 	Text        string // the plan as JSON
 	BlockFrames int
+	Batches     int // of all streams
+	Channels    int
 	Inputs      []string
 	Probes      []string
 	Shut        int64 // blocks for which the host gate stays closed; it is open in all later ones
@@ -27,6 +29,7 @@ const (
 	tempoGate = 1 + iota
 	slowGate
 	hostGate
+	thermalGate
 	firstBarrier
 )
 
@@ -54,18 +57,19 @@ type pen struct {
 // for itself: draw another one.
 func Draw(seed uint64, asked ...string) *Graph {
 	r := rand.New(rand.NewPCG(seed, 0xd2a3))
-	p := &pen{r: r, g: &Graph{BlockFrames: []int{5, 16, 40, 64, 100}[r.IntN(5)], Shut: r.Int64N(5)}, paces: 1, limits: r.IntN(3) == 0,
+	shape := [][2]int{{1, 1}, {1, 1}, {1, 2}, {3, 1}, {2, 2}}[r.IntN(5)]
+	p := &pen{r: r, g: &Graph{Batches: shape[0], Channels: shape[1], BlockFrames: []int{5, 16, 40, 64, 100}[r.IntN(5)], Shut: r.Int64N(5)}, paces: 1, limits: r.IntN(3) == 0,
 		asked: append([]string{`"type": "Late"`, `"type": "Asked"`}, asked...)}
 	for i := range 1 + r.IntN(2) {
 		name := fmt.Sprintf("x%d", i)
 		p.g.Inputs = append(p.g.Inputs, name)
-		p.node(name, `"type": "Input"`, 0)
+		p.node(name, fmt.Sprintf(`"type": "Input", "params": {%s}`, p.rows()), 0)
 	}
 	if r.IntN(2) == 0 {
 		p.node("tone", []string{
-			`"type": "LFO", "params": {"frequency_hz": 700, "kind": "triangle"}`,
-			fmt.Sprintf(`"type": "Oscillator", "oversample_ratio": %d, "params": {"kind": "saw", "frequency_hz": 1234.5}`, 1<<r.IntN(3)),
-			`"type": "Noise", "params": {"seed": 3}`,
+			fmt.Sprintf(`"type": "LFO", "params": {"frequency_hz": 700, "kind": "triangle", %s}`, p.rows()),
+			fmt.Sprintf(`"type": "Oscillator", "oversample_ratio": %d, "params": {"kind": "saw", "frequency_hz": 1234.5, %s}`, 1<<r.IntN(3), p.rows()),
+			fmt.Sprintf(`"type": "Noise", "params": {"seed": 3, %s}`, p.rows()),
 			`"type": "Notes", "params": {"voices": 1, "a4_hz": 1}`,
 		}[r.IntN(4)], 0)
 	}
@@ -81,9 +85,14 @@ func Draw(seed uint64, asked ...string) *Graph {
 		}
 	}
 	b := p.g.BlockFrames
-	p.g.Text = fmt.Sprintf(`{"nodes": [%s], "edges": [%s], "gates": [{"id": %d, "kind": "tempo", "period_frames": %d}, {"id": %d, "kind": "tempo", "period_frames": %d}, {"id": %d, "kind": "host"}]}`,
-		strings.Join(p.nodes, ",\n"), strings.Join(p.edges, ",\n"), tempoGate, 1+r.IntN(b), slowGate, b+1+r.IntN(2*b), hostGate)
+	p.g.Text = fmt.Sprintf(`{"nodes": [%s], "edges": [%s], "gates": [{"id": %d, "kind": "tempo", "period_frames": %d}, {"id": %d, "kind": "tempo", "period_frames": %d}, {"id": %d, "kind": "host"}, {"id": %d, "kind": "thermal"}], "heat_budget_joules_per_second": 0.001}`,
+		strings.Join(p.nodes, ",\n"), strings.Join(p.edges, ",\n"), tempoGate, 1+r.IntN(b), slowGate, b+1+r.IntN(2*b), hostGate, thermalGate)
 	return p.g
+}
+
+// rows is the settings of a source.
+func (p *pen) rows() string {
+	return fmt.Sprintf(`"batches": %d, "channels": %d`, p.g.Batches, p.g.Channels)
 }
 
 // node adds a node whose output is a stream of a pace.
@@ -118,6 +127,8 @@ func (p *pen) edge(from stream, to string, wait bool) {
 			gate = firstBarrier + from.pace
 		case 9:
 			gate, p.g.Slow = slowGate, true
+		case 10: // closed after a block in which some node is hot, open after one in which none is called
+			gate, p.g.Slow = thermalGate, true
 		}
 		if gate > 0 {
 			more += fmt.Sprintf(`, "synchrony_gates": [%d]`, gate)
@@ -149,12 +160,13 @@ func (p *pen) one(from stream, inside string, pace int) stream {
 func (p *pen) plain() string {
 	ratio := 1 << p.r.IntN(3)
 	return []string{
-		`"type": "Gain", "params": {"gain": 0.7}`,
+		fmt.Sprintf(`"type": "Gain", "params": {"gain": 0.7, "thermo.heat": %g}`, []float64{0, 0.001}[p.r.IntN(2)]),
 		fmt.Sprintf(`"type": "Biquad", "oversample_ratio": %d, "supports_v2": true, "params": {"f0": 3000}`, ratio),
 		fmt.Sprintf(`"type": "OnePole", "oversample_ratio": %d, "params": {"f0": 2000}`, ratio),
 		`"type": "WaveShaper", "params": {"kind": "soft"}`,
 		fmt.Sprintf(`"type": "Delay", "declared_delay": %d, "params": {"delay": 7, "max_delay": 20}`, 3*p.r.IntN(2)),
-	}[p.r.IntN(5)]
+		fmt.Sprintf(`"type": "Delay", "declared_delay": %d, "pdc": %q, "params": {"delay": 8, "max_delay": 20}`, 8, []string{"trim", "pad"}[p.r.IntN(2)]),
+	}[p.r.IntN(6)]
 }
 
 // step adds a node, or a few that belong together.

@@ -14,16 +14,17 @@ import (
 type actor[F node.Float] struct {
 	*graph.LinkedNode
 	inst  node.Instance[F] // nil: Input or Probe
-	out   [][]F            // by output
+	out   [][][]F          // by output and row
+	made  []int            // by output: frames given, with those that were trimmed
 	fired int64
 	ended bool
 	empty bool // gave out what it holds back until the end
 }
 
 // Reference returns what each Probe takes of blocks blocks, and of the drain after them, by the definition alone: a
-// node fires when its inputs have frames, at any time and for any number of tokens. All streams have one row. seed
+// node fires when its inputs have frames, at any time and for any number of tokens. Streams are row by row. seed
 // chooses who fires next, and for how many tokens; the result does not depend on it.
-func Reference[F node.Float](l *graph.Linked, types node.Table, inputs map[string][]F, blocks int, seed uint64) (map[string][]F, error) {
+func Reference[F node.Float](l *graph.Linked, types node.Table, inputs map[string][][]F, blocks int, seed uint64) (map[string][][]F, error) {
 	runtime.LockOSThread() // a session flushes denormals, too
 	before := cpu.FlushDenormals()
 	defer func() {
@@ -34,7 +35,10 @@ func Reference[F node.Float](l *graph.Linked, types node.Table, inputs map[strin
 	for i := range actors {
 		a := &actors[i]
 		a.LinkedNode = &l.Nodes[i]
-		a.out = make([][]F, len(a.Spec.Outs))
+		a.out, a.made = make([][][]F, len(a.Spec.Outs)), make([]int, len(a.Spec.Outs))
+		for o, sh := range a.OutShape {
+			a.out[o] = make([][]F, sh.B*sh.C)
+		}
 		if a.Spec.Endpoint != graph.Inner {
 			continue
 		}
@@ -44,7 +48,7 @@ func Reference[F node.Float](l *graph.Linked, types node.Table, inputs map[strin
 		}
 	}
 	r, read := rand.New(rand.NewPCG(seed, 1)), make([]int64, len(l.Edges))
-	taken := map[string][]F{}
+	taken := map[string][][]F{}
 	for moved := true; moved; {
 		moved = false
 		for _, i := range r.Perm(len(actors)) {
@@ -56,7 +60,7 @@ func Reference[F node.Float](l *graph.Linked, types node.Table, inputs map[strin
 			for _, list := range [][]int{a.In, a.Mods} {
 				for _, e := range list {
 					edge := &l.Edges[e]
-					t = min(t, (int64(edge.Prefill+len(actors[edge.Src].out[edge.SrcPort]))-read[e])/int64(edge.Cons))
+					t = min(t, (int64(edge.Prefill+len(actors[edge.Src].out[edge.SrcPort][0]))-read[e])/int64(edge.Cons))
 				}
 			}
 			if t <= 0 || a.ended {
@@ -116,36 +120,46 @@ func (a *actor[F]) drain(l *graph.Linked, actors []actor[F], read []int64, r *ra
 	c := node.Call[F]{Frame0: a.fired, Final: true}
 	for _, e := range a.In {
 		edge := &l.Edges[e]
-		from := actors[edge.Src].out[edge.SrcPort]
-		rest := from[min(max(read[e]-int64(edge.Prefill), 0), int64(len(from))):]
-		if len(rest) >= edge.Cons {
-			rest = nil
+		from, sh := actors[edge.Src].out[edge.SrcPort], actors[edge.Src].OutShape[edge.SrcPort]
+		n := int64(len(from[0])) - max(read[e]-int64(edge.Prefill), 0)
+		if n = max(n, 0); n >= int64(edge.Cons) {
+			n = 0
 		}
-		read[e] += int64(len(rest))
-		c.In = append(c.In, node.Tensor[F]{Data: rest, B: 1, C: 1, N: len(rest)})
+		x := node.Tensor[F]{B: sh.B, C: sh.C, N: int(n)}
+		for _, row := range from {
+			x.Data = append(x.Data, row[int64(len(row))-n:]...)
+		}
+		read[e] += n
+		c.In = append(c.In, x)
 	}
-	for _, n := range a.Spec.Prod {
-		c.Out = append(c.Out, node.Tensor[F]{Data: make([]F, room*n), B: 1, C: 1, N: room * n})
+	for o, n := range a.Spec.Prod {
+		sh := a.OutShape[o]
+		c.Out = append(c.Out, node.Tensor[F]{Data: make([]F, sh.B*sh.C*room*n), B: sh.B, C: sh.C, N: room * n})
 	}
 	if code := d.Drain(&c); code != graph.Success {
 		return fmt.Errorf("node %s at the end: %v", a.Name, code)
 	}
 	a.empty = c.Produced < room
 	for o, n := range a.Spec.Prod {
-		a.out[o] = append(a.out[o], c.Out[o].Data[:c.Produced*n]...)
+		for r := range a.out[o] {
+			a.out[o][r] = append(a.out[o][r], c.Out[o].Row(r)[:c.Produced*n]...)
+		}
 	}
 	return nil
 }
 
 // fire makes one call.
-func (a *actor[F]) fire(l *graph.Linked, actors []actor[F], read []int64, inputs, taken map[string][]F, t int64) error {
+func (a *actor[F]) fire(l *graph.Linked, actors []actor[F], read []int64, inputs, taken map[string][][]F, t int64) error {
 	take := func(e int) node.Tensor[F] {
 		edge := &l.Edges[e]
 		from, n := actors[edge.Src].out[edge.SrcPort], t*int64(edge.Cons)
-		x := node.Tensor[F]{Data: make([]F, n), B: 1, C: 1, N: int(n)}
-		for i := range x.Data {
-			if at := read[e] + int64(i) - int64(edge.Prefill); at >= 0 {
-				x.Data[i] = from[at]
+		sh := actors[edge.Src].OutShape[edge.SrcPort]
+		x := node.Tensor[F]{Data: make([]F, int64(sh.B*sh.C)*n), B: sh.B, C: sh.C, N: int(n)}
+		for r, row := range from {
+			for i, to := 0, x.Row(r); i < len(to); i++ {
+				if at := read[e] + int64(i) - int64(edge.Prefill); at >= 0 {
+					to[i] = row[at]
+				}
 			}
 		}
 		read[e] += n
@@ -167,10 +181,10 @@ func (a *actor[F]) fire(l *graph.Linked, actors []actor[F], read []int64, inputs
 		edge, x := &l.Edges[e], take(e)
 		p := &c.Param[edge.Param]
 		if !p.Framed {
-			*p = node.Param[F]{Tensor: node.Tensor[F]{Data: repeat(p.Data[0], int(t)), B: 1, C: 1, N: int(t)}, Framed: true}
+			*p = node.Param[F]{Tensor: node.Tensor[F]{Data: repeat(p.Data[0], x.B*x.C*int(t)), B: x.B, C: x.C, N: int(t)}, Framed: true}
 		}
 		scale := F(edge.Scale)
-		for i, v := range x.Data {
+		for i, v := range x.Data { // all streams have the same rows
 			if edge.Mode == "mul" {
 				p.Data[i] *= F(v * scale)
 			} else {
@@ -181,14 +195,24 @@ func (a *actor[F]) fire(l *graph.Linked, actors []actor[F], read []int64, inputs
 	defer func() { a.fired += t }()
 	switch a.Spec.Endpoint {
 	case graph.Fed:
-		a.out[0] = append(a.out[0], inputs[a.Name][a.fired:a.fired+t]...)
+		for r, row := range inputs[a.Name] {
+			a.out[0][r] = append(a.out[0][r], row[a.fired:a.fired+t]...)
+		}
 		return nil
 	case graph.Taken:
-		taken[a.Name] = append(taken[a.Name], c.In[0].Data...)
+		rows := taken[a.Name]
+		if rows == nil {
+			rows = make([][]F, c.In[0].B*c.In[0].C)
+			taken[a.Name] = rows
+		}
+		for r := range rows {
+			rows[r] = append(rows[r], c.In[0].Row(r)...)
+		}
 		return nil
 	}
-	for _, n := range a.Spec.Prod {
-		c.Out = append(c.Out, node.Tensor[F]{Data: make([]F, int(t)*n), B: 1, C: 1, N: int(t) * n})
+	for o, n := range a.Spec.Prod {
+		sh := a.OutShape[o]
+		c.Out = append(c.Out, node.Tensor[F]{Data: make([]F, sh.B*sh.C*int(t)*n), B: sh.B, C: sh.C, N: int(t) * n})
 	}
 	switch code := a.inst.Forward(&c); {
 	case code == graph.Success:
@@ -200,7 +224,14 @@ func (a *actor[F]) fire(l *graph.Linked, actors []actor[F], read []int64, inputs
 		return fmt.Errorf("node %s: %v", a.Name, code)
 	}
 	for o, n := range a.Spec.Prod {
-		a.out[o] = append(a.out[o], c.Out[o].Data[:c.Produced*n]...)
+		skip := 0
+		if a.PDC == "trim" { // the first frames of a node that delays its signal are dropped
+			skip = min(max(a.DeclaredDelay-a.made[o], 0), c.Produced*n)
+		}
+		a.made[o] += c.Produced * n
+		for r := range a.out[o] {
+			a.out[o][r] = append(a.out[o][r], c.Out[o].Row(r)[skip:c.Produced*n]...)
+		}
 	}
 	return nil
 }

@@ -6,21 +6,35 @@ import "sync/atomic"
 // node.
 const Patience = 3
 
+// Doublings is how often the back-off of a node that is suspended again doubles.
+const Doublings = 6
+
 // A Watch measures calls by node. A nil Watch measures nothing and suspends no
 // node.
 type Watch struct {
-	Now   func() int64 // a monotonic clock, in nanoseconds
-	limit int64        // of a call, in nanoseconds; 0: none
-	row   []atomic.Int32
+	Now     func() int64 // a monotonic clock, in nanoseconds
+	limit   int64        // of a call, in nanoseconds; 0: none
+	row     []atomic.Int32
+	backOff int    // blocks
+	rests   []rest // written by Turn alone
+}
+
+// A rest is when a node is suspended and how often it was.
+type rest struct {
+	left  int // blocks until it is called again, 0: it is
+	times int
+	calm  int // blocks since then
 }
 
 // New returns a watch of nodes nodes, whose calls may take limit nanoseconds,
-// any time if that is 0. A nil clock stands for the runtime's.
-func New(nodes int, limit int64, now func() int64) *Watch {
+// any time if that is 0, and which are called again backOff blocks after they
+// were suspended for the first time; 0: never. A nil clock stands for the
+// runtime's.
+func New(nodes int, limit int64, backOff int, now func() int64) *Watch {
 	if now == nil {
 		now = Nanotime
 	}
-	return &Watch{Now: now, limit: limit, row: make([]atomic.Int32, nodes)}
+	return &Watch{Now: now, limit: limit, row: make([]atomic.Int32, nodes), backOff: backOff, rests: make([]rest, nodes)}
 }
 
 // Limits reports whether calls have a limit.
@@ -40,6 +54,35 @@ func (w *Watch) Late(node int, ns int64) bool {
 // Suspended reports whether a node must not be called.
 func (w *Watch) Suspended(node int) bool { return w.Limits() && w.row[node].Load() >= Patience }
 
+// Turn ends a block. It calls out for each node that is suspended from now on,
+// with the number of blocks, and for each that will be called again, with 0. A
+// node that stays within its limit for 64 times the first back-off is forgiven.
+// One thread at a time may call it.
+func (w *Watch) Turn(out func(node, blocks int)) {
+	if !w.Limits() || w.backOff == 0 {
+		return
+	}
+	for i := range w.rests {
+		r := &w.rests[i]
+		switch suspended := w.Suspended(i); {
+		case suspended && r.left == 0:
+			r.left, r.calm = w.backOff<<min(r.times, Doublings), 0
+			r.times++
+			out(i, r.left)
+		case suspended:
+			if r.left--; r.left == 0 {
+				w.Resume(i)
+				out(i, 0)
+			}
+		case r.times > 0:
+			r.left = 0 // the host resumed it
+			if r.calm++; r.calm >= w.backOff<<Doublings {
+				r.times = 0
+			}
+		}
+	}
+}
+
 // Resume lets a node be called again. Any goroutine may call it.
 func (w *Watch) Resume(node int) { w.row[node].Store(0) }
 
@@ -50,5 +93,6 @@ func (w *Watch) Reset() {
 	}
 	for i := range w.row {
 		w.Resume(i)
+		w.rests[i] = rest{}
 	}
 }

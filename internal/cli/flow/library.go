@@ -190,13 +190,19 @@ func (l *libraries) events() (all []libraryEvent) {
 				add("its process crashed (%s)", spelling.Count(s.Crashes, "time"))
 			}
 			if s.Timeouts > 0 {
-				add("%s without an answer in time", spelling.Count(s.Timeouts, "request"))
+				add("%s without an answer in time", spelling.Count(s.Timeouts, "call"))
+			}
+			if s.Lost > 0 {
+				add("%s that its nodes never saw", spelling.Count(s.Lost, "call"))
+			}
+			if s.Refused != nil {
+				add("its process runs without the real-time scheduling of this one: %v", s.Refused)
 			}
 			switch {
 			case s.Quarantined:
-				add("quarantined: three crashes in a minute")
+				add("quarantined: three faults in a minute, and the back-off has not ended")
 			case s.Suspended:
-				add("suspended: three requests in a row without an answer in time")
+				add("suspended: it did not answer, and the back-off has not ended")
 			}
 		}
 	}

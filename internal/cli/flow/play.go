@@ -79,7 +79,7 @@ func play(env *command.Env) *cobra.Command {
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: command.Patient, // it completes recordings
 	}
-	l.flags(c)
+	l.source.flags(c)
 	f := c.Flags()
 	f.StringVarP(&l.input, "in", "i", "", "`[NODE=]DEVICE` that feeds an Input node")
 	f.StringVarP(&l.output, "out", "o", "", "`[NODE=]DEVICE` that plays what a Probe node receives (default: that of the system)")

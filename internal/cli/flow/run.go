@@ -167,7 +167,7 @@ func run(env *command.Env) *cobra.Command {
 	f.StringVar(&r.trace, "trace", "", "write a trace for ui.perfetto.dev to `FILE`; nodes then run one at a time")
 	f.StringVar(&r.log, "log", "", "write the firing log to `FILE`: tokens of each node in each block")
 	f.BoolVar(&r.realtime, "realtime", false, "run at the pace of the clock, on a thread that the garbage collector cannot stop")
-	f.DurationVar(&r.limit, "limit", 0, "time limit for a call of a node; a node that exceeds it is silent, and suspended after\nthree in a row (default: a block with --realtime, else no limit)")
+	f.DurationVar(&r.limit, "limit", 0, "time limit for a call of a node; a node that exceeds it is silent, and after three\nin a row suspended for a second, doubling (default: a block with --realtime, else no limit)")
 	f.StringArrayVar(&r.states, "save-state", nil, "`NODE=FILE` to write the state of a CLAP plug-in to, which state_file restores (may be repeated)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if r.threads == 0 {

@@ -151,7 +151,7 @@ func TestCallbacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := NewCallbacks(libc)
+	c, err := NewCallbacks(libc, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
