@@ -66,12 +66,15 @@ func Draw(seed uint64, asked ...string) *Graph {
 		p.node(name, fmt.Sprintf(`"type": "Input", "params": {%s}`, p.rows()), 0)
 	}
 	if r.IntN(2) == 0 {
-		p.node("tone", []string{
+		tones := []string{
 			fmt.Sprintf(`"type": "LFO", "params": {"frequency_hz": 700, "kind": "triangle", %s}`, p.rows()),
 			fmt.Sprintf(`"type": "Oscillator", "oversample_ratio": %d, "params": {"kind": "saw", "frequency_hz": 1234.5, %s}`, 1<<r.IntN(3), p.rows()),
 			fmt.Sprintf(`"type": "Noise", "params": {"seed": 3, %s}`, p.rows()),
-			`"type": "Notes", "params": {"voices": 1, "a4_hz": 1}`,
-		}[r.IntN(4)], 0)
+		}
+		if p.g.Batches*p.g.Channels == 1 {
+			tones = append(tones, `"type": "Notes", "params": {"voices": 1, "a4_hz": 1}`)
+		}
+		p.node("tone", tones[r.IntN(len(tones))], 0)
 	}
 	for range 3 + r.IntN(10) {
 		p.step()

@@ -36,7 +36,7 @@ type song struct {
 func (k *score) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringArrayVar(&k.files, "midi", nil, "MIDI `[NODE=]FILE` to play by nodes that take events (may be repeated)")
-	f.StringVar(&k.device, "midi-in", "", "`DEVICE`, pipe or file of MIDI bytes to play with --realtime")
+	f.StringVar(&k.device, "midi-in", "", "`DEVICE`, pipe or file of MIDI bytes to play as they come, in real time")
 	f.StringVar(&k.cues, "events", "", "`FILE` of events at frames to play, as --events-out writes it")
 	f.StringVar(&k.kept, "events-out", "", "write all events with the frames they got to `FILE`, for --events")
 }

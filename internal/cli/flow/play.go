@@ -80,6 +80,7 @@ func play(env *command.Env) *cobra.Command {
 		Annotations: command.Patient, // it completes recordings
 	}
 	l.source.flags(c)
+	l.score.flags(c)
 	f := c.Flags()
 	f.StringVarP(&l.input, "in", "i", "", "`[NODE=]DEVICE` that feeds an Input node")
 	f.StringVarP(&l.output, "out", "o", "", "`[NODE=]DEVICE` that plays what a Probe node receives (default: that of the system)")
@@ -237,6 +238,9 @@ func (l *live) play(ctx context.Context, env *command.Env, path string) (err err
 	}
 	defer closing(&err, closeTypes)
 	o.Catalog = types
+	if err := l.score.open(&o); err != nil {
+		return err
+	}
 	s, err := flow.New[float32](p, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -244,6 +248,13 @@ func (l *live) play(ctx context.Context, env *command.Env, path string) (err err
 	defer s.Close()
 	if err := l.load(s); err != nil {
 		return err
+	}
+	end, err := l.score.post(s, l.source.rate)
+	if err != nil {
+		return err
+	}
+	if l.seconds == 0 && end > 0 { // songs end the graph, unless it is said otherwise
+		l.seconds = float64(end) / l.source.rate
 	}
 	in, out, shared, err := device.Open(l.config(s, q.in, q.inDev), l.config(s, q.out, q.outDev))
 	if err != nil {
@@ -263,10 +274,14 @@ func (l *live) play(ctx context.Context, env *command.Env, path string) (err err
 	if err != nil {
 		return errors.Join(err, closeTaps(setup.Taps), closeStreams(in, out))
 	}
+	stop, err := l.score.live(s)
+	if err != nil {
+		return errors.Join(err, closeTaps(setup.Taps), closeStreams(in, out))
+	}
 	o.Memory.Freeze()
 	r, err := pl.Run(ctx)
 	o.Memory.Thaw()
-	err = errors.Join(err, closeTaps(setup.Taps))
+	err = errors.Join(err, stop(), closeTaps(setup.Taps), l.score.keep(s))
 	if l.snapshot != "" && !r.Ended && err == nil {
 		err = l.save(s)
 	}
