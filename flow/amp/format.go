@@ -16,7 +16,10 @@ import (
 //	amp.Serve(amp.Format{Name: "clap", Open: openPlugins}) // in the child
 type Format struct {
 	Name string
-	Open func(path string) (Host, error)
+	// Open opens a library. log takes its messages, so that they
+	// outlive the process, and Events does not repeat them; nil: they have memory of their
+	// own.
+	Open func(path string, log []byte) (Host, error)
 }
 
 // A Host is an opened library: its node types, which make their instances in
@@ -37,12 +40,12 @@ type FormatError struct{ Name, Text string }
 // Error implements error.
 func (e *FormatError) Error() string { return e.Name + ": " + e.Text }
 
-func openFormat(formats []Format, name, path string) (Host, error) {
+func openFormat(formats []Format, name, path string, log []byte) (Host, error) {
 	i := slices.IndexFunc(formats, func(f Format) bool { return f.Name == name })
 	if i < 0 {
 		return nil, &FormatError{path, "this program runs no libraries of format " + name}
 	}
-	return formats[i].Open(path)
+	return formats[i].Open(path, log)
 }
 
 // Trusts reports whether a library is one of the trusted ones, or in one of the

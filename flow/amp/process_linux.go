@@ -234,7 +234,7 @@ func (p *Process) Events() []Event {
 		return list // the child is gone, which the next events tell
 	}
 	for _, e := range r.Events {
-		if e.Kind != Message { // those were in its log
+		if e.Kind != Message || p.cfg.Format != "" { // messages of C nodes were in the log
 			list = append(list, e)
 		}
 	}

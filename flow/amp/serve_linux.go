@@ -101,13 +101,13 @@ func (s *server) open(h *hello, formats []Format) (err error) {
 	if s.r, err = mapRegion(os.NewFile(fdRegion, "region")); err != nil {
 		return err
 	}
-	if h.Format != "" {
-		s.lib, err = openFormat(formats, h.Format, h.Library)
-		return err
-	}
 	o := Options{NoMetrics: h.NoMetrics}
 	if h.Log == offLogs || h.Log == offLogs+logBytes {
 		o.log = values[byte](&s.r, h.Log, abi.LogBytes)
+	}
+	if h.Format != "" {
+		s.lib, err = openFormat(formats, h.Format, h.Library, o.log)
+		return err
 	}
 	if h.Manifest != nil {
 		if o.Manifest, err = ParseManifest(h.Manifest); err != nil {
@@ -292,7 +292,8 @@ func (w *worker[F]) catchUp() {
 	h := w.h
 	head := atomic.LoadUint64(&h.Head)
 	for number := h.Done + 1; number <= head; number++ {
-		if w.state != nil || w.spec.Dynamic || number == head {
+		reset := at[queued](&w.s.r, w.p.call(number)).Op == opReset
+		if reset || w.spec.Caps&abi.CapStateless == 0 || number == head {
 			atomic.StoreUint64(&h.Doing, number)
 			h.Code = int32(w.forward(number))
 		}

@@ -32,9 +32,11 @@ func serve(t *testing.T, period int) *exec.Cmd {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = c.Process.Kill()
+	t.Cleanup(func() { // by a signal that lets it give back its place among the few servers of a machine
+		_ = c.Process.Signal(os.Interrupt)
+		late := time.AfterFunc(5*time.Second, func() { _ = c.Process.Kill() })
 		_ = c.Wait()
+		late.Stop()
 	})
 	for range 200 {
 		if x, err := (jack{}).client(); err == nil {

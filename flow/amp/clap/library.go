@@ -31,6 +31,7 @@ type Library struct {
 	entry     *host.Entry
 	factory   uintptr
 	callbacks *abi.Callbacks
+	log       []byte
 	table     host.Callbacks
 	mem       *abi.Memory // texts and tables of the host, never freed: plug-ins keep addresses
 	shared    hostTexts
@@ -64,7 +65,10 @@ const defaultRate = 48000
 
 // Open loads a library. The error is of type *[RefusedError] or
 // amp.ErrUnsupported.
-func Open(path string) (*Library, error) {
+func Open(path string) (*Library, error) { return open(path, nil) }
+
+// open is Open with memory for messages, nil = their own.
+func open(path string, log []byte) (*Library, error) {
 	if err := abi.Check(); err != nil {
 		return nil, err
 	}
@@ -72,7 +76,7 @@ func Open(path string) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{path: abs, rate: defaultRate, jobs: make(chan job), gone: make(chan struct{}), known: map[string]*Plugin{}, table: host.Table()}
+	l := &Library{path: abs, log: log, rate: defaultRate, jobs: make(chan job), gone: make(chan struct{}), known: map[string]*Plugin{}, table: host.Table()}
 	var g fault.Group
 	g.Go(l.serve)
 	if err := l.do(l.load); err != nil {
@@ -137,7 +141,7 @@ func (l *Library) load() error {
 	if err != nil {
 		return err
 	}
-	if l.callbacks, err = abi.NewCallbacks(libc, nil); err != nil {
+	if l.callbacks, err = abi.NewCallbacks(libc, l.log); err != nil {
 		return err
 	}
 	at, err := h.Symbol("clap_entry")
@@ -267,6 +271,9 @@ func (l *Library) Events() []amp.Event {
 	l.left = nil
 	for _, p := range l.plugs {
 		list = append(list, p.events()...)
+	}
+	if l.log != nil { // the host reads it
+		return list
 	}
 	messages, lost := l.callbacks.Drain()
 	for _, m := range messages {

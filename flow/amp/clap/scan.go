@@ -29,7 +29,7 @@ const FormatName = "clap"
 // Format makes [amp.Serve] run plug-ins in processes of their own. Give it to
 // the child.
 func Format() amp.Format {
-	return amp.Format{Name: FormatName, Open: func(path string) (amp.Host, error) { return Open(path) }}
+	return amp.Format{Name: FormatName, Open: func(path string, log []byte) (amp.Host, error) { return open(path, log) }}
 }
 
 // Limits of a scan.
