@@ -141,6 +141,22 @@ func find(l *graph.Linked, w Param) (graph.Tensor, error) {
 	return v, nil
 }
 
+// All returns the parameters of a graph that have a gradient, in the order of the graph.
+func All(l *graph.Linked) (all []Param) {
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		if !n.Spec.Adjoint || !n.SupportsV2 || n.Spec.Endpoint != graph.Inner {
+			continue
+		}
+		for _, s := range n.Spec.Params {
+			if s.Name != node.Heat && len(s.Value.Data) > 0 {
+				all = append(all, Param{Node: n.Name, Name: s.Name})
+			}
+		}
+	}
+	return all
+}
+
 // Start returns the parameters' values in the plan as a vector: all elements
 // concatenated, in the units of the vector.
 func (p *Problem[F]) Start() []float64 {

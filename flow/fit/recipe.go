@@ -174,6 +174,9 @@ func (r *Recipe) complete() (errs []error) {
 // Free returns the parameters of a linked graph that the recipe frees, in the order of
 // the graph. If several entries name one, the last counts. Errors match [ErrParam].
 func (r *Recipe) Free(l *graph.Linked) (free []Param, err error) {
+	if len(r.Params) == 0 {
+		free = All(l)
+	}
 	used := make([]bool, len(r.Params))
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
@@ -185,11 +188,8 @@ func (r *Recipe) Free(l *graph.Linked) (free []Param, err error) {
 					k, used[j] = j, true
 				}
 			}
-			switch {
-			case k >= 0:
+			if k >= 0 {
 				free = append(free, Param{Node: n.Name, Name: s.Name, Positive: r.Params[k].Positive, Scale: r.Params[k].Scale})
-			case len(r.Params) == 0 && n.Spec.Adjoint && n.SupportsV2 && n.Spec.Endpoint == graph.Inner && s.Name != "thermo.heat" && len(s.Value.Data) > 0:
-				free = append(free, Param{Node: n.Name, Name: s.Name})
 			}
 		}
 	}

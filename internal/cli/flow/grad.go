@@ -363,18 +363,7 @@ func (g *grader) chosen(p *graph.Plan, l *graph.Linked) ([]fit.Param, error) {
 	if len(all) > 0 {
 		return all, nil
 	}
-	for i := range l.Nodes {
-		n := &l.Nodes[i]
-		if !n.Spec.Adjoint || !n.SupportsV2 || n.Spec.Endpoint != graph.Inner {
-			continue
-		}
-		for _, s := range n.Spec.Params {
-			if s.Name != "thermo.heat" && len(s.Value.Data) > 0 {
-				all = append(all, fit.Param{Node: n.Name, Name: s.Name})
-			}
-		}
-	}
-	return all, nil
+	return fit.All(l), nil
 }
 
 func (r *graded) print(w io.Writer) error {
