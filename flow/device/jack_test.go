@@ -3,9 +3,9 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,27 +26,49 @@ func serve(t *testing.T, period int) *exec.Cmd {
 	need(t, err)
 	name := fmt.Sprintf("atenia-%d-%d", os.Getpid(), period)
 	setenv(t, "JACK_DEFAULT_SERVER", name)
-	c := exec.Command(jackd, "-S", "-r", "-n", name, "-d", "dummy", "-r", "48000", "-p", fmt.Sprint(period))
-	c.Env = append(os.Environ(), "JACK_NO_AUDIO_RESERVATION=1")
-	c.Stdout, c.Stderr = io.Discard, io.Discard
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
+	said := new(bytes.Buffer)
+	start := func() *exec.Cmd {
+		c := exec.Command(jackd, "-S", "-r", "-n", name, "-d", "dummy", "-r", "48000", "-p", fmt.Sprint(period))
+		c.Env = append(os.Environ(), "JACK_NO_AUDIO_RESERVATION=1")
+		c.Stdout, c.Stderr = said, said
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return c
 	}
-	t.Cleanup(func() { // by a signal that lets it give back its place among the few servers of a machine
+	answers := func() bool {
+		for range 400 {
+			if x, err := (jack{}).client(); err == nil {
+				x.shut()
+				return true
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		return false
+	}
+	// A server that is interrupted gives back its place, one that is killed does not: a machine has eight, and only a
+	// server of the same name takes the place of a dead one.
+	end := func(c *exec.Cmd) {
 		_ = c.Process.Signal(os.Interrupt)
 		late := time.AfterFunc(5*time.Second, func() { _ = c.Process.Kill() })
 		_ = c.Wait()
 		late.Stop()
-	})
-	for range 200 {
-		if x, err := (jack{}).client(); err == nil {
-			x.shut()
-			return c
-		}
-		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatal("the server does not answer")
-	return nil
+	c := start()
+	t.Cleanup(func() {
+		end(c)
+		if !c.ProcessState.Exited() {
+			c = start()
+			answers()
+			end(c)
+		}
+	})
+	if !answers() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		t.Fatalf("the server does not answer. It says:\n%s", said)
+	}
+	return c
 }
 
 // looped is a plan whose output is a tone, and whose input is recorded.
