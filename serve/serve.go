@@ -51,8 +51,8 @@ type Config struct {
 	// SlotSavePath is a folder in which clients may save slots to files and restore them:
 	// POST /slots/{id}. It is made if there is none. "" = they may not.
 	SlotSavePath string
-	// Keys are the API keys, one of which every request must have. None = no key is
-	// wanted.
+	// Keys are the API keys, of at least eight characters each, one of which every
+	// request must have. None = no key is wanted.
 	Keys []string
 	// Hosts are the names that requests may be addressed to, besides localhost and
 	// addresses. "*" = any: for a server behind a proxy that checks.

@@ -3,7 +3,7 @@
 // omits an opcode does not compile; one that does not support it passes an
 // explicit nil.
 //
-//	//go:generate go run -C ../tools ./adapters -o ../internal/plan/zadapters.go
+//	//go:generate go run -C ../tools ./adapters -o internal/plan/zadapters.go
 //
 // An adapter takes its opcode's payload by its type, so that exchanged adapters
 // do not compile either.

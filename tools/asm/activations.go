@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The functions of activate.go on whole vectors. Operations and their order
+// The functions of internal/kernel/activate.go on whole vectors. Operations and their order
 // are those of the portable code, which fuses in the exponential alone.
 
 func activations(i isa) {

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// The functions of activate.go on whole vectors. Operations and their order
+// The functions of internal/kernel/activate.go on whole vectors. Operations and their order
 // are those of the portable code, which fuses in the exponential alone.
 
 // An activation is prepared once, which loads its constants, and then maps x,

@@ -1,7 +1,7 @@
 // Command quantgrid writes the tables of lattice points that package quant
 // reads the IQ1, IQ2 and IQ3 formats with.
 //
-//	go run -C tools ./quantgrid -o ../internal/model/quant/zgrid.go
+//	go run -C tools ./quantgrid -o internal/model/quant/zgrid.go
 //
 // The points were found by a search over real weights by ggml's authors, so
 // they are data, not a formula. grids.txt holds them packed, one table a line:

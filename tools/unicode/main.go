@@ -1,6 +1,6 @@
 // Command unicode writes the character tables of package token.
 //
-//	go run -C tools ./unicode -o ../internal/text/token/zunicode.go
+//	go run -C tools ./unicode -o internal/text/token/zunicode.go
 //
 // Inputs, beside this file: classes.json holds the code point ranges of the
 // classes that split patterns name (\p{L}, \s, …), Unicode 16; older.json

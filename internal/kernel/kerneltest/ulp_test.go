@@ -11,7 +11,7 @@ import (
 // step 1 takes all float32 there are and a few minutes.
 var step = flag.Uint("step", 1021, "TestUlp takes every so many-th float32")
 
-// TestUlp measures what activate.go states: errors in units in the last place
+// TestUlp measures what internal/kernel/activate.go states: errors in units in the last place
 // of the result, or, for gelu, in parts of |x|, over arguments whose result is
 // normal. With -v it prints them.
 func TestUlp(t *testing.T) {

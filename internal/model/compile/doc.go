@@ -50,7 +50,7 @@
 //	llama.go …      the families;  family.go the registry
 //	program.go      the halves of layers
 //	weightmap.go    where files keep weights;  bind.go finds them
-//	recipe.go       the recipes;  materialise.go follows them
+//	recipe.go       the recipes;  materialize.go follows them
 //	resolve.go      parameters of instructions;  state.go key/value caches
 //	export.go       Config → GGUF header
 package compile

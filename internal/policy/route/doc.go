@@ -9,7 +9,7 @@
 //	           ▼
 //	timeline.Submitter: a Timeline (lines of text), or lanes that execute
 //
-// The rules are one table in plan.go, the file to read first; the first rule
+// The rules are one table in choice.go, the file to read first; the first rule
 // that applies decides.
 //
 // # Many kernels

@@ -65,7 +65,7 @@
 //	number.go, letter.go                   int and float; str by character
 //	compare.go, iterate.go                 == is < in; iterators and generators
 //	print.go, json.go                      str() and repr(); JSON and Go values
-//	args.go, budget.go                     arguments of calls; limits
+//	args.go, limits.go                     arguments of calls; limits
 //	attr.go, operate.go                    x.name x[key] x[a:b], sandboxed; x + y
 //	strmethod.go, methods.go               methods of str; of other types
 //	translate.go, markup.go                str.translate; methods of Markup

@@ -71,7 +71,7 @@ type Tokenizer struct {
 	Kind     string   `toml:"kind" help:"bytes, chars, bpe (trained on the data), or file (bytes; with model.from, the model's own)"`
 	File     string   `toml:"file" help:"a tokenizer.json, for kind = \"file\""`
 	Size     int      `toml:"size" help:"vocabulary size of bpe, and the maximum of chars (4096)"`
-	Special  []string `toml:"special" help:"special tokens; the first one begins and ends every text ([\"<|end|>\"])"`
+	Special  []string `toml:"special" help:"special tokens; the first one ends every text ([\"<|end|>\"])"`
 	Template string   `toml:"template" help:"chat template of the result: a file, or chatml, which needs <|im_start|> and <|im_end|> in special"`
 }
 

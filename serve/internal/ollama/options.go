@@ -58,7 +58,7 @@ type limits struct {
 func (in *common) answer(o *atenia.Options, m limits) error {
 	s := &in.Options
 	if s.NumCtx != nil && *s.NumCtx > m.context {
-		return host.Invalid("num_ctx", "num_ctx: %d is more than the %d tokens that the model %q was opened with: start the server with a larger --context, or leave num_ctx out", *s.NumCtx, m.context, m.name)
+		return host.Invalid("num_ctx", "num_ctx: %d is more than the %d tokens that the model %q was opened with: start the server with a larger --ctx, or leave num_ctx out", *s.NumCtx, m.context, m.name)
 	}
 	if s.NumPredict != nil && *s.NumPredict > 0 { // -1 and -2 are as much as fits
 		o.MaxTokens = *s.NumPredict
