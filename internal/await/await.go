@@ -11,7 +11,11 @@
 package await
 
 import (
+	"bufio"
+	"io"
 	"os"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 )
@@ -45,6 +49,66 @@ func Value[T any](t testing.TB, what string, c <-chan T) T {
 	case <-deadline(t):
 		t.Fatalf("the test's time is over without %s", what)
 		panic("unreachable")
+	}
+}
+
+// Kill starts a process and kills it when it has printed a line of which sign
+// says so, and returns all its lines: the last one tells in what it was
+// interrupted. A process that prints by [Step] is killed at that very line; any
+// other may have gone on meanwhile. A process that ends by itself fails the
+// test, since no kill has met it.
+func Kill(t testing.TB, cmd *exec.Cmd, sign func(line string) bool) (lines []string) {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	var in io.WriteCloser
+	if err == nil {
+		in, err = cmd.StdinPipe()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := false
+	for s := bufio.NewScanner(out); s.Scan(); {
+		lines = append(lines, s.Text())
+		if !killed && sign(s.Text()) {
+			killed = true
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		} else if !killed {
+			_, _ = in.Write([]byte{'\n'}) // one that does not wait for it may be gone
+		}
+	}
+	if err := cmd.Wait(); !killed || cmd.ProcessState.Exited() {
+		t.Fatalf("%v: the process ended by itself (%v) after %d lines: %q", cmd.Args, err, len(lines), lines[max(0, len(lines)-10):])
+	}
+	return lines
+}
+
+// Step is standard output for a process under [Kill]: each line that is written
+// to it is printed, and returns when the process may go on.
+var Step io.Writer = step{}
+
+type step struct{}
+
+func (step) Write(line []byte) (int, error) {
+	n, err := os.Stdout.Write(line)
+	if err == nil {
+		_, err = os.Stdin.Read(make([]byte, 1))
+	}
+	return n, err
+}
+
+// Nth is a sign: the n-th line, from 1, that begins with prefix.
+func Nth(n int, prefix string) func(line string) bool {
+	return func(line string) bool {
+		if strings.HasPrefix(line, prefix) {
+			n--
+		}
+		return n == 0
 	}
 }
 

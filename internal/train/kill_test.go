@@ -2,11 +2,15 @@ package train
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
-	"time"
+
+	"atenia/internal/await"
+	"atenia/internal/store/faultfs"
 )
 
 // childVar names the folder in which the child process of TestKill trains.
@@ -24,7 +28,8 @@ func killConfig(dir string) Config {
 func TestKill(t *testing.T) {
 	if dir := os.Getenv(childVar); dir != "" {
 		cfg := killConfig(dir)
-		cfg.Watch = func(Event) { time.Sleep(time.Millisecond) } // so that kills hit all parts of a run
+		cfg.FS = faultfs.New(0, faultfs.Fail).Tell(await.Step)
+		cfg.Watch = func(Event) { fmt.Fprintln(await.Step, "step") }
 		finish(t, cfg, keeper{newBigram()})
 		return
 	}
@@ -34,19 +39,24 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	kills := 8
-	if testing.Short() {
-		kills = 2
-	}
-	for range kills {
+	// Kills fall between two steps, and between two calls of the file system while
+	// a snapshot or the log is written.
+	rng := rand.New(rand.NewPCG(3, 4))
+	snapshots := 0
+	for kill := range 8 {
+		sign, n := "call", 12+rng.IntN(30)
+		if kill%2 == 0 {
+			sign, n = "step", 1+rng.IntN(9)
+		}
 		cmd := exec.Command(self, "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), childVar+"="+dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+		lines := await.Kill(t, cmd, await.Nth(n, sign))
+		if strings.HasPrefix(lines[len(lines)-1], "call") {
+			snapshots++
 		}
-		time.Sleep(20*time.Millisecond + rand.N(60*time.Millisecond))
-		cmd.Process.Kill()
-		cmd.Wait()
+	}
+	if snapshots == 0 {
+		t.Error("no kill met a write")
 	}
 	got, want := keeper{newBigram()}, keeper{newBigram()}
 	finish(t, killConfig(dir), got)

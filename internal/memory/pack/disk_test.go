@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/kernel"
 )
 
@@ -192,8 +194,10 @@ func TestKill(t *testing.T) {
 	if dir := os.Getenv(childVar); dir != "" {
 		d := Disk{Paths: []string{filepath.Join(dir, "m.packed")}}
 		for ws := large(); ; d.Source[0]++ { // each time stale
+			fmt.Println("begin")
 			s, _ := diskStore(ws, d)
 			s.Close()
+			fmt.Println("end")
 		}
 	}
 	self, err := os.Executable()
@@ -202,20 +206,14 @@ func TestKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.packed")
+	inside := 0
 	for i := range 6 {
 		cmd := exec.Command(self, "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), childVar+"="+dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+		lines := await.Kill(t, cmd, await.Nth(1+i/2, "begin"))
+		if lines[len(lines)-1] == "begin" {
+			inside++
 		}
-		for start := time.Now(); time.Since(start) < 5*time.Second; time.Sleep(time.Millisecond) {
-			if fs, _ := os.ReadDir(dir); len(fs) > i { // at work
-				break
-			}
-		}
-		time.Sleep(time.Duration(i) * 3 * time.Millisecond)
-		cmd.Process.Kill()
-		cmd.Wait()
 		b, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -229,6 +227,9 @@ func TestKill(t *testing.T) {
 				t.Fatalf("%s is torn", e.name)
 			}
 		}
+	}
+	if inside == 0 {
+		t.Error("no kill met a write")
 	}
 }
 

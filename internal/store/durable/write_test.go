@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -11,8 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/store/durable"
 	"atenia/internal/store/faultfs"
 )
@@ -133,23 +134,29 @@ func whole(version byte) []byte {
 }
 
 // A process that is killed while it repeatedly rewrites a file leaves a complete
-// one.
+// one. Kills fall between two pieces of the content, and around its sync and its
+// renaming.
 func TestKill(t *testing.T) {
 	if path := os.Getenv(childVar); path != "" {
+		fsys := faultfs.New(0, faultfs.Fail).Tell(os.Stdout)
 		for v := byte(0); ; v++ {
-			if err := durable.WriteFile(path, func(w io.Writer) error {
+			fmt.Println("begin")
+			if err := durable.WriteFileIn(fsys, path, func(w io.Writer) error {
 				b := whole(v)
-				for len(b) > 0 { // in pieces, so that kills fall between them
+				for len(b) > 0 {
 					n, err := w.Write(b[:min(len(b), 1000)])
 					if err != nil {
 						return err
 					}
+					fmt.Println("piece")
 					b = b[n:]
 				}
 				return nil
 			}); err != nil {
+				fmt.Println(err)
 				os.Exit(1)
 			}
+			fmt.Println("end")
 		}
 	}
 	self, err := os.Executable()
@@ -160,27 +167,23 @@ func TestKill(t *testing.T) {
 	if err := os.WriteFile(path, whole(0), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check := func() byte { // the version in the file, which must be whole
-		t.Helper()
-		b := []byte(content(t, path))
-		if len(b) < 33 || !bytes.Equal(b, whole(b[32])) {
-			t.Fatalf("the file is %d torn bytes", len(b))
-		}
-		return b[32]
-	}
-	for i := range 5 {
-		before := check()
+	inside := 0
+	for _, sign := range []struct {
+		n      int
+		prefix string
+	}{{1, "begin"}, {150, "piece"}, {2, "end"}, {3, "begin"}, {20, "call "}, {21, "call "}, {22, "call "}, {23, "call "}} {
 		cmd := exec.Command(self, "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), childVar+"="+path)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+		lines := await.Kill(t, cmd, await.Nth(sign.n, sign.prefix))
+		if lines[len(lines)-1] != "end" {
+			inside++
 		}
-		for start := time.Now(); check() == before && time.Since(start) < 5*time.Second; {
-			time.Sleep(time.Millisecond)
+		b := []byte(content(t, path))
+		if len(b) < 33 || !bytes.Equal(b, whole(b[32])) {
+			t.Fatalf("killed after %q: the file is %d torn bytes", lines[len(lines)-1], len(b))
 		}
-		time.Sleep(time.Duration(i) * 1700 * time.Microsecond)
-		cmd.Process.Kill()
-		cmd.Wait()
-		check()
+	}
+	if inside == 0 {
+		t.Error("no kill met a write")
 	}
 }

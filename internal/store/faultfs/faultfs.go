@@ -3,6 +3,7 @@ package faultfs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -43,6 +44,7 @@ type FS struct {
 	syncs int
 	at    int // the call that fails, from 1; 0 = none
 	fault Fault
+	told  io.Writer        // gets a line before each call; nil = nobody
 	flips map[string]int64 // name → bit that reads see flipped
 	dirty map[string]*unsynced
 }
@@ -66,6 +68,13 @@ func Each(fault Fault) iter.Seq2[int, *FS] {
 			}
 		}
 	}
+}
+
+// Tell writes a line to w before each call: its number, operation and file. A
+// process that is to be killed at its work says so by them.
+func (f *FS) Tell(w io.Writer) *FS {
+	f.told = w
+	return f
 }
 
 // Calls returns the number of calls so far.
@@ -109,6 +118,9 @@ func (f *FS) call(op, name string, grows bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
+	if f.told != nil {
+		fmt.Fprintf(f.told, "call %d %s %s\n", f.calls, op, filepath.Base(name))
+	}
 	err := ErrInjected
 	switch {
 	case f.at == 0 || f.calls < f.at:

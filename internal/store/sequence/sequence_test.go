@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"io"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/store/durable"
 	"atenia/internal/store/faultfs"
 )
@@ -243,7 +243,6 @@ func TestLeastRecentlyUsed(t *testing.T) {
 	if err := f.Put(chain, never); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * time.Millisecond)
 	for i := range 7 { // two more than there is room for
 		if err := f.Put([]Item{item(uint64(100+i), 1, 1000)}, never); err != nil {
 			t.Fatal(err)
@@ -292,11 +291,11 @@ func TestFolderFaults(t *testing.T) {
 	}
 }
 
-// TestKilled: a process that writes files is killed at random times; those that it said
+// TestKilled: a process that writes files is killed at a random call of the file system; those that it said
 // were written are there, all are whole, and nothing half written is left.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv("ATENIA_TEST_FOLDER"); dir != "" {
-		f, err := OpenFolder(nil, dir, 1<<30, Key{7})
+		f, err := OpenFolder(faultfs.New(0, faultfs.Fail).Tell(os.Stdout), dir, 1<<30, Key{7})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,40 +303,36 @@ func TestKilled(t *testing.T) {
 			if err := f.Put([]Item{item(uint64(i), 1, 5000), item(uint64(i+1), 2, 50_000), item(uint64(i+2), 3, 500)}, never); err != nil {
 				t.Fatal(err)
 			}
-			os.Stdout.Write([]byte{'.'})
+			fmt.Println("put")
 		}
 	}
 	rng := rand.New(rand.NewPCG(8, 9))
-	whole := 0
+	whole, inside := 0, 0
 	for range 8 {
 		dir := t.TempDir()
 		c := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 		c.Env = append(os.Environ(), "ATENIA_TEST_FOLDER="+dir)
-		said, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
+		lines := await.Kill(t, c, await.Nth(20+rng.IntN(200), "call"))
+		if lines[len(lines)-1] != "put" {
+			inside++
 		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
+		said := 0
+		for _, line := range lines {
+			if line == "put" {
+				said += 3
+			}
 		}
-		said.Read(make([]byte, 1))
-		time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
-		if err := c.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		rest, _ := io.ReadAll(said) // what it had said until then
-		_ = c.Wait()                // it was killed
 		f, err := OpenFolder(nil, dir, 1<<30, Key{7})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range 3 * (1 + len(rest)) {
+		for i := range said {
 			if err := readItem(f, item(uint64(i), 1+i%3, []int{5000, 50_000, 500}[i%3])); err != nil {
-				t.Fatalf("file %d of %d that were written: %v", i, 3*(1+len(rest)), err)
+				t.Fatalf("file %d of %d that were written: %v", i, said, err)
 			}
 			whole++
 		}
-		for i := 3 * (1 + len(rest)); i < 3*(3+len(rest)); i++ {
+		for i := said; i < said+6; i++ {
 			if err := readItem(f, item(uint64(i), 1+i%3, []int{5000, 50_000, 500}[i%3])); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatalf("file %d, which it did not speak of: %v", i, err)
 			}
@@ -353,5 +348,7 @@ func TestKilled(t *testing.T) {
 		}
 		f.Close()
 	}
-	t.Logf("%d files", whole)
+	if whole == 0 || inside == 0 {
+		t.Errorf("%d files were written, %d kills met a write", whole, inside)
+	}
 }

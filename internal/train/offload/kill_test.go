@@ -6,7 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
+
+	"atenia/internal/await"
 )
 
 // childVar names the folder that the child process of TestKill steps.
@@ -34,7 +35,9 @@ func TestKill(t *testing.T) {
 	if dir := os.Getenv(childVar); dir != "" {
 		s := must(Open(dir, killConfig))(t)
 		for {
+			fmt.Println("begin")
 			killStep(t, s)
+			fmt.Println("end")
 		}
 	}
 	t.Parallel()
@@ -49,20 +52,23 @@ func TestKill(t *testing.T) {
 	if testing.Short() {
 		rounds = 3
 	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	inside := 0
 	for range rounds {
 		cmd := exec.Command(self, "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), childVar+"="+dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+		lines := await.Kill(t, cmd, await.Nth(1+rng.IntN(4), "begin"))
+		if lines[len(lines)-1] == "begin" {
+			inside++
 		}
-		time.Sleep(30*time.Millisecond + rand.N(90*time.Millisecond))
-		cmd.Process.Kill()
-		cmd.Wait()
 		got := must(Open(dir, killConfig))(t)
 		for want.Steps() < got.Steps() {
 			killStep(t, want)
 		}
 		same(t, fmt.Sprintf("killed after %d steps", got.Steps()), got, want)
+	}
+	if inside == 0 {
+		t.Error("no kill met a step")
 	}
 	t.Logf("%d steps in %d lives", want.Steps(), rounds)
 	resumed := must(Open(dir, killConfig))(t)

@@ -11,10 +11,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"atenia/grad"
+	"atenia/internal/await"
 	"atenia/internal/memory/ledger"
+	"atenia/internal/store/durable"
 	"atenia/internal/store/faultfs"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
@@ -229,15 +230,15 @@ const pagedVar = "ATENIA_PAGED_RUN"
 // TestKillPaged kills a process that trains in files again and again: the last
 // one ends with the bytes of a run in memory.
 func TestKillPaged(t *testing.T) {
-	run := func(dir string) []byte {
+	run := func(dir string, fsys durable.FS) []byte {
 		a := ledger.New(nil, 0)
 		cfg := pageConfig(t, true, 0.5, 2)
-		cfg.Dir, cfg.Resume, cfg.FS, cfg.Steps = dir, true, nil, 8
+		cfg.Dir, cfg.Resume, cfg.FS, cfg.Steps = dir, true, fsys, 8
 		cfg.Paging = &train.Paging{Account: a, Gradients: 3000, ChunkBytes: 1 << 13}
 		return export(t, pagedModel(t, sizes, true, a, 1), cfg)
 	}
 	if dir := os.Getenv(pagedVar); dir != "" {
-		run(dir)
+		run(dir, faultfs.New(0, faultfs.Fail).Tell(await.Step))
 		return
 	}
 	t.Parallel()
@@ -246,19 +247,15 @@ func TestKillPaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(7, 8))
 	for range 5 {
 		cmd := exec.Command(self, "-test.run=^TestKillPaged$")
 		cmd.Env = append(os.Environ(), pagedVar+"="+dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(50*time.Millisecond + rand.N(200*time.Millisecond))
-		cmd.Process.Kill()
-		cmd.Wait()
+		await.Kill(t, cmd, await.Nth(20+rng.IntN(200), "call")) // in the middle of a run, which writes all the time
 	}
 	cfg := pageConfig(t, true, 0.5, 2)
 	cfg.Steps = 8
-	if !bytes.Equal(run(dir), export(t, newModel(t, sizes, Options{BF16: true}), cfg)) {
+	if !bytes.Equal(run(dir, nil), export(t, newModel(t, sizes, Options{BF16: true}), cfg)) {
 		t.Error("the models differ")
 	}
 }
