@@ -13,8 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/engine"
 	"atenia/internal/golden"
 	"atenia/internal/memory/pack"
@@ -234,12 +234,7 @@ func TestIdleSequences(t *testing.T) {
 			if squeeze && i == 20 {
 				before := e.Sched.CacheBytes()
 				limit.Store(1)
-				for began := time.Now(); e.Sched.CacheBytes() >= before && time.Since(began) < 10*time.Second; {
-					time.Sleep(5 * time.Millisecond)
-				}
-				if held := e.Sched.CacheBytes(); held >= before {
-					t.Errorf("%d bytes of pages are held, %d before", held, before)
-				}
+				await.Until(t, "fewer bytes of pages", func() bool { return e.Sched.CacheBytes() < before })
 				limit.Store(1 << 40)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/memory/experts"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/ring"
@@ -22,6 +22,7 @@ type source struct {
 	cut  atomic.Int64 // bytes that are gone from the end
 	fail atomic.Int64 // reads until one fails; 0 = none
 	gate atomic.Pointer[chan struct{}]
+	held atomic.Int64 // reads that came to the gate
 	slow bool
 }
 
@@ -29,6 +30,7 @@ var errRead = errors.New("the disk is on fire")
 
 func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	if g := s.gate.Load(); g != nil {
+		s.held.Add(1)
 		<-*g
 	}
 	if s.slow {
@@ -300,22 +302,18 @@ func TestStop(t *testing.T) {
 	for range 20 {
 		gate := make(chan struct{})
 		f.gate.Store(&gate)
+		f.held.Store(0)
 		stop := new(atomic.Bool)
 		if err := u.c.Begin(stop); err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error)
 		go func() { done <- u.use(0, []int32{0, 1, 2, 3}, false) }()
-		time.Sleep(time.Millisecond)
+		await.Until(t, "a read", func() bool { return f.held.Load() > 0 })
 		stop.Store(true)
 		u.c.Wake()
-		select {
-		case err := <-done:
-			if !errors.Is(err, ring.ErrStopped) {
-				t.Fatal(err)
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatal("a stopped step waits")
+		if err := await.Value(t, "the end of a stopped step", done); !errors.Is(err, ring.ErrStopped) {
+			t.Fatal(err)
 		}
 		u.c.End(false)
 		close(gate)
@@ -395,11 +393,5 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%g allocations", n)
 	}
 	c.Close()
-	for range 100 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+	await.Until(t, "the end of the cache's goroutines", func() bool { return runtime.NumGoroutine() <= before })
 }

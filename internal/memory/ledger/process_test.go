@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime/debug"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"atenia/internal/machine/cpu"
@@ -116,9 +117,11 @@ func TestExceeded(t *testing.T) {
 
 // TestGuard: a guard that has nothing to tell ends when it is told to.
 func TestGuard(t *testing.T) {
-	stop := Guard(func(e *Error) { t.Error(e) })
-	time.Sleep(2 * guardLeast)
-	stop()
+	synctest.Test(t, func(t *testing.T) {
+		stop := Guard(func(e *Error) { t.Error(e) })
+		time.Sleep(3 * guardMachine) // of the bubble's clock: it has looked several times
+		stop()
+	})
 }
 
 // A guard looks the more often the less is left, and soon enough that nobody can

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -233,13 +234,13 @@ func TestMain(m *testing.M) {
 // child saves a checkpoint over and over, or holds its lock for a while.
 func child(dir, name string) error {
 	t := context.Background()
-	release, err := Lock(t, dir, 30*time.Second)
+	release, err := Lock(t, dir, time.Hour)
 	if err != nil {
 		return err
 	}
 	if name == "hold" {
 		fmt.Println("held")
-		time.Sleep(time.Second)
+		_, _ = os.Stdin.Read(make([]byte, 1)) // until the parent says so
 		return release()
 	}
 	if err := release(); err != nil {
@@ -250,7 +251,7 @@ func child(dir, name string) error {
 		return err
 	}
 	for i := range 20 {
-		release, err := Lock(t, dir, 30*time.Second)
+		release, err := Lock(t, dir, time.Hour)
 		if err != nil {
 			return err
 		}
@@ -302,6 +303,10 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	holder, _ := start("hold")
 	out, err := holder.StdoutPipe()
+	var in io.Closer
+	if err == nil {
+		in, err = holder.StdinPipe()
+	}
 	if err == nil {
 		err = holder.Start()
 	}
@@ -314,7 +319,8 @@ func TestTwoProcesses(t *testing.T) {
 	if _, err := Lock(t.Context(), dir, 50*time.Millisecond); !errors.Is(err, ErrBusy) {
 		t.Errorf("the lock of another process: %v", err)
 	}
-	release, err := Lock(t.Context(), dir, 30*time.Second)
+	go in.Close()
+	release, err := Lock(t.Context(), dir, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

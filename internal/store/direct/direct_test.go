@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"atenia/internal/fault"
 	"atenia/internal/memory/arena"
@@ -126,7 +126,7 @@ func TestQueue(t *testing.T) {
 		if n := running.Add(1); n > most.Load() {
 			most.Store(n)
 		}
-		time.Sleep(time.Microsecond)
+		runtime.Gosched()
 		running.Add(-1)
 		done.Add(1)
 		return nil
