@@ -9,8 +9,8 @@ import (
 // Kinds of failure of [Model.SaveSlot], [Model.RestoreSlot] and [Model.EraseSlot], for
 // [errors.Is].
 var (
-	// ErrSlot says that there is no such slot, that it is in use, or that it has nothing
-	// that can be saved.
+	// ErrSlot says that there is no such slot, that it computes a request and can be neither
+	// restored into nor erased, or that it has nothing that can be saved.
 	ErrSlot = engine.ErrSlot
 	// ErrSlotFile says that a file is cut, changed, or no file of a slot. The error's text
 	// has the offset of what is wrong.
@@ -35,9 +35,11 @@ type SlotFile struct {
 //
 // The file is written under a temporary name and renamed when it is on the disk; its mode
 // is 0600, because the tokens are the text of prompts and answers. It can be restored by
-// the same build on the same kind of processor, with the same model, adapter and settings.
-// Sequences with images cannot be saved: that, a slot that there is not or that is empty
-// are [ErrSlot].
+// the same build on the same kind of processor, with the same model, the same
+// [Config].Adapter and the same settings. A slot that computes a request is saved as it is
+// between two steps. Sequences with images or with an adapter of [Config].Adapters cannot
+// be saved: that, a slot that does not exist, one that is empty or one that waits for
+// memory are [ErrSlot].
 //
 //	for t, err := range m.Chat(ctx, c) { … }
 //	m.SaveSlot(ctx, 0, "conversation.kv")
@@ -46,12 +48,17 @@ func (m *Model) SaveSlot(ctx context.Context, slot int, path string) (SlotFile, 
 	return SlotFile(f), err
 }
 
-// RestoreSlot reads a file that [Model.SaveSlot] wrote into an idle slot; 0 is any. A
-// prompt that begins with its tokens goes on from there, with the same results as if they
-// were computed again. What the slot had before is kept within [Config].KeepBytes.
+// RestoreSlot reads a file that [Model.SaveSlot] wrote into an idle slot; 0 is the one with
+// the shortest sequence. A prompt that begins with its tokens goes on from there, with the
+// same results as if they were computed again. What the slot had before is treated as if
+// the slot had been given to a request: from 16 tokens on it is kept within
+// [Config].KeepBytes.
 //
-// A file that cannot be used is [ErrSlotFile] or [ErrSlotFileOther], and changes nothing.
-// A slot that computes a request is [ErrSlot].
+// A file that is damaged is [ErrSlotFile], one of another model or other settings
+// [ErrSlotFileOther], one with more tokens than the context a [*ContextError], and one that
+// does not exist [io/fs.ErrNotExist]. The slot then has what it had, unless memory
+// was short: room for the file's pages is made before these are read, by evicting what
+// idle slots and ended requests keep. A slot that computes a request is [ErrSlot].
 func (m *Model) RestoreSlot(ctx context.Context, slot int, path string) (SlotFile, error) {
 	f, err := m.engine.Sched.RestoreSlot(ctx, slot, path)
 	return SlotFile(f), err
@@ -68,7 +75,7 @@ type CacheStats struct {
 	MemoryTokens  int64 `json:"memory_tokens"`  // of them, tokens that were not computed
 	DiskPrompts   int64 `json:"disk_prompts"`   // prompts that began with keys and values read from [Config].CacheDir
 	DiskTokens    int64 `json:"disk_tokens"`
-	DiskFiles     int64 `json:"disk_files"` // in the folder now, of all models
+	DiskFiles     int64 `json:"disk_files"` // in the folder, of all models; what other processes did since it was listed is left out
 	DiskBytes     int64 `json:"disk_bytes"`
 	ReadBytes     int64 `json:"read_bytes"`
 	WrittenBytes  int64 `json:"written_bytes"`

@@ -8,19 +8,37 @@ import (
 	"strings"
 )
 
-// FromSchema compiles a JSON Schema (draft 2020-12, and what OpenAPI and draft 7
-// write otherwise) to the grammar of those JSON texts that satisfy it:
+// FromSchema compiles a JSON Schema to a grammar of JSON texts that satisfy it. It reads
+// draft 2020-12, and of OpenAPI and older drafts nullable, definitions, and items as a
+// list of schemas; a boolean exclusiveMinimum is an error.
 //
-//   - Every text of the grammar satisfies the schema. What cannot be expressed
-//     is an [*Error] with a JSON pointer; nothing is dropped. Keywords that only
-//     annotate, and unknown ones, are ignored, as the standard says; "format" is
-//     an assertion.
-//   - Members come in the order of properties, then those that only
-//     additionalProperties allows. After a comma and a colon there may be one
-//     space, elsewhere none.
-//   - Numbers have at most 18 digits before the point and 15 after it.
-//   - oneOf must have alternatives that visibly exclude each other, by a type, a
-//     constant member or a range.
+// Every text of the grammar satisfies the schema, if pattern is read as Go's package
+// regexp reads it: \s and \S know white space of ASCII alone, and what ECMAScript has
+// otherwise or not at all, such as [[:alpha:]], \pL, \A and \Q…\E, is Go's. The reverse
+// does not hold, a value has texts that are not in the grammar:
+//
+//   - Members come in the order of properties, then those that are only required, then
+//     those that only additionalProperties allows, or nothing forbids. A name of the last
+//     kind may be written twice. After a comma and a colon there may be one space,
+//     elsewhere none; values of const and enum stand as the schema has them, without
+//     spaces.
+//   - Numbers have at most 18 digits before the point. Without bounds they have at most
+//     15 after it and an exponent of at most two digits, with bounds up to 45 and no
+//     exponent. Bounds that only longer numbers satisfy are an error.
+//   - "format" is an assertion about strings, and what is written is narrower than the
+//     formats' standards. There are date, time, date-time, duration, uuid, ipv4, ipv6,
+//     hostname, email and uri; any other name is an error, also beside another type.
+//
+// What asserts something that the grammar cannot express is an [*Error] with the JSON
+// pointer of the keyword: the keywords in the list unsupported, multipleOf of anything
+// but 1, a format beside a pattern or bounds of length, bounds of length that a pattern
+// does not keep by itself, minProperties and maxProperties that the listed and required
+// members do not decide, references to other documents, and oneOf whose alternatives do
+// not visibly exclude each other: by type, by a constant, by bounds, or by a required
+// member that differs so or that the other forbids. A schema that no value satisfies is an
+// error at the root, one beyond the package's bounds a [*LimitError]. Keywords that only
+// annotate, and unknown ones, are ignored, as the standard says. Parts that no value
+// reaches are not looked at.
 func FromSchema(source []byte) (*Grammar, error) {
 	root, err := readJSON(source)
 	if err != nil {
