@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/await"
 	"atenia/serve"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -311,20 +312,28 @@ func TestRetries(t *testing.T) {
 			t.Errorf("%v: %d posts, %d spans", c.statuses, to.posts, len(to.spans))
 		}
 	}
+	asked, stop := make(chan struct{}, 1), make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
-		_, _ = io.Copy(io.Discard, q.Body) // only then the end of the connection is noticed
-		<-q.Context().Done()
+		_, _ = io.Copy(io.Discard, q.Body)
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-stop
 	}))
 	defer silent.Close()
-	p := (&Config{URL: silent.URL, Timeout: 50 * time.Millisecond}).Provider("v", slog.New(slog.DiscardHandler))
+	defer close(stop)
+	p := (&Config{URL: silent.URL, Timeout: time.Hour}).Provider("v", slog.New(slog.DiscardHandler))
 	for range 10000 {
 		_, s := p.Tracer("t").Start(t.Context(), "x")
 		s.End()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	_ = p.Shutdown(ctx)
-	silent.CloseClientConnections()
+	await.Value(t, "a post", asked)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("the end of a provider whose collector does not answer: %v", err)
+	}
 }
 
 // TestFromEnv: the variables, those for traces first.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -121,10 +120,8 @@ func TestBox(t *testing.T) {
 
 // TestOpenFails: a server that is not there, or is none, is an error with its name.
 func TestOpenFails(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
 	for _, s := range []Server{{Command: "no-such-program-here"}, {Command: "true"}, {URL: "http://127.0.0.1:1/mcp"}} {
-		if _, err := Open(ctx, map[string]Server{"x": s}, Options{Version: "test"}); err == nil || !strings.Contains(err.Error(), `MCP server "x"`) {
+		if _, err := Open(t.Context(), map[string]Server{"x": s}, Options{Version: "test"}); err == nil || !strings.Contains(err.Error(), `MCP server "x"`) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}

@@ -63,6 +63,7 @@ type link struct {
 	box    *Box
 	turn   chan struct{} // whoever fills it may connect and list
 	ending fault.Group   // waits for ends of sessions, and calls that nobody waits for
+	notice fault.Group   // waits until servers know of calls that nobody waits for
 
 	mu      sync.Mutex
 	closed  bool
@@ -306,11 +307,19 @@ func (l *link) call(ctx context.Context, tool string, args json.RawMessage) (*sd
 		if !slices.ContainsFunc(tools, func(t *sdk.Tool) bool { return t.Name == tool }) {
 			return nil, &Error{l.name, tool, jsonrpc.CodeInvalidParams, errors.New("the server has no such tool")}
 		}
+		n := newNotice()
 		res, err := await(ctx, l, func() (*sdk.CallToolResult, error) {
-			return s.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: args})
+			res, err := s.CallTool(n.within(ctx), &sdk.CallToolParams{Name: tool, Arguments: args})
+			if err == nil || !errors.Is(err, ctx.Err()) {
+				n.end() // there is nothing to tell
+			}
+			return res, err
 		}, func(*sdk.CallToolResult) {})
 		if err == nil {
 			return res, nil
+		}
+		if ctx.Err() != nil && l.server.URL != "" {
+			l.tell(n)
 		}
 		l.judge(ctx, s, err)
 		if ctx.Err() == context.DeadlineExceeded {
@@ -324,12 +333,24 @@ func (l *link) call(ctx context.Context, tool string, args json.RawMessage) (*sd
 	}
 }
 
+// tell makes close wait until the server was told that a call is cancelled. The library
+// tells it in a goroutine of its own, and no more once its session is being closed; many
+// servers then let the end of the session wait for that call, for as long as it takes.
+func (l *link) tell(n *notice) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.notice.Go(n.wait)
+	}
+}
+
 // close ends the session and waits for all that the link started.
 func (l *link) close() error {
 	l.mu.Lock()
 	s, g := l.session, l.gate
 	l.closed, l.session, l.gate = true, nil, nil
 	l.mu.Unlock()
+	l.notice.Wait()
 	var err error
 	if s != nil {
 		err = s.Close()

@@ -1,6 +1,7 @@
 package toolbox
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
+
+	wait "atenia/internal/await"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -46,6 +48,23 @@ func rough(t *testing.T, call func(w http.ResponseWriter, id json.RawMessage)) *
 	return web
 }
 
+// overdue is a context whose deadline has passed once done is closed.
+type overdue struct {
+	context.Context
+	done <-chan struct{}
+}
+
+func (o overdue) Done() <-chan struct{} { return o.done }
+
+func (o overdue) Err() error {
+	select {
+	case <-o.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // TestRoughServers: what servers over HTTP answer that is no result is an Error, and the
 // next call is made nevertheless.
 func TestRoughServers(t *testing.T) {
@@ -75,9 +94,11 @@ func TestRoughServers(t *testing.T) {
 	} {
 		var first atomic.Bool
 		first.Store(true)
+		answered := make(chan struct{})
 		web := rough(t, func(w http.ResponseWriter, id json.RawMessage) {
 			if first.Swap(false) {
 				c.answer(w, id)
+				close(answered)
 				return
 			}
 			fmt.Fprintf(w, fine, id)
@@ -90,12 +111,11 @@ func TestRoughServers(t *testing.T) {
 		if err != nil || len(tools) != 1 || tools[0].Name != "it" {
 			t.Errorf("%s: tools %v, %v", what, tools, err)
 		}
-		ctx, cancel := t.Context(), context.CancelFunc(func() {})
+		ctx := t.Context()
 		if c.late {
-			ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)
+			ctx = overdue{ctx, answered}
 		}
 		_, _, err = b.CallTool(ctx, "rough", "it", nil)
-		cancel()
 		e, ok := errors.AsType[*Error](err)
 		if !ok || e.Server != "rough" || e.Code != c.code || errors.Is(err, context.DeadlineExceeded) != c.late {
 			t.Errorf("%s: %v", what, err)
@@ -144,8 +164,8 @@ func TestChangedTools(t *testing.T) {
 		if rand.IntN(4) == 0 {
 			begin() // it forgets its sessions
 		}
-		end := time.Now().Add(20 * time.Second)
-		for { // the server tells of a change when it comes to it
+		// The server tells of a change when it comes to it.
+		wait.Until(t, fmt.Sprintf("the tools %v", there), func() bool {
 			tools, err := b.ToolsOf(t.Context(), "x")
 			got := map[string]bool{}
 			for _, t := range tools {
@@ -155,14 +175,8 @@ func TestChangedTools(t *testing.T) {
 			for n, has := range there {
 				same = same && got[n] == has
 			}
-			if same {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("the tools are %v, want %v: %v", got, there, err)
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+			return same
+		})
 		text, _, err := b.CallTool(t.Context(), "x", name, nil)
 		if there[name] && text != name || !there[name] && err == nil {
 			t.Errorf("%s: %q, %v", name, text, err)
@@ -170,33 +184,50 @@ func TestChangedTools(t *testing.T) {
 	}
 }
 
+// held is an MCP server over HTTP with a tool that waits for release, and one that waits
+// until its call is cancelled, or the test is over: the end of a session waits for its calls.
+func held(t *testing.T, began chan<- string, release, over <-chan struct{}) http.Handler {
+	s := testServer()
+	for name, until := range map[string]<-chan struct{}{"hold": release, "never": over} {
+		sdk.AddTool(s, &sdk.Tool{Name: name}, func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+			began <- name
+			select {
+			case <-until:
+			case <-ctx.Done():
+			}
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint("held", ctx.Err())}}}, nil, nil
+		})
+	}
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
+}
+
 // TestLateCall: a call that takes too long does not disturb another one of the same server, whose
 // session stays.
 func TestLateCall(t *testing.T) {
-	begun, release := make(chan struct{}), make(chan struct{})
-	s := testServer()
-	sdk.AddTool(s, &sdk.Tool{Name: "hold"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
-		close(begun)
-		<-release
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "held"}}}, nil, nil
-	})
-	sdk.AddTool(s, &sdk.Tool{Name: "never"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
-		<-ctx.Done()
-		return nil, nil, ctx.Err()
-	})
-	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil))
+	began, release, over := make(chan string, 2), make(chan struct{}), make(chan struct{})
+	web := httptest.NewServer(held(t, began, release, over))
 	defer web.Close()
+	defer close(over)
 	b, err := Open(t.Context(), map[string]Server{"x": {URL: web.URL}}, Options{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	held := make(chan string, 1)
-	go func() {
-		text, _, err := b.CallTool(t.Context(), "x", "hold", nil)
-		held <- fmt.Sprint(text, err)
-	}()
-	<-begun
+	call := func(ctx context.Context, tool string) <-chan error {
+		out := make(chan error, 1)
+		go func() {
+			text, _, err := b.CallTool(ctx, "x", tool, nil)
+			if err == nil && text != "held<nil>" {
+				err = errors.New(text)
+			}
+			out <- err
+		}()
+		if got := wait.Value(t, "the call of "+tool, began); got != tool {
+			t.Fatalf("the server runs %q, want %q", got, tool)
+		}
+		return out
+	}
+	hold := call(t.Context(), "hold")
 	session := func() *sdk.ClientSession {
 		l := b.links[0]
 		l.mu.Lock()
@@ -205,9 +236,10 @@ func TestLateCall(t *testing.T) {
 	}
 	before := session()
 	tooLate := errors.New("too late")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, tooLate)
-	defer cancel()
-	if _, _, err := b.CallTool(ctx, "x", "never", nil); !errors.Is(err, tooLate) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	never := call(ctx, "never")
+	cancel(tooLate)
+	if err := wait.Value(t, "the end of a late call", never); !errors.Is(err, tooLate) {
 		t.Errorf("a call that never ends: %v", err)
 	}
 	if text, _, err := b.CallTool(t.Context(), "x", "add", json.RawMessage(`{"a":1,"b":2}`)); err != nil || text != "3" {
@@ -217,7 +249,47 @@ func TestLateCall(t *testing.T) {
 		t.Error("the session is another one")
 	}
 	close(release)
-	if got := <-held; got != "held<nil>" {
-		t.Errorf("the other call got %q", got)
+	if err := wait.Value(t, "the result of the other call", hold); err != nil {
+		t.Errorf("the other call got %v", err)
+	}
+}
+
+// TestCloseAfterCancel: a server hears that a call is cancelled before its session ends, however
+// soon after it the box is closed.
+func TestCloseAfterCancel(t *testing.T) {
+	for range 20 {
+		began, over := make(chan string, 1), make(chan struct{})
+		h := held(t, began, nil, over)
+		var told, first atomic.Bool
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			told.CompareAndSwap(false, bytes.Contains(body, []byte("notifications/cancelled")))
+			if r.Method == http.MethodDelete {
+				if first.Store(told.Load()); !told.Load() {
+					close(over) // or the session would not end
+				}
+			}
+			h.ServeHTTP(w, r)
+		}))
+		b, err := Open(t.Context(), map[string]Server{"x": {URL: web.URL}}, Options{Version: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-began
+			cancel()
+		}()
+		if _, _, err := b.CallTool(ctx, "x", "never", nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled call: %v", err)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		web.Close()
+		if !first.Load() {
+			t.Fatal("the session ended, and the server did not hear that its call was cancelled")
+		}
 	}
 }

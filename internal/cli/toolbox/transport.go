@@ -56,6 +56,9 @@ func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	res, err := h.RoundTripper.RoundTrip(r)
+	if n, ok := r.Context().Value(noticeKey{}).(*notice); ok && isCancel(r) {
+		n.end()
+	}
 	if err != nil {
 		return nil, err
 	}
