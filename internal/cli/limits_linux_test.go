@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/cli/command"
 	"atenia/internal/golden"
 )
@@ -81,10 +82,10 @@ func needControlGroups(t *testing.T) {
 	}
 }
 
-// talkingModel is a model of 604 MB with a tokenizer and a chat template.
-func talkingModel(t *testing.T) string {
+// talkingModel is a model of 33.5 MB for each layer, with a tokenizer and a chat template.
+func talkingModel(t *testing.T, layers int) string {
 	t.Helper()
-	dir := bigModel(t, 18)
+	dir := bigModel(t, layers)
 	from := filepath.Join(golden.Family(t, "parity"), "llama3")
 	if err := os.CopyFS(filepath.Join(dir, "text"), os.DirFS(from)); err != nil {
 		t.Fatal(err)
@@ -108,10 +109,14 @@ func talkingModel(t *testing.T) string {
 // asked for, and says the same as without a limit.
 func TestLimits(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a model of 604 MB, many times")
+		t.Skip("a model of 302 MB, many times")
 	}
 	needControlGroups(t)
-	dir := talkingModel(t)
+	layers, limits := 9, []int64{256}
+	if await.Long() {
+		layers, limits = 18, []int64{256, 500}
+	}
+	dir := talkingModel(t, layers)
 	usual := []string{"--ctx", "64", "-t", "2"}
 	talk := append([]string{"--temp", "0", "-n", "2"}, usual...)
 	const streams = "are streamed from disk"
@@ -145,7 +150,7 @@ func TestLimits(t *testing.T) {
 			free[name] = inGroup(t, 0, x.input, x.args...).out
 		}
 	}
-	for _, mib := range []int64{256, 500} {
+	for _, mib := range limits {
 		for name, x := range tasks {
 			l := inGroup(t, mib<<20, x.input, x.args...)
 			if l.code != command.OK {

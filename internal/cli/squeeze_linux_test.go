@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"atenia/internal/await"
 )
 
 // hoardVar makes a test binary take that many bytes of memory, piece by piece,
@@ -35,7 +37,6 @@ func init() {
 			b[i] = 1
 		}
 		all = append(all, b)
-		time.Sleep(40 * time.Millisecond)
 	}
 	fmt.Println("taken")
 	io.Copy(io.Discard, os.Stdin)
@@ -45,7 +46,7 @@ func init() {
 // wideModel writes a model of about 200 MB whose tokens are quick.
 func wideModel(t *testing.T, dir string) string {
 	t.Helper()
-	const width, inner, layers, vocab = 1024, 4096, 6, 320
+	const width, inner, layers, vocab = 1024, 4096, 6, 1280
 	write := func(name string, v any) {
 		b, err := json.Marshal(v)
 		if err == nil {
@@ -99,7 +100,7 @@ func wideModel(t *testing.T, dir string) string {
 }
 
 // A squeezedRun is a run in a control group whose logits the test reads row by
-// row. A row that is not read yet stops the run at most some 50 rows later, so
+// row. A row that is not read yet stops the run at most a dozen rows later, so
 // that what happens between two rows does not depend on how fast the machine is.
 type squeezedRun struct {
 	t                   *testing.T
@@ -112,11 +113,11 @@ type squeezedRun struct {
 	decisions, timeline string
 }
 
-// The rows of a run that is squeezed. Those that a run may be ahead are some 32:
-// a buffer of the program and one of the pipe.
+// The rows of a run that is squeezed, each of some 15 kB of text. Those that a run may be
+// ahead are some 8: a buffer of the program and one of the pipe.
 const (
-	squeezeRows = 260
-	rowsAhead   = 48
+	squeezeRows = 110
+	rowsAhead   = 12
 )
 
 // squeezeIn begins a run of a model in a control group.
@@ -142,23 +143,29 @@ func squeezeIn(t *testing.T, limit int64, args []string, want []byte) *squeezedR
 	return r
 }
 
-// next reads n more rows, with a pause after each.
-func (r *squeezedRun) next(n int, pause time.Duration) {
+// next reads n more rows.
+func (r *squeezedRun) next(n int) {
 	r.t.Helper()
 	for range n {
 		if _, err := io.CopyN(&r.out, r.rows, int64(len(r.want)/squeezeRows)); err != nil {
 			r.t.Fatalf("after %d rows: %v: %v: %s", r.read, err, r.cmd.Wait(), r.errw.String())
 		}
 		r.read++
-		time.Sleep(pause)
 	}
 }
+
+// readerPause makes a slow reader: the run looks at its memory twenty times a second, and the
+// rows of a fast machine would be over before it has seen that there is enough again.
+const readerPause = 10 * time.Millisecond
 
 // end reads what is left, and looks at what the run has left.
 func (r *squeezedRun) end() {
 	t := r.t
 	t.Helper()
-	r.next(squeezeRows-r.read, 5*time.Millisecond)
+	for r.read < squeezeRows {
+		r.next(1)
+		time.Sleep(readerPause)
+	}
 	_, err := io.Copy(&r.out, r.rows)
 	if err := errors.Join(err, r.cmd.Wait()); err != nil {
 		t.Fatalf("%v: %s", err, r.errw.String())
@@ -208,7 +215,7 @@ func TestSqueeze(t *testing.T) {
 func squeezeByNeighbour(r *squeezedRun) {
 	const take = 400 << 20
 	t := r.t
-	r.next(20, 0)
+	r.next(10)
 	hoard := program(t)
 	hoard.Env = append(os.Environ(), fmt.Sprintf("%s=%d", hoardVar, take))
 	in, err := hoard.StdinPipe()
@@ -226,19 +233,22 @@ func squeezeByNeighbour(r *squeezedRun) {
 		taken <- err
 	}()
 	for waits := true; waits; {
+		var err error
 		select {
-		case err := <-taken:
-			if err != nil {
-				t.Fatalf("the neighbour got no memory: %v, %v", err, hoard.Wait())
-			}
+		case err = <-taken:
 			waits = false
-		default: // rows come slowly, and at last none, until it has it
-			if time.Sleep(40 * time.Millisecond); r.read < squeezeRows/2-rowsAhead/2 {
-				r.next(1, 0)
+		default: // rows come, and at last none, until it has it
+			if r.read < squeezeRows/2-rowsAhead/2 {
+				r.next(1)
+				continue
 			}
+			err, waits = await.Value(t, "the neighbour's memory", taken), false
+		}
+		if err != nil {
+			t.Fatalf("the neighbour got no memory: %v, %v", err, hoard.Wait())
 		}
 	}
-	r.next(rowsAhead+20, 0)
+	r.next(rowsAhead + 8)
 	in.Close()
 	_ = hoard.Wait() // its output was closed
 	r.end()
@@ -250,19 +260,19 @@ func squeezeByLimit(r *squeezedRun, limit int64) {
 	t := r.t
 	// In version 2 a lower memory.max kills what cannot be taken back.
 	file := map[string]string{"v1": "memory.limit_in_bytes", "v2": "memory.high"}[r.group.version]
-	r.next(20, 0)
+	r.next(10)
 	for _, mib := range []int64{300, 220, 160} {
-		var err error
-		for range 30 { // the system refuses a limit below what it can take back
-			if err = r.group.set(file, mib<<20); err == nil {
-				break
+		most := r.read + rowsAhead
+		await.Until(t, fmt.Sprintf("a limit of %d MiB", mib), func() bool { // the system refuses what it cannot take back
+			if r.group.set(file, mib<<20) == nil {
+				return true
 			}
-			r.next(1, 50*time.Millisecond)
-		}
-		if err != nil {
-			t.Fatalf("%d MiB: %v: %s", mib, err, r.errw.String())
-		}
-		r.next(20, 20*time.Millisecond)
+			if r.read < most {
+				r.next(1)
+			}
+			return false
+		})
+		r.next(rowsAhead)
 	}
 	if err := r.group.set(file, limit); err != nil {
 		t.Fatal(err)
