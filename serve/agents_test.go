@@ -1,15 +1,15 @@
 package serve
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"atenia/internal/await"
 )
 
 // TestAgents: both protocols through the server, with its keys, its origins and its drain.
@@ -62,17 +62,11 @@ func TestAgents(t *testing.T) {
 	if err != nil || !strings.Contains(list.Contents[0].Text, `"family"`) {
 		t.Errorf("%v %v", list, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	closed := ws.CloseRead(ctx) // a page that reads sees the end
-	if err := s.Drain(ctx); err != nil {
+	closed := ws.CloseRead(t.Context()) // a page that reads sees the end
+	if err := s.Drain(t.Context()); err != nil {
 		t.Errorf("drain with a WebSocket and a session of MCP: %v", err)
 	}
-	select {
-	case <-closed.Done():
-	case <-ctx.Done():
-		t.Error("the WebSocket is open after the drain")
-	}
+	await.Value(t, "the end of the WebSocket after the drain", closed.Done())
 }
 
 // header is a transport that adds headers.

@@ -94,7 +94,6 @@ func (f fixtures) media() {
 
 // talk adds tools that speak to the client before they end.
 func (f fixtures) talk() {
-	const while = 50 * time.Millisecond
 	f.tool("test_error_handling", func(context.Context, *mcp.CallToolRequest) ([]mcp.Content, error) {
 		return nil, errors.New("This tool intentionally returns an error for testing") // the suite's words
 	})
@@ -103,7 +102,6 @@ func (f fixtures) talk() {
 			if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: s}); err != nil {
 				return nil, err
 			}
-			time.Sleep(while)
 		}
 		return []mcp.Content{plain("logged")}, nil
 	})
@@ -113,13 +111,11 @@ func (f fixtures) talk() {
 			if err != nil {
 				return nil, err
 			}
-			time.Sleep(while)
 		}
 		return []mcp.Content{plain("done")}, nil
 	})
 	f.tool("test_reconnection", func(_ context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error) {
 		r.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: 10 * time.Millisecond})
-		time.Sleep(2 * while) // the client comes again, for the rest of the stream
 		return []mcp.Content{plain("Reconnection test completed successfully.")}, nil
 	})
 	f.tool("test_sampling", func(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"atenia/internal/await"
 )
 
 // expires returns when /api/ps says that a model is unloaded; false if it is not loaded.
@@ -34,7 +36,7 @@ func TestKeepAlive(t *testing.T) {
 		}
 	}
 	released := func(name string) {
-		waitFor(t, "it is released", func() bool { i, err := s.pool.Lookup(name); return err == nil && i.Users == 0 })
+		await.Until(t, "it is released", func() bool { i, err := s.pool.Lookup(name); return err == nil && i.Users == 0 })
 	}
 	const years = 10 * 365 * 24 * time.Hour
 	for _, c := range []struct {
@@ -51,18 +53,19 @@ func TestKeepAlive(t *testing.T) {
 		{"", map[string]time.Duration{"a": years, "b": time.Hour}}, // loaded again
 	} {
 		for _, name := range []string{"a", "b"} {
+			begun := time.Now()
 			ask(name, c.keep)
 			released(name)
+			ended := time.Now()
 			want, stays := c.want[name]
 			when, loaded := expires(t, web.URL, name)
-			left := time.Until(when)
-			if loaded != stays || stays && (want == years && left < years || want != years && (left > want || left < want-5*time.Minute)) {
-				t.Errorf("%s after %q: loaded %v for %v, want %v %v", name, c.keep, loaded, left, stays, want)
+			if loaded != stays || stays && (when.Before(begun.Add(want)) || want != years && when.After(ended.Add(want))) {
+				t.Errorf("%s after %q: loaded %v until %v after it, want %v %v", name, c.keep, loaded, when.Sub(begun), stays, want)
 			}
 		}
 	}
 	ask("b", `,"keep_alive":"30ms"`)
-	waitFor(t, "b is unloaded", func() bool { _, loaded := expires(t, web.URL, "b"); return !loaded })
+	await.Until(t, "b is unloaded", func() bool { _, loaded := expires(t, web.URL, "b"); return !loaded })
 	// A request that says nothing and keeps nothing loads nothing, and what is in use is
 	// unloaded at its end.
 	if _, text := post(t, web.URL+"/api/generate", `{"model":"b","keep_alive":0}`); at(t, object(t, text), "done_reason") != "unload" {
@@ -88,7 +91,7 @@ func TestKeepAlive(t *testing.T) {
 	if status, text := post(t, web.URL+"/api/embed", `{"model":"b","input":"A dog.","keep_alive":0}`); status != 200 {
 		t.Error(status, text)
 	}
-	waitFor(t, "the model of vectors is unloaded", func() bool { _, loaded := expires(t, web.URL, "b"); return !loaded })
+	await.Until(t, "the model of vectors is unloaded", func() bool { _, loaded := expires(t, web.URL, "b"); return !loaded })
 	if status, text := post(t, web.URL+"/api/generate", `{"model":"none","keep_alive":0}`); status != 404 {
 		t.Error(status, text)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/await"
 	"atenia/internal/bench/load"
 )
 
@@ -25,7 +26,7 @@ func TestLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, "all requests end", func() bool { return s.host.Running() == 0 })
+		await.Until(t, "all requests end", func() bool { return s.host.Running() == 0 })
 		return r
 	}
 	c.Cancel = 0 // whole answers take the most pages that there will be
@@ -40,8 +41,8 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	waitFor(t, "goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
-	waitFor(t, "descriptors are closed", func() bool { return open(t) <= descriptors })
+	await.Until(t, "goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
+	await.Until(t, "descriptors are closed", func() bool { return open(t) <= descriptors })
 	if l := s.pool.List()[0]; l.Users != 0 {
 		t.Errorf("%d leases are left", l.Users)
 	}
@@ -57,7 +58,7 @@ func TestLoad(t *testing.T) {
 func settled(t *testing.T) int {
 	t.Helper()
 	last, same := -1, 0
-	waitFor(t, "the number of goroutines stays", func() bool {
+	await.Until(t, "the number of goroutines stays", func() bool {
 		if n := runtime.NumGoroutine(); n == last {
 			same++
 		} else {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"atenia"
+	"atenia/internal/await"
 )
 
 const hello = `"messages":[{"role":"user","content":"Tell me about a dog."}]`
@@ -238,23 +241,26 @@ func TestTextOffsets(t *testing.T) {
 // TestTimeLimit: a request that takes longer than it may is an error, however many answers
 // it has, and its stream has no end but that.
 func TestTimeLimit(t *testing.T) {
-	s, web := newServer(t, Config{Timeout: 30 * time.Millisecond})
-	for _, n := range []int{1, 8} {
-		body := fmt.Sprintf(`{"prompt":"Once","ignore_eos":true,"max_tokens":100000,"temperature":1.5,"n":%d`, n)
-		status, text := post(t, web.URL+"/v1/completions", body+"}")
-		if status != 504 || at(t, object(t, text), "error", "code") != "timeout" {
-			t.Errorf("%d answers: %d %.200s", n, status, text)
-		}
-		status, text = post(t, web.URL+"/v1/completions", body+`,"stream":true}`)
-		if status == 504 { // before the stream began
-			continue
-		}
-		all := events(t, text)
-		if len(all) == 0 || !strings.Contains(all[len(all)-1], `"timeout"`) {
-			t.Errorf("%d answers: the stream ends with %q", n, text[max(0, len(text)-200):])
+	for _, n := range []int{8, 32} { // of whole contexts: more than any machine computes until the first token is sent
+		for limit := range growing(t, 20*time.Millisecond) {
+			s, web := newServer(t, Config{Timeout: limit, Open: atenia.Config{Slots: 1}})
+			body := fmt.Sprintf(`{"prompt":"Once","ignore_eos":true,"max_tokens":100000,"temperature":1.5,"n":%d`, n)
+			status, text := post(t, web.URL+"/v1/completions", body+"}")
+			if status != 504 || at(t, object(t, text), "error", "code") != "timeout" {
+				t.Fatalf("%d answers: %d %.200s", n, status, text)
+			}
+			status, text = post(t, web.URL+"/v1/completions", body+`,"stream":true}`)
+			await.Until(t, "the end of all requests", func() bool { return s.host.Running() == 0 })
+			if status == 504 { // before the stream began
+				continue
+			}
+			all := events(t, text)
+			if len(all) == 0 || !strings.Contains(all[len(all)-1], `"timeout"`) {
+				t.Errorf("%d answers: the stream ends with %q", n, text[max(0, len(text)-200):])
+			}
+			break
 		}
 	}
-	waitFor(t, "all requests end", func() bool { return s.host.Running() == 0 })
 }
 
 // TestResponses: the items of a stream's last event are those of the whole response.

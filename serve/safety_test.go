@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/await"
 	"atenia/internal/cli/toolbox"
 	"atenia/serve/internal/host"
 )
@@ -96,7 +97,7 @@ func TestBusy(t *testing.T) {
 	slow, _ := net.Dial("tcp", strings.TrimPrefix(web.URL, "http://"))
 	defer slow.Close()
 	fmt.Fprintf(slow, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
-	waitFor(t, "the slow request holds its place", func() bool { return s.host.Running() >= 1 })
+	await.Until(t, "the slow request holds its place", func() bool { return s.host.Running() >= 1 })
 	status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once"}`)
 	if status != 429 || !strings.Contains(text, "server's limit") {
 		t.Error(status, text)
@@ -138,7 +139,7 @@ func TestAsManyAsTheLimit(t *testing.T) {
 				t.Errorf("one of three: %d", status)
 			}
 		}
-		waitFor(t, "they end", func() bool { return s.host.Running() == 0 })
+		await.Until(t, "they end", func() bool { return s.host.Running() == 0 })
 	}
 	for range 6 { // more bytes than unfinished bodies of three requests may have
 		if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1`+strings.Repeat(" ", 900)+`}`); status != 200 {
@@ -180,7 +181,7 @@ func TestDrain(t *testing.T) {
 	<-held
 	drained := make(chan error)
 	go func() { drained <- s.Drain(t.Context()) }()
-	waitFor(t, "readiness ends", func() bool {
+	await.Until(t, "readiness ends", func() bool {
 		status, _ := get(t, web.URL+"/health/ready")
 		return status == 503
 	})
@@ -202,10 +203,7 @@ func TestDrain(t *testing.T) {
 	if err := <-drained; err != nil {
 		t.Error(err)
 	}
-	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	s.host.Mount(s.mux, []host.Route{{Pattern: "GET /forever", Public: true, Serve: func(_ http.ResponseWriter, r *host.Request) error { <-r.Context().Done(); return nil }}})
-	if err := s.Drain(short); err != nil {
+	if err := s.Drain(t.Context()); err != nil {
 		t.Errorf("nothing ran: %v", err)
 	}
 }
@@ -231,7 +229,7 @@ func TestDisconnect(t *testing.T) {
 		}
 		c.Close()
 	}
-	waitFor(t, "all requests end", func() bool { return s.host.Running() == 0 })
+	await.Until(t, "all requests end", func() bool { return s.host.Running() == 0 })
 	if l := s.pool.List()[0]; l.Users != 0 {
 		t.Errorf("%d leases are left", l.Users)
 	}
@@ -242,7 +240,9 @@ func TestDisconnect(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	noLeaks(t)
 	s, web := newServer(t, Config{WriteTimeout: 200 * time.Millisecond})
+	begun := make(chan struct{})
 	s.host.Mount(s.mux, []host.Route{{Pattern: "GET /flood", Serve: func(_ http.ResponseWriter, r *host.Request) error {
+		close(begun)
 		e := r.Events(host.Manner{})
 		for {
 			if err := e.Data(strings.Repeat("x", 1<<16)); err != nil {
@@ -256,11 +256,11 @@ func TestSlowReader(t *testing.T) {
 	}
 	defer c.Close()
 	io.WriteString(c, "GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	waitFor(t, "the flood begins", func() bool { return s.host.Running() == 1 })
+	await.Value(t, "the flood", begun)
 	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1}`); status != 200 {
 		t.Error(status, text)
 	}
-	waitFor(t, "the slow client is cut off", func() bool { return s.host.Running() == 0 })
+	await.Until(t, "the slow client is cut off", func() bool { return s.host.Running() == 0 })
 }
 
 // TestHalfBodies: requests whose body is still coming lock out nobody, however many,
@@ -273,7 +273,7 @@ func TestHalfBodies(t *testing.T) {
 		for _, c := range all {
 			c.Close()
 		}
-		waitFor(t, "unfinished requests end with their connections", func() bool { return s.host.Running() == 0 })
+		await.Until(t, "unfinished requests end with their connections", func() bool { return s.host.Running() == 0 })
 	}()
 	half := func(bytes int) {
 		c, err := net.Dial("tcp", strings.TrimPrefix(web.URL, "http://"))
@@ -286,7 +286,7 @@ func TestHalfBodies(t *testing.T) {
 	for range 20 {
 		half(0)
 	}
-	waitFor(t, "20 requests begin", func() bool { return s.host.Running() == 20 })
+	await.Until(t, "20 requests begin", func() bool { return s.host.Running() == 20 })
 	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1}`); status != 200 {
 		t.Error(status, text)
 	}
@@ -299,13 +299,8 @@ func TestHalfBodies(t *testing.T) {
 			refused <- line
 		}()
 	}
-	select {
-	case line := <-refused:
-		if !strings.Contains(line, "429") {
-			t.Errorf("the answer begins with %q", line)
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("2,700 bytes of bodies are held, more than 2 of 1,024")
+	if line := await.Value(t, "a refusal of 2,700 bytes of bodies, more than 2 of 1,024", refused); !strings.Contains(line, "429") {
+		t.Errorf("the answer begins with %q", line)
 	}
 }
 
@@ -325,13 +320,12 @@ func TestHalfBodiesOfOthers(t *testing.T) {
 		what := []string{"POST /v1/completions", "GET /v1/models", "POST /nowhere", "GET /health"}[i%4]
 		fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{", what)
 	}
-	waitFor(t, "the requests begin", func() bool { return s.host.Running() >= 4 })
+	await.Until(t, "the requests begin", func() bool { return s.host.Running() >= 4 })
 	if status, text := post(t, web.URL+"/v1/completions", `{"prompt":"Once","max_tokens":1}`, "Authorization", "Bearer the-right-key"); status != 200 {
 		t.Error(status, text)
 	}
-	waitFor(t, "those without the key are answered", func() bool { return s.host.Running() == 0 })
+	await.Until(t, "those without the key are answered", func() bool { return s.host.Running() == 0 })
 	for i, c := range all[:2] {
-		c.SetReadDeadline(time.Now().Add(10 * time.Second))
 		if line, err := bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, "401") {
 			t.Error(i, line, err)
 		}
@@ -451,7 +445,7 @@ func TestManyModels(t *testing.T) {
 	if status, text := post(t, web.URL+"/v1/completions", `{"model":"b","prompt":"Once","max_tokens":1}`); status != 200 {
 		t.Fatal(status, text)
 	}
-	waitFor(t, "b is unloaded", func() bool { return !s.pool.List()[1].Loaded })
+	await.Until(t, "b is unloaded", func() bool { return !s.pool.List()[1].Loaded })
 	if !s.pool.List()[0].Loaded {
 		t.Error("the first model was unloaded, too")
 	}

@@ -2,15 +2,17 @@ package serve
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"atenia/internal/await"
 )
 
 // newServer serves the embedded model over HTTP.
@@ -119,13 +121,17 @@ func events(t testing.TB, text string) (out []string) {
 	return out
 }
 
-// waitFor waits until a condition holds.
-func waitFor(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within 20 seconds: %s", what)
+// growing yields time limits, each twice as long as the one before, for a test that must see
+// something before a limit ends and the limit all the same: the machine may be busy.
+func growing(t *testing.T, limit time.Duration) iter.Seq[time.Duration] {
+	end, ends := t.Deadline()
+	return func(yield func(time.Duration) bool) {
+		for ; !ends || 4*limit < time.Until(end); limit *= 2 {
+			if !yield(limit) {
+				return
+			}
 		}
+		t.Fatalf("not even within %v", limit/2)
 	}
 }
 
@@ -135,15 +141,12 @@ func noLeaks(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
-		end := time.Now().Add(10 * time.Second)
-		for runtime.NumGoroutine() > before {
-			if time.Now().After(end) {
-				var b bytes.Buffer
+		defer func() {
+			if now := runtime.NumGoroutine(); now > before {
 				buf := make([]byte, 1<<20)
-				b.Write(buf[:runtime.Stack(buf, true)])
-				t.Fatalf("%d goroutines before, %d after:\n%s", before, runtime.NumGoroutine(), b.String())
+				t.Errorf("%d goroutines before, %d after:\n%s", before, now, buf[:runtime.Stack(buf, true)])
 			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		}()
+		await.Until(t, "the end of what the test began", func() bool { return runtime.NumGoroutine() <= before })
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"atenia/internal/await"
 )
 
 // TestWhy: the decisions behind an answer are found by its id, and the slots say which
@@ -26,12 +28,13 @@ func TestWhy(t *testing.T) {
 		ended := func(body string) bool {
 			return strings.Contains(body, `"action":"finish"`) || strings.Contains(body, `"action":"cancel"`)
 		}
-		code, body := get(t, web.URL+"/why/"+id)
-		for i := 0; i < 1000 && !ended(body); i++ { // an answer that is cut short ends after the next step
-			time.Sleep(5 * time.Millisecond)
+		var code int
+		var body string
+		await.Until(t, "the end of "+id, func() bool { // an answer that is cut short ends after the next step
 			code, body = get(t, web.URL+"/why/"+id)
-		}
-		if code != 200 || !strings.Contains(body, `"model":"a"`) || !strings.Contains(body, `"action":"admit"`) || !ended(body) {
+			return ended(body)
+		})
+		if code != 200 || !strings.Contains(body, `"model":"a"`) || !strings.Contains(body, `"action":"admit"`) {
 			t.Errorf("%s: %d %s", ask.path, code, body)
 		}
 		if code, body := get(t, web.URL+"/slots"); code != 200 || !strings.Contains(body, id) {
@@ -44,10 +47,8 @@ func TestWhy(t *testing.T) {
 	if code, body := post(t, web.URL+"/v1/completions", `{"model":"b","prompt":"Once","max_tokens":1}`); code != 200 {
 		t.Fatalf("%d %s", code, body)
 	}
-	for i := 0; s.pool.List()[1].Loaded; i++ {
-		if get(t, web.URL+"/slots"); i > 2000 {
-			t.Fatal("a model that is only looked at stays loaded")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	await.Until(t, "the end of a model that is only looked at", func() bool {
+		get(t, web.URL+"/slots")
+		return !s.pool.List()[1].Loaded
+	})
 }

@@ -1,45 +1,78 @@
 package host
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"atenia"
 	"atenia/internal/fault"
 )
 
-// TestReadLimitEnds: the time for a body ends with the body: an answer may take longer.
+// TestReadLimitEnds: a body has its time, which ends with the body: an answer may take
+// longer.
 func TestReadLimitEnds(t *testing.T) {
-	const limit = 50 * time.Millisecond
-	h := New(Config{Limits: Limits{Read: limit}})
-	mux := http.NewServeMux()
-	h.Mount(mux, []Route{{Pattern: "POST /think", Serve: func(_ http.ResponseWriter, r *Request) error {
-		if _, err := io.ReadAll(r.Body); err != nil {
-			return err
-		}
-		select {
-		case <-r.Context().Done():
-			return r.Context().Err()
-		case <-time.After(6 * limit):
-		}
-		return r.WriteJSON(http.StatusOK, "done")
-	}}})
-	web := httptest.NewServer(mux)
-	defer web.Close()
-	resp, err := http.Post(web.URL+"/think", "application/json", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if b, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK || err != nil {
-		t.Errorf("%d %s %v", resp.StatusCode, b, err)
+	const limit = time.Minute
+	for sent, want := range map[string]int{"{}": http.StatusOK, "{": http.StatusBadRequest} { // of two bytes
+		synctest.Test(t, func(t *testing.T) {
+			h := New(Config{Limits: Limits{Read: limit}})
+			mux := http.NewServeMux()
+			h.Mount(mux, []Route{{Pattern: "POST /think", Serve: func(_ http.ResponseWriter, r *Request) error {
+				if _, err := io.ReadAll(r.Body); err != nil {
+					return &Problem{Status: http.StatusBadRequest, Err: err}
+				}
+				thought, cancel := context.WithTimeout(r.Context(), 6*limit)
+				defer cancel()
+				if <-thought.Done(); r.Context().Err() != nil {
+					return r.Context().Err()
+				}
+				return r.WriteJSON(http.StatusOK, "done")
+			}}})
+			client, server := net.Pipe()
+			line := make(oneConn, 1)
+			line <- server
+			web := &http.Server{Handler: mux}
+			go web.Serve(line)
+			begun := time.Now()
+			if _, err := io.WriteString(client, "POST /think HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n"+sent); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(resp.Body)
+			if resp.StatusCode != want || err != nil {
+				t.Errorf("%q: %d %s %v, want %d", sent, resp.StatusCode, b, err, want)
+			}
+			if took := time.Since(begun); want != http.StatusOK && took != limit+restTime { // for what may still come
+				t.Errorf("half a body has %v, want %v", took, limit+restTime)
+			}
+			client.Close()
+			close(line)
+			web.Close()
+		})
 	}
 }
+
+// oneConn is a listener with the connections that are in it.
+type oneConn chan net.Conn
+
+func (l oneConn) Accept() (net.Conn, error) {
+	if c, ok := <-l; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (oneConn) Close() error   { return nil }
+func (oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 // TestTracked: the status of a response is the first that is final.
 func TestTracked(t *testing.T) {

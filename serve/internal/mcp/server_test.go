@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"atenia"
+	"atenia/internal/await"
 	"atenia/serve/internal/host"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -50,11 +50,7 @@ func story(t testing.TB) *host.Lease {
 // unused waits until nobody holds the model.
 func unused(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); models(t).List()[0].Users > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the request goes on")
-		}
-	}
+	await.Until(t, "the end of the request", func() bool { return models(t).List()[0].Users == 0 })
 }
 
 // testConfig offers the embedded model as "story", and one that panics as "broken".
@@ -207,14 +203,11 @@ func TestProgress(t *testing.T) {
 	if err != nil || res.IsError {
 		t.Fatal(err, res)
 	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	await.Until(t, "six tokens", func() bool { // the client's own goroutine calls the handler
 		mu.Lock()
-		n := len(at)
-		mu.Unlock()
-		if n == 6 { // the client's own goroutine calls the handler
-			break
-		}
-	}
+		defer mu.Unlock()
+		return len(at) >= 6
+	})
 	mu.Lock()
 	defer mu.Unlock()
 	if !slices.Equal(at, []float64{1, 2, 3, 4, 5, 6}) || !strings.HasPrefix(res.Content[0].(*sdk.TextContent).Text, text.String()) || text.Len() == 0 {

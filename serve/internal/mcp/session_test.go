@@ -11,9 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"atenia/internal/await"
 )
 
 // TestSubscribe: who subscribed to a model's resource hears of its loads, and nobody
@@ -36,12 +37,7 @@ func TestSubscribe(t *testing.T) {
 	srv.Changed("cold")
 	var got []string
 	for range want {
-		select {
-		case uri := <-heard:
-			got = append(got, uri)
-		case <-time.After(20 * time.Second):
-			t.Fatalf("heard %v, want %v", got, want)
-		}
+		got = append(got, await.Value(t, "news of each that is subscribed to", heard))
 	}
 	slices.Sort(got)
 	slices.Sort(want)
@@ -172,11 +168,7 @@ func TestExtra(t *testing.T) {
 		t.Errorf("after panics: %q", text)
 	}
 	added.RemoveTools("broken")
-	select {
-	case <-changed:
-	case <-time.After(20 * time.Second):
-		t.Error("the client does not learn that the tools changed")
-	}
+	await.Value(t, "news that the tools changed", changed)
 }
 
 // TestLog: a client that sets a level hears how an answer came to be, without its text.
@@ -194,13 +186,9 @@ func TestLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case line := <-heard:
-		if id, _ := res.Meta["atenia/request"].(string); id == "" || !strings.Contains(line, id) || strings.Contains(line, "Once") {
-			t.Errorf("heard %s of request %v", line, res.Meta)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("heard nothing")
+	line := await.Value(t, "a line of the log", heard)
+	if id, _ := res.Meta["atenia/request"].(string); id == "" || !strings.Contains(line, id) || strings.Contains(line, "Once") {
+		t.Errorf("heard %s of request %v", line, res.Meta)
 	}
 	if len(heard) > 0 {
 		t.Errorf("heard also %s", <-heard)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/await"
 	"atenia/serve/internal/host"
 
 	"github.com/coder/websocket"
@@ -46,11 +47,7 @@ func story(t testing.TB) *host.Lease {
 // unused waits until nobody holds the model.
 func unused(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); models(t).List()[0].Users > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the request goes on")
-		}
-	}
+	await.Until(t, "the end of the request", func() bool { return models(t).List()[0].Users == 0 })
 }
 
 // testConfig offers the embedded model, one that panics as "broken", and one that is
@@ -100,9 +97,7 @@ func (p *peer) send(text string) {
 
 func (p *peer) next() reply {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
-	defer cancel()
-	_, b, err := p.c.Read(ctx)
+	_, b, err := p.c.Read(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -303,20 +298,23 @@ func TestOrigin(t *testing.T) {
 // TestSlow: a client that reads nothing is cut off, and its model given back.
 func TestSlow(t *testing.T) {
 	c := testConfig(t)
-	lent := make(chan struct{})
+	lent := make(chan struct{}, 64)
 	use := c.Use
-	c.Write, c.AtOnce = 200*time.Millisecond, 64
+	c.Write, c.AtOnce = 200*time.Millisecond, cap(lent)
 	c.Use = func(ctx context.Context, name string) (*host.Lease, error) {
-		defer close(lent)
+		defer func() { lent <- struct{}{} }()
 		return use(ctx, name)
 	}
-	_, p := dial(t, c)
+	h, p := dial(t, c)
+	for i := range cap(lent) { // more than ends before the cut
+		p.send(fmt.Sprintf(`{"type":"generate","id":"%d","prompt":"Once","max_tokens":100000}`, i))
+	}
+	await.Value(t, "an answer that has the model", lent)
 	go func() { // answered while nothing is read, until the system's buffers are full
 		for p.c.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping","id":"`+strings.Repeat("x", mostID)+`"}`)) == nil {
 		}
 	}()
-	p.send(`{"type":"generate","id":"a","prompt":"Once","max_tokens":100000}`)
-	<-lent
+	gone(t, h)
 	unused(t)
 }
 
@@ -325,19 +323,17 @@ func TestSilent(t *testing.T) {
 	c := testConfig(t)
 	c.Ping = 50 * time.Millisecond
 	h, _ := dial(t, c) // which does not read, so that it answers no ping
-	deadline := time.Now().Add(20 * time.Second)
-	for {
+	gone(t, h)
+}
+
+// gone waits until the server has no connection.
+func gone(t *testing.T, h *Handler) {
+	t.Helper()
+	await.Until(t, "the end of the connection", func() bool {
 		h.mu.Lock()
-		n := len(h.conns)
-		h.mu.Unlock()
-		if n == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the connection goes on")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		defer h.mu.Unlock()
+		return len(h.conns) == 0
+	})
 }
 
 // TestShutdown: answers end first, nothing begins, and the status says why.
@@ -383,9 +379,10 @@ func TestDraining(t *testing.T) {
 	p.next()
 	down := make(chan error, 1)
 	go func() { down <- h.Shutdown(t.Context()) }()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	await.Until(t, "a connection that is told", func() bool {
 		draining := 0
 		h.mu.Lock()
+		defer h.mu.Unlock()
 		for c := range h.conns {
 			c.mu.Lock()
 			if c.draining {
@@ -393,14 +390,8 @@ func TestDraining(t *testing.T) {
 			}
 			c.mu.Unlock()
 		}
-		h.mu.Unlock()
-		if draining == 1 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the connection is not told")
-		}
-	}
+		return draining == 1
+	})
 	p.send(`{"type":"generate","id":"b","prompt":"Once","max_tokens":1}`)
 	if r := p.next(); r.Type != "error" || r.ID != "b" || r.Code != codeClosed {
 		t.Errorf("%+v", r)
