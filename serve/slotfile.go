@@ -20,7 +20,8 @@ import (
 const longestName = 200
 
 // slotFile saves a slot of a model to a file, restores one, or erases what a slot has.
-// The slot 0 is the one used last, or for a restore any that is idle.
+// The slot 0 is the one used last, or for a restore the idle one with the shortest
+// sequence; the answer to an erase repeats the number that was asked for.
 func (s *Server) slotFile(_ http.ResponseWriter, r *host.Request) error {
 	slot, err := strconv.Atoi(r.PathValue("id"))
 	if err != nil || slot < 0 {
@@ -78,8 +79,9 @@ func (s *Server) slotFile(_ http.ResponseWriter, r *host.Request) error {
 	}
 }
 
-// savePath returns the path of a slot's file: one name in the folder of slots, and no way
-// out of it.
+// savePath returns the path of a slot's file: one name in the folder of slots, never a path
+// out of it. A symbolic link that the operator put there is followed when it is restored,
+// and replaced when it is saved.
 func (s *Server) savePath(name string) (string, error) {
 	if s.saves == "" {
 		return "", &host.Problem{Status: http.StatusNotImplemented, Code: "not_supported", Message: "This server does not save slots: start it with --slot-save-path."}
@@ -94,7 +96,8 @@ func (s *Server) savePath(name string) (string, error) {
 }
 
 // slotProblem tells what is wrong with a file by its name: the folder is no client's
-// business.
+// business. Other errors of the file system, such as a folder of that name, are internal
+// errors, whose text the log alone has.
 func slotProblem(err error, name string) error {
 	p := &host.Problem{Status: http.StatusBadRequest, Code: "invalid_value", Param: "filename", Err: err}
 	switch {
