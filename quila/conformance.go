@@ -13,9 +13,10 @@ type Result struct {
 	ID      string   `json:"id"`
 	Section string   `json:"section"`
 	What    string   `json:"what"`
-	State   string   `json:"state"`            // pass, fail, not-yet, needs-device or skipped
+	State   string   `json:"state"`            // pass, fail, short, not-yet, needs-device or skipped
 	Figure  string   `json:"figure,omitempty"` // what was measured
 	Faults  []string `json:"faults,omitempty"`
+	Missed  []string `json:"missed,omitempty"` // goals of speed; a row that misses one is short
 	Seconds float64  `json:"seconds"`
 }
 
@@ -47,7 +48,7 @@ func (o Conformance) Run(ctx context.Context) []Result {
 		} else {
 			got = r.Run(ctx, o.Log)
 		}
-		res := Result{got.ID, got.Section, got.What, string(got.State), got.Figure, got.Faults, got.Seconds}
+		res := Result{got.ID, got.Section, got.What, string(got.State), got.Figure, got.Faults, got.Missed, got.Seconds}
 		if o.Each != nil {
 			o.Each(res)
 		}

@@ -17,6 +17,7 @@ type Row struct {
 	Slow    bool   // takes minutes
 	Later   string // why there is no check yet; then Check is nil
 	Device  bool   // only a device can show it
+	Brief   bool   // run the form that still fails under each fault it is there for
 	Check   func(t *T)
 }
 
@@ -26,6 +27,7 @@ type State string
 const (
 	Pass        State = "pass"
 	Fail        State = "fail"
+	Short       State = "short" // right, but slower than its goal on this machine
 	NotYet      State = "not-yet"
 	NeedsDevice State = "needs-device"
 	Skipped     State = "skipped" // a slow row that was not asked for
@@ -39,6 +41,7 @@ type Result struct {
 	State   State    `json:"state"`
 	Figure  string   `json:"figure,omitempty"`
 	Faults  []string `json:"faults,omitempty"`
+	Missed  []string `json:"missed,omitempty"` // goals of speed
 	Seconds float64  `json:"seconds"`
 }
 
@@ -51,6 +54,8 @@ type T struct {
 	log    Log
 	figure []string
 	faults []string
+	missed []string
+	brief  bool
 	dirs   []string
 }
 
@@ -96,6 +101,16 @@ func (t *T) Within(what string, got, limit float64) {
 	}
 }
 
+// Brief tells a check that trains or draws to take no more steps or draws than
+// show each planted fault: tests run it so, the command whole.
+func (t *T) Brief() bool { return t.brief }
+
+// Short notes that a figure of speed misses its goal. The row is then short: that
+// may be the program's or the machine's fault, which a check cannot tell.
+func (t *T) Short(format string, args ...any) {
+	t.missed = append(t.missed, fmt.Sprintf(format, args...))
+}
+
 // Dir is a folder for the check, removed afterwards.
 func (t *T) Dir() string {
 	dir, err := os.MkdirTemp("", "quila-conformance-")
@@ -118,7 +133,7 @@ func (r *Row) Run(ctx context.Context, log Log) (res Result) {
 	if log == nil {
 		log = func(string, ...any) {}
 	}
-	t := &T{ctx: ctx, log: log}
+	t := &T{ctx: ctx, log: log, brief: r.Brief}
 	start := time.Now()
 	defer func() {
 		if p := recover(); p != nil && p != any(stopped{}) {
@@ -128,6 +143,10 @@ func (r *Row) Run(ctx context.Context, log Log) (res Result) {
 			_ = os.RemoveAll(dir)
 		}
 		res.Seconds, res.Figure, res.Faults = time.Since(start).Seconds(), strings.Join(t.figure, ", "), t.faults
+		res.Missed = t.missed
+		if len(t.missed) > 0 {
+			res.State = Short
+		}
 		if len(t.faults) > 0 {
 			res.State = Fail
 		}

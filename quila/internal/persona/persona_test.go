@@ -1,7 +1,6 @@
 package persona
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"atenia/internal/await"
 )
 
 func vector(n int) []float32 {
@@ -39,28 +40,9 @@ func TestKill(t *testing.T) {
 	for round := range 3 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), "PERSONA_KILL_DIR="+dir)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines, acked := bufio.NewScanner(out), 0
-		for lines.Scan() {
-			if n, _ := fmt.Sscanf(lines.Text(), "acked %d", &acked); n == 1 && acked == 20+7*round {
-				break
-			}
-		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		for lines.Scan() { // what was written before the kill
-			_, _ = fmt.Sscanf(lines.Text(), "acked %d", &acked)
-		}
-		_ = cmd.Wait()
-		if acked < 20 {
-			t.Fatalf("%d were acknowledged", acked)
+		acked := 0
+		for _, line := range await.Kill(t, cmd, await.Nth(20+7*round, "acked")) {
+			_, _ = fmt.Sscanf(line, "acked %d", &acked)
 		}
 		v, err := Open(Config{Dim: 64, NVRAM: dir})
 		if err != nil {

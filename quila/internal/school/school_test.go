@@ -3,15 +3,17 @@ package school_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
+	"atenia/internal/store/durable"
+	"atenia/internal/store/faultfs"
 	"atenia/quila/config"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"
@@ -60,11 +62,11 @@ func same(a, b []float32) bool {
 // childVar names the folder in which the child process of TestKill trains.
 const childVar = "ATENIA_QUILA_RUN"
 
-const killSteps = 60
+const killSteps = 24
 
 // killed trains to the end, from a checkpoint if there is one, and saves one
 // every third step.
-func killed(t testing.TB, p school.Pupil, dir string, slow bool) {
+func killed(t testing.TB, p school.Pupil, dir string, child bool) {
 	text := toy.Make(1, 3000).Text
 	r, err := school.NewRun(p, recipe(killSteps), text, nil)
 	if err != nil {
@@ -74,9 +76,11 @@ func killed(t testing.TB, p school.Pupil, dir string, slow bool) {
 	if err := r.Load(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	h := school.Hooks{Every: 3, Saved: func(r *school.Run) error { return r.Save(nil, path) }}
-	if slow { // so that kills hit all parts of a run
-		h.Step = func(*school.Run, school.Taken) { time.Sleep(time.Millisecond) }
+	var fsys durable.FS
+	h := school.Hooks{Every: 3, Saved: func(r *school.Run) error { return r.Save(fsys, path) }}
+	if child { // it says what it does, so that kills hit steps and saves
+		fsys = faultfs.New(0, faultfs.Fail).Tell(await.Step)
+		h.Step = func(*school.Run, school.Taken) { fmt.Fprintln(await.Step, "step") }
 	}
 	for {
 		_, ok, err := r.ToMark(t.Context(), toy.Make(2, 2000).Text, killSteps, h)
@@ -104,19 +108,13 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	kills := 5
-	if testing.Short() {
-		kills = 2
-	}
-	for range kills {
+	for _, sign := range []struct {
+		n      int
+		prefix string
+	}{{5, "step"}, {3, "call"}, {7, "call"}, {9, "step"}, {4, "call"}} {
 		cmd := exec.Command(self, "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), childVar+"="+dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(60*time.Millisecond + rand.N(300*time.Millisecond))
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		await.Kill(t, cmd, await.Nth(sign.n, sign.prefix))
 	}
 	whole, resumed := pupils(t), pupils(t)
 	for name := range whole {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -12,8 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/store/faultfs"
 	"atenia/quila/config"
@@ -171,9 +172,11 @@ func TestKill(t *testing.T) {
 		m := small(t, "")
 		for i := 0; ; i++ {
 			m.Persona[0] = float32(i)
-			if _, err := Write(context.Background(), path, m, Options{}); err != nil {
+			fmt.Println("begin")
+			if _, err := Write(context.Background(), path, m, Options{FS: faultfs.New(0, faultfs.Fail).Tell(os.Stdout)}); err != nil {
 				t.Fatal(err)
 			}
+			fmt.Println("end")
 		}
 	}
 	self, err := os.Executable()
@@ -184,24 +187,23 @@ func TestKill(t *testing.T) {
 	if _, err := Write(context.Background(), path, small(t, ""), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	kills := 12
-	if testing.Short() {
-		kills = 3
-	}
-	for range kills {
+	rng := rand.New(rand.NewPCG(1, 2))
+	inside := 0
+	for range 6 {
 		cmd := exec.Command(self, "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), variable+"="+path)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+		lines := await.Kill(t, cmd, await.Nth(1+rng.IntN(40), "call"))
+		if lines[len(lines)-1] != "end" {
+			inside++
 		}
-		time.Sleep(30*time.Millisecond + rand.N(60*time.Millisecond))
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
 		m, err := Read(context.Background(), path, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.Close()
+	}
+	if inside == 0 {
+		t.Error("no kill met a write")
 	}
 }
 

@@ -129,7 +129,9 @@ func largeRow(t *conform.T) {
 		}
 	}
 	slices.Sort(seconds)
-	t.Within("median seconds", seconds[1], 1.5)
+	if seconds[1] > 1.5 {
+		t.Short("the median is %.2f s, the goal 1.5", seconds[1])
+	}
 	t.Figure("Q %.4f, %d communities, NMI %.3f, %.2f s", first.Modularity, first.Count, Mutual(first.Of, truth), seconds[1])
 }
 
