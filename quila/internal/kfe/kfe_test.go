@@ -401,3 +401,28 @@ func BenchmarkRecall(b *testing.B) {
 		})
 	}
 }
+
+// TestBestEntryKeepsPage: a page is worth what its best entry is: one that was just
+// read keeps it in memory before a page whose entries are all of middling age.
+func TestBestEntryKeepsPage(t *testing.T) {
+	const dim, rows, turn = 8, 4, 1000
+	c := nano(t, 2, dim)
+	c.KFEPage = rows
+	s := store(t, c, Options{Memory: tier.New(tier.Config{Dir: t.TempDir()}), Cold: true})
+	r := rand.New(rand.NewPCG(5, 6))
+	put(t, s, 0, rows, r)
+	put(t, s, 1, rows, r)
+	s.SetTurn(turn)
+	for i := range rows {
+		s.libs[0].entries[i].last, s.libs[1].entries[i].last = 0, turn/2
+	}
+	s.libs[0].entries[rows/2].last = turn
+	if err := s.SetQuota(t.Context(), tier.L2, uint64(rows*stride(dim))); err != nil {
+		t.Fatal(err)
+	}
+	for neuron, want := range []tier.Level{tier.L2, tier.L3} {
+		if got, ok := s.Library(neuron).Level(uint64(neuron) << 32); !ok || got != want {
+			t.Errorf("the page of neuron %d is in %v, want %v", neuron, got, want)
+		}
+	}
+}
