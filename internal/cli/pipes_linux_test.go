@@ -2,13 +2,13 @@ package cli
 
 import (
 	"bytes"
-	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/golden"
 
 	"golang.org/x/sys/unix"
@@ -58,19 +58,15 @@ func TestPipes(t *testing.T) {
 		{"tokenizer", []string{"tokenize", folder("tokenizer.json"), "--text", "a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-			defer stop()
 			p := program(t, c.args...)
 			var said bytes.Buffer
 			p.Stderr = &said
 			if err := p.Start(); err != nil {
 				t.Fatal(err)
 			}
-			defer context.AfterFunc(ctx, func() { p.Process.Kill() })()
-			err := p.Wait()
-			if ctx.Err() != nil {
-				t.Fatalf("%v waits for a writer", c.args)
-			}
+			ended := make(chan error, 1)
+			go func() { ended <- p.Wait() }()
+			err := await.Value(t, fmt.Sprintf("the end of %v, which may wait for a writer", c.args), ended)
 			if err == nil || p.ProcessState.ExitCode() != 1 && p.ProcessState.ExitCode() != 2 || strings.Contains(said.String(), "goroutine") {
 				t.Errorf("%v: %v\n%s", c.args, err, &said)
 			}

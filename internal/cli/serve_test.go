@@ -14,8 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/cli/command"
 	"atenia/serve"
 
@@ -40,6 +40,22 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
+// address waits until a server has printed its address.
+func (l *lockedBuffer) address(t *testing.T) (url string) {
+	t.Helper()
+	defer func() {
+		if url == "" {
+			t.Log(l.String())
+		}
+	}()
+	address := regexp.MustCompile(`http://[0-9.:]+`)
+	await.Until(t, "the server's address", func() bool {
+		url = address.FindString(l.String())
+		return url != ""
+	})
+	return url
+}
+
 // TestServe: the command answers at the address that it prints, with a file of settings,
 // and ends without an error when it is told to.
 func TestServe(t *testing.T) {
@@ -56,14 +72,9 @@ func TestServe(t *testing.T) {
 	root.SetArgs([]string{"serve", "--config", file, "--threads", "1", "--json"})
 	done := make(chan error, 1)
 	go func() { done <- root.ExecuteContext(ctx) }()
-	address := regexp.MustCompile(`http://[0-9.:]+`)
-	for end := time.Now().Add(20 * time.Second); address.FindString(log.String()) == ""; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(log.String())
-		}
-	}
+	url := log.address(t)
 	ask := func(key string) (int, string) {
-		q, _ := http.NewRequestWithContext(ctx, "POST", address.FindString(log.String())+"/v1/completions", strings.NewReader(`{"model":"tale","prompt":"Once secretly","max_tokens":2}`))
+		q, _ := http.NewRequestWithContext(ctx, "POST", url+"/v1/completions", strings.NewReader(`{"model":"tale","prompt":"Once secretly","max_tokens":2}`))
 		q.Header.Set("Authorization", "Bearer "+key)
 		resp, err := http.DefaultClient.Do(q)
 		if err != nil {

@@ -9,10 +9,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"atenia/internal/cli/command"
 
@@ -41,13 +39,7 @@ func TestServeMCP(t *testing.T) {
 	root.SetArgs([]string{"serve", "--port", "0", "--threads", "1", "--mcp", file, "--mcp-approve", "maths/twice,none", "--mcp-result", "5", "--mcp-calls", "3", "--mcp-time", "30s"})
 	done := make(chan error, 1)
 	go func() { done <- root.ExecuteContext(ctx) }()
-	address := regexp.MustCompile(`http://[0-9.:]+`)
-	for end := time.Now().Add(20 * time.Second); address.FindString(log.String()) == ""; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(log.String())
-		}
-	}
-	resp, err := http.Post(address.FindString(log.String())+"/v1/responses", "application/json", strings.NewReader(
+	resp, err := http.Post(log.address(t)+"/v1/responses", "application/json", strings.NewReader(
 		`{"input":"Go on.","max_output_tokens":60,"tools":[{"type":"mcp","server_label":"none"},{"type":"mcp","server_label":"maths","require_approval":"never"}],"tool_choice":{"type":"mcp","server_label":"maths","name":"twice"}}`))
 	if err != nil {
 		t.Fatal(err)

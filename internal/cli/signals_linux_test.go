@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -9,9 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"atenia/internal/await"
 )
 
 // program starts this test as the command line, see [TestMain].
@@ -56,15 +58,25 @@ func TestSignals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := cmd.StdinPipe() // open and never written to
+		r, in, err := os.Pipe() // open, with never a whole line
 		if err != nil {
 			t.Fatal(err)
 		}
+		cmd.Stdin = r
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		if c.waits {
-			time.Sleep(500 * time.Millisecond)
+			if _, err := in.WriteString("x"); err != nil {
+				t.Fatal(err)
+			}
+			await.Until(t, "a program that reads its input", func() bool {
+				left, err := unix.IoctlGetInt(int(in.Fd()), unix.TIOCINQ)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return left == 0
+			})
 		} else {
 			firstByte(t, out)
 		}
@@ -73,6 +85,7 @@ func TestSignals(t *testing.T) {
 		}
 		go io.Copy(io.Discard, out)
 		_ = cmd.Wait() // the code says it
+		r.Close()
 		in.Close()
 		if code := cmd.ProcessState.ExitCode(); code != c.code || errw.String() != c.text {
 			t.Errorf("%q, %v: exit %d, %q", c.args, c.signal, code, errw.String())
@@ -102,7 +115,10 @@ func TestSignalCleansUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	firstByte(t, out)
-	time.Sleep(300 * time.Millisecond)
+	await.Until(t, "a step of the training", func() bool {
+		fi, err := os.Stat(filepath.Join(dir, "out", "metrics.jsonl"))
+		return err == nil && fi.Size() > 0
+	})
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -124,10 +140,16 @@ func TestIdlePipe(t *testing.T) {
 	defer w.Close()
 	cmd := program(t, "run", "Once upon a", "--temp", "0", "-n", "2")
 	cmd.Stdin = r
-	done := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-	defer done.Stop()
-	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "Once upon a time,\n" {
-		t.Errorf("%q, %v", out, err)
+	done := make(chan error, 1)
+	go func() {
+		out, err := cmd.CombinedOutput()
+		if err == nil && string(out) != "Once upon a time,\n" {
+			err = fmt.Errorf("it prints %q", out)
+		}
+		done <- err
+	}()
+	if err := await.Value(t, "the end of the run", done); err != nil {
+		t.Error(err)
 	}
 }
 

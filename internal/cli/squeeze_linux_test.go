@@ -43,10 +43,10 @@ func init() {
 	os.Exit(len(all) >> 30)
 }
 
-// wideModel writes a model of about 200 MB whose tokens are quick.
+// wideModel writes a model of about 140 MB whose tokens are quick.
 func wideModel(t *testing.T, dir string) string {
 	t.Helper()
-	const width, inner, layers, vocab = 1024, 4096, 6, 1280
+	const width, inner, layers, vocab = 1024, 4096, 4, 1280
 	write := func(name string, v any) {
 		b, err := json.Marshal(v)
 		if err == nil {
@@ -193,7 +193,7 @@ func (r *squeezedRun) end() {
 // decided replays.
 func TestSqueeze(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a model of 200 MB")
+		t.Skip("takes a model of 140 MB")
 	}
 	needControlGroups(t)
 	tokens := make([]string, squeezeRows)
@@ -205,7 +205,7 @@ func TestSqueeze(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const limit = 640 << 20
+	const limit = 560 << 20
 	t.Run("neighbour", func(t *testing.T) { squeezeByNeighbour(squeezeIn(t, limit, args, want)) })
 	t.Run("limit", func(t *testing.T) { squeezeByLimit(squeezeIn(t, limit, args, want), limit) })
 }
@@ -261,7 +261,7 @@ func squeezeByLimit(r *squeezedRun, limit int64) {
 	// In version 2 a lower memory.max kills what cannot be taken back.
 	file := map[string]string{"v1": "memory.limit_in_bytes", "v2": "memory.high"}[r.group.version]
 	r.next(10)
-	for _, mib := range []int64{300, 220, 160} {
+	for _, mib := range []int64{210, 170, 140} {
 		most := r.read + rowsAhead
 		await.Until(t, fmt.Sprintf("a limit of %d MiB", mib), func() bool { // the system refuses what it cannot take back
 			if r.group.set(file, mib<<20) == nil {

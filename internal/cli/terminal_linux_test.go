@@ -9,10 +9,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"atenia/internal/await"
 	"atenia/internal/cli/command"
 )
 
@@ -70,26 +70,29 @@ func (s *screen) press(keys string) {
 // wait returns the output since the last wait, once it contains text.
 func (s *screen) wait(text string) string {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		s.mu.Lock()
-		all := s.seen.String()
-		if i := strings.Index(all, text); i >= 0 {
-			s.seen.Next(i + len(text))
-			s.mu.Unlock()
-			return all[:i+len(text)]
+	var out string
+	defer func() {
+		if out == "" {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.t.Logf("there is %q", s.seen.String())
 		}
-		s.mu.Unlock()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.t.Fatalf("%q does not come; there is %q", text, s.seen.String())
-	return ""
+	}()
+	await.Until(s.t, fmt.Sprintf("%q", text), func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if i := strings.Index(s.seen.String(), text); i >= 0 {
+			out = string(s.seen.Next(i + len(text)))
+		}
+		return out != ""
+	})
+	return out
 }
 
 // TestTerminalChat chats with the embedded model through a terminal.
 func TestTerminalChat(t *testing.T) {
 	s := newScreen(t)
-	code := make(chan int)
+	code := make(chan int, 1)
 	go func() {
 		code <- Main([]string{"chat", "--temp", "0", "--ctx", "60000", "--ignore-eos"}, s.tty, s.tty, s.tty)
 	}()
@@ -136,13 +139,8 @@ func TestTerminalChat(t *testing.T) {
 	s.wait("> ")
 
 	s.press("\x04")
-	select {
-	case c := <-code:
-		if c != command.OK {
-			t.Errorf("exit %d", c)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("Ctrl-D does not leave")
+	if c := await.Value(t, "the end by Ctrl-D", code); c != command.OK {
+		t.Errorf("exit %d", c)
 	}
 	state, err := unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS)
 	if err != nil || state.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG) != unix.ICANON|unix.ECHO|unix.ISIG {

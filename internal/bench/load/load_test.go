@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"atenia/internal/await"
 )
 
 // TestReport: the times of events, seen through a fake clock, are those that the
@@ -83,7 +85,8 @@ func TestStreams(t *testing.T) {
 		defer func() { mu.Lock(); running--; mu.Unlock() }()
 		select {
 		case <-all:
-		case <-time.After(5 * time.Second): // fewer streams than were asked for
+		case <-q.Context().Done(): // fewer streams than were asked for
+			return
 		}
 		switch n % 5 {
 		case 0:
@@ -102,8 +105,14 @@ func TestStreams(t *testing.T) {
 		io.WriteString(w, "data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"completion_tokens\":7}}\n\ndata: [DONE]\n\n")
 	}))
 	defer web.Close()
-	r, err := Run(t.Context(), Config{URL: web.URL, Streams: 4, Requests: 10, Seed: 5})
-	if err != nil {
+	var r *Report
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		r, err = Run(t.Context(), Config{URL: web.URL, Streams: 4, Requests: 10, Seed: 5})
+		done <- err
+	}()
+	if err := await.Value(t, "four requests at once", done); err != nil {
 		t.Fatal(err)
 	}
 	if r.Requests != 40 || r.Refused != 8 || r.Failed != 24 || r.Completed != 8 || r.Tokens != 8*7 || most != 4 {
@@ -116,13 +125,13 @@ func TestStreams(t *testing.T) {
 
 // TestRunIsCancelled: the end of the context ends a run with its error.
 func TestRunIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		http.NewResponseController(w).Flush()
+		cancel()
 		<-q.Context().Done()
 	}))
 	defer web.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, err := Run(ctx, Config{URL: web.URL, Duration: time.Hour}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -6,15 +6,19 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
-	"time"
+
+	"atenia/internal/await"
 )
 
 // TestMain lets the test binary be a process that runs a peer for long.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "parent" {
-		p := &Peer{Program: "/bin/sh", Args: []string{"-c", "echo $$ > " + os.Args[2] + "; exec sleep 60", "sh"}}
+		p := &Peer{Program: "/bin/sh", Args: []string{"-c", "echo $$ > " + os.Args[2] + "; exec sleep 3600", "sh"}}
 		fmt.Println(p.Run(context.Background(), &Test{}))
 		os.Exit(0)
 	}
@@ -32,25 +36,30 @@ func TestPeerEndsWithParent(t *testing.T) {
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var pid string
-	for range 1000 {
+	var over atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		_ = parent.Wait()
+		over.Store(true)
+		close(ended)
+	}()
+	pid := 0
+	await.Until(t, "the peer's process", func() bool {
 		b, _ := os.ReadFile(file)
-		if pid = strings.TrimSpace(string(b)); bytes.HasSuffix(b, []byte("\n")) {
-			break
+		if bytes.HasSuffix(b, []byte("\n")) {
+			pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	_ = parent.Process.Kill()
-	_ = parent.Wait()
-	if pid == "" {
+		return pid != 0 || over.Load()
+	})
+	if pid == 0 {
 		t.Skip("no shell that could be run")
 	}
-	for range 1000 {
-		b, err := os.ReadFile("/proc/" + pid + "/stat")
-		if _, state, _ := strings.Cut(string(b), ") "); err != nil || strings.HasPrefix(state, "Z") {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("process %s goes on", pid)
+	_ = parent.Process.Kill()
+	await.Value(t, "the end of the parent", ended)
+	defer syscall.Kill(pid, syscall.SIGKILL) // if it goes on
+	await.Until(t, fmt.Sprintf("the end of process %d", pid), func() bool {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		_, state, _ := strings.Cut(string(b), ") ")
+		return err != nil || strings.HasPrefix(state, "Z")
+	})
 }
