@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"atenia"
+	"atenia/internal/await"
 	"atenia/internal/golden"
 )
 
@@ -202,7 +202,7 @@ func TestGenerateConcurrent(t *testing.T) {
 func TestCloseDuringGenerate(t *testing.T) {
 	m := open(t, &atenia.Config{Slots: 2, Context: 4096})
 	var wg sync.WaitGroup
-	started := make(chan bool, 8)
+	started, closed := make(chan bool, 8), make(chan bool)
 	for i := range 4 {
 		wg.Go(func() {
 			var last error
@@ -212,7 +212,7 @@ func TestCloseDuringGenerate(t *testing.T) {
 				case started <- true:
 				default:
 				}
-				time.Sleep(time.Millisecond) // slower than the model, faster than the test
+				<-closed // slower than the model
 			}
 			if last != nil && !errors.Is(last, atenia.ErrClosed) {
 				t.Errorf("ended with %v", last)
@@ -225,13 +225,10 @@ func TestCloseDuringGenerate(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	close(closed)
 	waited := make(chan bool)
 	go func() { wg.Wait(); close(waited) }()
-	select {
-	case <-waited:
-	case <-time.After(30 * time.Second):
-		t.Fatal("requests outlive their model")
-	}
+	await.Value(t, "the end of requests whose model is closed", waited)
 }
 
 // TestClosedModel uses every method of a closed model: an error, or what is

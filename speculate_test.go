@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/internal/await"
 )
 
 // TestSpeculate: answers are the same with drafts and without, greedy or sampled, alone
@@ -40,9 +41,9 @@ func TestSpeculate(t *testing.T) {
 		}
 		return text, ids, u
 	}
-	drafted := 0
+	drafted, round := 0, 0
 	var mu sync.Mutex
-	for round := 0; round < 3 || drafted == 0 && round < 40; round++ { // the times of steps become known, and on a busy machine they change
+	await.Until(t, "a draft", func() bool { // the times of steps become known, and on a busy machine they change
 		var all sync.WaitGroup
 		for i, p := range prompts {
 			want, wantIDs, plain := answer(p, "off")
@@ -65,10 +66,9 @@ func TestSpeculate(t *testing.T) {
 			})
 		}
 		all.Wait()
-	}
-	if drafted == 0 {
-		t.Error("nothing was drafted")
-	}
+		round++
+		return round >= 3 && drafted > 0 || t.Failed()
+	})
 }
 
 // TestSpeculateErrors: an unknown word is an error that lists those there are.

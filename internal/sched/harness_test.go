@@ -2,13 +2,14 @@ package sched
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/model/compile"
@@ -218,14 +219,7 @@ func same(t testing.TB, what string, got, want *answer) {
 // goroutines waits until no more than want run: ending ones take a moment.
 func goroutines(t testing.TB, want int) {
 	t.Helper()
-	n := 0
-	for range 2000 {
-		if n = runtime.NumGoroutine(); n <= want {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("%d goroutines, want %d", n, want)
+	await.Until(t, fmt.Sprintf("%d goroutines at most", want), func() bool { return runtime.NumGoroutine() <= want })
 }
 
 // join returns the concatenation of token lists.

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"path/filepath"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/memory/ring"
@@ -72,9 +72,7 @@ func TestCancelSlowStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for !s.waiting() {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "a step in flight", s.waiting)
 	cancel()
 	if _, ok := st.Next(); ok || !errors.Is(st.Err(), context.Canceled) { // hangs if the step does
 		t.Fatalf("a cancelled request: %v", st.Err())
@@ -100,9 +98,7 @@ func TestCloseSlowStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for !s.waiting() {
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "a step in flight", s.waiting)
 	s.Close() // hangs if the step does
 	if _, ok := st.Next(); ok || !errors.Is(st.Err(), ErrClosed) {
 		t.Errorf("a request of a closed model: %v", st.Err())
