@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/serve"
 
 	"github.com/openai/openai-go/v3"
@@ -387,12 +387,11 @@ func TestOpenAILater(t *testing.T) {
 	later(429, "too_many_requests")
 	drained := make(chan error)
 	go func() { drained <- s.Drain(t.Context()) }()
-	for deadline := time.Now().Add(20 * time.Second); ; { // until it has begun
+	await.Until(t, "a server that drains", func() bool {
 		_, err := client.Chat.Completions.New(t.Context(), asked())
-		if e, ok := errors.AsType[*openai.Error](err); ok && e.StatusCode == 503 || time.Now().After(deadline) {
-			break
-		}
-	}
+		e, ok := errors.AsType[*openai.Error](err)
+		return ok && e.StatusCode == 503
+	})
 	later(503, "shutting_down")
 	cancel()
 	held.Close()
