@@ -38,7 +38,7 @@ func TestLimit(t *testing.T) {
 				t.Fatalf("round %d: %d indices", round, sum.Load())
 			}
 			if call%20 == 0 {
-				time.Sleep(200 * time.Microsecond) // some workers park
+				toil(200 * time.Microsecond) // some workers park, or none
 			}
 		}
 	}
@@ -56,12 +56,13 @@ func TestLimitWaits(t *testing.T) {
 			p.Do(nothing)
 		}
 		p.Limit(threads)
-		var ended atomic.Int32
+		var began, ended atomic.Int32
 		p.Do(taskFunc(func(worker, _ int) {
-			if worker == 0 {
-				time.Sleep(100 * time.Microsecond) // the others begin
-			} else {
-				time.Sleep(300 * time.Microsecond)
+			if began.Add(1); worker == 0 {
+				hold(func() bool { return began.Load() == threads })
+			} else { // ends when the caller waits
+				hold(func() bool { return ended.Load() > 0 })
+				toil(200 * time.Microsecond)
 			}
 			ended.Add(1)
 		}))

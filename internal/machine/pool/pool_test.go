@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"atenia/internal/await"
 )
 
 // taskFunc and rangeFunc let a test write its work in place.
@@ -54,6 +56,20 @@ func TestDoRunsEveryShareOnce(t *testing.T) {
 	}
 }
 
+// hold returns when ok is true. Shares wait so for each other, which may be for less than
+// a sleep; one that waits for ever ends with the test's deadline, which prints where.
+func hold(ok func() bool) {
+	for !ok() {
+		runtime.Gosched()
+	}
+}
+
+// toil takes d of the clock's time without sleeping.
+func toil(d time.Duration) {
+	begin := time.Now()
+	hold(func() bool { return time.Since(begin) >= d })
+}
+
 // Shares that take their time are waited for, spinning and parked.
 func TestDoWaits(t *testing.T) {
 	p := newPool(t, 3)
@@ -61,20 +77,17 @@ func TestDoWaits(t *testing.T) {
 		for slow := range 3 {
 			for range 10 {
 				sum := [3]int{}
-				started := make(chan struct{})
+				var began atomic.Int32
 				p.Do(taskFunc(func(worker, _ int) {
-					if worker == slow && d > 0 {
-						time.Sleep(d)
+					// Share 0 lets the others begin, else the caller would run them all.
+					if began.Add(1); worker == 0 {
+						hold(func() bool { return began.Load() == 3 })
+					}
+					if worker == slow {
+						toil(d)
 					}
 					sum[worker] = worker + 1
-					// Share 0 gives the others time to begin, else the caller
-					// would run them all.
-					if worker == 0 {
-						time.Sleep(100 * time.Microsecond)
-						close(started)
-					}
 				}))
-				<-started
 				if sum != [3]int{1, 2, 3} {
 					t.Fatalf("sleep %v in share %d: got %v", d, slow, sum)
 				}
@@ -87,29 +100,22 @@ func TestDoWaits(t *testing.T) {
 func TestParkedWorkerIsWoken(t *testing.T) {
 	p := newPool(t, 2)
 	for range 5 {
-		waitParked(t, p, 1)
+		waitParked(p, 1)
 		var began atomic.Bool
 		p.Do(taskFunc(func(worker, _ int) {
 			if worker == 1 {
 				began.Store(true)
 				return
 			}
-			for end := time.Now().Add(10 * time.Second); !began.Load(); time.Sleep(10 * time.Microsecond) {
-				if time.Now().After(end) {
-					t.Error("worker 1 slept through its share")
-					return
-				}
-			}
+			hold(began.Load) // for ever if worker 1 sleeps through its share
 		}))
 	}
 }
 
-func waitParked(t testing.TB, p *Pool, workers int32) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); p.parked.Load() != workers; time.Sleep(50 * time.Microsecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d workers parked, want %d", p.parked.Load(), workers)
-		}
+// waitParked returns when as many workers are parked. It allocates nothing.
+func waitParked(p *Pool, workers int32) {
+	for p.parked.Load() != workers {
+		runtime.Gosched()
 	}
 }
 
@@ -117,7 +123,7 @@ func waitParked(t testing.TB, p *Pool, workers int32) {
 func TestIdleWorkersPark(t *testing.T) {
 	p := newPool(t, 4)
 	p.Do(taskFunc(func(int, int) {}))
-	waitParked(t, p, 3)
+	waitParked(p, 3)
 }
 
 func TestRangeCoversOnce(t *testing.T) {
@@ -164,9 +170,7 @@ func TestRangeStealing(t *testing.T) {
 	p.Range(int(total)*10, 10, rangeFunc(func(worker, lo, hi int) {
 		chunks[worker].Add(1)
 		if worker == 0 && chunks[0].Load() == 1 {
-			for end := time.Now().Add(10 * time.Second); chunks[1].Load() < total-1 && time.Now().Before(end); {
-				time.Sleep(10 * time.Microsecond)
-			}
+			hold(func() bool { return chunks[1].Load() == total-1 })
 		}
 	}))
 	if a, b := chunks[0].Load(), chunks[1].Load(); a != 1 || b != total-1 {
@@ -180,11 +184,11 @@ func TestPanicReachesCaller(t *testing.T) {
 		p := newPool(t, threads)
 		for bad := range threads {
 			for round := range 20 {
-				var done atomic.Int32
+				var began, done atomic.Int32
 				err := catch(func() {
 					p.Do(taskFunc(func(worker, _ int) {
-						if round%2 == 0 {
-							time.Sleep(50 * time.Microsecond) // let workers claim
+						if began.Add(1); round%2 == 0 { // each on its own thread
+							hold(func() bool { return int(began.Load()) == threads })
 						}
 						if worker == bad {
 							panic(cause)
@@ -286,11 +290,7 @@ func TestClose(t *testing.T) {
 	wg.Wait()
 	p.Close()
 	// The goroutines have left the pool; the runtime may take a moment more.
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-		}
-	}
+	await.Until(t, "the end of the pool's goroutines", func() bool { return runtime.NumGoroutine() <= before })
 	runs := 0 // unsynchronized: all on this goroutine
 	p.Do(taskFunc(func(int, int) { runs++ }))
 	if runs != 4 {
@@ -334,13 +334,14 @@ func TestOneProcessor(t *testing.T) {
 func TestProcessorsChange(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	p := newPool(t, 4)
-	var changes atomic.Int32
+	var changes, rounds atomic.Int32
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range 100 {
 			runtime.GOMAXPROCS(1 + i%5)
 			changes.Add(1)
-			time.Sleep(100 * time.Microsecond)
+			begun := rounds.Load()
+			hold(func() bool { return rounds.Load() > begun || i == 99 })
 		}
 	})
 	for round := 0; changes.Load() < 100; round++ {
@@ -349,6 +350,7 @@ func TestProcessorsChange(t *testing.T) {
 		if sum.Load() != 1000 {
 			t.Fatalf("round %d: %d of 1000 indices", round, sum.Load())
 		}
+		rounds.Add(1)
 	}
 	wg.Wait()
 }
@@ -359,14 +361,10 @@ func TestSleepersDoNotBlockOthers(t *testing.T) {
 	p := newPool(t, 4)
 	for range 20 {
 		p.Do(taskFunc(func(int, int) {}))
-		waitParked(t, p, 3)
+		waitParked(p, 3)
 		done := make(chan struct{})
 		go func() { runtime.GC(); close(done) }()
-		select {
-		case <-done:
-		case <-time.After(time.Minute):
-			t.Fatal("no collection in a minute")
-		}
+		<-done
 	}
 }
 
@@ -405,7 +403,7 @@ func TestNoAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { p.Range(4096, 16, f) }); n != 0 {
 		t.Errorf("Range allocates %v times", n)
 	}
-	if n := testing.AllocsPerRun(50, func() { waitParked(t, p, 1); p.Do(f) }); n != 0 {
+	if n := testing.AllocsPerRun(50, func() { waitParked(p, 1); p.Do(f) }); n != 0 {
 		t.Errorf("Do with a parked worker allocates %v times", n)
 	}
 }
@@ -584,13 +582,10 @@ func TestSharedMachine(t *testing.T) {
 		}
 		return float64(n) / time.Since(start).Seconds()
 	}
-	// Other load on the machine can spoil a measurement; a collapse spoils all.
-	for range 3 {
+	// Other load on the machine can spoil measurements; a collapse spoils all.
+	await.Until(t, "two threads at a quarter of the speed of one, on a shared machine", func() bool {
 		one, two := rate(1), rate(2)
 		t.Logf("sections/s beside busy processes: 1 thread %.0f, 2 threads %.0f", one, two)
-		if two > one/4 {
-			return
-		}
-	}
-	t.Error("2 threads collapse on a shared machine")
+		return two > one/4
+	})
 }
