@@ -222,7 +222,9 @@ func (a *app) root() *cobra.Command {
 		a.man(),
 	)
 	checkArgs(c)
-	completeArguments(c)
+	if len(a.args) > 0 && strings.HasPrefix(a.args[0], cobra.ShellCompRequestCmd) {
+		completeArguments(c, flagValues())
+	}
 	c.AddCommand(environmentHelp())
 	return c
 }

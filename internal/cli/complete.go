@@ -9,6 +9,7 @@ import (
 	"atenia"
 	"atenia/internal/bench/machine"
 	"atenia/internal/bench/step"
+	"atenia/internal/cli/quila"
 	"atenia/internal/model/embedded"
 
 	"github.com/spf13/cobra"
@@ -17,9 +18,9 @@ import (
 
 // completeArguments sets the completions of every command and flag below c.
 // Numeric flags, and those of the table that take any text, have none; a flag
-// that is not in the table completes to files.
-func completeArguments(c *cobra.Command) {
-	table := flagValues()
+// that is not in the table completes to files. It is for a shell that asks: the library
+// keeps the completions of flags, and all commands with them, as long as the process.
+func completeArguments(c *cobra.Command, table map[string]cobra.CompletionFunc) {
 	for _, sub := range c.Commands() {
 		if sub.ValidArgsFunction == nil {
 			sub.ValidArgsFunction = argumentsOf(sub.Use)
@@ -27,7 +28,7 @@ func completeArguments(c *cobra.Command) {
 		path := strings.TrimPrefix(sub.CommandPath(), "atenia ")
 		sub.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { completeFlag(sub, f, path, table) })
 		sub.PersistentFlags().VisitAll(func(f *pflag.Flag) { completeFlag(sub, f, path, table) })
-		completeArguments(sub)
+		completeArguments(sub, table)
 	}
 }
 
@@ -86,6 +87,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--pooling":           among("mean", "cls", "last", "none"),
 		"--pattern":           among("llama3", "gpt2"),
 		"--plan":              extension("json"),
+		"--profile":           among(quila.Profiles()...),
 		"--probe":             among("model", "none"),
 		"--ram-band":          among("0", "1", "2", "3"),
 		"--require":           among("gpu"),

@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -51,6 +53,7 @@ func TestComplete(t *testing.T) {
 		{"run --budget r", "ram= runtime=", ":6"},
 		{"run --budget ram=2GiB,k", "ram=2GiB,kv=", ":6"},
 		{"run --samplers top-k,te", "top-k,temperature", ":6"},
+		{"quila plan --profile na", "nano", ":4"},
 		{"replay --policy no-", "no-gpu no-cooldown no-pressure", ":4"},
 		{"flow run --policy ", "stop mute bypass", ":4"},
 		{"flow grad --loss ", "sum energy mse", ":4"},
@@ -88,7 +91,7 @@ func TestComplete(t *testing.T) {
 func TestCompleteKnowsFlags(t *testing.T) {
 	used := map[string]bool{}
 	table := flagValues()
-	root := (&app{}).root()
+	root := (&app{args: []string{cobra.ShellCompRequestCmd}}).root()
 	each(root, func(c *cobra.Command) {
 		path := strings.TrimPrefix(c.CommandPath(), "atenia ")
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -132,5 +135,21 @@ func TestCompletionScripts(t *testing.T) {
 		if text := cliCall(t, "completion", shell); !bytes.Contains(text, []byte(cobra.ShellCompRequestCmd)) {
 			t.Errorf("%s: %.200s", shell, text)
 		}
+	}
+}
+
+// TestCommandsAreFreed: nothing keeps the flags of a line that is over. What the library
+// kept for completions made a process of many lines, as tests are, collect garbage all the time.
+func TestCommandsAreFreed(t *testing.T) {
+	run, _, err := (&app{args: []string{"version"}}).root().Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := weak.Make(run.Flags().Lookup("temp"))
+	for range 3 { // pools and weak pointers take more than one
+		runtime.GC()
+	}
+	if f.Value() != nil {
+		t.Error("the flag is still there")
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -10,9 +11,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/cli/command"
 )
 
@@ -123,16 +125,37 @@ func TestKill(t *testing.T) {
 	if _, err := execute(t.Context(), whole); err != nil {
 		t.Fatal(err)
 	}
-	killed := prepare(t)
-	for range 6 {
+	killed, hits, lines := prepare(t), 0, 0
+	logged := func() int {
+		b, _ := os.ReadFile(filepath.Join(filepath.Dir(killed), "out", "metrics.jsonl"))
+		return bytes.Count(b, []byte("\n"))
+	}
+	for hits < 5 {
+		lines += 1 + rand.IntN(13) // more than any run before has logged
 		cmd := exec.Command(self, "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), childVar+"="+killed)
+		var out bytes.Buffer
+		cmd.Stdout = &out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(30*time.Millisecond + rand.N(150*time.Millisecond))
+		var over atomic.Bool
+		ended := make(chan error, 1)
+		go func() {
+			err := cmd.Wait()
+			over.Store(true)
+			ended <- err
+		}()
+		await.Until(t, fmt.Sprintf("%d lines of the log", lines), func() bool { return logged() >= lines || over.Load() })
 		cmd.Process.Kill()
-		cmd.Wait()
+		switch err := await.Value(t, "the end of the training", ended); {
+		case err == nil: // it was done before the kill: nothing is shown, so once more from the start
+			killed, hits, lines = prepare(t), 0, 0
+		case cmd.ProcessState.ExitCode() >= 0:
+			t.Fatalf("after %d kills: %v: %s", hits, err, out.String())
+		default:
+			hits++
+		}
 	}
 	if _, err := execute(t.Context(), killed, "--resume"); err != nil {
 		t.Fatal(err)

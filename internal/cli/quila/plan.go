@@ -20,11 +20,13 @@ const largestConfig = 1 << 20
 // A source is where a configuration comes from.
 type source struct{ profile, file string }
 
+// Profiles returns what a configuration may start from, by name.
+func Profiles() []string { return config.Profiles() }
+
 // flags adds the flags that name a configuration.
 func (s *source) flags(c *cobra.Command) {
 	c.Flags().StringVar(&s.profile, "profile", "nano", "`PROFILE` to start from: "+strings.Join(config.Profiles(), ", "))
 	c.Flags().StringVar(&s.file, "config", "", "JSON `FILE` with values that differ from its profile")
-	_ = c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(config.Profiles(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // read returns the configuration that the flags name.
