@@ -69,6 +69,7 @@ func TestCheckpointContinues(t *testing.T) {
 
 // A folder in use, of another model or damaged is said to be, by type.
 func TestCheckpointErrors(t *testing.T) {
+	t.Parallel() // it waits for a lock
 	root := filepath.Join(golden.Root(t), "testdata", "golden", "parity")
 	path, dir := filepath.Join(root, "llama3"), filepath.Join(t.TempDir(), "saved")
 	m, err := atenia.Open(t.Context(), path, &atenia.Config{Checkpoint: dir})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/internal/await"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -67,7 +68,10 @@ func TestSchemaAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	n := 60
+	n := 15
+	if await.Long() {
+		n = 60
+	}
 	if s := os.Getenv("ATENIA_SCHEMAS"); s != "" {
 		if n, err = strconv.Atoi(s); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/internal/await"
 )
 
 // TestMustCall: an answer that must be a call is one, of a tool that was named or of one
@@ -20,7 +21,11 @@ func TestMustCall(t *testing.T) {
 	}
 	defer m.Close()
 	r := rand.New(rand.NewPCG(8, 9))
-	for i := range 40 {
+	n := 12
+	if await.Long() {
+		n = 40
+	}
+	for i := range n {
 		c := atenia.Conversation{Messages: []atenia.Message{{Role: "user", Content: "Tell me about a dog."}}, MustCall: atenia.AnyTool}
 		schemas := map[string]string{}
 		for k := range 1 + r.IntN(3) {

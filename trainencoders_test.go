@@ -108,7 +108,7 @@ func TestTrainVectors(t *testing.T) {
 			t.Parallel()
 			model := encoderFolder(t, name)
 			out, rep, err := tuned(t, model, askedLines(), func(r *atenia.TrainRecipe) {
-				r.Data.Rows, r.LoRA.Merge, r.Optimizer.Rate = len(asked), true, 0.01
+				r.Data.Rows, r.LoRA.Merge, r.Optimizer.Rate, r.Train.Steps = len(asked), true, 0.01, steps(30, 80)
 			}, atenia.TrainOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -144,7 +144,7 @@ func TestTrainVectors(t *testing.T) {
 func TestTrainAllOfVectors(t *testing.T) {
 	model := encoderFolder(t, "gemma_embedding")
 	out, rep, err := tuned(t, model, askedLines(), func(r *atenia.TrainRecipe) {
-		r.LoRA, r.Train.Steps, r.Optimizer.Rate, r.Data.Rows, r.Train.Temperature = atenia.TrainLoRA{}, 40, 0.003, len(asked), 0.2
+		r.LoRA, r.Train.Steps, r.Optimizer.Rate, r.Data.Rows, r.Train.Temperature = atenia.TrainLoRA{}, steps(20, 40), 0.003, len(asked), 0.2
 	}, atenia.TrainOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -180,11 +180,7 @@ func TestTrainAllOfVectors(t *testing.T) {
 // TestTrainVectorsResumed: a run that was stopped ends with the same bytes.
 func TestTrainVectorsResumed(t *testing.T) {
 	model := encoderFolder(t, "gemma_embedding")
-	out, _, err := tuned(t, model, askedLines(), nil, atenia.TrainOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	resumes(t, model, out, askedLines())
+	resumes(t, model, askedLines())
 }
 
 // TestTrainHeldOut: evaluations say how many held-out queries find their answer.
@@ -218,7 +214,7 @@ func TestTrainScores(t *testing.T) {
 				lines += fmt.Sprintf("{\"query\":%q,\"document\":%q,\"label\":1}\n{\"query\":%q,\"document\":%q,\"label\":0}\n", p[0], p[1], p[0], asked[(i+1)%4][1])
 			}
 			out, rep, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) {
-				r.Data.Rows, r.LoRA.Merge, r.Optimizer.Rate, r.Train.Steps = 8, true, 0.01, 150
+				r.Data.Rows, r.LoRA.Merge, r.Optimizer.Rate, r.Train.Steps = 8, true, 0.01, steps(60, 150)
 			}, atenia.TrainOptions{})
 			if err != nil {
 				t.Fatal(err)

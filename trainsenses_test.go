@@ -15,6 +15,7 @@ import (
 
 	"atenia"
 	"atenia/flow/media"
+	"atenia/internal/await"
 	"atenia/internal/golden"
 )
 
@@ -63,7 +64,7 @@ func TestTrainImages(t *testing.T) {
 				}
 				lines += showing(file, answers[i])
 			}
-			out, rep, err := tuned(t, model, lines, nil, atenia.TrainOptions{})
+			out, rep, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) { r.Train.Steps = steps(40, 80) }, atenia.TrainOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,32 +91,47 @@ func TestTrainImages(t *testing.T) {
 					t.Errorf("of image %d the model says %q, it learned %q", i, said, answers[i])
 				}
 			}
-			resumes(t, model, out, lines)
+			resumes(t, model, lines)
 		})
 	}
 }
 
-// resumes trains a second time, in two processes as it were, and compares bytes.
-func resumes(t *testing.T, model, out, lines string) {
+// steps returns how many steps a test trains: fewer in the main run than at night.
+func steps(main, night int) int {
+	if await.Long() {
+		return night
+	}
+	return main
+}
+
+// resumes trains twice, the second time in two processes as it were, and compares bytes.
+func resumes(t *testing.T, model, lines string) {
 	t.Helper()
+	all, every := steps(14, 80), steps(4, 25)
+	out := filepath.Join(t.TempDir(), "whole")
+	if _, _, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) { r.Train.Out, r.Train.Steps = out, all }, atenia.TrainOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	want, err := os.ReadFile(filepath.Join(out, "adapter_model.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	part := filepath.Join(t.TempDir(), "part")
-	half := func(r *atenia.TrainRecipe) { r.Train.Out, r.Train.SaveEvery, r.Train.Threads = part, 25, 2 }
+	half := func(r *atenia.TrainRecipe) {
+		r.Train.Out, r.Train.Steps, r.Train.SaveEvery, r.Train.Threads = part, all, every, 2
+	}
 	stop := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	o := atenia.TrainOptions{Watch: func(e atenia.TrainEvent) {
-		if e.Step == 31 {
+		if e.Step == every+every/4+1 {
 			cancel(stop)
 		}
 	}}
 	data := filepath.Join(filepath.Dir(model), "data.jsonl")
 	r := &atenia.TrainRecipe{}
 	r.Model.From, r.Data.Files, r.Data.Row, r.Data.Rows = model, []string{data}, 64, 2
-	r.LoRA.Rank, r.Train.Steps, r.Optimizer.Rate, r.Train.Seed = 8, 80, 0.02, 3
+	r.LoRA.Rank, r.Train.Steps, r.Optimizer.Rate, r.Train.Seed = 8, all, 0.02, 3
 	half(r)
 	if err := r.Complete(); err != nil {
 		t.Fatal(err)
@@ -312,7 +328,7 @@ func TestTrainSounds(t *testing.T) {
 			t.Errorf("of sound %d the model writes %q, it learned %q", i, got, said[i])
 		}
 	}
-	resumes(t, model, out, lines)
+	resumes(t, model, lines)
 	for name, c := range map[string][2]string{
 		"no file":    {`{"audio":"none.wav","text":"a"}`, "none.wav"},
 		"no sound":   {`{"audio":"data.jsonl","text":"a"}`, "data.jsonl"},

@@ -10,6 +10,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
+	"atenia/internal/await"
 )
 
 // drawings returns how many random graphs a test runs: ATENIA_GRAPHS, or as many as take a few seconds.
@@ -17,10 +18,13 @@ func drawings() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("ATENIA_GRAPHS"), 10, 32); err == nil && n > 0 {
 		return n
 	}
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		return 12
+	case await.Long():
+		return 60
 	}
-	return 60
+	return 24
 }
 
 // TestRandomGraphs: graphs of everything that changes when a node fires give the bytes of the reference, on both paths,

@@ -11,6 +11,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
+	"atenia/internal/await"
 )
 
 // A sample is a node of one type with inputs that suit it.
@@ -107,9 +108,13 @@ func TestShippedVersions(t *testing.T) {
 	})
 }
 
-// versions runs 200 blocks of the given frames, or of a token where that is more.
+// versions runs blocks of the given frames, or of a token where that is more.
 func versions[F node.Float](t *testing.T, typ string, s *sample, frames int, ran map[string]int) {
-	const blocks, heat = 200, .25
+	const heat = .25
+	blocks := 50
+	if await.Long() {
+		blocks = 200
+	}
 	n := nodetest.Node(typ, append([]any{"thermo.heat", heat}, s.params...)...)
 	if typ == "Oscillator" || typ == "OversampledOsc" {
 		n.OversampleRatio = 2

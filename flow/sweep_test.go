@@ -16,6 +16,7 @@ import (
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
 
+	"atenia/internal/await"
 	"atenia/internal/spelling"
 )
 
@@ -199,7 +200,11 @@ func TestTruncation(t *testing.T) {
 func TestGradientHash(t *testing.T) {
 	t.Parallel()
 	var outputs, gradients [32]byte
-	for i := range 200 {
+	schedules := 40
+	if await.Long() {
+		schedules = 200
+	}
+	for i := range schedules {
 		r := there(t, sketch(t, longPlan), flow.Options{BlockFrames: 32, Schedule: uint64(i), Threads: 1 << (i % 3)}, flow.Recording{Every: []int{1, 3}[i%2]}, longInputs[float32](320), 10)
 		g := r.back(t, r.weights())
 		o, d := digest(r.out, nil), digest(g.Inputs, g.Params)

@@ -9,6 +9,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
+	"atenia/internal/await"
 )
 
 // TestWideSweep: gradients of random graphs are the same bits on one, two and five
@@ -16,9 +17,11 @@ import (
 func TestWideSweep(t *testing.T) {
 	t.Parallel()
 	wide, with := 0, 0
-	graphs := uint64(60)
+	graphs := uint64(24)
 	if testing.Short() {
 		graphs = 15
+	} else if await.Long() {
+		graphs = 60
 	}
 	for seed := range graphs {
 		g := flowtest.Draw(seed)

@@ -4,6 +4,7 @@ package amp_test
 
 import (
 	"bytes"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/rt"
+	"atenia/internal/await"
 )
 
 const tremolo = `{"nodes": [{"name": "osc", "type": "Oscillator", "params": {"kind": "saw", "frequency_hz": 321.7}},
@@ -57,24 +59,33 @@ func TestKilledWhilePlaying(t *testing.T) {
 		t.Fatal(err)
 	}
 	play.Start()
+	var report rt.Report
+	var over atomic.Bool
+	ended := make(chan bool)
+	go func() {
+		report = play.Wait()
+		over.Store(true)
+		close(ended)
+	}()
+	calls := func(n int) { // waits for so many more, or the end
+		until := p.Status().Requests + int64(n)
+		await.Until(t, "more calls", func() bool { return p.Status().Requests >= until || over.Load() })
+	}
 	for k := range kills {
-		for p.Status().Restarts < k || !p.Status().Ready {
-			time.Sleep(time.Millisecond)
-		}
+		await.Until(t, "the next process", func() bool { s := p.Status(); return s.Restarts >= k && s.Ready })
 		if err := p.Resume(); err != nil { // forgets the earlier faults: the next one has no back-off
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(10+k%7) * time.Millisecond)
+		calls(8 + k%7)
 		if err := syscall.Kill(p.Status().PID, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for p.Status().Restarts < kills {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(20 * time.Millisecond)
+	await.Until(t, "the last process", func() bool { return p.Status().Restarts >= kills })
+	calls(15)
 	play.Stop()
-	report, s := play.Wait(), p.Status()
+	<-ended
+	s := p.Status()
 	if s.Crashes != kills || s.Restarts != kills {
 		t.Errorf("%+v", s)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"atenia/flow/media"
+	"atenia/internal/await"
 )
 
 // serve starts a JACK server without hardware, which waits for its clients.
@@ -36,15 +37,19 @@ func serve(t *testing.T, period int) *exec.Cmd {
 		}
 		return c
 	}
-	answers := func() bool {
-		for range 400 {
-			if x, err := (jack{}).client(); err == nil {
-				x.shut()
-				return true
+	answers := func() {
+		defer func() {
+			if t.Failed() {
+				t.Logf("the server says:\n%s", said)
 			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		return false
+		}()
+		await.Until(t, "an answer of the server", func() bool {
+			x, err := (jack{}).client()
+			if err == nil {
+				x.shut()
+			}
+			return err == nil
+		})
 	}
 	// A server that is interrupted gives back its place, one that is killed does not: a machine has eight, and only a
 	// server of the same name takes the place of a dead one.
@@ -63,11 +68,7 @@ func serve(t *testing.T, period int) *exec.Cmd {
 			end(c)
 		}
 	})
-	if !answers() {
-		_ = c.Process.Kill()
-		_ = c.Wait()
-		t.Fatalf("the server does not answer. It says:\n%s", said)
-	}
+	answers()
 	return c
 }
 
@@ -76,7 +77,7 @@ const looped = `{"nodes": [{"name": "in", "type": "Input"}, {"name": "heard", "t
 	"edges": [{"source": "in", "target": "heard"}, {"source": "tone", "target": "out"}]}`
 
 // play runs looped on JACK, its output connected to its input, and returns what came and what went.
-func playJACK(t *testing.T, block int, blocks int64, during func()) (heard, out []float32, r Report, err error) {
+func playJACK(t *testing.T, block int, blocks int64, during func([]Tap)) (heard, out []float32, r Report, err error) {
 	t.Helper()
 	i, o, shared, err := Open(&Config{Name: "jack:atenia:out", Rate: 48000, Channels: 1, Block: block}, &Config{Name: "jack:none", Rate: 48000, Channels: 1, Block: block})
 	if err != nil {
@@ -96,7 +97,7 @@ func playJACK(t *testing.T, block int, blocks int64, during func()) (heard, out 
 		t.Fatal(err)
 	}
 	if during != nil {
-		go during()
+		go during(taps)
 	}
 	r, err = p.Run(context.Background())
 	var all [2][]float32
@@ -143,8 +144,8 @@ func TestJACK(t *testing.T) {
 // TestJACKServerKilled: a server that ends is an error that says so, and everything played before is recorded.
 func TestJACKServerKilled(t *testing.T) {
 	server := serve(t, 128)
-	heard, _, r, err := playJACK(t, 128, 0, func() {
-		time.Sleep(300 * time.Millisecond)
+	heard, _, r, err := playJACK(t, 128, 0, func(taps []Tap) {
+		await.Until(t, "something in the file", func() bool { return taps[0].To.Frames() > 0 })
 		_ = server.Process.Kill()
 	})
 	if err == nil || !strings.Contains(err.Error(), "server has ended") {

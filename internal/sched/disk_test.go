@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/store/durable"
 	"atenia/internal/store/faultfs"
 	"atenia/internal/store/sequence"
@@ -96,7 +97,11 @@ func TestDisk(t *testing.T) {
 			dir := t.TempDir()
 			rng := rand.New(rand.NewPCG(7, 11))
 			past := [][]int32{m.tokens(1, 120)}
-			for round := range 12 {
+			rounds := 5
+			if await.Long() {
+				rounds = 12
+			}
+			for round := range rounds {
 				f := folder(t, nil, dir, 1<<30, testKey)
 				s := m.withDisk(f, Config{Slots: 1 + rng.IntN(3), KeepBytes: m.budget(1 + rng.IntN(30)), SnapshotTokens: 16})
 				for range 1 + rng.IntN(8) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/sample"
 )
 
@@ -70,13 +71,21 @@ func checkShadows(t *testing.T, s *Scheduler, say *continuations) (drafted int) 
 // request alone and without drafts. Every draft is what the draft model says by itself.
 func TestDraftModelChangesNothing(t *testing.T) {
 	for i, name := range positional {
-		for _, by := range []string{name, positional[(i+1)%len(positional)], positional[(i+2)%len(positional)]} {
+		others := 2
+		if await.Long() {
+			others = 3
+		}
+		for _, by := range []string{name, positional[(i+1)%len(positional)], positional[(i+2)%len(positional)]}[:others] {
 			t.Run(name+" by "+by, func(t *testing.T) {
 				m, draft := open(t, name), open(t, by)
 				say := &continuations{draft, map[string][]int32{}}
 				rng := rand.New(rand.NewPCG(uint64(41+i), uint64(len(by))))
 				drafted, ended := 0, 0
-				for round := range 4 {
+				rounds := 3 // with much memory and little, and with as many drafts as pay
+				if await.Long() {
+					rounds = 8
+				}
+				for round := range rounds {
 					cfg := Config{Slots: 1 + rng.IntN(4), PromptRows: 24, Drafts: 1 + rng.IntN(6), Draft: draft.executor(small)}
 					if round%2 == 1 {
 						cfg.CacheBytes, cfg.DraftBytes = m.budget(14), draft.budget(8+rng.IntN(12))

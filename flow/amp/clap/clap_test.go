@@ -22,6 +22,7 @@ import (
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
 	"atenia/flow/rt"
+	"atenia/internal/await"
 )
 
 // TestMain makes the test binary the children, too.
@@ -178,14 +179,7 @@ func TestCallback(t *testing.T) {
 		c := catalog(t, trusted)
 		n := nodetest.Node("test.gain")
 		nodetest.NewRig[float32](t, c.Types(), &n, 48000, []graph.Shape{{B: 1, C: 2}}, 8)
-		for until := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			if list := events(c); slices.Contains(list, "called back") {
-				break
-			}
-			if time.Now().After(until) {
-				t.Fatalf("trusted %v: not called for a minute", trusted)
-			}
-		}
+		await.Until(t, fmt.Sprintf("a call, trusted %v", trusted), func() bool { return slices.Contains(events(c), "called back") })
 	}
 }
 
@@ -425,12 +419,7 @@ func TestFaults(t *testing.T) {
 		if code, y := call(11); code != want || y[3] == 11 {
 			t.Errorf("%s: %v, %v", typ, code, y)
 		}
-		until := time.Now().Add(time.Minute)
-		for code := graph.Fail; code != graph.Success; {
-			if code, _ = call(1); time.Now().After(until) {
-				t.Fatalf("%s: %v for a minute", typ, code)
-			}
-		}
+		await.Until(t, "success of "+typ, func() bool { code, _ := call(1); return code == graph.Success })
 		if _, y := call(1); y[0] != 1 || y[3] != 1 {
 			t.Errorf("%s: afterwards %v", typ, y)
 		}

@@ -179,7 +179,7 @@ NODE(hang) {
         for (;;) nanosleep(&(struct timespec){1, 0}, NULL);
     return copy(&out[0], &in[0]), 0;
 }
-NODE(nap) { /* adds up what it has seen, and sleeps 50 ms once; logs and prints, and ends the program at 333 */
+NODE(nap) { /* adds up what it has seen, and sleeps 300 ms once; logs and prints, and ends the program at 333 */
     UNUSED;
     amp_state_t* st = state(s);
     if (in[0].frames && get(&in[0], 0) == 333) {
@@ -187,7 +187,7 @@ NODE(nap) { /* adds up what it has seen, and sleeps 50 ms once; logs and prints,
         fprintf(stderr, "giving up");
         exit(3);
     }
-    if (in[0].frames && st->calls++ == after(d)) nanosleep(&(struct timespec){0, 50000000}, NULL);
+    if (in[0].frames && st->calls++ == after(d)) nanosleep(&(struct timespec){0, 300000000}, NULL);
     for (uint32_t f = 0; f < in[0].frames; f++) put(&out[0], f, st->held[0] += get(&in[0], f));
     return 0;
 }
