@@ -25,6 +25,7 @@ type Recorder struct {
 	ring    *ring
 	lost    atomic.Int64 // frames
 	written atomic.Int64 // frames
+	stored  atomic.Int64 // frames of a whole file
 	failed  atomic.Bool
 	end     chan struct{}
 	done    chan struct{}
@@ -123,7 +124,11 @@ func (r *Recorder) pump(w *media.Writer, b *bufio.Writer, file *os.File) error {
 				return err
 			}
 		}
-		return file.Sync()
+		if err := file.Sync(); err != nil {
+			return err
+		}
+		r.stored.Store(r.written.Load())
+		return nil
 	}
 	if err := whole(false); err != nil {
 		return err
