@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
+	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
@@ -16,10 +18,20 @@ import (
 // the same text, so "plan" and "run" have one floor; what a process has by the
 // system's count differs each time.
 const (
-	programFixed  = 44 << 20 // code (37 MiB are in memory if the cache has the whole file), stacks, what Go needs for itself
+	programFixed  = 8 << 20  // besides its file: libraries of the system, stacks, what Go needs for itself
+	programFile   = 37 << 20 // where the system does not tell
 	programStep   = 2 << 20  // that live bytes are rounded up to
 	programGrowth = 10 << 20 // after text is loaded: code that runs for the first time, garbage
 )
+
+// programBytes is what the program takes before anything is loaded: all of its file,
+// which is in memory if the page cache has it, and what Go needs.
+var programBytes = sync.OnceValue(func() int64 {
+	if n := cpu.Image(); n > 0 {
+		return programFixed + n
+	}
+	return programFixed + programFile
+})
 
 // GuardMemory calls full before the process is killed for its memory, as far as
 // that can be seen coming, and bounds Go's heap by what is left, until the
@@ -34,7 +46,7 @@ func LimitHeap(ram int64) (undo func()) {
 	if ram == 0 {
 		return func() {}
 	}
-	return ledger.LimitHeap(max(programGrowth, ram-ledger.Process.Of(ledger.Program)-programFixed))
+	return ledger.LimitHeap(max(programGrowth, ram-ledger.Process.Of(ledger.Program)-programBytes()))
 }
 
 // FreeMemory returns the bytes that can still be reserved.
@@ -46,7 +58,7 @@ func FreeMemory() int64 { return ledger.Process.Free() }
 func (p *Plan) MeasureProgram() {
 	up := func(n int64) int64 { return (n + programStep - 1) / programStep * programStep }
 	resident, live := ledger.MeasureProgram()
-	p.program = max(programFixed+up(live+live/4), up(resident)) + programGrowth // a heap has gaps
+	p.program = max(programBytes()+up(live+live/4), up(resident)) + programGrowth // a heap has gaps
 }
 
 // Effective returns the configuration that the model was opened with: what was

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -48,6 +49,38 @@ func PeakResident() int64 {
 		return 0
 	}
 	return int64(u.Maxrss) << 10
+}
+
+// Image returns the bytes of this program's own file that are mapped, in memory or
+// not: its code and data, the same in all processes of a program; 0 = unknown.
+func Image() int64 {
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return 0
+	}
+	b, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return 0
+	}
+	return imageBytes(b, self)
+}
+
+// imageBytes adds up the lines of maps, "from-to mode offset device inode path", of
+// one file.
+func imageBytes(maps []byte, path string) (n int64) {
+	for line := range strings.Lines(string(maps)) {
+		addresses, rest, _ := strings.Cut(line, " ")
+		from, to, ok := strings.Cut(addresses, "-")
+		if !ok || !strings.HasSuffix(strings.TrimSuffix(rest, "\n"), " "+path) {
+			continue
+		}
+		a, err := strconv.ParseUint(from, 16, 64)
+		b, err2 := strconv.ParseUint(to, 16, 64)
+		if err == nil && err2 == nil && b > a {
+			n += int64(b - a)
+		}
+	}
+	return n
 }
 
 // ReadBytes returns how many bytes this process has read from storage; 0 =

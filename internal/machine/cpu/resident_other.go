@@ -13,5 +13,8 @@ func PeakResident() int64 { return 0 }
 // All are 0 if that is not known.
 func ResidentFiles() (code, data, heap int64) { return 0, 0, 0 }
 
+// Image returns 0: unknown on this system.
+func Image() int64 { return 0 }
+
 // ReadBytes returns 0: unknown on this system.
 func ReadBytes() int64 { return 0 }
