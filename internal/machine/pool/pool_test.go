@@ -56,11 +56,15 @@ func TestDoRunsEveryShareOnce(t *testing.T) {
 	}
 }
 
-// hold returns when ok is true. Shares wait so for each other, which may be for less than
-// a sleep; one that waits for ever ends with the test's deadline, which prints where.
+// hold returns when ok is true, and allocates nothing. Shares wait so for each other; one
+// that waits for ever ends with the test's deadline, which prints where.
 func hold(ok func() bool) {
-	for !ok() {
-		runtime.Gosched()
+	for n := 0; !ok(); n++ {
+		if n < 100 { // it is often less than a sleep
+			runtime.Gosched()
+		} else { // and leaves a busy machine to the others
+			time.Sleep(20 * time.Microsecond)
+		}
 	}
 }
 
@@ -114,9 +118,7 @@ func TestParkedWorkerIsWoken(t *testing.T) {
 
 // waitParked returns when as many workers are parked. It allocates nothing.
 func waitParked(p *Pool, workers int32) {
-	for p.parked.Load() != workers {
-		runtime.Gosched()
-	}
+	hold(func() bool { return p.parked.Load() == workers })
 }
 
 // An idle pool uses no processor time: all workers end up parked.

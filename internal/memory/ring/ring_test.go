@@ -485,11 +485,11 @@ func Example() {
 	// 28
 }
 
-// A crowd is a source that counts how many read at once.
+// A crowd is a source that counts how many read at once. Each read waits until as many
+// as there should be do so, and then a moment for one too many.
 type crowd struct {
 	*memory
-	now, most atomic.Int64
-	wanted    atomic.Int64 // reads wait for each other until so many were there at once
+	now, most, want atomic.Int64
 }
 
 func (c *crowd) ReadAt(p []byte, off int64) (int, error) {
@@ -497,8 +497,8 @@ func (c *crowd) ReadAt(p []byte, off int64) (int, error) {
 	for m := c.most.Load(); n > m && !c.most.CompareAndSwap(m, n); m = c.most.Load() {
 	}
 	defer c.now.Add(-1)
-	for c.most.Load() < c.wanted.Load() {
-		runtime.Gosched()
+	for enough := false; !enough; time.Sleep(time.Millisecond) {
+		enough = c.most.Load() >= c.want.Load()
 	}
 	return c.memory.ReadAt(p, off)
 }
@@ -518,7 +518,11 @@ func TestSetReaders(t *testing.T) {
 	for _, n := range []int{1, 4, 2, 9, 0, 4} {
 		r.SetReaders(n)
 		want := int64(max(1, min(n, 4)))
+		m.want.Store(0) // reads of the pass before are under way
 		for k := range 2 {
+			if k > 0 {
+				m.want.Store(want)
+			}
 			if err := r.Begin(nil); err != nil {
 				t.Fatal(err)
 			}
@@ -531,13 +535,10 @@ func TestSetReaders(t *testing.T) {
 				}
 				r.Release(u)
 			}
-			got := m.most.Swap(0)
-			if k == 0 {
-				m.wanted.Store(want) // in the next pass
-			} else if m.wanted.Store(0); got != want {
+			r.End(true)
+			if got := m.most.Swap(0); k > 0 && got != want {
 				t.Errorf("%d reads at once with %d readers", got, n)
 			}
-			r.End(true)
 		}
 	}
 }
