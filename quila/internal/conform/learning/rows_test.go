@@ -1,18 +1,10 @@
 package learning
 
 import (
-	"slices"
 	"testing"
 
-	"atenia/quila/internal/conform"
 	"atenia/quila/internal/conform/conformtest"
 )
 
 // TestConformance runs every row. The slow ones take minutes.
-func TestConformance(t *testing.T) {
-	rows := Rows()
-	if testing.Short() { // these train for a minute
-		rows = slices.DeleteFunc(rows, func(r conform.Row) bool { return r.ID == "SFT-SMOKE" || r.ID == "SFT-FP8" || r.ID == "PERF-NANO" })
-	}
-	conformtest.Run(t, rows)
-}
+func TestConformance(t *testing.T) { conformtest.Run(t, Rows()) }

@@ -73,6 +73,7 @@ func (l *learned) train(t *conform.T) {
 }
 
 func smoke(t *conform.T) {
+	slopes(t)
 	smoked.train(t)
 	t.Within("bits a character", smoked.score.Bits, 3.3)
 	t.Figure("%.4f bits after %d tokens on %d characters of the validation text, floor %.4f, %.0f tokens/s on one thread", smoked.score.Bits, smoked.tokens, smoked.score.Tokens, toy.Validation().Entropy, smoked.speed)
