@@ -189,6 +189,50 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
+// TestContinued: a run from a checkpoint ends with all that the run has which wrote it:
+// weights, moments, the gate, the mean of recent losses in the curve, the time spent.
+func TestContinued(t *testing.T) {
+	text, validation := toy.Make(1, 3000).Text, toy.Make(2, 200).Text
+	for name := range pupils(t) {
+		var runs [2]*school.Run
+		for i := range runs {
+			r, err := school.NewRun(pupils(t)[name], recipe(8), text, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs[i] = r
+		}
+		to := func(r *school.Run, stop int) {
+			t.Helper()
+			if _, _, err := r.ToMark(t.Context(), validation, stop, school.Hooks{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		whole, back := runs[0], runs[1]
+		path := filepath.Join(t.TempDir(), "c")
+		to(whole, 5)
+		if err := errors.Join(whole.Save(nil, path), back.Load(path)); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := whole.Speed(), back.Speed(); a != b {
+			t.Errorf("%s: %g tokens a second, %g after loading", name, a, b)
+		}
+		for _, r := range runs {
+			to(r, 8)
+			r.Marks[0].Seconds = 0
+		}
+		if !slices.Equal(whole.Marks, back.Marks) {
+			t.Errorf("%s: the curve is %+v, want %+v", name, back.Marks, whole.Marks)
+		}
+		if a, b := *whole.Gate(), *back.Gate(); a != b {
+			t.Errorf("%s: the gate is %+v, want %+v", name, b, a)
+		}
+		if !same(values(whole.Pupil), values(back.Pupil)) || !same(whole.Moments(), back.Moments()) {
+			t.Errorf("%s: the weights or their moments differ", name)
+		}
+	}
+}
+
 // TestGate: the gate of [R-16.1b] is shut in the first tenth whatever the loss,
 // opens when averages allow it, stays open, and a NaN shuts it for good.
 func TestGate(t *testing.T) {
