@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -25,8 +26,14 @@ import (
 // export trains a model and returns the file it writes.
 func export(t *testing.T, m *Model, cfg train.Config) []byte {
 	t.Helper()
+	return exportOf(t, m, m, cfg)
+}
+
+// exportOf trains a model as l has it learn.
+func exportOf(t *testing.T, m *Model, l train.Learner, cfg train.Config) []byte {
+	t.Helper()
 	dir := t.TempDir()
-	_, err := train.Run(t.Context(), cfg, m, &rows{}, &rows{})
+	_, err := train.Run(t.Context(), cfg, l, &rows{}, &rows{})
 	if err == nil {
 		err = m.Export(dir)
 	}
@@ -98,6 +105,39 @@ func pagedModel(t *testing.T, s Sizes, bf16 bool, a *ledger.Account, keep int) *
 		t.Fatal(err)
 	}
 	return m
+}
+
+// TestBadStep: a step whose loss is no number is skipped, and its gradients, in memory
+// or in files, are not those of the next one.
+func TestBadStep(t *testing.T) {
+	t.Parallel()
+	cfg := pageConfig(t, true, 0.5, 2)
+	cfg.BadSteps = 2
+	m := newModel(t, sizes, Options{BF16: true})
+	want := exportOf(t, m, &poisoned{m, 4}, cfg)
+	for _, gradients := range []int64{0, 1 << 30} {
+		a := ledger.New(nil, 0)
+		m := pagedModel(t, sizes, true, a, 1)
+		cfg.Dir = t.TempDir()
+		cfg.Paging = &train.Paging{Account: a, Gradients: gradients, ChunkBytes: 1 << 13}
+		if !bytes.Equal(exportOf(t, m, &poisoned{m, 4}, cfg), want) {
+			t.Errorf("gradients %d: the models differ", gradients)
+		}
+	}
+}
+
+// A poisoned model has a loss that is no number in one pass.
+type poisoned struct {
+	*Model
+	left int
+}
+
+func (p *poisoned) Backward(b *data.Batch, share float64) (float64, error) {
+	loss, err := p.Model.Backward(b, share)
+	if p.left--; p.left == 0 {
+		loss = math.NaN()
+	}
+	return loss, err
 }
 
 // TestNoRoom finds the smallest account that a run completes in: below it, errors
