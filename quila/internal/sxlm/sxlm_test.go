@@ -3,6 +3,7 @@ package sxlm
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -62,6 +63,48 @@ func write(t testing.TB, m *Model, o Options) []byte {
 
 func parse(b []byte, o Options) (*Model, error) {
 	return Parse(context.Background(), bytes.NewReader(b), int64(len(b)), o)
+}
+
+// TestHashes: every byte of a block is under the hash of its block, and under that of
+// the checkpoint if the other is made to fit.
+func TestHashes(t *testing.T) {
+	b := write(t, small(t, ""), Options{})
+	refused := func(block int, what string) {
+		t.Helper()
+		m, err := parse(b, Options{})
+		if e, ok := errors.AsType[*Error](err); !ok || e.Step != StepHashes || e.Block != block {
+			t.Errorf("%s: %v, want the hash of block %d to refuse it", what, err, block)
+		}
+		if m != nil {
+			m.Close()
+		}
+	}
+	head, all := bytes.Clone(b), sha256.New()
+	for k := range blocks {
+		info, err := Verify(t.Context(), bytes.NewReader(b), int64(len(b)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &info.Blocks[k]
+		part := b[d.Offset:][:d.Size]
+		if sha256.Sum256(part) != d.SHA256 {
+			t.Errorf("block %d: the hash is not that of its bytes", k+1)
+		}
+		if all.Write(part); k == blocks-1 && [32]byte(all.Sum(nil)) != info.Meta.Checkpoint {
+			t.Error("the checkpoint's hash is not that of the blocks")
+		}
+		for _, at := range []int{0, len(part) / 2, len(part) - 1} {
+			what := fmt.Sprintf("block %d, byte %d", k+1, at)
+			part[at] ^= 1
+			refused(k+1, what)
+			d.SHA256 = sha256.Sum256(part)
+			h := info.header()
+			copy(b, append(info.preamble(h), h...))
+			refused(0, what+" with its hash")
+			part[at] ^= 1
+			copy(b, head[:info.DataStart])
+		}
+	}
 }
 
 // TestStrip: a file without optimizer state is loaded but not for training, and
