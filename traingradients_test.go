@@ -2,6 +2,8 @@ package atenia_test
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,9 +15,27 @@ import (
 // TestTrainGradients: where the gradients of a training go that does not fit
 // into its memory, on a machine without a device.
 func TestTrainGradients(t *testing.T) {
+	options := func(dir string) atenia.TrainOptions {
+		return atenia.TrainOptions{Decisions: filepath.Join(dir, "decisions"), Timeline: filepath.Join(dir, "timeline")}
+	}
+	// It trains in a process of its own: a budget bounds the whole process, and what
+	// other tests leave in memory is not the training's.
+	const alone = "ATENIA_TEST_TRAIN_GRADIENTS"
+	if dir := os.Getenv(alone); dir != "" {
+		trained(t, "1MiB", options(dir))
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
-	o := atenia.TrainOptions{Decisions: filepath.Join(dir, "decisions"), Timeline: filepath.Join(dir, "timeline")}
-	trained(t, "1MiB", o)
+	o := options(dir)
+	c := exec.CommandContext(t.Context(), self, "-test.run=^TestTrainGradients$")
+	c.Env = append(os.Environ(), alone+"="+dir)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	lines := linesOf(t, o.Timeline)
 	nodes := decisionsOf(t, o.Decisions, "backward")
 	in := func(d decided, tier string) (n int) {
