@@ -16,7 +16,7 @@ type Result struct {
 	State   string   `json:"state"`            // pass, fail, short, not-yet, needs-device or skipped
 	Figure  string   `json:"figure,omitempty"` // what was measured
 	Faults  []string `json:"faults,omitempty"`
-	Missed  []string `json:"missed,omitempty"` // goals of speed; a row that misses one is short
+	Short   []string `json:"short,omitempty"` // figures of speed that missed their limits
 	Seconds float64  `json:"seconds"`
 }
 
@@ -46,9 +46,9 @@ func (o Conformance) Run(ctx context.Context) []Result {
 		if r.Slow && !o.Slow && !named {
 			got = conform.Result{ID: r.ID, Section: r.Section, What: r.What, State: conform.Skipped, Figure: "takes minutes: --slow"}
 		} else {
-			got = r.Run(ctx, o.Log)
+			got = r.Run(ctx, conform.Options{Log: o.Log})
 		}
-		res := Result{got.ID, got.Section, got.What, string(got.State), got.Figure, got.Faults, got.Missed, got.Seconds}
+		res := Result{got.ID, got.Section, got.What, string(got.State), got.Figure, got.Faults, got.Short, got.Seconds}
 		if o.Each != nil {
 			o.Each(res)
 		}

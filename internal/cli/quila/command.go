@@ -18,6 +18,6 @@ func Command(env *command.Env) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(plan(env), coders(env), trainCommand(env), evalCommand(env), conformance(env))
+	c.AddCommand(plan(env), coders(env), trainCommand(env), evalCommand(env), conformance(env, runRows))
 	return c
 }

@@ -4,7 +4,7 @@
 //
 //	Row     an id, what it needs, and the check
 //	T       what a check reports to
-//	Result  pass, fail, short of a goal of speed, not-yet or needs-device, a figure and the faults
+//	Result  pass, fail, short, not-yet or needs-device, a figure and the faults
 //
 // The rows lie in the packages below, by subject; the command atenia quila
 // conformance and the tests run the same ones. A row checks the code that a

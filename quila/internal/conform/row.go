@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -17,7 +18,6 @@ type Row struct {
 	Slow    bool   // takes minutes
 	Later   string // why there is no check yet; then Check is nil
 	Device  bool   // only a device can show it
-	Brief   bool   // run the form that still fails under each fault it is there for
 	Check   func(t *T)
 }
 
@@ -27,7 +27,7 @@ type State string
 const (
 	Pass        State = "pass"
 	Fail        State = "fail"
-	Short       State = "short" // right, but slower than its goal on this machine
+	Short       State = "short" // measured, correct, and slower than its limit
 	NotYet      State = "not-yet"
 	NeedsDevice State = "needs-device"
 	Skipped     State = "skipped" // a slow row that was not asked for
@@ -41,21 +41,29 @@ type Result struct {
 	State   State    `json:"state"`
 	Figure  string   `json:"figure,omitempty"`
 	Faults  []string `json:"faults,omitempty"`
-	Missed  []string `json:"missed,omitempty"` // goals of speed
+	Short   []string `json:"short,omitempty"` // figures of speed that missed their limits
 	Seconds float64  `json:"seconds"`
 }
 
 // Log writes lines while a slow row runs.
 type Log func(format string, args ...any)
 
+// Options say how to run a row.
+type Options struct {
+	Log Log // nil discards lines
+	// Brief asks for the fewest steps that show each fault, as tests want it; the
+	// figures are then not those of the specification.
+	Brief bool
+}
+
 // A T is what a check reports to.
 type T struct {
 	ctx    context.Context
 	log    Log
+	brief  bool
+	short  []string
 	figure []string
 	faults []string
-	missed []string
-	brief  bool
 	dirs   []string
 }
 
@@ -64,6 +72,10 @@ type stopped struct{}
 
 // Context ends when the run is interrupted.
 func (t *T) Context() context.Context { return t.ctx }
+
+// Brief reports whether faults count and figures do not: a check may then do less,
+// as long as every fault that it is there for still shows.
+func (t *T) Brief() bool { return t.brief }
 
 // Log writes a line of progress.
 func (t *T) Log(format string, args ...any) { t.log(format, args...) }
@@ -101,14 +113,24 @@ func (t *T) Within(what string, got, limit float64) {
 	}
 }
 
-// Brief tells a check that trains or draws to take no more steps or draws than
-// show each planted fault: tests run it so, the command whole.
-func (t *T) Brief() bool { return t.brief }
+// Rate notes how many of something a second were measured, and that the row is
+// short if they are fewer than least. A busy machine is slow and not wrong, so the
+// fault is alone that nothing was measured.
+func (t *T) Rate(what string, got, least float64) { t.speed(what+"/s", got, least, got < least) }
 
-// Short notes that a figure of speed misses its goal. The row is then short: that
-// may be the program's or the machine's fault, which a check cannot tell.
-func (t *T) Short(format string, args ...any) {
-	t.missed = append(t.missed, fmt.Sprintf(format, args...))
+// Took notes how long something took, and that the row is short if that was
+// longer than limit.
+func (t *T) Took(what string, d, limit time.Duration) {
+	t.speed("seconds of "+what, d.Seconds(), limit.Seconds(), d > limit)
+}
+
+func (t *T) speed(what string, got, limit float64, short bool) {
+	switch {
+	case !(got > 0) || math.IsInf(got, 0):
+		t.Errorf("%s were not measured: %v", what, got)
+	case short:
+		t.short = append(t.short, fmt.Sprintf("%.4g %s, the limit is %g", got, what, limit))
+	}
 }
 
 // Dir is a folder for the check, removed afterwards.
@@ -120,7 +142,7 @@ func (t *T) Dir() string {
 }
 
 // Run runs one row. A check that panics fails.
-func (r *Row) Run(ctx context.Context, log Log) (res Result) {
+func (r *Row) Run(ctx context.Context, o Options) (res Result) {
 	res = Result{ID: r.ID, Section: r.Section, What: r.What, State: Pass}
 	switch {
 	case r.Later != "":
@@ -130,10 +152,10 @@ func (r *Row) Run(ctx context.Context, log Log) (res Result) {
 		res.State = NeedsDevice
 		return res
 	}
-	if log == nil {
-		log = func(string, ...any) {}
+	t := &T{ctx: ctx, log: o.Log, brief: o.Brief}
+	if t.log == nil {
+		t.log = func(string, ...any) {}
 	}
-	t := &T{ctx: ctx, log: log, brief: r.Brief}
 	start := time.Now()
 	defer func() {
 		if p := recover(); p != nil && p != any(stopped{}) {
@@ -142,13 +164,12 @@ func (r *Row) Run(ctx context.Context, log Log) (res Result) {
 		for _, dir := range t.dirs {
 			_ = os.RemoveAll(dir)
 		}
-		res.Seconds, res.Figure, res.Faults = time.Since(start).Seconds(), strings.Join(t.figure, ", "), t.faults
-		res.Missed = t.missed
-		if len(t.missed) > 0 {
-			res.State = Short
-		}
-		if len(t.faults) > 0 {
+		res.Seconds, res.Figure, res.Faults, res.Short = time.Since(start).Seconds(), strings.Join(t.figure, ", "), t.faults, t.short
+		switch {
+		case len(t.faults) > 0:
 			res.State = Fail
+		case len(t.short) > 0:
+			res.State = Short
 		}
 	}()
 	r.Check(t)

@@ -10,49 +10,59 @@ import (
 	"atenia/quila/internal/grid"
 )
 
-// TestChoose compares who fires with a plain sort: who has waited wait_max ticks
-// goes first, longest first and whatever its utility, then whoever has the largest
-// (.001+utility)·(1+waited).
-func TestChoose(t *testing.T) {
-	c, err := config.Profile("nano")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.N, c.ActiveCap, c.WaitMax = 24, .25, 5
-	r := rand.New(rand.NewPCG(7, 8))
-	for round := range 2000 {
-		s := grid.NewSchedule(&c)
-		refractory, utility := make([]int32, c.N), make([]float32, c.N)
-		var eligible []int32
-		for i := range c.N {
-			s.Waited[i] = int32(r.IntN(c.WaitMax + 4*(round%2)))
-			utility[i] = r.Float32()
-			refractory[i] = max(0, int32(r.IntN(4))-2)
-			if r.IntN(5) > 0 {
-				s.Arrive(i, 1)
-				if refractory[i] == 0 {
-					eligible = append(eligible, int32(i))
-				}
+// TestSchedule compares who fires with a plain sort: late neurons first, the
+// longest waiting before others whatever they are worth, then the largest
+// (ε+utility)·(1+waited), and smaller ids first of equals.
+func TestSchedule(t *testing.T) {
+	const neurons, most, waitMax, ticks = 24, 3, 4, 300
+	s := grid.NewSchedule(&config.Config{N: neurons, ActiveCap: float64(most) / neurons, WaitMax: waitMax})
+	r := rand.New(rand.NewPCG(4, 2))
+	refractory, utility, waited := make([]int32, neurons), make([]float32, neurons), make([]int32, neurons)
+	crowded, turned := 0, 0
+	for tick := range ticks {
+		var late, others []int
+		for n := range neurons {
+			utility[n] = float32(r.IntN(5)) / 4 // with ties
+			refractory[n] = int32(r.IntN(5) / 4)
+			if r.IntN(3) > 0 {
+				s.Arrive(n, uint64(tick+1))
+			}
+			switch {
+			case refractory[n] != 0 || s.Since[n] == 0:
+			case waited[n] >= waitMax:
+				late = append(late, n)
+			default:
+				others = append(others, n)
 			}
 		}
-		waited := slices.Clone(s.Waited)
-		slices.SortStableFunc(eligible, func(a, b int32) int {
-			late := func(i int32) int32 {
-				if waited[i] >= int32(c.WaitMax) {
-					return waited[i]
-				}
-				return 0
+		eligible := slices.Concat(late, others)
+		slices.SortStableFunc(late, func(a, b int) int { return cmp.Compare(waited[b], waited[a]) })
+		merit := func(n int) float32 { return (1e-3 + utility[n]) * float32(1+waited[n]) }
+		slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(merit(b), merit(a)) })
+		want := slices.Concat(late, others)
+		if want = want[:min(most, len(want))]; len(late) > most {
+			crowded++
+			if slices.ContainsFunc(late[most:], func(n int) bool { return utility[n] > utility[want[0]] }) {
+				turned++ // utility would choose another
 			}
-			score := func(i int32) float32 { return (1e-3 + utility[i]) * float32(1+waited[i]) }
-			if late(a) != late(b) || late(a) > 0 {
-				return cmp.Compare(late(b), late(a))
-			}
-			return cmp.Compare(score(b), score(a))
-		})
-		want := eligible[:min(len(eligible), s.Most())]
+		}
 		slices.Sort(want)
-		if got := s.Choose(refractory, utility); !slices.Equal(got, want) {
-			t.Fatalf("round %d: %v fire, want %v (waited %v)", round, got, want, waited)
+		var got []int
+		for _, n := range s.Choose(refractory, utility) {
+			got = append(got, int(n))
+			s.Read(int(n))
 		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("tick %d: %v fire, want %v; late %v have waited %v", tick, got, want, late, waited)
+		}
+		for _, n := range eligible {
+			waited[n]++
+		}
+		for _, n := range want {
+			waited[n] = 0
+		}
+	}
+	if crowded < 50 || turned < 20 {
+		t.Errorf("more were late than may fire at %d ticks of %d, and %d of them were worth more", crowded, ticks, turned)
 	}
 }

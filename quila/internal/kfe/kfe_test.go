@@ -158,6 +158,31 @@ func near(a, b []float32, tol float64) bool {
 	return len(a) == len(b)
 }
 
+// TestPageScore: a page is worth what its best entry is. One that was just
+// recalled keeps an old neighbour in L2, and two entries of middling age go down
+// before them.
+func TestPageScore(t *testing.T) {
+	const dim, now = 8, 2000
+	c := nano(t, 1, dim)
+	c.KFEPage = 2
+	s := store(t, c, Options{})
+	r := rand.New(rand.NewPCG(6, 1))
+	for i, last := range []int64{now, 0, now / 2, now / 2} {
+		if err := s.Insert(0, Entry[float32]{ID: uint64(i), Embedding: unit(normals(r, dim)), Snapshot: normals(r, dim), Last: last}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.SetTurn(now)
+	if err := s.SetQuota(t.Context(), tier.L2, uint64(2*stride(dim))); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []tier.Level{tier.L2, tier.L2, tier.L3, tier.L3} {
+		if got, ok := s.Library(0).Level(uint64(i)); !ok || got != want {
+			t.Errorf("entry %d is in %v, want %v", i, got, want)
+		}
+	}
+}
+
 // TestTiersChangeNothing: recalls have the same bits wherever the entries are.
 func TestTiersChangeNothing(t *testing.T) {
 	const dim, n = 16, 40
@@ -399,30 +424,5 @@ func BenchmarkRecall(b *testing.B) {
 				s.libs[0].used = 0
 			}
 		})
-	}
-}
-
-// TestBestEntryKeepsPage: a page is worth what its best entry is: one that was just
-// read keeps it in memory before a page whose entries are all of middling age.
-func TestBestEntryKeepsPage(t *testing.T) {
-	const dim, rows, turn = 8, 4, 1000
-	c := nano(t, 2, dim)
-	c.KFEPage = rows
-	s := store(t, c, Options{Memory: tier.New(tier.Config{Dir: t.TempDir()}), Cold: true})
-	r := rand.New(rand.NewPCG(5, 6))
-	put(t, s, 0, rows, r)
-	put(t, s, 1, rows, r)
-	s.SetTurn(turn)
-	for i := range rows {
-		s.libs[0].entries[i].last, s.libs[1].entries[i].last = 0, turn/2
-	}
-	s.libs[0].entries[rows/2].last = turn
-	if err := s.SetQuota(t.Context(), tier.L2, uint64(rows*stride(dim))); err != nil {
-		t.Fatal(err)
-	}
-	for neuron, want := range []tier.Level{tier.L2, tier.L3} {
-		if got, ok := s.Library(neuron).Level(uint64(neuron) << 32); !ok || got != want {
-			t.Errorf("the page of neuron %d is in %v, want %v", neuron, got, want)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package persona
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"math"
@@ -8,9 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
-
-	"atenia/internal/await"
 )
 
 func vector(n int) []float32 {
@@ -21,8 +21,9 @@ func vector(n int) []float32 {
 	return v
 }
 
-// TestKill: a process sets persona after persona and is killed in the middle; the
-// one that was acknowledged last is there, or the one after it, bit for bit.
+// TestKill: a process sets persona after persona and is killed, again and again,
+// until it was in the middle of one three times; the one that was acknowledged
+// last is there, or the one after it, bit for bit.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv("PERSONA_KILL_DIR"); dir != "" {
 		v, err := Open(Config{Dim: 64, NVRAM: dir})
@@ -30,6 +31,7 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := 1; ; n++ {
+			fmt.Printf("begun %d\n", n)
 			if err := v.Set(vector(n)); err != nil {
 				t.Fatal(err)
 			}
@@ -37,13 +39,38 @@ func TestKill(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	for round := range 3 {
+	for round, hits := 0, 0; hits < 3; round++ {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), "PERSONA_KILL_DIR="+dir)
-		acked := 0
-		for _, line := range await.Kill(t, cmd, await.Nth(20+7*round, "acked")) {
-			_, _ = fmt.Sscanf(line, "acked %d", &acked)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
 		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines, acked, begun := bufio.NewScanner(out), 0, 0
+		note := func() {
+			_, _ = fmt.Sscanf(lines.Text(), "acked %d", &acked)
+			_, _ = fmt.Sscanf(lines.Text(), "begun %d", &begun)
+		}
+		for begun < 20+7*(round%3) && lines.Scan() {
+			note()
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() { // what was written before the kill
+			note()
+			if strings.Contains(lines.Text(), "FAIL") {
+				t.Fatal("it ended by itself")
+			}
+		}
+		_ = cmd.Wait()
+		if acked < 19 {
+			t.Fatalf("%d were acknowledged", acked)
+		}
+		hits += begun - acked
 		v, err := Open(Config{Dim: 64, NVRAM: dir})
 		if err != nil {
 			t.Fatal(err)

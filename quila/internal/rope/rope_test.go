@@ -98,35 +98,3 @@ func BenchmarkApply(b *testing.B) {
 		_ = Apply(c, x, x, pos, bases)
 	}
 }
-
-// TestAxial: the segments of an axial code follow one another, and each is turned
-// by its own axis alone, as RoFormer's formula says, computed here pair by pair.
-func TestAxial(t *testing.T) {
-	const dims = 20
-	positions, bases := []uint64{3, 0, 7}, []float64{math.Log(100), math.Log(50), math.Log(10)}
-	c, err := New(dims, len(positions), Axial)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, got := numbers(dims, 2), make([]float64, dims)
-	if err := Apply(c, got, x, positions, bases); err != nil {
-		t.Fatal(err)
-	}
-	at := 0
-	for axis, position := range positions {
-		n := c.Part(axis)
-		for k := range n / 2 {
-			sin, cos := math.Sincos(float64(position) * math.Exp(-2*float64(k)/float64(n)*bases[axis]))
-			a, b := x[at+2*k], x[at+2*k+1]
-			for i, want := range [2]float64{a*cos - b*sin, a*sin + b*cos} {
-				if d := math.Abs(got[at+2*k+i] - want); !(d < 1e-12) {
-					t.Errorf("component %d, of axis %d: %g, want %g", at+2*k+i, axis, got[at+2*k+i], want)
-				}
-			}
-		}
-		at += n
-	}
-	if at != dims {
-		t.Errorf("the segments have %d components of %d", at, dims)
-	}
-}

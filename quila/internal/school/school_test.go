@@ -1,19 +1,20 @@
 package school_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"atenia/internal/await"
-	"atenia/internal/store/durable"
-	"atenia/internal/store/faultfs"
 	"atenia/quila/config"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"
@@ -62,11 +63,25 @@ func same(a, b []float32) bool {
 // childVar names the folder in which the child process of TestKill trains.
 const childVar = "ATENIA_QUILA_RUN"
 
-const killSteps = 24
+// pupilVar names what it trains.
+const pupilVar = "ATENIA_QUILA_PUPIL"
+
+// How long the run of TestKill is, and how often it is killed. Every kill is at
+// most killMost signs after a start, so that none comes after the run.
+func killPlan() (steps, kills int) {
+	if await.Long() {
+		return 60, 5
+	}
+	return 24, 2
+}
+
+const killLeast, killMost = 6, 15
 
 // killed trains to the end, from a checkpoint if there is one, and saves one
-// every third step.
-func killed(t testing.TB, p school.Pupil, dir string, child bool) {
+// every third step. It tells of every step, and of every checkpoint before and
+// after it is written.
+func killed(t testing.TB, p school.Pupil, dir string, sign func(what string)) {
+	killSteps, _ := killPlan()
 	text := toy.Make(1, 3000).Text
 	r, err := school.NewRun(p, recipe(killSteps), text, nil)
 	if err != nil {
@@ -76,12 +91,16 @@ func killed(t testing.TB, p school.Pupil, dir string, child bool) {
 	if err := r.Load(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	var fsys durable.FS
-	h := school.Hooks{Every: 3, Saved: func(r *school.Run) error { return r.Save(fsys, path) }}
-	if child { // it says what it does, so that kills hit steps and saves
-		fsys = faultfs.New(0, faultfs.Fail).Tell(await.Step)
-		h.Step = func(*school.Run, school.Taken) { fmt.Fprintln(await.Step, "step") }
+	h := school.Hooks{
+		Every: 3,
+		Saved: func(r *school.Run) error {
+			sign("saving")
+			defer sign("saved")
+			return r.Save(nil, path)
+		},
+		Step: func(*school.Run, school.Taken) { sign("step") },
 	}
+	sign(fmt.Sprintf("from %d", r.Done()))
 	for {
 		_, ok, err := r.ToMark(t.Context(), toy.Make(2, 2000).Text, killSteps, h)
 		if err != nil {
@@ -98,9 +117,13 @@ func killed(t testing.TB, p school.Pupil, dir string, child bool) {
 // that restarts its count or a file that is half written fails.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv(childVar); dir != "" {
-		for _, name := range []string{"gru", "network"} {
-			killed(t, pupils(t)[name], dir, true)
-		}
+		killed(t, pupils(t)[os.Getenv(pupilVar)], dir, func(what string) {
+			fmt.Println(what)
+			if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+		})
+		fmt.Println("done")
 		return
 	}
 	self, err := os.Executable()
@@ -108,22 +131,66 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, sign := range []struct {
-		n      int
-		prefix string
-	}{{5, "step"}, {3, "call"}, {7, "call"}, {9, "step"}, {4, "call"}} {
-		cmd := exec.Command(self, "-test.run=^TestKill$")
-		cmd.Env = append(os.Environ(), childVar+"="+dir)
-		await.Kill(t, cmd, await.Nth(sign.n, sign.prefix))
-	}
+	rng := rand.New(rand.NewPCG(3, 9))
+	_, kills := killPlan()
 	whole, resumed := pupils(t), pupils(t)
 	for name := range whole {
-		killed(t, resumed[name], dir, false)
-		killed(t, whole[name], t.TempDir(), false)
+		for kill := range kills {
+			signs := killLeast + rng.IntN(killMost-killLeast+1)
+			if from := killOne(t, self, dir, name, signs); kill > 0 && from == 0 {
+				t.Errorf("a %s began anew after %d kills", name, kill)
+			}
+		}
+		quiet := func(string) {}
+		killed(t, resumed[name], dir, quiet)
+		killed(t, whole[name], t.TempDir(), quiet)
 		if !same(values(resumed[name]), values(whole[name])) {
 			t.Errorf("the weights of a %s differ", name)
 		}
 	}
+}
+
+// killOne starts a child and kills it after so many signs. The child needs leave
+// for each, and has it for a few more: it goes on while the kill comes, and cannot
+// end before. It returns the step at which the child began.
+func killOne(t *testing.T, self, dir, name string, signs int) (from int) {
+	t.Helper()
+	const more = 3
+	cmd := exec.Command(self, "-test.run=^TestKill$")
+	cmd.Env = append(os.Environ(), childVar+"="+dir, pupilVar+"="+name)
+	leave, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leave.Write(make([]byte, signs+more)); err != nil {
+		t.Fatal(err)
+	}
+	lines, text := bufio.NewScanner(out), ""
+	for range signs {
+		if !lines.Scan() {
+			t.Fatalf("the child ended by itself:%s", text)
+		}
+		_, _ = fmt.Sscanf(lines.Text(), "from %d", &from)
+		text += " " + lines.Text()
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		text += " " + lines.Text()
+	}
+	_ = cmd.Wait()
+	if strings.Contains(text, "done") || strings.Contains(text, "FAIL") {
+		t.Fatalf("the kill was not in the middle of a run:%s", text)
+	}
+	return from
 }
 
 // TestCheckpoint: a checkpoint that is cut, changed, of another recipe or of

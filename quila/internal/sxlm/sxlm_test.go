@@ -1,6 +1,7 @@
 package sxlm
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -208,18 +210,20 @@ func TestWriteFaults(t *testing.T) {
 	}
 }
 
-// TestKill: a process that is killed while it writes leaves a whole file.
+// TestKill: a process that is killed while it writes leaves a whole file, the old
+// one or the new one. It tells of every write before and after, and is killed at
+// once after it has begun one, until so many kills were in the middle of a write.
 func TestKill(t *testing.T) {
 	const variable = "ATENIA_SXLM_WRITES"
 	if path := os.Getenv(variable); path != "" {
 		m := small(t, "")
 		for i := 0; ; i++ {
 			m.Persona[0] = float32(i)
-			fmt.Println("begin")
-			if _, err := Write(context.Background(), path, m, Options{FS: faultfs.New(0, faultfs.Fail).Tell(os.Stdout)}); err != nil {
+			fmt.Printf("begun %d\n", i)
+			if _, err := Write(context.Background(), path, m, Options{}); err != nil {
 				t.Fatal(err)
 			}
-			fmt.Println("end")
+			fmt.Printf("ended %d\n", i)
 		}
 	}
 	self, err := os.Executable()
@@ -230,23 +234,46 @@ func TestKill(t *testing.T) {
 	if _, err := Write(context.Background(), path, small(t, ""), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	inside := 0
-	for range 6 {
+	kills := 4
+	if await.Long() {
+		kills = 12
+	}
+	r := rand.New(rand.NewPCG(7, 7))
+	for hits := 0; hits < kills; {
 		cmd := exec.Command(self, "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), variable+"="+path)
-		lines := await.Kill(t, cmd, await.Nth(1+rng.IntN(40), "call"))
-		if lines[len(lines)-1] != "end" {
-			inside++
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
 		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines, begun, ended := bufio.NewScanner(out), -1, -1
+		note := func() {
+			_, _ = fmt.Sscanf(lines.Text(), "begun %d", &begun)
+			_, _ = fmt.Sscanf(lines.Text(), "ended %d", &ended)
+		}
+		for last := r.IntN(3); begun < last && lines.Scan(); {
+			note()
+		}
+		for range r.IntN(20_000) { // a moment, so that kills hit all parts of a write
+			runtime.Gosched()
+		}
+		_ = cmd.Process.Kill()
+		for lines.Scan() {
+			note()
+		}
+		_ = cmd.Wait() // it was killed
 		m, err := Read(context.Background(), path, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		if got := int(m.Persona[0]); begun < 0 || got != begun && got != ended && ended >= 0 {
+			t.Errorf("the file is that of write %d, begun was %d, ended %d", got, begun, ended)
+		}
 		m.Close()
-	}
-	if inside == 0 {
-		t.Error("no kill met a write")
+		hits += begun - ended
 	}
 }
 

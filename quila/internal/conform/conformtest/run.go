@@ -3,17 +3,19 @@
 package conformtest
 
 import (
+	"context"
 	"os"
 	"testing"
+	"time"
 
 	"atenia/internal/await"
 	"atenia/quila/internal/conform"
 )
 
-// Run runs rows as subtests that are named by their ids, in their brief form
-// unless long forms are wanted. Rows without a check yet are skipped, and so are
-// slow ones unless ATENIA_SLOW is set. Of a figure of speed only that it was
-// measured counts.
+// Run runs rows as subtests that are named by their ids. Rows without a check yet
+// are skipped, and so are slow ones unless ATENIA_SLOW is set. They run briefly
+// unless the long forms of tests are wanted; the command runs them whole. A row
+// that is short on a busy machine is no fault: its figure was measured.
 func Run(t *testing.T, rows []conform.Row) {
 	for _, r := range rows {
 		t.Run(r.ID, func(t *testing.T) {
@@ -23,14 +25,19 @@ func Run(t *testing.T, rows []conform.Row) {
 			case r.Slow && os.Getenv("ATENIA_SLOW") == "":
 				t.Skip("takes minutes; ATENIA_SLOW=1 runs it")
 			}
-			r.Brief = !await.Long()
-			res := r.Run(t.Context(), t.Logf)
+			ctx := t.Context()
+			if end, ok := t.Deadline(); ok { // what is waited for in vain is named before the test's time is over
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithDeadline(ctx, end.Add(-15*time.Second))
+				defer cancel()
+			}
+			res := r.Run(ctx, conform.Options{Log: t.Logf, Brief: !await.Long()})
 			t.Logf("%s in %.2f s: %s", res.State, res.Seconds, res.Figure)
+			for _, s := range res.Short {
+				t.Log(s)
+			}
 			for _, f := range res.Faults {
 				t.Error(f)
-			}
-			if res.State == conform.Short && res.Figure == "" {
-				t.Error("no figure was measured")
 			}
 			if res.State != conform.Pass && res.State != conform.Short && len(res.Faults) == 0 {
 				t.Errorf("the state is %s", res.State)

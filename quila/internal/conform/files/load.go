@@ -21,7 +21,8 @@ import (
 type spy struct {
 	sxlm.Codec
 	started  atomic.Int32
-	together chan struct{} // closed when all seven blocks have begun; nil does not wait
+	together chan struct{}   // closed when all seven blocks have begun; nil does not wait
+	late     <-chan struct{} // closed when they are waited for no more
 	mu       sync.Mutex
 	levels   [8]int
 }
@@ -33,7 +34,7 @@ func (s *spy) Decoder(block int, frame io.Reader) (io.ReadCloser, error) {
 	if s.together != nil {
 		select {
 		case <-s.together:
-		case <-time.After(20 * time.Second):
+		case <-s.late:
 			return nil, errors.New("the other blocks have not begun")
 		}
 	}
@@ -63,9 +64,19 @@ func encoderLevels(t *conform.T) {
 	}
 }
 
+// patience is how long the blocks of a file are waited for by the command. No
+// machine is so busy that seven goroutines do not begin.
+const patience = 2 * time.Minute
+
 func parallel(t *conform.T) {
 	file := written(t, nano(t), sxlm.Options{})
-	s := &spy{Codec: sxlm.Zstd, together: make(chan struct{})}
+	ctx := t.Context() // a test's has a deadline
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	s := &spy{Codec: sxlm.Zstd, together: make(chan struct{}), late: ctx.Done()}
 	m, err := parsed(t, file, sxlm.Options{Codec: s})
 	t.Must(err)
 	m.Close()

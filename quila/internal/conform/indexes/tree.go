@@ -14,11 +14,14 @@ import (
 )
 
 func blinkSequential(t *conform.T) {
-	const ops = 1_000_000
+	ops := 1_000_000
+	if t.Brief() {
+		ops /= 8
+	}
 	r := rand.New(rand.NewPCG(13, 14))
 	tree, model := blink.New[uint64](), map[uint64]uint64{}
 	for i := range uint64(ops) {
-		key := r.Uint64N(ops/16) * 0x9E3779B97F4A7C15 // all over the range
+		key := r.Uint64N(uint64(ops)/16) * 0x9E3779B97F4A7C15 // all over the range
 		was, ok := model[key]
 		switch r.IntN(4) {
 		case 0, 1:

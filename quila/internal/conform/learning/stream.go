@@ -12,51 +12,35 @@ import (
 	"atenia/quila/internal/toy"
 )
 
-// A learned is a nano that was trained on 80 k tokens, which two rows share.
+// A learned is a nano that was trained on 80 k tokens, or briefly on a few, which
+// two rows share.
 type learned struct {
 	once    sync.Once
 	network *network.Network[float32]
 	score   school.Score
-	tokens  int
 	speed   float64
+	tokens  int
 }
 
 var smoked learned
 
-// smokeSteps are 80 640 tokens. The limit of the row is met long before, which is
-// what its brief form asks for, on the beginning of the text.
-const (
-	smokeSteps = 105
-	briefSteps = 12
-	briefRead  = 96 // characters of every row
-)
+// smokeSteps are 80 640 tokens.
+const smokeSteps = 105
 
-// glance is how many characters of every row an evaluation reads.
-func glance(t *conform.T) int {
-	if t.Brief() {
-		return briefRead
-	}
-	return school.Glance
-}
+// briefSteps of 192 tokens, 5,760, meet the limit of the row, too; without the
+// second moment of the optimizer they do not.
+const briefSteps = 30
 
 func (l *learned) train(t *conform.T) {
 	l.once.Do(func() {
-		n, steps := newNano(t, 0, nil), smokeSteps
+		n := newNano(t, 0, nil)
 		if t.Brief() {
-			steps = briefSteps
+			l.brief(t, n)
+			return
 		}
-		p := school.Network(n)
-		r, err := school.NewRun(p, school.Recommended(steps), trainText(), nil)
+		r, err := school.NewRun(school.Network(n), school.Recommended(smokeSteps), trainText(), nil)
 		t.Must(err)
-		if t.Brief() {
-			for range briefSteps {
-				_, err := r.Step(t.Context())
-				t.Must(err)
-			}
-			l.score, err = school.Evaluate(t.Context(), &p, toy.Validation().Text, briefRead)
-			t.Must(err)
-		}
-		for !t.Brief() {
+		for {
 			m, ok, err := r.ToMark(t.Context(), toy.Validation().Text, smokeSteps, school.Hooks{})
 			t.Must(err)
 			if !ok {
@@ -65,12 +49,32 @@ func (l *learned) train(t *conform.T) {
 			t.Log("%d tokens: %.4f bits", m.Tokens, m.Score.Bits)
 			l.score = m.Score
 		}
-		l.network, l.tokens, l.speed = n, r.Tokens(), r.Speed()
+		l.network, l.speed, l.tokens = n, r.Speed(), r.Tokens()
 	})
 	if l.network == nil {
 		t.Fatalf("the training of SFT-SMOKE has failed")
 	}
 }
+
+// brief trains for the fewest steps that tell a network that learns from one that
+// does not.
+func (l *learned) brief(t *conform.T, n *network.Network[float32]) {
+	recipe := school.Recommended(briefSteps)
+	recipe.Batch, recipe.Window, recipe.Warmup = 8, 24, 3
+	p := school.Network(n)
+	r, err := school.NewRun(p, recipe, trainText(), nil)
+	t.Must(err)
+	for range briefSteps {
+		_, err := r.Step(t.Context())
+		t.Must(err)
+	}
+	l.score, err = school.Evaluate(t.Context(), &p, toy.Validation().Text, briefGlance)
+	t.Must(err)
+	l.network, l.speed, l.tokens = n, r.Speed(), r.Tokens()
+}
+
+// briefGlance is how many characters of every row a brief check reads.
+const briefGlance = 48
 
 func smoke(t *conform.T) {
 	slopes(t)
@@ -88,9 +92,13 @@ func rounded(t *conform.T) {
 		s.Options.FP8 = true
 		return s
 	}
-	a, err := school.Evaluate(t.Context(), &plain, toy.Validation().Text, glance(t))
+	glance := school.Glance
+	if t.Brief() {
+		glance = briefGlance
+	}
+	a, err := school.Evaluate(t.Context(), &plain, toy.Validation().Text, glance)
 	t.Must(err)
-	b, err := school.Evaluate(t.Context(), &fp8, toy.Validation().Text, glance(t))
+	b, err := school.Evaluate(t.Context(), &fp8, toy.Validation().Text, glance)
 	t.Must(err)
 	if a == b {
 		t.Errorf("rounding changed nothing: %v", a.Bits)
@@ -152,14 +160,15 @@ func nanoLong(t *conform.T) {
 	}
 }
 
-// speed measures.
+// speed measures. What it finds depends on the machine: too slow is short, and no
+// fault. Briefly it takes one step of each.
 func speed(t *conform.T) {
 	threads := grad.NewThreads(runtime.GOMAXPROCS(0))
 	defer threads.Close()
 	n := newNano(t, 0, threads)
 	span := time.Second
 	if t.Brief() {
-		span /= 50
+		span = 0
 	}
 	text := trainText()
 	run, err := school.NewRun(school.Network(n), school.Recommended(1000), text, threads)
@@ -167,7 +176,7 @@ func speed(t *conform.T) {
 	rate := func(step func() int) float64 {
 		step() // makes the memory
 		tokens, start := 0, time.Now()
-		for time.Since(start) < span {
+		for tokens == 0 || time.Since(start) < span {
 			tokens += step()
 		}
 		return float64(tokens) / time.Since(start).Seconds()
@@ -191,9 +200,8 @@ func speed(t *conform.T) {
 		})
 	}
 	many := streaming(32)
+	t.Rate("tokens in training", training, 2000)
+	t.Rate("tokens streaming 32 sessions", many, 8000)
 	t.Figure("%.0f tokens/s in training (goal 2,000), %.0f streaming 32 sessions (goal 8,000), %.0f streaming one, %d threads",
 		training, many, streaming(1), threads.Count())
-	if training < 2000 || many < 8000 {
-		t.Short("%.0f and %.0f tokens/s, the goals are 2,000 and 8,000", training, many)
-	}
 }

@@ -73,9 +73,7 @@ func system(t *conform.T) {
 	start := time.Now()
 	c := profile(t, "13b")
 	b := c.Budget()
-	if d := time.Since(start); d > time.Second {
-		t.Short("it took %v, the goal is a second", d)
-	}
+	t.Took("planning", time.Since(start), time.Second)
 	for name, pair := range map[string][2]int64{
 		"all": {b.Counts.Total, 13_040_908_151}, "neuron": {b.Counts.PerNeuron, 288_966}, "neurons": {b.Counts.Neurons, 9_468_837_888},
 		"edges": {b.Counts.Edges, 3_565_158_400}, "ports": {b.Counts.Ports, 2_585_207}, "cm": {b.Counts.CM, 132_352}, "codebooks": {b.Counts.Codebooks, 4_194_304},

@@ -129,9 +129,7 @@ func largeRow(t *conform.T) {
 		}
 	}
 	slices.Sort(seconds)
-	if seconds[1] > 1.5 {
-		t.Short("the median is %.2f s, the goal 1.5", seconds[1])
-	}
+	t.Took("the median run", time.Duration(seconds[1]*float64(time.Second)), 1500*time.Millisecond)
 	t.Figure("Q %.4f, %d communities, NMI %.3f, %.2f s", first.Modularity, first.Count, Mutual(first.Of, truth), seconds[1])
 }
 
