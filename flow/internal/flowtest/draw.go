@@ -87,10 +87,26 @@ func Draw(seed uint64, asked ...string) *Graph {
 			p.edge(s, name, true)
 		}
 	}
-	b := p.g.BlockFrames
+	gates := []any{tempoGate, 1 + r.IntN(p.g.BlockFrames), slowGate, p.g.BlockFrames + 1 + r.IntN(2*p.g.BlockFrames), hostGate, thermalGate}
+	if seed%3 == 0 {
+		p.twins()
+	}
 	p.g.Text = fmt.Sprintf(`{"nodes": [%s], "edges": [%s], "gates": [{"id": %d, "kind": "tempo", "period_frames": %d}, {"id": %d, "kind": "tempo", "period_frames": %d}, {"id": %d, "kind": "host"}, {"id": %d, "kind": "thermal"}], "heat_budget_joules_per_second": 0.001}`,
-		strings.Join(p.nodes, ",\n"), strings.Join(p.edges, ",\n"), tempoGate, 1+r.IntN(b), slowGate, b+1+r.IntN(2*b), hostGate, thermalGate)
+		append([]any{strings.Join(p.nodes, ",\n"), strings.Join(p.edges, ",\n")}, gates...)...)
 	return p.g
+}
+
+// twins adds nodes beside each other, which are called as one.
+func (p *pen) twins() {
+	for i, inside := range []string{`"type": "Biquad", "params": {"f0": 2000}`, `"type": "Gain", "params": {"gain": 0.6}`} {
+		for k := range 2 {
+			s := p.node(fmt.Sprintf("t%d%d", i, k), inside, 0)
+			p.edge(p.streams[0], s.name, false)
+			p.g.Probes = append(p.g.Probes, "p"+s.name)
+			p.nodes = append(p.nodes, fmt.Sprintf(`{"name": %q, "type": "Probe"}`, "p"+s.name))
+			p.edge(s, "p"+s.name, false)
+		}
+	}
 }
 
 // rows is the settings of a source.
