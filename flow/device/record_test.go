@@ -1,7 +1,6 @@
 package device
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -84,24 +83,13 @@ func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take.wav")
 	c := exec.Command(os.Args[0], "-test.run=^TestKilled$", "-test.v")
 	c.Env = append(os.Environ(), variable+"="+path)
-	pipe, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
 	recorded, times := 0, 0
-	for lines := bufio.NewScanner(pipe); times < 2 && lines.Scan(); {
-		if n, ok := cut(lines.Text()); ok {
+	for _, line := range await.Kill(t, c, await.Nth(2, "recorded")) {
+		if n, ok := cut(line); ok {
 			recorded = n
 			times++
 		}
 	}
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.Wait() // it was killed
 	x, f, err := media.ReadFile[float32](path)
 	if err != nil {
 		t.Fatal(err)

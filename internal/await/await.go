@@ -112,17 +112,24 @@ func Nth(n int, prefix string) func(line string) bool {
 	}
 }
 
-// deadline sends when the test has no more time to wait; nil never does.
-func deadline(t testing.TB) <-chan time.Time {
+// Deadline returns when a test is to give up what it waits for, shortly before its
+// own deadline; false if it has none, as benchmarks have.
+func Deadline(t testing.TB) (time.Time, bool) {
 	d, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {
-		return nil // a benchmark
+		return time.Time{}, false
 	}
 	end, ok := d.Deadline()
+	return end.Add(-margin), ok
+}
+
+// deadline sends when the test has no more time to wait; nil never does.
+func deadline(t testing.TB) <-chan time.Time {
+	end, ok := Deadline(t)
 	if !ok {
 		return nil
 	}
-	return time.After(time.Until(end) - margin)
+	return time.After(time.Until(end))
 }
 
 // Long reports whether the long forms of tests are wanted, as they run at night:

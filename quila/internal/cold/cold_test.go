@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"atenia/internal/await"
@@ -94,21 +93,11 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
 	cmd.Env = append(os.Environ(), "COLD_KILL_DIR="+dir)
-	var out syncBuffer
-	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	await.Until(t, "twelve blocks", func() bool {
-		return strings.Count(out.String(), "acked") >= 12 || strings.Contains(out.String(), "FAIL")
-	})
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	acked := strings.Count(out.String(), "acked")
-	if acked < 12 || strings.Contains(out.String(), "FAIL") { // it writes until it is killed
-		t.Fatalf("%d blocks before it ended by itself:\n%s", acked, out.String())
+	acked := 0
+	for _, line := range await.Kill(t, cmd, await.Nth(12, "acked")) {
+		if strings.HasPrefix(line, "acked") {
+			acked++
+		}
 	}
 	f := open(t, dir)
 	for block := range uint64(acked) {
@@ -119,23 +108,6 @@ func TestKill(t *testing.T) {
 	if s := f.Stats(); !s.Rebuilt || len(s.Damaged) > 0 {
 		t.Errorf("after the kill: %+v", s)
 	}
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // TestDamage: a damaged block is named and costs its own records alone.

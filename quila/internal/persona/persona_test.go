@@ -1,7 +1,6 @@
 package persona
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"math"
@@ -9,8 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"atenia/internal/await"
 )
 
 func vector(n int) []float32 {
@@ -42,31 +42,11 @@ func TestKill(t *testing.T) {
 	for round, hits := 0, 0; hits < 3; round++ {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), "PERSONA_KILL_DIR="+dir)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
+		acked, begun := 0, 0
+		for _, line := range await.Kill(t, cmd, await.Nth(20+7*(round%3), "begun")) {
+			_, _ = fmt.Sscanf(line, "acked %d", &acked)
+			_, _ = fmt.Sscanf(line, "begun %d", &begun)
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines, acked, begun := bufio.NewScanner(out), 0, 0
-		note := func() {
-			_, _ = fmt.Sscanf(lines.Text(), "acked %d", &acked)
-			_, _ = fmt.Sscanf(lines.Text(), "begun %d", &begun)
-		}
-		for begun < 20+7*(round%3) && lines.Scan() {
-			note()
-		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		for lines.Scan() { // what was written before the kill
-			note()
-			if strings.Contains(lines.Text(), "FAIL") {
-				t.Fatal("it ended by itself")
-			}
-		}
-		_ = cmd.Wait()
 		if acked < 19 {
 			t.Fatalf("%d were acknowledged", acked)
 		}

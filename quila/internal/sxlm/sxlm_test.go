@@ -1,7 +1,6 @@
 package sxlm
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -242,29 +241,20 @@ func TestKill(t *testing.T) {
 	for hits := 0; hits < kills; {
 		cmd := exec.Command(self, "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), variable+"="+path)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
+		last := await.Nth(1+r.IntN(3), "begun")
+		begun, ended := -1, -1
+		for _, line := range await.Kill(t, cmd, func(line string) bool {
+			if !last(line) {
+				return false
+			}
+			for range r.IntN(20_000) { // a moment, so that kills hit all parts of a write
+				runtime.Gosched()
+			}
+			return true
+		}) {
+			_, _ = fmt.Sscanf(line, "begun %d", &begun)
+			_, _ = fmt.Sscanf(line, "ended %d", &ended)
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines, begun, ended := bufio.NewScanner(out), -1, -1
-		note := func() {
-			_, _ = fmt.Sscanf(lines.Text(), "begun %d", &begun)
-			_, _ = fmt.Sscanf(lines.Text(), "ended %d", &ended)
-		}
-		for last := r.IntN(3); begun < last && lines.Scan(); {
-			note()
-		}
-		for range r.IntN(20_000) { // a moment, so that kills hit all parts of a write
-			runtime.Gosched()
-		}
-		_ = cmd.Process.Kill()
-		for lines.Scan() {
-			note()
-		}
-		_ = cmd.Wait() // it was killed
 		m, err := Read(context.Background(), path, Options{})
 		if err != nil {
 			t.Fatal(err)

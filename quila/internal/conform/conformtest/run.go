@@ -6,7 +6,6 @@ import (
 	"context"
 	"os"
 	"testing"
-	"time"
 
 	"atenia/internal/await"
 	"atenia/quila/internal/conform"
@@ -26,9 +25,9 @@ func Run(t *testing.T, rows []conform.Row) {
 				t.Skip("takes minutes; ATENIA_SLOW=1 runs it")
 			}
 			ctx := t.Context()
-			if end, ok := t.Deadline(); ok { // what is waited for in vain is named before the test's time is over
+			if end, ok := await.Deadline(t); ok { // what is waited for in vain is named before the test's time is over
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithDeadline(ctx, end.Add(-15*time.Second))
+				ctx, cancel = context.WithDeadline(ctx, end)
 				defer cancel()
 			}
 			res := r.Run(ctx, conform.Options{Log: t.Logf, Brief: !await.Long()})

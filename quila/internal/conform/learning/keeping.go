@@ -115,14 +115,12 @@ func (l *library) offer(step int) {
 func delayed(t *conform.T) {
 	const steps = 100
 	rec := short(steps)
+	rec.Batch, rec.Window = 8, 24
 	var n *network.Network[float32]
 	if t.Brief() { // a narrow network opens the gate as well
-		rec.Batch, rec.Window, rec.Warmup = 8, 24, 10
-		n = tiny(t, 1)
-		usage := school.Usage(trainText())
-		n.CodeBias(usage[:])
+		rec.Warmup = 10
+		n = biased(tiny(t, 1))
 	} else {
-		rec.Batch, rec.Window = 8, 24
 		n = newNano(t, 1, nil)
 	}
 	// Every state is worth an entry, so that the gate alone decides.

@@ -34,6 +34,11 @@ func newNano(t *conform.T, seed uint64, threads *grad.Threads) *network.Network[
 	c.Training()
 	n, err := network.New[float32](c, seed, threads)
 	t.Must(err)
+	return biased(n)
+}
+
+// biased starts the bias per code of a network from how often the text has it.
+func biased(n *network.Network[float32]) *network.Network[float32] {
 	usage := school.Usage(trainText())
 	n.CodeBias(usage[:])
 	return n
