@@ -72,9 +72,10 @@ func rootMetadata(body []byte, at *url.URL) ([]byte, bool) {
 	if strings.TrimRight(issuer, "/") == origin || !ofOrigin(issuer, at) {
 		return nil, false
 	}
-	for _, key := range []string{"authorization_endpoint", "token_endpoint", "registration_endpoint"} {
-		if e, ok := m[key]; ok {
-			if e, _ := e.(string); !ofOrigin(e, at) {
+	for key, v := range m {
+		for _, name := range []string{"issuer", "authorization_endpoint", "token_endpoint", "registration_endpoint"} {
+			// The library reads names in any case: one spelled otherwise is refused, not let by.
+			if e, _ := v.(string); strings.EqualFold(key, name) && (key != name || !ofOrigin(e, at)) {
 				return nil, false
 			}
 		}

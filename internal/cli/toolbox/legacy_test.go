@@ -130,6 +130,7 @@ func TestLegacyLogin(t *testing.T) {
 func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(`{"issuer":"http://a/oauth","token_endpoint":"http://a/token","registration_endpoint":"http://a/register"}`))
 	f.Add([]byte(`{"issuer":"http://a@b/oauth","token_endpoint":"//a/token"}`))
+	f.Add([]byte(`{"issuer":"http://a/oauth","TOKEN_endpoint":"http://b/token"}`))
 	at, err := url.Parse("http://a/mcp")
 	if err != nil {
 		f.Fatal(err)
