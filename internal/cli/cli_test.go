@@ -80,7 +80,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	callJSON(t, &r, "bench", "-p", "0", "-n", "4", "-r", "1")
-	text := string(cliCall(t, "bench", "-p", "16", "-n", "0", "-r", "1"))
+	text := string(cliCall(t, "bench", "-p", "16", "-n", "0", "-r", "1", "-t", "1"))
 	if !strings.Contains(text, "prefill 16") || strings.Contains(text, "decode") {
 		t.Errorf("bench of a prompt alone:\n%s", text)
 	}

@@ -85,6 +85,7 @@ func TestBenchSSD(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds of the disk")
 	}
+	t.Parallel() // it mostly waits
 	dir := filepath.Join(t.TempDir(), "cache")
 	out, err := hardwareRun(t, benchStorageCommand, true, "--cache-dir", dir)
 	if err != nil {

@@ -85,6 +85,7 @@ func TestResume(t *testing.T) {
 // A checkpoint that cannot be used is refused or its use is left out, and in
 // either case nothing of it is lost.
 func TestResumeRefused(t *testing.T) {
+	t.Parallel() // it waits for a lock
 	model, dir := storyFile(t), filepath.Join(t.TempDir(), "saved")
 	want, _, _ := resumed(t, model, resumePrompt, dir)
 	manifest := func() string {
