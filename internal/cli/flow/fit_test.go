@@ -35,7 +35,7 @@ func TestFit(t *testing.T) {
 	}
 	dry, wet := filepath.Join(dir, "dry.wav"), filepath.Join(dir, "wet.wav")
 	source := put("noise.json", `{"nodes":[{"name":"n","type":"Noise","params":{"amplitude":0.25}},{"name":"out","type":"Probe"}],"edges":[{"source":"n","target":"out"}]}`)
-	must(t, "run", source, "--seconds", "0.1", "--out", dry)
+	must(t, "run", source, "--seconds", "0.06", "--out", dry)
 	graph := put("eq.json", equaliser)
 	must(t, "run", graph, "--in", dry, "--out", wet, "--set", "low.f0=400", "--set", "low.gain_db=5", "--set", "high.f0=5000", "--set", "high.gain_db=-4")
 	const free = "\n[[param]]\nname = \"*.f0\"\npositive = true\n[[param]]\nname = \"*.gain_db\"\nscale = 10\n"
