@@ -2,6 +2,7 @@ package ring
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -18,13 +19,11 @@ import (
 // weights returns n bytes that codecs make smaller, bfloat16 numbers with few
 // exponents.
 func weights(rng *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		if b[i] = byte(rng.Uint32()); i%2 == 1 {
-			b[i] = 0x3c + b[i]%2
-		}
+	b := make([]byte, 0, n+8)
+	for len(b) < n {
+		b = binary.LittleEndian.AppendUint64(b, rng.Uint64()&0x01ff_01ff_01ff_01ff|0x3c00_3c00_3c00_3c00)
 	}
-	return b
+	return b[:n]
 }
 
 // codedCycle returns units of which most are coded too, and the coded file.

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -31,11 +32,11 @@ type memory struct {
 
 func newMemory(seed uint64, n int) *memory {
 	rng := rand.New(rand.NewPCG(seed, 9))
-	m := &memory{data: make([]byte, n)}
-	for i := range m.data {
-		m.data[i] = byte(rng.Uint32())
+	b := make([]byte, 0, n+8)
+	for len(b) < n {
+		b = binary.LittleEndian.AppendUint64(b, rng.Uint64())
 	}
-	return m
+	return &memory{data: b[:n]}
 }
 
 func (m *memory) Name() string { return "memory" }
