@@ -2,6 +2,7 @@ package engine
 
 import (
 	"atenia/internal/memory/pack"
+	"atenia/internal/policy/adapt"
 )
 
 // The ways in which weights lie, as what is learned about them is named. Codings
@@ -57,21 +58,20 @@ func (e *Engine) learn() {
 	if l == nil {
 		return
 	}
-	run := l.Run()
-	run.Model, run.Threads, run.Pinned = p.identity(), p.Effective().Threads, p.Config.AllThreads
 	e.learnForm()
 	l.Begin(e.record)
 }
 
 // learnForm tells the learner how the weights lie, which changes when they move.
 func (e *Engine) learnForm() {
-	l := e.Plan.Config.Observer.Learner()
+	p := e.Plan
+	l := p.Config.Observer.Learner()
 	if l == nil {
 		return
 	}
-	run := l.Run()
-	run.Form, run.Readers, run.SetReaders = e.Form(), 0, nil
+	run := adapt.Run{Model: p.identity(), Form: e.Form(), Threads: p.Effective().Threads, Pinned: p.Config.AllThreads}
 	if r := e.weights.Stream.Ring; r != nil {
 		run.Readers, run.SetReaders = r.Readers(), r.SetReaders
 	}
+	l.Describe(run)
 }
