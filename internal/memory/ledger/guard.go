@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"runtime"
 	"time"
 )
 
@@ -22,8 +23,13 @@ func guardEvery(left int64) time.Duration {
 	return min(max(guardLeast, time.Duration(min(least, float64(guardMost)))), guardMost)
 }
 
-// A group with less than this share of its limit left is about to be killed.
-const guardShare = 128
+// A group with less than this share of its limit left, and no more than so much, is
+// about to be killed: the kernel takes pages for each processor ahead of their use.
+const (
+	guardShare     = 128
+	guardSpare     = 2 << 20
+	guardProcessor = 256 << 10 // for each
+)
 
 // Guard is the last resort against being killed: it looks whether memory that the
 // program has allocated, reserved or not, will exceed what the control group has
@@ -74,7 +80,7 @@ func (a *Account) exceeded() (e *Error, left int64, limited bool) {
 	if !first { // what grows goes on growing until the next look
 		pending += max(0, heap-before)
 	}
-	if left = m.GroupAvailable - pending - m.GroupLimit/guardShare; left >= 0 {
+	if left = m.GroupAvailable - pending - min(m.GroupLimit/guardShare, guardSpare+guardProcessor*int64(runtime.NumCPU())); left >= 0 {
 		return nil, left, true
 	}
 	return &Error{Program, m.Own + pending, m.GroupAvailable, m.GroupLimit}, 0, true
