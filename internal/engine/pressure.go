@@ -58,6 +58,10 @@ type pressure struct {
 // microseconds.
 const tickEvery = 50 * time.Millisecond
 
+// alarmEvery is the time between two looks while a step runs: others may take
+// gigabytes in a second.
+const alarmEvery = 10 * time.Millisecond
+
 // urgent is how many ticks may follow each other without a step between them
 // while more is needed than there is.
 const urgent = 16
@@ -140,7 +144,8 @@ func (p *pressure) first() error {
 // longer than others need to take the memory that it is computed in.
 func (p *pressure) guard() {
 	defer close(p.guarded)
-	t := time.NewTicker(tickEvery)
+	defer ledger.Relieve()()
+	t := time.NewTicker(alarmEvery)
 	defer t.Stop()
 	for {
 		select {

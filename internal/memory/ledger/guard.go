@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,6 +32,19 @@ const (
 	guardProcessor = 256 << 10 // for each
 )
 
+// guardPatience is how many looks in turn, half a second, those who can give memory
+// back are waited for: what takes it may be faster than a step that is interrupted.
+const guardPatience = int(500 * time.Millisecond / guardLeast)
+
+var relievers atomic.Int64
+
+// Relieve says that the caller sees memory fall short and gives some back, until the
+// returned function is called.
+func Relieve() (end func()) {
+	relievers.Add(1)
+	return func() { relievers.Add(-1) }
+}
+
 // Guard is the last resort against being killed: it looks whether memory that the
 // program has allocated, reserved or not, will exceed what the control group has
 // left once it is touched, and tells full, once, on a goroutine of its own. Until
@@ -40,9 +54,11 @@ func Guard(full func(*Error)) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for {
+		for looks := 0; ; {
 			e, left, limited := Process.exceeded()
-			if e != nil {
+			if looks++; e == nil {
+				looks = 0
+			} else if relievers.Load() == 0 || looks > guardPatience {
 				full(e)
 				return
 			}
