@@ -2,7 +2,6 @@ package engine
 
 import (
 	"atenia/internal/memory/pack"
-	"atenia/internal/policy/adapt"
 )
 
 // The ways in which weights lie, as what is learned about them is named. Codings
@@ -69,7 +68,9 @@ func (e *Engine) learnForm() {
 	if l == nil {
 		return
 	}
-	run := adapt.Run{Model: p.identity(), Form: e.Form(), Threads: p.Effective().Threads, Pinned: p.Config.AllThreads}
+	run := l.Run()
+	run.Model, run.Threads, run.Pinned = p.identity(), p.Effective().Threads, p.Config.AllThreads
+	run.Form, run.Readers, run.SetReaders = e.Form(), 0, nil
 	if r := e.weights.Stream.Ring; r != nil {
 		run.Readers, run.SetReaders = r.Readers(), r.SetReaders
 	}

@@ -28,12 +28,13 @@ const (
 	Activations            // that a backward pass needs
 	Tensors                // of a manager of package memory
 	Samples                // that are measured with
+	Bodies                 // of requests that are read
 	uses
 )
 
 var useNames = []string{
 	"program", "weights", "packed", "streamed", "cache", "scratch", "adapters",
-	"parameters", "gradients", "moments", "activations", "tensors", "samples",
+	"parameters", "gradients", "moments", "activations", "tensors", "samples", "bodies",
 }
 
 // String returns the name of the use, such as "weights".

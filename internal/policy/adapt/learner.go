@@ -165,6 +165,9 @@ func (l *Learner) Weights(model, usual, other string, guess float64) (form, why 
 	return l.weights.Follow(v), why
 }
 
+// Run returns what was described last.
+func (l *Learner) Run() Run { return l.run }
+
 // Describe says what runs: before [Learner.Begin], and whenever the weights have
 // moved. Steps before are learned from as what they were; what was set for them is
 // not kept, since the options and those who take them may be others now.
