@@ -2,6 +2,7 @@ package atenia
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 
 	"atenia/internal/engine"
@@ -24,8 +25,19 @@ func (m *Model) tokenize(ctx context.Context, s string, special bool) ([]int32, 
 	if m.text.Tokenizer == nil {
 		return nil, m.textErr
 	}
+	if least, most := m.text.Tokenizer.Least(len(s)), m.Context(); len(s) > anyText && least > spare*most {
+		return nil, fmt.Errorf("a text of %d bytes: %w", len(s), &ContextError{Prompt: least, Context: most})
+	}
 	return m.text.Tokenizer.EncodeContext(ctx, s, special)
 }
+
+// A text is not tokenized if it is longer than anyText and than so many times what the
+// context holds: to know how many tokens it has would take memory and time for nothing.
+// A normalizer may drop most of a shorter one, such as white space.
+const (
+	anyText = 64 << 10
+	spare   = 4
+)
 
 // Detokenize returns the text of ids, special tokens included.
 func (m *Model) Detokenize(ids []int32) (string, error) {

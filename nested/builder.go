@@ -72,6 +72,7 @@ type Builder[F Float] struct {
 	pulse  Pulse
 	chunks []Chunk
 	counts int
+	weight float64
 }
 
 // A lane is one stream: its memory and its part of a step.
@@ -131,7 +132,7 @@ func (b *Builder[F]) Context(lane int) *Context[F] { return b.lanes[lane].ctx }
 // has changed, except that lanes that start a document have been reset, so that
 // the same step can be repeated. The report is valid until the next step.
 func (b *Builder[F]) Step(chunks []Chunk, rate float64) (*Report, error) {
-	if err := b.Gradients(chunks); err != nil {
+	if err := b.Gradients(chunks, 1); err != nil {
 		return nil, err
 	}
 	b.report.Norm = b.meter.Of(b.model.params)
@@ -150,9 +151,13 @@ func (b *Builder[F]) clear() {
 }
 
 // Gradients is Step without the optimizer, for a trainer that has its own: the
-// gradients of parameters that are due are added to [Model.Params], the others
-// are held, memory is updated and the conductor has advanced.
-func (b *Builder[F]) Gradients(chunks []Chunk) error {
+// gradients of weight times the mean loss of the chunks are added to
+// [Model.Params] where parameters are due, the others are held, memory is updated
+// and the conductor has advanced. The weight is these chunks' share of the loss that
+// the trainer means; what a frozen level buffers has it already when it is due, which
+// may be in a step of another weight.
+func (b *Builder[F]) Gradients(chunks []Chunk, weight float64) error {
+	b.weight = weight
 	if err := b.compute(chunks); err != nil {
 		return err
 	}
@@ -239,7 +244,7 @@ func (b *Builder[F]) lane(r *Runner[F], l *lane[F], c *Chunk) error {
 	for i := range t.Layers {
 		copy(l.active[i*len(t.Layers[i].Active):], t.Layers[i].Active)
 	}
-	return r.Backward(share(l.count, b.counts))
+	return r.Backward(b.weight * share(l.count, b.counts))
 }
 
 // applyGradients passes this step's gradients to the parameters through the

@@ -236,7 +236,7 @@ func TestErrorBuffer(t *testing.T) {
 				pulse := b.Conductor().Pulse(nested.Build)
 				p.active = []bool{pulse.Active(0), pulse.Active(1)}
 				raw := p.gradients(t)[at:][:len(want)]
-				if err := b.Gradients([]nested.Chunk{{IDs: ids, Targets: targets}}); err != nil {
+				if err := b.Gradients([]nested.Chunk{{IDs: ids, Targets: targets}}, 1); err != nil {
 					t.Fatal(err)
 				}
 				if p.active[1] {

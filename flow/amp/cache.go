@@ -6,20 +6,25 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 
 	"atenia/internal/store/durable"
 )
 
-// A key identifies the file that a cache entry describes: if any field differs,
-// the library is queried again.
+// A key identifies the file that a cache entry describes, and the program that
+// queried it, which another build may do better: if any field differs, the library
+// is queried again.
 type key struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
 	MTime  int64  `json:"mtime_ns"`
 	SHA256 string `json:"sha256"`
+	Build  string `json:"build"` // see [build]
 }
 
 // A cacheEntry is what is known of one library: its description, or why it must not
@@ -30,6 +35,19 @@ type cacheEntry struct {
 	Manifest    json.RawMessage `json:"manifest,omitempty"`
 	manifest    *Manifest
 }
+
+// build names this program: by its file, since versions of unreleased ones are equal.
+var build = sync.OnceValue(func() string {
+	path, err := os.Executable()
+	if err != nil {
+		return runtime.Version()
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return runtime.Version()
+	}
+	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+})
 
 // keyOf reads the file: the checksum detects changed files whose time was set
 // back.
@@ -47,7 +65,7 @@ func keyOf(path string) (key, error) {
 	if _, err := io.Copy(h, f); err != nil {
 		return key{}, err
 	}
-	return key{path, info.Size(), info.ModTime().UnixNano(), hex.EncodeToString(h.Sum(nil))}, nil
+	return key{path, info.Size(), info.ModTime().UnixNano(), hex.EncodeToString(h.Sum(nil)), build()}, nil
 }
 
 // file returns the path of the entry for a library.

@@ -3,6 +3,7 @@
 package amp_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -147,6 +148,26 @@ func TestQuarantine(t *testing.T) {
 		s.want(strings.Join(s.asked(), " "), "crash.amp.so")
 		s.put("dir/crash.amp.so", ctest.Library(t, ctest.Include(t)+"/template.c"))
 		s.want(s.run(), "dir/crash.amp.so: scan\nSmooth/2: dir/crash.amp.so\n")
+	})
+	t.Run("another build", func(t *testing.T) { // of Atenia, which may not crash with it
+		s := newSite(t, "dir")
+		s.put("dir/crash.amp.so", ctest.Library(t, "testdata/broken.c", "-DCRASH"))
+		s.want(s.run(), "dir/crash.amp.so: scan, quarantined\n")
+		entries, err := os.ReadDir(s.cfg.Cache)
+		if err != nil || len(entries) != 1 {
+			t.Fatal(entries, err)
+		}
+		file := filepath.Join(s.cfg.Cache, entries[0].Name())
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := bytes.Replace(b, []byte(`"build": "`), []byte(`"build": "1`), 1)
+		if bytes.Equal(other, b) {
+			t.Fatalf("no build in %s", b)
+		}
+		s.write("cache/"+entries[0].Name(), other)
+		s.want(s.run(), "dir/crash.amp.so: scan, quarantined\n")
 	})
 	t.Run("hang", func(t *testing.T) {
 		s := newSite(t, "dir")

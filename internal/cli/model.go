@@ -21,6 +21,7 @@ import (
 type modelFlags struct {
 	cfg    atenia.Config
 	stats  bool // print the placement and its measured cost
+	told   int  // notes about memory that were printed
 	learns bool // the command learns, and keeps an account of the run, unless told not to
 }
 
@@ -145,6 +146,7 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 		fmt.Fprintf(errw, "atenia: --pack %s: %s\natenia: continuing with --pack %s\n", p.Asked, shorten(p.Fault.Error()), p.Mode)
 	}
 	s := model.Streaming()
+	m.told = len(s.Notes)
 	for _, line := range s.Notes {
 		if s.Automatic {
 			line += "; --no-stream maps it instead"
@@ -160,7 +162,11 @@ func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
 	if m.stats {
 		_ = model.Map().WriteText(errw)
 	}
-	if s := model.Streaming(); m.stats && s.Placement != nil {
+	s := model.Streaming()
+	for _, line := range s.Notes[min(m.told, len(s.Notes)):] { // since it was opened
+		fmt.Fprintf(errw, "atenia: %s\n", line)
+	}
+	if m.stats && s.Placement != nil {
 		_ = s.WriteText(errw) // errors of standard error cannot be reported
 		c := s.Compare()
 		_ = c.WriteText(errw)

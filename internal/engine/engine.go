@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"atenia/internal/spelling"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"atenia/internal/exec"
@@ -18,6 +18,7 @@ import (
 	"atenia/internal/policy/observe"
 	"atenia/internal/policy/replay"
 	"atenia/internal/sched"
+	"atenia/internal/spelling"
 )
 
 // ErrStrict is matched by errors about fallbacks that a strict configuration
@@ -255,8 +256,12 @@ func (e *Engine) Placement() *place.Placement {
 }
 
 // Notes are lines for the user: what was decided about memory that nobody asked
-// for.
-func (e *Engine) Notes() []string { return e.Plan.notes }
+// for, when the model was opened and since.
+func (e *Engine) Notes() []string {
+	e.Plan.noting.Lock()
+	defer e.Plan.noting.Unlock()
+	return slices.Clone(e.Plan.notes)
+}
 
 // Automatic reports whether the model is placed within a budget that nobody asked
 // for, because it does not fit.

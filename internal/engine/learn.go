@@ -57,21 +57,22 @@ func (e *Engine) learn() {
 	if l == nil {
 		return
 	}
-	run := l.Run()
-	run.Model, run.Threads, run.Pinned = p.identity(), p.Effective().Threads, p.Config.AllThreads
 	e.learnForm()
 	l.Begin(e.record)
 }
 
 // learnForm tells the learner how the weights lie, which changes when they move.
 func (e *Engine) learnForm() {
-	l := e.Plan.Config.Observer.Learner()
+	p := e.Plan
+	l := p.Config.Observer.Learner()
 	if l == nil {
 		return
 	}
 	run := l.Run()
+	run.Model, run.Threads, run.Pinned = p.identity(), p.Effective().Threads, p.Config.AllThreads
 	run.Form, run.Readers, run.SetReaders = e.Form(), 0, nil
 	if r := e.weights.Stream.Ring; r != nil {
 		run.Readers, run.SetReaders = r.Readers(), r.SetReaders
 	}
+	l.Describe(run)
 }

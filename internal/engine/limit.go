@@ -173,6 +173,8 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 func (p *Plan) note(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	p.Config.Logger.Warn("memory", "note", line)
+	p.noting.Lock()
+	defer p.noting.Unlock()
 	p.notes = append(p.notes, line)
 }
 

@@ -13,7 +13,8 @@ import (
 	"atenia/internal/sched"
 )
 
-// A pace is how long decode passes take. It keeps the last of them.
+// A pace is how long decode passes take with the weights where they are. It keeps
+// the last of them.
 type pace struct {
 	rows  int // of a pass that was predicted
 	seen  int
@@ -39,6 +40,9 @@ func (p *pace) step(s sched.StepInfo) {
 		p.watch(s)
 	}
 }
+
+// restart forgets the passes: the weights have moved.
+func (p *pace) restart() { p.seen = 0 }
 
 // median returns how long a pass took; false if too few were seen.
 func (p *pace) median() (time.Duration, bool) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"atenia/internal/memory/ledger"
@@ -74,7 +75,9 @@ type Plan struct {
 	program   int64           // bytes of the process beside tensors; 0 = not measured
 	needed    int64           // bytes of all, if they do not fit and nobody set a budget; else 0
 	effective *Config         // within what there is; nil before the model is opened
-	notes     []string        // for the user, see Engine.Notes
+
+	noting sync.Mutex
+	notes  []string // for the user, see Engine.Notes
 
 	draft *draftPlan // nil = none
 

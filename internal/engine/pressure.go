@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"atenia/internal/policy/replay"
 	"atenia/internal/policy/route"
 	"atenia/internal/sched"
+	"atenia/internal/spelling"
 )
 
 // A pressure moves what a model keeps in memory while it runs. Between two steps
@@ -44,6 +46,7 @@ type pressure struct {
 	ids     []string // scratch
 	moved   bool     // an owner moved something since the weights were brought there
 	unready error    // of the last attempt to move
+	over    uint64   // samples in turn at which more was held than the limit
 	learned *learn.Policy
 	latency time.Duration // of the last step with one token for each sequence
 	event   observe.Event // what moves now
@@ -53,6 +56,10 @@ type pressure struct {
 // tickEvery is the least time between two samples. A sample takes some ten
 // microseconds.
 const tickEvery = 50 * time.Millisecond
+
+// alarmEvery is the time between two looks while a step runs: others may take
+// gigabytes in a second.
+const alarmEvery = 10 * time.Millisecond
 
 // urgent is how many ticks may follow each other without a step between them
 // while more is needed than there is.
@@ -88,7 +95,30 @@ func (e *Engine) watch(d *file.Description) (*pressure, error) {
 	if err := p.register(); err != nil {
 		return nil, err
 	}
+	p.promise()
 	return p, p.first()
+}
+
+// promise keeps for this model what it cannot run without, one unit of the ring
+// among it: an answer that has begun goes on in it although others have taken the
+// memory since.
+func (p *pressure) promise() {
+	c := p.placing(1)
+	_, err := p.e.Plan.footprint.Place(c)
+	short, ok := errors.AsType[*place.FloorError](err)
+	if !ok || short.Tier != memory.RAM {
+		return
+	}
+	f := p.e.Plan.footprint
+	n := short.Floor + int64(len(short.Parts)+len(f.tensors))*2*place.BlockBytes // rounded to pages,
+	n += int64(len(f.model.Plans.Prefill.Plan.States)) * sched.SlabBytes            // and keys and values to slabs
+	for _, x := range short.Parts {
+		if x.Name == programReserveName {
+			n -= x.Bytes
+		}
+	}
+	a := p.e.Plan.account
+	a.Promise(n + a.Of(ledger.Program))
 }
 
 // first is the tick before the first step: it routes the kernels, and moves
@@ -113,7 +143,8 @@ func (p *pressure) first() error {
 // longer than others need to take the memory that it is computed in.
 func (p *pressure) guard() {
 	defer close(p.guarded)
-	t := time.NewTicker(tickEvery)
+	defer ledger.Relieve()()
+	t := time.NewTicker(alarmEvery)
 	defer t.Stop()
 	for {
 		select {
@@ -201,11 +232,25 @@ func (p *pressure) between(pause *sched.Pause) {
 	if limit > 0 {
 		p.e.Plan.account.SetLimit(limit)
 		p.turn(p.pressed(limit, stalled), limit, pause)
+		p.warn(limit)
 		alarm := p.need()
 		if p.futile > 0 { // less would not be moved at once, so it need not interrupt
 			alarm = min(alarm, min(p.futile, limit)*(headroom-1)/headroom)
 		}
 		p.alarm.Store(alarm)
+	}
+}
+
+// warn says once that what the model cannot run without is more than the limit: when
+// weights have had time to leave.
+func (p *pressure) warn(limit int64) {
+	over := max(p.e.Plan.account.Over(), ledger.Process.Over())
+	if over == 0 {
+		p.over = 0
+		return
+	}
+	if p.over++; p.over == respite {
+		p.e.Plan.note("memory fell to %s while the model ran, which is %s less than it needs: it went on with what it needs", spelling.Size(limit), spelling.Size(over))
 	}
 }
 

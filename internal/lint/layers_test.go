@@ -30,7 +30,7 @@ var faces = map[string]string{
 	"examples/...":         ". flow/... nested/... grad/... tensor",
 	"internal/cli/toolbox": ". internal/fault internal/store/durable",
 	"internal/cli/flow":    "flow/... internal/cli/command internal/spelling internal/store/durable",
-	"serve/...":            ". serve/... internal/fault internal/spelling",
+	"serve/...":            ". serve/... internal/fault internal/memory/ledger internal/spelling",
 	"internal/cli/quila":   "quila/... internal/cli/command internal/spelling internal/store/durable",
 	"internal/cli/...":     ". serve internal/cli/... internal/bench/... internal/engine internal/fault internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab internal/toml",
 }

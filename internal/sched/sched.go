@@ -11,6 +11,7 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/fault"
+	"atenia/internal/memory/kv"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/sched/states"
 	"atenia/internal/store/sequence"
@@ -74,6 +75,9 @@ type Config struct {
 
 // IdleTick is how often [Config.Between] is called while nothing is computed.
 const IdleTick = 200 * time.Millisecond
+
+// SlabBytes is the least that is reserved at a time for keys and values.
+const SlabBytes = kv.SlabBytes
 
 // A StepInfo describes a computed step.
 type StepInfo struct {

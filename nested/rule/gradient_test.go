@@ -348,3 +348,20 @@ func TestSpans(t *testing.T) {
 		close(t, what+"gradient of the state", a.ds0, b.ds0, 1e-11)
 	}
 }
+
+// TestFirstState: without the gradient of the first state, which training does not
+// ask for, all others are as with it.
+func TestFirstState(t *testing.T) {
+	t.Parallel()
+	for _, n := range Names() {
+		v := variant{n, Config{}}
+		a, b := newPassage[float64](t, v, 6, span+5, 78), newPassage[float64](t, v, 6, span+5, 78)
+		b.ds0 = nil
+		for _, c := range []*passage[float64]{a, b} {
+			c.forward()
+			c.backward()
+		}
+		close(t, string(n)+": gradient of x", a.dx, b.dx, 1e-12)
+		close(t, string(n)+": gradient of parameters", a.dp, b.dp, 1e-12)
+	}
+}

@@ -19,8 +19,8 @@ const fixedTokens = 1 << 30
 // vector.
 const pageAlign = 64
 
-// slabBytes is the minimum that a cache allocates at a time.
-const slabBytes = 4 << 20
+// SlabBytes is the least that a [Cache] allocates at a time, unless its budget is less.
+const SlabBytes = 4 << 20
 
 // Config describes the pages of a [Cache].
 type Config struct {
@@ -85,7 +85,7 @@ func New(c Config) (*Cache, error) {
 		cfg:     c,
 		stride:  stride,
 		limit:   limit,
-		perSlab: min(max(slabBytes/stride, 1), limit),
+		perSlab: min(max(SlabBytes/stride, 1), limit),
 	}, nil
 }
 

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"runtime"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,8 +24,26 @@ func guardEvery(left int64) time.Duration {
 	return min(max(guardLeast, time.Duration(min(least, float64(guardMost)))), guardMost)
 }
 
-// A group with less than this share of its limit left is about to be killed.
-const guardShare = 128
+// A group with less than this share of its limit left, and no more than so much, is
+// about to be killed: the kernel takes pages for each processor ahead of their use.
+const (
+	guardShare     = 128
+	guardSpare     = 2 << 20
+	guardProcessor = 256 << 10 // for each
+)
+
+// guardPatience is how many looks in turn, half a second, those who can give memory
+// back are waited for: what takes it may be faster than a step that is interrupted.
+const guardPatience = int(500 * time.Millisecond / guardLeast)
+
+var relievers atomic.Int64
+
+// Relieve says that the caller sees memory fall short and gives some back, until the
+// returned function is called.
+func Relieve() (end func()) {
+	relievers.Add(1)
+	return func() { relievers.Add(-1) }
+}
 
 // Guard is the last resort against being killed: it looks whether memory that the
 // program has allocated, reserved or not, will exceed what the control group has
@@ -34,9 +54,11 @@ func Guard(full func(*Error)) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for {
+		for looks := 0; ; {
 			e, left, limited := Process.exceeded()
-			if e != nil {
+			if looks++; e == nil {
+				looks = 0
+			} else if relievers.Load() == 0 || looks > guardPatience {
 				full(e)
 				return
 			}
@@ -74,7 +96,7 @@ func (a *Account) exceeded() (e *Error, left int64, limited bool) {
 	if !first { // what grows goes on growing until the next look
 		pending += max(0, heap-before)
 	}
-	if left = m.GroupAvailable - pending - m.GroupLimit/guardShare; left >= 0 {
+	if left = m.GroupAvailable - pending - min(m.GroupLimit/guardShare, guardSpare+guardProcessor*int64(runtime.NumCPU())); left >= 0 {
 		return nil, left, true
 	}
 	return &Error{Program, m.Own + pending, m.GroupAvailable, m.GroupLimit}, 0, true

@@ -28,12 +28,13 @@ const (
 	Activations            // that a backward pass needs
 	Tensors                // of a manager of package memory
 	Samples                // that are measured with
+	Bodies                 // of requests that are read
 	uses
 )
 
 var useNames = []string{
 	"program", "weights", "packed", "streamed", "cache", "scratch", "adapters",
-	"parameters", "gradients", "moments", "activations", "tensors", "samples",
+	"parameters", "gradients", "moments", "activations", "tensors", "samples", "bodies",
 }
 
 // String returns the name of the use, such as "weights".
@@ -67,6 +68,7 @@ type Account struct {
 	watch *watch   // of the process's account; nil = none
 	mu    sync.Mutex
 	limit int64
+	least int64 // see Promise
 	held  int64
 	peak  int64
 	of    [uses]int64
@@ -107,6 +109,18 @@ func (a *Account) Limit() int64 {
 		return 0
 	}
 	return a.limit
+}
+
+// Promise lets n bytes be held whatever the limits of the account, and of those
+// that it is a part of, become: what a run that has begun cannot go on without.
+// More than that finds room or fails, as ever.
+func (a *Account) Promise(n int64) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.least = n
 }
 
 // Held returns the bytes that are held.
@@ -163,8 +177,9 @@ func (a *Account) Over() int64 {
 	return max(0, a.held-a.limit)
 }
 
-// take holds n more bytes, or fewer for a negative n.
-func (a *Account) take(u Use, n int64, outside bool) error {
+// take holds n more bytes, or fewer for a negative n. What was promised to the
+// account, or to a part of it, has no limit.
+func (a *Account) take(u Use, n int64, outside, promised bool) error {
 	if a == nil {
 		return nil
 	}
@@ -176,10 +191,11 @@ func (a *Account) take(u Use, n int64, outside bool) error {
 		}
 		a.look(n)
 	}
-	if free := max(0, a.limit-a.held); n > free {
+	promised = promised || a.held+n <= a.least
+	if free := max(0, a.limit-a.held); n > free && !promised {
 		return &Error{u, n, free, a.limit}
 	}
-	if err := a.whole.take(u, n, outside); err != nil {
+	if err := a.whole.take(u, n, outside, promised); err != nil {
 		return err
 	}
 	a.hold(u, n)
@@ -212,7 +228,7 @@ func (a *Account) Reserve(u Use, n int64) (Reservation, error) { return a.reserv
 func (a *Account) ReserveOutside(u Use, n int64) (Reservation, error) { return a.reserve(u, n, true) }
 
 func (a *Account) reserve(u Use, n int64, outside bool) (Reservation, error) {
-	if err := a.take(u, n, outside); err != nil {
+	if err := a.take(u, n, outside, false); err != nil {
 		return Reservation{}, err
 	}
 	return Reservation{a, u, outside, n}, nil
@@ -224,7 +240,7 @@ func (r *Reservation) Bytes() int64 { return r.n }
 // Resize holds n bytes in place of those held now. If that fails, with an
 // [*Error], nothing has changed; holding fewer does not fail.
 func (r *Reservation) Resize(n int64) error {
-	if err := r.a.take(r.use, n-r.n, r.outside); err != nil {
+	if err := r.a.take(r.use, n-r.n, r.outside, false); err != nil {
 		return err
 	}
 	r.n = n
@@ -233,6 +249,6 @@ func (r *Reservation) Resize(n int64) error {
 
 // Release holds the bytes no longer. It may be called more than once.
 func (r *Reservation) Release() {
-	_ = r.a.take(r.use, -r.n, r.outside) // giving back does not fail
+	_ = r.a.take(r.use, -r.n, r.outside, false) // giving back does not fail
 	r.n = 0
 }

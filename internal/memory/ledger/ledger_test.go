@@ -83,3 +83,38 @@ func TestLimitFalls(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPromise: what was promised to a part can be held whatever the limits have
+// become, its own and that of the whole, and no more than that.
+func TestPromise(t *testing.T) {
+	whole := New(nil, 1000)
+	a, other := New(whole, 500), New(whole, 0)
+	a.Promise(300)
+	r, err := a.Reserve(Weights, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole.SetLimit(50)
+	a.SetLimit(50)
+	if _, err := other.Reserve(Cache, 1); !errors.Is(err, ErrFull) {
+		t.Errorf("to an account without a promise: %v", err)
+	}
+	if _, err := a.Reserve(Cache, 201); !errors.Is(err, ErrFull) {
+		t.Errorf("more than was promised: %v", err)
+	}
+	more, err := a.Reserve(Cache, 150)
+	if err != nil {
+		t.Error(err)
+	}
+	if err := r.Resize(150); err != nil {
+		t.Error(err)
+	}
+	if a.Over() != 250 || whole.Over() != 250 {
+		t.Errorf("over by %d and %d", a.Over(), whole.Over())
+	}
+	more.Release()
+	r.Release()
+	if whole.Held() != 0 {
+		t.Errorf("%d are held at the end", whole.Held())
+	}
+}

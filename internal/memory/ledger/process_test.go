@@ -103,9 +103,9 @@ func TestExceeded(t *testing.T) {
 	if e, _, limited := a.exceeded(); e != nil || !limited {
 		t.Errorf("100 MiB left: %v, %t", e, limited)
 	}
-	m.GroupAvailable = 3 * mib
-	if e, _, _ := a.exceeded(); e == nil || e.Free != 3*mib || e.Limit != 512*mib {
-		t.Errorf("3 MiB left: %v", e)
+	m.GroupAvailable = 2 * mib
+	if e, _, _ := a.exceeded(); e == nil || e.Free != 2*mib || e.Limit != 512*mib {
+		t.Errorf("2 MiB left: %v", e)
 	}
 	m.GroupAvailable, m.Own = 40*mib, 1 // all of this program's memory is still to be touched
 	b := make([]byte, 64*mib)

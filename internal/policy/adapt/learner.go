@@ -68,8 +68,7 @@ type Learner struct {
 	current *turn // of the step that runs
 	weights learn.Handle
 	asked   learn.Pick // its inputs
-	form    string
-	steps   int // that decoded
+	steps   int        // that decoded
 	changes []Change
 	saved   time.Duration
 	ticks   int // since the last save
@@ -82,7 +81,7 @@ type placeKey struct {
 	rows   int
 }
 
-// A Run is what a model that was opened lets a learner set.
+// A Run is what a model lets a learner set, as its weights lie now.
 type Run struct {
 	Model   string // identity, equal for equal models
 	Form    string // how the weights lie: packed, mapped or streamed
@@ -166,16 +165,24 @@ func (l *Learner) Weights(model, usual, other string, guess float64) (form, why 
 	return l.weights.Follow(v), why
 }
 
-// Run returns the description of what runs, to be filled in before
-// [Learner.Begin].
-func (l *Learner) Run() *Run { return &l.run }
+// Run returns what was described last.
+func (l *Learner) Run() Run { return l.run }
+
+// Describe says what runs: before [Learner.Begin], and whenever the weights have
+// moved. Steps before are learned from as what they were; what was set for them is
+// not kept, since the options and those who take them may be others now.
+func (l *Learner) Describe(r Run) {
+	l.end(l.current)
+	l.current = nil
+	clear(l.places)
+	l.run = r
+}
 
 // Begin is called before the first step. Decisions are recorded by rec, that of
 // [Learner.Weights] now.
 func (l *Learner) Begin(rec replay.Recorder) {
 	l.rec = rec
 	if len(l.asked.Arms) > 0 {
-		l.form = l.run.Form
 		l.rec.Picked(&l.asked)
 	}
 	// No device computes yet: the choice says so, and its rule is on record.
@@ -345,8 +352,8 @@ func (l *Learner) end(t *turn) {
 	if t.trying != &t.threads && l.run.Readers > 0 {
 		t.readers.Observe(t.option[1], seconds, ok)
 	}
-	if l.form != "" {
-		l.weights.Observe(l.form, seconds, ok)
+	if len(l.asked.Arms) > 0 {
+		l.weights.Observe(l.run.Form, seconds, ok) // which may be none of the two
 	}
 }
 

@@ -21,7 +21,7 @@ func begin(t testing.TB, c Config, rec replay.Recorder) (*Learner, *int) {
 		t.Fatal(err)
 	}
 	readers := new(int)
-	*l.Run() = Run{Model: "m", Form: "streamed", Threads: 4, Readers: 8, SetReaders: func(n int) { *readers = n }}
+	l.Describe(Run{Model: "m", Form: "streamed", Threads: 4, Readers: 8, SetReaders: func(n int) { *readers = n }})
 	l.Begin(rec)
 	return l, readers
 }
@@ -133,7 +133,7 @@ func TestNextRun(t *testing.T) {
 		}
 		forms = append(forms, form)
 		readers := 0
-		*l.Run() = Run{Model: "m", Form: form, Threads: 4, Pinned: true, SetReaders: func(int) {}}
+		l.Describe(Run{Model: "m", Form: form, Threads: 4, Pinned: true, SetReaders: func(int) {}})
 		l.Begin(replay.Recorder{})
 		cost := 1.0
 		if form == "mapped" {
@@ -165,13 +165,53 @@ func TestPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	*l.Run() = Run{Model: "m", Form: "packed", Threads: 4, Pinned: true}
+	l.Describe(Run{Model: "m", Form: "packed", Threads: 4, Pinned: true})
 	l.Begin(replay.Recorder{})
 	readers := 0
 	for range 50 {
 		steps(l, &readers, 50, shared(1))
 		if n := l.Before(1, true); n != 4 {
 			t.Fatalf("%d threads", n)
+		}
+	}
+}
+
+// TestMoved: a turn is of the plan that it was taken for. After weights that were
+// mapped are streamed, the readers of the new ring are set, and how long streamed
+// steps take is not learned of mapped ones.
+func TestMoved(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "learning")
+	l, err := Open(t.Context(), Config{Path: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Weights("m", "packed", "mapped", 1.3)
+	l.Describe(Run{Model: "m", Form: "mapped", Threads: 2})
+	l.Begin(replay.Recorder{})
+	step := func(took time.Duration) {
+		l.Before(1, true)
+		l.After(Step{Start: time.Unix(1000, 0), Took: took, Decode: true}, time.Second)
+	}
+	step(time.Second)
+	step(window / 2) // no whole episode yet
+	var first, second int
+	l.Describe(Run{Model: "m", Form: "streamed", Threads: 2, Readers: 8, SetReaders: func(n int) { first = n }})
+	step(5 * time.Second)
+	l.Describe(Run{Model: "m", Form: "streamed", Threads: 2, Readers: 2, SetReaders: func(n int) { second = n }})
+	step(7 * time.Second)
+	if first != 8 || second != 2 {
+		t.Errorf("the readers set are %d and %d, want 8 and 2", first, second)
+	}
+	counts := map[string]uint64{}
+	for _, p := range l.picker.Known() {
+		for _, a := range p.Arms {
+			counts[p.Class+" "+p.Knob.String()+" "+a.Option] += uint64(a.Count)
+		}
+	}
+	want := map[string]uint64{"decode mapped threads 2": 2, "decode streamed threads 2": 2, "decode weights mapped": 2}
+	for what, n := range want {
+		if counts[what] != n {
+			t.Errorf("%s: %d episodes, want %d (%v)", what, counts[what], n, counts)
 		}
 	}
 }
@@ -210,7 +250,7 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if l, err := Open(t.Context(), Config{Path: file, FS: fsys}); err == nil { // else it was killed while reading
-			*l.Run() = Run{Model: "m", Form: "streamed", Threads: 4, Readers: 8, SetReaders: func(n int) { *readers = n }}
+			l.Describe(Run{Model: "m", Form: "streamed", Threads: 4, Readers: 8, SetReaders: func(n int) { *readers = n }})
 			l.Begin(replay.Recorder{})
 			steps(l, readers, 20, shared(0))
 			_ = l.Close()

@@ -2,6 +2,7 @@ package token
 
 import (
 	"context"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -23,6 +24,9 @@ type Tokenizer struct {
 	// origins is set if splitting depends on the position of a piece in the
 	// original text, even without offsets.
 	origins bool
+
+	longest sync.Once // guards widest
+	widest  int       // bytes of the longest token, see Least
 }
 
 // Encode returns the ids of text; special adds the tokens that the model expects
@@ -227,6 +231,17 @@ func toPoints(points []int32, o Span) Span {
 		return Span{A: points[o.A], B: points[o.B-1] + 1}
 	}
 	return Span{A: points[o.A], B: points[o.A] + 2}
+}
+
+// Least returns how many tokens a text of so many bytes has at the least, if none of it
+// is dropped or unknown.
+func (t *Tokenizer) Least(bytes int) int {
+	t.longest.Do(func() {
+		for _, s := range t.lex.Tokens {
+			t.widest = max(t.widest, len(s))
+		}
+	})
+	return bytes / max(t.widest, 1)
 }
 
 // VocabSize returns the highest id plus one.

@@ -27,8 +27,6 @@ type Model struct {
 	ctx     *nested.Context[float32]
 	lanes   int
 	chunks  []nested.Chunk
-	before  [][]float32 // gradients of earlier batches of a step
-	sums    [][]float32 // of this batch
 	held    []bool
 }
 
@@ -47,11 +45,7 @@ func New(c nested.Config, lanes int, p *grad.Threads) (*Model, error) {
 		return nil, err
 	}
 	m.ctx = m.model.NewContext()
-	for _, q := range m.model.Params() {
-		m.before = append(m.before, make([]float32, len(q.Value)))
-		m.sums = append(m.sums, make([]float32, len(q.Value)))
-	}
-	m.held = make([]bool, len(m.sums))
+	m.held = make([]bool, len(m.model.Params()))
 	return m, nil
 }
 
@@ -77,10 +71,7 @@ func (m *Model) Backward(b *data.Batch, share float64) (loss float64, err error)
 		return 0, fmt.Errorf("%w: a batch of %d rows for %d lanes", train.ErrConfig, len(b.Lens), m.lanes)
 	}
 	params := m.model.Params()
-	for i, p := range params {
-		copy(m.before[i], p.Grad)
-		clear(p.Grad)
-		clear(m.sums[i])
+	for i := range m.held {
 		m.held[i] = true
 	}
 	counted := count(b.Labels)
@@ -90,23 +81,16 @@ func (m *Model) Backward(b *data.Batch, share float64) (loss float64, err error)
 		if !more {
 			break
 		}
-		if err := m.builder.Gradients(m.chunks); err != nil {
+		part := float64(n) / float64(max(1, counted))
+		if err := m.builder.Gradients(m.chunks, part*share); err != nil {
 			return 0, err
 		}
-		part := float64(n) / float64(max(1, counted))
 		loss += part * m.builder.Report().Loss
 		for i, p := range params {
 			m.held[i] = m.held[i] && p.Hold
-			for k, g := range p.Grad {
-				m.sums[i][k] += float32(part*share) * g
-			}
-			clear(p.Grad)
 		}
 	}
 	for i, p := range params {
-		for k, g := range m.sums[i] {
-			p.Grad[k] = m.before[i][k] + g
-		}
 		p.Hold = m.held[i]
 	}
 	return loss, nil

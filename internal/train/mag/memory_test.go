@@ -183,3 +183,79 @@ func TestFolder(t *testing.T) {
 		t.Errorf("another number of lanes is restored: %v", err)
 	}
 }
+
+// TestFrozenShare: what a frozen level has buffered is part of the loss of the batch
+// that it is from, whatever chunk and batch it is released in.
+func TestFrozenShare(t *testing.T) {
+	t.Parallel()
+	const name = "layers.0.levels.1.W_Q"
+	row := func(s string, ignored int) *data.Batch { // of 9 positions: chunks of 6 and 3
+		b := &data.Batch{Lens: []int{len(s) - 1}}
+		for i := range len(s) - 1 {
+			b.Tokens, b.Labels = append(b.Tokens, int32(s[i])), append(b.Labels, int32(s[i+1]))
+		}
+		for i := range ignored {
+			b.Labels[i] = data.Ignored
+		}
+		return b
+	}
+	of := func(m *Model) (at int, g []float32) {
+		for _, p := range m.model.Params() {
+			if p.Name == name {
+				return at, p.Grad
+			}
+			at += len(p.Value)
+		}
+		t.Fatal("no " + name)
+		return 0, nil
+	}
+	for _, c := range []struct {
+		ignored int
+		share   float64
+		want    float64
+	}{{0, 1, 3. / 9}, {4, 1, 3. / 5}, {0, .25, .25 * 3 / 9}, {6, .5, .5}} {
+		first, second := row("abcdefghij", c.ignored), row("qwertyuiop", 2)
+		after := newModel(t, 1)
+		if _, err := after.Backward(first, c.share); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range after.model.Params() {
+			clear(p.Grad)
+		}
+		alone := newModel(t, 1) // the same second batch, with nothing buffered
+		alone.builder.Conductor().Resume(2)
+		for _, m := range []*Model{after, alone} {
+			if _, err := m.Backward(second, .75); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The frozen chunk's own gradient, of the mean loss of its positions.
+		r, err := alone.model.NewRunner(true, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := alone.model.NewContext()
+		all, _ := alone.Size()
+		g := make([]float32, all)
+		if _, err := r.Forward(nested.NewPulse(0, nested.Build, true, true), ctx, first.Tokens[:6], first.Labels[:6], make([]float32, all)); err != nil {
+			t.Fatal(err)
+		}
+		r.Commit()
+		if _, err := r.Forward(nested.NewPulse(1, nested.Build, true, false), ctx, first.Tokens[6:], first.Labels[6:], g); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Backward(1); err != nil {
+			t.Fatal(err)
+		}
+		at, got := of(after)
+		_, without := of(alone)
+		var along, length float64
+		for i := range got {
+			along += float64(got[i]-without[i]) * float64(g[at+i])
+			length += float64(g[at+i]) * float64(g[at+i])
+		}
+		if w := along / length; math.Abs(w-c.want) > 1e-3*c.want {
+			t.Errorf("%d labels ignored, a share of %v: the frozen chunk has a weight of %v, want %v", c.ignored, c.share, w, c.want)
+		}
+	}
+}

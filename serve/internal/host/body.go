@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"atenia/internal/memory/ledger"
 )
 
 // A body must come within a time: a client that sends it a byte a minute, or half of
@@ -51,25 +53,44 @@ const restTime = 5 * time.Second
 // be: those of as many requests as may be under way.
 var errCrowded = errors.New("too many bytes of unfinished bodies")
 
-// collect reads a body, which counts for what unfinished bodies hold.
+// collect reads a body, which counts for what unfinished bodies hold, and for the memory
+// of the process.
 func (h *Host) collect(body io.Reader) ([]byte, error) {
-	m := &metered{body, h, 0}
-	defer func() { h.held.Add(-m.n) }()
+	m := &metered{r: body, h: h}
+	defer func() {
+		h.held.Add(-m.n)
+		m.room.Release()
+	}()
 	return io.ReadAll(m)
 }
 
 // A metered reader counts what unfinished bodies hold.
 type metered struct {
-	r io.Reader
-	h *Host
-	n int64
+	r    io.Reader
+	h    *Host
+	n    int64
+	room ledger.Reservation
 }
+
+// roomStep is what is reserved at a time for a body that is longer: a small one costs
+// no look at the account.
+const roomStep = 1 << 20
 
 func (m *metered) Read(b []byte) (int, error) {
 	n, err := m.r.Read(b)
 	m.n += int64(n)
 	if m.h.held.Add(int64(n)) > m.h.limits.Body*int64(m.h.limits.Requests) && err == nil {
 		err = errCrowded
+	}
+	if need := m.n &^ (roomStep - 1); need > m.room.Bytes() && err == nil {
+		if m.room.Bytes() == 0 {
+			m.room, err = ledger.Process.Reserve(ledger.Bodies, need)
+		} else {
+			err = m.room.Resize(need)
+		}
+		if err != nil {
+			err = errors.Join(errCrowded, err)
+		}
 	}
 	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"unicode/utf8"
 )
@@ -74,15 +75,26 @@ func decode(body []byte, v any) (unknown string, err error) {
 	if at := invalidUTF8(body); at >= 0 {
 		return "", Invalid("", "the body is not valid UTF-8 at byte %d", at)
 	}
-	if err := json.Unmarshal(body, v); err != nil {
-		return "", malformed(err)
+	if err := survey(body); err != nil {
+		return "", err
 	}
-	// Which fields are unknown is found by decoding into another value: the strict
-	// decoder stops at the first.
+	reset := kept(v)
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
-	if err := d.Decode(newLike(v)); err != nil {
+	if err = d.Decode(v); err == nil {
+		_, err = d.Token() // what follows the value
+		if err == io.EOF {
+			return "", nil
+		}
+	}
+	// An unknown field, or a fault that is told with its place. The strict decoder goes on
+	// after a field, but keeps only the first thing that it meets.
+	if err != nil {
 		fmt.Sscanf(err.Error(), "json: unknown field %q", &unknown)
+	}
+	reset()
+	if err := json.Unmarshal(body, v); err != nil {
+		return "", malformed(err)
 	}
 	return unknown, nil
 }

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -25,7 +27,8 @@ func TestDecode(t *testing.T) {
 		{`[]`, "", "the body is a JSON array at byte 1, want an object"},
 		{"", "", "the body is empty, want a JSON object"},
 		{"{\"model\":\"\xff\"}", "", "the body is not valid UTF-8 at byte 10"},
-		{strings.Repeat("[", 20000), "", "the body is not JSON: invalid character '[' exceeded max depth at byte 10001"},
+		{strings.Repeat("[", 20000), "", "lists and objects are nested more than 64 deep at byte 64 of the body"},
+		{`{"n":1,"colour":{},"model":2}`, "", "model is a JSON number at byte 28, want a string"}, // behind an unknown field
 	} {
 		unknown, err := decode([]byte(c.body), new(sample))
 		got := ""
@@ -36,4 +39,61 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%.40s: unknown %q, error %q, want %q and %q", c.body, unknown, got, c.unknown, c.err)
 		}
 	}
+}
+
+// TestSurvey: what costs much more than its bytes is refused before it is decoded, with
+// its place; what people send is not.
+func TestSurvey(t *testing.T) {
+	list := func(field, element string, n int) string {
+		return `{"` + field + `":[` + strings.Repeat(element+",", n-1) + element + "]}"
+	}
+	for _, c := range []struct{ body, err string }{
+		{list("messages", "{}", 4096), ""},
+		{list("messages", "{}", 4097), "messages has more than 4096 elements (byte 12301 of the body)"},
+		{list("messages", `[]`, 4097), "messages has more than 4096 elements"},
+		{list("messages", ` null `, 4097), "messages has more than 4096 elements"},
+		{list("x", "true", 4097), "x has more than 4096 elements"},
+		{list("input", `"a"`, 2048), ""},
+		{list("input", `"a"`, 2049), "input has more than 2048 elements"},
+		{list("prompt", "[1, 2,3]", 2049), "prompt has more than 2048 elements"},
+		{list("documents", `"]"`, 2049), "documents has more than 2048 elements"},
+		{list("prompt", "1", 100000), ""}, // tokens
+		{list("prompt", "-1.5e+3", 100000), ""},
+		{list("stop", `"\\\""`, 65), "stop has more than 64 elements"},
+		{list("tools", "{}", 257), "tools has more than 256 elements"},
+		{`{"messages":[` + strings.TrimSuffix(strings.Repeat(list("content", "{}", 100)+",", 1000), ",") + `]}`, "the body has more than 65536 objects"},
+		{strings.Repeat(`{"a":`, 64) + "1" + strings.Repeat("}", 64), ""},
+		{strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65), "nested more than 64 deep"},
+		{list("enum", `"a"`, 20000), ""},
+		{`{"a":"` + strings.Repeat("[{,", 9999) + `","messages":[]}`, ""}, // in a text
+		{"]]]][[[", ""}, {`"`, ""}, {`{"a`, ""}, {`{"a\`, ""}, {"[tru", ""}, // no JSON is the decoder's
+	} {
+		err := survey([]byte(c.body))
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%.40s: %v, want %q", c.body, err, c.err)
+		}
+	}
+	body := []byte(list("messages", `{"role":"user","content":"x"}`, 4000))
+	if n := testing.AllocsPerRun(5, func() { _ = survey(body) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// FuzzSurvey: no bytes are too odd to be looked at, and a value with a list that is too
+// long is refused however it is written.
+func FuzzSurvey(f *testing.F) {
+	f.Add([]byte(`{"messages":[{"role":"user","content":["a",null,true,-1.5e3]}],"stop":["\\\""]}`))
+	f.Add([]byte(`[[[{}]],"`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_ = survey(b)
+		var v any
+		if json.Unmarshal(b, &v) != nil {
+			return
+		}
+		many := append(append([]byte("["), bytes.Repeat(append(append([]byte{}, b...), ','), mostMessages)...), b...)
+		_, number := v.(float64)
+		if err := survey(append(many, ']')); (err == nil) != number {
+			t.Errorf("%d times %q: %v", mostMessages+1, b, err)
+		}
+	})
 }

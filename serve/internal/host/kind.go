@@ -2,8 +2,13 @@ package host
 
 import "reflect"
 
-// newLike returns a pointer to a zero value of what v points to.
-func newLike(v any) any { return reflect.New(reflect.TypeOf(v).Elem()).Interface() }
+// kept returns a function that sets what v points to back to what it is now.
+func kept(v any) (reset func()) {
+	x := reflect.ValueOf(v).Elem()
+	was := reflect.New(x.Type()).Elem()
+	was.Set(x)
+	return func() { x.Set(was) }
+}
 
 // kindName is what JSON calls the values of a Go type.
 func kindName(t reflect.Type) string {

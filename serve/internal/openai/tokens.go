@@ -25,6 +25,9 @@ func tokenize(_ http.ResponseWriter, r *host.Request) error {
 	if text == nil {
 		return host.Invalid("content", "content is missing")
 	}
+	if len(*text) > mostText {
+		return host.Invalid("content", "a text of %d bytes, the most is %d: send it in parts", len(*text), mostText)
+	}
 	l, err := r.Borrow(in.Model)
 	if err != nil {
 		return err
@@ -40,6 +43,10 @@ func tokenize(_ http.ResponseWriter, r *host.Request) error {
 	}
 	return r.WriteJSON(http.StatusOK, map[string]any{"tokens": ids, "count": len(ids), "max_model_len": l.Context()})
 }
+
+// mostText is how long a text may be that is only tokenized: the ids of a longer one
+// would take much more memory than itself.
+const mostText = 1 << 20
 
 func detokenize(_ http.ResponseWriter, r *host.Request) error {
 	var in struct {

@@ -1,0 +1,46 @@
+package serve
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestBodiesThatCost: a body of a few megabytes does not cost hundreds of them, in any
+// dialect. It is refused, with the field that is to blame, before it is decoded.
+func TestBodiesThatCost(t *testing.T) {
+	_, web := newServer(t, Config{})
+	const size = 2 << 20
+	list := func(before, element, after string) string {
+		n := size / (len(element) + 1)
+		return before + "[" + strings.Repeat(element+",", n) + element + "]" + after
+	}
+	for _, c := range []struct{ path, body, want string }{
+		{"/v1/chat/completions", list(`{"messages":`, `{}`, `}`), "messages has more than 4096 elements"},
+		{"/v1/chat/completions", list(`{"messages":[{"role":"user","content":`, `{}`, `}]}`), "content has more than 4096 elements"},
+		{"/v1/chat/completions", list(`{"tools":`, `{}`, `}`), "tools has more than 256 elements"},
+		{"/v1/completions", list(`{"prompt":"a","stop":`, `""`, `}`), "stop has more than 64 elements"},
+		{"/v1/completions", list(`{"prompt":`, `[]`, `}`), "prompt has more than 2048 elements"},
+		{"/v1/responses", list(`{"input":`, `{}`, `}`), "input has more than 2048 elements"},
+		{"/v1/embeddings", list(`{"input":`, `"a"`, `}`), "input has more than 2048 elements"},
+		{"/v1/rerank", list(`{"query":"a","documents":`, `"a"`, `}`), "documents has more than 2048 elements"},
+		{"/v1/messages", list(`{"max_tokens":1,"messages":`, `{}`, `}`), "messages has more than 4096 elements"},
+		{"/api/chat", list(`{"model":"default","messages":`, `{}`, `}`), "messages has more than 4096 elements"},
+		{"/api/embed", list(`{"model":"default","input":`, `"a"`, `}`), "input has more than 2048 elements"},
+		{"/tokenize", `{"content":"` + strings.Repeat("a", size) + `"}`, "the most is 1048576"},
+		{"/v1/completions", `{"prompt":"` + strings.Repeat("word ", size/5) + `"}`, "maximum context length"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		status, text := post(t, web.URL+c.path, c.body)
+		runtime.ReadMemStats(&after)
+		if status != 400 || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %.200s, want %s", c.path, status, text, c.want)
+		}
+		// Bytes that were allocated, garbage among them: a buffer that grows is several.
+		if n := (after.TotalAlloc - before.TotalAlloc) / size; n > 32 {
+			t.Errorf("%s: %s of 2 MiB cost %d times as much", c.path, fmt.Sprintf("%.40s", c.body), n)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package host
+
+// What a body may hold, which is looked at before anything of it is kept: a value of two
+// bytes may take hundreds once it is decoded.
+
+import "strings"
+
+// The most that a body may have of each. Numbers in lists are not counted: tokens are
+// bounded by the context that they must fit.
+const (
+	mostMessages = 4096  // of a list, unless another limit is named
+	mostInputs   = 2048  // prompts, inputs and documents
+	mostStops    = 64    // stop texts
+	mostTools    = 256   // tools
+	mostDepth    = 64    // lists and objects in each other
+	mostObjects  = 65536 // in all
+	mostNames    = 65536 // choices of an enumeration in a schema
+)
+
+// mostOf returns how many elements a list may have that is the value of a field.
+func mostOf(field []byte) int {
+	switch string(field) {
+	case "prompt", "input", "inputs", "documents", "texts":
+		return mostInputs
+	case "stop", "stop_sequences":
+		return mostStops
+	case "tools", "functions":
+		return mostTools
+	case "enum", "required", "anyOf", "oneOf", "allOf":
+		return mostNames
+	}
+	return mostMessages
+}
+
+// A level is a list or an object that the survey is in.
+type level struct {
+	list  bool
+	count int    // elements of a list that are no numbers
+	most  int    // of them
+	field []byte // that has the list
+}
+
+// survey fails if a body holds more than it may. It allocates nothing but an error, and
+// leaves what is no JSON to the decoder.
+func survey(body []byte) error {
+	var levels [mostDepth]level
+	depth, objects := 0, 0
+	var name []byte // of the field whose value comes next
+	key := false    // a string is a name
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; c {
+		case ' ', '\t', '\r', '\n', ':':
+			continue
+		case ',':
+			key = depth > 0 && !levels[depth-1].list
+			continue
+		case ']', '}':
+			if depth--; depth < 0 {
+				return nil
+			}
+			name, key = nil, false
+			continue
+		case '"':
+			end := i + 1
+			for ; end < len(body) && body[end] != '"'; end++ {
+				if body[end] == '\\' {
+					end++
+				}
+			}
+			at := i + 1
+			i = end
+			if key {
+				name, key = body[at:min(end, len(body))], false
+				continue
+			}
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.', '+', 'e', 'E':
+			continue
+		}
+		// A value that is no number; of a word it is the first letter.
+		if depth > 0 && levels[depth-1].list {
+			l := &levels[depth-1]
+			if l.count++; l.count > l.most {
+				field := string(l.field)
+				if field == "" {
+					field = "a list"
+				}
+				return Invalid(field, "%s has more than %d elements (byte %d of the body): send them in several requests", field, l.most, i)
+			}
+		}
+		switch c := body[min(i, len(body)-1)]; c {
+		case '{', '[':
+			if depth == mostDepth {
+				return Invalid("", "lists and objects are nested more than %d deep at byte %d of the body", mostDepth, i)
+			}
+			levels[depth] = level{list: c == '[', most: mostOf(name), field: name}
+			if depth++; c == '{' {
+				if objects++; objects > mostObjects {
+					return Invalid("", "the body has more than %d objects, at byte %d", mostObjects, i)
+				}
+			}
+			name, key = nil, c == '{'
+		case 't', 'f', 'n':
+			for i+1 < len(body) && strings.IndexByte("abcdefghijklmnopqrstuvwxyz", body[i+1]) >= 0 {
+				i++
+			}
+		}
+	}
+	return nil
+}
