@@ -104,6 +104,11 @@ func logitsOf(t *testing.T, path string, c atenia.Config, o atenia.LogitsOptions
 		t.Fatal(err)
 	}
 	defer m.Close()
+	return logitsIn(t, m, o)
+}
+
+func logitsIn(t *testing.T, m *atenia.Model, o atenia.LogitsOptions) [][]float32 {
+	t.Helper()
 	o.All = true
 	x, err := m.Logits(context.Background(), []int32{5, 9, 2, 7, 7, 1, 3, 20}, o)
 	if err != nil {
@@ -174,8 +179,8 @@ func TestAdapterBeside(t *testing.T) {
 				t.Log(err)
 				return
 			}
-			m.Close()
-			got := logitsOf(t, base, c, atenia.LogitsOptions{Adapter: "a"})
+			defer m.Close()
+			got := logitsIn(t, m, atenia.LogitsOptions{Adapter: "a"})
 			want := logitsOf(t, base, atenia.Config{Threads: 1, Precise: true, CacheType: "f32", Adapter: dir}, atenia.LogitsOptions{})
 			if d := apart(got, want); !(d <= tolerance) {
 				t.Errorf("%.2g from the merged model", d)
@@ -184,7 +189,7 @@ func TestAdapterBeside(t *testing.T) {
 			if d := apart(plain, want); !(d > 100*tolerance) {
 				t.Errorf("the adapter changes logits by %.2g", d)
 			}
-			for r, row := range logitsOf(t, base, c, atenia.LogitsOptions{}) {
+			for r, row := range logitsIn(t, m, atenia.LogitsOptions{}) {
 				if !slices.Equal(row, plain[r]) {
 					t.Fatal("a request without the adapter is not the model's")
 				}

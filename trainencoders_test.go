@@ -108,7 +108,7 @@ func TestTrainVectors(t *testing.T) {
 			t.Parallel()
 			model := encoderFolder(t, name)
 			out, rep, err := tuned(t, model, askedLines(), func(r *atenia.TrainRecipe) {
-				r.Data.Rows, r.LoRA.Merge, r.Optimizer.Rate, r.Train.Steps = len(asked), true, 0.01, steps(30, 80)
+				r.Data.Rows, r.LoRA.Merge, r.Optimizer.Rate, r.Train.Steps = len(asked), true, 0.01, steps(22, 80)
 			}, atenia.TrainOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -214,7 +214,7 @@ func TestTrainScores(t *testing.T) {
 				lines += fmt.Sprintf("{\"query\":%q,\"document\":%q,\"label\":1}\n{\"query\":%q,\"document\":%q,\"label\":0}\n", p[0], p[1], p[0], asked[(i+1)%4][1])
 			}
 			out, rep, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) {
-				r.Data.Rows, r.LoRA.Merge, r.Optimizer.Rate, r.Train.Steps = 8, true, 0.01, steps(60, 150)
+				r.Data.Rows, r.LoRA.Merge, r.Optimizer.Rate, r.Train.Steps = 8, true, 0.01, steps(40, 150)
 			}, atenia.TrainOptions{})
 			if err != nil {
 				t.Fatal(err)

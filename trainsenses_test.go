@@ -64,7 +64,7 @@ func TestTrainImages(t *testing.T) {
 				}
 				lines += showing(file, answers[i])
 			}
-			out, rep, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) { r.Train.Steps = steps(40, 80) }, atenia.TrainOptions{})
+			out, rep, err := tuned(t, model, lines, func(r *atenia.TrainRecipe) { r.Train.Steps = steps(28, 80) }, atenia.TrainOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

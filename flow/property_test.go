@@ -24,7 +24,7 @@ func drawings() uint64 {
 	case await.Long():
 		return 60
 	}
-	return 24
+	return 14
 }
 
 // TestRandomGraphs: graphs of everything that changes when a node fires give the bytes of the reference, on both paths,

@@ -17,10 +17,8 @@ import (
 func TestWideSweep(t *testing.T) {
 	t.Parallel()
 	wide, with := 0, 0
-	graphs := uint64(24)
-	if testing.Short() {
-		graphs = 15
-	} else if await.Long() {
+	graphs := uint64(15)
+	if await.Long() {
 		graphs = 60
 	}
 	for seed := range graphs {

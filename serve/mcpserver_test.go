@@ -6,11 +6,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"atenia/internal/await"
 )
 
 // TestMain is also that server.
@@ -61,7 +64,12 @@ func misbehave() {
 				answer(text("all is well"))
 			case "slow":
 			case "deaf":
-				time.Sleep(time.Hour)
+				// Deaf until its input is closed: one that goes on waits for the library to kill it.
+				if await.Long() {
+					time.Sleep(time.Hour)
+				}
+				_, _ = io.Copy(io.Discard, os.Stdin)
+				os.Exit(0)
 			case "wrong_id":
 				fmt.Printf(`{"jsonrpc":"2.0","id":99999,"result":%s}`+"\n", text("for another"))
 			case "gone":
@@ -77,7 +85,7 @@ func misbehave() {
 			case "huge":
 				answer(text(strings.Repeat("x", 1<<20)))
 			case "endless":
-				answer(text(strings.Repeat("x", tooLong)))
+				go answer(text(strings.Repeat("x", tooLong))) // which nobody reads to its end: this goes on until the input is closed
 			case "no_result":
 				answer(`{"content":"not a list"}`)
 			case "batch":

@@ -354,6 +354,7 @@ func TestModels(t *testing.T) {
 
 // TestErrors: what is wrong with a request is said in OpenAI's form.
 func TestErrors(t *testing.T) {
+	t.Parallel() // package http waits before it closes the connection of a large body
 	_, web := newServer(t, Config{MaxBody: 1 << 20})
 	long := strings.Repeat("once upon a time ", 4000)
 	for _, c := range []struct {

@@ -58,9 +58,10 @@ func busy(t *testing.T, c Config) string {
 // TestPings: a stream that waits for its first token says so, in the dialect's form, and an
 // error that comes then is the stream's end.
 func TestPings(t *testing.T) {
+	t.Parallel() // it waits for time limits
 	for _, c := range streams {
 		var text string
-		for limit := range growing(t, 100*time.Millisecond) {
+		for limit := range growing(t, 40*time.Millisecond) {
 			t.Run("limit", func(t *testing.T) {
 				var status int
 				status, text = post(t, busy(t, Config{Ping: time.Millisecond, Timeout: limit})+c.path, c.body)
@@ -98,6 +99,7 @@ func at2(o map[string]any, a, b string) any {
 // TestNoPings: without silence there is none, and what is wrong with a request is told by a
 // status however short the silence may be that is allowed.
 func TestNoPings(t *testing.T) {
+	t.Parallel() // it waits for time limits
 	_, web := newServer(t, Config{Ping: -1})
 	for _, c := range streams {
 		_, text := post(t, web.URL+c.path, c.body)
@@ -105,7 +107,7 @@ func TestNoPings(t *testing.T) {
 			t.Errorf("%s: %q", c.path, text)
 		}
 	}
-	url := busy(t, Config{Ping: -1, Timeout: 100 * time.Millisecond})
+	url := busy(t, Config{Ping: -1, Timeout: 40 * time.Millisecond})
 	for _, c := range streams {
 		if status, text := post(t, url+c.path, c.body); status != 504 || strings.Contains(text, "ping") {
 			t.Errorf("%s: %d %s", c.path, status, text)

@@ -405,11 +405,11 @@ func TestToolLimits(t *testing.T) {
 	}
 }
 
-// TestMisbehaving: whatever an MCP server does, its call fails with an error of its kind that
+// testMisbehaving: whatever an MCP server does, its call fails with an error of its kind that
 // the model is told, the answer goes on, other requests are answered meanwhile, and the
 // next call of the same server is made.
-func TestMisbehaving(t *testing.T) {
-	noLeaks(t)
+func testMisbehaving(t *testing.T) {
+	t.Parallel()
 	box := openBox(t, map[string]toolbox.Server{
 		"bad":  {Command: os.Args[0], Env: map[string]string{"ATENIA_SERVE_TEST": "tools"}},
 		"none": {Command: "no-such-program-here"},

@@ -13,14 +13,18 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
+	"atenia/internal/await"
 )
 
 // TestRandomGraphs: nodes in C among everything that changes when a node fires give the bytes of the reference, in this
 // process and in a separate one.
 func TestRandomGraphs(t *testing.T) {
-	drawings := uint64(60)
-	if testing.Short() {
+	drawings := uint64(24)
+	switch {
+	case testing.Short():
 		drawings = 8
+	case await.Long():
+		drawings = 60
 	}
 	here := slices.Concat(flowtest.Types(), template(t).Types(), open(t, amp.Options{}).Types(), flow.ShippedTypes())
 	_, smooth := start(t, isolateTemplate(t), amp.ProcessConfig{})

@@ -117,13 +117,15 @@ func playJACK(t *testing.T, block int, blocks int64, during func([]Tap)) (heard,
 // TestJACK: what a client plays comes back to it through a JACK server as it is, one period later if its block is the
 // period, and with the frames ahead that another block needs.
 func TestJACK(t *testing.T) {
-	const period = 256
+	// A server that has begun its next cycle when a client closes waits 5 s for it, and a client's last cycle is over
+	// long before the end of a period of this length. The frames are whole patterns of each block among the periods.
+	const period = 1024
 	serve(t, period)
-	if list, err := (jack{}).List(); err != nil || len(list) != 1 || !strings.Contains(list[0].Text, "period 256") {
+	if list, err := (jack{}).List(); err != nil || len(list) != 1 || !strings.Contains(list[0].Text, "period 1024") {
 		t.Errorf("%v, %v", list, err)
 	}
-	for _, block := range []int{256, 64, 512, 100, 300} {
-		heard, out, r, err := playJACK(t, block, int64(40*256/block), nil)
+	for _, block := range []int{1024, 256, 2048, 640, 1536} {
+		heard, out, r, err := playJACK(t, block, int64(10*period/block), nil)
 		if err != nil || r.Lost != 0 {
 			t.Fatalf("%v, %+v", err, r)
 		}

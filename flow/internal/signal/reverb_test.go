@@ -10,6 +10,7 @@ import (
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
+	"atenia/internal/await"
 )
 
 // noisy returns a table of random numbers.
@@ -58,7 +59,11 @@ func TestReverbNode(t *testing.T) {
 func TestReverbDirect(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
-	for range 12 {
+	draws := 5
+	if await.Long() {
+		draws = 12
+	}
+	for range draws {
 		length, frames, part := 1+r.IntN(6000), 1+r.IntN(9000), 1<<r.IntN(7)
 		taps := noisy(r, 1, length)
 		n := nodetest.Node("ConvolutionReverb", "taps", taps, "partition", part)

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
@@ -215,7 +217,7 @@ func TestNotText(t *testing.T) {
 			}
 			// What follows is not taken for the rest of the frame: the client's close
 			// frame is still seen, and ends the connection.
-			if name == "half a frame" {
+			if name == "half a frame" || name == "after a pong" {
 				_, _ = c.Write(frame(r, opText, true, []byte("{\"type\xed\xa0 and more"))[6+8:])
 			}
 			if name != "close" && name != "a cut reason" {
@@ -226,6 +228,45 @@ func TestNotText(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A taken is a request's connection as a handler takes it over, of which the client has the other end.
+type taken struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+func (h taken) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return h.conn, bufio.NewReadWriter(bufio.NewReader(h.conn), bufio.NewWriter(h.conn)), nil
+}
+
+// TestLastWait: a client that is told that its text is none, and never answers, is waited for
+// as long as lastWait says.
+func TestLastWait(t *testing.T) {
+	c := testConfig(t)
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		defer client.Close()
+		q := httptest.NewRequest(http.MethodGet, "/", nil)
+		for k, v := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg=="} {
+			q.Header.Set(k, v)
+		}
+		go New(c).ServeHTTP(taken{httptest.NewRecorder(), server}, q)
+		if _, err := client.Write(frame(rand.New(rand.NewPCG(4, 7)), opText, true, []byte("\xff and more"))[:6+1]); err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(client)
+		if got := closing(t, in); got != websocket.StatusInvalidFramePayloadData {
+			t.Errorf("status %d", got)
+		}
+		told := time.Now()
+		if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
+			t.Errorf("%v, want the end", err)
+		}
+		if d := time.Since(told); d != lastWait {
+			t.Errorf("the end is %v after the close frame, want %v", d, lastWait)
+		}
+	})
 }
 
 // FuzzFrames: no bytes of a client are too odd to be followed, and pieces do not matter.
