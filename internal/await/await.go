@@ -56,9 +56,10 @@ func Value[T any](t testing.TB, what string, c <-chan T) T {
 // says so, and returns all its lines: the last one tells in what it was
 // interrupted. A process that prints by [Step] is killed at that very line; any
 // other may have gone on meanwhile. A process that ends by itself fails the
-// test, since no kill has met it.
+// test, since no kill has met it. Its folder for temporary files is the test's.
 func Kill(t testing.TB, cmd *exec.Cmd, sign func(line string) bool) (lines []string) {
 	t.Helper()
+	cmd.Env = append(cmd.Environ(), "TMPDIR="+t.TempDir()) // what it leaves there goes with the test
 	out, err := cmd.StdoutPipe()
 	var in io.WriteCloser
 	if err == nil {
