@@ -53,7 +53,7 @@ func libraries(m *sxlm.Model) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for n := range m.Config.N {
 		lib := sxlm.Library{Neuron: uint32(n)}
-		for i := range 300 {
+		for i := range 100 {
 			x := normals(rng, m.Config.D)
 			lib.Entries = append(lib.Entries, sxlm.Entry{ID: uint64(n)<<32 | uint64(i), Embedding: remember.Narrow(x), Snapshot: remember.Narrow(normals(rng, m.Config.D)), Utility: .5, Confidence: .5})
 		}
@@ -109,7 +109,7 @@ func TestStores(t *testing.T) {
 			dir := t.TempDir()
 			var first []float32
 			warnings := 0
-			for _, o := range []*quila.Options{nil, {Threads: 3}, {Store: dir, StoreRAM: 200 << 10, Warn: func(string) { warnings++ }}} {
+			for _, o := range []*quila.Options{nil, {Threads: 3}, {Store: dir, StoreRAM: 70 << 10, Warn: func(string) { warnings++ }}} {
 				m := opened(t, path, o)
 				for range 2 {
 					got := chances(t, m)
@@ -190,7 +190,7 @@ func TestStagesSaved(t *testing.T) {
 	o := shortTraining(t, 0)
 	o.Steps, o.StopAt, o.Stages, o.Batch, o.Window = 100, 64, "b", 8, 24
 	if !await.Long() {
-		o.StopAt = 30 // the gate opens at step 23
+		o.StopAt = 25 // the gate opens at step 23
 	}
 	o.Config.KFEAlpha, o.Config.KFEBeta, o.Config.KFEGamma = 0, 0, 0
 	got, err := o.Run(t.Context())

@@ -44,21 +44,21 @@ func trainedBits(t *testing.T, o quila.Training) float64 {
 // TestTraining: a run that was interrupted and resumed saves the model of one that
 // was not, and training lowers the bits.
 func TestTraining(t *testing.T) {
-	whole := trainedBits(t, shortTraining(t, 12))
+	whole := trainedBits(t, shortTraining(t, 8))
 	dir := t.TempDir()
-	o := shortTraining(t, 5)
+	o := shortTraining(t, 3)
 	o.Dir, o.Every = dir, 1
 	if _, err := o.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	o.StopAt, o.Resume = 12, true
+	o.StopAt, o.Resume = 8, true
 	if got := trainedBits(t, o); got != whole {
 		t.Errorf("%v bits after an interruption, %v without", got, whole)
 	}
 	if first := trainedBits(t, shortTraining(t, 1)); whole > first-.1 {
-		t.Errorf("%v bits after a step, %v after twelve", first, whole)
+		t.Errorf("%v bits after a step, %v after eight", first, whole)
 	}
-	o = shortTraining(t, 12)
+	o = shortTraining(t, 8)
 	o.Dir = dir
 	if _, err := o.Run(t.Context()); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a folder that has a run: %v", err)

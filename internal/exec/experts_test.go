@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/residence"
@@ -36,7 +37,11 @@ func TestExpertsEqualHeld(t *testing.T) {
 			least, most := floor(t, path)
 			rng := rand.New(rand.NewPCG(5, 6))
 			cached, rings := 0, 0
-			for i := range 8 {
+			budgets := 4
+			if await.Long() {
+				budgets = 8
+			}
+			for i := range budgets {
 				ram := least
 				if i > 0 {
 					ram += rng.Int64N(max(1, most-least))

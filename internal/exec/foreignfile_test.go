@@ -45,5 +45,5 @@ func foreignFile(t *testing.T, folder, path string) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	parity(t, load(t, d, exactly), folder, &f)
+	parity(t, load(t, d, exactly), folder, &f, 3)
 }

@@ -55,7 +55,7 @@ func foreignTower(t *testing.T, name, path string) {
 	m := load(t, d, exactly)
 	// Cases have another vocabulary than the names of these tokens are of.
 	m.Config.Vision.ImageToken, m.Config.Vision.VideoToken = whole.Config.Vision.ImageToken, whole.Config.Vision.VideoToken
-	parity(t, m, folder, &f)
+	parity(t, m, folder, &f, 3)
 }
 
 // oldTower writes a tower's file as converters did whose ffn_down is the first

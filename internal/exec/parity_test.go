@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/model/compile"
@@ -74,6 +76,8 @@ func TestGoldenParity(t *testing.T) {
 			if unsupported(t, name, folder) {
 				return
 			}
+			// The forms of a model have one plan: of the others than the first a prompt is enough.
+			prompts := 3
 			for _, config := range []string{"config.json", "config.v5.json"} {
 				if _, err := os.Stat(filepath.Join(folder, config)); err != nil {
 					continue
@@ -84,13 +88,16 @@ func TestGoldenParity(t *testing.T) {
 						t.Fatal(err)
 					}
 					defer d.Close()
-					parity(t, load(t, d, exactly), folder, &f)
+					parity(t, load(t, d, exactly), folder, &f, prompts)
 				})
+				if !await.Long() {
+					prompts = 1
+				}
 			}
 			t.Run("gguf", func(t *testing.T) {
 				d := converted(t, folder)
 				defer d.Close()
-				parity(t, load(t, d, exactly), folder, &f)
+				parity(t, load(t, d, exactly), folder, &f, prompts)
 			})
 		})
 	}
@@ -140,7 +147,8 @@ func unsupported(t *testing.T, name, folder string) bool {
 	return false
 }
 
-func parity(t *testing.T, m *model, folder string, f *fixture) {
+// parity computes the sequences of a case, each with at most so many different prompts.
+func parity(t *testing.T, m *model, folder string, f *fixture, prompts int) {
 	if run := others[f.Kind]; run != nil {
 		run(t, m, folder, f)
 		return
@@ -151,10 +159,8 @@ func parity(t *testing.T, m *model, folder string, f *fixture) {
 		if s.Whole {
 			prefixes = []int{len(s.Tokens)}
 		}
-		for _, n := range prefixes {
-			if n < s.MinPrefix || n > len(s.Tokens) {
-				continue
-			}
+		prefixes = slices.DeleteFunc(prefixes, func(n int) bool { return n < s.MinPrefix || n > len(s.Tokens) })
+		for _, n := range prefixes[:min(prompts, len(prefixes))] {
 			l := m.lane(t, exec.Config{Threads: 2, MaxLogits: 512, Context: 512, Precise: true})
 			got := l.all(s.Tokens, n, 1)
 			if err := compare(got, want, f.Tolerance.MaxAbs); err != nil {

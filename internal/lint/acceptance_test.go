@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"maps"
 	"os"
@@ -200,7 +199,7 @@ func conformanceRows(t *testing.T) (ids []string) {
 		if !strings.HasPrefix(filepath.ToSlash(file), "quila/internal/conform/") || strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		f, err := parseFile(file)
 		if err != nil {
 			return err
 		}
@@ -262,7 +261,7 @@ func eachTestFile(t *testing.T, f func(dir string, file *ast.File)) {
 		if !strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		parsed, err := parseFile(file)
 		if err == nil {
 			f(filepath.ToSlash(filepath.Dir(file)), parsed)
 		}

@@ -2,8 +2,6 @@ package lint
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,8 +51,7 @@ func TestGoroutines(t *testing.T) {
 		if strings.HasSuffix(file, "_test.go") || matchesAny(slashed, "tools/... examples/...") {
 			return nil
 		}
-		fset := token.NewFileSet()
-		f, err := parser.ParseFile(fset, file, nil, 0)
+		f, err := parseFile(file)
 		if err != nil {
 			return err
 		}
@@ -75,7 +72,7 @@ func TestGoroutines(t *testing.T) {
 			found++
 			delete(unused, slashed)
 			if goroutines[slashed] == "" {
-				t.Errorf("%s: a panic of this goroutine ends the process: use fault.Group or fault.Call, or give a reason in goroutines", fset.Position(n.Pos()))
+				t.Errorf("%s: a panic of this goroutine ends the process: use fault.Group or fault.Call, or give a reason in goroutines", positions.Position(n.Pos()))
 			}
 			return true
 		})

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"os"
@@ -146,7 +145,7 @@ func (g *mentions) outside(t *testing.T, p *lintPackage) {
 		if ok, err := platform.MatchFile(filepath.FromSlash(p.dir), e.Name()); err != nil || !ok {
 			continue
 		}
-		f, err := parser.ParseFile(g.m.fset, path.Join(p.dir, e.Name()), nil, parser.SkipObjectResolution)
+		f, err := parseFile(path.Join(p.dir, e.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +174,7 @@ func (g *mentions) otherPlatforms(t *testing.T) {
 		if ok, err := platform.MatchFile(filepath.Dir(file), filepath.Base(file)); err != nil || ok || p == nil || strings.HasSuffix(file, "_test.go") {
 			return err
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		f, err := parseFile(file)
 		if err != nil {
 			return err
 		}

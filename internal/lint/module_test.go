@@ -3,7 +3,6 @@ package lint
 import (
 	"go/ast"
 	"go/build"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"path"
@@ -24,6 +23,7 @@ type lintPackage struct {
 	files []*ast.File
 	types *types.Package
 	info  *types.Info
+	users map[types.Object][]string // functions whose bodies mention it; see usersOf
 }
 
 // lintPlatform is the platform that the lints read on every machine: it has
@@ -53,7 +53,7 @@ func module(t *testing.T) *lintModule {
 }
 
 func loadModule() (*lintModule, error) {
-	m := &lintModule{fset: token.NewFileSet(), pkgs: map[string]*lintPackage{}}
+	m := &lintModule{fset: positions, pkgs: map[string]*lintPackage{}}
 	platform := lintPlatform()
 	err := walkGo(func(file string) error {
 		if strings.HasSuffix(file, "_test.go") {
@@ -62,7 +62,7 @@ func loadModule() (*lintModule, error) {
 		if ok, err := platform.MatchFile(filepath.Dir(file), filepath.Base(file)); err != nil || !ok {
 			return err
 		}
-		f, err := parser.ParseFile(m.fset, file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		f, err := parseFile(file)
 		if err != nil {
 			return err
 		}
@@ -177,23 +177,27 @@ func functionName(fn *ast.FuncDecl) string {
 // usersOf returns the functions of a package, sorted, whose bodies mention an
 // object that want accepts.
 func (p *lintPackage) usersOf(want func(types.Object) bool) []string {
-	var out []string
-	p.functions(func(name string, fn *ast.FuncDecl) {
-		found := false
-		ast.Inspect(fn.Body, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				if o := p.info.Uses[id]; o != nil && want(o) {
-					found = true
+	if p.users == nil {
+		p.users = map[types.Object][]string{}
+		p.functions(func(name string, fn *ast.FuncDecl) {
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok {
+					if o := p.info.Uses[id]; o != nil && !slices.Contains(p.users[o], name) {
+						p.users[o] = append(p.users[o], name)
+					}
 				}
-			}
-			return !found
+				return true
+			})
 		})
-		if found {
-			out = append(out, name)
+	}
+	var out []string
+	for o, users := range p.users {
+		if want(o) {
+			out = append(out, users...)
 		}
-	})
+	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // isNamed reports whether a type is the named one of a package of the module,

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"path"
 	"regexp"
 	"slices"
@@ -64,7 +62,6 @@ func readerTable(t *testing.T) (rows, own []reading) {
 func outsideReaders(t *testing.T) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
-	fset := token.NewFileSet()
 	err := walkGo(func(file string) error {
 		dir := path.Dir(file)
 		for _, skip := range []string{"tools", "examples", "internal/golden", "internal/await", "internal/lint", "quila/internal/conform"} {
@@ -75,11 +72,7 @@ func outsideReaders(t *testing.T) map[string]bool {
 		if strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		b, err := readFile(file)
-		if err != nil {
-			return err
-		}
-		f, err := parser.ParseFile(fset, file, b, 0)
+		f, err := parseFile(file)
 		if err != nil {
 			return err
 		}

@@ -1,8 +1,6 @@
 package lint
 
 import (
-	"go/parser"
-	"go/token"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -24,7 +22,7 @@ func importsOfOurs(t *testing.T) []edge {
 		if strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		f, err := parseFile(file)
 		if err != nil {
 			return err
 		}

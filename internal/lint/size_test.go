@@ -3,8 +3,6 @@ package lint
 import (
 	"bufio"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,8 +77,7 @@ func countLines(file string) (n int, err error) {
 }
 
 func checkFunctions(t *testing.T, file string) error {
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, file, nil, 0)
+	f, err := parseFile(file)
 	if err != nil {
 		return err
 	}
@@ -89,7 +86,7 @@ func checkFunctions(t *testing.T, file string) error {
 		if !ok || fn.Body == nil {
 			continue
 		}
-		if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > maxFunctionLines {
+		if n := positions.Position(fn.End()).Line - positions.Position(fn.Pos()).Line + 1; n > maxFunctionLines {
 			t.Errorf("%s: function %s has %d lines, at most %d", file, fn.Name.Name, n, maxFunctionLines)
 		}
 	}

@@ -2,9 +2,13 @@ package lint
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -16,6 +20,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	// The trees of all files live until the end, so that the collector would only
+	// mark them again and again.
+	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 
@@ -65,6 +72,26 @@ func walk(suffix string, f func(file string) error) error {
 		}
 		return f(file)
 	})
+}
+
+// parsed holds the files that tests have parsed: most tests read most of them.
+var parsed = map[string]*ast.File{}
+
+// positions are those of all files.
+var positions = token.NewFileSet()
+
+// parseFile parses a file with its comments, once for all tests, which must not
+// change what it returns. Tests that run in parallel must not call it.
+func parseFile(file string) (*ast.File, error) {
+	if f := parsed[file]; f != nil {
+		return f, nil
+	}
+	f, err := parser.ParseFile(positions, file, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	parsed[file] = f
+	return f, nil
 }
 
 // readFile reads a file of the repository.

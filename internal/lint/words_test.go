@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
@@ -99,7 +98,7 @@ var goFile = regexp.MustCompile(`[\w./*-]*[\w*]\.go\b`)
 // comment, or where its path says.
 func TestFilesInComments(t *testing.T) {
 	found := 0
-	eachFile(t, parser.ParseComments|parser.SkipObjectResolution, func(file string, f *ast.File, at func(token.Pos) token.Position) {
+	eachFile(t, func(file string, f *ast.File, at func(token.Pos) token.Position) {
 		if strings.HasPrefix(filepath.Base(file), "z") {
 			return
 		}
@@ -143,7 +142,7 @@ func TestFlagsInWords(t *testing.T) {
 	known, used := map[string]bool{}, map[string]bool{}
 	type mention struct{ where, flag string }
 	var named []mention
-	eachFile(t, parser.SkipObjectResolution, func(file string, f *ast.File, at func(token.Pos) token.Position) {
+	eachFile(t, func(file string, f *ast.File, at func(token.Pos) token.Position) {
 		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "tools") {
 			return
 		}
@@ -203,13 +202,12 @@ func registered(call *ast.CallExpr) string {
 var flagMaker = regexp.MustCompile(`^(?:Bool|String|StringArray|StringSlice|Int|Int64|Uint|Uint64|Float64|Float32|IntSlice|Float64Slice|Duration|Count|Func|BoolFunc)?(?:Var)?P?F?$`)
 
 // eachFile parses every Go file, with its tests.
-func eachFile(t *testing.T, mode parser.Mode, f func(file string, tree *ast.File, at func(token.Pos) token.Position)) {
+func eachFile(t *testing.T, f func(file string, tree *ast.File, at func(token.Pos) token.Position)) {
 	t.Helper()
-	set := token.NewFileSet()
 	if err := walkGo(func(file string) error {
-		tree, err := parser.ParseFile(set, file, nil, mode)
+		tree, err := parseFile(file)
 		if err == nil {
-			f(filepath.ToSlash(file), tree, set.Position)
+			f(filepath.ToSlash(file), tree, positions.Position)
 		}
 		return err
 	}); err != nil {

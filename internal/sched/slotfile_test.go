@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/store/sequence"
 )
 
@@ -84,7 +85,11 @@ func TestSlotFileBad(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(2, 3))
-	for range 300 {
+	damages, others := 100, 200
+	if await.Long() {
+		damages, others = 1000, 1000
+	}
+	for range damages {
 		b := append([]byte{}, good...)
 		at := rng.IntN(len(b))
 		b[at] ^= 1 << rng.IntN(8)
@@ -100,7 +105,7 @@ func TestSlotFileBad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 400 {
+	for i := range others {
 		h := p.Header
 		h.Runs = append([]sequence.Run{}, h.Runs...)
 		k := rng.IntN(len(h.Runs))

@@ -27,14 +27,14 @@ func TestLongWord(t *testing.T) {
 			}
 			for _, unit := range []string{"ab", " ", "é"} {
 				// Sixteen times the text takes sixteen times as long, or 256. A quadratic
-				// one of 20 kB takes longer than least, which bounds how coarse clocks may be.
+				// one of 10 kB takes longer than least, which bounds how coarse clocks may be.
 				const least = time.Millisecond
 				short, long := time.Hour, time.Hour
 				for n := 0; n < 3 && (n == 0 || long >= 128*short); n++ {
-					short, long = max(min(short, took(unit, 20_000)), least), min(long, took(unit, 320_000))
+					short, long = max(min(short, took(unit, 10_000)), least), min(long, took(unit, 160_000))
 				}
 				if long >= 128*short {
-					t.Errorf("20 kB of %q took %v, 320 kB %v", unit, short, long)
+					t.Errorf("10 kB of %q took %v, 160 kB %v", unit, short, long)
 				}
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/machine/cpu"
 )
 
@@ -53,6 +54,14 @@ func sameAsEngine(t *testing.T, expr, text string, m, engine Matcher) {
 	}
 }
 
+// draws is how many random texts are tried of each expression.
+func draws() int {
+	if await.Long() {
+		return 10000
+	}
+	return 1500
+}
+
 // TestScanners: every scanner cuts as its own expression does.
 func TestScanners(t *testing.T) {
 	for expr, m := range Scanners {
@@ -62,7 +71,7 @@ func TestScanners(t *testing.T) {
 			continue
 		}
 		r := rand.New(rand.NewPCG(1, uint64(len(expr))))
-		for range 3000 {
+		for range draws() {
 			sameAsEngine(t, expr, patternText(r), m, engine)
 		}
 	}
@@ -153,8 +162,12 @@ func TestRegexMarks(t *testing.T) {
 		return []string{x + y, x + "|" + y, "(?:" + x + ")*", "(?:" + x + "|" + y + ")+", "(?:" + x + ")?" + y, "(?=" + x + ")" + y, "(?!" + x + ")" + y,
 			"(?>" + x + ")" + y, "(?:" + x + ")*?" + y, "(?:" + x + "){0,2}" + y, "(?<=a|ba)" + x, "(?<!" + []string{"b", "a?b", "(?=ab)."}[r.IntN(3)] + ")" + x, "(?:" + x + y + ")*b"}[r.IntN(13)]
 	}
+	exprs := 6000
+	if await.Long() {
+		exprs = 20000
+	}
 	tried := 0
-	for range 20000 {
+	for range exprs {
 		expr := draw(1 + r.IntN(3))
 		re, err := newRegex(expr)
 		if err != nil {
@@ -180,7 +193,7 @@ func TestRegexMarks(t *testing.T) {
 		}
 		tried++
 	}
-	if tried < 15000 {
+	if tried < exprs*3/4 {
 		t.Errorf("%d expressions", tried)
 	}
 }
@@ -222,7 +235,7 @@ func TestEveryPre(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := rand.New(rand.NewPCG(2, 3))
-		for range 3000 {
+		for range draws() {
 			long := []int{0, 1, 2, 3, r.IntN(40), 512 + r.IntN(5), r.IntN(1100)}[r.IntN(7)]
 			text := patternText(r) + strings.Repeat("7", r.IntN(12)) + patternText(r) + strings.Repeat(" ", long) + patternText(r)
 			want := cutBy(text, engine)
