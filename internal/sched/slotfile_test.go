@@ -57,6 +57,14 @@ func TestSlotFile(t *testing.T) {
 	}
 }
 
+// badFiles is how many files of a kind of damage TestSlotFileBad tries.
+func badFiles() int {
+	if await.Long() {
+		return 500
+	}
+	return 100
+}
+
 // TestSlotFileBad: files that are cut, changed, of another model or with other runs are
 // refused with an error of their kind, and change nothing.
 func TestSlotFileBad(t *testing.T) {
@@ -85,11 +93,7 @@ func TestSlotFileBad(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(2, 3))
-	damages, others := 100, 200
-	if await.Long() {
-		damages, others = 1000, 1000
-	}
-	for range damages {
+	for range badFiles() {
 		b := append([]byte{}, good...)
 		at := rng.IntN(len(b))
 		b[at] ^= 1 << rng.IntN(8)
@@ -105,7 +109,7 @@ func TestSlotFileBad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range others {
+	for i := range 2 * badFiles() {
 		h := p.Header
 		h.Runs = append([]sequence.Run{}, h.Runs...)
 		k := rng.IntN(len(h.Runs))
