@@ -17,17 +17,17 @@ func TestBodiesThatCost(t *testing.T) {
 		return before + "[" + strings.Repeat(element+",", n) + element + "]" + after
 	}
 	for _, c := range []struct{ path, body, want string }{
-		{"/v1/chat/completions", list(`{"messages":`, `{}`, `}`), "messages has more than 4096 elements"},
-		{"/v1/chat/completions", list(`{"messages":[{"role":"user","content":`, `{}`, `}]}`), "content has more than 4096 elements"},
-		{"/v1/chat/completions", list(`{"tools":`, `{}`, `}`), "tools has more than 256 elements"},
-		{"/v1/completions", list(`{"prompt":"a","stop":`, `""`, `}`), "stop has more than 64 elements"},
-		{"/v1/completions", list(`{"prompt":`, `[]`, `}`), "prompt has more than 2048 elements"},
-		{"/v1/responses", list(`{"input":`, `{}`, `}`), "input has more than 2048 elements"},
-		{"/v1/embeddings", list(`{"input":`, `"a"`, `}`), "input has more than 2048 elements"},
-		{"/v1/rerank", list(`{"query":"a","documents":`, `"a"`, `}`), "documents has more than 2048 elements"},
-		{"/v1/messages", list(`{"max_tokens":1,"messages":`, `{}`, `}`), "messages has more than 4096 elements"},
-		{"/api/chat", list(`{"model":"default","messages":`, `{}`, `}`), "messages has more than 4096 elements"},
-		{"/api/embed", list(`{"model":"default","input":`, `"a"`, `}`), "input has more than 2048 elements"},
+		{"/v1/chat/completions", list(`{"messages":`, `{}`, `}`), "messages has at most 4096 elements"},
+		{"/v1/chat/completions", list(`{"messages":[{"role":"user","content":`, `{}`, `}]}`), "content has at most 4096 elements"},
+		{"/v1/chat/completions", list(`{"tools":`, `{}`, `}`), "tools has at most 256 elements"},
+		{"/v1/completions", list(`{"prompt":"a","stop":`, `""`, `}`), "stop has at most 64 elements"},
+		{"/v1/completions", list(`{"prompt":`, `[]`, `}`), "prompt has at most 2048 elements"},
+		{"/v1/responses", list(`{"input":`, `{}`, `}`), "input has at most 2048 elements"},
+		{"/v1/embeddings", list(`{"input":`, `"a"`, `}`), "input has at most 2048 elements"},
+		{"/v1/rerank", list(`{"query":"a","documents":`, `"a"`, `}`), "documents has at most 2048 elements"},
+		{"/v1/messages", list(`{"max_tokens":1,"messages":`, `{}`, `}`), "messages has at most 4096 elements"},
+		{"/api/chat", list(`{"model":"default","messages":`, `{}`, `}`), "messages has at most 4096 elements"},
+		{"/api/embed", list(`{"model":"default","input":`, `"a"`, `}`), "input has at most 2048 elements"},
 		{"/tokenize", `{"content":"` + strings.Repeat("a", size) + `"}`, "the most is 1048576"},
 		{"/v1/completions", `{"prompt":"` + strings.Repeat("word ", size/5) + `"}`, "maximum context length"},
 	} {

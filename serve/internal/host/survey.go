@@ -84,7 +84,7 @@ func survey(body []byte) error {
 				if field == "" {
 					field = "a list"
 				}
-				return Invalid(field, "%s has more than %d elements (byte %d of the body): send them in several requests", field, l.most, i)
+				return Invalid(field, "%s has at most %d elements, here are more (byte %d of the body): send them in several requests", field, l.most, i)
 			}
 		}
 		switch c := body[min(i, len(body)-1)]; c {
