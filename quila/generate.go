@@ -40,6 +40,9 @@ type Token struct {
 // bytes are said to the network one code at a time; then it says the next code
 // and hears its own. The sequence is single-use; an error is the last pair.
 //
+// The body of the loop may call the model: another Generate has a session of its
+// own, and after Close the sequence ends with [ErrClosed].
+//
 // Nothing of a session is kept from one call to the next. What a model's libraries
 // are is the model's: a call is a turn, what it recalls is counted, and with
 // [Options.Learn] what was worth an entry is recalled by later calls.
@@ -71,9 +74,19 @@ func (m *Model) generate(ctx context.Context, prompt string, o *Generation, yiel
 	k := m.caller.Start(o.Seed)
 	going := true
 	err = m.answer(ctx, k, s, codes, o, func(t Token, err error) bool {
+		// The body of the loop may do what it likes with the model: the call's session is
+		// its own, and weights stay as they are.
+		m.mu.Unlock()
+		defer m.mu.Lock()
 		going = yield(t, err)
 		return going
 	})
+	if m.caller == nil {
+		if going {
+			return ErrClosed
+		}
+		return nil
+	}
 	if end := k.End(); err == nil && going {
 		err = end
 	}
@@ -124,7 +137,7 @@ func (m *Model) loop(ctx context.Context, k *call.Call, s *sample.Sampler, w *wr
 			return err
 		}
 		text, stopped := w.add(spelled)
-		if !yield(Token{Code: chosen.ID, Text: text, LogProb: chosen.LogProb, Confidence: k.Confidence()}, nil) {
+		if !yield(Token{Code: chosen.ID, Text: text, LogProb: chosen.LogProb, Confidence: k.Confidence()}, nil) || m.caller == nil {
 			return nil
 		}
 		if stopped {

@@ -3,6 +3,7 @@ package kfe
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -290,14 +291,22 @@ func (l *Library) bytes(e *entry) ([]byte, error) {
 	return l.s.group.Folder().Get(e.id)
 }
 
-// Entries yields the entries in the order in which they came, with copies of their
-// vectors. It stops at the first that cannot be read, which is what it yields.
+// Entries yields the entries that there are now, in the order in which they came, with
+// copies of their vectors; those that go before their turn are left out. It stops at the
+// first that cannot be read, which is what it yields. No lock is held while it yields.
 func (l *Library) Entries() iter.Seq2[Entry[float32], error] {
 	return func(yield func(Entry[float32], error) bool) {
 		l.s.mu.RLock()
-		defer l.s.mu.RUnlock()
+		ids := make([]uint64, len(l.entries))
 		for i := range l.entries {
-			e, err := l.entry(&l.entries[i])
+			ids[i] = l.entries[i].id
+		}
+		l.s.mu.RUnlock()
+		for _, id := range ids {
+			e, err := l.Get(id)
+			if errors.Is(err, ErrNoEntry) {
+				continue
+			}
 			if !yield(e, err) || err != nil {
 				return
 			}
