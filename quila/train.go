@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
 
 	"atenia/grad"
 	"atenia/quila/config"
@@ -117,6 +120,7 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 		}
 		pupil = stages.Pupil()
 	}
+	pupil.Made = made(&o.Config, o.Seed)
 	out := &Trained{Floor: validation.Entropy, network: net, seed: o.Seed, stages: stages}
 	var runs []*school.Run
 	if !o.Only {
@@ -176,6 +180,18 @@ func (o *Training) staged(n *network.Network[float32], threads *grad.Threads) (*
 		c.Distil = &consistency.Options{TeacherSteps: o.Distil, Steps: o.Distil, Seed: o.Seed, Threads: threads}
 	}
 	return c, nil
+}
+
+// made is what a network is made from, by the names of a configuration.
+func made(c *config.Config, seed uint64) map[string]string {
+	out := map[string]string{"seed": strconv.FormatUint(seed, 10)}
+	v := reflect.ValueOf(c).Elem()
+	for f, x := range v.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			out[name] = fmt.Sprint(x)
+		}
+	}
+	return out
 }
 
 // ErrStagesKept is the error of a run with stages and a folder: a checkpoint does

@@ -2,8 +2,10 @@ package quila_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"atenia/quila"
@@ -52,6 +54,12 @@ func TestTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.StopAt, o.Resume = 8, true
+	other := o
+	other.Seed++
+	other.Config.CodeBias = !o.Config.CodeBias
+	if _, err := other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("code_bias is %t and was %t, seed is %d and was %d", other.Config.CodeBias, o.Config.CodeBias, other.Seed, o.Seed)) {
+		t.Errorf("resumed with another seed and configuration: %v", err)
+	}
 	if got := trainedBits(t, o); got != whole {
 		t.Errorf("%v bits after an interruption, %v without", got, whole)
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"atenia/internal/await"
-	"atenia/internal/model/file"
 	"atenia/internal/golden"
+	"atenia/internal/model/file"
 	"atenia/tensor"
 )
 

@@ -219,3 +219,39 @@ func TestTrainFromCheckpoint(t *testing.T) {
 		t.Errorf("another model: %v", err)
 	}
 }
+
+// TestResumedRecipe: a run goes on as it was begun. A recipe that differs is an error
+// that names each key with both values; what may change does.
+func TestResumedRecipe(t *testing.T) {
+	t.Parallel()
+	config := prepare(t)
+	b, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := strings.Replace(string(b), "steps = 90", "steps = 8", 1)
+	write := func(s string) {
+		t.Helper()
+		if err := os.WriteFile(config, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(begun)
+	if _, err := execute(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"heads = 2", "heads = 1", "model.heads is 1 and was 2"},
+		{"threads = 2", "threads = 2\nseed = 77", "train.seed is 77 and was 0"},
+		{"row = 12", "row = 11", "data.row is 11 and was 12"},
+		{"rate = 0.01", "rate = 0.01\nkind = 'lion'", "optimizer.kind is lion and was adamw"},
+		{"steps = 8", "steps = 9", ""},
+		{"rate = 0.01", "rate = 0.02", ""},
+	} {
+		s := strings.Replace(begun, c.from, c.to, 1)
+		write(s)
+		if _, err := execute(t.Context(), config, "--resume"); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("resumed with %q: %v, want %q", c.to, err, c.want)
+		}
+	}
+}

@@ -111,7 +111,7 @@ func (p *pressure) promise() {
 	}
 	f := p.e.Plan.footprint
 	n := short.Floor + int64(len(short.Parts)+len(f.tensors))*2*place.BlockBytes // rounded to pages,
-	n += int64(len(f.model.Plans.Prefill.Plan.States)) * sched.SlabBytes            // and keys and values to slabs
+	n += int64(len(f.model.Plans.Prefill.Plan.States)) * sched.SlabBytes         // and keys and values to slabs
 	for _, x := range short.Parts {
 		if x.Name == programReserveName {
 			n -= x.Bytes

@@ -70,6 +70,9 @@ type Config struct {
 
 	Dir    string // of snapshots and metrics
 	Resume bool   // from the newest intact snapshot in Dir
+	// Recipe is what must be the same in a run that is resumed, by its keys: another
+	// value is an error that names it.
+	Recipe map[string]string
 	// Overwrite removes the snapshots of another run in Dir. Without it and Resume,
 	// they are an error.
 	Overwrite bool

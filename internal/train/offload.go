@@ -130,6 +130,9 @@ func (r *run) restorePlace(o *offload, layers []files.Layer) error {
 	if err := json.Unmarshal([]byte(o.state.Note()), &was); err != nil {
 		return err
 	}
+	if err := r.same(&was, stateFolder); err != nil {
+		return err
+	}
 	if err := r.source.Seek(was.Cursor); err != nil {
 		return err
 	}

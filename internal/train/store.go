@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"atenia/internal/spelling"
 )
 
 // A place is the state of a run besides arrays: the note of its snapshots. It
@@ -23,6 +25,20 @@ type place struct {
 	Best    *float64 `json:"best,omitempty"` // lowest loss on held-out data
 	Since   int      `json:"since"`          // evaluations without improvement
 	Rule    string   `json:"rule"`
+	// Recipe is [Config.Recipe]; snapshots of older versions have none.
+	Recipe map[string]string `json:"recipe,omitempty"`
+}
+
+// same returns an error if a run was begun by another recipe. The place of the run
+// that goes on has the recipe from then on.
+func (r *run) same(was *place, name string) error {
+	if len(was.Recipe) > 0 {
+		if s := spelling.Changes(was.Recipe, r.cfg.Recipe); s != "" {
+			return fmt.Errorf("%s is of another recipe: %s; restore what was, or train anew in another folder", name, s)
+		}
+	}
+	was.Recipe = r.cfg.Recipe
+	return nil
 }
 
 // Prefixes of names in a snapshot; parameters have their own names, and these
@@ -162,6 +178,9 @@ func (r *run) restore(name string) (err error) {
 	was := place{}
 	if err := json.Unmarshal([]byte(f.Note), &was); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := r.same(&was, name); err != nil {
+		return err
 	}
 	if was.Rule != r.place.Rule || len(was.Counts) != len(r.masters) {
 		return fmt.Errorf("%s is of %d parameters stepped by %s; the configuration has %d and %s", name, len(was.Counts), was.Rule, len(r.masters), r.place.Rule)

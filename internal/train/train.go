@@ -110,7 +110,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	r.masters = r.params
 	r.meter = grad.NewNorm[float32](r.cfg.Threads)
 	r.batches = make([]data.Batch, r.cfg.Accumulate)
-	r.place.Rule = fmt.Sprintf("%T", r.cfg.Rule)
+	r.place.Rule, r.place.Recipe = fmt.Sprintf("%T", r.cfg.Rule), r.cfg.Recipe
 	r.place.Counts = make([]uint64, len(r.params))
 	if err := r.cfg.FS.MkdirAll(filepath.Join(r.cfg.Dir, snapshotFolder), 0o777); err != nil {
 		return err

@@ -229,7 +229,7 @@ func config(r *recipe.Recipe, o Options, p *grad.Threads) train.Config {
 		Schedule: r.Rates(), Steps: t.Steps, Accumulate: t.Accumulate, BF16: t.Precision == "bf16",
 		EvalEvery: eval, EvalBatches: t.EvalMost, Patience: t.Patience, MinGain: t.MinGain,
 		SnapshotEvery: save, Keep: t.Keep, BadSteps: t.BadSteps,
-		Dir: t.Out, Resume: o.Resume, Overwrite: o.Overwrite, Threads: p, Watch: o.Watch,
+		Recipe: r.Fixed(), Dir: t.Out, Resume: o.Resume, Overwrite: o.Overwrite, Threads: p, Watch: o.Watch,
 	}
 }
 

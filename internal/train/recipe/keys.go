@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -69,4 +70,52 @@ func nearest(name string, known []string) (best string) {
 		}
 	}
 	return best
+}
+
+// free are the settings that may change when a run is resumed: how long it is, how fast
+// it learns, what it looks at and keeps, and where and with what it is computed.
+var free = map[string]bool{
+	"optimizer.rate": true, "optimizer.clip": true, "optimizer.offload": true,
+	"schedule.curve": true, "schedule.warmup": true, "schedule.decay": true, "schedule.floor": true,
+	"data.heldout": true, "train.steps": true, "train.eval_every": true, "train.eval_batches": true, "train.patience": true, "train.min_gain": true,
+	"train.save_every": true, "train.keep": true, "train.bad_steps": true, "train.threads": true, "train.out": true, "train.budget": true, "train.recompute": true,
+	"tokenizer.template": true, "lora.merge": true,
+}
+
+// Fixed returns the settings that must not change when a run is resumed, by their keys.
+// Files count by their names, without folders, which may be moved.
+func (r *Recipe) Fixed() map[string]string {
+	out := map[string]string{}
+	v := reflect.ValueOf(r).Elem()
+	for table, tv := range v.Fields() {
+		for f, fv := range tv.Fields() {
+			key := table.Tag.Get("toml") + "." + f.Tag.Get("toml")
+			if free[key] {
+				continue
+			}
+			if fv.Kind() == reflect.Pointer && !fv.IsNil() {
+				fv = fv.Elem()
+			}
+			switch key {
+			case "model.from", "tokenizer.file":
+				out[key] = base(fv.String())
+			case "data.files":
+				names := make([]string, fv.Len())
+				for i := range names {
+					names[i] = base(fv.Index(i).String())
+				}
+				out[key] = fmt.Sprint(names)
+			default:
+				out[key] = fmt.Sprint(fv)
+			}
+		}
+	}
+	return out
+}
+
+func base(path string) string {
+	if path == "" {
+		return ""
+	}
+	return filepath.Base(path)
 }

@@ -158,3 +158,17 @@ func TestManual(t *testing.T) {
 		t.Error("docs/training.md has other keys: rerun with -update")
 	}
 }
+
+// TestFixed: what may change when a run is resumed are settings that there are, and no
+// other is left out.
+func TestFixed(t *testing.T) {
+	fixed := (&Recipe{}).Fixed()
+	for _, k := range Keys() {
+		if _, ok := fixed[k.Name]; ok == free[k.Name] {
+			t.Errorf("%s: fixed %t, free %t", k.Name, ok, free[k.Name])
+		}
+	}
+	if len(fixed)+len(free) != len(Keys()) {
+		t.Errorf("%d settings are fixed and %d free, of %d", len(fixed), len(free), len(Keys()))
+	}
+}

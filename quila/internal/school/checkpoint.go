@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"atenia/internal/model/file"
+	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 	"atenia/tensor"
 
@@ -32,6 +33,8 @@ type place struct {
 	Gate    Gate      `json:"gate"`
 	Seconds float64   `json:"seconds"`
 	Marks   []Mark    `json:"marks"`
+	// What the pupil was made from, see [Pupil]; older checkpoints have none.
+	Made map[string]string `json:"made,omitempty"`
 }
 
 // An array is a named piece of a checkpoint.
@@ -62,7 +65,7 @@ func (r *Run) arrays(state [][]float32) []array {
 func (r *Run) Save(fsys durable.FS, path string) error {
 	note, err := json.Marshal(place{
 		Format: checkpointFormat, Pupil: r.Pupil.Name, Recipe: r.Recipe, Text: hex(xxh3.Hash(r.text)), Step: r.step, At: r.at,
-		Recent: r.recent, Gate: *r.gate, Seconds: r.seconds, Marks: r.Marks,
+		Recent: r.recent, Gate: *r.gate, Seconds: r.seconds, Marks: r.Marks, Made: r.Pupil.Made,
 	})
 	if err != nil {
 		return err
@@ -120,6 +123,8 @@ func (r *Run) Load(path string) (err error) {
 		return fault("it is of the model %q, not %q", p.Pupil, r.Pupil.Name)
 	case p.Recipe != r.Recipe:
 		return fault("its recipe is another: %+v", p.Recipe)
+	case len(p.Made) > 0 && len(r.Pupil.Made) > 0 && spelling.Changes(p.Made, r.Pupil.Made) != "":
+		return fault("it is of another network: %s; say what it was made with, or name another folder", spelling.Changes(p.Made, r.Pupil.Made))
 	case p.Text != hex(xxh3.Hash(r.text)):
 		return fault("its text is another")
 	case p.Step < 0 || p.Step > r.Recipe.Steps || p.At < 0 || p.At > r.rows:

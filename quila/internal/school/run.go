@@ -29,6 +29,9 @@ type Pupil struct {
 	Begin func(ctx context.Context, r *Run, s Stream) error
 	// Stepped, unless nil, is called after the weights have changed.
 	Stepped func(ctx context.Context, s Stream) error
+	// Made is what it was made from, such as its seed, by names: a run is resumed with
+	// the same.
+	Made map[string]string
 	// Extra are values besides the weights that a checkpoint has to have: what
 	// changes without a gradient, and what the seed chose once.
 	Extra [][]float32
