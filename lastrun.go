@@ -208,7 +208,7 @@ func (r *LastRun) save(dir, model string) error {
 		return err
 	}
 	for _, path := range []string{accountPath(dir, model), filepath.Join(dir, accountFolder, newestName)} {
-		if err := durable.WriteFile(path, func(w io.Writer) error {
+		if err := durable.Replace(path, func(w io.Writer) error {
 			_, err := w.Write(append(b, '\n'))
 			return err
 		}); err != nil {

@@ -1,6 +1,7 @@
 package atenia_test
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -61,6 +62,17 @@ func TestPacking(t *testing.T) {
 	got, p := logits(atenia.Config{Pack: "disk"})
 	if !slices.EqualFunc(got, want, slices.Equal) || !p.Wrote || !strings.Contains(log.String(), "m.packed: end") {
 		t.Errorf("%v\n%s", p, &log)
+	}
+	// A link that came with a model's folder is replaced, and leads nowhere.
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := errors.Join(os.Remove(packed), os.WriteFile(victim, []byte("mine"), 0o600), os.Symlink(victim, packed)); err != nil {
+		t.Fatal(err)
+	}
+	if _, p := logits(atenia.Config{Pack: "disk"}); !p.Wrote {
+		t.Errorf("%v", p)
+	}
+	if b, err := os.ReadFile(victim); string(b) != "mine" {
+		t.Errorf("a link was followed: %d bytes, %v", len(b), err)
 	}
 	// Nothing can be written where a folder is: the other place serves.
 	if err := os.Remove(packed); err != nil {

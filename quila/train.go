@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"atenia/grad"
+	"atenia/internal/memory/ledger"
 	"atenia/quila/config"
 	"atenia/quila/internal/consistency"
 	"atenia/quila/internal/curriculum"
@@ -105,6 +106,16 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 	}
 	threads := grad.NewThreads(o.Threads)
 	defer threads.Close()
+	if err := o.Config.Check(); err != nil {
+		return nil, err
+	}
+	// Before anything is allocated: values, gradients and two moments in float32.
+	weights := o.Config.Count().Total
+	room, err := ledger.Process.Reserve(ledger.Parameters, 4*4*weights)
+	if err != nil {
+		return nil, fmt.Errorf("quila: training %d weights of the profile %q, 16 bytes for each: %w", weights, o.Config.Name, err)
+	}
+	defer room.Release()
 	text, validation := toy.Train(), toy.Validation()
 	net, err := network.New[float32](o.Config, o.Seed, threads)
 	if err != nil {

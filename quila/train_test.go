@@ -80,7 +80,10 @@ func TestTrainingFaults(t *testing.T) {
 		"a batch below zero":        func(o *quila.Training) { o.Batch = -1 },
 		"stages with a folder":      func(o *quila.Training) { o.Stages, o.Dir = "b", t.TempDir() },
 		"a stage that is not there": func(o *quila.Training) { o.Stages = "d" },
-		"a configuration of zeros":  func(o *quila.Training) { o.Config = config.Config{} },
+		"more than any machine has": func(o *quila.Training) {
+			o.Config.N, o.Config.D, o.Config.D1, o.Config.D2 = 1<<20, 4096, 64, 64
+		},
+		"a configuration of zeros": func(o *quila.Training) { o.Config = config.Config{} },
 	} {
 		o := shortTraining(t, 1)
 		change(&o)

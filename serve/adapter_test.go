@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -93,6 +94,22 @@ func TestAdaptersByName(t *testing.T) {
 	}
 	if code, body := post(t, web.URL+"/api/generate", `{"model":"one","prompt":"Once upon a time","raw":true,"stream":false,"options":{"num_predict":4}}`); code != 200 || !strings.Contains(body, `"model":"one"`) {
 		t.Errorf("%d %s", code, body)
+	}
+	// Links may lead through the folder, not out of it: neither an adapter nor a file of one.
+	outside, half := t.TempDir(), filepath.Join(dir, "half")
+	trainedAdapter(t, base, filepath.Join(outside, "three"), 3)
+	err := errors.Join(os.Symlink(filepath.Join(dir, "two"), filepath.Join(dir, "again")), os.Symlink(filepath.Join(outside, "three"), filepath.Join(dir, "out")),
+		os.Mkdir(half, 0o755), os.Symlink(filepath.Join(outside, "three", "adapter_model.safetensors"), filepath.Join(half, "adapter_model.safetensors")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, body := post(t, web.URL+"/v1/load_lora_adapter", `{"lora_name":"again","lora_path":"again"}`); code != 200 {
+		t.Errorf("a link within the folder: %d %s", code, body)
+	}
+	for _, path := range []string{"out", "half"} {
+		if code, body := post(t, web.URL+"/v1/load_lora_adapter", fmt.Sprintf(`{"lora_name":"x","lora_path":%q}`, path)); code != 400 || !strings.Contains(body, "leads out of") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
 	}
 	for _, bad := range []struct {
 		path, body string

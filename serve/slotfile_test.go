@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,6 +50,15 @@ func TestSlotFiles(t *testing.T) {
 			got, cached := ask(second.URL, more)
 			if got != want || cached < 50 {
 				t.Errorf("got %q with %v cached, want %q", got, cached, want)
+			}
+			victim := filepath.Join(t.TempDir(), "victim")
+			err := errors.Join(os.WriteFile(victim, []byte("mine"), 0o600), os.Symlink(victim, filepath.Join(dir, "link.kv")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, out = post(t, second.URL+"/slots/0?action=save", `{"filename": "link.kv"}`)
+			if b, err := os.ReadFile(victim); status != 200 || string(b) != "mine" {
+				t.Errorf("a link was followed: %d %s, %q, %v", status, out, b, err)
 			}
 			if status, out := post(t, second.URL+"/slots/0?action=erase", ""); status != 200 || at(t, object(t, out), "n_erased").(float64) < 50 {
 				t.Error(status, out)

@@ -119,7 +119,7 @@ func (cfg *ScanConfig) remember(e *cacheEntry) error {
 	if err := os.MkdirAll(cfg.Cache, 0o755); err != nil {
 		return err
 	}
-	return durable.WriteFile(cfg.file(e.Path), func(w io.Writer) error {
+	return durable.Replace(cfg.file(e.Path), func(w io.Writer) error {
 		_, err := io.Copy(w, bytes.NewReader(append(b, '\n')))
 		return err
 	})

@@ -32,7 +32,7 @@ func CodecOf(d tensor.DType) blob.Codec {
 // Write writes a file with weights of the files of the id. A weight of which a
 // chunk does not become smaller is left out: it is streamed as it is.
 func Write(ctx context.Context, path string, id ID, ws []Source) error {
-	return durable.WriteFile(path, func(w io.Writer) error {
+	return durable.Replace(path, func(w io.Writer) error {
 		x := writer{w: w}
 		for i := range ws {
 			if err := x.weight(ctx, &ws[i]); err != nil {

@@ -59,7 +59,7 @@ func (s *Store) openDisk() (path string, wrote bool, faults error) {
 		err := os.MkdirAll(filepath.Dir(p), 0o755)
 		if err == nil {
 			removeUnfinished(p)
-			err = durable.WriteFile(p, func(w io.Writer) error { return s.save(w, ms, &id) })
+			err = durable.Replace(p, func(w io.Writer) error { return s.save(w, ms, &id) })
 		}
 		if err == nil {
 			err = s.load(p, ms, &id)

@@ -68,7 +68,7 @@ func Remember(folder string, k Kind, ratio float64) error {
 	p.Ratios = p.Ratios[max(0, len(p.Ratios)-mostRuns):]
 	h.Runs = append(h.Runs, p)
 	h.Runs = h.Runs[max(0, len(h.Runs)-mostKinds):]
-	err = durable.WriteFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(h) })
+	err = durable.Replace(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(h) })
 	return errors.Join(err, release())
 }
 

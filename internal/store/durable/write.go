@@ -36,18 +36,35 @@ func WriteFileIn(fsys FS, path string, write func(io.Writer) error) error {
 // WriteFileAt is [WriteFileIn] for formats whose header is written last: write
 // gets the file itself, which it must neither sync nor close.
 func WriteFileAt(fsys FS, path string, write func(File) error) error {
-	return writeFile(fsys, path, write, nil)
+	return writeFile(fsys, path, write, nil, target)
 }
+
+// Replace is [WriteFile] for what the user did not name, such as a cache beside a model,
+// or what a client of a server did: a link of that name is replaced and not followed,
+// since it may have come with the folder. The file is new, with the usual permissions.
+func Replace(path string, write func(io.Writer) error) error {
+	return ReplaceAt(nil, path, buffered(write))
+}
+
+// ReplaceAt is [Replace] in a file system, for formats whose header is written last.
+func ReplaceAt(fsys FS, path string, write func(File) error) error {
+	return writeFile(fsys, path, write, nil, itself)
+}
+
+// itself is [target] for a name that no link leads away from.
+func itself(_ FS, path string) (string, fs.FileMode, bool, error) { return path, 0o666, false, nil }
 
 // WriteChecked is [WriteFile], and before the file gets its name check reads it under
 // a temporary one: what check refuses is not kept.
 func WriteChecked(path string, write func(io.Writer) error, check func(temporary string) error) error {
-	return writeFile(nil, path, buffered(write), check)
+	return writeFile(nil, path, buffered(write), check, target)
 }
 
-func writeFile(fsys FS, path string, write func(File) error, check func(string) error) (err error) {
+func writeFile(fsys FS, path string, write func(File) error, check func(string) error,
+	where func(FS, string) (string, fs.FileMode, bool, error),
+) (err error) {
 	fsys = Default(fsys)
-	path, mode, replaced, err := target(fsys, path)
+	path, mode, replaced, err := where(fsys, path)
 	if err != nil {
 		return err
 	}

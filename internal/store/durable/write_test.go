@@ -82,6 +82,35 @@ func TestModeAndLink(t *testing.T) {
 	}
 }
 
+// TestReplace: a link is replaced by the file, and what it points to stays, or stays away.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	victim, link, dangling := filepath.Join(dir, "victim"), filepath.Join(dir, "link"), filepath.Join(dir, "dangling")
+	if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink(victim, link), os.Symlink(filepath.Join(dir, "new"), dangling)); err != nil {
+		t.Skip(err)
+	}
+	for _, path := range []string{link, dangling, link, filepath.Join(dir, "fresh")} {
+		if err := durable.Replace(path, text("new")); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() || content(t, path) != "new" {
+			t.Errorf("%s: %v, %v", path, st, err)
+		}
+	}
+	if content(t, victim) != "mine" {
+		t.Error("the link was followed")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the dangling link was followed: %v", err)
+	}
+	if err := durable.Replace(dir, text("x")); err == nil {
+		t.Error("a folder was replaced")
+	}
+}
+
 func TestNotAFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := durable.WriteFile(dir, text("x")); err == nil {

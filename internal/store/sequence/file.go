@@ -146,7 +146,7 @@ func (h *Header) writeTo(w io.Writer, pages [][]byte) error {
 // Write replaces a file by one with these pages, those of the header's runs in order,
 // durably and with mode 0600. fsys nil is the operating system's.
 func Write(fsys durable.FS, path string, h *Header, pages [][]byte) error {
-	return durable.WriteFileAt(fsys, path, func(f durable.File) error {
+	return durable.ReplaceAt(fsys, path, func(f durable.File) error {
 		return errors.Join(f.Chmod(fileMode), h.writeTo(f, pages))
 	})
 }

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -89,6 +91,10 @@ func (p *Pool) LoadAdapter(ctx context.Context, name, path string) error {
 	case path == "" || !filepath.IsLocal(filepath.FromSlash(path)):
 		return Invalid("lora_path", "%q is no path within the server's folder of adapters", path)
 	}
+	dir := filepath.Join(p.c.AdapterDir, filepath.FromSlash(path))
+	if !within(p.c.AdapterDir, dir) {
+		return Invalid("lora_path", "%q leads out of the server's folder of adapters", path)
+	}
 	l, err := p.Borrow(ctx, "")
 	if err != nil {
 		return err
@@ -100,7 +106,7 @@ func (p *Pool) LoadAdapter(ctx context.Context, name, path string) error {
 	if taken {
 		return Invalid("lora_name", "%q is the name of a model or an adapter already", name)
 	}
-	a := atenia.Adapter{Name: name, Path: filepath.Join(p.c.AdapterDir, filepath.FromSlash(path))}
+	a := atenia.Adapter{Name: name, Path: dir}
 	if err := fault.Call(func() error { return l.Model.LoadAdapter(a) }); err != nil {
 		if errors.Is(err, atenia.ErrNoRoom) {
 			return &Problem{Status: http.StatusServiceUnavailable, Code: "out_of_memory", Message: err.Error(), Err: err}
@@ -116,6 +122,27 @@ func (p *Pool) LoadAdapter(ctx context.Context, name, path string) error {
 		l.e.beside = append(l.e.beside, a)
 	}
 	return nil
+}
+
+// within reports whether a file, or a folder and what is in it, lies in another folder
+// when links are followed. What is not there is for others to say.
+func within(root, path string) bool {
+	in := func(path string) bool {
+		a, err := filepath.EvalSymlinks(root)
+		b, err2 := filepath.EvalSymlinks(path)
+		if err != nil || err2 != nil {
+			return errors.Is(err2, fs.ErrNotExist)
+		}
+		rel, err := filepath.Rel(a, b)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	files, _ := os.ReadDir(path) // none if it is a file
+	for _, f := range files {
+		if !in(filepath.Join(path, f.Name())) {
+			return false
+		}
+	}
+	return in(path)
 }
 
 // UnloadAdapter makes an adapter unknown to further requests.
