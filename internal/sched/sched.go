@@ -283,6 +283,9 @@ func (s *Scheduler) ending() error {
 	return cmp.Or(s.crashed, ErrClosed)
 }
 
+// Resume tells that a reader has caught up, see [Request.Ready].
+func (s *Scheduler) Resume() { s.kick() }
+
 // kick wakes the loop.
 func (s *Scheduler) kick() {
 	select {
