@@ -1,10 +1,13 @@
 package atenia_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"atenia"
@@ -70,5 +73,58 @@ func TestPackedFolders(t *testing.T) {
 			}
 			check(out, &atenia.Config{Precise: true, CacheType: "f32"}, 1e-2)
 		})
+	}
+}
+
+// TestZeroPointsTold: a folder that says "gptq" and has zero points of the second
+// version gives the logits of the first one: symmetric digits tell which they are.
+func TestZeroPointsTold(t *testing.T) {
+	const from = "internal/model/packed/testdata/gptq4"
+	logits := func(folder string) [][]float32 {
+		t.Helper()
+		m, err := atenia.Open(t.Context(), folder, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		rows, err := m.Logits(t.Context(), []int32{1, 2, 3, 4, 5}, atenia.LogitsOptions{All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "model.safetensors")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int(binary.LittleEndian.Uint64(b))
+	var header map[string]struct {
+		Offsets [2]int `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(b[8:8+n], &header); err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	for name, x := range header {
+		if strings.HasSuffix(name, ".qzeros") {
+			for i := 8 + n + x.Offsets[0]; i < 8+n+x.Offsets[1]; i++ {
+				if b[i] != 0x77 {
+					t.Fatalf("%s: %#x, want 7 for 8", name, b[i])
+				}
+				b[i] = 0x88
+				changed++
+			}
+		}
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil || changed == 0 {
+		t.Fatal(err, changed)
+	}
+	if got := logits(dir); !slices.EqualFunc(got, logits(from), slices.Equal) {
+		t.Error("other logits")
 	}
 }

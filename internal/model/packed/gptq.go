@@ -13,7 +13,8 @@ var scaleTypes = []tensor.DType{tensor.F16, tensor.BF16, tensor.F32}
 // digits packed along the inputs, X.qzeros [groups, out·bits/32] along the
 // outputs, X.scales [groups, out] and, if columns were reordered by activation,
 // X.g_idx [in]. Zero points of the first version of the format are stored less
-// one, modulo 2^bits.
+// one, modulo 2^bits. Some tools write the second version and say the first: symmetric
+// digits, whose zero points are known, tell.
 func (r *reader) gptq() error {
 	plus := int16(1)
 	switch name := r.text("checkpoint_format", r.text("format", "gptq")); name {
@@ -83,6 +84,7 @@ func (r *reader) gptqMatrix(base string, bits, size int, plus int16) (*affine, e
 	if err := z.shaped(m.groups, (rows*bits+31)/32); err != nil {
 		return nil, err
 	}
+	plus = r.lessOne(&z, rows, bits, plus)
 	m.parts = []part{q, m.scale, z}
 	if ordered {
 		if m.index, err = order.columnGroups(cols, m.group, m.groups); err != nil {
@@ -98,6 +100,29 @@ func (r *reader) gptqMatrix(base string, bits, size int, plus int16) (*affine, e
 		}
 	}
 	return m, nil
+}
+
+// lessOne returns what is added to stored zero points: what the configuration says, or
+// for symmetric digits what the first and the last group have. All of their zero points
+// are 2^(bits-1), so what is stored is that, or one less.
+func (r *reader) lessOne(z *part, rows, bits int, plus int16) int16 {
+	if r.m["sym"] != true {
+		return plus
+	}
+	const most = 1024 // digits of a group: they are equal
+	middle := int16(1) << (bits - 1)
+	first := z.digit(0, 1, 0, bits)
+	if first != middle && first != middle-1 {
+		return plus
+	}
+	for _, g := range []int{0, z.Shape[0] - 1} {
+		for row := range min(rows, most) {
+			if z.digit(g*z.Shape[1], 1, row, bits) != first {
+				return plus
+			}
+		}
+	}
+	return middle - first
 }
 
 // columnScales reads a row of scales that are stored as [groups, rows].
