@@ -25,14 +25,18 @@ func (e *GrammarError) Unwrap() error { return e.Err }
 // Grammars keeps what the schemas and grammars of a model were compiled to, those
 // used last first. The zero value is ready; it is safe for concurrent use.
 type Grammars struct {
-	mu    sync.Mutex
-	vocab *grammar.Vocabulary // once one was asked for
-	kept  []keptGrammar
+	mu   sync.Mutex // is not held while one is compiled, which may take seconds
+	kept []*keptGrammar
+
+	making sync.Mutex
+	vocab  *grammar.Vocabulary // once one was asked for
 }
 
 type keptGrammar struct {
-	key string
-	a   *grammar.Automaton
+	key  string
+	done chan struct{} // closed when it is compiled
+	a    *grammar.Automaton
+	err  error
 }
 
 // grammarsKept is how many compiled grammars are kept; each holds up to 16 MiB
@@ -60,13 +64,52 @@ func (g *Grammars) automaton(t *Text, vocab int, schema []byte, gbnf string) (*g
 		key = "s" + string(schema)
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if i := slices.IndexFunc(g.kept, func(k keptGrammar) bool { return k.key == key }); i >= 0 {
+	if i := slices.IndexFunc(g.kept, func(k *keptGrammar) bool { return k.key == key }); i >= 0 {
 		k := g.kept[i]
 		copy(g.kept[1:i+1], g.kept[:i])
 		g.kept[0] = k
-		return k.a, nil
+		g.mu.Unlock()
+		<-k.done
+		return k.a, k.err
 	}
+	k := &keptGrammar{key: key, done: make(chan struct{}), err: errors.New("compiling it panicked")}
+	g.kept = slices.Insert(g.kept, 0, k)
+	g.kept = g.kept[:min(len(g.kept), grammarsKept)]
+	g.mu.Unlock()
+	defer func() {
+		close(k.done)
+		if k.err == nil {
+			return
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.kept = slices.DeleteFunc(g.kept, func(x *keptGrammar) bool { return x == k })
+	}()
+	k.a, k.err = g.compile(t, vocab, schema, gbnf)
+	return k.a, k.err
+}
+
+func (g *Grammars) compile(t *Text, vocab int, schema []byte, gbnf string) (*grammar.Automaton, error) {
+	v, err := g.vocabulary(t, vocab)
+	if err != nil {
+		return nil, err
+	}
+	var parsed *grammar.Grammar
+	if schema != nil {
+		parsed, err = grammar.FromSchema(schema)
+	} else {
+		parsed, err = grammar.Parse(gbnf)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.Compile(parsed)
+}
+
+// vocabulary returns what the model's tokens write.
+func (g *Grammars) vocabulary(t *Text, vocab int) (*grammar.Vocabulary, error) {
+	g.making.Lock()
+	defer g.making.Unlock()
 	if g.vocab == nil {
 		tokens, trims, err := t.Tokenizer.Written()
 		if err != nil {
@@ -76,21 +119,5 @@ func (g *Grammars) automaton(t *Text, vocab int, schema []byte, gbnf string) (*g
 		tokens = append(tokens, make([][]byte, vocab-len(tokens))...)
 		g.vocab = grammar.NewVocabulary(tokens, t.Stop, trims)
 	}
-	var parsed *grammar.Grammar
-	var err error
-	if schema != nil {
-		parsed, err = grammar.FromSchema(schema)
-	} else {
-		parsed, err = grammar.Parse(gbnf)
-	}
-	if err != nil {
-		return nil, err
-	}
-	a, err := g.vocab.Compile(parsed)
-	if err != nil {
-		return nil, err
-	}
-	g.kept = slices.Insert(g.kept, 0, keptGrammar{key, a})
-	g.kept = g.kept[:min(len(g.kept), grammarsKept)]
-	return a, nil
+	return g.vocab, nil
 }
