@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"atenia/grad"
-	"atenia/internal/memory/ledger"
 	"atenia/quila/config"
 	"atenia/quila/internal/consistency"
 	"atenia/quila/internal/curriculum"
@@ -109,13 +108,11 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 	if err := o.Config.Check(); err != nil {
 		return nil, err
 	}
-	// Before anything is allocated: values, gradients and two moments in float32.
-	weights := o.Config.Count().Total
-	room, err := ledger.Process.Reserve(ledger.Parameters, 4*4*weights)
+	release, err := network.Reserve(&o.Config)
 	if err != nil {
-		return nil, fmt.Errorf("quila: training %d weights of the profile %q, 16 bytes for each: %w", weights, o.Config.Name, err)
+		return nil, fmt.Errorf("quila: %w", err)
 	}
-	defer room.Release()
+	defer release()
 	text, validation := toy.Train(), toy.Validation()
 	net, err := network.New[float32](o.Config, o.Seed, threads)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"atenia/grad"
+	"atenia/internal/memory/ledger"
 	"atenia/quila/config"
 	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/port"
@@ -43,6 +44,17 @@ func New[F grad.Float](c config.Config, seed uint64, threads *grad.Threads) (*Ne
 	}
 	g := topology.Initial(&c)
 	return With(c, g, weights.To[F](weights.Init(&c, g.Edges(), seed)), threads)
+}
+
+// Reserve holds the memory that training a network takes at the least, before anything
+// of it is allocated: values, gradients and two moments in float32.
+func Reserve(c *config.Config) (release func(), err error) {
+	weights := c.Count().Total
+	r, err := ledger.Process.Reserve(ledger.Parameters, 4*4*weights)
+	if err != nil {
+		return nil, fmt.Errorf("training %d weights of the profile %q, 16 bytes for each: %w", weights, c.Name, err)
+	}
+	return r.Release, nil
 }
 
 // With makes a network of weights that exist, which it uses and does not copy.
