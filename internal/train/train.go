@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"atenia/grad"
+	"atenia/internal/store/durable"
 	"atenia/internal/train/data"
 	"atenia/internal/train/paged"
 	"atenia/tensor"
@@ -140,8 +141,27 @@ func (r *run) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := r.fits(); err != nil {
+		return err
+	}
 	r.round()
 	return r.removeSnapshots()
+}
+
+// fits returns an error if the disk has no room for the snapshots that are kept, one that
+// is being written, and the result.
+func (r *run) fits() error {
+	if r.cfg.FS != durable.Default(nil) {
+		return nil
+	}
+	snapshot, model := int64(0), int64(0)
+	for _, a := range r.arrays() {
+		snapshot += 4 * int64(len(a.Values))
+	}
+	for _, p := range r.params {
+		model += 4 * int64(len(p.Value))
+	}
+	return durable.Fits(r.cfg.Dir, int64(r.cfg.Keep+1)*snapshot+model)
 }
 
 // isTaken returns an error if the directory holds a run that is neither resumed

@@ -55,8 +55,15 @@ func (s *Store) openDisk() (path string, wrote bool, faults error) {
 			faults = errors.Join(faults, err)
 		}
 	}
+	total := int64(dataStart)
+	for _, m := range ms {
+		total += int64(align(m.packedBytes()))
+	}
 	for _, p := range d.Paths {
-		err := os.MkdirAll(filepath.Dir(p), 0o755)
+		err := durable.Fits(filepath.Dir(p), total)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(p), 0o755)
+		}
 		if err == nil {
 			removeUnfinished(p)
 			err = durable.Replace(p, func(w io.Writer) error { return s.save(w, ms, &id) })

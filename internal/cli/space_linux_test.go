@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"atenia/internal/cli/command"
+	"atenia/internal/store/durable"
+)
+
+// TestSmallDisk: what a disk cannot hold is refused with both numbers before it is begun,
+// and nothing of it is left there.
+func TestSmallDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skip("no file system can be mounted: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, n := range []int64{1 << 30, 1 << 20} {
+		if err := durable.Fits(filepath.Join(dir, "a", "b"), n); !errors.Is(err, durable.ErrSpace) {
+			t.Errorf("%d bytes on a disk of a mebibyte: %v", n, err)
+		}
+	}
+	if err := durable.Fits(dir, 1<<18); err != nil {
+		t.Error(err)
+	}
+	config := prepare(t)
+	b, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte(strings.Replace(string(b), "hidden = 16", "hidden = 256", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"quantize", "atenia-story", filepath.Join(dir, "q8.gguf"), "--type", "q8_0"},
+		{"train", config, "--out", filepath.Join(dir, "out")},
+	} {
+		var out, errw bytes.Buffer
+		code := Main(args, strings.NewReader(""), &out, &errw)
+		said := errw.String()
+		if code != command.Failure || !strings.Contains(said, "will be written, and its disk has 1.00 MiB") && !strings.Contains(said, "will be written, and its disk has 0.") {
+			t.Errorf("%v: %d %s", args, code, said)
+		}
+	}
+	left := int64(0)
+	err = filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() {
+			left += info.Size()
+		}
+		return err
+	})
+	if err != nil || left > 1<<16 { // the tokenizer of the training
+		t.Errorf("%d bytes are left, %v", left, err)
+	}
+}

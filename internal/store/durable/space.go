@@ -1,0 +1,58 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// ErrSpace is matched by errors about disks that cannot hold what would be written.
+var ErrSpace = errors.New("no room on the disk")
+
+// A SpaceError says how much would be written to a folder, and how much its disk has.
+// It matches [ErrSpace].
+type SpaceError struct {
+	Dir        string
+	Need, Free int64 // bytes
+}
+
+func (e *SpaceError) Error() string {
+	return fmt.Sprintf("%s: %s will be written, and its disk has %s: make room, or name another folder", e.Dir, size(e.Need), size(e.Free))
+}
+
+func size(n int64) string {
+	if n >= 1<<30 {
+		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+	}
+	return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
+}
+
+// Is reports whether target is [ErrSpace].
+func (e *SpaceError) Is(target error) bool { return target == ErrSpace }
+
+// spare is the share of a disk's free bytes that is left to others.
+const spare = 64
+
+// Fits returns a [*SpaceError] if the disk of a folder, which need not exist, has no room
+// for so many bytes and a little more. Where the system does not tell, all fits.
+func Fits(dir string, bytes int64) error {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return nil
+	}
+	for {
+		if _, err := os.Stat(at); err == nil {
+			break
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return nil
+		}
+		at = up
+	}
+	if free, ok := freeBytes(at); ok && bytes > free-free/spare {
+		return &SpaceError{dir, bytes, free}
+	}
+	return nil
+}

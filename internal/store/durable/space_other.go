@@ -1,0 +1,5 @@
+//go:build !linux
+
+package durable
+
+func freeBytes(string) (int64, bool) { return 0, false }
