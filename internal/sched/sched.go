@@ -151,6 +151,7 @@ type Scheduler struct {
 	oldest    int
 	crashed   error         // the panic of a step, which has closed the scheduler
 	wake      chan struct{} // capacity one: something changed since the loop last checked
+	resumed   atomic.Bool   // the last wake is for a reader, see Resume
 	stopped   chan struct{} // closed when the loop has ended
 }
 
@@ -243,15 +244,19 @@ func (s *Scheduler) loop() {
 // serve takes steps until the scheduler is closed; err is a panic of one.
 func (s *Scheduler) serve(idle <-chan time.Time) (err error) {
 	defer fault.Catch(&err)
-	for !s.isClosed() {
+	for due := true; !s.isClosed(); { // a pause: one between two steps, however often a reader wakes us
 		s.runCalls()
-		s.pause()
-		if s.turn() {
+		if due {
+			s.pause()
+		}
+		if due = s.turn(); due {
 			continue
 		}
 		select {
 		case <-s.wake:
+			due = !s.resumed.Swap(false)
 		case <-idle:
+			due = true
 		}
 	}
 	return nil
@@ -284,7 +289,10 @@ func (s *Scheduler) ending() error {
 }
 
 // Resume tells that a reader has caught up, see [Request.Ready].
-func (s *Scheduler) Resume() { s.kick() }
+func (s *Scheduler) Resume() {
+	s.resumed.Store(true)
+	s.kick()
+}
 
 // kick wakes the loop.
 func (s *Scheduler) kick() {
