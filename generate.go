@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
 
 	"atenia/internal/sample"
 	"atenia/internal/sched"
@@ -256,70 +255,10 @@ func (m *Model) Logits(ctx context.Context, tokens []int32, o LogitsOptions) ([]
 	return rows, err
 }
 
-// logitRows are rows on their way from the scheduler to the caller: those of one step.
-type logitRows struct {
-	came, ended chan struct{} // the former has room for a sign
-	mu          sync.Mutex
-	rows        []logitRow
-	spare       []logitRow // that were read
-}
-
-type logitRow struct {
-	row    int
-	logits []float32
-}
-
-// empty reports whether all rows have been read.
-func (q *logitRows) empty() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.rows) == 0
-}
-
-// add copies a row.
-func (q *logitRows) add(row int, logits []float32) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var b []float32
-	if n := len(q.spare); n > 0 {
-		b, q.spare = q.spare[n-1].logits, q.spare[:n-1]
-	}
-	q.rows = append(q.rows, logitRow{row, append(b[:0], logits...)})
-	select {
-	case q.came <- struct{}{}:
-	default:
-	}
-}
-
-// each calls f with the rows until the request has ended, and next whenever all of a
-// step have been read.
-func (q *logitRows) each(next func(), f func(row int, logits []float32)) {
-	for ended := false; !ended; {
-		select {
-		case <-q.came:
-		case <-q.ended:
-			ended = true
-		}
-		q.mu.Lock()
-		rows := slices.Clone(q.rows)
-		q.mu.Unlock()
-		for _, r := range rows {
-			f(r.row, r.logits)
-		}
-		q.mu.Lock()
-		q.spare = append(q.spare, rows...)
-		q.rows = append(q.rows[:0], q.rows[len(rows):]...)
-		q.mu.Unlock()
-		next()
-	}
-}
-
 // EachLogits calls f with each row of logits in order; row is the index of the
-// token that the logits come after. The slice is valid during the call, and the
-// sequence waits for it. f is called by the goroutine that calls EachLogits and may
-// use the model: other requests are computed beside this one, as far as
-// [Config.Slots] has room for them. A row with a NaN is an error, and f does not see
-// it: the model's weights are damaged, or its numbers overflow.
+// token that the logits come after. The slice is valid during the call, and
+// the model waits for it. A row with a NaN is an error, and f does not see it: the
+// model's weights are damaged, or its numbers overflow.
 func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions, f func(row int, logits []float32)) error {
 	if o.Step < 0 || o.Step > len(tokens) {
 		return &ConfigError{"Step", o.Step, fmt.Sprintf("0 to %d, the number of tokens", len(tokens))}
@@ -334,8 +273,6 @@ func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions,
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var bad error
-	rows := logitRows{came: make(chan struct{}, 1), ended: make(chan struct{})}
-	r.Ready = rows.empty
 	r.OnLogits = func(row int, logits []float32) {
 		if bad != nil || !o.All && row != len(tokens)-1 {
 			return
@@ -345,21 +282,13 @@ func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions,
 			stop(bad)
 			return
 		}
-		rows.add(row, logits)
-	}
-	release := r.Ended
-	r.Ended = func() {
-		if release != nil {
-			release()
-		}
-		close(rows.ended)
+		f(row, logits)
 	}
 	st, err := m.engine.Sched.Submit(ctx, r)
 	if err != nil {
 		return publish(err)
 	}
-	rows.each(m.engine.Sched.Resume, f)
-	st.Next() // which has ended
+	st.Next()
 	if bad != nil {
 		return bad
 	}

@@ -37,10 +37,6 @@ type Request struct {
 	// wait for it.
 	OnLogits func(row int, logits []float32)
 	All      bool
-	// Ready, if not nil, says whether a step may have rows of the request: one whose
-	// reader is behind keeps its slot and computes nothing. [Scheduler.Resume] tells
-	// that it may have changed. It is called by the scheduler and must not wait for it.
-	Ready func() bool
 	// LowRank is the adapter whose products the request has, nil = none; its scales are
 	// multiplied by Strength. Adapter is its name, for decisions. It must not be
 	// released before Ended was called.

@@ -151,7 +151,6 @@ type Scheduler struct {
 	oldest    int
 	crashed   error         // the panic of a step, which has closed the scheduler
 	wake      chan struct{} // capacity one: something changed since the loop last checked
-	resumed   atomic.Bool   // the last wake is for a reader, see Resume
 	stopped   chan struct{} // closed when the loop has ended
 }
 
@@ -244,19 +243,15 @@ func (s *Scheduler) loop() {
 // serve takes steps until the scheduler is closed; err is a panic of one.
 func (s *Scheduler) serve(idle <-chan time.Time) (err error) {
 	defer fault.Catch(&err)
-	for due := true; !s.isClosed(); { // a pause: one between two steps, however often a reader wakes us
+	for !s.isClosed() {
 		s.runCalls()
-		if due {
-			s.pause()
-		}
-		if due = s.turn(); due {
+		s.pause()
+		if s.turn() {
 			continue
 		}
 		select {
 		case <-s.wake:
-			due = !s.resumed.Swap(false)
 		case <-idle:
-			due = true
 		}
 	}
 	return nil
@@ -286,12 +281,6 @@ func (s *Scheduler) ending() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cmp.Or(s.crashed, ErrClosed)
-}
-
-// Resume tells that a reader has caught up, see [Request.Ready].
-func (s *Scheduler) Resume() {
-	s.resumed.Store(true)
-	s.kick()
 }
 
 // kick wakes the loop.

@@ -22,8 +22,6 @@ type slot struct {
 	forkAt  int               // another request goes on from this position; 0 = none
 	parked  bool              // preempted: waits for memory until another request ends
 
-	held bool // its reader is behind: no rows in this step
-
 	adapter adapter // that the sequence is computed with
 
 	images []Image     // of the sequence

@@ -108,9 +108,8 @@ func (s *Scheduler) fill() bool {
 		if s.ended {
 			s.resume(sl) // the finished request's pages are available now
 		}
-		sl.held = !sl.idle() && sl.st.req.Ready != nil && !sl.st.req.Ready()
 		switch {
-		case sl.idle() || sl.parked || sl.held:
+		case sl.idle() || sl.parked:
 		case sl.left() == 1:
 			rows, logits = rows-1, logits-1
 			s.answers++
@@ -137,7 +136,7 @@ func (s *Scheduler) fill() bool {
 func (s *Scheduler) share(rows, logits int) {
 	oldest := true
 	for _, sl := range s.slots {
-		if sl.idle() || sl.held {
+		if sl.idle() {
 			continue
 		}
 		if !sl.parked {
