@@ -27,11 +27,11 @@ func TestSmallDisk(t *testing.T) {
 		}
 	})
 	for _, n := range []int64{1 << 30, 1 << 20} {
-		if err := durable.Fits(filepath.Join(dir, "a", "b"), n); !errors.Is(err, durable.ErrSpace) {
+		if err := durable.Fits(nil, filepath.Join(dir, "a", "b"), n); !errors.Is(err, durable.ErrSpace) {
 			t.Errorf("%d bytes on a disk of a mebibyte: %v", n, err)
 		}
 	}
-	if err := durable.Fits(dir, 1<<18); err != nil {
+	if err := durable.Fits(nil, dir, 1<<18); err != nil {
 		t.Error(err)
 	}
 	config := prepare(t)

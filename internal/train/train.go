@@ -151,9 +151,6 @@ func (r *run) start(ctx context.Context) (err error) {
 // fits returns an error if the disk has no room for the snapshots that are kept, one that
 // is being written, and the result.
 func (r *run) fits() error {
-	if r.cfg.FS != durable.Default(nil) {
-		return nil
-	}
 	snapshot, model := int64(0), int64(0)
 	for _, a := range r.arrays() {
 		snapshot += 4 * int64(len(a.Values))
@@ -161,7 +158,7 @@ func (r *run) fits() error {
 	for _, p := range r.params {
 		model += 4 * int64(len(p.Value))
 	}
-	return durable.Fits(r.cfg.Dir, int64(r.cfg.Keep+1)*snapshot+model)
+	return durable.Fits(r.cfg.FS, r.cfg.Dir, int64(r.cfg.Keep+1)*snapshot+model)
 }
 
 // isTaken returns an error if the directory holds a run that is neither resumed

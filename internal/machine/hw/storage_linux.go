@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"atenia/internal/store/durable"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -15,9 +17,8 @@ import (
 func storageOf(root fs.FS, dir string) *Storage {
 	dir = existing(dir)
 	st := onMount(root, dir)
-	var free unix.Statfs_t
-	if unix.Statfs(dir, &free) == nil {
-		st.FreeBytes = known(int64(free.Bavail) * free.Bsize)
+	if free, ok := durable.FreeBytes(dir); ok {
+		st.FreeBytes = known(free)
 	}
 	return st
 }

@@ -60,7 +60,7 @@ func (s *Store) openDisk() (path string, wrote bool, faults error) {
 		total += int64(align(m.packedBytes()))
 	}
 	for _, p := range d.Paths {
-		err := durable.Fits(filepath.Dir(p), total)
+		err := durable.Fits(nil, filepath.Dir(p), total)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(p), 0o755)
 		}

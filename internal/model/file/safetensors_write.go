@@ -22,7 +22,7 @@ import (
 // The tensors are written in the order of the reference implementation: larger
 // elements first, so that all are aligned, then by name.
 func WriteSafetensors(path string, notes map[string]string, tensors []TensorSource) error {
-	if err := fits(filepath.Dir(path), tensors); err != nil {
+	if err := fits(nil, filepath.Dir(path), tensors); err != nil {
 		return err
 	}
 	return durable.WriteFile(path, func(w io.Writer) error { return EncodeSafetensors(w, notes, tensors) })
@@ -32,10 +32,8 @@ func WriteSafetensors(path string, notes map[string]string, tensors []TensorSour
 // tensors with the folder of a module before their names, as [Open] returns them, the
 // file in that folder. A nil file system is the operating system's.
 func WriteWeights(fsys durable.FS, dir string, notes map[string]string, tensors []TensorSource) error {
-	if fsys == nil {
-		if err := fits(dir, tensors); err != nil {
-			return err
-		}
+	if err := fits(fsys, dir, tensors); err != nil {
+		return err
 	}
 	fsys = durable.Default(fsys)
 	var own []TensorSource
@@ -67,7 +65,7 @@ func WriteWeights(fsys durable.FS, dir string, notes map[string]string, tensors 
 
 // fits returns an error if the disk of a folder has no room for tensors, so that nothing
 // is begun that cannot end.
-func fits(dir string, tensors []TensorSource) error {
+func fits(fsys durable.FS, dir string, tensors []TensorSource) error {
 	ns, err := sizes(tensors)
 	if err != nil {
 		return nil // which the format says in its own words
@@ -76,7 +74,7 @@ func fits(dir string, tensors []TensorSource) error {
 	for _, n := range ns {
 		total += int64(n)
 	}
-	return durable.Fits(dir, total)
+	return durable.Fits(fsys, dir, total)
 }
 
 // EncodeSafetensors writes to w what [WriteSafetensors] writes to a file.

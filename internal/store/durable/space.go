@@ -35,24 +35,33 @@ func (e *SpaceError) Is(target error) bool { return target == ErrSpace }
 const spare = 64
 
 // Fits returns a [*SpaceError] if the disk of a folder, which need not exist, has no room
-// for so many bytes and a little more. Where the system does not tell, all fits.
-func Fits(dir string, bytes int64) error {
-	at, err := filepath.Abs(dir)
-	if err != nil {
+// for so many bytes and a little more. Where the system does not tell, and in a file
+// system that is not its own, all fits; nil is the operating system's.
+func Fits(fsys FS, dir string, bytes int64) error {
+	if Default(fsys) != Default(nil) {
 		return nil
 	}
-	for {
-		if _, err := os.Stat(at); err == nil {
-			break
-		}
-		up := filepath.Dir(at)
-		if up == at {
-			return nil
-		}
-		at = up
-	}
-	if free, ok := freeBytes(at); ok && bytes > free-free/spare {
+	if free, ok := FreeBytes(dir); ok && bytes > free-free/spare {
 		return &SpaceError{dir, bytes, free}
 	}
 	return nil
+}
+
+// FreeBytes returns what users may still write to the disk of a folder, or of the nearest
+// one above it that exists; false where the system does not tell.
+func FreeBytes(dir string) (int64, bool) {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return 0, false
+	}
+	for {
+		if _, err := os.Stat(at); err == nil {
+			return freeBytes(at)
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return 0, false
+		}
+		at = up
+	}
 }

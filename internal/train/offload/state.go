@@ -114,14 +114,12 @@ func Create(dir string, layers []Layer, cfg Config, init Init) (*State, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if s.cfg.FS == durable.Default(nil) {
-		need := int64(0)
-		for i := range layers { // of two versions, each step writes one
-			need += 2 * int64(layers[i].Elements) * (stateBytes + paramBytes)
-		}
-		if err := durable.Fits(dir, need); err != nil {
-			return nil, err
-		}
+	need := int64(0)
+	for i := range layers { // of two versions, each step writes one
+		need += 2 * int64(layers[i].Elements) * (stateBytes + paramBytes)
+	}
+	if err := durable.Fits(s.cfg.FS, dir, need); err != nil {
+		return nil, err
 	}
 	j := s.journal.Load()
 	buffer := make([]float32, j.chunkElements)

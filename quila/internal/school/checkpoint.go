@@ -116,6 +116,10 @@ func (r *Run) Load(path string) (err error) {
 	if err := json.Unmarshal([]byte(note), &p); err != nil {
 		return fault("%v", err)
 	}
+	other := ""
+	if len(p.Made) > 0 && len(r.Pupil.Made) > 0 {
+		other = spelling.Changes(p.Made, r.Pupil.Made)
+	}
 	switch {
 	case p.Format != checkpointFormat:
 		return fault("format %q, want %q", p.Format, checkpointFormat)
@@ -123,8 +127,8 @@ func (r *Run) Load(path string) (err error) {
 		return fault("it is of the model %q, not %q", p.Pupil, r.Pupil.Name)
 	case p.Recipe != r.Recipe:
 		return fault("its recipe is another: %+v", p.Recipe)
-	case len(p.Made) > 0 && len(r.Pupil.Made) > 0 && spelling.Changes(p.Made, r.Pupil.Made) != "":
-		return fault("it is of another network: %s; say what it was made with, or name another folder", spelling.Changes(p.Made, r.Pupil.Made))
+	case other != "":
+		return fault("it is of another network: %s; say what it was made with, or name another folder", other)
 	case p.Text != hex(xxh3.Hash(r.text)):
 		return fault("its text is another")
 	case p.Step < 0 || p.Step > r.Recipe.Steps || p.At < 0 || p.At > r.rows:
