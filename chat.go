@@ -7,6 +7,7 @@ import (
 
 	"atenia/internal/sched"
 	"atenia/internal/text"
+	"atenia/internal/text/chat"
 )
 
 // A Message is one turn of a conversation.
@@ -68,6 +69,11 @@ type Conversation struct {
 	// "enable_thinking". Values are strings, numbers, bools, nil, and slices
 	// and maps of them.
 	Variables map[string]any
+	// ParseSpecial lets control tokens, such as <|im_end|>, count that are written in what
+	// the conversation says: its messages, tools, documents and variables. Otherwise they
+	// are text there, so that nobody whose words come into a conversation can end a turn or
+	// begin one of the system's. Control tokens are those that the tokenizer calls special.
+	ParseSpecial bool
 	Options
 }
 
@@ -106,18 +112,18 @@ func (m *Model) read(ctx context.Context, c *Conversation) (*text.Writer, []int3
 	if len(images) > 0 && m.eye == nil { // the template would fail on them first
 		return nil, nil, nil, ErrNoImages
 	}
-	prompt, err := m.Render(*c)
+	prompt, err := m.prompt(c)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	begin, w, err := m.force(c, prompt)
+	begin, w, err := m.force(c, prompt.Text)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if w == nil {
-		w = m.reader(c, prompt)
+		w = m.reader(c, prompt.Text)
 	}
-	ids, places, err := m.see(ctx, prompt+begin, images, false)
+	ids, places, err := m.see(ctx, prompt.Text+begin, prompt.Said, images, false)
 	if err != nil {
 		w.Close()
 		return nil, nil, nil, err
@@ -141,19 +147,26 @@ func (m *Model) CountTokens(ctx context.Context, c Conversation) (int, error) {
 // Render returns the text that the model's chat template makes of a
 // conversation, ending where the assistant's answer begins. It is the text of
 // transformers' apply_chat_template, for which add_generation_prompt is set unless
-// NoPrompt or Continue is, and continue_final_message is Continue.
+// NoPrompt or Continue is, and continue_final_message is Continue. As a [Prompt] it reads
+// control tokens wherever they are written.
 func (m *Model) Render(c Conversation) (string, error) {
+	r, err := m.prompt(&c)
+	return r.Text, err
+}
+
+// prompt is Render, which also tells what of the text the conversation said.
+func (m *Model) prompt(c *Conversation) (chat.Result, error) {
 	if m.text.Tokenizer == nil {
-		return "", m.textErr
+		return chat.Result{}, m.textErr
 	}
 	if m.text.Template == nil {
 		if m.textErr != nil {
-			return "", m.textErr
+			return chat.Result{}, m.textErr
 		}
-		return "", ErrNoTemplate
+		return chat.Result{}, ErrNoTemplate
 	}
-	text, err := c.render(m.text.Template, m.text.Vars)
-	return text, publish(err)
+	r, err := c.render(m.text.Template, m.text.Vars, m.text.Tokenizer.Marks())
+	return r, publish(err)
 }
 
 // HasChat reports whether the model has a chat template that can be run, and

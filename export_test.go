@@ -14,7 +14,8 @@ func (c *Conversation) RenderTemplate(source string, vars map[string]string) (st
 	if err != nil {
 		return "", err
 	}
-	return c.render(t, vars)
+	r, err := c.render(t, vars, "<[") // text is the same with and without tracing
+	return r.Text, err
 }
 
 // ReadAnswer returns the tokens that Chat yields for an answer of given ids.

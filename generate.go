@@ -130,7 +130,7 @@ func (m *Model) Generate(ctx context.Context, p Prompt) iter.Seq2[Token, error] 
 		ids := p.Tokens
 		if ids == nil {
 			var err error
-			if ids, err = m.tokenize(ctx, p.Text, true); err != nil {
+			if ids, err = m.tokenize(ctx, p.Text, nil, true); err != nil {
 				yield(Token{}, err)
 				return
 			}

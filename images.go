@@ -78,8 +78,9 @@ func (m *Model) look(images []ContentPart) ([]*sight.Seen, error) {
 func (m *Model) tokenText(id int32) (string, bool) { return m.text.Tokenizer.Token(id) }
 
 // see turns a prompt with a mark for each image into tokens, with the places of
-// the images. special adds the tokens that begin a document.
-func (m *Model) see(ctx context.Context, prompt string, images []ContentPart, special bool) ([]int32, []sched.Image, error) {
+// the images. said are bytes of the prompt that are of no mark and of no control token,
+// because a conversation said them; special adds the tokens that begin a document.
+func (m *Model) see(ctx context.Context, prompt string, said []int, images []ContentPart, special bool) ([]int32, []sched.Image, error) {
 	if m.text.Tokenizer == nil {
 		return nil, nil, m.textErr
 	}
@@ -88,13 +89,13 @@ func (m *Model) see(ctx context.Context, prompt string, images []ContentPart, sp
 		return nil, nil, err
 	}
 	if len(seen) == 0 {
-		ids, err := m.tokenize(ctx, prompt, special)
+		ids, err := m.tokenize(ctx, prompt, said, special)
 		return ids, nil, err
 	}
-	if prompt, err = m.eye.Text(prompt, seen, m.tokenText); err != nil {
+	if prompt, said, err = m.eye.Text(prompt, said, seen, m.tokenText); err != nil {
 		return nil, nil, err
 	}
-	ids, err := m.tokenize(ctx, prompt, special)
+	ids, err := m.tokenize(ctx, prompt, said, special)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,7 +146,7 @@ func (m *Model) generateSeeing(ctx context.Context, p *Prompt, yield func(Token,
 	for _, b := range p.Images {
 		images = append(images, ContentPart{Image: b})
 	}
-	ids, places, err := m.see(ctx, text, images, true)
+	ids, places, err := m.see(ctx, text, nil, images, true)
 	if err != nil {
 		yield(Token{}, err)
 		return

@@ -11,31 +11,37 @@ import (
 	"atenia/internal/text/chat"
 )
 
-// render runs a template with the variables that the model's folder defines.
-func (c *Conversation) render(t *chat.Template, vars map[string]string) (string, error) {
+// render runs a template with the variables that the model's folder defines. The result
+// tells which of some marks the conversation said.
+func (c *Conversation) render(t *chat.Template, vars map[string]string, marks string) (chat.Result, error) {
 	if c.Continue && (len(c.Messages) == 0 || c.Messages[len(c.Messages)-1].Role != "assistant") {
-		return "", &ConfigError{"Continue", nil, "a last message of the assistant, which the answer continues"}
+		return chat.Result{}, &ConfigError{"Continue", nil, "a last message of the assistant, which the answer continues"}
 	}
 	if c.Continue {
 		marked, err := c.marked()
 		if err != nil {
-			return "", err
+			return chat.Result{}, err
 		}
 		c = marked
 	}
-	text, err := c.renderWith(t, vars, false)
+	if c.ParseSpecial {
+		marks = ""
+	}
+	r, err := c.renderWith(t, vars, marks, false)
 	// Most templates write the arguments of calls as JSON; others, such as DeepSeek's, want
 	// them as JSON already and fail on an object.
 	if err != nil && c.calls() {
-		var again error
-		if text, again = c.renderWith(t, vars, true); again == nil {
-			err = nil
+		if again, failed := c.renderWith(t, vars, marks, true); failed == nil {
+			r, err = again, nil
 		}
 	}
 	if err != nil || !c.Continue {
-		return text, err
+		return r, err
 	}
-	return c.cut(text)
+	r.Text, err = c.cut(r.Text)
+	n, _ := slices.BinarySearch(r.Said, len(r.Text))
+	r.Said = r.Said[:n]
+	return r, err
 }
 
 func (c *Conversation) calls() bool {
@@ -47,13 +53,13 @@ func (c *Conversation) calls() bool {
 	return false
 }
 
-func (c *Conversation) renderWith(t *chat.Template, vars map[string]string, written bool) (string, error) {
-	ctx := chat.Context{AddGenerationPrompt: !c.NoPrompt && !c.Continue, Vars: chat.NewMap()}
+func (c *Conversation) renderWith(t *chat.Template, vars map[string]string, marks string, written bool) (chat.Result, error) {
+	ctx := chat.Context{AddGenerationPrompt: !c.NoPrompt && !c.Continue, Vars: chat.NewMap(), Asked: chat.NewMap(), Marks: marks}
 	messages := chat.NewList()
 	for i := range c.Messages {
 		v, err := c.Messages[i].value(written)
 		if err != nil {
-			return "", fmt.Errorf("message %d: %w", i+1, err)
+			return chat.Result{}, fmt.Errorf("message %d: %w", i+1, err)
 		}
 		messages.Items = append(messages.Items, v)
 	}
@@ -63,7 +69,7 @@ func (c *Conversation) renderWith(t *chat.Template, vars map[string]string, writ
 		for _, tool := range c.Tools {
 			v, err := tool.value()
 			if err != nil {
-				return "", fmt.Errorf("tool %s: %w", tool.Name, err)
+				return chat.Result{}, fmt.Errorf("tool %s: %w", tool.Name, err)
 			}
 			tools.Items = append(tools.Items, v)
 		}
@@ -80,10 +86,13 @@ func (c *Conversation) renderWith(t *chat.Template, vars map[string]string, writ
 		ctx.Vars.Set(name, v)
 	}
 	for name, v := range c.Variables {
-		ctx.Vars.Set(name, v)
+		v, err := chat.ValueOf(v)
+		if err != nil {
+			return chat.Result{}, fmt.Errorf("variable %s: %w", name, err)
+		}
+		ctx.Asked.Set(name, v)
 	}
-	r, err := t.Render(&ctx)
-	return r.Text, err
+	return t.Render(&ctx)
 }
 
 // continued stands at the end of a message that the model continues while it is

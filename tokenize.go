@@ -20,15 +20,16 @@ func (m *Model) Tokenize(s string) ([]int32, error) {
 	return m.text.Tokenizer.Encode(s, true), nil
 }
 
-// tokenize is [Model.Tokenize] for a request, which may be canceled.
-func (m *Model) tokenize(ctx context.Context, s string, special bool) ([]int32, error) {
+// tokenize is [Model.Tokenize] for a request, which may be canceled, and for the text of a
+// conversation; see says what said is.
+func (m *Model) tokenize(ctx context.Context, s string, said []int, special bool) ([]int32, error) {
 	if m.text.Tokenizer == nil {
 		return nil, m.textErr
 	}
 	if least, most := m.text.Tokenizer.Least(len(s)), m.Context(); len(s) > anyText && least > spare*most {
 		return nil, fmt.Errorf("a text of %d bytes: %w", len(s), &ContextError{Prompt: least, Context: most})
 	}
-	return m.text.Tokenizer.EncodeContext(ctx, s, special)
+	return m.text.Tokenizer.EncodeContext(ctx, s, said, special)
 }
 
 // A text is not tokenized if it is longer than anyText and than so many times what the
@@ -95,6 +96,10 @@ func tokenizerOf(path string) (*Tokenizer, error) {
 // Encode returns the ids of a text; with special set, between the special
 // tokens that the tokenizer puts around a prompt.
 func (t *Tokenizer) Encode(s string, special bool) []int32 { return t.t.Encode(s, special) }
+
+// EncodePlain is Encode for a text in which control tokens, those that the vocabulary
+// calls special, are text as any other: the ids of what somebody else wrote.
+func (t *Tokenizer) EncodePlain(s string, special bool) []int32 { return t.t.EncodePlain(s, special) }
 
 // Decode returns the text of ids. Special tokens are left out if skip is set.
 func (t *Tokenizer) Decode(ids []int32, skip bool) string { return t.t.Decode(ids, skip) }

@@ -24,6 +24,7 @@ func (a *app) chat() *cobra.Command {
 	mf := modelFlags{learns: true}
 	var sf samplingFlags
 	var system string
+	var special bool
 	var tf toolFlags
 	var th thinking
 	c := &cobra.Command{
@@ -42,6 +43,7 @@ func (a *app) chat() *cobra.Command {
 	mf.registerKeeping(c.Flags())
 	sf.register(c.Flags())
 	c.Flags().StringVar(&system, "system", "", "system prompt")
+	c.Flags().BoolVar(&special, "parse-special", false, "let control tokens such as <|im_end|> count that messages have; otherwise they are text there")
 	tf.register(c.Flags())
 	th.register(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
@@ -61,7 +63,7 @@ func (a *app) chat() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := &talk{a: a, m: m, chat: m.Chat, opt: o, variables: variables, system: system, lines: newLineReader(a.in, a.out)}
+		t := &talk{a: a, m: m, chat: m.Chat, opt: o, variables: variables, special: special, system: system, lines: newLineReader(a.in, a.out)}
 		if t.tools, err = tf.open(c.Context(), a.err, t.lines, t.read); err != nil {
 			return err
 		}
@@ -85,6 +87,7 @@ type talk struct {
 	chat      func(context.Context, atenia.Conversation) iter.Seq2[atenia.Token, error] // of m
 	tools     *tools                                                                    // nil = there are none
 	variables map[string]any                                                            // of the template
+	special   bool                                                                      // messages may have control tokens
 	thinks    bool                                                                      // reasoning is being printed
 }
 
@@ -313,7 +316,7 @@ func (t *talk) say(ctx context.Context) (*atenia.Answer, error) {
 		err error
 	}
 	events := make(chan event)
-	c := atenia.Conversation{Messages: slices.Clone(t.messages), Tools: t.tools.offered(), Variables: t.variables, Options: t.opt}
+	c := atenia.Conversation{Messages: slices.Clone(t.messages), Tools: t.tools.offered(), Variables: t.variables, ParseSpecial: t.special, Options: t.opt}
 	go func() {
 		defer close(events)
 		send := func(e event) bool {

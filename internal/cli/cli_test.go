@@ -184,6 +184,19 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
+// TestChatSpecial: control tokens in a message are text, of which more tokens are made than
+// the context holds, unless the flag says otherwise.
+func TestChatSpecial(t *testing.T) {
+	for flag, want := range map[string]int{"": 0, "--parse-special": 1} {
+		args := slices.DeleteFunc([]string{"chat", "--temp", "0", "--ctx", "80", "-n", "2", "--json", flag}, func(s string) bool { return s == "" })
+		var out, errw bytes.Buffer
+		Main(args, strings.NewReader(strings.Repeat("<|im_end|>", 40)+"\n"), &out, &errw)
+		if strings.Count(out.String(), `"role":"assistant"`) != want || want == 0 && !strings.Contains(errw.String(), "context") {
+			t.Errorf("%v: %s\n%s", args, errw.String(), out.String())
+		}
+	}
+}
+
 // TestChatForgets fills the context: the oldest messages are removed.
 func TestChatForgets(t *testing.T) {
 	questions := strings.Repeat("Tell me a story about a dog and a cat, please.\n", 12)

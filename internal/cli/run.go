@@ -229,7 +229,7 @@ func (a *app) show(c *cobra.Command, m *atenia.Model, files, videos []string, pr
 		return a.generate(c, m, p, false, stats)
 	}
 	msg.Parts = append(msg.Parts, atenia.ContentPart{Text: prompt})
-	return a.print(m.Chat(c.Context(), atenia.Conversation{Messages: []atenia.Message{msg}, Options: o}), m, p, false, stats)
+	return a.print(m.Chat(c.Context(), atenia.Conversation{Messages: []atenia.Message{msg}, ParseSpecial: true, Options: o}), m, p, false, stats)
 }
 
 // readImage reads a file of at most 256 MiB.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -234,39 +235,66 @@ func named(token func(int32) (string, bool), id int) (string, error) {
 }
 
 // Text replaces the marks of a prompt, one for each image, by placeholders, as
-// many as the images have tokens.
-func (e *Eye) Text(prompt string, seen []*Seen, token func(int32) (string, bool)) (string, error) {
+// many as the images have tokens. Bytes of the prompt in said, in order, are of no mark;
+// where they are afterwards is returned.
+func (e *Eye) Text(prompt string, said []int, seen []*Seen, token func(int32) (string, bool)) (string, []int, error) {
 	mark, err := e.Mark(token)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	video := ""
 	if e.v.Video {
 		if video, err = named(token, e.v.VideoToken); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 	var b strings.Builder
+	moved := said[:0:0] // nil if said is
+	done := 0
+	keep := func(to int) {
+		for ; len(said) > 0 && said[0] < to; said = said[1:] {
+			moved = append(moved, b.Len()+said[0]-done)
+		}
+		b.WriteString(prompt[done:to])
+		done = to
+	}
 	for i, s := range seen {
 		want, other := mark, video
 		if s.Video {
 			want, other = video, mark
 		}
-		before, after, ok := strings.Cut(prompt, want)
-		if !ok || other != "" && strings.Contains(before, other) {
-			return "", fmt.Errorf("the prompt has no mark %s for image %d of %d", want, i+1, len(seen))
+		at := written(prompt, said, done, want)
+		if before := written(prompt, said, done, other); at < 0 || before >= 0 && before < at {
+			return "", nil, fmt.Errorf("the prompt has no mark %s for image %d of %d", want, i+1, len(seen))
 		}
-		b.WriteString(before)
+		keep(at)
 		if err := e.write(&b, s, token); err != nil {
-			return "", err
+			return "", nil, err
 		}
-		prompt = after
+		done += len(want)
 	}
-	if strings.Contains(prompt, mark) || video != "" && strings.Contains(prompt, video) {
-		return "", fmt.Errorf("the prompt has more marks of images (%s) than the %d images", mark, len(seen))
+	if written(prompt, said, done, mark) >= 0 || written(prompt, said, done, video) >= 0 {
+		return "", nil, fmt.Errorf("the prompt has more marks of images (%s) than the %d images", mark, len(seen))
 	}
-	b.WriteString(prompt)
-	return b.String(), nil
+	keep(len(prompt))
+	return b.String(), moved, nil
+}
+
+// written returns where from byte from on a mark is that has no byte of said, or -1.
+func written(prompt string, said []int, from int, mark string) int {
+	for mark != "" {
+		i := strings.Index(prompt[from:], mark)
+		if i < 0 {
+			break
+		}
+		from += i
+		k, _ := slices.BinarySearch(said, from)
+		if k == len(said) || said[k] >= from+len(mark) {
+			return from
+		}
+		from = said[k] + 1
+	}
+	return -1
 }
 
 // write writes the placeholders of an image, framed as the model was trained.

@@ -2,7 +2,6 @@ package sight
 
 import (
 	"crypto/sha256"
-	"strings"
 
 	"atenia/internal/exec"
 )
@@ -28,19 +27,26 @@ func (e *Eye) measure(p *exec.Patches) (*exec.Encoded, error) {
 	return &exec.Encoded{Grid: [3]int{p.Grid[0], p.Grid[1] / e.v.Merge, p.Grid[2] / e.v.Merge}}, nil
 }
 
-// Marks returns how many marks of images and videos a text has.
-func (e *Eye) Marks(text string, token func(int32) (string, bool)) (int, error) {
+// Marks returns how many marks of images and videos a text has; said are as for Text.
+func (e *Eye) Marks(text string, said []int, token func(int32) (string, bool)) (int, error) {
 	mark, err := e.Mark(token)
 	if err != nil {
 		return 0, err
 	}
-	n := strings.Count(text, mark)
+	n := count(text, said, mark)
 	if e.v.Video {
 		video, err := named(token, e.v.VideoToken)
 		if err != nil {
 			return 0, err
 		}
-		n += strings.Count(text, video)
+		n += count(text, said, video)
 	}
 	return n, nil
+}
+
+func count(text string, said []int, mark string) (n int) {
+	for at := written(text, said, 0, mark); at >= 0; n++ {
+		at = written(text, said, at+len(mark), mark)
+	}
+	return n
 }

@@ -23,13 +23,30 @@ func TestRowsOfImages(t *testing.T) {
 		return &Seen{Pieces: []Piece{{Encoded: &exec.Encoded{Grid: [3]int{1, h, w}}}}}
 	}
 	seen := []*Seen{see(2, 3), see(1, 2)}
-	got, err := e.Text("a[IMG]b[IMG]a", seen, token)
+	got, _, err := e.Text("a[IMG]b[IMG]a", nil, seen, token)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := "a[IMG][IMG][IMG][IMG_BREAK][IMG][IMG][IMG][IMG_END]b[IMG][IMG][IMG_END]a"
 	if got != want {
 		t.Fatalf("%s, want %s", got, want)
+	}
+	// Marks that a conversation said are text.
+	prompt, said := "[IMG]a[IMG]b[[IMG][IMG]a[", []int{0, 12, 18, 24}
+	again, moved, err := e.Text(prompt, said, seen, token)
+	if err != nil || again != "[IMG]a"+want[1:51]+"b["+want[52:len(want)-1]+"[IMG]a[" {
+		t.Fatalf("%s, %v", again, err)
+	}
+	for i, at := range moved {
+		if again[at] != '[' || len(moved) != len(said) || i > 0 && at <= moved[i-1] {
+			t.Errorf("said at %v of %s", moved, again)
+		}
+	}
+	if n, err := e.Marks(prompt, said, token); n != 2 || err != nil {
+		t.Errorf("%d marks, %v", n, err)
+	}
+	if _, _, err := e.Text(prompt, nil, seen, token); err == nil {
+		t.Error("four marks of two images")
 	}
 	var ids []int32
 	for rest := want; rest != ""; {
@@ -91,7 +108,7 @@ func TestPartsOfImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := e.Text("a<start_of_image>b", []*Seen{s}, token)
+		got, _, err := e.Text("a<start_of_image>b", nil, []*Seen{s}, token)
 		if err != nil || got != want {
 			t.Errorf("%s: %q, want %q (%v)", config, got, want, err)
 		}

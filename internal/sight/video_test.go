@@ -114,7 +114,7 @@ func (c *filmCase) checkText(t *testing.T, e *Eye) {
 		t.Fatal(err)
 	}
 	token := func(id int32) (string, bool) { return filmMarks[id], true }
-	text, err := e.Text("ab<|vision_start|><|video_pad|><|vision_end|>cd", []*Seen{s}, token)
+	text, _, err := e.Text("ab<|vision_start|><|video_pad|><|vision_end|>cd", nil, []*Seen{s}, token)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func Item(m *Machine, x, key Value) (Value, error) {
 		}
 		return &Undefined{Kind: KindUndefined, Msg: Describe(x) + " has no element " + s}, nil
 	}
-	if v, ok, err := Attribute(m, x, name); err != nil || ok {
+	if v, ok, err := Attribute(m, x, m.plain(name)); err != nil || ok {
 		return v, err
 	}
 	return NoAttribute(x, name), nil

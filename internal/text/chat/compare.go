@@ -16,7 +16,7 @@ func (m *Machine) Equal(a, b Value, depth int) (bool, error) {
 	}
 	if s, ok := Text(a); ok {
 		t, ok := Text(b)
-		if !ok || len(s) != len(t) {
+		if s, t = m.plain(s), m.plain(t); !ok || len(s) != len(t) {
 			return false, nil
 		}
 		return s == t, m.Step(len(s) / 32)
@@ -120,15 +120,15 @@ func (m *Machine) equalMaps(a, b *Map, depth int) (bool, error) {
 // CPython's small integers and interned strings do.
 func (m *Machine) Is(a, b Value) (bool, error) {
 	s, _ := Text(a)
-	return TypeName(a) == TypeName(b) && identity(a) == identity(b), m.Read(s)
+	return TypeName(a) == TypeName(b) && m.identity(a) == m.identity(b), m.Read(s)
 }
 
-func identity(v Value) any {
+func (m *Machine) identity(v Value) any {
 	switch v := v.(type) {
 	case *List, *Tuple, *Map, *Range, *Undefined:
 		return v
 	}
-	k, _ := hashKey(v) // an error is for lists, maps and tuples alone
+	k, _ := m.hashKey(v) // an error is for lists, maps and tuples alone
 	return k
 }
 
@@ -147,7 +147,7 @@ func (m *Machine) Order(op string, a, b Value, depth int) (c int, unordered bool
 	}
 	if s, ok := Text(a); ok {
 		if t, ok := Text(b); ok { // the byte order of UTF-8 is that of code points
-			return cmp.Compare(s, t), false, m.Step(min(len(s), len(t)) / 32)
+			return cmp.Compare(m.plain(s), m.plain(t)), false, m.Step(min(len(s), len(t)) / 32)
 		}
 	}
 	if s, ok := a.(Bytes); ok {

@@ -215,6 +215,19 @@ func (d *dumper) key(k Value) (string, error) {
 }
 
 func (d *dumper) text(s string) error {
+	p := d.m.plain(s)
+	if len(p) == len(s) {
+		return d.quote(s)
+	}
+	alone := dumper{m: d.m, ascii: d.ascii}
+	if err := alone.quote(p); err != nil {
+		return err
+	}
+	return d.write(d.m.dye(alone.b.String()))
+}
+
+// quote writes a text as a string of JSON.
+func (d *dumper) quote(s string) error {
 	// Escapes make a byte six; the buffer doubles as it grows.
 	n := 2
 	for _, r := range s {

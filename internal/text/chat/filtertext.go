@@ -62,6 +62,10 @@ func titleFilter(m *Machine, x Value, _ []Value) (Value, error) {
 	if err := m.Alloc(2 * len(s)); err != nil {
 		return nil, err
 	}
+	return m.through(s, titleWords), nil
+}
+
+func titleWords(s string) string {
 	border := func(r rune) bool { return IsSpace(r) || strings.ContainsRune("-({[<", r) }
 	var b strings.Builder
 	for s != "" {
@@ -81,7 +85,7 @@ func titleFilter(m *Machine, x Value, _ []Value) (Value, error) {
 			s = s[n:]
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 func centerFilter(m *Machine, x Value, a []Value) (Value, error) {
@@ -245,6 +249,7 @@ func wordCount(m *Machine, x Value, _ []Value) (Value, error) {
 // quote percent-encodes all but unreserved characters and those in safe.
 func quote(m *Machine, s, safe string) (string, error) {
 	const hex = "0123456789ABCDEF"
+	s = m.plain(s)
 	plain := func(c byte) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_.-~"+safe, c) >= 0
 	}

@@ -104,6 +104,11 @@ func check(t *testing.T, c, vars *Map) {
 		if want == "raise" && err.Error() != str(c, "error") {
 			t.Fatalf("message %q, want %q", err, str(c, "error"))
 		}
+		traced := contextOf(vars)
+		traced.Marks = "<[|{/_"
+		if _, again := render(str(c, "name"), str(c, "template"), traced); again == nil || again.Error() != err.Error() {
+			t.Errorf("traced: %v, want %v", again, err)
+		}
 		return
 	}
 	if got.Text != str(c, "expected") {
@@ -115,6 +120,11 @@ func check(t *testing.T, c, vars *Map) {
 			p := s.(*List).Items
 			spans = append(spans, [2]int{int(p[0].(int64)), int(p[1].(int64))})
 		}
+	}
+	traced := contextOf(vars)
+	traced.Marks = "<[|{/_"
+	if again, err := render(str(c, "name"), str(c, "template"), traced); err != nil || again.Text != got.Text || !slices.Equal(again.Assistant, got.Assistant) {
+		t.Errorf("traced: %q, %v, %v", again.Text, again.Assistant, err)
 	}
 	if !slices.Equal(got.Assistant, spans) {
 		t.Errorf("assistant %v, want %v", got.Assistant, spans)

@@ -151,7 +151,7 @@ func (m *Machine) Contains(v, x Value) (bool, error) {
 		if !ok {
 			return false, TypeError("'in <string>' requires string as left operand, not %s", TypeName(x))
 		}
-		return strings.Contains(s, t), m.Step(len(s) / 32)
+		return strings.Contains(m.plain(s), m.plain(t)), m.Step(len(s) / 32)
 	case Bytes:
 		if t, ok := x.(Bytes); ok {
 			return strings.Contains(string(v), string(t)), m.Step(len(v) / 32)

@@ -30,6 +30,7 @@ type Machine struct {
 	steps  int64 // left
 	bytes  int64 // left
 	depth  int
+	tracer
 }
 
 // NewMachine returns a machine with full budgets.

@@ -41,7 +41,7 @@ func (m *Map) Len() int {
 
 // Set stores v under key. Lists and maps cannot be keys.
 func (m *Map) Set(key, v Value) error {
-	k, err := hashKey(key)
+	k, err := plainly.hashKey(key)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (m *Map) Get(key Value) (Value, bool) {
 	if m == nil {
 		return nil, false
 	}
-	k, err := hashKey(key)
+	k, err := plainly.hashKey(key)
 	if err != nil {
 		return nil, false
 	}
@@ -114,16 +114,19 @@ type (
 // maxKey bounds a tuple that is a key: its values and 64-byte pieces of text.
 const maxKey = 4096
 
+// plainly is the machine of maps outside a rendering, whose keys are not traced.
+var plainly *Machine
+
 // hashKey maps keys that are equal in Python to one comparable Go value.
-func hashKey(v Value) (any, error) {
+func (m *Machine) hashKey(v Value) (any, error) {
 	left := maxKey
-	return hashWithin(v, &left)
+	return m.hashWithin(v, &left)
 }
 
 // Hash is hashKey, charged for.
 func (m *Machine) Hash(v Value) (any, error) {
 	left := maxKey
-	k, err := hashWithin(v, &left)
+	k, err := m.hashWithin(v, &left)
 	if err != nil {
 		return nil, err
 	}
@@ -134,15 +137,15 @@ func (m *Machine) Hash(v Value) (any, error) {
 	return k, m.Step(len(s)/32 + 4*(maxKey-left))
 }
 
-func hashWithin(v Value, left *int) (any, error) {
+func (m *Machine) hashWithin(v Value, left *int) (any, error) {
 	if *left--; *left < 0 {
 		return nil, Fail(KindLimit, "key of more than %d values", maxKey)
 	}
 	switch v := v.(type) {
 	case string:
-		return v, nil
+		return m.plain(v), nil
 	case Markup:
-		return string(v), nil
+		return m.plain(string(v)), nil
 	case Bytes:
 		return v, nil
 	case nil:
@@ -170,7 +173,7 @@ func hashWithin(v Value, left *int) (any, error) {
 			if s, ok := Text(it); ok {
 				*left -= len(s) / 64
 			}
-			k, err := hashWithin(it, left)
+			k, err := m.hashWithin(it, left)
 			if err != nil {
 				return nil, err
 			}

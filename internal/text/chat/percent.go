@@ -174,7 +174,7 @@ func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err
 			out, err = m.Repr(v)
 		}
 		if c == 'a' {
-			out = asciiOnly(out)
+			out = m.through(out, asciiOnly)
 		}
 		if _, ok := v.(Markup); err == nil && safe && !ok {
 			out, err = m.EscapeText(out)
@@ -194,7 +194,7 @@ func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err
 		if i < 0 || i > utf8.MaxRune {
 			return "", Fail(KindOverflow, "%%c arg not in range(0x110000)")
 		}
-		out = string(rune(i))
+		out = m.dye(string(rune(i)))
 	case 'd', 'i', 'u', 'o', 'x', 'X':
 		if f, ok := v.(float64); ok && (c == 'd' || c == 'i' || c == 'u') {
 			if v, err = FloatToInt(f); err != nil {

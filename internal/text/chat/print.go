@@ -71,9 +71,9 @@ func (p *reprWriter) value(v Value, depth int) error {
 		if err := p.m.Alloc(len(v)); err != nil {
 			return err
 		}
-		return p.write(Repr(v))
+		return p.write(p.m.through(v, Repr))
 	case Markup:
-		return p.write("Markup(" + Repr(string(v)) + ")")
+		return p.write("Markup(" + p.m.through(string(v), Repr) + ")")
 	case *List:
 		return p.items("[", "]", v.Items, depth)
 	case *Tuple:

@@ -177,7 +177,7 @@ func formatNumber(m *Machine, v Value, p spec) (string, error) {
 			if !abs.IsInt64() || abs.Int64() > utf8.MaxRune || neg {
 				return "", Fail(KindOverflow, "%%c arg not in range(0x110000)")
 			}
-			digits = string(rune(abs.Int64()))
+			digits = m.dye(string(rune(abs.Int64())))
 		case 'b', 'o', 'x', 'X':
 			digits = abs.Text(map[byte]int{'b': 2, 'o': 8, 'x': 16, 'X': 16}[p.typ])
 			if p.alt {

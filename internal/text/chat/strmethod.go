@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,7 +24,7 @@ func asks(fn func(string) bool) *Func {
 		if err := m.Scan(s); err != nil {
 			return nil, err
 		}
-		return fn(s), nil
+		return fn(m.plain(s)), nil
 	})
 }
 
@@ -44,7 +43,7 @@ func defineStringMethods() {
 		"split": NewFunc("sep? maxsplit?", splitMethod), "rsplit": NewFunc("sep? maxsplit?", rsplitMethod), "splitlines": NewFunc("keepends?", splitlinesMethod),
 		"partition": NewPositional("sep", partition), "rpartition": NewPositional("sep", rpartition),
 		"startswith": NewPositional("prefix start? end?", affix(strings.HasPrefix)), "endswith": NewPositional("suffix start? end?", affix(strings.HasSuffix)),
-		"removeprefix": NewPositional("prefix", remover(strings.TrimPrefix)), "removesuffix": NewPositional("suffix", remover(strings.TrimSuffix)),
+		"removeprefix": NewPositional("prefix", remover(behindPrefix)), "removesuffix": NewPositional("suffix", remover(beforeSuffix)),
 		"find": NewPositional("sub start? end?", finder(strings.Index, false)), "rfind": NewPositional("sub start? end?", finder(strings.LastIndex, false)),
 		"index": NewPositional("sub start? end?", finder(strings.Index, true)), "rindex": NewPositional("sub start? end?", finder(strings.LastIndex, true)),
 		"count": NewPositional("sub start? end?", countMethod), "replace": NewPositional("old new count?", replaceMethod), "join": NewPositional("iterable", joinMethod),
@@ -89,7 +88,8 @@ func stripper(left, right bool) func(*Machine, Value, []Value) (Value, error) {
 		}
 		cut := IsSpace
 		if given {
-			cut = func(r rune) bool { return strings.ContainsRune(chars, r) }
+			chars = m.plain(chars)
+			cut = func(r rune) bool { return strings.ContainsRune(chars, m.mark(r)) }
 		}
 		if left {
 			s = strings.TrimLeftFunc(s, cut)
@@ -99,203 +99,6 @@ func stripper(left, right bool) func(*Machine, Value, []Value) (Value, error) {
 		}
 		return Like(x, s), nil
 	}
-}
-
-// partBytes is what a part of a text costs: its header in a list that grows, its
-// value and the list's entry.
-const partBytes = 80
-
-// texts collects parts of a text, each charged for before it is kept.
-type texts struct {
-	m    *Machine
-	list []string
-}
-
-func (t *texts) add(s string) error {
-	if err := t.m.Alloc(partBytes); err != nil {
-		return err
-	}
-	t.list = append(t.list, s)
-	return nil
-}
-
-// values makes a list of strings of the kind of model.
-func (t *texts) values(model Value) Value {
-	items := make([]Value, len(t.list))
-	for i, p := range t.list {
-		items[i] = Like(model, p)
-	}
-	return &List{Items: items}
-}
-
-func splitArgs(m *Machine, x Value, a []Value) (s, sep string, given bool, limit int, err error) {
-	s, _ = Text(x)
-	if sep, given, err = argText("split", "sep", a[0]); err != nil {
-		return
-	}
-	if given && sep == "" {
-		err = ValueError("empty separator")
-		return
-	}
-	if limit, err = IntArg("split", a[1], -1); err != nil {
-		return
-	}
-	if limit < 0 {
-		limit = len(s) + 1
-	}
-	err = m.Read(s)
-	return
-}
-
-func splitMethod(m *Machine, x Value, a []Value) (Value, error) {
-	s, sep, given, limit, err := splitArgs(m, x, a)
-	if err != nil {
-		return nil, err
-	}
-	parts := texts{m: m}
-	if given {
-		for range limit {
-			i := strings.Index(s, sep)
-			if i < 0 {
-				break
-			}
-			if err := parts.add(s[:i]); err != nil {
-				return nil, err
-			}
-			s = s[i+len(sep):]
-		}
-		if err := parts.add(s); err != nil {
-			return nil, err
-		}
-		return parts.values(x), nil
-	}
-	for s = strings.TrimLeftFunc(s, IsSpace); s != ""; s = strings.TrimLeftFunc(s, IsSpace) {
-		i := strings.IndexFunc(s, IsSpace)
-		if len(parts.list) == limit || i < 0 {
-			i = len(s)
-		}
-		if err := parts.add(s[:i]); err != nil {
-			return nil, err
-		}
-		s = s[i:]
-	}
-	return parts.values(x), nil
-}
-
-func rsplitMethod(m *Machine, x Value, a []Value) (Value, error) {
-	s, sep, given, limit, err := splitArgs(m, x, a)
-	if err != nil {
-		return nil, err
-	}
-	parts := texts{m: m} // from the right
-	if given {
-		for range limit {
-			i := strings.LastIndex(s, sep)
-			if i < 0 {
-				break
-			}
-			if err := parts.add(s[i+len(sep):]); err != nil {
-				return nil, err
-			}
-			s = s[:i]
-		}
-		if err := parts.add(s); err != nil {
-			return nil, err
-		}
-	} else {
-		for s = strings.TrimRightFunc(s, IsSpace); s != ""; s = strings.TrimRightFunc(s, IsSpace) {
-			i, n := strings.LastIndexFunc(s, IsSpace), 0
-			if len(parts.list) == limit || i < 0 {
-				i = 0
-			} else {
-				_, n = utf8.DecodeRuneInString(s[i:])
-			}
-			if err := parts.add(s[i+n:]); err != nil {
-				return nil, err
-			}
-			s = s[:i]
-		}
-	}
-	slices.Reverse(parts.list)
-	return parts.values(x), nil
-}
-
-// lines splits where str.splitlines does.
-func (t *texts) lines(s string, keep bool) error {
-	if err := t.m.Read(s); err != nil {
-		return err
-	}
-	for s != "" {
-		i := strings.IndexFunc(s, func(r rune) bool {
-			return r >= '\n' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
-		})
-		if i < 0 {
-			return t.add(s)
-		}
-		_, n := utf8.DecodeRuneInString(s[i:])
-		if strings.HasPrefix(s[i:], "\r\n") {
-			n = 2
-		}
-		end := i
-		if keep {
-			end += n
-		}
-		if err := t.add(s[:end]); err != nil {
-			return err
-		}
-		s = s[i+n:]
-	}
-	return nil
-}
-
-func splitlinesMethod(m *Machine, x Value, a []Value) (Value, error) {
-	s, _ := Text(x)
-	keep, err := IntArg("splitlines", a[0], 0)
-	if err != nil {
-		return nil, err
-	}
-	t := texts{m: m}
-	if err := t.lines(s, keep != 0); err != nil {
-		return nil, err
-	}
-	return t.values(x), nil
-}
-
-func sepArg(a []Value) (string, error) {
-	sep, ok, err := argText("partition", "sep", a[0])
-	if err == nil && !ok {
-		err = TypeError("must be str, not %s", TypeName(a[0]))
-	}
-	if err == nil && sep == "" {
-		err = ValueError("empty separator")
-	}
-	return sep, err
-}
-
-func partition(m *Machine, x Value, a []Value) (Value, error) {
-	s, _ := Text(x)
-	sep, err := sepArg(a)
-	if err != nil {
-		return nil, err
-	}
-	before, after, ok := strings.Cut(s, sep)
-	if !ok {
-		sep = ""
-	}
-	return &Tuple{Items: []Value{Like(x, before), Like(x, sep), Like(x, after)}}, m.Alloc(len(s))
-}
-
-func rpartition(m *Machine, x Value, a []Value) (Value, error) {
-	s, _ := Text(x)
-	sep, err := sepArg(a)
-	if err != nil {
-		return nil, err
-	}
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return &Tuple{Items: []Value{Like(x, ""), Like(x, ""), Like(x, s)}}, m.Alloc(len(s))
-	}
-	return &Tuple{Items: []Value{Like(x, s[:i]), Like(x, sep), Like(x, s[i+len(sep):])}}, m.Alloc(len(s))
 }
 
 // window applies the optional start and end of find, count, startswith; ok is
@@ -350,7 +153,7 @@ func affix(has func(s, affix string) bool) func(*Machine, Value, []Value) (Value
 			if !isText {
 				return nil, TypeError("startswith first arg must be str or a tuple of str, not %s", TypeName(v))
 			}
-			if ok && has(s, t) {
+			if ok && has(m.plain(s), m.plain(t)) {
 				return true, nil
 			}
 		}
@@ -358,15 +161,28 @@ func affix(has func(s, affix string) bool) func(*Machine, Value, []Value) (Value
 	}
 }
 
-func remover(trim func(s, affix string) string) func(*Machine, Value, []Value) (Value, error) {
+func remover(trim func(s, affix string) (from, to int)) func(*Machine, Value, []Value) (Value, error) {
 	return func(m *Machine, x Value, a []Value) (Value, error) {
 		s, _ := Text(x)
 		t, ok := Text(a[0])
 		if !ok {
 			return nil, TypeError("removeprefix() argument must be str, not %s", TypeName(a[0]))
 		}
-		return Like(x, trim(s, t)), m.Read(t)
+		v, err := m.show(s)
+		if err != nil {
+			return nil, err
+		}
+		from, to := trim(v.plain, m.plain(t))
+		return Like(x, v.cut(from, to)), m.Read(t)
 	}
+}
+
+func behindPrefix(s, affix string) (from, to int) {
+	return len(s) - len(strings.TrimPrefix(s, affix)), len(s)
+}
+
+func beforeSuffix(s, affix string) (from, to int) {
+	return 0, len(strings.TrimSuffix(s, affix))
 }
 
 func finder(index func(s, sub string) int, must bool) func(*Machine, Value, []Value) (Value, error) {
@@ -380,8 +196,8 @@ func finder(index func(s, sub string) int, must bool) func(*Machine, Value, []Va
 			return nil, err
 		}
 		i := -1
-		if ok {
-			i = index(s, sub)
+		if s = m.plain(s); ok {
+			i = index(s, m.plain(sub))
 		}
 		if i >= 0 {
 			return int64(offset + utf8.RuneCountInString(s[:i])), nil
@@ -402,7 +218,7 @@ func countMethod(m *Machine, x Value, a []Value) (Value, error) {
 	if err != nil || !ok {
 		return int64(0), err
 	}
-	return int64(strings.Count(s, sub)), nil
+	return int64(strings.Count(m.plain(s), m.plain(sub))), nil
 }
 
 func replaceMethod(m *Machine, x Value, a []Value) (Value, error) {
@@ -432,14 +248,35 @@ func Replace(m *Machine, s, old, with string, n int) (string, error) {
 	if err := m.Alloc(len(s)); err != nil {
 		return "", err
 	}
-	k := strings.Count(s, old)
+	v, err := m.show(s)
+	if err != nil {
+		return "", err
+	}
+	old = m.plain(old)
+	k := strings.Count(v.plain, old)
 	if n >= 0 {
 		k = min(k, n)
 	}
 	if err := m.AllocEach(int64(k), len(with)); err != nil {
 		return "", err
 	}
-	return strings.Replace(s, old, with, n), nil
+	if v.at == nil {
+		return strings.Replace(s, old, with, k), nil
+	}
+	var b strings.Builder
+	at := 0 // behind the last that was replaced
+	for i := range k {
+		next := at + strings.Index(v.plain[at:], old)
+		if old == "" && i > 0 { // in front of each character, and at the end
+			_, width := utf8.DecodeRuneInString(v.plain[at:])
+			next = at + width
+		}
+		b.WriteString(v.cut(at, next))
+		b.WriteString(with)
+		at = next + len(old)
+	}
+	b.WriteString(v.cut(at, len(v.plain)))
+	return b.String(), nil
 }
 
 func joinMethod(m *Machine, x Value, a []Value) (Value, error) {

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"maps"
+	"strings"
 	"time"
 )
 
@@ -10,6 +11,7 @@ import (
 type Template struct {
 	name string
 	prog *Program
+	own  string // characters of private use in the source: they stand for nothing else
 }
 
 // Parse reads a template; name is for messages. An invalid template is a
@@ -23,7 +25,13 @@ func Parse(name, source string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Template{name: name, prog: p}, nil
+	own := strings.Map(func(r rune) rune {
+		if r < privateFirst {
+			return -1
+		}
+		return r
+	}, source)
+	return &Template{name: name, prog: p, own: own}, nil
 }
 
 // A Context holds the variables of a conversation. The four named ones always
@@ -34,8 +42,12 @@ type Context struct {
 	Documents           any // nil: None
 	AddGenerationPrompt bool
 	Vars                *Map      // further variables by name: bos_token, enable_thinking …
+	Asked               *Map      // the same, of whoever asks: what they say is traced, too
 	Now                 time.Time // for strftime_now; zero: the clock
 	Limits              Limits    // zero: the defaults
+	// Marks are characters to trace: one of each text that must not come from the
+	// conversation. See [Result.Said].
+	Marks string
 }
 
 // A Result is a rendered conversation.
@@ -44,6 +56,10 @@ type Result struct {
 	// Assistant holds [start, end) in code points of Text for each {%
 	// generation %} block: the model's own text.
 	Assistant [][2]int
+	// Said holds the bytes of Text at which characters of Context.Marks stand that the
+	// messages, tools, documents or Asked said, in order: the template wrote the others.
+	// It is nil without Marks.
+	Said []int
 }
 
 // Render runs the template. The error is a [*RaiseError] if the template
@@ -52,17 +68,20 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 	if ctx == nil {
 		ctx = &Context{}
 	}
-	vars, err := ctx.variables()
+	machine := NewMachine(ctx.Limits)
+	vars, err := ctx.variables(machine, t.own)
 	if err != nil {
 		return Result{}, err
 	}
 	root := &sink{root: true}
-	m := &interp{Machine: NewMachine(ctx.Limits), name: t.name, now: ctx.Now, out: root, root: root, blocks: t.prog.Blocks}
+	m := &interp{Machine: machine, name: t.name, now: ctx.Now, out: root, root: root, blocks: t.prog.Blocks}
 	vars["strftime_now"] = &Function{Name: "strftime_now", Call: m.strftimeNow}
 	if err := m.template(t.prog, &scope{vars: vars}); err != nil {
-		return Result{}, m.at(Pos{Line: 1, Col: 1}, err)
+		return Result{}, m.told(m.at(Pos{Line: 1, Col: 1}, err))
 	}
-	return Result{Text: root.b.String(), Assistant: m.spans}, nil
+	r := Result{Assistant: m.spans}
+	r.Text, r.Said = m.finish(root.b.String())
+	return r, nil
 }
 
 func (m *interp) template(p *Program, ctx *scope) error {
@@ -77,28 +96,51 @@ func (m *interp) template(p *Program, ctx *scope) error {
 	return err
 }
 
-func (c *Context) variables() (map[string]Value, error) {
+func (c *Context) variables(m *Machine, own string) (map[string]Value, error) {
 	vars := maps.Clone(globals)
-	for k, v := range c.Vars.All() {
-		name, ok := k.(string)
-		if !ok {
-			return nil, TypeError("variable name of type %s", TypeName(k))
+	if err := named(vars, c.Vars); err != nil {
+		return nil, err
+	}
+	names := [3]string{"messages", "tools", "documents"}
+	var said [3]Value
+	for i, v := range [3]any{c.Messages, c.Tools, c.Documents} {
+		var err error
+		if said[i], err = ValueOf(v); err != nil {
+			return nil, err
 		}
-		vars[name] = v
+	}
+	if err := m.trace(c.Marks, said[0], said[1], said[2], c.Asked, c.Vars, own); err != nil {
+		return nil, err
+	}
+	asked, err := m.said(c.Asked)
+	if err != nil {
+		return nil, err
+	}
+	if err := named(vars, asked.(*Map)); err != nil {
+		return nil, err
 	}
 	vars["messages"] = NewList()
 	vars["add_generation_prompt"] = c.AddGenerationPrompt
-	for _, arg := range []struct {
-		name string
-		v    any
-	}{{"messages", c.Messages}, {"tools", c.Tools}, {"documents", c.Documents}} {
-		v, err := ValueOf(arg.v)
+	for i, v := range said {
+		v, err := m.said(v)
 		if err != nil {
 			return nil, err
 		}
-		if v != nil || arg.name != "messages" {
-			vars[arg.name] = v
+		if v != nil || names[i] != "messages" {
+			vars[names[i]] = v
 		}
 	}
 	return vars, nil
+}
+
+// named gives vars what a map has by name.
+func named(vars map[string]Value, m *Map) error {
+	for k, v := range m.All() {
+		name, ok := k.(string)
+		if !ok {
+			return TypeError("variable name of type %s", TypeName(k))
+		}
+		vars[name] = v
+	}
+	return nil
 }

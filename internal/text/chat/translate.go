@@ -13,7 +13,7 @@ func translate(m *Machine, x Value, a []Value) (Value, error) {
 	}
 	var b strings.Builder
 	for _, r := range s {
-		v, ok, err := itemOf(m, a[0], int64(r))
+		v, ok, err := itemOf(m, a[0], int64(m.mark(r)))
 		if err != nil {
 			return nil, err
 		}
@@ -24,7 +24,7 @@ func translate(m *Machine, x Value, a []Value) (Value, error) {
 			t = string(r)
 		case isText || v == nil:
 		case isCode && code >= 0 && code <= utf8.MaxRune:
-			t = string(rune(code))
+			t = m.dye(string(rune(code)))
 		case isCode:
 			return nil, ValueError("character mapping must be in range(0x110000)")
 		default:
@@ -49,6 +49,7 @@ func makeTranslation(m *Machine, _ Value, a []Value) (Value, error) {
 		}
 		for k, v := range d.All() {
 			s, isText := Text(k)
+			s = m.plain(s)
 			r, n := utf8.DecodeRuneInString(s)
 			if isText && (s == "" || n != len(s)) {
 				return nil, ValueError("string keys in translate table must be of length 1")
@@ -73,7 +74,7 @@ func makeTranslation(m *Machine, _ Value, a []Value) (Value, error) {
 		if err := m.Alloc(4 * len(s)); err != nil {
 			return nil, err
 		}
-		t[i] = []rune(s)
+		t[i] = []rune(m.plain(s))
 	}
 	if len(t[0]) != len(t[1]) {
 		return nil, ValueError("the first two maketrans arguments must have equal length")

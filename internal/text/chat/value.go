@@ -235,5 +235,5 @@ func (m *Machine) EscapeText(s string) (string, error) {
 	if err := m.Alloc(5 * len(s)); err != nil {
 		return "", err
 	}
-	return htmlEscaper.Replace(s), nil
+	return m.through(s, htmlEscaper.Replace), nil
 }

@@ -68,6 +68,11 @@ func newFinder(tokens []AddedToken, texts []string) *finder {
 	return f
 }
 
+// special reports whether a control token is among the tokens.
+func (f *finder) special() bool {
+	return slices.ContainsFunc(f.tokens, func(t AddedToken) bool { return t.Special })
+}
+
 // longest returns the end of the longest text that s[i:] begins with, and its token; end
 // is -1 if there is none.
 func (f *finder) longest(s string, i int) (end int, value int32) {
@@ -108,8 +113,8 @@ func shared(a, b string) int {
 }
 
 // split calls token for each added token and text for the pieces between them,
-// in order.
-func (f *finder) split(p Piece, text func(Piece), token func(Piece, int32)) {
+// in order. counts, unless nil, says which tokens are some.
+func (f *finder) split(p Piece, counts control, text func(Piece), token func(Piece, int32)) {
 	if len(f.tokens) == 0 {
 		text(p)
 		return
@@ -121,6 +126,13 @@ func (f *finder) split(p Piece, text func(Piece), token func(Piece, int32)) {
 			continue
 		}
 		end, value := f.longest(s, i)
+		for counts != nil && end > i && !counts(p, i, end, &f.tokens[value]) {
+			if end--; end == i {
+				end = -1
+			} else {
+				end, value = f.longest(s[:end], i)
+			}
+		}
 		if end < 0 {
 			i++
 			continue

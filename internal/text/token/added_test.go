@@ -101,8 +101,8 @@ func TestLongAdded(t *testing.T) {
 		t.Errorf("loading %d bytes allocates %d", len(data), n)
 	}
 	n := 0
-	tok.original.split(Piece{S: text}, func(Piece) {}, func(Piece, int32) { n++ })
-	tok.normalized.split(Piece{S: text}, func(Piece) {}, func(Piece, int32) { n++ })
+	tok.original.split(Piece{S: text}, nil, func(Piece) {}, func(Piece, int32) { n++ })
+	tok.normalized.split(Piece{S: text}, nil, func(Piece) {}, func(Piece, int32) { n++ })
 	if n != 0 {
 		t.Errorf("%d tokens found", n)
 	}
@@ -120,7 +120,7 @@ func BenchmarkAddedLong(b *testing.B) {
 	}
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		tok.normalized.split(Piece{S: text}, func(Piece) {}, func(Piece, int32) {})
-		tok.original.split(Piece{S: text}, func(Piece) {}, func(Piece, int32) {})
+		tok.normalized.split(Piece{S: text}, nil, func(Piece) {}, func(Piece, int32) {})
+		tok.original.split(Piece{S: text}, nil, func(Piece) {}, func(Piece, int32) {})
 	}
 }

@@ -29,13 +29,13 @@ func TestEncodeContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := "a " + strings.Repeat("a", 100)
-	ids, err := tok.EncodeContext(t.Context(), text, true)
+	ids, err := tok.EncodeContext(t.Context(), text, nil, true)
 	if want := tok.Encode(text, true); err != nil || !slices.Equal(ids, want) {
 		t.Errorf("%v, %v, want %v", ids, err, want)
 	}
 	long := strings.Repeat(strings.Repeat("a", stopEvery/4)+" ", 1000)
 	for name, encode := range map[string]func(context.Context) error{
-		"text": func(ctx context.Context) error { _, err := tok.EncodeContext(ctx, long, true); return err },
+		"text": func(ctx context.Context) error { _, err := tok.EncodeContext(ctx, long, nil, true); return err },
 		"pair": func(ctx context.Context) error { _, _, _, err := tok.EncodeWithin(ctx, 8, "a", long); return err },
 	} {
 		why := errors.New("why")

@@ -25,6 +25,9 @@ type Tokenizer struct {
 	// original text, even without offsets.
 	origins bool
 
+	signs sync.Once // guards marks
+	marks string    // see Marks
+
 	longest sync.Once // guards widest
 	widest  int       // bytes of the longest token, see Least
 }
@@ -37,10 +40,18 @@ func (t *Tokenizer) Encode(text string, special bool) []int32 {
 	return e.ids
 }
 
+// EncodePlain is [Tokenizer.Encode] for a text in which control tokens, those that are
+// special, are text as any other.
+func (t *Tokenizer) EncodePlain(text string, special bool) []int32 {
+	return t.finish(special, false, t.encodeUntil(nil, text, never, 0, false)).ids
+}
+
 // EncodeContext is [Tokenizer.Encode], which ends with the cause of the context when that
-// ends: a text of a hundred megabytes takes a minute.
-func (t *Tokenizer) EncodeContext(ctx context.Context, text string, special bool) ([]int32, error) {
-	e := t.encodeUntil(ctx.Done(), text, 0, false)
+// ends: a text of a hundred megabytes takes a minute. Of control tokens only those are
+// recognized that have no byte of said: bytes of text in order at which [Tokenizer.Marks]
+// stand that came from a conversation; nil for a text that is none.
+func (t *Tokenizer) EncodeContext(ctx context.Context, text string, said []int, special bool) ([]int32, error) {
+	e := t.encodeUntil(ctx.Done(), text, unsaid(text, said), 0, false)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -54,7 +65,13 @@ type Offset struct{ Start, End int }
 // EncodeWithOffsets is [Tokenizer.Encode] with the position of each token in
 // text.
 func (t *Tokenizer) EncodeWithOffsets(text string, special bool) ([]int32, []Offset) {
-	e := t.finish(special, true, t.encode(text, 0, true))
+	return t.EncodeSaid(text, nil, special)
+}
+
+// EncodeSaid is [Tokenizer.EncodeWithOffsets] with what EncodeContext knows of a
+// conversation.
+func (t *Tokenizer) EncodeSaid(text string, said []int, special bool) ([]int32, []Offset) {
+	e := t.finish(special, true, t.encodeUntil(nil, text, unsaid(text, said), 0, true))
 	off := make([]Offset, len(e.off))
 	for i, o := range e.off {
 		off[i] = Offset{int(o.A), int(o.B)}
@@ -77,7 +94,7 @@ func (t *Tokenizer) EncodeWithin(ctx context.Context, most int, texts ...string)
 	parts := make([]encoding, len(texts))
 	total := 0
 	for i, s := range texts {
-		parts[i] = t.encodeUntil(ctx.Done(), s, int32(i), false)
+		parts[i] = t.encodeUntil(ctx.Done(), s, nil, int32(i), false)
 		if err := context.Cause(ctx); err != nil {
 			return nil, nil, 0, err
 		}
@@ -139,12 +156,12 @@ const stopEvery = 1 << 16
 
 // encode runs text through added tokens, normalizer, pre-tokenizers and model.
 func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
-	return t.encodeUntil(nil, text, kind, offsets)
+	return t.encodeUntil(nil, text, nil, kind, offsets)
 }
 
 // encodeUntil is encode, which gives up when done is closed: what it returns then is of
-// no use.
-func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, kind int32, offsets bool) encoding {
+// no use. counts, unless nil, says which added tokens are some.
+func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, counts control, kind int32, offsets bool) encoding {
 	if !utf8.ValidString(text) {
 		text = Lossy([]byte(text))
 	}
@@ -166,7 +183,8 @@ func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, kind int32, o
 		e.texts = append(e.texts, shown)
 	}
 	stopped, since := false, 0
-	word := func(p Piece) {
+	var word func(Piece)
+	word = func(p Piece) {
 		if since += len(p.S); done != nil && since >= stopEvery {
 			since = 0
 			select {
@@ -180,6 +198,16 @@ func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, kind int32, o
 		}
 		sc.Toks = sc.Toks[:0]
 		t.model.Tokenize(p, sc)
+		if counts != nil {
+			if cuts := t.forged(p, sc.Toks); cuts != nil {
+				from := 0
+				for _, to := range append(cuts, len(p.S)) {
+					word(p.Slice(from, to))
+					from = to
+				}
+				return
+			}
+		}
 		for _, k := range sc.Toks {
 			e.add(k.ID, kind)
 			if offsets {
@@ -194,12 +222,13 @@ func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, kind int32, o
 		}
 	}
 	cut := t.cutter.Chain(word)
-	t.original.split(NewPiece(text, offsets || t.origins), func(p Piece) {
+	origins := offsets || t.origins || counts != nil && t.normalizer != nil && t.normalized.special()
+	t.original.split(NewPiece(text, origins), counts, func(p Piece) {
 		if t.normalizer != nil {
 			p = t.normalizer.Normalize(p)
 		}
 		if p.S != "" {
-			t.normalized.split(p, cut, token)
+			t.normalized.split(p, counts, cut, token)
 		}
 	}, token)
 	return e

@@ -52,9 +52,9 @@ type dialogue struct {
 }
 
 // render returns the text of the messages, with the prompt for an answer if
-// prompt is set.
+// prompt is set. What the messages say has no control tokens.
 func (c *dialogue) render(messages []chat.Value, prompt bool) (chat.Result, error) {
-	ctx := chat.Context{Messages: chat.NewList(messages...), Tools: c.tools, AddGenerationPrompt: prompt, Vars: chat.NewMap(), Now: renderNow}
+	ctx := chat.Context{Messages: chat.NewList(messages...), Tools: c.tools, AddGenerationPrompt: prompt, Vars: chat.NewMap(), Now: renderNow, Marks: c.e.text.Tokenizer.Marks()}
 	for name, v := range c.e.text.Vars {
 		if err := ctx.Vars.Set(name, v); err != nil {
 			return chat.Result{}, err
@@ -101,11 +101,11 @@ func (e *encoder) conversation(dst []int32, d *corpus.Document) ([]int32, *sense
 	}
 	var seen []*sight.Seen
 	if len(shown) > 0 {
-		if whole.Text, seen, err = e.show(whole.Text, answers, shown); err != nil {
+		if seen, err = e.show(&whole, answers, shown); err != nil {
 			return nil, nil, err
 		}
 	}
-	ids, places := e.text.Tokenizer.EncodeWithOffsets(whole.Text, false)
+	ids, places := e.text.Tokenizer.EncodeSaid(whole.Text, whole.Said, false)
 	over := false // the token that ends the answer has been seen
 	for i, id := range ids {
 		at := places[i].Start

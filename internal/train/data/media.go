@@ -72,25 +72,26 @@ func fileOf(part *chat.Map, kind string) string {
 
 // show writes placeholders for the marks of images in a text, and moves the answers,
 // code points of it, accordingly.
-func (e *encoder) show(text string, answers []answer, files []sense.File) (string, []*sight.Seen, error) {
+func (e *encoder) show(whole *chat.Result, answers []answer, files []sense.File) ([]*sight.Seen, error) {
 	seen, err := e.senses.Show(files)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
+	text, said := whole.Text, whole.Said
 	grown := func(runes *int) {
 		at := 0
 		for range *runes {
 			_, n := utf8.DecodeRuneInString(text[at:])
 			at += n
 		}
-		n, markErr := e.senses.Marks(text[:at])
+		n, markErr := e.senses.Marks(text[:at], said)
 		if err == nil {
 			err = markErr
 		}
 		if err != nil || n > len(seen) {
 			return // Text of the whole says what is wrong
 		}
-		before, textErr := e.senses.Text(text[:at], seen[:n])
+		before, _, textErr := e.senses.Text(text[:at], said, seen[:n])
 		if err = textErr; err == nil {
 			*runes = utf8.RuneCountInString(before)
 		}
@@ -100,10 +101,10 @@ func (e *encoder) show(text string, answers []answer, files []sense.File) (strin
 		grown(&answers[i].to)
 	}
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	whole, err := e.senses.Text(text, seen)
-	return whole, seen, err
+	whole.Text, whole.Said, err = e.senses.Text(text, said, seen)
+	return seen, err
 }
 
 // place finds the images among the tokens of a document. Their places are never

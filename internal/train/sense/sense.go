@@ -193,12 +193,15 @@ func (s *Senses) Limit(n int64) {
 	}
 }
 
-// Marks returns how many marks of images a text has.
-func (s *Senses) Marks(text string) (int, error) { return s.eye.Marks(text, s.token) }
+// Marks returns how many marks of images a text has, of which said are as for Text.
+func (s *Senses) Marks(text string, said []int) (int, error) {
+	return s.eye.Marks(text, said, s.token)
+}
 
-// Text replaces the marks of images in a text by as many placeholders as they take.
-func (s *Senses) Text(text string, seen []*sight.Seen) (string, error) {
-	return s.eye.Text(text, seen, s.token)
+// Text replaces the marks of images in a text by as many placeholders as they take. Bytes
+// in said are of no mark; where they are afterwards is returned.
+func (s *Senses) Text(text string, said []int, seen []*sight.Seen) (string, []int, error) {
+	return s.eye.Text(text, said, seen, s.token)
 }
 
 // Place returns the places that images take in tokens: the first and the number of

@@ -27,7 +27,7 @@ func (in *request) conversation(base atenia.Sampling) (atenia.Conversation, erro
 			return c, at(err, i)
 		}
 	}
-	c.Messages = t.out
+	c.Messages, c.ParseSpecial = t.out, in.ParseSpecial
 	last := in.Messages[len(in.Messages)-1]
 	c.Continue = last.Role == "assistant"
 	if final := &c.Messages[len(c.Messages)-1]; c.Continue && len(final.ToolCalls) > 0 {

@@ -24,6 +24,7 @@ type request struct {
 	ToolChoice    *choice      `json:"tool_choice"`
 	Thinking      *thinking    `json:"thinking"`
 	OutputConfig  outputConfig `json:"output_config"`
+	ParseSpecial  bool         `json:"parse_special"`
 
 	// What only Anthropic's own service can use is read and ignored.
 	Metadata          json.RawMessage `json:"metadata"`

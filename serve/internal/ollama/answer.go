@@ -114,7 +114,7 @@ func (in *generateRequest) prompt(m limits, templated bool) (*atenia.Conversatio
 		}
 		return nil, &atenia.Prompt{Text: text, Images: images, Options: o}, nil
 	}
-	c := &atenia.Conversation{Variables: in.Think.variables(), Options: o}
+	c := &atenia.Conversation{Variables: in.Think.variables(), ParseSpecial: in.Special, Options: o}
 	if in.System != "" {
 		c.Messages = append(c.Messages, atenia.Message{Role: "system", Content: in.System})
 	}

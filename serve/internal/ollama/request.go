@@ -22,6 +22,7 @@ type common struct {
 	Think       *think          `json:"think"`
 	LogProbs    bool            `json:"logprobs"`
 	TopLogProbs int             `json:"top_logprobs"`
+	Special     bool            `json:"parse_special"`
 }
 
 // A chatRequest is the body of /api/chat.
@@ -207,7 +208,7 @@ func (t *think) variables() map[string]any {
 
 // conversation returns what a chat says.
 func (in *chatRequest) conversation(m limits) (atenia.Conversation, error) {
-	c := atenia.Conversation{Variables: in.Think.variables()}
+	c := atenia.Conversation{Variables: in.Think.variables(), ParseSpecial: in.Special}
 	names := map[string]string{} // of functions, by the ids of their calls
 	for i := range in.Messages {
 		msg, err := in.Messages[i].message(names)

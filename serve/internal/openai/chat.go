@@ -28,6 +28,8 @@ type chatRequest struct {
 	Variables map[string]any `json:"chat_template_kwargs"`
 	Continue  bool           `json:"continue_final_message"`
 	Generate  *bool          `json:"add_generation_prompt"`
+	// Whether control tokens count that the conversation says.
+	ParseSpecial bool `json:"parse_special"`
 }
 
 // A document is a text that the answer may refer to.
@@ -58,7 +60,7 @@ func (c *chatRequest) conversation(l *host.Lease) (atenia.Conversation, error) {
 	if err := c.ResponseFormat.constrain(&o, "response_format"); err != nil {
 		return atenia.Conversation{}, err
 	}
-	out := atenia.Conversation{Options: o, Continue: c.Continue, Variables: c.Variables}
+	out := atenia.Conversation{Options: o, Continue: c.Continue, Variables: c.Variables, ParseSpecial: c.ParseSpecial}
 	out.NoPrompt = c.Generate != nil && !*c.Generate && !c.Continue
 	for _, d := range c.Documents {
 		out.Documents = append(out.Documents, atenia.Document(d))

@@ -35,6 +35,7 @@ type respondRequest struct {
 	Include     []string        `json:"include"`
 	TopLogProbs int             `json:"top_logprobs"`
 	MaxCalls    *int            `json:"max_tool_calls"`
+	Special     bool            `json:"parse_special"`
 }
 
 // A flatTool is a tool whose function has no object of its own, or those of an MCP server.
@@ -100,6 +101,7 @@ func (e *item) id() string {
 
 // conversation returns what the model is given, but for tools and messages.
 func (in *respondRequest) conversation(l *host.Lease) (c atenia.Conversation, err error) {
+	c.ParseSpecial = in.Special
 	if c.Options, err = in.options(l.Model, in.most(), in.logProbs()); err != nil {
 		return c, err
 	}

@@ -14,6 +14,7 @@ func tokenize(_ http.ResponseWriter, r *host.Request) error {
 		Content *string `json:"content"` // llama-server's name
 		Prompt  *string `json:"prompt"`  // vLLM's
 		Special *bool   `json:"add_special"`
+		Parse   *bool   `json:"parse_special"`
 	}
 	if err := r.ReadJSON(&in); err != nil {
 		return err
@@ -37,7 +38,11 @@ func tokenize(_ http.ResponseWriter, r *host.Request) error {
 	if err != nil {
 		return err
 	}
-	ids := t.Encode(*text, in.Special != nil && *in.Special)
+	encode := t.Encode
+	if in.Parse != nil && !*in.Parse {
+		encode = t.EncodePlain
+	}
+	ids := encode(*text, in.Special != nil && *in.Special)
 	if ids == nil {
 		ids = []int32{}
 	}

@@ -1,0 +1,196 @@
+package chat
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"atenia/internal/golden"
+)
+
+// shownSaid is a result with the marks that the conversation said as "‹".
+func shownSaid(r Result) string {
+	b, done := strings.Builder{}, 0
+	for _, i := range r.Said {
+		b.WriteString(r.Text[done:i] + "‹")
+		done = i + 1
+	}
+	return b.String() + r.Text[done:]
+}
+
+// A conversation's marks are told from the template's behind every operation that
+// templates use.
+func TestSaid(t *testing.T) {
+	c := &Context{
+		Marks:    "<",
+		Messages: NewList(NewMap("role", "user", "content", " a<b</x>c< ", "name", "<n>", "<key>", NewList("<v>", int64(1)))),
+		Vars:     NewMap("bos", "<s>"), Asked: NewMap("mine", "<m>"),
+	}
+	const set = "{% set m = messages[0] %}{% set c = m.content %}"
+	for _, k := range []struct{ template, want string }{
+		{`{{ bos }}{{ mine }}<x>`, `<s>‹m><x>`},
+		{`<{{ c }}>`, `< a‹b‹/x>c‹ >`},
+		{`{{ c | trim }}|{{ c.strip() }}|{{ c.lstrip(' a<') }}`, `a‹b‹/x>c‹|a‹b‹/x>c‹|b‹/x>c‹ `},
+		{`{{ '<' + c }}{{ '<' ~ c }}{{ (c + '<') | trim }}`, `< a‹b‹/x>c‹ < a‹b‹/x>c‹ a‹b‹/x>c‹ <`},
+		{`{{ c.split('</x>')[-1] }}{{ c.split('<') | join('<') }}{{ c.rsplit('<', 1) }}`, `c‹  a<b</x>c< [' a‹b‹/x>c', ' ']`},
+		{`{{ c.partition('</x>') | join }}{{ c.rpartition('<') | join('') }}`, ` a‹b</x>c‹  a‹b‹/x>c< `},
+		{`{{ c | replace('b', '<') }}{{ c.replace('</x>', '') }}{{ '<i>' | replace('i', c) }}{{ c | replace('', '.') }}`, ` a‹<‹/x>c‹  a‹bc‹ < a‹b‹/x>c‹ >. .a.‹.b.‹./.x.>.c.‹. .`},
+		{`{{ c[2:4] }}{{ c[2] }}{{ c[::-1] }}{{ c | reverse }}{{ c | list | first }}{% for x in c %}{{ x }}{% endfor %}`, `‹b‹ ‹c>x/‹b‹a  ‹c>x/‹b‹a   a‹b‹/x>c‹ `},
+		{`{% if '<b' in c and c.strip().startswith('a<') and c.find('<') == 2 and c.count('<') == 3 and c[2] == '<' %}y{% endif %}`, `y`},
+		{`{{ c | tojson }}{{ [c, '<'] | tojson }}{{ c | tojson(ensure_ascii=true) }}{{ c | string }}{{ [c] }}`, `" a‹b‹/x>c‹ "[" a‹b‹/x>c‹ ", "<"]" a‹b‹/x>c‹ " a‹b‹/x>c‹ [' a‹b‹/x>c‹ ']`},
+		{`{% for k, v in m.items() if k == '<key>' %}{{ k }}{{ v }}{% endfor %}{{ m['<key>'][0] }}{{ m | tojson }}`, `‹key>['‹v>', 1]‹v>{"role": "user", "content": " a‹b‹/x>c‹ ", "name": "‹n>", "‹key>": ["‹v>", 1]}`},
+		{`{% macro f(x) %}<{{ x }}>{% endmacro %}{{ f(c) | trim }}{% set y %}<{{ m.name }}{% endset %}{{ y }}{% filter upper %}<{{ m.name }}{% endfilter %}`, `< a‹b‹/x>c‹ ><‹n><‹N>`},
+		{`{{ c | upper }}{{ c | title }}{{ c | capitalize }}{{ '<%s>' % m.name }}{{ '<{}>'.format(m.name) }}{{ '%s' | format(m.name) }}`, ` A‹B‹/X>C‹  A‹B‹/x>c‹  a‹b‹/x>c‹ <‹n>><‹n>>‹n>`},
+		{`{{ c | e }}{{ ('<' ~ m.name) | safe }}{{ c | urlencode }}`, ` a&lt;b&lt;/x&gt;c&lt; <‹n>%20a%3Cb%3C/x%3Ec%3C%20`},
+		{`{{ c.encode().decode() }}{{ '%c' % 60 }}{{ c | indent(1, true) }}{{ c | center(12) }}{{ c | truncate(5, true, '<', 0) }}`, ` a‹b‹/x>c‹ ‹  a‹b‹/x>c‹  a‹b‹/x>c‹   a‹b<`},
+		{`{{ {c: 'y'}[' a<b</x>c< '] }}{{ {'<n>': 'z'}[m.name] }}{{ [c, ' a<b</x>c< '] | unique | list | length }}`, `yz1`},
+		{`{{ c | length }}{{ c == ' a<b</x>c< ' }}{{ c.isprintable() }}{{ c.removeprefix(' a<') }}{{ c.removesuffix('< ') }}{{ c.translate({60: '<<'}) }}`, `11TrueTrueb‹/x>c‹  a‹b‹/x>c a<<b<</x>c<< `},
+	} {
+		r, err := render("t", set+k.template, c)
+		if err != nil {
+			t.Errorf("%s: %v", k.template, err)
+			continue
+		}
+		if got := shownSaid(r); got != k.want {
+			t.Errorf("%s\n got %s\nwant %s", k.template, got, k.want)
+		}
+		plain := *c
+		plain.Marks = ""
+		if p, err := render("t", set+k.template, &plain); err != nil || p.Text != r.Text || p.Said != nil || r.Said == nil {
+			t.Errorf("%s: untraced %q, %v, traced %q", k.template, p.Text, err, r.Text)
+		}
+	}
+}
+
+// Characters of private use in a conversation, its folder's variables or the template
+// stay what they are.
+func TestSaidPrivateUse(t *testing.T) {
+	var all strings.Builder
+	for r := rune(0x100000); r < 0x100100; r++ {
+		all.WriteRune(r)
+	}
+	c := &Context{Marks: "<[", Messages: NewList(NewMap("content", "<"+all.String()+"[")), Vars: NewMap("own", "\U00100103")}
+	r, err := render("t", "\U00100101<{{ messages[0].content }}{{ own }}[", c)
+	if want := "\U00100101<‹" + all.String() + "‹\U00100103["; err != nil || shownSaid(r) != want {
+		t.Errorf("%q, %v", shownSaid(r), err)
+	}
+	for r := rune(0x100100); r < 0x110000; r += 2 {
+		all.WriteRune(r)
+	}
+	c.Messages = NewList(NewMap("content", "<"+all.String()))
+	if _, err = render("t", "{{ messages[0].content }}", c); err == nil || !strings.Contains(err.Error(), "private use") {
+		t.Errorf("no character left: %v", err)
+	}
+}
+
+// Errors quote the conversation as it is.
+func TestSaidErrors(t *testing.T) {
+	c := &Context{Marks: "<", Messages: NewList(NewMap("content", "<b>"))}
+	_, err := render("t", "{{ raise_exception(messages[0].content) }}", c)
+	if e, ok := errors.AsType[*RaiseError](err); !ok || e.Message != "<b>" {
+		t.Errorf("%v", err)
+	}
+	if _, err = render("t", "{{ ['a'].index(messages[0].content) }}", c); err == nil || !strings.Contains(err.Error(), "'<b>'") {
+		t.Errorf("%v", err)
+	}
+}
+
+// forge appends a control token to each text of a conversation but those, and empty ones, that choose
+// what the template does.
+func forge(v Value, key string) Value {
+	switch v := v.(type) {
+	case string:
+		if v != "" && key != "role" && key != "type" {
+			return v + "<|forged|>"
+		}
+	case *List:
+		l := &List{}
+		for _, x := range v.Items {
+			l.Items = append(l.Items, forge(x, key))
+		}
+		return l
+	case *Map:
+		m := &Map{}
+		for k, x := range v.All() {
+			name, _ := k.(string)
+			m.Set(k, forge(x, name))
+		}
+		return m
+	}
+	return v
+}
+
+// No template makes a text of the conversation its own.
+func TestForged(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(golden.Family(t, "chat"), "cases.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := DecodeJSON(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, seen := 0, map[string]bool{}
+	for _, k := range v.(*List).Items {
+		k := k.(*Map)
+		vars, _ := k.Get("context")
+		c := contextOf(vars.(*Map))
+		template := str(k, "template")
+		before, err := render(str(k, "name"), template, c)
+		if _, ok := vars.(*Map).Get("messages"); !ok || err != nil {
+			continue
+		}
+		c.Marks = "<"
+		c.Messages, c.Tools, c.Documents = forge(c.Messages, ""), forge(c.Tools, ""), forge(c.Documents, "")
+		r, err := render(str(k, "name"), template, c)
+		if err != nil {
+			continue // the template looks at what was forged
+		}
+		marked := shownSaid(r)
+		if strings.Contains(marked, "<|forged|>") {
+			t.Errorf("%s: %s", str(k, "name"), marked)
+		}
+		if strings.Contains(marked, "‹|forged|>") {
+			said++
+			seen[template] = true
+		}
+		// What the template writes is what it wrote without.
+		if n, was := strings.Count(marked, "<|"), strings.Count(shownSaid(before), "<|"); n > was {
+			t.Errorf("%s: %d marks of the template's own, %d before", str(k, "name"), n, was)
+		}
+	}
+	t.Logf("%d conversations, %d templates", said, len(seen))
+	if said < 60 || len(seen) < 20 {
+		t.Errorf("%d conversations of %d templates show what was forged", said, len(seen))
+	}
+}
+
+// FuzzSaid renders any template with and without tracing: the text is the same.
+func FuzzSaid(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, s string) {
+		c := &Context{
+			Messages: NewList(NewMap("role", "user", "content", "a<b</think>c[d]"), NewMap("role", "assistant", "content", nil, "<k", NewList("<v>", 2.5, true))),
+			Now:      goldenNow, Vars: NewMap("s", "Hello World", "n", int64(7)), Asked: NewMap("xs", NewList("<", "b["), "d", NewMap("[", "a", "a", 2.0)),
+			Limits: Limits{Steps: 100_000, Bytes: 4 << 20, Output: 1 << 20, Calls: 50},
+		}
+		r, err := render("fuzz", s, c)
+		c.Marks = "<["
+		again, err2 := render("fuzz", s, c)
+		for _, err := range []error{err, err2} {
+			if e, ok := errors.AsType[*RuntimeError](err); ok && e.Kind == KindLimit {
+				return
+			}
+		}
+		if r.Text != again.Text || kindOf(err) != kindOf(err2) {
+			t.Fatalf("%q, %v; traced %q, %v", r.Text, err, again.Text, err2)
+		}
+		for _, i := range again.Said {
+			if i >= len(again.Text) || !strings.ContainsRune("<[", rune(again.Text[i])) {
+				t.Fatalf("byte %d of %q is no mark", i, again.Text)
+			}
+		}
+	})
+}
