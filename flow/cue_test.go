@@ -12,6 +12,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
+	"atenia/internal/await"
 )
 
 // A ledger adds up what events say: at each frame the sum of kinds, keys and values so far.
@@ -422,7 +423,7 @@ func TestCueAllocations(t *testing.T) {
 		for range 10 {
 			step()
 		}
-		if n := testing.AllocsPerRun(200, func() { step() }); n != 0 {
+		if n := await.Allocs(200, func() { step() }); n != 0 {
 			t.Errorf("%g allocations in a block", n)
 		}
 	}

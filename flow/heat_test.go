@@ -9,6 +9,7 @@ import (
 	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/await"
 )
 
 // TestMeter checks sums, their precision, ignored reports, and that a delay above
@@ -52,7 +53,7 @@ func TestMeter(t *testing.T) {
 	})
 	t.Run("allocations", func(t *testing.T) {
 		m := flow.NewMeter([]string{"a"})
-		if n := testing.AllocsPerRun(100, func() { m.Add(0, flow.Forward, 1); m.Delay(0, 1, 2); m.Time(0, flow.Forward, 3) }); n != 0 {
+		if n := await.Allocs(100, func() { m.Add(0, flow.Forward, 1); m.Delay(0, 1, 2); m.Time(0, flow.Forward, 3) }); n != 0 {
 			t.Errorf("%v allocations", n)
 		}
 	})

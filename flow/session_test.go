@@ -430,7 +430,7 @@ func TestNoAllocations(t *testing.T) {
 			for range 8 {
 				block(t, s)
 			}
-			if n := testing.AllocsPerRun([]int{100_000, 10_000, 10_000}[i], func() { block(t, s) }); n != 0 {
+			if n := await.Allocs([]int{100_000, 10_000, 10_000}[i], func() { block(t, s) }); n != 0 {
 				t.Errorf("%+v: %g allocations a block", o, n)
 			}
 		}

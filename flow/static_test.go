@@ -12,6 +12,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/await"
 )
 
 // TestSetInStaticPath: a value that is constant to a node may be another one
@@ -123,7 +124,7 @@ func TestCapacity(t *testing.T) {
 			t.Errorf("block %d: the input waits: %v, %v; the channel has %d frames", k, held, err, s.Occupancies()[0].Used)
 		}
 	}
-	if n := testing.AllocsPerRun(20, func() { s.Block() }); n > 0 {
+	if n := await.Allocs(20, func() { s.Block() }); n > 0 {
 		t.Errorf("a block that waits allocates %g times", n)
 	}
 	if events := slices.Collect(s.Events()); len(events) > 0 || s.Metrics().LostBlocks > 0 {

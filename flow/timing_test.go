@@ -8,6 +8,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/await"
 )
 
 // A ticker is a clock that nodes of type Slow advance.
@@ -192,7 +193,7 @@ func TestTiming(t *testing.T) {
 	for range 4 {
 		block(t, live)
 	}
-	if n := testing.AllocsPerRun(20, func() { live.Block() }); n > 0 {
+	if n := await.Allocs(20, func() { live.Block() }); n > 0 {
 		t.Errorf("%g allocations a block", n)
 	}
 }

@@ -1,6 +1,9 @@
 package grad
 
-import "testing"
+import (
+	"atenia/internal/await"
+	"testing"
+)
 
 // TestArenaGrows: chunks that get longer take the place of shorter ones, and do
 // not add up.
@@ -38,7 +41,7 @@ func TestArenaTrims(t *testing.T) {
 	if most := 16*4*(80_000+blockStep) + slabBytes; a.reserved() > most {
 		t.Errorf("%d bytes are held for chunks of at most %d", a.reserved(), most)
 	}
-	if n := testing.AllocsPerRun(3, func() { chunk(80_000) }); n != 0 {
+	if n := await.Allocs(3, func() { chunk(80_000) }); n != 0 {
 		t.Errorf("a chunk of a size seen before makes %v allocations", n)
 	}
 }

@@ -1,6 +1,7 @@
 package grad
 
 import (
+	"atenia/internal/await"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -172,7 +173,7 @@ func TestZeroAllocations(t *testing.T) {
 		}
 	}
 	chunk()
-	if n := testing.AllocsPerRun(10, chunk); n != 0 {
+	if n := await.Allocs(10, chunk); n != 0 {
 		t.Errorf("%v allocations per chunk", n)
 	}
 	reserved := tape.Memory().Reserved

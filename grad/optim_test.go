@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/train/offload"
 )
 
@@ -167,7 +168,7 @@ func TestThreadsAndAllocations(t *testing.T) {
 			// counts as an allocation, too.
 			least := math.Inf(1)
 			for try := 0; try < 10 && least > 0; try++ {
-				least = min(least, testing.AllocsPerRun(5, func() { o.Step(0.01, ClipFactor(m.Of(params), 1)) }))
+				least = min(least, await.Allocs(5, func() { o.Step(0.01, ClipFactor(m.Of(params), 1)) }))
 			}
 			if least > 0 {
 				t.Errorf("%s: %v allocations a step", name, least)

@@ -11,6 +11,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
+	"atenia/internal/await"
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
 )
@@ -197,7 +198,7 @@ func TestForward(t *testing.T) {
 		}
 		equal(t, "outputs", y.Out[0].Data, x.Out[0].Data)
 		for _, g := range []*nodetest.Rig[float32]{loud, silent} {
-			if n := testing.AllocsPerRun(100, func() { g.Inst.Forward(&x) }); n != 0 {
+			if n := await.Allocs(100, func() { g.Inst.Forward(&x) }); n != 0 {
 				t.Errorf("%g allocations", n)
 			}
 		}

@@ -296,7 +296,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("%d: %v, %v", i, codes[i], c.Out[0].Data)
 		}
 	}
-	if n := testing.AllocsPerRun(20, func() { b.Forward(codes) }); n != 0 {
+	if n := await.Allocs(20, func() { b.Forward(codes) }); n != 0 {
 		t.Errorf("%g allocations", n)
 	}
 	if _, ok := amp.NewBatch(append(list, list[0]), append(calls, calls[0])); ok {

@@ -1,6 +1,7 @@
 package mel
 
 import (
+	"atenia/internal/await"
 	"errors"
 	"fmt"
 	"math"
@@ -128,7 +129,7 @@ func TestStreamAllocates(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, row := noise[float32](1, s.Hop), make([]float32, s.Mels)
-	if a := testing.AllocsPerRun(50, func() {
+	if a := await.Allocs(50, func() {
 		st.Push(x)
 		st.Next(row)
 	}); a != 0 {

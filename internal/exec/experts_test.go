@@ -156,10 +156,10 @@ func TestExpertsStep(t *testing.T) {
 			}
 			// Under load the runtime allocates what blocked goroutines wait in, after a
 			// collection, so one run without any is enough.
-			n := testing.AllocsPerRun(30, one)
+			n := await.Allocs(30, one)
 			for range 4 {
 				if n > 0 {
-					n = testing.AllocsPerRun(30, one)
+					n = await.Allocs(30, one)
 				}
 			}
 			if n != 0 {

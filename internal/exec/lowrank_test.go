@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/model/compile"
@@ -243,7 +244,7 @@ func TestLowRankAllocates(t *testing.T) {
 		}
 	}
 	step()
-	if n := testing.AllocsPerRun(20, step); n > 0 {
+	if n := await.Allocs(20, step); n > 0 {
 		t.Errorf("%v allocations a step", n)
 	}
 }

@@ -3,6 +3,7 @@ package exec_test
 import (
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/model/compile"
 )
@@ -38,7 +39,7 @@ func TestModeSwitching(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := testing.AllocsPerRun(30, func() { step(prefill); step(decode) }); n != 0 {
+	if n := await.Allocs(30, func() { step(prefill); step(decode) }); n != 0 {
 		t.Errorf("%g allocations to go back and forth", n)
 	}
 	if x.ScratchBytes() != before {

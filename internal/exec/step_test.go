@@ -6,6 +6,7 @@ import (
 	"runtime/metrics"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/model/compile"
 	"atenia/internal/plan"
@@ -36,7 +37,7 @@ func TestStepDoesNotAllocate(t *testing.T) {
 			cfg := small
 			cfg.Threads = threads
 			x, s := decodeStep(t, m, cfg)
-			if n := testing.AllocsPerRun(50, func() {
+			if n := await.Allocs(50, func() {
 				if err := x.Step(s); err != nil {
 					t.Fatal(err)
 				}

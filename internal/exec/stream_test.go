@@ -186,7 +186,7 @@ func TestStreamedStep(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := testing.AllocsPerRun(30, one); n != 0 {
+		if n := await.Allocs(30, one); n != 0 {
 			t.Errorf("%d threads: %g allocations a token", threads, n)
 		}
 		want := slices.Clone(x.Logits(s, 0))

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"atenia/internal/await"
 	"math/rand/v2"
 	"testing"
 )
@@ -38,7 +39,7 @@ func TestAllocs(t *testing.T) {
 		}
 	}
 	answer()
-	if n := testing.AllocsPerRun(5, answer); n != 0 {
+	if n := await.Allocs(5, answer); n != 0 {
 		t.Errorf("%v allocations an answer", n)
 	}
 }

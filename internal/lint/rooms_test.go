@@ -101,7 +101,6 @@ var smallRooms = map[string]string{
 	"internal/bench/tower":         "it joins the rooms of images, which package bench does not know",
 	"flow/amp/clap/internal/host":  "it speaks C's conventions, in assembly: plug-ins call it, and its layout is tested against C",
 	"internal/golden":              "support of tests, which are its importers",
-	"internal/await":               "support of tests, which are its importers",
 	"quila/internal/conform/calls": "rows of the suite have a package a subject, and the face lists them",
 	"quila/internal/conform/plans": "rows of the suite have a package a subject, and the face lists them",
 }

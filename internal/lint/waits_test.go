@@ -12,13 +12,13 @@ import (
 
 // wait finds what makes a test depend on the machine: time that passes, and
 // memory that a process happens to have.
-var wait = regexp.MustCompile(`\btime\.(?:Sleep|After)\(|VmHWM`)
+var wait = regexp.MustCompile(`\btime\.(?:Sleep|After)\(|VmHWM|testing\.AllocsPerRun\(`)
 
-// TestWaits: a test that sleeps, takes a time for too late or reads the memory
-// of a process stands in testdata/waits.txt with its reason. Tests wait for
-// signs instead, by package await. The list has the exact number of each file's
-// lines: it shrinks by itself (-update), and grows by a line that is written by
-// hand.
+// TestWaits: a test that sleeps, takes a time for too late, reads the memory of a
+// process or counts what all of it allocates stands in testdata/waits.txt with its
+// reason. Tests wait for signs instead, and count, by package await. The list has
+// the exact number of each file's lines: it shrinks by itself (-update), and grows
+// by a line that is written by hand.
 func TestWaits(t *testing.T) {
 	const list = "internal/lint/testdata/waits.txt"
 	b, err := readFile(list)

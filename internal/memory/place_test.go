@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/machine/hw"
 	"atenia/internal/memory"
 )
@@ -121,11 +122,11 @@ func TestDecisionText(t *testing.T) {
 // names a device allocates.
 func TestDecideAllocates(t *testing.T) {
 	p, s := memory.TensorProfile{Name: "w", Elements: 1000, ElementBytes: 4}, machine(.2, .2, hw.GPU{ID: "gpu0"})
-	if n := testing.AllocsPerRun(100, func() { memory.Decide(p, s) }); n > 1 {
+	if n := await.Allocs(100, func() { memory.Decide(p, s) }); n > 1 {
 		t.Errorf("%v allocations for a device, want 1", n)
 	}
 	s = machine(.9, .2, hw.GPU{ID: "gpu0"})
-	if n := testing.AllocsPerRun(100, func() { memory.Decide(p, s) }); n > 0 {
+	if n := await.Allocs(100, func() { memory.Decide(p, s) }); n > 0 {
 		t.Errorf("%v allocations, want none", n)
 	}
 }

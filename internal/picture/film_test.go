@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"atenia/internal/await"
 	"runtime"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func TestRepeatedFrames(t *testing.T) {
 		}
 	}
 	cut := func(frames []*Picture) (p Piece, allocs float64) {
-		allocs = testing.AllocsPerRun(1, func() {
+		allocs = await.Allocs(1, func() {
 			var err error
 			if p, err = m.Cut(frames, shot); err != nil {
 				t.Fatal(err)

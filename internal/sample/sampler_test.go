@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"atenia/internal/await"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -166,7 +167,7 @@ func TestAllocations(t *testing.T) {
 			for range 300 {
 				s.Accept(1)
 			}
-			if n := testing.AllocsPerRun(200, func() {
+			if n := await.Allocs(200, func() {
 				ch, _ := s.Sample(logits)
 				s.Accept(ch.ID)
 			}); n != 0 {

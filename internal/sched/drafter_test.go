@@ -205,7 +205,7 @@ func TestDraftNotAllocating(t *testing.T) {
 			for range 8 {
 				s.turn()
 			}
-			n = testing.AllocsPerRun(1, func() {
+			n = await.Allocs(1, func() {
 				for range 12 {
 					if !s.turn() || s.extra == 0 {
 						t.Fatal("not a step with drafts")

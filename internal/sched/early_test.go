@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/model/compile"
@@ -134,7 +135,7 @@ func TestEarlyLayersDraft(t *testing.T) {
 			for range 4 {
 				s.turn()
 			}
-			n = testing.AllocsPerRun(1, func() {
+			n = await.Allocs(1, func() {
 				for range 5 {
 					if !s.turn() || s.extra == 0 {
 						t.Fatal("not a step with drafts")

@@ -255,7 +255,7 @@ func TestSpeculationDoesNotAllocate(t *testing.T) {
 		for range 8 {
 			s.turn()
 		}
-		n = testing.AllocsPerRun(1, func() {
+		n = await.Allocs(1, func() {
 			for range 20 {
 				if !s.turn() || s.extra == 0 {
 					t.Fatal("not a step with drafts")

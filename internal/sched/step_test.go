@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/machine/cpu"
 )
@@ -83,7 +84,7 @@ func decodeAllocs(t *testing.T, m *model) float64 {
 		s.turn()
 	}
 	// In one run, since the average would round a rare one down.
-	return testing.AllocsPerRun(1, func() {
+	return await.Allocs(1, func() {
 		for range 95 {
 			if !s.turn() || len(s.step.Tokens) != 2 {
 				t.Fatal("not a step of two decode rows")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/await"
 	"atenia/internal/plan"
 	"atenia/internal/tape"
 	"atenia/tensor"
@@ -46,7 +47,7 @@ func noAllocations(t *testing.T, build func(*sketch)) {
 		}
 		n := 1.0
 		for try := 0; try < 10 && n != 0; try++ { // a thread that the runtime starts meanwhile counts, too
-			n = testing.AllocsPerRun(10, step)
+			n = await.Allocs(10, step)
 		}
 		if n != 0 {
 			t.Errorf("layers computed twice %v: a step allocates %v times", recompute, n)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/await"
 )
 
 // testIsolation: the tape's gradients of a block are, bit for bit, those of the
@@ -160,7 +161,7 @@ func TestRecordAllocates(t *testing.T) {
 	for i, v := range variants {
 		c := newPassage[float32](t, v, 8, 20, uint64(i))
 		tape := grad.New(&reg)
-		n := testing.AllocsPerRun(3, func() {
+		n := await.Allocs(3, func() {
 			tape.Reset()
 			x, p, s := tape.Borrow(c.x, 20, 8), tape.Borrow(c.p, len(c.p)), tape.Const(c.s0, len(c.s0))
 			y, _, err := c.b.Record(tape, x, p, s)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/await"
 	"atenia/internal/kernel/dense"
 )
 
@@ -481,7 +482,7 @@ func testFrozen(t *testing.T) {
 func testAllocations(t *testing.T) {
 	for i, v := range variants {
 		c := newPassage[float32](t, v, 8, 40, uint64(i))
-		n := testing.AllocsPerRun(3, func() {
+		n := await.Allocs(3, func() {
 			c.forward()
 			c.backward()
 			c.b.Forward(c.w, c.x, c.p, c.s0, c.y, c.sT, nil)

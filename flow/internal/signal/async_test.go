@@ -10,6 +10,7 @@ import (
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
+	"atenia/internal/await"
 )
 
 // convert returns the first row of a node's output for x, in calls of the given
@@ -106,7 +107,7 @@ func TestAsyncAllocates(t *testing.T) {
 	one := graph.Shape{B: 1, C: 1}
 	g := nodetest.NewRig[float32](t, signal.ResampleTypes(), &n, 48000, []graph.Shape{one}, 64)
 	c := g.Call([]node.Tensor[float32]{nodetest.NewTensor[float32](one, 64)}, 0, 64)
-	if a := testing.AllocsPerRun(20, func() { g.Inst.Forward(&c) }); a != 0 {
+	if a := await.Allocs(20, func() { g.Inst.Forward(&c) }); a != 0 {
 		t.Errorf("%v allocations a call", a)
 	}
 }

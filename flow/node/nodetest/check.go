@@ -10,6 +10,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/await"
 )
 
 // A Case is a node to check.
@@ -154,7 +155,7 @@ func bound[F node.Float](t *testing.T, table node.Table, c *Case, in, whole []no
 	g.Inst.Reset()
 	run()
 	same(t, "bound, after a reset", call.Out, whole)
-	if n := testing.AllocsPerRun(10, run); n != 0 {
+	if n := await.Allocs(10, run); n != 0 {
 		t.Errorf("a bound call allocates %v times", n)
 	}
 }
@@ -162,7 +163,7 @@ func bound[F node.Float](t *testing.T, table node.Table, c *Case, in, whole []no
 func allocations[F node.Float](t *testing.T, g *Rig[F], c *Case, in, dOut []node.Tensor[F]) {
 	total := c.Tokens
 	call := g.Call(in, 0, total)
-	if n := testing.AllocsPerRun(10, func() { g.Inst.Forward(&call) }); n != 0 {
+	if n := await.Allocs(10, func() { g.Inst.Forward(&call) }); n != 0 {
 		t.Errorf("a forward call allocates %v times", n)
 	}
 	a, ok := g.Inst.(node.Adjoint[F])
@@ -172,7 +173,7 @@ func allocations[F node.Float](t *testing.T, g *Rig[F], c *Case, in, dOut []node
 	g.Inst.Reset()
 	g.Forward(t, in, []int{total})
 	b := g.Back(0, dOut)
-	if n := testing.AllocsPerRun(10, func() { a.Backward(&b) }); n != 0 {
+	if n := await.Allocs(10, func() { a.Backward(&b) }); n != 0 {
 		t.Errorf("a backward call allocates %v times", n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/await"
 )
 
 // Fused checks that nodes of one type give the same bits in one fused call as
@@ -80,7 +81,7 @@ func fused[F node.Float](t *testing.T, table node.Table, in []graph.Shape, nodes
 			same(t, "fused, after a reset", []node.Tensor[F]{y}, []node.Tensor[F]{cut(want[i][p], 0, frames)})
 		}
 	}
-	if n := testing.AllocsPerRun(5, run); n != 0 {
+	if n := await.Allocs(5, run); n != 0 {
 		t.Errorf("a fused call allocates %v times", n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/dense"
 )
@@ -71,7 +72,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 	got := 1.0
 	for try := 0; try < 10 && got != 0; try++ { // a thread that the runtime starts meanwhile counts, too
-		got = testing.AllocsPerRun(20, step)
+		got = await.Allocs(20, step)
 	}
 	if got != 0 {
 		t.Errorf("%v allocations", got)

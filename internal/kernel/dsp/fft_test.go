@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/bench/roof"
 )
 
@@ -142,7 +143,7 @@ func TestAllocations(t *testing.T) {
 	for _, n := range []int{400, 401, 1024} {
 		p := NewRealFFT[float32](n)
 		x, re, im := make([]float32, n), make([]float32, n), make([]float32, n)
-		if a := testing.AllocsPerRun(10, func() {
+		if a := await.Allocs(10, func() {
 			p.Forward(re, im, x)
 			p.Inverse(x, re, im)
 			p.ForwardAdjoint(x, re, im)

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/dsp"
 	"atenia/internal/kernel/kerneltest"
@@ -124,7 +125,7 @@ func TestNoAllocation(t *testing.T) {
 	x, y := random[float32](r, n*rows), random[float32](r, n*rows)
 	sums := make([]float64, 40)
 	var l dsp.Lanes
-	if got := testing.AllocsPerRun(100, func() {
+	if got := await.Allocs(100, func() {
 		dsp.Scale(y[:n], x[:n], 2)
 		dsp.AddDot(&l, x, y, 7)
 		dsp.Correlate(y[:n], x, x[:30])

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/kernel"
 	"atenia/tensor"
 )
@@ -19,7 +20,7 @@ func Pairs(t *testing.T) {
 		checkPairs(t, r, n[0], n[1], n[2], false)
 	}
 	w, x, dst := Matrix(r, tensor.BF16, 8, 64), make([]byte, 70*128), make([]float32, 70*8)
-	if n := testing.AllocsPerRun(3, func() { kernel.MatMulPairs(dst, 8, w, 0, 7, x, 70) }); n != 0 {
+	if n := await.Allocs(3, func() { kernel.MatMulPairs(dst, 8, w, 0, 7, x, 70) }); n != 0 {
 		t.Errorf("MatMulPairs, %s: %v allocations", kernel.Variant(), n)
 	}
 }

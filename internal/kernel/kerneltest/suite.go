@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/kernel"
 	"atenia/tensor"
 )
@@ -45,7 +46,7 @@ func suite(t *testing.T) {
 func Allocations(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	none := func(name string, f func()) {
-		if n := testing.AllocsPerRun(3, f); n != 0 {
+		if n := await.Allocs(3, f); n != 0 {
 			t.Errorf("%s, %s: %v allocations", name, kernel.Variant(), n)
 		}
 	}

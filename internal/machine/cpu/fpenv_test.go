@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"atenia/internal/await"
 	"math"
 	"runtime"
 	"testing"
@@ -49,7 +50,7 @@ func TestSame(t *testing.T) {
 
 // TestNoAllocation: executors call it once a block.
 func TestNoAllocation(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() { SetFloatEnv(GetFloatEnv()) }); n != 0 {
+	if n := await.Allocs(100, func() { SetFloatEnv(GetFloatEnv()) }); n != 0 {
 		t.Errorf("%g allocations", n)
 	}
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"atenia/internal/await"
 	"errors"
 	"os"
 	"path/filepath"
@@ -78,7 +79,7 @@ func TestMemory(t *testing.T) {
 	if got := r.Read(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if n := testing.AllocsPerRun(20, func() { r.Read() }); n != 0 {
+	if n := await.Allocs(20, func() { r.Read() }); n != 0 {
 		t.Errorf("%v allocations for a reading", n)
 	}
 }
@@ -118,7 +119,7 @@ func TestMemoryHere(t *testing.T) {
 	if m.Total <= 0 || m.Limit <= 0 || m.Limit > m.Total || m.Available <= 0 || m.Available > m.Limit {
 		t.Errorf("implausible: %+v", m)
 	}
-	if n := testing.AllocsPerRun(5, func() { r.Read() }); n != 0 {
+	if n := await.Allocs(5, func() { r.Read() }); n != 0 {
 		t.Errorf("%v allocations for a reading", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/store/faultfs"
 )
@@ -328,7 +329,7 @@ func TestSampler(t *testing.T) {
 	s := NewSampler()
 	defer s.Close()
 	first := s.Last()
-	if n := testing.AllocsPerRun(10, func() { s.Sample(); s.Last(); s.Peak() }); n != 0 {
+	if n := await.Allocs(10, func() { s.Sample(); s.Last(); s.Peak() }); n != 0 {
 		t.Errorf("%v allocations for a sample", n)
 	}
 	if first.Known && (first.Pressure < 0 || first.Pressure > 1 || first.AvailableBytes > first.LimitBytes) {

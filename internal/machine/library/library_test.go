@@ -1,6 +1,7 @@
 package library
 
 import (
+	"atenia/internal/await"
 	"errors"
 	"runtime"
 	"testing"
@@ -53,7 +54,7 @@ func TestFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := Frame{Fn: labs, Args: [6]uintptr{^uintptr(1<<40 - 1)}}
-	if n := testing.AllocsPerRun(10, func() { f.Do() }); n != 0 || f.Result != 1<<40 {
+	if n := await.Allocs(10, func() { f.Do() }); n != 0 || f.Result != 1<<40 {
 		t.Errorf("labs(-2^40) is %d, with %v allocations", f.Result, n)
 	}
 	print, err := h.Symbol("snprintf")

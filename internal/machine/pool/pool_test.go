@@ -399,13 +399,13 @@ func (nothing) Range(int, int, int) {}
 func TestNoAllocations(t *testing.T) {
 	p := newPool(t, 2)
 	f := &struct{ nothing }{}
-	if n := testing.AllocsPerRun(1000, func() { p.Do(f) }); n != 0 {
+	if n := await.Allocs(1000, func() { p.Do(f) }); n != 0 {
 		t.Errorf("Do allocates %v times", n)
 	}
-	if n := testing.AllocsPerRun(1000, func() { p.Range(4096, 16, f) }); n != 0 {
+	if n := await.Allocs(1000, func() { p.Range(4096, 16, f) }); n != 0 {
 		t.Errorf("Range allocates %v times", n)
 	}
-	if n := testing.AllocsPerRun(50, func() { waitParked(p, 1); p.Do(f) }); n != 0 {
+	if n := await.Allocs(50, func() { waitParked(p, 1); p.Do(f) }); n != 0 {
 		t.Errorf("Do with a parked worker allocates %v times", n)
 	}
 }

@@ -368,7 +368,7 @@ func TestAllocations(t *testing.T) {
 	}
 	list := make([]int32, 3)
 	k := int32(0)
-	if n := testing.AllocsPerRun(50, func() {
+	if n := await.Allocs(50, func() {
 		if err := c.Begin(nil); err != nil {
 			t.Fatal(err)
 		}

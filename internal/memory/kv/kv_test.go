@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"atenia/internal/await"
 	"atenia/internal/invariant"
 )
 
@@ -342,7 +343,7 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 		_ = s.Pages()
 	}
 	step() // the slab
-	if n := testing.AllocsPerRun(3000, step); n != 0 {
+	if n := await.Allocs(3000, step); n != 0 {
 		t.Errorf("a decode step allocates %v times", n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/memory/timeline"
 )
 
@@ -243,7 +244,7 @@ func TestSteadyState(t *testing.T) {
 		p.End(nil)
 	}
 	step()
-	if n := testing.AllocsPerRun(20, step); n != 0 {
+	if n := await.Allocs(20, step); n != 0 {
 		t.Errorf("%g allocations a step", n)
 	}
 	if n := runtime.NumGoroutine(); n > before {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/machine/cpu"
 )
 
@@ -85,7 +86,7 @@ func TestProcessHeap(t *testing.T) {
 	if more := a.Held() - before; more < 60*mib || more > 90*mib {
 		t.Errorf("%d bytes more are held for a reservation of 64 MiB that was allocated", more)
 	}
-	if n := testing.AllocsPerRun(10, func() { a.watch.last = time.Time{}; a.Refresh() }); n != 0 {
+	if n := await.Allocs(10, func() { a.watch.last = time.Time{}; a.Refresh() }); n != 0 {
 		t.Errorf("%v allocations for a reading", n)
 	}
 	_ = b[0]

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/kernel"
 )
 
@@ -66,7 +67,7 @@ func TestRange(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Error("products differ once all is packed")
 	}
-	if testing.AllocsPerRun(10, func() { m.Range(0, rows) }) != 0 {
+	if await.Allocs(10, func() { m.Range(0, rows) }) != 0 {
 		t.Error("finding packed rows allocates")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/fault"
 )
 
@@ -378,7 +379,7 @@ func TestNothingPerPass(t *testing.T) {
 	}
 	one()
 	before := runtime.NumGoroutine()
-	if n := testing.AllocsPerRun(20, one); n != 0 {
+	if n := await.Allocs(20, one); n != 0 {
 		t.Errorf("%g allocations a pass", n)
 	}
 	if n := runtime.NumGoroutine(); n > before {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/await"
 	"atenia/internal/policy/learn"
 	"atenia/internal/policy/replay"
 	"atenia/internal/store/faultfs"
@@ -269,7 +270,7 @@ func TestAllocations(t *testing.T) {
 	l, readers := begin(t, Config{Path: filepath.Join(t.TempDir(), "learning")}, replay.Recorder{})
 	steps(l, readers, 1000, shared(0))
 	at := time.Unix(1000, 0)
-	if n := testing.AllocsPerRun(40, func() {
+	if n := await.Allocs(40, func() {
 		l.Before(1, true)
 		l.After(Step{Start: at, Took: 30 * time.Millisecond, Decode: true}, time.Second)
 	}); n != 0 {

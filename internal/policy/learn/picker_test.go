@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/store/faultfs"
 )
 
@@ -258,7 +259,7 @@ func TestPickerAllocations(t *testing.T) {
 	h := p.At(here, PickConfig{}, threadOptions(8))
 	m := &shared{cores: 8, taken: 1}
 	i := 0
-	if n := testing.AllocsPerRun(2000, func() {
+	if n := await.Allocs(2000, func() {
 		option := h.Follow(h.Pick().Decide())
 		h.Observe(option, m.cost(8-i%8), true)
 		i++

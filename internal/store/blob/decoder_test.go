@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"atenia/internal/await"
 	"bytes"
 	"errors"
 	"math"
@@ -43,7 +44,7 @@ func TestDecoder(t *testing.T) {
 				if n < 4096 || c == None {
 					continue
 				}
-				if a := testing.AllocsPerRun(5, func() { _ = d.Decode(c, dst, content) }); a > 0 && c >= PlaneHuff && !testing.Short() { // pools forget under the race detector
+				if a := await.Allocs(5, func() { _ = d.Decode(c, dst, content) }); a > 0 && c >= PlaneHuff && !testing.Short() { // pools forget under the race detector
 					t.Errorf("%v: %g allocations", c, a)
 				}
 				if err := d.Decode(c, dst, content[:len(content)/2]); !errors.Is(err, ErrInvalid) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/text"
 	"atenia/internal/text/chat"
 	"atenia/internal/text/corpus"
@@ -326,7 +327,7 @@ func TestNextAllocates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() {
+	if n := await.Allocs(100, func() {
 		if err := src.Next(&b); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/call"
 	"atenia/quila/internal/network"
@@ -114,7 +115,7 @@ func TestSayAllocates(t *testing.T) {
 	for range 100 {
 		say()
 	}
-	if n := testing.AllocsPerRun(100, say); n > 0 {
+	if n := await.Allocs(100, say); n > 0 {
 		t.Errorf("%v allocations a code", n)
 	}
 }

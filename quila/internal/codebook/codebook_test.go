@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/text/vocab"
 	"atenia/quila/internal/random"
 )
@@ -151,7 +152,7 @@ func TestLookupAllocates(t *testing.T) {
 	}
 	b := frozen(t, 64, 16)
 	codes, x := []int32{1, 2, 63}, make([]float32, 48)
-	if n := testing.AllocsPerRun(20, func() {
+	if n := await.Allocs(20, func() {
 		if b.Lookup(Encoder, x, codes) != nil || b.Nearest(Decoder, codes, x) != nil {
 			t.Error("an error")
 		}

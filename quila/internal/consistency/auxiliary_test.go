@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/await"
 	"atenia/quila/internal/random"
 )
 
@@ -189,7 +190,7 @@ func TestAuxiliaryAllocates(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums, clean, step := empty(r.Net), make([]float32, 8*16), uint64(0)
-	if n := testing.AllocsPerRun(20, func() {
+	if n := await.Allocs(20, func() {
 		if _, err := a.Add(sums, clean, step); err != nil {
 			t.Error(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/await"
 	"atenia/quila/internal/random"
 )
 
@@ -158,7 +159,7 @@ func TestApplyAllocates(t *testing.T) {
 	n := NewNet[float32](16, 32, random.Stream{})
 	var s Scratch[float32]
 	x, times := make([]float32, 8*16), make([]float32, 8)
-	if a := testing.AllocsPerRun(20, func() {
+	if a := await.Allocs(20, func() {
 		if Apply(n, x, x, times, 1, Song, &s) != nil || Twice(n, x, x, times, x, .1, 1, &s) != nil {
 			t.Error("an error")
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/topology"
@@ -70,7 +71,7 @@ func TestCopy(t *testing.T) {
 			if raceEnabled || testing.Short() || materialise {
 				return
 			}
-			if n := testing.AllocsPerRun(20, func() { kept = s.Copy(kept); s.Restore(kept) }); n > 0 {
+			if n := await.Allocs(20, func() { kept = s.Copy(kept); s.Restore(kept) }); n > 0 {
 				t.Errorf("%v allocations", n)
 			}
 		})

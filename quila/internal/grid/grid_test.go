@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/message"
@@ -378,7 +379,7 @@ func TestAllocs(t *testing.T) {
 		for range 60 {
 			token()
 		}
-		if n := testing.AllocsPerRun(30, token); n > 0 {
+		if n := await.Allocs(30, token); n > 0 {
 			t.Errorf("%s: a tick allocates %v times", profile, n)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/kernel"
 	"atenia/quila/internal/hnsw"
 	"atenia/quila/internal/random"
@@ -386,7 +387,7 @@ func TestAllocs(t *testing.T) {
 	for _, below := range []int{0, 2000} {
 		x := built(t, data, hnsw.Config{ExactBelow: below})
 		hits := make([]hnsw.Hit, 0, 32)
-		if n := testing.AllocsPerRun(50, func() { hits, _ = x.Search(hits[:0], data.rows[7], 32, 0) }); n > 0 {
+		if n := await.Allocs(50, func() { hits, _ = x.Search(hits[:0], data.rows[7], 32, 0) }); n > 0 {
 			t.Errorf("exact below %d: %v allocations a search", below, n)
 		}
 	}

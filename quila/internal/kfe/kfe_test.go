@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/memory/ledger"
 	"atenia/quila/config"
 	"atenia/quila/internal/tier"
@@ -406,7 +407,7 @@ func TestAllocs(t *testing.T) {
 		}
 	}
 	step()
-	if n := testing.AllocsPerRun(50, step); n > 0 {
+	if n := await.Allocs(50, step); n > 0 {
 		t.Errorf("%g allocations a recall", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/await"
 	"atenia/quila/internal/network"
 )
 
@@ -110,7 +111,7 @@ func TestSteadyState(t *testing.T) {
 	n := nano(t)
 	s := n.Open(4, false)
 	c := []int32{97, 98, 99, 100}
-	if got := testing.AllocsPerRun(20, func() {
+	if got := await.Allocs(20, func() {
 		if _, err := s.Step(c); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/await"
 	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
@@ -214,13 +215,13 @@ func TestSteadyWindow(t *testing.T) {
 	for range 3 {
 		run()
 	}
-	if n := testing.AllocsPerRun(5, run); n > 0 {
+	if n := await.Allocs(5, run); n > 0 {
 		t.Errorf("a window allocates %v times", n)
 	}
 	c, _, g := nano(t, 2)
 	s, emb := neuron.NewState[float32](c, 4), floats(4*c.DE, 5)
 	tick := neuron.Tick[float32]{Alpha: .9}
-	if n := testing.AllocsPerRun(5, func() { g.Run(s, &tick, emb, 0) }); n > 0 {
+	if n := await.Allocs(5, func() { g.Run(s, &tick, emb, 0) }); n > 0 {
 		t.Errorf("a tick allocates %v times", n)
 	}
 }

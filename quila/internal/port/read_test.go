@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/port"
 )
@@ -268,7 +269,7 @@ func TestWindowBitsAndMemory(t *testing.T) {
 	}
 	window()
 	window()
-	if n := testing.AllocsPerRun(10, window); n > 0 || err != nil {
+	if n := await.Allocs(10, window); n > 0 || err != nil {
 		t.Errorf("a window allocates %v times: %v", n, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/port"
 	"atenia/quila/internal/weights"
@@ -105,7 +106,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 		Trace: single(p.trace[:p.b*c.N]), Slots: single(p.slots), E: single(p.e[:p.b*c.DE]), Queue: port.NewQueue[float32](c, p.b),
 		M: make([]float32, p.b*c.D), Confidence: make([]float32, p.b)}
 	var err error
-	if n := testing.AllocsPerRun(20, func() { err = errors.Join(err, s.Step(&in)) }); n != 0 || err != nil {
+	if n := await.Allocs(20, func() { err = errors.Join(err, s.Step(&in)) }); n != 0 || err != nil {
 		t.Errorf("a step allocates %v times, %v", n, err)
 	}
 }

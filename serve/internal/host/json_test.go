@@ -1,6 +1,7 @@
 package host
 
 import (
+	"atenia/internal/await"
 	"bytes"
 	"encoding/json"
 	"strings"
@@ -74,7 +75,7 @@ func TestSurvey(t *testing.T) {
 		}
 	}
 	body := []byte(list("messages", `{"role":"user","content":"x"}`, 4000))
-	if n := testing.AllocsPerRun(5, func() { _ = survey(body) }); n != 0 {
+	if n := await.Allocs(5, func() { _ = survey(body) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"atenia/flow/amp/internal/ctest"
+	"atenia/internal/await"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/library"
 )
@@ -211,7 +212,7 @@ func TestNoAllocation(t *testing.T) {
 	m, l, r := newList(t, 1)
 	x, y := Make[float32](m, 64), Make[float32](m, 64)
 	r[0] = nodeRecord(t, m, symbol, "Gain.c", 0, x, y)
-	if n := testing.AllocsPerRun(100, func() { Run(l) }); n != 0 {
+	if n := await.Allocs(100, func() { Run(l) }); n != 0 {
 		t.Errorf("%g allocations", n)
 	}
 }
