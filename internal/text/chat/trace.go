@@ -183,16 +183,19 @@ func same(x, y Value) bool {
 
 // dye replaces the marks in s.
 func (m *Machine) dye(s string) string {
-	if m.base == 0 {
+	if m.base == 0 || !slices.ContainsFunc(m.marks, func(r rune) bool { return strings.ContainsRune(s, r) }) {
 		return s
 	}
-	return m.mapped(s, func(r rune) rune {
-		if i, ok := slices.BinarySearch(m.marks, r); ok {
+	var b []byte
+	done := 0
+	for i, r := range s {
+		if k, ok := slices.BinarySearch(m.marks, r); ok {
 			m.dyed = true
-			return m.base + rune(i)
+			b = utf8.AppendRune(append(b, s[done:i]...), m.base+rune(k))
+			done = i + utf8.RuneLen(r)
 		}
-		return r
-	})
+	}
+	return string(append(b, s[done:]...))
 }
 
 // plain returns s with the marks as they are.
@@ -200,24 +203,16 @@ func (m *Machine) plain(s string) string {
 	if m == nil || !m.dyed || strings.IndexByte(s, privateByte) < 0 {
 		return s
 	}
-	return m.mapped(s, m.mark)
-}
-
-// mark returns the character that r stands for.
-func (m *Machine) mark(r rune) rune {
-	if i := r - m.base; m.dyed && i >= 0 && int(i) < len(m.marks) {
-		return m.marks[i]
-	}
-	return r
-}
-
-// mapped is strings.Map, which keeps what is no UTF-8.
-func (m *Machine) mapped(s string, f func(rune) rune) string {
 	var b []byte
 	done := 0
-	for i := 0; i < len(s); {
+	for i := 0; ; {
+		next := strings.IndexByte(s[i:], privateByte)
+		if next < 0 {
+			break
+		}
+		i += next
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if with := f(r); with != r {
+		if with := m.mark(r); with != r {
 			b = utf8.AppendRune(append(b, s[done:i]...), with)
 			done = i + n
 		}
@@ -227,6 +222,14 @@ func (m *Machine) mapped(s string, f func(rune) rune) string {
 		return s
 	}
 	return string(append(b, s[done:]...))
+}
+
+// mark returns the character that r stands for.
+func (m *Machine) mark(r rune) rune {
+	if i := r - m.base; m.dyed && i >= 0 && int(i) < len(m.marks) {
+		return m.marks[i]
+	}
+	return r
 }
 
 // through applies f, which replaces characters by others, to what s shows: marks in the
@@ -285,14 +288,21 @@ func (m *Machine) finish(s string) (text string, said []int) {
 		return s, nil
 	}
 	text, said = m.plain(s), []int{}
-	for i, at := 0, 0; i < len(s); {
+	if !m.dyed {
+		return text, said
+	}
+	less := 0 // bytes that text has less so far
+	for i := strings.IndexByte(s, privateByte); i >= 0; {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		i += n
 		if with := m.mark(r); with != r {
-			said = append(said, at)
-			n = utf8.RuneLen(with)
+			said = append(said, i-less)
+			less += n - utf8.RuneLen(with)
 		}
-		at += n
+		next := strings.IndexByte(s[i+n:], privateByte)
+		if next < 0 {
+			break
+		}
+		i += n + next
 	}
 	return text, said
 }
