@@ -76,14 +76,15 @@ func (s *state) terminal() bool { return s.popped && len(s.configs) == 0 }
 
 // Compile joins a grammar to the vocabulary. It computes the masks that are
 // likely to be used, and so reports a grammar that is too ambiguous.
-func (v *Vocabulary) Compile(g *Grammar) (*Automaton, error) {
+func (v *Vocabulary) Compile(b *Budget, g *Grammar) (*Automaton, error) {
 	a := &Automaton{v: v, net: g.net, seen: map[configID]bool{}, path: make([]*state, v.deep+1)}
 	a.classify()
 	var can [256]bool
 	for c := range can {
 		can[c] = v.writes(byte(c))
 	}
-	a.need = g.net.shortest(func(e edge) bool {
+	var err error
+	a.need, err = g.net.shortest(b, func(e edge) bool {
 		for c := int(e.lo); c <= int(e.hi); c++ {
 			if can[c] {
 				return true
@@ -91,6 +92,9 @@ func (v *Vocabulary) Compile(g *Grammar) (*Automaton, error) {
 		}
 		return false
 	}, v.shortcuts(g.net))
+	if err != nil {
+		return nil, b.spent(err, g.where(0))
+	}
 	if a.need[g.net.entry[0]] >= never {
 		return nil, &Error{Why: "the model's vocabulary cannot write any text of it"}
 	}
@@ -99,7 +103,7 @@ func (v *Vocabulary) Compile(g *Grammar) (*Automaton, error) {
 	if err := a.reset(); err != nil {
 		return nil, err
 	}
-	return a, a.prepare()
+	return a, a.prepare(b, g)
 }
 
 // classify groups the bytes that every edge treats alike.
@@ -196,7 +200,7 @@ func (a *Automaton) follow(todo []config) (*state, error) {
 			continue
 		}
 		if len(a.seen) >= maxConfigs {
-			return nil, &LimitError{"ways to read the same text", maxConfigs}
+			return nil, &LimitError{What: "ways to read the same text", Most: maxConfigs}
 		}
 		a.seen[id] = true
 		switch x := &a.net.nodes[c.node]; x.kind {

@@ -19,7 +19,7 @@ type part struct {
 
 // prepare computes the masks of the parts that the rules begin with and lead
 // to, so that few are left for when the answer waits.
-func (a *Automaton) prepare() error {
+func (a *Automaton) prepare(budget *Budget, g *Grammar) error {
 	const most, steps = 256, 1 << 22 // states, and what takes about 50 ms
 	seen := map[*state]bool{}
 	var queue []*state
@@ -32,15 +32,25 @@ func (a *Automaton) prepare() error {
 	visit(a.begin)
 	for i := 0; i < len(queue) && a.work < steps; i++ {
 		s := queue[i]
-		if _, err := a.maskOf(s); err != nil {
-			return err
+		err := budget.look()
+		if err == nil {
+			_, err = a.maskOf(s)
 		}
 		for _, c := range a.some {
-			t, err := a.step(s, c)
 			if err != nil {
-				return err
+				break
 			}
-			visit(t)
+			var t *state
+			if t, err = a.step(s, c); err == nil {
+				visit(t)
+			}
+		}
+		if err != nil {
+			if budget != nil && len(s.configs) > 0 {
+				budget.states += a.made
+				err = budget.spent(err, g.whose(s.configs[0].node))
+			}
+			return err
 		}
 	}
 	return nil
@@ -216,7 +226,7 @@ func (a *Automaton) walk(w *walk, s *state, depth int, lo, hi int32) error {
 			continue
 		}
 		if w.work += 1 + len(t.configs); w.work > maxWork {
-			return &LimitError{"steps for the mask of a state", maxWork}
+			return &LimitError{What: "steps for the mask of a state", Most: maxWork}
 		}
 		a.path[d] = t
 		if ids := v.tokens(i); len(ids) > 0 {

@@ -8,7 +8,7 @@ import (
 // TestAllocs: once its states are made, following an answer allocates nothing,
 // near its end too.
 func TestAllocs(t *testing.T) {
-	g, err := FromSchema([]byte(benchSchema))
+	g, err := FromSchema(nil, []byte(benchSchema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +17,7 @@ func TestAllocs(t *testing.T) {
 	for _, s := range []string{`","`, `": "`, "ab", "abab", `"}`, `{"`} {
 		text = append(text, []byte(s))
 	}
-	a, err := NewVocabulary(append(text, nil), []int32{int32(len(text))}, true).Compile(g)
+	a, err := NewVocabulary(append(text, nil), []int32{int32(len(text))}, true).Compile(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +46,11 @@ func TestAllocs(t *testing.T) {
 // TestTrims: of a vocabulary whose first space is not shown, the first token may
 // begin with one.
 func TestTrims(t *testing.T) {
-	g, err := Parse(`root ::= "a a"`)
+	g, err := Parse(nil, `root ::= "a a"`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := NewVocabulary([][]byte{[]byte("a"), []byte(" a"), []byte(" ")}, nil, true).Compile(g)
+	a, err := NewVocabulary([][]byte{[]byte("a"), []byte(" a"), []byte(" ")}, nil, true).Compile(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,19 +80,19 @@ func TestTrims(t *testing.T) {
 
 // TestForgetting: an answer is the same when the states are forgotten during it.
 func TestForgetting(t *testing.T) {
-	if _, err := FromSchema([]byte(`{"type":"array","items":{"$ref":"#"},"minItems":1,"maxItems":3}`)); err == nil {
+	if _, err := FromSchema(nil, []byte(`{"type":"array","items":{"$ref":"#"},"minItems":1,"maxItems":3}`)); err == nil {
 		t.Fatal("a schema without an end is accepted")
 	}
-	g, err := FromSchema([]byte(`{"type":["array","integer"],"items":{"$ref":"#"},"maxItems":3}`))
+	g, err := FromSchema(nil, []byte(`{"type":["array","integer"],"items":{"$ref":"#"},"maxItems":3}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := NewVocabulary(append(oneByte(), []byte("[["), []byte("],["), []byte("]]")), nil, false)
-	keep, err := v.Compile(g)
+	keep, err := v.Compile(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lose, _ := v.Compile(g)
+	lose, _ := v.Compile(nil, g)
 	r := rand.New(rand.NewPCG(3, 4))
 	m, n := keep.Start(), lose.Start()
 	for left := 300; !m.Done(); left-- {
@@ -121,7 +121,7 @@ func TestForgetting(t *testing.T) {
 // TestFollows: what could follow is what Accept takes one after another, and asking
 // does not move the matcher.
 func TestFollows(t *testing.T) {
-	g, err := Parse(`root ::= ("ab" | [c-e]+ "!"){2,5}`)
+	g, err := Parse(nil, `root ::= ("ab" | [c-e]+ "!"){2,5}`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,11 +15,11 @@ func (m *model) letters() func() sample.Constraint {
 	for id := range min(256, len(text)) {
 		text[id] = []byte{byte(id)}
 	}
-	g, err := grammar.Parse(`root ::= ([!-0]{3} ("A" | [B-D]{2})){1,40} [1-9]`)
+	g, err := grammar.Parse(nil, `root ::= ([!-0]{3} ("A" | [B-D]{2})){1,40} [1-9]`)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	a, err := grammar.NewVocabulary(text, nil, false).Compile(g)
+	a, err := grammar.NewVocabulary(text, nil, false).Compile(nil, g)
 	if err != nil {
 		m.t.Fatal(err)
 	}
