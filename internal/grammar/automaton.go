@@ -3,8 +3,10 @@ package grammar
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // An Automaton is a grammar over the tokens of a vocabulary. Its states are made
@@ -17,6 +19,7 @@ type Automaton struct {
 	some []byte     // a byte of each class
 
 	mu     sync.Mutex
+	wanted atomic.Int32 // who wait for mu and need it for a moment only: see lock
 	states map[string]*state
 	made   int // states and …
 	masks  int // … masks since the last reset
@@ -245,6 +248,26 @@ func (a *Automaton) follow(todo []config) (*state, error) {
 	}
 	a.made++
 	return s, nil
+}
+
+// lock locks mu for a moment: a walk, which may take a second, lets it go for that.
+func (a *Automaton) lock() {
+	a.wanted.Add(1)
+	a.mu.Lock()
+	a.wanted.Add(-1)
+}
+
+// yield lets those have mu who need it for a moment. What a walk has seen stays valid,
+// and what belongs to it alone is not in a meanwhile.
+func (a *Automaton) yield() {
+	if a.wanted.Load() == 0 {
+		return
+	}
+	a.mu.Unlock()
+	for a.wanted.Load() > 0 {
+		runtime.Gosched()
+	}
+	a.mu.Lock()
 }
 
 // push returns the frame of a call that goes on at a node.

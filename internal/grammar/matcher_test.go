@@ -2,6 +2,8 @@ package grammar
 
 import (
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 )
 
@@ -155,5 +157,64 @@ func TestFollows(t *testing.T) {
 	}
 	if longest < 4 {
 		t.Errorf("at most %d followed", longest)
+	}
+}
+
+// TestMatchersBeside: matchers of one automaton used at a time, one looking for masks
+// while others move, allow what each would alone.
+func TestMatchersBeside(t *testing.T) {
+	v := bigVocabulary()
+	g, err := FromSchema(nil, []byte(benchSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const answers, length = 4, 40
+	answer := func(a *Automaton, seed uint64, beside bool) (sums []uint64) {
+		r, m := rand.New(rand.NewPCG(seed, 2)), a.Start()
+		for left := length; !m.Done() && left > 0; left-- {
+			var ready chan struct{}
+			if beside { // as drafts are looked at
+				ready = make(chan struct{})
+				go func() { m.Follows([]int32{'{', '"'}); close(ready) }()
+			}
+			bits, err := m.Allowed(left + 30)
+			if err != nil {
+				t.Error(err)
+				return nil
+			}
+			sum := uint64(0)
+			for _, b := range bits {
+				sum = mix(sum ^ b)
+			}
+			sums = append(sums, sum)
+			id := anyBit(r, bits)
+			if beside {
+				<-ready
+			}
+			if err := m.Accept(id); err != nil {
+				t.Error(err)
+				return nil
+			}
+		}
+		return sums
+	}
+	shared, err := v.Compile(nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([][]uint64, answers)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() { got[i] = answer(shared, uint64(i), true) })
+	}
+	all.Wait()
+	own, err := v.Compile(nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		if want := answer(own, uint64(i), false); !slices.Equal(got[i], want) {
+			t.Errorf("answer %d differs beside others", i)
+		}
 	}
 }
