@@ -1,17 +1,26 @@
 package atenia
 
 import (
+	"context"
+	"time"
+
 	"atenia/internal/sample"
 	"atenia/internal/text"
 )
 
 // A GrammarError says what of [Options].Schema or [Options].Grammar cannot be
-// used. It comes before the request is queued.
+// used. It comes before the request is queued. One that is too much to compile says
+// where that was found, and after how many states and how long: 262,144 states and ten
+// seconds are the most. Whoever waits for it may cancel the context.
 type GrammarError struct {
 	Pointer string // into the schema, as in RFC 6901; "" is its root
 	Offset  int    // byte of the grammar
 	Why     string
 	Err     error // the same in the compiler's words
+	// States and Took are how far compiling it came before it exceeded what it may take;
+	// 0 = something else is wrong.
+	States int
+	Took   time.Duration
 }
 
 // Error implements error.
@@ -22,7 +31,7 @@ func (e *GrammarError) Unwrap() error { return e.Err }
 
 // constrain returns what makes the constraint of an answer from the schema or
 // grammar of o, nil if it has none.
-func (m *Model) constrain(o *Options) (func() sample.Constraint, error) {
+func (m *Model) constrain(ctx context.Context, o *Options) (func() sample.Constraint, error) {
 	switch {
 	case o.Schema == nil && o.Grammar == "":
 		return nil, nil
@@ -31,5 +40,5 @@ func (m *Model) constrain(o *Options) (func() sample.Constraint, error) {
 	case m.text.Tokenizer == nil:
 		return nil, m.textErr
 	}
-	return m.grammars.Constrain(m.text, m.engine.Plan.Model.Config.Vocab, o.Schema, o.Grammar)
+	return m.grammars.Constrain(ctx, m.text, m.engine.Plan.Model.Config.Vocab, o.Schema, o.Grammar)
 }

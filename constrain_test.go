@@ -164,6 +164,10 @@ func TestGrammarAnswers(t *testing.T) {
 	if e, ok := errors.AsType[*atenia.GrammarError](err); !ok || e.Pointer != "/properties/a/not" {
 		t.Errorf("%T %v", err, err)
 	}
+	_, _, err = ask(atenia.Options{Schema: json.RawMessage(`{"properties":{"a":{"enum":["` + strings.Repeat("x", 1<<19) + `"]}}}`)})
+	if e, ok := errors.AsType[*atenia.GrammarError](err); !ok || e.Pointer != "/properties/a" || e.States == 0 || e.Took == 0 {
+		t.Errorf("a schema of too many states: %T %v", err, err)
+	}
 	_, _, err = ask(atenia.Options{Schema: json.RawMessage(`{}`), Grammar: "root ::= \"a\""})
 	if _, ok := errors.AsType[*atenia.ConfigError](err); !ok {
 		t.Errorf("%T %v", err, err)

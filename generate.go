@@ -165,7 +165,7 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 	if m.text.Tokenizer != nil && !o.IgnoreEnd {
 		r.Stop = m.text.Stop
 	}
-	if r.Constrain, err = m.constrain(o); err != nil {
+	if r.Constrain, err = m.constrain(ctx, o); err != nil {
 		yield(Token{}, publish(err))
 		return
 	}

@@ -428,6 +428,10 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s: %d %s", bad, status, text)
 		}
 	}
+	heavy := `{"type":"json_schema","json_schema":{"schema":{"properties":{"a":{"type":"string","maxLength":60000}}}}}`
+	if status, text := post(t, url, `{`+hello+`,"response_format":`+heavy+`}`); status != 400 || !strings.Contains(text, "/properties/a") || !strings.Contains(text, "262144 states") || !strings.Contains(text, "seconds") {
+		t.Errorf("a schema of too many states: %d %s", status, text)
+	}
 }
 
 // TestToolChoice: a call that a request demands is made, with arguments of its schema,

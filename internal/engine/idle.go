@@ -74,13 +74,13 @@ func (s *idle) MoveOwned(_ context.Context, id string, _, to memory.Tier) error 
 			}
 			return err
 		default:
-			err := s.pause.Restore(q.Slot)
-			if err == nil {
-				o.Restored(q.Bytes, time.Since(began))
-			} else {
-				o.Damaged()
-			}
-			return err
+			return s.pause.Restore(q.Slot, func(took time.Duration, err error) {
+				if err == nil {
+					o.Restored(q.Bytes, took)
+				} else {
+					o.Damaged()
+				}
+			})
 		}
 	}
 	return fmt.Errorf("%s is in use", id)

@@ -3,8 +3,10 @@ package grammar
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // An Automaton is a grammar over the tokens of a vocabulary. Its states are made
@@ -17,6 +19,7 @@ type Automaton struct {
 	some []byte     // a byte of each class
 
 	mu     sync.Mutex
+	wanted atomic.Int32 // who wait for mu and need it for a moment only: see lock
 	states map[string]*state
 	made   int // states and …
 	masks  int // … masks since the last reset
@@ -76,14 +79,15 @@ func (s *state) terminal() bool { return s.popped && len(s.configs) == 0 }
 
 // Compile joins a grammar to the vocabulary. It computes the masks that are
 // likely to be used, and so reports a grammar that is too ambiguous.
-func (v *Vocabulary) Compile(g *Grammar) (*Automaton, error) {
+func (v *Vocabulary) Compile(b *Budget, g *Grammar) (*Automaton, error) {
 	a := &Automaton{v: v, net: g.net, seen: map[configID]bool{}, path: make([]*state, v.deep+1)}
 	a.classify()
 	var can [256]bool
 	for c := range can {
 		can[c] = v.writes(byte(c))
 	}
-	a.need = g.net.shortest(func(e edge) bool {
+	var err error
+	a.need, err = g.net.shortest(b, func(e edge) bool {
 		for c := int(e.lo); c <= int(e.hi); c++ {
 			if can[c] {
 				return true
@@ -91,6 +95,9 @@ func (v *Vocabulary) Compile(g *Grammar) (*Automaton, error) {
 		}
 		return false
 	}, v.shortcuts(g.net))
+	if err != nil {
+		return nil, b.spent(err, g.where(0))
+	}
 	if a.need[g.net.entry[0]] >= never {
 		return nil, &Error{Why: "the model's vocabulary cannot write any text of it"}
 	}
@@ -99,7 +106,7 @@ func (v *Vocabulary) Compile(g *Grammar) (*Automaton, error) {
 	if err := a.reset(); err != nil {
 		return nil, err
 	}
-	return a, a.prepare()
+	return a, a.prepare(b, g)
 }
 
 // classify groups the bytes that every edge treats alike.
@@ -196,7 +203,7 @@ func (a *Automaton) follow(todo []config) (*state, error) {
 			continue
 		}
 		if len(a.seen) >= maxConfigs {
-			return nil, &LimitError{"ways to read the same text", maxConfigs}
+			return nil, &LimitError{What: "ways to read the same text", Most: maxConfigs}
 		}
 		a.seen[id] = true
 		switch x := &a.net.nodes[c.node]; x.kind {
@@ -241,6 +248,26 @@ func (a *Automaton) follow(todo []config) (*state, error) {
 	}
 	a.made++
 	return s, nil
+}
+
+// lock locks mu for a moment: a walk, which may take a second, lets it go for that.
+func (a *Automaton) lock() {
+	a.wanted.Add(1)
+	a.mu.Lock()
+	a.wanted.Add(-1)
+}
+
+// yield lets those have mu who need it for a moment. What a walk has seen stays valid,
+// and what belongs to it alone is not in a meanwhile.
+func (a *Automaton) yield() {
+	if a.wanted.Load() == 0 {
+		return
+	}
+	a.mu.Unlock()
+	for a.wanted.Load() > 0 {
+		runtime.Gosched()
+	}
+	a.mu.Lock()
 }
 
 // push returns the frame of a call that goes on at a node.

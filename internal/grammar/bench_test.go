@@ -56,7 +56,7 @@ const benchSchema = `{"type":"object","properties":{"name":{"type":"string"},"ag
 // one whose states exist.
 func BenchmarkMask(b *testing.B) {
 	v := bigVocabulary()
-	g, err := FromSchema([]byte(benchSchema))
+	g, err := FromSchema(nil, []byte(benchSchema))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func BenchmarkMask(b *testing.B) {
 	}
 	b.Run("compile/128k", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := v.Compile(g); err != nil {
+			if _, err := v.Compile(nil, g); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -89,7 +89,7 @@ func BenchmarkMask(b *testing.B) {
 		n := 0
 		for i := uint64(0); b.Loop(); i++ {
 			b.StopTimer()
-			a, err := v.Compile(g)
+			a, err := v.Compile(nil, g)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func BenchmarkMask(b *testing.B) {
 	})
 	for name, spare := range map[string]int{"warm/128k": 1000, "warm-to-the-end/128k": 0} {
 		b.Run(name, func(b *testing.B) {
-			a, err := v.Compile(g)
+			a, err := v.Compile(nil, g)
 			if err != nil {
 				b.Fatal(err)
 			}

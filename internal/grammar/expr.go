@@ -12,14 +12,17 @@ import (
 // language. [Parse] and [FromSchema] make one; String prints GBNF, which Parse
 // reads back.
 type Grammar struct {
-	rules []rule
-	net   *net
+	rules  []rule
+	net    *net
+	schema bool // its source is one
 }
 
 type rule struct {
 	name string
 	body *expr
 	at   int // byte of the source, for errors
+	// pointer is into the schema that it comes from.
+	pointer string
 }
 
 // An op says what an expr matches.

@@ -15,18 +15,18 @@ func FuzzParse(f *testing.F) {
 		if len(source) > 1<<12 {
 			return
 		}
-		g, err := Parse(source)
+		g, err := Parse(nil, source)
 		if err != nil {
 			return
 		}
-		back, err := Parse(g.String())
+		back, err := Parse(nil, g.String())
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, g)
 		}
 		if len(back.net.nodes) > 1<<12 {
 			return
 		}
-		if a, err := v.Compile(back); err == nil {
+		if a, err := v.Compile(nil, back); err == nil {
 			_, _ = a.Accepts(source)
 		}
 	})
@@ -42,11 +42,11 @@ func FuzzSchema(f *testing.F) {
 		if len(source) > 1<<12 {
 			return
 		}
-		g, err := FromSchema(source)
+		g, err := FromSchema(nil, source)
 		if err != nil || len(g.net.nodes) > 1<<12 {
 			return
 		}
-		if a, err := v.Compile(g); err == nil {
+		if a, err := v.Compile(nil, g); err == nil {
 			_, _ = a.Accepts(string(source))
 		}
 	})

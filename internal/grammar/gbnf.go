@@ -15,16 +15,16 @@ import (
 // The rule root derives the whole text. A line ends a rule, except in
 // parentheses and after "|" or "::=". Rules that begin with themselves are errors, as
 // are names without a rule and references to tokens ("<…>").
-func Parse(source string) (*Grammar, error) {
+func Parse(b *Budget, source string) (*Grammar, error) {
 	p := &parser{s: source, ids: map[string]int{}}
 	if len(source) > maxSource {
-		return nil, &LimitError{"bytes", maxSource}
+		return nil, b.spent(&LimitError{What: "bytes", Most: maxSource}, place{})
 	}
 	if err := p.parse(); err != nil {
-		return nil, err
+		return nil, b.spent(err, place{offset: p.pos})
 	}
 	g := &Grammar{rules: p.rules}
-	if err := g.build(); err != nil {
+	if err := g.build(b); err != nil {
 		if e, ok := err.(*ruleError); ok {
 			err = p.fail(g.rules[e.rule].at, "rule %s %s", g.rules[e.rule].name, e.why)
 		}
@@ -73,7 +73,7 @@ func (p *parser) parse() error {
 			return p.fail(p.pos, "unexpected %q", p.s[p.pos])
 		}
 		if len(p.rules) > maxRules {
-			return &LimitError{"rules", maxRules}
+			return &LimitError{What: "rules", Most: maxRules}
 		}
 		p.rules[id].body, p.rules[id].at = body, at
 		p.space(true)
@@ -127,7 +127,7 @@ func (p *parser) name() string {
 
 func (p *parser) alternatives(depth int) (*expr, error) {
 	if depth > maxNesting {
-		return nil, &LimitError{"groups in groups", maxNesting}
+		return nil, &LimitError{What: "groups in groups", Most: maxNesting}
 	}
 	var list []*expr
 	for {
@@ -205,7 +205,7 @@ func (p *parser) repetition(e *expr) (*expr, error) {
 	deep := 0
 	for x := e; x.op == opRepeat; x = x.subs[0] {
 		if deep++; deep > maxNesting {
-			return nil, &LimitError{"repetitions of repetitions", maxNesting}
+			return nil, &LimitError{What: "repetitions of repetitions", Most: maxNesting}
 		}
 	}
 	p.pos++
@@ -249,7 +249,7 @@ func (p *parser) number() (int, error) {
 	at, n := p.pos, 0
 	for p.pos < len(p.s) && p.s[p.pos] >= '0' && p.s[p.pos] <= '9' {
 		if n = n*10 + int(p.s[p.pos]-'0'); n > maxRepeat {
-			return 0, &LimitError{"repetitions", maxRepeat}
+			return 0, &LimitError{What: "repetitions", Most: maxRepeat}
 		}
 		p.pos++
 	}

@@ -9,7 +9,7 @@ import (
 // bytewise compiles a grammar over single bytes.
 func bytewise(t testing.TB, g *Grammar) *Automaton {
 	t.Helper()
-	a, err := NewVocabulary(oneByte(), nil, false).Compile(g)
+	a, err := NewVocabulary(oneByte(), nil, false).Compile(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 		{`root ::= "a"{2,} "b"{2}`, "aabb aaaabb", "abb aab"},
 		{`root ::= "(" root ")" | ""` + "\n", "() ((()))", "( (()"},
 	} {
-		g, err := Parse(c.source)
+		g, err := Parse(nil, c.source)
 		if err != nil {
 			t.Errorf("%q: %v", c.source, err)
 			continue
@@ -78,7 +78,7 @@ func TestParseErrors(t *testing.T) {
 		{"root ::= \"\xff\"", 10, "not UTF-8"},
 		{`root ::= <think>`, 9, "tokens"},
 	} {
-		_, err := Parse(c.source)
+		_, err := Parse(nil, c.source)
 		e, ok := errors.AsType[*Error](err)
 		if !ok || e.Offset != c.at || !strings.Contains(e.Why, c.why) {
 			t.Errorf("%q: %v, want %q at %d", c.source, err, c.why, c.at)
@@ -98,10 +98,10 @@ func TestBombs(t *testing.T) {
 		"ambiguous stacks":   "root ::= a\na ::= \"x\" a \"y\" | \"x\" b \"y\" | \"x\" c \"y\" | \"\"\nb ::= \"x\" a \"y\" | \"x\" b \"y\" \"z\" | \"x\" c \"y\"\nc ::= \"x\" a \"y\" \"w\" | \"x\" b \"y\" | \"x\" c \"y\"\n",
 		"exponential subset": `root ::= [ab]* "a" [ab]{4000}`,
 	} {
-		g, err := Parse(source)
+		g, err := Parse(nil, source)
 		if err == nil {
 			var a *Automaton
-			if a, err = NewVocabulary(append(oneByte(), []byte(strings.Repeat("x", 64))), nil, false).Compile(g); err == nil && name == "ambiguous stacks" {
+			if a, err = NewVocabulary(append(oneByte(), []byte(strings.Repeat("x", 64))), nil, false).Compile(nil, g); err == nil && name == "ambiguous stacks" {
 				_, err = a.Accepts(strings.Repeat("x", 64))
 			} else if err == nil {
 				_, err = a.Accepts(strings.Repeat("ab", 6000))

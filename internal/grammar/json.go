@@ -30,7 +30,7 @@ type reader struct {
 // readJSON reads one value. Members that are there twice are an error.
 func readJSON(source []byte) (*value, error) {
 	if len(source) > maxSource {
-		return nil, &LimitError{"bytes", maxSource}
+		return nil, &LimitError{What: "bytes", Most: maxSource}
 	}
 	if !utf8.Valid(source) {
 		return nil, &Error{Schema: true, Why: "the schema is not UTF-8"}
@@ -58,7 +58,7 @@ func readJSON(source []byte) (*value, error) {
 
 func (r *reader) value(at string, depth int) (*value, error) {
 	if depth > maxNesting {
-		return nil, &LimitError{"schemas in schemas", maxNesting}
+		return nil, &LimitError{What: "schemas in schemas", Most: maxNesting}
 	}
 	t, err := r.d.Token()
 	if err != nil {

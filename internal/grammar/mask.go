@@ -19,7 +19,7 @@ type part struct {
 
 // prepare computes the masks of the parts that the rules begin with and lead
 // to, so that few are left for when the answer waits.
-func (a *Automaton) prepare() error {
+func (a *Automaton) prepare(budget *Budget, g *Grammar) error {
 	const most, steps = 256, 1 << 22 // states, and what takes about 50 ms
 	seen := map[*state]bool{}
 	var queue []*state
@@ -32,15 +32,25 @@ func (a *Automaton) prepare() error {
 	visit(a.begin)
 	for i := 0; i < len(queue) && a.work < steps; i++ {
 		s := queue[i]
-		if _, err := a.maskOf(s); err != nil {
-			return err
+		err := budget.look()
+		if err == nil {
+			_, err = a.maskOf(s)
 		}
 		for _, c := range a.some {
-			t, err := a.step(s, c)
 			if err != nil {
-				return err
+				break
 			}
-			visit(t)
+			var t *state
+			if t, err = a.step(s, c); err == nil {
+				visit(t)
+			}
+		}
+		if err != nil {
+			if budget != nil && len(s.configs) > 0 {
+				budget.states += a.made
+				err = budget.spent(err, g.whose(s.configs[0].node))
+			}
+			return err
 		}
 	}
 	return nil
@@ -168,6 +178,7 @@ type tokenCost struct{ id, need int32 }
 func (a *Automaton) costsOf(s *state, ends int32, bits []uint64) (*costs, error) {
 	if s.costs == nil {
 		all := a.costed[:0]
+		a.costed = nil // as long as it is in use
 		w := walk{bits: bits, most: never - 1, ends: ends, all: &all}
 		if err := a.walk(&w, s, 0, 0, int32(len(a.v.char))); err != nil {
 			return nil, err
@@ -195,12 +206,17 @@ func (a *Automaton) costsOf(s *state, ends int32, bits []uint64) (*costs, error)
 // walk visits the nodes lo to hi of the trie, which are below a node of the given
 // depth, with s the state there.
 func (a *Automaton) walk(w *walk, s *state, depth int, lo, hi int32) error {
-	v := a.v
-	a.path[depth] = s
+	v, path := a.v, a.path
+	if a.path = nil; path == nil { // another walk has it
+		path = make([]*state, v.deep+1)
+	}
+	defer func() { a.path = path }()
+	path[depth] = s
 	defer func(before int) { a.work += w.work - before }(w.work)
+	looked := w.work >> 12
 	for i := lo; i < hi; {
 		d := int(v.depth[i])
-		from := a.path[d-1]
+		from := path[d-1]
 		var t *state
 		if from.next != nil {
 			t = from.next[a.kind[v.char[i]]]
@@ -216,9 +232,13 @@ func (a *Automaton) walk(w *walk, s *state, depth int, lo, hi int32) error {
 			continue
 		}
 		if w.work += 1 + len(t.configs); w.work > maxWork {
-			return &LimitError{"steps for the mask of a state", maxWork}
+			return &LimitError{What: "steps for the mask of a state", Most: maxWork}
 		}
-		a.path[d] = t
+		if w.work>>12 != looked {
+			looked = w.work >> 12
+			a.yield()
+		}
+		path[d] = t
 		if ids := v.tokens(i); len(ids) > 0 {
 			need := t.need
 			if !t.terminal() {

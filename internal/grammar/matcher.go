@@ -3,7 +3,7 @@ package grammar
 import "fmt"
 
 // A Matcher follows one answer through an [Automaton]. It must be used by one
-// goroutine at a time. Once the states that it visits have been made, it
+// goroutine at a time, but for Follows beside Allowed. Once the states that it visits have been made, it
 // allocates nothing.
 type Matcher struct {
 	a    *Automaton
@@ -14,7 +14,7 @@ type Matcher struct {
 
 // Start returns a matcher at the start of an answer.
 func (a *Automaton) Start() *Matcher {
-	a.mu.Lock()
+	a.lock()
 	defer a.mu.Unlock()
 	return &Matcher{a: a, at: a.begin, bits: make([]uint64, a.v.words())}
 }
@@ -25,7 +25,8 @@ func (a *Automaton) Start() *Matcher {
 // be completed in time; if no token leads to an end in time, only those that lead
 // closest remain. Tokens that end the answer are allowed when the text is complete.
 //
-// The set is valid until the next call of a method and must not be modified.
+// The set is valid until the next call of a method but Follows, and must not be modified.
+// While it is made, which takes long in a new state, other matchers go on.
 func (m *Matcher) Allowed(left int) ([]uint64, error) {
 	a := m.a
 	a.mu.Lock()
@@ -99,7 +100,7 @@ func (m *Matcher) hurry(s *state, after, ends int32) error {
 // Accept follows a token. One that is not allowed is an error.
 func (m *Matcher) Accept(id int32) error {
 	a := m.a
-	a.mu.Lock()
+	a.lock()
 	defer a.mu.Unlock()
 	if m.at.popped && !m.over {
 		for _, e := range a.v.ends {
@@ -141,7 +142,7 @@ func (a *Automaton) after(s *state, id int32) (*state, error) {
 // here on. It does not move. Tokens that end the answer are not counted.
 func (m *Matcher) Follows(ids []int32) int {
 	a := m.a
-	a.mu.Lock()
+	a.lock()
 	defer a.mu.Unlock()
 	s := m.at
 	for i, id := range ids {

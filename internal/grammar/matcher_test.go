@@ -3,13 +3,15 @@ package grammar
 import (
 	"atenia/internal/await"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 )
 
 // TestAllocs: once its states are made, following an answer allocates nothing,
 // near its end too.
 func TestAllocs(t *testing.T) {
-	g, err := FromSchema([]byte(benchSchema))
+	g, err := FromSchema(nil, []byte(benchSchema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +20,7 @@ func TestAllocs(t *testing.T) {
 	for _, s := range []string{`","`, `": "`, "ab", "abab", `"}`, `{"`} {
 		text = append(text, []byte(s))
 	}
-	a, err := NewVocabulary(append(text, nil), []int32{int32(len(text))}, true).Compile(g)
+	a, err := NewVocabulary(append(text, nil), []int32{int32(len(text))}, true).Compile(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +49,11 @@ func TestAllocs(t *testing.T) {
 // TestTrims: of a vocabulary whose first space is not shown, the first token may
 // begin with one.
 func TestTrims(t *testing.T) {
-	g, err := Parse(`root ::= "a a"`)
+	g, err := Parse(nil, `root ::= "a a"`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := NewVocabulary([][]byte{[]byte("a"), []byte(" a"), []byte(" ")}, nil, true).Compile(g)
+	a, err := NewVocabulary([][]byte{[]byte("a"), []byte(" a"), []byte(" ")}, nil, true).Compile(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,19 +83,19 @@ func TestTrims(t *testing.T) {
 
 // TestForgetting: an answer is the same when the states are forgotten during it.
 func TestForgetting(t *testing.T) {
-	if _, err := FromSchema([]byte(`{"type":"array","items":{"$ref":"#"},"minItems":1,"maxItems":3}`)); err == nil {
+	if _, err := FromSchema(nil, []byte(`{"type":"array","items":{"$ref":"#"},"minItems":1,"maxItems":3}`)); err == nil {
 		t.Fatal("a schema without an end is accepted")
 	}
-	g, err := FromSchema([]byte(`{"type":["array","integer"],"items":{"$ref":"#"},"maxItems":3}`))
+	g, err := FromSchema(nil, []byte(`{"type":["array","integer"],"items":{"$ref":"#"},"maxItems":3}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := NewVocabulary(append(oneByte(), []byte("[["), []byte("],["), []byte("]]")), nil, false)
-	keep, err := v.Compile(g)
+	keep, err := v.Compile(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lose, _ := v.Compile(g)
+	lose, _ := v.Compile(nil, g)
 	r := rand.New(rand.NewPCG(3, 4))
 	m, n := keep.Start(), lose.Start()
 	for left := 300; !m.Done(); left-- {
@@ -122,7 +124,7 @@ func TestForgetting(t *testing.T) {
 // TestFollows: what could follow is what Accept takes one after another, and asking
 // does not move the matcher.
 func TestFollows(t *testing.T) {
-	g, err := Parse(`root ::= ("ab" | [c-e]+ "!"){2,5}`)
+	g, err := Parse(nil, `root ::= ("ab" | [c-e]+ "!"){2,5}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,5 +158,64 @@ func TestFollows(t *testing.T) {
 	}
 	if longest < 4 {
 		t.Errorf("at most %d followed", longest)
+	}
+}
+
+// TestMatchersBeside: matchers of one automaton used at a time, one looking for masks
+// while others move, allow what each would alone.
+func TestMatchersBeside(t *testing.T) {
+	v := bigVocabulary()
+	g, err := FromSchema(nil, []byte(benchSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const answers, length = 4, 40
+	answer := func(a *Automaton, seed uint64, beside bool) (sums []uint64) {
+		r, m := rand.New(rand.NewPCG(seed, 2)), a.Start()
+		for left := length; !m.Done() && left > 0; left-- {
+			var ready chan struct{}
+			if beside { // as drafts are looked at
+				ready = make(chan struct{})
+				go func() { m.Follows([]int32{'{', '"'}); close(ready) }()
+			}
+			bits, err := m.Allowed(left + 30)
+			if err != nil {
+				t.Error(err)
+				return nil
+			}
+			sum := uint64(0)
+			for _, b := range bits {
+				sum = mix(sum ^ b)
+			}
+			sums = append(sums, sum)
+			id := anyBit(r, bits)
+			if beside {
+				<-ready
+			}
+			if err := m.Accept(id); err != nil {
+				t.Error(err)
+				return nil
+			}
+		}
+		return sums
+	}
+	shared, err := v.Compile(nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([][]uint64, answers)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() { got[i] = answer(shared, uint64(i), true) })
+	}
+	all.Wait()
+	own, err := v.Compile(nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		if want := answer(own, uint64(i), false); !slices.Equal(got[i], want) {
+			t.Errorf("answer %d differs beside others", i)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package grammar
 
-import "unicode/utf8"
+import (
+	"cmp"
+	"unicode/utf8"
+)
 
 // A net is a grammar as a recursive transition network over bytes (Woods,
 // "Transition Network Grammars for Natural Language Analysis", 1970): one
@@ -9,6 +12,7 @@ import "unicode/utf8"
 type net struct {
 	nodes []node
 	entry []int32 // by rule
+	first []int32 // by rule: the first of its nodes, which are neighbours
 	least []int32 // by node: bytes to the end of its rule at least; never if there is no way
 }
 
@@ -46,21 +50,24 @@ func (e *ruleError) Error() string { return e.why }
 // A builder builds a net. Each method returns the node at which an expression
 // begins, given the one that follows it, so that common ends are shared.
 type builder struct {
-	nodes []node
-	full  bool
+	nodes  []node
+	full   bool
+	budget *Budget
+	err    error // why full is set, nil for too many nodes
 }
 
 // build makes the net and rejects grammars that could not be followed.
-func (g *Grammar) build() error {
+func (g *Grammar) build(budget *Budget) error {
 	if len(g.rules) > maxRules {
-		return &LimitError{"rules", maxRules}
+		return &LimitError{What: "rules", Most: maxRules}
 	}
-	b, n := &builder{}, &net{}
-	for _, r := range g.rules {
+	b, n := &builder{budget: budget}, &net{}
+	for i, r := range g.rules {
+		n.first = append(n.first, int32(len(b.nodes)))
 		n.entry = append(n.entry, b.expr(r.body, b.add(node{kind: ends})))
-	}
-	if b.full {
-		return &LimitError{"states", maxNodes}
+		if b.full {
+			return budget.spent(cmp.Or(b.err, error(&LimitError{What: "states", Most: CompileStates})), g.where(i))
+		}
 	}
 	n.nodes = b.nodes
 	for i := range n.nodes {
@@ -68,8 +75,13 @@ func (g *Grammar) build() error {
 			x.to[0] = n.entry[x.rule]
 		}
 	}
-	n.least = n.shortest(func(edge) bool { return true }, nil)
-	if r, ok := n.leftRecursive(); ok {
+	var err error
+	if n.least, err = n.shortest(budget, func(edge) bool { return true }, nil); err != nil {
+		return budget.spent(err, g.where(0))
+	}
+	if r, ok, err := n.leftRecursive(budget); err != nil {
+		return budget.spent(err, g.where(r))
+	} else if ok {
 		return &ruleError{r, "begins with itself"}
 	}
 	if n.least[n.entry[0]] >= never {
@@ -80,9 +92,16 @@ func (g *Grammar) build() error {
 }
 
 func (b *builder) add(n node) int32 {
-	if len(b.nodes) >= maxNodes {
+	if b.full || len(b.nodes) >= maxNodes {
 		b.full = true
 		return 0
+	}
+	if b.budget != nil {
+		b.budget.states++
+		if b.err = b.budget.step(); b.err != nil {
+			b.full = true
+			return 0
+		}
 	}
 	b.nodes = append(b.nodes, n)
 	return int32(len(b.nodes) - 1)
@@ -204,7 +223,7 @@ func eachUTF8(lo, hi rune, f func([][2]byte)) {
 
 // leftRecursive returns a rule that can be reached from its own start without
 // reading a byte. Following such a rule would not end.
-func (n *net) leftRecursive() (rule int, found bool) {
+func (n *net) leftRecursive(budget *Budget) (rule int, found bool, err error) {
 	const (
 		unseen = iota
 		open
@@ -217,6 +236,9 @@ func (n *net) leftRecursive() (rule int, found bool) {
 		for len(todo) > 0 {
 			at := todo[len(todo)-1]
 			todo = todo[:len(todo)-1]
+			if err := budget.step(); err != nil {
+				return r, false, err
+			}
 			if seen[at] == int32(r+1) {
 				continue
 			}
@@ -251,12 +273,12 @@ func (n *net) leftRecursive() (rule int, found bool) {
 			v.next++
 			switch state[to] {
 			case open:
-				return to, true
+				return to, true, nil
 			case unseen:
 				state[to] = open
 				path = append(path, visit{to, 0})
 			}
 		}
 	}
-	return 0, false
+	return 0, false, nil
 }

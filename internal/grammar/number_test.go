@@ -47,7 +47,7 @@ func TestDecimals(t *testing.T) {
 		}
 		above, below := r.IntN(3) == 0, r.IntN(3) == 0
 		schema := fmt.Sprintf(`{"type":"number",%q:%s,%q:%s}`, map[bool]string{false: "minimum", true: "exclusiveMinimum"}[above], low, map[bool]string{false: "maximum", true: "exclusiveMaximum"}[below], high)
-		g, err := FromSchema([]byte(schema))
+		g, err := FromSchema(nil, []byte(schema))
 		if err != nil {
 			if value(low).Cmp(value(high)) == 0 && (above || below) { // nothing is allowed
 				continue
@@ -90,7 +90,7 @@ func TestKeywordErrors(t *testing.T) {
 		`"multipleOf":0`, `"multipleOf":2`, `"pattern":3`, `"pattern":["a"]`, `"format":3`, `"required":"a"`, `"required":[3]`, `"properties":3`,
 		`"minimum":0.123456789012345`, `"exclusiveMinimum":-0.123456789012345`, `"maximum":0.123456789012345`, `"exclusiveMaximum":1.123456789012345`,
 	} {
-		_, err := FromSchema([]byte("{" + keyword + "}"))
+		_, err := FromSchema(nil, []byte("{"+keyword+"}"))
 		if err == nil {
 			t.Errorf("{%s} is taken", keyword)
 			continue
@@ -101,7 +101,7 @@ func TestKeywordErrors(t *testing.T) {
 		}
 	}
 	for _, keyword := range []string{`"minimum":0.12345678901234`, `"maximum":123456789012345678901`} {
-		if _, err := FromSchema([]byte(`{"type":"number",` + keyword + "}")); err != nil {
+		if _, err := FromSchema(nil, []byte(`{"type":"number",`+keyword+"}")); err != nil {
 			t.Errorf("{%s}: %v", keyword, err)
 		}
 	}

@@ -120,7 +120,7 @@ func (c *compiler) except(names []string) (*expr, error) {
 	total := 0
 	for _, n := range names {
 		if total += len(n); total > maxNodes/16 || len(n) > 8*maxNesting {
-			return nil, &LimitError{"bytes of names of properties", maxNodes / 16}
+			return nil, &LimitError{What: "bytes of names of properties", Most: maxNodes / 16}
 		}
 	}
 	rest := c.use("name")
@@ -218,7 +218,7 @@ func (c *compiler) array(f *flat) (*expr, error) {
 			to = most - n
 		}
 		if max(from, to) > maxRepeat && to != unbounded || from > maxRepeat {
-			return nil, &LimitError{fmt.Sprint("items of an array at ", f.all[0].at), maxRepeat}
+			return nil, &LimitError{What: fmt.Sprint("items of an array at ", f.all[0].at), Most: maxRepeat}
 		}
 		tail = repeat(seq(comma, ref(r)), from, to)
 		if n == 0 {

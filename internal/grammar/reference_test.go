@@ -155,15 +155,15 @@ func TestReference(t *testing.T) {
 		for i := range 3 {
 			g.rules = append(g.rules, rule{name: fmt.Sprintf("r%d", i), body: randomExpr(r, 3, 3)})
 		}
-		if err := g.build(); err != nil {
+		if err := g.build(nil); err != nil {
 			recursive++
 			continue
 		}
-		back, err := Parse(g.String())
+		back, err := Parse(nil, g.String())
 		if err != nil {
 			t.Fatalf("seed %d: does not read back: %v\n%s", seed, err, g)
 		}
-		a, err := v.Compile(back)
+		a, err := v.Compile(nil, back)
 		if _, ok := errors.AsType[*LimitError](err); ok { // as ambiguous as a grammar can be
 			recursive++
 			continue

@@ -39,12 +39,12 @@ import (
 // error at the root, one beyond the package's bounds a [*LimitError]. Keywords that only
 // annotate, and unknown ones, are ignored, as the standard says. Parts that no value
 // reaches are not looked at.
-func FromSchema(source []byte) (*Grammar, error) {
+func FromSchema(b *Budget, source []byte) (*Grammar, error) {
 	root, err := readJSON(source)
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{root: root, memo: map[string]int{}, fixed: map[string]int{}, anchors: map[string]*value{}}
+	c := &compiler{budget: b, root: root, memo: map[string]int{}, fixed: map[string]int{}, anchors: map[string]*value{}}
 	if err := c.index(root); err != nil {
 		return nil, err
 	}
@@ -53,16 +53,21 @@ func FromSchema(source []byte) (*Grammar, error) {
 	}
 	for i := 0; i < len(c.queue); i++ {
 		q := c.queue[i]
+		c.at = ""
+		if len(q.all) > 0 {
+			c.at = q.all[0].at
+		}
 		e, err := c.body(q.all)
 		if err != nil {
-			return nil, err
+			return nil, b.spent(err, place{c.at, 0, true})
 		}
 		c.g.rules[q.rule].body = e
 		if len(c.g.rules) > maxRules {
-			return nil, &LimitError{"rules", maxRules}
+			return nil, b.spent(&LimitError{What: "rules", Most: maxRules}, place{c.at, 0, true})
 		}
 	}
-	if err := c.g.build(); err != nil {
+	c.g.schema = true
+	if err := c.g.build(b); err != nil {
 		if e, ok := err.(*ruleError); ok {
 			err = &Error{Schema: true, Why: "no value satisfies the schema"}
 			if e.rule != 0 {
@@ -77,6 +82,8 @@ func FromSchema(source []byte) (*Grammar, error) {
 // A compiler turns schemas into rules: one for each set of schemas that one
 // value has to satisfy, so that schemas may refer to each other.
 type compiler struct {
+	budget  *Budget
+	at      string // pointer to what is compiled
 	root    *value
 	g       Grammar
 	memo    map[string]int // rule by the ids of the schemas
@@ -131,9 +138,12 @@ func (c *compiler) rule(all []*value) (int, error) {
 	}
 	r := c.add("value")
 	c.memo[key.String()] = r
+	if len(all) > 0 {
+		c.g.rules[r].pointer = all[0].at
+	}
 	c.queue = append(c.queue, pending{r, all})
 	if len(c.queue) > maxRules {
-		return 0, &LimitError{"rules", maxRules}
+		return 0, &LimitError{What: "rules", Most: maxRules}
 	}
 	return r, nil
 }
@@ -141,7 +151,7 @@ func (c *compiler) rule(all []*value) (int, error) {
 // add adds a rule, whose body comes later.
 func (c *compiler) add(name string) int {
 	n := len(c.g.rules)
-	c.g.rules = append(c.g.rules, rule{name: name + "-" + strconv.Itoa(n)})
+	c.g.rules = append(c.g.rules, rule{name: name + "-" + strconv.Itoa(n), pointer: c.at})
 	return n
 }
 
@@ -157,7 +167,7 @@ func (c *compiler) use(name string) *expr {
 	if r, ok := c.fixed[name]; ok {
 		return ref(r)
 	}
-	g, err := Parse(fixedRules[name])
+	g, err := Parse(nil, fixedRules[name])
 	if err != nil {
 		panic(err) // the table is tested
 	}
@@ -166,7 +176,7 @@ func (c *compiler) use(name string) *expr {
 		if i == 0 {
 			r.name = name
 		}
-		c.g.rules = append(c.g.rules, rule{name: r.name + "-" + strconv.Itoa(base+i), body: r.body.shift(base)})
+		c.g.rules = append(c.g.rules, rule{name: r.name + "-" + strconv.Itoa(base+i), pointer: c.at, body: r.body.shift(base)})
 	}
 	c.fixed[name] = base
 	return ref(base)
@@ -217,7 +227,7 @@ func (c *compiler) ways(all []*value) ([][]*value, error) {
 			return nil, err
 		}
 		if out = product(out, w); len(out) > maxWays {
-			return nil, &LimitError{"alternatives of one value", maxWays}
+			return nil, &LimitError{What: "alternatives of one value", Most: maxWays}
 		}
 	}
 	return out, nil
@@ -233,12 +243,15 @@ func (c *compiler) waysOf(v *value, path []*value) ([][]*value, error) {
 	default:
 		return nil, fail(v, "a schema is an object, true or false")
 	}
+	if err := c.budget.step(); err != nil {
+		return nil, err
+	}
 	if slices.Contains(path, v) {
 		return nil, fail(v, "the schema refers to itself before any value is read")
 	}
 	path = append(path, v)
 	if len(path) > maxNesting {
-		return nil, &LimitError{"references in references", maxNesting}
+		return nil, &LimitError{What: "references in references", Most: maxNesting}
 	}
 	if err := supported(v); err != nil {
 		return nil, err
@@ -249,7 +262,7 @@ func (c *compiler) waysOf(v *value, path []*value) ([][]*value, error) {
 			return err
 		}
 		if out = product(out, w); len(out) > maxWays {
-			return &LimitError{"alternatives of one value", maxWays}
+			return &LimitError{What: "alternatives of one value", Most: maxWays}
 		}
 		return nil
 	}

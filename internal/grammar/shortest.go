@@ -12,7 +12,7 @@ type shortcut struct{ from, to int32 }
 // rule, or never. A step is an edge that can be taken, or a shortcut. It is
 // Knuth's generalization of Dijkstra's algorithm to grammars ("A Generalization
 // of Dijkstra's Algorithm", 1977).
-func (n *net) shortest(can func(edge) bool, more []shortcut) []int32 {
+func (n *net) shortest(b *Budget, can func(edge) bool, more []shortcut) ([]int32, error) {
 	type way struct{ from, cost int32 }
 	ways := make([][]way, len(n.nodes)) // into each node; cost −1: of a call
 	for i := range n.nodes {
@@ -44,6 +44,9 @@ func (n *net) shortest(can func(edge) bool, more []shortcut) []int32 {
 		}
 	}
 	for q.Len() > 0 {
+		if err := b.step(); err != nil {
+			return nil, err
+		}
 		at := heap.Pop(q).(queued).node
 		if done[at] {
 			continue
@@ -64,7 +67,7 @@ func (n *net) shortest(can func(edge) bool, more []shortcut) []int32 {
 			}
 		}
 	}
-	return cost
+	return cost, nil
 }
 
 type queued struct{ cost, node int32 }

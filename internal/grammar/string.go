@@ -26,7 +26,7 @@ func (c *compiler) string(f *flat) (*expr, error) {
 		return c.use("string"), nil
 	}
 	if least > maxRepeat || most != unbounded && most > maxRepeat {
-		return nil, &LimitError{"characters of a string of bounded length", maxRepeat}
+		return nil, &LimitError{What: "characters of a string of bounded length", Most: maxRepeat}
 	}
 	char := alt(class(' ', '!', '#', '[', ']', utf8.MaxRune), seq(text(`\`), c.use("escape")))
 	return seq(text(`"`), repeat(char, least, most), text(`"`)), nil

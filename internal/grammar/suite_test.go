@@ -31,7 +31,7 @@ func TestSuite(t *testing.T) {
 	v := NewVocabulary(oneByte(), nil, false)
 	supported, valid, invalid, narrow := 0, 0, 0, 0
 	for _, g := range groups {
-		gr, err := FromSchema(g.Schema)
+		gr, err := FromSchema(nil, g.Schema)
 		if err != nil {
 			_, plain := errors.AsType[*Error](err)
 			_, limit := errors.AsType[*LimitError](err)
@@ -45,7 +45,7 @@ func TestSuite(t *testing.T) {
 			}
 			continue
 		}
-		a, err := v.Compile(gr)
+		a, err := v.Compile(nil, gr)
 		if err != nil {
 			t.Errorf("%s, %s: %v", g.File, g.Description, err)
 			continue

@@ -14,6 +14,9 @@ func (c *compiler) valid(x, v *value, depth int) (bool, error) {
 	if v.kind != '{' {
 		return v.kind == 't', nil
 	}
+	if err := c.budget.step(); err != nil {
+		return false, err
+	}
 	if depth > maxNesting {
 		return false, fail(v, "the schema refers to itself before any value is read")
 	}
@@ -132,11 +135,11 @@ func (c *compiler) validParts(x *value, k string, list *value, depth int) (bool,
 
 // formatted reports whether a string has a format, as this package writes it.
 func formatted(format string, x *value) (bool, error) {
-	g, err := Parse(fixedRules[format])
+	g, err := Parse(nil, fixedRules[format])
 	if err != nil {
 		return false, err
 	}
-	a, err := NewVocabulary(oneByte(), nil, false).Compile(g)
+	a, err := NewVocabulary(oneByte(), nil, false).Compile(nil, g)
 	if err != nil {
 		return false, err
 	}

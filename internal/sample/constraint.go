@@ -6,7 +6,8 @@ import "math"
 type Constraint interface {
 	// Allowed returns the set of tokens that may come next, a bit for each id,
 	// when at most left tokens may still follow, the next one included. The set
-	// is valid until the next call of a method.
+	// is valid until the next call of a method other than Follows, which may be called
+	// meanwhile by another goroutine.
 	Allowed(left int) ([]uint64, error)
 	// Accept follows the token that was chosen.
 	Accept(id int32) error

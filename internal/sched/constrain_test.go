@@ -8,18 +8,22 @@ import (
 	"atenia/internal/sample"
 )
 
-// letters makes constraints to a small language over the ids as bytes.
+// letters makes constraints to a small language, and limit to any, over the ids as bytes.
 func (m *model) letters() func() sample.Constraint {
+	return m.limit(`root ::= ([!-0]{3} ("A" | [B-D]{2})){1,40} [1-9]`)
+}
+
+func (m *model) limit(gbnf string) func() sample.Constraint {
 	m.t.Helper()
 	text := make([][]byte, m.Config.Vocab)
 	for id := range min(256, len(text)) {
 		text[id] = []byte{byte(id)}
 	}
-	g, err := grammar.Parse(`root ::= ([!-0]{3} ("A" | [B-D]{2})){1,40} [1-9]`)
+	g, err := grammar.Parse(nil, gbnf)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	a, err := grammar.NewVocabulary(text, nil, false).Compile(g)
+	a, err := grammar.NewVocabulary(text, nil, false).Compile(nil, g)
 	if err != nil {
 		m.t.Fatal(err)
 	}

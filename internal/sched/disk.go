@@ -131,6 +131,7 @@ type transfer struct {
 	done    chan struct{}
 	bytes   int64
 	took    time.Duration
+	left    bool  // nobody waits for it: it is freed when it has ended
 	err     error // valid once done is closed
 }
 
@@ -421,7 +422,10 @@ func (s *Scheduler) saveAll() {
 	var all []*prefix
 	for _, sl := range s.slots {
 		if sl.spill != nil {
-			_ = sl.restore() // what cannot be read is computed again
+			if sl.fetch() == nil { // what cannot be read is computed again
+				<-sl.spill.load.done
+				sl.landSpill()
+			}
 		}
 		if sl.done >= segmentTokens {
 			all = append(all, &prefix{slot: sl})

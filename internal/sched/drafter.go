@@ -174,7 +174,7 @@ func (dr *drafter) draft(s *Scheduler, most int) (spent time.Duration) {
 	list := dr.slots[:0]
 	_, context := dr.in(s)
 	for _, sl := range s.slots {
-		if sl.idle() || sl.parked || !sl.draft.models || sl.left() != 1 {
+		if sl.idle() || sl.parked || sl.late.waits || !sl.draft.models || sl.left() != 1 {
 			continue
 		}
 		d, h := &sl.draft, sl.shadow

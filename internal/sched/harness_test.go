@@ -173,6 +173,10 @@ func turns(t testing.TB, s *Scheduler, each func(), answers ...*answer) (rows in
 		}
 		if s.turn() {
 			rows += len(s.step.Tokens)
+		} else {
+			for _, t := range s.disk.moves {
+				<-t.done
+			}
 		}
 		if each != nil {
 			each()

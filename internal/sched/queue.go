@@ -113,7 +113,7 @@ func (s *Scheduler) next() *Stream {
 				first = st
 			}
 		}
-		if first == nil || !s.behind(first) && !s.fetches(first) {
+		if first == nil || !s.behind(first) && !s.recalls(first) && !s.fetches(first) {
 			return first
 		}
 		first.deferred = true
@@ -132,6 +132,7 @@ func (s *Scheduler) dequeue(st *Stream) {
 
 // admit moves waiting requests into idle slots.
 func (s *Scheduler) admit() {
+	s.landSpills()
 	s.land()
 	for _, sl := range s.slots {
 		sl.forkAt = 0

@@ -10,7 +10,6 @@ import (
 // the idle slots it takes the one whose pages are worth the least. by is whose prefix
 // it was.
 func (s *Scheduler) place(r *Request) (to *slot, by string) {
-	s.recall(r)
 	var from *slot
 	keep := 0
 	for _, sl := range s.slots {

@@ -120,6 +120,7 @@ type Scheduler struct {
 	named   atomic.Uint64 // requests that were given an id
 	held    atomic.Int64  // bytes of all caches, read by other goroutines
 	gap     gap
+	wait    wait // for what may come next
 
 	speculation Speculation // of requests that leave it open
 	propose     func(sl *slot, ids []int32) (draft []int32, kind int)
@@ -230,6 +231,7 @@ func (s *Scheduler) loop() {
 	defer close(s.stopped)
 	idle := time.NewTicker(IdleTick)
 	defer idle.Stop()
+	defer s.stopAhead()
 	if s.between == nil {
 		idle.Stop()
 	}

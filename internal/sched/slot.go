@@ -17,10 +17,12 @@ type slot struct {
 	by      string  // id of the request whose sequence it is, "" = none
 	sampler *sample.Sampler
 	limit   sample.Constraint // of the sampler's tokens; nil = none
-	began   uint64            // admission count: the largest is the youngest
-	rank    int64             // of the request: those with larger ones are preempted first
-	forkAt  int               // another request goes on from this position; 0 = none
-	parked  bool              // preempted: waits for memory until another request ends
+	ahead   *ahead            // looks what limit allows; nil = no request of the slot had one yet
+	late    late
+	began   uint64 // admission count: the largest is the youngest
+	rank    int64  // of the request: those with larger ones are preempted first
+	forkAt  int    // another request goes on from this position; 0 = none
+	parked  bool   // preempted: waits for memory until another request ends
 
 	adapter adapter // that the sequence is computed with
 
@@ -104,6 +106,7 @@ func (s *Scheduler) begin(st *Stream) error {
 		s.note(Decision{Request: r.ID, Action: Reuses, Slot: st.slot, Other: by, Rule: ByPrefix, Observed: int64(st.cached), Limit: int64(len(r.Prompt))})
 	}
 	sl.startDrafts()
+	sl.lookAhead()
 	return nil
 }
 
@@ -118,6 +121,7 @@ func (sl *slot) finish(f Finish, err error) {
 		}
 	}
 	sl.st, sl.sampler, sl.limit = nil, nil, nil
+	sl.dropAhead()
 	sl.dropRows()
 	sl.endScope(plan.RequestScoped)
 	st.end(f, err)

@@ -61,16 +61,14 @@ func (s *Scheduler) SaveSlot(ctx context.Context, slot int, path string) (f Slot
 		return f, err
 	}
 	var h *sequence.Header
+	if err := s.inMemory(ctx, slot); err != nil {
+		return f, err
+	}
 	var t *transfer
 	err = s.atPause(func() error {
 		sl, err := s.pick(slot, false)
 		if err != nil {
 			return err
-		}
-		if sl.spill != nil {
-			if err := sl.restore(); err != nil {
-				return err
-			}
 		}
 		if sl.done == 0 {
 			return &SlotError{slot, "it has no keys and values"}
@@ -105,6 +103,33 @@ func (s *Scheduler) SaveSlot(ctx context.Context, slot int, path string) (f Slot
 		return SlotFile{}, t.err
 	}
 	return f, nil
+}
+
+// inMemory waits until a slot's sequence is not in the file of a spilled one any more.
+func (s *Scheduler) inMemory(ctx context.Context, slot int) error {
+	for {
+		var t *transfer
+		err := s.atPause(func() error {
+			s.landSpills()
+			sl, err := s.pick(slot, false)
+			if err != nil || sl.spill == nil {
+				return err
+			}
+			if err := sl.fetch(); err != nil {
+				return err
+			}
+			t = sl.spill.load
+			return nil
+		})
+		if err != nil || t == nil {
+			return err
+		}
+		select {
+		case <-t.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // moved frees what a transfer of a caller holds, unless that was done.

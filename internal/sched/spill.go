@@ -4,16 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
+	"slices"
+	"time"
 )
 
 // A spill is the pages of an idle sequence in a file.
 type spill struct {
-	file  *os.File // has no name any more
+	file interface { // has no name any more
+		io.ReaderAt
+		io.Closer
+	}
 	done  int      // tokens
 	pages []int    // of each state
 	sums  []uint32 // of each page
 	bytes int64
+	load  *transfer                           // reads them back; nil = does not, or its pages were wanted
+	told  func(took time.Duration, err error) // of the end of reading, if not nil
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -25,7 +33,7 @@ var errSpilled = errors.New("a page of an idle sequence is not what was written"
 type Idle struct {
 	Slot    int   // names it while it is idle
 	Bytes   int64 // of its pages
-	Spilled bool  // they are in a file
+	Spilled bool  // they are in a file, and not being read back
 }
 
 // Idle appends the idle sequences that have pages.
@@ -36,7 +44,7 @@ func (p *Pause) Idle(to []Idle) []Idle {
 		}
 		switch {
 		case sl.spill != nil:
-			to = append(to, Idle{sl.id, sl.spill.bytes, true})
+			to = append(to, Idle{sl.id, sl.spill.bytes, !sl.spill.reading()})
 		case sl.whole():
 			to = append(to, Idle{sl.id, sl.pageBytes(), false})
 		}
@@ -57,6 +65,10 @@ func (p *Pause) slot(id int) *slot {
 // memory. If that fails, the sequence keeps them.
 func (p *Pause) Spill(slot int, dir string) error {
 	sl := p.slot(slot)
+	if sl != nil && sl.spill != nil && sl.spill.reading() { // the file is still there
+		p.s.leave(sl.spill)
+		return nil
+	}
 	if sl == nil || sl.spill != nil || !sl.whole() {
 		return fmt.Errorf("sched: sequence %d is in use or has no pages to write", slot)
 	}
@@ -77,14 +89,17 @@ func (p *Pause) Spill(slot int, dir string) error {
 	return nil
 }
 
-// Restore reads the pages of a spilled sequence back. If that fails, they are
-// gone, and what they are needed for is computed again.
-func (p *Pause) Restore(slot int) error {
+// Restore begins to read the pages of a spilled sequence back, beside the steps. told, if
+// not nil, is called between two steps when they are there, unless the memory was wanted
+// meanwhile. After an error they are gone, and what they are needed for is computed
+// again.
+func (p *Pause) Restore(slot int, told func(took time.Duration, err error)) error {
 	sl := p.slot(slot)
 	if sl == nil || sl.spill == nil {
 		return fmt.Errorf("sched: sequence %d is in use or was not written", slot)
 	}
-	err := sl.restore()
+	sl.spill.told = told
+	err := sl.fetch()
 	p.s.count()
 	return err
 }
@@ -138,72 +153,146 @@ func (sl *slot) write(dir string) (_ *spill, err error) {
 	return x, nil
 }
 
-// restore reads a slot's pages back and drops the file. If that fails, the slot
-// has no pages.
-func (sl *slot) restore() error {
-	x := sl.spill
-	sl.spill = nil
-	err := sl.read(x)
+// reading reports whether the pages are being read back, or were and did not land.
+func (x *spill) reading() bool { return x.load != nil && x.load.p != nil }
+
+// fetch begins to read a spilled slot's pages back, into pages of the caches, unless it
+// has begun. Without memory for them the slot has none any more.
+func (sl *slot) fetch() error {
+	x, s := sl.spill, sl.s
+	if x.reading() {
+		return nil
+	}
+	p, err := s.blank(sl.tokens[:x.done], sl.span)
+	for old := s.kept.oldest(); err != nil && old != nil; old = s.kept.oldest() {
+		s.note(old.lacks(Evicted, sl.by))
+		s.drop(old)
+		p, err = s.blank(sl.tokens[:x.done], sl.span)
+	}
 	if err != nil {
 		sl.clear()
-	} else {
-		sl.done = x.done
+		return err
 	}
-	return errors.Join(err, x.file.Close())
+	p.by, p.images, p.adapter = sl.by, sl.images, sl.adapter
+	pages := make([][][]byte, len(p.states))
+	for i, q := range p.states {
+		if s.pools[i].Persistent() {
+			pages[i] = q.Pages()
+		}
+	}
+	x.load = s.transfer(p, func(t *transfer) error { return x.read(t, pages) })
+	s.disk.moves = append(s.disk.moves, x.load)
+	return nil
 }
 
-func (sl *slot) read(x *spill) error {
+// read reads the pages of every state and checks them.
+func (x *spill) read(t *transfer, to [][][]byte) error {
 	at, k := int64(0), 0
-	for i, q := range sl.states {
-		if !sl.s.pools[i].Persistent() {
-			continue
-		}
-		if err := q.Extend(x.done); err != nil {
-			return err
-		}
-		if len(q.Pages()) > x.pages[i] {
+	for i, pages := range to {
+		if len(pages) > x.pages[i] {
 			return errSpilled
 		}
-		for _, page := range q.Pages() {
+		size := int64(0)
+		for _, page := range pages {
+			if t.stop.Load() {
+				return errStopped
+			}
 			if _, err := x.file.ReadAt(page, at); err != nil {
 				return fmt.Errorf("%w: %w", errSpilled, err)
 			}
 			if crc32.Checksum(page, castagnoli) != x.sums[k] {
 				return errSpilled
 			}
-			at, k = at+int64(len(page)), k+1
+			size = int64(len(page))
+			at, k = at+size, k+1
 		}
-		for range x.pages[i] - len(q.Pages()) { // pages that a step was given and did not write
-			at, k = at+int64(q.Seq().PageBytes()), k+1
-		}
+		behind := x.pages[i] - len(pages) // that a step was given and did not write
+		at, k = at+int64(behind)*size, k+behind
 	}
 	return nil
+}
+
+// landSpills ends what was read back for slots, and what was left.
+func (s *Scheduler) landSpills() {
+	for _, sl := range s.slots {
+		if x := sl.spill; x != nil && x.load != nil && x.load.ended() {
+			sl.landSpill()
+		}
+	}
+	s.disk.moves = slices.DeleteFunc(s.disk.moves, func(t *transfer) bool {
+		left := t.left && t.ended()
+		if left {
+			t.free()
+		}
+		return left
+	})
+}
+
+// landSpill gives a slot the pages that were read back. If they could not be, it has
+// none; if they were wanted meanwhile, they stay in the file.
+func (sl *slot) landSpill() {
+	x, s := sl.spill, sl.s
+	t := x.load
+	x.load = nil
+	s.disk.moves = slices.DeleteFunc(s.disk.moves, func(o *transfer) bool { return o == t })
+	if t.p == nil || errors.Is(t.err, errStopped) {
+		t.free()
+		return
+	}
+	if t.err != nil {
+		t.free()
+		sl.clear()
+	} else {
+		p := t.p
+		t.p = nil
+		sl.adoptWhole(p)
+		sl.images = p.images
+	}
+	s.count()
+	if x.told != nil {
+		x.told(t.took, t.err)
+	}
+}
+
+// leave gives up reading back, and does not wait until that has ended.
+func (s *Scheduler) leave(x *spill) {
+	if x.load != nil {
+		x.load.stop.Store(true)
+		x.load.left = true
+		x.load = nil
+	}
 }
 
 // dropSpill forgets the pages that are in a file.
 func (sl *slot) dropSpill() {
 	if sl.spill != nil {
+		sl.s.leave(sl.spill)
 		sl.spill.file.Close() // a file without a name: nothing of it is needed
 		sl.spill = nil
 	}
 }
 
-// recall reads the pages of the spilled sequence back that shares the longest
-// prefix with a request, if it is longer than those in memory.
-func (s *Scheduler) recall(r *Request) {
-	var best *slot
-	most := 0
-	for _, sl := range s.slots {
-		n := sl.shares(r)
-		if sl.spill != nil && sl.idle() {
-			n = sl.sharesSpilled(r)
+// recalls reports whether a waiting request waits for the pages of the spilled sequence
+// that shares the longest prefix with it, if it is longer than those in memory.
+func (s *Scheduler) recalls(st *Stream) bool {
+	for {
+		best, most := (*slot)(nil), 0
+		for _, sl := range s.slots {
+			n := sl.shares(&st.req)
+			if sl.spill != nil && sl.idle() {
+				n = sl.sharesSpilled(&st.req)
+			}
+			if n > most {
+				best, most = sl, n
+			}
 		}
-		if n > most {
-			best, most = sl, n
+		if best == nil || best.spill == nil || best.fetch() != nil { // what cannot be read is computed again
+			return false
 		}
-	}
-	if best != nil && best.spill != nil {
-		_ = best.restore() // what cannot be read is computed again
+		if st.load = best.spill.load; !st.load.ended() {
+			return true
+		}
+		best.landSpill()
 	}
 }
 

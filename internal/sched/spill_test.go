@@ -3,7 +3,12 @@ package sched
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"sync"
 	"testing"
+	"time"
+
+	"atenia/internal/await"
 )
 
 // A sequence whose pages were written to a file is continued with the same
@@ -44,10 +49,10 @@ func TestSpill(t *testing.T) {
 			if idle = pause.Idle(idle[:0]); len(idle) != 1 || !idle[0].Spilled {
 				t.Fatalf("idle sequences: %+v", idle)
 			}
-			f := pause.slot(id).spill.file
+			f := pause.slot(id).spill.file.(*os.File)
 			switch c.damage {
 			case "restored":
-				if err := pause.Restore(id); err != nil {
+				if err := pause.Restore(id, nil); err != nil {
 					t.Fatal(err)
 				}
 			case "cut":
@@ -93,11 +98,17 @@ func TestSpillRefused(t *testing.T) {
 	if err := pause.Spill(0, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	if err := pause.slot(0).spill.file.Truncate(1); err != nil {
+	if err := pause.slot(0).spill.file.(*os.File).Truncate(1); err != nil {
 		t.Fatal(err)
 	}
-	if err := pause.Restore(0); !errors.Is(err, errSpilled) {
-		t.Errorf("a file that was cut: %v", err)
+	var said error
+	if err := pause.Restore(0, func(_ time.Duration, err error) { said = err }); err != nil {
+		t.Fatal(err)
+	}
+	<-s.slots[0].spill.load.done
+	s.turn()
+	if !errors.Is(said, errSpilled) || s.slots[0].spill != nil {
+		t.Errorf("a file that was cut: %v", said)
 	}
 }
 
@@ -111,7 +122,7 @@ func TestSpillForgotten(t *testing.T) {
 	if err := pause.Spill(0, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	f := s.slots[0].spill.file
+	f := s.slots[0].spill.file.(*os.File)
 	turns(t, s, nil, submit(t, s, Request{Prompt: m.tokens(2, 30), MaxTokens: 4}))
 	if idle := pause.Idle(nil); len(idle) != 1 || idle[0].Spilled {
 		t.Errorf("idle sequences: %+v", idle)
@@ -144,5 +155,98 @@ func TestSpillStays(t *testing.T) {
 	}
 	if spilled != 1 || a.st.Usage().Cached != 0 {
 		t.Errorf("%d sequences are in files, want 1; %d tokens were reused", spilled, a.st.Usage().Cached)
+	}
+}
+
+// A slowFile is a file whose pages come once its gate is open.
+type slowFile struct {
+	*os.File
+	asked chan struct{} // closed at the first read
+	once  sync.Once
+	gate  chan struct{}
+}
+
+func (f *slowFile) ReadAt(b []byte, at int64) (int, error) {
+	f.once.Do(func() { close(f.asked) })
+	<-f.gate
+	return f.File.ReadAt(b, at)
+}
+
+// TestSpillSlowly: while the pages of a sequence are read back, for a request, for a slot
+// that is saved, or because there is room again, others are computed to their ends; then
+// they are there.
+func TestSpillSlowly(t *testing.T) {
+	m := open(t, "llama3")
+	prompt := m.tokens(1, 50)
+	for _, why := range []string{"request", "save", "room", "left"} {
+		s := m.start(small, Config{Slots: 3})
+		first := submit(t, s, Request{Prompt: prompt, MaxTokens: 20}).collect()
+		f := &slowFile{asked: make(chan struct{}), gate: make(chan struct{})}
+		pause := &Pause{s: s}
+		id, landed := 0, make(chan error, 1)
+		s.call(func() {
+			id = pause.Idle(nil)[0].Slot
+			if err := pause.Spill(id, t.TempDir()); err != nil {
+				t.Error(err)
+			}
+			sl := pause.slot(id)
+			f.File = sl.spill.file.(*os.File)
+			sl.spill.file = f
+		})
+		r := Request{Prompt: join(prompt, first.tokens, m.tokens(2, 7)), MaxTokens: 10}
+		var second *answer
+		saved := make(chan error, 1)
+		switch why {
+		case "request":
+			second = submit(t, s, r)
+		case "save":
+			go func() {
+				_, err := s.SaveSlot(t.Context(), id+1, filepath.Join(t.TempDir(), "slot"))
+				saved <- err
+			}()
+		default:
+			s.call(func() {
+				if err := pause.Restore(id, func(_ time.Duration, err error) { landed <- err }); err != nil {
+					t.Error(err)
+				}
+				if idle := pause.Idle(nil); len(idle) != 1 || idle[0].Spilled {
+					t.Errorf("while it is read: %+v", idle)
+				}
+			})
+		}
+		<-f.asked
+		other := Request{Prompt: m.tokens(3, 30), MaxTokens: 10}
+		same(t, why+": beside", submit(t, s, other).collect(), m.alone(other))
+		if why == "left" { // wanted again: it stays in its file
+			s.call(func() {
+				if err := pause.Spill(id, t.TempDir()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(f.gate)
+		switch why {
+		case "save":
+			if err := <-saved; err != nil {
+				t.Errorf("saving: %v", err)
+			}
+		case "room":
+			if err := <-landed; err != nil {
+				t.Errorf("reading back: %v", err)
+			}
+		}
+		if second == nil {
+			second = submit(t, s, r)
+		}
+		same(t, why, second.collect(), m.alone(r))
+		if n := second.st.Usage().Cached; n != 69 {
+			t.Errorf("%s: %d tokens were reused, want 69", why, n)
+		}
+		await.Until(t, "nothing is read", func() (none bool) {
+			s.call(func() { none = len(s.disk.moves) == 0 })
+			return none
+		})
+		s.Close()
+		checkEmpty(t, s)
 	}
 }

@@ -15,6 +15,7 @@ import (
 // nothing to compute.
 func (s *Scheduler) turn() bool {
 	s.dropCancelled()
+	s.catchUp()
 	s.admit()
 	if !s.fill() {
 		s.publish()
@@ -109,7 +110,7 @@ func (s *Scheduler) fill() bool {
 			s.resume(sl) // the finished request's pages are available now
 		}
 		switch {
-		case sl.idle() || sl.parked:
+		case sl.idle() || sl.parked || sl.late.waits:
 		case sl.left() == 1:
 			rows, logits = rows-1, logits-1
 			s.answers++
@@ -139,7 +140,7 @@ func (s *Scheduler) share(rows, logits int) {
 		if sl.idle() {
 			continue
 		}
-		if !sl.parked {
+		if !sl.parked && !sl.late.waits {
 			if sl.left() == 1 { // its row was set aside
 				rows, logits = rows+1+sl.draft.rows, logits+1+sl.draft.rows
 			}
@@ -211,6 +212,7 @@ func (s *Scheduler) deliver() {
 			sl.st.byModel.drafted += sl.draft.rows
 		}
 	}
+	s.wait.begin()
 	for i, o := range s.rows {
 		if o.sl.reached(o.token) {
 			o.sl.take(o.token, s.x.Logits(&s.step, i))
@@ -241,7 +243,20 @@ func (sl *slot) take(token int, logits []float32) {
 		sl.finish(FinishLength, nil)
 		return
 	}
-	c, err := sl.choose(logits, r.MaxTokens-made)
+	if sl.limit == nil {
+		sl.next(logits, allowed{})
+	} else if f, ok := sl.s.allowed(sl.ahead); ok {
+		sl.next(logits, f)
+	} else {
+		sl.postpone(logits)
+	}
+}
+
+// next chooses the next token and appends it, or ends the sequence.
+func (sl *slot) next(logits []float32, f allowed) {
+	r := &sl.st.req
+	made := len(sl.tokens) - len(r.Prompt)
+	c, err := sl.choose(logits, f)
 	if err != nil {
 		sl.finish("", err)
 		return
@@ -255,24 +270,21 @@ func (sl *slot) take(token int, logits []float32) {
 		sl.finish(FinishLength, nil)
 	default:
 		sl.tokens = append(sl.tokens, c.ID)
+		sl.lookAhead()
 	}
 }
 
-// choose chooses the next token, of which at most left may follow.
-func (sl *slot) choose(logits []float32, left int) (c sample.Choice, err error) {
-	limit := sl.limit
-	var allowed []uint64
-	if limit != nil {
-		if allowed, err = limit.Allowed(left); err != nil {
-			return c, err
-		}
+// choose chooses the next token among those that are allowed.
+func (sl *slot) choose(logits []float32, f allowed) (c sample.Choice, err error) {
+	if f.err != nil {
+		return c, f.err
 	}
-	if c, err = sl.sampler.SampleAllowed(logits, allowed); err != nil {
+	if c, err = sl.sampler.SampleAllowed(logits, f.set); err != nil {
 		return c, err
 	}
 	sl.sampler.Accept(c.ID)
-	if limit != nil {
-		err = limit.Accept(c.ID)
+	if sl.limit != nil {
+		err = sl.limit.Accept(c.ID)
 	}
 	return c, err
 }

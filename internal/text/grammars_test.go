@@ -1,6 +1,8 @@
 package text
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +33,7 @@ func TestGrammarsBeside(t *testing.T) {
 	for i := range 4 {
 		all.Go(func() {
 			schema := fmt.Appendf(nil, `{"type":"object","properties":{"a%d":{"type":"integer"}}}`, i%2)
-			if _, err := g.Constrain(text, vocab, schema, ""); err != nil {
+			if _, err := g.Constrain(t.Context(), text, vocab, schema, ""); err != nil {
 				t.Error(err)
 			}
 		})
@@ -41,8 +43,8 @@ func TestGrammarsBeside(t *testing.T) {
 		t.Errorf("%d are kept, want 3", len(g.kept))
 	}
 	var start func() sample.Constraint
-	all.Go(func() { start, err = g.Constrain(text, vocab, []byte(`{"type":"string"}`), "") })
-	made, err2 := g.compile(text, vocab, []byte(`{"type":"string"}`), "")
+	all.Go(func() { start, err = g.Constrain(t.Context(), text, vocab, []byte(`{"type":"string"}`), "") })
+	made, err2 := g.compile(t.Context(), text, vocab, []byte(`{"type":"string"}`), "")
 	if err2 != nil {
 		t.Fatal(err2)
 	}
@@ -52,7 +54,29 @@ func TestGrammarsBeside(t *testing.T) {
 	if err != nil || start == nil {
 		t.Errorf("the same schema: %v", err)
 	}
-	if _, err := g.Constrain(text, vocab, []byte(`{"type":"strin"}`), ""); err == nil || len(g.kept) != 3 {
+	if _, err := g.Constrain(t.Context(), text, vocab, []byte(`{"type":"strin"}`), ""); err == nil || len(g.kept) != 3 {
 		t.Errorf("a bad schema: %v, %d are kept", err, len(g.kept))
+	}
+}
+
+// TestGrammarsLeave: who waits for a schema leaves when it is cancelled; the last one to
+// leave ends the work, and who comes then begins anew.
+func TestGrammarsLeave(t *testing.T) {
+	ended := false
+	var g Grammars
+	slow := &keptGrammar{key: "gx", done: make(chan struct{}), stop: func() { ended = true }}
+	g.kept = append(g.kept, slow)
+	why := errors.New("the client left")
+	for i := range 2 {
+		slow.waiting += 1 - i // beside another, then alone
+		ctx, leave := context.WithCancelCause(t.Context())
+		leave(why)
+		if _, err := g.Constrain(ctx, nil, 0, nil, "x"); !errors.Is(err, why) {
+			t.Errorf("%v, want why it was cancelled", err)
+		}
+		if last := i == 1; ended != last || (len(g.kept) == 0) != last {
+			t.Errorf("client %d left: ended %v, %d are kept", i, ended, len(g.kept))
+		}
+		slow.waiting = 0
 	}
 }

@@ -36,9 +36,6 @@ func (s *Seq) Oldest() int { return min(s.first*s.c.cfg.PageTokens, s.len) }
 // sequence; the package comment says which positions may be written.
 func (s *Seq) Pages() [][]byte { return s.views }
 
-// PageBytes returns the bytes of a page.
-func (s *Seq) PageBytes() int { return s.c.cfg.PageBytes }
-
 // Reserve sizes the block table for n positions in total, so that no Extend up
 // to there allocates on Go's heap. It takes no pages.
 func (s *Seq) Reserve(n int) {
