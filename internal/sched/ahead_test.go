@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/sample"
 )
 
@@ -132,7 +133,7 @@ func TestSetsDoNotAllocate(t *testing.T) {
 			}
 		}
 		steps(20)
-		n = testing.AllocsPerRun(1, func() { steps(40) })
+		n = await.Allocs(1, func() { steps(40) })
 		if a.st.Close(); n == 0 {
 			return
 		}
