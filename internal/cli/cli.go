@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"atenia"
@@ -50,8 +51,34 @@ func (s aside) Write(b []byte) (int, error) {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
-	a := &app{in: in, out: out, err: errw, args: args}
-	return a.main(a.root())
+	results := &output{w: out}
+	a := &app{in: in, out: results, err: errw, args: args}
+	code := a.main(a.root())
+	if code == command.OK && results.err != nil {
+		fmt.Fprintf(errw, "atenia: the result could not be written: %v\n", results.err)
+		return command.Failure
+	}
+	return code
+}
+
+// An output is the writer of results. It keeps its first error, which ends any command
+// with a failure: some, such as the help's, do not look.
+type output struct {
+	w   io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+// Write writes unless a write has failed.
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.w.Write(b)
+	o.err = err
+	return n, err
 }
 
 func (a *app) main(root *cobra.Command) int {

@@ -174,6 +174,36 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
+// TestOutputLost: a result that could not be written is a failure, whatever the command;
+// its help, too.
+func TestOutputLost(t *testing.T) {
+	lost := func(args ...string) {
+		var errw bytes.Buffer
+		if code := Main(args, strings.NewReader(""), failing{}, &errw); code != command.Failure || !strings.Contains(errw.String(), io.ErrClosedPipe.Error()) {
+			t.Errorf("%q: exit %d, %s", args, code, errw.String())
+		}
+	}
+	lost("tokenize", "--text", "a")
+	lost("bench", "policy")
+	lost("version")
+	var help func(c *cobra.Command, path []string)
+	n := 0
+	help = func(c *cobra.Command, path []string) {
+		if c.Hidden {
+			return
+		}
+		n++
+		lost(append(path[:len(path):len(path)], "--help")...)
+		for _, sub := range c.Commands() {
+			help(sub, append(path[:len(path):len(path)], sub.Name()))
+		}
+	}
+	help((&app{in: strings.NewReader(""), out: io.Discard, err: io.Discard}).root(), nil)
+	if n < 50 {
+		t.Errorf("%d commands", n)
+	}
+}
+
 // TestBrokenPipe: a reader that went away ends a command with an error, not
 // with work for nothing.
 func TestBrokenPipe(t *testing.T) {

@@ -97,6 +97,9 @@ func (l *lineReader) Abandon() {
 
 // isTerminal reports whether a stream is a terminal.
 func isTerminal(v any) bool {
+	if o, ok := v.(*output); ok {
+		v = o.w
+	}
 	f, ok := v.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"atenia"
@@ -180,9 +182,38 @@ func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
 			fmt.Fprintf(errw, "lane %-9s %s, %s\n", l.Lane, spelling.Count(l.Tasks, "task"), spelling.Size(l.Bytes))
 		}
 	}
-	if e := model.Close(); *err == nil {
+	e := unkept(errw, model.Close(), stateFolder())
+	if *err == nil {
 		*err = e
 	}
+}
+
+// joined is the type of errors that are a list of faults.
+var joined = reflect.TypeOf(errors.Join(io.EOF))
+
+// unkept returns an error without those parts that are about files in the folder where a
+// run keeps what nobody asked for, its account and what it learned, of which it warns: a
+// home without room takes nothing from a result, as one that is read-only does not.
+func unkept(errw io.Writer, err error, dir string) error {
+	for e := err; e != nil && dir != ""; e = errors.Unwrap(e) {
+		if reflect.TypeOf(e) != joined {
+			continue // others that have several are of one fault
+		}
+		var rest []error
+		for _, e := range e.(interface{ Unwrap() []error }).Unwrap() {
+			rest = append(rest, unkept(errw, e, dir))
+		}
+		return errors.Join(rest...)
+	}
+	p, ok := errors.AsType[*fs.PathError](err)
+	if !ok {
+		return err
+	}
+	if rel, e := filepath.Rel(dir, p.Path); dir == "" || e != nil || !filepath.IsLocal(rel) {
+		return err
+	}
+	fmt.Fprintf(errw, "atenia: warning: not kept: %v\n", err)
+	return nil
 }
 
 // A budgetFlag is a budget as a flag.

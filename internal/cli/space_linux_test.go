@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,11 +15,10 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// TestSmallDisk: what a disk cannot hold is refused with both numbers before it is begun,
-// and nothing of it is left there.
-func TestSmallDisk(t *testing.T) {
+// disk mounts a disk of a size.
+func disk(t *testing.T, size string) string {
 	dir := t.TempDir()
-	if err := unix.Mount("none", dir, "tmpfs", 0, "size=1m"); err != nil {
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size="+size); err != nil {
 		t.Skip("no file system can be mounted: ", err)
 	}
 	t.Cleanup(func() {
@@ -26,6 +26,35 @@ func TestSmallDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+// TestFullHome: an answer is complete although nothing can be kept about it, and what
+// could not be kept is said. What was asked for is an error.
+func TestFullHome(t *testing.T) {
+	dir := disk(t, "8k")
+	for name := range 3 { // pages
+		_ = os.WriteFile(filepath.Join(dir, strconv.Itoa(name)), make([]byte, 4096), 0o600)
+	}
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_STATE_HOME", "")
+	for flag, want := range map[string]int{"": command.OK, filepath.Join(dir, "mine"): command.Failure} {
+		args := []string{"run", "Once", "-n", "4"}
+		if flag != "" {
+			args = append(args, "--learning", flag)
+		}
+		var out, errw bytes.Buffer
+		code := Main(args, strings.NewReader(""), &out, &errw)
+		if code != want || out.Len() < 10 || !strings.Contains(errw.String(), "warning: not kept: ") || !strings.Contains(errw.String(), "no space left") {
+			t.Errorf("%v: exit %d, %s, %s", args, code, out.String(), errw.String())
+		}
+	}
+}
+
+// TestSmallDisk: what a disk cannot hold is refused with both numbers before it is begun,
+// and nothing of it is left there.
+func TestSmallDisk(t *testing.T) {
+	dir := disk(t, "1m")
 	for _, n := range []int64{1 << 30, 1 << 20} {
 		if err := durable.Fits(nil, filepath.Join(dir, "a", "b"), n); !errors.Is(err, durable.ErrSpace) {
 			t.Errorf("%d bytes on a disk of a mebibyte: %v", n, err)
