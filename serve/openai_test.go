@@ -366,7 +366,7 @@ func TestErrors(t *testing.T) {
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"` + long + `"}]}`, 400, "context_length_exceeded", "maximum context length is"},
 		{"/v1/chat/completions", `{"messages":[]}`, 400, "invalid_value", "messages is empty"},
 		{"/v1/chat/completions", `{"messages":[{"role":"king","content":"a"}]}`, 400, "invalid_value", `role is "king"`},
-		{"/v1/chat/completions", `{` + hello + `,"temperature":-1}`, 400, "invalid_value", "Temperature"},
+		{"/v1/chat/completions", `{` + hello + `,"temperature":-1}`, 400, "invalid_value", "temperature is -1"},
 		{"/v1/chat/completions", `{` + hello + `,"temperature":"hot"}`, 400, "invalid_value", "temperature is a JSON string at byte"},
 		{"/v1/chat/completions", `{` + hello + `,"n":1000}`, 400, "invalid_value", "want 1 to"},
 		{"/v1/chat/completions", `{` + hello + `,"logit_bias":{"99999999":1}}`, 400, "invalid_value", "logit_bias"},

@@ -248,7 +248,7 @@ func keyOf(q *http.Request) string {
 // that is addressed to another name than the server's (DNS rebinding), or that
 // comes from a page of another origin.
 func (h *Host) checkSite(r *Request) error {
-	if !h.knows(r.Host) {
+	if nameless := r.Host == "" && !r.ProtoAtLeast(1, 1); !nameless && !h.knows(r.Host) { // no browser is so old
 		return &Problem{Status: http.StatusForbidden, Code: "unknown_host", Message: fmt.Sprintf("The server does not answer to the name %q: allow it with --allow-host.", r.Host)}
 	}
 	origin := r.Header.Get("Origin")
@@ -285,7 +285,14 @@ func (h *Host) knows(host string) bool {
 func (h *Host) Preflight(w http.ResponseWriter, r *Request) error {
 	head := w.Header()
 	head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
-	head.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-Id")
+	allowed := "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-Id"
+	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
+		// OpenAI's and Anthropic's libraries tell by these what they run on.
+		if name = strings.TrimSpace(name); strings.HasPrefix(strings.ToLower(name), "x-stainless-") {
+			allowed += ", " + name
+		}
+	}
+	head.Set("Access-Control-Allow-Headers", allowed)
 	head.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -4,11 +4,14 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -94,12 +97,13 @@ func decode(body []byte, v any) (unknown string, err error) {
 	}
 	reset()
 	if err := json.Unmarshal(body, v); err != nil {
-		return "", malformed(err)
+		return "", malformed(err, reflect.TypeOf(v))
 	}
 	return unknown, nil
 }
 
-func malformed(err error) *Problem {
+// malformed says what is wrong with a body for a value of a type.
+func malformed(err error, of reflect.Type) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok { // of a type with its own form
 		return p
 	}
@@ -107,11 +111,9 @@ func malformed(err error) *Problem {
 		return Invalid("", "the body is not JSON: %v at byte %d", e, e.Offset)
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		name := e.Field
-		if name == "" {
-			name = "the body"
-		}
-		return Invalid(e.Field, "%s is a JSON %s at byte %d, want %s", name, e.Value, e.Offset, kindName(e.Type))
+		field := written(e.Field, of)
+		name := cmp.Or(field, "the body")
+		return Invalid(field, "%s is a JSON %s at byte %d, want %s", name, e.Value, e.Offset, kindName(e.Type))
 	}
 	return Invalid("", "%v", err)
 }
@@ -128,4 +130,32 @@ func invalidUTF8(b []byte) int {
 		}
 		at += n
 	}
+}
+
+// written returns a path of fields as a client writes it: package json names the structs
+// that are embedded on the way, too.
+func written(path string, of reflect.Type) string {
+	var names []string
+	for name := range strings.SplitSeq(path, ".") {
+		for of != nil && (of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map) {
+			of = of.Elem()
+		}
+		if of == nil || of.Kind() != reflect.Struct {
+			names = append(names, name)
+			continue
+		}
+		if f, ok := of.FieldByName(name); ok && f.Anonymous && f.Tag.Get("json") == "" {
+			of = f.Type
+			continue
+		}
+		names = append(names, name)
+		var next reflect.Type
+		for i := range of.NumField() {
+			if tag, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); tag == name {
+				next = of.Field(i).Type
+			}
+		}
+		of = next
+	}
+	return strings.Join(names, ".")
 }

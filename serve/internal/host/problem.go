@@ -58,7 +58,11 @@ func ProblemOf(err error) *Problem {
 		return p
 	}
 	if e, ok := errors.AsType[*atenia.SamplingError](err); ok {
-		return bad("invalid_value", samplingNames[e.Field])
+		p := bad("invalid_value", samplingNames[e.Field])
+		if p.Param != "" {
+			p.Message = fmt.Sprintf("%s is %v, want %s", p.Param, e.Got, e.Want)
+		}
+		return p
 	}
 	if _, ok := errors.AsType[*atenia.TemplateError](err); ok {
 		return bad("invalid_value", "messages")

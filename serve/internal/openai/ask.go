@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strconv"
 
 	"atenia"
@@ -15,24 +16,26 @@ import (
 // An ask is what both chat and completions take. A nil field was not given: the model's
 // own recommendation stands.
 type ask struct {
-	Model            string             `json:"model"`
-	Temperature      *float32           `json:"temperature"`
-	TopP             *float32           `json:"top_p"`
-	TopK             *int               `json:"top_k"`
-	MinP             *float32           `json:"min_p"`
-	TypicalP         *float32           `json:"typical_p"`
-	RepeatPenalty    *float32           `json:"repeat_penalty"`
-	PresencePenalty  *float32           `json:"presence_penalty"`
-	FrequencyPenalty *float32           `json:"frequency_penalty"`
-	LogitBias        map[string]float32 `json:"logit_bias"`
-	Seed             *int64             `json:"seed"`
-	Stop             texts              `json:"stop"`
-	N                *int               `json:"n"`
-	MaxTokens        *int               `json:"max_tokens"`
-	IgnoreEnd        bool               `json:"ignore_eos"`
-	Speculate        string             `json:"speculate"`
-	Stream           bool               `json:"stream"`
-	StreamOptions    *struct {
+	Model             string             `json:"model"`
+	Temperature       *float32           `json:"temperature"`
+	TopP              *float32           `json:"top_p"`
+	TopK              *int               `json:"top_k"`
+	MinP              *float32           `json:"min_p"`
+	TypicalP          *float32           `json:"typical_p"`
+	RepeatPenalty     *float32           `json:"repeat_penalty"`
+	RepetitionPenalty *float32           `json:"repetition_penalty"` // vLLM's name of it
+	PresencePenalty   *float32           `json:"presence_penalty"`
+	FrequencyPenalty  *float32           `json:"frequency_penalty"`
+	LogitBias         map[string]float32 `json:"logit_bias"`
+	Seed              *int64             `json:"seed"`
+	Stop              texts              `json:"stop"`
+	N                 *int               `json:"n"`
+	MaxTokens         *int               `json:"max_tokens"`
+	IgnoreEnd         bool               `json:"ignore_eos"`
+	Speculate         string             `json:"speculate"`
+	Grammar           string             `json:"grammar"` // llama-server's: GBNF
+	Stream            bool               `json:"stream"`
+	StreamOptions     *struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
 
@@ -50,6 +53,50 @@ type ask struct {
 	ParallelCalls    json.RawMessage `json:"parallel_tool_calls"`
 	SafetyIdentifier json.RawMessage `json:"safety_identifier"`
 	PromptCacheKey   json.RawMessage `json:"prompt_cache_key"`
+	unbuilt
+}
+
+// unbuilt are fields of other servers that would change the answer and do nothing here: a
+// client that sends one must know.
+type unbuilt struct {
+	GuidedJSON      json.RawMessage `json:"guided_json"`
+	GuidedRegex     json.RawMessage `json:"guided_regex"`
+	GuidedChoice    json.RawMessage `json:"guided_choice"`
+	GuidedGrammar   json.RawMessage `json:"guided_grammar"`
+	GuidedBackend   json.RawMessage `json:"guided_decoding_backend"`
+	GuidedSpace     json.RawMessage `json:"guided_whitespace_pattern"`
+	Structured      json.RawMessage `json:"structured_outputs"`
+	JSONSchema      json.RawMessage `json:"json_schema"`
+	MinTokens       json.RawMessage `json:"min_tokens"`
+	StopIDs         json.RawMessage `json:"stop_token_ids"`
+	DRYMultiplier   json.RawMessage `json:"dry_multiplier"`
+	DRYBase         json.RawMessage `json:"dry_base"`
+	DRYLength       json.RawMessage `json:"dry_allowed_length"`
+	DRYLast         json.RawMessage `json:"dry_penalty_last_n"`
+	DRYBreakers     json.RawMessage `json:"dry_sequence_breakers"`
+	XTCProbability  json.RawMessage `json:"xtc_probability"`
+	XTCThreshold    json.RawMessage `json:"xtc_threshold"`
+	Mirostat        json.RawMessage `json:"mirostat"`
+	MirostatTau     json.RawMessage `json:"mirostat_tau"`
+	MirostatEta     json.RawMessage `json:"mirostat_eta"`
+	TruncatePrompt  json.RawMessage `json:"truncate_prompt_tokens"`
+	BestOf          json.RawMessage `json:"best_of"`
+	UseBeamSearch   json.RawMessage `json:"use_beam_search"`
+	LengthPenalty   json.RawMessage `json:"length_penalty"`
+	BadWords        json.RawMessage `json:"bad_words"`
+	AllowedTokenIDs json.RawMessage `json:"allowed_token_ids"`
+}
+
+// check refuses a request with one of the fields, unless it is null.
+func (u *unbuilt) check() error {
+	v := reflect.ValueOf(*u)
+	for i := range v.NumField() {
+		if b := v.Field(i).Bytes(); len(b) > 0 && string(b) != "null" {
+			name := v.Type().Field(i).Tag.Get("json")
+			return host.Unsupported(name, "%s is not supported: leave it out", name)
+		}
+	}
+	return nil
 }
 
 // texts are a text or several.
@@ -86,13 +133,17 @@ func (a *ask) choices() (int, error) {
 
 // options returns what the fields say, over what the model's makers recommend.
 func (a *ask) options(m *atenia.Model, most *int, logProbs int) (atenia.Options, error) {
-	o := atenia.Options{Sampling: m.Sampling(), Stop: a.Stop, IgnoreEnd: a.IgnoreEnd, Speculate: a.Speculate}
+	if err := a.check(); err != nil {
+		return atenia.Options{}, err
+	}
+	o := atenia.Options{Sampling: m.Sampling(), Stop: a.Stop, IgnoreEnd: a.IgnoreEnd, Speculate: a.Speculate, Grammar: a.Grammar}
 	s := &o.Sampling
 	host.Set(&s.Temperature, a.Temperature)
 	host.Set(&s.TopP, a.TopP)
 	host.Set(&s.TopK, a.TopK)
 	host.Set(&s.MinP, a.MinP)
 	host.Set(&s.Typical, a.TypicalP)
+	host.Set(&s.RepeatPenalty, a.RepetitionPenalty)
 	host.Set(&s.RepeatPenalty, a.RepeatPenalty)
 	host.Set(&s.PresencePenalty, a.PresencePenalty)
 	host.Set(&s.FrequencyPenalty, a.FrequencyPenalty)

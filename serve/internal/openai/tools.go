@@ -57,6 +57,9 @@ func (c *choice) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		return json.Unmarshal(b, &c.mode)
 	}
+	if string(b) == "null" {
+		return nil
+	}
 	var o struct {
 		Type     string `json:"type"`
 		Name     string `json:"name"`         // of responses

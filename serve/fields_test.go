@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Fields of requests: every optional one takes null, what is not built is refused by
+// name instead of dropped, and errors have the client's names.
+func TestFieldsOfRequests(t *testing.T) {
+	_, web := newServer(t, Config{Origins: []string{"https://page.example"}})
+	nothing := func(names string) string {
+		var b strings.Builder
+		for name := range strings.FieldsSeq(names) {
+			fmt.Fprintf(&b, ", %q: null", name)
+		}
+		return b.String()
+	}
+	const ask = "temperature top_p top_k min_p typical_p repeat_penalty repetition_penalty presence_penalty frequency_penalty logit_bias seed stop n ignore_eos speculate stream stream_options user store metadata service_tier parallel_tool_calls grammar guided_json min_tokens lora parse_special tools tool_choice "
+	const chat = `{"max_tokens": 2, "messages": [{"role": "user", "content": "hi"}]`
+	for path, body := range map[string]string{
+		"/v1/chat/completions": chat + nothing(ask+"max_completion_tokens logprobs top_logprobs response_format reasoning_effort documents chat_template_kwargs continue_final_message add_generation_prompt"),
+		"/v1/responses":        `{"max_output_tokens": 2, "input": "hi"` + nothing(ask+"instructions text reasoning previous_response_id background truncation include top_logprobs max_tool_calls"),
+		"/v1/completions":      `{"max_tokens": 2, "prompt": "hi"` + nothing(ask+"echo suffix logprobs"),
+		"/v1/messages":         `{"model": "default", "max_tokens": 2, "messages": [{"role": "user", "content": "hi"}]` + nothing("system stop_sequences stream temperature top_p top_k tools tool_choice thinking output_config metadata"),
+		"/api/chat":            `{"model": "default", "stream": false, "messages": [{"role": "user", "content": "hi", "images": null, "tool_calls": null}], "options": {"num_predict": 2, "temperature": null, "stop": null}` + nothing("tools format keep_alive think logprobs top_logprobs"),
+	} {
+		if status, out := post(t, web.URL+path, body+"}"); status != 200 {
+			t.Errorf("%s with null: %d %s", path, status, out)
+		}
+	}
+	for name, value := range map[string]string{
+		"guided_json": `{}`, "guided_regex": `"a"`, "guided_choice": `["a"]`, "guided_grammar": `"a"`, "structured_outputs": `{}`, "min_tokens": `5`, "stop_token_ids": `[1]`,
+		"dry_multiplier": `0.5`, "xtc_probability": `0.5`, "mirostat": `2`, "mirostat_tau": `2`, "truncate_prompt_tokens": `5`,
+	} {
+		for path, body := range map[string]string{"/v1/chat/completions": chat, "/v1/responses": `{"input": "hi"`, "/v1/completions": `{"prompt": "hi"`} {
+			status, out := post(t, web.URL+path, fmt.Sprintf("%s, %q: %s}", body, name, value))
+			if status != 400 || !strings.Contains(out, `"param":"`+name+`"`) {
+				t.Errorf("%s %s: %d %s", path, name, status, out)
+			}
+		}
+	}
+	for _, c := range []struct{ path, body, param, message string }{
+		{"/v1/chat/completions", chat + `, "temperature": "x"}`, "temperature", "temperature is a JSON string"},
+		{"/v1/chat/completions", chat + `, "temperature": -1}`, "temperature", "temperature is -1, want"},
+		{"/v1/chat/completions", `{"messages": [{"role": "user", "content": "hi", "tool_calls": [{"function": {"name": 5}}]}]}`, "messages", "messages.tool_calls.function.name is a JSON number"},
+		{"/v1/chat/completions", chat + `, "stream_options": {"include_usage": 5}}`, "stream_options.include_usage", "stream_options.include_usage is"},
+		{"/v1/chat/completions", chat + `, "repetition_penalty": -1}`, "repeat_penalty", "want"},
+		{"/api/chat", `{"model": "default", "messages": [], "options": {"temperature": "x"}}`, "", `"options.temperature is a JSON string`},
+	} {
+		status, out := post(t, web.URL+c.path, c.body)
+		if status != 400 || !strings.Contains(out, c.message) || c.param != "" && !strings.Contains(out, `"param":"`+c.param) {
+			t.Errorf("%s %s: %d %s", c.path, c.body, status, out)
+		}
+	}
+	if status, out := post(t, web.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "hi"}], "grammar": "root ::= \"yes\" | \"no\""}`); status != 200 || !strings.Contains(out, `"content":"yes"`) && !strings.Contains(out, `"content":"no"`) {
+		t.Errorf("a grammar: %d %s", status, out)
+	}
+	q, err := http.NewRequestWithContext(t.Context(), "OPTIONS", web.URL+"/v1/chat/completions", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Origin", "https://page.example")
+	q.Header.Set("Access-Control-Request-Method", "POST")
+	q.Header.Set("Access-Control-Request-Headers", "content-type, x-stainless-lang,x-other, X-Stainless-OS")
+	resp, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	allowed := strings.Split(strings.ReplaceAll(resp.Header.Get("Access-Control-Allow-Headers"), " ", ""), ",")
+	if !slices.Contains(allowed, "x-stainless-lang") || !slices.Contains(allowed, "X-Stainless-OS") || slices.Contains(allowed, "x-other") {
+		t.Errorf("pages may send %v", allowed)
+	}
+	for request, want := range map[string]int{"GET /health HTTP/1.0\r\n\r\n": 200, "GET /health HTTP/1.0\r\nHost: evil.example\r\n\r\n": 403} {
+		c, err := net.Dial("tcp", web.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, request)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || resp.StatusCode != want {
+			t.Errorf("%q: %v, %v", request, resp, err)
+		}
+		c.Close()
+	}
+}
