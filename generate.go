@@ -256,41 +256,40 @@ func (m *Model) Logits(ctx context.Context, tokens []int32, o LogitsOptions) ([]
 }
 
 // EachLogits calls f with each row of logits in order; row is the index of the
-// token that the logits come after. The slice is valid during the call, and
-// the model waits for it. A row with a NaN is an error, and f does not see it: the
+// token that the logits come after. The slice is valid during the call, and the
+// sequence waits for it. A row with a NaN is an error, and f does not see it: the
 // model's weights are damaged, or its numbers overflow.
+//
+// f is called by the goroutine that calls EachLogits, with copies of the rows of one
+// step at a time, and may use the model: Generate, Tokenize and Close in it return, as
+// does another EachLogits. Other requests are computed beside this one. When they wait
+// while all of [Config].Slots are of sequences whose f has not returned, such as for a
+// Generate inside f with one slot, one of these gives its slot up after a fifth of a
+// second and is computed again, with the same rows, when f has returned. So none waits
+// forever.
 func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions, f func(row int, logits []float32)) error {
 	if o.Step < 0 || o.Step > len(tokens) {
 		return &ConfigError{"Step", o.Step, fmt.Sprintf("0 to %d, the number of tokens", len(tokens))}
 	}
-	r := sched.Request{Prompt: tokens, All: o.All}
+	r := sched.Request{Prompt: tokens, All: o.All, Rows: true}
 	if o.Step > 0 {
 		r.Prompt, r.Forced = tokens[:o.Step], tokens[o.Step:]
 	}
 	if err := m.adapt(&r, o.Adapter, o.AdapterScale); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var bad error
-	r.OnLogits = func(row int, logits []float32) {
-		if bad != nil || !o.All && row != len(tokens)-1 {
-			return
-		}
-		if i := slices.IndexFunc(logits, func(l float32) bool { return l != l }); i >= 0 {
-			bad = fmt.Errorf("after token %d: %w", row, &sample.LogitsError{Index: i, Value: logits[i]})
-			stop(bad)
-			return
-		}
-		f(row, logits)
-	}
 	st, err := m.engine.Sched.Submit(ctx, r)
 	if err != nil {
 		return publish(err)
 	}
-	st.Next()
-	if bad != nil {
-		return bad
-	}
-	return publish(st.Err())
+	return publish(st.Rows(func(row int, logits []float32) error {
+		if ctx.Err() != nil { // rows that came before it may still wait
+			return context.Cause(ctx)
+		}
+		if i := slices.IndexFunc(logits, func(l float32) bool { return l != l }); i >= 0 {
+			return fmt.Errorf("after token %d: %w", row, &sample.LogitsError{Index: i, Value: logits[i]})
+		}
+		f(row, logits)
+		return nil
+	}))
 }

@@ -33,8 +33,7 @@
 //
 // # Bounds
 //
-// Sources, nesting, rules, nodes, ambiguity, the work for one mask and the time of
-// compiling (budget.go) are bounded
-// (errors.go); beyond them there is a [*LimitError]. What is allowed depends on
+// Sources, nesting, rules, nodes, ambiguity, the work for one mask and the
+// time of compiling (budget.go) are bounded (errors.go); beyond them there is a [*LimitError]. What is allowed depends on
 // the grammar and the text alone, never on what else is cached.
 package grammar

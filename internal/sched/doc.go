@@ -48,7 +48,7 @@
 // request.go is the API for callers, queue.go the order of admission, slot.go the
 // state of a sequence, reuse.go, kept.go and fork.go the assignment of slots and what
 // they begin with, memory.go eviction and preemption, gap.go the share of prompts,
-// ahead.go what limited answers may continue with, speculate.go, lookup.go, drafter.go,
-// shadow.go and gain.go drafts, decision.go and
+// ahead.go what limited answers may continue with, rows.go the hand-over of logits,
+// speculate.go, lookup.go, drafter.go, shadow.go and gain.go drafts, decision.go and
 // status.go what others see.
 package sched

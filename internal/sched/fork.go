@@ -24,9 +24,10 @@ func (s *Scheduler) behind(st *Stream) bool {
 	return true
 }
 
-// leads reports whether a slot computes a prompt and has not come to a position.
+// leads reports whether a slot computes a prompt and has not come to a position. One whose
+// reader is behind does not: that may be waiting for who would wait.
 func (sl *slot) leads(at int) bool {
-	return !sl.idle() && !sl.parked && sl.done < at && at < len(sl.st.req.Prompt)
+	return !sl.idle() && !sl.parked && !sl.st.behind() && sl.done < at && at < len(sl.st.req.Prompt)
 }
 
 // leader returns the slot that computes the longest prefix of a prompt, if it is

@@ -177,6 +177,11 @@ func turns(t testing.TB, s *Scheduler, each func(), answers ...*answer) (rows in
 			for _, t := range s.disk.moves {
 				<-t.done
 			}
+			for _, sl := range s.slots {
+				for sl.late.waits && len(sl.ahead.found) == 0 {
+					runtime.Gosched()
+				}
+			}
 		}
 		if each != nil {
 			each()

@@ -130,12 +130,14 @@ func (s *Scheduler) evictIdle(to string) bool {
 }
 
 // preempt frees the pages of the running sequence with the largest rank, if that is
-// beyond sl's: of equal priority, the one admitted last. The sequence keeps its
+// beyond sl's: of equal priority, the one admitted last. One whose reader is behind,
+// which may be waiting for sl's answer, is preempted whatever its rank. The sequence keeps its
 // tokens and its sampler state; it is recomputed, with the same bits, once there is
 // room. It has no rows yet in the step being filled, which is filled by rank.
 func (s *Scheduler) preempt(sl *slot) bool {
-	for i := len(s.slots) - 1; s.slots[i] != sl; i-- {
-		if o := s.slots[i]; !o.idle() && o.holds() {
+	for i, later := len(s.slots)-1, true; i >= 0; i-- {
+		o := s.slots[i]
+		if later = later && o != sl; !o.idle() && o != sl && o.holds() && (later || o.held) {
 			s.note(o.lacks(Preempted, sl.by))
 			o.clear()
 			o.parked = true

@@ -99,7 +99,7 @@ const mostDeferred = 64
 func (s *Scheduler) next() *Stream {
 	queue, steps := s.waitingNow(), s.steps.Load()
 	for _, st := range queue {
-		st.deferred = st.lead != nil && s.behind(st) || st.reading()
+		st.deferred = st.lead != nil && s.behind(st) || st.reading() || st.behind()
 	}
 	for range mostDeferred {
 		var first *Stream
@@ -200,7 +200,7 @@ func (s *Scheduler) short(st *Stream) bool {
 		need := pages(&cfg, len(st.req.Prompt), s.x.Config().MaxTokens) - reuse/cfg.PageTokens
 		have := stats.Free + s.kept.pages[i]
 		for _, sl := range s.slots {
-			if sl.idle() || sl.rank > at { // evicted or preempted for it
+			if sl.idle() || sl.rank > at || sl.st.behind() { // evicted or preempted for it
 				have += sl.pagesOf(i)
 			}
 		}

@@ -37,6 +37,11 @@ type Request struct {
 	// wait for it.
 	OnLogits func(row int, logits []float32)
 	All      bool
+	// Rows has a copy of each row handed to the function of [Stream.Rows], all rows if
+	// All is set, otherwise the last one. Nothing is generated. A sequence whose reader
+	// is behind keeps its slot, unless requests wait and all slots are kept so for
+	// [IdleTick].
+	Rows bool
 	// LowRank is the adapter whose products the request has, nil = none; its scales are
 	// multiplied by Strength. Adapter is its name, for decisions. It must not be
 	// released before Ended was called.
@@ -134,6 +139,9 @@ type Stream struct {
 	forkAt    int       // length of that prefix
 	load      *transfer // reads a prefix for it; nil = none
 	looked    bool      // it was looked for on the disk
+
+	rows      rows
+	want, fed int // first row still needed, and forced tokens fed, when it gave its slot up; 0 = it did not
 }
 
 // Next returns the next token; false when the request has ended.
@@ -240,13 +248,14 @@ func (s *Scheduler) Submit(ctx context.Context, r Request) (*Stream, error) {
 	}
 	r.own()
 	r.MaxTokens = max(0, min(r.MaxTokens, s.context-len(r.Prompt)))
-	if len(r.Forced) > 0 {
+	if len(r.Forced) > 0 || r.Rows {
 		r.MaxTokens = 0
 	}
 	if r.ID == "" {
 		r.ID = fmt.Sprint("r", s.named.Add(1))
 	}
 	st := &Stream{req: r, sched: s, tokens: make(chan Token, r.MaxTokens)}
+	st.rows.came = make(chan struct{}, 1)
 	st.stop = context.AfterFunc(ctx, func() { st.drop(context.Cause(ctx)) })
 	if !s.enqueue(st) {
 		st.stop()

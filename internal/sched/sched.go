@@ -152,6 +152,7 @@ type Scheduler struct {
 	oldest    int
 	crashed   error         // the panic of a step, which has closed the scheduler
 	wake      chan struct{} // capacity one: something changed since the loop last checked
+	read      chan struct{} // capacity one: a reader may have caught up
 	stopped   chan struct{} // closed when the loop has ended
 }
 
@@ -183,7 +184,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 	}
 	s := &Scheduler{
 		x: x, context: ec.Context, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between, tune: cfg.Tune, known: cfg.Remembered, intact: cfg.Intact,
-		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
+		wake: make(chan struct{}, 1), read: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	s.every, s.most = cmp.Or(cfg.SnapshotTokens, 256), max(0, cmp.Or(cfg.Snapshots, 4))
 	s.gap = gap{fixed: cfg.PromptRows, plain: make([]time.Duration, cfg.Slots+1), rows: gapRows}
@@ -245,15 +246,35 @@ func (s *Scheduler) loop() {
 // serve takes steps until the scheduler is closed; err is a panic of one.
 func (s *Scheduler) serve(idle <-chan time.Time) (err error) {
 	defer fault.Catch(&err)
-	for !s.isClosed() {
+	patience := time.NewTimer(IdleTick)
+	patience.Stop()
+	stuck := false
+	for due := true; !s.isClosed(); { // a pause: one between two steps, however often readers wake the loop
 		s.runCalls()
-		s.pause()
-		if s.turn() {
-			continue
+		if !s.readersFirst() {
+			if due {
+				s.pause()
+			}
+			if due = s.turn(); due {
+				continue
+			}
+		}
+		if now := s.stuck(); now && !stuck {
+			patience.Reset(IdleTick)
+			stuck = true
+		} else if !now {
+			stuck = false
 		}
 		select {
+		case <-s.read:
 		case <-s.wake:
+			due = true
 		case <-idle:
+			due = true
+		case <-patience.C:
+			if stuck = false; s.stuck() {
+				s.giveUp()
+			}
 		}
 	}
 	return nil

@@ -19,6 +19,8 @@ type slot struct {
 	limit   sample.Constraint // of the sampler's tokens; nil = none
 	ahead   *ahead            // looks what limit allows; nil = no request of the slot had one yet
 	late    late
+	held    bool   // its reader is behind: no rows in the step that is filled
+	read    bool   // all rows were computed: it ends once they are read
 	began   uint64 // admission count: the largest is the youngest
 	rank    int64  // of the request: those with larger ones are preempted first
 	forkAt  int    // another request goes on from this position; 0 = none
@@ -78,15 +80,16 @@ func (s *Scheduler) begin(st *Stream) error {
 	st.cached = sl.done
 	st.slot, sl.by = sl.id+1, r.ID
 	sl.st, sl.sampler, sl.limit, sl.span, sl.parked = st, sampler, limit, r.span(), false
-	sl.want = len(r.Prompt) - 1
+	sl.want, sl.read = len(r.Prompt)-1, false
 	if r.All {
 		sl.want = 0
 	}
+	sl.want = max(sl.want, st.want)
 	// With capacity for the whole span, decoding does not allocate.
 	if cap(sl.tokens) < sl.span {
 		sl.tokens = make([]int32, 0, sl.span)
 	}
-	sl.tokens = append(sl.tokens[:0], r.Prompt...)
+	sl.tokens = append(append(sl.tokens[:0], r.Prompt...), r.Forced[:st.fed]...)
 	sl.setImages(r.Images)
 	for i, x := range sl.states {
 		if !s.pools[i].Persistent() {

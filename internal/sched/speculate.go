@@ -150,7 +150,7 @@ func (s *Scheduler) draft(rows, logits int) {
 	for _, sl := range s.slots {
 		sl.draft.drop()
 		switch {
-		case sl.idle() || sl.parked || sl.late.waits:
+		case sl.idle() || sl.parked || sl.late.waits || sl.held:
 		case sl.left() > 1:
 			reading = true
 		case sl.draft.looks:

@@ -15,6 +15,7 @@ import (
 // nothing to compute.
 func (s *Scheduler) turn() bool {
 	s.dropCancelled()
+	s.finishRead()
 	s.catchUp()
 	s.admit()
 	if !s.fill() {
@@ -109,8 +110,9 @@ func (s *Scheduler) fill() bool {
 		if s.ended {
 			s.resume(sl) // the finished request's pages are available now
 		}
+		sl.held = !sl.idle() && (sl.read || sl.st.behind())
 		switch {
-		case sl.idle() || sl.parked || sl.late.waits:
+		case sl.idle() || sl.parked || sl.late.waits || sl.held:
 		case sl.left() == 1:
 			rows, logits = rows-1, logits-1
 			s.answers++
@@ -137,7 +139,7 @@ func (s *Scheduler) fill() bool {
 func (s *Scheduler) share(rows, logits int) {
 	oldest := true
 	for _, sl := range s.slots {
-		if sl.idle() {
+		if sl.idle() || sl.held { // the pages of one whose reader is behind may be taken
 			continue
 		}
 		if !sl.parked && !sl.late.waits {
@@ -231,6 +233,9 @@ func (sl *slot) take(token int, logits []float32) {
 	if r.OnLogits != nil {
 		r.OnLogits(token, logits)
 	}
+	if r.Rows && (r.All || token == len(r.Prompt)+len(r.Forced)-1) {
+		sl.st.rows.add(token, logits)
+	}
 	if token != len(sl.tokens)-1 {
 		return
 	}
@@ -238,6 +243,9 @@ func (sl *slot) take(token int, logits []float32) {
 	switch {
 	case made < len(r.Forced):
 		sl.tokens = append(sl.tokens, r.Forced[made])
+		return
+	case r.Rows:
+		sl.read = true
 		return
 	case sl.sampler == nil:
 		sl.finish(FinishLength, nil)
