@@ -246,7 +246,7 @@ type LogitsOptions struct {
 // to choose tokens by a method that [Sampling] does not have.
 //
 // Rows are copied. A vocabulary of 128,000 tokens takes 512 kB a row, so for All
-// of a long text prefer [Model.EachLogits], which keeps one row at a time.
+// of a long text prefer [Model.EachLogits], which keeps the rows of one step at a time.
 func (m *Model) Logits(ctx context.Context, tokens []int32, o LogitsOptions) ([][]float32, error) {
 	var rows [][]float32
 	err := m.EachLogits(ctx, tokens, o, func(_ int, logits []float32) {
