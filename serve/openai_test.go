@@ -467,7 +467,9 @@ func TestToolChoice(t *testing.T) {
 				calls, _ := c.(map[string]any)["delta"].(map[string]any)["tool_calls"].([]any)
 				for _, part := range calls {
 					more, _ := part.(map[string]any)["function"].(map[string]any)["arguments"].(string)
-					arguments += more
+					if arguments += more; part.(map[string]any)["id"] != nil && more != "" {
+						t.Errorf("%s: a call begins with the arguments %q", choice, more)
+					}
 				}
 			}
 		}

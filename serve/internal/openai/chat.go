@@ -248,11 +248,23 @@ func (s *chatStream) take(i int, d delta) error {
 		if d.text != "" || d.probs != nil {
 			out.Content = &d.text
 		}
+		rest := ""
 		if d.call != nil {
-			out.ToolCalls = []call{*d.call}
+			first := *d.call
+			if first.Function.Name != "" { // clients begin a call with its name, and add what follows
+				rest, first.Function.Arguments = first.Function.Arguments, ""
+			}
+			out.ToolCalls = []call{first}
 		}
 		if err := s.send(chatChoice{Index: i, Delta: out, LogProbs: d.probs}); err != nil {
 			return err
+		}
+		if rest != "" {
+			more := call{Index: d.call.Index}
+			more.Function.Arguments = rest
+			if err := s.send(chatChoice{Index: i, Delta: &said{ToolCalls: []call{more}}}); err != nil {
+				return err
+			}
 		}
 	}
 	if d.finish != "" {
