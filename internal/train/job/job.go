@@ -46,8 +46,9 @@ type Subject struct {
 	Heldout      int    `json:"heldout"`
 	Threads      int    `json:"threads"`
 	Out          string `json:"out"`
-	Memory       string `json:"memory,omitempty"` // what of the run is in memory, if not all is
-	Goals        string `json:"goals,omitempty"`  // what an encoder learns
+	Memory       string `json:"memory,omitempty"`  // what of the run is in memory, if not all is
+	Goals        string `json:"goals,omitempty"`   // what an encoder learns
+	Warning      string `json:"warning,omitempty"` // about the folder that is trained on
 }
 
 // A Report is the result of a job.
@@ -129,7 +130,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		all, trained := m.Size()
 		o.Started(Subject{
 			Architecture: architecture(r, m), Parameters: all, Trained: trained, Vocabulary: t.Tokenizer.VocabSize(),
-			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.Line(), Goals: set.Goals(),
+			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.Line(), Goals: set.Goals(), Warning: warning(m),
 		})
 	}
 	if err := write(out, small); err != nil {
@@ -164,6 +165,14 @@ func architecture(r *recipe.Recipe, m fit.Model) string {
 		return f.Family()
 	}
 	return r.Model.Architecture
+}
+
+// warning returns what a user should know of the model that is trained on.
+func warning(m fit.Model) string {
+	if w, ok := m.(interface{ Warning() string }); ok {
+		return w.Warning()
+	}
+	return ""
 }
 
 // memoryFile holds the line about what of a run is in memory.
