@@ -255,3 +255,25 @@ func TestResumedRecipe(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftoversOfKilled: a training removes what a killed one left of files that it was
+// writing, as soon as it begins.
+func TestLeftoversOfKilled(t *testing.T) {
+	config := prepare(t)
+	out := filepath.Join(t.TempDir(), "out")
+	left := filepath.Join(out, ".model.safetensors.tmp-0000beef")
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(left, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop() // before the model is written, which would remove it, too
+	if text, err := execute(ctx, config, "--out", out); err == nil {
+		t.Fatal(text)
+	}
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", left, err)
+	}
+}

@@ -81,6 +81,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	durable.RemoveEnded(out)
 	threads := r.Train.Threads
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
