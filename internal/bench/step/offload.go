@@ -106,7 +106,7 @@ func run(ctx context.Context, c OffloadConfig, dir string) (*OffloadReport, erro
 	if err != nil {
 		return nil, err
 	}
-	inFiles, err := offload.Create(dir, p.layers, cfg, p.initial)
+	inFiles, err := offload.Create(ctx, dir, p.layers, cfg, p.initial)
 	if err != nil {
 		return nil, err
 	}
