@@ -277,3 +277,32 @@ func TestLeftoversOfKilled(t *testing.T) {
 		t.Errorf("%s is still there: %v", left, err)
 	}
 }
+
+// TestTrainIntoLinks: files that a training gives their names replace links, which a
+// folder from elsewhere may have, and nothing is written to what they point to.
+func TestTrainIntoLinks(t *testing.T) {
+	config := prepare(t)
+	out, victim := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "victim")
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tokenizer.json", "config.json", "model.safetensors", "loss.png"} {
+		if err := os.Symlink(victim, filepath.Join(out, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	if text, err := execute(t.Context(), config, "--out", out, "--steps", "4"); err != nil {
+		t.Fatal(text, err)
+	}
+	if b, err := os.ReadFile(victim); string(b) != "precious" {
+		t.Errorf("a file outside of the folder was written: %.20q, %v", b, err)
+	}
+	for _, name := range []string{"tokenizer.json", "config.json", "model.safetensors", "loss.png"} {
+		if st, err := os.Lstat(filepath.Join(out, name)); err != nil || !st.Mode().IsRegular() {
+			t.Errorf("%s: %v, %v", name, st, err)
+		}
+	}
+}

@@ -155,7 +155,7 @@ func (r *run) pause(ctx context.Context, batches int, loss float64) error {
 		return err
 	}
 	was := interrupted{Step: r.place.Step, Batches: batches, Of: r.cfg.Accumulate, Groups: n, Loss: loss}
-	err = durable.WriteFileIn(r.cfg.FS, r.path2(interruptedName), func(w io.Writer) error { return json.NewEncoder(w).Encode(&was) })
+	err = durable.ReplaceIn(r.cfg.FS, r.path2(interruptedName), func(w io.Writer) error { return json.NewEncoder(w).Encode(&was) })
 	return errors.Join(err, errPaused)
 }
 

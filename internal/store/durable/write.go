@@ -46,6 +46,11 @@ func Replace(path string, write func(io.Writer) error) error {
 	return ReplaceAt(nil, path, buffered(write))
 }
 
+// ReplaceIn is [Replace] in a file system.
+func ReplaceIn(fsys FS, path string, write func(io.Writer) error) error {
+	return ReplaceAt(fsys, path, buffered(write))
+}
+
 // ReplaceAt is [Replace] in a file system, for formats whose header is written last.
 func ReplaceAt(fsys FS, path string, write func(File) error) error {
 	return writeFile(fsys, path, write, nil, itself)

@@ -198,7 +198,7 @@ func finish(rep *Report, m fit.Model) error {
 	if err := m.Export(rep.Out); err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(rep.Out, "loss.png"), func(w io.Writer) error { return train.PlotPNG(w, Lines(rep.Metrics)) })
+	return durable.Replace(filepath.Join(rep.Out, "loss.png"), func(w io.Writer) error { return train.PlotPNG(w, Lines(rep.Metrics)) })
 }
 
 // Lines returns the curves of a log: the training loss and the held-out loss.
@@ -250,7 +250,7 @@ func write(dir string, fs files) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			return err
 		}
-		err := durable.WriteFile(path, func(w io.Writer) error {
+		err := durable.Replace(path, func(w io.Writer) error {
 			_, err := w.Write(fs[name])
 			return err
 		})

@@ -280,7 +280,7 @@ func (s *State) replace(j *journal) error {
 	if err := s.cfg.FS.SyncDir(s.dir); err != nil { // makes the names of the new versions durable
 		return err
 	}
-	err := durable.WriteFileIn(s.cfg.FS, s.path(journalName), func(w io.Writer) error {
+	err := durable.ReplaceIn(s.cfg.FS, s.path(journalName), func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -329,7 +329,7 @@ func (m *Model) Export(dir string) (err error) {
 	if err := file.WriteWeights(nil, dir, map[string]string{"format": "pt"}, sources); err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(dir, "config.json"), func(w io.Writer) error {
+	return durable.Replace(filepath.Join(dir, "config.json"), func(w io.Writer) error {
 		_, err := w.Write(m.config)
 		return err
 	})
