@@ -306,3 +306,28 @@ func TestTrainIntoLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestModelThatCannotBeWritten: a training whose model cannot be written at the end says
+// where it is kept, and --resume writes it without another step.
+func TestModelThatCannotBeWritten(t *testing.T) {
+	config := prepare(t)
+	out := filepath.Join(t.TempDir(), "out")
+	model := filepath.Join(out, "model.safetensors")
+	if err := os.MkdirAll(filepath.Join(model, "in the way"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{config, "--out", out, "--steps", "4"}
+	if _, err := execute(t.Context(), args...); err == nil || !strings.Contains(err.Error(), "is kept in") || !strings.Contains(err.Error(), "--resume") {
+		t.Fatalf("%v, want where the model is", err)
+	}
+	if err := os.RemoveAll(model); err != nil {
+		t.Fatal(err)
+	}
+	text, err := execute(t.Context(), append(args, "--resume")...)
+	if err != nil {
+		t.Fatal(text, err)
+	}
+	if st, err := os.Stat(model); err != nil || st.Size() == 0 {
+		t.Errorf("%v, %v", st, err)
+	}
+}

@@ -195,8 +195,8 @@ type adapter interface {
 
 // finish writes the results of a completed run.
 func finish(rep *Report, m fit.Model) error {
-	if err := m.Export(rep.Out); err != nil {
-		return err
+	if err := m.Export(rep.Out); err != nil { // the last step has been saved
+		return fmt.Errorf("%w; the trained model is kept in the snapshots or the state of %s: make room and go on with --resume, which writes it", err, rep.Out)
 	}
 	return durable.Replace(filepath.Join(rep.Out, "loss.png"), func(w io.Writer) error { return train.PlotPNG(w, Lines(rep.Metrics)) })
 }
