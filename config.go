@@ -30,7 +30,7 @@ import (
 //
 // Fields about threads, batches, packing, budget and placement do not change
 // results. CacheType and Precise do, as they round differently, and so do
-// Adapter and ConfigFile.
+// Adapter, ConfigFile and GPTQZeros.
 type Config struct {
 	// Context is the maximum number of tokens of a sequence, prompt and answer
 	// together. 0 = what the model was made for, at most 4096. A longer context
@@ -146,6 +146,12 @@ type Config struct {
 	// ConfigFile is the name of the configuration in a Hugging Face folder.
 	// "" = config.json.
 	ConfigFile string
+	// GPTQZeros is the version of the zero points of a folder that GPTQ quantized: "v1"
+	// (stored less one) or "v2". Symmetric digits tell it, and folders say it in
+	// checkpoint_format, some of them wrongly: where nothing tells whether that is right,
+	// Logger is warned and [Streaming].Notes says so. A model without GPTQ digits is an
+	// error. "" = what the digits tell, or else the folder.
+	GPTQZeros string
 	// Tower is the GGUF file with the model's image tower ("mmproj"). "" = the
 	// file beside the model whose name is the model's after "mmproj-", if any.
 	Tower string
@@ -247,6 +253,9 @@ func (c *Config) withDefaults() (Config, error) {
 	if _, _, err := d.early(); err != nil {
 		errs = append(errs, err)
 	}
+	if err := engine.CheckZeros(d.GPTQZeros); err != nil {
+		errs = append(errs, publish(err))
+	}
 	if d.Pooling != "" && !slices.Contains(compile.Pools, d.Pooling) {
 		errs = append(errs, &ConfigError{"Pooling", d.Pooling, "mean, cls, last or none"})
 	}
@@ -321,7 +330,7 @@ func (c *Config) engine() engine.Config {
 		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes, KeepBytes: c.KeepBytes, CacheDir: c.CacheDir, CacheDisk: c.CacheDisk,
 		Compile:  compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse, Pool: c.Pooling, Normalize: raw},
 		Adapters: adapterFiles(c.Adapters),
-		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "",
+		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "", GPTQZeros: c.GPTQZeros,
 		Speculate: speculate, Draft: draft, Early: early, EarlyLayers: layers,
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
 		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit,

@@ -142,6 +142,7 @@ type QuantizeOptions struct {
 	// "" = config.json.
 	ConfigFile string
 	Adapter    string // as in [Config]: the merged model is written
+	GPTQZeros  string // as in [Config]; what is not told is one of the Warnings
 	// Importance is a file that [MeasureImportance] or llama.cpp's imatrix wrote, in
 	// either of its formats: errors of columns are weighed by it. "" = none. It is
 	// used by block types but q8_0 and the ternary ones, whose values leave no choice.
@@ -183,9 +184,15 @@ func quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeR
 	if o.Threads <= 0 {
 		o.Threads = cpu.Threads()
 	}
-	d, err := engine.OpenFiles(in, o.ConfigFile)
+	if err := engine.CheckZeros(o.GPTQZeros); err != nil {
+		return QuantizeReport{}, publish(err)
+	}
+	d, err := engine.OpenFiles(in, o.ConfigFile, file.GPTQZeros(o.GPTQZeros))
 	if err != nil {
 		return QuantizeReport{}, err
+	}
+	if err := engine.AskedZeros(d, o.GPTQZeros); err != nil {
+		return QuantizeReport{}, errors.Join(publish(err), d.Close())
 	}
 	unmerge, err := lora.Load(d, o.Adapter)
 	if err != nil {
@@ -206,6 +213,9 @@ func quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeR
 	q := QuantizeReport{
 		Arch: r.Arch, Mix: Mix(r.Mix), Tensors: r.Tensors, Copied: r.Copied,
 		SourceBytes: r.SourceBytes, TensorBytes: r.TensorBytes, FileBytes: r.FileBytes, Warnings: r.Warnings,
+	}
+	if line := d.UntoldZeros(); line != "" {
+		q.Warnings = append(q.Warnings, line)
 	}
 	for _, t := range r.Types {
 		q.Types = append(q.Types, TypeTotals(t))

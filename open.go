@@ -85,7 +85,7 @@ func open(ctx context.Context, path string, c *Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.OpenFiles(path, cfg.ConfigFile, file.Tower(cfg.Tower), file.Copied(cfg.NoMmap))
+	files, err := engine.OpenFiles(path, cfg.ConfigFile, file.Tower(cfg.Tower), file.Copied(cfg.NoMmap), file.GPTQZeros(cfg.GPTQZeros))
 	if err != nil {
 		return nil, errors.Join(err, observer.Close())
 	}

@@ -3,6 +3,7 @@ package atenia_test
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -79,22 +80,102 @@ func TestPackedFolders(t *testing.T) {
 // TestZeroPointsTold: a folder that says "gptq" and has zero points of the second
 // version gives the logits of the first one: symmetric digits tell which they are.
 func TestZeroPointsTold(t *testing.T) {
-	const from = "internal/model/packed/testdata/gptq4"
-	logits := func(folder string) [][]float32 {
-		t.Helper()
-		m, err := atenia.Open(t.Context(), folder, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		rows, err := m.Logits(t.Context(), []int32{1, 2, 3, 4, 5}, atenia.LogitsOptions{All: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return rows
+	dir := zeroPoints2(t, "gptq4")
+	if got := zeroLogits(t, dir, atenia.Config{}); !slices.EqualFunc(got, zeroLogits(t, packedFolder("gptq4"), atenia.Config{}), slices.Equal) {
+		t.Error("other logits")
 	}
+	if got := zeroLogits(t, dir, atenia.Config{GPTQZeros: "v1"}); slices.EqualFunc(got, zeroLogits(t, packedFolder("gptq4"), atenia.Config{}), slices.Equal) {
+		t.Error("the digits won over Config.GPTQZeros")
+	}
+}
+
+// TestZeroPointsUntold: digits that are not symmetric do not tell it. The model says so,
+// and obeys GPTQZeros; weights that were packed, and keys and values that were kept, with
+// other zero points are not used.
+func TestZeroPointsUntold(t *testing.T) {
+	dir := zeroPoints2(t, "gptq4_asym")
+	want := zeroLogits(t, packedFolder("gptq4_asym"), atenia.Config{})
+	disk := atenia.Config{Pack: "disk"}
+	if got := zeroLogits(t, dir, disk); slices.EqualFunc(got, want, slices.Equal) {
+		t.Fatal("the zero points do not matter")
+	}
+	for _, c := range []atenia.Config{{GPTQZeros: "v2"}, {GPTQZeros: "v2", Pack: "disk"}} {
+		if got := zeroLogits(t, dir, c); !slices.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("%q, pack %q: other logits", c.GPTQZeros, c.Pack)
+		}
+	}
+	for version, line := range map[string]string{"": "try --gptq-zeros v2", "v1": "", "v2": ""} {
+		m, err := atenia.Open(t.Context(), dir, &atenia.Config{GPTQZeros: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(m.Streaming().Notes, "\n"); (got == "") != (line == "") || !strings.Contains(got, line) {
+			t.Errorf("%q: notes %q, want %q", version, got, line)
+		}
+		m.Close()
+	}
+	kept := t.TempDir()
+	for i, version := range []string{"v1", "v1", "v2"} {
+		m, err := atenia.Open(t.Context(), dir, &atenia.Config{GPTQZeros: version, Checkpoint: kept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _ := m.Checkpoint()
+		if want := i == 1; (r.Sequences > 0) != want {
+			t.Errorf("opening %d, %s: %d sequences are continued, want some: %v", i, version, r.Sequences, want)
+		}
+		for _, err := range m.Generate(t.Context(), atenia.Prompt{Tokens: slices.Repeat([]int32{1, 2, 3}, 20), Options: atenia.Options{MaxTokens: 2}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestZeroPointsOfOthers: a model without GPTQ digits has no such zero points.
+func TestZeroPointsOfOthers(t *testing.T) {
+	for path, want := range map[string]string{"": "GGUF", packedFolder("awq"): "awq", packedFolder("gptq4"): ""} {
+		_, planned := atenia.OpenPlan(path, &atenia.Config{GPTQZeros: "v2"})
+		m, opened := atenia.Open(t.Context(), path, &atenia.Config{GPTQZeros: "v2"})
+		if opened == nil {
+			m.Close()
+		}
+		_, written := atenia.Quantize(t.Context(), path, filepath.Join(t.TempDir(), "q.gguf"), atenia.QuantizeOptions{GPTQZeros: "v2"})
+		for _, err := range []error{planned, opened, written} {
+			bad, is := errors.AsType[*atenia.ConfigError](err)
+			if is != (want != "") || is && (bad.Field != "GPTQZeros" || !strings.Contains(err.Error(), want)) || !is && err != nil {
+				t.Errorf("%s: %v, want %q", path, err, want)
+			}
+		}
+	}
+}
+
+func packedFolder(name string) string { return "internal/model/packed/testdata/" + name }
+
+// zeroLogits returns logits of the model in a folder.
+func zeroLogits(t *testing.T, folder string, c atenia.Config) [][]float32 {
+	t.Helper()
+	m, err := atenia.Open(t.Context(), folder, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	rows, err := m.Logits(t.Context(), []int32{1, 2, 3, 4, 5}, atenia.LogitsOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// zeroPoints2 copies a folder of 4-bit digits whose zero points are stored less one, and
+// stores them as they are without a word in the configuration.
+func zeroPoints2(t *testing.T, name string) string {
+	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(packedFolder(name))); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "model.safetensors")
@@ -113,10 +194,7 @@ func TestZeroPointsTold(t *testing.T) {
 	for name, x := range header {
 		if strings.HasSuffix(name, ".qzeros") {
 			for i := 8 + n + x.Offsets[0]; i < 8+n+x.Offsets[1]; i++ {
-				if b[i] != 0x77 {
-					t.Fatalf("%s: %#x, want 7 for 8", name, b[i])
-				}
-				b[i] = 0x88
+				b[i] = (b[i]>>4+1)<<4 | (b[i]+1)&15 // modulo 16, both
 				changed++
 			}
 		}
@@ -124,7 +202,5 @@ func TestZeroPointsTold(t *testing.T) {
 	if err := os.WriteFile(path, b, 0o600); err != nil || changed == 0 {
 		t.Fatal(err, changed)
 	}
-	if got := logits(dir); !slices.EqualFunc(got, logits(from), slices.Equal) {
-		t.Error("other logits")
-	}
+	return dir
 }

@@ -29,7 +29,8 @@ type TrainRecipe struct {
 // TrainModel says which parameters are trained.
 type TrainModel struct {
 	Architecture string  // "llama" or "mag", made from nothing; "" = llama
-	From         string  // folder of a model to continue from; then no other field is used
+	From         string  // folder of a model to continue from; then GPTQZeros is the only other field that is used
+	GPTQZeros    string  // as in [Config], of From
 	Hidden       int     // width; 0 = 256
 	Layers       int     // blocks; 0 = 4
 	Heads        int     // of attention; 0 = Hidden / 64, at least 1
@@ -229,6 +230,8 @@ type TrainSubject struct {
 	// Goals says what an encoder learns: "vectors" of texts that belong together,
 	// "scores" of pairs, or "labels". "" is the next token.
 	Goals string `json:"goals,omitempty"`
+	// Warning is what to know of the folder that is trained on: see [Config].GPTQZeros.
+	Warning string `json:"warning,omitempty"`
 }
 
 // A TrainEvent reports a step of a run to [TrainOptions].Watch.

@@ -19,7 +19,7 @@ const (
 
 // keep writes the points so far.
 func (t *Trained) keep(dir string) error {
-	err := durable.WriteFile(filepath.Join(dir, CurveFile), func(w io.Writer) error {
+	err := durable.Replace(filepath.Join(dir, CurveFile), func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		for _, p := range t.Points {
 			if err := e.Encode(p); err != nil {
@@ -31,7 +31,7 @@ func (t *Trained) keep(dir string) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(dir, PlotFile), func(w io.Writer) error { return school.Plot(w, t.lines(), t.Floor) })
+	return durable.Replace(filepath.Join(dir, PlotFile), func(w io.Writer) error { return school.Plot(w, t.lines(), t.Floor) })
 }
 
 // lines are the curves by model, in the order in which models came.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"atenia"
 	"atenia/internal/bench/peer"
 	"atenia/internal/cli/command"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )
@@ -87,11 +87,11 @@ type copyOf struct {
 }
 
 func (b *policyBench) run(ctx context.Context, path string) (r *policyResult, err error) {
-	dir, err := os.MkdirTemp("", "atenia-policy")
+	dir, remove, err := durable.TempDir("", "atenia-policy-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	r = &policyResult{}
 	if err := b.phases(ctx, path, dir, r); err != nil {
 		return nil, err

@@ -76,6 +76,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--language":          free,
 		"transcribe --prompt": free,
 		"--gpu":               among("auto", "true", "false"),
+		"--gptq-zeros":        among("v1", "v2"),
 		"--gpu-available":     among("true", "false"),
 		"--kv-type":           among("f32", "f16", "q8_0"),
 		"--loss":              among("sum", "energy", "mse"),

@@ -179,7 +179,7 @@ func (e *evaluation) compare(ctx context.Context, original, quantized string, o 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	e.options.Against, err = atenia.Open(ctx, original, &atenia.Config{Threads: o.Threads, ConfigFile: o.ConfigFile, Adapter: o.Adapter})
+	e.options.Against, err = atenia.Open(ctx, original, &atenia.Config{Threads: o.Threads, ConfigFile: o.ConfigFile, Adapter: o.Adapter, GPTQZeros: o.GPTQZeros})
 	if err != nil {
 		return nil, err
 	}

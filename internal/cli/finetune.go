@@ -59,6 +59,7 @@ func finetuneCommand(env *command.Env) *cobra.Command {
 	f.BoolVar(&a.resume, "resume", false, "continue from the newest snapshot in the folder, or start if there is none")
 	f.BoolVar(&a.overwrite, "overwrite", false, "start over even if the folder holds a run")
 	a.memoryFlags(f)
+	gptqZeros(f, &r.Model.GPTQZeros)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if full && (f.Changed("lora") || r.LoRA.Merge) {
 			return command.Usagef("--full trains no adapter: it excludes --lora and --merge")

@@ -49,7 +49,13 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run without fused instructions")
 	f.StringVar(&m.cfg.Adapter, "lora", "", "merge the LoRA adapter in the folder `DIR` into the weights")
 	f.StringVar(&m.cfg.Tower, "mmproj", "", "read the image tower of a GGUF model from `FILE` (default: the file named mmproj- and the model's name, if there is one)")
+	gptqZeros(f, &m.cfg.GPTQZeros)
 	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
+}
+
+// gptqZeros adds the flag that says how zero points are read.
+func gptqZeros(f *pflag.FlagSet, to *string) {
+	f.StringVar(to, "gptq-zeros", "", "`VERSION` of the zero points of a GPTQ folder: v1 (stored less one) or v2 (default: what digits and folder tell)")
 }
 
 // registerRunning adds the flags of commands that run the model.
@@ -150,7 +156,7 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 	s := model.Streaming()
 	m.told = len(s.Notes)
 	for _, line := range s.Notes {
-		if s.Automatic {
+		if s.Automatic && strings.Contains(line, "streamed from disk") {
 			line += "; --no-stream maps it instead"
 		}
 		fmt.Fprintf(errw, "atenia: %s\n", line)

@@ -58,6 +58,7 @@ func (a *app) quantize() *cobra.Command {
 	c.Flags().StringVar(&o.Adapter, "lora", "", "merge the LoRA adapter in the folder `DIR` first")
 	c.Flags().StringVar(&o.Importance, "imatrix", "", "weigh errors by the importance matrix in `FILE`, from \"atenia imatrix\" or llama.cpp")
 	c.Flags().StringVar(&eval, "eval", "", "measure perplexity and KL divergence from the original on the text in `FILE`")
+	gptqZeros(c.Flags(), &o.GPTQZeros)
 	c.Flags().StringVar(&o.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var err error

@@ -42,26 +42,30 @@ func (i *interruption) end(errw io.Writer) int {
 }
 
 // untilSignal returns a context that Ctrl-C and SIGTERM cancel, with an
-// [interruption] as its cause. While talking reports true, Ctrl-C is left to
-// the command.
+// [interruption] as its cause. A further one ends the process at once: files are written
+// so that a kill loses nothing. While talking reports true, Ctrl-C is left to the command.
 func untilSignal(talking func() bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2)
+	signals, over := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		for {
 			select {
 			case s := <-signals:
-				if s != os.Interrupt || !talking() {
-					cancel(&interruption{s})
+				switch i := (&interruption{s}); {
+				case ctx.Err() != nil:
+					os.Exit(i.end(os.Stderr))
+				case s != os.Interrupt || !talking():
+					cancel(i)
 				}
-			case <-ctx.Done():
+			case <-over:
 				return
 			}
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
+		close(over)
 		cancel(nil)
 	}
 }

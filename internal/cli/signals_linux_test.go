@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"atenia/internal/await"
+	"atenia/internal/store/durable"
 )
 
 // program starts this test as the command line, see [TestMain].
@@ -175,5 +176,43 @@ func TestTerminalSignal(t *testing.T) {
 		if err != nil || state.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG) != unix.ICANON|unix.ECHO|unix.ISIG {
 			t.Errorf("%v: the terminal is left raw: %+v (%v)", signal, state, err)
 		}
+	}
+}
+
+// TestSecondSignal: a patient command that does not return after a signal, here because it
+// waits for a folder that another process trains in, ends at the second.
+func TestSecondSignal(t *testing.T) {
+	config := prepare(t)
+	out := filepath.Join(t.TempDir(), "out")
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	release, err := durable.Lock(filepath.Join(out, ".lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	cmd := program(t, "train", config, "--out", out)
+	var errw bytes.Buffer
+	cmd.Stderr = &errw
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waits := fmt.Sprintf("-> FLOCK  ADVISORY  WRITE %d ", cmd.Process.Pid)
+	await.Until(t, "a training that waits for the folder", func() bool {
+		b, err := os.ReadFile("/proc/locks")
+		if err != nil {
+			t.Skip(err)
+		}
+		return strings.Contains(string(b), waits)
+	})
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 && code != 143 || !strings.HasPrefix(errw.String(), "atenia: ") {
+		t.Errorf("exit %d, %q", code, errw.String())
 	}
 }

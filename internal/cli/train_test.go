@@ -255,3 +255,79 @@ func TestResumedRecipe(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftoversOfKilled: a training removes what a killed one left of files that it was
+// writing, as soon as it begins.
+func TestLeftoversOfKilled(t *testing.T) {
+	config := prepare(t)
+	out := filepath.Join(t.TempDir(), "out")
+	left := filepath.Join(out, ".model.safetensors.tmp-0000beef")
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(left, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop() // before the model is written, which would remove it, too
+	if text, err := execute(ctx, config, "--out", out); err == nil {
+		t.Fatal(text)
+	}
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", left, err)
+	}
+}
+
+// TestTrainIntoLinks: files that a training gives their names replace links, which a
+// folder from elsewhere may have, and nothing is written to what they point to.
+func TestTrainIntoLinks(t *testing.T) {
+	config := prepare(t)
+	out, victim := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "victim")
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tokenizer.json", "config.json", "model.safetensors", "loss.png"} {
+		if err := os.Symlink(victim, filepath.Join(out, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	if text, err := execute(t.Context(), config, "--out", out, "--steps", "4"); err != nil {
+		t.Fatal(text, err)
+	}
+	if b, err := os.ReadFile(victim); string(b) != "precious" {
+		t.Errorf("a file outside of the folder was written: %.20q, %v", b, err)
+	}
+	for _, name := range []string{"tokenizer.json", "config.json", "model.safetensors", "loss.png"} {
+		if st, err := os.Lstat(filepath.Join(out, name)); err != nil || !st.Mode().IsRegular() {
+			t.Errorf("%s: %v, %v", name, st, err)
+		}
+	}
+}
+
+// TestModelThatCannotBeWritten: a training whose model cannot be written at the end says
+// where it is kept, and --resume writes it without another step.
+func TestModelThatCannotBeWritten(t *testing.T) {
+	config := prepare(t)
+	out := filepath.Join(t.TempDir(), "out")
+	model := filepath.Join(out, "model.safetensors")
+	if err := os.MkdirAll(filepath.Join(model, "in the way"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{config, "--out", out, "--steps", "4"}
+	if _, err := execute(t.Context(), args...); err == nil || !strings.Contains(err.Error(), "is kept in") || !strings.Contains(err.Error(), "--resume") {
+		t.Fatalf("%v, want where the model is", err)
+	}
+	if err := os.RemoveAll(model); err != nil {
+		t.Fatal(err)
+	}
+	text, err := execute(t.Context(), append(args, "--resume")...)
+	if err != nil {
+		t.Fatal(text, err)
+	}
+	if st, err := os.Stat(model); err != nil || st.Size() == 0 {
+		t.Errorf("%v, %v", st, err)
+	}
+}

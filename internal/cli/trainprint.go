@@ -32,6 +32,9 @@ func (p *printer) started(s atenia.TrainSubject) {
 	if s.Memory != "" {
 		fmt.Fprintln(p.env.Out, "memory:", s.Memory)
 	}
+	if s.Warning != "" {
+		fmt.Fprintln(p.env.Err, "atenia: warning:", s.Warning)
+	}
 }
 
 // step shows a step. Lines of evaluations stay, the others are drawn over each

@@ -47,6 +47,7 @@ type Config struct {
 	NoMap         bool // the files were read into memory, where their weights stay
 
 	Checkpoint string   // folder; "" = none
+	GPTQZeros  string   // version of zero points that is asked for; "" = what digits and folder tell
 	Sources    []string // files beside the model's that weights were made from
 
 	Verify, Strict, Precise bool

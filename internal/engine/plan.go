@@ -72,6 +72,7 @@ type Plan struct {
 	files     pack.Disk // where other forms of the weights may be kept
 	footprint *Footprint
 	account   *ledger.Account // of all that the model takes
+	zeros     string          // how zero points of GPTQ digits are read, for stateKey; "" = there are none
 	program   int64           // bytes of the process beside tensors; 0 = not measured
 	needed    int64           // bytes of all, if they do not fit and nobody set a budget; else 0
 	effective *Config         // within what there is; nil before the model is opened
@@ -94,6 +95,9 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 	}
 	path := Display(PathOf(d))
 	p := &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}
+	if err := p.readZeros(d); err != nil {
+		return nil, err
+	}
 	p.files = p.packFiles(d)
 	if err := p.readAdapters(); err != nil {
 		return nil, err

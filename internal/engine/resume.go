@@ -129,7 +129,7 @@ func (p *Plan) openCheckpoint(ctx context.Context, d *file.Description, rec repl
 // stateKey is what cached keys and values depend on beside the model's files.
 func (p *Plan) stateKey() (string, error) {
 	id, err := p.Model.Plans.ID()
-	return fmt.Sprintf("v1 %s precise=%t", id, p.Config.Precise), err
+	return fmt.Sprintf("v1 %s precise=%t%s", id, p.Config.Precise, p.zeros), err
 }
 
 // restore registers what the checkpoint has and plans the warm start.

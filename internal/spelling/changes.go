@@ -17,11 +17,12 @@ func Changes(was, now map[string]string) string {
 		a, had := was[k]
 		b, has := now[k]
 		switch {
+		case a == b: // what is not there is as what is empty: it may be new
 		case !had:
 			out = append(out, fmt.Sprintf("%s is %s and was not there", k, b))
 		case !has:
 			out = append(out, fmt.Sprintf("%s is not there and was %s", k, a))
-		case a != b:
+		default:
 			out = append(out, fmt.Sprintf("%s is %s and was %s", k, b, a))
 		}
 	}

@@ -72,7 +72,7 @@ func openLog(fsys durable.FS, path string, step int) (*logFile, error) {
 			return nil, err
 		}
 	}
-	err = durable.WriteFileIn(fsys, path, func(w io.Writer) error {
+	err = durable.ReplaceIn(fsys, path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		for _, m := range ms {
 			eval, accuracy := m.Eval, m.Accuracy

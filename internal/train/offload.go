@@ -44,7 +44,7 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 		most = max(most, g.Elements)
 	}
 	o.buf = make([]float32, most)
-	err := r.openState(o, func(layer, offset int, dst []float32) error {
+	err := r.openState(ctx, o, func(layer, offset int, dst []float32) error {
 		o.groups[layer].copyTo(o.buf, func(p *Param) []float32 { return p.Value })
 		copy(dst, o.buf[offset:])
 		return nil
@@ -56,7 +56,7 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 }
 
 // openState opens the files of the groups, or creates them with first values.
-func (r *run) openState(o *offload, first files.Init) error {
+func (r *run) openState(ctx context.Context, o *offload, first files.Init) error {
 	layers := make([]files.Layer, len(o.groups))
 	for i, g := range o.groups {
 		layers[i] = g.Layer
@@ -85,7 +85,7 @@ func (r *run) openState(o *offload, first files.Init) error {
 				return err
 			}
 		}
-		if o.state, err = files.Create(dir, layers, cfg, first); err != nil {
+		if o.state, err = files.Create(ctx, dir, layers, cfg, first); err != nil {
 			return err
 		}
 	case err != nil:

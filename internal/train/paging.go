@@ -80,7 +80,7 @@ func (r *run) openPaged(ctx context.Context) error {
 	room := paged.Room{Account: r.cfg.Paging.Account}
 	var all paged.Floats // first values of a group
 	defer func() { all.Release() }()
-	err := r.openState(o, func(layer, offset int, dst []float32) (err error) {
+	err := r.openState(ctx, o, func(layer, offset int, dst []float32) (err error) {
 		if offset == 0 {
 			all.Release()
 			if all, err = room.Parameters(o.groups[layer].Elements); err != nil {
@@ -155,7 +155,7 @@ func (r *run) pause(ctx context.Context, batches int, loss float64) error {
 		return err
 	}
 	was := interrupted{Step: r.place.Step, Batches: batches, Of: r.cfg.Accumulate, Groups: n, Loss: loss}
-	err = durable.WriteFileIn(r.cfg.FS, r.path2(interruptedName), func(w io.Writer) error { return json.NewEncoder(w).Encode(&was) })
+	err = durable.ReplaceIn(r.cfg.FS, r.path2(interruptedName), func(w io.Writer) error { return json.NewEncoder(w).Encode(&was) })
 	return errors.Join(err, errPaused)
 }
 

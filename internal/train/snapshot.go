@@ -55,7 +55,7 @@ func WriteSnapshot(fsys durable.FS, path, note string, arrays []Array, blobs map
 		return err
 	}
 	notes := map[string]string{"format": format, "note": note, "sums": string(table), "check": check(note, string(table), views)}
-	return durable.WriteFileIn(fsys, path, func(w io.Writer) error { return file.EncodeSafetensors(w, notes, sources) })
+	return durable.ReplaceIn(fsys, path, func(w io.Writer) error { return file.EncodeSafetensors(w, notes, sources) })
 }
 
 type view struct {

@@ -11,6 +11,7 @@ import (
 
 	"atenia"
 	"atenia/internal/machine/cpu"
+	"atenia/internal/store/durable"
 )
 
 // A BudgetConfig configures [RunBudget].
@@ -46,11 +47,11 @@ func RunBudget(ctx context.Context, cfg BudgetConfig) (r *BudgetReport, err erro
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(cfg.Dir, "atenia-bench-train-")
+	dir, remove, err := durable.TempDir(cfg.Dir, "atenia-bench-train-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	text := filepath.Join(dir, "text.txt")
 	var b bytes.Buffer
 	for i := range 2 * cfg.Rows * cfg.Length {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"atenia"
 	"atenia/internal/kernel"
 	"atenia/internal/machine/cpu"
+	"atenia/internal/store/durable"
 	"atenia/internal/train/offload"
 	"atenia/tensor"
 )
@@ -91,12 +91,12 @@ func RunOffload(ctx context.Context, c OffloadConfig) (*OffloadReport, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(c.Dir, "atenia-train-")
+	dir, remove, err := durable.TempDir(c.Dir, "atenia-train-")
 	if err != nil {
 		return nil, err
 	}
 	r, err := run(ctx, c, dir)
-	return r, errors.Join(err, os.RemoveAll(dir))
+	return r, errors.Join(err, remove())
 }
 
 func run(ctx context.Context, c OffloadConfig, dir string) (*OffloadReport, error) {
@@ -106,7 +106,7 @@ func run(ctx context.Context, c OffloadConfig, dir string) (*OffloadReport, erro
 	if err != nil {
 		return nil, err
 	}
-	inFiles, err := offload.Create(dir, p.layers, cfg, p.initial)
+	inFiles, err := offload.Create(ctx, dir, p.layers, cfg, p.initial)
 	if err != nil {
 		return nil, err
 	}

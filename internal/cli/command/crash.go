@@ -47,7 +47,7 @@ func writeReport(dir, version string, args []string, p *fault.Panic) (string, er
 	}
 	now := time.Now().UTC()
 	name := filepath.Join(dir, fmt.Sprintf("crash-%s-%d.txt", now.Format("20060102T150405"), os.Getpid()))
-	return name, durable.WriteFile(name, func(w io.Writer) error {
+	return name, durable.Replace(name, func(w io.Writer) error {
 		fmt.Fprintf(w, "%s\n\n%stime     %s\ncommand  atenia %s\n\n%s\n",
 			p.Error(), version, now.Format(time.RFC3339), strings.Join(quoted(args), " "), p.Stack)
 		return nil

@@ -139,7 +139,7 @@ func (p profiles) keep(fsys durable.FS, path string, pr Profile) error {
 	}
 	list = append(list, pr)
 	slices.SortFunc(list, func(a, b Profile) int { return strings.Compare(a.Device, b.Device) })
-	return durable.WriteFileIn(fsys, path, func(w io.Writer) error {
+	return durable.ReplaceIn(fsys, path, func(w io.Writer) error {
 		_, err := w.Write(printProfiles(list))
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"atenia/internal/memory/arena"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/store/direct"
+	"atenia/internal/store/durable"
 )
 
 // SSDOptions configure [MeasureSSD]. The zero value takes three to five seconds
@@ -65,15 +66,14 @@ type SSDProfile struct {
 func MeasureSSD(ctx context.Context, dir string, o SSDOptions) (SSDProfile, error) {
 	o.complete()
 	m := &ssdMeasurement{SSDOptions: o, p: SSDProfile{Dir: dir}}
-	f, err := os.CreateTemp(dir, ".measure.tmp-")
+	f, remove, err := durable.TempFile(dir, ".measure.tmp-")
 	if err != nil {
 		return SSDProfile{}, fmt.Errorf("measure storage: %w", err)
 	}
-	err = errors.Join(m.write(ctx, f), f.Close())
-	if err == nil {
+	if err = m.write(ctx, f); err == nil {
 		err = m.read(ctx, f.Name())
 	}
-	if err := errors.Join(err, os.Remove(f.Name())); err != nil {
+	if err := errors.Join(err, remove()); err != nil {
 		return SSDProfile{}, fmt.Errorf("measure storage: %w", err)
 	}
 	return m.p, nil

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
@@ -176,7 +175,6 @@ func (c *Choice) make(ctx context.Context) (*File, error) {
 	for _, path := range c.c.Paths {
 		err := os.MkdirAll(filepath.Dir(path), 0o755)
 		if err == nil {
-			removeLeftovers(path)
 			err = Write(ctx, path, c.id(), c.all)
 		}
 		if ctx.Err() != nil {
@@ -188,17 +186,6 @@ func (c *Choice) make(ctx context.Context) (*File, error) {
 		c.Fault = errors.Join(c.Fault, err)
 	}
 	return nil, nil
-}
-
-// removeLeftovers removes what killed writers of a file left, unless it is so
-// new that they may still run.
-func removeLeftovers(path string) {
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*"))
-	for _, name := range found {
-		if st, err := os.Stat(name); err == nil && time.Since(st.ModTime()) > time.Hour {
-			_ = os.Remove(name)
-		}
-	}
 }
 
 // PathBeside returns the path of a coded file beside one of packed weights.

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
-	"time"
 
 	"atenia/internal/fault"
 	"atenia/internal/kernel"
@@ -65,7 +63,6 @@ func (s *Store) openDisk() (path string, wrote bool, faults error) {
 			err = os.MkdirAll(filepath.Dir(p), 0o755)
 		}
 		if err == nil {
-			removeUnfinished(p)
 			err = durable.Replace(p, func(w io.Writer) error { return s.save(w, ms, &id) })
 		}
 		if err == nil {
@@ -77,19 +74,6 @@ func (s *Store) openDisk() (path string, wrote bool, faults error) {
 		faults = errors.Join(faults, err)
 	}
 	return "", false, faults
-}
-
-// removeUnfinished removes the temporary files of killed writers, see package
-// durable: each may be as large as the model. A file that was written to within
-// the hour may belong to a running process.
-func removeUnfinished(path string) {
-	dir, name := filepath.Split(path)
-	files, _ := os.ReadDir(dir)
-	for _, f := range files {
-		if info, err := f.Info(); err == nil && strings.HasPrefix(f.Name(), "."+name+".tmp-") && time.Since(info.ModTime()) > time.Hour {
-			_ = os.Remove(filepath.Join(dir, f.Name()))
-		}
-	}
 }
 
 // packable returns the matrices that have a packed form.

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"atenia/internal/await"
 	"atenia/internal/kernel"
@@ -152,34 +151,6 @@ func TestDiskPlaces(t *testing.T) {
 	}
 	sameTiles(t, ws, ms)
 	s.Close()
-}
-
-// Temporary files of a killed process are removed when the file is rewritten,
-// those that another process may be writing are not.
-func TestUnfinished(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "m.packed")
-	left := func(name string, age time.Duration) string {
-		p := filepath.Join(filepath.Dir(path), name)
-		if err := os.WriteFile(p, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(p, time.Time{}, time.Now().Add(-age)); err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	keep := []string{left(".m.packed.tmp-1", time.Minute), left("other", 9*time.Hour)}
-	gone := left(".m.packed.tmp-2", 2*time.Hour)
-	s, _ := diskStore(weights(), Disk{Paths: []string{path}})
-	s.Close()
-	for _, p := range keep {
-		if _, err := os.Stat(p); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := os.Stat(gone); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is still there: %v", gone, err)
-	}
 }
 
 // childVar names the folder of the file that the child process of TestKill

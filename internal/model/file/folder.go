@@ -68,7 +68,7 @@ func openFolder(dir string, o options) (d *Description, err error) {
 	if err := d.readFolder(dir, o); err != nil {
 		return d, err
 	}
-	return d, d.unpack(filepath.Join(dir, o.config))
+	return d, d.unpack(filepath.Join(dir, o.config), o.zeros)
 }
 
 // readFolder reads the files of a folder as they are.

@@ -109,7 +109,7 @@ func quantization(config []byte) (how []byte, dtype string) {
 
 // unpack replaces the tensors of a quantized folder by the matrices that they
 // mean. Folders of methods that package packed does not know stay as they are.
-func (d *Description) unpack(config string) error {
+func (d *Description) unpack(config, zeros string) error {
 	stored := make([]packed.Stored, len(d.Tensors))
 	for i := range d.Tensors {
 		stored[i] = packed.Stored{Name: d.Tensors[i].Name, View: d.Tensors[i].View}
@@ -118,7 +118,7 @@ func (d *Description) unpack(config string) error {
 	if old, ok := d.Files[quantizeName]; ok && how == nil {
 		how, config = old, filepath.Join(filepath.Dir(config), quantizeName)
 	}
-	f, err := packed.Read(how, dtype, stored)
+	f, err := packed.Read(how, dtype, zeros, stored)
 	if e := (*packed.Error)(nil); errors.As(err, &e) {
 		fault := &FormatError{File: config, Field: e.Field, Want: e.Want, Got: e.Got, Fix: e.Fix, Tensor: e.Tensor}
 		if t, ok := d.Tensor(e.Tensor); ok {
@@ -129,7 +129,7 @@ func (d *Description) unpack(config string) error {
 	if f == nil || err != nil {
 		return err
 	}
-	d.Packed = f.Method
+	d.Packed, d.Zeros = f.Method, f.Zeros
 	if !slices.ContainsFunc(f.Tensors, func(t packed.Tensor) bool { return t.Rows != nil }) {
 		return nil
 	}

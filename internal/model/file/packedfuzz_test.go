@@ -41,7 +41,7 @@ func makeAll(t *testing.T, how []byte, ts []Tensor) {
 	for i := range ts {
 		stored[i] = packed.Stored{Name: ts[i].Name, View: ts[i].View}
 	}
-	d, err := packed.Read(how, "bfloat16", stored)
+	d, err := packed.Read(how, "bfloat16", "", stored)
 	if err != nil || d == nil {
 		return
 	}

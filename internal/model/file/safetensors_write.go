@@ -55,12 +55,12 @@ func WriteWeights(fsys durable.FS, dir string, notes map[string]string, tensors 
 		if err := fsys.MkdirAll(to, 0o777); err != nil {
 			return err
 		}
-		err := durable.WriteFileIn(fsys, filepath.Join(to, singleName), func(w io.Writer) error { return EncodeSafetensors(w, notes, of[module]) })
+		err := durable.ReplaceIn(fsys, filepath.Join(to, singleName), func(w io.Writer) error { return EncodeSafetensors(w, notes, of[module]) })
 		if err != nil {
 			return err
 		}
 	}
-	return durable.WriteFileIn(fsys, filepath.Join(dir, singleName), func(w io.Writer) error { return EncodeSafetensors(w, notes, own) })
+	return durable.ReplaceIn(fsys, filepath.Join(dir, singleName), func(w io.Writer) error { return EncodeSafetensors(w, notes, own) })
 }
 
 // fits returns an error if the disk of a folder has no room for tensors, so that nothing

@@ -145,11 +145,10 @@ func Load(d *file.Description, dir string) (remove func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tmp, err := os.MkdirTemp("", "atenia-merged-")
+	tmp, remove, err := durable.TempDir("", "atenia-merged-")
 	if err != nil {
 		return nil, err
 	}
-	remove = func() error { return os.RemoveAll(tmp) }
 	if err := a.Overlay(d, filepath.Join(tmp, "merged.safetensors")); err != nil {
 		return nil, errors.Join(fmt.Errorf("adapter %s: %w", dir, err), remove())
 	}

@@ -25,7 +25,7 @@ func BenchmarkRows(b *testing.B) {
 		{"fp8", `{"quant_method":"fp8","weight_block_size":[128,128]}`, []Stored{
 			{"x.weight", view(tensor.F8E4M3, side, side)}, {"x.weight_scale_inv", view(tensor.F32, side/128, side/128)}}},
 	} {
-		f, err := Read([]byte(c.how), "bfloat16", c.stored)
+		f, err := Read([]byte(c.how), "bfloat16", "", c.stored)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func TestErrors(t *testing.T) {
 		"no scales":      {`{"quant_method":"fp8"}`, []Stored{stored("x.weight", tensor.F8E4M3, 64, 64)}, ""},
 		"unknown method": {`{"quant_method":"hqq"}`, nil, ""},
 	} {
-		f, err := Read([]byte(c.how), "float16", c.stored)
+		f, err := Read([]byte(c.how), "float16", "", c.stored)
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)

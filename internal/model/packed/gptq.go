@@ -13,8 +13,7 @@ var scaleTypes = []tensor.DType{tensor.F16, tensor.BF16, tensor.F32}
 // digits packed along the inputs, X.qzeros [groups, out·bits/32] along the
 // outputs, X.scales [groups, out] and, if columns were reordered by activation,
 // X.g_idx [in]. Zero points of the first version of the format are stored less
-// one, modulo 2^bits. Some tools write the second version and say the first: symmetric
-// digits, whose zero points are known, tell.
+// one, modulo 2^bits. Some tools write the second version and say the first: see [Zeros].
 func (r *reader) gptq() error {
 	plus := int16(1)
 	switch name := r.text("checkpoint_format", r.text("format", "gptq")); name {
@@ -28,6 +27,13 @@ func (r *reader) gptq() error {
 }
 
 func (r *reader) gptqPacked(plus int16) error {
+	r.zeros = &Zeros{}
+	switch r.asked {
+	case ZerosV1:
+		plus = 1
+	case ZerosV2:
+		plus = 0
+	}
 	bits, err := r.bits("bits", 2, 3, 4, 5, 6, 7, 8)
 	if err != nil {
 		return err
@@ -102,27 +108,57 @@ func (r *reader) gptqMatrix(base string, bits, size int, plus int16) (*affine, e
 	return m, nil
 }
 
-// lessOne returns what is added to stored zero points: what the configuration says, or
-// for symmetric digits what the first and the last group have. All of their zero points
-// are 2^(bits-1), so what is stored is that, or one less.
+// Versions of the zero points of GPTQ digits.
+const (
+	ZerosV1 = "v1" // stored less one
+	ZerosV2 = "v2" // stored as they are
+)
+
+// Zeros says how the zero points of a folder's GPTQ digits are read. Nothing in a file
+// but the word of the configuration names their version, and tools are known that write
+// the second one and the word of the first. Of symmetric digits all zero points are
+// 2^(bits-1): what is stored is that, or one less, which tells.
+type Zeros struct {
+	V1, V2 int // matrices that are read so
+	Untold int // of these, those of which only the configuration says so, and may be wrong
+}
+
+// lessOne returns what is added to stored zero points: what the user or the configuration
+// says, or for symmetric digits what the first and the last group have.
 func (r *reader) lessOne(z *part, rows, bits int, plus int16) int16 {
-	if r.m["sym"] != true {
-		return plus
+	if r.asked == "" {
+		symmetric := r.m["sym"] == true
+		if told, ok := tellsLessOne(z, rows, bits); ok && symmetric {
+			plus = told
+		} else if plus == 1 || symmetric { // only tools that know of versions write gptq_v2
+			r.zeros.Untold++
+		}
 	}
+	if plus == 0 {
+		r.zeros.V2++
+	} else {
+		r.zeros.V1++
+	}
+	return plus
+}
+
+// tellsLessOne returns what is added to the zero points of symmetric digits, or false if
+// they are not those of symmetric digits.
+func tellsLessOne(z *part, rows, bits int) (int16, bool) {
 	const most = 1024 // digits of a group: they are equal
 	middle := int16(1) << (bits - 1)
 	first := z.digit(0, 1, 0, bits)
 	if first != middle && first != middle-1 {
-		return plus
+		return 0, false
 	}
 	for _, g := range []int{0, z.Shape[0] - 1} {
 		for row := range min(rows, most) {
 			if z.digit(g*z.Shape[1], 1, row, bits) != first {
-				return plus
+				return 0, false
 			}
 		}
 	}
-	return middle - first
+	return middle - first, true
 }
 
 // columnScales reads a row of scales that are stored as [groups, rows].

@@ -27,7 +27,7 @@ func TestMXFP4(t *testing.T) {
 		{"x.gate_up_proj_scales", tensor.View{DType: tensor.U8, Shape: tensor.Shape{experts, rows, blocks}, Data: e}},
 		{"x.norm", tensor.FromF32(tensor.Shape{2}, []float32{1, 2})},
 	}
-	f, err := Read([]byte(`{"quant_method": "mxfp4"}`), "bfloat16", stored)
+	f, err := Read([]byte(`{"quant_method": "mxfp4"}`), "bfloat16", "", stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestMXFP4(t *testing.T) {
 		}
 	}
 	stored[1].View.Shape = tensor.Shape{experts, blocks, rows}
-	if _, err := Read([]byte(`{"quant_method": "mxfp4"}`), "", stored); err == nil {
+	if _, err := Read([]byte(`{"quant_method": "mxfp4"}`), "", "", stored); err == nil {
 		t.Error("scales of another shape are read")
 	}
 }

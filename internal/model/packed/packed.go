@@ -32,6 +32,7 @@ type Tensor struct {
 type Folder struct {
 	Method  string // in the spelling of [Methods]
 	Tensors []Tensor
+	Zeros   *Zeros // of GPTQ digits; nil if the folder has none
 }
 
 // Read finds the matrices of a quantized folder from the JSON object
@@ -41,12 +42,15 @@ type Folder struct {
 //
 // It reads the bytes of column orders and, for types that depend on them, of
 // scales and zero points; those of the matrices are read by Rows alone.
-func Read(quantization []byte, dtype string, stored []Stored) (*Folder, error) {
+//
+// zeros is the version of GPTQ's zero points, [ZerosV1] or [ZerosV2]; "" takes what
+// the digits or else the configuration tell. Digits of another kind have none.
+func Read(quantization []byte, dtype, zeros string, stored []Stored) (*Folder, error) {
 	s, err := settingsOf(quantization, dtype)
 	if err != nil || s.m == nil {
 		return nil, err
 	}
-	r := &reader{settings: s, stored: stored, at: make(map[string]int, len(stored)), taken: make([]bool, len(stored))}
+	r := &reader{settings: s, stored: stored, at: make(map[string]int, len(stored)), taken: make([]bool, len(stored)), asked: zeros}
 	for i := range stored {
 		r.at[stored[i].Name] = i
 	}
@@ -72,7 +76,7 @@ func Read(quantization []byte, dtype string, stored []Stored) (*Folder, error) {
 			seen[name] = true
 		}
 	}
-	return &Folder{Method: s.method(), Tensors: r.out}, nil
+	return &Folder{Method: s.method(), Tensors: r.out, Zeros: r.zeros}, nil
 }
 
 // A reader collects the matrices of one folder.
@@ -82,6 +86,8 @@ type reader struct {
 	at     map[string]int
 	taken  []bool
 	out    []Tensor
+	asked  string // version of zero points that the user asked for
+	zeros  *Zeros
 }
 
 // each calls f for every stored tensor whose name ends in suffix, in the order

@@ -31,7 +31,7 @@ func Register(dir string, c *blob.Cache, fsys durable.FS) error {
 	}
 	err = durable.Default(fsys).MkdirAll(c.Root(), 0o777)
 	if err == nil {
-		err = durable.WriteFileIn(fsys, path, func(w io.Writer) error {
+		err = durable.ReplaceIn(fsys, path, func(w io.Writer) error {
 			for _, d := range append(known, abs) {
 				if _, err := io.WriteString(w, strconv.Quote(d)+"\n"); err != nil {
 					return err

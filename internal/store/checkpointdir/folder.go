@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"atenia/internal/memory"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/checkpoint"
+	"atenia/internal/store/durable"
 )
 
 // A Folder is the folder of a checkpoint and the cache that has its bytes.
@@ -208,11 +208,11 @@ type Restored struct {
 // Restore restores a checkpoint into the memory of this process and a folder
 // for its SSD tensors that is removed again: it shows what a program gets.
 func (f *Folder) Restore(ctx context.Context, o Restoring) (r *Restored, err error) {
-	ssd, err := os.MkdirTemp("", "atenia-restore-")
+	ssd, remove, err := durable.TempDir("", "atenia-restore-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(ssd)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	c := memory.Config{Dir: ssd, Cache: f.cache}
 	if o.RAM > 0 {
 		c.Budget = map[memory.Tier]uint64{memory.RAM: o.RAM}

@@ -9,7 +9,8 @@
 // SQLite and LevelDB rely on the same order: a rename must not become durable
 // before the content. A fault or a kill before the rename leaves the old file; a
 // killed process leaves a file whose name starts with ".NAME.tmp-", which
-// readers ignore.
+// readers ignore and the next writer of NAME removes: writers hold the lock of theirs.
+// [TempFile] and [TempDir] make other temporaries, with the same rule.
 //
 // All operations go through an [FS]. A package that writes files takes one in
 // its configuration, where nil is the operating system's; its tests pass one of

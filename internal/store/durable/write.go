@@ -46,6 +46,11 @@ func Replace(path string, write func(io.Writer) error) error {
 	return ReplaceAt(nil, path, buffered(write))
 }
 
+// ReplaceIn is [Replace] in a file system.
+func ReplaceIn(fsys FS, path string, write func(io.Writer) error) error {
+	return ReplaceAt(fsys, path, buffered(write))
+}
+
 // ReplaceAt is [Replace] in a file system, for formats whose header is written last.
 func ReplaceAt(fsys FS, path string, write func(File) error) error {
 	return writeFile(fsys, path, write, nil, itself)
@@ -73,14 +78,22 @@ func writeFile(fsys FS, path string, write func(File) error, check func(string) 
 			err = fmt.Errorf("write %s: %w", path, err)
 		}
 	}()
-	temp, err := writeTemp(fsys, path, mode, replaced, write)
+	dir, base := filepath.Split(path)
+	if fsys == Default(nil) {
+		removeEnded(dir, func(name string) bool { return strings.HasPrefix(name, "."+base+tempMark) })
+	}
+	temp, release, err := writeTemp(fsys, path, mode, replaced, write)
 	if err != nil {
 		return err
 	}
+	defer release()
 	if check != nil {
 		if err := check(temp); err != nil {
 			return errors.Join(err, fsys.Remove(temp))
 		}
+	}
+	if !removesOpen {
+		release()
 	}
 	if err := fsys.Rename(temp, path); err != nil {
 		return errors.Join(err, fsys.Remove(temp))
@@ -91,8 +104,10 @@ func writeFile(fsys FS, path string, write func(File) error, check func(string) 
 // WriteTemp writes and syncs a new file beside path and returns its name,
 // ".NAME.tmp-" and random digits, which the caller must rename or remove.
 func WriteTemp(fsys FS, path string, write func(io.Writer) error) (string, error) {
-	temp, err := writeTemp(Default(fsys), path, 0o666, false, buffered(write))
-	if err != nil {
+	temp, release, err := writeTemp(Default(fsys), path, 0o666, false, buffered(write))
+	if err == nil {
+		release()
+	} else {
 		return "", fmt.Errorf("write %s: %w", path, err)
 	}
 	return temp, nil
@@ -129,18 +144,34 @@ func WriteUnsyncedAt(fsys FS, path string, mode fs.FileMode, write func(File) er
 // IsTemp reports whether a file name is one that this package gives to files
 // while they are written.
 func IsTemp(name string) bool {
-	return strings.HasPrefix(name, ".") && strings.Contains(name, ".tmp-")
+	return strings.HasPrefix(name, ".") && strings.Contains(name, tempMark)
 }
 
-func writeTemp(fsys FS, path string, mode fs.FileMode, replaces bool, write func(File) error) (string, error) {
-	f, err := temporary(fsys, path, mode)
+// tempMark is between the name of a file and the digits of a temporary one for it.
+const tempMark = ".tmp-"
+
+// writeTemp writes a temporary file and keeps its lock until release is called.
+func writeTemp(fsys FS, path string, mode fs.FileMode, replaces bool, write func(File) error) (name string, release func(), err error) {
+	var f File
+	release, err = func() {}, errLost
+	for range tempTries {
+		if !errors.Is(err, errLost) {
+			break
+		}
+		if f, err = temporary(fsys, path, mode); err == nil && fsys == Default(nil) {
+			if release, err = holdName(f.Name()); err != nil {
+				err = errors.Join(err, f.Close())
+			}
+		}
+	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if err := fill(f, mode, replaces, write); err != nil {
-		return "", errors.Join(err, fsys.Remove(f.Name()))
+		release()
+		return "", nil, errors.Join(err, fsys.Remove(f.Name()))
 	}
-	return f.Name(), nil
+	return f.Name(), release, nil
 }
 
 // target resolves path to the file that it refers to, and returns its
@@ -166,7 +197,7 @@ func temporary(fsys FS, path string, mode fs.FileMode) (File, error) {
 	var err error
 	for range tries {
 		var f File
-		name := filepath.Join(dir, fmt.Sprintf(".%s.tmp-%08x", base, rand.Uint32()))
+		name := filepath.Join(dir, fmt.Sprintf(".%s%s%08x", base, tempMark, rand.Uint32()))
 		f, err = fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if err == nil || !errors.Is(err, fs.ErrExist) {
 			return f, err

@@ -6,18 +6,20 @@ package data
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
+
+	"atenia/internal/store/durable"
 )
 
 type store struct {
 	most    int64 // limit of tokens in memory
 	dir     string
 	size    int64
-	mem     []int32 // the tokens from index spilled on
-	file    *os.File
+	mem     []int32  // the tokens from index spilled on
+	file    *os.File // temporary
+	remove  func() error
 	spilled int64
 	sum     uint32 // checksum of what was appended
 	bytes   []byte // I/O buffer
@@ -41,11 +43,11 @@ func (s *store) append(ids []int32) error {
 // spill writes the tokens in memory to the file.
 func (s *store) spill() error {
 	if s.file == nil {
-		f, err := os.CreateTemp(s.dir, "atenia-tokens-")
+		f, remove, err := durable.TempFile(s.dir, "atenia-tokens-")
 		if err != nil {
 			return err
 		}
-		s.file = f
+		s.file, s.remove = f, remove
 	}
 	const part = 1 << 16
 	for from := 0; from < len(s.mem); from += part {
@@ -114,5 +116,5 @@ func (s *store) close() error {
 	if s.file == nil {
 		return nil
 	}
-	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+	return s.remove()
 }

@@ -41,7 +41,7 @@ type Job struct {
 func (j *Job) options() planned.Options {
 	r := j.Recipe
 	return planned.Options{Threads: j.Threads, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance,
-		Fill: j.Fill, Documents: cmp.Or(j.Documents, r.Data.Rows), Temperature: r.Train.Temperature}
+		Fill: j.Fill, Documents: cmp.Or(j.Documents, r.Data.Rows), Temperature: r.Train.Temperature, GPTQZeros: r.Model.GPTQZeros}
 }
 
 // model makes the model. base is what pairs are trained of, or the model itself.

@@ -46,8 +46,9 @@ type Subject struct {
 	Heldout      int    `json:"heldout"`
 	Threads      int    `json:"threads"`
 	Out          string `json:"out"`
-	Memory       string `json:"memory,omitempty"` // what of the run is in memory, if not all is
-	Goals        string `json:"goals,omitempty"`  // what an encoder learns
+	Memory       string `json:"memory,omitempty"`  // what of the run is in memory, if not all is
+	Goals        string `json:"goals,omitempty"`   // what an encoder learns
+	Warning      string `json:"warning,omitempty"` // about the folder that is trained on
 }
 
 // A Report is the result of a job.
@@ -80,6 +81,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	durable.RemoveEnded(out)
 	threads := r.Train.Threads
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -129,7 +131,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		all, trained := m.Size()
 		o.Started(Subject{
 			Architecture: architecture(r, m), Parameters: all, Trained: trained, Vocabulary: t.Tokenizer.VocabSize(),
-			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.Line(), Goals: set.Goals(),
+			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.Line(), Goals: set.Goals(), Warning: warning(m),
 		})
 	}
 	if err := write(out, small); err != nil {
@@ -166,6 +168,14 @@ func architecture(r *recipe.Recipe, m fit.Model) string {
 	return r.Model.Architecture
 }
 
+// warning returns what a user should know of the model that is trained on.
+func warning(m fit.Model) string {
+	if w, ok := m.(interface{ Warning() string }); ok {
+		return w.Warning()
+	}
+	return ""
+}
+
 // memoryFile holds the line about what of a run is in memory.
 const memoryFile = "memory.txt"
 
@@ -185,10 +195,10 @@ type adapter interface {
 
 // finish writes the results of a completed run.
 func finish(rep *Report, m fit.Model) error {
-	if err := m.Export(rep.Out); err != nil {
-		return err
+	if err := m.Export(rep.Out); err != nil { // the last step has been saved
+		return fmt.Errorf("%w; the trained model is kept in the snapshots or the state of %s: make room and go on with --resume, which writes it", err, rep.Out)
 	}
-	return durable.WriteFile(filepath.Join(rep.Out, "loss.png"), func(w io.Writer) error { return train.PlotPNG(w, Lines(rep.Metrics)) })
+	return durable.Replace(filepath.Join(rep.Out, "loss.png"), func(w io.Writer) error { return train.PlotPNG(w, Lines(rep.Metrics)) })
 }
 
 // Lines returns the curves of a log: the training loss and the held-out loss.
@@ -240,7 +250,7 @@ func write(dir string, fs files) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			return err
 		}
-		err := durable.WriteFile(path, func(w io.Writer) error {
+		err := durable.Replace(path, func(w io.Writer) error {
 			_, err := w.Write(fs[name])
 			return err
 		})

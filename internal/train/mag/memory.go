@@ -180,7 +180,7 @@ func (m *Model) Export(dir string) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(dir, "config.json"), func(w io.Writer) error {
+	return durable.Replace(filepath.Join(dir, "config.json"), func(w io.Writer) error {
 		_, err := w.Write(append(b, '\n'))
 		return err
 	})

@@ -30,7 +30,7 @@ func Example() {
 			yield(offload.Gradient{Layer: 0, Values: []float32{1, 0, -1}}, nil)
 	}
 	ctx := context.Background()
-	if _, err := offload.Create(dir, layers, offload.Config{}, ones); err != nil {
+	if _, err := offload.Create(context.Background(), dir, layers, offload.Config{}, ones); err != nil {
 		log.Fatal(err)
 	}
 	for range 2 {

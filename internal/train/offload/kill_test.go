@@ -46,7 +46,7 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	must(Create(dir, killLayers, killConfig, testInit))(t)
+	must(Create(t.Context(), dir, killLayers, killConfig, testInit))(t)
 	want := must(New(killLayers, killConfig, testInit))(t)
 	rounds := 12
 	if testing.Short() {

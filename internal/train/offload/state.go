@@ -99,8 +99,8 @@ func New(layers []Layer, cfg Config, init Init) (*State, error) {
 }
 
 // Create creates a state in the files of a directory that does not have one. If
-// it is killed there is no state, and Create can be called again.
-func Create(dir string, layers []Layer, cfg Config, init Init) (*State, error) {
+// it is killed, or ctx ends, there is no state, and Create can be called again.
+func Create(ctx context.Context, dir string, layers []Layer, cfg Config, init Init) (*State, error) {
 	s, err := blank(layers, cfg)
 	if err != nil {
 		return nil, err
@@ -126,6 +126,9 @@ func Create(dir string, layers []Layer, cfg Config, init Init) (*State, error) {
 	l := newLane(s, j)
 	for i := range layers {
 		for k := range len(j.layers[i].sums) {
+			if ctx.Err() != nil { // what is written may take minutes
+				return nil, errors.Join(context.Cause(ctx), l.finish())
+			}
 			first, n := span(layers[i].Elements, j.chunkElements, k)
 			c := <-l.free
 			c.ref = ref{i, k}
@@ -277,7 +280,7 @@ func (s *State) replace(j *journal) error {
 	if err := s.cfg.FS.SyncDir(s.dir); err != nil { // makes the names of the new versions durable
 		return err
 	}
-	err := durable.WriteFileIn(s.cfg.FS, s.path(journalName), func(w io.Writer) error {
+	err := durable.ReplaceIn(s.cfg.FS, s.path(journalName), func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

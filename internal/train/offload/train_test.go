@@ -162,7 +162,7 @@ func TestFilesEqualMemory(t *testing.T) {
 	for round := range 8 {
 		cfg := Config{Optimizer: smallConfig.Optimizer, ChunkBytes: 1 << (12 + rng.IntN(6)), Buffers: rng.IntN(6), Workers: 1 + rng.IntN(3), SumBytes: int64(rng.IntN(2) * 1 << 20)}
 		dir := filepath.Join(t.TempDir(), "state")
-		inFiles := must(Create(dir, smallLayers, cfg, testInit))(t)
+		inFiles := must(Create(t.Context(), dir, smallLayers, cfg, testInit))(t)
 		inMemory := must(New(smallLayers, smallConfig, testInit))(t)
 		same(t, "at the start", inFiles, inMemory)
 		for step := range uint64(6) {
@@ -206,7 +206,7 @@ func TestFilesEqualMemory(t *testing.T) {
 // A step writes 14 bytes a parameter and reads 12.
 func TestReport(t *testing.T) {
 	t.Parallel()
-	s := must(Create(t.TempDir(), smallLayers, smallConfig, testInit))(t)
+	s := must(Create(t.Context(), t.TempDir(), smallLayers, smallConfig, testInit))(t)
 	n := uint64(0)
 	for _, l := range smallLayers {
 		n += uint64(l.Elements)
@@ -242,9 +242,9 @@ func TestReport(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := must(Create(dir, smallLayers, smallConfig, testInit))(t)
+	s := must(Create(t.Context(), dir, smallLayers, smallConfig, testInit))(t)
 	before := dump(t, s)
-	if _, err := Create(dir, smallLayers, smallConfig, testInit); !errors.Is(err, fs.ErrExist) {
+	if _, err := Create(t.Context(), dir, smallLayers, smallConfig, testInit); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("made twice: %v", err)
 	}
 	if _, err := Open(filepath.Join(dir, "none"), Config{}); !errors.Is(err, fs.ErrNotExist) {
@@ -329,7 +329,7 @@ func TestTorn(t *testing.T) {
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	a := must(Create(dir, smallLayers, smallConfig, testInit))(t)
+	a := must(Create(t.Context(), dir, smallLayers, smallConfig, testInit))(t)
 	b := must(Open(dir, smallConfig))(t)
 	must(a.Step(t.Context(), gradients(smallLayers, 0), Update{LR: 1}))(t)
 	if _, err := b.Step(t.Context(), gradients(smallLayers, 0), Update{LR: 1}); !errors.Is(err, ErrForeign) {
@@ -342,7 +342,7 @@ func TestDamage(t *testing.T) {
 	t.Parallel()
 	for what, flips := range map[string]string{"state": "layer-00003.0.state", "params": "layer-00002.0.params", "journal": "journal"} {
 		dir := t.TempDir()
-		must(Create(dir, smallLayers, smallConfig, testInit))(t)
+		must(Create(t.Context(), dir, smallLayers, smallConfig, testInit))(t)
 		fsys := faultfs.New(0, faultfs.Fail)
 		fsys.FlipBit(filepath.Join(dir, flips), 433)
 		cfg := smallConfig
@@ -365,7 +365,7 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	s := must(Create(dir, smallLayers, smallConfig, testInit))(t)
+	s := must(Create(t.Context(), dir, smallLayers, smallConfig, testInit))(t)
 	if err := errors.Join(os.Truncate(s.file(0, 0, "state"), 100), os.Remove(s.file(1, 0, "params"))); err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +392,7 @@ func TestCrash(t *testing.T) {
 		return err
 	}
 	old := t.TempDir()
-	if err := step(must(Create(old, layers, smallConfig, testInit))(t)); err != nil {
+	if err := step(must(Create(t.Context(), old, layers, smallConfig, testInit))(t)); err != nil {
 		t.Fatal(err)
 	}
 	for _, fault := range []faultfs.Fault{faultfs.Fail, faultfs.Stop, faultfs.Torn, faultfs.Full} {
@@ -434,14 +434,14 @@ func TestCrashCreate(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "new")
 		cfg := smallConfig
 		cfg.FS = fsys
-		_, err := Create(dir, layers, cfg, testInit)
+		_, err := Create(t.Context(), dir, layers, cfg, testInit)
 		fsys.PowerCut()
 		s, openErr := Open(dir, smallConfig)
 		if openErr != nil && (err == nil || !errors.Is(openErr, fs.ErrNotExist)) {
 			t.Fatalf("call %d: %v, %v", n, err, openErr)
 		}
 		if openErr != nil {
-			s = must(Create(dir, layers, smallConfig, testInit))(t)
+			s = must(Create(t.Context(), dir, layers, smallConfig, testInit))(t)
 		}
 		same(t, fmt.Sprintf("call %d", n), s, must(New(layers, smallConfig, testInit))(t))
 	}
@@ -461,10 +461,31 @@ func TestWithoutDirectReads(t *testing.T) {
 	t.Parallel()
 	cfg := smallConfig
 	cfg.FS = cached{durable.Default(nil)}
-	s := must(Create(t.TempDir(), smallLayers, cfg, testInit))(t)
+	s := must(Create(t.Context(), t.TempDir(), smallLayers, cfg, testInit))(t)
 	want := must(New(smallLayers, smallConfig, testInit))(t)
 	for _, s := range []*State{s, want} {
 		must(s.Step(t.Context(), gradients(smallLayers, 0), Update{LR: 0.1}))(t)
 	}
 	same(t, "through the cache", s, want)
+}
+
+// TestCreateEnds: what begins by writing a large state ends with its context, and leaves
+// no state.
+func TestCreateEnds(t *testing.T) {
+	dir := t.TempDir()
+	ctx, stop := context.WithCancelCause(t.Context())
+	why := errors.New("asked to")
+	chunks := 0
+	_, err := Create(ctx, dir, smallLayers, smallConfig, func(layer, offset int, dst []float32) error {
+		if chunks++; chunks == 2 {
+			stop(why)
+		}
+		return testInit(layer, offset, dst)
+	})
+	if !errors.Is(err, why) || chunks != 2 {
+		t.Errorf("%v after %d chunks, want to end after 2", err, chunks)
+	}
+	if _, err := Open(dir, smallConfig); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("opened: %v", err)
+	}
 }

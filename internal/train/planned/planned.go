@@ -44,6 +44,8 @@ type Options struct {
 	Documents int
 	// Temperature divides the cosines in the loss of an encoder; 0 = [tape.Temperature].
 	Temperature float64
+	// GPTQZeros is the version of zero points of the folder, "" if it or its digits tell.
+	GPTQZeros string
 }
 
 // A Model is a compiled model with parameters to train. It must be used by one
@@ -52,6 +54,7 @@ type Model struct {
 	opt      Options
 	config   []byte // config.json
 	dir      string // that it was read from; "" = none
+	warning  string
 	compiled *compile.Model
 	params   *tape.Params[float32]
 	model    *tape.Model[float32]
@@ -74,7 +77,7 @@ func New(config []byte, opt Options) (*Model, error) {
 
 // Open creates a model from a folder, whose tensors it copies.
 func Open(dir string, opt Options) (m *Model, err error) {
-	d, err := file.Open(dir)
+	d, err := file.Open(dir, file.GPTQZeros(opt.GPTQZeros))
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +86,17 @@ func Open(dir string, opt Options) (m *Model, err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	return build(d, compile.Find(d), opt)
+	if err := d.HasZeros(opt.GPTQZeros); err != nil {
+		return nil, err
+	}
+	if m, err = build(d, compile.Find(d), opt); err == nil {
+		m.warning = d.UntoldZeros()
+	}
+	return m, err
 }
+
+// Warning returns what a user should know of the folder that was opened, "" = nothing.
+func (m *Model) Warning() string { return m.warning }
 
 func build(d *file.Description, find func(string) (tensor.View, bool), opt Options) (*Model, error) {
 	m := &Model{opt: opt, config: d.Config}
@@ -317,7 +329,7 @@ func (m *Model) Export(dir string) (err error) {
 	if err := file.WriteWeights(nil, dir, map[string]string{"format": "pt"}, sources); err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(dir, "config.json"), func(w io.Writer) error {
+	return durable.Replace(filepath.Join(dir, "config.json"), func(w io.Writer) error {
 		_, err := w.Write(m.config)
 		return err
 	})

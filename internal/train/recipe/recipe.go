@@ -41,7 +41,8 @@ type Recipe struct {
 // Model selects the model to train.
 type Model struct {
 	Architecture string  `toml:"architecture" help:"llama or mag, initialized at random (llama)"`
-	From         string  `toml:"from" help:"a model's folder to start from; no other key of [model] is used then"`
+	From         string  `toml:"from" help:"a model's folder to start from; of [model] only gptq_zeros is used then"`
+	GPTQZeros    string  `toml:"gptq_zeros" help:"with from, of a GPTQ folder: version of its zero points, v1 or v2 (what digits and folder tell)"`
 	Hidden       int     `toml:"hidden" help:"hidden size (256)"`
 	Layers       int     `toml:"layers" help:"number of layers (4)"`
 	Heads        int     `toml:"heads" help:"attention heads (hidden / 64, at least 1)"`
@@ -328,6 +329,8 @@ func (r *Recipe) check() (errs []error) {
 	positive("model.rope_theta", m.RopeTheta)
 	positive("model.norm_eps", m.NormEps)
 	positive("model.deviation", m.Deviation)
+	need(m.GPTQZeros == "" || m.From != "", "model.gptq_zeros is about the folder of model.from, which is not given")
+	need(m.GPTQZeros == "" || m.GPTQZeros == "v1" || m.GPTQZeros == "v2", "model.gptq_zeros is %q, want v1 or v2", m.GPTQZeros)
 	one("tokenizer.kind", r.Tokenizer.Kind, "bytes", "chars", "bpe", "file", "model")
 	need(r.Tokenizer.Kind != "model" || m.From != "", "tokenizer.kind is model, but there is no model.from")
 	need((r.Tokenizer.Kind == "file") == (r.Tokenizer.File != ""), "tokenizer.kind = \"file\" and tokenizer.file belong together")

@@ -226,7 +226,7 @@ func (f *Folder) write(block uint64, level int, recs []Record, raw []byte) error
 		return err
 	}
 	content := f.codec.encode(level, compose(level, recs, raw))
-	err := durable.WriteFileIn(f.cfg.FS, f.path(block), func(w io.Writer) error {
+	err := durable.ReplaceIn(f.cfg.FS, f.path(block), func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	})

@@ -49,7 +49,7 @@ func (f *Folder) writeIndex() error {
 		b = le.AppendUint32(b, p.length)
 	}
 	b = le.AppendUint64(b, xxh3.Hash(b))
-	return durable.WriteFileIn(f.cfg.FS, f.indexPath(), func(w io.Writer) error {
+	return durable.ReplaceIn(f.cfg.FS, f.indexPath(), func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})

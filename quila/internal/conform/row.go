@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"atenia/internal/store/durable"
 )
 
 // A Row is one line of section 4.
@@ -64,7 +65,7 @@ type T struct {
 	short  []string
 	figure []string
 	faults []string
-	dirs   []string
+	remove []func() error // of its folders
 }
 
 // stopped ends a check early.
@@ -135,9 +136,9 @@ func (t *T) speed(what string, got, limit float64, short bool) {
 
 // Dir is a folder for the check, removed afterwards.
 func (t *T) Dir() string {
-	dir, err := os.MkdirTemp("", "quila-conformance-")
+	dir, remove, err := durable.TempDir("", "quila-conformance-")
 	t.Must(err)
-	t.dirs = append(t.dirs, dir)
+	t.remove = append(t.remove, remove)
 	return dir
 }
 
@@ -161,8 +162,8 @@ func (r *Row) Run(ctx context.Context, o Options) (res Result) {
 		if p := recover(); p != nil && p != any(stopped{}) {
 			t.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
-		for _, dir := range t.dirs {
-			_ = os.RemoveAll(dir)
+		for _, remove := range t.remove {
+			_ = remove()
 		}
 		res.Seconds, res.Figure, res.Faults, res.Short = time.Since(start).Seconds(), strings.Join(t.figure, ", "), t.faults, t.short
 		switch {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"atenia/internal/memory/ledger"
+	"atenia/internal/store/durable"
 	"atenia/quila/internal/engram"
 	"atenia/quila/internal/kfe"
 	"atenia/quila/internal/persona"
@@ -34,15 +35,16 @@ type Stores struct {
 	Libraries *kfe.Store // nil: there are no entries and none are made
 	Learn     bool       // whether calls add entries
 
-	memory  *tier.Memory
-	cold    string // folder of this process
-	reader  *kfe.Reader[float32]
-	table   *engram.Table // nil: all rows are zero
-	wk, wv  []float32
-	vector  *persona.Vector // nil: the persona is that of the file
-	persona []float32       // nil: zeros
-	w, gate []float32       // head.persona_w, head.persona_gate
-	raw     float64
+	memory     *tier.Memory
+	cold       string // folder of this process
+	removeCold func() error
+	reader     *kfe.Reader[float32]
+	table      *engram.Table // nil: all rows are zero
+	wk, wv     []float32
+	vector     *persona.Vector // nil: the persona is that of the file
+	persona    []float32       // nil: zeros
+	w, gate    []float32       // head.persona_w, head.persona_gate
+	raw        float64
 }
 
 // Open makes the stores of a model. What they took over, entries and table, the
@@ -63,7 +65,7 @@ func (s *Stores) open(ctx context.Context, m *sxlm.Model, o *Options) (err error
 		if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 			return err
 		}
-		if s.cold, err = os.MkdirTemp(o.Dir, "cold-"); err != nil {
+		if s.cold, s.removeCold, err = durable.TempDir(o.Dir, "cold-"); err != nil {
 			return err
 		}
 	}
@@ -187,7 +189,7 @@ func (s *Stores) Close() error {
 		errs = append(errs, s.vector.Close())
 	}
 	if s.cold != "" {
-		errs = append(errs, os.RemoveAll(s.cold))
+		errs = append(errs, s.removeCold())
 	}
 	*s = Stores{}
 	return errors.Join(errs...)

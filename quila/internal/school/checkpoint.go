@@ -79,7 +79,7 @@ func (r *Run) Save(fsys durable.FS, path string) error {
 		sources = append(sources, file.SourceOf(a.name, v))
 	}
 	notes := map[string]string{"note": string(note), "sum": hex(sum.Sum64())}
-	return durable.WriteFileIn(durable.Default(fsys), path, func(w io.Writer) error { return file.EncodeSafetensors(w, notes, sources) })
+	return durable.ReplaceIn(durable.Default(fsys), path, func(w io.Writer) error { return file.EncodeSafetensors(w, notes, sources) })
 }
 
 // add adds a named piece to a checksum.

@@ -235,7 +235,7 @@ func (x *deploying) persona(m *Model) error {
 		return nil
 	}
 	name := filepath.Join(x.o.NVRAM, "persona-"+hex.EncodeToString(x.info.Meta.Checkpoint[:8]))
-	err := durable.WriteFileIn(x.o.FS, name, func(w io.Writer) error {
+	err := durable.ReplaceIn(x.o.FS, name, func(w io.Writer) error {
 		_, err := w.Write(floatBytes(m.Persona))
 		return err
 	})

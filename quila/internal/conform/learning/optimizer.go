@@ -79,7 +79,7 @@ func offloaded(t *conform.T) {
 	}
 	cfg := offload.Config{Optimizer: offload.Optimizer{Beta1: .9, Beta2: .98, Decay: .01}, ChunkBytes: 16 << 10, Buffers: 3, SumBytes: 64 << 10}
 	dir := t.Dir()
-	_, err = offload.Create(dir, layers, cfg, func(layer, offset int, dst []float32) error {
+	_, err = offload.Create(context.Background(), dir, layers, cfg, func(layer, offset int, dst []float32) error {
 		copy(dst, onDisk.Params()[layer].Value[offset:])
 		return nil
 	})

@@ -1,0 +1,6 @@
+//go:build !windows
+
+package durable
+
+// removesOpen reports whether open files can be removed and renamed.
+const removesOpen = true

@@ -1,0 +1,4 @@
+package durable
+
+// removesOpen reports whether open files can be removed and renamed.
+const removesOpen = false
