@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
+	"strings"
 
 	"atenia/internal/sched"
 	"atenia/internal/text"
@@ -123,12 +125,35 @@ func (m *Model) read(ctx context.Context, c *Conversation) (*text.Writer, []int3
 	if w == nil {
 		w = m.reader(c, prompt.Text)
 	}
+	if prompt.Said != nil && c.MustCall != "" { // the name of the tool is somebody's, too
+		prompt.Said = append(prompt.Said, m.saidIn(begin, c, len(prompt.Text))...)
+	}
 	ids, places, err := m.see(ctx, prompt.Text+begin, prompt.Said, images, false)
 	if err != nil {
 		w.Close()
 		return nil, nil, nil, err
 	}
 	return w, ids, places, nil
+}
+
+// saidIn returns where in the beginning of a call, which follows so many bytes, the marks
+// of control tokens are that names of tools have.
+func (m *Model) saidIn(begin string, c *Conversation, after int) (said []int) {
+	marks := m.text.Tokenizer.Marks()
+	for i := range begin {
+		for _, t := range c.Tools {
+			if t.Name == "" || !strings.HasPrefix(begin[i:], t.Name) {
+				continue
+			}
+			for k, r := range t.Name {
+				if strings.ContainsRune(marks, r) {
+					said = append(said, after+i+k)
+				}
+			}
+		}
+	}
+	slices.Sort(said)
+	return slices.Compact(said)
 }
 
 // CountTokens returns how many tokens a conversation has for the model, those

@@ -51,3 +51,6 @@ func Gather(tokens []Token) (*Answer, error) {
 		}
 	}, false)
 }
+
+// SaidIn returns where the marks of names stand in the beginning of a call.
+func (m *Model) SaidIn(begin string, c *Conversation) []int { return m.saidIn(begin, c, 100) }

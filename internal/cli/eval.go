@@ -127,6 +127,9 @@ func (e *evaluation) read() error {
 		if err != nil {
 			return err
 		}
+		if b, err = spelling.UTF8(b); err != nil {
+			return fmt.Errorf("%s: %w", e.text, err)
+		}
 		e.content = string(b)
 	}
 	if e.choices != "" {

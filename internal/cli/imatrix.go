@@ -43,8 +43,11 @@ func (a *app) imatrix() *cobra.Command {
 			return command.Usagef("imatrix: give a --text")
 		}
 		content, err := os.ReadFile(text)
+		if err == nil {
+			content, err = spelling.UTF8(content)
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", text, err)
 		}
 		bar := &bar{w: a.progress()}
 		o.Dataset = filepath.Base(text)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 )
 
 // stdin is the argument that means standard input.
@@ -26,6 +27,9 @@ func (a *app) modelAndPrompt(args []string) (model, prompt string, err error) {
 	}
 	b, err := io.ReadAll(a.in)
 	if err != nil {
+		return "", "", fmt.Errorf("standard input: %w", err)
+	}
+	if b, err = spelling.UTF8(b); err != nil {
 		return "", "", fmt.Errorf("standard input: %w", err)
 	}
 	text := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")

@@ -10,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/pflag"
 )
@@ -136,7 +137,11 @@ func (s *samplingFlags) follow(schema, grammar string) error {
 			return nil, err
 		}
 		defer f.Close()
-		return io.ReadAll(io.LimitReader(f, most))
+		b, err := io.ReadAll(io.LimitReader(f, most))
+		if err != nil {
+			return nil, err
+		}
+		return spelling.UTF8(b)
 	}
 	if schema != "" {
 		b, err := read(schema)

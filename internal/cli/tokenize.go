@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -95,6 +96,9 @@ func (a *app) readStrings(file string) ([]string, error) {
 	b, err := command.ReadMost(r, most)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w (at most %s are read: split the file)", name, err, command.Size(int64(most)))
+	}
+	if b, err = spelling.UTF8(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var texts []string
 	if err := json.Unmarshal(b, &texts); err != nil {

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"atenia/internal/spelling"
 	"bufio"
 	"encoding/json"
 	"errors"
@@ -53,7 +54,14 @@ func ReadQuestions(r io.Reader) ([]Question, error) {
 		if len(strings.TrimSpace(s.Text())) == 0 {
 			continue
 		}
-		q, want, got := parseQuestion(s.Bytes())
+		line, err := s.Bytes(), error(nil)
+		if n == 1 || !utf8.Valid(line) {
+			line, err = spelling.UTF8(line)
+		}
+		if e, ok := errors.AsType[*spelling.EncodingError](err); ok {
+			return nil, &LineError{n, "UTF-8", "a byte of likely " + e.Likely + ": convert the file, for example by iconv -f " + e.Likely + " -t UTF-8"}
+		}
+		q, want, got := parseQuestion(line)
 		if want != "" {
 			return nil, &LineError{n, want, got}
 		}

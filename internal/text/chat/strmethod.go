@@ -358,10 +358,10 @@ func zfill(m *Machine, x Value, a []Value) (Value, error) {
 		return nil, err
 	}
 	sign := ""
-	if s != "" && (s[0] == '-' || s[0] == '+') {
-		sign, s = s[:1], s[1:]
+	if r, n := utf8.DecodeRuneInString(s); m.mark(r) == '-' || m.mark(r) == '+' {
+		sign, s = s[:n], s[n:]
 	}
-	s, err = padText(m, s, width-len(sign), '>', "0")
+	s, err = padText(m, s, width-utf8.RuneCountInString(sign), '>', "0")
 	return Like(x, sign+s), err
 }
 

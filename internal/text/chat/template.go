@@ -45,7 +45,7 @@ type Context struct {
 	Asked               *Map      // the same, of whoever asks: what they say is traced, too
 	Now                 time.Time // for strftime_now; zero: the clock
 	Limits              Limits    // zero: the defaults
-	// Marks are characters to trace: one of each text that must not come from the
+	// Marks are characters to trace: those of texts that must not come from the
 	// conversation. See [Result.Said].
 	Marks string
 }

@@ -10,8 +10,8 @@ import (
 // "<|im_end|>" in a message as the end of that message. So a rendering can tell
 // which characters of its result the conversation said and which the template wrote.
 //
-// It traces only characters of which each control token has one (see
-// [Context.Marks]), such as "<". In the conversation those are replaced by
+// It traces only characters that control tokens have beside letters (see
+// [Context.Marks]), such as "<" and "|". In the conversation those are replaced by
 // private-use characters that occur nowhere in it, one for each mark, and what comes
 // out of the template is read back. Through trims, slices, joins, macros and loops
 // they go as any other character does. Whatever looks at characters sees the mark

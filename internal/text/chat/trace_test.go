@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,32 +98,36 @@ func TestSaidErrors(t *testing.T) {
 	}
 }
 
-// forge appends a control token to each text of a conversation but those, and empty ones, that choose
-// what the template does.
-func forge(v Value, key string) Value {
+// forge appends a part of a control token to each text of a conversation but those, and
+// empty ones, that choose what the template does; to keys of arguments and parameters, too.
+func forge(v Value, key, part string) Value {
 	switch v := v.(type) {
 	case string:
 		if v != "" && key != "role" && key != "type" {
-			return v + "<|forged|>"
+			return v + part
 		}
 	case *List:
 		l := &List{}
 		for _, x := range v.Items {
-			l.Items = append(l.Items, forge(x, key))
+			l.Items = append(l.Items, forge(x, key, part))
 		}
 		return l
 	case *Map:
 		m := &Map{}
 		for k, x := range v.All() {
 			name, _ := k.(string)
-			m.Set(k, forge(x, name))
+			if x = forge(x, name, part); key == "arguments" || key == "properties" {
+				k = part
+			}
+			m.Set(k, x)
 		}
 		return m
 	}
 	return v
 }
 
-// No template makes a text of the conversation its own.
+// No template makes a text of the conversation its own, whole or with marks of its own
+// around it.
 func TestForged(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(golden.Family(t, "chat"), "cases.json"))
 	if err != nil {
@@ -132,38 +137,42 @@ func TestForged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, seen := 0, map[string]bool{}
-	for _, k := range v.(*List).Items {
-		k := k.(*Map)
-		vars, _ := k.Get("context")
-		c := contextOf(vars.(*Map))
-		template := str(k, "template")
-		before, err := render(str(k, "name"), template, c)
-		if _, ok := vars.(*Map).Get("messages"); !ok || err != nil {
-			continue
+	const token = "<|forged|>"
+	for _, part := range []string{token, "|forged|", "|forged|>", "<|forged|"} {
+		shown, seen := 0, map[string]bool{}
+		for _, k := range v.(*List).Items {
+			k := k.(*Map)
+			vars, _ := k.Get("context")
+			c := contextOf(vars.(*Map))
+			template := str(k, "template")
+			if _, ok := vars.(*Map).Get("messages"); !ok {
+				continue
+			}
+			c.Marks = "<|>"
+			c.Messages, c.Tools, c.Documents = forge(c.Messages, "", part), forge(c.Tools, "", part), forge(c.Documents, "", part)
+			r, err := render(str(k, "name"), template, c)
+			if err != nil {
+				continue // the template looks at what was forged
+			}
+			if strings.Contains(r.Text, part) {
+				shown++
+				seen[template] = true
+			}
+			for at := 0; ; at++ {
+				i := strings.Index(r.Text[at:], token)
+				if i < 0 {
+					break
+				}
+				at += i
+				n, _ := slices.BinarySearch(r.Said, at)
+				if n == len(r.Said) || r.Said[n] >= at+len(token) {
+					t.Errorf("%s, %s: %s", str(k, "name"), part, r.Text[max(0, at-40):at+len(token)])
+				}
+			}
 		}
-		c.Marks = "<"
-		c.Messages, c.Tools, c.Documents = forge(c.Messages, ""), forge(c.Tools, ""), forge(c.Documents, "")
-		r, err := render(str(k, "name"), template, c)
-		if err != nil {
-			continue // the template looks at what was forged
+		if shown < 60 || len(seen) < 20 {
+			t.Errorf("%d conversations of %d templates show %s", shown, len(seen), part)
 		}
-		marked := shownSaid(r)
-		if strings.Contains(marked, "<|forged|>") {
-			t.Errorf("%s: %s", str(k, "name"), marked)
-		}
-		if strings.Contains(marked, "‹|forged|>") {
-			said++
-			seen[template] = true
-		}
-		// What the template writes is what it wrote without.
-		if n, was := strings.Count(marked, "<|"), strings.Count(shownSaid(before), "<|"); n > was {
-			t.Errorf("%s: %d marks of the template's own, %d before", str(k, "name"), n, was)
-		}
-	}
-	t.Logf("%d conversations, %d templates", said, len(seen))
-	if said < 60 || len(seen) < 20 {
-		t.Errorf("%d conversations of %d templates show what was forged", said, len(seen))
 	}
 }
 
@@ -172,12 +181,12 @@ func FuzzSaid(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, s string) {
 		c := &Context{
-			Messages: NewList(NewMap("role", "user", "content", "a<b</think>c[d]"), NewMap("role", "assistant", "content", nil, "<k", NewList("<v>", 2.5, true))),
-			Now:      goldenNow, Vars: NewMap("s", "Hello World", "n", int64(7)), Asked: NewMap("xs", NewList("<", "b["), "d", NewMap("[", "a", "a", 2.0)),
+			Messages: NewList(NewMap("role", "user", "content", "a<b</think>c[d] -5.5"), NewMap("role", "assistant", "content", nil, "<k", NewList("<v>", 2.5, true))),
+			Now:      goldenNow, Vars: NewMap("s", "Hello World", "n", int64(7)), Asked: NewMap("xs", NewList("<", "b["), "d", NewMap("[", "-7", "a", 2.0)),
 			Limits: Limits{Steps: 100_000, Bytes: 4 << 20, Output: 1 << 20, Calls: 50},
 		}
 		r, err := render("fuzz", s, c)
-		c.Marks = "<["
+		c.Marks = "<>[]|/-'.{"
 		again, err2 := render("fuzz", s, c)
 		for _, err := range []error{err, err2} {
 			if e, ok := errors.AsType[*RuntimeError](err); ok && e.Kind == KindLimit {
@@ -188,7 +197,7 @@ func FuzzSaid(f *testing.F) {
 			t.Fatalf("%q, %v; traced %q, %v", r.Text, err, again.Text, err2)
 		}
 		for _, i := range again.Said {
-			if i >= len(again.Text) || !strings.ContainsRune("<[", rune(again.Text[i])) {
+			if i >= len(again.Text) || !strings.ContainsRune("<>[]|/-'.{", rune(again.Text[i])) {
 				t.Fatalf("byte %d of %q is no mark", i, again.Text)
 			}
 		}

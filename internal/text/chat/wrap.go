@@ -30,7 +30,8 @@ func wordWrap(m *Machine, x Value, a []Value) (Value, error) {
 	}
 	w := wrapper{width: width, breakLong: a[1] == Missing || Truth(a[1]), hyphens: a[3] == Missing || Truth(a[3])}
 	lines, out := texts{m: m}, texts{m: m}
-	if err := lines.lines(s, false); err != nil {
+	plain := m.plain(s)
+	if err := lines.lines(plain, false); err != nil {
 		return nil, err
 	}
 	// Words are looked at as runes, and lines are copied.
@@ -46,7 +47,11 @@ func wordWrap(m *Machine, x Value, a []Value) (Value, error) {
 			return nil, err
 		}
 	}
-	s, err = Replace(m, strings.Join(out.list, "\n"), "\n", sep, -1)
+	joined := strings.Join(out.list, "\n")
+	if len(plain) != len(s) {
+		joined = m.dye(joined)
+	}
+	s, err = Replace(m, joined, "\n", sep, -1)
 	return s, err
 }
 

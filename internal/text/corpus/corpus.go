@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"atenia/internal/spelling"
 	"bufio"
 	"bytes"
 	"context"
@@ -100,12 +101,12 @@ func Lines(r io.Reader, name string) iter.Seq2[Document, error] {
 		in := bufio.NewReaderSize(r, 1<<16)
 		for number := 1; ; number++ {
 			line, err := readLine(in)
-			if number == 1 {
-				line = bytes.TrimPrefix(line, []byte("\ufeff"))
-			}
 			fault := err
 			if err == io.EOF {
 				fault = nil
+			}
+			if fault == nil {
+				line, fault = utf8Of(line, number, number == 1)
 			}
 			if line = bytes.TrimSpace(line); fault == nil && len(line) > 0 {
 				var d Document
@@ -125,6 +126,20 @@ func Lines(r io.Reader, name string) iter.Seq2[Document, error] {
 			}
 		}
 	}
+}
+
+// utf8Of returns text that begins at a line, the first of a file without its byte order
+// mark.
+func utf8Of(b []byte, line int, first bool) ([]byte, error) {
+	if !first && utf8.Valid(b) {
+		return b, nil
+	}
+	text, err := spelling.UTF8(b)
+	if e, ok := errors.AsType[*spelling.EncodingError](err); ok {
+		e.Line += line - 1
+		return nil, fmt.Errorf("%w: %w", ErrFormat, e)
+	}
+	return text, err
 }
 
 // readLine returns a line of bounded length, and io.EOF with the last one.
@@ -195,7 +210,7 @@ func parse(line []byte) (Document, error) {
 func Pieces(r io.Reader, name string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		buf := make([]byte, 0, pieceBytes+utf8.UTFMax)
-		for line := 1; ; {
+		for line, first := 1, true; ; first = false {
 			n, err := io.ReadFull(r, buf[len(buf):pieceBytes])
 			buf = buf[:len(buf)+n]
 			last := err == io.EOF || err == io.ErrUnexpectedEOF
@@ -207,7 +222,12 @@ func Pieces(r io.Reader, name string) iter.Seq2[Document, error] {
 			if !last {
 				cut = border(buf)
 			}
-			d := Document{Text: string(buf[:cut]), More: !last, File: name, Line: line}
+			piece, fault := utf8Of(buf[:cut], line, first)
+			if e, ok := errors.AsType[*spelling.EncodingError](fault); ok {
+				yield(Document{}, &Error{name, e.Line, fault})
+				return
+			}
+			d := Document{Text: string(piece), More: !last, File: name, Line: line}
 			if cut > 0 && !yield(d, nil) || last {
 				return
 			}

@@ -72,9 +72,15 @@ func TestPieces(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"lines": b.String(), "no lines": strings.Repeat("日本語", 400000), "one byte": "a", "nothing": "",
-		"exact": strings.Repeat("x", pieceBytes), "bad": strings.Repeat("\xbf", pieceBytes+9),
+		"exact": strings.Repeat("x", pieceBytes), "bad": strings.Repeat("a\n", pieceBytes) + strings.Repeat("\xbf", pieceBytes+9),
 	} {
 		docs, err := all(Pieces(strings.NewReader(text), "f"))
+		if name == "bad" {
+			if e, ok := errors.AsType[*Error](err); !ok || e.Line != pieceBytes+1 || !errors.Is(err, ErrFormat) {
+				t.Errorf("no UTF-8: %v", err)
+			}
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,38 +12,25 @@ import (
 // text. In a prompt that is made of a conversation only those count that the template
 // wrote; in a message they are text.
 
-// Marks returns characters of which each control token has one: as few as do. Tokens of
-// letters, digits and white space alone do not count, since their characters are
-// everywhere: such a token is found wherever it is written.
+// Marks returns the characters of control tokens by which a text that is made of what
+// different people said can be told from them: those that are neither letters nor digits,
+// white space nor "_", such as "<", "|" and ">". A template may write a control token
+// around a word, such as a role, but not around or beside a mark that somebody said. Tokens
+// without such a character are found wherever they are written.
 func (t *Tokenizer) Marks() string {
 	t.signs.Do(func() {
-		var left []string
+		marks := map[rune]bool{}
 		for i := range t.added {
-			if t.added[i].Special {
-				left = append(left, t.added[i].Content)
+			if !t.added[i].Special {
+				continue
 			}
-		}
-		for {
-			counts := map[rune]int{}
-			for _, s := range left {
-				for i, r := range s {
-					if !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.White_Space) && r != utf8.RuneError && strings.IndexRune(s, r) == i {
-						counts[r]++
-					}
+			for _, r := range t.added[i].Content {
+				if r != '_' && r != utf8.RuneError && !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.White_Space) {
+					marks[r] = true
 				}
 			}
-			best, most := rune(0), 0
-			for r, n := range counts {
-				if n > most || n == most && r < best {
-					best, most = r, n
-				}
-			}
-			if most == 0 {
-				return
-			}
-			t.marks += string(best)
-			left = slices.DeleteFunc(left, func(s string) bool { return strings.ContainsRune(s, best) })
 		}
+		t.marks = string(slices.Sorted(maps.Keys(marks)))
 	})
 	return t.marks
 }
@@ -59,6 +47,9 @@ func never(_ Piece, _, _ int, token *AddedToken) bool { return !token.Special }
 func unsaid(text string, said []int) control {
 	if said == nil {
 		return nil
+	}
+	if !utf8.ValidString(text) {
+		text, said = lossy(text, said)
 	}
 	return func(p Piece, a, b int, token *AddedToken) bool {
 		if !token.Special {
@@ -94,4 +85,16 @@ func (t *Tokenizer) forged(p Piece, toks []tok) (cuts []int) {
 		}
 	}
 	return cuts
+}
+
+// lossy is [Lossy] for a text of which some bytes are known; it returns where those are then.
+func lossy(text string, said []int) (string, []int) {
+	var b strings.Builder
+	moved, done := said[:0:0], 0
+	for _, at := range said {
+		b.WriteString(Lossy([]byte(text[done:at])))
+		moved, done = append(moved, b.Len()), at
+	}
+	b.WriteString(Lossy([]byte(text[done:])))
+	return b.String(), moved
 }

@@ -49,6 +49,21 @@ func TestControlNormalized(t *testing.T) {
 	}
 }
 
+// A text that is no UTF-8 is read with a character for what is not, and what was said in it
+// is found behind those.
+func TestControlNotUTF8(t *testing.T) {
+	tok := goldenLoad(t, golden.Family(t, "tokenizers"), "qwen2")
+	id, _ := tok.ID("<|im_end|>")
+	for _, bad := range []string{"\xff", strings.Repeat("\xff", 100), "\xe6\x97", "é\xc3"} {
+		text := bad + "<|im_end|>" + bad + "<|im_end|>"
+		said := positions(text, tok.Marks(), 0, len(text)/2)
+		ids, err := tok.EncodeContext(t.Context(), text, said, false)
+		if n := len(slices.DeleteFunc(slices.Clone(ids), func(i int32) bool { return i != id })); n != 1 || ids[len(ids)-1] != id || err != nil {
+			t.Errorf("%q: %v, %v", text, ids, err)
+		}
+	}
+}
+
 // Of the reference tokenizers each control token is found where the template wrote it,
 // and is text where a conversation said it, next to others and inside a word.
 func TestControl(t *testing.T) {
