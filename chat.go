@@ -114,6 +114,13 @@ func (m *Model) read(ctx context.Context, c *Conversation) (*text.Writer, []int3
 	if len(images) > 0 && m.eye == nil { // the template would fail on them first
 		return nil, nil, nil, ErrNoImages
 	}
+	said := 0
+	for i := range c.Messages {
+		said += len(c.Messages[i].text())
+	}
+	if err := m.tooLong(said); err != nil { // before it is rendered
+		return nil, nil, nil, err
+	}
 	prompt, err := m.prompt(c)
 	if err != nil {
 		return nil, nil, nil, err

@@ -26,10 +26,21 @@ func (m *Model) tokenize(ctx context.Context, s string, said []int, special bool
 	if m.text.Tokenizer == nil {
 		return nil, m.textErr
 	}
-	if least, most := m.text.Tokenizer.Least(len(s)), m.Context(); len(s) > anyText && least > spare*most {
-		return nil, fmt.Errorf("a text of %d bytes: %w", len(s), &ContextError{Prompt: least, Context: most})
+	if err := m.tooLong(len(s)); err != nil {
+		return nil, err
 	}
 	return m.text.Tokenizer.EncodeContext(ctx, s, said, special)
+}
+
+// tooLong refuses so many bytes of text that cannot fit.
+func (m *Model) tooLong(bytes int) error {
+	if m.text.Tokenizer == nil || bytes <= anyText {
+		return nil
+	}
+	if least, most := m.text.Tokenizer.Least(bytes), m.Context(); least > spare*most {
+		return fmt.Errorf("a text of %d bytes: %w", bytes, &ContextError{Prompt: least, Context: most})
+	}
+	return nil
 }
 
 // A text is not tokenized if it is longer than anyText and than so many times what the

@@ -4,6 +4,7 @@ package openai
 // in items.go.
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -66,6 +67,20 @@ func (p *input) UnmarshalJSON(b []byte) error {
 		}
 		*p = input{{Role: "user", Content: content{text: text}}}
 		return nil
+	}
+	// Package json makes an item of each element, also of those that cannot be one.
+	var e json.RawMessage
+	each := json.NewDecoder(bytes.NewReader(b))
+	if open, err := each.Token(); err != nil || open != json.Delim('[') {
+		return host.Invalid("input", "input is neither a text nor a list")
+	}
+	for i := 0; each.More(); i++ {
+		if err := each.Decode(&e); err != nil {
+			return err
+		}
+		if e[0] != '{' {
+			return host.Invalid("input", "input[%d] is no object", i)
+		}
 	}
 	return json.Unmarshal(b, (*[]item)(p))
 }

@@ -50,7 +50,7 @@ func tokenize(_ http.ResponseWriter, r *host.Request) error {
 }
 
 // mostText is how long a text may be that is only tokenized: the ids of a longer one
-// would take much more memory than itself.
+// would take much more memory than itself. So many tokens become text at most.
 const mostText = 1 << 20
 
 func detokenize(_ http.ResponseWriter, r *host.Request) error {
@@ -66,6 +66,9 @@ func detokenize(_ http.ResponseWriter, r *host.Request) error {
 		return err
 	}
 	defer l.Release()
+	if len(in.Tokens) > mostText {
+		return host.Invalid("tokens", "there are %d tokens, the most is %d: send them in parts", len(in.Tokens), mostText)
+	}
 	for i, id := range in.Tokens {
 		if id < 0 || int(id) >= l.Vocab() {
 			return host.Invalid("tokens", "tokens[%d] is %d, want ids below %d", i, id, l.Vocab())
