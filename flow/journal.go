@@ -181,8 +181,12 @@ func (j *callJournal[F]) Bytes() (n int64) {
 	return n
 }
 
-// stackChunk is the size of the pieces in which a stack grows, in elements.
-const stackChunk = 1 << 15
+// The pieces in which a stack grows, in elements: each is twice the last, so that
+// the journal of a small graph takes little.
+const (
+	leastChunk = 1 << 8
+	stackChunk = 1 << 15 // the most, except of one that is pushed at once
+)
 
 // A callStack allocates memory that is freed all at once.
 type callStack[T any] struct {
@@ -198,7 +202,11 @@ func (s *callStack[T]) Push(n int) []T {
 		s.at, s.top = s.at+1, 0
 	}
 	if s.at == len(s.chunks) {
-		s.chunks = append(s.chunks, make([]T, max(n, stackChunk)))
+		grow := leastChunk
+		if s.at > 0 {
+			grow = min(2*len(s.chunks[s.at-1]), stackChunk)
+		}
+		s.chunks = append(s.chunks, make([]T, max(n, grow)))
 		s.top = 0
 	}
 	p := s.chunks[s.at][s.top : s.top+n : s.top+n]

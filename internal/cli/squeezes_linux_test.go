@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -39,12 +40,11 @@ func squeezedModel(t *testing.T, layers int, mixture bool) (dir string, size int
 		n, _ := tensor.Shape(shape).Bytes(tensor.BF16)
 		size += int64(n)
 		ts = append(ts, file.TensorSource{Name: name + ".weight", DType: tensor.BF16, Shape: shape, Write: func(w io.Writer) error {
-			b := make([]byte, n)
-			for i := 0; i < n; i += 2 { // between 2^-7 and 2^-5, of either sign
-				x := rng.Uint32()&0x80ff | 0x3c00
-				b[i], b[i+1] = byte(x), byte(x>>8)
+			b := make([]byte, 0, n+8)
+			for len(b) < n { // between 2^-7 and 2^-5, of either sign
+				b = binary.LittleEndian.AppendUint64(b, rng.Uint64()&0x80ff_80ff_80ff_80ff|0x3c00_3c00_3c00_3c00)
 			}
-			_, err := w.Write(b)
+			_, err := w.Write(b[:n])
 			return err
 		}})
 	}

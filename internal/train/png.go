@@ -6,6 +6,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 )
 
 // The sizes of the picture in points; it is drawn at twice the size and scaled
@@ -17,30 +18,35 @@ const (
 	fine          = 2
 )
 
-var (
-	paper  = color.RGBA{255, 255, 255, 255}
-	ink    = color.RGBA{60, 60, 60, 255}
-	grid   = color.RGBA{228, 228, 228, 255}
-	pale   = color.RGBA{180, 206, 235, 255}
-	colors = []color.RGBA{{31, 97, 168, 255}, {214, 84, 30, 255}}
+// The colours of a sheet; those from first on are the lines'.
+const (
+	paper = iota
+	ink
+	grid
+	pale
+	first
 )
 
-// A sheet is the canvas.
+var colors = [...]color.RGBA{
+	paper: {255, 255, 255, 255}, ink: {60, 60, 60, 255}, grid: {228, 228, 228, 255}, pale: {180, 206, 235, 255},
+	first: {31, 97, 168, 255}, {214, 84, 30, 255},
+}
+
+// A sheet is the canvas: an index of colors for each pixel.
 type sheet struct {
-	*image.RGBA
-	x, y span
+	pixels [height * fine][width * fine]uint8
+	x, y   span
 }
 
 // PlotPNG plots lines. The first is drawn as pale points with its running mean; the
 // points of the others are joined.
 func PlotPNG(w io.Writer, lines []PlotLine) error {
-	s := &sheet{RGBA: image.NewRGBA(image.Rect(0, 0, width*fine, height*fine))}
-	s.fill(0, 0, width*fine, height*fine, paper)
+	s := new(sheet)
 	var ok bool
 	if s.x, s.y, ok = spans(lines); ok {
 		s.axes()
 		for i, l := range lines {
-			c := colors[i%len(colors)]
+			c := uint8(first + i%(len(colors)-first))
 			if i == 0 && len(l.Points) > 50 {
 				s.line(l.Points, pale, 1)
 				s.line(smooth(l.Points), c, 2)
@@ -68,10 +74,10 @@ func smooth(ps []PlotPoint) []PlotPoint {
 	return out
 }
 
-func (s *sheet) fill(x0, y0, x1, y1 int, c color.RGBA) {
-	for y := max(0, y0); y < min(y1, s.Rect.Max.Y); y++ {
-		for x := max(0, x0); x < min(x1, s.Rect.Max.X); x++ {
-			s.SetRGBA(x, y, c)
+func (s *sheet) fill(x0, y0, x1, y1 int, c uint8) {
+	for y := max(0, y0); y < min(y1, len(s.pixels)); y++ {
+		for x := max(0, x0); x < min(x1, len(s.pixels[y])); x++ {
+			s.pixels[y][x] = c
 		}
 	}
 }
@@ -102,14 +108,14 @@ func (s *sheet) axes() {
 	s.text("step", width-right-24, height-20, ink)
 }
 
-func (s *sheet) legend(i int, name string, c color.RGBA) {
+func (s *sheet) legend(i int, name string, c uint8) {
 	x, y := width-right-120, top+8+16*i
 	s.fill(fine*x, fine*(y+2), fine*(x+20), fine*(y+5), c)
 	s.text(name, x+28, y, ink)
 }
 
 // line joins points by overlapping dots.
-func (s *sheet) line(ps []PlotPoint, c color.RGBA, thick float64) {
+func (s *sheet) line(ps []PlotPoint, c uint8, thick float64) {
 	drawn := false
 	var x0, y0 float64
 	for _, p := range ps {
@@ -128,12 +134,12 @@ func (s *sheet) line(ps []PlotPoint, c color.RGBA, thick float64) {
 	}
 }
 
-func (s *sheet) dot(x, y, r float64, c color.RGBA) {
+func (s *sheet) dot(x, y, r float64, c uint8) {
 	s.fill(int(math.Round(x-r)), int(math.Round(y-r)), int(math.Round(x+r)), int(math.Round(y+r)), c)
 }
 
 // text draws letters of 5 × 7 points, 6 apart.
-func (s *sheet) text(t string, x, y int, c color.RGBA) {
+func (s *sheet) text(t string, x, y int, c uint8) {
 	for _, r := range t {
 		for col, bits := range letters[r] {
 			for row := range 7 {
@@ -146,21 +152,43 @@ func (s *sheet) text(t string, x, y int, c color.RGBA) {
 	}
 }
 
-// halved scales down by two, averaging four pixels.
+// halved scales down by two, averaging four pixels. Four of six colours are a
+// palette of at most 126: a byte for each pixel is quick to compress.
 func (s *sheet) halved() image.Image {
-	out := image.NewRGBA(image.Rect(0, 0, width, height))
+	out := image.NewPaletted(image.Rect(0, 0, width, height), nil)
+	var mixed [len(colors) * len(colors) * len(colors) * len(colors)]int // by the four, 1 + the index in the palette
 	for y := range height {
 		for x := range width {
-			var sum [3]int
+			key := 0
 			for k := range fine * fine {
-				c := s.RGBAAt(fine*x+k%fine, fine*y+k/fine)
-				sum[0], sum[1], sum[2] = sum[0]+int(c.R), sum[1]+int(c.G), sum[2]+int(c.B)
+				key = key*len(colors) + int(s.pixels[fine*y+k/fine][fine*x+k%fine])
 			}
-			const n = fine * fine
-			out.SetRGBA(x, y, color.RGBA{uint8(sum[0] / n), uint8(sum[1] / n), uint8(sum[2] / n), 255})
+			if mixed[key] == 0 {
+				mixed[key] = 1 + mix(&out.Palette, key)
+			}
+			out.Pix[y*out.Stride+x] = uint8(mixed[key] - 1)
 		}
 	}
 	return out
+}
+
+// mix returns the index of the mean of the colours that are key's digits, which
+// it adds to the palette if it is new.
+func mix(p *color.Palette, key int) int {
+	var sum [3]int
+	for range fine * fine {
+		c := colors[key%len(colors)]
+		sum[0], sum[1], sum[2] = sum[0]+int(c.R), sum[1]+int(c.G), sum[2]+int(c.B)
+		key /= len(colors)
+	}
+	const n = fine * fine
+	c := color.RGBA{uint8(sum[0] / n), uint8(sum[1] / n), uint8(sum[2] / n), 255}
+	i := slices.Index(*p, color.Color(c))
+	if i < 0 {
+		i = len(*p)
+		*p = append(*p, c)
+	}
+	return i
 }
 
 // letters holds the glyphs in use, by column, the top in the lowest bit.

@@ -106,7 +106,7 @@ func checkAttention(t testing.TB, r *rand.Rand, d tensor.DType, dim, n, lo, coun
 			near(t, "Weighted, "+what, out[i*dim+c], float64(start[i*dim+c])+sums[c], 4e-6*(abs[c]+1))
 		}
 	}
-	portably(t, func() {
+	compared(t, func() {
 		wantOut := append([]float32(nil), start...)
 		kernel.Weighted(wantOut, p, n, v, lo, hi)
 		same(t, "Scores, "+what, dst, scores(n, lo, hi, q))
@@ -191,7 +191,7 @@ func softmax(t *testing.T) {
 			near(t, fmt.Sprintf("query %d", i), out[i*dim+c], want[c]/sum, 2e-6)
 		}
 	}
-	portably(t, func() { same(t, "softmax", out, whole()) })
+	compared(t, func() { same(t, "softmax", out, whole()) })
 }
 
 func newSums(n, dim int) *kernel.Sums {

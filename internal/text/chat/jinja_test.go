@@ -21,6 +21,8 @@ type jinjaTable struct {
 	Names     []string        // what Jinja or Python has of this kind
 	Variables json.RawMessage // of every row
 	Rows      []jinjaRow
+
+	decoded chat.Value // Variables, which no template can change
 }
 
 // A jinjaRow is one template. Its name is that of its subject and a number.
@@ -50,6 +52,11 @@ func readJinjaTable(t *testing.T, kind string) *jinjaTable {
 	if len(table.Rows) == 0 {
 		t.Fatalf("no rows about %s", kind)
 	}
+	if len(table.Variables) > 0 {
+		if table.decoded, err = chat.DecodeJSON(table.Variables); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return table
 }
 
@@ -63,13 +70,17 @@ func (table *jinjaTable) context(t *testing.T, r *jinjaRow) *chat.Context {
 	}
 	now = append(slices.Clone(now), 0)
 	c := &chat.Context{Vars: chat.NewMap(), Now: time.Date(now[0], time.Month(now[1]), now[2], now[3], now[4], now[5], now[6]*1000, time.UTC)}
-	for _, text := range []json.RawMessage{table.Variables, r.Variables} {
-		if len(text) == 0 {
-			continue
-		}
-		v, err := chat.DecodeJSON(text)
+	all := []chat.Value{table.decoded}
+	if len(r.Variables) > 0 {
+		v, err := chat.DecodeJSON(r.Variables)
 		if err != nil {
 			t.Fatal(err)
+		}
+		all = append(all, v)
+	}
+	for _, v := range all {
+		if v == nil {
+			continue
 		}
 		for name, v := range v.(*chat.Map).All() {
 			switch name {

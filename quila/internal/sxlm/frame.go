@@ -3,6 +3,7 @@ package sxlm
 import (
 	"encoding/binary"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -40,18 +41,63 @@ func (zstdCodec) Decoder(_ int, frame io.Reader) (io.ReadCloser, error) {
 }
 
 func (zstdCodec) Encoder(_, level int, frame io.Writer, raw int64) (io.WriteCloser, error) {
-	effort := zstd.SpeedDefault
+	kind := 0
 	if level > 3 {
-		effort = zstd.SpeedBestCompression
+		kind |= bestEffort
 	}
 	// A frame of one segment is the only one that tells a size below 256.
 	const small = 1 << 10
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(effort), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithSingleSegment(raw <= small))
-	if err != nil {
-		return nil, err
+	if raw <= small {
+		kind |= oneSegment
+	}
+	e, ok := encoders[kind].Get().(*zstd.Encoder)
+	if !ok {
+		var err error
+		if e, err = newEncoder(kind); err != nil {
+			return nil, err
+		}
 	}
 	e.ResetContentSize(frame, raw)
-	return e, nil
+	return &encoder{e, &encoders[kind]}, nil
+}
+
+// The kinds of encoders.
+const (
+	bestEffort = 1 << iota
+	oneSegment
+	encoderKinds
+)
+
+// encoders are those that are not in use, by kind: one of best effort has tables of
+// 36 MB, which are cleared when it is made. What was encoded before is out of its
+// reach: the bytes of a frame are those of a new encoder.
+var encoders [encoderKinds]sync.Pool
+
+func newEncoder(kind int) (*zstd.Encoder, error) {
+	effort := zstd.SpeedDefault
+	if kind&bestEffort != 0 {
+		effort = zstd.SpeedBestCompression
+	}
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(effort), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithSingleSegment(kind&oneSegment != 0))
+}
+
+// An encoder goes back to its pool when its frame has ended well.
+type encoder struct {
+	*zstd.Encoder
+	pool *sync.Pool // nil once it is there
+}
+
+func (e *encoder) Close() error {
+	if e.pool == nil {
+		return nil
+	}
+	if err := e.Encoder.Close(); err != nil {
+		return err
+	}
+	e.Reset(nil) // lets go of the writer
+	e.pool.Put(e.Encoder)
+	e.Encoder, e.pool = nil, nil
+	return nil
 }
 
 const (
