@@ -105,6 +105,9 @@ func (a *Account) Limit() int64 {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.watch != nil {
+		a.look(0)
+	}
 	if a.limit == math.MaxInt64 {
 		return 0
 	}

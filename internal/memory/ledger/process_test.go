@@ -27,6 +27,9 @@ const mib = 1 << 20
 func TestProcess(t *testing.T) {
 	m := &cpu.Memory{Total: 8000 * mib, Limit: 8000 * mib, Own: 100 * mib, Free: 6000 * mib, Available: 4000 * mib, GroupLimit: 6400 * mib, GroupAvailable: 4000 * mib}
 	a := process(t, m)
+	if first := process(t, m); first.Limit() == 0 || first.Limit() > 8000*mib { // whoever asks first
+		t.Errorf("limit %d, free %d", first.Limit(), first.Free())
+	}
 	a.Refresh()
 	limit := int64(100+4000-6400/GroupSpare) * mib
 	planned := limit - 6400/GroupSpare*mib

@@ -44,6 +44,9 @@ func TempDir(dir, kind string) (path string, remove func() error, err error) {
 	if dir == "" {
 		dir = os.TempDir()
 	}
+	if _, err := os.Stat(dir); err != nil { // told by its own name
+		return "", nil, err
+	}
 	removeEnded(dir, func(name string) bool { return strings.HasPrefix(name, kind) })
 	f, err := draw(dir, kind, func(path string) (*os.File, error) {
 		if err := os.Mkdir(path, 0o700); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,6 +163,11 @@ func TestManual(t *testing.T) {
 // TestFixed: what may change when a run is resumed are settings that there are, and no
 // other is left out.
 func TestFixed(t *testing.T) {
+	const may = "optimizer.rate optimizer.clip schedule.curve schedule.warmup schedule.decay schedule.floor data.heldout train.steps train.eval_every train.eval_batches train.patience " +
+		"train.min_gain train.save_every train.keep train.bad_steps train.threads train.out train.budget train.recompute tokenizer.template lora.merge"
+	if names := strings.Fields(may); len(names) != len(free) || slices.ContainsFunc(names, func(s string) bool { return !free[s] }) {
+		t.Errorf("%v may change", free)
+	}
 	fixed := (&Recipe{}).Fixed()
 	for _, k := range Keys() {
 		if _, ok := fixed[k.Name]; ok == free[k.Name] {
