@@ -39,6 +39,10 @@ func TestFullAtTheEnd(t *testing.T) {
 	if code != command.Failure || !strings.Contains(said, "no space left") || !strings.Contains(said, "kept in the checkpoints of "+kept) {
 		t.Errorf("exit %d, %s", code, said)
 	}
+	code, said = call(append(quila, "--dir", filepath.Join(small, "run"), "--out", full)...)
+	if code != command.Failure || !strings.Contains(said, "will be written, and its disk has 0.00 MiB") {
+		t.Errorf("exit %d, %s", code, said)
+	}
 	out := filepath.Join(t.TempDir(), "n.sxlm")
 	if code, said = call(append(quila, "--dir", kept, "--resume", "--out", out)...); code != command.OK {
 		t.Errorf("exit %d, %s", code, said)
