@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -179,9 +182,9 @@ func TestTerminalSignal(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: a patient command that does not return after a signal, here because it
-// waits for a folder that another process trains in, ends at the second.
-func TestSecondSignal(t *testing.T) {
+// TestLockedFolder: a training in a folder that another process has says so at once, and
+// a signal ends the wait.
+func TestLockedFolder(t *testing.T) {
 	config := prepare(t)
 	out := filepath.Join(t.TempDir(), "out")
 	if err := os.Mkdir(out, 0o777); err != nil {
@@ -193,18 +196,68 @@ func TestSecondSignal(t *testing.T) {
 	}
 	defer release()
 	cmd := program(t, "train", config, "--out", out)
-	var errw bytes.Buffer
-	cmd.Stderr = &errw
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waits := fmt.Sprintf("-> FLOCK  ADVISORY  WRITE %d ", cmd.Process.Pid)
-	await.Until(t, "a training that waits for the folder", func() bool {
-		b, err := os.ReadFile("/proc/locks")
-		if err != nil {
-			t.Skip(err)
+	lines := bufio.NewReader(said)
+	if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "another process works in "+out) {
+		t.Errorf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(lines)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(string(rest), "interrupted") {
+		t.Errorf("exit %d, %q", code, rest)
+	}
+}
+
+// TestSecondSignal: a patient command that does not return after a signal, here because
+// nobody reads what it prints, ends at the second.
+func TestSecondSignal(t *testing.T) {
+	config := prepare(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	fd := int(w.Fd())
+	if err := unix.SetNonblock(fd, true); err != nil {
+		t.Fatal(err)
+	}
+	for page := make([]byte, 4096); err == nil; {
+		_, err = unix.Write(fd, page)
+	}
+	if err := unix.SetNonblock(fd, false); err != nil {
+		t.Fatal(err)
+	}
+	cmd := program(t, "train", config)
+	var errw bytes.Buffer
+	cmd.Stdout, cmd.Stderr = w, &errw
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	writes := fmt.Sprintf("%d 0x1 ", unix.SYS_WRITE)
+	await.Until(t, "a training whose output is not read", func() bool {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", cmd.Process.Pid))
+		for _, name := range threads {
+			b, err := os.ReadFile(name)
+			if errors.Is(err, fs.ErrPermission) {
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+				t.Skip(err)
+			}
+			if strings.HasPrefix(string(b), writes) {
+				return true
+			}
 		}
-		return strings.Contains(string(b), waits)
+		return false
 	})
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		if err := cmd.Process.Signal(s); err != nil {

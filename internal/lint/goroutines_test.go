@@ -34,6 +34,7 @@ var goroutines = map[string]string{
 	"internal/memory/memorytest/adapter.go": "support of tests",
 	"internal/policy/observe/observer.go":   "package http catches in handlers",
 	"internal/sched/sched.go":               "serve catches",
+	"internal/store/durable/lock.go":        "asks the system for a lock",
 	"internal/train/offload/lane.go":        "each read and write is called by package fault",
 }
 

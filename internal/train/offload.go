@@ -75,7 +75,7 @@ func (r *run) openState(ctx context.Context, o *offload, first files.Init) error
 	var err error
 	if r.cfg.Resume {
 		if o.state, err = files.Open(dir, cfg); err == nil {
-			err = o.state.Verify() // damage is found now and not in the middle of a step
+			err = o.state.Verify(ctx) // damage is found now and not in the middle of a step
 		}
 	}
 	switch {
@@ -88,6 +88,8 @@ func (r *run) openState(ctx context.Context, o *offload, first files.Init) error
 		if o.state, err = files.Create(ctx, dir, layers, cfg, first); err != nil {
 			return err
 		}
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrResume, err)
 	default:
@@ -210,8 +212,6 @@ func (r *run) stepFiles(ctx context.Context, rate, scale float64) error {
 	if r.pager != nil {
 		grads = r.pager.Gradients()
 	}
-	// A step in progress is completed; the caller checks the context afterwards.
-	ctx = context.WithoutCancel(ctx)
 	began := time.Now()
 	rep, err := o.state.Step(ctx, grads, files.Update{LR: float32(rate), Scale: float32(scale), Note: note})
 	if err != nil {

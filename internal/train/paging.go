@@ -177,7 +177,7 @@ func (r *run) warm(ctx context.Context) error {
 		return r.unpause()
 	}
 	n, err := r.pager.Warm(ctx)
-	if err != nil {
+	if err = errors.Join(err, ctx.Err()); err != nil { // what was not read is not lost
 		return err
 	}
 	if n != was.Groups {

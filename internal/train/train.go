@@ -75,19 +75,24 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 	}
 	defer func() { err = errors.Join(err, r.log.close()) }()
 	if r.offload != nil && r.isEvaluated() { // the files do not record whether an evaluation was completed
-		if _, _, _, err := r.evaluateAndLog(); err != nil {
+		if _, _, _, err := r.evaluateAndLog(ctx); r.isAbandoned(ctx, err) {
+			return r.stopped(ctx)
+		} else if err != nil {
 			return nil, err
 		}
 	}
 	for r.place.Step < r.cfg.Steps && !r.isEarly() {
 		if ctx.Err() != nil {
-			if err := r.saveStep(); err != nil {
-				return nil, err
-			}
-			return r.report(), fmt.Errorf("%w at step %d of %d: %w", ErrStopped, r.place.Step, r.cfg.Steps, context.Cause(ctx))
+			return r.stopped(ctx)
 		}
+		was, done := r.place, r.committed()
 		if err := r.step(ctx); errors.Is(err, errPaused) {
 			continue
+		} else if r.isAbandoned(ctx, err) {
+			if r.committed() == done {
+				r.place = was
+			}
+			return r.stopped(ctx)
 		} else if err != nil {
 			return nil, err
 		}
@@ -101,6 +106,28 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 		return nil, err
 	}
 	return r.report(), r.takeBest()
+}
+
+// stopped saves the run where it is when ctx has ended.
+func (r *run) stopped(ctx context.Context) (*Result, error) {
+	if err := r.saveStep(); err != nil {
+		return nil, err
+	}
+	return r.report(), fmt.Errorf("%w at step %d of %d: %w", ErrStopped, r.place.Step, r.cfg.Steps, context.Cause(ctx))
+}
+
+// committed returns the steps that the files are at.
+func (r *run) committed() uint64 {
+	if r.offload == nil {
+		return 0
+	}
+	return r.offload.state.Steps()
+}
+
+// isAbandoned reports whether err says that ctx ended a pass or a step of a run in files,
+// which is repeated when the run goes on. A run in memory completes its step.
+func (r *run) isAbandoned(ctx context.Context, err error) bool {
+	return r.offload != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
 }
 
 // start creates the state, or restores that of an earlier process.
@@ -267,7 +294,7 @@ func (r *run) step(ctx context.Context) (err error) {
 	}
 	e := Event{Step: m.Step, Steps: r.cfg.Steps, Loss: loss, Norm: norm, Rate: rate, Tokens: m.Tokens, Seconds: m.Seconds, Skipped: bad, Moved: r.moved, Waited: r.waited.Seconds()}
 	if r.isEvaluated() {
-		if e.Eval, e.Accuracy, e.Best, err = r.evaluateAndLog(); err != nil {
+		if e.Eval, e.Accuracy, e.Best, err = r.evaluateAndLog(ctx); err != nil {
 			return err
 		}
 	}
@@ -293,7 +320,9 @@ func (r *run) gradients(ctx context.Context, counted int) (loss, norm float64, e
 			if i > 0 && ctx.Err() != nil {
 				return 0, 0, r.pause(ctx, i, loss)
 			}
-			r.pager.Expect(true, i == last)
+			r.pager.Expect(ctx, true, i == last)
+		} else if r.offload != nil && ctx.Err() != nil {
+			return 0, 0, ctx.Err()
 		}
 		share := float64(n) / float64(counted)
 		l, err := r.learner.Backward(&r.batches[i], share)
@@ -315,8 +344,8 @@ func (r *run) isEvaluated() bool {
 }
 
 // evaluateAndLog evaluates, compares with the best and logs the result.
-func (r *run) evaluateAndLog() (loss, accuracy *float64, best bool, err error) {
-	l, accuracy, err := r.evaluate()
+func (r *run) evaluateAndLog(ctx context.Context) (loss, accuracy *float64, best bool, err error) {
+	l, accuracy, err := r.evaluate(ctx)
 	if err != nil {
 		return nil, nil, false, err
 	}
@@ -369,7 +398,7 @@ func (r *run) update(ctx context.Context, rate, norm float64, bad bool) error {
 
 // evaluate returns the mean loss of the first held-out batches, and the share of goals
 // that were met, of a learner that has some.
-func (r *run) evaluate() (loss float64, accuracy *float64, err error) {
+func (r *run) evaluate(ctx context.Context) (loss float64, accuracy *float64, err error) {
 	if err := r.held.Seek(""); err != nil {
 		return 0, nil, err
 	}
@@ -383,8 +412,11 @@ func (r *run) evaluate() (loss float64, accuracy *float64, err error) {
 		if n == 0 {
 			continue
 		}
+		if r.offload != nil && ctx.Err() != nil {
+			return 0, nil, ctx.Err()
+		}
 		if r.pager != nil {
-			r.pager.Expect(false, false)
+			r.pager.Expect(ctx, false, false)
 		}
 		l, err := r.learner.Loss(&r.heldOver)
 		if err != nil {

@@ -1,8 +1,11 @@
 package quila
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,7 +75,7 @@ func trainCommand(env *command.Env) *cobra.Command {
 			return err
 		}
 		if f.out != "" {
-			if err := got.Save(c.Context(), f.out); err != nil {
+			if err := f.save(c, got); err != nil {
 				return err
 			}
 		}
@@ -83,6 +86,27 @@ func trainCommand(env *command.Env) *cobra.Command {
 		return nil
 	}
 	return c
+}
+
+// save writes the network. What was learned is not lost with a disk that is full: it is in
+// the checkpoints or, without those, goes to the system's folder for temporary files.
+func (f *trainer) save(c *cobra.Command, got *quila.Trained) error {
+	err := got.Save(c.Context(), f.out)
+	switch {
+	case err == nil:
+		return nil
+	case f.Dir != "":
+		return fmt.Errorf("%w; the trained network is kept in the checkpoints of %s: go on with --resume and --out in a place with room, which writes it", err, f.Dir)
+	}
+	dir, e := os.MkdirTemp("", "quila-trained-") // it stays
+	if e == nil {
+		path := filepath.Join(dir, filepath.Base(f.out))
+		if e = got.Save(c.Context(), path); e == nil {
+			return fmt.Errorf("%w; the trained network is in %s instead: move it", err, path)
+		}
+		e = errors.Join(e, os.RemoveAll(dir))
+	}
+	return errors.Join(err, e)
 }
 
 // prepare completes and checks the flags.

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,37 @@ var ErrLocked = errors.New("locked by another process")
 //
 // On a file system without locks it does not exclude anyone.
 func Lock(path string) (release func() error, err error) { return take(path, waits) }
+
+// LockUntil is [Lock] that calls busy, once, if someone else has the lock, and gives up
+// when ctx ends.
+func LockUntil(ctx context.Context, path string, busy func()) (release func() error, err error) {
+	if release, err = TryLock(path); !errors.Is(err, ErrLocked) {
+		return release, err
+	}
+	busy()
+	type taken struct {
+		release func() error
+		err     error
+	}
+	got, left := make(chan taken), make(chan struct{})
+	go func() { // systems wait for locks without an end
+		release, err := Lock(path)
+		select {
+		case got <- taken{release, err}:
+		case <-left:
+			if err == nil {
+				_ = release() // nobody wants it any more
+			}
+		}
+	}()
+	select {
+	case t := <-got:
+		return t.release, t.err
+	case <-ctx.Done():
+		close(left)
+		return nil, fmt.Errorf("wait for %s: %w", path, context.Cause(ctx))
+	}
+}
 
 // TryLock is [Lock] without waiting: [ErrLocked] if anyone has the lock.
 func TryLock(path string) (release func() error, err error) { return take(path, 0) }

@@ -76,7 +76,11 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return nil, err
 	}
-	release, err := durable.Lock(filepath.Join(out, ".lock"))
+	release, err := durable.LockUntil(ctx, filepath.Join(out, ".lock"), func() {
+		if o.Watch != nil {
+			o.Watch(train.Event{Note: fmt.Sprintf("another process works in %s; waiting for it to end", out)})
+		}
+	})
 	if err != nil {
 		return nil, err
 	}

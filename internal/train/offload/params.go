@@ -127,8 +127,8 @@ func (s *State) ReadBytes() int { return pages(s.journal.Load().chunkElements * 
 // Read reads the parameters of a layer into dst: those that passes use, widened
 // from bfloat16, or the float32 originals. buffer is aligned to a page and has
 // [State.ReadBytes]. It may run concurrently with a step: the step that was
-// committed when it began is read.
-func (s *State) Read(layer int, dst []float32, rounded bool, buffer []byte) error {
+// committed when it began is read. It ends between chunks when ctx does.
+func (s *State) Read(ctx context.Context, layer int, dst []float32, rounded bool, buffer []byte) error {
 	j := s.journal.Load()
 	if err := s.check(layer, dst); err != nil {
 		return err
@@ -146,6 +146,9 @@ func (s *State) Read(layer int, dst []float32, rounded bool, buffer []byte) erro
 	defer f.Close()
 	for k, sum := range l.sums {
 		first, n := span(l.Elements, j.chunkElements, k)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		b := buffer[:pages(n*each)]
 		if m, err := f.ReadAt(b, int64(first)*int64(stride)); m < n*each {
 			return short(name, err)

@@ -223,19 +223,22 @@ func (s *State) WrittenBytes() uint64 { return s.journal.Load().written }
 // Layers returns the layers, first to last.
 func (s *State) Layers() []Layer { return layersOf(s.journal.Load()) }
 
-// Verify reads the whole state and checks it against the journal's sums.
-func (s *State) Verify() error {
+// Verify reads the whole state and checks it against the journal's sums, until ctx ends.
+func (s *State) Verify(ctx context.Context) error {
 	j := s.journal.Load()
 	var errs []error
 	for i := range j.layers {
-		if err := s.verify(j, i); err != nil {
+		if err := s.verify(ctx, j, i); err != nil {
 			errs = append(errs, err)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (s *State) verify(j *journal, layer int) error {
+func (s *State) verify(ctx context.Context, j *journal, layer int) error {
 	if s.dir == "" {
 		return nil
 	}
@@ -244,11 +247,14 @@ func (s *State) verify(j *journal, layer int) error {
 	c := newChunk(j.chunkElements)
 	for k := range j.layers[layer].sums {
 		c.ref = ref{layer, k}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := r.read(c); err != nil {
 			return err
 		}
 	}
-	for _, err := range s.Params(context.Background(), layer) {
+	for _, err := range s.Params(ctx, layer) {
 		if err != nil {
 			return err
 		}

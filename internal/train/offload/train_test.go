@@ -194,7 +194,7 @@ func TestFilesEqualMemory(t *testing.T) {
 				inFiles = must(Open(dir, cfg))(t)
 			}
 		}
-		if err := errors.Join(inFiles.Verify(), inMemory.Verify()); err != nil {
+		if err := errors.Join(inFiles.Verify(t.Context()), inMemory.Verify(t.Context())); err != nil {
 			t.Error(err)
 		}
 		if !slices.Equal(inFiles.Layers(), smallLayers) || inFiles.WrittenBytes() == 0 {
@@ -357,7 +357,7 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Verify(); !errors.Is(err, ErrCorrupt) {
+		if err := s.Verify(t.Context()); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if _, err := s.Step(t.Context(), gradients(smallLayers, 0), Update{}); what == "state" && !errors.Is(err, ErrCorrupt) {
@@ -369,7 +369,7 @@ func TestDamage(t *testing.T) {
 	if err := errors.Join(os.Truncate(s.file(0, 0, "state"), 100), os.Remove(s.file(1, 0, "params"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Verify(); !errors.Is(err, ErrCorrupt) || !errors.Is(err, fs.ErrNotExist) {
+	if err := s.Verify(t.Context()); !errors.Is(err, ErrCorrupt) || !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

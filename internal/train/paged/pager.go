@@ -56,11 +56,12 @@ type Log struct {
 // A Pager pages the parameters of one run. It must be used by one goroutine.
 type Pager struct {
 	cfg     Config
-	blocks  [][]int // of both passes, in the order they are entered
-	backs   []bool  // whether each is entered for the backward pass
-	at      int     // the next of them
-	lowest  []int   // last block, on the way back, that adds to a group's gradient
-	copied  []int   // groups that Copy has loaded
+	blocks  [][]int         // of both passes, in the order they are entered
+	backs   []bool          // whether each is entered for the backward pass
+	at      int             // the next of them
+	ctx     context.Context // of the pass
+	lowest  []int           // last block, on the way back, that adds to a group's gradient
+	copied  []int           // groups that Copy has loaded
 	values  []value
 	grads   []gradient
 	final   bool               // the pass makes gradients complete
@@ -94,7 +95,7 @@ type gradient struct {
 // New returns a pager.
 func New(cfg Config) (*Pager, error) {
 	cfg.FS = durable.Default(cfg.FS)
-	p := &Pager{cfg: cfg, values: make([]value, len(cfg.Groups)), grads: make([]gradient, len(cfg.Groups)), lowest: make([]int, len(cfg.Groups)), squares: map[*Param]float64{}}
+	p := &Pager{cfg: cfg, ctx: background, values: make([]value, len(cfg.Groups)), grads: make([]gradient, len(cfg.Groups)), lowest: make([]int, len(cfg.Groups)), squares: map[*Param]float64{}}
 	for b := len(cfg.Blocks) - 1; b >= 0; b-- {
 		for _, g := range cfg.Blocks[b] {
 			if cfg.Needed[b] {
@@ -133,8 +134,10 @@ func (p *Pager) Close() error {
 }
 
 // Expect says which pass comes: a loss, or a loss and its gradients, which the
-// last batch of a step completes.
-func (p *Pager) Expect(back, final bool) {
+// last batch of a step completes. When ctx ends, so does the pass: its gradients are
+// worth nothing then.
+func (p *Pager) Expect(ctx context.Context, back, final bool) {
+	p.ctx = ctx
 	for _, g := range p.copied {
 		p.leave(g)
 	}
@@ -156,6 +159,9 @@ func (p *Pager) Expect(back, final bool) {
 func (p *Pager) Enter(block int, back bool) error {
 	began := time.Now()
 	defer func() { p.Waited += time.Since(began) }()
+	if err := p.ctx.Err(); err != nil {
+		return err
+	}
 	groups := p.cfg.Blocks[block]
 	for _, g := range groups {
 		if err := p.load(g); err != nil {
@@ -271,7 +277,7 @@ func (p *Pager) fileBytes(g int) int64 {
 }
 
 func (p *Pager) read(g int, dst []float32, buffer []byte) error {
-	return p.cfg.State.Read(g, dst, p.cfg.BF16, buffer)
+	return p.cfg.State.Read(p.ctx, g, dst, p.cfg.BF16, buffer)
 }
 
 // length returns the number of values of a parameter.
@@ -370,6 +376,10 @@ func (p *Pager) drop() {
 // Copy reads the values of a parameter between passes. Those of the last two
 // groups stay in memory until the next pass.
 func (p *Pager) Copy(g int, w *Param, dst []float32) error {
+	if p.ctx.Err() != nil { // the model is written after the run, too
+		p.drop()
+		p.ctx = background
+	}
 	i := slices.Index(p.copied, g)
 	if i < 0 {
 		if len(p.copied) > 1 {

@@ -263,10 +263,11 @@ type stopping struct {
 }
 
 func (s *stopping) Backward(b *data.Batch, share float64) (float64, error) {
+	loss, err := s.Model.Backward(b, share)
 	if s.left--; s.left == 0 {
 		s.stop()
 	}
-	return s.Model.Backward(b, share)
+	return loss, err
 }
 
 const pagedVar = "ATENIA_PAGED_RUN"

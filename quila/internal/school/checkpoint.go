@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"atenia/internal/model/file"
@@ -71,14 +72,18 @@ func (r *Run) Save(fsys durable.FS, path string) error {
 		return err
 	}
 	var sources []file.TensorSource
-	sum := xxh3.New()
+	sum, bytes := xxh3.New(), int64(0)
 	add(sum, "note", note)
 	for _, a := range r.arrays(r.stream.State()) {
 		v := tensor.FromF32(tensor.Shape{len(a.values)}, a.values)
 		add(sum, a.name, v.Data)
+		bytes += int64(len(v.Data))
 		sources = append(sources, file.SourceOf(a.name, v))
 	}
 	notes := map[string]string{"note": string(note), "sum": hex(sum.Sum64())}
+	if err := durable.Fits(fsys, filepath.Dir(path), bytes); err != nil {
+		return err
+	}
 	return durable.ReplaceIn(durable.Default(fsys), path, func(w io.Writer) error { return file.EncodeSafetensors(w, notes, sources) })
 }
 

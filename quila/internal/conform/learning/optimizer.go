@@ -108,7 +108,7 @@ func offloaded(t *conform.T) {
 		written += r.WrittenBytes
 		buffer := make([]byte, s.ReadBytes()+pageBytes)
 		for i, p := range onDisk.Params() {
-			t.Must(s.Read(i, p.Value, false, aligned(buffer, s.ReadBytes())))
+			t.Must(s.Read(context.Background(), i, p.Value, false, aligned(buffer, s.ReadBytes())))
 		}
 		onDisk.Changed()
 	}
