@@ -5,6 +5,7 @@ package amp_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -166,8 +167,15 @@ func TestQuarantine(t *testing.T) {
 		if bytes.Equal(other, b) {
 			t.Fatalf("no build in %s", b)
 		}
-		s.write("cache/"+entries[0].Name(), other)
+		// A link in the place of the entry is replaced, not written through.
+		mine := s.path("mine")
+		if err := errors.Join(os.WriteFile(mine, other, 0o600), os.Remove(file), os.Symlink(mine, file)); err != nil {
+			t.Fatal(err)
+		}
 		s.want(s.run(), "dir/crash.amp.so: scan, quarantined\n")
+		if now, err := os.ReadFile(mine); err != nil || !bytes.Equal(now, other) {
+			t.Errorf("written through a link: %s, %v", now, err)
+		}
 	})
 	t.Run("hang", func(t *testing.T) {
 		s := newSite(t, "dir")

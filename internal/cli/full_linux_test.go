@@ -32,7 +32,11 @@ func TestFullAtTheEnd(t *testing.T) {
 	}
 	small := disk(t, "64k")
 	fill(small)
-	quila := []string{"quila", "train", "--profile", "nano", "--steps", "1", "--batch", "1", "--window", "4"}
+	least := filepath.Join(t.TempDir(), "least.json")
+	if err := os.WriteFile(least, []byte(`{"N":2,"D":16,"H":4,"a":2,"s":2,"d1":4,"d2":4,"deg":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	quila := []string{"quila", "train", "--config", least, "--steps", "1", "--batch", "1", "--window", "4"}
 	kept := filepath.Join(t.TempDir(), "run")
 	full := filepath.Join(small, "n.sxlm")
 	code, said := call(append(quila, "--dir", kept, "--out", full)...)
