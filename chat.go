@@ -116,7 +116,10 @@ func (m *Model) read(ctx context.Context, c *Conversation) (*text.Writer, []int3
 	}
 	said := 0
 	for i := range c.Messages {
-		said += len(c.Messages[i].text())
+		said += len(c.Messages[i].Content)
+		for _, p := range c.Messages[i].Parts {
+			said += len(p.Text)
+		}
 	}
 	if err := m.tooLong(said); err != nil { // before it is rendered
 		return nil, nil, nil, err

@@ -123,14 +123,10 @@ type evaluation struct {
 // read reads the files, so that faults show before a model is opened.
 func (e *evaluation) read() error {
 	if e.text != "" {
-		b, err := os.ReadFile(e.text)
-		if err != nil {
+		var err error
+		if e.content, err = readText(e.text); err != nil {
 			return err
 		}
-		if b, err = spelling.UTF8(b); err != nil {
-			return fmt.Errorf("%s: %w", e.text, err)
-		}
-		e.content = string(b)
 	}
 	if e.choices != "" {
 		f, err := os.Open(e.choices)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"atenia"
@@ -42,17 +41,14 @@ func (a *app) imatrix() *cobra.Command {
 		if text == "" {
 			return command.Usagef("imatrix: give a --text")
 		}
-		content, err := os.ReadFile(text)
-		if err == nil {
-			content, err = spelling.UTF8(content)
-		}
+		content, err := readText(text)
 		if err != nil {
-			return fmt.Errorf("%s: %w", text, err)
+			return err
 		}
 		bar := &bar{w: a.progress()}
 		o.Dataset = filepath.Base(text)
 		o.Progress = func(done, total int) { bar.show(int64(done), int64(total), "windows") }
-		r, err := atenia.MeasureImportance(c.Context(), optionalModel(args), out, string(content), &mf.cfg, o)
+		r, err := atenia.MeasureImportance(c.Context(), optionalModel(args), out, content, &mf.cfg, o)
 		bar.clear()
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"atenia/internal/cli/command"
@@ -40,4 +41,16 @@ func (a *app) modelAndPrompt(args []string) (model, prompt string, err error) {
 		text = prompt + "\n\n" + text
 	}
 	return model, text, nil
+}
+
+// readText reads a file of text.
+func readText(name string) (string, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	if b, err = spelling.UTF8(b); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return string(b), nil
 }

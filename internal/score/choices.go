@@ -54,10 +54,7 @@ func ReadQuestions(r io.Reader) ([]Question, error) {
 		if len(strings.TrimSpace(s.Text())) == 0 {
 			continue
 		}
-		line, err := s.Bytes(), error(nil)
-		if n == 1 || !utf8.Valid(line) {
-			line, err = spelling.UTF8(line)
-		}
+		line, err := spelling.UTF8At(s.Bytes(), n, n == 1)
 		if e, ok := errors.AsType[*spelling.EncodingError](err); ok {
 			return nil, &LineError{n, "UTF-8", "a byte of likely " + e.Likely + ": convert the file, for example by iconv -f " + e.Likely + " -t UTF-8"}
 		}

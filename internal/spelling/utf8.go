@@ -19,22 +19,35 @@ func (e *EncodingError) Error() string {
 
 // UTF8 returns a text of a file without the byte order mark that some editors begin one
 // with, or an [*EncodingError].
-func UTF8(b []byte) ([]byte, error) {
-	text := bytes.TrimPrefix(b, []byte("\ufeff"))
-	if utf8.Valid(text) {
-		return text, nil
-	}
-	at := len(b) - len(text)
-	for at < len(b) {
-		r, n := utf8.DecodeRune(b[at:])
-		if r == utf8.RuneError && n == 1 {
-			break
+func UTF8(b []byte) ([]byte, error) { return UTF8At(b, 1, true) }
+
+// UTF8At is UTF8 for a part of a file that begins at a line; first says that the file does.
+func UTF8At(b []byte, line int, first bool) ([]byte, error) {
+	at := InvalidUTF8(b)
+	if at < 0 {
+		if first {
+			b = bytes.TrimPrefix(b, []byte("\ufeff"))
 		}
-		at += n
+		return b, nil
 	}
-	e := &EncodingError{Line: 1 + bytes.Count(b[:at], []byte("\n")), Byte: at - bytes.LastIndexByte(b[:at], '\n'), Likely: "LATIN1"}
+	e := &EncodingError{Line: line + bytes.Count(b[:at], []byte("\n")), Byte: at - bytes.LastIndexByte(b[:at], '\n'), Likely: "LATIN1"}
 	if bytes.HasPrefix(b, []byte{0xff, 0xfe}) || bytes.HasPrefix(b, []byte{0xfe, 0xff}) {
 		e.Likely = "UTF-16"
 	}
 	return nil, e
+}
+
+// InvalidUTF8 returns the first byte that is not UTF-8, -1 if all are.
+func InvalidUTF8(b []byte) int {
+	if utf8.Valid(b) {
+		return -1
+	}
+	at := 0
+	for {
+		c, n := utf8.DecodeRune(b[at:])
+		if c == utf8.RuneError && n < 2 {
+			return at
+		}
+		at += n
+	}
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,12 +23,13 @@ type tracer struct {
 	dyed  bool // a text has been dyed
 }
 
-// privateUse is the last plane of characters without a meaning, whose UTF-8 begins
-// with privateByte.
+// The last plane of characters without a meaning, whose UTF-8 has privateLen bytes and
+// begins with privateByte.
 const (
 	privateFirst = 0x100000
 	privateLast  = 0x10fffd
 	privateByte  = 0xf4
+	privateLen   = 4
 )
 
 // trace prepares tracing of marks through a rendering of values.
@@ -205,23 +207,32 @@ func (m *Machine) plain(s string) string {
 	}
 	var b []byte
 	done := 0
-	for i := 0; ; {
-		next := strings.IndexByte(s[i:], privateByte)
-		if next < 0 {
-			break
-		}
-		i += next
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if with := m.mark(r); with != r {
-			b = utf8.AppendRune(append(b, s[done:i]...), with)
-			done = i + n
-		}
-		i += n
+	for i, r := range m.dyes(s) {
+		b = utf8.AppendRune(append(b, s[done:i]...), r)
+		done = i + privateLen
 	}
 	if b == nil {
 		return s
 	}
 	return string(append(b, s[done:]...))
+}
+
+// dyes yields where in s a character stands for a mark, and the mark.
+func (m *Machine) dyes(s string) iter.Seq2[int, rune] {
+	return func(yield func(int, rune) bool) {
+		for i := 0; m.dyed; {
+			next := strings.IndexByte(s[i:], privateByte)
+			if next < 0 {
+				return
+			}
+			i += next
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if with := m.mark(r); with != r && !yield(i, with) {
+				return
+			}
+			i += n
+		}
+	}
 }
 
 // mark returns the character that r stands for.
@@ -288,21 +299,10 @@ func (m *Machine) finish(s string) (text string, said []int) {
 		return s, nil
 	}
 	text, said = m.plain(s), []int{}
-	if !m.dyed {
-		return text, said
-	}
 	less := 0 // bytes that text has less so far
-	for i := strings.IndexByte(s, privateByte); i >= 0; {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if with := m.mark(r); with != r {
-			said = append(said, i-less)
-			less += n - utf8.RuneLen(with)
-		}
-		next := strings.IndexByte(s[i+n:], privateByte)
-		if next < 0 {
-			break
-		}
-		i += n + next
+	for i, r := range m.dyes(s) {
+		said = append(said, i-less)
+		less += privateLen - utf8.RuneLen(r)
 	}
 	return text, said
 }

@@ -128,18 +128,13 @@ func Lines(r io.Reader, name string) iter.Seq2[Document, error] {
 	}
 }
 
-// utf8Of returns text that begins at a line, the first of a file without its byte order
-// mark.
+// utf8Of is [spelling.UTF8At], whose error is one of the format.
 func utf8Of(b []byte, line int, first bool) ([]byte, error) {
-	if !first && utf8.Valid(b) {
-		return b, nil
+	b, err := spelling.UTF8At(b, line, first)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	text, err := spelling.UTF8(b)
-	if e, ok := errors.AsType[*spelling.EncodingError](err); ok {
-		e.Line += line - 1
-		return nil, fmt.Errorf("%w: %w", ErrFormat, e)
-	}
-	return text, err
+	return b, err
 }
 
 // readLine returns a line of bounded length, and io.EOF with the last one.

@@ -39,6 +39,8 @@ type finder struct {
 	keys   []string // texts of tokens, in order
 	values []int32  // index into tokens of each
 	roots  [257]int32
+
+	special bool // a control token is among the tokens
 }
 
 // newFinder returns a finder of texts[i] as tokens[i]. Of equal texts the first
@@ -50,6 +52,7 @@ func newFinder(tokens []AddedToken, texts []string) *finder {
 		for i, t := range tokens {
 			if t.Special == special && texts[i] != "" {
 				f.tokens, keys = append(f.tokens, t), append(keys, texts[i])
+				f.special = f.special || special
 			}
 		}
 	}
@@ -66,11 +69,6 @@ func newFinder(tokens []AddedToken, texts []string) *finder {
 		f.roots[c+1] += f.roots[c]
 	}
 	return f
-}
-
-// special reports whether a control token is among the tokens.
-func (f *finder) special() bool {
-	return slices.ContainsFunc(f.tokens, func(t AddedToken) bool { return t.Special })
 }
 
 // longest returns the end of the longest text that s[i:] begins with, and its token; end

@@ -222,7 +222,7 @@ func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, counts contro
 		}
 	}
 	cut := t.cutter.Chain(word)
-	origins := offsets || t.origins || counts != nil && t.normalizer != nil && t.normalized.special()
+	origins := offsets || t.origins || counts != nil && t.normalizer != nil && t.normalized.special
 	t.original.split(NewPiece(text, origins), counts, func(p Piece) {
 		if t.normalizer != nil {
 			p = t.normalizer.Normalize(p)

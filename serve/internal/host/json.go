@@ -3,6 +3,7 @@ package host
 // The body of a request as JSON.
 
 import (
+	"atenia/internal/spelling"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -12,7 +13,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"unicode/utf8"
 )
 
 // ReadJSON reads the body into v, a pointer to a struct. Fields that v does not have are
@@ -75,7 +75,7 @@ func decode(body []byte, v any) (unknown string, err error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return "", Invalid("", "the body is empty, want a JSON object")
 	}
-	if at := invalidUTF8(body); at >= 0 {
+	if at := spelling.InvalidUTF8(body); at >= 0 {
 		return "", Invalid("", "the body is not valid UTF-8 at byte %d", at)
 	}
 	if err := survey(body); err != nil {
@@ -116,20 +116,6 @@ func malformed(err error, of reflect.Type) *Problem {
 		return Invalid(field, "%s is a JSON %s at byte %d, want %s", name, e.Value, e.Offset, kindName(e.Type))
 	}
 	return Invalid("", "%v", err)
-}
-
-func invalidUTF8(b []byte) int {
-	if utf8.Valid(b) {
-		return -1
-	}
-	at := 0
-	for {
-		c, n := utf8.DecodeRune(b[at:])
-		if c == utf8.RuneError && n < 2 {
-			return at
-		}
-		at += n
-	}
 }
 
 // written returns a path of fields as a client writes it: package json names the structs
