@@ -19,6 +19,8 @@ import (
 type Pager interface {
 	Enter(block int, back bool) error
 	Leave(block int, back bool) error
+	// Insist makes room until a reservation is met, or there is no more to be made.
+	Insist(reserve func() error) error
 	Close() error
 }
 

@@ -214,15 +214,15 @@ func (p *Pager) leave(g int) {
 // size returns the bytes of a group's float32 values.
 func (p *Pager) size(g int) int { return 4 * p.cfg.Groups[g].Elements }
 
-// alloc takes memory for a block that is about to be computed. What is read ahead
-// gives way to it, and it waits for what is being written.
+// alloc takes memory for a block that is about to be computed.
 func (p *Pager) alloc(u ledger.Use, n int) (b arena.Block, err error) {
-	err = p.insist(func() error { b, err = arena.New(p.cfg.Account, u, n); return err })
+	err = p.Insist(func() error { b, err = arena.New(p.cfg.Account, u, n); return err })
 	return b, err
 }
 
-// insist makes room until a reservation is met, or there is no more to be made.
-func (p *Pager) insist(reserve func() error) error {
+// Insist makes room until a reservation is met, or there is no more to be made: what
+// is read ahead gives way to it, and it waits for what is being written.
+func (p *Pager) Insist(reserve func() error) error {
 	for {
 		err := reserve()
 		switch {

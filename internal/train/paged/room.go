@@ -10,7 +10,9 @@ import (
 // A Room is where a model whose parameters are paged takes memory.
 type Room struct {
 	Account *ledger.Account
-	tapes   ledger.Reservation
+	// Insist makes room until a reservation is met: see [Pager.Insist]. Nil is once.
+	Insist func(reserve func() error) error
+	tapes  ledger.Reservation
 }
 
 // Floats are numbers outside of Go's heap. The zero value has none.
@@ -31,12 +33,20 @@ func (r *Room) Parameters(n int) (Floats, error) { return r.take(ledger.Paramete
 // Activations takes memory for values between the blocks of a model.
 func (r *Room) Activations(n int) (Floats, error) { return r.take(ledger.Activations, n) }
 
-func (r *Room) take(u ledger.Use, n int) (Floats, error) {
-	b, err := arena.New(r.Account, u, 4*n)
-	if err != nil {
-		return Floats{}, err
+func (r *Room) take(u ledger.Use, n int) (f Floats, err error) {
+	reserve := func() error {
+		b, err := arena.New(r.Account, u, 4*n)
+		if err == nil {
+			f = Floats{floats(b.Bytes), b}
+		}
+		return err
 	}
-	return Floats{floats(b.Bytes), b}, nil
+	if r.Insist != nil {
+		err = r.Insist(reserve)
+	} else {
+		err = reserve()
+	}
+	return f, err
 }
 
 // Hold reserves what tapes take of Go's heap, in place of what it reserved before.

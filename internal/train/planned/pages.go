@@ -155,6 +155,7 @@ func (m *Model) Fill(param int, dst []float32) error {
 // Page implements [train.Pageable].
 func (m *Model) Page(p train.Pager, read func(param int, dst []float32) error) {
 	m.pages.pager, m.pages.read = p, read
+	m.opt.Room.Insist = p.Insist
 }
 
 // fill writes the values that a tensor begins with.

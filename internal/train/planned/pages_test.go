@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sort"
 	"strconv"
 	"testing"
 
@@ -302,5 +303,34 @@ func TestKillPaged(t *testing.T) {
 	cfg.Steps = 8
 	if !bytes.Equal(run(dir, nil), export(t, newModel(t, sizes, Options{BF16: true}), cfg)) {
 		t.Error("the models differ")
+	}
+}
+
+// TestReadAheadYields: whatever the room above the floor, what is read ahead gives way
+// to what a block that is computed needs, so that a run completes.
+func TestReadAheadYields(t *testing.T) {
+	t.Parallel()
+	s := sizes
+	s.Hidden, s.FFN, s.Layers = 64, 96, 3
+	run := func(limit int64) error {
+		a := ledger.New(nil, limit)
+		m, err := New(must(s.Config()), Options{Paged: true, Room: &paged.Room{Account: a}, Rows: 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Init(7, 0.05)
+		cfg := pageConfig(t, false, 0.5, 1)
+		cfg.Steps, cfg.Paging = 1, &train.Paging{Account: a, ChunkBytes: 1 << 13}
+		if err = m.Keep(0); err == nil {
+			_, err = train.Run(t.Context(), cfg, m, &rows{}, nil)
+		}
+		return errors.Join(err, m.Close())
+	}
+	floor := int64(sort.Search(1<<12, func(pages int) bool { return run(int64(pages)<<12) == nil })) << 12
+	block := 4 * int64(s.Hidden*(2*s.Hidden+s.Hidden/s.Heads*s.KVHeads*2+3*s.FFN))
+	for limit := floor; limit < floor+2*block; limit += 4096 {
+		if err := run(limit); err != nil {
+			t.Errorf("%d bytes above the floor of %d: %v", limit-floor, floor, err)
+		}
 	}
 }
