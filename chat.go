@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"slices"
-	"strings"
 
 	"atenia/internal/sched"
 	"atenia/internal/text"
@@ -128,15 +126,17 @@ func (m *Model) read(ctx context.Context, c *Conversation) (*text.Writer, []int3
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	begin, w, err := m.force(c, prompt.Text)
+	begin, named, w, err := m.force(c, prompt.Text)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if w == nil {
 		w = m.reader(c, prompt.Text)
 	}
-	if prompt.Said != nil && c.MustCall != "" { // the name of the tool is somebody's, too
-		prompt.Said = append(prompt.Said, m.saidIn(begin, c, len(prompt.Text))...)
+	if prompt.Said != nil { // the name of the tool is somebody's, too
+		for _, at := range named {
+			prompt.Said = append(prompt.Said, len(prompt.Text)+at)
+		}
 	}
 	ids, places, err := m.see(ctx, prompt.Text+begin, prompt.Said, images, false)
 	if err != nil {
@@ -144,26 +144,6 @@ func (m *Model) read(ctx context.Context, c *Conversation) (*text.Writer, []int3
 		return nil, nil, nil, err
 	}
 	return w, ids, places, nil
-}
-
-// saidIn returns where in the beginning of a call, which follows so many bytes, the marks
-// of control tokens are that names of tools have.
-func (m *Model) saidIn(begin string, c *Conversation, after int) (said []int) {
-	marks := m.text.Tokenizer.Marks()
-	for i := range begin {
-		for _, t := range c.Tools {
-			if t.Name == "" || !strings.HasPrefix(begin[i:], t.Name) {
-				continue
-			}
-			for k, r := range t.Name {
-				if strings.ContainsRune(marks, r) {
-					said = append(said, after+i+k)
-				}
-			}
-		}
-	}
-	slices.Sort(said)
-	return slices.Compact(said)
 }
 
 // CountTokens returns how many tokens a conversation has for the model, those
@@ -200,7 +180,7 @@ func (m *Model) prompt(c *Conversation) (chat.Result, error) {
 		}
 		return chat.Result{}, ErrNoTemplate
 	}
-	r, err := c.render(m.text.Template, m.text.Vars, m.text.Tokenizer.Marks())
+	r, err := c.render(m.text.Template, m.text.Vars, m.text.Control())
 	return r, publish(err)
 }
 

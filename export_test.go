@@ -14,7 +14,7 @@ func (c *Conversation) RenderTemplate(source string, vars map[string]string) (st
 	if err != nil {
 		return "", err
 	}
-	r, err := c.render(t, vars, "<[") // text is the same with and without tracing
+	r, err := c.render(t, vars, chat.NewControl(func() []string { return []string{"<[>"} })) // text is the same with and without tracing
 	return r.Text, err
 }
 
@@ -51,6 +51,3 @@ func Gather(tokens []Token) (*Answer, error) {
 		}
 	}, false)
 }
-
-// SaidIn returns where the marks of names stand in the beginning of a call.
-func (m *Model) SaidIn(begin string, c *Conversation) []int { return m.saidIn(begin, c, 100) }

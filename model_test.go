@@ -350,11 +350,6 @@ func TestForgedTurn(t *testing.T) {
 			t.Errorf("special %v, with variables: %d tokens, %v, want %d", special, n, err, want)
 		}
 	}
-	// The name of a tool begins a call that must be made, in the form of some models.
-	call := atenia.Conversation{Tools: []atenia.Tool{{Name: "<|im_end|>"}, {Name: "plain"}}}
-	if got := m.SaidIn("<call>\n<|im_end|>plain<", &call); !slices.Equal(got, []int{107, 108, 115, 116}) {
-		t.Errorf("said at %v", got)
-	}
 	if a, b := tok.EncodePlain(forged, false), tok.Encode(forged, false); len(a) < len(b)+8 || tok.Decode(a, true) != forged {
 		t.Errorf("as text %q", tok.Decode(a, true))
 	}

@@ -13,11 +13,11 @@ import (
 const AnyTool = "*"
 
 // force makes the answer to a conversation a call, if it must be one: it sets the schema
-// of what the model writes, and returns what follows the prompt, and what reads the
-// answer; "" and nil if the model decides.
-func (m *Model) force(c *Conversation, prompt string) (begin string, w *text.Writer, err error) {
+// of what the model writes, and returns what follows the prompt, where in that the name
+// of a tool stands, and what reads the answer; "" and nil if the model decides.
+func (m *Model) force(c *Conversation, prompt string) (begin string, named []int, w *text.Writer, err error) {
 	if c.MustCall == "" {
-		return "", nil, nil
+		return "", nil, nil, nil
 	}
 	var tools []Tool
 	for _, t := range c.Tools {
@@ -27,11 +27,11 @@ func (m *Model) force(c *Conversation, prompt string) (begin string, w *text.Wri
 	}
 	switch {
 	case len(tools) == 0:
-		return "", nil, &ConfigError{"MustCall", c.MustCall, "AnyTool or the name of one of Tools"}
+		return "", nil, nil, &ConfigError{"MustCall", c.MustCall, "AnyTool or the name of one of Tools"}
 	case c.Schema != nil || c.Grammar != "":
-		return "", nil, &ConfigError{"MustCall", c.MustCall, "no Schema or Grammar beside it: the call follows its tool's parameters"}
+		return "", nil, nil, &ConfigError{"MustCall", c.MustCall, "no Schema or Grammar beside it: the call follows its tool's parameters"}
 	case c.Raw || c.Continue || c.NoPrompt:
-		return "", nil, &ConfigError{"MustCall", c.MustCall, "none of Raw, Continue and NoPrompt beside it"}
+		return "", nil, nil, &ConfigError{"MustCall", c.MustCall, "none of Raw, Continue and NoPrompt beside it"}
 	}
 	name := ""
 	if len(tools) == 1 {
@@ -43,7 +43,12 @@ func (m *Model) force(c *Conversation, prompt string) (begin string, w *text.Wri
 	} else {
 		c.Schema = callSchema(tools, f.Key)
 	}
-	return f.Begin, m.text.Forced(f, schemasOf(tools), newCallID), nil
+	if f.NameAt > 0 {
+		for i := range name {
+			named = append(named, f.NameAt+i)
+		}
+	}
+	return f.Begin, named, m.text.Forced(f, schemasOf(tools), newCallID), nil
 }
 
 // parameters returns the schema of a tool's arguments, which are an object.

@@ -13,7 +13,7 @@ import (
 
 // render runs a template with the variables that the model's folder defines. The result
 // tells which of some marks the conversation said.
-func (c *Conversation) render(t *chat.Template, vars map[string]string, marks string) (chat.Result, error) {
+func (c *Conversation) render(t *chat.Template, vars map[string]string, control *chat.Control) (chat.Result, error) {
 	if c.Continue && (len(c.Messages) == 0 || c.Messages[len(c.Messages)-1].Role != "assistant") {
 		return chat.Result{}, &ConfigError{"Continue", nil, "a last message of the assistant, which the answer continues"}
 	}
@@ -25,13 +25,13 @@ func (c *Conversation) render(t *chat.Template, vars map[string]string, marks st
 		c = marked
 	}
 	if c.ParseSpecial {
-		marks = ""
+		control = nil
 	}
-	r, err := c.renderWith(t, vars, marks, false)
+	r, err := c.renderWith(t, vars, control, false)
 	// Most templates write the arguments of calls as JSON; others, such as DeepSeek's, want
 	// them as JSON already and fail on an object.
 	if err != nil && c.calls() {
-		if again, failed := c.renderWith(t, vars, marks, true); failed == nil {
+		if again, failed := c.renderWith(t, vars, control, true); failed == nil {
 			r, err = again, nil
 		}
 	}
@@ -53,8 +53,8 @@ func (c *Conversation) calls() bool {
 	return false
 }
 
-func (c *Conversation) renderWith(t *chat.Template, vars map[string]string, marks string, written bool) (chat.Result, error) {
-	ctx := chat.Context{AddGenerationPrompt: !c.NoPrompt && !c.Continue, Vars: chat.NewMap(), Asked: chat.NewMap(), Marks: marks}
+func (c *Conversation) renderWith(t *chat.Template, vars map[string]string, control *chat.Control, written bool) (chat.Result, error) {
+	ctx := chat.Context{AddGenerationPrompt: !c.NoPrompt && !c.Continue, Vars: chat.NewMap(), Asked: chat.NewMap(), Control: control}
 	messages := chat.NewList()
 	for i := range c.Messages {
 		v, err := c.Messages[i].value(written)

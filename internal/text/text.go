@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
@@ -22,6 +23,21 @@ type Text struct {
 	Stop      []int32           // tokens that end a generation, ascending
 	Sampling  sample.Params     // recommended by the model's authors, or Usual
 	BOS       string            // text of the start token, "" for none
+
+	control atomic.Pointer[chat.Control]
+}
+
+// Control returns the control tokens, which no conversation makes. It must not be called
+// without a tokenizer.
+func (t *Text) Control() *chat.Control {
+	if c := t.control.Load(); c != nil {
+		return c
+	}
+	c := chat.NewControl(t.Tokenizer.Control)
+	if !t.control.CompareAndSwap(nil, c) {
+		c = t.control.Load()
+	}
+	return c
 }
 
 // Usual is the sampling for models without a recommendation.

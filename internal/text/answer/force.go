@@ -6,6 +6,8 @@ import "strings"
 // model writes the rest, as JSON that a schema constrains.
 type Forced struct {
 	Begin string
+	// NameAt is where in Begin the function's name stands; 0 if it is not there.
+	NameAt int
 	// Arguments says that Begin has the function's name, so that the rest is its
 	// arguments; otherwise it is an object with "name" and [Forced.Key].
 	Arguments bool
@@ -40,9 +42,11 @@ func (d *Dialect) Force(prompt, name string) Forced {
 			}
 		case s.body == namedBody && name != "" && !s.idFirst:
 			if begin += s.lead; s.dotted {
-				begin += "functions." + name + ":0"
-			} else {
-				begin += name
+				begin += "functions."
+			}
+			f.NameAt = len(f.Begin) + len(begin)
+			if begin += name; s.dotted {
+				begin += ":0"
 			}
 			if begin += s.sep; s.fence {
 				begin += "```json\n"

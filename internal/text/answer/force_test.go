@@ -21,6 +21,9 @@ func TestForce(t *testing.T) {
 			if f.Begin != "" {
 				own++
 			}
+			if at := strings.Index(f.Begin, "get_weather"); max(at, 0) != f.NameAt {
+				t.Errorf("%s: the name stands at %d of %q, not %d", s.name, at, f.Begin, f.NameAt)
+			}
 			for _, cut := range []int{0, 1, 7, len(written) - 1} {
 				p := New(f.Dialect, Options{Tools: []Tool{{Name: "get_weather"}}})
 				var name, arguments, rest string

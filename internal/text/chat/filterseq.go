@@ -61,7 +61,7 @@ func keyOf(m *Machine, x Value, path []Value, caseSensitive bool, def Value) (Va
 			return nil, err
 		}
 		if !caseSensitive {
-			v = Lower(s)
+			v = Lower(m.plain(s))
 		}
 	}
 	return v, nil

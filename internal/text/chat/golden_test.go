@@ -92,6 +92,13 @@ func str(c *Map, key string) string {
 	return s
 }
 
+// controls are a control that traces marks, and one that traces words of all kinds, too.
+func controls() []*Control {
+	words := marked("<[|{/ three hello world user you type object string name get weather what is the in a b c content value key one 1 2 3 x y")
+	words.always = true
+	return []*Control{marked("<[|{/"), words}
+}
+
 // check renders one case and compares text, spans or the kind of error.
 func check(t *testing.T, c, vars *Map) {
 	t.Helper()
@@ -104,10 +111,12 @@ func check(t *testing.T, c, vars *Map) {
 		if want == "raise" && err.Error() != str(c, "error") {
 			t.Fatalf("message %q, want %q", err, str(c, "error"))
 		}
-		traced := contextOf(vars)
-		traced.Marks = "<[|{/_"
-		if _, again := render(str(c, "name"), str(c, "template"), traced); again == nil || again.Error() != err.Error() {
-			t.Errorf("traced: %v, want %v", again, err)
+		for _, control := range controls() {
+			traced := contextOf(vars)
+			traced.Control = control
+			if _, again := render(str(c, "name"), str(c, "template"), traced); again == nil || again.Error() != err.Error() {
+				t.Errorf("traced: %v, want %v", again, err)
+			}
 		}
 		return
 	}
@@ -121,10 +130,12 @@ func check(t *testing.T, c, vars *Map) {
 			spans = append(spans, [2]int{int(p[0].(int64)), int(p[1].(int64))})
 		}
 	}
-	traced := contextOf(vars)
-	traced.Marks = "<[|{/_"
-	if again, err := render(str(c, "name"), str(c, "template"), traced); err != nil || again.Text != got.Text || !slices.Equal(again.Assistant, got.Assistant) {
-		t.Errorf("traced: %q, %v, %v", again.Text, again.Assistant, err)
+	for _, control := range controls() {
+		traced := contextOf(vars)
+		traced.Control = control
+		if again, err := render(str(c, "name"), str(c, "template"), traced); err != nil || again.Text != got.Text || !slices.Equal(again.Assistant, got.Assistant) {
+			t.Errorf("traced: %q, %v, %v", again.Text, again.Assistant, err)
+		}
 	}
 	if !slices.Equal(got.Assistant, spans) {
 		t.Errorf("assistant %v, want %v", got.Assistant, spans)

@@ -13,7 +13,7 @@ func mapped(fn func(string) string) *Func {
 		if err := m.Alloc(2 * len(s)); err != nil {
 			return nil, err
 		}
-		return Like(x, fn(s)), nil
+		return Like(x, m.recase(s, fn)), nil
 	})
 }
 

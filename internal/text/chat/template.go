@@ -3,6 +3,7 @@ package chat
 import (
 	"maps"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,9 @@ type Template struct {
 	name string
 	prog *Program
 	own  string // characters of private use in the source: they stand for nothing else
+
+	texts   []string // of the source: see [Template.wrapping]
+	wrapped atomic.Pointer[wrapping]
 }
 
 // Parse reads a template; name is for messages. An invalid template is a
@@ -21,6 +25,7 @@ func Parse(name, source string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
+	texts := textsOf(body)
 	p, err := Resolve(name, body, &Library{Filters: Filters, Tests: Tests, Unknown: Unknown})
 	if err != nil {
 		return nil, err
@@ -31,7 +36,7 @@ func Parse(name, source string) (*Template, error) {
 		}
 		return r
 	}, source)
-	return &Template{name: name, prog: p, own: own}, nil
+	return &Template{name: name, prog: p, own: own, texts: texts}, nil
 }
 
 // A Context holds the variables of a conversation. The four named ones always
@@ -45,9 +50,9 @@ type Context struct {
 	Asked               *Map      // the same, of whoever asks: what they say is traced, too
 	Now                 time.Time // for strftime_now; zero: the clock
 	Limits              Limits    // zero: the defaults
-	// Marks are characters to trace: those of texts that must not come from the
-	// conversation. See [Result.Said].
-	Marks string
+	// Control is what must not come from the conversation; nil: anything may. See
+	// [Result.Said].
+	Control *Control
 }
 
 // A Result is a rendered conversation.
@@ -56,9 +61,9 @@ type Result struct {
 	// Assistant holds [start, end) in code points of Text for each {%
 	// generation %} block: the model's own text.
 	Assistant [][2]int
-	// Said holds the bytes of Text at which characters of Context.Marks stand that the
-	// messages, tools, documents or Asked said, in order: the template wrote the others.
-	// It is nil without Marks.
+	// Said holds bytes of Text that the messages, tools, documents or Asked said, in order:
+	// each control token of Context.Control that is not the template's alone, but for a
+	// role in it, has one of them. It is nil without Control.
 	Said []int
 }
 
@@ -69,7 +74,7 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 		ctx = &Context{}
 	}
 	machine := NewMachine(ctx.Limits)
-	vars, err := ctx.variables(machine, t.own)
+	vars, err := ctx.variables(machine, t)
 	if err != nil {
 		return Result{}, err
 	}
@@ -96,9 +101,9 @@ func (m *interp) template(p *Program, ctx *scope) error {
 	return err
 }
 
-func (c *Context) variables(m *Machine, own string) (map[string]Value, error) {
+func (c *Context) variables(m *Machine, t *Template) (map[string]Value, error) {
 	vars := maps.Clone(globals)
-	if err := named(vars, c.Vars); err != nil {
+	if err := m.named(vars, c.Vars); err != nil {
 		return nil, err
 	}
 	names := [3]string{"messages", "tools", "documents"}
@@ -109,19 +114,20 @@ func (c *Context) variables(m *Machine, own string) (map[string]Value, error) {
 			return nil, err
 		}
 	}
-	if err := m.trace(c.Marks, said[0], said[1], said[2], c.Asked, c.Vars, own); err != nil {
+	if err := m.trace(t, c.Control, c.Vars, said[0], said[1], said[2], c.Asked); err != nil {
 		return nil, err
 	}
 	asked, err := m.said(c.Asked)
 	if err != nil {
 		return nil, err
 	}
-	if err := named(vars, asked.(*Map)); err != nil {
+	if err := m.named(vars, asked.(*Map)); err != nil {
 		return nil, err
 	}
 	vars["messages"] = NewList()
 	vars["add_generation_prompt"] = c.AddGenerationPrompt
 	for i, v := range said {
+		m.roles = names[i] == "messages"
 		v, err := m.said(v)
 		if err != nil {
 			return nil, err
@@ -134,13 +140,13 @@ func (c *Context) variables(m *Machine, own string) (map[string]Value, error) {
 }
 
 // named gives vars what a map has by name.
-func named(vars map[string]Value, m *Map) error {
-	for k, v := range m.All() {
+func (m *Machine) named(vars map[string]Value, of *Map) error {
+	for k, v := range of.All() {
 		name, ok := k.(string)
 		if !ok {
 			return TypeError("variable name of type %s", TypeName(k))
 		}
-		vars[name] = v
+		vars[m.plain(name)] = v
 	}
 	return nil
 }

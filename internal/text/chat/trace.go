@@ -11,16 +11,23 @@ import (
 // "<|im_end|>" in a message as the end of that message. So a rendering can tell
 // which characters of its result the conversation said and which the template wrote.
 //
-// It traces only characters that control tokens have beside letters (see
-// [Context.Marks]), such as "<" and "|". In the conversation those are replaced by
-// private-use characters that occur nowhere in it, one for each mark, and what comes
-// out of the template is read back. Through trims, slices, joins, macros and loops
-// they go as any other character does. Whatever looks at characters sees the mark
-// itself, by [Machine.plain] or a [shown], so that the text is the one without tracing.
+// It traces only characters that control tokens have beside words (see [Control]), such
+// as "<" and "|". In the conversation those are replaced by private-use characters that
+// occur nowhere in it, one for each mark, and what comes out of the template is read
+// back. Through trims, slices, joins, macros and loops they go as any other character
+// does. Whatever looks at characters sees the mark itself, by [Machine.plain] or a
+// [shown], so that the text is the one without tracing.
+//
+// Of a template that may write marks of its own around a word, such as "<" + key + ">",
+// the first letters of words are traced, too, that control tokens have between marks: all
+// but those of the roles of messages, which are the program's.
 type tracer struct {
-	marks []rune
-	base  rune // stands for marks[0], base+1 for marks[1] …
-	dyed  bool // a text has been dyed
+	*Control      // nil: nothing is traced
+	base     rune // stands for signs[0], base+1 for signs[1] …
+	within   bool // the template may write marks around words
+	roles    bool // the next value is the messages
+	depth    int  // of the value that is replaced
+	dyed     bool // a text has been dyed
 }
 
 // The last plane of characters without a meaning, whose UTF-8 has privateLen bytes and
@@ -32,42 +39,70 @@ const (
 	privateLen   = 4
 )
 
-// trace prepares tracing of marks through a rendering of values.
-func (m *Machine) trace(marks string, values ...Value) error {
-	t := &m.tracer
-	t.marks = []rune(marks)
-	if len(t.marks) == 0 {
+// inMessage is the depth of a message among the messages.
+const inMessage = 2
+
+// trace prepares tracing of values through a rendering; own are the model's variables.
+func (m *Machine) trace(t *Template, c *Control, own *Map, values ...Value) error {
+	if c == nil {
 		return nil
 	}
-	slices.Sort(t.marks)
-	t.marks = slices.Compact(t.marks)
-	var taken []rune
-	for _, v := range values {
-		if err := m.texts(v, 0, func(s string) {
-			if strings.IndexByte(s, privateByte) < 0 {
-				return
+	c.read()
+	w := t.wrapping(c)
+	m.Control, m.within = c, w.words
+	first := c.firsts // what somebody has to have said
+	if w.begins {
+		first = c.marks
+	}
+	found := m.within
+	look := func(f func(string), values ...Value) error {
+		for _, v := range values {
+			if err := m.texts(v, 0, f); err != nil {
+				return err
 			}
-			for _, r := range s {
-				if r >= privateFirst {
-					taken = append(taken, r)
-				}
-			}
-		}); err != nil {
-			return err
 		}
+		return nil
+	}
+	if err := look(func(s string) { found = found || anyOf(s, first) }, values...); err != nil || !found {
+		return err // or nothing can become a control token
+	}
+	var taken []rune
+	take := func(s string) {
+		if strings.IndexByte(s, privateByte) < 0 {
+			return
+		}
+		for _, r := range s {
+			if r >= privateFirst {
+				taken = append(taken, r)
+			}
+		}
+	}
+	take(t.own)
+	if err := look(take, append(values, own)...); err != nil {
+		return err
 	}
 	slices.Sort(taken)
-	t.base = privateFirst
+	m.base = privateFirst
 	for _, r := range taken {
-		if r >= t.base+rune(len(t.marks)) {
+		if r >= m.base+rune(len(m.signs)) {
 			break
 		}
-		t.base = r + 1
+		m.base = r + 1
 	}
-	if t.base+rune(len(t.marks)) > privateLast {
+	if m.base+rune(len(m.signs)) > privateLast {
 		return ValueError("the conversation has every character of private use, of which none has a meaning")
 	}
 	return nil
+}
+
+// anyOf reports whether a text has one of some characters.
+func anyOf(s string, chars []rune) bool {
+	for _, r := range chars {
+		if r < utf8.RuneSelf && strings.IndexByte(s, byte(r)) >= 0 || r >= utf8.RuneSelf && strings.ContainsRune(s, r) {
+			return true
+		}
+	}
+	return false
 }
 
 // texts calls f for each text of a value: those that keys are, too.
@@ -109,19 +144,25 @@ func (m *Machine) said(v Value) (Value, error) {
 	if m.base == 0 {
 		return v, nil
 	}
+	m.depth++
+	defer func() { m.depth-- }()
+	whole := v
 	switch v := v.(type) {
 	case string:
-		return m.dye(v), m.Read(v)
+		if d := m.dye(v); d != v {
+			whole = d
+		}
+		return whole, m.Read(v)
 	case Markup:
 		return Markup(m.dye(string(v))), m.Read(string(v))
 	case *List:
-		items, err := m.saidAll(v.Items)
+		items, err := m.saidAll(v.Items, nil)
 		if err != nil || items == nil {
 			return v, err
 		}
 		return &List{Items: items}, nil
 	case *Tuple:
-		items, err := m.saidAll(v.Items)
+		items, err := m.saidAll(v.Items, nil)
 		if err != nil || items == nil {
 			return v, err
 		}
@@ -130,11 +171,11 @@ func (m *Machine) said(v Value) (Value, error) {
 		if v == nil {
 			return v, nil
 		}
-		keys, err := m.saidAll(v.Keys)
+		keys, err := m.saidAll(v.Keys, nil)
 		if err != nil {
 			return nil, err
 		}
-		vals, err := m.saidAll(v.Vals)
+		vals, err := m.saidAll(v.Vals, v.Keys)
 		if err != nil || keys == nil && vals == nil {
 			return v, err
 		}
@@ -149,9 +190,13 @@ func (m *Machine) said(v Value) (Value, error) {
 	return v, nil
 }
 
-// saidAll is said for each of a list: nil if nothing changes.
-func (m *Machine) saidAll(items []Value) (changed []Value, err error) {
+// saidAll is said for each of a list, or of what a map has for keys: nil if nothing
+// changes.
+func (m *Machine) saidAll(items, keys []Value) (changed []Value, err error) {
+	within := m.within
+	defer func() { m.within = within }()
 	for i, x := range items {
+		m.within = within && !(m.roles && m.depth == inMessage && keys != nil && keys[i] == "role")
 		y, err := m.said(x)
 		if err != nil {
 			return nil, err
@@ -183,20 +228,44 @@ func same(x, y Value) bool {
 	return true
 }
 
-// dye replaces the marks in s.
+// dye replaces the marks in s, and the first letters of words that tokens have.
 func (m *Machine) dye(s string) string {
-	if m.base == 0 || !slices.ContainsFunc(m.marks, func(r rune) bool { return strings.ContainsRune(s, r) }) {
+	if m.base == 0 || !m.within && !anyOf(s, m.marks) {
 		return s
 	}
 	var b []byte
 	done := 0
+	dye := func(i int, r rune) {
+		k, ok := slices.BinarySearch(m.signs, r)
+		if !ok {
+			return // a letter whose small letter a token has
+		}
+		m.dyed = true
+		b = utf8.AppendRune(append(b, s[done:i]...), m.base+rune(k))
+		done = i + utf8.RuneLen(r)
+	}
+	word := -1 // where the word begins
+	end := func(i int) {
+		if word >= 0 && m.part(s[word:i]) {
+			r, _ := utf8.DecodeRuneInString(s[word:])
+			dye(word, r)
+		}
+		word = -1
+	}
 	for i, r := range s {
-		if k, ok := slices.BinarySearch(m.marks, r); ok {
-			m.dyed = true
-			b = utf8.AppendRune(append(b, s[done:i]...), m.base+rune(k))
-			done = i + utf8.RuneLen(r)
+		switch {
+		case m.within && inWord(r):
+			if word < 0 {
+				word = i
+			}
+		default:
+			end(i)
+			if m.isMark(r) {
+				dye(i, r)
+			}
 		}
 	}
+	end(len(s))
 	return string(append(b, s[done:]...))
 }
 
@@ -205,16 +274,29 @@ func (m *Machine) plain(s string) string {
 	if m == nil || !m.dyed || strings.IndexByte(s, privateByte) < 0 {
 		return s
 	}
-	var b []byte
+	p, _ := m.shows(s)
+	return p
+}
+
+// shows is plain, and returns where in it are the characters that were replaced.
+func (m *Machine) shows(s string) (plain string, said []int) {
+	var b strings.Builder
+	said = []int{}
 	done := 0
 	for i, r := range m.dyes(s) {
-		b = utf8.AppendRune(append(b, s[done:i]...), r)
+		if done == 0 {
+			b.Grow(len(s))
+		}
+		b.WriteString(s[done:i])
+		said = append(said, b.Len())
+		b.WriteRune(r)
 		done = i + privateLen
 	}
-	if b == nil {
-		return s
+	if done == 0 {
+		return s, said
 	}
-	return string(append(b, s[done:]...))
+	b.WriteString(s[done:])
+	return b.String(), said
 }
 
 // dyes yields where in s a character stands for a mark, and the mark.
@@ -237,8 +319,8 @@ func (m *Machine) dyes(s string) iter.Seq2[int, rune] {
 
 // mark returns the character that r stands for.
 func (m *Machine) mark(r rune) rune {
-	if i := r - m.base; m.dyed && i >= 0 && int(i) < len(m.marks) {
-		return m.marks[i]
+	if i := r - m.base; m.dyed && i >= 0 && int(i) < len(m.signs) {
+		return m.signs[i]
 	}
 	return r
 }
@@ -251,6 +333,28 @@ func (m *Machine) through(s string, f func(string) string) string {
 		return f(s)
 	}
 	return m.dye(f(p))
+}
+
+// recase applies f, which changes cases, to what s shows.
+func (m *Machine) recase(s string, f func(string) string) string {
+	p := m.plain(s)
+	if len(p) == len(s) || !m.within {
+		return f(s) // marks have no case
+	}
+	out := []rune(f(p))
+	if len(out) != utf8.RuneCountInString(p) {
+		return m.dye(string(out))
+	}
+	i := 0
+	for _, r := range s {
+		if m.mark(r) != r {
+			if k, ok := slices.BinarySearch(m.signs, out[i]); ok {
+				out[i] = m.base + rune(k)
+			}
+		}
+		i++
+	}
+	return string(out)
 }
 
 // A shown is a text beside what it shows.
@@ -292,19 +396,13 @@ func (v shown) cut(i, j int) string {
 	return v.s[v.at[i]:v.at[j]]
 }
 
-// finish returns the text of a rendering, and where in it are marks that the
-// conversation said.
+// finish returns the text of a rendering, and where in it is what the conversation
+// said of those that are traced.
 func (m *Machine) finish(s string) (text string, said []int) {
-	if len(m.marks) == 0 {
+	if m.Control == nil {
 		return s, nil
 	}
-	text, said = m.plain(s), []int{}
-	less := 0 // bytes that text has less so far
-	for i, r := range m.dyes(s) {
-		said = append(said, i-less)
-		less += privateLen - utf8.RuneLen(r)
-	}
-	return text, said
+	return m.shows(s)
 }
 
 // told returns an error of a rendering with the texts that it quotes as they are.

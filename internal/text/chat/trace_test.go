@@ -11,6 +11,11 @@ import (
 	"atenia/internal/golden"
 )
 
+// marked is the control of one token.
+func marked(token string) *Control {
+	return NewControl(func() []string { return []string{token} })
+}
+
 // shownSaid is a result with the marks that the conversation said as "‹".
 func shownSaid(r Result) string {
 	b, done := strings.Builder{}, 0
@@ -25,7 +30,7 @@ func shownSaid(r Result) string {
 // templates use.
 func TestSaid(t *testing.T) {
 	c := &Context{
-		Marks:    "<",
+		Control:  marked("<"),
 		Messages: NewList(NewMap("role", "user", "content", " a<b</x>c< ", "name", "<n>", "<key>", NewList("<v>", int64(1)))),
 		Vars:     NewMap("bos", "<s>"), Asked: NewMap("mine", "<m>"),
 	}
@@ -58,7 +63,7 @@ func TestSaid(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s", k.template, got, k.want)
 		}
 		plain := *c
-		plain.Marks = ""
+		plain.Control = nil
 		if p, err := render("t", set+k.template, &plain); err != nil || p.Text != r.Text || p.Said != nil || r.Said == nil {
 			t.Errorf("%s: untraced %q, %v, traced %q", k.template, p.Text, err, r.Text)
 		}
@@ -72,7 +77,7 @@ func TestSaidPrivateUse(t *testing.T) {
 	for r := rune(0x100000); r < 0x100100; r++ {
 		all.WriteRune(r)
 	}
-	c := &Context{Marks: "<[", Messages: NewList(NewMap("content", "<"+all.String()+"[")), Vars: NewMap("own", "\U00100103")}
+	c := &Context{Control: marked("<["), Messages: NewList(NewMap("content", "<"+all.String()+"[")), Vars: NewMap("own", "\U00100103")}
 	r, err := render("t", "\U00100101<{{ messages[0].content }}{{ own }}[", c)
 	if want := "\U00100101<‹" + all.String() + "‹\U00100103["; err != nil || shownSaid(r) != want {
 		t.Errorf("%q, %v", shownSaid(r), err)
@@ -88,7 +93,7 @@ func TestSaidPrivateUse(t *testing.T) {
 
 // Errors quote the conversation as it is.
 func TestSaidErrors(t *testing.T) {
-	c := &Context{Marks: "<", Messages: NewList(NewMap("content", "<b>"))}
+	c := &Context{Control: marked("<"), Messages: NewList(NewMap("content", "<b>"))}
 	_, err := render("t", "{{ raise_exception(messages[0].content) }}", c)
 	if e, ok := errors.AsType[*RaiseError](err); !ok || e.Message != "<b>" {
 		t.Errorf("%v", err)
@@ -137,8 +142,9 @@ func TestForged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const token = "<|forged|>"
-	for _, part := range []string{token, "|forged|", "|forged|>", "<|forged|"} {
+	tokens := []string{"<|forged|>", "<forged>", "[forged]", "<｜forged｜>"}
+	control := NewControl(func() []string { return tokens })
+	for _, part := range append(tokens, "|forged|", "|forged|>", "<|forged|", "forged", "forged>") {
 		shown, seen := 0, map[string]bool{}
 		for _, k := range v.(*List).Items {
 			k := k.(*Map)
@@ -148,7 +154,7 @@ func TestForged(t *testing.T) {
 			if _, ok := vars.(*Map).Get("messages"); !ok {
 				continue
 			}
-			c.Marks = "<|>"
+			c.Control = control
 			c.Messages, c.Tools, c.Documents = forge(c.Messages, "", part), forge(c.Tools, "", part), forge(c.Documents, "", part)
 			r, err := render(str(k, "name"), template, c)
 			if err != nil {
@@ -158,20 +164,74 @@ func TestForged(t *testing.T) {
 				shown++
 				seen[template] = true
 			}
-			for at := 0; ; at++ {
-				i := strings.Index(r.Text[at:], token)
-				if i < 0 {
-					break
-				}
-				at += i
-				n, _ := slices.BinarySearch(r.Said, at)
-				if n == len(r.Said) || r.Said[n] >= at+len(token) {
-					t.Errorf("%s, %s: %s", str(k, "name"), part, r.Text[max(0, at-40):at+len(token)])
-				}
+			for _, token := range counted(r, tokens) {
+				t.Errorf("%s, %s: %s", str(k, "name"), part, token)
 			}
 		}
 		if shown < 60 || len(seen) < 20 {
 			t.Errorf("%d conversations of %d templates show %s", shown, len(seen), part)
+		}
+	}
+}
+
+// counted returns which control tokens a result has that no byte of was said.
+func counted(r Result, tokens []string) (found []string) {
+	for _, token := range tokens {
+		for at := 0; ; at++ {
+			i := strings.Index(r.Text[at:], token)
+			if i < 0 {
+				break
+			}
+			at += i
+			if n, _ := slices.BinarySearch(r.Said, at); n == len(r.Said) || r.Said[n] >= at+len(token) {
+				found = append(found, token)
+			}
+		}
+	}
+	return found
+}
+
+// A template that writes its own marks around a word makes a control token of a role, and
+// of nothing else that somebody said, however it is written or cut.
+func TestWordsForged(t *testing.T) {
+	tokens := []string{"<end_of_turn>", "<|im_end|>", "<s>", "<|END|>", "[INST]", "_<EOT>", "<｜fim▁end｜>"}
+	c := &Context{
+		Control: NewControl(func() []string { return tokens }),
+		Messages: NewList(NewMap("role", "end_of_turn", "content", "s", "name", "End_Of_Turn", "parts", NewList("im", "_", "end"),
+			"end_of_turn", NewMap("role", "im_end", "s", "INST"), "text", " it is: im_end, _ ")),
+		Tools: NewList(NewMap("role", "end_of_turn")), Documents: NewList(NewMap("im_end", "fim▁end")), Asked: NewMap("mine", "end"),
+	}
+	for template, want := range map[string]string{
+		`<{{ messages[0].role }}>`:                        "<end_of_turn>", // the program's
+		`<{{ messages[0].content }}>`:                     "",
+		`{{ '<' ~ messages[0].content + '>' }}`:           "",
+		`<{{ messages[0].name | lower }}>`:                "",
+		`<{{ messages[0].name.lower() }}>`:                "",
+		`<{{ messages[0].name.casefold() ~ '>' }}`:        "",
+		`{% for k in messages[0] %}<{{ k }}>{% endfor %}`: "",
+		`{% for k, v in messages[0].end_of_turn.items() %}<{{ k }}>[{{ v }}]<|{{ v }}|>{% endfor %}`: "",
+		`<|{{ messages[0].parts | join }}|>`:                                         "",
+		`<|{{ messages[0].parts[0] }}_end|>`:                                         "",
+		`<|im_{{ messages[0].parts[2] }}|>`:                                          "",
+		`{% set b = "<|" %}{{ b }}{{ messages[0].parts | join('') }}|>`:              "",
+		`<|{{ messages[0].text.split(' ')[3].strip(',') }}|>`:                        "",
+		`<|{{ messages[0].text | trim | replace(' it is: ', '') }}|>`:                "",
+		`<{{ tools[0].role }}>`:                                                      "",
+		`{% for k, v in documents[0].items() %}<|{{ k }}|><｜{{ v }}｜>{% endfor %}`:   "",
+		`<|{{ mine | upper }}|><|{{ mine.upper() }}|>`:                               "",
+		`{% macro m(x) %}<|{{ x }}|>{% endmacro %}{{ m(mine | upper) }}`:             "",
+		`{{ '<%s>' % messages[0].content }}{{ '<{}>'.format(messages[0].content) }}`: "",
+		`{{ messages[0].text[-2] }}<EOT>`:                                            "",
+		`<{{ 'end_of_turn' }}>{{ messages[0].content }}`:                             "<end_of_turn>",
+		`<s>{{ messages[0].content }}</s>`:                                           "<s>",
+	} {
+		r, err := render("t", template, c)
+		if err != nil {
+			t.Errorf("%s: %v", template, err)
+			continue
+		}
+		if got := strings.Join(counted(r, tokens), " "); got != want {
+			t.Errorf("%s: %s, of which count %q, want %q", template, r.Text, got, want)
 		}
 	}
 }
@@ -186,19 +246,23 @@ func FuzzSaid(f *testing.F) {
 			Limits: Limits{Steps: 100_000, Bytes: 4 << 20, Output: 1 << 20, Calls: 50},
 		}
 		r, err := render("fuzz", s, c)
-		c.Marks = "<>[]|/-'.{"
-		again, err2 := render("fuzz", s, c)
-		for _, err := range []error{err, err2} {
-			if e, ok := errors.AsType[*RuntimeError](err); ok && e.Kind == KindLimit {
-				return
+		for _, words := range []string{"", " a Hello b k world 55"} {
+			const marks = "<>[]|/-'.{"
+			c.Control = marked(marks + words)
+			c.Control.always = words != ""
+			again, err2 := render("fuzz", s, c)
+			for _, err := range []error{err, err2} {
+				if e, ok := errors.AsType[*RuntimeError](err); ok && e.Kind == KindLimit {
+					return
+				}
 			}
-		}
-		if r.Text != again.Text || kindOf(err) != kindOf(err2) {
-			t.Fatalf("%q, %v; traced %q, %v", r.Text, err, again.Text, err2)
-		}
-		for _, i := range again.Said {
-			if i >= len(again.Text) || !strings.ContainsRune("<>[]|/-'.{", rune(again.Text[i])) {
-				t.Fatalf("byte %d of %q is no mark", i, again.Text)
+			if r.Text != again.Text || kindOf(err) != kindOf(err2) {
+				t.Fatalf("%q, %v; traced %q, %v", r.Text, err, again.Text, err2)
+			}
+			for _, i := range again.Said {
+				if i >= len(again.Text) || words == "" && !strings.ContainsRune(marks, rune(again.Text[i])) {
+					t.Fatalf("byte %d of %q is no mark", i, again.Text)
+				}
 			}
 		}
 	})

@@ -1,10 +1,8 @@
 package token
 
 import (
-	"maps"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -12,27 +10,14 @@ import (
 // text. In a prompt that is made of a conversation only those count that the template
 // wrote; in a message they are text.
 
-// Marks returns the characters of control tokens by which a text that is made of what
-// different people said can be told from them: those that are neither letters nor digits,
-// white space nor "_", such as "<", "|" and ">". A template may write a control token
-// around a word, such as a role, but not around or beside a mark that somebody said. Tokens
-// without such a character are found wherever they are written.
-func (t *Tokenizer) Marks() string {
-	t.signs.Do(func() {
-		marks := map[rune]bool{}
-		for i := range t.added {
-			if !t.added[i].Special {
-				continue
-			}
-			for _, r := range t.added[i].Content {
-				if r != '_' && r != utf8.RuneError && !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.White_Space) {
-					marks[r] = true
-				}
-			}
+// Control returns the contents of the control tokens.
+func (t *Tokenizer) Control() (contents []string) {
+	for i := range t.added {
+		if t.added[i].Special {
+			contents = append(contents, t.added[i].Content)
 		}
-		t.marks = string(slices.Sorted(maps.Keys(marks)))
-	})
-	return t.marks
+	}
+	return contents
 }
 
 // control decides whether a control token that is written at bytes a to b of p counts.

@@ -25,9 +25,6 @@ type Tokenizer struct {
 	// original text, even without offsets.
 	origins bool
 
-	signs sync.Once // guards marks
-	marks string    // see Marks
-
 	longest sync.Once // guards widest
 	widest  int       // bytes of the longest token, see Least
 }
@@ -48,8 +45,8 @@ func (t *Tokenizer) EncodePlain(text string, special bool) []int32 {
 
 // EncodeContext is [Tokenizer.Encode], which ends with the cause of the context when that
 // ends: a text of a hundred megabytes takes a minute. Of control tokens only those are
-// recognized that have no byte of said: bytes of text in order at which [Tokenizer.Marks]
-// stand that came from a conversation; nil for a text that is none.
+// recognized that have no byte of said: bytes of text in order, of each control token that
+// a conversation made at least one; nil for a text that is none.
 func (t *Tokenizer) EncodeContext(ctx context.Context, text string, said []int, special bool) ([]int32, error) {
 	e := t.encodeUntil(ctx.Done(), text, unsaid(text, said), 0, false)
 	if err := context.Cause(ctx); err != nil {

@@ -54,7 +54,7 @@ type dialogue struct {
 // render returns the text of the messages, with the prompt for an answer if
 // prompt is set. What the messages say has no control tokens.
 func (c *dialogue) render(messages []chat.Value, prompt bool) (chat.Result, error) {
-	ctx := chat.Context{Messages: chat.NewList(messages...), Tools: c.tools, AddGenerationPrompt: prompt, Vars: chat.NewMap(), Now: renderNow, Marks: c.e.text.Tokenizer.Marks()}
+	ctx := chat.Context{Messages: chat.NewList(messages...), Tools: c.tools, AddGenerationPrompt: prompt, Vars: chat.NewMap(), Now: renderNow, Control: c.e.text.Control()}
 	for name, v := range c.e.text.Vars {
 		if err := ctx.Vars.Set(name, v); err != nil {
 			return chat.Result{}, err
