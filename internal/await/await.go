@@ -72,6 +72,10 @@ func Kill(t testing.TB, cmd *exec.Cmd, sign func(line string) bool) (lines []str
 		t.Fatal(err)
 	}
 	killed := false
+	if end, ok := Deadline(t); ok { // a process without a sign does not end
+		late := time.AfterFunc(time.Until(end), func() { _ = cmd.Process.Kill() })
+		defer late.Stop()
+	}
 	for s := bufio.NewScanner(out); s.Scan(); {
 		lines = append(lines, s.Text())
 		if !killed && sign(s.Text()) {
@@ -84,7 +88,7 @@ func Kill(t testing.TB, cmd *exec.Cmd, sign func(line string) bool) (lines []str
 		}
 	}
 	if err := cmd.Wait(); !killed || cmd.ProcessState.Exited() {
-		t.Fatalf("%v: the process ended by itself (%v) after %d lines: %q", cmd.Args, err, len(lines), lines[max(0, len(lines)-10):])
+		t.Fatalf("%v: no sign came before the process ended (%v), or the test's time, after %d lines: %q", cmd.Args, err, len(lines), lines[max(0, len(lines)-10):])
 	}
 	return lines
 }

@@ -29,7 +29,7 @@ func TestKill(t *testing.T) {
 	if dir := os.Getenv(childVar); dir != "" {
 		cfg := killConfig(dir)
 		cfg.FS = faultfs.New(0, faultfs.Fail).Tell(await.Step)
-		cfg.Watch = func(Event) { fmt.Fprintln(await.Step, "step") }
+		cfg.Watch = func(e Event) { fmt.Fprintln(await.Step, "step", e.Step) }
 		finish(t, cfg, keeper{newBigram()})
 		return
 	}
@@ -42,7 +42,7 @@ func TestKill(t *testing.T) {
 	// Kills fall between two steps, and between two calls of the file system while
 	// a snapshot or the log is written.
 	rng := rand.New(rand.NewPCG(3, 4))
-	snapshots := 0
+	snapshots, from := 0, 0
 	for kill := range 8 {
 		sign, n := "call", 12+rng.IntN(30)
 		if kill%2 == 0 {
@@ -54,9 +54,16 @@ func TestKill(t *testing.T) {
 		if strings.HasPrefix(lines[len(lines)-1], "call") {
 			snapshots++
 		}
+		for _, l := range lines {
+			var step int
+			if _, err := fmt.Sscanf(l, "step %d", &step); err == nil {
+				from = max(from, step-1)
+				break // the first of this life
+			}
+		}
 	}
-	if snapshots == 0 {
-		t.Error("no kill met a write")
+	if snapshots == 0 || from == 0 {
+		t.Errorf("%d kills met a write, and a life went on after step %d", snapshots, from)
 	}
 	got, want := keeper{newBigram()}, keeper{newBigram()}
 	finish(t, killConfig(dir), got)

@@ -143,6 +143,26 @@ func TestAccumulation(t *testing.T) {
 	}
 }
 
+// The norm of all gradients is limited: so far does a plain step go.
+func TestClip(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t.TempDir())
+	cfg.Rule, cfg.Rate, cfg.Clip, cfg.Steps, cfg.Accumulate, cfg.EvalEvery = grad.SGD{}, 0.5, 1e-3, 1, 1, 0
+	cfg.Schedule = grad.Schedule{}
+	m, before := newBigram(), newBigram()
+	finish(t, cfg, m)
+	far := 0.0
+	for i, p := range m.params {
+		for k, x := range p.Value {
+			d := float64(x) - float64(before.params[i].Value[k])
+			far += d * d
+		}
+	}
+	if want := cfg.Rate * cfg.Clip; math.Abs(math.Sqrt(far)-want) > want/100 {
+		t.Errorf("the step went %v far, want %v", math.Sqrt(far), want)
+	}
+}
+
 // A list is a source of given batches.
 type list struct {
 	batches []data.Batch

@@ -57,16 +57,23 @@ func TestMatrix(t *testing.T) {
 		v = strings.ReplaceAll(v, "N", fmt.Sprint(n))
 		for _, op := range operations() {
 			text := "{% set v = " + v + " %}{% set r = v" + op + " %}{% if r %}{% endif %}{% set l = r | list %}{{ l | length }}"
-			metrics.Read(allocated)
-			before := allocated[0].Value.Uint64()
-			start := time.Now()
-			_, err := render("matrix", text, &Context{Limits: limits})
-			took := time.Since(start)
-			metrics.Read(allocated)
-			if kindOf(err) == "untyped" {
-				t.Errorf("%s%s: %v", v, op, err)
+			var n int64
+			var took time.Duration
+			for range 3 { // what others in the process allocate meanwhile, they do not each time
+				metrics.Read(allocated)
+				before := allocated[0].Value.Uint64()
+				start := time.Now()
+				_, err := render("matrix", text, &Context{Limits: limits})
+				took = time.Since(start)
+				metrics.Read(allocated)
+				if kindOf(err) == "untyped" {
+					t.Errorf("%s%s: %v", v, op, err)
+				}
+				if n = int64(allocated[0].Value.Uint64() - before); n <= 4*limits.Bytes+spans {
+					break
+				}
 			}
-			if n := allocated[0].Value.Uint64() - before; int64(n) > 4*limits.Bytes+spans {
+			if n > 4*limits.Bytes+spans {
 				t.Errorf("%s%s: %d bytes were allocated, the limit is %d", v, op, n, limits.Bytes)
 			}
 			if took > slowest {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -211,7 +212,10 @@ func TestPause(t *testing.T) {
 			cfg := pageConfig(t, true, 0.5, 3)
 			cfg.Resume = true
 			warm := 0
-			for stop := 2; ; stop = 2 + (stop+1)%4 {
+			for stop, lives := 2, 0; ; stop, lives = 2+(stop+1)%4, lives+1 {
+				if lives > 5*3*5 { // steps of three batches, and evaluations
+					t.Fatal("the run gets nowhere")
+				}
 				a := ledger.New(nil, 0)
 				cfg.Paging = &train.Paging{Account: a, Gradients: gradients, ChunkBytes: 1 << 13}
 				m := pagedModel(t, sizes, true, a, 1)
@@ -279,6 +283,9 @@ func TestKillPaged(t *testing.T) {
 	run := func(dir string, fsys durable.FS) []byte {
 		a := ledger.New(nil, 0)
 		cfg := pageConfig(t, true, 0.5, 2)
+		if fsys != nil {
+			cfg.Watch = func(e train.Event) { fmt.Fprintln(await.Step, "step", e.Step) }
+		}
 		cfg.Dir, cfg.Resume, cfg.FS, cfg.Steps = dir, true, fsys, 8
 		cfg.Paging = &train.Paging{Account: a, Gradients: 3000, ChunkBytes: 1 << 13}
 		return export(t, pagedModel(t, sizes, true, a, 1), cfg)
@@ -294,10 +301,25 @@ func TestKillPaged(t *testing.T) {
 	}
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(7, 8))
-	for range 5 {
+	from := 0
+	for kill := range 5 { // between two steps, and in the middle of one, which writes all the time
+		sign, n := "step", 1+rng.IntN(2)
+		if kill%2 == 1 {
+			sign, n = "call", 20+rng.IntN(200)
+		}
 		cmd := exec.Command(self, "-test.run=^TestKillPaged$")
 		cmd.Env = append(os.Environ(), pagedVar+"="+dir)
-		await.Kill(t, cmd, await.Nth(20+rng.IntN(200), "call")) // in the middle of a run, which writes all the time
+		lines := await.Kill(t, cmd, await.Nth(n, sign))
+		for _, l := range lines {
+			var step int
+			if _, err := fmt.Sscanf(l, "step %d", &step); err == nil {
+				from = max(from, step-1)
+				break // the first of this life
+			}
+		}
+	}
+	if from == 0 {
+		t.Error("no life went on from an earlier one")
 	}
 	cfg := pageConfig(t, true, 0.5, 2)
 	cfg.Steps = 8

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"atenia/grad"
+	"atenia/internal/model/lora"
 	"atenia/internal/store/faultfs"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
@@ -207,5 +208,45 @@ func TestBalance(t *testing.T) {
 	}
 	if plain != without || still != plain || with <= without {
 		t.Errorf("without it %v and %v, with it %v and %v", without, plain, with, still)
+	}
+}
+
+// Dropout of low-rank pairs acts in training, and not in evaluation.
+func TestDropout(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := newModel(t, sizes, Options{}).Export(folder); err != nil {
+		t.Fatal(err)
+	}
+	var trained [2][]float32
+	for i, dropout := range []float64{0, 0.5} {
+		base, err := Open(folder, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Adapt(base, lora.Config{Rank: 4, Base: folder, Dropout: dropout}, 1, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b data.Batch
+		if err := new(counting).Next(&b); err != nil {
+			t.Fatal(err)
+		}
+		one, err := m.Loss(&b)
+		if again, err2 := m.Loss(&b); err != nil || err2 != nil || one != again || math.Abs(one-math.Log(40)) > 0.2 {
+			t.Errorf("dropout %v: losses of %v and %v, %v, %v", dropout, one, again, err, err2)
+		}
+		if _, err := train.Run(t.Context(), train.Config{Rule: grad.SGD{}, Rate: 1, Steps: 1, Accumulate: 1, Dir: t.TempDir(), FS: faultfs.NoSync()}, m, &counting{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range m.Params() {
+			trained[i] = append(trained[i], p.Value...)
+		}
+		if err := base.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if slices.Equal(trained[0], trained[1]) {
+		t.Error("a step with dropout is one without")
 	}
 }

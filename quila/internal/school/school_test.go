@@ -302,6 +302,37 @@ func TestContinued(t *testing.T) {
 
 // TestGate: the gate of [R-16.1b] is shut in the first tenth whatever the loss,
 // opens when averages allow it, stays open, and a NaN shuts it for good.
+// The norm of gradients is limited: below the optimizer's epsilon, steps go nowhere.
+func TestClip(t *testing.T) {
+	text, validation := toy.Make(1, 3000).Text, toy.Make(2, 200).Text
+	for name := range pupils(t) {
+		var far [2]float64
+		for i, clip := range []float64{0, 1e-14} {
+			o := recipe(2)
+			o.Clip, o.Decay = clip, 0
+			p := pupils(t)[name]
+			before := values(p)
+			r, err := school.NewRun(p, o, text, nil)
+			if err == nil {
+				_, _, err = r.ToMark(t.Context(), validation, 2, school.Hooks{})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, w := range p.Params {
+				for _, x := range w.Value {
+					far[i] = max(far[i], math.Abs(float64(x-before[n])))
+					n++
+				}
+			}
+		}
+		if far[1] > far[0]/100 {
+			t.Errorf("%s: weights moved by up to %g with clipping, %g without", name, far[1], far[0])
+		}
+	}
+}
+
 func TestGate(t *testing.T) {
 	g := school.NewGate(100, 3)
 	for i := range 100 {
