@@ -185,7 +185,7 @@ type TierRejection struct {
 func (d TensorDecision) String() string { return d.text }
 
 // Place decides where each tensor lives within [Config.Budget], or follows
-// [Config.PlanFile]. [Open] places by the same rules, so calling Place first shows
+// [Config.PlacementFile]. [Open] places by the same rules, so calling Place first shows
 // what Open will do.
 //
 // If weights stay on the disk and its speed is not known, Place reads the model's

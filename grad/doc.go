@@ -74,7 +74,7 @@
 //
 // Decay applies to tensors of two axes or more: norms and biases do not decay.
 // [ClipFactor] is the factor that keeps the norm of all gradients, which a
-// [NormMeter] measures, at a limit.
+// [Norm] measures, at a limit.
 //
 // Everything is generic over float32, for training, and float64, for checking
 // gradients. A step allocates nothing. It runs on [Threads] with the

@@ -82,12 +82,12 @@
 //
 // A child that crashes, or exceeds [ScanLimit], leaves its library quarantined
 // until the file changes: cache entries are keyed by path, size, time and
-// checksum. The child is the program itself, started with [Config].Command,
+// checksum. The child is the program itself, started with [ScanConfig].Command,
 // which must end up in [ServeManifest].
 //
 // # Isolate
 //
-// Package isolate runs libraries of C nodes in separate processes. A node that
+// [StartProcess] runs a library of C nodes in a process of its own. A node that
 // crashes or hangs then costs its graph a few muted blocks, and the host keeps
 // running.
 //
@@ -107,11 +107,10 @@
 //	   └── new child, or the spare, with the last snapshots and the queues ◀── at once, then after
 //	       100 ms of the stream, 200, 400, … 10 s
 //
-// The child is the program itself, started with the Command of a configuration,
-// which must end up in [ServeProcess], or in [ServeScan] for a scan. One request
-// carries any number of calls ([Batch]), so that a child costs one round trip
-// per block however many of its nodes are in the graph. A request allocates
-// nothing and takes no Go lock, so that it may be made on a thread without a P.
+// The child is the program itself, started with [ProcessConfig].Command, which
+// must end up in [Serve]. One request carries any number of calls ([Batch]), so
+// that a child costs one round trip per block however many of its nodes are in the
+// graph.
 //
 // A request allocates nothing and takes no Go lock, so that it may be made on a
 // thread without a P. A child is not a sandbox: it may read whatever the user

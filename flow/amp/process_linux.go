@@ -85,7 +85,7 @@ type lane struct {
 // instances are no longer used.
 func StartProcess(path string, cfg ProcessConfig) (*Process, error) {
 	if len(cfg.Command) == 0 {
-		return nil, errors.New("isolate: Config.Command is not set")
+		return nil, errors.New("amp: ProcessConfig.Command is not set")
 	}
 	p := &Process{path: path, cfg: cfg, timeout: int64(cfg.Timeout), patience: int64(cfg.Patience), used: offPieces, stop: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	if p.timeout <= 0 {

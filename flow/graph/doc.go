@@ -10,12 +10,12 @@
 // result.
 //
 //	text ──Parse──▶ Plan ──Link(Catalog)──▶ Linked ──▶ package flow runs it
-//	  ◀──Encode───┘                           └──ScheduleOf──▶ ScheduleTable ◀──▶ text
+//	  ◀──Encode───┘                           └──NewSchedule──▶ Schedule ──▶ text
 //
 //	Plan           nodes, edges, gates as written, defaults filled in
 //	Linked         the same with indices: edge i leads from output p of node s to
 //	               input q of node d, or modulates a parameter of d
-//	ScheduleTable  order, calls of a block, channel capacities, lateness
+//	Schedule       order, calls of a block, channel capacities, lateness
 //
 // Node types are defined elsewhere: a [Catalog] describes them, and [Link] asks
 // it for the [Spec] of each node. A plan has two text forms, JSON ([Parse],
@@ -52,7 +52,7 @@
 //
 // A plan runs block by block. At first, holds keep nodes back; from some block
 // on every node fires all of its tokens in every block, and the calls repeat.
-// [ScheduleOf] rehearses the plan by counts alone, finds that block, and how
+// [NewSchedule] rehearses the plan by counts alone, finds that block, and how
 // many frames each channel must hold.
 //
 //	block      0     1     2     3          x ──hold 100──▶ o, blocks of 64

@@ -181,7 +181,7 @@ func least(l *Linked) []int {
 	return out
 }
 
-// A rehearsal runs counts without data: see [ScheduleOf].
+// A rehearsal runs counts without data: see [NewSchedule].
 type rehearsal struct {
 	l        *Linked
 	capacity []int // nil: none

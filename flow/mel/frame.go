@@ -73,7 +73,7 @@ func (e *engine) spectrum(x []float64) {
 	}
 }
 
-// frame writes the logarithms of the bands, before clamping, to dst [Mels] and
+// frame writes the logarithms of the bands, before clamping, to dst, one for each, and
 // returns the largest of them and before.
 func (e *engine) frame(dst, x []float64, before float64) float64 {
 	e.spectrum(x)

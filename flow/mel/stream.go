@@ -108,8 +108,8 @@ func (s *Stream[F]) drop() {
 // Flush ends the signal: frames that extend past its end become available.
 func (s *Stream[F]) Flush() { s.ended = true }
 
-// Next writes the next frame to dst [Mels] and reports true, or returns false
-// if more samples are needed.
+// Next writes the next frame to dst, a value for each band, and reports true, or
+// returns false if more samples are needed.
 func (s *Stream[F]) Next(dst []F) bool {
 	if !s.waits() {
 		if !s.ready() {

@@ -1,13 +1,13 @@
 // Package view shows a flow graph: its structure as a drawing, and its state
 // while it runs as metrics for Prometheus and a trace for Perfetto.
 //
-//	graph.Linked ── DrawSVG ─────────────────────────────────▶ an SVG document
+//	graph.Linked ── SVG ─────────────────────────────────────▶ an SVG document
 //	session ── counts, blocks, channels ──▶ Snapshot ──▶ Metrics ──▶ GET /metrics, a file
 //	        ── one Call for each call of a node ───────▶ Trace ──▶ file for ui.perfetto.dev
 //
 // # Drawing
 //
-// [DrawSVG] draws a linked graph in layers:
+// [SVG] draws a linked graph in layers:
 //
 //	layers            order                 positions
 //	stage of a node   few crossings:        joined nodes level,

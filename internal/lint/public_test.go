@@ -21,10 +21,34 @@ var public = []string{
 	"flow/rt", "flow/view", "flow/amp/clap", "grad", "nested", "nested/rule", "quila", "quila/config", "serve", "tensor",
 }
 
+// TestDocLinks: [Name] and [Type.Method] in the comment of a package or of what it
+// declares name something of the package.
+func TestDocLinks(t *testing.T) {
+	m := module(t)
+	for _, p := range m.pkgs {
+		d := docLint{t: t, m: m, p: p}
+		for _, f := range p.files {
+			d.links(f.Doc)
+			for _, decl := range f.Decls {
+				switch decl := decl.(type) {
+				case *ast.FuncDecl:
+					d.links(decl.Doc)
+				case *ast.GenDecl:
+					d.links(decl.Doc)
+					for _, s := range decl.Specs {
+						if s, ok := s.(*ast.TypeSpec); ok {
+							d.links(s.Doc)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestPublic: the packages that users can import are those of the list, and go
 // doc suffices to use them: an essay, an Example with its output, a comment on
-// each exported name, links that lead somewhere, and structs that show fields or
-// say how they are made.
+// each exported name, and structs that show fields or say how they are made.
 func TestPublic(t *testing.T) {
 	m := module(t)
 	for dir, p := range m.pkgs {
@@ -76,7 +100,6 @@ func (d *docLint) essay() {
 		if text := f.Doc.Text(); strings.Count(strings.TrimSpace(text), "\n\n") < 1 {
 			d.errorf(f.Package, "the package's comment should say more than one paragraph")
 		}
-		d.links(f.Doc)
 		return
 	}
 	d.t.Errorf("%s has no package comment", d.p.dir)
@@ -225,6 +248,9 @@ func (d *docLint) makers(obj types.Object) (names []string) {
 	return names
 }
 
+// shape is what a comment writes like a name and is a size, such as [N, D].
+var shape = regexp.MustCompile(`^[A-Z][A-Z_]*[a-z]?$|^(Rows|Width)$`)
+
 // links checks that [Name] and [Type.Method] in a comment name something of the
 // package.
 func (d *docLint) links(doc *ast.CommentGroup) {
@@ -233,6 +259,7 @@ func (d *docLint) links(doc *ast.CommentGroup) {
 	}
 	var p comment.Parser
 	p.LookupPackage = func(name string) (string, bool) { return name, true }
+	p.LookupSym = func(recv, name string) bool { return shape.FindString(cmp.Or(recv, name)) == "" }
 	for _, block := range p.Parse(doc.Text()).Content {
 		paragraph, ok := block.(*comment.Paragraph)
 		if !ok {

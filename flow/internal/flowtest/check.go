@@ -8,7 +8,7 @@ import (
 	"atenia/flow/node"
 )
 
-// A Session is a session of package flow, as [Graph.Check] drives it.
+// A Session is a session of package flow, as [Check] drives it.
 type Session[F node.Float] interface {
 	Block() error
 	Step() func() graph.Code

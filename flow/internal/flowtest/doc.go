@@ -7,6 +7,6 @@
 // A [Graph] mixes everything that changes when a node fires: types that must be asked how much they give, gates, holds,
 // prefills, cycles, oversampling, other rates, outputs with many readers. [Reference] knows nothing of blocks, holds and
 // gates. It fires any node that has frames, for a random number of tokens, in random order, with streams that grow
-// without bound: what Kahn's theorem says every schedule must give. [Graph.Check] runs a session of the graph and
+// without bound: what Kahn's theorem says every schedule must give. [Check] runs a session of the graph and
 // compares.
 package flowtest

@@ -20,7 +20,7 @@ import (
 	"atenia/tensor"
 )
 
-// An OffloadConfig configures [Run]: a stack of square layers under AdamW, with its
+// An OffloadConfig configures [RunOffload]: a stack of square layers under AdamW, with its
 // state in memory and in files.
 type OffloadConfig struct {
 	Layers int // 0 = 4

@@ -90,7 +90,7 @@ func unpack[F Float](re, im, wr, wi []F, k, h, n int) {
 	}
 }
 
-// Inverse inverts [Real.Forward]: it writes the sequence x [n] with the
+// Inverse inverts [RealFFT.Forward]: it writes the sequence x [n] with the
 // spectrum re, im [n/2+1], whose imaginary parts at bin 0 and, for even n, at
 // the last bin are ignored.
 func (r *RealFFT[F]) Inverse(x, re, im []F) { r.inverse(x, re, im, 1/F(max(r.n, 1))) }
@@ -142,7 +142,7 @@ func pack[F Float](ar, ai, re, im, wr, wi []F, k, h, n int) {
 	}
 }
 
-// ForwardAdjoint is the transpose of [Real.Forward]: it writes to dx [n] the
+// ForwardAdjoint is the transpose of [RealFFT.Forward]: it writes to dx [n] the
 // gradient of a loss whose gradient at the spectrum is dre, dim [n/2+1].
 func (r *RealFFT[F]) ForwardAdjoint(dx, dre, dim []F) {
 	for k := range r.gr {
@@ -152,7 +152,7 @@ func (r *RealFFT[F]) ForwardAdjoint(dx, dre, dim []F) {
 	r.inverse(dx, r.gr, r.gi, 1)
 }
 
-// InverseAdjoint is the transpose of [Real.Inverse]: dre, dim [n/2+1] from the
+// InverseAdjoint is the transpose of [RealFFT.Inverse]: dre, dim [n/2+1] from the
 // gradient dx [n] at the sequence.
 func (r *RealFFT[F]) InverseAdjoint(dre, dim, dx []F) {
 	r.Forward(dre, dim, dx)
