@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"path/filepath"
 	"runtime"
@@ -105,6 +106,34 @@ func quantization(config []byte) (how []byte, dtype string) {
 		return nil, ""
 	}
 	return how, dtype
+}
+
+// PlainConfig returns a config.json without what it says of how weights are packed,
+// for a folder with the matrices that those mean.
+func PlainConfig(config []byte) []byte {
+	var plain []byte
+	done := 0
+	s := &scanner{b: config, text: true, loose: true}
+	var object func(key string, at int) error
+	object = func(key string, at int) error {
+		if s.peek() == '{' && key == "text_config" {
+			return s.object(object)
+		}
+		if err := s.skip(0); err != nil || key != "quantization_config" && key != "compression_config" {
+			return err
+		}
+		plain = append(plain, config[done:at]...)
+		if done = s.off; s.peek() == ',' { // the comma goes, too
+			done = s.off + 1
+		} else {
+			plain = bytes.TrimSuffix(bytes.TrimRight(plain, " \t\r\n"), []byte(","))
+		}
+		return nil
+	}
+	if err := s.object(object); err != nil {
+		return config
+	}
+	return append(plain, config[done:]...)
 }
 
 // unpack replaces the tensors of a quantized folder by the matrices that they

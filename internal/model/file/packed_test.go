@@ -112,3 +112,21 @@ func hashOf(values []float32, d tensor.DType) string {
 	h := sha256.Sum256(b)
 	return fmt.Sprintf("%x", h)
 }
+
+// TestPlainConfig: a configuration without packing is the rest of it, as it was written.
+func TestPlainConfig(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"a": 1, "b": [2]}`: `{"a": 1, "b": [2]}`,
+		`{"a": 1, "quantization_config": {"bits": 4}, "b": 2}`:                          `{"a": 1,  "b": 2}`,
+		"{\n  \"a\": 1,\n  \"quantization_config\": {\"x\": \",}\"}\n}":                 "{\n  \"a\": 1\n}",
+		`{"quantization_config": {}}`:                                                   `{}`,
+		`{"a": 1, "quantization_config": {}, "compression_config": {}}`:                 `{"a": 1}`,
+		`{"text_config": {"b": 2, "quantization_config": {}}, "compression_config": 3}`: `{"text_config": {"b": 2}}`,
+		`{"a": {"quantization_config": 1}}`:                                             `{"a": {"quantization_config": 1}}`,
+		`{"quantization_config"`:                                                        `{"quantization_config"`,
+	} {
+		if got := string(PlainConfig([]byte(config))); got != want {
+			t.Errorf("%s becomes %s, want %s", config, got, want)
+		}
+	}
+}

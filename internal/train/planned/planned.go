@@ -330,7 +330,7 @@ func (m *Model) Export(dir string) (err error) {
 		return err
 	}
 	return durable.Replace(filepath.Join(dir, "config.json"), func(w io.Writer) error {
-		_, err := w.Write(m.config)
+		_, err := w.Write(file.PlainConfig(m.config)) // the matrices are no longer packed
 		return err
 	})
 }
