@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -245,6 +246,8 @@ func TestResumedRecipe(t *testing.T) {
 		{"threads = 2", "threads = 2\nseed = 77", "train.seed is 77 and was 0"},
 		{"row = 12", "row = 11", "data.row is 11 and was 12"},
 		{"rate = 0.01", "rate = 0.01\nkind = 'lion'", "optimizer.kind is lion and was adamw"},
+		{"rate = 0.01", "rate = 0.01\nbeta2 = 0.5", "optimizer.beta2 is 0.5 and was 0.95"},
+		{"rate = 0.01", "rate = 0.01\nbeta2 = 0.95\nbeta1 = 0.9", ""},
 		{"steps = 8", "steps = 9", ""},
 		{"rate = 0.01", "rate = 0.02", ""},
 	} {
@@ -253,6 +256,48 @@ func TestResumedRecipe(t *testing.T) {
 		if _, err := execute(t.Context(), config, "--resume"); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("resumed with %q: %v, want %q", c.to, err, c.want)
 		}
+	}
+}
+
+// TestResumedBase: a fine-tuning goes on with the model that it was begun with, which may
+// have moved, and refuses another of the same name.
+func TestResumedBase(t *testing.T) {
+	t.Parallel()
+	config := prepare(t)
+	dir := filepath.Dir(config)
+	for name, seed := range map[string]string{"a": "1", "b": "2"} {
+		b, err := os.ReadFile(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := filepath.Join(dir, name+".toml")
+		if err := os.WriteFile(other, []byte(strings.Replace(string(b), "threads = 2", "seed = "+seed, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := execute(t.Context(), other, "--steps", "1", "--out", filepath.Join(dir, name, "base")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tune := func(base string, more ...string) error {
+		var out, errw bytes.Buffer
+		args := append([]string{"finetune", filepath.Join(dir, base), filepath.Join(dir, "text.txt"), "--row", "8", "--out", filepath.Join(dir, "tuned")}, more...)
+		if code := Main(args, strings.NewReader(""), &out, &errw); code != command.OK {
+			return errors.New(errw.String())
+		}
+		return nil
+	}
+	if err := tune("a/base", "--steps", "1"); err != nil {
+		t.Fatal(err)
+	}
+	const want = "model.from is a model with fingerprint "
+	if err := tune("b/base", "--steps", "2", "--resume"); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), " and was a model with fingerprint ") {
+		t.Errorf("another model: %v, want %q", err, want)
+	}
+	if err := os.Rename(filepath.Join(dir, "a", "base"), filepath.Join(dir, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	if err := tune("moved", "--steps", "2", "--resume", "--lora", "r=8,alpha=16"); err != nil {
+		t.Errorf("the same model elsewhere: %v", err)
 	}
 }
 

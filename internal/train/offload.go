@@ -73,6 +73,9 @@ func (r *run) openState(ctx context.Context, o *offload, first files.Init) error
 	}
 	dir := filepath.Join(r.cfg.Dir, stateFolder)
 	var err error
+	if cfg.Note, err = r.place.note(); err != nil { // the first values are of this recipe, too
+		return err
+	}
 	if r.cfg.Resume {
 		if o.state, err = files.Open(dir, cfg); err == nil {
 			err = o.state.Verify(ctx) // damage is found now and not in the middle of a step
@@ -125,7 +128,7 @@ func (r *run) restorePlace(o *offload, layers []files.Layer) error {
 	if !same {
 		return fmt.Errorf("the files in %s are of another model", stateFolder)
 	}
-	if o.state.Steps() == 0 {
+	if o.state.Note() == "" { // of an older version, before the first step
 		return nil
 	}
 	was := place{}

@@ -125,18 +125,24 @@ func TestAccumulation(t *testing.T) {
 	cfg := testConfig(t.TempDir())
 	cfg.Steps, cfg.Accumulate, cfg.EvalEvery, cfg.Clip = 1, 3, 0, 0
 	cfg.Schedule = grad.Schedule{}
+	cfg.Rule = grad.SGD{} // the first step of AdamW has little but signs
 	m := newBigram()
-	if _, err := Run(t.Context(), cfg, m, &list{batches: parts}, nil); err != nil {
+	got, err := Run(t.Context(), cfg, m, &list{batches: parts}, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.Dir, cfg.Accumulate = t.TempDir(), 1
 	want := newBigram()
-	if _, err := Run(t.Context(), cfg, want, &list{batches: []data.Batch{whole}}, nil); err != nil {
+	once, err := Run(t.Context(), cfg, want, &list{batches: []data.Batch{whole}}, nil)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if math.Abs(got.Loss-once.Loss) > 1e-6 {
+		t.Errorf("the loss is %v, want %v", got.Loss, once.Loss)
 	}
 	for i, p := range m.params {
 		for k, x := range p.Value {
-			if math.Abs(float64(x-want.params[i].Value[k])) > 1e-5 {
+			if math.Abs(float64(x-want.params[i].Value[k])) > 1e-7 {
 				t.Fatalf("%s[%d] is %v, want %v", p.Name, k, x, want.params[i].Value[k])
 			}
 		}
@@ -257,6 +263,37 @@ func TestOffload(t *testing.T) {
 	cfg.Rule = nil
 	if _, err := trainStart(t, cfg, keeper{newBigram()}); !errors.Is(err, ErrConfig) {
 		t.Errorf("a keeper is offloaded: %v", err)
+	}
+}
+
+// TestOtherRecipe: a run in files, too, goes on with the recipe that it was begun with,
+// also if it was stopped before its first step.
+func TestOtherRecipe(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Config){"memory": func(*Config) {}, "offload": func(c *Config) { c.Offload = true }} {
+		for _, batches := range []uint64{1, 2} { // a step has two
+			cfg := testConfig(t.TempDir())
+			change(&cfg)
+			cfg.Recipe, cfg.Schedule = map[string]string{"train.seed": "1"}, grad.Schedule{}
+			ctx, stop := context.WithCancel(t.Context())
+			m := newBigram()
+			m.poison = func(seen uint64) bool {
+				if seen == batches {
+					stop()
+				}
+				return false
+			}
+			if _, err := Run(ctx, cfg, m, &stream{seed: 1, rows: 3}, &stream{seed: 2, rows: 5}); !errors.Is(err, ErrStopped) {
+				t.Fatal(err)
+			}
+			cfg.Resume, cfg.Steps = true, 2
+			other := cfg
+			other.Recipe = map[string]string{"train.seed": "2"}
+			if _, err := trainStart(t, other, newBigram()); !errors.Is(err, ErrResume) || !strings.Contains(err.Error(), "train.seed is 2 and was 1") {
+				t.Errorf("%s, stopped in batch %d, another recipe: %v", name, batches, err)
+			}
+			finish(t, cfg, newBigram())
+		}
 	}
 }
 

@@ -145,6 +145,9 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	cfg := config(r, o, p)
+	if cfg.Recipe, err = r.Fixed(); err != nil {
+		return nil, err
+	}
 	if b.Paging != nil {
 		cfg.Paging, cfg.Offload = b.Paging, false
 		cfg.BF16 = cfg.BF16 || r.Optimizer.Offload
@@ -243,7 +246,7 @@ func config(r *recipe.Recipe, o Options, p *grad.Threads) train.Config {
 		Schedule: r.Rates(), Steps: t.Steps, Accumulate: t.Accumulate, BF16: t.Precision == "bf16",
 		EvalEvery: eval, EvalBatches: t.EvalMost, Patience: t.Patience, MinGain: t.MinGain,
 		SnapshotEvery: save, Keep: t.Keep, BadSteps: t.BadSteps,
-		Recipe: r.Fixed(), Dir: t.Out, Resume: o.Resume, Overwrite: o.Overwrite, Threads: p, Watch: o.Watch,
+		Dir: t.Out, Resume: o.Resume, Overwrite: o.Overwrite, Threads: p, Watch: o.Watch,
 	}
 }
 

@@ -36,6 +36,7 @@ type Config struct {
 	// to files.
 	SumBytes int64
 	FS       durable.FS // nil is the operating system's
+	Note     string     // of a state that is created, see [Update]; an open one keeps its own
 }
 
 func (c Config) withDefaults() Config {
@@ -160,7 +161,7 @@ func blank(layers []Layer, cfg Config) (*State, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	j := &journal{chunkElements: cfg.chunkElements(), opt: cfg.Optimizer}
+	j := &journal{chunkElements: cfg.chunkElements(), opt: cfg.Optimizer, note: cfg.Note}
 	for _, l := range layers {
 		j.layers = append(j.layers, layerState{Layer: l, version: 1, sums: make([]chunkSum, chunks(l.Elements, j.chunkElements))})
 	}

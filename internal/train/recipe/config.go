@@ -2,30 +2,61 @@ package recipe
 
 import (
 	"atenia/grad"
+	"atenia/internal/model/lora"
+	"atenia/internal/tape"
 	"atenia/nested"
 	"atenia/nested/rule"
 )
 
-// Rule returns the optimizer's rule.
-func (o *Optimizer) Rule() grad.UpdateRule {
-	beta2, momentum := o.Beta2, 0.95
-	if o.Kind == "sgd" {
+// used returns the optimizer with the defaults of its kind.
+func (o Optimizer) used() Optimizer {
+	beta2, momentum := 0.95, 0.95
+	switch o.Kind {
+	case "lion":
+		beta2 = 0.99
+	case "sgd":
 		momentum = 0.9
 	}
-	if o.Momentum != nil {
-		momentum = *o.Momentum
+	set(&o.Beta1, 0.9)
+	set(&o.Beta2, beta2)
+	set(&o.Epsilon, 1e-8)
+	set(&o.Iterations, 5)
+	if o.Momentum == nil {
+		o.Momentum = &momentum
 	}
-	if o.Kind != "lion" {
-		set(&beta2, 0.95)
+	return o
+}
+
+// used returns the recipe with those defaults, too, that its users fill in: the zero
+// value and the default written out are the same run.
+func (r *Recipe) used() Recipe {
+	u := *r
+	u.Optimizer = r.Optimizer.used()
+	set(&u.Train.Temperature, tape.Temperature)
+	if r.Optimizer.Offload {
+		u.Train.Precision = "bf16"
 	}
-	adamw := grad.AdamW{Beta1: o.Beta1, Beta2: beta2, Epsilon: o.Epsilon, Decay: o.Decay}
-	switch o.Kind {
+	if c, ok := r.Adapter(); ok {
+		u.LoRA.Alpha = c.Alpha
+		set(&u.LoRA.Targets, lora.AllLinear)
+	}
+	if r.Model.From != "" { // which says all of it
+		u.Model = Model{Architecture: r.Model.Architecture, From: r.Model.From, GPTQZeros: r.Model.GPTQZeros}
+	}
+	return u
+}
+
+// Rule returns the optimizer's rule.
+func (o *Optimizer) Rule() grad.UpdateRule {
+	u := o.used()
+	adamw := grad.AdamW{Beta1: u.Beta1, Beta2: u.Beta2, Epsilon: u.Epsilon, Decay: u.Decay}
+	switch u.Kind {
 	case "muon":
-		return grad.Muon{Momentum: momentum, Iterations: o.Iterations, Decay: o.Decay, Rest: adamw}
+		return grad.Muon{Momentum: *u.Momentum, Iterations: u.Iterations, Decay: u.Decay, Rest: adamw}
 	case "lion":
-		return grad.Lion{Beta1: o.Beta1, Beta2: beta2, Decay: o.Decay}
+		return grad.Lion{Beta1: u.Beta1, Beta2: u.Beta2, Decay: u.Decay}
 	case "sgd":
-		return grad.SGD{Momentum: momentum, Decay: o.Decay}
+		return grad.SGD{Momentum: *u.Momentum, Decay: u.Decay}
 	}
 	return adamw
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"atenia/internal/model/file"
 	"atenia/internal/spelling"
 )
 
@@ -82,11 +83,22 @@ var free = map[string]bool{
 	"tokenizer.template": true, "lora.merge": true,
 }
 
-// Fixed returns the settings that must not change when a run is resumed, by their keys.
-// Files count by their names, without folders, which may be moved.
-func (r *Recipe) Fixed() map[string]string {
+// Fixed returns the settings that must not change when a run is resumed, by their keys,
+// as they are used: what is not given is its default. Files count by their names, without
+// folders, which may be moved, and the model of model.from by what its weights are, see
+// [file.Fingerprint].
+func (r *Recipe) Fixed() (map[string]string, error) {
+	from := "none"
+	if r.Model.From != "" {
+		print, err := file.Fingerprint(r.Model.From)
+		if err != nil {
+			return nil, err
+		}
+		from = "a model with fingerprint " + print
+	}
 	out := map[string]string{}
-	v := reflect.ValueOf(r).Elem()
+	used := r.used()
+	v := reflect.ValueOf(&used).Elem()
 	for table, tv := range v.Fields() {
 		for f, fv := range tv.Fields() {
 			key := table.Tag.Get("toml") + "." + f.Tag.Get("toml")
@@ -97,7 +109,9 @@ func (r *Recipe) Fixed() map[string]string {
 				fv = fv.Elem()
 			}
 			switch key {
-			case "model.from", "tokenizer.file":
+			case "model.from":
+				out[key] = from
+			case "tokenizer.file":
 				out[key] = base(fv.String())
 			case "data.files":
 				names := make([]string, fv.Len())
@@ -110,7 +124,7 @@ func (r *Recipe) Fixed() map[string]string {
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 func base(path string) string {

@@ -12,6 +12,7 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/golden"
+	"atenia/internal/spelling"
 )
 
 const least = "[data]\nfiles = [\"a.txt\"]\n[train]\nsteps = 100\n"
@@ -28,7 +29,7 @@ func TestDefaults(t *testing.T) {
 	if eval, save := r.Train.Every(); eval != 5 || save != 5 {
 		t.Errorf("every %d and %d steps", eval, save)
 	}
-	if rule := r.Optimizer.Rule(); rule != (grad.AdamW{Beta2: 0.95}) {
+	if rule := r.Optimizer.Rule(); rule != (grad.AdamW{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8}) {
 		t.Errorf("%+v", rule)
 	}
 	r.SetSteps(7)
@@ -36,8 +37,8 @@ func TestDefaults(t *testing.T) {
 		t.Error("steps are not set")
 	}
 	for text, want := range map[string]grad.UpdateRule{
-		"kind = \"muon\"\ndecay = 0.1": grad.Muon{Momentum: 0.95, Decay: 0.1, Rest: grad.AdamW{Beta2: 0.95, Decay: 0.1}},
-		"kind = \"lion\"":              grad.Lion{},
+		"kind = \"muon\"\ndecay = 0.1": grad.Muon{Momentum: 0.95, Iterations: 5, Decay: 0.1, Rest: grad.AdamW{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8, Decay: 0.1}},
+		"kind = \"lion\"":              grad.Lion{Beta1: 0.9, Beta2: 0.99},
 		"kind = \"sgd\"\nmomentum = 0": grad.SGD{},
 	} {
 		r, err := Parse([]byte(least + "[optimizer]\n" + text))
@@ -168,7 +169,10 @@ func TestFixed(t *testing.T) {
 	if names := strings.Fields(may); len(names) != len(free) || slices.ContainsFunc(names, func(s string) bool { return !free[s] }) {
 		t.Errorf("%v may change", free)
 	}
-	fixed := (&Recipe{}).Fixed()
+	fixed, err := (&Recipe{}).Fixed()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, k := range Keys() {
 		if _, ok := fixed[k.Name]; ok == free[k.Name] {
 			t.Errorf("%s: fixed %t, free %t", k.Name, ok, free[k.Name])
@@ -176,5 +180,47 @@ func TestFixed(t *testing.T) {
 	}
 	if len(fixed)+len(free) != len(Keys()) {
 		t.Errorf("%d settings are fixed and %d free, of %d", len(fixed), len(free), len(Keys()))
+	}
+}
+
+// TestUsed: a default that is written out is the same run as one that is not.
+func TestUsed(t *testing.T) {
+	fixed := func(text string) map[string]string {
+		t.Helper()
+		r, err := Parse([]byte(least + text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := r.Fixed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	folder := func() string {
+		dir, header := t.TempDir(), `{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}   `
+		weights := string([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}) + header + "x"
+		for name, s := range map[string]string{"config.json": "{}", "model.safetensors": weights} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(s), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	for what, texts := range map[string][2]string{
+		"adamw":   {"", "temperature = 0.05\n[optimizer]\nbeta1 = 0.9\nbeta2 = 0.95\nepsilon = 1e-8\nmomentum = 0.95\niterations = 5"},
+		"lion":    {"[optimizer]\nkind = 'lion'", "[optimizer]\nkind = 'lion'\nbeta1 = 0.9\nbeta2 = 0.99"},
+		"sgd":     {"[optimizer]\nkind = 'sgd'", "[optimizer]\nkind = 'sgd'\nmomentum = 0.9"},
+		"offload": {"[optimizer]\noffload = true", "precision = 'bf16'\n[optimizer]\noffload = true"},
+		"lora":    {"[model]\nfrom = '" + folder() + "'\n[lora]\nrank = 4", "[model]\nfrom = '" + folder() + "'\nhidden = 32\n[lora]\nrank = 4\nalpha = 8\ntargets = 'all-linear'"},
+		"memory":  {"[model]\narchitecture = 'mag'", "[model]\narchitecture = 'mag'\n[memory]\nperiods = [1, 4]\nchunk = 32"},
+	} {
+		if s := spelling.Changes(fixed(texts[0]), fixed(texts[1])); s != "" {
+			t.Errorf("%s: %s", what, s)
+		}
+	}
+	const want = "optimizer.beta2 is 0.5 and was 0.95"
+	if s := spelling.Changes(fixed(""), fixed("[optimizer]\nbeta2 = 0.5")); s != want {
+		t.Errorf("%q, want %q", s, want)
 	}
 }
