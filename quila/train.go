@@ -45,14 +45,18 @@ type Training struct {
 	Only    bool     // the models alone, without the network
 	Threads int      // 0 is the number of processors
 
-	Dir    string // where checkpoints and the curve go; none are written if empty
-	Resume bool   // continue from Dir
-	Every  int    // steps between checkpoints, besides those at marks; 0 is 50
+	Dir string // where checkpoints and the curve go; none are written if empty
+	// Resume continues from Dir, with the seed, the configuration, Batch and Window that
+	// the run was begun with; Steps, StopAt and Rate may change. What has no checkpoint
+	// there begins anew.
+	Resume bool
+	Every  int // steps between checkpoints, besides those at marks; 0 is 50
 
 	// Step is called after every step of the network, Mark with every point of a
-	// curve. Each may be nil.
+	// curve, Note with what a user should know. Each may be nil.
 	Step func(model string, step, of int, bits, tokensPerSecond float64)
 	Mark func(Point)
+	Note func(string)
 }
 
 // Models are the names that [Training.Models] may have.
@@ -159,6 +163,10 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 		default:
 			return nil, fmt.Errorf("quila: there is no model %q", name)
 		}
+		p.Made = map[string]string{"seed": pupil.Made["seed"]}
+		if name == "gru+reader" {
+			p.Made = pupil.Made
+		}
 		run, err := school.NewRun(p, recipe, text.Text, threads)
 		if err != nil {
 			return nil, err
@@ -225,7 +233,13 @@ func (o *Training) open(runs []*school.Run, out *Trained) error {
 			}
 			continue
 		}
-		if err := r.Load(o.path(r)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := r.Load(o.path(r))
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = nil; o.Note != nil {
+				o.Note(fmt.Sprintf("there is no checkpoint of %s in %s to resume: it begins anew", r.Pupil.Name, o.Dir))
+			}
+		}
+		if err != nil {
 			return err
 		}
 		for _, m := range r.Marks {

@@ -1,6 +1,7 @@
 package quila_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,9 +50,11 @@ func TestTraining(t *testing.T) {
 	whole := trainedBits(t, shortTraining(t, 8))
 	dir := t.TempDir()
 	o := shortTraining(t, 3)
-	o.Dir, o.Every = dir, 1
-	if _, err := o.Run(t.Context()); err != nil {
-		t.Fatal(err)
+	o.Dir, o.Resume = dir, true
+	said := ""
+	o.Note = func(s string) { said += s }
+	if _, err := o.Run(t.Context()); err != nil || !strings.Contains(said, "there is no checkpoint of nano in "+dir) {
+		t.Fatalf("nothing to resume: %v, %q", err, said)
 	}
 	o.StopAt, o.Resume = 8, true
 	other := o
@@ -60,16 +63,41 @@ func TestTraining(t *testing.T) {
 	if _, err := other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("code_bias is %t and was %t, seed is %d and was %d", other.Config.CodeBias, o.Config.CodeBias, other.Seed, o.Seed)) {
 		t.Errorf("resumed with another seed and configuration: %v", err)
 	}
-	if got := trainedBits(t, o); got != whole {
-		t.Errorf("%v bits after an interruption, %v without", got, whole)
+	ctx, stop := context.WithCancel(t.Context())
+	o.Step = func(string, int, int, float64, float64) { stop() } // as Ctrl-C does
+	if _, err := o.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	steps := 0
+	o.Step = func(_ string, step, _ int, _, _ float64) { steps++ }
+	if got := trainedBits(t, o); got != whole || steps != 4 {
+		t.Errorf("%v bits after interruptions at steps 3 and 4 and %d steps, %v without", got, steps, whole)
 	}
 	if first := trainedBits(t, shortTraining(t, 1)); whole > first-.1 {
 		t.Errorf("%v bits after a step, %v after eight", first, whole)
+	}
+	o.StopAt, o.Steps, o.Rate = 9, 900, .001 // which may change
+	said = ""
+	if _, err := o.Run(t.Context()); err != nil || said != "" {
+		t.Errorf("other steps and rate: %v, %q", err, said)
 	}
 	o = shortTraining(t, 8)
 	o.Dir = dir
 	if _, err := o.Run(t.Context()); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a folder that has a run: %v", err)
+	}
+}
+
+// TestBaselineSeed: a model beside the network, too, is resumed with its seed.
+func TestBaselineSeed(t *testing.T) {
+	o := shortTraining(t, 1)
+	o.Only, o.Models, o.Dir = true, []string{"gru320"}, t.TempDir()
+	if _, err := o.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	o.Resume, o.Seed = true, 7
+	if _, err := o.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "seed is 7 and was 0") {
+		t.Errorf("resumed with another seed: %v", err)
 	}
 }
 

@@ -83,6 +83,9 @@ func (r *run) openState(ctx context.Context, o *offload, first files.Init) error
 	}
 	switch {
 	case o.state == nil && (err == nil || errors.Is(err, fs.ErrNotExist)):
+		if r.cfg.Resume {
+			r.noteAnew()
+		}
 		if r.cfg.Overwrite {
 			if err := r.removeFolder(dir); err != nil {
 				return err

@@ -167,12 +167,18 @@ func (r *run) start(ctx context.Context) (err error) {
 		if err != nil || found {
 			return err
 		}
+		r.noteAnew()
 	}
 	if err := r.fits(); err != nil {
 		return err
 	}
 	r.round()
 	return r.removeSnapshots()
+}
+
+// noteAnew says that a run which should be resumed begins.
+func (r *run) noteAnew() {
+	r.cfg.Watch(Event{Note: fmt.Sprintf("there is nothing to resume in %s: the run begins anew", r.cfg.Dir)})
 }
 
 // fits returns an error if the disk has no room for the snapshots that are kept, one that

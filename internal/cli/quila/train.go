@@ -35,8 +35,8 @@ func trainCommand(env *command.Env) *cobra.Command {
 			"that text and read .01 to .03 low; a mark with * is of all of it. No model can pass the floor.\n\n" +
 			"--baselines trains a GRU and a transformer of the same size beside the network, by the same recipe with learning\n" +
 			"rates of their own, and counts an order-5 Kneser-Ney model.\n\n" +
-			"With --dir, checkpoints, curve.jsonl and curve.svg are written there; --resume continues after an interruption\n" +
-			"and ends with the same weights as a run without one. See docs/quila-training.md.",
+			"With --dir, checkpoints, curve.jsonl and curve.svg are written there; --resume continues after an interruption,\n" +
+			"--stop-at or Ctrl-C and ends with the same weights as a run without one. Steps and rate may change then. See docs/quila-training.md.",
 		Example: "  atenia quila train --profile nano --steps 100\n" +
 			"  atenia quila train --profile nano --steps 1000 --baselines --dir runs/nano --out nano.sxlm",
 		Args:        cobra.NoArgs,
@@ -56,7 +56,7 @@ func trainCommand(env *command.Env) *cobra.Command {
 	p.StringSliceVar(&f.models, "with", nil, "`MODELS` to train beside it: "+strings.Join(quila.Models(), ", "))
 	p.BoolVar(&f.Only, "only", false, "train the models of --with alone")
 	p.StringVar(&f.Dir, "dir", "", "`DIR` for checkpoints and the curve")
-	p.BoolVar(&f.Resume, "resume", false, "continue from the checkpoints in --dir")
+	p.BoolVar(&f.Resume, "resume", false, "continue from the checkpoints in --dir, or start if there are none")
 	p.IntVar(&f.Every, "checkpoint-every", 50, "steps between checkpoints")
 	p.StringVar(&f.out, "out", "", "`FILE`.sxlm for the trained network")
 	p.StringVar(&f.Stages, "stages", "", "train by the curriculum up to `STAGE`: b, a library from the second tenth on; c, also a sparse network in the last 30 %")
@@ -67,6 +67,7 @@ func trainCommand(env *command.Env) *cobra.Command {
 		}
 		show := &curve{w: env.Out, progress: env.Progress}
 		f.Step = show.step
+		f.Note = func(s string) { fmt.Fprintln(env.Err, "atenia: warning:", s) }
 		if !*env.JSON {
 			f.Mark = show.mark
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -121,22 +122,24 @@ func (r *Run) Load(path string) (err error) {
 	if err := json.Unmarshal([]byte(note), &p); err != nil {
 		return fault("%v", err)
 	}
-	other := ""
+	was, now := p.Recipe.fixed(), r.Recipe.fixed()
 	if len(p.Made) > 0 && len(r.Pupil.Made) > 0 {
-		other = spelling.Changes(p.Made, r.Pupil.Made)
+		maps.Copy(was, p.Made)
+		maps.Copy(now, r.Pupil.Made)
 	}
+	other := spelling.Changes(was, now)
 	switch {
 	case p.Format != checkpointFormat:
 		return fault("format %q, want %q", p.Format, checkpointFormat)
 	case p.Pupil != r.Pupil.Name:
 		return fault("it is of the model %q, not %q", p.Pupil, r.Pupil.Name)
-	case p.Recipe != r.Recipe:
-		return fault("its recipe is another: %+v", p.Recipe)
 	case other != "":
-		return fault("it is of another network: %s; say what it was made with, or name another folder", other)
+		return fault("it is of another run: %s; say what it was made with, or name another folder", other)
 	case p.Text != hex(xxh3.Hash(r.text)):
 		return fault("its text is another")
-	case p.Step < 0 || p.Step > r.Recipe.Steps || p.At < 0 || p.At > r.rows:
+	case p.Step > r.Recipe.Steps:
+		return fault("it is at step %d of %d, and the run ends at step %d: give it as many steps or more", p.Step, p.Recipe.Steps, r.Recipe.Steps)
+	case p.Step < 0 || p.At < 0 || p.At > r.rows:
 		return fault("step %d at %d is outside the run", p.Step, p.At)
 	}
 	state := slices.Clone(r.stream.State())
@@ -171,6 +174,8 @@ func (r *Run) Load(path string) (err error) {
 	for i := range r.params {
 		r.opt.SetSteps(i, uint64(p.Step))
 	}
+	p.Gate.First = r.gate.First // of the steps that there are now
 	r.step, r.at, r.recent, *r.gate, r.seconds, r.Marks = p.Step, p.At, p.Recent, p.Gate, p.Seconds, p.Marks
+	r.saved = r.step
 	return nil
 }

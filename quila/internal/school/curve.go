@@ -2,6 +2,7 @@ package school
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 )
@@ -43,16 +44,26 @@ func (r *Run) Speed() float64 {
 // Hooks are what a caller wants to see of a run; each may be nil.
 type Hooks struct {
 	Step  func(r *Run, t Taken)
-	Saved func(r *Run) error // called every so many steps, to save a checkpoint
+	Saved func(r *Run) error // called every so many steps and where a run stops, to save a checkpoint
 	Every int                // steps between calls of Saved; 0 is at marks only
 }
 
 // ToMark trains until the next point of the curve is there, at most to step stop,
 // and returns it; ok is false if the run was there already.
 func (r *Run) ToMark(ctx context.Context, validation []byte, stop int, h Hooks) (m Mark, ok bool, err error) {
+	save := func() error {
+		if h.Saved == nil || r.saved == r.step {
+			return nil
+		}
+		if err := h.Saved(r); err != nil {
+			return err
+		}
+		r.saved = r.step
+		return nil
+	}
 	for r.step < min(stop, r.Recipe.Steps) {
 		if err := ctx.Err(); err != nil {
-			return Mark{}, false, err
+			return Mark{}, false, errors.Join(err, save())
 		}
 		start := time.Now()
 		t, err := r.Step(ctx)
@@ -70,8 +81,8 @@ func (r *Run) ToMark(ctx context.Context, validation []byte, stop int, h Hooks) 
 			}
 			r.Marks = append(r.Marks, m)
 		}
-		if h.Saved != nil && (due || h.Every > 0 && r.step%h.Every == 0) {
-			if err := h.Saved(r); err != nil {
+		if due || h.Every > 0 && r.step%h.Every == 0 {
+			if err := save(); err != nil {
 				return Mark{}, false, err
 			}
 		}
@@ -79,7 +90,7 @@ func (r *Run) ToMark(ctx context.Context, validation []byte, stop int, h Hooks) 
 			return m, true, nil
 		}
 	}
-	return Mark{}, false, nil
+	return Mark{}, false, save()
 }
 
 // mark evaluates.

@@ -43,6 +43,15 @@ func Recommended(steps int) Recipe {
 // Tokens is how many codes a step reads.
 func (r *Recipe) Tokens() int { return r.Batch * r.Window }
 
+// fixed are the values that a run is resumed with, by their names: its length and its
+// rates, which are the others, may change.
+func (r *Recipe) fixed() map[string]string {
+	return map[string]string{
+		"batch": fmt.Sprint(r.Batch), "window": fmt.Sprint(r.Window),
+		"beta1": fmt.Sprint(r.Beta1), "beta2": fmt.Sprint(r.Beta2), "decay": fmt.Sprint(r.Decay),
+	}
+}
+
 // ErrRecipe matches errors about recipes.
 var ErrRecipe = errors.New("bad recipe")
 

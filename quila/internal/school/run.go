@@ -63,6 +63,7 @@ type Run struct {
 	codes  []int32
 
 	step    int
+	saved   int // step of the newest checkpoint
 	at      int // place in the rows
 	recent  []float64
 	seconds float64 // spent in steps

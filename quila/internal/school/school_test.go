@@ -241,18 +241,32 @@ func TestCheckpoint(t *testing.T) {
 		refused("changed", fresh(20), bad)
 		refused("cut", fresh(20), good[:at])
 	}
-	refused("another recipe", fresh(21), good)
+	short := fresh(2)
+	refused("fewer steps than it has", short, good)
+	batch := recipe(20)
+	batch.Batch++
+	otherBatch, err := school.NewRun(pupils(t)["gru"], batch, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("another batch", otherBatch, good)
+	if err := otherBatch.Load(path); err == nil || !strings.Contains(err.Error(), "batch is 5 and was 4") {
+		t.Errorf("another batch: %v", err)
+	}
 	other, err := school.NewRun(pupils(t)["network"], recipe(20), text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused("another model", other, good)
-	back := fresh(20)
+	back := fresh(24)
 	if err := os.WriteFile(path, good, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if err := back.Load(path); err != nil || back.Done() != 3 || !same(values(back.Pupil), values(p)) {
 		t.Errorf("after loading: step %d, %v", back.Done(), err)
+	}
+	if g := back.Gate().First; g != 3 { // a tenth of the steps that there are now
+		t.Errorf("the gate may open at step %d, want 3", g)
 	}
 }
 
