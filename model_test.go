@@ -262,6 +262,22 @@ func TestClosedModel(t *testing.T) {
 	}
 }
 
+// TestTextBound: a text that cannot fit is refused before it is tokenized; one that is
+// as long as any text may be is.
+func TestTextBound(t *testing.T) {
+	m := open(t, &atenia.Config{Context: 32})
+	for bytes, refused := range map[int]bool{60 << 10: false, 128 << 10: true} {
+		text := strings.Repeat("word ", bytes/5+1)[:bytes]
+		_, err := collect(m.Generate(t.Context(), atenia.Prompt{Text: text}))
+		_, chat := m.Reply(t.Context(), atenia.Conversation{Messages: []atenia.Message{{Role: "user", Content: text}}})
+		for what, err := range map[string]error{"prompt": err, "conversation": chat} {
+			if _, ok := errors.AsType[*atenia.ContextError](err); !ok || strings.Contains(err.Error(), "a text of ") != refused {
+				t.Errorf("a %s of %d bytes: %v", what, bytes, err)
+			}
+		}
+	}
+}
+
 // TestContextOverflow fills the context: a prompt beyond it is an error that
 // tells both lengths, an answer is cut at it.
 func TestContextOverflow(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"atenia"
 )
@@ -55,6 +56,17 @@ func TestPacking(t *testing.T) {
 		if p.Mode != c.mode || p.Wrote != c.wrote || p.Fault != nil {
 			t.Errorf("%q: %v", c.pack, p)
 		}
+	}
+	// Of a model that was written since, the packed file is of no use.
+	b[len(b)-40] ^= 0x10 // in a weight
+	later := time.Now().Add(time.Hour)
+	if err := errors.Join(os.WriteFile(path, b, 0o600), os.Chtimes(path, later, later)); err != nil {
+		t.Fatal(err)
+	}
+	was := want
+	want, _ = logits(atenia.Config{Pack: "off"})
+	if got, p := logits(atenia.Config{Pack: "disk"}); !p.Wrote || slices.EqualFunc(got, was, slices.Equal) || !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("a model of the same size that was written since: %v", p)
 	}
 	if err := os.Truncate(packed, 5000); err != nil {
 		t.Fatal(err)

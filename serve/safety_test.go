@@ -21,6 +21,7 @@ import (
 	"atenia"
 	"atenia/internal/await"
 	"atenia/internal/cli/toolbox"
+	"atenia/internal/memory/ledger"
 	"atenia/serve/internal/host"
 )
 
@@ -147,6 +148,23 @@ func TestAsManyAsTheLimit(t *testing.T) {
 			t.Fatal(status, text)
 		}
 	}
+}
+
+// TestBodiesCounted: bytes of a body that is still coming are in the process's account,
+// and leave it with the client.
+func TestBodiesCounted(t *testing.T) {
+	_, web := newServer(t, Config{})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(web.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const most = 3 << 20
+	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", most+1, strings.Repeat(" ", most))
+	counted := func() bool { return ledger.Process.Of(ledger.Bodies) >= most }
+	await.Until(t, "the body is counted", counted)
+	conn.Close()
+	await.Until(t, "it is no more", func() bool { return !counted() })
 }
 
 // TestPanic: a panic in a handler is a 500 with an id, and the rest goes on.

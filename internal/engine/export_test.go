@@ -17,6 +17,10 @@ func (e *Engine) Need() int64 { return e.pressure.need() }
 // Share is the limit that an open engine asks for by itself.
 func (e *Engine) Share() (bytes int64, stalled bool) { return e.Plan.account.Share() }
 
+// Paced is how many passes the prediction of the next ones is made of. It must be called
+// between two steps.
+func (e *Engine) Paced() int { return e.pace.seen }
+
 // Between does what happens between two steps, with a sample or without.
 func (e *Engine) Between(p *sched.Pause, sample bool) {
 	if e.pressure.real = true; sample {

@@ -131,8 +131,13 @@ func TestLimitChanges(t *testing.T) {
 			c.Decisions = filepath.Join(t.TempDir(), "decisions.jsonl")
 			var log bytes.Buffer
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			limit, steps := int64(1<<40), 0
-			got := decode(t, name, c, func(*engine.Engine) int64 {
+			limit, steps, paced, restarts := int64(1<<40), 0, 0, 0
+			got := decode(t, name, c, func(e *engine.Engine) int64 {
+				n := e.Paced()
+				if n < paced {
+					restarts++
+				}
+				paced = n
 				if steps++; steps%8 == 0 {
 					limit = floor + rng.Int64N(pl.RAM()+pl.RAM()/8-floor)
 				}
@@ -150,6 +155,9 @@ func TestLimitChanges(t *testing.T) {
 			}
 			if !strings.Contains(log.String(), "weights moved") {
 				t.Error("nothing is said of weights that move")
+			}
+			if restarts == 0 {
+				t.Error("passes before and after weights moved are one pace")
 			}
 			checkLog(t, c.Decisions)
 		})

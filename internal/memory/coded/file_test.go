@@ -11,6 +11,45 @@ import (
 
 var le = binary.LittleEndian
 
+// TestWriteReplaces: a file is replaced as a whole: a link by a file, and nothing is
+// written to what it leads to; a writing that fails leaves what was there.
+func TestWriteReplaces(t *testing.T) {
+	dir := t.TempDir()
+	model, victim, path := filepath.Join(dir, "model"), filepath.Join(dir, "victim"), filepath.Join(dir, "model.coded")
+	mine := make([]byte, 1<<20)
+	for name, b := range map[string][]byte{model: mine, victim: []byte("mine")} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(victim, path); err != nil {
+		t.Skip(err)
+	}
+	good := []Source{{Name: "w", File: model, Bytes: int64(len(mine)), Codec: CodecOf(0)}}
+	id := ID{1, 2, 3}
+	written := func(what string) {
+		t.Helper()
+		if b, err := os.ReadFile(victim); string(b) != "mine" {
+			t.Errorf("%s: a link was followed: %d bytes, %v", what, len(b), err)
+		}
+		if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() {
+			t.Errorf("%s: no file: %v", what, err)
+		}
+		if f, err := Open(path, id); err != nil || len(f.Weights) != 1 {
+			t.Errorf("%s: %+v, %v", what, f, err)
+		}
+	}
+	if err := Write(t.Context(), path, id, good); err != nil {
+		t.Fatal(err)
+	}
+	written("in place of a link")
+	long := []Source{good[0], {Name: "x", File: model, Offset: 1, Bytes: int64(len(mine)), Codec: CodecOf(0)}}
+	if err := Write(t.Context(), path, id, long); !errors.Is(err, errCut) {
+		t.Errorf("more than the model has: %v", err)
+	}
+	written("after a failure")
+}
+
 // FuzzOpen gives an index whose checksum fits.
 func FuzzOpen(f *testing.F) {
 	id := ID{1, 2, 3}

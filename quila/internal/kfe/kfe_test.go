@@ -280,6 +280,33 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
+// TestEntriesUnlocked: in a loop over the entries of a library, it can be changed.
+func TestEntriesUnlocked(t *testing.T) {
+	const dim = 8
+	s := store(t, nano(t, 1, dim), Options{})
+	r := rand.New(rand.NewPCG(7, 8))
+	put(t, s, 0, 3, r)
+	seen := make(chan []uint64, 1)
+	go func() { // which waits for ever if a lock is held
+		var ids []uint64
+		for e, err := range s.Library(0).Entries() {
+			if ids = append(ids, e.ID); len(ids) == 1 {
+				err = errors.Join(err, s.Insert(0, Entry[float32]{ID: 7, Embedding: unit(normals(r, dim)), Snapshot: normals(r, dim)}))
+				s.mu.Lock()
+				err = errors.Join(err, s.Library(0).remove(1))
+				s.mu.Unlock()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		seen <- ids
+	}()
+	if ids := await.Value(t, "the end of the loop", seen); !slices.Equal(ids, []uint64{0, 2}) {
+		t.Errorf("entries %v, want those that were there and still are", ids)
+	}
+}
+
 // TestRefusals: what a store does not take leaves it as it was.
 func TestRefusals(t *testing.T) {
 	const dim = 8
