@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"atenia/internal/await"
+	"atenia/internal/cli/command"
 	"atenia/internal/store/durable"
 )
 
@@ -131,6 +132,55 @@ func TestSignalCleansUp(t *testing.T) {
 	snapshots, _ := filepath.Glob(filepath.Join(dir, "out", "snapshots", "*"))
 	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(errw.String(), "--resume") || len(snapshots) == 0 {
 		t.Errorf("exit %d, %q, snapshots %q", code, errw.String(), snapshots)
+	}
+}
+
+// TestStoppedQuila: a training of a network that is stopped goes on with --resume, as what
+// it was begun; one that has nothing to go on with says so.
+func TestStoppedQuila(t *testing.T) {
+	dir := t.TempDir()
+	config, kept := filepath.Join(dir, "least.json"), filepath.Join(dir, "run")
+	if err := os.WriteFile(config, []byte(`{"N":2,"D":16,"H":4,"a":2,"s":2,"d1":4,"d2":4,"deg":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"quila", "train", "--config", config, "--batch", "1", "--window", "4", "--dir", kept, "--resume"}
+	call := func(more ...string) (int, string) {
+		var out, errw bytes.Buffer
+		code := Main(append(args, more...), strings.NewReader(""), &out, &errw)
+		return code, errw.String()
+	}
+	const anew = "to resume: it begins anew"
+	if code, said := call("--stop-at", "1"); code != command.OK || !strings.Contains(said, anew) {
+		t.Fatalf("exit %d, %s", code, said)
+	}
+	path := filepath.Join(kept, "*.checkpoint")
+	first, _ := filepath.Glob(path)
+	if len(first) != 1 {
+		t.Fatalf("a run that was stopped after a step has the checkpoints %q", first)
+	}
+	was, err := os.ReadFile(first[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := program(t, append(args, "--steps", "100000000", "--checkpoint-every", "1")...)
+	var errw bytes.Buffer
+	cmd.Stderr = &errw
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "a step of the training", func() bool {
+		b, err := os.ReadFile(first[0])
+		return err == nil && !bytes.Equal(b, was)
+	})
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(errw.String(), "--resume") || strings.Contains(errw.String(), anew) {
+		t.Errorf("exit %d, %q", code, errw.String())
+	}
+	if code, said := call("--seed", "5", "--batch", "2"); code != command.Failure || !strings.Contains(said, "batch is 2 and was 1, seed is 5 and was 0") {
+		t.Errorf("exit %d, %s", code, said)
 	}
 }
 

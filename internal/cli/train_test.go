@@ -231,6 +231,7 @@ func TestResumedRecipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := strings.Replace(string(b), "steps = 90", "steps = 8", 1)
+	const anew = "there is nothing to resume in "
 	write := func(s string) {
 		t.Helper()
 		if err := os.WriteFile(config, []byte(s), 0o600); err != nil {
@@ -238,8 +239,8 @@ func TestResumedRecipe(t *testing.T) {
 		}
 	}
 	write(begun)
-	if _, err := execute(t.Context(), config); err != nil {
-		t.Fatal(err)
+	if text, err := execute(t.Context(), config, "--resume"); err != nil || !strings.Contains(text, anew) {
+		t.Fatalf("nothing to resume: %v: %s", err, text)
 	}
 	for _, c := range []struct{ from, to, want string }{
 		{"heads = 2", "heads = 1", "model.heads is 1 and was 2"},
@@ -253,7 +254,7 @@ func TestResumedRecipe(t *testing.T) {
 	} {
 		s := strings.Replace(begun, c.from, c.to, 1)
 		write(s)
-		if _, err := execute(t.Context(), config, "--resume"); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if text, err := execute(t.Context(), config, "--resume"); strings.Contains(text, anew) || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("resumed with %q: %v, want %q", c.to, err, c.want)
 		}
 	}

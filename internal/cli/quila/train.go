@@ -1,6 +1,7 @@
 package quila
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +73,10 @@ func trainCommand(env *command.Env) *cobra.Command {
 			f.Mark = show.mark
 		}
 		got, err := f.Run(c.Context())
-		if err != nil {
+		switch {
+		case f.Dir != "" && errors.Is(err, context.Canceled): // of its own, so that it is printed
+			return fmt.Errorf("stopped with checkpoints in %s; continue with the same command and --resume", f.Dir)
+		case err != nil:
 			return err
 		}
 		if f.out != "" {
