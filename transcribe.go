@@ -3,6 +3,7 @@ package atenia
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 
 	"atenia/flow/media"
@@ -26,6 +27,19 @@ func ReadSound(path string) (Sound, error) {
 		return Sound{}, err
 	}
 	return Sound{speech.Mono(channels), f.Rate}, nil
+}
+
+// DecodeSound is [ReadSound] for what a reader has, such as the body of a request.
+func DecodeSound(r io.Reader) (Sound, error) {
+	s, err := media.NewStream(r)
+	if err != nil {
+		return Sound{}, err
+	}
+	channels, err := media.ReadAll[float32](s)
+	if err != nil {
+		return Sound{}, err
+	}
+	return Sound{speech.Mono(channels), s.Rate}, nil
 }
 
 // TranscribeOptions shape a transcription. The zero value finds the language and

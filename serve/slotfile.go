@@ -96,8 +96,8 @@ func (s *Server) savePath(name string) (string, error) {
 }
 
 // slotProblem tells what is wrong with a file by its name: the folder is no client's
-// business. Other errors of the file system, such as a folder of that name, are internal
-// errors, whose text the log alone has.
+// business. A folder or a pipe of that name is no file of a slot. Other errors of the file
+// system are internal errors, whose text the log alone has.
 func slotProblem(err error, name string) error {
 	p := &host.Problem{Status: http.StatusBadRequest, Code: "invalid_value", Param: "filename", Err: err}
 	switch {

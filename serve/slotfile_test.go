@@ -56,6 +56,12 @@ func TestSlotFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if status, out := post(t, second.URL+"/slots/0?action=save", `{"filename": "taken"}`); status != 400 || !strings.Contains(out, "taken") {
+				t.Error("saved over a folder:", status, out)
+			}
 			status, out = post(t, second.URL+"/slots/0?action=save", `{"filename": "link.kv"}`)
 			if b, err := os.ReadFile(victim); status != 200 || string(b) != "mine" {
 				t.Errorf("a link was followed: %d %s, %q, %v", status, out, b, err)
@@ -63,7 +69,11 @@ func TestSlotFiles(t *testing.T) {
 			if status, out := post(t, second.URL+"/slots/0?action=erase", ""); status != 200 || at(t, object(t, out), "n_erased").(float64) < 50 {
 				t.Error(status, out)
 			}
+			if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
+				t.Fatal(err)
+			}
 			for _, q := range [][3]string{
+				{"/slots/1?action=restore", `{"filename": "folder"}`, "400"},
 				{"/slots/0?action=save", `{"filename": "../x"}`, "400"}, {"/slots/0?action=restore", `{"filename": "/etc/passwd"}`, "400"},
 				{"/slots/0?action=restore", `{"filename": ".lock"}`, "400"}, {"/slots/0?action=restore", `{"filename": ""}`, "400"},
 				{"/slots/0?action=restore", `{"filename": "a\\b"}`, "400"}, {"/slots/0?action=restore", `{"filename": "none"}`, "404"},

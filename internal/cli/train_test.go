@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -307,20 +308,26 @@ func TestResumedBase(t *testing.T) {
 func TestLeftoversOfKilled(t *testing.T) {
 	config := prepare(t)
 	out := filepath.Join(t.TempDir(), "out")
-	left := filepath.Join(out, ".model.safetensors.tmp-0000beef")
-	if err := os.Mkdir(out, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(left, []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
+	left := []string{".model.safetensors.tmp-0000beef", "snapshots/.step-000000002.safetensors.tmp-0000beef", "state/.journal.json.tmp-0000beef"}
+	for _, name := range left {
+		path := filepath.Join(out, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o777)
+		if err == nil {
+			err = os.WriteFile(path, []byte("half"), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop() // before the model is written, which would remove it, too
 	if text, err := execute(ctx, config, "--out", out); err == nil {
 		t.Fatal(text)
 	}
-	if _, err := os.Stat(left); !os.IsNotExist(err) {
-		t.Errorf("%s is still there: %v", left, err)
+	for _, name := range left {
+		if _, err := os.Stat(filepath.Join(out, name)); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", name, err)
+		}
 	}
 }
 
@@ -375,5 +382,25 @@ func TestModelThatCannotBeWritten(t *testing.T) {
 	}
 	if st, err := os.Stat(model); err != nil || st.Size() == 0 {
 		t.Errorf("%v, %v", st, err)
+	}
+}
+
+// TestTakenFolder: a training that is refused because its folder has another one leaves
+// that as it was.
+func TestTakenFolder(t *testing.T) {
+	config := prepare(t)
+	if text, err := execute(t.Context(), config, "--steps", "4"); err != nil {
+		t.Fatal(text, err)
+	}
+	was := trainFolder(t, config)
+	text := filepath.Join(filepath.Dir(config), "text.txt")
+	if err := os.WriteFile(text, []byte(strings.Repeat("other letters: xyzw, and more of them. ", 20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := execute(t.Context(), config, "--steps", "4"); err == nil {
+		t.Fatal(text)
+	}
+	if now := trainFolder(t, config); !maps.Equal(was, now) {
+		t.Error("the refused training changed the folder")
 	}
 }

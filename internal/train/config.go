@@ -78,6 +78,9 @@ type Config struct {
 	Overwrite bool
 	FS        durable.FS
 	Threads   *grad.Threads
+	// Ready, if not nil, is called when the run has its folder and its disk can hold what
+	// it will write, before the first value is written. Files beside the run's belong there.
+	Ready func() error
 	// Watch, if not nil, is called after every step and evaluation, on the training
 	// goroutine.
 	Watch func(Event)
@@ -101,6 +104,9 @@ func (c Config) withDefaults() Config {
 	set(&c.BadSteps, 10)
 	if c.Schedule.Steps == 0 {
 		c.Schedule.Steps = c.Steps
+	}
+	if c.Ready == nil {
+		c.Ready = func() error { return nil }
 	}
 	if c.Watch == nil {
 		c.Watch = func(Event) {}

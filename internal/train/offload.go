@@ -91,7 +91,15 @@ func (r *run) openState(ctx context.Context, o *offload, first files.Init) error
 				return err
 			}
 		}
-		if o.state, err = files.Create(ctx, dir, layers, cfg, first); err != nil {
+		o.state, err = files.Create(ctx, dir, layers, cfg, func(layer, offset int, dst []float32) error {
+			if layer == 0 && offset == 0 { // the first; the disk has room
+				if err := r.cfg.Ready(); err != nil {
+					return err
+				}
+			}
+			return first(layer, offset, dst)
+		})
+		if err != nil {
 			return err
 		}
 	case ctx.Err() != nil:
@@ -102,6 +110,7 @@ func (r *run) openState(ctx context.Context, o *offload, first files.Init) error
 		if err := r.restorePlace(o, layers); err != nil {
 			return fmt.Errorf("%w: %w", ErrResume, err)
 		}
+		return r.cfg.Ready()
 	}
 	return nil
 }

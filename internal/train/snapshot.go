@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -46,7 +47,9 @@ func WriteSnapshot(fsys durable.FS, path, note string, arrays []Array, blobs map
 	}
 	sums := map[string]string{}
 	var sources []file.TensorSource
+	bytes := int64(0)
 	for _, v := range views {
+		bytes += int64(len(v.Data))
 		sums[v.name] = v.sum()
 		sources = append(sources, file.SourceOf(v.name, v.View))
 	}
@@ -55,6 +58,9 @@ func WriteSnapshot(fsys durable.FS, path, note string, arrays []Array, blobs map
 		return err
 	}
 	notes := map[string]string{"format": format, "note": note, "sums": string(table), "check": check(note, string(table), views)}
+	if err := durable.Fits(fsys, filepath.Dir(path), bytes); err != nil {
+		return err
+	}
 	return durable.ReplaceIn(fsys, path, func(w io.Writer) error { return file.EncodeSafetensors(w, notes, sources) })
 }
 

@@ -164,12 +164,18 @@ func (r *run) start(ctx context.Context) (err error) {
 	}
 	if r.cfg.Resume {
 		found, err := r.resume()
+		if err == nil && found {
+			err = r.cfg.Ready()
+		}
 		if err != nil || found {
 			return err
 		}
 		r.noteAnew()
 	}
 	if err := r.fits(); err != nil {
+		return err
+	}
+	if err := r.cfg.Ready(); err != nil {
 		return err
 	}
 	r.round()

@@ -173,9 +173,13 @@ func (c *Choice) Open(ctx context.Context) (f *File, err error) {
 // make writes the file where that is possible.
 func (c *Choice) make(ctx context.Context) (*File, error) {
 	for _, path := range c.c.Paths {
+		undo := durable.Undo(filepath.Dir(path))
 		err := os.MkdirAll(filepath.Dir(path), 0o755)
 		if err == nil {
 			err = Write(ctx, path, c.id(), c.all)
+		}
+		if err != nil {
+			undo()
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"atenia/internal/store/blob"
 	"atenia/internal/store/direct"
@@ -32,6 +33,13 @@ func CodecOf(d tensor.DType) blob.Codec {
 // Write writes a file with weights of the files of the id. A weight of which a
 // chunk does not become smaller is left out: it is streamed as it is.
 func Write(ctx context.Context, path string, id ID, ws []Source) error {
+	most := int64(0) // codes are never longer
+	for i := range ws {
+		most += ws[i].Bytes
+	}
+	if err := durable.Fits(nil, filepath.Dir(path), most); err != nil {
+		return err
+	}
 	return durable.Replace(path, func(w io.Writer) error {
 		x := writer{w: w}
 		for i := range ws {

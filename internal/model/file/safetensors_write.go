@@ -22,7 +22,7 @@ import (
 // The tensors are written in the order of the reference implementation: larger
 // elements first, so that all are aligned, then by name.
 func WriteSafetensors(path string, notes map[string]string, tensors []TensorSource) error {
-	if err := fits(nil, filepath.Dir(path), tensors); err != nil {
+	if err := fits(nil, filepath.Dir(path), cmp.Or(filepath.Ext(path), filepath.Base(path)), tensors); err != nil {
 		return err
 	}
 	return durable.WriteFile(path, func(w io.Writer) error { return EncodeSafetensors(w, notes, tensors) })
@@ -32,7 +32,7 @@ func WriteSafetensors(path string, notes map[string]string, tensors []TensorSour
 // tensors with the folder of a module before their names, as [Open] returns them, the
 // file in that folder. A nil file system is the operating system's.
 func WriteWeights(fsys durable.FS, dir string, notes map[string]string, tensors []TensorSource) error {
-	if err := fits(fsys, dir, tensors); err != nil {
+	if err := fits(fsys, dir, filepath.Ext(singleName), tensors); err != nil {
 		return err
 	}
 	fsys = durable.Default(fsys)
@@ -64,8 +64,9 @@ func WriteWeights(fsys durable.FS, dir string, notes map[string]string, tensors 
 }
 
 // fits returns an error if the disk of a folder has no room for tensors, so that nothing
-// is begun that cannot end.
-func fits(fsys durable.FS, dir string, tensors []TensorSource) error {
+// is begun that cannot end. What killed writers of that kind left there is removed first.
+func fits(fsys durable.FS, dir, suffix string, tensors []TensorSource) error {
+	durable.RemoveEnded(fsys, dir, suffix)
 	ns, err := sizes(tensors)
 	if err != nil {
 		return nil // which the format says in its own words

@@ -131,11 +131,11 @@ func (a *Adapter) Write(fsys durable.FS, dir string) error {
 			file.SourceOf(p.BName(), tensor.FromF32(tensor.Shape{p.Out, p.Rank}, p.B)))
 	}
 	notes := map[string]string{"format": "pt", checksum: sum(config)}
-	err = durable.WriteFileIn(fsys, filepath.Join(dir, TensorsFile), func(w io.Writer) error { return file.EncodeSafetensors(w, notes, tensors) })
+	err = durable.ReplaceIn(fsys, filepath.Join(dir, TensorsFile), func(w io.Writer) error { return file.EncodeSafetensors(w, notes, tensors) })
 	if err != nil {
 		return err
 	}
-	return durable.WriteFileIn(fsys, filepath.Join(dir, ConfigFile), func(w io.Writer) error {
+	return durable.ReplaceIn(fsys, filepath.Join(dir, ConfigFile), func(w io.Writer) error {
 		_, err := w.Write(config)
 		return err
 	})

@@ -410,3 +410,33 @@ func FuzzFromGGUF(f *testing.F) {
 		}
 	})
 }
+
+// TestWriteIntoLinks: files of an adapter, and of a merged model, replace links that their
+// folder came with, and what these point to is not written.
+func TestWriteIntoLinks(t *testing.T) {
+	d, a := reference(t)
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{TensorsFile, ConfigFile, "config.json", "model.safetensors"}
+	for name := range d.Files {
+		names = append(names, name)
+	}
+	for _, name := range names {
+		if err := os.Symlink(victim, filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Skip(err)
+		}
+	}
+	if err := errors.Join(a.Write(nil, dir), a.Merge(nil, d, dir)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(victim); string(b) != "precious" {
+		t.Errorf("%.20q, %v", b, err)
+	}
+	for _, name := range names {
+		if st, err := os.Lstat(filepath.Join(dir, name)); err != nil || !st.Mode().IsRegular() {
+			t.Errorf("%s: %v, %v", name, st, err)
+		}
+	}
+}

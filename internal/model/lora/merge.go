@@ -192,7 +192,7 @@ func (a *Adapter) Merge(fsys durable.FS, d *file.Description, dir string) error 
 		if err := fsys.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return err
 		}
-		return durable.WriteFileIn(fsys, to, write)
+		return durable.ReplaceIn(fsys, to, write)
 	}
 	if err := d.ReadVocabularies(); err != nil {
 		return err

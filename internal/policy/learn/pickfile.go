@@ -153,7 +153,7 @@ func (p *Picker) Save() error {
 	if err := durable.Default(p.fs).MkdirAll(filepath.Dir(p.path), 0o777); err != nil {
 		return &FileError{ErrIO, p.path, err}
 	}
-	err := durable.WriteFileIn(p.fs, p.path, func(w io.Writer) error {
+	err := durable.ReplaceIn(p.fs, p.path, func(w io.Writer) error {
 		_, err := io.WriteString(w, p.String())
 		return err
 	})

@@ -43,10 +43,16 @@ func NewWriter(dir string, c *blob.Cache, fsys durable.FS) *Writer {
 	return &Writer{dir: dir, cache: c, fsys: durable.Default(fsys)}
 }
 
+// Fits returns an error if the disk has no room for so many bytes of entries.
+func (w *Writer) Fits(bytes int64) error { return durable.Fits(w.fsys, w.cache.Root(), bytes) }
+
 // Put writes the bytes of a tensor. They are an entry of the cache after the
 // next Commit.
 func (w *Writer) Put(id string, b Blob, data []byte, o blob.Options) error {
-	err := w.begin()
+	err := w.Fits(int64(len(data)))
+	if err == nil {
+		err = w.begin()
+	}
 	if err == nil && !w.cache.Exists(b.Kind, b.Key) {
 		_, err = fmt.Fprintf(w.log, "%s %s\n", b.Kind.Folder(), strconv.Quote(b.Key))
 	}

@@ -128,6 +128,9 @@ func (sv *saver) fromModel(ctx context.Context) error {
 	}
 	defer d.Close()
 	sv.model = checkpoint.ModelOf(d)
+	if err := sv.w.Fits(sv.missing(d)); err != nil {
+		return err
+	}
 	for i := range d.Tensors {
 		for _, t := range d.Tensors[i].Stored() {
 			if err := sv.tensor(ctx, t); err != nil {
@@ -136,6 +139,22 @@ func (sv *saver) fromModel(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// missing returns the bytes of a model's tensors that the cache has no entries for.
+func (sv *saver) missing(d *file.Description) (bytes int64) {
+	if sv.s.InPlace {
+		return 0
+	}
+	for i := range d.Tensors {
+		for _, t := range d.Tensors[i].Stored() {
+			b := (&checkpoint.Entry{ID: t.Name, Bytes: uint64(len(t.View.Data))}).DefaultBlob()
+			if !sv.f.cache.Exists(b.Kind, b.Key) {
+				bytes += int64(len(t.View.Data))
+			}
+		}
+	}
+	return bytes
 }
 
 // tensor saves a tensor of the model's files.

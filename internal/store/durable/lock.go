@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
@@ -11,8 +12,8 @@ import (
 var ErrLocked = errors.New("locked by another process")
 
 // Lock waits for the exclusive lock of a file, among goroutines and processes.
-// It creates the file if needed and does not remove it. The system releases the
-// locks of a process that ends.
+// It creates the file if needed and does not remove it; its holder may. The system
+// releases the locks of a process that ends.
 //
 // On a file system without locks it does not exclude anyone.
 func Lock(path string) (release func() error, err error) { return take(path, waits) }
@@ -63,12 +64,22 @@ const (
 )
 
 func take(path string, m mode) (release func() error, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return nil, fmt.Errorf("lock: %w", err)
+		}
+		if err := lock(f, m); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+		}
+		own, err := f.Stat()
+		named, e := os.Stat(path)
+		if err = errors.Join(err, e); err == nil && os.SameFile(own, named) {
+			return f.Close, nil
+		}
+		f.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("lock: %w", err)
+		} // whoever had it removed it
 	}
-	if err := lock(f, m); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
-	}
-	return f.Close, nil
 }

@@ -17,8 +17,11 @@ import (
 // tempTries bounds how often a name is drawn again.
 const tempTries = 100
 
-// lockName is the file in a temporary folder whose lock the user of the folder holds.
-const lockName = ".lock"
+// LockFile is the file in a folder whose lock the user of the folder holds.
+const LockFile = ".lock"
+
+// ownName is the folder beside it in a temporary one, which is the user's alone.
+const ownName = "files"
 
 var errLost = errors.New("the temporary file was removed while it was made")
 
@@ -37,9 +40,10 @@ func TempFile(dir, kind string) (f *os.File, remove func() error, err error) {
 	return f, func() error { return errors.Join(f.Close(), os.Remove(f.Name())) }, nil
 }
 
-// TempDir makes a folder in another, "" being the system's, whose name is kind and random
-// digits, and holds it until remove, which removes it with what it has. Folders of that
-// kind which ended processes left are removed first.
+// TempDir makes an empty folder that is held until remove, which removes it with what it
+// has. It is in a folder of another one, "" being the system's, whose name is kind and
+// random digits, beside the lock: the caller may rename it, or list all that it has.
+// Folders of that kind which ended processes left are removed first.
 func TempDir(dir, kind string) (path string, remove func() error, err error) {
 	if dir == "" {
 		dir = os.TempDir()
@@ -52,7 +56,7 @@ func TempDir(dir, kind string) (path string, remove func() error, err error) {
 		if err := os.Mkdir(path, 0o700); err != nil {
 			return nil, err
 		}
-		f, err := locked(filepath.Join(path, lockName), 0o600)
+		f, err := locked(filepath.Join(path, LockFile), 0o600)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = errLost
 		}
@@ -61,8 +65,12 @@ func TempDir(dir, kind string) (path string, remove func() error, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	path = filepath.Dir(f.Name())
-	return path, func() error { return errors.Join(f.Close(), os.RemoveAll(path)) }, nil
+	whole := filepath.Dir(f.Name())
+	path, remove = filepath.Join(whole, ownName), func() error { return errors.Join(f.Close(), os.RemoveAll(whole)) }
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	return path, remove, nil
 }
 
 // draw calls create with names until one is free.
@@ -121,9 +129,17 @@ func holdName(path string) (release func(), err error) {
 	return func() { f.Close() }, err
 }
 
-// RemoveEnded removes what processes that ended left of the files of a folder that they
-// were writing, see [IsTemp]. A program calls it for a folder of its own when it starts.
-func RemoveEnded(dir string) { removeEnded(dir, IsTemp) }
+// RemoveEnded removes what processes that ended left of the files of a folder whose names
+// end with suffix, see [IsTemp]. A program calls it when it starts, with "" for a folder of
+// its own. A file system that is not the operating system's has no other processes.
+func RemoveEnded(fsys FS, dir, suffix string) {
+	if Default(fsys) == Default(nil) {
+		removeEnded(dir, func(name string) bool {
+			at := strings.LastIndex(name, tempMark)
+			return IsTemp(name) && strings.HasSuffix(name[:at], suffix)
+		})
+	}
+}
 
 // removeEnded removes files and folders of a kind that no process uses. What cannot be
 // removed stays: it may be another user's.
@@ -135,7 +151,7 @@ func removeEnded(dir string, kind func(name string) bool) {
 		}
 		switch path := filepath.Join(dir, e.Name()); {
 		case e.IsDir():
-			if ended(filepath.Join(path, lockName), func() { _ = os.RemoveAll(path) }) != nil {
+			if ended(filepath.Join(path, LockFile), func() { _ = os.RemoveAll(path) }) != nil {
 				_ = os.Remove(path) // its maker ended, or is told, before it had a lock; others are not empty
 			}
 		case e.Type().IsRegular():
@@ -164,4 +180,30 @@ func ended(path string, remove func()) error {
 		return nil
 	}
 	return f.Close()
+}
+
+// Undo looks at a folder before a program makes it or something in it, and returns a
+// function that removes it again, with those above it that were not there: first what is
+// named of its files and empty folders, unless it was there, then what is empty. The lock
+// of a folder may be among the names, if the caller has it.
+func Undo(dir string, names ...string) (undo func()) {
+	var made []string // what is in others first
+	for _, name := range names {
+		if path := filepath.Join(dir, name); !exists(path) {
+			made = append(made, path)
+		}
+	}
+	for at := filepath.Clean(dir); !exists(at); at = filepath.Dir(at) {
+		made = append(made, at)
+	}
+	return func() {
+		for _, path := range made {
+			_ = os.Remove(path) // folders that have something stay
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -75,7 +75,7 @@ func TestEnded(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	durable.RemoveEnded(dir)
+	durable.RemoveEnded(nil, dir, "")
 	if left := found(t, dir, ".*"); len(left) != 0 { // nobody writes .n any more
 		t.Errorf("left: %v", left)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"os"
 
 	"atenia/internal/store/durable"
 )
@@ -146,6 +147,9 @@ func (h *Header) writeTo(w io.Writer, pages [][]byte) error {
 // Write replaces a file by one with these pages, those of the header's runs in order,
 // durably and with mode 0600. fsys nil is the operating system's.
 func Write(fsys durable.FS, path string, h *Header, pages [][]byte) error {
+	if st, err := os.Lstat(path); err == nil && st.IsDir() {
+		return &Error{Kind: ErrDamaged, Path: path, Why: "it is a folder"}
+	}
 	return durable.ReplaceAt(fsys, path, func(f durable.File) error {
 		return errors.Join(f.Chmod(fileMode), h.writeTo(f, pages))
 	})
@@ -246,6 +250,9 @@ func NewReader(f io.ReaderAt, size int64, path string) (*Reader, error) {
 // place is an error. Close the file in the end.
 func Open(path string) (r *Reader, size int64, end func() error, err error) {
 	f, err := durable.OpenRegular(path)
+	if kind, is := errors.AsType[*durable.KindError](err); is {
+		return nil, 0, nil, &Error{Kind: ErrDamaged, Path: path, Why: kind.Error()}
+	}
 	if err != nil {
 		return nil, 0, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"path/filepath"
 
 	"atenia/internal/store/durable"
 )
@@ -48,6 +49,9 @@ func (s *store) spill() error {
 			return err
 		}
 		s.file, s.remove = f, remove
+	}
+	if err := durable.Fits(nil, filepath.Dir(s.file.Name()), 4*int64(len(s.mem))); err != nil {
+		return err
 	}
 	const part = 1 << 16
 	for from := 0; from < len(s.mem); from += part {

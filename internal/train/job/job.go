@@ -73,10 +73,12 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	out := r.Train.Out
+	folders := []string{"snapshots", "state"}
+	undo := durable.Undo(out, append(folders, durable.LockFile)...)
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return nil, err
 	}
-	release, err := durable.LockUntil(ctx, filepath.Join(out, ".lock"), func() {
+	release, err := durable.LockUntil(ctx, filepath.Join(out, durable.LockFile), func() {
 		if o.Watch != nil {
 			o.Watch(train.Event{Note: fmt.Sprintf("another process works in %s; waiting for it to end", out)})
 		}
@@ -84,8 +86,15 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, release()) }()
-	durable.RemoveEnded(out)
+	defer func() {
+		if err != nil && rep == nil { // nothing was begun
+			undo()
+		}
+		err = errors.Join(err, release())
+	}()
+	for _, name := range append(folders, ".") {
+		durable.RemoveEnded(nil, filepath.Join(out, name), "")
+	}
 	threads := r.Train.Threads
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -138,16 +147,11 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out, Memory: b.Line(), Goals: set.Goals(), Warning: warning(m),
 		})
 	}
-	if err := write(out, small); err != nil {
-		return nil, err
-	}
-	if err := say(out, b.Line()); err != nil {
-		return nil, err
-	}
 	cfg := config(r, o, p)
 	if cfg.Recipe, err = r.Fixed(); err != nil {
 		return nil, err
 	}
+	cfg.Ready = func() error { return errors.Join(write(out, small), say(out, b.Line())) }
 	if b.Paging != nil {
 		cfg.Paging, cfg.Offload = b.Paging, false
 		cfg.BF16 = cfg.BF16 || r.Optimizer.Offload

@@ -170,7 +170,7 @@ func (m *Model) Export(dir string) error {
 	for _, p := range m.model.Params() {
 		sources = append(sources, file.SourceOf(p.Name, tensor.FromF32(p.Shape, p.Value)))
 	}
-	if err := file.WriteSafetensors(filepath.Join(dir, "model.safetensors"), map[string]string{"format": "pt"}, sources); err != nil {
+	if err := file.WriteWeights(nil, dir, map[string]string{"format": "pt"}, sources); err != nil {
 		return err
 	}
 	b, err := json.MarshalIndent(struct {

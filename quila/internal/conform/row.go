@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -141,8 +139,6 @@ func (t *T) Dir() string {
 	dir, remove, err := durable.TempDir("", "quila-conformance-")
 	t.Must(err)
 	t.remove = append(t.remove, remove)
-	dir = filepath.Join(dir, "files") // beside the lock that holds it: rows look at all that is in theirs
-	t.Must(os.Mkdir(dir, 0o700))
 	return dir
 }
 

@@ -91,7 +91,8 @@ type deploying struct {
 	l     *loader
 	files [blocks]*os.File
 	out   Deployment
-	undo  []func()
+	undo  []func() // after an error
+	done  []func() // in any case
 }
 
 // Deploy verifies a file, extracts its blocks into sub-folders of dir and loads
@@ -117,6 +118,9 @@ func Deploy(ctx context.Context, path, dir string, o DeployOptions) (d *Deployme
 			for _, undo := range slices.Backward(x.undo) {
 				undo()
 			}
+		}
+		for _, done := range x.done {
+			done()
 		}
 	}()
 	for _, s := range deploySteps {
@@ -153,12 +157,11 @@ func (x *deploying) extract(ctx context.Context) (string, error) {
 	if x.dir == "" {
 		x.dir = filepath.Join(os.TempDir(), "sxlm-"+hex.EncodeToString(x.info.Meta.Checkpoint[:8]))
 	}
-	temp, err := os.MkdirTemp(filepath.Dir(x.dir), "."+filepath.Base(x.dir)+".tmp-")
+	temp, remove, err := durable.TempDir(filepath.Dir(x.dir), "."+filepath.Base(x.dir)+".tmp-")
 	if err != nil {
 		return "", err
 	}
-	x.temp = temp
-	x.undo = append(x.undo, func() { _ = os.RemoveAll(x.temp) })
+	x.temp, x.done = temp, append(x.done, func() { _ = remove() })
 	for k, name := range Folders {
 		if err := os.Mkdir(filepath.Join(temp, name), 0o700); err != nil {
 			return "", err

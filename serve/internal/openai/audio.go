@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime/multipart"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"atenia"
@@ -18,14 +16,14 @@ import (
 
 // A sound is a multipart form: a file, and fields.
 type sound struct {
-	path   string // of a temporary copy
+	file   *os.File // a copy, whose name is gone if the system allows that
 	fields map[string]string
 }
 
 // mostField bounds a field of a form that is not the file.
 const mostField = 64 << 10
 
-// readSound copies the file of a form. The caller removes it.
+// readSound copies the file of a form. The caller closes it.
 func readSound(r *host.Request) (s sound, err error) {
 	s.fields = map[string]string{}
 	form, err := r.MultipartReader()
@@ -40,8 +38,8 @@ func readSound(r *host.Request) (s sound, err error) {
 		if err != nil {
 			return s, formError(err)
 		}
-		if p.FormName() == "file" && s.path == "" {
-			if s.path, err = keep(p); err != nil {
+		if p.FormName() == "file" && s.file == nil {
+			if s.file, err = keep(p); err != nil {
 				return s, formError(err)
 			}
 			continue
@@ -52,7 +50,7 @@ func readSound(r *host.Request) (s sound, err error) {
 		}
 		s.fields[p.FormName()] = string(b)
 	}
-	if s.path == "" {
+	if s.file == nil {
 		return s, host.Invalid("file", "the form has no file")
 	}
 	return s, nil
@@ -65,25 +63,34 @@ func formError(err error) error {
 	return host.Invalid("file", "the form cannot be read: %v", err)
 }
 
-// keep copies a file of a form to a temporary one. Of the name that the client gave,
-// nothing but the kind is used.
-func keep(p *multipart.Part) (string, error) {
-	kind := ".wav"
-	if strings.EqualFold(filepath.Ext(p.FileName()), ".flac") {
-		kind = ".flac"
-	}
-	f, err := os.CreateTemp("", "atenia-sound-*"+kind)
+// keep copies a file of a form to a temporary one. It has no name any more when the first
+// byte is in it, so that a server which is killed leaves nothing; systems that do not
+// remove open files remove it when it is closed.
+func keep(p io.Reader) (*os.File, error) {
+	f, err := os.CreateTemp("", "atenia-sound-*")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	_, err = io.Copy(f, p)
-	return f.Name(), errors.Join(err, f.Close())
+	_ = os.Remove(f.Name())
+	if _, err = io.Copy(f, p); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		drop(f)
+		return nil, err
+	}
+	return f, nil
+}
+
+func drop(f *os.File) {
+	_ = f.Close() // nobody reads it again
+	_ = os.Remove(f.Name())
 }
 
 func transcribe(w http.ResponseWriter, r *host.Request) error {
 	s, err := readSound(r)
-	if s.path != "" {
-		defer os.Remove(s.path)
+	if s.file != nil {
+		defer drop(s.file)
 	}
 	if err != nil {
 		return err
@@ -100,7 +107,7 @@ func transcribe(w http.ResponseWriter, r *host.Request) error {
 		return err
 	}
 	defer l.Release()
-	samples, err := atenia.ReadSound(s.path)
+	samples, err := atenia.DecodeSound(s.file)
 	if err != nil {
 		return host.Invalid("file", "the file is no WAV or FLAC that can be read")
 	}
