@@ -301,6 +301,18 @@ func TestResumedBase(t *testing.T) {
 	if err := tune("moved", "--steps", "2", "--resume", "--lora", "r=8,alpha=16"); err != nil {
 		t.Errorf("the same model elsewhere: %v", err)
 	}
+	// Another text of the same name and size is another, too.
+	text, err := os.ReadFile(filepath.Join(dir, "text.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	if err := os.WriteFile(filepath.Join(dir, "text.txt"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := tune("moved", "--steps", "3", "--resume", "--lora", "r=8,alpha=16"); err == nil || !strings.Contains(err.Error(), "data.files is [text.txt with fingerprint ") {
+		t.Errorf("another text: %v", err)
+	}
 }
 
 // TestLeftoversOfKilled: a training removes what a killed one left of files that it was

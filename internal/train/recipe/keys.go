@@ -85,8 +85,8 @@ var free = map[string]bool{
 
 // Fixed returns the settings that must not change when a run is resumed, by their keys,
 // as they are used: what is not given is its default. Files count by their names, without
-// folders, which may be moved, and the model of model.from by what its weights are, see
-// [file.Fingerprint].
+// folders, which may be moved, and by a sample of what is in them, see [file.Sample]; the
+// model of model.from by what its weights are, see [file.Fingerprint].
 func (r *Recipe) Fixed() (map[string]string, error) {
 	from := "none"
 	if r.Model.From != "" {
@@ -112,11 +112,11 @@ func (r *Recipe) Fixed() (map[string]string, error) {
 			case "model.from":
 				out[key] = from
 			case "tokenizer.file":
-				out[key] = base(fv.String())
+				out[key] = content(fv.String())
 			case "data.files":
 				names := make([]string, fv.Len())
 				for i := range names {
-					names[i] = base(fv.Index(i).String())
+					names[i] = content(fv.Index(i).String())
 				}
 				out[key] = fmt.Sprint(names)
 			default:
@@ -127,9 +127,16 @@ func (r *Recipe) Fixed() (map[string]string, error) {
 	return out, nil
 }
 
-func base(path string) string {
+// content returns the name of a file, without its folder, and what tells it from others
+// of that name.
+func content(path string) string {
 	if path == "" {
 		return ""
 	}
-	return filepath.Base(path)
+	name := filepath.Base(path)
+	print, err := file.Sample(path)
+	if err != nil {
+		return name // whoever needs it says what is wrong with it
+	}
+	return name + " with fingerprint " + print
 }
