@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"atenia/grad"
+	"atenia/internal/store/durable"
 	"atenia/internal/train/data"
 )
 
@@ -53,6 +54,7 @@ type Keeper interface {
 // and config.json. The trainer adds the tokenizer's files.
 type Exporter interface {
 	Learner
-	// Export writes the files with the current parameters.
-	Export(dir string) error
+	// Export writes the files with the current parameters. A nil file system is the
+	// operating system's.
+	Export(fsys durable.FS, dir string) error
 }

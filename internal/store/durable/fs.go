@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -54,6 +55,35 @@ func Default(fsys FS) FS {
 		return system{}
 	}
 	return fsys
+}
+
+// Until returns fsys, whose files are written no further once ctx has ended: writes
+// return its cause. A nil fsys is the operating system's file system.
+func Until(ctx context.Context, fsys FS) FS { return until{Default(fsys), ctx} }
+
+type until struct {
+	FS
+	ctx context.Context
+}
+
+func (u until) OpenFile(name string, flag int, mode fs.FileMode) (File, error) {
+	f, err := u.FS.OpenFile(name, flag, mode)
+	if err != nil {
+		return nil, err
+	}
+	return untilFile{f, u.ctx}, nil
+}
+
+type untilFile struct {
+	File
+	ctx context.Context
+}
+
+func (f untilFile) Write(b []byte) (int, error) {
+	if f.ctx.Err() != nil {
+		return 0, context.Cause(f.ctx)
+	}
+	return f.File.Write(b)
 }
 
 // system is the operating system's file system.

@@ -168,7 +168,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	if rep.Metrics, merr = train.ReadMetrics(nil, filepath.Join(out, train.MetricsFile), 0); merr != nil || err != nil {
 		return rep, errors.Join(err, merr)
 	}
-	return rep, finish(rep, m)
+	return rep, finish(ctx, rep, m)
 }
 
 // architecture returns that of a new model, or the family of the one that is trained on.
@@ -205,8 +205,12 @@ type adapter interface {
 }
 
 // finish writes the results of a completed run.
-func finish(rep *Report, m fit.Model) error {
-	if err := m.Export(rep.Out); err != nil { // the last step has been saved
+func finish(ctx context.Context, rep *Report, m fit.Model) error {
+	err := m.Export(durable.Until(ctx, nil), rep.Out)
+	switch { // the last step has been saved
+	case ctx.Err() != nil && err != nil:
+		return fmt.Errorf("%w while the model was written, which is kept in the snapshots or the state of %s: go on with --resume, which writes it", train.ErrStopped, rep.Out)
+	case err != nil:
 		return fmt.Errorf("%w; the trained model is kept in the snapshots or the state of %s: make room and go on with --resume, which writes it", err, rep.Out)
 	}
 	return durable.Replace(filepath.Join(rep.Out, "loss.png"), func(w io.Writer) error { return train.PlotPNG(w, Lines(rep.Metrics)) })

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/train"
 	"atenia/internal/train/recipe"
 )
 
@@ -24,6 +26,11 @@ func chats() string {
 // do runs a recipe in dir.
 func do(t *testing.T, dir, config string, o Options) (*Report, error) {
 	t.Helper()
+	return doUntil(t.Context(), t, dir, config, o)
+}
+
+func doUntil(ctx context.Context, t *testing.T, dir, config string, o Options) (*Report, error) {
+	t.Helper()
 	for name, s := range map[string]string{"text.jsonl": lines, "chat.jsonl": chats(), "config.toml": config} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(s), 0o600); err != nil {
 			t.Fatal(err)
@@ -33,7 +40,7 @@ func do(t *testing.T, dir, config string, o Options) (*Report, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Run(t.Context(), r, o)
+	return Run(ctx, r, o)
 }
 
 func weights(t *testing.T, dir string) string {
@@ -131,6 +138,43 @@ func TestThreads(t *testing.T) {
 	}
 	if run("seed = 1\n") == one {
 		t.Error("a seed changes nothing")
+	}
+}
+
+// A run that is stopped while its model is written keeps it: a resumed one writes it.
+func TestStoppedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, more := range []string{"", "[optimizer]\noffload = true\n", "[lora]\nrank = 2\n"} {
+		dir := t.TempDir()
+		config := tiny + more
+		if strings.Contains(more, "lora") {
+			if _, err := do(t, dir, tiny+"[data]\nfiles = ['text.jsonl']\n[train]\nsteps = 1\nout = 'base'\n", Options{}); err != nil {
+				t.Fatal(err)
+			}
+			config = "[model]\nfrom = 'base'\n" + more
+		}
+		config += "[data]\nfiles = ['text.jsonl']\n[train]\nsteps = 3\n"
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		// Nothing looks at the context between the last step and the end but what writes.
+		_, err := doUntil(ctx, t, dir, config, Options{Watch: func(e train.Event) {
+			if e.Step == e.Steps {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, train.ErrStopped) || !strings.Contains(err.Error(), "--resume, which writes it") {
+			t.Errorf("%s: %v", more, err)
+		}
+		models := func() []string {
+			names, _ := filepath.Glob(filepath.Join(dir, "out", "*.safetensors*"))
+			return names
+		}
+		if names := models(); len(names) > 0 {
+			t.Errorf("%s: %v was written", more, names)
+		}
+		if _, err := do(t, dir, config, Options{Resume: true}); err != nil || len(models()) != 1 {
+			t.Errorf("%s: %v, with %v", more, err, models())
+		}
 	}
 }
 

@@ -165,12 +165,12 @@ func (m *Model) Restore(r io.Reader) error {
 
 // Export implements [train.Exporter]: it writes config.json and
 // model.safetensors.
-func (m *Model) Export(dir string) error {
+func (m *Model) Export(fsys durable.FS, dir string) error {
 	var sources []file.TensorSource
 	for _, p := range m.model.Params() {
 		sources = append(sources, file.SourceOf(p.Name, tensor.FromF32(p.Shape, p.Value)))
 	}
-	if err := file.WriteWeights(nil, dir, map[string]string{"format": "pt"}, sources); err != nil {
+	if err := file.WriteWeights(fsys, dir, map[string]string{"format": "pt"}, sources); err != nil {
 		return err
 	}
 	b, err := json.MarshalIndent(struct {
@@ -180,7 +180,7 @@ func (m *Model) Export(dir string) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(dir, "config.json"), func(w io.Writer) error {
+	return durable.ReplaceIn(durable.Default(fsys), filepath.Join(dir, "config.json"), func(w io.Writer) error {
 		_, err := w.Write(append(b, '\n'))
 		return err
 	})

@@ -135,7 +135,7 @@ func TestFolder(t *testing.T) {
 	if IsFolder(dir) {
 		t.Error("a folder without config.json is a model")
 	}
-	if err := m.Export(dir); err != nil {
+	if err := m.Export(nil, dir); err != nil {
 		t.Fatal(err)
 	}
 	v, err := vocab.Train(vocab.Config{Size: 257, Special: []string{"<|end|>"}}, func(yield func(string, error) bool) { yield("a", nil) })

@@ -43,7 +43,7 @@ func TestAbandoned(t *testing.T) {
 				cfg.FS = fsys
 				if _, err = train.Run(ctx, cfg, m, &rows{}, &rows{}); err == nil {
 					got := t.TempDir()
-					if err := m.Export(got); err != nil {
+					if err := m.Export(nil, got); err != nil {
 						t.Fatal(err)
 					}
 					b, err := os.ReadFile(filepath.Join(got, "model.safetensors"))

@@ -6,6 +6,7 @@ import (
 
 	"atenia/internal/model/file"
 	"atenia/internal/model/lora"
+	"atenia/internal/store/durable"
 	"atenia/internal/tape"
 	"atenia/tensor"
 )
@@ -47,8 +48,8 @@ func (m *Adapted) Merged(dir string) string {
 }
 
 // Export writes the adapter and, if that was asked for, the merged model.
-func (m *Adapted) Export(dir string) (err error) {
-	if err := m.adapter.Write(nil, dir); err != nil || !m.merge {
+func (m *Adapted) Export(fsys durable.FS, dir string) (err error) {
+	if err := m.adapter.Write(fsys, dir); err != nil || !m.merge {
 		return err
 	}
 	d, err := file.Open(m.Base())
@@ -56,7 +57,7 @@ func (m *Adapted) Export(dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	return m.adapter.Merge(nil, d, m.Merged(dir))
+	return m.adapter.Merge(fsys, d, m.Merged(dir))
 }
 
 // matrices returns the shapes [out, in] of the tensors that can get a low-rank

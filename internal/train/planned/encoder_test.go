@@ -74,7 +74,7 @@ func TestPagedEncoders(t *testing.T) {
 				if _, err := train.Run(t.Context(), cfg, m, &goals{scores: scores}, &goals{scores: scores}); err != nil {
 					t.Fatal(err)
 				}
-				if err := m.Export(dir); err != nil {
+				if err := m.Export(nil, dir); err != nil {
 					t.Fatal(err)
 				}
 				if err := base.Close(); err != nil {

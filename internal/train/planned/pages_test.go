@@ -37,7 +37,7 @@ func exportOf(t *testing.T, m *Model, l train.Learner, cfg train.Config) []byte 
 	dir := t.TempDir()
 	_, err := train.Run(t.Context(), cfg, l, &rows{}, &rows{})
 	if err == nil {
-		err = m.Export(dir)
+		err = m.Export(nil, dir)
 	}
 	if err == nil {
 		err = m.Close()
@@ -164,7 +164,7 @@ func TestNoRoom(t *testing.T) {
 		dir := t.TempDir()
 		if err = m.Keep(0); err == nil {
 			if _, err = train.Run(t.Context(), cfg, m, &rows{}, nil); err == nil {
-				err = m.Export(dir)
+				err = m.Export(nil, dir)
 			}
 		}
 		if cerr := m.Close(); cerr != nil {
@@ -226,7 +226,7 @@ func TestPause(t *testing.T) {
 				files, _ := filepath.Glob(filepath.Join(cfg.Dir, "state", "interrupted", "*", "*.bin"))
 				if err == nil {
 					dir := t.TempDir()
-					if err := m.Export(dir); err != nil {
+					if err := m.Export(nil, dir); err != nil {
 						t.Fatal(err)
 					}
 					got, _ := os.ReadFile(filepath.Join(dir, "model.safetensors"))

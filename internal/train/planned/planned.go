@@ -308,7 +308,7 @@ func (m *Model) frozenEncoder() (sources []file.TensorSource, done func() error,
 // Export implements [train.Exporter]: it writes config.json and
 // model.safetensors, with the tensors of a tower that is not trained, and those of
 // modules beside them.
-func (m *Model) Export(dir string) (err error) {
+func (m *Model) Export(fsys durable.FS, dir string) (err error) {
 	sources, done, err := m.frozenEncoder()
 	if err != nil {
 		return err
@@ -326,10 +326,10 @@ func (m *Model) Export(dir string) (err error) {
 		}
 		sources = append(sources, s)
 	}
-	if err := file.WriteWeights(nil, dir, map[string]string{"format": "pt"}, sources); err != nil {
+	if err := file.WriteWeights(fsys, dir, map[string]string{"format": "pt"}, sources); err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(dir, "config.json"), func(w io.Writer) error {
+	return durable.ReplaceIn(durable.Default(fsys), filepath.Join(dir, "config.json"), func(w io.Writer) error {
 		_, err := w.Write(file.PlainConfig(m.config)) // the matrices are no longer packed
 		return err
 	})

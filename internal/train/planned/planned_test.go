@@ -89,7 +89,7 @@ func TestModel(t *testing.T) {
 			}
 		}
 		dir := t.TempDir()
-		if err := m.Export(dir); err != nil {
+		if err := m.Export(nil, dir); err != nil {
 			t.Fatal(err)
 		}
 		back, err := Open(dir, Options{BF16: true})
@@ -105,7 +105,7 @@ func TestModel(t *testing.T) {
 			t.Errorf("%d values, %d trained, %d tokens", all, trained, back.Vocabulary())
 		}
 		half := t.TempDir()
-		if err := back.Export(half); err != nil {
+		if err := back.Export(nil, half); err != nil {
 			t.Fatal(err)
 		}
 		if a, b := size(t, dir), size(t, half); b > a/2+2000 {
@@ -215,7 +215,7 @@ func TestBalance(t *testing.T) {
 func TestDropout(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	if err := newModel(t, sizes, Options{}).Export(folder); err != nil {
+	if err := newModel(t, sizes, Options{}).Export(nil, folder); err != nil {
 		t.Fatal(err)
 	}
 	var trained [2][]float32
