@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -343,5 +344,68 @@ func TestTrainSounds(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c[1]) || !strings.Contains(err.Error(), "data.jsonl:3") {
 			t.Errorf("%s: %v, want %q and the line", name, err, c[1])
 		}
+	}
+}
+
+// TestTranscribeInside: in the loop over a sound another may be written down, with the
+// same result, and the model be closed, which ends the loop.
+func TestTranscribeInside(t *testing.T) {
+	m, err := atenia.Open(t.Context(), withSpeech(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	sound := atenia.Sound{Rate: 16000, Samples: make([]float32, 31*16000)} // two windows
+	for i := range sound.Samples {
+		sound.Samples[i] = float32(math.Sin(float64(i) * float64(1+i/480000) / 20))
+	}
+	o := atenia.TranscribeOptions{Language: "en", NoTimestamps: true, NoFallback: true}
+	said := func(each func()) (texts []string, err error) {
+		for s, err := range m.Transcribe(t.Context(), sound, o) {
+			if err != nil {
+				return texts, err
+			}
+			texts = append(texts, s.Text)
+			each()
+		}
+		return texts, nil
+	}
+	want, err := said(func() {})
+	if err != nil || len(want) < 2 {
+		t.Fatalf("%q, %v", want, err)
+	}
+	once := false
+	got, err := said(func() {
+		if once {
+			return
+		}
+		once = true
+		inner := make(chan []string, 1)
+		go func() {
+			texts, _ := said(func() {})
+			inner <- texts
+		}()
+		if texts := await.Value(t, "a sound inside", inner); !slices.Equal(texts, want) {
+			t.Errorf("inside: %q, want %q", texts, want)
+		}
+	})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("around another: %q, %v, want %q", got, err, want)
+	}
+	closed := false
+	if got, err = said(func() {
+		if !closed {
+			closed = true
+			end := make(chan error, 1)
+			go func() { end <- m.Close() }()
+			if err := await.Value(t, "the end", end); err != nil {
+				t.Error(err)
+			}
+		}
+	}); len(got) != 1 || !errors.Is(err, atenia.ErrClosed) {
+		t.Errorf("closed inside: %q, %v", got, err)
+	}
+	if _, err := said(func() {}); !errors.Is(err, atenia.ErrClosed) {
+		t.Errorf("after the end: %v", err)
 	}
 }

@@ -71,7 +71,8 @@ type Segment struct {
 
 // Transcribe yields what is said in a sound, segment by segment as windows of 30
 // seconds are decoded (Whisper, arXiv 2212.04356). Canceling ctx or leaving the
-// loop ends it. Other requests run between its steps. A model without an audio
+// loop ends it. Other requests run between its steps, and in the loop everything may be
+// asked of the model, Close too, which ends it with [ErrClosed]. A model without an audio
 // encoder returns [ErrNoSpeech].
 func (m *Model) Transcribe(ctx context.Context, s Sound, o TranscribeOptions) iter.Seq2[Segment, error] {
 	return func(yield func(Segment, error) bool) {
@@ -98,6 +99,9 @@ func (m *Model) Transcribe(ctx context.Context, s Sound, o TranscribeOptions) it
 			_, err := m.ear.Transcribe(ctx, s.Samples, s.Rate, p, say)
 			return err
 		})
+		if errors.Is(err, speech.ErrClosed) {
+			err = ErrClosed
+		}
 		if err != nil && !errors.Is(err, left) {
 			yield(Segment{}, publish(err))
 		}

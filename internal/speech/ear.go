@@ -15,6 +15,9 @@ import (
 	"atenia/internal/text/token"
 )
 
+// ErrClosed is returned for sounds to an ear that was closed.
+var ErrClosed = errors.New("the model is closed")
+
 // ErrDeaf is returned for sounds to a model that reads text alone.
 var ErrDeaf = errors.New("the model does not transcribe: it has no audio encoder")
 
@@ -36,10 +39,11 @@ type Ear struct {
 	c     Config
 	model Model
 
-	mu    sync.Mutex
-	ws    *residence.Tower
-	tower *exec.Tower
-	run   *Runner
+	mu     sync.Mutex
+	ws     *residence.Tower
+	tower  *exec.Tower
+	run    *Runner
+	closed bool
 }
 
 // Open finds the tokens that a transcription needs. It reads no weights.
@@ -117,7 +121,8 @@ func (e *Ear) Prompt(text string) []int32 {
 	return e.c.Tokenizer.Encode(" "+strings.TrimSpace(text), false)
 }
 
-// Transcribe writes down a sound of mono samples.
+// Transcribe writes down a sound of mono samples. While each runs, other sounds may be
+// written down, and the ear be closed: no window is being decoded then.
 func (e *Ear) Transcribe(ctx context.Context, samples []float32, rate int, o Options, each func(Segment) error) (*Result, error) {
 	x, err := Resample(samples, rate)
 	if err != nil {
@@ -132,7 +137,18 @@ func (e *Ear) Transcribe(ctx context.Context, samples []float32, rate int, o Opt
 	if err := e.load(); err != nil {
 		return nil, err
 	}
-	return e.model.Transcribe(ctx, e.run, features, o, each)
+	return e.model.Transcribe(ctx, e.run, features, o, func(s Segment) (err error) {
+		if each == nil {
+			return nil
+		}
+		e.mu.Unlock()
+		defer func() {
+			if e.mu.Lock(); e.closed && err == nil {
+				err = ErrClosed
+			}
+		}()
+		return each(s)
+	})
 }
 
 // load makes the encoder and what decodes.
@@ -155,6 +171,9 @@ func (e *Ear) config() exec.Config {
 func (e *Ear) Need() (int64, error) { return residence.TowerNeed(e.c.Model, e.c.Files, e.config()) }
 
 func (e *Ear) loadTower() error {
+	if e.closed {
+		return ErrClosed
+	}
 	if e.tower != nil {
 		return nil
 	}
@@ -182,5 +201,5 @@ func (e *Ear) Close() {
 		e.tower.Close()
 		e.ws.Close()
 	}
-	e.run, e.tower = nil, nil
+	e.run, e.tower, e.closed = nil, nil, true
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -69,10 +70,8 @@ func check(line []byte) []byte {
 		code, text = jsonrpc.CodeInvalidRequest, fmt.Sprintf("a message may have %d bytes", maxBody)
 	case !json.Valid(line):
 		code, text = jsonrpc.CodeParseError, "a line that is no JSON"
-	case line[0] == '[': // a batch, which the SDK knows from old versions
-		return nil
 	default:
-		_, err := jsonrpc.DecodeMessage(line)
+		err := message(line)
 		if err == nil {
 			return nil
 		}
@@ -83,6 +82,33 @@ func check(line []byte) []byte {
 		return nil
 	}
 	return append(b, '\n')
+}
+
+// message checks a message, or a batch of messages, which the SDK knows from old versions.
+func message(line []byte) error {
+	batch := []json.RawMessage{line}
+	if line[0] == '[' {
+		if err := json.Unmarshal(line, &batch); err != nil {
+			return err
+		}
+		if len(batch) == 0 {
+			return errors.New("a batch without messages")
+		}
+	}
+	seen := map[any]bool{}
+	for _, m := range batch {
+		decoded, err := jsonrpc.DecodeMessage(m)
+		if err != nil {
+			return err
+		}
+		if r, ok := decoded.(*jsonrpc.Request); ok && r.ID.IsValid() {
+			if seen[r.ID.Raw()] {
+				return fmt.Errorf("two requests of a batch have the id %v", r.ID.Raw())
+			}
+			seen[r.ID.Raw()] = true
+		}
+	}
+	return nil
 }
 
 // A shared writer takes whole messages of several goroutines.

@@ -288,7 +288,7 @@ func TestStdio(t *testing.T) {
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"generate","arguments":{"prompt":"Once upon a time","max_tokens":40}}}` + "\n" +
-		"{bad\n\n[]5\n{\"id\":1}\n" + strings.Repeat("x", maxBody+5) + "\n" +
+		"{bad\n\n[]5\n{\"id\":1}\n[]\n[1]\n" + `[{"jsonrpc":"2.0","id":9,"method":"ping"},{"jsonrpc":"2.0","id":9,"method":"ping"}]` + "\n" + strings.Repeat("x", maxBody+5) + "\n" +
 		`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`) // without an end of line
 	r, w := io.Pipe()
 	out := make(chan string, 1)
@@ -301,7 +301,7 @@ func TestStdio(t *testing.T) {
 	}
 	w.Close()
 	lines := <-out
-	for _, want := range []string{`"serverInfo"`, `"finish":"length"`, `"inputSchema"`, `-32700,"message":"a line that is no JSON"`, "a message may have 4194304 bytes"} {
+	for _, want := range []string{`"serverInfo"`, `"finish":"length"`, `"inputSchema"`, `-32700,"message":"a line that is no JSON"`, "a message may have 4194304 bytes", "a batch without messages", "two requests of a batch have the id 9"} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("no %s in %q", want, lines)
 		}
