@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"atenia"
@@ -100,8 +101,9 @@ type Server struct {
 	saves string // folder of slots; "" = none
 }
 
-// New reads the headers of the models and begins to load the first one; requests wait
-// for it, and GET /health says how far it is. Close the server in the end.
+// New reads the headers of the models, of which one has to be readable (the others are
+// left out and logged), and begins to load the first one; requests wait for it, and GET
+// /health says how far it is. Close the server in the end.
 func New(c Config) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -143,6 +145,11 @@ func (c *Config) check() error {
 	}
 	if err := c.Tools.host().Check(); err != nil {
 		errs = append(errs, err)
+	}
+	if dir := c.Open.CacheDir; dir != "" {
+		if err := os.MkdirAll(dir, 0o700); err != nil { // a model that is loaded later would say so
+			errs = append(errs, fmt.Errorf("folder of cached keys and values: %w", err))
+		}
 	}
 	for _, k := range c.Keys {
 		if len(k) < shortestKey {

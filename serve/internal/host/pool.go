@@ -107,11 +107,11 @@ func NewPool(c PoolConfig) (*Pool, error) {
 	c.Idle = cmp.Or(c.Idle, 5*time.Minute)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	p := &Pool{c: c}
-	var errs []error
+	var errs, unreadable []error
 	for _, s := range c.Sources {
 		e, err := describe(s, &c.Open)
 		if err != nil {
-			errs = append(errs, err)
+			unreadable = append(unreadable, err)
 			continue
 		}
 		if p.taken(e.info.Name) {
@@ -120,8 +120,14 @@ func NewPool(c PoolConfig) (*Pool, error) {
 		p.entries = append(p.entries, e)
 		errs = append(errs, p.nameAdapters(e, s.Adapters))
 	}
+	if len(p.entries) == 0 { // one that can be read is enough to begin with
+		errs = append(errs, unreadable...)
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
+	}
+	for _, err := range unreadable {
+		c.Logger.Error("model left out", "err", err)
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	return p, nil

@@ -1,0 +1,45 @@
+package serve
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"atenia"
+)
+
+// TestStart: one model that cannot be read does not keep the others from being served;
+// without any, and without a folder that was asked for, there is no server.
+func TestStart(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.gguf")
+	if err := os.WriteFile(bad, []byte("GGUF"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s, err := New(Config{Models: []Model{{Path: bad}, {Name: "story"}}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-s.ready
+	if _, err := s.pool.Lookup("story"); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil || !strings.Contains(log.String(), "model left out") || !strings.Contains(log.String(), bad) {
+		t.Errorf("%v, log %s", err, &log)
+	}
+	for want, c := range map[string]Config{
+		"the file is cut":                  {Models: []Model{{Path: bad}, {Path: bad}}},
+		"two models are named":             {Models: []Model{{Path: bad}, {}, {}}},
+		"folder of cached keys and values": {Open: atenia.Config{CacheDir: filepath.Join(bad, "folder")}},
+	} {
+		if s, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+			if err == nil {
+				s.Close()
+			}
+		}
+	}
+}
