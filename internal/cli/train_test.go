@@ -250,6 +250,8 @@ func TestResumedRecipe(t *testing.T) {
 		{"rate = 0.01", "rate = 0.01\nkind = 'lion'", "optimizer.kind is lion and was adamw"},
 		{"rate = 0.01", "rate = 0.01\nbeta2 = 0.5", "optimizer.beta2 is 0.5 and was 0.95"},
 		{"rate = 0.01", "rate = 0.01\nbeta2 = 0.95\nbeta1 = 0.9", ""},
+		{"rate = 0.01", "rate = 0.01\noffload = true", "optimizer.offload is true and was false"},
+		{"heldout = 0.1", "heldout = 0.4", "data.heldout is 0.4 and was "},
 		{"steps = 8", "steps = 9", ""},
 		{"rate = 0.01", "rate = 0.02", ""},
 	} {

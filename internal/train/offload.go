@@ -38,6 +38,9 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 	if _, ok := r.learner.(Keeper); ok {
 		return nil, fmt.Errorf("%w: this kind of model keeps more than parameters and cannot be offloaded", ErrConfig)
 	}
+	if names, err := r.snapshots(); err != nil || r.cfg.Resume && len(names) > 0 {
+		return nil, errors.Join(err, fmt.Errorf("%w: optimizer.offload is true and was false: %s has snapshots of a run in memory", ErrResume, r.cfg.Dir))
+	}
 	o := &offload{groups: groups(r.params)}
 	most := 0
 	for _, g := range o.groups {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strconv"
+	"strings"
 	"testing"
 
 	"atenia/grad"
@@ -257,6 +258,23 @@ func TestPause(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A run in memory does not begin anew because the budget has become too small.
+func TestResumedInLess(t *testing.T) {
+	t.Parallel()
+	cfg := pageConfig(t, true, 0.5, 1)
+	cfg.SnapshotEvery = 2
+	export(t, newModel(t, sizes, Options{BF16: true}), cfg)
+	a := ledger.New(nil, 0)
+	cfg.Steps, cfg.Resume, cfg.Paging = 6, true, &train.Paging{Account: a, ChunkBytes: 1 << 13}
+	m := pagedModel(t, sizes, true, a, 1)
+	if _, err := train.Run(t.Context(), cfg, m, &rows{}, &rows{}); !errors.Is(err, train.ErrResume) || !strings.Contains(err.Error(), "with a budget that all of it fits in") {
+		t.Error(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -78,7 +78,7 @@ func nearest(name string, known []string) (best string) {
 var free = map[string]bool{
 	"optimizer.rate": true, "optimizer.clip": true,
 	"schedule.curve": true, "schedule.warmup": true, "schedule.decay": true, "schedule.floor": true,
-	"data.heldout": true, "train.steps": true, "train.eval_every": true, "train.eval_batches": true, "train.patience": true, "train.min_gain": true,
+	"train.steps": true, "train.eval_every": true, "train.eval_batches": true, "train.patience": true, "train.min_gain": true,
 	"train.save_every": true, "train.keep": true, "train.bad_steps": true, "train.threads": true, "train.out": true, "train.budget": true, "train.recompute": true,
 	"tokenizer.template": true, "lora.merge": true,
 }
