@@ -2,9 +2,10 @@ package serve
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
+
+	"atenia/internal/await"
 )
 
 // TestBodiesThatCost: a body of a few megabytes does not cost hundreds of them, in any
@@ -31,15 +32,14 @@ func TestBodiesThatCost(t *testing.T) {
 		{"/tokenize", `{"content":"` + strings.Repeat("a", size) + `"}`, "the most is 1048576"},
 		{"/v1/completions", `{"prompt":"` + strings.Repeat("word ", size/5) + `"}`, "maximum context length"},
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		status, text := post(t, web.URL+c.path, c.body)
-		runtime.ReadMemStats(&after)
+		var status int
+		var text string
+		cost := await.Bytes(func() { status, text = post(t, web.URL+c.path, c.body) })
 		if status != 400 || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %d %.200s, want %s", c.path, status, text, c.want)
 		}
 		// Bytes that were allocated, garbage among them: a buffer that grows is several.
-		if n := (after.TotalAlloc - before.TotalAlloc) / size; n > 32 {
+		if n := cost / size; n > 32 {
 			t.Errorf("%s: %s of 2 MiB cost %d times as much", c.path, fmt.Sprintf("%.40s", c.body), n)
 		}
 	}

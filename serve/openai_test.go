@@ -364,6 +364,8 @@ func TestErrors(t *testing.T) {
 	}{
 		{"/v1/chat/completions", `{"model":"gpt-9",` + hello + `}`, 404, "model_not_found", `"gpt-9" does not exist`},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"` + long + `"}]}`, 400, "context_length_exceeded", "maximum context length is"},
+		{"/v1/completions", `{"prompt":"` + long + `"}`, 400, "context_length_exceeded", "maximum context length is"},
+		{"/v1/responses", `{"input":"` + long + `"}`, 400, "context_length_exceeded", "maximum context length is"},
 		{"/v1/chat/completions", `{"messages":[]}`, 400, "invalid_value", "messages is empty"},
 		{"/v1/chat/completions", `{"messages":[{"role":"king","content":"a"}]}`, 400, "invalid_value", `role is "king"`},
 		{"/v1/chat/completions", `{` + hello + `,"temperature":-1}`, 400, "invalid_value", "temperature is -1"},
@@ -394,6 +396,9 @@ func TestErrors(t *testing.T) {
 			e := at(t, object(t, text), "error")
 			if status != c.status || at(t, e, "code") != c.code || !strings.Contains(at(t, e, "message").(string), c.text) {
 				t.Errorf("%s %.60s: %d %s, want %d %s %q", c.path, c.body, status, text, c.status, c.code, c.text)
+			}
+			if field, _, _ := strings.Cut(c.body[2:], `"`); c.code == "context_length_exceeded" && at(t, e, "param") != field {
+				t.Errorf("%s: the parameter is %v, not %s", c.path, at(t, e, "param"), field)
 			}
 		}
 	}

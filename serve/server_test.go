@@ -7,7 +7,6 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -138,15 +137,9 @@ func growing(t *testing.T, limit time.Duration) iter.Seq[time.Duration] {
 // noLeaks checks that a test leaves no goroutines. Call it before all else.
 func noLeaks(t *testing.T) {
 	t.Helper()
-	before := runtime.NumGoroutine()
+	gone := await.Goroutines(t)
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
-		defer func() {
-			if now := runtime.NumGoroutine(); now > before {
-				buf := make([]byte, 1<<20)
-				t.Errorf("%d goroutines before, %d after:\n%s", before, now, buf[:runtime.Stack(buf, true)])
-			}
-		}()
-		await.Until(t, "the end of what the test began", func() bool { return runtime.NumGoroutine() <= before })
+		gone()
 	})
 }

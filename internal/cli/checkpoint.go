@@ -169,7 +169,9 @@ func (a *call) verify() *cobra.Command {
 		Use:   "verify DIR",
 		Short: "Verify the checksums of a checkpoint",
 		Long: "Read every byte of a checkpoint and compare it with the checksums. A bad entry is missing, damaged, or\n" +
-			"stale: intact, but not what was saved. The exit code is 3 if a restore would not bring back what was saved.",
+			"stale: intact, but not what was saved. The weights of a model that is in no file, as the embedded one, are not\n" +
+			"read here: a run that resumes with it checks them. The exit code is 3 if a restore would not bring back what\n" +
+			"was saved.",
 		Example: "  atenia checkpoint verify saved --json",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -182,11 +184,14 @@ func (a *call) verify() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		bad, bytes := 0, uint64(0)
+		bad, unread, bytes := 0, 0, uint64(0)
 		for _, e := range checks {
 			bytes += e.Bytes
 			if e.Status.Failed() {
 				bad++
+			}
+			if e.Status == checkpointdir.Unread {
+				unread++
 			}
 		}
 		err = a.print(checks, func(w io.Writer) {
@@ -196,6 +201,9 @@ func (a *call) verify() *cobra.Command {
 				}
 			}
 			fmt.Fprintf(w, "%s, %s, %d bad\n", spelling.Count(len(checks), "entry"), command.Size(bytes), bad)
+			if unread > 0 {
+				fmt.Fprintf(w, "not read: %d weights of a model that is in no file; a run that resumes with it checks them\n", unread)
+			}
 		})
 		if err == nil && bad > 0 {
 			err = fmt.Errorf("%w: %d of %s", command.ErrVerify, bad, spelling.Count(len(checks), "entry"))

@@ -36,7 +36,7 @@ func TestFullAtTheEnd(t *testing.T) {
 	if err := os.WriteFile(least, []byte(`{"N":2,"D":16,"H":4,"a":2,"s":2,"d1":4,"d2":4,"deg":1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	quila := []string{"quila", "train", "--config", least, "--steps", "1", "--batch", "1", "--window", "4"}
+	quila := []string{"quila", "train", "--config", least, "--steps", "2", "--stop-at", "1", "--batch", "1", "--window", "4"} // a stop is evaluated on no text
 	kept := filepath.Join(t.TempDir(), "run")
 	full := filepath.Join(small, "n.sxlm")
 	code, said := call(append(quila, "--dir", kept, "--out", full)...)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -145,7 +144,7 @@ func TestExpertsStep(t *testing.T) {
 			m, cfg, r := streamed(t, path, cfg, least)
 			x, s := decodeStep(t, m, cfg)
 			s.Stop = new(atomic.Bool)
-			before := runtime.NumGoroutine()
+			gone := await.Goroutines(t)
 			token := int32(0)
 			one := func() {
 				token++
@@ -165,9 +164,7 @@ func TestExpertsStep(t *testing.T) {
 			if n != 0 {
 				t.Errorf("%d threads: %g allocations a token", threads, n)
 			}
-			if n := runtime.NumGoroutine(); n > before {
-				t.Errorf("%d goroutines, %d before", n, before)
-			}
+			gone()
 			if s := r.Experts(); s.Evictions == 0 {
 				t.Errorf("nothing was evicted: %+v", s)
 			}

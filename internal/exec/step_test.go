@@ -2,8 +2,6 @@ package exec_test
 
 import (
 	"errors"
-	"runtime"
-	"runtime/metrics"
 	"testing"
 
 	"atenia/internal/await"
@@ -54,24 +52,15 @@ func TestStepStartsNoGoroutine(t *testing.T) {
 	cfg := small
 	cfg.Threads = 2
 	x, s := decodeStep(t, m, cfg)
-	sample := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
-	least := ^uint64(0)
-	for range 5 { // the runtime may start some of its own
-		metrics.Read(sample)
-		before, running := sample[0].Value.Uint64(), runtime.NumGoroutine()
+	n := await.Started(func() {
 		for range 20 {
 			if err := x.Step(s); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n := runtime.NumGoroutine(); n > running {
-			t.Errorf("%d goroutines after decoding, %d before", n, running)
-		}
-		metrics.Read(sample)
-		least = min(least, sample[0].Value.Uint64()-before)
-	}
-	if least != 0 {
-		t.Errorf("20 tokens started %d goroutines", least)
+	})
+	if n != 0 {
+		t.Errorf("20 tokens started %d goroutines", n)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -180,7 +179,7 @@ func TestStreamedStep(t *testing.T) {
 		m, cfg, _ := streamed(t, path, cfg, least)
 		x, s := decodeStep(t, m, cfg)
 		s.Stop = new(atomic.Bool)
-		before := runtime.NumGoroutine()
+		gone := await.Goroutines(t)
 		one := func() {
 			if err := x.Step(s); err != nil {
 				t.Fatal(err)
@@ -201,9 +200,7 @@ func TestStreamedStep(t *testing.T) {
 		if !slices.Equal(want, x.Logits(s, 0)) {
 			t.Error("a step after one without logits gives others")
 		}
-		if n := runtime.NumGoroutine(); n > before {
-			t.Errorf("%d goroutines, %d before", n, before)
-		}
+		gone()
 		s.Stop.Store(true)
 		x.Wake()
 		if err := x.Step(s); !errors.Is(err, exec.ErrStopped) {

@@ -10,12 +10,13 @@ import (
 	"atenia/internal/golden"
 )
 
-// wait finds what makes a test depend on the machine: time that passes, and
-// memory that a process happens to have.
-var wait = regexp.MustCompile(`\btime\.(?:Sleep|After)\(|VmHWM|testing\.AllocsPerRun\(`)
+// wait finds what makes a test depend on the machine: time that passes, and the
+// memory and the goroutines that a process happens to have.
+var wait = regexp.MustCompile(`\btime\.(?:Sleep|After|AfterFunc)\(|\bcontext\.With(?:Timeout|Deadline)(?:Cause)?\(` +
+	`|VmHWM|testing\.AllocsPerRun\(|\bruntime\.(?:ReadMemStats|NumGoroutine)\(|\bmetrics\.Read\(`)
 
 // TestWaits: a test that sleeps, takes a time for too late, reads the memory of a
-// process or counts what all of it allocates stands in testdata/waits.txt with its
+// process, or counts its goroutines or what all of it allocates stands in testdata/waits.txt with its
 // reason. Tests wait for signs instead, and count, by package await. The list has
 // the exact number of each file's lines: it shrinks by itself (-update), and grows
 // by a line that is written by hand.

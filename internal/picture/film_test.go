@@ -2,7 +2,6 @@ package picture
 
 import (
 	"atenia/internal/await"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -18,11 +17,7 @@ func TestNestedSettings(t *testing.T) {
 		const deep = 9000
 		text := strings.Repeat(`{"`+key+`":`, deep) + "{}" + strings.Repeat("}", deep)
 		text += strings.Repeat(" ", maxConfig-len(text))
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_ = read([]byte(text))
-		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > 16*maxConfig {
+		if n := await.Bytes(func() { _ = read([]byte(text)) }); n > 16*maxConfig {
 			t.Errorf("%s: %d bytes are allocated", key, n)
 		}
 	}

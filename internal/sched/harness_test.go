@@ -2,14 +2,12 @@ package sched
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/model/compile"
@@ -223,12 +221,6 @@ func same(t testing.TB, what string, got, want *answer) {
 			t.Fatalf("%s: logits after token %d differ", what, want.rows[i])
 		}
 	}
-}
-
-// goroutines waits until no more than want run: ending ones take a moment.
-func goroutines(t testing.TB, want int) {
-	t.Helper()
-	await.Until(t, fmt.Sprintf("%d goroutines at most", want), func() bool { return runtime.NumGoroutine() <= want })
 }
 
 // join returns the concatenation of token lists.

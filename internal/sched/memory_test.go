@@ -202,7 +202,7 @@ func TestAbortTeardown(t *testing.T) {
 // Thousands of requests that come and are given up at random leave nothing.
 func TestRandomArrivals(t *testing.T) {
 	m := open(t, "gemma3")
-	before := runtime.NumGoroutine()
+	gone := await.Goroutines(t)
 	s, err := New(m.executor(exec.Config{Threads: 1, MaxTokens: 16, MaxLogits: 8, Context: 64}), Config{Slots: 6, CacheBytes: m.budget(10)})
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestRandomArrivals(t *testing.T) {
 	}
 	s.Close()
 	checkEmpty(t, s)
-	goroutines(t, before)
+	gone()
 	t.Logf("%d ended, %d were given up", n[0], n[1])
 	if n[0] == 0 || n[1] == 0 || n[2] > 0 {
 		t.Errorf("%d ended, %d were given up, %d failed", n[0], n[1], n[2])

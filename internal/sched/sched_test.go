@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/internal/sample"
 )
 
@@ -178,7 +178,7 @@ func TestSubmitErrors(t *testing.T) {
 // goroutine.
 func TestClose(t *testing.T) {
 	m := open(t, "llama3")
-	before := runtime.NumGoroutine()
+	gone := await.Goroutines(t)
 	s, err := New(m.executor(small), Config{Slots: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestClose(t *testing.T) {
 	}
 	s.Close()
 	checkEmpty(t, s)
-	goroutines(t, before)
+	gone()
 }
 
 // A request that fails in its first step does not leave the queue asleep.

@@ -395,6 +395,30 @@ func TestHold(t *testing.T) {
 		bias = slices.Clone(m.params[1].Value)
 	}
 	finish(t, cfg, m)
+	// A run that was stopped keeps what the bias had gathered.
+	cfg.Dir, cfg.Watch, cfg.Resume = t.TempDir(), nil, true
+	var again holder
+	for _, steps := range []int{4, 8, 9} {
+		seen := uint64(0)
+		if again.bigram != nil {
+			seen = again.seen
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		cfg.Watch = func(e Event) {
+			if e.Step == steps && steps < cfg.Steps {
+				stop()
+			}
+		}
+		again = holder{newBigram()}
+		again.seen = seen
+		_, err := Run(ctx, cfg, again, &stream{seed: 1, rows: 3}, &stream{seed: 2, rows: 5})
+		if stop(); err != nil && !errors.Is(err, ErrStopped) {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(bits(again), bits(m)) {
+		t.Error("stopped and resumed: parameters differ")
+	}
 }
 
 func TestFolder(t *testing.T) {

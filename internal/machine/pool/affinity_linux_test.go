@@ -153,8 +153,8 @@ func TestBringKeepsMask(t *testing.T) {
 	}
 }
 
-// Beside busy processes both kinds of fetching happen, and the workers' masks
-// never leave what the process may use.
+// Beside busy processes, where workers are fetched, their masks never leave what the
+// process may use.
 func TestFetchBesideNeighbours(t *testing.T) {
 	if testing.Short() {
 		t.Skip("keeps all processors busy")

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"runtime/metrics"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -282,7 +281,7 @@ func TestMisuse(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	before := runtime.NumGoroutine()
+	gone := await.Goroutines(t)
 	p := New(4)
 	p.Do(taskFunc(func(int, int) {}))
 	var wg sync.WaitGroup
@@ -291,8 +290,7 @@ func TestClose(t *testing.T) {
 	}
 	wg.Wait()
 	p.Close()
-	// The goroutines have left the pool; the runtime may take a moment more.
-	await.Until(t, "the end of the pool's goroutines", func() bool { return runtime.NumGoroutine() <= before })
+	gone()    // they have left the pool; the runtime may take a moment more
 	runs := 0 // unsynchronized: all on this goroutine
 	p.Do(taskFunc(func(int, int) { runs++ }))
 	if runs != 4 {
@@ -374,20 +372,14 @@ func TestSleepersDoNotBlockOthers(t *testing.T) {
 func TestNoGoroutines(t *testing.T) {
 	p := newPool(t, 3)
 	f := &struct{ nothing }{}
-	sample := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
-	least := ^uint64(0)
-	for range 5 { // the runtime and other tests may start some
-		metrics.Read(sample)
-		before := sample[0].Value.Uint64()
+	n := await.Started(func() {
 		for range 1000 {
 			p.Do(f)
 			p.Range(4096, 16, f)
 		}
-		metrics.Read(sample)
-		least = min(least, sample[0].Value.Uint64()-before)
-	}
-	if least != 0 {
-		t.Errorf("2000 sections started %d goroutines", least)
+	})
+	if n != 0 {
+		t.Errorf("2000 sections started %d goroutines", n)
 	}
 }
 

@@ -360,7 +360,7 @@ func TestRefused(t *testing.T) {
 
 // TestAllocations: in steady state nothing is allocated, and all goroutines end.
 func TestAllocations(t *testing.T) {
-	before := runtime.NumGoroutine()
+	gone := await.Goroutines(t)
 	f, layers := mixture(t, 2, 8)
 	c, err := experts.New(experts.Config{Files: []ring.Source{f}, Layers: layers, Slots: 4, Verify: true})
 	if err != nil {
@@ -393,5 +393,5 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%g allocations", n)
 	}
 	c.Close()
-	await.Until(t, "the end of the cache's goroutines", func() bool { return runtime.NumGoroutine() <= before })
+	gone()
 }

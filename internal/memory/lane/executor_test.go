@@ -230,7 +230,7 @@ func TestSteadyState(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	before := runtime.NumGoroutine()
+	gone := await.Goroutines(t)
 	var done atomic.Int64
 	nothing := Func(func(context.Context) error { done.Add(1); return nil })
 	read, move := Task{Task: timeline.Task{Kind: timeline.IO}, Work: nothing}, Task{Task: timeline.Task{Kind: timeline.Transfer}, Work: nothing}
@@ -247,9 +247,7 @@ func TestSteadyState(t *testing.T) {
 	if n := await.Allocs(20, step); n != 0 {
 		t.Errorf("%g allocations a step", n)
 	}
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines, %d before", n, before)
-	}
+	gone()
 }
 
 func BenchmarkTask(b *testing.B) {

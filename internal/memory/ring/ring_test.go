@@ -378,13 +378,11 @@ func TestNothingPerPass(t *testing.T) {
 		r.End(true)
 	}
 	one()
-	before := runtime.NumGoroutine()
+	gone := await.Goroutines(t)
 	if n := await.Allocs(20, one); n != 0 {
 		t.Errorf("%g allocations a pass", n)
 	}
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines, %d before", n, before)
-	}
+	gone()
 	if s := r.Stats(); s.Read < 20*64*PageBytes || s.Busy <= 0 || s.First <= 0 || s.Wall <= s.First {
 		t.Errorf("stats %+v", s)
 	}

@@ -8,11 +8,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"atenia/internal/await"
 	"atenia/tensor"
 )
 
@@ -196,20 +196,11 @@ func hostile() map[string]struct {
 	return cases
 }
 
-// allocated returns the bytes that f asks for in all, freed ones included.
-func allocated(f func()) int {
-	var a, b runtime.MemStats
-	runtime.ReadMemStats(&a)
-	f()
-	runtime.ReadMemStats(&b)
-	return int(b.TotalAlloc - a.TotalAlloc)
-}
-
 func TestHostileGGUF(t *testing.T) {
 	for name, c := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			var err error
-			if n := allocated(func() { _, err = OpenBytes("bad.gguf", c.b) }); n > 2*len(c.b)+slack {
+			if n := await.Bytes(func() { _, err = OpenBytes("bad.gguf", c.b) }); n > int64(2*len(c.b)+slack) {
 				t.Errorf("%d bytes of memory for a file of %d", n, len(c.b))
 			}
 			checkError(t, err, append(c.want, "bad.gguf"))
@@ -244,8 +235,8 @@ func TestSmallEntries(t *testing.T) {
 	infos.raw(make([]byte, n)...)
 	for name, b := range map[string][]byte{"keys": keys.b, "tensors": infos.b} {
 		var err error
-		got := allocated(func() { _, err = OpenBytes(name, b) })
-		if got > 2*len(b)+slack+slack/4 {
+		got := await.Bytes(func() { _, err = OpenBytes(name, b) })
+		if got > int64(2*len(b)+slack+slack/4) {
 			t.Errorf("%s: %d bytes of memory for a file of %d", name, got, len(b))
 		}
 		t.Logf("%s: file %d, memory %d, %v", name, len(b), got, err)
@@ -256,7 +247,7 @@ func TestSmallEntries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := allocated(func() { d.Meta.Strings("k") }); got > 2*len(b)+slack {
+	if got := await.Bytes(func() { d.Meta.Strings("k") }); got > int64(2*len(b)+slack) {
 		t.Errorf("%d bytes of memory for a list of %d", got, len(b))
 	}
 	b = head(3, 0, 1).str("k").u32(9).u32(0).u64(1 << 20).raw(make([]byte, 1<<20)...).b

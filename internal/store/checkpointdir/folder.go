@@ -120,16 +120,18 @@ type Status string
 const (
 	Good    Status = "ok"
 	None    Status = "none"    // the checkpoint names none, and the tier is one that has none
+	Unread  Status = "unread"  // the bytes are a model's that is in no file, such as the embedded one
 	Missing Status = "missing" // nowhere, or not in the cache
 	Stale   Status = "stale"   // whole, and not those that were saved
 	Damaged Status = "damaged"
 )
 
 // Failed reports whether a restore would not find what was saved.
-func (s Status) Failed() bool { return s != Good && s != None }
+func (s Status) Failed() bool { return s != Good && s != None && s != Unread }
 
 // Verify reads all bytes of a checkpoint and compares them with every sum
-// there is: those of the cache and those of the checkpoint.
+// there is: those of the cache and those of the checkpoint. It has no model: the
+// bytes of one that is in no file are compared when a run resumes with it.
 func (f *Folder) Verify(ctx context.Context) ([]Check, error) {
 	m, err := checkpoint.Read(f.dir, nil)
 	if err != nil {
@@ -140,12 +142,12 @@ func (f *Folder) Verify(ctx context.Context) ([]Check, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		out = append(out, f.check(ctx, &m.Entries[i]))
+		out = append(out, f.check(ctx, m.Model, &m.Entries[i]))
 	}
 	return out, nil
 }
 
-func (f *Folder) check(ctx context.Context, e *checkpoint.Entry) Check {
+func (f *Folder) check(ctx context.Context, of *checkpoint.Model, e *checkpoint.Entry) Check {
 	c := Check{ID: e.ID, Bytes: e.Bytes, Status: Good}
 	fail := func(s Status, format string, args ...any) Check {
 		c.Status, c.Why = s, fmt.Sprintf(format, args...)
@@ -165,6 +167,9 @@ func (f *Folder) check(ctx context.Context, e *checkpoint.Entry) Check {
 	if e.Blob == nil {
 		if e.Tier == memory.CPU {
 			return fail(None, "")
+		}
+		if of != nil && of.Types[e.ID] != "" {
+			return fail(Unread, "a weight of %s, which is in no file: a run that resumes with the model checks it", of.Path)
 		}
 		return fail(Missing, "the checkpoint names no bytes")
 	}

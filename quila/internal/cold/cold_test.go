@@ -73,40 +73,68 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestKill: a process that is killed while it writes loses no block that it
-// reported.
+// TestKill: a process that is killed while it writes a block, makes it anew for the
+// archive or gives it its name loses no block that it reported, and goes on from it.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv("COLD_KILL_DIR"); dir != "" {
-		f := open(t, dir)
-		for block := uint64(1); ; block++ {
-			if err := put(f, block, 7); err != nil {
-				t.Fatal(err)
+		f, err := Open(Config{Dir: dir, FS: faultfs.New(0, faultfs.Fail).Tell(await.Step)})
+		for block := uint64(1); err == nil && block <= 100; block++ {
+			if _, held := stamp(f, block*10); held == nil {
+				continue
 			}
-			if block%5 == 0 {
-				if err := f.Archive(); err != nil {
-					t.Fatal(err)
+			if err = put(f, block, 7); err == nil {
+				_, err = fmt.Fprintf(await.Step, "acked %d\n", block)
+			}
+			if err == nil && block%3 == 0 {
+				_, _ = fmt.Fprintln(await.Step, "archiving")
+				if err = f.Archive(); err == nil {
+					_, err = fmt.Fprintf(await.Step, "archived %d\n", block)
 				}
 			}
-			fmt.Printf("acked %d\n", block)
 		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
 	dir := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
-	cmd.Env = append(os.Environ(), "COLD_KILL_DIR="+dir)
-	acked := 0
-	for _, line := range await.Kill(t, cmd, await.Nth(12, "acked")) {
-		if strings.HasPrefix(line, "acked") {
-			acked++
+	acked, archived := 0, 0
+	for _, kill := range []struct{ after, op string }{{"acked", "write"}, {"acked", "rename"}, {"archiving", "write"}, {"archiving", "rename"}, {"archived", "write"}} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
+		cmd.Env = append(os.Environ(), "COLD_KILL_DIR="+dir)
+		last := ""
+		lines := await.Kill(t, cmd, func(line string) bool {
+			if !strings.HasPrefix(line, "call") {
+				last = line
+			}
+			return strings.HasPrefix(last, kill.after) && strings.Contains(line, " "+kill.op+" ")
+		})
+		for _, line := range lines {
+			n := 0
+			if _, err := fmt.Sscanf(line, "acked %d", &n); err == nil && n != acked+1 {
+				t.Fatalf("block %d is written after %d", n, acked)
+			} else if err == nil {
+				acked = n
+			}
+			_, _ = fmt.Sscanf(line, "archived %d", &archived)
+		}
+		f := open(t, dir)
+		for block := range uint64(acked) {
+			if v, err := stamp(f, (block+1)*10); err != nil || v != 7 {
+				t.Errorf("killed in a %s: block %d of %d: %d, %v", kill.op, block+1, acked, v, err)
+			}
+		}
+		for block := range uint64(archived) {
+			if level := f.blocks[block+1].level; level != Archive {
+				t.Errorf("block %d of %d that were archived has level %d", block+1, archived, level)
+			}
+		}
+		if s := f.Stats(); !s.Rebuilt || len(s.Damaged) > 0 {
+			t.Errorf("after a kill in a %s: %+v", kill.op, s)
 		}
 	}
-	f := open(t, dir)
-	for block := range uint64(acked) {
-		if v, err := stamp(f, (block+1)*10); err != nil || v != 7 {
-			t.Errorf("block %d of %d: %d, %v", block+1, acked, v, err)
-		}
-	}
-	if s := f.Stats(); !s.Rebuilt || len(s.Damaged) > 0 {
-		t.Errorf("after the kill: %+v", s)
+	if acked < 9 || archived < 9 {
+		t.Errorf("%d blocks were written, %d archived", acked, archived)
 	}
 }
 

@@ -314,9 +314,7 @@ func TestContinued(t *testing.T) {
 	}
 }
 
-// TestGate: the gate of [R-16.1b] is shut in the first tenth whatever the loss,
-// opens when averages allow it, stays open, and a NaN shuts it for good.
-// The norm of gradients is limited: below the optimizer's epsilon, steps go nowhere.
+// TestClip: the norm of gradients is limited: below the optimizer's epsilon, steps go nowhere.
 func TestClip(t *testing.T) {
 	text, validation := toy.Make(1, 3000).Text, toy.Make(2, 200).Text
 	for name := range pupils(t) {
@@ -347,6 +345,34 @@ func TestClip(t *testing.T) {
 	}
 }
 
+// TestRate: a step moves weights by the rate of that very step, which warms up from
+// the first one. Without averages, an AdamW step is as long as its rate.
+func TestRate(t *testing.T) {
+	o := recipe(4)
+	o.Warmup, o.Floor, o.Beta1, o.Beta2, o.Decay, o.Clip = 2, .5, 0, 0, 0, 0
+	p := pupils(t)["gru"]
+	r, err := school.NewRun(p, o, toy.Make(1, 3000).Text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step, warm := range []float64{.5, 1, 1, 1} {
+		before := values(p)
+		if _, err := r.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		far := 0.0
+		for i, x := range values(p) {
+			far = max(far, math.Abs(float64(x)-float64(before[i])))
+		}
+		want := o.Rate * warm * (.75 + .25*math.Cos(math.Pi*float64(step+1)/4))
+		if math.Abs(far-want) > want/50 {
+			t.Errorf("step %d moves weights by up to %g, its rate is %g", step+1, far, want)
+		}
+	}
+}
+
+// TestGate: the gate of [R-16.1b] is shut in the first tenth whatever the loss,
+// opens when averages allow it, stays open, and a NaN shuts it for good.
 func TestGate(t *testing.T) {
 	g := school.NewGate(100, 3)
 	for i := range 100 {

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"atenia"
 	"atenia/internal/fault"
 
 	"go.opentelemetry.io/otel/trace"
@@ -92,6 +93,7 @@ type Route struct {
 	Pattern string // of [http.ServeMux], such as "POST /v1/messages"
 	Serve   func(w http.ResponseWriter, r *Request) error
 	Fail    func(r *Request, p *Problem) // writes a problem; nil = [Request.FailPlain]
+	Prompt  string                       // the field with what a model reads; "" = messages
 	Public  bool                         // no key is wanted, and it answers while draining and when busy
 }
 
@@ -143,6 +145,9 @@ func (h *Host) finish(r *Request, route *Route, t *tracked, err error) {
 	var p *Problem
 	if err != nil {
 		p = ProblemOf(err)
+		if _, ok := errors.AsType[*atenia.ContextError](err); ok && route.Prompt != "" {
+			p.Param = route.Prompt
+		}
 		status = p.Status
 		args = append(args, "err", cmp.Or(p.Err, error(p)))
 		if b, ok := errors.AsType[*fault.Panic](err); ok {
