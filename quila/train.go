@@ -235,6 +235,9 @@ func (o *Training) open(runs []*school.Run, out *Trained) error {
 		}
 		err := r.Load(o.path(r))
 		if errors.Is(err, fs.ErrNotExist) {
+			if others, _ := filepath.Glob(o.Dir + "/*.checkpoint"); len(others) > 0 && !o.known(others, runs) {
+				return fmt.Errorf("quila: %s: %w: the folder has %s: resume that, or name another folder", o.path(r), err, filepath.Base(others[0]))
+			}
 			if err = nil; o.Note != nil {
 				o.Note(fmt.Sprintf("there is no checkpoint of %s in %s to resume: it begins anew", r.Pupil.Name, o.Dir))
 			}

@@ -55,6 +55,9 @@ func TestEvictUnderPressure(t *testing.T) {
 			var parked, aside int
 			turns(t, s, func() {
 				for _, sl := range s.slots {
+					for a := sl.ahead; a != nil && a.busy && len(a.found) == 0; { // else who decodes when is chance
+						runtime.Gosched()
+					}
 					if sl.parked && !sl.idle() {
 						parked++
 						if len(sl.tokens) > len(sl.st.req.Prompt) && sl.done == 0 {
