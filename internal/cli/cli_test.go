@@ -184,7 +184,7 @@ func TestOutputLost(t *testing.T) {
 		}
 	}
 	lost("tokenize", "--text", "a")
-	lost("bench", "policy")
+	lost("bench", "policy", "--neighbours", "0", "-n", "1")
 	lost("version")
 	var help func(c *cobra.Command, path []string)
 	n := 0

@@ -203,9 +203,9 @@ func checkUse(t *testing.T, limit int64, stats string) {
 // the error of a byte less has both numbers.
 func TestOneFloor(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a model of 130 MB")
+		t.Skip("a model of 70 MB")
 	}
-	dir := bigModel(t, 4)
+	dir := bigModel(t, 2)
 	floor := int64(1)
 	for range 3 { // the first is found from far below
 		for flag, args := range map[string][]string{

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -35,13 +36,15 @@ func squeezedModel(t *testing.T, layers int, mixture bool) (dir string, size int
 	}
 	var ts []file.TensorSource
 	add := func(name string, shape ...int) {
-		seed := uint64(len(ts))
+		rng := rand.New(rand.NewPCG(uint64(len(ts)), 5))
 		n, _ := tensor.Shape(shape).Bytes(tensor.BF16)
 		size += int64(n)
 		ts = append(ts, file.TensorSource{Name: name + ".weight", DType: tensor.BF16, Shape: shape, Write: func(w io.Writer) error {
-			b := make([]byte, n)
-			fillWeights(b, seed)
-			_, err := w.Write(b)
+			b := make([]byte, 0, n+8)
+			for len(b) < n { // between 2^-7 and 2^-5, of either sign
+				b = binary.LittleEndian.AppendUint64(b, rng.Uint64()&0x80ff_80ff_80ff_80ff|0x3c00_3c00_3c00_3c00)
+			}
+			_, err := w.Write(b[:n])
 			return err
 		}})
 	}

@@ -3,6 +3,7 @@ package hnsw_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -25,20 +26,48 @@ type peer struct {
 	out *bufio.Scanner
 }
 
+// compiled returns the program of the peer. It is kept for the next run, under a sum
+// of all that it is made of: compiling takes as long as the comparison.
+func compiled(dir string) (bin string, out []byte, err error) {
+	optimize := "-O1" // -O3 takes longer than it saves, except where speed is compared
+	if os.Getenv("ATENIA_SLOW") != "" {
+		optimize = "-O3 -march=native"
+	}
+	flags := append(strings.Fields(optimize), "-std=c++11", "-w", "testdata/hnswlib.cpp")
+	text, err := exec.Command("g++", append(flags, "-E")...).Output()
+	if err != nil {
+		return "", text, err
+	}
+	version, err := exec.Command("g++", "--version").Output()
+	if err != nil {
+		return "", version, err
+	}
+	sum := sha256.Sum256(fmt.Appendf(text, "%s%q", version, flags))
+	if cache, err := os.UserCacheDir(); err == nil && optimize == "-O1" {
+		bin = filepath.Join(cache, "atenia-test", fmt.Sprintf("hnswlib-%x", sum[:8]))
+		if _, err := os.Stat(bin); err == nil {
+			return bin, nil, nil
+		}
+	}
+	made := filepath.Join(dir, "peer")
+	if out, err = exec.Command("g++", append(flags, "-o", made, "-lpthread")...).CombinedOutput(); err != nil || bin == "" {
+		return made, out, err
+	}
+	b, err := os.ReadFile(made)
+	if err == nil && os.MkdirAll(filepath.Dir(bin), 0o700) == nil {
+		// One that cannot be kept is made anew.
+		if temporary := fmt.Sprintf("%s.%d", bin, os.Getpid()); os.WriteFile(temporary, b, 0o700) == nil {
+			_ = os.Rename(temporary, bin)
+		}
+	}
+	return made, nil, err
+}
+
 // newPeer compiles hnswlib, or skips where it is not installed.
 func newPeer(t testing.TB) *peer {
 	t.Helper()
 	p := &peer{t: t, dir: t.TempDir()}
-	bin := filepath.Join(p.dir, "peer")
-	var out []byte
-	compiler, err := exec.LookPath("g++")
-	if err == nil {
-		optimize := "-O1" // -O3 takes longer than it saves, except where speed is compared
-		if os.Getenv("ATENIA_SLOW") != "" {
-			optimize = "-O3"
-		}
-		out, err = exec.Command(compiler, optimize, "-march=native", "-std=c++11", "-w", "-o", bin, "testdata/hnswlib.cpp", "-lpthread").CombinedOutput()
-	}
+	bin, out, err := compiled(p.dir)
 	if err != nil {
 		if os.Getenv("ATENIA_CI") != "" {
 			t.Fatalf("hnswlib (libhnswlib-dev, g++): %v\n%s", err, out)
