@@ -1,6 +1,7 @@
 package quila
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -215,7 +217,20 @@ func made(c *config.Config, seed uint64) map[string]string {
 var ErrStagesKept = errors.New("quila: a run with stages cannot be resumed, so it has no folder")
 
 func (o *Training) path(r *school.Run) string {
-	return filepath.Join(o.Dir, r.Pupil.Name+".checkpoint")
+	return filepath.Join(o.Dir, cmp.Or(r.Pupil.Name, "network")+".checkpoint")
+}
+
+// other returns the checkpoint of a network that is not among the runs, "" if the folder
+// has none: a run in its place would be another, and not the one that should go on.
+func (o *Training) other(runs []*school.Run) string {
+	entries, _ := os.ReadDir(o.Dir) // the missing checkpoint says what is wrong
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".checkpoint")
+		if ok && !slices.Contains(Models(), name) && !slices.ContainsFunc(runs, func(r *school.Run) bool { return r.Pupil.Name == name }) {
+			return e.Name()
+		}
+	}
+	return ""
 }
 
 // open makes the folder of a run and continues from its checkpoints.
@@ -235,8 +250,8 @@ func (o *Training) open(runs []*school.Run, out *Trained) error {
 		}
 		err := r.Load(o.path(r))
 		if errors.Is(err, fs.ErrNotExist) {
-			if others, _ := filepath.Glob(o.Dir + "/*.checkpoint"); len(others) > 0 && !o.known(others, runs) {
-				return fmt.Errorf("quila: %s: %w: the folder has %s: resume that, or name another folder", o.path(r), err, filepath.Base(others[0]))
+			if other := o.other(runs); other != "" {
+				return fmt.Errorf("quila: %s: %w: the folder has %s: resume that, or name another folder", o.path(r), err, other)
 			}
 			if err = nil; o.Note != nil {
 				o.Note(fmt.Sprintf("there is no checkpoint of %s in %s to resume: it begins anew", r.Pupil.Name, o.Dir))

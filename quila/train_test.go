@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -127,5 +128,28 @@ func TestTrainingFaults(t *testing.T) {
 	}
 	if err := got.Save(t.Context(), filepath.Join(t.TempDir(), "m.sxlm")); !errors.Is(err, quila.ErrNoNetwork) {
 		t.Errorf("saving no network: %v", err)
+	}
+}
+
+// TestResumeAnother: a run is not begun anew beside the checkpoint of another network.
+func TestResumeAnother(t *testing.T) {
+	c, err := config.Profile("nano")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := quila.Training{Config: c, Steps: 2, StopAt: 1, Batch: 2, Window: 8, Threads: 1, Dir: t.TempDir()}
+	if _, err := o.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	o.Resume, o.Config.Name = true, ""
+	if _, err := o.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the folder has nano.checkpoint") {
+		t.Errorf("another network: %v", err)
+	}
+	o.Resume, o.Dir = false, t.TempDir()
+	if _, err := o.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(o.Dir, "network.checkpoint")); err != nil {
+		t.Error(err)
 	}
 }
