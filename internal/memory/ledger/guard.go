@@ -32,9 +32,10 @@ const (
 	guardProcessor = 256 << 10 // for each
 )
 
-// guardPatience is how many looks in turn, half a second, those who can give memory
-// back are waited for: what takes it may be faster than a step that is interrupted.
-const guardPatience = int(500 * time.Millisecond / guardLeast)
+// guardPatience is how many looks in turn, five seconds, those who can give memory
+// back are waited for: what takes it may be faster than a step that is interrupted, on a
+// busy machine by far, and nothing is gained by an end that comes before the kernel's.
+const guardPatience = int(5 * time.Second / guardLeast)
 
 var relievers atomic.Int64
 
