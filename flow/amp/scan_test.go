@@ -126,6 +126,21 @@ func TestScan(t *testing.T) {
 	os.Remove(s.path("second/bad.amp.so"))
 	s.run()
 	s.want(strings.Join(s.asked(), " "), "a.amp.so")
+	// So are other bytes, as many and of the same time: of an archive, or set back.
+	b, err := os.ReadFile(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, last := range "ab" { // after the end of what is loaded
+		s.write("second/a.amp.so", append(b, byte(last)))
+		if err := os.Chtimes(s.path("second/a.amp.so"), time.Time{}, time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		s.run()
+		s.want(strings.Join(s.asked(), " "), "a.amp.so")
+		s.run()
+		s.want(strings.Join(s.asked(), " "), "")
+	}
 	// A cache that is damaged is none.
 	entries, err := os.ReadDir(s.path("cache"))
 	if err != nil || len(entries) != 1 {

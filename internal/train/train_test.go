@@ -183,6 +183,35 @@ func (l *list) Next(b *data.Batch) error {
 func (l *list) Cursor() string    { return "" }
 func (l *list) Seek(string) error { l.at = 0; return nil }
 
+// The held-out loss is the mean over all counted positions, however many of them each
+// batch has, and how many others.
+func TestHeldOut(t *testing.T) {
+	t.Parallel()
+	var whole data.Batch
+	parts := make([]data.Batch, 3) // the last has no counted position
+	s := &stream{seed: 9, rows: 1}
+	for i := range parts {
+		if err := s.Next(&parts[i]); err != nil {
+			t.Fatal(err)
+		}
+		for k := range []int{1, 10, 12}[i] {
+			parts[i].Labels[k] = data.Ignored
+		}
+		whole.Tokens = append(whole.Tokens, parts[i].Tokens...)
+		whole.Labels = append(whole.Labels, parts[i].Labels...)
+	}
+	cfg := testConfig(t.TempDir())
+	cfg.Steps, cfg.EvalEvery, cfg.Schedule = 1, 1, grad.Schedule{}
+	m := newBigram()
+	res, err := Run(t.Context(), cfg, m, &stream{seed: 1, rows: 3}, &list{batches: parts})
+	if err != nil || res.Best == nil {
+		t.Fatal(res, err)
+	}
+	if want, err := m.Loss(&whole); err != nil || math.Abs(*res.Best-want) > 1e-9 {
+		t.Errorf("the held-out loss is %v, want %v: %v", *res.Best, want, err)
+	}
+}
+
 // A run that is stopped, by its context or by a file system that fails at any
 // call, and resumed is the run that was not stopped.
 func TestResume(t *testing.T) {

@@ -56,6 +56,33 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestHistoryLink: the file is replaced as a whole: a link in its place is not followed,
+// and who has the old one open, or another name of it, reads no part of the new one.
+func TestHistoryLink(t *testing.T) {
+	for name, link := range map[string]func(from, to string) error{"symbolic": os.Symlink, "hard": os.Link} {
+		dir := t.TempDir()
+		victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, historyFile)
+		if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := link(victim, path); err != nil {
+			t.Skip(err)
+		}
+		if err := Remember(dir, Kind{"m", "x", "c"}, 2); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
+			t.Errorf("%s: written through the link: %q, %v", name, b, err)
+		}
+		if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() {
+			t.Errorf("%s: the link stayed: %v", name, err)
+		}
+		if got := Remembered(dir, "m", "x")["c"]; !slices.Equal(got, []float64{2}) {
+			t.Errorf("%s: remembered %v", name, got)
+		}
+	}
+}
+
 // Damage and other formats are no history, and do not stay.
 func TestHistoryDamage(t *testing.T) {
 	dir := t.TempDir()

@@ -172,6 +172,37 @@ func TestPickerFile(t *testing.T) {
 	}
 }
 
+// The name beside the table's is the program's: a link there is replaced and not
+// followed, and another name of the file keeps what it has.
+func TestPickerLink(t *testing.T) {
+	for name, link := range map[string]func(from, to string) error{"symbolic": os.Symlink, "hard": os.Link} {
+		dir := t.TempDir()
+		victim, file := filepath.Join(dir, "victim"), ChoicesPath(filepath.Join(dir, "learning"))
+		mine := pickHeader + "\n"
+		if err := os.WriteFile(victim, []byte(mine), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := link(victim, file); err != nil {
+			t.Skip(err)
+		}
+		p, _ := NewPicker(PickConfig{}, file, nil)
+		h := p.At(here, PickConfig{}, threadOptions(2))
+		h.Observe("2", 1, true)
+		if err := p.Save(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(victim); err != nil || string(got) != mine {
+			t.Errorf("%s: written through the link: %q, %v", name, got, err)
+		}
+		if st, err := os.Lstat(file); err != nil || !st.Mode().IsRegular() {
+			t.Errorf("%s: the link stayed: %v", name, err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != p.String() {
+			t.Errorf("%s: saved %q, %v", name, got, err)
+		}
+	}
+}
+
 // Damaged lines are skipped and reported, and their file is kept; so is a
 // foreign one. One that cannot be read is not replaced.
 func TestPickerDamage(t *testing.T) {

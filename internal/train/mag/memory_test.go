@@ -95,6 +95,38 @@ func TestGradients(t *testing.T) {
 	}
 }
 
+// TestLossOfCounted: the loss of rows whose chunks count differently many positions is
+// the mean of what each of them loses.
+func TestLossOfCounted(t *testing.T) {
+	t.Parallel()
+	m, b := newModel(t, 3), rows()
+	for _, ignored := range [][2]int{{1, 6}, {12, 17}, {18, 22}, {25, 27}} { // first, middle and last chunks
+		for i := ignored[0]; i < ignored[1]; i++ {
+			b.Labels[i] = data.Ignored
+		}
+	}
+	got, err := m.Loss(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, want := *b, 0.0
+	for i, label := range b.Labels {
+		if label == data.Ignored {
+			continue
+		}
+		alone.Labels = slices.Repeat([]int32{data.Ignored}, len(b.Labels))
+		alone.Labels[i] = label
+		l, err := m.Loss(&alone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want += l / float64(b.Counted())
+	}
+	if math.Abs(got-want) > 1e-5*want {
+		t.Errorf("the loss is %v, want %v", got, want)
+	}
+}
+
 type one struct{ b *data.Batch }
 
 func (o one) Next(b *data.Batch) error { *b = *o.b; return nil }

@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -267,6 +269,54 @@ func TestCheckpoint(t *testing.T) {
 	}
 	if g := back.Gate().First; g != 3 { // a tenth of the steps that there are now
 		t.Errorf("the gate may open at step %d, want 3", g)
+	}
+}
+
+// TestOtherRecipe: a run goes on with every value of the recipe and of what its pupil was
+// made from, but for its length and its rates; another is refused with both values.
+func TestOtherRecipe(t *testing.T) {
+	text, path := toy.Make(1, 3000).Text, filepath.Join(t.TempDir(), "c")
+	made := map[string]string{"seed": "5", "width": "16"}
+	run := func(change func(*school.Recipe, map[string]string)) *school.Run {
+		r, m := recipe(20), maps.Clone(made)
+		change(&r, m)
+		p, _ := school.GRU(0, 16, 264, recipe(1), 5, nil)
+		p.Made = m
+		run, err := school.NewRun(p, r, text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run
+	}
+	if err := run(func(*school.Recipe, map[string]string) {}).Save(nil, path); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(key, now, was string, change func(*school.Recipe, map[string]string)) {
+		t.Helper()
+		err := run(change).Load(path)
+		if want := fmt.Sprintf("another run: %s is %s and was %s;", key, now, was); !errors.Is(err, school.ErrCheckpoint) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	free := []string{"steps", "rate", "warmup", "floor", "clip"}
+	was := recipe(20)
+	for f, v := range reflect.ValueOf(&was).Elem().Fields() {
+		now := reflect.New(f.Type).Elem()
+		if v.CanInt() {
+			now.SetInt(v.Int() + 1)
+		} else {
+			now.SetFloat(v.Float() / 2)
+		}
+		key := f.Tag.Get("json")
+		change := func(r *school.Recipe, _ map[string]string) { reflect.ValueOf(r).Elem().FieldByIndex(f.Index).Set(now) }
+		if !slices.Contains(free, key) {
+			refused(key, fmt.Sprint(now), fmt.Sprint(v), change)
+		} else if err := run(change).Load(path); err != nil {
+			t.Errorf("another %s: %v", key, err)
+		}
+	}
+	for key, v := range made {
+		refused(key, "9", v, func(_ *school.Recipe, m map[string]string) { m[key] = "9" })
 	}
 }
 
