@@ -26,7 +26,7 @@ type tracer struct {
 	base     rune // stands for signs[0], base+1 for signs[1] …
 	within   bool // the template may write marks around words
 	roles    bool // the next value is the messages
-	depth    int  // of the value that is replaced
+	level    int  // of the value that is replaced
 	dyed     bool // a text has been dyed
 }
 
@@ -144,8 +144,8 @@ func (m *Machine) said(v Value) (Value, error) {
 	if m.base == 0 {
 		return v, nil
 	}
-	m.depth++
-	defer func() { m.depth-- }()
+	m.level++
+	defer func() { m.level-- }()
 	whole := v
 	switch v := v.(type) {
 	case string:
@@ -196,7 +196,7 @@ func (m *Machine) saidAll(items, keys []Value) (changed []Value, err error) {
 	within := m.within
 	defer func() { m.within = within }()
 	for i, x := range items {
-		m.within = within && !(m.roles && m.depth == inMessage && keys != nil && keys[i] == "role")
+		m.within = within && !(m.roles && m.level == inMessage && keys != nil && keys[i] == "role")
 		y, err := m.said(x)
 		if err != nil {
 			return nil, err
