@@ -75,6 +75,41 @@ func TestSpill(t *testing.T) {
 	}
 }
 
+// A sequence that was computed with an adapter is that adapter's when it comes back from
+// a file, and not the model's.
+func TestSpillAdapter(t *testing.T) {
+	m := open(t, "llama3")
+	low := m.lowRanks(1)[0]
+	for _, back := range []bool{false, true} {
+		s := m.still(small, Config{Slots: 2})
+		r := Request{Prompt: m.tokens(1, 50), MaxTokens: 20, LowRank: low, Strength: 1, Adapter: "a"}
+		first := submit(t, s, r)
+		turns(t, s, nil, first)
+		pause := &Pause{s: s}
+		id := pause.Idle(nil)[0].Slot
+		if err := pause.Spill(id, t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+		if back {
+			if err := pause.Restore(id, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Prompt, r.MaxTokens = join(r.Prompt, first.tokens, m.tokens(2, 7)), 10
+		bare := r
+		bare.LowRank, bare.Strength, bare.Adapter = nil, 0, ""
+		for _, r := range []Request{r, bare} {
+			want := m.alone(r)
+			a := submit(t, s, r)
+			turns(t, s, nil, a)
+			same(t, r.Adapter, a, want)
+			if got := a.st.Usage().Cached; (got > 0) != (r.LowRank != nil) {
+				t.Errorf("restored %v: the request of adapter %q reuses %d tokens", back, r.Adapter, got)
+			}
+		}
+	}
+}
+
 // A sequence that lost pages to a window stays in memory, and a file that
 // cannot be made leaves a sequence as it was.
 func TestSpillRefused(t *testing.T) {
