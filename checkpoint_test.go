@@ -33,6 +33,11 @@ func answered(t *testing.T, path, dir string, prompt []int32) (ids []int32, prob
 		}
 	}
 	r, _ = m.Checkpoint()
+	for _, p := range m.Map().Parts { // what a conversation was read with was given back
+		if p.Use == "tensors" {
+			t.Errorf("%d bytes of tensors are held", p.Bytes)
+		}
+	}
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
