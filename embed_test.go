@@ -181,6 +181,42 @@ func TestEmbedOptions(t *testing.T) {
 	}
 }
 
+// A leaving context is cancelled once what works for it begins to watch it.
+type leaving struct {
+	context.Context
+	leave func()
+}
+
+func (l leaving) Done() <-chan struct{} {
+	l.leave()
+	return l.Context.Done()
+}
+
+// TestEmbedLeaves: a call that is cancelled while its texts become tokens ends
+// with the cause, and nothing is said of texts that nobody waits for any more.
+func TestEmbedLeaves(t *testing.T) {
+	why, long := errors.New("the client left"), []string{strings.Repeat("a", 4000)}
+	embeds, ranks := encoderModel(t, "roberta", nil), encoderModel(t, "bert_rerank", nil)
+	for name, call := range map[string]func(context.Context) error{
+		"embed": func(ctx context.Context) error {
+			_, err := embeds.Embed(ctx, long, atenia.EmbedOptions{})
+			return err
+		},
+		"rerank": func(ctx context.Context) error {
+			_, err := ranks.Rerank(ctx, "query", long, atenia.EmbedOptions{})
+			return err
+		},
+	} {
+		if _, ok := errors.AsType[*atenia.TextLengthError](call(t.Context())); !ok {
+			t.Errorf("%s: the text is not too long", name)
+		}
+		ctx, leave := context.WithCancelCause(t.Context())
+		if err := call(leaving{ctx, func() { leave(why) }}); !errors.Is(err, why) {
+			t.Errorf("%s: %v, want why it was cancelled", name, err)
+		}
+	}
+}
+
 // TestEmbedWhileGenerating: a model that generates text makes vectors, too: those of
 // the same model opened as an encoder.
 func TestEmbedWhileGenerating(t *testing.T) {
