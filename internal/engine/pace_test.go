@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"atenia/internal/sched"
+)
+
+// TestPaceOfPlainPasses: what later runs are told that a pass takes is the median of
+// passes as they were predicted: one row of each sequence, no drafted tokens, no
+// prompts, no errors, and nothing from before the weights moved.
+func TestPaceOfPlainPasses(t *testing.T) {
+	const plain, other = 2 * time.Millisecond, time.Second
+	p := pace{rows: 2}
+	watched := 0
+	p.watch = func(sched.StepInfo) { watched++ }
+	passes := func(n int, s sched.StepInfo) {
+		for range n {
+			p.step(s)
+		}
+	}
+	passes(20, sched.StepInfo{Decode: true, Rows: 2, Took: other})
+	p.restart()
+	for name, s := range map[string]sched.StepInfo{
+		"drafts": {Decode: true, Rows: 2, Drafted: 1, Took: other}, // one sequence
+		"prompt": {Rows: 2, Took: other},
+		"rows":   {Decode: true, Rows: 1, Took: other},
+		"error":  {Decode: true, Rows: 2, Took: other, Err: errors.New("no")},
+	} {
+		passes(20, s)
+		if took, ok := p.median(); ok {
+			t.Errorf("%s: passes take %v", name, took)
+			p.restart()
+		}
+	}
+	passes(firstPasses, sched.StepInfo{Decode: true, Rows: 2, Took: other}) // bring weights in
+	passes(fewPasses, sched.StepInfo{Decode: true, Rows: 2, Took: plain})
+	if took, ok := p.median(); !ok || took != plain {
+		t.Errorf("a pass takes %v, %v, want %v", took, ok, plain)
+	}
+	if want := 20 + 4*20 + firstPasses + fewPasses; watched != want {
+		t.Errorf("%d steps were watched, want %d", watched, want)
+	}
+}
