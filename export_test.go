@@ -14,7 +14,7 @@ func (c *Conversation) RenderTemplate(source string, vars map[string]string) (st
 	if err != nil {
 		return "", err
 	}
-	r, err := c.render(t, vars, chat.NewControl(func() []string { return []string{"<[>"} })) // text is the same with and without tracing
+	r, err := c.render(t, vars, chat.NewControl([]string{"<[>"})) // text is the same with and without tracing
 	return r.Text, err
 }
 

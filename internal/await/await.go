@@ -12,6 +12,7 @@ package await
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -115,6 +116,18 @@ func Nth(n int, prefix string) func(line string) bool {
 		}
 		return n == 0
 	}
+}
+
+// Number returns the number behind prefix in the first line that begins with it, 0 if
+// there is none.
+func Number(lines []string, prefix string) (n int) {
+	for _, l := range lines {
+		if rest, ok := strings.CutPrefix(l, prefix); ok {
+			_, _ = fmt.Sscan(rest, &n)
+			break
+		}
+	}
+	return n
 }
 
 // Deadline returns when a test is to give up what it waits for, shortly before its

@@ -1,46 +1,31 @@
 package engine
 
 import (
-	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"atenia/internal/golden"
 	"atenia/internal/model/lora"
 	"atenia/tensor"
 )
 
 // TestUnloadedAdapter: what an adapter took of the budget is there again without it.
 func TestUnloadedAdapter(t *testing.T) {
-	base, dir := filepath.Join(golden.Family(t, "parity"), "llama3"), t.TempDir()
-	d, err := OpenFiles(base, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	e, d, end := opened(t, "llama3", Config{Threads: 1, Context: 64})
+	defer end()
+	p, dir := e.Plan, t.TempDir()
 	shapes := map[string]tensor.Shape{}
 	for i := range d.Tensors {
 		if strings.HasSuffix(d.Tensors[i].Name, "q_proj.weight") {
 			shapes[d.Tensors[i].Name] = d.Tensors[i].View.Shape
 		}
 	}
-	a, err := lora.New(lora.Config{Rank: 2, Base: base}, shapes, 1)
+	a, err := lora.New(lora.Config{Rank: 2, Base: d.Path}, shapes, 1)
 	if err == nil {
 		err = a.Write(nil, dir)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Compile(d, Config{Threads: 1, Context: 64, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := Open(t.Context(), p, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
 	before, held := p.adapterBytes.Load(), p.account.Held()
 	for range 2 {
 		if err := e.LoadAdapter(AdapterFile{Name: "a", Path: dir}); err != nil {

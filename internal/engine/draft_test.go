@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"log/slog"
 	"path/filepath"
 	"testing"
 
@@ -16,33 +15,15 @@ import (
 func TestDraftShares(t *testing.T) {
 	dir := filepath.Join(golden.Root(t), "testdata", "golden", "parity")
 	const bound = 4 << 20
-	config := Config{Context: 256, Threads: 1, Slots: 2, BatchTokens: 64, CacheBytes: bound, Draft: filepath.Join(dir, "gemma3"), Logger: slog.New(slog.DiscardHandler)}
+	config := Config{Context: 256, Threads: 1, Slots: 2, BatchTokens: 64, CacheBytes: bound, Draft: filepath.Join(dir, "gemma3")}
 	config.Budget.RAM = 256 << 20
 	config.Rules.NoProbe = true
 	open := func(draft string) (*Engine, func()) {
 		t.Helper()
-		d, err := OpenFiles(filepath.Join(dir, "llama3"), "")
-		if err != nil {
-			t.Fatal(err)
-		}
 		c := config
 		c.Draft = draft
-		p, err := Compile(d, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := Open(t.Context(), p, d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e, func() {
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		}
+		e, _, end := opened(t, "llama3", c)
+		return e, end
 	}
 	plain, end := open("")
 	without, packed := plain.Plan.account.Held(), plain.Plan.account.Of(ledger.Packed)

@@ -3,29 +3,13 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"path/filepath"
 	"testing"
-
-	"atenia/internal/golden"
 )
 
 // TestEncodeLeaves: the texts of a call that was cancelled are not computed for the next.
 func TestEncodeLeaves(t *testing.T) {
-	d, err := OpenFiles(filepath.Join(golden.Family(t, "parity"), "bert_rerank"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	p, err := Compile(d, Config{Threads: 1, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := Open(t.Context(), p, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e, _, end := opened(t, "bert_rerank", Config{Threads: 1})
+	defer end()
 	texts := []Input{{Tokens: []int32{1, 2, 3}}, {Tokens: []int32{4, 5}}}
 	ctx, leave := context.WithCancelCause(t.Context())
 	why := errors.New("the client left")

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
@@ -24,20 +24,15 @@ type Text struct {
 	Sampling  sample.Params     // recommended by the model's authors, or Usual
 	BOS       string            // text of the start token, "" for none
 
-	control atomic.Pointer[chat.Control]
+	once    sync.Once // guards control
+	control *chat.Control
 }
 
 // Control returns the control tokens, which no conversation makes. It must not be called
 // without a tokenizer.
 func (t *Text) Control() *chat.Control {
-	if c := t.control.Load(); c != nil {
-		return c
-	}
-	c := chat.NewControl(t.Tokenizer.Control)
-	if !t.control.CompareAndSwap(nil, c) {
-		c = t.control.Load()
-	}
-	return c
+	t.once.Do(func() { t.control = chat.NewControl(t.Tokenizer.Control()) })
+	return t.control
 }
 
 // Usual is the sampling for models without a recommendation.

@@ -54,13 +54,7 @@ func TestKill(t *testing.T) {
 		if strings.HasPrefix(lines[len(lines)-1], "call") {
 			snapshots++
 		}
-		for _, l := range lines {
-			var step int
-			if _, err := fmt.Sscanf(l, "step %d", &step); err == nil {
-				from = max(from, step-1)
-				break // the first of this life
-			}
-		}
+		from = max(from, await.Number(lines, "step")-1) // the first of this life
 	}
 	if snapshots == 0 || from == 0 {
 		t.Errorf("%d kills met a write, and a life went on after step %d", snapshots, from)

@@ -33,12 +33,18 @@ type group struct {
 
 const stateFolder = "state"
 
+// inMemory reports whether the run that should be resumed was in memory.
+func (r *run) inMemory() (bool, error) {
+	names, err := r.snapshots()
+	return r.cfg.Resume && len(names) > 0, err
+}
+
 // openOffload opens the files of an earlier process, or creates them.
 func (r *run) openOffload(ctx context.Context) (*offload, error) {
 	if _, ok := r.learner.(Keeper); ok {
 		return nil, fmt.Errorf("%w: this kind of model keeps more than parameters and cannot be offloaded", ErrConfig)
 	}
-	if names, err := r.snapshots(); err != nil || r.cfg.Resume && len(names) > 0 {
+	if in, err := r.inMemory(); err != nil || in {
 		return nil, errors.Join(err, fmt.Errorf("%w: optimizer.offload is true and was false: %s has snapshots of a run in memory", ErrResume, r.cfg.Dir))
 	}
 	o := &offload{groups: groups(r.params)}

@@ -71,7 +71,7 @@ func (r *run) openPaged(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("%w: this kind of model cannot be trained in a budget that is smaller than its state", ErrConfig)
 	}
-	if names, err := r.snapshots(); err != nil || r.cfg.Resume && len(names) > 0 {
+	if in, err := r.inMemory(); err != nil || in {
 		return errors.Join(err, fmt.Errorf("%w: %s has snapshots of a run in memory: resume it with a budget that all of it fits in, or without", ErrResume, r.cfg.Dir))
 	}
 	o := &offload{groups: groups(r.params)}

@@ -1,13 +1,11 @@
 package file
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strconv"
 
 	"atenia/internal/store/durable"
@@ -22,7 +20,7 @@ const maxTensorName = 63
 //
 // Tensors are aligned to the metadata's general.alignment, or to 32 bytes.
 func WriteGGUF(path string, meta Metadata, tensors []TensorSource) error {
-	if err := fits(nil, filepath.Dir(path), cmp.Or(filepath.Ext(path), filepath.Base(path)), tensors); err != nil {
+	if err := fitsFile(path, tensors); err != nil {
 		return err
 	}
 	return durable.WriteFile(path, func(w io.Writer) error { return EncodeGGUF(w, meta, tensors) })
@@ -31,7 +29,7 @@ func WriteGGUF(path string, meta Metadata, tensors []TensorSource) error {
 // WriteCheckedGGUF is [WriteGGUF], and before the file gets its name check is called
 // with what was written, opened again.
 func WriteCheckedGGUF(path string, meta Metadata, tensors []TensorSource, check func(*Description) error) error {
-	if err := fits(nil, filepath.Dir(path), cmp.Or(filepath.Ext(path), filepath.Base(path)), tensors); err != nil {
+	if err := fitsFile(path, tensors); err != nil {
 		return err
 	}
 	return durable.WriteChecked(path, func(w io.Writer) error { return EncodeGGUF(w, meta, tensors) }, func(temporary string) (err error) {

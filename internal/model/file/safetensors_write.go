@@ -22,7 +22,7 @@ import (
 // The tensors are written in the order of the reference implementation: larger
 // elements first, so that all are aligned, then by name.
 func WriteSafetensors(path string, notes map[string]string, tensors []TensorSource) error {
-	if err := fits(nil, filepath.Dir(path), cmp.Or(filepath.Ext(path), filepath.Base(path)), tensors); err != nil {
+	if err := fitsFile(path, tensors); err != nil {
 		return err
 	}
 	return durable.WriteFile(path, func(w io.Writer) error { return EncodeSafetensors(w, notes, tensors) })
@@ -61,6 +61,11 @@ func WriteWeights(fsys durable.FS, dir string, notes map[string]string, tensors 
 		}
 	}
 	return durable.ReplaceIn(fsys, filepath.Join(dir, singleName), func(w io.Writer) error { return EncodeSafetensors(w, notes, own) })
+}
+
+// fitsFile is fits for a file.
+func fitsFile(path string, tensors []TensorSource) error {
+	return fits(nil, filepath.Dir(path), cmp.Or(filepath.Ext(path), filepath.Base(path)), tensors)
 }
 
 // fits returns an error if the disk of a folder has no room for tensors, so that nothing

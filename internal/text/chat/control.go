@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -13,10 +12,7 @@ import (
 // A Control is the control tokens of a model, of which a conversation must not make any.
 // It does not change and may be used by several goroutines and templates at once.
 type Control struct {
-	tokens func() []string
-	always bool // every template is taken to write around words: for tests
-
-	once   sync.Once
+	always bool                // every template is taken to write around words: for tests, too
 	marks  []rune              // characters of tokens that are none of words, in order
 	ascii  [utf8.RuneSelf]bool // those of marks that are ASCII
 	signs  []rune              // marks, and the letters of words
@@ -26,9 +22,6 @@ type Control struct {
 	behind map[string]bool     // ends of tokens that begin with a word
 	most   int                 // bytes of the longest of both
 }
-
-// NewControl returns the control of tokens, which are asked for once, when they are needed.
-func NewControl(tokens func() []string) *Control { return &Control{tokens: tokens} }
 
 // inWord reports whether names, keys and other words may have the character.
 func inWord(r rune) bool {
@@ -44,47 +37,47 @@ func known(r rune) bool {
 // taken to write around words.
 const maxBeginnings = 1 << 20
 
-func (c *Control) read() {
-	c.once.Do(func() {
-		var words strings.Builder
-		marks, signs, firsts := map[rune]bool{}, map[rune]bool{}, map[rune]bool{}
-		c.before, c.behind = map[string]bool{}, map[string]bool{}
-		for _, t := range c.tokens() {
-			if !strings.ContainsFunc(t, known) {
+// NewControl returns the control of tokens.
+func NewControl(tokens []string) *Control {
+	var words strings.Builder
+	marks, signs, firsts := map[rune]bool{}, map[rune]bool{}, map[rune]bool{}
+	c := &Control{before: map[string]bool{}, behind: map[string]bool{}}
+	for _, t := range tokens {
+		if !strings.ContainsFunc(t, known) {
+			continue
+		}
+		c.most = max(c.most, len(t))
+		for i, r := range t {
+			switch word := inWord(r); {
+			case i == 0 && word:
+				c.behind[strings.TrimLeftFunc(t, inWord)] = true
+			case i > 0 && len(c.before) < maxBeginnings:
+				c.before[t[:i]] = c.before[t[:i]] || word
+			}
+			if i == 0 {
+				firsts[r] = true
+			}
+			if known(r) {
+				marks[r], signs[r] = true, true
+			}
+			if !inWord(r) {
+				words.WriteByte(0)
 				continue
 			}
-			c.most = max(c.most, len(t))
-			for i, r := range t {
-				switch word := inWord(r); {
-				case i == 0 && word:
-					c.behind[strings.TrimLeftFunc(t, inWord)] = true
-				case i > 0 && len(c.before) < maxBeginnings:
-					c.before[t[:i]] = c.before[t[:i]] || word
-				}
-				if i == 0 {
-					firsts[r] = true
-				}
-				if known(r) {
-					marks[r], signs[r] = true, true
-				}
-				if !inWord(r) {
-					words.WriteByte(0)
-					continue
-				}
-				words.WriteRune(unicode.ToLower(r))
-				signs[unicode.ToLower(r)], signs[unicode.ToUpper(r)] = true, true
-			}
-			words.WriteByte(0)
+			words.WriteRune(unicode.ToLower(r))
+			signs[unicode.ToLower(r)], signs[unicode.ToUpper(r)] = true, true
 		}
-		c.always = c.always || len(c.before) == maxBeginnings
-		c.marks, c.signs, c.firsts = slices.Sorted(maps.Keys(marks)), slices.Sorted(maps.Keys(signs)), slices.Sorted(maps.Keys(firsts))
-		for _, r := range c.marks {
-			if r < utf8.RuneSelf {
-				c.ascii[r] = true
-			}
+		words.WriteByte(0)
+	}
+	c.always = len(c.before) == maxBeginnings
+	c.marks, c.signs, c.firsts = slices.Sorted(maps.Keys(marks)), slices.Sorted(maps.Keys(signs)), slices.Sorted(maps.Keys(firsts))
+	for _, r := range c.marks {
+		if r < utf8.RuneSelf {
+			c.ascii[r] = true
 		}
-		c.words = suffixarray.New([]byte(words.String()))
-	})
+	}
+	c.words = suffixarray.New([]byte(words.String()))
+	return c
 }
 
 // isMark reports whether a token is known by the character.

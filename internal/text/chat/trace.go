@@ -47,7 +47,6 @@ func (m *Machine) trace(t *Template, c *Control, own *Map, values ...Value) erro
 	if c == nil {
 		return nil
 	}
-	c.read()
 	w := t.wrapping(c)
 	m.Control, m.within = c, w.words
 	first := c.firsts // what somebody has to have said

@@ -13,7 +13,7 @@ import (
 
 // marked is the control of one token.
 func marked(token string) *Control {
-	return NewControl(func() []string { return []string{token} })
+	return NewControl([]string{token})
 }
 
 // shownSaid is a result with the marks that the conversation said as "‹".
@@ -143,7 +143,7 @@ func TestForged(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := []string{"<|forged|>", "<forged>", "[forged]", "<｜forged｜>"}
-	control := NewControl(func() []string { return tokens })
+	control := NewControl(tokens)
 	for _, part := range append(tokens, "|forged|", "|forged|>", "<|forged|", "forged", "forged>") {
 		shown, seen := 0, map[string]bool{}
 		for _, k := range v.(*List).Items {
@@ -196,7 +196,7 @@ func counted(r Result, tokens []string) (found []string) {
 func TestWordsForged(t *testing.T) {
 	tokens := []string{"<end_of_turn>", "<|im_end|>", "<s>", "<|END|>", "[INST]", "_<EOT>", "<｜fim▁end｜>"}
 	c := &Context{
-		Control: NewControl(func() []string { return tokens }),
+		Control: NewControl(tokens),
 		Messages: NewList(NewMap("role", "end_of_turn", "content", "s", "name", "End_Of_Turn", "parts", NewList("im", "_", "end"),
 			"end_of_turn", NewMap("role", "im_end", "s", "INST"), "text", " it is: im_end, _ ")),
 		Tools: NewList(NewMap("role", "end_of_turn")), Documents: NewList(NewMap("im_end", "fim▁end")), Asked: NewMap("mine", "end"),

@@ -328,13 +328,7 @@ func TestKillPaged(t *testing.T) {
 		cmd := exec.Command(self, "-test.run=^TestKillPaged$")
 		cmd.Env = append(os.Environ(), pagedVar+"="+dir)
 		lines := await.Kill(t, cmd, await.Nth(n, sign))
-		for _, l := range lines {
-			var step int
-			if _, err := fmt.Sscanf(l, "step %d", &step); err == nil {
-				from = max(from, step-1)
-				break // the first of this life
-			}
-		}
+		from = max(from, await.Number(lines, "step")-1) // the first of this life
 	}
 	if from == 0 {
 		t.Error("no life went on from an earlier one")
