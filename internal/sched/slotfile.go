@@ -90,7 +90,7 @@ func (s *Scheduler) SaveSlot(ctx context.Context, slot int, path string) (f Slot
 			return err
 		}
 		f = SlotFile{sl.id + 1, p.done, h.Bytes()}
-		t = s.transfer(p, func(*transfer) error { return sequence.Write(nil, path, h, pages) })
+		t = s.transfer(p, func(*transfer) error { return s.disk.write(path, h, pages) })
 		s.disk.moves = append(s.disk.moves, t)
 		return nil
 	})

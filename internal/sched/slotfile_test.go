@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"atenia/internal/await"
+	"atenia/internal/store/faultfs"
 	"atenia/internal/store/sequence"
 )
 
@@ -270,6 +272,40 @@ func TestSlotFileLeft(t *testing.T) {
 	})
 	if f, err := s.RestoreSlot(t.Context(), 0, path); err != nil || f != saved {
 		t.Errorf("who stays: %+v, %v, want %+v", f, err, saved)
+	}
+}
+
+// TestSlotFileSlow: while the file of a slot is written, others are computed to their ends.
+func TestSlotFileSlow(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.start(small, Config{Slots: 2})
+	asked, gate := make(chan struct{}), make(chan struct{})
+	write := sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(write) // before the scheduler waits for it
+	submit(t, s, Request{Prompt: m.tokens(1, 50), MaxTokens: 4}).collect()
+	s.call(func() {
+		s.disk.write = func(path string, h *sequence.Header, pages [][]byte) error {
+			close(asked)
+			<-gate
+			return sequence.Write(faultfs.NoSync(), path, h, pages)
+		}
+	})
+	path, saved := filepath.Join(t.TempDir(), "slot.kv"), make(chan error, 1)
+	go func() {
+		_, err := s.SaveSlot(t.Context(), 1, path)
+		saved <- err
+	}()
+	await.Value(t, "a file being written", asked)
+	other := Request{Prompt: m.tokens(3, 30), MaxTokens: 10}
+	beside := make(chan *answer, 1)
+	go func(a *answer) { beside <- a.collect() }(submit(t, s, other))
+	same(t, "beside", await.Value(t, "the answer beside it", beside), m.alone(other))
+	write()
+	if err := await.Value(t, "the file", saved); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.RestoreSlot(t.Context(), 0, path); err != nil {
+		t.Error(err)
 	}
 }
 
