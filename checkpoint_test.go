@@ -72,6 +72,24 @@ func TestCheckpointContinues(t *testing.T) {
 	}
 }
 
+// The same tokens have other keys where rotations follow from the length of a request:
+// pages of one length are not taken for those of another.
+func TestCheckpointSpans(t *testing.T) {
+	path := filepath.Join(golden.Root(t), "testdata", "golden", "parity", "llama_dynamic_rope")
+	dir := filepath.Join(t.TempDir(), "saved")
+	var prompt []int32
+	for i := range 53 {
+		prompt = append(prompt, int32(3+i*7%90))
+	}
+	want, wantProbs, _ := answered(t, path, "", prompt)
+	answered(t, path, dir, prompt[:50]) // keeps three pages, as the longer one does
+	answered(t, path, dir, prompt)
+	got, gotProbs, r := answered(t, path, dir, prompt)
+	if r.Reused != 48 || !slices.Equal(got, want) || !slices.Equal(gotProbs, wantProbs) {
+		t.Errorf("%d tokens reused: %v %v, want 48: %v %v", r.Reused, got, gotProbs, want, wantProbs)
+	}
+}
+
 // A folder in use, of another model or damaged is said to be, by type.
 func TestCheckpointErrors(t *testing.T) {
 	t.Parallel() // it waits for a lock

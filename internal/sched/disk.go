@@ -73,6 +73,8 @@ type disk struct {
 	declined int     // times in a row
 	always   bool    // for tests: what it costs does not count
 
+	write func(path string, h *sequence.Header, pages [][]byte) error // a file of a caller
+
 	memory, disk counter
 }
 
@@ -87,7 +89,10 @@ func newDisk(cfg *Config) disk {
 	if warn == nil {
 		warn = func(string, error) {}
 	}
-	return disk{folder: cfg.Disk, key: cfg.Key, warn: warn}
+	write := func(path string, h *sequence.Header, pages [][]byte) error {
+		return sequence.Write(nil, path, h, pages)
+	}
+	return disk{folder: cfg.Disk, key: cfg.Key, warn: warn, write: write}
 }
 
 // hit counts a prompt that begins with n tokens which need not be computed.

@@ -90,7 +90,7 @@ func (s *Scheduler) SaveSlot(ctx context.Context, slot int, path string) (f Slot
 			return err
 		}
 		f = SlotFile{sl.id + 1, p.done, h.Bytes()}
-		t = s.transfer(p, func(*transfer) error { return sequence.Write(nil, path, h, pages) })
+		t = s.transfer(p, func(*transfer) error { return s.disk.write(path, h, pages) })
 		s.disk.moves = append(s.disk.moves, t)
 		return nil
 	})
@@ -218,7 +218,7 @@ func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f S
 		to := want.pages(p)
 		t = s.transfer(p, func(t *transfer) error {
 			for i, page := range to {
-				if t.stop.Load() {
+				if t.stop.Load() || ctx.Err() != nil {
 					return errStopped
 				}
 				if page == nil { // behind the window
@@ -236,9 +236,7 @@ func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f S
 	if err != nil {
 		return f, err
 	}
-	stop := context.AfterFunc(ctx, func() { t.stop.Store(true) })
 	<-t.done
-	stop()
 	err = s.atPause(func() error {
 		p := t.p
 		defer s.moved(t)

@@ -1,15 +1,18 @@
 package sched
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"atenia/internal/await"
+	"atenia/internal/store/faultfs"
 	"atenia/internal/store/sequence"
 )
 
@@ -226,6 +229,83 @@ func TestSlotFileBusy(t *testing.T) {
 				t.Error("nothing was saved")
 			}
 		})
+	}
+}
+
+// A leaving context ends once it was looked at so many times.
+type leaving struct {
+	context.Context
+	looks int
+}
+
+func (l *leaving) Err() error {
+	if l.looks--; l.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestSlotFileLeft: a client that leaves while a file is read ends that, and its slot is as
+// it was.
+func TestSlotFileLeft(t *testing.T) {
+	m := open(t, "llama3")
+	path := filepath.Join(t.TempDir(), "slot.kv")
+	s := m.start(small, Config{Slots: 1})
+	r := Request{Prompt: m.tokens(1, 50), MaxTokens: 4}
+	submit(t, s, r).collect()
+	saved, err := s.SaveSlot(t.Context(), 0, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.EraseSlot(1); err != nil {
+		t.Fatal(err)
+	}
+	for looks := range 3 { // before, and at the first two pages
+		if f, err := s.RestoreSlot(&leaving{t.Context(), looks}, 0, path); err != context.Canceled {
+			t.Errorf("left after %d looks: %+v, %v", looks, f, err)
+		}
+	}
+	s.call(func() {
+		if n := usedBytes(s); n != 0 || len(s.disk.moves) != 0 {
+			t.Errorf("%d bytes and %d transfers are left", n, len(s.disk.moves))
+		}
+	})
+	if f, err := s.RestoreSlot(t.Context(), 0, path); err != nil || f != saved {
+		t.Errorf("who stays: %+v, %v, want %+v", f, err, saved)
+	}
+}
+
+// TestSlotFileSlow: while the file of a slot is written, others are computed to their ends.
+func TestSlotFileSlow(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.start(small, Config{Slots: 2})
+	asked, gate := make(chan struct{}), make(chan struct{})
+	write := sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(write) // before the scheduler waits for it
+	submit(t, s, Request{Prompt: m.tokens(1, 50), MaxTokens: 4}).collect()
+	s.call(func() {
+		s.disk.write = func(path string, h *sequence.Header, pages [][]byte) error {
+			close(asked)
+			<-gate
+			return sequence.Write(faultfs.NoSync(), path, h, pages)
+		}
+	})
+	path, saved := filepath.Join(t.TempDir(), "slot.kv"), make(chan error, 1)
+	go func() {
+		_, err := s.SaveSlot(t.Context(), 1, path)
+		saved <- err
+	}()
+	await.Value(t, "a file being written", asked)
+	other := Request{Prompt: m.tokens(3, 30), MaxTokens: 10}
+	beside := make(chan *answer, 1)
+	go func(a *answer) { beside <- a.collect() }(submit(t, s, other))
+	same(t, "beside", await.Value(t, "the answer beside it", beside), m.alone(other))
+	write()
+	if err := await.Value(t, "the file", saved); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.RestoreSlot(t.Context(), 0, path); err != nil {
+		t.Error(err)
 	}
 }
 
