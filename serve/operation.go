@@ -65,7 +65,7 @@ func (s *Server) live(_ http.ResponseWriter, r *host.Request) error {
 }
 
 // health says whether requests should be sent: 503 while the first model is loaded, and
-// from the beginning of a drain.
+// from the beginning of a drain. Who has had an answer of that model finds it loaded.
 func (s *Server) health(_ http.ResponseWriter, r *host.Request) error {
 	status, code := "ok", http.StatusOK
 	select {
@@ -77,6 +77,9 @@ func (s *Server) health(_ http.ResponseWriter, r *host.Request) error {
 		s.load.mu.Unlock()
 	default:
 		status, code = "loading", http.StatusServiceUnavailable
+	}
+	if s.pool.List()[0].Loaded {
+		status, code = "ok", http.StatusOK
 	}
 	if s.host.Draining() {
 		status, code = "draining", http.StatusServiceUnavailable

@@ -43,3 +43,19 @@ func TestStart(t *testing.T) {
 		}
 	}
 }
+
+// TestHealthOfLoaded: a model that has answered is healthy, also before the one who waits
+// for its load was told.
+func TestHealthOfLoaded(t *testing.T) {
+	s, web := newServer(t, Config{})
+	s.ready = make(chan struct{})
+	if status, text := get(t, web.URL+"/health/ready"); status != 200 || !strings.Contains(text, `"ok"`) {
+		t.Error(status, text)
+	}
+	if err := s.pool.Unload(""); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := get(t, web.URL+"/health/ready"); status != 503 || !strings.Contains(text, `"loading"`) {
+		t.Error(status, text)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"atenia/internal/cli/command"
+	"atenia/internal/golden"
 )
 
 // TestFullAtTheEnd: a training whose network or model cannot be written, because the disk
@@ -69,3 +70,65 @@ func (zeros) Read(b []byte) (int, error) {
 	clear(b)
 	return len(b), nil
 }
+
+// TestFullInTheMiddle: a training whose disk is filled by others goes on to the next
+// snapshot, and its model is written where there is room.
+func TestFullInTheMiddle(t *testing.T) {
+	small := disk(t, "1m")
+	config := prepare(t)
+	b, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte(strings.Replace(string(b), "save_every = 4", "save_every = 80", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	out := filepath.Join(small, "out")
+	started := false
+	fill := writerFunc(func(b []byte) (int, error) {
+		if !started && strings.Contains(string(b), "step") {
+			started = true
+			f, err := os.Create(filepath.Join(small, "filler"))
+			if err != nil {
+				t.Error(err)
+			} else if _, err := io.Copy(f, zeros{}); err == nil {
+				t.Error("the disk has no end")
+			}
+		}
+		return len(b), nil
+	})
+	var errw bytes.Buffer
+	code := Main([]string{"train", config, "--out", out}, strings.NewReader(""), fill, &errw)
+	said := errw.String()
+	there, _ := filepath.Glob(filepath.Join(os.TempDir(), "atenia-trained-*"))
+	if code != command.Failure || len(there) != 1 || !strings.Contains(said, "cannot be saved at step 80, no snapshot of it is kept") || !strings.Contains(said, "the model of this step is in "+there[0]) {
+		t.Fatalf("exit %d, %s, %q, %t", code, said, there, started)
+	}
+	var answer, told bytes.Buffer
+	if code := Main([]string{"run", there[0], "the cat", "-n", "4"}, strings.NewReader(""), &answer, &told); code != command.OK || answer.Len() == 0 {
+		t.Errorf("exit %d, %s%s", code, &answer, &told)
+	}
+}
+
+// TestSpaceOfMerged: a disk with room for an adapter, but not for the merged model, is
+// refused that before training begins.
+func TestSpaceOfMerged(t *testing.T) {
+	base, texts := filepath.Join(golden.Family(t, "parity"), "llama3"), filepath.Join(filepath.Dir(prepare(t)), "text.txt")
+	for merge, want := range map[string]int{"--merge=true": command.Failure, "--merge=false": command.OK} {
+		out := filepath.Join(disk(t, "1200k"), "out")
+		var said bytes.Buffer
+		code := Main([]string{"finetune", base, texts, "--row", "8", "--steps", "2", merge, "--out", out}, strings.NewReader(""), io.Discard, &said)
+		if code != want || want == command.Failure && !strings.Contains(said.String(), "1.44 MiB will be written, and its disk has 1.17 MiB") {
+			t.Errorf("%s: exit %d, %s", merge, code, &said)
+		}
+		if _, err := os.Stat(filepath.Join(out, "adapter_config.json")); (err == nil) != (want == command.OK) {
+			t.Errorf("%s: %v", merge, err)
+		}
+	}
+}
+
+// writerFunc is a function that is written to.
+type writerFunc func(b []byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

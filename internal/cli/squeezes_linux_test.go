@@ -88,25 +88,26 @@ func squeezedModel(t *testing.T, layers int, mixture bool) (dir string, size int
 
 // TestSqueezes: answers that have begun are completed, with the same bytes, whatever
 // happens to memory meanwhile: a neighbour takes it, or the limit falls, to a third of the
-// model or down to less than a run needs, and rises again or not. What is learned is on,
-// and kept from run to run.
+// model or a tenth, below the floor of its plan, and rises again or not. What is learned is
+// on, and kept from run to run. In less than the plan's floor without the program's file,
+// whose pages the kernel may take, one of the group's processes has to be killed.
 func TestSqueezes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("models of 240 MB, many times")
 	}
 	needControlGroups(t)
-	draws, moved := 2, 0
+	draws, moved, layers := 2, 0, 7
 	if await.Long() {
-		draws = 40
+		draws, layers = 40, 16
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	state := t.TempDir()
 	type model struct {
-		dir  string
-		size int64
-		want []byte
+		dir         string
+		size, least int64
+		want        []byte
 	}
 	args := func(m model) []string {
 		return []string{"run", m.dir, "Once", "-n", "60", "--ignore-eos", "--seed", "7", "--ctx", "96", "--threads", "2"}
@@ -114,7 +115,8 @@ func TestSqueezes(t *testing.T) {
 	var models []model
 	for i := range 2 {
 		var m model
-		m.dir, m.size = squeezedModel(t, 7, i == 1)
+		m.dir, m.size = squeezedModel(t, layers, i == 1)
+		m.least = leastMemory(t, m.dir)
 		var err error
 		if m.want, err = program(t, args(m)...).Output(); err != nil {
 			t.Fatal(err)
@@ -125,8 +127,9 @@ func TestSqueezes(t *testing.T) {
 		m := models[draw%2]
 		low := m.size/(3+rng.Int64N(8)) + 12<<20 // the program's own pages are part of it
 		if rng.IntN(3) == 0 {
-			low = (24 + rng.Int64N(40)) << 20
+			low = rng.Int64N(16 << 20)
 		}
+		low = max(low, m.least)
 		neighbour, back := rng.IntN(2) == 0, rng.IntN(2) == 0
 		what := fmt.Sprintf("draw %d: mixture %t, %d bytes, neighbour %t, back %t, low %d MiB", draw, draw%2 == 1, m.size, neighbour, back, low>>20)
 		log, err := squeezeOnce(t, args(m), m.want, state, 3*m.size, low, neighbour, back)
@@ -141,6 +144,32 @@ func TestSqueezes(t *testing.T) {
 	if moved < draws*25/40 {
 		t.Errorf("weights moved in %d of %d runs only", moved, draws)
 	}
+}
+
+// leastMemory returns what a run of a model has that the kernel cannot take, by its plan,
+// with some for the kernel itself and the code that runs.
+func leastMemory(t *testing.T, dir string) int64 {
+	t.Helper()
+	var errw bytes.Buffer
+	c := program(t, "plan", dir, "--ctx", "96", "--ram", "1")
+	c.Stderr = &errw
+	if err := c.Run(); err == nil {
+		t.Fatal("a plan in one byte")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var floor int64
+	_, said, _ := strings.Cut(errw.String(), "the least that works is --ram ")
+	if _, err := fmt.Sscan(said, &floor); err != nil {
+		t.Fatalf("%v: %s", err, errw.String())
+	}
+	return floor - st.Size() + 8<<20
 }
 
 // squeezeOnce squeezes a run from its first byte on and returns the log of its decisions.
@@ -166,7 +195,8 @@ func squeezeOnce(t *testing.T, args []string, want []byte, state string, limit, 
 		return "", fmt.Errorf("%w: %v: %s", err, c.Wait(), errw.String())
 	}
 	file := map[string]string{"v1": "memory.limit_in_bytes", "v2": "memory.high"}[g.version]
-	over := func() {}
+	var over func()
+	lower := func() {}
 	if neighbour {
 		hoard := program(t)
 		hoard.Env = append(os.Environ(), fmt.Sprintf("%s=%d", hoardVar, limit-low))
@@ -179,15 +209,37 @@ func squeezeOnce(t *testing.T, args []string, want []byte, state string, limit, 
 			in.Close()
 			_ = hoard.Wait() // the kernel may have chosen it
 		}
-	} else if g.set(file, low) != nil { // the kernel cannot take back that much at once
-		for n := low + (limit-low)/8; n < limit && g.set(file, n) != nil; n += (limit - low) / 8 {
+	} else {
+		at := limit
+		lower = func() { // as far as the kernel can take memory back by now, less what it needs for a while
+			const some = 32 << 20
+			for least := low; least < at-some; {
+				n := least + (at-some-least)/2
+				if least == low {
+					n = low
+				}
+				if g.set(file, n) == nil {
+					at = n
+				} else {
+					least = n + some/4
+				}
+			}
+			if at < limit && at > low {
+				at += some
+				_ = g.set(file, at)
+			}
 		}
 		over = func() { _ = g.set(file, limit) }
 	}
 	rest := make([]byte, len(want)/2)
 	n := 0
+	for n < len(rest) && err == nil {
+		lower()
+		var k int
+		k, err = out.Read(rest[n : n+1])
+		n += k
+	}
 	if back {
-		n, err = io.ReadFull(out, rest)
 		over()
 	}
 	tail, err2 := io.ReadAll(out)
@@ -195,7 +247,7 @@ func squeezeOnce(t *testing.T, args []string, want []byte, state string, limit, 
 	over()
 	got := append(append(first, rest[:n]...), tail...)
 	if err := errors.Join(err, err2, err3); err != nil || !bytes.Equal(got, want) {
-		return "", fmt.Errorf("%w: %d of %d bytes, a prefix: %t: %s", err, len(got), len(want), bytes.HasPrefix(want, got), errw.String())
+		return "", fmt.Errorf("%w: %q, want %q: %s", err, got, want, errw.String())
 	}
 	b, err := os.ReadFile(log)
 	return string(b), err

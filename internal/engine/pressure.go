@@ -117,8 +117,7 @@ func (p *pressure) promise() {
 			n -= x.Bytes
 		}
 	}
-	a := p.e.Plan.account
-	a.Promise(n + a.Of(ledger.Program))
+	p.e.Plan.account.Promise(n)
 }
 
 // first is the tick before the first step: it routes the kernels, and moves

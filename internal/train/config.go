@@ -21,6 +21,9 @@ var (
 	ErrResume = errors.New("cannot resume")
 	// ErrTaken is returned if the directory holds another run.
 	ErrTaken = errors.New("the folder holds a run already")
+	// ErrUnsaved is returned if a snapshot cannot be written, to a full disk for instance.
+	// The learner has the parameters of the step.
+	ErrUnsaved = errors.New("the run cannot be saved")
 	// ErrStopped is returned if the context ended. A snapshot holds the progress.
 	ErrStopped = errors.New("training was stopped")
 )
@@ -78,6 +81,9 @@ type Config struct {
 	Overwrite bool
 	FS        durable.FS
 	Threads   *grad.Threads
+	// Beside are the bytes that are written to Dir beside the snapshots and the result,
+	// which its disk must hold, too.
+	Beside int64
 	// Ready, if not nil, is called when the run has its folder and its disk can hold what
 	// it will write, before the first value is written. Files beside the run's belong there.
 	Ready func() error

@@ -99,17 +99,30 @@ func openLog(fsys durable.FS, path string, step int) (*logFile, error) {
 	return &logFile{f: f}, nil
 }
 
+// add writes a line as far as the disk has room: the rest waits for the next line or sync.
 func (l *logFile) add(m *Metric) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
 	l.lines = append(append(l.lines, b...), '\n')
+	_ = l.write()
+	return nil
+}
+
+func (l *logFile) write() error {
 	n, err := l.f.Write(l.lines)
 	l.lines = l.lines[n:]
 	return err
 }
 
-func (l *logFile) sync() error { return l.f.Sync() }
+func (l *logFile) sync() error {
+	if len(l.lines) > 0 {
+		if err := l.write(); err != nil {
+			return err
+		}
+	}
+	return l.f.Sync()
+}
 
 func (l *logFile) close() error { return l.f.Close() }

@@ -66,15 +66,16 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 
 // openState opens the files of the groups, or creates them with first values.
 func (r *run) openState(ctx context.Context, o *offload, first files.Init) error {
-	layers := make([]files.Layer, len(o.groups))
+	layers, model := make([]files.Layer, len(o.groups)), int64(0)
 	for i, g := range o.groups {
 		layers[i] = g.Layer
+		model += 4 * int64(g.Elements)
 	}
 	rule := grad.AdamW{}
 	if a, ok := r.cfg.Rule.(grad.AdamW); ok {
 		rule = a
 	}
-	cfg := files.Config{FS: r.cfg.FS, Optimizer: files.Optimizer{
+	cfg := files.Config{FS: r.cfg.FS, Beside: model + r.cfg.Beside, Optimizer: files.Optimizer{
 		Beta1: float32(rule.Beta1), Beta2: float32(rule.Beta2), Epsilon: float32(rule.Epsilon), Decay: float32(rule.Decay),
 	}}
 	if p := r.cfg.Paging; p != nil {
@@ -96,6 +97,9 @@ func (r *run) openState(ctx context.Context, o *offload, first files.Init) error
 			r.noteAnew()
 		}
 		if r.cfg.Overwrite {
+			if err := files.Fits(dir, layers, cfg); err != nil {
+				return err
+			}
 			if err := r.removeFolder(dir); err != nil {
 				return err
 			}

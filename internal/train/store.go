@@ -95,10 +95,18 @@ func (r *run) save(name string) error {
 		}
 		blobs[keeperName] = b.Bytes()
 	}
-	if err := r.log.sync(); err != nil {
-		return err
+	err = r.log.sync()
+	if err == nil {
+		err = WriteSnapshot(r.cfg.FS, r.path(name), string(note), as, blobs)
 	}
-	return WriteSnapshot(r.cfg.FS, r.path(name), string(note), as, blobs)
+	if err == nil {
+		return nil
+	}
+	kept := "no snapshot of it is kept"
+	if r.saved > 0 {
+		kept = fmt.Sprintf("the snapshot of step %d is kept, and --resume goes on there", r.saved)
+	}
+	return fmt.Errorf("%w at step %d, %s: %w", ErrUnsaved, r.place.Step, kept, err)
 }
 
 // saveStep writes a snapshot of the current step, then removes surplus ones.

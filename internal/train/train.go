@@ -60,8 +60,8 @@ type run struct {
 //
 // The result depends only on the configuration, the learner and the sources, bit
 // for bit, however often the run was killed and resumed. Errors match
-// [ErrConfig], [ErrTaken], [ErrResume], [ErrDiverged] or [ErrStopped], or are
-// those of files.
+// [ErrConfig], [ErrTaken], [ErrResume], [ErrDiverged], [ErrUnsaved] or [ErrStopped], or
+// are those of files.
 func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *Result, err error) {
 	r := &run{cfg: cfg.withDefaults(), learner: l, source: source, held: held}
 	if err := r.cfg.check(); err != nil {
@@ -197,7 +197,7 @@ func (r *run) fits() error {
 	for _, p := range r.params {
 		model += 4 * int64(len(p.Value))
 	}
-	return durable.Fits(r.cfg.FS, r.cfg.Dir, int64(r.cfg.Keep+1)*snapshot+model)
+	return durable.Fits(r.cfg.FS, r.cfg.Dir, int64(r.cfg.Keep+1)*snapshot+model+r.cfg.Beside)
 }
 
 // isTaken returns an error if the directory holds a run that is neither resumed

@@ -56,10 +56,11 @@ func Guard(full func(*Error)) (stop func()) {
 	go func() {
 		defer close(ended)
 		for looks := 0; ; {
-			e, left, limited := Process.exceeded()
+			relieved := relievers.Load() > 0
+			e, left, limited := Process.exceeded(!relieved)
 			if looks++; e == nil {
 				looks = 0
-			} else if relievers.Load() == 0 || looks > guardPatience {
+			} else if !relieved || looks > guardPatience {
 				full(e)
 				return
 			}
@@ -81,8 +82,9 @@ func Guard(full func(*Error)) (stop func()) {
 }
 
 // exceeded measures, and returns by what the group's limit will be exceeded, or
-// what is left of it.
-func (a *Account) exceeded() (e *Error, left int64, limited bool) {
+// what is left of it; spare says that some of that is for the kernel. Who gives memory
+// back goes on in the little that others leave: only its own growth is more than that.
+func (a *Account) exceeded(spare bool) (e *Error, left int64, limited bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before, first := a.watch.seen, a.watch.seen == 0
@@ -97,7 +99,11 @@ func (a *Account) exceeded() (e *Error, left int64, limited bool) {
 	if !first { // what grows goes on growing until the next look
 		pending += max(0, heap-before)
 	}
-	if left = m.GroupAvailable - pending - min(m.GroupLimit/guardShare, guardSpare+guardProcessor*int64(runtime.NumCPU())); left >= 0 {
+	left = m.GroupAvailable - pending
+	if spare {
+		left -= min(m.GroupLimit/guardShare, guardSpare+guardProcessor*int64(runtime.NumCPU()))
+	}
+	if left >= 0 {
 		return nil, left, true
 	}
 	return &Error{Program, m.Own + pending, m.GroupAvailable, m.GroupLimit}, 0, true

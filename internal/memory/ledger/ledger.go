@@ -115,8 +115,8 @@ func (a *Account) Limit() int64 {
 }
 
 // Promise lets n bytes be held whatever the limits of the account, and of those
-// that it is a part of, become: what a run that has begun cannot go on without.
-// More than that finds room or fails, as ever.
+// that it is a part of, become: what a run that has begun cannot go on without. The
+// program, which is there, is no part of them. More than that finds room or fails, as ever.
 func (a *Account) Promise(n int64) {
 	if a == nil {
 		return
@@ -194,7 +194,9 @@ func (a *Account) take(u Use, n int64, outside, promised bool) error {
 		}
 		a.look(n)
 	}
-	promised = promised || a.held+n <= a.least
+	if a.least > 0 && !promised {
+		promised = u == Program || a.held-a.of[Program]+n <= a.least
+	}
 	if free := max(0, a.limit-a.held); n > free && !promised {
 		return &Error{u, n, free, a.limit}
 	}

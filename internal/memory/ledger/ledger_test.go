@@ -102,6 +102,10 @@ func TestPromise(t *testing.T) {
 	if _, err := a.Reserve(Cache, 201); !errors.Is(err, ErrFull) {
 		t.Errorf("more than was promised: %v", err)
 	}
+	program, err := a.Reserve(Program, 400)
+	if err != nil {
+		t.Error(err)
+	}
 	more, err := a.Reserve(Cache, 150)
 	if err != nil {
 		t.Error(err)
@@ -109,9 +113,10 @@ func TestPromise(t *testing.T) {
 	if err := r.Resize(150); err != nil {
 		t.Error(err)
 	}
-	if a.Over() != 250 || whole.Over() != 250 {
+	if a.Over() != 650 || whole.Over() != 650 {
 		t.Errorf("over by %d and %d", a.Over(), whole.Over())
 	}
+	program.Release()
 	more.Release()
 	r.Release()
 	if whole.Held() != 0 {

@@ -100,21 +100,26 @@ func TestProcessHeap(t *testing.T) {
 func TestExceeded(t *testing.T) {
 	m := &cpu.Memory{Limit: 512 * mib, Own: 1 << 40, Free: 8000 * mib}
 	a := process(t, m)
-	if e, _, limited := a.exceeded(); e != nil || limited {
+	if e, _, limited := a.exceeded(true); e != nil || limited {
 		t.Errorf("no group: %v, %t", e, limited)
 	}
 	m.GroupLimit, m.GroupAvailable = 512*mib, 100*mib
-	if e, _, limited := a.exceeded(); e != nil || !limited {
+	if e, _, limited := a.exceeded(true); e != nil || !limited {
 		t.Errorf("100 MiB left: %v, %t", e, limited)
 	}
 	m.GroupAvailable = 2 * mib
-	if e, _, _ := a.exceeded(); e == nil || e.Free != 2*mib || e.Limit != 512*mib {
+	if e, _, _ := a.exceeded(true); e == nil || e.Free != 2*mib || e.Limit != 512*mib {
 		t.Errorf("2 MiB left: %v", e)
+	}
+	if e, left, _ := a.exceeded(false); e != nil || left != 2*mib {
+		t.Errorf("2 MiB left, and all of them may be used: %v, %d", e, left)
 	}
 	m.GroupAvailable, m.Own = 40*mib, 1 // all of this program's memory is still to be touched
 	b := make([]byte, 64*mib)
-	if e, _, _ := a.exceeded(); e == nil || e.Needed < 64*mib {
-		t.Errorf("64 MiB not touched: %v", e)
+	for _, spare := range []bool{true, false} {
+		if e, _, _ := a.exceeded(spare); e == nil || e.Needed < 64*mib {
+			t.Errorf("64 MiB not touched: %v", e)
+		}
 	}
 	_ = b[0]
 }

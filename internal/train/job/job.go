@@ -152,11 +152,19 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	cfg.Ready = func() error { return errors.Join(write(out, small), say(out, b.Line())) }
+	if a, ok := m.(adapter); ok {
+		if cfg.Beside, err = a.MergedBytes(); err != nil {
+			return nil, err
+		}
+	}
 	if b.Paging != nil {
 		cfg.Paging, cfg.Offload = b.Paging, false
 		cfg.BF16 = cfg.BF16 || r.Optimizer.Offload
 	}
 	res, err := train.Run(ctx, cfg, m, set.Train(), heldout(set))
+	if errors.Is(err, train.ErrUnsaved) {
+		return nil, rescue(m, small, err)
+	}
 	if res == nil {
 		return nil, err
 	}
@@ -202,6 +210,20 @@ func say(dir, line string) error {
 type adapter interface {
 	Base() string
 	Merged(dir string) string
+	MergedBytes() (int64, error)
+}
+
+// rescue writes the model of a run that cannot be saved to the system's folder for
+// temporary files, so that it is not lost with a disk that is full.
+func rescue(m fit.Model, small files, cause error) error {
+	dir, err := os.MkdirTemp("", "atenia-trained-") // it stays
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	if err := errors.Join(write(dir, small), m.Export(nil, dir)); err != nil {
+		return errors.Join(cause, err, os.RemoveAll(dir))
+	}
+	return fmt.Errorf("%w; the model of this step is in %s: move it", cause, dir)
 }
 
 // finish writes the results of a completed run.

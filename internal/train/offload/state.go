@@ -36,6 +36,7 @@ type Config struct {
 	// to files.
 	SumBytes int64
 	FS       durable.FS // nil is the operating system's
+	Beside   int64      // bytes that the disk must hold, too, when a state is created
 	Note     string     // of a state that is created, see [Update]; an open one keeps its own
 }
 
@@ -99,6 +100,16 @@ func New(layers []Layer, cfg Config, init Init) (*State, error) {
 	return s, nil
 }
 
+// Fits returns an error that matches [durable.ErrSpace] if the disk of a directory cannot
+// hold a state and what is beside it.
+func Fits(dir string, layers []Layer, cfg Config) error {
+	need := cfg.Beside
+	for i := range layers { // of two versions, each step writes one
+		need += 2 * int64(layers[i].Elements) * (stateBytes + paramBytes)
+	}
+	return durable.Fits(cfg.FS, dir, need)
+}
+
 // Create creates a state in the files of a directory that does not have one. If
 // it is killed, or ctx ends, there is no state, and Create can be called again.
 func Create(ctx context.Context, dir string, layers []Layer, cfg Config, init Init) (*State, error) {
@@ -115,11 +126,7 @@ func Create(ctx context.Context, dir string, layers []Layer, cfg Config, init In
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	need := int64(0)
-	for i := range layers { // of two versions, each step writes one
-		need += 2 * int64(layers[i].Elements) * (stateBytes + paramBytes)
-	}
-	if err := durable.Fits(s.cfg.FS, dir, need); err != nil {
+	if err := Fits(dir, layers, s.cfg); err != nil {
 		return nil, err
 	}
 	j := s.journal.Load()

@@ -47,6 +47,22 @@ func (m *Adapted) Merged(dir string) string {
 	return filepath.Join(dir, mergedFolder)
 }
 
+// MergedBytes returns what the tensors of the merged model take on a disk, 0 if it is not
+// written.
+func (m *Adapted) MergedBytes() (n int64, err error) {
+	if !m.merge {
+		return 0, nil
+	}
+	d, err := file.Open(m.Base())
+	if err != nil {
+		return 0, err
+	}
+	for i := range d.Tensors {
+		n += int64(len(d.Tensors[i].View.Data))
+	}
+	return n, d.Close()
+}
+
 // Export writes the adapter and, if that was asked for, the merged model.
 func (m *Adapted) Export(fsys durable.FS, dir string) (err error) {
 	if err := m.adapter.Write(fsys, dir); err != nil || !m.merge {
