@@ -118,7 +118,11 @@ func (a *runTraining) run(ctx context.Context, path string, changed func(string)
 	if err := a.setBudget(r); err != nil {
 		return err
 	}
-	return a.train(ctx, r, fmt.Sprintf("atenia train %s --resume", path))
+	again := fmt.Sprintf("atenia train %s --resume", path)
+	if a.out != "" {
+		again += " --out " + a.out
+	}
+	return a.train(ctx, r, again)
 }
 
 // train trains and prints. again is the command that resumes the run.

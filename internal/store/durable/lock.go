@@ -65,7 +65,10 @@ const (
 
 func take(path string, m mode) (release func() error, err error) {
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		f, err := openLock(path)
+		if errors.Is(err, fs.ErrExist) {
+			continue // somebody made it, or it was a link
+		}
 		if err != nil {
 			return nil, fmt.Errorf("lock: %w", err)
 		}
@@ -82,4 +85,22 @@ func take(path string, m mode) (release func() error, err error) {
 			return nil, fmt.Errorf("lock: %w", err)
 		} // whoever had it removed it
 	}
+}
+
+// openLock opens a file of locks, or makes it. What a link without an end points to is not
+// made: the link gives way.
+func openLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		if st, e := os.Lstat(path); e == nil && st.Mode().Type() == fs.ModeSymlink {
+			if e := os.Remove(path); e != nil {
+				return nil, e
+			}
+		}
+	}
+	return f, err
 }

@@ -1,6 +1,7 @@
 package durable_test
 
 import (
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -38,5 +39,28 @@ func TestLock(t *testing.T) {
 	}
 	if _, err := durable.Lock(filepath.Join(path, "below a file")); err == nil {
 		t.Error("locked a file that cannot be made")
+	}
+}
+
+// TestLockOfLink: a link that points nowhere gives way to a file of locks; what it points to
+// is not made.
+func TestLockOfLink(t *testing.T) {
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "lock"), filepath.Join(dir, "other")
+	if err := os.Symlink("other", path); err != nil {
+		t.Skip(err)
+	}
+	release, err := durable.Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := release(); err != nil {
+		t.Error(err)
+	}
+	if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() {
+		t.Error(st, err)
+	}
+	if _, err := os.Stat(other); err == nil {
+		t.Error("the file was made that the link points to")
 	}
 }
