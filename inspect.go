@@ -194,7 +194,7 @@ func quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeR
 	if err := engine.AskedZeros(d, o.GPTQZeros); err != nil {
 		return QuantizeReport{}, errors.Join(publish(err), d.Close())
 	}
-	unmerge, err := lora.Load(d, o.Adapter)
+	notes, unmerge, err := lora.Load(d, o.Adapter)
 	if err != nil {
 		return QuantizeReport{}, errors.Join(err, d.Close())
 	}
@@ -212,7 +212,7 @@ func quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeR
 	}
 	q := QuantizeReport{
 		Arch: r.Arch, Mix: Mix(r.Mix), Tensors: r.Tensors, Copied: r.Copied,
-		SourceBytes: r.SourceBytes, TensorBytes: r.TensorBytes, FileBytes: r.FileBytes, Warnings: r.Warnings,
+		SourceBytes: r.SourceBytes, TensorBytes: r.TensorBytes, FileBytes: r.FileBytes, Warnings: append(notes, r.Warnings...),
 	}
 	if line := d.UntoldZeros(); line != "" {
 		q.Warnings = append(q.Warnings, line)

@@ -90,18 +90,20 @@ func open(ctx context.Context, path string, c *Config) (*Model, error) {
 		return nil, errors.Join(err, observer.Close())
 	}
 	m := &Model{files: files, observer: observer, accounts: cfg.Observe.Account, opened: cfg}
-	if m.unmerge, err = lora.Load(files, cfg.Adapter); err != nil {
+	notes, unmerge, err := lora.Load(files, cfg.Adapter)
+	if err != nil {
 		return nil, errors.Join(err, observer.Close(), files.Close())
 	}
-	if err := m.load(ctx, &cfg); err != nil {
+	m.unmerge = unmerge
+	if err := m.load(ctx, &cfg, notes); err != nil {
 		return nil, errors.Join(engine.Named(path, err), observer.Close(), files.Close(), m.unmerge())
 	}
 	return m, nil
 }
 
-func (m *Model) load(ctx context.Context, c *Config) error {
+func (m *Model) load(ctx context.Context, c *Config, notes []string) error {
 	e := c.engine()
-	e.Observer = m.observer
+	e.Observer, e.Notes = m.observer, notes
 	defer engine.LimitHeap(e.Budget.RAM)()
 	p, err := engine.Compile(m.files, e)
 	if err != nil {

@@ -63,6 +63,9 @@ func (p *Plan) readAdapter(f *AdapterFile) (*lora.Bound, error) {
 	if err != nil {
 		return nil, fmt.Errorf("adapter %q: %w", f.Name, err)
 	}
+	if a.Edited != "" {
+		p.note("the configuration of adapter %q was edited: %s", f.Name, a.Edited)
+	}
 	b, err := a.Bind(p.Model, f.Name)
 	if err != nil {
 		return nil, fmt.Errorf("adapter %q: %s: %w", f.Name, f.Path, err)

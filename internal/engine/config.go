@@ -27,6 +27,7 @@ type Config struct {
 	Draft       string            // path of a model that drafts; "" = none
 	Early       bool              // the first layers draft
 	EarlyLayers int               // how many; 0 = a quarter
+	Notes       []string          // what the user is told of the files, first
 	CacheDir    string            // folder for keys and values that left memory; "" = none
 	CacheDisk   int64             // of its files, bytes
 	Compile     compile.Options

@@ -95,6 +95,9 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 	}
 	path := Display(PathOf(d))
 	p := &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}
+	for _, line := range c.Notes {
+		p.note("%s", line)
+	}
 	if err := p.readZeros(d); err != nil {
 		return nil, err
 	}

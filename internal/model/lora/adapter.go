@@ -1,8 +1,10 @@
 package lora
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -13,10 +15,12 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"atenia/internal/model/file"
 	"atenia/internal/model/quant"
+	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 	"atenia/tensor"
 )
@@ -58,7 +62,10 @@ const (
 type Adapter struct {
 	Config
 	Pairs []Pair
-	gguf  bool // modules are named as in GGUF files
+	// Edited says which keys of the configuration are not as they were when the numbers
+	// were written, with both values; "" = none.
+	Edited string
+	gguf   bool // modules are named as in GGUF files
 }
 
 // New creates an adapter for the matrices of a model, [out, in], that the
@@ -103,13 +110,36 @@ func New(c Config, matrices map[string]tensor.Shape, seed uint64) (*Adapter, err
 	return a, nil
 }
 
-// checksum is the metadata key in the tensors' file that ties it to its
-// configuration, because the two files cannot be replaced atomically.
-const checksum = "adapter_config_sha256"
+// written is the metadata key of the tensors' file with the configuration that they were
+// written with: the two files cannot be replaced atomically, and people edit one of them.
+// Earlier versions wrote its checksum alone, as checksum.
+const (
+	written  = "adapter_config"
+	checksum = "adapter_config_sha256"
+)
 
-func sum(config []byte) string {
+// edited returns what of a configuration differs from what the tensors' file says.
+func edited(d *file.Description, config []byte) string {
+	if text, ok, err := d.Meta.String(written); err == nil && ok {
+		return spelling.Changes(settings([]byte(text)), settings(config))
+	}
 	h := sha256.Sum256(config)
-	return hex.EncodeToString(h[:])
+	if sum, ok, err := d.Meta.String(checksum); err == nil && ok && sum != hex.EncodeToString(h[:]) {
+		return "it is not as it was written"
+	}
+	return ""
+}
+
+// settings returns the values of a configuration, each as JSON without white space.
+func settings(config []byte) map[string]string {
+	var all map[string]any
+	_ = json.Unmarshal(config, &all) // one that is no object was refused
+	out := map[string]string{}
+	for key, v := range all {
+		b, _ := json.Marshal(v)
+		out[spelling.Clip(strconv.Quote(key), 40)] = spelling.Clip(string(b), 40)
+	}
+	return out
 }
 
 // Write writes the adapter's files to a directory, which it creates if needed. A
@@ -130,15 +160,38 @@ func (a *Adapter) Write(fsys durable.FS, dir string) error {
 			file.SourceOf(p.AName(), tensor.FromF32(tensor.Shape{p.Rank, p.In}, p.A)),
 			file.SourceOf(p.BName(), tensor.FromF32(tensor.Shape{p.Out, p.Rank}, p.B)))
 	}
-	notes := map[string]string{"format": "pt", checksum: sum(config)}
-	err = durable.ReplaceIn(fsys, filepath.Join(dir, TensorsFile), func(w io.Writer) error { return file.EncodeSafetensors(w, notes, tensors) })
-	if err != nil {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, config); err != nil {
 		return err
 	}
-	return durable.ReplaceIn(fsys, filepath.Join(dir, ConfigFile), func(w io.Writer) error {
-		_, err := w.Write(config)
+	notes := map[string]string{"format": "pt", written: compact.String()}
+	// New numbers beside the configuration of others would be read with its scale.
+	path := filepath.Join(dir, ConfigFile)
+	set := func(config []byte) error {
+		return durable.ReplaceIn(fsys, path, func(w io.Writer) error {
+			_, err := w.Write(config)
+			return err
+		})
+	}
+	var was []byte
+	if st, err := fsys.Stat(path); err == nil && st.Mode().IsRegular() && st.Size() <= most {
+		if was, err = fsys.ReadFile(path); err != nil {
+			return err
+		}
+	}
+	if was != nil && !bytes.Equal(was, config) {
+		if err := fsys.Remove(path); err != nil {
+			return err
+		}
+	}
+	err = durable.ReplaceIn(fsys, filepath.Join(dir, TensorsFile), func(w io.Writer) error { return file.EncodeSafetensors(w, notes, tensors) })
+	if err != nil {
+		if was != nil && !bytes.Equal(was, config) {
+			err = errors.Join(err, set(was))
+		}
 		return err
-	})
+	}
+	return set(config)
 }
 
 // most is the maximum size of a configuration file.
@@ -171,13 +224,11 @@ func Open(dir string) (*Adapter, error) {
 		return nil, err
 	}
 	defer d.Close()
-	if want, ok, err := d.Meta.String(checksum); err == nil && ok && want != sum(config) {
-		return nil, fmt.Errorf("%s: %w: its two files belong to different adapters", dir, ErrFormat)
-	}
 	a, err := assemble(config, d.Tensors)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
+	a.Edited = edited(d, config)
 	return a, nil
 }
 

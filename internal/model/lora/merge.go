@@ -137,22 +137,25 @@ func (a *Adapter) Overlay(d *file.Description, path string) error {
 // Load opens the adapter in a directory and overlays it on an opened model. The
 // merged matrices are in a temporary file; call remove after closing the
 // description. If dir is empty, Load does nothing.
-func Load(d *file.Description, dir string) (remove func() error, err error) {
+func Load(d *file.Description, dir string) (notes []string, remove func() error, err error) {
 	if dir == "" {
-		return func() error { return nil }, nil
+		return nil, func() error { return nil }, nil
 	}
 	a, err := Open(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if a.Edited != "" {
+		notes = []string{fmt.Sprintf("the configuration of adapter %s was edited: %s", dir, a.Edited)}
 	}
 	tmp, remove, err := durable.TempDir("", "atenia-merged-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := a.Overlay(d, filepath.Join(tmp, "merged.safetensors")); err != nil {
-		return nil, errors.Join(fmt.Errorf("adapter %s: %w", dir, err), remove())
+		return nil, nil, errors.Join(fmt.Errorf("adapter %s: %w", dir, err), remove())
 	}
-	return remove, nil
+	return notes, remove, nil
 }
 
 // Merge writes the merged model as a Hugging Face folder with the other files of
