@@ -223,7 +223,7 @@ type File struct {
 
 // Open opens a WAV or FLAC file, detected by content. Close it when done.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 
 	"atenia/flow"
 	"atenia/flow/node"
+	"atenia/internal/store/durable"
 )
 
 // Bounds of what is read of a file.
@@ -69,7 +69,7 @@ type Division struct {
 
 // Read reads a file by its path.
 func Read(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

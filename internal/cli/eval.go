@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )
@@ -129,7 +129,7 @@ func (e *evaluation) read() error {
 		}
 	}
 	if e.choices != "" {
-		f, err := os.Open(e.choices)
+		f, err := durable.Open(e.choices)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/quila"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )
@@ -235,7 +236,7 @@ func (a *app) show(c *cobra.Command, m *atenia.Model, files, videos []string, pr
 // readImage reads a file of at most 256 MiB.
 func readImage(name string) ([]byte, error) {
 	const most = 256 << 20
-	f, err := os.Open(name)
+	f, err := durable.Open(name)
 	if err != nil {
 		return nil, err
 	}

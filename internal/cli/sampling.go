@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/pflag"
 )
@@ -132,7 +132,7 @@ func (s *samplingFlags) follow(schema, grammar string) error {
 	}
 	const most = 1<<20 + 1 // the library refuses more than 1 MiB
 	read := func(name string) ([]byte, error) {
-		f, err := os.Open(name)
+		f, err := durable.Open(name)
 		if err != nil {
 			return nil, err
 		}

@@ -3,14 +3,16 @@ package cli
 // Files of serve: settings in TOML, keys.
 
 import (
+	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
+
 	"github.com/spf13/pflag"
 )
 
@@ -52,12 +54,13 @@ func readServeFile(path string, f *pflag.FlagSet) (models []string, err error) {
 }
 
 func readFew(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return command.ReadMost(f, mostSettings)
+	b, err := command.ReadMost(f, mostSettings)
+	return bytes.TrimPrefix(b, []byte("\ufeff")), err
 }
 
 // setFlags reads settings: keys are flags, except for "models".

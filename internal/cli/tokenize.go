@@ -3,11 +3,11 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )
@@ -85,7 +85,7 @@ func (a *app) readStrings(file string) ([]string, error) {
 	r, name := a.in, "standard input"
 	if file != "-" {
 		name = file
-		f, err := os.Open(file)
+		f, err := durable.Open(file)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -235,7 +236,7 @@ func LoadFile(path string) (*token.Tokenizer, error) {
 	}
 	var t *token.Tokenizer
 	if filepath.Ext(path) == ".json" {
-		t, err = token.Load(data)
+		t, err = token.Load(bytes.TrimPrefix(data, []byte("\ufeff")))
 	} else {
 		name := filepath.Base(path)
 		files := map[string][]byte{name: data}

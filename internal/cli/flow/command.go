@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )
@@ -65,7 +65,7 @@ func (s *source) parse(path string) (*graph.Plan, error) {
 	if s.rate < 0 {
 		return nil, command.Usagef("--rate %g: want a positive number", s.rate)
 	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (s *source) parse(path string) (*graph.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	p, err := read(text)
+	p, err := read(bytes.TrimPrefix(text, []byte("\ufeff")))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -3,9 +3,9 @@ package quila
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"atenia/internal/cli/command"
+	"atenia/internal/store/durable"
 	"atenia/quila"
 
 	"github.com/spf13/cobra"
@@ -65,7 +65,7 @@ func printEval(w io.Writer, e *quila.Evaluated) error {
 
 // readText reads a text file.
 func readText(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,14 @@
 package quila
 
 import (
+	"bytes"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"atenia/internal/cli/command"
+	"atenia/internal/store/durable"
 	"atenia/quila"
 	"atenia/quila/config"
 
@@ -41,7 +42,7 @@ func (s *source) read(c *cobra.Command) (config.Config, error) {
 	if c.Flags().Changed("profile") {
 		return config.Config{}, command.Usagef("--profile and --config: the file names its profile, give one of them")
 	}
-	f, err := os.Open(s.file)
+	f, err := durable.Open(s.file)
 	if err != nil {
 		return config.Config{}, err
 	}
@@ -50,7 +51,7 @@ func (s *source) read(c *cobra.Command) (config.Config, error) {
 	if err != nil {
 		return config.Config{}, fmt.Errorf("%s: %w", s.file, err)
 	}
-	p, err := config.Parse(text)
+	p, err := config.Parse(bytes.TrimPrefix(text, []byte("\ufeff")))
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", s.file, err)
 	}

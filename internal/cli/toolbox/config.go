@@ -1,6 +1,7 @@
 package toolbox
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ func ReadConfig(path string) (map[string]Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, err := parse(b)
+	servers, err := parse(bytes.TrimPrefix(b, []byte("\ufeff")))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -108,8 +109,8 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 			return err
 		}
 		return d.finish()
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
+	case !errors.Is(err, fs.ErrNotExist) || durable.Missing(filepath.Join(dir, singleName)) != nil:
+		return wrongKind(filepath.Join(dir, singleName), err)
 	}
 	switch err := d.addIndexed(dir, o); {
 	case !errors.Is(err, errNoIndex):
@@ -144,7 +145,7 @@ func statSmall(dir, name string) (int64, error) {
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, wrongKind(path, err)
 	case !st.Mode().IsRegular():
 		return 0, wrongKind(path, &durable.KindError{Path: path, Mode: st.Mode()})
 	case st.Size() > mostOf(name):
@@ -175,14 +176,21 @@ func readSmall(dir, name string) ([]byte, error) {
 	if err != nil {
 		return nil, wrongKind(path, err)
 	}
+	if e := filepath.Ext(name); e == ".json" || e == ".jinja" {
+		b = bytes.TrimPrefix(b, []byte("\ufeff"))
+	}
 	if strings.HasSuffix(name, ".json") && name != "tokenizer.json" && name != "vocab.json" {
 		return b, checkJSON(path, b)
 	}
 	return b, nil
 }
 
-// wrongKind says of a file that is no regular one, or too large, what is expected.
+// wrongKind says of a file that is no regular one, or too large, what is expected, and of
+// one that is missing whether a link is there.
 func wrongKind(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return cmp.Or(durable.Missing(path), err)
+	}
 	if e, ok := errors.AsType[*durable.KindError](err); ok {
 		return &FormatError{File: path, Want: "a regular file", Got: e.Mode.Type().String()}
 	}
@@ -298,7 +306,7 @@ func (d *Description) addIndexed(dir string, o options) error {
 			i, ok := findWeight(weights, t.Name)
 			return !ok || weights[i].file == file
 		})
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || o.headerOnly && durable.Missing(full) != nil {
 			if absent[file] = true; o.headerOnly {
 				continue
 			}

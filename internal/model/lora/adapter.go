@@ -216,6 +216,7 @@ func Open(dir string) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
+	config = bytes.TrimPrefix(config, []byte("\ufeff"))
 	if len(config) > most {
 		return nil, fmt.Errorf("%s: %w: more than %d bytes", f.Name(), ErrFormat, most)
 	}

@@ -39,7 +39,7 @@ func (e *SizeError) Error() string {
 }
 
 // OpenRegular opens a regular file for reading. It never waits for another program: errors
-// are a [*KindError] or those of [os.Open].
+// are a [*KindError], a [*ForeignError] or those of [os.Open].
 func OpenRegular(path string) (*os.File, error) {
 	// A device is not opened at all, because that can do something.
 	st, err := os.Stat(path)
@@ -55,6 +55,9 @@ func OpenRegular(path string) (*os.File, error) {
 	}
 	if st, err = f.Stat(); err == nil && !st.Mode().IsRegular() { // it was replaced meanwhile
 		err = &KindError{path, st.Mode()}
+	}
+	if err == nil {
+		err = foreign(path, f)
 	}
 	if err != nil {
 		f.Close()

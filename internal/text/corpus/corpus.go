@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 	"bufio"
 	"bytes"
 	"context"
@@ -10,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -70,7 +70,7 @@ func Read(ctx context.Context, files []string) iter.Seq2[Document, error] {
 
 // readFile reads one file and reports whether to continue.
 func readFile(ctx context.Context, name string, yield func(Document, error) bool) bool {
-	f, err := os.Open(name)
+	f, err := durable.Open(name)
 	if err != nil {
 		yield(Document{}, err)
 		return false

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"atenia/internal/cli/command"
+	"atenia/internal/golden"
+)
+
+// TestForeignFiles: what a download left in the place of a file is told by its name,
+// whichever file of whichever reader it is.
+func TestForeignFiles(t *testing.T) {
+	const (
+		pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+		page    = "\n<!doctype HTML>\n<html><head><title>Sign in</title></head></html>"
+	)
+	from := filepath.Join(golden.Family(t, "parity"), "llama3")
+	// A model is a folder with another file of that name; "" is one that is linked to nowhere.
+	model := func(name, content string) string {
+		t.Helper()
+		dir := t.TempDir()
+		for _, n := range []string{"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"} {
+			b, err := os.ReadFile(filepath.Join(from, n))
+			if n == name && content == "" {
+				err = os.Symlink("../blobs/absent", filepath.Join(dir, n))
+			} else if err == nil {
+				if n == name {
+					b = []byte(strings.Replace(content, "CONTENT", string(b), 1))
+				}
+				err = os.WriteFile(filepath.Join(dir, n), b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	single := func(name, content string) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	config := prepare(t)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(config), "text.txt"), []byte(pointer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const lfs, html, link = "a Git LFS pointer in the place of a file of 12345 bytes", "an HTML page", "a link to ../blobs/absent, which is not there"
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{lfs, []string{"run", model("model.safetensors", pointer), "a"}},
+		{lfs, []string{"run", model("tokenizer.json", pointer), "a"}},
+		{lfs, []string{"plan", model("config.json", pointer)}},
+		{lfs, []string{"run", single("m.gguf", pointer), "a"}},
+		{lfs, []string{"inspect", single("m.sxlm", pointer)}},
+		{lfs, []string{"train", config, "--out", filepath.Join(t.TempDir(), "out")}},
+		{lfs, []string{"tokenize", "--file", single("t.txt", pointer)}},
+		{html, []string{"run", model("model.safetensors", page), "a"}},
+		{html, []string{"run", model("tokenizer.json", page), "a"}},
+		{html, []string{"run", single("m.GGUF", page), "a"}},
+		{html, []string{"flow", "run", single("p.json", page)}},
+		{link, []string{"run", model("model.safetensors", ""), "a"}},
+		{link, []string{"run", model("tokenizer.json", ""), "a"}},
+		{"", []string{"run", model("config.json", "\ufeffCONTENT"), "a", "-n", "1"}},
+		{"", []string{"run", model("tokenizer.json", "\ufeffCONTENT"), "a", "-n", "1"}},
+	} {
+		var out, errw bytes.Buffer
+		code := Main(c.args, strings.NewReader(""), &out, &errw)
+		if (code == command.OK) != (c.want == "") || !strings.Contains(errw.String(), c.want) {
+			t.Errorf("%v: exit %d, %s, want %q", c.args, code, &errw, c.want)
+		}
+	}
+}
