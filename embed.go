@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"atenia/internal/engine"
+	"atenia/internal/spelling"
 )
 
 // ErrNotEncoder is matched by the errors of [Model.Embed], [Model.EmbedTokens] and
@@ -104,6 +105,7 @@ func (m *Model) EmbedTokens(ctx context.Context, texts []string, o EmbedOptions)
 
 func (m *Model) embed(ctx context.Context, texts []string, o EmbedOptions, tokens bool) ([][][]float32, error) {
 	e, ok := m.Encoding()
+	o.Pooling = spelling.Quotable(o.Pooling) // one that is so long is none, which its error says
 	if !ok && o.Pooling != "" {
 		v, err := m.vectors.open(ctx, m, o.Pooling)
 		if err != nil {
@@ -193,7 +195,7 @@ func (e *Encoding) prefix(name string) (string, error) {
 	}
 	text, ok := e.Prompts[name]
 	if !ok && name != "" {
-		return "", &ConfigError{"Prompt", name, "one of the model's prompts: " + strings.Join(slices.Sorted(maps.Keys(e.Prompts)), ", ")}
+		return "", &ConfigError{"Prompt", spelling.Quotable(name), "one of the model's prompts: " + strings.Join(slices.Sorted(maps.Keys(e.Prompts)), ", ")}
 	}
 	return text, nil
 }

@@ -1,12 +1,26 @@
 package serve
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"atenia/internal/await"
 )
+
+// calling returns a body with a call that has arguments.
+func calling(arguments string) string {
+	return `{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":` + quoted(arguments) + `}}]}]}`
+}
+
+func quoted(s string) string {
+	b, _ := json.Marshal(s) // of a text
+	return string(b)
+}
 
 // TestBodiesThatCost: a body of a few megabytes does not cost hundreds of them, in any
 // dialect. It is refused, with the field that is to blame, before it is decoded.
@@ -31,6 +45,14 @@ func TestBodiesThatCost(t *testing.T) {
 		{"/api/embed", list(`{"model":"default","input":`, `"a"`, `}`), "input has at most 2048 elements"},
 		{"/tokenize", `{"content":"` + strings.Repeat("a", size) + `"}`, "the most is 1048576"},
 		{"/v1/completions", `{"prompt":"` + strings.Repeat("word ", size/5) + `"}`, "maximum context length"},
+		{"/v1/chat/completions", calling(`{"a":[` + strings.Repeat("1,", size/2) + `1]}`), "a has at most 4096 elements, here are more (byte 8198 of the arguments at byte 140 of the body)"},
+		{"/v1/chat/completions", calling(`{"input":[` + strings.Repeat("1,", size/2) + `1]}`), "elements, here are more (byte 4106"}, // no tokens there
+		{"/v1/chat/completions", calling(`{"a":[` + strings.Repeat(strings.TrimSuffix("["+strings.Repeat("[],", 4000), ",")+"],", size/12000) + `1]}`), "more than 262144 values, at byte"},
+		{"/v1/responses", `{"input":[{"type":"function_call","call_id":"c","name":"f","ARGU\u006dENTS":` + quoted(`{"a":`+strings.Repeat("[", size/2)) + `}]}`, "nested more than 64 deep at byte 65 of the arguments at byte 76"},
+		{"/v1/chat/completions", calling(`{"a":` + strings.Repeat("1", size) + `}`), "number of 2097152 digits, at most 4300"},
+		{"/v1/chat/completions", `{` + hello + `,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","x":` + strings.Repeat("1", size) + `}}}]}`, "number of 2097152 digits, at most 4300"},
+		{"/v1/completions", `{"prompt":"a","stop":` + quoted(strings.Repeat("a", size)) + `}`, "stop has a text of 2097152 bytes, the most is 4096"},
+		{"/api/generate", `{"model":"default","prompt":"a","options":{"stop":[` + quoted(strings.Repeat("a", size)) + `]}}`, "stop has a text of 2097152 bytes, the most is 4096"},
 	} {
 		var status int
 		var text string
@@ -43,4 +65,63 @@ func TestBodiesThatCost(t *testing.T) {
 			t.Errorf("%s: %s of 2 MiB cost %d times as much", c.path, fmt.Sprintf("%.40s", c.body), n)
 		}
 	}
+}
+
+// TestQuotes: what a client calls things is in no message and in no line of the log as a
+// whole: a client without a key would fill the disk.
+func TestQuotes(t *testing.T) {
+	var mu sync.Mutex
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return log.Write(b)
+	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	_, web := newServer(t, Config{Logger: logger, SlotSavePath: t.TempDir()})
+	name := quoted(strings.Repeat("n", 1<<20))
+	for _, c := range []struct{ path, body string }{
+		{"/api/show", `{"model":` + name + `}`},
+		{"/v1/chat/completions", `{"model":` + name + `,` + hello + `}`},
+		{"/v1/chat/completions", `{"messages":[{"role":` + name + `,"content":"a"}]}`},
+		{"/v1/chat/completions", `{` + hello + `,"chat_template_kwargs":` + strings.Repeat("1", 1<<20) + `}`},
+		{"/v1/chat/completions", `{` + hello + `,"chat_template_kwargs":{"a":` + strings.Repeat("1", 1<<20) + `}}`},
+		{"/v1/chat/completions", `{` + hello + `,"tool_choice":` + name + `}`},
+		{"/v1/chat/completions", `{` + hello + `,"max_tokens":1,` + name + `:1,"n":"a"}`},
+		{"/v1/chat/completions", `{` + name + `:[` + strings.Repeat("{},", 5000) + `{}]}`},
+		{"/v1/completions", `{"prompt":"a","lora":` + name + `}`},
+		{"/v1/completions", `{"prompt":"a","logit_bias":{` + name + `:1}}`},
+		{"/v1/embeddings", `{"input":"a","encoding_format":` + name + `}`},
+		{"/v1/embeddings", `{"input":"a","pooling":` + name + `}`},
+		{"/v1/embeddings", `{"input":"a","prompt":` + name + `}`},
+		{"/v1/messages", `{"model":"default","max_tokens":1,"messages":[{"role":` + name + `,"content":"a"}]}`},
+		{"/v1/responses", `{"input":[{"type":` + name + `}]}`},
+		{"/slots/1?action=save", `{"filename":` + name + `}`},
+	} {
+		mu.Lock()
+		log.Reset()
+		mu.Unlock()
+		status, text := post(t, web.URL+c.path, c.body)
+		mu.Lock()
+		lines := log.String()
+		mu.Unlock()
+		for where, s := range map[string]string{"the answer": text, "the log": lines} {
+			if most := longestRun(s); most > 40 || len(s) > 2000 {
+				t.Errorf("%s %.90s: %d, %s has %d bytes and quotes %d: %.200s", c.path, c.body, status, where, len(s), most, s)
+			}
+		}
+		if status < 400 || status >= 500 {
+			t.Errorf("%s %.90s: %d %.200s", c.path, c.body, status, text)
+		}
+	}
+}
+
+// longestRun returns how often a byte follows itself at the most.
+func longestRun(s string) (most int) {
+	for i, n := 1, 1; i < len(s); i++ {
+		if n++; s[i] != s[i-1] {
+			n = 1
+		}
+		most = max(most, n)
+	}
+	return most
 }
