@@ -51,6 +51,9 @@ func TestBodiesThatCost(t *testing.T) {
 		{"/v1/responses", `{"input":[{"type":"function_call","call_id":"c","name":"f","ARGU\u006dENTS":` + quoted(`{"a":`+strings.Repeat("[", size/2)) + `}]}`, "nested more than 64 deep at byte 65 of the arguments at byte 76"},
 		{"/v1/chat/completions", calling(`{"a":` + strings.Repeat("1", size) + `}`), "number of 2097152 digits, at most 4300"},
 		{"/v1/chat/completions", `{` + hello + `,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","x":` + strings.Repeat("1", size) + `}}}]}`, "number of 2097152 digits, at most 4300"},
+		{"/v1/embeddings", `{"input":` + quoted(strings.Repeat("a", size)) + `}`, "the model reads 512: divide it, or allow"},
+		{"/v1/embeddings", `{"input":` + quoted(strings.Repeat("a ", size/2)) + `}`, "text 0 has at least"},
+		{"/api/embed", `{"model":"default","input":` + quoted(strings.Repeat("a", size)) + `}`, "no spaces or lines where it could be cut"},
 		{"/v1/completions", `{"prompt":"a","stop":` + quoted(strings.Repeat("a", size)) + `}`, "stop has a text of 2097152 bytes, the most is 4096"},
 		{"/api/generate", `{"model":"default","prompt":"a","options":{"stop":[` + quoted(strings.Repeat("a", size)) + `]}}`, "stop has a text of 2097152 bytes, the most is 4096"},
 	} {
@@ -64,6 +67,31 @@ func TestBodiesThatCost(t *testing.T) {
 		if n := cost / size; n > 32 {
 			t.Errorf("%s: %s of 2 MiB cost %d times as much", c.path, fmt.Sprintf("%.40s", c.body), n)
 		}
+	}
+}
+
+// TestLongTextsAreCut: a long text that may be cut to the context costs no more than its
+// body does, and its vector is that of what is left. What is counted is what is read.
+func TestLongTextsAreCut(t *testing.T) {
+	_, web := newServer(t, Config{})
+	const size = 2 << 20
+	ask := func(n int) (text string, cost int64) {
+		body := `{"model":"default","input":` + quoted(strings.Repeat("Once upon a time. \"No!\"\n", n/24)) + `}`
+		cost = await.Bytes(func() { _, text = post(t, web.URL+"/api/embed", body) })
+		text, _, _ = strings.Cut(text, `"total_duration"`)
+		return text, cost
+	}
+	short, _ := ask(6000) // which is read to its end
+	long, cost := ask(size)
+	if long != short || !strings.Contains(long, `"embeddings":[[`) {
+		t.Errorf("%d bytes: %.200s, of 6000: %.200s", size, long, short)
+	}
+	if n := cost / size; n > 16 {
+		t.Errorf("%d bytes cost %d times as much", size, n)
+	}
+	_, text := post(t, web.URL+"/api/embed", `{"model":"default","input":`+quoted(strings.Repeat("Once upon a time ", size/17))+`}`)
+	if !strings.Contains(text, `"prompt_eval_count":512`) {
+		t.Errorf("%.100s…%s, want a count of 512", text, text[max(0, len(text)-100):])
 	}
 }
 
