@@ -44,10 +44,10 @@ func TestBodiesThatCost(t *testing.T) {
 		{"/api/chat", list(`{"model":"default","messages":`, `{}`, `}`), "messages has at most 4096 elements"},
 		{"/api/embed", list(`{"model":"default","input":`, `"a"`, `}`), "input has at most 2048 elements"},
 		{"/tokenize", `{"content":"` + strings.Repeat("a", size) + `"}`, "the most is 1048576"},
-		{"/v1/completions", `{"prompt":"` + strings.Repeat("word ", size/5) + `"}`, "maximum context length"},
-		{"/v1/chat/completions", calling(`{"a":[` + strings.Repeat("1,", size/2) + `1]}`), "a has at most 4096 elements, here are more (byte 8198 of the arguments at byte 140 of the body)"},
-		{"/v1/chat/completions", calling(`{"input":[` + strings.Repeat("1,", size/2) + `1]}`), "elements, here are more (byte 4106"}, // no tokens there
-		{"/v1/chat/completions", calling(`{"a":[` + strings.Repeat(strings.TrimSuffix("["+strings.Repeat("[],", 4000), ",")+"],", size/12000) + `1]}`), "more than 262144 values, at byte"},
+		{"/v1/completions", `{"prompt":"` + strings.Repeat("word ", size/5) + `"}`, "maximum context length is 512 tokens, and the prompt has at least "},
+		{"/v1/chat/completions", calling(`{"a":[` + strings.Repeat("1,", size/2) + `1]}`), "more than 262144 values, at byte 524266 of the arguments at byte 140 of the body"},
+		{"/v1/chat/completions", calling(`{"input":[` + strings.Repeat("1,", size/2) + `1]}`), "more than 262144 values, at byte 524270 of the arguments at byte 140 of the body"}, // no tokens there
+		{"/v1/chat/completions", calling(`{"a":[` + strings.Repeat("{},", size/3) + `1]}`), "more than 65536 objects, at byte 196596 of the arguments at byte 140 of the body"},
 		{"/v1/responses", `{"input":[{"type":"function_call","call_id":"c","name":"f","ARGU\u006dENTS":` + quoted(`{"a":`+strings.Repeat("[", size/2)) + `}]}`, "nested more than 64 deep at byte 65 of the arguments at byte 76"},
 		{"/v1/chat/completions", calling(`{"a":` + strings.Repeat("1", size) + `}`), "number of 2097152 digits, at most 4300"},
 		{"/v1/chat/completions", `{` + hello + `,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","x":` + strings.Repeat("1", size) + `}}}]}`, "number of 2097152 digits, at most 4300"},

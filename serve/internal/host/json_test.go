@@ -76,7 +76,7 @@ func TestSurvey(t *testing.T) {
 		{`{"x":{` + list("tokens", "1", 5000)[1:] + "}", "tokens has at most 4096 elements"}, // those of a body are its own fields
 		{list("St\u006fP", `""`, 65), "stop has at most 64 elements"},                        // as the decoder reads it
 		{list("\u017ftop", `""`, 65), "stop has at most 64 elements"},
-		{`{"arguments":"{\"a\":[` + strings.Repeat("1,", 4096) + `1]}"}`, "a has at most 4096 elements, here are more (byte 8198 of the arguments at byte 13 of the body)"},
+		{`{"arguments":"{\"a\":[` + strings.Repeat("1,", mostValues-3) + `1]}"}`, ""}, {`{"arguments":"{\"stop\":[` + strings.Repeat("1,", mostValues-2) + `1]}"}`, "more than 262144 values, at byte 524293 of the arguments at byte 13 of the body"},
 		{`{"a":{"arguments":"` + strings.Repeat("[", 62) + `"}}`, ""}, {`{"a":{"arguments":"` + strings.Repeat("[", 63) + `"}}`, "nested more than 64 deep at byte 62"},
 		{`{"x":[` + strings.Repeat(`{"arguments":"`+strings.Repeat("{}", 20)+`"},`, 4000) + `1]}`, "more than 65536 objects"},
 		{`{"a":[{"arguments":"{\"arguments\":\"[[[\"}"}]}`, ""}, // which nobody decodes

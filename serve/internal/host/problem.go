@@ -68,7 +68,11 @@ func ProblemOf(err error) *Problem {
 	}
 	if e, ok := errors.AsType[*atenia.ContextError](err); ok {
 		p := bad("context_length_exceeded", "messages")
-		p.Message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has %d tokens. Shorten it.", e.Context, e.Prompt)
+		least := ""
+		if e.More {
+			least = "at least "
+		}
+		p.Message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has %s%d tokens. Shorten it.", e.Context, least, e.Prompt)
 		return p
 	}
 	if e, ok := errors.AsType[*atenia.SamplingError](err); ok {

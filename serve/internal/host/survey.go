@@ -214,7 +214,11 @@ func (s *counts) enter(list bool, field []byte, at int) error {
 		return Invalid("", "lists and objects are nested more than %d deep at byte %d of %s", mostDepth, at, s.where())
 	}
 	token := list && (s.depth == 1 && s.within == 0 && tokens(field) || s.depth > 0 && s.levels[s.depth-1].list && s.levels[s.depth-1].token)
-	s.levels[s.depth] = level{list: list, most: mostOf(field), field: field, token: token}
+	most := mostOf(field)
+	if s.within > 0 { // whose fields have names of their own
+		most = mostValues
+	}
+	s.levels[s.depth] = level{list: list, most: most, field: field, token: token}
 	s.depth++
 	if !list {
 		if s.objects++; s.objects > mostObjects {
