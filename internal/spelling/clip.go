@@ -21,23 +21,27 @@ const mostQuoted = 40
 // megabytes must not get it into logs.
 func Quotable(s string) string { return Clip(s, mostQuoted) }
 
-// Sprintf is [fmt.Sprintf] which shows of texts with the verb q what [Quotable] does.
+// Sprintf is [fmt.Sprintf] which shows of texts and bytes with the verb q, or with a
+// precision, what [Quotable] does.
 func Sprintf(format string, args ...any) string {
 	for i, a := range args {
-		if s, ok := a.(string); ok {
+		switch s := a.(type) {
+		case string:
 			args[i] = quoted(s)
+		case []byte:
+			args[i] = quoted(s[:min(len(s), mostQuoted+1)])
 		}
 	}
 	return fmt.Sprintf(format, args...)
 }
 
-// A quoted text is cut by the verb q alone.
+// A quoted text is cut by the verb q and by a precision, which counts letters, not bytes.
 type quoted string
 
 // Format implements [fmt.Formatter].
 func (q quoted) Format(f fmt.State, verb rune) {
 	s := string(q)
-	if verb == 'q' {
+	if _, cut := f.Precision(); cut || verb == 'q' {
 		s = Quotable(s)
 	}
 	fmt.Fprintf(f, fmt.FormatString(f, verb), s)
