@@ -122,7 +122,7 @@ func (m *Model) read(ctx context.Context, c *Conversation) (*text.Writer, []int3
 	if err := m.tooLong(said); err != nil { // before it is rendered
 		return nil, nil, nil, err
 	}
-	prompt, err := m.prompt(c)
+	prompt, err := m.prompt(ctx, c)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -165,12 +165,12 @@ func (m *Model) CountTokens(ctx context.Context, c Conversation) (int, error) {
 // NoPrompt or Continue is, and continue_final_message is Continue. As a [Prompt] it reads
 // control tokens wherever they are written.
 func (m *Model) Render(c Conversation) (string, error) {
-	r, err := m.prompt(&c)
+	r, err := m.prompt(context.Background(), &c)
 	return r.Text, err
 }
 
 // prompt is Render, which also tells what of the text the conversation said.
-func (m *Model) prompt(c *Conversation) (chat.Result, error) {
+func (m *Model) prompt(ctx context.Context, c *Conversation) (chat.Result, error) {
 	if m.text.Tokenizer == nil {
 		return chat.Result{}, m.textErr
 	}
@@ -180,7 +180,7 @@ func (m *Model) prompt(c *Conversation) (chat.Result, error) {
 		}
 		return chat.Result{}, ErrNoTemplate
 	}
-	r, err := c.render(m.text.Template, m.text.Vars, m.text.Control())
+	r, err := c.render(ctx, m.text.Template, m.text.Vars, m.text.Control())
 	return r, publish(err)
 }
 

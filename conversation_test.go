@@ -2,7 +2,9 @@ package atenia_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -171,4 +173,38 @@ func tokenOf(e parser.Event) atenia.Token {
 func sameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// A gone context is done, and does not say so: what ends with it says what it did.
+type gone struct{ context.Context }
+
+func (gone) Done() <-chan struct{} {
+	left := make(chan struct{})
+	close(left)
+	return left
+}
+
+// TestLeavingEndsRendering: a conversation is neither rendered nor are its arguments decoded
+// to the end for somebody who has left.
+func TestLeavingEndsRendering(t *testing.T) {
+	m := open(t, nil)
+	talk := atenia.Conversation{}
+	for range 4000 {
+		talk.Messages = append(talk.Messages, atenia.Message{Role: "user", Content: "a"}, atenia.Message{Role: "assistant", Content: "b"})
+	}
+	call := atenia.Conversation{Messages: []atenia.Message{{Role: "user", Content: "a"}, {Role: "assistant", ToolCalls: []atenia.ToolCall{
+		{ID: "c", Name: "f", Arguments: json.RawMessage(`{"a":[` + strings.Repeat("1,", 10000) + "1]}")},
+	}}}}
+	tool := atenia.Conversation{Messages: call.Messages[:1], Tools: []atenia.Tool{{Name: "f", Parameters: call.Messages[1].ToolCalls[0].Arguments}}}
+	for name, c := range map[string]atenia.Conversation{"many messages": talk, "arguments of f: json at byte 8191": call, "parameters: json at byte 8191": tool} {
+		if _, err := m.CountTokens(gone{t.Context()}, c); err == nil || !strings.Contains(err.Error(), "given up") || name[0] != 'm' && !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		ctx, leave := context.WithCancelCause(t.Context())
+		why := errors.New("gone")
+		leave(why)
+		if _, err := m.CountTokens(ctx, c); !errors.Is(err, why) {
+			t.Errorf("%s: %v, want the cause", name, err)
+		}
+	}
 }

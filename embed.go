@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"atenia/internal/engine"
+	"atenia/internal/spelling"
+	"atenia/internal/text/token"
 )
 
 // ErrNotEncoder is matched by the errors of [Model.Embed], [Model.EmbedTokens] and
@@ -33,6 +35,9 @@ type EmbedOptions struct {
 	// Truncate cuts texts that are longer than the model was made for, at the end.
 	// Otherwise they are a [*TextLengthError].
 	Truncate bool
+	// Read, unless nil, is told how many tokens of each text the model reads, those of
+	// prompts and special tokens included, in the order of the texts.
+	Read func(tokens int)
 }
 
 // An Encoding says what an encoder makes of a text.
@@ -52,11 +57,23 @@ type TextLengthError struct {
 	Text   int // index in the call
 	Tokens int // special tokens included
 	Most   int // that the model was made for
+	// More says that there are at least so many Tokens: the text was not read to its end.
+	More bool
+	// Words says that the text may be cut, but that its words are too long to do so without
+	// reading all of it.
+	Words bool
 }
 
 // Error implements error.
 func (e *TextLengthError) Error() string {
-	return fmt.Sprintf("text %d has %d tokens, the model reads %d: divide it, or allow to cut it (Truncate, --truncate)", e.Text, e.Tokens, e.Most)
+	least, what := "", "divide it, or allow to cut it (Truncate, --truncate)"
+	if e.More {
+		least = "at least "
+	}
+	if e.Words {
+		what = "it has no spaces or lines where it could be cut, divide it"
+	}
+	return fmt.Sprintf("text %d has %s%d tokens, the model reads %d: %s", e.Text, least, e.Tokens, e.Most, what)
 }
 
 // Encoding returns what the model makes of texts; false for one that generates
@@ -104,6 +121,7 @@ func (m *Model) EmbedTokens(ctx context.Context, texts []string, o EmbedOptions)
 
 func (m *Model) embed(ctx context.Context, texts []string, o EmbedOptions, tokens bool) ([][][]float32, error) {
 	e, ok := m.Encoding()
+	o.Pooling = spelling.Quotable(o.Pooling) // one that is so long is none, which its error says
 	if !ok && o.Pooling != "" {
 		v, err := m.vectors.open(ctx, m, o.Pooling)
 		if err != nil {
@@ -132,6 +150,9 @@ func (m *Model) embed(ctx context.Context, texts []string, o EmbedOptions, token
 		}
 		if in[i], err = m.input(ctx, i, &e, o.Truncate, prefix+s); err != nil {
 			return nil, err
+		}
+		if o.Read != nil {
+			o.Read(len(in[i].Tokens))
 		}
 	}
 	rows, err := m.engine.Encode(ctx, in)
@@ -193,7 +214,7 @@ func (e *Encoding) prefix(name string) (string, error) {
 	}
 	text, ok := e.Prompts[name]
 	if !ok && name != "" {
-		return "", &ConfigError{"Prompt", name, "one of the model's prompts: " + strings.Join(slices.Sorted(maps.Keys(e.Prompts)), ", ")}
+		return "", &ConfigError{"Prompt", spelling.Quotable(name), "one of the model's prompts: " + strings.Join(slices.Sorted(maps.Keys(e.Prompts)), ", ")}
 	}
 	return text, nil
 }
@@ -204,13 +225,17 @@ func (m *Model) input(ctx context.Context, i int, e *Encoding, truncate bool, te
 	if t == nil {
 		return engine.Input{}, m.textErr
 	}
-	ids, types, cut, err := t.EncodeWithin(ctx, e.MaxTokens, texts...)
+	fit, err := t.EncodeWithin(ctx, e.MaxTokens, texts...)
+	if long, ok := errors.AsType[*token.LongError](err); ok {
+		return engine.Input{}, &TextLengthError{Text: i, Tokens: long.Least, Most: e.MaxTokens, More: true, Words: truncate}
+	}
 	if err != nil {
 		return engine.Input{}, err
 	}
-	if cut > 0 && !truncate {
-		return engine.Input{}, &TextLengthError{Text: i, Tokens: len(ids) + cut, Most: e.MaxTokens}
+	if fit.Cut > 0 && !truncate {
+		return engine.Input{}, &TextLengthError{Text: i, Tokens: len(fit.IDs) + fit.Cut, Most: e.MaxTokens, More: fit.More}
 	}
+	ids, types := fit.IDs, fit.Types
 	if m.plan.compiled.Model.Config.Encoder.Types < 2 { // the tokenizer may tell texts apart where the model does not
 		types = nil
 	}

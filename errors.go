@@ -2,6 +2,7 @@ package atenia
 
 import (
 	"errors"
+	"fmt"
 
 	"atenia/internal/engine"
 	"atenia/internal/memory"
@@ -66,10 +67,18 @@ func (e *SamplingError) Error() string { return (*sample.ParamError)(e).Error() 
 type ContextError struct {
 	Prompt  int // tokens of the prompt
 	Context int // tokens that a sequence may have
+	// More says that the prompt has at least so many tokens: it was not tokenized, because no
+	// text of so many bytes fits.
+	More bool
 }
 
 // Error implements error.
-func (e *ContextError) Error() string { return (*sched.ContextError)(e).Error() }
+func (e *ContextError) Error() string {
+	if e.More {
+		return fmt.Sprintf("a prompt of at least %d tokens does not fit a context of %d: shorten it", e.Prompt, e.Context)
+	}
+	return (&sched.ContextError{Prompt: e.Prompt, Context: e.Context}).Error()
+}
 
 // A TemplateError says that the model's chat template does not take a conversation. Many
 // want turns of the user and of the assistant by turns, and some no system message:
@@ -146,7 +155,7 @@ func publish(err error) error {
 	} else if e, ok := errors.AsType[*sample.ParamError](err); ok {
 		public = (*SamplingError)(e)
 	} else if e, ok := errors.AsType[*sched.ContextError](err); ok {
-		public = (*ContextError)(e)
+		public = &ContextError{Prompt: e.Prompt, Context: e.Context}
 	} else if e, ok := errors.AsType[*place.FloorError](err); ok {
 		parts := convertAll(e.Parts, func(p place.Part) Part { return Part(p) })
 		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why}

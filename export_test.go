@@ -1,6 +1,10 @@
 package atenia
 
-import "atenia/internal/text/chat"
+import (
+	"context"
+
+	"atenia/internal/text/chat"
+)
 
 // SetLimit sets what a model finds when it asks, before every step, how much
 // memory the process may have.
@@ -14,7 +18,7 @@ func (c *Conversation) RenderTemplate(source string, vars map[string]string) (st
 	if err != nil {
 		return "", err
 	}
-	r, err := c.render(t, vars, chat.NewControl([]string{"<[>"})) // text is the same with and without tracing
+	r, err := c.render(context.Background(), t, vars, chat.NewControl([]string{"<[>"})) // text is the same with and without tracing
 	return r.Text, err
 }
 

@@ -3,17 +3,19 @@ package atenia
 // What a conversation is for a chat template: the objects that transformers passes.
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"atenia/internal/spelling"
 	"atenia/internal/text/chat"
 )
 
 // render runs a template with the variables that the model's folder defines. The result
 // tells which of some marks the conversation said.
-func (c *Conversation) render(t *chat.Template, vars map[string]string, control *chat.Control) (chat.Result, error) {
+func (c *Conversation) render(ctx context.Context, t *chat.Template, vars map[string]string, control *chat.Control) (chat.Result, error) {
 	if c.Continue && (len(c.Messages) == 0 || c.Messages[len(c.Messages)-1].Role != "assistant") {
 		return chat.Result{}, &ConfigError{"Continue", nil, "a last message of the assistant, which the answer continues"}
 	}
@@ -27,13 +29,16 @@ func (c *Conversation) render(t *chat.Template, vars map[string]string, control 
 	if c.ParseSpecial {
 		control = nil
 	}
-	r, err := c.renderWith(t, vars, control, false)
+	r, err := c.renderWith(ctx, t, vars, control, false)
 	// Most templates write the arguments of calls as JSON; others, such as DeepSeek's, want
 	// them as JSON already and fail on an object.
-	if err != nil && c.calls() {
-		if again, failed := c.renderWith(t, vars, control, true); failed == nil {
+	if err != nil && c.calls() && ctx.Err() == nil {
+		if again, failed := c.renderWith(ctx, t, vars, control, true); failed == nil {
 			r, err = again, nil
 		}
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return r, cause
 	}
 	if err != nil || !c.Continue {
 		return r, err
@@ -53,46 +58,54 @@ func (c *Conversation) calls() bool {
 	return false
 }
 
-func (c *Conversation) renderWith(t *chat.Template, vars map[string]string, control *chat.Control, written bool) (chat.Result, error) {
-	ctx := chat.Context{AddGenerationPrompt: !c.NoPrompt && !c.Continue, Vars: chat.NewMap(), Asked: chat.NewMap(), Control: control}
+func (c *Conversation) renderWith(ctx context.Context, t *chat.Template, vars map[string]string, control *chat.Control, written bool) (chat.Result, error) {
+	done := ctx.Done()
+	in := chat.Context{AddGenerationPrompt: !c.NoPrompt && !c.Continue, Vars: chat.NewMap(), Asked: chat.NewMap(), Control: control, Done: done}
 	messages := chat.NewList()
 	for i := range c.Messages {
-		v, err := c.Messages[i].value(written)
+		v, err := c.Messages[i].value(done, written)
 		if err != nil {
-			return chat.Result{}, fmt.Errorf("message %d: %w", i+1, err)
+			return chat.Result{}, unfit("message %d: %w", i+1, err)
 		}
 		messages.Items = append(messages.Items, v)
 	}
-	ctx.Messages = messages
+	in.Messages = messages
 	if len(c.Tools) > 0 {
 		tools := chat.NewList()
 		for _, tool := range c.Tools {
-			v, err := tool.value()
+			v, err := tool.value(done)
 			if err != nil {
-				return chat.Result{}, fmt.Errorf("tool %s: %w", tool.Name, err)
+				return chat.Result{}, unfit("tool %s: %w", spelling.Quotable(tool.Name), err)
 			}
 			tools.Items = append(tools.Items, v)
 		}
-		ctx.Tools = tools
+		in.Tools = tools
 	}
 	if len(c.Documents) > 0 {
 		documents := chat.NewList()
 		for _, d := range c.Documents {
 			documents.Items = append(documents.Items, object("title", d.Title, "text", d.Text))
 		}
-		ctx.Documents = documents
+		in.Documents = documents
 	}
 	for name, v := range vars {
-		ctx.Vars.Set(name, v)
+		in.Vars.Set(name, v)
 	}
 	for name, v := range c.Variables {
 		v, err := chat.ValueOf(v)
 		if err != nil {
-			return chat.Result{}, fmt.Errorf("variable %s: %w", name, err)
+			return chat.Result{}, unfit("variable %s: %w", spelling.Quotable(name), err)
 		}
-		ctx.Asked.Set(name, v)
+		in.Asked.Set(name, v)
 	}
-	return t.Render(&ctx)
+	return t.Render(&in)
+}
+
+// unfit returns the error of a value that a template cannot have: whoever made the
+// conversation can change that.
+func unfit(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &publishedError{err, &TemplateError{err.Error()}}
 }
 
 // continued stands at the end of a message that the model continues while it is
@@ -155,7 +168,7 @@ func object(pairs ...any) *chat.Map {
 
 // value returns the message for a template, the arguments of calls as objects or as
 // they are written.
-func (m *Message) value(written bool) (chat.Value, error) {
+func (m *Message) value(done <-chan struct{}, written bool) (chat.Value, error) {
 	o := object("role", m.Role, "content", m.content())
 	if m.Reasoning != "" {
 		o.Set("reasoning_content", m.Reasoning)
@@ -176,12 +189,12 @@ func (m *Message) value(written bool) (chat.Value, error) {
 		if arguments == nil {
 			arguments = json.RawMessage("{}")
 		}
-		v, err := chat.DecodeJSON(arguments)
+		v, err := chat.DecodeJSONUntil(done, arguments)
 		if err != nil {
-			return nil, fmt.Errorf("the arguments of %s: %w", call.Name, err)
+			return nil, fmt.Errorf("the arguments of %s: %w", spelling.Quotable(call.Name), err)
 		}
 		if _, ok := v.(*chat.Map); !ok {
-			return nil, fmt.Errorf("the arguments of %s are not an object", call.Name)
+			return nil, fmt.Errorf("the arguments of %s are not an object", spelling.Quotable(call.Name))
 		}
 		if written {
 			v = string(arguments)
@@ -193,13 +206,13 @@ func (m *Message) value(written bool) (chat.Value, error) {
 }
 
 // value returns the tool for a template.
-func (t *Tool) value() (chat.Value, error) {
+func (t *Tool) value(done <-chan struct{}) (chat.Value, error) {
 	f := object("name", t.Name, "description", t.Description)
 	parameters := t.Parameters
 	if parameters == nil {
 		parameters = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	v, err := chat.DecodeJSON(parameters)
+	v, err := chat.DecodeJSONUntil(done, parameters)
 	if err != nil {
 		return nil, fmt.Errorf("parameters: %w", err)
 	}

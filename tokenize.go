@@ -38,7 +38,7 @@ func (m *Model) tooLong(bytes int) error {
 		return nil
 	}
 	if least, most := m.text.Tokenizer.Least(bytes), m.Context(); least > spare*most {
-		return fmt.Errorf("a text of %d bytes: %w", bytes, &ContextError{Prompt: least, Context: most})
+		return fmt.Errorf("a text of %d bytes: %w", bytes, &ContextError{Prompt: least, Context: most, More: true})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"atenia/internal/spelling"
 	"errors"
 	"fmt"
 	"slices"
@@ -211,7 +212,7 @@ func (a *adapters) find(name string) (int, error) {
 	if len(names) > 0 {
 		there = "there are " + strings.Join(names, ", ")
 	}
-	return 0, fmt.Errorf("%w %q is not loaded: %s", ErrAdapter, name, there)
+	return 0, fmt.Errorf("%w %q is not loaded: %s", ErrAdapter, spelling.Quotable(name), there)
 }
 
 // unused returns an error if there is an adapter of a name. The list is locked.
@@ -219,7 +220,7 @@ func (a *adapters) unused(name string) error {
 	if _, err := a.find(name); err != nil {
 		return nil
 	}
-	return fmt.Errorf("%w %q is loaded already", ErrAdapter, name)
+	return fmt.Errorf("%w %q is loaded already", ErrAdapter, spelling.Quotable(name))
 }
 
 // closeAdapters frees all; no request runs any more.

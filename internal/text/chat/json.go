@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"atenia/internal/spelling"
 )
 
 // A JSONError describes malformed JSON and its position.
@@ -27,10 +29,13 @@ func (e *JSONError) Unwrap() error { return e.Err }
 
 // DecodeJSON reads one JSON value. Objects become a [*Map] in the order of the
 // text, numbers with ".", "e" or "E" float64, others integers.
-func DecodeJSON(data []byte) (Value, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
+func DecodeJSON(data []byte) (Value, error) { return DecodeJSONUntil(nil, data) }
+
+// DecodeJSONUntil is [DecodeJSON], which gives up with an error when done is closed.
+func DecodeJSONUntil(done <-chan struct{}, data []byte) (Value, error) {
+	d := &jsonDecoder{json.NewDecoder(bytes.NewReader(data)), done, 0}
 	d.UseNumber()
-	v, err := decodeValue(d, 0)
+	v, err := d.value(0)
 	if err == nil {
 		if _, end := d.Token(); end != io.EOF {
 			err = fmt.Errorf("text after the value")
@@ -45,7 +50,20 @@ func DecodeJSON(data []byte) (Value, error) {
 	return v, nil
 }
 
-func decodeValue(d *json.Decoder, depth int) (Value, error) {
+// A jsonDecoder counts values, so that it looks at times whether to give up.
+type jsonDecoder struct {
+	*json.Decoder
+	done   <-chan struct{}
+	values int
+}
+
+// valuesAtATime is how many values pass between two looks: a millisecond or so.
+const valuesAtATime = 1 << 12
+
+func (d *jsonDecoder) value(depth int) (Value, error) {
+	if d.values++; d.values%valuesAtATime == 0 && ended(d.done) {
+		return nil, errEnded
+	}
 	if depth > MaxNesting {
 		return nil, fmt.Errorf("nested deeper than %d", MaxNesting)
 	}
@@ -60,7 +78,7 @@ func decodeValue(d *json.Decoder, depth int) (Value, error) {
 		if t == '[' {
 			l := &List{}
 			for d.More() {
-				v, err := decodeValue(d, depth+1)
+				v, err := d.value(depth + 1)
 				if err != nil {
 					return nil, err
 				}
@@ -75,7 +93,7 @@ func decodeValue(d *json.Decoder, depth int) (Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			v, err := decodeValue(d, depth+1)
+			v, err := d.value(depth + 1)
 			if err != nil {
 				return nil, err
 			}
@@ -93,19 +111,19 @@ func parseNumber(s string) (Value, error) {
 	if strings.ContainsAny(s, ".eE") {
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil && !math.IsInf(f, 0) {
-			return nil, err
+			return nil, fmt.Errorf("bad number %q", spelling.Quotable(s))
 		}
 		return f, nil
+	}
+	if len(s) > MaxDigits { // its text would be in the error of package strconv
+		return nil, fmt.Errorf("number of %d digits, at most %d", len(s), MaxDigits)
 	}
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return i, nil
 	}
-	if len(s) > MaxDigits {
-		return nil, fmt.Errorf("number of %d digits, at most %d", len(s), MaxDigits)
-	}
 	b, ok := new(big.Int).SetString(s, 10)
 	if !ok {
-		return nil, fmt.Errorf("bad number %q", s)
+		return nil, fmt.Errorf("bad number %q", spelling.Quotable(s))
 	}
 	return b, nil
 }

@@ -1,5 +1,7 @@
 package chat
 
+import "errors"
+
 // Limits bound a rendering. A field that is zero has its default.
 type Limits struct {
 	Steps  int64 // nodes visited and pieces of text touched; 10 million, which take about a second
@@ -27,24 +29,56 @@ func (l Limits) withDefaults() Limits {
 // A Machine computes with values within limits.
 type Machine struct {
 	Limits Limits
-	steps  int64 // left
+	steps  int64 // left, but for later
+	later  int64 // steps left after the next look whether to give up
 	bytes  int64 // left
 	depth  int
+	done   <-chan struct{} // rendering gives up when it is closed; nil = never
 	tracer
 }
+
+// stepsAtATime is how many steps pass between two looks whether to give up: some
+// milliseconds.
+const stepsAtATime = 1 << 16
 
 // NewMachine returns a machine with full budgets.
 func NewMachine(l Limits) *Machine {
 	l = l.withDefaults()
-	return &Machine{Limits: l, steps: l.Steps, bytes: l.Bytes}
+	return &Machine{Limits: l, later: l.Steps, bytes: l.Bytes}
 }
 
 // Step charges n units of work.
 func (m *Machine) Step(n int) error {
 	if m.steps -= int64(n); m.steps < 0 {
+		return m.look()
+	}
+	return nil
+}
+
+// look gives the machine its next steps, if there are some and nobody has left.
+func (m *Machine) look() error {
+	if ended(m.done) {
+		return errEnded
+	}
+	all := m.steps + m.later
+	m.steps = min(all, stepsAtATime)
+	m.later = all - m.steps
+	if m.steps < 0 {
 		return Fail(KindLimit, "more than %d steps", m.Limits.Steps)
 	}
 	return nil
+}
+
+// errEnded is the error of what gave up; whoever closed the channel knows why.
+var errEnded = errors.New("it was given up")
+
+func ended(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Read charges for looking through a text.

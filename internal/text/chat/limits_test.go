@@ -219,3 +219,27 @@ func TestConcurrentRender(t *testing.T) {
 		}
 	}
 }
+
+// TestGivesUp: rendering and decoding end when whoever waits has left, long before their
+// limits.
+func TestGivesUp(t *testing.T) {
+	left := make(chan struct{})
+	close(left)
+	tmpl, err := Parse("t", "{% for a in range(100000) %}{% set b = a * a %}{% endfor %}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tmpl.Render(&Context{Done: left}); err == nil || !strings.Contains(err.Error(), "given up") {
+		t.Errorf("rendering: %v", err)
+	}
+	if _, err := tmpl.Render(&Context{Done: make(chan struct{})}); err != nil {
+		t.Errorf("rendering that is waited for: %v", err)
+	}
+	list := []byte("[" + strings.Repeat("1,", 10000) + "1]")
+	if _, err := DecodeJSONUntil(left, list); err == nil || !strings.Contains(err.Error(), "given up") {
+		t.Errorf("decoding: %v", err)
+	}
+	if _, err := DecodeJSONUntil(make(chan struct{}), list); err != nil {
+		t.Errorf("decoding that is waited for: %v", err)
+	}
+}

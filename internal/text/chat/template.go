@@ -46,10 +46,11 @@ type Context struct {
 	Tools               any // nil: None
 	Documents           any // nil: None
 	AddGenerationPrompt bool
-	Vars                *Map      // further variables by name: bos_token, enable_thinking …
-	Asked               *Map      // the same, of whoever asks: what they say is traced, too
-	Now                 time.Time // for strftime_now; zero: the clock
-	Limits              Limits    // zero: the defaults
+	Vars                *Map            // further variables by name: bos_token, enable_thinking …
+	Asked               *Map            // the same, of whoever asks: what they say is traced, too
+	Now                 time.Time       // for strftime_now; zero: the clock
+	Limits              Limits          // zero: the defaults
+	Done                <-chan struct{} // rendering gives up with an error when it is closed; nil: never
 	// Control is what must not come from the conversation; nil: anything may. See
 	// [Result.Said].
 	Control *Control
@@ -74,6 +75,7 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 		ctx = &Context{}
 	}
 	machine := NewMachine(ctx.Limits)
+	machine.done = ctx.Done
 	vars, err := ctx.variables(machine, t)
 	if err != nil {
 		return Result{}, err

@@ -36,7 +36,7 @@ func TestEncodeContext(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("a", stopEvery/4)+" ", 1000)
 	for name, encode := range map[string]func(context.Context) error{
 		"text": func(ctx context.Context) error { _, err := tok.EncodeContext(ctx, long, nil, true); return err },
-		"pair": func(ctx context.Context) error { _, _, _, err := tok.EncodeWithin(ctx, 8, "a", long); return err },
+		"pair": func(ctx context.Context) error { _, err := tok.EncodeWithin(ctx, 8, "a", long); return err },
 	} {
 		why := errors.New("why")
 		ctx, cancel := context.WithCancelCause(t.Context())

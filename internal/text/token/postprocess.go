@@ -15,6 +15,8 @@ type encoding struct {
 	types []int32  // 0 or 1: the text of a pair, as set by the template
 	off   []Span   // in code points of the original
 	texts []string // each token's text, for trimming
+
+	longest int // bytes of the longest word
 }
 
 func (e *encoding) add(id, kind int32) {

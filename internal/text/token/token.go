@@ -25,8 +25,9 @@ type Tokenizer struct {
 	// original text, even without offsets.
 	origins bool
 
-	longest sync.Once // guards widest
-	widest  int       // bytes of the longest token, see Least
+	surveyed sync.Once // guards what follows
+	widest   int       // bytes of the longest token, see Least
+	spanning bool      // a token goes on behind a space
 }
 
 // Encode returns the ids of text; special adds the tokens that the model expects
@@ -81,55 +82,6 @@ func (t *Tokenizer) EncodeSaid(text string, said []int, special bool) ([]int32, 
 func (t *Tokenizer) EncodePair(a, b string) (ids, types []int32) {
 	e := t.finish(true, false, t.encode(a, 0, false), t.encode(b, 1, false))
 	return e.ids, e.types
-}
-
-// EncodeWithin returns the ids of one text or of a pair, with special tokens and the
-// index of each id's text. Of more than most ids, those at the end of the longer
-// text are cut, of texts of equal length in turn; cut counts them. It cuts as the
-// Rust library does with the strategy longest_first. It ends as EncodeContext does.
-func (t *Tokenizer) EncodeWithin(ctx context.Context, most int, texts ...string) (ids, types []int32, cut int, err error) {
-	parts := make([]encoding, len(texts))
-	total := 0
-	for i, s := range texts {
-		parts[i] = t.encodeUntil(ctx.Done(), s, nil, int32(i), false)
-		if err := context.Cause(ctx); err != nil {
-			return nil, nil, 0, err
-		}
-		total += len(parts[i].ids)
-	}
-	e := t.finish(true, false, parts...)
-	room := max(most-(len(e.ids)-total), 0)
-	if total <= room {
-		return e.ids, e.types, 0, nil
-	}
-	keep := []int{room}
-	if len(parts) == 2 {
-		keep = share(len(parts[0].ids), len(parts[1].ids), room)
-	}
-	for i := range parts {
-		n := min(keep[i], len(parts[i].ids))
-		parts[i].ids, parts[i].types = parts[i].ids[:n], parts[i].types[:n]
-	}
-	short := t.finish(true, false, parts...)
-	return short.ids, short.types, len(e.ids) - len(short.ids), nil
-}
-
-// share divides room between two texts: a short one keeps what it has.
-func share(a, b, room int) []int {
-	short, long := min(a, b), 0
-	if short > room {
-		long = short
-	} else {
-		long = max(short, room-short)
-	}
-	if short+long > room {
-		short = room / 2
-		long = short + room%2
-	}
-	if a > b {
-		return []int{long, short}
-	}
-	return []int{short, long}
 }
 
 // finish applies the post-processor.
@@ -193,7 +145,7 @@ func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, counts contro
 		if stopped {
 			return
 		}
-		sc.Toks = sc.Toks[:0]
+		sc.Toks, e.longest = sc.Toks[:0], max(e.longest, len(p.S))
 		t.model.Tokenize(p, sc)
 		if counts != nil {
 			if cuts := t.forged(p, sc.Toks); cuts != nil {
@@ -257,17 +209,6 @@ func toPoints(points []int32, o Span) Span {
 		return Span{A: points[o.A], B: points[o.B-1] + 1}
 	}
 	return Span{A: points[o.A], B: points[o.A] + 2}
-}
-
-// Least returns how many tokens a text of so many bytes has at the least, if none of it
-// is dropped or unknown.
-func (t *Tokenizer) Least(bytes int) int {
-	t.longest.Do(func() {
-		for _, s := range t.lex.Tokens {
-			t.widest = max(t.widest, len(s))
-		}
-	})
-	return bytes / max(t.widest, 1)
 }
 
 // VocabSize returns the highest id plus one.

@@ -41,9 +41,9 @@ func TestEncodeWithin(t *testing.T) {
 		{8, []string{"a", "b c a b"}, []int32{0, 3, 1, 4, 5, 3, 4, 1}, []int32{0, 0, 0, 1, 1, 1, 1, 1}, 0},
 		{6, []string{"a", "b c a b"}, []int32{0, 3, 1, 4, 5, 1}, []int32{0, 0, 0, 1, 1, 1}, 2},
 	} {
-		ids, types, cut, err := k.EncodeWithin(t.Context(), x.most, x.texts...)
-		if err != nil || !slices.Equal(ids, x.ids) || !slices.Equal(types, x.types) || cut != x.cut {
-			t.Errorf("%q in %d: %v %v, %d cut, %v; want %v %v, %d", x.texts, x.most, ids, types, cut, err, x.ids, x.types, x.cut)
+		f, err := k.EncodeWithin(t.Context(), x.most, x.texts...)
+		if err != nil || !slices.Equal(f.IDs, x.ids) || !slices.Equal(f.Types, x.types) || f.Cut != x.cut || f.More {
+			t.Errorf("%q in %d: %+v, %v; want %v %v, %d", x.texts, x.most, f, err, x.ids, x.types, x.cut)
 		}
 	}
 }

@@ -69,19 +69,19 @@ func (p *pairing) example(ctx context.Context, dst []int32, d *corpus.Document) 
 	}
 	p.ids, p.types = p.ids[:0], p.types[:0]
 	add := func(texts ...string) error {
-		ids, types, over, err := p.text.EncodeWithin(ctx, p.limit, texts...)
+		fit, err := p.text.EncodeWithin(ctx, p.limit, texts...)
 		if err != nil {
 			return err
 		}
-		switch cut = cut || over > 0; {
-		case len(ids) == 0:
+		switch cut = cut || fit.Cut > 0; {
+		case len(fit.IDs) == 0:
 			return fmt.Errorf("%w: a text without tokens", ErrConfig)
-		case len(ids) > p.limit:
+		case len(fit.IDs) > p.limit:
 			return fmt.Errorf("%w: %d tokens have no room for a text with its special tokens", ErrConfig, p.limit)
 		}
-		dst = append(dst, int32(len(ids)))
-		if p.ids = append(p.ids, ids...); p.typed {
-			p.types = append(p.types, types...)
+		dst = append(dst, int32(len(fit.IDs)))
+		if p.ids = append(p.ids, fit.IDs...); p.typed {
+			p.types = append(p.types, fit.Types...)
 		}
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"atenia"
 	"atenia/internal/fault"
+	"atenia/internal/spelling"
 )
 
 // findAdapter returns the entry that has an adapter, nil = none has. The pool is locked.
@@ -114,7 +115,7 @@ func (p *Pool) LoadAdapter(ctx context.Context, name, path string) error {
 		if _, panicked := errors.AsType[*fault.Panic](err); panicked {
 			return err
 		}
-		return &Problem{Status: http.StatusBadRequest, Code: "adapter_not_loaded", Param: "lora_path", Message: fmt.Sprintf("The adapter %q cannot be loaded: %v", name, err), Err: err}
+		return &Problem{Status: http.StatusBadRequest, Code: "adapter_not_loaded", Param: "lora_path", Message: spelling.Sprintf("The adapter %q cannot be loaded: %v", name, err), Err: err}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +155,7 @@ func (p *Pool) UnloadAdapter(name string) error {
 	defer p.mu.Unlock()
 	e, adapter := p.findAdapter(name)
 	if e == nil {
-		return &Problem{Status: http.StatusNotFound, Code: "adapter_not_found", Param: "lora_name", Message: fmt.Sprintf("There is no adapter %q.", name)}
+		return &Problem{Status: http.StatusNotFound, Code: "adapter_not_found", Param: "lora_name", Message: spelling.Sprintf("There is no adapter %q.", name)}
 	}
 	k := e.adapter(adapter)
 	e.beside = slices.Delete(slices.Clone(e.beside), k, k+1)

@@ -20,6 +20,7 @@ import (
 
 	"atenia"
 	"atenia/internal/fault"
+	"atenia/internal/spelling"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -141,15 +142,15 @@ func (h *Host) Handler(route Route) http.Handler {
 // and logs.
 func (h *Host) finish(r *Request, route *Route, t *tracked, err error) {
 	level, status := slog.LevelInfo, t.status
-	args := []any{"method", r.Method, "path", r.URL.Path}
+	args := []any{"method", r.Method, "path", Short(r.URL.Path)}
 	var p *Problem
 	if err != nil {
-		p = ProblemOf(err)
+		p = ProblemOf(err).short()
 		if _, ok := errors.AsType[*atenia.ContextError](err); ok && route.Prompt != "" {
 			p.Param = route.Prompt
 		}
 		status = p.Status
-		args = append(args, "err", cmp.Or(p.Err, error(p)))
+		args = append(args, "err", Short(cmp.Or(p.Err, error(p)).Error()))
 		if b, ok := errors.AsType[*fault.Panic](err); ok {
 			args = append(args, "stack", string(b.Stack))
 		}
@@ -254,7 +255,7 @@ func keyOf(q *http.Request) string {
 // comes from a page of another origin.
 func (h *Host) checkSite(r *Request) error {
 	if nameless := r.Host == "" && !r.ProtoAtLeast(1, 1); !nameless && !h.knows(r.Host) { // no browser is so old
-		return &Problem{Status: http.StatusForbidden, Code: "unknown_host", Message: fmt.Sprintf("The server does not answer to the name %q: allow it with --allow-host.", r.Host)}
+		return &Problem{Status: http.StatusForbidden, Code: "unknown_host", Message: spelling.Sprintf("The server does not answer to the name %q: allow it with --allow-host.", r.Host)}
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -269,7 +270,7 @@ func (h *Host) checkSite(r *Request) error {
 	if u, err := url.Parse(origin); err == nil && u.Host == r.Host { // the server's own page
 		return nil
 	}
-	return &Problem{Status: http.StatusForbidden, Code: "unknown_origin", Message: fmt.Sprintf("Pages of %q may not use this server: allow them with --cors.", origin)}
+	return &Problem{Status: http.StatusForbidden, Code: "unknown_origin", Message: spelling.Sprintf("Pages of %q may not use this server: allow them with --cors.", origin)}
 }
 
 // knows reports whether a name is the server's: an address, localhost, or one that was

@@ -33,7 +33,7 @@ func (r *Request) Decode(body []byte, v any) error {
 		return err
 	}
 	if unknown != "" {
-		r.Log.Warn("unknown field is ignored", "field", unknown)
+		r.Log.Warn("unknown field is ignored", "field", spelling.Quotable(unknown))
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func decode(body []byte, v any) (unknown string, err error) {
 	if at := spelling.InvalidUTF8(body); at >= 0 {
 		return "", Invalid("", "the body is not valid UTF-8 at byte %d", at)
 	}
-	if err := survey(body); err != nil {
+	if err := Survey(body); err != nil {
 		return "", err
 	}
 	reset := kept(v)
@@ -113,7 +113,7 @@ func malformed(err error, of reflect.Type) *Problem {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		field := written(e.Field, of)
 		name := cmp.Or(field, "the body")
-		return Invalid(field, "%s is a JSON %s at byte %d, want %s", name, e.Value, e.Offset, kindName(e.Type))
+		return Invalid(field, "%s is a JSON %s at byte %d, want %s", name, spelling.Quotable(e.Value), e.Offset, kindName(e.Type))
 	}
 	return Invalid("", "%v", err)
 }

@@ -73,17 +73,26 @@ func TestSurvey(t *testing.T) {
 		{`{"messages":[` + strings.TrimSuffix(strings.Repeat(list("content", "{}", 100)+",", 1000), ",") + `]}`, "the body has more than 65536 objects"},
 		{strings.Repeat(`{"a":`, 64) + "1" + strings.Repeat("}", 64), ""},
 		{strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65), "nested more than 64 deep"},
+		{`{"x":{` + list("tokens", "1", 5000)[1:] + "}", "tokens has at most 4096 elements"}, // those of a body are its own fields
+		{list("St\u006fP", `""`, 65), "stop has at most 64 elements"},                        // as the decoder reads it
+		{list("\u017ftop", `""`, 65), "stop has at most 64 elements"},
+		{`{"arguments":"{\"a\":[` + strings.Repeat("1,", mostValues-3) + `1]}"}`, ""}, {`{"arguments":"{\"stop\":[` + strings.Repeat("1,", mostValues-2) + `1]}"}`, "more than 262144 values, at byte 524293 of the arguments at byte 13 of the body"},
+		{`{"a":{"arguments":"` + strings.Repeat("[", 62) + `"}}`, ""}, {`{"a":{"arguments":"` + strings.Repeat("[", 63) + `"}}`, "nested more than 64 deep at byte 62"},
+		{`{"x":[` + strings.Repeat(`{"arguments":"`+strings.Repeat("{}", 20)+`"},`, 4000) + `1]}`, "more than 65536 objects"},
+		{`{"a":[{"arguments":"{\"arguments\":\"[[[\"}"}]}`, ""}, // which nobody decodes
+		{`{"stop":"` + strings.Repeat("a", MostStopBytes) + `"}`, ""}, {`{"stop":"` + strings.Repeat("a", MostStopBytes+1) + `"}`, "stop has a text of 4097 bytes"},
+		{`{"a":{"a":{"a":{"stop":"` + strings.Repeat("a", MostStopBytes+1) + `"}}}}`, ""}, // an argument
 		{list("enum", `"a"`, 20000), ""},
 		{`{"a":"` + strings.Repeat("[{,", 9999) + `","messages":[]}`, ""}, // in a text
 		{"]]]][[[", ""}, {`"`, ""}, {`{"a`, ""}, {`{"a\`, ""}, {"[tru", ""}, // no JSON is the decoder's
 	} {
-		err := survey([]byte(c.body))
+		err := Survey([]byte(c.body))
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%.40s: %v, want %q", c.body, err, c.err)
 		}
 	}
 	body := []byte(list("messages", `{"role":"user","content":"x"}`, 4000))
-	if n := await.Allocs(5, func() { _ = survey(body) }); n != 0 {
+	if n := await.Allocs(5, func() { _ = Survey(body) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -94,13 +103,13 @@ func FuzzSurvey(f *testing.F) {
 	f.Add([]byte(`{"messages":[{"role":"user","content":["a",null,true,-1.5e3]}],"stop":["\\\""]}`))
 	f.Add([]byte(`[[[{}]],"`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_ = survey(b)
+		_ = Survey(b)
 		var v any
 		if json.Unmarshal(b, &v) != nil {
 			return
 		}
 		many := append(append([]byte("["), bytes.Repeat(append(append([]byte{}, b...), ','), mostMessages)...), b...)
-		if err := survey(append(many, ']')); err == nil {
+		if err := Survey(append(many, ']')); err == nil {
 			t.Errorf("%d times %q: %v", mostMessages+1, b, err)
 		}
 	})

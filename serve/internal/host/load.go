@@ -186,11 +186,11 @@ func (p *Pool) evict(but *entry) bool {
 func (p *Pool) refuse(e *entry, floor *atenia.FloorError, left int64) *Problem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	why := fmt.Sprintf("The model %q needs at least %s of memory, and %s of the budget of %s are left.",
+	why := spelling.Sprintf("The model %q needs at least %s of memory, and %s of the budget of %s are left.",
 		e.info.Name, spelling.Size(floor.Floor), spelling.Size(max(left, 0)), spelling.Size(p.c.Open.Budget.RAM))
 	for _, o := range p.entries {
 		if o.model != nil {
-			why += fmt.Sprintf(" %q has %s and %s.", o.info.Name, spelling.Size(o.model.share), spelling.Count(o.model.users, "request"))
+			why += spelling.Sprintf(" %q has %s and %s.", o.info.Name, spelling.Size(o.model.share), spelling.Count(o.model.users, "request"))
 		}
 	}
 	return &Problem{Status: http.StatusServiceUnavailable, Code: "out_of_memory", Param: "model", Message: why, Retry: 5 * time.Second, Err: floor}

@@ -33,9 +33,9 @@ func (r *Request) End(route string, err error) {
 	args := []any{"path", route}
 	var p *Problem
 	if err != nil {
-		p = ProblemOf(err)
+		p = ProblemOf(err).short()
 		status = p.Status
-		args = append(args, "err", err)
+		args = append(args, "err", Short(err.Error()))
 		if status >= http.StatusInternalServerError {
 			level = slog.LevelError
 		}

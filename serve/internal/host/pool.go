@@ -15,6 +15,7 @@ import (
 
 	"atenia"
 	"atenia/internal/fault"
+	"atenia/internal/spelling"
 )
 
 // Default is the name that the first model of a pool also answers to.
@@ -186,7 +187,7 @@ func (p *Pool) unknown(name string) *Problem {
 	}
 	return &Problem{
 		Status: http.StatusNotFound, Code: "model_not_found", Param: "model",
-		Message: fmt.Sprintf("The model %q does not exist. There are: %s.", name, strings.Join(names, ", ")),
+		Message: spelling.Sprintf("The model %q does not exist. There are: %s.", name, strings.Join(names, ", ")),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/spelling"
 )
 
 // A Problem is an error with the status of its response.
@@ -30,7 +31,20 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // Invalid returns the problem of a field whose value cannot be used.
 func Invalid(param, format string, args ...any) *Problem {
-	return &Problem{Status: http.StatusBadRequest, Code: "invalid_value", Param: param, Message: fmt.Sprintf(format, args...)}
+	return &Problem{Status: http.StatusBadRequest, Code: "invalid_value", Param: param, Message: spelling.Sprintf(format, args...)}
+}
+
+// mostMessage is how many bytes a message may have, and with it a line of the log. What it
+// quotes of a client is cut already; this bounds what a template or a library quotes.
+const mostMessage = 2000
+
+// Short returns what a message may have of a text.
+func Short(message string) string { return spelling.Clip(message, mostMessage) }
+
+func (p *Problem) short() *Problem {
+	q := *p
+	q.Message, q.Param = Short(p.Message), Short(p.Param)
+	return &q
 }
 
 // Unsupported returns the problem of a request that the model cannot answer.
@@ -54,7 +68,11 @@ func ProblemOf(err error) *Problem {
 	}
 	if e, ok := errors.AsType[*atenia.ContextError](err); ok {
 		p := bad("context_length_exceeded", "messages")
-		p.Message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has %d tokens. Shorten it.", e.Context, e.Prompt)
+		least := ""
+		if e.More {
+			least = "at least "
+		}
+		p.Message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has %s%d tokens. Shorten it.", e.Context, least, e.Prompt)
 		return p
 	}
 	if e, ok := errors.AsType[*atenia.SamplingError](err); ok {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 
 	"atenia"
@@ -101,6 +102,8 @@ func (in *generateInput) options(m *atenia.Model) (atenia.Options, error) {
 		return o, fmt.Errorf("max_tokens: want at least 1, got %d", o.MaxTokens)
 	case len(in.Stop) > mostStops:
 		return o, fmt.Errorf("stop: want at most %d texts, got %d", mostStops, len(in.Stop))
+	case slices.ContainsFunc(in.Stop, func(s string) bool { return len(s) > host.MostStopBytes }):
+		return o, fmt.Errorf("stop: want texts of at most %d bytes", host.MostStopBytes)
 	case in.System != "" && !in.Chat:
 		return o, errors.New("system: a system message needs chat set to true")
 	}

@@ -83,8 +83,8 @@ func (s *Server) begin(ctx context.Context, req *sdk.CallToolRequest) *host.Requ
 func (s *Server) tell(tool string, err error) error {
 	p, ok := errors.AsType[*fault.Panic](err)
 	if !ok {
-		s.cfg.Logger.Debug("tool failed", "tool", tool, "error", err)
-		return err
+		s.cfg.Logger.Debug("tool failed", "tool", tool, "error", host.Short(err.Error()))
+		return errors.New(host.Short(err.Error()))
 	}
 	s.cfg.Logger.Error("panic", "tool", tool, "error", p.Error(), "stack", string(p.Stack))
 	return fmt.Errorf("%s: internal error, which is not the fault of the call; the server's log has the details", tool)

@@ -190,7 +190,7 @@ func (c *common) schema() (json.RawMessage, error) {
 	case f[0] == '{':
 		return json.RawMessage(f), nil
 	default:
-		return nil, host.Invalid("format", `format: %.40s is neither "json" nor a JSON Schema`, f)
+		return nil, host.Invalid("format", `format: %.40s is neither "json" nor a JSON Schema`, []byte(f))
 	}
 }
 

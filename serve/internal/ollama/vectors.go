@@ -64,19 +64,12 @@ func (in *embedRequest) vectors(r *host.Request, texts []string) (*embedResponse
 	if len(texts) == 0 {
 		return out, nil
 	}
-	o := atenia.EmbedOptions{Pooling: host.Pooling(l.Model, ""), Truncate: in.Truncate == nil || *in.Truncate}
+	o := atenia.EmbedOptions{Pooling: host.Pooling(l.Model, ""), Truncate: in.Truncate == nil || *in.Truncate, Read: func(n int) { out.PromptEvalCount += n }}
 	if out.Embeddings, err = r.Embed(l, texts, o); err != nil {
 		return nil, err
 	}
 	if err := in.cut(out.Embeddings); err != nil {
 		return nil, err
-	}
-	for _, s := range texts {
-		ids, err := l.Tokenize(s)
-		if err != nil {
-			return nil, err
-		}
-		out.PromptEvalCount += len(ids)
 	}
 	out.TotalDuration = time.Since(begun)
 	return out, nil

@@ -46,18 +46,14 @@ func embed(_ http.ResponseWriter, r *host.Request) error {
 	defer l.Release()
 	all, tokens := make([]string, len(in.Input)), 0
 	for i, p := range in.Input {
-		ids := p.Tokens
-		if all[i] = p.Text; ids != nil {
-			all[i], err = l.Detokenize(ids)
-		} else {
-			ids, err = l.Tokenize(p.Text)
+		if all[i] = p.Text; p.Tokens == nil {
+			continue
 		}
-		if err != nil {
+		if all[i], err = l.Detokenize(p.Tokens); err != nil {
 			return err
 		}
-		tokens += len(ids)
 	}
-	o := atenia.EmbedOptions{Prompt: in.Prompt, Pooling: host.Pooling(l.Model, in.Pooling), Truncate: in.Truncate}
+	o := atenia.EmbedOptions{Prompt: in.Prompt, Pooling: host.Pooling(l.Model, in.Pooling), Truncate: in.Truncate, Read: func(n int) { tokens += n }}
 	vectors, err := r.Embed(l, all, o)
 	if err != nil {
 		return err

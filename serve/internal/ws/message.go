@@ -65,13 +65,16 @@ type part struct {
 }
 
 func failed(id, code, text string) *reply {
-	return &reply{Type: "error", ID: id, Code: code, Message: text}
+	return &reply{Type: "error", ID: id, Code: code, Message: host.Short(text)}
 }
 
 // parse reads and checks a message. With an error the request has the ID if that
 // could be read.
 func parse(b []byte) (*request, error) {
 	r := &request{}
+	if err := host.Survey(b); err != nil {
+		return r, err
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(r); err != nil {
