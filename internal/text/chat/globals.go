@@ -185,7 +185,7 @@ func (in *interp) strftimeNow(m *Machine, a *Args) (Value, error) {
 	if in.now.IsZero() {
 		in.now = clock()
 	}
-	s, err := strftime(m, in.now, f)
+	s, err := strftime(m, in.now, m.plain(f))
 	if err != nil {
 		return nil, err
 	}

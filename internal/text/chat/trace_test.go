@@ -249,7 +249,6 @@ func FuzzSaid(f *testing.F) {
 		for _, words := range []string{"", " a Hello b k world 55"} {
 			const marks = "<>[]|/-'.{"
 			c.Control = marked(marks + words)
-			c.Control.always = words != ""
 			again, err2 := render("fuzz", s, c)
 			for _, err := range []error{err, err2} {
 				if e, ok := errors.AsType[*RuntimeError](err); ok && e.Kind == KindLimit {
