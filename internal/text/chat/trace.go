@@ -370,39 +370,48 @@ func (m *Machine) finish(s string) (text string, said []int) {
 	if m.Control == nil {
 		return s, nil
 	}
-	text, n := m.plain(s), 0
-	m.strange(s, func(int) { n++ })
+	n := 64 // for those of said that are no marks
+	for _, r := range m.marks {
+		n += strings.Count(s, string(r))
+	}
+	var b strings.Builder
+	b.Grow(len(s))
 	said = make([]int, 0, n)
-	m.strange(s, func(at int) { said = append(said, at) })
-	return text, said
-}
-
-// strange calls f for what finish returns.
-func (m *Machine) strange(s string, f func(at int)) {
-	at, behind := 0, false // behind: the template wrote the character in front
+	behind := false // the template wrote the character in front
 	for run, ours := range m.runs(s) {
 		if ours {
-			at, s, behind = at+len(run), s[privateLen*utf8.RuneCountInString(run):], true
+			s = s[privateLen*utf8.RuneCountInString(run):]
+		} else {
+			s = s[len(run):]
+			said = m.strange(run, b.Len(), behind, s != "", said)
+		}
+		b.WriteString(run)
+		behind = ours
+	}
+	return b.String(), said
+}
+
+// strange appends to said what finish returns of a piece of text that begins at byte at,
+// behind or in front of what the template wrote.
+func (m *Machine) strange(run string, at int, behind, inFront bool, said []int) []int {
+	last := len(run)
+	if inFront {
+		_, n := utf8.DecodeLastRuneInString(run)
+		last -= n
+	}
+	for i := 0; i < len(run); {
+		border := i == 0 && behind || i == last
+		if !border && !m.lead[run[i]] {
+			i++
 			continue
 		}
-		s = s[len(run):]
-		last := len(run) // where the last character begins, if the template's come behind it
-		if s != "" {
-			_, n := utf8.DecodeLastRuneInString(run)
-			last -= n
+		r, n := utf8.DecodeRuneInString(run[i:])
+		if _, ok := m.sign(r); ok && (border || m.isMark(r)) {
+			said = append(said, at+i)
 		}
-		for i := 0; i < len(run); i++ {
-			if border := i == 0 && behind || i >= last; !border && !m.lead[run[i]] {
-				continue
-			} else if r, n := utf8.DecodeRuneInString(run[i:]); n > 0 {
-				if _, ok := m.sign(r); ok && (border || m.isMark(r)) {
-					f(at + i)
-				}
-				i += n - 1
-			}
-		}
-		at += len(run)
+		i += n
 	}
+	return said
 }
 
 // told returns an error of a rendering with the texts that it quotes as they are.
