@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"atenia/internal/golden"
 )
 
 // A drawer draws templates of which no text has the letter q in either case.
@@ -71,7 +75,7 @@ func (d *drawer) expr(depth int) string {
 		return "(" + x + " if (" + y() + ") " + d.of("==", "in", "<", "!=", ">=") + " (" + y() + ") else " + y() + ")"
 	case 12: // what is seldom drawn
 		return "(" + strings.NewReplacer("X", x, "Y", y()).Replace(d.of("((X)|safe).unescape()", "'<|%c' % m.n", "'<|{:c}|>'.format(m.n)", "(X).translate({120: 113, 117: 'u'})", "strftime_now(X)", "{X: 1} | xmlattr",
-			"'{:{}}'.format('<|', X)", "'{:{}}'.format('<|', '>4s')", "(X) | truncate(3, false, '', 0)", "dict(**{X: Y, 'a': 1})", "((X) ~ '\\r\\n' ~ (Y)).splitlines()", "{X: 1}[Y]", "(X)['up' ~ 'per']()", "m['con' ~ 'tent']", "c[X]")) + ")"
+			"'{:{}}'.format('<|', X)", "'{:{}}'.format('<|', '>4s')", "(X) | truncate(3, false, '', 0)", "(X).split(**{'sep': Y})", "((X) ~ '\\r\\n' ~ (Y)).splitlines()", "{X: 1}[Y]", "(X)['up' ~ 'per']()", "m['con' ~ 'tent']", "c[X]")) + ")"
 	}
 	return "((" + x + ") ~ (" + y() + ") ~ " + d.text() + ")"
 }
@@ -151,6 +155,83 @@ func sameTraced(t *testing.T, template string, c *Context) (Result, bool) {
 		t.Fatalf("%s\n%s\nuntraced %q, %v\n  traced %q, %v", template, shownTo(c), r.Text, err, again.Text, err2)
 	}
 	return again, err == nil
+}
+
+// What a template writes counts, however it does: in pieces, through filters, in formats.
+func TestWritten(t *testing.T) {
+	tokens := []string{"<|quit|>", "<s>", "<5>", "<True>", "<None>", "<x y>", "[q]"}
+	c := &Context{Control: NewControl(tokens), Vars: NewMap("bos_token", "<s>"), Messages: NewList(NewMap("role", "quit", "content", "it's <|quit|>", "n", int64(5), "yes", true, "no", nil))}
+	for template, want := range map[string]int{
+		`{{ '<|' ~ 'quit' ~ '|>' }}{{ '<|' + messages[0].role + '|>' }}<|{{ messages[0].role }}|>`:                               3,
+		`{{ bos_token }}{{ bos_token[:2] ~ '>' }}{{ '<x y>' }}<x{{ ' ' }}y>{{ ' <x y> ' | trim }}`:                               5,
+		`<{{ messages[0].n }}>{{ '<%d>' % 5 }}{{ '<{}>'.format(5) }}{{ '<{:d}>'.format(5) }}<{{ 2 + 3 }}>`:                       5,
+		`<{{ messages[0].yes }}><{{ messages[0].no }}>`:                                                                          0,
+		`{{ '<|QUIT|>' | lower }}{{ '<|QUIT|>'.casefold() }}{{ '<|QuiT|>'.swapcase() }}<|{{ 'QUIT' | lower }}|>`:                 3,
+		`{{ '<|%s|>' % 'quit' }}{{ '<|{}|>'.format('quit') }}{{ '<|%s|>' | format('quit') }}{{ '{0}' | replace('{0}', '<s>') }}`: 4,
+		`{{ ['<|quit|>'] }}{{ ['<|quit|>'] | tojson }}{{ ['<|', 'quit|>'] | join }}{{ '<s>,<s>'.split(',')[1] }}`:                4,
+		`{% filter trim %} <s>{{ messages[0].content }}{% endfilter %}{% set x %}<s>{% endset %}{{ x }}{{ '<s>' | safe }}`:       3,
+		`{% macro f(x) %}<{{ x }}>{% endmacro %}{{ f('s') }}{{ ('<s> ' ~ messages[0].content) | wordwrap(3) }}`:                  2,
+		`{{ messages[0].content | replace("it's", '<s>') | replace('x', '') }}{{ '>s<'[::-1] }}{{ {'a': '<s>'}.get('a') }}`:      3,
+		`{{ none | default('<s>') }}{{ x | default('<s>') }}{{ {}.get('a', '<s>') }}{{ '[q]' | center(9) }}`:                     3,
+		`{% for x in ['<s>', '[q]'] %}{{ x }}{{ loop.index }}{% endfor %}{{ ['<s>'] | map('replace', 'x', '') | first }}`:        3,
+	} {
+		r, err := render("t", template, c)
+		if err != nil {
+			t.Errorf("%s: %v", template, err)
+			continue
+		}
+		if got := counted(r, tokens); len(got) != want {
+			t.Errorf("%s: %s, of which count %q, want %d", template, r.Text, got, want)
+		}
+		sameTraced(t, template, c)
+	}
+}
+
+// The control tokens that the reference templates write count.
+func TestGoldenWritten(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(golden.Family(t, "chat"), "cases.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := DecodeJSON(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tokens []string
+	for name := range strings.FieldsSeq("|im_start| |im_end| s /s start_of_turn end_of_turn |start_header_id| |end_header_id| |eot_id| |user| |assistant| |system| |end| |START_OF_TURN_TOKEN| |start| |message| ｜Assistant｜") {
+		tokens = append(tokens, "<"+name+">")
+	}
+	tokens = append(tokens, "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[TOOL_CALLS]")
+	control, found, seen := NewControl(tokens), map[string]bool{}, 0
+	for _, k := range v.(*List).Items {
+		k := k.(*Map)
+		vars, _ := k.Get("context")
+		c := contextOf(vars.(*Map))
+		if s, err := NewMachine(Limits{}).Repr(vars); err != nil || strings.Contains(strings.ReplaceAll(s, "_token': '<", ""), "<") {
+			continue // somebody says a mark
+		}
+		c.Control = control
+		r, err := render(str(k, "name"), str(k, "template"), c)
+		if err != nil {
+			continue
+		}
+		want := 0
+		for _, token := range tokens {
+			want += strings.Count(r.Text, token)
+			if strings.Contains(r.Text, token) {
+				found[token] = true
+			}
+		}
+		if got := counted(r, tokens); len(got) != want {
+			t.Errorf("%s: %q: of %d count %q", str(k, "name"), r.Text, want, got)
+		}
+		if want > 0 {
+			seen++
+		}
+	}
+	if seen < 40 || len(found) < 12 {
+		t.Errorf("%d texts with %d kinds of control tokens", seen, len(found))
+	}
 }
 
 // However a template cuts, maps, formats and joins what the conversation says, it is the
