@@ -124,7 +124,7 @@ func (d *drawer) template() string {
 func (d *drawer) conversation() *Context {
 	say := func() string {
 		return d.of("quit", "xquit", "x_quit", "quitless", "tiuq", "qxuxixt", "Quit", "QUIT", "&lt;|quit|&gt;", "<|quit|>", "|quit|", "<b>&lt;</b>|quit|>", "q", "qu", "113", "60", " quit ", "quit\nquit", "it's <|q", "quıt", "quſit",
-			"a%s<|quit|>", "{}<|quit|>{0[0]}", "%Y q", "é<|quit|>", "<|quit|>"+strings.Repeat(" quit", 3))
+			"a%s<|quit|>", "{}<|quit|>{0[0]}", "%Y q", "é<|quit|>", "\xff quit\xe2", "\U00100000quit\U00100005", "<|quit|>"+strings.Repeat(" quit", 3))
 	}
 	return &Context{
 		Messages: NewList(NewMap("role", d.of("user", "uit", "<|"), "content", say(), "n", int64([]int{5, 60, 113}[d.IntN(3)]), "xs", NewList(say(), int64(1), say()), "args", NewMap(say(), say(), "a", 2.5))),

@@ -307,7 +307,10 @@ func (m *Machine) recase(s string, f func(string) string) string {
 // in order, in another case perhaps, but for added and dropped ones.
 func (m *Machine) redye(s, out string, free func(rune) bool) string {
 	var b strings.Builder
-	for _, r := range out {
+	for out != "" {
+		r, n := utf8.DecodeRuneInString(out)
+		piece := out[:n]
+		out = out[n:]
 		if !free(r) {
 			d, n := utf8.DecodeRuneInString(s)
 			for free(m.mark(d)) && n > 0 {
@@ -315,11 +318,11 @@ func (m *Machine) redye(s, out string, free func(rune) bool) string {
 				d, n = utf8.DecodeRuneInString(s)
 			}
 			s = s[n:]
-			if k, ok := m.sign(r); ok && m.mark(d) != d {
-				r = m.base + rune(k)
+			if m.mark(d) != d {
+				piece = m.dye(piece)
 			}
 		}
-		b.WriteRune(r)
+		b.WriteString(piece)
 	}
 	return b.String()
 }
