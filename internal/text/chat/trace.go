@@ -171,12 +171,17 @@ func (m *Machine) mark(r rune) rune {
 // isSpace is IsSpace of what r stands for.
 func (m *Machine) isSpace(r rune) bool { return IsSpace(m.mark(r)) }
 
-// undyed returns how many bytes of s are in front of the first character that is dyed.
+// undyed returns how many bytes of s are in front of the first character that is dyed. What
+// it costs is charged for; an error is that of the next [Machine.Step].
 func (m *Machine) undyed(s string) int {
-	for i := 0; m != nil && m.base > 0; {
+	if m == nil || m.base == 0 {
+		return len(s)
+	}
+	m.steps -= int64(len(s) >> 10)
+	for i := 0; ; {
 		next := strings.IndexByte(s[i:], privateByte)
 		if next < 0 {
-			break
+			return len(s)
 		}
 		i += next
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -185,7 +190,6 @@ func (m *Machine) undyed(s string) int {
 		}
 		i += n
 	}
-	return len(s)
 }
 
 // runs yields the pieces of s that are dyed, as they show, and those that are not.
@@ -218,6 +222,7 @@ func (m *Machine) plain(s string) string {
 	if m.undyed(s) == len(s) {
 		return s
 	}
+	m.steps -= int64(len(s) >> 6)
 	var b strings.Builder
 	b.Grow(len(s))
 	for run := range m.runs(s) {
