@@ -75,7 +75,9 @@ func (d *drawer) expr(depth int) string {
 		return "(" + x + " if (" + y() + ") " + d.of("==", "in", "<", "!=", ">=") + " (" + y() + ") else " + y() + ")"
 	case 12: // what is seldom drawn
 		return "(" + strings.NewReplacer("X", x, "Y", y()).Replace(d.of("((X)|safe).unescape()", "'<|%c' % m.n", "'<|{:c}|>'.format(m.n)", "(X).translate({120: 113, 117: 'u'})", "strftime_now(X)", "{X: 1} | xmlattr",
-			"'{:{}}'.format('<|', X)", "'{:{}}'.format('<|', '>4s')", "(X) | truncate(3, false, '', 0)", "(X).split(**{'sep': Y})", "((X) ~ '\\r\\n' ~ (Y)).splitlines()", "{X: 1}[Y]", "(X)['up' ~ 'per']()", "m['con' ~ 'tent']", "c[X]")) + ")"
+			"'{:{}}'.format('<|', X)", "'{:{}}'.format('<|', '>4s')", "(X) | truncate(3, false, '', 0)", "(X).split(**{'sep': Y})", "((X) ~ '\\r\\n' ~ (Y)).splitlines()", "{X: 1}[Y]", "(X)['up' ~ 'per']()", "m['con' ~ 'tent']", "c[X]",
+			"namespace({X: Y}) | string", "namespace(**{'_a': Y}).a", "namespace(a=X).a", "namespace({'_': X})", "cycler(X, Y).next()", "joiner(X)()", "raise_exception(X)", "[X, Y] | sort(attribute='0,1')", "[X, Y] | map('replace', Y, X) | join",
+			"[m, m] | map(attribute='args.a') | join(X)", "(5).to_bytes(2, 'big')", "dict([[X, Y]])", "(X).encode('latin-1', 'xmlcharrefreplace').decode('ascii')", "m.args.items() | list | tojson(indent=1)", "({X: Y, 'a': 1} | dictsort(false, 'value'))[0]")) + ")"
 	}
 	return "((" + x + ") ~ (" + y() + ") ~ " + d.text() + ")"
 }
@@ -246,7 +248,7 @@ func TestDrawnForged(t *testing.T) {
 	}
 	all := marked(ascii.String() + "éßıſ ")
 	rendered, forged := 0, 0
-	for range 25_000 {
+	for range 15_000 {
 		c, template := d.conversation(), d.template()
 		c.Control = all
 		sameTraced(t, template, c)
@@ -263,7 +265,7 @@ func TestDrawnForged(t *testing.T) {
 			t.Fatalf("%s\n%s\n%q: counts %v", template, shownTo(c), r.Text, found)
 		}
 	}
-	if rendered < 6_000 || forged < 1_000 {
+	if rendered < 3_000 || forged < 500 {
 		t.Errorf("%d rendered, of which %d have a control token", rendered, forged)
 	}
 }

@@ -124,7 +124,7 @@ func namespaceFunc(m *Machine, a *Args) (Value, error) {
 		return nil, err
 	}
 	for k := range d.All() {
-		if err := checkNamespaceName(k); err != nil {
+		if err := checkNamespaceName(m.meant(k)); err != nil {
 			return nil, err
 		}
 	}
