@@ -162,12 +162,12 @@ func sameTraced(t *testing.T, template string, c *Context) (Result, bool) {
 // What a template writes counts, however it does: in pieces, through filters, in formats.
 func TestWritten(t *testing.T) {
 	tokens := []string{"<|quit|>", "<s>", "<5>", "<True>", "<None>", "<x y>", "[q]"}
-	c := &Context{Control: NewControl(tokens), Vars: NewMap("bos_token", "<s>"), Messages: NewList(NewMap("role", "quit", "content", "it's <|quit|>", "n", int64(5), "yes", true, "no", nil))}
+	c := &Context{Control: NewControl(tokens), Vars: NewMap("bos_token", "<s>"), Messages: NewList(NewMap("role", "quit", "content", "it's <|quit|>", "n", int64(5), "space", " ", "yes", true, "no", nil))}
 	for template, want := range map[string]int{
 		`{{ '<|' ~ 'quit' ~ '|>' }}{{ '<|' + messages[0].role + '|>' }}<|{{ messages[0].role }}|>`:                               3,
 		`{{ bos_token }}{{ bos_token[:2] ~ '>' }}{{ '<x y>' }}<x{{ ' ' }}y>{{ ' <x y> ' | trim }}`:                               5,
 		`<{{ messages[0].n }}>{{ '<%d>' % 5 }}{{ '<{}>'.format(5) }}{{ '<{:d}>'.format(5) }}<{{ 2 + 3 }}>`:                       5,
-		`<{{ messages[0].yes }}><{{ messages[0].no }}>`:                                                                          0,
+		`<{{ messages[0].yes }}><{{ messages[0].no }}><x{{ messages[0].space }}y>`:                                               0,
 		`{{ '<|QUIT|>' | lower }}{{ '<|QUIT|>'.casefold() }}{{ '<|QuiT|>'.swapcase() }}<|{{ 'QUIT' | lower }}|>`:                 3,
 		`{{ '<|%s|>' % 'quit' }}{{ '<|{}|>'.format('quit') }}{{ '<|%s|>' | format('quit') }}{{ '{0}' | replace('{0}', '<s>') }}`: 4,
 		`{{ ['<|quit|>'] }}{{ ['<|quit|>'] | tojson }}{{ ['<|', 'quit|>'] | join }}{{ '<s>,<s>'.split(',')[1] }}`:                4,
