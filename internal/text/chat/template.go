@@ -47,7 +47,7 @@ type Context struct {
 	Documents           any // nil: None
 	AddGenerationPrompt bool
 	Vars                *Map      // further variables by name: bos_token, enable_thinking …
-	Asked               *Map      // the same, of whoever asks: what they say is traced, too
+	Asked               *Map      // the same, of whoever asks: what they say is the conversation's, and what Vars say the template's
 	Now                 time.Time // for strftime_now; zero: the clock
 	Limits              Limits    // zero: the defaults
 	// Control is what must not come from the conversation; nil: anything may. See
