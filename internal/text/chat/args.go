@@ -60,12 +60,16 @@ func (a *Args) Bind(fn string, params ...string) ([]Value, error) {
 type Func struct {
 	Params []string // a final "?" marks an optional one; see [Args.Bind]
 	noKw   bool     // the parameters cannot be named
+	dyed   bool     // it takes texts as they are traced: see [takesDyed]
 	Fn     func(m *Machine, x Value, a []Value) (Value, error)
 	raw    func(m *Machine, x Value, a *Args) (Value, error) // instead of fn
 }
 
 // Apply runs f on x with arguments; name is for messages.
 func (f *Func) Apply(m *Machine, name string, x Value, a *Args) (Value, error) {
+	if !f.dyed {
+		x, a = m.meantAll(x, a)
+	}
 	if f.raw != nil {
 		return f.raw(m, x, a)
 	}

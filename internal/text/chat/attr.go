@@ -20,6 +20,7 @@ func Attr(m *Machine, x Value, name string) (Value, error) {
 
 // Item is x[key]: an item first, then an attribute, else undefined.
 func Item(m *Machine, x, key Value) (Value, error) {
+	key = m.meant(key)
 	v, ok, err := itemOf(m, x, key)
 	if err != nil || ok {
 		return v, err
@@ -32,7 +33,7 @@ func Item(m *Machine, x, key Value) (Value, error) {
 		}
 		return &Undefined{Kind: KindUndefined, Msg: Describe(x) + " has no element " + s}, nil
 	}
-	if v, ok, err := Attribute(m, x, m.plain(name)); err != nil || ok {
+	if v, ok, err := Attribute(m, x, name); err != nil || ok {
 		return v, err
 	}
 	return NoAttribute(x, name), nil

@@ -91,7 +91,6 @@ func codec(method string, a []Value) (encoding, errors string, err error) {
 // encodeMethod is str.encode.
 func encodeMethod(m *Machine, x Value, a []Value) (Value, error) {
 	s, _ := Text(x)
-	s = m.plain(s)
 	encoding, errors, err := codec("encode", a)
 	if err != nil {
 		return nil, err
@@ -211,7 +210,7 @@ func decodeMethod(m *Machine, x Value, a []Value) (Value, error) {
 		}
 		i += bad
 	}
-	return m.dye(s.String()), nil
+	return s.String(), nil
 }
 
 // badPrefix returns the length of the maximal invalid part at the start of b, of

@@ -50,7 +50,7 @@ func (m *interp) args(f *frame, a *ArgsExpr) (*Args, error) {
 			if !ok {
 				return nil, TypeError("keywords must be strings")
 			}
-			if err := c.Add(name, v); err != nil {
+			if err := c.Add(m.plain(name), v); err != nil {
 				return nil, err
 			}
 		}

@@ -74,4 +74,5 @@
 //	filternum.go, filtertext.go            filters of numbers; of text
 //	filterseq.go, filterlazy.go            of sequences; map, select, reject
 //	wrap.go, dumps.go                      wordwrap; tojson
+//	trace.go, control.go                   what the template wrote; control tokens
 package chat

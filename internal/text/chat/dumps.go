@@ -215,21 +215,31 @@ func (d *dumper) key(k Value) (string, error) {
 }
 
 func (d *dumper) text(s string) error {
-	p := d.m.plain(s)
-	if len(p) == len(s) {
-		return d.quote(s)
-	}
-	alone := dumper{m: d.m, ascii: d.ascii}
-	if err := alone.quote(p); err != nil {
+	if err := d.write(`"`); err != nil {
 		return err
 	}
-	return d.write(d.m.dye(alone.b.String()))
+	for run, ours := range d.m.runs(s) {
+		if !ours {
+			if err := d.quote(run); err != nil {
+				return err
+			}
+			continue
+		}
+		alone := dumper{m: d.m, ascii: d.ascii}
+		if err := alone.quote(run); err != nil {
+			return err
+		}
+		if err := d.write(d.m.dye(alone.b.String())); err != nil {
+			return err
+		}
+	}
+	return d.write(`"`)
 }
 
-// quote writes a text as a string of JSON.
+// quote writes what is between the quotes of a string of JSON.
 func (d *dumper) quote(s string) error {
 	// Escapes make a byte six; the buffer doubles as it grows.
-	n := 2
+	n := 0
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\' || r >= '\b' && r <= '\r' && r != 11:
@@ -250,7 +260,6 @@ func (d *dumper) quote(s string) error {
 	}
 	b := &d.b
 	b.Grow(n)
-	b.WriteByte('"')
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':
@@ -275,6 +284,5 @@ func (d *dumper) quote(s string) error {
 			b.WriteRune(r)
 		}
 	}
-	b.WriteByte('"')
 	return nil
 }

@@ -20,6 +20,9 @@ func (m *interp) eval(f *frame, x Expr) (Value, error) {
 func (m *interp) dispatch(f *frame, x Expr) (Value, error) {
 	switch x := x.(type) {
 	case *ConstExpr:
+		if v, ok := m.own[x]; ok {
+			return v, nil
+		}
 		return x.Value, nil
 	case *NameExpr:
 		return m.evalName(f, x)

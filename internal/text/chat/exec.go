@@ -54,6 +54,9 @@ func (m *interp) exec(f *frame, s Stmt) (Flow, error) {
 
 func (m *interp) execOutput(f *frame, s *OutputStmt) (Flow, error) {
 	if s.X == nil {
+		if v, ok := m.own[s]; ok {
+			return FlowNext, m.write(v.(string))
+		}
 		return FlowNext, m.write(s.Text)
 	}
 	v, err := m.eval(f, s.X)

@@ -43,12 +43,12 @@ func mapFilter(m *Machine, x Value, a *Args) (Value, error) {
 			if len(a.Named) > 0 {
 				return nil, TypeError("Unexpected keyword argument %s", Repr(a.Named[0].Name))
 			}
-			path := attrPath(attr)
+			path := attrPath(m, attr)
 			apply = func(v Value) (Value, error) { return follow(m, v, path, def) }
 		case len(a.Pos) == 0:
 			return nil, TypeError("map requires a filter argument")
 		default:
-			name, _ := Text(a.Pos[0])
+			name, _ := Text(m.meant(a.Pos[0]))
 			f := Filters[name]
 			if f == nil {
 				return nil, Fail(KindName, "%s", Unknown("filter", name))
@@ -85,11 +85,11 @@ func selector(keep, byAttr bool) func(*Machine, Value, *Args) (Value, error) {
 				if len(args) == 0 {
 					return nil, TypeError("Missing parameter for attribute name")
 				}
-				path, args = attrPath(args[0]), args[1:]
+				path, args = attrPath(m, args[0]), args[1:]
 			}
 			passes := func(v Value) (bool, error) { return Truth(v), nil }
 			if len(args) > 0 {
-				name, _ := Text(args[0])
+				name, _ := Text(m.meant(args[0]))
 				t := Tests[name]
 				if t == nil {
 					return nil, Fail(KindName, "%s", Unknown("test", name))

@@ -205,7 +205,6 @@ func intFilter(m *Machine, x Value, a []Value) (Value, error) {
 	if !ok {
 		return def, nil
 	}
-	s = m.plain(s)
 	if err := m.Read(s); err != nil {
 		return nil, err
 	}
@@ -236,7 +235,7 @@ func floatFilter(m *Machine, x Value, a []Value) (Value, error) {
 		if err := m.Read(s); err != nil {
 			return nil, err
 		}
-		if f, ok := parseFloat(m.plain(s)); ok {
+		if f, ok := parseFloat(s); ok {
 			return f, nil
 		}
 	}

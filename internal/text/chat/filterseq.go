@@ -7,11 +7,11 @@ import (
 )
 
 // attrPath splits "a.0.b" into keys; numbers become ints.
-func attrPath(attr Value) []Value {
+func attrPath(m *Machine, attr Value) []Value {
 	if attr == Missing || attr == nil {
 		return nil
 	}
-	s, ok := Text(attr)
+	s, ok := Text(m.meant(attr))
 	if !ok {
 		return []Value{attr}
 	}
@@ -107,11 +107,11 @@ func sortFilter(m *Machine, x Value, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths := [][]Value{attrPath(a[2])}
+	paths := [][]Value{attrPath(m, a[2])}
 	if s, ok := Text(a[2]); ok {
 		paths = nil
 		for p := range strings.SplitSeq(s, ",") {
-			paths = append(paths, attrPath(p))
+			paths = append(paths, attrPath(m, p))
 		}
 	}
 	keys := make([]Value, len(items))
@@ -177,7 +177,7 @@ func dictSort(m *Machine, x Value, a []Value) (Value, error) {
 
 func uniqueFilter(m *Machine, x Value, a []Value) (Value, error) {
 	it := later(m, x)
-	path, seen := attrPath(a[1]), map[any]bool{}
+	path, seen := attrPath(m, a[1]), map[any]bool{}
 	return Generator(func() (Value, bool, error) {
 		for {
 			v, ok, err := it.Next(m)
@@ -206,7 +206,7 @@ func uniqueFilter(m *Machine, x Value, a []Value) (Value, error) {
 // extreme is min (sign -1) or max (1): the first of equals wins.
 func extreme(sign int) func(*Machine, Value, []Value) (Value, error) {
 	return func(m *Machine, x Value, a []Value) (Value, error) {
-		path := attrPath(a[1])
+		path := attrPath(m, a[1])
 		best, bestKey := Missing, Missing
 		err := m.Each(x, func(v Value) (bool, error) {
 			k, err := keyOf(m, v, path, flag(a[0]), nil)
@@ -234,7 +234,7 @@ func groupBy(m *Machine, x Value, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, exact := attrPath(a[0]), flag(a[2])
+	path, exact := attrPath(m, a[0]), flag(a[2])
 	if err := m.AllocEach(int64(len(items)), 16); err != nil {
 		return nil, err
 	}
@@ -442,7 +442,7 @@ func joinFilter(m *Machine, x Value, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := attrPath(a[1])
+	path := attrPath(m, a[1])
 	var b strings.Builder
 	first := true
 	err = m.Each(x, func(v Value) (bool, error) {
@@ -468,7 +468,7 @@ func joinFilter(m *Machine, x Value, a []Value) (Value, error) {
 }
 
 func sumFilter(m *Machine, x Value, a []Value) (Value, error) {
-	total, path := given(a[1], int64(0)), attrPath(a[0])
+	total, path := given(a[1], int64(0)), attrPath(m, a[0])
 	if _, ok := Text(total); ok {
 		return nil, TypeError("sum() can't sum strings [use ''.join(seq) instead]")
 	}

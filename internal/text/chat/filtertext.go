@@ -62,7 +62,7 @@ func titleFilter(m *Machine, x Value, _ []Value) (Value, error) {
 	if err := m.Alloc(2 * len(s)); err != nil {
 		return nil, err
 	}
-	return m.through(s, titleWords), nil
+	return m.recase(s, titleWords), nil
 }
 
 func titleWords(s string) string {
@@ -218,7 +218,7 @@ func truncateFilter(m *Machine, x Value, a []Value) (Value, error) {
 	}
 	s = s[:RuneOffset(s, cut)]
 	if !flag(a[1]) {
-		if i := strings.LastIndexByte(s, ' '); i >= 0 {
+		if i := strings.LastIndexFunc(s, func(r rune) bool { return m.mark(r) == ' ' }); i >= 0 {
 			s = s[:i]
 		}
 	}
@@ -236,7 +236,7 @@ func wordCount(m *Machine, x Value, _ []Value) (Value, error) {
 	}
 	s, _ := Text(v)
 	n, inside := int64(0), false
-	for _, r := range s {
+	for _, r := range m.plain(s) {
 		w := isWord(r)
 		if w && !inside {
 			n++
@@ -338,7 +338,7 @@ func xmlAttr(m *Machine, x Value, a []Value) (Value, error) {
 		if !ok {
 			return nil, TypeError("expected string, got '%s'", TypeName(k))
 		}
-		if strings.ContainsAny(name, " \t\n\r\f\v/>=") {
+		if name = m.plain(name); strings.ContainsAny(name, " \t\n\r\f\v/>=") {
 			return nil, ValueError("Invalid character in attribute name: %s", Repr(name))
 		}
 		key, err := m.Escape(k)

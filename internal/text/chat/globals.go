@@ -124,7 +124,7 @@ func namespaceFunc(m *Machine, a *Args) (Value, error) {
 		return nil, err
 	}
 	for k := range d.All() {
-		if err := checkNamespaceName(k); err != nil {
+		if err := checkNamespaceName(m.meant(k)); err != nil {
 			return nil, err
 		}
 	}
@@ -185,7 +185,7 @@ func (in *interp) strftimeNow(m *Machine, a *Args) (Value, error) {
 	if in.now.IsZero() {
 		in.now = clock()
 	}
-	s, err := strftime(m, in.now, f)
+	s, err := strftime(m, in.now, m.plain(f))
 	if err != nil {
 		return nil, err
 	}

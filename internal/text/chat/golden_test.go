@@ -94,9 +94,7 @@ func str(c *Map, key string) string {
 
 // controls are a control that traces marks, and one that traces words of all kinds, too.
 func controls() []*Control {
-	words := marked("<[|{/ three hello world user you type object string name get weather what is the in a b c content value key one 1 2 3 x y")
-	words.always = true
-	return []*Control{marked("<[|{/"), words}
+	return []*Control{marked("<[|{/"), marked("<[|{/ three hello world user you type object string name get weather what is the in a b c content value key one 1 2 3 x y")}
 }
 
 // check renders one case and compares text, spans or the kind of error.

@@ -134,6 +134,21 @@ func TestHostileTemplates(t *testing.T) {
 	}
 }
 
+// Finding out what traced texts show is work, too, and so is that there are none.
+func TestTracedSteps(t *testing.T) {
+	ends := func(char, x string, times int) {
+		c := &Context{Control: marked("<x>"), Limits: Limits{Steps: 300_000}}
+		_, err := render("t", fmt.Sprintf("{%% set s = '%s' * 500000 %%}{%% set d = {} %%}{%% for i in range(%d) %%}{%% if %s %%}{%% endif %%}{%% endfor %%}", char, times, x), c)
+		if e, ok := errors.AsType[*RuntimeError](err); !ok || e.Kind != KindLimit {
+			t.Errorf("%s: %v, want a limit", x, err)
+		}
+	}
+	for _, x := range []string{"s == 'y'", "s < 'y'", "s in 'y'", "s is defined", "s.startswith('y')", "d[s]", "s.isalpha()", "d.get(s)", "s.removeprefix('y') == 1", "s | attr('y')"} {
+		ends("x", x, 15)
+	}
+	ends("y", "s == 'x'", 1000)
+}
+
 // TestStack: with the usual limits too, the machine's stack does not overflow,
 // which would end the process.
 func TestStack(t *testing.T) {

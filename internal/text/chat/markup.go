@@ -11,7 +11,7 @@ var markupMethods = map[string]*Func{
 	"striptags": NewFunc("", StripTags),
 	"unescape": NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 		s, _ := Text(x)
-		return m.dye(html.UnescapeString(m.plain(s))), m.Alloc(len(s))
+		return html.UnescapeString(s), m.Alloc(len(s))
 	}),
 	"escape": NewFunc("s", func(m *Machine, _ Value, a []Value) (Value, error) {
 		s, err := m.Escape(a[0])
@@ -33,8 +33,8 @@ func StripTags(m *Machine, x Value, _ []Value) (Value, error) {
 	if err := m.Alloc(4 * len(s)); err != nil {
 		return nil, err
 	}
-	s = m.plain(s)
+	s = m.plain(s) // a list has texts
 	s = tagRE.ReplaceAllString(commentRE.ReplaceAllString(s, ""), "")
 	s = strings.Join(strings.FieldsFunc(s, IsSpace), " ")
-	return m.dye(html.UnescapeString(s)), nil
+	return html.UnescapeString(s), nil
 }

@@ -20,6 +20,7 @@ func init() {
 	defineTests()
 	defineFilters()
 	defineGlobals()
+	markTraced()
 }
 
 func defineMethods() {

@@ -16,25 +16,36 @@ func Percent(m *Machine, model Value, s string, args Value) (Value, error) {
 	}
 	_, safe := model.(Markup)
 	in := &operands{list: list}
+	v, err := m.show(s)
+	if err != nil {
+		return nil, err
+	}
 	var b strings.Builder
-	for {
-		i := strings.IndexByte(s, '%')
+	for at := 0; ; {
+		i := strings.IndexByte(v.plain[at:], '%')
 		if i < 0 {
-			i = len(s)
+			b.WriteString(v.cut(at, len(v.plain)))
+			if err := m.Alloc(len(v.plain) - at); err != nil {
+				return nil, err
+			}
+			break
 		}
-		b.WriteString(s[:i])
+		b.WriteString(v.cut(at, at+i))
 		if err := m.Alloc(i); err != nil {
 			return nil, err
 		}
-		if s = s[i:]; s == "" {
-			break
+		at += i + 1
+		if strings.HasPrefix(v.plain[at:], "%") {
+			b.WriteString(v.cut(at, at+1))
+			at++
+			continue
 		}
-		t, rest, err := directive(m, s[1:], args, in, safe)
+		t, rest, err := directive(m, v.plain[at:], args, in, safe)
 		if err != nil {
 			return nil, err
 		}
 		b.WriteString(t)
-		s = rest
+		at = len(v.plain) - len(rest)
 	}
 	if _, isMap := args.(*Map); in.used < len(list) && !isMap {
 		switch args.(type) {
@@ -66,9 +77,6 @@ func (o *operands) mapped() { o.used = len(o.list) }
 
 // directive formats one %-directive, s starting behind the %.
 func directive(m *Machine, s string, args Value, in *operands, safe bool) (out, rest string, err error) {
-	if strings.HasPrefix(s, "%") {
-		return "%", s[1:], nil
-	}
 	var named Value = Missing
 	if strings.HasPrefix(s, "(") {
 		level, end := 1, 1
@@ -194,7 +202,7 @@ func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err
 		if i < 0 || i > utf8.MaxRune {
 			return "", Fail(KindOverflow, "%%c arg not in range(0x110000)")
 		}
-		out = m.dye(string(rune(i)))
+		out = string(rune(i))
 	case 'd', 'i', 'u', 'o', 'x', 'X':
 		if f, ok := v.(float64); ok && (c == 'd' || c == 'i' || c == 'u') {
 			if v, err = FloatToInt(f); err != nil {
@@ -214,7 +222,8 @@ func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err
 		}
 		minDigits := p.prec
 		p.prec = -1
-		return convertNumber(m, i, p, minDigits)
+		out, err = convertNumber(m, i, p, minDigits)
+		return m.dye(out), err
 	case 'e', 'E', 'f', 'F', 'g', 'G':
 		f, ok := AsFloat(v)
 		if !ok {
@@ -224,7 +233,8 @@ func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err
 			return "", TypeError("must be real number, not %s", TypeName(v))
 		}
 		p.typ = byte(c)
-		return convertNumber(m, f, p, -1)
+		out, err = convertNumber(m, f, p, -1)
+		return m.dye(out), err
 	default:
 		return "", ValueError("unsupported format character '%c'", c)
 	}

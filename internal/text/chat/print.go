@@ -25,6 +25,9 @@ func (m *Machine) Str(v Value) (string, error) {
 		return string(v), nil
 	case *Undefined:
 		return "", nil
+	case int64, *big.Int, float64: // no text that somebody said
+		s, err := m.Repr(v)
+		return m.dye(s), err
 	}
 	return m.Repr(v)
 }
@@ -71,9 +74,9 @@ func (p *reprWriter) value(v Value, depth int) error {
 		if err := p.m.Alloc(len(v)); err != nil {
 			return err
 		}
-		return p.write(p.m.through(v, Repr))
+		return p.write(p.m.reprText(v))
 	case Markup:
-		return p.write("Markup(" + p.m.through(string(v), Repr) + ")")
+		return p.write("Markup(" + p.m.reprText(string(v)) + ")")
 	case *List:
 		return p.items("[", "]", v.Items, depth)
 	case *Tuple:
@@ -209,13 +212,20 @@ func FormatFloat(f float64) string {
 }
 
 // Repr is str.__repr__: single quotes unless only those occur inside.
-func Repr(s string) string {
+func Repr(s string) string { return plainly.reprText(s) }
+
+// reprText is Repr of a text of the rendering.
+func (m *Machine) reprText(s string) string {
 	quote := byte('\'')
-	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+	if p := m.plain(s); strings.Contains(p, "'") && !strings.Contains(p, `"`) {
 		quote = '"'
 	}
-	b := make([]byte, 0, len(s)+2)
-	b = append(b, quote)
+	return string(quote) + m.through(s, func(s string) string { return quoted(s, quote) }) + string(quote)
+}
+
+// quoted returns what is between the quotes of a text.
+func quoted(s string, quote byte) string {
+	b := make([]byte, 0, len(s))
 	for _, r := range s {
 		switch {
 		case r == rune(quote) || r == '\\':
@@ -232,7 +242,7 @@ func Repr(s string) string {
 			b = append(b, Escape(r)...)
 		}
 	}
-	return string(append(b, quote))
+	return string(b)
 }
 
 // Escape is the Python escape of a character.

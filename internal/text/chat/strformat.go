@@ -102,7 +102,7 @@ func formatValue(m *Machine, v Value, s string) (string, error) {
 	default:
 		return "", TypeError("unsupported format string passed to %s.__format__", TypeName(v))
 	}
-	p, err := parseSpec(s)
+	p, err := parseSpec(m.plain(s))
 	if err != nil {
 		return "", err
 	}
@@ -112,7 +112,11 @@ func formatValue(m *Machine, v Value, s string) (string, error) {
 	if b, ok := v.(bool); ok && p.typ == 0 { // bool is an int here
 		v = BoolInt(b)
 	}
-	return formatNumber(m, v, p)
+	out, err := formatNumber(m, v, p)
+	if p.typ == 'c' {
+		return out, err
+	}
+	return m.dye(out), err
 }
 
 func formatText(m *Machine, t string, p spec) (string, error) {
@@ -177,7 +181,7 @@ func formatNumber(m *Machine, v Value, p spec) (string, error) {
 			if !abs.IsInt64() || abs.Int64() > utf8.MaxRune || neg {
 				return "", Fail(KindOverflow, "%%c arg not in range(0x110000)")
 			}
-			digits = m.dye(string(rune(abs.Int64())))
+			digits = string(rune(abs.Int64()))
 		case 'b', 'o', 'x', 'X':
 			digits = abs.Text(map[byte]int{'b': 2, 'o': 8, 'x': 16, 'X': 16}[p.typ])
 			if p.alt {
@@ -389,19 +393,24 @@ func (f *formatter) run(s string, depth int) (string, error) {
 		b.WriteString(t)
 		return f.m.Alloc(len(t))
 	}
-	for s != "" {
+	v, err := f.m.show(s)
+	if err != nil {
+		return "", err
+	}
+	for s = v.plain; s != ""; {
+		at := len(v.plain) - len(s)
 		i := strings.IndexAny(s, "{}")
 		if i < 0 {
 			i = len(s)
 		}
-		if err := put(s[:i]); err != nil {
+		if err := put(v.cut(at, at+i)); err != nil {
 			return "", err
 		}
 		if s = s[i:]; s == "" {
 			break
 		}
 		if len(s) > 1 && s[1] == s[0] {
-			b.WriteByte(s[0])
+			b.WriteString(v.cut(at+i, at+i+1))
 			s = s[2:]
 			continue
 		}
@@ -475,7 +484,7 @@ func (f *formatter) field(s string, depth int) (string, error) {
 	case 'a':
 		var s string
 		s, err = f.m.Repr(v)
-		v = asciiOnly(s)
+		v = f.m.through(s, asciiOnly)
 	default:
 		err = ValueError("Unknown conversion specifier %c", conv)
 	}

@@ -24,7 +24,7 @@ func asks(fn func(string) bool) *Func {
 		if err := m.Scan(s); err != nil {
 			return nil, err
 		}
-		return fn(m.plain(s)), nil
+		return fn(s), nil
 	})
 }
 
@@ -86,7 +86,7 @@ func stripper(left, right bool) func(*Machine, Value, []Value) (Value, error) {
 		if err := m.Step(len(s)/32*(1+len(chars)/8) + len(chars)/32); err != nil {
 			return nil, err
 		}
-		cut := IsSpace
+		cut := m.isSpace
 		if given {
 			chars = m.plain(chars)
 			cut = func(r rune) bool { return strings.ContainsRune(chars, m.mark(r)) }
@@ -374,14 +374,14 @@ func expandtabs(m *Machine, x Value, a []Value) (Value, error) {
 	if size > 1000 {
 		return nil, Fail(KindLimit, "tab size above 1000")
 	}
-	if err := m.Alloc(len(s) + 3*strings.Count(s, "\t")*max(size, 0)); err != nil { // the text grows by doubling
+	if err := m.Alloc(len(s) + 3*strings.Count(m.plain(s), "\t")*max(size, 0)); err != nil { // the text grows by doubling
 		return nil, err
 	}
 	var b strings.Builder
 	b.Grow(len(s))
 	col := 0
 	for _, r := range s {
-		switch r {
+		switch m.mark(r) {
 		case '\t':
 			if size > 0 {
 				n := size - col%size

@@ -79,8 +79,8 @@ func splitMethod(m *Machine, x Value, a []Value) (Value, error) {
 		}
 		return parts.values(x), nil
 	}
-	for s = strings.TrimLeftFunc(s, IsSpace); s != ""; s = strings.TrimLeftFunc(s, IsSpace) {
-		i := strings.IndexFunc(s, IsSpace)
+	for s = strings.TrimLeftFunc(s, m.isSpace); s != ""; s = strings.TrimLeftFunc(s, m.isSpace) {
+		i := strings.IndexFunc(s, m.isSpace)
 		if len(parts.list) == limit || i < 0 {
 			i = len(s)
 		}
@@ -118,8 +118,8 @@ func rsplitMethod(m *Machine, x Value, a []Value) (Value, error) {
 			return nil, err
 		}
 	} else {
-		for s = strings.TrimRightFunc(s, IsSpace); s != ""; s = strings.TrimRightFunc(s, IsSpace) {
-			i, n := strings.LastIndexFunc(s, IsSpace), 0
+		for s = strings.TrimRightFunc(s, m.isSpace); s != ""; s = strings.TrimRightFunc(s, m.isSpace) {
+			i, n := strings.LastIndexFunc(s, m.isSpace), 0
 			if len(parts.list) == limit || i < 0 {
 				i = 0
 			} else {
@@ -135,21 +135,24 @@ func rsplitMethod(m *Machine, x Value, a []Value) (Value, error) {
 	return parts.values(x), nil
 }
 
+// isBreak reports a character that ends a line.
+func isBreak(r rune) bool {
+	return r >= '\n' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
+}
+
 // lines splits where str.splitlines does.
 func (t *texts) lines(s string, keep bool) error {
 	if err := t.m.Read(s); err != nil {
 		return err
 	}
 	for s != "" {
-		i := strings.IndexFunc(s, func(r rune) bool {
-			return r >= '\n' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
-		})
+		i := strings.IndexFunc(s, func(r rune) bool { return isBreak(t.m.mark(r)) })
 		if i < 0 {
 			return t.add(s)
 		}
-		_, n := utf8.DecodeRuneInString(s[i:])
-		if strings.HasPrefix(s[i:], "\r\n") {
-			n = 2
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if next, k := utf8.DecodeRuneInString(s[i+n:]); t.m.mark(r) == '\r' && t.m.mark(next) == '\n' {
+			n += k
 		}
 		end := i
 		if keep {

@@ -14,8 +14,8 @@ type Template struct {
 	prog *Program
 	own  string // characters of private use in the source: they stand for nothing else
 
-	texts   []string // of the source: see [Template.wrapping]
-	wrapped atomic.Pointer[wrapping]
+	texts map[any]string // of the source: see [textsOf]
+	dyed  atomic.Pointer[dyed]
 }
 
 // Parse reads a template; name is for messages. An invalid template is a
@@ -47,7 +47,7 @@ type Context struct {
 	Documents           any // nil: None
 	AddGenerationPrompt bool
 	Vars                *Map            // further variables by name: bos_token, enable_thinking …
-	Asked               *Map            // the same, of whoever asks: what they say is traced, too
+	Asked               *Map            // the same, of whoever asks: what they say is the conversation's, and what Vars say the template's
 	Now                 time.Time       // for strftime_now; zero: the clock
 	Limits              Limits          // zero: the defaults
 	Done                <-chan struct{} // rendering gives up with an error when it is closed; nil: never
@@ -62,9 +62,9 @@ type Result struct {
 	// Assistant holds [start, end) in code points of Text for each {%
 	// generation %} block: the model's own text.
 	Assistant [][2]int
-	// Said holds bytes of Text that the messages, tools, documents or Asked said, in order:
-	// each control token of Context.Control that is not the template's alone, but for a
-	// role in it, has one of them. It is nil without Control.
+	// Said holds bytes of Text that the template did not write, in order: each control
+	// token of Context.Control that is not the template's alone, but for a role or a number
+	// in it, has one of them. It is nil without Control.
 	Said []int
 }
 
@@ -105,9 +105,6 @@ func (m *interp) template(p *Program, ctx *scope) error {
 
 func (c *Context) variables(m *Machine, t *Template) (map[string]Value, error) {
 	vars := maps.Clone(globals)
-	if err := m.named(vars, c.Vars); err != nil {
-		return nil, err
-	}
 	names := [3]string{"messages", "tools", "documents"}
 	var said [3]Value
 	for i, v := range [3]any{c.Messages, c.Tools, c.Documents} {
@@ -119,21 +116,19 @@ func (c *Context) variables(m *Machine, t *Template) (map[string]Value, error) {
 	if err := m.trace(t, c.Control, c.Vars, said[0], said[1], said[2], c.Asked); err != nil {
 		return nil, err
 	}
-	asked, err := m.said(c.Asked)
-	if err != nil {
+	if err := named(vars, c.Vars, m.dye); err != nil {
 		return nil, err
 	}
-	if err := m.named(vars, asked.(*Map)); err != nil {
+	if err := named(vars, c.Asked, func(s string) string { return s }); err != nil {
+		return nil, err
+	}
+	var err error
+	if said[0], err = m.roles(said[0]); err != nil {
 		return nil, err
 	}
 	vars["messages"] = NewList()
 	vars["add_generation_prompt"] = c.AddGenerationPrompt
 	for i, v := range said {
-		m.roles = names[i] == "messages"
-		v, err := m.said(v)
-		if err != nil {
-			return nil, err
-		}
 		if v != nil || names[i] != "messages" {
 			vars[names[i]] = v
 		}
@@ -141,14 +136,17 @@ func (c *Context) variables(m *Machine, t *Template) (map[string]Value, error) {
 	return vars, nil
 }
 
-// named gives vars what a map has by name.
-func (m *Machine) named(vars map[string]Value, of *Map) error {
+// named gives vars what a map has by name, its texts through f.
+func named(vars map[string]Value, of *Map, f func(string) string) error {
 	for k, v := range of.All() {
 		name, ok := k.(string)
 		if !ok {
 			return TypeError("variable name of type %s", TypeName(k))
 		}
-		vars[m.plain(name)] = v
+		if s, ok := Text(v); ok {
+			v = Like(v, f(s))
+		}
+		vars[name] = v
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func defineTests() {
 			if err := m.Scan(s); err != nil {
 				return nil, err
 			}
-			return f(s), nil
+			return f(m.plain(s)), nil
 		})
 	}
 	named := func(table *map[string]*Func) *Func {

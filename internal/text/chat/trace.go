@@ -9,25 +9,23 @@ import (
 
 // A text of a conversation must not become a control token: a model would read
 // "<|im_end|>" in a message as the end of that message. So a rendering can tell
-// which characters of its result the conversation said and which the template wrote.
+// which characters of its result the template wrote.
 //
-// It traces only characters that control tokens have beside words (see [Control]), such
-// as "<" and "|". In the conversation those are replaced by private-use characters that
-// occur nowhere in it, one for each mark, and what comes out of the template is read
-// back. Through trims, slices, joins, macros and loops they go as any other character
-// does. Whatever looks at characters sees the mark itself, by [Machine.plain] or a
-// [shown], so that the text is the one without tracing.
+// It dyes them: in the texts of the template, the model's variables, roles and numbers,
+// the characters that control tokens have (see [Control]) are replaced by private-use
+// characters that occur nowhere in the conversation, one for each. Through trims, slices,
+// joins, macros and loops those go as any other character does, and what comes out is read
+// back. What is dyed in the result is the template's; all else is taken to be the
+// conversation's, such as what it has in entities or numbers of characters. So an
+// operation that loses the dye is safe: it makes a control token of the template a text.
 //
-// Of a template that may write marks of its own around a word, such as "<" + key + ">",
-// the first letters of words are traced, too, that control tokens have between marks: all
-// but those of the roles of messages, which are the program's.
+// Whatever looks at characters sees the ones that are meant, by [Machine.plain] or a
+// [shown], so that the text is the one without tracing. [Func.Apply] sees to it for all
+// but the functions in a list, takesDyed.
 type tracer struct {
-	*Control      // nil: nothing is traced
-	base     rune // stands for signs[0], base+1 for signs[1] …
-	within   bool // the template may write marks around words
-	roles    bool // the next value is the messages
-	level    int  // of the value that is replaced
-	dyed     bool // a text has been dyed
+	*Control               // nil: nothing is traced
+	base     rune          // stands for signs[0], base+1 for signs[1] …
+	own      map[any]Value // the texts of the template, dyed, by their nodes
 }
 
 // The last plane of characters without a meaning, whose UTF-8 has privateLen bytes and
@@ -39,321 +37,299 @@ const (
 	privateLen   = 4
 )
 
-// inMessage is the depth of a message among the messages.
-const inMessage = 2
-
-// trace prepares tracing of values through a rendering; own are the model's variables.
-func (m *Machine) trace(t *Template, c *Control, own *Map, values ...Value) error {
+// trace prepares tracing of the template's texts through a rendering of values.
+func (m *Machine) trace(t *Template, c *Control, values ...Value) error {
 	if c == nil {
 		return nil
 	}
-	w := t.wrapping(c)
-	m.Control, m.within = c, w.words
-	first := c.firsts // what somebody has to have said
-	if w.begins {
-		first = c.marks
-	}
-	found := m.within
-	look := func(f func(string), values ...Value) error {
-		for _, v := range values {
-			if err := m.texts(v, 0, f); err != nil {
-				return err
-			}
+	taken := []rune(t.own)
+	for _, v := range values {
+		if err := m.private(v, 0, &taken); err != nil {
+			return err
 		}
-		return nil
-	}
-	if err := look(func(s string) { found = found || anyOf(s, first) }, values...); err != nil || !found {
-		return err // or nothing can become a control token
-	}
-	var taken []rune
-	take := func(s string) {
-		if strings.IndexByte(s, privateByte) < 0 {
-			return
-		}
-		for _, r := range s {
-			if r >= privateFirst {
-				taken = append(taken, r)
-			}
-		}
-	}
-	take(t.own)
-	if err := look(take, append(values, own)...); err != nil {
-		return err
 	}
 	slices.Sort(taken)
-	m.base = privateFirst
+	base := rune(privateFirst)
 	for _, r := range taken {
-		if r >= m.base+rune(len(m.signs)) {
+		if r >= base+rune(len(c.signs)) {
 			break
 		}
-		m.base = r + 1
+		base = r + 1
 	}
-	if m.base+rune(len(m.signs)) > privateLast {
-		return ValueError("the conversation has every character of private use, of which none has a meaning")
+	if base+rune(len(c.signs)) > privateLast {
+		return ValueError("there are not enough characters of private use from U+100000 on to tell the template's text by: the control tokens have %d characters, the conversation has %d of private use", len(c.signs), len(taken))
 	}
+	m.Control, m.base = c, base
+	d := t.dyed.Load()
+	if d == nil || d.of != c || d.base != base {
+		d = &dyed{of: c, base: base, texts: map[any]Value{}}
+		for n, s := range t.texts {
+			d.texts[n] = m.dye(s)
+		}
+		t.dyed.Store(d)
+	}
+	m.own = d.texts
 	return nil
 }
 
-// anyOf reports whether a text has one of some characters.
-func anyOf(s string, chars []rune) bool {
-	for _, r := range chars {
-		if r < utf8.RuneSelf && strings.IndexByte(s, byte(r)) >= 0 || r >= utf8.RuneSelf && strings.ContainsRune(s, r) {
-			return true
-		}
-	}
-	return false
+// A dyed is the texts of a template for a Control and a base.
+type dyed struct {
+	of    *Control
+	base  rune
+	texts map[any]Value
 }
 
-// texts calls f for each text of a value: those that keys are, too.
-func (m *Machine) texts(v Value, depth int, f func(string)) error {
+// private appends the characters of private use in the texts of a value, keys included.
+func (m *Machine) private(v Value, depth int, taken *[]rune) error {
 	if depth > MaxNesting {
 		return ErrNested()
 	}
-	items := []Value(nil)
+	var lists [2][]Value
 	switch v := v.(type) {
-	case string:
-		f(v)
-	case Markup:
-		f(string(v))
-	case *List:
-		items = v.Items
-	case *Tuple:
-		items = v.Items
-	case *Map:
-		if v == nil {
-			return nil
-		}
-		for _, k := range v.Keys {
-			if err := m.texts(k, depth+1, f); err != nil {
-				return err
+	case string, Markup:
+		s, _ := Text(v)
+		if strings.IndexByte(s, privateByte) >= 0 {
+			for _, r := range s {
+				if r >= privateFirst {
+					*taken = append(*taken, r)
+				}
 			}
 		}
-		items = v.Vals
+		return m.Read(s)
+	case *List:
+		lists[0] = v.Items
+	case *Tuple:
+		lists[0] = v.Items
+	case *Map:
+		if v != nil {
+			lists = [2][]Value{v.Keys, v.Vals}
+		}
 	}
-	for _, x := range items {
-		if err := m.texts(x, depth+1, f); err != nil {
+	for _, x := range slices.Concat(lists[:]...) {
+		if err := m.private(x, depth+1, taken); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// said returns a value of the conversation with its marks replaced: itself if it has none.
-func (m *Machine) said(v Value) (Value, error) {
-	if m.base == 0 {
+// roles returns messages with their roles dyed: who chooses a role is the program, and
+// templates write "<|" + role + "|>".
+func (m *Machine) roles(v Value) (Value, error) {
+	l, ok := v.(*List)
+	if !ok || m.base == 0 {
 		return v, nil
 	}
-	m.level++
-	defer func() { m.level-- }()
-	whole := v
-	switch v := v.(type) {
-	case string:
-		if d := m.dye(v); d != v {
-			whole = d
-		}
-		return whole, m.Read(v)
-	case Markup:
-		return Markup(m.dye(string(v))), m.Read(string(v))
-	case *List:
-		items, err := m.saidAll(v.Items, nil)
-		if err != nil || items == nil {
-			return v, err
-		}
-		return &List{Items: items}, nil
-	case *Tuple:
-		items, err := m.saidAll(v.Items, nil)
-		if err != nil || items == nil {
-			return v, err
-		}
-		return &Tuple{Items: items, Fields: v.Fields}, nil
-	case *Map:
-		if v == nil {
-			return v, nil
-		}
-		keys, err := m.saidAll(v.Keys, nil)
-		if err != nil {
-			return nil, err
-		}
-		vals, err := m.saidAll(v.Vals, v.Keys)
-		if err != nil || keys == nil && vals == nil {
-			return v, err
-		}
-		if keys == nil {
-			keys = v.Keys
-		}
-		if vals == nil {
-			vals = v.Vals
-		}
-		return &Map{Keys: keys, Vals: vals, index: v.index}, nil
+	if err := m.AllocEach(int64(len(l.Items)), 16); err != nil {
+		return nil, err
 	}
-	return v, nil
-}
-
-// saidAll is said for each of a list, or of what a map has for keys: nil if nothing
-// changes.
-func (m *Machine) saidAll(items, keys []Value) (changed []Value, err error) {
-	within := m.within
-	defer func() { m.within = within }()
+	items := slices.Clone(l.Items)
 	for i, x := range items {
-		m.within = within && !(m.roles && m.level == inMessage && keys != nil && keys[i] == "role")
-		y, err := m.said(x)
-		if err != nil {
-			return nil, err
-		}
-		if changed == nil && same(x, y) {
+		d, _ := x.(*Map)
+		role, ok := d.Get("role")
+		s, isText := role.(string)
+		if !ok || !isText {
 			continue
 		}
-		if changed == nil {
-			if err := m.AllocEach(int64(len(items)), 16); err != nil {
-				return nil, err
-			}
-			changed = slices.Clone(items)
+		if err := m.Alloc(64 + 16*d.Len()); err != nil {
+			return nil, err
 		}
-		changed[i] = y
+		vals := slices.Clone(d.Vals)
+		vals[d.index["role"]] = m.dye(s)
+		items[i] = &Map{Keys: d.Keys, Vals: vals, index: d.index}
 	}
-	return changed, nil
+	return &List{Items: items}, nil
 }
 
-// same reports whether said returned the value that it was given.
-func same(x, y Value) bool {
-	switch x := x.(type) {
-	case string:
-		return x == y.(string)
-	case Markup:
-		return x == y.(Markup)
-	case *List, *Tuple, *Map:
-		return x == y
-	}
-	return true
-}
-
-// dye replaces the marks in s, and the first letters of words that tokens have.
+// dye says that the template wrote s.
 func (m *Machine) dye(s string) string {
-	if m.base == 0 || !m.within && !anyOf(s, m.marks) {
+	if m == nil || m.base == 0 {
 		return s
 	}
 	var b []byte
 	done := 0
-	dye := func(i int, r rune) {
-		k, ok := slices.BinarySearch(m.signs, r)
-		if !ok {
-			return // a letter whose small letter a token has
-		}
-		m.dyed = true
-		b = utf8.AppendRune(append(b, s[done:i]...), m.base+rune(k))
-		done = i + utf8.RuneLen(r)
-	}
-	word := -1 // where the word begins
-	end := func(i int) {
-		if word >= 0 && m.part(s[word:i]) {
-			r, _ := utf8.DecodeRuneInString(s[word:])
-			dye(word, r)
-		}
-		word = -1
-	}
 	for i, r := range s {
-		switch {
-		case m.within && inWord(r):
-			if word < 0 {
-				word = i
-			}
-		default:
-			end(i)
-			if m.isMark(r) {
-				dye(i, r)
-			}
+		if k, ok := m.sign(r); ok {
+			b = utf8.AppendRune(append(b, s[done:i]...), m.base+rune(k))
+			done = i + utf8.RuneLen(r)
 		}
-	}
-	end(len(s))
-	return string(append(b, s[done:]...))
-}
-
-// plain returns s with the marks as they are.
-func (m *Machine) plain(s string) string {
-	if m == nil || !m.dyed || strings.IndexByte(s, privateByte) < 0 {
-		return s
-	}
-	p, _ := m.shows(s)
-	return p
-}
-
-// shows is plain, and returns where in it are the characters that were replaced.
-func (m *Machine) shows(s string) (plain string, said []int) {
-	var b strings.Builder
-	said = []int{}
-	done := 0
-	for i, r := range m.dyes(s) {
-		if done == 0 {
-			b.Grow(len(s))
-		}
-		b.WriteString(s[done:i])
-		said = append(said, b.Len())
-		b.WriteRune(r)
-		done = i + privateLen
 	}
 	if done == 0 {
-		return s, said
+		return s
 	}
-	b.WriteString(s[done:])
-	return b.String(), said
-}
-
-// dyes yields where in s a character stands for a mark, and the mark.
-func (m *Machine) dyes(s string) iter.Seq2[int, rune] {
-	return func(yield func(int, rune) bool) {
-		for i := 0; m.dyed; {
-			next := strings.IndexByte(s[i:], privateByte)
-			if next < 0 {
-				return
-			}
-			i += next
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if with := m.mark(r); with != r && !yield(i, with) {
-				return
-			}
-			i += n
-		}
-	}
+	return string(append(b, s[done:]...))
 }
 
 // mark returns the character that r stands for.
 func (m *Machine) mark(r rune) rune {
-	if i := r - m.base; m.dyed && i >= 0 && int(i) < len(m.signs) {
+	if i := r - m.base; m.base > 0 && i >= 0 && int(i) < len(m.signs) {
 		return m.signs[i]
 	}
 	return r
 }
 
-// through applies f, which replaces characters by others, to what s shows: marks in the
-// result are said by the conversation if any in s is.
-func (m *Machine) through(s string, f func(string) string) string {
-	p := m.plain(s)
-	if len(p) == len(s) {
-		return f(s)
+// isSpace is IsSpace of what r stands for.
+func (m *Machine) isSpace(r rune) bool { return IsSpace(m.mark(r)) }
+
+// undyed returns how many bytes of s are in front of the first character that is dyed. What
+// it costs is charged for; an error is that of the next [Machine.Step].
+func (m *Machine) undyed(s string) int {
+	if m == nil || m.base == 0 {
+		return len(s)
 	}
-	return m.dye(f(p))
+	m.steps -= int64(len(s) >> 10)
+	for i := 0; ; {
+		next := strings.IndexByte(s[i:], privateByte)
+		if next < 0 {
+			return len(s)
+		}
+		i += next
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if m.mark(r) != r {
+			return i
+		}
+		i += n
+	}
 }
 
-// recase applies f, which changes cases, to what s shows.
-func (m *Machine) recase(s string, f func(string) string) string {
-	p := m.plain(s)
-	if len(p) == len(s) || !m.within {
-		return f(s) // marks have no case
-	}
-	out := []rune(f(p))
-	if len(out) != utf8.RuneCountInString(p) {
-		return m.dye(string(out))
-	}
-	i := 0
-	for _, r := range s {
-		if m.mark(r) != r {
-			if k, ok := slices.BinarySearch(m.signs, out[i]); ok {
-				out[i] = m.base + rune(k)
+// runs yields the pieces of s that are dyed, as they show, and those that are not.
+func (m *Machine) runs(s string) iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		for s != "" {
+			n := m.undyed(s)
+			if n > 0 && !yield(s[:n], false) {
+				return
+			}
+			s = s[n:]
+			var b []byte
+			for s != "" {
+				r, n := utf8.DecodeRuneInString(s)
+				with := m.mark(r)
+				if with == r {
+					break
+				}
+				b, s = utf8.AppendRune(b, with), s[n:]
+			}
+			if len(b) > 0 && !yield(string(b), true) {
+				return
 			}
 		}
-		i++
 	}
-	return string(out)
+}
+
+// plain returns the characters that s stands for.
+func (m *Machine) plain(s string) string {
+	if m.undyed(s) == len(s) {
+		return s
+	}
+	m.steps -= int64(len(s) >> 6)
+	var b strings.Builder
+	b.Grow(len(s))
+	for run := range m.runs(s) {
+		b.WriteString(run)
+	}
+	return b.String()
+}
+
+// meant is plain of a value that is a text.
+func (m *Machine) meant(v Value) Value {
+	if s, ok := Text(v); ok && m.undyed(s) < len(s) {
+		return Like(v, m.plain(s))
+	}
+	return v
+}
+
+// takesDyed lists the functions that take texts as they are traced: they put what they are
+// given into what they return, and look at characters by [Machine.plain]. All others are
+// given the texts that are meant.
+var takesDyed = struct{ filters, methods string }{
+	filters: `batch capitalize center d default e escape first forceescape format groupby indent join last list lower map max min
+		reject rejectattr replace reverse safe select selectattr slice string title tojson trim truncate unique upper wordwrap`,
+	methods: `capitalize casefold center escape expandtabs format format_map fromkeys get join ljust lower lstrip partition removeprefix
+		removesuffix replace rjust rpartition rsplit rstrip split splitlines strip swapcase title translate upper zfill`,
+}
+
+func markTraced() {
+	mark := func(names string, tables ...map[string]*Func) {
+		for name := range strings.FieldsSeq(names) {
+			for _, table := range tables {
+				if f := table[name]; f != nil {
+					f.dyed = true
+				}
+			}
+		}
+	}
+	mark(takesDyed.filters, Filters)
+	mark(takesDyed.methods, StringMethods, markupMethods, dictMethods)
+}
+
+// meantAll is meant for a function's value and arguments.
+func (m *Machine) meantAll(x Value, a *Args) (Value, *Args) {
+	dyed := func(v Value) bool {
+		s, ok := Text(v)
+		return ok && m.undyed(s) < len(s)
+	}
+	if !slices.ContainsFunc(a.Pos, dyed) && !slices.ContainsFunc(a.Named, func(k Keyword) bool { return dyed(k.Value) }) {
+		return m.meant(x), a
+	}
+	b := &Args{Pos: slices.Clone(a.Pos), Named: slices.Clone(a.Named)}
+	for i, v := range b.Pos {
+		b.Pos[i] = m.meant(v)
+	}
+	for i := range b.Named {
+		b.Named[i].Value = m.meant(b.Named[i].Value)
+	}
+	return m.meant(x), b
+}
+
+// through applies f, which replaces characters by others, each for itself.
+func (m *Machine) through(s string, f func(string) string) string {
+	if m.undyed(s) == len(s) {
+		return f(s)
+	}
+	var b strings.Builder
+	for run, ours := range m.runs(s) {
+		if run = f(run); ours {
+			run = m.dye(run)
+		}
+		b.WriteString(run)
+	}
+	return b.String()
+}
+
+// recase applies f, which changes cases. It loses the dye where a character becomes
+// several: nowhere does one become none.
+func (m *Machine) recase(s string, f func(string) string) string {
+	p := m.plain(s)
+	out := f(p)
+	if len(p) == len(s) || utf8.RuneCountInString(out) != utf8.RuneCountInString(p) {
+		return out
+	}
+	return m.redye(s, out, func(rune) bool { return false })
+}
+
+// redye dyes those characters of out that are dyed in s, of which it has all characters
+// in order, in another case perhaps, but for added and dropped ones.
+func (m *Machine) redye(s, out string, free func(rune) bool) string {
+	var b strings.Builder
+	for out != "" {
+		r, n := utf8.DecodeRuneInString(out)
+		piece := out[:n]
+		out = out[n:]
+		if !free(r) {
+			d, n := utf8.DecodeRuneInString(s)
+			for free(m.mark(d)) && n > 0 {
+				s = s[n:]
+				d, n = utf8.DecodeRuneInString(s)
+			}
+			s = s[n:]
+			if m.mark(d) != d {
+				piece = m.dye(piece)
+			}
+		}
+		b.WriteString(piece)
+	}
+	return b.String()
 }
 
 // A shown is a text beside what it shows.
@@ -395,13 +371,55 @@ func (v shown) cut(i, j int) string {
 	return v.s[v.at[i]:v.at[j]]
 }
 
-// finish returns the text of a rendering, and where in it is what the conversation
-// said of those that are traced.
+// finish returns the text of a rendering, and where in it is what the template did not
+// write: every mark of such a text, and its characters next to the template's. A token that
+// is not the template's alone has one of them.
 func (m *Machine) finish(s string) (text string, said []int) {
 	if m.Control == nil {
 		return s, nil
 	}
-	return m.shows(s)
+	n := 64 // for those of said that are no marks
+	for _, r := range m.marks {
+		n += strings.Count(s, string(r))
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	said = make([]int, 0, n)
+	behind := false // the template wrote the character in front
+	for run, ours := range m.runs(s) {
+		if ours {
+			s = s[privateLen*utf8.RuneCountInString(run):]
+		} else {
+			s = s[len(run):]
+			said = m.strange(run, b.Len(), behind, s != "", said)
+		}
+		b.WriteString(run)
+		behind = ours
+	}
+	return b.String(), said
+}
+
+// strange appends to said what finish returns of a piece of text that begins at byte at,
+// behind or in front of what the template wrote.
+func (m *Machine) strange(run string, at int, behind, inFront bool, said []int) []int {
+	last := len(run)
+	if inFront {
+		_, n := utf8.DecodeLastRuneInString(run)
+		last -= n
+	}
+	for i := 0; i < len(run); {
+		border := i == 0 && behind || i == last
+		if !border && !m.lead[run[i]] {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(run[i:])
+		if _, ok := m.sign(r); ok && (border || m.isMark(r)) {
+			said = append(said, at+i)
+		}
+		i += n
+	}
+	return said
 }
 
 // told returns an error of a rendering with the texts that it quotes as they are.

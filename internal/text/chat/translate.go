@@ -24,7 +24,7 @@ func translate(m *Machine, x Value, a []Value) (Value, error) {
 			t = string(r)
 		case isText || v == nil:
 		case isCode && code >= 0 && code <= utf8.MaxRune:
-			t = m.dye(string(rune(code)))
+			t = string(rune(code))
 		case isCode:
 			return nil, ValueError("character mapping must be in range(0x110000)")
 		default:
@@ -74,7 +74,7 @@ func makeTranslation(m *Machine, _ Value, a []Value) (Value, error) {
 		if err := m.Alloc(4 * len(s)); err != nil {
 			return nil, err
 		}
-		t[i] = []rune(m.plain(s))
+		t[i] = []rune(s)
 	}
 	if len(t[0]) != len(t[1]) {
 		return nil, ValueError("the first two maketrans arguments must have equal length")

@@ -49,7 +49,7 @@ func wordWrap(m *Machine, x Value, a []Value) (Value, error) {
 	}
 	joined := strings.Join(out.list, "\n")
 	if len(plain) != len(s) {
-		joined = m.dye(joined)
+		joined = m.redye(s, joined, func(r rune) bool { return strings.ContainsRune(asciiSpace, r) || isBreak(r) })
 	}
 	s, err = Replace(m, joined, "\n", sep, -1)
 	return s, err
