@@ -2,9 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -125,6 +129,63 @@ func TestSpaceOfMerged(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(out, "adapter_config.json")); (err == nil) != (want == command.OK) {
 			t.Errorf("%s: %v", merge, err)
 		}
+	}
+}
+
+// TestSpaceAsked: whatever writes a folder or a file knows before it begins that a disk with
+// nine tenths of what it will have cannot hold it, and leaves nothing there.
+func TestSpaceAsked(t *testing.T) {
+	base := filepath.Join(golden.Family(t, "parity"), "llama3")
+	config := prepare(t)
+	b, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := strings.NewReplacer("hidden = 16", "hidden = 128", "steps = 90", "steps = 1", "warmup = 5", "warmup = 0").Replace(string(b))
+	files := filepath.Join(filepath.Dir(config), "files.toml")
+	err = errors.Join(os.WriteFile(config, []byte(wide), 0o600),
+		os.WriteFile(files, []byte(strings.Replace(wide, "[optimizer]", "[optimizer]\noffload = true", 1)), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{
+		"train":      {"train", config, "--out"},
+		"offload":    {"train", files, "--out"},
+		"finetune":   {"finetune", base, filepath.Join(filepath.Dir(config), "text.txt"), "--full", "--row", "8", "--steps", "1", "--out"},
+		"quantize":   {"quantize", base, "--type", "q8_0"},
+		"checkpoint": {"checkpoint", "save", base},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := func(dir string) (code int, said string) {
+				var errw bytes.Buffer
+				code = Main(append(slices.Clone(args), filepath.Join(dir, "out.gguf")), strings.NewReader(""), io.Discard, &errw)
+				return code, errw.String()
+			}
+			roomy := t.TempDir()
+			if code, said := run(roomy); code != command.OK {
+				t.Fatalf("exit %d, %s", code, said)
+			}
+			size := int64(0)
+			err := filepath.WalkDir(roomy, func(_ string, e fs.DirEntry, err error) error {
+				if err != nil || e.IsDir() {
+					return err
+				}
+				st, err := e.Info()
+				size += st.Size()
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			small := disk(t, strconv.FormatInt(size*9/10, 10))
+			code, said := run(small)
+			if code != command.Failure || !strings.Contains(said, "will be written, and its disk has ") {
+				t.Errorf("%d bytes are written: exit %d, %s", size, code, said)
+			}
+			if es, err := os.ReadDir(small); err != nil || len(es) != 0 {
+				t.Errorf("left: %v, %v", es, err)
+			}
+		})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"atenia/internal/model/file"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/checkpoint"
+	"atenia/internal/store/durable"
 )
 
 // A Saving says what a checkpoint is made of.
@@ -63,11 +64,17 @@ type Saved struct {
 // again. No tensor is held in memory. Another process that uses the folder is
 // waited for, but not long.
 func (f *Folder) Save(ctx context.Context, s Saving) (out *Saved, err error) {
+	undo := durable.Undo(f.dir, durable.LockFile)
 	release, err := checkpoint.Lock(ctx, f.dir, patience)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, release()) }()
+	defer func() {
+		if errors.Is(err, durable.ErrSpace) { // nothing was begun
+			undo()
+		}
+		err = errors.Join(err, release())
+	}()
 	if _, err := checkpoint.Clean(f.dir, f.cache, nil); err != nil {
 		return nil, err
 	}
