@@ -59,21 +59,21 @@ type TextLengthError struct {
 	Most   int // that the model was made for
 	// More says that there are at least so many Tokens: the text was not read to its end.
 	More bool
-	// Words says that the text may be cut, but that its words are too long to do so without
-	// reading all of it.
-	Words bool
+	// Bytes, if there are any, are those of a text that was not tokenized, since it has no
+	// end of a word near enough to cut it there; Tokens is 0.
+	Bytes int
 }
 
 // Error implements error.
 func (e *TextLengthError) Error() string {
-	least, what := "", "divide it, or allow to cut it (Truncate, --truncate)"
+	if e.Bytes > 0 {
+		return fmt.Sprintf("text %d has %d bytes, too many to read them all, and up to no space or end of a line the %d tokens that the model reads: divide it", e.Text, e.Bytes, e.Most)
+	}
+	least := ""
 	if e.More {
 		least = "at least "
 	}
-	if e.Words {
-		what = "it has no spaces or lines where it could be cut, divide it"
-	}
-	return fmt.Sprintf("text %d has %s%d tokens, the model reads %d: %s", e.Text, least, e.Tokens, e.Most, what)
+	return fmt.Sprintf("text %d has %s%d tokens, the model reads %d: divide it, or allow to cut it (Truncate, --truncate)", e.Text, least, e.Tokens, e.Most)
 }
 
 // Encoding returns what the model makes of texts; false for one that generates
@@ -227,7 +227,7 @@ func (m *Model) input(ctx context.Context, i int, e *Encoding, truncate bool, te
 	}
 	fit, err := t.EncodeWithin(ctx, e.MaxTokens, texts...)
 	if long, ok := errors.AsType[*token.LongError](err); ok {
-		return engine.Input{}, &TextLengthError{Text: i, Tokens: long.Least, Most: e.MaxTokens, More: true, Words: truncate}
+		return engine.Input{}, &TextLengthError{Text: i, Most: e.MaxTokens, Bytes: long.Bytes}
 	}
 	if err != nil {
 		return engine.Input{}, err

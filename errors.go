@@ -21,6 +21,9 @@ var (
 	// ErrClosed is the error of requests to a closed model, and of those that
 	// [Model.Close] ended.
 	ErrClosed = sched.ErrClosed
+	// ErrNoTokenizer matches errors about text for a model whose tokenizer is not there, or
+	// cannot be run: it computes with token ids alone.
+	ErrNoTokenizer = errors.New("the model has no tokenizer")
 	// ErrNoTemplate is returned by [Model.Chat] for a model without a chat
 	// template: use [Model.Generate] with text in the form the model knows.
 	ErrNoTemplate = errors.New("the model has no chat template")
@@ -184,3 +187,10 @@ func convertAll[T, U any](in []T, f func(T) U) []U {
 	}
 	return out
 }
+
+// A noTokenizer is an error that matches [ErrNoTokenizer].
+type noTokenizer struct{ error }
+
+func (e noTokenizer) Unwrap() error { return e.error }
+
+func (noTokenizer) Is(target error) bool { return target == ErrNoTokenizer }

@@ -150,6 +150,9 @@ func (m *Model) loadText(c *Config) (err error) {
 		return err
 	}
 	m.textErr = engine.Named(m.Path(), err)
+	if m.text.Tokenizer == nil {
+		m.textErr = noTokenizer{m.textErr}
+	}
 	c.Logger.Warn("text is incomplete", "err", m.textErr)
 	return nil
 }

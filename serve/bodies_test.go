@@ -51,9 +51,9 @@ func TestBodiesThatCost(t *testing.T) {
 		{"/v1/responses", `{"input":[{"type":"function_call","call_id":"c","name":"f","ARGU\u006dENTS":` + quoted(`{"a":`+strings.Repeat("[", size/2)) + `}]}`, "nested more than 64 deep at byte 65 of the arguments at byte 76"},
 		{"/v1/chat/completions", calling(`{"a":` + strings.Repeat("1", size) + `}`), "number of 2097152 digits, at most 4300"},
 		{"/v1/chat/completions", `{` + hello + `,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","x":` + strings.Repeat("1", size) + `}}}]}`, "number of 2097152 digits, at most 4300"},
-		{"/v1/embeddings", `{"input":` + quoted(strings.Repeat("a", size)) + `}`, "the model reads 512: divide it, or allow"},
+		{"/v1/embeddings", `{"input":` + quoted(strings.Repeat("a", size)) + `}`, "too many to read them all"},
 		{"/v1/embeddings", `{"input":` + quoted(strings.Repeat("a ", size/2)) + `}`, "text 0 has at least"},
-		{"/api/embed", `{"model":"default","input":` + quoted(strings.Repeat("a", size)) + `}`, "no spaces or lines where it could be cut"},
+		{"/api/embed", `{"model":"default","input":` + quoted(strings.Repeat("a", size)) + `}`, "and up to no space or end of a line the 512 tokens"},
 		{"/v1/completions", `{"prompt":"a","stop":` + quoted(strings.Repeat("a", size)) + `}`, "stop has a text of 2097152 bytes, the most is 4096"},
 		{"/api/generate", `{"model":"default","prompt":"a","options":{"stop":[` + quoted(strings.Repeat("a", size)) + `]}}`, "stop has a text of 2097152 bytes, the most is 4096"},
 	} {

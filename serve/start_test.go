@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"atenia/internal/golden"
 	"bytes"
 	"log/slog"
 	"os"
@@ -57,5 +58,18 @@ func TestHealthOfLoaded(t *testing.T) {
 	}
 	if status, text := get(t, web.URL+"/health/ready"); status != 503 || !strings.Contains(text, `"loading"`) {
 		t.Error(status, text)
+	}
+}
+
+// TestNoTokenizer: what needs text of a model whose tokenizer cannot be run is the client's
+// choice of a model, not a fault of the server.
+func TestNoTokenizer(t *testing.T) {
+	path := filepath.Join(golden.Family(t, "foreign"), "modern_bert_rerank", "model.gguf")
+	_, web := newServer(t, Config{Models: []Model{{Path: path}}})
+	for _, body := range []string{`{"query":"a","documents":["b"]}`, `{"model":"default","query":"a","documents":["b"]}`} {
+		status, text := post(t, web.URL+"/v1/rerank", body)
+		if status != 400 || !strings.Contains(text, "unsupported_value") || !strings.Contains(text, "tokenizer") {
+			t.Error(status, text)
+		}
 	}
 }

@@ -96,9 +96,9 @@ func TestSqueezes(t *testing.T) {
 		t.Skip("models of 240 MB, many times")
 	}
 	needControlGroups(t)
-	draws, moved, layers := 2, 0, 7
+	draws, moved, layers, tokens := 2, 0, 4, "24"
 	if await.Long() {
-		draws, layers = 40, 16
+		draws, layers, tokens = 40, 16, "60"
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
@@ -110,7 +110,7 @@ func TestSqueezes(t *testing.T) {
 		want        []byte
 	}
 	args := func(m model) []string {
-		return []string{"run", m.dir, "Once", "-n", "60", "--ignore-eos", "--seed", "7", "--ctx", "96", "--threads", "2"}
+		return []string{"run", m.dir, "Once", "-n", tokens, "--ignore-eos", "--seed", "7", "--ctx", "96", "--threads", "2"}
 	}
 	var models []model
 	for i := range 2 {
@@ -141,7 +141,7 @@ func TestSqueezes(t *testing.T) {
 		}
 	}
 	t.Logf("weights moved in %d of %d runs", moved, draws)
-	if moved < draws*25/40 {
+	if await.Long() && moved < draws*25/40 {
 		t.Errorf("weights moved in %d of %d runs only", moved, draws)
 	}
 }

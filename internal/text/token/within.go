@@ -18,16 +18,15 @@ type Fit struct {
 	More       bool    // at least so many were cut: a text was not read to its end
 }
 
-// A LongError says that a text has more tokens than fit, and no end of a word near enough
-// to cut it there.
+// A LongError says that a text may have more tokens than fit, and has no end of a word near
+// enough to cut it there.
 type LongError struct {
 	Bytes int // of the text
-	Least int // tokens that it has, at the least
 }
 
 // Error implements error.
 func (e *LongError) Error() string {
-	return fmt.Sprintf("a text of %d bytes is at least %d tokens, and its words are too long to cut it", e.Bytes, e.Least)
+	return fmt.Sprintf("a text of %d bytes has no end of a word near enough to cut it there", e.Bytes)
 }
 
 // EncodeWithin returns the ids of one text or of a pair, with special tokens and the
@@ -127,8 +126,8 @@ func (t *Tokenizer) begin(ctx context.Context, most int, text string, kind int32
 			return e, end, nil
 		}
 	}
-	if least := t.Least(len(text)); len(text) > mostWhole && least > sparseTokens*most {
-		return e, 0, &LongError{len(text), least}
+	if len(text) > mostWhole && t.Least(len(text)) > sparseTokens*most {
+		return e, 0, &LongError{len(text)}
 	}
 	e, err = encode(len(text))
 	return e, len(text), err

@@ -100,7 +100,7 @@ func ProblemOf(err error) *Problem {
 	switch {
 	case errors.Is(err, atenia.ErrAdapter):
 		return bad("adapter_not_found", "model")
-	case errors.Is(err, atenia.ErrNoTemplate), errors.Is(err, atenia.ErrNoImages), errors.Is(err, atenia.ErrNoSpeech), errors.Is(err, atenia.ErrNotEncoder):
+	case errors.Is(err, atenia.ErrNoTokenizer), errors.Is(err, atenia.ErrNoTemplate), errors.Is(err, atenia.ErrNoImages), errors.Is(err, atenia.ErrNoSpeech), errors.Is(err, atenia.ErrNotEncoder):
 		return bad("unsupported_value", "model")
 	case errors.Is(err, atenia.ErrSlot):
 		return &Problem{Status: http.StatusConflict, Code: "slot_unavailable", Message: err.Error(), Err: err}
