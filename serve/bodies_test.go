@@ -17,6 +17,14 @@ func calling(arguments string) string {
 	return `{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":` + quoted(arguments) + `}}]}]}`
 }
 
+// blocks returns a body of so many messages, each of them of one block or of 3,000.
+func blocks(role string, messages, size int) string {
+	block := `{"type":"text","text":` + quoted(strings.Repeat("a ", size/6000)) + `}`
+	n := 3000 / messages
+	message := `{"role":"` + role + `","content":[` + strings.Repeat(block+",", n-1) + block + `]}`
+	return `{"model":"default","max_tokens":1,"messages":[` + strings.Repeat(message+",", messages-1) + message + `]}`
+}
+
 func quoted(s string) string {
 	b, _ := json.Marshal(s) // of a text
 	return string(b)
@@ -56,6 +64,10 @@ func TestBodiesThatCost(t *testing.T) {
 		{"/api/embed", `{"model":"default","input":` + quoted(strings.Repeat("a", size)) + `}`, "and up to no space or end of a line the 512 tokens"},
 		{"/v1/completions", `{"prompt":"a","stop":` + quoted(strings.Repeat("a", size)) + `}`, "stop has a text of 2097152 bytes, the most is 4096"},
 		{"/api/generate", `{"model":"default","prompt":"a","options":{"stop":[` + quoted(strings.Repeat("a", size)) + `]}}`, "stop has a text of 2097152 bytes, the most is 4096"},
+		// Blocks, and messages of one role, become one text.
+		{"/v1/messages", blocks("user", 1, size), "prompt is too long: "},
+		{"/v1/messages", blocks("user", 3000, size), "prompt is too long: "},
+		{"/v1/messages", blocks("assistant", 1, size), "prompt is too long: "},
 	} {
 		var status int
 		var text string

@@ -59,7 +59,7 @@ const maxResultBytes = 16 << 20
 
 // readFile reads a file of results.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

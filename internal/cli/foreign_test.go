@@ -23,8 +23,13 @@ func TestForeignFiles(t *testing.T) {
 	model := func(name, content string) string {
 		t.Helper()
 		dir := t.TempDir()
-		for _, n := range []string{"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"} {
+		for _, n := range []string{"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"} {
 			b, err := os.ReadFile(filepath.Join(from, n))
+			if n == "chat_template.jinja" {
+				if err = nil; n != name {
+					continue
+				}
+			}
 			if n == name && content == "" {
 				err = os.Symlink("../blobs/absent", filepath.Join(dir, n))
 			} else if err == nil {
@@ -63,6 +68,9 @@ func TestForeignFiles(t *testing.T) {
 		{lfs, []string{"inspect", single("m.sxlm", pointer)}},
 		{lfs, []string{"train", config, "--out", filepath.Join(t.TempDir(), "out")}},
 		{lfs, []string{"tokenize", "--file", single("t.txt", pointer)}},
+		{lfs, []string{"eval", "atenia-story", "--text", single("t.txt", pointer)}},
+		{lfs, []string{"replay", single("d.jsonl", pointer)}},
+		{html, []string{"chat", model("chat_template.jinja", page)}},
 		{html, []string{"run", model("model.safetensors", page), "a"}},
 		{html, []string{"run", model("tokenizer.json", page), "a"}},
 		{html, []string{"run", single("m.GGUF", page), "a"}},

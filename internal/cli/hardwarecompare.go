@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
+	"atenia/internal/store/durable"
 )
 
 // A hardwareResult is what bench prints with --json.
@@ -67,7 +67,7 @@ func readBefore(path string) (*machine.Report, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("--compare: %w", err)
 	}

@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 )
 
 // stdin is the argument that means standard input.
@@ -45,7 +45,12 @@ func (a *app) modelAndPrompt(args []string) (model, prompt string, err error) {
 
 // readText reads a file of text.
 func readText(name string) (string, error) {
-	b, err := os.ReadFile(name)
+	f, err := durable.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )
@@ -41,7 +42,7 @@ func replayCommand(env *command.Env) *cobra.Command {
 func run(env *command.Env, file, policy string) error {
 	in := env.In
 	if file != "-" {
-		f, err := os.Open(file)
+		f, err := durable.Open(file)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package cli
 // Files of serve: settings in TOML, keys.
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,8 +58,7 @@ func readFew(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := command.ReadMost(f, mostSettings)
-	return bytes.TrimPrefix(b, []byte("\ufeff")), err
+	return command.ReadMost(f, mostSettings)
 }
 
 // setFlags reads settings: keys are flags, except for "models".

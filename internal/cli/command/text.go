@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,8 @@ func Size[N int64 | uint64](n N) string {
 }
 
 // ReadMost reads all of r and refuses more than the given number of bytes; of a
-// file that has more it reads none.
+// file that has more it reads none. A byte order mark, with which some editors begin a
+// text, is left out.
 func ReadMost(r io.Reader, most int64) ([]byte, error) {
 	if f, ok := r.(*os.File); ok {
 		fi, err := f.Stat()
@@ -37,5 +39,5 @@ func ReadMost(r io.Reader, most int64) ([]byte, error) {
 	if int64(len(b)) > most {
 		return nil, errors.New("too long")
 	}
-	return b, err
+	return bytes.TrimPrefix(b, []byte("\ufeff")), err
 }

@@ -74,7 +74,7 @@ func (s *source) parse(path string) (*graph.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	p, err := read(bytes.TrimPrefix(text, []byte("\ufeff")))
+	p, err := read(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

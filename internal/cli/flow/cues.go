@@ -3,7 +3,6 @@ package flow
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -47,7 +46,7 @@ const largestCues = 64 << 20
 // open reads the files, and names the parameters that change.
 func (k *score) open(o *flow.Options) error {
 	if k.cues != "" {
-		f, err := os.Open(k.cues)
+		f, err := durable.Open(k.cues)
 		if err != nil {
 			return err
 		}

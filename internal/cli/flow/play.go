@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -367,7 +366,7 @@ func (l *live) load(s *flow.Session[float32]) error {
 	if l.resume == "" {
 		return nil
 	}
-	f, err := os.Open(l.resume)
+	f, err := durable.Open(l.resume)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package quila
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func (s *source) read(c *cobra.Command) (config.Config, error) {
 	if err != nil {
 		return config.Config{}, fmt.Errorf("%s: %w", s.file, err)
 	}
-	p, err := config.Parse(bytes.TrimPrefix(text, []byte("\ufeff")))
+	p, err := config.Parse(text)
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", s.file, err)
 	}

@@ -60,7 +60,7 @@ func Read(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := Parse(b)
+	f, err := Parse(bytes.TrimPrefix(b, []byte("\ufeff")))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -2,7 +2,10 @@ package durable
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,7 +29,7 @@ var (
 )
 
 // texts are the endings of files that may be pages.
-var texts = []string{"", ".txt", ".text", ".md", ".html", ".htm", ".xml", ".jinja", ".log"}
+var texts = []string{"", ".txt", ".text", ".md", ".html", ".htm", ".xml", ".log"}
 
 // foreign looks at the beginning of a regular file.
 func foreign(path string, f *os.File) error {
@@ -39,7 +42,8 @@ func foreign(path string, f *os.File) error {
 	if !bytes.Contains(head, []byte("<")) || !page.Match(head) {
 		return nil
 	}
-	if slices.Contains(texts, strings.ToLower(filepath.Ext(path))) {
+	ending := strings.ToLower(filepath.Ext(path))
+	if slices.Contains(texts, ending) || ending == ".jinja" && (bytes.Contains(head, []byte("{{")) || bytes.Contains(head, []byte("{%"))) {
 		return nil
 	}
 	return &ForeignError{path, "an HTML page", "fetch the file itself: the address may need a login, or show the file in a page"}
@@ -49,6 +53,9 @@ func foreign(path string, f *os.File) error {
 // what a download left in its place is a [*ForeignError].
 func Open(path string) (*os.File, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, cmp.Or(Missing(path), err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -110,27 +110,42 @@ const (
 // the end of a line, and a model that reads a text as one word has no token that goes on
 // behind one. What normalizers and added tokens do at the end of the bytes is far behind.
 func (t *Tokenizer) begin(ctx context.Context, most int, text string, kind int32) (e encoding, read int, err error) {
-	encode := func(n int) (encoding, error) {
-		e := t.encodeUntil(ctx.Done(), text[:n], nil, kind, false)
-		return e, context.Cause(ctx)
+	if e, read, err = t.prefix(ctx, most, text, kind); read > 0 || err != nil {
+		return e, read, err
 	}
+	if len(text) > mostWhole && t.Least(len(text)) > sparseTokens*most {
+		return e, 0, &LongError{len(text)}
+	}
+	e = t.encodeUntil(ctx.Done(), text, nil, kind, false)
+	return e, len(text), context.Cause(ctx)
+}
+
+// prefix is begin for a text whose beginning has enough tokens; else it reads no bytes.
+func (t *Tokenizer) prefix(ctx context.Context, most int, text string, kind int32) (e encoding, read int, err error) {
 	for n := max(leastRead, readPerToken*most); 2*n < len(text) && n <= max(mostRead, mostReadPerToken*most); n *= 2 {
 		end := endOfWord(text[:n])
 		if end <= n/2 {
 			continue
 		}
-		if e, err = encode(end); err != nil {
+		e = t.encodeUntil(ctx.Done(), text[:end], nil, kind, false)
+		if err = context.Cause(ctx); err != nil {
 			return e, 0, err
 		}
 		if len(e.ids) >= 2*most+spareTokens && (e.longest <= n/4 || !t.spans()) {
 			return e, end, nil
 		}
 	}
-	if len(text) > mostWhole && t.Least(len(text)) > sparseTokens*most {
-		return e, 0, &LongError{len(text)}
+	return e, 0, nil
+}
+
+// Exceeds returns how many tokens a text has at the least that has certainly more than most,
+// of which it reads the beginning; 0 says that it may fit.
+func (t *Tokenizer) Exceeds(ctx context.Context, most int, text string) (least int, err error) {
+	e, read, err := t.prefix(ctx, most, text, 0)
+	if read == 0 || err != nil {
+		return 0, err
 	}
-	e, err = encode(len(text))
-	return e, len(text), err
+	return len(e.ids), nil
 }
 
 // endOfWord returns where the last word of a text ends that a space or the end of a line

@@ -1,7 +1,10 @@
 package token
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -45,5 +48,41 @@ func TestEncodeWithin(t *testing.T) {
 		if err != nil || !slices.Equal(f.IDs, x.ids) || !slices.Equal(f.Types, x.types) || f.Cut != x.cut || f.More {
 			t.Errorf("%q in %d: %+v, %v; want %v %v, %d", x.texts, x.most, f, err, x.ids, x.types, x.cut)
 		}
+	}
+}
+
+// TestExceeds: a text is known to be too long by its beginning, and one that may fit is not
+// said to be; long ones take turns, which a context ends.
+func TestExceeds(t *testing.T) {
+	tok, err := Load([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"WhitespaceSplit"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &endingModel{end: func() {}}
+	tok.model = m
+	long := strings.Repeat("aaaa ", 100_000)
+	if n, err := tok.Exceeds(t.Context(), 64, long); err != nil || n <= 64 || n > 2000 || m.words > 2000 {
+		t.Errorf("%d tokens, %d words were read, %v", n, m.words, err)
+	}
+	for _, text := range []string{"", "aaaa", strings.Repeat("aaaa ", 64), strings.Repeat("a", 1<<20), strings.Repeat(" ", 1<<20)} {
+		if n, err := tok.Exceeds(t.Context(), 64, text); err != nil || n != 0 {
+			t.Errorf("%d bytes: %d tokens, %v", len(text), n, err)
+		}
+	}
+	for range cap(turns) {
+		turns <- struct{}{}
+	}
+	defer func() {
+		for range cap(turns) {
+			<-turns
+		}
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := tok.EncodeContext(ctx, long, nil, true); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if ids, err := tok.EncodeContext(t.Context(), "aaaa aaaa", nil, true); err != nil || len(ids) != 2 {
+		t.Errorf("a short text: %v, %v", ids, err)
 	}
 }

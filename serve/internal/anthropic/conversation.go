@@ -27,7 +27,7 @@ func (in *request) conversation(base atenia.Sampling) (atenia.Conversation, erro
 			return c, at(err, i)
 		}
 	}
-	c.Messages, c.ParseSpecial = t.out, in.ParseSpecial
+	c.Messages, c.ParseSpecial = t.messages(), in.ParseSpecial
 	last := in.Messages[len(in.Messages)-1]
 	c.Continue = last.Role == "assistant"
 	if final := &c.Messages[len(c.Messages)-1]; c.Continue && len(final.ToolCalls) > 0 {
@@ -69,8 +69,31 @@ func (in *request) check() error {
 
 // A translator makes messages of a conversation out of blocks.
 type translator struct {
-	out   []atenia.Message
+	out   []turn
 	names map[string]string // of functions, by the ids of their calls
+}
+
+// A turn is a message whose texts come in blocks, which are joined once.
+type turn struct {
+	atenia.Message
+	texts, thoughts []string
+}
+
+// messages returns the conversation.
+func (t *translator) messages() (out []atenia.Message) {
+	for i := range t.out {
+		x := &t.out[i]
+		between := "\n"
+		if x.Role == "assistant" { // what it said without a break
+			between = ""
+		}
+		if x.texts != nil {
+			x.Content = strings.Join(x.texts, between)
+		}
+		x.Reasoning = strings.Join(x.thoughts, "")
+		out = append(out, x.Message)
+	}
+	return out
 }
 
 func (t *translator) system(c content) error {
@@ -78,7 +101,7 @@ func (t *translator) system(c content) error {
 	if err != nil || text == "" {
 		return err
 	}
-	t.out = append(t.out, atenia.Message{Role: "system", Content: text})
+	t.out = append(t.out, turn{Message: atenia.Message{Role: "system", Content: text}})
 	return nil
 }
 
@@ -124,9 +147,9 @@ func (t *translator) user(c content) error {
 			return err
 		}
 		if n := len(t.out); n == 0 || t.out[n-1].Role != "user" {
-			t.out = append(t.out, atenia.Message{Role: "user"})
+			t.out = append(t.out, turn{Message: atenia.Message{Role: "user"}})
 		}
-		join(&t.out[len(t.out)-1], parts)
+		t.out[len(t.out)-1].join(parts)
 	}
 	if len(c) == 0 {
 		return host.Invalid("messages", "content: a message of the user cannot be empty")
@@ -136,35 +159,36 @@ func (t *translator) user(c content) error {
 
 // join appends parts to a message. Texts are lines of one text as long as there is no
 // image: every chat template takes a string.
-func join(m *atenia.Message, parts []atenia.ContentPart) {
+func (x *turn) join(parts []atenia.ContentPart) {
 	for _, p := range parts {
 		switch {
-		case m.Parts == nil && p.Image == nil && m.Content == "":
-			m.Content = p.Text
-		case m.Parts == nil && p.Image == nil:
-			m.Content += "\n" + p.Text
+		case x.Parts == nil && p.Image == nil && len(x.texts) == 1 && x.texts[0] == "":
+			x.texts[0] = p.Text
+		case x.Parts == nil && p.Image == nil:
+			x.texts = append(x.texts, p.Text)
 		default:
-			if m.Parts == nil && m.Content != "" {
-				m.Parts, m.Content = []atenia.ContentPart{{Text: m.Content}}, ""
+			if text := strings.Join(x.texts, "\n"); x.Parts == nil && text != "" {
+				x.Parts = []atenia.ContentPart{{Text: text}}
 			}
-			m.Parts = append(m.Parts, p)
+			x.texts = nil
+			x.Parts = append(x.Parts, p)
 		}
 	}
 }
 
 // result is the message of a tool's result.
-func (t *translator) result(b *block) (atenia.Message, error) {
+func (t *translator) result(b *block) (turn, error) {
 	name, ok := t.names[b.ToolUseID]
 	if !ok {
-		return atenia.Message{}, host.Invalid("messages", "tool_result: no tool_use before it has the id %q", b.ToolUseID)
+		return turn{}, host.Invalid("messages", "tool_result: no tool_use before it has the id %q", b.ToolUseID)
 	}
-	m := atenia.Message{Role: "tool", ToolCallID: b.ToolUseID, Name: name}
+	m := turn{Message: atenia.Message{Role: "tool", ToolCallID: b.ToolUseID, Name: name}}
 	for i := range b.Content {
 		parts, err := b.Content[i].parts()
 		if err != nil {
 			return m, err
 		}
-		join(&m, parts)
+		m.join(parts)
 	}
 	return m, nil
 }
@@ -227,15 +251,15 @@ func (b *block) document() ([]atenia.ContentPart, error) {
 // assistant adds a turn of the model. Texts are what it said without a break.
 func (t *translator) assistant(c content) error {
 	if n := len(t.out); n == 0 || t.out[n-1].Role != "assistant" {
-		t.out = append(t.out, atenia.Message{Role: "assistant"})
+		t.out = append(t.out, turn{Message: atenia.Message{Role: "assistant"}})
 	}
 	m := &t.out[len(t.out)-1]
 	for i := range c {
 		switch b := &c[i]; b.Type {
 		case "text":
-			m.Content += b.Text
+			m.texts = append(m.texts, b.Text)
 		case "thinking":
-			m.Reasoning += b.Thinking
+			m.thoughts = append(m.thoughts, b.Thinking)
 		case "redacted_thinking": // encrypted by Anthropic
 		case "tool_use":
 			if b.ID == "" || b.Name == "" {
