@@ -407,8 +407,13 @@ func (m *Machine) strange(run string, at int, behind, inFront bool, said []int) 
 		_, n := utf8.DecodeLastRuneInString(run)
 		last -= n
 	}
+	marked := slices.ContainsFunc(m.marks, func(r rune) bool { return strings.ContainsRune(run, r) })
 	for i := 0; i < len(run); {
 		border := i == 0 && behind || i == last
+		if !border && !marked {
+			i = max(i+1, last)
+			continue
+		}
 		if !border && !m.lead[run[i]] {
 			i++
 			continue
