@@ -81,6 +81,7 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 		return Result{}, err
 	}
 	root := &sink{root: true}
+	root.b.Grow(int(min(int64(machine.texts+machine.texts/8), machine.Limits.Output)))
 	m := &interp{Machine: machine, name: t.name, now: ctx.Now, out: root, root: root, blocks: t.prog.Blocks}
 	vars["strftime_now"] = &Function{Name: "strftime_now", Call: m.strftimeNow}
 	if err := m.template(t.prog, &scope{vars: vars}); err != nil {

@@ -24,6 +24,7 @@ import (
 // but the functions in a list, takesDyed.
 type tracer struct {
 	*Control               // nil: nothing is traced
+	texts    int           // bytes of what the conversation says, of which most are written
 	base     rune          // stands for signs[0], base+1 for signs[1] …
 	own      map[any]Value // the texts of the template, dyed, by their nodes
 }
@@ -95,6 +96,7 @@ func (m *Machine) private(v Value, depth int, taken *[]rune) error {
 				}
 			}
 		}
+		m.texts += len(s)
 		return m.Read(s)
 	case *List:
 		lists[0] = v.Items
@@ -123,7 +125,7 @@ func (m *Machine) roles(v Value) (Value, error) {
 	if err := m.AllocEach(int64(len(l.Items)), 16); err != nil {
 		return nil, err
 	}
-	items := slices.Clone(l.Items)
+	items, dyed := slices.Clone(l.Items), map[string]Value{} // there are few
 	for i, x := range items {
 		d, _ := x.(*Map)
 		role, ok := d.Get("role")
@@ -135,7 +137,10 @@ func (m *Machine) roles(v Value) (Value, error) {
 			return nil, err
 		}
 		vals := slices.Clone(d.Vals)
-		vals[d.index["role"]] = m.dye(s)
+		if _, ok := dyed[s]; !ok {
+			dyed[s] = m.dye(s)
+		}
+		vals[d.index["role"]] = dyed[s]
 		items[i] = &Map{Keys: d.Keys, Vals: vals, index: d.index}
 	}
 	return &List{Items: items}, nil
