@@ -136,7 +136,7 @@ func (d *drawer) conversation() *Context {
 
 // shownTo is a conversation for a message.
 func shownTo(c *Context) string {
-	s, _ := NewMachine(Limits{}).Repr(c.Messages.(Value))
+	s, _ := NewMachine(Limits{}).Repr(c.Messages)
 	return s
 }
 
