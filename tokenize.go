@@ -29,10 +29,14 @@ func (m *Model) tokenize(ctx context.Context, s string, said []int, special bool
 	if err := m.tooLong(len(s)); err != nil {
 		return nil, err
 	}
-	if least, err := m.text.Tokenizer.Exceeds(ctx, m.Context(), s); err != nil {
-		return nil, err
-	} else if least > 0 {
-		return nil, fmt.Errorf("a text of %d bytes: %w", len(s), &ContextError{Prompt: least, Context: m.Context(), More: true})
+	if len(s) > anyText {
+		least, err := m.text.Tokenizer.Exceeds(ctx, m.Context(), s)
+		if err != nil {
+			return nil, err
+		}
+		if least > 0 {
+			return nil, fmt.Errorf("a text of %d bytes: %w", len(s), &ContextError{Prompt: least, Context: m.Context(), More: true})
+		}
 	}
 	return m.text.Tokenizer.EncodeContext(ctx, s, said, special)
 }
