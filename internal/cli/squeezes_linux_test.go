@@ -164,12 +164,11 @@ func leastMemory(t *testing.T, dir string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var floor int64
-	_, said, _ := strings.Cut(errw.String(), "the least that works is --ram ")
-	if _, err := fmt.Sscan(said, &floor); err != nil {
-		t.Fatalf("%v: %s", err, errw.String())
+	floor := await.Number(strings.Split(errw.String(), "\n"), "the least that works is --ram ")
+	if floor == 0 {
+		t.Fatal(errw.String())
 	}
-	return floor - st.Size() + 8<<20
+	return int64(floor) - st.Size() + 8<<20
 }
 
 // squeezeOnce squeezes a run from its first byte on and returns the log of its decisions.

@@ -17,6 +17,10 @@ func (e *EncodingError) Error() string {
 	return fmt.Sprintf("line %d is not UTF-8 at byte %d, but likely %s: convert the text, for example by iconv -f %s -t UTF-8", e.Line, e.Byte, e.Likely, e.Likely)
 }
 
+// WithoutMark returns a text of a file without the byte order mark that some editors begin
+// one with.
+func WithoutMark(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\ufeff")) }
+
 // UTF8 returns a text of a file without the byte order mark that some editors begin one
 // with, or an [*EncodingError].
 func UTF8(b []byte) ([]byte, error) { return UTF8At(b, 1, true) }
@@ -26,7 +30,7 @@ func UTF8At(b []byte, line int, first bool) ([]byte, error) {
 	at := InvalidUTF8(b)
 	if at < 0 {
 		if first {
-			b = bytes.TrimPrefix(b, []byte("\ufeff"))
+			b = WithoutMark(b)
 		}
 		return b, nil
 	}

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
+	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 	"atenia/internal/text/token"
 )
@@ -236,7 +236,7 @@ func LoadFile(path string) (*token.Tokenizer, error) {
 	}
 	var t *token.Tokenizer
 	if filepath.Ext(path) == ".json" {
-		t, err = token.Load(bytes.TrimPrefix(data, []byte("\ufeff")))
+		t, err = token.Load(spelling.WithoutMark(data))
 	} else {
 		name := filepath.Base(path)
 		files := map[string][]byte{name: data}

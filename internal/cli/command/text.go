@@ -1,7 +1,7 @@
 package command
 
 import (
-	"bytes"
+	"atenia/internal/spelling"
 	"errors"
 	"fmt"
 	"io"
@@ -39,5 +39,5 @@ func ReadMost(r io.Reader, most int64) ([]byte, error) {
 	if int64(len(b)) > most {
 		return nil, errors.New("too long")
 	}
-	return bytes.TrimPrefix(b, []byte("\ufeff")), err
+	return spelling.WithoutMark(b), err
 }

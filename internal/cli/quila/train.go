@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"atenia/internal/cli/command"
+	"atenia/internal/store/durable"
 	"atenia/quila"
 
 	"github.com/spf13/cobra"
@@ -103,15 +103,12 @@ func (f *trainer) save(c *cobra.Command, got *quila.Trained) error {
 	case f.Dir != "":
 		return fmt.Errorf("%w; the trained network is kept in the checkpoints of %s: go on with --resume and --out in a place with room, which writes it", err, f.Dir)
 	}
-	dir, e := os.MkdirTemp("", "quila-trained-") // it stays
-	if e == nil {
-		path := filepath.Join(dir, filepath.Base(f.out))
-		if e = got.Save(c.Context(), path); e == nil {
-			return fmt.Errorf("%w; the trained network is in %s instead: move it", err, path)
-		}
-		e = errors.Join(e, os.RemoveAll(dir))
+	name := filepath.Base(f.out)
+	dir, e := durable.Keep("quila-trained-", func(dir string) error { return got.Save(c.Context(), filepath.Join(dir, name)) })
+	if e != nil {
+		return errors.Join(err, e)
 	}
-	return errors.Join(err, e)
+	return fmt.Errorf("%w; the trained network is in %s instead: move it", err, filepath.Join(dir, name))
 }
 
 // prepare completes and checks the flags.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"atenia/internal/memory"
+	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 )
 
@@ -60,7 +61,7 @@ func Read(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := Parse(bytes.TrimPrefix(b, []byte("\ufeff")))
+	f, err := Parse(spelling.WithoutMark(b))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

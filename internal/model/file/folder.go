@@ -1,7 +1,6 @@
 package file
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 )
 
@@ -177,7 +177,7 @@ func readSmall(dir, name string) ([]byte, error) {
 		return nil, wrongKind(path, err)
 	}
 	if e := filepath.Ext(name); e == ".json" || e == ".jinja" {
-		b = bytes.TrimPrefix(b, []byte("\ufeff"))
+		b = spelling.WithoutMark(b)
 	}
 	if strings.HasSuffix(name, ".json") && name != "tokenizer.json" && name != "vocab.json" {
 		return b, checkJSON(path, b)

@@ -179,14 +179,15 @@ func (a *Adapter) Write(fsys durable.FS, dir string) error {
 			return err
 		}
 	}
-	if was != nil && !bytes.Equal(was, config) {
+	others := was != nil && !bytes.Equal(was, config)
+	if others {
 		if err := fsys.Remove(path); err != nil {
 			return err
 		}
 	}
 	err = durable.ReplaceIn(fsys, filepath.Join(dir, TensorsFile), func(w io.Writer) error { return file.EncodeSafetensors(w, notes, tensors) })
 	if err != nil {
-		if was != nil && !bytes.Equal(was, config) {
+		if others {
 			err = errors.Join(err, set(was))
 		}
 		return err
@@ -216,7 +217,7 @@ func Open(dir string) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	config = bytes.TrimPrefix(config, []byte("\ufeff"))
+	config = spelling.WithoutMark(config)
 	if len(config) > most {
 		return nil, fmt.Errorf("%s: %w: more than %d bytes", f.Name(), ErrFormat, most)
 	}

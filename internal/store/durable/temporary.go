@@ -182,6 +182,18 @@ func ended(path string, remove func()) error {
 	return f.Close()
 }
 
+// Keep makes a new folder for temporary files, where write writes what has no room in its
+// own place, and returns it; it stays unless that fails.
+func Keep(pattern string, write func(dir string) error) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", pattern); err != nil {
+		return "", err
+	}
+	if err := write(dir); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, nil
+}
+
 // Undo looks at a folder before a program makes it or something in it, and returns a
 // function that removes it again, with those above it that were not there: first what is
 // named of its files and empty folders, unless it was there, then what is empty. The lock

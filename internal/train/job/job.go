@@ -216,12 +216,9 @@ type adapter interface {
 // rescue writes the model of a run that cannot be saved to the system's folder for
 // temporary files, so that it is not lost with a disk that is full.
 func rescue(m fit.Model, small files, cause error) error {
-	dir, err := os.MkdirTemp("", "atenia-trained-") // it stays
+	dir, err := durable.Keep("atenia-trained-", func(dir string) error { return errors.Join(write(dir, small), m.Export(nil, dir)) })
 	if err != nil {
 		return errors.Join(cause, err)
-	}
-	if err := errors.Join(write(dir, small), m.Export(nil, dir)); err != nil {
-		return errors.Join(cause, err, os.RemoveAll(dir))
 	}
 	return fmt.Errorf("%w; the model of this step is in %s: move it", cause, dir)
 }
