@@ -32,6 +32,7 @@ type (
 	ConstExpr struct {
 		Pos
 		Value Value
+		Own   int // place among the template's texts, from 1: see [textsOf]
 	}
 	// NameExpr is a variable.
 	NameExpr struct {
@@ -143,6 +144,7 @@ type (
 		Pos
 		Text string
 		X    Expr // nil: Text
+		Own  int  // as of ConstExpr
 	}
 	// IfStmt is {% if %}.
 	IfStmt struct {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"maps"
 	"math/big"
 	"strings"
 	"unicode/utf8"
@@ -12,7 +13,11 @@ func Attr(m *Machine, x Value, name string) (Value, error) {
 	if err != nil || ok {
 		return v, err
 	}
-	if v, ok, err := itemOf(m, x, name); err != nil || ok {
+	if d, ok := x.(*Map); ok {
+		if v, ok := d.get(name); ok { // without making a value of the name
+			return v, m.Step(4)
+		}
+	} else if v, ok, err := itemOf(m, x, name); err != nil || ok {
 		return v, err
 	}
 	return NoAttribute(x, name), nil
@@ -41,7 +46,7 @@ func Item(m *Machine, x, key Value) (Value, error) {
 
 // NoAttribute is the value of an attribute that x does not have.
 func NoAttribute(x Value, name string) *Undefined {
-	return &Undefined{Kind: KindUndefined, Msg: Repr(Describe(x)) + " has no attribute " + Repr(name)}
+	return &Undefined{Kind: KindUndefined, Msg: name, of: x, lacks: true}
 }
 
 // itemOf is Python's x[key]; ok is false where that raises TypeError or LookupError.
@@ -103,14 +108,8 @@ func RuneOffset(s string, i int) int {
 }
 
 // objectAttrs are attributes that every Python object has; the sandbox hides them.
-var objectAttrs = map[string]bool{}
-
-func init() {
-	for name := range strings.FieldsSeq(`__class__ __doc__ __init__ __new__ __repr__ __str__ __hash__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
-		__getattribute__ __setattr__ __delattr__ __dir__ __format__ __reduce__ __reduce_ex__ __sizeof__ __subclasshook__ __init_subclass__ __getstate__`) {
-		objectAttrs[name] = true
-	}
-}
+const objectAttrs = `__class__ __doc__ __init__ __new__ __repr__ __str__ __hash__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
+	__getattribute__ __setattr__ __delattr__ __dir__ __format__ __reduce__ __reduce_ex__ __sizeof__ __subclasshook__ __init_subclass__ __getstate__`
 
 // hiddenAttrs are the names of the types templates get hold of that begin with
 // an underscore, or tell about a generator, each with the types that have them.
@@ -132,13 +131,17 @@ var hiddenAttrs = map[string]string{
 	"__name__ __qualname__": "builtin_function_or_method function generator", "__module__": "Macro builtin_function_or_method Markup",
 }
 
-// extraAttrs maps each of hiddenAttrs to its types.
-var extraAttrs = func() map[string]string {
+// unsafeAttrs maps each of objectAttrs, hiddenAttrs and mutators to its types, or "" for all.
+var unsafeAttrs = func() map[string]string {
 	out := map[string]string{}
 	for names, types := range hiddenAttrs {
 		for name := range strings.FieldsSeq(names) {
 			out[name] = types
 		}
+	}
+	maps.Copy(out, mutators)
+	for name := range strings.FieldsSeq(objectAttrs) {
+		out[name] = ""
 	}
 	return out
 }()
@@ -149,8 +152,12 @@ var mutators = map[string]string{
 	"clear": "list dict", "pop": "list dict", "popitem": "dict", "setdefault": "dict", "update": "dict",
 }
 
-func listed(table map[string]string, name, typ string) bool {
-	for t := range strings.FieldsSeq(table[name]) {
+func isUnsafe(name, typ string) bool {
+	types, ok := unsafeAttrs[name]
+	if !ok || types == "" {
+		return ok
+	}
+	for t := range strings.FieldsSeq(types) {
 		if t == typ {
 			return true
 		}
@@ -165,7 +172,7 @@ func Attribute(m *Machine, x Value, name string) (v Value, ok bool, err error) {
 	}
 	typ := TypeName(x)
 	if _, ok := x.(*Namespace); !ok {
-		if objectAttrs[name] || listed(extraAttrs, name, typ) || listed(mutators, name, typ) {
+		if isUnsafe(name, typ) {
 			return &Undefined{Kind: KindSecurity, Msg: "access to attribute " + Repr(name) + " of " + Repr(typ) + " object is unsafe."}, true, nil
 		}
 	}

@@ -16,10 +16,7 @@ func (m *Machine) Equal(a, b Value, depth int) (bool, error) {
 	}
 	if s, ok := Text(a); ok {
 		t, ok := Text(b)
-		if s, t = m.plain(s), m.plain(t); !ok || len(s) != len(t) {
-			return false, nil
-		}
-		return s == t, m.Step(len(s) / 32)
+		return ok && m.same(s, t), m.Step(min(len(s), len(t)) / 32)
 	}
 	switch x := a.(type) {
 	case nil:

@@ -71,10 +71,10 @@ func (c *Control) sign(r rune) (int, bool) {
 	return slices.BinarySearch(c.signs, r)
 }
 
-// textsOf returns the texts that a template has by their nodes, but for those that are
-// only compared, and names of items.
-func textsOf(body []Stmt) map[any]string {
-	texts := map[any]string{}
+// textsOf returns the texts that a template has, but for those that are only compared, and
+// names of items. It tells their nodes which they are.
+func textsOf(body []Stmt) []string {
+	var texts []string
 	var visit func(any)
 	compound := func(n any) {
 		if _, ok := n.(*ConstExpr); !ok {
@@ -85,11 +85,13 @@ func textsOf(body []Stmt) map[any]string {
 		switch n := n.(type) {
 		case *ConstExpr:
 			if s, ok := n.Value.(string); ok && s != "" {
-				texts[n] = s
+				texts = append(texts, s)
+				n.Own = len(texts)
 			}
 		case *OutputStmt:
 			if n.Text != "" {
-				texts[n] = n.Text
+				texts = append(texts, n.Text)
+				n.Own = len(texts)
 			}
 		case *CompareExpr, *TestExpr:
 			children(n, compound)

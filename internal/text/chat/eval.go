@@ -20,8 +20,8 @@ func (m *interp) eval(f *frame, x Expr) (Value, error) {
 func (m *interp) dispatch(f *frame, x Expr) (Value, error) {
 	switch x := x.(type) {
 	case *ConstExpr:
-		if v, ok := m.own[x]; ok {
-			return v, nil
+		if x.Own > 0 && m.own != nil {
+			return m.own[x.Own-1], nil
 		}
 		return x.Value, nil
 	case *NameExpr:

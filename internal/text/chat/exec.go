@@ -8,16 +8,17 @@ func (m *interp) run(f *frame, body []Stmt) (Flow, error) {
 	if err := m.Enter(); err != nil {
 		return FlowNext, err
 	}
-	defer m.Leave()
 	for _, s := range body {
 		if err := m.Step(1); err != nil {
 			return FlowNext, m.at(PosOf(s), err)
 		}
 		fl, err := m.exec(f, s)
 		if err != nil || fl != FlowNext {
+			m.Leave()
 			return fl, m.at(PosOf(s), err)
 		}
 	}
+	m.Leave()
 	return FlowNext, nil
 }
 
@@ -54,20 +55,92 @@ func (m *interp) exec(f *frame, s Stmt) (Flow, error) {
 
 func (m *interp) execOutput(f *frame, s *OutputStmt) (Flow, error) {
 	if s.X == nil {
-		if v, ok := m.own[s]; ok {
-			return FlowNext, m.write(v.(string))
+		if s.Own > 0 && m.own != nil {
+			return FlowNext, m.writeOwn(s.Text, m.own[s.Own-1].(string))
 		}
 		return FlowNext, m.write(s.Text)
 	}
-	v, err := m.eval(f, s.X)
+	base := len(m.parts)
+	v, texts, err := m.sum(f, s.X)
 	if err != nil {
 		return FlowNext, err
 	}
-	t, err := m.Str(v)
-	if err != nil {
-		return FlowNext, err
+	if !texts {
+		t, err := m.Str(v)
+		if err != nil {
+			return FlowNext, err
+		}
+		return FlowNext, m.write(t)
 	}
-	return FlowNext, m.write(t)
+	for _, p := range m.parts[base:] {
+		if p.own != "" {
+			err = m.writeOwn(p.own, p.text)
+		} else {
+			err = m.write(p.text)
+		}
+		if err != nil {
+			return FlowNext, err
+		}
+	}
+	m.parts = m.parts[:base]
+	return FlowNext, nil
+}
+
+// A part is a text of a sum that is written.
+type part struct {
+	text string
+	own  string // what it shows if the template wrote it and it is traced
+}
+
+// part appends the value of an expression to m.parts if it is a text.
+func (m *interp) part(x Expr, v Value) bool {
+	s, ok := v.(string)
+	if !ok {
+		return false
+	}
+	p := part{text: s}
+	if c, ok := x.(*ConstExpr); ok && m.own != nil {
+		p.own = c.Value.(string)
+	}
+	m.parts = append(m.parts, p)
+	return true
+}
+
+// sum evaluates an expression that is written. If it is a text, or a sum of such, it is
+// appended to m.parts: most templates write sums with long texts in them.
+func (m *interp) sum(f *frame, x Expr) (v Value, texts bool, err error) {
+	b, ok := x.(*BinaryExpr)
+	if !ok || b.Op != "+" {
+		v, err := m.eval(f, x)
+		return v, err == nil && m.part(x, v), err
+	}
+	if err := m.Enter(); err != nil {
+		return nil, false, m.at(PosOf(x), err)
+	}
+	base := len(m.parts)
+	var w Value
+	if v, texts, err = m.sum(f, b.X); err == nil {
+		w, err = m.eval(f, b.Y)
+	}
+	if err != nil {
+		return nil, false, m.at(PosOf(x), err)
+	}
+	m.Leave()
+	if texts && m.part(b.Y, w) {
+		return nil, true, nil
+	}
+	if texts {
+		var all strings.Builder
+		for _, p := range m.parts[base:] {
+			if err := m.Alloc(len(p.text)); err != nil {
+				return nil, false, m.at(PosOf(x), err)
+			}
+			all.WriteString(p.text)
+		}
+		v, m.parts = all.String(), m.parts[:base]
+	}
+	v, err = Binary(m.Machine, b.Op, v, w)
+	return v, false, m.at(PosOf(x), err)
 }
 
 func (m *interp) execIf(f *frame, s *IfStmt) (Flow, error) {

@@ -14,6 +14,7 @@ type interp struct {
 	now   time.Time
 
 	out, root *sink
+	parts     []part // of sums that are written
 	blocks    map[string]*BlockStmt
 	spans     [][2]int
 }
@@ -105,19 +106,43 @@ type sink struct {
 	root    bool
 	counted int // bytes whose code points are in points
 	points  int
+
+	// of the result of a rendering that is traced
+	said []int // where the template did not write it: see [interp.say]
+	ours bool  // the template wrote what is last
 }
 
 func (m *interp) write(s string) error {
-	if m.out.root {
-		if int64(m.out.b.Len()+len(s)) > m.Limits.Output {
-			return Fail(KindLimit, "more than %d bytes of output", m.Limits.Output)
-		}
-	}
-	if err := m.Alloc(len(s)); err != nil {
+	if err := m.room(s); err != nil {
 		return err
 	}
-	m.out.b.WriteString(s)
+	if m.out.root && m.own != nil {
+		m.say(s)
+	} else {
+		m.out.b.WriteString(s)
+	}
 	return nil
+}
+
+// writeOwn writes a text of the template; dyed is the text as it is traced.
+func (m *interp) writeOwn(text, dyed string) error {
+	if !m.out.root {
+		return m.write(dyed)
+	}
+	if err := m.room(text); err != nil {
+		return err
+	}
+	m.ours()
+	m.out.b.WriteString(text)
+	return nil
+}
+
+// room charges for text that is written.
+func (m *interp) room(s string) error {
+	if m.out.root && int64(m.out.b.Len()+len(s)) > m.Limits.Output {
+		return Fail(KindLimit, "more than %d bytes of output", m.Limits.Output)
+	}
+	return m.Alloc(len(s))
 }
 
 // capture runs f and returns its output.

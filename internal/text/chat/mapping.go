@@ -141,9 +141,13 @@ func (m *Machine) hashWithin(v Value, left *int) (any, error) {
 	if *left--; *left < 0 {
 		return nil, Fail(KindLimit, "key of more than %d values", maxKey)
 	}
+	if s, ok := v.(string); ok {
+		if m.undyed(s) == len(s) {
+			return v, nil
+		}
+		return m.plain(s), nil
+	}
 	switch v := v.(type) {
-	case string:
-		return m.plain(v), nil
 	case Markup:
 		return m.plain(string(v)), nil
 	case Bytes:

@@ -343,11 +343,11 @@ func (p *parser) primary() (Expr, error) {
 		var x Expr
 		switch t.text {
 		case "true", "True":
-			x = &ConstExpr{t.pos, true}
+			x = &ConstExpr{Pos: t.pos, Value: true}
 		case "false", "False":
-			x = &ConstExpr{t.pos, false}
+			x = &ConstExpr{Pos: t.pos, Value: false}
 		case "none", "None":
-			x = &ConstExpr{t.pos, nil}
+			x = &ConstExpr{Pos: t.pos, Value: nil}
 		default:
 			x = &NameExpr{Pos: t.pos, Name: t.text}
 		}
@@ -360,9 +360,9 @@ func (p *parser) primary() (Expr, error) {
 				return nil, err
 			}
 		}
-		return &ConstExpr{t.pos, b.String()}, nil
+		return &ConstExpr{Pos: t.pos, Value: b.String()}, nil
 	case tokNumber:
-		return &ConstExpr{t.pos, t.val}, p.advance()
+		return &ConstExpr{Pos: t.pos, Value: t.val}, p.advance()
 	case "(":
 		if err := p.advance(); err != nil {
 			return nil, err
@@ -434,7 +434,7 @@ func (p *parser) postfix(x Expr) (_ Expr, err error) {
 			case a.kind == tokName:
 				x = &AttrExpr{Pos: a.pos, X: x, Name: a.text}
 			case a.kind == tokNumber && TypeName(a.val) == "int":
-				x = &ItemExpr{Pos: a.pos, X: x, Key: &ConstExpr{a.pos, a.val}}
+				x = &ItemExpr{Pos: a.pos, X: x, Key: &ConstExpr{Pos: a.pos, Value: a.val}}
 			default:
 				return nil, p.expected("name or number")
 			}

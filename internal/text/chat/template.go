@@ -14,7 +14,7 @@ type Template struct {
 	prog *Program
 	own  string // characters of private use in the source: they stand for nothing else
 
-	texts map[any]string // of the source: see [textsOf]
+	texts []string // of the source: see [textsOf]
 	dyed  atomic.Pointer[dyed]
 }
 
@@ -80,7 +80,7 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	root := &sink{root: true}
+	root := &sink{root: true, said: []int{}}
 	root.b.Grow(int(min(int64(machine.texts+machine.texts/8), machine.Limits.Output)))
 	m := &interp{Machine: machine, name: t.name, now: ctx.Now, out: root, root: root, blocks: t.prog.Blocks}
 	vars["strftime_now"] = &Function{Name: "strftime_now", Call: m.strftimeNow}
@@ -88,7 +88,9 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 		return Result{}, m.told(m.at(Pos{Line: 1, Col: 1}, err))
 	}
 	r := Result{Assistant: m.spans}
-	r.Text, r.Said = m.finish(root.b.String())
+	if r.Text = root.b.String(); m.Control != nil {
+		r.Said = root.said
+	}
 	return r, nil
 }
 

@@ -23,10 +23,10 @@ import (
 // [shown], so that the text is the one without tracing. [Func.Apply] sees to it for all
 // but the functions in a list, takesDyed.
 type tracer struct {
-	*Control               // nil: nothing is traced
-	texts    int           // bytes of what the conversation says, of which most are written
-	base     rune          // stands for signs[0], base+1 for signs[1] …
-	own      map[any]Value // the texts of the template, dyed, by their nodes
+	*Control         // nil: nothing is traced
+	texts    int     // bytes of what the conversation says, of which most are written
+	base     rune    // stands for signs[0], base+1 for signs[1] …
+	own      []Value // the texts of the template, dyed; nil: nothing is traced
 }
 
 // The last plane of characters without a meaning, whose UTF-8 has privateLen bytes and
@@ -63,9 +63,9 @@ func (m *Machine) trace(t *Template, c *Control, values ...Value) error {
 	m.Control, m.base = c, base
 	d := t.dyed.Load()
 	if d == nil || d.of != c || d.base != base {
-		d = &dyed{of: c, base: base, texts: map[any]Value{}}
-		for n, s := range t.texts {
-			d.texts[n] = m.dye(s)
+		d = &dyed{of: c, base: base, texts: make([]Value, len(t.texts))}
+		for i, s := range t.texts {
+			d.texts[i] = m.dye(s)
 		}
 		t.dyed.Store(d)
 	}
@@ -77,7 +77,7 @@ func (m *Machine) trace(t *Template, c *Control, values ...Value) error {
 type dyed struct {
 	of    *Control
 	base  rune
-	texts map[any]Value
+	texts []Value
 }
 
 // private appends the characters of private use in the texts of a value, keys included.
@@ -122,10 +122,11 @@ func (m *Machine) roles(v Value) (Value, error) {
 	if !ok || m.base == 0 {
 		return v, nil
 	}
-	if err := m.AllocEach(int64(len(l.Items)), 16); err != nil {
+	if err := m.AllocEach(int64(len(l.Items)), 16+64); err != nil {
 		return nil, err
 	}
 	items, dyed := slices.Clone(l.Items), map[string]Value{} // there are few
+	copies := make([]Map, len(items))
 	for i, x := range items {
 		d, _ := x.(*Map)
 		role, ok := d.Get("role")
@@ -133,7 +134,7 @@ func (m *Machine) roles(v Value) (Value, error) {
 		if !ok || !isText {
 			continue
 		}
-		if err := m.Alloc(64 + 16*d.Len()); err != nil {
+		if err := m.Alloc(16 * d.Len()); err != nil {
 			return nil, err
 		}
 		vals := slices.Clone(d.Vals)
@@ -141,7 +142,8 @@ func (m *Machine) roles(v Value) (Value, error) {
 			dyed[s] = m.dye(s)
 		}
 		vals[d.index["role"]] = dyed[s]
-		items[i] = &Map{Keys: d.Keys, Vals: vals, index: d.index}
+		copies[i] = Map{Keys: d.Keys, Vals: vals, index: d.index}
+		items[i] = &copies[i]
 	}
 	return &List{Items: items}, nil
 }
@@ -234,6 +236,23 @@ func (m *Machine) plain(s string) string {
 		b.WriteString(run)
 	}
 	return b.String()
+}
+
+// same reports whether two texts show the same.
+func (m *Machine) same(s, t string) bool {
+	if m.undyed(s) == len(s) && m.undyed(t) == len(t) {
+		return s == t
+	}
+	m.steps -= int64(min(len(s), len(t)) >> 6)
+	for s != "" && t != "" {
+		a, i := utf8.DecodeRuneInString(s)
+		b, j := utf8.DecodeRuneInString(t)
+		if m.mark(a) != m.mark(b) || a == utf8.RuneError && s[:i] != t[:j] {
+			return false
+		}
+		s, t = s[i:], t[j:]
+	}
+	return s == t
 }
 
 // meant is plain of a value that is a text.
@@ -376,60 +395,84 @@ func (v shown) cut(i, j int) string {
 	return v.s[v.at[i]:v.at[j]]
 }
 
-// finish returns the text of a rendering, and where in it is what the template did not
-// write: every mark of such a text, and its characters next to the template's. A token that
-// is not the template's alone has one of them.
-func (m *Machine) finish(s string) (text string, said []int) {
-	if m.Control == nil {
-		return s, nil
-	}
-	n := 64 // for those of said that are no marks
-	for _, r := range m.marks {
-		n += strings.Count(s, string(r))
-	}
-	var b strings.Builder
-	b.Grow(len(s))
-	said = make([]int, 0, n)
-	behind := false // the template wrote the character in front
-	for run, ours := range m.runs(s) {
-		if ours {
-			s = s[privateLen*utf8.RuneCountInString(run):]
-		} else {
-			s = s[len(run):]
-			said = m.strange(run, b.Len(), behind, s != "", said)
+// say appends s to the rendering as it shows, and to said what the template did not write:
+// every mark of such a text, and its characters next to the template's. A token that is not
+// the template's alone has one of them.
+func (m *interp) say(s string) {
+	o := m.root
+	for s != "" {
+		if n := m.undyed(s); n > 0 {
+			m.strange(s[:n])
+			o.b.WriteString(s[:n])
+			o.ours, s = false, s[n:]
 		}
-		b.WriteString(run)
-		behind = ours
+		for s != "" {
+			r, n := utf8.DecodeRuneInString(s)
+			with := m.mark(r)
+			if with == r {
+				break
+			}
+			m.ours()
+			if s = s[n:]; with < utf8.RuneSelf {
+				o.b.WriteByte(byte(with))
+			} else {
+				o.b.WriteRune(with)
+			}
+		}
 	}
-	return b.String(), said
 }
 
-// strange appends to said what finish returns of a piece of text that begins at byte at,
-// behind or in front of what the template wrote.
-func (m *Machine) strange(run string, at int, behind, inFront bool, said []int) []int {
-	last := len(run)
-	if inFront {
-		_, n := utf8.DecodeLastRuneInString(run)
-		last -= n
-	}
-	marked := slices.ContainsFunc(m.marks, func(r rune) bool { return strings.ContainsRune(run, r) })
-	for i := 0; i < len(run); {
-		border := i == 0 && behind || i == last
-		if !border && !marked {
-			i = max(i+1, last)
-			continue
+// ours prepares the rendering for what the template writes.
+func (m *interp) ours() {
+	if o := m.root; !o.ours {
+		if r, n := utf8.DecodeLastRuneInString(o.b.String()); n > 0 {
+			if _, ok := m.sign(r); ok {
+				o.saidAt(o.b.Len() - n)
+			}
 		}
-		if !border && !m.lead[run[i]] {
+		o.ours = true
+	}
+}
+
+// strange prepares the rendering for a text that the template did not write.
+func (m *interp) strange(s string) {
+	o, at := m.root, m.root.b.Len()
+	if o.ours {
+		r, _ := utf8.DecodeRuneInString(s)
+		if _, ok := m.sign(r); ok {
+			o.saidAt(at)
+		}
+	}
+	if !utf8.RuneStart(s[0]) { // with what is in front of it, it may be a mark
+		o.saidAt(at)
+	}
+	n := 0
+	for _, r := range m.marks {
+		if i := strings.IndexRune(s, r); i >= 0 {
+			n += strings.Count(s[i:], string(r))
+		}
+	}
+	if n == 0 {
+		return
+	}
+	o.said = slices.Grow(o.said, n)
+	for i := 0; i < len(s); {
+		if !m.lead[s[i]] {
 			i++
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(run[i:])
-		if _, ok := m.sign(r); ok && (border || m.isMark(r)) {
-			said = append(said, at+i)
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if m.isMark(r) {
+			o.saidAt(at + i)
 		}
 		i += n
 	}
-	return said
+}
+
+func (o *sink) saidAt(i int) {
+	if n := len(o.said); n == 0 || o.said[n-1] < i {
+		o.said = append(o.said, i)
+	}
 }
 
 // told returns an error of a rendering with the texts that it quotes as they are.

@@ -93,6 +93,18 @@ func TestSaidPrivateUse(t *testing.T) {
 	}
 }
 
+// Two texts of a conversation can be the halves of a mark's bytes.
+func TestSaidHalves(t *testing.T) {
+	const mark = "｜" // three bytes
+	c := &Context{Control: marked("<" + mark), Messages: NewList(NewMap("a", mark[:1], "b", mark[1:]))}
+	for _, template := range []string{"{{ '<' + messages[0].a + messages[0].b }}", "<{{ messages[0].a }}{{ messages[0].b }}"} {
+		r, err := render("t", template, c)
+		if err != nil || r.Text != "<"+mark || len(r.Said) == 0 {
+			t.Errorf("%s: %q, said at %d, %v", template, r.Text, r.Said, err)
+		}
+	}
+}
+
 // Errors quote the conversation as it is.
 func TestSaidErrors(t *testing.T) {
 	c := &Context{Control: marked("<"), Messages: NewList(NewMap("content", "<b>"))}

@@ -41,10 +41,18 @@ type Markup string
 type Undefined struct {
 	Msg  string
 	Kind Kind // of the error that using it raises
+
+	of    Value
+	lacks bool // of has no attribute Msg
 }
 
 // Err is the error that using the value raises.
-func (u *Undefined) Err() error { return Fail(u.Kind, "%s", u.Msg) }
+func (u *Undefined) Err() error {
+	if u.lacks {
+		return Fail(u.Kind, "%s has no attribute %s", Repr(Describe(u.of)), Repr(u.Msg))
+	}
+	return Fail(u.Kind, "%s", u.Msg)
+}
 
 // UndefinedName is the value of a variable that does not exist.
 func UndefinedName(name string) *Undefined {
