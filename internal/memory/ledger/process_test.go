@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"errors"
+	"runtime"
 	"runtime/debug"
 	"testing"
 	"testing/synctest"
@@ -92,7 +93,7 @@ func TestProcessHeap(t *testing.T) {
 	if n := await.Allocs(10, func() { a.watch.last = time.Time{}; a.Refresh() }); n != 0 {
 		t.Errorf("%v allocations for a reading", n)
 	}
-	_ = b[0]
+	runtime.KeepAlive(b)
 }
 
 // TestExceeded: a group that has nothing left, or less than the program has
@@ -121,7 +122,7 @@ func TestExceeded(t *testing.T) {
 			t.Errorf("64 MiB not touched: %v", e)
 		}
 	}
-	_ = b[0]
+	runtime.KeepAlive(b)
 }
 
 // TestGuard: a guard that has nothing to tell ends when it is told to.
