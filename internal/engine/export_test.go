@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"atenia/internal/memory/ledger"
 	"atenia/internal/sched"
 )
 
@@ -27,4 +28,10 @@ func (e *Engine) Between(p *sched.Pause, sample bool) {
 		e.pressure.next = time.Time{}
 	}
 	e.pressure.between(p)
+}
+
+// PromiseHeld promises the model what it has, and no more.
+func (e *Engine) PromiseHeld() {
+	a := e.Plan.account
+	a.Promise(a.Held() - a.Of(ledger.Program))
 }

@@ -139,7 +139,11 @@ func (p *pressure) apply(pause *sched.Pause, to *place.Placement, limit int64) {
 		x, err = e.replace(p.ctx, p.d, at, was && packed == memory.RAM, e.weights.Resize)
 		for try := int64(1); err != nil && try <= attempts && p.ctx.Err() == nil; try++ {
 			p.note("weights are placed again", err)
-			if to, err = p.smaller(limit - limit/8*try); err != nil {
+			less := limit - limit/8*try
+			if try == attempts { // only that is promised, however little there is by now
+				less = 1
+			}
+			if to, err = p.smaller(less); err != nil {
 				return nil, err
 			}
 			if to.Input().RAM > limit || try == attempts {

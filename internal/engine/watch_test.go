@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"atenia/internal/engine"
 	"atenia/internal/fault"
 	"atenia/internal/golden"
+	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/observe"
 	"atenia/internal/policy/record"
@@ -139,6 +141,32 @@ func TestLimitBelowFloor(t *testing.T) {
 	}
 	if n < 100 || placed > n/2 {
 		t.Errorf("weights were placed %d times in %d samples", placed, n)
+	}
+}
+
+// An answer goes on in the least that it needs when others have taken all memory while its
+// weights are brought back.
+func TestTakenMeanwhile(t *testing.T) {
+	c := config()
+	c.Context = 128
+	c.Budget.Reserve.Runtime = 1
+	want := decode(t, cases[0], c, nil)
+	for _, limit := range []int64{504 << 10, 552 << 10, 600 << 10} { // of 300 KiB to 650
+		n := 0
+		got := decode(t, cases[0], c, func(e *engine.Engine) int64 {
+			if n++; n < 20 {
+				return 1 << 12
+			}
+			switch n {
+			case 20:
+				e.PromiseHeld()
+				ledger.Process.SetLimit(ledger.Process.Held())
+			case 30:
+				ledger.Process.SetLimit(math.MaxInt64)
+			}
+			return limit
+		})
+		sameRows(t, got.rows, want.rows)
 	}
 }
 
