@@ -10,6 +10,7 @@ require (
 	github.com/mmcloughlin/avo v0.6.0
 	github.com/openai/openai-go/v3 v3.95.0
 	github.com/zeebo/xxh3 v1.1.0
+	golang.org/x/tools v0.51.0
 )
 
 require (
@@ -54,7 +55,6 @@ require (
 	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 )
