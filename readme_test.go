@@ -38,6 +38,7 @@ func TestReadmeCommands(t *testing.T) {
 // TestReadmeLibrary builds README's program in a module of its own, by README's
 // lines, and runs it on the embedded model.
 func TestReadmeLibrary(t *testing.T) {
+	t.Parallel() // it waits for the go command
 	lines, code := codeBlocks(t, "go mod edit"), codeBlocks(t, "m, err := atenia.Open")
 	if len(lines) != 1 || len(code) != 1 {
 		t.Fatalf("%d blocks of commands and %d of code, want one of each", len(lines), len(code))

@@ -111,6 +111,7 @@ func TestLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a model of 302 MB, many times")
 	}
+	t.Parallel() // its programs have groups of their own
 	needControlGroups(t)
 	layers, limits := 9, []int64{256}
 	if await.Long() {

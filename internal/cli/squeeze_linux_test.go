@@ -195,6 +195,7 @@ func TestSqueeze(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a model of 140 MB")
 	}
+	t.Parallel() // its programs have groups of their own
 	needControlGroups(t)
 	tokens := make([]string, squeezeRows)
 	for i := range tokens {
