@@ -27,7 +27,7 @@ type Prompt struct {
 // Options bound and shape an answer. The zero value generates greedily until
 // the model ends by itself or the context is full.
 type Options struct {
-	MaxTokens int // 0 = up to the context
+	MaxTokens int // 0 = up to the context; below 0 is an error
 	Sampling  Sampling
 	Stop      []string // texts that end the answer; they are not part of it
 	IgnoreEnd bool     // go on past the tokens with which the model ends

@@ -118,6 +118,9 @@ func (o *Options) request() (sched.Request, error) {
 	if o.Priority < -sched.MaxPriority || o.Priority > sched.MaxPriority {
 		return sched.Request{}, &ConfigError{"Priority", o.Priority, "-100 to 100"}
 	}
+	if o.MaxTokens < 0 {
+		return sched.Request{}, &ConfigError{"MaxTokens", o.MaxTokens, "0 or more"}
+	}
 	draft, err := speculation("Speculate", o.Speculate)
 	if err != nil {
 		return sched.Request{}, err

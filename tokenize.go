@@ -127,5 +127,9 @@ func (t *Tokenizer) Decode(ids []int32, skip bool) string { return t.t.Decode(id
 // Token returns the text of one id as the vocabulary spells it.
 func (t *Tokenizer) Token(id int32) (string, bool) { return t.t.Token(id) }
 
+// Bytes returns what one id writes behind others, which may be a part of a character. It
+// reports false for special tokens and where that depends on its neighbours.
+func (t *Tokenizer) Bytes(id int32) ([]byte, bool) { return t.t.Bytes(id) }
+
 // Size returns the number of tokens in the vocabulary.
 func (t *Tokenizer) Size() int { return t.t.VocabSize() }

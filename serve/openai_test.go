@@ -495,3 +495,26 @@ func TestToolChoice(t *testing.T) {
 		}
 	}
 }
+
+// The bytes of a log-probability are the token's, which may be a part of a character.
+func TestTokenBytes(t *testing.T) {
+	tok, err := atenia.OpenTokenizer("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const part = 0xe2 // begins a character of three bytes
+	id := int32(0)
+	for ; int(id) < tok.Size(); id++ {
+		if b, ok := tok.Bytes(id); ok && string(b) == string([]byte{part}) {
+			break
+		}
+	}
+	_, web := newServer(t, Config{})
+	status, text := post(t, web.URL+"/v1/chat/completions", fmt.Sprintf(`{"messages":[{"role":"user","content":"hi"}],"logprobs":true,"temperature":0,"max_tokens":1,"logit_bias":{"%d":100}}`, id))
+	if status != 200 {
+		t.Fatal(status, text)
+	}
+	if got := fmt.Sprint(at(t, object(t, text), "choices", 0, "logprobs", "content", 0, "bytes")); got != fmt.Sprint([]int{part}) {
+		t.Errorf("bytes %s of token %d: %s", got, id, text)
+	}
+}

@@ -154,3 +154,13 @@ func TestLongStrings(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errw.String())
 	}
 }
+
+// TestNegativeTokens: fewer tokens than none are no wish for all of them.
+func TestNegativeTokens(t *testing.T) {
+	for _, args := range [][]string{{"run", "atenia-story", "x", "-n", "-5"}, {"chat", "atenia-story", "-n", "-1"}} {
+		var errw bytes.Buffer
+		if code := Main(args, strings.NewReader("x\n"), &bytes.Buffer{}, &errw); code != command.BadUsage || !strings.Contains(errw.String(), "want 0 or more") {
+			t.Errorf("%q: exit %d, %s", args, code, errw.String())
+		}
+	}
+}

@@ -13,6 +13,39 @@ var errWritten = errors.New("the text of this tokenizer's tokens depends on thei
 // of a text is left out too. It is an error if the text of tokens is not the
 // concatenation of these bytes.
 func (t *Tokenizer) Written() (tokens [][]byte, trims bool, err error) {
+	list, trims, err := t.alone()
+	if err != nil {
+		return nil, false, err
+	}
+	tokens = make([][]byte, len(t.lex.Tokens))
+	for id := range tokens {
+		tokens[id] = t.written(list, int32(id))
+	}
+	return tokens, trims, nil
+}
+
+// Bytes returns the bytes that one token writes after others. It reports false for special
+// tokens, for ids without a token, and if what tokens write depends on their neighbours.
+func (t *Tokenizer) Bytes(id int32) ([]byte, bool) {
+	list, _, err := t.alone()
+	if err != nil || id < 0 || int(id) >= len(t.lex.Tokens) {
+		return nil, false
+	}
+	b := t.written(list, id)
+	return b, b != nil
+}
+
+func (t *Tokenizer) written(list decoders, id int32) []byte {
+	s, ok := t.lex.Token(id)
+	if !ok || s == "" || t.special[id] {
+		return nil
+	}
+	return writtenBy(list, s)
+}
+
+// alone returns the decoders if they decode each token alone, and whether a space at the
+// very start of a text is left out.
+func (t *Tokenizer) alone() (list decoders, trims bool, err error) {
 	list, ok := t.decoder.(decoders)
 	if !ok {
 		list = decoders{t.decoder}
@@ -35,15 +68,7 @@ func (t *Tokenizer) Written() (tokens [][]byte, trims bool, err error) {
 			return nil, false, errWritten
 		}
 	}
-	tokens = make([][]byte, len(t.lex.Tokens))
-	for id := range tokens {
-		s, ok := t.lex.Token(int32(id))
-		if !ok || s == "" || t.special[id] {
-			continue
-		}
-		tokens[id] = writtenBy(list, s)
-	}
-	return tokens, trims, nil
+	return list, trims, nil
 }
 
 // writtenBy applies decoders to one token.

@@ -112,6 +112,7 @@ type speller struct {
 	m      *atenia.Model
 	before []int32 // a token of ASCII: what a tokenizer drops at the beginning of a text stays
 	prefix string
+	bytes  func(id int32) ([]byte, bool)
 }
 
 func newSpeller(m *atenia.Model, wanted bool) (*speller, error) {
@@ -124,7 +125,7 @@ func newSpeller(m *atenia.Model, wanted bool) (*speller, error) {
 		return nil, err
 	}
 	s.before = t.Encode("a", false)
-	s.prefix = t.Decode(s.before, false)
+	s.prefix, s.bytes = t.Decode(s.before, false), t.Bytes
 	return s, nil
 }
 
@@ -140,7 +141,11 @@ func (s *speller) text(id int32) string {
 
 func (s *speller) top(id int32, p float32) topProb {
 	t := topProb{Token: s.text(id), LogProb: p, Bytes: []int{}}
-	for _, b := range []byte(t.Token) {
+	own, ok := s.bytes(id) // a part of a character has no text of its own
+	if !ok {
+		own = []byte(t.Token)
+	}
+	for _, b := range own {
 		t.Bytes = append(t.Bytes, int(b))
 	}
 	return t
