@@ -90,3 +90,17 @@ func TestFieldsOfRequests(t *testing.T) {
 		c.Close()
 	}
 }
+
+// A body may begin with the mark that editors write into files.
+func TestBodyMark(t *testing.T) {
+	_, web := newServer(t, Config{})
+	for path, body := range map[string]string{
+		"/v1/chat/completions": `{"max_tokens":1,"messages":[{"role":"user","content":"hi"}]}`, "/v1/completions": `{"max_tokens":1,"prompt":"hi"}`,
+		"/v1/responses": `{"max_output_tokens":1,"input":"hi"}`, "/v1/messages": `{"model":"default","max_tokens":1,"messages":[{"role":"user","content":"hi"}]}`,
+		"/api/generate": `{"model":"default","prompt":"hi","options":{"num_predict":1}}`, "/tokenize": `{"content":"hi"}`,
+	} {
+		if status, text := post(t, web.URL+path, "\ufeff"+body); status != 200 {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+}

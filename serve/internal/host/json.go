@@ -72,6 +72,7 @@ func (r *Request) tooLarge() *Problem {
 // decode reads one JSON value, and returns the name of the first field that v does not
 // have.
 func decode(body []byte, v any) (unknown string, err error) {
+	body = spelling.WithoutMark(body) // of clients that send files
 	if len(bytes.TrimSpace(body)) == 0 {
 		return "", Invalid("", "the body is empty, want a JSON object")
 	}
