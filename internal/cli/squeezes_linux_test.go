@@ -123,6 +123,10 @@ func TestSqueezes(t *testing.T) {
 		}
 		models = append(models, m)
 	}
+	mixture := models[1]
+	if said := inGroup(t, mixture.size*3/4, "", args(mixture)...).err; !strings.Contains(said, "of experts, what tokens choose is read") || strings.Contains(said, " 0 B ") {
+		t.Errorf("a mixture in three quarters of its size: %s", said)
+	}
 	for draw := range draws {
 		m := models[draw%2]
 		low := m.size/(3+rng.Int64N(8)) + 12<<20 // the program's own pages are part of it

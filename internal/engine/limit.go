@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"atenia/internal/machine/cpu"
+	"atenia/internal/memory"
 	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
@@ -158,15 +159,31 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 	case err != nil:
 		return nil, err
 	}
-	streamed := int64(0)
+	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a token",
+		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), pl.Decode.PerToken())
+	return pl, nil
+}
+
+// fromDisk says which weights of a placement are not in memory.
+func fromDisk(pl *place.Placement) string {
+	streamed, chosen := int64(0), int64(0)
 	for i := range pl.Tensors {
-		if pl.Tensors[i].Streamed() {
-			streamed += pl.Tensors[i].Bytes
+		switch t := &pl.Tensors[i]; {
+		case t.Streamed():
+			streamed += t.Bytes
+		case t.Tier == memory.SSD && t.Experts > 0:
+			chosen += t.Bytes
 		}
 	}
-	p.note("the model needs %s, %s can be allocated: %s of its weights are streamed from disk, about %.2g s a token",
-		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), spelling.Size(streamed), pl.Decode.PerToken())
-	return pl, nil
+	say := fmt.Sprintf("%s of its weights are streamed from disk", spelling.Size(streamed))
+	if chosen == 0 {
+		return say
+	}
+	experts := fmt.Sprintf("of %s of experts, what tokens choose is read from disk and kept in %s", spelling.Size(chosen), spelling.Size(pl.Cache.Bytes()))
+	if streamed == 0 {
+		return experts
+	}
+	return say + "; " + experts
 }
 
 // note keeps a line for the user.
