@@ -85,10 +85,13 @@ type trip[F node.Float] struct {
 }
 
 // there runs a plan forward with a record.
-func there[F node.Float](t testing.TB, plan []byte, o flow.Options, r flow.Recording, inputs map[string]node.Tensor[F], blocks int) trip[F] {
+func there[F node.Float](t testing.TB, plan []byte, o flow.Options, r flow.Recording, inputs map[string]node.Tensor[F], blocks int, cues ...flow.Cue) trip[F] {
 	t.Helper()
 	o.Training = true
 	s := session[F](t, plan, o, nil)
+	if err := s.Post(cues...); err != nil {
+		t.Fatal(err)
+	}
 	rec, err := s.Record(r)
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ const (
 	Overrun                        // a block that the host fed in real time was not taken: a channel is full
 	Suspended                      // three calls in a row exceeded the limit: the node is not called for a number of blocks
 	Resumed                        // it is called again
-	Starved                        // a cycle has too few frames for the node, which never runs; told before the first block
+	Starved                        // a cycle has too few frames for the node, which does not run before the end of the stream; told before the first block
 )
 
 var kindNames = []string{"failed", "not finite", "under-declared delay", "slow", "enlarged", "overrun", "suspended", "resumed", "starved"}
@@ -98,7 +98,7 @@ func (e Event) Reason() string {
 	case Resumed:
 		return "called again after its suspension"
 	case Starved:
-		return fmt.Sprintf("never runs, and neither do the others of its cycle: edges[%d] has fewer frames than it reads at once: set its delay_frames to at least %d", e.Edge, e.Capacity)
+		return fmt.Sprintf("does not run before the end of the stream, and neither do the others of its cycle: edges[%d] has fewer frames than it needs at once: set its delay_frames to at least %d", e.Edge, e.Capacity)
 	case Overrun:
 		return "the block is lost: a channel after the input is full"
 	}

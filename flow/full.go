@@ -107,45 +107,32 @@ func (s *Session[F]) leads(from, to int) bool {
 	return false
 }
 
-// starved returns nodes that wait for each other for ever because of a barrier, although all gates are open. Linking
-// finds such cycles without a prefill; that a prefill is too short for a barrier, which wants a whole block, only counts
-// tell. (A cycle whose prefill is too short for the tokens of its own nodes is left: the others run. An event tells.)
-func (s *Session[F]) starved() (names []string) {
-	barrier := false
-	for _, p := range s.procs {
-		inside := false
-		s.reasons(p, func(q int, _ *reader[F]) { inside = inside || s.leads(q, p.Index) })
-		if !inside {
-			continue
-		}
-		names = append(names, p.Name)
-		for i := range p.waits {
-			w := &p.waits[i]
-			barrier = barrier || w.on.readable(w.cursor, false) < w.frames && s.leads(w.on.edge.Src, p.Index)
-		}
-	}
-	if !barrier {
-		return nil
-	}
-	return names
-}
-
-// starving reports the nodes that wait for each other in a cycle for ever, although all gates are open. What is outside of
-// the cycle runs, so that this is no error. It is an event for each cycle, of a node that reads more frames at once than a
-// delay of the cycle has, or else of the first one in the plan that waits.
+// starving reports the nodes that wait for each other in a cycle until the end of the stream, although all gates are
+// open. What is outside of the cycle runs, so that this is no error. It is an event for each cycle, of a node that needs
+// more frames at once than a delay of the cycle has, or else of the first one in the plan that waits. Linking refuses
+// barriers that wait for their own cycle without a prefill; that one is shorter than the block that a barrier wants, or
+// than the token of a node, only counts tell.
 func (s *Session[F]) starving() {
 	told := make([]bool, len(s.procs))
 	for _, delayed := range []bool{true, false} {
 		for _, p := range s.procs {
-			for _, r := range p.all {
-				need, has := int64(min(p.left, p.slice)*r.cons), r.readable(r.cursor, false)
-				if p.left == 0 || told[p.Index] || delayed && r.prefill == 0 || has >= need || !s.leads(r.edge.Src, p.Index) {
-					continue
+			short := func(r *reader[F], has, need int64) {
+				if told[p.Index] || delayed && r.prefill == 0 || has >= need || !s.leads(r.edge.Src, p.Index) {
+					return
 				}
 				for q := range told { // the others of the cycle
 					told[q] = told[q] || s.leads(p.Index, q) && s.leads(q, p.Index)
 				}
 				s.faults.add(Event{Node: p.Index, Kind: Starved, Edge: r.edge.Index, Capacity: int(r.prefill + need - has)})
+			}
+			if p.left == p.Tokens {
+				for i := range p.waits {
+					w := &p.waits[i]
+					short(w.on, w.on.readable(w.cursor, false), w.frames)
+				}
+			}
+			for _, r := range p.all {
+				short(r, r.readable(r.cursor, false), int64(min(p.left, p.slice)*r.cons))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func TestGoldenFlow(t *testing.T) {
 		})
 	}
 	for _, topic := range slices.Sorted(maps.Keys(topics)) {
-		if !seen[topic] {
+		if !seen[topic] && os.Getenv(golden.EnvVar) == "" { // other folders may have a part
 			t.Errorf("no file of cases for topic %q", topic)
 		}
 	}

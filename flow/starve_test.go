@@ -37,7 +37,7 @@ func TestStarved(t *testing.T) {
 			t.Errorf("delay %d: %d frames, events %v", delay, got["out"].N, events)
 		}
 		for _, e := range events {
-			if e.Kind != Starved || s.procs[e.Node].Name != "d" || !strings.HasSuffix(e.Reason(), "edges[2] has fewer frames than it reads at once: set its delay_frames to at least 2") {
+			if e.Kind != Starved || s.procs[e.Node].Name != "d" || !strings.HasSuffix(e.Reason(), "edges[2] has fewer frames than it needs at once: set its delay_frames to at least 2") {
 				t.Errorf("%+v: %s", e, e.Reason())
 			}
 		}

@@ -371,27 +371,45 @@ func TestSharedChannel(t *testing.T) {
 	}
 }
 
-// TestBarrierDeadlock: a barrier that waits for what comes after it is refused, also where a prefill lies between that
-// is shorter than the block it wants; with a longer one the plan runs.
+// TestBarrierDeadlock: a barrier that waits for what comes after it is refused. Where a prefill lies between that is
+// shorter than the block it wants, an event tells, the rest of the plan runs, and the stream comes at its end; with a longer
+// one the plan runs.
 func TestBarrierDeadlock(t *testing.T) {
 	t.Parallel()
 	after := func(prefill int) *planText {
 		p := delayed("")
 		p.edges = nil
 		p.node(`{"name": "gain", "type": "Gain"}`)
+		p.node(`{"name": "dry", "type": "Probe"}`)
 		p.edge("in", "gain", `, "synchrony_gates": [4]`)
+		p.edge("in", "dry", "")
 		p.edge("gain", "out", fmt.Sprintf(`, "synchrony_gates": [4], "delay_frames": %d, "delay_kind": "prefill"`, prefill))
 		return p
 	}
-	for _, n := range []int{0, 1, 63} {
-		_, err := New[float64](after(n).parse(t), Options{})
-		if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Deadlock || !slices.Contains(e.Names, "gain") {
-			t.Errorf("prefill %d: %v", n, err)
-		}
+	_, err := New[float64](after(0).parse(t), Options{})
+	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Deadlock || !slices.Contains(e.Names, "gain") {
+		t.Errorf("without a prefill: %v", err)
 	}
 	x := counter[float64](640)
-	if out := run(t, start[float64](t, after(64), Options{}), map[string]node.Tensor[float64]{"in": x}, 10)["out"]; out.N != 704 || !slices.Equal(out.Data[64:], x.Data) {
-		t.Errorf("prefill 64: %d frames", out.N)
+	for _, n := range []int{1, 63, 64} {
+		s := start[float64](t, after(n), Options{})
+		for range 10 {
+			in, _ := s.Input("in")
+			copy(in.Data, x.Data[64*s.Blocks():])
+			block(t, s)
+			dry, _ := s.Probe("dry")
+			if out, _ := s.Probe("out"); dry.N != 64 || (out.N == 64) != (n == 64) {
+				t.Errorf("prefill %d: %d frames in a block, %d beside", n, out.N, dry.N)
+			}
+		}
+		events := slices.Collect(s.Events())
+		if (len(events) == 1) != (n < 64) || len(events) > 0 && !strings.HasSuffix(events[0].Reason(), "edges[2] has fewer frames than it needs at once: set its delay_frames to at least 64") {
+			t.Errorf("prefill %d: %+v", n, events)
+		}
+		s.Reset()
+		if out := run(t, s, map[string]node.Tensor[float64]{"in": x}, 10)["out"]; out.N != 640+n || !slices.Equal(out.Data[n:], x.Data) {
+			t.Errorf("prefill %d: %d frames", n, out.N)
+		}
 	}
 }
 
