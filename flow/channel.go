@@ -24,6 +24,7 @@ type channel[F node.Float] struct {
 	peak   int          // largest number of frames in the ring at the end of a rehearsed block
 	ring   frameRing[F] // empty without readers
 	wrote  int64        // frames written in total
+	since  int64        // the ring has no frame before it: those were lost before it grew
 	made   int64        // frames the node produced; exceeds wrote by what was trimmed
 
 	readers []*reader[F]
@@ -44,19 +45,17 @@ func (c *channel[F]) redirectable() bool {
 	return !c.kept && !slices.ContainsFunc(c.readers, func(r *reader[F]) bool { return !r.direct || r.edge.Param >= 0 })
 }
 
-// oldest is the first frame that some reader still needs.
+// oldest is the first frame in the ring that some reader still needs.
 func (c *channel[F]) oldest() int64 {
 	a := c.wrote
 	for _, r := range c.readers {
 		a = min(a, max(0, r.cursor-r.prefill))
 	}
-	return a
+	return max(a, c.first())
 }
 
-// fits reports whether n more frames overwrite none that a reader still needs.
-func (c *channel[F]) fits(n int) bool {
-	return len(c.readers) == 0 || c.wrote+int64(n)-c.oldest() <= int64(c.ring.Size)
-}
+// first is the first frame in the ring.
+func (c *channel[F]) first() int64 { return max(c.since, c.wrote-int64(c.ring.Size)) }
 
 // store appends frames [skip, n) of block's rows to the ring; rows of block are stride elements apart.
 func (c *channel[F]) store(skip, n, stride int) {
@@ -89,8 +88,8 @@ func (r *reader[F]) readable(c int64, draining bool) int64 {
 func (r *reader[F]) holds() int64 { return r.prefill + r.from.wrote - r.cursor }
 
 // take moves the next n frames into dst, whose rows are stride elements apart: first the zeros of the prefill, then
-// frames from the ring.
+// frames from the ring, or zeros for those that it does not have any more.
 func (r *reader[F]) take(dst []F, n, stride int) {
-	r.from.ring.Take(r.cursor-r.prefill, dst, n, stride)
+	r.from.ring.Take(r.cursor-r.prefill, r.from.first(), dst, n, stride)
 	r.cursor += int64(n)
 }

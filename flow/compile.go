@@ -84,9 +84,6 @@ func (s *Session[F]) findDirect() {
 		src, dst := r.edge.Src, r.edge.Dst
 		r.direct = !s.procs[dst].polled && calls[src] == 1 && calls[dst] == 1 && r.cursor-r.prefill == r.from.wrote
 		r.from.kept = r.from.kept || !r.direct
-		if s.procs[dst].polled && !s.procs[src].polled {
-			s.static.boundary = append(s.static.boundary, r.from)
-		}
 	}
 	for _, p := range s.static.polled {
 		for i := range p.waits { // barriers count the frames written to the ring

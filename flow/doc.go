@@ -71,7 +71,7 @@
 //	join.go            one call for several nodes of a separate process
 //	channel.go         channels, with ring.go for their frames and memory.go for where these are stored
 //	drain.go           what nodes hold back until the end of the stream
-//	full.go            waiting for room, and the deadlocks that capacities cause
+//	full.go            full channels: who waits, what grows, what is lost, and the deadlocks that capacities cause
 //	param.go           values of parameters: default or host, then modulation
 //	rehearse.go        a run of the counts alone: channel capacities and static order
 //	compile.go         the static schedule, with static.go, fuse.go and strand.go

@@ -55,7 +55,7 @@ func (s *Session[F]) drainNode(p *process[F], d node.Drainer[F]) graph.Code {
 	for i, r := range p.in {
 		c.In[i].N = 0
 		if n := r.readable(r.cursor, true); n > 0 && n < int64(r.cons) {
-			r.take(r.in.Data, int(n), int(n))
+			s.take(p, r, r.in.Data, int(n), int(n))
 			c.In[i].N = int(n)
 		}
 	}
@@ -78,9 +78,6 @@ func (s *Session[F]) drainNode(p *process[F], d node.Drainer[F]) graph.Code {
 		n := c.Produced * p.Spec.Prod[i]
 		skip := int(min(max(int64(p.trimmed)-o.made, 0), int64(n)))
 		o.made += int64(n)
-		if !o.fits(n - skip) {
-			return graph.NoMemory
-		}
 		o.store(skip, n, c.Out[i].N)
 	}
 	p.drained += int64(c.Produced)

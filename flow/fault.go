@@ -59,10 +59,11 @@ const (
 	Overrun                        // a block that the host fed in real time was not taken: a channel is full
 	Suspended                      // three calls in a row exceeded the limit: the node is not called for a number of blocks
 	Resumed                        // it is called again
+	Lost                           // in real time frames waited, behind a gate, for longer than there was room: the node reads zeros for them
 	Starved                        // a cycle has too few frames for the node, which does not run before the end of the stream; told before the first block
 )
 
-var kindNames = []string{"failed", "not finite", "under-declared delay", "slow", "enlarged", "overrun", "suspended", "resumed", "starved"}
+var kindNames = []string{"failed", "not finite", "under-declared delay", "slow", "enlarged", "overrun", "suspended", "resumed", "lost", "starved"}
 
 // String returns the kind in words.
 func (k EventKind) String() string { return kindNames[k] }
@@ -77,7 +78,7 @@ type Event struct {
 	Code           graph.Code // as returned by the node; Numeric or Timeout when the session found the fault; Success if none failed
 	Delay          int        // frames that the node reported, of UnderDeclared
 	Blocks         int        // of Suspended: how long
-	Edge, Capacity int        // of Enlarged: index in the plan, and what it holds now, in frames; of Starved: what its delay should be
+	Edge, Capacity int        // of Enlarged: index in the plan, and what it holds now, in frames; of Lost: the frames; of Starved: what its delay should be
 }
 
 // Reason says what happened and what the session did, without the node's name.
@@ -99,6 +100,8 @@ func (e Event) Reason() string {
 		return "called again after its suspension"
 	case Starved:
 		return fmt.Sprintf("does not run before the end of the stream, and neither do the others of its cycle: edges[%d] has fewer frames than it needs at once: set its delay_frames to at least %d", e.Edge, e.Capacity)
+	case Lost:
+		return fmt.Sprintf("%s of edges[%d] are silent: they waited for longer than the channel has room in real time", spelling.Count(e.Capacity, "frame"), e.Edge)
 	case Overrun:
 		return "the block is lost: a channel after the input is full"
 	}
@@ -190,9 +193,6 @@ func (e *RunError) Error() string {
 // explain makes an error of the code with which a block ended.
 func (s *Session[F]) explain(code graph.Code) error {
 	e := &RunError{Code: code, Block: s.block - 1, Text: "the node returned an error; policy mute or bypass continues"}
-	if code == graph.NoMemory {
-		e.Text = "a channel is full: Session.Block enlarges it, a real-time step cannot"
-	}
 	if f := &s.faults; f.n > 0 {
 		if last := f.ring[(f.n-1)%eventsKept]; last.Block == e.Block && last.Code == code {
 			e.Node = s.procs[last.Node].Name

@@ -27,7 +27,8 @@ func (s *Session[F]) fire(p *process[F], t int) graph.Code {
 	if !s.dry {
 		code = s.call(p, t)
 	}
-	return min(code, s.store(p, t))
+	s.store(p, t)
+	return code
 }
 
 // load takes the frames of t tokens from the rings.
@@ -39,15 +40,15 @@ func (s *Session[F]) load(p *process[F], t int) {
 			r.cursor += int64(n)
 		case p.probe():
 			// Rows are a block apart until the block ends, since it may arrive in slices.
-			r.take(r.in.Data[p.Tokens-p.left:], n, p.Tokens)
+			s.take(p, r, r.in.Data[p.Tokens-p.left:], n, p.Tokens)
 		default:
-			r.take(r.in.Data, n, n)
+			s.take(p, r, r.in.Data, n, n)
 		}
 	}
 }
 
 // store puts what a call for t tokens gave into the rings, and counts it as fired.
-func (s *Session[F]) store(p *process[F], t int) graph.Code {
+func (s *Session[F]) store(p *process[F], t int) {
 	for i, o := range p.out {
 		full := t * p.Spec.Prod[i]
 		n := full
@@ -56,12 +57,9 @@ func (s *Session[F]) store(p *process[F], t int) graph.Code {
 		}
 		skip := int(min(max(int64(p.trimmed)-o.made, 0), int64(n)))
 		o.made += int64(n)
-		switch {
-		case s.dry:
+		if s.dry {
 			o.wrote += int64(n - skip)
-		case !o.fits(n - skip):
-			return graph.NoMemory
-		default:
+		} else {
 			o.store(skip, n, full)
 		}
 	}
@@ -74,7 +72,6 @@ func (s *Session[F]) store(p *process[F], t int) graph.Code {
 	if p.first < 0 {
 		p.first = s.block
 	}
-	return graph.Success
 }
 
 // prepare sets the lengths and parameters of a call for t tokens whose inputs are ready.

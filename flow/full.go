@@ -1,6 +1,91 @@
 package flow
 
-import "atenia/flow/graph"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"atenia/flow/graph"
+)
+
+// A channel is full in three ways, and this file has the rule for each.
+//
+//	capacity_frames of a reader     its writer waits, as a reader waits for frames, until there is room (over). In real time
+//	                                an Input cannot wait: its block is lost (keep). Writers that wait for each other: enlarge.
+//	the ring, between blocks        it grows (reserve), up to channelLimit, which is an error of the block.
+//	the ring, in real time          it cannot grow. The writer goes on and the oldest frames are overwritten: other readers
+//	                                have them, and one that comes for them later reads zeros (take). So no reader keeps
+//	                                others waiting, and streams have their lengths. Reserve is for hosts that know how long
+//	                                they run.
+
+// channelLimit is the largest capacity of a channel, in frames.
+const channelLimit = 1 << 24
+
+// readyFrames is for how many base frames a step in real time has room, unless the host reserves more.
+const readyFrames = 1 << 16
+
+// within returns an error if a channel cannot hold that many frames.
+func (s *Session[F]) within(c *channel[F], frames int64) error {
+	if frames <= channelLimit {
+		return nil
+	}
+	r := slices.MinFunc(c.readers, func(a, b *reader[F]) int { return cmp.Compare(a.cursor-a.prefill, b.cursor-b.prefill) })
+	return &graph.Error{Code: graph.NoMemory, Path: r.edge.Path, Names: []string{s.procs[r.edge.Src].Name, s.procs[r.edge.Dst].Name},
+		Text: fmt.Sprintf("the channel would hold more than %d frames", channelLimit)}
+}
+
+// reserve makes room for a block in every channel. Only channels before a node that did not take its block, and all of
+// them while draining, can need it.
+func (s *Session[F]) reserve() error {
+	for _, p := range s.procs {
+		for _, c := range p.out {
+			frames := c.wrote - c.oldest() + int64(c.frames)
+			if len(c.readers) == 0 || frames <= int64(c.ring.Size) {
+				continue
+			}
+			if err := s.within(c, frames); err != nil {
+				return err
+			}
+			if err := s.resize(c, int(frames)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Reserve makes room for blocks more blocks in each channel whose frames may have to wait, behind a gate or before a node
+// that may give fewer frames than it takes. [Session.Step] then loses none of them in that many blocks, however long the
+// gates are closed: the frames are those of [Session.Block]. Without it there is room for 65536 base frames, which a
+// graph without gates does not need. A channel has room for 16 million frames at most.
+func (s *Session[F]) Reserve(blocks int) error {
+	s.syncCounts()
+	for _, c := range s.channels() {
+		most := int64(0)
+		for _, r := range c.readers {
+			switch frames := min(int64(max(blocks, 0)), channelLimit)*int64(c.frames) + c.wrote - c.oldest(); {
+			case s.static.ready && !s.procs[r.edge.Dst].polled:
+			case r.limit > 0:
+				most = max(most, min(r.limit, frames))
+			default:
+				most = max(most, frames)
+			}
+		}
+		if err := s.resize(c, int(min(most+int64(c.frames), channelLimit))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take reads n frames for a process, and notes those that were overwritten.
+func (s *Session[F]) take(p *process[F], r *reader[F], dst []F, n, stride int) {
+	if lost := min(r.from.first()-max(0, r.cursor-r.prefill), int64(n)); lost > 0 {
+		s.silence()
+		s.fault(p, Event{Frame: s.frame(p, 0), Kind: Lost, Code: graph.NoMemory, Edge: r.edge.Index, Capacity: int(lost)})
+	}
+	r.take(dst, n, stride)
+}
 
 // more is the number of frames that t tokens of p add to the channel, for one of its readers.
 func (r *reader[F]) more(p *process[F], t int) int64 {
@@ -19,6 +104,20 @@ func (r *reader[F]) share(p *process[F], t int) int {
 		return p.Tokens
 	}
 	return t
+}
+
+// room reports whether the channels after a process have room for what t tokens give. A process without it waits, as for
+// frames.
+func (s *Session[F]) room(p *process[F], t int) bool {
+	for _, c := range p.out {
+		for _, r := range c.readers {
+			if !s.draining && s.over(p, r, t) {
+				s.blocked = true
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // over reports whether a call of p for t tokens would exceed the capacity that the plan gives a reader's channel. A

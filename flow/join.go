@@ -101,7 +101,7 @@ func (s *Session[F]) fireTeam(m *team[F]) graph.Code {
 			}
 		}
 		s.account(p, &p.call)
-		worst = min(worst, s.store(p, m.tokens[i]))
+		s.store(p, m.tokens[i])
 	}
 	return worst
 }

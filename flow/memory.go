@@ -35,6 +35,7 @@ func (s *Session[F]) resize(c *channel[F], frames int) error {
 	if s.arenaErr != nil {
 		return fmt.Errorf("flow: %w", s.arenaErr)
 	}
+	c.since = c.first()
 	c.ring.Move(data, size, c.wrote)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"atenia/flow/graph"
@@ -13,7 +14,7 @@ import (
 	"atenia/internal/await"
 )
 
-// drawings returns how many random graphs a test runs: ATENIA_GRAPHS, or as many as take a few seconds.
+// drawings returns how many random graphs a test runs: ATENIA_GRAPHS, or 300, and 5,000 in the nightly run.
 func drawings() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("ATENIA_GRAPHS"), 10, 32); err == nil && n > 0 {
 		return n
@@ -22,46 +23,59 @@ func drawings() uint64 {
 	case testing.Short():
 		return 12
 	case await.Long():
-		return 60
+		return 5000
 	}
-	return 14
+	return 300
 }
 
 // TestRandomGraphs: graphs of everything that changes when a node fires give the bytes of the reference, on both paths,
-// by Block and by Step, in channels that do not grow, and report no fault.
+// by Block and by Step, from the start or after others, in blocks of another size, behind gates that stay closed for long
+// or open seldom, in channels that do not grow, and report no fault.
 func TestRandomGraphs(t *testing.T) {
 	t.Parallel()
 	types := append(flowtest.Types(), ShippedTypes()...)
-	runs, unlinked := 0, 0
+	var steps, starved, unlinked atomic.Int64
+	t.Cleanup(func() {
+		if n := int64(drawings()); !t.Failed() && (steps.Load() < n || starved.Load() < n/100 || unlinked.Load() > n/4) {
+			t.Errorf("%d runs in real time, %d with a starved cycle, %d graphs that cannot be linked", steps.Load(), starved.Load(), unlinked.Load())
+		}
+	})
 	for seed := range drawings() {
 		t.Run(fmt.Sprint("graph ", seed), func(t *testing.T) {
+			t.Parallel()
 			g := flowtest.Draw(seed)
 			if seed%2 == 0 {
-				runs += randomGraph[float32](t, g, types, seed, &unlinked)
+				randomGraph[float32](t, g, types, seed, &steps, &starved, &unlinked)
 			} else {
-				runs += randomGraph[float64](t, g, types, seed, &unlinked)
+				randomGraph[float64](t, g, types, seed, &steps, &starved, &unlinked)
 			}
 		})
 	}
-	if runs == 0 || unlinked > int(drawings()/4) {
-		t.Errorf("%d runs, %d graphs that cannot be linked", runs, unlinked)
-	}
 }
 
-func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, types node.Table, seed uint64, unlinked *int) (runs int) {
+func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, types node.Table, seed uint64, steps, starved, unlinked *atomic.Int64) {
 	plan, err := graph.Parse([]byte(g.Text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, g.Text)
 	}
-	warm := 40 + 2000/g.BlockFrames
-	blocks := warm + 120
+	warm := int(seed/2%2) * (40 + 2000/g.BlockFrames) // 0: in real time from the start
+	blocks := max(warm+160, 3000/g.BlockFrames)
 	var want map[string][][]F
-	for _, o := range []Options{{}, {DisableStatic: true}, {Threads: 2, eager: true}, {Threads: 4, eager: true}, {DisableFusion: true, Scan: ScanAll}, {Schedule: seed + 1}} {
-		o.BlockFrames, o.Catalog = g.BlockFrames, types
+	live := seed/4%2 == 0 // of the two sessions on the static path, one runs by Step
+	for i, o := range []Options{{},
+		[]Options{{DisableStatic: true}, {DisableFusion: true, Scan: ScanAll}}[seed/8%2],
+		[]Options{{Threads: 2, eager: true}, {Threads: 4, eager: true}, {Schedule: seed + 1}}[seed/16%3],
+		{}} {
+		h, n, first := *g, blocks, warm
+		if i == 3 {
+			h.BlockFrames = resized(g.BlockFrames, blocks, seed)
+			n, first, h.Slow = blocks*g.BlockFrames/h.BlockFrames, 0, true
+		}
+		o.BlockFrames, o.Catalog = h.BlockFrames, types
 		s, err := New[F](plan, o)
 		if errors.Is(err, &graph.Error{Code: graph.Deadlock}) {
-			*unlinked++
-			return runs
+			unlinked.Add(1)
+			return
 		}
 		if err != nil {
 			t.Fatalf("%v\n%s", err, g.Text)
@@ -71,7 +85,13 @@ func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, types node.Table
 				t.Fatal(err)
 			}
 		}
-		run := flowtest.Run{Warmup: warm, Blocks: blocks, Step: (o.DisableStatic || o.DisableFusion || o.Threads == 0 && seed%3 == 0) && !g.Slow && !g.Limited,
+		for e := range s.Events() {
+			if e.Kind == Starved { // its frames come at the end
+				h.Slow = true
+				starved.Add(1)
+			}
+		}
+		run := flowtest.Run{Warmup: first, Blocks: n, Step: (i == 1 || i == 0 && live || i == 3 && !live) && !g.Limited,
 			Rooms: func() (all []int) {
 				for _, x := range s.Occupancies() {
 					all = append(all, x.Capacity)
@@ -86,11 +106,22 @@ func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, types node.Table
 				}
 				return all
 			}}
-		flowtest.Check(t, g, s, run, want)
+		flowtest.Check(t, &h, s, run, want)
 		s.Close()
-		if runs++; t.Failed() {
-			t.Fatalf("with static %v, %d threads, schedule %d, step %v", !o.DisableStatic, o.Threads, o.Schedule, run.Step)
+		if run.Step {
+			steps.Add(1)
+		}
+		if t.Failed() {
+			t.Fatalf("with static %v, %d threads, schedule %d, step %v from block %d", !o.DisableStatic, o.Threads, o.Schedule, run.Step, run.Warmup)
 		}
 	}
-	return runs
+}
+
+// resized returns another size of blocks of which a stream is whole ones, up to four times larger or smaller.
+func resized(frames, blocks int, seed uint64) int {
+	for at := int(seed); ; at++ {
+		if n := frames/4 + 1 + at%(4*frames); n != frames && frames*blocks%n == 0 {
+			return n
+		}
+	}
 }

@@ -100,27 +100,6 @@ func (s *Session[F]) owes(p *process[F]) bool {
 	return p.n0 < s.fed*int64(p.Tokens)
 }
 
-// room reports whether the channels after a process have room for what t tokens give. A process without it waits, as
-// for frames: in a block that reads what the channel has, or for good if the session runs by Step and the ring, which
-// cannot grow there, is full.
-func (s *Session[F]) room(p *process[F], t int) bool {
-	if s.draining {
-		return true
-	}
-	for i, c := range p.out {
-		if !s.dry && !c.fits(p.left*p.Spec.Prod[i]) {
-			return false
-		}
-		for _, r := range c.readers {
-			if s.over(p, r, t) {
-				s.blocked = true
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // newWait returns the control edge of a barrier.
 func newWait[F node.Float](on *reader[F], p *process[F], block int) wait[F] {
 	w := wait[F]{on: on, frames: int64(block) * on.edge.Rate.Num / on.edge.Rate.Den}

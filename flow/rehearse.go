@@ -1,17 +1,10 @@
 package flow
 
 import (
-	"fmt"
 	"slices"
 
 	"atenia/flow/graph"
 )
-
-// channelLimit is the largest capacity of a channel, in frames.
-const channelLimit = 1 << 24
-
-// readyLimit is the largest capacity of a plan, in frames, for which there is memory from the start.
-const readyLimit = 1 << 16
 
 // rehearse runs the graph's counts without data until every process fires a whole block in a block. That yields the
 // capacity of each channel and the order of calls that repeats from then on. Gates are open; a closed one would only
@@ -35,7 +28,7 @@ func (s *Session[F]) rehearse() error {
 			for _, r := range c.readers { // prefill is zeros only at the start
 				c.peak = max(c.peak, int(c.wrote-(r.cursor-r.prefill)))
 			}
-			if err := s.within(c, 0); err != nil {
+			if err := s.within(c, int64(c.peak)); err != nil {
 				return err
 			}
 		}
@@ -52,11 +45,7 @@ func (s *Session[F]) rehearse() error {
 		if s.procs[c.readers[0].edge.Src].polled {
 			spare *= 2 // partial blocks wait where blocks are not passed on whole
 		}
-		room := c.peak + spare
-		for _, r := range c.readers { // a step in real time cannot add it later
-			room = max(room, int(min(r.limit, readyLimit)))
-		}
-		if err := s.resize(c, room); err != nil {
+		if err := s.resize(c, c.peak+spare); err != nil {
 			return err
 		}
 	}
@@ -81,37 +70,6 @@ func (s *Session[F]) channels() []*channel[F] {
 	return all
 }
 
-// within returns an error if the channel cannot hold more frames more. A capacity of the plan is no error: the writer
-// waits.
-func (s *Session[F]) within(c *channel[F], more int) error {
-	for _, r := range c.readers {
-		if r.holds()+int64(more) > channelLimit {
-			return &graph.Error{Code: graph.NoMemory, Path: r.edge.Path, Names: []string{s.procs[r.edge.Src].Name, s.procs[r.edge.Dst].Name},
-				Text: fmt.Sprintf("the channel would hold more than %d frames", channelLimit)}
-		}
-	}
-	return nil
-}
-
-// reserve makes room for a block in every channel. Only channels before a node that did not take its block, and all of
-// them while draining, can need it.
-func (s *Session[F]) reserve() error {
-	for _, p := range s.procs {
-		for _, c := range p.out {
-			if c.fits(c.frames) {
-				continue
-			}
-			if err := s.within(c, c.frames); err != nil {
-				return err
-			}
-			if err := s.resize(c, int(c.wrote-c.oldest())+c.frames); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // rewind returns every count to the start of the stream.
 func (s *Session[F]) rewind() {
 	for _, p := range s.procs {
@@ -120,7 +78,7 @@ func (s *Session[F]) rewind() {
 			p.waits[i].cursor = 0
 		}
 		for _, c := range p.out {
-			c.wrote, c.made = 0, 0
+			c.wrote, c.made, c.since = 0, 0, 0
 		}
 	}
 	for _, r := range s.readers {

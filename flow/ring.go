@@ -53,10 +53,10 @@ func (r *frameRing[F]) Put(at int64, x []F, n, stride int) {
 	}
 }
 
-// Take reads n frames from at on; those before frame 0 are zeros. Rows of x are
+// Take reads n frames from at on; those before first are zeros. Rows of x are
 // stride elements apart.
-func (r *frameRing[F]) Take(at int64, x []F, n, stride int) {
-	zeros := int(min(max(-at, 0), int64(n)))
+func (r *frameRing[F]) Take(at, first int64, x []F, n, stride int) {
+	zeros := int(min(max(first-at, 0), int64(n)))
 	for i := range r.Rows {
 		to, from := x[i*stride:i*stride+n], r.row(i)
 		clear(to[:zeros])

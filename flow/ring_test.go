@@ -33,7 +33,7 @@ func TestRing(t *testing.T) {
 			oldest = max(oldest, min(end-int64(size), end-1))
 			at := max(oldest, end-int64(n)-3)
 			n = min(n, int(end-at))
-			g.Take(at, x, n, 40)
+			g.Take(at, 0, x, n, 40)
 			for i := range rows {
 				for k := range n {
 					if got := x[i*40+k]; got != value(i, at+int64(k)) {
@@ -48,7 +48,7 @@ func TestRing(t *testing.T) {
 				}
 				oldest = max(oldest, end-int64(size/2))
 				g.Move(make([]float64, rows*size), size, end)
-				g.Take(max(0, end-int64(size/2)), x, min(int(end), size/2), 40)
+				g.Take(max(0, end-int64(size/2)), 0, x, min(int(end), size/2), 40)
 				if x[0] != value(0, max(0, end-int64(size/2))) {
 					t.Fatalf("after a move to %d frames the oldest is %v", size, x[0])
 				}
@@ -56,7 +56,7 @@ func TestRing(t *testing.T) {
 			if r.IntN(10) == 0 {
 				n = min(n, int(end))
 				g.Clear(end, n)
-				g.Take(end-int64(n), x, n, 40)
+				g.Take(end-int64(n), 0, x, n, 40)
 				for k := range n {
 					if x[k] != 0 {
 						t.Fatalf("frame %d of %d is %v after Clear", k, n, x[k])

@@ -240,11 +240,14 @@ func (s *Session[F]) stepFlushed() graph.Code {
 	return code
 }
 
-// Step returns the function behind [Session.Block], for an executor that may not allocate, lock or panic: rings do not
-// grow, and a full one is error [graph.NoMemory].
+// Step returns the function behind [Session.Block], for an executor that may not allocate, lock or panic. Channels do not
+// grow there: what waits behind a gate for longer than there is room, see [Session.Reserve], is lost, with an event.
 func (s *Session[F]) Step() func() graph.Code {
+	err := s.Reserve(max(1, readyFrames/s.link.BlockFrames-1))
 	return func() graph.Code {
-		s.live = true
+		if s.live = true; err != nil {
+			return graph.NoMemory // of the arena
+		}
 		return s.step()
 	}
 }

@@ -70,7 +70,7 @@ func (c *channel[F]) unread() []F {
 	from := c.oldest()
 	n := int(c.wrote - from)
 	out := make([]F, n*c.ring.Rows)
-	c.ring.Take(from, out, n, n)
+	c.ring.Take(from, c.first(), out, n, n)
 	return out
 }
 
@@ -96,8 +96,10 @@ func (s *Session[F]) restore(p *snapshot[F]) error {
 		}
 		for _, c := range q.out {
 			c.wrote, c.made = p.wrote[ch], p.made[ch]
+			c.since = c.wrote
 			if frames := p.frames[ch]; len(frames) > 0 {
 				n := len(frames) / c.ring.Rows
+				c.since -= int64(n)
 				c.ring.Put(c.wrote-int64(n), frames, n, n)
 			}
 			ch++

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"atenia/flow/graph"
@@ -19,11 +20,10 @@ type static[F node.Float] struct {
 	list      []func()      // the calls of a block
 	recorded  []func()      // the same, reported to a recorder; nil until there is one
 	units     []*unit[F]
-	sections  []section     // the same for several threads; nil for one
-	constant  []report[F]   // reports that are the same in every block
-	boundary  []*channel[F] // read by polled processes
-	ready     bool          // the list is built
-	fromStart bool          // usable from the first block on: nothing is held
+	sections  []section   // the same for several threads; nil for one
+	constant  []report[F] // reports that are the same in every block
+	ready     bool        // the list is built
+	fromStart bool        // usable from the first block on: nothing is held
 	on        bool
 	unsynced  int64 // blocks run since counts were last updated
 }
@@ -43,11 +43,6 @@ func (s *static[F]) note(p *process[F], t int) { s.order = append(s.order, visit
 // steady runs a block of the list, then polls the remaining processes.
 func (s *Session[F]) steady() graph.Code {
 	st := &s.static
-	for _, c := range st.boundary {
-		if !c.fits(c.frames) {
-			return s.end(graph.NoMemory)
-		}
-	}
 	if s.block == 0 {
 		s.startStatic()
 	}
@@ -113,7 +108,7 @@ func (s *Session[F]) enter() {
 		return
 	}
 	for _, p := range st.procs {
-		if p.left > 0 {
+		if p.left > 0 || slices.ContainsFunc(p.out, func(c *channel[F]) bool { return c.made < int64(p.trimmed) }) {
 			return
 		}
 	}

@@ -97,7 +97,7 @@ func TestSuppliedSchedule(t *testing.T) {
 }
 
 // TestCapacity: a channel before a closed gate grows, up to the plan's capacity, if there is one; then its writer waits,
-// and nothing is lost. A step that must not allocate reports what it cannot keep.
+// and nothing is lost. A step that must not allocate reports the blocks that an Input cannot give.
 func TestCapacity(t *testing.T) {
 	closed := func(capacity string) *planText {
 		p := delayed(`, "synchrony_gates": [5]` + capacity)
@@ -131,19 +131,14 @@ func TestCapacity(t *testing.T) {
 		t.Errorf("waiting is no fault: %+v", events)
 	}
 	live := start[float64](t, closed(`, "capacity_frames": 300`), Options{})
-	unlimited := start[float64](t, closed(""), Options{})
-	step, full, code := live.Step(), unlimited.Step(), graph.Success
+	step := live.Step()
 	for range 10 {
 		if code := step(); code != graph.Success {
 			t.Errorf("step: %v", code)
 		}
-		code = min(code, full())
 	}
 	if events := slices.Collect(live.Events()); len(events) != 6 || events[0].Kind != Overrun || events[0].Block != 4 || live.Metrics().LostBlocks != 6 {
 		t.Errorf("lost in real time: %d, %+v", live.Metrics().LostBlocks, events)
-	}
-	if code != graph.NoMemory || unlimited.Metrics().LostBlocks == 0 {
-		t.Errorf("step with a full ring: %v, %d blocks lost", code, unlimited.Metrics().LostBlocks)
 	}
 }
 

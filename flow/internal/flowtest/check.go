@@ -2,10 +2,12 @@ package flowtest
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/machine/cpu"
 )
 
 // A Session is a session of package flow, as [Check] drives it.
@@ -22,7 +24,7 @@ type Session[F node.Float] interface {
 
 // A Run says how a session runs, and how it is examined.
 type Run struct {
-	Warmup int             // blocks by Block: the channels take their size
+	Warmup int             // blocks by Block: the channels take their size; 0: in real time from the start
 	Blocks int             // in total
 	Step   bool            // blocks after the warm-up by Step, as in real time
 	Rooms  func() []int    // the capacities of the channels
@@ -50,7 +52,8 @@ func Streams[F node.Float](g *Graph, blocks int) map[string][][]F {
 }
 
 // Check runs a session and compares what its probes take with want. The channels may not grow after the warm-up,
-// unless a gate starves them, and nothing may be reported: no fault is unknown, and none is expected.
+// unless a gate starves them and the session runs by Block, and nothing may be reported: no fault is unknown, and none is
+// expected.
 func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map[string][][]F) {
 	t.Helper()
 	inputs, got, fed := Streams[F](g, run.Blocks), map[string][][]F{}, map[string]int{}
@@ -91,7 +94,10 @@ func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map
 			}
 		}
 	}
-	step := s.Step()
+	var step func() graph.Code
+	if run.Step {
+		step = s.Step()
+	}
 	var rooms []int
 	for k := range run.Blocks {
 		if g.Gated && int64(k) >= g.Shut {
@@ -99,12 +105,17 @@ func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map
 				t.Fatal(err)
 			}
 		}
-		if k == run.Warmup {
+		if k == run.Warmup && (k > 0 || run.Step) {
 			rooms = run.Rooms()
 		}
 		feed(false)
 		if run.Step && k >= run.Warmup {
-			if code := step(); code != graph.Success {
+			runtime.LockOSThread() // as an executor in real time
+			before := cpu.FlushDenormals()
+			code := step()
+			cpu.SetFloatEnv(before)
+			runtime.UnlockOSThread()
+			if code != graph.Success {
 				t.Fatalf("block %d of %d: %v", k, run.Blocks, code)
 			}
 		} else if err := s.Block(); err != nil {
@@ -122,7 +133,7 @@ func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map
 	}
 	now := run.Rooms()
 	for i := range rooms {
-		if now[i] != rooms[i] && !g.Slow {
+		if now[i] != rooms[i] && (run.Step || !g.Slow) {
 			t.Errorf("the channel of edge %d has room for %d frames after %d blocks, %d after %d", i, rooms[i], run.Warmup, now[i], run.Blocks)
 		}
 	}

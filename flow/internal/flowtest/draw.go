@@ -16,7 +16,7 @@ type Graph struct {
 	Probes      []string
 	Shut        int64 // blocks for which the host gate stays closed; it is open in all later ones
 	Gated       bool  // there is a host gate
-	// Slow is set if a gate opens in fewer blocks than come: the channels before it grow for ever.
+	// Slow is set if a gate opens in fewer blocks than come, or stays shut for many: the channels before it grow.
 	Slow bool
 	// Limited is set if some channel has a capacity: inputs may have to wait.
 	Limited bool
@@ -76,6 +76,9 @@ func Draw(seed uint64, asked ...string) *Graph {
 		}
 		p.node("tone", tones[r.IntN(len(tones))], 0)
 	}
+	if r.IntN(4) == 0 {
+		p.g.Shut = 20 + r.Int64N(400) // perhaps until the end
+	}
 	for range 3 + r.IntN(10) {
 		p.step()
 	}
@@ -88,6 +91,7 @@ func Draw(seed uint64, asked ...string) *Graph {
 		}
 	}
 	gates := []any{tempoGate, 1 + r.IntN(p.g.BlockFrames), slowGate, p.g.BlockFrames + 1 + r.IntN(2*p.g.BlockFrames), hostGate, thermalGate}
+	p.g.Slow = p.g.Slow || p.g.Gated && p.g.Shut > 4
 	if seed%3 == 0 {
 		p.twins()
 	}
