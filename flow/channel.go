@@ -87,6 +87,9 @@ func (r *reader[F]) readable(c int64, draining bool) int64 {
 // holds is the number of frames that the channel has for this reader, with those held back and the prefill's zeros.
 func (r *reader[F]) holds() int64 { return r.prefill + r.from.wrote - r.cursor }
 
+// lost is the number of frames that were overwritten, in real time, before the reader came for them.
+func (r *reader[F]) lost() int64 { return max(0, r.from.first()-max(0, r.cursor-r.prefill)) }
+
 // take moves the next n frames into dst, whose rows are stride elements apart: first the zeros of the prefill, then
 // frames from the ring, or zeros for those that it does not have any more.
 func (r *reader[F]) take(dst []F, n, stride int) {

@@ -80,7 +80,7 @@ func (s *Session[F]) Reserve(blocks int) error {
 
 // take reads n frames for a process, and notes those that were overwritten.
 func (s *Session[F]) take(p *process[F], r *reader[F], dst []F, n, stride int) {
-	if lost := min(r.from.first()-max(0, r.cursor-r.prefill), int64(n)); lost > 0 {
+	if lost := min(r.lost(), int64(n)); lost > 0 {
 		s.silence()
 		s.fault(p, Event{Frame: s.frame(p, 0), Kind: Lost, Code: graph.NoMemory, Edge: r.edge.Index, Capacity: int(lost)})
 	}

@@ -35,6 +35,7 @@ func (s *Session[F]) resize(c *channel[F], frames int) error {
 	if s.arenaErr != nil {
 		return fmt.Errorf("flow: %w", s.arenaErr)
 	}
+	clear(data) // the system gives memory when it is written to, which must not be in real time
 	c.since = c.first()
 	c.ring.Move(data, size, c.wrote)
 	return nil
@@ -54,7 +55,7 @@ func (s *Session[F]) Occupancies() []Occupancy {
 	for _, p := range s.procs {
 		for _, c := range p.out {
 			for _, r := range c.readers {
-				all[r.edge.Index] = Occupancy{int(r.prefill + c.wrote - r.cursor), c.ring.Size}
+				all[r.edge.Index] = Occupancy{int(r.holds() - r.lost()), c.ring.Size}
 			}
 		}
 	}

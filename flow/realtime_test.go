@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,7 +79,7 @@ func TestGateInRealTime(t *testing.T) {
 				}
 				if reserved {
 					if !slices.Equal(got["b"], x) || len(told) > 0 || s.Metrics().LostBlocks > 0 {
-						t.Errorf("b has other frames; %d blocks are lost; events %v", s.Metrics().LostBlocks, told)
+						t.Errorf("b has other frames; %d blocks are lost; events %v", s.Metrics().LostBlocks, told[:min(1, len(told))])
 					}
 					return
 				}
@@ -91,7 +92,7 @@ func TestGateInRealTime(t *testing.T) {
 					}
 				}
 				if silent == 0 || silent > len(x)/2 || len(told) == 0 || !strings.Contains(told[0], "frames of edges[2] are silent") || s.Metrics().LostBlocks == 0 {
-					t.Errorf("%d of %d frames of b are silent; %d blocks are lost; events %v", silent, len(x), s.Metrics().LostBlocks, told)
+					t.Errorf("%d of %d frames of b are silent; %d blocks are lost; events %v", silent, len(x), s.Metrics().LostBlocks, told[:min(1, len(told))])
 				}
 			})
 		}
@@ -129,6 +130,11 @@ func streamed(t *testing.T, s *flow.Session[float32], x []float32, blocks int, l
 		collect()
 		got["n"] = append(got["n"], float32(len(got["a"])))
 	}
+	for _, o := range s.Occupancies() {
+		if o.Used > o.Capacity {
+			t.Errorf("%d frames in a channel for %d", o.Used, o.Capacity)
+		}
+	}
 	for moved := true; moved; {
 		if moved, err = s.Drain(); err != nil {
 			t.Fatal(err)
@@ -144,4 +150,20 @@ func events[F node.Float](s *flow.Session[F]) (all []string) {
 		all = append(all, e.Reason())
 	}
 	return all
+}
+
+// TestTrimBeforeGate: a node with pdc trim drops all of its first frames in blocks that are shorter, also if only readers
+// behind gates take what it gives.
+func TestTrimBeforeGate(t *testing.T) {
+	t.Parallel()
+	plan := strings.Replace(string(sketch(t, "x Input; n Delay declared_delay=8 pdc=trim delay=8 max_delay=20; o Probe; x -> n; n -> o synchrony_gates=[4]")),
+		`"edges"`, `"gates":[{"id":4,"kind":"tempo","period_frames":3}],"edges"`, 1)
+	x := noise[float64](rand.New(rand.NewPCG(8, 8)), 1, 1, 200)
+	for _, block := range []int{5, 8, 40} {
+		s := session[float64](t, []byte(plan), flow.Options{BlockFrames: block}, nil)
+		out, err := s.Run(map[string]node.Tensor[float64]{"x": x}, 200/block)
+		if err != nil || !slices.Equal(out["o"].Data, x.Data[:192]) {
+			t.Errorf("in blocks of %d: %d frames, or other ones: %v", block, out["o"].N, err)
+		}
+	}
 }
