@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"atenia/flow/media"
+	"atenia/internal/golden"
 )
 
 // fileGraph is a plan that names its files: a loop under a sound, into two
@@ -76,5 +78,39 @@ func TestFileNodes(t *testing.T) {
 	}
 	if _, err := call(t, "run", path, "--rate", "44100"); err == nil || !strings.Contains(err.Error(), "Resample") {
 		t.Error("another rate:", err)
+	}
+}
+
+// What waits behind a gate that never opens, or seldom, is what it is without a clock: to
+// the last frame, and to nobody's loss beside it.
+func TestGatesInRealTime(t *testing.T) {
+	t.Parallel() // it mostly waits
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	sound := make([]float32, 70_000) // more than channels have room for by themselves
+	for i := range sound {
+		sound[i] = float32(i%251-125) / 128
+	}
+	if err := media.WriteFile(at("in.wav"), media.Format{Rate: 192_000, Channels: 1}, func(w *media.Writer) error { return media.Write(w, [][]float32{sound}) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, graph := range []string{"host", "tempo"} {
+		plan := filepath.Join(golden.Root(t), "flow", "testdata", graph+".json")
+		run := func(to string, more ...string) (files [2][]byte) {
+			must(t, append([]string{"run", plan, "--in", at("in.wav"), "--out", "a=" + at(to+"a.wav"), "--out", "b=" + at(to+"b.wav")}, more...)...)
+			for i, name := range []string{"a", "b"} {
+				var err error
+				if files[i], err = os.ReadFile(at(to + name + ".wav")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return files
+		}
+		want, got := run("offline"), run("live", "--realtime")
+		for i := range want {
+			if !bytes.Equal(got[i], want[i]) {
+				t.Errorf("%s: output %d in real time differs", graph, i)
+			}
+		}
 	}
 }

@@ -501,6 +501,9 @@ func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) err
 		size := t.B * t.C * o.back
 		takes = append(takes, taker[F]{name: o.node.Name, rows: t.B * t.C, block: size, data: make([]F, int64(size)*blocks), counts: make([]int, blocks)})
 	}
+	if err := p.s.Reserve(int(blocks)); err != nil { // files are as long as they are: nothing is lost behind a gate
+		return err
+	}
 	step, at := p.s.Step(), 0
 	loop, err := rt.New(rt.Config{Frames: l.BlockFrames, Rate: int(rate), Blocks: max(blocks, 1)}, func() graph.Code {
 		for i := range feeds {
