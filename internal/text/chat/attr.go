@@ -65,6 +65,11 @@ func itemOf(m *Machine, x, key Value) (v Value, ok bool, err error) {
 		return v, ok, nil
 	}
 	i, isInt := SmallInt(key)
+	if s, ok := Text(x); ok { // whose characters are counted
+		if err := m.Read(s); err != nil {
+			return nil, false, err
+		}
+	}
 	n, sized := Length(x)
 	if !isInt || !sized {
 		return nil, false, nil

@@ -143,7 +143,7 @@ func TestTracedSteps(t *testing.T) {
 			t.Errorf("%s: %v, want a limit", x, err)
 		}
 	}
-	for _, x := range []string{"s == s", "s < 'y'", "s in 'y'", "s is defined", "s.startswith('y')", "d[s]", "s.isalpha()", "d.get(s)", "s.removeprefix('y') == 1", "s | attr('y')"} {
+	for _, x := range []string{"s == s", "s < 'y'", "s in 'y'", "s is defined", "s.startswith('y')", "d[s]", "s.isalpha()", "s[500000] is defined", "d.get(s)", "s.removeprefix('y') == 1", "s | attr('y')"} {
 		ends("x", x, 15)
 	}
 	ends("y", "s == 'x'", 1000)

@@ -443,8 +443,16 @@ func (m *interp) strange(s string) {
 			o.saidAt(at)
 		}
 	}
-	if !utf8.RuneStart(s[0]) { // with what is in front of it, it may be a mark
-		o.saidAt(at)
+	if !utf8.RuneStart(s[0]) { // the rest of a mark, perhaps
+		done := o.b.String()
+		i := max(0, at-1)
+		for i > max(0, at-utf8.UTFMax) && !utf8.RuneStart(done[i]) {
+			i--
+		}
+		r, n := utf8.DecodeRuneInString(done[i:] + s[:min(len(s), utf8.UTFMax)])
+		if _, ok := m.sign(r); ok && i+n > at {
+			o.saidAt(i)
+		}
 	}
 	n := 0
 	for _, r := range m.marks {
