@@ -6,6 +6,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -33,7 +34,7 @@ func main() {
 func check(dir, on string) (int, error) {
 	goos, arch, ok := strings.Cut(on, "/")
 	if !ok {
-		return 0, fmt.Errorf("want OS/ARCH")
+		return 0, errors.New("want OS/ARCH")
 	}
 	ps, err := packages.Load(&packages.Config{
 		Dir: dir, Env: append(os.Environ(), "GOOS="+goos, "GOARCH="+arch, "CGO_ENABLED=0"),
@@ -42,14 +43,8 @@ func check(dir, on string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var wrong []string
-	packages.Visit(ps, nil, func(p *packages.Package) {
-		for _, e := range p.Errors {
-			wrong = append(wrong, e.Error())
-		}
-	})
-	if len(wrong) > 0 {
-		return 0, fmt.Errorf("%s", strings.Join(wrong, "\n"))
+	if n := packages.PrintErrors(ps); n > 0 {
+		return 0, fmt.Errorf("%d errors", n)
 	}
 	return len(ps), nil
 }

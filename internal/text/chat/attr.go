@@ -13,9 +13,10 @@ func Attr(m *Machine, x Value, name string) (Value, error) {
 	if err != nil || ok {
 		return v, err
 	}
-	if d, ok := x.(*Map); ok {
-		if v, ok := d.get(name); ok { // without making a value of the name
-			return v, m.Step(4)
+	if d, ok := x.(*Map); ok { // as itemOf, without making a value of the name
+		v, ok := d.get(name)
+		if err := m.Step(len(name)/32 + 4); err != nil || ok {
+			return v, err
 		}
 	} else if v, ok, err := itemOf(m, x, name); err != nil || ok {
 		return v, err

@@ -99,7 +99,7 @@ func (m *interp) part(x Expr, v Value) bool {
 		return false
 	}
 	p := part{text: s}
-	if c, ok := x.(*ConstExpr); ok && m.own != nil {
+	if c, ok := x.(*ConstExpr); ok && c.Own > 0 && m.own != nil {
 		p.own = c.Value.(string)
 	}
 	m.parts = append(m.parts, p)

@@ -29,13 +29,11 @@ type tracer struct {
 	own      []Value // the texts of the template, dyed; nil: nothing is traced
 }
 
-// The last plane of characters without a meaning, whose UTF-8 has privateLen bytes and
-// begins with privateByte.
+// The last plane of characters without a meaning, whose UTF-8 begins with privateByte.
 const (
 	privateFirst = 0x100000
 	privateLast  = 0x10fffd
 	privateByte  = 0xf4
-	privateLen   = 4
 )
 
 // trace prepares tracing of the template's texts through a rendering of values.
