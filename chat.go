@@ -56,6 +56,8 @@ type Conversation struct {
 	// that cannot be enforced in full are a [*GrammarError]. "" = the model decides
 	// whether it calls.
 	MustCall string
+	// OneCall lets the answer have one call: it ends where the model begins a second.
+	OneCall bool
 	// Continue says that the last message is the beginning of the answer: the model
 	// goes on where its content ends.
 	Continue bool

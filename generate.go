@@ -179,8 +179,8 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		return
 	}
 	defer st.Close()
-	last := Token{}
-	for {
+	last, stopped := Token{}, false
+	for !stopped {
 		t, ok := st.Next()
 		if !ok {
 			break
@@ -192,18 +192,15 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		if slices.Contains(r.Stop, t.ID) {
 			continue // the scheduler ends after it
 		}
-		stopped := w.Add(t.ID)
+		stopped = w.Add(t.ID)
 		last = Token{ID: t.ID, LogProb: t.LogProb, Top: newLogProbs(t.Top)}
 		last.fill(w)
 		if !yield(last, nil) {
 			return
 		}
-		if stopped {
-			break
-		}
 	}
 	finish := sched.FinishStop
-	if w.Hit() == "" {
+	if !stopped {
 		if err := st.Err(); err != nil {
 			yield(Token{}, publish(err))
 			return

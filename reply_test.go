@@ -32,6 +32,8 @@ func TestReadAnswer(t *testing.T) {
 		{name: "call", text: "Yes." + call, talk: atenia.Conversation{Tools: tools}, want: `Yes.|now {"zone": "UTC"}|`},
 		{name: "special tokens", text: "Yes.<|im_end|>" + call, talk: atenia.Conversation{Tools: tools}, want: `Yes.|now {"zone": "UTC"}|`},
 		{name: "two calls", text: call + call, talk: atenia.Conversation{Tools: tools}, want: `|now {"zone": "UTC"}now {"zone": "UTC"}|`},
+		{name: "one of two calls", text: "Yes." + call + "\n" + call + "no", talk: atenia.Conversation{Tools: tools, OneCall: true}, want: `Yes.|now {"zone": "UTC"}|`},
+		{name: "one call after none", text: `<tool_call>{"name": 1}</tool_call>` + call + call, talk: atenia.Conversation{Tools: tools, OneCall: true}, want: `<tool_call>{"name": 1}</tool_call>|now {"zone": "UTC"}|`},
 		{name: "no tools", text: call, want: call + "||"},
 		{name: "raw", text: call, talk: atenia.Conversation{Tools: tools, Raw: true}, want: call + "||"},
 		{name: "broken", text: `<tool_call>{"name": "now", "arguments": {"zone": U`, talk: atenia.Conversation{Tools: tools}, want: `<tool_call>{"name": "now", "arguments": {"zone": U||`},

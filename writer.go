@@ -14,7 +14,11 @@ func (m *Model) reader(c *Conversation, prompt string) *text.Writer {
 	if c.Raw {
 		return m.text.Writer(c.Stop)
 	}
-	return m.text.Parsed(c.Stop, schemasOf(c.Tools), prompt, newCallID)
+	w := m.text.Parsed(c.Stop, schemasOf(c.Tools), prompt, newCallID)
+	if c.OneCall {
+		w.OneCall()
+	}
+	return w
 }
 
 // schemasOf returns the schemas of tools' parameters by the tools' names.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -288,8 +289,27 @@ func TestApproval(t *testing.T) {
 	if b.ran.Load() != 1 || len(ofType(t, denied, "mcp_call")) != 0 || len(ofType(t, denied, "message")) == 0 {
 		t.Errorf("%d calls ran: %v", b.ran.Load(), denied["output"])
 	}
-	// An approval of what the request does not offer.
 	answer["approve"] = true
+	// What was shown may run once, and nothing else: not other arguments, another tool, the
+	// question of another process.
+	forged := func(server *httptest.Server, key, value string) string {
+		item := maps.Clone(asks[0])
+		if key != "" {
+			item[key] = value
+		}
+		_, text := post(t, server.URL+"/v1/responses", `{"input":`+again(t, map[string]any{"output": []any{item}}, answer)+`,`+fmt.Sprintf(offer, "")+`}`)
+		return text
+	}
+	_, other := newServer(t, Config{Tools: Tools{Servers: box}})
+	for i, got := range []string{forged(web, "arguments", `{"a":1,"b":3}`), forged(web, "name", "fail"), forged(other, "", "")} {
+		if !strings.Contains(got, "did not show") || b.ran.Load() != 1 {
+			t.Errorf("forged question %d: %d calls ran: %s", i, b.ran.Load(), got)
+		}
+	}
+	if got := forged(web, "", ""); !strings.Contains(got, "ran already") || b.ran.Load() != 1 {
+		t.Errorf("approved of twice: %d calls ran: %s", b.ran.Load(), got)
+	}
+	// An approval of what the request does not offer.
 	for body, want := range map[string]string{
 		`{"input":` + again(t, first, answer) + `}`:                                                                                       "do not have",
 		`{"input":` + again(t, first, answer) + `,` + fmt.Sprintf(offer, `,"allowed_tools":["fail"]`) + `}`:                               "do not have",
@@ -361,10 +381,9 @@ func TestToolLimits(t *testing.T) {
 	b, box := newBench(t)
 	_, web := newServer(t, Config{Tools: Tools{Servers: box, Calls: 2, Bytes: 1}})
 	var input []any
-	for i := range 4 {
-		id := fmt.Sprint("r", i)
-		input = append(input, map[string]any{"type": "mcp_approval_request", "id": id, "server_label": "maths", "name": "add", "arguments": `{"a":60,"b":60}`},
-			map[string]any{"type": "mcp_approval_response", "approval_request_id": id, "approve": true})
+	for range 4 {
+		question := ofType(t, respond(t, web.URL, ask("maths", "add", `"require_approval":"always"`)+"}"), "mcp_approval_request")[0]
+		input = append(input, question, map[string]any{"type": "mcp_approval_response", "approval_request_id": question["id"], "approve": true})
 	}
 	items, err := json.Marshal(input)
 	if err != nil {
@@ -376,8 +395,17 @@ func TestToolLimits(t *testing.T) {
 		t.Fatalf("%d calls ran: %v", b.ran.Load(), calls)
 	}
 	for i, c := range calls {
-		if i < 2 && c["output"] != "1\n[cut: 1 of 3 bytes]" {
-			t.Errorf("the result is %q", c["output"])
+		var in sum
+		if err := json.Unmarshal([]byte(c["arguments"].(string)), &in); err != nil {
+			t.Fatal(err)
+		}
+		whole := fmt.Sprint(in.A + in.B)
+		want := whole[:1]
+		if len(whole) > 1 {
+			want += fmt.Sprintf("\n[cut: 1 of %d bytes]", len(whole))
+		}
+		if i < 2 && c["output"] != want {
+			t.Errorf("the result is %q, want %q", c["output"], want)
 		}
 		if i >= 2 && (c["status"] != "failed" || !strings.Contains(fmt.Sprint(c["error"]), "no more calls")) {
 			t.Errorf("%v", c)

@@ -13,8 +13,13 @@ type Writer struct {
 	stream *token.Stream
 	parser *answer.Parser // nil: all is text
 	stops  *sample.Stops
+	one    bool    // the second call ends the answer
+	calls  int     // calls so far, those aside that turned out to be none
 	out    []Event // what was not taken yet
 }
+
+// OneCall makes a second call end the answer before it.
+func (w *Writer) OneCall() { w.one = true }
 
 // An Event is a piece of an answer.
 type Event = answer.Event
@@ -59,7 +64,7 @@ func (w *Writer) parse(d *answer.Dialect, o answer.Options, schemas map[string][
 	w.stream = w.tok.NewStream(false)
 }
 
-// Add takes a token, and reports whether a stop string ended the answer.
+// Add takes a token, and reports whether a stop string or a second call ended the answer.
 func (w *Writer) Add(id int32) (stopped bool) {
 	if w.stream == nil {
 		return false
@@ -111,7 +116,28 @@ func (w *Writer) take(events []Event) (stopped bool) {
 		if w.stops != nil {
 			w.put(Event{Text: w.stops.Flush()})
 		}
+		if w.second(e.Call) {
+			return true
+		}
 		w.put(e)
+	}
+	return false
+}
+
+// second reports whether a part begins a call that there may not be. A part with a name
+// begins one; a broken one was none.
+func (w *Writer) second(c *answer.Part) bool {
+	if c == nil || c.Broken && c.Name != "" {
+		return false
+	}
+	switch {
+	case c.Broken:
+		w.calls--
+	case c.Name != "":
+		if w.one && w.calls == 1 {
+			return true
+		}
+		w.calls++
 	}
 	return false
 }

@@ -296,6 +296,7 @@ func (in *request) choose(c *atenia.Conversation) error {
 	if in.ToolChoice == nil {
 		return nil
 	}
+	c.OneCall = in.ToolChoice.DisableParallel
 	switch choice := in.ToolChoice; choice.Type {
 	case "auto":
 	case "none":

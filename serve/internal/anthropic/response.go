@@ -85,7 +85,6 @@ type answer struct {
 	reply
 	max    int                             // tokens that were allowed; 0 = up to the context
 	mute   bool                            // thoughts are left out
-	one    bool                            // the first call ends the answer
 	emit   func(event string, v any) error // nil: the message is wanted as a whole
 	said   strings.Builder                 // of the block that is open
 	call   int                             // index of the call that is open
@@ -99,7 +98,6 @@ func newAnswer(id, model string, in *request) *answer {
 		a.max = *in.MaxTokens
 	}
 	a.mute = !in.thinks() || in.Thinking.Display == "omitted"
-	a.one = in.ToolChoice != nil && in.ToolChoice.DisableParallel
 	return a
 }
 
@@ -117,33 +115,27 @@ func (a *answer) start(input int) error {
 	return a.send("message_start", messageStart{"message_start", &a.reply})
 }
 
-// add takes a token. It returns true if the answer is over before the model ends it.
-func (a *answer) add(t *atenia.Token) (over bool, err error) {
+// add takes a token.
+func (a *answer) add(t *atenia.Token) error {
 	a.Usage.Output++ // the last token brings the exact numbers
 	if t.Reasoning != "" && !a.mute {
 		if err := a.more("thinking", t.Reasoning); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if t.Text != "" {
 		if err := a.more("text", t.Text); err != nil {
-			return false, err
+			return err
 		}
 	}
-	if c := t.Call; c != nil {
-		switch {
-		case c.Broken && c.Name != "": // nothing was said of it yet
-			return false, nil
-		case c.Broken:
-			return false, a.drop()
-		case a.one && c.Index > 0:
-			return true, nil
-		}
-		if err := a.calling(c); err != nil {
-			return false, err
-		}
+	switch c := t.Call; {
+	case c == nil, c.Broken && c.Name != "": // nothing was said of a call that is none
+		return nil
+	case c.Broken:
+		return a.drop()
+	default:
+		return a.calling(c)
 	}
-	return false, nil
 }
 
 // drop takes back a call that turned out to be none. A client that was told of it already
@@ -235,18 +227,15 @@ func (a *answer) end() error {
 	return a.send("content_block_stop", blockEvent{Type: "content_block_stop", Index: len(a.Content) - 1})
 }
 
-// finish ends the message. t is the last token, nil if the answer was cut at a call.
+// finish ends the message. t is the last token.
 func (a *answer) finish(t *atenia.Token) error {
 	if err := a.end(); err != nil {
 		return err
 	}
-	reason := "tool_use"
-	if t != nil {
-		if u := t.Usage; u != nil {
-			a.Usage = usage{Input: u.Prompt - u.Cached, CacheRead: u.Cached, Output: u.Answer}
-		}
-		reason = a.reason(t)
+	if u := t.Usage; u != nil {
+		a.Usage = usage{Input: u.Prompt - u.Cached, CacheRead: u.Cached, Output: u.Answer}
 	}
+	reason := a.reason(t)
 	a.StopReason = &reason
 	if reason == "stop_sequence" {
 		a.StopSequence = &t.Stop

@@ -41,20 +41,12 @@ func play(t *testing.T, in *request, tokens []atenia.Token, stream bool) (reply,
 		t.Fatal(err)
 	}
 	for i := range tokens {
-		over, err := a.add(&tokens[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if over {
-			err = a.finish(nil)
-		} else if tokens[i].Finish != "" {
+		err := a.add(&tokens[i])
+		if err == nil && tokens[i].Finish != "" {
 			err = a.finish(&tokens[i])
 		}
 		if err != nil {
 			t.Fatal(err)
-		}
-		if over {
-			break
 		}
 	}
 	return a.reply, events
@@ -160,17 +152,6 @@ func TestMuted(t *testing.T) {
 		got, _ := play(t, parse(t, head+`"messages": []`+thinking+"}"), said(), false)
 		if got.Content[0].Type != "text" {
 			t.Errorf("%s: begins with %s", thinking, got.Content[0].Type)
-		}
-	}
-}
-
-// TestOneCall: without parallel calls the first one ends the answer.
-func TestOneCall(t *testing.T) {
-	in := parse(t, head+`"messages": [], "tool_choice": {"type": "auto", "disable_parallel_tool_use": true}}`)
-	for _, stream := range []bool{false, true} {
-		got, _ := play(t, in, said(), stream)
-		if n := len(got.Content); n != 2 || got.Content[1].Name != "now" || *got.StopReason != "tool_use" || got.Usage.Input != 20 || got.Usage.Output == 0 {
-			t.Errorf("%d blocks, %v, %+v", n, *got.StopReason, got.Usage)
 		}
 	}
 }

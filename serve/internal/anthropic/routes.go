@@ -80,7 +80,7 @@ func messages(w http.ResponseWriter, r *host.Request) error {
 	}
 	a := newAnswer("msg_"+strings.TrimPrefix(r.ID, "req-"), in.Model, in)
 	input := 0
-	if in.Stream || a.one { // wanted before the last token says it
+	if in.Stream { // wanted before the last token says it
 		if input, err = r.CountTokens(l, c); err != nil {
 			return err
 		}
@@ -112,13 +112,10 @@ func (a *answer) run(r *host.Request, l *host.Lease, c atenia.Conversation, inpu
 				return err
 			}
 		}
-		over, err := a.add(&t)
-		switch {
-		case err != nil:
+		if err := a.add(&t); err != nil {
 			return err
-		case over:
-			return a.finish(nil)
-		case t.Finish != "":
+		}
+		if t.Finish != "" {
 			return a.finish(&t)
 		}
 	}

@@ -66,6 +66,7 @@ type Host struct {
 	origins  []string
 	limits   Limits
 	tools    Tools
+	desk     *desk
 	calls    toolLog
 	log      *slog.Logger
 	tracer   trace.Tracer
@@ -81,7 +82,7 @@ type Host struct {
 func New(c Config) *Host {
 	h := &Host{
 		Pool: c.Pool, Metrics: cmp.Or(c.Metrics, NewMetrics()), names: c.Hosts, origins: c.Origins,
-		limits: c.Limits.withDefaults(), tools: c.Tools.withDefaults(), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), prompts: c.Prompts, tracer: newTracer(c.Tracer),
+		limits: c.Limits.withDefaults(), tools: c.Tools.withDefaults(), desk: newDesk(), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), prompts: c.Prompts, tracer: newTracer(c.Tracer),
 	}
 	for _, k := range c.Keys {
 		h.keys = append(h.keys, sha256.Sum256([]byte(k)))

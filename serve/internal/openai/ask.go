@@ -35,6 +35,7 @@ type ask struct {
 	Speculate         string             `json:"speculate"`
 	Grammar           string             `json:"grammar"` // llama-server's: GBNF
 	Stream            bool               `json:"stream"`
+	ParallelCalls     *bool              `json:"parallel_tool_calls"` // false: one call an answer
 	StreamOptions     *struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -50,7 +51,6 @@ type ask struct {
 	Store            json.RawMessage `json:"store"`
 	Metadata         json.RawMessage `json:"metadata"`
 	ServiceTier      json.RawMessage `json:"service_tier"`
-	ParallelCalls    json.RawMessage `json:"parallel_tool_calls"`
 	SafetyIdentifier json.RawMessage `json:"safety_identifier"`
 	PromptCacheKey   json.RawMessage `json:"prompt_cache_key"`
 	unbuilt
@@ -232,3 +232,6 @@ func (u *usage) add(t *atenia.Usage) {
 	u.AnswerDetails.Rejected += t.Drafted - t.Accepted
 	u.Total = u.Prompt + u.Answer
 }
+
+// oneCall reports whether an answer may have no second call.
+func (a *ask) oneCall() bool { return a.ParallelCalls != nil && !*a.ParallelCalls }

@@ -60,7 +60,7 @@ func (c *chatRequest) conversation(l *host.Lease) (atenia.Conversation, error) {
 	if err := c.ResponseFormat.constrain(&o, "response_format"); err != nil {
 		return atenia.Conversation{}, err
 	}
-	out := atenia.Conversation{Options: o, Continue: c.Continue, Variables: c.Variables, ParseSpecial: c.ParseSpecial}
+	out := atenia.Conversation{Options: o, Continue: c.Continue, Variables: c.Variables, ParseSpecial: c.ParseSpecial, OneCall: c.oneCall()}
 	out.NoPrompt = c.Generate != nil && !*c.Generate && !c.Continue
 	for _, d := range c.Documents {
 		out.Documents = append(out.Documents, atenia.Document(d))

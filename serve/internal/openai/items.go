@@ -32,6 +32,7 @@ type response struct {
 	ToolChoice   string         `json:"tool_choice"`
 	Tools        []any          `json:"tools"`
 	TopP         *float32       `json:"top_p"`
+	Truncation   string         `json:"truncation"`
 	Metadata     map[string]any `json:"metadata"`
 	Usage        *respondUsage  `json:"usage"`
 }
@@ -106,7 +107,7 @@ func newOutput(id string, in *respondRequest) *output {
 	o := &output{id: id, answer: answer{speller: &speller{}}, send: func(event) error { return nil }}
 	o.response = response{
 		ID: "resp_" + id, Object: "response", Created: now(), Status: "in_progress", Model: in.Model, MaxOutput: in.MaxOutput,
-		Output: []any{}, Parallel: true, Temperature: in.Temperature, ToolChoice: "auto", Tools: []any{}, TopP: in.TopP, Metadata: map[string]any{},
+		Output: []any{}, Parallel: !in.oneCall(), Truncation: in.Truncation, Temperature: in.Temperature, ToolChoice: "auto", Tools: []any{}, TopP: in.TopP, Metadata: map[string]any{},
 	}
 	if in.Instructions != "" {
 		o.response.Instructions = &in.Instructions

@@ -223,6 +223,7 @@ func (h *hosted) known(server, name string) (string, *hostedTool) {
 }
 
 // approved runs the calls that the client approved of, and gives the conversation their results.
+// All of them are what this process showed, or none runs.
 func (h *hosted) approved(c *atenia.Conversation) error {
 	if len(h.approve) > 0 {
 		n, err := h.r.CountTokens(h.l, *c)
@@ -230,6 +231,13 @@ func (h *hosted) approved(c *atenia.Conversation) error {
 			return err
 		}
 		h.leave(n)
+	}
+	shown := make([]host.Shown, len(h.approve))
+	for i, a := range h.approve {
+		shown[i] = host.Shown{ID: a.request, Server: a.tool.server, Tool: a.tool.name, Arguments: a.arguments}
+	}
+	if err := h.r.Spend(shown); err != nil {
+		return host.Invalid("input", "input approves of %v", err)
 	}
 	for _, a := range h.approve {
 		if err := h.o.start(); err != nil {

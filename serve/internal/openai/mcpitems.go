@@ -98,10 +98,11 @@ func (o *output) listed(label string, list []atenia.Tool, failed error) error {
 
 // ask tells of a call that the client has to approve of.
 func (o *output) ask() error {
-	i, item := len(o.response.Output), mcpAskItem{o.itemID(), o.open, o.tool.server, o.tool.name, o.call.Arguments}
+	i, item := len(o.response.Output), mcpAskItem{"", o.open, o.tool.server, o.tool.name, o.call.Arguments}
 	if item.Arguments == "" {
 		item.Arguments = "{}"
 	}
+	item.ID = o.itemID() + "_" + o.hosted.r.Seal(item.Label, item.Name, item.Arguments)
 	_, rule := o.hosted.r.Tools().Asks(o.tool.server, o.tool.name, o.tool.wants)
 	o.hosted.r.Decided(host.ToolDecision{Server: o.tool.server, Tool: o.tool.name, Action: "ask", Rule: rule})
 	added := o.addedEvent(item)

@@ -30,13 +30,13 @@ type respondRequest struct {
 		Effort  string          `json:"effort"`
 		Summary json.RawMessage `json:"summary"`
 	} `json:"reasoning"`
-	Previous    *string         `json:"previous_response_id"`
-	Background  bool            `json:"background"`
-	Truncation  json.RawMessage `json:"truncation"`
-	Include     []string        `json:"include"`
-	TopLogProbs int             `json:"top_logprobs"`
-	MaxCalls    *int            `json:"max_tool_calls"`
-	Special     bool            `json:"parse_special"`
+	Previous    *string  `json:"previous_response_id"`
+	Background  bool     `json:"background"`
+	Truncation  string   `json:"truncation"`
+	Include     []string `json:"include"`
+	TopLogProbs int      `json:"top_logprobs"`
+	MaxCalls    *int     `json:"max_tool_calls"`
+	Special     bool     `json:"parse_special"`
 }
 
 // A flatTool is a tool whose function has no object of its own, or those of an MCP server.
@@ -116,7 +116,7 @@ func (e *item) id() string {
 
 // conversation returns what the model is given, but for tools and messages.
 func (in *respondRequest) conversation(l *host.Lease) (c atenia.Conversation, err error) {
-	c.ParseSpecial = in.Special
+	c.ParseSpecial, c.OneCall = in.Special, in.oneCall()
 	if c.Options, err = in.options(l.Model, in.most(), in.logProbs()); err != nil {
 		return c, err
 	}
@@ -210,6 +210,9 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 	if err := in.checkInclude(r); err != nil {
 		return err
 	}
+	if err := in.checkTruncation(); err != nil {
+		return err
+	}
 	o := newOutput(r.ID, &in)
 	h, err := newHosted(r, o, &in)
 	if err != nil {
@@ -251,6 +254,7 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 		}
 	}
 	for more := true; more; {
+		in.truncate(r, l.Model, &c)
 		o.answer = answer{top: in.TopLogProbs, speller: pieces}
 		for t, err := range r.Chat(l, c) {
 			if err == nil {
