@@ -51,7 +51,8 @@ type Config struct {
 	// or "q8_0". "" = f16 where weights are quantized, f32 otherwise. Smaller
 	// types hold more sequences and read faster; q8_0 costs some accuracy.
 	CacheType string
-	// CacheBytes bounds the memory of cached keys and values. 0 = no bound. If it
+	// CacheBytes bounds the memory of cached keys and values, and with it how long a sequence
+	// may be ([Model.Context]). 0 = no bound. If it
 	// is used up, the cache of finished requests is evicted first.
 	CacheBytes int64
 	// KeepBytes is how much of that memory ended requests may keep whose slots were

@@ -73,6 +73,9 @@ type ContextError struct {
 	// More says that the prompt has at least so many tokens: it was not tokenized, because no
 	// text of so many bytes fits.
 	More bool
+	// Cache says that Context is what [Config].CacheBytes has memory for, and that the model's
+	// own is longer.
+	Cache bool
 }
 
 // Error implements error.
@@ -80,7 +83,7 @@ func (e *ContextError) Error() string {
 	if e.More {
 		return fmt.Sprintf("a prompt of at least %d tokens does not fit a context of %d: shorten it", e.Prompt, e.Context)
 	}
-	return (&sched.ContextError{Prompt: e.Prompt, Context: e.Context}).Error()
+	return (&sched.ContextError{Prompt: e.Prompt, Context: e.Context, Cache: e.Cache}).Error()
 }
 
 // A TemplateError says that the model's chat template does not take a conversation. Many
@@ -158,7 +161,9 @@ func publish(err error) error {
 	} else if e, ok := errors.AsType[*sample.ParamError](err); ok {
 		public = (*SamplingError)(e)
 	} else if e, ok := errors.AsType[*sched.ContextError](err); ok {
-		public = &ContextError{Prompt: e.Prompt, Context: e.Context}
+		public = &ContextError{Prompt: e.Prompt, Context: e.Context, Cache: e.Cache}
+	} else if e, ok := errors.AsType[*sched.CacheError](err); ok {
+		public = &ConfigError{"CacheBytes", e.Budget, fmt.Sprintf("%d or more, a page of keys and values", e.Least)}
 	} else if e, ok := errors.AsType[*place.FloorError](err); ok {
 		parts := convertAll(e.Parts, func(p place.Part) Part { return Part(p) })
 		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why}

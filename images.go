@@ -43,7 +43,7 @@ func (m *Model) openSight() (err error) {
 		return nil
 	}
 	c := sight.Config{Model: p.Model, Files: m.files, Threads: p.Config.Threads, Precise: p.Config.Precise, Account: p.Account()}
-	c.MostTokens = m.Context() * 3 / 4 // the rest is for text
+	c.MostTokens = m.plan.compiled.Context() * 3 / 4 // the rest is for text
 	m.eye, err = sight.Open(c)
 	return err
 }

@@ -178,8 +178,9 @@ func (m *Model) Close() error {
 // Path returns the path the model was opened with, "" for the embedded one.
 func (m *Model) Path() string { return engine.PathOf(m.files) }
 
-// Context returns how many tokens a sequence may have.
-func (m *Model) Context() int { return m.plan.compiled.Context() }
+// Context returns how many tokens a sequence may have: [Config].Context, or fewer if
+// CacheBytes has memory for the keys and values of fewer.
+func (m *Model) Context() int { return m.engine.Sched.Context() }
 
 // Vocab returns the number of tokens, the width of a row of logits.
 func (m *Model) Vocab() int { return m.plan.compiled.Model.Config.Vocab }

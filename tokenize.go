@@ -35,7 +35,7 @@ func (m *Model) tokenize(ctx context.Context, s string, said []int, special bool
 			return nil, err
 		}
 		if least > 0 {
-			return nil, fmt.Errorf("a text of %d bytes: %w", len(s), &ContextError{Prompt: least, Context: m.Context(), More: true})
+			return nil, fmt.Errorf("a text of %d bytes: %w", len(s), m.atLeast(least))
 		}
 	}
 	return m.text.Tokenizer.EncodeContext(ctx, s, said, special)
@@ -46,10 +46,15 @@ func (m *Model) tooLong(bytes int) error {
 	if m.text.Tokenizer == nil || bytes <= anyText {
 		return nil
 	}
-	if least, most := m.text.Tokenizer.Least(bytes), m.Context(); least > spare*most {
-		return fmt.Errorf("a text of %d bytes: %w", bytes, &ContextError{Prompt: least, Context: most, More: true})
+	if least := m.text.Tokenizer.Least(bytes); least > spare*m.Context() {
+		return fmt.Errorf("a text of %d bytes: %w", bytes, m.atLeast(least))
 	}
 	return nil
+}
+
+// atLeast is the error for a prompt of so many tokens or more.
+func (m *Model) atLeast(tokens int) error {
+	return &ContextError{Prompt: tokens, Context: m.Context(), More: true, Cache: m.Context() < m.plan.compiled.Context()}
 }
 
 // A text is not tokenized if it is longer than anyText and than so many times what the

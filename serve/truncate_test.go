@@ -1,10 +1,13 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+
+	"atenia"
 )
 
 // TestParallelCalls: without parallel calls the first one ends the answer, whole and
@@ -94,5 +97,30 @@ func TestTruncation(t *testing.T) {
 	}
 	if status, text := ask("some", turns[:2]); status != 400 || !strings.Contains(text, "auto or disabled") {
 		t.Errorf("some: %d %s", status, text)
+	}
+}
+
+// TestSmallCache: a cache that holds less than the context ends answers as the context would,
+// and refuses prompts with both numbers, alone and beside others; one without a page of each
+// state is refused with what is needed.
+func TestSmallCache(t *testing.T) {
+	const page = 64 << 10 // of 16 tokens of the embedded model
+	for pages := 1; pages <= 8; pages += 7 {
+		_, web := newServer(t, Config{Open: atenia.Config{CacheBytes: int64(pages * page)}})
+		ask := func(words, most int) (int, string) {
+			return post(t, web.URL+"/v1/completions", fmt.Sprintf(`{"model":"default","ignore_eos":true,"max_tokens":%d,"prompt":%q}`, most, strings.Repeat("one ", words)))
+		}
+		holds := 16 * pages
+		status, text := ask(3, 1000)
+		if status != 200 || at(t, object(t, text), "usage", "total_tokens") != float64(holds) || at(t, object(t, text), "choices", 0, "finish_reason") != "length" {
+			t.Errorf("%d pages: %d %s", pages, status, text)
+		}
+		if status, text = ask(holds+20, 2); status != 400 || !strings.Contains(text, fmt.Sprintf("keys and values of %d tokens", holds)) || !strings.Contains(text, "--cache-size") {
+			t.Errorf("%d pages, a long prompt: %d %s", pages, status, text)
+		}
+	}
+	_, err := atenia.Open(t.Context(), "", &atenia.Config{CacheBytes: page - 1})
+	if e, ok := errors.AsType[*atenia.ConfigError](err); !ok || e.Field != "CacheBytes" || !strings.Contains(e.Want, strconv.Itoa(page)) {
+		t.Errorf("less than a page: %v", err)
 	}
 }

@@ -134,7 +134,7 @@ func (e *Engine) start(d *file.Description) error {
 	}
 	_, packing, scratch := e.now()
 	p.Config.Logger.Info("model open", "path", p.path, "family", p.Model.Family,
-		"threads", p.Config.Threads, "context", p.Context(), "scratch_bytes", scratch,
+		"threads", p.Config.Threads, "context", e.Sched.Context(), "scratch_bytes", scratch,
 		"pack", packing)
 	return nil
 }

@@ -34,8 +34,7 @@
 //
 // When pages run out, ended sequences are evicted first; then the sequence with the
 // lowest priority, of equal ones that admitted last, is preempted and later
-// recomputed. Only a sequence that does not fit alone fails, with a
-// *kv.MemoryError:
+// recomputed. No sequence has more tokens than fit alone ([Scheduler.Context]):
 //
 //	           admit              last token, cancelled, error
 //	  queued ─────────▶ running ───────────────────────────────▶ ended

@@ -3,6 +3,8 @@ package sched
 import (
 	"errors"
 	"fmt"
+	"math"
+	"sort"
 
 	"atenia/internal/memory/kv"
 	"atenia/internal/memory/ledger"
@@ -33,16 +35,37 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 			cfg.MaxBytes = max(1, int64(float64(budget)*(weights[i]/total)))
 		}
 		p, err := states.New(descriptors[i], cfg)
+		if e, ok := errors.AsType[*kv.ConfigError](err); ok && e.Field == "MaxBytes" {
+			return &CacheError{budget, leastCache(configs, weights)}
+		}
 		if err != nil {
 			return err
 		}
 		s.pools = append(s.pools, p)
-		s.limits = append(s.limits, p.Cache().Stats().Limit)
 		s.scoped = s.scoped || descriptors[i].Lifecycle == plan.RequestScoped
 		s.plain = s.plain && p.Persistent() && p.ByPosition() && configs[i].Window == 0
 		s.marking = s.marking || p.Persistent() && !p.ByPosition()
 	}
 	return nil
+}
+
+// leastCache returns the least budget in which each state has a page.
+func leastCache(configs []kv.Config, weights []float64) int64 {
+	var total, least float64
+	for _, w := range weights {
+		total += w
+	}
+	for i := range configs {
+		least = max(least, float64(configs[i].PageBytes)*total/weights[i])
+	}
+	return int64(math.Ceil(least)) + int64(len(configs)-1) // shares are rounded down
+}
+
+// A CacheError says that a budget for keys and values has no room for one page of each.
+type CacheError struct{ Budget, Least int64 }
+
+func (e *CacheError) Error() string {
+	return fmt.Sprintf("a cache of %d bytes has no room for one page of keys and values: this model needs %d or more", e.Budget, e.Least)
 }
 
 // pages returns the most pages that a sequence of n tokens holds while it is
@@ -60,18 +83,18 @@ func pages(c *kv.Config, n, chunk int) int {
 	return p
 }
 
-// fits rejects a sequence of n tokens that would not fit even alone. It reads
-// only immutable state and is safe for concurrent use.
-func (s *Scheduler) fits(n int) error {
-	for i, pool := range s.pools {
-		c := pool.Cache()
-		cfg := c.Config()
-		if need, have := pages(&cfg, n, 1), s.limits[i]; need > have {
-			bytes := int64(cfg.PageBytes)
-			return fmt.Errorf("a prompt of %d tokens: %w", n, &kv.MemoryError{Need: int64(need) * bytes, Have: int64(have) * bytes})
+// capacity returns how many tokens a sequence may have: as many as the context, unless there
+// is memory for the keys and values of fewer, even for one that is alone.
+func (s *Scheduler) capacity() int {
+	return sort.Search(s.x.Config().Context, func(n int) bool { // the first whose next one does not fit
+		for _, p := range s.pools {
+			cfg := p.Cache().Config()
+			if pages(&cfg, n+1, 1) > p.Cache().Stats().Limit {
+				return true
+			}
 		}
-	}
-	return nil
+		return false
+	})
 }
 
 // room makes room for n more tokens of a slot, or fewer, and returns for how

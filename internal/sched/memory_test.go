@@ -11,7 +11,6 @@ import (
 
 	"atenia/internal/await"
 	"atenia/internal/exec"
-	"atenia/internal/memory/kv"
 )
 
 // budget returns the bytes of that many pages of every state.
@@ -92,28 +91,23 @@ func TestSetAsideWaits(t *testing.T) {
 	}
 }
 
-// What can never fit is refused with the numbers, what outgrows the memory
-// alone fails with them; the others go on.
+// What can never fit is refused with the numbers, and an answer ends where the memory does,
+// as at the end of a context; the others go on.
 func TestTooLarge(t *testing.T) {
 	m := open(t, "llama3")
 	s := m.start(small, Config{CacheBytes: m.budget(6)}) // 96 tokens
-	memory := func(what string, err error) {
-		t.Helper()
-		if e, ok := errors.AsType[*kv.MemoryError](err); !ok || e.Need <= e.Have {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
 	_, err := s.Submit(context.Background(), Request{Prompt: m.tokens(1, 97)})
-	memory("prompt", err)
+	if e, ok := errors.AsType[*ContextError](err); !ok || *e != (ContextError{97, 96, true}) {
+		t.Errorf("prompt: %v", err)
+	}
 
 	r := Request{Prompt: m.tokens(1, 50), MaxTokens: 100}
 	ok := Request{Prompt: m.tokens(2, 30), MaxTokens: 60}
 	want, wantOK := m.alone(r), m.alone(ok)
 	a, b := submit(t, s, r), submit(t, s, ok)
 	a.collect()
-	memory("answer", a.st.Err())
-	if n := len(a.tokens); n != 96-50+1 {
-		t.Errorf("failed after %d tokens, want 47", n)
+	if n := len(a.tokens); n != 96-50 || a.st.Err() != nil || a.st.Finish() != FinishLength {
+		t.Errorf("ended after %d tokens, want 46: %v, %v", n, a.st.Finish(), a.st.Err())
 	}
 	for i := range a.tokens {
 		if a.tokens[i] != want.tokens[i] {

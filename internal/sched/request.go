@@ -99,11 +99,28 @@ var ErrEncoder = errors.New("the model turns texts into vectors or scores and do
 // A ContextError says that a prompt exceeds the context. It holds both lengths,
 // so that a caller can shorten the prompt or open the model with a longer
 // context.
-type ContextError struct{ Prompt, Context int }
+type ContextError struct {
+	Prompt, Context int
+	// Cache says that the model's context is longer, and that there is no memory for the
+	// keys and values of more.
+	Cache bool
+}
 
 func (e *ContextError) Error() string {
+	if e.Cache {
+		return fmt.Sprintf("a prompt of %d tokens does not fit: the cache has memory for the keys and values of %d: shorten it or give the cache more", e.Prompt, e.Context)
+	}
 	return fmt.Sprintf("a prompt of %d tokens does not fit a context of %d: shorten it or open the model with a longer context", e.Prompt, e.Context)
 }
+
+// tooLong is the error for a sequence of n tokens.
+func (s *Scheduler) tooLong(n int) error {
+	return &ContextError{n, s.context, s.context < s.shared.Load().Config().Context}
+}
+
+// Context returns how many tokens a sequence may have: the executor's context, or fewer
+// if a bounded cache holds no more.
+func (s *Scheduler) Context() int { return s.context }
 
 // A Stream delivers the tokens of one request. It must be read by one goroutine.
 type Stream struct {
@@ -218,7 +235,7 @@ func (s *Scheduler) check(r *Request) error {
 		return errors.New("the prompt has no tokens")
 	}
 	if n := len(r.Prompt) + len(r.Forced); n > s.context {
-		return &ContextError{n, s.context}
+		return s.tooLong(n)
 	}
 	vocab := s.vocab
 	for _, list := range [][]int32{r.Prompt, r.Forced} {
@@ -231,15 +248,12 @@ func (s *Scheduler) check(r *Request) error {
 	if err := errors.Join(checkPriority(r.Priority), s.checkImages(r)); err != nil {
 		return err
 	}
-	if err := s.fits(len(r.Prompt) + len(r.Forced)); err != nil {
-		return err
-	}
 	return r.Sampling.Validate()
 }
 
 // Submit queues a request. Cancelling ctx ends it at the next step boundary,
 // with the context's cause. Submit itself rejects requests that could never run:
-// [ContextError], *kv.MemoryError, [ErrClosed], tokens outside the vocabulary or
+// [ContextError], [ErrClosed], tokens outside the vocabulary or
 // sampling parameters outside their range.
 func (s *Scheduler) Submit(ctx context.Context, r Request) (*Stream, error) {
 	if err := cmp.Or(context.Cause(ctx), s.check(&r)); err != nil {

@@ -107,7 +107,6 @@ type Scheduler struct {
 	scoped  bool    // a state belongs to its request, and with it what follows from it: sequences are not shared
 	every   int     // tokens between two of them
 	most    int     // snapshots of a sequence
-	limits  []int   // page limit of each pool
 	slots   []*slot // in the order of their last admission
 	clock   uint64  // admission counter
 	ended   bool    // a request ended since the last step was filled
@@ -183,7 +182,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		return nil, fmt.Errorf("sched config: CacheBytes is %d, want 0 or more", cfg.CacheBytes)
 	}
 	s := &Scheduler{
-		x: x, context: ec.Context, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between, tune: cfg.Tune, known: cfg.Remembered, intact: cfg.Intact,
+		x: x, vocab: x.Vocab(), watch: cfg.Watch, between: cfg.Between, tune: cfg.Tune, known: cfg.Remembered, intact: cfg.Intact,
 		wake: make(chan struct{}, 1), read: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	s.every, s.most = cmp.Or(cfg.SnapshotTokens, 256), max(0, cmp.Or(cfg.Snapshots, 4))
@@ -196,6 +195,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 	if err := s.makeCaches(cfg.CacheBytes, cfg.Account); err != nil {
 		return nil, err
 	}
+	s.context = s.capacity()
 	s.kept = newKept(cfg.KeepBytes, cfg.CacheBytes, len(s.pools))
 	s.disk = newDisk(&cfg)
 	if cfg.Draft != nil || cfg.Early {

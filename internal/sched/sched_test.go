@@ -242,11 +242,11 @@ func TestQueueGoesOnAfterFailure(t *testing.T) {
 	s := m.start(small, Config{Slots: 1, CacheBytes: m.budget(2)})
 	var answers []*answer
 	for i := range 6 {
-		most := 5
-		if i%2 == 0 {
-			most = 100 // more than there is memory for
+		r := Request{Prompt: m.tokens(uint64(i), 25), MaxTokens: 5}
+		if i%2 == 0 { // only the sampler can tell
+			r.Sampling.LogitBias = map[int32]float32{int32(s.vocab): 1}
 		}
-		answers = append(answers, submit(t, s, Request{Prompt: m.tokens(uint64(i), 25), MaxTokens: most}))
+		answers = append(answers, submit(t, s, r))
 	}
 	for i, a := range answers {
 		if err := a.collect().st.Err(); (err != nil) != (i%2 == 0) {

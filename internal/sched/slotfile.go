@@ -299,7 +299,7 @@ func (s *Scheduler) layout(r *sequence.Reader) (l layout, err error) {
 	}
 	n := len(r.Tokens)
 	if n > s.context {
-		return l, &ContextError{n, s.context}
+		return l, s.tooLong(n)
 	}
 	for i, t := range r.Tokens {
 		if t < 0 || int(t) >= s.vocab {

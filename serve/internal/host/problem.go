@@ -73,6 +73,9 @@ func ProblemOf(err error) *Problem {
 			least = "at least "
 		}
 		p.Message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has %s%d tokens. Shorten it.", e.Context, least, e.Prompt)
+		if e.Cache {
+			p.Message = fmt.Sprintf("The cache of this server has memory for the keys and values of %d tokens, and the prompt has %s%d. Shorten it, or give the server a larger --cache-size.", e.Context, least, e.Prompt)
+		}
 		return p
 	}
 	if e, ok := errors.AsType[*atenia.SamplingError](err); ok {

@@ -66,7 +66,6 @@ func (in *respondRequest) truncate(r *host.Request, m *atenia.Model, c *atenia.C
 	}
 	r.Log.Info("input truncated", "messages", len(c.Messages), "left", len(after(n)))
 	c.Messages = after(n)
-	return
 }
 
 // ages returns for each message the step with which it goes, and how many steps there are.
