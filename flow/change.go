@@ -128,6 +128,8 @@ type heir[F node.Float] struct {
 	seen        int64            // cues that were passed on
 	over        bool             // the fade has ended
 	drained     bool             // the stream has ended
+	ends        bool             // it ends in this block, within the fade
+	late        int              // base frames of that block before the heir's first
 }
 
 // position is the frame of the base rate at which the next block begins.
@@ -141,7 +143,7 @@ func (s *Session[F]) changing() error {
 	}
 	began := h.began
 	if h.began = true; !began {
-		if err := s.inherit(int(h.frame - at)); err != nil {
+		if err := s.inherit(int(h.frame-at), false); err != nil {
 			return err
 		}
 	}
@@ -169,8 +171,52 @@ func (s *Session[F]) changing() error {
 	return nil
 }
 
-// inherit makes the heir, with what nodes carry over r frames into the block that comes.
-func (s *Session[F]) inherit(r int) error {
+// finishChange ends the stream part base frames into the block that comes, if the heir has begun or begins there. What
+// comes out after the end is the heir's.
+func (s *Session[F]) finishChange(part graph.Rat) error {
+	h := s.heir
+	r := h.frame - s.position()
+	if !h.began && r*part.Den >= part.Num {
+		return nil
+	}
+	began := h.began
+	h.began, h.ends, h.late = true, !h.over, int(max(r, 0))
+	if !began {
+		if err := s.inherit(int(r), true); err != nil {
+			return err
+		}
+	}
+	s.passOn()
+	if h.late == 0 {
+		s.feed(h.next, 0)
+	}
+	part.Num -= int64(h.late) * part.Den
+	return h.next.Finish(part)
+}
+
+// drainChange runs a block of the heir after the end of the stream. The first one has the rest of the fade.
+func (s *Session[F]) drainChange() (moved bool, err error) {
+	h, at := s.heir, s.position()
+	h.drained = !h.ends
+	if moved, err = h.next.Drain(); err != nil || h.drained {
+		return moved, err
+	}
+	h.ends = false
+	if err := s.blockOrDrain(); err != nil {
+		return false, err
+	}
+	for i, p := range s.probes {
+		t, _ := h.next.Probe(p.Name)
+		first := int(int64(h.late) * p.Rate.Num / p.Rate.Den)
+		h.mixed[i].N = first + t.N
+		paste(&h.mixed[i], &t, first)
+	}
+	s.mix(at)
+	return true, nil
+}
+
+// inherit makes the heir, with what nodes carry over r frames into the block that comes, which may be the last one.
+func (s *Session[F]) inherit(r int, ends bool) error {
 	h := s.heir
 	next := h.next
 	if r == 0 {
@@ -205,12 +251,16 @@ func (s *Session[F]) inherit(r int) error {
 	if err != nil {
 		return err
 	}
-	defer after.Close()
 	after.adopt(before, h.frame)
 	h.next = after
 	s.passOn()
-	h.next, h.seen = next, 0
 	s.feed(after, r)
+	if ends {
+		next.Close()
+		return nil
+	}
+	defer after.Close()
+	h.next, h.seen = next, 0
 	if err := after.Block(); err != nil {
 		return err
 	}
@@ -319,11 +369,13 @@ func (s *Session[F]) mix(at int64) {
 	h := s.heir
 	for i, p := range s.probes {
 		old, to := s.taken(p), &h.mixed[i]
+		before := at * p.Rate.Num / p.Rate.Den
 		for r := range to.B * to.C {
 			x, y := old.Row(r), to.Row(r)
-			for k := range x {
+			for k := range min(len(x), len(y)) {
 				base := at + int64(k)*p.Rate.Den/p.Rate.Num
 				switch a := float64(base-h.frame) / float64(max(h.fade, 1)); {
+				case s.draining && int64(k) >= s.last(p)-before: // after the end
 				case base < h.frame:
 					y[k] = x[k]
 				case base < h.frame+h.fade:

@@ -59,7 +59,7 @@
 //	unit     one firing in the static list, with its tensors and parameters bound
 //	strand   the calls that one thread makes in sequence; strands of a section run in parallel, sections run one after another
 //	heat     joules per call that a node declares or reports, summed separately for forward and backward; the input of thermal gates
-//	drain    blocks after the last input: delays empty, gates count as open, nodes give out what they hold back
+//	drain    blocks after the last whole one: the rest of the inputs (Session.Finish), then delays empty; gates count as open, nodes give out what they hold back
 //	sweep    one backward pass over the recorded firings, in reverse
 //	snapshot the state of a session between two blocks, from which a sweep computes forward calls again instead of keeping them
 //

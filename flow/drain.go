@@ -1,9 +1,66 @@
 package flow
 
 import (
+	"fmt"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
 )
+
+// Finish ends the stream at part base frames after the blocks run so far. The buffer of each [Session.Input] holds its
+// share of them, rounded down to whole frames of its rate: no silence has to fill the block up. [Session.Drain] computes
+// them, and gives out what delays and nodes hold. What comes out is therefore the same for every block size.
+//
+// A Drain without a Finish ends the stream with the last block. A part of more than a block is for Inputs that
+// [Session.Waiting] kept from being fed: [Session.Offer] gives the rest of it.
+func (s *Session[F]) Finish(part graph.Rat) error {
+	if s.draining || part.Den < 1 || part.Den > mostDen || part.Num < 0 {
+		return s.badEnd(part)
+	}
+	if s.heir != nil {
+		if err := s.finishChange(part); err != nil {
+			return err
+		}
+	}
+	s.leave()
+	s.draining, s.until = true, graph.Rat{Num: s.position()*part.Den + part.Num, Den: part.Den}
+	for _, p := range s.procs {
+		if p.Spec.Endpoint == graph.Fed {
+			p.owed = s.share(p)
+		}
+	}
+	return nil
+}
+
+// mostDen is the finest fraction of a frame at which a stream ends.
+const mostDen = 1 << 31
+
+func (s *Session[F]) badEnd(part graph.Rat) error {
+	return &RunError{Code: graph.State, Block: s.block, Text: fmt.Sprintf("the stream has ended, or cannot end after %d/%d frames", part.Num, part.Den)}
+}
+
+// last is how many tokens a source gives until the end of the stream.
+func (s *Session[F]) last(p *process[F]) int64 {
+	num, den := p.Rate.Num, p.Rate.Den
+	whole, rest := s.until.Num/s.until.Den, s.until.Num%s.until.Den
+	return whole/den*num + (whole%den*s.until.Den+rest)*num/(s.until.Den*den)
+}
+
+// share is how many of the tokens in an Input's buffer belong to the stream, which has ended.
+func (s *Session[F]) share(p *process[F]) int {
+	return int(max(0, min(int64(p.Tokens), s.last(p)-p.n0)))
+}
+
+// Offer says that an Input's buffer holds its next frames after the end of the stream, as far as [Session.Finish] or the
+// blocks run tell: a block, or the rest. A host calls it between calls of [Session.Drain] for what [Session.Waiting]
+// kept it from feeding before.
+func (s *Session[F]) Offer(name string) error {
+	p, err := s.find(name, graph.Fed)
+	if err == nil && s.draining {
+		p.owed = s.share(p)
+	}
+	return err
+}
 
 // drainNodes calls nodes that hold frames back ([node.Drainer]), once nothing else of the stream moves and their inputs
 // have ended. What they give may let others go on, so it returns after the first that gave something.

@@ -92,6 +92,11 @@ func (s *Session[F]) prepare(p *process[F], t int) *node.Call[F] {
 	for i := range c.Out {
 		c.Out[i].N = t * p.Spec.Prod[i]
 	}
+	if p.Spec.Endpoint == graph.Fed && t < p.Tokens { // the host's rows are a block apart
+		for x, r := &c.Out[0], 0; r < x.B*x.C; r++ {
+			copy(x.Row(r), x.Data[r*p.Tokens:])
+		}
+	}
 	return c
 }
 

@@ -243,9 +243,14 @@ func (s *Session[F]) keep(order []*process[F]) {
 		if p.Spec.Endpoint != graph.Fed {
 			continue
 		}
-		p.held = p.left > 0 && (p.held || !s.draining)
-		if p.held && s.live {
-			p.held = false
+		switch {
+		case p.left < p.Tokens:
+			p.owed = 0
+		case !s.draining:
+			p.owed = p.Tokens
+		}
+		if p.owed > 0 && s.live {
+			p.owed = 0
 			s.silence()
 			s.fault(p, Event{Frame: p.out[0].made, Kind: Overrun, Code: graph.NoMemory})
 		}
@@ -257,17 +262,5 @@ func (s *Session[F]) keep(order []*process[F]) {
 // it with another one. By [Session.Step] no Input waits: what cannot be taken is lost, with an event.
 func (s *Session[F]) Waiting(name string) (bool, error) {
 	p, err := s.find(name, graph.Fed)
-	return err == nil && p.held, err
-}
-
-// Offer says that an Input's buffer holds one more block after the end of the stream. A host calls it between calls of
-// [Session.Drain] for what [Session.Waiting] kept it from feeding before.
-func (s *Session[F]) Offer(name string) error {
-	p, err := s.find(name, graph.Fed)
-	if err != nil {
-		return err
-	}
-	p.held = true
-	s.fed = max(s.fed, p.n0/int64(p.Tokens)+1) // sources without a host go on as far
-	return nil
+	return err == nil && p.owed > 0, err
 }

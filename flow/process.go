@@ -35,7 +35,7 @@ type process[F node.Float] struct {
 	ended   bool  // the node has reported its end
 	empty   bool  // a node that holds frames back has given them out, at the end of the stream
 	drained int64 // tokens that it gave for that
-	held    bool  // the host's block was not taken yet: a channel after this Input is full
+	owed    int   // tokens of the host's block that were not taken yet: a channel after this Input is full, or the stream ends
 
 	fault  Event // of this block
 	faulty bool

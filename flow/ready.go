@@ -58,10 +58,20 @@ func (s *Session[F]) want(p *process[F]) int {
 	case p.left == 0 || p.ended:
 		return 0
 	case p.source():
-		if s.draining && !s.owes(p) || !s.room(p, p.left) {
+		t := p.left
+		switch {
+		case !s.draining:
+		case p.Spec.Endpoint != graph.Fed:
+			t = int(min(int64(t), s.last(p)-p.n0))
+		case t == p.Tokens:
+			t = p.owed
+		default: // the rest in the next block
+			t = 0
+		}
+		if t > 0 && !s.room(p, t) {
 			return 0
 		}
-		return p.left
+		return t
 	case s.draining && !p.Fed:
 		return 0
 	case !s.draining && p.left == p.Tokens:
@@ -95,9 +105,9 @@ func (s *Session[F]) want(p *process[F]) int {
 // owes reports whether a source still has a block to give after the end of the stream, because it waited for room.
 func (s *Session[F]) owes(p *process[F]) bool {
 	if p.Spec.Endpoint == graph.Fed {
-		return p.held
+		return p.owed > 0
 	}
-	return p.n0 < s.fed*int64(p.Tokens)
+	return p.n0 < s.last(p)
 }
 
 // newWait returns the control edge of a barrier.

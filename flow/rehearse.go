@@ -73,7 +73,7 @@ func (s *Session[F]) channels() []*channel[F] {
 // rewind returns every count to the start of the stream.
 func (s *Session[F]) rewind() {
 	for _, p := range s.procs {
-		p.n0, p.left, p.first, p.ended, p.held, p.empty, p.drained = 0, p.Tokens, -1, false, false, false, 0
+		p.n0, p.left, p.first, p.ended, p.owed, p.empty, p.drained = 0, p.Tokens, -1, false, 0, false, 0
 		for i := range p.waits {
 			p.waits[i].cursor = 0
 		}
@@ -84,6 +84,6 @@ func (s *Session[F]) rewind() {
 	for _, r := range s.readers {
 		r.cursor = 0
 	}
-	s.block, s.draining, s.stopped, s.fed = 0, false, graph.Success, 0
+	s.block, s.draining, s.stopped, s.until = 0, false, graph.Success, graph.Rat{Den: 1}
 	s.static.on = s.static.ready && s.static.fromStart && (s.rec == nil || s.static.recorded != nil)
 }

@@ -86,13 +86,13 @@ type Session[F node.Float] struct {
 	dice     *rand.Rand
 	rec      recorder[F]
 
-	block    int64    // blocks run
-	phase    int64    // base frames before the first block, of an heir that began within one
-	origin   int64    // base frames of the stream before the first of this session, after a change
-	heir     *heir[F] // the session that a change goes over to
-	fed      int64    // blocks of the host's stream, when it has ended
-	live     bool     // the block is run by Step
-	blocked  bool     // some process waits for room that the plan limits
+	block    int64     // blocks run
+	phase    int64     // base frames before the first block, of an heir that began within one
+	origin   int64     // base frames of the stream before the first of this session, after a change
+	heir     *heir[F]  // the session that a change goes over to
+	until    graph.Rat // base frames of the host's stream, when it has ended
+	live     bool      // the block is run by Step
+	blocked  bool      // some process waits for room that the plan limits
 	seen     []bool
 	stack    []int                  // processes whose reasons to wait are followed
 	turned   func(node, blocks int) // rested
@@ -159,7 +159,9 @@ func (s *Session[F]) Input(name string) (node.Tensor[F], error) {
 	if err != nil {
 		return node.Tensor[F]{}, err
 	}
-	return p.call.Out[0], nil
+	t := p.call.Out[0]
+	t.N = p.Tokens // the last block of a stream may have been shorter
+	return t, nil
 }
 
 // Probe returns a view of what a Probe node, or another sink that the host reads, took in the last block: [B, C, n], n
@@ -323,13 +325,13 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 // Drain runs one block after the end of the stream: delays empty, gates count as open, and nodes take partial blocks.
 // It reports whether anything moved. Call it until it returns false; later calls do nothing.
 func (s *Session[F]) Drain() (bool, error) {
-	if h := s.heir; h != nil && h.began {
-		h.drained = true
-		return h.next.Drain()
-	}
-	s.leave()
 	if !s.draining {
-		s.draining, s.fed = true, s.block
+		if err := s.Finish(graph.Rat{Den: 1}); err != nil {
+			return false, err
+		}
+	}
+	if s.heir != nil && s.heir.began {
+		return s.drainChange()
 	}
 	before := int64(0)
 	for _, p := range s.procs {
@@ -344,35 +346,47 @@ func (s *Session[F]) Drain() (bool, error) {
 	return before > 0, nil
 }
 
-// Run feeds whole streams, [B, C, frames] by the name of their Input, for that many blocks and then drains. It returns
-// what each Probe took, [B, C, frames] by name. A cycle whose delays are too short for its nodes to run gives nothing;
-// [Session.Events] names it. Use Run offline; a host with live input fills [Session.Input] and calls
-// [Session.Block].
+// Run is [Session.RunTo] for a whole number of blocks.
 func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[string]node.Tensor[F], error) {
+	return s.RunTo(inputs, graph.Rat{Num: int64(blocks) * int64(s.link.BlockFrames), Den: 1})
+}
+
+// RunTo feeds whole streams, [B, C, frames] by the name of their Input, for that many base frames and then drains. A
+// stream that is shorter continues with zeros. It returns what each Probe took, [B, C, frames] by name: the same for every
+// block size. A cycle whose delays are too short for its nodes to run gives nothing; [Session.Events] names it. Use RunTo
+// offline; a host with live input fills [Session.Input] and calls [Session.Block].
+func (s *Session[F]) RunTo(inputs map[string]node.Tensor[F], end graph.Rat) (map[string]node.Tensor[F], error) {
 	feeds, err := s.feeds(inputs)
 	if err != nil {
 		return nil, err
 	}
+	if end.Den < 1 || end.Num < 0 {
+		return nil, s.badEnd(end)
+	}
+	block := end.Den * int64(s.link.BlockFrames)
+	blocks := int(end.Num / block)
 	kept := make([]*blockTake[F], len(s.probes))
 	for i, p := range s.probes {
 		kept[i] = newBlockTake[F](p.in[0].in.B, p.in[0].in.C, max(blocks, 1)*p.Tokens)
 	}
 	for moved, k := true, 0; moved; k++ {
 		for _, f := range feeds {
-			if !f.held && f.given < blocks {
+			if f.owed == 0 {
 				f.next()
-				if k >= blocks {
-					err = s.Offer(f.Name)
+				if k > blocks {
+					f.owed = s.share(f.process)
 				}
 			}
-		}
-		if err != nil {
-			return nil, err
 		}
 		if k < blocks {
 			err = s.Block()
 		} else {
-			moved, err = s.Drain()
+			if k == blocks {
+				err = s.Finish(graph.Rat{Num: end.Num % block, Den: end.Den})
+			}
+			if err == nil {
+				moved, err = s.Drain()
+			}
 		}
 		if err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 )
 
 // stateMagic begins a saved state and carries its version.
-const stateMagic = "atenia.flow.state/1\n"
+const stateMagic = "atenia.flow.state/2\n"
 
 // ErrState matches the errors of [Session.LoadState] for bytes that are no state, are damaged, or belong to another
 // session.
@@ -50,13 +50,13 @@ func (s *Session[F]) SaveState() ([]byte, error) {
 	sum := len(w.b)
 	w.b = append(w.b, make([]byte, sha256.Size)...)
 	w.b = append(w.b, id[:]...)
-	w.counts(at.block, s.fed)
+	w.counts(at.block, s.until.Num, s.until.Den)
 	w.flags(at.draining, s.thermal.hot)
 	for i, q := range at.procs {
 		p := s.procs[i]
 		w.counts(q.n0, q.first)
-		w.flags(q.ended, p.held)
-		if p.held {
+		w.flags(q.ended)
+		if w.counts(int64(p.owed)); p.owed > 0 {
 			putFloats(w, p.call.Out[0].Data)
 		}
 		for k := range p.params {
@@ -110,9 +110,10 @@ func (s *Session[F]) LoadState(state []byte) error {
 // A savedState is a state read and checked.
 type savedState[F node.Float] struct {
 	snapshot[F]
-	fed     int64
+	until   graph.Rat
 	hot     bool
-	held    [][]F      // by process: the block of a held Input
+	owed    []int64    // by process
+	held    [][]F      // the block of an Input that owes some
 	params  []param[F] // of all processes
 	limits  []int64
 	gates   [][]int64
@@ -134,7 +135,7 @@ func (s *Session[F]) loadState(p *savedState[F]) error {
 	}
 	for i, q := range s.procs {
 		if p.held[i] != nil {
-			q.held = true
+			q.owed = int(p.owed[i])
 			copy(q.call.Out[0].Data, p.held[i])
 		}
 		for j := range q.params {
@@ -161,7 +162,7 @@ func (s *Session[F]) loadState(p *savedState[F]) error {
 	if err := s.restore(&p.snapshot); err != nil {
 		return err
 	}
-	s.fed, s.thermal.hot, s.thermal.joules = p.fed, p.hot, s.meter.Joules(Forward)
+	s.until, s.thermal.hot, s.thermal.joules = p.until, p.hot, s.meter.Joules(Forward)
 	s.applied, s.queued = p.applied, p.queued
 	return nil
 }
@@ -187,19 +188,21 @@ func (s *Session[F]) readState(state []byte) (*savedState[F], error) {
 	}
 	r := &stateReader{b: rest[sha256.Size:]}
 	p := &savedState[F]{}
-	p.block, p.fed = r.count(0), r.count(0)
+	p.block, p.until.Num, p.until.Den = r.count(0), r.count(0), r.count(1)
+	r.want(p.until.Den <= mostDen)
 	p.draining, p.hot = r.flag(), r.flag()
 	for _, q := range s.procs {
 		st := procState{n0: r.count(0), first: r.count(-1), ended: r.flag()}
 		r.want(st.first <= p.block)
 		var held []F
-		if r.flag() {
+		owed := r.count(0)
+		if r.want(owed <= int64(q.Tokens)); owed > 0 {
 			r.want(q.Spec.Endpoint == graph.Fed)
 			if !r.bad {
 				held = getFloats[F](r, len(q.call.Out[0].Data))
 			}
 		}
-		p.procs, p.held = append(p.procs, st), append(p.held, held)
+		p.procs, p.owed, p.held = append(p.procs, st), append(p.owed, owed), append(p.held, held)
 		for k := range q.params {
 			v := &q.params[k]
 			rows := v.Base.B * v.Base.C

@@ -251,7 +251,7 @@ func TestForeignState(t *testing.T) {
 	}
 	flipped := slices.Clone(good)
 	flipped[len(flipped)/2] ^= 4
-	newer := append([]byte("atenia.flow.state/2\n"), good[len(stateMagic):]...)
+	newer := append([]byte("atenia.flow.state/3\n"), good[len(stateMagic):]...)
 	for name, state := range map[string][]byte{"empty": nil, "cut off": good[:len(good)-1], "longer": append(slices.Clone(good), 0), "flipped": flipped, "foreign": foreign, "newer": newer} {
 		if err := s.LoadState(state); !errors.Is(err, ErrState) {
 			t.Errorf("%s: %v", name, err)

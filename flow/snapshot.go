@@ -181,7 +181,7 @@ func (c *snapshots[F]) After(v int, call *node.Call[F], _ float64) {
 	}
 	o := &call.Out[0]
 	to := c.feeds[v].Push(size(o))
-	copy(to, o.Data)
+	copy(to, o.Data) // without gaps, should it be the end of the stream
 	c.blocks[v] = append(c.blocks[v], to)
 }
 
@@ -224,8 +224,15 @@ func (c *snapshots[F]) again(from *snapshot[F], to int64, rec recorder[F]) error
 			s.leave()
 		}
 		for v, blocks := range c.blocks {
-			if p := s.procs[v]; len(blocks) > 0 && !s.draining {
-				copy(p.call.Out[0].Data, blocks[p.n0/int64(p.Tokens)])
+			p := s.procs[v]
+			if k := int(p.n0) / p.Tokens; k < len(blocks) && (!s.draining || p.n0 < s.last(p)) {
+				part := p.call.Out[0]
+				to := part
+				part.Data, part.N, to.N = blocks[k], len(blocks[k])/(part.B*part.C), p.Tokens
+				paste(&to, &part, 0)
+				if s.draining {
+					p.owed = s.share(p)
+				}
 			}
 		}
 		if s.thermal.on {

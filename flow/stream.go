@@ -15,7 +15,6 @@ type feed[F node.Float] struct {
 	*process[F]
 	stream node.Tensor[F]
 	at     int // frames given to the Input
-	given  int // blocks
 }
 
 // feeds checks the streams against the graph's Inputs.
@@ -44,5 +43,4 @@ func (s *Session[F]) feeds(inputs map[string]node.Tensor[F]) ([]*feed[F], error)
 func (f *feed[F]) next() {
 	cutBlock(&f.out[0].block, &f.stream, f.at)
 	f.at += f.Tokens
-	f.given++
 }

@@ -60,9 +60,9 @@ type Player struct {
 	drift follower
 
 	began, frames int64 // of the system's clock; base frames
-	pad           float64
 	worst         int64
-	ended         bool // the input has ended
+	ended         bool  // the input has ended
+	left          int64 // frames of it that the Input was not given yet, then
 	status        Status
 	lostIn        bool // the input is the stream that ended the loop
 	waits         bool // recorders are waited for: there is no clock
@@ -76,6 +76,9 @@ type inlet struct {
 	change  *resampler
 	chunk   []float32
 	waiting *ring // resampled frames
+	ratio   float64
+	moved   int64 // frames of the device
+	given   int64 // frames of the Input
 }
 
 // An outlet is the way of a Probe's frames to a device.
@@ -95,8 +98,7 @@ type outlet struct {
 type tap struct {
 	Tap
 	frames, rows int
-	mixed, part  []float32
-	held         *ring // the last block, whose end may be cut
+	mixed        []float32
 }
 
 // A Report is what a [Player] did.
@@ -143,7 +145,7 @@ func NewPlayer(s *flow.Session[float32], cfg Setup) (*Player, error) {
 		if t.To.Format.Channels != rows {
 			return nil, fmt.Errorf("device: %s records %d channels, node %s has %d", t.To.Path, t.To.Format.Channels, t.Node, rows)
 		}
-		p.taps = append(p.taps, tap{Tap: t, frames: n.Tokens, rows: rows, mixed: make([]float32, n.Tokens*rows), part: make([]float32, n.Tokens*rows), held: newRing(2 * n.Tokens * rows)})
+		p.taps = append(p.taps, tap{Tap: t, frames: n.Tokens, rows: rows, mixed: make([]float32, n.Tokens*rows)})
 	}
 	return p, nil
 }
@@ -167,7 +169,8 @@ func (p *Player) openIn(l *graph.Linked) (err error) {
 	i.buffer = make([]float32, i.to.N*i.ch)
 	want := p.cfg.SampleRate * float64(i.to.N) / float64(p.block)
 	if differ(want, f.Rate) || p.cfg.Out != nil && !p.cfg.Shared {
-		if i.change, err = newResampler(i.ch, i.to.N, want/float64(f.Rate)); err != nil {
+		i.ratio = want / float64(f.Rate)
+		if i.change, err = newResampler(i.ch, i.to.N, i.ratio); err != nil {
 			return fmt.Errorf("device: %d Hz of the input to %g Hz: %w", f.Rate, want, err)
 		}
 		i.chunk = make([]float32, i.to.N*i.ch)
@@ -238,7 +241,6 @@ func (p *Player) Run(ctx context.Context) (Report, error) {
 	if err == nil && p.ended {
 		err = p.drain()
 	}
-	p.flush()
 	for i, s := range p.streams() {
 		if p.cfg.In != nil && i == 0 {
 			r.InXruns = s.Xruns()
@@ -328,9 +330,6 @@ func (p *Player) turn() graph.Code {
 	if p.cfg.Out != nil && !p.play() {
 		return graph.End
 	}
-	if p.ended {
-		return graph.End
-	}
 	p.hold()
 	return code
 }
@@ -356,7 +355,7 @@ func (p *Player) check(s Status) bool {
 	return true
 }
 
-// feed fills the Input.
+// feed fills the Input. It returns false at the end, with what is left of the stream there.
 func (p *Player) feed() bool {
 	i := &p.in
 	status := OK
@@ -365,6 +364,7 @@ func (p *Player) feed() bool {
 	}
 	for i.change != nil && i.waiting.held() < len(i.buffer) && status < Stopped {
 		status = max(status, p.cfg.In.Move(i.chunk))
+		i.moved += int64(len(i.chunk) / i.ch)
 		i.waiting.write(i.change.run(i.chunk, p.drift.trim))
 	}
 	if !p.check(status) {
@@ -374,19 +374,23 @@ func (p *Player) feed() bool {
 	if i.change != nil {
 		i.waiting.read(i.buffer)
 	}
-	if status == End {
-		p.ended = true
+	n := int64(i.to.N)
+	if status == End && !p.ended {
+		p.ended, p.left = true, n
 		if e, ok := p.cfg.In.(*fileReader); ok && i.change == nil {
-			n := e.short
-			if p.pad = float64(n) * float64(p.block) / float64(i.to.N); n >= i.to.N {
-				p.pad = 0
-				return false
-			}
+			p.left -= int64(e.short)
+		} else if ok {
+			p.left = int64(math.Ceil(float64(i.moved-int64(e.short))*i.ratio-1e-6)) - i.given
 		}
 	}
+	i.given += n
 	for r := range i.to.B * i.to.C {
 		spread(i.to.Row(r), i.buffer, r, i.ch, i.to.B*i.to.C)
 	}
+	if p.ended && p.left < n {
+		return false
+	}
+	p.left -= n
 	return true
 }
 
@@ -493,36 +497,23 @@ func (p *Player) move(x []float32) bool {
 	return true
 }
 
-// record passes what a Probe has taken to the recorder, one block late.
+// record passes what a Probe has taken to the recorder.
 func (p *Player) record(t *tap) {
 	x, _ := p.s.Probe(t.Node)
 	mix(t.mixed, &x, t.rows, t.rows)
 	n := x.N * t.rows
-	for over := t.held.held() + n - t.frames*t.rows; over > 0; {
-		k := t.held.read(t.part[:min(over, len(t.part))])
-		for p.waits && t.To.ring.room() < k && !t.To.failed.Load() {
-			rt.SleepUntil(rt.Now() + nap)
-		}
-		t.To.Put(t.part[:k])
-		over -= k
+	for p.waits && t.To.ring.room() < n && !t.To.failed.Load() {
+		rt.SleepUntil(rt.Now() + nap)
 	}
-	t.held.write(t.mixed[:n])
-}
-
-// flush gives recorders the block that they were not given yet, without the frames that correspond to padding.
-func (p *Player) flush() {
-	for i := range p.taps {
-		t := &p.taps[i]
-		x := make([]float32, t.held.held())
-		t.held.read(x)
-		cut := int(p.pad*float64(t.frames)/float64(p.block)) * t.rows
-		t.To.Put(x[:max(0, len(x)-cut)])
-	}
+	t.To.Put(t.mixed[:n])
 }
 
 // drain runs the tail of the graph after the end of the input.
 func (p *Player) drain() error {
 	p.waits = true
+	if err := p.s.Finish(graph.Rat{Num: max(p.left, 0) * int64(p.block), Den: int64(p.in.to.N)}); err != nil {
+		return err
+	}
 	for {
 		moved, err := p.s.Drain()
 		if err != nil {

@@ -57,7 +57,7 @@ var ErrParam = errors.New("parameter cannot be fitted")
 type Config[F node.Float] struct {
 	Options flow.Options // of the sessions; Training is set
 	Inputs  Streams[F]   // by Input node
-	Blocks  int          // blocks to run; 0: the number that the longest input fills
+	End     graph.Rat    // base frames to run; zero: as many as the longest input has
 	Params  []Param
 	Loss    Loss[F]
 	Record  flow.Recording // how forward calls are recorded; snapshots save memory
@@ -85,8 +85,8 @@ func New[F node.Float](p *graph.Plan, cfg Config[F]) (*Problem[F], error) {
 		return nil, fmt.Errorf("fit: no loss")
 	}
 	l := s.Linked()
-	if cfg.Blocks == 0 {
-		cfg.Blocks = Blocks(l, cfg.Inputs)
+	if cfg.End.Num == 0 {
+		cfg.End = Length(l, cfg.Inputs)
 	}
 	q := &Problem[F]{plan: p, cfg: cfg}
 	for _, w := range cfg.Params {
@@ -99,15 +99,15 @@ func New[F node.Float](p *graph.Plan, cfg Config[F]) (*Problem[F], error) {
 	return q, nil
 }
 
-// Blocks returns the number of blocks that the longest of the input streams
-// fills.
-func Blocks[F node.Float](l *graph.Linked, inputs Streams[F]) (blocks int) {
+// Length returns how many base frames the longest of the input streams has.
+func Length[F node.Float](l *graph.Linked, inputs Streams[F]) graph.Rat {
+	end := graph.Rat{Den: 1}
 	for i := range l.Nodes {
-		if n := &l.Nodes[i]; n.Spec.Endpoint == graph.Fed && n.Tokens > 0 {
-			blocks = max(blocks, (inputs[n.Name].N+n.Tokens-1)/n.Tokens)
+		if n := &l.Nodes[i]; n.Spec.Endpoint == graph.Fed {
+			end = end.Max(graph.Rat{Num: int64(inputs[n.Name].N) * n.Rate.Den, Den: n.Rate.Num})
 		}
 	}
-	return blocks
+	return end
 }
 
 // find returns the value of a parameter.
@@ -198,7 +198,7 @@ func (p *Problem[F]) Value(x []float64) (float64, error) {
 		return 0, err
 	}
 	defer s.Close()
-	out, err := s.Run(p.cfg.Inputs, p.cfg.Blocks)
+	out, err := s.RunTo(p.cfg.Inputs, p.cfg.End)
 	if err != nil {
 		return 0, err
 	}
@@ -227,7 +227,7 @@ func (p *Problem[F]) Gradient(x []float64) (*Point[F], error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.Run(p.cfg.Inputs, p.cfg.Blocks)
+	out, err := s.RunTo(p.cfg.Inputs, p.cfg.End)
 	if err != nil {
 		return nil, err
 	}

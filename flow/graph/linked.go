@@ -124,6 +124,14 @@ type Options struct {
 // A Rat is a positive fraction in lowest terms.
 type Rat struct{ Num, Den int64 }
 
+// Max returns the larger of two fractions. They need not be in lowest terms.
+func (r Rat) Max(s Rat) Rat {
+	if r.Num*s.Den < s.Num*r.Den {
+		return s
+	}
+	return r
+}
+
 // A Linked is a plan with everything derived that does not depend on data:
 // ports, rates, delays, shapes, order. Executors take it as their input; it is
 // read-only.

@@ -1,6 +1,7 @@
 package media
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -73,6 +74,34 @@ func (s *Source) Base() float64 {
 
 // Rate returns the file's frames per second.
 func (s *Source) Rate() int { return s.file.Rate }
+
+// Frames returns how many frames of the file are for the node, 0 if it loops. A file that does not say how long it is
+// must be one that can be opened and read twice.
+func (s *Source) Frames() (n int64, err error) {
+	if s.loop {
+		return 0, nil
+	}
+	if s.file.Sized {
+		return max(0, s.file.Frames-s.skip), nil
+	}
+	again := *s
+	if err := again.open(); err != nil {
+		return 0, err
+	}
+	rows := make([][]float32, again.file.Channels)
+	for c := range rows {
+		rows[c] = make([]float32, 1<<12)
+	}
+	for err == nil {
+		var k int
+		k, err = Read(again.file.Reader, rows)
+		n += int64(k)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return n, errors.Join(err, again.Close())
+}
 
 // Loops reports whether the file restarts at its end.
 func (s *Source) Loops() bool { return s.loop }

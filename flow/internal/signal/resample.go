@@ -28,7 +28,7 @@ func ResampleTypes() node.Table {
 		entry("Resample", "changes the rate by up/down with a polyphase filter of 60, 96, 120 or 140 dB, or with custom taps; cutoff: the pass band in percent of the lower Nyquist frequency, from which on all is attenuated (0: half at Nyquist)", both),
 		entry("Upsample", "multiplies the rate by a factor", factor),
 		entry("Downsample", "divides the rate by a factor", factor),
-		{Name: "AsyncResample", Doc: "resamples by a ratio that may be modulated; gives at most most frames per input frame",
+		{Name: "AsyncResample", Doc: "resamples by a ratio that may be modulated; gives at most most frames per input frame; N frames become ⌈N·ratio⌉, rounded up to a multiple of most",
 			Ins: []string{"in"}, Outs: []string{"out"}, Framed: []node.Default{{Name: "ratio", Value: 1}}, Dynamic: true,
 			Settings: []node.Setting{{Name: "most", Least: 1, Value: 1}, {Name: "down", Least: 1, Value: 1}},
 			Refine:   refineAsync, New32: newAsync[float32], New64: newAsync[float64]},

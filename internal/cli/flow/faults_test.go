@@ -125,7 +125,7 @@ func TestLibraryEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range []string{"message of level 2: hello from C", "slow: v2 does not know the forward mode", "env: changes the floating-point environment", "reserved [0 2.5 0 0 0 64]"} {
+		for _, s := range []string{"message of level 2: hello from C", "slow: v2 does not know the forward mode", "env: changes the floating-point environment", "reserved [0 2.5 0 0 0 32]"} {
 			if !strings.Contains(out, s) {
 				t.Errorf("%v: no %q in\n%s", more, s, out)
 			}

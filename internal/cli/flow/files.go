@@ -117,14 +117,11 @@ func count(n *graph.Node, name string) float64 {
 	return 1
 }
 
-// An output is a file that receives a probe's stream. It delays the last block
-// of frames, whose end may be cut.
+// An output is a file that receives a probe's stream.
 type output[F node.Float] struct {
 	binding
 	format media.Format
-	rate   graph.Rat
-	held   [][]F
-	back   int // frames to keep back
+	block  int // frames of one
 	w      *media.Writer
 	frames int64
 }
@@ -135,8 +132,7 @@ func openOutputs[F node.Float](l *graph.Linked, bound []binding, named []*media.
 	var all []*output[F]
 	add := func(b binding, f media.Format) {
 		i := slices.IndexFunc(l.Nodes, func(n graph.LinkedNode) bool { return n.Name == b.node.Name })
-		n := &l.Nodes[i]
-		all = append(all, &output[F]{binding: b, format: f, rate: l.Edges[n.In[0]].Rate, held: make([][]F, f.Channels), back: n.Tokens})
+		all = append(all, &output[F]{binding: b, format: f, block: l.Nodes[i].Tokens})
 	}
 	for _, b := range bound {
 		codec, ok := media.CodecOf(b.path)
@@ -174,38 +170,12 @@ func write[F node.Float](outs []*output[F], run func() error) error {
 
 // take writes a block that a probe took.
 func (o *output[F]) take(t node.Tensor[F]) error {
-	for r := range o.held {
-		o.held[r] = append(o.held[r], t.Row(r)...)
+	rows := make([][]F, t.B*t.C)
+	for r := range rows {
+		rows[r] = t.Row(r)
 	}
-	return o.flush(o.back)
-}
-
-// flush writes all but the last frames, as many as given.
-func (o *output[F]) flush(keep int) error {
-	n := len(o.held[0]) - keep
-	if n <= 0 {
-		return nil
-	}
-	part := make([][]F, len(o.held))
-	for r := range part {
-		part[r] = o.held[r][:n]
-	}
-	o.frames += int64(n)
-	err := media.Write(o.w, part)
-	for r := range o.held {
-		o.held[r] = append(o.held[r][:0], o.held[r][n:]...)
-	}
-	return err
-}
-
-// end writes the rest but for what belongs to pad base frames after the end of
-// the inputs.
-func (o *output[F]) end(pad float64) error {
-	cut := int(pad * float64(o.rate.Num) / float64(o.rate.Den))
-	for r := range o.held {
-		o.held[r] = o.held[r][:max(0, len(o.held[r])-cut)]
-	}
-	return o.flush(0)
+	o.frames += int64(t.N)
+	return media.Write(o.w, rows)
 }
 
 // A player runs a session from files to files.
@@ -221,29 +191,29 @@ type player[F node.Float] struct {
 	waited  bool              // some input could not give its block
 }
 
-// play runs blocks until the inputs have ended, and then the tail.
+// play runs blocks until the inputs have ended, within the last one, and then the tail.
 func (p *player[F]) play(ctx context.Context) error {
 	block := int64(p.s.Linked().BlockFrames)
-	pad := 0.0
 	for k := int64(0); ; k++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		longest := max(0, min(float64(block), float64(p.frames-k*block)))
+		part := graph.Rat{Num: max(0, min(block, p.frames-k*block)), Den: 1}
 		for _, in := range p.ins {
 			n, err := p.feed(in)
 			if err != nil {
 				return err
 			}
-			longest = max(longest, n)
+			part = part.Max(n)
 		}
-		if longest == 0 {
-			break
+		if part.Num > 0 {
+			if err := p.nextChange(k * block); err != nil {
+				return err
+			}
 		}
-		if err := p.nextChange(k * block); err != nil {
-			return err
+		if part.Num < block*part.Den {
+			return p.end(ctx, k*block, part)
 		}
-		pad = float64(block) - longest
 		if err := p.s.Block(); err != nil {
 			return err
 		}
@@ -251,60 +221,55 @@ func (p *player[F]) play(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.end(ctx, pad)
 }
 
 // feed gives an input its next block and returns how many base frames its file has for it. An input whose last block
 // waits for room gets none.
-func (p *player[F]) feed(in *media.Source) (float64, error) {
+func (p *player[F]) feed(in *media.Source) (graph.Rat, error) {
+	none := graph.Rat{Den: 1}
 	held, err := p.s.Waiting(in.Node.Name)
 	if err != nil || held {
 		p.waited = p.waited || held
-		return 0, err
+		return none, err
 	}
 	t, err := p.s.Input(in.Node.Name)
 	if err != nil {
-		return 0, err
+		return none, err
 	}
 	n, err := media.Feed(in, t)
-	return float64(n) * float64(p.s.Linked().BlockFrames) / float64(max(t.N, 1)), err
+	return p.base(int64(n), t.N), err
 }
 
-// late gives inputs that had to wait what their files still have, after the end of the stream. It returns the most base
-// frames that one of them had, 0 at the end.
-func (p *player[F]) late() (longest float64, err error) {
-	for _, in := range p.ins {
-		if in.Loops() {
-			continue
+// base is n frames of an input that has so many in a block, as base frames.
+func (p *player[F]) base(n int64, block int) graph.Rat {
+	return graph.Rat{Num: n * int64(p.s.Linked().BlockFrames), Den: int64(max(block, 1))}
+}
+
+// end runs the tail after the end of the inputs, part base frames after frame at. Inputs that waited may have more.
+func (p *player[F]) end(ctx context.Context, at int64, part graph.Rat) error {
+	if p.waited {
+		part = part.Max(graph.Rat{Num: p.frames - at, Den: 1})
+		for _, in := range p.ins {
+			n, err := in.Frames()
+			if err != nil {
+				return err
+			}
+			t, err := p.s.Input(in.Node.Name)
+			if err != nil {
+				return err
+			}
+			all := p.base(n, t.N)
+			all.Num -= at * all.Den
+			part = part.Max(all)
 		}
-		n, err := p.feed(in)
-		if err == nil && n > 0 {
-			err = p.s.Offer(in.Node.Name)
-		}
-		if err != nil {
-			return 0, err
-		}
-		longest = max(longest, n)
 	}
-	return longest, nil
-}
-
-// end runs the tail after the end of the inputs, and cuts the frames that
-// correspond to pad frames added to them.
-func (p *player[F]) end(ctx context.Context, pad float64) error {
+	if err := p.s.Finish(part); err != nil {
+		return err
+	}
 	for moved := true; moved; {
 		var err error
 		if err = ctx.Err(); err != nil {
 			return err
-		}
-		if p.waited {
-			n, err := p.late()
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				pad = float64(p.s.Linked().BlockFrames) - n
-			}
 		}
 		if moved, err = p.s.Drain(); err != nil {
 			return err
@@ -312,9 +277,29 @@ func (p *player[F]) end(ctx context.Context, pad float64) error {
 		if err := p.collect(-1); err != nil {
 			return err
 		}
+		if p.waited {
+			if err := p.offer(); err != nil {
+				return err
+			}
+		}
 	}
-	for _, o := range p.outs {
-		if err := o.end(pad); err != nil {
+	return nil
+}
+
+// offer gives inputs that had to wait what their files still have, after the end of the stream.
+func (p *player[F]) offer() error {
+	for _, in := range p.ins {
+		held, err := p.s.Waiting(in.Node.Name)
+		if err != nil {
+			return err
+		}
+		if held {
+			continue
+		}
+		if _, err := p.feed(in); err != nil {
+			return err
+		}
+		if err := p.s.Offer(in.Node.Name); err != nil {
 			return err
 		}
 	}

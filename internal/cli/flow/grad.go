@@ -178,7 +178,7 @@ func (g *grader) with(ctx context.Context, env *command.Env, path string, f func
 	t := &task{plan: p, cfg: fit.Config[float64]{
 		Options: flow.Options{BlockFrames: g.block, SampleRate: g.source.rate, Strict: g.strict, Catalog: types, Threads: runtime.GOMAXPROCS(0)},
 		Inputs:  fit.Streams[float64]{},
-		Blocks:  int(math.Ceil(g.seconds * g.source.rate / float64(g.block))),
+		End:     graph.Rat{Num: int64(g.seconds * g.source.rate), Den: 1},
 		Record:  flow.Recording{Every: g.every},
 		Sweep:   flow.Sweep{TruncateBlocks: g.truncate, Strict: g.strictly},
 	}}
@@ -191,7 +191,7 @@ func (g *grader) with(ctx context.Context, env *command.Env, path string, f func
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if len(ins.Sources) > 0 {
-		t.cfg.Blocks = max(t.cfg.Blocks, fit.Blocks(t.linked, t.cfg.Inputs))
+		t.cfg.End = t.cfg.End.Max(fit.Length(t.linked, t.cfg.Inputs))
 	}
 	return f(t)
 }

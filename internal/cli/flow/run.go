@@ -456,11 +456,12 @@ func (r *runner) files(log flow.Log, v view.Snapshot) error {
 	return errors.Join(errs...)
 }
 
-// realtime runs blocks when they are due. Files are read before and written
-// afterwards: the thread that runs touches memory alone.
+// realtime runs blocks when they are due, and the part of one at the end, and the tail, at once. Files are read before
+// and written afterwards: the thread that runs touches memory alone.
 func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) error {
 	l := p.s.Linked()
-	blocks, longest := (p.frames+int64(l.BlockFrames)-1)/int64(l.BlockFrames), float64(p.frames)
+	block := int64(l.BlockFrames)
+	end := graph.Rat{Num: p.frames, Den: 1}
 	var feeds []feeder[F]
 	slices.SortStableFunc(p.ins, func(a, b *media.Source) int { // those that loop last: as long as the others
 		switch {
@@ -477,35 +478,49 @@ func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) err
 			return err
 		}
 		f := feeder[F]{to: t}
-		for k := int64(0); !in.Ended || k < blocks; k++ {
+		for k := int64(0); !in.Ended || k*block*end.Den < end.Num; k++ {
 			part := node.Tensor[F]{Data: make([]F, len(t.Data)), B: t.B, C: t.C, N: t.N}
 			n, err := media.Feed(in, part)
 			if err != nil {
 				return err
 			}
-			if n == 0 && k >= blocks {
-				break // the file ended with the block before
-			}
 			f.from = append(f.from, part.Data...)
-			blocks = max(blocks, k+1)
-			longest = max(longest, (float64(k)+float64(n)/float64(t.N))*float64(l.BlockFrames))
+			if n > 0 {
+				end = end.Max(p.base(k*int64(t.N)+int64(n), t.N))
+			}
 		}
 		feeds = append(feeds, f)
 	}
+	blocks := end.Num / (block * end.Den)
 	var takes []taker[F]
 	for _, o := range p.outs {
 		t, err := p.s.Probe(o.node.Name)
 		if err != nil {
 			return err
 		}
-		size := t.B * t.C * o.back
+		size := t.B * t.C * o.block
 		takes = append(takes, taker[F]{name: o.node.Name, rows: t.B * t.C, block: size, data: make([]F, int64(size)*blocks), counts: make([]int, blocks)})
 	}
+	result.Realtime = &ranRealtime{}
+	if blocks > 0 {
+		if err := p.paced(ctx, rate, blocks, feeds, takes, result.Realtime); err != nil {
+			return err
+		}
+	}
+	for i := range feeds {
+		feeds[i].next(int(blocks))
+	}
+	return p.end(ctx, blocks*block, graph.Rat{Num: end.Num - blocks*block*end.Den, Den: end.Den})
+}
+
+// paced runs whole blocks in real time.
+func (p *player[F]) paced(ctx context.Context, rate float64, blocks int64, feeds []feeder[F], takes []taker[F], result *ranRealtime) error {
+	l := p.s.Linked()
 	if err := p.s.Reserve(int(blocks)); err != nil { // files are as long as they are: nothing is lost behind a gate
 		return err
 	}
 	step, at := p.s.Step(), 0
-	loop, err := rt.New(rt.Config{Frames: l.BlockFrames, Rate: int(rate), Blocks: max(blocks, 1)}, func() graph.Code {
+	loop, err := rt.New(rt.Config{Frames: l.BlockFrames, Rate: int(rate), Blocks: blocks}, func() graph.Code {
 		for i := range feeds {
 			feeds[i].next(at)
 		}
@@ -530,9 +545,9 @@ func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	result.Realtime = &ranRealtime{Late: r.Late, Missed: r.Missed, Faults: r.Faults, Native: r.Native, FIFO: r.FIFO, Warnings: r.Warnings}
+	*result = ranRealtime{Late: r.Late, Missed: r.Missed, Faults: r.Faults, Native: r.Native, FIFO: r.FIFO, Warnings: r.Warnings}
 	if r.Faults > 0 {
-		result.Realtime.Last = r.Code.String()
+		result.Last = r.Code.String()
 	}
 	for i, o := range p.outs {
 		for k := range takes[i].counts {
@@ -541,7 +556,7 @@ func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) err
 			}
 		}
 	}
-	return p.end(ctx, float64(blocks)*float64(l.BlockFrames)-longest)
+	return nil
 }
 
 // A feeder lays out an input's blocks that were read before.
