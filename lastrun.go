@@ -19,7 +19,7 @@ import (
 // what would help most. A run with [Observation].Account writes it when the model
 // is closed; [ReadLastRun] reads it.
 type LastRun struct {
-	Version int    `json:"version"` // of this form: 1
+	Version int    `json:"version"` // of this form: 2
 	Model   string `json:"model"`   // its path, or "atenia-story"
 	ID      string `json:"id"`      // of the plan, see [Plan.ID]
 	Family  string `json:"family"`
@@ -37,14 +37,9 @@ type LastRun struct {
 	Failed int        `json:"failed_steps"`
 	Drafts RunDrafts  `json:"drafts,omitzero"`
 
-	// Of a step that decodes, in seconds: reading with at least one read in flight,
-	// computing, waiting for reads or for a processor. Reading is beside computing.
-	Reading   float64 `json:"reading_seconds"`
-	Computing float64 `json:"computing_seconds"`
-	Waiting   float64 `json:"waiting_seconds"`
-	ReadBytes float64 `json:"read_bytes"` // of such a step, from storage
+	RunCost
 	Predicted float64 `json:"predicted_seconds,omitempty"`
-	Bound     string  `json:"bound"` // disk, paging, neighbours, memory or none
+	Bound     string  `json:"bound"` // disk, paging, cold cache, neighbours, memory, arithmetic or none
 	BoundWhy  string  `json:"bound_why"`
 
 	Changes  []RunChange `json:"changes"`
@@ -148,7 +143,7 @@ type RunAdvice struct {
 var ErrNoRun = errors.New("no run is on record")
 
 const (
-	accountVersion = 1
+	accountVersion = 2
 	accountFolder  = "runs"
 	newestName     = "newest.json" // the latest run of any model
 	mostAccount    = 16 << 20

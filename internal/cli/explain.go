@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"atenia"
+	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 
@@ -79,7 +80,13 @@ func lastRun(env *command.Env, model string, wrong error) error {
 		return fmt.Errorf("%w; run it once: atenia run %s \"Once upon a time\"", err, model)
 	case err != nil:
 		return err
-	case *env.JSON:
+	}
+	roofs, err := machine.Roofs(r.Threads)
+	if err != nil {
+		return err
+	}
+	r.Judge(roofs)
+	if *env.JSON {
 		return env.PrintJSON(r)
 	}
 	return r.WriteText(env.Out)

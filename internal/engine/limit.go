@@ -100,6 +100,16 @@ func (p *Plan) settle(d *file.Description) error {
 // automatic reports whether the budget is one that nobody asked for.
 func (p *Plan) automatic() bool { return p.needed > 0 }
 
+// Memory returns what the whole process would have if all weights were in memory, 0
+// if that is not known, and the most that it may have.
+func (p *Plan) Memory() (need, room int64) {
+	need, err := p.takes()
+	if err != nil {
+		need = 0
+	}
+	return need, ledger.Process.Most()
+}
+
 // takes returns what the whole process would have if all weights were in memory.
 func (p *Plan) takes() (int64, error) {
 	if p.program == 0 {

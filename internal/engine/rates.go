@@ -65,11 +65,21 @@ func (f *Footprint) rates(c *PlaceConfig, now rates.Measurement) (r place.Rates)
 // weights at a rate: a rate of reading is that of products, which compute as
 // fast.
 func (f *Footprint) keepingUp(rate float64) float64 {
-	bytes := int64(0)
+	bytes, operations := f.pass()
+	return float64(operations) * rate / float64(max(bytes, 1))
+}
+
+// pass returns the bytes of weights that one token passes through the processor, and
+// the operations of their products.
+func (f *Footprint) pass() (bytes, operations int64) {
 	for i := range f.tensors {
 		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
 			bytes += int64(float64(t.Bytes) * t.Uses)
 		}
 	}
-	return 2 * float64(f.products()) * rate / float64(max(bytes, 1))
+	return bytes, 2 * f.products()
 }
+
+// Pass returns the bytes of weights that one token passes through the processor, and
+// the operations of their products: a multiply-add is two.
+func (p *Plan) Pass() (bytes, operations int64) { return p.footprint.pass() }

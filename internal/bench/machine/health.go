@@ -40,6 +40,12 @@ type Check struct {
 	Text  string // what was found, and what to do about a fault
 }
 
+// Roofs measures what a number of threads can, which takes half a second.
+func Roofs(threads int) (atenia.RunRoofs, error) {
+	r, err := roof.Measure(threads)
+	return atenia.RunRoofs{Memory: r.Memory, Float: r.FMA, Integer: r.Dot}, err
+}
+
 // Examine examines the machine and runs the embedded model once.
 func Examine(ctx context.Context) (*Health, error) {
 	info := cpu.Detect()

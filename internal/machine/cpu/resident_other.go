@@ -2,6 +2,8 @@
 
 package cpu
 
+import "time"
+
 // Resident returns 0: unknown on this system.
 func Resident() int64 { return 0 }
 
@@ -18,3 +20,6 @@ func Image() int64 { return 0 }
 
 // ReadBytes returns 0: unknown on this system.
 func ReadBytes() int64 { return 0 }
+
+// Delay reports that it is unknown on this system.
+func Delay() (d time.Duration, known bool) { return 0, false }

@@ -6,3 +6,6 @@ import "time"
 
 // Time returns 0: not supported on this system.
 func Time() time.Duration { return 0 }
+
+// Faults returns 0: not supported on this system.
+func Faults() int64 { return 0 }

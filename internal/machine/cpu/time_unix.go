@@ -17,3 +17,13 @@ func Time() time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// Faults returns how many page faults of this process waited for a disk; 0 if the
+// system does not report it.
+func Faults() int64 {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return int64(u.Majflt)
+}

@@ -16,20 +16,36 @@ type Tally struct {
 	Failed  int        // steps
 	Ring    ring.Stats // of the steps that decoded
 	// Computed is the processor time of the steps that decoded, all threads
-	// together, Offered what their threads would have used without a wait, and Read
-	// what the process read from storage meanwhile.
+	// together, Offered what their threads would have used without a wait, Delayed how
+	// long threads were ready without a processor, which counts only if Delays is set;
+	// Read is what the process read from storage meanwhile, Faults the page faults that
+	// waited for it. Before is what the process read during prompts.
 	Computed, Offered time.Duration
+	Delayed           time.Duration
+	Delays            bool
+	Faults            int64
 	Drafted, Accepted int           // tokens that a step computed because they might follow
 	Drafting          time.Duration // of a draft model
-	Read              int64
+	Read, Before      int64
 	Events            []Event // of pressure, oldest first
 	More              int     // events after those
 
 	ring    ring.Stats // at the end of the last step
-	cpu     time.Duration
-	read    int64
-	looked  time.Time // at cpu and read
+	used    used
+	looked  time.Time // at used
 	offered time.Duration
+}
+
+// used is what the process has used so far.
+type used struct {
+	cpu, delay   time.Duration
+	read, faults int64
+}
+
+func (t *Tally) now() (u used) {
+	u.delay, t.Delays = cpu.Delay()
+	u.cpu, u.read, u.faults = cpu.Time(), cpu.ReadBytes(), cpu.Faults()
+	return u
 }
 
 // Steps are totals of steps of one kind.
@@ -42,7 +58,7 @@ type Steps struct {
 }
 
 // lookEvery is the least time between two looks at what was used and read, which
-// take some ten microseconds.
+// take some hundred microseconds.
 const lookEvery = 250 * time.Millisecond
 
 // begin starts counting, before the first step.
@@ -53,7 +69,7 @@ func (t *Tally) begin(r *ring.Ring) {
 	if r != nil {
 		t.ring = r.Stats()
 	}
-	t.cpu, t.read = cpu.Time(), cpu.ReadBytes()
+	t.used = t.now()
 }
 
 // count adds a step.
@@ -93,11 +109,14 @@ func (t *Tally) look(decode bool, at time.Time) {
 	if decode && at.Sub(t.looked) < lookEvery {
 		return
 	}
-	used, read := cpu.Time(), cpu.ReadBytes()
+	now, was := t.now(), t.used
 	if decode {
-		t.Computed, t.Offered, t.Read = t.Computed+used-t.cpu, t.Offered+t.offered, t.Read+read-t.read
+		t.Computed, t.Offered, t.Read = t.Computed+now.cpu-was.cpu, t.Offered+t.offered, t.Read+now.read-was.read
+		t.Delayed, t.Faults = t.Delayed+max(0, now.delay-was.delay), t.Faults+now.faults-was.faults
+	} else {
+		t.Before += now.read - was.read
 	}
-	t.cpu, t.read, t.looked, t.offered = used, read, at, 0
+	t.used, t.looked, t.offered = now, at, 0
 }
 
 // Tally returns what was counted. It is called when no step runs.
