@@ -53,6 +53,7 @@ type Advice struct {
 	Fit int64 `json:"ram_to_fit"` // memory with which all weights stay there
 	// Remedies are what would help, cheapest first; at most three.
 	Remedies []Remedy `json:"remedies"`
+	Notes    []string `json:"notes,omitempty"` // about the model's files and the context
 }
 
 // Advise says how a model runs in the memory of [Config.Budget], or without one in
@@ -71,7 +72,7 @@ func Advise(ctx context.Context, path string, c *Config) (*Advice, error) {
 		return nil, publish(err)
 	}
 	return &Advice{Model: a.Path, RAM: a.RAM, Outcome: newOutcome(a.Now), Fit: a.Fit,
-		Remedies: convertAll(a.Remedies, func(r engine.Remedy) Remedy { return Remedy{r.What, r.Command, newOutcome(r.Then)} })}, nil
+		Remedies: convertAll(a.Remedies, func(r engine.Remedy) Remedy { return Remedy{r.What, r.Command, newOutcome(r.Then)} }), Notes: a.Notes}, nil
 }
 
 func newOutcome(o engine.Outcome) Outcome {
@@ -111,6 +112,9 @@ func (a *Advice) WriteText(w io.Writer) error {
 	}
 	if len(a.Remedies) == 0 {
 		b.WriteString("nothing that could be changed helps by more than predictions are off\n")
+	}
+	for _, line := range a.Notes {
+		fmt.Fprintf(&b, "note: %s\n", line)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

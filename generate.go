@@ -150,8 +150,22 @@ func (m *Model) start() []int32 {
 	return m.text.Stop[:min(1, len(m.text.Stop))]
 }
 
+// doubly says, once, that a prompt begins with two tokens of a beginning: its text, or the
+// chat template, has one besides the tokenizer's. Models answer worse then.
+func (m *Model) doubly(ids []int32) {
+	if len(ids) < 2 || ids[0] != ids[1] || m.text.BOS == "" || m.text.Tokenizer == nil {
+		return
+	}
+	if id, ok := m.text.Tokenizer.ID(m.text.BOS); ok && id == ids[0] {
+		m.doubled.Do(func() {
+			m.plan.compiled.Note("a prompt begins with " + m.text.BOS + " twice, in its text and from the tokenizer: leave it out of the text")
+		})
+	}
+}
+
 func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, w *text.Writer, yield func(Token, error) bool) {
 	defer w.Close()
+	m.doubly(ids)
 	room := m.Context() - len(ids)
 	r, err := o.request()
 	if err != nil {

@@ -36,6 +36,7 @@ type Model struct {
 	opened   Config // as it was opened
 	vectors  vectors
 	grammars text.Grammars
+	doubled  sync.Once // says of the first prompt that begins twice that it does
 	close    sync.Once
 }
 

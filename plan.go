@@ -102,6 +102,7 @@ func (p *Plan) WriteText(w io.Writer, v PlanView) error {
 	}
 	fmt.Fprintln(w)
 	p.summary(w)
+	p.notes(w)
 	if v.Explain {
 		p.explain(w)
 	}
@@ -146,6 +147,13 @@ func (p *Plan) summary(w io.Writer) {
 			fmt.Fprintf(w, "%-8s         %s, %s, %d bytes (one each: %d)\n",
 				mode, spelling.Count(len(c.Plan.Instructions), "instruction"), spelling.Count(len(m.Buffers), "buffer"), m.Bytes, m.NaiveBytes)
 		}
+	}
+}
+
+// notes prints what the user should know about the model's files.
+func (p *Plan) notes(w io.Writer) {
+	for _, line := range p.compiled.Noted() {
+		fmt.Fprintf(w, "note             %s\n", line)
 	}
 }
 

@@ -87,3 +87,46 @@ func TestForeignFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestModelNotes: what of a model's files, of the context or of a prompt makes answers worse,
+// or is not read, is said by each command that uses it; a sound model has no notes.
+func TestModelNotes(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden.Family(t, "parity"), "llama3"))); err != nil {
+		t.Fatal(err)
+	}
+	const begin = `"post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}], "pair": [], "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}}`
+	name := filepath.Join(dir, "tokenizer.json")
+	b, err := os.ReadFile(name)
+	if err == nil {
+		err = os.WriteFile(name, bytes.Replace(b, []byte(`"post_processor": null`), []byte(begin), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(args ...string) string {
+		t.Helper()
+		var out, errw bytes.Buffer
+		if code := Main(args, strings.NewReader(""), &out, &errw); code != command.OK {
+			t.Fatalf("%v: exit %d, %s", args, code, &errw)
+		}
+		return out.String() + errw.String()
+	}
+	const trained, stray, twice = "longer than the 512", "model.safetensors.index.json", "begins with <s> twice"
+	run, plan, doctor := []string{"run", dir, "Hello", "-n", "2"}, []string{"plan", dir}, []string{"doctor", dir}
+	commands := [][]string{run, plan, doctor, {"run", dir, "<s>Hello", "-n", "2"}}
+	for i, args := range commands {
+		sound := said(append(args[:len(args):len(args)], "--ctx", "512")...)
+		if strings.Contains(sound, trained) || strings.Contains(sound, stray) || strings.Contains(sound, twice) != (i == 3) {
+			t.Errorf("%v: %s", args, sound)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, stray), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range commands {
+		if got := said(append(args[:len(args):len(args)], "--ctx", "513")...); !strings.Contains(got, trained) || !strings.Contains(got, stray) {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+}

@@ -58,6 +58,7 @@ type Advice struct {
 	// changed.
 	Fit      int64
 	Remedies []Remedy
+	Notes    []string // those of the plan
 }
 
 // mostRemedies is how many remedies an advice has.
@@ -88,7 +89,7 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 		return nil, err
 	}
 	a.measure()
-	a.advice.Path, a.advice.RAM = a.plan.path, c.Budget.RAM
+	a.advice.Path, a.advice.RAM, a.advice.Notes = a.plan.path, c.Budget.RAM, a.plan.Noted()
 	if a.advice.Now, err = a.try(a.plan, a.plan.footprint, c.Budget.RAM); err != nil {
 		return nil, err
 	}

@@ -88,14 +88,20 @@ const usualContext = 4096
 // requested.
 const allRows = 16
 
-// context returns how many tokens a sequence of a model may have.
-func (c *Config) context(model *compile.Config) int {
+// trained returns how many tokens a model's positions are for; 0 = it has no positions.
+func (c *Config) trained(model *compile.Config) int {
 	trained := model.Context
 	for _, r := range model.Ropes {
 		if r.Scaling == "dynamic" { // dynamic scaling extends the context beyond that of training
 			trained = max(trained, int(float64(model.Context)*float64(r.Factor)))
 		}
 	}
+	return trained
+}
+
+// context returns how many tokens a sequence of a model may have.
+func (c *Config) context(model *compile.Config) int {
+	trained := c.trained(model)
 	switch {
 	case c.Context > 0 && model.Encoder != nil && trained > 0:
 		return min(c.Context, trained) // positions beyond it do not exist

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"atenia/internal/exec"
@@ -255,13 +254,8 @@ func (e *Engine) Placement() *place.Placement {
 	return w.placement
 }
 
-// Notes are lines for the user: what was decided about memory that nobody asked
-// for, when the model was opened and since.
-func (e *Engine) Notes() []string {
-	e.Plan.noting.Lock()
-	defer e.Plan.noting.Unlock()
-	return slices.Clone(e.Plan.notes)
-}
+// Notes are those of [Plan.Noted], and what was decided since the model was opened.
+func (e *Engine) Notes() []string { return e.Plan.Noted() }
 
 // Automatic reports whether the model is placed within a budget that nobody asked
 // for, because it does not fit.

@@ -197,9 +197,11 @@ func fromDisk(pl *place.Placement) string {
 }
 
 // note keeps a line for the user.
-func (p *Plan) note(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
-	p.Config.Logger.Warn("memory", "note", line)
+func (p *Plan) note(format string, args ...any) { p.Note(fmt.Sprintf(format, args...)) }
+
+// Note keeps a line for the user, which is logged, too.
+func (p *Plan) Note(line string) {
+	p.Config.Logger.Warn("model", "note", line)
 	p.noting.Lock()
 	defer p.noting.Unlock()
 	p.notes = append(p.notes, line)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,7 +114,21 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 			p.note("%s", d.Text)
 		}
 	}
+	if d.Unread != "" {
+		p.note("the weights are those of %s, and not those of %s beside it: remove the one that is not the model", filepath.Base(d.Parts[0].Path), d.Unread)
+	}
+	if n, trained := p.Context(), c.trained(&m.Config); n > trained && trained > 0 {
+		p.note("a context of %d tokens is longer than the %d that the model was trained for: what it answers beyond them may make no sense", n, trained)
+	}
 	return p, nil
+}
+
+// Noted are lines for the user: what was found in the model's files, and what was decided
+// about memory that nobody asked for.
+func (p *Plan) Noted() []string {
+	p.noting.Lock()
+	defer p.noting.Unlock()
+	return slices.Clone(p.notes)
 }
 
 // OpenPlan compiles a model from its header alone. If RAM has a budget, text loads

@@ -108,6 +108,9 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 		if err := d.addModules(dir); err != nil {
 			return err
 		}
+		if _, err := os.Stat(filepath.Join(dir, indexName)); err == nil {
+			d.Unread = indexName
+		}
 		return d.finish()
 	case !errors.Is(err, fs.ErrNotExist) || durable.Missing(filepath.Join(dir, singleName)) != nil:
 		return wrongKind(filepath.Join(dir, singleName), err)

@@ -36,6 +36,7 @@ type Description struct {
 	Tensors []Tensor      // gguf: in the order of the header; safetensors: in the order of their data; file by file
 	Parts   []Part        // the files that hold tensors
 	Packed  string        // method by which the folder was quantized, if Tensors are the matrices that it means (see package packed); else ""
+	Unread  string        // an index of further files of weights beside the one that is read; "" = there is none (huggingface)
 	Zeros   *packed.Zeros // how zero points of GPTQ digits are read; nil if there are none
 
 	Version   int // of the GGUF format, else 0
