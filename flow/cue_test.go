@@ -165,7 +165,7 @@ func TestRandomCues(t *testing.T) {
 		var cues []Cue
 		var want, plain map[string]node.Tensor[float32]
 		inputs := map[string]node.Tensor[float32]{}
-		for name, x := range flowtest.Streams[float32](&flowtest.Graph{Inputs: g.Inputs, BlockFrames: frames, Batches: g.Batches, Channels: g.Channels}, 1) {
+		for name, x := range flowtest.Streams[float32](&flowtest.Graph{Inputs: g.Inputs, Batches: g.Batches, Channels: g.Channels}, frames) {
 			inputs[name] = fromRows(plan, name, x)
 		}
 		var params []string

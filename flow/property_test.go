@@ -29,7 +29,7 @@ func drawings() uint64 {
 }
 
 // TestRandomGraphs: graphs of everything that changes when a node fires give the bytes of the reference, on both paths,
-// by Block and by Step, from the start or after others, in blocks of another size, behind gates that stay closed for long
+// by Block and by Step, from the start or after others, in blocks of other sizes, which the streams do not fill, behind gates that stay closed for long
 // or open seldom, in channels that do not grow, and report no fault.
 func TestRandomGraphs(t *testing.T) {
 	t.Parallel()
@@ -61,16 +61,24 @@ func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, types node.Table
 	warm := int(seed/2%2) * (40 + 2000/g.BlockFrames) // 0: in real time from the start
 	blocks := max(warm+160, 3000/g.BlockFrames)
 	var want map[string][][]F
-	live := seed/4%2 == 0 // of the two sessions on the static path, one runs by Step
+	frames := blocks*g.BlockFrames + int(seed*7%uint64(g.BlockFrames)) // no whole number of blocks
+	live := seed/4%2 == 0                                              // of the two sessions on the static path, one runs by Step
 	for i, o := range []Options{{},
 		[]Options{{DisableStatic: true}, {DisableFusion: true, Scan: ScanAll}}[seed/8%2],
 		[]Options{{Threads: 2, eager: true}, {Threads: 4, eager: true}, {Schedule: seed + 1}}[seed/16%3],
-		{}} {
-		h, n, first := *g, blocks, warm
-		if i == 3 {
-			h.BlockFrames = resized(g.BlockFrames, blocks, seed)
-			n, first, h.Slow = blocks*g.BlockFrames/h.BlockFrames, 0, true
+		{}, {}, {}} {
+		h, first := *g, warm
+		switch i {
+		case 3, 4: // up to four times larger or smaller
+			h.BlockFrames = g.BlockFrames/4 + 1 + int(seed+uint64(37*i))%(4*g.BlockFrames)
+		case 5: // the stream is a part of one, or of the second
+			h.BlockFrames = frames - 10 + int(seed%20)
 		}
+		if i >= 3 {
+			h.BlockFrames = (h.BlockFrames + g.Multiple - 1) / g.Multiple * g.Multiple
+			first, h.Slow = 0, true
+		}
+		n := frames / h.BlockFrames
 		o.BlockFrames, o.Catalog = h.BlockFrames, types
 		s, err := New[F](plan, o)
 		if errors.Is(err, &graph.Error{Code: graph.Deadlock}) {
@@ -81,7 +89,7 @@ func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, types node.Table
 			t.Fatalf("%v\n%s", err, g.Text)
 		}
 		if want == nil {
-			if want, err = flowtest.Reference(s.Linked(), types, flowtest.Streams[F](g, blocks), blocks, seed); err != nil {
+			if want, err = flowtest.Reference(s.Linked(), types, flowtest.Streams[F](g, frames), frames, seed); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -91,7 +99,7 @@ func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, types node.Table
 				starved.Add(1)
 			}
 		}
-		run := flowtest.Run{Warmup: first, Blocks: n, Step: (i == 1 || i == 0 && live || i == 3 && !live) && !g.Limited,
+		run := flowtest.Run{Warmup: first, Blocks: n, Rest: frames % h.BlockFrames, Step: (i == 1 || i == 0 && live || i == 3 && !live) && !g.Limited,
 			Rooms: func() (all []int) {
 				for _, x := range s.Occupancies() {
 					all = append(all, x.Capacity)
@@ -113,15 +121,6 @@ func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, types node.Table
 		}
 		if t.Failed() {
 			t.Fatalf("with static %v, %d threads, schedule %d, step %v from block %d", !o.DisableStatic, o.Threads, o.Schedule, run.Step, run.Warmup)
-		}
-	}
-}
-
-// resized returns another size of blocks of which a stream is whole ones, up to four times larger or smaller.
-func resized(frames, blocks int, seed uint64) int {
-	for at := int(seed); ; at++ {
-		if n := frames/4 + 1 + at%(4*frames); n != frames && frames*blocks%n == 0 {
-			return n
 		}
 	}
 }

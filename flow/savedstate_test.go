@@ -99,7 +99,7 @@ func relayGraph[F node.Float](t *testing.T, g *flowtest.Graph, types node.Table,
 		t.Fatal(err)
 	}
 	blocks := 70 + 2000/g.BlockFrames
-	want, err := flowtest.Reference(first.Linked(), types, flowtest.Streams[F](g, blocks), blocks, seed)
+	want, err := flowtest.Reference(first.Linked(), types, flowtest.Streams[F](g, blocks*g.BlockFrames), blocks*g.BlockFrames, seed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func sweepDrawn(t *testing.T, g *flowtest.Graph, s *Session[float32], kept Recor
 		t.Fatal(err)
 	}
 	in := map[string]node.Tensor[float32]{}
-	for name, x := range flowtest.Streams[float32](g, blocks) {
+	for name, x := range flowtest.Streams[float32](g, blocks*g.BlockFrames) {
 		in[name] = fromRows(s.Linked().Plan, name, x)
 	}
 	out, err := s.Run(in, blocks)

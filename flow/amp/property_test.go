@@ -59,7 +59,7 @@ func randomGraph[F node.Float](t *testing.T, g *flowtest.Graph, here, there node
 			t.Fatalf("%v\n%s", err, g.Text)
 		}
 		if want == nil {
-			if want, err = flowtest.Reference(s.Linked(), here, flowtest.Streams[F](g, blocks), blocks, seed); err != nil {
+			if want, err = flowtest.Reference(s.Linked(), here, flowtest.Streams[F](g, blocks*g.BlockFrames), blocks*g.BlockFrames, seed); err != nil {
 				t.Fatal(err)
 			}
 		}

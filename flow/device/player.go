@@ -31,6 +31,9 @@ type Setup struct {
 	// Free does not wait for any clock but those of the streams. Otherwise streams that run ahead of the system's clock
 	// by more than a second, as those of devices that swallow everything do, are held back.
 	Free bool
+	// AtEnd, if set, is called when the input has ended: after its last whole block, before what is left of it and the
+	// tail. It may save the session's state.
+	AtEnd func() error
 	// Priority is that of the thread, as in [rt.Config].
 	Priority int
 }
@@ -113,6 +116,7 @@ type Report struct {
 	Worst     time.Duration // longest computation of a block
 	RoundTrip int           // frames from the input through the graph to the output, without the graph's own delays
 	Ended     bool          // the input has ended
+	Rest      int64         // frames of it after the last whole block
 	Warnings  []string
 }
 
@@ -239,7 +243,11 @@ func (p *Player) Run(ctx context.Context) (Report, error) {
 		err = fmt.Errorf("the device is lost: %w", lost.Err())
 	}
 	if err == nil && p.ended {
-		err = p.drain()
+		r.Rest = max(p.left, 0)
+		if p.cfg.AtEnd != nil {
+			err = p.cfg.AtEnd()
+		}
+		err = errors.Join(err, p.drain())
 	}
 	for i, s := range p.streams() {
 		if p.cfg.In != nil && i == 0 {

@@ -19,6 +19,7 @@ const (
 	MaxBytes  = 64 << 20 // of the file
 	MaxEvents = 1 << 19  // channel messages and changes of tempo in all tracks
 	MaxTicks  = 1 << 36  // of the longest track
+	MaxPause  = 3600     // seconds between two channel messages, or before the first or after the last: few bytes can claim years
 )
 
 // ErrFormat matches all errors of type [*Error].
@@ -114,7 +115,29 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	}
 	slices.SortStableFunc(p.f.Events, func(a, b Event) int { return cmp.Compare(a.Tick, b.Tick) })
 	slices.SortStableFunc(p.f.Tempos, func(a, b Tempo) int { return cmp.Compare(a.Tick, b.Tick) })
+	if err := p.pauses(); err != nil {
+		return nil, err
+	}
 	return p.f, nil
+}
+
+// pauses bounds the length of the file by its events.
+func (p *parser) pauses() error {
+	seconds, last := p.f.Frames(1), int64(0)
+	within := func(tick int64) error {
+		now := seconds(tick)
+		if now-last > MaxPause {
+			return &Error{p.longest.at, fmt.Sprintf("a pause of %d seconds between events, more than %d: is this delta time of %d ticks damaged?", now-last, int64(MaxPause), p.longest.ticks)}
+		}
+		last = now
+		return nil
+	}
+	for _, e := range p.f.Events {
+		if err := within(e.Tick); err != nil {
+			return err
+		}
+	}
+	return within(p.f.Ticks)
 }
 
 // A parser goes through the chunks.
@@ -122,6 +145,7 @@ type parser struct {
 	r        io.ReaderAt
 	at, size int64
 	f        *File
+	longest  struct{ ticks, at int64 } // delta time, and its offset
 }
 
 // chunk returns the name and the contents of the next chunk.

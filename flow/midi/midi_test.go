@@ -63,7 +63,7 @@ func TestStandardExample(t *testing.T) {
 	}
 }
 
-// TestErrors: faults name the byte.
+// TestErrors: faults name the byte. A few bytes cannot claim weeks.
 func TestErrors(t *testing.T) {
 	head := "\x00\x00\x00\x01\x00\x60"
 	for _, c := range []struct {
@@ -88,6 +88,9 @@ func TestErrors(t *testing.T) {
 		{chunks("MThd", head, "MTrk", "\x00\xff\x51\x02\x00\x00"), 25, "tempo of 2 bytes"},
 		{chunks("MThd", head, "MTrk", "\x00\xff\x51\x03\x00\x00\x00"), 25, "no time"},
 		{chunks("MThd", head, "MTrk", "\x00\xff\x01\x09ab"), 25, "9 bytes of an event, and 2 are left"},
+		{chunks("MThd", head, "MTrk", "\x00\x90\x40\x40\xff\xff\xff\x7f\x80\x40\x40"), 26, "a pause of 1398101 seconds"},
+		{chunks("MThd", head, "MTrk", "\xff\xff\xff\x7f\x90\x40\x40"), 22, "a pause of 1398101 seconds"},
+		{chunks("MThd", head, "MTrk", "\x00\x90\x40\x40\xff\xff\xff\x7f\xff\x2f\x00"), 26, "a pause of 1398101 seconds"},
 	} {
 		f, err := parse(c.file)
 		var fault *midi.Error
@@ -195,6 +198,9 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := parse(b.Bytes())
+		if err != nil && strings.Contains(err.Error(), "a pause of") && f.Length(1) > midi.MaxPause {
+			continue
+		}
 		if err != nil {
 			t.Fatalf("%v\n%q", err, b.Bytes())
 		}

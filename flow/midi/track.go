@@ -64,9 +64,13 @@ func (t *track) skip() ([]byte, error) {
 func (t *track) read() error {
 	var running byte
 	for tick := int64(0); t.pos < len(t.data); {
+		from := t.base + int64(t.pos)
 		delta, err := t.quantity()
 		if err != nil {
 			return err
+		}
+		if delta > t.longest.ticks {
+			t.longest.ticks, t.longest.at = delta, from
 		}
 		if tick += delta; tick > MaxTicks {
 			return t.fault(t.pos, "more than %d ticks", int64(MaxTicks))

@@ -12,6 +12,7 @@ type Graph struct {
 	BlockFrames int
 	Batches     int // of all streams
 	Channels    int
+	Multiple    int // sizes of blocks are multiples of it
 	Inputs      []string
 	Probes      []string
 	Shut        int64 // blocks for which the host gate stays closed; it is open in all later ones
@@ -48,6 +49,7 @@ type pen struct {
 	nodes, edges []string
 	streams      []stream
 	paces        int
+	per          []int    // base frames per frame, by pace
 	limits       bool     // some edges get a capacity
 	asked        []string // types with one input and one output that must be asked, as the inside of a node's JSON
 }
@@ -58,7 +60,7 @@ type pen struct {
 func Draw(seed uint64, asked ...string) *Graph {
 	r := rand.New(rand.NewPCG(seed, 0xd2a3))
 	shape := [][2]int{{1, 1}, {1, 1}, {1, 2}, {3, 1}, {2, 2}}[r.IntN(5)]
-	p := &pen{r: r, g: &Graph{Batches: shape[0], Channels: shape[1], BlockFrames: []int{5, 16, 40, 64, 100}[r.IntN(5)], Shut: r.Int64N(5)}, paces: 1, limits: r.IntN(3) == 0,
+	p := &pen{r: r, g: &Graph{Batches: shape[0], Channels: shape[1], BlockFrames: []int{5, 16, 40, 64, 100}[r.IntN(5)], Shut: r.Int64N(5), Multiple: 1}, paces: 1, per: []int{1}, limits: r.IntN(3) == 0,
 		asked: append([]string{`"type": "Late"`, `"type": "Asked"`}, asked...)}
 	for i := range 1 + r.IntN(2) {
 		name := fmt.Sprintf("x%d", i)
@@ -192,6 +194,20 @@ func (p *pen) plain() string {
 	}[p.r.IntN(6)]
 }
 
+// pace begins a pace of one frame per so many base frames.
+func (p *pen) pace(per int) {
+	p.paces++
+	p.per = append(p.per, per)
+	p.g.Multiple = max(p.g.Multiple, per/gcd(per, p.g.Multiple)*p.g.Multiple)
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
 // step adds a node, or a few that belong together.
 func (p *pen) step() {
 	from := p.some(-1)
@@ -201,10 +217,10 @@ func (p *pen) step() {
 	case 2, 3:
 		p.one(from, p.asked[p.r.IntN(len(p.asked))], from.pace)
 	case 4:
-		p.paces++
+		p.pace(p.per[from.pace])
 		p.one(from, fmt.Sprintf(`"type": "AsyncResample", "params": {"ratio": %.3f}`, 0.3+0.7*p.r.Float64()), p.paces-1)
 	case 5:
-		p.paces++
+		p.pace(p.per[from.pace])
 		p.one(from, `"type": "Sieve"`, p.paces-1)
 	case 6, 7:
 		n := 2 + p.r.IntN(2)
@@ -223,13 +239,17 @@ func (p *pen) step() {
 		p.edges = append(p.edges, fmt.Sprintf(`{"source": %q, "target": "%s.gain", "mode": %q, "scale": 0.25}`, by.name, s.name, []string{"add", "mul"}[p.r.IntN(2)]))
 		p.touch(by)
 	case 11: // frames that come late, and more of them at the end
-		p.paces++
+		hop := []int{1, 2, 5}[p.r.IntN(3)]
+		if p.g.BlockFrames%(p.per[from.pace]*hop) != 0 {
+			hop = 1
+		}
+		p.pace(p.per[from.pace] * hop)
 		peak := []string{"running", "running", "running", "global"}[p.r.IntN(4)]
 		p.g.AtEnd = p.g.AtEnd || peak == "global"
-		p.one(from, fmt.Sprintf(`"type": "LogMel", "params": {"preset": "librosa", "sample_rate": 8000, "f_max": 4000, "n_fft": 8, "win": 8, "hop": 1, "n_mels": 1, "clamp": 3, "peak": %q, "most_frames": 100000}`,
-			peak), p.paces-1)
+		p.one(from, fmt.Sprintf(`"type": %s"preset": "librosa", "sample_rate": 8000, "f_max": 4000, "n_fft": 8, "win": 8, "hop": %d, "n_mels": 1, "clamp": 3, "peak": %q, "most_frames": 100000}`,
+			[]string{`"LogMel", "params": {`, `"MFCC", "params": {"n_mfcc": 1, `}[p.r.IntN(2)], hop, peak), p.paces-1)
 	case 9: // at twice the rate
-		p.paces++
+		p.pace(p.per[from.pace])
 		up := p.one(from, `"type": "Upsample", "params": {"tier": 60}`, p.paces-1)
 		in := p.one(up, p.plain(), p.paces-1)
 		p.streams = p.streams[:len(p.streams)-2]

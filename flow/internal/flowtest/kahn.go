@@ -21,10 +21,10 @@ type actor[F node.Float] struct {
 	empty bool // gave out what it holds back until the end
 }
 
-// Reference returns what each Probe takes of blocks blocks, and of the drain after them, by the definition alone: a
+// Reference returns what each Probe takes of that many base frames, and of the drain after them, by the definition alone: a
 // node fires when its inputs have frames, at any time and for any number of tokens. Streams are row by row. seed
 // chooses who fires next, and for how many tokens; the result does not depend on it.
-func Reference[F node.Float](l *graph.Linked, types node.Table, inputs map[string][][]F, blocks int, seed uint64) (map[string][][]F, error) {
+func Reference[F node.Float](l *graph.Linked, types node.Table, inputs map[string][][]F, frames int, seed uint64) (map[string][][]F, error) {
 	runtime.LockOSThread() // a session flushes denormals, too
 	before := cpu.FlushDenormals()
 	defer func() {
@@ -55,7 +55,7 @@ func Reference[F node.Float](l *graph.Linked, types node.Table, inputs map[strin
 			a := &actors[i]
 			t := int64(a.Tokens)
 			if len(a.In)+len(a.Mods) == 0 {
-				t = min(t, int64(blocks*a.Tokens)-a.fired)
+				t = min(t, int64(frames)*a.Rate.Num/a.Rate.Den-a.fired)
 			}
 			for _, list := range [][]int{a.In, a.Mods} {
 				for _, e := range list {

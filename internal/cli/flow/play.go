@@ -71,7 +71,8 @@ func play(env *command.Env) *cobra.Command {
 			"so is an input whose clock is not that of the output.\n\n" +
 			"--record keeps what a Probe receives in a WAV or FLAC file. It is made whole twice a second: if the program is\n" +
 			"killed, at most the last second is missing.\n\n" +
-			"--snapshot saves the state of the graph at the end, and --resume goes on from there, bit for bit.",
+			"--snapshot saves the state of the graph at the end, and --resume goes on from there, bit for bit. Where an input\n" +
+			"file ends, it is the state after its last whole block.",
 		Example: "  atenia flow play --list\n" +
 			"  atenia flow play effects.json --in alsa:default --out alsa:default --block 128 --record take.wav\n" +
 			"  atenia flow play synth.json --seconds 2 --out null --record tone.wav",
@@ -263,6 +264,9 @@ func (l *live) play(ctx context.Context, env *command.Env, path string) (err err
 	if q.in != nil {
 		setup.Input = q.in.Name
 	}
+	if l.snapshot != "" {
+		setup.AtEnd = func() error { return l.save(s) }
+	}
 	if l.seconds > 0 {
 		setup.Blocks = max(1, int64(l.seconds*l.source.rate/float64(l.block)+0.999999))
 	}
@@ -285,6 +289,9 @@ func (l *live) play(ctx context.Context, env *command.Env, path string) (err err
 		err = l.save(s)
 	}
 	result := l.result(s, &q, &setup, r)
+	if l.snapshot != "" && r.Rest > 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%s is the state before the last %s of the input, which do not fill a block", l.snapshot, spelling.Count(r.Rest, "frame")))
+	}
 	if e := result.print(env, l.block); err == nil {
 		err = e
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"atenia/flow"
+	"atenia/flow/media"
 	"atenia/internal/cli/command"
 )
 
@@ -80,6 +81,28 @@ func TestPlaySnapshot(t *testing.T) {
 		if len(got) == 0 || len(got) > len(want) || !bytes.Equal(got, want[:len(got)]) {
 			t.Errorf("block %s: %d bytes in two parts are not those of one run", block, len(got))
 		}
+	}
+	// A file that ends leaves the state of its whole blocks.
+	x := make([]float32, 3000)
+	for i := range x {
+		x[i] = float32(i*i%997)/997 - 0.5
+	}
+	echo := plan(t, `{"nodes": [{"name": "in", "type": "Input"}, {"name": "d", "type": "Delay", "params": {"delay": 7, "max_delay": 20}}, {"name": "out", "type": "Probe"}],
+		"edges": [{"source": "in", "target": "d", "delay_frames": 100}, {"source": "d", "target": "out"}]}`)
+	for name, part := range map[string][]float32{"whole": x, "one": x[:1990], "two": x[1984:]} {
+		if err := media.WriteFile(at(name+".in.wav"), media.Format{Rate: 48000, Channels: 1}, func(w *media.Writer) error { return media.Write(w, [][]float32{part}) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, run := range [][]string{{"whole"}, {"one", "--snapshot", at("end")}, {"two", "--resume", at("end")}} {
+		out, _, err := both(t, append([]string{"play", echo, "--in", "file:free=" + at(run[0]+".in.wav"), "--out", "null:free", "--record", at(run[0] + ".wav"), "--block", "64"}, run[1:]...)...)
+		if err != nil || strings.Contains(out, "before the last 6 frames") != (run[0] == "one") {
+			t.Fatalf("%v: %v\n%s", run, err, out)
+		}
+	}
+	whole, two := samples("whole.wav"), samples("two.wav")
+	if len(whole) != 3000*4 || len(two) < 1000*4 || !bytes.HasSuffix(whole, two) {
+		t.Errorf("%d and %d bytes: the graph does not go on from the end of a file", len(whole), len(two))
 	}
 	if _, _, err := both(t, "play", synth, "--out", "null:free", "--seconds", "1", "--block", "64", "--resume", at("state")); !errors.Is(err, flow.ErrState) {
 		t.Errorf("a state of another block size: %v", err)
