@@ -18,6 +18,7 @@ type Verdict string
 const (
 	VerdictFits    Verdict = "fits"    // all weights stay in memory
 	VerdictStreams Verdict = "streams" // some are read from the disk for every token
+	VerdictMaps    Verdict = "maps"    // all are mapped: what does not stay in memory is read when it is used
 	VerdictCannot  Verdict = "cannot"  // not even that is possible
 )
 
@@ -33,8 +34,8 @@ type Outcome struct {
 	Runs    int     `json:"corrected_by_runs,omitempty"`
 	Limit   string  `json:"limited_by,omitempty"` // the resource that sets Seconds: "ssd", "ram", "compute"
 	SSD     int64   `json:"ssd_bytes"`            // that a token reads
-	RAM     int64   `json:"ram_bytes"`            // that are needed; of a model that cannot run, at least
-	Why     string  `json:"why,omitempty"`        // it cannot run
+	RAM     int64   `json:"ram_bytes"`            // that are needed; of a model that cannot run, at least; of one that is mapped, to be streamed
+	Why     string  `json:"why,omitempty"`        // it cannot run, or not be streamed
 }
 
 // A Remedy makes a verdict better, or a token faster by more than predictions
@@ -83,8 +84,11 @@ func newOutcome(o engine.Outcome) Outcome {
 func (o *Outcome) String() string { return string(o.Verdict) + ": " + o.numbers() }
 
 func (o *Outcome) numbers() string {
-	if o.Verdict == VerdictCannot {
+	switch o.Verdict {
+	case VerdictCannot:
 		return o.Why
+	case VerdictMaps:
+		return "it is mapped, and what does not stay in memory is read again for each token, which is slow; " + o.Why
 	}
 	s := fmt.Sprintf("%s s a token (%s–%s), limited by %s", place.Seconds(o.Seconds), place.Seconds(o.Low), place.Seconds(o.High), o.Limit)
 	if o.Verdict == VerdictStreams {

@@ -370,6 +370,9 @@ type Budget struct {
 	// values, buffers, tokenizer and program. A model that needs more is streamed
 	// from the disk, in part. 0 = no bound.
 	RAM int64
+	// Auto says that RAM is what there was, as "ram=auto" sets it: a model that cannot
+	// be streamed in that is mapped, unless rules of a placement ask for more.
+	Auto bool
 	// VRAM is what may be used of a device's memory, in bytes. It can be planned
 	// for, but no device computes yet: to open a model it must be 0.
 	VRAM int64
@@ -412,10 +415,10 @@ func (b *Budget) Set(name, size string) error {
 	return err
 }
 
-func newBudget(b engine.Budget) Budget { return Budget{b.RAM, b.VRAM, b.SSD, Reserve(b.Reserve)} }
+func newBudget(b engine.Budget) Budget { return Budget{b.RAM, b.Auto, b.VRAM, b.SSD, Reserve(b.Reserve)} }
 
 func (b Budget) internal() engine.Budget {
-	return engine.Budget{RAM: b.RAM, VRAM: b.VRAM, SSD: b.SSD, Reserve: engine.Reserve(b.Reserve)}
+	return engine.Budget{RAM: b.RAM, Auto: b.Auto, VRAM: b.VRAM, SSD: b.SSD, Reserve: engine.Reserve(b.Reserve)}
 }
 
 // PlacementRules say how tensors are placed within a [Budget]. The zero value

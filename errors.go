@@ -111,6 +111,9 @@ type FloorError struct {
 	Floor  int64  // bytes that would do
 	Parts  []Part // what makes up the floor, largest first
 	Why    string // which rule makes it the floor
+	// Auto says that Budget is the memory that there is, and Maps that [Open] maps the
+	// model there: Floor is then what streaming it needs.
+	Auto, Maps bool
 }
 
 // A Part is a share of a sum of bytes.
@@ -166,7 +169,7 @@ func publish(err error) error {
 		public = &ConfigError{"CacheBytes", e.Budget, fmt.Sprintf("%d or more, a page of keys and values", e.Least)}
 	} else if e, ok := errors.AsType[*place.FloorError](err); ok {
 		parts := convertAll(e.Parts, func(p place.Part) Part { return Part(p) })
-		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why}
+		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why, e.Auto, e.Maps}
 	} else if e, ok := errors.AsType[*text.GrammarError](err); ok {
 		public = (*GrammarError)(e)
 	} else if e, ok := errors.AsType[*file.ChangedError](err); ok {

@@ -123,7 +123,7 @@ func (a *app) main(root *cobra.Command) int {
 		return e.Code
 	}
 	fmt.Fprintf(errw, "atenia: %s\n", shorten(err.Error()))
-	if e, ok := errors.AsType[*atenia.FloorError](err); ok && e.Tier == atenia.TierRAM {
+	if e, ok := errors.AsType[*atenia.FloorError](err); ok && e.Tier == atenia.TierRAM && !e.Auto {
 		flag := "--budget ram="
 		if c.Flags().Lookup("budget") == nil {
 			flag = "--ram "
@@ -160,7 +160,7 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*atenia.ConfigError](err); ok {
 		return command.BadUsage
 	}
-	if _, ok := errors.AsType[*atenia.FloorError](err); ok {
+	if e, ok := errors.AsType[*atenia.FloorError](err); ok && !e.Auto { // nobody gave too little
 		return command.BadUsage
 	}
 	if _, ok := errors.AsType[*atenia.SamplingError](err); ok {

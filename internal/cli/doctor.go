@@ -25,7 +25,7 @@ func (a *app) doctor() *cobra.Command {
 		Long: "Report the processor, measure memory bandwidth and arithmetic, and run the embedded model. The exit code is\n" +
 			"3 if a vital check fails.\n\n" +
 			"With MODEL, say how it runs in the memory that is free, or in that of --ram: it fits, its weights are streamed\n" +
-			"from the disk, or it cannot run; how many seconds a token takes, with a range, and what limits that. Then come\n" +
+			"from the disk, it is mapped, or it cannot run; how many seconds a token takes, with a range, and what limits that. Then come\n" +
 			"up to three remedies, cheapest first, with the command of each and what it would change: only what changes\n" +
 			"the verdict, or the time by more than predictions are off. The exit code is 3 if the model cannot run.",
 		Example: "  atenia doctor\n" +

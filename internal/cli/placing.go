@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/pflag"
 )
@@ -64,6 +66,9 @@ func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 		return command.Usagef("--why: %v", err)
 	}
 	pl, err := plan.Place()
+	if low, ok := errors.AsType[*atenia.FloorError](err); ok && low.Maps {
+		return p.showMapped(e, low)
+	}
 	if err != nil {
 		return err
 	}
@@ -103,6 +108,18 @@ func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 	for _, d := range why {
 		fmt.Fprintln(e.Out, d)
 	}
+	return nil
+}
+
+// showMapped says that a model cannot be streamed in the memory that there is.
+func (p *placingFlags) showMapped(e *command.Env, low *atenia.FloorError) error {
+	if p.out != "" || p.why != "" || p.drawing {
+		return low
+	}
+	if *e.JSON {
+		return e.PrintJSON(map[string]any{"mapped": true, "ram": low.Budget, "ram_to_stream": low.Floor})
+	}
+	fmt.Fprintf(e.Out, "%s can be allocated, and to stream the model %s (%d bytes) are needed: it is mapped, which is slow\n", spelling.Size(low.Budget), spelling.Size(low.Floor), low.Floor)
 	return nil
 }
 

@@ -75,7 +75,7 @@ func (a *runTraining) setBudget(r *atenia.TrainRecipe) error {
 	switch {
 	case err != nil:
 		return &command.UsageError{Err: fmt.Errorf("--budget: %w", err)}
-	case b != (atenia.Budget{RAM: b.RAM}) || b.RAM == 0:
+	case b != (atenia.Budget{RAM: b.RAM, Auto: b.Auto}) || b.RAM == 0:
 		return command.Usagef("--budget is %s, want ram=SIZE: training uses no other memory", a.budget)
 	}
 	r.Train.Budget = strconv.FormatInt(b.RAM, 10)

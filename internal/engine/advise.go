@@ -26,6 +26,7 @@ type Verdict string
 const (
 	Fits    Verdict = "fits"    // all weights stay in memory
 	Streams Verdict = "streams" // some are read from the disk for every token
+	Maps    Verdict = "maps"    // all are mapped: what does not stay in memory is read when it is used
 	Cannot  Verdict = "cannot"  // there is less memory than it needs for that
 )
 
@@ -37,8 +38,8 @@ type Outcome struct {
 	Limit   string      // the resource that limits Seconds
 	Runs    int         // that the prediction was corrected by
 	SSD     int64       // bytes that a token reads from the disk
-	RAM     int64       // bytes that it needs; of what cannot run, at least
-	Why     string      // it cannot run
+	RAM     int64       // bytes that it needs; of what cannot run, at least; of what is mapped, to be streamed
+	Why     string      // it cannot run, or not be streamed
 }
 
 // A Remedy is something that makes the verdict better, or a token faster than
@@ -78,8 +79,8 @@ type adviser struct {
 // what is free now. A file of the model is read for half a second to measure how
 // fast, unless the rules say otherwise.
 func Advise(ctx context.Context, path, configFile string, c Config, text func(*file.Description) any) (*Advice, error) {
-	a := &adviser{ctx: ctx, file: configFile, auto: c.Budget.RAM == 0}
-	if a.auto {
+	a := &adviser{ctx: ctx, file: configFile, auto: c.Budget.RAM == 0 || c.Budget.Auto}
+	if c.Budget.RAM == 0 {
 		if err := c.Budget.Set("ram", "auto"); err != nil {
 			return nil, err
 		}
@@ -90,10 +91,10 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 	}
 	a.measure()
 	a.advice.Path, a.advice.RAM, a.advice.Notes = a.plan.path, c.Budget.RAM, a.plan.Noted()
-	if a.advice.Now, err = a.try(a.plan, a.plan.footprint, c.Budget.RAM); err != nil {
+	if a.advice.Now, err = a.try(a.plan, a.plan.footprint, c.Budget.RAM, a.auto); err != nil {
 		return nil, err
 	}
-	all, err := a.try(a.plan, a.plan.footprint, 1<<50)
+	all, err := a.try(a.plan, a.plan.footprint, 1<<50, false)
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +126,15 @@ func (a *adviser) measure() {
 	}
 }
 
-// try returns what becomes of a footprint in a memory.
-func (a *adviser) try(p *Plan, f *Footprint, ram int64) (Outcome, error) {
+// try returns what becomes of a footprint in a memory; auto says that this is what
+// there is, and not a budget.
+func (a *adviser) try(p *Plan, f *Footprint, ram int64, auto bool) (Outcome, error) {
 	c := p.placeConfig()
-	c.Budget.RAM, c.Measure, c.MeasureAlways = ram, a.measured, true
-	pl, err := f.Place(c)
-	if e, ok := errors.AsType[*place.FloorError](err); ok {
+	c.Budget.RAM, c.Budget.Auto, c.Measure, c.MeasureAlways = ram, auto, a.measured, true
+	pl, err := p.fit(f, c, f.Place)
+	if e, ok := errors.AsType[*place.FloorError](err); ok && e.Maps {
+		return Outcome{Verdict: Maps, RAM: e.Floor, Why: fmt.Sprintf("to be streamed it needs %s (%d bytes)", spelling.Size(e.Floor), e.Floor)}, nil
+	} else if ok {
 		return Outcome{Verdict: Cannot, RAM: e.Floor, Why: e.Error()}, nil
 	}
 	if err != nil {
@@ -150,12 +154,12 @@ func (a *adviser) try(p *Plan, f *Footprint, ram int64) (Outcome, error) {
 
 // helps reports whether an outcome is better by more than predictions are off.
 func (a *adviser) helps(o Outcome) bool {
-	rank := []Verdict{Fits, Streams, Cannot}
+	rank := []Verdict{Fits, Streams, Maps, Cannot}
 	now := a.advice.Now
 	switch was, is := slices.Index(rank, now.Verdict), slices.Index(rank, o.Verdict); {
 	case is != was:
 		return is < was
-	case o.Verdict == Cannot:
+	case o.Verdict == Cannot || o.Verdict == Maps:
 		return false
 	}
 	return o.Range.High < now.Range.Low
@@ -217,7 +221,7 @@ func (a *adviser) with(change func(c *Config), what string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	o, err := a.try(p, p.footprint, a.advice.RAM)
+	o, err := a.try(p, p.footprint, a.advice.RAM, a.auto)
 	if err != nil {
 		return false, err
 	}
@@ -295,15 +299,13 @@ func (a *adviser) closing() error {
 	if !a.auto {
 		return nil
 	}
-	r := cpu.OpenMemory()
-	defer r.Close()
-	m := r.Read()
+	m := machineMemory()
 	all := m.Limit - max(usualReserve, m.Limit/16)
 	used := m.Limit - m.Available
 	if all <= a.advice.RAM || used < 256<<20 {
 		return nil
 	}
-	o, err := a.try(a.plan, a.plan.footprint, all)
+	o, err := a.try(a.plan, a.plan.footprint, all, true)
 	if err == nil {
 		a.add(fmt.Sprintf("other programs closed, which have %s of %s", spelling.Size(used), spelling.Size(m.Limit)), a.command(a.plan.Config, a.advice.RAM), o)
 	}
@@ -322,7 +324,7 @@ func (a *adviser) smaller() error {
 		if bytes == 0 {
 			continue
 		}
-		o, err := a.try(a.plan, f, a.advice.RAM)
+		o, err := a.try(a.plan, f, a.advice.RAM, a.auto)
 		if err != nil {
 			return err
 		}
@@ -348,7 +350,7 @@ func (a *adviser) smaller() error {
 // altogether tries all that costs nothing but length and speed, where no single
 // one of it lets a model run.
 func (a *adviser) altogether() error {
-	if a.advice.Now.Verdict != Cannot || len(a.advice.Remedies) > 0 {
+	if v := a.advice.Now.Verdict; v != Cannot && v != Maps || len(a.advice.Remedies) > 0 {
 		return nil
 	}
 	n := min(a.plan.Context(), leastContext)
@@ -369,20 +371,28 @@ func (a *adviser) altogether() error {
 	return nil
 }
 
-// more tries more memory: a little, and as much as all weights need.
+// machineMemory returns how much memory there is, and how much of it is free.
+func machineMemory() cpu.Memory {
+	r := cpu.OpenMemory()
+	defer r.Close()
+	return r.Read()
+}
+
+// more tries more memory, no more than there is: a little, and as much as all weights
+// need.
 func (a *adviser) more() error {
-	now := a.advice.RAM
+	now, limit := a.advice.RAM, machineMemory().Limit
 	const step = 256 << 20
 	var sizes []int64
-	if a.advice.Now.Verdict == Cannot {
+	if v := a.advice.Now.Verdict; v == Cannot || v == Maps {
 		sizes = append(sizes, (a.advice.Now.RAM+step-1)/step*step)
 	}
 	sizes = append(sizes, (a.advice.Fit+(1<<20)-1)>>20<<20)
 	for _, ram := range slices.Compact(slices.SortedFunc(slices.Values(sizes), cmp.Compare)) {
-		if ram <= now {
+		if ram <= now || now <= limit && ram > limit { // of another machine it is not known
 			continue
 		}
-		o, err := a.try(a.plan, a.plan.footprint, ram)
+		o, err := a.try(a.plan, a.plan.footprint, ram, false)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,9 @@ type Budget struct {
 	// keys and values, buffers, tokenizer and program. A model that needs more
 	// is partly streamed from the SSD. 0 = no bound.
 	RAM int64
+	// Auto says that RAM is what there was: a model that cannot be streamed there is
+	// mapped, unless rules ask for more.
+	Auto bool
 	// VRAM is what may be used of a device's memory, in bytes. It can be planned
 	// for, but no device computes yet: to open a model it must be 0.
 	VRAM int64
@@ -87,6 +90,9 @@ func (b *Budget) Set(name, size string) (err error) {
 	to := b.sizes(name)
 	if to == nil {
 		return fmt.Errorf("no memory %q; there are %s", name, strings.Join(budgetNames, ", "))
+	}
+	if name == "ram" {
+		b.Auto = size == "auto"
 	}
 	if *to, err = parseSize(name, size); err == nil && *to == 0 && name == "ram" {
 		return errors.New("no program runs in 0 bytes of ram; leave it out to bound nothing")

@@ -79,18 +79,20 @@ func (p *Plan) settle(d *file.Description) error {
 	*p.effective = p.Config
 	c := p.effective
 	_ = d.Advise(file.DontNeed) // headers were read, and their pages would count as the program's
-	if ram := c.Budget.RAM; ram > 0 {
-		if most := ledger.Process.Most(); ram > most {
-			p.note("%s of RAM are allowed, %s can be allocated: continuing with ram=%d", spelling.Size(ram), spelling.Size(most), most)
-			c.Budget.RAM = most
-		}
-	} else if !c.placed() && !c.NoStream && !c.NoMap && p.footprint.streams() {
+	if p.mayMap() {
 		need, err := p.takes()
 		if err != nil {
 			return err
 		}
 		if room := ledger.Process.Room(); room > 0 && need > room {
-			p.needed, c.Budget.RAM = need, room
+			p.Config.Budget.RAM, p.Config.Budget.Auto = 0, false // as if nobody had set one
+			p.needed, c.Budget.RAM, c.Budget.Auto = need, room, true
+		}
+	}
+	if ram := c.Budget.RAM; ram > 0 {
+		if most := ledger.Process.Most(); ram > most {
+			p.note("%s of RAM are allowed, %s can be allocated: continuing with ram=%d", spelling.Size(ram), spelling.Size(most), most)
+			c.Budget.RAM = most
 		}
 	}
 	p.account.SetLimit(c.Budget.RAM)
@@ -139,29 +141,24 @@ func (f *Footprint) streams() bool {
 	return false
 }
 
-// fewTokens are how many tokens a step has, in turn, if buffers for more leave
-// too little for weights. Results are the same.
-var fewTokens = []int{128, 32}
-
 // placeAutomatic is placeHere within what can be allocated. A model that cannot
 // be streamed there is mapped: then the placement is nil.
 func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement, error) {
 	c := p.effective
 	pl, err := p.placeHere(ctx, by)
-	for _, n := range fewTokens {
-		if !errors.Is(err, place.ErrFloor) {
-			break
-		}
-		if c.BatchTokens > n {
-			c.BatchTokens = max(n, c.Slots)
-			pl, err = p.placeHere(ctx, by)
-		}
-	}
 	floor, low := errors.AsType[*place.FloorError](err)
 	switch {
-	case low:
+	case low && floor.Maps:
 		room := c.Budget.RAM
+		try := p.placeConfig()
 		*c = p.Config
+		for _, n := range p.steps(&try) {
+			if mapped, err := p.footprint.mapped(&try); err != nil || mapped.Floor <= room {
+				break
+			}
+			try.shorten(n)
+			c.BatchTokens = n
+		}
 		p.account.SetLimit(0)
 		p.note("the model needs %s, %s can be allocated, and to stream it %s: it is mapped, which is slow",
 			spelling.Size(p.needed), spelling.Size(room), spelling.Size(floor.Floor))

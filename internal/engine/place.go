@@ -57,7 +57,7 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.P
 			return rates.Measure(ctx, path, rates.Effort{Threads: p.Effective().Threads, Window: rates.ShortWindow, MemoryBytes: memory})
 		}
 	}
-	return p.footprint.Place(c)
+	return p.fit(p.footprint, c, p.footprint.Place)
 }
 
 // placeConfig is what a placement of the plan's tensors depends on.
@@ -101,6 +101,10 @@ func (p *Plan) placeHere(ctx context.Context, by guides) (*place.Placement, erro
 		memory = max(1, ram-c.Budget.Reserve.Runtime)
 	}
 	pl, err := p.place(ctx, c, memory)
+	if err == nil {
+		e := p.Effective()
+		e.BatchTokens = min(e.BatchTokens, pl.Input().Chunk)
+	}
 	if err == nil && (pl.UsesVRAM() || p.Effective().Budget.VRAM > 0) {
 		return nil, &FieldError{"Budget", p.Effective().Budget.String(), "vram=0: there is no device that this binary can compute on"}
 	}

@@ -35,6 +35,9 @@ type FloorError struct {
 	Budget, Floor int64
 	Parts         []Part // what the floor is made of, largest first
 	Why           string // the rule that sets the floor
+	// Auto says that Budget is the memory that there is, and Maps that a run maps the
+	// model there.
+	Auto, Maps bool
 }
 
 func (e *FloorError) Error() string {

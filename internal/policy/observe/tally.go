@@ -34,18 +34,26 @@ type Tally struct {
 	used    used
 	looked  time.Time // at used
 	offered time.Duration
+	delay   time.Duration // at the end of the last prompt
+	phase   time.Duration // that the threads of steps were offered since then
 }
 
 // used is what the process has used so far.
 type used struct {
-	cpu, delay   time.Duration
+	cpu          time.Duration
 	read, faults int64
 }
 
-func (t *Tally) now() (u used) {
-	u.delay, t.Delays = cpu.Delay()
-	u.cpu, u.read, u.faults = cpu.Time(), cpu.ReadBytes(), cpu.Faults()
-	return u
+func now() used { return used{cpu.Time(), cpu.ReadBytes(), cpu.Faults()} }
+
+// delays counts how long threads were delayed since the last call, of which steps that
+// decoded get their part beside a prompt's. It allocates, so no token calls it.
+func (t *Tally) delays(prompt time.Duration) {
+	d, known := cpu.Delay()
+	if t.Delays = known; t.phase > 0 {
+		t.Delayed += time.Duration(float64(max(0, d-t.delay)) * float64(t.phase) / float64(t.phase+prompt))
+	}
+	t.delay, t.phase = d, 0
 }
 
 // Steps are totals of steps of one kind.
@@ -58,7 +66,7 @@ type Steps struct {
 }
 
 // lookEvery is the least time between two looks at what was used and read, which
-// take some hundred microseconds.
+// take some ten microseconds.
 const lookEvery = 250 * time.Millisecond
 
 // begin starts counting, before the first step.
@@ -69,7 +77,8 @@ func (t *Tally) begin(r *ring.Ring) {
 	if r != nil {
 		t.ring = r.Stats()
 	}
-	t.used = t.now()
+	t.used = now()
+	t.delays(0)
 }
 
 // count adds a step.
@@ -97,8 +106,10 @@ func (t *Tally) count(p *sched.StepInfo, r *ring.Ring) {
 		}
 		t.ring = now
 	}
-	if p.Decode {
-		t.offered += time.Duration(p.Threads) * p.Took
+	if offered := time.Duration(p.Threads) * p.Took; p.Decode {
+		t.offered, t.phase = t.offered+offered, t.phase+offered
+	} else {
+		t.delays(offered)
 	}
 	t.look(p.Decode, p.Start.Add(p.Took))
 }
@@ -109,10 +120,10 @@ func (t *Tally) look(decode bool, at time.Time) {
 	if decode && at.Sub(t.looked) < lookEvery {
 		return
 	}
-	now, was := t.now(), t.used
+	now, was := now(), t.used
 	if decode {
 		t.Computed, t.Offered, t.Read = t.Computed+now.cpu-was.cpu, t.Offered+t.offered, t.Read+now.read-was.read
-		t.Delayed, t.Faults = t.Delayed+max(0, now.delay-was.delay), t.Faults+now.faults-was.faults
+		t.Faults += now.faults - was.faults
 	} else {
 		t.Before += now.read - was.read
 	}
@@ -123,6 +134,7 @@ func (t *Tally) look(decode bool, at time.Time) {
 func (o *Observer) Tally() *Tally {
 	if o.tally.Decode.Steps > 0 {
 		o.tally.look(true, time.Now().Add(lookEvery))
+		o.tally.delays(0)
 	}
 	return &o.tally
 }

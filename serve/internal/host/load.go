@@ -97,7 +97,7 @@ func (p *Pool) open(e *entry) (*instance, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Budget.RAM = share
+		c.Budget.RAM, c.Budget.Auto = share, false
 	}
 	m, err := atenia.Open(p.ctx, e.info.Path, &c)
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *Pool) place(e *entry, left int64) (share int64, whole bool, err error) 
 	c := *headerConfig(&p.c.Open)
 	c.Adapters, c.Draft = p.adapters(e), e.draft
 	c.Budget = p.c.Open.Budget
-	c.Budget.RAM, c.Placement.NoProbe = max(left, 1), true
+	c.Budget.RAM, c.Budget.Auto, c.Placement.NoProbe = max(left, 1), false, true
 	plan, err := atenia.OpenPlan(e.info.Path, &c)
 	if err != nil {
 		return 0, false, err

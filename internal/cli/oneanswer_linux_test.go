@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"atenia"
+	"atenia/internal/cli/command"
+	"atenia/internal/golden"
+)
+
+// answers are what doctor, plan and a run say of a model in a memory: whether it runs,
+// and the least that it needs.
+type answers struct {
+	verdict atenia.Verdict // of doctor
+	runs    [3]bool
+	floors  [3]string
+	text    string
+}
+
+var floorText = regexp.MustCompile(`at least [^(]*\((\d+) bytes\)`)
+
+// ask asks all three: with a budget of so many bytes, or in a group of them.
+func ask(t *testing.T, model string, bytes int64, group bool) (a answers) {
+	t.Helper()
+	limit, ram, budget := int64(0), []string{"--ram", fmt.Sprint(bytes)}, []string{"--budget", fmt.Sprintf("ram=%d", bytes)}
+	if group {
+		limit, ram, budget = bytes, []string{"--ram", "auto"}, []string{"--budget", "ram=auto"}
+	}
+	usual := []string{"--ctx", "64", "--probe", "none"}
+	for i, args := range [][]string{
+		append(append([]string{"doctor", model, "--json"}, usual...), ram...),
+		append(append([]string{"plan", model}, usual...), ram...),
+		append(append([]string{"logits", model, "--tokens", "1,2"}, usual...), budget...),
+	} {
+		l := inGroup(t, limit, "", args...)
+		if a.runs[i] = l.code == command.OK; i == 0 {
+			var d atenia.Advice
+			if err := json.Unmarshal([]byte(l.out), &d); err != nil {
+				t.Fatalf("%q: %v: %s", args, err, l.err)
+			}
+			l.err += d.Why
+			a.verdict = d.Verdict
+			for _, r := range d.Remedies {
+				if group && r.Then.RAM > bytes {
+					t.Errorf("in a group of %d bytes more is advised: %+v", bytes, r)
+				}
+			}
+		}
+		if m := floorText.FindStringSubmatch(l.err); m != nil {
+			a.floors[i] = m[1]
+		}
+		a.text += fmt.Sprintf("%q: exit %d: %s\n", args, l.code, l.err)
+	}
+	return a
+}
+
+// agree reports answers that differ, and returns the floor that they give.
+func (a *answers) agree(t *testing.T, model string, bytes int64) int64 {
+	t.Helper()
+	if a.runs[0] != a.runs[1] || a.runs[1] != a.runs[2] || a.runs[0] != (a.verdict != atenia.VerdictCannot) || a.floors[0] != a.floors[1] || a.floors[1] != a.floors[2] || !a.runs[0] && a.floors[0] == "" {
+		t.Errorf("%s in %d bytes: %s, %v, floors %q\n%s", filepath.Base(model), bytes, a.verdict, a.runs, a.floors, a.text)
+	}
+	n, _ := strconv.ParseInt(a.floors[0], 10, 64)
+	return n
+}
+
+// answered are models of each kind.
+func answered(t *testing.T) map[string]string {
+	dense := talkingModel(t, 2)
+	packed := filepath.Join(t.TempDir(), "packed.gguf")
+	if l := inGroup(t, 0, "", "quantize", dense, packed, "--type", "q8_0"); l.code != command.OK {
+		t.Fatal(l.err)
+	}
+	family := golden.Family(t, "parity")
+	return map[string]string{"dense": dense, "packed": packed, "tied": filepath.Join(family, "llama_tied_bias"), "mixture": filepath.Join(family, "qwen2_moe")}
+}
+
+// TestOneAnswer: doctor and plan say of a model what a run does, in budgets that are
+// drawn and in groups; the floor is one figure, a run works in it, and a page below
+// it nothing does.
+func TestOneAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a model of 70 MB, many times")
+	}
+	t.Parallel()
+	draw := rand.New(rand.NewPCG(34, 6))
+	models := answered(t)
+	for name, model := range models {
+		one := ask(t, model, 1, false)
+		floor := one.agree(t, name, 1)
+		if floor <= 4096 {
+			t.Fatalf("%s: %s", name, one.text)
+		}
+		for _, n := range []int64{floor, floor - 4096, floor/2 + draw.Int64N(floor/2-4096), floor + draw.Int64N(floor)} {
+			a := ask(t, model, n, false)
+			if got := a.agree(t, name, n); a.runs[2] != (n >= floor) || got > 0 && got != floor {
+				t.Errorf("%s in %d bytes: floor %d, once %d\n%s", name, n, got, floor, a.text)
+			}
+		}
+	}
+	needControlGroups(t)
+	model := models["dense"]
+	streamed := func() int64 { a := ask(t, model, 1, false); return a.agree(t, "dense", 1) }()
+	low := ask(t, model, streamed/2, true)
+	mapped := low.agree(t, "dense", streamed/2)
+	if mapped == 0 || mapped >= streamed {
+		t.Fatalf("mapped in %d bytes, streamed in %d\n%s", mapped, streamed, low.text)
+	}
+	const spare = 8 // parts of a group that a process does not plan with, and what it has more of
+	for want, n := range map[atenia.Verdict]int64{
+		atenia.VerdictCannot: mapped - mapped/spare, atenia.VerdictMaps: (mapped + streamed) / 2 * 33 / 32, atenia.VerdictStreams: streamed + streamed/spare,
+	} {
+		a := ask(t, model, n, true)
+		if a.agree(t, "dense", n); a.verdict != want {
+			t.Errorf("a group of %d bytes: %s, want %s\n%s", n, a.verdict, want, a.text)
+		}
+		if plain := inGroup(t, n, "", "logits", model, "--tokens", "1,2", "--ctx", "64", "--probe", "none"); (plain.code == command.OK) != a.runs[2] {
+			t.Errorf("a group of %d bytes without a budget: exit %d: %s", n, plain.code, plain.err)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"errors"
+
+	"atenia/internal/memory"
+	"atenia/internal/memory/place"
+)
+
+// fewTokens are how many tokens a step has, in turn, if buffers for more leave
+// too little for weights. Results are the same.
+var fewTokens = []int{128, 32}
+
+// fit answers whether a model runs in a memory, and how, for all that ask: "plan",
+// "doctor", and whoever opens it. It places with the steps that were asked for, or
+// else with shorter ones, which the placement's Chunk says.
+//
+// Where the memory is what there is, and the model cannot be streamed in it, it is
+// mapped: then the error has Maps set, or says how much that would need.
+func (p *Plan) fit(f *Footprint, c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (*place.Placement, error) {
+	pl, err := try(c)
+	for _, n := range p.steps(&c) {
+		if !errors.Is(err, place.ErrFloor) {
+			break
+		}
+		c.shorten(n)
+		pl, err = try(c)
+	}
+	low, ok := errors.AsType[*place.FloorError](err)
+	if !ok || !c.Budget.Auto || !p.mayMap() {
+		return pl, err
+	}
+	mapped, err := f.mapped(&c)
+	if err != nil {
+		return nil, err
+	}
+	if c.Budget.RAM < mapped.Floor {
+		return nil, mapped
+	}
+	low.Auto, low.Maps = true, true
+	return nil, low
+}
+
+// steps are the shorter steps that a configuration may be tried with.
+func (p *Plan) steps(c *PlaceConfig) (out []int) {
+	if p.Model.Config.Encoder != nil { // a text is computed in one step
+		return nil
+	}
+	for _, n := range fewTokens {
+		if n = max(n, p.Config.Slots); n < c.Exec.MaxTokens {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// shorten lets steps have n tokens at most.
+func (c *PlaceConfig) shorten(n int) {
+	c.Exec.MaxTokens, c.Exec.MaxLogits = min(c.Exec.MaxTokens, n), min(c.Exec.MaxLogits, n)
+}
+
+// mayMap reports whether the model is mapped where it cannot be streamed: if nobody
+// set a budget, or asked for what there is, and for nothing else.
+func (p *Plan) mayMap() bool {
+	c := p.Config
+	if c.Budget.Auto {
+		c.Budget.RAM, c.Budget.Auto = 0, false
+	}
+	return !c.placed() && !c.NoStream && !c.NoMap && p.footprint.streams()
+}
+
+// mapped returns what a process takes whose model is mapped, as the error of one that
+// has less: all but pages that the system may drop.
+func (f *Footprint) mapped(c *PlaceConfig) (*place.FloorError, error) {
+	need, err := f.Need(c.Exec)
+	if err != nil {
+		return nil, err
+	}
+	runtime := c.Budget.Reserve.Runtime
+	if runtime == 0 {
+		runtime = f.runtime()
+	}
+	pages := int64(0) // of the keys and values of one step
+	for _, d := range f.model.Plans.Prefill.Plan.States {
+		n := int64(d.SizeBytes)
+		if page := int(d.PageTokens); page > 0 {
+			n *= int64((c.Exec.MaxTokens+page-1)/page + 1)
+		}
+		pages += n
+	}
+	e := &place.FloorError{Tier: memory.RAM, Budget: c.Budget.RAM, Auto: true, Why: "the model is mapped, and nothing else may leave memory"}
+	for _, part := range []place.Part{{Name: programReserveName, Bytes: runtime}, {Name: "buffer", Bytes: need.Registers + need.Work}, {Name: "kv", Bytes: pages}, {Name: adapterReserve, Bytes: c.Adapters}, {Name: draftReserve, Bytes: c.Draft}} {
+		if part.Bytes > 0 {
+			e.Parts, e.Floor = append(e.Parts, part), e.Floor+part.Bytes
+		}
+	}
+	return e, nil
+}
