@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"atenia"
@@ -14,7 +15,7 @@ import (
 	"atenia/internal/golden"
 )
 
-// answers are what doctor, plan and a run say of a model in a memory: whether it runs,
+// answers are what doctor, plan and a run (of an encoder embed) say of a model in a memory: whether it runs,
 // and the least that it needs.
 type answers struct {
 	verdict atenia.Verdict // of doctor
@@ -33,10 +34,14 @@ func ask(t *testing.T, model string, bytes int64, group bool) (a answers) {
 		limit, ram, budget = bytes, []string{"--ram", "auto"}, []string{"--budget", "ram=auto"}
 	}
 	usual := []string{"--ctx", "64", "--probe", "none"}
+	run := []string{"logits", model, "--tokens", "1,2"}
+	if strings.Contains(model, "bert") {
+		run = []string{"embed", model, "a"}
+	}
 	for i, args := range [][]string{
 		append(append([]string{"doctor", model, "--json"}, usual...), ram...),
 		append(append([]string{"plan", model}, usual...), ram...),
-		append(append([]string{"logits", model, "--tokens", "1,2"}, usual...), budget...),
+		append(append(run, usual...), budget...),
 	} {
 		l := inGroup(t, limit, "", args...)
 		if a.runs[i] = l.code == command.OK; i == 0 {
@@ -78,8 +83,14 @@ func answered(t *testing.T) map[string]string {
 		t.Fatal(l.err)
 	}
 	family := golden.Family(t, "parity")
-	return map[string]string{"dense": dense, "packed": packed, "tied": filepath.Join(family, "llama_tied_bias"), "mixture": filepath.Join(family, "qwen2_moe")}
+	return map[string]string{"dense": dense, "packed": packed, "tied": filepath.Join(family, "llama_tied_bias"), "mixture": filepath.Join(family, "qwen2_moe"), "encoder": filepath.Join(family, "roberta")}
 }
+
+// generateCall asks a server for two tokens.
+const generateCall = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"generate","arguments":{"prompt":"Hello","max_tokens":2}}}
+`
 
 // TestOneAnswer: doctor and plan say of a model what a run does, in budgets that are
 // drawn and in groups; the floor is one figure, a run works in it, and a page below
@@ -122,6 +133,10 @@ func TestOneAnswer(t *testing.T) {
 		}
 		if plain := inGroup(t, n, "", "logits", model, "--tokens", "1,2", "--ctx", "64", "--probe", "none"); (plain.code == command.OK) != a.runs[2] {
 			t.Errorf("a group of %d bytes without a budget: exit %d: %s", n, plain.code, plain.err)
+		}
+		served := inGroup(t, n, generateCall, "mcp", model, "--ctx", "64", "--probe", "none", "--budget", "ram=auto")
+		if answered := strings.Contains(served.out, `"finish":"length"`); answered != a.runs[2] {
+			t.Errorf("a group of %d bytes, served: exit %d: %s %s", n, served.code, served.out, served.err)
 		}
 	}
 }

@@ -92,38 +92,49 @@ func (p *Pool) open(e *entry) (*instance, error) {
 	c := p.c.Open
 	c.Logger = cmp.Or(c.Logger, p.c.Logger)
 	c.Adapters, c.Draft = p.adapters(e), e.draft
+	share := int64(0)
 	if c.Budget.RAM > 0 {
-		share, err := p.makeRoom(e)
+		r, err := p.makeRoom(e)
 		if err != nil {
 			return nil, err
 		}
-		c.Budget.RAM, c.Budget.Auto = share, false
+		share = r.share
+		if c.Budget.RAM, c.Budget.Auto = share, false; r.mapped {
+			c.Budget.RAM = 0 // the model looks itself at what there is
+		}
 	}
 	m, err := atenia.Open(p.ctx, e.info.Path, &c)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.info.Name, err)
 	}
-	return &instance{Model: m, share: c.Budget.RAM, used: time.Now()}, nil
+	return &instance{Model: m, share: share, used: time.Now()}, nil
 }
 
-// makeRoom returns the share of the budget that a model is loaded within. It unloads
-// models that nobody uses, the one idle for longest first, until the model's weights
-// have room in memory. If all others are in use, the model gets what is left and is
-// streamed in part, or is refused where that is less than it can run with.
-func (p *Pool) makeRoom(e *entry) (int64, error) {
+// A room is what a model would have of the budget.
+type room struct {
+	share  int64
+	whole  bool // all its weights have room in memory
+	mapped bool // not even streaming has, and the budget is what there is: it is mapped
+}
+
+// makeRoom returns what a model is loaded within. It unloads models that nobody uses, the
+// one idle for longest first, until the model's weights have room in memory. If all others
+// are in use, the model gets what is left and is streamed in part, or is mapped or refused
+// where that is less than it can be streamed with.
+func (p *Pool) makeRoom(e *entry) (room, error) {
 	for {
 		left := p.left()
-		share, whole, err := p.place(e, left)
-		if err == nil && whole {
-			return share, nil
+		r, err := p.place(e, left)
+		if err == nil && r.whole {
+			return r, nil
 		}
 		if p.evict(e) {
 			continue
 		}
 		if floor, ok := errors.AsType[*atenia.FloorError](err); ok {
-			return 0, p.refuse(e, floor, left)
+			return room{}, p.refuse(e, floor, left)
 		}
-		return share, err
+		return r, err
 	}
 }
 
@@ -140,25 +151,27 @@ func (p *Pool) left() int64 {
 	return left
 }
 
-// place asks the planner what a model needs within so many bytes, and whether all its
-// weights have room there.
-func (p *Pool) place(e *entry, left int64) (share int64, whole bool, err error) {
+// place asks the planner what a model needs within so many bytes.
+func (p *Pool) place(e *entry, left int64) (room, error) {
 	c := *headerConfig(&p.c.Open)
 	c.Adapters, c.Draft = p.adapters(e), e.draft
 	c.Budget = p.c.Open.Budget
-	c.Budget.RAM, c.Budget.Auto, c.Placement.NoProbe = max(left, 1), false, true
+	c.Budget.RAM, c.Placement.NoProbe = max(left, 1), true
 	plan, err := atenia.OpenPlan(e.info.Path, &c)
 	if err != nil {
-		return 0, false, err
+		return room{}, err
 	}
 	pl, err := plan.Place()
+	if floor, ok := errors.AsType[*atenia.FloorError](err); ok && floor.Maps {
+		return room{share: left, mapped: true}, nil
+	}
 	if err != nil {
-		return 0, false, err
+		return room{}, err
 	}
 	if pl.Spills() {
-		return left, false, nil
+		return room{share: left}, nil
 	}
-	return min(left, pl.RAM()+pl.RAM()/loadSlack), true, nil
+	return room{share: min(left, pl.RAM()+pl.RAM()/loadSlack), whole: true}, nil
 }
 
 // loadSlack is the share that is added to what the planner estimates from a header, since
