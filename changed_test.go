@@ -40,7 +40,7 @@ func TestShrunkFile(t *testing.T) {
 	}
 	defer other.Close()
 	for _, c := range []struct{ name, mix, pack string }{
-		{"f32", "f32", "off"}, {"f16", "f16", "off"}, {"bf16", "bf16", "off"}, {"q8", "q8_0", "off"}, {"q4", "q4_0", "off"}, {"packed file", "f16", "disk"},
+		{"f32", "f32", "off"}, {"f16", "f16", "off"}, {"bf16", "bf16", "off"}, {"q8", "q8_0", "off"}, {"q4", "q4_0", "off"}, {"packed file", "f16", "disk"}, {"streamed", "f16", "off"},
 	} {
 		for _, threads := range []int{1, 2} {
 			t.Run(c.name, func(t *testing.T) {
@@ -52,7 +52,12 @@ func TestShrunkFile(t *testing.T) {
 				if _, err := atenia.Quantize(t.Context(), "", path, atenia.QuantizeOptions{Mix: mix}); err != nil {
 					t.Fatal(err)
 				}
-				m, err := atenia.Open(t.Context(), path, &atenia.Config{Threads: threads, Pack: c.pack})
+				cfg := &atenia.Config{Threads: threads, Pack: c.pack}
+				streamed := c.name == "streamed"
+				if streamed {
+					cfg.Placement = atenia.PlacementRules{Pins: []string{"ffn_(up|gate|down)=ssd"}, NoProbe: true}
+				}
+				m, err := atenia.Open(t.Context(), path, cfg)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -79,6 +84,8 @@ func TestShrunkFile(t *testing.T) {
 						t.Fatalf("%v, want a *ChangedError", err)
 					case e.File != cut || e.Was != st.Size() || e.Now != keep || e.Offset < keep || e.Offset >= e.Was:
 						t.Errorf("%+v, want a byte from %d to %d of %s", e, keep, st.Size(), cut)
+					case e.Streamed != streamed || strings.Contains(err.Error(), "--no-mmap") == streamed:
+						t.Errorf("streamed is %v: %v", e.Streamed, err)
 					case !strings.Contains(err.Error(), "rename"):
 						t.Errorf("no remedy in %v", err)
 					}

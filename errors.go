@@ -142,6 +142,8 @@ type ChangedError struct {
 	Offset int64 // of the first byte that is known to be lost; 0 if none is
 	Was    int64 // size of the file when it was opened
 	Now    int64 // size when the change was noticed
+	// Streamed says that the weights were read as they were wanted, and not mapped.
+	Streamed bool
 }
 
 // Error implements error.

@@ -63,6 +63,9 @@ func (m *Model) generate(ctx context.Context, prompt string, o *Generation, yiel
 	if m.caller == nil {
 		return ErrClosed
 	}
+	if o.MaxTokens < 0 {
+		return &sample.ParamError{Field: "MaxTokens", Got: o.MaxTokens, Want: "0 or more"}
+	}
 	s, err := sample.New(sample.Params{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, Seed: o.Seed, LogProbs: 1}, m.file.Config.V)
 	if err != nil {
 		return err

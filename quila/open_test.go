@@ -105,6 +105,11 @@ func TestGenerateStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
+	for _, err := range m.Generate(t.Context(), "1+2=", quila.Generation{MaxTokens: -1}) {
+		if err == nil || !strings.Contains(err.Error(), "0 or more") {
+			t.Errorf("fewer codes than none: %v", err)
+		}
+	}
 	want, _, _ := say(t, m, "1+2=", quila.Generation{MaxTokens: 8})
 	for range m.Generate(t.Context(), "1+2=", quila.Generation{MaxTokens: 8}) {
 		break

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -128,5 +131,50 @@ func TestModelNotes(t *testing.T) {
 		if got := said(append(args[:len(args):len(args)], "--ctx", "513")...); !strings.Contains(got, trained) || !strings.Contains(got, stray) {
 			t.Errorf("%v: %s", args, got)
 		}
+	}
+}
+
+// TestInspectNames: names of a file have a line each, whatever is in them, and JSON keeps
+// their bytes.
+func TestInspectNames(t *testing.T) {
+	const key, value, name = "general.na\nme\xff", "caf\xe9 \x00\n", "x\n\t\x1b[2Jy\xff"
+	text := func(s string) string { return string(binary.LittleEndian.AppendUint64(nil, uint64(len(s)))) + s }
+	number := func(n uint32) string { return string(binary.LittleEndian.AppendUint32(nil, n)) }
+	file := "GGUF" + number(3) + "\x01\x00\x00\x00\x00\x00\x00\x00" + "\x02\x00\x00\x00\x00\x00\x00\x00" +
+		text("general.architecture") + number(8) + text("llama") + text(key) + number(8) + text(value) +
+		text(name) + number(1) + "\x01\x00\x00\x00\x00\x00\x00\x00" + number(0) + "\x00\x00\x00\x00\x00\x00\x00\x00"
+	file += strings.Repeat("\x00", 32-len(file)%32+32)
+	path := filepath.Join(t.TempDir(), "m.gguf")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errw bytes.Buffer
+	if code := Main([]string{"inspect", path}, nil, &out, &errw); code != command.OK {
+		t.Fatal(errw.String())
+	}
+	for _, want := range []string{`general.na\nme\xff    string  "caf\xe9 \x00\n"`, `x\n\t\x1b[2Jy\xff  F32`} {
+		if !strings.Contains(out.String(), "\n  "+want) {
+			t.Errorf("no %s in %q", want, &out)
+		}
+	}
+	out.Reset()
+	if code := Main([]string{"inspect", path, "--json"}, nil, &out, &errw); code != command.OK {
+		t.Fatal(errw.String())
+	}
+	var got struct {
+		Metadata []struct {
+			Value    string
+			KeyBytes []byte `json:"key_bytes"`
+		}
+		Tensors []struct {
+			NameBytes []byte `json:"name_bytes"`
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	said, err := strconv.Unquote(got.Metadata[1].Value)
+	if err != nil || said != value || string(got.Metadata[1].KeyBytes) != key || got.Metadata[0].KeyBytes != nil || string(got.Tensors[0].NameBytes) != name {
+		t.Errorf("%q, %v: %s", said, err, &out)
 	}
 }

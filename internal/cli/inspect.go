@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"atenia"
 	"atenia/internal/cli/command"
@@ -18,7 +20,9 @@ func (a *app) inspect() *cobra.Command {
 		Use:   "inspect [FILE]",
 		Short: "Print the contents of a model file",
 		Long: "Print the header of a model file: metadata, tensors and totals. No tensor data is read, and any\n" +
-			"architecture is accepted. A neuron-graph model (.sxlm) is verified as well, with its checksums.",
+			"architecture is accepted. A neuron-graph model (.sxlm) is verified as well, with its checksums. Values of\n" +
+			"texts are quoted as in Go; with --json a name that is no UTF-8 is also given as bytes in base64 (name_bytes,\n" +
+			"key_bytes).",
 		Example: "  atenia inspect atenia-story\n" +
 			"  atenia inspect path/to/folder --json",
 		Args: cobra.MaximumNArgs(1),
@@ -52,14 +56,14 @@ func (a *app) printFile(f *atenia.File) error {
 			if e.Elements > 0 {
 				kind = fmt.Sprintf("%s ×%d", e.Type, e.Elements)
 			}
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Key, kind, oneLine(e.Value))
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", escaped(e.Key), kind, oneLine(e.Value))
 		}
 		w.Flush()
 	}
 	fmt.Fprintln(a.out, "\ntensors")
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, t := range f.Tensors {
-		fmt.Fprintf(w, "  %s\t%s\t%v\t%s\t@%d\n", t.Name, t.DType, t.Shape, command.Size(t.Bytes), t.Offset)
+		fmt.Fprintf(w, "  %s\t%s\t%v\t%s\t@%d\n", escaped(t.Name), t.DType, t.Shape, command.Size(t.Bytes), t.Offset)
 	}
 	w.Flush()
 	fmt.Fprintln(a.out, "\ntypes")
@@ -80,6 +84,20 @@ func oneLine(s string) string {
 	return s
 }
 
+// escaped returns a name on one line, with what cannot be printed as Go writes it.
+func escaped(name string) string {
+	q := strconv.Quote(name)
+	return q[1 : len(q)-1]
+}
+
+// exact returns the bytes of a name that JSON cannot hold as a text, nil if it can.
+func exact(name string) []byte {
+	if utf8.ValidString(name) {
+		return nil
+	}
+	return []byte(name)
+}
+
 // count prints a number of parameters as a person reads it.
 func count(n int64) string {
 	v, unit := float64(n), ""
@@ -98,17 +116,19 @@ func count(n int64) string {
 func fileJSON(f *atenia.File) any {
 	type entry struct {
 		Key      string `json:"key"`
+		KeyBytes []byte `json:"key_bytes,omitempty"` // if it is no UTF-8
 		Type     string `json:"type"`
 		Value    string `json:"value"`
 		Elements int    `json:"elements,omitempty"`
 	}
 	type tensorInfo struct {
-		Name   string `json:"name"`
-		DType  string `json:"dtype"`
-		Shape  []int  `json:"shape"`
-		Bytes  int64  `json:"bytes"`
-		File   string `json:"file,omitempty"`
-		Offset int64  `json:"offset"`
+		Name      string `json:"name"`
+		NameBytes []byte `json:"name_bytes,omitempty"` // if it is no UTF-8
+		DType     string `json:"dtype"`
+		Shape     []int  `json:"shape"`
+		Bytes     int64  `json:"bytes"`
+		File      string `json:"file,omitempty"`
+		Offset    int64  `json:"offset"`
 	}
 	type typeTotals struct {
 		DType      string `json:"dtype"`
@@ -131,11 +151,11 @@ func fileJSON(f *atenia.File) any {
 		BitsPerParameter: f.Totals.BitsPerParameter, Metadata: []entry{}, Tensors: []tensorInfo{}, Types: []typeTotals{},
 	}
 	for _, e := range f.Metadata {
-		out.Metadata = append(out.Metadata, entry(e))
+		out.Metadata = append(out.Metadata, entry{e.Key, exact(e.Key), e.Type, e.Value, e.Elements})
 	}
 	for _, t := range f.Tensors {
 		shape := append([]int{}, t.Shape...) // a scalar's is [], not null
-		out.Tensors = append(out.Tensors, tensorInfo{t.Name, t.DType.String(), shape, t.Bytes, t.File, t.Offset})
+		out.Tensors = append(out.Tensors, tensorInfo{t.Name, exact(t.Name), t.DType.String(), shape, t.Bytes, t.File, t.Offset})
 	}
 	for _, t := range f.Totals.Types {
 		out.Types = append(out.Types, typeTotals{t.DType.String(), t.Tensors, t.Parameters, t.Bytes})

@@ -91,7 +91,9 @@ func (p *Plan) settle(d *file.Description) error {
 	}
 	if ram := c.Budget.RAM; ram > 0 {
 		if most := ledger.Process.Most(); ram > most {
-			p.note("%s of RAM are allowed, %s can be allocated: continuing with ram=%d", spelling.Size(ram), spelling.Size(most), most)
+			if !c.Budget.Auto { // else it was read a moment ago
+				p.note("%s of RAM are allowed, %s can be allocated: continuing with ram=%d", spelling.Size(ram), spelling.Size(most), most)
+			}
 			c.Budget.RAM = most
 		}
 	}

@@ -18,6 +18,8 @@ type ChangedError struct {
 	Offset int64 // of the first byte that is known to be lost; 0 if only the time of the last change shows it
 	Was    int64 // size when it was opened
 	Now    int64 // size when this was noticed
+	// Streamed says that the bytes are read when they are wanted, and not mapped.
+	Streamed bool
 }
 
 // ErrChanged matches errors about a file that has changed since it was opened.
@@ -40,8 +42,12 @@ func (e *ChangedError) Error() string {
 	if e.Offset > 0 {
 		at = fmt.Sprintf(": byte %d", e.Offset)
 	}
-	return fmt.Sprintf("%s%s: %s while it was open, as by \"cp new model\": "+
-		"write the new file under another name, rename it to this one, and open the model again; --no-mmap reads a copy instead", e.File, at, what)
+	s := fmt.Sprintf("%s%s: %s while it was open, as by \"cp new model\": "+
+		"write the new file under another name, rename it to this one, and open the model again", e.File, at, what)
+	if !e.Streamed {
+		s += "; --no-mmap reads a copy instead"
+	}
+	return s
 }
 
 // A mapping is a file in memory.
@@ -115,7 +121,7 @@ func Changed(v any) error {
 	defer mappings.mu.Unlock()
 	for _, m := range mappings.all {
 		if at := a.Addr(); m.start <= at && at < m.end {
-			return &ChangedError{m.file, int64(at - m.start), m.size, sizeOf(m.file)}
+			return &ChangedError{m.file, int64(at - m.start), m.size, sizeOf(m.file), false}
 		}
 	}
 	return nil
@@ -131,7 +137,7 @@ func named(err error) error {
 	defer mappings.mu.Unlock()
 	for _, m := range mappings.all {
 		if is := sizeOf(m.file); is < m.size {
-			return errors.Join(&ChangedError{m.file, is, m.size, is}, err)
+			return errors.Join(&ChangedError{m.file, is, m.size, is, false}, err)
 		}
 	}
 	return err

@@ -61,7 +61,7 @@ func TestShrunk(t *testing.T) {
 	}
 	for _, at := range []int{3 * page, 3*page + 17, 7 * page, n - 1} {
 		e, ok := errors.AsType[*ChangedError](read(at))
-		if want := (ChangedError{path, int64(at), int64(n), int64(3 * page)}); !ok || *e != want {
+		if want := (ChangedError{path, int64(at), int64(n), int64(3 * page), false}); !ok || *e != want {
 			t.Errorf("byte %d: %v, want %v", at, e, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"atenia/internal/exec"
+	"atenia/internal/fault"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 
@@ -248,8 +249,12 @@ func (o *opening) table(name string, p compile.Location) error {
 		o.r.plain[p.File] = f
 		o.r.files = append(o.r.files, f)
 	}
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
 	row := len(p.View.Data) / max(1, p.View.Shape.Rows())
-	o.r.Stream.Tables[name] = &table{f, name, p.View.DType, p.Offset, int64(row)}
+	o.r.Stream.Tables[name] = &table{f, name, p.View.DType, p.Offset, int64(row), st.Size()}
 	o.r.Weights[name] = header(p.View)
 	return nil
 }
@@ -465,6 +470,7 @@ type table struct {
 	name        string
 	dtype       tensor.DType
 	offset, row int64
+	size        int64 // of the file
 }
 
 // DType implements [exec.Table].
@@ -476,8 +482,10 @@ func (t *table) ReadRow(dst []byte, row int) error {
 	if n == len(dst) {
 		return nil
 	}
-	if errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%w: the file was cut", io.ErrUnexpectedEOF)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if st, e := t.f.Stat(); e == nil {
+			err = &fault.ChangedError{File: t.f.Name(), Offset: st.Size(), Was: t.size, Now: st.Size(), Streamed: true}
+		}
 	}
 	return fmt.Errorf("weight %s, row %d: %w", t.name, row, err)
 }

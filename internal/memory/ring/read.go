@@ -37,10 +37,21 @@ func Fetch(f Source, mem []byte, offset int64, need int) error {
 	switch {
 	case n >= need:
 		return nil
-	case err == nil || errors.Is(err, io.EOF):
-		return &ReadError{f.Name(), offset, need, fmt.Errorf("%w after %d bytes: the file was cut", io.ErrUnexpectedEOF, n)}
+	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return &ReadError{f.Name(), offset, need, ended(f, n)}
 	}
 	return &ReadError{f.Name(), offset, need, err}
+}
+
+// ended returns why a read of a file ended after n bytes: what became of its size, where the
+// source knows it.
+func ended(f Source, n int) error {
+	if f, ok := f.(interface{ Same() error }); ok {
+		if err := f.Same(); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w after %d bytes: the file was cut", io.ErrUnexpectedEOF, n)
 }
 
 // fetch reads a piece and, with verify, compares it with its first read.

@@ -75,7 +75,7 @@ func (f *File) Same() error {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	if size != f.size || mod != f.mod {
-		e := &fault.ChangedError{File: f.Name(), Was: f.size, Now: size}
+		e := &fault.ChangedError{File: f.Name(), Was: f.size, Now: size, Streamed: true}
 		if size < f.size {
 			e.Offset = size
 		}
