@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"atenia/internal/exec"
-	"atenia/internal/fault"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 
@@ -484,7 +483,7 @@ func (t *table) ReadRow(dst []byte, row int) error {
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		if st, e := t.f.Stat(); e == nil {
-			err = &fault.ChangedError{File: t.f.Name(), Offset: st.Size(), Was: t.size, Now: st.Size(), Streamed: true}
+			err = &file.ChangedError{File: t.f.Name(), Offset: st.Size(), Was: t.size, Now: st.Size(), Streamed: true}
 		}
 	}
 	return fmt.Errorf("weight %s, row %d: %w", t.name, row, err)
