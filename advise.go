@@ -88,7 +88,7 @@ func (o *Outcome) numbers() string {
 	case VerdictCannot:
 		return o.Why
 	case VerdictMaps:
-		return "it is mapped, and what does not stay in memory is read again for each token, which is slow; " + o.Why
+		return "it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow; " + o.Why
 	}
 	s := fmt.Sprintf("%s s a token (%s–%s), limited by %s", place.Seconds(o.Seconds), place.Seconds(o.Low), place.Seconds(o.High), o.Limit)
 	if o.Verdict == VerdictStreams {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"atenia/internal/machine/cpu"
 	"atenia/internal/policy/observe"
@@ -72,7 +71,7 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 		}
 	}
 	if c.Told = t.Delays; t.Offered > 0 {
-		c.Neighbours = wall * min(1, float64(t.Delayed)/float64(t.Offered))
+		c.Neighbours = min(c.Waiting, wall*float64(t.Delayed)/float64(t.Offered)) // a delay may have been counted beside a read
 	}
 	c.Faults = float64(t.Faults) / n
 	bytes, operations := p.Pass()
@@ -160,11 +159,8 @@ func (r *LastRun) judgeRates(wall float64, roofs RunRoofs) {
 
 // advise chooses the one thing that would help most against what bounds a token.
 func (r *LastRun) advise() {
-	model := r.Model
-	if strings.ContainsAny(model, " '\"$") {
-		model = strconv.Quote(model)
-	}
-	run := "atenia run " + model
+	model := spelling.Shell(r.Model)
+	run := "atenia run " + model + r.Flags
 	set := func(command, format string, args ...any) { r.Advice = RunAdvice{fmt.Sprintf(format, args...), command} }
 	switch r.Bound {
 	case "disk":

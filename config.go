@@ -415,7 +415,9 @@ func (b *Budget) Set(name, size string) error {
 	return err
 }
 
-func newBudget(b engine.Budget) Budget { return Budget{b.RAM, b.Auto, b.VRAM, b.SSD, Reserve(b.Reserve)} }
+func newBudget(b engine.Budget) Budget {
+	return Budget{b.RAM, b.Auto, b.VRAM, b.SSD, Reserve(b.Reserve)}
+}
 
 func (b Budget) internal() engine.Budget {
 	return engine.Budget{RAM: b.RAM, Auto: b.Auto, VRAM: b.VRAM, SSD: b.SSD, Reserve: engine.Reserve(b.Reserve)}

@@ -285,7 +285,7 @@ func TestEmbedStreamed(t *testing.T) {
 	cfg.Budget.RAM = floor.Floor
 	m, err := atenia.Open(t.Context(), folder, cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(err, floor.Parts)
 	}
 	t.Cleanup(func() { m.Close() })
 	got, err := m.Embed(t.Context(), texts, atenia.EmbedOptions{})

@@ -27,7 +27,8 @@ type LastRun struct {
 	Threads int    `json:"threads"`
 	Context int    `json:"context"`
 
-	Form    string        `json:"form"` // packed, mapped or streamed
+	Form    string        `json:"form"`            // packed, mapped or streamed
+	Flags   string        `json:"flags,omitempty"` // of the run that memory and speed follow from, besides the budget
 	Packing string        `json:"packing"`
 	Budget  string        `json:"budget,omitempty"` // as [ParseBudget] reads it
 	Groups  []WeightGroup `json:"groups"`

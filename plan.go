@@ -102,7 +102,9 @@ func (p *Plan) WriteText(w io.Writer, v PlanView) error {
 	}
 	fmt.Fprintln(w)
 	p.summary(w)
-	p.notes(w)
+	for _, line := range p.Notes() {
+		fmt.Fprintf(w, "note             %s\n", line)
+	}
 	if v.Explain {
 		p.explain(w)
 	}
@@ -150,12 +152,8 @@ func (p *Plan) summary(w io.Writer) {
 	}
 }
 
-// notes prints what the user should know about the model's files.
-func (p *Plan) notes(w io.Writer) {
-	for _, line := range p.compiled.Noted() {
-		fmt.Fprintf(w, "note             %s\n", line)
-	}
-}
+// Notes are lines about the model's files and the context that the user should know.
+func (p *Plan) Notes() []string { return p.compiled.Noted() }
 
 // parameters returns how many numbers the model's files hold; without files,
 // how many they must hold.

@@ -51,7 +51,7 @@ func TestCrash(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []string{`command  atenia break "a file"`, "TestCrash", "planted in a file"} {
+			for _, want := range []string{"command  atenia break 'a file'", "TestCrash", "planted in a file"} {
 				if !strings.Contains(string(b), want) {
 					t.Errorf("the report does not have %q:\n%s", want, b)
 				}

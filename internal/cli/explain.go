@@ -77,7 +77,7 @@ func lastRun(env *command.Env, model string, wrong error) error {
 	case errors.Is(err, atenia.ErrNoRun) && model == "": // nothing was asked for, and there is nothing to tell
 		return wrong
 	case errors.Is(err, atenia.ErrNoRun):
-		return fmt.Errorf("%w; run it once: atenia run %s \"Once upon a time\"", err, model)
+		return fmt.Errorf("%w; run it once: atenia run %s \"Once upon a time\" (embed and rerank keep no record)", err, spelling.Shell(model))
 	case err != nil:
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -137,6 +138,110 @@ func TestOneAnswer(t *testing.T) {
 		served := inGroup(t, n, generateCall, "mcp", model, "--ctx", "64", "--probe", "none", "--budget", "ram=auto")
 		if answered := strings.Contains(served.out, `"finish":"length"`); answered != a.runs[2] {
 			t.Errorf("a group of %d bytes, served: exit %d: %s %s", n, served.code, served.out, served.err)
+		}
+	}
+}
+
+// TestRemedies: what doctor promises of a remedy is what it says once its command was
+// followed, and each command is one that the model takes.
+func TestRemedies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a model of 70 MB, quantized")
+	}
+	t.Parallel()
+	advise := func(model string, ram int64) (a atenia.Advice) {
+		t.Helper()
+		l := inGroup(t, 0, "", "doctor", model, "--json", "--probe", "none", "--ram", fmt.Sprint(ram))
+		if err := json.Unmarshal([]byte(l.out), &a); err != nil {
+			t.Fatal(l.err)
+		}
+		return a
+	}
+	follow := func(r atenia.Remedy) []string {
+		t.Helper()
+		args := strings.Fields(strings.Replace(r.Command, " TEXT", " a", 1))[1:]
+		if args[0] == "run" {
+			args = append(args, "a", "-n", "1")
+		}
+		if l := inGroup(t, 0, "", args...); l.code != command.OK {
+			t.Errorf("%s: exit %d: %s", r.Command, l.code, l.err)
+		}
+		return args
+	}
+	quantized, embedded := 0, 0
+	dense, encoder := talkingModel(t, 2), filepath.Join(golden.Family(t, "parity"), "roberta")
+	for _, part := range []int64{5, 6, 7} {
+		for _, model := range []string{dense, encoder} {
+			ram := advise(model, 1<<40).Fit * part / 8
+			for _, r := range advise(model, ram).Remedies {
+				args := follow(r)
+				if args[0] == "embed" {
+					embedded++
+				}
+				if args[0] != "quantize" {
+					continue
+				}
+				quantized++
+				if then := advise(args[2], ram); then.Verdict != r.Then.Verdict || max(then.SSD-r.Then.SSD, r.Then.SSD-then.SSD) > r.Then.SSD/50+1<<20 {
+					t.Errorf("in %d bytes %s: promised %+v, is %+v", ram, r.Command, r.Then, then.Outcome)
+				}
+			}
+		}
+	}
+	if quantized == 0 || embedded == 0 {
+		t.Errorf("%d models were to be quantized, %d commands to embed", quantized, embedded)
+	}
+}
+
+// TestAdvisedCommands: commands that doctor and explain print are those of the model, the
+// configuration and the memory that were asked about, as a shell takes them; what no run takes
+// is not answered.
+func TestAdvisedCommands(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	dir := filepath.Join(t.TempDir(), "a model & more")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden.Family(t, "parity"), "llama3"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "other.json")); err != nil {
+		t.Fatal(err)
+	}
+	usual := []string{"--config-file", "other.json", "--ctx", "256", "--batch-tokens", "32", "--kv-type", "f16"}
+	flags := " --config-file other.json --kv-type f16 --ctx 256 --batch-tokens 32"
+	said := func(args ...string) (int, string) {
+		l := inGroup(t, 0, "", args...)
+		return l.code, l.out + l.err
+	}
+	code, text := said(append([]string{"doctor", dir + "/", "--ram", "50MiB", "--probe", "none"}, []string{"--config-file", "other.json", "--ctx", "256", "--kv-type", "f16"}...)...)
+	if want := "atenia run '" + dir + "' --budget ram="; !strings.Contains(text, want) || !strings.Contains(text, " --config-file other.json --kv-type f16 --ctx 256") {
+		t.Errorf("exit %d, no %q: %s", code, want, text)
+	}
+	if code, text = said("doctor", dir, "--config-file", "other.json", "--budget", "ram=1GiB,vram=1GiB", "--probe", "none"); code == command.OK || !strings.Contains(text, "vram=0") {
+		t.Errorf("with memory of a device: exit %d, %s", code, text)
+	}
+	one := ask(t, filepath.Join(golden.Family(t, "parity"), "qwen2_moe"), 1, false)
+	floor, _ := strconv.ParseInt(one.floors[0], 10, 64)
+	mixture := []string{"run", filepath.Join(golden.Family(t, "parity"), "qwen2_moe"), "a", "-n", "4", "--ignore-eos", "--ctx", "64", "--probe", "none", "--budget", fmt.Sprintf("ram=%d", floor)}
+	if code, text = said(append(mixture, "--pack", "memory", "--strict")...); code == command.OK || !strings.Contains(text, "not packed") {
+		t.Errorf("strict, and not packed: exit %d, %s", code, text)
+	}
+	if code, text = said(mixture...); code != command.OK {
+		t.Fatal(text)
+	}
+	if _, text = said("explain", mixture[1], "--json"); !strings.Contains(text, `"form":"streamed"`) || !strings.Contains(text, `"flags":" --ctx 64"`) {
+		t.Errorf("experts are read from the disk: %s", text)
+	}
+	if code, text = said(append([]string{"run", dir, "a", "-n", "4", "--ignore-eos"}, usual...)...); code != command.OK {
+		t.Fatal(text)
+	}
+	var r atenia.LastRun
+	if _, text = said("explain", dir, "--json"); json.Unmarshal([]byte(text), &r) != nil || r.Flags != flags {
+		t.Errorf("%q of %s", r.Flags, text)
+	}
+	for _, bound := range []float64{0, 10} { // waits for pages, and then for others
+		r.Waiting, r.Computing, r.Neighbours, r.Faults = r.Decode.Seconds, 0, bound, 1e9
+		r.ReadBytes, r.Again, r.Need, r.Room = 1, 1, 2, 1
+		if r.Judge(atenia.RunRoofs{}); r.Advice.Command != "" && !strings.HasPrefix(r.Advice.Command, "atenia run '"+dir+"'"+flags) {
+			t.Errorf("bound by %s: %q", r.Bound, r.Advice.Command)
 		}
 	}
 }

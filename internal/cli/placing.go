@@ -67,7 +67,7 @@ func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 	}
 	pl, err := plan.Place()
 	if low, ok := errors.AsType[*atenia.FloorError](err); ok && low.Maps {
-		return p.showMapped(e, low)
+		return p.showMapped(e, plan, low)
 	}
 	if err != nil {
 		return err
@@ -75,6 +75,9 @@ func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 	notes, err := plan.PlacementNotes(pl)
 	if err != nil {
 		return err
+	}
+	for _, line := range plan.Notes() {
+		notes = append(notes, "note     "+line)
 	}
 	if p.out != "" {
 		if err := atenia.WritePlacement(p.out, pl); err != nil {
@@ -112,14 +115,17 @@ func (p *placingFlags) Show(e *command.Env, plan *atenia.Plan) error {
 }
 
 // showMapped says that a model cannot be streamed in the memory that there is.
-func (p *placingFlags) showMapped(e *command.Env, low *atenia.FloorError) error {
+func (p *placingFlags) showMapped(e *command.Env, plan *atenia.Plan, low *atenia.FloorError) error {
 	if p.out != "" || p.why != "" || p.drawing {
 		return low
 	}
 	if *e.JSON {
-		return e.PrintJSON(map[string]any{"mapped": true, "ram": low.Budget, "ram_to_stream": low.Floor})
+		return e.PrintJSON(map[string]any{"mapped": true, "ram": low.Budget, "ram_to_stream": low.Floor, "notes": plan.Notes()})
 	}
-	fmt.Fprintf(e.Out, "%s can be allocated, and to stream the model %s (%d bytes) are needed: it is mapped, which is slow\n", spelling.Size(low.Budget), spelling.Size(low.Floor), low.Floor)
+	fmt.Fprintf(e.Out, "%s can be allocated, and to stream the model %s (%d bytes) are needed: it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow\n", spelling.Size(low.Budget), spelling.Size(low.Floor), low.Floor)
+	for _, line := range plan.Notes() {
+		fmt.Fprintln(e.Out, "note     "+line)
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -79,6 +80,12 @@ type adviser struct {
 // what is free now. A file of the model is read for half a second to measure how
 // fast, unless the rules say otherwise.
 func Advise(ctx context.Context, path, configFile string, c Config, text func(*file.Description) any) (*Advice, error) {
+	if c.Budget.VRAM > 0 {
+		return nil, noDevice(c.Budget)
+	}
+	if path != "" {
+		path = filepath.Clean(path)
+	}
 	a := &adviser{ctx: ctx, file: configFile, auto: c.Budget.RAM == 0 || c.Budget.Auto}
 	if c.Budget.RAM == 0 {
 		if err := c.Budget.Set("ram", "auto"); err != nil {
@@ -174,9 +181,6 @@ func (a *adviser) add(what, command string, o Outcome) bool {
 	return true
 }
 
-// usualSteps is the number of tokens of a step by default.
-const usualSteps = 512
-
 // command returns the call that runs the model with a configuration in a memory.
 func (a *adviser) command(c Config, ram int64) string {
 	c.Budget.RAM = 0
@@ -189,28 +193,18 @@ func (a *adviser) command(c Config, ram int64) string {
 			budget = fmt.Sprintf("%dMiB", ram>>20)
 		}
 	}
-	s := "atenia run " + quote(a.plan.path) + " --budget ram=" + budget
+	s := "atenia run " + spelling.Shell(a.plan.path)
+	switch {
+	case a.plan.Model.Config.Encoder != nil:
+		s = "atenia embed " + spelling.Shell(a.plan.path) + " TEXT"
+	case c.Rules.Batch > 1:
+		s = fmt.Sprintf("atenia serve %s --slots %d", spelling.Shell(a.plan.path), c.Rules.Batch)
+	}
+	s += " --budget ram=" + budget
 	if rest := c.Budget.String(); rest != "" {
 		s += "," + rest
 	}
-	if c.Compile.KVType != tensor.Invalid {
-		s += " --kv-type " + strings.ToLower(c.Compile.KVType.String())
-	}
-	if c.Context > 0 {
-		s += fmt.Sprintf(" --ctx %d", c.Context)
-	}
-	if c.BatchTokens != usualSteps {
-		s += fmt.Sprintf(" --batch-tokens %d", c.BatchTokens)
-	}
-	return s
-}
-
-// quote returns a path as a shell takes it.
-func quote(path string) string {
-	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%") == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	return s + c.Flags(a.file)
 }
 
 // with tries a changed configuration.
@@ -284,7 +278,12 @@ func (a *adviser) otherCache() error {
 // leastContext is the shortest context that is worth advising.
 const leastContext = 512
 
+// shorter tries contexts that take less memory. Of a model that fits, a token at the same
+// place takes as long as before.
 func (a *adviser) shorter() error {
+	if a.advice.Now.Verdict == Fits {
+		return nil
+	}
 	for n := a.plan.Context() / 2; n >= leastContext; n /= 2 {
 		what := fmt.Sprintf("a context of %d tokens in place of %d", n, a.plan.Context())
 		if ok, err := a.with(func(c *Config) { c.Context = n }, what); ok || err != nil {
@@ -318,13 +317,25 @@ var smallerTypes = []quant.Mix{quant.MixQ8_0, quant.MixQ6_K, quant.MixQ5_K_M, qu
 // smaller tries types of weights: the best that changes the verdict, or else one
 // that loses little and makes a token faster.
 func (a *adviser) smaller() error {
+	p := a.plan
+	if c := p.Config; c.Compile.KVType == tensor.Invalid { // then a quantized model keeps them so
+		c.Compile.KVType = tensor.F16
+		var err error
+		if p, err = a.open(c); err != nil {
+			return err
+		}
+	}
+	config := ""
+	if a.file != "" {
+		config = " --config-file " + spelling.Shell(a.file)
+	}
 	var best *Remedy
 	for _, mix := range smallerTypes {
-		f, bytes := a.plan.footprint.quantized(mix)
+		f, bytes := p.footprint.quantized(mix)
 		if bytes == 0 {
 			continue
 		}
-		o, err := a.try(a.plan, f, a.advice.RAM, a.auto)
+		o, err := a.try(p, f, a.advice.RAM, a.auto)
 		if err != nil {
 			return err
 		}
@@ -332,10 +343,10 @@ func (a *adviser) smaller() error {
 			continue
 		}
 		name := mix.String()
-		out := strings.TrimSuffix(a.plan.path, ".gguf") + "-" + name + ".gguf"
+		out := beside(a.plan.path, "-"+name+".gguf")
 		best = &Remedy{
 			fmt.Sprintf("weights in %s: %s in place of %s", name, spelling.Size(bytes), spelling.Size(a.plan.footprint.weightBytes())),
-			fmt.Sprintf("atenia quantize %s %s --type %s", quote(a.plan.path), quote(out), name), o,
+			fmt.Sprintf("atenia quantize %s %s --type %s%s", spelling.Shell(a.plan.path), spelling.Shell(out), name, config), o,
 		}
 		if o.Verdict == Fits {
 			break
@@ -381,7 +392,7 @@ func machineMemory() cpu.Memory {
 // more tries more memory, no more than there is: a little, and as much as all weights
 // need.
 func (a *adviser) more() error {
-	now, limit := a.advice.RAM, machineMemory().Limit
+	now, limit, most := a.advice.RAM, machineMemory().Limit, ledger.Process.Most()
 	const step = 256 << 20
 	var sizes []int64
 	if v := a.advice.Now.Verdict; v == Cannot || v == Maps {
@@ -389,7 +400,7 @@ func (a *adviser) more() error {
 	}
 	sizes = append(sizes, (a.advice.Fit+(1<<20)-1)>>20<<20)
 	for _, ram := range slices.Compact(slices.SortedFunc(slices.Values(sizes), cmp.Compare)) {
-		if ram <= now || now <= limit && ram > limit { // of another machine it is not known
+		if ram <= now || now <= limit && ram > most { // of another machine it is not known
 			continue
 		}
 		o, err := a.try(a.plan, a.plan.footprint, ram, false)

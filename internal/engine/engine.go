@@ -171,7 +171,7 @@ func (e *Engine) begin() {
 	if c := e.weights.Stream.Experts; c != nil {
 		a.Experts = func() observe.Chosen {
 			s := c.Stats()
-			return observe.Chosen{Bytes: s.Bytes, Hits: s.Hits, Misses: s.Misses, Read: s.Read, Wait: s.Wait}
+			return observe.Chosen{Bytes: s.Bytes, Hits: s.Hits, Misses: s.Misses, Read: s.Read, Wait: s.Wait, Busy: s.Busy}
 		}
 	}
 	o.Begin(a)

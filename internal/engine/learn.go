@@ -42,7 +42,7 @@ func (p *Plan) identity() string {
 // Form says how the weights lie: packed, mapped or streamed.
 func (e *Engine) Form() string {
 	switch {
-	case e.weights.Stream.Ring != nil:
+	case e.weights.Stream.Ring != nil || e.weights.Stream.Experts != nil:
 		return formStreamed
 	case e.packing.Mode != pack.Off:
 		return formPacked

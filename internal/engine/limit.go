@@ -79,11 +79,12 @@ func (p *Plan) settle(d *file.Description) error {
 	*p.effective = p.Config
 	c := p.effective
 	_ = d.Advise(file.DontNeed) // headers were read, and their pages would count as the program's
+	need, err := p.takes()
+	if err != nil {
+		return err
+	}
+	p.whole, p.room = need, ledger.Process.Most()
 	if p.mayMap() {
-		need, err := p.takes()
-		if err != nil {
-			return err
-		}
 		if room := ledger.Process.Room(); room > 0 && need > room {
 			p.Config.Budget.RAM, p.Config.Budget.Auto = 0, false // as if nobody had set one
 			p.needed, c.Budget.RAM, c.Budget.Auto = need, room, true
@@ -105,14 +106,9 @@ func (p *Plan) settle(d *file.Description) error {
 func (p *Plan) automatic() bool { return p.needed > 0 }
 
 // Memory returns what the whole process would have if all weights were in memory, 0
-// if that is not known, and the most that it may have.
-func (p *Plan) Memory() (need, room int64) {
-	need, err := p.takes()
-	if err != nil {
-		need = 0
-	}
-	return need, ledger.Process.Most()
-}
+// if that is not known, and the most that it could have when the model was opened: since
+// then pages of its files count as used.
+func (p *Plan) Memory() (need, room int64) { return p.whole, p.room }
 
 // takes returns what the whole process would have if all weights were in memory.
 func (p *Plan) takes() (int64, error) {
@@ -162,7 +158,7 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 			c.BatchTokens = n
 		}
 		p.account.SetLimit(0)
-		p.note("the model needs %s, %s can be allocated, and to stream it %s: it is mapped, which is slow",
+		p.note("the model needs %s, %s can be allocated, and to stream it %s: it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow",
 			spelling.Size(p.needed), spelling.Size(room), spelling.Size(floor.Floor))
 		return nil, nil
 	case err != nil:

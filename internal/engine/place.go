@@ -106,9 +106,14 @@ func (p *Plan) placeHere(ctx context.Context, by guides) (*place.Placement, erro
 		e.BatchTokens = min(e.BatchTokens, pl.Input().Chunk)
 	}
 	if err == nil && (pl.UsesVRAM() || p.Effective().Budget.VRAM > 0) {
-		return nil, &FieldError{"Budget", p.Effective().Budget.String(), "vram=0: there is no device that this binary can compute on"}
+		return nil, noDevice(p.Effective().Budget)
 	}
 	return pl, err
+}
+
+// noDevice is the error for a budget of memory that nothing computes in.
+func noDevice(b Budget) error {
+	return &FieldError{"Budget", b.String(), "vram=0: there is no device that this binary can compute on"}
 }
 
 // Place decides where each tensor lives, or follows a plan file. Its errors are

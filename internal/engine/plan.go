@@ -75,6 +75,8 @@ type Plan struct {
 	account   *ledger.Account // of all that the model takes
 	zeros     string          // how zero points of GPTQ digits are read, for stateKey; "" = there are none
 	program   int64           // bytes of the process beside tensors; 0 = not measured
+	whole     int64           // bytes of the process with all weights in memory
+	room      int64           // bytes that it could have at the start
 	needed    int64           // bytes of all, if they do not fit and nobody set a budget; else 0
 	effective *Config         // within what there is; nil before the model is opened
 
@@ -91,6 +93,9 @@ type Plan struct {
 // for the call.
 func Compile(d *file.Description, c Config) (*Plan, error) {
 	m, err := compileModel(d, &c)
+	if err != nil && d.Unread != "" {
+		return nil, fmt.Errorf("%w (%s)", err, unread(d))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,12 +120,17 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 		}
 	}
 	if d.Unread != "" {
-		p.note("the weights are those of %s, and not those of %s beside it: remove the one that is not the model", filepath.Base(d.Parts[0].Path), d.Unread)
+		p.note("%s", unread(d))
 	}
 	if n, trained := p.Context(), c.trained(&m.Config); n > trained && trained > 0 {
 		p.note("a context of %d tokens is longer than the %d that the model was trained for: what it answers beyond them may make no sense", n, trained)
 	}
 	return p, nil
+}
+
+// unread says which of two lists of weights is read.
+func unread(d *file.Description) string {
+	return fmt.Sprintf("the weights are those of %s, and not those of %s beside it: remove the one that is not the model", filepath.Base(d.Parts[0].Path), d.Unread)
 }
 
 // Noted are lines for the user: what was found in the model's files, and what was decided

@@ -82,7 +82,9 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description, by guides) 
 		p.choosePacking(&w.packing)
 	case w.placement.Spills():
 		spilled, w.packing.Mode = w.placement, pack.Off
-		if p.Config.Pack == pack.InMemory || p.Config.Pack == pack.OnDisk {
+		if asked := p.Config.Pack == pack.InMemory || p.Config.Pack == pack.OnDisk; asked && p.Config.Strict {
+			return nil, strictError("pack", "weights that are streamed are not packed")
+		} else if asked {
 			p.note("weights that are streamed are not packed: continuing with pack off")
 		}
 	default:

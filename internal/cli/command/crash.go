@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"atenia/internal/fault"
+	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
 )
 
@@ -57,9 +58,7 @@ func writeReport(dir, version string, args []string, p *fault.Panic) (string, er
 func quoted(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
-		if out[i] = a; a == "" || strings.ContainsAny(a, " \t\n\"'\\") {
-			out[i] = fmt.Sprintf("%q", a)
-		}
+		out[i] = spelling.Shell(a)
 	}
 	return out
 }

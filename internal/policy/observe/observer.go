@@ -92,9 +92,9 @@ type Account struct {
 
 // Chosen is what the cache of a mixture's experts has done so far.
 type Chosen struct {
-	Bytes              int64 // of its memory
-	Hits, Misses, Read int64 // experts in memory when tokens chose them, others, and bytes read
-	Wait               time.Duration
+	Bytes              int64         // of its memory
+	Hits, Misses, Read int64         // experts in memory when tokens chose them, others, and bytes read
+	Wait, Busy         time.Duration // that computing waited, and with a read in flight
 }
 
 // Open creates the configured files and server. It returns nil if there are
@@ -200,7 +200,7 @@ func (o *Observer) Learner() *adapt.Learner {
 // weights have moved since the last one.
 func (o *Observer) Begin(a Account) {
 	o.account, o.seen = a, ring.Stats{}
-	o.tally.begin(a.Ring)
+	o.tally.begin(&a)
 	o.memory(o.now())
 }
 
@@ -240,7 +240,7 @@ func (o *Observer) Step(p sched.StepInfo) {
 	if o.lines != nil {
 		o.lines.write()
 	}
-	o.tally.count(&p, o.account.Ring)
+	o.tally.count(&p, &o.account)
 	if p.Decode && p.Drafted == 0 && o.learner != nil { // the learner compares steps of as many rows
 		pressure := o.learner.After(adapt.Step{Start: p.Start, Took: p.Took, Decode: p.Decode, Err: p.Err}, o.now())
 		if o.trace != nil {

@@ -14,7 +14,7 @@ type Tally struct {
 	Prompt  Steps
 	Decode  Steps
 	Failed  int        // steps
-	Ring    ring.Stats // of the steps that decoded
+	Ring    ring.Stats // of the steps that decoded, with what was read of experts
 	// Computed is the processor time of the steps that decoded, all threads
 	// together, Offered what their threads would have used without a wait, Delayed how
 	// long threads were ready without a processor, which counts only if Delays is set;
@@ -31,6 +31,7 @@ type Tally struct {
 	More              int     // events after those
 
 	ring    ring.Stats // at the end of the last step
+	chosen  Chosen     // likewise
 	used    used
 	looked  time.Time // at used
 	offered time.Duration
@@ -70,19 +71,22 @@ type Steps struct {
 const lookEvery = 250 * time.Millisecond
 
 // begin starts counting, before the first step.
-func (t *Tally) begin(r *ring.Ring) {
+func (t *Tally) begin(a *Account) {
 	if t.Started.IsZero() { // weights that move begin again
 		t.Started = time.Now()
 	}
-	if r != nil {
-		t.ring = r.Stats()
+	if a.Ring != nil {
+		t.ring = a.Ring.Stats()
+	}
+	if a.Experts != nil {
+		t.chosen = a.Experts()
 	}
 	t.used = now()
 	t.delays(0)
 }
 
 // count adds a step.
-func (t *Tally) count(p *sched.StepInfo, r *ring.Ring) {
+func (t *Tally) count(p *sched.StepInfo, a *Account) {
 	if p.Err != nil {
 		t.Failed++
 		return
@@ -96,7 +100,7 @@ func (t *Tally) count(p *sched.StepInfo, r *ring.Ring) {
 		s.Slowest, s.At = p.Took, s.Steps
 	}
 	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows-p.Drafted+p.Accepted, s.Took+p.Took+p.Drafting
-	if r != nil {
+	if r := a.Ring; r != nil {
 		now := r.Stats()
 		if d := now.Since(t.ring); p.Decode {
 			t.Ring.Bytes = now.Bytes
@@ -105,6 +109,13 @@ func (t *Tally) count(p *sched.StepInfo, r *ring.Ring) {
 			t.Ring.Stall, t.Ring.Busy, t.Ring.Wall = t.Ring.Stall+d.Stall, t.Ring.Busy+d.Busy, t.Ring.Wall+d.Wall
 		}
 		t.ring = now
+	}
+	if a.Experts != nil {
+		now := a.Experts()
+		if p.Decode {
+			t.Ring.Read, t.Ring.Stall, t.Ring.Busy = t.Ring.Read+now.Read-t.chosen.Read, t.Ring.Stall+now.Wait-t.chosen.Wait, t.Ring.Busy+now.Busy-t.chosen.Busy
+		}
+		t.chosen = now
 	}
 	if offered := time.Duration(p.Threads) * p.Took; p.Decode {
 		t.offered, t.phase = t.offered+offered, t.phase+offered
