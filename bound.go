@@ -108,7 +108,11 @@ const (
 // can; without its figures neither memory nor arithmetic is found to be the bound.
 func (r *LastRun) Judge(roofs RunRoofs) {
 	wall := r.Decode.Seconds / float64(max(1, r.Decode.Steps))
-	paused := r.Waiting - r.Neighbours // for pages, or for another thread
+	// A thread without a processor is waited for by the others, too.
+	taken := min(r.Waiting, r.Neighbours*float64(r.Threads))
+	paused := r.Waiting - taken // for pages, or for another thread
+	// Pages that are on their way already are waited for without a fault.
+	read := r.ReadBytes > 0 && (r.Faults*slow >= paused || r.ReadBytes >= r.WeightBytes/64)
 	share := func(s float64) float64 { return 100 * s / wall }
 	set := func(bound, format string, args ...any) { r.Bound, r.BoundWhy = bound, fmt.Sprintf(format, args...) }
 	switch {
@@ -118,11 +122,11 @@ func (r *LastRun) Judge(roofs RunRoofs) {
 		set("disk", "%s are read for each token, at %.2f GB/s; computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), r.ReadBytes/max(r.Reading, 1e-9)/1e9, share(r.Waiting))
 	case r.Form == "streamed" || r.Waiting <= much*wall:
 		r.judgeRates(wall, roofs)
-	case r.Neighbours > much*wall && r.Neighbours >= paused:
-		set("neighbours", "threads were ready and had no processor for %.0f %% of the time: other programs or a quota take it", share(r.Neighbours))
-	case r.Faults*slow >= paused && r.ReadBytes > 0 && r.Again > r.ReadBytes/2:
+	case taken > much*wall && taken >= paused:
+		set("neighbours", "threads had no processor, or waited for one that had none, for %.0f %% of the time: other programs or a quota take it", share(taken))
+	case read && r.Again > r.ReadBytes/2:
 		set("paging", "weights do not stay in memory: %s are read from the disk again for each token, and %.1f page faults wait for them, %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), r.Faults, share(paused))
-	case r.Faults*slow >= paused && r.ReadBytes > 0:
+	case read:
 		set("cold cache", "weights were read from the disk for the first time: %s for each token, and %.1f page faults waited for them, %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), r.Faults, share(paused))
 	case !r.Told:
 		set("none", "threads waited %.0f %% of the time, and this system does not count for what", share(r.Waiting))

@@ -261,7 +261,7 @@ func (c *Config) withDefaults() (Config, error) {
 		errs = append(errs, &ConfigError{"Pooling", d.Pooling, "mean, cls, last or none"})
 	}
 	if d.NoMmap && (d.Budget != (Budget{}) || d.PlacementFile != "") {
-		errs = append(errs, &ConfigError{"NoMmap", nil, "NoMmap keeps the whole model in memory: use it without Budget and PlacementFile"})
+		errs = append(errs, &ConfigError{"NoMmap", nil, "the whole model is kept in memory then: use it without Budget and PlacementFile"})
 	}
 	errs = append(errs, checkAdapters(d.Adapters)...)
 	if d.CacheBytes < 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -122,7 +123,7 @@ func (a *app) main(root *cobra.Command) int {
 		fmt.Fprintln(errw, e.Text)
 		return e.Code
 	}
-	fmt.Fprintf(errw, "atenia: %s\n", shorten(err.Error()))
+	fmt.Fprintf(errw, "atenia: %s\n", byFlags(c, shorten(err.Error())))
 	if e, ok := errors.AsType[*atenia.FloorError](err); ok && e.Tier == atenia.TierRAM && !e.Auto {
 		flag := "--budget ram="
 		if c.Flags().Lookup("budget") == nil {
@@ -135,6 +136,29 @@ func (a *app) main(root *cobra.Command) int {
 		fmt.Fprintf(errw, "see \"%s --help\"\n", c.CommandPath())
 	}
 	return code
+}
+
+// fieldFlags are the flags that set fields of configurations; of several the first that a
+// command has.
+var fieldFlags = map[string][]string{
+	"Context": {"ctx"}, "BatchTokens": {"batch-tokens", "chunk"}, "Threads": {"threads"}, "CacheType": {"kv-type"}, "MaxTokens": {"max-tokens"},
+	"Slots": {"slots"}, "NoMmap": {"no-mmap"}, "CacheBytes": {"cache-size"}, "Draft": {"draft"}, "Pack": {"pack"}, "Pooling": {"pooling"},
+	"Temperature": {"temp"}, "TopK": {"top-k"}, "TopP": {"top-p"}, "MinP": {"min-p"}, "TypicalP": {"typical-p"}, "RepeatPenalty": {"repeat-penalty"}, "Adapter": {"adapter"},
+}
+
+var fieldName = regexp.MustCompile(`(?m)^(?:config|sampling): ([A-Z]\w*)( is|:)`)
+
+// byFlags returns an error's text with flags of a command for the fields that they set.
+func byFlags(c *cobra.Command, text string) string {
+	return fieldName.ReplaceAllStringFunc(text, func(s string) string {
+		m := fieldName.FindStringSubmatch(s)
+		for _, name := range fieldFlags[m[1]] {
+			if c.Flags().Lookup(name) != nil {
+				return "--" + name + m[2]
+			}
+		}
+		return s
+	})
 }
 
 // shorten truncates a list of faults: an invalid configuration may have one for

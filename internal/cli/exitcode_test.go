@@ -159,7 +159,7 @@ func TestLongStrings(t *testing.T) {
 func TestNegativeTokens(t *testing.T) {
 	for _, args := range [][]string{{"run", "atenia-story", "x", "-n", "-5"}, {"chat", "atenia-story", "-n", "-1"}} {
 		var errw bytes.Buffer
-		if code := Main(args, strings.NewReader("x\n"), &bytes.Buffer{}, &errw); code != command.BadUsage || !strings.Contains(errw.String(), "want 0 or more") {
+		if code := Main(args, strings.NewReader("x\n"), &bytes.Buffer{}, &errw); code != command.BadUsage || !strings.Contains(errw.String(), "--max-tokens is -") || !strings.Contains(errw.String(), "want 0 or more") {
 			t.Errorf("%q: exit %d, %s", args, code, errw.String())
 		}
 	}

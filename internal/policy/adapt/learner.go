@@ -410,7 +410,7 @@ func (l *Learner) Summary() *Summary {
 	snap := l.loop.Trainer().Snapshot()
 	band := l.now.Bucket().RAM
 	s := &Summary{
-		Pressure: l.now.RAM, Peak: l.sampler.Peak(), Band: fmt.Sprintf("%d of 0 to 3", band),
+		Pressure: l.now.RAM, Peak: l.sampler.Peak(), Band: fmt.Sprintf("%d, for which %.2f stands", band, float64(band.Pressure())),
 		Ticks: l.loop.Ticks(), Recommended: l.loop.Choice().String(), Because: l.loop.LastDecisionReason(), Table: l.loop.LastReason(),
 		Rows: snap.Summary.TotalEntries, Episodes: snap.Summary.TotalEpisodes, PreferGPU: snap.Summary.GPUPreferenceRatio,
 		Changes: append([]Change{}, l.changes...), Knobs: []Knob{},
