@@ -20,7 +20,9 @@ func (c *core) run() graph.Code {
 		*c.metrics = abi.Metrics{}
 	}
 	before := *c.slot
+	c.place.Enter()
 	abi.Run(c.list)
+	c.place.Leave()
 	if c.list.EnvChanged != 0 {
 		c.list.EnvChanged = 0
 		c.counts.add(Environment)
@@ -59,7 +61,9 @@ func (c *core) releaseOne(state uintptr) {
 // call calls another function of the library.
 func (c *core) call(f, a1, a2, a3, a4 uintptr) int32 {
 	c.other.Fn, c.other.Desc, c.other.State, c.other.In, c.other.Out = f, a1, a2, a3, a4
+	c.place.Enter()
 	abi.Run(c.aside)
+	c.place.Leave()
 	if c.aside.EnvChanged != 0 {
 		c.aside.EnvChanged = 0
 		c.counts.add(Environment)

@@ -15,7 +15,10 @@ type CatalogConfig struct {
 	Scan    ScanConfig
 	Isolate ProcessConfig // Manifest is set for each library
 	// Trusted lists libraries, or folders of libraries, that may run in this
-	// process.
+	// process. A node of theirs that crashes, or calls _exit, ends the program
+	// without a word: nothing of a process runs after that, so this package
+	// cannot name it. The command line can ("atenia flow run --trust"), since it
+	// watches itself from a second process.
 	Trusted   []string
 	NoMetrics bool // do not pass metrics to nodes
 }

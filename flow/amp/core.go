@@ -8,6 +8,7 @@ import (
 	"atenia/flow/amp/internal/abi"
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/machine/watch"
 )
 
 // A core is the part of an instance that does not depend on the number type:
@@ -17,7 +18,8 @@ import (
 type core struct {
 	lib    *Library
 	name   string
-	once   sync.Once // free
+	place  *watch.Place // where its code runs
+	once   sync.Once    // free
 	mem    *abi.Memory
 	counts counts
 
@@ -103,6 +105,7 @@ func newCore(l *Library, cfg node.Config, dtype uint32) (*core, error) {
 			list[i].DType, list[i].RateNum, list[i].RateDen = dtype, uint32(max(rate.Num, 1)), uint32(max(rate.Den, 1))
 		}
 	}
+	c.place = watch.New(fmt.Sprintf("node %q (%s)", n.Name, l.path))
 	l.mu.Lock()
 	l.instances = append(l.instances, c)
 	l.mu.Unlock()
@@ -170,6 +173,7 @@ func planned[F node.Float](m *abi.Memory, values []float64) uintptr {
 func (c *core) free() {
 	c.once.Do(func() {
 		c.releaseState()
+		c.place.Free()
 		c.mem.Release()
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/machine/library"
+	"atenia/internal/machine/watch"
 )
 
 // Major is the major version of the node ABI that this host implements.
@@ -48,8 +49,8 @@ type Options struct {
 
 // A Library is a library of C nodes that [Open] loaded into this process.
 //
-// A crash in one of its nodes ends the process: load only trusted libraries
-// this way, and others with [OpenCatalog] or [StartProcess].
+// A crash in one of its nodes, or a call of _exit, ends the process, and nothing
+// can tell which node it was: load only trusted libraries this way, and others with [OpenCatalog] or [StartProcess].
 type Library struct {
 	path      string
 	opt       Options
@@ -87,6 +88,10 @@ func (l *Library) open() error {
 	if err := l.verify(path); err != nil {
 		return err
 	}
+	place := watch.New("library " + path)
+	defer place.Free()
+	place.Enter()
+	defer place.Leave()
 	h, err := library.Open(path)
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"atenia/internal/machine/watch"
 )
 
 // ScanLimit is the default time limit for a library's description.
@@ -168,7 +170,7 @@ func refusal(text []byte) (string, bool) {
 // ServeManifest is the child's main function: it loads one library, writes its
 // description to the file that the parent passed, and returns the exit status.
 func ServeManifest(path string) int {
-	defaultFaultSignals()
+	watch.DefaultFaults()
 	answer := os.NewFile(fdAnswer, "answer")
 	if answer == nil {
 		return 2

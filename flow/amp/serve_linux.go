@@ -15,6 +15,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/machine/cpu"
+	"atenia/internal/machine/watch"
 )
 
 // File descriptors that a child inherits. What a library prints to the standard
@@ -51,7 +52,7 @@ func Serve(formats ...Format) error {
 	if orders == nil || replies == nil {
 		return errors.New("a node host is started by the program that uses it, not by hand")
 	}
-	defaultFaultSignals()
+	watch.DefaultFaults()
 	in, out := bufio.NewReader(orders), json.NewEncoder(replies)
 	var h hello
 	if err := receive(in, &h); err != nil {

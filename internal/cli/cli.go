@@ -27,6 +27,7 @@ type app struct {
 	json     bool
 	quiet    bool
 	args     []string // as they were given
+	alone    bool     // the process is this command's, so that it can be started again
 
 	talking atomic.Bool // Ctrl-C is part of a conversation
 }
@@ -53,7 +54,11 @@ func (s aside) Write(b []byte) (int, error) {
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	results := &output{w: out}
-	a := &app{in: in, out: results, err: errw, args: args}
+	alone := out == io.Writer(os.Stdout)
+	if alone {
+		defer command.Join(os.Getenv(command.WatchedVar))()
+	}
+	a := &app{in: in, out: results, err: errw, args: args, alone: alone}
 	code := a.main(a.root())
 	if code == command.OK && results.err != nil {
 		fmt.Fprintf(errw, "atenia: the result could not be written: %v\n", results.err)
@@ -84,11 +89,17 @@ func (o *output) Write(b []byte) (int, error) {
 
 func (a *app) main(root *cobra.Command) int {
 	args, errw := a.args, a.err
+	if a.alone && trusts(root, args) {
+		if code, ran := command.Watched(args, os.Environ(), errw); ran {
+			return code
+		}
+	}
 	patient := isPatient(root, args)
 	ctx, stop := untilSignal(a.talking.Load)
 	defer stop()
 	defer engine.GuardMemory(func(err error) {
 		fmt.Fprintf(errw, "atenia: out of memory: %v: a larger limit or a smaller task is needed\n", err)
+		command.Leave()
 		os.Exit(command.Failure) // nothing that takes memory can be done any more
 	})()
 	root.SetArgs(append([]string{}, args...)) // nil would mean the process's own

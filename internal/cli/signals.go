@@ -47,13 +47,14 @@ func (i *interruption) end(errw io.Writer) int {
 func untilSignal(talking func() bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals, over := make(chan os.Signal, 2), make(chan struct{})
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	command.Notify(signals)
 	go func() {
 		for {
 			select {
 			case s := <-signals:
 				switch i := (&interruption{s}); {
 				case ctx.Err() != nil:
+					command.Leave()
 					os.Exit(i.end(os.Stderr))
 				case s != os.Interrupt || !talking():
 					cancel(i)
@@ -90,6 +91,13 @@ func isPatient(root *cobra.Command, args []string) bool {
 	c, _, err := root.Find(args)
 	merges := slices.ContainsFunc(args, func(s string) bool { return strings.HasPrefix(s, "--lora") })
 	return err == nil && (merges || command.IsPatient(c.Annotations))
+}
+
+// trusts reports whether a command may run libraries of others in its process. Such a command is watched by another.
+func trusts(root *cobra.Command, args []string) bool {
+	c, _, err := root.Find(args)
+	given := slices.ContainsFunc(args, func(s string) bool { return s == "--trust" || strings.HasPrefix(s, "--trust=") })
+	return err == nil && given && c.Flags().Lookup("trust") != nil
 }
 
 // wait waits for a command. After ctx has ended, a command that is not patient

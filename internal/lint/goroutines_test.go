@@ -23,6 +23,7 @@ var goroutines = map[string]string{
 	"internal/cli/flow/bench.go":            "allocates, to disturb what is measured",
 	"internal/cli/flow/cues.go":             "reads a MIDI device, with a parser that is fuzzed, beside a block that cannot be recovered either",
 	"internal/cli/signals.go":               "waits for signals",
+	"internal/machine/watch/watch_linux.go": "waits for signals",
 	"internal/engine/engine.go":             "reads how much memory there is",
 	"internal/engine/resume.go":             "lanes of package checkpoint catch",
 	"internal/kernel/kerneltest/bench.go":   "support of benchmarks",

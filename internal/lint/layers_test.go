@@ -11,7 +11,7 @@ import (
 // "/..." is a folder and all below; of two patterns the deeper one counts.
 const layers = `
 words    internal/spelling
-values   tensor internal/grammar internal/enum internal/fault internal/invariant internal/golden internal/await internal/lint internal/sample internal/score internal/picture internal/model/embedded internal/bench/peer internal/machine/cpu internal/machine/library internal/store/durable<internal/text/corpus internal/toml
+values   tensor internal/grammar internal/enum internal/fault internal/invariant internal/golden internal/await internal/lint internal/sample internal/score internal/picture internal/model/embedded internal/bench/peer internal/machine/cpu internal/machine/library internal/machine/watch internal/store/durable<internal/text/corpus internal/toml
 files    internal/memory/ledger < internal/memory/arena < internal/memory/kv internal/store/sequence internal/store/direct < internal/store/blob internal/store/faultfs internal/plan < internal/plan/pass internal/memory/timeline < internal/memory/lane internal/model/quant internal/model/packed internal/text/token < internal/text/vocab internal/text/chat internal/text/answer internal/policy/learn internal/policy/record internal/train/offload internal/machine/pool internal/kernel
 machine  internal/machine/hw < internal/memory < internal/memory/place < internal/memory/memorytest < internal/machine/cuda internal/memory/coded < internal/memory/ring < internal/memory/experts internal/bench/roof < internal/kernel/... internal/model/file < internal/text
 tape     grad < nested/rule < nested internal/memory/pack < internal/exec internal/memory/rates internal/store/checkpoint internal/policy/route internal/policy/trace internal/model/compile

@@ -25,7 +25,8 @@ type Config struct {
 	// 48000. Latencies depend on it.
 	SampleRate float64
 	// Trusted lists files, or folders of them, whose plug-ins run in this
-	// process.
+	// process. One that crashes or calls _exit ends the program, unnamed: see
+	// amp.CatalogConfig.
 	Trusted []string
 }
 

@@ -18,8 +18,8 @@ func (l *Library) Describe(id string) (*Plugin, error) {
 	if p != nil {
 		return p, nil
 	}
-	err := l.do(func() error {
-		made, err := l.create(id, id)
+	err := l.do(l.place, func() error {
+		made, err := l.create(id, id, l.place)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/machine/library"
+	"atenia/internal/machine/watch"
 )
 
 // An instance is a plug-in as a node. It collects its inputs into process calls
@@ -86,8 +87,10 @@ func newInstance[F node.Float](l *Library, cfg node.Config) (node.Instance[F], e
 	for k, x := range paramsOf(want, n.Node) {
 		i.params = append(i.params, param{x, k, n.Param(x.Name) != nil, math.NaN()})
 	}
-	err = l.do(func() error { return i.make(l, want, state, cfg) })
+	place := watch.New(fmt.Sprintf("node %q (%s)", n.Name, l.path))
+	err = l.do(place, func() error { return i.make(l, want, state, cfg, place) })
 	if err != nil {
+		place.Free()
 		return nil, err
 	}
 	l.mu.Lock()
@@ -98,9 +101,9 @@ func newInstance[F node.Float](l *Library, cfg node.Config) (node.Instance[F], e
 
 // make makes the plug-in, gives it its state, and starts it. On the main
 // thread.
-func (i *instance[F]) make(l *Library, want *Plugin, state []byte, cfg node.Config) (err error) {
+func (i *instance[F]) make(l *Library, want *Plugin, state []byte, cfg node.Config, place *watch.Place) (err error) {
 	n := cfg.Node
-	if i.plug, err = l.create(n.Type, n.Name); err != nil {
+	if i.plug, err = l.create(n.Type, n.Name, place); err != nil {
 		return err
 	}
 	defer func() {
@@ -385,7 +388,9 @@ func (i *instance[F]) note(s *stroke, at int) bool {
 func (i *instance[F]) call() graph.Code {
 	i.process.SteadyTime = i.start
 	atomic.StoreUint64(&i.context.Audio, host.Thread())
+	i.place.Enter()
 	abi.Run(i.list)
+	i.place.Leave()
 	atomic.StoreUint64(&i.context.Audio, 0)
 	i.start += int64(i.frames)
 	i.fill, i.input.Count = 0, 0
@@ -433,7 +438,9 @@ func (i *instance[F]) intact() bool {
 // are sent again.
 func (i *instance[F]) Reset() {
 	atomic.StoreUint64(&i.context.Audio, host.Thread())
+	i.place.Enter()
 	abi.Run(i.clearing)
+	i.place.Leave()
 	atomic.StoreUint64(&i.context.Audio, 0)
 	i.fill, i.start, i.next, i.input.Count = 0, 0, 0, 0
 	for k := range i.params {
@@ -451,7 +458,7 @@ func (i *instance[F]) Reset() {
 // SaveState returns the state of the plug-in, as its presets and the settings
 // state and state_file hold it.
 func (i *instance[F]) SaveState() (b []byte, err error) {
-	err = i.lib.do(func() error {
+	err = i.lib.do(i.place, func() error {
 		b, err = i.save()
 		return err
 	})
@@ -470,7 +477,8 @@ func (i *instance[F]) Close() error {
 	l.plugs = slices.Delete(l.plugs, at, at+1)
 	l.left = append(l.left, i.plug.events()...)
 	l.mu.Unlock()
-	return l.do(func() error {
+	defer i.place.Free()
+	return l.do(i.place, func() error {
 		i.destroy()
 		return nil
 	})

@@ -16,6 +16,7 @@ import (
 	"atenia/flow/node"
 	"atenia/internal/fault"
 	"atenia/internal/machine/library"
+	"atenia/internal/machine/watch"
 )
 
 // A Library is a .clap file that [Open] loaded into this process. A crash of one of its
@@ -36,9 +37,10 @@ type Library struct {
 	mem       *abi.Memory // texts and tables of the host, never freed: plug-ins keep addresses
 	shared    hostTexts
 
-	jobs chan job
-	gone chan struct{}
-	main uint64 // id of the main thread
+	place *watch.Place // of what is no plug-in's
+	jobs  chan job
+	gone  chan struct{}
+	main  uint64 // id of the main thread
 
 	mu     sync.Mutex
 	closed bool
@@ -76,10 +78,10 @@ func open(path string, log []byte) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{path: abs, log: log, rate: defaultRate, jobs: make(chan job), gone: make(chan struct{}), known: map[string]*Plugin{}, table: host.Table()}
+	l := &Library{path: abs, place: watch.New("library " + abs), log: log, rate: defaultRate, jobs: make(chan job), gone: make(chan struct{}), known: map[string]*Plugin{}, table: host.Table()}
 	var g fault.Group
 	g.Go(l.serve)
-	if err := l.do(l.load); err != nil {
+	if err := l.do(l.place, l.load); err != nil {
 		close(l.gone)
 		if _, ok := errors.AsType[*RefusedError](err); !ok {
 			err = &RefusedError{Path: abs, Text: err.Error()}
@@ -108,9 +110,9 @@ func (l *Library) serve() {
 	}
 }
 
-// do runs f on the main thread and waits for it.
-func (l *Library) do(f func() error) error {
-	j := job{f, make(chan error, 1)}
+// do runs f on the main thread, at a place, and waits for it.
+func (l *Library) do(at *watch.Place, f func() error) error {
+	j := job{func() error { at.Enter(); defer at.Leave(); return f() }, make(chan error, 1)}
 	select {
 	case l.jobs <- j:
 		return <-j.done
@@ -126,7 +128,9 @@ func (l *Library) answer() {
 	l.mu.Unlock()
 	for _, p := range list {
 		if atomic.SwapUint64(&p.context.Asked, 0) != 0 && p.c.MainThread != 0 {
+			l.place.Enter() // a call of the plug-in's place may be running
 			library.Call(p.c.MainThread, p.address)
+			l.place.Leave()
 		}
 	}
 }
@@ -297,7 +301,7 @@ func (l *Library) Close() error {
 	list := l.plugs
 	l.plugs = nil
 	l.mu.Unlock()
-	err := l.do(func() error {
+	err := l.do(l.place, func() error {
 		for _, p := range list {
 			p.destroy()
 		}

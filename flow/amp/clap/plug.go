@@ -9,6 +9,7 @@ import (
 	"atenia/flow/amp/clap/internal/host"
 	"atenia/flow/amp/internal/abi"
 	"atenia/internal/machine/library"
+	"atenia/internal/machine/watch"
 )
 
 // A plug is one plug-in that was made: clap_plugin and the clap_host that it
@@ -17,6 +18,7 @@ type plug struct {
 	lib     *Library
 	id      string
 	node    string
+	place   *watch.Place
 	mem     *abi.Memory
 	more    *abi.Memory // what process calls see; nil: none yet
 	host    []host.Host
@@ -73,7 +75,7 @@ func (p *plug) events() (list []amp.Event) {
 const warning = 2
 
 // create makes a plug-in and calls its init. On the main thread.
-func (l *Library) create(id, node string) (*plug, error) {
+func (l *Library) create(id, node string, place *watch.Place) (*plug, error) {
 	refuse := func(format string, args ...any) error {
 		return &RefusedError{l.path, id, fmt.Sprintf(format, args...)}
 	}
@@ -81,7 +83,7 @@ func (l *Library) create(id, node string) (*plug, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plug{lib: l, id: id, node: node, mem: m, host: abi.Make[host.Host](m, 1)}
+	p := &plug{lib: l, id: id, node: node, place: place, mem: m, host: abi.Make[host.Host](m, 1)}
 	context := abi.Make[host.Context](m, 1)
 	p.context = &context[0]
 	log := abi.At[abi.Host](l.callbacks.Host())

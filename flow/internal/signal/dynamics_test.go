@@ -31,9 +31,9 @@ func TestDynamicsNodes(t *testing.T) {
 		"limiter/at once":       {Node: n("Limiter", "lookahead", 0, "ceiling_db", -9., "release", .0003)},
 		"limiter/very late":     {Node: n("Limiter", "lookahead", 55, "ceiling_db", -9.)},
 		"limiter/framed":        {Node: n("Limiter", "lookahead", 7, "ceiling_db", ramp(1, 2, 40, -20, 0), "release", ramp(2, 1, 40, 1e-4, 1e-3))},
-		"limiter/true":          {Node: n("Limiter", "true_peak", "yes", "lookahead", 16, "ceiling_db", -9., "release", .0003), Tokens: 150},
-		"limiter/true, framed":  {Node: n("Limiter", "true_peak", "yes", "lookahead", 19, "ceiling_db", ramp(1, 2, 40, -20, 0), "release", ramp(2, 1, 40, 1e-4, 1e-3)), Tokens: 90},
-		"adsr":                  {Node: n("ADSR", "attack", .0001, "decay", .0001, "release", .0001), Tokens: 90},
+		"limiter/true":          {Node: n("Limiter", "true_peak", "yes", "lookahead", 16, "ceiling_db", -9., "release", .0003), Tokens: 400},
+		"limiter/true, framed":  {Node: n("Limiter", "true_peak", "yes", "lookahead", 19, "ceiling_db", ramp(1, 2, 40, -20, 0), "release", ramp(2, 1, 40, 1e-4, 1e-3)), Tokens: 300},
+		"adsr":                  {Node: n("ADSR", "attack", .0001, "decay", .0001, "release", .0001), Tokens: 300},
 		"adsr/framed":           {Node: n("ADSR", "attack", .0001, "sustain", ramp(2, 2, 40, .2, .8))},
 		"waveshaper/tanh":       {Node: n("WaveShaper", "drive", 1.5)},
 		"waveshaper/soft":       {Node: n("WaveShaper", "kind", "soft", "drive", ramp(1, 1, 40, .5, 2))},
@@ -112,10 +112,11 @@ func TestAntialiasing(t *testing.T) {
 // Benchmark runs blocks of 64 frames, mono.
 func Benchmark(b *testing.B) {
 	for name, n := range map[string]graph.Node{
-		"compressor": nodetest.Node("Compressor"),
-		"limiter":    nodetest.Node("Limiter"),
-		"tanh":       nodetest.Node("WaveShaper"),
-		"tanh/adaa":  nodetest.Node("WaveShaper", "antialiasing", "adaa"),
+		"compressor":   nodetest.Node("Compressor"),
+		"limiter":      nodetest.Node("Limiter"),
+		"limiter/true": nodetest.Node("Limiter", "true_peak", "yes"),
+		"tanh":         nodetest.Node("WaveShaper"),
+		"tanh/adaa":    nodetest.Node("WaveShaper", "antialiasing", "adaa"),
 	} {
 		b.Run(name, func(b *testing.B) { nodetest.Frames(b, signal.DynamicsTypes(), &n) })
 	}

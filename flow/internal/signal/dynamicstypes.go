@@ -28,7 +28,7 @@ func DynamicsTypes() node.Table {
 				times[0], times[1], {Name: "makeup_db"}},
 			Settings: []node.Setting{lookahead, {Name: "sidechain", Among: []string{"no", "yes"}}}, Adjoint: true,
 			Refine: refineCompressor, New32: newCompressor[float32], New64: newCompressor[float64]}),
-		ports(node.Type{Name: "Limiter", Doc: "keeps peaks below ceiling_db; delayed by lookahead frames; true_peak yes: between frames too, delayed by 2 lookahead + 20, no gradient",
+		ports(node.Type{Name: "Limiter", Doc: "keeps peaks below ceiling_db; delayed by lookahead frames; true_peak yes: between frames too, delayed by 2 lookahead + 140, no gradient",
 			Framed:   []node.Default{{Name: "ceiling_db", Value: -1}, {Name: "release", Value: 0.05}},
 			Settings: []node.Setting{{Name: "lookahead", Value: 64}, {Name: "true_peak", Among: []string{"no", "yes"}}}, Adjoint: true,
 			Refine: refineLimiter, New32: newLimiter[float32], New64: newLimiter[float64]}),

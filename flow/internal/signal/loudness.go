@@ -68,7 +68,7 @@ func newLoudness[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	for c := range m.shape.C {
 		m.weights = append(m.weights, channelWeight(c, m.shape.C))
 	}
-	m.interpolator = newInterpolator[F](m.hop)
+	m.interpolator = newInterpolator[F](m.hop, standardPhases())
 	m.x, m.tops = make([]F, peakTaps-1+m.hop), make([]F, m.hop)
 	rows := m.shape.B * m.shape.C
 	sizes := []int{1, m.shape.B, rows * 4, rows * (peakTaps - 1), m.shape.B * m.short, m.shape.B * 4 * bins}

@@ -94,8 +94,8 @@ func TestTruePeak(t *testing.T) {
 // ceiling but for the margin; the gain moves by at most the excess over the look-ahead per frame and stage.
 func TestTruePeakGain(t *testing.T) {
 	t.Parallel()
-	const late = 2 * (64 + 10)
-	n := nodetest.Node("Limiter", "true_peak", "yes", "ceiling_db", -1.)
+	const late = 2 * (64 + 70)
+	n := nodetest.Node("Limiter", "true_peak", "yes", "ceiling_db", -1., "release", .005)
 	x := make([]float64, 9000)
 	for i := range x {
 		x[i] = 0.4 * math.Sin(0.1*float64(i))

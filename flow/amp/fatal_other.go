@@ -1,6 +1,0 @@
-//go:build !linux
-
-package amp
-
-// defaultFaultSignals does nothing: Go's handler ends the process.
-func defaultFaultSignals() {}
