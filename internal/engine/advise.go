@@ -159,10 +159,12 @@ func (a *adviser) try(p *Plan, f *Footprint, ram int64, auto bool) (Outcome, err
 	return o, nil
 }
 
-// helps reports whether an outcome is better by more than predictions are off.
-func (a *adviser) helps(o Outcome) bool {
+// helps reports whether an outcome is better than now by more than predictions are off.
+func (a *adviser) helps(o Outcome) bool { return o.better(a.advice.Now) }
+
+// better compares an outcome with that of now.
+func (o *Outcome) better(now Outcome) bool {
 	rank := []Verdict{Fits, Streams, Maps, Cannot}
-	now := a.advice.Now
 	switch was, is := slices.Index(rank, now.Verdict), slices.Index(rank, o.Verdict); {
 	case is != was:
 		return is < was
@@ -393,12 +395,16 @@ func machineMemory() cpu.Memory {
 // need.
 func (a *adviser) more() error {
 	now, limit, most := a.advice.RAM, machineMemory().Limit, ledger.Process.Most()
-	const step = 256 << 20
 	var sizes []int64
-	if v := a.advice.Now.Verdict; v == Cannot || v == Maps {
-		sizes = append(sizes, (a.advice.Now.RAM+step-1)/step*step)
+	if v, least := a.advice.Now.Verdict, a.advice.Now.RAM; v == Cannot || v == Maps {
+		step := int64(1 << 20) // up to a sixteenth more: a figure that people write
+		for step*16 < least {
+			step *= 2
+		}
+		sizes = append(sizes, (least+step-1)/step*step)
 	}
 	sizes = append(sizes, (a.advice.Fit+(1<<20)-1)>>20<<20)
+	best := a.advice.Now
 	for _, ram := range slices.Compact(slices.SortedFunc(slices.Values(sizes), cmp.Compare)) {
 		if ram <= now || now <= limit && ram > most { // of another machine it is not known
 			continue
@@ -407,7 +413,9 @@ func (a *adviser) more() error {
 		if err != nil {
 			return err
 		}
-		a.add("+"+spelling.Size(ram-now)+" of memory", a.command(a.plan.Config, ram), o)
+		if o.better(best) && a.add("+"+spelling.Size(ram-now)+" of memory", a.command(a.plan.Config, ram), o) {
+			best = o
+		}
 	}
 	return nil
 }

@@ -59,6 +59,8 @@ func FreeMemory() int64 { return ledger.Process.Free() }
 func (p *Plan) MeasureProgram() {
 	up := func(n int64) int64 { return (n + programStep - 1) / programStep * programStep }
 	resident, live := ledger.MeasureProgram()
+	adapters := p.adapterBytes.Load() // which are told apart
+	resident, live = max(0, resident-adapters), max(0, live-adapters)
 	p.program = max(programBytes()+up(live+live/4), up(resident)) + programGrowth // a heap has gaps
 }
 
