@@ -227,7 +227,7 @@ func (c *Config) withDefaults() (Config, error) {
 		min, max int
 	}{
 		{"Context", d.Context, 0, 1 << 24}, {"Threads", d.Threads, 1, 1024}, {"Slots", d.Slots, 1, 256},
-		{"BatchTokens", d.BatchTokens, d.Slots, 1 << 16},
+		{"BatchTokens", d.BatchTokens, min(d.Slots, 256), 1 << 16},
 	} {
 		if f.v < f.min || f.v > f.max {
 			errs = append(errs, &ConfigError{f.name, f.v, fmt.Sprintf("%d to %d", f.min, f.max)})
