@@ -87,6 +87,35 @@ func answered(t *testing.T) map[string]string {
 	return map[string]string{"dense": dense, "packed": packed, "tied": filepath.Join(family, "llama_tied_bias"), "mixture": filepath.Join(family, "qwen2_moe"), "encoder": filepath.Join(family, "roberta")}
 }
 
+var needNote = regexp.MustCompile(`the model needs ([0-9.]+ [KMG]iB), ([0-9.]+ [KMG]iB) can be allocated: .* streamed from disk`)
+
+// agreeNotes checks what a run in a group says of the memory, in which the model does not
+// fit and can be streamed: not with --no-stream. What is streamed was read for as long as
+// computing waited for it, or for longer.
+func agreeNotes(t *testing.T, model string, bytes int64) {
+	t.Helper()
+	run := []string{"run", model, "a", "-n", "4", "--ignore-eos", "--ctx", "64", "--probe", "none"}
+	size := func(s string) int64 {
+		var b atenia.Budget
+		if err := b.Set("ram", strings.ReplaceAll(s, " ", "")); err != nil {
+			t.Fatal(err)
+		}
+		return b.RAM
+	}
+	l := inGroup(t, bytes, "", run...)
+	m := needNote.FindStringSubmatch(l.err)
+	if l.code != command.OK || m == nil || size(m[1]) <= size(m[2]) || size(m[2]) > bytes {
+		t.Errorf("in %d bytes: exit %d, %q", bytes, l.code, l.err)
+	}
+	var r atenia.LastRun
+	if told := inGroup(t, 0, "", "explain", model, "--json"); json.Unmarshal([]byte(told.out), &r) != nil || r.Form != "streamed" || r.Reading <= 0 || r.Waiting > r.Reading || r.Need <= r.Room {
+		t.Errorf("in %d bytes: %+v", bytes, r.RunCost)
+	}
+	if l := inGroup(t, bytes, "", append(run, "--no-stream")...); l.code != command.OK || needNote.MatchString(l.err) {
+		t.Errorf("in %d bytes, not to be streamed from the start: exit %d, %q", bytes, l.code, l.err)
+	}
+}
+
 // generateCall asks a server for two tokens.
 const generateCall = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
@@ -134,6 +163,9 @@ func TestOneAnswer(t *testing.T) {
 		}
 		if plain := inGroup(t, n, "", "logits", model, "--tokens", "1,2", "--ctx", "64", "--probe", "none"); (plain.code == command.OK) != a.runs[2] {
 			t.Errorf("a group of %d bytes without a budget: exit %d: %s", n, plain.code, plain.err)
+		}
+		if want == atenia.VerdictStreams {
+			agreeNotes(t, model, n)
 		}
 		served := inGroup(t, n, generateCall, "mcp", model, "--ctx", "64", "--probe", "none", "--budget", "ram=auto")
 		if answered := strings.Contains(served.out, `"finish":"length"`); answered != a.runs[2] {
