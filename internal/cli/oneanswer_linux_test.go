@@ -257,7 +257,7 @@ func TestAdvisedCommands(t *testing.T) {
 	if code, text = said(mixture...); code != command.OK {
 		t.Fatal(text)
 	}
-	if _, text = said("explain", mixture[1], "--json"); !strings.Contains(text, `"form":"streamed"`) || !strings.Contains(text, `"flags":" --ctx 64"`) {
+	if _, text = said("explain", mixture[1], "--json"); !strings.Contains(text, `"form":"streamed"`) || !strings.Contains(text, `"flags":" --ctx 64"`) || strings.Contains(text, "asked for") {
 		t.Errorf("experts are read from the disk: %s", text)
 	}
 	if code, text = said(append([]string{"run", dir, "a", "-n", "4", "--ignore-eos"}, usual...)...); code != command.OK {

@@ -183,7 +183,7 @@ func (e *Engine) openDraft(ctx context.Context) (x *exec.Executor, err error) {
 	w := newWeights()
 	w.packing = q.packingOf(m.files)
 	if e.weights.placement != nil {
-		w.packing.Mode = pack.Off
+		w.packing.Mode, w.packing.Because = pack.Off, "the model has a budget"
 		if m.held, err = p.account.Reserve(ledger.Weights, q.footprint.bytes()); err != nil {
 			return nil, err
 		}

@@ -224,8 +224,10 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 		return nil, err
 	}
 	switch {
-	case spilled != nil || !packed && e.weights.packing.Mode != pack.OnDisk:
-		w.packing.Mode = pack.Off
+	case spilled != nil:
+		w.packing.Mode, w.packing.Because = pack.Off, "weights are streamed"
+	case !packed && e.weights.packing.Mode != pack.OnDisk:
+		w.packing.Mode, w.packing.Because = pack.Off, "memory became short"
 	case p.Config.placed():
 		w.packing = p.packingWithin(d, at)
 	default:

@@ -81,7 +81,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description, by guides) 
 		w.packing = p.packingOf(d)
 		p.choosePacking(&w.packing)
 	case w.placement.Spills():
-		spilled, w.packing.Mode = w.placement, pack.Off
+		spilled, w.packing.Mode, w.packing.Because = w.placement, pack.Off, "weights are streamed"
 		if asked := p.Config.Pack == pack.InMemory || p.Config.Pack == pack.OnDisk; asked && p.Config.Strict {
 			return nil, strictError("pack", "weights that are streamed are not packed")
 		} else if asked {
