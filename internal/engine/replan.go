@@ -227,7 +227,13 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 	case spilled != nil:
 		w.packing.Mode, w.packing.Because = pack.Off, "weights are streamed"
 	case !packed && e.weights.packing.Mode != pack.OnDisk:
-		w.packing.Mode, w.packing.Because = pack.Off, "memory became short"
+		switch w.packing.Mode = pack.Off; {
+		case p.Config.Pack == pack.Off: // as asked for
+		case e.packing.Mode == pack.Off && old.Stream.Ring == nil: // for the reason of before
+			w.packing.Because = e.packing.Because
+		default:
+			w.packing.Because = "memory became short"
+		}
 	case p.Config.placed():
 		w.packing = p.packingWithin(d, at)
 	default:

@@ -64,8 +64,9 @@ func (in *respondRequest) truncate(r *host.Request, m *atenia.Model, c *atenia.C
 	if failed != nil || n > steps {
 		return
 	}
-	r.Log.Info("input truncated", "messages", len(c.Messages), "left", len(after(n)))
-	c.Messages = after(n)
+	left := after(n)
+	r.Log.Info("input truncated", "messages", len(c.Messages), "left", len(left))
+	c.Messages = left
 }
 
 // ages returns for each message the step with which it goes, and how many steps there are.
