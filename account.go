@@ -12,10 +12,10 @@ import (
 	"atenia/internal/spelling"
 )
 
-// account writes the account of a run that generated something. The scheduler
+// account writes the account of a run that computed something. The scheduler
 // has stopped, and the weights are still there.
 func (m *Model) account() error {
-	if m.accounts == "" || m.observer.Tally().Decode.Steps == 0 {
+	if m.accounts == "" || m.observer.Tally().Prompt.Steps+m.observer.Tally().Decode.Steps == 0 {
 		return nil
 	}
 	if err := m.lastRun().save(m.accounts, m.Path()); err != nil {

@@ -25,12 +25,13 @@ const (
 // An Outcome is what becomes of a model in a memory.
 type Outcome struct {
 	Verdict Verdict `json:"verdict"`
-	// Seconds is how long a token takes, and Low to High what that is expected to
-	// lie between; 0 if the model cannot run. Runs says how many runs of its kind
-	// they were corrected by.
+	// Seconds is how long a token takes, or of an encoder a text of Text tokens, and Low
+	// to High what that is expected to lie between; 0 if the model cannot run. Runs says
+	// how many runs of its kind they were corrected by.
 	Seconds float64 `json:"seconds"`
 	Low     float64 `json:"seconds_low"`
 	High    float64 `json:"seconds_high"`
+	Text    int     `json:"text_tokens,omitempty"` // 0 of a model that generates
 	Runs    int     `json:"corrected_by_runs,omitempty"`
 	Limit   string  `json:"limited_by,omitempty"` // the resource that sets Seconds: "ssd", "ram", "compute"
 	SSD     int64   `json:"ssd_bytes"`            // that a token reads
@@ -77,7 +78,7 @@ func Advise(ctx context.Context, path string, c *Config) (*Advice, error) {
 }
 
 func newOutcome(o engine.Outcome) Outcome {
-	return Outcome{Verdict(o.Verdict), o.Seconds, o.Range.Low, o.Range.High, o.Runs, o.Limit, o.SSD, o.RAM, o.Why}
+	return Outcome{Verdict(o.Verdict), o.Seconds, o.Range.Low, o.Range.High, o.Text, o.Runs, o.Limit, o.SSD, o.RAM, o.Why}
 }
 
 // String is a line such as "streams: 0.42 s a token (0.38–0.47), limited by ssd".
@@ -90,7 +91,11 @@ func (o *Outcome) numbers() string {
 	case VerdictMaps:
 		return "it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow; " + o.Why
 	}
-	s := fmt.Sprintf("%s s a token (%s–%s), limited by %s", place.Seconds(o.Seconds), place.Seconds(o.Low), place.Seconds(o.High), o.Limit)
+	of := "token"
+	if o.Text > 0 {
+		of = "text of " + spelling.Count(o.Text, "token")
+	}
+	s := fmt.Sprintf("%s s a %s (%s–%s), limited by %s", place.Seconds(o.Seconds), of, place.Seconds(o.Low), place.Seconds(o.High), o.Limit)
 	if o.Verdict == VerdictStreams {
 		s += ", " + spelling.Size(o.SSD) + " are read from the disk for each"
 	}

@@ -2,6 +2,7 @@ package atenia_test
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,37 +10,66 @@ import (
 	"atenia/internal/golden"
 )
 
-// advised returns the advice about a small model in a memory.
-func advised(t *testing.T, ram int64) *atenia.Advice {
+// advised returns the advice about a small model in a memory with steps of so many
+// tokens, and its placement there, nil if there is none.
+func advised(t *testing.T, ram int64, tokens int) (*atenia.Advice, *atenia.Placement) {
 	t.Helper()
-	a, err := atenia.Advise(t.Context(), filepath.Join(golden.Family(t, "parity"), "llama3"), &atenia.Config{
-		BatchTokens: 4, Slots: 1, Context: 512, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1000}},
+	path := filepath.Join(golden.Family(t, "parity"), "llama3")
+	c := &atenia.Config{
+		BatchTokens: tokens, Slots: 1, Context: 512, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1000}},
 		Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
-	})
+	}
+	a, err := atenia.Advise(t.Context(), path, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	p, err := atenia.OpenPlan(path, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := p.Place()
+	if (err == nil) != (a.Verdict != atenia.VerdictCannot) {
+		t.Errorf("%d bytes: %s, and placing: %v", ram, a.Verdict, err)
+	}
+	return a, pl
 }
 
 // TestAdvise: a verdict is that of placing the model, a remedy makes it better or
-// a token surely faster, and what a remedy promises is true.
+// a token surely faster, and what a remedy promises is true, as is what a placement
+// says of more memory: with steps as short as any, and with such as are shortened.
 func TestAdvise(t *testing.T) {
-	all := advised(t, 1<<30)
+	for _, tokens := range []int{4, 512} {
+		t.Run(strconv.Itoa(tokens), func(t *testing.T) { testAdvise(t, tokens) })
+	}
+	if _, err := atenia.Advise(t.Context(), "", &atenia.Config{Context: -1}); err == nil {
+		t.Error("a bad configuration was advised about")
+	}
+}
+
+func testAdvise(t *testing.T, tokens int) {
+	all, _ := advised(t, 1<<30, tokens)
 	if all.Verdict != atenia.VerdictFits || all.RAM != 1<<30 || all.Fit >= 1<<30 {
 		t.Fatalf("%+v", all)
 	}
-	none := advised(t, 1000)
+	none, _ := advised(t, 1000, tokens)
 	if none.Verdict != atenia.VerdictCannot || none.Why == "" || none.Outcome.RAM <= 1000 {
 		t.Fatalf("%+v", none)
 	}
 	rank := map[atenia.Verdict]int{atenia.VerdictFits: 0, atenia.VerdictStreams: 1, atenia.VerdictCannot: 2}
 	seen := map[atenia.Verdict]int{}
 	for ram := none.Outcome.RAM / 2; ram < all.Fit+1<<20; ram += all.Fit / 40 {
-		a := advised(t, ram)
+		a, pl := advised(t, ram, tokens)
 		seen[a.Verdict]++
 		if (a.Verdict == atenia.VerdictFits) != (ram >= all.Fit) || (a.Verdict == atenia.VerdictCannot) != (ram < none.Outcome.RAM) {
 			t.Errorf("%d bytes, at least %d, %d to fit: %s", ram, none.Outcome.RAM, all.Fit, a.Verdict)
+		}
+		if pl != nil {
+			for _, x := range pl.Next {
+				then, at := advised(t, x.RAM, tokens)
+				if x.Fits != (then.Verdict == atenia.VerdictFits) || at.Decode.Seconds != x.SecondsThen || x.Fits && x.RAM != all.Fit && !strings.HasPrefix(x.What, "+64 MiB") {
+					t.Errorf("%d bytes: %+v: %s, %g s; all fits in %d", ram, x, then.Verdict, at.Decode.Seconds, all.Fit)
+				}
+			}
 		}
 		if len(a.Remedies) > 3 {
 			t.Errorf("%d remedies", len(a.Remedies))
@@ -50,7 +80,7 @@ func TestAdvise(t *testing.T) {
 			}
 		}
 		if n := len(a.Remedies); a.Verdict == atenia.VerdictStreams && n > 0 && strings.Contains(a.Remedies[n-1].What, "of memory") {
-			if got := advised(t, all.Fit+1<<20); got.Verdict != a.Remedies[n-1].Then.Verdict {
+			if got, _ := advised(t, all.Fit+1<<20, tokens); got.Verdict != a.Remedies[n-1].Then.Verdict {
 				t.Errorf("more memory: %s, promised %s", got.Verdict, a.Remedies[n-1].Then.Verdict)
 			}
 		}
@@ -61,9 +91,6 @@ func TestAdvise(t *testing.T) {
 	var w strings.Builder
 	if err := none.WriteText(&w); err != nil || !strings.Contains(w.String(), "cannot run in 1000 B") {
 		t.Errorf("%v: %s", err, w.String())
-	}
-	if _, err := atenia.Advise(t.Context(), "", &atenia.Config{Context: -1}); err == nil {
-		t.Error("a bad configuration was advised about")
 	}
 }
 

@@ -153,7 +153,7 @@ func (a *app) main(root *cobra.Command) int {
 // command has.
 var fieldFlags = map[string][]string{
 	"Context": {"ctx"}, "BatchTokens": {"batch-tokens", "chunk"}, "Threads": {"threads"}, "CacheType": {"kv-type"}, "MaxTokens": {"max-tokens"},
-	"Slots": {"slots", "batch"}, "NoMmap": {"no-mmap"}, "CacheBytes": {"cache-size"}, "Draft": {"draft"}, "Pack": {"pack"}, "Pooling": {"pooling"},
+	"Slots": {"slots", "batch"}, "NoMmap": {"no-mmap"}, "NoStream": {"no-stream"}, "CacheBytes": {"cache-size"}, "Draft": {"draft"}, "Pack": {"pack"}, "Pooling": {"pooling"},
 	"Temperature": {"temp"}, "TopK": {"top-k"}, "TopP": {"top-p"}, "MinP": {"min-p"}, "TypicalP": {"typical-p"}, "RepeatPenalty": {"repeat-penalty"}, "Adapter": {"adapter"},
 }
 

@@ -34,7 +34,8 @@ const (
 // An Outcome is what becomes of a model in a memory.
 type Outcome struct {
 	Verdict Verdict
-	Seconds float64     // a token takes; 0 if it cannot run
+	Seconds float64     // a token takes, or a text of Text tokens; 0 if it cannot run
+	Text    int         // tokens of a text that an encoder computes in one pass; 0 = it generates
 	Range   place.Range // of Seconds
 	Limit   string      // the resource that limits Seconds
 	Runs    int         // that the prediction was corrected by
@@ -101,11 +102,9 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 	if a.advice.Now, err = a.try(a.plan, a.plan.footprint, c.Budget.RAM, a.auto); err != nil {
 		return nil, err
 	}
-	all, err := a.try(a.plan, a.plan.footprint, 1<<50, false)
-	if err != nil {
+	if a.advice.Fit, err = a.plan.fits(a.plan.placeConfig(), a.plan.footprint.Place); err != nil {
 		return nil, err
 	}
-	a.advice.Fit = all.RAM
 	for _, look := range []func() error{a.otherSteps, a.fewerSequences, a.otherCache, a.shorter, a.closing, a.smaller, a.altogether, a.more} {
 		if err := look(); err != nil {
 			return nil, err
@@ -147,10 +146,13 @@ func (a *adviser) try(p *Plan, f *Footprint, ram int64, auto bool) (Outcome, err
 	if err != nil {
 		return Outcome{}, err
 	}
-	d := &pl.Decode
+	d, text := p.pass(pl)
 	n := float64(max(1, d.Tokens))
+	if text > 0 {
+		n = 1
+	}
 	o := Outcome{
-		Verdict: Fits, Seconds: d.PerToken(), Range: place.Range{Low: d.Range.Low / n, High: d.Range.High / n},
+		Verdict: Fits, Seconds: d.Seconds / n, Text: text, Range: place.Range{Low: d.Range.Low / n, High: d.Range.High / n},
 		Limit: string(d.Limit), Runs: d.Runs, SSD: int64(d.SSDBytes), RAM: pl.RAM(),
 	}
 	if pl.Spills() {

@@ -82,6 +82,9 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 func (e *Engine) start(d *file.Description) error {
 	p := e.Plan
 	x, err := e.bind()
+	if _, short := errors.AsType[*ledger.Error](err); short && p.Config.NoMap {
+		return &FieldError{"NoMmap", nil, fmt.Sprintf("%v; what is mapped can be streamed instead", err)}
+	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
+	"atenia/internal/policy/replay"
 )
 
 // fewTokens are how many tokens a step has, in turn, if buffers for more leave
@@ -12,19 +13,26 @@ import (
 var fewTokens = []int{128, 32}
 
 // fit answers whether a model runs in a memory, and how, for all that ask: "plan",
-// "doctor", and whoever opens it. It places with the steps that were asked for, or
-// else with shorter ones, which the placement's Chunk says.
+// "doctor", and whoever opens it. It places with the steps that were asked for, or with
+// shorter ones, which the placement's Chunk says, if no others have room or nothing is
+// streamed with them.
 //
 // Where the memory is what there is, and the model cannot be streamed in it, it is
 // mapped: then the error has Maps set, or says how much that would need.
 func (p *Plan) fit(f *Footprint, c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (*place.Placement, error) {
-	pl, err := try(c)
-	for _, n := range p.steps(&c) {
-		if !errors.Is(err, place.ErrFloor) {
-			break
+	pl, err := p.shortest(c, try)
+	if err == nil && len(pl.Next) > 0 { // in more RAM, steps may be longer, or shorter
+		more := c
+		more.Measure, more.Recorder, more.Budget.Auto, more.Known = nil, replay.Recorder{}, false, new(pl.Input().Rates)
+		within := func(ram int64) (*place.Placement, error) {
+			more.Budget.RAM = ram
+			return p.shortest(more, try)
 		}
-		c.shorten(n)
-		pl, err = try(c)
+		fits, err := p.fits(c, try)
+		if err != nil {
+			return nil, err
+		}
+		pl.Revise(fits, within)
 	}
 	low, ok := errors.AsType[*place.FloorError](err)
 	if !ok || !c.Budget.Auto || !p.mayMap() {
@@ -39,6 +47,53 @@ func (p *Plan) fit(f *Footprint, c PlaceConfig, try func(PlaceConfig) (*place.Pl
 	}
 	low.Auto, low.Maps = true, true
 	return nil, low
+}
+
+// fits returns the least RAM in which nothing is streamed.
+func (p *Plan) fits(c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (int64, error) {
+	if steps := p.steps(&c); len(steps) > 0 && c.File == "" {
+		c.shorten(steps[len(steps)-1])
+	}
+	c.Measure, c.Recorder, c.Budget.RAM, c.Budget.Auto = nil, replay.Recorder{}, 1<<50, false
+	pl, err := try(c)
+	if err != nil {
+		return 0, err
+	}
+	return pl.RAM(), nil
+}
+
+// shortest is fit without mapping.
+func (p *Plan) shortest(c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (*place.Placement, error) {
+	pl, err := try(c)
+	if c.File != "" {
+		return pl, err
+	}
+	for _, n := range p.steps(&c) {
+		short := c
+		short.shorten(n)
+		switch {
+		case errors.Is(err, place.ErrFloor):
+			pl, err = try(short)
+		case err != nil || !pl.Spills():
+			return pl, err
+		default:
+			look := short // which does not depend on rates
+			look.Measure, look.Recorder = nil, replay.Recorder{}
+			if q, e := try(look); e == nil && !q.Spills() {
+				return try(short)
+			}
+		}
+	}
+	return pl, err
+}
+
+// pass returns what is predicted for what the model does most: to decode a token, or of
+// an encoder to compute a text of so many tokens.
+func (p *Plan) pass(pl *place.Placement) (d *place.Prediction, text int) {
+	if p.Model.Config.Encoder != nil {
+		return &pl.Prefill, pl.Prefill.Tokens
+	}
+	return &pl.Decode, 0
 }
 
 // steps are the shorter steps that a configuration may be tried with.

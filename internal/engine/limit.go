@@ -166,8 +166,11 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 	case err != nil:
 		return nil, err
 	}
-	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a token",
-		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), pl.Decode.PerToken())
+	takes := fmt.Sprintf("%.2g s a token", pl.Decode.PerToken())
+	if d, text := p.pass(pl); text > 0 {
+		takes = fmt.Sprintf("%.2g s a text of %s", d.Seconds, spelling.Count(text, "token"))
+	}
+	p.note("the model needs %s, %s can be allocated: %s, about %s", spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), takes)
 	return pl, nil
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -326,7 +327,7 @@ func (p *pressure) turn(v float32, limit int64, pause *sched.Pause) {
 	if err != nil {
 		p.futile = limit
 		p.note("memory is short, and the weights stay where they are", err)
-		p.stays(limit, err.Error())
+		p.stays(limit, fmt.Sprintf("%v, with steps of up to %s as the model was opened", err, spelling.Count(p.e.Plan.Effective().BatchTokens, "token")))
 		return
 	}
 	for range urgent {

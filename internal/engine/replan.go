@@ -176,7 +176,7 @@ func (p *pressure) asManaged(to *place.Placement) *place.Placement {
 	at.Tensors = slices.Clone(to.Tensors)
 	for i := range at.Tensors {
 		if tier, ok := p.loop.Memory.Tier(at.Tensors[i].Name); ok {
-			at.Tensors[i].Tier = tier
+			at.Tensors[i].Move(tier)
 		}
 	}
 	return &at

@@ -50,13 +50,37 @@ func changes(p *Placement) (out []Change) {
 		if in.RAM = ram; ram <= p.in.RAM || len(out) > 0 && ram <= out[0].RAM {
 			continue
 		}
-		q, err := place(in, nil)
-		if err != nil || q.Decode.Seconds >= p.Decode.Seconds || q.Decode.Range.overlaps(p.Decode.Range) {
-			continue
+		if q, err := place(in, nil); err == nil {
+			out = p.change(out, q)
 		}
-		out = append(out, Change{What: "+" + spelling.Size(ram-p.in.RAM) + " RAM", RAM: ram, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Range: p.Decode.Range, RangeThen: q.Decode.Range, Fits: !q.Spills()})
 	}
 	return out
+}
+
+// change appends the change to a placement in more RAM, if that is faster.
+func (p *Placement) change(out []Change, q *Placement) []Change {
+	if q.Decode.Seconds >= p.Decode.Seconds || q.Decode.Range.overlaps(p.Decode.Range) {
+		return out
+	}
+	return append(out, Change{What: "+" + spelling.Size(q.in.RAM-p.in.RAM) + " RAM", RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Range: p.Decode.Range, RangeThen: q.Decode.Range, Fits: !q.Spills()})
+}
+
+// Revise tries the changes again by a function that places within a RAM budget, for
+// who places differently there and streams nothing in so many bytes.
+func (p *Placement) Revise(fits int64, try func(ram int64) (*Placement, error)) {
+	was := p.Next
+	p.Next = nil
+	for _, c := range was {
+		if c.Fits {
+			c.RAM = min(c.RAM, fits)
+		}
+		if c.RAM <= p.in.RAM || len(p.Next) > 0 && c.RAM <= p.Next[len(p.Next)-1].RAM {
+			continue
+		}
+		if q, err := try(c.RAM); err == nil {
+			p.Next = p.change(p.Next, q)
+		}
+	}
 }
 
 // Seconds formats a time in seconds with three digits.

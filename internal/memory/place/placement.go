@@ -38,6 +38,23 @@ type Placed struct {
 // ring.
 func (t *Placed) Streamed() bool { return t.Tier == memory.SSD && !t.ByRow && t.Experts == 0 }
 
+// Move lets t lie where memory pressure has put it, which no placement chose.
+func (t *Placed) Move(to memory.Tier) {
+	switch {
+	case to == t.Tier:
+		return
+	case to != memory.SSD:
+		t.Rule = RuleValue
+	case t.ByRow:
+		t.Rule = RuleRows
+	case t.Experts > 0:
+		t.Rule = RuleCache
+	default:
+		t.Rule = RuleStream
+	}
+	t.Tier = to
+}
+
 // A Ring is the buffer into which streamed tensors are read ahead.
 type Ring struct {
 	Slots   int   `json:"slots"`   // units it holds at once

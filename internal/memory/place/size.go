@@ -1,6 +1,7 @@
 package place
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,9 +18,15 @@ var sizeUnits = []struct {
 }
 
 // A SizeError is a text that is not a size in bytes. It matches [ErrInput].
-type SizeError struct{ Text string }
+type SizeError struct {
+	Text     string
+	TooLarge bool // it is a size, of more than any machine has
+}
 
 func (e *SizeError) Error() string {
+	if e.TooLarge {
+		return fmt.Sprintf("%q is too large a size: want at most %d bytes", e.Text, int64(maxBytes))
+	}
 	return fmt.Sprintf("%q is not a size: want bytes, or a number with KiB, MiB, GiB, TiB, kB, MB, GB or TB", e.Text)
 }
 
@@ -32,6 +39,8 @@ func ParseSize(s string) (int64, error) {
 	text := strings.TrimSpace(s)
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && n <= maxBytes {
 		return n, nil
+	} else if text != "" && strings.Trim(text, "0123456789") == "" {
+		return 0, &SizeError{s, true}
 	}
 	for _, u := range sizeUnits {
 		if len(text) <= len(u.name) || !strings.EqualFold(text[len(text)-len(u.name):], u.name) {
@@ -42,10 +51,13 @@ func ParseSize(s string) (int64, error) {
 			break
 		}
 		v, err := strconv.ParseFloat(number, 64)
-		if v *= float64(u.bytes); err != nil || !(v <= maxBytes) {
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			break
+		}
+		if v *= float64(u.bytes); !(v <= maxBytes) {
+			return 0, &SizeError{s, true}
 		}
 		return int64(v), nil
 	}
-	return 0, &SizeError{s}
+	return 0, &SizeError{Text: s}
 }
