@@ -157,6 +157,7 @@ func (s *Session[F]) enlarge() bool {
 	if least.limit = least.holds() + least.more(p, least.share(p, min(p.left, p.slice))); least.limit > channelLimit {
 		return false
 	}
+	s.enlarged = true
 	s.faults.add(Event{Block: s.block, Frame: least.from.made, Node: p.Index, Port: least.edge.SrcPort, Kind: Enlarged, Edge: least.edge.Index, Capacity: int(least.limit)})
 	return true
 }

@@ -20,22 +20,13 @@ func (s *Session[F]) rehearse() error {
 		longest += int64(p.trimmed/max(1, p.Tokens)) + 1
 	}
 	all := s.channels()
-	whole := false
-	for k := int64(0); k < longest && !whole; k++ {
-		s.static.order = s.static.order[:0]
-		s.rounds(s.order)
-		for _, c := range all {
-			for _, r := range c.readers { // prefill is zeros only at the start
-				c.peak = max(c.peak, int(c.wrote-(r.cursor-r.prefill)))
-			}
-			if err := s.within(c, int64(c.peak)); err != nil {
-				return err
-			}
-		}
-		if k == 0 {
-			s.static.fromStart = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return !p.polled && (p.left > 0 || p.trimmed > 0) })
-		}
-		whole = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return p.left > 0 })
+	whole, err := s.rehearseBlocks(longest, all)
+	for err == nil && s.enlarged { // again with that room, which the run has from its start
+		s.rewind()
+		whole, err = s.rehearseBlocks(longest, all)
+	}
+	if err != nil {
+		return err
 	}
 	if !whole {
 		s.starving()
@@ -55,6 +46,28 @@ func (s *Session[F]) rehearse() error {
 	}
 	s.rewind()
 	return nil
+}
+
+// rehearseBlocks runs blocks without data, at most so many, and reports whether every process fired whole in the last.
+func (s *Session[F]) rehearseBlocks(most int64, all []*channel[F]) (whole bool, err error) {
+	s.enlarged = false
+	for k := int64(0); k < most && !whole; k++ {
+		s.static.order = s.static.order[:0]
+		s.rounds(s.order)
+		for _, c := range all {
+			for _, r := range c.readers { // prefill is zeros only at the start
+				c.peak = max(c.peak, int(c.wrote-(r.cursor-r.prefill)))
+			}
+			if err := s.within(c, int64(c.peak)); err != nil {
+				return false, err
+			}
+		}
+		if k == 0 {
+			s.static.fromStart = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return !p.polled && (p.left > 0 || p.trimmed > 0) })
+		}
+		whole = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return p.left > 0 })
+	}
+	return whole, nil
 }
 
 // channels returns the channels that have readers.

@@ -92,6 +92,7 @@ type Session[F node.Float] struct {
 	heir     *heir[F]  // the session that a change goes over to
 	until    graph.Rat // base frames of the host's stream, when it has ended
 	live     bool      // the block is run by Step
+	enlarged bool      // a channel got more room, see enlarge
 	blocked  bool      // some process waits for room that the plan limits
 	seen     []bool
 	stack    []int                  // processes whose reasons to wait are followed

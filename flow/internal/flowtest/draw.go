@@ -97,6 +97,9 @@ func Draw(seed uint64, asked ...string) *Graph {
 	if seed%3 == 0 {
 		p.twins()
 	}
+	if p.limits {
+		p.probe(p.cycle(p.streams[0], false))
+	}
 	p.g.Text = fmt.Sprintf(`{"nodes": [%s], "edges": [%s], "gates": [{"id": %d, "kind": "tempo", "period_frames": %d}, {"id": %d, "kind": "tempo", "period_frames": %d}, {"id": %d, "kind": "host"}, {"id": %d, "kind": "thermal"}], "heat_budget_joules_per_second": 0.001}`,
 		append([]any{strings.Join(p.nodes, ",\n"), strings.Join(p.edges, ",\n")}, gates...)...)
 	return p.g
@@ -108,11 +111,16 @@ func (p *pen) twins() {
 		for k := range 2 {
 			s := p.node(fmt.Sprintf("t%d%d", i, k), inside, 0)
 			p.edge(p.streams[0], s.name, false)
-			p.g.Probes = append(p.g.Probes, "p"+s.name)
-			p.nodes = append(p.nodes, fmt.Sprintf(`{"name": %q, "type": "Probe"}`, "p"+s.name))
-			p.edge(s, "p"+s.name, false)
+			p.probe(s)
 		}
 	}
+}
+
+// probe adds a Probe that waits for nothing else.
+func (p *pen) probe(s stream) {
+	p.g.Probes = append(p.g.Probes, "p"+s.name)
+	p.nodes = append(p.nodes, fmt.Sprintf(`{"name": %q, "type": "Probe"}`, "p"+s.name))
+	p.edge(s, "p"+s.name, false)
 }
 
 // rows is the settings of a source.
@@ -254,20 +262,31 @@ func (p *pen) step() {
 		in := p.one(up, p.plain(), p.paces-1)
 		p.streams = p.streams[:len(p.streams)-2]
 		p.one(in, `"type": "Downsample", "params": {"tier": 60}`, from.pace)
-	default: // a cycle, perhaps through a node that must be asked
-		mix := p.node(fmt.Sprintf("n%d", len(p.nodes)), `"type": "Mix"`, from.pace)
-		p.edge(from, mix.name+".in0", true)
-		last := mix
-		if p.r.IntN(2) == 0 {
-			whole := p.asked[1:] // what Late keeps would be missing in the cycle
-			last = p.node(fmt.Sprintf("n%d", len(p.nodes)), whole[p.r.IntN(len(whole))], from.pace)
-			p.edge(mix, last.name, false)
-		}
-		back := p.node(fmt.Sprintf("n%d", len(p.nodes)), `"type": "Gain", "params": {"gain": -0.4}`, from.pace)
-		p.edge(last, back.name, false)
-		p.edges = append(p.edges, fmt.Sprintf(`{"source": %q, "target": "%s.in1", "delay_frames": %d}`, back.name, mix.name, 1+p.r.IntN(120)))
-		p.touch(back)
+	default:
+		p.cycle(from, true)
 	}
+}
+
+// cycle adds a cycle, perhaps through a node that must be asked. One that does not wait
+// never is, and its channel has less room than its delay.
+func (p *pen) cycle(from stream, wait bool) stream {
+	mix := p.node(fmt.Sprintf("n%d", len(p.nodes)), `"type": "Mix"`, from.pace)
+	p.edge(from, mix.name+".in0", wait)
+	last := mix
+	if wait && p.r.IntN(2) == 0 {
+		whole := p.asked[1:] // what Late keeps would be missing in the cycle
+		last = p.node(fmt.Sprintf("n%d", len(p.nodes)), whole[p.r.IntN(len(whole))], from.pace)
+		p.edge(mix, last.name, false)
+	}
+	back := p.node(fmt.Sprintf("n%d", len(p.nodes)), `"type": "Gain", "params": {"gain": -0.4}`, from.pace)
+	p.edge(last, back.name, false)
+	delay, more := 1+p.r.IntN(120), ""
+	if !wait || p.limits && p.r.IntN(2) == 0 {
+		more, p.g.Limited = fmt.Sprintf(`, "capacity_frames": %d`, 1+p.r.IntN(delay)), true
+	}
+	p.edges = append(p.edges, fmt.Sprintf(`{"source": %q, "target": "%s.in1", "delay_frames": %d%s}`, back.name, mix.name, delay, more))
+	p.touch(back)
+	return mix
 }
 
 // touch notes that a stream has a reader.
