@@ -30,7 +30,7 @@ func (m *Model) lastRun() *LastRun {
 	id, _ := m.plan.ID() // a plan that runs has one
 	r := &LastRun{
 		Version: accountVersion, Model: engine.Display(m.Path()), ID: id, Family: m.Family(), Started: t.Started.Unix(),
-		Threads: p.Config.Threads, Context: p.Context(), Form: m.engine.Form(), Flags: p.Config.Flags(m.opened.ConfigFile), Packing: m.engine.Packing().String(), Budget: p.Config.Budget.String(),
+		Threads: p.Config.Threads, Context: p.Context(), Form: m.engine.Form(), Files: p.Config.FileFlags(m.opened.ConfigFile), Flags: p.Config.Flags(), Packing: m.engine.Packing().String(), Budget: p.Config.Budget.String(),
 		Failed: t.Failed, Changes: []RunChange{}, Pressure: []RunEvent{},
 	}
 	totals := func(s observe.Steps) StepTotals {

@@ -62,7 +62,6 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 	wall := t.Decode.Took.Seconds() / n
 	if r.Form == "streamed" {
 		c.Reading, c.Waiting, c.ReadBytes = t.Ring.Busy.Seconds()/n, t.Ring.Stall.Seconds()/n, float64(t.Ring.Read)/n
-		c.Computing = max(0, wall-c.Waiting)
 	} else {
 		c.ReadBytes, c.Again = float64(t.Read)/n, float64(max(0, t.Read-max(0, p.Totals.Bytes-t.Before)))/n
 		if t.Offered > 0 && t.Computed > 0 { // threads that wait for pages or for a processor use no time of one
@@ -71,8 +70,13 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 		}
 	}
 	if c.Told = t.Delays; t.Offered > 0 {
-		c.Neighbours = min(c.Waiting, wall*float64(t.Delayed)/float64(t.Offered)) // a delay may have been counted beside a read
+		c.Neighbours = min(wall, wall*float64(t.Delayed)/float64(t.Offered))
 	}
+	if r.Form == "streamed" { // a delay may have been counted beside a read
+		c.Waiting = min(wall, max(c.Waiting, c.Neighbours))
+		c.Computing = wall - c.Waiting
+	}
+	c.Neighbours = min(c.Waiting, c.Neighbours)
 	c.Faults = float64(t.Faults) / n
 	bytes, operations := p.Pass()
 	c.WeightBytes, c.Operations = float64(bytes), float64(operations)*float64(max(t.Decode.Steps, t.Decode.Rows))/n
@@ -118,12 +122,12 @@ func (r *LastRun) Judge(roofs RunRoofs) {
 	switch {
 	case r.Decode.Steps == 0 || wall <= 0:
 		set("none", "no token was decoded")
-	case r.Form == "streamed" && r.Waiting > much*wall:
-		set("disk", "%s are read for each token, at %.2f GB/s; computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), r.ReadBytes/max(r.Reading, 1e-9)/1e9, share(r.Waiting))
-	case r.Form == "streamed" || r.Waiting <= much*wall:
-		r.judgeRates(wall, roofs)
 	case taken > much*wall && taken >= paused:
 		set("neighbours", "threads had no processor, or waited for one that had none, for %.0f %% of the time: other programs or a quota take it", share(taken))
+	case r.Form == "streamed" && paused > much*wall:
+		set("disk", "%s are read for each token, at %.2f GB/s; computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), r.ReadBytes/max(r.Reading, 1e-9)/1e9, share(paused))
+	case r.Form == "streamed" || r.Waiting <= much*wall:
+		r.judgeRates(wall, roofs)
 	case read && r.Again > r.ReadBytes/2:
 		set("paging", "weights do not stay in memory: %s are read from the disk again for each token, and %.1f page faults wait for them, %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), r.Faults, share(paused))
 	case read:
@@ -164,7 +168,7 @@ func (r *LastRun) judgeRates(wall float64, roofs RunRoofs) {
 // advise chooses the one thing that would help most against what bounds a token.
 func (r *LastRun) advise() {
 	model := spelling.Shell(r.Model)
-	run := "atenia run " + model + r.Flags
+	run := "atenia run " + model + r.Files + r.Flags
 	set := func(command, format string, args ...any) { r.Advice = RunAdvice{fmt.Sprintf(format, args...), command} }
 	switch r.Bound {
 	case "disk":
@@ -216,6 +220,6 @@ func (r *LastRun) smaller(model string) {
 	}
 	r.Advice = RunAdvice{
 		fmt.Sprintf("weights of type %s are %.1f times smaller than %s, and a token is about as much faster", to, r.WeightBits/bits, r.WeightType),
-		fmt.Sprintf("atenia quantize %s smaller.gguf --type %s", model, to),
+		fmt.Sprintf("atenia quantize %s smaller.gguf --type %s%s", model, to, r.Files),
 	}
 }

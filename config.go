@@ -334,7 +334,7 @@ func (c *Config) engine() engine.Config {
 		Context: c.Context, Threads: c.Threads, AllThreads: c.allThreads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes, KeepBytes: c.KeepBytes, CacheDir: c.CacheDir, CacheDisk: c.CacheDisk,
 		Compile:  compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse, Pool: c.Pooling, Normalize: raw},
 		Adapters: adapterFiles(c.Adapters),
-		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Merged: c.Adapter != "", GPTQZeros: c.GPTQZeros,
+		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Lora: c.Adapter, Tower: c.Tower, GPTQZeros: c.GPTQZeros,
 		Speculate: speculate, Draft: draft, Early: early, EarlyLayers: layers,
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
 		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit,

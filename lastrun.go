@@ -27,8 +27,9 @@ type LastRun struct {
 	Threads int    `json:"threads"`
 	Context int    `json:"context"`
 
-	Form    string        `json:"form"`            // packed, mapped or streamed
-	Flags   string        `json:"flags,omitempty"` // of the run that memory and speed follow from, besides the budget
+	Form    string        `json:"form"`                 // packed, mapped, held or streamed
+	Files   string        `json:"file_flags,omitempty"` // of the run, by which the model's files are read
+	Flags   string        `json:"flags,omitempty"`      // of the run that results, memory and speed follow from, besides those and the budget
 	Packing string        `json:"packing"`
 	Budget  string        `json:"budget,omitempty"` // as [ParseBudget] reads it
 	Groups  []WeightGroup `json:"groups"`

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/golden"
+
+	"github.com/spf13/pflag"
 )
 
 // answers are what doctor, plan and a run (of an encoder embed) say of a model in a memory: whether it runs,
@@ -89,31 +92,36 @@ func answered(t *testing.T) map[string]string {
 
 var needNote = regexp.MustCompile(`the model needs ([0-9.]+ [KMG]iB), ([0-9.]+ [KMG]iB) can be allocated: .* streamed from disk`)
 
+var mappedNote = regexp.MustCompile(`the model needs ([0-9.]+ [KMG]iB), ([0-9.]+ [KMG]iB) can be allocated, and to stream it ([0-9.]+ [KMG]iB): it is mapped`)
+
 // agreeNotes checks what a run in a group says of the memory, in which the model does not
 // fit and can be streamed: not with --no-stream. What is streamed was read for as long as
 // computing waited for it, or for longer.
 func agreeNotes(t *testing.T, model string, bytes int64) {
 	t.Helper()
 	run := []string{"run", model, "a", "-n", "4", "--ignore-eos", "--ctx", "64", "--probe", "none"}
-	size := func(s string) int64 {
-		var b atenia.Budget
-		if err := b.Set("ram", strings.ReplaceAll(s, " ", "")); err != nil {
-			t.Fatal(err)
-		}
-		return b.RAM
-	}
 	l := inGroup(t, bytes, "", run...)
 	m := needNote.FindStringSubmatch(l.err)
-	if l.code != command.OK || m == nil || size(m[1]) <= size(m[2]) || size(m[2]) > bytes {
+	if l.code != command.OK || m == nil || sizeOf(t, m[1]) <= sizeOf(t, m[2]) || sizeOf(t, m[2]) > bytes {
 		t.Errorf("in %d bytes: exit %d, %q", bytes, l.code, l.err)
 	}
 	var r atenia.LastRun
-	if told := inGroup(t, 0, "", "explain", model, "--json"); json.Unmarshal([]byte(told.out), &r) != nil || r.Form != "streamed" || r.Reading <= 0 || r.Waiting > r.Reading || r.Need <= r.Room {
+	if told := inGroup(t, 0, "", "explain", model, "--json"); json.Unmarshal([]byte(told.out), &r) != nil || r.Form != "streamed" || r.Reading <= 0 || r.Waiting > max(r.Reading, r.Neighbours) || r.Need <= r.Room {
 		t.Errorf("in %d bytes: %+v", bytes, r.RunCost)
 	}
 	if l := inGroup(t, bytes, "", append(run, "--no-stream")...); l.code != command.OK || needNote.MatchString(l.err) {
 		t.Errorf("in %d bytes, not to be streamed from the start: exit %d, %q", bytes, l.code, l.err)
 	}
+}
+
+// sizeOf reads a size that was printed.
+func sizeOf(t *testing.T, s string) int64 {
+	t.Helper()
+	var b atenia.Budget
+	if err := b.Set("ram", strings.ReplaceAll(s, " ", "")); err != nil {
+		t.Fatal(err)
+	}
+	return b.RAM
 }
 
 // generateCall asks a server for two tokens.
@@ -164,8 +172,19 @@ func TestOneAnswer(t *testing.T) {
 		if plain := inGroup(t, n, "", "logits", model, "--tokens", "1,2", "--ctx", "64", "--probe", "none"); (plain.code == command.OK) != a.runs[2] {
 			t.Errorf("a group of %d bytes without a budget: exit %d: %s", n, plain.code, plain.err)
 		}
-		if want == atenia.VerdictStreams {
+		switch want {
+		case atenia.VerdictStreams:
 			agreeNotes(t, model, n)
+		case atenia.VerdictMaps: // in order: what can be allocated, what it is streamed in, all
+			if m := mappedNote.FindStringSubmatch(a.text); m == nil || sizeOf(t, m[2]) > n || sizeOf(t, m[2]) >= sizeOf(t, m[3]) || sizeOf(t, m[3]) >= sizeOf(t, m[1]) {
+				t.Errorf("a group of %d bytes: %s", n, a.text)
+			}
+		default:
+			for _, part := range []string{"runtime ", "buffer ", "kv "} { // of which it must hold each
+				if !strings.Contains(a.text, part) {
+					t.Errorf("a group of %d bytes: no %q in %s", n, part, a.text)
+				}
+			}
 		}
 		served := inGroup(t, n, generateCall, "mcp", model, "--ctx", "64", "--probe", "none", "--budget", "ram=auto")
 		if answered := strings.Contains(served.out, `"finish":"length"`); answered != a.runs[2] {
@@ -235,8 +254,8 @@ func TestAdvisedCommands(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "other.json")); err != nil {
 		t.Fatal(err)
 	}
-	usual := []string{"--config-file", "other.json", "--ctx", "256", "--batch-tokens", "32", "--kv-type", "f16"}
-	flags := " --config-file other.json --kv-type f16 --ctx 256 --batch-tokens 32"
+	usual := strings.Fields("--config-file other.json --ctx 256 --batch-tokens 32 --kv-type f16 --threads 1 --pack memory --codec off --draft early --speculate lookup --precise --no-fuse")
+	files, flags := " --config-file other.json", " --kv-type f16 --ctx 256 --batch-tokens 32 --threads 1 --pack memory --codec off --draft early --speculate lookup --precise --no-fuse"
 	said := func(args ...string) (int, string) {
 		l := inGroup(t, 0, "", args...)
 		return l.code, l.out + l.err
@@ -264,14 +283,35 @@ func TestAdvisedCommands(t *testing.T) {
 		t.Fatal(text)
 	}
 	var r atenia.LastRun
-	if _, text = said("explain", dir, "--json"); json.Unmarshal([]byte(text), &r) != nil || r.Flags != flags {
-		t.Errorf("%q of %s", r.Flags, text)
+	if _, text = said("explain", dir, "--json"); json.Unmarshal([]byte(text), &r) != nil || r.Files != files || r.Flags != flags {
+		t.Errorf("%q, %q of %s", r.Files, r.Flags, text)
 	}
 	for _, bound := range []float64{0, 10} { // waits for pages, and then for others
 		r.Waiting, r.Computing, r.Neighbours, r.Faults = r.Decode.Seconds, 0, bound, 1e9
 		r.ReadBytes, r.Again, r.Need, r.Room = 1, 1, 2, 1
-		if r.Judge(atenia.RunRoofs{}); r.Advice.Command != "" && !strings.HasPrefix(r.Advice.Command, "atenia run '"+dir+"'"+flags) {
+		if r.Judge(atenia.RunRoofs{}); r.Advice.Command != "" && !strings.HasPrefix(r.Advice.Command, "atenia run '"+dir+"'"+files+flags) {
 			t.Errorf("bound by %s: %q", r.Bound, r.Advice.Command)
 		}
 	}
+	r.Form, r.Neighbours = "streamed", 0
+	if r.Judge(atenia.RunRoofs{}); !strings.HasPrefix(r.Advice.Command, "atenia quantize '"+dir+"' ") || !strings.HasSuffix(r.Advice.Command, files) {
+		t.Errorf("bound by %s: %q", r.Bound, r.Advice.Command)
+	}
+}
+
+// TestAdvisedFlags: each flag of a run that memory, speed or results follow from is one that
+// advised commands repeat.
+func TestAdvisedFlags(t *testing.T) {
+	repeated := strings.Fields("config-file gptq-zeros kv-type ctx batch-tokens threads pack codec draft speculate lora mmproj precise no-fuse")
+	others := map[string]string{
+		"budget": "is in the command", "probe": "of predictions", "plan": "of a placement", "decisions": "a log", "stats": "prints",
+		"verify": "checks", "pack-verify": "checks", "no-stream": "of a run without a budget", "no-mmap": "of a run without a budget",
+	}
+	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	new(modelFlags).register(set)
+	set.VisitAll(func(f *pflag.Flag) {
+		if _, other := others[f.Name]; !other && !slices.Contains(repeated, f.Name) {
+			t.Errorf("--%s is lost by commands that are advised", f.Name)
+		}
+	})
 }

@@ -208,7 +208,7 @@ func (a *adviser) command(c Config, ram int64) string {
 	if rest := c.Budget.String(); rest != "" {
 		s += "," + rest
 	}
-	return s + c.Flags(a.file)
+	return s + c.FileFlags(a.file) + c.Flags()
 }
 
 // with tries a changed configuration.
@@ -302,10 +302,9 @@ func (a *adviser) closing() error {
 	if !a.auto {
 		return nil
 	}
-	m := machineMemory()
-	all := m.Limit - max(usualReserve, m.Limit/16)
-	used := m.Limit - m.Available
-	if all <= a.advice.RAM || used < 256<<20 {
+	m, all := machineMemory(), ledger.Process.Alone()
+	used := m.Limit - m.Available - m.Own
+	if all <= a.advice.RAM || used <= 0 {
 		return nil
 	}
 	o, err := a.try(a.plan, a.plan.footprint, all, true)
@@ -329,10 +328,6 @@ func (a *adviser) smaller() error {
 			return err
 		}
 	}
-	config := ""
-	if a.file != "" {
-		config = " --config-file " + spelling.Shell(a.file)
-	}
 	var best *Remedy
 	for _, mix := range smallerTypes {
 		f, bytes := p.footprint.quantized(mix)
@@ -350,7 +345,7 @@ func (a *adviser) smaller() error {
 		out := beside(a.plan.path, "-"+name+".gguf")
 		best = &Remedy{
 			fmt.Sprintf("weights in %s: %s in place of %s", name, spelling.Size(bytes), spelling.Size(a.plan.footprint.weightBytes())),
-			fmt.Sprintf("atenia quantize %s %s --type %s%s", spelling.Shell(a.plan.path), spelling.Shell(out), name, config), o,
+			fmt.Sprintf("atenia quantize %s %s --type %s%s", spelling.Shell(a.plan.path), spelling.Shell(out), name, p.Config.FileFlags(a.file)), o,
 		}
 		if o.Verdict == Fits {
 			break

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"atenia/internal/memory/pack"
+	"atenia/internal/sched"
 	"atenia/internal/spelling"
 	"atenia/tensor"
 )
@@ -15,37 +16,67 @@ import (
 // usualSteps is the number of tokens of a step by default.
 const usualSteps = 512
 
-// Flags returns the flags of "atenia run" that memory and speed follow from besides the
-// budget, each after a space. file is that of the configuration in a folder; "" = the usual
-// one.
-func (c *Config) Flags(file string) string {
-	var b strings.Builder
-	add := func(name, value string) { fmt.Fprintf(&b, " --%s %s", name, spelling.Shell(value)) }
-	if file != "" && file != "config.json" {
-		add("config-file", file)
+// FileFlags returns the flags of all commands that say how the model's files are read, each
+// after a space. file is that of the configuration in a folder; "" = the usual one.
+func (c *Config) FileFlags(file string) string {
+	if file == "config.json" {
+		file = ""
 	}
-	if c.GPTQZeros != "" {
-		add("gptq-zeros", c.GPTQZeros)
+	return flags([]flag{{"config-file", file}, {"gptq-zeros", c.GPTQZeros}})
+}
+
+// Flags returns the flags of "atenia run" that results, memory and speed follow from
+// besides those and the budget.
+func (c *Config) Flags() string {
+	number := func(n, usual int) string {
+		if n == usual {
+			return ""
+		}
+		return fmt.Sprint(n)
+	}
+	draft, cache, speculate := c.Draft, "", ""
+	if c.Early {
+		if draft = EarlyLayers; c.EarlyLayers > 0 {
+			draft = fmt.Sprintf("%s:%d", EarlyLayers, c.EarlyLayers)
+		}
 	}
 	if c.Compile.KVType != tensor.Invalid {
-		add("kv-type", strings.ToLower(c.Compile.KVType.String()))
+		cache = strings.ToLower(c.Compile.KVType.String())
 	}
-	if c.Context > 0 {
-		add("ctx", fmt.Sprint(c.Context))
+	if c.Speculate != sched.SpeculateAuto {
+		speculate = c.Speculate.String()
 	}
-	if c.BatchTokens != usualSteps {
-		add("batch-tokens", fmt.Sprint(c.BatchTokens))
+	threads, packed, codec := "", "", c.Codec
+	if c.AllThreads {
+		threads = fmt.Sprint(c.Threads)
 	}
 	if c.Pack != pack.Auto {
-		add("pack", c.Pack.String())
+		packed = c.Pack.String()
 	}
-	switch {
-	case c.Draft != "":
-		add("draft", c.Draft)
-	case c.Early && c.EarlyLayers > 0:
-		add("draft", fmt.Sprintf("%s:%d", EarlyLayers, c.EarlyLayers))
-	case c.Early:
-		add("draft", EarlyLayers)
+	if codec == Codecs[0] {
+		codec = ""
+	}
+	all := flags([]flag{{"kv-type", cache}, {"ctx", number(c.Context, 0)}, {"batch-tokens", number(c.BatchTokens, usualSteps)}, {"threads", threads},
+		{"pack", packed}, {"codec", codec}, {"draft", draft}, {"speculate", speculate}, {"lora", c.Lora}, {"mmproj", c.Tower}})
+	if c.Precise {
+		all += " --precise"
+	}
+	if c.Compile.NoFuse {
+		all += " --no-fuse"
+	}
+	return all
+}
+
+// A flag is the name of one, and its value.
+type flag struct{ name, value string }
+
+// flags writes those that have a value.
+func flags(all []flag) string {
+	var b strings.Builder
+	for _, f := range all {
+		if f.value != "" {
+			fmt.Fprintf(&b, " --%s %s", f.name, spelling.Shell(f.value))
+		}
 	}
 	return b.String()
 }

@@ -35,6 +35,8 @@ type Config struct {
 	Pack       pack.Mode
 	PackDir    string
 	PackVerify bool
+	Tower      string // the file of an encoder of images or sounds that was named; "" = none was
+	Lora       string // the folder of an adapter that is merged into the weights; "" = none
 	Codec      string // of streamed weights, one of Codecs
 	Merged     bool   // weights are not those of the files: an adapter was added
 

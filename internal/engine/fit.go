@@ -20,13 +20,13 @@ var fewTokens = []int{128, 32}
 // Where the memory is what there is, and the model cannot be streamed in it, it is
 // mapped: then the error has Maps set, or says how much that would need.
 func (p *Plan) fit(f *Footprint, c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (*place.Placement, error) {
-	pl, err := p.shortest(c, try)
+	pl, err := p.placed(c, try)
 	if err == nil && len(pl.Next) > 0 { // in more RAM, steps may be longer, or shorter
 		more := c
 		more.Measure, more.Recorder, more.Budget.Auto, more.Known = nil, replay.Recorder{}, false, new(pl.Input().Rates)
 		within := func(ram int64) (*place.Placement, error) {
 			more.Budget.RAM = ram
-			return p.shortest(more, try)
+			return p.placed(more, try)
 		}
 		fits, err := p.fits(c, try)
 		if err != nil {
@@ -38,6 +38,7 @@ func (p *Plan) fit(f *Footprint, c PlaceConfig, try func(PlaceConfig) (*place.Pl
 	if !ok || !c.Budget.Auto || !p.mayMap() {
 		return pl, err
 	}
+	c.shortest(p)
 	mapped, err := f.mapped(&c)
 	if err != nil {
 		return nil, err
@@ -51,8 +52,8 @@ func (p *Plan) fit(f *Footprint, c PlaceConfig, try func(PlaceConfig) (*place.Pl
 
 // fits returns the least RAM in which nothing is streamed.
 func (p *Plan) fits(c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (int64, error) {
-	if steps := p.steps(&c); len(steps) > 0 && c.File == "" {
-		c.shorten(steps[len(steps)-1])
+	if c.File == "" {
+		c.shortest(p)
 	}
 	c.Measure, c.Recorder, c.Budget.RAM, c.Budget.Auto = nil, replay.Recorder{}, 1<<50, false
 	pl, err := try(c)
@@ -62,8 +63,8 @@ func (p *Plan) fits(c PlaceConfig, try func(PlaceConfig) (*place.Placement, erro
 	return pl.RAM(), nil
 }
 
-// shortest is fit without mapping.
-func (p *Plan) shortest(c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (*place.Placement, error) {
+// placed is fit without mapping.
+func (p *Plan) placed(c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (*place.Placement, error) {
 	pl, err := try(c)
 	if c.File != "" {
 		return pl, err
@@ -112,6 +113,13 @@ func (p *Plan) steps(c *PlaceConfig) (out []int) {
 // shorten lets steps have n tokens at most.
 func (c *PlaceConfig) shorten(n int) {
 	c.Exec.MaxTokens, c.Exec.MaxLogits = min(c.Exec.MaxTokens, n), min(c.Exec.MaxLogits, n)
+}
+
+// shortest lets steps have the fewest tokens that they are tried with.
+func (c *PlaceConfig) shortest(p *Plan) {
+	if all := p.steps(c); len(all) > 0 {
+		c.shorten(all[len(all)-1])
+	}
 }
 
 // mayMap reports whether the model is mapped where it cannot be streamed: if nobody

@@ -10,6 +10,7 @@ const (
 	formPacked   = "packed"
 	formMapped   = "mapped"
 	formStreamed = "streamed"
+	formHeld     = "held" // in memory, as the file has them
 )
 
 // mappedGuess is how much longer a token takes with weights as the file has
@@ -46,6 +47,8 @@ func (e *Engine) Form() string {
 		return formStreamed
 	case e.packing.Mode != pack.Off:
 		return formPacked
+	case e.Plan.Config.NoMap:
+		return formHeld
 	}
 	return formMapped
 }

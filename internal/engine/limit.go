@@ -59,9 +59,19 @@ func FreeMemory() int64 { return ledger.Process.Free() }
 func (p *Plan) MeasureProgram() {
 	up := func(n int64) int64 { return (n + programStep - 1) / programStep * programStep }
 	resident, live := ledger.MeasureProgram()
-	adapters := p.adapterBytes.Load() // which are told apart
-	resident, live = max(0, resident-adapters), max(0, live-adapters)
+	adapters := p.adapterBytes.Load() // which are told apart, as are weights
+	resident, live = max(0, resident-adapters-p.copied()), max(0, live-adapters)
 	p.program = max(programBytes()+up(live+live/4), up(resident)) + programGrowth // a heap has gaps
+}
+
+// copied returns the bytes of files that were read into memory before the plan was made.
+func (p *Plan) copied() (n int64) {
+	if p.Config.NoMap {
+		for _, f := range p.footprint.files {
+			n += f.Bytes
+		}
+	}
+	return n
 }
 
 // Effective returns the configuration that the model was opened with: what was
@@ -85,7 +95,7 @@ func (p *Plan) settle(d *file.Description) error {
 	if err != nil {
 		return err
 	}
-	p.whole, p.room = need, ledger.Process.Most()
+	p.whole, p.room = need, ledger.Process.Most()+p.copied()
 	if p.mayMap() {
 		if room := ledger.Process.Room(); room > 0 && need > room {
 			p.Config.Budget.RAM, p.Config.Budget.Auto = 0, false // as if nobody had set one

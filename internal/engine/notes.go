@@ -35,10 +35,12 @@ func (f *Footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 	} else if ram == 0 {
 		why = "RAM has no budget"
 	}
-	return []string{
-		"packing  " + packing,
-		fmt.Sprintf("slots    %s of %s, %s each: %s", spelling.Count((kv+left)/max(one, 1), "sequence"), spelling.Count(c.Exec.Context, "token"), spelling.Size(one), why),
-	}, nil
+	notes := []string{"packing  " + packing}
+	if one == 0 { // an encoder keeps nothing of a text
+		return notes, nil
+	}
+	return append(notes,
+		fmt.Sprintf("slots    %s of %s, %s each: %s", spelling.Count((kv+left)/max(one, 1), "sequence"), spelling.Count(c.Exec.Context, "token"), spelling.Size(one), why)), nil
 }
 
 // within lets packed weights take what a placement leaves of the budget, and steps

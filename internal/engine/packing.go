@@ -54,7 +54,7 @@ func (p *Plan) packFiles(d *file.Description) pack.Disk {
 	disk := pack.Disk{Verify: p.Config.PackVerify}
 	given := PathOf(d)
 	path, err := filepath.Abs(given)
-	if given == "" || err != nil || p.Config.Merged {
+	if given == "" || err != nil || p.Config.Lora != "" {
 		return disk
 	}
 	h := sha256.New()

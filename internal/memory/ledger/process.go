@@ -95,6 +95,19 @@ func (a *Account) Room() int64 {
 	return max(0, n-(a.held-a.of[Program]))
 }
 
+// Alone returns what Room would be if no other process had memory, of the machine or of
+// the control group; 0 if that is not known.
+func (a *Account) Alone() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.measure()
+	m := &a.watch.now
+	if m.GroupLimit > 0 && m.GroupLimit <= m.Limit {
+		return m.GroupLimit - 2*(m.GroupLimit/GroupSpare)
+	}
+	return max(0, m.Limit-max(machineSpare, m.Limit/machineSpareShare))
+}
+
 // Most is Room for a budget that a user asks for: it leaves nothing to others on
 // the machine. It is at least 1.
 func (a *Account) Most() int64 {

@@ -67,8 +67,11 @@ type Decision struct {
 
 // String returns one line: the mode, the reason and the numbers.
 func (d Decision) String() string {
-	s := fmt.Sprintf("%s (%s): %s, %s packed from %s", d.Mode, d.Because, spelling.Count(d.Matrices, "matrix"), mib(d.Bytes), mib(d.Source))
-	if d.Available > 0 {
+	s := fmt.Sprintf("%s (%s)", d.Mode, d.Because)
+	if d.Mode != Off || d.Because == noRoom {
+		s += fmt.Sprintf(": %s, %s packed from %s", spelling.Count(d.Matrices, "matrix"), mib(d.Bytes), mib(d.Source))
+	}
+	if d.Available > 0 && (d.Mode != Off || d.Because == noRoom) {
 		s += fmt.Sprintf("; %s available, %s kept free", mib(d.Available), mib(d.Reserve))
 	}
 	if d.Held > 0 {
@@ -81,6 +84,9 @@ func (d Decision) String() string {
 }
 
 func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// noRoom is why weights are not packed that could be.
+const noRoom = "the packed form does not fit the memory"
 
 // decide chooses a mode for the matrices.
 func decide(c Config, all []*Matrix) Decision {
@@ -107,7 +113,7 @@ func decide(c Config, all []*Matrix) Decision {
 	case d.Available == 0:
 		d.Mode, d.Because = InMemory, "available memory is unknown"
 	case d.Bytes > room:
-		d.Mode, d.Because = Off, "the packed form does not fit the memory"
+		d.Mode, d.Because = Off, noRoom
 	default:
 		d.Mode, d.Because = InMemory, "the packed form fits the memory"
 	}

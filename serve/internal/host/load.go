@@ -199,8 +199,8 @@ func (p *Pool) evict(but *entry) bool {
 func (p *Pool) refuse(e *entry, floor *atenia.FloorError, left int64) *Problem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	why := spelling.Sprintf("The model %q needs at least %s of memory, and %s of the budget of %s are left.",
-		e.info.Name, spelling.Size(floor.Floor), spelling.Size(max(left, 0)), spelling.Size(p.c.Open.Budget.RAM))
+	why := spelling.Sprintf("The model %q needs at least %s (%d bytes) of memory, and %s of the budget of %s are left.",
+		e.info.Name, spelling.Size(floor.Floor), floor.Floor, spelling.Size(max(left, 0)), spelling.Size(p.c.Open.Budget.RAM))
 	for _, o := range p.entries {
 		if o.model != nil {
 			why += spelling.Sprintf(" %q has %s and %s.", o.info.Name, spelling.Size(o.model.share), spelling.Count(o.model.users, "request"))
