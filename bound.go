@@ -112,8 +112,12 @@ const (
 // can; without its figures neither memory nor arithmetic is found to be the bound.
 func (r *LastRun) Judge(roofs RunRoofs) {
 	wall := r.Decode.Seconds / float64(max(1, r.Decode.Steps))
-	// A thread without a processor is waited for by the others, too.
-	taken := min(r.Waiting, r.Neighbours*float64(r.Threads))
+	// A thread without a processor is waited for by the others, too; but one that reads, for
+	// no longer than its delay.
+	taken := r.Neighbours
+	if r.Form != "streamed" {
+		taken = min(r.Waiting, taken*float64(r.Threads))
+	}
 	paused := r.Waiting - taken // for pages, or for another thread
 	// Pages that are on their way already are waited for without a fault.
 	read := r.ReadBytes > 0 && (r.Faults*slow >= paused || r.ReadBytes >= r.WeightBytes/64)

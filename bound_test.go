@@ -57,6 +57,8 @@ func TestJudge(t *testing.T) {
 			r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
 			r.Larger = []atenia.RunMore{{"+30 GiB RAM", 32 * gib}}
 		}, roofs, "disk", "computing waited 70 % of the time", "weights of type q8_0 are 1.9 times smaller than F16, and a token is about as much faster|atenia quantize m.gguf smaller.gguf --type q8_0"},
+		{"streamed, a quota", func(r *atenia.LastRun) { waits(r, 0.8, 0.7); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "neighbours", "for 56 % of the time", "end programs"},
+		{"streamed, and neighbours", func(r *atenia.LastRun) { waits(r, 0.8, 0.4); r.Form, r.Reading, r.ReadBytes = "streamed", 0.07, 200e6 }, roofs, "disk", "computing waited 48 % of the time", "weights of type q8_0"},
 		{"streamed, the disk keeps up", func(r *atenia.LastRun) { r.Form, r.Waiting, r.ReadBytes = "streamed", 0.01, 200e6 }, roofs, "memory", "1 GiB of weights for each token are read at 10.74 GB/s, of 16.00 GB/s that this machine reads", "weights of type q8_0"},
 		{"paging", func(r *atenia.LastRun) { paged(r, 0.9); r.Need = 24 * gib }, roofs, "paging", "weights do not stay in memory: 512 MiB are read from the disk again for each token, and 40.0 page faults wait for them, 48 % of the time", "stream what does not fit instead of mapping it: the process needs 24 GiB and may have 20 GiB|atenia run m.gguf --budget ram=auto"},
 		{"paging of what fits", func(r *atenia.LastRun) { paged(r, 0.9) }, roofs, "paging", "weights do not stay in memory", "hold the weights in memory instead of mapping them: the process needs 2 GiB and may have 20 GiB|atenia run m.gguf --no-mmap"},
