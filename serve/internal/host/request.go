@@ -73,6 +73,16 @@ func (r *Request) CountTokens(l *Lease, c atenia.Conversation) (int, error) {
 	return n, err
 }
 
+// Check returns the error with which Chat would refuse a conversation, and its length.
+func (r *Request) Check(l *Lease, c atenia.Conversation) (int, error) {
+	c.Adapter = cmp.Or(c.Adapter, l.adapter)
+	n, err := l.Model.Check(r.Context(), c)
+	if err != nil {
+		err = blame(&c, err)
+	}
+	return n, err
+}
+
 // ChatWithin is Chat with another context, one of several answers.
 func (r *Request) ChatWithin(ctx context.Context, l *Lease, c atenia.Conversation) iter.Seq2[atenia.Token, error] {
 	if r.host.prompts {

@@ -14,13 +14,16 @@ type history struct {
 	names   map[string]string // of functions, by the id of their call
 	results []message
 	asked   map[string]*item // requests for approval, by id
-	ran     map[string]bool  // those whose call ran, or that were answered
+	ran     map[string]bool  // those whose call ran
+	said    map[string]bool  // what was answered
+	answers []host.Answer    // of calls that did not run
 	h       *hosted
 }
 
 // messages returns the messages of the input, and tells h of the calls that may run now.
+// What the client says about calls is in answers then.
 func (in *respondRequest) messages(h *hosted) ([]atenia.Message, error) {
-	y := history{names: map[string]string{}, asked: map[string]*item{}, ran: map[string]bool{}, h: h}
+	y := history{names: map[string]string{}, asked: map[string]*item{}, ran: map[string]bool{}, said: map[string]bool{}, h: h}
 	if in.Instructions != "" {
 		y.list = append(y.list, message{Role: "system", Content: content{text: in.Instructions}})
 	}
@@ -38,6 +41,7 @@ func (in *respondRequest) messages(h *hosted) ([]atenia.Message, error) {
 		}
 	}
 	y.flush()
+	in.answers = y.answers
 	if len(y.list) == 0 {
 		return nil, host.Invalid("input", "input is empty or missing")
 	}
@@ -99,10 +103,15 @@ func (y *history) approval(i int, e *item) error {
 	if asked == nil {
 		return host.Invalid("input", "input[%d] answers the approval request %q, which is not in the input: no responses are kept, so send it back", i, e.Approval)
 	}
-	if y.ran[e.Approval] {
+	said, again := y.said[e.Approval]
+	if again && said != e.Approve {
+		return host.Invalid("input", "input[%d] answers the approval request %q, which the input has another answer to: leave one", i, e.Approval)
+	}
+	y.said[e.Approval] = e.Approve
+	if again || y.ran[e.Approval] {
 		return nil
 	}
-	y.ran[e.Approval] = true
+	y.answers = append(y.answers, host.Answer{ID: e.Approval, Server: asked.Label, Tool: asked.Name, Arguments: asked.Arguments, Approve: e.Approve})
 	known, tool := y.h.known(asked.Label, asked.Name)
 	if tool == nil && e.Approve {
 		return host.Invalid("input", "input[%d] approves of the tool %q of %q, which the request's tools do not have", i, asked.Name, asked.Label)
