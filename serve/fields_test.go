@@ -104,3 +104,51 @@ func TestBodyMark(t *testing.T) {
 		}
 	}
 }
+
+// What would change an answer and is not built in a dialect is refused there by its name.
+func TestUnbuilt(t *testing.T) {
+	_, web := newServer(t, Config{})
+	const all = "n best_of min_tokens stop_token_ids bad_words guided_json guided_choice structured_outputs json_schema dry_multiplier xtc_probability truncate_prompt_tokens length_penalty top_n_sigma "
+	bodies := map[string]string{
+		"/v1/chat/completions": `{"max_tokens":1,"messages":[{"role":"user","content":"hi"}]`, "/v1/completions": `{"max_tokens":1,"prompt":"hi"`, "/v1/responses": `{"max_output_tokens":1,"input":"hi"`,
+		"/v1/messages": `{"model":"default","max_tokens":1,"messages":[{"role":"user","content":"hi"}]`,
+		"/api/chat":    `{"model":"default","stream":false,"messages":[{"role":"user","content":"hi"}]`, "/api/generate": `{"model":"default","stream":false,"prompt":"hi"`,
+	}
+	refused := func(path, body, name string) {
+		t.Helper()
+		if status, text := post(t, web.URL+path, body); status != 400 || !strings.Contains(text, name+" is") {
+			t.Errorf("%s %s: %d %s", path, body, status, text)
+		}
+	}
+	for path, body := range bodies {
+		names := all
+		switch {
+		case path == "/v1/messages":
+			names += "grammar response_format seed stop mirostat min_p logit_bias repeat_penalty"
+		case strings.HasPrefix(path, "/api/"):
+			names += "grammar response_format seed stop mirostat temperature"
+		default:
+			names += "mirostat mirostat_tau"
+		}
+		if path == "/v1/responses" {
+			names += " response_format"
+		}
+		for name := range strings.FieldsSeq(names) {
+			if name != "n" || path != "/v1/chat/completions" && path != "/v1/completions" {
+				refused(path, fmt.Sprintf("%s,%q:2}", body, name), name)
+			}
+		}
+		if status, text := post(t, web.URL+path, body+`,"n":1,"min_tokens":null,"guided_json":null}`); status != 200 {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	for _, path := range []string{"/api/chat", "/api/generate"} {
+		for name := range strings.FieldsSeq(all + "grammar response_format repetition_penalty logit_bias") {
+			refused(path, fmt.Sprintf(`%s,"options":{%q:2}}`, bodies[path], name), "options."+name)
+		}
+	}
+	const object = `{"prompt":"Once","max_tokens":40,"response_format":{"type":"json_object"}`
+	if status, text := post(t, web.URL+"/v1/completions", object+`,"n":2,"best_of":2}`); status != 200 || !strings.Contains(text, `"text":"{`) {
+		t.Errorf("a completion in JSON: %d %s", status, text)
+	}
+}

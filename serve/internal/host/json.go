@@ -32,6 +32,9 @@ func (r *Request) Decode(body []byte, v any) error {
 	if err != nil {
 		return err
 	}
+	if err := Refuse(v); err != nil {
+		return err
+	}
 	if unknown != "" {
 		r.Log.Warn("unknown field is ignored", "field", spelling.Quotable(unknown))
 	}

@@ -15,11 +15,12 @@ import (
 // A completeRequest is the body.
 type completeRequest struct {
 	ask
-	Prompt   prompts         `json:"prompt"`
-	Echo     bool            `json:"echo"`
-	LogProbs int             `json:"logprobs"`
-	BestOf   json.RawMessage `json:"best_of"` // the best of as many as are returned is all of them
-	Suffix   string          `json:"suffix"`
+	Prompt   prompts `json:"prompt"`
+	Echo     bool    `json:"echo"`
+	LogProbs int     `json:"logprobs"`
+	BestOf   *int    `json:"best_of"` // the best of as many as are returned is all of them
+	Suffix   string  `json:"suffix"`
+	Format   *format `json:"response_format"`
 }
 
 // prompts are texts or ids, one or several.
@@ -110,6 +111,8 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 		return host.Invalid("prompt", "prompt is empty or missing")
 	case len(in.Prompt)*n > mostChoices:
 		return host.Invalid("n", "%d prompts with n %d are more than %d answers", len(in.Prompt), n, mostChoices)
+	case in.BestOf != nil && *in.BestOf != n:
+		return host.Unsupported("best_of", "best_of is %d, want that of n, %d, or none", *in.BestOf, n)
 	case in.Suffix != "":
 		return host.Unsupported("suffix", "suffix is not supported")
 	case in.LogProbs < 0:
@@ -129,6 +132,9 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 		*in.MaxTokens = usualTokens
 	}
 	o, err := in.options(l.Model, in.MaxTokens, in.LogProbs)
+	if err == nil {
+		err = in.Format.constrain(&o, "response_format")
+	}
 	if err != nil {
 		return err
 	}

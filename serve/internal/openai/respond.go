@@ -206,6 +206,8 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 	switch {
 	case in.Previous != nil && *in.Previous != "":
 		return host.Unsupported("previous_response_id", "no responses are kept: send the whole conversation as input")
+	case in.N != nil && *in.N != 1:
+		return host.Unsupported("n", "n is %d, want 1: send further requests for further answers", *in.N)
 	case in.Background:
 		return host.Unsupported("background", "background is not supported")
 	}
