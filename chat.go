@@ -113,6 +113,7 @@ func (m *Model) ask(ctx context.Context, c *Conversation) (sched.Request, *text.
 	r, err := m.prepare(ctx, ids, places, &c.Options)
 	if err != nil {
 		w.Close()
+		err = c.blame(err)
 	}
 	return r, w, err
 }

@@ -50,7 +50,7 @@ func TestFieldsOfRequests(t *testing.T) {
 		{"/v1/chat/completions", chat + `, "temperature": -1}`, "temperature", "temperature is -1, want"},
 		{"/v1/chat/completions", `{"messages": [{"role": "user", "content": "hi", "tool_calls": [{"function": {"name": 5}}]}]}`, "messages", "messages.tool_calls.function.name is a JSON number"},
 		{"/v1/chat/completions", chat + `, "stream_options": {"include_usage": 5}}`, "stream_options.include_usage", "stream_options.include_usage is"},
-		{"/v1/chat/completions", chat + `, "repetition_penalty": -1}`, "repeat_penalty", "want"},
+		{"/v1/chat/completions", chat + `, "repetition_penalty": -1}`, "repetition_penalty", "repetition_penalty is -1, want"},
 		{"/api/chat", `{"model": "default", "messages": [], "options": {"temperature": "x"}}`, "", `"options.temperature is a JSON string`},
 	} {
 		status, out := post(t, web.URL+c.path, c.body)

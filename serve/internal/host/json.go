@@ -28,6 +28,7 @@ func (r *Request) ReadJSON(v any) error {
 
 // Decode is [Request.ReadJSON] for a body that was read.
 func (r *Request) Decode(body []byte, v any) error {
+	r.Said = v
 	unknown, err := decode(body, v)
 	if err != nil {
 		return err

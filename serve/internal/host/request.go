@@ -27,6 +27,8 @@ type Request struct {
 	*http.Request
 	ID  string
 	Log *slog.Logger // says the request's id
+	// Said is what the body was decoded to, by which errors are told with the client's names.
+	Said any
 
 	host   *Host
 	w      http.ResponseWriter

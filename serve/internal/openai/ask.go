@@ -4,6 +4,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -114,12 +115,12 @@ func (a *ask) options(m *atenia.Model, most *int, logProbs int) (atenia.Options,
 	}
 	if most != nil {
 		if *most < 1 {
-			return o, host.Invalid("max_tokens", "max_tokens is %d, want 1 or more", *most)
+			return o, &atenia.ConfigError{Field: "MaxTokens", Got: *most, Want: "1 or more"}
 		}
 		o.MaxTokens = *most
 	}
 	if logProbs > mostLogProbs {
-		return o, host.Invalid("top_logprobs", "top_logprobs is %d, want at most %d", logProbs, mostLogProbs)
+		return o, &atenia.SamplingError{Field: "LogProbs", Got: logProbs, Want: fmt.Sprintf("at most %d", mostLogProbs)}
 	}
 	var err error
 	if o.Adapter, o.AdapterScale, err = a.adapter(m); err != nil {
@@ -143,7 +144,7 @@ func (a *ask) bias(vocab int) (map[int32]float32, error) {
 			return nil, host.Invalid("logit_bias", "logit_bias has the token %q, want an id below %d", key, vocab)
 		}
 		if v < -biasLimit || v > biasLimit {
-			return nil, host.Invalid("logit_bias", "the bias of token %d is %v, want -%d to %d", id, v, biasLimit, biasLimit)
+			return nil, host.Invalid("logit_bias", "logit_bias of token %d is %v, want -%d to %d", id, v, biasLimit, biasLimit)
 		}
 		if v == -biasLimit {
 			v = float32(math.Inf(-1))

@@ -3,6 +3,8 @@ package openai
 // The input of /v1/responses: items become messages.
 
 import (
+	"fmt"
+
 	"atenia"
 	"atenia/serve/internal/host"
 )
@@ -25,7 +27,7 @@ type history struct {
 func (in *respondRequest) messages(h *hosted) ([]atenia.Message, error) {
 	y := history{names: map[string]string{}, asked: map[string]*item{}, ran: map[string]bool{}, said: map[string]bool{}, h: h}
 	if in.Instructions != "" {
-		y.list = append(y.list, message{Role: "system", Content: content{text: in.Instructions}})
+		y.list = append(y.list, message{Role: "system", Content: content{text: in.Instructions}, at: "instructions"})
 	}
 	for i := range in.Input {
 		switch e := &in.Input[i]; e.Type {
@@ -49,16 +51,17 @@ func (in *respondRequest) messages(h *hosted) ([]atenia.Message, error) {
 }
 
 func (y *history) add(i int, e *item) error {
+	at := fmt.Sprintf("input[%d]", i)
 	switch e.Type {
 	case "", "message":
 		y.flush()
-		y.list = append(y.list, message{Role: e.Role, Content: e.Content})
+		y.list = append(y.list, message{Role: e.Role, Content: e.Content, at: at})
 	case "function_call":
 		y.names[e.CallID] = e.Name
-		y.call(e.CallID, e.Name, e.Arguments)
+		y.call(at, e.CallID, e.Name, e.Arguments)
 	case "function_call_output":
 		y.flush()
-		y.list = append(y.list, message{Role: "tool", Content: e.Output, ToolCallID: e.CallID, Name: y.names[e.CallID]})
+		y.list = append(y.list, message{Role: "tool", Content: e.Output, ToolCallID: e.CallID, Name: y.names[e.CallID], at: at})
 	case "mcp_call":
 		result, failed := e.Output, len(e.Error) > 0 && string(e.Error) != "null"
 		if failed {
@@ -68,7 +71,7 @@ func (y *history) add(i int, e *item) error {
 			break // it did not run
 		}
 		known, _ := y.h.known(e.Label, e.Name)
-		y.call(e.id(), known, e.Arguments)
+		y.call(at, e.id(), known, e.Arguments)
 		y.results = append(y.results, message{Role: "tool", Content: result, ToolCallID: e.id(), Name: known})
 	case "mcp_approval_response":
 		return y.approval(i, e)
@@ -81,13 +84,13 @@ func (y *history) add(i int, e *item) error {
 }
 
 // call adds a call to the turn of the assistant.
-func (y *history) call(id, name, arguments string) {
+func (y *history) call(at, id, name, arguments string) {
 	c := call{ID: id, Type: "function"}
 	c.Function.Name, c.Function.Arguments = name, arguments
 	if n := len(y.list); n > 0 && y.list[n-1].Role == "assistant" {
 		y.list[n-1].ToolCalls = append(y.list[n-1].ToolCalls, c)
 	} else {
-		y.list = append(y.list, message{Role: "assistant", ToolCalls: []call{c}})
+		y.list = append(y.list, message{Role: "assistant", ToolCalls: []call{c}, at: at})
 	}
 }
 
@@ -116,7 +119,7 @@ func (y *history) approval(i int, e *item) error {
 	if tool == nil && e.Approve {
 		return host.Invalid("input", "input[%d] approves of the tool %q of %q, which the request's tools do not have", i, asked.Name, asked.Label)
 	}
-	y.call(e.Approval, known, asked.Arguments)
+	y.call(fmt.Sprintf("input[%d]", i), e.Approval, known, asked.Arguments)
 	result := message{Role: "tool", ToolCallID: e.Approval, Name: known}
 	if e.Approve {
 		// Where the result will be: the turn's other results come first.

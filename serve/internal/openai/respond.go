@@ -262,7 +262,7 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 	case in.Stream:
 		return err
 	case err != nil && h != nil && h.called: // a status of its own would lose what is told of the call
-		p := host.ProblemOf(err)
+		p := r.Problem(err)
 		r.Log.Warn("answer failed after a call", "status", p.Status, "err", err)
 		err = o.fail(p)
 	}
