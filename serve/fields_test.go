@@ -67,15 +67,20 @@ func TestFieldsOfRequests(t *testing.T) {
 	}
 	q.Header.Set("Origin", "https://page.example")
 	q.Header.Set("Access-Control-Request-Method", "POST")
-	q.Header.Set("Access-Control-Request-Headers", "content-type, x-stainless-lang,x-other, X-Stainless-OS")
+	q.Header.Set("Access-Control-Request-Headers", "content-type, x-stainless-lang,x-other, X-Stainless-OS, anthropic-beta,anthropic-dangerous-direct-browser-access, OpenAI-Organization,other-anthropic-")
 	resp, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
 	allowed := strings.Split(strings.ReplaceAll(resp.Header.Get("Access-Control-Allow-Headers"), " ", ""), ",")
-	if !slices.Contains(allowed, "x-stainless-lang") || !slices.Contains(allowed, "X-Stainless-OS") || slices.Contains(allowed, "x-other") {
-		t.Errorf("pages may send %v", allowed)
+	for name, may := range map[string]bool{
+		"x-stainless-lang": true, "X-Stainless-OS": true, "anthropic-beta": true, "anthropic-dangerous-direct-browser-access": true, "OpenAI-Organization": true,
+		"X-Api-Key": true, "Authorization": true, "x-other": false, "other-anthropic-": false,
+	} {
+		if slices.Contains(allowed, name) != may {
+			t.Errorf("pages may send %v, %s: want %v", allowed, name, may)
+		}
 	}
 	for request, want := range map[string]int{"GET /health HTTP/1.0\r\n\r\n": 200, "GET /health HTTP/1.0\r\nHost: evil.example\r\n\r\n": 403} {
 		c, err := net.Dial("tcp", web.Listener.Addr().String())
@@ -101,6 +106,13 @@ func TestBodyMark(t *testing.T) {
 	} {
 		if status, text := post(t, web.URL+path, "\ufeff"+body); status != 200 {
 			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"%s","version":"1"}}}`
+	for name, want := range map[string]string{"plain": "atenia", "caf\xe9": fmt.Sprintf("not valid UTF-8 at byte %d", strings.Index(hello, "%s")+3)} {
+		status, text := post(t, web.URL+"/mcp", "\ufeff"+fmt.Sprintf(hello, name), "Accept", "application/json, text/event-stream")
+		if (status == 200) != (name == "plain") || !strings.Contains(text, want) {
+			t.Errorf("/mcp from %q: %d %s", name, status, text)
 		}
 	}
 }

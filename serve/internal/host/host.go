@@ -289,8 +289,9 @@ func (h *Host) Preflight(w http.ResponseWriter, r *Request) error {
 	head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
 	allowed := "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-Id"
 	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
-		// OpenAI's and Anthropic's libraries tell by these what they run on.
-		if name = strings.TrimSpace(name); strings.HasPrefix(strings.ToLower(name), "x-stainless-") {
+		// OpenAI's and Anthropic's libraries tell by these what they run on and want.
+		name = strings.TrimSpace(name)
+		if vendor, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(name), "x-"), "-"); slices.Contains([]string{"stainless", "anthropic", "openai", "mcp"}, vendor) {
 			allowed += ", " + name
 		}
 	}
