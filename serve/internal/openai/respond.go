@@ -159,7 +159,7 @@ func (in *respondRequest) checkInclude(r *host.Request) error {
 			r.Log.Warn("value of include is ignored", "value", what)
 		}
 	}
-	if in.TopLogProbs < 0 {
+	if in.TopLogProbs < 0 || in.TopLogProbs > mostLogProbs {
 		return host.Invalid("top_logprobs", "top_logprobs is %d, want 0 to %d", in.TopLogProbs, mostLogProbs)
 	}
 	if in.TopLogProbs > 0 && in.logProbs() == 0 {
