@@ -95,13 +95,42 @@ type Conversation struct {
 // [ErrNoTemplate]. [Model.Render] shows the text that the model is given.
 func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
-		w, ids, places, err := m.read(ctx, &c)
+		r, w, err := m.ask(ctx, &c)
 		if err != nil {
 			yield(Token{}, err)
 			return
 		}
-		m.generate(ctx, ids, places, &c.Options, w, yield)
+		m.run(ctx, r, w, yield)
 	}
+}
+
+// ask returns what the scheduler is asked for a conversation, and what reads the answer.
+func (m *Model) ask(ctx context.Context, c *Conversation) (sched.Request, *text.Writer, error) {
+	w, ids, places, err := m.read(ctx, c)
+	if err != nil {
+		return sched.Request{}, nil, err
+	}
+	r, err := m.prepare(ctx, ids, places, &c.Options)
+	if err != nil {
+		w.Close()
+		err = c.blame(err)
+	}
+	return r, w, err
+}
+
+// Check returns the error with which [Model.Chat] would refuse a conversation, and how many
+// tokens it has. Nothing is generated: use it before something is done for an answer that
+// cannot be done twice. What goes wrong later, such as the end of memory, it does not know.
+func (m *Model) Check(ctx context.Context, c Conversation) (tokens int, err error) {
+	r, w, err := m.ask(ctx, &c)
+	if err != nil {
+		return 0, err
+	}
+	w.Close()
+	if r.Ended != nil {
+		defer r.Ended()
+	}
+	return len(r.Prompt), publish(m.engine.Sched.Check(&r))
 }
 
 // read returns what reads the answer to a conversation, and the conversation's tokens with

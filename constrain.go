@@ -1,11 +1,12 @@
 package atenia
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"atenia/internal/sample"
-	"atenia/internal/text"
 )
 
 // A GrammarError says what of [Options].Schema or [Options].Grammar cannot be
@@ -13,6 +14,9 @@ import (
 // where that was found, and after how many states and how long: 262,144 states and ten
 // seconds are the most. Whoever waits for it may cancel the context.
 type GrammarError struct {
+	// Tool is the name of the one of [Conversation].Tools whose Parameters Pointer is into;
+	// [AnyTool] = all of them are too much together. "" = it is about Schema or Grammar.
+	Tool    string
 	Pointer string // into the schema, as in RFC 6901; "" is its root
 	Offset  int    // byte of the grammar
 	Why     string
@@ -24,7 +28,12 @@ type GrammarError struct {
 }
 
 // Error implements error.
-func (e *GrammarError) Error() string { return (*text.GrammarError)(e).Error() }
+func (e *GrammarError) Error() string {
+	if e.Tool == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("the parameters of the tool %q: at %s: %s", e.Tool, cmp.Or(e.Pointer, "/"), e.Why)
+}
 
 // Unwrap returns Err.
 func (e *GrammarError) Unwrap() error { return e.Err }

@@ -173,7 +173,7 @@ func publish(err error) error {
 		parts := convertAll(e.Parts, func(p place.Part) Part { return Part(p) })
 		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why, e.Auto, e.Maps}
 	} else if e, ok := errors.AsType[*text.GrammarError](err); ok {
-		public = (*GrammarError)(e)
+		public = &GrammarError{Pointer: e.Pointer, Offset: e.Offset, Why: e.Why, Err: e.Err, States: e.States, Took: e.Took}
 	} else if e, ok := errors.AsType[*file.ChangedError](err); ok {
 		public = (*ChangedError)(e)
 	} else if e, ok := errors.AsType[*chat.RaiseError](err); ok {

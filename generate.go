@@ -163,14 +163,12 @@ func (m *Model) doubly(ids []int32) {
 	}
 }
 
-func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, w *text.Writer, yield func(Token, error) bool) {
-	defer w.Close()
+// prepare returns what the scheduler is asked for. Run it, or let it go with release.
+func (m *Model) prepare(ctx context.Context, ids []int32, images []sched.Image, o *Options) (r sched.Request, err error) {
 	m.doubly(ids)
 	room := m.Context() - len(ids)
-	r, err := o.request()
-	if err != nil {
-		yield(Token{}, err)
-		return
+	if r, err = o.request(); err != nil {
+		return r, err
 	}
 	r.Prompt, r.Images, r.MaxTokens = ids, images, room
 	if o.MaxTokens > 0 {
@@ -180,13 +178,24 @@ func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image,
 		r.Stop = m.text.Stop
 	}
 	if r.Constrain, err = m.constrain(ctx, o); err != nil {
-		yield(Token{}, publish(err))
-		return
+		return r, publish(err)
 	}
-	if err := m.adapt(&r, o.Adapter, o.AdapterScale); err != nil {
+	return r, m.adapt(&r, o.Adapter, o.AdapterScale)
+}
+
+func (m *Model) generate(ctx context.Context, ids []int32, images []sched.Image, o *Options, w *text.Writer, yield func(Token, error) bool) {
+	r, err := m.prepare(ctx, ids, images, o)
+	if err != nil {
+		w.Close()
 		yield(Token{}, err)
 		return
 	}
+	m.run(ctx, r, w, yield)
+}
+
+// run yields the tokens of a request.
+func (m *Model) run(ctx context.Context, r sched.Request, w *text.Writer, yield func(Token, error) bool) {
+	defer w.Close()
 	st, err := m.engine.Sched.Submit(ctx, r)
 	if err != nil {
 		yield(Token{}, publish(err))

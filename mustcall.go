@@ -3,8 +3,10 @@ package atenia
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"atenia/internal/text"
 )
@@ -19,19 +21,14 @@ func (m *Model) force(c *Conversation, prompt string) (begin string, named []int
 	if c.MustCall == "" {
 		return "", nil, nil, nil
 	}
-	var tools []Tool
-	for _, t := range c.Tools {
-		if c.MustCall == AnyTool || c.MustCall == t.Name {
-			tools = append(tools, t)
-		}
-	}
+	tools := c.callable()
 	switch {
 	case len(tools) == 0:
 		return "", nil, nil, &ConfigError{"MustCall", c.MustCall, "AnyTool or the name of one of Tools"}
 	case c.Schema != nil || c.Grammar != "":
-		return "", nil, nil, &ConfigError{"MustCall", c.MustCall, "no Schema or Grammar beside it: the call follows its tool's parameters"}
+		return "", nil, nil, &ConfigError{"MustCall", c.MustCall, "no schema or grammar beside it: the call follows its tool's parameters"}
 	case c.Raw || c.Continue || c.NoPrompt:
-		return "", nil, nil, &ConfigError{"MustCall", c.MustCall, "none of Raw, Continue and NoPrompt beside it"}
+		return "", nil, nil, &ConfigError{"MustCall", c.MustCall, "an answer that is neither raw nor continued, and has a prompt"}
 	}
 	name := ""
 	if len(tools) == 1 {
@@ -49,6 +46,43 @@ func (m *Model) force(c *Conversation, prompt string) (begin string, named []int
 		}
 	}
 	return f.Begin, named, m.text.Forced(f, schemasOf(tools), newCallID), nil
+}
+
+// callable returns the tools of which one must be called.
+func (c *Conversation) callable() (tools []Tool) {
+	for _, t := range c.Tools {
+		if c.MustCall == AnyTool || c.MustCall == t.Name {
+			tools = append(tools, t)
+		}
+	}
+	return tools
+}
+
+// blame says of which tool a schema is wrong that force made, by pointers into its parameters.
+func (c *Conversation) blame(err error) error {
+	e, ok := errors.AsType[*GrammarError](err)
+	tools := c.callable()
+	if !ok || c.MustCall == "" || len(tools) == 0 {
+		return err
+	}
+	told := *e
+	told.Tool = AnyTool
+	if len(tools) == 1 {
+		told.Tool = tools[0].Name
+	}
+	if len(tools) > 1 || !bytes.Equal(c.Schema, parameters(&tools[0])) {
+		// /anyOf/NUMBER/properties/KEY is where the parameters are
+		told.Pointer = ""
+		if parts := strings.SplitN(e.Pointer, "/", 6); len(parts) >= 5 {
+			if i, err := strconv.Atoi(parts[2]); err == nil && i < len(tools) {
+				told.Tool = tools[i].Name
+			}
+			if len(parts) == 6 {
+				told.Pointer = "/" + parts[5]
+			}
+		}
+	}
+	return &told
 }
 
 // parameters returns the schema of a tool's arguments, which are an object.

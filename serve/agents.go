@@ -52,8 +52,11 @@ func (s *Server) agents() []host.Route {
 		return nil
 	}
 	m := func(w http.ResponseWriter, r *host.Request) error {
-		agents.ServeHTTP(w, mcp.Of(r))
-		return nil
+		q, err := mcp.Of(r)
+		if err == nil {
+			agents.ServeHTTP(w, q)
+		}
+		return err
 	}
 	return []host.Route{
 		{Pattern: "POST /mcp", Serve: m},

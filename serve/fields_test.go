@@ -50,7 +50,7 @@ func TestFieldsOfRequests(t *testing.T) {
 		{"/v1/chat/completions", chat + `, "temperature": -1}`, "temperature", "temperature is -1, want"},
 		{"/v1/chat/completions", `{"messages": [{"role": "user", "content": "hi", "tool_calls": [{"function": {"name": 5}}]}]}`, "messages", "messages.tool_calls.function.name is a JSON number"},
 		{"/v1/chat/completions", chat + `, "stream_options": {"include_usage": 5}}`, "stream_options.include_usage", "stream_options.include_usage is"},
-		{"/v1/chat/completions", chat + `, "repetition_penalty": -1}`, "repeat_penalty", "want"},
+		{"/v1/chat/completions", chat + `, "repetition_penalty": -1}`, "repetition_penalty", "repetition_penalty is -1, want"},
 		{"/api/chat", `{"model": "default", "messages": [], "options": {"temperature": "x"}}`, "", `"options.temperature is a JSON string`},
 	} {
 		status, out := post(t, web.URL+c.path, c.body)
@@ -67,15 +67,20 @@ func TestFieldsOfRequests(t *testing.T) {
 	}
 	q.Header.Set("Origin", "https://page.example")
 	q.Header.Set("Access-Control-Request-Method", "POST")
-	q.Header.Set("Access-Control-Request-Headers", "content-type, x-stainless-lang,x-other, X-Stainless-OS")
+	q.Header.Set("Access-Control-Request-Headers", "content-type, x-stainless-lang,x-other, X-Stainless-OS, anthropic-beta,anthropic-dangerous-direct-browser-access, OpenAI-Organization,other-anthropic-")
 	resp, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
 	allowed := strings.Split(strings.ReplaceAll(resp.Header.Get("Access-Control-Allow-Headers"), " ", ""), ",")
-	if !slices.Contains(allowed, "x-stainless-lang") || !slices.Contains(allowed, "X-Stainless-OS") || slices.Contains(allowed, "x-other") {
-		t.Errorf("pages may send %v", allowed)
+	for name, may := range map[string]bool{
+		"x-stainless-lang": true, "X-Stainless-OS": true, "anthropic-beta": true, "anthropic-dangerous-direct-browser-access": true, "OpenAI-Organization": true,
+		"X-Api-Key": true, "Authorization": true, "x-other": false, "other-anthropic-": false,
+	} {
+		if slices.Contains(allowed, name) != may {
+			t.Errorf("pages may send %v, %s: want %v", allowed, name, may)
+		}
 	}
 	for request, want := range map[string]int{"GET /health HTTP/1.0\r\n\r\n": 200, "GET /health HTTP/1.0\r\nHost: evil.example\r\n\r\n": 403} {
 		c, err := net.Dial("tcp", web.Listener.Addr().String())
@@ -102,5 +107,60 @@ func TestBodyMark(t *testing.T) {
 		if status, text := post(t, web.URL+path, "\ufeff"+body); status != 200 {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
+	}
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"%s","version":"1"}}}`
+	for name, want := range map[string]string{"plain": "atenia", "caf\xe9": fmt.Sprintf("not valid UTF-8 at byte %d", strings.Index(hello, "%s")+3)} {
+		status, text := post(t, web.URL+"/mcp", "\ufeff"+fmt.Sprintf(hello, name), "Accept", "application/json, text/event-stream")
+		if (status == 200) != (name == "plain") || !strings.Contains(text, want) {
+			t.Errorf("/mcp from %q: %d %s", name, status, text)
+		}
+	}
+}
+
+// What would change an answer and is not built in a dialect is refused there by its name.
+func TestUnbuilt(t *testing.T) {
+	_, web := newServer(t, Config{})
+	const all = "n best_of min_tokens stop_token_ids bad_words guided_json guided_choice structured_outputs json_schema dry_multiplier xtc_probability truncate_prompt_tokens length_penalty top_n_sigma "
+	bodies := map[string]string{
+		"/v1/chat/completions": `{"max_tokens":1,"messages":[{"role":"user","content":"hi"}]`, "/v1/completions": `{"max_tokens":1,"prompt":"hi"`, "/v1/responses": `{"max_output_tokens":1,"input":"hi"`,
+		"/v1/messages": `{"model":"default","max_tokens":1,"messages":[{"role":"user","content":"hi"}]`,
+		"/api/chat":    `{"model":"default","stream":false,"messages":[{"role":"user","content":"hi"}]`, "/api/generate": `{"model":"default","stream":false,"prompt":"hi"`,
+	}
+	refused := func(path, body, name string) {
+		t.Helper()
+		if status, text := post(t, web.URL+path, body); status != 400 || !strings.Contains(text, name+" is") {
+			t.Errorf("%s %s: %d %s", path, body, status, text)
+		}
+	}
+	for path, body := range bodies {
+		names := all
+		switch {
+		case path == "/v1/messages":
+			names += "grammar response_format seed stop mirostat min_p logit_bias repeat_penalty"
+		case strings.HasPrefix(path, "/api/"):
+			names += "grammar response_format seed stop mirostat temperature"
+		default:
+			names += "mirostat mirostat_tau"
+		}
+		if path == "/v1/responses" {
+			names += " response_format"
+		}
+		for name := range strings.FieldsSeq(names) {
+			if name != "n" || path != "/v1/chat/completions" && path != "/v1/completions" {
+				refused(path, fmt.Sprintf("%s,%q:2}", body, name), name)
+			}
+		}
+		if status, text := post(t, web.URL+path, body+`,"n":1,"min_tokens":null,"guided_json":null}`); status != 200 {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	for _, path := range []string{"/api/chat", "/api/generate"} {
+		for name := range strings.FieldsSeq(all + "grammar response_format repetition_penalty logit_bias") {
+			refused(path, fmt.Sprintf(`%s,"options":{%q:2}}`, bodies[path], name), "options."+name)
+		}
+	}
+	const object = `{"prompt":"Once","max_tokens":40,"response_format":{"type":"json_object"}`
+	if status, text := post(t, web.URL+"/v1/completions", object+`,"n":2,"best_of":2}`); status != 200 || !strings.Contains(text, `"text":"{`) {
+		t.Errorf("a completion in JSON: %d %s", status, text)
 	}
 }

@@ -238,6 +238,31 @@ func TestTextOffsets(t *testing.T) {
 	}
 }
 
+// TestTextOffsetsOfBytes: an offset counts characters of the text, and a token that is a part
+// of a character is where that is.
+func TestTextOffsetsOfBytes(t *testing.T) {
+	_, web := newServer(t, Config{})
+	body := `{"prompt":"Önce","echo":true,"max_tokens":20,"logprobs":1,"grammar":"root ::= \"aé日😀z\""`
+	_, text := post(t, web.URL+"/v1/completions", body+"}")
+	choice := at(t, object(t, text), "choices", 0)
+	const want = "[4 5 5 6 6 6 7 7 7 7 8]" // of "aé日😀z" byte by byte, after four characters
+	if said, got := at(t, choice, "text"), fmt.Sprint(at(t, choice, "logprobs", "text_offset")); said != "Önceaé日😀z" || !strings.HasPrefix(got, want[:len(want)-1]) {
+		t.Errorf("%q has the offsets %s, want %s", said, got, want)
+	}
+	_, text = post(t, web.URL+"/v1/completions", body+`,"stream":true}`)
+	var streamed []any
+	for _, c := range events(t, text) {
+		if c != "[DONE]" {
+			if p, ok := at(t, object(t, c), "choices", 0, "logprobs").(map[string]any); ok {
+				streamed = append(streamed, p["text_offset"].([]any)...)
+			}
+		}
+	}
+	if got := fmt.Sprint(streamed); !strings.HasPrefix(got, want[:len(want)-1]) {
+		t.Errorf("the stream has the offsets %s, want %s", got, want)
+	}
+}
+
 // TestTimeLimit: a request that takes longer than it may is an error, however many answers
 // it has, and its stream has no end but that.
 func TestTimeLimit(t *testing.T) {

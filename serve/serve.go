@@ -146,9 +146,20 @@ func (c *Config) check() error {
 	if err := c.Tools.host().Check(); err != nil {
 		errs = append(errs, err)
 	}
-	if dir := c.Open.CacheDir; dir != "" {
-		if err := os.MkdirAll(dir, 0o700); err != nil { // a model that is loaded later would say so
-			errs = append(errs, fmt.Errorf("folder of cached keys and values: %w", err))
+	// A model that is loaded later, or a client, would say what is wrong with a folder.
+	for _, f := range []struct {
+		what, dir string
+		check     func(dir string) error
+	}{
+		{"folder of cached keys and values", c.Open.CacheDir, writable},
+		{"folder of slots", c.SlotSavePath, func(dir string) error { return os.MkdirAll(dir, 0o700) }},
+		{"folder of adapters", c.AdapterDir, func(dir string) error { _, err := os.ReadDir(dir); return err }},
+	} {
+		if f.dir == "" {
+			continue
+		}
+		if err := f.check(f.dir); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", f.what, err))
 		}
 	}
 	for _, k := range c.Keys {
@@ -157,6 +168,18 @@ func (c *Config) check() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// writable makes a folder if there is none, and a file in it, which it removes.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // shortestKey keeps an empty line of a file from being a key.

@@ -35,7 +35,13 @@ func TestStart(t *testing.T) {
 		"the file is cut":                  {Models: []Model{{Path: bad}, {Path: bad}}},
 		"two models are named":             {Models: []Model{{Path: bad}, {}, {}}},
 		"folder of cached keys and values": {Open: atenia.Config{CacheDir: filepath.Join(bad, "folder")}},
+		"folder of slots":                  {SlotSavePath: filepath.Join(bad, "folder")},
+		"folder of adapters":               {AdapterDir: filepath.Join(t.TempDir(), "none")},
+		"keys and values: open /proc":      {Open: atenia.Config{CacheDir: "/proc/self"}}, // where nobody can make a file
 	} {
+		if _, err := os.Stat("/proc/self"); err != nil && strings.Contains(want, "/proc") {
+			continue
+		}
 		if s, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 			if err == nil {

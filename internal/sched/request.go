@@ -226,8 +226,8 @@ func (st *Stream) end(f Finish, err error) {
 	close(st.tokens)
 }
 
-// check rejects a request that could never run.
-func (s *Scheduler) check(r *Request) error {
+// Check rejects a request that could never run, as [Scheduler.Submit] does.
+func (s *Scheduler) Check(r *Request) error {
 	if !s.shared.Load().Decodes() {
 		return ErrEncoder
 	}
@@ -256,7 +256,7 @@ func (s *Scheduler) check(r *Request) error {
 // [ContextError], [ErrClosed], tokens outside the vocabulary or
 // sampling parameters outside their range.
 func (s *Scheduler) Submit(ctx context.Context, r Request) (*Stream, error) {
-	if err := cmp.Or(context.Cause(ctx), s.check(&r)); err != nil {
+	if err := cmp.Or(context.Cause(ctx), s.Check(&r)); err != nil {
 		r.ended()
 		return nil, err
 	}

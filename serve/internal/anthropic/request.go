@@ -35,6 +35,7 @@ type request struct {
 	Diagnostics       json.RawMessage `json:"diagnostics"`
 	InferenceGeo      json.RawMessage `json:"inference_geo"`
 	Speed             json.RawMessage `json:"speed"`
+	host.Unbuilt
 }
 
 type message struct {

@@ -17,16 +17,29 @@ import (
 var (
 	errNotShown = errors.New("which this server did not show so: nothing is kept over a restart, and what was shown must come back unchanged; ask again")
 	errRan      = errors.New("whose call ran already: send its mcp_call item back, or ask again")
+	errDenied   = errors.New("which was denied: ask again")
 )
 
 // A desk has the questions about calls that clients were asked. Each is sealed with the key
-// of this process, and its number says whether its call ran.
+// of this process, and what became of it is kept by its number.
 type desk struct {
 	key   [sha256.Size]byte
 	mu    sync.Mutex
 	asked uint64
-	ran   [window / 64]uint64 // bits of the last questions, by number
+	fates [window]fate // of the last questions, by number
 }
+
+// A fate is what became of a question, an index of fates.
+type fate uint8
+
+const (
+	waits fate = iota
+	ran
+	denied
+)
+
+// fates say why a call may not run (any more).
+var fates = [...]error{ran: errRan, denied: errDenied}
 
 // window is how many questions can wait for their answer.
 const window = 64 << 10
@@ -35,12 +48,6 @@ func newDesk() *desk {
 	d := &desk{}
 	_, _ = rand.Read(d.key[:]) // never fails
 	return d
-}
-
-// bit returns where it stands whether the call of a question ran.
-func (d *desk) bit(n uint64) (word *uint64, mask uint64) {
-	n %= window
-	return &d.ran[n/64], 1 << (n % 64)
 }
 
 // seal returns what only this process can say of a question about a call.
@@ -56,35 +63,44 @@ func (r *Request) Seal(server, tool, arguments string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked++
-	word, mask := d.bit(d.asked)
-	*word &^= mask
+	d.fates[d.asked%window] = waits
 	return d.seal(d.asked, server, tool, arguments)
 }
 
-// A Shown call is one that a client answers for, with the ID of the question.
-type Shown struct{ ID, Server, Tool, Arguments string }
+// An Answer is what a client says about a call that it was shown, with the ID of the question.
+type Answer struct {
+	ID, Server, Tool, Arguments string
+	Approve                     bool
+}
 
-// Spend takes the questions of calls that may run now, each once: all of them, or none.
-func (r *Request) Spend(calls []Shown) error {
+// Spend takes answers, all of them or none: a call may run once, and none that was denied.
+// Whoever denies may do so again, also of what is not known.
+func (r *Request) Spend(answers []Answer) error {
 	d := r.host.desk
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	numbers := make([]uint64, len(calls))
-	for i, c := range calls {
+	open := make([]*fate, len(answers))
+	for i, c := range answers {
 		parts := strings.Split(c.ID, "_")
 		parts = parts[max(len(parts)-2, 0):]
 		n, err := strconv.ParseUint(parts[0], 10, 64)
 		if err != nil || !hmac.Equal([]byte(strings.Join(parts, "_")), []byte(d.seal(n, c.Server, c.Tool, c.Arguments))) || d.asked-n >= window {
-			return fmt.Errorf("the call %q, %w", c.ID, errNotShown)
+			err = errNotShown
+		} else if open[i] = &d.fates[n%window]; *open[i] != waits {
+			err, open[i] = fates[*open[i]], nil
 		}
-		if word, mask := d.bit(n); *word&mask != 0 {
-			return fmt.Errorf("the call %q, %w", c.ID, errRan)
+		if err != nil && c.Approve {
+			return fmt.Errorf("the call %q, %w", c.ID, err)
 		}
-		numbers[i] = n
 	}
-	for _, n := range numbers {
-		word, mask := d.bit(n)
-		*word |= mask
+	for i, f := range open {
+		switch {
+		case f == nil:
+		case answers[i].Approve:
+			*f = ran
+		default:
+			*f = denied
+		}
 	}
 	return nil
 }

@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"atenia"
 	"atenia/internal/fault"
 	"atenia/internal/spelling"
 
@@ -95,7 +94,6 @@ type Route struct {
 	Pattern string // of [http.ServeMux], such as "POST /v1/messages"
 	Serve   func(w http.ResponseWriter, r *Request) error
 	Fail    func(r *Request, p *Problem) // writes a problem; nil = [Request.FailPlain]
-	Prompt  string                       // the field with what a model reads; "" = messages
 	Public  bool                         // no key is wanted, and it answers while draining and when busy
 }
 
@@ -146,10 +144,7 @@ func (h *Host) finish(r *Request, route *Route, t *tracked, err error) {
 	args := []any{"method", r.Method, "path", Short(r.URL.Path)}
 	var p *Problem
 	if err != nil {
-		p = ProblemOf(err).short()
-		if _, ok := errors.AsType[*atenia.ContextError](err); ok && route.Prompt != "" {
-			p.Param = route.Prompt
-		}
+		p = r.Problem(err).short()
 		status = p.Status
 		args = append(args, "err", Short(cmp.Or(p.Err, error(p)).Error()))
 		if b, ok := errors.AsType[*fault.Panic](err); ok {
@@ -294,8 +289,9 @@ func (h *Host) Preflight(w http.ResponseWriter, r *Request) error {
 	head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
 	allowed := "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-Id"
 	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
-		// OpenAI's and Anthropic's libraries tell by these what they run on.
-		if name = strings.TrimSpace(name); strings.HasPrefix(strings.ToLower(name), "x-stainless-") {
+		// OpenAI's and Anthropic's libraries tell by these what they run on and want.
+		name = strings.TrimSpace(name)
+		if vendor, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(name), "x-"), "-"); slices.Contains([]string{"stainless", "anthropic", "openai", "mcp"}, vendor) {
 			allowed += ", " + name
 		}
 	}

@@ -28,8 +28,12 @@ func (r *Request) ReadJSON(v any) error {
 
 // Decode is [Request.ReadJSON] for a body that was read.
 func (r *Request) Decode(body []byte, v any) error {
+	r.Said = v
 	unknown, err := decode(body, v)
 	if err != nil {
+		return err
+	}
+	if err := Refuse(v); err != nil {
 		return err
 	}
 	if unknown != "" {
@@ -69,15 +73,23 @@ func (r *Request) tooLarge() *Problem {
 	}
 }
 
+// Text returns a body without the byte order mark of clients that send files, if it is UTF-8.
+func Text(body []byte) ([]byte, error) {
+	body = spelling.WithoutMark(body)
+	if at := spelling.InvalidUTF8(body); at >= 0 {
+		return nil, Invalid("", "the body is not valid UTF-8 at byte %d", at)
+	}
+	return body, nil
+}
+
 // decode reads one JSON value, and returns the name of the first field that v does not
 // have.
 func decode(body []byte, v any) (unknown string, err error) {
-	body = spelling.WithoutMark(body) // of clients that send files
+	if body, err = Text(body); err != nil {
+		return "", err
+	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return "", Invalid("", "the body is empty, want a JSON object")
-	}
-	if at := spelling.InvalidUTF8(body); at >= 0 {
-		return "", Invalid("", "the body is not valid UTF-8 at byte %d", at)
 	}
 	if err := Survey(body); err != nil {
 		return "", err

@@ -33,7 +33,7 @@ func (r *Request) End(route string, err error) {
 	args := []any{"path", route}
 	var p *Problem
 	if err != nil {
-		p = ProblemOf(err).short()
+		p = r.Problem(err).short()
 		status = p.Status
 		args = append(args, "err", Short(err.Error()))
 		if status >= http.StatusInternalServerError {

@@ -56,7 +56,10 @@ func Unsupported(param, format string, args ...any) *Problem {
 
 // ProblemOf returns err as a problem. What is no fault of the request is an internal
 // error, whose text the client is not told.
-func ProblemOf(err error) *Problem {
+func ProblemOf(err error) *Problem { return problemIn(err, nil) }
+
+// problemOf is problemIn for what no field of a body is to blame for, or what the model reads.
+func problemOf(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
@@ -78,24 +81,11 @@ func ProblemOf(err error) *Problem {
 		}
 		return p
 	}
-	if e, ok := errors.AsType[*atenia.SamplingError](err); ok {
-		p := bad("invalid_value", samplingNames[e.Field])
-		if p.Param != "" {
-			p.Message = fmt.Sprintf("%s is %v, want %s", p.Param, e.Got, e.Want)
-		}
-		return p
-	}
 	if _, ok := errors.AsType[*atenia.TemplateError](err); ok {
 		return bad("invalid_value", "messages")
 	}
-	if _, ok := errors.AsType[*atenia.GrammarError](err); ok {
-		return bad("invalid_value", "response_format")
-	}
-	if _, ok := errors.AsType[*atenia.ConfigError](err); ok {
-		return bad("invalid_value", "")
-	}
 	if _, ok := errors.AsType[*atenia.TextLengthError](err); ok {
-		return bad("context_length_exceeded", "input")
+		return bad("context_length_exceeded", "messages")
 	}
 	if _, ok := errors.AsType[*atenia.FloorError](err); ok {
 		return busy("out_of_memory")
@@ -119,10 +109,3 @@ func ProblemOf(err error) *Problem {
 }
 
 var errTimeout = errors.New("the request took longer than the server allows")
-
-// samplingNames are the names that clients have for fields of [atenia.Sampling].
-var samplingNames = map[string]string{
-	"Temperature": "temperature", "TopP": "top_p", "MinP": "min_p", "TopK": "top_k", "Typical": "typical_p",
-	"RepeatPenalty": "repeat_penalty", "FrequencyPenalty": "frequency_penalty", "PresencePenalty": "presence_penalty",
-	"LogitBias": "logit_bias", "LogProbs": "top_logprobs", "RepeatLast": "repeat_last_n",
-}

@@ -27,6 +27,8 @@ type Request struct {
 	*http.Request
 	ID  string
 	Log *slog.Logger // says the request's id
+	// Said is what the body was decoded to, by which errors are told with the client's names.
+	Said any
 
 	host   *Host
 	w      http.ResponseWriter
@@ -67,6 +69,16 @@ func (r *Request) Chat(l *Lease, c atenia.Conversation) iter.Seq2[atenia.Token, 
 // Its errors are those of Chat.
 func (r *Request) CountTokens(l *Lease, c atenia.Conversation) (int, error) {
 	n, err := l.Model.CountTokens(r.Context(), c)
+	if err != nil {
+		err = blame(&c, err)
+	}
+	return n, err
+}
+
+// Check returns the error with which Chat would refuse a conversation, and its length.
+func (r *Request) Check(l *Lease, c atenia.Conversation) (int, error) {
+	c.Adapter = cmp.Or(c.Adapter, l.adapter)
+	n, err := l.Model.Check(r.Context(), c)
 	if err != nil {
 		err = blame(&c, err)
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -132,12 +133,21 @@ const (
 	clientHeader = "Atenia-Client"
 )
 
-// Of says in the headers of an HTTP request which request of the host it is.
-func Of(r *host.Request) *http.Request {
+// Of says in the headers of an HTTP request which request of the host it is. A message is read
+// as the bodies of other endpoints are.
+func Of(r *host.Request) (*http.Request, error) {
 	q := r.Request.Clone(r.Context())
 	q.Header.Set(idHeader, r.ID)
 	q.Header.Set(clientHeader, r.Client())
-	return q
+	if q.Method != http.MethodPost {
+		return q, nil
+	}
+	body, err := r.ReadBody()
+	if err == nil {
+		body, err = host.Text(body)
+	}
+	q.Body, q.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return q, err
 }
 
 // guard counts messages, and makes a panic of a handler an error of its request.

@@ -45,6 +45,7 @@ type options struct {
 	VocabOnly       json.RawMessage `json:"vocab_only"`
 	EmbeddingOnly   json.RawMessage `json:"embedding_only"`
 	PenalizeNewline json.RawMessage `json:"penalize_newline"`
+	host.Unbuilt
 }
 
 // limits is what a request may ask of a model.

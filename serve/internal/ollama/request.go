@@ -23,6 +23,7 @@ type common struct {
 	LogProbs    bool            `json:"logprobs"`
 	TopLogProbs int             `json:"top_logprobs"`
 	Special     bool            `json:"parse_special"`
+	host.Unbuilt
 }
 
 // A chatRequest is the body of /api/chat.
@@ -77,13 +78,13 @@ type tool struct {
 // An embedRequest is the body of /api/embed and, with a prompt, of the older
 // /api/embeddings.
 type embedRequest struct {
-	Model      string     `json:"model"`
-	Input      oneOrMore  `json:"input"`
-	Prompt     string     `json:"prompt"`
-	Truncate   *bool      `json:"truncate"` // nil = true
-	Dimensions int        `json:"dimensions"`
-	Options    options    `json:"options"`
-	KeepAlive  *keepAlive `json:"keep_alive"`
+	Model      string          `json:"model"`
+	Input      oneOrMore       `json:"input"`
+	Prompt     string          `json:"prompt"`
+	Truncate   *bool           `json:"truncate"` // nil = true
+	Dimensions int             `json:"dimensions"`
+	Options    json.RawMessage `json:"options"` // of sampling, which vectors have none of
+	KeepAlive  *keepAlive      `json:"keep_alive"`
 }
 
 // A showRequest is the body of /api/show. Older clients call the model "name".

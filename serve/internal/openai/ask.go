@@ -4,9 +4,9 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"strconv"
 
 	"atenia"
@@ -53,50 +53,7 @@ type ask struct {
 	ServiceTier      json.RawMessage `json:"service_tier"`
 	SafetyIdentifier json.RawMessage `json:"safety_identifier"`
 	PromptCacheKey   json.RawMessage `json:"prompt_cache_key"`
-	unbuilt
-}
-
-// unbuilt are fields of other servers that would change the answer and do nothing here: a
-// client that sends one must know.
-type unbuilt struct {
-	GuidedJSON      json.RawMessage `json:"guided_json"`
-	GuidedRegex     json.RawMessage `json:"guided_regex"`
-	GuidedChoice    json.RawMessage `json:"guided_choice"`
-	GuidedGrammar   json.RawMessage `json:"guided_grammar"`
-	GuidedBackend   json.RawMessage `json:"guided_decoding_backend"`
-	GuidedSpace     json.RawMessage `json:"guided_whitespace_pattern"`
-	Structured      json.RawMessage `json:"structured_outputs"`
-	JSONSchema      json.RawMessage `json:"json_schema"`
-	MinTokens       json.RawMessage `json:"min_tokens"`
-	StopIDs         json.RawMessage `json:"stop_token_ids"`
-	DRYMultiplier   json.RawMessage `json:"dry_multiplier"`
-	DRYBase         json.RawMessage `json:"dry_base"`
-	DRYLength       json.RawMessage `json:"dry_allowed_length"`
-	DRYLast         json.RawMessage `json:"dry_penalty_last_n"`
-	DRYBreakers     json.RawMessage `json:"dry_sequence_breakers"`
-	XTCProbability  json.RawMessage `json:"xtc_probability"`
-	XTCThreshold    json.RawMessage `json:"xtc_threshold"`
-	Mirostat        json.RawMessage `json:"mirostat"`
-	MirostatTau     json.RawMessage `json:"mirostat_tau"`
-	MirostatEta     json.RawMessage `json:"mirostat_eta"`
-	TruncatePrompt  json.RawMessage `json:"truncate_prompt_tokens"`
-	BestOf          json.RawMessage `json:"best_of"`
-	UseBeamSearch   json.RawMessage `json:"use_beam_search"`
-	LengthPenalty   json.RawMessage `json:"length_penalty"`
-	BadWords        json.RawMessage `json:"bad_words"`
-	AllowedTokenIDs json.RawMessage `json:"allowed_token_ids"`
-}
-
-// check refuses a request with one of the fields, unless it is null.
-func (u *unbuilt) check() error {
-	v := reflect.ValueOf(*u)
-	for i := range v.NumField() {
-		if b := v.Field(i).Bytes(); len(b) > 0 && string(b) != "null" {
-			name := v.Type().Field(i).Tag.Get("json")
-			return host.Unsupported(name, "%s is not supported: leave it out", name)
-		}
-	}
-	return nil
+	host.Unbuilt
 }
 
 // texts are a text or several.
@@ -133,9 +90,6 @@ func (a *ask) choices() (int, error) {
 
 // options returns what the fields say, over what the model's makers recommend.
 func (a *ask) options(m *atenia.Model, most *int, logProbs int) (atenia.Options, error) {
-	if err := a.check(); err != nil {
-		return atenia.Options{}, err
-	}
 	o := atenia.Options{Sampling: m.Sampling(), Stop: a.Stop, IgnoreEnd: a.IgnoreEnd, Speculate: a.Speculate, Grammar: a.Grammar}
 	s := &o.Sampling
 	host.Set(&s.Temperature, a.Temperature)
@@ -161,12 +115,12 @@ func (a *ask) options(m *atenia.Model, most *int, logProbs int) (atenia.Options,
 	}
 	if most != nil {
 		if *most < 1 {
-			return o, host.Invalid("max_tokens", "max_tokens is %d, want 1 or more", *most)
+			return o, &atenia.ConfigError{Field: "MaxTokens", Got: *most, Want: "1 or more"}
 		}
 		o.MaxTokens = *most
 	}
 	if logProbs > mostLogProbs {
-		return o, host.Invalid("top_logprobs", "top_logprobs is %d, want at most %d", logProbs, mostLogProbs)
+		return o, &atenia.SamplingError{Field: "LogProbs", Got: logProbs, Want: fmt.Sprintf("at most %d", mostLogProbs)}
 	}
 	var err error
 	if o.Adapter, o.AdapterScale, err = a.adapter(m); err != nil {
@@ -190,7 +144,7 @@ func (a *ask) bias(vocab int) (map[int32]float32, error) {
 			return nil, host.Invalid("logit_bias", "logit_bias has the token %q, want an id below %d", key, vocab)
 		}
 		if v < -biasLimit || v > biasLimit {
-			return nil, host.Invalid("logit_bias", "the bias of token %d is %v, want -%d to %d", id, v, biasLimit, biasLimit)
+			return nil, host.Invalid("logit_bias", "logit_bias of token %d is %v, want -%d to %d", id, v, biasLimit, biasLimit)
 		}
 		if v == -biasLimit {
 			v = float32(math.Inf(-1))

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
+	"unicode/utf8"
 
 	"atenia"
 	"atenia/serve/internal/host"
@@ -15,11 +16,12 @@ import (
 // A completeRequest is the body.
 type completeRequest struct {
 	ask
-	Prompt   prompts         `json:"prompt"`
-	Echo     bool            `json:"echo"`
-	LogProbs int             `json:"logprobs"`
-	BestOf   json.RawMessage `json:"best_of"` // the best of as many as are returned is all of them
-	Suffix   string          `json:"suffix"`
+	Prompt   prompts `json:"prompt"`
+	Echo     bool    `json:"echo"`
+	LogProbs int     `json:"logprobs"`
+	BestOf   *int    `json:"best_of"` // the best of as many as are returned is all of them
+	Suffix   string  `json:"suffix"`
+	Format   *format `json:"response_format"`
 }
 
 // prompts are texts or ids, one or several.
@@ -77,22 +79,43 @@ type textProbs struct {
 	Tokens   []string             `json:"tokens"`
 	LogProbs []float32            `json:"token_logprobs"`
 	Top      []map[string]float32 `json:"top_logprobs"`
-	Offsets  []int                `json:"text_offset"`
+	Offsets  []int                `json:"text_offset"` // in characters
 }
 
-func newTextProbs(c *chatProbs, offset *int) *textProbs {
+// A place is how far tokens have come in a text that is sent: in characters, and in the bytes
+// of one that has not ended. Its tokens are all where it is.
+type place struct {
+	at   int
+	rest []byte
+}
+
+// after returns the place where a text ends.
+func after(text string) place { return place{at: utf8.RuneCountInString(text)} }
+
+// next returns where a token begins, and goes on to its end.
+func (p *place) next(token []int) (at int) {
+	at = p.at
+	for _, b := range token {
+		for p.rest = append(p.rest, byte(b)); utf8.FullRune(p.rest); p.at++ {
+			_, n := utf8.DecodeRune(p.rest)
+			p.rest = p.rest[n:]
+		}
+	}
+	return at
+}
+
+func newTextProbs(c *chatProbs, p *place) *textProbs {
 	if c == nil {
 		return nil
 	}
 	out := &textProbs{Tokens: []string{}, LogProbs: []float32{}, Top: []map[string]float32{}, Offsets: []int{}}
-	for _, p := range c.Content {
+	for _, t := range c.Content {
 		top := map[string]float32{}
-		for _, t := range p.Top {
-			top[t.Token] = t.LogProb
+		for _, o := range t.Top {
+			top[o.Token] = o.LogProb
 		}
-		out.Tokens, out.LogProbs = append(out.Tokens, p.Token), append(out.LogProbs, p.LogProb)
-		out.Top, out.Offsets = append(out.Top, top), append(out.Offsets, *offset)
-		*offset += len(p.Token)
+		out.Tokens, out.LogProbs = append(out.Tokens, t.Token), append(out.LogProbs, t.LogProb)
+		out.Top, out.Offsets = append(out.Top, top), append(out.Offsets, p.next(t.Bytes))
 	}
 	return out
 }
@@ -110,6 +133,8 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 		return host.Invalid("prompt", "prompt is empty or missing")
 	case len(in.Prompt)*n > mostChoices:
 		return host.Invalid("n", "%d prompts with n %d are more than %d answers", len(in.Prompt), n, mostChoices)
+	case in.BestOf != nil && *in.BestOf != n:
+		return host.Unsupported("best_of", "best_of is %d, want that of n, %d, or none", *in.BestOf, n)
 	case in.Suffix != "":
 		return host.Unsupported("suffix", "suffix is not supported")
 	case in.LogProbs < 0:
@@ -129,6 +154,9 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 		*in.MaxTokens = usualTokens
 	}
 	o, err := in.options(l.Model, in.MaxTokens, in.LogProbs)
+	if err == nil {
+		err = in.Format.constrain(&o, "response_format")
+	}
 	if err != nil {
 		return err
 	}
@@ -165,7 +193,7 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 	if in.Stream {
 		s := &textStream{events: events, head: head, usage: in.includesUsage(), echoes: echoes}
 		for _, e := range echoes {
-			s.offsets = append(s.offsets, len(e))
+			s.places = append(s.places, after(e))
 		}
 		return s.end(fan(r.Context(), all, ask, func(i int, t atenia.Token) error { return s.take(i, answers[i].add(t)) }), answers, n)
 	}
@@ -174,8 +202,8 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 		return err
 	}
 	for i, a := range answers {
-		offset := len(echoes[i])
-		head.Choices = append(head.Choices, textChoice{i, echoes[i] + a.text.String(), newTextProbs(a.probs, &offset), &a.finish})
+		begin := after(echoes[i])
+		head.Choices = append(head.Choices, textChoice{i, echoes[i] + a.text.String(), newTextProbs(a.probs, &begin), &a.finish})
 	}
 	head.Usage = total(answers, n)
 	return r.WriteJSON(http.StatusOK, head)
@@ -199,11 +227,11 @@ func total(answers []*answer, n int) *usage {
 
 // A textStream writes chunks of completions.
 type textStream struct {
-	events  *host.Events
-	head    textCompletion
-	usage   bool
-	echoes  []string // what precedes each choice
-	offsets []int    // of the next token in each
+	events *host.Events
+	head   textCompletion
+	usage  bool
+	echoes []string // what precedes each choice
+	places []place  // of the next token in each
 }
 
 func (s *textStream) take(i int, d delta) error {
@@ -211,7 +239,7 @@ func (s *textStream) take(i int, d delta) error {
 	if d.text == "" && d.probs == nil && d.finish == "" {
 		return nil
 	}
-	c := textChoice{Index: i, Text: d.text, LogProbs: newTextProbs(d.probs, &s.offsets[i])}
+	c := textChoice{Index: i, Text: d.text, LogProbs: newTextProbs(d.probs, &s.places[i])}
 	if d.finish != "" {
 		c.Finish = &d.finish
 	}

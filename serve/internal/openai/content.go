@@ -4,6 +4,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,8 @@ type message struct {
 	Refusal     json.RawMessage `json:"refusal"` // what clients send back of an answer
 	Annotations json.RawMessage `json:"annotations"`
 	Audio       json.RawMessage `json:"audio"`
+
+	at string // where it is in the body; "" = messages
 }
 
 // content is a text or parts.
@@ -79,7 +82,7 @@ func messages(in []message) ([]atenia.Message, error) {
 	out := make([]atenia.Message, len(in))
 	for i := range in {
 		var err error
-		if out[i], err = in[i].message(fmt.Sprintf("messages[%d]", i)); err != nil {
+		if out[i], err = in[i].message(cmp.Or(in[i].at, fmt.Sprintf("messages[%d]", i))); err != nil {
 			return nil, err
 		}
 	}

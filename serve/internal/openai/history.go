@@ -3,6 +3,8 @@ package openai
 // The input of /v1/responses: items become messages.
 
 import (
+	"fmt"
+
 	"atenia"
 	"atenia/serve/internal/host"
 )
@@ -14,15 +16,18 @@ type history struct {
 	names   map[string]string // of functions, by the id of their call
 	results []message
 	asked   map[string]*item // requests for approval, by id
-	ran     map[string]bool  // those whose call ran, or that were answered
+	ran     map[string]bool  // those whose call ran
+	said    map[string]bool  // what was answered
+	answers []host.Answer    // of calls that did not run
 	h       *hosted
 }
 
 // messages returns the messages of the input, and tells h of the calls that may run now.
+// What the client says about calls is in answers then.
 func (in *respondRequest) messages(h *hosted) ([]atenia.Message, error) {
-	y := history{names: map[string]string{}, asked: map[string]*item{}, ran: map[string]bool{}, h: h}
+	y := history{names: map[string]string{}, asked: map[string]*item{}, ran: map[string]bool{}, said: map[string]bool{}, h: h}
 	if in.Instructions != "" {
-		y.list = append(y.list, message{Role: "system", Content: content{text: in.Instructions}})
+		y.list = append(y.list, message{Role: "system", Content: content{text: in.Instructions}, at: "instructions"})
 	}
 	for i := range in.Input {
 		switch e := &in.Input[i]; e.Type {
@@ -38,6 +43,7 @@ func (in *respondRequest) messages(h *hosted) ([]atenia.Message, error) {
 		}
 	}
 	y.flush()
+	in.answers = y.answers
 	if len(y.list) == 0 {
 		return nil, host.Invalid("input", "input is empty or missing")
 	}
@@ -45,16 +51,17 @@ func (in *respondRequest) messages(h *hosted) ([]atenia.Message, error) {
 }
 
 func (y *history) add(i int, e *item) error {
+	at := fmt.Sprintf("input[%d]", i)
 	switch e.Type {
 	case "", "message":
 		y.flush()
-		y.list = append(y.list, message{Role: e.Role, Content: e.Content})
+		y.list = append(y.list, message{Role: e.Role, Content: e.Content, at: at})
 	case "function_call":
 		y.names[e.CallID] = e.Name
-		y.call(e.CallID, e.Name, e.Arguments)
+		y.call(at, e.CallID, e.Name, e.Arguments)
 	case "function_call_output":
 		y.flush()
-		y.list = append(y.list, message{Role: "tool", Content: e.Output, ToolCallID: e.CallID, Name: y.names[e.CallID]})
+		y.list = append(y.list, message{Role: "tool", Content: e.Output, ToolCallID: e.CallID, Name: y.names[e.CallID], at: at})
 	case "mcp_call":
 		result, failed := e.Output, len(e.Error) > 0 && string(e.Error) != "null"
 		if failed {
@@ -64,7 +71,7 @@ func (y *history) add(i int, e *item) error {
 			break // it did not run
 		}
 		known, _ := y.h.known(e.Label, e.Name)
-		y.call(e.id(), known, e.Arguments)
+		y.call(at, e.id(), known, e.Arguments)
 		y.results = append(y.results, message{Role: "tool", Content: result, ToolCallID: e.id(), Name: known})
 	case "mcp_approval_response":
 		return y.approval(i, e)
@@ -77,13 +84,13 @@ func (y *history) add(i int, e *item) error {
 }
 
 // call adds a call to the turn of the assistant.
-func (y *history) call(id, name, arguments string) {
+func (y *history) call(at, id, name, arguments string) {
 	c := call{ID: id, Type: "function"}
 	c.Function.Name, c.Function.Arguments = name, arguments
 	if n := len(y.list); n > 0 && y.list[n-1].Role == "assistant" {
 		y.list[n-1].ToolCalls = append(y.list[n-1].ToolCalls, c)
 	} else {
-		y.list = append(y.list, message{Role: "assistant", ToolCalls: []call{c}})
+		y.list = append(y.list, message{Role: "assistant", ToolCalls: []call{c}, at: at})
 	}
 }
 
@@ -99,15 +106,20 @@ func (y *history) approval(i int, e *item) error {
 	if asked == nil {
 		return host.Invalid("input", "input[%d] answers the approval request %q, which is not in the input: no responses are kept, so send it back", i, e.Approval)
 	}
-	if y.ran[e.Approval] {
+	said, again := y.said[e.Approval]
+	if again && said != e.Approve {
+		return host.Invalid("input", "input[%d] answers the approval request %q, which the input has another answer to: leave one", i, e.Approval)
+	}
+	y.said[e.Approval] = e.Approve
+	if again || y.ran[e.Approval] {
 		return nil
 	}
-	y.ran[e.Approval] = true
+	y.answers = append(y.answers, host.Answer{ID: e.Approval, Server: asked.Label, Tool: asked.Name, Arguments: asked.Arguments, Approve: e.Approve})
 	known, tool := y.h.known(asked.Label, asked.Name)
 	if tool == nil && e.Approve {
 		return host.Invalid("input", "input[%d] approves of the tool %q of %q, which the request's tools do not have", i, asked.Name, asked.Label)
 	}
-	y.call(e.Approval, known, asked.Arguments)
+	y.call(fmt.Sprintf("input[%d]", i), e.Approval, known, asked.Arguments)
 	result := message{Role: "tool", ToolCallID: e.Approval, Name: known}
 	if e.Approve {
 		// Where the result will be: the turn's other results come first.

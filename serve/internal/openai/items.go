@@ -345,6 +345,6 @@ func (o *output) fail(p *host.Problem) error {
 	if err := o.start(); err != nil {
 		return err
 	}
-	o.response.Status, o.response.Error = "failed", map[string]string{"code": p.Code, "message": p.Message}
+	o.response.Status, o.response.Error = "failed", map[string]string{"code": p.Code, "message": host.Short(p.Message)}
 	return o.send(event{"type": "response.failed", "response": o.response})
 }

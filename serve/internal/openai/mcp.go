@@ -114,6 +114,7 @@ type hosted struct {
 	tools   map[string]*hostedTool // by the name that the model knows
 	left    int                    // calls
 	final   bool                   // the model answers without these tools
+	called  bool                   // a call was made: what is told of it must not be lost
 	approve []approval
 }
 
@@ -222,23 +223,25 @@ func (h *hosted) known(server, name string) (string, *hostedTool) {
 	return name, nil
 }
 
-// approved runs the calls that the client approved of, and gives the conversation their results.
-// All of them are what this process showed, or none runs.
-func (h *hosted) approved(c *atenia.Conversation) error {
-	if len(h.approve) > 0 {
-		n, err := h.r.CountTokens(h.l, *c)
+// settle takes the client's answers to questions about calls: all of them, or none. Whatever
+// can refuse the request with calls that may run is checked before.
+func (in *respondRequest) settle(r *host.Request, l *host.Lease, c atenia.Conversation, h *hosted) error {
+	if h != nil && len(h.approve) > 0 {
+		in.truncate(r, l.Model, &c)
+		n, err := r.Check(l, c)
 		if err != nil {
 			return err
 		}
 		h.leave(n)
 	}
-	shown := make([]host.Shown, len(h.approve))
-	for i, a := range h.approve {
-		shown[i] = host.Shown{ID: a.request, Server: a.tool.server, Tool: a.tool.name, Arguments: a.arguments}
-	}
-	if err := h.r.Spend(shown); err != nil {
+	if err := r.Spend(in.answers); err != nil {
 		return host.Invalid("input", "input approves of %v", err)
 	}
+	return nil
+}
+
+// approved runs the calls that the client approved of, and gives the conversation their results.
+func (h *hosted) approved(c *atenia.Conversation) error {
 	for _, a := range h.approve {
 		if err := h.o.start(); err != nil {
 			return err
@@ -270,6 +273,7 @@ func (h *hosted) run(i int, rule string) (string, error) {
 		return "error: " + err.Message, h.o.called(i, "", false, err)
 	}
 	h.left--
+	h.called = true
 	text, failed, err := h.r.CallTool(item.Label, item.Name, rule, json.RawMessage(item.Arguments))
 	if h.r.Context().Err() != nil {
 		return "", err

@@ -37,6 +37,8 @@ type respondRequest struct {
 	TopLogProbs int      `json:"top_logprobs"`
 	MaxCalls    *int     `json:"max_tool_calls"`
 	Special     bool     `json:"parse_special"`
+
+	answers []host.Answer // to questions about calls
 }
 
 // A flatTool is a tool whose function has no object of its own, or those of an MCP server.
@@ -157,7 +159,7 @@ func (in *respondRequest) checkInclude(r *host.Request) error {
 			r.Log.Warn("value of include is ignored", "value", what)
 		}
 	}
-	if in.TopLogProbs < 0 {
+	if in.TopLogProbs < 0 || in.TopLogProbs > mostLogProbs {
 		return host.Invalid("top_logprobs", "top_logprobs is %d, want 0 to %d", in.TopLogProbs, mostLogProbs)
 	}
 	if in.TopLogProbs > 0 && in.logProbs() == 0 {
@@ -204,6 +206,8 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 	switch {
 	case in.Previous != nil && *in.Previous != "":
 		return host.Unsupported("previous_response_id", "no responses are kept: send the whole conversation as input")
+	case in.N != nil && *in.N != 1:
+		return host.Unsupported("n", "n is %d, want 1: send further requests for further answers", *in.N)
 	case in.Background:
 		return host.Unsupported("background", "background is not supported")
 	}
@@ -249,14 +253,36 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 	}
 	if h != nil {
 		h.l = l
-		if err := h.approved(&c); err != nil {
+	}
+	if err := in.settle(r, l, c, h); err != nil {
+		return err
+	}
+	err = in.turns(r, l, &c, o, pieces)
+	switch {
+	case in.Stream:
+		return err
+	case err != nil && h != nil && h.called: // a status of its own would lose what is told of the call
+		p := r.Problem(err)
+		r.Log.Warn("answer failed after a call", "status", p.Status, "err", err)
+		err = o.fail(p)
+	}
+	if err != nil {
+		return err
+	}
+	return r.WriteJSON(http.StatusOK, o.response)
+}
+
+// turns answers, and calls the tools of MCP servers until the answer has no further calls.
+func (in *respondRequest) turns(r *host.Request, l *host.Lease, c *atenia.Conversation, o *output, pieces *speller) error {
+	if o.hosted != nil {
+		if err := o.hosted.approved(c); err != nil {
 			return err
 		}
 	}
 	for more := true; more; {
-		in.truncate(r, l.Model, &c)
+		in.truncate(r, l.Model, c)
 		o.answer = answer{top: in.TopLogProbs, speller: pieces}
-		for t, err := range r.Chat(l, c) {
+		for t, err := range r.Chat(l, *c) {
 			if err == nil {
 				err = o.take(t)
 			}
@@ -265,17 +291,12 @@ func respond(_ http.ResponseWriter, r *host.Request) error {
 			}
 		}
 		more = false
-		if h != nil {
-			if more, err = h.next(&c, in.most()); err != nil {
+		if o.hosted != nil {
+			var err error
+			if more, err = o.hosted.next(c, in.most()); err != nil {
 				return err
 			}
 		}
 	}
-	if err := o.end(); err != nil {
-		return err
-	}
-	if in.Stream {
-		return nil
-	}
-	return r.WriteJSON(http.StatusOK, o.response)
+	return o.end()
 }

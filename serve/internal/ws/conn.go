@@ -197,6 +197,7 @@ func (c *conn) closeIfDrained() {
 func (c *conn) run(ctx context.Context, q *host.Request, r *request) *reply {
 	tokens, calls := 0, 0
 	last := &reply{Type: "end", ID: r.ID, Tokens: &tokens}
+	q.Said = r
 	err := fault.Call(func() error {
 		l, err := c.h.cfg.Use(q.Context(), r.Model)
 		if err != nil {
@@ -248,7 +249,7 @@ func (c *conn) run(ctx context.Context, q *host.Request, r *request) *reply {
 
 // ending is the last reply of a request that failed, or was canceled.
 func (c *conn) ending(q *host.Request, last *reply, err error) *reply {
-	p := host.ProblemOf(err)
+	p := q.Problem(err)
 	panicked, ok := errors.AsType[*fault.Panic](err)
 	switch {
 	case ok:

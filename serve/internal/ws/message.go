@@ -83,6 +83,9 @@ func parse(b []byte) (*request, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return r, errors.New("something follows the object")
 	}
+	if err := host.Refuse(r); err != nil {
+		return r, err
+	}
 	if len(r.ID) > mostID {
 		r.ID = ""
 		return r, fmt.Errorf("id: want at most %d bytes", mostID)

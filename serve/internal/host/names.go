@@ -1,0 +1,153 @@
+package host
+
+// Errors of the library become those of a request: by its client's names.
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"atenia"
+	"atenia/internal/spelling"
+)
+
+// names are what clients call what the library is given: fields of [atenia.Sampling],
+// [atenia.Options], [atenia.Conversation] and [atenia.EmbedOptions]. Of several names in a
+// body the first counts that was sent, or else the first that the dialect has.
+var names = map[string][]string{
+	"Temperature": {"temperature"}, "TopP": {"top_p"}, "MinP": {"min_p"}, "TopK": {"top_k"}, "Typical": {"typical_p"},
+	"RepeatPenalty": {"repeat_penalty", "repetition_penalty"}, "RepeatLast": {"repeat_last_n"},
+	"FrequencyPenalty": {"frequency_penalty"}, "PresencePenalty": {"presence_penalty"},
+	"Mirostat.Tau": {"mirostat_tau"}, "Mirostat.Eta": {"mirostat_eta"},
+	"LogitBias": {"logit_bias"}, "LogProbs": {"top_logprobs", "logprobs"},
+	"MaxTokens": {"max_completion_tokens", "max_output_tokens", "max_tokens", "num_predict"},
+	"Speculate": {"speculate"}, "AdapterScale": {"lora"},
+	"Schema": {"response_format", "format"}, "Grammar": {"grammar"},
+	"Continue": {"continue_final_message", "messages"}, "MustCall": {"tool_choice"},
+	"Pooling": {"pooling"}, "Prompt": {"prompt"},
+	"messages": {"messages", "input", "prompt", "documents"}, // what the model reads
+}
+
+// called returns the path of a name in a body, and whether it was sent.
+func called(name string, body any) (path string, sent bool) {
+	list := names[name]
+	best := 2 * len(list)
+	walk(reflect.ValueOf(body), "", func(at string, f reflect.Value, of reflect.Type) {
+		i := slices.IndexFunc(list, func(s string) bool { return at == s || strings.HasSuffix(at, "."+s) })
+		if i < 0 || of == reflect.TypeFor[Unbuilt]() {
+			return
+		}
+		if f.IsZero() {
+			i += len(list)
+		}
+		if i < best {
+			best, path = i, at
+		}
+	})
+	if path == "" && len(list) > 0 {
+		path = list[0]
+	}
+	return path, best < len(list)
+}
+
+// schemaOf returns the path of the parameters of a tool in a body.
+func schemaOf(tool string, body any) string {
+	path := "tools"
+	walk(reflect.ValueOf(body), "", func(at string, list reflect.Value, _ reflect.Type) {
+		if at != "tools" || list.Kind() != reflect.Slice {
+			return
+		}
+		for i := range list.Len() {
+			name, schema := "", ""
+			walk(list.Index(i), "", func(at string, f reflect.Value, _ reflect.Type) {
+				switch at {
+				case "name", "function.name":
+					name = cmp.Or(name, f.String())
+				case "parameters", "input_schema", "function.parameters":
+					schema = at
+				}
+			})
+			if name == tool {
+				path = "tools[" + strconv.Itoa(i) + "]." + schema
+				return
+			}
+		}
+	})
+	return path
+}
+
+// Problem returns err as [ProblemOf] does, by the names of the request's body.
+func (r *Request) Problem(err error) *Problem { return problemIn(err, r.Said) }
+
+// invalid says what is wrong with a field in a body. A field that no client has is the
+// operator's.
+func invalid(err error, field string, got any, want string, body any) *Problem {
+	p := &Problem{Status: http.StatusBadRequest, Code: "invalid_value", Message: err.Error(), Err: err}
+	field, _, _ = strings.Cut(field, "[")
+	if names[field] == nil {
+		return p
+	}
+	p.Param, _ = called(field, body)
+	switch s := got.(type) {
+	case nil:
+		p.Message = p.Param + ": " + want
+	case string:
+		p.Message = spelling.Sprintf("%s is %q, want %s", p.Param, s, want)
+	default:
+		p.Message = fmt.Sprintf("%s is %v, want %s", p.Param, got, want)
+	}
+	return p
+}
+
+// misshapen says what is wrong with a schema or a grammar in a body.
+func misshapen(e *atenia.GrammarError, body any) *Problem {
+	p := &Problem{Status: http.StatusBadRequest, Code: "invalid_value", Err: e}
+	grammar, sent := called("Grammar", body)
+	switch {
+	case e.Tool != "":
+		p.Param = schemaOf(e.Tool, body)
+		p.Message = fmt.Sprintf("%s: at %s: %s", p.Param, cmp.Or(e.Pointer, "/"), e.Why)
+		return p
+	case sent:
+		p.Param = grammar
+	default:
+		p.Param, _ = called("Schema", body)
+	}
+	_, why, _ := strings.Cut(e.Error(), ": ")
+	p.Message = p.Param + ": " + why
+	return p
+}
+
+// problemIn is [ProblemOf] for a request with a body.
+func problemIn(err error, body any) *Problem {
+	p := *problemOf(err)
+	if p.Param == "messages" {
+		p.Param, _ = called(p.Param, body)
+	}
+	if _, ok := errors.AsType[*Problem](err); ok {
+		return &p
+	}
+	if e, ok := errors.AsType[*atenia.SamplingError](err); ok {
+		return invalid(err, e.Field, e.Got, e.Want, body)
+	}
+	if e, ok := errors.AsType[*atenia.GrammarError](err); ok {
+		return misshapen(e, body)
+	}
+	if e, ok := errors.AsType[*atenia.ConfigError](err); ok {
+		got := e.Got
+		if e.Field == "MustCall" {
+			got = nil // a word of the library's
+		}
+		return invalid(err, e.Field, got, e.Want, body)
+	}
+	if e, ok := errors.AsType[*atenia.TextLengthError](err); ok && e.Bytes == 0 {
+		p.Message, _, _ = strings.Cut(e.Error(), ": ")
+		p.Message += `: divide it, or have it cut by "truncate": true`
+	}
+	return &p
+}
