@@ -2,6 +2,7 @@ package lora
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -207,7 +208,8 @@ func Open(dir string) (*Adapter, error) {
 	}
 	f, err := durable.OpenRegular(filepath.Join(dir, ConfigFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is not an adapter: %w", dir, err)
+		_, gone := durable.Stat(dir)
+		return nil, fmt.Errorf("%s is not an adapter: %w", dir, cmp.Or(gone, err))
 	}
 	if err != nil {
 		return nil, err

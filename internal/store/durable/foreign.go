@@ -2,7 +2,6 @@ package durable
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,7 +53,7 @@ func foreign(path string, f *os.File) error {
 func Open(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, cmp.Or(Missing(path), err)
+		return nil, missing(path, err)
 	}
 	if err != nil {
 		return nil, err
@@ -68,15 +67,22 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Missing returns why a file of a model is not there: a link of a cache of downloads may
-// point to what was not completed, or was removed. Nil says that there is no link.
-func Missing(path string) error {
-	to, err := os.Readlink(path)
-	if err != nil {
-		return nil
+// Stat is [os.Stat] for what a user names: a link to what is not there is a
+// [*ForeignError], which does not match [fs.ErrNotExist].
+func Stat(path string) (fs.FileInfo, error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, missing(path, err)
 	}
-	if _, err := os.Stat(path); err == nil {
-		return nil
+	return st, err
+}
+
+// missing returns why a file is not there: a link of a cache of downloads may point to
+// what was not completed, or was removed. Without a link it is err.
+func missing(path string, err error) error {
+	to, e := os.Readlink(path)
+	if e != nil {
+		return err
 	}
 	return &ForeignError{path, "a link to " + to + ", which is not there", "fetch the file again: its download was not completed, or was removed"}
 }
