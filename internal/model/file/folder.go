@@ -180,10 +180,12 @@ func readSmall(dir, name string) ([]byte, error) {
 		return nil, wrongKind(path, err)
 	}
 	if e := filepath.Ext(name); e == ".json" || e == ".jinja" {
-		b = spelling.WithoutMark(b)
+		if b, err = spelling.Narrow(b); err != nil {
+			return nil, &FormatError{File: path, Err: err}
+		}
 	}
 	if strings.HasSuffix(name, ".json") && name != "tokenizer.json" && name != "vocab.json" {
-		return b, checkJSON(path, b)
+		return b, CheckJSON(path, b)
 	}
 	return b, nil
 }

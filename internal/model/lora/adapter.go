@@ -219,9 +219,14 @@ func Open(dir string) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	config = spelling.WithoutMark(config)
 	if len(config) > most {
 		return nil, fmt.Errorf("%s: %w: more than %d bytes", f.Name(), ErrFormat, most)
+	}
+	if config, err = spelling.Narrow(config); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", f.Name(), ErrFormat, err)
+	}
+	if err := file.CheckJSON(f.Name(), config); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	d, err := file.OpenSafetensors(filepath.Join(dir, TensorsFile))
 	if err != nil {

@@ -60,7 +60,7 @@ func OpenRegular(path string) (*os.File, error) {
 		err = &KindError{path, st.Mode()}
 	}
 	if err == nil {
-		err = foreign(path, f)
+		err = foreign(path, f, false)
 	}
 	if err != nil {
 		f.Close()
