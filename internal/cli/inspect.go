@@ -47,7 +47,7 @@ func (a *app) inspect() *cobra.Command {
 
 func (a *app) printFile(f *atenia.File) error {
 	fmt.Fprintf(a.out, "%s: %s, %s, %s parameters, %s (%.2f bits each)\n",
-		f.Path, f.Format, spelling.Count(len(f.Tensors), "tensor"), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
+		escaped(f.Path), f.Format, spelling.Count(len(f.Tensors), "tensor"), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
 	if len(f.Metadata) > 0 {
 		fmt.Fprintln(a.out, "\nmetadata")
 		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
