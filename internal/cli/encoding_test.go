@@ -121,3 +121,18 @@ func TestEncodings(t *testing.T) {
 		t.Errorf("%q with a mark, %q without", marked.String(), plain.String())
 	}
 }
+
+// TestFileNames: a file's name has no line of its own, whatever is in it.
+func TestFileNames(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a\nb\x1b")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden.Family(t, "parity"), "llama3"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"inspect", dir}, {"inspect", filepath.Join(dir, "no.gguf")}, {"run", filepath.Join(dir, "no.gguf"), "a"}} {
+		var out, errw bytes.Buffer
+		Main(args, strings.NewReader(""), &out, &errw)
+		if said := out.String() + errw.String(); !strings.Contains(said, `a\nb\x1b`) || strings.Contains(said, "a\nb") {
+			t.Errorf("%q: %s", args, said)
+		}
+	}
+}

@@ -79,7 +79,6 @@ func TestForeignFiles(t *testing.T) {
 		{html, []string{"run", model("tokenizer.json", page), "a"}},
 		{html, []string{"run", single("m.GGUF", page), "a"}},
 		{html, []string{"flow", "run", single("p.json", page)}},
-		{html, []string{"flow", "run", filepath.Join("..", "..", "flow/testdata/host.json"), "--events", single("ev.txt", page)}},
 		{html, []string{"tokenize", "--file", single("t.txt", page)}},
 		{"", []string{"eval", "atenia-story", "--text", single("t.html", page)}},
 		{link, []string{"run", model("model.safetensors", ""), "a"}},

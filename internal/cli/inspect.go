@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 	"unicode/utf8"
 
 	"atenia"
@@ -88,6 +89,16 @@ func oneLine(s string) string {
 func escaped(name string) string {
 	q := strconv.Quote(name)
 	return q[1 : len(q)-1]
+}
+
+// namesEscaped escapes names that a user gave, such as of files, where a message has them.
+func namesEscaped(text string, args []string) string {
+	for _, name := range args {
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			text = strings.ReplaceAll(text, name, escaped(name))
+		}
+	}
+	return text
 }
 
 // exact returns the bytes of a name that JSON cannot hold as a text, nil if it can.
