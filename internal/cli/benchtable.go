@@ -2,11 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -62,8 +62,8 @@ func (t *benchTable) run(ctx context.Context, a *app, models []string) error {
 	}
 	var results []*benchResult
 	for _, path := range models {
-		if fi, err := os.Stat(path); path != embedded.Name && (err != nil || fi.IsDir()) {
-			return fmt.Errorf("%s: want a model file", path)
+		if fi, err := durable.Stat(path); path != embedded.Name && (err != nil || fi.IsDir()) {
+			return cmp.Or(err, fmt.Errorf("%s: want a model file", path))
 		}
 		one := t.benchRun // a copy, because it is changed
 		one.path, one.out = path, ""

@@ -134,7 +134,7 @@ func (a *app) main(root *cobra.Command) int {
 		fmt.Fprintln(errw, e.Text)
 		return e.Code
 	}
-	fmt.Fprintf(errw, "atenia: %s\n", byFlags(c, shorten(err.Error())))
+	fmt.Fprintf(errw, "atenia: %s\n", namesEscaped(byFlags(c, shorten(err.Error())), args))
 	if e, ok := errors.AsType[*atenia.FloorError](err); ok && e.Tier == atenia.TierRAM && !e.Auto {
 		flag := "--budget ram="
 		if c.Flags().Lookup("budget") == nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf16"
 
 	"atenia/internal/cli/command"
+	"atenia/internal/golden"
 )
 
 // TestEncodings: files that are not UTF-8 are errors with file, line and what to do; a
@@ -26,6 +28,37 @@ func TestEncodings(t *testing.T) {
 	for _, u := range utf16.Encode([]rune("{\"text\": \"wide\"}\n")) {
 		wide = append(wide, byte(u), byte(u>>8))
 	}
+	from := filepath.Join(golden.Family(t, "parity"), "llama3")
+	// in returns a text of ASCII in units of so many bytes, without a mark.
+	in := func(text string, before, after int) string {
+		var b strings.Builder
+		for i := range len(text) {
+			b.WriteString(strings.Repeat("\x00", before) + text[i:i+1] + strings.Repeat("\x00", after))
+		}
+		return b.String()
+	}
+	// model is a folder in which one file is changed.
+	model := func(name string, change func(string) string) string {
+		t.Helper()
+		dir := t.TempDir()
+		b, err := os.ReadFile(filepath.Join(from, name))
+		if err = errors.Join(err, os.CopyFS(dir, os.DirFS(from)), os.WriteFile(filepath.Join(dir, name), []byte(change(string(b))), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	adapter := func(config string) string {
+		t.Helper()
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "adapter_config.json"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	marked16 := func(s string) string { return "\xff\xfe" + in(s, 0, 1) }
+	little := func(s string) string { return in(s, 0, 1) }
+	big := func(s string) string { return in(s, 1, 0) }
+	half := func(s string) string { return s[:len(s)/2] }
 	const good = "{\"text\": \"a good line of text\"}\n"
 	train := func(name, text string) []string {
 		data := write(name, text)
@@ -40,6 +73,22 @@ func TestEncodings(t *testing.T) {
 		{train("latin.jsonl", good+"{\"text\": \"caf\xe9\"}\n"), "", []string{"latin.jsonl:2: ", "LATIN1", "iconv"}},
 		{train("latin.txt", "good\ncaf\xe9 is bad\n"), "", []string{"latin.txt:2: ", "LATIN1", "iconv"}},
 		{train("wide.jsonl", string(wide)), "", []string{"wide.jsonl:1: ", "UTF-16", "iconv"}},
+		{train("little.jsonl", little(good)), "", []string{"little.jsonl:1: ", "UTF-16LE", "iconv"}},
+		{train("big.txt", big("good words\n")), "", []string{"big.txt:1: ", "UTF-16BE", "iconv"}},
+		{train("latin16.txt", little("caf")+"\xe9\x00"+little(" is bad\n")), "", []string{"latin16.txt:1: ", "UTF-16LE", "iconv"}},
+		{train("cyrillic.txt", strings.Repeat("\x1f\x04\x40\x04\xb8\x04 \x00", 40)), "", []string{"cyrillic.txt:1: ", "UTF-16", "iconv"}},
+		{train("four.txt", in("good words\n", 0, 3)), "", []string{"four.txt:1: ", "UTF-32LE", "iconv"}},
+		{[]string{"eval", "--text", write("l.txt", little("one two"))}, "", []string{"l.txt: line 1", "UTF-16LE"}},
+		{[]string{"run", model("config.json", marked16), "a"}, "", []string{"config.json: line 1", "UTF-16:"}},
+		{[]string{"run", model("config.json", little), "a"}, "", []string{"config.json: line 1", "UTF-16LE"}},
+		{[]string{"run", model("tokenizer.json", marked16), "a"}, "", []string{"tokenizer.json: line 1", "UTF-16:"}},
+		{[]string{"run", model("tokenizer.json", big), "a"}, "", []string{"tokenizer.json: line 1", "UTF-16BE"}},
+		{[]string{"run", model("tokenizer_config.json", little), "a"}, "", []string{"tokenizer_config.json: line 1", "UTF-16LE"}},
+		{[]string{"run", model("tokenizer.json", half), "a"}, "", []string{"tokenizer", "the file is cut"}},
+		{[]string{"tokenize", "--text", "a", filepath.Join(model("tokenizer.json", little), "tokenizer.json")}, "", []string{"tokenizer.json: line 1", "UTF-16LE"}},
+		{[]string{"run", "--lora", adapter(`{"r": 8, "lora_al`), "a"}, "", []string{"adapter_config.json:1:10: ", "a string that never ends"}},
+		{[]string{"run", "--lora", adapter(marked16(`{"r": 8}`)), "a"}, "", []string{"adapter_config.json: ", "UTF-16:"}},
+		{[]string{"run", "--lora", adapter(little(`{"r": 8}`)), "a"}, "", []string{"adapter_config.json: ", "UTF-16LE"}},
 		{train("mark.jsonl", "\ufeff"+strings.Repeat(good, 8)), "", nil},
 		{train("mark.txt", "\ufeff"+strings.Repeat("good words\n", 40)), "", nil},
 		{[]string{"tokenize", "--file", write("t.json", "[\"caf\xe9\"]")}, "", []string{"t.json: ", "line 1", "LATIN1"}},
@@ -70,5 +119,20 @@ func TestEncodings(t *testing.T) {
 	Main([]string{"run", "-n", "5", "--temp", "0"}, strings.NewReader("\ufeffOnce"), &marked, &bytes.Buffer{})
 	if plain.String() != marked.String() {
 		t.Errorf("%q with a mark, %q without", marked.String(), plain.String())
+	}
+}
+
+// TestFileNames: a file's name has no line of its own, whatever is in it.
+func TestFileNames(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a\nb\x1b")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden.Family(t, "parity"), "llama3"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"inspect", dir}, {"inspect", filepath.Join(dir, "no.gguf")}, {"run", filepath.Join(dir, "no.gguf"), "a"}} {
+		var out, errw bytes.Buffer
+		Main(args, strings.NewReader(""), &out, &errw)
+		if said := out.String() + errw.String(); !strings.Contains(said, `a\nb\x1b`) || strings.Contains(said, "a\nb") {
+			t.Errorf("%q: %s", args, said)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -78,6 +79,8 @@ func TestForeignFiles(t *testing.T) {
 		{html, []string{"run", model("tokenizer.json", page), "a"}},
 		{html, []string{"run", single("m.GGUF", page), "a"}},
 		{html, []string{"flow", "run", single("p.json", page)}},
+		{html, []string{"tokenize", "--file", single("t.txt", page)}},
+		{"", []string{"eval", "atenia-story", "--text", single("t.html", page)}},
 		{link, []string{"run", model("model.safetensors", ""), "a"}},
 		{link, []string{"run", model("tokenizer.json", ""), "a"}},
 		{"", []string{"run", model("config.json", "\ufeffCONTENT"), "a", "-n", "1"}},
@@ -87,6 +90,77 @@ func TestForeignFiles(t *testing.T) {
 		code := Main(c.args, strings.NewReader(""), &out, &errw)
 		if (code == command.OK) != (c.want == "") || !strings.Contains(errw.String(), c.want) {
 			t.Errorf("%v: exit %d, %s, want %q", c.args, code, &errw, c.want)
+		}
+	}
+}
+
+// TestDanglingLinks: a link to what is not there is told by both its names, and a shard that
+// is not there by its own, whichever command reads the file.
+func TestDanglingLinks(t *testing.T) {
+	const link, shard = "which is not there: fetch the file again", "model-00002-of-00002.safetensors"
+	dangling := func(path string) string {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink("../../blobs/absent", path)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	single := func(name string) string { return dangling(filepath.Join(t.TempDir(), name)) }
+	sharded := func() string {
+		t.Helper()
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden.Family(t, "parity"), "llama3"))); err != nil {
+			t.Fatal(err)
+		}
+		const first = "model-00001-of-00002.safetensors"
+		index := `{"weight_map": {"model.embed_tokens.weight": "` + first + `", "model.norm.weight": "` + shard + `"}}`
+		if err := errors.Join(os.Rename(filepath.Join(dir, "model.safetensors"), filepath.Join(dir, first)),
+			os.WriteFile(filepath.Join(dir, "model.safetensors.index.json"), []byte(index), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	cut, without := sharded(), sharded()
+	dangling(filepath.Join(cut, shard))
+	gguf, adapter, bare := single("m.gguf"), filepath.Dir(single("adapter_config.json")), filepath.Dir(single("tokenizer.json"))
+	type call struct{ command, after []string }
+	calls := []call{
+		{[]string{"run", "--lora", adapter}, []string{"a"}},
+		{[]string{"run", "--lora", single("ad.gguf")}, []string{"a"}},
+		{[]string{"run", "--lora", single("ad")}, []string{"a"}},
+		{[]string{"inspect", single("m.safetensors")}, nil},
+		{[]string{"plan", single("config.json")}, nil},
+		{[]string{"tokenize", "--text", "a", bare}, nil},
+		{[]string{"inspect", single("m.sxlm")}, nil},
+		{[]string{"run", single("m.sxlm")}, []string{"a"}},
+		{[]string{"quila", "eval", single("m.sxlm")}, nil},
+		{[]string{"train", single("t.toml")}, nil},
+		{[]string{"chat", "--mcp", single("m.json")}, nil},
+		{[]string{"serve", "--mcp", single("m.json")}, nil},
+		{[]string{"bench", "table", gguf}, nil},
+	}
+	wanted := map[string][]string{}
+	for _, model := range []string{gguf, cut, without} {
+		calls = append(calls, call{[]string{"run", model}, []string{"a"}}, call{[]string{"inspect", model}, nil}, call{[]string{"plan", model}, nil}, call{[]string{"doctor", model}, nil})
+	}
+	wanted[cut] = []string{filepath.Join(cut, shard), "a link to ../../blobs/absent, " + link}
+	wanted[without] = []string{filepath.Join(without, shard), "no such file"}
+	for _, c := range calls {
+		path := c.command[len(c.command)-1]
+		want := wanted[path]
+		if want == nil {
+			want = []string{path, "a link to ../../blobs/absent, " + link}
+		}
+		var out, errw bytes.Buffer
+		code := Main(append(c.command, c.after...), strings.NewReader(""), &out, &errw)
+		said := out.String() + errw.String() // doctor's findings are its answer
+		if code == command.OK || strings.Contains(said, "quotes") || strings.Contains(said, "is missing") {
+			t.Errorf("%v: exit %d, %s", c, code, said)
+		}
+		for _, w := range want {
+			if !strings.Contains(said, w) {
+				t.Errorf("%v: no %q in %s", c, w, said)
+			}
 		}
 	}
 }

@@ -193,3 +193,20 @@ func TestSpaceAsked(t *testing.T) {
 type writerFunc func(b []byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestHardwareReadOnly: a cache folder of nobody's choice that cannot be made costs a
+// report of the machine a warning.
+func TestHardwareReadOnly(t *testing.T) {
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", blocked)
+	for _, args := range [][]string{{"hw"}, {"hw", "--json"}, {"hw", "--cache-dir", filepath.Join(blocked, "atenia")}} {
+		var out, errw bytes.Buffer
+		code := Main(args, strings.NewReader(""), &out, &errw)
+		if named := len(args) > 2; (code == command.OK) == named || strings.Contains(errw.String(), "warning") == named || out.Len() == 0 {
+			t.Errorf("%v: exit %d, %s", args, code, &errw)
+		}
+	}
+}

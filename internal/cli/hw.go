@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"path/filepath"
 
 	"atenia/internal/cli/command"
 	"atenia/internal/machine/cuda"
@@ -31,6 +32,9 @@ func hardwareCommand(env *command.Env) *cobra.Command {
 			return command.Usagef("--probe: %w", err)
 		}
 		snapshot, details, err := hw.Probe(c.Context(), o)
+		if !c.Flags().Changed("cache-dir") { // the rest is an answer without the storage that nobody named
+			err = unkept(env.Err, err, filepath.Dir(env.Cache))
+		}
 		if *env.JSON {
 			return errors.Join(env.PrintJSON(map[string]any{"machine": details.Machine(), "snapshot": snapshot, "details": details}), err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 	"unicode/utf8"
 
 	"atenia"
@@ -47,7 +48,7 @@ func (a *app) inspect() *cobra.Command {
 
 func (a *app) printFile(f *atenia.File) error {
 	fmt.Fprintf(a.out, "%s: %s, %s, %s parameters, %s (%.2f bits each)\n",
-		f.Path, f.Format, spelling.Count(len(f.Tensors), "tensor"), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
+		escaped(f.Path), f.Format, spelling.Count(len(f.Tensors), "tensor"), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
 	if len(f.Metadata) > 0 {
 		fmt.Fprintln(a.out, "\nmetadata")
 		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
@@ -88,6 +89,16 @@ func oneLine(s string) string {
 func escaped(name string) string {
 	q := strconv.Quote(name)
 	return q[1 : len(q)-1]
+}
+
+// namesEscaped escapes names that a user gave, such as of files, where a message has them.
+func namesEscaped(text string, args []string) string {
+	for _, name := range args {
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			text = strings.ReplaceAll(text, name, escaped(name))
+		}
+	}
+	return text
 }
 
 // exact returns the bytes of a name that JSON cannot hold as a text, nil if it can.

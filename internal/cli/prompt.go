@@ -45,7 +45,7 @@ func (a *app) modelAndPrompt(args []string) (model, prompt string, err error) {
 
 // readText reads a file of text.
 func readText(name string) (string, error) {
-	f, err := durable.Open(name)
+	f, err := durable.OpenText(name)
 	if err != nil {
 		return "", err
 	}

@@ -32,7 +32,7 @@ var opensOutside = map[string]bool{
 	"os.Open": true, "os.OpenFile": true, "os.ReadFile": true, "fs.ReadFile": true, "io.ReadAll": true,
 	"json.Unmarshal": true, "json.NewDecoder": true, "toml.Decode": true, "bufio.NewScanner": true, "bufio.NewReader": true, "binary.Read": true,
 	"unix.Mmap": true, "syscall.Mmap": true, "image.Decode": true, "gif.DecodeAll": true, "zstd.NewReader": true,
-	"durable.OpenRegular": true, "durable.ReadRegular": true, "durable.Open": true,
+	"durable.OpenRegular": true, "durable.ReadRegular": true, "durable.Open": true, "durable.OpenText": true,
 }
 
 // readerTable reads the table.

@@ -236,7 +236,9 @@ func LoadFile(path string) (*token.Tokenizer, error) {
 	}
 	var t *token.Tokenizer
 	if filepath.Ext(path) == ".json" {
-		t, err = token.Load(spelling.WithoutMark(data))
+		if data, err = spelling.Narrow(data); err == nil {
+			t, err = token.Load(data)
+		}
 	} else {
 		name := filepath.Base(path)
 		files := map[string][]byte{name: data}

@@ -65,7 +65,7 @@ func printEval(w io.Writer, e *quila.Evaluated) error {
 
 // readText reads a text file.
 func readText(path string) ([]byte, error) {
-	f, err := durable.Open(path)
+	f, err := durable.OpenText(path)
 	if err != nil {
 		return nil, err
 	}

@@ -105,6 +105,9 @@ func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
 		tower = towerOf(n.c.Vision.Tower)
 	}
 	weights, notes, err := bind(n.c, fam, tower, tensors)
+	if err != nil && d.Absent != nil {
+		return nil, d.Absent // rather than its tensors
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 		}
 		d.Files[name] = b
 	}
-	switch _, err := os.Stat(filepath.Join(dir, singleName)); {
+	switch _, err := durable.Stat(filepath.Join(dir, singleName)); {
 	case err == nil:
 		if err := d.addSafetensors(filepath.Join(dir, singleName), nil); err != nil {
 			return err
@@ -112,8 +112,8 @@ func (d *Description) readFolder(dir string, o options) (err error) {
 			d.Unread = indexName
 		}
 		return d.finish()
-	case !errors.Is(err, fs.ErrNotExist) || durable.Missing(filepath.Join(dir, singleName)) != nil:
-		return wrongKind(filepath.Join(dir, singleName), err)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
 	switch err := d.addIndexed(dir, o); {
 	case !errors.Is(err, errNoIndex):
@@ -145,10 +145,10 @@ func (d *Description) ReadVocabularies(names ...string) error {
 // with it without reading it.
 func statSmall(dir, name string) (int64, error) {
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	st, err := os.Stat(path)
+	st, err := durable.Stat(path)
 	switch {
 	case err != nil:
-		return 0, wrongKind(path, err)
+		return 0, err
 	case !st.Mode().IsRegular():
 		return 0, wrongKind(path, &durable.KindError{Path: path, Mode: st.Mode()})
 	case st.Size() > mostOf(name):
@@ -180,20 +180,18 @@ func readSmall(dir, name string) ([]byte, error) {
 		return nil, wrongKind(path, err)
 	}
 	if e := filepath.Ext(name); e == ".json" || e == ".jinja" {
-		b = spelling.WithoutMark(b)
+		if b, err = spelling.Narrow(b); err != nil {
+			return nil, &FormatError{File: path, Err: err}
+		}
 	}
 	if strings.HasSuffix(name, ".json") && name != "tokenizer.json" && name != "vocab.json" {
-		return b, checkJSON(path, b)
+		return b, CheckJSON(path, b)
 	}
 	return b, nil
 }
 
-// wrongKind says of a file that is no regular one, or too large, what is expected, and of
-// one that is missing whether a link is there.
+// wrongKind says of a file that is no regular one, or too large, what is expected.
 func wrongKind(path string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return cmp.Or(durable.Missing(path), err)
-	}
 	if e, ok := errors.AsType[*durable.KindError](err); ok {
 		return &FormatError{File: path, Want: "a regular file", Got: e.Mode.Type().String()}
 	}
@@ -309,11 +307,12 @@ func (d *Description) addIndexed(dir string, o options) error {
 			i, ok := findWeight(weights, t.Name)
 			return !ok || weights[i].file == file
 		})
-		if errors.Is(err, fs.ErrNotExist) || o.headerOnly && durable.Missing(full) != nil {
-			if absent[file] = true; o.headerOnly {
-				continue
-			}
-			return &FormatError{File: full, Want: "a weight file that " + indexName + " names", Got: "no such file", Fix: "fetch it into the same folder", Err: fs.ErrNotExist}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = &FormatError{File: full, Want: "a weight file that " + indexName + " names", Got: "no such file", Fix: "fetch it into the same folder", Err: fs.ErrNotExist}
+		}
+		if _, gone := durable.Stat(full); gone != nil && o.headerOnly {
+			absent[file], d.Absent = true, cmp.Or(d.Absent, err)
+			continue
 		}
 		if err != nil {
 			return err

@@ -299,9 +299,9 @@ func (s *scanner) skip(depth int) error {
 	return s.unexpected("a value")
 }
 
-// checkJSON reports the first fault of a small text file, with its line and
-// column.
-func checkJSON(file string, b []byte) error {
+// CheckJSON reports the first fault of a small text file, a [*FormatError] with its line
+// and column. file names it.
+func CheckJSON(file string, b []byte) error {
 	s := scanner{file: file, b: b, text: true, loose: true}
 	if err := s.skip(0); err != nil {
 		return err

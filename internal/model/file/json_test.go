@@ -28,7 +28,7 @@ func FuzzJSON(f *testing.F) {
 			t.Errorf("%q: want valid %v, got %v", b, want, err)
 		}
 		if err == nil {
-			if err := checkJSON("fuzz", b); err != nil {
+			if err := CheckJSON("fuzz", b); err != nil {
 				t.Errorf("%q: loose is stricter: %v", b, err)
 			}
 			return
@@ -47,7 +47,7 @@ func TestLooseJSON(t *testing.T) {
 		"{\n\n\"x\": Infinit}": "c:3:6",
 		`{"x": 1}}`:            "c:1:9",
 	} {
-		err := checkJSON("c", []byte(s))
+		err := CheckJSON("c", []byte(s))
 		if place == "" && err != nil || place != "" && (err == nil || !strings.HasPrefix(err.Error(), place+": ")) {
 			t.Errorf("%s: want fault at %q, got %v", s, place, err)
 		}

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"atenia/internal/fault"
 	"atenia/internal/model/packed"
+	"atenia/internal/store/durable"
 )
 
 // The formats of a [Description].
@@ -37,6 +37,7 @@ type Description struct {
 	Parts   []Part        // the files that hold tensors
 	Packed  string        // method by which the folder was quantized, if Tensors are the matrices that it means (see package packed); else ""
 	Unread  string        // an index of further files of weights beside the one that is read; "" = there is none (huggingface)
+	Absent  error         // the first file of weights that an index names and that is not there, see [HeaderOnly]; nil = all are
 	Zeros   *packed.Zeros // how zero points of GPTQ digits are read; nil if there are none
 
 	Version   int // of the GGUF format, else 0
@@ -84,7 +85,7 @@ func Open(path string, opts ...Option) (*Description, error) {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	st, err := os.Stat(path)
+	st, err := durable.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &FormatError{File: path, Want: expected, Got: "nothing of that name", Err: fs.ErrNotExist}
@@ -257,8 +258,10 @@ func (d *Description) Close() error {
 	return errors.Join(errs...)
 }
 
-// IsFile reports whether there is a regular file at path.
+// IsFile reports whether there is a regular file at path, or a link to one that is gone,
+// which opening it will tell.
 func IsFile(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.Mode().IsRegular()
+	fi, err := durable.Stat(path)
+	_, link := errors.AsType[*durable.ForeignError](err)
+	return link || err == nil && fi.Mode().IsRegular()
 }

@@ -2,6 +2,7 @@ package lora
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -207,7 +208,8 @@ func Open(dir string) (*Adapter, error) {
 	}
 	f, err := durable.OpenRegular(filepath.Join(dir, ConfigFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is not an adapter: %w", dir, err)
+		_, gone := durable.Stat(dir)
+		return nil, fmt.Errorf("%s is not an adapter: %w", dir, cmp.Or(gone, err))
 	}
 	if err != nil {
 		return nil, err
@@ -217,9 +219,14 @@ func Open(dir string) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	config = spelling.WithoutMark(config)
 	if len(config) > most {
 		return nil, fmt.Errorf("%s: %w: more than %d bytes", f.Name(), ErrFormat, most)
+	}
+	if config, err = spelling.Narrow(config); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", f.Name(), ErrFormat, err)
+	}
+	if err := file.CheckJSON(f.Name(), config); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	d, err := file.OpenSafetensors(filepath.Join(dir, TensorsFile))
 	if err != nil {

@@ -2,7 +2,6 @@ package durable
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,11 +27,11 @@ var (
 	page    = regexp.MustCompile(`^(?:\xef\xbb\xbf)?\s*(?i:<!doctype html|<html)[\s>]`)
 )
 
-// texts are the endings of files that may be pages.
+// texts are the endings of texts that may be pages.
 var texts = []string{"", ".txt", ".text", ".md", ".html", ".htm", ".xml", ".log"}
 
-// foreign looks at the beginning of a regular file.
-func foreign(path string, f *os.File) error {
+// foreign looks at the beginning of a regular file; text says that its content may be any.
+func foreign(path string, f *os.File, text bool) error {
 	head := make([]byte, 512)
 	n, _ := f.ReadAt(head, 0) // who reads it will find the error, too
 	head = head[:n]
@@ -43,7 +42,7 @@ func foreign(path string, f *os.File) error {
 		return nil
 	}
 	ending := strings.ToLower(filepath.Ext(path))
-	if slices.Contains(texts, ending) || ending == ".jinja" && (bytes.Contains(head, []byte("{{")) || bytes.Contains(head, []byte("{%"))) {
+	if text && slices.Contains(texts, ending) || ending == ".jinja" && (bytes.Contains(head, []byte("{{")) || bytes.Contains(head, []byte("{%"))) {
 		return nil
 	}
 	return &ForeignError{path, "an HTML page", "fetch the file itself: the address may need a login, or show the file in a page"}
@@ -51,16 +50,21 @@ func foreign(path string, f *os.File) error {
 
 // Open is [os.Open] for what a user names, which may be a pipe, too: a file that holds
 // what a download left in its place is a [*ForeignError].
-func Open(path string) (*os.File, error) {
+func Open(path string) (*os.File, error) { return open(path, false) }
+
+// OpenText is Open for a file whose content may be any text, such as a page.
+func OpenText(path string) (*os.File, error) { return open(path, true) }
+
+func open(path string, text bool) (*os.File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, cmp.Or(Missing(path), err)
+		return nil, missing(path, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if st, e := f.Stat(); e == nil && st.Mode().IsRegular() {
-		if err := foreign(path, f); err != nil {
+		if err := foreign(path, f, text); err != nil {
 			f.Close()
 			return nil, err
 		}
@@ -68,15 +72,22 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Missing returns why a file of a model is not there: a link of a cache of downloads may
-// point to what was not completed, or was removed. Nil says that there is no link.
-func Missing(path string) error {
-	to, err := os.Readlink(path)
-	if err != nil {
-		return nil
+// Stat is [os.Stat] for what a user names: a link to what is not there is a
+// [*ForeignError], which does not match [fs.ErrNotExist].
+func Stat(path string) (fs.FileInfo, error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, missing(path, err)
 	}
-	if _, err := os.Stat(path); err == nil {
-		return nil
+	return st, err
+}
+
+// missing returns why a file is not there: a link of a cache of downloads may point to
+// what was not completed, or was removed. Without a link it is err.
+func missing(path string, err error) error {
+	to, e := os.Readlink(path)
+	if e != nil {
+		return err
 	}
 	return &ForeignError{path, "a link to " + to + ", which is not there", "fetch the file again: its download was not completed, or was removed"}
 }

@@ -42,9 +42,12 @@ func (e *SizeError) Error() string {
 // are a [*KindError], a [*ForeignError] or those of [os.Open].
 func OpenRegular(path string) (*os.File, error) {
 	// A device is not opened at all, because that can do something.
-	st, err := os.Stat(path)
+	st, err := Stat(path)
+	if e, ok := err.(*fs.PathError); ok {
+		e.Op = "open"
+	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: cause(err)}
+		return nil, err
 	}
 	if !st.Mode().IsRegular() {
 		return nil, &KindError{path, st.Mode()}
@@ -57,21 +60,13 @@ func OpenRegular(path string) (*os.File, error) {
 		err = &KindError{path, st.Mode()}
 	}
 	if err == nil {
-		err = foreign(path, f)
+		err = foreign(path, f, false)
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
-}
-
-// cause returns the error of the system, without the operation it failed in.
-func cause(err error) error {
-	if e, ok := err.(*fs.PathError); ok {
-		return e.Err
-	}
-	return err
 }
 
 // ReadRegular reads a regular file of at most so many bytes; more are a [*SizeError]. It

@@ -70,7 +70,7 @@ func Read(ctx context.Context, files []string) iter.Seq2[Document, error] {
 
 // readFile reads one file and reports whether to continue.
 func readFile(ctx context.Context, name string, yield func(Document, error) bool) bool {
-	f, err := durable.Open(name)
+	f, err := durable.OpenText(name)
 	if err != nil {
 		yield(Document{}, err)
 		return false

@@ -21,7 +21,7 @@ type reader struct {
 }
 
 func (r *reader) wrong(want string) error {
-	got := "the end"
+	got := "the end: the file is cut"
 	if r.i < len(r.b) {
 		got = clip(string(r.b[r.i:min(r.i+20, len(r.b))]))
 	}
