@@ -112,7 +112,7 @@ func (a *Advice) WriteText(w io.Writer) error {
 	if a.Verdict == VerdictCannot {
 		verb = "cannot run"
 	}
-	fmt.Fprintf(&b, "%s %s in %s: %s\n", a.Model, verb, spelling.Size(a.RAM), a.numbers())
+	fmt.Fprintf(&b, "%s %s in %s: %s\n", spelling.Line(a.Model), verb, spelling.Size(a.RAM), a.numbers())
 	if a.Verdict != VerdictFits {
 		fmt.Fprintf(&b, "all of it fits in %s\n", spelling.Size(a.Fit))
 	}

@@ -13,7 +13,7 @@ import (
 // command.
 func (r *LastRun) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "last run of %s (%s), %s, %s\n", r.Model, r.Family, time.Unix(r.Started, 0).Format(time.DateTime), spelling.Count(r.Threads, "thread"))
+	fmt.Fprintf(&b, "last run of %s (%s), %s, %s\n", spelling.Line(r.Model), r.Family, time.Unix(r.Started, 0).Format(time.DateTime), spelling.Count(r.Threads, "thread"))
 	r.writeGroups(&b)
 	r.writeTime(&b)
 	r.writeChanges(&b)

@@ -89,7 +89,7 @@ func (p *Plan) WriteText(w io.Writer, v PlanView) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s: %s, plan %s\n", p.Path, p.Family, id)
+	fmt.Fprintf(w, "%s: %s, plan %s\n", spelling.Line(p.Path), p.Family, id)
 	for _, mode := range modes {
 		c := p.programs().ByMode(mode)
 		fmt.Fprintln(w)

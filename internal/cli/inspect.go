@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -48,7 +47,7 @@ func (a *app) inspect() *cobra.Command {
 
 func (a *app) printFile(f *atenia.File) error {
 	fmt.Fprintf(a.out, "%s: %s, %s, %s parameters, %s (%.2f bits each)\n",
-		escaped(f.Path), f.Format, spelling.Count(len(f.Tensors), "tensor"), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
+		spelling.Line(f.Path), f.Format, spelling.Count(len(f.Tensors), "tensor"), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
 	if len(f.Metadata) > 0 {
 		fmt.Fprintln(a.out, "\nmetadata")
 		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
@@ -57,14 +56,14 @@ func (a *app) printFile(f *atenia.File) error {
 			if e.Elements > 0 {
 				kind = fmt.Sprintf("%s ×%d", e.Type, e.Elements)
 			}
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", escaped(e.Key), kind, oneLine(e.Value))
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", spelling.Line(e.Key), kind, oneLine(e.Value))
 		}
 		w.Flush()
 	}
 	fmt.Fprintln(a.out, "\ntensors")
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, t := range f.Tensors {
-		fmt.Fprintf(w, "  %s\t%s\t%v\t%s\t@%d\n", escaped(t.Name), t.DType, t.Shape, command.Size(t.Bytes), t.Offset)
+		fmt.Fprintf(w, "  %s\t%s\t%v\t%s\t@%d\n", spelling.Line(t.Name), t.DType, t.Shape, command.Size(t.Bytes), t.Offset)
 	}
 	w.Flush()
 	fmt.Fprintln(a.out, "\ntypes")
@@ -85,17 +84,11 @@ func oneLine(s string) string {
 	return s
 }
 
-// escaped returns a name on one line, with what cannot be printed as Go writes it.
-func escaped(name string) string {
-	q := strconv.Quote(name)
-	return q[1 : len(q)-1]
-}
-
 // namesEscaped escapes names that a user gave, such as of files, where a message has them.
 func namesEscaped(text string, args []string) string {
 	for _, name := range args {
 		if strings.ContainsFunc(name, unicode.IsControl) {
-			text = strings.ReplaceAll(text, name, escaped(name))
+			text = strings.ReplaceAll(text, name, spelling.Line(name))
 		}
 	}
 	return text

@@ -2,6 +2,7 @@ package spelling
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,12 @@ func Clip(s string, most int) string {
 
 // mostQuoted is how many bytes of somebody else's words a message shows.
 const mostQuoted = 40
+
+// Line returns a name on one line, with what cannot be printed as Go writes it.
+func Line(name string) string {
+	q := strconv.Quote(name)
+	return q[1 : len(q)-1]
+}
 
 // Quotable returns what a message shows of somebody else's words: whoever sends a name of
 // megabytes must not get it into logs.
