@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"atenia/internal/engine"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/sched"
 )
 

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"iter"
 
+	"atenia/internal/model/text"
 	"atenia/internal/sched"
-	"atenia/internal/text"
 	"atenia/internal/text/chat"
 )
 

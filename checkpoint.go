@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"atenia/internal/engine"
-	"atenia/internal/store/checkpoint"
-	"atenia/internal/store/checkpointdir"
+	"atenia/internal/memory/checkpoint"
+	"atenia/internal/memory/checkpointdir"
 	"atenia/internal/train"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"atenia/internal/engine"
 	"atenia/internal/machine/cpu"
-	"atenia/internal/machine/cuda"
+	"atenia/internal/memory/cuda"
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/policy/observe"

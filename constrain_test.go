@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"atenia"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )

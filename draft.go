@@ -5,7 +5,7 @@ import (
 
 	"atenia/internal/engine"
 	"atenia/internal/model/file"
-	"atenia/internal/text"
+	"atenia/internal/model/text"
 	"atenia/internal/text/token"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"atenia/internal/score"
+	"atenia/internal/text/score"
 )
 
 // EvalOptions choose how [Model.Evaluate] scores a text. The zero value works.

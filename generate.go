@@ -7,9 +7,9 @@ import (
 	"iter"
 	"slices"
 
+	"atenia/internal/model/text"
 	"atenia/internal/sample"
 	"atenia/internal/sched"
-	"atenia/internal/text"
 )
 
 // A Prompt is text or token ids to continue. Use it for completion; for a model

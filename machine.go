@@ -3,8 +3,8 @@ package atenia
 import (
 	"context"
 
-	"atenia/internal/machine/cuda"
 	"atenia/internal/machine/hw"
+	"atenia/internal/memory/cuda"
 )
 
 // A HardwareConfig chooses what [Hardware] examines. The zero value reports

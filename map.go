@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/spelling"
 )
 

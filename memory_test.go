@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"atenia"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestOpenCopiesNothing opens a folder whose weights take a quarter of a

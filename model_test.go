@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"atenia"
-	"atenia/internal/await"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 )
 
 // open opens the embedded model for a test.

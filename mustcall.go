@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"atenia/internal/text"
+	"atenia/internal/model/text"
 )
 
 // AnyTool is the [Conversation].MustCall that leaves the choice of a tool to the model.

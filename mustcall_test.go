@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"atenia"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestMustCall: an answer that must be a call is one, of a tool that was named or of one

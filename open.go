@@ -9,10 +9,10 @@ import (
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/file"
 	"atenia/internal/model/lora"
+	"atenia/internal/model/text"
 	"atenia/internal/policy/observe"
 	"atenia/internal/sight"
 	"atenia/internal/speech"
-	"atenia/internal/text"
 	"atenia/internal/text/token"
 )
 

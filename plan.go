@@ -12,10 +12,10 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
+	"atenia/internal/model/text"
 	"atenia/internal/plan"
 	"atenia/internal/plan/pass"
 	"atenia/internal/spelling"
-	"atenia/internal/text"
 )
 
 // A Plan is what runs for a model: typed programs for prefill and decode, the

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"atenia"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestSpeculate: answers are the same with drafts and without, greedy or sampled, alone

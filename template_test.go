@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/text"
+	"atenia/internal/model/text"
 	"atenia/internal/text/chat"
 	"atenia/internal/text/token"
 )

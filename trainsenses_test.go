@@ -16,8 +16,8 @@ import (
 
 	"atenia"
 	"atenia/flow/media"
-	"atenia/internal/await"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 )
 
 // tuned trains pairs of a model on lines of data in its folder's neighbour.

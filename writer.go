@@ -5,7 +5,7 @@ package atenia
 import (
 	"math/rand/v2"
 
-	"atenia/internal/text"
+	"atenia/internal/model/text"
 )
 
 // reader returns a writer that tells text, reasoning and calls of an answer to a

@@ -12,7 +12,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // A ledger adds up what events say: at each frame the sum of kinds, keys and values so far.

@@ -9,7 +9,7 @@ import (
 	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestMeter checks sums, their precision, ignored reports, and that a delay above

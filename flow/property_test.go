@@ -11,7 +11,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // drawings returns how many random graphs a test runs: ATENIA_GRAPHS, which is 300 in .ci/run, or 40, and 5,000 in the nightly run.

@@ -11,7 +11,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // A plan is written as a list of nodes and a list of edges, each the inside of

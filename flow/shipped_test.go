@@ -11,7 +11,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // A sample is a node of one type with inputs that suit it.

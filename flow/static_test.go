@@ -12,7 +12,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestSetInStaticPath: a value that is constant to a node may be another one

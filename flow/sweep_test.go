@@ -16,7 +16,7 @@ import (
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/spelling"
 )
 

@@ -9,7 +9,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestWideSweep: gradients of random graphs are the same bits on one, two and five

@@ -8,7 +8,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // A ticker is a clock that nodes of type Slow advance.

@@ -1,7 +1,7 @@
 package grad
 
 import (
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"testing"
 )
 

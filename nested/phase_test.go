@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 
 	"atenia/nested"
 	"atenia/nested/rule"

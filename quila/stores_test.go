@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/golden/await"
+	"atenia/internal/machine/ledger"
 	"atenia/quila"
 	"atenia/quila/config"
 	"atenia/quila/internal/remember"

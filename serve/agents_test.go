@@ -9,7 +9,7 @@ import (
 	"github.com/coder/websocket"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestAgents: both protocols through the server, with its keys, its origins and its drain.

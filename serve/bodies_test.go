@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // calling returns a body with a call that has arguments.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // expires returns when /api/ps says that a model is unloaded; false if it is not loaded.

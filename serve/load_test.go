@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/await"
 	"atenia/internal/bench/load"
+	"atenia/internal/golden/await"
 )
 
 // TestLoad: 64 streams with cancels and slow readers leave nothing behind: no request,

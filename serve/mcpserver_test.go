@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestMain is also that server.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 const hello = `"messages":[{"role":"user","content":"Tell me about a dog."}]`

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // streams are requests for a stream in each dialect, what stands for silence there, and what

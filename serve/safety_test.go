@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/await"
 	"atenia/internal/cli/toolbox"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/golden/await"
+	"atenia/internal/machine/ledger"
 	"atenia/serve/internal/host"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // newServer serves the embedded model over HTTP.

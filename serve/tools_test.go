@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
 	"atenia/internal/cli/toolbox"
+	"atenia/internal/golden/await"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )

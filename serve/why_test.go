@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestWhy: the decisions behind an answer are found by its id, and the slots say which

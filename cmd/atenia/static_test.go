@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestStaticSources: with -tags static no package asks the system for a library, as one of

@@ -11,9 +11,9 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
-	"atenia/internal/await"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/golden/await"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 )
 
 // TestTemplate runs the checks of shipped nodes on the template: cuts, snapshots,

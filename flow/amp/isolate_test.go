@@ -19,7 +19,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 
 	"golang.org/x/sys/unix"
 )

@@ -16,7 +16,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/rt"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 const tremolo = `{"nodes": [{"name": "osc", "type": "Oscillator", "params": {"kind": "saw", "frequency_hz": 321.7}},

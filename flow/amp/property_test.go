@@ -13,7 +13,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestRandomGraphs: nodes in C among everything that changes when a node fires give the bytes of the reference, in this

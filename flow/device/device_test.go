@@ -13,7 +13,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/media"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // A simulation is a clock that waits by advancing, so that streams of it run in one deterministic order.

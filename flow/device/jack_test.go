@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"atenia/flow/media"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // serve starts a JACK server without hardware, which waits for its clients.

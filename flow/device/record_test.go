@@ -14,7 +14,7 @@ import (
 
 	"atenia/flow/media"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 const tone = `{"nodes": [{"name": "tone", "type": "LFO", "params": {"frequency_hz": 441, "phase": 0.1}}, {"name": "out", "type": "Probe"}], "edges": [{"source": "tone", "target": "out"}]}`

@@ -1,7 +1,7 @@
 package mel
 
 import (
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"errors"
 	"fmt"
 	"math"

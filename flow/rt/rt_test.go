@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"atenia/flow/graph"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 func TestConfig(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/bench/roof"
 	"atenia/internal/engine"
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/roof"
 	"atenia/internal/plan"
 	"atenia/internal/sched"
 )

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"atenia"
-	"atenia/internal/await"
 	"atenia/internal/cli/command"
+	"atenia/internal/golden/await"
 	"atenia/internal/model/file"
 	"atenia/tensor"
 )

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/memory/place"
 	"atenia/internal/store/blob"
-	"atenia/internal/store/checkpoint"
 )
 
 // entriesOf lists the entries of a cache folder by kind and key.

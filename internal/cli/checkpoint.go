@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 
 	"atenia/internal/cli/command"
-	"atenia/internal/machine/cuda"
 	"atenia/internal/machine/hw"
+	"atenia/internal/memory/checkpointdir"
+	"atenia/internal/memory/cuda"
 	"atenia/internal/spelling"
-	"atenia/internal/store/checkpointdir"
 
 	"github.com/spf13/cobra"
 )

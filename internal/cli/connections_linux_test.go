@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestManyConnections: two thousand connections, or ten thousand in the long run, half of which have sent half a

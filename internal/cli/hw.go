@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 
 	"atenia/internal/cli/command"
-	"atenia/internal/machine/cuda"
 	"atenia/internal/machine/hw"
+	"atenia/internal/memory/cuda"
 
 	"github.com/spf13/cobra"
 )

@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/cli/command"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 )
 
 // A limited is the end of a process in a control group.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 
 	"golang.org/x/sys/unix"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"atenia/internal/cli/command"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/store/blob"
-	"atenia/internal/store/checkpoint"
 )
 
 const resumePrompt = "Once upon a time there was a little dog who liked to run in the park with"

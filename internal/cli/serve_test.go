@@ -15,8 +15,8 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/cli/command"
+	"atenia/internal/golden/await"
 	"atenia/serve"
 
 	"github.com/spf13/pflag"

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"atenia/internal/await"
 	"atenia/internal/cli/command"
+	"atenia/internal/golden/await"
 	"atenia/internal/store/durable"
 )
 

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // hoardVar makes a test binary take that many bytes of memory, piece by piece,

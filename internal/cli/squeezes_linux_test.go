@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 	"atenia/internal/model/file"
 	"atenia/tensor"
 )

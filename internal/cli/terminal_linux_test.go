@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"atenia/internal/await"
 	"atenia/internal/cli/command"
+	"atenia/internal/golden/await"
 )
 
 // A screen is a terminal whose output is recorded.

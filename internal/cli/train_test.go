@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/cli/command"
+	"atenia/internal/golden/await"
 )
 
 // childVar names the configuration that the child process of TestKill trains.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/cli/command"
+	"atenia/internal/golden/await"
 )
 
 // endingNode is a node in C that ends the process in a call, by how: _exit(3), exit(0), a null write, abort.

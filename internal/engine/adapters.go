@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"atenia/internal/exec"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/model/lora"
 	"atenia/internal/plan"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"atenia/internal/machine/cpu"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 	"atenia/internal/model/file"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 )

@@ -5,10 +5,10 @@ import (
 	"sync"
 
 	"atenia/internal/exec"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/model/file"
 	"atenia/internal/sched"
 	"atenia/internal/store/blob"
-	"atenia/internal/store/checkpoint"
 )
 
 // sequenceKey returns what keys and values of the model depend on beside the tokens: its

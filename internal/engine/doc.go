@@ -16,7 +16,7 @@
 //	internal/model/compile      a weight of the plan: which tensors make it, by which recipe
 //	internal/engine             asks the next two, and gives the answer of one to the other
 //	internal/memory/place       decides by sizes alone: memory, or read by each pass
-//	internal/memory/residence   materializes it there, once, by its recipe
+//	internal/engine/residence   materializes it there, once, by its recipe
 //	internal/memory/ring        reads it, ahead of its use, if it is streamed; or
 //	internal/memory/experts     reads it when tokens choose it, if it is of an expert; or else
 //	internal/memory/pack        keeps it in the order in which kernels read

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/pack"
-	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/spelling"

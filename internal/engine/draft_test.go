@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"atenia/internal/golden"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/model/embedded"
 )
 

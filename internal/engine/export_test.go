@@ -3,7 +3,7 @@ package engine
 import (
 	"time"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/sched"
 )
 

@@ -3,10 +3,10 @@ package engine
 import (
 	"path/filepath"
 
+	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
 	"atenia/internal/memory/coded"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/embedded"
 	"atenia/internal/model/file"

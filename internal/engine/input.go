@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
-	"atenia/internal/memory/residence"
 	"atenia/internal/policy/replay"
 )
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"atenia/internal/machine/cpu"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
 	"atenia/internal/spelling"

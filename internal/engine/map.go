@@ -2,8 +2,8 @@ package engine
 
 import (
 	"atenia/internal/machine/cpu"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 )

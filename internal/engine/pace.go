@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atenia/internal/machine/cpu"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 	"atenia/internal/sched"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 	"atenia/internal/policy/replay"

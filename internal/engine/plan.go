@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/embedded"

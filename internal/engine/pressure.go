@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"atenia/internal/machine/hw"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
 	"atenia/internal/policy/learn"

@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/engine"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/observe"

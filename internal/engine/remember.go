@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/embedded"
 	"atenia/internal/sched"
 	"atenia/internal/store/blob"
-	"atenia/internal/store/checkpoint"
 )
 
 const (

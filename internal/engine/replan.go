@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
 	"atenia/internal/memory"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
-	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/policy/route"

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/embedded"
@@ -20,7 +21,6 @@ import (
 	"atenia/internal/policy/replay"
 	"atenia/internal/spelling"
 	"atenia/internal/store/blob"
-	"atenia/internal/store/checkpoint"
 )
 
 // A Resumption is what an open model took from its checkpoint.

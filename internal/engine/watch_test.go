@@ -14,7 +14,7 @@ import (
 	"atenia/internal/engine"
 	"atenia/internal/fault"
 	"atenia/internal/golden"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/observe"
 	"atenia/internal/policy/record"

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"atenia/internal/engine/residence"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/coded"
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/residence"
 	"atenia/internal/model/file"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/chunk"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/machine/pool"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/plan"
 	"atenia/internal/plan/pass"

@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
+	"atenia/internal/golden/await"
 	"atenia/internal/memory/pack"
-	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 )

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"atenia/internal/kernel"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/plan"
 	"atenia/tensor"
 )

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/exec"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/golden/await"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/plan"
 	"atenia/tensor"

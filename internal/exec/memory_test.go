@@ -3,8 +3,8 @@ package exec_test
 import (
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/exec"
+	"atenia/internal/golden/await"
 	"atenia/internal/model/compile"
 )
 

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/convert"
 	"atenia/internal/model/file"

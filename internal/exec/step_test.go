@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/exec"
+	"atenia/internal/golden/await"
 	"atenia/internal/model/compile"
 	"atenia/internal/plan"
 )

@@ -1,7 +1,7 @@
 package grammar
 
 import (
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"math/rand/v2"
 	"slices"
 	"sync"

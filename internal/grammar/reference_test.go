@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // A reading is the plain meaning of a grammar on one text, against which the

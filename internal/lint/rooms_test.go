@@ -86,7 +86,7 @@ var wideRooms = map[string]struct {
 	"internal/cli/flow":         {14, "the face of flow: one package for each of its formats and executors"},
 	"internal/exec":             {13, "an executor joins kernels, their scans and chunks, threads, and the four forms in which weights are held"},
 	"internal/speech":           {11, "an ear joins the model and its steps, the sound's graph, the tokenizer and the states that they share"},
-	"internal/memory/residence": {14, "where weights come from and how towers run: files, the placement, the ring, its lanes, experts and coded files"},
+	"internal/engine/residence": {14, "where weights come from and how towers run: files, the placement, the ring, its lanes, experts and coded files"},
 	"quila":                     {31, "the face of the neuron graph: files, calls, training, and the rows of every room"},
 	"quila/internal/call":       {11, "a call joins the boundary, the grid, the ports and the stores"},
 	"internal/engine":           {26, "the inside of the face: it joins the rooms that a model runs in"},

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/memory/memorytest"
 	"atenia/internal/store/blob"
-	"atenia/internal/store/checkpoint"
 )
 
 func init() {

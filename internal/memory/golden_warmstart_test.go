@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"atenia/internal/memory"
-	"atenia/internal/store/checkpoint"
+	"atenia/internal/memory/checkpoint"
 )
 
 func init() { goldenTopics["warmstart"] = runWarmStart }

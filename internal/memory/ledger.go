@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 )
 
 // ErrBudget is the kind of a move for which a tier has no room.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/machine/hw"
 	"atenia/internal/memory"
 )

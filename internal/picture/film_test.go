@@ -1,7 +1,7 @@
 package picture
 
 import (
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"slices"
 	"strings"
 	"testing"

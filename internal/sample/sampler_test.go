@@ -1,7 +1,7 @@
 package sample
 
 import (
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"errors"
 	"math"
 	"math/rand/v2"

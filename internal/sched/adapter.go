@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"atenia/internal/exec"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/plan"
 )
 

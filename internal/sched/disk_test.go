@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/store/durable"
 	"atenia/internal/store/faultfs"
 	"atenia/internal/store/sequence"

@@ -9,8 +9,8 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/fault"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/kv"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/sched/states"
 )
 

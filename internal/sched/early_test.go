@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/tensor"

@@ -6,8 +6,8 @@ import (
 	"math"
 	"sort"
 
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/kv"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/plan"
 	"atenia/internal/sched/states"
 )

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/exec"
+	"atenia/internal/golden/await"
 )
 
 // budget returns the bytes of that many pages of every state.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/sample"
 )
 

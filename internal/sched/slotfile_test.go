@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/store/faultfs"
 	"atenia/internal/store/sequence"
 )

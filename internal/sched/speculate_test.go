@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/sample"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // A sequence whose pages were written to a file is continued with the same

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
 	"atenia/internal/exec"
+	"atenia/internal/golden/await"
 	"atenia/internal/machine/cpu"
 )
 

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 	"atenia/internal/memory/ring"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"

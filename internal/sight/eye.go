@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
-	"atenia/internal/memory/ledger"
-	"atenia/internal/memory/residence"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/picture"

@@ -6,7 +6,7 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/golden"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 )

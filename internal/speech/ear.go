@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
-	"atenia/internal/memory/ledger"
-	"atenia/internal/memory/residence"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/text/token"

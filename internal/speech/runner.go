@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"atenia/internal/exec"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/sched/states"
 )
 

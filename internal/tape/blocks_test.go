@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/await"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/tape"

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/plan"
 	"atenia/internal/tape"
 	"atenia/tensor"

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 	"atenia/internal/train/paged"
 )

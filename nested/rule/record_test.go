@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // testIsolation: the tape's gradients of a block are, bit for bit, those of the

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/serve"
 
 	"github.com/openai/openai-go/v3"

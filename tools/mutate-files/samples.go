@@ -160,7 +160,7 @@ func checkpoints(c *corpus, add func(...entry)) {
 	dir := filepath.Join(c.temp, "saved")
 	c.run("checkpoint", "save", filepath.Join(c.root, "internal/model/packed/testdata/gptq4"), dir, "--quiet")
 	add(seal(c.saved(dir))...)
-	for _, e := range c.glob("internal/store/checkpoint/testdata/legacy.meta") {
+	for _, e := range c.glob("internal/memory/checkpoint/testdata/legacy.meta") {
 		add(entry{name: "checkpoint.meta", data: e.data, kind: plainText})
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
 	"atenia/flow/rt"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestMain makes the test binary the children, too.

@@ -10,7 +10,7 @@ import (
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // convert returns the first row of a node's output for x, in calls of the given

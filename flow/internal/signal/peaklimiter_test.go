@@ -9,7 +9,7 @@ import (
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // wild returns a random signal of parts up to 40 dB over a ceiling: noise, sines near a quarter of the rate whose peaks

@@ -10,7 +10,7 @@ import (
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // noisy returns a table of random numbers.

@@ -10,7 +10,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // A Case is a node to check.

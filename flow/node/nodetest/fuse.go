@@ -5,7 +5,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // Fused checks that nodes of one type give the same bits in one fused call as

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestReport: the times of events, seen through a fake clock, are those that the

@@ -10,7 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/machine/cpu"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/model/quant"
 	"atenia/internal/store/blob"
 	"atenia/tensor"

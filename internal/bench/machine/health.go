@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/bench/roof"
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/roof"
 	"atenia/internal/machine/cpu"
 )
 

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/bench/roof"
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/roof"
+	"atenia/internal/machine/arena"
 	"atenia/internal/machine/cpu"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/tensor"
 )
 

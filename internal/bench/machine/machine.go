@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"atenia"
-	"atenia/internal/bench/roof"
+	"atenia/internal/kernel/roof"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/hw"
 )

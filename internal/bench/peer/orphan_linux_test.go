@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestMain lets the test binary be a process that runs a peer for long.

@@ -10,7 +10,7 @@ import (
 
 	"atenia"
 	"atenia/grad"
-	"atenia/internal/bench/roof"
+	"atenia/internal/kernel/roof"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/train/data"
 	"atenia/internal/train/planned"

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/serve"
 
 	"go.opentelemetry.io/otel/attribute"

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	wait "atenia/internal/await"
+	wait "atenia/internal/golden/await"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )

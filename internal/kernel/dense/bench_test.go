@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/bench/roof"
 	"atenia/internal/kernel/dense"
+	"atenia/internal/kernel/roof"
 	"atenia/internal/machine/pool"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/dense"
 )

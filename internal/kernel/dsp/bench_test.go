@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/bench/roof"
 	"atenia/internal/kernel/dsp"
+	"atenia/internal/kernel/roof"
 )
 
 // Peak rates of one core: floating-point operations, of which a multiply-add is

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/await"
-	"atenia/internal/bench/roof"
+	"atenia/internal/golden/await"
+	"atenia/internal/kernel/roof"
 )
 
 // direct is the definition, in float64.

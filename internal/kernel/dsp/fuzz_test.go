@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/dsp"
 	"atenia/internal/kernel/kerneltest"

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/bench/roof"
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/roof"
 	"atenia/tensor"
 )
 

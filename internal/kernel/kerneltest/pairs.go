@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/kernel"
 	"atenia/tensor"
 )

@@ -1,7 +1,7 @@
 package cpu
 
 import (
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"math"
 	"runtime"
 	"testing"

@@ -11,7 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/store/faultfs"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"atenia/internal/fault"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/store/direct"
 	"atenia/internal/store/durable"
 )

@@ -1,7 +1,7 @@
 package library
 
 import (
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"errors"
 	"runtime"
 	"testing"

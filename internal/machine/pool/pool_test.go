@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // taskFunc and rangeFunc let a test write its work in place.

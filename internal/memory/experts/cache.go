@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/ring"
 )
 

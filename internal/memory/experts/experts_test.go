@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/experts"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/ring"
 )
 

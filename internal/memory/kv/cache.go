@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"atenia/internal/invariant"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 )
 
 // DefaultPageTokens is the page length of a [Config] that leaves it zero.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/invariant"
 )
 

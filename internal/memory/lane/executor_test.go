@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/memory/timeline"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"atenia/internal/fault"
 	"atenia/internal/kernel"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 	"atenia/tensor"
 )

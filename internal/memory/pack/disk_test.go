@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/kernel"
 )
 

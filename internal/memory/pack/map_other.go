@@ -5,8 +5,8 @@ package pack
 import (
 	"io"
 
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 )
 

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 
 	"atenia/internal/kernel"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 )
 
 // A Config says where packed weights may be kept. The zero value decides by the

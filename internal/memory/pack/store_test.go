@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/kernel"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 )

@@ -8,9 +8,9 @@ import (
 
 	"atenia/internal/fault"
 	"atenia/internal/kernel"
+	"atenia/internal/machine/arena"
 	"atenia/internal/machine/cpu"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/ring"
 )
 

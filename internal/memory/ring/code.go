@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"atenia/internal/memory/arena"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/coded"
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/store/blob"
 )
 

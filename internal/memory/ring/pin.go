@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"atenia/internal/memory/arena"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/timeline"
 )
 

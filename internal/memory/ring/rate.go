@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"atenia/internal/fault"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 )
 
 // A Meter measures how fast a ring reads a file, with memory that it keeps

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"atenia/internal/memory/arena"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/timeline"
 )
 

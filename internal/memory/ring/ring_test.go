@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
 	"atenia/internal/fault"
+	"atenia/internal/golden/await"
 )
 
 // A memory is a source in memory with faults.

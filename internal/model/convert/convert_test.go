@@ -14,7 +14,7 @@ import (
 
 	"atenia/internal/model/file"
 	"atenia/internal/model/quant"
-	"atenia/internal/text"
+	"atenia/internal/model/text"
 	"atenia/tensor"
 )
 

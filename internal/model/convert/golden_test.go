@@ -15,7 +15,7 @@ import (
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/model/quant"
-	"atenia/internal/text"
+	"atenia/internal/model/text"
 
 	"atenia/tensor"
 )

@@ -6,8 +6,8 @@ import (
 
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
+	"atenia/internal/model/text"
 	"atenia/internal/sample"
-	"atenia/internal/text"
 )
 
 // quantizationVersion is the version of the block formats (GGML_QNT_VERSION).

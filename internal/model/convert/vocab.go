@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"atenia/internal/model/file"
-	"atenia/internal/text"
+	"atenia/internal/model/text"
 	"atenia/internal/text/token"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"atenia/internal/golden"
 	"atenia/internal/model/file"
-	"atenia/internal/text"
+	"atenia/internal/model/text"
 )
 
 // TestTokenizers puts every kind of tokenizer into a GGUF header, padded to a

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestCompanions: vocabularies are read when they are used and not before, and one that

@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"atenia/internal/fault"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 )
 

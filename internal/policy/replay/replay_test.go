@@ -18,11 +18,11 @@ import (
 
 	"atenia/internal/machine/hw"
 	"atenia/internal/memory"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/learn"
 	"atenia/internal/policy/record"
 	"atenia/internal/policy/route"
-	"atenia/internal/store/checkpoint"
 
 	"atenia/internal/memory/memorytest"
 	"atenia/internal/memory/timeline"

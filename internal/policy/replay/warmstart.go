@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/policy/record"
-	"atenia/internal/store/checkpoint"
 )
 
 // warmInputs are the inputs of a warm start's advice for one tensor.

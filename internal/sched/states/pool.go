@@ -1,8 +1,8 @@
 package states
 
 import (
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/kv"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/plan"
 )
 

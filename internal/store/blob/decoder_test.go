@@ -1,7 +1,7 @@
 package blob
 
 import (
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"bytes"
 	"errors"
 	"math"

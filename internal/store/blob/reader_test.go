@@ -7,8 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 )
 
 func TestReader(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"atenia/internal/fault"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 )
 
 // testFile writes random bytes to a file and opens it.

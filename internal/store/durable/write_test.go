@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/store/durable"
 	"atenia/internal/store/faultfs"
 )

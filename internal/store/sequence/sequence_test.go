@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/store/durable"
 	"atenia/internal/store/faultfs"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // hostile templates try to hang, to eat memory or to overflow the stack.

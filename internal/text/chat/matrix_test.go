@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // operations returns every filter, method and test there is, with arguments of several

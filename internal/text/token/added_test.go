@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // longestOf is what a finder finds, said plainly.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
-	"atenia/internal/text"
+	"atenia/internal/golden/await"
+	"atenia/internal/model/text"
 	"atenia/internal/text/chat"
 	"atenia/internal/text/corpus"
 	"atenia/internal/text/token"

@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"atenia/internal/model/text"
 	"atenia/internal/sight"
-	"atenia/internal/text"
 	"atenia/internal/text/chat"
 	"atenia/internal/text/corpus"
 	"atenia/internal/train/sense"

@@ -9,8 +9,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"atenia/internal/model/text"
 	"atenia/internal/tape"
-	"atenia/internal/text"
 	"atenia/internal/text/corpus"
 	"atenia/internal/train/sense"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"atenia/internal/golden"
-	"atenia/internal/text"
+	"atenia/internal/model/text"
 	"atenia/internal/text/corpus"
 )
 

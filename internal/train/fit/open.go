@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/train"
 	"atenia/internal/train/paged"
 	"atenia/internal/train/planned"

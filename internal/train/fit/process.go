@@ -1,6 +1,6 @@
 package fit
 
-import "atenia/internal/memory/ledger"
+import "atenia/internal/machine/ledger"
 
 // growth is how much a program may grow while it trains, besides what a plan
 // counts: stacks, buffers of files, garbage.

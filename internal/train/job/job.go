@@ -10,8 +10,8 @@ import (
 	"runtime"
 
 	"atenia/grad"
+	"atenia/internal/model/text"
 	"atenia/internal/store/durable"
-	"atenia/internal/text"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
 	"atenia/internal/train/fit"

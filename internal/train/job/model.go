@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"atenia/grad"
-	"atenia/internal/text"
+	"atenia/internal/model/text"
 	"atenia/internal/train/data"
 	"atenia/internal/train/fit"
 	"atenia/internal/train/mag"

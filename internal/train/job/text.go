@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"atenia/internal/model/text"
 	"atenia/internal/store/durable"
-	"atenia/internal/text"
 	"atenia/internal/text/token"
 	"atenia/internal/text/vocab"
 	"atenia/internal/train/recipe"

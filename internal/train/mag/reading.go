@@ -12,9 +12,9 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/model/file"
+	"atenia/internal/model/text"
 	"atenia/internal/sample"
 	"atenia/internal/store/durable"
-	"atenia/internal/text"
 	"atenia/nested"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // childVar names the folder that the child process of TestKill steps.

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/timeline"
 	"atenia/internal/policy/replay"
 	"atenia/internal/policy/route"

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"atenia/grad"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/memory/timeline"
 	"atenia/internal/policy/replay"
 	"atenia/internal/store/blob"

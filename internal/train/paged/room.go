@@ -3,8 +3,8 @@ package paged
 import (
 	"unsafe"
 
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 )
 
 // A Room is where a model whose parameters are paged takes memory.

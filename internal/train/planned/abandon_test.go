@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 	"atenia/internal/store/faultfs"
 	"atenia/internal/train"

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/golden"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/golden/await"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/model/lora"
 	"atenia/internal/train"
 	"atenia/internal/train/data"

@@ -17,8 +17,8 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/await"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/golden/await"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 	"atenia/internal/store/faultfs"
 	"atenia/internal/train"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // hostile are texts that the library reads in the square of their size, or worse.

@@ -8,7 +8,7 @@ import (
 	"hash/crc32"
 
 	"atenia/flow/media"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/sight"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/call"
 	"atenia/quila/internal/network"

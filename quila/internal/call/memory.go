@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/kfe"
 	"atenia/quila/internal/port"

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/tier"
 	"atenia/tensor"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/topology"

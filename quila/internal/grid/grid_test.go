@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/message"

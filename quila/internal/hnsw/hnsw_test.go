@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/kernel"
 	"atenia/quila/internal/hnsw"
 	"atenia/quila/internal/random"

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/await"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/golden/await"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/config"
 	"atenia/quila/internal/tier"
 )

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sync"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/cold"
 	"atenia/quila/internal/hnsw"
 	"atenia/quila/internal/tier"

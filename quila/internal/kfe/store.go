@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"atenia/grad"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/ledger"
 	"atenia/quila/config"
 	"atenia/quila/internal/hnsw"
 	"atenia/quila/internal/random"

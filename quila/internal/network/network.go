@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"atenia/grad"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/config"
 	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/port"

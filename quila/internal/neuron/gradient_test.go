@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/random"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"

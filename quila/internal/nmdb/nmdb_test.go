@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/tier"
 )
 

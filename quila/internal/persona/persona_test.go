@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 func vector(n int) []float32 {

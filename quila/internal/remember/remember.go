@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 	"atenia/quila/internal/engram"
 	"atenia/quila/internal/kfe"

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"

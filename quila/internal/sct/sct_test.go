@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/tier"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/weights"
 )
 

@@ -10,7 +10,7 @@ import (
 	"math"
 	"math/bits"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/config"
 	"atenia/quila/internal/random"
 	"atenia/quila/internal/topology"

@@ -10,7 +10,7 @@ import (
 	"os"
 
 	panics "atenia/internal/fault"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 )
 

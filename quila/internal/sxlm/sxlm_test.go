@@ -16,8 +16,8 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/await"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/golden/await"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/store/faultfs"
 	"atenia/quila/config"
 	"atenia/quila/internal/weights"

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"unsafe"
 
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
 	"atenia/internal/store/durable"
 	"atenia/quila/internal/cold"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"atenia/internal/machine/arena"
 	"atenia/internal/memory"
-	"atenia/internal/memory/arena"
 	"atenia/quila/internal/cold"
 )
 

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/ledger"
 	"atenia/quila/internal/cold"
 )
 

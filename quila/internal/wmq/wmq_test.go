@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/tier"
 )
 

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 )
 
 // A body must come within a time: a client that sends it a byte a minute, or half of

@@ -1,7 +1,7 @@
 package host
 
 import (
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"bytes"
 	"encoding/json"
 	"strings"

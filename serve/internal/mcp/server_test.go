@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"atenia"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/serve/internal/host"
 
 	"github.com/google/jsonschema-go/jsonschema"

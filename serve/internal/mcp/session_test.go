@@ -14,7 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 )
 
 // TestSubscribe: who subscribed to a model's resource hears of its loads, and nobody

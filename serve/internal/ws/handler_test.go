@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/serve/internal/host"
 
 	"github.com/coder/websocket"

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	"atenia/flow/amp/internal/ctest"
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/library"
 )

@@ -3,8 +3,8 @@ package abi
 import (
 	"unsafe"
 
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 )
 
 // A Memory allocates from one block outside Go's heap, aligned to 64 bytes, and

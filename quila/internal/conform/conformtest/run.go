@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/quila/internal/conform"
 )
 

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"sync"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/nmdb"
 	"atenia/quila/internal/sct"

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/sxlm"
 )

@@ -5,7 +5,7 @@ package arena
 import (
 	"unsafe"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 
 	"golang.org/x/sys/unix"
 )

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/store/blob"
-	"atenia/internal/store/checkpoint"
 )
 
 // A tensor that should be in VRAM is saved and restored on a machine without a

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"atenia/internal/await"
+	"atenia/internal/golden/await"
 	"atenia/internal/machine/cpu"
 )
 

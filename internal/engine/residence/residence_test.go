@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/engine/residence"
 	"atenia/internal/fault"
 	"atenia/internal/golden"
-	"atenia/internal/memory/residence"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
 	"atenia/internal/store/blob"
-	"atenia/internal/store/checkpoint"
 	"atenia/internal/store/durable"
 )
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"atenia/internal/await"
 	"atenia/internal/golden"
+	"atenia/internal/golden/await"
 	"atenia/internal/sample"
 )
 

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"atenia/internal/engine/residence"
 	"atenia/internal/memory/coded"
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/residence"
 	"atenia/internal/store/blob"
 )
 

@@ -3,7 +3,7 @@ package arena
 import (
 	"errors"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 	"testing"
 	"unsafe"
 )

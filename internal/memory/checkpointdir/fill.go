@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/model/quant"
-	"atenia/internal/store/checkpoint"
 	"atenia/tensor"
 )
 

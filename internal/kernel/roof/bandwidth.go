@@ -2,8 +2,8 @@ package roof
 
 import (
 	"atenia/internal/kernel"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 )
 
 // Bandwidth is the memory bandwidth of several threads together, in bytes per

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"atenia/internal/golden"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/store/blob"
-	"atenia/internal/store/checkpoint"
 )
 
 func model(t *testing.T, name string) string {

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/store/blob"
-	"atenia/internal/store/checkpoint"
 	"atenia/internal/store/durable"
 )
 

@@ -5,7 +5,7 @@ package arena
 import (
 	"unsafe"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 )
 
 // A Block is memory from the system. The zero Block is empty.

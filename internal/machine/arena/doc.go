@@ -13,7 +13,7 @@ import (
 	"errors"
 	"fmt"
 
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 )
 
 // hugePage is the size and alignment of a huge page of x86-64 and arm64.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"atenia/internal/exec"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"

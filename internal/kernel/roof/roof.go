@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"atenia/internal/kernel"
+	"atenia/internal/machine/arena"
 	"atenia/internal/machine/cpu"
-	"atenia/internal/memory/arena"
-	"atenia/internal/memory/ledger"
+	"atenia/internal/machine/ledger"
 )
 
 // Roofs are the peak rates of several threads together, in bytes or operations
