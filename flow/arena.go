@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"atenia/internal/invariant"
+	"atenia/internal/fault"
 )
 
 const (
@@ -123,7 +123,7 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 // Carve returns n zeroed bytes, aligned to [ArenaAlign] and followed by a guard. The
 // slice has no spare capacity. An error is an [*ArenaError].
 func (a *Arena) Carve(name string, n int) ([]byte, error) {
-	invariant.Check(!a.closed, "carve of a closed arena")
+	fault.Invariant(!a.closed, "carve of a closed arena")
 	switch {
 	case a.closed:
 		return nil, &ArenaError{name, n, 0, ErrArenaClosed}
@@ -194,7 +194,7 @@ func (a *Arena) bytes(from, to int) []byte {
 // real-time thread starts. Carves that fit the committed memory are still
 // possible.
 func (a *Arena) Freeze() {
-	invariant.Check(!a.closed, "freeze of a closed arena")
+	fault.Invariant(!a.closed, "freeze of a closed arena")
 	if a.closed {
 		return
 	}
@@ -222,7 +222,7 @@ func (a *Arena) Mark() ArenaMark { return ArenaMark{a.used, len(a.carves)} }
 // Release frees everything carved since the mark; none of it may be used any
 // more. The memory stays committed for later carves.
 func (a *Arena) Release(m ArenaMark) {
-	invariant.Check(!a.closed && m.used <= a.used && m.carves <= len(a.carves), "release of what is not carved")
+	fault.Invariant(!a.closed && m.used <= a.used && m.carves <= len(a.carves), "release of what is not carved")
 	a.used, a.carves = m.used, a.carves[:m.carves]
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"atenia/flow"
-	"atenia/internal/invariant"
+	"atenia/internal/fault"
 )
 
 // TestUseAfterClose: carving a closed arena is an error; touching its memory
@@ -26,10 +26,10 @@ func TestUseAfterClose(t *testing.T) {
 		return nil
 	}
 	v := panicked(func() { _, err = a.Carve("late", 1) })
-	if _, caught := v.(*invariant.Violation); caught != invariant.Enabled || !caught && !errors.Is(err, flow.ErrArenaClosed) {
+	if _, caught := v.(*fault.Violation); caught != fault.Invariants || !caught && !errors.Is(err, flow.ErrArenaClosed) {
 		t.Errorf("a carve after Close: %v, %v", v, err)
 	}
-	if !invariant.Enabled {
+	if !fault.Invariants {
 		return
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

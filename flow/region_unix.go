@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"atenia/internal/invariant"
+	"atenia/internal/fault"
 )
 
 // A region is address space from the system.
@@ -37,7 +37,7 @@ func (r *region) commit(from, to int) error {
 func (r *region) release() error {
 	b := r.mapped
 	r.mapped = nil
-	if !invariant.Enabled {
+	if !fault.Invariants {
 		return unix.Munmap(b)
 	}
 	// The addresses stay reserved, so that a use after release faults instead

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
-	"atenia/internal/invariant"
+	"atenia/internal/fault"
 )
 
 // A region is address space from the system.
@@ -34,7 +34,7 @@ func (r *region) commit(from, to int) error {
 }
 
 func (r *region) release() error {
-	if invariant.Enabled {
+	if fault.Invariants {
 		// The addresses stay reserved, so that a use after release faults.
 		return windows.VirtualFree(uintptr(r.base), uintptr(r.size), windows.MEM_DECOMMIT)
 	}

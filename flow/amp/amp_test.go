@@ -12,7 +12,6 @@ import (
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
 	"atenia/internal/golden/await"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 )
 
@@ -74,7 +73,7 @@ func TestCall(t *testing.T) {
 		}
 	})
 	t.Run("A06", func(t *testing.T) {
-		block, err := arena.New(ledger.Process, ledger.Scratch, 4096)
+		block, err := ledger.NewBlock(ledger.Process, ledger.Scratch, 4096)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/chunk"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/machine/pool"
 	"atenia/internal/memory/pack"
@@ -101,9 +100,9 @@ type Executor struct {
 	deep            int      // inner vision layers that prefill reads
 	whole           bool     // tokens of an image attend to each other: no step cuts it
 	ropes           []*ropeTable
-	byPlace         bool        // some turn by time, row and column
-	buffers, arena  arena.Block // registers; work
-	work            []byte      // the bytes of arena
+	byPlace         bool         // some turn by time, row and column
+	buffers, arena  ledger.Block // registers; work
+	work            []byte       // the bytes of arena
 	workBytes       int
 	registerBytes   int64
 	measuring       bool        // [Measure] binds; no step will run
@@ -152,7 +151,7 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 func (x *Executor) start(bound error, what, hint string) error {
 	err := bound
 	if err == nil {
-		if x.arena, err = arena.NewHuge(x.cfg.Account, ledger.Scratch, x.workBytes); err != nil {
+		if x.arena, err = ledger.NewHugeBlock(x.cfg.Account, ledger.Scratch, x.workBytes); err != nil {
 			err = fmt.Errorf("work memory of %s: %w; %s", what, err, hint)
 		}
 	}
@@ -301,7 +300,7 @@ func (x *Executor) allocate(sizes []uint64) ([][]float32, error) {
 		return make([][]float32, len(sizes)), nil
 	}
 	var err error
-	if x.buffers, err = arena.NewHuge(x.cfg.Account, ledger.Scratch, int(min(total, math.MaxInt))); err != nil {
+	if x.buffers, err = ledger.NewHugeBlock(x.cfg.Account, ledger.Scratch, int(min(total, math.MaxInt))); err != nil {
 		return nil, fmt.Errorf("register buffers: %w; fewer tokens a step need less", err)
 	}
 	all := floats(x.buffers.Bytes)

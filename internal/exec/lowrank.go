@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"atenia/internal/kernel"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/plan"
 	"atenia/tensor"
@@ -16,7 +15,7 @@ import (
 type LowRank struct {
 	id      uint64   // orders rows by adapter
 	updates []update // by number of the weight; rank 0 = none
-	block   arena.Block
+	block   ledger.Block
 }
 
 // An update is added to the product with one weight.
@@ -48,7 +47,7 @@ func (x *Executor) NewLowRank(plans *plan.ModelPlans, l *plan.LowRank, factors [
 			return nil, plan.Errorf(plan.ErrWeightBinding, plan.Whole, "adapter %q: %d and %d values for rank %d of %s", l.Name, len(f.A), len(f.B), u.Rank, u.Weight)
 		}
 	}
-	block, err := arena.NewHuge(account, ledger.Adapters, int(l.Bytes()))
+	block, err := ledger.NewHugeBlock(account, ledger.Adapters, int(l.Bytes()))
 	if err != nil {
 		return nil, err
 	}

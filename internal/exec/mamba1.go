@@ -2,8 +2,8 @@ package exec
 
 import (
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/chunk"
 	"atenia/internal/kernel/dense"
-	"atenia/internal/kernel/scan"
 	"atenia/internal/plan"
 	"atenia/tensor"
 )
@@ -13,7 +13,7 @@ import (
 //	in ─▶ u │ z                       conv and silu of u
 //	x(u) ─▶ δ │ B │ C                 norms of these where the model has them
 //	Δ = softplus(dt(δ) + bias)        of every channel
-//	out ◀─ (scan.Diagonal + d·u) ⊙ silu(z)
+//	out ◀─ (chunk.Diagonal + d·u) ⊙ silu(z)
 //
 // Rows of a run follow one another for a block of channels, so that its state
 // stays in the L1 cache.
@@ -149,13 +149,13 @@ func (m *mamba1) scanBlocks(s *Step, worker, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		run, c := &s.Runs[i/m.blocks()], i%m.blocks()*diagonalBlock
 		end := min(c+diagonalBlock, m.inner)
-		d := scan.Diagonal[float32]{N: m.state, A: dense.Part[float32]{V: m.a[c:], Stride: m.inner}}
+		d := chunk.Diagonal[float32]{N: m.state, A: dense.Part[float32]{V: m.a[c:], Stride: m.inner}}
 		state := dense.Part[float32]{V: m.ssm.of(run)[c:], Stride: m.inner}
 		for r := run.First; r < run.First+run.Len; r++ {
 			at := r * m.inner
 			out, u, delta := y[at+c:at+end], rows[at+c:at+end], steps[at+c:at+end]
 			sel := parts[r*m.columns()+m.rank:][:2*m.state]
-			scan.Softplus(delta)
+			chunk.Softplus(delta)
 			d.Step(state, out, delta, u, sel[:m.state], sel[m.state:], line)
 			dense.AddMul(out, m.d[c:end], u)
 			kernel.SiLUMul(out, proj[r*2*m.inner+m.inner+c:][:end-c], out)

@@ -6,7 +6,6 @@ import (
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/chunk"
 	"atenia/internal/kernel/dense"
-	"atenia/internal/kernel/scan"
 	"atenia/internal/plan"
 	"atenia/tensor"
 )
@@ -226,7 +225,7 @@ func (m *mamba2) mixRows(s *Step, _, lo, hi int) {
 		sp, row := m.span(s, r), rows[r*m.mixed:(r+1)*m.mixed]
 		dt := proj[r*m.columns()+m.inner+m.mixed:][:m.heads]
 		kernel.AddBias(dt, m.dtBias)
-		scan.Softplus(dt)
+		chunk.Softplus(dt)
 		at := sp.at + r - sp.row
 		for h, step := range dt {
 			step = min(max(step, m.p.DtMin), m.p.DtMax)

@@ -25,7 +25,7 @@ const floors = `
  3 internal/kernel
  2 internal/machine internal/text
  1 internal/plan internal/store
- 0 tensor internal/sample internal/grammar internal/picture internal/enum internal/fault internal/spelling internal/toml internal/invariant internal/golden
+ 0 tensor internal/sample internal/grammar internal/picture internal/fault internal/spelling internal/toml internal/golden
 `
 
 // faces are packages that of this module may import only what stands behind them.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"atenia/internal/enum"
+	"atenia/internal/spelling"
 )
 
 // An Action is what the scheduler did with a request.
@@ -29,9 +29,11 @@ const (
 
 var actionNames = []string{"wait", "admit", "reuse", "preempt", "resume", "evict", "finish", "cancel", "fail", "read", "compute", "draft", "plain"}
 
-func (a Action) String() string                { return enum.Name(actionNames, "Action", a) }
-func (a Action) MarshalText() ([]byte, error)  { return []byte(a.String()), nil }
-func (a *Action) UnmarshalText(b []byte) error { return enum.Parse(actionNames, "action", b, a) }
+func (a Action) String() string               { return spelling.Enum(actionNames, "Action", a) }
+func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+func (a *Action) UnmarshalText(b []byte) error {
+	return spelling.ParseEnum(actionNames, "action", b, a)
+}
 
 // A Rule is why. It says what a decision's numbers count.
 type Rule uint8
@@ -59,9 +61,9 @@ const (
 
 var ruleNames = []string{"slots", "memory", "priority", "share", "prefix", "arrival", "room", "stop", "length", "caller", "error", "cost", "damage", "gain", "drafts", "state", "drafter"}
 
-func (r Rule) String() string                { return enum.Name(ruleNames, "Rule", r) }
+func (r Rule) String() string                { return spelling.Enum(ruleNames, "Rule", r) }
 func (r Rule) MarshalText() ([]byte, error)  { return []byte(r.String()), nil }
-func (r *Rule) UnmarshalText(b []byte) error { return enum.Parse(ruleNames, "rule", b, r) }
+func (r *Rule) UnmarshalText(b []byte) error { return spelling.ParseEnum(ruleNames, "rule", b, r) }
 
 // A Decision is what the scheduler did with a request, and why: a rule with what
 // was observed and its limit.

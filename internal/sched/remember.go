@@ -7,7 +7,6 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/fault"
-	"atenia/internal/invariant"
 	"atenia/internal/memory/kv"
 )
 
@@ -153,7 +152,7 @@ func (sl *slot) computed() (c Computed, ok bool) {
 			c.Pages = append(c.Pages, nil)
 			continue
 		}
-		invariant.Check(x.Len() >= n, "sched: fewer positions than computed tokens")
+		fault.Invariant(x.Len() >= n, "sched: fewer positions than computed tokens")
 		c.Pages = append(c.Pages, x.Pages()[:(n+size-1)/size])
 	}
 	return c, true

@@ -1,6 +1,6 @@
 package sched
 
-import "atenia/internal/enum"
+import "atenia/internal/spelling"
 
 // A Speculation says which drafts the tokens of a request are verified with. The
 // tokens, and all that is said of them, are the same with any: at every position the
@@ -19,10 +19,10 @@ const (
 
 var speculationNames = []string{"", "off", "auto", "lookup", "draft"}
 
-func (s Speculation) String() string               { return enum.Name(speculationNames, "Speculation", s) }
+func (s Speculation) String() string               { return spelling.Enum(speculationNames, "Speculation", s) }
 func (s Speculation) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s *Speculation) UnmarshalText(b []byte) error {
-	return enum.Parse(speculationNames, "speculation", b, s)
+	return spelling.ParseEnum(speculationNames, "speculation", b, s)
 }
 
 // mostDrafts is the most tokens that are drafted for a request in a step.

@@ -3,7 +3,7 @@ package sched
 import (
 	"slices"
 
-	"atenia/internal/enum"
+	"atenia/internal/spelling"
 )
 
 // A Phase is where a request is.
@@ -20,9 +20,9 @@ const (
 
 var phaseNames = []string{"waiting", "reading", "decoding", "stalled", "ended"}
 
-func (p Phase) String() string                { return enum.Name(phaseNames, "Phase", p) }
+func (p Phase) String() string                { return spelling.Enum(phaseNames, "Phase", p) }
 func (p Phase) MarshalText() ([]byte, error)  { return []byte(p.String()), nil }
-func (p *Phase) UnmarshalText(b []byte) error { return enum.Parse(phaseNames, "phase", b, p) }
+func (p *Phase) UnmarshalText(b []byte) error { return spelling.ParseEnum(phaseNames, "phase", b, p) }
 
 // A Status is what a request waits for or a slot does.
 type Status struct {

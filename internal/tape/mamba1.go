@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"atenia/grad"
+	"atenia/internal/kernel/chunk"
 	"atenia/internal/kernel/dense"
-	"atenia/internal/kernel/scan"
 	"atenia/internal/plan"
 )
 
@@ -21,7 +21,7 @@ type mamba1[F Float] struct {
 	inner, state, rank int
 	plain              bool // norms of δ, B and C
 	eps                F
-	diagonal           scan.Diagonal[F]
+	diagonal           chunk.Diagonal[F]
 	back               rowBack[F]
 }
 
@@ -150,7 +150,7 @@ func (m *mamba1[F]) turned(s *scratch[F]) []F {
 // scan writes the outputs of all documents, and the states before pieces of rows.
 func (m *mamba1[F]) scan(s *scratch[F], lens []int, u, parts, steps, y, states []F) {
 	d := &m.diagonal
-	*d = scan.Diagonal[F]{N: m.state, A: dense.Part[F]{V: m.turned(s), Stride: m.inner}}
+	*d = chunk.Diagonal[F]{N: m.state, A: dense.Part[F]{V: m.turned(s), Stride: m.inner}}
 	state, work, delta := s.take(m.inner*m.state), s.take(2*m.inner), s.take(m.inner)
 	row := 0
 	for _, n := range lens {
@@ -166,9 +166,9 @@ func (m *mamba1[F]) scan(s *scratch[F], lens []int, u, parts, steps, y, states [
 }
 
 // step advances the state by a row.
-func (m *mamba1[F]) step(d *scan.Diagonal[F], state, work, delta []F, r int, u, parts, steps, y []F) {
+func (m *mamba1[F]) step(d *chunk.Diagonal[F], state, work, delta []F, r int, u, parts, steps, y []F) {
 	copy(delta, steps[r*m.inner:])
-	scan.Softplus(delta)
+	chunk.Softplus(delta)
 	sel := parts[r*m.columns()+m.rank:][:2*m.state]
 	d.Step(dense.Part[F]{V: state, Stride: m.inner}, y, delta, u[r*m.inner:][:m.inner], sel[:m.state], sel[m.state:], work)
 }
@@ -249,7 +249,7 @@ func (m *mamba1[F]) scanBack(b *grad.OpaqueBack[F], s *scratch[F], lens []int, u
 	size := m.inner * m.state
 	a := m.turned(s)
 	d := &m.diagonal
-	*d = scan.Diagonal[F]{N: m.state, A: dense.Part[F]{V: a, Stride: m.inner}}
+	*d = chunk.Diagonal[F]{N: m.state, A: dense.Part[F]{V: a, Stride: m.inner}}
 	history, y, work := s.take((mamba1Rows+1)*size), s.take(m.inner), s.take(2*m.inner)
 	k := &m.back
 	*k = rowBack[F]{m: m, a: a, delta: s.take(m.inner), decay: s.take(m.inner), line: s.take(m.inner), dstate: s.take(size), da: s.zeros(size)}
@@ -292,7 +292,7 @@ func (k *rowBack[F]) row(r int, before, after, u, parts, steps, dy, du, dparts, 
 	m := k.m
 	n, at := m.inner, r*m.inner
 	copy(k.delta, steps[at:])
-	scan.Softplus(k.delta)
+	chunk.Softplus(k.delta)
 	g, in := dy[at:at+n], u[at:at+n]
 	sel, dsel := parts[r*m.columns()+m.rank:], dparts[r*m.columns()+m.rank:]
 	dstep, din := dsteps[at:at+n], du[at:at+n]

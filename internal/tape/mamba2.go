@@ -6,7 +6,6 @@ import (
 	"atenia/grad"
 	"atenia/internal/kernel/chunk"
 	"atenia/internal/kernel/dense"
-	"atenia/internal/kernel/scan"
 	"atenia/internal/plan"
 )
 
@@ -128,7 +127,7 @@ func (m *mamba2[F]) values(w *dense.Work[F], s *scratch[F], proj, before []F, ro
 		add(v.raw[r*m.heads:(r+1)*m.heads], m.dtBias.value())
 	}
 	copy(v.steps, v.raw)
-	scan.Softplus(v.steps)
+	chunk.Softplus(v.steps)
 	for i, d := range v.steps {
 		v.steps[i] = min(max(d, m.least), m.most)
 	}

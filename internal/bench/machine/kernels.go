@@ -13,7 +13,6 @@ import (
 	"atenia"
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/roof"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
 	"atenia/tensor"
@@ -174,7 +173,7 @@ type bench struct {
 	ctx    context.Context
 	cfg    KernelConfig
 	probe  *roof.Probe
-	blocks []arena.Block
+	blocks []ledger.Block
 	memory [][]byte         // one per thread: rows of the format
 	filled tensor.DType     // type of the weights in memory
 	tiles  map[int][][]byte // by columns, then by thread: packed matrices
@@ -208,7 +207,7 @@ func (b *bench) share() int {
 func (b *bench) reserve() ([][]byte, error) {
 	var all [][]byte
 	for range b.cfg.Threads {
-		block, err := arena.NewHuge(ledger.Process, ledger.Samples, b.share())
+		block, err := ledger.NewHugeBlock(ledger.Process, ledger.Samples, b.share())
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,6 @@ import (
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/coded"
@@ -40,7 +39,7 @@ type Residence struct {
 	sources []ring.Source
 	at      map[string]int      // index of sources, by path
 	plain   map[string]*os.File // that tables are read from
-	blocks  []arena.Block       // of small weights and of made ones
+	blocks  []ledger.Block      // of small weights and of made ones
 	files   []io.Closer
 }
 
@@ -199,7 +198,7 @@ func (o *opening) reserve(ts []place.Placed, m *compile.Model) error {
 			n += (ts[i].Bytes + copyAlign - 1) / copyAlign * copyAlign
 		}
 	}
-	b, err := arena.New(o.room, ledger.Weights, int(n))
+	b, err := ledger.NewBlock(o.room, ledger.Weights, int(n))
 	if err != nil {
 		return fmt.Errorf("weights that are copied: %w", err)
 	}
@@ -219,7 +218,7 @@ func (o *opening) keep(name string, w compile.Weight) error {
 	}
 	n := (len(v.Data) + copyAlign - 1) / copyAlign * copyAlign
 	if n > len(o.small) { // larger than its header says
-		b, err := arena.New(o.room, ledger.Weights, n)
+		b, err := ledger.NewBlock(o.room, ledger.Weights, n)
 		if err != nil {
 			return fmt.Errorf("weight %s: %w", name, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"atenia/internal/exec"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/pack"
 	"atenia/internal/model/compile"
@@ -16,7 +15,7 @@ import (
 // first image or sound.
 type Tower struct {
 	Weights exec.Weights
-	block   arena.Block
+	block   ledger.Block
 }
 
 // OfTower materializes the weights of a tower, which stay in memory until it is
@@ -29,7 +28,7 @@ func OfTower(m *compile.Model, d *file.Description, a *ledger.Account) (*Tower, 
 	if a.Limit() > 0 {
 		n := TowerBytes(m, d)
 		var err error
-		if t.block, err = arena.New(a, ledger.Weights, int(n)); err != nil {
+		if t.block, err = ledger.NewBlock(a, ledger.Weights, int(n)); err != nil {
 			return nil, fmt.Errorf("its weights: %w", err)
 		}
 		room = t.block.Bytes

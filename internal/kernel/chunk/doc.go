@@ -21,6 +21,12 @@
 // since the beginning of the span, e^−W and e^W, which its rule bounds, and a token has
 // two rows, u under b and v under k.
 //
+// The recurrence of Mamba 1 has for each channel its own decay of each value of its state,
+// so that no product computes several rows: [Diagonal] does them one after another
+// (arXiv 2312.00752).
+//
+//	Diagonal  [N, channels]  s_n ← e^(δ·a_n) ⊙ s_n + b_n·δ⊙u  and  y = Σ c_n·s_n
+//
 // # Results do not depend on how tokens are divided into calls
 //
 // Spans begin at multiples of their length in the sequence. A state keeps S0 and the

@@ -2,7 +2,6 @@ package roof
 
 import (
 	"atenia/internal/kernel"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 )
 
@@ -24,7 +23,7 @@ func (p *Probe) Bandwidth() (Bandwidth, error) {
 	})
 	// Fresh memory may be far slower than the disk, so little of it is used.
 	const most = 64 << 20
-	fresh := make([]arena.Block, len(p.memory))
+	fresh := make([]ledger.Block, len(p.memory))
 	defer func() {
 		for i := range fresh {
 			fresh[i].Release()
@@ -32,7 +31,7 @@ func (p *Probe) Bandwidth() (Bandwidth, error) {
 	}()
 	for i := range fresh {
 		var err error
-		if fresh[i], err = arena.NewHuge(ledger.Process, ledger.Samples, min(most, len(p.memory[i].Bytes))); err != nil {
+		if fresh[i], err = ledger.NewHugeBlock(ledger.Process, ledger.Samples, min(most, len(p.memory[i].Bytes))); err != nil {
 			return b, err
 		}
 	}

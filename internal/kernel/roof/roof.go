@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"atenia/internal/kernel"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
 )
@@ -31,7 +30,7 @@ func Spread(samples []float64) (median, low, high float64) {
 // counts, because other load only ever slows a round down.
 type Probe struct {
 	Best   Roofs
-	memory []arena.Block // one per thread
+	memory []ledger.Block // one per thread
 }
 
 // leastMemory is the least that a thread reads.
@@ -50,7 +49,7 @@ func New(threads int) (*Probe, error) {
 	size = max(leastMemory, min(size, int(free)/max(1, threads)&^(hugePage-1)))
 	p := &Probe{}
 	for range max(1, threads) {
-		b, err := arena.NewHuge(ledger.Process, ledger.Samples, size)
+		b, err := ledger.NewHugeBlock(ledger.Process, ledger.Samples, size)
 		if err != nil {
 			p.Close()
 			return nil, err
@@ -156,7 +155,7 @@ func Measure(threads int) (Roofs, error) {
 // MeasureFMA returns the best rate of multiply-adds of a few dozen short
 // measurements, which take some 50 ms.
 func MeasureFMA(threads int) float64 {
-	p := &Probe{memory: make([]arena.Block, max(1, threads))}
+	p := &Probe{memory: make([]ledger.Block, max(1, threads))}
 	for range 32 {
 		p.best(&p.Best.FMA, func(int) float64 { return again(kernel.FMALoop) })
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"atenia/internal/fault"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/store/direct"
 	"atenia/internal/store/durable"
@@ -106,7 +105,7 @@ type ssdMeasurement struct {
 
 // write fills the file and measures the first write windows while doing so.
 func (m *ssdMeasurement) write(ctx context.Context, f *os.File) error {
-	mem, err := arena.New(ledger.Process, ledger.Samples, sequentialBytes)
+	mem, err := ledger.NewBlock(ledger.Process, ledger.Samples, sequentialBytes)
 	if err != nil {
 		return err
 	}
@@ -147,7 +146,7 @@ func (m *ssdMeasurement) read(ctx context.Context, path string) error {
 	defer f.Close()
 	m.p.Direct = f.Direct()
 	start := time.Now()
-	mem, err := arena.New(ledger.Process, ledger.Samples, touchedBytes)
+	mem, err := ledger.NewBlock(ledger.Process, ledger.Samples, touchedBytes)
 	if err != nil {
 		return err
 	}
@@ -156,7 +155,7 @@ func (m *ssdMeasurement) read(ctx context.Context, path string) error {
 	mem.Release()
 	// Huge pages, as a streaming reader uses: with small pages a read is split into
 	// many segments and was half as fast.
-	if mem, err = arena.NewHuge(ledger.Process, ledger.Samples, touchedBytes); err != nil {
+	if mem, err = ledger.NewHugeBlock(ledger.Process, ledger.Samples, touchedBytes); err != nil {
 		return err
 	}
 	defer mem.Release()

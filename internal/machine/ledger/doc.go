@@ -7,9 +7,11 @@
 //	Process      the account of this process, whose limit is the machine's and
 //	             its control groups'; every account of RAM is a part of it
 //	Recent       values that were computed last, as far as an account has room
+//	Block        a large piece of memory outside Go's heap, of pages of 4 KiB
+//	             (caches, which grow) or 2 MiB (weights and scratch)
 //	Guard        ends a program before it is killed for memory that nobody reserved
 //
-// Whoever takes a large piece of memory reserves it first; package arena does
+// Whoever takes a large piece of memory reserves it first; [NewBlock] does
 // both. So what is held never exceeds the limit by a new reservation, and one
 // that has no room fails with an [*Error] that has both numbers before a byte is
 // touched.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"sync"
 
-	"atenia/internal/enum"
 	"atenia/internal/spelling"
 )
 
@@ -38,7 +37,7 @@ var useNames = []string{
 }
 
 // String returns the name of the use, such as "weights".
-func (u Use) String() string { return enum.Name(useNames, "Use", u) }
+func (u Use) String() string { return spelling.Enum(useNames, "Use", u) }
 
 // MarshalText writes the name of the use.
 func (u Use) MarshalText() ([]byte, error) { return []byte(u.String()), nil }

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/ring"
 )
@@ -41,7 +40,7 @@ type Cache struct {
 	files  []ring.Source
 	verify bool
 	piece  int
-	block  arena.Block
+	block  ledger.Block
 	slot   int // bytes
 	layers []layer
 	all    []expert // of all layers
@@ -119,7 +118,7 @@ func New(c Config) (*Cache, error) {
 	if slots < 1 && own < len(x.all) {
 		return nil, fmt.Errorf("experts: %d slots for %d experts, want at least 1", c.Slots, len(x.all)-own)
 	}
-	if x.block, err = arena.NewHuge(c.Account, ledger.Streamed, (slots+own)*x.slot); err != nil {
+	if x.block, err = ledger.NewHugeBlock(c.Account, ledger.Streamed, (slots+own)*x.slot); err != nil {
 		return nil, fmt.Errorf("experts: %w", err)
 	}
 	x.slots = make([]slot, slots+own)

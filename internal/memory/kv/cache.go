@@ -4,8 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"atenia/internal/invariant"
-	"atenia/internal/machine/arena"
+	"atenia/internal/fault"
 	"atenia/internal/machine/ledger"
 )
 
@@ -46,7 +45,7 @@ type Cache struct {
 	stride int // bytes from page to page in a slab: PageBytes, aligned
 	limit  int // pages allowed by the budget
 
-	slabs   []arena.Block
+	slabs   []ledger.Block
 	perSlab int
 	carved  int      // pages carved from slabs so far
 	gone    int      // of those, pages whose slabs were given back
@@ -95,7 +94,7 @@ func (c *Cache) Config() Config { return c.cfg }
 // Close frees the memory. Pages must not be accessed afterwards; every Extend
 // fails. Close may be called more than once.
 func (c *Cache) Close() {
-	invariant.Check(c.closed || c.seqs == 0, "kv: cache closed under a live sequence")
+	fault.Invariant(c.closed || c.seqs == 0, "kv: cache closed under a live sequence")
 	c.closed = true
 	for i := range c.slabs {
 		c.slabs[i].Release()
@@ -156,11 +155,11 @@ func (c *Cache) ensure(n int) error {
 func (c *Cache) carve() error {
 	k := len(c.slabs)
 	if c.gone > 0 {
-		k = slices.IndexFunc(c.slabs, func(b arena.Block) bool { return b.Bytes == nil })
+		k = slices.IndexFunc(c.slabs, func(b ledger.Block) bool { return b.Bytes == nil })
 	}
 	first := k * c.perSlab
 	n := min(c.perSlab, c.limit-first)
-	s, err := arena.New(c.cfg.Account, ledger.Cache, n*c.stride)
+	s, err := ledger.NewBlock(c.cfg.Account, ledger.Cache, n*c.stride)
 	if err != nil {
 		return err
 	}
@@ -202,7 +201,7 @@ func (c *Cache) take(blank bool) pageID {
 	last := len(c.free) - 1
 	id := c.free[last]
 	c.free = c.free[:last]
-	invariant.Check(c.refs[id-1] == 0, "kv: page on the free list has an owner")
+	fault.Invariant(c.refs[id-1] == 0, "kv: page on the free list has an owner")
 	c.refs[id-1] = 1
 	// New slabs are zero, so only a reused page must be cleared.
 	if c.dirty[id-1] && blank {
@@ -214,7 +213,7 @@ func (c *Cache) take(blank bool) pageID {
 
 // share adds an owner to the page.
 func (c *Cache) share(id pageID) {
-	invariant.Check(c.refs[id-1] > 0, "kv: sharing a free page")
+	fault.Invariant(c.refs[id-1] > 0, "kv: sharing a free page")
 	c.refs[id-1]++
 	if c.refs[id-1] == 2 {
 		c.shared++
@@ -223,13 +222,13 @@ func (c *Cache) share(id pageID) {
 
 // drop removes an owner from the page and frees it after the last one.
 func (c *Cache) drop(id pageID) {
-	invariant.Check(c.refs[id-1] > 0, "kv: page given back twice")
+	fault.Invariant(c.refs[id-1] > 0, "kv: page given back twice")
 	c.refs[id-1]--
 	switch c.refs[id-1] {
 	case 1:
 		c.shared--
 	case 0:
-		if invariant.Enabled && !c.closed {
+		if fault.Invariants && !c.closed {
 			poison(c.page(id))
 		}
 		c.free = append(c.free, id)

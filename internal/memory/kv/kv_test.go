@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"atenia/internal/fault"
 	"atenia/internal/golden/await"
-	"atenia/internal/invariant"
 )
 
 // Pages in tests hold one 8-byte stamp per position.
@@ -388,7 +388,7 @@ func TestArrivalsAndAborts(t *testing.T) {
 }
 
 func TestPoison(t *testing.T) {
-	if !invariant.Enabled {
+	if !fault.Invariants {
 		t.Skip("without -tags invariants freed pages keep their bytes")
 	}
 	c := newCache(t, Config{PageTokens: 4})
@@ -400,7 +400,7 @@ func TestPoison(t *testing.T) {
 		t.Fatal("freed page can be read")
 	}
 	defer func() {
-		if _, ok := recover().(*invariant.Violation); !ok {
+		if _, ok := recover().(*fault.Violation); !ok {
 			t.Fatal("double free goes unnoticed")
 		}
 	}()

@@ -13,7 +13,6 @@ import (
 
 	"atenia/internal/fault"
 	"atenia/internal/kernel"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 	"atenia/tensor"
@@ -126,7 +125,7 @@ func (s *Store) save(w io.Writer, ms []*Matrix, id *identity) error {
 	for _, m := range ms {
 		largest = max(largest, m.packedBytes())
 	}
-	block, err := arena.NewHuge(s.cfg.Account, ledger.Packed, align(largest))
+	block, err := ledger.NewHugeBlock(s.cfg.Account, ledger.Packed, align(largest))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ package pack
 import (
 	"io"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 )
@@ -21,7 +20,7 @@ func mapFile(path string) (b []byte, unmap func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	block, err := arena.NewHuge(ledger.Process, ledger.Packed, int(st.Size()))
+	block, err := ledger.NewHugeBlock(ledger.Process, ledger.Packed, int(st.Size()))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"atenia/internal/kernel"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 )
 
@@ -32,7 +31,7 @@ type Store struct {
 	cfg      Config
 	all      []*Matrix
 	by       map[key]*Matrix
-	block    arena.Block
+	block    ledger.Block
 	unmap    func() error // of the packed file, if any
 	decision Decision
 }
@@ -96,7 +95,7 @@ func (s *Store) DryRun(more int64) Decision {
 
 func (s *Store) openMemory() {
 	var err error
-	if s.block, err = arena.NewHuge(s.cfg.Account, ledger.Packed, int(s.decision.Bytes)); err != nil {
+	if s.block, err = ledger.NewHugeBlock(s.cfg.Account, ledger.Packed, int(s.decision.Bytes)); err != nil {
 		s.decision.Mode, s.decision.Because = Off, err.Error()
 		return
 	}

@@ -8,7 +8,6 @@ import (
 
 	"atenia/internal/fault"
 	"atenia/internal/kernel"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/ring"
@@ -128,7 +127,7 @@ func (e *Effort) split() (into, size int) {
 // moment, as threads that compute do between two products: in real-time classes
 // nothing else would get a turn.
 type load struct {
-	blocks []arena.Block
+	blocks []ledger.Block
 	done   atomic.Bool
 	read   atomic.Int64
 	since  time.Time
@@ -138,7 +137,7 @@ type load struct {
 func newLoad(threads, size int) (*load, error) {
 	l := &load{}
 	for range threads {
-		b, err := arena.NewHuge(ledger.Process, ledger.Samples, size)
+		b, err := ledger.NewHugeBlock(ledger.Process, ledger.Samples, size)
 		if err != nil {
 			l.close()
 			return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/coded"
 	"atenia/internal/memory/lane"
@@ -72,7 +71,7 @@ func codes(s *Span, view []byte) (out []piece) {
 
 // A staging is what coded units need besides their places.
 type staging struct {
-	block   arena.Block
+	block   ledger.Block
 	size    int
 	tasks   []uint64 // by stage: the last task that uses it
 	next    int      // stage
@@ -89,7 +88,7 @@ func (r *Ring) openStages(c *Config) (err error) {
 	n, size := stagesOf(c.Units)
 	if n > 0 {
 		n = max(1, min(n, mostStages, c.Stages/size))
-		if r.staging.block, err = arena.NewHuge(c.Account, ledger.Streamed, n*size); err != nil {
+		if r.staging.block, err = ledger.NewHugeBlock(c.Account, ledger.Streamed, n*size); err != nil {
 			return err
 		}
 		touch(r.staging.block.Bytes)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/timeline"
@@ -14,19 +13,19 @@ import (
 // one can be given back while the others stay.
 type Pinned struct {
 	views  [][]byte
-	blocks []arena.Block
+	blocks []ledger.Block
 }
 
 // Pin reads spans into memory that it reserves in an account, with direct I/O.
 // The lanes do it, or for nil lanes of its own.
 func Pin(ctx context.Context, x *lane.Executor, a *ledger.Account, files []Source, spans []Span) (*Pinned, error) {
-	h := &Pinned{views: make([][]byte, len(spans)), blocks: make([]arena.Block, len(spans))}
+	h := &Pinned{views: make([][]byte, len(spans)), blocks: make([]ledger.Block, len(spans))}
 	var pieces []piece
 	var moves []move
 	for i := range spans {
 		err := spans[i].check(files, 0)
 		if err == nil {
-			h.blocks[i], err = arena.NewHuge(a, ledger.Weights, spans[i].room())
+			h.blocks[i], err = ledger.NewHugeBlock(a, ledger.Weights, spans[i].room())
 		}
 		if err != nil {
 			h.Close()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"atenia/internal/fault"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 )
 
@@ -17,7 +16,7 @@ import (
 // between measurements. One goroutine uses it at a time.
 type Meter struct {
 	f     Source
-	block arena.Block
+	block ledger.Block
 	size  int64
 	at    atomic.Int64 // where the next piece begins
 }
@@ -28,7 +27,7 @@ type Meter struct {
 func NewMeter(f Source, memory int) (*Meter, error) {
 	const least = Readers * Piece
 	memory = max(1, memory/least) * least
-	block, err := arena.NewHuge(ledger.Process, ledger.Samples, memory)
+	block, err := ledger.NewHugeBlock(ledger.Process, ledger.Samples, memory)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/timeline"
@@ -70,7 +69,7 @@ type Ring struct {
 	files  []Source
 	codes  []Source
 	verify bool
-	block  arena.Block
+	block  ledger.Block
 	units  []unit
 	pieces []piece
 	lanes  *lane.Executor
@@ -154,7 +153,7 @@ func New(c Config) (*Ring, error) {
 		used = max(used, slots[i].at+slots[i].size)
 	}
 	var err error
-	if r.block, err = arena.NewHuge(c.Account, ledger.Streamed, used); err != nil {
+	if r.block, err = ledger.NewHugeBlock(c.Account, ledger.Streamed, used); err != nil {
 		return nil, fmt.Errorf("ring: %w", err)
 	}
 	touch(r.block.Bytes)

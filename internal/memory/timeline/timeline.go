@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"atenia/internal/enum"
+	"atenia/internal/spelling"
 )
 
 // A Queue is one of the three queues of a timeline.
@@ -21,13 +21,13 @@ const (
 
 var queueNames = []string{"Cpu", "Gpu", "SsdPrefetch"}
 
-func (q Queue) String() string { return enum.Name(queueNames, "Queue", q) }
+func (q Queue) String() string { return spelling.Enum(queueNames, "Queue", q) }
 
 // MarshalText writes the name of the queue.
 func (q Queue) MarshalText() ([]byte, error) { return []byte(q.String()), nil }
 
 // UnmarshalText reads the name of a queue.
-func (q *Queue) UnmarshalText(b []byte) error { return enum.Parse(queueNames, "queue", b, q) }
+func (q *Queue) UnmarshalText(b []byte) error { return spelling.ParseEnum(queueNames, "queue", b, q) }
 
 // A TaskKind is the kind of work of a task.
 type TaskKind uint8
@@ -41,13 +41,15 @@ const (
 
 var taskKinds = []string{"Compute", "Transfer", "Io"}
 
-func (k TaskKind) String() string { return enum.Name(taskKinds, "TaskKind", k) }
+func (k TaskKind) String() string { return spelling.Enum(taskKinds, "TaskKind", k) }
 
 // MarshalText writes the name of the kind.
 func (k TaskKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads the name of a kind.
-func (k *TaskKind) UnmarshalText(b []byte) error { return enum.Parse(taskKinds, "kind of task", b, k) }
+func (k *TaskKind) UnmarshalText(b []byte) error {
+	return spelling.ParseEnum(taskKinds, "kind of task", b, k)
+}
 
 // A Task describes one piece of work.
 type Task struct {

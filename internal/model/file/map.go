@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"atenia/internal/fault"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
 )
@@ -19,8 +18,8 @@ type Part struct {
 	data   []byte
 	info   os.FileInfo // when it was opened
 	unmap  func() error
-	forget func()      // ends the watch over the mapping
-	block  arena.Block // of a copy
+	forget func()       // ends the watch over the mapping
+	block  ledger.Block // of a copy
 }
 
 // mapFile maps a file, whose pages are read on first touch, or copies it.
@@ -54,7 +53,7 @@ func (d *Description) mapFile(path string) (*Part, error) {
 
 // copyFrom reads the file into memory that no other program can change.
 func (p *Part) copyFrom(f *os.File, n int) error {
-	block, err := arena.NewHuge(ledger.Process, ledger.Weights, n)
+	block, err := ledger.NewHugeBlock(ledger.Process, ledger.Weights, n)
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", p.Path, err)
 	}

@@ -3,9 +3,9 @@ package route
 import (
 	"slices"
 
-	"atenia/internal/enum"
 	"atenia/internal/memory"
 	"atenia/internal/memory/timeline"
+	"atenia/internal/spelling"
 )
 
 // A Target is where a kernel is to run.
@@ -21,13 +21,13 @@ const (
 
 var targets = []string{"Cpu", "Gpu", "CpuFallback"}
 
-func (t Target) String() string { return enum.Name(targets, "Target", t) }
+func (t Target) String() string { return spelling.Enum(targets, "Target", t) }
 
 // MarshalText writes the name of the target.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads the name of a target.
-func (t *Target) UnmarshalText(b []byte) error { return enum.Parse(targets, "target", b, t) }
+func (t *Target) UnmarshalText(b []byte) error { return spelling.ParseEnum(targets, "target", b, t) }
 
 // Queue returns the queue of the kernel's computation.
 func (t Target) Queue() timeline.Queue {
@@ -53,13 +53,13 @@ var ruleNames = []string{
 	"GpuNotAvailable", "KernelNotGpuFriendly", "TensorOnSsd", "HighVramPressure", "GpuPreferred",
 }
 
-func (r Rule) String() string { return enum.Name(ruleNames, "Rule", r) }
+func (r Rule) String() string { return spelling.Enum(ruleNames, "Rule", r) }
 
 // MarshalText writes the name of the rule.
 func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads the name of a rule.
-func (r *Rule) UnmarshalText(b []byte) error { return enum.Parse(ruleNames, "rule", b, r) }
+func (r *Rule) UnmarshalText(b []byte) error { return spelling.ParseEnum(ruleNames, "rule", b, r) }
 
 // highVRAM is the pressure above which no more work is sent to a device.
 const highVRAM float32 = 0.90

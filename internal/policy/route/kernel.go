@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"time"
 
-	"atenia/internal/enum"
+	"atenia/internal/spelling"
 )
 
 // A KernelKind is the resource that bounds a kernel's time.
@@ -21,14 +21,14 @@ const (
 
 var kernelKinds = []string{"ComputeHeavy", "MemoryBound", "Small", "Serial"}
 
-func (k KernelKind) String() string { return enum.Name(kernelKinds, "KernelKind", k) }
+func (k KernelKind) String() string { return spelling.Enum(kernelKinds, "KernelKind", k) }
 
 // MarshalText writes the name of the kind.
 func (k KernelKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads the name of a kind.
 func (k *KernelKind) UnmarshalText(b []byte) error {
-	return enum.Parse(kernelKinds, "kind of kernel", b, k)
+	return spelling.ParseEnum(kernelKinds, "kind of kernel", b, k)
 }
 
 // A Kernel describes a kernel for planning.

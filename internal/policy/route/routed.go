@@ -3,7 +3,7 @@ package route
 import (
 	"atenia/internal/memory"
 
-	"atenia/internal/enum"
+	"atenia/internal/spelling"
 )
 
 // A MoveOutcome is the outcome for a tensor that a kernel needs in a tier.
@@ -18,14 +18,14 @@ const (
 
 var moveOutcomes = []string{"InPlace", "NoVram", "MoveFailed"}
 
-func (o MoveOutcome) String() string { return enum.Name(moveOutcomes, "MoveOutcome", o) }
+func (o MoveOutcome) String() string { return spelling.Enum(moveOutcomes, "MoveOutcome", o) }
 
 // MarshalText writes the name of the outcome.
 func (o MoveOutcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // UnmarshalText reads the name of an outcome.
 func (o *MoveOutcome) UnmarshalText(b []byte) error {
-	return enum.Parse(moveOutcomes, "outcome of a move", b, o)
+	return spelling.ParseEnum(moveOutcomes, "outcome of a move", b, o)
 }
 
 // After returns where a kernel runs, and why, after its tensors were moved: on

@@ -7,13 +7,12 @@ import (
 	"os"
 	"testing"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 )
 
 func TestReader(t *testing.T) {
 	s, r := NewStore(t.TempDir(), nil), NewReader(3)
-	mem, err := arena.New(ledger.Process, ledger.Scratch, 4*ChunkBytes)
+	mem, err := ledger.NewBlock(ledger.Process, ledger.Scratch, 4*ChunkBytes)
 	must(t, err)
 	t.Cleanup(mem.Release)
 	data := make([]byte, 2*ChunkBytes+777)

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"atenia/internal/fault"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 )
 
@@ -36,7 +35,7 @@ func testFile(t *testing.T, dir string, size int) (*File, []byte) {
 
 func buffer(t *testing.T, n int) []byte {
 	t.Helper()
-	b, err := arena.New(ledger.Process, ledger.Scratch, n)
+	b, err := ledger.NewBlock(ledger.Process, ledger.Scratch, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +170,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	defer f.Close()
 	const size, depth = 4 << 20, 4
-	mem, err := arena.New(ledger.Process, ledger.Scratch, size*depth)
+	mem, err := ledger.NewBlock(ledger.Process, ledger.Scratch, size*depth)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/timeline"
@@ -132,7 +131,7 @@ func (p *Pager) take(g int) error {
 			return err
 		}
 		if d.kept.Bytes != nil {
-			d.block, d.kept = d.kept, arena.Block{}
+			d.block, d.kept = d.kept, ledger.Block{}
 		} else {
 			p.Moved += int64(len(d.data))
 		}
@@ -156,7 +155,7 @@ func (p *Pager) put(g int, complete bool) error {
 		w.Grad = nil
 	}
 	data, block := d.data, d.block
-	d.data, d.block = nil, arena.Block{}
+	d.data, d.block = nil, ledger.Block{}
 	if _, err := p.manager.RegisterData(p.id(g), data, memory.RAM); err != nil {
 		return err
 	}
@@ -247,7 +246,7 @@ func (p *Pager) roomAhead(g int) bool {
 	if at, _ := p.manager.Tier(p.id(g)); at != memory.SSD || p.writing != nil && p.written == g {
 		return false
 	}
-	b, err := arena.New(p.cfg.Account, ledger.Gradients, p.size(g))
+	b, err := ledger.NewBlock(p.cfg.Account, ledger.Gradients, p.size(g))
 	p.grads[g].block, p.coming = b, b.Bytes
 	return err == nil
 }
@@ -334,7 +333,7 @@ func (p *Pager) Warm(ctx context.Context) (n int, err error) {
 		p.coming = nil
 		d := &p.grads[g]
 		if p.cfg.Groups[g].Keep { // it is on Go's heap, in the room of the block
-			d.kept, d.block = d.block, arena.Block{}
+			d.kept, d.block = d.block, ledger.Block{}
 			continue
 		}
 		if _, err := p.manager.Move(ctx, p.id(g), memory.SSD); err != nil {

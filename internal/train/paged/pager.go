@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"atenia/grad"
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/timeline"
@@ -70,7 +69,7 @@ type Pager struct {
 	writing <-chan error       // of a gradient that goes to the disk; nil = none
 	coming  []byte             // memory of a gradient that comes from the disk
 	written int                // the group of it
-	scratch arena.Block        // of reading
+	scratch ledger.Block       // of reading
 	manager *memory.Manager    // of gradients between passes
 	cache   *blob.Cache        // of gradients of interrupted steps; nil until needed
 	lines   *timeline.Timeline // of backward passes
@@ -81,15 +80,15 @@ type Pager struct {
 
 // A value is the parameters of a group in memory.
 type value struct {
-	block arena.Block
+	block ledger.Block
 	users int // blocks that have entered it
 }
 
 // A gradient is that of a group while a block adds to it.
 type gradient struct {
 	data  []byte
-	block arena.Block // of data
-	kept  arena.Block // memory of a gradient that the manager has
+	block ledger.Block // of data
+	kept  ledger.Block // memory of a gradient that the manager has
 }
 
 // New returns a pager.
@@ -104,7 +103,7 @@ func New(cfg Config) (*Pager, error) {
 		}
 	}
 	var err error
-	if p.scratch, err = arena.New(cfg.Account, ledger.Scratch, cfg.State.ReadBytes()); err != nil {
+	if p.scratch, err = ledger.NewBlock(cfg.Account, ledger.Scratch, cfg.State.ReadBytes()); err != nil {
 		return nil, err
 	}
 	// The gradients of a step are worth nothing after a power failure.
@@ -215,8 +214,8 @@ func (p *Pager) leave(g int) {
 func (p *Pager) size(g int) int { return 4 * p.cfg.Groups[g].Elements }
 
 // alloc takes memory for a block that is about to be computed.
-func (p *Pager) alloc(u ledger.Use, n int) (b arena.Block, err error) {
-	err = p.Insist(func() error { b, err = arena.New(p.cfg.Account, u, n); return err })
+func (p *Pager) alloc(u ledger.Use, n int) (b ledger.Block, err error) {
+	err = p.Insist(func() error { b, err = ledger.NewBlock(p.cfg.Account, u, n); return err })
 	return b, err
 }
 
@@ -292,7 +291,7 @@ func length(w *Param) int {
 // A reading is the groups of the next block, on their way.
 type reading struct {
 	groups []int
-	blocks []arena.Block
+	blocks []ledger.Block
 	errs   []error
 	done   <-chan error
 }
@@ -303,7 +302,7 @@ func (p *Pager) readAhead(groups []int) {
 		return
 	}
 	r := &reading{}
-	room, err := arena.New(p.cfg.Account, ledger.Scratch, len(p.scratch.Bytes))
+	room, err := ledger.NewBlock(p.cfg.Account, ledger.Scratch, len(p.scratch.Bytes))
 	if err != nil {
 		return
 	}
@@ -311,7 +310,7 @@ func (p *Pager) readAhead(groups []int) {
 		if p.values[g].users > 0 {
 			continue
 		}
-		b, err := arena.New(p.cfg.Account, ledger.Parameters, p.size(g))
+		b, err := ledger.NewBlock(p.cfg.Account, ledger.Parameters, p.size(g))
 		if err != nil {
 			break
 		}
@@ -339,21 +338,21 @@ func (r *reading) wait() {
 }
 
 // arrived returns a group that was read ahead, or an empty block.
-func (p *Pager) arrived(g int) (arena.Block, error) {
+func (p *Pager) arrived(g int) (ledger.Block, error) {
 	r := p.ahead
 	if r == nil {
-		return arena.Block{}, nil
+		return ledger.Block{}, nil
 	}
 	i := slices.Index(r.groups, g)
 	if i < 0 {
-		return arena.Block{}, nil
+		return ledger.Block{}, nil
 	}
 	r.wait()
 	b := r.blocks[i]
-	r.groups[i], r.blocks[i] = -1, arena.Block{}
+	r.groups[i], r.blocks[i] = -1, ledger.Block{}
 	if err := r.errs[i]; err != nil {
 		b.Release()
-		return arena.Block{}, err
+		return ledger.Block{}, err
 	}
 	if !slices.ContainsFunc(r.groups, func(g int) bool { return g >= 0 }) {
 		p.ahead = nil

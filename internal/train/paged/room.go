@@ -3,7 +3,6 @@ package paged
 import (
 	"unsafe"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 )
 
@@ -18,7 +17,7 @@ type Room struct {
 // Floats are numbers outside of Go's heap. The zero value has none.
 type Floats struct {
 	Values []float32
-	block  arena.Block
+	block  ledger.Block
 }
 
 // Release gives the memory back. It may be called more than once.
@@ -35,7 +34,7 @@ func (r *Room) Activations(n int) (Floats, error) { return r.take(ledger.Activat
 
 func (r *Room) take(u ledger.Use, n int) (f Floats, err error) {
 	reserve := func() error {
-		b, err := arena.New(r.Account, u, 4*n)
+		b, err := ledger.NewBlock(r.Account, u, 4*n)
 		if err == nil {
 			f = Floats{floats(b.Bytes), b}
 		}

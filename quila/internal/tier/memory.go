@@ -9,7 +9,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/store/durable"
@@ -88,17 +87,17 @@ func Floats[F float32 | float64](b []byte) []F {
 type Vectors struct {
 	m      *Memory
 	mu     sync.Mutex
-	blocks map[*float32]arena.Block
+	blocks map[*float32]ledger.Block
 }
 
 // Vectors returns memory for the vectors of an index.
 func (m *Memory) Vectors() *Vectors {
-	return &Vectors{m: m, blocks: map[*float32]arena.Block{}}
+	return &Vectors{m: m, blocks: map[*float32]ledger.Block{}}
 }
 
 // Page returns so many numbers, all zero.
 func (v *Vectors) Page(floats int) ([]float32, error) {
-	b, err := arena.New(v.m.cfg.Account, ledger.Tensors, 4*floats)
+	b, err := ledger.NewBlock(v.m.cfg.Account, ledger.Tensors, 4*floats)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +286,7 @@ func (o owner) Lends(string) bool { return false }
 // alloc takes RAM for a page.
 func (m *Memory) alloc(p *Page) (err error) {
 	m.cfg.Device.Alloc(p.tag, p.id, p.size, p.tag.Managed())
-	if p.block, err = arena.New(m.cfg.Account, ledger.Tensors, p.size); err != nil {
+	if p.block, err = ledger.NewBlock(m.cfg.Account, ledger.Tensors, p.size); err != nil {
 		m.cfg.Device.Free(p.id)
 	}
 	return err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"atenia/internal/machine/arena"
+	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/quila/internal/cold"
 )
@@ -21,7 +21,7 @@ type Page struct {
 	Key     uint64 // of a page without records, which is one record itself
 	Owner   any    // for whoever made the page
 
-	block arena.Block
+	block ledger.Block
 	cold  uint64 // number of its block
 	kept  bool   // the block on disk has what the page has
 	level Level

@@ -3,14 +3,13 @@ package abi
 import (
 	"unsafe"
 
-	"atenia/internal/machine/arena"
 	"atenia/internal/machine/ledger"
 )
 
 // A Memory allocates from one block outside Go's heap, aligned to 64 bytes, and
 // frees everything at once.
 type Memory struct {
-	block arena.Block
+	block ledger.Block
 	used  int
 }
 
@@ -18,7 +17,7 @@ const align = 64
 
 // NewMemory returns a zeroed memory of the given size.
 func NewMemory(bytes int) (*Memory, error) {
-	b, err := arena.New(ledger.Process, ledger.Scratch, bytes)
+	b, err := ledger.NewBlock(ledger.Process, ledger.Scratch, bytes)
 	return &Memory{block: b}, err
 }
 

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package arena
+package ledger
 
 // adviseHuge does nothing: these systems choose page sizes themselves.
 func adviseHuge([]byte) {}

@@ -1,20 +1,19 @@
-package arena
+package ledger
 
 import (
 	"errors"
 
-	"atenia/internal/machine/ledger"
 	"testing"
 	"unsafe"
 )
 
 func TestBlock(t *testing.T) {
-	t.Run("small pages", func(t *testing.T) { testBlock(t, New, 4096) })
-	t.Run("huge pages", func(t *testing.T) { testBlock(t, NewHuge, hugePage) })
+	t.Run("small pages", func(t *testing.T) { testBlock(t, NewBlock, 4096) })
+	t.Run("huge pages", func(t *testing.T) { testBlock(t, NewHugeBlock, hugePage) })
 }
 
-func testBlock(t *testing.T, get func(*ledger.Account, ledger.Use, int) (Block, error), align uintptr) {
-	b, err := get(ledger.Process, ledger.Scratch, 1<<20)
+func testBlock(t *testing.T, get func(*Account, Use, int) (Block, error), align uintptr) {
+	b, err := get(Process, Scratch, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,10 +28,10 @@ func testBlock(t *testing.T, get func(*ledger.Account, ledger.Use, int) (Block, 
 	}
 	b.Release()
 	b.Release()
-	if empty, err := get(ledger.Process, ledger.Scratch, 0); err != nil || len(empty.Bytes) != 0 {
+	if empty, err := get(Process, Scratch, 0); err != nil || len(empty.Bytes) != 0 {
 		t.Fatalf("an empty block: %d bytes, %v", len(empty.Bytes), err)
 	}
-	if _, err := get(ledger.Process, ledger.Scratch, 1<<60); err == nil {
+	if _, err := get(Process, Scratch, 1<<60); err == nil {
 		t.Fatal("an absurd size was given")
 	} else if _, ok := errors.AsType[*MemoryError](err); !ok {
 		t.Fatalf("error type %T", err)

@@ -1,4 +1,4 @@
-package arena
+package ledger
 
 import "golang.org/x/sys/unix"
 

@@ -1,30 +1,30 @@
 //go:build unix
 
-package arena
+package ledger
 
 import (
 	"unsafe"
 
-	"atenia/internal/machine/ledger"
-
 	"golang.org/x/sys/unix"
 )
 
-// A Block is memory from the system. The zero Block is empty.
+// A Block is memory from the system outside Go's heap: zeroed, aligned to pages, and backed
+// by memory only as it is touched. Running out of memory is an error, whereas an allocation
+// on the heap would end the program. The zero Block is empty.
 type Block struct {
 	Bytes  []byte
 	mapped []byte // as returned by Mmap
-	room   ledger.Reservation
+	room   Reservation
 }
 
-// New returns a block of n bytes that are reserved in an account, or fails with a
+// NewBlock returns a block of n bytes that are reserved in an account, or fails with a
 // [*MemoryError].
-func New(a *ledger.Account, u ledger.Use, n int) (Block, error) {
-	room, err := reserve(a, u, n)
+func NewBlock(a *Account, u Use, n int) (Block, error) {
+	room, err := reserveBlock(a, u, n)
 	if err != nil {
 		return Block{}, err
 	}
-	b, err := mapped(n)
+	b, err := mapBlock(n)
 	if err != nil {
 		room.Release()
 		return Block{}, err
@@ -32,18 +32,18 @@ func New(a *ledger.Account, u ledger.Use, n int) (Block, error) {
 	return Block{b, b, room}, nil
 }
 
-// NewHuge is [New] for memory that is repeatedly read in full: the block is
+// NewHugeBlock is [NewBlock] for memory that is repeatedly read in full: the block is
 // aligned to 2 MiB and backed by huge pages if available, which read a tenth
 // faster than pages of 4 KiB. Touching a byte then allocates 2 MiB.
-func NewHuge(a *ledger.Account, u ledger.Use, n int) (Block, error) {
+func NewHugeBlock(a *Account, u Use, n int) (Block, error) {
 	if n <= 0 {
-		return New(a, u, n)
+		return NewBlock(a, u, n)
 	}
-	room, err := reserve(a, u, n)
+	room, err := reserveBlock(a, u, n)
 	if err != nil {
 		return Block{}, err
 	}
-	b, err := mapped(n + hugePage)
+	b, err := mapBlock(n + hugePage)
 	if err != nil {
 		room.Release()
 		return Block{}, err
@@ -54,7 +54,7 @@ func NewHuge(a *ledger.Account, u ledger.Use, n int) (Block, error) {
 	return block, nil
 }
 
-func mapped(n int) ([]byte, error) {
+func mapBlock(n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}

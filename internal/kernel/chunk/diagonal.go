@@ -1,4 +1,4 @@
-package scan
+package chunk
 
 import "atenia/internal/kernel/dense"
 

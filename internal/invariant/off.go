@@ -1,6 +1,0 @@
-//go:build !invariants
-
-package invariant
-
-// Enabled reports whether checks run.
-const Enabled = false
