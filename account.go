@@ -15,7 +15,10 @@ import (
 // account writes the account of a run that computed something. The scheduler
 // has stopped, and the weights are still there.
 func (m *Model) account() error {
-	if m.accounts == "" || m.observer.Tally().Prompt.Steps+m.observer.Tally().Decode.Steps == 0 {
+	if m.accounts == "" {
+		return nil
+	}
+	if t := m.observer.Tally(); t.Prompt.Steps+t.Decode.Steps == 0 {
 		return nil
 	}
 	if err := m.lastRun().save(m.accounts, m.Path()); err != nil {

@@ -91,11 +91,7 @@ func (o *Outcome) numbers() string {
 	case VerdictMaps:
 		return "it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow; " + o.Why
 	}
-	of := "token"
-	if o.Text > 0 {
-		of = "text of " + spelling.Count(o.Text, "token")
-	}
-	s := fmt.Sprintf("%s s a %s (%s–%s), limited by %s", place.Seconds(o.Seconds), of, place.Seconds(o.Low), place.Seconds(o.High), o.Limit)
+	s := fmt.Sprintf("%s s a %s (%s–%s), limited by %s", place.Seconds(o.Seconds), engine.Unit(o.Text), place.Seconds(o.Low), place.Seconds(o.High), o.Limit)
 	if o.Verdict == VerdictStreams {
 		s += ", " + spelling.Size(o.SSD) + " are read from the disk for each"
 	}

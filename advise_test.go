@@ -66,7 +66,7 @@ func testAdvise(t *testing.T, tokens int) {
 		if pl != nil {
 			for _, x := range pl.Next {
 				then, at := advised(t, x.RAM, tokens)
-				if x.Fits != (then.Verdict == atenia.VerdictFits) || at.Decode.Seconds != x.SecondsThen || x.Fits && x.RAM != all.Fit && !strings.HasPrefix(x.What, "+64 MiB") {
+				if x.Fits != (then.Verdict == atenia.VerdictFits) || at.Decode.Seconds != x.SecondsThen || x.Fits && x.RAM != all.Fit {
 					t.Errorf("%d bytes: %+v: %s, %g s; all fits in %d", ram, x, then.Verdict, at.Decode.Seconds, all.Fit)
 				}
 			}

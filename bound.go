@@ -60,21 +60,19 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 	p, info := m.plan.compiled, cpu.Detect()
 	n := float64(max(1, t.Decode.Steps))
 	wall := t.Decode.Took.Seconds() / n
-	if r.Form == "streamed" {
-		c.Reading, c.Waiting, c.ReadBytes = t.Ring.Busy.Seconds()/n, t.Ring.Stall.Seconds()/n, float64(t.Ring.Read)/n
+	if c.Told = t.Delays; t.Offered > 0 {
+		c.Neighbours = wall * float64(t.Delayed) / float64(t.Offered)
+	}
+	if r.Form == "streamed" { // a delay may have been counted beside a read
+		c.Reading, c.ReadBytes = t.Ring.Busy.Seconds()/n, float64(t.Ring.Read)/n
+		c.Waiting = min(wall, max(t.Ring.Stall.Seconds()/n, c.Neighbours))
+		c.Computing = wall - c.Waiting
 	} else {
 		c.ReadBytes, c.Again = float64(t.Read)/n, float64(max(0, t.Read-max(0, p.Totals.Bytes-t.Before)))/n
 		if t.Offered > 0 && t.Computed > 0 { // threads that wait for pages or for a processor use no time of one
 			c.Computing = wall * min(1, float64(t.Computed)/float64(t.Offered))
 			c.Waiting = wall - c.Computing
 		}
-	}
-	if c.Told = t.Delays; t.Offered > 0 {
-		c.Neighbours = min(wall, wall*float64(t.Delayed)/float64(t.Offered))
-	}
-	if r.Form == "streamed" { // a delay may have been counted beside a read
-		c.Waiting = min(wall, max(c.Waiting, c.Neighbours))
-		c.Computing = wall - c.Waiting
 	}
 	c.Neighbours = min(c.Waiting, c.Neighbours)
 	c.Faults = float64(t.Faults) / n

@@ -163,7 +163,7 @@ func (m *Model) doubly(ids []int32) {
 	}
 }
 
-// prepare returns what the scheduler is asked for. Run it, or let it go with release.
+// prepare returns what the scheduler is asked for. Run it, or call its Ended, if it has one.
 func (m *Model) prepare(ctx context.Context, ids []int32, images []sched.Image, o *Options) (r sched.Request, err error) {
 	m.doubly(ids)
 	room := m.Context() - len(ids)

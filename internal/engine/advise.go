@@ -102,7 +102,7 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 	if a.advice.Now, err = a.try(a.plan, a.plan.footprint, c.Budget.RAM, a.auto); err != nil {
 		return nil, err
 	}
-	if a.advice.Fit, err = a.plan.fits(a.plan.placeConfig(), a.plan.footprint.Place); err != nil {
+	if a.advice.Fit, err = a.plan.fits(a.plan.footprint, a.plan.placeConfig()); err != nil {
 		return nil, err
 	}
 	for _, look := range []func() error{a.otherSteps, a.fewerSequences, a.otherCache, a.shorter, a.closing, a.smaller, a.altogether, a.more} {
@@ -137,7 +137,7 @@ func (a *adviser) measure() {
 func (a *adviser) try(p *Plan, f *Footprint, ram int64, auto bool) (Outcome, error) {
 	c := p.placeConfig()
 	c.Budget.RAM, c.Budget.Auto, c.Measure, c.MeasureAlways = ram, auto, a.measured, true
-	pl, err := p.fit(f, c, f.Place)
+	pl, err := p.fit(f, c)
 	if e, ok := errors.AsType[*place.FloorError](err); ok && e.Maps {
 		return Outcome{Verdict: Maps, RAM: e.Floor, Why: fmt.Sprintf("to be streamed it needs %s (%d bytes)", spelling.Size(e.Floor), e.Floor)}, nil
 	} else if ok {
@@ -146,11 +146,7 @@ func (a *adviser) try(p *Plan, f *Footprint, ram int64, auto bool) (Outcome, err
 	if err != nil {
 		return Outcome{}, err
 	}
-	d, text := p.pass(pl)
-	n := float64(max(1, d.Tokens))
-	if text > 0 {
-		n = 1
-	}
+	d, n, text := p.pass(pl)
 	o := Outcome{
 		Verdict: Fits, Seconds: d.Seconds / n, Text: text, Range: place.Range{Low: d.Range.Low / n, High: d.Range.High / n},
 		Limit: string(d.Limit), Runs: d.Runs, SSD: int64(d.SSDBytes), RAM: pl.RAM(),
@@ -344,7 +340,7 @@ func (a *adviser) smaller() error {
 		name := mix.String()
 		out := beside(a.plan.path, "-"+name+".gguf")
 		best = &Remedy{
-			fmt.Sprintf("weights in %s: %s in place of %s", name, spelling.Size(bytes), spelling.Size(a.plan.footprint.weightBytes())),
+			fmt.Sprintf("weights in %s: %s in place of %s", name, spelling.Size(bytes), spelling.Size(a.plan.footprint.bytes())),
 			fmt.Sprintf("atenia quantize %s %s --type %s%s", spelling.Shell(a.plan.path), spelling.Shell(out), name, p.Config.FileFlags(a.file)), o,
 		}
 		if o.Verdict == Fits {

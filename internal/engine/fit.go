@@ -6,6 +6,7 @@ import (
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/replay"
+	"atenia/internal/spelling"
 )
 
 // fewTokens are how many tokens a step has, in turn, if buffers for more leave
@@ -19,21 +20,8 @@ var fewTokens = []int{128, 32}
 //
 // Where the memory is what there is, and the model cannot be streamed in it, it is
 // mapped: then the error has Maps set, or says how much that would need.
-func (p *Plan) fit(f *Footprint, c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (*place.Placement, error) {
-	pl, err := p.placed(c, try)
-	if err == nil && len(pl.Next) > 0 { // in more RAM, steps may be longer, or shorter
-		more := c
-		more.Measure, more.Recorder, more.Budget.Auto, more.Known = nil, replay.Recorder{}, false, new(pl.Input().Rates)
-		within := func(ram int64) (*place.Placement, error) {
-			more.Budget.RAM = ram
-			return p.placed(more, try)
-		}
-		fits, err := p.fits(c, try)
-		if err != nil {
-			return nil, err
-		}
-		pl.Revise(fits, within)
-	}
+func (p *Plan) fit(f *Footprint, c PlaceConfig) (*place.Placement, error) {
+	pl, err := p.placed(f, c)
 	low, ok := errors.AsType[*place.FloorError](err)
 	if !ok || !c.Budget.Auto || !p.mayMap() {
 		return pl, err
@@ -50,13 +38,31 @@ func (p *Plan) fit(f *Footprint, c PlaceConfig, try func(PlaceConfig) (*place.Pl
 	return nil, low
 }
 
+// revise lets what a placement says of more RAM be what it would be there: steps may be
+// longer, or shorter.
+func (p *Plan) revise(pl *place.Placement, f *Footprint, c PlaceConfig) error {
+	if len(pl.Next) == 0 {
+		return nil
+	}
+	fits, err := p.fits(f, c)
+	if err != nil {
+		return err
+	}
+	c.Measure, c.Recorder, c.Budget.Auto, c.Known = nil, replay.Recorder{}, false, new(pl.Input().Rates)
+	pl.Revise(fits, func(ram int64) (*place.Placement, error) {
+		c.Budget.RAM = ram
+		return p.placed(f, c)
+	})
+	return nil
+}
+
 // fits returns the least RAM in which nothing is streamed.
-func (p *Plan) fits(c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (int64, error) {
+func (p *Plan) fits(f *Footprint, c PlaceConfig) (int64, error) {
 	if c.File == "" {
 		c.shortest(p)
 	}
 	c.Measure, c.Recorder, c.Budget.RAM, c.Budget.Auto = nil, replay.Recorder{}, 1<<50, false
-	pl, err := try(c)
+	pl, err := f.Place(c)
 	if err != nil {
 		return 0, err
 	}
@@ -64,8 +70,8 @@ func (p *Plan) fits(c PlaceConfig, try func(PlaceConfig) (*place.Placement, erro
 }
 
 // placed is fit without mapping.
-func (p *Plan) placed(c PlaceConfig, try func(PlaceConfig) (*place.Placement, error)) (*place.Placement, error) {
-	pl, err := try(c)
+func (p *Plan) placed(f *Footprint, c PlaceConfig) (*place.Placement, error) {
+	pl, err := f.Place(c)
 	if c.File != "" {
 		return pl, err
 	}
@@ -74,27 +80,35 @@ func (p *Plan) placed(c PlaceConfig, try func(PlaceConfig) (*place.Placement, er
 		short.shorten(n)
 		switch {
 		case errors.Is(err, place.ErrFloor):
-			pl, err = try(short)
+			pl, err = f.Place(short)
 		case err != nil || !pl.Spills():
 			return pl, err
 		default:
 			look := short // which does not depend on rates
 			look.Measure, look.Recorder = nil, replay.Recorder{}
-			if q, e := try(look); e == nil && !q.Spills() {
-				return try(short)
+			if q, e := f.Place(look); e == nil && !q.Spills() {
+				return f.Place(short)
 			}
 		}
 	}
 	return pl, err
 }
 
-// pass returns what is predicted for what the model does most: to decode a token, or of
-// an encoder to compute a text of so many tokens.
-func (p *Plan) pass(pl *place.Placement) (d *place.Prediction, text int) {
+// pass returns what is predicted for what the model does most, and how many of it a pass
+// does: to decode tokens, or of an encoder to compute a text of so many.
+func (p *Plan) pass(pl *place.Placement) (d *place.Prediction, n float64, text int) {
 	if p.Model.Config.Encoder != nil {
-		return &pl.Prefill, pl.Prefill.Tokens
+		return &pl.Prefill, 1, pl.Prefill.Tokens
 	}
-	return &pl.Decode, 0
+	return &pl.Decode, float64(max(1, pl.Decode.Tokens)), 0
+}
+
+// Unit names what is predicted: "token", or of an encoder "text of 512 tokens".
+func Unit(text int) string {
+	if text == 0 {
+		return "token"
+	}
+	return "text of " + spelling.Count(text, "token")
 }
 
 // steps are the shorter steps that a configuration may be tried with.

@@ -127,10 +127,7 @@ func (p *Plan) takes() (int64, error) {
 	if p.program == 0 {
 		p.MeasureProgram()
 	}
-	n := p.program + p.adapterBytes.Load() + p.draftBytes()
-	for i := range p.footprint.tensors {
-		n += p.footprint.tensors[i].Bytes
-	}
+	n := p.program + p.adapterBytes.Load() + p.draftBytes() + p.footprint.bytes()
 	c := p.placeConfig()
 	kept, err := p.footprint.keptTensors(&c)
 	for i := range kept {
@@ -176,11 +173,9 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 	case err != nil:
 		return nil, err
 	}
-	takes := fmt.Sprintf("%.2g s a token", pl.Decode.PerToken())
-	if d, text := p.pass(pl); text > 0 {
-		takes = fmt.Sprintf("%.2g s a text of %s", d.Seconds, spelling.Count(text, "token"))
-	}
-	p.note("the model needs %s, %s can be allocated: %s, about %s", spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), takes)
+	d, n, text := p.pass(pl)
+	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s",
+		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, Unit(text))
 	return pl, nil
 }
 

@@ -57,7 +57,11 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.P
 			return rates.Measure(ctx, path, rates.Effort{Threads: p.Effective().Threads, Window: rates.ShortWindow, MemoryBytes: memory})
 		}
 	}
-	return p.fit(p.footprint, c, p.footprint.Place)
+	pl, err := p.fit(p.footprint, c)
+	if err != nil {
+		return nil, err
+	}
+	return pl, p.revise(pl, p.footprint, c)
 }
 
 // placeConfig is what a placement of the plan's tensors depends on.

@@ -43,18 +43,10 @@ func (f *Footprint) quantized(mix quant.Mix) (*Footprint, int64) {
 			q.headers[t.Name] = v
 		}
 	}
-	if n := q.weightBytes(); 10*n <= 9*f.weightBytes() {
+	if n := q.bytes(); 10*n <= 9*f.bytes() {
 		return &q, n
 	}
 	return nil, 0
-}
-
-// weightBytes returns the bytes of all weights.
-func (f *Footprint) weightBytes() (n int64) {
-	for i := range f.tensors {
-		n += f.tensors[i].Bytes
-	}
-	return n
 }
 
 // layerOf returns the layer of a weight by its name, "blk.7.attn_q"; 0 for those

@@ -310,9 +310,11 @@ func (d *Description) addIndexed(dir string, o options) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = &FormatError{File: full, Want: "a weight file that " + indexName + " names", Got: "no such file", Fix: "fetch it into the same folder", Err: fs.ErrNotExist}
 		}
-		if _, gone := durable.Stat(full); gone != nil && o.headerOnly {
-			absent[file], d.Absent = true, cmp.Or(d.Absent, err)
-			continue
+		if err != nil && o.headerOnly {
+			if _, gone := durable.Stat(full); gone != nil {
+				absent[file], d.Absent = true, cmp.Or(d.Absent, err)
+				continue
+			}
 		}
 		if err != nil {
 			return err
