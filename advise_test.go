@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"atenia"
 	"atenia/internal/golden"
@@ -116,7 +117,15 @@ func TestRunsCorrect(t *testing.T) {
 		return pl.Decode
 	}
 	before := predicted()
-	for _, n := range []int{4, 30} { // too few tokens say nothing
+	// Too few tokens say nothing, nor do those of threads that other programs kept waiting.
+	for _, n := range []int{4, 30, 31} {
+		waited := time.Duration(0)
+		c.SetDelay(func() time.Duration {
+			if n == 30 {
+				waited += time.Hour
+			}
+			return waited
+		})
 		m, err := atenia.Open(t.Context(), path, c)
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +138,7 @@ func TestRunsCorrect(t *testing.T) {
 		if err := m.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got := predicted().Runs; (got > 0) != (n == 30) {
+		if got := predicted().Runs; (got > 0) != (n == 31) {
 			t.Errorf("after %d tokens: corrected by %d runs", n, got)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"atenia/internal/engine"
 	"atenia/internal/machine/cpu"
@@ -192,6 +193,7 @@ type Config struct {
 	inputs     func(weight string, expert int, rows []float32, cols int) // of [MeasureImportance]
 	allThreads bool                                                      // Threads was set
 	limit      func() (bytes int64, stalled bool)                        // what the process may have; nil outside of tests
+	delay      func() (time.Duration, bool)                              // how long threads waited for processors; nil outside of tests
 }
 
 // withDefaults returns a copy with defaults filled in, or every fault in one
@@ -337,7 +339,7 @@ func (c *Config) engine() engine.Config {
 		Pack:     mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Codec: c.Codec, Lora: c.Adapter, Tower: c.Tower, GPTQZeros: c.GPTQZeros,
 		Speculate: speculate, Draft: draft, Early: early, EarlyLayers: layers,
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions, NoStream: c.NoStream, NoMap: c.NoMmap,
-		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit,
+		Checkpoint: c.Checkpoint, Sources: c.sources(), Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Inputs: c.inputs, Logger: c.Logger, Limit: c.limit, Delay: c.delay,
 	}
 }
 

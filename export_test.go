@@ -2,6 +2,7 @@ package atenia
 
 import (
 	"context"
+	"time"
 
 	"atenia/internal/text/chat"
 )
@@ -10,6 +11,11 @@ import (
 // memory the process may have.
 func (c *Config) SetLimit(f func() int64) {
 	c.limit = func() (int64, bool) { return f(), false }
+}
+
+// SetDelay sets what a model finds when it asks how long threads waited for processors.
+func (c *Config) SetDelay(f func() time.Duration) {
+	c.delay = func() (time.Duration, bool) { return f(), true }
 }
 
 // RenderTemplate renders a conversation by a template, as Render does by a model's.

@@ -2,6 +2,7 @@ package atenia_test
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,40 @@ func TestPlace(t *testing.T) {
 	again, err := place()
 	if err != nil || again.RAM() != pl.RAM() || again.Decode != pl.Decode {
 		t.Errorf("from its file: %v, %+v", err, again)
+	}
+}
+
+// TestMoreRAMIsNoSlower: more memory is not spent on buffers for longer steps where a
+// pass that decodes then takes a third longer.
+func TestMoreRAMIsNoSlower(t *testing.T) {
+	path := filepath.Join(golden.Family(t, "parity"), "llama3")
+	cfg := &atenia.Config{Slots: 1, Context: 32, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
+	cfg.Budget.Reserve.Runtime = 1 << 16
+	least, chunks := math.Inf(1), map[int]bool{}
+	for ram := int64(1 << 16); ; ram += 1 << 13 {
+		cfg.Budget.RAM = ram
+		p, err := atenia.OpenPlan(path, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl, err := p.Place()
+		if _, low := errors.AsType[*atenia.FloorError](err); low {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if 0.74*pl.Decode.Seconds > least {
+			t.Errorf("%d bytes of RAM: a pass takes %.2g s, %.2g s with less RAM", ram, pl.Decode.Seconds, least)
+		}
+		least = min(least, pl.Decode.Seconds)
+		chunks[pl.Prefill.Tokens] = true
+		if !pl.Spills() && pl.Prefill.Tokens == 512 {
+			break
+		}
+	}
+	if len(chunks) < 2 {
+		t.Errorf("steps of %v tokens were tried", chunks)
 	}
 }
 

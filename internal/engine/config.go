@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"atenia/internal/exec"
 	"atenia/internal/memory/pack"
@@ -62,6 +63,10 @@ type Config struct {
 	// Limit, if not nil, is asked before every step how much memory the process may
 	// have, in place of the system: a test can say what it needs.
 	Limit func() (bytes int64, stalled bool)
+
+	// Delay, if not nil, tells in place of [cpu.Delay] how long the process's threads
+	// waited for processors so far.
+	Delay func() (d time.Duration, known bool)
 }
 
 // A FieldError names a field of a configuration whose value cannot be used.

@@ -184,7 +184,11 @@ func (e *Engine) begin() {
 func (e *Engine) schedule(d *file.Description) sched.Config {
 	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes(), KeepBytes: e.Plan.Config.KeepBytes, Account: e.Plan.account, Between: e.pressure.between, Remembered: e.resume.remembered(), Intact: d.Intact, Speculate: e.Plan.Config.Speculate,
 		Disk: e.disk, Key: e.diskKey, Warn: func(what string, err error) { e.Plan.Config.Logger.Warn(what, "err", err) }}
-	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped}
+	e.pace = &pace{rows: max(1, e.Plan.Config.Rules.Batch), watch: e.pressure.stepped, delayed: cpu.Delay}
+	if f := e.Plan.Config.Delay; f != nil {
+		e.pace.delayed = f
+	}
+	e.pace.restart()
 	if o := e.Plan.Config.Observer; o != nil {
 		e.pace.watch = func(s sched.StepInfo) {
 			o.Step(s)

@@ -13,10 +13,14 @@ import (
 // too little for weights. Results are the same.
 var fewTokens = []int{128, 32}
 
+// muchLess is the part of what a pass reads from the SSD up to which fewer tokens in a
+// step are worth it: then 64 tokens are decoded sooner, after prompts of up to 4,096.
+const muchLess = 0.75
+
 // fit answers whether a model runs in a memory, and how, for all that ask: "plan",
 // "doctor", and whoever opens it. It places with the steps that were asked for, or with
-// shorter ones, which the placement's Chunk says, if no others have room or nothing is
-// streamed with them.
+// shorter ones, which the placement's Chunk says, if no others have room or a quarter
+// less is streamed with them.
 //
 // Where the memory is what there is, and the model cannot be streamed in it, it is
 // mapped: then the error has Maps set, or says how much that would need.
@@ -86,8 +90,8 @@ func (p *Plan) placed(f *Footprint, c PlaceConfig) (*place.Placement, error) {
 		default:
 			look := short // which does not depend on rates
 			look.Measure, look.Recorder = nil, replay.Recorder{}
-			if q, e := f.Place(look); e == nil && !q.Spills() {
-				return f.Place(short)
+			if q, e := f.Place(look); e == nil && q.Decode.SSDBytes <= muchLess*pl.Decode.SSDBytes {
+				pl, err = f.Place(short)
 			}
 		}
 	}

@@ -20,6 +20,10 @@ type pace struct {
 	seen  int
 	took  [128]time.Duration
 	watch func(sched.StepInfo) // is told of all steps, too; nil = nobody is
+
+	offered time.Duration // to the threads of all steps, which took delay without a processor
+	delay   time.Duration // of the process, before these steps
+	delayed func() (d time.Duration, known bool)
 }
 
 // What a pace needs to say anything: the first passes bring weights in.
@@ -30,6 +34,7 @@ const (
 
 // step is called between two steps.
 func (p *pace) step(s sched.StepInfo) {
+	p.offered += time.Duration(max(1, s.Threads)) * s.Took
 	if s.Decode && s.Err == nil && s.Rows == p.rows && s.Drafted == 0 {
 		if p.seen >= firstPasses {
 			p.took[(p.seen-firstPasses)%len(p.took)] = s.Took
@@ -42,7 +47,20 @@ func (p *pace) step(s sched.StepInfo) {
 }
 
 // restart forgets the passes: the weights have moved.
-func (p *pace) restart() { p.seen = 0 }
+func (p *pace) restart() {
+	p.seen, p.offered = 0, 0
+	p.delay, _ = p.delayed()
+}
+
+// mostDelay is the part of their time that threads of passes wait for a processor, from
+// which on passes say how busy the machine was rather than how fast it is.
+const mostDelay = 0.1
+
+// alone reports whether no other program slowed the passes, as far as the system tells.
+func (p *pace) alone() bool {
+	delay, _ := p.delayed()
+	return float64(delay-p.delay) <= mostDelay*float64(p.offered)
+}
 
 // median returns how long a pass took; false if too few were seen.
 func (p *pace) median() (time.Duration, bool) {
@@ -56,11 +74,15 @@ func (p *pace) median() (time.Duration, bool) {
 }
 
 // remember keeps how much longer passes took than was predicted for them, for
-// the predictions of later runs. It does nothing for rates that the user gave.
+// the predictions of later runs. It does nothing for rates that the user gave, nor for
+// passes that other programs slowed: the next run may be alone.
 func (e *Engine) remember() {
 	pl, dir := e.weights.placement, e.Plan.Config.Rules.ProfileDir
 	took, ok := e.pace.median()
 	if !ok || dir == "" {
+		return
+	}
+	if !e.pace.alone() {
 		return
 	}
 	if pl == nil { // mapped: as if everything was held

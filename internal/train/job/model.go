@@ -2,10 +2,10 @@ package job
 
 import (
 	"fmt"
-	"os"
 
 	"atenia/grad"
 	"atenia/internal/model/text"
+	"atenia/internal/store/durable"
 	"atenia/internal/train/data"
 	"atenia/internal/train/fit"
 	"atenia/internal/train/mag"
@@ -36,7 +36,7 @@ func folder(from string) error {
 	if from == "" {
 		return nil
 	}
-	st, err := os.Stat(from)
+	st, err := durable.Stat(from)
 	if err == nil && !st.IsDir() {
 		return fmt.Errorf("%w: %s is a file, want the folder of a model with config.json, *.safetensors and tokenizer.json: train that, then make a GGUF file of the result", recipe.ErrRecipe, from)
 	}
