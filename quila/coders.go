@@ -9,9 +9,8 @@ import (
 	"atenia/flow/media"
 	"atenia/grad"
 	"atenia/quila/config"
-	"atenia/quila/internal/codebook"
+	"atenia/quila/internal/boundary"
 	"atenia/quila/internal/sxlm"
-	"atenia/quila/internal/vqgan"
 )
 
 // A Coding trains the coders of pictures and sounds of a configuration, which is
@@ -30,7 +29,7 @@ type Coding struct {
 type Coded struct {
 	Image CoderFigures  `json:"image"`
 	Sound *CoderFigures `json:"sound,omitempty"` // nil without sound
-	model *vqgan.Model
+	model *boundary.VQGAN
 	o     Coding
 }
 
@@ -51,11 +50,11 @@ func (o Coding) Run(ctx context.Context) (*Coded, error) {
 	if o.Config.Modalities < 2 {
 		return nil, fmt.Errorf("%w of pictures: %s has text alone; profiles micro, small and 13b have all", ErrModality, o.Config.Name)
 	}
-	options := vqgan.OptionsOf(&o.Config)
+	options := boundary.VQGANOptionsOf(&o.Config)
 	options.Steps, options.Seed, options.Log = o.Steps, o.Seed, o.Log
 	options.Threads = grad.NewThreads(threadsOr(o.Threads))
 	defer options.Threads.Close()
-	model, report, err := vqgan.Train(ctx, options)
+	model, report, err := boundary.Train(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +66,9 @@ func (o Coding) Run(ctx context.Context) (*Coded, error) {
 	return out, nil
 }
 
-func figures(s vqgan.Summary) CoderFigures { return CoderFigures{s.PSNR, s.Perplexity, s.Used, s.Dead} }
+func figures(s boundary.Summary) CoderFigures {
+	return CoderFigures{s.PSNR, s.Perplexity, s.Used, s.Dead}
+}
 
 // Save writes a new network of the configuration with these coders and their
 // frozen codebooks.
@@ -78,13 +79,13 @@ func (c *Coded) Save(ctx context.Context, path string) error {
 	}
 	defer m.Close()
 	m.CreatedAt = time.Now().Unix()
-	for name, coder := range map[string]*vqgan.Coder{"codebook.image": c.model.Image, "codebook.audio": c.model.Sound, "codebook.video": c.model.Video()} {
+	for name, coder := range map[string]*boundary.Coder{"codebook.image": c.model.Image, "codebook.audio": c.model.Sound, "codebook.video": c.model.Video()} {
 		if coder == nil || !m.Weights.Has(name) {
 			continue
 		}
 		copy(m.Weights.Of(name), coder.Book.Rows())
 	}
-	for _, coder := range []*vqgan.Coder{c.model.Image, c.model.Sound} {
+	for _, coder := range []*boundary.Coder{c.model.Image, c.model.Sound} {
 		if coder == nil {
 			continue
 		}
@@ -107,27 +108,27 @@ func (c *Coded) WriteTone(path string, index uint64) error {
 	if err != nil {
 		return err
 	}
-	f := media.Format{Codec: media.WAV, Rate: vqgan.SampleRate, Channels: 1}
+	f := media.Format{Codec: media.WAV, Rate: boundary.SampleRate, Channels: 1}
 	return media.WriteFile(path, f, func(w *media.Writer) error { return media.Write(w, [][]float32{samples}) })
 }
 
 // echo encodes a tone and decodes it.
 func (c *Coded) echo(index uint64) ([]float32, error) {
 	const side = 32
-	sound, err := vqgan.NewSound()
+	sound, err := boundary.NewSound()
 	if err != nil {
 		return nil, err
 	}
-	tone := make([]float32, vqgan.Samples(side))
-	vqgan.Tone(tone, c.o.Seed+1, index, -1) // training has the seed itself
-	picture, codes := make([]float32, side*side), make([]int32, vqgan.Codes(side))
+	tone := make([]float32, boundary.Samples(side))
+	boundary.Tone(tone, c.o.Seed+1, index, -1) // training has the seed itself
+	picture, codes := make([]float32, side*side), make([]int32, boundary.Codes(side))
 	if err := sound.Picture(picture, tone); err != nil {
 		return nil, err
 	}
-	if err := c.model.Sound.Encode(codebook.Encoder, codes, picture, side); err != nil {
+	if err := c.model.Sound.Encode(boundary.Encoder, codes, picture, side); err != nil {
 		return nil, err
 	}
-	if err := c.model.Sound.Decode(codebook.Decoder, picture, codes, side); err != nil {
+	if err := c.model.Sound.Decode(boundary.Decoder, picture, codes, side); err != nil {
 		return nil, err
 	}
 	return sound.Samples(picture)

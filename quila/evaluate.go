@@ -6,10 +6,8 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/internal/network"
-	"atenia/quila/internal/remember"
 	"atenia/quila/internal/school"
 	"atenia/quila/internal/sxlm"
-	"atenia/quila/internal/toy"
 )
 
 // An Evaluation reads the validation text of the toy corpus, or another, with a
@@ -46,7 +44,7 @@ func (o Evaluation) Run(ctx context.Context) (*Evaluated, error) {
 	if err != nil {
 		return nil, err
 	}
-	stores, err := remember.Open(ctx, m, remember.Options{})
+	stores, err := sxlm.OpenStores(ctx, m, sxlm.StoreOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +58,7 @@ func (o Evaluation) Run(ctx context.Context) (*Evaluated, error) {
 	}
 	out, text, limit := &Evaluated{}, o.Text, 0
 	if text == nil {
-		v := toy.Validation()
+		v := school.ToyValidation()
 		text, out.Floor, out.Kinds = v.Text, v.Entropy, map[string]float64{}
 	}
 	if o.Short {
@@ -73,7 +71,7 @@ func (o Evaluation) Run(ctx context.Context) (*Evaluated, error) {
 	}
 	out.Bits, out.Tokens, out.TokensPerSecond = s.Bits, s.Tokens, float64(s.Tokens)/time.Since(start).Seconds()
 	if out.Kinds != nil {
-		for k := range toy.KindCount {
+		for k := range school.KindCount {
 			out.Kinds[k.String()] = s.Kinds[k]
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"atenia/internal/sample"
+	"atenia/quila/internal/boundary"
 	"atenia/quila/internal/call"
-	"atenia/quila/internal/codebook"
 )
 
 // A Generation bounds and shapes an answer. The zero value is greedy and ends
@@ -72,7 +72,7 @@ func (m *Model) generate(ctx context.Context, prompt string, o *Generation, yiel
 	}
 	codes := m.tokens.Encode([]byte(prompt))
 	if len(codes) == 0 {
-		codes = []int32{codebook.BOS}
+		codes = []int32{boundary.BOS}
 	}
 	k := m.caller.Start(o.Seed)
 	going := true
@@ -131,7 +131,7 @@ func (m *Model) loop(ctx context.Context, k *call.Call, s *sample.Sampler, w *wr
 		if err != nil {
 			return fmt.Errorf("quila: the network's logits: %w", err)
 		}
-		if chosen.ID == codebook.EOS {
+		if chosen.ID == boundary.EOS {
 			yield(Token{Finish: "stop", Text: w.flush()}, nil)
 			return nil
 		}

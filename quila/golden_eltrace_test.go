@@ -6,7 +6,7 @@ import (
 
 	"atenia/internal/golden"
 	"atenia/quila/config"
-	"atenia/quila/internal/credit"
+	"atenia/quila/internal/grid"
 )
 
 func init() { topics["eltrace"] = goldenTraces }
@@ -47,40 +47,40 @@ func goldenTraces(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	c.N = len(file.Persistent[0].A)
-	traces := credit.New(&c, 0)
+	traces := grid.NewCredit(&c, 0)
 	for _, p := range file.Persistent {
 		var all []float64
-		for range credit.Groups { // every group has a trace and a λ of its own
+		for range grid.Groups { // every group has a trace and a λ of its own
 			all = append(all, p.A...)
 		}
 		traces.Update(all, p.U)
-		for g := range credit.Groups {
+		for g := range grid.Groups {
 			near(t, "trace", traces.Trace[g*c.N:(g+1)*c.N], p.Trace, 1e-10, 0)
 			near(t, "λ", traces.Lambda[g*c.N:(g+1)*c.N], p.Lambda, 1e-10, 0)
 		}
 	}
 	for _, o := range file.Osc {
-		if v, lag := credit.Oscillation(o.Ring); math.Abs(v-o.Value) > 1e-10 || lag != o.Lag {
+		if v, lag := grid.Oscillation(o.Ring); math.Abs(v-o.Value) > 1e-10 || lag != o.Lag {
 			t.Errorf("ring %v: %v at lag %d, want %v at %d", o.Ring, v, lag, o.Value, o.Lag)
 		}
 	}
-	bands := map[string]credit.Band{"LOW": credit.Low, "MEDIUM": credit.Medium, "HIGH": credit.High}
+	bands := map[string]grid.Band{"LOW": grid.Low, "MEDIUM": grid.Medium, "HIGH": grid.High}
 	for _, s := range file.Session {
-		var b credit.Band
+		var b grid.Band
 		if s.Band != nil {
-			if b = bands[*s.Band]; b == credit.None {
+			if b = bands[*s.Band]; b == grid.None {
 				t.Fatalf("there is no band %q", *s.Band)
 			}
 		}
-		w := credit.PhaseWeight(s.Phase, b)
-		near(t, "session", []float64{w, credit.Increment(w, s.Conf, s.MeanAbs)}, []float64{s.Weight, s.Increment}, 1e-12, 0)
+		w := grid.PhaseWeight(s.Phase, b)
+		near(t, "session", []float64{w, grid.Increment(w, s.Conf, s.MeanAbs)}, []float64{s.Weight, s.Increment}, 1e-12, 0)
 	}
 	for _, r := range file.Rewards {
-		all, planner := credit.Reward(&c, r.Base, r.Tokens, r.Budget, r.Halluc, r.Replans)
+		all, planner := grid.Reward(&c, r.Base, r.Tokens, r.Budget, r.Halluc, r.Replans)
 		near(t, "reward", []float64{all, planner}, r.Reward, 1e-12, 0)
 	}
 	for _, d := range file.Difficulty {
-		near(t, "difficulty", []float64{credit.Difficulty(d[0])}, d[1:], 1e-12, 1e-15)
+		near(t, "difficulty", []float64{grid.Difficulty(d[0])}, d[1:], 1e-12, 1e-15)
 	}
 	rewarded(t, file.Credit.W, file.Credit.X, file.Credit.Codes, file.Credit.Eligibility, file.Credit.DW,
 		file.Credit.Lam, file.Credit.LR, file.Credit.R, file.Credit.B, file.Credit.Share)
@@ -90,7 +90,7 @@ func goldenTraces(t *testing.T, path string) {
 func rewarded(t *testing.T, w, x [][]float64, codes []int, eligibility, dw [][]float64, lambda, lr, reward, baseline, share float64) {
 	t.Helper()
 	n := len(w[0])
-	e := credit.NewEpisode(lambda, len(w)*n)
+	e := grid.NewEpisode(lambda, len(w)*n)
 	for step, code := range codes {
 		p, sum := make([]float64, len(w)), 0.0
 		for i := range w {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"atenia/internal/golden"
-	"atenia/quila/internal/engram"
+	"atenia/quila/internal/stores"
 )
 
 func init() { topics["engram"] = goldenEngram }
@@ -29,7 +29,7 @@ type engramCase struct {
 }
 
 // multipliers are decimal 64-bit numbers.
-func multipliers(t *testing.T, text []string) (m engram.Multipliers) {
+func multipliers(t *testing.T, text []string) (m stores.Multipliers) {
 	t.Helper()
 	if len(text) != len(m) {
 		t.Fatalf("%d multipliers", len(text))
@@ -50,13 +50,13 @@ func goldenEngram(t *testing.T, path string) {
 	if len(c.Probes) == 0 || len(c.Row) == 0 {
 		t.Fatal("no cases")
 	}
-	if got := engram.DefaultMultipliers(); got != multipliers(t, c.DefaultMul) {
+	if got := stores.DefaultMultipliers(); got != multipliers(t, c.DefaultMul) {
 		t.Errorf("default multipliers %v, want %v", got, c.DefaultMul)
 	}
 	size := bits.Len(uint(c.Rows)) - 1
 	mul := multipliers(t, c.Mul)
 	for _, p := range c.Probes {
-		rows, n := engram.Probes(p.Codes, size, &mul)
+		rows, n := stores.Probes(p.Codes, size, &mul)
 		for i, want := range p.Probes {
 			if (want != nil) != (i < n) || want != nil && rows[i] != *want {
 				t.Errorf("codes %v: rows %v, %d of them", p.Codes, rows, n)
@@ -77,7 +77,7 @@ func engramGate[F float32 | float64](t *testing.T, c *engramCase, tol float64) {
 	}
 	d, n := len(c.State), len(c.Row)
 	k, v, g := make([]F, n*d), make([]F, n*d), make([]F, n)
-	engram.Gate(k, v, g, to(c.Row...), to(c.State), to(c.WK...), to(c.WV...))
+	stores.Gate(k, v, g, to(c.Row...), to(c.State), to(c.WK...), to(c.WV...))
 	near(t, "keys", k, slices.Concat(c.K...), tol, 0)
 	near(t, "values", v, slices.Concat(c.V...), tol, 0)
 	near(t, "gates", g, c.Gate, tol, 0)

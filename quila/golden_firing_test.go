@@ -9,8 +9,7 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/random"
-	"atenia/quila/internal/topology"
+	"atenia/quila/internal/weights"
 )
 
 func init() { topics["firing"] = goldenFiring }
@@ -38,7 +37,7 @@ func goldenFiring(t *testing.T, path string) {
 		Draws []struct {
 			Seed, Tick uint64
 			Neuron     uint32
-			Site       random.Site
+			Site       weights.Site
 			Words      []uint32
 			Normals    []float64
 		}
@@ -65,12 +64,12 @@ func goldenFiring(t *testing.T, path string) {
 		fires(t, c, &r)
 	}
 	for _, p := range file.Philox {
-		if got := random.Philox(p.Key, p.Counter); got != p.Out {
+		if got := weights.Philox(p.Key, p.Counter); got != p.Out {
 			t.Errorf("philox of %x and %x is %x, want %x", p.Key, p.Counter, got, p.Out)
 		}
 	}
 	for _, d := range file.Draws {
-		s := random.Stream{Seed: d.Seed, Neuron: d.Neuron, Tick: d.Tick, Site: d.Site}
+		s := weights.Stream{Seed: d.Seed, Neuron: d.Neuron, Tick: d.Tick, Site: d.Site}
 		if got := s.Words(len(d.Words)); !slices.Equal(got, d.Words) {
 			t.Errorf("words of %+v are %v, want %v", s, got, d.Words)
 		}
@@ -91,12 +90,12 @@ func goldenFiring(t *testing.T, path string) {
 		}
 	}
 	for _, o := range file.Offsets {
-		if got := topology.Offsets(o.N, o.Deg); !slices.Equal(got, o.Offsets) {
+		if got := weights.Offsets(o.N, o.Deg); !slices.Equal(got, o.Offsets) {
 			t.Errorf("offsets of %d neurons and degree %d are %v, want %v", o.N, o.Deg, got, o.Offsets)
 		}
 	}
 	for q, want := range file.Pos {
-		if got := topology.Place(&c, q); got != want {
+		if got := weights.Place(&c, q); got != want {
 			t.Errorf("place %d is %#x, want %#x", q, got, want)
 		}
 	}

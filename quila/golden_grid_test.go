@@ -10,7 +10,6 @@ import (
 	"atenia/internal/golden"
 	"atenia/quila/config"
 	"atenia/quila/internal/network"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -40,16 +39,16 @@ func caseNetwork[F grad.Float](t *testing.T, c map[string]any) *network.Network[
 	if err != nil {
 		t.Fatal(err)
 	}
-	var edges []topology.Edge
+	var edges []weights.Edge
 	for _, e := range c["edges"].([]any) {
 		v := flat(t, e)
-		edges = append(edges, topology.Edge{Source: int32(v[0]), Target: int32(v[1])})
+		edges = append(edges, weights.Edge{Source: int32(v[0]), Target: int32(v[1])})
 	}
 	var pos []uint16
 	for _, x := range flat(t, c["pos"]) {
 		pos = append(pos, uint16(x))
 	}
-	g, err := topology.New(cfg.N, edges, pos)
+	g, err := weights.New(cfg.N, edges, pos)
 	if err != nil {
 		t.Fatal(err)
 	}

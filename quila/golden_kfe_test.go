@@ -8,7 +8,7 @@ import (
 
 	"atenia/internal/golden"
 	"atenia/quila/config"
-	"atenia/quila/internal/kfe"
+	"atenia/quila/internal/stores"
 )
 
 func init() { topics["kfe"] = goldenKFE }
@@ -25,8 +25,8 @@ type kfeEntry struct {
 	Soft       bool      `json:"soft_delete_flag"`
 }
 
-func (e *kfeEntry) entry() kfe.Entry[float64] {
-	return kfe.Entry[float64]{ID: e.ID, Embedding: e.Embedding, Snapshot: e.Snapshot, Utility: e.Utility, Confidence: e.Confidence, Count: e.Count, Last: e.Last, Soft: e.Soft}
+func (e *kfeEntry) entry() stores.KFEEntry[float64] {
+	return stores.KFEEntry[float64]{ID: e.ID, Embedding: e.Embedding, Snapshot: e.Snapshot, Utility: e.Utility, Confidence: e.Confidence, Count: e.Count, Last: e.Last, Soft: e.Soft}
 }
 
 // A kfeCase is a case of the topic.
@@ -79,26 +79,26 @@ func goldenKFE(t *testing.T, path string) {
 		kfeMix(t, &c.Recall[i])
 		kfeStore(t, &c.Recall[i])
 	}
-	gates := kfe.Gates{Activation: .5, Utility: .5, Confidence: .6}
+	gates := stores.Gates{Activation: .5, Utility: .5, Confidence: .6}
 	for _, x := range c.Create {
 		if got := gates.Open(x.Act, x.Util, x.Conf, x.Phase); got != x.Create {
 			t.Errorf("%+v: created %v", x, got)
 		}
 	}
 	for _, x := range c.Fate {
-		var e kfe.Evidence
+		var e stores.Evidence
 		if x.A {
-			e |= kfe.Penalty
+			e |= stores.Penalty
 		}
 		if x.B {
-			e |= kfe.Contradiction
+			e |= stores.Contradiction
 		}
-		if got := kfe.Decide(x.Soft, x.Idle, e, 8); got.String() != x.Fate {
+		if got := stores.Decide(x.Soft, x.Idle, e, 8); got.String() != x.Fate {
 			t.Errorf("%+v: %v", x, got)
 		}
 	}
 	for _, x := range c.Merge {
-		got, want := kfe.Merge(x.New.entry(), x.Old.entry()), x.Merged
+		got, want := stores.Merge(x.New.entry(), x.Old.entry()), x.Merged
 		near(t, "merged embedding", got.Embedding, want.Embedding, 1e-10, 0)
 		near(t, "merged snapshot", got.Snapshot, want.Snapshot, 0, 0)
 		if got.ID != want.ID || got.Utility != want.Utility || got.Confidence != want.Confidence || got.Count != want.Count || got.Last != want.Last || got.Soft != want.Soft {
@@ -128,7 +128,7 @@ func mixed[F float32 | float64](c *kfeRecall, found []int) (h, w []F) {
 		}
 		return out
 	}
-	var r kfe.Recalled[F]
+	var r stores.Recalled[F]
 	var ids []uint64
 	var keys, snaps []F
 	var soft []bool
@@ -138,7 +138,7 @@ func mixed[F float32 | float64](c *kfeRecall, found []int) (h, w []F) {
 	}
 	h = make([]F, len(c.HMid))
 	r.Set(ids, keys, snaps, soft, len(c.HMid))
-	r.Add(h, to(c.HMid), kfe.Mix{Gain: 1, Clip: c.Clip})
+	r.Add(h, to(c.HMid), stores.Mix{Gain: 1, Clip: c.Clip})
 	return h, r.Weight
 }
 
@@ -151,18 +151,18 @@ func kfeStore(t *testing.T, c *kfeRecall) {
 		t.Fatal(err)
 	}
 	cfg.N, cfg.D, cfg.KFEClip, cfg.KFETopK = 1, len(c.HMid), c.Clip, c.TopK
-	s, err := kfe.New(&cfg, kfe.Options{})
+	s, err := stores.NewKFE(&cfg, stores.KFEOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, e := range c.Embedding {
-		if err := s.Insert(0, kfe.Entry[float32]{ID: uint64(i), Embedding: narrow(e), Snapshot: narrow(c.Snapshot[i]), Soft: c.Soft[i]}); err != nil {
+		if err := s.Insert(0, stores.KFEEntry[float32]{ID: uint64(i), Embedding: narrow(e), Snapshot: narrow(c.Snapshot[i]), Soft: c.Soft[i]}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h := make([]float64, len(c.HMid))
-	var r kfe.Recalled[float64]
-	kfe.NewReader[float64](s).Recall(0, 0, c.HMid, h, &r)
+	var r stores.Recalled[float64]
+	stores.NewKFEReader[float64](s).Recall(0, 0, c.HMid, h, &r)
 	near(t, "h_kfe of the store", h, c.HKFE, 5e-3, 0)
 	var idx []int
 	for _, id := range r.IDs {
@@ -191,14 +191,14 @@ func kfeStore(t *testing.T, c *kfeRecall) {
 
 func kfeEvict(t *testing.T, c *kfeCase) {
 	e := &c.Evict
-	f := make([]float64, kfe.Terms*len(e.Utility))
-	kfe.Features(f, e.Utility, e.WKV, e.Idle, e.PTrace, .001)
+	f := make([]float64, stores.Terms*len(e.Utility))
+	stores.Features(f, e.Utility, e.WKV, e.Idle, e.PTrace, .001)
 	near(t, "features", f, slices.Concat(e.Features...), 1e-10, 0)
-	w := kfe.Weights{.4, .2, .2, .2}
+	w := stores.KFEWeights{.4, .2, .2, .2}
 	var score []float64
 	order := make([]int, len(e.Score))
 	for i := range e.Score {
-		score, order[i] = append(score, w.Score(f[kfe.Terms*i:])), i
+		score, order[i] = append(score, w.Score(f[stores.Terms*i:])), i
 	}
 	near(t, "score", score, e.Score, 1e-10, 0)
 	slices.SortStableFunc(order, func(a, b int) int {
@@ -214,15 +214,15 @@ func kfeEvict(t *testing.T, c *kfeCase) {
 		t.Errorf("order %v, want %v", order, e.Order)
 	}
 	for _, l := range e.Learn {
-		var kept [kfe.Terms]float64
+		var kept [stores.Terms]float64
 		for i := range e.Utility {
 			for k := range kept {
 				if i != l.Missed {
-					kept[k] += f[kfe.Terms*i+k] / float64(len(e.Utility)-1)
+					kept[k] += f[stores.Terms*i+k] / float64(len(e.Utility)-1)
 				}
 			}
 		}
-		w.Learn([kfe.Terms]float64(f[kfe.Terms*l.Missed:]), kept, .01)
+		w.Learn([stores.Terms]float64(f[stores.Terms*l.Missed:]), kept, .01)
 		near(t, "weights learned", w[:], l.W, 1e-10, 0)
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/golden"
-	"atenia/quila/internal/loss"
+	"atenia/quila/internal/network"
 	"atenia/quila/internal/port"
 )
 
@@ -42,12 +42,14 @@ func losses[F grad.Float](t *testing.T, file map[string]any, tol, gradTol, floor
 	shards := file["inputs"].(map[string]any)["shards"].([]any)
 	nll, hit := make([]F, len(target)), make([]F, len(target))
 	terms := map[string]func() F{
-		"ce":        func() F { return loss.CrossEntropy(d["logits"], nll, hit, in["logits"], target, 1) },
-		"brier":     func() F { return brier(t, d["conf"], in["conf"], in["logits"], target) },
-		"z_kl":      func() F { return loss.Prior(d["z"], in["z"], read(file["z_star"]), 1) },
-		"align":     func() F { return loss.Align(d["shards"], in["shards"], read(file["outs"]), len(shards), 1) },
-		"drift":     func() F { return loss.Drift(d["a_theta"], in["a_theta"], read(file["cos"]), read(file["switch"]), 1) },
-		"diversity": func() F { return loss.Diversity(d["mix_logits"], in["mix_logits"], 1) },
+		"ce":    func() F { return network.CrossEntropy(d["logits"], nll, hit, in["logits"], target, 1) },
+		"brier": func() F { return brier(t, d["conf"], in["conf"], in["logits"], target) },
+		"z_kl":  func() F { return network.Prior(d["z"], in["z"], read(file["z_star"]), 1) },
+		"align": func() F { return network.Align(d["shards"], in["shards"], read(file["outs"]), len(shards), 1) },
+		"drift": func() F {
+			return network.Drift(d["a_theta"], in["a_theta"], read(file["cos"]), read(file["switch"]), 1)
+		},
+		"diversity": func() F { return network.Diversity(d["mix_logits"], in["mix_logits"], 1) },
 	}
 	want, grads := file["losses"].(map[string]any), file["grads"].(map[string]any)
 	if len(want) == 0 || len(grads) == 0 {

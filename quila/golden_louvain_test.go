@@ -5,7 +5,7 @@ import (
 
 	"atenia/internal/golden"
 	"atenia/quila/internal/conform/portrows"
-	"atenia/quila/internal/topology"
+	"atenia/quila/internal/weights"
 )
 
 func init() { topics["louvain"] = goldenLouvain }
@@ -30,11 +30,11 @@ func goldenLouvain(t *testing.T, path string) {
 	}
 	for _, g := range file.Graphs {
 		t.Run(g.Name, func(t *testing.T) {
-			edges := make([]topology.Edge, len(g.Edges))
+			edges := make([]weights.Edge, len(g.Edges))
 			for i, e := range g.Edges {
-				edges[i] = topology.Edge{Source: int32(e[0]), Target: int32(e[1])}
+				edges[i] = weights.Edge{Source: int32(e[0]), Target: int32(e[1])}
 			}
-			l := topology.NewLinks(g.N, edges)
+			l := weights.NewLinks(g.N, edges)
 			near(t, "modularity", []float64{l.Modularity(g.Labels), l.Modularity(g.Other)}, []float64{g.Q, g.OtherQ}, 0, 1e-12)
 			c := l.Louvain()
 			if c.Modularity < g.Q-.001 {

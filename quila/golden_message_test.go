@@ -9,7 +9,7 @@ import (
 
 	"atenia/internal/golden"
 	"atenia/quila/config"
-	"atenia/quila/internal/message"
+	"atenia/quila/internal/neuron"
 	"atenia/tensor"
 )
 
@@ -94,7 +94,7 @@ func goldenMessage(t *testing.T, path string) {
 		}
 	}
 
-	in := message.Inbox{Config: &c}
+	in := neuron.Inbox{Config: &c}
 	for _, w := range file.Wire {
 		b := unhex(t, w)
 		if err := in.Receive(b); err != nil {
@@ -106,7 +106,7 @@ func goldenMessage(t *testing.T, path string) {
 		}
 	}
 	for i, bad := range file.Bad {
-		if err := in.Receive(unhex(t, bad.Hex)); !errors.Is(err, message.ErrWire) {
+		if err := in.Receive(unhex(t, bad.Hex)); !errors.Is(err, neuron.ErrWire) {
 			t.Errorf("message with %s: %v", bad.Error, err)
 		} else if in.Rejected != i+1 {
 			t.Errorf("%d messages are counted as refused, want %d", in.Rejected, i+1)
@@ -118,19 +118,19 @@ func goldenMessage(t *testing.T, path string) {
 	for _, u := range file.Uncertainty {
 		mean, h, want := flat(t, u.MeanIn), flat(t, u.H), flat(t, u.U)
 		got, row := make([]float64, len(h)), make([]float64, 16)
-		message.Doubt(got, mean, u.Conf, h)
+		neuron.Doubt(got, mean, u.Conf, h)
 		near(t, "u", got, want, 1e-10, 0)
 		single := make([]float32, len(h))
-		message.Doubt(single, narrow(mean), float32(u.Conf), narrow(h))
+		neuron.Doubt(single, narrow(mean), float32(u.Conf), narrow(h))
 		near(t, "u in float32", single, want, 5e-5, 0)
-		message.Resample(row, mean)
+		neuron.Resample(row, mean)
 		near(t, "row16", row, flat(t, u.Row16), 1e-10, 0)
 	}
-	work, single := message.NewTileWork[float64](&c), message.NewTileWork[float32](&c)
+	work, single := neuron.NewTileWork[float64](&c), neuron.NewTileWork[float32](&c)
 	for i, p := range file.Partial {
 		attn, h, w := flat(t, p.Attn), flat(t, p.H), flat(t, p.WOut)
-		tile, share, ok := message.Choose(attn, h, w, p.Pos, &c, c.PartialSendThreshold, work)
-		tile32, _, ok32 := message.Choose(narrow(attn), narrow(h), narrow(w), p.Pos, &c, float32(c.PartialSendThreshold), single)
+		tile, share, ok := neuron.Choose(attn, h, w, p.Pos, &c, c.PartialSendThreshold, work)
+		tile32, _, ok32 := neuron.Choose(narrow(attn), narrow(h), narrow(w), p.Pos, &c, float32(c.PartialSendThreshold), single)
 		if ok != (p.Tile != nil) || ok != ok32 || tile != tile32 {
 			t.Errorf("partial %d: a tile %v, in float32 %v, want %v", i, ok, ok32, p.Tile)
 			continue
@@ -141,9 +141,9 @@ func goldenMessage(t *testing.T, path string) {
 	}
 }
 
-func goldenBoard[F float32 | float64](t *testing.T, c *config.Config, msgs []message.Message, mean, count, doubt, pairwise []float64, tol float64) {
+func goldenBoard[F float32 | float64](t *testing.T, c *config.Config, msgs []neuron.Message, mean, count, doubt, pairwise []float64, tol float64) {
 	t.Helper()
-	b := message.NewBoard[F](c)
+	b := neuron.NewBoard[F](c)
 	for i := range msgs {
 		b.Receive(&msgs[i])
 	}
@@ -162,7 +162,7 @@ func goldenBoard[F float32 | float64](t *testing.T, c *config.Config, msgs []mes
 	near(t, "mean uncertainty", u, doubt, tol, 0)
 	literal := *c
 	literal.PairwiseMean = true
-	b = message.NewBoard[F](&literal)
+	b = neuron.NewBoard[F](&literal)
 	for i := range 2 {
 		b.Receive(&msgs[i])
 	}

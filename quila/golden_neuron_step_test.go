@@ -9,9 +9,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/golden"
 	"atenia/quila/config"
-	"atenia/quila/internal/message"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -46,17 +44,17 @@ type stepCase struct {
 }
 
 // gridOf makes a network's weights and graph from a case.
-func gridOf(t *testing.T, text json.RawMessage, edges [][2]int32, pos []uint16, params map[string]any) (*config.Config, *topology.Graph, *weights.Set[float64]) {
+func gridOf(t *testing.T, text json.RawMessage, edges [][2]int32, pos []uint16, params map[string]any) (*config.Config, *weights.Graph, *weights.Set[float64]) {
 	t.Helper()
 	c, err := config.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := make([]topology.Edge, len(edges))
+	list := make([]weights.Edge, len(edges))
 	for i, e := range edges {
-		list[i] = topology.Edge{Source: e[0], Target: e[1]}
+		list[i] = weights.Edge{Source: e[0], Target: e[1]}
 	}
-	g, err := topology.New(c.N, list, pos)
+	g, err := weights.New(c.N, list, pos)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,10 +190,10 @@ func runStep[F grad.Float](t *testing.T, c *stepCase, tol float64) {
 		}
 		w := weights.To[F](w64)
 		payload := make([]F, cfg.H*cfg.H)
-		message.Payload(payload, make([]F, cfg.A*cfg.A), s.HFinal[int(graph.Src[e])*cfg.D:][:cfg.D], w.Rows("edge.w_out", e), w.Rows("edge.kernel", e), message.ShapeOf(cfg))
+		neuron.Payload(payload, make([]F, cfg.A*cfg.A), s.HFinal[int(graph.Src[e])*cfg.D:][:cfg.D], w.Rows("edge.w_out", e), w.Rows("edge.kernel", e), neuron.ShapeOf(cfg))
 		near(t, name, payload, flat(t, want.Payload), tol, 0)
 		codes := make([]byte, len(payload))
-		if message.Encode(codes, narrow(flat(t, want.Payload))); hex.EncodeToString(codes) != want.FP8 {
+		if neuron.EncodeMessage(codes, narrow(flat(t, want.Payload))); hex.EncodeToString(codes) != want.FP8 {
 			t.Errorf("%s is %x, want %s", name, codes, want.FP8)
 		}
 	}
@@ -206,14 +204,14 @@ func receiveCase[F grad.Float](t *testing.T, c *stepCase, cfg *config.Config, w 
 	var boards, conv, hIn []F
 	area := cfg.H * cfg.H
 	for n, inbox := range c.Inbox {
-		board := message.NewBoard[F](cfg)
+		board := neuron.NewBoard[F](cfg)
 		for _, m := range inbox {
 			board.Add(numbers(m.Payload), m.Pos, 0)
 		}
 		b, expanded, h := make([]F, area), make([]F, area), make([]F, cfg.D)
 		board.Mean(b)
-		message.Convolve(expanded, b, w.Rows("n.k_in", n), cfg.H)
-		message.Kronecker(h, expanded, w.Rows("n.w_in.l", n), w.Rows("n.w_in.r", n), make([]F, cfg.D1*cfg.H), cfg.H, cfg.D1, cfg.D2)
+		neuron.Convolve(expanded, b, w.Rows("n.k_in", n), cfg.H)
+		neuron.Kronecker(h, expanded, w.Rows("n.w_in.l", n), w.Rows("n.w_in.r", n), make([]F, cfg.D1*cfg.H), cfg.H, cfg.D1, cfg.D2)
 		for i, x := range w.Rows("n.b_in", n) {
 			h[i] += x
 		}

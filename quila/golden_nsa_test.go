@@ -8,7 +8,6 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/port"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -184,7 +183,7 @@ func bare(t *testing.T, n, d int) *config.Config {
 // gridFor makes neurons without edges and their first weights.
 func gridFor(t *testing.T, c *config.Config) (*weights.Set[float64], *neuron.Grid[float64]) {
 	t.Helper()
-	graph, err := topology.New(c.N, nil, nil)
+	graph, err := weights.New(c.N, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"atenia/internal/golden"
-	"atenia/quila/internal/rope"
+	"atenia/quila/internal/network"
 )
 
 func init() { topics["rope"] = goldenRope }
@@ -33,7 +33,7 @@ func goldenRope(t *testing.T, path string) {
 		if _, err := fmt.Sscanf(key, "%d,%d", &d, &axes); err != nil {
 			t.Fatal(err)
 		}
-		c, err := rope.New(d, axes, rope.Kronecker)
+		c, err := network.NewRope(d, axes, network.Kronecker)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func goldenRope(t *testing.T, path string) {
 	}
 	for i, k := range file.Cases {
 		name := fmt.Sprintf("case %d, %d dimensions at %v: ", i, k.D, k.Pos)
-		c, err := rope.New(k.D, len(k.Pos), rope.Kronecker)
+		c, err := network.NewRope(k.D, len(k.Pos), network.Kronecker)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,11 +54,11 @@ func goldenRope(t *testing.T, path string) {
 			bases[i] = math.Log(b)
 		}
 		y, db := make([]float64, k.D), make([]float64, len(k.Base))
-		if err := rope.Apply(c, y, k.X, k.Pos, bases); err != nil {
+		if err := network.ApplyRope(c, y, k.X, k.Pos, bases); err != nil {
 			t.Fatal(err)
 		}
 		near(t, name+"y", y, k.Y, 1e-10, 0)
-		if err := rope.Backward(c, nil, db, y, k.W, k.Pos, bases); err != nil {
+		if err := network.RopeBackward(c, nil, db, y, k.W, k.Pos, bases); err != nil {
 			t.Fatal(err)
 		}
 		// An angle of p radians is rounded by p·2⁻⁵³, and the gradient has terms of
@@ -70,11 +70,11 @@ func goldenRope(t *testing.T, path string) {
 		near(t, name+"gradient of log bases", db, k.Grad, 1e-10, rounding)
 		y32 := make([]float32, k.D)
 		clear(db)
-		if err := rope.Apply(c, y32, narrow(k.X), k.Pos, bases); err != nil {
+		if err := network.ApplyRope(c, y32, narrow(k.X), k.Pos, bases); err != nil {
 			t.Fatal(err)
 		}
 		near(t, name+"y in float32", y32, k.Y, 5e-5, 0)
-		if err := rope.Backward(c, nil, db, y32, narrow(k.W), k.Pos, bases); err != nil {
+		if err := network.RopeBackward(c, nil, db, y32, narrow(k.W), k.Pos, bases); err != nil {
 			t.Fatal(err)
 		}
 		near(t, name+"gradient of log bases in float32", db, k.Grad, 2e-4, 1e-7)

@@ -6,9 +6,8 @@ import (
 	"testing"
 
 	"atenia/internal/golden"
-	"atenia/quila/internal/sct"
-	"atenia/quila/internal/tier"
-	"atenia/quila/internal/wmq"
+	"atenia/quila/internal/parked"
+	"atenia/quila/internal/stores"
 )
 
 func init() { topics["sct_wmq"] = goldenSCT }
@@ -98,7 +97,7 @@ func goldenSCT(t *testing.T, path string) {
 	sctTree[float64](t, &c, 1e-10)
 	sctTree[float32](t, &c, 5e-5)
 	for _, b := range c.Bands {
-		if got := sct.BandOf(b.Cos, .3, .7); got.String() != b.Band {
+		if got := parked.BandOf(b.Cos, .3, .7); got.String() != b.Band {
 			t.Errorf("%g is %v, want %s", b.Cos, got, b.Band)
 		}
 	}
@@ -109,7 +108,7 @@ func goldenSCT(t *testing.T, path string) {
 func sctTree[F float32 | float64](t *testing.T, c *sctCase, tol float64) {
 	const block = 64
 	cb := newBook[F](t, c.Codebook, c.SHA)
-	b, err := sct.NewBuilder(cb, block, nil, nil)
+	b, err := parked.NewBuilder(cb, block, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +127,7 @@ func sctTree[F float32 | float64](t *testing.T, c *sctCase, tol float64) {
 		near(t, "embedding", tree.Nodes[i].Embedding, n.Embedding, tol, 0)
 	}
 	var keys []string
-	for _, k := range sct.Keys(c.Codes, cb.sum, block) {
+	for _, k := range parked.Keys(c.Codes, cb.sum, block) {
 		keys = append(keys, hex.EncodeToString(k[:]))
 	}
 	if !slices.Equal(keys, c.Keys) {
@@ -149,7 +148,7 @@ func sctTree[F float32 | float64](t *testing.T, c *sctCase, tol float64) {
 	if !slices.Equal(top, c.Query.Top) {
 		t.Errorf("query finds %v, want %v", top, c.Query.Top)
 	}
-	grams := sct.NewNgrams(c.Ngram.Codes, cb)
+	grams := parked.NewNgrams(c.Ngram.Codes, cb)
 	for _, x := range c.Ngram.Queries {
 		got := make([]F, cb.Dim())
 		if n := grams.Query(got, x.Suffix); n != x.Matched {
@@ -164,7 +163,7 @@ func sctTree[F float32 | float64](t *testing.T, c *sctCase, tol float64) {
 }
 
 func wmqScript[F float32 | float64](t *testing.T, c *wmqCase, tol float64) {
-	var q *wmq.Queue[F]
+	var q *parked.Queue[F]
 	to := func(x []float64) []F {
 		out := make([]F, len(x))
 		for i, v := range x {
@@ -175,7 +174,7 @@ func wmqScript[F float32 | float64](t *testing.T, c *wmqCase, tol float64) {
 	for i, op := range c.Ops {
 		if q == nil {
 			var err error
-			if q, err = wmq.New[F](wmq.Config{Dim: len(op.Content), Hot: c.Hot, Cold: c.Cold, Enqueue: c.Enqueue, Dealloc: c.Dealloc}, tier.New(tier.Config{}), "t"); err != nil {
+			if q, err = parked.NewQueue[F](parked.QueueConfig{Dim: len(op.Content), Hot: c.Hot, Cold: c.Cold, Enqueue: c.Enqueue, Dealloc: c.Dealloc}, stores.NewMemory(stores.TierConfig{}), "t"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -188,7 +187,7 @@ func wmqScript[F float32 | float64](t *testing.T, c *wmqCase, tol float64) {
 			r, err = q.Offer(to(op.Content), op.Stage, op.Utility, op.Trajectory)
 			near(t, "relation", []F{r}, []float64{op.Relation}, tol, 0)
 		case "retrieve":
-			var hits []wmq.Hit[F]
+			var hits []parked.QueueHit[F]
 			hits, err = q.Retrieve(nil, to(op.Q), op.K, op.Trajectories...)
 			got := []uint64{}
 			for _, h := range hits {

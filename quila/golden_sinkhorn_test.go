@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"atenia/internal/golden"
-	"atenia/quila/internal/sinkhorn"
+	"atenia/quila/internal/neuron"
 )
 
 func init() { topics["sinkhorn"] = goldenSinkhorn }
@@ -87,17 +87,17 @@ func goldenSinkhorn(t *testing.T, path string) {
 			limit = v
 		}
 		h := make([]float64, n*n)
-		sinkhorn.Forward(h, w, n, 20, limit)
+		neuron.Sinkhorn(h, w, n, 20, limit)
 		near(t, "H", h, flat(t, c["H"]), 1e-10, 0)
 		h32 := make([]float32, n*n)
-		sinkhorn.Forward(h32, narrow(w), n, 20, float32(limit))
+		neuron.Sinkhorn(h32, narrow(w), n, 20, float32(limit))
 		near(t, "H in float32", h32, flat(t, c["H"]), 5e-5, 0)
 		two := make([]float64, n*n)
-		sinkhorn.Forward(two, w, n, 2, limit)
+		neuron.Sinkhorn(two, w, n, 2, limit)
 		near(t, "H after 2", two, flat(t, c["H_literal_2"]), 1e-10, 0)
-		for key, mode := range map[string]sinkhorn.Mode{"grad_plain": sinkhorn.Plain, "grad_centred": sinkhorn.Centred, "grad_exact": sinkhorn.Exact} {
+		for key, mode := range map[string]neuron.SinkhornMode{"grad_plain": neuron.Plain, "grad_centred": neuron.Centred, "grad_exact": neuron.Exact} {
 			d := make([]float64, n*n)
-			sinkhorn.Backward(d, g, h, w, n, 20, limit, mode)
+			neuron.SinkhornBackward(d, g, h, w, n, 20, limit, mode)
 			near(t, key, d, flat(t, c[key]), 1e-9, 1e-12)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/quila/internal/toy"
+	"atenia/quila/internal/school"
 )
 
 func init() { topics["toy_corpus"] = goldenToy }
@@ -37,7 +37,7 @@ func goldenToy(t *testing.T, path string) {
 		t.Fatal("no corpora")
 	}
 	for _, want := range file.Corpora {
-		c := toy.Make(want.Seed, want.Chars)
+		c := school.MakeToy(want.Seed, want.Chars)
 		if n := min(len(c.Text), len(want.First)); string(c.Text[:n]) != want.First {
 			t.Errorf("seed %d begins %.60q, want %.60q", want.Seed, c.Text, want.First)
 		}

@@ -9,9 +9,8 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/config"
+	"atenia/quila/internal/boundary"
 	"atenia/quila/internal/call"
-	"atenia/quila/internal/codebook"
-	"atenia/quila/internal/remember"
 	"atenia/quila/internal/sxlm"
 )
 
@@ -39,10 +38,10 @@ type Options struct {
 type Model struct {
 	mu      sync.Mutex
 	file    *sxlm.Model
-	tokens  *codebook.Tokenizer
+	tokens  *boundary.Tokenizer
 	caller  *call.Model
 	threads *grad.Threads
-	stores  *remember.Stores
+	stores  *sxlm.Stores
 }
 
 // Open reads a model file, .sxlm. All of it is verified before anything of it is
@@ -57,7 +56,7 @@ func Open(ctx context.Context, path string, o *Options) (*Model, error) {
 		return nil, named(path, err)
 	}
 	m := &Model{file: f, threads: grad.NewThreads(threadsOr(o.Threads))}
-	if m.tokens, err = codebook.ParseTokenizer(f.Tokenizer); err == nil {
+	if m.tokens, err = boundary.ParseTokenizer(f.Tokenizer); err == nil {
 		m.caller, err = call.New(&f.Config, f.Graph, f.Weights, m.threads)
 	}
 	if err == nil {
@@ -65,7 +64,7 @@ func Open(ctx context.Context, path string, o *Options) (*Model, error) {
 		err = m.caller.SetOrder(scanOrder(f))
 	}
 	if err == nil {
-		m.stores, err = remember.Open(ctx, f, remember.Options{Dir: o.Store, RAM: o.StoreRAM, Learn: o.Learn, Warn: o.Warn})
+		m.stores, err = sxlm.OpenStores(ctx, f, sxlm.StoreOptions{Dir: o.Store, RAM: o.StoreRAM, Learn: o.Learn, Warn: o.Warn})
 	}
 	if err != nil {
 		m.threads.Close()

@@ -12,7 +12,6 @@ import (
 	"atenia/internal/machine/ledger"
 	"atenia/quila"
 	"atenia/quila/config"
-	"atenia/quila/internal/remember"
 	"atenia/quila/internal/sxlm"
 )
 
@@ -55,7 +54,7 @@ func libraries(m *sxlm.Model) {
 		lib := sxlm.Library{Neuron: uint32(n)}
 		for i := range 100 {
 			x := normals(rng, m.Config.D)
-			lib.Entries = append(lib.Entries, sxlm.Entry{ID: uint64(n)<<32 | uint64(i), Embedding: remember.Narrow(x), Snapshot: remember.Narrow(normals(rng, m.Config.D)), Utility: .5, Confidence: .5})
+			lib.Entries = append(lib.Entries, sxlm.Entry{ID: uint64(n)<<32 | uint64(i), Embedding: sxlm.Narrow(x), Snapshot: sxlm.Narrow(normals(rng, m.Config.D)), Utility: .5, Confidence: .5})
 		}
 		m.Libraries = append(m.Libraries, lib)
 	}
@@ -64,7 +63,7 @@ func libraries(m *sxlm.Model) {
 
 // table fills the look-up memory.
 func table(m *sxlm.Model) {
-	m.Engram.Table = remember.Narrow(normals(rand.New(rand.NewPCG(5, 5)), m.Engram.Rows*m.Config.D))
+	m.Engram.Table = sxlm.Narrow(normals(rand.New(rand.NewPCG(5, 5)), m.Engram.Rows*m.Config.D))
 }
 
 // manner gives a persona, and a matrix that it comes in by.

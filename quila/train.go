@@ -15,11 +15,8 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/config"
-	"atenia/quila/internal/consistency"
-	"atenia/quila/internal/curriculum"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"
-	"atenia/quila/internal/toy"
 )
 
 // A Training trains a network on the toy corpus quila-toy-v1, whose entropy is
@@ -84,7 +81,7 @@ type Trained struct {
 	network *network.Network[float32]
 	run     *school.Run // of the network, or nil
 	seed    uint64
-	stages  *curriculum.Curriculum // or nil
+	stages  *school.Curriculum // or nil
 }
 
 // defaults fills in what is zero.
@@ -119,7 +116,7 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 		return nil, fmt.Errorf("quila: %w", err)
 	}
 	defer release()
-	text, validation := toy.Train(), toy.Validation()
+	text, validation := school.ToyTrain(), school.ToyValidation()
 	net, err := network.New[float32](o.Config, o.Seed, threads)
 	if err != nil {
 		return nil, err
@@ -127,7 +124,7 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 	usage := school.Usage(text.Text)
 	net.CodeBias(usage[:])
 	pupil := school.Network(net)
-	var stages *curriculum.Curriculum
+	var stages *school.Curriculum
 	if o.Stages != "" {
 		if stages, err = o.staged(net, threads); err != nil {
 			return nil, err
@@ -182,20 +179,20 @@ func (o Training) Run(ctx context.Context) (*Trained, error) {
 }
 
 // staged is the network with the stages.
-func (o *Training) staged(n *network.Network[float32], threads *grad.Threads) (*curriculum.Curriculum, error) {
+func (o *Training) staged(n *network.Network[float32], threads *grad.Threads) (*school.Curriculum, error) {
 	if o.Dir != "" {
 		return nil, ErrStagesKept
 	}
 	if o.Stages != "b" && o.Stages != "c" {
 		return nil, fmt.Errorf("quila: there is no stage %q to go to; there are b and c", o.Stages)
 	}
-	c, err := curriculum.New(n, o.Steps)
+	c, err := school.NewCurriculum(n, o.Steps)
 	if err != nil {
 		return nil, err
 	}
 	c.NoSparse = o.Stages == "b"
 	if o.Distil > 0 {
-		c.Distil = &consistency.Options{TeacherSteps: o.Distil, Steps: o.Distil, Seed: o.Seed, Threads: threads}
+		c.Distil = &network.DistillOptions{TeacherSteps: o.Distil, Steps: o.Distil, Seed: o.Seed, Threads: threads}
 	}
 	return c, nil
 }
@@ -274,7 +271,7 @@ func point(r *school.Run, m school.Mark) Point {
 }
 
 func (p *Point) kinds(s school.Score) {
-	for k := range toy.KindCount {
+	for k := range school.KindCount {
 		p.Kinds[k.String()] = s.Kinds[k]
 	}
 }

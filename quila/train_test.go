@@ -12,7 +12,7 @@ import (
 
 	"atenia/quila"
 	"atenia/quila/config"
-	"atenia/quila/internal/toy"
+	"atenia/quila/internal/school"
 )
 
 // shortTraining is a training of a few small steps of a long schedule, which therefore
@@ -38,7 +38,7 @@ func trainedBits(t *testing.T, o quila.Training) float64 {
 	if err := got.Save(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	e, err := quila.Evaluation{File: path, Text: toy.Make(3, 32*30).Text, Threads: 1}.Run(t.Context())
+	e, err := quila.Evaluation{File: path, Text: school.MakeToy(3, 32*30).Text, Threads: 1}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ var notCalledYet = map[string]struct{ why, names string }{
 	"internal/plan/pass":    {"the contract: plans are read back and hand-offs between backends checked", "Graph"},
 	"internal/store/blob":   {"the contract: golden tests compare a file as it is", "Store.ReadRaw"},
 	"internal/text/token":   {"rerankers and encoders take pairs", "Tokenizer.EncodePair"},
-	"quila/internal/kfe":    {"entries that a block of phase 1, or a training step, moves: the second part has both", "Store.Replay Gradient Store.Descend"},
+	"quila/internal/stores":    {"entries that a block of phase 1, or a training step, moves: the second part has both", "KFE.Replay Library.update KFEGradient KFE.Descend"},
 }
 
 // TestNoDeadCode finds functions, types, variables and constants that no

@@ -87,8 +87,8 @@ var wideRooms = map[string]struct {
 	"internal/exec":             {11, "an executor joins kernels, their chunks, threads, and the four forms in which weights are held"},
 	"internal/speech":           {11, "an ear joins the model and its steps, the sound's graph, the tokenizer and the states that they share"},
 	"internal/engine/residence": {13, "where weights come from and how towers run: files, the placement, the ring, its lanes, experts and coded files"},
-	"quila":                     {31, "the face of the neuron graph: files, calls, training, and the rows of every room"},
-	"quila/internal/call":       {11, "a call joins the boundary, the grid, the ports and the stores"},
+	"quila":                     {26, "the face of the neuron graph: files, calls, training, and the rows of every room"},
+	"quila/internal/school":     {13, "a school joins the network, what it is compared with, its corpus and its stages, and the stores that they fill"},
 	"internal/engine":           {26, "the inside of the face: it joins the rooms that a model runs in"},
 	"tools/mutate-files":        {29, "it calls the reader of every format"},
 }

@@ -20,12 +20,11 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/config"
-	"atenia/quila/internal/codebook"
+	"atenia/quila/internal/boundary"
 	"atenia/quila/internal/grid"
+	"atenia/quila/internal/network"
 	"atenia/quila/internal/port"
-	"atenia/quila/internal/remember"
-	"atenia/quila/internal/rope"
-	"atenia/quila/internal/topology"
+	"atenia/quila/internal/sxlm"
 	"atenia/quila/internal/weights"
 )
 
@@ -40,17 +39,17 @@ type Model struct {
 	grid    *grid.Grid
 	ports   *port.Ports[float32]
 	stepper *port.Stepper[float32]
-	book    *codebook.Book // codebook.text, frozen
+	book    *boundary.Book // codebook.text, frozen
 	work    *grad.Work[float32]
-	read    []float32 // head.read [D_e, D]
-	bias    []float32 // head.code_bias, or nil
-	turn    rope.Code // of the leading turned dimensions of an embedding
+	read    []float32        // head.read [D_e, D]
+	bias    []float32        // head.code_bias, or nil
+	turn    network.RopeCode // of the leading turned dimensions of an embedding
 	turned  int
-	stores  *remember.Stores // or nil
+	stores  *sxlm.Stores // or nil
 }
 
 // New prepares a network. threads may be nil.
-func New(c *config.Config, g *topology.Graph, w *weights.Set[float32], threads *grad.Threads) (*Model, error) {
+func New(c *config.Config, g *weights.Graph, w *weights.Set[float32], threads *grad.Threads) (*Model, error) {
 	gr, err := grid.New(c, g, w, threads)
 	if err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func New(c *config.Config, g *topology.Graph, w *weights.Set[float32], threads *
 		c: c, w: w, grid: gr, ports: p, stepper: port.NewStepper(p, w, c.WMQTopK), work: grad.NewWork[float32](threads),
 		read: w.Of("head.read"),
 	}
-	if m.book, err = codebook.New(w.Of("codebook.text"), c.V, c.DE); err == nil {
+	if m.book, err = boundary.NewBook(w.Of("codebook.text"), c.V, c.DE); err == nil {
 		err = m.book.Freeze(nil)
 	}
 	if err != nil {
@@ -73,20 +72,20 @@ func New(c *config.Config, g *topology.Graph, w *weights.Set[float32], threads *
 		m.turned = c.DE
 	}
 	if m.turned > 0 {
-		m.turn, err = rope.New(m.turned, 1, rope.Kronecker)
+		m.turn, err = network.NewRope(m.turned, 1, network.Kronecker)
 	}
 	return m, err
 }
 
 // Book is the codebook that codes are looked up in and compared with. It is
 // frozen, and counts who uses it.
-func (m *Model) Book() *codebook.Book { return m.book }
+func (m *Model) Book() *boundary.Book { return m.book }
 
 // Grid is the model's grid, for what a call begins with.
 func (m *Model) Grid() *grid.Grid { return m.grid }
 
 // Remember gives the model its stores. Calls that have begun do not have them.
-func (m *Model) Remember(s *remember.Stores) { m.stores = s }
+func (m *Model) Remember(s *sxlm.Stores) { m.stores = s }
 
 // SetOrder sets the order in which ports scan neurons; nil is by id.
 func (m *Model) SetOrder(order []int32) error { return m.ports.SetOrder(order) }
@@ -146,13 +145,13 @@ func (k *Call) Say(code int32, temperature float64) error {
 		return &CodeError{int(code), c.V}
 	}
 	k.code[0] = code
-	if err := k.m.book.Lookup(codebook.Encoder, k.step.E, k.code[:]); err != nil {
+	if err := k.m.book.Lookup(boundary.Encoder, k.step.E, k.code[:]); err != nil {
 		return err
 	}
 	copy(k.embed, k.step.E) // the queue has rows as they are in the codebook
 	if n := k.m.turned; n > 0 {
 		base := []float64{float64(k.m.w.Of("rope.text")[0])}
-		if err := rope.Apply(k.m.turn, k.embed[:n], k.embed[:n], []uint64{k.position}, base); err != nil {
+		if err := network.ApplyRope(k.m.turn, k.embed[:n], k.embed[:n], []uint64{k.position}, base); err != nil {
 			return err
 		}
 	}
@@ -194,7 +193,7 @@ func (k *Call) ports(phase int) error {
 func (k *Call) Logits() []float32 {
 	m := k.m
 	m.work.MulT(k.y, k.step.M, m.read, 1, m.c.D, m.c.DE)
-	if err := m.book.Logits(codebook.Decoder, k.logits, k.y, m.c.Tau); err != nil {
+	if err := m.book.Logits(boundary.Decoder, k.logits, k.y, m.c.Tau); err != nil {
 		panic(err) // the shapes are the model's own
 	}
 	for i, b := range m.bias {

@@ -11,7 +11,6 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/call"
 	"atenia/quila/internal/network"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -32,7 +31,7 @@ func TestCallIsStream(t *testing.T) {
 		if trial == 3 {
 			c.RopeDims, c.K = 16, 2
 		}
-		g := topology.Initial(&c)
+		g := weights.Initial(&c)
 		w := weights.Init(&c, g.Edges(), uint64(trial))
 		for _, name := range []string{"port.thinker.0.wmq.o"} { // zero at the start
 			if w.Has(name) {
@@ -100,7 +99,7 @@ func TestSayAllocates(t *testing.T) {
 	}
 	c, _ := config.Profile("nano")
 	c.Training()
-	g := topology.Initial(&c)
+	g := weights.Initial(&c)
 	m, err := call.New(&c, g, weights.Init(&c, g.Edges(), 1), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +123,7 @@ func TestSayAllocates(t *testing.T) {
 func BenchmarkSay(b *testing.B) {
 	c, _ := config.Profile("nano")
 	c.Training()
-	g := topology.Initial(&c)
+	g := weights.Initial(&c)
 	m, err := call.New(&c, g, weights.Init(&c, g.Edges(), 1), nil)
 	if err != nil {
 		b.Fatal(err)
@@ -162,7 +161,7 @@ func TestReflect(t *testing.T) {
 	}
 	c.Training()
 	c.FP8, c.Uncertainty, c.Refractory, c.Stagger, c.ActiveCap, c.K = true, true, true, true, .5, 3
-	g := topology.Initial(&c)
+	g := weights.Initial(&c)
 	w := weights.Init(&c, g.Edges(), 1)
 	w.Of("port.planner.abg")[1] = -80 // utilities do not depend on traces
 	m, err := call.New(&c, g, w, nil)

@@ -6,9 +6,9 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/grid"
-	"atenia/quila/internal/kfe"
 	"atenia/quila/internal/port"
-	"atenia/quila/internal/remember"
+	"atenia/quila/internal/stores"
+	"atenia/quila/internal/sxlm"
 )
 
 // A memory is what a call needs to use the stores; zero without them.
@@ -18,7 +18,7 @@ type memory struct {
 	mid    []float32 // [N][D]: h_mid of those who fired at this tick
 	fired  []bool    // [N]
 	recent []float32
-	rows   *remember.Rows
+	rows   *sxlm.Rows
 	state  []float32 // [D]: mean of h_final
 }
 
@@ -56,13 +56,13 @@ func (k *Call) tick(o grid.Options) error {
 	if err := k.m.grid.Tick(k.one[:], o); err != nil {
 		return err
 	}
-	if s.Learn && o.Phase >= kfe.FirstPhase {
+	if s.Learn && o.Phase >= stores.FirstPhase {
 		if err := k.offer(o.Phase); err != nil {
 			return err
 		}
 	}
 	err := s.Libraries.Commit(context.Background(), m.turn)
-	if errors.Is(err, ledger.ErrFull) || errors.Is(err, kfe.ErrFull) {
+	if errors.Is(err, ledger.ErrFull) || errors.Is(err, stores.ErrFull) {
 		return nil // there is no room to remember more; what is there still counts
 	}
 	return err
@@ -86,7 +86,7 @@ func (k *Call) offer(phase int) error {
 		if !usable(mid) || !usable(smooth) {
 			continue
 		}
-		_, err := k.m.stores.Libraries.Offer(n, kfe.Offer{Activation: mean, Utility: st.Utility[i], Confidence: st.Conf[i], Phase: phase, Mid: mid, Smooth: smooth})
+		_, err := k.m.stores.Libraries.Offer(n, stores.Offer{Activation: mean, Utility: st.Utility[i], Confidence: st.Conf[i], Phase: phase, Mid: mid, Smooth: smooth})
 		if err != nil {
 			return err
 		}

@@ -3,12 +3,12 @@ package grid
 import (
 	"slices"
 
-	"atenia/quila/internal/message"
+	"atenia/quila/internal/neuron"
 )
 
 // A box holds a session's messages in their wire form.
 type box struct {
-	inboxes [][]message.Message // [N], in order of sender, then of arrival
+	inboxes [][]neuron.Message // [N], in order of sender, then of arrival
 	spy     func(target int, wire []byte)
 	wire    []byte
 	Refused int
@@ -25,13 +25,13 @@ func (s *Session) Materialise(spy func(target int, wire []byte)) error {
 	if !s.g.c.FP8 {
 		return &Error{"bytes of a value", 1, 4}
 	}
-	s.box = &box{inboxes: make([][]message.Message, s.g.c.N), spy: spy}
+	s.box = &box{inboxes: make([][]neuron.Message, s.g.c.N), spy: spy}
 	return nil
 }
 
 // Mail returns the unread messages of a neuron of a session that materialises
 // them.
-func (s *Session) Mail(n int) []message.Message {
+func (s *Session) Mail(n int) []neuron.Message {
 	if s.box == nil {
 		return nil
 	}
@@ -47,19 +47,19 @@ func (x *box) reset() {
 func (x *box) read(n int) { x.inboxes[n] = x.inboxes[n][:0] }
 
 // deliver puts a neuron's messages on its board.
-func (x *box) deliver(b *message.Board[float32], n int) {
+func (x *box) deliver(b *neuron.Board[float32], n int) {
 	for i := range x.inboxes[n] {
 		b.Receive(&x.inboxes[n][i])
 	}
 }
 
 // post sends a message over the wire and reports whether its target keeps it.
-func (x *box) post(s *Session, target int, m *message.Message) bool {
+func (x *box) post(s *Session, target int, m *neuron.Message) bool {
 	x.wire = m.Append(x.wire[:0])
 	if x.spy != nil {
 		x.spy(target, x.wire)
 	}
-	in := message.Inbox{Config: s.g.c}
+	in := neuron.Inbox{Config: s.g.c}
 	if in.Receive(slices.Clone(x.wire)) != nil {
 		x.Refused++
 		return false
@@ -82,8 +82,8 @@ func (x *box) post(s *Session, target int, m *message.Message) bool {
 func (x *box) send(s *Session, l *lane, n, e, at int) bool {
 	values, pos, flags := s.message(l, n, e, at)
 	codes := l.codes[:len(values)]
-	message.Encode(codes, values)
-	return x.post(s, int(s.g.graph.Dst[e]), &message.Message{Pos: pos, Sender: uint32(n), Flags: flags, Payload: codes})
+	neuron.EncodeMessage(codes, values)
+	return x.post(s, int(s.g.graph.Dst[e]), &neuron.Message{Pos: pos, Sender: uint32(n), Flags: flags, Payload: codes})
 }
 
 // say sends the boundary's messages.
@@ -95,7 +95,7 @@ func (x *box) say(s *Session, modality int, emb []float32) {
 			continue
 		}
 		g.spoken(l, n, modality, emb)
-		message.Encode(l.codes, l.payload)
-		x.post(s, n, &message.Message{Pos: g.place[modality], Sender: message.BoundarySender + uint32(modality), Payload: l.codes})
+		neuron.EncodeMessage(l.codes, l.payload)
+		x.post(s, n, &neuron.Message{Pos: g.place[modality], Sender: neuron.BoundarySender + uint32(modality), Payload: l.codes})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"atenia/quila/config"
-	"atenia/quila/internal/message"
 	"atenia/quila/internal/neuron"
 	"atenia/tensor"
 )
@@ -270,7 +269,7 @@ func (k *Channels) doubt(n int, conf float32, h []float32) {
 		}
 		k.Reliability[n] = 1 - sum/float32(k.D)
 	}
-	message.Doubt(k.Uncertainty[n*k.D:(n+1)*k.D], in, conf, h)
+	neuron.Doubt(k.Uncertainty[n*k.D:(n+1)*k.D], in, conf, h)
 }
 
 // loudness is the mean magnitude of an edge's message. Where the kernel is as

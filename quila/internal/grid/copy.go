@@ -1,10 +1,8 @@
 package grid
 
 import (
-	"slices"
-
-	"atenia/quila/internal/message"
 	"atenia/quila/internal/neuron"
+	"slices"
 )
 
 // A Copy is all that a session carries from tick to tick: channels, counters,
@@ -16,7 +14,7 @@ type Copy struct {
 	waited           []int32
 	since            []uint64
 	ring             ring
-	mail             [][]message.Message
+	mail             [][]neuron.Message
 	tick             uint64
 	dropped, overrun int
 	refused          int
@@ -63,9 +61,9 @@ func (r *ring) copyFrom(from *ring) {
 
 // copyMail copies inboxes. Payloads are shared: they do not change once they are
 // delivered.
-func copyMail(dst, src [][]message.Message) [][]message.Message {
+func copyMail(dst, src [][]neuron.Message) [][]neuron.Message {
 	if len(dst) != len(src) {
-		dst = make([][]message.Message, len(src))
+		dst = make([][]neuron.Message, len(src))
 	}
 	for n := range src {
 		dst[n] = slices.Concat(src[n])

@@ -8,7 +8,6 @@ import (
 	"atenia/internal/golden/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/grid"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -25,7 +24,7 @@ func TestCopy(t *testing.T) {
 			}
 			c.Training()
 			c.FP8, c.Uncertainty, c.Refractory, c.Stagger, c.PartialSend, c.ActiveCap, c.K = true, true, true, true, true, .4, 5
-			top := topology.Initial(&c)
+			top := weights.Initial(&c)
 			g, err := grid.New(&c, top, weights.Init(&c, top.Edges(), 4), nil)
 			if err != nil {
 				t.Fatal(err)

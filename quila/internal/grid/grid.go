@@ -7,9 +7,7 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/config"
-	"atenia/quila/internal/message"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -36,11 +34,11 @@ const mostReceive = 64 << 20 / 4
 // to one goroutine at a time.
 type Grid struct {
 	c        *config.Config
-	graph    *topology.Graph
+	graph    *weights.Graph
 	w        *weights.Set[float32]
 	threads  *grad.Threads
 	neurons  *neuron.Grid[float32]
-	shape    message.Shape
+	shape    neuron.Shape
 	baseline *Baseline
 	composed bool // step 1 by composite maps
 
@@ -63,7 +61,7 @@ type Grid struct {
 // A lane is the scratch memory of one thread.
 type lane struct {
 	work       *grad.Work[float32]
-	board      *message.Board[float32]
+	board      *neuron.Board[float32]
 	seeds      []float32 // [a²]
 	payload    []float32 // [H²]
 	tile       []float32
@@ -72,12 +70,12 @@ type lane struct {
 	out, left  []float32 // [B][D], [d1·H]
 	doubt      []float32 // [D]
 	normal     []float64
-	tiles      *message.TileWork[float32]
+	tiles      *neuron.TileWork[float32]
 }
 
 // New makes a grid from a configuration, its graph and its weights, which it
 // reads at once; [Grid.Bind] reads them again after a change. Threads may be nil.
-func New(c *config.Config, graph *topology.Graph, w *weights.Set[float32], threads *grad.Threads) (*Grid, error) {
+func New(c *config.Config, graph *weights.Graph, w *weights.Set[float32], threads *grad.Threads) (*Grid, error) {
 	if graph.N != c.N {
 		return nil, &Error{"neurons of the graph", c.N, graph.N}
 	}
@@ -91,20 +89,20 @@ func New(c *config.Config, graph *topology.Graph, w *weights.Set[float32], threa
 		return nil, &Error{"weights of the edges", graph.Edges() * c.WOutLen(), n}
 	}
 	g := &Grid{
-		c: c, graph: graph, w: w, threads: threads, shape: message.ShapeOf(c), depth: Depth(c),
+		c: c, graph: graph, w: w, threads: threads, shape: neuron.ShapeOf(c), depth: Depth(c),
 		neurons: neuron.New[float32](c, graph, threads), lanes: make([]lane, threads.Count()),
 	}
 	g.composed = c.ActiveCap >= 1 && !c.Refractory && !c.FP8 && !c.PartialSend && !c.Uncertainty && !c.PairwiseMean && c.Modalities == 1
 	h2 := c.H * c.H
 	for i := range g.lanes {
 		g.lanes[i] = lane{
-			work: grad.NewWork[float32](nil), board: message.NewBoard[float32](c), seeds: make([]float32, c.A*c.A), payload: make([]float32, h2),
+			work: grad.NewWork[float32](nil), board: neuron.NewBoard[float32](c), seeds: make([]float32, c.A*c.A), payload: make([]float32, h2),
 			tile: make([]float32, h2), codes: make([]byte, h2), conv: make([]float32, h2), left: make([]float32, c.D1*c.H),
-			doubt: make([]float32, c.D), normal: make([]float64, c.D), tiles: message.NewTileWork[float32](c),
+			doubt: make([]float32, c.D), normal: make([]float64, c.D), tiles: neuron.NewTileWork[float32](c),
 		}
 	}
 	for m := range c.Modalities {
-		g.place = append(g.place, topology.Place(c, m))
+		g.place = append(g.place, weights.Place(c, m))
 		name := "boundary." + weights.Modalities[m]
 		g.bound, g.kernels = append(g.bound, w.Of(name+".w_out")), append(g.kernels, w.Of(name+".kernel"))
 	}
@@ -164,9 +162,9 @@ func (g *Grid) receiver(l *lane, n int) {
 		if c.R == 0 {
 			row = g.w.Rows("n.w_in", n)[o*h2 : (o+1)*h2]
 		} else {
-			message.KroneckerRow(row, g.w.Rows("n.w_in.l", n), g.w.Rows("n.w_in.r", n), o, c.H, c.D1, c.D2)
+			neuron.KroneckerRow(row, g.w.Rows("n.w_in.l", n), g.w.Rows("n.w_in.r", n), o, c.H, c.D1, c.D2)
 		}
-		message.ConvolveBack(l.conv, row, k, c.H)
+		neuron.ConvolveBack(l.conv, row, k, c.H)
 		for cell, x := range l.conv {
 			out[cell*c.D+o] = x
 		}
@@ -177,17 +175,17 @@ func (g *Grid) receiver(l *lane, n int) {
 func (g *Grid) project(l *lane, n int, dst []float32) {
 	c := g.c
 	if c.R == 0 {
-		message.Dense(dst, l.conv, g.w.Rows("n.w_in", n))
+		neuron.Dense(dst, l.conv, g.w.Rows("n.w_in", n))
 		return
 	}
-	message.Kronecker(dst, l.conv, g.w.Rows("n.w_in.l", n), g.w.Rows("n.w_in.r", n), l.left, c.H, c.D1, c.D2)
+	neuron.Kronecker(dst, l.conv, g.w.Rows("n.w_in.l", n), g.w.Rows("n.w_in.r", n), l.left, c.H, c.D1, c.D2)
 }
 
 // Config is the network's configuration, not to be changed.
 func (g *Grid) Config() *config.Config { return g.c }
 
 // Graph is the network's graph.
-func (g *Grid) Graph() *topology.Graph { return g.graph }
+func (g *Grid) Graph() *weights.Graph { return g.graph }
 
 // Work by index, on all threads.
 type jobKind int

@@ -12,9 +12,7 @@ import (
 	"atenia/internal/golden/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/grid"
-	"atenia/quila/internal/message"
-	"atenia/quila/internal/random"
-	"atenia/quila/internal/topology"
+	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/weights"
 )
 
@@ -36,7 +34,7 @@ func weighted(t testing.TB, profile string, threads int, change func(c *config.C
 	if change != nil {
 		change(&c)
 	}
-	graph := topology.Initial(&c)
+	graph := weights.Initial(&c)
 	w := weights.Init(&c, graph.Edges(), 1)
 	noise := make([]float64, 64)
 	for i := range w.Specs {
@@ -44,7 +42,7 @@ func weighted(t testing.TB, profile string, threads int, change func(c *config.C
 			continue
 		}
 		v := w.At(i)
-		random.Stream{Seed: 9, Neuron: uint32(i)}.Normal(noise)
+		weights.Stream{Seed: 9, Neuron: uint32(i)}.Normal(noise)
 		for k := range v {
 			v[k] += float32(.05 * noise[k%len(noise)])
 		}
@@ -61,7 +59,7 @@ func weighted(t testing.TB, profile string, threads int, change func(c *config.C
 // code is an embedding on the sphere of the codebook's radius.
 func code(c *config.Config, seed uint64, token int) []float32 {
 	x, out := make([]float64, c.DE), make([]float32, c.DE)
-	random.Stream{Seed: seed, Tick: uint64(token), Site: random.Init}.Normal(x)
+	weights.Stream{Seed: seed, Tick: uint64(token), Site: weights.InitSite}.Normal(x)
 	for i, v := range x {
 		out[i] = float32(v)
 	}
@@ -162,7 +160,7 @@ func TestStepOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		wide := weights.To[float64](w)
-		board, h2 := message.NewBoard[float64](c), c.H*c.H
+		board, h2 := neuron.NewBoard[float64](c), c.H*c.H
 		mean, conv, want, work := make([]float64, h2), make([]float64, h2), make([]float64, c.D), make([]float64, c.D1*c.H)
 		boards := make([][]float64, c.N)
 		for n := range boards {
@@ -172,8 +170,8 @@ func TestStepOne(t *testing.T) {
 				board.Receive(&mail[i])
 			}
 			board.Mean(mean)
-			message.Convolve(conv, mean, wide.Rows("n.k_in", n), c.H)
-			message.Kronecker(want, conv, wide.Rows("n.w_in.l", n), wide.Rows("n.w_in.r", n), work, c.H, c.D1, c.D2)
+			neuron.Convolve(conv, mean, wide.Rows("n.k_in", n), c.H)
+			neuron.Kronecker(want, conv, wide.Rows("n.w_in.l", n), wide.Rows("n.w_in.r", n), work, c.H, c.D1, c.D2)
 			for i, x := range wide.Rows("n.b_in", n) {
 				want[i] += x
 			}

@@ -1,10 +1,8 @@
 package grid
 
 import (
-	"math"
-
-	"atenia/quila/internal/message"
 	"atenia/quila/internal/neuron"
+	"math"
 )
 
 // A Session is one conversation's part of a grid. Its channels lie in a batch
@@ -255,7 +253,7 @@ func (s *Session) send(l *lane, b *batch, n int, arrival uint64) {
 func (s *Session) broken(l *lane, n, e, at int) bool {
 	edges := s.g.graph.Edges()
 	values, _, _ := s.message(l, n, e, at)
-	if message.Encode(l.codes[:len(values)], values) {
+	if neuron.EncodeMessage(l.codes[:len(values)], values) {
 		return false
 	}
 	if s.ring.lost == nil {
@@ -276,33 +274,33 @@ func (s *Session) choose(l *lane, b *batch, n, e int, h []float32) uint8 {
 	groups := c.D / c.G
 	attn := b.attn[(n*b.state.B+s.slot)*groups*groups:][:groups*groups]
 	w := g.wOut[e*c.WOutLen() : (e+1)*c.WOutLen()]
-	t, _, ok := message.Choose(attn, h, w, g.graph.Pos[e], c, float32(c.PartialSendThreshold), l.tiles)
+	t, _, ok := neuron.Choose(attn, h, w, g.graph.Pos[e], c, float32(c.PartialSendThreshold), l.tiles)
 	if !ok {
 		return 0
 	}
-	return uint8(1 + t.Row*message.Tiles + t.Col)
+	return uint8(1 + t.Row*neuron.Tiles + t.Col)
 }
 
 // message makes the message of an edge that arrived at a place of the ring:
 // values before rounding, position and flags. They are the lane's.
-func (s *Session) message(l *lane, n, e, at int) ([]float32, uint16, message.Flags) {
+func (s *Session) message(l *lane, n, e, at int) ([]float32, uint16, neuron.Flags) {
 	g, c := s.g, s.g.c
 	k := c.Kappa * c.Kappa
 	h := s.ring.h[(at*c.N+n)*c.D:][:c.D]
-	message.Payload(l.payload, l.seeds, h, g.wOut[e*c.WOutLen():(e+1)*c.WOutLen()], g.kernel[e*k:(e+1)*k], g.shape)
-	values, pos, flags := l.payload, g.graph.Pos[e], message.Flags(0)
+	neuron.Payload(l.payload, l.seeds, h, g.wOut[e*c.WOutLen():(e+1)*c.WOutLen()], g.kernel[e*k:(e+1)*k], g.shape)
+	values, pos, flags := l.payload, g.graph.Pos[e], neuron.Flags(0)
 	if c.PartialSend {
 		if code := s.ring.tile[at*g.graph.Edges()+e]; code > 0 {
-			t := message.TileAt(int(code-1), pos, c.H)
-			q := c.H / message.Tiles
-			message.Cut(l.tile, values, t, c.H)
-			values, pos, flags = l.tile[:q*q], t.Pos, message.Partial|message.Quarter
+			t := neuron.TileAt(int(code-1), pos, c.H)
+			q := c.H / neuron.Tiles
+			neuron.Cut(l.tile, values, t, c.H)
+			values, pos, flags = l.tile[:q*q], t.Pos, neuron.Partial|neuron.Quarter
 		}
 	}
 	if c.Uncertainty {
-		side := message.Side(c, flags)
-		message.Resample(values[(side-1)*side:side*side], s.ring.doubt[(at*c.N+n)*c.D:][:c.D])
-		flags |= message.Uncertainty
+		side := neuron.Side(c, flags)
+		neuron.Resample(values[(side-1)*side:side*side], s.ring.doubt[(at*c.N+n)*c.D:][:c.D])
+		flags |= neuron.Uncertainty
 	}
 	return values, pos, flags
 }

@@ -5,20 +5,18 @@ import (
 	"slices"
 
 	"atenia/quila/config"
-	"atenia/quila/internal/credit"
-	"atenia/quila/internal/message"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/random"
+	"atenia/quila/internal/weights"
 	"atenia/tensor"
 )
 
 // Options of a tick. The zero value is phase 5 without temperature.
 type Options struct {
-	Phase       int         // 0 is 5
-	Band        credit.Band // of a block, phases 1 and 3
-	Streams     string      // that run; "" is the configuration's
-	Temperature float64     // of the request; thermal_scale is applied
-	Quiet       bool        // no noise at all
+	Phase       int     // 0 is 5
+	Band        Band    // of a block, phases 1 and 3
+	Streams     string  // that run; "" is the configuration's
+	Temperature float64 // of the request; thermal_scale is applied
+	Quiet       bool    // no noise at all
 
 	// Recall, unless nil, writes what the library of a neuron makes of h_mid to
 	// hKFE, which already has its values. It may be called by several threads at
@@ -67,7 +65,7 @@ func (g *Grid) Tick(sessions []*Session, o Options) error {
 			return &Error{"places of a session", 1, 2}
 		}
 	}
-	if o.Phase == 3 && o.Band == credit.Low {
+	if o.Phase == 3 && o.Band == Low {
 		return nil
 	}
 	for i := range g.groups {
@@ -143,7 +141,7 @@ func (g *Grid) step(b *batch, o *Options, key int) {
 	g.job.b, g.job.o = b, o
 	g.run(jobOpen, len(b.sessions))
 	c := g.c
-	low := o.Phase == 1 && o.Band == credit.Low
+	low := o.Phase == 1 && o.Band == Low
 	if !g.composed || low {
 		g.run(jobReceive, c.N)
 	}
@@ -177,7 +175,7 @@ func (g *Grid) prepare(b *batch, o *Options) *neuron.Tick[float32] {
 	abg := g.w.Of("port.planner.abg")
 	alpha, beta, gamma := neuron.Shares(o.Phase, float64(abg[0]), float64(abg[1]))
 	*t = neuron.Tick[float32]{
-		HIn: b.hin, Phase: o.Phase, Streams: o.Streams, Weight: float32(credit.PhaseWeight(o.Phase, o.Band)),
+		HIn: b.hin, Phase: o.Phase, Streams: o.Streams, Weight: float32(PhaseWeight(o.Phase, o.Band)),
 		Alpha: float32(alpha), Beta: float32(beta), Gamma: float32(gamma), Utility: b.util, DRC: b.drc, Attention: b.attn,
 	}
 	if slices.Contains(b.fire, false) {
@@ -229,19 +227,19 @@ func (g *Grid) noise(l *lane, b *batch, _ *Options, n int) {
 		if !b.fire[i] {
 			continue
 		}
-		stream := random.Stream{Seed: s.seed, Neuron: uint32(n), Tick: s.tick}
+		stream := weights.Stream{Seed: s.seed, Neuron: uint32(n), Tick: s.tick}
 		if t.NoiseCM != nil && b.state.Conf[i] < float32(c.CMSecond) {
-			stream.Site = random.CM
+			stream.Site = weights.CM
 			fill(t.NoiseCM[i*c.D:(i+1)*c.D], l.normal, stream)
 		}
 		if t.NoiseOut != nil {
-			stream.Site = random.Noise
+			stream.Site = weights.Noise
 			fill(t.NoiseOut[i*c.D:(i+1)*c.D], l.normal, stream)
 		}
 	}
 }
 
-func fill(dst []float32, work []float64, s random.Stream) {
+func fill(dst []float32, work []float64, s weights.Stream) {
 	s.Normal(work)
 	for i := range dst {
 		dst[i] = float32(work[i])
@@ -273,7 +271,7 @@ func (g *Grid) hear(l *lane, b *batch, n int) {
 	} else {
 		k := g.w.Rows("n.k_in", n)
 		for r := range rows {
-			message.Convolve(l.conv, l.rows[r*h2:(r+1)*h2], k, c.H)
+			neuron.Convolve(l.conv, l.rows[r*h2:(r+1)*h2], k, c.H)
 			g.project(l, n, l.out[r*c.D:(r+1)*c.D])
 		}
 	}
@@ -328,11 +326,11 @@ func (s *Session) read(l *lane, n int) {
 func (g *Grid) spoken(l *lane, n, modality int, emb []float32) {
 	c := g.c
 	w, k := c.WOutLen(), c.Kappa*c.Kappa
-	message.Payload(l.payload, l.seeds, emb, g.bound[modality][n*w:(n+1)*w], g.kernels[modality][n*k:(n+1)*k], g.shape)
+	neuron.Payload(l.payload, l.seeds, emb, g.bound[modality][n*w:(n+1)*w], g.kernels[modality][n*k:(n+1)*k], g.shape)
 }
 
 // add rounds a payload and puts it on the board.
-func (s *Session) add(l *lane, values []float32, pos uint16, flags message.Flags) {
+func (s *Session) add(l *lane, values []float32, pos uint16, flags neuron.Flags) {
 	if s.g.c.FP8 {
 		codes := l.codes[:len(values)]
 		tensor.EncodeE4M3(codes, values, true)
@@ -351,7 +349,7 @@ func (s *Session) lost(at, e int) bool {
 func (g *Grid) frame(b *batch) {
 	c, st := g.c, b.state
 	d, size := c.D, st.B
-	weight := float32(credit.PhaseWeight(1, credit.Low))
+	weight := float32(PhaseWeight(1, Low))
 	gain, receptive := g.w.Of("n.norm_gain"), g.w.Of("s4.receptive")
 	for i, f := range b.fire {
 		n := i / size
@@ -386,7 +384,7 @@ func (g *Grid) frame(b *batch) {
 		frames := st.Frames[i*st.Depth*d : (i+1)*st.Depth*d]
 		copy(frames[d:], frames)
 		copy(frames, h)
-		st.Trace[i] += float32(credit.Increment(float64(weight), float64(st.Conf[i]), float64(sum)/float64(d)))
+		st.Trace[i] += float32(Increment(float64(weight), float64(st.Conf[i]), float64(sum)/float64(d)))
 	}
 	for _, s := range b.sessions {
 		s.skip()

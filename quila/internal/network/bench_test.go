@@ -5,7 +5,7 @@ import (
 
 	"atenia/quila/config"
 	"atenia/quila/internal/network"
-	"atenia/quila/internal/toy"
+	"atenia/quila/internal/school"
 )
 
 // nano is a nano as it is trained.
@@ -25,7 +25,7 @@ func nano(tb testing.TB) *network.Network[float32] {
 
 // codes cuts a window of every row out of a text.
 func codes(rows, steps int) []int32 {
-	text := toy.Make(1, rows*(steps+1)).Text
+	text := school.MakeToy(1, rows*(steps+1)).Text
 	out := make([]int32, rows*(steps+1))
 	for i := range out {
 		out[i] = int32(text[i])

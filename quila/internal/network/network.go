@@ -10,7 +10,6 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/port"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -24,7 +23,7 @@ const spreadEMA = .99
 // them; it and they may be used by one goroutine at a time.
 type Network[F grad.Float] struct {
 	Config  config.Config
-	Graph   *topology.Graph
+	Graph   *weights.Graph
 	Weights *weights.Set[F]
 
 	grid    *neuron.Grid[F]
@@ -42,7 +41,7 @@ func New[F grad.Float](c config.Config, seed uint64, threads *grad.Threads) (*Ne
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	g := topology.Initial(&c)
+	g := weights.Initial(&c)
 	return With(c, g, weights.To[F](weights.Init(&c, g.Edges(), seed)), threads)
 }
 
@@ -58,7 +57,7 @@ func Reserve(c *config.Config) (release func(), err error) {
 }
 
 // With makes a network of weights that exist, which it uses and does not copy.
-func With[F grad.Float](c config.Config, g *topology.Graph, w *weights.Set[F], threads *grad.Threads) (*Network[F], error) {
+func With[F grad.Float](c config.Config, g *weights.Graph, w *weights.Set[F], threads *grad.Threads) (*Network[F], error) {
 	n := &Network[F]{Config: c, Graph: g, Weights: w, threads: threads}
 	n.grid, n.ports = neuron.New[F](&n.Config, g, threads), port.New[F](&n.Config, threads)
 	read := n.tensors()

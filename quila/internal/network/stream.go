@@ -2,10 +2,8 @@ package network
 
 import (
 	"atenia/grad"
-	"atenia/quila/internal/loss"
 	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/port"
-	"atenia/quila/internal/rope"
 )
 
 // A Stream is sessions of a network that read texts side by side.
@@ -90,7 +88,7 @@ func (s *Stream[F]) Window(codes []int32, nll []F) (F, error) {
 	var mean F
 	if nll != nil {
 		s.nll = sized(s.nll, rows)
-		mean = loss.CrossEntropy(nil, s.nll, nil, t.Value(logits), s.targets, 1)
+		mean = CrossEntropy(nil, s.nll, nil, t.Value(logits), s.targets, 1)
 		for r, x := range s.nll {
 			nll[r%s.batch*steps+r/s.batch] = x
 		}
@@ -129,7 +127,7 @@ func (s *Stream[F]) embed(codes []int32, stride, steps int) error {
 	if n < 0 {
 		n = d
 	}
-	code, err := rope.New(n, 1, rope.Kronecker)
+	code, err := NewRope(n, 1, Kronecker)
 	if err != nil {
 		return err
 	}
@@ -138,7 +136,7 @@ func (s *Stream[F]) embed(codes []int32, stride, steps int) error {
 	for t := range steps {
 		for b := range s.batch {
 			row := s.turned[(t*s.batch+b)*d:][:n]
-			if err := rope.Apply(code, row, row, []uint64{uint64(s.Pos + t)}, base); err != nil {
+			if err := ApplyRope(code, row, row, []uint64{uint64(s.Pos + t)}, base); err != nil {
 				return err
 			}
 		}

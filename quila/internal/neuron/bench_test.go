@@ -7,8 +7,6 @@ import (
 	"atenia/grad"
 	"atenia/quila/config"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/random"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -19,7 +17,7 @@ func nano(t testing.TB, threads int) (*config.Config, *weights.Set[float32], *ne
 	if err != nil {
 		t.Fatal(err)
 	}
-	graph := topology.Initial(&c)
+	graph := weights.Initial(&c)
 	w := weights.Init(&c, graph.Edges(), 1)
 	team := grad.NewThreads(threads)
 	t.Cleanup(team.Close)
@@ -30,7 +28,7 @@ func nano(t testing.TB, threads int) (*config.Config, *weights.Set[float32], *ne
 
 func floats(n int, seed uint64) []float32 {
 	v := make([]float64, n)
-	random.Stream{Seed: seed, Site: random.Init}.Normal(v)
+	weights.Stream{Seed: seed, Site: weights.InitSite}.Normal(v)
 	out := make([]float32, n)
 	for i, x := range v {
 		out[i] = float32(x)

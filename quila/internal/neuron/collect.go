@@ -5,7 +5,6 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
-	"atenia/quila/internal/sinkhorn"
 	"atenia/quila/internal/weights"
 )
 
@@ -116,7 +115,7 @@ func (g *Grid[F]) collect(l *lane[F], sp *space[F], n int) {
 		dst[0] += a.cal
 	}
 	if dst := of(sMHC); dst != nil && c.MHC != "sum" {
-		sinkhorn.Backward(dst, a.mix[:], b.h[4*n:4*n+4], g.w.Rows("n.mhc", n), 2, c.SinkhornN, F(c.WMax), sinkhorn.Mode(c.MHCGrad))
+		SinkhornBackward(dst, a.mix[:], b.h[4*n:4*n+4], g.w.Rows("n.mhc", n), 2, c.SinkhornN, F(c.WMax), SinkhornMode(c.MHCGrad))
 	}
 	g.collectGate(of(sGate), of(sSpec), a, n)
 	if dst := of(sNSA); dst != nil {

@@ -10,8 +10,6 @@ import (
 	"atenia/internal/golden/await"
 	"atenia/quila/config"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/random"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -36,7 +34,7 @@ func noisy(c *config.Config, edges int) *weights.Set[float64] {
 		}
 		v := w.At(i)
 		for k := range v {
-			random.Stream{Seed: 3, Neuron: uint32(i), Tick: uint64(k), Site: random.Init}.Normal(noise)
+			weights.Stream{Seed: 3, Neuron: uint32(i), Tick: uint64(k), Site: weights.InitSite}.Normal(noise)
 			v[k] += .15 * noise[0]
 		}
 	}
@@ -46,7 +44,7 @@ func noisy(c *config.Config, edges int) *weights.Set[float64] {
 // A trial is a window with a loss that weighs all outputs.
 type trial struct {
 	c     *config.Config
-	graph *topology.Graph
+	graph *weights.Graph
 	w     *weights.Set[float64]
 	start *neuron.State[float64]
 	emb   []float64
@@ -57,12 +55,12 @@ type trial struct {
 
 func normals(n int, seed uint64) []float64 {
 	v := make([]float64, n)
-	random.Stream{Seed: seed, Site: random.Init}.Normal(v)
+	weights.Stream{Seed: seed, Site: weights.InitSite}.Normal(v)
 	return v
 }
 
 func newTrial(c *config.Config, T, sessions int) *trial {
-	graph := topology.Initial(c)
+	graph := weights.Initial(c)
 	tr := &trial{c: c, graph: graph, w: noisy(c, graph.Edges()), T: T, start: neuron.NewState[float64](c, sessions)}
 	for i, f := range tr.start.Fields() {
 		copy(f.Values, normals(len(f.Values), uint64(100+i)))

@@ -6,8 +6,6 @@ import (
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
 	"atenia/quila/config"
-	"atenia/quila/internal/sinkhorn"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -15,7 +13,7 @@ import (
 // its threads may be used by one goroutine at a time.
 type Grid[F grad.Float] struct {
 	c       *config.Config
-	graph   *topology.Graph
+	graph   *weights.Graph
 	threads *grad.Threads
 	w       *weights.Set[F]
 	bound   bound[F]
@@ -89,7 +87,7 @@ type bound[F grad.Float] struct {
 }
 
 // New makes a grid of a configuration and a graph. Threads may be nil.
-func New[F grad.Float](c *config.Config, graph *topology.Graph, threads *grad.Threads) *Grid[F] {
+func New[F grad.Float](c *config.Config, graph *weights.Graph, threads *grad.Threads) *Grid[F] {
 	g := &Grid[F]{c: c, graph: graph, threads: threads, lanes: make([]lane[F], threads.Count())}
 	for i := range g.lanes {
 		g.lanes[i].work = grad.NewWork[F](nil)
@@ -209,7 +207,7 @@ func (g *Grid[F]) bind(l *lane[F], n int) {
 	if c.MHC == "sum" {
 		copy(b.h[4*n:], []F{1, 1, 0, 1})
 	} else {
-		sinkhorn.Forward(b.h[4*n:4*n+4], w.Rows("n.mhc", n), 2, c.SinkhornN, F(c.WMax))
+		Sinkhorn(b.h[4*n:4*n+4], w.Rows("n.mhc", n), 2, c.SinkhornN, F(c.WMax))
 	}
 	b.rho[n] = logistic(w.Of("n.rho")[n])
 	b.fxaa[n] = logistic(w.Of("n.fxaa")[n]) / 2

@@ -3,7 +3,6 @@ package neuron
 import (
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -180,7 +179,7 @@ func (g *Grid[F]) sender(w *weights.Set[F], edge int) sender[F] {
 }
 
 func (g *Grid[F]) boundary(w *weights.Set[F], modality, n int) sender[F] {
-	s := g.shape(topology.Place(g.c, modality), g.c.DE)
+	s := g.shape(weights.Place(g.c, modality), g.c.DE)
 	name := &boundaryNames[modality]
 	s.wOut, s.kernel = w.Rows(name[0], n), w.Rows(name[1], n)
 	return s

@@ -3,7 +3,6 @@ package neuron
 import (
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
-	"atenia/quila/internal/message"
 	"atenia/tensor"
 )
 
@@ -70,14 +69,14 @@ func (g *Grid[F]) eachMessage(sp *space[F], p *cell[F], n, k, r int, h []F, f fu
 func (u *turn[F]) messages() {
 	p, d, g := u.p, u.d, u.g
 	area := g.c.H * g.c.H
-	shape := message.ShapeOf(g.c)
+	shape := ShapeOf(g.c)
 	mail := u.l.post(g)
 	p.board = size(p.board, cap(p.sess)*area)
 	for r := u.r0; r < u.r0+u.m; r++ {
 		board := p.board[r*area:][:area]
 		clear(board)
 		g.eachMessage(u.sp, p, u.n, u.k, r, u.sp.hFinal, func(s sender[F], x []F, _ int) {
-			message.Payload(mail.payload, mail.seeds, x, s.wOut, s.kernel, shape)
+			Payload(mail.payload, mail.seeds, x, s.wOut, s.kernel, shape)
 			mail.round()
 			s.runs(func(from, to, n int) { dense.Add(board[to:to+n], mail.payload[from:from+n]) })
 		})
@@ -92,7 +91,7 @@ func (u *turn[F]) messages() {
 func (v *reverse[F]) messages(dx []F) {
 	p, d, g, sp := v.p, v.d, v.g, v.sp
 	area := g.c.H * g.c.H
-	shape := message.ShapeOf(g.c)
+	shape := ShapeOf(g.c)
 	width := len(g.graph.Incoming(v.n)) * d
 	clear(dx)
 	boards := v.l.take(v.m * area)
@@ -105,7 +104,7 @@ func (v *reverse[F]) messages(dx []F) {
 		board := boards[i*area:][:area]
 		dense.Scale(board, p.inv[r])
 		g.eachMessage(sp, p, v.n, v.k, r, sent, func(s sender[F], x []F, edge int) {
-			message.Payload(mail.payload, mail.seeds, x, s.wOut, s.kernel, shape)
+			Payload(mail.payload, mail.seeds, x, s.wOut, s.kernel, shape)
 			s.runs(func(from, to, n int) { copy(dPayload[from:from+n], board[to:to+n]) })
 			for j, y := range mail.payload {
 				if y > limit8 || y < -limit8 {

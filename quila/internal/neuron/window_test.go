@@ -8,7 +8,6 @@ import (
 	"atenia/grad"
 	"atenia/internal/golden/await"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -158,7 +157,7 @@ func TestSingle(t *testing.T) {
 	}
 	c, _, _ := nano(t, 1)
 	w := weights.To[float64](tr.w)
-	g := neuron.New[float64](c, topology.Initial(c), nil)
+	g := neuron.New[float64](c, weights.Initial(c), nil)
 	g.Bind(w)
 	var reg grad.Registry[float64]
 	neuron.Register(&reg)

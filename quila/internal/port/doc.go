@@ -36,4 +36,16 @@
 //
 // A gradient goes through everything but choices: the set of the top k_p, and
 // whether an output is far enough to be aligned. Traces are constants.
+//
+// # Selection
+//
+// [Top] selects by utility: the dimensions that a neuron attends to, the
+// neurons that a port attends to, and the neurons that fire. All three rank by
+// one family of numbers, how much a recurrence weighed something, its trace and
+// its magnitude (invariant 5), and by one rule: the largest, and of equal ones
+// the one with the smaller index.
+//
+// The rule is the selection branch of native sparse attention (J. Yuan et al.,
+// Native sparse attention, 2025) with utilities in the place of scores of
+// compressed keys.
 package port

@@ -6,7 +6,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
 	"atenia/quila/config"
-	"atenia/quila/internal/sinkhorn"
+	"atenia/quila/internal/neuron"
 )
 
 // A fold is what a port's weights come to, once a window.
@@ -86,7 +86,7 @@ func (f *fold[F]) set(c *config.Config, work *grad.Work[F]) {
 	for i, b := range f.w[tBase] {
 		logits[i] = b + f.w[tMHC][i]
 	}
-	sinkhorn.Forward(sized(&f.h, n*n), logits, n, c.SinkhornN, F(c.WMax))
+	neuron.Sinkhorn(sized(&f.h, n*n), logits, n, c.SinkhornN, F(c.WMax))
 	f.hc = compressed(f.hc, f.h, n, parts(c))
 	e, p := sized(&f.e, d*n*d), parts(c)
 	clear(e)
@@ -239,7 +239,7 @@ func (f *fold[F]) unfold(c *config.Config, work *grad.Work[F], g *foldGrad[F], d
 	}
 	for _, k := range []int{tMHC, tBase} {
 		if dw[k] != nil {
-			sinkhorn.Backward(dw[k], hc, f.h, f.logits, n, c.SinkhornN, F(c.WMax), sinkhorn.Mode(c.MHCGrad))
+			neuron.SinkhornBackward(dw[k], hc, f.h, f.logits, n, c.SinkhornN, F(c.WMax), neuron.SinkhornMode(c.MHCGrad))
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
-	"atenia/quila/internal/nsa"
 )
 
 // alphas are α by phase.
@@ -56,7 +55,7 @@ func Utilities[F grad.Float](u, weight, trace, ptrace []F, alpha, beta, gamma F)
 // TopK appends the k largest of u that are allowed, ascending; ties go to the
 // smaller index. A nil allowed allows all.
 func TopK[F grad.Float](dst []int32, u []F, k int, allowed []bool) []int32 {
-	return nsa.Top(dst, u, k, allowed)
+	return Top(dst, u, k, allowed)
 }
 
 // leastUtility bounds the logarithm of a utility [R-6.2.2b].

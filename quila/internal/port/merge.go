@@ -4,7 +4,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/kernel/dense"
 	"atenia/quila/config"
-	"atenia/quila/internal/sinkhorn"
+	"atenia/quila/internal/neuron"
 )
 
 // Intercept makes the matrix of an intercept from its logits.
@@ -14,7 +14,7 @@ func Intercept[F grad.Float](c *config.Config, logits []F) []F {
 		n++
 	}
 	h := make([]F, n*n)
-	sinkhorn.Forward(h, logits, n, c.SinkhornN, F(c.WMax))
+	neuron.Sinkhorn(h, logits, n, c.SinkhornN, F(c.WMax))
 	return h
 }
 
@@ -51,7 +51,7 @@ func (p *Ports[F]) newMerge() *merge[F] {
 // set makes the Generator's matrix.
 func (g *merge[F]) set(logits []F) {
 	c := g.p.Config
-	sinkhorn.Forward(g.h, logits, c.Thinkers+1, c.SinkhornN, F(c.WMax))
+	neuron.Sinkhorn(g.h, logits, c.Thinkers+1, c.SinkhornN, F(c.WMax))
 }
 
 // runMerge records the merge: softmax of confidence times utility over the
@@ -153,7 +153,7 @@ func mergeBack[F grad.Float](b *grad.OpaqueBack[F]) {
 		}
 	}
 	if dw := b.DIn(2); dw != nil && th > 1 {
-		sinkhorn.Backward(dw, dh, g.h, b.In(2), th+1, c.SinkhornN, F(c.WMax), sinkhorn.Mode(c.MHCGrad))
+		neuron.SinkhornBackward(dw, dh, g.h, b.In(2), th+1, c.SinkhornN, F(c.WMax), neuron.SinkhornMode(c.MHCGrad))
 	}
 	g.p.merges = append(g.p.merges, g)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-
-	"atenia/quila/internal/toy"
 )
 
 // Rows and steps of a window in an evaluation.
@@ -19,9 +17,9 @@ const (
 
 // A Score is what a pupil makes of a text, in bits a character.
 type Score struct {
-	Bits   float64                `json:"bits"`
-	Kinds  [toy.KindCount]float64 `json:"kinds"` // by kind of line
-	Tokens int                    `json:"tokens"`
+	Bits   float64            `json:"bits"`
+	Kinds  [KindCount]float64 `json:"kinds"` // by kind of line
+	Tokens int                `json:"tokens"`
 }
 
 // Evaluate reads a text in 32 rows from an empty state, the first limit
@@ -35,10 +33,10 @@ func Evaluate(ctx context.Context, p *Pupil, text []byte, limit int) (Score, err
 	if limit > 0 {
 		end = min(end, limit)
 	}
-	kinds := toy.Kinds(text)
+	kinds := ToyKinds(text)
 	s := p.Open(evalBatch, false)
 	codes, nll := make([]int32, evalBatch*(evalWindow+1)), make([]float32, evalBatch*evalWindow)
-	var sum, count [toy.KindCount]float64
+	var sum, count [KindCount]float64
 	for i := 0; i < end; i += evalWindow {
 		if err := ctx.Err(); err != nil {
 			return Score{}, err
@@ -62,7 +60,7 @@ func Evaluate(ctx context.Context, p *Pupil, text []byte, limit int) (Score, err
 }
 
 // total makes a score of sums in nats.
-func total(sum, count [toy.KindCount]float64) Score {
+func total(sum, count [KindCount]float64) Score {
 	var s Score
 	var all, n float64
 	for k := range sum {
@@ -101,8 +99,8 @@ func Usage(text []byte) [256]int {
 
 // scoreOf makes a score of bits that are given character by character.
 func scoreOf(text []byte, run func(each func(i int, bits float64))) Score {
-	kinds := toy.Kinds(text)
-	var sum, count [toy.KindCount]float64
+	kinds := ToyKinds(text)
+	var sum, count [KindCount]float64
 	run(func(i int, bits float64) {
 		sum[kinds[i]] += bits * math.Ln2
 		count[kinds[i]]++

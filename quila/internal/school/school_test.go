@@ -20,7 +20,6 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"
-	"atenia/quila/internal/toy"
 )
 
 // recipe is a short one.
@@ -84,7 +83,7 @@ const killLeast, killMost = 6, 15
 // after it is written.
 func killed(t testing.TB, p school.Pupil, dir string, sign func(what string)) {
 	killSteps, _ := killPlan()
-	text := toy.Make(1, 3000).Text
+	text := school.MakeToy(1, 3000).Text
 	r, err := school.NewRun(p, recipe(killSteps), text, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +103,7 @@ func killed(t testing.TB, p school.Pupil, dir string, sign func(what string)) {
 	}
 	sign(fmt.Sprintf("from %d", r.Done()))
 	for {
-		_, ok, err := r.ToMark(t.Context(), toy.Make(2, 2000).Text, killSteps, h)
+		_, ok, err := r.ToMark(t.Context(), school.MakeToy(2, 2000).Text, killSteps, h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +197,7 @@ func killOne(t *testing.T, self, dir, name string, signs int) (from int) {
 // TestCheckpoint: a checkpoint that is cut, changed, of another recipe or of
 // another model is refused, and the run is as it was.
 func TestCheckpoint(t *testing.T) {
-	text := toy.Make(1, 3000).Text
+	text := school.MakeToy(1, 3000).Text
 	p := pupils(t)["gru"]
 	r, err := school.NewRun(p, recipe(20), text, nil)
 	if err != nil {
@@ -275,7 +274,7 @@ func TestCheckpoint(t *testing.T) {
 // TestOtherRecipe: a run goes on with every value of the recipe and of what its pupil was
 // made from, but for its length and its rates; another is refused with both values.
 func TestOtherRecipe(t *testing.T) {
-	text, path := toy.Make(1, 3000).Text, filepath.Join(t.TempDir(), "c")
+	text, path := school.MakeToy(1, 3000).Text, filepath.Join(t.TempDir(), "c")
 	made := map[string]string{"seed": "5", "width": "16"}
 	run := func(change func(*school.Recipe, map[string]string)) *school.Run {
 		r, m := recipe(20), maps.Clone(made)
@@ -323,7 +322,7 @@ func TestOtherRecipe(t *testing.T) {
 // TestContinued: a run from a checkpoint ends with all that the run has which wrote it:
 // weights, moments, the gate, the mean of recent losses in the curve, the time spent.
 func TestContinued(t *testing.T) {
-	text, validation := toy.Make(1, 3000).Text, toy.Make(2, 200).Text
+	text, validation := school.MakeToy(1, 3000).Text, school.MakeToy(2, 200).Text
 	for name := range pupils(t) {
 		var runs [2]*school.Run
 		for i := range runs {
@@ -366,7 +365,7 @@ func TestContinued(t *testing.T) {
 
 // TestClip: the norm of gradients is limited: below the optimizer's epsilon, steps go nowhere.
 func TestClip(t *testing.T) {
-	text, validation := toy.Make(1, 3000).Text, toy.Make(2, 200).Text
+	text, validation := school.MakeToy(1, 3000).Text, school.MakeToy(2, 200).Text
 	for name := range pupils(t) {
 		var far [2]float64
 		for i, clip := range []float64{0, 1e-14} {
@@ -401,7 +400,7 @@ func TestRate(t *testing.T) {
 	o := recipe(4)
 	o.Warmup, o.Floor, o.Beta1, o.Beta2, o.Decay, o.Clip = 2, .5, 0, 0, 0, 0
 	p := pupils(t)["gru"]
-	r, err := school.NewRun(p, o, toy.Make(1, 3000).Text, nil)
+	r, err := school.NewRun(p, o, school.MakeToy(1, 3000).Text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

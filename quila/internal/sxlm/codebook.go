@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"math"
 
-	"atenia/quila/internal/blink"
+	"atenia/quila/internal/index"
 )
 
 // checkBlink checks the B-link tree over the rows of codebooks: its order, high
 // keys and links, as package blink does, and that its entries are those of the
 // rows. Keys are modality << 32 | index.
 func checkBlink(b []byte, books [][]float32, de int) error {
-	t, err := blink.Read(bytes.NewReader(b), int64(len(b)))
+	t, err := index.ReadTree(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		return err
 	}
@@ -40,14 +40,14 @@ func checkBlink(b []byte, books [][]float32, de int) error {
 func blinkKey(modality, i int) uint64 { return uint64(modality)<<32 | uint64(i) }
 
 // blinkEntry is the entry of a row that was never used.
-func blinkEntry(book []float32, i, de int) blink.Entry {
+func blinkEntry(book []float32, i, de int) index.TreeEntry {
 	sum := sha256.Sum256(floatBytes(book[i*de : (i+1)*de]))
-	return blink.Entry{Offset: uint64(4 * i * de), Hash: binary.LittleEndian.Uint64(sum[:])}
+	return index.TreeEntry{Offset: uint64(4 * i * de), Hash: binary.LittleEndian.Uint64(sum[:])}
 }
 
 // buildBlink makes the tree of codebooks. usage has a count a row.
 func buildBlink(books [][]float32, usage []uint64, de int) []byte {
-	t := blink.New[blink.Entry]()
+	t := index.NewTree[index.TreeEntry]()
 	k := 0
 	for m, book := range books {
 		for i := range len(book) / de {
@@ -59,7 +59,7 @@ func buildBlink(books [][]float32, usage []uint64, de int) []byte {
 			k++
 		}
 	}
-	return blink.Append(nil, t)
+	return index.Append(nil, t)
 }
 
 // floatBytes is the form of float32 values in a file.

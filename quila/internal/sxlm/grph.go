@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 
-	"atenia/quila/internal/topology"
+	"atenia/quila/internal/weights"
 )
 
 const (
@@ -67,7 +67,7 @@ func (l *loader) edges(c raw, edges int) error {
 		return err
 	}
 	at := grphHead + int64(len(rows))
-	list := make([]topology.Edge, 0, edges)
+	list := make([]weights.Edge, 0, edges)
 	dst, err := c.read(at, 4*int64(edges))
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (l *loader) edges(c raw, edges int) error {
 			if d >= int64(n) || d <= last || d == int64(i) {
 				return bad(at+4*int64(e), "neuron %d sends to %d after %d, of %d neurons", i, d, last, n)
 			}
-			list, last = append(list, topology.Edge{Source: int32(i), Target: int32(d)}), d
+			list, last = append(list, weights.Edge{Source: int32(i), Target: int32(d)}), d
 		}
 	}
 	at += 4 * int64(edges)
@@ -104,7 +104,7 @@ func (l *loader) edges(c raw, edges int) error {
 			return bad(at+2*int64(e), "edge %d puts its message at %d, outside the neuron", e, pos[e])
 		}
 	}
-	if l.m.Graph, err = topology.New(n, list, pos); err != nil {
+	if l.m.Graph, err = weights.New(n, list, pos); err != nil {
 		return because(StepContents, 3, grphHead, "the graph", err)
 	}
 	return nil

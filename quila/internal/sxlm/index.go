@@ -7,8 +7,8 @@ import (
 	"math"
 
 	"atenia/quila/config"
-	"atenia/quila/internal/hnsw"
-	"atenia/quila/internal/random"
+	"atenia/quila/internal/index"
+	"atenia/quila/internal/weights"
 	"atenia/tensor"
 )
 
@@ -21,7 +21,7 @@ func checkImage(b []byte, entries []Entry, c *config.Config) error {
 			return fmt.Errorf("an index of %d elements for %d entries", n, len(entries))
 		}
 	}
-	x, err := hnsw.Read(bytes.NewReader(b), int64(len(b)), hnsw.Config{Dim: c.D})
+	x, err := index.ReadGraph(bytes.NewReader(b), int64(len(b)), index.GraphConfig{Dim: c.D})
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func checkImage(b []byte, entries []Entry, c *config.Config) error {
 
 // newImage builds the index of a library.
 func newImage(lib *Library, c *config.Config) ([]byte, error) {
-	x, err := hnsw.New(hnsw.Config{Dim: c.D, M: c.HNSWM, EfConstruction: c.HNSWEFC, Stream: random.Stream{Neuron: lib.Neuron, Site: random.Init}})
+	x, err := index.NewGraph(index.GraphConfig{Dim: c.D, M: c.HNSWM, EfConstruction: c.HNSWEFC, Stream: weights.Stream{Neuron: lib.Neuron, Site: weights.InitSite}})
 	if err != nil {
 		return nil, err
 	}

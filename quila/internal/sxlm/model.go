@@ -12,8 +12,6 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/quila/config"
-	"atenia/quila/internal/random"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -21,7 +19,7 @@ import (
 // may be changed between a read and a write; the shapes follow from Config.
 type Model struct {
 	Config  config.Config
-	Graph   *topology.Graph
+	Graph   *weights.Graph
 	Trace   []float32 // [E], of the edges
 	Cluster []uint32  // [N]: communities
 
@@ -75,10 +73,10 @@ func Fresh(c config.Config, seed uint64) (*Model, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	g := topology.Initial(&c)
+	g := weights.Initial(&c)
 	m := &Model{Config: c, Graph: g, Weights: weights.Init(&c, g.Edges(), seed), Tokenizer: []byte(byteTokenizer)}
 	m.Engram = Engram{Rows: 1 << c.EngramBits, WK: identity(c.D), WV: identity(c.D)}
-	s := random.Stream{Site: random.Init}
+	s := weights.Stream{Site: weights.InitSite}
 	w := s.Words(2 * engramProbes)
 	for j := range m.Engram.Mul {
 		m.Engram.Mul[j] = uint64(w[2*j])<<32 | uint64(w[2*j+1]) | 1
@@ -129,7 +127,7 @@ func (m *Model) boundaries() {
 	for i := range m.Config.Modalities {
 		dst, pos := m.Other["boundary."+weights.Modalities[i]+".dst"].U32, m.Other["boundary."+weights.Modalities[i]+".pos"].U32
 		for n := range dst {
-			dst[n], pos[n] = uint32(n), uint32(topology.Place(&m.Config, i))
+			dst[n], pos[n] = uint32(n), uint32(weights.Place(&m.Config, i))
 		}
 	}
 }

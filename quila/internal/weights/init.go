@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"atenia/quila/config"
-	"atenia/quila/internal/random"
 )
 
 // initial returns the rule of a tensor's first values, one of those by name or
@@ -41,7 +40,7 @@ func logits(v float64) filler { return diagonal(2*v, constant(-v)) }
 func rules(c *config.Config) map[string]filler {
 	d, h := c.D, c.H
 	return map[string]filler{
-		"n.k_in": func(v []float32, _ *Spec, _ random.Stream) {
+		"n.k_in": func(v []float32, _ *Spec, _ Stream) {
 			for i := 3*8 + 3; i < len(v); i += 64 {
 				v[i] = 1
 			}

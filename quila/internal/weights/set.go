@@ -6,7 +6,6 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/config"
-	"atenia/quila/internal/random"
 )
 
 // A Set has the values of an inventory, in one piece of memory.
@@ -70,17 +69,17 @@ func Init(c *config.Config, edges int, seed uint64) *Set[float32] {
 		if !ok {
 			continue // zeros
 		}
-		rule(s.At(i), &s.Specs[i], random.Stream{Seed: seed, Neuron: uint32(i), Site: random.Init})
+		rule(s.At(i), &s.Specs[i], Stream{Seed: seed, Neuron: uint32(i), Site: InitSite})
 	}
 	return s
 }
 
 // A filler writes first values of a tensor.
-type filler func(v []float32, s *Spec, r random.Stream)
+type filler func(v []float32, s *Spec, r Stream)
 
 // constant fills with a number.
 func constant(x float64) filler {
-	return func(v []float32, _ *Spec, _ random.Stream) {
+	return func(v []float32, _ *Spec, _ Stream) {
 		for i := range v {
 			v[i] = float32(x)
 		}
@@ -90,7 +89,7 @@ func constant(x float64) filler {
 // normal draws from a normal distribution of that standard deviation, a block of
 // numbers a tick.
 func normal(std float64) filler {
-	return func(v []float32, _ *Spec, r random.Stream) {
+	return func(v []float32, _ *Spec, r Stream) {
 		var buf [4096]float64
 		for len(v) > 0 {
 			n := min(len(v), len(buf))
@@ -106,7 +105,7 @@ func normal(std float64) filler {
 
 // along fills the last axis with a function of the index.
 func along(f func(i, n int) float64) filler {
-	return func(v []float32, s *Spec, _ random.Stream) {
+	return func(v []float32, s *Spec, _ Stream) {
 		n := s.Dims[len(s.Dims)-1]
 		for i := range v {
 			v[i] = float32(f(i%n, n))
@@ -116,7 +115,7 @@ func along(f func(i, n int) float64) filler {
 
 // diagonal adds d to the diagonals of square matrices, on top of another rule.
 func diagonal(d float64, below filler) filler {
-	return func(v []float32, s *Spec, r random.Stream) {
+	return func(v []float32, s *Spec, r Stream) {
 		if below != nil {
 			below(v, s, r)
 		}
@@ -138,7 +137,7 @@ func half(n int) float64 { return 1 / math.Sqrt(float64(n)) }
 
 // orthogonal fills square matrices with the Q of a normal matrix's QR
 // decomposition, by modified Gram–Schmidt on rows.
-func orthogonal(v []float32, s *Spec, r random.Stream) {
+func orthogonal(v []float32, s *Spec, r Stream) {
 	n := s.Dims[1]
 	w := make([]float64, len(v))
 	for i := 0; i < len(w); i += n {
@@ -168,7 +167,7 @@ func orthogonal(v []float32, s *Spec, r random.Stream) {
 }
 
 // sphere puts the rows of a codebook on the sphere of radius √n [R-10.6b].
-func sphere(v []float32, s *Spec, r random.Stream) {
+func sphere(v []float32, s *Spec, r Stream) {
 	n := s.Dims[1]
 	row := make([]float64, n)
 	for i := 0; i < len(v); i += n {

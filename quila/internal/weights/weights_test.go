@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"atenia/quila/config"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -17,7 +16,7 @@ func TestInventory(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Training()
-	g := topology.Initial(&c)
+	g := weights.Initial(&c)
 	seen := map[string]bool{}
 	var trained int
 	for _, s := range weights.Inventory(&c, g.Edges()) {
@@ -37,7 +36,7 @@ func TestInventory(t *testing.T) {
 func TestInit(t *testing.T) {
 	c, _ := config.Profile("nano")
 	c.Training()
-	e := topology.Initial(&c).Edges()
+	e := weights.Initial(&c).Edges()
 	a, b, other := weights.Init(&c, e, 1), weights.Init(&c, e, 1), weights.Init(&c, e, 2)
 	differ := 0
 	for i, s := range a.Specs {

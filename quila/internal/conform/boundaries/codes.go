@@ -6,18 +6,17 @@ import (
 	"slices"
 
 	"atenia/quila/config"
-	"atenia/quila/internal/codebook"
+	"atenia/quila/internal/boundary"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/random"
 	"atenia/quila/internal/weights"
 )
 
 // textBook is the codebook of text as a new network has it, frozen.
-func textBook(t *conform.T) *codebook.Book {
+func textBook(t *conform.T) *boundary.Book {
 	c, err := config.Profile("nano")
 	t.Must(err)
 	set := weights.Init(&c, 4, 1)
-	b, err := codebook.New(set.Of("codebook.text"), c.V, c.DE)
+	b, err := boundary.NewBook(set.Of("codebook.text"), c.V, c.DE)
 	t.Must(err)
 	t.Must(b.Freeze(nil))
 	return b
@@ -25,12 +24,12 @@ func textBook(t *conform.T) *codebook.Book {
 
 func exactText(t *conform.T) {
 	b := textBook(t)
-	plain, err := codebook.NewTokenizer(nil)
+	plain, err := boundary.NewTokenizer(nil)
 	t.Must(err)
 	if plain.Codes() != b.Len() {
 		t.Errorf("%d codes and %d rows", plain.Codes(), b.Len())
 	}
-	merged, err := codebook.Learn(func(yield func(string, error) bool) {
+	merged, err := boundary.Learn(func(yield func(string, error) bool) {
 		for range 20 {
 			if !yield("12+35=47. the red box is in the kitchen; the blue box is in the garden.\n", nil) {
 				return
@@ -44,7 +43,7 @@ func exactText(t *conform.T) {
 	}
 	texts := [][]byte{nil, all, []byte("the red box, 12+35=47"), []byte("naïve €5 𝄞\x00\xff\xfe"), bytes.Repeat([]byte("the box "), 100)}
 	for i := range uint64(200) {
-		w := random.Stream{Seed: 3, Tick: i, Site: random.Corpus}.Words(60)
+		w := weights.Stream{Seed: 3, Tick: i, Site: weights.Corpus}.Words(60)
 		text := make([]byte, w[0]%58)
 		for j := range text {
 			text[j] = byte(w[1+j])
@@ -52,7 +51,7 @@ func exactText(t *conform.T) {
 		texts = append(texts, text)
 	}
 	for _, text := range texts {
-		for _, k := range []*codebook.Tokenizer{plain, merged} {
+		for _, k := range []*boundary.Tokenizer{plain, merged} {
 			if back, err := k.Decode(k.Encode(text)); err != nil || !bytes.Equal(back, text) {
 				t.Fatalf("%q comes back as %q, %v", text, back, err)
 			}
@@ -60,13 +59,13 @@ func exactText(t *conform.T) {
 		// Through vectors: look up the rows, find the nearest, write the bytes.
 		codes := plain.Encode(text)
 		rows, nearest := make([]float32, len(codes)*b.Dim()), make([]int32, len(codes))
-		t.Must(b.Lookup(codebook.Encoder, rows, codes))
-		t.Must(b.Nearest(codebook.Decoder, nearest, rows))
+		t.Must(b.Lookup(boundary.Encoder, rows, codes))
+		t.Must(b.Nearest(boundary.Decoder, nearest, rows))
 		if !slices.Equal(nearest, codes) {
 			t.Fatalf("%q: the nearest rows of its rows are %v, want %v", text, nearest, codes)
 		}
 	}
-	again, err := codebook.ParseTokenizer(merged.JSON())
+	again, err := boundary.ParseTokenizer(merged.JSON())
 	t.Must(err)
 	if !slices.Equal(again.Merges(), merged.Merges()) {
 		t.Errorf("the merges do not come back from their text")
@@ -77,7 +76,7 @@ func exactText(t *conform.T) {
 // clusters are vectors about so many centres, some of which have many.
 func clusters(n, dim, centres int) []float32 {
 	c, noise := normals(centres*dim, 100), normals(n*dim, 101)
-	w := random.Stream{Seed: 5, Site: random.Corpus}.Words(n)
+	w := weights.Stream{Seed: 5, Site: weights.Corpus}.Words(n)
 	x := make([]float32, n*dim)
 	for i := range n {
 		// The square makes low centres likely: usage is uneven.
@@ -93,7 +92,7 @@ func clusters(n, dim, centres int) []float32 {
 func uniformity(t *conform.T) {
 	const n, dim, codes = 6000, 8, 64
 	x := clusters(n, dim, 40)
-	b, err := codebook.New(make([]float32, codes*dim), codes, dim)
+	b, err := boundary.NewBook(make([]float32, codes*dim), codes, dim)
 	t.Must(err)
 	// A collapsed book, as training may leave it: most rows far from all vectors.
 	for i := range codes {
@@ -105,7 +104,7 @@ func uniformity(t *conform.T) {
 			}
 		}
 	}
-	r, err := codebook.Uniformise(b, x, 1)
+	r, err := boundary.Uniformise(b, x, 1)
 	t.Must(err)
 	t.Figure("perplexity %.1f to %.1f of %d, squared error × %.2f, %d rows moved", r.PerplexityBefore, r.PerplexityAfter, codes, r.MSEAfter/r.MSEBefore, r.Moved)
 	if !(r.PerplexityAfter > 1.2*r.PerplexityBefore) {
@@ -115,7 +114,7 @@ func uniformity(t *conform.T) {
 	// What is reported is what a search finds.
 	t.Must(b.Freeze(r.Usage))
 	found := make([]int32, n)
-	t.Must(b.Nearest(codebook.Encoder, found, x))
+	t.Must(b.Nearest(boundary.Encoder, found, x))
 	usage := make([]uint64, codes)
 	for _, c := range found {
 		usage[c]++
@@ -129,8 +128,8 @@ func callers(t *conform.T) {
 	b := textBook(t)
 	row, code := make([]float32, b.Dim()), make([]int32, 1)
 	logits := make([]float32, b.Len())
-	want := codebook.Calls{}
-	for i, c := range []codebook.Caller{codebook.Encoder, codebook.Decoder, codebook.SCT, codebook.ToolReturn} {
+	want := boundary.Calls{}
+	for i, c := range []boundary.Caller{boundary.Encoder, boundary.Decoder, boundary.SCT, boundary.ToolReturn} {
 		for range i + 1 {
 			t.Must(b.Lookup(c, row, []int32{7}))
 		}
@@ -141,8 +140,8 @@ func callers(t *conform.T) {
 	if got := b.Calls(); got != want || got.Total() != 3+4+5+6 {
 		t.Errorf("calls are %+v, want %+v", got, want)
 	}
-	for _, c := range []codebook.Caller{0, 5, 255} {
-		if err := b.Lookup(c, row, []int32{7}); !errors.Is(err, codebook.ErrCaller) {
+	for _, c := range []boundary.Caller{0, 5, 255} {
+		if err := b.Lookup(c, row, []int32{7}); !errors.Is(err, boundary.ErrCaller) {
 			t.Errorf("caller %v: %v", c, err)
 		}
 	}
@@ -156,25 +155,25 @@ func frozen(t *conform.T) {
 	b := textBook(t)
 	sum := b.Sum()
 	row := make([]float32, b.Dim())
-	if err := b.Set(5, row); !errors.Is(err, codebook.ErrFrozen) {
+	if err := b.Set(5, row); !errors.Is(err, boundary.ErrFrozen) {
 		t.Errorf("a write: %v", err)
 	}
-	if _, err := codebook.NewEMA(b, .99, 10); !errors.Is(err, codebook.ErrFrozen) {
+	if _, err := boundary.NewEMA(b, .99, 10); !errors.Is(err, boundary.ErrFrozen) {
 		t.Errorf("learning: %v", err)
 	}
-	if _, err := codebook.Uniformise(b, b.Rows(), 1); !errors.Is(err, codebook.ErrFrozen) {
+	if _, err := boundary.Uniformise(b, b.Rows(), 1); !errors.Is(err, boundary.ErrFrozen) {
 		t.Errorf("uniformising: %v", err)
 	}
 	for i := range 10 {
-		t.Must(b.Lookup(codebook.Encoder, row, []int32{int32(i)}))
-		t.Must(b.Nearest(codebook.Decoder, make([]int32, 1), row))
+		t.Must(b.Lookup(boundary.Encoder, row, []int32{int32(i)}))
+		t.Must(b.Nearest(boundary.Decoder, make([]int32, 1), row))
 	}
 	t.Must(b.Verify())
 	if b.Sum() != sum {
 		t.Errorf("the hash changed")
 	}
 	b.Rows()[77]++ // behind the book's back
-	if err := b.Verify(); !errors.Is(err, codebook.ErrSum) {
+	if err := b.Verify(); !errors.Is(err, boundary.ErrSum) {
 		t.Errorf("a change behind the book's back: %v", err)
 	}
 	b.Rows()[77]--

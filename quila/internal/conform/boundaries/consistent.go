@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/consistency"
-	"atenia/quila/internal/random"
+	"atenia/quila/internal/network"
+	"atenia/quila/internal/weights"
 )
 
 // The toy mixture of section 3: 16 centres in 32 dimensions, each component
@@ -24,11 +24,11 @@ const (
 // mixture draws n vectors.
 func mixture(n int, tick uint64) [][]float32 {
 	centres, noise := normals(mixCentres*mixDim, 200), normals(n*mixDim, 300+tick)
-	words := random.Stream{Seed: 22, Tick: tick, Site: random.Play}.Words(n)
+	words := weights.Stream{Seed: 22, Tick: tick, Site: weights.Play}.Words(n)
 	out, all := make([][]float32, n), make([]float32, n*mixDim)
 	for i := range out {
 		out[i] = all[i*mixDim : (i+1)*mixDim]
-		at := random.Choice(words[i], mixCentres)
+		at := weights.Choice(words[i], mixCentres)
 		for d := range mixDim {
 			out[i][d] = float32(centres[at*mixDim+d] + mixSpread*noise[i*mixDim+d])
 		}
@@ -71,7 +71,7 @@ func bestMSE(clean [][]float32, noisy []float32, sigma float64) float64 {
 // A toyRun is one distillation of the mixture, which two rows look at.
 type toyRun struct {
 	once   sync.Once
-	result *consistency.Result[float32]
+	result *network.DistillResult[float32]
 	log    []string
 	err    error
 }
@@ -81,7 +81,7 @@ var toy toyRun
 // distil trains on the mixture once.
 func distil(t *conform.T) *toyRun {
 	toy.once.Do(func() {
-		toy.result, toy.err = consistency.Distill(context.WithoutCancel(t.Context()), mixture(20000, 0), consistency.Options{
+		toy.result, toy.err = network.Distill(context.WithoutCancel(t.Context()), mixture(20000, 0), network.DistillOptions{
 			Batch: 128, TeacherSteps: 1500, Steps: 1500, Seed: 1, Log: func(format string, args ...any) { toy.log = append(toy.log, fmt.Sprintf(format, args...)) }})
 	})
 	t.Must(toy.err)
@@ -94,7 +94,7 @@ func distilled(t *conform.T) {
 	if len(run.log) != 2 || !strings.HasPrefix(run.log[0], "teacher") || !strings.HasPrefix(run.log[1], "CD") {
 		t.Errorf("the log is %q, want the teacher, then CD", run.log)
 	}
-	if r.Mode != consistency.CD || r.Teacher == nil {
+	if r.Mode != network.CD || r.Teacher == nil {
 		t.Errorf("the mode is %s", r.Mode)
 	}
 	first, last := r.Losses[0], r.Losses[len(r.Losses)-1]
@@ -110,20 +110,20 @@ func distilled(t *conform.T) {
 	}
 	// With a target that is the network itself, which a decay near 0 comes to, the
 	// result is another: the target is what the loss looks at.
-	small := consistency.Options{Steps: 60, TeacherSteps: 60, Batch: 32, Seed: 1}
-	a, err := consistency.Distill(t.Context(), mixture(500, 1), small)
+	small := network.DistillOptions{Steps: 60, TeacherSteps: 60, Batch: 32, Seed: 1}
+	a, err := network.Distill(t.Context(), mixture(500, 1), small)
 	t.Must(err)
 	small.EMALow, small.EMAHigh = 1e-9, 1e-9
-	b, err := consistency.Distill(t.Context(), mixture(500, 1), small)
+	b, err := network.Distill(t.Context(), mixture(500, 1), small)
 	t.Must(err)
 	if a.Net.W2[0] == b.Net.W2[0] {
 		t.Errorf("the moving average does not matter")
 	}
 	var warnings []string
-	ct, err := consistency.Distill(t.Context(), mixture(500, 1), consistency.Options{NoTeacher: true, Steps: 60, Batch: 32,
+	ct, err := network.Distill(t.Context(), mixture(500, 1), network.DistillOptions{NoTeacher: true, Steps: 60, Batch: 32,
 		Log: func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }})
 	t.Must(err)
-	if ct.Mode != consistency.CT || ct.Teacher != nil || !strings.Contains(strings.Join(warnings, "\n"), "warning") {
+	if ct.Mode != network.CT || ct.Teacher != nil || !strings.Contains(strings.Join(warnings, "\n"), "warning") {
 		t.Errorf("without a teacher the mode is %s, the log %q", ct.Mode, warnings)
 	}
 	before, after := auxiliary(t, a)
@@ -135,11 +135,11 @@ func distilled(t *conform.T) {
 
 // auxiliary disturbs the network, moves it by the gradient of the auxiliary loss
 // alone, and returns means of the loss over the first and the last steps.
-func auxiliary(t *conform.T, r *consistency.Result[float32]) (before, after float64) {
+func auxiliary(t *conform.T, r *network.DistillResult[float32]) (before, after float64) {
 	const batch, steps, part, rate = 32, 200, 20, 2
-	a, err := consistency.NewAuxiliary(r, consistency.Options{Batch: batch, Seed: 2}, consistency.AuxiliaryShare)
+	a, err := network.NewAuxiliary(r, network.DistillOptions{Batch: batch, Seed: 2}, network.AuxiliaryShare)
 	t.Must(err)
-	sums := consistency.NewNet[float32](mixDim, r.Net.Hidden, random.Stream{})
+	sums := network.NewConsistencyNet[float32](mixDim, r.Net.Hidden, weights.Stream{})
 	for i, z := range normals(len(r.Net.W2), 210) {
 		r.Net.W2[i] += float32(.1 * z)
 	}
@@ -184,20 +184,20 @@ func oneStep(t *conform.T) {
 	noise, second := normals(n, 400), single(normals(n, 401))
 	noisy, got, ode := make([]float32, n), make([]float32, n), make([]float32, n)
 	times, levels := make([]float32, len(clean)), make([]float64, len(clean))
-	var s consistency.Scratch[float32]
+	var s network.Scratch[float32]
 	for _, at := range []float64{.5, 1, 2} {
 		sigma := at * r.SigmaD
 		for i, x := range clean {
-			times[i], levels[i] = float32(at/consistency.MaxSigma), at
+			times[i], levels[i] = float32(at/network.MaxSigma), at
 			for d, v := range x {
 				noisy[i*mixDim+d] = v + float32(sigma*noise[i*mixDim+d])
 			}
 		}
 		variance := r.SigmaD * r.SigmaD
 		wiener := variance * sigma * sigma / (variance + sigma*sigma)
-		t.Must(consistency.Apply(r.EMA, got, noisy, times, r.SigmaD, consistency.Song, &s))
+		t.Must(network.Apply(r.EMA, got, noisy, times, r.SigmaD, network.Song, &s))
 		one := meanSquare(clean, got)
-		t.Must(consistency.Twice(r.EMA, got, noisy, times, second, .1, r.SigmaD, &s))
+		t.Must(network.Twice(r.EMA, got, noisy, times, second, .1, r.SigmaD, &s))
 		two := meanSquare(clean, got)
 		t.Must(r.Teacher.Solve(ode, noisy, at, 18))
 		solved := meanSquare(clean, ode)
@@ -211,7 +211,7 @@ func oneStep(t *conform.T) {
 	odd := single(normals(mixDim, 5))
 	odd[0], odd[1], odd[2] = float32(math.Copysign(0, -1)), 1e-40, 3e38
 	same := make([]float32, mixDim)
-	t.Must(consistency.Apply(r.EMA, same, odd, []float32{0}, r.SigmaD, consistency.Song, &s))
+	t.Must(network.Apply(r.EMA, same, odd, []float32{0}, r.SigmaD, network.Song, &s))
 	for d, v := range odd {
 		if math.Float32bits(same[d]) != math.Float32bits(v) {
 			t.Errorf("at t = 0 %v becomes %v", v, same[d])
@@ -221,7 +221,7 @@ func oneStep(t *conform.T) {
 
 // trajectory checks that f has nearly one value along a trajectory of the
 // teacher, from a noise level down to half of it.
-func trajectory(t *conform.T, r *consistency.Result[float32], x []float32, at float64) {
+func trajectory(t *conform.T, r *network.DistillResult[float32], x []float32, at float64) {
 	m := len(x) / mixDim
 	from, to := make([]float64, m), make([]float64, m)
 	here, next, scratch := append([]float32(nil), x...), make([]float32, len(x)), make([]float32, 2*len(x))
@@ -235,12 +235,12 @@ func trajectory(t *conform.T, r *consistency.Result[float32], x []float32, at fl
 		copy(here, next)
 	}
 	value := func(x []float32, at float64) []float32 {
-		var s consistency.Scratch[float32]
+		var s network.Scratch[float32]
 		times, y := make([]float32, m), make([]float32, len(x))
 		for i := range times {
-			times[i] = float32(at / consistency.MaxSigma)
+			times[i] = float32(at / network.MaxSigma)
 		}
-		t.Must(consistency.Apply(r.EMA, y, x, times, r.SigmaD, consistency.Song, &s))
+		t.Must(network.Apply(r.EMA, y, x, times, r.SigmaD, network.Song, &s))
 		return y
 	}
 	a, b := value(x, at), value(here, at/2)

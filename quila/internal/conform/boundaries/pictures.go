@@ -4,21 +4,20 @@ import (
 	"math"
 	"slices"
 
-	"atenia/quila/internal/codebook"
+	"atenia/quila/internal/boundary"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/random"
-	"atenia/quila/internal/vqgan"
+	"atenia/quila/internal/weights"
 )
 
 // patches cuts pictures into squares that one code stands for.
 func patches(pictures [][]float32, channels int) []float32 {
 	var out []float32
 	for _, p := range pictures {
-		for at := range vqgan.Codes(vqgan.Side) {
-			across := vqgan.Side / vqgan.Stride
-			for y := range vqgan.Stride {
-				i := ((at/across*vqgan.Stride+y)*vqgan.Side + at%across*vqgan.Stride) * channels
-				out = append(out, p[i:i+vqgan.Stride*channels]...)
+		for at := range boundary.Codes(boundary.Side) {
+			across := boundary.Side / boundary.Stride
+			for y := range boundary.Stride {
+				i := ((at/across*boundary.Stride+y)*boundary.Side + at%across*boundary.Stride) * channels
+				out = append(out, p[i:i+boundary.Stride*channels]...)
 			}
 		}
 	}
@@ -27,17 +26,17 @@ func patches(pictures [][]float32, channels int) []float32 {
 
 // drawn makes n pictures of shapes, or of tones.
 func drawn(t *conform.T, seed uint64, n, channels int) [][]float32 {
-	sound, err := vqgan.NewSound()
+	sound, err := boundary.NewSound()
 	t.Must(err)
-	samples := make([]float32, vqgan.Samples(vqgan.Side))
+	samples := make([]float32, boundary.Samples(boundary.Side))
 	out := make([][]float32, n)
 	for i := range out {
-		out[i] = make([]float32, vqgan.Side*vqgan.Side*channels)
+		out[i] = make([]float32, boundary.Side*boundary.Side*channels)
 		if channels == 3 {
-			vqgan.Shape(out[i], seed, uint64(i), -1)
+			boundary.Shape(out[i], seed, uint64(i), -1)
 			continue
 		}
-		vqgan.Tone(samples, seed, uint64(i), -1)
+		boundary.Tone(samples, seed, uint64(i), -1)
 		t.Must(sound.Picture(out[i], samples))
 	}
 	return out
@@ -45,13 +44,13 @@ func drawn(t *conform.T, seed uint64, n, channels int) [][]float32 {
 
 // baseline is the PSNR of k-means of raw patches, with as many codes.
 func baseline(t *conform.T, codes, channels int, seed uint64) float64 {
-	dim := vqgan.Stride * vqgan.Stride * channels
-	b, err := codebook.New(make([]float32, codes*dim), codes, dim)
+	dim := boundary.Stride * boundary.Stride * channels
+	b, err := boundary.NewBook(make([]float32, codes*dim), codes, dim)
 	t.Must(err)
-	t.Must(codebook.KMeans(b, patches(drawn(t, seed, 1000, channels), channels), 20, random.Stream{Seed: 1, Site: random.Init}))
+	t.Must(boundary.KMeans(b, patches(drawn(t, seed, 1000, channels), channels), 20, weights.Stream{Seed: 1, Site: weights.InitSite}))
 	x := patches(drawn(t, seed+1, 256, channels), channels)
 	found := make([]int32, len(x)/dim)
-	t.Must(b.Nearest(codebook.Encoder, found, x))
+	t.Must(b.Nearest(boundary.Encoder, found, x))
 	var sum float64
 	for i, c := range found {
 		for d, v := range b.Row(int(c)) {
@@ -59,7 +58,7 @@ func baseline(t *conform.T, codes, channels int, seed uint64) float64 {
 			sum += e * e
 		}
 	}
-	return vqgan.PSNR(sum / float64(len(x)))
+	return boundary.PSNR(sum / float64(len(x)))
 }
 
 // toyCodes is the size of the codebooks that these rows train.
@@ -68,7 +67,7 @@ const toyCodes = 64
 // proxies trains coders and compares one of them with k-means of patches.
 func proxies(t *conform.T, sound bool) {
 	const seed = 11
-	o := vqgan.Options{Codes: toyCodes, Dim: 32, Widths: vqgan.Widths{16, 32, 32},
+	o := boundary.VQGANOptions{Codes: toyCodes, Dim: 32, Widths: boundary.Widths{16, 32, 32},
 		Steps: 1600, Free: 200, Batch: 8, Rate: 6e-3, DeadBatches: 50, CriticFrom: 1400, Seed: seed, Log: t.Log}
 	if sound {
 		// One channel needs fewer at full size than three, which pays for more
@@ -76,7 +75,7 @@ func proxies(t *conform.T, sound bool) {
 		o.Sound, o.NoPictures, o.Widths[0] = true, true, 8
 		o.Steps, o.Free, o.Batch, o.CriticFrom = 1800, 100, 16, 1600
 	}
-	model, report, err := vqgan.Train(t.Context(), o)
+	model, report, err := boundary.Train(t.Context(), o)
 	t.Must(err)
 	c, s := model.Image, &report.Image
 	if sound {
@@ -104,10 +103,10 @@ func sounds(t *conform.T) { proxies(t, true) }
 // definitions, and a short training.
 func learning(t *conform.T) {
 	const n, dim, m, decay, dead = 12, 3, 40, .9, 5
-	b, err := codebook.New(single(normals(n*dim, 500)), n, dim)
+	b, err := boundary.NewBook(single(normals(n*dim, 500)), n, dim)
 	t.Must(err)
 	copy(b.Row(n-1), []float32{900, 900, 900}) // nothing is ever near it
-	e, err := codebook.NewEMA(b, decay, dead)
+	e, err := boundary.NewEMA(b, decay, dead)
 	t.Must(err)
 	count, sum := make([]float64, n), make([]float64, n*dim)
 	for i, v := range b.Rows() {
@@ -135,7 +134,7 @@ func learning(t *conform.T) {
 				t.Within("row against its definition", math.Abs(float64(b.Row(c)[d])-sum[c*dim+d]/count[c]), 1e-5)
 			}
 		}
-		if r := e.Revive(x, random.Stream{Seed: 1, Tick: uint64(batch)}); r > 0 && revivedAt == 0 {
+		if r := e.Revive(x, weights.Stream{Seed: 1, Tick: uint64(batch)}); r > 0 && revivedAt == 0 {
 			revivedAt = batch
 			found := false
 			for i := range m {
@@ -150,10 +149,10 @@ func learning(t *conform.T) {
 	if revivedAt != dead {
 		t.Errorf("a row that nothing chose is revived after %d batches, want %d", revivedAt, dead)
 	}
-	o := vqgan.Options{Codes: 16, Dim: 8, Widths: vqgan.Widths{8, 16, 16}, Steps: 60, Free: 20, Batch: 8, Pictures: 128, Rate: 8e-3, CriticFrom: 50, DeadBatches: 10, Seed: 2}
-	model, report, err := vqgan.Train(t.Context(), o)
+	o := boundary.VQGANOptions{Codes: 16, Dim: 8, Widths: boundary.Widths{8, 16, 16}, Steps: 60, Free: 20, Batch: 8, Pictures: 128, Rate: 8e-3, CriticFrom: 50, DeadBatches: 10, Seed: 2}
+	model, report, err := boundary.Train(t.Context(), o)
 	t.Must(err)
-	again, _, err := vqgan.Train(t.Context(), o)
+	again, _, err := boundary.Train(t.Context(), o)
 	t.Must(err)
 	if model.Image.Book.Sum() != again.Image.Book.Sum() {
 		t.Errorf("the same options give another codebook")
@@ -169,10 +168,10 @@ func learning(t *conform.T) {
 }
 
 func aligned(t *conform.T) {
-	_, report, err := vqgan.Train(t.Context(), vqgan.Options{Codes: toyCodes, Dim: 32, Widths: vqgan.Widths{16, 32, 32},
+	_, report, err := boundary.Train(t.Context(), boundary.VQGANOptions{Codes: toyCodes, Dim: 32, Widths: boundary.Widths{16, 32, 32},
 		Steps: 400, Free: 60, Batch: 32, Pictures: 3840, Rate: 6e-3, DeadBatches: 50, CriticFrom: -1, Sound: true, Align: 1, Seed: 12, Log: t.Log})
 	t.Must(err)
-	t.Figure("retrieval@1 %.3f of %d meanings", report.Retrieval, vqgan.Pairs)
+	t.Figure("retrieval@1 %.3f of %d meanings", report.Retrieval, boundary.Pairs)
 	if !(report.Retrieval >= .9) {
 		t.Errorf("retrieval@1 is %.3f, want at least .9", report.Retrieval)
 	}

@@ -7,9 +7,9 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/config"
-	"atenia/quila/internal/codebook"
+	"atenia/quila/internal/boundary"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/rope"
+	"atenia/quila/internal/network"
 	"atenia/quila/internal/weights"
 )
 
@@ -49,14 +49,14 @@ func apply(m, x []float64) []float64 {
 
 // turned is what the product computes, in the float type of x.
 func turned[F grad.Float](t *conform.T, dims int, x []F, positions []uint64, bases []float64) []F {
-	c, err := rope.New(dims, len(positions), rope.Kronecker)
+	c, err := network.NewRope(dims, len(positions), network.Kronecker)
 	t.Must(err)
 	logs := make([]float64, len(bases))
 	for i, b := range bases {
 		logs[i] = math.Log(b)
 	}
 	y := make([]F, dims)
-	t.Must(rope.Apply(c, y, x, positions, logs))
+	t.Must(network.ApplyRope(c, y, x, positions, logs))
 	return y
 }
 
@@ -113,10 +113,10 @@ func rope2D(t *conform.T) {
 	}
 	// The other layout is another rotation: if the two were the same, the rows
 	// above would check nothing of the product.
-	c, err := rope.New(64, 2, rope.Axial)
+	c, err := network.NewRope(64, 2, network.Axial)
 	t.Must(err)
 	x, y := normals(64, 1), make([]float64, 64)
-	t.Must(rope.Apply(c, y, x, []uint64{5, 11}, []float64{math.Log(100), math.Log(80)}))
+	t.Must(network.ApplyRope(c, y, x, []uint64{5, 11}, []float64{math.Log(100), math.Log(80)}))
 	if d := furthest(y, turned(t, 64, x, []uint64{5, 11}, []float64{100, 80})); d < .1 {
 		t.Errorf("axial and Kronecker layout differ by %.3g only", d)
 	}
@@ -140,17 +140,17 @@ func rope3D(t *conform.T) {
 }
 
 // gradient is that of w·R(positions)x for the logarithms of the bases.
-func gradient(t *conform.T, c rope.Code, x, w []float64, positions []uint64, logs []float64) []float64 {
+func gradient(t *conform.T, c network.RopeCode, x, w []float64, positions []uint64, logs []float64) []float64 {
 	y, d := make([]float64, len(x)), make([]float64, len(logs))
-	t.Must(rope.Apply(c, y, x, positions, logs))
-	t.Must(rope.Backward(c, nil, d, y, w, positions, logs))
+	t.Must(network.ApplyRope(c, y, x, positions, logs))
+	t.Must(network.RopeBackward(c, nil, d, y, w, positions, logs))
 	return d
 }
 
 func ropeGrad(t *conform.T) {
 	worst := 0.0
 	for axes, positions := range map[int][]uint64{1: {301}, 2: {14, 9}, 3: {22, 7, 3}} {
-		c, err := rope.New(64, axes, rope.Kronecker)
+		c, err := network.NewRope(64, axes, network.Kronecker)
 		t.Must(err)
 		x, w := normals(64, 5), normals(64, 6)
 		logs := []float64{math.Log(10000), math.Log(100), math.Log(100)}[:axes]
@@ -161,7 +161,7 @@ func ropeGrad(t *conform.T) {
 				moved := slices.Clone(logs)
 				moved[i] += by
 				y := make([]float64, 64)
-				t.Must(rope.Apply(c, y, x, positions, moved))
+				t.Must(network.ApplyRope(c, y, x, positions, moved))
 				return dot(y, w)
 			}
 			want := (side(h) - side(-h)) / (2 * h)
@@ -174,9 +174,9 @@ func ropeGrad(t *conform.T) {
 }
 
 // book is a small frozen book with rows on a sphere, as text has.
-func book(t *conform.T, n, dim int) *codebook.Book {
+func book(t *conform.T, n, dim int) *boundary.Book {
 	rows := single(normals(n*dim, 7))
-	b, err := codebook.New(rows, n, dim)
+	b, err := boundary.NewBook(rows, n, dim)
 	t.Must(err)
 	t.Must(b.Freeze(nil))
 	return b
@@ -184,12 +184,12 @@ func book(t *conform.T, n, dim int) *codebook.Book {
 
 func ropeAfter(t *conform.T) {
 	b := book(t, 264, 64)
-	k, err := codebook.NewTokenizer(nil)
+	k, err := boundary.NewTokenizer(nil)
 	t.Must(err)
 	codes := k.Encode([]byte("the same bytes at other positions"))
 	row := make([]float32, 64)
 	for i, code := range codes {
-		t.Must(b.Lookup(codebook.Encoder, row, []int32{code}))
+		t.Must(b.Lookup(boundary.Encoder, row, []int32{code}))
 		before := slices.Clone(row)
 		for _, at := range []uint64{0, 1, uint64(1000 * i)} {
 			y := turned(t, 64, row, []uint64{at}, []float64{10000})
@@ -197,7 +197,7 @@ func ropeAfter(t *conform.T) {
 				t.Errorf("position %d changed the row of code %d itself", at, code)
 			}
 			nearest := make([]int32, 1)
-			t.Must(b.Nearest(codebook.Encoder, nearest, row))
+			t.Must(b.Nearest(boundary.Encoder, nearest, row))
 			if nearest[0] != code {
 				t.Errorf("code %d is %d at position %d", code, nearest[0], at)
 			}
@@ -232,7 +232,7 @@ func ownTime(t *conform.T) {
 	}
 	o, err := grad.NewOptimizer(grad.AdamW{}, params, nil)
 	t.Must(err)
-	code, err := rope.New(c.DE, 2, rope.Kronecker)
+	code, err := network.NewRope(c.DE, 2, network.Kronecker)
 	t.Must(err)
 	before := map[string][]byte{}
 	for name, p := range at {
@@ -259,7 +259,7 @@ func bits(x []float32) []byte {
 }
 
 func onePixel(t *conform.T) {
-	c, err := rope.New(64, 3, rope.Kronecker)
+	c, err := network.NewRope(64, 3, network.Kronecker)
 	t.Must(err)
 	logs := []float64{math.Log(10000), math.Log(100), math.Log(100)}
 	film, still := make([]float64, 3), make([]float64, 3)

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/random"
+	"atenia/quila/internal/weights"
 )
 
 // Rows returns the rows of this package.
@@ -33,7 +33,7 @@ func Rows() []conform.Row {
 // normals returns standard normal numbers that depend on the tick alone.
 func normals(n int, tick uint64) []float64 {
 	x := make([]float64, n)
-	random.Stream{Seed: 21, Neuron: 1, Tick: tick, Site: random.Play}.Normal(x)
+	weights.Stream{Seed: 21, Neuron: 1, Tick: tick, Site: weights.Play}.Normal(x)
 	return x
 }
 

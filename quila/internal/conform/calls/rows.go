@@ -7,10 +7,9 @@ import (
 	"slices"
 
 	"atenia/quila/config"
+	"atenia/quila/internal/boundary"
 	"atenia/quila/internal/call"
-	"atenia/quila/internal/codebook"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -27,7 +26,7 @@ func network(t *conform.T) (config.Config, *call.Model) {
 	c, err := config.Profile("nano")
 	t.Must(err)
 	c.Training()
-	g := topology.Initial(&c)
+	g := weights.Initial(&c)
 	m, err := call.New(&c, g, weights.Init(&c, g.Edges(), 11), nil)
 	t.Must(err)
 	return c, m
@@ -62,7 +61,7 @@ func boundaryOnly(t *conform.T) {
 }
 
 // nearest is the distance of the nearest pair of a state's vectors and a row.
-func nearest(b *codebook.Book, state []float32, dim int) float64 {
+func nearest(b *boundary.Book, state []float32, dim int) float64 {
 	least := math.Inf(1)
 	for at := 0; at+dim <= len(state); at += dim {
 		x := state[at : at+dim]

@@ -14,53 +14,52 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/nmdb"
-	"atenia/quila/internal/sct"
-	"atenia/quila/internal/tier"
+	"atenia/quila/internal/parked"
+	"atenia/quila/internal/stores"
 )
 
 func nmdbIsolation(t *conform.T) {
 	const size = 1000
-	m := tier.New(tier.Config{Dir: t.Dir()})
-	b, err := nmdb.Open(nmdb.Config{Memory: m, Quotas: [nmdb.Channels]uint64{3 * size, 3 * size, 3 * size}, Cold: true})
+	m := stores.NewMemory(stores.TierConfig{Dir: t.Dir()})
+	b, err := parked.OpenBus(parked.BusConfig{Memory: m, Quotas: [parked.Channels]uint64{3 * size, 3 * size, 3 * size}, Cold: true})
 	t.Must(err)
 	data := make([]byte, size)
 	fill(data, source(5))
-	put := func(c nmdb.Channel, key uint64) { t.Must(b.Put(t.Context(), c, key, data)) }
-	levels := func(c nmdb.Channel, keys ...uint64) (out []tier.Level) {
+	put := func(c parked.Channel, key uint64) { t.Must(b.Put(t.Context(), c, key, data)) }
+	levels := func(c parked.Channel, keys ...uint64) (out []stores.Level) {
 		for _, k := range keys {
 			l, _ := b.Level(c, k)
 			out = append(out, l)
 		}
 		return out
 	}
-	for _, c := range []nmdb.Channel{nmdb.Image, nmdb.Audio, nmdb.Text} {
+	for _, c := range []parked.Channel{parked.Image, parked.Audio, parked.Text} {
 		for k := range uint64(3) {
 			put(c, k)
 		}
 	}
-	_, err = b.Get(t.Context(), nmdb.Text, 0) // now 1 is the one used least recently
+	_, err = b.Get(t.Context(), parked.Text, 0) // now 1 is the one used least recently
 	t.Must(err)
 	for k := uint64(3); k < 5; k++ {
-		put(nmdb.Text, k)
+		put(parked.Text, k)
 	}
-	if got := levels(nmdb.Text, 0, 1, 2, 3, 4); !slices.Equal(got, []tier.Level{tier.L3, tier.L5, tier.L5, tier.L3, tier.L3}) {
+	if got := levels(parked.Text, 0, 1, 2, 3, 4); !slices.Equal(got, []stores.Level{stores.L3, stores.L5, stores.L5, stores.L3, stores.L3}) {
 		t.Errorf("text pages are in %v", got)
 	}
-	for _, c := range []nmdb.Channel{nmdb.Image, nmdb.Audio} {
-		if got := levels(c, 0, 1, 2); !slices.Equal(got, []tier.Level{tier.L3, tier.L3, tier.L3}) {
+	for _, c := range []parked.Channel{parked.Image, parked.Audio} {
+		if got := levels(c, 0, 1, 2); !slices.Equal(got, []stores.Level{stores.L3, stores.L3, stores.L3}) {
 			t.Errorf("%v pages are in %v", c, got)
 		}
 	}
-	got, err := b.Get(t.Context(), nmdb.Text, 1)
+	got, err := b.Get(t.Context(), parked.Text, 1)
 	t.Must(err)
 	if !bytes.Equal(got, data) {
 		t.Errorf("a page came back from L5 with other bytes")
 	}
-	if got := levels(nmdb.Text, 0, 1, 3, 4); !slices.Equal(got, []tier.Level{tier.L5, tier.L3, tier.L3, tier.L3}) {
+	if got := levels(parked.Text, 0, 1, 3, 4); !slices.Equal(got, []stores.Level{stores.L5, stores.L3, stores.L3, stores.L3}) {
 		t.Errorf("after a page came back text pages are in %v", got)
 	}
-	if _, err := b.Get(t.Context(), nmdb.Text, 99); !errors.Is(err, nmdb.ErrNotFound) {
+	if _, err := b.Get(t.Context(), parked.Text, 99); !errors.Is(err, parked.ErrNotFound) {
 		t.Errorf("an unknown page: %v", err)
 	}
 	t.Must(b.Close())
@@ -70,25 +69,25 @@ func nmdbLevel(t *conform.T) {
 	dir := t.Dir()
 	var mu sync.Mutex
 	var levels []int
-	open := func() (*tier.Memory, *nmdb.Bus) {
-		m := tier.New(tier.Config{Dir: dir, Wrote: func(_ string, _ uint64, level int) {
+	open := func() (*stores.Memory, *parked.Bus) {
+		m := stores.NewMemory(stores.TierConfig{Dir: dir, Wrote: func(_ string, _ uint64, level int) {
 			mu.Lock()
 			defer mu.Unlock()
 			levels = append(levels, level)
 		}})
-		b, err := nmdb.Open(nmdb.Config{Memory: m, Quotas: [nmdb.Channels]uint64{nmdb.Text: 1}, Cold: true})
+		b, err := parked.OpenBus(parked.BusConfig{Memory: m, Quotas: [parked.Channels]uint64{parked.Text: 1}, Cold: true})
 		t.Must(err)
 		return m, b
 	}
 	_, b := open()
 	data := make([]byte, 20_000)
 	fill(data, source(6))
-	t.Must(b.Put(t.Context(), nmdb.Text, 1, data))
-	t.Must(b.Put(t.Context(), nmdb.Text, 2, data)) // 1 has to go
+	t.Must(b.Put(t.Context(), parked.Text, 1, data))
+	t.Must(b.Put(t.Context(), parked.Text, 2, data)) // 1 has to go
 	if !slices.Equal(levels, []int{3}) {
 		t.Errorf("levels %v of what the session evicts, want 3", levels)
 	}
-	got, err := b.Get(t.Context(), nmdb.Text, 1)
+	got, err := b.Get(t.Context(), parked.Text, 1)
 	t.Must(err)
 	if !bytes.Equal(got, data) {
 		t.Errorf("level 3 is not read back")
@@ -101,7 +100,7 @@ func nmdbLevel(t *conform.T) {
 	t.Must(b.Close())
 	_, again := open()
 	for key := range uint64(2) {
-		got, err := again.Get(t.Context(), nmdb.Text, key+1)
+		got, err := again.Get(t.Context(), parked.Text, key+1)
 		t.Must(err)
 		if !bytes.Equal(got, data) {
 			t.Errorf("page %d of the archive is not read back", key+1)
@@ -113,9 +112,9 @@ func nmdbLevel(t *conform.T) {
 
 func containerRoundTrip(t *conform.T) {
 	r := source(7)
-	c := &nmdb.Container{}
+	c := &parked.Container{}
 	for i := range 4 {
-		p := nmdb.Part{ID: uint32(3 * i), Name: fmt.Sprint("channel ", i), Kind: nmdb.Kind(2 + i), Meta: map[string]string{"rate": "16000", "": "empty", "a": ""}}
+		p := parked.Part{ID: uint32(3 * i), Name: fmt.Sprint("channel ", i), Kind: parked.Kind(2 + i), Meta: map[string]string{"rate": "16000", "": "empty", "a": ""}}
 		for range 1 + 3*i {
 			chunk := make([]byte, 8*r.IntN(20))
 			fill(chunk, r)
@@ -125,7 +124,7 @@ func containerRoundTrip(t *conform.T) {
 	}
 	whole, err := c.Append(nil)
 	t.Must(err)
-	parsed, err := nmdb.Parse(whole)
+	parsed, err := parked.Parse(whole)
 	t.Must(err)
 	for set := 1; set < 1<<4-1; set++ {
 		var in, out []uint32
@@ -140,14 +139,14 @@ func containerRoundTrip(t *conform.T) {
 		t.Must(err)
 		rest, err := parsed.Extract(out...).Append(nil)
 		t.Must(err)
-		a, err := nmdb.Parse(taken)
+		a, err := parked.Parse(taken)
 		t.Must(err)
 		if len(a.Parts) != bits.OnesCount(uint(set)) {
 			t.Errorf("set %b has %d channels", set, len(a.Parts))
 		}
-		b, err := nmdb.Parse(rest)
+		b, err := parked.Parse(rest)
 		t.Must(err)
-		merged, err := nmdb.Merge(b, a)
+		merged, err := parked.MergeContainers(b, a)
 		t.Must(err)
 		again, err := merged.Append(nil)
 		t.Must(err)
@@ -164,7 +163,7 @@ func containerRoundTrip(t *conform.T) {
 	}
 	cut := 0
 	for n := range whole {
-		if _, err := nmdb.Parse(whole[:n]); !errors.Is(err, nmdb.ErrContainer) {
+		if _, err := parked.Parse(whole[:n]); !errors.Is(err, parked.ErrContainer) {
 			t.Errorf("cut to %d bytes: %v", n, err)
 		}
 		cut++
@@ -172,7 +171,7 @@ func containerRoundTrip(t *conform.T) {
 	accepted := 0
 	for range 5000 {
 		b := flip(whole, r.IntN(len(whole)))
-		x, err := nmdb.Parse(b)
+		x, err := parked.Parse(b)
 		if err != nil {
 			continue
 		}
@@ -213,10 +212,10 @@ func (c *codebook) Sum256() [32]byte          { return c.sum }
 func sctLife(t *conform.T) {
 	const block = 64
 	account := ledger.New(nil, 0)
-	m := tier.New(tier.Config{Account: account})
-	cache := sct.NewCache[float32](100)
-	build := func(book *codebook, codes []uint32) *sct.Tree[float32] {
-		b, err := sct.NewBuilder(book, block, m, cache)
+	m := stores.NewMemory(stores.TierConfig{Account: account})
+	cache := parked.NewCache[float32](100)
+	build := func(book *codebook, codes []uint32) *parked.Tree[float32] {
+		b, err := parked.NewBuilder(book, block, m, cache)
 		t.Must(err)
 		x, err := b.Build(codes)
 		t.Must(err)
@@ -230,7 +229,7 @@ func sctLife(t *conform.T) {
 	threads, held := runtime.NumGoroutine(), account.Held()
 	one := newCodebook(1, 32, 8)
 	x := build(one, codes)
-	if len(x.Nodes) != 5 || x.Nodes[4].To != 300 || x.Nodes[2].Prev != 1 || x.Nodes[2].Next != 3 || x.Nodes[4].Next != sct.None {
+	if len(x.Nodes) != 5 || x.Nodes[4].To != 300 || x.Nodes[2].Prev != 1 || x.Nodes[2].Next != 3 || x.Nodes[4].Next != parked.None {
 		t.Errorf("Phase 1 made %d nodes", len(x.Nodes))
 	}
 	t.Must(x.Refine([]int{3, 1}))
@@ -269,8 +268,8 @@ func sctLife(t *conform.T) {
 		t.Must(x.Close())
 	}
 	// The same nodes, with the cache and without.
-	with, plain := build(one, codes), func() *sct.Tree[float32] {
-		b, err := sct.NewBuilder(one, block, m, nil)
+	with, plain := build(one, codes), func() *parked.Tree[float32] {
+		b, err := parked.NewBuilder(one, block, m, nil)
 		t.Must(err)
 		x, err := b.Build(codes)
 		t.Must(err)

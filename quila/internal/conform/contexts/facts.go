@@ -14,23 +14,21 @@ import (
 
 	"atenia/grad"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/engram"
-	"atenia/quila/internal/persona"
-	"atenia/quila/internal/tier"
+	"atenia/quila/internal/stores"
 )
 
 func engramProbes(t *conform.T) {
 	const dim = 16
 	var last time.Duration
 	for _, size := range []int{7, 10, 14, 17, 20} { // about 10² to 10⁶ rows
-		table, err := engram.NewTable(engram.Config{Bits: size, Dim: dim, Mul: engram.DefaultMultipliers()}, tier.New(tier.Config{}))
+		table, err := stores.NewEngramTable(stores.EngramConfig{Bits: size, Dim: dim, Mul: stores.DefaultMultipliers()}, stores.NewMemory(stores.TierConfig{}))
 		t.Must(err)
-		dst, codes := make([]float32, engram.Heads*dim), []uint32{1, 2, 3, 4}
+		dst, codes := make([]float32, stores.Heads*dim), []uint32{1, 2, 3, 4}
 		const lookups = 2000
 		start := time.Now()
 		for i := range lookups {
 			codes[3] = uint32(i)
-			n, err := engram.Lookup(t.Context(), table, dst, codes)
+			n, err := stores.Lookup(t.Context(), table, dst, codes)
 			t.Must(err)
 			if n != 8 {
 				t.Errorf("%d rows of a table of 2^%d", n, size)
@@ -55,9 +53,9 @@ func closedBook(t *conform.T) float64 {
 	const dim, codes, size, facts, steps = 32, 64, 12, 200, 60
 	r := source(9)
 	var reg grad.Registry[float32]
-	engram.Register(&reg)
+	stores.RegisterEngram(&reg)
 	tape := grad.New(&reg)
-	mul := engram.DefaultMultipliers()
+	mul := stores.DefaultMultipliers()
 	scaled := func(n int, s float32) []float32 {
 		v := normals(r, n)
 		for i := range v {
@@ -88,8 +86,8 @@ func closedBook(t *conform.T) float64 {
 		tape.Reset()
 		tb, k, v := tape.Param(table, 1<<size, dim), tape.Param(wk, dim, dim), tape.Param(wv, dim, dim)
 		other := tape.Param(grid, 1, dim) // of the grid: the loss must not reach it
-		b := engram.Book{Table: tb, Keys: k, Values: v, Read: tape.Const(read, dim, dim), Codebook: tape.Const(book, codes, dim), Tau: 1}
-		loss, logits, err := engram.ClosedBook(tape, b, contexts, targets, size, &mul)
+		b := stores.Book{Table: tb, Keys: k, Values: v, Read: tape.Const(read, dim, dim), Codebook: tape.Const(book, codes, dim), Tau: 1}
+		loss, logits, err := stores.ClosedBook(tape, b, contexts, targets, size, &mul)
 		t.Must(err)
 		if step == steps-1 {
 			return accuracy(tape.Value(logits), targets, codes)
@@ -125,15 +123,15 @@ func accuracy(logits []float32, targets []int32, codes int) (right float64) {
 func personaNVRAM(t *conform.T) {
 	dir := t.Dir()
 	warnings := 0
-	open := func() *persona.Vector {
-		v, err := persona.Open(persona.Config{Dim: 64, NVRAM: dir, Path: filepath.Join(t.Dir(), "never"), Warn: func(string) { warnings++ }})
+	open := func() *stores.Vector {
+		v, err := stores.OpenPersona(stores.PersonaConfig{Dim: 64, NVRAM: dir, Path: filepath.Join(t.Dir(), "never"), Warn: func(string) { warnings++ }})
 		t.Must(err)
 		return v
 	}
 	v := open()
 	want := normals(source(10), 64)
 	t.Must(v.Set(want))
-	if v.Medium() != persona.NVRAM || filepath.Dir(v.Path()) != dir {
+	if v.Medium() != stores.NVRAM || filepath.Dir(v.Path()) != dir {
 		t.Errorf("it is kept in %v, %s", v.Medium(), v.Path())
 	}
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(v.Values())))
@@ -176,11 +174,11 @@ func personaFallback(t *conform.T) {
 	t.Must(os.WriteFile(mounts, []byte("/dev/sda1 / ext4 rw,relatime 0 0\n/dev/pmem9 /ro ext4 ro,dax=always 0 0\n"), 0o666))
 	for _, x := range []struct {
 		path   string
-		medium persona.Medium
-	}{{filepath.Join(t.Dir(), "persona"), persona.File}, {"", persona.RAM}} {
+		medium stores.Medium
+	}{{filepath.Join(t.Dir(), "persona"), stores.File}, {"", stores.RAM}} {
 		var warnings []string
-		c := persona.Config{Dim: 8, Path: x.path, Mounts: mounts, Warn: func(s string) { warnings = append(warnings, s) }}
-		v, err := persona.Open(c)
+		c := stores.PersonaConfig{Dim: 8, Path: x.path, Mounts: mounts, Warn: func(s string) { warnings = append(warnings, s) }}
+		v, err := stores.OpenPersona(c)
 		t.Must(err)
 		t.Must(v.Set(normals(source(11), 8)))
 		if v.Medium() != x.medium {
@@ -193,9 +191,9 @@ func personaFallback(t *conform.T) {
 	}
 	folder := t.Dir() // a mount with direct access is found by itself
 	t.Must(os.WriteFile(mounts, []byte("/dev/pmem0 "+folder+" xfs rw,dax=always 0 0\n"), 0o666))
-	v, err := persona.Open(persona.Config{Dim: 8, Mounts: mounts, Warn: func(s string) { t.Errorf("warning %q", s) }})
+	v, err := stores.OpenPersona(stores.PersonaConfig{Dim: 8, Mounts: mounts, Warn: func(s string) { t.Errorf("warning %q", s) }})
 	t.Must(err)
-	if v.Medium() != persona.NVRAM {
+	if v.Medium() != stores.NVRAM {
 		t.Errorf("a mount with direct access is not used: %v", v.Medium())
 	}
 	t.Must(v.Close())

@@ -10,18 +10,18 @@ import (
 	"slices"
 
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/tier"
-	"atenia/quila/internal/wmq"
+	"atenia/quila/internal/parked"
+	"atenia/quila/internal/stores"
 )
 
-func queue(t *conform.T, c wmq.Config) *wmq.Queue[float32] {
-	q, err := wmq.New[float32](c, tier.New(tier.Config{}), "q")
+func queue(t *conform.T, c parked.QueueConfig) *parked.Queue[float32] {
+	q, err := parked.NewQueue[float32](c, stores.NewMemory(stores.TierConfig{}), "q")
 	t.Must(err)
 	return q
 }
 
 // zones returns the ids of a queue's entries by zone, in the order of age.
-func zones(q *wmq.Queue[float32]) map[string][]uint64 {
+func zones(q *parked.Queue[float32]) map[string][]uint64 {
 	out := map[string][]uint64{}
 	for i := range q.Items() {
 		out[i.Zone] = append(out[i.Zone], i.ID)
@@ -34,7 +34,7 @@ func zones(q *wmq.Queue[float32]) map[string][]uint64 {
 
 func wmqCapacity(t *conform.T) {
 	const dim, hot, deep = 16, 512, 4096
-	q := queue(t, wmq.Config{Dim: dim, Hot: hot, Cold: deep, Enqueue: .3, Dealloc: 1})
+	q := queue(t, parked.QueueConfig{Dim: dim, Hot: hot, Cold: deep, Enqueue: .3, Dealloc: 1})
 	defer q.Close()
 	if r, err := q.Offer(axis(dim, 0), 0, 0, 0); err != nil || r != 0 || len(zones(q)) != 0 {
 		t.Errorf("an empty queue admits: relation %g, %v", r, err)
@@ -120,12 +120,12 @@ func wmqCapacity(t *conform.T) {
 	if slices.Equal(z["cold"], oldest["cold"]) {
 		t.Errorf("a full cold zone dropped nothing")
 	}
-	if _, err := q.Offer([]float32{1}, 0, 0, 0); !errors.Is(err, wmq.ErrShape) {
+	if _, err := q.Offer([]float32{1}, 0, 0, 0); !errors.Is(err, parked.ErrQueueShape) {
 		t.Errorf("a content of one dimension: %v", err)
 	}
 	bad := axis(dim, 0)
 	bad[3] = float32(math.NaN())
-	if err := q.Seed(bad, 0); !errors.Is(err, wmq.ErrNotFinite) {
+	if err := q.Seed(bad, 0); !errors.Is(err, parked.ErrQueueNotFinite) {
 		t.Errorf("NaN: %v", err)
 	}
 	t.Figure("%d + %d entries", len(z["hot"]), len(z["cold"]))
@@ -133,7 +133,7 @@ func wmqCapacity(t *conform.T) {
 
 func wmqStage(t *conform.T) {
 	const dim = 8
-	q := queue(t, wmq.Config{Dim: dim, Hot: 3, Cold: 8, Enqueue: .3, Dealloc: 1})
+	q := queue(t, parked.QueueConfig{Dim: dim, Hot: 3, Cold: 8, Enqueue: .3, Dealloc: 1})
 	defer q.Close()
 	t.Must(q.Seed(axis(dim, 0), 0)) // id 0, stage 0
 	for i := range 6 {              // ids 1 to 6, stages 1 and 2, utilities ½ and 1½
@@ -166,7 +166,7 @@ func wmqStage(t *conform.T) {
 func stageQueue(t *conform.T) {
 	const dim, stages = 16, 100_000
 	threads := runtime.NumGoroutine()
-	q := queue(t, wmq.Config{Dim: dim, Hot: 16, Cold: 64, Enqueue: .3, Dealloc: 1})
+	q := queue(t, parked.QueueConfig{Dim: dim, Hot: 16, Cold: 64, Enqueue: .3, Dealloc: 1})
 	defer q.Close()
 	seed := axis(dim, 0)
 	var first, last runtime.MemStats
@@ -200,7 +200,7 @@ func stageQueue(t *conform.T) {
 }
 
 // zonesOf lists the entries of all zones, without allocating a map each time.
-func zonesOf(q *wmq.Queue[float32]) (ids []uint64) {
+func zonesOf(q *parked.Queue[float32]) (ids []uint64) {
 	for i := range q.Items() {
 		ids = append(ids, i.ID)
 	}

@@ -8,12 +8,10 @@ import (
 	"atenia/quila/internal/call"
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/conform/world"
-	"atenia/quila/internal/credit"
 	"atenia/quila/internal/grid"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/nsa"
 	"atenia/quila/internal/port"
-	"atenia/quila/internal/random"
+	"atenia/quila/internal/weights"
 )
 
 func refractoryTable(t *conform.T) {
@@ -33,7 +31,7 @@ func activeCap(t *conform.T) {
 	t.Must(err)
 	s := grid.NewSchedule(&c)
 	draws := make([]uint32, c.N)
-	copy(draws, random.Stream{Seed: 1, Site: random.Play}.Words(c.N))
+	copy(draws, weights.Stream{Seed: 1, Site: weights.Play}.Words(c.N))
 	utility, rests := make([]float32, c.N), make([]int32, c.N)
 	for i, w := range draws {
 		utility[i] = float32(math.Exp(-math.Log(1e6) * float64(w) * 0x1p-32))
@@ -94,7 +92,7 @@ func unity(t *conform.T) {
 			score[j] = float32(.9)*float32(d)*st.UDim[n*d+j] + float32(.05)*st.HDim[n*d+j]
 		}
 		want := make([]int, d)
-		for _, j := range nsa.Top(nil, score, x.C.MicroK(), nil) {
+		for _, j := range port.Top(nil, score, x.C.MicroK(), nil) {
 			want[j] = 1
 		}
 		if !slices.Equal(base[n*d:(n+1)*d], want) {
@@ -211,8 +209,8 @@ func traceLaw(t *conform.T) {
 	c, err := config.Profile("nano")
 	t.Must(err)
 	c.EtaLambda = 0
-	tr := credit.New(&c, 1)
-	a, u := make([]float64, credit.Groups*c.N), make([]float64, c.N)
+	tr := grid.NewCredit(&c, 1)
+	a, u := make([]float64, grid.Groups*c.N), make([]float64, c.N)
 	for i := range a {
 		a[i] = 2
 	}
@@ -226,18 +224,18 @@ func traceLaw(t *conform.T) {
 	}
 	t.Within("error of an edge's 1/(1−λ)", math.Abs(tr.Edge[0]-1/(1-c.LambdaInit)), 1e-9)
 	var shares float64
-	tr.Trace[int(credit.MHC)*c.N] *= 3
+	tr.Trace[int(grid.MHC)*c.N] *= 3
 	for n := range c.N {
-		shares += tr.Share(credit.MHC, n)
+		shares += tr.Share(grid.MHC, n)
 	}
 	t.Within("error of the shares' sum", math.Abs(shares-float64(c.N)), 1e-9)
 	c.EtaLambda = 10
-	wild := credit.New(&c, 1)
+	wild := grid.NewCredit(&c, 1)
 	low, high := 1.0, 0.0
 	values := make([]float64, len(a))
 	for k := range 200 {
-		random.Stream{Seed: 3, Tick: uint64(k)}.Normal(values)
-		random.Stream{Seed: 4, Tick: uint64(k)}.Normal(u)
+		weights.Stream{Seed: 3, Tick: uint64(k)}.Normal(values)
+		weights.Stream{Seed: 4, Tick: uint64(k)}.Normal(u)
 		wild.Update(values, u)
 		low, high = min(low, slices.Min(wild.Lambda)), max(high, slices.Max(wild.Lambda))
 	}
@@ -271,9 +269,9 @@ func tracePhase(t *conform.T) {
 	d := x.C.D
 	for _, v := range []struct {
 		phase  int
-		band   credit.Band
+		band   grid.Band
 		weight float64
-	}{{1, credit.Low, .1}, {1, credit.Medium, 1}, {1, credit.High, 1.2}, {2, 0, 2}, {3, credit.High, 1.5}, {3, credit.Medium, 1}, {3, credit.Low, 0}, {4, 0, 1}, {5, 0, 1}, {6, 0, 1}} {
+	}{{1, grid.Low, .1}, {1, grid.Medium, 1}, {1, grid.High, 1.2}, {2, 0, 2}, {3, grid.High, 1.5}, {3, grid.Medium, 1}, {3, grid.Low, 0}, {4, 0, 1}, {5, 0, 1}, {6, 0, 1}} {
 		s := x.Start()
 		x.Token(t, 0, grid.Options{Quiet: true}, s)
 		before := s.State()
@@ -282,7 +280,7 @@ func tracePhase(t *conform.T) {
 		after := s.State()
 		for n := range x.C.N {
 			conf, h := after.Conf[n], after.Hidden[n*d:][:d]
-			if v.phase == 1 && v.band == credit.Low { // step 3's h is the newest frame, the confidence is the old one
+			if v.phase == 1 && v.band == grid.Low { // step 3's h is the newest frame, the confidence is the old one
 				h = after.Frames[n*after.Depth*d:][:d]
 				if world.Unequal(after.Hidden[n*d:][:d], before.Hidden[n*d:][:d]) >= 0 || world.Unequal(h, before.Frames[n*before.Depth*d:][:d]) < 0 {
 					t.Errorf("the band low changes more than the frame")
@@ -301,11 +299,11 @@ func tracePhase(t *conform.T) {
 func lambda(t *conform.T) {
 	c, err := config.Profile("micro")
 	t.Must(err)
-	tr := credit.New(&c, 0)
-	n := credit.Groups * c.N
+	tr := grid.NewCredit(&c, 0)
+	n := grid.Groups * c.N
 	a, u := make([]float64, n), make([]float64, c.N)
 	for k := range 1000 {
-		for i, w := range (random.Stream{Seed: 5, Tick: uint64(k), Site: random.Play}).Words(n + c.N) {
+		for i, w := range (weights.Stream{Seed: 5, Tick: uint64(k), Site: weights.Play}).Words(n + c.N) {
 			v := float64(w) * 0x1p-32
 			if i < n {
 				a[i] = v

@@ -11,9 +11,9 @@ import (
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/conform/world"
 	"atenia/quila/internal/grid"
-	"atenia/quila/internal/message"
-	"atenia/quila/internal/rope"
-	"atenia/quila/internal/topology"
+	"atenia/quila/internal/network"
+	"atenia/quila/internal/neuron"
+	"atenia/quila/internal/weights"
 	"atenia/tensor"
 )
 
@@ -87,14 +87,14 @@ func bus(t *conform.T) {
 	payload, seeds, want := make([]float32, x.C.H*x.C.H), make([]float32, x.C.A*x.C.A), make([]byte, x.C.H*x.C.H)
 	checked := 0
 	for _, m := range seen() {
-		got, err := message.Parse(&x.C, m.wire)
+		got, err := neuron.ParseMessage(&x.C, m.wire)
 		t.Must(err)
-		if got.Sender >= message.BoundarySender {
+		if got.Sender >= neuron.BoundarySender {
 			continue
 		}
 		lo, hi := x.Graph.Outgoing(int(got.Sender))
 		e := lo + slices.Index(x.Graph.Dst[lo:hi], int32(m.target))
-		message.Payload(payload, seeds, h[int(got.Sender)*x.C.D:][:x.C.D], x.W.Rows("edge.w_out", e), x.W.Rows("edge.kernel", e), message.ShapeOf(&x.C))
+		neuron.Payload(payload, seeds, h[int(got.Sender)*x.C.D:][:x.C.D], x.W.Rows("edge.w_out", e), x.W.Rows("edge.kernel", e), neuron.ShapeOf(&x.C))
 		for i, v := range payload {
 			want[i] = tensor.F32ToE4M3(v)
 		}
@@ -111,7 +111,7 @@ func bus(t *conform.T) {
 	count := 0
 	t.Must(b.Materialise(func(target int, wire []byte) {
 		if target == 3 && count == 0 && wire[5] == 0 { // not the boundary's
-			wire[message.HeaderBytes+77] ^= 0x40
+			wire[neuron.HeaderBytes+77] ^= 0x40
 			count++
 		}
 	}))
@@ -148,7 +148,7 @@ func edgesApart(t *conform.T) {
 			after := base()
 			copy(row, old)
 			for i := range before {
-				m, err := message.Parse(&x.C, before[i].wire)
+				m, err := neuron.ParseMessage(&x.C, before[i].wire)
 				t.Must(err)
 				own := m.Sender == uint32(x.Graph.Src[e]) && before[i].target == int(x.Graph.Dst[e])
 				if bytes.Equal(before[i].wire, after[i].wire) == own {
@@ -191,7 +191,7 @@ func means(t *conform.T) {
 	first, got := make([]float32, 256), make([]float32, 256)
 	orders := [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 	for k, order := range orders {
-		b := message.NewBoard[float32](c)
+		b := neuron.NewBoard[float32](c)
 		for _, i := range order {
 			b.Add(msgs[i].v, msgs[i].pos, 0)
 		}
@@ -210,7 +210,7 @@ func means(t *conform.T) {
 	}
 	literal := *c
 	literal.PairwiseMean = true
-	a, b := message.NewBoard[float32](c), message.NewBoard[float32](&literal)
+	a, b := neuron.NewBoard[float32](c), neuron.NewBoard[float32](&literal)
 	for _, m := range msgs[:2] {
 		a.Add(m.v, m.pos, 0)
 		b.Add(m.v, m.pos, 0)
@@ -233,7 +233,7 @@ func places(t *conform.T) {
 	c := shape(t, 16, 8)
 	v, got := world.Normal(256, 1), make([]float32, 256)
 	for _, pos := range []uint16{0, 0x0206, 0x0F0F, 0x0800} {
-		b := message.NewBoard[float32](c)
+		b := neuron.NewBoard[float32](c)
 		b.Add(v, pos, 0)
 		b.Mean(got)
 		for i := range 256 {
@@ -243,8 +243,8 @@ func places(t *conform.T) {
 			}
 		}
 	}
-	b := message.NewBoard[float32](c)
-	b.Add(v[:16], 0x0C08, message.Partial|message.Quarter)
+	b := neuron.NewBoard[float32](c)
+	b.Add(v[:16], 0x0C08, neuron.Partial|neuron.Quarter)
 	b.Mean(got)
 	for i, x := range got {
 		r, k := i/16-12, i%16-8
@@ -257,8 +257,8 @@ func places(t *conform.T) {
 		}
 	}
 	for _, pos := range []uint16{0x0D00, 0x000D} {
-		m := message.Message{Pos: pos, Flags: message.Partial | message.Quarter, Payload: make([]byte, 16)}
-		if _, err := message.Parse(c, m.Append(nil)); !errors.Is(err, message.ErrWire) {
+		m := neuron.Message{Pos: pos, Flags: neuron.Partial | neuron.Quarter, Payload: make([]byte, 16)}
+		if _, err := neuron.ParseMessage(c, m.Append(nil)); !errors.Is(err, neuron.ErrWire) {
 			t.Errorf("a tile at %#x: %v", pos, err)
 		}
 	}
@@ -268,7 +268,7 @@ func sizes(t *conform.T) {
 	for _, profile := range config.Profiles() {
 		c, err := config.Profile(profile)
 		t.Must(err)
-		m := message.Message{Payload: make([]byte, message.Side(&c, 0)*message.Side(&c, 0))}
+		m := neuron.Message{Payload: make([]byte, neuron.Side(&c, 0)*neuron.Side(&c, 0))}
 		n := len(m.Append(nil))
 		if n != c.H*c.H+7 || c.H == 256 && n != 65543 {
 			t.Errorf("%s: %d bytes", profile, n)
@@ -308,12 +308,12 @@ func routes(t *conform.T) {
 		x.Token(t, k, grid.Options{}, s)
 		got := map[[2]int]int{}
 		for _, m := range seen() {
-			p, err := message.Parse(&x.C, m.wire)
+			p, err := neuron.ParseMessage(&x.C, m.wire)
 			t.Must(err)
 			if p.Flags != 0 {
 				t.Errorf("flags %#x", p.Flags)
 			}
-			if p.Sender < message.BoundarySender {
+			if p.Sender < neuron.BoundarySender {
 				got[[2]int{int(p.Sender), m.target}]++
 				total++
 			}
@@ -346,10 +346,10 @@ func routes(t *conform.T) {
 
 func wireFlags(t *conform.T) {
 	c := shape(t, 16, 8)
-	in := message.Inbox{Config: c}
-	for _, f := range []message.Flags{0, message.Uncertainty, message.Partial | message.Quarter, message.Partial | message.Quarter | message.Uncertainty} {
-		side := message.Side(c, f)
-		m := message.Message{Pos: 0x0204, Sender: 0xDEADBEEF, Flags: f, Payload: make([]byte, side*side)}
+	in := neuron.Inbox{Config: c}
+	for _, f := range []neuron.Flags{0, neuron.Uncertainty, neuron.Partial | neuron.Quarter, neuron.Partial | neuron.Quarter | neuron.Uncertainty} {
+		side := neuron.Side(c, f)
+		m := neuron.Message{Pos: 0x0204, Sender: 0xDEADBEEF, Flags: f, Payload: make([]byte, side*side)}
 		for i := range m.Payload {
 			m.Payload[i] = byte(i % 0x70)
 		}
@@ -360,18 +360,18 @@ func wireFlags(t *conform.T) {
 			t.Errorf("flags %#x do not come back: %+v", f, got)
 		}
 	}
-	bad := []message.Message{
+	bad := []neuron.Message{
 		{Flags: 0x10, Payload: make([]byte, 256)}, {Flags: 0x80, Payload: make([]byte, 256)}, {Flags: 4, Payload: make([]byte, 256)}, {Flags: 2, Payload: make([]byte, 256)},
 		{Flags: 1, Payload: make([]byte, 16)}, {Flags: 3, Payload: make([]byte, 16)}, {Flags: 7, Payload: make([]byte, 16)}, {Flags: 5, Payload: make([]byte, 15)},
 		{Payload: make([]byte, 255)}, {Payload: make([]byte, 257)}, {Pos: 0x1000, Payload: make([]byte, 256)}, {Flags: 5, Pos: 0x0D00, Payload: make([]byte, 16)},
 	}
 	for i, m := range bad {
 		err := in.Receive(m.Append(nil))
-		if wire := (*message.WireError)(nil); !errors.As(err, &wire) || !errors.Is(err, message.ErrWire) || in.Rejected != i+1 {
+		if wire := (*neuron.WireError)(nil); !errors.As(err, &wire) || !errors.Is(err, neuron.ErrWire) || in.Rejected != i+1 {
 			t.Errorf("flags %#x, place %#x, %d bytes: %v, %d refused", m.Flags, m.Pos, len(m.Payload), err, in.Rejected)
 		}
 	}
-	if err := in.Receive(make([]byte, 6)); !errors.Is(err, message.ErrWire) || in.Rejected != len(bad)+1 {
+	if err := in.Receive(make([]byte, 6)); !errors.Is(err, neuron.ErrWire) || in.Rejected != len(bad)+1 {
 		t.Errorf("six bytes: %v", err)
 	}
 	t.Figure("4 forms, %d refused", in.Rejected)
@@ -390,23 +390,23 @@ func partialSend(t *conform.T) {
 			h[i] = x
 		}
 	}
-	work := message.NewTileWork[float32](c)
+	work := neuron.NewTileWork[float32](c)
 	set(.4)
-	tile, share, ok := message.Choose(attn, h, w, 0x0204, c, .5, work)
-	if !ok || tile != (message.Tile{Row: 1, Col: 1, Pos: 0x0608}) || math.Abs(float64(share)-1.6/2.2) > 1e-6 {
+	tile, share, ok := neuron.Choose(attn, h, w, 0x0204, c, .5, work)
+	if !ok || tile != (neuron.Tile{Row: 1, Col: 1, Pos: 0x0608}) || math.Abs(float64(share)-1.6/2.2) > 1e-6 {
 		t.Errorf("share .727: %+v, %v, %v", tile, share, ok)
 	}
-	if _, _, wraps := message.Choose(attn, h, w, 0x0A04, c, .5, work); wraps {
+	if _, _, wraps := neuron.Choose(attn, h, w, 0x0A04, c, .5, work); wraps {
 		t.Errorf("a tile that wraps is sent")
 	}
 	// The tile is where the full message would have put it.
 	payload, seeds, cut := make([]float32, 256), make([]float32, 64), make([]float32, 16)
 	kernel := world.Normal(c.Kappa*c.Kappa, 4)
-	message.Payload(payload, seeds, h, w, kernel, message.ShapeOf(c))
-	message.Cut(cut, payload, tile, c.H)
-	full, part := message.NewBoard[float32](c), message.NewBoard[float32](c)
+	neuron.Payload(payload, seeds, h, w, kernel, neuron.ShapeOf(c))
+	neuron.Cut(cut, payload, tile, c.H)
+	full, part := neuron.NewBoard[float32](c), neuron.NewBoard[float32](c)
 	full.Add(payload, 0x0204, 0)
-	part.Add(cut, tile.Pos, message.Partial|message.Quarter)
+	part.Add(cut, tile.Pos, neuron.Partial|neuron.Quarter)
 	a, b := make([]float32, 256), make([]float32, 256)
 	full.Mean(a)
 	part.Mean(b)
@@ -417,18 +417,18 @@ func partialSend(t *conform.T) {
 		}
 	}
 	codes := make([]byte, 16)
-	m := message.Message{Pos: tile.Pos, Flags: message.Partial | message.Quarter, Payload: codes}
+	m := neuron.Message{Pos: tile.Pos, Flags: neuron.Partial | neuron.Quarter, Payload: codes}
 	if n := len(m.Append(nil)); n != 16+7 {
 		t.Errorf("a tile of %d bytes", n)
 	}
 	set(.1)
-	if _, share, ok := message.Choose(attn, h, w, 0x0204, c, .5, work); ok || math.Abs(float64(share)-.4) > 1e-6 {
+	if _, share, ok := neuron.Choose(attn, h, w, 0x0204, c, .5, work); ok || math.Abs(float64(share)-.4) > 1e-6 {
 		t.Errorf("share .4: %v, %v", share, ok)
 	}
 	set(.4)
 	small := *c
 	small.A = 2
-	if _, _, ok := message.Choose(attn, h, w, 0, &small, .5, work); ok {
+	if _, _, ok := neuron.Choose(attn, h, w, 0, &small, .5, work); ok {
 		t.Errorf("a seed map of side 2 is divided")
 	}
 	t.Figure("share %.3f partial, .400 full", share)
@@ -438,15 +438,15 @@ func uncertainty(t *conform.T) {
 	// A full message and a tile that carry a row.
 	c := shape(t, 16, 8)
 	for _, side := range []int{16, 4} {
-		f := message.Uncertainty
+		f := neuron.Uncertainty
 		if side == 4 {
-			f |= message.Partial | message.Quarter
+			f |= neuron.Partial | neuron.Quarter
 		}
 		v := world.Normal(side*side, 1)
 		for i := range side {
 			v[side*(side-1)+i] = .25
 		}
-		b := message.NewBoard[float32](c)
+		b := neuron.NewBoard[float32](c)
 		b.Add(v, 0x0203, f)
 		counts, u := make([]int32, 256), make([]float32, c.D)
 		b.Counts(counts)
@@ -459,12 +459,12 @@ func uncertainty(t *conform.T) {
 		}
 	}
 	in, h, u := []float32{.5, .25, 0}, []float32{1, -2, .5}, make([]float32, 3)
-	message.Doubt(u, in, .5, h)
+	neuron.Doubt(u, in, .5, h)
 	t.Within("error of 1 − (1−in)(1−own)", world.Far(u, []float32{1 - .5*.75, 1 - .75*.5, 1 - .875}), 1e-7)
 
 	// A chain of five in which only the first hears the boundary.
-	edges := []topology.Edge{{Source: 0, Target: 1}, {Source: 1, Target: 2}, {Source: 2, Target: 3}, {Source: 3, Target: 4}}
-	graph, err := topology.New(5, edges, make([]uint16, 4))
+	edges := []weights.Edge{{Source: 0, Target: 1}, {Source: 1, Target: 2}, {Source: 2, Target: 3}, {Source: 3, Target: 4}}
+	graph, err := weights.New(5, edges, make([]uint16, 4))
 	t.Must(err)
 	x := world.New(t, "micro", 1, func(c *config.Config) {
 		c.N, c.FP8, c.Uncertainty, c.Refractory, c.ActiveCap = 5, true, true, false, 1
@@ -545,9 +545,9 @@ func boundary(t *conform.T) {
 		seen := tap(t, s)
 		e := slices.Clone(x.Code(17))
 		if dims < 0 {
-			turn, err := rope.New(x.C.DE, 1, rope.Kronecker)
+			turn, err := network.NewRope(x.C.DE, 1, network.Kronecker)
 			t.Must(err)
-			t.Must(rope.Apply(turn, e, e, []uint64{5}, []float64{math.Log(x.C.BaseText)}))
+			t.Must(network.ApplyRope(turn, e, e, []uint64{5}, []float64{math.Log(x.C.BaseText)}))
 			if world.Far(e, x.Code(17)) == 0 {
 				t.Errorf("position 5 turns nothing")
 			}
@@ -559,15 +559,15 @@ func boundary(t *conform.T) {
 			t.Errorf("%d messages of the boundary", len(msgs))
 		}
 		for _, m := range msgs {
-			got, err := message.Parse(&x.C, m.wire)
+			got, err := neuron.ParseMessage(&x.C, m.wire)
 			t.Must(err)
-			message.Payload(payload, seeds, e, x.W.Rows("boundary.text.w_out", m.target), x.W.Rows("boundary.text.kernel", m.target), message.ShapeOf(&x.C))
+			neuron.Payload(payload, seeds, e, x.W.Rows("boundary.text.w_out", m.target), x.W.Rows("boundary.text.kernel", m.target), neuron.ShapeOf(&x.C))
 			for i, v := range payload {
 				if got.Payload[i] != tensor.F32ToE4M3(v) {
 					t.Fatalf("rope_dims %d, neuron %d: byte %d is %#x, want %#x", dims, m.target, i, got.Payload[i], tensor.F32ToE4M3(v))
 				}
 			}
-			if got.Sender != message.BoundarySender || got.Pos != topology.Place(&x.C, 0) {
+			if got.Sender != neuron.BoundarySender || got.Pos != weights.Place(&x.C, 0) {
 				t.Errorf("sender %#x, place %#x", got.Sender, got.Pos)
 			}
 		}

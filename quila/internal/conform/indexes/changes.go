@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/hnsw"
+	"atenia/quila/internal/index"
 )
 
 // pages is an allocator that counts.
@@ -27,7 +27,7 @@ func hnswInvariants(t *conform.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	rows := clustered(r, 4000)
 	held := &pages{}
-	x := index(t, nil, hnsw.Config{Pages: held})
+	x := newIndex(t, nil, index.GraphConfig{Pages: held})
 	live := map[uint64]bool{}
 	inserted, deleted := 0, 0
 	for op := range ops {
@@ -84,7 +84,7 @@ func equalVectors(t *conform.T) {
 		rows[i] = make([]float32, dim)
 		rows[i][i%3] = 1
 	}
-	x := index(t, rows, hnsw.Config{})
+	x := newIndex(t, rows, index.GraphConfig{})
 	graphInvariants(t, x, len(rows))
 	for label := range uint64(500) {
 		t.Must(x.Delete(label))
@@ -93,7 +93,7 @@ func equalVectors(t *conform.T) {
 }
 
 // graphInvariants checks degrees, reachability and levels.
-func graphInvariants(t *conform.T, x *hnsw.Index, live int) {
+func graphInvariants(t *conform.T, x *index.Graph, live int) {
 	s := x.Stats()
 	if s.Entries != live || s.Reached != live {
 		t.Errorf("%d of %d entries can be reached, %d were put", s.Reached, s.Entries, live)

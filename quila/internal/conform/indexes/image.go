@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/hnsw"
+	"atenia/quila/internal/index"
 )
 
 // A plain is an image read by the table of section 6.2, with nothing checked but
@@ -128,7 +128,7 @@ func (p *plain) search(q []float32, k, ef int) []uint64 {
 func hnswFormat(t *conform.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	rows, queries := clustered(r, 3000), clustered(r, 100)
-	x := index(t, rows, hnsw.Config{})
+	x := newIndex(t, rows, index.GraphConfig{})
 	for label := range uint64(500) {
 		t.Must(x.Delete(3 * label)) // tombstones are not in the file
 	}
@@ -140,7 +140,7 @@ func hnswFormat(t *conform.T) {
 		t.Errorf("%d and %d bytes, %d were announced", n, image.Len(), size)
 	}
 	b := image.Bytes()
-	y, err := hnsw.Read(bytes.NewReader(b), int64(len(b)), hnsw.Config{Dim: dim})
+	y, err := index.ReadGraph(bytes.NewReader(b), int64(len(b)), index.GraphConfig{Dim: dim})
 	t.Must(err)
 	if got := y.Config(); got.M != 16 || got.EfConstruction != 200 {
 		t.Errorf("parameters %+v", got)
@@ -172,7 +172,7 @@ func hnswFormat(t *conform.T) {
 	for at, v := range map[int]byte{96: 33, 98: 2, 101: 0xff, 103: 0xff, 52: 0xff, 16: 1, 95: 0x80} {
 		bad := bytes.Clone(b)
 		bad[at] = v
-		if _, err := hnsw.Read(bytes.NewReader(bad), int64(len(bad)), hnsw.Config{}); !errors.Is(err, hnsw.ErrFormat) {
+		if _, err := index.ReadGraph(bytes.NewReader(bad), int64(len(bad)), index.GraphConfig{}); !errors.Is(err, index.ErrGraphFormat) {
 			t.Errorf("byte %d spoiled: %v", at, err)
 		}
 	}

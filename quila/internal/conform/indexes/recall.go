@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/hnsw"
-	"atenia/quila/internal/random"
+	"atenia/quila/internal/index"
+	"atenia/quila/internal/weights"
 )
 
 const dim, k = 64, 32
@@ -96,7 +96,7 @@ func nearest(rows [][]float32, q []float32, k int, live map[uint64]bool) []uint6
 }
 
 // share is how much of want was found.
-func share(hits []hnsw.Hit, want []uint64) float64 {
+func share(hits []index.Hit, want []uint64) float64 {
 	n := 0
 	for _, h := range hits {
 		if slices.Contains(want, h.Label) {
@@ -106,10 +106,10 @@ func share(hits []hnsw.Hit, want []uint64) float64 {
 	return float64(n) / float64(len(want))
 }
 
-// index returns one of rows, labelled by their place.
-func index(t *conform.T, rows [][]float32, c hnsw.Config) *hnsw.Index {
-	c.Dim, c.Stream = dim, random.Stream{Seed: 1, Site: random.Init}
-	x, err := hnsw.New(c)
+// newIndex returns one of rows, labelled by their place.
+func newIndex(t *conform.T, rows [][]float32, c index.GraphConfig) *index.Graph {
+	c.Dim, c.Stream = dim, weights.Stream{Seed: 1, Site: weights.InitSite}
+	x, err := index.NewGraph(c)
 	t.Must(err)
 	for i, v := range rows {
 		t.Must(x.Add(uint64(i), v))
@@ -126,7 +126,7 @@ func hnswRecall(t *conform.T) {
 		least float64
 	}{{"clustered", clustered, 10_000, 2000, .985}, {"Gaussian", gaussian, 10_000, 2000, .75}, {"exact", gaussian, 1999, 2000, 1}} {
 		rows, queries := c.draw(rand.New(rand.NewPCG(3, 4)), c.n), c.draw(rand.New(rand.NewPCG(5, 6)), 200)
-		x := index(t, rows, hnsw.Config{ExactBelow: c.exact})
+		x := newIndex(t, rows, index.GraphConfig{ExactBelow: c.exact})
 		if s := x.Stats(); (s.Linked == 0) != (c.n < c.exact) {
 			t.Errorf("%s: the graph has %d of %d entries", c.name, s.Linked, c.n)
 		}

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"atenia/internal/fault"
-	"atenia/quila/internal/blink"
 	"atenia/quila/internal/conform"
+	"atenia/quila/internal/index"
 )
 
 func blinkSequential(t *conform.T) {
@@ -19,7 +19,7 @@ func blinkSequential(t *conform.T) {
 		ops /= 8
 	}
 	r := rand.New(rand.NewPCG(13, 14))
-	tree, model := blink.New[uint64](), map[uint64]uint64{}
+	tree, model := index.NewTree[uint64](), map[uint64]uint64{}
 	for i := range uint64(ops) {
 		key := r.Uint64N(uint64(ops)/16) * 0x9E3779B97F4A7C15 // all over the range
 		was, ok := model[key]
@@ -61,7 +61,7 @@ func blinkConcurrent(t *conform.T) {
 	const rounds, clients, each, keys = 150, 6, 40, 8
 	calls := 0
 	for round := range rounds {
-		tree := blink.New[uint64]()
+		tree := index.NewTree[uint64]()
 		for i := range uint64(56) { // eight more fill the leaf
 			tree.Put(i*100, 1)
 		}
@@ -104,7 +104,7 @@ func blinkConcurrent(t *conform.T) {
 			}
 		}
 	}
-	tree := blink.New[uint64]()
+	tree := index.NewTree[uint64]()
 	tree.Put(5, 1)
 	tree.Update(5, func(v uint64) uint64 { // its leaf is latched now
 		if got, ok := tree.Get(5); !ok || got != v {
@@ -125,7 +125,7 @@ func mixed(t *conform.T, ops int) {
 	const readers, writers, rising = 4, 2, 1 << 32
 	each := ops / (readers + writers)
 	keys := uint64(max(each/8, 64))
-	tree := blink.New[uint64]()
+	tree := index.NewTree[uint64]()
 	var final [writers]map[uint64]uint64
 	var all fault.Group
 	var faults atomic.Int64
@@ -188,20 +188,20 @@ func mixed(t *conform.T, ops int) {
 
 func blinkSerial(t *conform.T) {
 	r := rand.New(rand.NewPCG(17, 18))
-	tree := blink.New[blink.Entry]()
+	tree := index.NewTree[index.TreeEntry]()
 	for i := range uint64(10_000) {
-		tree.Put(i%3<<32|i, blink.Entry{Offset: 256 * i, Usage: r.Uint64(), Hash: r.Uint64()})
+		tree.Put(i%3<<32|i, index.TreeEntry{Offset: 256 * i, Usage: r.Uint64(), Hash: r.Uint64()})
 	}
 	for i := uint64(0); i < 10_000; i += 7 {
 		if !tree.Delete(i%3<<32 | i) {
 			t.Errorf("key %d is missing", i)
 		}
 	}
-	b := blink.Append(nil, tree)
-	back, err := blink.Read(bytes.NewReader(b), int64(len(b)))
+	b := index.Append(nil, tree)
+	back, err := index.ReadTree(bytes.NewReader(b), int64(len(b)))
 	t.Must(err)
 	t.Must(back.Check())
-	if back.Len() != tree.Len() || !bytes.Equal(blink.Append(nil, back), b) {
+	if back.Len() != tree.Len() || !bytes.Equal(index.Append(nil, back), b) {
 		t.Errorf("%d keys after %d, or other bytes", back.Len(), tree.Len())
 	}
 	for i := range uint64(10_000) {
@@ -215,7 +215,7 @@ func blinkSerial(t *conform.T) {
 	for what, at := range map[string]int{"root": 12, "nodes": 16, "level": 20, "count": 22, "right": 24, "high key": 28, "key": 36 + 32 + 4, "next first key": 20 + node + 16, "child": len(b) - 8, "fanout": 8} {
 		bad := bytes.Clone(b)
 		bad[at] ^= 1
-		if _, err := blink.Read(bytes.NewReader(bad), int64(len(bad))); !errors.Is(err, blink.ErrFormat) {
+		if _, err := index.ReadTree(bytes.NewReader(bad), int64(len(bad))); !errors.Is(err, index.ErrTreeFormat) {
 			t.Errorf("%s spoiled: %v", what, err)
 		}
 	}

@@ -8,15 +8,13 @@ import (
 	"strings"
 
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/curriculum"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"
-	"atenia/quila/internal/toy"
 )
 
 // run prepares a run of a tiny network.
 func run(t *conform.T, n *network.Network[float32], steps int) *school.Run {
-	r, err := school.NewRun(school.Network(n), short(steps), toy.Make(1, 3000).Text, nil)
+	r, err := school.NewRun(school.Network(n), short(steps), school.MakeToy(1, 3000).Text, nil)
 	t.Must(err)
 	return r
 }
@@ -86,7 +84,7 @@ func readOnly(t *conform.T) {
 	s := n.Open(3, false)
 	nll := make([]float32, 3*40)
 	for i := range 4 {
-		_, err := s.Window(windows(toy.Make(5, 600).Text, 3, 40, i*40), nll)
+		_, err := s.Window(windows(school.MakeToy(5, 600).Text, 3, 40, i*40), nll)
 		t.Must(err)
 	}
 	if !sameBits(before, static(n)) {
@@ -125,10 +123,10 @@ func delayed(t *conform.T) {
 	}
 	// Every state is worth an entry, so that the gate alone decides.
 	n.Config.KFEAlpha, n.Config.KFEBeta, n.Config.KFEGamma = 0, 0, 0
-	c, err := curriculum.New(n, steps)
+	c, err := school.NewCurriculum(n, steps)
 	t.Must(err)
 	c.NoSparse = true
-	r, err := school.NewRun(c.Pupil(), rec, toy.Make(1, 30000).Text, nil)
+	r, err := school.NewRun(c.Pupil(), rec, school.MakeToy(1, 30000).Text, nil)
 	t.Must(err)
 	first := -1
 	for step := range steps {

@@ -10,8 +10,8 @@ import (
 	"atenia/internal/train/offload"
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/network"
-	"atenia/quila/internal/random"
-	"atenia/quila/internal/toy"
+	"atenia/quila/internal/school"
+	"atenia/quila/internal/weights"
 )
 
 // textbook is AdamW with decoupled decay, in the order of Loshchilov and Hutter's
@@ -30,8 +30,8 @@ func optimizer(t *conform.T) {
 	const n, steps, lr, b1, b2, eps = 257, 10, 3e-3, .9, .98, 1e-8
 	for _, decay := range []float64{0, .01} {
 		start, grads := make([]float64, n), make([]float64, n*steps)
-		random.Stream{Seed: 1, Site: random.Init}.Normal(start)
-		random.Stream{Seed: 2, Site: random.Init}.Normal(grads)
+		weights.Stream{Seed: 1, Site: weights.InitSite}.Normal(start)
+		weights.Stream{Seed: 2, Site: weights.InitSite}.Normal(grads)
 		w, m, v := append([]float64(nil), start...), make([]float64, n), make([]float64, n)
 		p64 := &grad.Param[float64]{Name: "w", Shape: []int{1, n}, Value: append([]float64(nil), start...), Grad: make([]float64, n)}
 		p32 := &grad.Param[float32]{Name: "w", Shape: []int{1, n}, Value: make([]float32, n), Grad: make([]float32, n)}
@@ -85,7 +85,7 @@ func offloaded(t *conform.T) {
 	})
 	t.Must(err)
 	a, b := inRAM.Open(2, true), onDisk.Open(2, true)
-	text := toy.Make(4, 400).Text
+	text := school.MakeToy(4, 400).Text
 	var written uint64
 	for step := range steps {
 		codes := windows(text, 2, 10, step*10)

@@ -6,7 +6,6 @@ import (
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"
-	"atenia/quila/internal/toy"
 )
 
 // Rows are the rows of this package.
@@ -66,4 +65,4 @@ func short(steps int) school.Recipe {
 	return r
 }
 
-func trainText() []byte { return toy.Train().Text }
+func trainText() []byte { return school.ToyTrain().Text }

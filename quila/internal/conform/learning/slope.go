@@ -7,7 +7,7 @@ import (
 
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/network"
-	"atenia/quila/internal/toy"
+	"atenia/quila/internal/school"
 )
 
 // brierWeight is the share of Brier's score in the loss.
@@ -29,7 +29,7 @@ func slopes(t *conform.T) {
 			n.Weights.At(i)[0] = .01 // ports of a new network are so near that nothing is aligned
 		}
 	}
-	codes := windows(toy.Make(8, 400).Text, rows, steps, 3)
+	codes := windows(school.MakeToy(8, 400).Text, rows, steps, 3)
 	loss := func() float64 { // as a window differentiates it: with a share of Brier's score
 		n.Changed()
 		s := n.Open(rows, true)

@@ -9,7 +9,6 @@ import (
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/network"
 	"atenia/quila/internal/school"
-	"atenia/quila/internal/toy"
 )
 
 // A learned is a nano that was trained on 80 k tokens, or briefly on a few, which
@@ -41,7 +40,7 @@ func (l *learned) train(t *conform.T) {
 		r, err := school.NewRun(school.Network(n), school.Recommended(smokeSteps), trainText(), nil)
 		t.Must(err)
 		for {
-			m, ok, err := r.ToMark(t.Context(), toy.Validation().Text, smokeSteps, school.Hooks{})
+			m, ok, err := r.ToMark(t.Context(), school.ToyValidation().Text, smokeSteps, school.Hooks{})
 			t.Must(err)
 			if !ok {
 				break
@@ -68,7 +67,7 @@ func (l *learned) brief(t *conform.T, n *network.Network[float32]) {
 		_, err := r.Step(t.Context())
 		t.Must(err)
 	}
-	l.score, err = school.Evaluate(t.Context(), &p, toy.Validation().Text, briefGlance)
+	l.score, err = school.Evaluate(t.Context(), &p, school.ToyValidation().Text, briefGlance)
 	t.Must(err)
 	l.network, l.speed, l.tokens = n, r.Speed(), r.Tokens()
 }
@@ -80,7 +79,7 @@ func smoke(t *conform.T) {
 	slopes(t)
 	smoked.train(t)
 	t.Within("bits a character", smoked.score.Bits, 3.3)
-	t.Figure("%.4f bits after %d tokens on %d characters of the validation text, floor %.4f, %.0f tokens/s on one thread", smoked.score.Bits, smoked.tokens, smoked.score.Tokens, toy.Validation().Entropy, smoked.speed)
+	t.Figure("%.4f bits after %d tokens on %d characters of the validation text, floor %.4f, %.0f tokens/s on one thread", smoked.score.Bits, smoked.tokens, smoked.score.Tokens, school.ToyValidation().Entropy, smoked.speed)
 }
 
 func rounded(t *conform.T) {
@@ -96,9 +95,9 @@ func rounded(t *conform.T) {
 	if t.Brief() {
 		glance = briefGlance
 	}
-	a, err := school.Evaluate(t.Context(), &plain, toy.Validation().Text, glance)
+	a, err := school.Evaluate(t.Context(), &plain, school.ToyValidation().Text, glance)
 	t.Must(err)
-	b, err := school.Evaluate(t.Context(), &fp8, toy.Validation().Text, glance)
+	b, err := school.Evaluate(t.Context(), &fp8, school.ToyValidation().Text, glance)
 	t.Must(err)
 	if a == b {
 		t.Errorf("rounding changed nothing: %v", a.Bits)
@@ -112,7 +111,7 @@ func curveOf(t *conform.T, p school.Pupil, r school.Recipe, threads *grad.Thread
 	run, err := school.NewRun(p, r, trainText(), threads)
 	t.Must(err)
 	for {
-		m, ok, err := run.ToMark(t.Context(), toy.Validation().Text, r.Steps, school.Hooks{})
+		m, ok, err := run.ToMark(t.Context(), school.ToyValidation().Text, r.Steps, school.Hooks{})
 		t.Must(err)
 		if !ok {
 			return run.Marks

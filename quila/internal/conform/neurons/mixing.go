@@ -7,8 +7,7 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/random"
-	"atenia/quila/internal/sinkhorn"
+	"atenia/quila/internal/weights"
 )
 
 // A spread is how far matrices are from doubly stochastic.
@@ -78,18 +77,18 @@ func doublyStochastic(t *conform.T) {
 		h := make([]float32, n*n)
 		for i := range 250 {
 			draws := normals(n*n, uint64(i*64+n))
-			sinkhorn.Forward(h, single(draws), n, rounds, 2)
+			neuron.Sinkhorn(h, single(draws), n, rounds, 2)
 			wide.see(t, h, n)
 			for j, x := range draws { // ±2 at random
 				draws[j] = math.Copysign(2, x)
 			}
-			sinkhorn.Forward(h, single(draws), n, rounds, 2)
+			neuron.Sinkhorn(h, single(draws), n, rounds, 2)
 			wide.see(t, h, n)
 			small := single(normals(n*n, uint64(i*64+n+1)))
 			for j, x := range small {
 				small[j] = float32(math.Tanh(float64(x)))
 			}
-			sinkhorn.Forward(h, small, n, rounds, 1)
+			neuron.Sinkhorn(h, small, n, rounds, 1)
 			narrow.see(t, h, n)
 			if n == 2 {
 				p := 1 / (1 + math.Exp(-(float64(small[0])+float64(small[3])-float64(small[1])-float64(small[2]))/2))
@@ -117,7 +116,7 @@ func gain(t *conform.T) {
 		for j := range logits {
 			logits[j] *= 4
 		}
-		sinkhorn.Forward(h, single(logits), n, 20, 2)
+		neuron.Sinkhorn(h, single(logits), n, 20, 2)
 		next := make([]float64, n*n)
 		for r := range n {
 			for k := range n {
@@ -147,7 +146,7 @@ func negative(t *conform.T) {
 	for i, x := range logits {
 		logits[i] = -math.Abs(x)
 	}
-	sinkhorn.Forward(h, single(logits), n, 20, 2)
+	neuron.Sinkhorn(h, single(logits), n, 20, 2)
 	var s spread
 	s.see(t, h, n)
 	t.Within("rows are off by", s.rows, 8e-3)
@@ -201,9 +200,9 @@ func consistency(t *conform.T) {
 	}
 	// Noise depends on who and when, not on how many were drawn before.
 	a, b := make([]float64, 16), make([]float64, 16)
-	stream := random.Stream{Seed: 5, Neuron: 2, Tick: 9, Site: random.CM}
+	stream := weights.Stream{Seed: 5, Neuron: 2, Tick: 9, Site: weights.CM}
 	stream.Normal(a)
-	random.Stream{Seed: 5, Neuron: 1, Tick: 9, Site: random.CM}.Normal(b)
+	weights.Stream{Seed: 5, Neuron: 1, Tick: 9, Site: weights.CM}.Normal(b)
 	stream.Normal(b)
 	if !slices.Equal(a, b) {
 		t.Errorf("noise depends on the order of draws")
@@ -299,7 +298,7 @@ func noise(t *conform.T) {
 	count := 0
 	for tick := uint64(0); count < draws; tick++ {
 		for n := range s.c.N {
-			random.Stream{Seed: 4, Neuron: uint32(n), Tick: tick, Site: random.Noise}.Normal(z[n*d : (n+1)*d])
+			weights.Stream{Seed: 4, Neuron: uint32(n), Tick: tick, Site: weights.Noise}.Normal(z[n*d : (n+1)*d])
 		}
 		state := s.state.Clone()
 		g.Step(state, &neuron.Tick[float64]{HIn: s.hIn, Alpha: .9, Temperature: temperature, NoiseOut: z})

@@ -8,7 +8,6 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/sinkhorn"
 	"atenia/quila/internal/weights"
 )
 
@@ -57,8 +56,8 @@ func sums(t *conform.T) {
 	const n = 64
 	raw := normals(n*n, 1)
 	wide, narrow := make([]float64, n*n), make([]float32, n*n)
-	sinkhorn.Forward(wide, raw, n, 20, 2)
-	sinkhorn.Forward(narrow, single(raw), n, 20, 2)
+	neuron.Sinkhorn(wide, raw, n, 20, 2)
+	neuron.Sinkhorn(narrow, single(raw), n, 20, 2)
 	t.Within("Sinkhorn: the difference from float64", gap(narrow, wide)/largest(wide), 2e-6)
 
 	s := tiny(t, 1, func(c *config.Config) { c.NormIn = false })

@@ -5,7 +5,6 @@ import (
 
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/message"
 	"atenia/quila/internal/neuron"
 	"atenia/quila/internal/weights"
 )
@@ -14,7 +13,7 @@ func convolutionIdentity(t *conform.T) {
 	const h = 16
 	b, k, out := single(normals(h*h, 1)), make([]float32, 64), make([]float32, h*h)
 	k[3*8+3] = 1
-	message.Convolve(out, b, k, h)
+	neuron.Convolve(out, b, k, h)
 	if gap(out, b) != 0 {
 		t.Errorf("B' is not B, by %g", gap(out, b))
 	}
@@ -36,10 +35,10 @@ func convolutionNaive(t *conform.T) {
 		}
 	}
 	got := make([]float64, h*h)
-	message.Convolve(got, b, k, h)
+	neuron.Convolve(got, b, k, h)
 	t.Within("the difference in float64", gap(got, want), 1e-12)
 	got32 := make([]float32, h*h)
-	message.Convolve(got32, single(b), single(k), h)
+	neuron.Convolve(got32, single(b), single(k), h)
 	e := gap(got32, want) / largest(want)
 	t.Within("the difference in float32", e, 1e-6)
 	t.Figure("%.1e in float32", e)
@@ -73,7 +72,7 @@ func kronecker(t *conform.T) {
 		want[i/(c.H*c.H)] += x * b[i%(c.H*c.H)]
 	}
 	got := make([]float32, c.D)
-	message.Kronecker(got, single(b), single(w.Rows("n.w_in.l", 2)), single(w.Rows("n.w_in.r", 2)), make([]float32, c.D1*c.H), c.H, c.D1, c.D2)
+	neuron.Kronecker(got, single(b), single(w.Rows("n.w_in.l", 2)), single(w.Rows("n.w_in.r", 2)), make([]float32, c.D1*c.H), c.H, c.D1, c.D2)
 	e := gap(got, want) / largest(want)
 	t.Within("the difference from the dense matrix", e, 1e-5)
 	size := len(w.Rows("n.w_in.l", 0)) + len(w.Rows("n.w_in.r", 0))
@@ -99,14 +98,14 @@ func edges(t *conform.T) {
 		for e := range s.graph.Edges() {
 			h := single(normals(c.D, uint64(60+e)))
 			payload := make([]float32, c.H*c.H)
-			message.Payload(payload, make([]float32, c.A*c.A), h, w.Rows("edge.w_out", e), w.Rows("edge.kernel", e), message.ShapeOf(c))
-			board := message.NewBoard[float32](c)
+			neuron.Payload(payload, make([]float32, c.A*c.A), h, w.Rows("edge.w_out", e), w.Rows("edge.kernel", e), neuron.ShapeOf(c))
+			board := neuron.NewBoard[float32](c)
 			board.Add(payload, s.graph.Pos[e], 0)
 			mean, expanded, want := make([]float32, c.H*c.H), make([]float32, c.H*c.H), make([]float32, c.D)
 			board.Mean(mean)
 			n := int(s.graph.Dst[e])
-			message.Convolve(expanded, mean, w.Rows("n.k_in", n), c.H)
-			message.Kronecker(want, expanded, w.Rows("n.w_in.l", n), w.Rows("n.w_in.r", n), make([]float32, c.D1*c.H), c.H, c.D1, c.D2)
+			neuron.Convolve(expanded, mean, w.Rows("n.k_in", n), c.H)
+			neuron.Kronecker(want, expanded, w.Rows("n.w_in.l", n), w.Rows("n.w_in.r", n), make([]float32, c.D1*c.H), c.H, c.D1, c.D2)
 			got := make([]float64, c.D)
 			for i, x := range g.EdgeMap(e) {
 				got[i/c.D] += float64(x) * float64(h[i%c.D])

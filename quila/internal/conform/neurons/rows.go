@@ -7,8 +7,6 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/neuron"
-	"atenia/quila/internal/random"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
@@ -49,7 +47,7 @@ func Rows() []conform.Row {
 // A subject is a small network with values that are not zero by accident.
 type subject struct {
 	c     config.Config
-	graph *topology.Graph
+	graph *weights.Graph
 	w     *weights.Set[float64]
 	state *neuron.State[float64]
 	hIn   []float64
@@ -63,7 +61,7 @@ func tiny(t *conform.T, sessions int, change func(c *config.Config)) *subject {
 		change(&c)
 	}
 	t.Must(c.Check())
-	s := &subject{c: c, graph: topology.Initial(&c)}
+	s := &subject{c: c, graph: weights.Initial(&c)}
 	s.w = weights.To[float64](weights.Init(&c, s.graph.Edges(), 7))
 	for i, spec := range s.w.Specs {
 		if spec.Name == "s4.receptive" {
@@ -94,7 +92,7 @@ func tiny(t *conform.T, sessions int, change func(c *config.Config)) *subject {
 // normals are n of a seed.
 func normals(n int, seed uint64) []float64 {
 	v := make([]float64, n)
-	random.Stream{Seed: seed, Site: random.Init}.Normal(v)
+	weights.Stream{Seed: seed, Site: weights.InitSite}.Normal(v)
 	return v
 }
 

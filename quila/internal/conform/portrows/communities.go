@@ -11,7 +11,7 @@ import (
 
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/topology"
+	"atenia/quila/internal/weights"
 )
 
 // club is Zachary's karate club: 34 members, 78 friendships.
@@ -21,7 +21,7 @@ const club = "1-2 1-3 1-4 1-5 1-6 1-7 1-8 1-9 1-11 1-12 1-13 1-14 1-18 1-20 1-22
 
 // planted is a graph of groups of equal size with a share of the edges within
 // them; nodes are mixed.
-func planted(n, groups, edges int, within float64) (list []topology.Edge, truth []int32) {
+func planted(n, groups, edges int, within float64) (list []weights.Edge, truth []int32) {
 	r := rand.New(rand.NewPCG(8, uint64(edges)))
 	truth = make([]int32, n)
 	members := make([][]int32, groups)
@@ -29,7 +29,7 @@ func planted(n, groups, edges int, within float64) (list []topology.Edge, truth 
 		truth[id] = int32(i % groups)
 		members[i%groups] = append(members[i%groups], int32(id))
 	}
-	list = make([]topology.Edge, 0, edges)
+	list = make([]weights.Edge, 0, edges)
 	for len(list) < edges {
 		i := int32(r.IntN(n))
 		j := int32(r.IntN(n))
@@ -38,7 +38,7 @@ func planted(n, groups, edges int, within float64) (list []topology.Edge, truth 
 			j = m[r.IntN(len(m))]
 		}
 		if i != j {
-			list = append(list, topology.Edge{Source: i, Target: j})
+			list = append(list, weights.Edge{Source: i, Target: j})
 		}
 	}
 	return list, truth
@@ -67,22 +67,22 @@ func Mutual(a, b []int32) float64 {
 }
 
 func louvainRow(t *conform.T) {
-	var edges []topology.Edge
+	var edges []weights.Edge
 	for _, s := range strings.Fields(club) {
 		a, b, _ := strings.Cut(s, "-")
 		i, err := strconv.Atoi(a)
 		t.Must(err)
 		j, err := strconv.Atoi(b)
 		t.Must(err)
-		edges = append(edges, topology.Edge{Source: int32(i - 1), Target: int32(j - 1)})
+		edges = append(edges, weights.Edge{Source: int32(i - 1), Target: int32(j - 1)})
 	}
-	k := topology.NewLinks(34, edges).Louvain()
+	k := weights.NewLinks(34, edges).Louvain()
 	if k.Modularity < .41 {
 		t.Errorf("karate club: %v", k.Modularity)
 	}
 	// The graph on which igraph finds Q = .6997, that of the planted groups.
 	list, truth := planted(1024, 8, 16000, .825)
-	l := topology.NewLinks(1024, list)
+	l := weights.NewLinks(1024, list)
 	c := l.Louvain()
 	nmi, least := Mutual(c.Of, truth), l.Modularity(truth)-.001
 	if nmi < .99 {
@@ -109,12 +109,12 @@ func louvainRow(t *conform.T) {
 
 func largeRow(t *conform.T) {
 	list, truth := planted(32768, 80, 3_270_000, .8)
-	var first *topology.Communities
+	var first *weights.Communities
 	var seconds []float64
 	for _, threads := range []int{1, 2, runtime.NumCPU()} {
 		old := runtime.GOMAXPROCS(threads)
 		start := time.Now()
-		l := topology.NewLinks(32768, list)
+		l := weights.NewLinks(32768, list)
 		c := l.Louvain()
 		seconds = append(seconds, time.Since(start).Seconds())
 		runtime.GOMAXPROCS(old)
@@ -137,13 +137,13 @@ func rerunRow(t *conform.T) {
 	c, err := config.Profile("nano")
 	t.Must(err)
 	c.N, c.Deg = 100, 10
-	g := topology.Initial(&c)
+	g := weights.Initial(&c)
 	e := float64(g.Edges())
 	for _, v := range []struct {
 		share float64
 		runs  int
 	}{{.049, 0}, {.051, 1}} {
-		track := topology.NewTracker(g, c.LouvainRerun)
+		track := weights.NewTracker(g, c.LouvainRerun)
 		before := track.Runs
 		left := int(math.Round(v.share * e))
 		for left > 0 { // a few edges a batch

@@ -11,17 +11,16 @@ import (
 
 	"atenia/internal/memory"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/kfe"
-	"atenia/quila/internal/tier"
+	"atenia/quila/internal/stores"
 )
 
 // A tiered is a store whose pages have one entry each, with a folder and a trace.
 type tiered struct {
-	*kfe.Store
+	*stores.KFE
 	device *recorder
-	steps  []tier.Step
+	steps  []stores.Step
 	dir    string
-	memory *tier.Memory
+	memory *stores.Memory
 }
 
 const tieredDim = 16
@@ -29,9 +28,9 @@ const tieredDim = 16
 // newTiered makes a store of so many neurons with one entry each, in L2.
 func newTiered(t *conform.T, neurons int) *tiered {
 	x := &tiered{device: &recorder{}, dir: t.Dir()}
-	x.memory = tier.New(tier.Config{Dir: x.dir, Device: x.device, Moved: func(s tier.Step) { x.steps = append(x.steps, s) }})
+	x.memory = stores.NewMemory(stores.TierConfig{Dir: x.dir, Device: x.device, Moved: func(s stores.Step) { x.steps = append(x.steps, s) }})
 	var err error
-	x.Store, err = kfe.New(settings(t, neurons, tieredDim), kfe.Options{Memory: x.memory, Cold: true})
+	x.KFE, err = stores.NewKFE(settings(t, neurons, tieredDim), stores.KFEOptions{Memory: x.memory, Cold: true})
 	t.Must(err)
 	for n := range neurons {
 		e := plain(tieredDim, n)
@@ -51,7 +50,7 @@ func (x *tiered) rank(t *conform.T, neurons int) {
 }
 
 // order returns the neurons whose pages went from one level to another, in order.
-func (x *tiered) order(from, to tier.Level) (neurons []int) {
+func (x *tiered) order(from, to stores.Level) (neurons []int) {
 	for _, s := range x.steps {
 		if s.From == from && s.To == to {
 			neurons = append(neurons, int(filepath.Base(s.Page)[0]-'0'))
@@ -63,14 +62,14 @@ func (x *tiered) order(from, to tier.Level) (neurons []int) {
 func evictScore(t *conform.T) {
 	// Three entries by hand: utility .1 .5 .9, scan weight 0 1 .5, turns since the
 	// last recall 0 1000 2000, trace equal.
-	f := make([]float64, 3*kfe.Terms)
-	kfe.Features(f, []float64{.1, .5, .9}, []float64{0, 1, .5}, []int64{0, 1000, 2000}, []float64{2, 2, 2}, .001)
+	f := make([]float64, 3*stores.Terms)
+	stores.Features(f, []float64{.1, .5, .9}, []float64{0, 1, .5}, []int64{0, 1000, 2000}, []float64{2, 2, 2}, .001)
 	middle := (math.Exp(-1) - math.Exp(-2)) / (1 - math.Exp(-2))
 	want := []float64{0*.4 + 0*.2 + 1*.2 + .5*.2, .5*.4 + 1*.2 + middle*.2 + .5*.2, 1*.4 + .5*.2 + 0*.2 + .5*.2}
-	w := kfe.Weights{.4, .2, .2, .2}
+	w := stores.KFEWeights{.4, .2, .2, .2}
 	var worst float64
 	for i := range want {
-		worst = max(worst, math.Abs(w.Score(f[i*kfe.Terms:])-want[i]))
+		worst = max(worst, math.Abs(w.Score(f[i*stores.Terms:])-want[i]))
 	}
 	t.Within("difference of scores", worst, 1e-12)
 	const n = 6
@@ -79,9 +78,9 @@ func evictScore(t *conform.T) {
 		t.Errorf("the first weights are %v", x.Weights())
 	}
 	x.rank(t, n)
-	t.Must(x.SetQuota(t.Context(), tier.L2, 0))
+	t.Must(x.SetQuota(t.Context(), stores.L2, 0))
 	lowest := []int{0, 5, 4, 3, 2, 1} // n·5 mod 6, ascending
-	if got := x.order(tier.L2, tier.L3); !slices.Equal(got, lowest) {
+	if got := x.order(stores.L2, stores.L3); !slices.Equal(got, lowest) {
 		t.Errorf("evicted %v, want %v", got, lowest)
 	}
 	t.Figure("scores to %.1e", worst)
@@ -93,14 +92,14 @@ func evictLearn(t *conform.T) {
 		x := newTiered(t, n)
 		x.Learn(training)
 		x.rank(t, n) // 0, 1, 2, 3 of 4 by 5n mod 4
-		t.Must(x.SetQuota(t.Context(), tier.L2, 0))
-		t.Must(x.SetQuota(t.Context(), tier.L3, (n-1)*pageBytes(tieredDim)))
-		if l, _ := x.Library(0).Level(0); l != tier.L5 {
+		t.Must(x.SetQuota(t.Context(), stores.L2, 0))
+		t.Must(x.SetQuota(t.Context(), stores.L3, (n-1)*pageBytes(tieredDim)))
+		if l, _ := x.Library(0).Level(0); l != stores.L5 {
 			t.Fatalf("neuron 0 has the lowest score and is in %v", l)
 		}
 		before := x.Weights()
 		h, out := axis(tieredDim, 0), make([]float32, tieredDim)
-		kfe.NewReader[float32](x.Store).Recall(0, 0, h, out, nil)
+		stores.NewKFEReader[float32](x.KFE).Recall(0, 0, h, out, nil)
 		t.Must(x.Commit(t.Context(), 3))
 		got := x.Weights()
 		if !training {
@@ -111,7 +110,7 @@ func evictLearn(t *conform.T) {
 		}
 		// Features of the evicted: utility 0, the others ½; of those kept: mean of
 		// ⅓, ⅔, 1 and ½.
-		want, sum := kfe.Weights{.4 + .01*(0-2./3), .2, .2, .2}, 1-.01*2./3
+		want, sum := stores.KFEWeights{.4 + .01*(0-2./3), .2, .2, .2}, 1-.01*2./3
 		var worst, total float64
 		for i := range want {
 			worst = max(worst, math.Abs(got[i]-want[i]/sum))
@@ -126,7 +125,7 @@ func evictLearn(t *conform.T) {
 			t.Errorf("%d misses, learned from %d; want 1", c.Misses, c.Learned)
 		}
 		for range 1000 { // far misses do not drive a weight below 0
-			got.Learn([kfe.Terms]float64{0, 1, 0, 1}, [kfe.Terms]float64{1, 0, 1, 0}, .01)
+			got.Learn([stores.Terms]float64{0, 1, 0, 1}, [stores.Terms]float64{1, 0, 1, 0}, .01)
 		}
 		total = 0
 		for _, v := range got {
@@ -144,17 +143,17 @@ func evictCascade(t *conform.T) {
 	x := newTiered(t, n)
 	x.rank(t, n)
 	lowest := []int{0, 5, 4, 3, 2, 1}
-	t.Must(x.SetQuota(t.Context(), tier.L2, 2*pageBytes(tieredDim)))
-	if got := x.order(tier.L2, tier.L3); !slices.Equal(got, lowest[:4]) {
+	t.Must(x.SetQuota(t.Context(), stores.L2, 2*pageBytes(tieredDim)))
+	if got := x.order(stores.L2, stores.L3); !slices.Equal(got, lowest[:4]) {
 		t.Errorf("L2 gave up %v, want %v", got, lowest[:4])
 	}
 	for _, s := range x.steps {
-		if !x.device.has(call{what: "advise", page: s.Page, advice: tier.PreferCPU}) {
+		if !x.device.has(call{what: "advise", page: s.Page, advice: stores.PreferCPU}) {
 			t.Errorf("no advice for %s, which left L2", s.Page)
 		}
 	}
-	t.Must(x.SetQuota(t.Context(), tier.L3, 1*pageBytes(tieredDim)))
-	if got := x.order(tier.L3, tier.L5); !slices.Equal(got, lowest[:3]) {
+	t.Must(x.SetQuota(t.Context(), stores.L3, 1*pageBytes(tieredDim)))
+	if got := x.order(stores.L3, stores.L5); !slices.Equal(got, lowest[:3]) {
 		t.Errorf("L3 gave up %v, want %v", got, lowest[:3])
 	}
 	files, err := filepath.Glob(filepath.Join(x.dir, "kfe", "*.zst"))
@@ -172,7 +171,7 @@ func evictCascade(t *conform.T) {
 	if c := x.Counts(); c.Flagged != 0 {
 		t.Errorf("%d shadows before L5 is full", c.Flagged)
 	}
-	t.Must(x.SetQuota(t.Context(), tier.L5, 1*pageBytes(tieredDim)))
+	t.Must(x.SetQuota(t.Context(), stores.L5, 1*pageBytes(tieredDim)))
 	flagged := []int{}
 	for i := range n {
 		e, err := x.Library(i).Get(uint64(i) << 32)
@@ -189,8 +188,8 @@ func evictCascade(t *conform.T) {
 	if len(flagged) != 0 {
 		t.Errorf("flagged %v with scores of at least .3", flagged)
 	}
-	t.Must(x.SetWeights(kfe.Weights{1, 0, 0, 0}))
-	t.Must(x.SetQuota(t.Context(), tier.L5, 1*pageBytes(tieredDim)))
+	t.Must(x.SetWeights(stores.KFEWeights{1, 0, 0, 0}))
+	t.Must(x.SetQuota(t.Context(), stores.L5, 1*pageBytes(tieredDim)))
 	if e, err := x.Library(0).Get(0); err != nil || !e.Soft {
 		t.Errorf("the entry of score 0 is no shadow in a full L5: %v", err)
 	}
@@ -204,16 +203,16 @@ func promote(t *conform.T) {
 	const n = 3
 	x := newTiered(t, n)
 	x.rank(t, n)
-	t.Must(x.SetQuota(t.Context(), tier.L2, 0))
-	t.Must(x.SetQuota(t.Context(), tier.L3, 0))
+	t.Must(x.SetQuota(t.Context(), stores.L2, 0))
+	t.Must(x.SetQuota(t.Context(), stores.L3, 0))
 	h, out := axis(tieredDim, 1), make([]float32, tieredDim)
-	r := kfe.NewReader[float32](x.Store)
-	level := func() tier.Level { l, _ := x.Library(1).Level(1 << 32); return l }
-	if level() != tier.L5 {
+	r := stores.NewKFEReader[float32](x.KFE)
+	level := func() stores.Level { l, _ := x.Library(1).Level(1 << 32); return l }
+	if level() != stores.L5 {
 		t.Fatalf("entry is in %v", level())
 	}
-	t.Must(x.SetQuota(t.Context(), tier.L2, memory.NoQuota))
-	t.Must(x.SetQuota(t.Context(), tier.L3, memory.NoQuota))
+	t.Must(x.SetQuota(t.Context(), stores.L2, memory.NoQuota))
+	t.Must(x.SetQuota(t.Context(), stores.L3, memory.NoQuota))
 	page := "kfe/1.0"
 	for hit := int64(1); hit <= 5; hit++ {
 		r.Recall(1, 0, h, out, nil)
@@ -221,9 +220,9 @@ func promote(t *conform.T) {
 			t.Errorf("hit %d: a cold entry adds nothing", hit)
 		}
 		t.Must(x.Commit(t.Context(), 3*hit))
-		want := tier.L3
+		want := stores.L3
 		if hit > 4 {
-			want = tier.L2
+			want = stores.L2
 		}
 		if level() != want {
 			t.Errorf("after hit %d it is in %v, want %v", hit, level(), want)
@@ -232,11 +231,11 @@ func promote(t *conform.T) {
 	if e, err := x.Library(1).Get(1 << 32); err != nil || e.Count != 5 || e.Last != 15 {
 		t.Errorf("%+v, %v: want 5 recalls, the last in turn 15", e, err)
 	}
-	if !x.device.has(call{what: "prefetch", page: page, level: tier.L2}) {
+	if !x.device.has(call{what: "prefetch", page: page, level: stores.L2}) {
 		t.Errorf("no prefetch to L2")
 	}
-	at := slices.Index(x.device.calls, call{what: "prefetch", page: page, level: tier.L2})
-	for _, a := range []tier.Advice{tier.PreferDevice, tier.AccessedBy} {
+	at := slices.Index(x.device.calls, call{what: "prefetch", page: page, level: stores.L2})
+	for _, a := range []stores.Advice{stores.PreferDevice, stores.AccessedBy} {
 		if !slices.Contains(x.device.calls[max(at, 0):], call{what: "advise", page: page, advice: a}) {
 			t.Errorf("no advice %v with the prefetch", a)
 		}
@@ -248,14 +247,14 @@ func promote(t *conform.T) {
 	// Five hits that are further apart than the window do not raise it.
 	y := newTiered(t, n)
 	y.rank(t, n)
-	t.Must(y.SetQuota(t.Context(), tier.L2, 0))
-	t.Must(y.SetQuota(t.Context(), tier.L2, memory.NoQuota))
-	slow := kfe.NewReader[float32](y.Store)
+	t.Must(y.SetQuota(t.Context(), stores.L2, 0))
+	t.Must(y.SetQuota(t.Context(), stores.L2, memory.NoQuota))
+	slow := stores.NewKFEReader[float32](y.KFE)
 	for hit := int64(1); hit <= 5; hit++ {
 		slow.Recall(1, 0, h, out, nil)
 		t.Must(y.Commit(t.Context(), 4*hit))
 	}
-	if l, _ := y.Library(1).Level(1 << 32); l != tier.L3 {
+	if l, _ := y.Library(1).Level(1 << 32); l != stores.L3 {
 		t.Errorf("5 hits in 17 turns: it is in %v, want L3", l)
 	}
 	t.Figure("%d load, %d promotion", c.Loaded, c.Promoted)

@@ -8,11 +8,11 @@ import (
 
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/kfe"
+	"atenia/quila/internal/stores"
 )
 
-func library(t *conform.T, c *config.Config, entries ...kfe.Entry[float32]) *kfe.Store {
-	s, err := kfe.New(c, kfe.Options{})
+func library(t *conform.T, c *config.Config, entries ...stores.KFEEntry[float32]) *stores.KFE {
+	s, err := stores.NewKFE(c, stores.KFEOptions{})
 	t.Must(err)
 	for _, e := range entries {
 		t.Must(s.Insert(0, e))
@@ -20,7 +20,7 @@ func library(t *conform.T, c *config.Config, entries ...kfe.Entry[float32]) *kfe
 	return s
 }
 
-func entry(t *conform.T, s *kfe.Store, id uint64) kfe.Entry[float32] {
+func entry(t *conform.T, s *stores.KFE, id uint64) stores.KFEEntry[float32] {
 	e, err := s.Library(0).Get(id)
 	t.Must(err)
 	return e
@@ -30,7 +30,7 @@ func kfeEmpty(t *conform.T) {
 	const dim = 16
 	s := library(t, settings(t, 1, dim))
 	h, out := normals(source(1), dim), make([]float32, dim)
-	kfe.NewReader[float32](s).Recall(0, 0, h, out, nil)
+	stores.NewKFEReader[float32](s).Recall(0, 0, h, out, nil)
 	if !slices.Equal(h, out) {
 		t.Errorf("h_kfe is not h_mid")
 	}
@@ -45,8 +45,8 @@ func kfeRecall(t *conform.T) {
 	h[0], h[1], h[2], h[5] = .5, 1.25, -.75, 2
 	want := softmax([]float64{h[0], h[1], h[2]})
 	out := make([]float64, dim)
-	var found kfe.Recalled[float64]
-	kfe.NewReader[float64](s).Recall(0, 0, h, out, &found)
+	var found stores.Recalled[float64]
+	stores.NewKFEReader[float64](s).Recall(0, 0, h, out, &found)
 	if len(found.IDs) != 3 || found.IDs[0] != 1 {
 		t.Fatalf("found %v, the nearest is 1", found.IDs)
 	}
@@ -71,7 +71,7 @@ func kfeCreate(t *conform.T) {
 	const dim = 16
 	made := 0
 	for i := range 16 {
-		o := kfe.Offer{Activation: .4, Utility: .4, Confidence: .5, Phase: 2, Mid: axis(dim, 3), Smooth: axis(dim, 4)}
+		o := stores.Offer{Activation: .4, Utility: .4, Confidence: .5, Phase: 2, Mid: axis(dim, 3), Smooth: axis(dim, 4)}
 		if i&1 != 0 {
 			o.Activation = .6
 		}
@@ -112,7 +112,7 @@ func kfeMerge(t *conform.T) {
 		}
 		mid[1] = float32(5 * math.Sqrt(1-x.cos*x.cos))
 		smooth := axis(dim, 9)
-		_, err := s.Offer(0, kfe.Offer{Activation: .6, Utility: x.utility, Confidence: .7, Phase: 3, Mid: mid, Smooth: smooth})
+		_, err := s.Offer(0, stores.Offer{Activation: .6, Utility: x.utility, Confidence: .7, Phase: 3, Mid: mid, Smooth: smooth})
 		t.Must(err)
 		t.Must(s.Commit(t.Context(), 5))
 		n := s.Library(0).Index().Len()
@@ -123,9 +123,9 @@ func kfeMerge(t *conform.T) {
 		if !x.merges {
 			continue
 		}
-		want := kfe.Entry[float32]{ID: 0, Snapshot: old.Snapshot, Utility: .6, Confidence: .8, Count: 3, Last: 5}
+		want := stores.KFEEntry[float32]{ID: 0, Snapshot: old.Snapshot, Utility: .6, Confidence: .8, Count: 3, Last: 5}
 		if x.utility > old.Utility {
-			want = kfe.Entry[float32]{ID: 1, Snapshot: smooth, Utility: x.utility, Confidence: .7, Count: 3, Last: 5}
+			want = stores.KFEEntry[float32]{ID: 1, Snapshot: smooth, Utility: x.utility, Confidence: .7, Count: 3, Last: 5}
 		}
 		got := entry(t, s, want.ID)
 		if got.Utility != want.Utility || got.Confidence != want.Confidence || got.Count != want.Count || got.Last != want.Last || got.Soft || !slices.Equal(got.Snapshot, want.Snapshot) {
@@ -145,9 +145,9 @@ func kfeShadow(t *conform.T) {
 	shadow.Soft = true
 	s := library(t, c, shadow, plain(dim, 1))
 	h, out := make([]float32, dim), make([]float32, dim)
-	recall := func(turn int64) *kfe.Recalled[float32] {
-		var found kfe.Recalled[float32]
-		kfe.NewReader[float32](s).Recall(0, 0, h, out, &found)
+	recall := func(turn int64) *stores.Recalled[float32] {
+		var found stores.Recalled[float32]
+		stores.NewKFEReader[float32](s).Recall(0, 0, h, out, &found)
 		t.Must(s.Commit(t.Context(), turn))
 		return &found
 	}
@@ -172,7 +172,7 @@ func kfeShadow(t *conform.T) {
 	}
 	// Idle ran through recalls of little weight: with evidence it is deleted.
 	s = library(t, c, shadow, plain(dim, 1))
-	t.Must(s.Accuse(0, 0, kfe.Penalty))
+	t.Must(s.Accuse(0, 0, stores.Penalty))
 	h[0] = 1
 	for turn := range int64(8) {
 		recall(turn + 1)
@@ -188,15 +188,15 @@ func kfeDelete(t *conform.T) {
 	deleted, cleared := 0, 0
 	for i := range 16 {
 		soft, idle, a, b := i&1 != 0, int64(7+i>>1&1), i&4 != 0, i&8 != 0
-		var evidence kfe.Evidence
+		var evidence stores.Evidence
 		if a {
-			evidence |= kfe.Penalty
+			evidence |= stores.Penalty
 		}
 		if b {
-			evidence |= kfe.Contradiction
+			evidence |= stores.Contradiction
 		}
 		want := soft && idle >= 8 && (a || b)
-		if got := kfe.Decide(soft, idle, evidence, 8) == kfe.Deleted; got != want {
+		if got := stores.Decide(soft, idle, evidence, 8) == stores.Deleted; got != want {
 			t.Errorf("soft %v, idle %d, A %v, B %v: deleted %v", soft, idle, a, b, got)
 		}
 		if !soft && (a || b) {

@@ -9,8 +9,7 @@ import (
 
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/kfe"
-	"atenia/quila/internal/tier"
+	"atenia/quila/internal/stores"
 )
 
 // Rows returns the rows of this package.
@@ -35,11 +34,11 @@ func Rows() []conform.Row {
 // A call is one that a device was told of.
 type call struct {
 	what    string // alloc, advise, prefetch or free
-	tag     tier.Tag
+	tag     stores.Tag
 	page    string
 	managed bool
-	advice  tier.Advice
-	level   tier.Level
+	advice  stores.Advice
+	level   stores.Level
 }
 
 // A recorder is a device that writes down what it is told.
@@ -54,13 +53,13 @@ func (r *recorder) add(c call) {
 	r.calls = append(r.calls, c)
 }
 
-func (r *recorder) Alloc(tag tier.Tag, page string, _ int, managed bool) {
+func (r *recorder) Alloc(tag stores.Tag, page string, _ int, managed bool) {
 	r.add(call{what: "alloc", tag: tag, page: page, managed: managed})
 }
-func (r *recorder) Advise(page string, a tier.Advice) {
+func (r *recorder) Advise(page string, a stores.Advice) {
 	r.add(call{what: "advise", page: page, advice: a})
 }
-func (r *recorder) Prefetch(page string, to tier.Level) {
+func (r *recorder) Prefetch(page string, to stores.Level) {
 	r.add(call{what: "prefetch", page: page, level: to})
 }
 func (r *recorder) Free(page string) { r.add(call{what: "free", page: page}) }
@@ -91,8 +90,8 @@ func axis(dim, i int) []float32 {
 }
 
 // plain is an entry whose snapshot is its number on every place.
-func plain(dim, i int) kfe.Entry[float32] {
-	e := kfe.Entry[float32]{ID: uint64(i), Embedding: axis(dim, i), Snapshot: make([]float32, dim), Utility: .5, Confidence: .7}
+func plain(dim, i int) stores.KFEEntry[float32] {
+	e := stores.KFEEntry[float32]{ID: uint64(i), Embedding: axis(dim, i), Snapshot: make([]float32, dim), Utility: .5, Confidence: .7}
 	for j := range e.Snapshot {
 		e.Snapshot[j] = float32(i + 1)
 	}

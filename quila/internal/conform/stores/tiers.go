@@ -9,42 +9,40 @@ import (
 	"path/filepath"
 
 	"atenia/internal/memory"
-	"atenia/quila/internal/cold"
 	"atenia/quila/internal/conform"
-	"atenia/quila/internal/kfe"
-	"atenia/quila/internal/tier"
-	"atenia/quila/internal/wmq"
+	"atenia/quila/internal/parked"
+	"atenia/quila/internal/stores"
 )
 
 // noScore is for groups without limits.
-func noScore(_ tier.Level, _ []*tier.Page, out []float64) { clear(out) }
+func noScore(_ stores.Level, _ []*stores.Page, out []float64) { clear(out) }
 
 // everyLevel are quotas of all five levels without limits.
-func everyLevel() (q []tier.Quota) {
-	for l := tier.L1; l <= tier.L5; l++ {
-		q = append(q, tier.Quota{Level: l, Bytes: memory.NoQuota})
+func everyLevel() (q []stores.Quota) {
+	for l := stores.L1; l <= stores.L5; l++ {
+		q = append(q, stores.Quota{Level: l, Bytes: memory.NoQuota})
 	}
 	return q
 }
 
 func tierMove(t *conform.T) {
-	arrows := map[[2]tier.Level]bool{ // of the drawing in package tier
-		{tier.L1, tier.L2}: true, {tier.L2, tier.L1}: true, {tier.L2, tier.L3}: true, {tier.L3, tier.L2}: true, {tier.L3, tier.L5}: true,
-		{tier.L5, tier.L3}: true, {tier.L3, tier.L4}: true, {tier.L4, tier.L3}: true, {tier.L4, tier.L5}: true, {tier.L5, tier.L4}: true,
+	arrows := map[[2]stores.Level]bool{ // of the drawing in package tier
+		{stores.L1, stores.L2}: true, {stores.L2, stores.L1}: true, {stores.L2, stores.L3}: true, {stores.L3, stores.L2}: true, {stores.L3, stores.L5}: true,
+		{stores.L5, stores.L3}: true, {stores.L3, stores.L4}: true, {stores.L4, stores.L3}: true, {stores.L4, stores.L5}: true, {stores.L5, stores.L4}: true,
 	}
-	way := map[tier.Level][]tier.Level{ // how a page comes to a level from L3
-		tier.L1: {tier.L2, tier.L1}, tier.L2: {tier.L2}, tier.L3: nil, tier.L4: {tier.L4}, tier.L5: {tier.L5},
+	way := map[stores.Level][]stores.Level{ // how a page comes to a level from L3
+		stores.L1: {stores.L2, stores.L1}, stores.L2: {stores.L2}, stores.L3: nil, stores.L4: {stores.L4}, stores.L5: {stores.L5},
 	}
-	m := tier.New(tier.Config{Dir: t.Dir()})
-	g, err := m.Group("moves", tier.KFEHot, everyLevel(), noScore)
+	m := stores.NewMemory(stores.TierConfig{Dir: t.Dir()})
+	g, err := m.Group("moves", stores.KFEHot, everyLevel(), noScore)
 	t.Must(err)
 	const size = 10_000
 	want := make([]byte, size)
 	fill(want, source(2))
 	legal, illegal := 0, 0
-	for from := tier.L1; from <= tier.L5; from++ {
-		for to := tier.L1; to <= tier.L5; to++ {
-			p, err := g.Page("p", size, tier.L3)
+	for from := stores.L1; from <= stores.L5; from++ {
+		for to := stores.L1; to <= stores.L5; to++ {
+			p, err := g.Page("p", size, stores.L3)
 			t.Must(err)
 			copy(p.Bytes(), want)
 			for _, l := range way[from] {
@@ -56,22 +54,22 @@ func tierMove(t *conform.T) {
 				if err != nil {
 					t.Errorf("%v to itself: %v", from, err)
 				}
-			case arrows[[2]tier.Level{from, to}]:
+			case arrows[[2]stores.Level{from, to}]:
 				legal++
 				if err != nil || p.Level() != to {
 					t.Errorf("%v to %v: %v, it is in %v", from, to, err, p.Level())
 				}
 			default:
 				illegal++
-				if !errors.Is(err, tier.ErrTransition) || p.Level() != from {
+				if !errors.Is(err, stores.ErrTransition) || p.Level() != from {
 					t.Errorf("%v to %v: %v, it is in %v", from, to, err, p.Level())
 				}
 			}
-			if p.Level() == tier.L5 {
+			if p.Level() == stores.L5 {
 				if p.Bytes() != nil {
 					t.Errorf("a page in L5 has RAM")
 				}
-				t.Must(g.Move(t.Context(), p, tier.L3))
+				t.Must(g.Move(t.Context(), p, stores.L3))
 			}
 			if !bytes.Equal(p.Bytes(), want) {
 				t.Errorf("%v to %v changed bytes", from, to)
@@ -79,13 +77,13 @@ func tierMove(t *conform.T) {
 			t.Must(g.Remove(p))
 		}
 	}
-	p, err := g.Page("round", size, tier.L2)
+	p, err := g.Page("round", size, stores.L2)
 	t.Must(err)
 	copy(p.Bytes(), want)
-	for _, l := range []tier.Level{tier.L3, tier.L5, tier.L3, tier.L2} {
+	for _, l := range []stores.Level{stores.L3, stores.L5, stores.L3, stores.L2} {
 		t.Must(g.Move(t.Context(), p, l))
 		r, _ := m.Residence(p.ID())
-		if inFile := r.Tier == memory.SSD; inFile != (l == tier.L5) {
+		if inFile := r.Tier == memory.SSD; inFile != (l == stores.L5) {
 			t.Errorf("in %v the engine counts it in %v", l, r.Tier)
 		}
 		if n := g.Used(l); n != size {
@@ -102,7 +100,7 @@ func tierMove(t *conform.T) {
 func coldIndex(t *conform.T) {
 	const entries, page, length = 100_000, 256, 96
 	dir, r := t.Dir(), source(3)
-	f, err := cold.Open(cold.Config{Dir: dir})
+	f, err := stores.OpenCold(stores.ColdConfig{Dir: dir})
 	t.Must(err)
 	key := func(i int) uint64 { return uint64(i%8)<<32 | uint64(i) }
 	raw := make([]byte, page*length)
@@ -110,15 +108,15 @@ func coldIndex(t *conform.T) {
 	for at := 0; at < entries; at += page {
 		n := min(page, entries-at)
 		fill(raw, r)
-		recs := make([]cold.Record, n)
+		recs := make([]stores.ColdRecord, n)
 		for i := range recs {
-			recs[i] = cold.Record{Key: key(at + i), Offset: uint32(i * length), Length: length}
+			recs[i] = stores.ColdRecord{Key: key(at + i), Offset: uint32(i * length), Length: length}
 		}
 		i := r.IntN(n)
 		sample[key(at+i)] = bytes.Clone(raw[i*length : (i+1)*length])
 		t.Must(f.Put(uint64(at/page), recs, raw[:n*length]))
 	}
-	check := func(when string, f *cold.Folder) {
+	check := func(when string, f *stores.Folder) {
 		before := f.Stats().Reads
 		for k, want := range sample {
 			if got, err := f.Get(k); err != nil || !bytes.Equal(got, want) {
@@ -128,7 +126,7 @@ func coldIndex(t *conform.T) {
 		if reads := f.Stats().Reads - before; reads != int64(len(sample)) {
 			t.Errorf("%s: %d blocks read for %d entries", when, reads, len(sample))
 		}
-		if _, err := f.Get(1 << 60); !errors.Is(err, cold.ErrNotFound) {
+		if _, err := f.Get(1 << 60); !errors.Is(err, stores.ErrNotFound) {
 			t.Errorf("%s: an unknown key gives %v", when, err)
 		}
 	}
@@ -146,7 +144,7 @@ func coldIndex(t *conform.T) {
 		if x.index != nil {
 			t.Must(os.WriteFile(index, x.index, 0o666))
 		}
-		f, err := cold.Open(cold.Config{Dir: dir})
+		f, err := stores.OpenCold(stores.ColdConfig{Dir: dir})
 		t.Must(err)
 		if s := f.Stats(); s.Rebuilt != x.rebuilt || len(s.Damaged) > 0 {
 			t.Errorf("%s: rebuilt %v, damaged %v", x.what, s.Rebuilt, s.Damaged)
@@ -165,45 +163,45 @@ func flip(b []byte, at int) []byte {
 
 func managed(t *conform.T) {
 	device := &recorder{}
-	m := tier.New(tier.Config{Device: device, Dir: t.Dir()})
-	s, err := kfe.New(settings(t, 2, 16), kfe.Options{Memory: m, Cold: true})
+	m := stores.NewMemory(stores.TierConfig{Device: device, Dir: t.Dir()})
+	s, err := stores.NewKFE(settings(t, 2, 16), stores.KFEOptions{Memory: m, Cold: true})
 	t.Must(err)
 	t.Must(s.Insert(0, plain(16, 0)))
-	q, err := wmq.New[float32](wmq.Config{Dim: 16, Hot: 4, Cold: 4}, m, "thinker_0")
+	q, err := parked.NewQueue[float32](parked.QueueConfig{Dim: 16, Hot: 4, Cold: 4}, m, "thinker_0")
 	t.Must(err)
-	for _, tag := range []tier.Tag{tier.State, tier.Param} {
+	for _, tag := range []stores.Tag{stores.State, stores.Param} {
 		g, err := m.Group(string(tag), tag, everyLevel()[1:3], noScore)
 		t.Must(err)
-		_, err = g.Page("0", 4096, tier.L2)
+		_, err = g.Page("0", 4096, stores.L2)
 		t.Must(err)
 	}
-	seen := map[tier.Tag]int{}
+	seen := map[stores.Tag]int{}
 	for _, c := range device.calls {
 		if c.what != "alloc" {
 			continue
 		}
 		seen[c.tag]++
-		want := c.tag != tier.WMQCold
+		want := c.tag != stores.WMQCold
 		if c.managed != want {
 			t.Errorf("%s, %s: managed is %v", c.page, c.tag, c.managed)
 		}
 	}
-	for _, tag := range []tier.Tag{tier.State, tier.Param, tier.KFEHot, tier.WMQHot} {
+	for _, tag := range []stores.Tag{stores.State, stores.Param, stores.KFEHot, stores.WMQHot} {
 		if seen[tag] == 0 {
 			t.Errorf("no allocation of tag %s", tag)
 		}
 	}
 	// An entry that comes back from L5 is allocated anew, managed again.
-	t.Must(s.SetQuota(t.Context(), tier.L2, 0))
-	t.Must(s.SetQuota(t.Context(), tier.L3, 0))
+	t.Must(s.SetQuota(t.Context(), stores.L2, 0))
+	t.Must(s.SetQuota(t.Context(), stores.L3, 0))
 	before := len(device.calls)
 	h := axis(16, 0)
-	kfe.NewReader[float32](s).Recall(0, 0, h, make([]float32, 16), nil)
-	t.Must(s.SetQuota(t.Context(), tier.L3, memory.NoQuota))
+	stores.NewKFEReader[float32](s).Recall(0, 0, h, make([]float32, 16), nil)
+	t.Must(s.SetQuota(t.Context(), stores.L3, memory.NoQuota))
 	t.Must(s.Commit(t.Context(), 1))
 	again := false
 	for _, c := range device.calls[before:] {
-		again = again || c.what == "alloc" && c.tag == tier.KFEHot && c.managed
+		again = again || c.what == "alloc" && c.tag == stores.KFEHot && c.managed
 	}
 	if !again {
 		t.Errorf("an entry from L5 is not in managed memory")

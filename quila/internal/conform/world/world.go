@@ -13,15 +13,13 @@ import (
 	"atenia/quila/config"
 	"atenia/quila/internal/conform"
 	"atenia/quila/internal/grid"
-	"atenia/quila/internal/random"
-	"atenia/quila/internal/topology"
 	"atenia/quila/internal/weights"
 )
 
 // A World is a network with weights in which no term is trivial.
 type World struct {
 	C     config.Config
-	Graph *topology.Graph
+	Graph *weights.Graph
 	W     *weights.Set[float32]
 	G     *grid.Grid
 	Close func() // ends the threads
@@ -29,7 +27,7 @@ type World struct {
 
 // New makes one from a profile. A nil graph is the initial one. With more
 // than one thread it has to be closed.
-func New(t *conform.T, profile string, threads int, change func(c *config.Config), graph *topology.Graph) *World {
+func New(t *conform.T, profile string, threads int, change func(c *config.Config), graph *weights.Graph) *World {
 	x := &World{Close: func() {}}
 	var err error
 	x.C, err = config.Profile(profile)
@@ -38,7 +36,7 @@ func New(t *conform.T, profile string, threads int, change func(c *config.Config
 		change(&x.C)
 	}
 	if x.Graph = graph; graph == nil {
-		x.Graph = topology.Initial(&x.C)
+		x.Graph = weights.Initial(&x.C)
 	}
 	x.W = weights.Init(&x.C, x.Graph.Edges(), 1)
 	noise := make([]float64, 61)
@@ -46,7 +44,7 @@ func New(t *conform.T, profile string, threads int, change func(c *config.Config
 		if !x.W.Specs[i].Trained {
 			continue
 		}
-		random.Stream{Seed: 9, Neuron: uint32(i)}.Normal(noise)
+		weights.Stream{Seed: 9, Neuron: uint32(i)}.Normal(noise)
 		for k, v := range x.W.At(i) {
 			x.W.At(i)[k] = v + float32(.05*noise[k%len(noise)])
 		}
@@ -149,7 +147,7 @@ func MeanAbs(v []float32) float64 {
 // Normal fills n values.
 func Normal(n int, seed uint64) []float32 {
 	x, out := make([]float64, n), make([]float32, n)
-	random.Stream{Seed: seed, Site: random.Play}.Normal(x)
+	weights.Stream{Seed: seed, Site: weights.Play}.Normal(x)
 	for i, v := range x {
 		out[i] = float32(v)
 	}

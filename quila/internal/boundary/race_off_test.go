@@ -1,0 +1,5 @@
+//go:build !race
+
+package boundary
+
+const raceEnabled = false

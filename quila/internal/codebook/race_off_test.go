@@ -1,5 +1,0 @@
-//go:build !race
-
-package codebook
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package consistency
-
-const raceEnabled = false

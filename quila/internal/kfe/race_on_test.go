@@ -1,5 +1,0 @@
-//go:build race
-
-package kfe
-
-const raceEnabled = true
