@@ -344,9 +344,6 @@ func (in *anthropicRequest) thinks() bool {
 
 // options adds the limits of the answer and how it is sampled.
 func (in *anthropicRequest) options(o *atenia.Options, base atenia.Sampling) error {
-	if in.MaxTokens != nil {
-		o.MaxTokens = *in.MaxTokens
-	}
 	for i, s := range in.StopSequences {
 		if s == "" {
 			return host.Invalid("stop_sequences", "stop_sequences.%d: it is empty", i)
@@ -358,10 +355,6 @@ func (in *anthropicRequest) options(o *atenia.Options, base atenia.Sampling) err
 		}
 		o.Schema = f.Schema
 	}
-	o.Stop = in.StopSequences
 	o.Sampling = base
-	host.Set(&o.Sampling.Temperature, in.Temperature)
-	host.Set(&o.Sampling.TopP, in.TopP)
-	host.Set(&o.Sampling.TopK, in.TopK)
-	return nil
+	return host.Fill(in, o)
 }

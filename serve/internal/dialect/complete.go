@@ -153,7 +153,7 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 		in.MaxTokens = new(int)
 		*in.MaxTokens = usualTokens
 	}
-	o, err := in.options(l.Model, in.MaxTokens, in.LogProbs)
+	o, err := in.options(l.Model, &in, in.LogProbs)
 	if err == nil {
 		err = in.Format.constrain(&o, "response_format")
 	}

@@ -61,15 +61,26 @@ func (in *ollamaCommon) answer(o *atenia.Options, m ollamaLimits) error {
 	if s.NumCtx != nil && *s.NumCtx > m.context {
 		return host.Invalid("num_ctx", "num_ctx: %d is more than the %d tokens that the model %q was opened with: start the server with a larger --ctx, or leave num_ctx out", *s.NumCtx, m.context, m.name)
 	}
-	if s.NumPredict != nil && *s.NumPredict > 0 { // -1 and -2 are as much as fits
-		o.MaxTokens = *s.NumPredict
-	}
 	var err error
 	if o.Schema, err = in.schema(); err != nil {
 		return err
 	}
-	o.Stop = s.Stop
-	o.Sampling = s.sampling(m.sampling)
+	o.Sampling, o.Sampling.Seed = m.sampling, rand.Uint64()
+	if s.Seed != nil && *s.Seed < 0 { // a random one
+		s.Seed = nil
+	}
+	if s.Mirostat == nil || *s.Mirostat <= 0 {
+		s.MirostatTau, s.MirostatEta = nil, nil
+	} else {
+		o.Sampling.Mirostat = atenia.Mirostat{Tau: 5} // llama.cpp's
+	}
+	if err := host.Fill(in, o); err != nil {
+		return err
+	}
+	o.MaxTokens = max(o.MaxTokens, 0)                // -1 and -2 are as much as fits
+	if s.RepeatLastN != nil && *s.RepeatLastN == 0 { // Ollama's 0 looks at no tokens, ours at 64
+		o.Sampling.RepeatPenalty, o.Sampling.PresencePenalty, o.Sampling.FrequencyPenalty = 0, 0, 0
+	}
 	if in.LogProbs {
 		if in.TopLogProbs < 0 || in.TopLogProbs > mostLogProbs {
 			return host.Invalid("top_logprobs", "top_logprobs: %d is not from 0 to %d", in.TopLogProbs, mostLogProbs)
@@ -77,31 +88,4 @@ func (in *ollamaCommon) answer(o *atenia.Options, m ollamaLimits) error {
 		o.Sampling.LogProbs = max(1, in.TopLogProbs)
 	}
 	return nil
-}
-
-// sampling returns base with what was asked for.
-func (in *ollamaOptions) sampling(base atenia.Sampling) atenia.Sampling {
-	s := base
-	s.Seed = rand.Uint64()
-	if in.Seed != nil && *in.Seed >= 0 { // -1 is a random one
-		s.Seed = uint64(*in.Seed)
-	}
-	host.Set(&s.Temperature, in.Temperature)
-	host.Set(&s.TopK, in.TopK)
-	host.Set(&s.TopP, in.TopP)
-	host.Set(&s.MinP, in.MinP)
-	host.Set(&s.Typical, in.TypicalP)
-	host.Set(&s.RepeatPenalty, in.RepeatPenalty)
-	host.Set(&s.PresencePenalty, in.PresencePenalty)
-	host.Set(&s.FrequencyPenalty, in.FrequencyPenalty)
-	host.Set(&s.RepeatLast, in.RepeatLastN)
-	if in.RepeatLastN != nil && *in.RepeatLastN == 0 { // Ollama's 0 looks at no tokens, ours at 64
-		s.RepeatPenalty, s.PresencePenalty, s.FrequencyPenalty = 0, 0, 0
-	}
-	if in.Mirostat != nil && *in.Mirostat > 0 {
-		s.Mirostat = atenia.Mirostat{Tau: 5} // llama.cpp's
-		host.Set(&s.Mirostat.Tau, in.MirostatTau)
-		host.Set(&s.Mirostat.Eta, in.MirostatEta)
-	}
-	return s
 }

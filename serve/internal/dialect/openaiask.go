@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"atenia"
@@ -88,48 +89,30 @@ func (a *openaiAsk) choices() (int, error) {
 	return *a.N, nil
 }
 
-// options returns what the fields say, over what the model's makers recommend.
-func (a *openaiAsk) options(m *atenia.Model, most *int, logProbs int) (atenia.Options, error) {
-	o := atenia.Options{Sampling: m.Sampling(), Stop: a.Stop, IgnoreEnd: a.IgnoreEnd, Speculate: a.Speculate, Grammar: a.Grammar}
-	s := &o.Sampling
-	host.Set(&s.Temperature, a.Temperature)
-	host.Set(&s.TopP, a.TopP)
-	host.Set(&s.TopK, a.TopK)
-	host.Set(&s.MinP, a.MinP)
-	host.Set(&s.Typical, a.TypicalP)
-	host.Set(&s.RepeatPenalty, a.RepetitionPenalty)
-	host.Set(&s.RepeatPenalty, a.RepeatPenalty)
-	host.Set(&s.PresencePenalty, a.PresencePenalty)
-	host.Set(&s.FrequencyPenalty, a.FrequencyPenalty)
-	s.Seed, s.LogProbs = rand.Uint64(), logProbs
-	if a.Seed != nil {
-		s.Seed = uint64(*a.Seed)
-	}
+// options returns what a body says, of which a is a part, over what the model's makers recommend.
+func (a *openaiAsk) options(m *atenia.Model, body any, logProbs int) (atenia.Options, error) {
+	o := atenia.Options{Sampling: m.Sampling()}
+	o.Sampling.Seed = rand.Uint64()
 	if len(a.Stop) > mostStops {
 		return o, host.Invalid("stop", "stop has %d texts, at most %d", len(a.Stop), mostStops)
 	}
-	for _, stop := range a.Stop {
-		if stop == "" {
-			return o, host.Invalid("stop", "a stop text is empty")
-		}
+	if slices.Contains(a.Stop, "") {
+		return o, host.Invalid("stop", "a stop text is empty")
 	}
-	if most != nil {
-		if *most < 1 {
-			return o, &atenia.ConfigError{Field: "MaxTokens", Got: *most, Want: "1 or more"}
-		}
-		o.MaxTokens = *most
+	if err := host.Fill(body, &o); err != nil {
+		return o, err
 	}
-	if logProbs > mostLogProbs {
+	if o.Sampling.LogProbs = logProbs; logProbs > mostLogProbs {
 		return o, &atenia.SamplingError{Field: "LogProbs", Got: logProbs, Want: fmt.Sprintf("at most %d", mostLogProbs)}
 	}
 	var err error
 	if o.Adapter, o.AdapterScale, err = a.adapter(m); err != nil {
 		return o, err
 	}
-	if s.LogitBias, err = a.bias(m.Vocab()); err != nil {
+	if o.Sampling.LogitBias, err = a.bias(m.Vocab()); err != nil {
 		return o, err
 	}
-	return o, s.Validate()
+	return o, o.Sampling.Validate()
 }
 
 // bias returns the ids of logit_bias with their values: -100 forbids a token.

@@ -40,10 +40,6 @@ type document struct {
 
 // conversation returns what the model is given.
 func (c *openaiChatRequest) conversation(l *host.Lease) (atenia.Conversation, error) {
-	most := c.MaxCompletion
-	if most == nil {
-		most = c.MaxTokens
-	}
 	n := 0
 	if c.LogProbs {
 		n = max(c.TopLogProbs, 1)
@@ -53,7 +49,7 @@ func (c *openaiChatRequest) conversation(l *host.Lease) (atenia.Conversation, er
 	if c.TopLogProbs < 0 {
 		return atenia.Conversation{}, host.Invalid("top_logprobs", "top_logprobs is %d, want 0 to %d", c.TopLogProbs, mostLogProbs)
 	}
-	o, err := c.options(l.Model, most, n)
+	o, err := c.options(l.Model, c, n)
 	if err != nil {
 		return atenia.Conversation{}, err
 	}
@@ -113,7 +109,8 @@ func (c *Chat) Prompt(l *host.Lease, text string) (atenia.Prompt, error) {
 	if len(c.Tools) > 0 || c.Messages != nil {
 		return atenia.Prompt{}, host.Invalid("tools", "tools need messages instead of a prompt")
 	}
-	o, err := c.options(l.Model, c.MaxTokens, 0)
+	c.MaxCompletion = nil // which is of messages
+	o, err := c.options(l.Model, c, 0)
 	if err == nil {
 		err = c.ResponseFormat.constrain(&o, "response_format")
 	}

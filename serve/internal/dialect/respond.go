@@ -119,7 +119,7 @@ func (e *item) id() string {
 // conversation returns what the model is given, but for tools and messages.
 func (in *respondRequest) conversation(l *host.Lease) (c atenia.Conversation, err error) {
 	c.ParseSpecial, c.OneCall = in.Special, in.oneCall()
-	if c.Options, err = in.options(l.Model, in.most(), in.logProbs()); err != nil {
+	if c.Options, err = in.options(l.Model, in, in.logProbs()); err != nil {
 		return c, err
 	}
 	if f := in.Text.Format; f != nil {

@@ -59,6 +59,16 @@ func (r *Request) Embed(l *Lease, texts []string, o atenia.EmbedOptions) ([][]fl
 	return spanned(r, "embeddings "+l.Info.Name, embed, modelAttributes("embeddings", l)...)
 }
 
+// Pooling returns how a model makes vectors if a request wants it as said: a model that
+// was opened to generate text pools its last hidden states by their mean unless the
+// request says otherwise, as Ollama's engine does.
+func Pooling(m *atenia.Model, said string) string {
+	if _, encoder := m.Encoding(); !encoder && said == "" {
+		return "mean"
+	}
+	return said
+}
+
 // Chat answers a conversation with a model, as [atenia.Model.Chat] does, and counts
 // tokens and times.
 func (r *Request) Chat(l *Lease, c atenia.Conversation) iter.Seq2[atenia.Token, error] {
