@@ -56,17 +56,7 @@ func (p *prompts) UnmarshalJSON(b []byte) error {
 // usualTokens is max_tokens of completions that do not say it, OpenAI's default.
 const usualTokens = 16
 
-// textCompletion is the response, or a chunk of it.
-type textCompletion struct {
-	ID          string       `json:"id"`
-	Object      string       `json:"object"`
-	Created     int64        `json:"created"`
-	Model       string       `json:"model"`
-	Fingerprint string       `json:"system_fingerprint"`
-	Choices     []textChoice `json:"choices"`
-	Usage       *openaiUsage `json:"usage,omitempty"`
-}
-
+// A textChoice is one continuation, whole or a piece.
 type textChoice struct {
 	Index    int        `json:"index"`
 	Text     string     `json:"text"`
@@ -189,9 +179,9 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 		p.Sampling.Seed += uint64(i % n)
 		return r.GenerateWithin(ctx, l, p)
 	}
-	head := textCompletion{ID: "cmpl-" + r.ID, Object: "text_completion", Created: now(), Model: l.Info.Name, Fingerprint: fingerprint}
+	head := completion[textChoice]{ID: "cmpl-" + r.ID, Object: "text_completion", Created: now(), Model: l.Info.Name, Fingerprint: fingerprint}
 	if in.Stream {
-		s := &textStream{events: events, head: head, usage: in.includesUsage(), echoes: echoes}
+		s := &textStream{chunks[textChoice]{events, head, in.includesUsage()}, echoes, nil}
 		for _, e := range echoes {
 			s.places = append(s.places, after(e))
 		}
@@ -203,33 +193,15 @@ func complete(_ http.ResponseWriter, r *host.Request) error {
 	}
 	for i, a := range answers {
 		begin := after(echoes[i])
-		head.Choices = append(head.Choices, textChoice{i, echoes[i] + a.text.String(), newTextProbs(a.probs, &begin), &a.finish})
+		head.Choices = append(head.Choices, textChoice{i, echoes[i] + a.text.String(), newTextProbs(a.probs, &begin), &a.said.Finish})
 	}
 	head.Usage = openaiTotal(answers, n)
 	return r.WriteJSON(http.StatusOK, head)
 }
 
-// openaiTotal sums usage: of n choices for each prompt.
-func openaiTotal(answers []*openaiAnswer, n int) *openaiUsage {
-	sum := &openaiUsage{}
-	for i := 0; i < len(answers); i += n {
-		var u openaiUsage
-		for _, a := range answers[i : i+n] {
-			u.add(a.usage)
-		}
-		sum.Prompt, sum.Answer, sum.Total = sum.Prompt+u.Prompt, sum.Answer+u.Answer, sum.Total+u.Total
-		sum.Details.Cached += u.Details.Cached
-		sum.AnswerDetails.Accepted += u.AnswerDetails.Accepted
-		sum.AnswerDetails.Rejected += u.AnswerDetails.Rejected
-	}
-	return sum
-}
-
 // A textStream writes chunks of completions.
 type textStream struct {
-	events *host.Events
-	head   textCompletion
-	usage  bool
+	chunks[textChoice]
 	echoes []string // what precedes each choice
 	places []place  // of the next token in each
 }
@@ -243,19 +215,5 @@ func (s *textStream) take(i int, d openaiDelta) error {
 	if d.finish != "" {
 		c.Finish = &d.finish
 	}
-	s.head.Choices = []textChoice{c}
-	return s.events.Data(s.head)
-}
-
-func (s *textStream) end(err error, answers []*openaiAnswer, n int) error {
-	if err != nil {
-		return err
-	}
-	if s.usage {
-		s.head.Choices, s.head.Usage = []textChoice{}, openaiTotal(answers, n)
-		if err := s.events.Data(s.head); err != nil {
-			return err
-		}
-	}
-	return s.events.Text("[DONE]")
+	return s.send(c)
 }

@@ -85,8 +85,7 @@ func (y *history) add(i int, e *item) error {
 
 // call adds a call to the turn of the assistant.
 func (y *history) call(at, id, name, arguments string) {
-	c := openaiCall{ID: id, Type: "function"}
-	c.Function.Name, c.Function.Arguments = name, arguments
+	c := *newOpenAICall(id, name, arguments)
 	if n := len(y.list); n > 0 && y.list[n-1].Role == "assistant" {
 		y.list[n-1].ToolCalls = append(y.list[n-1].ToolCalls, c)
 	} else {

@@ -60,8 +60,9 @@ type ollamaAnswer struct {
 	begun, loaded, first time.Time // first: when the first token came
 
 	text, thought strings.Builder
-	calls         []ollamaCall
-	arguments     strings.Builder // of the last call
+	said          atenia.Answer // its calls
+	indices       []int         // of the calls, those counted that were none
+	calls         []ollamaCall  // that are complete
 	probs         []ollamaLogProb
 	done          ollamaLine
 }
@@ -86,12 +87,9 @@ func (a *ollamaAnswer) add(t *atenia.Token, probs bool) error {
 	if c := t.Call; c != nil {
 		if c.Name != "" { // its first part
 			ready = a.closeCall()
-			a.calls = append(a.calls, ollamaCall{ID: c.ID, Function: ollamaFunction{Index: c.Index, Name: c.Name}})
+			a.indices = append(a.indices[:len(a.said.ToolCalls)], c.Index)
 		}
-		if a.arguments.WriteString(c.Arguments); c.Broken && len(a.calls) > 0 { // all of it follows as text
-			a.calls = a.calls[:len(a.calls)-1]
-			a.arguments.Reset()
-		}
+		a.said.Add(atenia.Token{Call: c}) // of one that is none all follows as text
 	}
 	var lp []ollamaLogProb
 	if probs && t.Finish == "" {
@@ -117,17 +115,13 @@ func (a *ollamaAnswer) add(t *atenia.Token, probs bool) error {
 	return a.finish(t)
 }
 
-// closeCall completes the arguments of the last call and returns it. Ollama sends calls
-// whole.
+// closeCall returns the last call, which is complete. Ollama sends calls whole.
 func (a *ollamaAnswer) closeCall() []ollamaCall {
 	n := len(a.calls)
-	if n == 0 || a.calls[n-1].Function.Arguments != nil {
-		return nil
+	for i, c := range a.said.ToolCalls[n:] {
+		a.calls = append(a.calls, ollamaCall{c.ID, ollamaFunction{a.indices[n+i], c.Name, host.Object(string(c.Arguments))}})
 	}
-	f := &a.calls[n-1].Function
-	f.Arguments = host.Object(a.arguments.String())
-	a.arguments.Reset()
-	return a.calls[n-1:]
+	return a.calls[n:]
 }
 
 // finish makes the last line, or the only one.

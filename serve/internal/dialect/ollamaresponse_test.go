@@ -17,12 +17,12 @@ func TestOllamaCalls(t *testing.T) {
 	tokens := []atenia.Token{
 		{Text: "So: "}, part(0, "a", "look", `{"x"`, false), part(0, "", "", `:1}`, false), part(1, "b", "find", `{}`, false),
 		part(2, "c", "none", `{"y":`, false), part(2, "", "", "", true), {Text: "none("},
-		part(2, "d", "last", `{"z":3}`, false), {Finish: "stop", Usage: &atenia.Usage{Prompt: 7, Cached: 2, Answer: 9}},
+		part(3, "d", "last", `{"z":3}`, false), {Finish: "stop", Usage: &atenia.Usage{Prompt: 7, Cached: 2, Answer: 9}},
 	}
-	const want = `So: none(|look {"x":1};find {};last {"z":3}|stop 7 9`
+	const want = `So: none(|0 look {"x":1};1 find {};3 last {"z":3}|stop 7 9`
 	show := func(calls []ollamaCall) (out []string) {
 		for _, c := range calls {
-			out = append(out, c.Function.Name+" "+string(c.Function.Arguments))
+			out = append(out, fmt.Sprintf("%d %s %s", c.Function.Index, c.Function.Name, c.Function.Arguments))
 		}
 		return out
 	}

@@ -14,10 +14,8 @@ type openaiAnswer struct {
 	speller *speller
 
 	text, reasoning strings.Builder
-	calls           []openaiCall
+	said            atenia.Answer // its calls, and how it ended
 	probs           *chatProbs
-	finish          string
-	usage           *atenia.Usage
 }
 
 // An openaiDelta is what a token adds.
@@ -38,8 +36,12 @@ func (a *openaiAnswer) add(t atenia.Token) openaiDelta {
 	d := openaiDelta{text: t.Text, reasoning: t.Reasoning, finish: t.Finish}
 	a.text.WriteString(t.Text)
 	a.reasoning.WriteString(t.Reasoning)
-	if t.Call != nil {
-		d.call = a.call(t.Call)
+	a.said.Add(atenia.Token{Call: t.Call, Finish: t.Finish, Usage: t.Usage})
+	// A call that turns out to be none is not taken back from a stream: clients find it
+	// incomplete, and the reason for the end is none of calls.
+	if c := t.Call; c != nil && !c.Broken {
+		d.call = newOpenAICall(c.ID, c.Name, c.Arguments)
+		d.call.Index = &c.Index
 	}
 	if t.Top != nil {
 		if a.probs == nil {
@@ -49,43 +51,23 @@ func (a *openaiAnswer) add(t atenia.Token) openaiDelta {
 		a.probs.Content = append(a.probs.Content, p)
 		d.probs = &chatProbs{Content: []prob{p}}
 	}
-	if t.Finish != "" {
-		if t.Finish == "stop" && len(a.calls) > 0 {
-			d.finish = "tool_calls"
-		}
-		a.finish, a.usage = d.finish, t.Usage
+	if d.finish == "stop" && len(a.said.ToolCalls) > 0 {
+		d.finish, a.said.Finish = "tool_calls", "tool_calls"
 	}
 	return d
-}
-
-// call adds a part of a call, and returns it for a stream: nil if there is nothing to say.
-// A call that turns out to be none is not taken back from a stream: clients find it
-// incomplete, and the reason for the end is none of calls.
-func (a *openaiAnswer) call(p *atenia.CallPart) *openaiCall {
-	c := openaiCall{Index: &p.Index}
-	c.Function.Name, c.Function.Arguments = p.Name, p.Arguments
-	if p.Name != "" {
-		c.ID, c.Type = p.ID, "function"
-		whole := openaiCall{ID: p.ID, Type: "function"}
-		whole.Function.Name = p.Name
-		a.calls = append(a.calls, whole)
-	}
-	last := &a.calls[len(a.calls)-1]
-	if last.Function.Arguments += p.Arguments; p.Broken {
-		a.calls = a.calls[:len(a.calls)-1]
-		return nil
-	}
-	return &c
 }
 
 // choice returns the whole answer.
 func (a *openaiAnswer) choice(i int) chatChoice {
 	text := a.text.String()
-	m := &openaiSaid{Role: "assistant", Content: &text, Reasoning: a.reasoning.String(), ToolCalls: a.calls}
-	if text == "" && len(a.calls) > 0 {
+	m := &wholeMessage{Role: "assistant", Content: &text, Reasoning: a.reasoning.String()}
+	for _, c := range a.said.ToolCalls {
+		m.ToolCalls = append(m.ToolCalls, *newOpenAICall(c.ID, c.Name, string(c.Arguments)))
+	}
+	if text == "" && m.ToolCalls != nil {
 		m.Content = nil
 	}
-	return chatChoice{Index: i, Message: m, LogProbs: a.probs, Finish: &a.finish}
+	return chatChoice{Index: i, Message: m, LogProbs: a.probs, Finish: &a.said.Finish}
 }
 
 // chatProbs are log-probabilities of tokens.

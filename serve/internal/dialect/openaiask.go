@@ -159,17 +159,23 @@ type openaiUsage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// add counts one more choice. The prompt of several counts once.
-func (u *openaiUsage) add(t *atenia.Usage) {
-	if t == nil {
-		return
+// openaiTotal sums usage. The prompt of n answers counts once.
+func openaiTotal(answers []*openaiAnswer, n int) *openaiUsage {
+	sum := &openaiUsage{}
+	for each := range slices.Chunk(answers, n) {
+		prompt, cached := 0, 0
+		for _, a := range each {
+			u := &a.said.Usage
+			prompt, cached = max(prompt, u.Prompt), max(cached, u.Cached)
+			sum.Answer += u.Answer
+			sum.AnswerDetails.Accepted += u.Accepted
+			sum.AnswerDetails.Rejected += u.Drafted - u.Accepted
+		}
+		sum.Prompt += prompt
+		sum.Details.Cached += cached
 	}
-	u.Prompt = t.Prompt
-	u.Details.Cached = max(u.Details.Cached, t.Cached)
-	u.Answer += t.Answer
-	u.AnswerDetails.Accepted += t.Accepted
-	u.AnswerDetails.Rejected += t.Drafted - t.Accepted
-	u.Total = u.Prompt + u.Answer
+	sum.Total = sum.Prompt + sum.Answer
+	return sum
 }
 
 // oneCall reports whether an answer may have no second call.

@@ -48,7 +48,7 @@ func TestTotal(t *testing.T) {
 			for range n {
 				drafted := r.IntN(9)
 				u := atenia.Usage{Prompt: prompt, Cached: r.IntN(prompt), Answer: r.IntN(30), Drafted: drafted, Accepted: r.IntN(drafted + 1)}
-				answers = append(answers, &openaiAnswer{usage: &u})
+				answers = append(answers, &openaiAnswer{said: atenia.Answer{Usage: u}})
 				most = max(most, u.Cached)
 				want.Answer += u.Answer
 				want.AnswerDetails.Accepted += u.Accepted

@@ -4,7 +4,6 @@ package dialect
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 
@@ -117,55 +116,41 @@ func (c *Chat) Prompt(l *host.Lease, text string) (atenia.Prompt, error) {
 	return atenia.Prompt{Text: text, Options: o}, err
 }
 
-// A completion is the response, or a chunk of it.
-type completion struct {
+// A completion is the response, or a chunk of it, of chat or of completions.
+type completion[C any] struct {
 	ID          string       `json:"id"`
 	Object      string       `json:"object"`
 	Created     int64        `json:"created"`
 	Model       string       `json:"model"`
 	Fingerprint string       `json:"system_fingerprint"`
-	Choices     []chatChoice `json:"choices"`
+	Choices     []C          `json:"choices"`
 	Usage       *openaiUsage `json:"usage,omitempty"`
 }
 
 // A chatChoice is one answer, whole or a piece.
 type chatChoice struct {
-	Index    int         `json:"index"`
-	Message  *openaiSaid `json:"message,omitempty"`
-	Delta    *openaiSaid `json:"delta,omitempty"`
-	LogProbs *chatProbs  `json:"logprobs"`
-	Finish   *string     `json:"finish_reason"`
+	Index    int           `json:"index"`
+	Message  *wholeMessage `json:"message,omitempty"`
+	Delta    *openaiSaid   `json:"delta,omitempty"`
+	LogProbs *chatProbs    `json:"logprobs"`
+	Finish   *string       `json:"finish_reason"`
 }
 
-// openaiSaid is what the assistant says.
+// An openaiSaid is a piece of what the assistant says.
 type openaiSaid struct {
 	Role      string       `json:"role,omitempty"`
 	Content   *string      `json:"content,omitempty"`
-	Refusal   *string      `json:"refusal,omitempty"`
 	Reasoning string       `json:"reasoning_content,omitempty"`
 	ToolCalls []openaiCall `json:"tool_calls,omitempty"`
 }
 
-// MarshalJSON implements [json.Marshaler]: a whole message has content and refusal, null
-// if there is none.
-func (c chatChoice) MarshalJSON() ([]byte, error) {
-	type plain chatChoice
-	if c.Message == nil {
-		return json.Marshal(plain(c))
-	}
-	type whole struct {
-		Role      string       `json:"role"`
-		Content   *string      `json:"content"`
-		Refusal   *string      `json:"refusal"`
-		Reasoning string       `json:"reasoning_content,omitempty"`
-		ToolCalls []openaiCall `json:"tool_calls,omitempty"`
-	}
-	return json.Marshal(struct {
-		Index    int        `json:"index"`
-		Message  whole      `json:"message"`
-		LogProbs *chatProbs `json:"logprobs"`
-		Finish   *string    `json:"finish_reason"`
-	}{c.Index, whole(*c.Message), c.LogProbs, c.Finish})
+// A wholeMessage is all of it, which has content and refusal also if there is none.
+type wholeMessage struct {
+	Role      string       `json:"role"`
+	Content   *string      `json:"content"`
+	Refusal   *string      `json:"refusal"`
+	Reasoning string       `json:"reasoning_content,omitempty"`
+	ToolCalls []openaiCall `json:"tool_calls,omitempty"`
 }
 
 func openaiChat(_ http.ResponseWriter, r *host.Request) error {
@@ -203,11 +188,11 @@ func openaiChat(_ http.ResponseWriter, r *host.Request) error {
 		each.Sampling.Seed += uint64(i)
 		return r.ChatWithin(ctx, l, each)
 	}
-	head := completion{ID: "chatcmpl-" + r.ID, Created: now(), Model: l.Info.Name, Fingerprint: fingerprint}
+	head := completion[chatChoice]{ID: "chatcmpl-" + r.ID, Created: now(), Model: l.Info.Name, Fingerprint: fingerprint}
 	if in.Stream {
 		head.Object = "chat.completion.chunk"
-		s := &chatStream{events: events, head: head, usage: in.includesUsage(), begun: make([]bool, n)}
-		return s.end(fan(r.Context(), n, ask, func(i int, t atenia.Token) error { return s.take(i, answers[i].add(t)) }), answers)
+		s := &chatStream{chunks[chatChoice]{events, head, in.includesUsage()}, make([]bool, n)}
+		return s.end(fan(r.Context(), n, ask, func(i int, t atenia.Token) error { return s.take(i, answers[i].add(t)) }), answers, n)
 	}
 	err = fan(r.Context(), n, ask, func(i int, t atenia.Token) error { answers[i].add(t); return nil })
 	if err != nil {
@@ -223,13 +208,37 @@ func openaiChat(_ http.ResponseWriter, r *host.Request) error {
 // fingerprint is of the program, which determines answers together with the seed.
 const fingerprint = "atenia"
 
-// A chatStream writes chunks: for each choice one with the role, then what is said, then
-// one with the reason for its end; last one with the usage if it is wanted.
-type chatStream struct {
+// Chunks are what a stream is written in; last one with the usage if it is wanted.
+type chunks[C any] struct {
 	events *host.Events
-	head   completion
+	head   completion[C]
 	usage  bool
-	begun  []bool // by choice
+}
+
+func (s *chunks[C]) send(c C) error {
+	s.head.Choices = []C{c}
+	return s.events.Data(s.head)
+}
+
+// end ends the stream of answers, n to a prompt, if there was no error.
+func (s *chunks[C]) end(err error, answers []*openaiAnswer, n int) error {
+	if err != nil {
+		return err
+	}
+	if s.usage {
+		s.head.Choices, s.head.Usage = []C{}, openaiTotal(answers, n)
+		if err := s.events.Data(s.head); err != nil {
+			return err
+		}
+	}
+	return s.events.Text("[DONE]")
+}
+
+// A chatStream writes chunks: for each choice one with the role, then what is said, then
+// one with the reason for its end.
+type chatStream struct {
+	chunks[chatChoice]
+	begun []bool // by choice
 }
 
 func (s *chatStream) take(i int, d openaiDelta) error {
@@ -257,9 +266,9 @@ func (s *chatStream) take(i int, d openaiDelta) error {
 			return err
 		}
 		if rest != "" {
-			more := openaiCall{Index: d.call.Index}
-			more.Function.Arguments = rest
-			if err := s.send(chatChoice{Index: i, Delta: &openaiSaid{ToolCalls: []openaiCall{more}}}); err != nil {
+			more := newOpenAICall("", "", rest)
+			more.Index = d.call.Index
+			if err := s.send(chatChoice{Index: i, Delta: &openaiSaid{ToolCalls: []openaiCall{*more}}}); err != nil {
 				return err
 			}
 		}
@@ -268,25 +277,6 @@ func (s *chatStream) take(i int, d openaiDelta) error {
 		return s.send(chatChoice{Index: i, Delta: &openaiSaid{}, Finish: &d.finish})
 	}
 	return nil
-}
-
-func (s *chatStream) send(c chatChoice) error {
-	s.head.Choices = []chatChoice{c}
-	return s.events.Data(s.head)
-}
-
-// end ends the stream, if there was no error.
-func (s *chatStream) end(err error, answers []*openaiAnswer) error {
-	if err != nil {
-		return err
-	}
-	if s.usage {
-		s.head.Choices, s.head.Usage = []chatChoice{}, openaiTotal(answers, len(answers))
-		if err := s.events.Data(s.head); err != nil {
-			return err
-		}
-	}
-	return s.events.Text("[DONE]")
 }
 
 // beginOpenAI begins a stream of chunks. It ends with an error if there is one.

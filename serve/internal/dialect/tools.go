@@ -21,6 +21,16 @@ type openaiCall struct {
 	} `json:"function"`
 }
 
+// newOpenAICall returns a call, or a later part of one, which has no name.
+func newOpenAICall(id, name, arguments string) *openaiCall {
+	c := &openaiCall{}
+	c.Function.Name, c.Function.Arguments = name, arguments
+	if name != "" {
+		c.ID, c.Type = id, "function"
+	}
+	return c
+}
+
 // An openaiTool is a function.
 type openaiTool struct {
 	Type     string         `json:"type"`
