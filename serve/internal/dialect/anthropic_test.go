@@ -13,15 +13,15 @@ import (
 	"atenia/serve/internal/host"
 )
 
-// anthropicServer serves the embedded model over HTTP.
-func anthropicServer(t *testing.T) string {
+// server serves the embedded model over HTTP.
+func server(t *testing.T) string {
 	t.Helper()
 	pool, err := host.NewPool(host.PoolConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	host.New(host.Config{Pool: pool, Keys: []string{"secret-key"}}).Mount(mux, anthropicRoutes())
+	host.New(host.Config{Pool: pool, Keys: []string{"secret-key"}}).Mount(mux, Routes())
 	s := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		s.Close()
@@ -30,12 +30,18 @@ func anthropicServer(t *testing.T) string {
 	return s.URL
 }
 
-func postAnthropic(t *testing.T, url, body string) (int, http.Header, []byte) {
+func post(t *testing.T, url, body string) (int, http.Header, []byte) {
 	t.Helper()
 	q, err := http.NewRequest("POST", url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return send(t, q)
+}
+
+// send sends a request with the server's key.
+func send(t *testing.T, q *http.Request) (int, http.Header, []byte) {
+	t.Helper()
 	q.Header.Set("X-Api-Key", "secret-key")
 	q.Header.Set("Anthropic-Version", "2023-06-01")
 	resp, err := http.DefaultClient.Do(q)
@@ -52,14 +58,14 @@ func postAnthropic(t *testing.T, url, body string) (int, http.Header, []byte) {
 
 // TestMessages asks the embedded model, as a whole and as a stream: they say the same.
 func TestMessages(t *testing.T) {
-	url := anthropicServer(t)
+	url := server(t)
 	for _, c := range []struct{ name, body, reason string }{
 		{"greedy", `"max_tokens": 20, "temperature": 0`, "max_tokens"},
 		{"stop", `"max_tokens": 200, "temperature": 0, "stop_sequences": ["zzz", "."]`, "stop_sequence"},
 		{"tools", `"max_tokens": 20, "temperature": 0, "tools": [{"name": "now", "input_schema": {"type": "object"}}]`, "max_tokens"},
 	} {
 		body := `{"model": "default", "messages": [{"role": "user", "content": "Tell me a story."}], ` + c.body
-		status, _, b := postAnthropic(t, url+"/v1/messages", body+"}")
+		status, _, b := post(t, url+"/v1/messages", body+"}")
 		if status != http.StatusOK {
 			t.Fatalf("%s: %d %s", c.name, status, b)
 		}
@@ -71,7 +77,7 @@ func TestMessages(t *testing.T) {
 		if text := blocks[0].(map[string]any)["text"].(string); len(blocks) != 1 || len(text) < 10 {
 			t.Errorf("%s: %v", c.name, blocks)
 		}
-		status, h, b := postAnthropic(t, url+"/v1/messages", body+`, "stream": true}`)
+		status, h, b := post(t, url+"/v1/messages", body+`, "stream": true}`)
 		if status != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
 			t.Fatalf("%s: %d %v %s", c.name, status, h, b)
 		}
@@ -92,9 +98,9 @@ func TestMessages(t *testing.T) {
 
 // TestFormat: an answer is valid JSON of the schema, though the model writes stories.
 func TestAnthropicFormat(t *testing.T) {
-	url := anthropicServer(t)
+	url := server(t)
 	const body = `{"model": "default", "max_tokens": 60, "messages": [{"role": "user", "content": "A dog."}], "output_config": {"format": {"type": "json_schema", "schema": `
-	status, _, b := postAnthropic(t, url+"/v1/messages", body+`{"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "old": {"type": "boolean"}}, "required": ["name", "old"], "additionalProperties": false}}}}`)
+	status, _, b := post(t, url+"/v1/messages", body+`{"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "old": {"type": "boolean"}}, "required": ["name", "old"], "additionalProperties": false}}}}`)
 	var m anthropicReply
 	if err := json.Unmarshal(b, &m); err != nil || status != http.StatusOK || len(m.Content) != 1 {
 		t.Fatalf("%d %s: %v", status, b, err)
@@ -106,7 +112,7 @@ func TestAnthropicFormat(t *testing.T) {
 	if err := json.Unmarshal([]byte(*m.Content[0].Text), &dog); err != nil || dog.Name == nil || dog.Old == nil {
 		t.Errorf("%s: %v", *m.Content[0].Text, err)
 	}
-	if status, _, b = postAnthropic(t, url+"/v1/messages", body+`{"type": 7}}}}`); status != http.StatusBadRequest || !strings.Contains(string(b), "invalid_request_error") {
+	if status, _, b = post(t, url+"/v1/messages", body+`{"type": 7}}}}`); status != http.StatusBadRequest || !strings.Contains(string(b), "invalid_request_error") {
 		t.Errorf("a schema that is none: %d %s", status, b)
 	}
 }
@@ -132,9 +138,9 @@ func eventsOf(t *testing.T, b []byte) (out []any) {
 
 // TestPrefill: the answer goes on where the last message ends.
 func TestPrefill(t *testing.T) {
-	url := anthropicServer(t)
+	url := server(t)
 	ask := func(messages string) string {
-		_, _, b := postAnthropic(t, url+"/v1/messages", `{"model": "default", "max_tokens": 12, "temperature": 0, "messages": `+messages+"}")
+		_, _, b := post(t, url+"/v1/messages", `{"model": "default", "max_tokens": 12, "temperature": 0, "messages": `+messages+"}")
 		var m anthropicReply
 		if err := json.Unmarshal(b, &m); err != nil || len(m.Content) != 1 {
 			t.Fatalf("%s: %v", b, err)
@@ -156,16 +162,16 @@ func TestPrefill(t *testing.T) {
 
 // TestCountTokens counts what an answer then says of its prompt.
 func TestCountTokens(t *testing.T) {
-	url := anthropicServer(t)
+	url := server(t)
 	const body = `{"model": "default", "system": "Be kind.", "messages": [{"role": "user", "content": "Tell me a story."}]`
-	status, _, b := postAnthropic(t, url+"/v1/messages/count_tokens", body+"}")
+	status, _, b := post(t, url+"/v1/messages/count_tokens", body+"}")
 	var n struct {
 		Input int `json:"input_tokens"`
 	}
 	if err := json.Unmarshal(b, &n); err != nil || status != http.StatusOK {
 		t.Fatalf("%d %s: %v", status, b, err)
 	}
-	_, _, b = postAnthropic(t, url+"/v1/messages", body+`, "max_tokens": 1}`)
+	_, _, b = post(t, url+"/v1/messages", body+`, "max_tokens": 1}`)
 	var m anthropicReply
 	if err := json.Unmarshal(b, &m); err != nil {
 		t.Fatal(err)
@@ -177,7 +183,7 @@ func TestCountTokens(t *testing.T) {
 
 // TestErrors: every error is one of Anthropic's.
 func TestAnthropicErrors(t *testing.T) {
-	url := anthropicServer(t)
+	url := server(t)
 	const user = `"messages": [{"role": "user", "content": "Hi."}]}`
 	long := strings.Repeat("all the words of a long story ", 2000)
 	for _, c := range []struct {
@@ -196,7 +202,7 @@ func TestAnthropicErrors(t *testing.T) {
 		{`{"model": "other", "max_tokens": 5, ` + user, 404, "not_found_error", `"other"`},
 		{`{"model": "default", "max_tokens": 5, "messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "base64", "data": "AAEC"}}]}]}`, 400, "invalid_request_error", "image"},
 	} {
-		status, _, b := postAnthropic(t, url+"/v1/messages", c.body)
+		status, _, b := post(t, url+"/v1/messages", c.body)
 		var f anthropicFailure
 		if err := json.Unmarshal(b, &f); err != nil {
 			t.Fatalf("%.80s: %s: %v", c.body, b, err)

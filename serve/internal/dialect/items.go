@@ -121,12 +121,7 @@ func (o *output) start() error {
 		return nil
 	}
 	o.started = true
-	for _, kind := range []string{"response.created", "response.in_progress"} {
-		if err := o.send(event{"type": kind, "response": o.response}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.sendAll(event{"type": "response.created", "response": o.response}, event{"type": "response.in_progress", "response": o.response})
 }
 
 // take adds a token.
@@ -185,7 +180,7 @@ func (o *output) piece(kind, text string) error {
 			return err
 		}
 		o.open = kind
-		if err := o.added(o.item("in_progress")); err != nil {
+		if err := o.send(o.addedEvent(o.item("in_progress"))); err != nil {
 			return err
 		}
 		if err := o.send(o.at("response.content_part.added", event{"content_index": 0, "part": o.part()})); err != nil {
@@ -200,10 +195,6 @@ func (o *output) piece(kind, text string) error {
 	}
 	o.early = nil
 	return o.send(o.at("response."+o.part().Type+".delta", event{"content_index": 0, "delta": text, "logprobs": probs}))
-}
-
-func (o *output) added(item any) error {
-	return o.send(event{"type": "response.output_item.added", "output_index": len(o.response.Output), "item": item})
 }
 
 // at completes an event about the item that is being written.
@@ -264,14 +255,14 @@ func (o *output) beginCall(c *openaiCall) error {
 		o.tool = o.hosted.tools[c.Function.Name]
 	}
 	if o.tool == nil {
-		return o.added(o.item("in_progress"))
+		return o.send(o.addedEvent(o.item("in_progress")))
 	}
 	if asks, _ := o.hosted.r.Tools().Asks(o.tool.server, o.tool.name, o.tool.wants); asks {
 		o.open = "mcp_approval_request"
 		return nil
 	}
 	o.open = "mcp_call"
-	if err := o.added(o.mcpCall("in_progress")); err != nil {
+	if err := o.send(o.addedEvent(o.mcpCall("in_progress"))); err != nil {
 		return err
 	}
 	return o.send(o.at("response.mcp_call.in_progress", event{}))
@@ -309,13 +300,10 @@ func (o *output) close(status string) error {
 			o.at("response.content_part.done", event{"content_index": 0, "part": p}),
 		)
 	}
-	done = append(done, event{"type": "response.output_item.done", "output_index": len(o.response.Output), "item": item})
-	for _, e := range done {
-		if err := o.send(e); err != nil {
-			return err
-		}
-	}
 	o.response.Output = append(o.response.Output, item)
+	if err := o.sendAll(append(done, o.doneEvent(len(o.response.Output)-1))...); err != nil {
+		return err
+	}
 	o.open, o.probs = "", nil
 	o.text.Reset()
 	return nil

@@ -5,50 +5,24 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"atenia/serve/internal/host"
 )
-
-// ollamaServer serves the embedded model over HTTP.
-func ollamaServer(t *testing.T) string {
-	t.Helper()
-	pool, err := host.NewPool(host.PoolConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	host.New(host.Config{Pool: pool}).Mount(mux, ollamaRoutes())
-	s := httptest.NewServer(mux)
-	t.Cleanup(func() {
-		s.Close()
-		pool.Close()
-	})
-	return s.URL
-}
 
 // askOllama sends a body, or gets if there is none, and returns the lines of the response.
 func askOllama(t *testing.T, url, body string) (int, http.Header, []map[string]any) {
 	t.Helper()
-	var resp *http.Response
-	var err error
+	method := "POST"
 	if body == "" {
-		resp, err = http.Get(url)
-	} else {
-		resp, err = http.Post(url, "application/json", strings.NewReader(body))
+		method = "GET"
 	}
+	q, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	status, header, b := send(t, q)
 	var out []map[string]any
 	for line := range bytes.Lines(b) {
 		var o map[string]any
@@ -57,7 +31,7 @@ func askOllama(t *testing.T, url, body string) (int, http.Header, []map[string]a
 		}
 		out = append(out, o)
 	}
-	return resp.StatusCode, resp.Header, out
+	return status, header, out
 }
 
 // ollamaText is what a line says.
@@ -77,7 +51,7 @@ var finalKeys = []string{"created_at", "done", "done_reason", "eval_count", "eva
 // TestOllamaAnswers asks the embedded model, as a whole and as a stream: they say the same, with
 // a seed also when they are sampled.
 func TestOllamaAnswers(t *testing.T) {
-	url := ollamaServer(t)
+	url := server(t)
 	const options = `"options": {"seed": 7, "temperature": 1, "num_predict": 20, "num_gpu": 3}`
 	for _, c := range []struct{ path, body, key string }{
 		{"/api/chat", `{"model": "default", "messages": [{"role": "user", "content": "Tell me a story."}], ` + options, "message"},
@@ -132,7 +106,7 @@ func sorted(m map[string]any) (keys []string) {
 
 // TestFormat: an answer is JSON, of a schema or any object.
 func TestOllamaFormat(t *testing.T) {
-	url := ollamaServer(t)
+	url := server(t)
 	for _, format := range []string{`"json"`, `{"type": "object", "properties": {"old": {"type": "boolean"}}, "required": ["old"], "additionalProperties": false}`} {
 		_, _, l := askOllama(t, url+"/api/chat", `{"model": "default", "stream": false, "format": `+format+`, "options": {"num_predict": 60, "seed": 1}, "messages": [{"role": "user", "content": "A dog."}]}`)
 		var o map[string]any
@@ -144,7 +118,7 @@ func TestOllamaFormat(t *testing.T) {
 
 // TestLoad: a request that says nothing loads the model.
 func TestOllamaLoad(t *testing.T) {
-	url := ollamaServer(t)
+	url := server(t)
 	for path, reason := range map[string]string{
 		`/api/chat {"model": "default", "messages": []}`:         "load",
 		`/api/generate {"model": "default"}`:                     "load",
@@ -160,7 +134,7 @@ func TestOllamaLoad(t *testing.T) {
 
 // TestModels: what the server has, how it is shown, what is loaded.
 func TestOllamaModels(t *testing.T) {
-	url := ollamaServer(t)
+	url := server(t)
 	if _, _, l := askOllama(t, url+"/api/ps", ""); len(l[0]["models"].([]any)) != 0 {
 		t.Errorf("loaded before the first request: %v", l)
 	}
@@ -196,7 +170,7 @@ func TestOllamaModels(t *testing.T) {
 
 // TestEmbed: one vector for each text, the same as alone.
 func TestOllamaEmbed(t *testing.T) {
-	url := ollamaServer(t)
+	url := server(t)
 	status, _, l := askOllama(t, url+"/api/embed", `{"model": "default", "input": ["A cat.", "A dog sleeps."]}`)
 	if status != http.StatusOK {
 		t.Fatal(l)
@@ -226,7 +200,7 @@ func TestOllamaEmbed(t *testing.T) {
 
 // TestErrors: every error is {"error": "…"}.
 func TestOllamaErrors(t *testing.T) {
-	url := ollamaServer(t)
+	url := server(t)
 	long := strings.Repeat("all the words of a long story ", 2000)
 	for _, c := range []struct {
 		path, body string

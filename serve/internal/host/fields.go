@@ -6,6 +6,7 @@ package host
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,33 +80,25 @@ type row struct {
 // rows are the whole table: the fields of [Unbuilt], and those that a dialect without them
 // ignores. Of several names of one field the first counts that was sent, or else the first that
 // the dialect has.
-var rows = append(rowsOf(reflect.TypeFor[Unbuilt]()), []row{
-	{"stop_sequences", "Stop", true, 0},
-	{"speculate", "Speculate", true, 0},
-	{"max_completion_tokens", "MaxTokens", true, 1},
-	{"max_output_tokens", "MaxTokens", true, 1},
-	{"max_tokens", "MaxTokens", true, 1},
-	{"num_predict", "MaxTokens", true, 0},
-	{"top_logprobs", "LogProbs", false, 0},
-	{"logprobs", "LogProbs", false, 0},
-	{"lora", "AdapterScale", false, 0},
-	{"format", "Schema", false, 0},
-	{"continue_final_message", "Continue", false, 0},
-	{"messages", "Continue", false, 0},
-	{"tool_choice", "MustCall", false, 0},
-	{"pooling", "Pooling", false, 0},
-	{"prompt", "Prompt", false, 0},
-	// What the model reads.
-	{"messages", "messages", false, 0},
-	{"input", "messages", false, 0},
-	{"prompt", "messages", false, 0},
-	{"documents", "messages", false, 0},
-}...)
+var rows = slices.Concat(unbuiltRows(),
+	named("Stop", true, 0, "stop_sequences"), named("Speculate", true, 0, "speculate"),
+	named("MaxTokens", true, 1, "max_completion_tokens", "max_output_tokens", "max_tokens"), named("MaxTokens", true, 0, "num_predict"),
+	named("LogProbs", false, 0, "top_logprobs", "logprobs"), named("AdapterScale", false, 0, "lora"), named("Schema", false, 0, "format"),
+	named("Continue", false, 0, "continue_final_message", "messages"), named("MustCall", false, 0, "tool_choice"),
+	named("Pooling", false, 0, "pooling"), named("Prompt", false, 0, "prompt"),
+	named("messages", false, 0, "messages", "input", "prompt", "documents"), // what the model reads
+)
 
-// rowsOf returns the rows that are fields of a struct.
-func rowsOf(t reflect.Type) (list []row) {
-	for i := range t.NumField() {
-		tag := t.Field(i).Tag
+func named(of string, fill bool, least int, names ...string) (list []row) {
+	for _, name := range names {
+		list = append(list, row{name, of, fill, least})
+	}
+	return list
+}
+
+func unbuiltRows() (list []row) {
+	for i := range reflect.TypeFor[Unbuilt]().NumField() {
+		tag := reflect.TypeFor[Unbuilt]().Field(i).Tag
 		if to, of := tag.Get("to"), tag.Get("of"); to+of != "" {
 			list = append(list, row{tag.Get("json"), to + of, to != "", 0})
 		}

@@ -71,7 +71,8 @@ func schemaOf(tool string, body any) string {
 	return path
 }
 
-// Problem returns err as [ProblemOf] does, by the names of the request's body.
+// Problem returns err as a problem, by the names of the request's body. What is no fault of the
+// request is an internal error, whose text the client is not told.
 func (r *Request) Problem(err error) *Problem { return problemIn(err, r.Said) }
 
 // invalid says what is wrong with a field in a body. A field that no client has is the
@@ -112,7 +113,7 @@ func misshapen(e *atenia.GrammarError, body any) *Problem {
 	return p
 }
 
-// problemIn is [ProblemOf] for a request with a body.
+// problemIn is [Request.Problem] for a body; nil = there is none.
 func problemIn(err error, body any) *Problem {
 	p := *problemOf(err)
 	if p.Param == "messages" {

@@ -140,7 +140,7 @@ func (r *Request) Client() string {
 // blame makes errors of a conversation with images the client's, if nothing else is known
 // of them: the images cannot be read.
 func blame(c *atenia.Conversation, err error) error {
-	if _, panicked := errors.AsType[*fault.Panic](err); panicked || ProblemOf(err).Status != http.StatusInternalServerError {
+	if _, panicked := errors.AsType[*fault.Panic](err); panicked || problemIn(err, nil).Status != http.StatusInternalServerError {
 		return err
 	}
 	for i := range c.Messages {
