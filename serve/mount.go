@@ -6,24 +6,19 @@ import (
 	"net/http"
 	"strings"
 
-	"atenia/serve/internal/anthropic"
+	"atenia/serve/internal/dialect"
 	"atenia/serve/internal/host"
-	"atenia/serve/internal/ollama"
-	"atenia/serve/internal/openai"
 )
 
-// mount registers the endpoints of every dialect. A dialect is a package below
-// internal whose Routes are a line here.
+// mount registers the endpoints of every dialect.
 func (s *Server) mount() {
-	s.host.Mount(s.mux, openai.Routes())
-	s.host.Mount(s.mux, anthropic.Routes())
-	s.host.Mount(s.mux, ollama.Routes())
+	s.host.Mount(s.mux, dialect.Routes())
 	s.host.Mount(s.mux, s.operation())
 	s.host.Mount(s.mux, s.agents())
 	// Whatever no route has.
 	s.host.Mount(s.mux, []host.Route{
 		{Pattern: "OPTIONS /", Serve: s.host.Preflight, Public: true},
-		{Pattern: "/", Serve: s.missing, Fail: openai.Fail, Public: true},
+		{Pattern: "/", Serve: s.missing, Fail: dialect.Fail, Public: true},
 	})
 }
 

@@ -93,7 +93,7 @@ func New(c Config) *Host {
 type Route struct {
 	Pattern string // of [http.ServeMux], such as "POST /v1/messages"
 	Serve   func(w http.ResponseWriter, r *Request) error
-	Fail    func(r *Request, p *Problem) // writes a problem; nil = [Request.FailPlain]
+	Fail    func(r *Request, p *Problem) // writes a problem; nil = {"error": "…"}
 	Public  bool                         // no key is wanted, and it answers while draining and when busy
 }
 
@@ -183,12 +183,12 @@ func fail(r *Request, route *Route, t *tracked, p *Problem) {
 	if route.Fail != nil {
 		route.Fail(r, p)
 	} else {
-		r.FailPlain(p)
+		r.failPlain(p)
 	}
 }
 
-// FailPlain writes a problem as {"error": "…"}.
-func (r *Request) FailPlain(p *Problem) {
+// failPlain writes a problem as {"error": "…"}.
+func (r *Request) failPlain(p *Problem) {
 	_ = r.WriteJSON(p.Status, map[string]string{"error": p.Message}) // the client is gone if it fails
 }
 

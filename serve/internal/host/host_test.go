@@ -118,7 +118,7 @@ func TestBlame(t *testing.T) {
 		err  error
 		want int
 	}{{c, unknown, 400}, {plain, unknown, 500}, {c, broken, 500}} {
-		if got := ProblemOf(blame(k.c, k.err)).Status; got != k.want {
+		if got := problemIn(blame(k.c, k.err), nil).Status; got != k.want {
 			t.Errorf("%v: %d, want %d", k.err, got, k.want)
 		}
 	}
@@ -133,7 +133,7 @@ func TestReleaseTwice(t *testing.T) {
 	defer p.Close()
 	var leases []*Lease
 	for range 2 {
-		l, err := p.Borrow(t.Context(), Default)
+		l, err := p.Borrow(t.Context(), defaultName)
 		if err != nil {
 			t.Fatal(err)
 		}

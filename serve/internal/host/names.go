@@ -16,30 +16,23 @@ import (
 	"atenia/internal/spelling"
 )
 
-// names are what clients call what the library is given: fields of [atenia.Sampling],
-// [atenia.Options], [atenia.Conversation] and [atenia.EmbedOptions]. Of several names in a
-// body the first counts that was sent, or else the first that the dialect has.
-var names = map[string][]string{
-	"Temperature": {"temperature"}, "TopP": {"top_p"}, "MinP": {"min_p"}, "TopK": {"top_k"}, "Typical": {"typical_p"},
-	"RepeatPenalty": {"repeat_penalty", "repetition_penalty"}, "RepeatLast": {"repeat_last_n"},
-	"FrequencyPenalty": {"frequency_penalty"}, "PresencePenalty": {"presence_penalty"},
-	"Mirostat.Tau": {"mirostat_tau"}, "Mirostat.Eta": {"mirostat_eta"},
-	"LogitBias": {"logit_bias"}, "LogProbs": {"top_logprobs", "logprobs"},
-	"MaxTokens": {"max_completion_tokens", "max_output_tokens", "max_tokens", "num_predict"},
-	"Speculate": {"speculate"}, "AdapterScale": {"lora"},
-	"Schema": {"response_format", "format"}, "Grammar": {"grammar"},
-	"Continue": {"continue_final_message", "messages"}, "MustCall": {"tool_choice"},
-	"Pooling": {"pooling"}, "Prompt": {"prompt"},
-	"messages": {"messages", "input", "prompt", "documents"}, // what the model reads
-}
-
-// called returns the path of a name in a body, and whether it was sent.
-func called(name string, body any) (path string, sent bool) {
-	list := names[name]
+// called returns the path of what a body calls a field of the library, and whether it was sent:
+// "" if no client has such a field.
+func called(of string, body any) (path string, sent bool) {
+	var list []string
+	for _, r := range rows {
+		if r.of == of {
+			list = append(list, r.name)
+		}
+	}
+	if len(list) == 0 {
+		return "", false
+	}
 	best := 2 * len(list)
-	walk(reflect.ValueOf(body), "", func(at string, f reflect.Value, of reflect.Type) {
-		i := slices.IndexFunc(list, func(s string) bool { return at == s || strings.HasSuffix(at, "."+s) })
-		if i < 0 || of == reflect.TypeFor[Unbuilt]() {
+	path = list[0]
+	built(body, func(at, name string, f reflect.Value) {
+		i := slices.Index(list, name)
+		if i < 0 {
 			return
 		}
 		if f.IsZero() {
@@ -49,9 +42,6 @@ func called(name string, body any) (path string, sent bool) {
 			best, path = i, at
 		}
 	})
-	if path == "" && len(list) > 0 {
-		path = list[0]
-	}
 	return path, best < len(list)
 }
 
@@ -81,7 +71,8 @@ func schemaOf(tool string, body any) string {
 	return path
 }
 
-// Problem returns err as [ProblemOf] does, by the names of the request's body.
+// Problem returns err as a problem, by the names of the request's body. What is no fault of the
+// request is an internal error, whose text the client is not told.
 func (r *Request) Problem(err error) *Problem { return problemIn(err, r.Said) }
 
 // invalid says what is wrong with a field in a body. A field that no client has is the
@@ -89,10 +80,9 @@ func (r *Request) Problem(err error) *Problem { return problemIn(err, r.Said) }
 func invalid(err error, field string, got any, want string, body any) *Problem {
 	p := &Problem{Status: http.StatusBadRequest, Code: "invalid_value", Message: err.Error(), Err: err}
 	field, _, _ = strings.Cut(field, "[")
-	if names[field] == nil {
+	if p.Param, _ = called(field, body); p.Param == "" {
 		return p
 	}
-	p.Param, _ = called(field, body)
 	switch s := got.(type) {
 	case nil:
 		p.Message = p.Param + ": " + want
@@ -123,7 +113,7 @@ func misshapen(e *atenia.GrammarError, body any) *Problem {
 	return p
 }
 
-// problemIn is [ProblemOf] for a request with a body.
+// problemIn is [Request.Problem] for a body; nil = there is none.
 func problemIn(err error, body any) *Problem {
 	p := *problemOf(err)
 	if p.Param == "messages" {

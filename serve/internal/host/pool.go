@@ -18,8 +18,8 @@ import (
 	"atenia/internal/spelling"
 )
 
-// Default is the name that the first model of a pool also answers to.
-const Default = "default"
+// defaultName is the name that the first model of a pool also answers to.
+const defaultName = "default"
 
 // A Source is a model that a pool can load.
 type Source struct {
@@ -139,7 +139,7 @@ func NewPool(c PoolConfig) (*Pool, error) {
 func (p *Pool) find(name string) (e *entry, adapter string) {
 	name = strings.TrimSuffix(name, ":latest")
 	for i, e := range p.entries {
-		if e.info.Name == name || i == 0 && (name == "" || name == Default) {
+		if e.info.Name == name || i == 0 && (name == "" || name == defaultName) {
 			return e, ""
 		}
 	}

@@ -54,10 +54,6 @@ func Unsupported(param, format string, args ...any) *Problem {
 	return p
 }
 
-// ProblemOf returns err as a problem. What is no fault of the request is an internal
-// error, whose text the client is not told.
-func ProblemOf(err error) *Problem { return problemIn(err, nil) }
-
 // problemOf is problemIn for what no field of a body is to blame for, or what the model reads.
 func problemOf(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {

@@ -59,6 +59,16 @@ func (r *Request) Embed(l *Lease, texts []string, o atenia.EmbedOptions) ([][]fl
 	return spanned(r, "embeddings "+l.Info.Name, embed, modelAttributes("embeddings", l)...)
 }
 
+// Pooling returns how a model makes vectors if a request wants it as said: a model that
+// was opened to generate text pools its last hidden states by their mean unless the
+// request says otherwise, as Ollama's engine does.
+func Pooling(m *atenia.Model, said string) string {
+	if _, encoder := m.Encoding(); !encoder && said == "" {
+		return "mean"
+	}
+	return said
+}
+
 // Chat answers a conversation with a model, as [atenia.Model.Chat] does, and counts
 // tokens and times.
 func (r *Request) Chat(l *Lease, c atenia.Conversation) iter.Seq2[atenia.Token, error] {
@@ -130,7 +140,7 @@ func (r *Request) Client() string {
 // blame makes errors of a conversation with images the client's, if nothing else is known
 // of them: the images cannot be read.
 func blame(c *atenia.Conversation, err error) error {
-	if _, panicked := errors.AsType[*fault.Panic](err); panicked || ProblemOf(err).Status != http.StatusInternalServerError {
+	if _, panicked := errors.AsType[*fault.Panic](err); panicked || problemIn(err, nil).Status != http.StatusInternalServerError {
 		return err
 	}
 	for i := range c.Messages {

@@ -79,7 +79,7 @@ func spanned[T any](r *Request, name string, f func() (T, error), about ...attri
 	defer span.End()
 	v, err := f()
 	if err != nil {
-		blameSpan(span, ProblemOf(err))
+		blameSpan(span, problemIn(err, nil))
 	}
 	return v, err
 }
@@ -158,7 +158,7 @@ func (t *answerTrace) take(tok *atenia.Token, err error) {
 	switch u := tok.Usage; {
 	case err != nil:
 		t.ended = true
-		blameSpan(t.span, ProblemOf(err))
+		blameSpan(t.span, problemIn(err, nil))
 	case tok.Finish != "":
 		t.ended = true
 		t.span.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{tok.Finish}))

@@ -195,7 +195,8 @@ func (c *conn) closeIfDrained() {
 // context ends breaks off a frame, and with it the connection. The context of q is the
 // request's.
 func (c *conn) run(ctx context.Context, q *host.Request, r *request) *reply {
-	tokens, calls := 0, 0
+	var said atenia.Answer
+	tokens := 0
 	last := &reply{Type: "end", ID: r.ID, Tokens: &tokens}
 	q.Said = r
 	err := fault.Call(func() error {
@@ -220,12 +221,7 @@ func (c *conn) run(ctx context.Context, q *host.Request, r *request) *reply {
 			out := &reply{Type: "token", ID: r.ID, Text: t.Text, Thought: t.Reasoning}
 			if t.Call != nil {
 				out.Call = (*part)(t.Call)
-				if t.Call.Name != "" {
-					calls++
-				}
-				if t.Call.Broken {
-					calls--
-				}
+				said.Add(atenia.Token{Call: t.Call})
 			}
 			if out.Text == "" && out.Thought == "" && out.Call == nil {
 				continue
@@ -237,7 +233,7 @@ func (c *conn) run(ctx context.Context, q *host.Request, r *request) *reply {
 		}
 		return nil
 	})
-	if err == nil && last.Finish == "stop" && calls > 0 {
+	if err == nil && last.Finish == "stop" && len(said.ToolCalls) > 0 {
 		last.Finish = "tool_calls"
 	}
 	if err != nil {

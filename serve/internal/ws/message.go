@@ -9,8 +9,8 @@ import (
 	"iter"
 
 	"atenia"
+	"atenia/serve/internal/dialect"
 	"atenia/serve/internal/host"
-	"atenia/serve/internal/openai"
 )
 
 // Limits of a message, beside its size.
@@ -26,7 +26,7 @@ type request struct {
 	ID   string `json:"id"`
 
 	Prompt *string `json:"prompt"` // instead of messages
-	openai.Chat
+	dialect.Chat
 }
 
 // Codes of errors.

@@ -1,0 +1,302 @@
+package dialect
+
+// POST /v1/responses: what is asked. The items that go in are in history.go, those that come out
+// in items.go.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"atenia"
+	"atenia/serve/internal/host"
+)
+
+// A respondRequest is the body. The server keeps no responses: clients send the whole
+// conversation.
+type respondRequest struct {
+	openaiAsk
+	Input        input      `json:"input"`
+	Instructions string     `json:"instructions"`
+	MaxOutput    *int       `json:"max_output_tokens"`
+	Tools        []flatTool `json:"tools"`
+	ToolChoice   toolChoice `json:"tool_choice"`
+	Text         struct {
+		Format *flatFormat `json:"format"`
+	} `json:"text"`
+	Reasoning struct {
+		Effort  string          `json:"effort"`
+		Summary json.RawMessage `json:"summary"`
+	} `json:"reasoning"`
+	Previous    *string  `json:"previous_response_id"`
+	Background  bool     `json:"background"`
+	Truncation  string   `json:"truncation"`
+	Include     []string `json:"include"`
+	TopLogProbs int      `json:"top_logprobs"`
+	MaxCalls    *int     `json:"max_tool_calls"`
+	Special     bool     `json:"parse_special"`
+
+	answers []host.Answer // to questions about calls
+}
+
+// A flatTool is a tool whose function has no object of its own, or those of an MCP server.
+type flatTool struct {
+	Type string `json:"type"`
+	openaiFunction
+	mcpTool
+}
+
+// A flatFormat is a format whose schema has no object of its own.
+type flatFormat struct {
+	Type   string          `json:"type"`
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
+	Strict *bool           `json:"strict"`
+}
+
+// An input is a text or items.
+type input []item
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *input) UnmarshalJSON(b []byte) error {
+	*p = nil
+	if len(b) > 0 && b[0] == '"' {
+		var text string
+		if err := json.Unmarshal(b, &text); err != nil {
+			return err
+		}
+		*p = input{{Role: "user", Content: openaiContent{text: text}}}
+		return nil
+	}
+	// Package json makes an item of each element, also of those that cannot be one.
+	var e json.RawMessage
+	each := json.NewDecoder(bytes.NewReader(b))
+	if open, err := each.Token(); err != nil || open != json.Delim('[') {
+		return host.Invalid("input", "input is neither a text nor a list")
+	}
+	for i := 0; each.More(); i++ {
+		if err := each.Decode(&e); err != nil {
+			return err
+		}
+		if e[0] != '{' {
+			return host.Invalid("input", "input[%d] is no object", i)
+		}
+	}
+	return json.Unmarshal(b, (*[]item)(p))
+}
+
+// An item is a message, a call of a function, its output, reasoning, or about tools of an
+// MCP server.
+type item struct {
+	Type      string          `json:"type"`
+	Role      string          `json:"role"`
+	Content   openaiContent   `json:"content"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Output    openaiContent   `json:"output"`
+	ID        *string         `json:"id"`
+	Status    json.RawMessage `json:"status"`
+	Summary   json.RawMessage `json:"summary"`
+
+	Label    string          `json:"server_label"`
+	Tools    json.RawMessage `json:"tools"`
+	Error    json.RawMessage `json:"error"`
+	Approval string          `json:"approval_request_id"`
+	Approve  bool            `json:"approve"`
+	Reason   string          `json:"reason"`
+}
+
+func (e *item) id() string {
+	if e.ID == nil {
+		return ""
+	}
+	return *e.ID
+}
+
+// conversation returns what the model is given, but for tools and messages.
+func (in *respondRequest) conversation(l *host.Lease) (c atenia.Conversation, err error) {
+	c.ParseSpecial, c.OneCall = in.Special, in.oneCall()
+	if c.Options, err = in.options(l.Model, in, in.logProbs()); err != nil {
+		return c, err
+	}
+	if f := in.Text.Format; f != nil {
+		if err := (&responseFormat{Type: f.Type, Schema: &responseSchema{Name: f.Name, Schema: f.Schema, Strict: f.Strict}}).constrain(&c.Options, "text.format"); err != nil {
+			return c, err
+		}
+	}
+	if in.Reasoning.Effort != "" {
+		c.Variables = map[string]any{"reasoning_effort": in.Reasoning.Effort}
+	}
+	return c, nil
+}
+
+// most returns how many tokens the answer may have; nil = as many as there is room for.
+func (in *respondRequest) most() *int {
+	if in.MaxOutput != nil {
+		return in.MaxOutput
+	}
+	return in.MaxTokens
+}
+
+// includeProbs is the value of include that wants log-probabilities.
+const includeProbs = "message.output_text.logprobs"
+
+// logProbs returns how many log-probabilities each token has; 0 = they are not wanted.
+func (in *respondRequest) logProbs() int {
+	if !slices.Contains(in.Include, includeProbs) {
+		return 0
+	}
+	return max(in.TopLogProbs, 1)
+}
+
+// checkInclude says in the log what is not included.
+func (in *respondRequest) checkInclude(r *host.Request) error {
+	for _, what := range in.Include {
+		if what != includeProbs {
+			r.Log.Warn("value of include is ignored", "value", what)
+		}
+	}
+	if in.TopLogProbs < 0 || in.TopLogProbs > mostLogProbs {
+		return host.Invalid("top_logprobs", "top_logprobs is %d, want 0 to %d", in.TopLogProbs, mostLogProbs)
+	}
+	if in.TopLogProbs > 0 && in.logProbs() == 0 {
+		r.Log.Warn("top_logprobs is ignored without include: [\"" + includeProbs + "\"]")
+	}
+	return nil
+}
+
+// offer gives the conversation its tools: functions, and those of MCP servers.
+func (in *respondRequest) offer(c *atenia.Conversation, h *hosted) error {
+	var fs []openaiFunction
+	for i, t := range in.Tools {
+		switch t.Type {
+		case "function":
+			fs = append(fs, t.openaiFunction)
+		case "mcp":
+		default:
+			return host.Unsupported("tools", "tools[%d] is of type %q, want function or mcp", i, t.Type)
+		}
+	}
+	choice := in.ToolChoice
+	if h != nil {
+		more, err := h.list(in)
+		if err != nil {
+			return err
+		}
+		fs = append(fs, more...)
+	}
+	if choice.server != "" {
+		known, t := h.known(choice.server, choice.name)
+		if t == nil {
+			return host.Invalid("tool_choice", "tool_choice is the tool %q of %q, which the request's tools do not have", choice.name, choice.server)
+		}
+		choice.name = known
+	}
+	return choice.into(c, fs)
+}
+
+func respond(_ http.ResponseWriter, r *host.Request) error {
+	var in respondRequest
+	if err := r.ReadJSON(&in); err != nil {
+		return err
+	}
+	switch {
+	case in.Previous != nil && *in.Previous != "":
+		return host.Unsupported("previous_response_id", "no responses are kept: send the whole conversation as input")
+	case in.N != nil && *in.N != 1:
+		return host.Unsupported("n", "n is %d, want 1: send further requests for further answers", *in.N)
+	case in.Background:
+		return host.Unsupported("background", "background is not supported")
+	}
+	if err := in.checkInclude(r); err != nil {
+		return err
+	}
+	if err := in.checkTruncation(); err != nil {
+		return err
+	}
+	o := newOutput(r.ID, &in)
+	h, err := newHosted(r, o, &in)
+	if err != nil {
+		return err
+	}
+	o.hosted = h
+	if in.Stream {
+		events := r.Events(host.Manner{Ping: openaiPing, Fail: o.fail})
+		o.send = func(e event) error {
+			e["sequence_number"] = o.sequence
+			o.sequence++
+			return events.Event(fmt.Sprint(e["type"]), e)
+		}
+	}
+	l, err := r.Borrow(in.Model)
+	if err != nil {
+		return err
+	}
+	defer l.Release()
+	o.response.Model = l.Info.Name
+	c, err := in.conversation(l)
+	if err != nil {
+		return err
+	}
+	pieces, err := newSpeller(l.Model, in.logProbs() > 0)
+	if err != nil {
+		return err
+	}
+	if err := in.offer(&c, h); err != nil {
+		return err
+	}
+	if c.Messages, err = in.messages(h); err != nil {
+		return err
+	}
+	if h != nil {
+		h.l = l
+	}
+	if err := in.settle(r, l, c, h); err != nil {
+		return err
+	}
+	err = in.turns(r, l, &c, o, pieces)
+	switch {
+	case in.Stream:
+		return err
+	case err != nil && h != nil && h.called: // a status of its own would lose what is told of the call
+		p := r.Problem(err)
+		r.Log.Warn("answer failed after a call", "status", p.Status, "err", err)
+		err = o.fail(p)
+	}
+	if err != nil {
+		return err
+	}
+	return r.WriteJSON(http.StatusOK, o.response)
+}
+
+// turns answers, and calls the tools of MCP servers until the answer has no further calls.
+func (in *respondRequest) turns(r *host.Request, l *host.Lease, c *atenia.Conversation, o *output, pieces *speller) error {
+	if o.hosted != nil {
+		if err := o.hosted.approved(c); err != nil {
+			return err
+		}
+	}
+	for more := true; more; {
+		in.truncate(r, l.Model, c)
+		o.answer = openaiAnswer{top: in.TopLogProbs, speller: pieces}
+		for t, err := range r.Chat(l, *c) {
+			if err == nil {
+				err = o.take(t)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		more = false
+		if o.hosted != nil {
+			var err error
+			if more, err = o.hosted.next(c, in.most()); err != nil {
+				return err
+			}
+		}
+	}
+	return o.end()
+}
