@@ -196,7 +196,7 @@ func subtests(t *testing.T, rows []acceptance) map[string][]string {
 func conformanceRows(t *testing.T) (ids []string) {
 	t.Helper()
 	err := walkGo(func(file string) error {
-		if !strings.HasPrefix(filepath.ToSlash(file), "quila/internal/conform/") || strings.HasSuffix(file, "_test.go") {
+		if !strings.HasPrefix(filepath.ToSlash(file), "quila/conform/") || strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
 		f, err := parseFile(file)

@@ -15,12 +15,12 @@ import (
 var publicPackages = []string{
 	".", "tensor", "grad", "nested", "nested/rule",
 	"flow", "flow/graph", "flow/node", "flow/node/nodetest", "flow/amp", "flow/amp/clap", "flow/device", "flow/rt", "flow/mel", "flow/fit", "flow/media", "flow/midi", "flow/view",
-	"quila", "quila/config", "serve",
+	"quila", "quila/config", "quila/conform", "serve",
 }
 
 // testSupport are packages that only tests import. They keep nothing alive.
 var testSupport = []string{
-	"internal/golden", "internal/golden/await", "internal/kernel/kerneltest", "internal/store/faultfs", "internal/lint", "flow/amp/internal/ctest", "flow/internal/flowtest", "flow/node/nodetest", "internal/memory/memorytest", "quila/internal/conform/conformtest",
+	"internal/golden", "internal/golden/await", "internal/kernel/kerneltest", "internal/store/faultfs", "internal/lint", "flow/amp/internal/ctest", "flow/internal/flowtest", "flow/node/nodetest", "internal/memory/memorytest",
 }
 
 // notCalledYet lists unreachable declarations by package, and why they stay.

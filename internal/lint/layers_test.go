@@ -41,7 +41,7 @@ var faces = map[string]string{
 
 // codebookUsers are the packages that may use a codebook: codes are looked up where
 // text enters and where it leaves, and nowhere in between.
-const codebookUsers = "quila quila/internal/call quila/internal/parked quila/internal/sxlm quila/internal/boundary quila/internal/conform/..."
+const codebookUsers = "quila quila/internal/call quila/internal/parked quila/internal/sxlm quila/internal/boundary quila/conform/..."
 
 // TestFloors: imports go down.
 func TestFloors(t *testing.T) {

@@ -64,7 +64,7 @@ func outsideReaders(t *testing.T) map[string]bool {
 	out := map[string]bool{}
 	err := walkGo(func(file string) error {
 		dir := path.Dir(file)
-		for _, skip := range []string{"tools", "examples", "internal/golden", "internal/golden/await", "internal/lint", "quila/internal/conform"} {
+		for _, skip := range []string{"tools", "examples", "internal/golden", "internal/golden/await", "internal/lint", "quila/conform"} {
 			if dir == skip || strings.HasPrefix(dir, skip+"/") {
 				return nil
 			}

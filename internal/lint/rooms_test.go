@@ -87,7 +87,8 @@ var wideRooms = map[string]struct {
 	"internal/exec":             {11, "an executor joins kernels, their chunks, threads, and the four forms in which weights are held"},
 	"internal/speech":           {11, "an ear joins the model and its steps, the sound's graph, the tokenizer and the states that they share"},
 	"internal/engine/residence": {13, "where weights come from and how towers run: files, the placement, the ring, its lanes, experts and coded files"},
-	"quila":                     {26, "the face of the neuron graph: files, calls, training, and the rows of every room"},
+	"quila":                     {13, "the face of the neuron graph: files, calls, training"},
+	"quila/conform":             {22, "it checks every room of the neuron graph"},
 	"quila/internal/school":     {13, "a school joins the network, what it is compared with, its corpus and its stages, and the stores that they fill"},
 	"internal/engine":           {26, "the inside of the face: it joins the rooms that a model runs in"},
 	"tools/mutate-files":        {29, "it calls the reader of every format"},
@@ -101,8 +102,6 @@ var smallRooms = map[string]string{
 	"internal/bench/tower":         "it joins the rooms of images, which package bench does not know",
 	"flow/amp/clap/internal/host":  "it speaks C's conventions, in assembly: plug-ins call it, and its layout is tested against C",
 	"internal/golden":              "support of tests, which are its importers",
-	"quila/internal/conform/calls": "rows of the suite have a package a subject, and the face lists them",
-	"quila/internal/conform/plans": "rows of the suite have a package a subject, and the face lists them",
 }
 
 // TestRooms: a package imports few others of ours, and a small one with a

@@ -6,15 +6,15 @@ import (
 	"slices"
 
 	"atenia/internal/cli/command"
-	"atenia/quila"
+	"atenia/quila/conform"
 
 	"github.com/spf13/cobra"
 )
 
-// conformance takes what runs the rows: all states come from [quila.Conformance],
+// conformance takes what runs the rows: all states come from [conform.Suite],
 // but which of them a machine shows is not for a test to choose.
-func conformance(env *command.Env, run func(context.Context, quila.Conformance) []quila.Result) *cobra.Command {
-	var o quila.Conformance
+func conformance(env *command.Env, run func(context.Context, conform.Suite) []conform.Result) *cobra.Command {
+	var o conform.Suite
 	c := &cobra.Command{
 		Use:   "conformance [ID...]",
 		Short: "Run the conformance suite",
@@ -30,7 +30,7 @@ func conformance(env *command.Env, run func(context.Context, quila.Conformance) 
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.Only = args
 		if !*env.JSON {
-			o.Each = func(r quila.Result) {
+			o.Each = func(r conform.Result) {
 				fmt.Fprintf(env.Out, "%-14s %-12s %s\n", r.ID, r.State, r.Figure)
 				for _, f := range slices.Concat(r.Faults, r.Short) {
 					fmt.Fprintf(env.Out, "    %s\n", f)
@@ -44,7 +44,7 @@ func conformance(env *command.Env, run func(context.Context, quila.Conformance) 
 		}
 		counts := map[string]int{}
 		for _, r := range results {
-			counts[r.State]++
+			counts[string(r.State)]++
 		}
 		if *env.JSON {
 			if err := env.PrintJSON(results); err != nil {
@@ -64,4 +64,4 @@ func conformance(env *command.Env, run func(context.Context, quila.Conformance) 
 	return c
 }
 
-func runRows(ctx context.Context, o quila.Conformance) []quila.Result { return o.Run(ctx) }
+func runRows(ctx context.Context, o conform.Suite) []conform.Result { return o.Run(ctx) }

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"atenia/internal/cli/command"
-	"atenia/quila"
+	"atenia/quila/conform"
 )
 
-// conform runs "atenia quila conformance" over results and returns what it
+// checked runs "atenia quila conformance" over results and returns what it
 // printed, and its error.
-func conform(results []quila.Result, args ...string) (string, error) {
+func checked(results []conform.Result, args ...string) (string, error) {
 	var out bytes.Buffer
-	run := func(_ context.Context, o quila.Conformance) []quila.Result {
+	run := func(_ context.Context, o conform.Suite) []conform.Result {
 		for _, r := range results {
 			if o.Each != nil {
 				o.Each(r)
@@ -37,20 +37,20 @@ func conform(results []quila.Result, args ...string) (string, error) {
 // which is the code of [command.ErrVerify], and are shown with their reasons;
 // all other states are no failure.
 func TestConformanceExit(t *testing.T) {
-	good := []quila.Result{{ID: "A", State: "pass"}, {ID: "B", State: "not-yet"}, {ID: "C", State: "needs-device"}, {ID: "D", State: "skipped"}}
+	good := []conform.Result{{ID: "A", State: "pass"}, {ID: "B", State: "not-yet"}, {ID: "C", State: "needs-device"}, {ID: "D", State: "skipped"}}
 	for _, c := range []struct {
 		name  string
-		more  []quila.Result
+		more  []conform.Result
 		wants []string
 		bad   bool
 	}{
 		{"good", nil, []string{"1 pass, 0 fail, 0 short, 1 not-yet, 1 needs-device, 1 skipped"}, false},
-		{"short", []quila.Result{{ID: "PERF", State: "short", Figure: "7 tokens/s", Short: []string{"7 tokens/s, the limit is 8"}}},
+		{"short", []conform.Result{{ID: "PERF", State: "short", Figure: "7 tokens/s", Short: []string{"7 tokens/s, the limit is 8"}}},
 			[]string{"PERF           short        7 tokens/s\n    7 tokens/s, the limit is 8\n", "1 pass, 0 fail, 1 short,"}, true},
-		{"fail", []quila.Result{{ID: "BAD", State: "fail", Faults: []string{"bits differ"}}},
+		{"fail", []conform.Result{{ID: "BAD", State: "fail", Faults: []string{"bits differ"}}},
 			[]string{"BAD            fail         \n    bits differ\n", "1 pass, 1 fail, 0 short,"}, true},
 	} {
-		text, err := conform(append(good, c.more...))
+		text, err := checked(append(good, c.more...))
 		if errors.Is(err, command.ErrVerify) != c.bad || !c.bad && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -60,7 +60,7 @@ func TestConformanceExit(t *testing.T) {
 			}
 		}
 	}
-	if _, err := conform(nil, "NONE"); !isUsage(err) {
+	if _, err := checked(nil, "NONE"); !isUsage(err) {
 		t.Errorf("an id of no row: %v", err)
 	}
 }

@@ -1,9 +1,0 @@
-package learning
-
-import "unsafe"
-
-// aligned is the part of a buffer that begins on a page.
-func aligned(b []byte, n int) []byte {
-	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (pageBytes - 1))
-	return b[skip : skip+n : skip+n]
-}
