@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"atenia/internal/fault"
-	"atenia/internal/sched/states"
 	"atenia/internal/store/sequence"
 )
 
@@ -352,7 +351,7 @@ func (s *Scheduler) blank(tokens []int32, span int) (*prefix, error) {
 }
 
 // grow binds a state and opens n positions, without those behind the window.
-func (s *Scheduler) grow(state int, x *states.State, n int) error {
+func (s *Scheduler) grow(state int, x *State, n int) error {
 	if err := x.Alloc(); err != nil {
 		return err
 	}
@@ -372,7 +371,7 @@ func (p *prefix) forked() *prefix {
 	}
 	old := *p.slot
 	old.st, old.spill, old.marks, old.pages, old.spans = nil, nil, nil, nil, nil
-	old.states = make([]*states.State, len(p.states))
+	old.states = make([]*State, len(p.states))
 	for i, x := range p.states {
 		old.states[i] = p.s.pools[i].Unbound()
 		if p.s.pools[i].Persistent() && x.Bound() {

@@ -11,7 +11,6 @@ import (
 	"atenia/internal/fault"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/kv"
-	"atenia/internal/sched/states"
 )
 
 // A drafter is a smaller model that drafts for the scheduler's: speculative decoding
@@ -26,7 +25,7 @@ import (
 type drafter struct {
 	x     *exec.Executor // nil = early layers of the scheduler's
 	name  string         // in decisions
-	pools []*states.Pool
+	pools []*StatePool
 	vocab int // tokens that both models have
 	costs times
 	hope  hope // over all requests
@@ -89,7 +88,7 @@ func (dr *drafter) makePools(budget int64, a *ledger.Account) error {
 	var total float64
 	descriptors := dr.x.States()
 	for i := range descriptors {
-		c := states.Storage(&descriptors[i], a)
+		c := StateStorage(&descriptors[i], a)
 		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
 		configs, weights, total = append(configs, c), append(weights, w), total+w
 	}
@@ -97,7 +96,7 @@ func (dr *drafter) makePools(budget int64, a *ledger.Account) error {
 		if budget > 0 {
 			cfg.MaxBytes = max(1, int64(float64(budget)*(weights[i]/total)))
 		}
-		p, err := states.New(descriptors[i], cfg)
+		p, err := NewStatePool(descriptors[i], cfg)
 		if err != nil {
 			return err
 		}

@@ -1,10 +1,6 @@
 package sched
 
-import (
-	"slices"
-
-	"atenia/internal/sched/states"
-)
+import "slices"
 
 // keepBytes is the default of [Config.KeepBytes].
 const keepBytes = 256 << 20
@@ -102,7 +98,7 @@ func (s *Scheduler) detach(sl *slot) *prefix {
 	}
 	old := *sl
 	old.tokens, old.spans, old.pages, old.shadow = slices.Clone(sl.tokens[:sl.done]), nil, nil, nil // the shadow stays in the slot
-	sl.states, sl.marks, sl.done = make([]*states.State, len(s.pools)), nil, 0
+	sl.states, sl.marks, sl.done = make([]*State, len(s.pools)), nil, 0
 	for i, p := range s.pools {
 		sl.states[i] = p.Unbound()
 	}
@@ -182,7 +178,7 @@ func (c *kept) oldest() (least *prefix) {
 
 // count adds the pages of a sequence and of its snapshots, or takes them away.
 func (c *kept) count(p *prefix, by int) {
-	each := func(state int, x *states.State) {
+	each := func(state int, x *State) {
 		for _, page := range x.Pages() {
 			if len(page) == 0 { // behind a window
 				continue

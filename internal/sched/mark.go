@@ -1,13 +1,11 @@
 package sched
 
-import "atenia/internal/sched/states"
-
 // A mark is a snapshot of those states of a sequence that keep no positions apart.
 // The others can be continued at any position, so a sequence can be at a mark.
 type mark struct {
 	at     int
-	ask    bool            // before the last token of a prompt
-	states []*states.State // nil where a state keeps positions apart
+	ask    bool     // before the last token of a prompt
+	states []*State // nil where a state keeps positions apart
 }
 
 // toMark returns how many tokens a step may compute before a snapshot is due.
@@ -31,7 +29,7 @@ func (sl *slot) mark() {
 	if sl.done%sl.s.every != 0 && sl.done != len(sl.st.req.Prompt)-1 || len(sl.marks) > 0 && sl.marks[len(sl.marks)-1].at >= sl.done {
 		return
 	}
-	m := mark{at: sl.done, ask: sl.done == len(sl.st.req.Prompt)-1, states: make([]*states.State, len(sl.states))}
+	m := mark{at: sl.done, ask: sl.done == len(sl.st.req.Prompt)-1, states: make([]*State, len(sl.states))}
 	for i, x := range sl.states {
 		if p := sl.s.pools[i]; p.Persistent() && !p.ByPosition() {
 			m.states[i], _ = x.Fork() // bound, and allowed in this lifecycle
@@ -117,7 +115,7 @@ func (sl *slot) continueAt(from *slot, at int) error {
 	if sl.s.marking && at < from.done {
 		snapshot = from.markAt(at)
 	}
-	next := make([]*states.State, len(sl.states)) // nil = the state stays
+	next := make([]*State, len(sl.states)) // nil = the state stays
 	for i, x := range from.states {
 		p := sl.s.pools[i]
 		switch {
@@ -163,7 +161,7 @@ func (sl *slot) continueAt(from *slot, at int) error {
 
 // copy returns a mark that shares the storage.
 func (m *mark) copy() mark {
-	c := mark{at: m.at, ask: m.ask, states: make([]*states.State, len(m.states))}
+	c := mark{at: m.at, ask: m.ask, states: make([]*State, len(m.states))}
 	for i, x := range m.states {
 		if x != nil {
 			c.states[i], _ = x.Fork()

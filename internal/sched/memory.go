@@ -9,7 +9,6 @@ import (
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/kv"
 	"atenia/internal/plan"
-	"atenia/internal/sched/states"
 )
 
 // makeCaches creates one cache per state and divides the budget among them in
@@ -23,7 +22,7 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 	descriptors := s.x.States()
 	s.plain = true
 	for i := range descriptors {
-		c := states.Storage(&descriptors[i], a)
+		c := StateStorage(&descriptors[i], a)
 		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
 		if c.Fixed {
 			w *= 1 + float64(s.most) // the state, and its snapshots
@@ -34,7 +33,7 @@ func (s *Scheduler) makeCaches(budget int64, a *ledger.Account) error {
 		if budget > 0 {
 			cfg.MaxBytes = max(1, int64(float64(budget)*(weights[i]/total)))
 		}
-		p, err := states.New(descriptors[i], cfg)
+		p, err := NewStatePool(descriptors[i], cfg)
 		if e, ok := errors.AsType[*kv.ConfigError](err); ok && e.Field == "MaxBytes" {
 			return &CacheError{budget, leastCache(configs, weights)}
 		}

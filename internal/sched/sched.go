@@ -13,7 +13,6 @@ import (
 	"atenia/internal/fault"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/kv"
-	"atenia/internal/sched/states"
 	"atenia/internal/store/sequence"
 )
 
@@ -102,7 +101,7 @@ type Scheduler struct {
 	intact  func() error
 	vocab   int
 	context int
-	pools   []*states.Pool
+	pools   []*StatePool
 	marking bool    // a state keeps no positions apart: snapshots are taken
 	scoped  bool    // a state belongs to its request, and with it what follows from it: sequences are not shared
 	every   int     // tokens between two of them

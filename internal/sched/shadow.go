@@ -1,15 +1,11 @@
 package sched
 
-import (
-	"atenia/internal/sched/states"
-)
-
 // A shadow is what the drafter has computed of a slot's sequence. The sequence may have
 // become another meanwhile: what both begin with stays, and the rest is dropped when
 // the next draft is made. So it needs not be told of rejected tokens, preempted
 // sequences, or slots that are given to other requests.
 type shadow struct {
-	states []*states.State
+	states []*State
 	pages  [][][]byte // per state, for exec.Run
 	held   []int32    // tokens with keys and values
 	span   int        // for which they were computed

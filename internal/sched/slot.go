@@ -4,7 +4,6 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/plan"
 	"atenia/internal/sample"
-	"atenia/internal/sched/states"
 )
 
 // A slot holds one sequence: the request being served, or the pages that the
@@ -34,7 +33,7 @@ type slot struct {
 	done   int         // tokens whose keys and values are cached
 	want   int         // first token whose logits are still needed, like all after it
 	span   int         // maximum length of the sequence, set at admission
-	states []*states.State
+	states []*State
 	pages  [][][]byte // per state, for exec.Run
 	draft  draft
 	shadow *shadow // what the draft model has of the sequence; nil without one

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"atenia/internal/sched/states"
 	"atenia/internal/store/sequence"
 )
 
@@ -359,7 +358,7 @@ func (s *Scheduler) blankFor(r *sequence.Reader, l layout) (*prefix, error) {
 		}
 		i := slices.IndexFunc(p.marks, func(m mark) bool { return m.at == x.At })
 		if i < 0 {
-			p.marks, i = append(p.marks, mark{at: x.At, states: make([]*states.State, len(s.pools))}), len(p.marks)
+			p.marks, i = append(p.marks, mark{at: x.At, states: make([]*State, len(s.pools))}), len(p.marks)
 		}
 		st := s.pools[x.State].Unbound()
 		if err := s.grow(x.State, st, x.At); err != nil {
