@@ -95,7 +95,7 @@ func (dr *drafter) follow(s *Scheduler, sl *slot) {
 // longest returns the slot whose shadow shares the longest prefix with another's
 // sequence.
 func (dr *drafter) longest(s *Scheduler, to *slot, most, class int) (from *slot, n int) {
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		h := sl.shadow
 		if sl == to || dr.x.RopeClass(h.span) != class {
 			continue
@@ -166,8 +166,8 @@ func (dr *drafter) extend(s *Scheduler, sl *slot, n int) bool {
 // decode.
 func (dr *drafter) evict(s *Scheduler, but *shadow) bool {
 	var least *shadow
-	for _, sl := range s.slots {
-		if h := sl.shadow; h != but && len(h.held) > 0 && (sl.idle() || sl.parked) && (least == nil || h.used < least.used) {
+	for _, sl := range s.admission.slots {
+		if h := sl.shadow; h != but && len(h.held) > 0 && (sl.idle() || sl.stalled) && (least == nil || h.used < least.used) {
 			least = h
 		}
 	}
