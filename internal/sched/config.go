@@ -21,7 +21,7 @@ type Config struct {
 	// Watch, if not nil, is called after every step, before the next one.
 	Watch func(StepInfo)
 	// Between, if not nil, is called between two steps, and about every
-	// idleTick while there are none, with what it may do. It must be quick.
+	// 200 ms while there are none, with what it may do. It must be quick.
 	Between func(*Pause)
 	// PromptRows is the most rows of prompts in a step that also has rows of answers;
 	// 0 = so many that the step takes at most about twice as long as without them.
@@ -65,7 +65,7 @@ type Config struct {
 	Warn func(what string, err error)
 }
 
-// IdleTick is how often [Config.Between] is called while nothing is computed.
+// idleTick is how often [Config.Between] is called while nothing is computed.
 const idleTick = 200 * time.Millisecond
 
 // SlabBytes is the least that is reserved at a time for keys and values.

@@ -80,7 +80,7 @@ func newDrafter(cfg *Config, vocab int, own exec.Config) (*drafter, error) {
 	return dr, nil
 }
 
-// makePools divides a budget among the states as makeCaches does; 0 means none.
+// makePools divides a budget among the states as makeStorage does; 0 means none.
 func (dr *drafter) makePools(budget int64, a *ledger.Account) error {
 	ec := dr.x.Config()
 	var configs []kv.Config

@@ -40,7 +40,7 @@ type Request struct {
 	// Rows has a copy of each row handed to the function of [Stream.Rows], all rows if
 	// All is set, otherwise the last one. Nothing is generated. A sequence whose reader
 	// is behind keeps its slot, unless requests wait and all slots are kept so for
-	// idleTick.
+	// 200 ms.
 	Rows bool
 	// LowRank is the adapter whose products the request has, nil = none; its scales are
 	// multiplied by Strength. Adapter is its name, for decisions. It must not be
