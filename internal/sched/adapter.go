@@ -50,16 +50,16 @@ func (s *Scheduler) NewLowRank(plans *plan.ModelPlans, l *plan.LowRank, factors 
 // request will have again.
 func (s *Scheduler) Forget(low *exec.LowRank) {
 	s.call(func() {
-		for _, sl := range s.slots {
+		for _, sl := range s.admission.slots {
 			if sl.idle() && sl.adapter.of == low {
 				sl.clear()
 			}
 		}
-		for _, p := range slices.Clone(s.kept.list) {
+		for _, p := range slices.Clone(s.kept.memory.list) {
 			if p.adapter.of == low {
-				s.drop(p)
+				s.kept.memory.drop(p)
 			}
 		}
-		s.count()
+		s.countHeld()
 	})
 }

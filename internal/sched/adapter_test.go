@@ -121,7 +121,7 @@ func TestAdapterPrefixes(t *testing.T) {
 		}
 	}
 	for _, d := range s.Why("") {
-		if d.Action == Waits && d.Rule == ByPrefix && (d.Request[0]-d.Other[0])%byte(len(kinds)) != 0 {
+		if d.Action == actionWait && d.Rule == byPrefix && (d.Request[0]-d.Other[0])%byte(len(kinds)) != 0 {
 			t.Errorf("%s", d)
 		}
 	}
@@ -132,7 +132,7 @@ func TestAdapterPrefixes(t *testing.T) {
 
 // checkComputed fails if a sequence of an adapter is shown as one of the model.
 func (s *Scheduler) checkComputed() error {
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		if _, ok := sl.computed(); ok && sl.adapter.of != nil {
 			return fmt.Errorf("slot %d shows a sequence of an adapter", sl.id)
 		}
@@ -152,8 +152,8 @@ func TestForget(t *testing.T) {
 	}
 	s.Forget(low)
 	s.call(func() {
-		if n := usedBytes(s); n != 0 || len(s.kept.list) != 0 {
-			t.Errorf("%d bytes and %d sequences are left", n, len(s.kept.list))
+		if n := usedBytes(s); n != 0 || len(s.kept.memory.list) != 0 {
+			t.Errorf("%d bytes and %d sequences are left", n, len(s.kept.memory.list))
 		}
 	})
 }

@@ -82,7 +82,7 @@ func (sl *slot) dropAhead() {
 
 // stopAhead ends the goroutines.
 func (s *Scheduler) stopAhead() {
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		if sl.ahead != nil {
 			close(sl.ahead.ask)
 			sl.ahead = nil
@@ -115,13 +115,13 @@ func (s *Scheduler) allowed(a *ahead) (f allowed, ok bool) {
 		return f, true
 	default:
 	}
-	w := &s.wait
+	w := &s.delivery.wait
 	if w.over {
 		return f, false
 	}
 	if !w.running {
 		w.running = true
-		d := min(s.info.Took/patience, mostPatience)
+		d := min(s.batch.info.Took/patience, mostPatience)
 		if w.timer == nil {
 			w.timer = time.NewTimer(d)
 		} else {
@@ -146,10 +146,10 @@ func (sl *slot) postpone(logits []float32) {
 	sl.ahead.late.Store(true) // before the next look at what was found
 }
 
-// catchUp chooses the tokens of answers whose sets have come.
-func (s *Scheduler) catchUp() {
-	s.wait.over = true
-	for _, sl := range s.slots {
+// deliverLate chooses the tokens of answers whose sets have come.
+func (s *Scheduler) deliverLate() {
+	s.delivery.wait.over = true
+	for _, sl := range s.admission.slots {
 		if !sl.late.waits {
 			continue
 		}

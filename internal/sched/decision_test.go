@@ -53,7 +53,7 @@ func TestWhy(t *testing.T) {
 	}
 	reused := false
 	for _, d := range s.Why("c") {
-		reused = reused || d.Action == Reuses && d.Other != "" && d.Observed == int64(c.st.cached)
+		reused = reused || d.Action == actionReuse && d.Other != "" && d.Observed == int64(c.st.cached)
 	}
 	if reused != (c.st.cached > 0) {
 		t.Errorf("c reused %d tokens, and its decisions are %v", c.st.cached, s.Why("c"))
@@ -65,7 +65,7 @@ func TestDecisionsAreBounded(t *testing.T) {
 	m := open(t, "llama3")
 	s := m.still(small, Config{})
 	for i := range decisionsKept + 100 {
-		s.note(Decision{Request: "x", Observed: int64(i)})
+		s.record(Decision{Request: "x", Observed: int64(i)})
 	}
 	got := s.Why("x")
 	if len(got) != decisionsKept || got[0].Observed != 100 || got[len(got)-1].Observed != decisionsKept+99 {

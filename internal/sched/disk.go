@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"atenia/internal/fault"
-	"atenia/internal/sched/states"
 	"atenia/internal/store/sequence"
 )
 
@@ -56,7 +55,7 @@ const (
 // Every state has files of its own, of so many tokens each, named by the hash of all
 // tokens up to their end, so that sequences with one beginning share its files. What is
 // after the last whole file, and states without positions, are in files that end where
-// the sequence ended, or was marked.
+// the sequence ended, or had a snapshot.
 type disk struct {
 	folder *sequence.Folder // nil = none
 	key    func() sequence.Key
@@ -107,8 +106,8 @@ func (d *disk) hit(n int, read bool) {
 	}
 }
 
-// computed learns from a step how long prompts take.
-func (d *disk) computed(answers, rows int, took time.Duration) {
+// observe learns from a step how long prompts take.
+func (d *disk) observe(answers, rows int, took time.Duration) {
 	if answers == 0 && rows >= fewPromptRows {
 		d.row = average(d.row, took.Seconds()/float64(rows))
 	}
@@ -130,20 +129,20 @@ func (d *disk) reads(files int, bytes int64) float64 {
 // A transfer is pages on their way to or from files. The loop owns it, and its
 // goroutine only the bytes of pages until done is closed.
 type transfer struct {
-	p       *prefix // nil once its pages are freed
-	request string
-	stop    atomic.Bool
-	done    chan struct{}
-	bytes   int64
-	took    time.Duration
-	left    bool  // nobody waits for it: it is freed when it has ended
-	err     error // valid once done is closed
+	p         *prefix // nil once its pages are freed
+	request   string
+	stop      atomic.Bool
+	done      chan struct{}
+	bytes     int64
+	took      time.Duration
+	abandoned bool  // nobody waits for it: it is freed when it has ended
+	err       error // valid once done is closed
 }
 
 // transfer starts to move pages. When work has ended, the loop is woken.
 func (s *Scheduler) transfer(p *prefix, work func(*transfer) error) *transfer {
 	t := &transfer{p: p, done: make(chan struct{})}
-	s.disk.group.Go(func() {
+	s.kept.disk.group.Go(func() {
 		start := time.Now()
 		t.err = fault.Call(func() error { return work(t) })
 		t.took = time.Since(start)
@@ -171,7 +170,7 @@ var errStopped = errors.New("the memory was wanted for a request")
 // endTransfers stops all transfers and frees what they hold. It reports whether there
 // was any. A goroutine looks after every file and every page whether it is to stop.
 func (s *Scheduler) endTransfers() bool {
-	d := &s.disk
+	d := &s.kept.disk
 	all := slices.Concat(d.loads, d.moves)
 	if d.save != nil {
 		all = append(all, d.save)
@@ -195,10 +194,10 @@ func (t *transfer) free() {
 	}
 }
 
-// land ends transfers that are done, before requests are admitted, and starts the next
+// finishTransfers ends transfers that are done, before requests are admitted, and starts the next
 // one to the disk.
-func (s *Scheduler) land() {
-	d := &s.disk
+func (s *Scheduler) finishTransfers() {
+	d := &s.kept.disk
 	if d.folder == nil {
 		return
 	}
@@ -211,39 +210,39 @@ func (s *Scheduler) land() {
 		}
 	}
 	if len(d.loads) > 0 {
-		waiting := s.waitingNow()
-		d.loads = slices.DeleteFunc(d.loads, func(t *transfer) bool { return s.landed(t, waiting) })
+		waiting := s.admission.waiting()
+		d.loads = slices.DeleteFunc(d.loads, func(t *transfer) bool { return s.finishLoad(t, waiting) })
 	}
-	for d.save == nil && len(d.queue) > 0 && !s.lost && s.broken == nil && !d.after.After(time.Now()) {
+	for d.save == nil && len(d.queue) > 0 && !s.changed && s.broken == nil && !d.after.After(time.Now()) {
 		p := d.queue[0]
 		d.queue = d.queue[1:]
 		if p.gone {
 			continue
 		}
 		if copied := p.forked(); copied != nil {
-			d.save = s.saving(copied)
+			d.save = s.startSave(copied)
 		}
 	}
 }
 
-// landed ends a load and reports whether nobody waits for it any more. Its sequence is
+// finishLoad ends a load and reports whether nobody waits for it any more. Its sequence is
 // kept like one that a slot had.
-func (s *Scheduler) landed(t *transfer, waiting []*Stream) bool {
+func (s *Scheduler) finishLoad(t *transfer, waiting []*Stream) bool {
 	if !t.ended() {
 		return false
 	}
 	if t.err != nil {
 		if t.p != nil {
-			s.note(Decision{Request: t.request, Action: Computes, Rule: ByDamage, Observed: int64(t.p.done)})
+			s.record(Decision{Request: t.request, Action: actionCompute, Rule: byDamage, Observed: int64(t.p.done)})
 			if !errors.Is(t.err, fs.ErrNotExist) && !errors.Is(t.err, errStopped) {
-				s.disk.warn("keys and values of a file are not used", t.err)
+				s.kept.disk.warn("keys and values of a file are not used", t.err)
 			}
 		}
 		t.free()
 		return true
 	}
 	if t.bytes > 0 {
-		s.disk.rate = average(s.disk.rate, float64(t.bytes)/max(t.took.Seconds(), 1e-6))
+		s.kept.disk.rate = average(s.kept.disk.rate, float64(t.bytes)/max(t.took.Seconds(), 1e-6))
 		t.bytes = 0
 	}
 	if slices.ContainsFunc(waiting, func(st *Stream) bool { return st.load == t }) {
@@ -255,10 +254,10 @@ func (s *Scheduler) landed(t *transfer, waiting []*Stream) bool {
 	return true
 }
 
-// readFor returns the sequence read from the disk that shares more than *keep tokens
+// findRead returns the sequence read from the disk that shares more than *keep tokens
 // with a request, and sets *keep to how many; nil if none does.
-func (s *Scheduler) readFor(r *Request, keep *int) (best *transfer) {
-	for _, t := range s.disk.loads {
+func (s *Scheduler) findRead(r *Request, keep *int) (best *transfer) {
+	for _, t := range s.kept.disk.loads {
 		if !t.ended() || t.err != nil || t.p == nil {
 			continue
 		}
@@ -269,23 +268,21 @@ func (s *Scheduler) readFor(r *Request, keep *int) (best *transfer) {
 	return best
 }
 
-// fetches reports whether a request waits for a prefix that is read for it. It decides
+// awaitsDisk reports whether a request waits for a prefix that is read for it. It decides
 // that once, when the request is the next to be admitted: by what reading and computing
 // are expected to take.
-func (s *Scheduler) fetches(st *Stream) bool {
-	d, r := &s.disk, &st.req
-	if d.folder == nil || st.looked || r.All || s.scoped {
+func (s *Scheduler) awaitsDisk(st *Stream) bool {
+	d, r := &s.kept.disk, &st.req
+	if d.folder == nil || st.looked || r.All || s.storage.scoped {
 		return st.reading()
 	}
 	st.looked = true
 	now := 0
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		now = max(now, sl.shares(r))
 	}
-	_, n := s.kept.find(r)
-	now = max(now, n)
-	_ = s.remembered(r, &now)
-	_ = s.readFor(r, &now)
+	now = s.reusable(r, now)
+	_ = s.findRead(r, &now)
 	f := s.onDisk(r, now+forkTokens)
 	if f.n == 0 {
 		return false
@@ -297,11 +294,11 @@ func (s *Scheduler) fetches(st *Stream) bool {
 		}
 	}
 	read, compute := d.reads(len(f.ids), f.bytes), float64(f.n-now)*d.row
-	cost := Decision{Request: r.ID, Action: Reads, Other: fromDisk, Rule: ByCost, Observed: int64(1e6 * read), Limit: int64(1e6 * compute)}
+	cost := Decision{Request: r.ID, Action: actionRead, Other: fromDisk, Rule: byCost, Observed: int64(1e6 * read), Limit: int64(1e6 * compute)}
 	if compute > 0 && read > compute && d.declined < mostDeclined && !d.always || len(d.loads) >= mostLoads {
 		d.declined++
-		cost.Action = Computes
-		s.note(cost)
+		cost.Action = actionCompute
+		s.record(cost)
 		return false
 	}
 	d.declined = 0
@@ -309,8 +306,8 @@ func (s *Scheduler) fetches(st *Stream) bool {
 	if p == nil {
 		return false
 	}
-	s.note(cost)
-	st.load = s.loading(p, f)
+	s.record(cost)
+	st.load = s.startLoad(p, f)
 	st.load.request = r.ID
 	d.loads = append(d.loads, st.load)
 	return true
@@ -324,23 +321,23 @@ func (s *Scheduler) roomToRead(f found, r *Request) *prefix {
 		if err == nil {
 			return p
 		}
-		old := s.kept.oldest()
+		old := s.kept.memory.oldest()
 		if old == nil {
 			return nil
 		}
-		s.note(old.lacks(Evicted, r.ID))
-		s.drop(old)
+		s.record(old.memoryDecision(actionEvict, r.ID))
+		s.kept.memory.drop(old)
 	}
 }
 
 // blank returns a sequence of some tokens, with pages as they would be after these were
 // computed, whose content is to be filled in.
 func (s *Scheduler) blank(tokens []int32, span int) (*prefix, error) {
-	s.clock++
+	s.admission.clock++
 	sl := s.newSlot()
-	sl.tokens, sl.done, sl.span, sl.by, sl.began = slices.Clone(tokens), len(tokens), span, fromDisk, s.clock
+	sl.tokens, sl.done, sl.span, sl.by, sl.began = slices.Clone(tokens), len(tokens), span, fromDisk, s.admission.clock
 	for i, x := range sl.states {
-		if !s.pools[i].Persistent() {
+		if !s.storage.pools[i].Persistent() {
 			continue
 		}
 		if err := s.grow(i, x, len(tokens)); err != nil {
@@ -352,11 +349,11 @@ func (s *Scheduler) blank(tokens []int32, span int) (*prefix, error) {
 }
 
 // grow binds a state and opens n positions, without those behind the window.
-func (s *Scheduler) grow(state int, x *states.State, n int) error {
+func (s *Scheduler) grow(state int, x *State, n int) error {
 	if err := x.Alloc(); err != nil {
 		return err
 	}
-	for size := s.pools[state].Cache().Config().PageTokens; x.Len() < n; x.Seq().SlideTo(x.Len()) {
+	for size := s.storage.pools[state].Cache().Config().PageTokens; x.Len() < n; x.Seq().SlideTo(x.Len()) {
 		if err := x.Extend(min(n, x.Len()+size)); err != nil {
 			return err
 		}
@@ -371,24 +368,24 @@ func (p *prefix) forked() *prefix {
 		return nil
 	}
 	old := *p.slot
-	old.st, old.spill, old.marks, old.pages, old.spans = nil, nil, nil, nil, nil
-	old.states = make([]*states.State, len(p.states))
+	old.st, old.spill, old.snapshots, old.pages, old.spans = nil, nil, nil, nil, nil
+	old.states = make([]*State, len(p.states))
 	for i, x := range p.states {
-		old.states[i] = p.s.pools[i].Unbound()
-		if p.s.pools[i].Persistent() && x.Bound() {
+		old.states[i] = p.s.storage.pools[i].Unbound()
+		if p.s.storage.pools[i].Persistent() && x.Bound() {
 			old.states[i], _ = x.Fork() // bound, and allowed in this lifecycle
 		}
 	}
-	for i := range p.marks {
-		old.marks = append(old.marks, p.marks[i].copy())
+	for i := range p.snapshots {
+		old.snapshots = append(old.snapshots, p.snapshots[i].copy())
 	}
 	return &prefix{slot: &old}
 }
 
-// unsaved puts a sequence that is kept in line to be written.
-func (s *Scheduler) unsaved(p *prefix) {
-	d := &s.disk
-	if d.folder == nil || p.by == fromDisk || !s.worth(p.slot) {
+// queueSave puts a sequence that is kept in line to be written.
+func (s *Scheduler) queueSave(p *prefix) {
+	d := &s.kept.disk
+	if d.folder == nil || p.by == fromDisk || !s.worthSaving(p.slot) {
 		return
 	}
 	if d.queue = append(d.queue, p); len(d.queue) > mostUnsaved {
@@ -396,51 +393,51 @@ func (s *Scheduler) unsaved(p *prefix) {
 	}
 }
 
-// worth reports whether a sequence may be read again, and more quickly than it is
+// worthSaving reports whether a sequence may be read again, and more quickly than it is
 // computed.
-func (s *Scheduler) worth(sl *slot) bool {
+func (s *Scheduler) worthSaving(sl *slot) bool {
 	if !sl.portable() {
 		return false
 	}
-	d := &s.disk
+	d := &s.kept.disk
 	compute := float64(sl.done) * d.row
 	return compute == 0 || d.always || d.reads(len(sl.states)*(1+sl.done/segmentTokens), sl.pageBytes()) < compute
 }
 
-// passOn writes a sequence that memory does not keep, unless another is being written.
-func (s *Scheduler) passOn(p *prefix) {
-	d := &s.disk
-	if d.folder == nil || p.by == fromDisk || d.save != nil || s.lost || d.after.After(time.Now()) || !s.worth(p.slot) {
+// saveOrDrop writes a sequence that memory does not keep, unless another is being written.
+func (s *Scheduler) saveOrDrop(p *prefix) {
+	d := &s.kept.disk
+	if d.folder == nil || p.by == fromDisk || d.save != nil || s.changed || d.after.After(time.Now()) || !s.worthSaving(p.slot) {
 		p.clear()
 		return
 	}
-	d.save = s.saving(p)
+	d.save = s.startSave(p)
 }
 
 // saveAll writes what slots have and what is kept, last of all, for the next process.
 func (s *Scheduler) saveAll() {
 	s.endTransfers()
-	d := &s.disk
-	if d.folder == nil || s.lost || s.broken != nil {
+	d := &s.kept.disk
+	if d.folder == nil || s.changed || s.broken != nil {
 		return
 	}
 	var all []*prefix
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		if sl.spill != nil {
-			if sl.fetch() == nil { // what cannot be read is computed again
+			if sl.startRestore() == nil { // what cannot be read is computed again
 				<-sl.spill.load.done
-				sl.landSpill()
+				sl.finishRestore()
 			}
 		}
 		if sl.done >= segmentTokens {
 			all = append(all, &prefix{slot: sl})
 		}
 	}
-	all = append(all, s.kept.list...)
+	all = append(all, s.kept.memory.list...)
 	slices.SortFunc(all, func(a, b *prefix) int { return cmp.Compare(b.began, a.began) })
 	until := time.Now().Add(closingSaves)
 	for _, p := range all {
-		if !s.worth(p.slot) {
+		if !s.worthSaving(p.slot) {
 			continue
 		}
 		if err := d.folder.Put(s.items(p), func() bool { return time.Now().After(until) }); err != nil {
@@ -459,7 +456,7 @@ type CacheStats struct {
 
 // Cache returns the counts. It is safe for concurrent use.
 func (s *Scheduler) Cache() (c CacheStats) {
-	d := &s.disk
+	d := &s.kept.disk
 	c.MemoryPrompts, c.MemoryTokens = d.memory.prompts.Load(), d.memory.tokens.Load()
 	c.DiskPrompts, c.DiskTokens = d.disk.prompts.Load(), d.disk.tokens.Load()
 	if d.folder != nil {

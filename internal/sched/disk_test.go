@@ -40,7 +40,7 @@ func (m *model) withDisk(f *sequence.Folder, cfg Config) *Scheduler {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	s.disk.always = true
+	s.kept.disk.always = true
 	go s.loop()
 	return s
 }
@@ -166,7 +166,7 @@ func TestDiskContinues(t *testing.T) {
 				if want := n + 3; b.st.cached != want {
 					t.Errorf("%d tokens were read, want %d", b.st.cached, want)
 				}
-				if !slices.ContainsFunc(why, func(d Decision) bool { return d.Action == Reads && d.Rule == ByCost && d.Observed > 0 }) {
+				if !slices.ContainsFunc(why, func(d Decision) bool { return d.Action == actionRead && d.Rule == byCost && d.Observed > 0 }) {
 					t.Errorf("no decision says why it was read: %v", why)
 				}
 				other := folder(t, nil, dir, 1<<30, sequence.Key{9})

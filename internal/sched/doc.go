@@ -41,13 +41,17 @@
 //	                     │   ▲
 //	no pages, and others │   │ another request ended
 //	          came first ▼   │
-//	                    parked
+//	                    stalled
 //
-// step.go holds the main loop of the scheduler and is the file to read first;
-// request.go is the API for callers, queue.go the order of admission, slot.go the
-// state of a sequence, reuse.go, kept.go and fork.go the assignment of slots and what
-// they begin with, memory.go eviction and preemption, gap.go the share of prompts,
-// ahead.go what limited answers may continue with, rows.go the hand-over of logits,
-// speculate.go, lookup.go, drafter.go, shadow.go and gain.go drafts, decision.go and
-// status.go what others see.
+// A [Scheduler] is made of values, each in a file of its name:
+//
+//	admission  who waits and who runs        queue, priority, slot, reuse, fork, memory
+//	batch      the step that is filled       step, gap, images
+//	drafts     what is drafted and accepted  speculate, lookup, drafter, shadow, gain
+//	storage    the states of all sequences   state, statepool, snapshot
+//	kept       sequences without a slot      prefix, disk, segment, remember, spill, slotfile
+//	delivery   what clients are sent         rows, ahead, decision, status
+//
+// step.go holds the main loop and is the file to read first; request.go is the API for
+// callers, config.go that for who opens a model.
 package sched

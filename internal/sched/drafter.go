@@ -11,7 +11,6 @@ import (
 	"atenia/internal/fault"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/kv"
-	"atenia/internal/sched/states"
 )
 
 // A drafter is a smaller model that drafts for the scheduler's: speculative decoding
@@ -24,18 +23,18 @@ import (
 // et al., LayerSkip, 2024): then it shares weights, keys and values, has read everything,
 // and what it writes behind the sequence the step writes again, to the same bits.
 type drafter struct {
-	x     *exec.Executor // nil = early layers of the scheduler's
-	name  string         // in decisions
-	pools []*states.Pool
-	vocab int // tokens that both models have
-	costs times
-	hope  hope // over all requests
-	steps int  // of x
-	step  exec.Step
-	slots []*slot // that may have drafts in the step
-	used  uint64  // counts uses of shadows
-	err   error   // why there are no drafts any more
-	warn  func(what string, err error)
+	x          *exec.Executor // nil = early layers of the scheduler's
+	name       string         // in decisions
+	pools      []*StatePool
+	vocab      int // tokens that both models have
+	costs      times
+	acceptance acceptance // over all requests
+	steps      int        // of x
+	step       exec.Step
+	slots      []*slot // that may have drafts in the step
+	used       uint64  // counts uses of shadows
+	err        error   // why there are no drafts any more
+	warn       func(what string, err error)
 }
 
 const (
@@ -61,7 +60,7 @@ func newDrafter(cfg *Config, vocab int, own exec.Config) (*drafter, error) {
 	if cfg.Early {
 		dr := &drafter{name: earlyName, vocab: vocab, warn: cfg.Warn, slots: make([]*slot, 0, cfg.Slots)}
 		dr.step.Early = true
-		dr.costs.took = make([]timed, own.MaxLogits+1)
+		dr.costs.took = make([]timing, own.MaxLogits+1)
 		return dr, nil
 	}
 	x := cfg.Draft
@@ -69,11 +68,11 @@ func newDrafter(cfg *Config, vocab int, own exec.Config) (*drafter, error) {
 	if most := min(ec.MaxTokens, ec.MaxLogits); cfg.Slots > most {
 		return nil, fmt.Errorf("sched config: the draft model's steps have %d rows, want %d or more", most, cfg.Slots)
 	}
-	if err := CheckDraft(x); err != nil {
+	if err := checkDraft(x); err != nil {
 		return nil, err
 	}
 	dr := &drafter{x: x, name: draftName, vocab: min(vocab, x.Vocab()), warn: cfg.Warn, slots: make([]*slot, 0, cfg.Slots)}
-	dr.costs.took = make([]timed, ec.MaxTokens+1)
+	dr.costs.took = make([]timing, ec.MaxTokens+1)
 	if err := dr.makePools(cfg.DraftBytes, cfg.Account); err != nil {
 		dr.closePools()
 		return nil, err
@@ -81,7 +80,7 @@ func newDrafter(cfg *Config, vocab int, own exec.Config) (*drafter, error) {
 	return dr, nil
 }
 
-// makePools divides a budget among the states as makeCaches does; 0 means none.
+// makePools divides a budget among the states as makeStorage does; 0 means none.
 func (dr *drafter) makePools(budget int64, a *ledger.Account) error {
 	ec := dr.x.Config()
 	var configs []kv.Config
@@ -89,7 +88,7 @@ func (dr *drafter) makePools(budget int64, a *ledger.Account) error {
 	var total float64
 	descriptors := dr.x.States()
 	for i := range descriptors {
-		c := states.Storage(&descriptors[i], a)
+		c := StateStorage(&descriptors[i], a)
 		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
 		configs, weights, total = append(configs, c), append(weights, w), total+w
 	}
@@ -97,7 +96,7 @@ func (dr *drafter) makePools(budget int64, a *ledger.Account) error {
 		if budget > 0 {
 			cfg.MaxBytes = max(1, int64(float64(budget)*(weights[i]/total)))
 		}
-		p, err := states.New(descriptors[i], cfg)
+		p, err := NewStatePool(descriptors[i], cfg)
 		if err != nil {
 			return err
 		}
@@ -106,8 +105,8 @@ func (dr *drafter) makePools(budget int64, a *ledger.Account) error {
 	return nil
 }
 
-// CheckDraft returns why a model cannot draft, nil if it can.
-func CheckDraft(x *exec.Executor) error {
+// checkDraft returns why a model cannot draft, nil if it can.
+func checkDraft(x *exec.Executor) error {
 	if !x.Decodes() {
 		return errors.New("it does not generate text")
 	}
@@ -119,8 +118,8 @@ func CheckDraft(x *exec.Executor) error {
 	return nil
 }
 
-// held returns the bytes of keys and values.
-func (dr *drafter) held() (n int64) {
+// heldBytes returns the bytes of keys and values.
+func (dr *drafter) heldBytes() (n int64) {
 	for _, p := range dr.pools {
 		c := p.Cache()
 		n += c.Stats().HeldBytes
@@ -173,13 +172,13 @@ func (dr *drafter) closePools() {
 func (dr *drafter) draft(s *Scheduler, most int) (spent time.Duration) {
 	list := dr.slots[:0]
 	_, context := dr.in(s)
-	for _, sl := range s.slots {
-		if sl.idle() || sl.parked || sl.late.waits || !sl.draft.models || sl.left() != 1 {
+	for _, sl := range s.admission.slots {
+		if sl.idle() || sl.stalled || sl.late.waits || !sl.draft.models || sl.left() != 1 {
 			continue
 		}
 		d, h := &sl.draft, sl.shadow
 		h.most = min(sl.mayDraft(), modelDrafts, context-len(sl.tokens))
-		if h.most < 1 || len(d.ids) > 0 && d.chance() >= d.hopes[byModel].chance() {
+		if h.most < 1 || len(d.ids) > 0 && d.chance() >= d.acceptance[byModel].chance() {
 			continue
 		}
 		list = append(list, sl)
@@ -188,10 +187,10 @@ func (dr *drafter) draft(s *Scheduler, most int) (spent time.Duration) {
 	if len(list) == 0 || dr.err != nil {
 		return 0
 	}
-	depth, o := dr.plan(&s.gain, s.answers, most, s.steps.Load())
+	depth, o := dr.plan(&s.drafts.gain, s.batch.answers, most, s.steps.Load())
 	if depth == 0 {
 		for _, sl := range list {
-			sl.refuse(o)
+			sl.declineDrafts(o)
 		}
 		return 0
 	}
@@ -204,17 +203,17 @@ func (dr *drafter) draft(s *Scheduler, most int) (spent time.Duration) {
 	return spent
 }
 
-// refuse notes that drafts of the model do not pay for a request now.
-func (sl *slot) refuse(o outlook) {
+// declineDrafts notes that drafts of the model do not pay for a request now.
+func (sl *slot) declineDrafts(o estimate) {
 	h, d := sl.shadow, &sl.draft
 	if h.idle++; h.idle >= idleTokens {
 		h.idle = 0
-		x := &d.hopes[byModel]
+		x := &d.acceptance[byModel]
 		x.tested, x.accepted = x.tested/2, x.accepted/2
 	}
 	if o.with > 0 && len(d.ids) == 0 {
 		d.kind = byModel
-		sl.judge(false, o)
+		sl.recordVerdict(false, o)
 	}
 }
 
@@ -226,9 +225,9 @@ func (dr *drafter) fail(s *Scheduler, err error) {
 		if d.kind == byModel {
 			d.drop()
 		}
-		s.note(Decision{Request: sl.by, Action: Plain, Slot: sl.id + 1, Rule: ByDrafter, Drafter: dr.name})
+		s.record(Decision{Request: sl.by, Action: actionPlain, Slot: sl.id + 1, Rule: byDrafter, Drafter: dr.name})
 	}
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		sl.shadow.empty()
 	}
 	if dr.warn != nil {
@@ -238,7 +237,7 @@ func (dr *drafter) fail(s *Scheduler, err error) {
 
 // plan chooses how many tokens are drafted for each of the slots: so many that a token
 // takes the least time with that of the drafter, 0 = none pay.
-func (dr *drafter) plan(g *gain, answers, most int, step uint64) (depth int, o outlook) {
+func (dr *drafter) plan(g *gain, answers, most int, step uint64) (depth int, o estimate) {
 	if g.fixed > 0 {
 		return min(g.fixed, modelDrafts), o
 	}
@@ -254,14 +253,14 @@ func (dr *drafter) plan(g *gain, answers, most int, step uint64) (depth int, o o
 	tokens, rows, spent := float64(answers), answers, time.Duration(0)
 	least := float64(o.without) / leastGain
 	for _, sl := range dr.slots {
-		sl.draft.next = sl.draft.hopes[byModel].chance()
+		sl.draft.next = sl.draft.acceptance[byModel].chance()
 	}
 	for k := 1; k <= modelDrafts; k++ {
 		n := 0
 		for _, sl := range dr.slots {
-			if d := &sl.draft; k <= sl.shadow.most && d.next >= leastHope {
+			if d := &sl.draft; k <= sl.shadow.most && d.next >= leastAcceptance {
 				tokens += d.next
-				d.next *= d.hopes[byModel].chance()
+				d.next *= d.acceptance[byModel].chance()
 				n++
 			}
 		}
@@ -321,7 +320,7 @@ func (dr *drafter) reads(g *gain, answers int, step uint64) int {
 
 // affords reports whether it pays to read so many rows of a request for the drafts of
 // the tokens to come.
-func (dr *drafter) affords(sl *slot, rows int, o outlook, step uint64) bool {
+func (dr *drafter) affords(sl *slot, rows int, o estimate, step uint64) bool {
 	if o.with == 0 || rows <= modelDrafts || dr.costs.most == 0 {
 		return true
 	}
@@ -331,8 +330,8 @@ func (dr *drafter) affords(sl *slot, rows int, o outlook, step uint64) bool {
 }
 
 // write drafts up to depth tokens for each of the slots.
-func (dr *drafter) write(s *Scheduler, depth int, o outlook) error {
-	room := dr.reads(&s.gain, s.answers, s.steps.Load())
+func (dr *drafter) write(s *Scheduler, depth int, o estimate) error {
+	room := dr.reads(&s.drafts.gain, s.batch.answers, s.steps.Load())
 	st := &dr.step
 	st.Runs, st.Tokens, st.Requested = st.Runs[:0], st.Tokens[:0], st.Requested[:0]
 	for _, sl := range dr.slots {
@@ -348,8 +347,8 @@ func (dr *drafter) write(s *Scheduler, depth int, o outlook) error {
 		if n == 0 || !dr.knows(sl.tokens[at:at+n]) {
 			continue
 		}
-		if s.gain.fixed == 0 && !dr.affords(sl, behind, o, s.steps.Load()) {
-			sl.refuse(o)
+		if s.drafts.gain.fixed == 0 && !dr.affords(sl, behind, o, s.steps.Load()) {
+			sl.declineDrafts(o)
 			continue
 		}
 		want := 0
@@ -369,7 +368,7 @@ func (dr *drafter) write(s *Scheduler, depth int, o outlook) error {
 			st.Requested = append(st.Requested, int32(len(st.Tokens)-1))
 		}
 	}
-	defer dr.settle()
+	defer dr.releaseRoom()
 	x, err := dr.run(s)
 	if err != nil {
 		return err
@@ -421,8 +420,8 @@ func (dr *drafter) write(s *Scheduler, depth int, o outlook) error {
 	return nil
 }
 
-// settle takes back the room behind sequences that early layers wrote to.
-func (dr *drafter) settle() {
+// releaseRoom takes back the room behind sequences that early layers wrote to.
+func (dr *drafter) releaseRoom() {
 	if dr.x != nil {
 		return
 	}
@@ -467,7 +466,7 @@ func (dr *drafter) run(s *Scheduler) (x *exec.Executor, err error) {
 		return x, err
 	}
 	if dr.steps++; dr.steps > coldSteps {
-		dr.costs.timed(rows, time.Since(began), s.steps.Load())
+		dr.costs.observe(rows, time.Since(began), s.steps.Load())
 	}
 	return x, nil
 }

@@ -39,7 +39,7 @@ func (c *continuations) after(tokens []int32, n int) []int32 {
 // drafted in the last step is not what the draft model says after the sequence by itself.
 func checkShadows(t *testing.T, s *Scheduler, say *continuations) (drafted int) {
 	t.Helper()
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		h := sl.shadow
 		for i, x := range h.states {
 			if x.Len() != len(h.held) {
@@ -47,10 +47,10 @@ func checkShadows(t *testing.T, s *Scheduler, say *continuations) (drafted int) 
 			}
 		}
 	}
-	if say == nil || s.gain.spent == 0 {
+	if say == nil || s.drafts.gain.spent == 0 {
 		return 0
 	}
-	for _, sl := range s.drafting {
+	for _, sl := range s.drafts.slots {
 		if h, d := sl.shadow, &sl.draft; d.kind == byModel && h.want > 0 {
 			before, got := sl.tokens[:d.base:d.base], d.buf[:h.want]
 			if want := say.after(before, h.want); !slices.Equal(got, want) {
@@ -113,7 +113,7 @@ func TestDraftModelChangesNothing(t *testing.T) {
 						drafted += checkShadows(t, s, say)
 					}, answers...)
 					for i, a := range answers {
-						if a.st.dropped.Load() != nil && a.st.Err() != nil {
+						if a.st.cancelled.Load() != nil && a.st.Err() != nil {
 							continue
 						}
 						ended++
@@ -143,7 +143,7 @@ func TestEqualDraft(t *testing.T) {
 			want := m.alone(r)
 			s := m.still(small, Config{Slots: 2, Drafts: 7, Draft: m.executor(small)})
 			steps := 0
-			s.watch = func(p StepInfo) {
+			s.delivery.watch = func(p StepInfo) {
 				if steps++; p.Drafted != p.Accepted || (p.Drafted > 0) != (steps > 1) || (p.Drafting > 0) != (steps > 1) {
 					t.Errorf("step %d: %+v", steps, p)
 				}
@@ -207,7 +207,7 @@ func TestDraftNotAllocating(t *testing.T) {
 			}
 			n = await.Allocs(1, func() {
 				for range 12 {
-					if !s.turn() || s.extra == 0 {
+					if !s.turn() || s.drafts.rows == 0 {
 						t.Fatal("not a step with drafts")
 					}
 				}
@@ -232,8 +232,8 @@ func TestDraftReadsOnce(t *testing.T) {
 		r.Speculate, r.MaxTokens = SpeculateDraft, 12
 		a := submit(t, s, r)
 		turns(t, s, func() {
-			for _, sl := range s.slots {
-				if sl.st == a.st && s.gain.spent > 0 {
+			for _, sl := range s.admission.slots {
+				if sl.st == a.st && s.drafts.gain.spent > 0 {
 					rows += sl.shadow.reads
 				}
 			}
@@ -304,8 +304,8 @@ func TestDraftFails(t *testing.T) {
 		answers, want = append(answers, submit(t, s, r)), append(want, m.alone(r))
 	}
 	turns(t, s, func() {
-		if answers[0].st.drafted > 0 && s.drafter.err == nil {
-			s.drafter.step.Types = []int32{-1, -1} // of no row
+		if answers[0].st.drafted > 0 && s.drafts.model.err == nil {
+			s.drafts.model.step.Types = []int32{-1, -1} // of no row
 		}
 	}, answers...)
 	for i, a := range answers {
@@ -317,7 +317,7 @@ func TestDraftFails(t *testing.T) {
 	if len(warned) != 1 || answers[0].st.drafted == 0 || answers[2].st.drafted > 0 {
 		t.Errorf("%v; %d and %d drafted", warned, answers[0].st.drafted, answers[2].st.drafted)
 	}
-	if n := s.drafter.held(); n == 0 || usedBytes(&Scheduler{pools: s.drafter.pools}) != 0 {
+	if n := s.drafts.model.heldBytes(); n == 0 || usedBytes(&Scheduler{storage: storage{pools: s.drafts.model.pools}}) != 0 {
 		t.Errorf("%d bytes are held", n)
 	}
 }
@@ -330,18 +330,18 @@ func TestDraftDepth(t *testing.T) {
 	for round := range 400 {
 		const rows = 40
 		answers := 1 + rng.IntN(3)
-		g := gain{times: times{took: make([]timed, rows+1)}}
-		dr := drafter{costs: times{took: make([]timed, rows+1)}}
+		g := gain{times: times{took: make([]timing, rows+1)}}
+		dr := drafter{costs: times{took: make([]timing, rows+1)}}
 		row, drafting := rng.Float64()*rng.Float64(), rng.Float64()*rng.Float64() // of a step
 		for n := 1; n <= rows; n++ {
-			g.timed(n, time.Duration(1e6*(1+row*float64(n-1))), 1)
-			dr.costs.timed(n, time.Duration(1e6*drafting), 1)
+			g.observe(n, time.Duration(1e6*(1+row*float64(n-1))), 1)
+			dr.costs.observe(n, time.Duration(1e6*drafting), 1)
 		}
 		chances := make([]float64, answers)
 		for i := range answers {
 			sl := &slot{shadow: &shadow{most: 1 + rng.IntN(modelDrafts)}}
-			sl.draft.hopes[byModel] = hope{float32(rng.IntN(40)), 40}
-			chances[i] = sl.draft.hopes[byModel].chance()
+			sl.draft.acceptance[byModel] = acceptance{float32(rng.IntN(40)), 40}
+			chances[i] = sl.draft.acceptance[byModel].chance()
 			dr.slots = append(dr.slots, sl)
 		}
 		depth, o := dr.plan(&g, answers, rows-answers, 1)
@@ -350,7 +350,7 @@ func TestDraftDepth(t *testing.T) {
 			for i, c := range chances {
 				next := 1.0
 				for k := 1; k <= min(depth, dr.slots[i].shadow.most); k++ {
-					if next *= c; next < leastHope {
+					if next *= c; next < leastAcceptance {
 						break
 					}
 					tokens, n = tokens+next, n+1
@@ -375,7 +375,7 @@ func TestDraftDepth(t *testing.T) {
 		if depth == 0 {
 			none++
 		} else if some++; float64(o.with)*0.999 > got || o.with >= o.without {
-			t.Errorf("round %d: outlook %v of %.0f", round, o, got)
+			t.Errorf("round %d: estimate %v of %.0f", round, o, got)
 		}
 	}
 	if none < 50 || some < 50 {
@@ -386,7 +386,7 @@ func TestDraftDepth(t *testing.T) {
 // TestDraftIsTriedAgain: a drafter that never comes true is given up, within a request
 // and for those to come, and is tried again by and by.
 func TestDraftIsTriedAgain(t *testing.T) {
-	var h hope
+	var h acceptance
 	for range 100 {
 		h.note(false)
 	}
@@ -398,16 +398,16 @@ func TestDraftIsTriedAgain(t *testing.T) {
 		t.Errorf("a request begins with a chance of %.2f", c)
 	}
 	for range 60 {
-		h.fade()
+		h.decay()
 	}
 	if c := h.chance(); c < 0.5 {
 		t.Errorf("a chance of %.2f after 60 requests", c)
 	}
 	sl := &slot{shadow: &shadow{}}
-	x := &sl.draft.hopes[byModel]
-	*x = hope{0, 40}
+	x := &sl.draft.acceptance[byModel]
+	*x = acceptance{0, 40}
 	for range 8 * idleTokens {
-		sl.refuse(outlook{})
+		sl.declineDrafts(estimate{})
 	}
 	if c := x.chance(); c < 0.5 {
 		t.Errorf("a chance of %.2f after %d tokens without drafts", c, 8*idleTokens)
@@ -422,25 +422,25 @@ func TestWhyDraftModel(t *testing.T) {
 	s := m.still(small, Config{Slots: 1, Draft: m.executor(small)})
 	a := submit(t, s, r)
 	for i := 0; !a.ended(); i++ {
-		for rows := range s.gain.took { // as on a machine where rows and drafts cost nothing, then on one where they cost all
+		for rows := range s.drafts.gain.took { // as on a machine where rows and drafts cost nothing, then on one where they cost all
 			took := time.Duration(1e6)
 			if i > 4 {
 				took *= time.Duration(rows)
 			}
-			s.gain.took[rows] = timed{took, s.steps.Load()}
+			s.drafts.gain.took[rows] = timing{took, s.steps.Load()}
 		}
-		for rows := range s.drafter.costs.took {
-			s.drafter.costs.took[rows] = timed{1, s.steps.Load()}
+		for rows := range s.drafts.model.costs.took {
+			s.drafts.model.costs.took[rows] = timing{1, s.steps.Load()}
 		}
-		s.gain.most, s.drafter.costs.most = len(s.gain.took)-1, len(s.drafter.costs.took)-1
+		s.drafts.gain.most, s.drafts.model.costs.most = len(s.drafts.gain.took)-1, len(s.drafts.model.costs.took)-1
 		s.turn()
 	}
 	same(t, "drafted", a.collect(), m.alone(r))
 	var got []string
 	for _, d := range s.Why("a") {
-		if d.Action == Drafts || d.Action == Plain {
+		if d.Action == actionDraft || d.Action == actionPlain {
 			line := d.String()
-			if d.Rule == ByGain {
+			if d.Rule == byGain {
 				line, _, _ = strings.Cut(line, " a token")
 			}
 			got = append(got, line)

@@ -61,9 +61,9 @@ func TestEarlyLayersChangeNothing(t *testing.T) {
 					if a := answers[rng.IntN(len(answers))]; rng.IntN(40) == 0 {
 						a.st.Close()
 					}
-					for _, sl := range s.slots {
+					for _, sl := range s.admission.slots {
 						for i, x := range sl.states {
-							if sl.idle() && s.pools[i].Persistent() && x.Len() > sl.done {
+							if sl.idle() && s.storage.pools[i].Persistent() && x.Len() > sl.done {
 								t.Fatalf("slot %d holds %d positions of %d tokens", sl.id, x.Len(), sl.done)
 							}
 						}
@@ -71,7 +71,7 @@ func TestEarlyLayersChangeNothing(t *testing.T) {
 				}, answers...)
 				for i, a := range answers {
 					drafted += a.st.byModel.drafted
-					if a.st.dropped.Load() != nil && a.st.Err() != nil {
+					if a.st.cancelled.Load() != nil && a.st.Err() != nil {
 						continue
 					}
 					ended++
@@ -113,7 +113,7 @@ func TestEarlyLayersDraft(t *testing.T) {
 		want := m.alone(r)
 		s := m.still(small, Config{Slots: 2, Drafts: 7, Early: true})
 		steps := 0
-		s.watch = func(p StepInfo) {
+		s.delivery.watch = func(p StepInfo) {
 			if steps++; p.Drafted != p.Accepted || (p.Drafted > 0) != (steps > 1) {
 				t.Errorf("%s: step %d: %+v", name, steps, p)
 			}
@@ -127,7 +127,7 @@ func TestEarlyLayersDraft(t *testing.T) {
 		if why := fmt.Sprint(s.Why("a")); !strings.Contains(why, "by early layers by rule drafts: 35 of 35 drafted tokens were accepted") {
 			t.Errorf("%s: %s", name, why)
 		}
-		s.watch = nil
+		s.delivery.watch = nil
 		n := 0.0
 		for range 3 { // the runtime itself allocates now and then
 			a = submit(t, s, Request{Prompt: m.tokens(2, 20), MaxTokens: 200, Speculate: SpeculateDraft})
@@ -137,7 +137,7 @@ func TestEarlyLayersDraft(t *testing.T) {
 			}
 			n = await.Allocs(1, func() {
 				for range 5 {
-					if !s.turn() || s.extra == 0 {
+					if !s.turn() || s.drafts.rows == 0 {
 						t.Fatal("not a step with drafts")
 					}
 				}
@@ -209,15 +209,15 @@ func TestDraftSwap(t *testing.T) {
 			drafts := 0
 			turns(t, s, func() {
 				s.pause()
-				if drafts += s.extra; s.extra == 0 {
+				if drafts += s.drafts.rows; s.drafts.rows == 0 {
 					without++
 				}
 			}, answers...)
 			for i, a := range answers {
 				same(t, fmt.Sprintf("%s by %s, request %d", name, by, i), a, want[i])
 			}
-			if drafts == 0 || without == 0 || s.drafter.err != nil {
-				t.Errorf("%s by %s: %d drafts, %d steps without, %v", name, by, drafts, without, s.drafter.err)
+			if drafts == 0 || without == 0 || s.drafts.model.err != nil {
+				t.Errorf("%s by %s: %d drafts, %d steps without, %v", name, by, drafts, without, s.drafts.model.err)
 			}
 		}
 	}

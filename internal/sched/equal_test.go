@@ -41,15 +41,15 @@ func TestBatchOfEightPreempted(t *testing.T) {
 			s := m.still(small, Config{Slots: 8, PromptRows: 24, CacheBytes: m.budget(pages)})
 			aside := map[string]bool{}
 			m.compareEight(s, func() {
-				for _, sl := range s.slots {
-					if sl.parked && !sl.idle() && sl.done == 0 && len(sl.tokens) > len(sl.st.req.Prompt) {
+				for _, sl := range s.admission.slots {
+					if sl.stalled && !sl.idle() && sl.done == 0 && len(sl.tokens) > len(sl.st.req.Prompt) {
 						aside[sl.by] = true
 					}
 				}
 			})
 			preempted := 0
 			for _, d := range s.Why("") {
-				if d.Action == Preempted {
+				if d.Action == actionPreempt {
 					preempted++
 				}
 			}

@@ -4,11 +4,11 @@ package sched
 // computed the prefix of both.
 const forkTokens = 16
 
-// behind reports whether a request waits for one that is computing a longer prefix
+// awaitsPrefix reports whether a request waits for one that is computing a longer prefix
 // of its prompt than there is now. When that is done it begins there, in the same
 // pages: n answers of one prompt, and conversations with one system prompt that
 // come at once, compute it once. The step ends its chunk where it is.
-func (s *Scheduler) behind(st *Stream) bool {
+func (s *Scheduler) awaitsPrefix(st *Stream) bool {
 	if sl := st.lead; sl == nil || sl.began != st.leadBegan || !sl.leads(st.forkAt) {
 		st.lead, st.forkAt = s.leader(&st.req)
 		if st.lead == nil {
@@ -20,25 +20,25 @@ func (s *Scheduler) behind(st *Stream) bool {
 	if sl.forkAt == 0 || st.forkAt < sl.forkAt {
 		sl.forkAt = st.forkAt
 	}
-	s.waits(st, Decision{Other: sl.by, Rule: ByPrefix, Observed: int64(st.forkAt), Limit: int64(len(st.req.Prompt))})
+	s.recordWait(st, Decision{Other: sl.by, Rule: byPrefix, Observed: int64(st.forkAt), Limit: int64(len(st.req.Prompt))})
 	return true
 }
 
 // leads reports whether a slot computes a prompt and has not come to a position. One whose
 // reader is behind does not: that may be waiting for who would wait.
 func (sl *slot) leads(at int) bool {
-	return !sl.idle() && !sl.parked && !sl.st.behind() && sl.done < at && at < len(sl.st.req.Prompt)
+	return !sl.idle() && !sl.stalled && !sl.st.hasUnread() && sl.done < at && at < len(sl.st.req.Prompt)
 }
 
 // leader returns the slot that computes the longest prefix of a prompt, if it is
 // worth to wait for, and its length.
 func (s *Scheduler) leader(r *Request) (lead *slot, at int) {
-	if r.All || s.scoped {
+	if r.All || s.storage.scoped {
 		return nil, 0
 	}
 	now := 0
 	class := s.x.RopeClass(r.span())
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		now = max(now, sl.shares(r))
 		if sl.idle() || sl.adapter != r.adapter() || s.x.RopeClass(sl.span) != class {
 			continue
@@ -52,10 +52,7 @@ func (s *Scheduler) leader(r *Request) (lead *slot, at int) {
 	if at < now+forkTokens {
 		return nil, 0
 	}
-	_, n := s.kept.find(r)
-	now = max(now, n)
-	_ = s.remembered(r, &now)
-	if at < now+forkTokens {
+	if at < s.reusable(r, now)+forkTokens {
 		return nil, 0
 	}
 	return lead, at

@@ -30,7 +30,7 @@ func TestForkAnswers(t *testing.T) {
 			}
 			used := 0
 			rows := turns(t, s, func() {
-				if c := s.pools[0].Cache().Stats(); c.Used > used {
+				if c := s.storage.pools[0].Cache().Stats(); c.Used > used {
 					used = c.Used
 				}
 			}, answers...)
@@ -110,8 +110,8 @@ func TestForkNearest(t *testing.T) {
 		answers = append(answers, submit(t, s, r))
 	}
 	for _, want := range []int{19, 24} { // then both fill the step
-		if s.turn(); len(s.step.Tokens) != want {
-			t.Errorf("a step of %d rows, want %d", len(s.step.Tokens), want)
+		if s.turn(); len(s.batch.step.Tokens) != want {
+			t.Errorf("a step of %d rows, want %d", len(s.batch.step.Tokens), want)
 		}
 	}
 	turns(t, s, nil, answers...)

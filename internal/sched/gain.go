@@ -14,12 +14,12 @@ type gain struct {
 
 // A times is how long steps take by their rows.
 type times struct {
-	took []timed
+	took []timing
 	most int // largest number of rows that was timed
 }
 
-// A timed is how long steps with so many rows took.
-type timed struct {
+// A timing is how long steps with so many rows took.
+type timing struct {
 	d  time.Duration // 0 = not known
 	at uint64        // step that was timed last
 }
@@ -34,11 +34,11 @@ const (
 	leastGain = 1.03
 	// leastHope is the least probability with which a drafted token is accepted that
 	// is worth a row.
-	leastHope = 0.04
+	leastAcceptance = 0.04
 )
 
-// timed learns from a step without rows of prompts.
-func (g *times) timed(rows int, d time.Duration, step uint64) {
+// observe learns from a step without rows of prompts.
+func (g *times) observe(rows int, d time.Duration, step uint64) {
 	if rows >= len(g.took) {
 		return
 	}
@@ -51,7 +51,7 @@ func (g *times) timed(rows int, d time.Duration, step uint64) {
 	t.at, g.most = step, max(g.most, rows)
 }
 
-func (g *times) old(t *timed, step uint64) bool { return step-t.at > oldSteps }
+func (g *times) old(t *timing, step uint64) bool { return step-t.at > oldSteps }
 
 // expect returns how long a step with so many rows takes: as measured, or else
 // between what is known of fewer and of more rows, or by the slope of those below. 0 =
@@ -95,57 +95,57 @@ func (g *times) below(rows int, step uint64) (old int) {
 	return old
 }
 
-// A hope is how likely drafted tokens are accepted, by what became of those before.
-type hope struct{ accepted, tested float32 }
+// An acceptance is how likely drafted tokens are accepted, by what became of those before.
+type acceptance struct{ accepted, tested float32 }
 
 // What is believed before a request has drafted, and for how many tokens that counts.
 const (
-	priorHope   = 0.6
-	priorWeight = 3
-	hopeMemory  = 48 // tokens; what was before counts half
+	priorAcceptance  = 0.6
+	priorWeight      = 3
+	acceptanceMemory = 48 // tokens; what was before counts half
 )
 
-func (h *hope) note(accepted bool) {
+func (h *acceptance) note(accepted bool) {
 	if h.tested++; accepted {
 		h.accepted++
 	}
-	if h.tested >= hopeMemory {
+	if h.tested >= acceptanceMemory {
 		h.tested, h.accepted = h.tested/2, h.accepted/2
 	}
 }
 
-// fade lets what was learned count less with every request, so that a drafter that did
+// decay lets what was learned count less with every request, so that a drafter that did
 // not pay is tried again.
-func (h *hope) fade() { h.accepted, h.tested = h.accepted*fading, h.tested*fading }
+func (h *acceptance) decay() { h.accepted, h.tested = h.accepted*fading, h.tested*fading }
 
-// fading is what is left of a hope over all requests after one more.
+// fading is what is left of an acceptance over all requests after one more.
 const fading = 0.9
 
 // prior is what is believed of a new request: what others had, with little weight.
-func (h *hope) prior() hope {
+func (h *acceptance) prior() acceptance {
 	if h.tested <= priorTests {
 		return *h
 	}
-	return hope{h.accepted * priorTests / h.tested, priorTests}
+	return acceptance{h.accepted * priorTests / h.tested, priorTests}
 }
 
 // priorTests is for how many tokens of a request those of others count at most.
 const priorTests = 8
 
 // chance returns the probability that a token is accepted whose predecessors were.
-func (h *hope) chance() float64 {
-	return (float64(h.accepted) + priorHope*priorWeight) / (float64(h.tested) + priorWeight)
+func (h *acceptance) chance() float64 {
+	return (float64(h.accepted) + priorAcceptance*priorWeight) / (float64(h.tested) + priorWeight)
 }
 
-// An outlook is what a step is expected to give with drafts and without.
-type outlook struct{ with, without time.Duration } // for a token
+// An estimate is what a step is expected to give with drafts and without.
+type estimate struct{ with, without time.Duration } // for a token
 
 // choose keeps of the drafts of slots those that pay in a step of so many answers and
 // at most most rows of drafts. The row that is most likely accepted comes first,
 // whosever it is; of all numbers of rows the one with the least time for a token is
 // taken. While there are several answers none of them waits for more than twice the
 // time of a step without drafts.
-func (g *gain) choose(slots []*slot, answers, most int, step uint64) (o outlook) {
+func (g *gain) choose(slots []*slot, answers, most int, step uint64) (o estimate) {
 	alone := g.expect(answers, step)
 	for _, sl := range slots {
 		sl.draft.keep, sl.draft.next = 0, sl.draft.chance()
@@ -164,7 +164,7 @@ func (g *gain) choose(slots []*slot, answers, most int, step uint64) (o outlook)
 	for n := 1; n <= most && answers+n <= 2*g.most+1; n++ { // at most twice the rows that were timed
 		var best *slot
 		for _, sl := range slots {
-			if d := &sl.draft; d.keep < len(d.ids) && d.next >= leastHope && (best == nil || d.next > best.draft.next) {
+			if d := &sl.draft; d.keep < len(d.ids) && d.next >= leastAcceptance && (best == nil || d.next > best.draft.next) {
 				best = sl
 			}
 		}

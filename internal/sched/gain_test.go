@@ -90,20 +90,20 @@ func TestGain(t *testing.T) {
 	for round := range 300 {
 		const rows = 16
 		answers := 1 + rng.IntN(3)
-		g := gain{times: times{took: make([]timed, rows+1)}}
+		g := gain{times: times{took: make([]timing, rows+1)}}
 		cost, base := rng.Float64(), 1e6
 		if round < 2 {
 			cost = float64(round)
 		}
 		for n := 1; n <= rows; n++ {
-			g.timed(n, time.Duration(base*(1+cost*float64(n-answers))), 1)
+			g.observe(n, time.Duration(base*(1+cost*float64(n-answers))), 1)
 		}
 		var slots []*slot
 		var chances []float64
 		for range answers {
 			sl := &slot{}
 			sl.draft.ids = sl.draft.buf[:1+rng.IntN(mostDrafts)]
-			sl.draft.hopes[0] = hope{float32(rng.IntN(40)), 40}
+			sl.draft.acceptance[0] = acceptance{float32(rng.IntN(40)), 40}
 			slots, chances = append(slots, sl), append(chances, sl.draft.chance())
 		}
 		most := rows - answers
@@ -152,10 +152,10 @@ func TestGain(t *testing.T) {
 // they turn out to cost as much as steps, no more.
 func TestGainTries(t *testing.T) {
 	for _, cheap := range []bool{true, false} {
-		g := gain{times: times{took: make([]timed, 17)}}
+		g := gain{times: times{took: make([]timing, 17)}}
 		sl := &slot{}
 		step, tried, last := uint64(0), 0, 0
-		g.timed(1, 1e6, step)
+		g.observe(1, 1e6, step)
 		for range 40 {
 			step++
 			sl.draft.ids = sl.draft.buf[:15]
@@ -170,10 +170,10 @@ func TestGainTries(t *testing.T) {
 			if last > 0 {
 				tried++
 				for range last {
-					sl.tested(true)
+					sl.recordAcceptance(true)
 				}
 			}
-			g.timed(1+last, took, step)
+			g.observe(1+last, took, step)
 		}
 		if cheap && last != 15 || !cheap && (last > 0 || tried > 3) {
 			t.Errorf("cheap %t: %d tries, %d rows in the end", cheap, tried, last)

@@ -8,12 +8,12 @@ import "time"
 // steps of their own in between, and prompts have half of the time. Results do not
 // depend on it.
 type gap struct {
-	fixed int             // rows of prompts beside answers; 0 = by measurement
-	plain []time.Duration // [answers] how long a step without prompts takes; 0 = not known
-	rows  int             // of prompts beside answers
-	depth int             // tokens before those rows, when they were found
-	dear  bool            // a row of a prompt takes longer than one of an answer
-	debt  time.Duration   // that answers alone have before the next rows of prompts
+	fixed  int             // rows of prompts beside answers; 0 = by measurement
+	plain  []time.Duration // [answers] how long a step without prompts takes; 0 = not known
+	rows   int             // of prompts beside answers
+	depth  int             // tokens before those rows, when they were found
+	costly bool            // a row of a prompt takes longer than one of an answer
+	debt   time.Duration   // that answers alone have before the next rows of prompts
 }
 
 // gapRows is the first number of rows of prompts beside answers: with about so many
@@ -38,10 +38,10 @@ func (g *gap) prompts(answers, most, depth int) int {
 	if depth > 2*g.depth+1024 {
 		// Another prompt, most of which was cached: what is known is of shorter rows.
 		// It takes a few steps to find out how many there may be.
-		g.rows, g.dear = 1, true
+		g.rows, g.costly = 1, true
 	}
 	g.depth = depth
-	if g.dear {
+	if g.costly {
 		return min(most, g.rows)
 	}
 	// With at least as many rows as there are answers, prompts get half of what
@@ -65,8 +65,8 @@ func (g *gap) usual(answers int) time.Duration {
 	return 0
 }
 
-// took learns from a step.
-func (g *gap) took(answers, prompts int, d time.Duration) {
+// observe learns from a step.
+func (g *gap) observe(answers, prompts int, d time.Duration) {
 	switch {
 	case answers == 0 || answers >= len(g.plain):
 		g.debt = 0
@@ -89,9 +89,9 @@ func (g *gap) took(answers, prompts int, d time.Duration) {
 		}
 		switch {
 		case prompts <= answers && beyond > plain+plain/8:
-			g.dear = true
+			g.costly = true
 		case fit >= answers:
-			g.dear = false
+			g.costly = false
 		}
 		if prompts < g.rows { // the prompt's end: it says little about more rows
 			fit = max(fit, g.rows)
@@ -100,9 +100,9 @@ func (g *gap) took(answers, prompts int, d time.Duration) {
 	}
 }
 
-// drafted learns from a step of answers with drafts, and maybe of prompts: time has
+// observeDrafted learns from a step of answers with drafts, and maybe of prompts: time has
 // passed, but it says little about a step without them.
-func (g *gap) drafted(answers int, d time.Duration) {
+func (g *gap) observeDrafted(answers int, d time.Duration) {
 	g.debt = max(0, g.debt-d)
 	if 0 < answers && answers < len(g.plain) && g.usual(answers) == 0 {
 		g.plain[answers] = d // prompts wait for a first measurement

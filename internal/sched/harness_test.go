@@ -82,9 +82,9 @@ func (m *model) still(ec exec.Config, cfg Config) *Scheduler {
 // an owner.
 func checkEmpty(t testing.TB, s *Scheduler) {
 	t.Helper()
-	pools := s.pools
-	if s.drafter != nil {
-		pools = slices.Concat(pools, s.drafter.pools)
+	pools := s.storage.pools
+	if s.drafts.model != nil {
+		pools = slices.Concat(pools, s.drafts.model.pools)
 	}
 	for i, pool := range pools {
 		c := pool.Cache()
@@ -96,7 +96,7 @@ func checkEmpty(t testing.TB, s *Scheduler) {
 
 // usedBytes returns the bytes of pages with an owner.
 func usedBytes(s *Scheduler) (n int64) {
-	for _, pool := range s.pools {
+	for _, pool := range s.storage.pools {
 		c := pool.Cache()
 		n += c.Stats().UsedBytes
 	}
@@ -170,12 +170,12 @@ func turns(t testing.TB, s *Scheduler, each func(), answers ...*answer) (rows in
 			return rows
 		}
 		if s.turn() {
-			rows += len(s.step.Tokens)
+			rows += len(s.batch.step.Tokens)
 		} else {
-			for _, t := range s.disk.moves {
+			for _, t := range s.kept.disk.moves {
 				<-t.done
 			}
-			for _, sl := range s.slots {
+			for _, sl := range s.admission.slots {
 				for sl.late.waits && len(sl.ahead.found) == 0 {
 					runtime.Gosched()
 				}

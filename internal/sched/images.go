@@ -22,7 +22,7 @@ func (s *Scheduler) checkImages(r *Request) error {
 			return fmt.Errorf("image %d takes positions %d to %d of a prompt of %d tokens", i, p.At, p.At+p.Len, len(r.Prompt))
 		}
 		last = p.At + p.Len
-		if most := s.x.Config().MaxTokens - len(s.slots) + 1; s.x.Whole() && p.Len > most {
+		if most := s.x.Config().MaxTokens - len(s.admission.slots) + 1; s.x.Whole() && p.Len > most {
 			return fmt.Errorf("image %d takes %d tokens that belong into one step, which has at most %d: open the model with larger steps", i, p.Len, most)
 		}
 	}
@@ -66,9 +66,9 @@ func (sl *slot) dropRows() {
 	sl.spans = sl.spans[:0]
 }
 
-// uncut shortens a chunk that would end inside an image whose tokens attend to
+// wholeImages shortens a chunk that would end inside an image whose tokens attend to
 // each other.
-func (sl *slot) uncut(n int) int {
+func (sl *slot) wholeImages(n int) int {
 	if !sl.s.x.Whole() {
 		return n
 	}
@@ -80,13 +80,13 @@ func (sl *slot) uncut(n int) int {
 	return n
 }
 
-// beside returns how many of n tokens of a prompt a step has that may have so many
+// promptRows returns how many of n tokens of a prompt a step has that may have so many
 // rows of prompts: an image whose tokens attend to each other is not divided.
-func (sl *slot) beside(n, rows int) int {
+func (sl *slot) promptRows(n, rows int) int {
 	if n <= rows {
 		return n
 	}
-	if rows > 0 && sl.s.x.Whole() && sl.uncut(rows) == 0 {
+	if rows > 0 && sl.s.x.Whole() && sl.wholeImages(rows) == 0 {
 		for i := range sl.spans {
 			if end := sl.spans[i].At + sl.spans[i].Len; end > sl.done {
 				return min(n, end-sl.done)

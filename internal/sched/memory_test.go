@@ -51,14 +51,14 @@ func TestEvictUnderPressure(t *testing.T) {
 			for _, r := range requests {
 				answers = append(answers, submit(t, s, r))
 			}
-			var parked, aside int
+			var stalled, aside int
 			turns(t, s, func() {
-				for _, sl := range s.slots {
+				for _, sl := range s.admission.slots {
 					for a := sl.ahead; a != nil && a.busy && len(a.found) == 0; { // else who decodes when is chance
 						runtime.Gosched()
 					}
-					if sl.parked && !sl.idle() {
-						parked++
+					if sl.stalled && !sl.idle() {
+						stalled++
 						if len(sl.tokens) > len(sl.st.req.Prompt) && sl.done == 0 {
 							aside++ // while it decoded
 						}
@@ -71,8 +71,8 @@ func TestEvictUnderPressure(t *testing.T) {
 			for i, a := range answers {
 				same(t, fmt.Sprint("request ", i), a, want[i])
 			}
-			if parked == 0 || aside == 0 {
-				t.Errorf("waiting sequences seen %d times, set aside while decoding %d times: no pressure", parked, aside)
+			if stalled == 0 || aside == 0 {
+				t.Errorf("waiting sequences seen %d times, set aside while decoding %d times: no pressure", stalled, aside)
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func TestAbortTeardown(t *testing.T) {
 					wantErr := why
 					if how == "context" {
 						cancel(why)
-						for st.dropped.Load() == nil { // the context tells on a goroutine of its own
+						for st.cancelled.Load() == nil { // the context tells on a goroutine of its own
 							runtime.Gosched()
 						}
 					} else {
@@ -268,7 +268,7 @@ func (m *model) visit(s *Scheduler, rng *rand.Rand) int {
 func TestIdleBeforeRunning(t *testing.T) {
 	m := open(t, "llama3")
 	s := m.still(small, Config{Slots: 3, PromptRows: 24, KeepBytes: -1, CacheBytes: m.budget(12)})
-	c := s.pools[0].Cache()
+	c := s.storage.pools[0].Cache()
 	page := c.Config().PageTokens
 	turns(t, s, nil, submit(t, s, Request{Prompt: m.tokens(1, 3*page+page/2), MaxTokens: page / 4})) // leaves 4 pages
 	one := submit(t, s, Request{ID: "one", Prompt: m.tokens(2, page), MaxTokens: 5*page - 2})
@@ -277,9 +277,9 @@ func TestIdleBeforeRunning(t *testing.T) {
 	evicted := 0
 	for _, d := range s.Why("") {
 		switch d.Action {
-		case Preempted:
+		case actionPreempt:
 			t.Errorf("%+v", d)
-		case Evicted:
+		case actionEvict:
 			evicted++
 		}
 	}
@@ -293,7 +293,7 @@ func TestIdleBeforeRunning(t *testing.T) {
 func TestSharedPagesAdmit(t *testing.T) {
 	m := open(t, "llama3")
 	s := m.still(small, Config{Slots: 2, KeepBytes: -1, CacheBytes: m.budget(9)})
-	c := s.pools[0].Cache()
+	c := s.storage.pools[0].Cache()
 	page := c.Config().PageTokens
 	prompt := m.tokens(1, 4*page+1)
 	one := submit(t, s, Request{Prompt: prompt, MaxTokens: page})
@@ -301,7 +301,7 @@ func TestSharedPagesAdmit(t *testing.T) {
 		s.turn()
 	}
 	two := submit(t, s, Request{Prompt: prompt, MaxTokens: page})
-	if s.turn(); one.ended() || slices.ContainsFunc(s.slots, (*slot).idle) {
+	if s.turn(); one.ended() || slices.ContainsFunc(s.admission.slots, (*slot).idle) {
 		t.Errorf("the second waits: %v", s.Why(two.st.req.ID))
 	}
 	turns(t, s, nil, one, two)

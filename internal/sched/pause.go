@@ -14,14 +14,14 @@ type Pause struct {
 
 // pause calls the function that wants to be called between two steps.
 func (s *Scheduler) pause() {
-	if s.between == nil || s.lost {
+	if s.between == nil || s.changed {
 		return
 	}
 	s.rest.s, s.rest.Busy = s, false
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		s.rest.Busy = s.rest.Busy || !sl.idle()
 	}
-	s.rest.Interrupted = s.stop.Load()
+	s.rest.Interrupted = s.batch.stop.Load()
 	s.between(&s.rest)
 }
 
@@ -35,7 +35,7 @@ func (p *Pause) Swap(build func() (*exec.Executor, error)) error {
 	x, err := build()
 	if err != nil {
 		s.broken = err
-		for _, sl := range s.slots {
+		for _, sl := range s.admission.slots {
 			if !sl.idle() {
 				sl.finish("", err)
 			}
@@ -51,13 +51,7 @@ func (p *Pause) Swap(build func() (*exec.Executor, error)) error {
 // [Config.Between] is called now; afterwards the step is computed again, with
 // the same results. It may be called from any goroutine.
 func (s *Scheduler) Interrupt() {
-	s.mu.Lock()
-	during := s.running != nil
-	if during {
-		s.stop.Store(true)
-	}
-	s.mu.Unlock()
-	if during {
+	if s.batch.interrupt() {
 		s.shared.Load().Wake()
 	} else {
 		s.kick()

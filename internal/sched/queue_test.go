@@ -60,8 +60,8 @@ func TestRandomSchedules(t *testing.T) {
 				now, waiting = waiting[best], append(waiting[:best:best], waiting[best+1:]...)
 			}
 			if s.turn() && now != nil {
-				used[now.client] += int64(len(s.step.Tokens))
-				if got := s.owners[0].by; got != now.id {
+				used[now.client] += int64(len(s.batch.step.Tokens))
+				if got := s.batch.owners[0].by; got != now.id {
 					t.Fatalf("seed %d, turn %d: %s is computed, want %s", seed, turn, got, now.id)
 				}
 			}
@@ -83,12 +83,12 @@ func TestNoStarvation(t *testing.T) {
 		if i > 12*ageSteps {
 			t.Fatal("it still waits")
 		}
-		if s.waitingNow() == nil || len(s.waitingNow()) < 2 {
+		if s.admission.waiting() == nil || len(s.admission.waiting()) < 2 {
 			submit(t, s, Request{Prompt: m.tokens(uint64(i+2), 4), MaxTokens: 2, Priority: 5})
 		}
 		s.turn()
 	}
-	if waited := s.Why(low.st.req.ID); len(waited) < 2 || waited[0].Action != Waits {
+	if waited := s.Why(low.st.req.ID); len(waited) < 2 || waited[0].Action != actionWait {
 		t.Errorf("decisions %v", waited)
 	}
 }
@@ -110,7 +110,7 @@ func TestFairShare(t *testing.T) {
 		}
 		s.turn()
 	}
-	a, b := s.clients["flood"].tokens.Load(), s.clients["one"].tokens.Load()
+	a, b := s.admission.clients["flood"].tokens.Load(), s.admission.clients["one"].tokens.Load()
 	if b*10 < a*7 || served < 5 {
 		t.Errorf("%d tokens for the client with 40 requests, %d for the other", a, b)
 	}
@@ -121,18 +121,18 @@ func TestFairShare(t *testing.T) {
 func TestClientsAreForgotten(t *testing.T) {
 	s := open(t, "llama3").still(small, Config{})
 	for i := range maxClients {
-		c := s.client(fmt.Sprint(i))
+		c := s.admission.client(fmt.Sprint(i))
 		c.tokens.Store(int64(1000 + i))
 		if i%2 == 0 {
 			c.live.Add(-1)
 		}
 	}
-	late := s.client("late")
-	if n := len(s.clients); n != maxClients/2+1 {
+	late := s.admission.client("late")
+	if n := len(s.admission.clients); n != maxClients/2+1 {
 		t.Errorf("%d clients are remembered, want %d", n, maxClients/2+1)
 	}
 	for i := 1; i < maxClients; i += 2 {
-		if c := s.clients[fmt.Sprint(i)]; c == nil || c.tokens.Load() < int64(1000+i) {
+		if c := s.admission.clients[fmt.Sprint(i)]; c == nil || c.tokens.Load() < int64(1000+i) {
 			t.Fatalf("client %d, which has a request: %+v", i, c)
 		}
 	}
@@ -155,7 +155,7 @@ func TestPriorityKeepsMemory(t *testing.T) {
 	same(t, "high", high, want[1])
 	preempted := func(id string) (n int) {
 		for _, d := range s.Why(id) {
-			if d.Action == Preempted {
+			if d.Action == actionPreempt {
 				n++
 			}
 		}
@@ -184,12 +184,12 @@ func TestGap(t *testing.T) {
 		if n := g.prompts(1, 512, 0); n != 0 {
 			t.Errorf("%s: %d rows before a step was timed", what, n)
 		}
-		g.took(1, 0, c.step(1, 0))
+		g.observe(1, 0, c.step(1, 0))
 		worst := 0.0
 		for i := range 200 {
 			n := g.prompts(1, 512, 0)
 			d := c.step(1, n)
-			g.took(1, n, d)
+			g.observe(1, n, d)
 			if i > 10 {
 				worst = max(worst, float64(d)/float64(c.step(1, 0)))
 			}
@@ -218,14 +218,14 @@ func TestGapOfDeepPrompts(t *testing.T) {
 		}
 		g := gap{plain: make([]time.Duration, 9), rows: gapRows}
 		plain := step(0, 0)
-		g.took(answers, 0, plain)
+		g.observe(answers, 0, plain)
 		for _, span := range [][2]int{{0, 30_000}, {0, 1000}, {28_000, 30_000}} {
 			var prompts, alone time.Duration // what prompts took, and answers
 			begin := span[0]
 			for done, i := begin, 0; done < span[1]; i++ {
 				n := g.prompts(answers, 512, done)
 				d := step(n, done)
-				g.took(answers, n, d)
+				g.observe(answers, n, d)
 				done += n
 				prompts, alone = prompts+d-plain, alone+plain
 				one := plain + row + time.Duration(done)*deep

@@ -24,19 +24,19 @@ type Remembered struct {
 	Used func(tokens int)
 }
 
-// remembered returns the sequence that shares more than *keep tokens with a
+// findRemembered returns the sequence that shares more than *keep tokens with a
 // request, and sets *keep to how many; nil if none does.
-func (s *Scheduler) remembered(r *Request, keep *int) (m *Remembered) {
-	if r.All || s.scoped || r.LowRank != nil || len(s.known) == 0 {
+func (s *Scheduler) findRemembered(r *Request, keep *int) (m *Remembered) {
+	if r.All || s.storage.scoped || r.LowRank != nil || len(s.kept.remembered) == 0 {
 		return nil
 	}
 	class := s.x.RopeClass(r.span())
-	for i := range s.known {
-		k := &s.known[i]
+	for i := range s.kept.remembered {
+		k := &s.kept.remembered[i]
 		n := 0
 		for most := min(len(r.Prompt)-1, len(k.Tokens)); n < most && k.Tokens[n] == r.Prompt[n]; n++ {
 		}
-		if s.marking && n < len(k.Tokens) { // states that keep no positions apart are of the end
+		if s.storage.snapshots && n < len(k.Tokens) { // states that keep no positions apart are of the end
 			continue
 		}
 		if len(r.Images) > 0 {
@@ -49,19 +49,19 @@ func (s *Scheduler) remembered(r *Request, keep *int) (m *Remembered) {
 	return m
 }
 
-// recall makes the slot's sequence the first n tokens of one that is remembered.
+// adoptRemembered makes the slot's sequence the first n tokens of one that is remembered.
 // If that fails, the slot is empty.
-func (sl *slot) recall(m *Remembered, n int) {
+func (sl *slot) adoptRemembered(m *Remembered, n int) {
 	sl.clear()
 	for i, x := range sl.states {
-		if !sl.s.pools[i].Persistent() {
+		if !sl.s.storage.pools[i].Persistent() {
 			continue
 		}
 		if err := x.Alloc(); err != nil {
 			sl.clear()
 			return
 		}
-		if err := sl.load(i, x.Seq(), m, n); err != nil {
+		if err := sl.loadState(i, x.Seq(), m, n); err != nil {
 			sl.clear()
 			return
 		}
@@ -72,9 +72,9 @@ func (sl *slot) recall(m *Remembered, n int) {
 	}
 }
 
-// load fills the pages of one state.
-func (sl *slot) load(state int, q *kv.Seq, m *Remembered, n int) error {
-	c := sl.s.pools[state].Cache().Config()
+// loadState fills the pages of one state.
+func (sl *slot) loadState(state int, q *kv.Seq, m *Remembered, n int) error {
+	c := sl.s.storage.pools[state].Cache().Config()
 	most := n
 	if c.Window > 0 { // which pages a query needs depends on the end of the sequence
 		most = len(m.Tokens)
@@ -117,7 +117,7 @@ type Computed struct {
 // they can be continued from there. After Close there are none.
 func (s *Scheduler) Computed(see func(Computed) error) (err error) {
 	s.call(func() {
-		slots := slices.SortedFunc(slices.Values(s.slots), func(a, b *slot) int { return cmp.Compare(b.began, a.began) })
+		slots := slices.SortedFunc(slices.Values(s.admission.slots), func(a, b *slot) int { return cmp.Compare(b.began, a.began) })
 		for _, sl := range slots {
 			if c, ok := sl.computed(); ok {
 				if err = see(c); err != nil {
@@ -133,13 +133,13 @@ func (s *Scheduler) Computed(see func(Computed) error) (err error) {
 // go on from it. Images are not, nor what a request alone has, and the number of an
 // adapter means nothing elsewhere.
 func (sl *slot) portable() bool {
-	return len(sl.images) == 0 && sl.adapter.of == nil && !sl.s.scoped
+	return len(sl.images) == 0 && sl.adapter.of == nil && !sl.s.storage.scoped
 }
 
 // computed returns what a slot has.
 func (sl *slot) computed() (c Computed, ok bool) {
 	n := sl.done
-	if !sl.s.marking {
+	if !sl.s.storage.snapshots {
 		n = sl.wholePages()
 	}
 	if n == 0 || !sl.portable() {
@@ -147,8 +147,8 @@ func (sl *slot) computed() (c Computed, ok bool) {
 	}
 	c = Computed{Class: sl.s.x.RopeClass(sl.span), Tokens: sl.tokens[:n]}
 	for i, x := range sl.states {
-		size := sl.s.pools[i].Cache().Config().PageTokens
-		if !sl.s.pools[i].Persistent() {
+		size := sl.s.storage.pools[i].Cache().Config().PageTokens
+		if !sl.s.storage.pools[i].Persistent() {
 			c.Pages = append(c.Pages, nil)
 			continue
 		}
@@ -163,10 +163,10 @@ func (sl *slot) computed() (c Computed, ok bool) {
 func (sl *slot) wholePages() int {
 	n := sl.done
 	for i := range sl.states {
-		n -= n % sl.s.pools[i].Cache().Config().PageTokens
+		n -= n % sl.s.storage.pools[i].Cache().Config().PageTokens
 	}
 	for i, x := range sl.states {
-		if n%sl.s.pools[i].Cache().Config().PageTokens != 0 || !x.Resumable(n) {
+		if n%sl.s.storage.pools[i].Cache().Config().PageTokens != 0 || !x.Resumable(n) {
 			return sl.done
 		}
 	}
@@ -207,12 +207,12 @@ func (s *Scheduler) Borrow(f func(x *exec.Executor) error) error {
 	var err error
 	s.call(func() {
 		if err = s.ready(); err == nil {
-			err = s.borne(fault.Files(func() error { return f(s.x) }))
+			err = s.rejectIfChanged(fault.Files(func() error { return f(s.x) }))
 		}
 		ran = true
 	})
 	if !ran {
-		return s.ending()
+		return s.admission.ending()
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 
 // copied is a sequence with copies of its pages.
 func copied(s *Scheduler) (out []Remembered) {
-	for _, sl := range slices.Backward(s.slots) {
+	for _, sl := range slices.Backward(s.admission.slots) {
 		c, ok := sl.computed()
 		if !ok {
 			continue

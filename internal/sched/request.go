@@ -40,7 +40,7 @@ type Request struct {
 	// Rows has a copy of each row handed to the function of [Stream.Rows], all rows if
 	// All is set, otherwise the last one. Nothing is generated. A sequence whose reader
 	// is behind keeps its slot, unless requests wait and all slots are kept so for
-	// [IdleTick].
+	// 200 ms.
 	Rows bool
 	// LowRank is the adapter whose products the request has, nil = none; its scales are
 	// multiplied by Strength. Adapter is its name, for decisions. It must not be
@@ -141,9 +141,9 @@ type Stream struct {
 	err    error
 	// dropped is the cause if the request was cancelled, else nil. The scheduler
 	// checks it between steps.
-	dropped atomic.Pointer[error]
-	stop    func() bool // stops watching the request's context
-	waiting bool        // a decision says that it waits
+	cancelled atomic.Pointer[error]
+	stop      func() bool // stops watching the request's context
+	waiting   bool        // a decision says that it waits
 
 	// For the queue.
 	number    uint64 // by arrival
@@ -207,10 +207,10 @@ func (st *Stream) Finish() Finish { return st.finish }
 // Close cancels the request at the next step boundary, with [context.Canceled],
 // and does not wait for that. It may be called more than once and is not needed
 // after Next has returned false.
-func (st *Stream) Close() { st.drop(context.Canceled) }
+func (st *Stream) Close() { st.cancel(context.Canceled) }
 
-func (st *Stream) drop(why error) {
-	if st.dropped.CompareAndSwap(nil, &why) {
+func (st *Stream) cancel(why error) {
+	if st.cancelled.CompareAndSwap(nil, &why) {
 		st.sched.kick()
 		st.sched.cancelStep()
 	}
@@ -221,7 +221,7 @@ func (st *Stream) end(f Finish, err error) {
 	st.finish, st.err = f, err
 	st.stop()
 	st.client.live.Add(-1)
-	st.sched.ends(st, f, err)
+	st.sched.recordEnd(st, f, err)
 	st.req.ended()
 	close(st.tokens)
 }
@@ -266,15 +266,16 @@ func (s *Scheduler) Submit(ctx context.Context, r Request) (*Stream, error) {
 		r.MaxTokens = 0
 	}
 	if r.ID == "" {
-		r.ID = fmt.Sprint("r", s.named.Add(1))
+		r.ID = fmt.Sprint("r", s.admission.named.Add(1))
 	}
 	st := &Stream{req: r, sched: s, tokens: make(chan Token, r.MaxTokens)}
 	st.rows.came = make(chan struct{}, 1)
-	st.stop = context.AfterFunc(ctx, func() { st.drop(context.Cause(ctx)) })
-	if !s.enqueue(st) {
+	st.stop = context.AfterFunc(ctx, func() { st.cancel(context.Cause(ctx)) })
+	if !s.admission.enqueue(st, s.steps.Load()) {
 		st.stop()
 		r.ended()
-		return nil, s.ending()
+		return nil, s.admission.ending()
 	}
+	s.kick()
 	return st, nil
 }

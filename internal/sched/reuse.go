@@ -1,36 +1,31 @@
 package sched
 
-import (
-	"cmp"
-	"slices"
-)
-
-// place chooses the idle slot for a request and gives it the longest computed
+// assign chooses the idle slot for a request and gives it the longest computed
 // prefix of the prompt in any slot, sharing the pages if that is another one. Of
 // the idle slots it takes the one whose pages are worth the least. by is whose prefix
 // it was.
-func (s *Scheduler) place(r *Request) (to *slot, by string) {
+func (s *Scheduler) assign(r *Request) (to *slot, by string) {
 	var from *slot
 	keep := 0
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		if n := sl.shares(r); n > keep {
 			from, keep = sl, n
 		}
 	}
-	if p, n := s.kept.find(r); n > keep {
+	if p, n := s.kept.memory.find(r); n > keep {
 		from, keep = p.slot, n
 	}
-	read := s.readFor(r, &keep)
+	read := s.findRead(r, &keep)
 	if read != nil {
 		from = read.p.slot
 	}
-	m := s.remembered(r, &keep)
+	m := s.findRemembered(r, &keep)
 	if m != nil {
 		from, read = nil, nil
 	}
-	s.disk.hit(keep, read != nil)
+	s.kept.disk.hit(keep, read != nil)
 	least := 0
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		if !sl.idle() {
 			continue
 		}
@@ -48,8 +43,8 @@ func (s *Scheduler) place(r *Request) (to *slot, by string) {
 	if from != nil {
 		by = from.by
 		if from.idle() { // it was used
-			s.clock++
-			from.began = s.clock
+			s.admission.clock++
+			from.began = s.admission.clock
 		}
 	}
 	var old *prefix // what would be lost
@@ -59,7 +54,7 @@ func (s *Scheduler) place(r *Request) (to *slot, by string) {
 		}
 	}
 	if m != nil {
-		to.recall(m, keep)
+		to.adoptRemembered(m, keep)
 		by = "the checkpoint"
 	} else {
 		to.adopt(from, keep)
@@ -73,7 +68,7 @@ func (s *Scheduler) place(r *Request) (to *slot, by string) {
 // shares returns how many computed tokens of the slot the request can reuse. The
 // last token of a prompt is always computed, because its logits are needed.
 func (sl *slot) shares(r *Request) int {
-	if r.All || sl.s.scoped || sl.adapter != r.adapter() { // the logits of all tokens are requested
+	if r.All || sl.s.storage.scoped || sl.adapter != r.adapter() { // the logits of all tokens are requested
 		return 0
 	}
 	// Cached keys are rotated for the request length they were computed with.
@@ -94,24 +89,4 @@ func (sl *slot) adopt(from *slot, keep int) {
 	if err := sl.continueAt(from, keep); err != nil {
 		sl.clear() // what cannot be continued is computed
 	}
-}
-
-// markYoungest marks the slot as admitted last, with the rank of its request.
-func (s *Scheduler) markYoungest(sl *slot) {
-	s.clock++
-	sl.began, sl.rank = s.clock, s.rank(sl.st)
-	slices.SortFunc(s.slots, func(a, b *slot) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.began, b.began))
-	})
-}
-
-// longest returns the slot that was admitted longest ago of those that fit, nil if
-// none does.
-func (s *Scheduler) longest(fits func(*slot) bool) (least *slot) {
-	for _, sl := range s.slots {
-		if fits(sl) && (least == nil || sl.began < least.began) {
-			least = sl
-		}
-	}
-	return least
 }

@@ -80,7 +80,7 @@ func TestPrefixSharedWhileRunning(t *testing.T) {
 	}
 	s := m.still(small, Config{Slots: 4})
 	answers := []*answer{submit(t, s, requests[0])}
-	for len(s.slots[3].tokens) < 75 { // until it decodes
+	for len(s.admission.slots[3].tokens) < 75 { // until it decodes
 		s.turn()
 	}
 	for _, r := range requests[1:] {
@@ -91,7 +91,7 @@ func TestPrefixSharedWhileRunning(t *testing.T) {
 		rest += len(r.Prompt) - len(system) + r.MaxTokens - 1
 	}
 	shared := 0
-	rows := turns(t, s, func() { shared = max(shared, s.pools[0].Cache().Stats().Shared) }, answers...)
+	rows := turns(t, s, func() { shared = max(shared, s.storage.pools[0].Cache().Stats().Shared) }, answers...)
 	if most := rest + requests[0].MaxTokens; rows > most {
 		t.Errorf("%d rows, want at most %d: the common beginning was computed again", rows, most)
 	}
@@ -159,7 +159,7 @@ func TestPlaceLosesLeast(t *testing.T) {
 // lengths returns how many computed tokens the slots hold, ascending.
 func lengths(s *Scheduler) []int {
 	var n []int
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		n = append(n, sl.done)
 	}
 	slices.Sort(n)

@@ -46,8 +46,8 @@ func (q *rows) unread(read []row) []row {
 	return slices.Clone(q.list)
 }
 
-// behind reports whether rows of the request have come that were not read.
-func (st *Stream) behind() bool {
+// hasUnread reports whether rows of the request have come that were not read.
+func (st *Stream) hasUnread() bool {
 	if !st.req.Rows {
 		return false
 	}
@@ -73,72 +73,70 @@ func (st *Stream) Rows(f func(row int, logits []float32) error) error {
 				break
 			}
 			if err := f(r.token, r.logits); err != nil {
-				st.drop(err)
+				st.cancel(err)
 				break
 			}
 		}
 		st.rows.unread(list)
 		select {
-		case st.sched.read <- struct{}{}:
+		case st.sched.delivery.read <- struct{}{}:
 		default:
 		}
 	}
 	return st.err
 }
 
-// readersFirst reports whether there is nothing to do until rows are read: the reader of
+// awaitsReaders reports whether there is nothing to do until rows are read: the reader of
 // every running sequence is behind, no request waits and none was cancelled. No pause is
 // taken meanwhile, so that whoever reads has seen a step's rows before what comes after
 // it, as if they were read by the loop.
-func (s *Scheduler) readersFirst() (behind bool) {
-	for _, sl := range s.slots {
+func (s *Scheduler) awaitsReaders() (behind bool) {
+	for _, sl := range s.admission.slots {
 		if sl.idle() {
 			continue
 		}
-		if sl.st.dropped.Load() != nil || !sl.st.behind() {
+		if sl.st.cancelled.Load() != nil || !sl.st.hasUnread() {
 			return false
 		}
 		behind = true
 	}
-	return behind && len(s.waitingNow()) == 0
+	return behind && len(s.admission.waiting()) == 0
 }
 
 // stuck reports whether requests wait while the reader of every slot is behind. They may
 // be what the readers wait for.
 func (s *Scheduler) stuck() bool {
-	for _, sl := range s.slots {
-		if sl.idle() || !sl.st.behind() {
+	for _, sl := range s.admission.slots {
+		if sl.idle() || !sl.st.hasUnread() {
 			return false
 		}
 	}
-	return slices.ContainsFunc(s.waitingNow(), func(st *Stream) bool { return !st.behind() })
+	return slices.ContainsFunc(s.admission.waiting(), func(st *Stream) bool { return !st.hasUnread() })
 }
 
-// giveUp puts a request whose reader is behind back into the queue: its rows go on, with
+// requeue puts a request whose reader is behind back into the queue: its rows go on, with
 // the same bits, when it has been read and has a slot again.
-func (s *Scheduler) giveUp() {
-	sl := s.slots[0]
+func (s *Scheduler) requeue() {
+	sl := s.admission.slots[0]
 	st := sl.st
 	if sl.read {
 		sl.finish(FinishLength, nil)
 		return
 	}
-	s.note(Decision{Request: st.req.ID, Action: Preempted, Slot: sl.id + 1, Rule: BySlots, Observed: int64(len(s.slots)), Limit: int64(len(s.slots))})
+	s.record(Decision{Request: st.req.ID, Action: actionPreempt, Slot: sl.id + 1, Rule: bySlots, Observed: int64(len(s.admission.slots)), Limit: int64(len(s.admission.slots))})
 	st.want, st.fed = sl.want, len(sl.tokens)-len(st.req.Prompt)
 	sl.st = nil
 	sl.dropRows()
 	sl.clear()
-	s.mu.Lock()
-	s.queue = slices.Concat([]*Stream{st}, s.queue)
-	s.mu.Unlock()
-	s.ended = true
+	s.admission.requeue(st)
+	s.admission.freed = true
 	s.kick()
 }
 
 // finishRead ends requests whose last row was read.
 func (s *Scheduler) finishRead() {
-	for _, sl := range s.slots {
-		if sl.read && !sl.idle() && !sl.st.behind() {
+	for _, sl := range s.admission.slots {
+		if sl.read && !sl.idle() && !sl.st.hasUnread() {
 			sl.finish(FinishLength, nil)
 		}
 	}

@@ -43,7 +43,7 @@ func TestRowsWithoutMemory(t *testing.T) {
 	if err != nil || n != len(rows.logits) {
 		t.Errorf("%d rows, want %d: %v", n, len(rows.logits), err)
 	}
-	if why := s.Why(st.req.ID); !slices.ContainsFunc(why, func(d Decision) bool { return d.Action == Preempted }) {
+	if why := s.Why(st.req.ID); !slices.ContainsFunc(why, func(d Decision) bool { return d.Action == actionPreempt }) {
 		t.Errorf("it kept its pages: %v", why)
 	}
 }

@@ -81,7 +81,7 @@ func TestSamplerSeesSequence(t *testing.T) {
 	first := submit(t, s, Request{Prompt: m.tokens(2, 60), MaxTokens: 30})
 	second := submit(t, s, r)
 	aside := false
-	turns(t, s, func() { aside = aside || s.slots[3].done == 0 && len(s.slots[3].tokens) > 60 }, first, second)
+	turns(t, s, func() { aside = aside || s.admission.slots[3].done == 0 && len(s.admission.slots[3].tokens) > 60 }, first, second)
 	if !aside {
 		t.Error("the second sequence was not set aside")
 	}

@@ -10,7 +10,7 @@ import (
 // segment returns how many tokens of a state are a file; 0 = the state has no positions.
 // With a window a file is a page: those behind the window are not there.
 func (s *Scheduler) segment(state int) int {
-	p := s.pools[state]
+	p := s.storage.pools[state]
 	c := p.Cache().Config()
 	switch {
 	case !p.ByPosition():
@@ -57,13 +57,13 @@ func (s *Scheduler) onDisk(r *Request, least int) (f found) {
 		return f
 	}
 	h := hashes(s.x.RopeClass(r.span()), r.Prompt[:most])
-	s.disk.folder.View(func(has func(sequence.ID) (int64, bool)) {
+	s.kept.disk.folder.View(func(has func(sequence.ID) (int64, bool)) {
 		// begins has, for each file of whole segments, the first one of those without a
 		// gap up to it.
-		begins := make([][]int, len(s.pools))
-		for i := range s.pools {
+		begins := make([][]int, len(s.storage.pools))
+		for i := range s.storage.pools {
 			size := s.segment(i)
-			if size == 0 || !s.pools[i].Persistent() {
+			if size == 0 || !s.storage.pools[i].Persistent() {
 				continue
 			}
 			begins[i] = make([]int, most/size)
@@ -95,10 +95,10 @@ func (s *Scheduler) needed(n int, h []uint64, begins [][]int, has func(sequence.
 		return ok
 	}
 	first := func(i, size int) int { // segment
-		c := s.pools[i].Cache().Config()
+		c := s.storage.pools[i].Cache().Config()
 		return oldestPage(&c, n) * c.PageTokens / size
 	}
-	for i, p := range s.pools { // most positions fail here
+	for i, p := range s.storage.pools { // most positions fail here
 		if !p.Persistent() {
 			continue
 		}
@@ -110,7 +110,7 @@ func (s *Scheduler) needed(n int, h []uint64, begins [][]int, has func(sequence.
 			return nil, false
 		}
 	}
-	for i, p := range s.pools {
+	for i, p := range s.storage.pools {
 		if !p.Persistent() {
 			continue
 		}
@@ -133,14 +133,14 @@ func (s *Scheduler) extent(state, end int) (first, pages int) {
 	if size == 0 {
 		return 0, 1
 	}
-	c := s.pools[state].Cache().Config()
+	c := s.storage.pools[state].Cache().Config()
 	first = (end - 1) / size * size / c.PageTokens
 	return first, (end+c.PageTokens-1)/c.PageTokens - first
 }
 
 // items returns the files of a sequence, whose states nobody changes.
 func (s *Scheduler) items(p *prefix) (items []sequence.Item) {
-	h, key := hashes(s.x.RopeClass(p.span), p.tokens[:p.done]), s.disk.key()
+	h, key := hashes(s.x.RopeClass(p.span), p.tokens[:p.done]), s.kept.disk.key()
 	add := func(state, end int, pages [][]byte) {
 		first, n := s.extent(state, end)
 		if first+n > len(pages) {
@@ -155,13 +155,13 @@ func (s *Scheduler) items(p *prefix) (items []sequence.Item) {
 			ID: sequence.ID{State: state, End: end, Hash: h[end]},
 			Header: sequence.Header{
 				Key: key, Span: p.span, Tokens: p.tokens[:end],
-				Runs: []sequence.Run{{State: state, First: first, Pages: n, At: end, Bytes: s.pools[state].Cache().Config().PageBytes}},
+				Runs: []sequence.Run{{State: state, First: first, Pages: n, At: end, Bytes: s.storage.pools[state].Cache().Config().PageBytes}},
 			},
 			Pages: pages[first : first+n],
 		})
 	}
 	for i, x := range p.states {
-		if !s.pools[i].Persistent() || x.Len() < p.done {
+		if !s.storage.pools[i].Persistent() || x.Len() < p.done {
 			continue
 		}
 		size := s.segment(i)
@@ -171,7 +171,7 @@ func (s *Scheduler) items(p *prefix) (items []sequence.Item) {
 		if size == 0 || p.done%size != 0 {
 			add(i, p.done, x.Pages())
 		}
-		for _, m := range p.marks {
+		for _, m := range p.snapshots {
 			switch {
 			case m.at >= p.done:
 			case size == 0:
@@ -184,19 +184,19 @@ func (s *Scheduler) items(p *prefix) (items []sequence.Item) {
 	return items
 }
 
-// saving writes a sequence, which nobody changes meanwhile, on a goroutine.
-func (s *Scheduler) saving(p *prefix) *transfer {
+// startSave writes a sequence, which nobody changes meanwhile, on a goroutine.
+func (s *Scheduler) startSave(p *prefix) *transfer {
 	items := s.items(p)
-	return s.transfer(p, func(t *transfer) error { return s.disk.folder.Put(items, t.stop.Load) })
+	return s.transfer(p, func(t *transfer) error { return s.kept.disk.folder.Put(items, t.stop.Load) })
 }
 
-// loading fills the pages of a sequence on a goroutine.
-func (s *Scheduler) loading(p *prefix, f found) *transfer {
+// startLoad fills the pages of a sequence on a goroutine.
+func (s *Scheduler) startLoad(p *prefix, f found) *transfer {
 	pages := make([][][]byte, len(p.states))
 	for i, x := range p.states {
 		pages[i] = x.Pages()
 	}
-	folder := s.disk.folder
+	folder := s.kept.disk.folder
 	return s.transfer(p, func(t *transfer) error {
 		for _, id := range f.ids {
 			err := folder.Read(id, p.tokens[:id.End], func(r *sequence.Reader) error {
@@ -215,7 +215,7 @@ func (s *Scheduler) loading(p *prefix, f found) *transfer {
 // readPages reads a file into the pages of a state.
 func (s *Scheduler) readPages(t *transfer, r *sequence.Reader, id sequence.ID, to [][]byte) error {
 	first, n := s.extent(id.State, id.End)
-	c := s.pools[id.State].Cache().Config()
+	c := s.storage.pools[id.State].Cache().Config()
 	if x := r.Runs[0]; x.First != first || x.Pages != n || x.Bytes != c.PageBytes {
 		return &sequence.Error{Kind: sequence.ErrDamaged, Path: r.Path, Offset: r.RunOffset(0), Why: fmt.Sprintf("it has pages %d to %d of %d bytes, want %d to %d of %d", x.First, x.First+x.Pages-1, x.Bytes, first, first+n-1, c.PageBytes)}
 	}

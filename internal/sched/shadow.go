@@ -1,15 +1,11 @@
 package sched
 
-import (
-	"atenia/internal/sched/states"
-)
-
 // A shadow is what the drafter has computed of a slot's sequence. The sequence may have
 // become another meanwhile: what both begin with stays, and the rest is dropped when
 // the next draft is made. So it needs not be told of rejected tokens, preempted
 // sequences, or slots that are given to other requests.
 type shadow struct {
-	states []*states.State
+	states []*State
 	pages  [][][]byte // per state, for exec.Run
 	held   []int32    // tokens with keys and values
 	span   int        // for which they were computed
@@ -99,7 +95,7 @@ func (dr *drafter) follow(s *Scheduler, sl *slot) {
 // longest returns the slot whose shadow shares the longest prefix with another's
 // sequence.
 func (dr *drafter) longest(s *Scheduler, to *slot, most, class int) (from *slot, n int) {
-	for _, sl := range s.slots {
+	for _, sl := range s.admission.slots {
 		h := sl.shadow
 		if sl == to || dr.x.RopeClass(h.span) != class {
 			continue
@@ -170,8 +166,8 @@ func (dr *drafter) extend(s *Scheduler, sl *slot, n int) bool {
 // decode.
 func (dr *drafter) evict(s *Scheduler, but *shadow) bool {
 	var least *shadow
-	for _, sl := range s.slots {
-		if h := sl.shadow; h != but && len(h.held) > 0 && (sl.idle() || sl.parked) && (least == nil || h.used < least.used) {
+	for _, sl := range s.admission.slots {
+		if h := sl.shadow; h != but && len(h.held) > 0 && (sl.idle() || sl.stalled) && (least == nil || h.used < least.used) {
 			least = h
 		}
 	}

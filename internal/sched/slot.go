@@ -4,7 +4,6 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/plan"
 	"atenia/internal/sample"
-	"atenia/internal/sched/states"
 )
 
 // A slot holds one sequence: the request being served, or the pages that the
@@ -19,35 +18,35 @@ type slot struct {
 	limit   sample.Constraint // of the sampler's tokens; nil = none
 	ahead   *ahead            // looks what limit allows; nil = no request of the slot had one yet
 	late    late
-	held    bool   // its reader is behind: no rows in the step that is filled
+	blocked bool   // its reader is behind: no rows in the step that is filled
 	read    bool   // all rows were computed: it ends once they are read
 	began   uint64 // admission count: the largest is the youngest
 	rank    int64  // of the request: those with larger ones are preempted first
 	forkAt  int    // another request goes on from this position; 0 = none
-	parked  bool   // preempted: waits for memory until another request ends
+	stalled bool   // preempted: waits for memory until another request ends
 
 	adapter adapter // that the sequence is computed with
 
-	images []Image     // of the sequence
-	spans  []exec.Span // of images, for exec.Run; none in an idle slot
-	tokens []int32     // all tokens of the sequence; in an idle slot only the first done are valid
-	done   int         // tokens whose keys and values are cached
-	want   int         // first token whose logits are still needed, like all after it
-	span   int         // maximum length of the sequence, set at admission
-	states []*states.State
-	pages  [][][]byte // per state, for exec.Run
-	draft  draft
-	shadow *shadow // what the draft model has of the sequence; nil without one
-	marks  []mark  // snapshots of states that keep no positions apart, in order
+	images    []Image     // of the sequence
+	spans     []exec.Span // of images, for exec.Run; none in an idle slot
+	tokens    []int32     // all tokens of the sequence; in an idle slot only the first done are valid
+	done      int         // tokens whose keys and values are cached
+	want      int         // first token whose logits are still needed, like all after it
+	span      int         // maximum length of the sequence, set at admission
+	states    []*State
+	pages     [][][]byte // per state, for exec.Run
+	draft     draft
+	shadow    *shadow    // what the draft model has of the sequence; nil without one
+	snapshots []snapshot // snapshots of states that keep no positions apart, in order
 }
 
 func (s *Scheduler) newSlot() *slot {
-	sl := &slot{s: s, id: len(s.slots), pages: make([][][]byte, len(s.pools))}
-	for _, p := range s.pools {
+	sl := &slot{s: s, id: len(s.admission.slots), pages: make([][][]byte, len(s.storage.pools))}
+	for _, p := range s.storage.pools {
 		sl.states = append(sl.states, p.Unbound())
 	}
-	if s.drafter != nil {
-		sl.shadow = s.drafter.newShadow()
+	if s.drafts.model != nil {
+		sl.shadow = s.drafts.model.newShadow()
 	}
 	return sl
 }
@@ -75,11 +74,11 @@ func (s *Scheduler) begin(st *Stream) error {
 	if sampler != nil && r.Constrain != nil {
 		limit = r.Constrain()
 	}
-	sl, by := s.place(r)
+	sl, by := s.assign(r)
 	sl.adapter = r.adapter()
 	st.cached = sl.done
 	st.slot, sl.by = sl.id+1, r.ID
-	sl.st, sl.sampler, sl.limit, sl.span, sl.parked = st, sampler, limit, r.span(), false
+	sl.st, sl.sampler, sl.limit, sl.span, sl.stalled = st, sampler, limit, r.span(), false
 	sl.want, sl.read = len(r.Prompt)-1, false
 	if r.All {
 		sl.want = 0
@@ -92,7 +91,7 @@ func (s *Scheduler) begin(st *Stream) error {
 	sl.tokens = append(append(sl.tokens[:0], r.Prompt...), r.Forced[:st.fed]...)
 	sl.setImages(r.Images)
 	for i, x := range sl.states {
-		if !s.pools[i].Persistent() {
+		if !s.storage.pools[i].Persistent() {
 			continue
 		}
 		if !x.Bound() {
@@ -102,11 +101,11 @@ func (s *Scheduler) begin(st *Stream) error {
 		}
 		x.Seq().Reserve(sl.span)
 	}
-	s.markYoungest(sl)
+	s.admission.admit(sl, st.rank(s.steps.Load()))
 	st.noted.Slot, st.noted.Adapter = st.slot, r.Adapter
-	s.note(st.noted)
+	s.record(st.noted)
 	if st.cached > 0 {
-		s.note(Decision{Request: r.ID, Action: Reuses, Slot: st.slot, Other: by, Rule: ByPrefix, Observed: int64(st.cached), Limit: int64(len(r.Prompt))})
+		s.record(Decision{Request: r.ID, Action: actionReuse, Slot: st.slot, Other: by, Rule: byPrefix, Observed: int64(st.cached), Limit: int64(len(r.Prompt))})
 	}
 	sl.startDrafts()
 	sl.lookAhead()
@@ -120,7 +119,7 @@ func (sl *slot) finish(f Finish, err error) {
 	if err == nil && sl.s.intact != nil {
 		if err = sl.s.intact(); err != nil {
 			f = ""
-			defer sl.s.lose(err)
+			defer sl.s.rejectAll(err)
 		}
 	}
 	sl.st, sl.sampler, sl.limit = nil, nil, nil
@@ -128,14 +127,14 @@ func (sl *slot) finish(f Finish, err error) {
 	sl.dropRows()
 	sl.endScope(plan.RequestScoped)
 	st.end(f, err)
-	sl.s.ended = true
-	sl.s.kick() // the queue may wait for the slot, parked sequences for its pages
+	sl.s.admission.freed = true
+	sl.s.kick() // the queue may wait for the slot, stalled sequences for its pages
 }
 
 // clear frees what the slot keeps of its sequence; states of its request stay.
 func (sl *slot) clear() {
 	sl.dropSpill()
-	sl.unmark(0)
+	sl.dropSnapshots(0)
 	sl.endScope(plan.SlotPersistent)
 	sl.done = 0
 }
@@ -143,7 +142,7 @@ func (sl *slot) clear() {
 // endScope evicts the states of a lifecycle.
 func (sl *slot) endScope(l plan.Lifecycle) {
 	for i, x := range sl.states {
-		if sl.s.pools[i].Descriptor().Lifecycle == l && x.Bound() {
+		if sl.s.storage.pools[i].Descriptor().Lifecycle == l && x.Bound() {
 			_ = x.Evict() // bound, and allowed in every lifecycle
 		}
 	}
@@ -164,7 +163,7 @@ func (sl *slot) holds() bool {
 func (sl *slot) extend(n int) error {
 	for i, x := range sl.states {
 		end := 1 // a state of a request or a step is one block
-		switch p := sl.s.pools[i]; {
+		switch p := sl.s.storage.pools[i]; {
 		case p.Persistent():
 			end = sl.done + n
 		case p.Descriptor().Lifecycle == plan.StepScoped && x.Bound():
@@ -183,7 +182,7 @@ func (sl *slot) extend(n int) error {
 // slide frees the pages behind windows.
 func (sl *slot) slide() {
 	for i, x := range sl.states {
-		if sl.s.pools[i].Persistent() && x.Bound() {
+		if sl.s.storage.pools[i].Persistent() && x.Bound() {
 			x.Seq().SlideTo(sl.done)
 		}
 	}

@@ -7,22 +7,21 @@ import (
 	"fmt"
 	"slices"
 
-	"atenia/internal/sched/states"
 	"atenia/internal/store/sequence"
 )
 
-// A SlotError says why a slot cannot be saved, restored or erased.
-type SlotError struct {
+// A slotError says why a slot cannot be saved, restored or erased.
+type slotError struct {
 	Slot int // as asked for: 0 = the scheduler chooses
 	Why  string
 }
 
-func (e *SlotError) Error() string { return fmt.Sprintf("slot %d: %s", e.Slot, e.Why) }
+func (e *slotError) Error() string { return fmt.Sprintf("slot %d: %s", e.Slot, e.Why) }
 
-// Is makes every *SlotError match [ErrSlot].
-func (e *SlotError) Is(target error) bool { return target == ErrSlot }
+// Is makes every *slotError match [ErrSlot].
+func (e *slotError) Is(target error) bool { return target == ErrSlot }
 
-// ErrSlot is matched by a [*SlotError].
+// ErrSlot is matched by errors that say why a slot cannot be saved, restored or erased.
 var ErrSlot = errors.New("a slot cannot be used")
 
 // A SlotFile is what was written to a file, or read from one.
@@ -32,29 +31,9 @@ type SlotFile struct {
 	Bytes  int64
 }
 
-// pick returns a slot by its number; 0 is the one that was admitted last, or with idle
-// the idle one whose sequence is the shortest.
-func (s *Scheduler) pick(number int, idle bool) (*slot, error) {
-	if number < 0 || number > len(s.slots) {
-		return nil, &SlotError{number, fmt.Sprintf("there are slots 1 to %d", len(s.slots))}
-	}
-	var best *slot
-	for _, sl := range s.slots {
-		switch {
-		case number > 0 && sl.id != number-1 || number == 0 && idle && !sl.idle():
-		case best == nil, !idle && sl.began > best.began, idle && sl.done < best.done:
-			best = sl
-		}
-	}
-	if best == nil || idle && !best.idle() {
-		return nil, &SlotError{number, "it computes a request: come again when that has ended"}
-	}
-	return best, nil
-}
-
 // SaveSlot writes the sequence of a slot to a file, durably: its tokens, and the pages of
 // all states. Slot 0 is the one that was used last. A slot that computes a request is saved as
-// it is between two steps, which go on meanwhile. Errors are a [*SlotError], [ErrClosed] or those
+// it is between two steps, which go on meanwhile. Errors match [ErrSlot] or [ErrClosed], or those
 // of writing.
 func (s *Scheduler) SaveSlot(ctx context.Context, slot int, path string) (f SlotFile, err error) {
 	if err := context.Cause(ctx); err != nil {
@@ -66,22 +45,22 @@ func (s *Scheduler) SaveSlot(ctx context.Context, slot int, path string) (f Slot
 	}
 	var t *transfer
 	err = s.atPause(func() error {
-		sl, err := s.pick(slot, false)
+		sl, err := s.admission.pick(slot, false)
 		if err != nil {
 			return err
 		}
 		if sl.done == 0 {
-			return &SlotError{slot, "it has no keys and values"}
+			return &slotError{slot, "it has no keys and values"}
 		}
 		for i, x := range sl.states {
-			if s.pools[i].Persistent() && !sl.idle() && x.Len() != sl.done {
-				return &SlotError{slot, "its request waits for memory: come again when it has gone on"} // pages are open for writing
+			if s.storage.pools[i].Persistent() && !sl.idle() && x.Len() != sl.done {
+				return &slotError{slot, "its request waits for memory: come again when it has gone on"} // pages are open for writing
 			}
 		}
 		one := &prefix{slot: sl}
 		p := one.forked()
 		if p == nil {
-			return &SlotError{slot, "its states follow from images, an adapter, or the request alone, and cannot be saved"}
+			return &slotError{slot, "its states follow from images, an adapter, or the request alone, and cannot be saved"}
 		}
 		p.tokens = slices.Clone(sl.tokens[:sl.done])
 		var pages [][]byte
@@ -90,8 +69,8 @@ func (s *Scheduler) SaveSlot(ctx context.Context, slot int, path string) (f Slot
 			return err
 		}
 		f = SlotFile{sl.id + 1, p.done, h.Bytes()}
-		t = s.transfer(p, func(*transfer) error { return s.disk.write(path, h, pages) })
-		s.disk.moves = append(s.disk.moves, t)
+		t = s.transfer(p, func(*transfer) error { return s.kept.disk.write(path, h, pages) })
+		s.kept.disk.moves = append(s.kept.disk.moves, t)
 		return nil
 	})
 	if err != nil {
@@ -110,12 +89,12 @@ func (s *Scheduler) inMemory(ctx context.Context, slot int) error {
 	for {
 		var t *transfer
 		err := s.atPause(func() error {
-			s.landSpills()
-			sl, err := s.pick(slot, false)
+			s.finishRestores()
+			sl, err := s.admission.pick(slot, false)
 			if err != nil || sl.spill == nil {
 				return err
 			}
-			if err := sl.fetch(); err != nil {
+			if err := sl.startRestore(); err != nil {
 				return err
 			}
 			t = sl.spill.load
@@ -134,7 +113,7 @@ func (s *Scheduler) inMemory(ctx context.Context, slot int) error {
 
 // moved frees what a transfer of a caller holds, unless that was done.
 func (s *Scheduler) moved(t *transfer) {
-	s.disk.moves = slices.DeleteFunc(s.disk.moves, func(o *transfer) bool { return o == t })
+	s.kept.disk.moves = slices.DeleteFunc(s.kept.disk.moves, func(o *transfer) bool { return o == t })
 	t.free()
 }
 
@@ -144,7 +123,7 @@ func (s *Scheduler) atPause(f func() error) error {
 	var err error
 	s.call(func() { ran, err = true, f() })
 	if !ran {
-		return s.ending()
+		return s.admission.ending()
 	}
 	return err
 }
@@ -152,22 +131,22 @@ func (s *Scheduler) atPause(f func() error) error {
 // whole returns the one file of a sequence: every state at its end, and the snapshots of
 // those without positions.
 func (s *Scheduler) whole(p *prefix) (*sequence.Header, [][]byte, error) {
-	h := &sequence.Header{Key: s.disk.key(), Span: p.span, Tokens: p.tokens}
+	h := &sequence.Header{Key: s.kept.disk.key(), Span: p.span, Tokens: p.tokens}
 	var all [][]byte
 	add := func(state, first, at int, pages [][]byte) {
-		h.Runs = append(h.Runs, sequence.Run{State: state, First: first, Pages: len(pages), At: at, Bytes: s.pools[state].Cache().Config().PageBytes})
+		h.Runs = append(h.Runs, sequence.Run{State: state, First: first, Pages: len(pages), At: at, Bytes: s.storage.pools[state].Cache().Config().PageBytes})
 		all = append(all, pages...)
 	}
 	for i, x := range p.states {
-		if !s.pools[i].Persistent() {
+		if !s.storage.pools[i].Persistent() {
 			continue
 		}
 		if x.Len() < p.done {
-			return nil, nil, &SlotError{p.id + 1, "it has not all keys and values of its tokens"}
+			return nil, nil, &slotError{p.id + 1, "it has not all keys and values of its tokens"}
 		}
-		c := s.pools[i].Cache().Config()
+		c := s.storage.pools[i].Cache().Config()
 		if c.Fixed {
-			for _, m := range p.marks {
+			for _, m := range p.snapshots {
 				if m.at < p.done {
 					add(i, 0, m.at, m.states[i].Pages()[:1])
 				}
@@ -188,7 +167,7 @@ func (s *Scheduler) whole(p *prefix) (*sequence.Header, [][]byte, error) {
 // RestoreSlot makes the sequence of a file that of an idle slot, 0 = any. A prompt that
 // begins with its tokens goes on from there, with the same bits as if they were computed
 // again. A file that is damaged or of another model is a [*sequence.Error] and changes
-// nothing; other errors are a [*SlotError], [*kv.MemoryError], [ErrClosed] or those of
+// nothing; other errors match [ErrSlot] or [ErrClosed], or are a [*kv.MemoryError] or those of
 // reading.
 func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f SlotFile, err error) {
 	if err := context.Cause(ctx); err != nil {
@@ -199,7 +178,7 @@ func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f S
 		return f, err
 	}
 	defer end()
-	if err := r.Of(s.disk.key()); err != nil {
+	if err := r.Of(s.kept.disk.key()); err != nil {
 		return f, err
 	}
 	want, err := s.layout(r)
@@ -208,7 +187,7 @@ func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f S
 	}
 	var t *transfer
 	err = s.atPause(func() error {
-		if _, err := s.pick(slot, true); err != nil {
+		if _, err := s.admission.pick(slot, true); err != nil {
 			return err
 		}
 		p, err := s.blankFor(r, want)
@@ -230,7 +209,7 @@ func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f S
 			}
 			return nil
 		})
-		s.disk.moves = append(s.disk.moves, t)
+		s.kept.disk.moves = append(s.kept.disk.moves, t)
 		return nil
 	})
 	if err != nil {
@@ -246,14 +225,14 @@ func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f S
 			}
 			return cmp.Or(context.Cause(ctx), t.err)
 		}
-		sl, err := s.pick(slot, true)
+		sl, err := s.admission.pick(slot, true)
 		if err != nil {
 			return err
 		}
 		t.p = nil
 		old := s.detach(sl)
 		sl.adoptWhole(p)
-		s.markUsed(sl)
+		s.admission.markUsed(sl)
 		if old != nil {
 			s.keep(old)
 		}
@@ -268,9 +247,9 @@ func (s *Scheduler) RestoreSlot(ctx context.Context, slot int, path string) (f S
 // were.
 func (s *Scheduler) EraseSlot(slot int) (tokens int, err error) {
 	err = s.atPause(func() error {
-		sl, err := s.pick(slot, false)
+		sl, err := s.admission.pick(slot, false)
 		if err == nil {
-			sl, err = s.pick(sl.id+1, true)
+			sl, err = s.admission.pick(sl.id+1, true)
 		}
 		if err != nil {
 			return err
@@ -306,20 +285,20 @@ func (s *Scheduler) layout(r *sequence.Reader) (l layout, err error) {
 			return bad(r.TokenOffset(i), "token %d is outside the vocabulary of %d", t, s.vocab)
 		}
 	}
-	l = layout{s: s, r: r, last: make([]int, len(s.pools))}
+	l = layout{s: s, r: r, last: make([]int, len(s.storage.pools))}
 	for i := range l.last {
 		l.last[i] = -1
 	}
 	before := 0
 	for k, x := range r.Runs {
 		at := r.RunOffset(k)
-		if x.State < before || x.State >= len(s.pools) || !s.pools[x.State].Persistent() || l.last[x.State] >= 0 {
+		if x.State < before || x.State >= len(s.storage.pools) || !s.storage.pools[x.State].Persistent() || l.last[x.State] >= 0 {
 			return bad(at, "run %d is of state %d, which has none here", k, x.State)
 		}
 		if before = x.State; k > 0 && r.Runs[k-1].State == x.State && r.Runs[k-1].At >= x.At {
 			return bad(at, "run %d is of %d tokens after one of %d", k, x.At, r.Runs[k-1].At)
 		}
-		c := s.pools[x.State].Cache().Config()
+		c := s.storage.pools[x.State].Cache().Config()
 		first, end := 0, 1
 		if !c.Fixed {
 			first, end = x.First, (n+c.PageTokens-1)/c.PageTokens
@@ -335,7 +314,7 @@ func (s *Scheduler) layout(r *sequence.Reader) (l layout, err error) {
 		}
 	}
 	for i, k := range l.last {
-		if k < 0 && s.pools[i].Persistent() {
+		if k < 0 && s.storage.pools[i].Persistent() {
 			return bad(r.RunOffset(0), "there are no pages of state %d", i)
 		}
 	}
@@ -346,7 +325,7 @@ func (s *Scheduler) layout(r *sequence.Reader) (l layout, err error) {
 // as far as every state has one.
 func (s *Scheduler) blankFor(r *sequence.Reader, l layout) (*prefix, error) {
 	p, err := s.blank(r.Tokens, r.Span)
-	for err != nil && (s.dropMarks() || s.evictIdle("a file")) {
+	for err != nil && (s.evictSnapshots() || s.evictIdle("a file")) {
 		p, err = s.blank(r.Tokens, r.Span)
 	}
 	if err != nil {
@@ -354,36 +333,36 @@ func (s *Scheduler) blankFor(r *sequence.Reader, l layout) (*prefix, error) {
 	}
 	p.by = "a file"
 	for k, x := range r.Runs {
-		if !s.pools[x.State].Cache().Config().Fixed || k == l.last[x.State] {
+		if !s.storage.pools[x.State].Cache().Config().Fixed || k == l.last[x.State] {
 			continue
 		}
-		i := slices.IndexFunc(p.marks, func(m mark) bool { return m.at == x.At })
+		i := slices.IndexFunc(p.snapshots, func(m snapshot) bool { return m.at == x.At })
 		if i < 0 {
-			p.marks, i = append(p.marks, mark{at: x.At, states: make([]*states.State, len(s.pools))}), len(p.marks)
+			p.snapshots, i = append(p.snapshots, snapshot{at: x.At, states: make([]*State, len(s.storage.pools))}), len(p.snapshots)
 		}
-		st := s.pools[x.State].Unbound()
+		st := s.storage.pools[x.State].Unbound()
 		if err := s.grow(x.State, st, x.At); err != nil {
 			_ = st.Deinit()
 			p.clear()
 			return nil, err
 		}
-		p.marks[i].states[x.State] = st
+		p.snapshots[i].states[x.State] = st
 	}
-	return p, p.checkMarks(r)
+	return p, p.checkSnapshots(r)
 }
 
-// checkMarks refuses snapshots that are not of all states without positions.
-func (p *prefix) checkMarks(r *sequence.Reader) error {
-	for i := range p.marks {
-		for k, pool := range p.s.pools {
-			if pool.Persistent() && !pool.ByPosition() && p.marks[i].states[k] == nil {
-				at := p.marks[i].at
+// checkSnapshots refuses snapshots that are not of all states without positions.
+func (p *prefix) checkSnapshots(r *sequence.Reader) error {
+	for i := range p.snapshots {
+		for k, pool := range p.s.storage.pools {
+			if pool.Persistent() && !pool.ByPosition() && p.snapshots[i].states[k] == nil {
+				at := p.snapshots[i].at
 				p.clear()
 				return &sequence.Error{Kind: sequence.ErrDamaged, Path: r.Path, Offset: r.RunOffset(0), Why: fmt.Sprintf("state %d has no snapshot after %d tokens, others have", k, at)}
 			}
 		}
 	}
-	slices.SortFunc(p.marks, func(a, b mark) int { return a.at - b.at })
+	slices.SortFunc(p.snapshots, func(a, b snapshot) int { return a.at - b.at })
 	return nil
 }
 
@@ -392,8 +371,8 @@ func (l layout) pages(p *prefix) (to [][]byte) {
 	for k, x := range l.r.Runs {
 		from := p.states[x.State]
 		if k != l.last[x.State] {
-			i := slices.IndexFunc(p.marks, func(m mark) bool { return m.at == x.At })
-			from = p.marks[i].states[x.State]
+			i := slices.IndexFunc(p.snapshots, func(m snapshot) bool { return m.at == x.At })
+			from = p.snapshots[i].states[x.State]
 		}
 		to = append(to, from.Pages()[x.First:x.First+x.Pages]...)
 	}
@@ -406,11 +385,5 @@ func (sl *slot) adoptWhole(p *prefix) {
 	for _, x := range sl.states {
 		_ = x.Deinit() // allowed in every lifecycle
 	}
-	sl.states, sl.marks, sl.tokens, sl.done, sl.span, sl.by, sl.images, sl.adapter = p.states, p.marks, p.tokens, p.done, p.span, p.by, nil, p.adapter
-}
-
-// markUsed makes an idle slot the one that was used last.
-func (s *Scheduler) markUsed(sl *slot) {
-	s.clock++
-	sl.began = s.clock
+	sl.states, sl.snapshots, sl.tokens, sl.done, sl.span, sl.by, sl.images, sl.adapter = p.states, p.snapshots, p.tokens, p.done, p.span, p.by, nil, p.adapter
 }

@@ -266,8 +266,8 @@ func TestSlotFileLeft(t *testing.T) {
 		}
 	}
 	s.call(func() {
-		if n := usedBytes(s); n != 0 || len(s.disk.moves) != 0 {
-			t.Errorf("%d bytes and %d transfers are left", n, len(s.disk.moves))
+		if n := usedBytes(s); n != 0 || len(s.kept.disk.moves) != 0 {
+			t.Errorf("%d bytes and %d transfers are left", n, len(s.kept.disk.moves))
 		}
 	})
 	if f, err := s.RestoreSlot(t.Context(), 0, path); err != nil || f != saved {
@@ -284,7 +284,7 @@ func TestSlotFileSlow(t *testing.T) {
 	t.Cleanup(write) // before the scheduler waits for it
 	submit(t, s, Request{Prompt: m.tokens(1, 50), MaxTokens: 4}).collect()
 	s.call(func() {
-		s.disk.write = func(path string, h *sequence.Header, pages [][]byte) error {
+		s.kept.disk.write = func(path string, h *sequence.Header, pages [][]byte) error {
 			close(asked)
 			<-gate
 			return sequence.Write(faultfs.NoSync(), path, h, pages)

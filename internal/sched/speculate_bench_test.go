@@ -45,7 +45,7 @@ func BenchmarkVerify(b *testing.B) {
 	}
 	defer s.shutdown()
 	rng := rand.New(rand.NewPCG(1, 1))
-	s.propose = func(_ *slot, ids []int32) ([]int32, int) {
+	s.drafts.propose = func(_ *slot, ids []int32) ([]int32, int) {
 		for len(ids) < cap(ids) {
 			ids = append(ids, rng.Int32N(int32(m.Config.Vocab)))
 		}
@@ -61,17 +61,17 @@ func BenchmarkVerify(b *testing.B) {
 	for b.Loop() {
 		for range 7 {
 			for _, n := range drafts {
-				if s.gain.fixed = n; n == 0 {
-					s.slots[0].draft.looks = false
+				if s.drafts.gain.fixed = n; n == 0 {
+					s.admission.slots[0].draft.looks = false
 				}
 				before := cpu.Time()
 				s.turn()
 				used[n] = append(used[n], cpu.Time()-before)
-				s.slots[0].draft.looks = true
-				if s.info.Rows != 1+n {
-					b.Fatalf("%d rows, want %d", s.info.Rows, 1+n)
+				s.admission.slots[0].draft.looks = true
+				if s.batch.info.Rows != 1+n {
+					b.Fatalf("%d rows, want %d", s.batch.info.Rows, 1+n)
 				}
-				took[n] = append(took[n], s.info.Took)
+				took[n] = append(took[n], s.batch.info.Took)
 			}
 		}
 	}

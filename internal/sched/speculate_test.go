@@ -37,13 +37,13 @@ func drafters(rng *rand.Rand, vocab int, right map[string][]int32) map[string]pr
 	}
 	return map[string]proposer{
 		"lookup": lookUp,
-		"wrong":  func(_ *slot, ids []int32) ([]int32, int) { return wrong(ids), rng.IntN(hopes) },
+		"wrong":  func(_ *slot, ids []int32) ([]int32, int) { return wrong(ids), rng.IntN(draftKinds) },
 		"right":  func(sl *slot, ids []int32) ([]int32, int) { return know(sl, ids), 0 },
 		"mixed": func(sl *slot, ids []int32) ([]int32, int) {
 			if ids = know(sl, ids); len(ids) > 0 && rng.IntN(3) > 0 {
 				ids = wrong(ids[:rng.IntN(min(6, len(ids)))])
 			}
-			return ids, rng.IntN(hopes)
+			return ids, rng.IntN(draftKinds)
 		},
 	}
 }
@@ -106,7 +106,7 @@ func TestSpeculationChangesNothing(t *testing.T) {
 						cfg.Drafts = 0 // as many as pay
 					}
 					s := m.still(small, cfg)
-					s.propose = drafters(rng, m.Config.Vocab, right)[who]
+					s.drafts.propose = drafters(rng, m.Config.Vocab, right)[who]
 					var answers, want []*answer
 					for i := range 7 {
 						r := m.speculative(rng, i)
@@ -124,7 +124,7 @@ func TestSpeculationChangesNothing(t *testing.T) {
 						}
 					}, answers...)
 					for i, a := range answers {
-						if a.st.dropped.Load() != nil && a.st.Err() != nil {
+						if a.st.cancelled.Load() != nil && a.st.Err() != nil {
 							continue
 						}
 						same(t, fmt.Sprintf("%s, round %d, request %d", who, round, i), a, want[i])
@@ -155,9 +155,9 @@ func TestRightDraftsSaveSteps(t *testing.T) {
 	r := Request{ID: "a", Prompt: m.tokens(1, 20), MaxTokens: 41, Speculate: SpeculateLookup}
 	want := m.alone(r)
 	s := m.still(small, Config{Slots: 2, Drafts: 7})
-	s.propose = drafters(nil, 0, map[string][]int32{"a": want.tokens})["right"]
+	s.drafts.propose = drafters(nil, 0, map[string][]int32{"a": want.tokens})["right"]
 	steps := 0
-	s.watch = func(p StepInfo) {
+	s.delivery.watch = func(p StepInfo) {
 		if steps++; p.Drafted != p.Accepted || (p.Drafted > 0) != (steps > 1) || !p.Decode && steps > 1 {
 			t.Errorf("step %d: %+v", steps, p)
 		}
@@ -184,17 +184,17 @@ func TestRejectedRowsAreGone(t *testing.T) {
 			r := Request{ID: "a", Prompt: m.tokens(5, 21), MaxTokens: 60, Speculate: SpeculateLookup}
 			plain, drafted := m.still(small, Config{Slots: 1}), m.still(small, Config{Slots: 1, Drafts: 5})
 			want := m.alone(r)
-			drafted.propose = drafters(rng, m.Config.Vocab, map[string][]int32{"a": want.tokens})["mixed"]
+			drafted.drafts.propose = drafters(rng, m.Config.Vocab, map[string][]int32{"a": want.tokens})["mixed"]
 			d := submit(t, drafted, r)
 			r.Speculate = SpeculateOff
 			p := submit(t, plain, r)
 			plain.turn()
 			drafted.turn()
-			a, b := plain.slots[0], drafted.slots[0]
+			a, b := plain.admission.slots[0], drafted.admission.slots[0]
 			rejected := false
 			for !d.ended() {
 				drafted.turn()
-				rejected = rejected || drafted.info.Accepted < drafted.info.Drafted
+				rejected = rejected || drafted.batch.info.Accepted < drafted.batch.info.Drafted
 				for a.done < b.done {
 					plain.turn()
 				}
@@ -222,7 +222,7 @@ func TestRejectedRowsAreGone(t *testing.T) {
 // differ returns the first position of a whole page at which a state of two slots
 // differs: where in a page a position is, is not for this test to know.
 func differ(s *Scheduler, state int, a, b *slot) (at int, ok bool) {
-	tokens := int(s.pools[state].Descriptor().PageTokens)
+	tokens := int(s.storage.pools[state].Descriptor().PageTokens)
 	x, y := a.states[state].Pages(), b.states[state].Pages()
 	for p := range a.done / tokens {
 		if !slices.Equal(x[p], y[p]) {
@@ -241,7 +241,7 @@ func TestSpeculationDoesNotAllocate(t *testing.T) {
 	for range 3 { // the runtime itself allocates now and then
 		s := m.still(small, Config{Slots: 3, Drafts: 3})
 		propose := drafters(rng, m.Config.Vocab, nil)["wrong"]
-		s.propose = func(sl *slot, ids []int32) ([]int32, int) {
+		s.drafts.propose = func(sl *slot, ids []int32) ([]int32, int) {
 			if ids, kind := lookUp(sl, ids); len(ids) > 0 {
 				return ids, kind
 			}
@@ -257,7 +257,7 @@ func TestSpeculationDoesNotAllocate(t *testing.T) {
 		}
 		n = await.Allocs(1, func() {
 			for range 20 {
-				if !s.turn() || s.extra == 0 {
+				if !s.turn() || s.drafts.rows == 0 {
 					t.Fatal("not a step with drafts")
 				}
 			}
@@ -275,7 +275,7 @@ func TestNoDraftsBesidePrompts(t *testing.T) {
 	m := open(t, "llama3")
 	r := Request{ID: "a", Prompt: m.tokens(1, 20), MaxTokens: 100, Speculate: SpeculateLookup}
 	s := m.still(small, Config{Slots: 2, Drafts: 3, PromptRows: 4})
-	s.propose = drafters(nil, 0, map[string][]int32{"a": m.alone(r).tokens})["right"]
+	s.drafts.propose = drafters(nil, 0, map[string][]int32{"a": m.alone(r).tokens})["right"]
 	a := submit(t, s, r)
 	for range 3 {
 		s.turn()
@@ -283,9 +283,9 @@ func TestNoDraftsBesidePrompts(t *testing.T) {
 	b := submit(t, s, Request{Prompt: m.tokens(2, 40), MaxTokens: 1})
 	beside := 0
 	turns(t, s, func() {
-		if len(s.step.Runs) == 2 {
+		if len(s.batch.step.Runs) == 2 {
 			beside++
-			if s.extra > 0 {
+			if s.drafts.rows > 0 {
 				t.Error("drafts beside a prompt")
 			}
 		}
@@ -305,7 +305,7 @@ func TestSpeculationOffWithStates(t *testing.T) {
 	turns(t, s, nil, a)
 	same(t, "hybrid", a, m.alone(r))
 	why := s.Why("a")
-	if n := a.st.drafted; n > 0 || !slices.ContainsFunc(why, func(d Decision) bool { return d.Action == Plain && d.Rule == ByState }) {
+	if n := a.st.drafted; n > 0 || !slices.ContainsFunc(why, func(d Decision) bool { return d.Action == actionPlain && d.Rule == byState }) {
 		t.Errorf("%d drafted; %v", n, why)
 	}
 }
@@ -316,23 +316,23 @@ func TestWhyDrafts(t *testing.T) {
 	m := open(t, "llama3")
 	r := Request{ID: "a", Prompt: m.tokens(1, 20), MaxTokens: 60, Speculate: SpeculateAuto}
 	s := m.still(small, Config{Slots: 1})
-	s.propose = drafters(nil, 0, map[string][]int32{"a": m.alone(r).tokens})["right"]
+	s.drafts.propose = drafters(nil, 0, map[string][]int32{"a": m.alone(r).tokens})["right"]
 	a := submit(t, s, r)
 	for i := 0; !a.ended(); i++ {
-		for rows := range s.gain.took { // as on a machine where rows cost nothing, then on one where they cost all
+		for rows := range s.drafts.gain.took { // as on a machine where rows cost nothing, then on one where they cost all
 			took := time.Duration(1e6)
 			if i > 4 {
 				took *= time.Duration(rows)
 			}
-			s.gain.took[rows] = timed{took, s.steps.Load()}
+			s.drafts.gain.took[rows] = timing{took, s.steps.Load()}
 		}
-		s.gain.most = len(s.gain.took) - 1
+		s.drafts.gain.most = len(s.drafts.gain.took) - 1
 		s.turn()
 	}
 	a.collect()
 	var got []string
 	for _, d := range s.Why("a") {
-		if d.Action == Drafts || d.Action == Plain {
+		if d.Action == actionDraft || d.Action == actionPlain {
 			got = append(got, d.String())
 		}
 	}

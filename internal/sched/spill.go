@@ -38,7 +38,7 @@ type Idle struct {
 
 // Idle appends the idle sequences that have pages.
 func (p *Pause) Idle(to []Idle) []Idle {
-	for _, sl := range p.s.slots {
+	for _, sl := range p.s.admission.slots {
 		if !sl.idle() {
 			continue
 		}
@@ -53,7 +53,7 @@ func (p *Pause) Idle(to []Idle) []Idle {
 }
 
 func (p *Pause) slot(id int) *slot {
-	for _, sl := range p.s.slots {
+	for _, sl := range p.s.admission.slots {
 		if sl.id == id && sl.idle() {
 			return sl
 		}
@@ -66,26 +66,26 @@ func (p *Pause) slot(id int) *slot {
 func (p *Pause) Spill(slot int, dir string) error {
 	sl := p.slot(slot)
 	if sl != nil && sl.spill != nil && sl.spill.reading() { // the file is still there
-		p.s.leave(sl.spill)
+		p.s.abandonRestore(sl.spill)
 		return nil
 	}
 	if sl == nil || sl.spill != nil || !sl.whole() {
 		return fmt.Errorf("sched: sequence %d is in use or has no pages to write", slot)
 	}
 	p.s.endTransfers()
-	p.s.dropKept() // they cost less than what a slot has
+	p.s.kept.memory.clear() // they cost less than what a slot has
 	x, err := sl.write(dir)
 	if err != nil {
 		return err
 	}
 	sl.clear()
 	sl.spill = x
-	for _, pool := range p.s.pools {
+	for _, pool := range p.s.storage.pools {
 		c := pool.Cache()
 		c.Trim()
 	}
-	p.s.drafter.trim(p.s)
-	p.s.count()
+	p.s.drafts.model.trim(p.s)
+	p.s.countHeld()
 	return nil
 }
 
@@ -99,8 +99,8 @@ func (p *Pause) Restore(slot int, told func(took time.Duration, err error)) erro
 		return fmt.Errorf("sched: sequence %d is in use or was not written", slot)
 	}
 	sl.spill.told = told
-	err := sl.fetch()
-	p.s.count()
+	err := sl.startRestore()
+	p.s.countHeld()
 	return err
 }
 
@@ -108,7 +108,7 @@ func (p *Pause) Restore(slot int, told func(took time.Duration, err error)) erro
 // behind a window.
 func (sl *slot) whole() bool {
 	for i, x := range sl.states {
-		if sl.s.pools[i].Persistent() && (x.Len() < sl.done || x.Bound() && x.Seq().Oldest() > 0) {
+		if sl.s.storage.pools[i].Persistent() && (x.Len() < sl.done || x.Bound() && x.Seq().Oldest() > 0) {
 			return false
 		}
 	}
@@ -156,17 +156,17 @@ func (sl *slot) write(dir string) (_ *spill, err error) {
 // reading reports whether the pages are being read back, or were and did not land.
 func (x *spill) reading() bool { return x.load != nil && x.load.p != nil }
 
-// fetch begins to read a spilled slot's pages back, into pages of the caches, unless it
+// startRestore begins to read a spilled slot's pages back, into pages of the caches, unless it
 // has begun. Without memory for them the slot has none any more.
-func (sl *slot) fetch() error {
+func (sl *slot) startRestore() error {
 	x, s := sl.spill, sl.s
 	if x.reading() {
 		return nil
 	}
 	p, err := s.blank(sl.tokens[:x.done], sl.span)
-	for old := s.kept.oldest(); err != nil && old != nil; old = s.kept.oldest() {
-		s.note(old.lacks(Evicted, sl.by))
-		s.drop(old)
+	for old := s.kept.memory.oldest(); err != nil && old != nil; old = s.kept.memory.oldest() {
+		s.record(old.memoryDecision(actionEvict, sl.by))
+		s.kept.memory.drop(old)
 		p, err = s.blank(sl.tokens[:x.done], sl.span)
 	}
 	if err != nil {
@@ -176,12 +176,12 @@ func (sl *slot) fetch() error {
 	p.by, p.images, p.adapter = sl.by, sl.images, sl.adapter
 	pages := make([][][]byte, len(p.states))
 	for i, q := range p.states {
-		if s.pools[i].Persistent() {
+		if s.storage.pools[i].Persistent() {
 			pages[i] = q.Pages()
 		}
 	}
 	x.load = s.transfer(p, func(t *transfer) error { return x.read(t, pages) })
-	s.disk.moves = append(s.disk.moves, x.load)
+	s.kept.disk.moves = append(s.kept.disk.moves, x.load)
 	return nil
 }
 
@@ -212,15 +212,15 @@ func (x *spill) read(t *transfer, to [][][]byte) error {
 	return nil
 }
 
-// landSpills ends what was read back for slots, and what was left.
-func (s *Scheduler) landSpills() {
-	for _, sl := range s.slots {
+// finishRestores ends what was read back for slots, and what was left.
+func (s *Scheduler) finishRestores() {
+	for _, sl := range s.admission.slots {
 		if x := sl.spill; x != nil && x.load != nil && x.load.ended() {
-			sl.landSpill()
+			sl.finishRestore()
 		}
 	}
-	s.disk.moves = slices.DeleteFunc(s.disk.moves, func(t *transfer) bool {
-		left := t.left && t.ended()
+	s.kept.disk.moves = slices.DeleteFunc(s.kept.disk.moves, func(t *transfer) bool {
+		left := t.abandoned && t.ended()
 		if left {
 			t.free()
 		}
@@ -228,13 +228,13 @@ func (s *Scheduler) landSpills() {
 	})
 }
 
-// landSpill gives a slot the pages that were read back. If they could not be, it has
+// finishRestore gives a slot the pages that were read back. If they could not be, it has
 // none; if they were wanted meanwhile, they stay in the file.
-func (sl *slot) landSpill() {
+func (sl *slot) finishRestore() {
 	x, s := sl.spill, sl.s
 	t := x.load
 	x.load = nil
-	s.disk.moves = slices.DeleteFunc(s.disk.moves, func(o *transfer) bool { return o == t })
+	s.kept.disk.moves = slices.DeleteFunc(s.kept.disk.moves, func(o *transfer) bool { return o == t })
 	if t.p == nil || errors.Is(t.err, errStopped) {
 		t.free()
 		return
@@ -248,17 +248,17 @@ func (sl *slot) landSpill() {
 		sl.adoptWhole(p)
 		sl.images = p.images
 	}
-	s.count()
+	s.countHeld()
 	if x.told != nil {
 		x.told(t.took, t.err)
 	}
 }
 
-// leave gives up reading back, and does not wait until that has ended.
-func (s *Scheduler) leave(x *spill) {
+// abandonRestore gives up reading back, and does not wait until that has ended.
+func (s *Scheduler) abandonRestore(x *spill) {
 	if x.load != nil {
 		x.load.stop.Store(true)
-		x.load.left = true
+		x.load.abandoned = true
 		x.load = nil
 	}
 }
@@ -266,18 +266,18 @@ func (s *Scheduler) leave(x *spill) {
 // dropSpill forgets the pages that are in a file.
 func (sl *slot) dropSpill() {
 	if sl.spill != nil {
-		sl.s.leave(sl.spill)
+		sl.s.abandonRestore(sl.spill)
 		sl.spill.file.Close() // a file without a name: nothing of it is needed
 		sl.spill = nil
 	}
 }
 
-// recalls reports whether a waiting request waits for the pages of the spilled sequence
+// awaitsRestore reports whether a waiting request waits for the pages of the spilled sequence
 // that shares the longest prefix with it, if it is longer than those in memory.
-func (s *Scheduler) recalls(st *Stream) bool {
+func (s *Scheduler) awaitsRestore(st *Stream) bool {
 	for {
 		best, most := (*slot)(nil), 0
-		for _, sl := range s.slots {
+		for _, sl := range s.admission.slots {
 			n := sl.shares(&st.req)
 			if sl.spill != nil && sl.idle() {
 				n = sl.sharesSpilled(&st.req)
@@ -286,23 +286,23 @@ func (s *Scheduler) recalls(st *Stream) bool {
 				best, most = sl, n
 			}
 		}
-		if best == nil || best.spill == nil || best.fetch() != nil { // what cannot be read is computed again
+		if best == nil || best.spill == nil || best.startRestore() != nil { // what cannot be read is computed again
 			return false
 		}
 		if st.load = best.spill.load; !st.load.ended() {
 			return true
 		}
-		best.landSpill()
+		best.finishRestore()
 	}
 }
 
 // sharesSpilled is shares as if the pages were in memory.
 func (sl *slot) sharesSpilled(r *Request) int {
-	if r.All || sl.s.scoped || sl.adapter != r.adapter() || sl.s.x.RopeClass(sl.span) != sl.s.x.RopeClass(r.span()) {
+	if r.All || sl.s.storage.scoped || sl.adapter != r.adapter() || sl.s.x.RopeClass(sl.span) != sl.s.x.RopeClass(r.span()) {
 		return 0
 	}
 	n := commonPrefix(sl.tokens, r.Prompt, min(len(r.Prompt)-1, sl.spill.done))
-	if sl.s.marking && n < sl.spill.done { // it continues where it ended, or not at all
+	if sl.s.storage.snapshots && n < sl.spill.done { // it continues where it ended, or not at all
 		return 0
 	}
 	return n

@@ -140,9 +140,9 @@ func TestSpillRefused(t *testing.T) {
 	if err := pause.Restore(0, func(_ time.Duration, err error) { said = err }); err != nil {
 		t.Fatal(err)
 	}
-	<-s.slots[0].spill.load.done
+	<-s.admission.slots[0].spill.load.done
 	s.turn()
-	if !errors.Is(said, errSpilled) || s.slots[0].spill != nil {
+	if !errors.Is(said, errSpilled) || s.admission.slots[0].spill != nil {
 		t.Errorf("a file that was cut: %v", said)
 	}
 }
@@ -157,7 +157,7 @@ func TestSpillForgotten(t *testing.T) {
 	if err := pause.Spill(0, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	f := s.slots[0].spill.file.(*os.File)
+	f := s.admission.slots[0].spill.file.(*os.File)
 	turns(t, s, nil, submit(t, s, Request{Prompt: m.tokens(2, 30), MaxTokens: 4}))
 	if idle := pause.Idle(nil); len(idle) != 1 || idle[0].Spilled {
 		t.Errorf("idle sequences: %+v", idle)
@@ -278,7 +278,7 @@ func TestSpillSlowly(t *testing.T) {
 			t.Errorf("%s: %d tokens were reused, want 69", why, n)
 		}
 		await.Until(t, "nothing is read", func() (none bool) {
-			s.call(func() { none = len(s.disk.moves) == 0 })
+			s.call(func() { none = len(s.kept.disk.moves) == 0 })
 			return none
 		})
 		s.Close()

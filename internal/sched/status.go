@@ -11,11 +11,11 @@ type Phase uint8
 
 // The phases.
 const (
-	Waiting  Phase = iota // in the queue
-	Reading               // its prompt is computed
-	Decoding              // its answer is
-	Stalled               // it waits for memory in its slot
-	Ended                 // a slot keeps what it computed
+	phaseWaiting  Phase = iota // in the queue
+	phaseReading               // its prompt is computed
+	phaseDecoding              // its answer is
+	phaseStalled               // it waits for memory in its slot
+	phaseEnded                 // a slot keeps what it computed
 )
 
 var phaseNames = []string{"waiting", "reading", "decoding", "stalled", "ended"}
@@ -40,41 +40,28 @@ type Status struct {
 
 // status describes a slot.
 func (sl *slot) status() Status {
-	v := Status{Slot: sl.id + 1, Request: sl.by, Phase: Ended, Computed: sl.done}
+	v := Status{Slot: sl.id + 1, Request: sl.by, Phase: phaseEnded, Computed: sl.done}
 	st := sl.st
 	if st == nil {
 		return v
 	}
-	v.Phase, v.Priority, v.Limit, v.Adapter = Decoding, st.req.Priority, st.req.MaxTokens, st.req.Adapter
+	v.Phase, v.Priority, v.Limit, v.Adapter = phaseDecoding, st.req.Priority, st.req.MaxTokens, st.req.Adapter
 	v.Prompt, v.Cached, v.Answer = len(st.req.Prompt), st.cached, len(sl.tokens)-len(st.req.Prompt)
 	switch {
-	case sl.parked:
-		v.Phase = Stalled
+	case sl.stalled:
+		v.Phase = phaseStalled
 	case sl.done < v.Prompt:
-		v.Phase = Reading
+		v.Phase = phaseReading
 	}
 	return v
-}
-
-// publish shows other goroutines the memory held and what the slots do.
-func (s *Scheduler) publish() {
-	s.count()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.view = s.view[:0]
-	for _, sl := range s.slots {
-		s.view = append(s.view, sl.status())
-	}
 }
 
 // Status returns what every slot does, by its number, and then the requests that
 // wait, in the order in which they came.
 func (s *Scheduler) Status() []Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := slices.Clone(s.view)
+	out := s.delivery.slots()
 	slices.SortFunc(out, func(a, b Status) int { return a.Slot - b.Slot })
-	for _, st := range s.queue {
+	for _, st := range s.admission.waitingCopy() {
 		r := &st.req
 		out = append(out, Status{Request: r.ID, Priority: r.Priority, Prompt: len(r.Prompt), Limit: r.MaxTokens, Adapter: r.Adapter})
 	}

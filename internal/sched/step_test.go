@@ -86,7 +86,7 @@ func decodeAllocs(t *testing.T, m *model) float64 {
 	// In one run, since the average would round a rare one down.
 	return await.Allocs(1, func() {
 		for range 95 {
-			if !s.turn() || len(s.step.Tokens) != 2 {
+			if !s.turn() || len(s.batch.step.Tokens) != 2 {
 				t.Fatal("not a step of two decode rows")
 			}
 		}
@@ -101,7 +101,7 @@ func TestStepFailure(t *testing.T) {
 	want := m.alone(r)
 	bad := submit(t, s, r)
 	s.turn()
-	s.slots[1].tokens[20] = -1 // which the executor refuses
+	s.admission.slots[1].tokens[20] = -1 // which the executor refuses
 	waiting := submit(t, s, Request{Prompt: m.tokens(2, 20), MaxTokens: 4})
 	s.turn()
 	if err := bad.collect().st.Err(); !errors.Is(err, exec.ErrStep) {
@@ -113,7 +113,7 @@ func TestStepFailure(t *testing.T) {
 	again := submit(t, s, r)
 	turns(t, s, nil, again)
 	same(t, "again", again, want)
-	if i := slices.IndexFunc(s.slots, func(sl *slot) bool { return !sl.idle() }); i >= 0 {
+	if i := slices.IndexFunc(s.admission.slots, func(sl *slot) bool { return !sl.idle() }); i >= 0 {
 		t.Errorf("slot %d is not idle", i)
 	}
 }
@@ -127,7 +127,7 @@ func TestCountersOfRequest(t *testing.T) {
 	plain := submit(t, s, Request{Prompt: m.tokens(2, 4), MaxTokens: 9})
 	steps, decode := 0, uint64(len(m.Plans.Decode.Plan.Instructions))
 	turns(t, s, func() {
-		if s.step.Counters != nil {
+		if s.batch.step.Counters != nil {
 			steps++
 		}
 	}, counted, plain)
@@ -149,7 +149,7 @@ func BenchmarkOverhead(b *testing.B) {
 	defer s.shutdown()
 	var total time.Duration
 	for b.Loop() {
-		if s.slots[0].idle() {
+		if s.admission.slots[0].idle() {
 			for i := range 8 {
 				if _, err := s.Submit(context.Background(), Request{Prompt: m.tokens(uint64(i), 2), MaxTokens: 250}); err != nil {
 					b.Fatal(err)

@@ -108,7 +108,7 @@ func TestCloseSlowStep(t *testing.T) {
 
 // waiting reports whether a step is in flight.
 func (s *Scheduler) waiting() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.running != nil
+	s.batch.mu.Lock()
+	defer s.batch.mu.Unlock()
+	return s.batch.running != nil
 }

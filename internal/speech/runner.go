@@ -6,7 +6,7 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/machine/ledger"
-	"atenia/internal/sched/states"
+	"atenia/internal/sched"
 )
 
 // A Borrower runs a function with an executor while nothing else uses it: a
@@ -20,7 +20,7 @@ type Borrower interface {
 type Runner struct {
 	from  Borrower
 	tower *exec.Tower
-	pools []*states.Pool
+	pools []*sched.StatePool
 	step  exec.Step
 	rows  [][]float32
 	most  int // rows of a step whose logits may be requested
@@ -34,7 +34,7 @@ func NewRunner(from Borrower, encoder *exec.Tower, account *ledger.Account) (*Ru
 	err := from.Borrow(func(x *exec.Executor) error {
 		r.most, r.width = x.Config().MaxLogits, x.Config().MaxTokens
 		for _, d := range x.States() {
-			p, err := states.New(d, states.Storage(&d, account))
+			p, err := sched.NewStatePool(d, sched.StateStorage(&d, account))
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func (r *Runner) Encode(ctx context.Context, features []float32) ([]float32, err
 type Line struct {
 	r      *Runner
 	source []float32 // until the first step
-	states []*states.State
+	states []*sched.State
 	pages  [][][]byte
 	done   int
 }

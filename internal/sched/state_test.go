@@ -1,4 +1,4 @@
-package states_test
+package sched
 
 import (
 	"errors"
@@ -8,12 +8,11 @@ import (
 	"testing"
 
 	"atenia/internal/plan"
-	"atenia/internal/sched/states"
 )
 
-// kinds are a descriptor of every kind of state, with the lifecycle that plans
+// descriptors returns a descriptor of every kind of state, with the lifecycle that plans
 // give it, and one of each lifecycle that no kind has yet.
-func kinds() []plan.StateDescriptor {
+func descriptors() []plan.StateDescriptor {
 	ds := []plan.StateDescriptor{
 		{Kind: plan.StateKV, Lifecycle: plan.SlotPersistent, PageTokens: 4},
 		{Kind: plan.StateRecurrent, Lifecycle: plan.SlotPersistent, ZeroInit: true},
@@ -27,9 +26,9 @@ func kinds() []plan.StateDescriptor {
 	return ds
 }
 
-func newPool(t *testing.T, d plan.StateDescriptor) *states.Pool {
+func newPool(t *testing.T, d plan.StateDescriptor) *StatePool {
 	t.Helper()
-	p, err := states.New(d, states.Storage(&d, nil))
+	p, err := NewStatePool(d, StateStorage(&d, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +37,7 @@ func newPool(t *testing.T, d plan.StateDescriptor) *states.Pool {
 }
 
 // act does an action to a state that holds n positions.
-func act(s *states.State, a plan.Action) error {
+func act(s *State, a plan.Action) error {
 	switch a {
 	case plan.ActAlloc:
 		if s.Bound() {
@@ -67,7 +66,7 @@ func act(s *states.State, a plan.Action) error {
 // and compares what happens with the matrix: refused with nothing changed, or
 // done, with bytes that read as zero where it says so.
 func TestCells(t *testing.T) {
-	for _, d := range kinds() {
+	for _, d := range descriptors() {
 		for a := range plan.NumActions {
 			t.Run(fmt.Sprintf("%s/%s", d.Kind, a), func(t *testing.T) {
 				p := newPool(t, d)
@@ -114,7 +113,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-func fill(s *states.State, v byte) {
+func fill(s *State, v byte) {
 	for _, page := range s.Pages() {
 		for i := range page {
 			page[i] = v
@@ -122,7 +121,7 @@ func fill(s *states.State, v byte) {
 	}
 }
 
-func all(s *states.State, v byte) bool {
+func all(s *State, v byte) bool {
 	for _, page := range s.Pages() {
 		if slices.ContainsFunc(page, func(b byte) bool { return b != v }) {
 			return false
@@ -133,7 +132,7 @@ func all(s *states.State, v byte) bool {
 
 // TestUnbound: a state without storage takes no action but alloc and deinit.
 func TestUnbound(t *testing.T) {
-	for _, d := range kinds() {
+	for _, d := range descriptors() {
 		s := newPool(t, d).Unbound()
 		for _, a := range []plan.Action{plan.ActReset, plan.ActReuse, plan.ActEvict, plan.ActCloneForFork} {
 			if err := act(s, a); !errors.Is(err, plan.ErrStateLifecycle) {
@@ -149,7 +148,7 @@ func TestUnbound(t *testing.T) {
 // TestOnlySnapshots: a state that keeps no positions apart goes back to its
 // snapshots, and to nothing else.
 func TestOnlySnapshots(t *testing.T) {
-	d := kinds()[1]
+	d := descriptors()[1]
 	p := newPool(t, d)
 	s := p.Unbound()
 	if err := s.Extend(5); err != nil {
@@ -189,12 +188,12 @@ func TestOnlySnapshots(t *testing.T) {
 // TestNothingLeaks does random actions to a few states of every kind and compares
 // what they hold with a model of it; in the end no page is in use.
 func TestNothingLeaks(t *testing.T) {
-	for _, d := range kinds() {
+	for _, d := range descriptors() {
 		t.Run(d.Kind.String(), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(11, uint64(d.Kind)))
 			p := newPool(t, d)
 			type held struct {
-				s    *states.State
+				s    *State
 				want byte
 			}
 			live := []held{{p.Unbound(), 0}}

@@ -1,19 +1,35 @@
-package states
+package sched
 
 import (
 	"atenia/internal/memory/kv"
 	"atenia/internal/plan"
 )
 
-// A State is one state of one sequence. [Pool.Unbound] makes one; it has storage
-// from [State.Alloc] until [State.Evict] or [State.Deinit].
+// A State is one state of one sequence: what layers of a plan keep of the tokens they
+// have seen. [StatePool.Unbound] makes one; it has storage, pages of package kv, from
+// [State.Alloc] until [State.Evict] or [State.Deinit]. Every action goes through the
+// plan's matrix of lifecycles:
+//
+//	                   slot_persistent   request_scoped   step_scoped
+//	alloc              bind              bind, zero       bind, zero
+//	reset, reuse       continue at p     error            zero; error
+//	evict              unbind            unbind           unbind
+//	clone_for_fork     share pages       share pages      error
+//
+// A state that is addressed by position continues at any position whose pages it
+// has. One that is not (recurrent, conv) continues at its end, at 0, where it is
+// zero, or from a snapshot: a fork that nobody extends.
+//
+// An action that the matrix forbids is an error that matches
+// [plan.ErrStateLifecycle], in every build. The scheduler does not know kinds of
+// states: a new one is a descriptor.
 type State struct {
-	p   *Pool
+	p   *StatePool
 	seq *kv.Seq // nil = unbound
 }
 
 // Unbound returns a state without storage.
-func (p *Pool) Unbound() *State { return &State{p: p} }
+func (p *StatePool) Unbound() *State { return &State{p: p} }
 
 // Bound reports whether the state has storage.
 func (s *State) Bound() bool { return s.seq != nil }

@@ -74,7 +74,7 @@ func TestRegenerate(t *testing.T) {
 			ask("first", prompt, 40)
 			ask("again", prompt, 1)
 			other := append(slices.Clone(prompt[:32]), m.tokens(4, 7)...)
-			if s.pools[0].Cache().Config().Window > 0 { // the window before the snapshot is gone
+			if s.storage.pools[0].Cache().Config().Window > 0 { // the window before the snapshot is gone
 				ask("another end", other, 39)
 				return
 			}
@@ -128,11 +128,11 @@ func TestStoppedStep(t *testing.T) {
 			a := submit(t, s, r)
 			rng := rand.New(rand.NewPCG(8, 8))
 			stops, left := 0, rng.IntN(60)
-			s.step.Trace = func(*plan.Instruction, int, []float32, int) {
+			s.batch.step.Trace = func(*plan.Instruction, int, []float32, int) {
 				if left--; left == 0 && stops < 12 {
 					stops++
 					left = 1 + rng.IntN(200)
-					s.stop.Store(true)
+					s.batch.stop.Store(true)
 				}
 			}
 			turns(t, s, nil, a)
