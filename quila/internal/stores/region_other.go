@@ -1,6 +1,6 @@
 //go:build !unix
 
-package persona
+package stores
 
 import (
 	"errors"
