@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"atenia/internal/model/imatrix"
+	"atenia/internal/model/convert"
 )
 
 // ImportanceOptions choose how [MeasureImportance] reads a text.
@@ -39,7 +39,7 @@ func MeasureImportance(ctx context.Context, path, out, text string, c *Config, o
 	if c != nil {
 		cfg = *c
 	}
-	sums := &imatrix.Matrix{}
+	sums := &convert.Matrix{}
 	var names map[string]string // tensors of a GGUF file, by weight
 	var fault error
 	cfg.Precise, cfg.Pack = true, "off"

@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/internal/model/convert"
 	"atenia/internal/model/file"
-	"atenia/internal/model/imatrix"
 	"atenia/internal/model/quant"
 )
 
 // The products that read the first norm get what the norm of the tokens'
 // embeddings is.
 func TestMeasureImportance(t *testing.T) {
-	const folder, text = "internal/model/packed/testdata/gptq4", "abcdefghij abcd"
+	const folder, text = "internal/model/quant/testdata/gptq4", "abcdefghij abcd"
 	out := filepath.Join(t.TempDir(), "m.gguf")
 	windows := 0
 	r, err := atenia.MeasureImportance(t.Context(), folder, out, text, nil, atenia.ImportanceOptions{Window: 4, Dataset: "x", Progress: func(int, int) { windows++ }})
@@ -60,7 +60,7 @@ func TestMeasureImportance(t *testing.T) {
 			want[i] += y * y / float64(len(ids))
 		}
 	}
-	m, err := imatrix.Read(out)
+	m, err := convert.Read(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestMeasureImportance(t *testing.T) {
 	loss := func(importance string) (sum float64) {
 		mix, _ := atenia.ParseMix("q4_0")
 		path := filepath.Join(t.TempDir(), "q.gguf")
-		if _, err := atenia.Quantize(t.Context(), "internal/model/packed/testdata/fp8_row", path, atenia.QuantizeOptions{Mix: mix, Importance: importance}); err != nil {
+		if _, err := atenia.Quantize(t.Context(), "internal/model/quant/testdata/fp8_row", path, atenia.QuantizeOptions{Mix: mix, Importance: importance}); err != nil {
 			t.Fatal(err)
 		}
 		q, err := file.Open(path)
@@ -87,7 +87,7 @@ func TestMeasureImportance(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer q.Close()
-		o, err := file.Open("internal/model/packed/testdata/fp8_row")
+		o, err := file.Open("internal/model/quant/testdata/fp8_row")
 		if err != nil {
 			t.Fatal(err)
 		}

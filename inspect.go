@@ -9,7 +9,6 @@ import (
 	"atenia/internal/machine/cpu"
 	"atenia/internal/model/convert"
 	"atenia/internal/model/file"
-	"atenia/internal/model/imatrix"
 	"atenia/internal/model/lora"
 	"atenia/internal/model/quant"
 	"atenia/tensor"
@@ -200,9 +199,9 @@ func quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeR
 	}
 	defer unmerge()
 	defer d.Close()
-	var importance *imatrix.Matrix
+	var importance *convert.Matrix
 	if o.Importance != "" {
-		if importance, err = imatrix.Read(o.Importance); err != nil {
+		if importance, err = convert.Read(o.Importance); err != nil {
 			return QuantizeReport{}, err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // packedFolders are llamas as other tools quantize them: see tools/torch/packed.py.
 func packedFolders(t *testing.T) []string {
 	t.Helper()
-	all, err := filepath.Glob("internal/model/packed/testdata/*")
+	all, err := filepath.Glob("internal/model/quant/testdata/*")
 	if err != nil || len(all) < 20 {
 		t.Fatalf("%d folders, %v", len(all), err)
 	}
@@ -153,7 +153,7 @@ func TestZeroPointsOfOthers(t *testing.T) {
 	}
 }
 
-func packedFolder(name string) string { return "internal/model/packed/testdata/" + name }
+func packedFolder(name string) string { return "internal/model/quant/testdata/" + name }
 
 // zeroLogits returns logits of the model in a folder.
 func zeroLogits(t *testing.T, folder string, c atenia.Config) [][]float32 {

@@ -7,7 +7,7 @@ import (
 	"atenia/internal/sample"
 	"atenia/internal/train"
 
-	"atenia/internal/train/job"
+	"atenia/internal/train/fit"
 	reading "atenia/internal/train/mag"
 	"atenia/internal/train/recipe"
 )
@@ -298,9 +298,9 @@ type TrainReport struct {
 // call with Resume continues there. An output folder that holds another run is
 // [ErrTrainTaken], unless Overwrite is set.
 func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, error) {
-	p := job.Options{Resume: o.Resume, Overwrite: o.Overwrite, Decisions: o.Decisions, Timeline: o.Timeline}
+	p := fit.Options{Resume: o.Resume, Overwrite: o.Overwrite, Decisions: o.Decisions, Timeline: o.Timeline}
 	if o.Started != nil {
-		p.Started = func(s job.Subject) { o.Started(TrainSubject(s)) }
+		p.Started = func(s fit.Subject) { o.Started(TrainSubject(s)) }
 	}
 	if o.Checkpoint != "" {
 		p.Begin = func(params []*train.Param) error { return fillFrom(ctx, o.Checkpoint, params) }
@@ -308,7 +308,7 @@ func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, e
 	if o.Watch != nil {
 		p.Watch = func(e train.Event) { o.Watch(TrainEvent(e)) }
 	}
-	rep, err := guarded(func() (*job.Report, error) { return job.Run(ctx, r.internal(), p) })
+	rep, err := guarded(func() (*fit.Report, error) { return fit.Run(ctx, r.internal(), p) })
 	if rep == nil {
 		return nil, err
 	}
@@ -322,7 +322,7 @@ func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, e
 // DrawLoss draws the losses of a log as a curve in braille, columns by rows
 // characters, for a terminal.
 func DrawLoss(ms []TrainMetric, columns, rows int) string {
-	lines := job.Lines(convertAll(ms, func(m TrainMetric) train.Metric { return train.Metric(m) }))
+	lines := fit.Lines(convertAll(ms, func(m TrainMetric) train.Metric { return train.Metric(m) }))
 	return train.PlotText(lines, columns, rows)
 }
 

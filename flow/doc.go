@@ -28,7 +28,7 @@
 // package flow/amp, and passes the result as [Options] Catalog.
 //
 // An [Arena] is memory outside Go's heap that grows and never moves. Nodes in C and sessions in real time (package
-// flow/rt) need one; every other session may leave [Options] Memory nil.
+// flow/live) need one; every other session may leave [Options] Memory nil.
 //
 // [Session.Metrics] reports joules, calls, time and delays by node, [Session.Events] errors of nodes, NaN and missed
 // limits, [Session.Log] every firing, [Session.Occupancies] how full the channels are.

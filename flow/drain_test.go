@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"atenia/flow"
-	"atenia/flow/mel"
+	"atenia/flow/media"
 	"atenia/flow/node"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestFeatureStream(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(18, 1))
-	for _, preset := range mel.Presets() {
+	for _, preset := range media.MelPresets() {
 		for _, peak := range []string{"running", "global"} {
 			t.Run(preset+" "+peak, func(t *testing.T) {
 				hop, tokens := 3+r.IntN(30), 1+r.IntN(200)
@@ -31,7 +31,7 @@ func TestFeatureStream(t *testing.T) {
 }
 
 func featureStream(t *testing.T, preset, peak string, hop, tokens int, r *rand.Rand) {
-	s, err := mel.Preset(preset)
+	s, err := media.MelPreset(preset)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func featureStream(t *testing.T, preset, peak string, hop, tokens int, r *rand.R
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := mel.New[float64](s)
+		f, err := media.NewMelFeatures[float64](s)
 		if err != nil {
 			t.Fatal(err)
 		}

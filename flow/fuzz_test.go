@@ -7,7 +7,7 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/graph"
-	"atenia/flow/node/nodetest"
+	"atenia/flow/internal/flowtest"
 )
 
 // FuzzDescribe: any node of a plan is described or rejected with a code and a
@@ -36,7 +36,7 @@ func FuzzDescribe(f *testing.F) {
 			for i := range in {
 				in[i] = graph.Shape{B: 1 + int(batches)%3, C: 1 + int(channels)%3}
 			}
-			_, err = nodetest.Link(types, &plan.Nodes[0], in, 4)
+			_, err = flowtest.Link(types, &plan.Nodes[0], in, 4)
 		}
 		if e, ok := errors.AsType[*graph.Error](err); err != nil && (!ok || e.Code == 0 || e.Path == "") {
 			t.Errorf("an error without a code or a place: %v", err)

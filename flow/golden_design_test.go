@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"atenia/flow/internal/signal"
-	"atenia/flow/mel"
+	"atenia/flow/media"
 )
 
 func init() { topics["design"] = runDesign }
@@ -48,14 +48,14 @@ func designLogMel[F float32 | float64](t *testing.T, c json.RawMessage) {
 		Settings      json.RawMessage
 		Input, Output goldenTensor
 	}](t, c)
-	s, err := mel.Preset(w.Preset)
+	s, err := media.MelPreset(w.Preset)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s, err = s.With(w.Settings); err != nil {
 		t.Fatal(err)
 	}
-	f, err := mel.New[F](s)
+	f, err := media.NewMelFeatures[F](s)
 	if err != nil {
 		t.Fatal(err)
 	}

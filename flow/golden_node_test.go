@@ -8,8 +8,8 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 func init() { topics["node"] = runNode }
@@ -50,7 +50,7 @@ func nodeGolden[F node.Float](t *testing.T, w *nodeCase, n graph.Node) {
 	for _, x := range w.Inputs {
 		shapes = append(shapes, graph.Shape{B: x.Shape[0], C: x.Shape[1]})
 	}
-	g := nodetest.NewRig[F](t, flow.ShippedTypes(), &n, w.SampleRate, shapes, slices.Max(w.Cuts))
+	g := flowtest.NewRig[F](t, flow.ShippedTypes(), &n, w.SampleRate, shapes, slices.Max(w.Cuts))
 	compare := func(what string, got []node.Tensor[F], want []goldenTensor, spread float64) {
 		t.Helper()
 		if len(got) != len(want) {

@@ -9,8 +9,8 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 // A derivative holds what a node's outputs, row by row and frame by frame, owe to
@@ -26,13 +26,13 @@ type derivative struct {
 // without one, at random inputs.
 func measure(t *testing.T, n graph.Node, shapes []graph.Shape, tokens, below int, r *rand.Rand) (all []derivative) {
 	t.Helper()
-	fresh := func() *nodetest.Rig[float64] {
-		return nodetest.NewRig[float64](t, flow.ShippedTypes(), &n, 48000, shapes, tokens)
+	fresh := func() *flowtest.Rig[float64] {
+		return flowtest.NewRig[float64](t, flow.ShippedTypes(), &n, 48000, shapes, tokens)
 	}
 	g := fresh()
 	var in []node.Tensor[float64]
 	for i, s := range shapes {
-		x := nodetest.NewTensor[float64](s, tokens*g.Node.Spec.Cons[i])
+		x := flowtest.NewTensor[float64](s, tokens*g.Node.Spec.Cons[i])
 		for k := range x.Data {
 			if x.Data[k] = r.NormFloat64(); below > 0 {
 				x.Data[k] = float64(r.IntN(below))
@@ -40,7 +40,7 @@ func measure(t *testing.T, n graph.Node, shapes []graph.Shape, tokens, below int
 		}
 		in = append(in, x)
 	}
-	run := func(g *nodetest.Rig[float64]) []node.Tensor[float64] {
+	run := func(g *flowtest.Rig[float64]) []node.Tensor[float64] {
 		g.Forward(t, in, []int{tokens})
 		return g.Drain(t, tokens)
 	}
@@ -59,7 +59,7 @@ func measure(t *testing.T, n graph.Node, shapes []graph.Shape, tokens, below int
 			for k := range y.Data {
 				seed := make([]node.Tensor[float64], len(out))
 				for p, z := range out {
-					seed[p] = nodetest.NewTensor[float64](graph.Shape{B: z.B, C: z.C}, z.N)
+					seed[p] = flowtest.NewTensor[float64](graph.Shape{B: z.B, C: z.C}, z.N)
 				}
 				seed[o].Data[k] = 1
 				dIn, _ := g.Backward(t, seed)
@@ -161,7 +161,7 @@ func TestJacobians(t *testing.T) {
 			list = []sample{{}}
 		}
 		for _, s := range list {
-			n := nodetest.Node(typ.Name, s.params...)
+			n := flowtest.Node(typ.Name, s.params...)
 			spec, err := flow.ShippedTypes().Describe(&n)
 			if err != nil {
 				t.Fatal(err)
@@ -198,11 +198,11 @@ func TestJacobians(t *testing.T) {
 // samples of their types do not have.
 var jacobianSamples = map[string][]sample{
 	"Delay":      {{params: []any{"delay", 3}}, {params: []any{"delay", 2.3, "interpolation", "lagrange"}}},
-	"Gain":       {{params: []any{"gain", nodetest.Ramp(1, 1, 5, -1, 1)}}},
+	"Gain":       {{params: []any{"gain", flowtest.Ramp(1, 1, 5, -1, 1)}}},
 	"Biquad":     {{params: []any{"kind", "peaking", "gain_db", 6.0}}},
-	"Conv1d":     {{params: []any{"weight", nodetest.Ramp(3, 2, 4, -1, 1), "bias", nodetest.Ramp(1, 3, 1, 1, 2)}}},
+	"Conv1d":     {{params: []any{"weight", flowtest.Ramp(3, 2, 4, -1, 1), "bias", flowtest.Ramp(1, 3, 1, 1, 2)}}},
 	"WaveShaper": {{params: []any{"kind", "hard", "drive", 0.7}}},
-	"Convolver":  {{params: []any{"taps", nodetest.Ramp(1, 2, 9, -1, 1), "partition", 4}}},
+	"Convolver":  {{params: []any{"taps", flowtest.Ramp(1, 2, 9, -1, 1), "partition", 4}}},
 }
 
 // TestToeplitzKeepsNothing: linear time-invariant nodes give the same gradients of

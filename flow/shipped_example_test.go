@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	"atenia/flow"
-	"atenia/flow/node/nodetest"
+	"atenia/flow/internal/flowtest"
 )
 
 // The table describes the ports, parameters and settings of every type.
 func Example_shipped() {
-	n := nodetest.Node("Delay", "delay", 480, "interpolation", "cubic")
+	n := flowtest.Node("Delay", "delay", 480, "interpolation", "cubic")
 	typ, _ := flow.ShippedTypes().Lookup("Delay")
 	fmt.Println(typ.Doc)
 	_, err := flow.ShippedTypes().Describe(&n)

@@ -9,8 +9,8 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 	"atenia/internal/golden/await"
 )
 
@@ -32,12 +32,12 @@ var samples = map[string][]sample{
 	"Mix":               {{params: []any{"inputs", 3}, channels: []int{2, 1, 2}}},
 	"Split":             {{params: []any{"outputs", 2}}},
 	"Merge":             {{channels: []int{2, 1}}},
-	"Matrix":            {{params: []any{"matrix", nodetest.Ramp(1, 3, 2, -1, 1)}}},
-	"Linear":            {{params: []any{"matrix", nodetest.Ramp(1, 1, 2, -1, 1), "bias", .5}}},
+	"Matrix":            {{params: []any{"matrix", flowtest.Ramp(1, 3, 2, -1, 1)}}},
+	"Linear":            {{params: []any{"matrix", flowtest.Ramp(1, 1, 2, -1, 1), "bias", .5}}},
 	"Pan":               {{params: []any{"pan", .2}, channels: []int{1}}},
-	"FIR":               {{params: []any{"taps", nodetest.Ramp(1, 2, 9, -1, 1)}}, {params: []any{"taps", nodetest.Ramp(1, 1, 99, -1, 1), "method", "partitioned"}}},
-	"Convolver":         {{params: []any{"taps", nodetest.Ramp(1, 1, 200, -1, 1), "partition", 32}}},
-	"ConvolutionReverb": {{params: []any{"taps", nodetest.Ramp(1, 2, 900, -1, 1), "partition", 4, "dry", .5}}},
+	"FIR":               {{params: []any{"taps", flowtest.Ramp(1, 2, 9, -1, 1)}}, {params: []any{"taps", flowtest.Ramp(1, 1, 99, -1, 1), "method", "partitioned"}}},
+	"Convolver":         {{params: []any{"taps", flowtest.Ramp(1, 1, 200, -1, 1), "partition", 32}}},
+	"ConvolutionReverb": {{params: []any{"taps", flowtest.Ramp(1, 2, 900, -1, 1), "partition", 4, "dry", .5}}},
 	"Resample":          {{params: []any{"up", 3, "down", 2}}},
 	"Downsample":        {{params: []any{"factor", 3, "tier", 60}}},
 	"Delay":             {{params: []any{"delay", 70}}, {params: []any{"delay", 3.3, "interpolation", "linear"}}, {params: []any{"delay", 300.6, "interpolation", "lagrange"}}},
@@ -49,8 +49,8 @@ var samples = map[string][]sample{
 	"Meter":             {{params: []any{"hop", 48}}},
 	"Loudness":          {{params: []any{"hop", 48}}},
 	"VAD":               {{params: []any{"n_fft", 96, "hop", 48}}},
-	"Conv1d":            {{params: []any{"weight", nodetest.Ramp(3, 2, 4, -1, 1), "stride", 2}}},
-	"GRU":               {{params: []any{"weight_ih", nodetest.Ramp(1, 6, 2, -1, 1), "weight_hh", nodetest.Ramp(1, 6, 2, 1, -1)}}},
+	"Conv1d":            {{params: []any{"weight", flowtest.Ramp(3, 2, 4, -1, 1), "stride", 2}}},
+	"GRU":               {{params: []any{"weight_ih", flowtest.Ramp(1, 6, 2, -1, 1), "weight_hh", flowtest.Ramp(1, 6, 2, 1, -1)}}},
 	"SquaredError":      {{channels: []int{2, 2}}},
 	"SpectralLoss":      {{params: []any{"n_fft", 20, "hop", 6}, channels: []int{2, 2}}},
 	"FFT":               {{params: []any{"n_fft", 8}}},
@@ -67,7 +67,7 @@ var samples = map[string][]sample{
 	"HarmonicSynth":     {{params: []any{"hop", 5}, channels: []int{1, 4}}},
 	"FilteredNoise":     {{params: []any{"hop", 7, "seed", 2}, channels: []int{5}}},
 	"Quantize":          {{params: []any{"kind", "e5m2", "scale", .3}}, {params: []any{"kind", "int8", "scale", .01}}},
-	"Embedding":         {{params: []any{"table", nodetest.Ramp(1, 6, 3, -1, 1)}, below: 6}},
+	"Embedding":         {{params: []any{"table", flowtest.Ramp(1, 6, 3, -1, 1)}, below: 6}},
 }
 
 // TestShippedVersions runs every type by the first and by the second version of the
@@ -115,7 +115,7 @@ func versions[F node.Float](t *testing.T, typ string, s *sample, frames int, ran
 	if await.Long() {
 		blocks = 200
 	}
-	n := nodetest.Node(typ, append([]any{"thermo.heat", heat}, s.params...)...)
+	n := flowtest.Node(typ, append([]any{"thermo.heat", heat}, s.params...)...)
 	if typ == "Oscillator" || typ == "OversampledOsc" {
 		n.OversampleRatio = 2
 	}
@@ -134,14 +134,14 @@ func versions[F node.Float](t *testing.T, typ string, s *sample, frames int, ran
 			in[i].C = s.channels[i]
 		}
 	}
-	second := nodetest.NewRig[F](t, flow.ShippedTypes(), &n, 48000, in, tokens)
+	second := flowtest.NewRig[F](t, flow.ShippedTypes(), &n, 48000, in, tokens)
 	old := n
 	old.SupportsV2 = false
-	first := nodetest.NewRig[F](t, flow.ShippedTypes(), &old, 48000, in, tokens)
+	first := flowtest.NewRig[F](t, flow.ShippedTypes(), &old, 48000, in, tokens)
 	r := rand.New(rand.NewPCG(uint64(frames), 3))
 	streams := make([]node.Tensor[F], len(in))
 	for i, shape := range in {
-		streams[i] = nodetest.NewTensor[F](shape, tokens*second.Node.Spec.Cons[i])
+		streams[i] = flowtest.NewTensor[F](shape, tokens*second.Node.Spec.Cons[i])
 	}
 	a, b := second.Call(streams, 0, tokens), first.Call(streams, 0, tokens)
 	for k := range blocks {

@@ -13,8 +13,8 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 
 	"atenia/internal/golden/await"
 	"atenia/internal/spelling"
@@ -221,13 +221,13 @@ func TestGradientHash(t *testing.T) {
 // mistakes that backward passes over blocks invite.
 func TestPlantedErrors(t *testing.T) {
 	t.Parallel()
-	n := nodetest.Node("Biquad", "f0", 100.0, "q", 4.0)
+	n := flowtest.Node("Biquad", "f0", 100.0, "q", 4.0)
 	const frames, block = 1024, 64
 	cuts := slices.Repeat([]int{block}, frames/block)
 	r := rand.New(rand.NewPCG(3, 3))
 	x, z := noise[float64](r, 1, 1, frames), noise[float64](r, 1, 1, frames)
 	sweep := func(order func(i int) int, forget bool, x, z node.Tensor[float64]) (off, boundary float64) {
-		g := nodetest.NewRig[float64](t, flow.ShippedTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, block)
+		g := flowtest.NewRig[float64](t, flow.ShippedTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, block)
 		y := g.Forward(t, []node.Tensor[float64]{x}, cuts)[0]
 		a := g.Inst.(node.Adjoint[float64])
 		a.ResetAdjoint()

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"atenia/internal/golden/await"
-	"atenia/internal/train/offload"
 )
 
 var (
@@ -174,52 +173,6 @@ func TestThreadsAndAllocations(t *testing.T) {
 				t.Errorf("%s: %v allocations a step", name, least)
 			}
 			p.Close()
-		}
-	}
-}
-
-// AdamW in memory is bit for bit the one that internal/train/offload computes in files.
-func TestAdamWIsTheTiers(t *testing.T) {
-	t.Parallel()
-	params := optimRandom(rand.New(rand.NewPCG(3, 4)), []int{40, 50}, []int{77})
-	init := func(layer, offset int, dst []float32) error {
-		copy(dst, params[layer].Value[offset:])
-		return nil
-	}
-	layers := []offload.Layer{{Name: "a", Elements: 2000}, {Name: "b", Elements: 77, NoDecay: true}}
-	s, err := offload.New(layers, offload.Config{Optimizer: offload.Optimizer{Beta2: 0.95, Decay: 0.1}}, init)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := NewOptimizer(AdamW{Beta2: float64(float32(0.95)), Decay: float64(float32(0.1))}, params, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := range 4 {
-		lr, scale := float32(0.01)/float32(k+1), float32(0.3)
-		_, err := s.Step(t.Context(), func(yield func(offload.Gradient, error) bool) {
-			for i, p := range params {
-				if !yield(offload.Gradient{Layer: i, Values: p.Grad}, nil) {
-					return
-				}
-			}
-		}, offload.Update{LR: lr, Scale: scale})
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Step(float64(lr), float64(scale))
-	}
-	for got, err := range s.Params(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, w := range params[got.Layer].Value {
-			// Round to nearest, ties to even: the upper half of float32.
-			b := math.Float32bits(w)
-			b += 0x7fff + b>>16&1
-			if want := uint16(b >> 16); want != uint16(got.Values[2*i])|uint16(got.Values[2*i+1])<<8 {
-				t.Fatalf("layer %d element %d differs", got.Layer, i)
-			}
 		}
 	}
 }

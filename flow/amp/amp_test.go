@@ -9,8 +9,8 @@ import (
 
 	"atenia/flow/amp"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 	"atenia/internal/golden/await"
 	"atenia/internal/machine/ledger"
 )
@@ -21,15 +21,15 @@ func TestTemplate(t *testing.T) {
 	types := template(t).Types()
 	shapes := []graph.Shape{{B: 2, C: 3}}
 	for name, n := range map[string]graph.Node{
-		"default":  nodetest.Node("Smooth"),
-		"constant": nodetest.Node("Smooth", "a", 0.3, node.Heat, 0.25),
-		"rows":     nodetest.Node("Smooth", "a", nodetest.Ramp(2, 3, 1, 0.1, 0.9)),
-		"channels": nodetest.Node("Smooth", "a", nodetest.Ramp(1, 3, 1, 0.1, 0.9)),
-		"framed":   nodetest.Node("Smooth", "a", nodetest.Ramp(1, 1, 40, 0.1, 0.9)),
-		"both":     nodetest.Node("Smooth", "a", nodetest.Ramp(2, 1, 40, 0.1, 0.9), node.Heat, nodetest.Ramp(1, 1, 40, 0, 1)),
+		"default":  flowtest.Node("Smooth"),
+		"constant": flowtest.Node("Smooth", "a", 0.3, node.Heat, 0.25),
+		"rows":     flowtest.Node("Smooth", "a", flowtest.Ramp(2, 3, 1, 0.1, 0.9)),
+		"channels": flowtest.Node("Smooth", "a", flowtest.Ramp(1, 3, 1, 0.1, 0.9)),
+		"framed":   flowtest.Node("Smooth", "a", flowtest.Ramp(1, 1, 40, 0.1, 0.9)),
+		"both":     flowtest.Node("Smooth", "a", flowtest.Ramp(2, 1, 40, 0.1, 0.9), node.Heat, flowtest.Ramp(1, 1, 40, 0, 1)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			nodetest.Check(t, types, nodetest.Case{Node: n, In: shapes,
+			flowtest.CheckNode(t, types, flowtest.Case{Node: n, In: shapes,
 				// Without a value the node's own default counts, which no difference sees.
 				NoGradient: name == "default"})
 		})
@@ -40,11 +40,11 @@ func TestTemplate(t *testing.T) {
 func TestGain(t *testing.T) {
 	types := open(t, amp.Options{}).Types()
 	for name, n := range map[string]graph.Node{
-		"constant": nodetest.Node("Gain.c", "gain", 0.5),
-		"framed":   nodetest.Node("Gain.c", "gain", nodetest.Ramp(1, 1, 40, -1, 1)),
+		"constant": flowtest.Node("Gain.c", "gain", 0.5),
+		"framed":   flowtest.Node("Gain.c", "gain", flowtest.Ramp(1, 1, 40, -1, 1)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			nodetest.Check(t, types, nodetest.Case{Node: n, In: []graph.Shape{{B: 2, C: 2}}})
+			flowtest.CheckNode(t, types, flowtest.Case{Node: n, In: []graph.Shape{{B: 2, C: 2}}})
 		})
 	}
 }
@@ -53,7 +53,7 @@ func TestCall(t *testing.T) {
 	l := open(t, amp.Options{})
 	view := peek(t, l)
 	t.Run("A05", func(t *testing.T) {
-		n := nodetest.Node("Index.c", "batches", 2, "channels", 3)
+		n := flowtest.Node("Index.c", "batches", 2, "channels", 3)
 		g := rig[float32](t, l, n)
 		c, code := run(g, nil, 0, 4)
 		if code != graph.Success || g.Node.OutShape[0] != (graph.Shape{B: 2, C: 3}) {
@@ -78,7 +78,7 @@ func TestCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer block.Release()
-		g := rig[float32](t, l, nodetest.Node("Arena.c"), mono...)
+		g := rig[float32](t, l, flowtest.Node("Arena.c"), mono...)
 		c := g.Call([]node.Tensor[float32]{ramp[float32](mono[0], 8)}, 0, 8)
 		c.Out[0].Data = unsafe.Slice((*float32)(unsafe.Pointer(&block.Bytes[64])), 8)
 		if code := g.Inst.Forward(&c); code != graph.Success {
@@ -88,7 +88,7 @@ func TestCall(t *testing.T) {
 			t.Errorf("the node wrote to %#x", at)
 		}
 		for _, typ := range []string{"Thief.c", "Widen.c"} {
-			g := rig[float32](t, l, nodetest.Node(typ), mono...)
+			g := rig[float32](t, l, flowtest.Node(typ), mono...)
 			in := []node.Tensor[float32]{ramp[float32](mono[0], 8)}
 			for range 2 { // the buffer is set anew for the second call
 				c, code := run(g, in, 0, 8)
@@ -102,7 +102,7 @@ func TestCall(t *testing.T) {
 	})
 	t.Run("codes", func(t *testing.T) {
 		for _, typ := range []string{"Positive.c", "HostCode.c"} {
-			g := rig[float32](t, l, nodetest.Node(typ), mono...)
+			g := rig[float32](t, l, flowtest.Node(typ), mono...)
 			if _, code := run(g, []node.Tensor[float32]{ramp[float32](mono[0], 8)}, 0, 8); code != graph.Fail {
 				t.Errorf("%s: %v", typ, code)
 			}
@@ -112,7 +112,7 @@ func TestCall(t *testing.T) {
 		}
 	})
 	t.Run("environment", func(t *testing.T) {
-		g := rig[float32](t, l, nodetest.Node("Denormals.c"), mono...)
+		g := rig[float32](t, l, flowtest.Node("Denormals.c"), mono...)
 		in := []node.Tensor[float32]{ramp[float32](mono[0], 8)}
 		for range 3 {
 			if _, code := run(g, in, 0, 8); code != graph.Success {
@@ -122,7 +122,7 @@ func TestCall(t *testing.T) {
 		equal(t, "events", kinds(l), []string{"Denormals.c: " + amp.Environment.String()})
 	})
 	t.Run("message", func(t *testing.T) {
-		g := rig[float64](t, l, nodetest.Node("Talk.c"), mono...)
+		g := rig[float64](t, l, flowtest.Node("Talk.c"), mono...)
 		run(g, []node.Tensor[float64]{ramp[float64](mono[0], 8)}, 0, 8)
 		equal(t, "events", kinds(l), []string{"hello from C"})
 	})
@@ -132,7 +132,7 @@ func TestCall(t *testing.T) {
 // testFlags checks the flags of buffers and the descriptor that a node sees.
 func testFlags(t *testing.T, l *amp.Library, view exported) {
 	const absent, constant, silent, begin, final, param, there = 1, 2, 4, 8, 16, 1 << 16, 1 << 32
-	g := rig[float32](t, l, nodetest.Node("Flags.c", "p", 0.0, "word", "x"), mono...)
+	g := rig[float32](t, l, flowtest.Node("Flags.c", "p", 0.0, "word", "x"), mono...)
 	in := []node.Tensor[float32]{ramp[float32](mono[0], 16)}
 	run(g, in, 0, 8)
 	seen := *view.seen()
@@ -163,7 +163,7 @@ func testFlags(t *testing.T, l *amp.Library, view exported) {
 func TestForward(t *testing.T) {
 	l := open(t, amp.Options{})
 	t.Run("A07", func(t *testing.T) {
-		one, two := nodetest.Node("Gain.c", "gain", 0.7, node.Heat, 0.5), nodetest.Node("Gain.c", "gain", 0.7, node.Heat, 0.5)
+		one, two := flowtest.Node("Gain.c", "gain", 0.7, node.Heat, 0.5), flowtest.Node("Gain.c", "gain", 0.7, node.Heat, 0.5)
 		one.SupportsV2 = false
 		for _, frames := range []int{1, 7, 64, 256} {
 			a, b := rig[float32](t, l, one, mono...), rig[float32](t, l, two, mono...)
@@ -185,7 +185,7 @@ func TestForward(t *testing.T) {
 	t.Run("A12", func(t *testing.T) {
 		quiet := open(t, amp.Options{NoMetrics: true})
 		view := peek(t, quiet)
-		loud, silent := rig[float32](t, l, nodetest.Node("Metrics.c"), mono...), rig[float32](t, quiet, nodetest.Node("Metrics.c"), mono...)
+		loud, silent := rig[float32](t, l, flowtest.Node("Metrics.c"), mono...), rig[float32](t, quiet, flowtest.Node("Metrics.c"), mono...)
 		in := []node.Tensor[float32]{ramp[float32](mono[0], 64)}
 		x, _ := run(loud, in, 0, 64)
 		if view.seen()[5] == 0 {
@@ -196,7 +196,7 @@ func TestForward(t *testing.T) {
 			t.Errorf("%v, metrics at %#x", code, view.seen()[5])
 		}
 		equal(t, "outputs", y.Out[0].Data, x.Out[0].Data)
-		for _, g := range []*nodetest.Rig[float32]{loud, silent} {
+		for _, g := range []*flowtest.Rig[float32]{loud, silent} {
 			if n := await.Allocs(100, func() { g.Inst.Forward(&x) }); n != 0 {
 				t.Errorf("%g allocations", n)
 			}
@@ -204,7 +204,7 @@ func TestForward(t *testing.T) {
 	})
 	t.Run("A13", func(t *testing.T) {
 		for _, declared := range []int{37, 10} {
-			n := nodetest.Node("Look.c")
+			n := flowtest.Node("Look.c")
 			n.DeclaredDelay = declared
 			g := rig[float64](t, l, n, mono...)
 			in := []node.Tensor[float64]{ramp[float64](mono[0], 128)}
@@ -225,7 +225,7 @@ func TestForward(t *testing.T) {
 		}
 	})
 	t.Run("A15", func(t *testing.T) {
-		set, add := rig[float32](t, l, nodetest.Node("HeatSet.c"), mono...), rig[float32](t, l, nodetest.Node("HeatAdd.c"), mono...)
+		set, add := rig[float32](t, l, flowtest.Node("HeatSet.c"), mono...), rig[float32](t, l, flowtest.Node("HeatAdd.c"), mono...)
 		in := []node.Tensor[float32]{ramp[float32](mono[0], 8)}
 		sum := [2]float64{}
 		for range 1000 {

@@ -7,22 +7,22 @@ import (
 
 	"atenia/flow/amp"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 func TestBackward(t *testing.T) {
 	l := open(t, amp.Options{})
 	row := func(v ...float64) node.Tensor[float64] { return node.Tensor[float64]{Data: v, B: 1, C: 1, N: len(v)} }
 	t.Run("A09", func(t *testing.T) {
-		g := rig[float64](t, l, nodetest.Node("Gain.c", "gain", 0.5), mono...)
+		g := rig[float64](t, l, flowtest.Node("Gain.c", "gain", 0.5), mono...)
 		g.Forward(t, []node.Tensor[float64]{row(1, 2, 3, 4)}, []int{4})
 		dIn, dParam := g.Backward(t, []node.Tensor[float64]{row(1, 1, 1, 1)})
 		equal(t, "input", dIn[0].Data, []float64{.5, .5, .5, .5})
 		equal(t, "gain", dParam[0], []float64{10})
 	})
 	t.Run("A10", func(t *testing.T) {
-		g := rig[float64](t, l, nodetest.Node("MidSide.c"), mono[0], mono[0])
+		g := rig[float64](t, l, flowtest.Node("MidSide.c"), mono[0], mono[0])
 		out := g.Forward(t, []node.Tensor[float64]{row(3, 5), row(1, 1)}, []int{2})
 		equal(t, "middle", out[0].Data, []float64{2, 3})
 		equal(t, "side", out[1].Data, []float64{1, 2})
@@ -31,7 +31,7 @@ func TestBackward(t *testing.T) {
 		equal(t, "right", dIn[1].Data, []float64{.5, -.5})
 	})
 	t.Run("A38", func(t *testing.T) {
-		g := rig[float64](t, l, nodetest.Node("Ignore.c"), mono[0], mono[0])
+		g := rig[float64](t, l, flowtest.Node("Ignore.c"), mono[0], mono[0])
 		g.Forward(t, []node.Tensor[float64]{row(1, 2), row(9, 9)}, []int{2})
 		b := g.Back(0, []node.Tensor[float64]{row(4, 5)})
 		b.DIn = []node.Tensor[float64]{row(7, 7), row(7, 7)}
@@ -48,7 +48,7 @@ func TestBackward(t *testing.T) {
 		for i := range cuts {
 			cuts[i] = 64
 		}
-		with, without := rig[float64](t, types, nodetest.Node("Smooth", "a", 0.1), mono...), rig[float64](t, types, nodetest.Node("Smooth", "a", 0.1), mono...)
+		with, without := rig[float64](t, types, flowtest.Node("Smooth", "a", 0.1), mono...), rig[float64](t, types, flowtest.Node("Smooth", "a", 0.1), mono...)
 		with.Backward(t, with.Forward(t, in, cuts))
 		without.Forward(t, in, cuts)
 		x, _ := run(with, in, 16*64, 64)
@@ -63,7 +63,7 @@ func TestState(t *testing.T) {
 	t.Run("A39", func(t *testing.T) {
 		l := fresh(t)
 		view := peek(t, l)
-		g := rig[float64](t, l, nodetest.Node("Replace.c"), mono...)
+		g := rig[float64](t, l, flowtest.Node("Replace.c"), mono...)
 		in := []node.Tensor[float64]{ramp[float64](mono[0], 8)}
 		dOut := []node.Tensor[float64]{ramp[float64](mono[0], 8)}
 		last := uint64(0)
@@ -106,7 +106,7 @@ func TestState(t *testing.T) {
 		l := fresh(t)
 		view := peek(t, l)
 		for range 3 {
-			run(rig[float64](t, l, nodetest.Node("Replace.c"), mono...), []node.Tensor[float64]{ramp[float64](mono[0], 8)}, 0, 8)
+			run(rig[float64](t, l, flowtest.Node("Replace.c"), mono...), []node.Tensor[float64]{ramp[float64](mono[0], 8)}, 0, 8)
 		}
 		if view.call("test_live") != 3 {
 			t.Error(view.call("test_live"))
@@ -117,7 +117,7 @@ func TestState(t *testing.T) {
 		}
 	})
 	t.Run("foreign", func(t *testing.T) {
-		g := rig[float64](t, template(t), nodetest.Node("Smooth"), mono...)
+		g := rig[float64](t, template(t), flowtest.Node("Smooth"), mono...)
 		s := g.Inst.(node.Stateful[float64])
 		if code := s.Load([]byte{1, 2, 3}); code != graph.State {
 			t.Error(code)

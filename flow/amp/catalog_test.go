@@ -16,8 +16,8 @@ import (
 	"atenia/flow/amp"
 	"atenia/flow/amp/internal/ctest"
 	"atenia/flow/graph"
+	"atenia/flow/live"
 	"atenia/flow/node"
-	"atenia/flow/rt"
 	"atenia/internal/machine/library"
 )
 
@@ -106,7 +106,7 @@ func TestCatalogSame(t *testing.T) {
 				}
 				if realtime {
 					step = func() {
-						l, err := rt.New(rt.Config{Blocks: 1, Priority: -1}, s.Step())
+						l, err := live.NewLoop(live.LoopConfig{Blocks: 1, Priority: -1}, s.Step())
 						if err != nil {
 							t.Fatal(err)
 						}

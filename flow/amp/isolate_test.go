@@ -17,8 +17,8 @@ import (
 	"atenia/flow/amp/internal/ctest"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 	"atenia/internal/golden/await"
 
 	"golang.org/x/sys/unix"
@@ -50,14 +50,14 @@ func isolateTemplate(t testing.TB) string { return ctest.Library(t, ctest.Includ
 var isolateMono = []graph.Shape{{B: 1, C: 1}}
 
 // block is a call of one row.
-func block[F node.Float](g *nodetest.Rig[F], v ...F) *node.Call[F] {
+func block[F node.Float](g *flowtest.Rig[F], v ...F) *node.Call[F] {
 	c := g.Call([]node.Tensor[F]{{Data: v, B: 1, C: 1, N: len(v)}}, 0, len(v))
 	return &c
 }
 
-func isolateRig[F node.Float](t testing.TB, types node.Table, n graph.Node) *nodetest.Rig[F] {
+func isolateRig[F node.Float](t testing.TB, types node.Table, n graph.Node) *flowtest.Rig[F] {
 	t.Helper()
-	return nodetest.NewRig[F](t, types, &n, 48000, isolateMono, 64)
+	return flowtest.NewRig[F](t, types, &n, 48000, isolateMono, 64)
 }
 
 // TestSame runs the checks of shipped nodes on nodes in a separate process, and
@@ -65,11 +65,11 @@ func isolateRig[F node.Float](t testing.TB, types node.Table, n graph.Node) *nod
 func TestSame(t *testing.T) {
 	_, types := start(t, isolateTemplate(t), amp.ProcessConfig{})
 	for name, n := range map[string]graph.Node{
-		"constant": nodetest.Node("Smooth", "a", 0.3, node.Heat, 0.25),
-		"framed":   nodetest.Node("Smooth", "a", nodetest.Ramp(1, 3, 40, 0.1, 0.9)),
+		"constant": flowtest.Node("Smooth", "a", 0.3, node.Heat, 0.25),
+		"framed":   flowtest.Node("Smooth", "a", flowtest.Ramp(1, 3, 40, 0.1, 0.9)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			nodetest.Check(t, types, nodetest.Case{Node: n, In: []graph.Shape{{B: 2, C: 3}}})
+			flowtest.CheckNode(t, types, flowtest.Case{Node: n, In: []graph.Shape{{B: 2, C: 3}}})
 		})
 	}
 	l, err := amp.Open(isolateTemplate(t), amp.Options{})
@@ -77,7 +77,7 @@ func TestSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	n := nodetest.Node("Smooth", "a", 0.3)
+	n := flowtest.Node("Smooth", "a", 0.3)
 	here, there := isolateRig[float32](t, l.Types(), n), isolateRig[float32](t, types, n)
 	in := []node.Tensor[float32]{{Data: make([]float32, 256), B: 1, C: 1, N: 256}}
 	for i := range in[0].Data {
@@ -102,7 +102,7 @@ func TestCrash(t *testing.T) {
 		name := map[bool]string{false: "A57", true: "spare"}[spare]
 		t.Run(name, func(t *testing.T) {
 			p, types := start(t, nodes(t), amp.ProcessConfig{Spare: spare})
-			g := isolateRig[float64](t, types, nodetest.Node("Crash.c"))
+			g := isolateRig[float64](t, types, flowtest.Node("Crash.c"))
 			sum := 0.0
 			for range 10 {
 				c := block(g, 1.0, 2)
@@ -133,7 +133,7 @@ func TestCrash(t *testing.T) {
 func TestIsolateQuarantine(t *testing.T) {
 	t.Parallel()
 	p, types := start(t, nodes(t), amp.ProcessConfig{})
-	g := isolateRig[float32](t, types, nodetest.Node("Crash.c"))
+	g := isolateRig[float32](t, types, flowtest.Node("Crash.c"))
 	frames := 0
 	crash := func(n int) { // makes it crash until it has n times
 		for p.Status().Crashes < n {
@@ -181,7 +181,7 @@ func TestIsolateQuarantine(t *testing.T) {
 func TestHang(t *testing.T) {
 	t.Parallel()
 	p, types := start(t, nodes(t), amp.ProcessConfig{Timeout: 30 * time.Millisecond, Patience: 80 * time.Millisecond})
-	g := isolateRig[float32](t, types, nodetest.Node("Hang.c", "after", 0.0))
+	g := isolateRig[float32](t, types, flowtest.Node("Hang.c", "after", 0.0))
 	for i := range 5 {
 		if code := g.Inst.Forward(block[float32](g, 1)); code != graph.Timeout {
 			t.Errorf("call %d: %v", i, code)
@@ -203,7 +203,7 @@ func TestHang(t *testing.T) {
 func TestHiccup(t *testing.T) {
 	t.Parallel()
 	p, types := start(t, nodes(t), amp.ProcessConfig{Timeout: time.Millisecond, Patience: time.Minute})
-	g := isolateRig[float64](t, types, nodetest.Node("Nap.c", "after", 10.0))
+	g := isolateRig[float64](t, types, flowtest.Node("Nap.c", "after", 10.0))
 	pid, sum, late, good := p.Status().PID, 0.0, 0, 0
 	for k := 0; good < 100; k++ {
 		v := float64(k % 100) // the node ends its process at 333
@@ -230,7 +230,7 @@ func TestHiccup(t *testing.T) {
 // TestFollow: the child's thread runs under the caller's scheduling.
 func TestFollow(t *testing.T) {
 	p, types := start(t, nodes(t), amp.ProcessConfig{})
-	g := isolateRig[float64](t, types, nodetest.Node("Gain.c"))
+	g := isolateRig[float64](t, types, flowtest.Node("Gain.c"))
 	runtime.LockOSThread() // the thread ends with the test: it is not given back
 	fifo := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 7}
 	if err := unix.SchedSetAttr(0, &fifo, 0); err != nil {
@@ -264,7 +264,7 @@ func TestFollow(t *testing.T) {
 func TestLate(t *testing.T) {
 	t.Parallel()
 	p, types := start(t, nodes(t), amp.ProcessConfig{Timeout: time.Nanosecond})
-	g := isolateRig[float32](t, types, nodetest.Node("Gain.c", "gain", 2.0))
+	g := isolateRig[float32](t, types, flowtest.Node("Gain.c", "gain", 2.0))
 	for i := range 100 {
 		c := block(g, float32(i))
 		if code := g.Inst.Forward(c); code == graph.Success && c.Out[0].Data[0] != float32(2*i) {
@@ -287,7 +287,7 @@ func TestBatch(t *testing.T) {
 	var list []node.Instance[float32]
 	var calls []*node.Call[float32]
 	for i := range 20 {
-		g := isolateRig[float32](t, types, nodetest.Node("Gain.c", "gain", float64(i)))
+		g := isolateRig[float32](t, types, flowtest.Node("Gain.c", "gain", float64(i)))
 		list, calls = append(list, g.Inst), append(calls, block[float32](g, 1, 2, 3))
 	}
 	b, ok := amp.NewBatch(list, calls)
@@ -320,7 +320,7 @@ func TestThreads(t *testing.T) {
 	_, types := start(t, nodes(t), amp.ProcessConfig{})
 	done := make(chan float64)
 	for i := range 4 {
-		g := isolateRig[float64](t, types, nodetest.Node("Crash.c"))
+		g := isolateRig[float64](t, types, flowtest.Node("Crash.c"))
 		go func() {
 			c := block(g, float64(i))
 			for range 200 {
@@ -355,7 +355,7 @@ func TestStart(t *testing.T) {
 // BenchmarkRoundTrip times one isolated call of 64 frames.
 func BenchmarkRoundTrip(b *testing.B) {
 	_, types := start(b, nodes(b), amp.ProcessConfig{})
-	g := isolateRig[float32](b, types, nodetest.Node("Gain.c", "gain", 0.5))
+	g := isolateRig[float32](b, types, flowtest.Node("Gain.c", "gain", 0.5))
 	c := block(g, make([]float32, 64)...)
 	b.ReportAllocs()
 	for b.Loop() {

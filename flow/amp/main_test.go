@@ -14,8 +14,8 @@ import (
 	"atenia/flow/amp/internal/ctest"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 	"atenia/internal/machine/library"
 )
 
@@ -106,14 +106,14 @@ func (e exported) seen() *[8]uint64 {
 var mono = []graph.Shape{{B: 1, C: 1}}
 
 // rig makes one node of a library.
-func rig[F node.Float](t testing.TB, l *amp.Library, n graph.Node, in ...graph.Shape) *nodetest.Rig[F] {
+func rig[F node.Float](t testing.TB, l *amp.Library, n graph.Node, in ...graph.Shape) *flowtest.Rig[F] {
 	t.Helper()
-	return nodetest.NewRig[F](t, l.Types(), &n, 48000, in, 1024)
+	return flowtest.NewRig[F](t, l.Types(), &n, 48000, in, 1024)
 }
 
 // ramp is a stream of 1, 2, 3 …
 func ramp[F node.Float](s graph.Shape, n int) node.Tensor[F] {
-	x := nodetest.NewTensor[F](s, n)
+	x := flowtest.NewTensor[F](s, n)
 	for i := range x.Data {
 		x.Data[i] = F(i + 1)
 	}
@@ -121,7 +121,7 @@ func ramp[F node.Float](s graph.Shape, n int) node.Tensor[F] {
 }
 
 // run makes one call of n tokens and returns it with its result.
-func run[F node.Float](g *nodetest.Rig[F], in []node.Tensor[F], n0, n int) (node.Call[F], graph.Code) {
+func run[F node.Float](g *flowtest.Rig[F], in []node.Tensor[F], n0, n int) (node.Call[F], graph.Code) {
 	c := g.Call(in, n0, n)
 	code := g.Inst.Forward(&c)
 	return c, code

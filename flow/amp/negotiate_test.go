@@ -14,8 +14,8 @@ import (
 	"atenia/flow/amp/internal/ctest"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 // TestNegotiate goes through the eight cases: the plan's flag, the library's
@@ -35,7 +35,7 @@ func TestNegotiate(t *testing.T) {
 				if refuses {
 					typ = "Reluctant.c"
 				}
-				n := nodetest.Node(typ)
+				n := flowtest.Node(typ)
 				n.SupportsV2 = flag
 				g := rig[float64](t, l, n, mono...)
 				in := []node.Tensor[float64]{ramp[float64](mono[0], 8)}
@@ -115,8 +115,8 @@ func TestOpen(t *testing.T) {
 // TestTypes: plans that do not fit a type are rejected, with the position.
 func TestTypes(t *testing.T) {
 	l := open(t, amp.Options{})
-	n := nodetest.Node("Index.c", "channels", 0.5)
-	_, err := nodetest.Link(l.Types(), &n, nil, 64)
+	n := flowtest.Node("Index.c", "channels", 0.5)
+	_, err := flowtest.Link(l.Types(), &n, nil, 64)
 	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Malformed {
 		t.Error(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"atenia/flow"
 	"atenia/flow/amp"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 // TestEventsInC: a node in C that asks for events gets those of each call with their offsets, in this process and in
@@ -70,7 +70,7 @@ func TestEventsInC(t *testing.T) {
 // TestTooManyEvents: an isolated node that gets more events in one call than the memory holds fails, and goes on.
 func TestTooManyEvents(t *testing.T) {
 	_, types := start(t, nodes(t), amp.ProcessConfig{})
-	g := isolateRig[float64](t, types, nodetest.Node("Ledger.c"))
+	g := isolateRig[float64](t, types, flowtest.Node("Ledger.c"))
 	c := block[float64](g, 1, 2)
 	c.Events = &node.Events{}
 	c.Events.Reserve(5000)
@@ -91,7 +91,7 @@ func TestTooManyEvents(t *testing.T) {
 // version gives them to one that does.
 func TestNoEventsInC(t *testing.T) {
 	l := open(t, amp.Options{})
-	g := rig[float64](t, l, nodetest.Node("Blind.c"), mono...)
+	g := rig[float64](t, l, flowtest.Node("Blind.c"), mono...)
 	if _, code := run(g, []node.Tensor[float64]{ramp[float64](mono[0], 4)}, 0, 4); code != graph.Success {
 		t.Fatal(code)
 	}
@@ -101,7 +101,7 @@ func TestNoEventsInC(t *testing.T) {
 	if x, ok := g.Inst.(node.Listener); !ok || x.Listen() {
 		t.Error("a node without the capability takes events")
 	}
-	g = rig[float64](t, l, nodetest.Node("Ledger.c"), mono...) // played by a host that has none
+	g = rig[float64](t, l, flowtest.Node("Ledger.c"), mono...) // played by a host that has none
 	if c, code := run(g, []node.Tensor[float64]{ramp[float64](mono[0], 4)}, 0, 4); code != graph.Success || c.Out[0].Data[3] != 4 {
 		t.Errorf("%v, %v", code, c.Out[0].Data)
 	}

@@ -14,8 +14,8 @@ import (
 	"atenia/flow/amp"
 	"atenia/flow/amp/internal/ctest"
 	"atenia/flow/graph"
+	"atenia/flow/live"
 	"atenia/flow/node"
-	"atenia/flow/rt"
 	"atenia/internal/golden/await"
 )
 
@@ -49,17 +49,17 @@ func TestKilledWhilePlaying(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer memory.Close()
-	live, err := flow.New[float32](plan, flow.Options{Catalog: append(flow.ShippedTypes(), there...), Policy: flow.Mute, Memory: memory})
+	session, err := flow.New[float32](plan, flow.Options{Catalog: append(flow.ShippedTypes(), there...), Policy: flow.Mute, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer live.Close()
-	play, err := rt.NewPlayer(live, rt.Config{Rate: 48000, Blocks: most, Priority: -1}, most)
+	defer session.Close()
+	play, err := live.NewLoopPlayer(session, live.LoopConfig{Rate: 48000, Blocks: most, Priority: -1}, most)
 	if err != nil {
 		t.Fatal(err)
 	}
 	play.Start()
-	var report rt.Report
+	var report live.LoopReport
 	var over atomic.Bool
 	ended := make(chan bool)
 	go func() {
@@ -98,7 +98,7 @@ func TestKilledWhilePlaying(t *testing.T) {
 	}
 	defer same.Close()
 	muted, quiet := compare(t, play, same, int(report.Blocks))
-	if lost := live.Metrics().LostBlocks; muted != lost || muted < kills || quiet != 0 {
+	if lost := session.Metrics().LostBlocks; muted != lost || muted < kills || quiet != 0 {
 		t.Errorf("%d muted blocks in the recording, of which %d are silent in the reference; %d counted", muted, quiet, lost)
 	}
 	t.Logf("%d of %d blocks muted by %d kills, %d calls late", muted, report.Blocks, kills, s.Timeouts)
@@ -106,7 +106,7 @@ func TestKilledWhilePlaying(t *testing.T) {
 
 // compare runs the reference and compares every block of every probe. It returns the number of blocks in which the
 // tremolo is muted, and of those that would be zeros without.
-func compare(t *testing.T, play *rt.Player[float32], same *flow.Session[float32], blocks int) (muted, quiet int64) {
+func compare(t *testing.T, play *live.LoopPlayer[float32], same *flow.Session[float32], blocks int) (muted, quiet int64) {
 	t.Helper()
 	got, zeros := make([]float32, 64), make([]float32, 64)
 	take := func(name string) (want node.Tensor[float32]) {

@@ -9,8 +9,8 @@ import (
 
 	"atenia/flow/amp"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 // TestPriming: the call without frames, before the first snapshot, has the plan's values of the parameters, in this
@@ -32,14 +32,14 @@ func primed[F node.Float](t *testing.T, types node.Table, r *rand.Rand) {
 	t.Helper()
 	for range 5 {
 		p, q := 2+r.Float64(), r.Float64()
-		g := isolateRig[F](t, types, nodetest.Node("Latch.c", "p", p, "q", q))
+		g := isolateRig[F](t, types, flowtest.Node("Latch.c", "p", p, "q", q))
 		g.Inst.(node.Stateful[F]).StateBytes()
 		c := block(g, F(1), 3)
 		if code := g.Inst.Forward(c); code != graph.Success || c.Out[0].Data[0] != F(p) || c.Out[0].Data[1] != F(3)*F(p) && c.Out[0].Data[1] != F(3*float64(F(p))) {
 			t.Errorf("%v, %v: want %g times the input", code, c.Out[0].Data[:2], p)
 		}
 	}
-	g := isolateRig[F](t, types, nodetest.Node("Latch.c"))
+	g := isolateRig[F](t, types, flowtest.Node("Latch.c"))
 	g.Inst.(node.Stateful[F]).StateBytes()
 	if c := block(g, F(5)); g.Inst.Forward(c) != graph.Success || c.Out[0].Data[0] != 5 {
 		t.Errorf("%v without a parameter, want 5: it is absent", c.Out[0].Data[0])

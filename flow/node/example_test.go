@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 // Types of one's own are entries of a table.
@@ -14,8 +14,8 @@ func Example() {
 		Name: "Negate", Ins: []string{"in"}, Outs: []string{"out"},
 		New32: newNegate[float32], New64: newNegate[float64],
 	}}
-	plan := nodetest.Node("Negate")
-	linked, err := nodetest.Link(table, &plan, []graph.Shape{{B: 1, C: 1}}, 64)
+	plan := flowtest.Node("Negate")
+	linked, err := flowtest.Link(table, &plan, []graph.Shape{{B: 1, C: 1}}, 64)
 	if err != nil {
 		fmt.Println(err)
 		return

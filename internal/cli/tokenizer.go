@@ -7,7 +7,7 @@ import (
 
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
-	"atenia/internal/text/vocab"
+	"atenia/internal/text/token"
 
 	"github.com/spf13/cobra"
 )
@@ -36,7 +36,7 @@ type tokenizerResult struct {
 }
 
 func train(env *command.Env) *cobra.Command {
-	var cfg vocab.Config
+	var cfg token.VocabularyConfig
 	var out, pattern string
 	c := &cobra.Command{
 		Use:   "train FILE...",
@@ -57,15 +57,15 @@ func train(env *command.Env) *cobra.Command {
 	f.Int64Var(&cfg.MinCount, "min-count", 2, "merge only pairs that occur at least this often")
 	f.BoolVar(&cfg.Characters, "characters", false, "use one token for each character of the text, and <unk> for others")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		cfg.Pattern = vocab.Pattern(pattern)
+		cfg.Pattern = token.Pattern(pattern)
 		shown := time.Now()
-		r, err := vocab.FromFiles(c.Context(), out, args, cfg, func(n int64) {
+		r, err := token.VocabularyFromFiles(c.Context(), out, args, cfg, func(n int64) {
 			if now := time.Now(); now.Sub(shown) > time.Second {
 				shown = now
 				fmt.Fprintf(env.Progress, "\r%s read", command.Size(n))
 			}
 		})
-		if errors.Is(err, vocab.ErrConfig) {
+		if errors.Is(err, token.ErrVocabularyConfig) {
 			return &command.UsageError{Err: err}
 		}
 		if err != nil {

@@ -14,13 +14,13 @@ import (
 // or a test outside its package uses it.
 var publicPackages = []string{
 	".", "tensor", "grad", "nested", "nested/rule",
-	"flow", "flow/graph", "flow/node", "flow/node/nodetest", "flow/amp", "flow/amp/clap", "flow/device", "flow/rt", "flow/mel", "flow/fit", "flow/media", "flow/midi", "flow/view",
+	"flow", "flow/graph", "flow/node", "flow/amp", "flow/amp/clap", "flow/live", "flow/fit", "flow/media", "flow/view",
 	"quila", "quila/config", "quila/conform", "serve",
 }
 
 // testSupport are packages that only tests import. They keep nothing alive.
 var testSupport = []string{
-	"internal/golden", "internal/golden/await", "internal/kernel/kerneltest", "internal/store/faultfs", "internal/lint", "flow/amp/internal/ctest", "flow/internal/flowtest", "flow/node/nodetest", "internal/memory/memorytest",
+	"internal/golden", "internal/golden/await", "internal/kernel/kerneltest", "internal/store/faultfs", "internal/lint", "flow/amp/internal/ctest", "flow/internal/flowtest", "internal/memory/memorytest",
 }
 
 // notCalledYet lists unreachable declarations by package, and why they stay.
@@ -36,7 +36,7 @@ var notCalledYet = map[string]struct{ why, names string }{
 	"internal/plan/pass":    {"the contract: plans are read back and hand-offs between backends checked", "Graph"},
 	"internal/store/blob":   {"the contract: golden tests compare a file as it is", "Store.ReadRaw"},
 	"internal/text/token":   {"rerankers and encoders take pairs", "Tokenizer.EncodePair"},
-	"quila/internal/stores":    {"entries that a block of phase 1, or a training step, moves: the second part has both", "KFE.Replay Library.update KFEGradient KFE.Descend"},
+	"quila/internal/stores": {"entries that a block of phase 1, or a training step, moves: the second part has both", "KFE.Replay Library.update KFEGradient KFE.Descend"},
 }
 
 // TestNoDeadCode finds functions, types, variables and constants that no

@@ -14,7 +14,7 @@ var goroutines = map[string]string{
 	"eval.go":                               "waits for a scheduler, which catches, and compares rows on the caller's goroutine",
 	"flow/amp/process_linux.go":             "waits for a process to end",
 	"flow/amp/serve_linux.go":               "in a process of its own, whose end is the node's fault",
-	"flow/rt/loop.go":                       "outside of Go's scheduler, where nothing can be recovered: the rules of the package forbid to panic",
+	"flow/live/loop.go":                     "outside of Go's scheduler, where nothing can be recovered: the rules of the package forbid to panic",
 	"internal/bench/machine/kernels.go":     "measures kernels on bytes of its own",
 	"internal/bench/passes.go":              "samples the process's memory",
 	"internal/kernel/roof/roof.go":          "measures the machine",

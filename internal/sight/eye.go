@@ -15,7 +15,6 @@ import (
 	"atenia/internal/machine/ledger"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
-	"atenia/internal/picture"
 )
 
 // ErrBlind is returned for images to a model that reads text alone.
@@ -38,8 +37,8 @@ type Config struct {
 type Eye struct {
 	c       Config
 	v       *compile.Vision
-	recipe  picture.Recipe
-	film    picture.Film // if the model reads videos
+	recipe  Recipe
+	film    Film // if the model reads videos
 	weights *residence.Tower
 
 	mu    sync.Mutex
@@ -83,11 +82,11 @@ func Open(c Config) (*Eye, error) {
 			return nil, err
 		}
 	}
-	if area := c.MostTokens * v.Patch * v.Patch * v.Merge * v.Merge; e.recipe.Kind == picture.Area && area > 0 {
+	if area := c.MostTokens * v.Patch * v.Patch * v.Merge * v.Merge; e.recipe.Kind == Area && area > 0 {
 		e.recipe.MaxPixels = min(e.recipe.MaxPixels, area)
 		e.recipe.MinPixels = min(e.recipe.MinPixels, e.recipe.MaxPixels)
 	}
-	if e.recipe.Kind == picture.Longest && c.MostTokens > 0 { // at most a square, and a token after each row
+	if e.recipe.Kind == Longest && c.MostTokens > 0 { // at most a square, and a token after each row
 		side := 1
 		for (side+1)*(side+2) <= c.MostTokens {
 			side++
@@ -127,7 +126,7 @@ func (e *Eye) see(hash [32]byte, data []byte, cut func(*Seen, []byte, encoding) 
 
 // cut prepares an image and has its pieces encoded.
 func (e *Eye) cut(s *Seen, data []byte, encode encoding) error {
-	p, err := picture.Decode(data)
+	p, err := Decode(data)
 	if err != nil {
 		return err
 	}

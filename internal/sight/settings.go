@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"atenia/internal/model/compile"
-	"atenia/internal/picture"
 )
 
 // The files with the settings of image and video processors, and the keys that hold
@@ -18,19 +17,19 @@ const (
 )
 
 // recipeOf returns the settings of the model's class of processors.
-func recipeOf(v *compile.Vision) picture.Recipe {
+func recipeOf(v *compile.Vision) Recipe {
 	i := &v.Images
-	return picture.Recipe{
-		Kind: picture.Kind(i.Sizes), Patch: v.Patch, Temporal: v.Temporal, Merge: v.Merge, MinPixels: i.MinPixels, MaxPixels: i.MaxPixels,
-		Width: v.Side, Height: v.Side, Mean: i.Mean, Std: i.Std, Rescale: 1. / 255, Filter: picture.Filter(i.Filter),
+	return Recipe{
+		Kind: Kind(i.Sizes), Patch: v.Patch, Temporal: v.Temporal, Merge: v.Merge, MinPixels: i.MinPixels, MaxPixels: i.MaxPixels,
+		Width: v.Side, Height: v.Side, Mean: i.Mean, Std: i.Std, Rescale: 1. / 255, Filter: Filter(i.Filter),
 		MinTokens: 64, MaxTokens: 256, MinTiles: 2, MaxTiles: 10, Tile: 512, Tolerance: 2, Thumbnail: true,
-		Scan: picture.Scan{Least: 256, Most: 4, Ratio: 1.2},
+		Scan: Scan{Least: 256, Most: 4, Ratio: 1.2},
 	}
 }
 
 // filmOf returns the settings of the model's class of video processors.
-func filmOf(v *compile.Vision) picture.Film {
-	f := picture.Film{Recipe: recipeOf(v), Whole: v.Videos.Whole, Sample: v.Videos.Sampled, FPS: 2, MinFrames: 4, MaxFrames: 768, CapTokens: 128_000}
+func filmOf(v *compile.Vision) Film {
+	f := Film{Recipe: recipeOf(v), Whole: v.Videos.Whole, Sample: v.Videos.Sampled, FPS: 2, MinFrames: 4, MaxFrames: 768, CapTokens: 128_000}
 	f.MinPixels, f.MaxPixels = v.Videos.MinPixels, v.Videos.MaxPixels
 	if f.Whole {
 		f.CapTokens = 768

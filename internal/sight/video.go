@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"atenia/internal/exec"
-	"atenia/internal/picture"
 )
 
 // ErrNoVideo is returned for videos to a model that reads images alone.
@@ -25,9 +24,9 @@ func (e *Eye) LookVideo(data []byte) (*Seen, error) {
 
 // cutVideo prepares a video and has its one piece encoded.
 func (e *Eye) cutVideo(s *Seen, data []byte, encode encoding) error {
-	var shot picture.Shooting
+	var shot Shooting
 	all := 0
-	frames, err := picture.DecodeVideo(data, func(n, w, h int, seconds float64) ([]int, error) {
+	frames, err := DecodeVideo(data, func(n, w, h int, seconds float64) ([]int, error) {
 		var err error
 		all = n
 		shot, err = e.film.Shoot(n, w, h, seconds, e.c.MostTokens)

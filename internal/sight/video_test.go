@@ -17,7 +17,6 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/model/compile"
-	"atenia/internal/picture"
 )
 
 // A filmCase is what a processor of transformers made of a video
@@ -57,8 +56,8 @@ func (c *filmCase) eye(t *testing.T) *Eye {
 }
 
 // frame returns the pixels of one frame as the generator makes them.
-func (c *filmCase) frame(f int) *picture.Picture {
-	p := &picture.Picture{Width: c.Width, Height: c.Height}
+func (c *filmCase) frame(f int) *Picture {
+	p := &Picture{Width: c.Width, Height: c.Height}
 	for y := range c.Height {
 		for x := range c.Width {
 			for ch := range 3 {
@@ -166,7 +165,7 @@ func (c *filmCase) checkPatches(t *testing.T, e *Eye, dir string) {
 	if err != nil || !slices.Equal(s.Frames, c.Take) {
 		t.Fatalf("frames %v (%v), want %v", s.Frames, err, c.Take)
 	}
-	var frames []*picture.Picture
+	var frames []*Picture
 	for _, f := range s.Frames {
 		frames = append(frames, c.frame(f))
 	}

@@ -5,7 +5,7 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/graph"
-	"atenia/flow/mel"
+	"atenia/flow/media"
 	"atenia/flow/node"
 )
 
@@ -76,12 +76,12 @@ func gcd(a, b int) int {
 // Features returns the log-mel frames of samples at [Rate] followed by a window of
 // silence, [frames, mels].
 func Features(x []float32, mels, frames int) ([]float32, error) {
-	s, err := mel.Preset("whisper")
+	s, err := media.MelPreset("whisper")
 	if err != nil {
 		return nil, err
 	}
 	s.Mels = mels
-	f, err := mel.New[float32](s)
+	f, err := media.NewMelFeatures[float32](s)
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,9 @@ import (
 	"atenia/tensor"
 )
 
-// An offload keeps a run's master parameters and moments in files. Their journal
+// An offloaded keeps a run's master parameters and moments in files. Their journal
 // includes the run's position, so that every step is durable without snapshots.
-type offload struct {
+type offloaded struct {
 	state  *files.State
 	groups []group
 	buf    []float32 // gradients of the largest group
@@ -40,14 +40,14 @@ func (r *run) inMemory() (bool, error) {
 }
 
 // openOffload opens the files of an earlier process, or creates them.
-func (r *run) openOffload(ctx context.Context) (*offload, error) {
+func (r *run) openOffload(ctx context.Context) (*offloaded, error) {
 	if _, ok := r.learner.(Keeper); ok {
 		return nil, fmt.Errorf("%w: this kind of model keeps more than parameters and cannot be offloaded", ErrConfig)
 	}
 	if in, err := r.inMemory(); err != nil || in {
 		return nil, errors.Join(err, fmt.Errorf("%w: optimizer.offload is true and was false: %s has snapshots of a run in memory", ErrResume, r.cfg.Dir))
 	}
-	o := &offload{groups: groups(r.params)}
+	o := &offloaded{groups: groups(r.params)}
 	most := 0
 	for _, g := range o.groups {
 		most = max(most, g.Elements)
@@ -65,7 +65,7 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 }
 
 // openState opens the files of the groups, or creates them with first values.
-func (r *run) openState(ctx context.Context, o *offload, first files.Init) error {
+func (r *run) openState(ctx context.Context, o *offloaded, first files.Init) error {
 	layers, model := make([]files.Layer, len(o.groups)), int64(0)
 	for i, g := range o.groups {
 		layers[i] = g.Layer
@@ -144,7 +144,7 @@ func (r *run) removeFolder(dir string) error {
 }
 
 // restorePlace restores the position of the step that the files are at.
-func (r *run) restorePlace(o *offload, layers []files.Layer) error {
+func (r *run) restorePlace(o *offloaded, layers []files.Layer) error {
 	got := o.state.Layers()
 	same := len(got) == len(layers)
 	for i := 0; same && i < len(got); i++ {
@@ -215,7 +215,7 @@ func (g *group) copyTo(dst []float32, f func(*Param) []float32) []float32 {
 }
 
 // gradients yields those of the learner, group by group.
-func (o *offload) gradients(yield func(files.Gradient, error) bool) {
+func (o *offloaded) gradients(yield func(files.Gradient, error) bool) {
 	for i, g := range o.groups {
 		for _, p := range g.params {
 			if p.Hold {
@@ -259,7 +259,7 @@ func (r *run) stepFiles(ctx context.Context, rate, scale float64) error {
 }
 
 // load copies the parameters of the files to the learner.
-func (o *offload) load(ctx context.Context) error {
+func (o *offloaded) load(ctx context.Context) error {
 	for got, err := range o.state.Params(ctx) {
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/internal/store/durable"
-	"atenia/internal/train/paged"
+	"atenia/internal/train/offload"
 )
 
 // A Pager brings the parameters that a block of the model reads to memory, and
@@ -47,7 +47,7 @@ type Paging struct {
 	Gradients int64
 	// ChunkBytes is how much of the state is read at once; 0 is 16 MiB.
 	ChunkBytes int
-	Log        *paged.Log // of the placement of backward passes; nil = none
+	Log        *offload.Log // of the placement of backward passes; nil = none
 }
 
 // interruptedName is the note about a step that was stopped between batches.
@@ -74,13 +74,13 @@ func (r *run) openPaged(ctx context.Context) error {
 	if in, err := r.inMemory(); err != nil || in {
 		return errors.Join(err, fmt.Errorf("%w: %s has snapshots of a run in memory: resume it with a budget that all of it fits in, or without", ErrResume, r.cfg.Dir))
 	}
-	o := &offload{groups: groups(r.params)}
+	o := &offloaded{groups: groups(r.params)}
 	r.index = map[*Param]int{}
 	for i, p := range r.params {
 		r.index[p] = i
 	}
-	room := paged.Room{Account: r.cfg.Paging.Account}
-	var all paged.Floats // first values of a group
+	room := offload.Room{Account: r.cfg.Paging.Account}
+	var all offload.Floats // first values of a group
 	defer func() { all.Release() }()
 	err := r.openState(ctx, o, func(layer, offset int, dst []float32) (err error) {
 		if offset == 0 {
@@ -115,7 +115,7 @@ func (r *run) openPaged(ctx context.Context) error {
 // openPager makes the pager of the open files.
 func (r *run) openPager(l Pageable) (err error) {
 	reads, needed := l.Blocks()
-	cfg := paged.Config{
+	cfg := offload.PagedConfig{
 		State: r.offload.state, Needed: needed, BF16: r.cfg.BF16, Account: r.cfg.Paging.Account, Norm: r.meter,
 		Dir: filepath.Join(r.cfg.Dir, stateFolder), FS: r.cfg.FS, Log: r.cfg.Paging.Log,
 	}
@@ -127,7 +127,7 @@ func (r *run) openPager(l Pageable) (err error) {
 		if keep {
 			left -= bytes
 		}
-		cfg.Groups = append(cfg.Groups, paged.Group{Layer: group.Layer, Params: group.params, Keep: keep})
+		cfg.Groups = append(cfg.Groups, offload.Group{Layer: group.Layer, Params: group.params, Keep: keep})
 		for _, p := range group.params {
 			at[p] = g
 		}
@@ -143,7 +143,7 @@ func (r *run) openPager(l Pageable) (err error) {
 		}
 		cfg.Blocks = append(cfg.Blocks, gs)
 	}
-	if r.pager, err = paged.New(cfg); err != nil {
+	if r.pager, err = offload.NewPager(cfg); err != nil {
 		return err
 	}
 	l.Page(r.pager, func(i int, dst []float32) error { return r.pager.Copy(at[r.params[i]], r.params[i], dst) })

@@ -12,7 +12,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/store/durable"
 	"atenia/internal/train/data"
-	"atenia/internal/train/paged"
+	"atenia/internal/train/offload"
 	"atenia/tensor"
 )
 
@@ -40,8 +40,8 @@ type run struct {
 	masters  []*Param // the parameters stepped: the same, or float32 copies
 	opt      *grad.Optimizer[float32]
 	meter    *grad.Norm[float32]
-	offload  *offload     // nil: the state is in memory
-	pager    *paged.Pager // nil: the parameters are in memory
+	offload  *offloaded     // nil: the state is in memory
+	pager    *offload.Pager // nil: the parameters are in memory
 	index    map[*Param]int
 	paused   interrupted   // step to continue
 	moved    int64         // bytes of files that the step has read and written

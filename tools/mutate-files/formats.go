@@ -187,7 +187,7 @@ func shardedFolders(c *corpus, add func(...entry)) {
 }
 
 func packedFolders(c *corpus, add func(...entry)) {
-	dirs, err := filepath.Glob(filepath.Join(c.root, "internal/model/packed/testdata/*"))
+	dirs, err := filepath.Glob(filepath.Join(c.root, "internal/model/quant/testdata/*"))
 	c.fail(err)
 	for _, dir := range dirs {
 		if s := c.folder(dir, safetensors); s != nil {
@@ -382,7 +382,7 @@ func manifests(_ *corpus, add func(...entry)) {
 }
 
 func pictures(c *corpus, add func(...entry)) {
-	for _, e := range c.glob("internal/picture/testdata/*.png") {
+	for _, e := range c.glob("internal/sight/testdata/*.png") {
 		if len(e.data) < 3000 {
 			add(entry{name: "picture", data: e.data, kind: png})
 		}

@@ -22,19 +22,19 @@ import (
 	"atenia/internal/cli"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/compile"
+	"atenia/internal/model/convert"
 	"atenia/internal/model/file"
-	"atenia/internal/model/imatrix"
 	"atenia/internal/model/lora"
 	"atenia/internal/model/text"
-	"atenia/internal/picture"
 	"atenia/internal/plan"
 	"atenia/internal/plan/pass"
 	"atenia/internal/policy/learn"
 	"atenia/internal/policy/replay"
+	"atenia/internal/sight"
 	"atenia/internal/text/chat"
-	textcorpus "atenia/internal/text/corpus"
 	"atenia/internal/text/score"
 	"atenia/internal/text/token"
+	textcorpus "atenia/internal/text/token"
 	"atenia/internal/train"
 	"atenia/internal/train/recipe"
 	"atenia/quila"
@@ -362,10 +362,10 @@ func drain(r *media.Reader) error {
 }
 
 func readPicture(_ *scratch, s sample) error {
-	if _, err := picture.Decode(s[0].data); err != nil {
+	if _, err := sight.Decode(s[0].data); err != nil {
 		return err
 	}
-	_, err := picture.DecodeVideo(s[0].data, func(n, _, _ int, _ float64) ([]int, error) {
+	_, err := sight.DecodeVideo(s[0].data, func(n, _, _ int, _ float64) ([]int, error) {
 		return []int{0, n / 3, n / 2, n - 1}[max(0, 4-n):], nil
 	})
 	return err
@@ -375,8 +375,8 @@ func readPicture(_ *scratch, s sample) error {
 func readProcessor(_ *scratch, s sample) error {
 	var last error
 	accepted := false
-	for _, k := range []picture.Kind{picture.Area, picture.Square, picture.Tiles, picture.Longest} {
-		r := picture.Recipe{Kind: k, Patch: 14, Temporal: 2, Merge: 2, Rescale: 1. / 255, Std: [3]float32{1, 1, 1}, Filter: picture.Bicubic,
+	for _, k := range []sight.Kind{sight.Area, sight.Square, sight.Tiles, sight.Longest} {
+		r := sight.Recipe{Kind: k, Patch: 14, Temporal: 2, Merge: 2, Rescale: 1. / 255, Std: [3]float32{1, 1, 1}, Filter: sight.Bicubic,
 			MaxPixels: 1 << 20, Width: 64, Height: 64, MinTokens: 4, MaxTokens: 64, MinTiles: 2, MaxTiles: 6, Tile: 28, Tolerance: 2}
 		if last = r.Read(s[0].data); last != nil {
 			continue
@@ -384,12 +384,12 @@ func readProcessor(_ *scratch, s sample) error {
 		if last = r.Check(); last != nil {
 			continue
 		}
-		_, last = r.Cut(&picture.Picture{Width: 30, Height: 20, Pix: make([]byte, 3*30*20)})
+		_, last = r.Cut(&sight.Picture{Width: 30, Height: 20, Pix: make([]byte, 3*30*20)})
 		accepted = accepted || last == nil
 	}
 	for _, whole := range []bool{false, true} {
-		f := picture.Film{Whole: whole, Sample: true, FPS: 2, MinFrames: 4, MaxFrames: 768, Recipe: picture.Recipe{
-			Kind: picture.Area, Patch: 14, Temporal: 2, Merge: 2, Rescale: 1. / 255, Std: [3]float32{1, 1, 1}, Filter: picture.Bicubic, MaxPixels: 1 << 20}}
+		f := sight.Film{Whole: whole, Sample: true, FPS: 2, MinFrames: 4, MaxFrames: 768, Recipe: sight.Recipe{
+			Kind: sight.Area, Patch: 14, Temporal: 2, Merge: 2, Rescale: 1. / 255, Std: [3]float32{1, 1, 1}, Filter: sight.Bicubic, MaxPixels: 1 << 20}}
 		if last = f.Read(s[0].data); last != nil {
 			continue
 		}
@@ -403,15 +403,15 @@ func readProcessor(_ *scratch, s sample) error {
 }
 
 // shoot takes what a film says of five small frames.
-func shoot(f *picture.Film) error {
+func shoot(f *sight.Film) error {
 	const w, h = 30, 20
 	shot, err := f.Shoot(5, w, h, 2, 256)
 	if err != nil {
 		return err
 	}
-	frames := make([]*picture.Picture, len(shot.Frames))
+	frames := make([]*sight.Picture, len(shot.Frames))
 	for i := range frames {
-		frames[i] = &picture.Picture{Width: w, Height: h, Pix: make([]byte, 3*w*h)}
+		frames[i] = &sight.Picture{Width: w, Height: h, Pix: make([]byte, 3*w*h)}
 	}
 	_, err = f.Cut(frames, &shot)
 	return err
@@ -436,7 +436,7 @@ func readImportance(x *scratch, s sample) error {
 	if err := x.put(s); err != nil {
 		return err
 	}
-	_, err := imatrix.Read(filepath.Join(x.dir, s[0].name))
+	_, err := convert.Read(filepath.Join(x.dir, s[0].name))
 	return err
 }
 

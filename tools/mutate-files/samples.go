@@ -16,7 +16,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/media"
 	"atenia/internal/cli"
-	"atenia/internal/model/imatrix"
+	"atenia/internal/model/convert"
 	"atenia/internal/plan"
 	"atenia/internal/train"
 	"atenia/quila/config"
@@ -158,7 +158,7 @@ func (e *commandError) Error() string { return strings.Join(e.args, " ") + ": " 
 // an older version.
 func checkpoints(c *corpus, add func(...entry)) {
 	dir := filepath.Join(c.temp, "saved")
-	c.run("checkpoint", "save", filepath.Join(c.root, "internal/model/packed/testdata/gptq4"), dir, "--quiet")
+	c.run("checkpoint", "save", filepath.Join(c.root, "internal/model/quant/testdata/gptq4"), dir, "--quiet")
 	add(seal(c.saved(dir))...)
 	for _, e := range c.glob("internal/memory/checkpoint/testdata/legacy.meta") {
 		add(entry{name: "checkpoint.meta", data: e.data, kind: plainText})
@@ -187,7 +187,7 @@ func schedules(_ *corpus, add func(...entry)) {
 
 // importances has a matrix in both formats.
 func importances(c *corpus, add func(...entry)) {
-	m := &imatrix.Matrix{}
+	m := &convert.Matrix{}
 	for _, name := range []string{"blk.0.attn_q.weight", "blk.0.ffn_down.weight"} {
 		c.fail(m.Add(name, 1, []float32{1, 2, 3, 4}, 4))
 	}

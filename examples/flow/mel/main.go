@@ -23,12 +23,11 @@ import (
 	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/media"
-	"atenia/flow/mel"
 	"atenia/flow/node"
 )
 
 func main() {
-	preset := flag.String("preset", "whisper", "features: "+strings.Join(mel.Presets(), ", "))
+	preset := flag.String("preset", "whisper", "features: "+strings.Join(media.MelPresets(), ", "))
 	picture := flag.String("png", "", "write a picture to this file")
 	flag.Parse()
 	if err := run(os.Stdout, *preset, *picture, flag.Arg(0)); err != nil {
@@ -75,7 +74,7 @@ func mono(channels [][]float32) []float32 {
 // into frames. The result is [bands, frames].
 func features(sound []float32, rate int, preset string) (node.Tensor[float32], error) {
 	var none node.Tensor[float32]
-	s, err := mel.Preset(preset)
+	s, err := media.MelPreset(preset)
 	if err != nil {
 		return none, err
 	}

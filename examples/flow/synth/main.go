@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"atenia/flow/graph"
-	"atenia/flow/midi"
+	"atenia/flow/live"
 	"atenia/flow/node"
 )
 
@@ -50,11 +50,11 @@ const sweep = `@48000 set tone.f0 9000 96000
 `
 
 // song is a few chords, broken upwards while the pedal holds them, that slow down at the end.
-func song() *midi.File {
+func song() *live.MIDIFile {
 	const quarter = 480
-	f := &midi.File{Division: midi.Division{Quarter: quarter}, Tempos: []midi.Tempo{{Tick: 0, Quarter: 600_000}, {Tick: 14 * quarter, Quarter: 900_000}}}
+	f := &live.MIDIFile{Division: live.Division{Quarter: quarter}, Tempos: []live.Tempo{{Tick: 0, Quarter: 600_000}, {Tick: 14 * quarter, Quarter: 900_000}}}
 	add := func(tick int, kind node.EventKind, key int, value float32) {
-		f.Events = append(f.Events, midi.Event{Tick: int64(tick), Event: node.Event{Kind: kind, Key: uint8(key), Value: value}})
+		f.Events = append(f.Events, live.MIDIEvent{Tick: int64(tick), Event: node.Event{Kind: kind, Key: uint8(key), Value: value}})
 	}
 	for bar, chord := range [][]int{{48, 60, 64, 67}, {45, 57, 60, 64}, {41, 57, 60, 65}, {43, 55, 59, 65}} {
 		at := bar * 4 * quarter

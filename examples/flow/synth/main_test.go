@@ -10,7 +10,7 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/graph"
-	"atenia/flow/midi"
+	"atenia/flow/live"
 )
 
 // TestSynth makes the files and plays them: each note has its pitch from the frame that the file says, in any blocks.
@@ -28,7 +28,7 @@ func TestSynth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := midi.Read(filepath.Join(dir, "song.mid"))
+	f, err := live.ReadMIDI(filepath.Join(dir, "song.mid"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ import (
 	"atenia/flow/amp/clap"
 	"atenia/flow/amp/internal/ctest"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
+	"atenia/flow/live"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
-	"atenia/flow/rt"
 	"atenia/internal/golden/await"
 )
 
@@ -89,7 +89,7 @@ func events(c *clap.Catalog) (list []string) {
 var mono = []graph.Shape{{B: 1, C: 1}}
 
 func noise(r *rand.Rand, s graph.Shape, n int) node.Tensor[float32] {
-	t := nodetest.NewTensor[float32](s, n)
+	t := flowtest.NewTensor[float32](s, n)
 	for i := range t.Data {
 		t.Data[i] = float32(r.IntN(65)-32) / 32
 	}
@@ -109,11 +109,11 @@ func cuts(r *rand.Rand, n, most int) (list []int) {
 func TestContract(t *testing.T) {
 	both(t, func(t *testing.T, c *clap.Catalog) {
 		for _, n := range []graph.Node{
-			nodetest.Node("test.gain", "gain_x", 0.5, "frames", 7),
-			nodetest.Node("test.gain", "gain_x", nodetest.Ramp(1, 1, 13, 0, 4)),
-			nodetest.Node("test.delay", "frames", 1),
-			nodetest.Node("test.size"),
-			nodetest.Node("test.synth", "notes", "0 60 0.8 20, 5 70 1 100 3", "frames", 16),
+			flowtest.Node("test.gain", "gain_x", 0.5, "frames", 7),
+			flowtest.Node("test.gain", "gain_x", flowtest.Ramp(1, 1, 13, 0, 4)),
+			flowtest.Node("test.delay", "frames", 1),
+			flowtest.Node("test.size"),
+			flowtest.Node("test.synth", "notes", "0 60 0.8 20, 5 70 1 100 3", "frames", 16),
 		} {
 			in := mono
 			switch n.Type {
@@ -122,7 +122,7 @@ func TestContract(t *testing.T) {
 			case "test.synth":
 				in = nil
 			}
-			t.Run(n.Type, func(t *testing.T) { nodetest.Check(t, c.Types(), nodetest.Case{Node: n, In: in, Tokens: 200}) })
+			t.Run(n.Type, func(t *testing.T) { flowtest.CheckNode(t, c.Types(), flowtest.Case{Node: n, In: in, Tokens: 200}) })
 		}
 	})
 }
@@ -144,8 +144,8 @@ func TestGain(t *testing.T) {
 				}
 				gain.Data[i] = v
 			}
-			p := nodetest.Node("test.gain", "gain_x", gain, "frames", frames)
-			g := nodetest.NewRig[float32](t, c.Types(), &p, 48000, []graph.Shape{{B: 1, C: 2}}, 100)
+			p := flowtest.Node("test.gain", "gain_x", gain, "frames", frames)
+			g := flowtest.NewRig[float32](t, c.Types(), &p, 48000, []graph.Shape{{B: 1, C: 2}}, 100)
 			if g.Node.Spec.Delay != frames-1 {
 				t.Fatalf("delay %d of %d frames", g.Node.Spec.Delay, frames)
 			}
@@ -163,8 +163,8 @@ func TestGain(t *testing.T) {
 				}
 			}
 		}
-		p := nodetest.Node("test.gain", "frames", 1)
-		g := nodetest.NewRig[float32](t, c.Types(), &p, 48000, []graph.Shape{{B: 1, C: 1}}, 100) // one channel for both
+		p := flowtest.Node("test.gain", "frames", 1)
+		g := flowtest.NewRig[float32](t, c.Types(), &p, 48000, []graph.Shape{{B: 1, C: 1}}, 100) // one channel for both
 		x := noise(r, mono[0], 40)
 		y := g.Forward(t, []node.Tensor[float32]{x}, []int{40})[0]
 		if !slices.Equal(y.Row(0), x.Data) || !slices.Equal(y.Row(1), x.Data) {
@@ -177,8 +177,8 @@ func TestGain(t *testing.T) {
 func TestCallback(t *testing.T) {
 	for _, trusted := range []bool{true, false} {
 		c := catalog(t, trusted)
-		n := nodetest.Node("test.gain")
-		nodetest.NewRig[float32](t, c.Types(), &n, 48000, []graph.Shape{{B: 1, C: 2}}, 8)
+		n := flowtest.Node("test.gain")
+		flowtest.NewRig[float32](t, c.Types(), &n, 48000, []graph.Shape{{B: 1, C: 2}}, 8)
 		await.Until(t, fmt.Sprintf("a call, trusted %v", trusted), func() bool { return slices.Contains(events(c), "called back") })
 	}
 }
@@ -188,9 +188,9 @@ func TestCallback(t *testing.T) {
 func TestState(t *testing.T) {
 	both(t, func(t *testing.T, c *clap.Catalog) {
 		run := func(params ...any) (float32, error) {
-			n := nodetest.Node("test.state", append([]any{"frames", 1}, params...)...)
+			n := flowtest.Node("test.state", append([]any{"frames", 1}, params...)...)
 			n.Name = "keep"
-			l, err := nodetest.Link(c.Types(), &n, mono, 8)
+			l, err := flowtest.Link(c.Types(), &n, mono, 8)
 			if err != nil {
 				return 0, err
 			}
@@ -198,8 +198,8 @@ func TestState(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
-			g := nodetest.Rig[float32]{Node: l, Inst: inst}
-			return g.Forward(t, []node.Tensor[float32]{nodetest.NewTensor[float32](mono[0], 1)}, []int{1})[0].Data[0], nil
+			g := flowtest.Rig[float32]{Node: l, Inst: inst}
+			return g.Forward(t, []node.Tensor[float32]{flowtest.NewTensor[float32](mono[0], 1)}, []int{1})[0].Data[0], nil
 		}
 		if y, err := run(); y != 3 || err != nil {
 			t.Fatal(y, err)
@@ -231,9 +231,9 @@ func TestState(t *testing.T) {
 				t.Errorf("%s: accepted, and gives %v", what, y)
 			}
 		}
-		big := nodetest.Node("test.big")
+		big := flowtest.Node("test.big")
 		big.Name = "big"
-		nodetest.NewRig[float32](t, c.Types(), &big, 48000, mono, 8)
+		flowtest.NewRig[float32](t, c.Types(), &big, 48000, mono, 8)
 		if b, err := c.State("big"); err == nil {
 			t.Errorf("a state of %d bytes, part of what was written", len(b))
 		}
@@ -262,8 +262,8 @@ func TestNotes(t *testing.T) {
 				at += length + r.IntN(3)
 			}
 			r.Shuffle(len(score), func(i, j int) { score[i], score[j] = score[j], score[i] })
-			p := nodetest.Node("test.synth", "frames", frames, "notes", strings.Join(score, ", "))
-			g := nodetest.NewRig[float32](t, c.Types(), &p, 48000, nil, 100)
+			p := flowtest.Node("test.synth", "frames", frames, "notes", strings.Join(score, ", "))
+			g := flowtest.NewRig[float32](t, c.Types(), &p, 48000, nil, 100)
 			y := g.Forward(t, nil, cuts(r, n, 100))[0].Data
 			for i := frames - 1; i < n; i++ {
 				at := i - frames + 1
@@ -335,26 +335,26 @@ func TestRefused(t *testing.T) {
 			"test.null": "no process", "test.ports": "4000000000 audio ports", "test.params": "4000000000 parameters", "test.name": "NaN to +Inf",
 			"test.refuse": "init refuses", "test.early": "ended the process",
 		} {
-			n := nodetest.Node(typ)
-			_, err := nodetest.Link(c.Types(), &n, mono, 8)
+			n := flowtest.Node(typ)
+			_, err := flowtest.Link(c.Types(), &n, mono, 8)
 			if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Unsupported || !strings.Contains(err.Error(), why) {
 				t.Errorf("%s: %v", typ, err)
 			}
 		}
 		for what, n := range map[string]graph.Node{
-			"ports differ":          nodetest.Node("test.lie"),
-			"1 audio inputs":        nodetest.Node("test.size", "inputs", 2),
-			"no input of notes":     nodetest.Node("test.size", "notes", "0 1 1 1"),
-			"note 1":                nodetest.Node("test.synth", "notes", "0 128 1 1"),
-			"one value for all":     nodetest.Node("test.gain", "gain_x", graph.Tensor{B: 1, C: 2, F: 1, Data: []float64{1, 2}}),
-			"integer in 1..8192":    nodetest.Node("test.size", "frames", 0),
-			"activate refuses 1 Hz": nodetest.Node("test.size"),
+			"ports differ":          flowtest.Node("test.lie"),
+			"1 audio inputs":        flowtest.Node("test.size", "inputs", 2),
+			"no input of notes":     flowtest.Node("test.size", "notes", "0 1 1 1"),
+			"note 1":                flowtest.Node("test.synth", "notes", "0 128 1 1"),
+			"one value for all":     flowtest.Node("test.gain", "gain_x", graph.Tensor{B: 1, C: 2, F: 1, Data: []float64{1, 2}}),
+			"integer in 1..8192":    flowtest.Node("test.size", "frames", 0),
+			"activate refuses 1 Hz": flowtest.Node("test.size"),
 		} {
 			rate := 48000.0
 			if strings.HasPrefix(what, "activate") {
 				rate = 1
 			}
-			l, err := nodetest.Link(c.Types(), &n, mono, 8)
+			l, err := flowtest.Link(c.Types(), &n, mono, 8)
 			if err == nil {
 				_, err = node.New[float32](c.Types(), node.Config{SampleRate: rate, MaxTokens: 8, Node: l})
 			}
@@ -402,10 +402,10 @@ func TestLibraries(t *testing.T) {
 func TestFaults(t *testing.T) {
 	c := catalog(t, false)
 	for typ, want := range map[string]graph.Code{"test.crash": graph.Crashed, "test.exit": graph.Crashed, "test.over": graph.InvalidArg, "test.fail": graph.Fail} {
-		n := nodetest.Node(typ, "frames", 4)
-		g := nodetest.NewRig[float32](t, c.Types(), &n, 48000, mono, 8)
+		n := flowtest.Node(typ, "frames", 4)
+		g := flowtest.NewRig[float32](t, c.Types(), &n, 48000, mono, 8)
 		call := func(v float32) (graph.Code, []float32) {
-			x := nodetest.NewTensor[float32](mono[0], 4)
+			x := flowtest.NewTensor[float32](mono[0], 4)
 			for i := range x.Data {
 				x.Data[i] = v
 			}
@@ -424,8 +424,8 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: afterwards %v", typ, y)
 		}
 	}
-	n := nodetest.Node("test.fail", "frames", 1)
-	g := nodetest.NewRig[float32](t, c.Types(), &n, 48000, mono, 8)
+	n := flowtest.Node("test.fail", "frames", 1)
+	g := flowtest.NewRig[float32](t, c.Types(), &n, 48000, mono, 8)
 	b := g.Call([]node.Tensor[float32]{{Data: []float32{-11}, B: 1, C: 1, N: 1}}, 0, 1)
 	if code := g.Inst.Forward(&b); code != graph.Fail || b.Out[0].Data[0] != 0 {
 		t.Error(code, b.Out[0].Data)
@@ -439,8 +439,8 @@ func TestFaults(t *testing.T) {
 // the plan gives, whichever they are.
 func TestMany(t *testing.T) {
 	both(t, func(t *testing.T, c *clap.Catalog) {
-		n := nodetest.Node("test.many", "frames", 1, "p299", 1, "p100", 0.5, "p3", 1)
-		g := nodetest.NewRig[float32](t, c.Types(), &n, 48000, mono, 8)
+		n := flowtest.Node("test.many", "frames", 1, "p299", 1, "p100", 0.5, "p3", 1)
+		g := flowtest.NewRig[float32](t, c.Types(), &n, 48000, mono, 8)
 		y := g.Forward(t, []node.Tensor[float32]{{Data: []float32{1}, B: 1, C: 1, N: 1}}, []int{1})[0].Data[0]
 		if y != 1+299+50+3 {
 			t.Error(y)
@@ -460,7 +460,7 @@ func TestRealTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		play, err := rt.NewPlayer(s, rt.Config{Blocks: 20}, 64)
+		play, err := live.NewLoopPlayer(s, live.LoopConfig{Blocks: 20}, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -509,7 +509,7 @@ func TestGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Backward(map[string]node.Tensor[float64]{"out": nodetest.NewTensor[float64](mono[0], 8)}, flow.Sweep{Strict: true})
+	_, err = r.Backward(map[string]node.Tensor[float64]{"out": flowtest.NewTensor[float64](mono[0], 8)}, flow.Sweep{Strict: true})
 	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Unsupported || !slices.Equal(e.Names, []string{"fx"}) {
 		t.Error(err)
 	}
@@ -550,9 +550,9 @@ func BenchmarkForward(b *testing.B) {
 	for _, trusted := range []bool{true, false} {
 		b.Run(fmt.Sprintf("trusted=%v", trusted), func(b *testing.B) {
 			c := catalog(b, trusted)
-			n := nodetest.Node("test.gain", "gain_x", 0.5)
-			g := nodetest.NewRig[float32](b, c.Types(), &n, 48000, []graph.Shape{{B: 1, C: 2}}, 64)
-			call := g.Call([]node.Tensor[float32]{nodetest.NewTensor[float32](graph.Shape{B: 1, C: 2}, 64)}, 0, 64)
+			n := flowtest.Node("test.gain", "gain_x", 0.5)
+			g := flowtest.NewRig[float32](b, c.Types(), &n, 48000, []graph.Shape{{B: 1, C: 2}}, 64)
+			call := g.Call([]node.Tensor[float32]{flowtest.NewTensor[float32](graph.Shape{B: 1, C: 2}, 64)}, 0, 64)
 			b.ReportAllocs()
 			for b.Loop() {
 				g.Inst.Forward(&call)

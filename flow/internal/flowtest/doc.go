@@ -9,4 +9,16 @@
 // gates. It fires any node that has frames, for a random number of tokens, in random order, with streams that grow
 // without bound: what Kahn's theorem says every schedule must give. [Check] runs a session of the graph and
 // compares.
+//
+// # Node types
+//
+// This is also the test suite for node types.
+//
+//	Rig     one node in isolation: whole streams, cut into calls at will,
+//	        forward and backward
+//	CheckNode the contract of package node: cuts, snapshots, both ABI versions,
+//	        bound calls, no allocation, gradients
+//
+// A package of node types calls [CheckNode] with nodes that together cover all of
+// its code. CheckNode counts allocations, so no other test may run in parallel.
 package flowtest

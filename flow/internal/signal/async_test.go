@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 	"atenia/internal/golden/await"
 )
 
@@ -18,8 +18,8 @@ import (
 func convert[F node.Float](t *testing.T, n graph.Node, x []F, cut func() int) []F {
 	t.Helper()
 	one := []graph.Shape{{B: 1, C: 2}}
-	g := nodetest.NewRig[F](t, signal.ResampleTypes(), &n, 48000, one, 64)
-	in := nodetest.NewTensor[F](one[0], len(x))
+	g := flowtest.NewRig[F](t, signal.ResampleTypes(), &n, 48000, one, 64)
+	in := flowtest.NewTensor[F](one[0], len(x))
 	copy(in.Row(0), x)
 	var y []F
 	for at := 0; at < len(x); {
@@ -29,7 +29,7 @@ func convert[F node.Float](t *testing.T, n graph.Node, x []F, cut func() int) []
 		}
 		y = append(y, c.Out[0].Row(0)[:c.Produced*g.Node.Spec.Prod[0]]...)
 		at += c.Tokens
-		saved := nodetest.Save(g.Inst)
+		saved := flowtest.Save(g.Inst)
 		g.Inst.Reset()
 		s := g.Inst.(node.Stateful[F])
 		if code := s.Load(saved); code != graph.Success {
@@ -54,7 +54,7 @@ func TestAsync(t *testing.T) {
 		ratio      float64
 		most, down int
 	}{{1, 1, 1}, {0.7371, 1, 1}, {0.5, 1, 2}, {0.3, 1, 4}, {1.618, 2, 1}, {3, 3, 1}, {6.9, 7, 1}} {
-		n := nodetest.Node("AsyncResample", "ratio", c.ratio, "most", c.most, "down", c.down)
+		n := flowtest.Node("AsyncResample", "ratio", c.ratio, "most", c.most, "down", c.down)
 		y := convert(t, n, x, func() int { return 64 })
 		if want := int(float64(len(x)-20*c.down)*c.ratio) - c.most; len(y) < want {
 			t.Errorf("%+v: %d frames, want %d", c, len(y), want)
@@ -84,7 +84,7 @@ func TestAsyncMoves(t *testing.T) {
 	for i := range x {
 		x[i] = 1
 	}
-	moving := nodetest.Node("AsyncResample", "ratio", nodetest.Ramp(1, 1, 500, 0.2, 2), "most", 2)
+	moving := flowtest.Node("AsyncResample", "ratio", flowtest.Ramp(1, 1, 500, 0.2, 2), "most", 2)
 	a := convert(t, moving, x, func() int { return 64 })
 	b := convert(t, moving, x, func() int { return 1 })
 	if n := len(a); n < 400 || n > 600 || len(b) < n-2 || len(b) > n+2 {
@@ -96,17 +96,17 @@ func TestAsyncMoves(t *testing.T) {
 		}
 	}
 	for _, ratio := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if y := convert(t, nodetest.Node("AsyncResample", "ratio", ratio), x, func() int { return 50 }); len(y) > len(x) {
+		if y := convert(t, flowtest.Node("AsyncResample", "ratio", ratio), x, func() int { return 50 }); len(y) > len(x) {
 			t.Errorf("ratio %v makes %d frames of %d", ratio, len(y), len(x))
 		}
 	}
 }
 
 func TestAsyncAllocates(t *testing.T) {
-	n := nodetest.Node("AsyncResample", "ratio", .9)
+	n := flowtest.Node("AsyncResample", "ratio", .9)
 	one := graph.Shape{B: 1, C: 1}
-	g := nodetest.NewRig[float32](t, signal.ResampleTypes(), &n, 48000, []graph.Shape{one}, 64)
-	c := g.Call([]node.Tensor[float32]{nodetest.NewTensor[float32](one, 64)}, 0, 64)
+	g := flowtest.NewRig[float32](t, signal.ResampleTypes(), &n, 48000, []graph.Shape{one}, 64)
+	c := g.Call([]node.Tensor[float32]{flowtest.NewTensor[float32](one, 64)}, 0, 64)
 	if a := await.Allocs(20, func() { g.Inst.Forward(&c) }); a != 0 {
 		t.Errorf("%v allocations a call", a)
 	}

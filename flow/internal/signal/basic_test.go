@@ -4,15 +4,15 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
-	"atenia/flow/node/nodetest"
 )
 
 // TestNodes checks every type of the table.
 func TestNodes(t *testing.T) {
-	ramp, node := nodetest.Ramp, nodetest.Node
+	ramp, node := flowtest.Ramp, flowtest.Node
 	stereo, mono := graph.Shape{B: 2, C: 2}, graph.Shape{B: 2, C: 1}
-	for name, c := range map[string]nodetest.Case{
+	for name, c := range map[string]flowtest.Case{
 		"constant":        {Node: node("Constant", "value", .25, "channels", 2)},
 		"constant/framed": {Node: node("Constant", "value", ramp(1, 2, 40, -1, 1), "batches", 2)},
 		"gain":            {Node: node("Gain", "gain", .5), In: []graph.Shape{stereo}},
@@ -27,12 +27,12 @@ func TestNodes(t *testing.T) {
 		"pan":             {Node: node("Pan", "pan", .3), In: []graph.Shape{mono}},
 		"pan/framed":      {Node: node("Pan", "pan", ramp(1, 1, 40, -1, 1)), In: []graph.Shape{mono}},
 	} {
-		t.Run(name, func(t *testing.T) { nodetest.Check(t, signal.BasicTypes(), c) })
+		t.Run(name, func(t *testing.T) { flowtest.CheckNode(t, signal.BasicTypes(), c) })
 	}
 }
 
 // TestFused checks gains side by side.
 func TestFused(t *testing.T) {
-	nodetest.Fused(t, signal.BasicTypes(), []graph.Shape{{B: 2, C: 2}},
-		nodetest.Node("Gain", "gain", .5), nodetest.Node("Gain", "gain", nodetest.Ramp(1, 2, 1, -1, 2)), nodetest.Node("Gain"))
+	flowtest.Fused(t, signal.BasicTypes(), []graph.Shape{{B: 2, C: 2}},
+		flowtest.Node("Gain", "gain", .5), flowtest.Node("Gain", "gain", flowtest.Ramp(1, 2, 1, -1, 2)), flowtest.Node("Gain"))
 }

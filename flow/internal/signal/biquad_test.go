@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 var rows = []graph.Shape{{B: 2, C: 3}}
@@ -16,20 +16,20 @@ var rows = []graph.Shape{{B: 2, C: 3}}
 // TestBiquadNodes checks every kind of filter with constant parameters and with
 // parameters that move.
 func TestBiquadNodes(t *testing.T) {
-	ramp, plan := nodetest.Ramp, nodetest.Node
+	ramp, plan := flowtest.Ramp, flowtest.Node
 	for _, kind := range []string{"lowpass", "highpass", "bandpass", "notch", "allpass", "peaking", "lowshelf", "highshelf"} {
 		t.Run(kind, func(t *testing.T) {
-			nodetest.Check(t, signal.BiquadTypes(), nodetest.Case{
+			flowtest.CheckNode(t, signal.BiquadTypes(), flowtest.Case{
 				Node: plan("Biquad", "kind", kind, "f0", ramp(1, 3, 1, 300, 9000), "q", 1.5, "gain_db", ramp(2, 1, 1, -6, 9)), In: rows,
 			})
-			nodetest.Check(t, signal.BiquadTypes(), nodetest.Case{
+			flowtest.CheckNode(t, signal.BiquadTypes(), flowtest.Case{
 				Node: plan("Biquad", "kind", kind, "f0", ramp(1, 3, 40, 9000, 400), "q", 1.5, "gain_db", ramp(2, 1, 40, -6, 9)), In: rows,
 			})
 		})
 	}
 	t.Run("coefficients", func(t *testing.T) {
-		nodetest.Check(t, signal.BiquadTypes(), nodetest.Case{Node: plan("Biquad", "kind", "coefficients", "b0", .7, "b1", -.3, "b2", ramp(2, 3, 1, -.5, .5), "a1", -1.2, "a2", .6), In: rows})
-		nodetest.Check(t, signal.BiquadTypes(), nodetest.Case{Node: plan("Biquad", "kind", "coefficients", "b0", .7, "b1", -.3, "b2", .1, "a1", -1.2, "a2", ramp(1, 1, 40, .5, .7)), In: rows})
+		flowtest.CheckNode(t, signal.BiquadTypes(), flowtest.Case{Node: plan("Biquad", "kind", "coefficients", "b0", .7, "b1", -.3, "b2", ramp(2, 3, 1, -.5, .5), "a1", -1.2, "a2", .6), In: rows})
+		flowtest.CheckNode(t, signal.BiquadTypes(), flowtest.Case{Node: plan("Biquad", "kind", "coefficients", "b0", .7, "b1", -.3, "b2", .1, "a1", -1.2, "a2", ramp(1, 1, 40, .5, .7)), In: rows})
 	})
 }
 
@@ -48,8 +48,8 @@ func TestFilterValues(t *testing.T) {
 		for i, want := range []float64{.00391612666055, .00783225332109, .00391612666055, -1.815341082705, .831005589347} {
 			near("coefficient", c[i], want, 1e-12)
 		}
-		g := nodetest.NewRig[float64](t, signal.BiquadTypes(), new(nodetest.Node("Biquad")), 48000, []graph.Shape{{B: 1, C: 1}}, 64)
-		x := nodetest.NewTensor[float64](graph.Shape{B: 1, C: 1}, 64)
+		g := flowtest.NewRig[float64](t, signal.BiquadTypes(), new(flowtest.Node("Biquad")), 48000, []graph.Shape{{B: 1, C: 1}}, 64)
+		x := flowtest.NewTensor[float64](graph.Shape{B: 1, C: 1}, 64)
 		x.Data[0] = 1
 		y := g.Forward(t, []node.Tensor[float64]{x}, []int{64})[0].Data
 		for i, want := range []float64{.00391612666, .0149413589, .0277854662, .0380237455} {
@@ -70,9 +70,9 @@ func TestFilterValues(t *testing.T) {
 func TestBiquadFused(t *testing.T) {
 	var nodes []graph.Node
 	for i := range 19 {
-		nodes = append(nodes, nodetest.Node("Biquad", "kind", "peaking", "f0", 100*float64(i+1), "gain_db", float64(i-9)))
+		nodes = append(nodes, flowtest.Node("Biquad", "kind", "peaking", "f0", 100*float64(i+1), "gain_db", float64(i-9)))
 	}
-	nodes = append(nodes, nodetest.Node("Biquad", "kind", "coefficients", "b0", .5, "a1", -.5))
-	nodetest.Fused(t, signal.BiquadTypes(), []graph.Shape{{B: 1, C: 1}}, nodes...)
-	nodetest.Fused(t, signal.BiquadTypes(), rows, nodes...)
+	nodes = append(nodes, flowtest.Node("Biquad", "kind", "coefficients", "b0", .5, "a1", -.5))
+	flowtest.Fused(t, signal.BiquadTypes(), []graph.Shape{{B: 1, C: 1}}, nodes...)
+	flowtest.Fused(t, signal.BiquadTypes(), rows, nodes...)
 }

@@ -5,20 +5,20 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 // TestDelayNodes checks every interpolation with constant and modulated delays.
 func TestDelayNodes(t *testing.T) {
-	ramp, plan := nodetest.Ramp, nodetest.Node
+	ramp, plan := flowtest.Ramp, flowtest.Node
 	for _, how := range []string{"none", "linear", "lagrange"} {
 		for name, d := range map[string]graph.Tensor{
 			"short": ramp(1, 2, 1, .3, .7), "long": ramp(2, 1, 1, 37.3, 70.6), "moving": ramp(1, 2, 40, .2, 11.3), "back": ramp(1, 1, 40, 50.7, 1.2),
 		} {
 			t.Run(how+"/"+name, func(t *testing.T) {
-				nodetest.Check(t, signal.DelayTypes(), nodetest.Case{
+				flowtest.CheckNode(t, signal.DelayTypes(), flowtest.Case{
 					Node: plan("Delay", "interpolation", how, "delay", d), In: []graph.Shape{{B: 2, C: 2}}, Tokens: 40,
 				})
 			})
@@ -29,8 +29,8 @@ func TestDelayNodes(t *testing.T) {
 // TestModulated moves a delay from outside: it is held between 0 and max_delay.
 func TestModulated(t *testing.T) {
 	t.Parallel()
-	n := nodetest.Node("Delay", "max_delay", 20)
-	l, err := nodetest.Link(signal.DelayTypes(), &n, []graph.Shape{{B: 1, C: 1}}, 64)
+	n := flowtest.Node("Delay", "max_delay", 20)
+	l, err := flowtest.Link(signal.DelayTypes(), &n, []graph.Shape{{B: 1, C: 1}}, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestModulated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := func() node.Tensor[float64] { return nodetest.NewTensor[float64](graph.Shape{B: 1, C: 1}, 64) }
+	block := func() node.Tensor[float64] { return flowtest.NewTensor[float64](graph.Shape{B: 1, C: 1}, 64) }
 	c := node.Call[float64]{In: []node.Tensor[float64]{block()}, Out: []node.Tensor[float64]{block()}, Tokens: 64,
 		Param: []node.Param[float64]{{Tensor: block(), Framed: true}, {Tensor: node.Tensor[float64]{Data: []float64{0}, B: 1, C: 1, N: 1}}}}
 	for k := range 10 {
@@ -60,8 +60,8 @@ func TestModulated(t *testing.T) {
 // TestTooLong: a delay line larger than any memory is rejected.
 func TestTooLong(t *testing.T) {
 	t.Parallel()
-	n := nodetest.Node("Delay", "delay", 1e12)
-	l, err := nodetest.Link(signal.DelayTypes(), &n, []graph.Shape{{B: 1, C: 1}}, 64)
+	n := flowtest.Node("Delay", "delay", 1e12)
+	l, err := flowtest.Link(signal.DelayTypes(), &n, []graph.Shape{{B: 1, C: 1}}, 64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,16 +8,16 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 // TestDynamicsNodes checks every type and kind of the table.
 func TestDynamicsNodes(t *testing.T) {
-	ramp, n := nodetest.Ramp, nodetest.Node
+	ramp, n := flowtest.Ramp, flowtest.Node
 	stereo := []graph.Shape{{B: 2, C: 2}}
-	for name, c := range map[string]nodetest.Case{
+	for name, c := range map[string]flowtest.Case{
 		"envelope":              {Node: n("Envelope", "attack", .0001, "release", .0004)},
 		"envelope/framed":       {Node: n("Envelope", "attack", ramp(2, 1, 40, 1e-4, 1e-3), "release", ramp(1, 2, 40, 1e-4, 1e-3))},
 		"compressor":            {Node: n("Compressor", "attack", .0001, "release", .0004, "threshold_db", -12.)},
@@ -46,14 +46,14 @@ func TestDynamicsNodes(t *testing.T) {
 		if c.In == nil {
 			c.In = stereo
 		}
-		t.Run(name, func(t *testing.T) { nodetest.Check(t, signal.DynamicsTypes(), c) })
+		t.Run(name, func(t *testing.T) { flowtest.CheckNode(t, signal.DynamicsTypes(), c) })
 	}
 }
 
 // run gives one row of a node's output.
 func run(t *testing.T, n graph.Node, x []float64) []float64 {
 	t.Helper()
-	g := nodetest.NewRig[float64](t, signal.DynamicsTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, len(x))
+	g := flowtest.NewRig[float64](t, signal.DynamicsTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, len(x))
 	in := node.Tensor[float64]{Data: x, B: 1, C: 1, N: len(x)}
 	return g.Forward(t, []node.Tensor[float64]{in}, []int{len(x)})[0].Data
 }
@@ -68,7 +68,7 @@ func TestLimiter(t *testing.T) {
 		x[i] = r.NormFloat64() * math.Exp(3*math.Sin(float64(i)*0.01))
 	}
 	ceiling := math.Pow(10, -6./20)
-	for i, y := range run(t, nodetest.Node("Limiter", "ceiling_db", -6., "lookahead", 32, "release", .002), x) {
+	for i, y := range run(t, flowtest.Node("Limiter", "ceiling_db", -6., "lookahead", 32, "release", .002), x) {
 		if math.Abs(y) > ceiling*(1+1e-15) {
 			t.Fatalf("frame %d is %v, over %v", i, y, ceiling)
 		}
@@ -76,7 +76,7 @@ func TestLimiter(t *testing.T) {
 	for i := range x {
 		x[i] *= 1e-3
 	}
-	for i, y := range run(t, nodetest.Node("Limiter", "lookahead", 32), x) {
+	for i, y := range run(t, flowtest.Node("Limiter", "lookahead", 32), x) {
 		if want := 0.0; i >= 32 {
 			if want = x[i-32]; y != want {
 				t.Fatalf("frame %d is %v, want %v", i, y, want)
@@ -95,7 +95,7 @@ func TestAntialiasing(t *testing.T) {
 		x[i] = math.Sin(2 * math.Pi * cycles * float64(i) / n)
 	}
 	alias := func(mode string) float64 {
-		y := run(t, nodetest.Node("WaveShaper", "kind", "hard", "drive", 8., "antialiasing", mode), x)[n:]
+		y := run(t, flowtest.Node("WaveShaper", "kind", "hard", "drive", 8., "antialiasing", mode), x)[n:]
 		// The 9th harmonic is past half the rate: it folds to 4096 - 2709.
 		re, im := 0.0, 0.0
 		for i, v := range y {
@@ -112,13 +112,13 @@ func TestAntialiasing(t *testing.T) {
 // Benchmark runs blocks of 64 frames, mono.
 func Benchmark(b *testing.B) {
 	for name, n := range map[string]graph.Node{
-		"compressor":   nodetest.Node("Compressor"),
-		"limiter":      nodetest.Node("Limiter"),
-		"limiter/true": nodetest.Node("Limiter", "true_peak", "yes"),
-		"tanh":         nodetest.Node("WaveShaper"),
-		"tanh/adaa":    nodetest.Node("WaveShaper", "antialiasing", "adaa"),
+		"compressor":   flowtest.Node("Compressor"),
+		"limiter":      flowtest.Node("Limiter"),
+		"limiter/true": flowtest.Node("Limiter", "true_peak", "yes"),
+		"tanh":         flowtest.Node("WaveShaper"),
+		"tanh/adaa":    flowtest.Node("WaveShaper", "antialiasing", "adaa"),
 	} {
-		b.Run(name, func(b *testing.B) { nodetest.Frames(b, signal.DynamicsTypes(), &n) })
+		b.Run(name, func(b *testing.B) { flowtest.Frames(b, signal.DynamicsTypes(), &n) })
 	}
 }
 
@@ -150,12 +150,12 @@ func TestSideChain(t *testing.T) {
 			shapes = append(shapes, graph.Shape{B: 1, C: 1})
 			list = append(list, node.Tensor[float64]{Data: v, B: 1, C: 1, N: len(v)})
 		}
-		return nodetest.NewRig[float64](t, signal.DynamicsTypes(), &n, 48000, shapes, len(x)).Forward(t, list, []int{len(x)})[0].Data
+		return flowtest.NewRig[float64](t, signal.DynamicsTypes(), &n, 48000, shapes, len(x)).Forward(t, list, []int{len(x)})[0].Data
 	}
 	with := func(params ...any) graph.Node {
-		return nodetest.Node("Compressor", append([]any{"sidechain", "yes", "knee_db", 0.}, params...)...)
+		return flowtest.Node("Compressor", append([]any{"sidechain", "yes", "knee_db", 0.}, params...)...)
 	}
-	if a, b := give(with("lookahead", 9), x, x), give(nodetest.Node("Compressor", "knee_db", 0., "lookahead", 9), x); !slices.Equal(a, b) {
+	if a, b := give(with("lookahead", 9), x, x), give(flowtest.Node("Compressor", "knee_db", 0., "lookahead", 9), x); !slices.Equal(a, b) {
 		t.Error("a key equal to the signal gives other bits than no side chain")
 	}
 	// A key of -20 dBFS, 10 dB above the threshold, with a ratio of 4: 7.5 dB less, once the attack is over.

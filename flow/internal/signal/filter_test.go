@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 // TestFilterNodes checks every type and kind of the table.
 func TestFilterNodes(t *testing.T) {
-	ramp, n := nodetest.Ramp, nodetest.Node
+	ramp, n := flowtest.Ramp, flowtest.Node
 	stereo := []graph.Shape{{B: 2, C: 2}}
 	cases := map[string]graph.Node{
 		"onepole":              n("OnePole", "f0", 3000.),
@@ -36,19 +36,19 @@ func TestFilterNodes(t *testing.T) {
 		cases["svf/framed/"+kind] = n("SVF", "kind", kind, "f0", ramp(1, 2, 40, 300, 15000))
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) { nodetest.Check(t, signal.FilterTypes(), nodetest.Case{Node: c, In: stereo}) })
+		t.Run(name, func(t *testing.T) { flowtest.CheckNode(t, signal.FilterTypes(), flowtest.Case{Node: c, In: stereo}) })
 	}
 }
 
 // TestErrors: taps and partitions that do not fit.
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	n := nodetest.Node("FIR", "taps", nodetest.Ramp(1, 3, 4, 0, 1))
-	if _, err := nodetest.Link(signal.FilterTypes(), &n, []graph.Shape{{B: 1, C: 2}}, 8); err == nil {
+	n := flowtest.Node("FIR", "taps", flowtest.Ramp(1, 3, 4, 0, 1))
+	if _, err := flowtest.Link(signal.FilterTypes(), &n, []graph.Shape{{B: 1, C: 2}}, 8); err == nil {
 		t.Error("three rows of taps for two channels")
 	}
-	n = nodetest.Node("Convolver", "partition", 24)
-	if _, err := nodetest.Link(signal.FilterTypes(), &n, []graph.Shape{{B: 1, C: 1}}, 8); err == nil {
+	n = flowtest.Node("Convolver", "partition", 24)
+	if _, err := flowtest.Link(signal.FilterTypes(), &n, []graph.Shape{{B: 1, C: 1}}, 8); err == nil {
 		t.Error("a partition of 24 frames")
 	}
 }
@@ -64,13 +64,13 @@ func TestConvolver(t *testing.T) {
 		x := node.Tensor[float64]{Data: noise(r, tokens), B: 1, C: 1, N: tokens}
 		dy := node.Tensor[float64]{Data: noise(r, tokens), B: 1, C: 1, N: tokens}
 		run := func(n graph.Node) (y, dx, dh []float64) {
-			g := nodetest.NewRig[float64](t, signal.FilterTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, tokens)
+			g := flowtest.NewRig[float64](t, signal.FilterTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, tokens)
 			out := g.Forward(t, []node.Tensor[float64]{x}, []int{tokens / 3, tokens - tokens/3})
 			in, p := g.Backward(t, []node.Tensor[float64]{dy})
 			return out[0].Data, in[0].Data, p[0]
 		}
-		y0, dx0, dh0 := run(nodetest.Node("FIR", "taps", taps))
-		y1, dx1, dh1 := run(nodetest.Node("Convolver", "taps", taps, "partition", part))
+		y0, dx0, dh0 := run(flowtest.Node("FIR", "taps", taps))
+		y1, dx1, dh1 := run(flowtest.Node("Convolver", "taps", taps, "partition", part))
 		for what, v := range map[string][2][]float64{"y": {y1, y0}, "dx": {dx1, dx0}, "dh": {dh1, dh0}} {
 			for i := range v[0] {
 				if d := math.Abs(v[0][i] - v[1][i]); d > 1e-12*float64(10+length) {
@@ -92,20 +92,20 @@ func noise(r *rand.Rand, n int) []float64 {
 // BenchmarkFilter runs blocks of 64 frames, mono.
 func BenchmarkFilter(b *testing.B) {
 	for name, n := range map[string]graph.Node{
-		"onepole":         nodetest.Node("OnePole"),
-		"svf":             nodetest.Node("SVF"),
-		"svf/framed":      nodetest.Node("SVF", "f0", nodetest.Ramp(1, 1, 64, 500, 5000)),
-		"fir/64":          nodetest.Node("FIR", "taps", nodetest.Ramp(1, 1, 64, -1, 1)),
-		"fir/1024":        nodetest.Node("FIR", "taps", nodetest.Ramp(1, 1, 1024, -1, 1)),
-		"convolver/1024":  nodetest.Node("Convolver", "taps", nodetest.Ramp(1, 1, 1024, -1, 1)),
-		"convolver/48000": nodetest.Node("Convolver", "taps", nodetest.Ramp(1, 1, 48000, -1, 1)),
+		"onepole":         flowtest.Node("OnePole"),
+		"svf":             flowtest.Node("SVF"),
+		"svf/framed":      flowtest.Node("SVF", "f0", flowtest.Ramp(1, 1, 64, 500, 5000)),
+		"fir/64":          flowtest.Node("FIR", "taps", flowtest.Ramp(1, 1, 64, -1, 1)),
+		"fir/1024":        flowtest.Node("FIR", "taps", flowtest.Ramp(1, 1, 1024, -1, 1)),
+		"convolver/1024":  flowtest.Node("Convolver", "taps", flowtest.Ramp(1, 1, 1024, -1, 1)),
+		"convolver/48000": flowtest.Node("Convolver", "taps", flowtest.Ramp(1, 1, 48000, -1, 1)),
 	} {
-		b.Run(name, func(b *testing.B) { nodetest.Frames(b, signal.FilterTypes(), &n) })
+		b.Run(name, func(b *testing.B) { flowtest.Frames(b, signal.FilterTypes(), &n) })
 	}
 }
 
 func Example_filter() {
-	n := nodetest.Node("OnePole", "f0", 1000.)
+	n := flowtest.Node("OnePole", "f0", 1000.)
 	for _, p := range signal.FilterTypes() {
 		if p.Name == n.Type {
 			fmt.Println(p.Name, "-", p.Doc)

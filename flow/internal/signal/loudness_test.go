@@ -7,19 +7,19 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 	"atenia/internal/golden/await"
 )
 
 func TestLoudnessNode(t *testing.T) {
-	for _, c := range []nodetest.Case{
-		{Node: nodetest.Node("Loudness", "hop", 400), In: []graph.Shape{{B: 1, C: 6}}, Tokens: 40, SampleRate: 8000},
-		{Node: nodetest.Node("Loudness", "hop", 200), In: []graph.Shape{{B: 1, C: 2}}, Tokens: 140, SampleRate: 8000},
-		{Node: nodetest.Node("Loudness", "hop", 100), In: []graph.Shape{{B: 1, C: 1}}, Tokens: 9},
+	for _, c := range []flowtest.Case{
+		{Node: flowtest.Node("Loudness", "hop", 400), In: []graph.Shape{{B: 1, C: 6}}, Tokens: 40, SampleRate: 8000},
+		{Node: flowtest.Node("Loudness", "hop", 200), In: []graph.Shape{{B: 1, C: 2}}, Tokens: 140, SampleRate: 8000},
+		{Node: flowtest.Node("Loudness", "hop", 100), In: []graph.Shape{{B: 1, C: 1}}, Tokens: 9},
 	} {
-		nodetest.Check(t, signal.MeterTypes(), c)
+		flowtest.CheckNode(t, signal.MeterTypes(), c)
 	}
 }
 
@@ -37,7 +37,7 @@ func tones(parts ...tone) node.Tensor[float32] {
 		n += frames(p.seconds)
 	}
 	n -= n % 4800
-	x := nodetest.NewTensor[float32](graph.Shape{B: 1, C: len(parts[0].level)}, n)
+	x := flowtest.NewTensor[float32](graph.Shape{B: 1, C: len(parts[0].level)}, n)
 	var period [48]float64
 	for i := range period {
 		period[i] = math.Sin(2 * math.Pi * float64(i) / 48)
@@ -71,9 +71,9 @@ func (r *reading) last(output int) float64 { return r[output][len(r[output])-1] 
 // read meters a signal at 48 kHz.
 func read[F node.Float](t *testing.T, x node.Tensor[F]) (r reading) {
 	t.Helper()
-	n := nodetest.Node("Loudness")
+	n := flowtest.Node("Loudness")
 	tokens := x.N / 4800
-	g := nodetest.NewRig[F](t, signal.MeterTypes(), &n, 48000, []graph.Shape{{B: 1, C: x.C}}, tokens)
+	g := flowtest.NewRig[F](t, signal.MeterTypes(), &n, 48000, []graph.Shape{{B: 1, C: x.C}}, tokens)
 	for i, y := range g.Forward(t, []node.Tensor[F]{x}, []int{tokens}) {
 		for _, v := range y.Row(0) {
 			r[i] = append(r[i], float64(v))
@@ -185,7 +185,7 @@ func TestLoudnessSorted(t *testing.T) {
 	}
 	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 3342))
-		x := nodetest.NewTensor[float32](graph.Shape{B: 1, C: 1}, 60*48000)
+		x := flowtest.NewTensor[float32](graph.Shape{B: 1, C: 1}, 60*48000)
 		level := 0.1
 		for i := range x.N {
 			if i%12000 == 0 {
@@ -216,18 +216,18 @@ func TestLoudnessBounds(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []string{"Loudness", "Meter"} {
 		for _, v := range []float64{0, 1e6, 1e200, math.Inf(1), math.NaN()} {
-			n := nodetest.Node(typ, "hop", 800)
-			x := nodetest.NewTensor[float64](graph.Shape{B: 1, C: 1}, 40000)
+			n := flowtest.Node(typ, "hop", 800)
+			x := flowtest.NewTensor[float64](graph.Shape{B: 1, C: 1}, 40000)
 			for i := range x.N {
 				x.Row(0)[i] = v * math.Sin(float64(i))
 			}
-			nodetest.NewRig[float64](t, signal.MeterTypes(), &n, 8000, []graph.Shape{{B: 1, C: 1}}, 50).Forward(t, []node.Tensor[float64]{x}, []int{50})
+			flowtest.NewRig[float64](t, signal.MeterTypes(), &n, 8000, []graph.Shape{{B: 1, C: 1}}, 50).Forward(t, []node.Tensor[float64]{x}, []int{50})
 		}
 	}
 }
 
 func Example_loudness() {
-	n := nodetest.Node("Loudness")
+	n := flowtest.Node("Loudness")
 	spec, err := signal.MeterTypes().Describe(&n)
 	fmt.Println(spec.Outs, err)
 	// Output: [momentary short_term integrated range true_peak] <nil>

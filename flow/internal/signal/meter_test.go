@@ -6,29 +6,29 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 func TestNode(t *testing.T) {
-	nodetest.Check(t, signal.MeterTypes(), nodetest.Case{
-		Node: nodetest.Node("Meter", "hop", 30, "blocks", 3), In: []graph.Shape{{B: 2, C: 6}}, Tokens: 20})
+	flowtest.CheckNode(t, signal.MeterTypes(), flowtest.Case{
+		Node: flowtest.Node("Meter", "hop", 30, "blocks", 3), In: []graph.Shape{{B: 2, C: 6}}, Tokens: 20})
 }
 
 // measure gives the last report on a stream of channels at 48 kHz.
 func measure(t *testing.T, x node.Tensor[float64]) (rms, peak, momentary, integrated float64) {
 	t.Helper()
-	n := nodetest.Node("Meter")
+	n := flowtest.Node("Meter")
 	tokens := x.N / 4800
-	g := nodetest.NewRig[float64](t, signal.MeterTypes(), &n, 48000, []graph.Shape{{B: 1, C: x.C}}, tokens)
+	g := flowtest.NewRig[float64](t, signal.MeterTypes(), &n, 48000, []graph.Shape{{B: 1, C: x.C}}, tokens)
 	out := g.Forward(t, []node.Tensor[float64]{x}, []int{tokens})
 	last := func(i int) float64 { return out[i].Row(0)[tokens-1] }
 	return last(0), last(1), last(2), last(3)
 }
 
 func sine(channels int, seconds, hz, amplitude float64) node.Tensor[float64] {
-	x := nodetest.NewTensor[float64](graph.Shape{B: 1, C: channels}, int(seconds*48000))
+	x := flowtest.NewTensor[float64](graph.Shape{B: 1, C: channels}, int(seconds*48000))
 	for c := range channels {
 		for i := range x.N {
 			x.Row(c)[i] = amplitude * math.Sin(2*math.Pi*hz*float64(i)/48000)
@@ -76,7 +76,7 @@ func TestGate(t *testing.T) {
 }
 
 func Example_meter() {
-	n := nodetest.Node("Meter")
+	n := flowtest.Node("Meter")
 	spec, err := signal.MeterTypes().Describe(&n)
 	fmt.Println(spec.Outs, spec.Cons, err)
 	// Output: [rms peak momentary integrated] [4800] <nil>

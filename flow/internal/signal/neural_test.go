@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 // TestNeuralNodes checks every type of the table.
 func TestNeuralNodes(t *testing.T) {
-	ramp, n := nodetest.Ramp, nodetest.Node
+	ramp, n := flowtest.Ramp, flowtest.Node
 	three := []graph.Shape{{B: 2, C: 3}}
 	gru := n("GRU", "weight_ih", weights(12, 3), "weight_hh", weights(12, 4), "bias_ih", ramp(1, 12, 1, -.5, .5), "bias_hh", ramp(1, 12, 1, .7, -.3))
-	for name, c := range map[string]nodetest.Case{
+	for name, c := range map[string]flowtest.Case{
 		"conv":          {Node: n("Conv1d", "weight", ramp(4, 3, 5, -1, 1), "bias", ramp(1, 4, 1, 0, 1)), In: three},
 		"conv/one":      {Node: n("Conv1d", "weight", ramp(4, 3, 1, -1, 1)), In: three},
 		"conv/dilation": {Node: n("Conv1d", "weight", ramp(2, 3, 3, -1, 1), "dilation", 4), In: three},
@@ -27,7 +27,7 @@ func TestNeuralNodes(t *testing.T) {
 		"gru/plain":     {Node: n("GRU", "weight_ih", weights(6, 3), "weight_hh", weights(6, 2)), In: three},
 		"squared error": {Node: n("SquaredError"), In: []graph.Shape{three[0], three[0]}},
 	} {
-		t.Run(name, func(t *testing.T) { nodetest.Check(t, signal.NeuralTypes(), c) })
+		t.Run(name, func(t *testing.T) { flowtest.CheckNode(t, signal.NeuralTypes(), c) })
 	}
 }
 
@@ -49,14 +49,14 @@ func TestNeuralErrors(t *testing.T) {
 		n  graph.Node
 		in []graph.Shape
 	}{
-		"conv of 1 channel on 2":     {nodetest.Node("Conv1d"), []graph.Shape{two}},
-		"a bias of three":            {nodetest.Node("Conv1d", "weight", nodetest.Ramp(2, 2, 1, 0, 1), "bias", nodetest.Ramp(1, 3, 1, 0, 1)), []graph.Shape{two}},
-		"gru without weights":        {nodetest.Node("GRU"), []graph.Shape{two}},
-		"gru of 3 channels on 2":     {nodetest.Node("GRU", "weight_ih", weights(6, 3), "weight_hh", weights(6, 2)), []graph.Shape{two}},
-		"a target of another shape":  {nodetest.Node("SquaredError"), []graph.Shape{two, {B: 1, C: 1}}},
-		"a hidden size that differs": {nodetest.Node("GRU", "weight_ih", weights(9, 2), "weight_hh", weights(6, 2)), []graph.Shape{two}},
+		"conv of 1 channel on 2":     {flowtest.Node("Conv1d"), []graph.Shape{two}},
+		"a bias of three":            {flowtest.Node("Conv1d", "weight", flowtest.Ramp(2, 2, 1, 0, 1), "bias", flowtest.Ramp(1, 3, 1, 0, 1)), []graph.Shape{two}},
+		"gru without weights":        {flowtest.Node("GRU"), []graph.Shape{two}},
+		"gru of 3 channels on 2":     {flowtest.Node("GRU", "weight_ih", weights(6, 3), "weight_hh", weights(6, 2)), []graph.Shape{two}},
+		"a target of another shape":  {flowtest.Node("SquaredError"), []graph.Shape{two, {B: 1, C: 1}}},
+		"a hidden size that differs": {flowtest.Node("GRU", "weight_ih", weights(9, 2), "weight_hh", weights(6, 2)), []graph.Shape{two}},
 	} {
-		if _, err := nodetest.Link(signal.NeuralTypes(), &c.n, c.in, 4); err == nil {
+		if _, err := flowtest.Link(signal.NeuralTypes(), &c.n, c.in, 4); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}
@@ -66,8 +66,8 @@ func TestNeuralErrors(t *testing.T) {
 func TestGRU(t *testing.T) {
 	t.Parallel()
 	number := func(v ...float64) graph.Tensor { return graph.Tensor{B: 1, C: len(v), F: 1, Data: v} }
-	n := nodetest.Node("GRU", "weight_ih", number(.5, -.3, .8), "weight_hh", number(.2, .4, -.6), "bias_ih", number(.1, .2, .3), "bias_hh", number(-.1, 0, .25))
-	g := nodetest.NewRig[float64](t, signal.NeuralTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, 2)
+	n := flowtest.Node("GRU", "weight_ih", number(.5, -.3, .8), "weight_hh", number(.2, .4, -.6), "bias_ih", number(.1, .2, .3), "bias_hh", number(-.1, 0, .25))
+	g := flowtest.NewRig[float64](t, signal.NeuralTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, 2)
 	got := g.Forward(t, []node.Tensor[float64]{{Data: []float64{1, -2}, B: 1, C: 1, N: 2}}, []int{2})[0].Data
 	h := 0.0
 	for i, x := range []float64{1, -2} {
@@ -84,8 +84,8 @@ func TestGRU(t *testing.T) {
 // TestConv compares with the definition.
 func TestConv(t *testing.T) {
 	t.Parallel()
-	n := nodetest.Node("Conv1d", "weight", graph.Tensor{B: 1, C: 1, F: 2, Data: []float64{10, 1}}, "dilation", 2, "stride", 2, "bias", .5)
-	g := nodetest.NewRig[float64](t, signal.NeuralTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, 3)
+	n := flowtest.Node("Conv1d", "weight", graph.Tensor{B: 1, C: 1, F: 2, Data: []float64{10, 1}}, "dilation", 2, "stride", 2, "bias", .5)
+	g := flowtest.NewRig[float64](t, signal.NeuralTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, 3)
 	got := g.Forward(t, []node.Tensor[float64]{{Data: []float64{1, 2, 3, 4, 5, 6}, B: 1, C: 1, N: 6}}, []int{1, 2})[0].Data
 	for i, want := range []float64{1.5, 13.5, 35.5} { // x[t] + 10 x[t-2] + .5 at t = 0, 2, 4
 		if got[i] != want {
@@ -97,13 +97,13 @@ func TestConv(t *testing.T) {
 // BenchmarkNeural runs a frame of 64 channels.
 func BenchmarkNeural(b *testing.B) {
 	for name, n := range map[string]graph.Node{
-		"conv1d/64x64x3": nodetest.Node("Conv1d", "weight", nodetest.Ramp(64, 64, 3, -1, 1)),
-		"gru/64":         nodetest.Node("GRU", "weight_ih", weights(192, 64), "weight_hh", weights(192, 64)),
+		"conv1d/64x64x3": flowtest.Node("Conv1d", "weight", flowtest.Ramp(64, 64, 3, -1, 1)),
+		"gru/64":         flowtest.Node("GRU", "weight_ih", weights(192, 64), "weight_hh", weights(192, 64)),
 	} {
 		b.Run(name, func(b *testing.B) {
 			in := graph.Shape{B: 1, C: 64}
-			g := nodetest.NewRig[float32](b, signal.NeuralTypes(), &n, 100, []graph.Shape{in}, 64)
-			call := g.Call([]node.Tensor[float32]{nodetest.NewTensor[float32](in, 64)}, 0, 64)
+			g := flowtest.NewRig[float32](b, signal.NeuralTypes(), &n, 100, []graph.Shape{in}, 64)
+			call := g.Call([]node.Tensor[float32]{flowtest.NewTensor[float32](in, 64)}, 0, 64)
 			for b.Loop() {
 				g.Inst.Forward(&call)
 			}

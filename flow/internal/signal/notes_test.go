@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 // drawEvents draws events of the first tokens of a stream.
@@ -36,9 +36,9 @@ func drawEvents(r *rand.Rand, n, tokens int) []node.Event {
 
 func TestNotesNode(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
-	for i, params := range [][]any{{}, {"voices", 1}, {"voices", 3, "channel", 1, "bend_semitones", 12, "a4_hz", 432.0}, {"voices", 2, "a4_hz", nodetest.Ramp(1, 2, 40, 400, 450)}} {
+	for i, params := range [][]any{{}, {"voices", 1}, {"voices", 3, "channel", 1, "bend_semitones", 12, "a4_hz", 432.0}, {"voices", 2, "a4_hz", flowtest.Ramp(1, 2, 40, 400, 450)}} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			nodetest.Check(t, signal.NoteTypes(), nodetest.Case{Node: nodetest.Node("Notes", params...), Events: drawEvents(r, 30, 40)})
+			flowtest.CheckNode(t, signal.NoteTypes(), flowtest.Case{Node: flowtest.Node("Notes", params...), Events: drawEvents(r, 30, 40)})
 		})
 	}
 }
@@ -74,8 +74,8 @@ func TestNotesRules(t *testing.T) {
 		{"other channels have other keys", []node.Event{on(0, 1), {Offset: 2, Kind: node.NoteOff, Key: 58, Channel: 1}}, "11111111 ........", nil},
 		{"one channel of several", []node.Event{on(0, 1), {Offset: 2, Kind: node.NoteOn, Key: 59, Channel: 3, Value: 1}, {Offset: 4, Kind: node.Controller, Key: 123, Channel: 0}}, "..222222 ........", []any{"channel", 4}},
 	} {
-		n := nodetest.Node("Notes", append([]any{"voices", 2}, c.params...)...)
-		g := nodetest.NewRig[float64](t, signal.NoteTypes(), &n, 48000, nil, 8)
+		n := flowtest.Node("Notes", append([]any{"voices", 2}, c.params...)...)
+		g := flowtest.NewRig[float64](t, signal.NoteTypes(), &n, 48000, nil, 8)
 		g.Events = c.events
 		out := g.Forward(t, nil, []int{8})
 		var rows []string
@@ -98,8 +98,8 @@ func TestNotesRules(t *testing.T) {
 
 // TestNotesBend: pitch is equal temperament around a4_hz, with Tune and the channel's bender, and velocity stays.
 func TestNotesBend(t *testing.T) {
-	n := nodetest.Node("Notes", "voices", 1, "a4_hz", 442.0)
-	g := nodetest.NewRig[float64](t, signal.NoteTypes(), &n, 48000, nil, 6)
+	n := flowtest.Node("Notes", "voices", 1, "a4_hz", 442.0)
+	g := flowtest.NewRig[float64](t, signal.NoteTypes(), &n, 48000, nil, 6)
 	g.Events = []node.Event{{Offset: 1, Kind: node.NoteOn, Key: 60, Value: 0.25, Tune: 0.5}, {Offset: 2, Kind: node.PitchBend, Value: -1}, {Offset: 3, Kind: node.PitchBend, Channel: 1, Value: 1}, {Offset: 4, Kind: node.NoteOff, Key: 60}}
 	out := g.Forward(t, nil, []int{6})
 	for i, semitones := range []float64{0, -8.5, -10.5, -10.5, -10.5, -10.5} {
@@ -120,8 +120,8 @@ func TestNotesKeys(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		events := slices.DeleteFunc(drawEvents(r, 150, tokens), func(e node.Event) bool { return e.Kind > node.NoteOff })
-		n := nodetest.Node("Notes", "voices", voices)
-		g := nodetest.NewRig[float64](t, signal.NoteTypes(), &n, 48000, nil, tokens)
+		n := flowtest.Node("Notes", "voices", voices)
+		g := flowtest.NewRig[float64](t, signal.NoteTypes(), &n, 48000, nil, tokens)
 		g.Events = events
 		out := g.Forward(t, nil, []int{tokens})
 		down := map[[2]uint8]int{} // the frame at which each key went down
@@ -168,7 +168,7 @@ func TestNotesKeys(t *testing.T) {
 }
 
 func Example_notes() {
-	n := nodetest.Node("Notes", "voices", 4)
+	n := flowtest.Node("Notes", "voices", 4)
 	spec, err := signal.NoteTypes().Describe(&n)
 	fmt.Println(spec.Outs, err)
 	// Output: [frequency gate velocity] <nil>

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 	"atenia/internal/golden/await"
 )
 
@@ -50,10 +50,10 @@ func wild(r *rand.Rand, ceiling float64, frames int) []float64 {
 
 // highest returns the largest true peak of a signal in dBTP, as a Loudness node gives it.
 func highest[F node.Float](t *testing.T, x []F) float64 {
-	n := nodetest.Node("Loudness", "hop", len(x))
+	n := flowtest.Node("Loudness", "hop", len(x))
 	one := []graph.Shape{{B: 1, C: 1}}
 	in := node.Tensor[F]{Data: x, B: 1, C: 1, N: len(x)}
-	return float64(nodetest.NewRig[F](t, signal.MeterTypes(), &n, 48000, one, 1).Forward(t, []node.Tensor[F]{in}, []int{1})[4].Data[0])
+	return float64(flowtest.NewRig[F](t, signal.MeterTypes(), &n, 48000, one, 1).Forward(t, []node.Tensor[F]{in}, []int{1})[4].Data[0])
 }
 
 // TestTruePeak: the true peak of random signals is within the ceiling after the limiter, in both precisions.
@@ -68,7 +68,7 @@ func TestTruePeak(t *testing.T) {
 	for range draws {
 		db, lookahead := -20*r.Float64(), 16+r.IntN(120)
 		release := math.Pow(10, -4+3*r.Float64())
-		n := nodetest.Node("Limiter", "true_peak", "yes", "ceiling_db", db, "lookahead", lookahead, "release", release)
+		n := flowtest.Node("Limiter", "true_peak", "yes", "ceiling_db", db, "lookahead", lookahead, "release", release)
 		x := wild(r, math.Pow(10, db/20), 6000)
 		y := run(t, n, x)
 		if got := highest(t, y); got > db {
@@ -76,11 +76,11 @@ func TestTruePeak(t *testing.T) {
 		} else if highest(t, x) > db {
 			least = min(least, got-db)
 		}
-		x32 := nodetest.NewTensor[float32](graph.Shape{B: 1, C: 1}, len(x))
+		x32 := flowtest.NewTensor[float32](graph.Shape{B: 1, C: 1}, len(x))
 		for i, v := range x {
 			x32.Data[i] = float32(v)
 		}
-		g := nodetest.NewRig[float32](t, signal.DynamicsTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, len(x))
+		g := flowtest.NewRig[float32](t, signal.DynamicsTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, len(x))
 		if got := highest(t, g.Forward(t, []node.Tensor[float32]{x32}, []int{len(x)})[0].Data); got > db {
 			t.Errorf("lookahead %d, release %v in float32: %v dBTP, over %v", lookahead, release, got, db)
 		}
@@ -95,7 +95,7 @@ func TestTruePeak(t *testing.T) {
 func TestTruePeakGain(t *testing.T) {
 	t.Parallel()
 	const late = 2 * (64 + 70)
-	n := nodetest.Node("Limiter", "true_peak", "yes", "ceiling_db", -1., "release", .005)
+	n := flowtest.Node("Limiter", "true_peak", "yes", "ceiling_db", -1., "release", .005)
 	x := make([]float64, 9000)
 	for i := range x {
 		x[i] = 0.4 * math.Sin(0.1*float64(i))
@@ -123,7 +123,7 @@ func TestTruePeakGain(t *testing.T) {
 	if top := highest(t, y); top > -1 || top < -1.1 {
 		t.Errorf("a loud sine is %v dBTP, want -1 to -1.1", top)
 	}
-	bad := nodetest.Node("Limiter", "true_peak", "yes", "lookahead", 15)
+	bad := flowtest.Node("Limiter", "true_peak", "yes", "lookahead", 15)
 	if _, err := signal.DynamicsTypes().Describe(&bad); err == nil {
 		t.Error("a look-ahead shorter than the interpolation is accepted")
 	}

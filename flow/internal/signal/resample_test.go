@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	tensor "atenia/flow/node"
-	"atenia/flow/node/nodetest"
 	"atenia/internal/kernel/dsp"
 )
 
 // TestResampleNodes checks rates up, down and both, with the tiers' taps and others.
 func TestResampleNodes(t *testing.T) {
-	ramp, node := nodetest.Ramp, nodetest.Node
+	ramp, node := flowtest.Ramp, flowtest.Node
 	for name, n := range map[string]graph.Node{
 		"up":       node("Upsample", "factor", 3, "tier", 60),
 		"down":     node("Downsample", "factor", 4),
@@ -25,7 +25,7 @@ func TestResampleNodes(t *testing.T) {
 		"own taps": node("Downsample", "factor", 2, "taps", ramp(1, 2, 5, -1, 1)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			nodetest.Check(t, signal.ResampleTypes(), nodetest.Case{Node: n, In: []graph.Shape{{B: 2, C: 2}}})
+			flowtest.CheckNode(t, signal.ResampleTypes(), flowtest.Case{Node: n, In: []graph.Shape{{B: 2, C: 2}}})
 		})
 	}
 }
@@ -36,10 +36,10 @@ func TestResampleNodes(t *testing.T) {
 func TestSteep(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ tier, cutoff, factor int }{{120, 90, 2}, {140, 90, 2}, {120, 95, 3}, {96, 80, 4}, {60, 50, 2}} {
-		n := nodetest.Node("Upsample", "factor", c.factor, "tier", c.tier, "cutoff", c.cutoff)
+		n := flowtest.Node("Upsample", "factor", c.factor, "tier", c.tier, "cutoff", c.cutoff)
 		one, frames := graph.Shape{B: 1, C: 1}, 2000
-		g := nodetest.NewRig[float64](t, signal.ResampleTypes(), &n, 48000, []graph.Shape{one}, frames)
-		x := nodetest.NewTensor[float64](one, frames)
+		g := flowtest.NewRig[float64](t, signal.ResampleTypes(), &n, 48000, []graph.Shape{one}, frames)
+		x := flowtest.NewTensor[float64](one, frames)
 		x.Data[0] = 1
 		h := g.Forward(t, []tensor.Tensor[float64]{x}, []int{frames})[0].Data
 		fft := dsp.NewRealFFT[float64](1 << 15)
@@ -63,7 +63,7 @@ func TestSteep(t *testing.T) {
 			t.Errorf("tier %d, cutoff %d %%, factor %d: stop band %v, ripple %v, want %v", c.tier, c.cutoff, c.factor, stop, ripple, allowed)
 		}
 	}
-	bad := nodetest.Node("Resample", "up", 2, "cutoff", 99)
+	bad := flowtest.Node("Resample", "up", 2, "cutoff", 99)
 	if _, err := signal.ResampleTypes().Describe(&bad); err == nil {
 		t.Error("a cutoff of 99 % is accepted")
 	}

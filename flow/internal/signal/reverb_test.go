@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 	"atenia/internal/golden/await"
 )
 
@@ -24,8 +24,8 @@ func noisy(r *rand.Rand, c, f int) graph.Tensor {
 
 func TestReverbNode(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	n, ramp := nodetest.Node, nodetest.Ramp
-	for name, c := range map[string]nodetest.Case{
+	n, ramp := flowtest.Node, flowtest.Ramp
+	for name, c := range map[string]flowtest.Case{
 		"identity":   {Node: n("ConvolutionReverb")},
 		"one level":  {Node: n("ConvolutionReverb", "taps", noisy(r, 2, 30), "partition", 4, "dry", .5)},
 		"two levels": {Node: n("ConvolutionReverb", "taps", noisy(r, 1, 100), "partition", 2, "wet", .3), Tokens: 400},
@@ -36,7 +36,7 @@ func TestReverbNode(t *testing.T) {
 		if c.In == nil {
 			c.In = []graph.Shape{{B: 2, C: 2}}
 		}
-		t.Run(name, func(t *testing.T) { nodetest.Check(t, signal.FilterTypes(), c) })
+		t.Run(name, func(t *testing.T) { flowtest.CheckNode(t, signal.FilterTypes(), c) })
 	}
 	for _, bad := range []graph.Node{n("ConvolutionReverb", "partition", 3), n("ConvolutionReverb", "partition", 8192)} {
 		if _, err := signal.FilterTypes().Describe(&bad); err == nil {
@@ -45,7 +45,7 @@ func TestReverbNode(t *testing.T) {
 	}
 	unread := n("ConvolutionReverb", "file", "hall.wav")
 	one := []graph.Shape{{B: 1, C: 1}}
-	l, err := nodetest.Link(signal.FilterTypes(), &unread, one, 4)
+	l, err := flowtest.Link(signal.FilterTypes(), &unread, one, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +66,14 @@ func TestReverbDirect(t *testing.T) {
 	for range draws {
 		length, frames, part := 1+r.IntN(6000), 1+r.IntN(9000), 1<<r.IntN(7)
 		taps := noisy(r, 1, length)
-		n := nodetest.Node("ConvolutionReverb", "taps", taps, "partition", part)
+		n := flowtest.Node("ConvolutionReverb", "taps", taps, "partition", part)
 		x := noisy(r, 1, frames).Data
 		var cuts []int
 		for left := frames; left > 0; {
 			k := min(left, 1+r.IntN(900))
 			cuts, left = append(cuts, k), left-k
 		}
-		g := nodetest.NewRig[float64](t, signal.FilterTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, frames)
+		g := flowtest.NewRig[float64](t, signal.FilterTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, frames)
 		y := g.Forward(t, []node.Tensor[float64]{{Data: x, B: 1, C: 1, N: frames}}, cuts)
 		want := make([]float64, frames)
 		top := 0.0
@@ -89,7 +89,7 @@ func TestReverbDirect(t *testing.T) {
 			}
 		}
 		z := noisy(r, 1, frames).Data
-		zero := nodetest.NewTensor[float64](graph.Shape{B: 1, C: 1}, frames)
+		zero := flowtest.NewTensor[float64](graph.Shape{B: 1, C: 1}, frames)
 		dIn, dParam := g.Backward(t, []node.Tensor[float64]{{Data: z, B: 1, C: 1, N: frames}, zero})
 		dot := func(a, b []float64) (sum, norms float64) {
 			var aa, bb float64
@@ -111,10 +111,10 @@ func TestReverbDirect(t *testing.T) {
 // once.
 func TestReverbTaps(t *testing.T) {
 	t.Parallel()
-	n := nodetest.Node("ConvolutionReverb", "taps", nodetest.Ramp(1, 1, 300, 1, 1), "partition", 2)
+	n := flowtest.Node("ConvolutionReverb", "taps", flowtest.Ramp(1, 1, 300, 1, 1), "partition", 2)
 	one := graph.Shape{B: 1, C: 1}
-	g := nodetest.NewRig[float64](t, signal.FilterTypes(), &n, 48000, []graph.Shape{one}, 16)
-	in := nodetest.NewTensor[float64](one, 16)
+	g := flowtest.NewRig[float64](t, signal.FilterTypes(), &n, 48000, []graph.Shape{one}, 16)
+	in := flowtest.NewTensor[float64](one, 16)
 	for i := range in.Data {
 		in.Data[i] = 1
 	}
@@ -146,8 +146,8 @@ func TestReverbTaps(t *testing.T) {
 func BenchmarkReverb(b *testing.B) {
 	for _, typ := range []string{"ConvolutionReverb", "Convolver"} {
 		b.Run(fmt.Sprintf("3s/stereo/64/%s", typ), func(b *testing.B) {
-			n := nodetest.Node(typ, "taps", noisy(rand.New(rand.NewPCG(1, 1)), 2, 3*48000))
-			nodetest.Blocks(b, signal.FilterTypes(), &n, graph.Shape{B: 1, C: 2}, 64, 64)
+			n := flowtest.Node(typ, "taps", noisy(rand.New(rand.NewPCG(1, 1)), 2, 3*48000))
+			flowtest.Blocks(b, signal.FilterTypes(), &n, graph.Shape{B: 1, C: 2}, 64, 64)
 		})
 	}
 }

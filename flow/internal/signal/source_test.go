@@ -6,28 +6,28 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
-	"atenia/flow/node/nodetest"
 )
 
 // TestSourceNodes checks every type and kind of the table.
 func TestSourceNodes(t *testing.T) {
-	n := nodetest.Node
+	n := flowtest.Node
 	for _, kind := range []string{"sine", "saw", "square", "triangle"} {
 		t.Run("lfo/"+kind, func(t *testing.T) {
-			nodetest.Check(t, signal.SourceTypes(), nodetest.Case{Node: n("LFO", "kind", kind, "channels", 2, "frequency_hz", nodetest.Ramp(1, 2, 40, 100, 5000))})
+			flowtest.CheckNode(t, signal.SourceTypes(), flowtest.Case{Node: n("LFO", "kind", kind, "channels", 2, "frequency_hz", flowtest.Ramp(1, 2, 40, 100, 5000))})
 		})
 	}
 	for _, kind := range []string{"white", "gaussian", "pink"} {
 		t.Run("noise/"+kind, func(t *testing.T) {
-			nodetest.Check(t, signal.SourceTypes(), nodetest.Case{Node: n("Noise", "kind", kind, "batches", 2, "seed", 7)})
+			flowtest.CheckNode(t, signal.SourceTypes(), flowtest.Case{Node: n("Noise", "kind", kind, "batches", 2, "seed", 7)})
 		})
 	}
 }
 
 func stream(t *testing.T, n graph.Node, tokens int) []float64 {
 	t.Helper()
-	g := nodetest.NewRig[float64](t, signal.SourceTypes(), &n, 48000, nil, tokens)
+	g := flowtest.NewRig[float64](t, signal.SourceTypes(), &n, 48000, nil, tokens)
 	return g.Forward(t, nil, []int{tokens})[0].Data
 }
 
@@ -37,7 +37,7 @@ func TestNoise(t *testing.T) {
 	const n = 1 << 16
 	for kind, variance := range map[string]float64{"white": 1. / 3, "gaussian": 1} {
 		sum, squares := 0.0, 0.0
-		for _, v := range stream(t, nodetest.Node("Noise", "kind", kind), n) {
+		for _, v := range stream(t, flowtest.Node("Noise", "kind", kind), n) {
 			sum, squares = sum+v, squares+v*v
 		}
 		if m := sum / n; math.Abs(m) > 0.02 {
@@ -49,7 +49,7 @@ func TestNoise(t *testing.T) {
 	}
 	// Means over 2^k frames have about the same variance in every octave; that of
 	// white noise would halve.
-	x := stream(t, nodetest.Node("Noise", "kind", "pink"), n)
+	x := stream(t, flowtest.Node("Noise", "kind", "pink"), n)
 	before := 0.0
 	for k := 2; k < 9; k++ {
 		v := 0.0
@@ -66,7 +66,7 @@ func TestNoise(t *testing.T) {
 		}
 		before = v
 	}
-	if a, b := stream(t, nodetest.Node("Noise", "seed", 1), 4), stream(t, nodetest.Node("Noise", "seed", 2), 4); a[0] == b[0] {
+	if a, b := stream(t, flowtest.Node("Noise", "seed", 1), 4), stream(t, flowtest.Node("Noise", "seed", 2), 4); a[0] == b[0] {
 		t.Error("two seeds give one noise")
 	}
 }

@@ -6,29 +6,29 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 	"atenia/tensor"
 )
 
 // TestSynthNodes checks every type and kind of the table.
 func TestSynthNodes(t *testing.T) {
-	n := nodetest.Node
+	n := flowtest.Node
 	one, two := graph.Shape{B: 2, C: 1}, graph.Shape{B: 2, C: 2}
-	for name, c := range map[string]nodetest.Case{
+	for name, c := range map[string]flowtest.Case{
 		"harmonic":          {Node: n("HarmonicSynth", "hop", 5, "loudness", 0.7), In: []graph.Shape{one, {B: 2, C: 4}}, Amplitude: 50},
-		"harmonic/loudness": {Node: n("HarmonicSynth", "hop", 3, "loudness", nodetest.Ramp(1, 1, 7, 0.1, 2)), In: []graph.Shape{one, {B: 2, C: 2}}, Amplitude: 50},
+		"harmonic/loudness": {Node: n("HarmonicSynth", "hop", 3, "loudness", flowtest.Ramp(1, 1, 7, 0.1, 2)), In: []graph.Shape{one, {B: 2, C: 2}}, Amplitude: 50},
 		"harmonic/rate":     {Node: n("HarmonicSynth", "hop", 1), In: []graph.Shape{one, {B: 2, C: 3}}, Amplitude: 50},
 		"noise":             {Node: n("FilteredNoise", "hop", 5, "seed", 3), In: []graph.Shape{{B: 2, C: 4}}},
 		"noise/short":       {Node: n("FilteredNoise", "hop", 2), In: []graph.Shape{{B: 2, C: 9}}},
 		"noise/two bands":   {Node: n("FilteredNoise", "hop", 9), In: []graph.Shape{{B: 1, C: 2}}},
 		"e4m3":              {Node: n("Quantize", "scale", 0.01), In: []graph.Shape{two}, NoGradient: true},
-		"e5m2":              {Node: n("Quantize", "kind", "e5m2", "scale", nodetest.Ramp(1, 2, 5, 0.1, 2)), In: []graph.Shape{two}, NoGradient: true},
+		"e5m2":              {Node: n("Quantize", "kind", "e5m2", "scale", flowtest.Ramp(1, 2, 5, 0.1, 2)), In: []graph.Shape{two}, NoGradient: true},
 		"int8":              {Node: n("Quantize", "kind", "int8", "scale", 0.01), In: []graph.Shape{two}, NoGradient: true},
-		"embedding":         {Node: n("Embedding", "table", nodetest.Ramp(1, 5, 3, -1, 1)), In: []graph.Shape{two}, Below: 5},
+		"embedding":         {Node: n("Embedding", "table", flowtest.Ramp(1, 5, 3, -1, 1)), In: []graph.Shape{two}, Below: 5},
 	} {
-		t.Run(name, func(t *testing.T) { nodetest.Check(t, signal.SynthTypes(), c) })
+		t.Run(name, func(t *testing.T) { flowtest.CheckNode(t, signal.SynthTypes(), c) })
 	}
 }
 
@@ -38,7 +38,7 @@ func synth(t *testing.T, n graph.Node, tokens int, in ...node.Tensor[float64]) n
 	for _, x := range in {
 		shapes = append(shapes, graph.Shape{B: x.B, C: x.C})
 	}
-	g := nodetest.NewRig[float64](t, signal.SynthTypes(), &n, 48000, shapes, tokens)
+	g := flowtest.NewRig[float64](t, signal.SynthTypes(), &n, 48000, shapes, tokens)
 	return g.Forward(t, in, []int{tokens})[0]
 }
 
@@ -50,14 +50,14 @@ func TestHarmonics(t *testing.T) {
 	for range 20 {
 		hop, count, tokens := 1+r.IntN(20), 1+r.IntN(30), 1+r.IntN(20)
 		rate := 48000 * float64(hop)
-		f0, a := nodetest.NewTensor[float64](graph.Shape{B: 1, C: 1}, tokens), nodetest.NewTensor[float64](graph.Shape{B: 1, C: count}, tokens)
+		f0, a := flowtest.NewTensor[float64](graph.Shape{B: 1, C: 1}, tokens), flowtest.NewTensor[float64](graph.Shape{B: 1, C: count}, tokens)
 		for i := range f0.Data {
 			f0.Data[i] = rate * 0.1 * r.Float64()
 		}
 		for i := range a.Data {
 			a.Data[i] = r.NormFloat64()
 		}
-		y := synth(t, nodetest.Node("HarmonicSynth", "hop", hop, "loudness", 0.5), tokens, f0, a)
+		y := synth(t, flowtest.Node("HarmonicSynth", "hop", hop, "loudness", 0.5), tokens, f0, a)
 		phase, audible, silent := 0.0, 0, 0
 		for i, got := range y.Data {
 			token, by := i/hop, float64(i%hop+1)/float64(hop)
@@ -89,13 +89,13 @@ func TestFilteredNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	for range 20 {
 		hop, bands, tokens, seed := 1+r.IntN(30), 2+r.IntN(20), 1+r.IntN(12), r.IntN(100)
-		m := nodetest.NewTensor[float64](graph.Shape{B: 1, C: bands}, tokens)
+		m := flowtest.NewTensor[float64](graph.Shape{B: 1, C: bands}, tokens)
 		for i := range m.Data {
 			m.Data[i] = 1
 		}
-		src := nodetest.Node("Noise", "seed", seed)
-		white := nodetest.NewRig[float64](t, signal.SourceTypes(), &src, 48000, nil, tokens*hop).Forward(t, nil, []int{tokens * hop})[0].Data
-		y := synth(t, nodetest.Node("FilteredNoise", "hop", hop, "seed", seed), tokens, m).Data
+		src := flowtest.Node("Noise", "seed", seed)
+		white := flowtest.NewRig[float64](t, signal.SourceTypes(), &src, 48000, nil, tokens*hop).Forward(t, nil, []int{tokens * hop})[0].Data
+		y := synth(t, flowtest.Node("FilteredNoise", "hop", hop, "seed", seed), tokens, m).Data
 		for i, v := range y {
 			want := 0.0
 			if i >= bands-1 {
@@ -108,7 +108,7 @@ func TestFilteredNoise(t *testing.T) {
 		for i := range m.Data {
 			m.Data[i] = r.NormFloat64()
 		}
-		y = synth(t, nodetest.Node("FilteredNoise", "hop", hop, "seed", seed), tokens, m).Data
+		y = synth(t, flowtest.Node("FilteredNoise", "hop", hop, "seed", seed), tokens, m).Data
 		taps := 2 * (bands - 1)
 		for i, v := range y {
 			want := 0.0
@@ -175,12 +175,12 @@ func TestQuantize(t *testing.T) {
 			add(v+(next-v)*0.49*r.Float64(), v)
 		}
 		in := node.Tensor[float64]{Data: x, B: 1, C: 1, N: len(x)}
-		for i, got := range synth(t, nodetest.Node("Quantize", "kind", kind), len(x), in).Data {
+		for i, got := range synth(t, flowtest.Node("Quantize", "kind", kind), len(x), in).Data {
 			if got != want[i] {
 				t.Errorf("%s: %v becomes %v, want %v", kind, x[i], got, want[i])
 			}
 		}
-		if y := synth(t, nodetest.Node("Quantize", "kind", kind), 1, node.Tensor[float64]{Data: []float64{math.NaN()}, B: 1, C: 1, N: 1}); !math.IsNaN(y.Data[0]) {
+		if y := synth(t, flowtest.Node("Quantize", "kind", kind), 1, node.Tensor[float64]{Data: []float64{math.NaN()}, B: 1, C: 1, N: 1}); !math.IsNaN(y.Data[0]) {
 			t.Errorf("%s: NaN becomes %v", kind, y.Data[0])
 		}
 	}
@@ -193,9 +193,9 @@ func TestStraightThrough(t *testing.T) {
 	for kind, high := range map[string]float64{"e4m3": 448, "e5m2": 57344, "int8": 127} {
 		const tokens = 300
 		scale := 0.01 + r.Float64()
-		n := nodetest.Node("Quantize", "kind", kind, "scale", scale)
-		g := nodetest.NewRig[float64](t, signal.SynthTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, tokens)
-		x, dy := nodetest.NewTensor[float64](graph.Shape{B: 1, C: 1}, tokens), nodetest.NewTensor[float64](graph.Shape{B: 1, C: 1}, tokens)
+		n := flowtest.Node("Quantize", "kind", kind, "scale", scale)
+		g := flowtest.NewRig[float64](t, signal.SynthTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, tokens)
+		x, dy := flowtest.NewTensor[float64](graph.Shape{B: 1, C: 1}, tokens), flowtest.NewTensor[float64](graph.Shape{B: 1, C: 1}, tokens)
 		for i := range x.Data {
 			x.Data[i], dy.Data[i] = 2*scale*high*(2*r.Float64()-1), r.NormFloat64()
 		}
@@ -228,12 +228,12 @@ func TestStraightThrough(t *testing.T) {
 // TestEmbeddingIndex: an index that names no row is an error of the call.
 func TestEmbeddingIndex(t *testing.T) {
 	t.Parallel()
-	n := nodetest.Node("Embedding", "table", nodetest.Ramp(1, 4, 2, 0, 7))
+	n := flowtest.Node("Embedding", "table", flowtest.Ramp(1, 4, 2, 0, 7))
 	for _, c := range []struct {
 		index float32
 		want  graph.Code
 	}{{0, graph.Success}, {3, graph.Success}, {4, graph.InvalidArg}, {-1, graph.InvalidArg}, {1.5, graph.InvalidArg}, {float32(math.NaN()), graph.InvalidArg}, {1e30, graph.InvalidArg}} {
-		g := nodetest.NewRig[float32](t, signal.SynthTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, 1)
+		g := flowtest.NewRig[float32](t, signal.SynthTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, 1)
 		call := g.Call([]node.Tensor[float32]{{Data: []float32{c.index}, B: 1, C: 1, N: 1}}, 0, 1)
 		if code := g.Inst.Forward(&call); code != c.want {
 			t.Errorf("index %v: %v, want %v", c.index, code, c.want)

@@ -7,19 +7,19 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/signal"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 func TestVADNode(t *testing.T) {
 	for _, n := range []graph.Node{
-		nodetest.Node("VAD", "n_fft", 30, "hop", 10, "noise_hops", 3, "noise_time", .001),
-		nodetest.Node("VAD", "n_fft", 9, "hop", 9, "noise_hops", 1, "threshold", nodetest.Ramp(1, 2, 40, 0, 1), "on", nodetest.Ramp(2, 1, 40, .1, .3)),
+		flowtest.Node("VAD", "n_fft", 30, "hop", 10, "noise_hops", 3, "noise_time", .001),
+		flowtest.Node("VAD", "n_fft", 9, "hop", 9, "noise_hops", 1, "threshold", flowtest.Ramp(1, 2, 40, 0, 1), "on", flowtest.Ramp(2, 1, 40, .1, .3)),
 	} {
-		nodetest.Check(t, signal.MeterTypes(), nodetest.Case{Node: n, In: []graph.Shape{{B: 2, C: 2}}})
+		flowtest.CheckNode(t, signal.MeterTypes(), flowtest.Case{Node: n, In: []graph.Shape{{B: 2, C: 2}}})
 	}
-	bad := nodetest.Node("VAD", "n_fft", 8, "hop", 9)
+	bad := flowtest.Node("VAD", "n_fft", 8, "hop", 9)
 	if _, err := signal.MeterTypes().Describe(&bad); err == nil {
 		t.Error("a hop longer than the spectrum is accepted")
 	}
@@ -64,9 +64,9 @@ func talk(r *rand.Rand, snr float64) (x []float64, spoken []int) {
 // detect runs a VAD at 8 kHz over spectra of 20 ms, every 10 ms.
 func detect(t *testing.T, x []float64) (speech, probability []float64) {
 	t.Helper()
-	n := nodetest.Node("VAD", "n_fft", 160, "hop", 80)
+	n := flowtest.Node("VAD", "n_fft", 160, "hop", 80)
 	hops := len(x) / 80
-	g := nodetest.NewRig[float64](t, signal.MeterTypes(), &n, 8000, []graph.Shape{{B: 1, C: 1}}, hops)
+	g := flowtest.NewRig[float64](t, signal.MeterTypes(), &n, 8000, []graph.Shape{{B: 1, C: 1}}, hops)
 	y := g.Forward(t, []node.Tensor[float64]{{Data: x, B: 1, C: 1, N: len(x)}}, []int{hops})
 	return y[0].Data, y[1].Data
 }

@@ -19,7 +19,7 @@
 // squared windows, so an STFT and an ISTFT with the same settings reconstruct
 // the signal, n_fft - hop frames late within the stream.
 //
-// LogMel and MFCC compute what [atenia/flow/mel] computes, frame for frame: no
+// LogMel and MFCC compute what [atenia/flow/media] computes, frame for frame: no
 // frame precedes the first, and those that need the end of the signal come when
 // the stream has ended. A clamp is measured from the largest level so far, or with
 // the setting peak "global" from that of the whole stream; then all frames come at

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"atenia/flow/graph"
-	"atenia/flow/mel"
+	"atenia/flow/media"
 	"atenia/flow/node"
 )
 
@@ -32,14 +32,14 @@ func refineFeatures(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 // stream has ended.
 type features[F node.Float] struct {
 	node.Reporter
-	mel.Settings
+	media.MelSettings
 	count   int
-	most    int              // frames that may wait for the global maximum
-	streams []*mel.Stream[F] // of each row
-	level   []F              // [mels]
-	basis   []float64        // [count, mels] of the cosine transform, nil: none
+	most    int                   // frames that may wait for the global maximum
+	streams []*media.MelStream[F] // of each row
+	level   []F                   // [mels]
+	basis   []float64             // [count, mels] of the cosine transform, nil: none
 	// For backward calls:
-	adjoints []*mel.Adjoint[F]
+	adjoints []*media.MelAdjoint[F]
 	dy       []float64 // [frames, mels] gradients of the bands
 	dx       []F       // of the samples of a row
 }
@@ -49,14 +49,14 @@ func newFeatures[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &features[F]{Settings: s, count: s.Mels, level: make([]F, s.Mels), most: cfg.Settings.Int("most_frames")}
+	f := &features[F]{MelSettings: s, count: s.Mels, level: make([]F, s.Mels), most: cfg.Settings.Int("most_frames")}
 	if cfg.Node.Type == "MFCC" {
 		f.count = cfg.Settings.Int("n_mfcc")
-		f.basis = mel.Cosines(f.count, s.Mels)
+		f.basis = media.Cosines(f.count, s.Mels)
 	}
 	late := 0
 	for range cfg.Node.InShape[0].B * cfg.Node.InShape[0].C {
-		st, err := mel.NewStream[F](s)
+		st, err := media.NewMelStream[F](s)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func newFeatures[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	samples := (cfg.MaxTokens + 1) * s.Hop
 	f.dy, f.dx = make([]float64, cfg.MaxTokens*s.Mels), make([]F, samples)
 	for range f.streams {
-		a, err := mel.NewAdjoint[F](s, samples)
+		a, err := media.NewMelAdjoint[F](s, samples)
 		if err != nil {
 			return nil, err
 		}

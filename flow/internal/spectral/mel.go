@@ -5,14 +5,14 @@ import (
 	"errors"
 
 	"atenia/flow/graph"
-	"atenia/flow/mel"
+	"atenia/flow/media"
 	"atenia/flow/node"
 	"atenia/internal/kernel/dsp"
 )
 
 // melSettings reads the settings of a node: a preset, overridden by the
-// parameters of the plan, which are named as in [mel.Settings].
-func melSettings(n *graph.Node) (mel.Settings, error) {
+// parameters of the plan, which are named as in [media.MelSettings].
+func melSettings(n *graph.Node) (media.MelSettings, error) {
 	preset := "whisper"
 	over := map[string]any{}
 	for _, p := range n.Params {
@@ -27,7 +27,7 @@ func melSettings(n *graph.Node) (mel.Settings, error) {
 		case p.Value != nil && len(p.Value.Data) == 1:
 			v = p.Value.Data[0]
 		default:
-			return mel.Settings{}, node.Bad(n, p.Name, "a word or one number wanted")
+			return media.MelSettings{}, node.Bad(n, p.Name, "a word or one number wanted")
 		}
 		if word, ok := v.(string); ok && p.Name == "preset" {
 			preset = word
@@ -35,7 +35,7 @@ func melSettings(n *graph.Node) (mel.Settings, error) {
 		}
 		over[p.Name] = v
 	}
-	s, err := mel.Preset(preset)
+	s, err := media.MelPreset(preset)
 	if err != nil {
 		return s, node.Bad(n, "preset", err.Error())
 	}
@@ -57,7 +57,7 @@ func melSettings(n *graph.Node) (mel.Settings, error) {
 	}
 	if err := s.Check(); err != nil {
 		name := "preset"
-		if e, ok := errors.AsType[*mel.SettingError](err); ok {
+		if e, ok := errors.AsType[*media.MelSettingError](err); ok {
 			name = e.Setting
 		}
 		return s, node.Bad(n, name, err.Error())
@@ -83,7 +83,7 @@ func refineMel(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 
 // inputChannels is the number of a spectrum's channels per channel of the
 // signal.
-func inputChannels(s node.Settings, m mel.Settings) int {
+func inputChannels(s node.Settings, m media.MelSettings) int {
 	if s.Word("input") == "power" {
 		return m.Bins()
 	}
@@ -94,7 +94,7 @@ func inputChannels(s node.Settings, m mel.Settings) int {
 // already is power.
 type melNode[F node.Float] struct {
 	node.Reporter
-	bands     []mel.Band
+	bands     []media.MelBand
 	weights   [][]F
 	bins, per int
 	groups    int // channels of the signal, of all batches
@@ -106,7 +106,7 @@ func newMel[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	if err != nil {
 		return nil, err
 	}
-	bands, err := mel.Matrix(s)
+	bands, err := media.MelMatrix(s)
 	if err != nil {
 		return nil, err
 	}

@@ -7,21 +7,21 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/internal/spectral"
-	"atenia/flow/mel"
+	"atenia/flow/media"
 	"atenia/flow/node"
-	"atenia/flow/node/nodetest"
 )
 
 var mono = []graph.Shape{{B: 1, C: 1}}
 
 // TestNodes checks every type of the table.
 func TestNodes(t *testing.T) {
-	n := nodetest.Node
+	n := flowtest.Node
 	stereo := []graph.Shape{{B: 2, C: 2}}
 	spectra := func(bins int) []graph.Shape { return []graph.Shape{{B: 2, C: 2 * 2 * bins}} }
 	small := []any{"n_fft", 64, "win", 64, "hop", 20, "n_mels", 6, "sample_rate", 8000, "f_max", 4000}
-	for name, c := range map[string]nodetest.Case{
+	for name, c := range map[string]flowtest.Case{
 		"fft":             {Node: n("FFT", "n_fft", 8), In: stereo},
 		"fft/odd":         {Node: n("FFT", "n_fft", 7), In: stereo},
 		"fft/one":         {Node: n("FFT", "n_fft", 1), In: stereo},
@@ -48,7 +48,7 @@ func TestNodes(t *testing.T) {
 		"logmel/hop":      {Node: n("LogMel", append(small, "hop", 16)...), In: stereo, Tokens: 12},
 		"mfcc":            {Node: n("MFCC", append(small, "preset", "torchaudio", "n_mfcc", 4)...), In: stereo, Tokens: 12},
 	} {
-		t.Run(name, func(t *testing.T) { nodetest.Check(t, spectral.Types(), c) })
+		t.Run(name, func(t *testing.T) { flowtest.CheckNode(t, spectral.Types(), c) })
 	}
 }
 
@@ -56,22 +56,22 @@ func TestNodes(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for path, n := range map[string]graph.Node{
-		"$.nodes[0].params.hop":    nodetest.Node("ISTFT", "n_fft", 16, "hop", 16),
-		"$.nodes[0].params.preset": nodetest.Node("LogMel", "preset", "wisper"),
-		"$.nodes[0].params.n_mels": nodetest.Node("LogMel", "n_mels", 0),
-		"$.nodes[0].params.scale":  nodetest.Node("Mel", "scale", "bark"),
-		"$.nodes[0].params.nmels":  nodetest.Node("MFCC", "nmels", 3),
-		"$.nodes[0].params.n_mfcc": nodetest.Node("MFCC", "n_mfcc", 81),
-		"$.nodes[0].params.sizes":  nodetest.Node("SpectralLoss", "sizes", "64 x"),
-		"$.nodes[0].params.floor":  nodetest.Node("LogMel", "floor", nodetest.Ramp(1, 1, 2, 1, 2)),
+		"$.nodes[0].params.hop":    flowtest.Node("ISTFT", "n_fft", 16, "hop", 16),
+		"$.nodes[0].params.preset": flowtest.Node("LogMel", "preset", "wisper"),
+		"$.nodes[0].params.n_mels": flowtest.Node("LogMel", "n_mels", 0),
+		"$.nodes[0].params.scale":  flowtest.Node("Mel", "scale", "bark"),
+		"$.nodes[0].params.nmels":  flowtest.Node("MFCC", "nmels", 3),
+		"$.nodes[0].params.n_mfcc": flowtest.Node("MFCC", "n_mfcc", 81),
+		"$.nodes[0].params.sizes":  flowtest.Node("SpectralLoss", "sizes", "64 x"),
+		"$.nodes[0].params.floor":  flowtest.Node("LogMel", "floor", flowtest.Ramp(1, 1, 2, 1, 2)),
 	} {
 		_, err := spectral.Types().Describe(&n)
 		if e, ok := err.(*graph.Error); !ok || e.Path != path || e.Code != graph.Malformed {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	for _, n := range []graph.Node{nodetest.Node("IFFT", "n_fft", 8), nodetest.Node("Mel")} {
-		if _, err := nodetest.Link(spectral.Types(), &n, []graph.Shape{{B: 1, C: 7}}, 4); err == nil {
+	for _, n := range []graph.Node{flowtest.Node("IFFT", "n_fft", 8), flowtest.Node("Mel")} {
+		if _, err := flowtest.Link(spectral.Types(), &n, []graph.Shape{{B: 1, C: 7}}, 4); err == nil {
 			t.Errorf("%s takes 7 channels", n.Type)
 		}
 	}
@@ -79,7 +79,7 @@ func TestErrors(t *testing.T) {
 
 func signal(n int) node.Tensor[float64] {
 	r := rand.New(rand.NewPCG(1, 1))
-	x := nodetest.NewTensor[float64](mono[0], n)
+	x := flowtest.NewTensor[float64](mono[0], n)
 	for i := range x.Data {
 		x.Data[i] = math.Sin(float64(i)*0.2) + 0.1*r.NormFloat64()
 	}
@@ -88,7 +88,7 @@ func signal(n int) node.Tensor[float64] {
 
 func run(t *testing.T, n graph.Node, in []graph.Shape, x node.Tensor[float64], tokens int) node.Tensor[float64] {
 	t.Helper()
-	g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, in, tokens)
+	g := flowtest.NewRig[float64](t, spectral.Types(), &n, 48000, in, tokens)
 	return g.Forward(t, []node.Tensor[float64]{x}, []int{tokens})[0]
 }
 
@@ -106,8 +106,8 @@ func TestInverse(t *testing.T) {
 		{"FFT", "IFFT", []any{"n_fft", 30}, 30, 0},
 	} {
 		x := signal(c.hop * 20)
-		y := run(t, nodetest.Node(c.forward, c.settings...), mono, x, 20)
-		z := run(t, nodetest.Node(c.back, c.settings...), []graph.Shape{{B: 1, C: y.C}}, y, 20)
+		y := run(t, flowtest.Node(c.forward, c.settings...), mono, x, 20)
+		z := run(t, flowtest.Node(c.back, c.settings...), []graph.Shape{{B: 1, C: y.C}}, y, 20)
 		for i := range x.N {
 			want := 0.0
 			if i >= c.late {
@@ -125,24 +125,24 @@ func TestInverse(t *testing.T) {
 func TestFeatures(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 5))
-	for _, preset := range mel.Presets() {
+	for _, preset := range media.MelPresets() {
 		for _, peak := range []string{"running", "global"} {
 			for range 3 {
-				s, err := mel.Preset(preset)
+				s, err := media.MelPreset(preset)
 				if err != nil {
 					t.Fatal(err)
 				}
 				s.Peak, s.Hop, s.Clamp = peak, s.Hop+r.IntN(40), min(s.Clamp, 0.5)
 				tokens := 1 + r.IntN(12)
 				x := signal(s.Hop * tokens)
-				f, err := mel.New[float64](s)
+				f, err := media.NewMelFeatures[float64](s)
 				if err != nil {
 					t.Fatal(err)
 				}
 				want, frames := f.Compute(nil, x.Data), s.Frames(x.N)
 				settings := []any{"preset", preset, "peak", peak, "hop", s.Hop, "most_frames", 50, "clamp", s.Clamp}
-				y := drained(t, nodetest.Node("LogMel", settings...), x, tokens)
-				cep := drained(t, nodetest.Node("MFCC", append(settings, "n_mfcc", 5)...), x, tokens)
+				y := drained(t, flowtest.Node("LogMel", settings...), x, tokens)
+				cep := drained(t, flowtest.Node("MFCC", append(settings, "n_mfcc", 5)...), x, tokens)
 				if y.C != s.Mels || y.N != frames || cep.C != 5 || cep.N != frames {
 					t.Fatalf("%s, %d tokens: [%d, %d] levels and [%d, %d] coefficients of %d frames", preset, tokens, y.C, y.N, cep.C, cep.N, frames)
 				}
@@ -151,7 +151,7 @@ func TestFeatures(t *testing.T) {
 						t.Fatalf("%s %s, %d tokens of %d: band %d of frame %d is %v, want %v", preset, peak, tokens, s.Hop, i/frames, i%frames, y.Data[i], v)
 					}
 				}
-				for i, v := range mel.Cepstrum(nil, want, 5, s.Mels) {
+				for i, v := range media.Cepstrum(nil, want, 5, s.Mels) {
 					if math.Abs(cep.Data[i]-v) > 1e-12*max(1, math.Abs(v)) {
 						t.Fatalf("%s: coefficient %d is %v, want %v", preset, i, cep.Data[i], v)
 					}
@@ -164,7 +164,7 @@ func TestFeatures(t *testing.T) {
 // drained is run, with calls of random lengths, and what comes at the end of the stream.
 func drained(t *testing.T, n graph.Node, x node.Tensor[float64], tokens int) node.Tensor[float64] {
 	t.Helper()
-	g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, mono, tokens)
+	g := flowtest.NewRig[float64](t, spectral.Types(), &n, 48000, mono, tokens)
 	r := rand.New(rand.NewPCG(uint64(tokens), 9))
 	var cuts []int
 	for left := tokens; left > 0; left -= cuts[len(cuts)-1] {
@@ -179,14 +179,14 @@ func drained(t *testing.T, n graph.Node, x node.Tensor[float64], tokens int) nod
 func TestMel(t *testing.T) {
 	t.Parallel()
 	x := signal(400 * 4)
-	y := run(t, nodetest.Node("STFT", "n_fft", 400, "hop", 400), mono, x, 4)
-	e := run(t, nodetest.Node("Mel", "preset", "torchaudio"), []graph.Shape{{B: 1, C: y.C}}, y, 4)
-	s, err := mel.Preset("torchaudio")
+	y := run(t, flowtest.Node("STFT", "n_fft", 400, "hop", 400), mono, x, 4)
+	e := run(t, flowtest.Node("Mel", "preset", "torchaudio"), []graph.Shape{{B: 1, C: y.C}}, y, 4)
+	s, err := media.MelPreset("torchaudio")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Pad, s.Hop, s.Log, s.Floor = "none", 400, "ln", 1e-30
-	f, err := mel.New[float64](s)
+	f, err := media.NewMelFeatures[float64](s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,15 +202,15 @@ func TestMel(t *testing.T) {
 // square of ln 2 and the mean squared magnitude.
 func TestLoss(t *testing.T) {
 	t.Parallel()
-	n := nodetest.Node("SpectralLoss", "n_fft", 32, "hop", 32, "window", "rectangle")
+	n := flowtest.Node("SpectralLoss", "n_fft", 32, "hop", 32, "window", "rectangle")
 	x := signal(64)
 	double := signal(64)
 	for i := range double.Data {
 		double.Data[i] *= 2
 	}
-	y := run(t, nodetest.Node("FFT", "n_fft", 32), mono, x, 2)
+	y := run(t, flowtest.Node("FFT", "n_fft", 32), mono, x, 2)
 	for i, target := range []node.Tensor[float64]{x, double} {
-		g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, 2)
+		g := flowtest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, 2)
 		got := g.Forward(t, []node.Tensor[float64]{x, target}, []int{2})[0].Data[1]
 		want := 0.0
 		if i == 1 {
@@ -238,8 +238,8 @@ func TestScales(t *testing.T) {
 			target.Data[i] = r.NormFloat64()
 		}
 		of := func(settings ...any) []float64 {
-			n := nodetest.Node("SpectralLoss", append(settings, "hop", hop, "distance", distance)...)
-			g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, tokens)
+			n := flowtest.Node("SpectralLoss", append(settings, "hop", hop, "distance", distance)...)
+			g := flowtest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, tokens)
 			return g.Forward(t, []node.Tensor[float64]{x, target}, []int{tokens})[0].Data
 		}
 		both, one, two := of("sizes", fmt.Sprintf("%d,%d", a, b)), of("n_fft", a), of("n_fft", b)
@@ -250,12 +250,12 @@ func TestScales(t *testing.T) {
 		}
 	}
 	// A short frame's loss counts as often as a token has such frames, in the mean.
-	n := nodetest.Node("SpectralLoss", "sizes", "64 16", "window", "rectangle")
-	small := nodetest.Node("SpectralLoss", "n_fft", 16, "window", "rectangle")
-	large := nodetest.Node("SpectralLoss", "n_fft", 64, "window", "rectangle")
-	x, zero := signal(64), nodetest.NewTensor[float64](mono[0], 64)
+	n := flowtest.Node("SpectralLoss", "sizes", "64 16", "window", "rectangle")
+	small := flowtest.Node("SpectralLoss", "n_fft", 16, "window", "rectangle")
+	large := flowtest.Node("SpectralLoss", "n_fft", 64, "window", "rectangle")
+	x, zero := signal(64), flowtest.NewTensor[float64](mono[0], 64)
 	of := func(n graph.Node, tokens int) []float64 {
-		g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, tokens)
+		g := flowtest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, tokens)
 		return g.Forward(t, []node.Tensor[float64]{x, zero}, []int{tokens})[0].Data
 	}
 	both, long, short := of(n, 4), of(large, 4), of(small, 16)
@@ -270,17 +270,17 @@ func TestScales(t *testing.T) {
 // Benchmark computes the features of a hop of sound.
 func Benchmark(b *testing.B) {
 	for name, n := range map[string]graph.Node{
-		"stft/512":       nodetest.Node("STFT"),
-		"istft/512":      nodetest.Node("ISTFT"),
-		"logmel/whisper": nodetest.Node("LogMel"),
+		"stft/512":       flowtest.Node("STFT"),
+		"istft/512":      flowtest.Node("ISTFT"),
+		"logmel/whisper": flowtest.Node("LogMel"),
 	} {
 		b.Run(name, func(b *testing.B) {
 			in := mono
 			if n.Type == "ISTFT" {
 				in = []graph.Shape{{B: 1, C: 514}}
 			}
-			g := nodetest.NewRig[float32](b, spectral.Types(), &n, 16000, in, 1)
-			call := g.Call([]node.Tensor[float32]{nodetest.NewTensor[float32](in[0], g.Node.Spec.Cons[0])}, 0, 1)
+			g := flowtest.NewRig[float32](b, spectral.Types(), &n, 16000, in, 1)
+			call := g.Call([]node.Tensor[float32]{flowtest.NewTensor[float32](in[0], g.Node.Spec.Cons[0])}, 0, 1)
 			for b.Loop() {
 				g.Inst.Forward(&call)
 			}

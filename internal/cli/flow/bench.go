@@ -12,7 +12,7 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/graph"
-	"atenia/flow/rt"
+	"atenia/flow/live"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 
@@ -200,7 +200,7 @@ func (p *path) measure(frames int, span time.Duration) (float64, error) {
 	if p.realtime {
 		step := s.Step()
 		for start := time.Now(); time.Since(start) < span; {
-			loop, err := rt.New(rt.Config{Blocks: 50}, func() graph.Code {
+			loop, err := live.NewLoop(live.LoopConfig{Blocks: 50}, func() graph.Code {
 				var code graph.Code
 				t := time.Now()
 				for range batch {
@@ -299,7 +299,7 @@ func (b *bencher) deadlines(ctx context.Context, r *benched) error {
 			}
 		}
 		const rate = 48000
-		loop, err := rt.New(rt.Config{Frames: 64, Rate: rate, Blocks: max(1, int64(b.deadline*rate/64))}, s.Step())
+		loop, err := live.NewLoop(live.LoopConfig{Frames: 64, Rate: rate, Blocks: max(1, int64(b.deadline*rate/64))}, s.Step())
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"atenia/flow"
-	"atenia/flow/midi"
+	"atenia/flow/live"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
 	"atenia/internal/store/durable"
@@ -29,7 +29,7 @@ type score struct {
 // A song is a MIDI file and the node that plays it, "" for every node that takes events.
 type song struct {
 	node string
-	file *midi.File
+	file *live.MIDIFile
 }
 
 func (k *score) flags(c *cobra.Command) {
@@ -69,7 +69,7 @@ func (k *score) open(o *flow.Options) error {
 		if !named {
 			node, path = "", given
 		}
-		f, err := midi.Read(path)
+		f, err := live.ReadMIDI(path)
 		if err != nil {
 			return err
 		}
@@ -114,13 +114,13 @@ func (k *score) live(s stage) (stop func() error, err error) {
 	if k.device == "" {
 		return func() error { return nil }, nil
 	}
-	r, err := midi.Open(k.device)
+	r, err := live.OpenMIDI(k.device)
 	if err != nil {
 		return nil, err
 	}
 	ended, stopping := make(chan error, 1), make(chan struct{})
 	go func() {
-		err := midi.Live(r, func(e node.Event) error { return s.Post(flow.Cue{Event: e}) })
+		err := live.LiveMIDI(r, func(e node.Event) error { return s.Post(flow.Cue{Event: e}) })
 		select {
 		case <-stopping: // the error is that of the closed device
 			err = nil

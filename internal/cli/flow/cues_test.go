@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/flow/midi"
+	"atenia/flow/live"
 	"atenia/flow/node"
 )
 
@@ -24,9 +24,9 @@ func TestMIDIFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	song := &midi.File{Division: midi.Division{Quarter: 100}, Ticks: 150, Tempos: []midi.Tempo{{Tick: 0, Quarter: 1_000_000}}}
+	song := &live.MIDIFile{Division: live.Division{Quarter: 100}, Ticks: 150, Tempos: []live.Tempo{{Tick: 0, Quarter: 1_000_000}}}
 	for i, key := range []uint8{60, 64, 67, 60} {
-		song.Events = append(song.Events, midi.Event{Tick: int64(7 + 30*i), Track: i % 2, Event: node.Event{Kind: node.NoteOn, Key: key, Value: 1}})
+		song.Events = append(song.Events, live.MIDIEvent{Tick: int64(7 + 30*i), Track: i % 2, Event: node.Event{Kind: node.NoteOn, Key: key, Value: 1}})
 	}
 	var b bytes.Buffer
 	if err := song.Write(&b); err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"atenia/flow"
-	"atenia/flow/device"
 	"atenia/flow/graph"
+	"atenia/flow/live"
 	"atenia/flow/media"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
@@ -21,8 +21,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A live is the flags of play.
-type live struct {
+// A livePlay is the flags of play.
+type livePlay struct {
 	runner
 	input, output    string
 	record           []string
@@ -61,7 +61,7 @@ type playedDevice struct {
 }
 
 func play(env *command.Env) *cobra.Command {
-	var l live
+	var l livePlay
 	c := &cobra.Command{
 		Use:   "play GRAPH [--in DEVICE] [--out DEVICE]",
 		Short: "Play a graph live, between audio devices",
@@ -106,15 +106,15 @@ func play(env *command.Env) *cobra.Command {
 
 // A listing is a back end as --list prints it.
 type listing struct {
-	Backend string        `json:"backend"`
-	Devices []device.Info `json:"devices"`
-	Missing string        `json:"missing,omitempty"`
+	Backend string      `json:"backend"`
+	Devices []live.Info `json:"devices"`
+	Missing string      `json:"missing,omitempty"`
 }
 
 // devices prints what there is.
 func devices(env *command.Env) error {
 	all := []listing{}
-	for _, b := range device.Backends() {
+	for _, b := range live.Backends() {
 		list, err := b.List()
 		x := listing{Backend: b.Name(), Devices: list}
 		if err != nil {
@@ -165,7 +165,7 @@ type joined struct {
 }
 
 // join finds the nodes of --in and --out. What the file of an input says completes the plan.
-func (l *live) join(p *graph.Plan) (q joined, err error) {
+func (l *livePlay) join(p *graph.Plan) (q joined, err error) {
 	if l.input != "" {
 		if q.in, q.inDev, err = endpoint(p, "in", "Input", l.input); err != nil {
 			return q, err
@@ -198,14 +198,14 @@ func (l *live) join(p *graph.Plan) (q joined, err error) {
 	}
 	out := l.output
 	if out == "" {
-		out = device.Default()
+		out = live.Default()
 	}
 	q.out, q.outDev, err = endpoint(p, "out", "Probe", out)
 	return q, err
 }
 
 // play runs a graph between devices.
-func (l *live) play(ctx context.Context, env *command.Env, path string) (err error) {
+func (l *livePlay) play(ctx context.Context, env *command.Env, path string) (err error) {
 	l.scan, l.threads = "sinks", runtime.GOMAXPROCS(0)
 	p, err := l.parse(path)
 	if err != nil {
@@ -219,7 +219,7 @@ func (l *live) play(ctx context.Context, env *command.Env, path string) (err err
 	if err != nil {
 		return err
 	}
-	free := device.Free(q.outDev) && (q.in == nil || device.Free(q.inDev))
+	free := live.Free(q.outDev) && (q.in == nil || live.Free(q.inDev))
 	l.realtime = !free
 	o, err := l.options()
 	if err != nil {
@@ -256,11 +256,11 @@ func (l *live) play(ctx context.Context, env *command.Env, path string) (err err
 	if l.seconds == 0 && end > 0 { // songs end the graph, unless it is said otherwise
 		l.seconds = float64(end) / l.source.rate
 	}
-	in, out, shared, err := device.Open(l.config(s, q.in, q.inDev), l.config(s, q.out, q.outDev))
+	in, out, shared, err := live.OpenDevice(l.config(s, q.in, q.inDev), l.config(s, q.out, q.outDev))
 	if err != nil {
 		return err
 	}
-	setup := device.Setup{In: in, Out: out, Output: q.out.Name, Shared: shared, SampleRate: l.source.rate, Free: free}
+	setup := live.Setup{In: in, Out: out, Output: q.out.Name, Shared: shared, SampleRate: l.source.rate, Free: free}
 	if q.in != nil {
 		setup.Input = q.in.Name
 	}
@@ -273,7 +273,7 @@ func (l *live) play(ctx context.Context, env *command.Env, path string) (err err
 	if setup.Taps, err = openTaps(s.Linked(), records, l.source.rate); err != nil {
 		return errors.Join(err, closeStreams(in, out))
 	}
-	pl, err := device.NewPlayer(s, setup)
+	pl, err := live.NewPlayer(s, setup)
 	if err != nil {
 		return errors.Join(err, closeTaps(setup.Taps), closeStreams(in, out))
 	}
@@ -309,7 +309,7 @@ func (l *live) play(ctx context.Context, env *command.Env, path string) (err err
 }
 
 // config is that of a device for a node.
-func (l *live) config(s *flow.Session[float32], n *graph.Node, name string) *device.Config {
+func (l *livePlay) config(s *flow.Session[float32], n *graph.Node, name string) *live.Config {
 	if n == nil {
 		return nil
 	}
@@ -324,13 +324,13 @@ func (l *live) config(s *flow.Session[float32], n *graph.Node, name string) *dev
 			shape = x.OutShape[0]
 		}
 		rate := l.source.rate * float64(x.Tokens) / float64(l.block)
-		return &device.Config{Name: name, Rate: int(rate + 0.5), Channels: shape.B * shape.C, Block: x.Tokens, Period: l.period}
+		return &live.Config{Name: name, Rate: int(rate + 0.5), Channels: shape.B * shape.C, Block: x.Tokens, Period: l.period}
 	}
 	return nil
 }
 
 // openTaps creates the files of --record.
-func openTaps(g *graph.Linked, records []binding, rate float64) (taps []device.Tap, err error) {
+func openTaps(g *graph.Linked, records []binding, rate float64) (taps []live.Tap, err error) {
 	for _, b := range records {
 		codec, ok := media.CodecOf(b.path)
 		if !ok {
@@ -340,23 +340,23 @@ func openTaps(g *graph.Linked, records []binding, rate float64) (taps []device.T
 		if err != nil {
 			return taps, errors.Join(&command.UsageError{Err: fmt.Errorf("--record %s: %w", b.path, err)}, closeTaps(taps))
 		}
-		r, err := device.Record(b.path, f)
+		r, err := live.Record(b.path, f)
 		if err != nil {
 			return taps, errors.Join(err, closeTaps(taps))
 		}
-		taps = append(taps, device.Tap{Node: b.node.Name, To: r})
+		taps = append(taps, live.Tap{Node: b.node.Name, To: r})
 	}
 	return taps, nil
 }
 
-func closeTaps(taps []device.Tap) (err error) {
+func closeTaps(taps []live.Tap) (err error) {
 	for _, t := range taps {
 		err = errors.Join(err, t.To.Close())
 	}
 	return err
 }
 
-func closeStreams(all ...device.Stream) (err error) {
+func closeStreams(all ...live.DeviceStream) (err error) {
 	for _, s := range all {
 		if s != nil {
 			err = errors.Join(err, s.Close())
@@ -369,7 +369,7 @@ func closeStreams(all ...device.Stream) (err error) {
 const largestState = 4 << 30
 
 // load reads --resume.
-func (l *live) load(s *flow.Session[float32]) error {
+func (l *livePlay) load(s *flow.Session[float32]) error {
 	if l.resume == "" {
 		return nil
 	}
@@ -389,7 +389,7 @@ func (l *live) load(s *flow.Session[float32]) error {
 }
 
 // save writes --snapshot.
-func (l *live) save(s *flow.Session[float32]) error {
+func (l *livePlay) save(s *flow.Session[float32]) error {
 	b, err := s.SaveState()
 	if err != nil {
 		return err
@@ -401,7 +401,7 @@ func (l *live) save(s *flow.Session[float32]) error {
 }
 
 // result gathers what happened.
-func (l *live) result(s *flow.Session[float32], q *joined, setup *device.Setup, r device.Report) *played {
+func (l *livePlay) result(s *flow.Session[float32], q *joined, setup *live.Setup, r live.Report) *played {
 	var events ran
 	x := &played{Blocks: r.Blocks, Rate: l.source.rate, Audio: float64(r.Blocks) * float64(l.block) / l.source.rate, RoundTrip: r.RoundTrip, Silent: r.Silent,
 		TrimPPM: r.Trim * 1e6, Worst: r.Worst.Seconds(), NotKept: r.Lost, Lost: s.Metrics().LostBlocks, First: eventsOf(s, &events), Library: l.events(),

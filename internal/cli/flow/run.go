@@ -12,9 +12,9 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/graph"
+	"atenia/flow/live"
 	"atenia/flow/media"
 	"atenia/flow/node"
-	"atenia/flow/rt"
 	"atenia/flow/view"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
@@ -520,7 +520,7 @@ func (p *player[F]) paced(ctx context.Context, rate float64, blocks int64, feeds
 		return err
 	}
 	step, at := p.s.Step(), 0
-	loop, err := rt.New(rt.Config{Frames: l.BlockFrames, Rate: int(rate), Blocks: blocks}, func() graph.Code {
+	loop, err := live.NewLoop(live.LoopConfig{Frames: l.BlockFrames, Rate: int(rate), Blocks: blocks}, func() graph.Code {
 		for i := range feeds {
 			feeds[i].next(at)
 		}

@@ -12,7 +12,6 @@ import (
 
 	"atenia/internal/fault"
 	"atenia/internal/machine/ledger"
-	"atenia/internal/store/direct"
 	"atenia/internal/store/durable"
 )
 
@@ -139,7 +138,7 @@ func (m *ssdMeasurement) write(ctx context.Context, f *os.File) error {
 }
 
 func (m *ssdMeasurement) read(ctx context.Context, path string) error {
-	f, err := direct.Open(path)
+	f, err := durable.OpenDirect(path)
 	if err != nil {
 		return err
 	}
@@ -186,7 +185,7 @@ func (m *ssdMeasurement) read(ctx context.Context, path string) error {
 
 // touch faults in the pages of b.
 func touch(b []byte) {
-	for i := 0; i < len(b); i += direct.Align {
+	for i := 0; i < len(b); i += durable.Align {
 		b[i] = 1
 	}
 }
@@ -199,7 +198,7 @@ type ssdLoad struct {
 	random      bool
 }
 
-func (l *ssdLoad) window(ctx context.Context, f *direct.File, mem []byte) (ssdWindow, error) {
+func (l *ssdLoad) window(ctx context.Context, f *durable.DirectFile, mem []byte) (ssdWindow, error) {
 	blocks := f.Size() / int64(l.size)
 	parts := make([]ssdWindow, l.depth)
 	errs := make([]error, l.depth)

@@ -24,7 +24,7 @@ func directFrame(f *Frame)
 //go:noescape
 func onSystemStack() bool
 
-// Do makes the call. Unlike [Call] it does not allocate, and it may be made by the functions that package flow/rt
+// Do makes the call. Unlike [Call] it does not allocate, and it may be made by the functions that package flow/live
 // runs outside Go's scheduler.
 func (f *Frame) Do() uintptr {
 	if onSystemStack() {

@@ -10,7 +10,6 @@ import (
 	"io"
 
 	"atenia/internal/store/blob"
-	"atenia/internal/store/direct"
 	"atenia/internal/store/durable"
 )
 
@@ -136,7 +135,7 @@ func (w *Weight) check(end int64) string {
 		return fmt.Sprintf("%d chunks for %d bytes", len(w.Chunks), w.Bytes)
 	}
 	for _, c := range w.Chunks {
-		if c.Bytes <= 0 || c.Bytes > ChunkBytes || c.Offset < 0 || c.Offset%direct.Align != 0 || c.Offset > end-int64(c.Bytes) {
+		if c.Bytes <= 0 || c.Bytes > ChunkBytes || c.Offset < 0 || c.Offset%durable.Align != 0 || c.Offset > end-int64(c.Bytes) {
 			return fmt.Sprintf("a chunk of %d bytes at %d, the chunks end at %d", c.Bytes, c.Offset, end)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"atenia/internal/store/blob"
-	"atenia/internal/store/direct"
 	"atenia/internal/store/durable"
 	"atenia/tensor"
 )
@@ -99,11 +98,11 @@ func (x *writer) weight(ctx context.Context, s *Source) error {
 	return nil
 }
 
-var zeros [direct.Align]byte
+var zeros [durable.Align]byte
 
 // page writes bytes, and zeros to the end of their last page.
 func (x *writer) page(b []byte) error {
-	rest := zeros[:-len(b)&(direct.Align-1)]
+	rest := zeros[:-len(b)&(durable.Align-1)]
 	x.at += int64(len(b) + len(rest))
 	_, err := x.w.Write(b)
 	if err == nil {

@@ -3,11 +3,11 @@ package ring
 import (
 	"io"
 
-	"atenia/internal/store/direct"
+	"atenia/internal/store/durable"
 )
 
 // PageBytes is the alignment of direct reads: of offsets, addresses and lengths.
-const PageBytes = direct.Align
+const PageBytes = durable.Align
 
 // A Source is a file that units are read from. ReadAt must be safe for
 // concurrent use; offsets, lengths and addresses are multiples of [PageBytes],
@@ -26,8 +26,8 @@ type Source interface {
 // A File is a [Source] on disk, opened for direct I/O where the file system
 // supports it. Elsewhere it is read through the page cache, from which the pages
 // are dropped after the read.
-type File = direct.File
+type File = durable.DirectFile
 
 // Open opens a file. It drops the file's pages from the page cache, where they
 // would take memory a second time.
-func Open(path string) (*File, error) { return direct.Open(path) }
+func Open(path string) (*File, error) { return durable.OpenDirect(path) }

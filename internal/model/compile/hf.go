@@ -8,7 +8,7 @@ import (
 	"reflect"
 
 	"atenia/internal/model/file"
-	"atenia/internal/model/packed"
+	"atenia/internal/model/quant"
 )
 
 // textTypes maps wrapper models to their decoders, for text_config objects
@@ -69,7 +69,7 @@ func quantized(top *object, d *file.Description) error {
 		return nil
 	}
 	return &UnsupportedModelError{Key: "quantization_config", Name: q.Text("quantization", "an unnamed method", "quant_method"),
-		Why: "weights quantized this way cannot be read: use the original model or a GGUF file", Supported: packed.Methods()}
+		Why: "weights quantized this way cannot be read: use the original model or a GGUF file", Supported: quant.Methods()}
 }
 
 // An object is a JSON object of a configuration with the methods that families

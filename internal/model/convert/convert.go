@@ -15,7 +15,6 @@ import (
 
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
-	"atenia/internal/model/imatrix"
 	"atenia/internal/model/quant"
 
 	"atenia/tensor"
@@ -26,7 +25,7 @@ type Options struct {
 	Mix     quant.Mix
 	Threads int // 0 = GOMAXPROCS
 	// Importance weighs the errors of each tensor's columns; nil = all alike.
-	Importance *imatrix.Matrix
+	Importance *Matrix
 	// Progress, if not nil, is called after every slab of rows with the bytes of
 	// tensor data written so far, their total, and the current tensor.
 	Progress func(done, total int64, tensor string)

@@ -3,12 +3,12 @@ package file
 import (
 	"fmt"
 
-	"atenia/internal/model/packed"
+	"atenia/internal/model/quant"
 	"atenia/internal/spelling"
 )
 
 // ZeroVersions are the versions that [GPTQZeros] takes.
-var ZeroVersions = []string{packed.ZerosV1, packed.ZerosV2}
+var ZeroVersions = []string{quant.ZerosV1, quant.ZerosV2}
 
 // HasZeros returns an error if version names one of zero points and d has no GPTQ digits.
 func (d *Description) HasZeros(version string) error {
@@ -32,7 +32,7 @@ func (d *Description) UntoldZeros() string {
 	if z == nil || z.Untold == 0 {
 		return ""
 	}
-	as, other := packed.ZerosV1, packed.ZerosV2
+	as, other := quant.ZerosV1, quant.ZerosV2
 	if z.V1 == 0 {
 		as, other = other, as
 	}

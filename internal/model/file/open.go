@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"atenia/internal/fault"
-	"atenia/internal/model/packed"
+	"atenia/internal/model/quant"
 	"atenia/internal/store/durable"
 )
 
@@ -33,12 +33,12 @@ type Description struct {
 	Meta   Metadata          // keys and values in order (gguf, safetensors)
 	Files  map[string][]byte // small files by name: "tokenizer.json", "1_Pooling/config.json" (huggingface); nil = a vocabulary to read, see [Description.ReadVocabularies]
 
-	Tensors []Tensor      // gguf: in the order of the header; safetensors: in the order of their data; file by file
-	Parts   []Part        // the files that hold tensors
-	Packed  string        // method by which the folder was quantized, if Tensors are the matrices that it means (see package packed); else ""
-	Unread  string        // an index of further files of weights beside the one that is read; "" = there is none (huggingface)
-	Absent  error         // the first file of weights that an index names and that is not there, see [HeaderOnly]; nil = all are
-	Zeros   *packed.Zeros // how zero points of GPTQ digits are read; nil if there are none
+	Tensors []Tensor     // gguf: in the order of the header; safetensors: in the order of their data; file by file
+	Parts   []Part       // the files that hold tensors
+	Packed  string       // method by which the folder was quantized, if Tensors are the matrices that it means (see package packed); else ""
+	Unread  string       // an index of further files of weights beside the one that is read; "" = there is none (huggingface)
+	Absent  error        // the first file of weights that an index names and that is not there, see [HeaderOnly]; nil = all are
+	Zeros   *quant.Zeros // how zero points of GPTQ digits are read; nil if there are none
 
 	Version   int // of the GGUF format, else 0
 	Alignment int // of tensors in a GGUF file, else 0
@@ -56,7 +56,7 @@ type options struct {
 	headerOnly bool
 	tower      string // path; "" = look beside the model
 	copied     bool
-	zeros      string // of GPTQ digits, as [packed.Read] takes it
+	zeros      string // of GPTQ digits, as [quant.Read] takes it
 }
 
 // ConfigName makes Open read the configuration of a Hugging Face folder from a
@@ -74,7 +74,7 @@ func HeaderOnly() Option { return func(o *options) { o.headerOnly = true } }
 // changes what is read from then on.
 func Copied(yes bool) Option { return func(o *options) { o.copied = yes } }
 
-// GPTQZeros says of which version zero points of GPTQ digits are, as [packed.Read] takes it.
+// GPTQZeros says of which version zero points of GPTQ digits are, as [quant.Read] takes it.
 func GPTQZeros(version string) Option { return func(o *options) { o.zeros = version } }
 
 // Open reads a .gguf file (any file of a split model) or a Hugging Face folder.

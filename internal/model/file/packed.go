@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"atenia/internal/fault"
-	"atenia/internal/model/packed"
+	"atenia/internal/model/quant"
 	"atenia/tensor"
 )
 
@@ -139,16 +139,16 @@ func PlainConfig(config []byte) []byte {
 // unpack replaces the tensors of a quantized folder by the matrices that they
 // mean. Folders of methods that package packed does not know stay as they are.
 func (d *Description) unpack(config, zeros string) error {
-	stored := make([]packed.Stored, len(d.Tensors))
+	stored := make([]quant.Stored, len(d.Tensors))
 	for i := range d.Tensors {
-		stored[i] = packed.Stored{Name: d.Tensors[i].Name, View: d.Tensors[i].View}
+		stored[i] = quant.Stored{Name: d.Tensors[i].Name, View: d.Tensors[i].View}
 	}
 	how, dtype := quantization(d.Config)
 	if old, ok := d.Files[quantizeName]; ok && how == nil {
 		how, config = old, filepath.Join(filepath.Dir(config), quantizeName)
 	}
-	f, err := packed.Read(how, dtype, zeros, stored)
-	if e := (*packed.Error)(nil); errors.As(err, &e) {
+	f, err := quant.Read(how, dtype, zeros, stored)
+	if e := (*quant.Error)(nil); errors.As(err, &e) {
 		fault := &FormatError{File: config, Field: e.Field, Want: e.Want, Got: e.Got, Fix: e.Fix, Tensor: e.Tensor}
 		if t, ok := d.Tensor(e.Tensor); ok {
 			fault.File, fault.Offset = t.File, t.Offset
@@ -159,7 +159,7 @@ func (d *Description) unpack(config, zeros string) error {
 		return err
 	}
 	d.Packed, d.Zeros = f.Method, f.Zeros
-	if !slices.ContainsFunc(f.Tensors, func(t packed.Tensor) bool { return t.Rows != nil }) {
+	if !slices.ContainsFunc(f.Tensors, func(t quant.Tensor) bool { return t.Rows != nil }) {
 		return nil
 	}
 	out := make([]Tensor, len(f.Tensors))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/model/packed"
+	"atenia/internal/model/quant"
 	"atenia/tensor"
 )
 
@@ -37,11 +37,11 @@ func FuzzPacked(f *testing.F) {
 
 // makeAll makes every matrix of a folder.
 func makeAll(t *testing.T, how []byte, ts []Tensor) {
-	stored := make([]packed.Stored, len(ts))
+	stored := make([]quant.Stored, len(ts))
 	for i := range ts {
-		stored[i] = packed.Stored{Name: ts[i].Name, View: ts[i].View}
+		stored[i] = quant.Stored{Name: ts[i].Name, View: ts[i].View}
 	}
-	d, err := packed.Read(how, "bfloat16", "", stored)
+	d, err := quant.Read(how, "bfloat16", "", stored)
 	if err != nil || d == nil {
 		return
 	}
@@ -63,7 +63,7 @@ func makeAll(t *testing.T, how []byte, ts []Tensor) {
 // bytes always suffice: what a file that the parser accepts may have.
 func FuzzPackedShapes(f *testing.F) {
 	kinds := []tensor.DType{tensor.U8, tensor.I8, tensor.I32, tensor.F16, tensor.BF16, tensor.F32, tensor.F8E4M3, tensor.I64}
-	methods := packed.Methods()
+	methods := quant.Methods()
 	names := strings.Fields("qweight qzeros scales g_idx weight weight_packed weight_scale weight_zero_point weight_shape weight_g_idx" +
 		" weight_scale_inv weight_scale_2 weight_global_scale SCB weight.absmax weight.quant_map weight.nested_absmax weight.nested_quant_map" +
 		" weight.quant_state.bitsandbytes__nf4 x_blocks x_scales")

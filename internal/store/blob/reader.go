@@ -5,27 +5,27 @@ import (
 	"errors"
 	"hash/crc32"
 
-	"atenia/internal/store/direct"
+	"atenia/internal/store/durable"
 )
 
 // Align is the alignment of a [Reader]'s buffers and the multiple that their
 // lengths are rounded up to.
-const Align = direct.Align
+const Align = durable.Align
 
 // A Reader reads files with direct I/O, bypassing the page cache, several chunks
 // at once, into buffers owned by the caller. It is safe for concurrent use; all
 // calls share its queue depth.
-type Reader struct{ q *direct.Queue }
+type Reader struct{ q *durable.Queue }
 
 // NewReader returns a reader with depth reads in flight; 2 to 4 saturate a disk.
-func NewReader(depth int) *Reader { return &Reader{direct.NewQueue(depth)} }
+func NewReader(depth int) *Reader { return &Reader{durable.NewQueue(depth)} }
 
 // Read reads and decodes a file. dst must have room for the whole file; if the
 // file is not encoded, the result is a slice of dst. Each chunk is verified
 // while others are read. Corrupt bytes are [ErrInvalid]. When ctx ends, Read
 // returns as soon as the reads in flight complete.
 func (r *Reader) Read(ctx context.Context, path string, m Meta, dst []byte) ([]byte, error) {
-	f, err := direct.Open(path)
+	f, err := durable.OpenDirect(path)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (r *Reader) Read(ctx context.Context, path string, m Meta, dst []byte) ([]b
 	return data, nil
 }
 
-func (r *Reader) read(ctx context.Context, f *direct.File, m Meta, dst []byte) ([]byte, error) {
+func (r *Reader) read(ctx context.Context, f *durable.DirectFile, m Meta, dst []byte) ([]byte, error) {
 	size := f.Size()
 	chunks := int((size + ChunkBytes - 1) / ChunkBytes)
 	known := m.Hash != (Hash{})
@@ -46,7 +46,7 @@ func (r *Reader) read(ctx context.Context, f *direct.File, m Meta, dst []byte) (
 	case known && chunks != len(m.Chunks):
 		return nil, invalid("%s: length mismatch: %d chunks of %d bytes, want %d", f.Name(), chunks, ChunkBytes, len(m.Chunks))
 	case int64(len(dst)) < size:
-		return nil, &direct.ExtentError{Name: f.Name(), Bytes: int(size), Why: "the buffer is too small"}
+		return nil, &durable.ExtentError{Name: f.Name(), Bytes: int(size), Why: "the buffer is too small"}
 	}
 	err := r.q.Do(ctx, chunks, func(ctx context.Context, i int) error {
 		off := int64(i) * ChunkBytes

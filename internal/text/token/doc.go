@@ -60,4 +60,47 @@
 //
 // Every model takes at most O(n log n) time for a word of n bytes, because a
 // word may be a whole text.
+//
+// # Corpora
+//
+// [ReadCorpus] reads text for training models and vocabularies.
+//
+//	file             a document is                                  [Document]
+//	*.jsonl          a line {"text": "…"}                           Text
+//	                 a line {"messages": [{"role": …}, …]}          Messages, Tools
+//	                 a line {"audio": "a.wav", "text": "…"}         Text, Audio, Language, Task
+//	                 a line {"query": "…", "positive": "…"}         Pair
+//	                 a line {"query": …, "document": …, "label": 1} Pair
+//	                 a line {"text": "…", "label": 1}               Text, Pair
+//	anything else    the whole file, in pieces of a mebibyte        Text, More
+//
+// Files are read in sequence, a line or a piece at a time, so that they may be
+// larger than memory. Errors are [*CorpusError] with file and line.
+//
+// # Vocabularies
+//
+// Vocabularies are learned from text.
+//
+// [TrainVocabulary] learns byte-pair encoding (Sennrich et al., arXiv:1508.07909) over
+// bytes, or lists the characters of a text ([VocabularyConfig].Characters), and
+// [Vocabulary.JSON] writes it as Hugging Face's tokenizer.json:
+//
+//	texts ─ special tokens cut out ─ split into words ─▶ distinct words, counted    count.go
+//	words ─▶ the most frequent adjacent pair becomes a token, repeatedly            merge.go
+//	tokens and merges ─▶ tokenizer.json                                             vocabjson.go
+//
+//	ids of bytes          0 …               the special tokens, as given
+//	                      then 256          the bytes, in the order of the characters that represent them
+//	                      then              merged tokens, most frequent first
+//	ids of characters     0 …               the special tokens, including the unknown one
+//	                      then              the characters, by code point
+//
+// The same texts give the same file, byte for byte, in any order and division,
+// and it equals that of the trainer in the library huggingface/tokenizers 0.22:
+// of equally frequent pairs, the one with the smaller ids comes first.
+//
+// Counts of pairs are updated incrementally, and the heap of candidates is
+// corrected lazily, when a candidate reaches the top, so that a merge costs what
+// it changes rather than a pass over the text. Memory is proportional to the
+// distinct words, which [VocabularyConfig].MaxBytes bounds.
 package token

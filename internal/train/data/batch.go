@@ -1,7 +1,5 @@
 package data
 
-import "atenia/internal/train/sense"
-
 // Ignored is the label of a position that does not count towards the loss.
 const Ignored int32 = -100
 
@@ -15,7 +13,7 @@ type Batch struct {
 	Lens   []int // length of each row; they sum to len(Tokens)
 	// Media is what each row shows or is said in, nil where it is text alone; without
 	// elements if all are.
-	Media []*sense.Media
+	Media []*Media
 
 	// Of examples for encoders, whose rows are texts and whose labels are all
 	// [Ignored]: the type of each token, for each row the one that answers it or −1, and

@@ -13,9 +13,7 @@ import (
 	"atenia/internal/golden/await"
 	"atenia/internal/model/text"
 	"atenia/internal/text/chat"
-	"atenia/internal/text/corpus"
 	"atenia/internal/text/token"
-	"atenia/internal/text/vocab"
 )
 
 const chatML = "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
@@ -23,7 +21,7 @@ const chatML = "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m
 // bytesText is a tokenizer of bytes with a chat template.
 func bytesText(t testing.TB, template string) *text.Text {
 	t.Helper()
-	v, err := vocab.Train(vocab.Config{Size: 261, Special: []string{"<|end|>", "<|im_start|>", "<|im_end|>", "<s>", "</s>"}}, func(func(string, error) bool) {})
+	v, err := token.TrainVocabulary(token.VocabularyConfig{Size: 261, Special: []string{"<|end|>", "<|im_start|>", "<|im_end|>", "<s>", "</s>"}}, func(func(string, error) bool) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +41,8 @@ func bytesText(t testing.TB, template string) *text.Text {
 	return x
 }
 
-// file writes a file for a test.
-func file(t testing.TB, name, content string) string {
+// sourceFile writes a file for a test.
+func sourceFile(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
@@ -105,7 +103,7 @@ func rows(t testing.TB, x *text.Text, b *Batch) (in, out []string) {
 func TestEpoch(t *testing.T) {
 	t.Parallel()
 	x := bytesText(t, "")
-	path := file(t, "a.jsonl", stories(300))
+	path := sourceFile(t, "a.jsonl", stories(300))
 	for _, memory := range []int64{0, 400} { // also from a file
 		s := open(t, Config{Files: []string{path}, Row: 64, Rows: 4, End: "<|end|>", MemoryBytes: memory, Dir: t.TempDir()}, x)
 		src := s.Train()
@@ -142,7 +140,7 @@ func TestEpoch(t *testing.T) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	x := bytesText(t, "")
-	cfg := Config{Files: []string{file(t, "a.jsonl", stories(40))}, Row: 9, Rows: 3, Seed: 7, Heldout: 0.1}
+	cfg := Config{Files: []string{sourceFile(t, "a.jsonl", stories(40))}, Row: 9, Rows: 3, Seed: 7, Heldout: 0.1}
 	src := open(t, cfg, x).Train()
 	type step struct {
 		cursor string
@@ -191,7 +189,7 @@ func TestLong(t *testing.T) {
 	for i := range 400 {
 		fmt.Fprintf(&text, "%03d.", i)
 	}
-	path := file(t, "a.txt", text.String())
+	path := sourceFile(t, "a.txt", text.String())
 	src := open(t, Config{Files: []string{path}, Row: 32, Rows: 1}, x).Train()
 	var first []string
 	var b Batch
@@ -235,7 +233,7 @@ func TestLong(t *testing.T) {
 func TestHeldout(t *testing.T) {
 	t.Parallel()
 	x := bytesText(t, "")
-	s := open(t, Config{Files: []string{file(t, "a.jsonl", stories(100))}, Row: 64, Rows: 2, Heldout: 0.2}, x)
+	s := open(t, Config{Files: []string{sourceFile(t, "a.jsonl", stories(100))}, Row: 64, Rows: 2, Heldout: 0.2}, x)
 	held, ok := s.Heldout()
 	if !ok || len(s.held) != 20 || len(s.train) != 80 {
 		t.Fatalf("%d held out, %d to train on", len(s.held), len(s.train))
@@ -261,14 +259,14 @@ func TestHeldout(t *testing.T) {
 	}
 
 	// One document: its end.
-	s = open(t, Config{Files: []string{file(t, "a.txt", "abcdefghijklmnopqrst")}, Heldout: 0.25}, x)
+	s = open(t, Config{Files: []string{sourceFile(t, "a.txt", "abcdefghijklmnopqrst")}, Heldout: 0.25}, x)
 	if src, ok := s.Heldout(); !ok || src.Next(&b) != nil || x.Tokenizer.Decode(b.Tokens, false) != "pqrs" {
 		t.Error(x.Tokenizer.Decode(b.Tokens, false))
 	}
 	if err := s.Train().Next(&b); err != nil || !strings.HasSuffix(x.Tokenizer.Decode(b.Tokens, false), "lmn") {
 		t.Error(x.Tokenizer.Decode(b.Tokens, false), err)
 	}
-	if _, ok := open(t, Config{Files: []string{file(t, "a.txt", "abc")}}, x).Heldout(); ok {
+	if _, ok := open(t, Config{Files: []string{sourceFile(t, "a.txt", "abc")}}, x).Heldout(); ok {
 		t.Error("something is held out")
 	}
 }
@@ -277,7 +275,7 @@ func TestHeldout(t *testing.T) {
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	x := bytesText(t, "")
-	src := open(t, Config{Files: []string{file(t, "a.jsonl", stories(100))}, Row: 64, Rows: 5, Alone: true}, x).Train()
+	src := open(t, Config{Files: []string{sourceFile(t, "a.jsonl", stories(100))}, Row: 64, Rows: 5, Alone: true}, x).Train()
 	var b Batch
 	for range 30 {
 		if err := src.Next(&b); err != nil || len(b.Lens) != 5 {
@@ -301,17 +299,17 @@ func TestFaults(t *testing.T) {
 		"share of 1":           {Config{Files: []string{"a"}, Heldout: 1}, x},
 		"no token \"<eos>\"":   {Config{Files: []string{"a"}, End: "<eos>"}, x},
 		"no such file":         {Config{Files: []string{"none"}}, x},
-		"nothing to learn":     {Config{Files: []string{file(t, "a.txt", "a")}}, x},
-		"a.jsonl:2: malformed": {Config{Files: []string{file(t, "a.jsonl", talk+"\n{")}}, x},
-		"a.jsonl:1: no":        {Config{Files: []string{file(t, "a.jsonl", talk)}}, raise},
-		"no chat template":     {Config{Files: []string{file(t, "a.jsonl", talk)}}, bytesText(t, "")},
+		"nothing to learn":     {Config{Files: []string{sourceFile(t, "a.txt", "a")}}, x},
+		"a.jsonl:2: malformed": {Config{Files: []string{sourceFile(t, "a.jsonl", talk+"\n{")}}, x},
+		"a.jsonl:1: no":        {Config{Files: []string{sourceFile(t, "a.jsonl", talk)}}, raise},
+		"no chat template":     {Config{Files: []string{sourceFile(t, "a.jsonl", talk)}}, bytesText(t, "")},
 	} {
 		if _, err := Open(context.Background(), c.cfg, c.x); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	_, err := Open(context.Background(), Config{Files: []string{file(t, "a.jsonl", talk)}}, raise)
-	if e, ok := errors.AsType[*corpus.Error](err); !ok || e.Line != 1 {
+	_, err := Open(context.Background(), Config{Files: []string{sourceFile(t, "a.jsonl", talk)}}, raise)
+	if e, ok := errors.AsType[*token.CorpusError](err); !ok || e.Line != 1 {
 		t.Error(err)
 	}
 }
@@ -319,7 +317,7 @@ func TestFaults(t *testing.T) {
 // TestNextAllocates: Next does not allocate once its slices have grown.
 func TestNextAllocates(t *testing.T) {
 	x := bytesText(t, "")
-	s := open(t, Config{Files: []string{file(t, "a.jsonl", stories(300))}, Row: 16, Rows: 4, MemoryBytes: 800, Dir: t.TempDir()}, x)
+	s := open(t, Config{Files: []string{sourceFile(t, "a.jsonl", stories(300))}, Row: 16, Rows: 4, MemoryBytes: 800, Dir: t.TempDir()}, x)
 	src := s.Train()
 	var b Batch
 	for range 100 {

@@ -15,8 +15,7 @@ import (
 	"atenia/internal/model/text"
 	"atenia/internal/sight"
 	"atenia/internal/text/chat"
-	"atenia/internal/text/corpus"
-	"atenia/internal/train/sense"
+	"atenia/internal/text/token"
 )
 
 // none is a missing token.
@@ -27,12 +26,12 @@ const none int32 = -1
 type encoder struct {
 	text       *text.Text
 	end        int32 // or none
-	senses     *sense.Senses
+	senses     *Senses
 	everything bool
 }
 
 // piece appends the tokens of a text, or of a piece of one.
-func (e *encoder) piece(dst []int32, d *corpus.Document, first bool) []int32 {
+func (e *encoder) piece(dst []int32, d *token.Document, first bool) []int32 {
 	dst = append(dst, e.text.Tokenizer.Encode(d.Text, first)...)
 	if e.end != none && !d.More && (len(dst) == 0 || dst[len(dst)-1] != e.end) {
 		dst = append(dst, e.end)
@@ -65,7 +64,7 @@ func (c *dialogue) render(messages []chat.Value, prompt bool) (chat.Result, erro
 
 // conversation appends the tokens of a conversation, with loss on the answers, and
 // returns the images that it shows.
-func (e *encoder) conversation(dst []int32, d *corpus.Document) ([]int32, *sense.Media, error) {
+func (e *encoder) conversation(dst []int32, d *token.Document) ([]int32, *Media, error) {
 	if e.senses.Hears() {
 		return nil, nil, fmt.Errorf("%w: a conversation, and the model writes down sounds: want {\"audio\": …, \"text\": …}", ErrConfig)
 	}

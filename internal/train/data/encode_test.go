@@ -11,14 +11,14 @@ import (
 	"atenia/internal/golden"
 	"atenia/internal/model/text"
 	"atenia/internal/text/chat"
-	"atenia/internal/text/corpus"
+	"atenia/internal/text/token"
 )
 
 // learnt returns the trained parts of a conversation, joined by "|".
 func learnt(t *testing.T, x *text.Text, messages string) string {
 	t.Helper()
 	e := &encoder{text: x, end: none}
-	ids, _, err := e.conversation(nil, &corpus.Document{Messages: []byte(messages)})
+	ids, _, err := e.conversation(nil, &token.Document{Messages: []byte(messages)})
 	if err != nil {
 		t.Error(err)
 	}
@@ -65,16 +65,16 @@ func TestAnswers(t *testing.T) {
 	}
 	// Nor is one that the template would complete.
 	around := &encoder{text: bytesText(t, "{% for m in messages %}<{{ m.content }}>{% endfor %}"), end: none, everything: true}
-	ids, _, err := around.conversation(nil, &corpus.Document{Messages: []byte(`[{"role":"user","content":"|im_end|"}]`)})
+	ids, _, err := around.conversation(nil, &token.Document{Messages: []byte(`[{"role":"user","content":"|im_end|"}]`)})
 	if end, _ := around.text.Tokenizer.ID("<|im_end|>"); err != nil || slices.Contains(ids, end) {
 		t.Errorf("%v, %v", ids, err)
 	}
 	everything := &encoder{text: bytesText(t, chatML), end: none, everything: true}
-	if ids, _, err := everything.conversation(nil, &corpus.Document{Messages: []byte(talk)}); err != nil || ids[0] < 0 || ids[3] < 0 {
+	if ids, _, err := everything.conversation(nil, &token.Document{Messages: []byte(talk)}); err != nil || ids[0] < 0 || ids[3] < 0 {
 		t.Error(ids, err)
 	}
 	hidden := &encoder{text: bytesText(t, "{{ messages|length }}"), end: none}
-	if _, _, err := hidden.conversation(nil, &corpus.Document{Messages: []byte(talk)}); err == nil {
+	if _, _, err := hidden.conversation(nil, &token.Document{Messages: []byte(talk)}); err == nil {
 		t.Error("answers that are not shown were found")
 	}
 }
@@ -124,7 +124,7 @@ func TestGoldenAnswers(t *testing.T) {
 			continue
 		}
 		e := &encoder{text: x, end: none}
-		d := &corpus.Document{Messages: c.Context.Messages, Tools: c.Context.Tools}
+		d := &token.Document{Messages: c.Context.Messages, Tools: c.Context.Tools}
 		dialogue := &dialogue{e: e}
 		list, err := chat.DecodeJSON(d.Messages)
 		if err != nil {
@@ -152,7 +152,7 @@ func FuzzConversation(f *testing.F) {
 	f.Add(`[{"role":"assistant","content":null,"tool_calls":[{}]},{"role":1}]`)
 	f.Fuzz(func(t *testing.T, messages string) {
 		e := &encoder{text: x, end: none}
-		ids, _, err := e.conversation(nil, &corpus.Document{Messages: []byte(messages)})
+		ids, _, err := e.conversation(nil, &token.Document{Messages: []byte(messages)})
 		if err != nil {
 			return
 		}

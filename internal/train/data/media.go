@@ -11,14 +11,13 @@ import (
 
 	"atenia/internal/sight"
 	"atenia/internal/text/chat"
-	"atenia/internal/text/corpus"
-	"atenia/internal/train/sense"
+	"atenia/internal/text/token"
 )
 
 // takeImages returns the files of the images and videos in the contents of messages,
 // which it reduces to what templates read: {"type": "image"}. A part names its file,
 // relative to dir, as "image", "video", "path" or "url", or in "image_url".
-func takeImages(messages []chat.Value, dir string) (files []sense.File, err error) {
+func takeImages(messages []chat.Value, dir string) (files []File, err error) {
 	for i, m := range messages {
 		o, ok := m.(*chat.Map)
 		if !ok {
@@ -49,7 +48,7 @@ func takeImages(messages []chat.Value, dir string) (files []sense.File, err erro
 			case !filepath.IsAbs(path):
 				path = filepath.Join(dir, filepath.FromSlash(path))
 			}
-			files = append(files, sense.File{Path: path, Video: kind == "video"})
+			files = append(files, File{Path: path, Video: kind == "video"})
 			parts.Items[k] = chat.NewMap("type", kind)
 		}
 	}
@@ -72,7 +71,7 @@ func fileOf(part *chat.Map, kind string) string {
 
 // show writes placeholders for the marks of images in a text, and moves the answers,
 // code points of it, accordingly.
-func (e *encoder) show(whole *chat.Result, answers []answer, files []sense.File) ([]*sight.Seen, error) {
+func (e *encoder) show(whole *chat.Result, answers []answer, files []File) ([]*sight.Seen, error) {
 	seen, err := e.senses.Show(files)
 	if err != nil {
 		return nil, err
@@ -109,8 +108,8 @@ func (e *encoder) show(whole *chat.Result, answers []answer, files []sense.File)
 
 // place finds the images among the tokens of a document. Their places are never
 // learned.
-func (e *encoder) place(dst, ids []int32, seen []*sight.Seen, files []sense.File) (*sense.Media, error) {
-	m := &sense.Media{Images: slices.Clone(files)}
+func (e *encoder) place(dst, ids []int32, seen []*sight.Seen, files []File) (*Media, error) {
+	m := &Media{Images: slices.Clone(files)}
 	places, err := e.senses.Place(ids, seen)
 	for _, p := range places {
 		for i := p[0]; i < p[0]+p[1]; i++ {
@@ -122,7 +121,7 @@ func (e *encoder) place(dst, ids []int32, seen []*sight.Seen, files []sense.File
 }
 
 // said appends the tokens of what is said in a sound.
-func (e *encoder) said(dst []int32, d *corpus.Document) ([]int32, *sense.Media, error) {
+func (e *encoder) said(dst []int32, d *token.Document) ([]int32, *Media, error) {
 	if d.Audio == "" {
 		return nil, nil, fmt.Errorf("%w: a text, and the model writes down sounds: want {\"audio\": …, \"text\": …}", ErrConfig)
 	}
@@ -134,5 +133,5 @@ func (e *encoder) said(dst []int32, d *corpus.Document) ([]int32, *sense.Media, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return append(dst, ids...), &sense.Media{Sound: f}, nil
+	return append(dst, ids...), &Media{Sound: f}, nil
 }

@@ -11,8 +11,7 @@ import (
 
 	"atenia/internal/model/text"
 	"atenia/internal/tape"
-	"atenia/internal/text/corpus"
-	"atenia/internal/train/sense"
+	"atenia/internal/text/token"
 )
 
 // Long selects what happens to a document longer than a row.
@@ -107,17 +106,17 @@ type Set struct {
 	train   []span
 	held    []span
 	sum     Summary
-	version uint32                 // checksum of tokens and configuration
-	senses  *sense.Senses          // nil: there are texts alone
-	media   map[int64]*sense.Media // of documents, by their start
-	pairs   *pairing               // the documents are examples of an encoder
+	version uint32           // checksum of tokens and configuration
+	senses  *Senses          // nil: there are texts alone
+	media   map[int64]*Media // of documents, by their start
+	pairs   *pairing         // the documents are examples of an encoder
 }
 
 // A span is the part of a document that a source uses: a range of tokens in the
 // store.
 type span struct{ from, to int64 }
 
-// Open reads and tokenizes files. Faults of a file are a [*corpus.Error] with
+// Open reads and tokenizes files. Faults of a file are a [*token.CorpusError] with
 // its line; others match [ErrConfig].
 func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 	cfg, err := cfg.defaulted()
@@ -133,7 +132,7 @@ func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 		e.end = id
 	}
 	if cfg.Model != "" {
-		if e.senses, err = sense.Open(cfg.Model, t.Tokenizer, cfg.Row, cfg.Threads); err != nil {
+		if e.senses, err = OpenSenses(cfg.Model, t.Tokenizer, cfg.Row, cfg.Threads); err != nil {
 			return nil, err
 		}
 		cfg.Alone = cfg.Alone || e.senses.Hears() // a sound takes much more memory than its text
@@ -161,11 +160,11 @@ func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 func (s *Set) read(ctx context.Context, e *encoder) error {
 	var doc []int32 // complemented: without loss
 	begun, chat, cut := false, false, false
-	for d, err := range corpus.Read(ctx, s.cfg.Files) {
+	for d, err := range token.ReadCorpus(ctx, s.cfg.Files) {
 		if err != nil {
 			return err
 		}
-		var shown *sense.Media
+		var shown *Media
 		switch chat = d.Messages != nil; {
 		case s.pairs != nil:
 			doc, cut, err = s.pairs.example(ctx, doc[:0], &d)
@@ -182,7 +181,7 @@ func (s *Set) read(ctx context.Context, e *encoder) error {
 			err = s.fits(shown)
 		}
 		if err != nil {
-			return &corpus.Error{File: d.File, Line: d.Line, Err: err}
+			return &token.CorpusError{File: d.File, Line: d.Line, Err: err}
 		}
 		if err := s.store.append(doc); err != nil {
 			return err
@@ -203,7 +202,7 @@ func (s *Set) read(ctx context.Context, e *encoder) error {
 }
 
 // fits rejects a document that would lose the end of an image.
-func (s *Set) fits(m *sense.Media) error {
+func (s *Set) fits(m *Media) error {
 	if m != nil && m.End > s.cfg.Row && s.cfg.Long != Drop {
 		return fmt.Errorf("%w: the images of a document end at token %d, a row has %d: allow longer rows, or show smaller images", ErrConfig, m.End, s.cfg.Row)
 	}
@@ -212,7 +211,7 @@ func (s *Set) fits(m *sense.Media) error {
 
 // finish ends a document, or removes it if it has nothing to learn. One that shows
 // something is never split, but cut.
-func (s *Set) finish(chat bool, shown *sense.Media) error {
+func (s *Set) finish(chat bool, shown *Media) error {
 	from, to := s.starts[len(s.starts)-1], s.store.size
 	if most := from + int64(s.cfg.Row) + 1; shown != nil && to > most && s.cfg.Long != Drop {
 		s.store.truncate(most)
@@ -229,7 +228,7 @@ func (s *Set) finish(chat bool, shown *sense.Media) error {
 	}
 	if shown != nil {
 		if s.media == nil {
-			s.media = map[int64]*sense.Media{}
+			s.media = map[int64]*Media{}
 		}
 		s.media[from] = shown
 		s.version = bits.RotateLeft32(s.version, 1) ^ shown.Sum() // in order
@@ -313,7 +312,7 @@ func (s *Set) Heldout() (*Source, bool) {
 func (s *Set) Fill(dst *tape.Batch, b *Batch) error { return s.senses.Fill(dst, b.Media) }
 
 // Encoders returns what encodes the set's images and sounds; nil = there are none.
-func (s *Set) Encoders() *sense.Senses { return s.senses }
+func (s *Set) Encoders() *Senses { return s.senses }
 
 // Close removes the temporary file and frees encoders.
 func (s *Set) Close() error { return errors.Join(s.store.close(), s.senses.Close()) }

@@ -4,14 +4,11 @@ package data
 // do not; or a text, or a pair of texts, with a label.
 
 import (
+	"atenia/internal/text/token"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-
-	"atenia/internal/text/corpus"
-	"atenia/internal/text/token"
-	"atenia/internal/train/sense"
 )
 
 // A pairing makes examples for one encoder.
@@ -28,7 +25,7 @@ type pairing struct {
 // openPairs returns how the model in a folder reads examples, nil for one that is no
 // encoder. A text has at most row tokens.
 func openPairs(dir string, t *token.Tokenizer, row int) (*pairing, error) {
-	e, most, err := sense.Encoder(dir)
+	e, most, err := Encoder(dir)
 	if err != nil || e == nil {
 		return nil, err
 	}
@@ -62,7 +59,7 @@ const exampleHead = 2
 
 // example appends an example to dst. cut reports whether a text was longer than the
 // limit.
-func (p *pairing) example(ctx context.Context, dst []int32, d *corpus.Document) (out []int32, cut bool, err error) {
+func (p *pairing) example(ctx context.Context, dst []int32, d *token.Document) (out []int32, cut bool, err error) {
 	x := d.Pair
 	if x == nil || x.Labelled != (p.labels > 0) {
 		return nil, false, fmt.Errorf("%w: %s", ErrConfig, p.wants())

@@ -10,7 +10,7 @@ import (
 
 	"atenia/internal/golden"
 	"atenia/internal/model/text"
-	"atenia/internal/text/corpus"
+	"atenia/internal/text/token"
 )
 
 // encoderOf returns the folder and the tokenizer of a fixture.
@@ -52,7 +52,7 @@ func TestPairBatches(t *testing.T) {
 	dir, x := encoderOf(t, "gemma_embedding") // prompts "query: " and "passage: "
 	answers := map[string]string{"query: a": "passage: one", "query: b": "passage: two", "query: c": "passage: one", "query: d": "passage: d", "query: e": "passage: five"}
 	for _, memory := range []int64{0, 40} { // also from a file
-		s := open(t, Config{Files: []string{file(t, "a.jsonl", pairs)}, Row: 32, Rows: 4, Model: dir, MemoryBytes: memory, Dir: t.TempDir()}, x)
+		s := open(t, Config{Files: []string{sourceFile(t, "a.jsonl", pairs)}, Row: 32, Rows: 4, Model: dir, MemoryBytes: memory, Dir: t.TempDir()}, x)
 		if sum := s.Summary(); sum.Documents != 5 || sum.Long != 0 || s.Goals() != "vectors" {
 			t.Fatalf("%+v, %q", sum, s.Goals())
 		}
@@ -105,7 +105,7 @@ func TestPairBatches(t *testing.T) {
 func TestLabelBatches(t *testing.T) {
 	t.Parallel()
 	dir, x := encoderOf(t, "bert_rerank")
-	s := open(t, Config{Files: []string{file(t, "a.jsonl", "{\"query\":\"a\",\"document\":\"b\",\"label\":0.25}\n{\"text\":\"c\",\"label\":1}\n")}, Row: 32, Rows: 2, Model: dir}, x)
+	s := open(t, Config{Files: []string{sourceFile(t, "a.jsonl", "{\"query\":\"a\",\"document\":\"b\",\"label\":0.25}\n{\"text\":\"c\",\"label\":1}\n")}, Row: 32, Rows: 2, Model: dir}, x)
 	var b Batch
 	if err := s.Train().Next(&b); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestPairsHeldOut(t *testing.T) {
 	t.Parallel()
 	dir, x := encoderOf(t, "gemma_embedding")
 	for share, want := range map[float64]int{0.1: 1, 0.4: 2} {
-		s := open(t, Config{Files: []string{file(t, "a.jsonl", pairs)}, Rows: 8, Model: dir, Heldout: share}, x)
+		s := open(t, Config{Files: []string{sourceFile(t, "a.jsonl", pairs)}, Rows: 8, Model: dir, Heldout: share}, x)
 		held, ok := s.Heldout()
 		if !ok || s.Summary().Heldout != want {
 			t.Fatalf("%+v", s.Summary())
@@ -148,7 +148,7 @@ func TestPairsHeldOut(t *testing.T) {
 func TestLongPairs(t *testing.T) {
 	t.Parallel()
 	dir, x := encoderOf(t, "gemma_embedding")
-	path := file(t, "a.jsonl", pairs+`{"query":"`+strings.Repeat("long ", 50)+`","positive":"short"}`)
+	path := sourceFile(t, "a.jsonl", pairs+`{"query":"`+strings.Repeat("long ", 50)+`","positive":"short"}`)
 	s := open(t, Config{Files: []string{path}, Row: 24, Rows: 6, Model: dir}, x)
 	var b Batch
 	if err := s.Train().Next(&b); err != nil || slices.Max(b.Lens) != 24 || b.Counted() != 6 || s.Summary().Long != 1 {
@@ -177,8 +177,8 @@ func TestPairFaults(t *testing.T) {
 		{"llama3", `{"query":"a","document":"b","label":1}`, "the model generates text"},
 	} {
 		dir, x := encoderOf(t, c.model)
-		_, err := Open(t.Context(), Config{Files: []string{file(t, "a.jsonl", "\n"+c.line+"\n")}, Model: dir}, x)
-		if e, ok := errors.AsType[*corpus.Error](err); !ok || e.Line != 2 || !errors.Is(err, ErrConfig) && !errors.Is(err, corpus.ErrFormat) || !strings.Contains(err.Error(), c.want) {
+		_, err := Open(t.Context(), Config{Files: []string{sourceFile(t, "a.jsonl", "\n"+c.line+"\n")}, Model: dir}, x)
+		if e, ok := errors.AsType[*token.CorpusError](err); !ok || e.Line != 2 || !errors.Is(err, ErrConfig) && !errors.Is(err, token.ErrCorpusFormat) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v", c.model, c.line, err)
 		}
 	}
@@ -196,7 +196,7 @@ func TestPairFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for row, want := range map[int]string{1: "have no room", 2: ""} {
-		_, err := Open(t.Context(), Config{Files: []string{file(t, "a.jsonl", `{"text":"a","label":1}`)}, Model: dir, Row: row}, x)
+		_, err := Open(t.Context(), Config{Files: []string{sourceFile(t, "a.jsonl", `{"text":"a","label":1}`)}, Model: dir, Row: row}, x)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("rows of %d: %v", row, err)
 		}
@@ -219,11 +219,11 @@ func FuzzExamples(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query, a, b string, row uint8, label float32) {
 		for _, p := range both {
 			p.limit, p.longest, p.texts = int(row), 0, 0
-			pair := &corpus.Pair{Query: query, Texts: []string{a, b}}
+			pair := &token.Pair{Query: query, Texts: []string{a, b}}
 			if p.labels > 0 {
 				pair.Texts, pair.Labelled, pair.Label = pair.Texts[:1], true, float64(label)
 			}
-			list, _, err := p.example(t.Context(), nil, &corpus.Document{Pair: pair})
+			list, _, err := p.example(t.Context(), nil, &token.Document{Pair: pair})
 			if err != nil {
 				if !errors.Is(err, ErrConfig) {
 					t.Fatal(err)

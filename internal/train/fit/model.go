@@ -10,7 +10,6 @@ import (
 	"atenia/internal/train/data"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
-	"atenia/internal/train/sense"
 )
 
 // A Model is a learner that reports its size.
@@ -34,7 +33,7 @@ type Job struct {
 	// Fill gives batches the rows of images and sounds.
 	Fill func(dst *tape.Batch, b *data.Batch) error
 	// Senses are what encodes them; nil = there are none.
-	Senses *sense.Senses
+	Senses *data.Senses
 }
 
 // options returns those of a model in memory.

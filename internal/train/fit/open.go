@@ -9,10 +9,10 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/internal/train"
-	"atenia/internal/train/paged"
+	"atenia/internal/train/data"
+	"atenia/internal/train/offload"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
-	"atenia/internal/train/sense"
 )
 
 // A Budget is the memory of one job.
@@ -53,7 +53,7 @@ func Open(j *Job) (m Model, b *Budget, err error) {
 	}
 	opt.Rows = cmp.Or(j.Rows, j.Recipe.Data.Row*j.Recipe.Data.Rows)
 	inPages := opt
-	inPages.Paged, inPages.Room = true, &paged.Room{Account: b.account}
+	inPages.Paged, inPages.Room = true, &offload.Room{Account: b.account}
 	m, pages, err := j.model(inPages)
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +117,7 @@ func (j *Job) senses(limit int64) (int64, error) {
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	n += min(sense.KeptBytes, limit/share)
+	n += min(data.KeptBytes, limit/share)
 	j.Senses.Limit(n)
 	return n, nil
 }
@@ -155,6 +155,6 @@ func (b *Budget) Record(decisions, timeline string) (done func() error, err erro
 	if b.Paging == nil || decisions == "" && timeline == "" {
 		return func() error { return nil }, nil
 	}
-	b.Paging.Log, done, err = paged.OpenLog(decisions, timeline)
+	b.Paging.Log, done, err = offload.OpenLog(decisions, timeline)
 	return done, err
 }

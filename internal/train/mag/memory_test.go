@@ -12,7 +12,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/sample"
 	"atenia/internal/store/faultfs"
-	"atenia/internal/text/vocab"
+	"atenia/internal/text/token"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
 	"atenia/nested"
@@ -170,7 +170,7 @@ func TestFolder(t *testing.T) {
 	if err := m.Export(nil, dir); err != nil {
 		t.Fatal(err)
 	}
-	v, err := vocab.Train(vocab.Config{Size: 257, Special: []string{"<|end|>"}}, func(yield func(string, error) bool) { yield("a", nil) })
+	v, err := token.TrainVocabulary(token.VocabularyConfig{Size: 257, Special: []string{"<|end|>"}}, func(yield func(string, error) bool) { yield("a", nil) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"atenia/internal/model/lora"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
-	"atenia/internal/train/paged"
+	"atenia/internal/train/offload"
 )
 
 // goals yields batches of examples.
@@ -45,7 +45,7 @@ func TestPagedEncoders(t *testing.T) {
 			run := func(a *ledger.Account) []byte {
 				opt := Options{Rows: 14, Documents: 4}
 				if a != nil {
-					opt.Paged, opt.Room = true, &paged.Room{Account: a}
+					opt.Paged, opt.Room = true, &offload.Room{Account: a}
 				}
 				base, err := Open(folder, opt)
 				if err != nil {

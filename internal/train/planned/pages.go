@@ -11,7 +11,7 @@ import (
 	"atenia/internal/tape"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
-	"atenia/internal/train/paged"
+	"atenia/internal/train/offload"
 	"atenia/tensor"
 )
 
@@ -26,13 +26,13 @@ type pages struct {
 	index  map[*tape.Param[float32]]int // into the trained parameters
 	pager  train.Pager
 	read   func(param int, dst []float32) error
-	frozen map[*tape.Param[float32]]*paged.Floats // in memory
-	edges  []paged.Floats
+	frozen map[*tape.Param[float32]]*offload.Floats // in memory
+	edges  []offload.Floats
 	bytes  tape.Bytes
 }
 
 func newPages(d *file.Description, find func(string) (tensor.View, bool)) *pages {
-	p := &pages{find: find, frozen: map[*tape.Param[float32]]*paged.Floats{}}
+	p := &pages{find: find, frozen: map[*tape.Param[float32]]*offload.Floats{}}
 	if find != nil {
 		p.d = d
 	}

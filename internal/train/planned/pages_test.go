@@ -23,7 +23,7 @@ import (
 	"atenia/internal/store/faultfs"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
-	"atenia/internal/train/paged"
+	"atenia/internal/train/offload"
 )
 
 // export trains a model and returns the file it writes.
@@ -103,7 +103,7 @@ func TestPaged(t *testing.T) {
 // pagedModel returns a model whose parameters are paged.
 func pagedModel(t *testing.T, s Sizes, bf16 bool, a *ledger.Account, keep int) *Model {
 	t.Helper()
-	m := newModel(t, s, Options{BF16: bf16, Paged: true, Room: &paged.Room{Account: a}, Rows: 30})
+	m := newModel(t, s, Options{BF16: bf16, Paged: true, Room: &offload.Room{Account: a}, Rows: 30})
 	if err := m.Keep(keep); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestNoRoom(t *testing.T) {
 	}
 	for limit := int64(4_900_000); limit > 4_000_000; limit -= less {
 		a := ledger.New(nil, limit)
-		m, err := New(must(sizes.Config()), Options{BF16: true, Paged: true, Room: &paged.Room{Account: a}, Rows: 30})
+		m, err := New(must(sizes.Config()), Options{BF16: true, Paged: true, Room: &offload.Room{Account: a}, Rows: 30})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestReadAheadYields(t *testing.T) {
 	s.Hidden, s.FFN, s.Layers = 64, 96, 3
 	run := func(limit int64) error {
 		a := ledger.New(nil, limit)
-		m, err := New(must(s.Config()), Options{Paged: true, Room: &paged.Room{Account: a}, Rows: 30})
+		m, err := New(must(s.Config()), Options{Paged: true, Room: &offload.Room{Account: a}, Rows: 30})
 		if err != nil {
 			t.Fatal(err)
 		}

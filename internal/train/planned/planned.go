@@ -17,7 +17,7 @@ import (
 	"atenia/internal/tape"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
-	"atenia/internal/train/paged"
+	"atenia/internal/train/offload"
 	"atenia/tensor"
 
 	"github.com/zeebo/xxh3"
@@ -36,7 +36,7 @@ type Options struct {
 	Paged bool
 	// Room is where a paged model takes memory, and Rows are the most rows of its
 	// batches.
-	Room *paged.Room
+	Room *offload.Room
 	Rows int
 	// Fill gives a batch the rows of images and sounds ([data.Set.Fill]); nil for
 	// texts. Documents are the most of a batch with sounds, or of an encoder's.

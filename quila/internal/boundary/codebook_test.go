@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"atenia/internal/golden/await"
-	"atenia/internal/text/vocab"
+	"atenia/internal/text/token"
 	"atenia/quila/internal/weights"
 )
 
@@ -221,7 +221,7 @@ func TestTokenizer(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if _, err := Learn(vocab.Texts(nil), 100); !errors.Is(err, ErrCode) {
+	if _, err := Learn(token.TrainTexts(nil), 100); !errors.Is(err, ErrCode) {
 		t.Errorf("fewer codes than bytes: %v", err)
 	}
 }

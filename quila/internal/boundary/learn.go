@@ -3,20 +3,20 @@ package boundary
 import (
 	"fmt"
 
-	"atenia/internal/text/vocab"
+	"atenia/internal/text/token"
 )
 
 // Learn makes a tokenizer of at most so many codes from texts: byte pairs that
 // occur often become codes, within words. A book of V rows has room for all of
 // [R-10.0t] if codes is at most V.
-func Learn(texts vocab.Texts, codes int) (*Tokenizer, error) {
+func Learn(texts token.TrainTexts, codes int) (*Tokenizer, error) {
 	if codes < FirstMerge || codes > FirstMerge+mostMerges {
 		return nil, &CodebookError{"learn: codes", FirstMerge, codes, ErrCode}
 	}
 	if codes == FirstMerge {
 		return NewTokenizer(nil)
 	}
-	v, err := vocab.Train(vocab.Config{Size: codes - FirstMerge + FirstSpecial}, texts)
+	v, err := token.TrainVocabulary(token.VocabularyConfig{Size: codes - FirstMerge + FirstSpecial}, texts)
 	if err != nil {
 		return nil, fmt.Errorf("codebook: learn: %w", err)
 	}

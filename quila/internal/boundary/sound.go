@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"atenia/flow/mel"
+	"atenia/flow/media"
 )
 
 // SampleRate is that of sound, in Hz.
@@ -27,26 +27,26 @@ const (
 	levelScale  = 10
 )
 
-func melSettings() mel.Settings {
-	return mel.Settings{SampleRate: SampleRate, FFT: window, Win: window, Hop: hop, Mels: bands, Scale: "htk", Log: "ln",
+func melSettings() media.MelSettings {
+	return media.MelSettings{SampleRate: SampleRate, FFT: window, Win: window, Hop: hop, Mels: bands, Scale: "htk", Log: "ln",
 		Floor: 1e-5, FMax: SampleRate / 2, Pad: "none", Window: "hann"}
 }
 
 // A Sound turns samples into log-mel pictures and back. It may be used by one
 // goroutine at a time.
 type Sound struct {
-	features *mel.Features[float32]
-	filters  []mel.Band
+	features *media.MelFeatures[float32]
+	filters  []media.MelBand
 	levels   []float32
 }
 
 // NewSound returns a Sound.
 func NewSound() (*Sound, error) {
-	f, err := mel.New[float32](melSettings())
+	f, err := media.NewMelFeatures[float32](melSettings())
 	if err != nil {
 		return nil, err
 	}
-	filters, err := mel.Matrix(melSettings())
+	filters, err := media.MelMatrix(melSettings())
 	return &Sound{features: f, filters: filters}, err
 }
 
@@ -102,7 +102,7 @@ func (s *Sound) Samples(picture []float32) ([]float32, error) {
 // given logarithms of energies, by 16 multiplicative rounds that minimise the
 // Kullback–Leibler divergence from 1 in every bin. A bin that no band sees has
 // none.
-func BandPower(level []float64, filters []mel.Band, bins int) []float64 {
+func BandPower(level []float64, filters []media.MelBand, bins int) []float64 {
 	sum, power := make([]float64, bins), make([]float64, bins)
 	for _, f := range filters {
 		for i, w := range f.Weights {

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package device
-
-func systemBackends() []Backend { return nil }
-
-// Default is the name of the output that a program plays on if it is told none.
-func Default() string { return "null" }

@@ -1,0 +1,356 @@
+package offload
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"atenia/internal/machine/ledger"
+	"atenia/internal/memory"
+	"atenia/internal/memory/timeline"
+	"atenia/internal/policy/replay"
+	"atenia/internal/policy/route"
+	"atenia/internal/store/blob"
+)
+
+type fileMode = fs.FileMode
+
+// id is the name of a group's gradient among the manager's tensors.
+func (p *Pager) id(g int) string { return p.cfg.Groups[g].Name }
+
+// OpenLog opens the files of a log; "" is none. done closes them.
+func OpenLog(decisions, lines string) (l *Log, done func() error, err error) {
+	l = &Log{}
+	r, closed, err := replay.Open(decisions, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.Recorder = r
+	if lines == "" {
+		return l, closed, nil
+	}
+	f, err := os.OpenFile(lines, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, nil, errors.Join(err, closed())
+	}
+	l.Timeline = f
+	return l, func() error { return errors.Join(f.Close(), closed()) }, nil
+}
+
+// startLog opens the timeline of backward passes.
+func (p *Pager) startLog() {
+	var sink timeline.Sink
+	if l := p.cfg.Log; l != nil && l.Timeline != nil {
+		p.text = timeline.NewText(l.Timeline)
+		sink = p.text
+	}
+	p.lines = timeline.NewTimeline(timeline.TakeTurns, sink)
+}
+
+// place decides where the backward pass of a block runs and brings the gradients
+// of earlier batches there: without a device to the processor's memory.
+func (p *Pager) place(block int) error {
+	n := route.BackwardNode{ID: uint64(block), Forward: route.OnCPU, Reason: "as the forward pass"}
+	for _, g := range p.cfg.Blocks[block] {
+		at, ok, err := p.tier(g)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			at = memory.RAM // made there
+		}
+		if at == memory.SSD {
+			if err := p.makeRoom(g); err != nil {
+				return err
+			}
+		}
+		n.Outputs = append(n.Outputs, route.Gradient{ID: p.id(g), Tier: at})
+	}
+	if p.cfg.Log == nil {
+		return route.ExecuteBackward(background, p.lines, p.manager, []route.BackwardNode{n}, p.manager.Available())
+	}
+	p.cfg.Log.Recorder.Backward(&n, p.manager.Available())
+	p.cfg.Log.Recorder.Tick++
+	_, err := route.ExecuteBackwardTraced(background, p.lines, p.manager, []route.BackwardNode{n}, p.manager.Available())
+	p.lines.Run()
+	return err
+}
+
+// tier returns where the gradient of earlier passes is. It waits if that is on its
+// way to the disk.
+func (p *Pager) tier(g int) (at memory.Tier, ok bool, err error) {
+	if p.writing != nil && p.written == g {
+		err = p.wait()
+	}
+	at, ok = p.manager.Tier(p.id(g))
+	return at, ok, err
+}
+
+// makeRoom takes the memory of a gradient that is about to come from the disk.
+func (p *Pager) makeRoom(g int) (err error) {
+	p.grads[g].block, err = p.alloc(ledger.Gradients, p.size(g))
+	p.coming = p.grads[g].block.Bytes
+	return err
+}
+
+// memory returns what makeRoom took, for a gradient of that size.
+func (p *Pager) memory(n int) []byte {
+	if b := p.coming; len(b) == n {
+		p.coming = nil
+		return b
+	}
+	return make([]byte, n)
+}
+
+// take gives the parameters of a group their gradient: that of earlier batches
+// and blocks, or zeros.
+func (p *Pager) take(g int) error {
+	d := &p.grads[g]
+	if d.data != nil { // two blocks at a time
+		return nil
+	}
+	if _, ok := p.manager.Tier(p.id(g)); !ok {
+		b, err := p.alloc(ledger.Gradients, p.size(g))
+		if err != nil {
+			return err
+		}
+		d.block, d.data = b, b.Bytes
+	} else {
+		l, err := p.manager.Lease(background, p.id(g))
+		if err != nil {
+			return err
+		}
+		d.data = l.Bytes
+		l.Release()
+		if err := p.manager.Remove(p.id(g)); err != nil {
+			return err
+		}
+		if d.kept.Bytes != nil {
+			d.block, d.kept = d.kept, ledger.Block{}
+		} else {
+			p.Moved += int64(len(d.data))
+		}
+	}
+	x := floats(d.data)
+	for _, w := range p.cfg.Groups[g].Params {
+		n := length(w)
+		w.Grad, x = x[:n:n], x[n:]
+	}
+	return nil
+}
+
+// put gives the gradient of a group to the manager, which keeps it in memory or
+// on the disk.
+func (p *Pager) put(g int, complete bool) error {
+	d := &p.grads[g]
+	for _, w := range p.cfg.Groups[g].Params {
+		if complete {
+			p.squares[w] = p.cfg.Norm.Squares(w.Grad)
+		}
+		w.Grad = nil
+	}
+	data, block := d.data, d.block
+	d.data, d.block = nil, ledger.Block{}
+	if _, err := p.manager.RegisterData(p.id(g), data, memory.RAM); err != nil {
+		return err
+	}
+	if p.cfg.Groups[g].Keep {
+		d.kept = block
+		return nil
+	}
+	if err := p.wait(); err != nil {
+		return err
+	}
+	p.Moved += int64(len(data))
+	p.written = g
+	p.writing = Start(func() error {
+		defer block.Release()
+		_, err := p.manager.Move(background, p.id(g), memory.SSD)
+		return err
+	})
+	return nil
+}
+
+// wait waits for the gradient that is being written.
+func (p *Pager) wait() error {
+	if p.writing == nil {
+		return nil
+	}
+	err := <-p.writing
+	p.writing = nil
+	return err
+}
+
+// forget drops the gradient of a group.
+func (p *Pager) forget(g int) {
+	_ = p.manager.Remove(p.id(g)) // it may not be there
+	d := &p.grads[g]
+	d.kept.Release()
+	d.block.Release()
+	*d = gradient{}
+}
+
+// Clear drops all gradients: the step is done, or skipped.
+func (p *Pager) Clear() error {
+	err := p.wait()
+	for g := range p.grads {
+		p.forget(g)
+	}
+	return err
+}
+
+// Gradients yields the complete gradients, group by group, and drops each. A
+// group that no pass has reached has zeros.
+func (p *Pager) Gradients() iter.Seq2[Gradient, error] {
+	return func(yield func(Gradient, error) bool) {
+		p.drop()
+		var ready <-chan error
+		next := -1 // the group that is being fetched
+		defer func() {
+			if next >= 0 {
+				<-ready
+			}
+		}()
+		for g := range p.cfg.Groups {
+			err := error(nil)
+			if next == g {
+				err, next = <-ready, -1
+			} else {
+				err = p.fetch(background, g)
+			}
+			if err == nil {
+				err = p.take(g)
+			}
+			if err == nil && g+1 < len(p.cfg.Groups) && p.roomAhead(g+1) {
+				next = g + 1
+				ready = Start(func() error { return p.prepare(background, g+1) })
+			}
+			if !yield(Gradient{Layer: g, Values: floats(p.grads[g].data)}, err) || err != nil {
+				return
+			}
+			for _, w := range p.cfg.Groups[g].Params {
+				w.Grad = nil
+			}
+			p.forget(g)
+		}
+	}
+}
+
+// roomAhead takes memory for a gradient that is on the disk, if there is room.
+func (p *Pager) roomAhead(g int) bool {
+	if at, _ := p.manager.Tier(p.id(g)); at != memory.SSD || p.writing != nil && p.written == g {
+		return false
+	}
+	b, err := ledger.NewBlock(p.cfg.Account, ledger.Gradients, p.size(g))
+	p.grads[g].block, p.coming = b, b.Bytes
+	return err == nil
+}
+
+// prepare moves a gradient from the disk to the memory that was taken for it.
+func (p *Pager) prepare(ctx context.Context, g int) error {
+	return route.PrepareGradients(ctx, p.manager, []route.Gradient{{ID: p.id(g), Tier: memory.SSD}}, route.OnCPU)
+}
+
+// fetch brings a gradient to memory, if it is on the disk.
+func (p *Pager) fetch(ctx context.Context, g int) error {
+	at, ok, err := p.tier(g)
+	if !ok || at != memory.SSD || err != nil {
+		return err
+	}
+	if err := p.makeRoom(g); err != nil {
+		return err
+	}
+	return p.prepare(ctx, g)
+}
+
+// openCache opens the persistent cache of gradients.
+func (p *Pager) openCache() (err error) {
+	if p.cache != nil {
+		return nil
+	}
+	if p.cache, err = blob.OpenCache(filepath.Join(p.cfg.Dir, cacheFolder), blob.Config{FS: p.cfg.FS}); err != nil {
+		return err
+	}
+	return nil
+}
+
+// cached runs f with the cache attached to the manager, which otherwise would also
+// keep a copy there of every gradient that goes to the disk.
+func (p *Pager) cached(f func()) {
+	p.manager.Attach(p.cache)
+	f()
+	p.manager.Attach(nil)
+}
+
+// Persist keeps the gradients of a step that was interrupted between its batches
+// and returns how many groups have some.
+func (p *Pager) Persist(ctx context.Context) (n int, err error) {
+	if err := errors.Join(p.wait(), p.openCache()); err != nil {
+		return 0, err
+	}
+	p.drop()
+	created := uint64(time.Now().Unix())
+	for g := range p.grads {
+		if _, ok := p.manager.Tier(p.id(g)); !ok {
+			continue
+		}
+		if err := p.fetch(ctx, g); err != nil {
+			return n, err
+		}
+		var r route.PersistReport
+		p.cached(func() { r, err = route.PersistGradients(ctx, p.manager, []string{p.id(g)}, created) })
+		n += r.Saved
+		if err != nil {
+			return n, err
+		}
+		p.forget(g)
+	}
+	return n, nil
+}
+
+// Warm brings back the gradients that Persist kept and returns how many groups
+// have some.
+func (p *Pager) Warm(ctx context.Context) (n int, err error) {
+	if err := p.openCache(); err != nil {
+		return 0, err
+	}
+	for g := range p.grads {
+		if err := p.makeRoom(g); err != nil {
+			return n, err
+		}
+		found := 0
+		p.cached(func() { found = route.WarmGradients(ctx, p.manager, []string{p.id(g)}) })
+		if size, _ := p.manager.Len(p.id(g)); found == 0 || size != uint64(p.size(g)) {
+			p.forget(g)
+			continue
+		}
+		n++
+		p.coming = nil
+		d := &p.grads[g]
+		if p.cfg.Groups[g].Keep { // it is on Go's heap, in the room of the block
+			d.kept, d.block = d.block, ledger.Block{}
+			continue
+		}
+		if _, err := p.manager.Move(ctx, p.id(g), memory.SSD); err != nil {
+			return n, err
+		}
+		d.block.Release()
+	}
+	return n, nil
+}
+
+// Unpersist removes what Persist kept.
+func (p *Pager) Unpersist() error {
+	if err := p.openCache(); err != nil {
+		return err
+	}
+	keys, err := p.cache.Keys(blob.Gradient)
+	for _, k := range keys {
+		err = errors.Join(err, p.cache.Delete(blob.Gradient, k))
+	}
+	return err
+}
