@@ -53,6 +53,9 @@ func (s *Scheduler) compute() error {
 	if p.Threads == 0 {
 		p.Threads = s.x.Config().Threads
 	}
+	for i := range s.step.Runs {
+		p.Past += s.step.Runs[i].Pos + s.step.Runs[i].Len
+	}
 	p.Err = s.run()
 	p.Took = time.Since(p.Start)
 	switch {

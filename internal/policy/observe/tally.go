@@ -27,6 +27,7 @@ type Tally struct {
 	Faults            int64
 	Drafted, Accepted int           // tokens that a step computed because they might follow
 	Drafting          time.Duration // of a draft model
+	Sequences, Past   int64         // of the steps that decoded, all together, and the tokens of those
 	Read, Before      int64
 	Events            []Event // of pressure, oldest first
 	More              int     // events after those
@@ -109,6 +110,9 @@ func (t *Tally) count(p *sched.StepInfo, a *Account) {
 		s.Slowest, s.At = took, s.Steps
 	}
 	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows-p.Drafted+p.Accepted, s.Took+took
+	if p.Decode {
+		t.Sequences, t.Past = t.Sequences+int64(p.Rows-p.Drafted), t.Past+int64(p.Past)
+	}
 	if r := a.Ring; r != nil {
 		now := r.Stats()
 		if d := now.Since(t.ring); p.Decode {
