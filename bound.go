@@ -142,11 +142,12 @@ func (m *Model) unpacked(c *RunCost, r *LastRun) {
 }
 
 const (
-	much  = 0.2   // of a step's time: from here on something bounds it
-	used  = 0.5   // of what the machine can: from here on it is used up, as products never read or compute all the time
-	above = 1.1   // times what the machine can: no measurement is that far off, so it could more then
-	slow  = 0.01  // seconds: no disk lets a page fault wait longer
-	turn  = 0.004 // seconds: a thread that is ready, as after a page fault, has a processor after that
+	much  = 0.2       // of a step's time: from here on something bounds it
+	used  = 0.5       // of what the machine can: from here on it is used up, as products never read or compute all the time
+	above = 1.1       // times what the machine can: no measurement is that far off, so it could more then
+	slow  = 0.01      // seconds: no disk lets a page fault wait longer
+	turn  = 0.004     // seconds: a thread that is ready, as after a page fault, has a processor after that
+	ahead = 128 << 10 // bytes that a system reads ahead at once, for which threads wait as for one page
 )
 
 // waits divides what threads waited for, in seconds of a step: for the disk, for a
@@ -165,7 +166,11 @@ func (r *LastRun) waits() (disk, others, rest float64) {
 	}
 	// Pages that are on their way already are waited for without a fault.
 	read := r.ReadBytes > 0 && (r.Faults*slow >= idle || r.ReadBytes >= r.WeightBytes/64)
-	if after := min(r.Neighbours, r.Faults*turn); read && idle+after > 0 {
+	pages := r.Faults
+	if r.Form == "mapped" && r.ReadBytes >= r.WeightBytes/8 { // read ahead: few waits are told as faults
+		pages = max(pages, r.ReadBytes/ahead)
+	}
+	if after := min(r.Neighbours, pages*turn); read && idle+after > 0 {
 		if disk = idle + after; disk > much*r.step() {
 			return disk, r.Waiting - disk, 0
 		}

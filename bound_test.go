@@ -42,7 +42,7 @@ func paged(r *atenia.LastRun, again float64) {
 func learnt(r *atenia.LastRun, class, option string, one, two, packed float64) {
 	r.Learned = &atenia.RunLearned{Knobs: []atenia.LearnedKnob{
 		{Class: class, Knob: "threads", Option: option, Options: []atenia.LearnedOption{{"1", one, 1}, {"2", two, 1}}},
-		{Class: "decode", Knob: "weights", Option: "packed", Options: []atenia.LearnedOption{{"packed", packed, 1}, {"mapped", 0.1, 1}}},
+		{Class: "decode", Knob: "weights", Option: map[bool]string{true: "mapped", false: "packed"}[packed > 0.1], Options: []atenia.LearnedOption{{"packed", packed, 1}, {"mapped", 0.1, 1}}},
 	}}
 }
 
@@ -112,8 +112,13 @@ func TestJudge(t *testing.T) {
 		{"nothing is used up", func(*atenia.LastRun) {}, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "1 GiB of weights for each token are read at 10.74 of 50.00 GB/s, and products compute 10.00 of 200.00 GFLOP/s: nothing is used up", "nothing: "},
 		// F5: a thread that waited for a page and then for its turn was bound by the disk.
 		{"paging beside neighbours", func(r *atenia.LastRun) { tight(r, 0); waits(r, 0.8, 0.45) }, roofs, "paging", "40.0 page faults wait for them, 80 % of the time", "more memory: the process needs 24 GiB and may have 20 GiB, and its weights cannot be streamed|atenia doctor m.gguf"},
-		{"reads few pages beside neighbours", func(r *atenia.LastRun) { tight(r, 0); waits(r, 0.8, 0.45); r.Faults = 0.1 }, roofs, "paging", "44 % of the time", ""},
-		{"neighbours, and few reads", func(r *atenia.LastRun) { paged(r, 0); waits(r, 0.6, 0.9); r.Faults = 0.1 }, roofs, "neighbours", "for 60 % of the time", "end programs"},
+		{"paging ahead beside neighbours", func(r *atenia.LastRun) { tight(r, 0); waits(r, 0.8, 0.9); r.Faults = 0.1 }, roofs, "paging", "80 % of the time", "more memory"},
+		{"reads few pages beside neighbours", func(r *atenia.LastRun) {
+			tight(r, 0)
+			waits(r, 0.8, 0.45)
+			r.Faults, r.ReadBytes, r.Again = 0.1, 64<<20, 64<<20
+		}, roofs, "paging", "44 % of the time", ""},
+		{"neighbours, and few reads", func(r *atenia.LastRun) { paged(r, 0); waits(r, 0.6, 0.9); r.Faults, r.ReadBytes = 0.1, 32<<20 }, roofs, "neighbours", "for 60 % of the time", "end programs"},
 		// F4: what is advised is possible, and was not just done.
 		{"cannot be streamed", func(r *atenia.LastRun) { tight(r, 21*gib) }, roofs, "paging", "", "more memory, or smaller weights: the process needs 24 GiB, 21 GiB to be streamed, and may have 20 GiB|atenia doctor m.gguf"},
 		{"was mapped where streaming was tried", func(r *atenia.LastRun) { tight(r, gib); had(r, "budget=ram=auto") }, roofs, "paging", "", "more memory, or smaller weights"},
@@ -138,6 +143,8 @@ func TestJudge(t *testing.T) {
 		{"no room to pack in the budget", func(r *atenia.LastRun) { unpacked(r, 3*gib, false); had(r, "budget=ram=2147483648,ssd=7") }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, in a budget of 3 GiB|atenia run m.gguf --budget ram=3221225472,ssd=7"},
 		{"no room to pack", func(r *atenia.LastRun) { unpacked(r, 30*gib, false) }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, with which the process needs 30 GiB, and may have 20 GiB|"},
 		{"packing keeps more free than that", func(r *atenia.LastRun) { unpacked(r, 3*gib, false) }, roofs, "memory", "", "pack the weights, for which products are faster: 1 GiB more, with which the process needs 3 GiB and may have 20 GiB|atenia run m.gguf --pack memory"},
+		{"packing was not tried", func(r *atenia.LastRun) { unpacked(r, 3*gib, false); learnt(r, "decode mapped", "2", 0, 0, 0) }, roofs, "memory", "", "pack the weights"},
+		{"nothing is used up, one thread", func(r *atenia.LastRun) { r.Threads = 1 }, atenia.RunRoofs{Memory: 50e9, Float: 200e9}, "none", "nothing is used up", "compute with 2 threads in place of 1"},
 		{"packing is slower", func(r *atenia.LastRun) { unpacked(r, 3*gib, true); learnt(r, "decode mapped", "2", 0, 0, 0.2) }, roofs, "memory", "", "nothing: weights that are packed were measured to be no faster"},
 		// F1, F20: steps of several tokens.
 		{"drafting", func(r *atenia.LastRun) { r.Decode.Tokens, r.Drafts = 30, atenia.RunDrafts{"d.gguf", 30, 20, 0.6} }, roofs, "drafting", "the draft model takes 60 % of a step", "nothing: a token takes 33.33 ms, less than a step without drafting"},
@@ -171,13 +178,19 @@ func TestJudge(t *testing.T) {
 		}
 		said.WriteString(r.Bound + "\n")
 	}
+	eachSaid(t, said.String())
+}
+
+// eachSaid reports the sentences of a judgement or an advice that no account is told with.
+func eachSaid(t *testing.T, said string) {
+	t.Helper()
 	for _, format := range append(sentences(t, "bound.go"), sentences(t, "lastrunadvice.go")...) {
 		format = strings.ReplaceAll(format, " --type %s%s", "")
 		words := regexp.MustCompile(`%(%|[-+.0-9]*[a-z])`).Split(format, -1)
 		for i := range words {
 			words[i] = regexp.QuoteMeta(words[i])
 		}
-		if !regexp.MustCompile(strings.Join(words, ".*")).MatchString(said.String()) {
+		if !regexp.MustCompile(strings.Join(words, ".*")).MatchString(said) {
 			t.Errorf("no account is told with %q: add one that is", format)
 		}
 	}

@@ -125,9 +125,9 @@ func (r *LastRun) lessDrafting() {
 // quickerSteps advises what lets computing be faster: threads, packing, smaller keys and
 // values, smaller weights.
 func (r *LastRun) quickerSteps() {
-	bound := r.Bound == "memory" || r.Bound == "arithmetic"
+	computes := r.Decode.Steps > 0 && r.Waiting <= much*r.step()
 	switch {
-	case bound && r.Threads < r.Cores:
+	case computes && r.Threads < r.Cores:
 		r.help(r.command(RunFlag{Name: "threads", Value: strconv.Itoa(r.Cores)}), "compute with %s in place of %d", spelling.Count(r.Cores, "thread"), r.Threads)
 	case r.Decode.Steps > 0 && r.Pack > 0 && r.slowerPacked():
 		r.help("", "nothing: weights that are packed were measured to be no faster")
@@ -144,20 +144,17 @@ func (r *LastRun) quickerSteps() {
 	}
 }
 
-// slowerPacked reports whether steps with packed weights were measured and took no less.
+// slowerPacked reports whether weights as the file has them were measured to be as fast, by
+// runs of both kinds: one alone tells as much of the machine as of packing.
 func (r *LastRun) slowerPacked() bool {
 	if r.Learned == nil {
 		return false
 	}
 	for _, k := range r.Learned.Knobs {
-		if k.Knob != "weights" {
+		if k.Knob != "weights" || k.Option == "packed" {
 			continue
 		}
-		for _, o := range k.Options {
-			if o.Option == "packed" && o.Seconds > 0 && o.Seconds >= r.step() {
-				return true
-			}
-		}
+		return len(k.Options) > 1 && !slices.ContainsFunc(k.Options, func(o LearnedOption) bool { return o.Seconds == 0 })
 	}
 	return false
 }
