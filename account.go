@@ -2,6 +2,7 @@ package atenia
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,13 +28,22 @@ func (m *Model) account() error {
 	return nil
 }
 
+// here returns the folder that relative paths are of, "" if that is not known.
+func here() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
 // lastRun composes the account from what each part knows.
 func (m *Model) lastRun() *LastRun {
 	p, t := m.plan.compiled, m.observer.Tally()
 	id, _ := m.plan.ID() // a plan that runs has one
 	r := &LastRun{
 		Version: accountVersion, Model: engine.Display(m.Path()), ID: id, Family: m.Family(), Started: t.Started.Unix(),
-		Threads: p.Config.Threads, Context: p.Context(), Form: m.engine.Form(), Files: p.Config.FileFlags(m.opened.ConfigFile), Flags: p.Config.Flags(), Packing: m.engine.Packing().String(), Budget: p.Config.Budget.String(),
+		Threads: p.Config.Threads, Context: p.Context(), Form: m.engine.Form(), Files: p.Config.FileFlags(m.opened.ConfigFile), Flags: m.runFlags(), Folder: here(), Packing: m.engine.Packing().String(), Budget: p.Config.Budget.String(),
 		Failed: t.Failed, Changes: []RunChange{}, Pressure: []RunEvent{},
 	}
 	totals := func(s observe.Steps) StepTotals {

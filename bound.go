@@ -2,18 +2,17 @@ package atenia
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 
 	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/pack"
 	"atenia/internal/policy/observe"
 	"atenia/internal/spelling"
-	"atenia/tensor"
 )
 
 // A RunCost is what was measured of the steps of a run that decoded: the mean of
-// one, but for what belongs to the model or the machine. What bounded a token, and
-// what would help, follow from it alone, see [LastRun.Judge].
+// one, which has several tokens where some were drafted or sequences were decoded
+// together, but for what belongs to the model or the machine. What bounded a step,
+// and what would help, follow from it alone, see [LastRun.Judge].
 type RunCost struct {
 	// In seconds: reading with at least one read in flight, computing, waiting for
 	// reads or for a processor. Reading is beside computing. Neighbours is the part of
@@ -28,18 +27,43 @@ type RunCost struct {
 	Again     float64 `json:"read_again_bytes"` // of these, that the run had read before
 	Faults    float64 `json:"page_faults"`      // that waited for storage
 
-	WeightBytes float64 `json:"weight_bytes"` // that a token passes through the processor
+	WeightBytes float64 `json:"weight_bytes"` // that a step passes through the processor
 	Operations  float64 `json:"operations"`   // of products: a multiply-add is two
 	Integer     bool    `json:"integer"`      // these are of int8, not of float32
 	WeightType  string  `json:"weight_type"`  // of most weights
 	WeightBits  float64 `json:"weight_bits"`  // of one of them
 
-	CacheBytes int64     `json:"processor_cache_bytes"` // 0 = not known
-	Cores      int       `json:"cores"`                 // that the process might use
-	Need       int64     `json:"memory_needed"`         // with all weights in memory, by the whole process
-	Room       int64     `json:"memory_allowed"`        // that the process may have
-	Quicker    int       `json:"quicker_threads"`       // number of threads with which tokens were measured to be faster; 0 = none
-	Larger     []RunMore `json:"larger_budgets"`        // of a model that is streamed, smallest first
+	// Keys and values that a step reads, and the next smaller type of them with how many
+	// times smaller they are in it; "" = none.
+	KVBytes float64 `json:"kv_bytes"`
+	KVType  string  `json:"smaller_kv_type,omitempty"`
+	KVTimes float64 `json:"smaller_kv_times,omitempty"`
+
+	CacheBytes int64 `json:"processor_cache_bytes"` // 0 = not known
+	Cores      int   `json:"cores"`                 // that the process might use
+	Need       int64 `json:"memory_needed"`         // with all weights in memory, by the whole process
+	Room       int64 `json:"memory_allowed"`        // that the process may have
+
+	// Of a model that needs more than it may have: the least in which it is streamed, 0 =
+	// it cannot be; and what lets it be streamed where that is more, too.
+	Streams int64    `json:"memory_to_stream,omitempty"`
+	Lesser  *RunLess `json:"lesser,omitempty"`
+
+	// Of weights that have a packed form which was not used, and was not measured to be
+	// slower: its bytes, 0 = there is none; and the memory of the process with it, or the
+	// budget if the run had one.
+	Pack     int64 `json:"pack_bytes,omitempty"`
+	PackNeed int64 `json:"memory_to_pack,omitempty"`
+	PackAuto bool  `json:"pack_fits,omitempty"` // it is packed unless a flag says not to
+
+	Larger []RunMore `json:"larger_budgets"` // of a model that is streamed, smallest first
+}
+
+// A RunLess is a configuration in which a model needs less memory.
+type RunLess struct {
+	What  string    `json:"what"`
+	Flags []RunFlag `json:"flags"` // of the run, in place of its own
+	RAM   int64     `json:"ram"`   // the least in which it is streamed
 }
 
 // A RunMore is a larger budget that would make a token faster.
@@ -84,13 +108,17 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 	}
 	c.CacheBytes, c.Cores = int64(max(info.L3, info.L2*info.Cores)), cpu.Threads()
 	c.Need, c.Room = p.Memory()
-	if r.Learned != nil {
-		for _, k := range r.Learned.Knobs {
-			if n, err := strconv.Atoi(k.Option); err == nil && k.Knob == "threads" && n != r.Threads {
-				c.Quicker = n
-			}
+	c.KVBytes = p.CacheRead(float64(t.Sequences)/n, float64(t.Past)/n)
+	if c.KVBytes > c.WeightBytes {
+		c.KVType, c.KVTimes = p.SmallerCache(m.opened.ConfigFile)
+	}
+	if c.Need > c.Room && r.Form != "streamed" {
+		c.Streams = p.StreamFloor()
+		if l, ok := p.Lesser(m.opened.ConfigFile, sparing(c.Room)); c.Streams > sparing(c.Room) && ok {
+			c.Lesser = &RunLess{l.What, convertAll(l.Flags, newRunFlag), l.RAM}
 		}
 	}
+	m.unpacked(&c, r)
 	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" {
 		for _, x := range pl.Next {
 			c.Larger = append(c.Larger, RunMore{x.String(), x.RAM})
@@ -99,129 +127,139 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 	return c
 }
 
+// unpacked says what packing would take that was not done, unless it was measured to be
+// slower or it has no packed form.
+func (m *Model) unpacked(c *RunCost, r *LastRun) {
+	d, p := m.engine.Packing(), m.plan.compiled
+	asked := p.Config.Pack == pack.Off
+	if r.Form == "streamed" || d.Mode != pack.Off || d.Bytes == 0 || !asked && d.Available-d.Reserve >= d.Bytes {
+		return
+	}
+	c.Pack, c.PackNeed, c.PackAuto = d.Bytes, c.Need+d.Bytes, d.Available-d.Reserve >= d.Bytes
+	if ram := p.Config.Budget.RAM; ram > 0 {
+		c.PackNeed = ram + max(0, d.Bytes+d.Reserve-d.Available)
+	}
+}
+
 const (
-	much = 0.2  // of a token's time: from here on something bounds it
-	used = 0.5  // of what the machine can: from here on it is used up, as products never read or compute all the time
-	slow = 0.01 // seconds: no disk lets a page fault wait longer
+	much  = 0.2       // of a step's time: from here on something bounds it
+	used  = 0.5       // of what the machine can: from here on it is used up, as products never read or compute all the time
+	above = 1.1       // times what the machine can: no measurement is that far off, so it could more then
+	slow  = 0.01      // seconds: no disk lets a page fault wait longer
+	turn  = 0.004     // seconds: a thread that is ready, as after a page fault, has a processor after that
+	ahead = 128 << 10 // bytes that a system reads ahead at once, for which threads wait as for one page
 )
 
-// Judge says what bounded a token, in Bound and BoundWhy, and what would help most,
+// waits divides what threads waited for, in seconds of a step: for the disk, for a
+// processor with all who waited for a thread without one, and the rest. This is the one
+// rule by which the disk and other programs are told apart:
+//
+//   - A reader of streamed weights that has no processor is no wait for the disk, and
+//     computing waits for it no longer than its delay.
+//   - Where pages are read, by enough bytes or faults to explain the wait, a thread that
+//     waits for one is bound by the disk, and so is the turn that it waits for afterwards.
+//   - Else each thread may have waited for the one that had no processor.
+func (r *LastRun) waits() (disk, others, rest float64) {
+	idle := r.Waiting - r.Neighbours
+	if r.Form == "streamed" {
+		return idle, r.Neighbours, 0
+	}
+	// Pages that are on their way already are waited for without a fault.
+	read := r.ReadBytes > 0 && (r.Faults*slow >= idle || r.ReadBytes >= r.WeightBytes/64)
+	pages := r.Faults
+	if r.Form == "mapped" && r.ReadBytes >= r.WeightBytes/8 { // read ahead: few waits are told as faults
+		pages = max(pages, r.ReadBytes/ahead)
+	}
+	if after := min(r.Neighbours, pages*turn); read && idle+after > 0 {
+		if disk = idle + after; disk > much*r.step() {
+			return disk, r.Waiting - disk, 0
+		}
+	}
+	others = min(r.Waiting, r.Neighbours*float64(r.Threads))
+	return 0, others, r.Waiting - others
+}
+
+// step returns the seconds of a step that decoded, the mean, drafting included.
+func (r *LastRun) step() float64 { return r.Decode.Seconds / float64(max(1, r.Decode.Steps)) }
+
+// drafting returns how much of a step the draft model took, in seconds.
+func (r *LastRun) drafting() float64 { return r.Drafts.Seconds / float64(max(1, r.Decode.Steps)) }
+
+// unit names what figures are of: "token", or "step" where steps had several.
+func (r *LastRun) unit() string {
+	if r.Decode.Tokens == r.Decode.Steps && r.Drafts.Drafted == 0 {
+		return "token"
+	}
+	return "step"
+}
+
+// set says what bounded a step.
+func (r *LastRun) set(bound, format string, args ...any) {
+	r.Bound, r.BoundWhy = bound, fmt.Sprintf(format, args...)
+}
+
+// Judge says what bounded a step, in Bound and BoundWhy, and what would help most,
 // in Advice. Both are functions of what the run measured and of what the machine
 // can; without its figures neither memory nor arithmetic is found to be the bound.
 func (r *LastRun) Judge(roofs RunRoofs) {
-	wall := r.Decode.Seconds / float64(max(1, r.Decode.Steps))
-	// A thread without a processor is waited for by the others, too; but one that reads, for
-	// no longer than its delay.
-	taken := r.Neighbours
-	if r.Form != "streamed" {
-		taken = min(r.Waiting, taken*float64(r.Threads))
-	}
-	paused := r.Waiting - taken // for pages, or for another thread
-	// Pages that are on their way already are waited for without a fault.
-	read := r.ReadBytes > 0 && (r.Faults*slow >= paused || r.ReadBytes >= r.WeightBytes/64)
+	wall, unit := r.step(), r.unit()
+	disk, others, rest := r.waits()
 	share := func(s float64) float64 { return 100 * s / wall }
-	set := func(bound, format string, args ...any) { r.Bound, r.BoundWhy = bound, fmt.Sprintf(format, args...) }
 	switch {
 	case r.Decode.Steps == 0 || wall <= 0:
-		set("none", "no token was decoded")
-	case taken > much*wall && taken >= paused:
-		set("neighbours", "threads had no processor, or waited for one that had none, for %.0f %% of the time: other programs or a quota take it", share(taken))
-	case r.Form == "streamed" && paused > much*wall:
-		set("disk", "%s are read for each token, at %.2f GB/s; computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), r.ReadBytes/max(r.Reading, 1e-9)/1e9, share(paused))
+		r.set("none", "no token was decoded")
+	case others > much*wall && others >= disk:
+		r.set("neighbours", "threads had no processor, or waited for one that had none, for %.0f %% of the time: other programs or a quota take it", share(others))
+	case r.Form == "streamed" && disk > much*wall:
+		r.set("disk", "%s are read for each %s, at %.2f GB/s; computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, r.ReadBytes/max(r.Reading, 1e-9)/1e9, share(disk))
 	case r.Form == "streamed" || r.Waiting <= much*wall:
-		r.judgeRates(wall, roofs)
-	case read && r.Again > r.ReadBytes/2:
-		set("paging", "weights do not stay in memory: %s are read from the disk again for each token, and %.1f page faults wait for them, %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), r.Faults, share(paused))
-	case read:
-		set("cold cache", "weights were read from the disk for the first time: %s for each token, and %.1f page faults waited for them, %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), r.Faults, share(paused))
+		r.judgeRates(roofs)
+	case disk > much*wall && r.Again > r.ReadBytes/2:
+		r.set("paging", "weights do not stay in memory: %s are read from the disk again for each %s, and %.1f page faults wait for them, %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, r.Faults, share(disk))
+	case disk > much*wall:
+		r.set("cold cache", "weights were read from the disk for the first time: %s for each %s, and %.1f page faults waited for them, %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, r.Faults, share(disk))
 	case !r.Told:
-		set("none", "threads waited %.0f %% of the time, and this system does not count for what", share(r.Waiting))
+		r.set("none", "threads waited %.0f %% of the time, and for what is not known: this system does not count it, or it was lost with a thread that ended", share(r.Waiting))
 	default:
-		set("none", "threads waited %.0f %% of the time for one another: neither the disk nor other programs explain it", share(r.Waiting))
+		r.set("none", "threads waited %.0f %% of the time for one another, and %.0f %% for a processor that other programs had; the disk explains neither", share(rest), share(others))
 	}
 	r.advise()
 }
 
-// judgeRates says which of memory and arithmetic is used up, if one is.
-func (r *LastRun) judgeRates(wall float64, roofs RunRoofs) {
-	bytes, operations := r.WeightBytes/wall, r.Operations/wall
-	roof := roofs.Float
+// judgeRates says which of memory and arithmetic is used up, if one is, while steps of the
+// model itself are computed.
+func (r *LastRun) judgeRates(roofs RunRoofs) {
+	wall := r.step()
+	if d := r.drafting(); d > used*wall {
+		r.set("drafting", "the draft model takes %.0f %% of a step", 100*d/wall)
+		return
+	}
+	wall -= r.drafting()
+	all := r.WeightBytes + r.KVBytes
+	bytes, operations := all/wall, r.Operations/wall
+	roof, threads := roofs.Float, spelling.Count(r.Threads, "thread")
 	if r.Integer {
 		roof = roofs.Integer
 	}
 	part := func(reached, roof float64) float64 { return reached / max(roof, 1) }
-	cached := r.WeightBytes <= float64(r.CacheBytes)
-	set := func(bound, format string, args ...any) { r.Bound, r.BoundWhy = bound, fmt.Sprintf(format, args...) }
-	size := spelling.Size(int64(r.WeightBytes))
+	cached := all <= float64(r.CacheBytes)
+	what := spelling.Size(int64(r.WeightBytes)) + " of weights"
+	if r.KVBytes >= r.WeightBytes/64 {
+		what += " and " + spelling.Size(int64(r.KVBytes)) + " of keys and values"
+	}
+	what += " for each " + r.unit()
 	switch {
 	case roofs.Memory == 0 || roof == 0:
-		set("none", "%s of weights for each token are %.2f GB/s, and products %.2f GFLOP/s: what this machine can was not measured", size, bytes/1e9, operations/1e9)
+		r.set("none", "%s are %.2f GB/s, and products %.2f GFLOP/s: what this machine can was not measured", what, bytes/1e9, operations/1e9)
+	case !cached && bytes > roofs.Memory*above || operations > roof*above:
+		r.set("none", "%s were read at %.2f GB/s and products computed %.2f GFLOP/s, more than the %.2f GB/s and %.2f GFLOP/s that this machine reaches now with %s: it is busier than it was", what, bytes/1e9, operations/1e9, roofs.Memory/1e9, roof/1e9, threads)
 	case !cached && part(bytes, roofs.Memory) >= max(used, part(operations, roof)):
-		set("memory", "%s of weights for each token are read at %.2f GB/s, of %.2f GB/s that this machine reads", size, bytes/1e9, roofs.Memory/1e9)
+		r.set("memory", "%s are read at %.2f GB/s, of %.2f GB/s that this machine reads with %s", what, bytes/1e9, max(bytes, roofs.Memory)/1e9, threads)
 	case part(operations, roof) >= used:
-		set("arithmetic", "products compute %.2f GFLOP/s, of %.2f GFLOP/s that this machine computes", operations/1e9, roof/1e9)
+		r.set("arithmetic", "products compute %.2f GFLOP/s, of %.2f GFLOP/s that this machine computes with %s", operations/1e9, max(operations, roof)/1e9, threads)
 	case cached:
-		set("none", "the %s of weights for each token stay in the processor's cache of %s, and products compute %.2f of %.2f GFLOP/s", size, spelling.Size(r.CacheBytes), operations/1e9, roof/1e9)
+		r.set("none", "%s stay in the processor's cache of %s, and products compute %.2f of %.2f GFLOP/s", what, spelling.Size(r.CacheBytes), operations/1e9, roof/1e9)
 	default:
-		set("none", "weights are read at %.2f of %.2f GB/s, and products compute %.2f of %.2f GFLOP/s: nothing is used up", bytes/1e9, roofs.Memory/1e9, operations/1e9, roof/1e9)
-	}
-}
-
-// advise chooses the one thing that would help most against what bounds a token.
-func (r *LastRun) advise() {
-	model := spelling.Shell(r.Model)
-	run := "atenia run " + model + r.Files + r.Flags
-	set := func(command, format string, args ...any) { r.Advice = RunAdvice{fmt.Sprintf(format, args...), command} }
-	switch r.Bound {
-	case "disk":
-		for _, x := range slices.Backward(r.Larger) {
-			if x.RAM <= r.Room {
-				set(fmt.Sprintf("%s --budget ram=%d", run, x.RAM), "a larger budget, %s", x.What)
-				return
-			}
-		}
-		r.smaller(model)
-	case "paging", "cold cache":
-		switch {
-		case r.Need > r.Room:
-			set(run+" --budget ram=auto", "stream what does not fit instead of mapping it: the process needs %s and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
-		case r.Bound == "paging":
-			set(run+" --no-mmap", "hold the weights in memory instead of mapping them: the process needs %s and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
-		default:
-			set(run, "run it again: what was read stays in memory, as the process needs %s and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
-		}
-	case "neighbours":
-		if r.Quicker > 0 {
-			set(fmt.Sprintf("%s --threads %d", run, r.Quicker), "end programs that use the processors, or compute with %d of %d threads, which were faster", r.Quicker, r.Threads)
-			return
-		}
-		set("", "end programs that use the processors, or allow more of them")
-	case "memory":
-		r.smaller(model)
-	case "arithmetic":
-		if r.Threads < r.Cores {
-			set(fmt.Sprintf("%s --threads %d", run, r.Cores), "compute with %s in place of %d", spelling.Count(r.Cores, "thread"), r.Threads)
-			return
-		}
-		set("", "nothing: %s compute as fast as this machine does", spelling.Count(r.Threads, "thread"))
-	default:
-		set("", "nothing: no resource is known to bound a token")
-	}
-}
-
-// smaller advises a smaller type of weights, if there is one.
-func (r *LastRun) smaller(model string) {
-	to, bits := "q8_0", 8.5
-	switch r.WeightType {
-	case tensor.F32.String(), tensor.F16.String(), tensor.BF16.String():
-	case tensor.Q8_0.String():
-		to, bits = "q4_k_m", 4.85
-	default:
-		r.Advice = RunAdvice{What: fmt.Sprintf("nothing: weights are %s already, and a token takes what reading them takes", r.WeightType)}
-		return
-	}
-	r.Advice = RunAdvice{
-		fmt.Sprintf("weights of type %s are %.1f times smaller than %s, and a token is about as much faster", to, r.WeightBits/bits, r.WeightType),
-		fmt.Sprintf("atenia quantize %s smaller.gguf --type %s%s", model, to, r.Files),
+		r.set("none", "%s are read at %.2f of %.2f GB/s, and products compute %.2f of %.2f GFLOP/s: nothing is used up", what, bytes/1e9, roofs.Memory/1e9, operations/1e9, roof/1e9)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // what would help most. A run with [Observation].Account writes it when the model
 // is closed; [ReadLastRun] reads it.
 type LastRun struct {
-	Version int    `json:"version"` // of this form: 2
+	Version int    `json:"version"` // of this form: 3
 	Model   string `json:"model"`   // its path, or "atenia-story"
 	ID      string `json:"id"`      // of the plan, see [Plan.ID]
 	Family  string `json:"family"`
@@ -29,7 +29,8 @@ type LastRun struct {
 
 	Form    string        `json:"form"`                 // packed, mapped, held or streamed
 	Files   string        `json:"file_flags,omitempty"` // of the run, by which the model's files are read
-	Flags   string        `json:"flags,omitempty"`      // of the run that results, memory and speed follow from, besides those and the budget
+	Flags   []RunFlag     `json:"flags"`                // of the run, which commands that are advised repeat; those of Files and the budget are among them
+	Folder  string        `json:"folder,omitempty"`     // that relative paths are of
 	Packing string        `json:"packing"`
 	Budget  string        `json:"budget,omitempty"` // as [ParseBudget] reads it
 	Groups  []WeightGroup `json:"groups"`
@@ -41,7 +42,7 @@ type LastRun struct {
 
 	RunCost
 	Predicted float64 `json:"predicted_seconds,omitempty"`
-	Bound     string  `json:"bound"` // disk, paging, cold cache, neighbours, memory, arithmetic or none
+	Bound     string  `json:"bound"` // disk, paging, cold cache, neighbours, drafting, memory, arithmetic or none
 	BoundWhy  string  `json:"bound_why"`
 
 	Changes  []RunChange `json:"changes"`
@@ -145,7 +146,7 @@ type RunAdvice struct {
 var ErrNoRun = errors.New("no run is on record")
 
 const (
-	accountVersion = 2
+	accountVersion = 3
 	accountFolder  = "runs"
 	newestName     = "newest.json" // the latest run of any model
 	mostAccount    = 16 << 20
@@ -192,6 +193,7 @@ func ReadLastRun(dir, model string) (*LastRun, error) {
 	if r.Version != accountVersion {
 		return nil, fmt.Errorf("%s: an account of version %d, this program reads %d; run the model again", path, r.Version, accountVersion)
 	}
+	r.seenFrom(here())
 	return r, nil
 }
 

@@ -45,19 +45,21 @@ func (r *LastRun) writeGroups(b *strings.Builder) {
 	}
 }
 
-// writeTime says what a token took, and why that long.
+// writeTime says what a token took, or a step where steps have several, and why that long.
 func (r *LastRun) writeTime(b *strings.Builder) {
-	n := float64(max(1, r.Decode.Steps))
-	each := r.Decode.Seconds / n
-	fmt.Fprintf(b, "\nwhy a token took %s\n", took(each))
-	fmt.Fprintf(b, "  %s in %s, the slowest %s (token %d)\n", spelling.Count(r.Decode.Tokens, "token"), spelling.Count(r.Decode.Steps, "step"), took(r.Decode.Slowest), r.Decode.At)
+	each, unit := r.step(), r.unit()
+	fmt.Fprintf(b, "\nwhy a %s took %s\n", unit, took(each))
+	fmt.Fprintf(b, "  %s in %s, %.2f tokens a second, the slowest step %s (step %d)\n", spelling.Count(r.Decode.Tokens, "token"), spelling.Count(r.Decode.Steps, "step"), float64(r.Decode.Tokens)/max(r.Decode.Seconds, 1e-9), took(r.Decode.Slowest), r.Decode.At)
 	fmt.Fprintf(b, "  computing %s, waiting %s", took(r.Computing), took(r.Waiting))
 	if r.Reading > 0 {
 		fmt.Fprintf(b, ", reading beside it %s", took(r.Reading))
 	}
+	if d := r.drafting(); d > 0 {
+		fmt.Fprintf(b, ", of which drafting %s", took(d))
+	}
 	fmt.Fprintf(b, "\n  bound by %s: %s\n", r.Bound, r.BoundWhy)
-	if r.Predicted > 0 {
-		fmt.Fprintf(b, "  predicted were %s: %+.0f %%\n", took(r.Predicted), 100*(each/r.Predicted-1))
+	if r.Predicted > 0 && r.Decode.Steps > 0 {
+		fmt.Fprintf(b, "  predicted were %s: %+.0f %%\n", took(r.Predicted), 100*((each-r.drafting())/r.Predicted-1))
 	}
 	r.writeDrafts(b)
 	if r.Prompt.Tokens > 0 {

@@ -77,6 +77,9 @@ func lastRun(env *command.Env, model string, wrong error) error {
 	case errors.Is(err, atenia.ErrNoRun) && model == "": // nothing was asked for, and there is nothing to tell
 		return wrong
 	case errors.Is(err, atenia.ErrNoRun):
+		if _, e := atenia.OpenPlan(model, nil); e != nil { // it cannot be run either
+			return e
+		}
 		return fmt.Errorf("%w; run it once: atenia run %s \"Once upon a time\" (embed and rerank keep no record)", err, spelling.Shell(model))
 	case err != nil:
 		return err

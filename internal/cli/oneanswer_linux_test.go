@@ -7,14 +7,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/engine"
 	"atenia/internal/golden"
+	"atenia/internal/memory/pack"
+	"atenia/internal/model/compile"
+	"atenia/internal/sched"
+	"atenia/tensor"
 
 	"github.com/spf13/pflag"
 )
@@ -276,19 +280,19 @@ func TestAdvisedCommands(t *testing.T) {
 	if code, text = said(mixture...); code != command.OK {
 		t.Fatal(text)
 	}
-	if _, text = said("explain", mixture[1], "--json"); !strings.Contains(text, `"form":"streamed"`) || !strings.Contains(text, `"flags":" --ctx 64"`) || strings.Contains(text, "asked for") {
+	if _, text = said("explain", mixture[1], "--json"); !strings.Contains(text, `"form":"streamed"`) || !strings.Contains(text, `"flags":[{"name":"ctx","value":"64"},{"name":"budget","value":"ram=`) || strings.Contains(text, "asked for") {
 		t.Errorf("experts are read from the disk: %s", text)
 	}
 	if code, text = said(append([]string{"run", dir, "a", "-n", "4", "--ignore-eos"}, usual...)...); code != command.OK {
 		t.Fatal(text)
 	}
 	var r atenia.LastRun
-	if _, text = said("explain", dir, "--json"); json.Unmarshal([]byte(text), &r) != nil || r.Files != files || r.Flags != flags {
-		t.Errorf("%q, %q of %s", r.Files, r.Flags, text)
+	if _, text = said("explain", dir, "--json"); json.Unmarshal([]byte(text), &r) != nil || r.Files != files {
+		t.Errorf("%q of %s", r.Files, text)
 	}
 	for _, bound := range []float64{0, 10} { // waits for pages, and then for others
 		r.Waiting, r.Computing, r.Neighbours, r.Faults = r.Decode.Seconds, 0, bound, 1e9
-		r.ReadBytes, r.Again, r.Need, r.Room = 1, 1, 2, 1
+		r.ReadBytes, r.Again, r.Need, r.Room, r.Form, r.Learned, r.Threads = 1e12, 1e12, 1, 2, "mapped", nil, 2
 		if r.Judge(atenia.RunRoofs{}); r.Advice.Command != "" && !strings.HasPrefix(r.Advice.Command, "atenia run '"+dir+"'"+files+flags) {
 			t.Errorf("bound by %s: %q", r.Bound, r.Advice.Command)
 		}
@@ -299,19 +303,68 @@ func TestAdvisedCommands(t *testing.T) {
 	}
 }
 
-// TestAdvisedFlags: each flag of a run that memory, speed or results follow from is one that
-// advised commands repeat.
+// TestAdvisedFlags: each flag of "atenia run" is one that commands repeat which explain
+// advises, or says here why not: whoever adds one decides.
 func TestAdvisedFlags(t *testing.T) {
-	repeated := strings.Fields("config-file gptq-zeros kv-type ctx batch-tokens threads pack codec draft speculate lora mmproj precise no-fuse")
-	others := map[string]string{
-		"budget": "is in the command", "probe": "of predictions", "plan": "of a placement", "decisions": "a log", "stats": "prints",
-		"verify": "checks", "pack-verify": "checks", "no-stream": "of a run without a budget", "no-mmap": "of a run without a budget",
+	all := engine.Config{
+		GPTQZeros: "v1", Context: 1, BatchTokens: 1, Threads: 1, AllThreads: true, Pack: pack.Off, Codec: "off", Draft: "d", Speculate: sched.SpeculateOff,
+		Lora: "l", Tower: "t", Precise: true, Compile: compile.Options{KVType: tensor.F16, NoFuse: true}, PlacementFile: "p", Checkpoint: "c",
+		NoStream: true, NoMap: true, Verify: true, PackVerify: true, Strict: true,
 	}
-	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	new(modelFlags).register(set)
-	set.VisitAll(func(f *pflag.Flag) {
-		if _, other := others[f.Name]; !other && !slices.Contains(repeated, f.Name) {
-			t.Errorf("--%s is lost by commands that are advised", f.Name)
+	repeated := map[string]bool{"budget": true, "learning": true} // which are not of that
+	for _, f := range all.RunFlags("other.json") {
+		repeated[f.Name] = true
+	}
+	const text, file, log = "of the text, not of its speed", "of the files that a run gets", "writes what a run did"
+	others := map[string]string{
+		"probe": "of predictions", "decisions": log, "stats": log, "trace": log, "timeline": log, "metrics": log, "memory": "of models without an account",
+		"image": file, "video": file, "schema": text, "grammar": text, "no-echo": text,
+	}
+	sampling := pflag.NewFlagSet("sampling", pflag.ContinueOnError)
+	new(samplingFlags).register(sampling)
+	sampling.VisitAll(func(f *pflag.Flag) { others[f.Name] = text })
+	run, _, err := (&app{}).root().Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	run.Flags().VisitAll(func(f *pflag.Flag) {
+		seen[f.Name] = true
+		if _, other := others[f.Name]; other == repeated[f.Name] {
+			t.Errorf("--%s: repeated by commands that are advised is %v, and not to be is %q", f.Name, repeated[f.Name], others[f.Name])
 		}
 	})
+	for name := range repeated {
+		if !seen[name] {
+			t.Errorf("--%s is repeated, and no flag of run", name)
+		}
+	}
+}
+
+// TestAdvisedBudget: what explain advises after a run with flags has those, and paths lead to
+// the same files from another folder.
+func TestAdvisedBudget(t *testing.T) {
+	state, dir, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	if err := os.CopyFS(filepath.Join(dir, "model"), os.DirFS(filepath.Join(golden.Family(t, "parity"), "llama3"))); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	var out, errs strings.Builder
+	args := strings.Fields("run model a -n 4 --ignore-eos --budget ram=1GiB,ssd=9 --verify --checkpoint kept --learning off --probe none")
+	if code := Main(args, strings.NewReader(""), &out, &errs); code != 0 {
+		t.Fatal(errs.String())
+	}
+	const flags = " --checkpoint kept --verify --budget ram=1073741824,ssd=9 --learning off"
+	for folder, want := range map[string]string{dir: "atenia run model" + flags, elsewhere: "atenia run " + filepath.Join(dir, "model") + strings.Replace(flags, "kept", filepath.Join(dir, "kept"), 1)} {
+		t.Chdir(folder)
+		var r atenia.LastRun
+		callJSON(t, &r, "explain")
+		r.Threads, r.Cores, r.Waiting, r.Neighbours, r.Form = 1, 2, 0, 0, "packed"
+		r.CacheBytes, r.Pack, r.Drafts = 0, 0, atenia.RunDrafts{}
+		bytes := (r.WeightBytes + r.KVBytes) / r.Decode.Seconds * float64(r.Decode.Steps)
+		if r.Judge(atenia.RunRoofs{Memory: bytes, Float: 1e18, Integer: 1e18}); r.Advice.Command != want+" --threads 2" {
+			t.Errorf("from %s, bound by %s: %s\n%q, want\n%q", folder, r.Bound, r.Advice.What, r.Advice.Command, want)
+		}
+	}
 }

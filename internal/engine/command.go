@@ -22,12 +22,40 @@ func (c *Config) FileFlags(file string) string {
 	if file == "config.json" {
 		file = ""
 	}
-	return flags([]flag{{"config-file", file}, {"gptq-zeros", c.GPTQZeros}})
+	return text(c.fileFlags(file))
+}
+
+func (c *Config) fileFlags(file string) []Flag {
+	return []Flag{{Name: "config-file", Value: file}, {Name: "gptq-zeros", Value: c.GPTQZeros}}
 }
 
 // Flags returns the flags of "atenia run" that results, memory and speed follow from
 // besides those and the budget.
-func (c *Config) Flags() string {
+func (c *Config) Flags() string { return text(c.flags()) }
+
+// RunFlags returns all flags of "atenia run" that a command repeats which is advised after
+// a run: those of [Config.FileFlags] and [Config.Flags], and those that say where weights
+// come from, are checked and kept. The budget is not among them, which may be changed.
+func (c *Config) RunFlags(file string) (set []Flag) {
+	if file == "config.json" {
+		file = ""
+	}
+	all := append(append(c.fileFlags(file), c.flags()...), Flag{Name: "plan", Value: c.PlacementFile, Path: true}, Flag{Name: "checkpoint", Value: c.Checkpoint, Path: true})
+	for _, s := range []struct {
+		name string
+		on   bool
+	}{{"no-stream", c.NoStream}, {"no-mmap", c.NoMap}, {"verify", c.Verify}, {"pack-verify", c.PackVerify}, {"strict", c.Strict}} {
+		all = append(all, Flag{Name: s.name, Switch: s.on})
+	}
+	for _, f := range all {
+		if f.Value != "" || f.Switch {
+			set = append(set, f)
+		}
+	}
+	return set
+}
+
+func (c *Config) flags() []Flag {
 	number := func(n, usual int) string {
 		if n == usual {
 			return ""
@@ -56,26 +84,37 @@ func (c *Config) Flags() string {
 	if codec == Codecs[0] {
 		codec = ""
 	}
-	all := flags([]flag{{"kv-type", cache}, {"ctx", number(c.Context, 0)}, {"batch-tokens", number(c.BatchTokens, usualSteps)}, {"threads", threads},
-		{"pack", packed}, {"codec", codec}, {"draft", draft}, {"speculate", speculate}, {"lora", c.Lora}, {"mmproj", c.Tower}})
-	if c.Precise {
-		all += " --precise"
+	return []Flag{
+		{Name: "kv-type", Value: cache}, {Name: "ctx", Value: number(c.Context, 0)}, {Name: "batch-tokens", Value: number(c.BatchTokens, usualSteps)}, {Name: "threads", Value: threads},
+		{Name: "pack", Value: packed}, {Name: "codec", Value: codec}, {Name: "draft", Value: draft, Path: !c.Early}, {Name: "speculate", Value: speculate},
+		{Name: "lora", Value: c.Lora, Path: true}, {Name: "mmproj", Value: c.Tower, Path: true}, {Name: "precise", Switch: c.Precise}, {Name: "no-fuse", Switch: c.Compile.NoFuse},
 	}
-	if c.Compile.NoFuse {
-		all += " --no-fuse"
-	}
-	return all
 }
 
-// A flag is the name of one, and its value.
-type flag struct{ name, value string }
+// A Flag is one of "atenia run", with a value or a switch.
+type Flag struct {
+	Name, Value string
+	Switch      bool // it is on, and has no value
+	Path        bool // the value is that of a file or folder
+}
 
-// flags writes those that have a value.
-func flags(all []flag) string {
+// String returns the flag as it is typed, quoted for a shell.
+func (f Flag) String() string {
+	switch {
+	case f.Switch:
+		return "--" + f.Name
+	case f.Name == "budget": // names, digits, commas and equal signs, which mean nothing to a shell here
+		return "--" + f.Name + " " + f.Value
+	}
+	return "--" + f.Name + " " + spelling.Shell(f.Value)
+}
+
+// text writes those that are set, each after a space.
+func text(all []Flag) string {
 	var b strings.Builder
 	for _, f := range all {
-		if f.value != "" {
-			fmt.Fprintf(&b, " --%s %s", f.name, spelling.Shell(f.value))
+		if f.Value != "" || f.Switch {
+			b.WriteString(" " + f.String())
 		}
 	}
 	return b.String()

@@ -57,9 +57,11 @@ func (p *pace) restart() {
 const mostDelay = 0.1
 
 // alone reports whether no other program slowed the passes, as far as the system tells.
+// A delay that is below the one before lost that of a thread that ended: then it is not
+// known, and they count as slowed.
 func (p *pace) alone() bool {
 	delay, _ := p.delayed()
-	return float64(delay-p.delay) <= mostDelay*float64(p.offered)
+	return delay >= p.delay && float64(delay-p.delay) <= mostDelay*float64(p.offered)
 }
 
 // median returns how long a pass took; false if too few were seen.

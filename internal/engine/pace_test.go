@@ -45,3 +45,20 @@ func TestPaceOfPlainPasses(t *testing.T) {
 		t.Errorf("%d steps were watched, want %d", watched, want)
 	}
 }
+
+// TestPaceAlone: passes count as those of a machine without other programs while threads
+// had processors, and not where what they were delayed is not known any more.
+func TestPaceAlone(t *testing.T) {
+	var delay time.Duration
+	p := pace{rows: 1, delayed: func() (time.Duration, bool) { return delay, true }}
+	delay = time.Second
+	p.restart()
+	for range 10 {
+		p.step(sched.StepInfo{Decode: true, Rows: 1, Threads: 2, Took: 10 * time.Millisecond})
+	}
+	for d, want := range map[time.Duration]bool{0: true, 19 * time.Millisecond: true, 21 * time.Millisecond: false, -time.Millisecond: false} {
+		if delay = time.Second + d; p.alone() != want {
+			t.Errorf("delayed for %v of 200 ms: alone is %v", d, !want)
+		}
+	}
+}

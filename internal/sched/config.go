@@ -82,5 +82,6 @@ type StepInfo struct {
 	Drafting          time.Duration // of the draft model, before the step
 
 	Threads int // that computed it
+	Past    int // tokens of its sequences, each counted once: those whose keys and values it reads
 	Err     error
 }

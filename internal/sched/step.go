@@ -43,6 +43,9 @@ func (s *Scheduler) compute() error {
 	if p.Threads == 0 {
 		p.Threads = s.x.Config().Threads
 	}
+	for i := range b.step.Runs {
+		p.Past += b.step.Runs[i].Pos + s.step.Runs[i].Len
+	}
 	p.Err = s.run()
 	p.Took = time.Since(p.Start)
 	if p.Err == nil {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -109,22 +108,4 @@ var storage struct {
 	once sync.Once
 	file *os.File
 	text [512]byte
-}
-
-// Delay returns how long this process's threads were ready to run and had no
-// processor, all together, and whether the system counts it. Threads that ended are
-// not counted.
-func Delay() (d time.Duration, known bool) {
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return 0, false
-	}
-	for _, t := range threads {
-		b, err := os.ReadFile("/proc/self/task/" + t.Name() + "/schedstat") // computed, delayed, turns
-		if f := bytes.Fields(b); err == nil && len(f) > 1 {
-			n, _ := strconv.ParseInt(string(f[1]), 10, 64)
-			d, known = d+time.Duration(n), true
-		}
-	}
-	return d, known
 }

@@ -23,3 +23,6 @@ func ReadBytes() int64 { return 0 }
 
 // Delay reports that it is unknown on this system.
 func Delay() (d time.Duration, known bool) { return 0, false }
+
+// EndThread does nothing: delays are unknown on this system.
+func EndThread() {}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"atenia/internal/fault"
+	"atenia/internal/machine/cpu"
 )
 
 // spinFor is how long a waiter polls before it parks: about the cost of a park
@@ -250,6 +251,7 @@ func (p *Pool) work(i int) {
 	// must be completed and the worker replaced.
 	inTask := false
 	defer func() {
+		cpu.EndThread()
 		if inTask {
 			p.exited.Go(func() { p.work(i) })
 			p.finish(s, g)

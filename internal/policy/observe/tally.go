@@ -17,7 +17,8 @@ type Tally struct {
 	Ring    ring.Stats // of the steps that decoded, with what was read of experts
 	// Computed is the processor time of the steps that decoded, all threads
 	// together, Offered what their threads would have used without a wait, Delayed how
-	// long threads were ready without a processor, which counts only if Delays is set;
+	// long threads were ready without a processor, which counts only if Delays is set: the
+	// system tells it, and of no thread was it lost;
 	// Read is what the process read from storage meanwhile, Faults the page faults that
 	// waited for it. Before is what the process read during prompts.
 	Computed, Offered time.Duration
@@ -26,6 +27,7 @@ type Tally struct {
 	Faults            int64
 	Drafted, Accepted int           // tokens that a step computed because they might follow
 	Drafting          time.Duration // of a draft model
+	Sequences, Past   int64         // of the steps that decoded, all together, and the tokens of those
 	Read, Before      int64
 	Events            []Event // of pressure, oldest first
 	More              int     // events after those
@@ -37,6 +39,7 @@ type Tally struct {
 	offered time.Duration
 	delay   time.Duration // at the end of the last prompt
 	phase   time.Duration // that the threads of steps were offered since then
+	lost    bool          // a thread ended, and took what it was delayed along
 }
 
 // used is what the process has used so far.
@@ -51,7 +54,13 @@ func now() used { return used{cpu.Time(), cpu.ReadBytes(), cpu.Faults()} }
 // decoded get their part beside a prompt's. It allocates, so no token calls it.
 func (t *Tally) delays(prompt time.Duration) {
 	d, known := cpu.Delay()
-	if t.Delays = known; t.phase > 0 {
+	t.delayed(d, known, prompt)
+}
+
+// delayed is delays with what the system tells: a sum that falls lost a part of itself.
+func (t *Tally) delayed(d time.Duration, known bool, prompt time.Duration) {
+	t.lost = t.lost || d < t.delay
+	if t.Delays = known && !t.lost; t.phase > 0 {
 		t.Delayed += time.Duration(float64(max(0, d-t.delay)) * float64(t.phase) / float64(t.phase+prompt))
 	}
 	t.delay, t.phase = d, 0
@@ -96,10 +105,14 @@ func (t *Tally) count(p *sched.StepInfo, a *Account) {
 		s = &t.Decode
 	}
 	t.Drafted, t.Accepted, t.Drafting = t.Drafted+p.Drafted, t.Accepted+p.Accepted, t.Drafting+p.Drafting
-	if p.Took > s.Slowest {
-		s.Slowest, s.At = p.Took, s.Steps
+	took := p.Took + p.Drafting
+	if took > s.Slowest {
+		s.Slowest, s.At = took, s.Steps
 	}
-	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows-p.Drafted+p.Accepted, s.Took+p.Took+p.Drafting
+	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows-p.Drafted+p.Accepted, s.Took+took
+	if p.Decode {
+		t.Sequences, t.Past = t.Sequences+int64(p.Rows-p.Drafted), t.Past+int64(p.Past)
+	}
 	if r := a.Ring; r != nil {
 		now := r.Stats()
 		if d := now.Since(t.ring); p.Decode {
@@ -117,7 +130,7 @@ func (t *Tally) count(p *sched.StepInfo, a *Account) {
 		}
 		t.chosen = now
 	}
-	if offered := time.Duration(p.Threads) * p.Took; p.Decode {
+	if offered := time.Duration(p.Threads) * took; p.Decode {
 		t.offered, t.phase = t.offered+offered, t.phase+offered
 	} else {
 		t.delays(offered)

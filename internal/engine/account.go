@@ -1,0 +1,116 @@
+package engine
+
+// What the account of a run asks about its model.
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"atenia/internal/memory/place"
+	"atenia/internal/policy/replay"
+	"atenia/internal/spelling"
+	"atenia/tensor"
+)
+
+// A Lesser is a configuration in which a model needs less memory.
+type Lesser struct {
+	What  string
+	Flags []Flag // of "atenia run"
+	RAM   int64  // the least in which it is streamed
+}
+
+// StreamFloor returns the least memory of the process in which the model is streamed; 0 =
+// its weights cannot be read while it runs.
+func (p *Plan) StreamFloor() int64 {
+	if !p.footprint.streams() {
+		return 0
+	}
+	c := p.placeConfig()
+	c.File, c.Measure, c.Recorder, c.Budget.RAM, c.Budget.Auto = "", nil, replay.Recorder{}, 1, false
+	_, err := p.placed(p.footprint, c)
+	if low, ok := errors.AsType[*place.FloorError](err); ok {
+		return low.Floor
+	}
+	return 0
+}
+
+// again opens the plan of a changed configuration.
+func (p *Plan) again(file string, change func(c *Config)) (*Plan, error) {
+	c := p.Config
+	c.Observer, c.Notes = nil, nil
+	change(&c)
+	q, err := OpenPlan(p.path, file, c, nil)
+	if err == nil {
+		q.program = p.program // the text is the same
+	}
+	return q, err
+}
+
+// Lesser returns what lets the model be streamed in a memory that is too small for it as it
+// is configured, in the order in which [Advise] tries it: smaller keys and values, a shorter
+// context, both. file is the configuration's in a folder.
+func (p *Plan) Lesser(file string, ram int64) (Lesser, bool) {
+	try := func(what string, change func(c *Config)) (Lesser, bool) {
+		q, err := p.again(file, change)
+		if err != nil {
+			return Lesser{}, false // the model's heads are no whole blocks
+		}
+		n := q.StreamFloor()
+		return Lesser{what, q.Config.RunFlags(file), n}, n > 0 && n <= ram
+	}
+	types := []tensor.DType{tensor.F16, tensor.Q8_0}
+	for _, to := range types {
+		if l, ok := try("keys and values in "+strings.ToLower(to.String()), func(c *Config) { c.Compile.KVType = to }); ok {
+			return l, ok
+		}
+	}
+	for n := p.Context() / 2; n >= leastContext; n /= 2 {
+		if l, ok := try(fmt.Sprintf("a context of %d tokens in place of %d", n, p.Context()), func(c *Config) { c.Context = n }); ok {
+			return l, ok
+		}
+	}
+	n := min(p.Context(), leastContext)
+	for _, to := range types {
+		what := fmt.Sprintf("keys and values in %s and a context of %s", strings.ToLower(to.String()), spelling.Count(n, "token"))
+		if l, ok := try(what, func(c *Config) { c.Compile.KVType, c.Context = to, n }); ok {
+			return l, ok
+		}
+	}
+	return Lesser{}, false
+}
+
+// SmallerCache returns the next smaller type of keys and values, and how many times smaller
+// they are in it; "" if there is none for the model's heads. file is as in [Plan.Lesser].
+func (p *Plan) SmallerCache(file string) (name string, times float64) {
+	_, now := p.StateBytes()
+	for _, to := range []tensor.DType{tensor.F16, tensor.Q8_0} {
+		q, err := p.again(file, func(c *Config) { c.Compile.KVType = to })
+		if err != nil {
+			continue
+		}
+		if _, then := q.StateBytes(); then > 0 && then < now {
+			return strings.ToLower(to.String()), float64(now) / float64(then)
+		}
+	}
+	return "", 0
+}
+
+// CacheRead returns the bytes of keys and values that a step reads whose sequences, so many,
+// have so many tokens together. A state with a window reads no more than that of each.
+func (p *Plan) CacheRead(sequences, tokens float64) (bytes float64) {
+	if sequences <= 0 {
+		return 0
+	}
+	for _, d := range p.Model.Plans.Prefill.Plan.States {
+		if d.PageTokens == 0 {
+			continue
+		}
+		each := tokens / sequences
+		if d.Window > 0 {
+			each = min(each, float64(d.Window))
+		}
+		bytes += float64(d.SizeBytes) / float64(d.PageTokens) * each * sequences
+	}
+	return bytes
+}

@@ -1,0 +1,207 @@
+package atenia
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"atenia/internal/spelling"
+	"atenia/tensor"
+)
+
+// sparing is what of a memory is used for a budget that leaves some to others.
+func sparing(room int64) int64 { return room - room/16 }
+
+// help sets what would help most.
+func (r *LastRun) help(command, format string, args ...any) {
+	r.Advice = RunAdvice{fmt.Sprintf(format, args...), command}
+}
+
+// advise chooses the one thing that would help most against what bounds a step.
+func (r *LastRun) advise() {
+	need, room := spelling.Size(r.Need), spelling.Size(r.Room)
+	switch r.Bound {
+	case "disk":
+		r.lessDisk()
+	case "paging", "cold cache":
+		switch {
+		case r.Need > r.Room:
+			r.lessMemory()
+		case r.Bound == "cold cache":
+			r.help(r.command(), "run it again: what was read stays in memory, as the process needs %s and may have %s", need, room)
+		case r.Form == "mapped" && !r.placed():
+			r.help(r.command(RunFlag{Name: "no-mmap", Switch: true}), "hold the weights in memory instead of mapping them: the process needs %s and may have %s", need, room)
+		default:
+			r.help("", "end programs that use memory: the process needs %s, might have %s, and had to give some back", need, room)
+		}
+	case "neighbours":
+		if n := r.quicker(); n > 0 {
+			r.help(r.command(RunFlag{Name: "threads", Value: strconv.Itoa(n)}), "end programs that use the processors, or compute with %d of %d threads, which were faster", n, r.Threads)
+			return
+		}
+		r.help("", "end programs that use the processors, or allow more of them")
+	case "drafting":
+		r.lessDrafting()
+	default:
+		r.quickerSteps()
+	}
+}
+
+// placed reports whether the run had a budget or a placement, beside which --no-mmap is no flag.
+func (r *LastRun) placed() bool {
+	_, budget := r.flag("budget")
+	_, plan := r.flag("plan")
+	return budget || plan
+}
+
+// quicker returns the number of threads that was measured to be faster than the run's for
+// weights that lay as they do; 0 = none.
+func (r *LastRun) quicker() int {
+	if r.Learned == nil {
+		return 0
+	}
+	for _, k := range r.Learned.Knobs {
+		if k.Knob != "threads" || k.Class != "decode "+r.Form {
+			continue
+		}
+		seconds := func(option string) float64 {
+			for _, o := range k.Options {
+				if o.Option == option {
+					return o.Seconds
+				}
+			}
+			return 0
+		}
+		n, err := strconv.Atoi(k.Option)
+		if now, then := seconds(strconv.Itoa(r.Threads)), seconds(k.Option); err == nil && then > 0 && then < now {
+			return n
+		}
+	}
+	return 0
+}
+
+// lessDisk advises to read less: with a larger budget, or of smaller weights.
+func (r *LastRun) lessDisk() {
+	for _, x := range slices.Backward(r.Larger) {
+		if x.RAM <= r.Room {
+			r.help(r.command(r.within(strconv.FormatInt(x.RAM, 10))), "a larger budget, %s", x.What)
+			return
+		}
+	}
+	r.smaller()
+}
+
+// lessMemory advises a model that is mapped and does not fit: to stream it, if it was not
+// tried, or what doctor tries.
+func (r *LastRun) lessMemory() {
+	_, noStream := r.flag("no-stream")
+	_, noMap := r.flag("no-mmap")
+	budget, given := r.flag("budget")
+	given = given && withRAM(budget, "auto") != budget
+	need, room := spelling.Size(r.Need), spelling.Size(r.Room)
+	switch {
+	case r.Streams > 0 && r.Streams <= sparing(r.Room) && (noStream || noMap || given || r.Form != "mapped"):
+		r.help(r.command(r.within("auto")), "stream what does not fit instead of mapping it: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)
+	case r.Lesser != nil && r.Lesser.RAM <= sparing(r.Room):
+		r.help(runCommand(r.Model, r.Lesser.Flags, []RunFlag{r.within("auto")}), "%s, with which it is streamed in %s: the process needs %s and may have %s", r.Lesser.What, spelling.Size(r.Lesser.RAM), need, room)
+	case r.Streams > 0:
+		r.help("atenia doctor "+spelling.Shell(r.Model)+r.Files, "more memory, or smaller weights: the process needs %s, %s to be streamed, and may have %s", need, spelling.Size(r.Streams), room)
+	default:
+		r.help("atenia doctor "+spelling.Shell(r.Model)+r.Files, "more memory: the process needs %s and may have %s, and its weights cannot be streamed", need, room)
+	}
+}
+
+// lessDrafting advises to draft nothing where a step without drafts would be faster for each
+// token.
+func (r *LastRun) lessDrafting() {
+	each := r.step() / max(1, float64(r.Decode.Tokens)/float64(max(1, r.Decode.Steps)))
+	if alone := r.step() - r.drafting(); alone < each {
+		r.help(r.command(RunFlag{Name: "speculate", Value: "off"}), "draft nothing: a token takes %s, and a step without drafting %s at most", took(each), took(alone))
+		return
+	}
+	r.help("", "nothing: a token takes %s, less than a step without drafting", took(each))
+}
+
+// quickerSteps advises what lets computing be faster: threads, packing, smaller keys and
+// values, smaller weights.
+func (r *LastRun) quickerSteps() {
+	computes := r.Decode.Steps > 0 && r.Waiting <= much*r.step()
+	switch {
+	case computes && r.Threads < r.Cores:
+		r.help(r.command(RunFlag{Name: "threads", Value: strconv.Itoa(r.Cores)}), "compute with %s in place of %d", spelling.Count(r.Cores, "thread"), r.Threads)
+	case r.Decode.Steps > 0 && r.Pack > 0 && r.slowerPacked():
+		r.help("", "nothing: weights that are packed were measured to be no faster")
+	case r.Decode.Steps > 0 && r.Pack > 0:
+		r.pack()
+	case r.Decode.Steps > 0 && r.KVBytes > r.WeightBytes && r.KVType != "":
+		r.help(r.command(RunFlag{Name: "kv-type", Value: r.KVType}), "keys and values in %s are %.1f times smaller, and most of what a %s reads is keys and values", r.KVType, r.KVTimes, r.unit())
+	case r.Bound == "memory":
+		r.smaller()
+	case r.Bound == "arithmetic":
+		r.help("", "nothing: %s compute as fast as this machine does", spelling.Count(r.Threads, "thread"))
+	default:
+		r.help("", "nothing: no resource is known to bound a %s", r.unit())
+	}
+}
+
+// slowerPacked reports whether weights as the file has them were measured to be as fast, by
+// runs of both kinds: one alone tells as much of the machine as of packing.
+func (r *LastRun) slowerPacked() bool {
+	if r.Learned == nil {
+		return false
+	}
+	for _, k := range r.Learned.Knobs {
+		if k.Knob != "weights" || k.Option == "packed" {
+			continue
+		}
+		return len(k.Options) > 1 && !slices.ContainsFunc(k.Options, func(o LearnedOption) bool { return o.Seconds == 0 })
+	}
+	return false
+}
+
+// pack advises to pack the weights, with the memory that it needs.
+func (r *LastRun) pack() {
+	what := fmt.Sprintf("pack the weights, for which products are faster: %s more", spelling.Size(r.Pack))
+	_, limited := r.flag("budget")
+	switch {
+	case r.PackAuto:
+		r.help(r.command(RunFlag{Name: "pack"}), "%s, for which there is memory", what)
+	case r.PackNeed > r.Room:
+		r.help("", "%s, with which the process needs %s, and may have %s", what, spelling.Size(r.PackNeed), spelling.Size(r.Room))
+	case limited:
+		r.help(r.command(r.within(strconv.FormatInt(r.PackNeed, 10)), RunFlag{Name: "pack"}), "%s, in a budget of %s", what, spelling.Size(r.PackNeed))
+	default:
+		r.help(r.command(RunFlag{Name: "pack", Value: "memory"}), "%s, with which the process needs %s and may have %s", what, spelling.Size(r.PackNeed), spelling.Size(r.Room))
+	}
+}
+
+// smaller advises a smaller type of weights, if there is one.
+func (r *LastRun) smaller() {
+	to, bits := "q8_0", 8.5
+	switch r.WeightType {
+	case tensor.F32.String(), tensor.F16.String(), tensor.BF16.String():
+		// With the rest of the disk's memory, q8_0 may still be read in part, and q4_k_m not.
+		if kept := r.WeightBytes - r.ReadBytes; r.Bound == "disk" && r.less(bits) > kept && r.less(smallBits) <= kept {
+			to, bits = "q4_k_m", smallBits
+		}
+	case tensor.Q8_0.String():
+		to, bits = "q4_k_m", smallBits
+	default:
+		r.help("", "nothing: weights are %s already, and a %s takes what reading them takes", r.WeightType, r.unit())
+		return
+	}
+	command := fmt.Sprintf("atenia quantize %s smaller.gguf --type %s%s", spelling.Shell(r.Model), to, r.Files)
+	if r.Bound != "disk" {
+		r.help(command, "weights of type %s are %.1f times smaller than %s, and a %s is about as much faster", to, r.WeightBits/bits, r.WeightType, r.unit())
+		return
+	}
+	// What stays in memory now stays, so that what is read shrinks by more than the type.
+	read := max(0, r.less(bits)-max(0, r.WeightBytes-r.ReadBytes))
+	r.help(command, "weights of type %s are %.1f times smaller than %s: about %s are read for each %s, in place of %s", to, r.WeightBits/bits, r.WeightType, spelling.Size(int64(read)), r.unit(), spelling.Size(int64(r.ReadBytes)))
+}
+
+// smallBits are those of a weight of type q4_k_m.
+const smallBits = 4.85
+
+// less returns the bytes of weights of a step with so many bits for each.
+func (r *LastRun) less(bits float64) float64 { return r.WeightBytes * bits / max(r.WeightBits, bits) }

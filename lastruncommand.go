@@ -1,0 +1,115 @@
+package atenia
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"atenia/internal/engine"
+	"atenia/internal/spelling"
+)
+
+// A RunFlag is a flag of "atenia run", without the dashes.
+type RunFlag struct {
+	Name   string `json:"name"`
+	Value  string `json:"value,omitempty"`
+	Switch bool   `json:"switch,omitempty"` // it is on, and has no value
+	Path   bool   `json:"path,omitempty"`   // the value is that of a file or folder
+}
+
+func newRunFlag(f engine.Flag) RunFlag { return RunFlag(f) }
+
+// flags returns the flags of the run that a command which is advised repeats.
+func (m *Model) runFlags() []RunFlag {
+	c := m.opened
+	all := convertAll(m.plan.compiled.Config.RunFlags(c.ConfigFile), newRunFlag)
+	if b := c.Budget.internal(); b.String() != "" {
+		text := b.String()
+		if b.Auto {
+			text = withRAM(text, "auto")
+		}
+		all = append(all, RunFlag{Name: "budget", Value: text})
+	}
+	switch file := c.Observe.Learning; {
+	case file == "":
+		all = append(all, RunFlag{Name: "learning", Value: "off"})
+	case file != filepath.Join(m.accounts, "learning.v1"): // which is where a run learns unless it is told
+		all = append(all, RunFlag{Name: "learning", Value: file, Path: true})
+	}
+	return all
+}
+
+// withRAM returns a budget with another size of RAM.
+func withRAM(budget, ram string) string {
+	parts := slices.DeleteFunc(strings.Split(budget, ","), func(s string) bool { return s == "" || strings.HasPrefix(s, "ram=") })
+	return strings.Join(append([]string{"ram=" + ram}, parts...), ",")
+}
+
+// excluded are the flags that make no sense beside another one that is advised.
+var excluded = map[string][]string{
+	"budget":    {"no-stream", "no-mmap", "plan"},
+	"no-mmap":   {"no-stream"},
+	"speculate": {"draft"},
+}
+
+// command returns the call that runs the model again with the flags that the run had, but
+// for those that are changed; one without a value that is no switch is left out.
+func (r *LastRun) command(changes ...RunFlag) string { return runCommand(r.Model, r.Flags, changes) }
+
+func runCommand(model string, had, changes []RunFlag) string {
+	flags := slices.Clone(had)
+	for _, c := range changes {
+		set := c.Value != "" || c.Switch
+		flags = slices.DeleteFunc(flags, func(f RunFlag) bool { return f.Name == c.Name || set && slices.Contains(excluded[c.Name], f.Name) })
+		if set {
+			flags = append(flags, c)
+		}
+	}
+	s := "atenia run " + spelling.Shell(model)
+	for _, f := range flags {
+		s += " " + engine.Flag(f).String()
+	}
+	return s
+}
+
+// flag returns the value of a flag of the run, and whether it had it.
+func (r *LastRun) flag(name string) (string, bool) {
+	for _, f := range r.Flags {
+		if f.Name == name {
+			return f.Value, true
+		}
+	}
+	return "", false
+}
+
+// within returns the flag of a budget of so much RAM, with what else the run's had.
+func (r *LastRun) within(ram string) RunFlag {
+	had, _ := r.flag("budget")
+	return RunFlag{Name: "budget", Value: withRAM(had, ram)}
+}
+
+// seenFrom lets paths that are relative to the folder of the run lead to the same files from
+// another folder.
+func (r *LastRun) seenFrom(folder string) {
+	if r.Folder == "" || folder == r.Folder {
+		return
+	}
+	move := func(path *string) {
+		if !filepath.IsAbs(*path) {
+			*path = filepath.Join(r.Folder, *path)
+		}
+	}
+	if r.Model != engine.Display("") {
+		move(&r.Model)
+	}
+	all := r.Flags
+	if r.Lesser != nil {
+		all = append(slices.Clip(all), r.Lesser.Flags...)
+		defer func() { r.Flags, r.Lesser.Flags = all[:len(r.Flags):len(r.Flags)], all[len(r.Flags):] }()
+	}
+	for i := range all {
+		if all[i].Path {
+			move(&all[i].Value)
+		}
+	}
+}
