@@ -37,6 +37,7 @@ type Outcome struct {
 	SSD     int64   `json:"ssd_bytes"`            // that a token reads
 	RAM     int64   `json:"ram_bytes"`            // that are needed; of a model that cannot run, at least; of one that is mapped, to be streamed
 	Why     string  `json:"why,omitempty"`        // it cannot run, or not be streamed
+	Context int     `json:"context,omitempty"`    // tokens up to which a mapped model has room, if that is not its whole context
 }
 
 // A Remedy makes a verdict better, or a token faster by more than predictions
@@ -78,7 +79,7 @@ func Advise(ctx context.Context, path string, c *Config) (*Advice, error) {
 }
 
 func newOutcome(o engine.Outcome) Outcome {
-	return Outcome{Verdict(o.Verdict), o.Seconds, o.Range.Low, o.Range.High, o.Text, o.Runs, o.Limit, o.SSD, o.RAM, o.Why}
+	return Outcome{Verdict(o.Verdict), o.Seconds, o.Range.Low, o.Range.High, o.Text, o.Runs, o.Limit, o.SSD, o.RAM, o.Why, o.Context}
 }
 
 // String is a line such as "streams: 0.42 s a token (0.38–0.47), limited by ssd".

@@ -42,6 +42,7 @@ type Outcome struct {
 	SSD     int64       // bytes that a token reads from the disk
 	RAM     int64       // bytes that it needs; of what cannot run, at least; of what is mapped, to be streamed
 	Why     string      // it cannot run, or not be streamed
+	Context int         // tokens up to which a mapped model has room; 0 = all
 }
 
 // A Remedy is something that makes the verdict better, or a token faster than
@@ -139,7 +140,7 @@ func (a *adviser) try(p *Plan, f *Footprint, ram int64, auto bool) (Outcome, err
 	c.Budget.RAM, c.Budget.Auto, c.Measure, c.MeasureAlways = ram, auto, a.measured, true
 	pl, err := p.fit(f, c)
 	if e, ok := errors.AsType[*place.FloorError](err); ok && e.Maps {
-		return Outcome{Verdict: Maps, RAM: e.Floor, Why: fmt.Sprintf("to be streamed it needs %s (%d bytes)", spelling.Size(e.Floor), e.Floor)}, nil
+		return Outcome{Verdict: Maps, RAM: e.Floor, Context: e.Context, Why: fmt.Sprintf("to be streamed it needs %s (%d bytes)%s", spelling.Size(e.Floor), e.Floor, upTo(e.Context, p.Context()))}, nil
 	} else if ok {
 		return Outcome{Verdict: Cannot, RAM: e.Floor, Why: e.Error()}, nil
 	}
@@ -166,7 +167,9 @@ func (o *Outcome) better(now Outcome) bool {
 	switch was, is := slices.Index(rank, now.Verdict), slices.Index(rank, o.Verdict); {
 	case is != was:
 		return is < was
-	case o.Verdict == Cannot || o.Verdict == Maps:
+	case o.Verdict == Maps:
+		return now.Context > 0 && o.Context == 0
+	case o.Verdict == Cannot:
 		return false
 	}
 	return o.Range.High < now.Range.Low
@@ -284,7 +287,14 @@ func (a *adviser) shorter() error {
 	if a.advice.Now.Verdict == Fits {
 		return nil
 	}
+	var lengths []int
 	for n := a.plan.Context() / 2; n >= leastContext; n /= 2 {
+		lengths = append(lengths, n)
+	}
+	if n := a.advice.Now.Context; n > 0 { // the one that it is mapped with, which a run refuses to exceed
+		lengths = append(lengths, n)
+	}
+	for _, n := range lengths {
 		what := fmt.Sprintf("a context of %d tokens in place of %d", n, a.plan.Context())
 		if ok, err := a.with(func(c *Config) { c.Context = n }, what); ok || err != nil {
 			return err
