@@ -177,6 +177,9 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 	case err != nil:
 		return nil, err
 	}
+	if !pl.Spills() { // in shorter steps it fits, and is mapped
+		return pl, nil
+	}
 	d, n, text := p.pass(pl)
 	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s",
 		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, Unit(text))

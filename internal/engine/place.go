@@ -110,7 +110,7 @@ func (p *Plan) placeHere(ctx context.Context, by guides) (*place.Placement, erro
 	if low, ok := errors.AsType[*place.FloorError](err); ok && low.Tier == memory.RAM {
 		p.unattainable(low)
 	}
-	if err == nil {
+	if err == nil && p.Model.Config.Encoder == nil {
 		e := p.Effective()
 		e.BatchTokens = min(e.BatchTokens, pl.Input().Chunk)
 	}
