@@ -36,7 +36,9 @@ type Outcome struct {
 	Limit   string  `json:"limited_by,omitempty"` // the resource that sets Seconds: "ssd", "ram", "compute"
 	SSD     int64   `json:"ssd_bytes"`            // that a token reads
 	RAM     int64   `json:"ram_bytes"`            // that are needed; of a model that cannot run, at least; of one that is mapped, to be streamed
-	Why     string  `json:"why,omitempty"`        // it cannot run, or not be streamed
+	Why     string  `json:"why,omitempty"`        // it cannot run, or not be streamed, or has room for fewer whole contexts than sequences
+	Whole   int     `json:"whole,omitempty"`      // sequences with room for whole contexts at once; 0 = one was asked about
+	Context int     `json:"context,omitempty"`    // tokens up to which a mapped model has room, if that is not its whole context
 }
 
 // A Remedy makes a verdict better, or a token faster by more than predictions
@@ -78,7 +80,7 @@ func Advise(ctx context.Context, path string, c *Config) (*Advice, error) {
 }
 
 func newOutcome(o engine.Outcome) Outcome {
-	return Outcome{Verdict(o.Verdict), o.Seconds, o.Range.Low, o.Range.High, o.Text, o.Runs, o.Limit, o.SSD, o.RAM, o.Why}
+	return Outcome{Verdict(o.Verdict), o.Seconds, o.Range.Low, o.Range.High, o.Text, o.Runs, o.Limit, o.SSD, o.RAM, o.Why, o.Whole, o.Context}
 }
 
 // String is a line such as "streams: 0.42 s a token (0.38–0.47), limited by ssd".
@@ -94,6 +96,9 @@ func (o *Outcome) numbers() string {
 	s := fmt.Sprintf("%s s a %s (%s–%s), limited by %s", place.Seconds(o.Seconds), engine.Unit(o.Text), place.Seconds(o.Low), place.Seconds(o.High), o.Limit)
 	if o.Verdict == VerdictStreams {
 		s += ", " + spelling.Size(o.SSD) + " are read from the disk for each"
+	}
+	if o.Why != "" {
+		s += ", " + o.Why
 	}
 	if o.Runs > 0 {
 		s += ", corrected by " + spelling.Count(o.Runs, "run")

@@ -185,3 +185,32 @@ func TestMapIsTrue(t *testing.T) {
 		t.Errorf("%v", uses)
 	}
 }
+
+// TestAdviseBatch: sequences that a server computes at once share what keys and values
+// have room for, so that several need no more memory than one; the verdict says how many
+// have room for whole contexts.
+func TestAdviseBatch(t *testing.T) {
+	path := filepath.Join(golden.Family(t, "parity"), "llama3")
+	advise := func(ram int64, batch int) *atenia.Advice {
+		t.Helper()
+		a, err := atenia.Advise(t.Context(), path, &atenia.Config{
+			BatchTokens: 4, Context: 512, Budget: atenia.Budget{RAM: ram, Reserve: atenia.Reserve{Runtime: 1000}},
+			Placement: atenia.PlacementRules{Batch: batch, Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	one, all := advise(1<<30, 1).Fit, advise(1<<30, 4).Fit
+	each := (all - one) / 3
+	for n := 1; n <= 4; n++ {
+		a := advise(one+each*int64(n-1)+each/2, 4)
+		if a.Verdict != atenia.VerdictFits || a.Whole != n || strings.Contains(a.Outcome.String(), strconv.Itoa(n)+" of 4 sequences") != (n < 4) {
+			t.Errorf("room for %d: %d, %s", n, a.Whole, a.Outcome.String())
+		}
+	}
+	if a, b := advise(1000, 1), advise(1000, 4); a.Outcome.RAM != b.Outcome.RAM {
+		t.Errorf("at least %d bytes for one, %d for four", a.Outcome.RAM, b.Outcome.RAM)
+	}
+}

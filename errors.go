@@ -114,6 +114,15 @@ type FloorError struct {
 	// Auto says that Budget is the memory that there is, and Maps that [Open] maps the
 	// model there: Floor is then what streaming it needs.
 	Auto, Maps bool
+	// Most is what this process can have of RAM, when a model is opened within a budget:
+	// if Floor is more than that, no budget helps here. Asked is what was asked for, if
+	// Budget is less because of it. 0 = not known: the memory may be another machine's.
+	Most, Asked int64
+	// Unbound says that [Open] maps the model here if there is no budget.
+	Unbound bool
+	// Context is how many tokens have room where the model is mapped, if that is less
+	// than its whole context; 0 = all have.
+	Context int
 }
 
 // A Part is a share of a sum of bytes.
@@ -124,7 +133,7 @@ type Part struct {
 
 // Error implements error.
 func (e *FloorError) Error() string {
-	b := place.FloorError{Tier: memory.Tier(e.Tier), Device: e.Device, Budget: e.Budget, Floor: e.Floor, Why: e.Why}
+	b := place.FloorError{Tier: memory.Tier(e.Tier), Device: e.Device, Budget: e.Budget, Floor: e.Floor, Why: e.Why, Asked: e.Asked}
 	b.Parts = convertAll(e.Parts, func(p Part) place.Part { return place.Part(p) })
 	return b.Error()
 }
@@ -171,7 +180,7 @@ func publish(err error) error {
 		public = &ConfigError{"CacheBytes", e.Budget, fmt.Sprintf("%d or more, a page of keys and values", e.Least)}
 	} else if e, ok := errors.AsType[*place.FloorError](err); ok {
 		parts := convertAll(e.Parts, func(p place.Part) Part { return Part(p) })
-		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why, e.Auto, e.Maps}
+		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why, e.Auto, e.Maps, e.Most, e.Asked, e.Unbound, e.Context}
 	} else if e, ok := errors.AsType[*text.GrammarError](err); ok {
 		public = &GrammarError{Pointer: e.Pointer, Offset: e.Offset, Why: e.Why, Err: e.Err, States: e.States, Took: e.Took}
 	} else if e, ok := errors.AsType[*file.ChangedError](err); ok {

@@ -136,17 +136,29 @@ func (a *app) main(root *cobra.Command) int {
 	}
 	fmt.Fprintf(errw, "atenia: %s\n", namesEscaped(byFlags(c, shorten(err.Error())), args))
 	if e, ok := errors.AsType[*atenia.FloorError](err); ok && e.Tier == atenia.TierRAM && !e.Auto {
-		flag := "--budget ram="
-		if c.Flags().Lookup("budget") == nil {
-			flag = "--ram "
-		}
-		fmt.Fprintf(errw, "the least that works is %s%d\n", flag, e.Floor)
+		fmt.Fprintln(errw, enough(c, e))
 	}
 	code := exitCode(err)
 	if code == command.BadUsage {
 		fmt.Fprintf(errw, "see \"%s --help\"\n", c.CommandPath())
 	}
 	return code
+}
+
+// enough says which budget is large enough for a model, or what else helps where none is
+// that this process can have.
+func enough(c *cobra.Command, e *atenia.FloorError) string {
+	flag := "--budget ram="
+	if c.Flags().Lookup("budget") == nil {
+		flag = "--ram "
+	}
+	switch {
+	case e.Most == 0 || e.Floor <= e.Most:
+		return fmt.Sprintf("the least that works is %s%d", flag, e.Floor)
+	case e.Unbound:
+		return fmt.Sprintf("no budget works here, where %s can be allocated: without one the model is mapped, and \"atenia doctor\" says what else runs", spelling.Size(e.Most))
+	}
+	return fmt.Sprintf("no budget works here, where %s can be allocated: \"atenia doctor\" says what runs", spelling.Size(e.Most))
 }
 
 // fieldFlags are the flags that set fields of configurations; of several the first that a

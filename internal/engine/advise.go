@@ -42,6 +42,8 @@ type Outcome struct {
 	SSD     int64       // bytes that a token reads from the disk
 	RAM     int64       // bytes that it needs; of what cannot run, at least; of what is mapped, to be streamed
 	Why     string      // it cannot run, or not be streamed
+	Whole   int         // sequences with room for whole contexts, of several that were asked for; 0 = one was
+	Context int         // tokens up to which a mapped model has room; 0 = all
 }
 
 // A Remedy is something that makes the verdict better, or a token faster than
@@ -133,13 +135,51 @@ func (a *adviser) measure() {
 }
 
 // try returns what becomes of a footprint in a memory; auto says that this is what
-// there is, and not a budget.
+// there is, and not a budget. Of several sequences as many have room for whole contexts as
+// do not change the verdict of one, which is what a server needs: the others share.
 func (a *adviser) try(p *Plan, f *Footprint, ram int64, auto bool) (Outcome, error) {
 	c := p.placeConfig()
 	c.Budget.RAM, c.Budget.Auto, c.Measure, c.MeasureAlways = ram, auto, a.measured, true
+	_, one := f.stateBytes(&c)
+	all := c.sequences()
+	if c.Budget.Reserve.KV > 0 || c.CacheBytes > 0 || one == 0 {
+		all = 1
+	}
+	if all == 1 {
+		return a.outcome(p, f, c)
+	}
+	within := func(n int) (Outcome, error) {
+		c.CacheBytes = one * int64(n)
+		return a.outcome(p, f, c)
+	}
+	least, err := within(1)
+	if err != nil || least.Verdict == Cannot || least.Verdict == Maps {
+		return least, err
+	}
+	best, whole := least, 1
+	for low, high := 2, all; low <= high; {
+		n := (low + high) / 2
+		o, err := within(n)
+		switch {
+		case err != nil:
+			return Outcome{}, err
+		case o.Verdict == least.Verdict:
+			best, whole, low = o, n, n+1
+		default:
+			high = n - 1
+		}
+	}
+	if best.Whole = whole; whole < all {
+		best.Why = fmt.Sprintf("keys and values of %d of %s have room for whole contexts at once", whole, spelling.Count(all, "sequence"))
+	}
+	return best, nil
+}
+
+// outcome is try for a number of sequences.
+func (a *adviser) outcome(p *Plan, f *Footprint, c PlaceConfig) (Outcome, error) {
 	pl, err := p.fit(f, c)
 	if e, ok := errors.AsType[*place.FloorError](err); ok && e.Maps {
-		return Outcome{Verdict: Maps, RAM: e.Floor, Why: fmt.Sprintf("to be streamed it needs %s (%d bytes)", spelling.Size(e.Floor), e.Floor)}, nil
+		return Outcome{Verdict: Maps, RAM: e.Floor, Context: e.Context, Why: fmt.Sprintf("to be streamed it needs %s (%d bytes)%s", spelling.Size(e.Floor), e.Floor, upTo(e.Context, p.Context()))}, nil
 	} else if ok {
 		return Outcome{Verdict: Cannot, RAM: e.Floor, Why: e.Error()}, nil
 	}
@@ -166,7 +206,9 @@ func (o *Outcome) better(now Outcome) bool {
 	switch was, is := slices.Index(rank, now.Verdict), slices.Index(rank, o.Verdict); {
 	case is != was:
 		return is < was
-	case o.Verdict == Cannot || o.Verdict == Maps:
+	case o.Verdict == Maps:
+		return now.Context > 0 && o.Context == 0
+	case o.Verdict == Cannot:
 		return false
 	}
 	return o.Range.High < now.Range.Low
@@ -197,6 +239,8 @@ func (a *adviser) command(c Config, ram int64) string {
 	switch {
 	case a.plan.Model.Config.Encoder != nil:
 		s = "atenia embed " + spelling.Shell(a.plan.path) + " TEXT"
+	case a.plan.Model.Config.Audio != nil:
+		s = "atenia transcribe " + spelling.Shell(a.plan.path) + " FILE"
 	case c.Rules.Batch > 1:
 		s = fmt.Sprintf("atenia serve %s --slots %d", spelling.Shell(a.plan.path), c.Rules.Batch)
 	}
@@ -235,7 +279,7 @@ func (a *adviser) open(c Config) (*Plan, error) {
 const fewSteps = 64
 
 func (a *adviser) otherSteps() error {
-	if a.plan.Config.BatchTokens <= fewSteps {
+	if a.plan.Config.BatchTokens <= fewSteps || a.plan.Model.Config.Encoder != nil { // which computes a text in one step
 		return nil
 	}
 	_, err := a.with(func(c *Config) { c.BatchTokens = fewSteps },
@@ -284,7 +328,14 @@ func (a *adviser) shorter() error {
 	if a.advice.Now.Verdict == Fits {
 		return nil
 	}
+	var lengths []int
 	for n := a.plan.Context() / 2; n >= leastContext; n /= 2 {
+		lengths = append(lengths, n)
+	}
+	if n := a.advice.Now.Context; n > 0 { // the one that it is mapped with, which a run refuses to exceed
+		lengths = append(lengths, n)
+	}
+	for _, n := range lengths {
 		what := fmt.Sprintf("a context of %d tokens in place of %d", n, a.plan.Context())
 		if ok, err := a.with(func(c *Config) { c.Context = n }, what); ok || err != nil {
 			return err

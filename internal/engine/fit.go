@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"sort"
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
@@ -39,8 +40,52 @@ func (p *Plan) fit(f *Footprint, c PlaceConfig) (*place.Placement, error) {
 		return nil, mapped
 	}
 	low.Auto, low.Maps = true, true
+	_, low.Context = f.room(c, mapped)
 	return nil, low
 }
+
+// room returns what a budget leaves for keys and values beside what else a mapped model
+// takes, and how many tokens of a sequence that is, 0 if all sequences that are asked for
+// can have whole contexts.
+func (f *Footprint) room(c PlaceConfig, mapped *place.FloorError) (left int64, tokens int) {
+	left = c.Budget.RAM - mapped.Floor
+	for _, part := range mapped.Parts {
+		if part.Name == stepStates {
+			left += part.Bytes
+		}
+	}
+	if f.CacheBytes(c) <= left {
+		return left, 0
+	}
+	c.CacheBytes, c.Budget.Reserve.KV, c.Rules.Batch = 0, 0, 1
+	return left, max(1, sort.Search(c.Exec.Context, func(n int) bool {
+		c.Exec.Context = n + 1
+		return f.CacheBytes(c) > left
+	}))
+}
+
+// boundCache bounds the keys and values of a model that is mapped, or was read into
+// memory, without a budget: where a whole context has no room in so many bytes, a longer
+// text is refused, where a process that took it would be killed.
+func (p *Plan) boundCache(ram int64) (tokens int, err error) {
+	c := p.placeConfig()
+	if len(p.footprint.model.Plans.Prefill.Plan.States) == 0 || ram <= 0 || c.CacheBytes > 0 {
+		return 0, nil
+	}
+	c.Budget.RAM = ram - p.copied()
+	mapped, err := p.footprint.mapped(&c)
+	if err != nil {
+		return 0, err
+	}
+	left, tokens := p.footprint.room(c, mapped)
+	if tokens > 0 && left > 0 {
+		p.effective.CacheBytes = left
+	}
+	return tokens, nil
+}
+
+// stepStates is the part of what a mapped model needs that is keys and values of a step.
+const stepStates = "kv"
 
 // revise lets what a placement says of more RAM be what it would be there: steps may be
 // longer, or shorter.
@@ -147,6 +192,13 @@ func (p *Plan) mayMap() bool {
 	if c.Budget.Auto {
 		c.Budget.RAM, c.Budget.Auto = 0, false
 	}
+	return p.mappable(c.Budget)
+}
+
+// mappable is mayMap with another budget.
+func (p *Plan) mappable(b Budget) bool {
+	c := p.Config
+	c.Budget = b
 	return !c.placed() && !c.NoStream && !c.NoMap && p.footprint.streams()
 }
 
@@ -170,7 +222,7 @@ func (f *Footprint) mapped(c *PlaceConfig) (*place.FloorError, error) {
 		pages += n
 	}
 	e := &place.FloorError{Tier: memory.RAM, Budget: c.Budget.RAM, Auto: true, Why: "the model is mapped, and nothing else may leave memory"}
-	for _, part := range []place.Part{{Name: programReserveName, Bytes: runtime}, {Name: "buffer", Bytes: need.Registers + need.Work}, {Name: "kv", Bytes: pages}, {Name: adapterReserve, Bytes: c.Adapters}, {Name: draftReserve, Bytes: c.Draft}} {
+	for _, part := range []place.Part{{Name: programReserveName, Bytes: runtime}, {Name: "buffer", Bytes: need.Registers + need.Work}, {Name: stepStates, Bytes: pages}, {Name: adapterReserve, Bytes: c.Adapters}, {Name: draftReserve, Bytes: c.Draft}} {
 		if part.Bytes > 0 {
 			e.Parts, e.Floor = append(e.Parts, part), e.Floor+part.Bytes
 		}

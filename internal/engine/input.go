@@ -62,6 +62,9 @@ func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
 	}
 	in.Tensors, in.Files = slices.Concat(f.tensors, kept), f.files
 	in.RAM, in.SSD, in.Batch, in.Chunk, in.RequireGPU = b.RAM, b.SSD, rules.Batch, c.Exec.MaxTokens, rules.RequireGPU
+	if f.model.Config.Encoder != nil { // a text is no longer than what it reads
+		in.Chunk = min(in.Chunk, c.Exec.Context)
+	}
 	if b.VRAM > 0 {
 		in.Devices = []place.Device{{ID: gpuName, Bytes: b.VRAM}}
 	}

@@ -160,23 +160,38 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 		try := p.placeConfig()
 		*c = p.Config
 		for _, n := range p.steps(&try) {
-			if mapped, err := p.footprint.mapped(&try); err != nil || mapped.Floor <= room {
-				break
+			if mapped, err := p.footprint.mapped(&try); err != nil || mapped.Floor <= room && floor.Context == 0 {
+				break // keys and values that have no room at all want the shortest steps
 			}
 			try.shorten(n)
 			c.BatchTokens = n
 		}
 		p.account.SetLimit(0)
-		p.note("the model needs %s, %s can be allocated, and to stream it %s: it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow",
-			spelling.Size(p.needed), spelling.Size(room), spelling.Size(floor.Floor))
+		tokens, err := p.boundCache(room)
+		if err != nil {
+			return nil, err
+		}
+		p.note("the model needs %s, %s can be allocated, and to stream it %s: it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow%s",
+			spelling.Size(p.needed), spelling.Size(room), spelling.Size(floor.Floor), upTo(tokens, p.Context()))
 		return nil, nil
 	case err != nil:
 		return nil, err
+	}
+	if !pl.Spills() { // in shorter steps it fits, and is mapped
+		return pl, nil
 	}
 	d, n, text := p.pass(pl)
 	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s",
 		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, Unit(text))
 	return pl, nil
+}
+
+// upTo says that a mapped model has no room for its whole context; "" = it has.
+func upTo(tokens, context int) string {
+	if tokens == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; keys and values have room for %d of %s: longer texts are refused", tokens, spelling.Count(context, "token"))
 }
 
 // fromDisk says which weights of a placement are not in memory.

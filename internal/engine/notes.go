@@ -46,8 +46,10 @@ func (f *Footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 // within lets packed weights take what a placement leaves of the budget, and steps
 // have the tokens that it was made for.
 func (f *Footprint) within(c PlaceConfig, pl *place.Placement) PlaceConfig {
-	c.shorten(pl.Input().Chunk)
-	if ram := pl.Input().RAM; ram > 0 {
+	if f.model.Config.Encoder == nil {
+		c.shorten(pl.Input().Chunk)
+	}
+	if ram := pl.Input().RAM; ram > 0 && !c.Budget.Auto {
 		c.Exec.Pack.Available, c.Exec.Pack.Reserve = max(1, ram-pl.RAM()), 0
 	}
 	if pl.Spills() {

@@ -13,22 +13,18 @@ import (
 	"atenia/internal/model/file"
 )
 
-// usualReserve is the memory that packed weights leave to other processes.
-const usualReserve = 256 << 20
-
-// packing lets packed weights take what memory there is, less what caches may
-// grow to.
+// packing lets packed weights take what memory there is, less what is kept for others
+// on the machine and for the keys and values that a placement has room for: those of
+// [Rules.Batch] sequences. Where more sequences need it, packed weights leave memory. It
+// answers for "plan", and for whoever opens the model without a budget of his own.
 func (p *Plan) packing() pack.Config {
 	available := int64(0)
 	if ledger.Process.Limit() > 0 {
-		available = max(1, ledger.Process.Free())
+		available = max(1, ledger.Process.Room()-ledger.Process.Of(ledger.Program))
 	}
-	fixed, perToken := p.StateBytes()
-	cache := int64(fixed+perToken*uint64(p.Context())) * int64(p.Config.Slots)
-	if p.Config.CacheBytes > 0 {
-		cache = min(cache, p.Config.CacheBytes)
-	}
-	return pack.Config{Mode: p.Config.Pack, Available: available, Reserve: max(usualReserve, available/16) + cache}
+	e := p.Effective()
+	cache := p.footprint.CacheBytes(PlaceConfig{Budget: e.Budget, Rules: e.Rules, Exec: e.exec(&p.Model.Config), CacheBytes: e.CacheBytes})
+	return pack.Config{Mode: p.Config.Pack, Available: available, Reserve: available/16 + cache}
 }
 
 // packingOf is packing for the weights of open files.
@@ -41,7 +37,7 @@ func (p *Plan) packingOf(d *file.Description) pack.Config {
 // packingWithin gives packed weights the rest of a placement's budget.
 func (p *Plan) packingWithin(d *file.Description, pl *place.Placement) pack.Config {
 	c := p.packingOf(d)
-	if ram := pl.Input().RAM; ram > 0 {
+	if ram := pl.Input().RAM; ram > 0 && !p.Effective().Budget.Auto {
 		c.Available, c.Reserve = max(1, ram-pl.RAM()), 0
 	}
 	return c

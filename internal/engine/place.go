@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"atenia/internal/machine/ledger"
+	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 	"atenia/internal/policy/replay"
@@ -100,12 +102,15 @@ func (p *Plan) placeHere(ctx context.Context, by guides) (*place.Placement, erro
 	c := p.placeConfig()
 	c.Recorder = by.recorder
 	by.resume.hint(p, &c)
-	memory := ledger.Process.Free() / 4
+	room := ledger.Process.Free() / 4
 	if ram := c.Budget.RAM; ram > 0 {
-		memory = max(1, ram-c.Budget.Reserve.Runtime)
+		room = max(1, ram-c.Budget.Reserve.Runtime)
 	}
-	pl, err := p.place(ctx, c, memory)
-	if err == nil {
+	pl, err := p.place(ctx, c, room)
+	if low, ok := errors.AsType[*place.FloorError](err); ok && low.Tier == memory.RAM {
+		p.unattainable(low)
+	}
+	if err == nil && p.Model.Config.Encoder == nil {
 		e := p.Effective()
 		e.BatchTokens = min(e.BatchTokens, pl.Input().Chunk)
 	}
@@ -113,6 +118,23 @@ func (p *Plan) placeHere(ctx context.Context, by guides) (*place.Placement, erro
 		return nil, noDevice(p.Effective().Budget)
 	}
 	return pl, err
+}
+
+// unattainable adds to the error of a budget that is too small what this process can
+// have, and whether it would do without a budget.
+func (p *Plan) unattainable(e *place.FloorError) {
+	asked := &p.Config.Budget
+	if e.Most = p.room; e.Budget < asked.RAM {
+		e.Asked = asked.RAM
+	}
+	if e.Auto || !p.mappable(Budget{}) {
+		return
+	}
+	c := p.placeConfig()
+	c.Budget = Budget{Reserve: asked.Reserve}
+	c.shortest(p)
+	mapped, err := p.footprint.mapped(&c)
+	e.Unbound = err == nil && mapped.Floor <= p.room
 }
 
 // noDevice is the error for a budget of memory that nothing computes in.

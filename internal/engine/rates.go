@@ -15,6 +15,7 @@ const (
 	assumedRAM   = 8e9
 	assumedVRAM  = 200e9
 	assumedFLOPS = 40e9
+	assumedBusy  = 0.5 // of rates that were not measured at once: as if one waited for the other
 )
 
 // rates are what was asked for, else what was measured just now, else earlier,
@@ -44,6 +45,9 @@ func (f *Footprint) rates(c *PlaceConfig, now rates.Measurement) (r place.Rates)
 	if r.SSDBusy == 0 && r.RAMBusy == 0 && now.RAM > 0 { // both are slower by as much as was measured
 		r.SSDBusy, r.RAMBusy = now.SSDBusy*r.SSD/now.SSD, now.RAMBusy*r.RAM/now.RAM
 	}
+	if r.SSDBusy == 0 && r.RAMBusy == 0 && len(r.Measured) > 0 { // memory was too short to measure it
+		r.SSDBusy, r.RAMBusy, r.Assumed = r.SSD*assumedBusy, r.RAM*assumedBusy, append(r.Assumed, "both at once")
+	}
 	between := func(low, high float64) place.Range { return place.Range{Low: low, High: high} }
 	if slices.Contains(r.Measured, "ssd") {
 		r.SSDRange = between(now.Low.SSD, now.High.SSD)
@@ -51,7 +55,7 @@ func (f *Footprint) rates(c *PlaceConfig, now rates.Measurement) (r place.Rates)
 	if slices.Contains(r.Measured, "ram") {
 		r.RAMRange = between(now.Low.RAM, now.High.RAM)
 	}
-	if r.SSDBusy == now.SSDBusy && r.RAMBusy == now.RAMBusy { // not made of others
+	if now.RAMBusy > 0 && r.SSDBusy == now.SSDBusy && r.RAMBusy == now.RAMBusy { // not made of others
 		r.SSDBusyRange, r.RAMBusyRange = between(now.Low.SSDBusy, now.High.SSDBusy), between(now.Low.RAMBusy, now.High.RAMBusy)
 	}
 	if c.Budget.VRAM > 0 {

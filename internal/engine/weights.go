@@ -11,6 +11,7 @@ import (
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
+	"atenia/internal/spelling"
 )
 
 // modelWeights are a model's weights where they were placed.
@@ -74,6 +75,8 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description, by guides) 
 		if err := p.placeWeights(ctx, d, w, by); err != nil {
 			return nil, err
 		}
+	} else if err := p.boundUnplaced(); err != nil {
+		return nil, err
 	}
 	var spilled *place.Placement // nil while all weights have room: then they are mapped
 	switch {
@@ -98,6 +101,19 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description, by guides) 
 		return nil, errors.Join(err, w.Residence.Close(), w.closeLanes())
 	}
 	return w, nil
+}
+
+// boundUnplaced bounds the keys and values of a model whose weights nobody places, and says
+// so.
+func (p *Plan) boundUnplaced() error {
+	if p.whole <= p.room {
+		return nil
+	}
+	tokens, err := p.boundCache(p.room)
+	if tokens > 0 {
+		p.note("the model needs %s, %s can be allocated%s", spelling.Size(p.whole), spelling.Size(p.room), upTo(tokens, p.Context()))
+	}
+	return err
 }
 
 // placeWeights places them, and bounds what else the process has.

@@ -14,7 +14,8 @@ import (
 // Process is the memory of this process: every account of RAM is part of it.
 //
 // Its limit is what the process has and what can still be allocated, of the
-// machine and of every control group. It does not change as memory that is
+// machine, of every control group, and of its own limits of address space and data
+// (setrlimit). It does not change as memory that is
 // reserved is touched, because what is had grows by as much as what can be
 // allocated falls; it falls by what others take. It is read again by
 // reservations and by [Account.Refresh].
@@ -55,6 +56,8 @@ type watch struct {
 	samples   [2]metrics.Sample
 	bounds    []*int64 // of Go's memory, see LimitHeap
 	users     int64    // Go's own limit before, which users may set
+	limits    limits   // of this process alone
+	own, left int64    // of these limits; own = 0 if there are none
 	heapLimit int64    // as set
 }
 
@@ -88,7 +91,7 @@ func (a *Account) Room() int64 {
 		return 0
 	}
 	m := &a.watch.now
-	n -= m.GroupLimit / GroupSpare
+	n -= m.GroupLimit/GroupSpare + a.watch.own/GroupSpare
 	if m.Limit > 0 {
 		n = min(n, m.Own+m.Free-max(machineSpare, m.Free/machineSpareShare))
 	}
@@ -101,11 +104,14 @@ func (a *Account) Alone() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.measure()
-	m := &a.watch.now
-	if m.GroupLimit > 0 && m.GroupLimit <= m.Limit {
-		return m.GroupLimit - 2*(m.GroupLimit/GroupSpare)
+	m, n := &a.watch.now, int64(math.MaxInt64)
+	if w := a.watch; w.own > 0 { // which are not other processes'
+		n = max(0, a.limit-w.own/GroupSpare)
 	}
-	return max(0, m.Limit-max(machineSpare, m.Limit/machineSpareShare))
+	if m.GroupLimit > 0 && m.GroupLimit <= m.Limit {
+		return min(n, m.GroupLimit-2*(m.GroupLimit/GroupSpare))
+	}
+	return min(n, max(0, m.Limit-max(machineSpare, m.Limit/machineSpareShare)))
 }
 
 // Most is Room for a budget that a user asks for: it leaves nothing to others on
@@ -114,7 +120,7 @@ func (a *Account) Most() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.measure()
-	return max(1, a.limit-a.watch.now.GroupLimit/GroupSpare-(a.held-a.of[Program]))
+	return max(1, a.limit-a.watch.now.GroupLimit/GroupSpare-a.watch.own/GroupSpare-(a.held-a.of[Program]))
 }
 
 // stalled is the share of time, in percent, from which on programs are said to wait
@@ -160,6 +166,7 @@ func (a *Account) measure() {
 		w.open()
 	}
 	w.now, w.last, w.since = w.read(), time.Now(), 0
+	w.own, w.left = w.limits.read()
 	metrics.Read(w.samples[:])
 	heap, code := w.heap(), w.code
 	if w.now.Own > 0 {
@@ -189,12 +196,16 @@ func (w *watch) real(has int64) int64 {
 	if m.GroupLimit > 0 {
 		n = min(n, own+m.GroupAvailable-m.GroupLimit/GroupSpare)
 	}
+	if w.own > 0 {
+		n = min(n, own+w.left-w.own/GroupSpare)
+	}
 	return max(1, n)
 }
 
 // open prepares for readings.
 func (w *watch) open() {
 	w.read = cpu.OpenMemory().Read // open as long as the process
+	w.limits.open()
 	w.samples[0].Name, w.samples[1].Name = "/memory/classes/total:bytes", "/memory/classes/heap/released:bytes"
 	w.users = debug.SetMemoryLimit(-1)
 	w.heapLimit = w.users

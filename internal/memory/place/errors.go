@@ -38,6 +38,15 @@ type FloorError struct {
 	// Auto says that Budget is the memory that there is, and Maps that a run maps the
 	// model there.
 	Auto, Maps bool
+	// Most is what the process that asks can have of RAM, and Asked what was asked for, if
+	// Budget is less because of that; 0 = Budget was asked for, of a machine that may be
+	// another one.
+	Most, Asked int64
+	// Unbound says that without a budget the process maps the model.
+	Unbound bool
+	// Context is how many tokens of keys and values have room where the model is mapped, if
+	// that is less than a whole context; 0 = all have.
+	Context int
 }
 
 func (e *FloorError) Error() string {
@@ -49,8 +58,12 @@ func (e *FloorError) Error() string {
 	if e.Device != "" {
 		where += "@" + e.Device
 	}
-	return fmt.Sprintf("%v: %s of %s is given, at least %s (%d bytes) is needed because %s: %s",
-		ErrFloor, spelling.Size(e.Budget), where, spelling.Size(e.Floor), e.Floor, e.Why, strings.Join(parts, ", "))
+	given := spelling.Size(e.Budget) + " of " + where + " is given"
+	if e.Asked > 0 {
+		given = fmt.Sprintf("%s of %s is asked for, %s can be allocated", spelling.Size(e.Asked), where, spelling.Size(e.Budget))
+	}
+	return fmt.Sprintf("%v: %s, at least %s (%d bytes) is needed because %s: %s",
+		ErrFloor, given, spelling.Size(e.Floor), e.Floor, e.Why, strings.Join(parts, ", "))
 }
 
 // Is reports whether target is [ErrFloor].

@@ -165,6 +165,9 @@ func (r Rates) at(end func(Range) float64) Rates {
 	out := r
 	out.SSD, out.RAM = one(r.SSD, r.SSDRange, "ssd"), one(r.RAM, r.RAMRange, "ram")
 	out.SSDBusy, out.RAMBusy = one(r.SSDBusy, r.SSDBusyRange, "ssd"), one(r.RAMBusy, r.RAMBusyRange, "ram")
+	if slices.Contains(r.Assumed, "both at once") { // somewhere between one after another and fully at once
+		out.SSDBusy, out.RAMBusy = r.SSDBusy*end(Range{1 - mostError, 1 + mostError}), r.RAMBusy*end(Range{1 - mostError, 1 + mostError})
+	}
 	out.VRAM, out.FLOPS = one(r.VRAM, Range{}, "vram"), one(r.FLOPS, Range{}, "flops")
 	if r.RAM > 0 && slices.Contains(r.Measured, "ram") && slices.Contains(r.Assumed, "flops") {
 		out.FLOPS = r.FLOPS * out.RAM / r.RAM // it was made from it

@@ -2,6 +2,7 @@ package rates
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -62,13 +63,16 @@ func Measure(ctx context.Context, path string, e Effort) (m Measurement, err err
 	}
 	defer f.Close()
 	meter, err := ring.NewMeter(f, into)
+	if short(err) { // limits of the process are known only as they are met
+		return m, nil
+	}
 	if err != nil {
 		return m, err
 	}
 	defer meter.Close()
 	var load *load
 	if size > 0 {
-		if load, err = newLoad(e.Threads, size); err != nil {
+		if load, err = newLoad(e.Threads, size); err != nil && !short(err) {
 			return m, err
 		}
 		defer load.close()
@@ -91,6 +95,12 @@ func Measure(ctx context.Context, path string, e Effort) (m Measurement, err err
 		*rate(&m.Low), *rate(&m.Rates), *rate(&m.High) = values[turns/4], values[turns/2], values[turns-1-turns/4]
 	}
 	return m, nil
+}
+
+// short reports whether an error is that there is no memory.
+func short(err error) bool {
+	_, refused := errors.AsType[*ledger.MemoryError](err)
+	return refused || errors.Is(err, ledger.ErrFull)
 }
 
 // measure measures every rate once. Without a load it is that of the file alone.
@@ -177,6 +187,9 @@ func (l *load) stop() float64 {
 }
 
 func (l *load) close() {
+	if l == nil {
+		return
+	}
 	for i := range l.blocks {
 		l.blocks[i].Release()
 	}

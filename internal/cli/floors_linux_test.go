@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"atenia/internal/cli/command"
+)
+
+// TestFloorsHere: in a control group that is too small to stream a model, what is said of
+// it is true: it is mapped up to a context, a longer prompt is refused and nothing is
+// killed, and no budget is advised that would be refused.
+func TestFloorsHere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a model of 70 MB")
+	}
+	t.Parallel()
+	needControlGroups(t)
+	dir := talkingModel(t, 2)
+	const group, tokens = 112 << 20, "16384"
+	long := strings.Repeat("hello ", 15000)
+	usual := []string{"--ctx", tokens, "--probe", "none"}
+	run := func(input string, args ...string) limited {
+		t.Helper()
+		return inGroup(t, group, input, append(append([]string{"run", dir, "-n", "1"}, args...), usual...)...)
+	}
+	room := regexp.MustCompile(`have room for (\d+) of ` + tokens + ` tokens`)
+	doctor := inGroup(t, group, "", append([]string{"doctor", dir}, usual...)...)
+	m := room.FindStringSubmatch(doctor.out)
+	if doctor.code != command.OK || m == nil || !strings.Contains(doctor.out, " maps in ") || !strings.Contains(doctor.out, "--ctx ") {
+		t.Fatalf("doctor: exit code %d: %s%s", doctor.code, doctor.out, doctor.err)
+	}
+	if n, _ := strconv.Atoi(m[1]); n < 16 || n > 15000 {
+		t.Errorf("room for %d tokens", n)
+	}
+	if l := run(long); l.code != command.Failure || !room.MatchString(l.err) || !strings.Contains(l.err, "does not fit") {
+		t.Errorf("a long prompt: exit code %d: %s", l.code, l.err)
+	}
+	if l := run("hello"); l.code != command.OK {
+		t.Errorf("a short prompt: exit code %d: %s", l.code, l.err)
+	}
+	if l := run(long, "--no-mmap"); l.code == command.OK || l.code == -1 || l.code == 137 {
+		t.Errorf("a long prompt without mapping: exit code %d: %s", l.code, l.err)
+	}
+	for _, budget := range []string{"1GiB", strconv.Itoa(group), "90MiB"} {
+		l := run("hello", "--budget", "ram="+budget)
+		if l.code != command.BadUsage || strings.Contains(l.err, "the least that works") || !strings.Contains(l.err, "no budget works here") || !strings.Contains(l.err, "without one the model is mapped") {
+			t.Errorf("ram=%s: exit code %d: %s", budget, l.code, l.err)
+		}
+	}
+}
+
+// TestPackedAsPlanned: in a control group with room for one sequence beside packed
+// weights, weights are packed, by a run as by the plan for what there is.
+func TestPackedAsPlanned(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a model of 70 MB")
+	}
+	t.Parallel()
+	needControlGroups(t)
+	dir := talkingModel(t, 2)
+	const group = 320 << 20
+	const packs = "the packed form fits the memory"
+	args := []string{"--ctx", "8192", "--probe", "none"}
+	plan := inGroup(t, group, "", append([]string{"plan", dir, "--ram", "auto"}, args...)...)
+	run := inGroup(t, group, "", append([]string{"run", dir, "hello", "-n", "1", "--stats"}, args...)...)
+	if plan.code != command.OK || !strings.Contains(plan.out, packs) {
+		t.Errorf("plan: exit code %d: %s%s", plan.code, plan.out, plan.err)
+	}
+	if run.code != command.OK || !regexp.MustCompile(`(?m)^ +packed `).MatchString(run.err) {
+		t.Errorf("run: exit code %d: %s", run.code, run.err)
+	}
+}
