@@ -44,7 +44,7 @@ type Format struct {
 // A DeviceStream is an open device in one direction.
 //
 // Start, Close and Err are called by the host; Move is called by one thread, which may be outside Go's scheduler: it
-// takes no lock, allocates nothing and stores no pointer (see package rt).
+// takes no lock, allocates nothing and stores no pointer (see [Loop]).
 type DeviceStream interface {
 	Format() Format
 	// Start begins to move frames. Input and output of one back end start together, with the first one's call.

@@ -22,7 +22,7 @@
 //
 // # The audio thread
 //
-// The loop of package rt calls Move, which blocks in the device's own function, called through a pointer, without Go's
+// A [Loop] calls Move, which blocks in the device's own function, called through a pointer, without Go's
 // scheduler. No callback enters Go: that would need a P, and wait for the collector. JACK, which has callbacks, is
 // driven by jack_cycle_wait and jack_cycle_signal. Files are read and written by goroutines, with rings between.
 //

@@ -322,7 +322,7 @@ func (p *Player) free() {
 	}
 }
 
-// turn runs one block. It runs outside Go's scheduler: see package rt.
+// turn runs one block. It runs outside Go's scheduler: see [Loop].
 func (p *Player) turn() graph.Code {
 	if p.cfg.In != nil && !p.feed() {
 		return graph.End

@@ -72,7 +72,7 @@ type Call[F Float] struct {
 // it runs on a thread that is not managed by the Go runtime.
 //
 // Outputs must not depend, to the bit, on how a stream is cut into calls;
-// package nodetest checks that. An instance that holds resources outside Go's
+// package flowtest checks that. An instance that holds resources outside Go's
 // heap also implements io.Closer.
 type Instance[F Float] interface {
 	Forward(c *Call[F]) graph.Code

@@ -17,5 +17,5 @@
 //	Fuser      one closure for equal nodes side by side
 //
 // A [Table] lists types and is a value: a host may append its own to
-// flow.ShippedTypes. Package nodetest is the test suite for a type.
+// flow.ShippedTypes. The tests of this module check each type by one suite.
 package node

@@ -44,7 +44,7 @@ func (s *Scheduler) compute() error {
 		p.Threads = s.x.Config().Threads
 	}
 	for i := range b.step.Runs {
-		p.Past += b.step.Runs[i].Pos + s.step.Runs[i].Len
+		p.Past += b.step.Runs[i].Pos + b.step.Runs[i].Len
 	}
 	p.Err = s.run()
 	p.Took = time.Since(p.Start)

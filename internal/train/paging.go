@@ -39,7 +39,7 @@ type Pageable interface {
 }
 
 // Paging keeps parameters, gradients and the optimizer's state in files, and in
-// memory what fits: see package paged. The learner must be a [Pageable]. A run
+// memory what fits: see [offload.Pager]. The learner must be a [Pageable]. A run
 // ends with the bytes of the same run in memory.
 type Paging struct {
 	Account *ledger.Account // that everything is reserved in

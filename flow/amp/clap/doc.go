@@ -46,7 +46,7 @@
 // which CLAP allows.
 //
 // Forward allocates nothing, takes no lock and may run on a thread without a P,
-// as package rt's does: what a plug-in calls back (events, log, thread-check,
+// as package live's does: what a plug-in calls back (events, log, thread-check,
 // requests) is assembly that reads and sets memory outside Go's heap.
 //
 // # What is not there

@@ -120,7 +120,7 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// TestFeatures: the nodes compute the features of package mel to the bit: as
+// TestFeatures: the nodes compute the features of package media to the bit: as
 // many frames, no other before them, whatever the setting of the maximum.
 func TestFeatures(t *testing.T) {
 	t.Parallel()
@@ -175,7 +175,7 @@ func drained(t *testing.T, n graph.Node, x node.Tensor[float64], tokens int) nod
 }
 
 // TestMel: a spectrum's energies are those of its powers, and an STFT with the
-// window of a preset gives the energies that package mel takes logarithms of.
+// window of a preset gives the energies that package media takes logarithms of.
 func TestMel(t *testing.T) {
 	t.Parallel()
 	x := signal(400 * 4)

@@ -35,7 +35,7 @@ type Description struct {
 
 	Tensors []Tensor     // gguf: in the order of the header; safetensors: in the order of their data; file by file
 	Parts   []Part       // the files that hold tensors
-	Packed  string       // method by which the folder was quantized, if Tensors are the matrices that it means (see package packed); else ""
+	Packed  string       // method by which the folder was quantized, if Tensors are the matrices that it means (see package quant); else ""
 	Unread  string       // an index of further files of weights beside the one that is read; "" = there is none (huggingface)
 	Absent  error        // the first file of weights that an index names and that is not there, see [HeaderOnly]; nil = all are
 	Zeros   *quant.Zeros // how zero points of GPTQ digits are read; nil if there are none

@@ -137,7 +137,7 @@ func PlainConfig(config []byte) []byte {
 }
 
 // unpack replaces the tensors of a quantized folder by the matrices that they
-// mean. Folders of methods that package packed does not know stay as they are.
+// mean. Folders of methods that package quant does not know stay as they are.
 func (d *Description) unpack(config, zeros string) error {
 	stored := make([]quant.Stored, len(d.Tensors))
 	for i := range d.Tensors {

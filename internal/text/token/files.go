@@ -15,7 +15,7 @@ type VocabularyReport struct {
 	Bytes, Length  int64 // of the text, and the number of tokens for it
 }
 
-// VocabularyFromFiles learns a vocabulary from files, in the formats of package corpus,
+// VocabularyFromFiles learns a vocabulary from files, in the formats of [ReadCorpus],
 // and writes it as a tokenizer.json. progress, if not nil, is called with the
 // bytes of text read so far.
 func VocabularyFromFiles(ctx context.Context, out string, files []string, c VocabularyConfig, progress func(bytes int64)) (VocabularyReport, error) {

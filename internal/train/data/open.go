@@ -26,7 +26,7 @@ const (
 
 // Config configures the batches. Zero fields have the default given here.
 type Config struct {
-	Files []string // in the formats of package corpus
+	Files []string // in the formats of [token.ReadCorpus]
 	Row   int      // maximum tokens of a row; 512
 	Rows  int      // a batch has at most Row·Rows tokens; 8
 	// Alone makes each batch exactly Rows rows, however short, without packing.

@@ -34,7 +34,7 @@ func Learn(texts token.TrainTexts, codes int) (*Tokenizer, error) {
 	return NewTokenizer(merges)
 }
 
-// byteOrder lists the bytes as package vocab numbers them: those that are shown
+// byteOrder lists the bytes as package token numbers them: those that are shown
 // as themselves, then the others.
 func byteOrder() (order [256]byte) {
 	shown := func(b int) bool { return b >= '!' && b <= '~' || b >= 0xA1 && b <= 0xFF && b != 0xAD }
