@@ -14,9 +14,8 @@ import (
 // Process is the memory of this process: every account of RAM is part of it.
 //
 // Its limit is what the process has and what can still be allocated, of the
-// machine, of every control group, and of its own limits of address space and data
-// (setrlimit). It does not change as memory that is
-// reserved is touched, because what is had grows by as much as what can be
+// machine, of every control group, and of its own limit of data (setrlimit). It does
+// not change as memory that is reserved is touched, because what is had grows by as much as what can be
 // allocated falls; it falls by what others take. It is read again by
 // reservations and by [Account.Refresh].
 //
