@@ -14,7 +14,7 @@ import (
 // TestGPTQZeros: commands that open a model say that the version of zero points is a
 // guess, take the user's word for it, and refuse that of a model without them.
 func TestGPTQZeros(t *testing.T) {
-	packed := filepath.Join(golden.Root(t), "internal", "model", "packed", "testdata")
+	packed := filepath.Join(golden.Root(t), "internal", "model", "quant", "testdata")
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

@@ -102,8 +102,7 @@ func (e *Engine) watch(d *file.Description) (*pressure, error) {
 
 // promise keeps for this model what it cannot run without, one unit of the ring
 // among it: an answer that has begun goes on in it although others have taken the
-// memory since. No more is promised than there is room for now: a context that never
-// had room is refused, where a process that took it all the same would be killed.
+// memory since.
 func (p *pressure) promise() {
 	c := p.placing(1)
 	_, err := p.e.Plan.footprint.Place(c)
@@ -119,8 +118,7 @@ func (p *pressure) promise() {
 			n -= x.Bytes
 		}
 	}
-	account := p.e.Plan.account
-	account.Promise(max(1, min(n, account.Held()-account.Of(ledger.Program)+ledger.Process.Free())))
+	p.e.Plan.account.Promise(n)
 }
 
 // first is the tick before the first step: it routes the kernels, and moves

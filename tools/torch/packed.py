@@ -1,7 +1,7 @@
 # Tiny llamas as other tools quantize them, with what their reference makes of
-# them: the fixtures of internal/model/packed and of the tests that open them.
+# them: the fixtures of internal/model/quant and of the tests that open them.
 #
-#   python3 tools/torch/packed.py internal/model/packed/testdata
+#   python3 tools/torch/packed.py internal/model/quant/testdata
 #
 # needs torch, transformers, safetensors, numpy, compressed-tensors and
 # bitsandbytes. GPTQ, AWQ and FP8 follow the published dequantization of

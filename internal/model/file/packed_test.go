@@ -47,7 +47,7 @@ var packedCases = map[string]tensor.DType{
 func TestPacked(t *testing.T) {
 	for name, kind := range packedCases {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join("..", "packed", "testdata", name)
+			dir := filepath.Join("..", "quant", "testdata", name)
 			d, err := Open(dir)
 			if err != nil {
 				t.Fatal(err)

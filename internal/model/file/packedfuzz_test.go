@@ -14,7 +14,7 @@ import (
 // accepted can be made.
 func FuzzPacked(f *testing.F) {
 	for name := range packedCases {
-		dir := filepath.Join("..", "packed", "testdata", name)
+		dir := filepath.Join("..", "quant", "testdata", name)
 		config, err := os.ReadFile(filepath.Join(dir, "config.json"))
 		if err != nil {
 			f.Fatal(err)

@@ -317,7 +317,7 @@ func TestTurned(t *testing.T) {
 // An adapter is added to the matrices that a quantized folder means; the folder
 // itself cannot be written in their form.
 func TestPackedBase(t *testing.T) {
-	d, err := file.Open(filepath.Join("..", "packed", "testdata", "awq"))
+	d, err := file.Open(filepath.Join("..", "quant", "testdata", "awq"))
 	if err != nil {
 		t.Fatal(err)
 	}
