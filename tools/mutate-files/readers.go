@@ -34,7 +34,6 @@ import (
 	"atenia/internal/text/chat"
 	"atenia/internal/text/score"
 	"atenia/internal/text/token"
-	textcorpus "atenia/internal/text/token"
 	"atenia/internal/train"
 	"atenia/internal/train/recipe"
 	"atenia/quila"
@@ -441,7 +440,7 @@ func readImportance(x *scratch, s sample) error {
 }
 
 func readCorpus(_ *scratch, s sample) error {
-	for _, err := range textcorpus.Lines(bytes.NewReader(s[0].data), "data") {
+	for _, err := range token.Lines(bytes.NewReader(s[0].data), "data") {
 		if err != nil {
 			return err
 		}
