@@ -10,7 +10,6 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/replay"
 	"atenia/internal/spelling"
-	"atenia/tensor"
 )
 
 // A Lesser is a configuration in which a model needs less memory.
@@ -35,7 +34,7 @@ func (p *Plan) StreamFloor() int64 {
 	return 0
 }
 
-// again opens the plan of a changed configuration.
+// again opens the plan of a changed configuration. file is the configuration's in a folder.
 func (p *Plan) again(file string, change func(c *Config)) (*Plan, error) {
 	c := p.Config
 	c.Observer, c.Notes = nil, nil
@@ -59,19 +58,18 @@ func (p *Plan) Lesser(file string, ram int64) (Lesser, bool) {
 		n := q.StreamFloor()
 		return Lesser{what, q.Config.RunFlags(file), n}, n > 0 && n <= ram
 	}
-	types := []tensor.DType{tensor.F16, tensor.Q8_0}
-	for _, to := range types {
+	for _, to := range cacheTypes {
 		if l, ok := try("keys and values in "+strings.ToLower(to.String()), func(c *Config) { c.Compile.KVType = to }); ok {
 			return l, ok
 		}
 	}
-	for n := p.Context() / 2; n >= leastContext; n /= 2 {
-		if l, ok := try(fmt.Sprintf("a context of %d tokens in place of %d", n, p.Context()), func(c *Config) { c.Context = n }); ok {
+	for _, n := range p.shorterContexts() {
+		if l, ok := try(p.inContext(n), func(c *Config) { c.Context = n }); ok {
 			return l, ok
 		}
 	}
 	n := min(p.Context(), leastContext)
-	for _, to := range types {
+	for _, to := range cacheTypes {
 		what := fmt.Sprintf("keys and values in %s and a context of %s", strings.ToLower(to.String()), spelling.Count(n, "token"))
 		if l, ok := try(what, func(c *Config) { c.Compile.KVType, c.Context = to, n }); ok {
 			return l, ok
@@ -84,7 +82,7 @@ func (p *Plan) Lesser(file string, ram int64) (Lesser, bool) {
 // they are in it; "" if there is none for the model's heads. file is as in [Plan.Lesser].
 func (p *Plan) SmallerCache(file string) (name string, times float64) {
 	_, now := p.StateBytes()
-	for _, to := range []tensor.DType{tensor.F16, tensor.Q8_0} {
+	for _, to := range cacheTypes {
 		q, err := p.again(file, func(c *Config) { c.Compile.KVType = to })
 		if err != nil {
 			continue

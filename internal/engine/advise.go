@@ -253,26 +253,20 @@ func (a *adviser) command(c Config, ram int64) string {
 
 // with tries a changed configuration.
 func (a *adviser) with(change func(c *Config), what string) (bool, error) {
-	c := a.plan.Config
-	change(&c)
-	p, err := a.open(c)
+	p, err := a.plan.again(a.file, change)
 	if err != nil {
 		return false, err
 	}
+	return a.offer(p, what)
+}
+
+// offer tries the configuration of a plan.
+func (a *adviser) offer(p *Plan, what string) (bool, error) {
 	o, err := a.try(p, p.footprint, a.advice.RAM, a.auto)
 	if err != nil {
 		return false, err
 	}
-	return a.add(what, a.command(c, a.advice.RAM), o), nil
-}
-
-// open compiles the model again.
-func (a *adviser) open(c Config) (*Plan, error) {
-	p, err := OpenPlan(a.plan.path, a.file, c, nil)
-	if err == nil {
-		p.program = a.plan.program // the text is the same
-	}
-	return p, err
+	return a.add(what, a.command(p.Config, a.advice.RAM), o), nil
 }
 
 // fewSteps is the number of tokens of a step that needs little memory.
@@ -296,13 +290,14 @@ func (a *adviser) fewerSequences() error {
 	return err
 }
 
+// cacheTypes are the types of keys and values that are tried, what loses least first.
+var cacheTypes = []tensor.DType{tensor.F16, tensor.Q8_0}
+
 // otherCache tries smaller keys and values.
 func (a *adviser) otherCache() error {
 	_, now := a.plan.footprint.stateBytes(new(a.plan.placeConfig()))
-	for _, to := range []tensor.DType{tensor.F16, tensor.Q8_0} {
-		c := a.plan.Config
-		c.Compile.KVType = to
-		p, err := a.open(c)
+	for _, to := range cacheTypes {
+		p, err := a.plan.again(a.file, func(c *Config) { c.Compile.KVType = to })
 		if err != nil {
 			continue // the model's heads are no whole blocks
 		}
@@ -312,7 +307,7 @@ func (a *adviser) otherCache() error {
 		}
 		name := strings.ToLower(to.String())
 		what := fmt.Sprintf("keys and values in %s: %s for a sequence in place of %s", name, spelling.Size(then), spelling.Size(now))
-		if ok, err := a.with(func(c *Config) { c.Compile.KVType = to }, what); ok || err != nil {
+		if ok, err := a.offer(p, what); ok || err != nil {
 			return err
 		}
 	}
@@ -322,22 +317,31 @@ func (a *adviser) otherCache() error {
 // leastContext is the shortest context that is worth advising.
 const leastContext = 512
 
+// shorterContexts returns those that are tried, longest first.
+func (p *Plan) shorterContexts() (all []int) {
+	for n := p.Context() / 2; n >= leastContext; n /= 2 {
+		all = append(all, n)
+	}
+	return all
+}
+
+// inContext names a shorter context.
+func (p *Plan) inContext(n int) string {
+	return fmt.Sprintf("a context of %d tokens in place of %d", n, p.Context())
+}
+
 // shorter tries contexts that take less memory. Of a model that fits, a token at the same
 // place takes as long as before.
 func (a *adviser) shorter() error {
 	if a.advice.Now.Verdict == Fits {
 		return nil
 	}
-	var lengths []int
-	for n := a.plan.Context() / 2; n >= leastContext; n /= 2 {
-		lengths = append(lengths, n)
-	}
+	lengths := a.plan.shorterContexts()
 	if n := a.advice.Now.Context; n > 0 { // the one that it is mapped with, which a run refuses to exceed
 		lengths = append(lengths, n)
 	}
 	for _, n := range lengths {
-		what := fmt.Sprintf("a context of %d tokens in place of %d", n, a.plan.Context())
-		if ok, err := a.with(func(c *Config) { c.Context = n }, what); ok || err != nil {
+		if ok, err := a.with(func(c *Config) { c.Context = n }, a.plan.inContext(n)); ok || err != nil {
 			return err
 		}
 	}
@@ -368,10 +372,9 @@ var smallerTypes = []quant.Mix{quant.MixQ8_0, quant.MixQ6_K, quant.MixQ5_K_M, qu
 // that loses little and makes a token faster.
 func (a *adviser) smaller() error {
 	p := a.plan
-	if c := p.Config; c.Compile.KVType == tensor.Invalid { // then a quantized model keeps them so
-		c.Compile.KVType = tensor.F16
+	if p.Config.Compile.KVType == tensor.Invalid { // then a quantized model keeps them so
 		var err error
-		if p, err = a.open(c); err != nil {
+		if p, err = p.again(a.file, func(c *Config) { c.Compile.KVType = tensor.F16 }); err != nil {
 			return err
 		}
 	}
@@ -411,16 +414,14 @@ func (a *adviser) altogether() error {
 		return nil
 	}
 	n := min(a.plan.Context(), leastContext)
-	for _, to := range []tensor.DType{tensor.F16, tensor.Q8_0} {
-		name := strings.ToLower(to.String())
-		c := a.plan.Config
-		c.Compile.KVType = to
-		if _, err := a.open(c); err != nil {
+	for _, to := range cacheTypes {
+		p, err := a.plan.again(a.file, func(c *Config) {
+			c.Compile.KVType, c.Context, c.BatchTokens, c.Rules.Batch = to, n, min(fewSteps, c.BatchTokens), 1
+		})
+		if err != nil {
 			continue // the model's heads are no whole blocks
 		}
-		ok, err := a.with(func(c *Config) {
-			c.Compile.KVType, c.Context, c.BatchTokens, c.Rules.Batch = to, n, min(fewSteps, c.BatchTokens), 1
-		}, fmt.Sprintf("keys and values in %s, a context of %d tokens, steps of %d, one sequence", name, n, fewSteps))
+		ok, err := a.offer(p, fmt.Sprintf("keys and values in %s, a context of %d tokens, steps of %d, one sequence", strings.ToLower(to.String()), n, fewSteps))
 		if ok || err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"atenia/internal/memory/pack"
@@ -36,7 +37,7 @@ func (c *Config) Flags() string { return text(c.flags()) }
 // RunFlags returns all flags of "atenia run" that a command repeats which is advised after
 // a run: those of [Config.FileFlags] and [Config.Flags], and those that say where weights
 // come from, are checked and kept. The budget is not among them, which may be changed.
-func (c *Config) RunFlags(file string) (set []Flag) {
+func (c *Config) RunFlags(file string) []Flag {
 	if file == "config.json" {
 		file = ""
 	}
@@ -47,12 +48,7 @@ func (c *Config) RunFlags(file string) (set []Flag) {
 	}{{"no-stream", c.NoStream}, {"no-mmap", c.NoMap}, {"verify", c.Verify}, {"pack-verify", c.PackVerify}, {"strict", c.Strict}} {
 		all = append(all, Flag{Name: s.name, Switch: s.on})
 	}
-	for _, f := range all {
-		if f.Value != "" || f.Switch {
-			set = append(set, f)
-		}
-	}
-	return set
+	return slices.DeleteFunc(all, Flag.unset)
 }
 
 func (c *Config) flags() []Flag {
@@ -109,11 +105,14 @@ func (f Flag) String() string {
 	return "--" + f.Name + " " + spelling.Shell(f.Value)
 }
 
+// unset reports whether a flag has no value and is no switch that is on.
+func (f Flag) unset() bool { return f.Value == "" && !f.Switch }
+
 // text writes those that are set, each after a space.
 func text(all []Flag) string {
 	var b strings.Builder
 	for _, f := range all {
-		if f.Value != "" || f.Switch {
+		if !f.unset() {
 			b.WriteString(" " + f.String())
 		}
 	}
