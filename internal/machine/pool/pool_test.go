@@ -562,7 +562,7 @@ func (s *steps) Range(worker, lo, hi int) {
 // Beside two busy processes two threads must not fall far behind one: a
 // barrier that spins away its partner's time slice is 40 times slower.
 func TestSharedMachine(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || await.Race {
 		t.Skip("timing")
 	}
 	hogs(t, runtime.NumCPU())

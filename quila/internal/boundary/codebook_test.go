@@ -147,7 +147,7 @@ func TestCalls(t *testing.T) {
 
 // TestLookupAllocates checks that reading a frozen book allocates nothing.
 func TestLookupAllocates(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || await.Race {
 		t.Skip("counts allocations")
 	}
 	b := frozen(t, 64, 16)

@@ -67,7 +67,7 @@ func TestCopy(t *testing.T) {
 			if got := ticks(2, 9); !slices.Equal(got, want) {
 				t.Error("ticks after a copy was put back are others once the ring came round")
 			}
-			if raceEnabled || testing.Short() || materialise {
+			if await.Race || testing.Short() || materialise {
 				return
 			}
 			if n := await.Allocs(20, func() { kept = s.Copy(kept); s.Restore(kept) }); n > 0 {

@@ -357,7 +357,7 @@ func TestRefused(t *testing.T) {
 
 // TestAllocs: ticks of sessions that step together allocate nothing.
 func TestAllocs(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || await.Race {
 		t.Skip("counts allocations")
 	}
 	for _, profile := range []string{"nano", "micro"} {

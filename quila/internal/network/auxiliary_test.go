@@ -187,7 +187,7 @@ func TestAuxiliaryFaults(t *testing.T) {
 
 // TestAuxiliaryAllocates checks that a step allocates nothing.
 func TestAuxiliaryAllocates(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || await.Race {
 		t.Skip("counts allocations")
 	}
 	r := someResult[float32](16, 32, true)

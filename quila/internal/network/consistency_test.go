@@ -153,7 +153,7 @@ func TestFaults(t *testing.T) {
 
 // TestApplyAllocates checks that applying the function allocates nothing.
 func TestApplyAllocates(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || await.Race {
 		t.Skip("counts allocations")
 	}
 	n := NewConsistencyNet[float32](16, 32, weights.Stream{})

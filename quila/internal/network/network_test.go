@@ -105,7 +105,7 @@ func TestCodes(t *testing.T) {
 
 // TestSteadyState: steps allocate nothing once they have run.
 func TestSteadyState(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || await.Race {
 		t.Skip("counts allocations")
 	}
 	n := nano(t)

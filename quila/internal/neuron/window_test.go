@@ -202,7 +202,7 @@ func double(x []float32) []float64 {
 // TestSteadyWindow: a window of a size that was there before allocates next to
 // nothing, and a tick nothing.
 func TestSteadyWindow(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || await.Race {
 		t.Skip("allocations are not counted in short runs and under the race detector")
 	}
 	tr := newTrainer(t, 2, 4, 6)

@@ -418,7 +418,7 @@ func TestRestore(t *testing.T) {
 
 // TestAllocs: a recall allocates nothing once it has run.
 func TestAllocs(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || await.Race {
 		t.Skip("the race detector allocates")
 	}
 	const dim = 64

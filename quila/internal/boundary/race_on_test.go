@@ -1,5 +1,0 @@
-//go:build race
-
-package boundary
-
-const raceEnabled = true

@@ -1,5 +1,0 @@
-//go:build race
-
-package stores
-
-const raceEnabled = true
