@@ -92,11 +92,10 @@ func TestAdmissionVictim(t *testing.T) {
 	pool := newPool(t, descriptors()[0])
 	a := newAdmission()
 	add := func(id int, rank int64) *slot {
-		sl := &slot{id: id, st: &Stream{}, states: []*State{pool.Unbound()}}
+		sl := &slot{id: id, st: &Stream{}, states: []*State{newState(t, pool)}}
 		if err := sl.states[0].Extend(1); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = sl.states[0].Deinit() })
 		a.slots = append(a.slots, sl)
 		a.admit(sl, rank)
 		return sl
@@ -105,7 +104,7 @@ func TestAdmissionVictim(t *testing.T) {
 	if !slices.Equal(a.slots, []*slot{old, young, low}) {
 		t.Fatal("slots are not in the order of rank and admission")
 	}
-	idle := &slot{id: 3, states: []*State{pool.Unbound()}}
+	idle := &slot{id: 3, states: []*State{newState(t, pool)}}
 	a.slots = append(a.slots, idle)
 	for _, c := range []struct{ of, want *slot }{{old, low}, {young, low}, {low, nil}} {
 		if got := a.victim(c.of); got != c.want {

@@ -36,6 +36,22 @@ func newPool(t *testing.T, d plan.StateDescriptor) *StatePool {
 	return p
 }
 
+// newState returns a state of a pool without storage. What it or the states made of it
+// hold in the end is given back before the pool closes.
+func newState(t *testing.T, p *StatePool) *State {
+	t.Helper()
+	return released(t, p.Unbound())
+}
+
+func released(t *testing.T, s *State) *State {
+	t.Cleanup(func() {
+		if s.Bound() {
+			_ = s.Deinit()
+		}
+	})
+	return s
+}
+
 // act does an action to a state that holds n positions.
 func act(s *State, a plan.Action) error {
 	switch a {
@@ -70,7 +86,7 @@ func TestCells(t *testing.T) {
 		for a := range plan.NumActions {
 			t.Run(fmt.Sprintf("%s/%s", d.Kind, a), func(t *testing.T) {
 				p := newPool(t, d)
-				s := p.Unbound()
+				s := newState(t, p)
 				if err := s.Extend(3); err != nil {
 					t.Fatal(err)
 				}
@@ -133,7 +149,7 @@ func all(s *State, v byte) bool {
 // TestUnbound: a state without storage takes no action but alloc and deinit.
 func TestUnbound(t *testing.T) {
 	for _, d := range descriptors() {
-		s := newPool(t, d).Unbound()
+		s := newState(t, newPool(t, d))
 		for _, a := range []plan.Action{plan.ActReset, plan.ActReuse, plan.ActEvict, plan.ActCloneForFork} {
 			if err := act(s, a); !errors.Is(err, plan.ErrStateLifecycle) {
 				t.Errorf("%s: %s: %v", d.Kind, a, err)
@@ -150,7 +166,7 @@ func TestUnbound(t *testing.T) {
 func TestOnlySnapshots(t *testing.T) {
 	d := descriptors()[1]
 	p := newPool(t, d)
-	s := p.Unbound()
+	s := newState(t, p)
 	if err := s.Extend(5); err != nil {
 		t.Fatal(err)
 	}
@@ -166,6 +182,7 @@ func TestOnlySnapshots(t *testing.T) {
 	if err := s.Reuse(7); !errors.Is(err, plan.ErrStateLifecycle) {
 		t.Errorf("continued at 7: %v", err)
 	}
+	released(t, snapshot)
 	if !all(snapshot, 5) || snapshot.Len() != 5 || !snapshot.Resumable(5) || snapshot.Resumable(4) {
 		t.Error("the snapshot is not what it was made of")
 	}
@@ -173,6 +190,7 @@ func TestOnlySnapshots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	released(t, next)
 	if err := next.Reuse(5); err != nil {
 		t.Fatal(err)
 	}
