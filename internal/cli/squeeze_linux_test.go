@@ -23,7 +23,8 @@ import (
 
 // hoardVar makes a test binary take that many bytes of memory, piece by piece,
 // and hold them until its input ends. A piece is taken once it has room: the kernel
-// kills whoever wants what nobody can give back yet.
+// kills whoever wants what nobody can give back yet. It writes "w" when it begins to
+// wait for room, "t" when it goes on, "." when it has all.
 const hoardVar = "ATENIA_TEST_HOARD"
 
 func init() {
@@ -38,8 +39,12 @@ func init() {
 		os.Exit(0)
 	}()
 	for ; n > 0; n -= piece {
-		for memory.Sample().AvailableBytes < 2*piece {
-			time.Sleep(time.Millisecond)
+		if memory.Sample().AvailableBytes < 2*piece {
+			fmt.Print("w")
+			for memory.Sample().AvailableBytes < 2*piece {
+				time.Sleep(time.Millisecond)
+			}
+			fmt.Print("t")
 		}
 		b := make([]byte, piece)
 		for i := 0; i < len(b); i += 4096 {
@@ -47,7 +52,7 @@ func init() {
 		}
 		hoarded = append(hoarded, b)
 	}
-	fmt.Println("taken")
+	fmt.Print(".")
 	select {}
 }
 
@@ -239,25 +244,29 @@ func squeezeByNeighbour(r *squeezedRun) {
 		t.Fatal(err)
 	}
 	begin(t, r.group, hoard)
-	taken := make(chan error, 1)
+	signs := make(chan byte)
 	go func() {
-		_, err := out.Read(make([]byte, 1))
-		taken <- err
+		defer close(signs)
+		for b := []byte{0}; b[0] != '.'; signs <- b[0] {
+			if _, err := out.Read(b); err != nil {
+				return
+			}
+		}
 	}()
-	for waits := true; waits; {
-		var err error
-		select {
-		case err = <-taken:
-			waits = false
-		default: // rows come, and at last none, until it has it
-			if r.read < squeezeRows/2-rowsAhead/2 {
+	for sign := byte('t'); sign != '.'; { // rows come while it waits for room
+		var ok bool
+		if sign == 't' {
+			sign, ok = <-signs
+		} else {
+			select {
+			case sign, ok = <-signs:
+			case <-time.After(readerPause):
 				r.next(1)
 				continue
 			}
-			err, waits = await.Value(t, "the neighbour's memory", taken), false
 		}
-		if err != nil {
-			t.Fatalf("the neighbour got no memory: %v, %v", err, hoard.Wait())
+		if !ok {
+			t.Fatalf("the neighbour got no memory: %v", hoard.Wait())
 		}
 	}
 	r.next(rowsAhead + 8)
