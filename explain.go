@@ -6,8 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"atenia/internal/policy/learn"
-	"atenia/internal/policy/replay"
+	"atenia/internal/policy/decide"
 )
 
 // An ExplainConfig says what [Explain] explains.
@@ -79,12 +78,12 @@ type Factor struct {
 // and skipped as others are that cannot be read. A file that cannot be read is an
 // error.
 func Explain(cfg *ExplainConfig) (*Explanations, error) {
-	var t learn.Trainer
-	r := learn.Report{Status: learn.StatusMissing}
+	var t decide.Trainer
+	r := decide.Report{Status: decide.StatusMissing}
 	if cfg.Learning != "" {
-		t, r = learn.Load(cfg.Learning)
+		t, r = decide.Load(cfg.Learning)
 	}
-	if r.Status == learn.StatusUnreadable {
+	if r.Status == decide.StatusUnreadable {
 		return nil, r.Err
 	}
 	e := &Explanations{File: LearningFile{Status: string(r.Status), Skipped: r.Skipped, Err: r.Err}}
@@ -95,7 +94,7 @@ func Explain(cfg *ExplainConfig) (*Explanations, error) {
 	if r.First.Line > 0 && e.File.Skipped > 0 {
 		e.File.First = r.First
 	}
-	buckets := []learn.Bucket{{GPU: cfg.Bucket.GPU, VRAM: learn.Band(cfg.Bucket.VRAM), RAM: learn.Band(cfg.Bucket.RAM)}}
+	buckets := []decide.Bucket{{GPU: cfg.Bucket.GPU, VRAM: decide.Band(cfg.Bucket.VRAM), RAM: decide.Band(cfg.Bucket.RAM)}}
 	if cfg.All {
 		buckets = t.Buckets()
 	}
@@ -105,7 +104,7 @@ func Explain(cfg *ExplainConfig) (*Explanations, error) {
 	return e, nil
 }
 
-func explainBucket(t *learn.Trainer, b learn.Bucket) BucketExplanation {
+func explainBucket(t *decide.Trainer, b decide.Bucket) BucketExplanation {
 	x := BucketExplanation{Bucket: Bucket{b.GPU, int(b.VRAM), int(b.RAM)}}
 	e, learned := t.Explain(b)
 	if !learned {
@@ -114,7 +113,7 @@ func explainBucket(t *learn.Trainer, b learn.Bucket) BucketExplanation {
 	s, _ := t.Factors(b)
 	x.Learned = true
 	x.Explanation = Explanation{e.RecommendedBackend.String(), e.Confidence, e.Text}
-	x.Factors = Factors{s.RecommendedBackend.String(), s.Confidence, convertAll(s.Factors, func(f learn.Factor) Factor {
+	x.Factors = Factors{s.RecommendedBackend.String(), s.Confidence, convertAll(s.Factors, func(f decide.Factor) Factor {
 		return Factor{string(f.Kind), f.Weight, f.Description}
 	})}
 	x.Narrative, _ = t.Narrative(b)
@@ -198,10 +197,10 @@ type ReplayField struct {
 // differently. A log that is damaged is an error.
 func Replay(log io.Reader, policy string) (*ReplayReport, error) {
 	if policy == "" {
-		return newReplayReport(replay.Check(log))
+		return newReplayReport(decide.CheckLog(log))
 	}
-	r, err := replay.WhatIf(log, policy)
-	if errors.Is(err, replay.ErrPolicy) {
+	r, err := decide.WhatIf(log, policy)
+	if errors.Is(err, decide.ErrPolicy) {
 		names := []string{}
 		for _, p := range ReplayPolicies() {
 			names = append(names, p[0])
@@ -211,12 +210,12 @@ func Replay(log io.Reader, policy string) (*ReplayReport, error) {
 	return newReplayReport(r, err)
 }
 
-func newReplayReport(r *replay.Report, err error) (*ReplayReport, error) {
+func newReplayReport(r *decide.ReplayReport, err error) (*ReplayReport, error) {
 	if r == nil {
 		return nil, err
 	}
-	out := &ReplayReport{Records: r.Records, Differences: convertAll(r.Differences, func(d replay.Difference) ReplayDifference {
-		fields := convertAll(d.Fields, func(f replay.Field) ReplayField { return ReplayField(f) })
+	out := &ReplayReport{Records: r.Records, Differences: convertAll(r.Differences, func(d decide.Difference) ReplayDifference {
+		fields := convertAll(d.Fields, func(f decide.Field) ReplayField { return ReplayField(f) })
 		return ReplayDifference{d.Line, d.Seq, d.Component, fields}
 	})}
 	if out.Whole = err == nil && r.Cut == nil; r.Cut != nil {
@@ -227,4 +226,4 @@ func newReplayReport(r *replay.Report, err error) (*ReplayReport, error) {
 
 // ReplayPolicies lists the policies that [Replay] knows by name, each with what
 // it changes.
-func ReplayPolicies() [][2]string { return replay.Policies() }
+func ReplayPolicies() [][2]string { return decide.Policies() }

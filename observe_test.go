@@ -15,7 +15,7 @@ import (
 	"atenia"
 	"atenia/internal/golden"
 	"atenia/internal/machine/cpu"
-	"atenia/internal/policy/learn"
+	"atenia/internal/policy/decide"
 )
 
 // observed runs a golden model that does not fit its budget, and returns it
@@ -225,13 +225,13 @@ func TestLearning(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "learning")
 	for run := range 2 {
 		observed(t, atenia.Observation{Learning: file}, nil)
-		trainer, r := learn.Load(file)
-		if r.Status != learn.StatusOK {
+		trainer, r := decide.Load(file)
+		if r.Status != decide.StatusOK {
 			t.Fatalf("%+v", r)
 		}
 		var n uint32
 		for _, b := range trainer.Buckets() {
-			s, _ := trainer.Stats(b, learn.CPU)
+			s, _ := trainer.Stats(b, decide.CPU)
 			n += s.Count
 		}
 		if want := uint32(3 * (run + 1)); n != want { // tokens that were decoded

@@ -6,7 +6,7 @@ import (
 
 	"atenia/flow"
 	"atenia/internal/memory/lane"
-	"atenia/internal/policy/trace"
+	"atenia/internal/policy/observe"
 )
 
 // A Call is one call of a node.
@@ -23,12 +23,12 @@ type Call struct {
 // A Trace writes calls in the Chrome trace format, with a track for each
 // thread. [NewTrace] makes one.
 type Trace struct {
-	w   *trace.Writer
+	w   *observe.TraceWriter
 	ids uint64
 }
 
 // NewTrace returns a trace to w. Close it to complete the file.
-func NewTrace(w io.Writer) *Trace { return &Trace{w: trace.NewWriter(w, 0)} }
+func NewTrace(w io.Writer) *Trace { return &Trace{w: observe.NewTraceWriter(w, 0)} }
 
 // Call adds a call.
 func (t *Trace) Call(c Call) {
@@ -45,20 +45,20 @@ func (t *Trace) Call(c Call) {
 // Snapshot adds the counters of a snapshot: heat, frames in channels, late
 // blocks and gradients.
 func (t *Trace) Snapshot(at time.Duration, s *Snapshot) {
-	joules := make([]trace.Value, 0, len(s.Metrics.Nodes))
+	joules := make([]observe.MetricValue, 0, len(s.Metrics.Nodes))
 	for _, n := range s.Metrics.Nodes {
-		joules = append(joules, trace.Value{Name: n.Name, Value: n.Joules[flow.Forward] + n.Joules[flow.Backward]})
+		joules = append(joules, observe.MetricValue{Name: n.Name, Value: n.Joules[flow.Forward] + n.Joules[flow.Backward]})
 	}
 	t.w.Counter("joules", at, joules...)
-	frames := make([]trace.Value, 0, len(s.Channels))
+	frames := make([]observe.MetricValue, 0, len(s.Channels))
 	for _, c := range s.Channels {
-		frames = append(frames, trace.Value{Name: c.Edge, Value: float64(c.Used)})
+		frames = append(frames, observe.MetricValue{Name: c.Edge, Value: float64(c.Used)})
 	}
 	t.w.Counter("frames in channels", at, frames...)
-	t.w.Counter("blocks", at, trace.Value{Name: "late", Value: float64(s.Late)}, trace.Value{Name: "muted", Value: float64(s.Muted)})
-	norms := make([]trace.Value, 0, len(s.Gradients))
+	t.w.Counter("blocks", at, observe.MetricValue{Name: "late", Value: float64(s.Late)}, observe.MetricValue{Name: "muted", Value: float64(s.Muted)})
+	norms := make([]observe.MetricValue, 0, len(s.Gradients))
 	for _, g := range s.Gradients {
-		norms = append(norms, trace.Value{Name: g.Node + "." + g.Parameter, Value: g.Norm})
+		norms = append(norms, observe.MetricValue{Name: g.Node + "." + g.Parameter, Value: g.Norm})
 	}
 	t.w.Counter("gradient norms", at, norms...)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"atenia/internal/memory/place"
-	"atenia/internal/policy/replay"
+	"atenia/internal/policy/decide"
 	"atenia/internal/spelling"
 )
 
@@ -26,7 +26,7 @@ func (p *Plan) StreamFloor() int64 {
 		return 0
 	}
 	c := p.placeConfig()
-	c.File, c.Measure, c.Recorder, c.Budget.RAM, c.Budget.Auto = "", nil, replay.Recorder{}, 1, false
+	c.File, c.Measure, c.Recorder, c.Budget.RAM, c.Budget.Auto = "", nil, decide.Recorder{}, 1, false
 	_, err := p.placed(p.footprint, c)
 	if low, ok := errors.AsType[*place.FloorError](err); ok {
 		return low.Floor

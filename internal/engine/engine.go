@@ -14,8 +14,8 @@ import (
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
+	"atenia/internal/policy/decide"
 	"atenia/internal/policy/observe"
-	"atenia/internal/policy/replay"
 	"atenia/internal/sched"
 	"atenia/internal/spelling"
 )
@@ -39,7 +39,7 @@ type Engine struct {
 	disk     *sched.Folder // nil = keys and values stay in memory
 	diskKey  func() sched.Key
 	endLog   func() error // of decisions
-	record   replay.Recorder
+	record   decide.Recorder
 	pace     *pace
 	running  context.Context // ends when the engine is closed
 	stop     context.CancelFunc

@@ -6,7 +6,7 @@ import (
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
-	"atenia/internal/policy/replay"
+	"atenia/internal/policy/decide"
 	"atenia/internal/spelling"
 )
 
@@ -97,7 +97,7 @@ func (p *Plan) revise(pl *place.Placement, f *Footprint, c PlaceConfig) error {
 	if err != nil {
 		return err
 	}
-	c.Measure, c.Recorder, c.Budget.Auto, c.Known = nil, replay.Recorder{}, false, new(pl.Input().Rates)
+	c.Measure, c.Recorder, c.Budget.Auto, c.Known = nil, decide.Recorder{}, false, new(pl.Input().Rates)
 	pl.Revise(fits, func(ram int64) (*place.Placement, error) {
 		c.Budget.RAM = ram
 		return p.placed(f, c)
@@ -110,7 +110,7 @@ func (p *Plan) fits(f *Footprint, c PlaceConfig) (int64, error) {
 	if c.File == "" {
 		c.shortest(p)
 	}
-	c.Measure, c.Recorder, c.Budget.RAM, c.Budget.Auto = nil, replay.Recorder{}, 1<<50, false
+	c.Measure, c.Recorder, c.Budget.RAM, c.Budget.Auto = nil, decide.Recorder{}, 1<<50, false
 	pl, err := f.Place(c)
 	if err != nil {
 		return 0, err
@@ -134,7 +134,7 @@ func (p *Plan) placed(f *Footprint, c PlaceConfig) (*place.Placement, error) {
 			return pl, err
 		default:
 			look := short // which does not depend on rates
-			look.Measure, look.Recorder = nil, replay.Recorder{}
+			look.Measure, look.Recorder = nil, decide.Recorder{}
 			if q, e := f.Place(look); e == nil && q.Decode.SSDBytes <= muchLess*pl.Decode.SSDBytes {
 				pl, err = f.Place(short)
 			}

@@ -8,7 +8,7 @@ import (
 	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
 	"atenia/internal/memory/place"
-	"atenia/internal/policy/replay"
+	"atenia/internal/policy/decide"
 )
 
 // A PlaceConfig is what a placement depends on beside the model: budget and rules
@@ -23,7 +23,7 @@ type PlaceConfig struct {
 	CacheBytes int64
 	Adapters   int64           // bytes of adapters that are kept beside the weights
 	Draft      int64           // bytes of the draft model
-	Recorder   replay.Recorder // writes down what is decided; the zero value does not
+	Recorder   decide.Recorder // writes down what is decided; the zero value does not
 	// Measure finds out how fast the machine reads a file. It is called once for a
 	// placement that leaves weights on the disk, unless Rules.Rates say how fast
 	// that is. nil = nothing is measured.

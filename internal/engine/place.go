@@ -8,7 +8,7 @@ import (
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
-	"atenia/internal/policy/replay"
+	"atenia/internal/policy/decide"
 )
 
 // Place decides where each tensor lives within the budget, or follows the plan
@@ -31,8 +31,8 @@ func (p *Plan) Place(ctx context.Context) (*place.Placement, error) {
 
 // record opens the log of decisions, if there is one, and a recorder that tells
 // the observer, too.
-func (p *Plan) record() (replay.Recorder, func() error, error) {
-	return replay.Open(p.Config.Decisions, p.Config.Observer.Listeners())
+func (p *Plan) record() (decide.Recorder, func() error, error) {
+	return decide.OpenRecorder(p.Config.Decisions, p.Config.Observer.Listeners())
 }
 
 // Notes says in lines what follows from a placement: where packed weights will
@@ -89,7 +89,7 @@ func (p *Plan) cacheBytes() int64 {
 // guides are what lead a placement when a model is opened: who writes down what is
 // decided, and the checkpoint, nil if there is none.
 type guides struct {
-	recorder replay.Recorder
+	recorder decide.Recorder
 	resume   *resume
 }
 
@@ -148,13 +148,13 @@ func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 	if err != nil {
 		return nil, err
 	}
-	choose := func(in place.Input, r replay.Recorder) (*place.Placement, error) { return r.Budget(in) }
+	choose := func(in place.Input, r decide.Recorder) (*place.Placement, error) { return r.Budget(in) }
 	if c.File != "" {
 		saved, err := place.Read(c.File)
 		if err != nil {
 			return nil, err
 		}
-		choose = func(in place.Input, r replay.Recorder) (*place.Placement, error) {
+		choose = func(in place.Input, r decide.Recorder) (*place.Placement, error) {
 			pl, err := r.Reload(in, saved)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.File, err)
@@ -170,7 +170,7 @@ func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 	if c.Measure != nil && c.Rules.Rates.SSD == 0 && f.largest != "" {
 		// Which weights stay on the disk does not depend on rates, so a plan
 		// without them says whether any do.
-		if pl, err := choose(in, replay.Recorder{}); err == nil && (pl.Spills() || c.MeasureAlways && pl.Decode.Runs == 0) {
+		if pl, err := choose(in, decide.Recorder{}); err == nil && (pl.Spills() || c.MeasureAlways && pl.Decode.Runs == 0) {
 			now, err := c.Measure(f.largest)
 			if err != nil {
 				return nil, err

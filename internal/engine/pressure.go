@@ -12,10 +12,8 @@ import (
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
-	"atenia/internal/policy/learn"
+	"atenia/internal/policy/decide"
 	"atenia/internal/policy/observe"
-	"atenia/internal/policy/replay"
-	"atenia/internal/policy/route"
 	"atenia/internal/sched"
 	"atenia/internal/spelling"
 )
@@ -31,8 +29,8 @@ type pressure struct {
 	ctx     context.Context                    // ends when the engine is closed
 	real    bool                               // the limit is that of the process, not one of a test
 	read    func() (limit int64, stalled bool) // how much the process may have
-	loop    route.Loop
-	record  replay.Recorder
+	loop    decide.RouteLoop
+	record  decide.Recorder
 	next    time.Time     // of the next sample
 	alarm   atomic.Int64  // a limit below this one interrupts a step; 0 = none does
 	guarded chan struct{} // closed when nobody waits for the alarm any more
@@ -48,7 +46,7 @@ type pressure struct {
 	moved   bool     // an owner moved something since the weights were brought there
 	unready error    // of the last attempt to move
 	over    uint64   // samples in turn at which more was held than the limit
-	learned *learn.Policy
+	learned *decide.Policy
 	latency time.Duration // of the last step with one token for each sequence
 	event   observe.Event // what moves now
 	began   time.Time
@@ -87,8 +85,8 @@ func (e *Engine) watch(d *file.Description) (*pressure, error) {
 	}
 	p.ctx = e.running
 	p.idle.p = p
-	p.learned, _ = learn.NewPolicy(learn.PolicyConfig{})
-	p.loop = route.Loop{
+	p.learned, _ = decide.NewPolicy(decide.PolicyConfig{})
+	p.loop = decide.RouteLoop{
 		Graph: e.graph(), Memory: memory.New(memory.Config{Account: e.Plan.account}),
 		Offload: memory.NewOffload(offloading()), Decider: &p.record,
 		Timeline: e.Plan.Config.Observer.Ticks(),
@@ -385,9 +383,9 @@ func (p *pressure) now(s memory.Snapshot, ids []string) {
 // learn records what running under a pressure costs and what would be chosen
 // there.
 func (p *pressure) learn(s memory.Snapshot) {
-	c := learn.NewContext(false, 0, *s.RAM.Pressure)
+	c := decide.NewContext(false, 0, *s.RAM.Pressure)
 	if p.latency > 0 {
-		_ = p.learned.Observe(learn.Episode{Context: c, Class: "decode", Backend: learn.CPU, Latency: p.latency, Seconds: uint64(time.Since(p.began) / time.Second)})
+		_ = p.learned.Observe(decide.Episode{Context: c, Class: "decode", Backend: decide.CPU, Latency: p.latency, Seconds: uint64(time.Since(p.began) / time.Second)})
 	}
 	p.record.Choose(p.learned, c, "decode")
 }

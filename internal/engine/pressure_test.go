@@ -19,9 +19,9 @@ import (
 	"atenia/internal/golden/await"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
+	"atenia/internal/policy/decide"
 	"atenia/internal/policy/observe"
 	"atenia/internal/policy/record"
-	"atenia/internal/policy/replay"
 	"atenia/internal/sched"
 )
 
@@ -184,7 +184,7 @@ func checkLog(t *testing.T, path string) {
 			t.Errorf("the log has no record of %s: %v", want, seen)
 		}
 	}
-	report, err := replay.Check(bytes.NewReader(b))
+	report, err := decide.CheckLog(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
-	"atenia/internal/policy/route"
+	"atenia/internal/policy/decide"
 	"atenia/internal/sched"
 	"atenia/internal/spelling"
 )
@@ -258,18 +258,18 @@ func (e *Engine) replace(ctx context.Context, d *file.Description, at *place.Pla
 const launchTime = 5e3 // ns
 
 // graph is the kernels of a decode step that read weights, and which.
-func (e *Engine) graph() *route.Graph {
+func (e *Engine) graph() *decide.RouteGraph {
 	f := e.Plan.footprint
 	c := e.Plan.placeConfig()
 	r := f.rates(&c, place.Measurement{})
-	m := route.Machine{FlopsPerSecond: r.FLOPS, BytesPerSecond: r.RAM, Launch: launchTime}
+	m := decide.RouteMachine{FlopsPerSecond: r.FLOPS, BytesPerSecond: r.RAM, Launch: launchTime}
 	sizes := map[string]*place.Tensor{}
 	for i := range f.tensors {
 		sizes[f.tensors[i].Name] = &f.tensors[i]
 	}
-	g := &route.Graph{}
+	g := &decide.RouteGraph{}
 	for _, p := range exec.Products(&e.Plan.Model.Plans.Usual().Plan) {
-		k := route.Product{Rows: 1, ActivationBytes: 4}
+		k := decide.Product{Rows: 1, ActivationBytes: 4}
 		var tiers []memory.Tier
 		bits := uint64(0)
 		for _, name := range p.Weights {

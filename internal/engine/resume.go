@@ -18,7 +18,7 @@ import (
 	"atenia/internal/memory/place"
 	"atenia/internal/model/embedded"
 	"atenia/internal/model/file"
-	"atenia/internal/policy/replay"
+	"atenia/internal/policy/decide"
 	"atenia/internal/spelling"
 	"atenia/internal/store/blob"
 )
@@ -86,7 +86,7 @@ const patience = 3 * time.Second
 
 // openCheckpoint locks the checkpoint's folder, removes what killed saves left,
 // and restores it lazily, if there is one. It returns nil without a folder.
-func (p *Plan) openCheckpoint(ctx context.Context, d *file.Description, rec replay.Recorder) (r *resume, err error) {
+func (p *Plan) openCheckpoint(ctx context.Context, d *file.Description, rec decide.Recorder) (r *resume, err error) {
 	dir := p.Config.Checkpoint
 	if dir == "" {
 		return nil, nil
@@ -133,7 +133,7 @@ func (p *Plan) stateKey() (string, error) {
 }
 
 // restore registers what the checkpoint has and plans the warm start.
-func (r *resume) restore(ctx context.Context, rec replay.Recorder) error {
+func (r *resume) restore(ctx context.Context, rec decide.Recorder) error {
 	saved, err := checkpoint.Read(r.Dir, nil)
 	if err != nil {
 		return err

@@ -80,7 +80,7 @@ var wideRooms = map[string]struct {
 	imports int
 	why     string
 }{
-	".":                         {37, "the face: it joins everything"},
+	".":                         {36, "the face: it joins everything"},
 	"internal/cli":              {24, "the face: one command each"},
 	"internal/bench":            {11, "it measures an engine from all sides: steps, kernels, the ring, the files, and images by a package of their own"},
 	"internal/cli/flow":         {12, "the face of flow: one package for each of its formats and executors"},
@@ -91,8 +91,8 @@ var wideRooms = map[string]struct {
 	"quila/internal/school":     {13, "a school joins the network, what it is compared with, its corpus and its stages, and the stores that they fill"},
 	"internal/train/fit":        {13, "a job joins the recipe, the data, the tokenizer, the model and where each is kept"},
 	"internal/train/data":       {12, "data joins texts, and the encoders that show images and sounds"},
-	"internal/engine":           {25, "the inside of the face: it joins the rooms that a model runs in"},
-	"tools/mutate-files":        {28, "it calls the reader of every format"},
+	"internal/engine":           {23, "the inside of the face: it joins the rooms that a model runs in"},
+	"tools/mutate-files":        {27, "it calls the reader of every format"},
 }
 
 // smallRooms have one importer and fewer than smallRoom lines; each has a

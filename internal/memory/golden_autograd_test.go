@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"atenia/internal/memory"
-	"atenia/internal/policy/route"
+	"atenia/internal/policy/decide"
 )
 
 func init() { goldenTopics["autograd"] = runAutograd }
@@ -13,7 +13,7 @@ func init() { goldenTopics["autograd"] = runAutograd }
 func runAutograd(t *testing.T, c *goldenCase) {
 	var in struct {
 		Memory goldenMemory
-		Nodes  []route.BackwardNode
+		Nodes  []decide.BackwardNode
 		GPU    bool `json:"gpu_available"`
 	}
 	var want struct {
@@ -25,12 +25,12 @@ func runAutograd(t *testing.T, c *goldenCase) {
 	c.decode(t, &in, &want)
 	m := in.Memory.build(t)
 	timeline, lines := goldenTimeline(true)
-	var traces []route.BackwardTrace
+	var traces []decide.BackwardTrace
 	var err error
 	if c.Fn == "execute_backward" {
-		err = route.ExecuteBackward(t.Context(), timeline, m.Manager, in.Nodes, in.GPU)
+		err = decide.ExecuteBackward(t.Context(), timeline, m.Manager, in.Nodes, in.GPU)
 	} else {
-		traces, err = route.ExecuteBackwardTraced(t.Context(), timeline, m.Manager, in.Nodes, in.GPU)
+		traces, err = decide.ExecuteBackwardTraced(t.Context(), timeline, m.Manager, in.Nodes, in.GPU)
 	}
 	if err != nil || len(traces) != len(want.Trace) {
 		t.Fatalf("%d traces, %v, want %d", len(traces), err, len(want.Trace))
@@ -45,22 +45,22 @@ func runAutograd(t *testing.T, c *goldenCase) {
 
 // A wantBackward is the trace of a node as cases write it.
 type wantBackward struct {
-	Node      uint64       `json:"node_id"`
-	Forward   route.Target `json:"forward_target"`
-	Requested route.Target `json:"requested_backward_target"`
-	Final     route.Target `json:"final_backward_target"`
+	Node      uint64        `json:"node_id"`
+	Forward   decide.Target `json:"forward_target"`
+	Requested decide.Target `json:"requested_backward_target"`
+	Final     decide.Target `json:"final_backward_target"`
 	Reason    string
 	Moves     []struct {
-		Record   route.BackwardRecordKind
+		Record   decide.BackwardRecordKind
 		ID       string
 		From, To *memory.Tier
 		Reason   *string
 	}
 }
 
-func (w *wantBackward) check(t *testing.T, tr *route.BackwardTrace) {
+func (w *wantBackward) check(t *testing.T, tr *decide.BackwardTrace) {
 	t.Helper()
-	got := route.BackwardTrace{Node: w.Node, Forward: w.Forward, Requested: w.Requested, Final: w.Final, Reason: w.Reason}
+	got := decide.BackwardTrace{Node: w.Node, Forward: w.Forward, Requested: w.Requested, Final: w.Final, Reason: w.Reason}
 	if got.Node != tr.Node || got.Forward != tr.Forward || got.Requested != tr.Requested || got.Final != tr.Final || got.Reason != tr.Reason {
 		t.Errorf("got %+v, want %+v", tr, w)
 	}
@@ -72,7 +72,7 @@ func (w *wantBackward) check(t *testing.T, tr *route.BackwardTrace) {
 		if r.Kind != wr.Record || r.ID != wr.ID || wr.From != nil && (r.From != *wr.From || r.To != *wr.To) {
 			t.Errorf("node %d move %d: got %+v, want %+v", w.Node, i, r, wr)
 		}
-		if slices.Contains([]route.BackwardRecordKind{route.Skipped, route.Failed}, r.Kind) {
+		if slices.Contains([]decide.BackwardRecordKind{decide.Skipped, decide.Failed}, r.Kind) {
 			checkText(t, "reason of a record", r.Reason, wr.Reason)
 		}
 	}

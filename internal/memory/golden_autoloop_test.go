@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"atenia/internal/policy/learn"
+	"atenia/internal/policy/decide"
 )
 
 func init() { goldenTopics["autoloop"] = runAutoloop }
@@ -20,21 +20,21 @@ type autoloopStep struct {
 	Clock   uint64 `json:"clock_s"`
 }
 
-func (s *autoloopStep) tick() learn.Tick {
-	t := learn.Tick{Context: s.Context.context(), Drift: s.Drift > 0, Seconds: s.Clock}
+func (s *autoloopStep) tick() decide.Tick {
+	t := decide.Tick{Context: s.Context.context(), Drift: s.Drift > 0, Seconds: s.Clock}
 	for _, r := range s.Reasons {
-		t.Planned = append(t.Planned, learn.Planned{Reason: r})
+		t.Planned = append(t.Planned, decide.Planned{Reason: r})
 	}
 	if s.Result.Ok != nil {
-		t.Result = learn.Result{OK: true, Score: *s.Result.Ok}
+		t.Result = decide.Result{OK: true, Score: *s.Result.Ok}
 	} else {
-		t.Result = learn.Result{Score: *s.Result.Err}
+		t.Result = decide.Result{Score: *s.Result.Err}
 	}
 	return t
 }
 
 type autoloopWant struct {
-	Choice   *learn.Backend
+	Choice   *decide.Backend
 	Saved    *bool
 	Error    *wantError
 	Reason   string `json:"last_reason"`
@@ -60,7 +60,7 @@ func runAutoloop(t *testing.T, c *goldenCase) {
 		File  []byte
 	}
 	c.decode(t, &in, &want)
-	cfg := learn.LoopConfig{Cooldown: in.Config.Cooldown, DriftPenalty: in.Config.DriftPenalty}
+	cfg := decide.LoopConfig{Cooldown: in.Config.Cooldown, DriftPenalty: in.Config.DriftPenalty}
 	cfg.EveryTicks, cfg.EverySeconds = in.Config.EveryTicks, in.Config.EverySeconds
 	file := caseFile(t, nil)
 	if p := in.Config.Path; p != nil {
@@ -69,7 +69,7 @@ func runAutoloop(t *testing.T, c *goldenCase) {
 			cfg.Path = t.TempDir()
 		}
 	}
-	l := learn.NewLoop(cfg)
+	l := decide.NewLoop(cfg)
 	for i := range in.Steps {
 		autoloopRun(t, l, i, &in.Steps[i], &want.Steps[i], file)
 	}
@@ -79,7 +79,7 @@ func runAutoloop(t *testing.T, c *goldenCase) {
 	}
 }
 
-func autoloopRun(t *testing.T, l *learn.Loop, i int, s *autoloopStep, w *autoloopWant, file string) {
+func autoloopRun(t *testing.T, l *decide.Loop, i int, s *autoloopStep, w *autoloopWant, file string) {
 	switch s.Op {
 	case "on_tick":
 		if got := l.OnTick(s.tick()); got != *w.Choice {
@@ -87,7 +87,7 @@ func autoloopRun(t *testing.T, l *learn.Loop, i int, s *autoloopStep, w *autoloo
 		}
 	case "try_autosave":
 		saved, err := l.TryAutosave(s.Clock)
-		w.Error.check(t, "autosave", err, map[string]error{"Io": learn.ErrIO})
+		w.Error.check(t, "autosave", err, map[string]error{"Io": decide.ErrIO})
 		if w.Error == nil && saved != *w.Saved {
 			t.Errorf("step %d: saved %v, want %v", i, saved, *w.Saved)
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"atenia/internal/memory"
-	"atenia/internal/policy/learn"
+	"atenia/internal/policy/decide"
 )
 
 func init() { goldenTopics["bands"] = runBands }
@@ -17,43 +17,43 @@ type learnContext struct {
 }
 
 // context passes pressures on unchecked: NaN is in the highest band.
-func (c learnContext) context() learn.Context {
-	return learn.Context{GPU: c.GPU, VRAM: *c.VRAM.v, RAM: *c.RAM.v}
+func (c learnContext) context() decide.Context {
+	return decide.Context{GPU: c.GPU, VRAM: *c.VRAM.v, RAM: *c.RAM.v}
 }
 
 func runBands(t *testing.T, c *goldenCase) {
 	switch c.Fn {
 	case "band":
 		var in struct{ Pressure f32 }
-		var want struct{ Band learn.Band }
+		var want struct{ Band decide.Band }
 		c.decode(t, &in, &want)
-		if got := learn.BandOf(*in.Pressure.v); got != want.Band {
+		if got := decide.BandOf(*in.Pressure.v); got != want.Band {
 			t.Errorf("band %d, want %d", got, want.Band)
 		}
 	case "band_to_pressure":
-		var in struct{ Band learn.Band }
+		var in struct{ Band decide.Band }
 		var want struct {
 			Pressure f32
-			Band     learn.Band
+			Band     decide.Band
 		}
 		c.decode(t, &in, &want)
-		if got := in.Band.Pressure(); !want.Pressure.same(got) || learn.BandOf(got) != want.Band {
-			t.Errorf("pressure %v of band %d, want %v of %d", got, learn.BandOf(got), want.Pressure, want.Band)
+		if got := in.Band.Pressure(); !want.Pressure.same(got) || decide.BandOf(got) != want.Band {
+			t.Errorf("pressure %v of band %d, want %v of %d", got, decide.BandOf(got), want.Pressure, want.Band)
 		}
 	case "context_from_pressures":
 		var in learnContext
 		var want struct {
-			VRAM     f32        `json:"vram_pressure"`
-			RAM      f32        `json:"ram_pressure"`
-			VRAMBand learn.Band `json:"vram_band"`
-			RAMBand  learn.Band `json:"ram_band"`
+			VRAM     f32         `json:"vram_pressure"`
+			RAM      f32         `json:"ram_pressure"`
+			VRAMBand decide.Band `json:"vram_band"`
+			RAMBand  decide.Band `json:"ram_band"`
 		}
 		c.decode(t, &in, &want)
-		got := learn.NewContext(in.GPU, *in.VRAM.v, *in.RAM.v)
+		got := decide.NewContext(in.GPU, *in.VRAM.v, *in.RAM.v)
 		if !want.VRAM.same(got.VRAM) || !want.RAM.same(got.RAM) {
 			t.Errorf("got %+v, want %v, %v", got, want.VRAM, want.RAM)
 		}
-		if b := (learn.Bucket{GPU: in.GPU, VRAM: want.VRAMBand, RAM: want.RAMBand}); got.Bucket() != b {
+		if b := (decide.Bucket{GPU: in.GPU, VRAM: want.VRAMBand, RAM: want.RAMBand}); got.Bucket() != b {
 			t.Errorf("got %+v, want %+v", got.Bucket(), b)
 		}
 	case "effective_pressures":

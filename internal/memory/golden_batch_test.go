@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"atenia/internal/memory"
-	"atenia/internal/policy/route"
+	"atenia/internal/policy/decide"
 )
 
 func init() { goldenTopics["batch"] = runBatch }
@@ -22,14 +22,14 @@ func runBatch(t *testing.T, c *goldenCase) {
 	}
 	var want struct {
 		Timeline []string
-		Ticks    []route.Tick `json:"tick_results"`
+		Ticks    []decide.RouteTick `json:"tick_results"`
 		Tensors  []wantTensor
 		Ledger   wantLedger
 	}
 	c.decode(t, &in, &want)
 	m := in.Memory.build(t)
 	timeline, lines := goldenTimeline(in.Advanced)
-	l := route.Loop{Graph: goldenGraph(in.Nodes), Timeline: timeline, Memory: m.Manager, Offload: memory.NewOffload(in.Config), GPU: in.GPU}
+	l := decide.RouteLoop{Graph: goldenGraph(in.Nodes), Timeline: timeline, Memory: m.Manager, Offload: memory.NewOffload(in.Config), GPU: in.GPU}
 	snapshots := make([]memory.Snapshot, len(in.Snapshots))
 	for i, s := range in.Snapshots {
 		snapshots[i] = s.snapshot()

@@ -6,18 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/policy/learn"
+	"atenia/internal/policy/decide"
 )
 
 func init() { goldenTopics["explain"] = runExplain }
 
 type explainWant struct {
-	Explanation *learn.Explanation
+	Explanation *decide.Explanation
 	Structured  *struct {
-		Backend    learn.Backend `json:"recommended_backend"`
+		Backend    decide.Backend `json:"recommended_backend"`
 		Confidence float32
 		Factors    []struct {
-			Kind     learn.FactorKind
+			Kind     decide.FactorKind
 			Weight   float32
 			Contains []string `json:"description_contains"`
 		}
@@ -30,11 +30,11 @@ type explainWant struct {
 
 func runExplain(t *testing.T, c *goldenCase) {
 	var in struct {
-		Table    []learn.Row
-		Contexts []learn.Bucket
+		Table    []decide.Row
+		Contexts []decide.Bucket
 	}
 	var want struct {
-		Snapshot learn.Snapshot
+		Snapshot decide.Snapshot
 		Contexts []explainWant
 	}
 	c.decode(t, &in, &want)
@@ -54,7 +54,7 @@ func runExplain(t *testing.T, c *goldenCase) {
 	}
 }
 
-func explainBucket(t *testing.T, tr *learn.Trainer, b learn.Bucket, w *explainWant) {
+func explainBucket(t *testing.T, tr *decide.Trainer, b decide.Bucket, w *explainWant) {
 	e, ok := tr.Explain(b)
 	s, okS := tr.Factors(b)
 	text, okN := tr.Narrative(b)

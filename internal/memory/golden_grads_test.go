@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"atenia/internal/memory"
-	"atenia/internal/policy/route"
+	"atenia/internal/policy/decide"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/faultfs"
 )
@@ -15,7 +15,7 @@ func init() { goldenTopics["grads"] = runGrads }
 
 // A wantGrads is the expected result of one step.
 type wantGrads struct {
-	Report   *route.PersistReport
+	Report   *decide.PersistReport
 	Restored int
 	Data     *hexBytes
 	Error    *wantError
@@ -44,13 +44,13 @@ func runGrads(t *testing.T, c *goldenCase) {
 		what, w := fmt.Sprintf("step %d %s", i, s.Op), &want.Steps[i]
 		switch s.Op {
 		case "persist":
-			r, err := route.PersistGradients(t.Context(), m.Manager, s.IDs, s.Created)
+			r, err := decide.PersistGradients(t.Context(), m.Manager, s.IDs, s.Created)
 			w.Error.check(t, what, err, cacheKinds)
 			if err == nil && r != *w.Report {
 				t.Errorf("%s: got %+v, want %+v", what, r, *w.Report)
 			}
 		case "warm":
-			if n := route.WarmGradients(t.Context(), m.Manager, s.IDs); n != w.Restored {
+			if n := decide.WarmGradients(t.Context(), m.Manager, s.IDs); n != w.Restored {
 				t.Errorf("%s: %d restored, want %d", what, n, w.Restored)
 			}
 		case "remove":

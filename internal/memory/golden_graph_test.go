@@ -5,20 +5,20 @@ import (
 	"testing"
 
 	"atenia/internal/memory"
-	"atenia/internal/policy/route"
+	"atenia/internal/policy/decide"
 )
 
 func init() { goldenTopics["graph"] = runGraph }
 
 // A goldenNode is a node as cases write it; without ids it is added by tiers.
 type goldenNode struct {
-	Kernel route.Kernel
+	Kernel decide.Kernel
 	IDs    []string      `json:"tensor_ids"`
 	Tiers  []memory.Tier `json:"tensor_tiers"`
 }
 
-func goldenGraph(nodes []goldenNode) *route.Graph {
-	g := new(route.Graph)
+func goldenGraph(nodes []goldenNode) *decide.RouteGraph {
+	g := new(decide.RouteGraph)
 	for _, n := range nodes {
 		if n.IDs == nil {
 			g.Add(n.Kernel, n.Tiers)
@@ -43,9 +43,9 @@ func runGraph(t *testing.T, c *goldenCase) {
 			IDs   []string      `json:"tensor_ids"`
 			Tiers []memory.Tier `json:"tensor_tiers"`
 		}
-		Plans    []route.GraphPlacement `json:"plan_for_snapshot"`
-		Live     []route.GraphPlacement `json:"plan_for_snapshot_with_mem"`
-		Bundles  []route.Bundle
+		Plans    []decide.GraphPlacement `json:"plan_for_snapshot"`
+		Live     []decide.GraphPlacement `json:"plan_for_snapshot_with_mem"`
+		Bundles  []decide.Bundle
 		Timeline []string
 		Tensors  []wantTensor
 		Ledger   wantLedger

@@ -5,21 +5,21 @@ import (
 	"testing"
 
 	"atenia/internal/memory"
-	"atenia/internal/policy/route"
+	"atenia/internal/policy/decide"
 )
 
 func init() { goldenTopics["planner"] = runPlanner }
 
 func runPlanner(t *testing.T, c *goldenCase) {
 	var in struct {
-		Kernel   route.Kernel
+		Kernel   decide.Kernel
 		Tiers    []memory.Tier `json:"tensor_tiers"`
 		Snapshot pressures
 		GPU      bool `json:"gpu_available"`
 	}
-	var want route.Choice
+	var want decide.RouteChoice
 	c.decode(t, &in, &want)
-	if got := route.Choose(in.Kernel, in.Tiers, in.Snapshot.snapshot(), in.GPU); !reflect.DeepEqual(got, want) {
+	if got := decide.ChooseRoute(in.Kernel, in.Tiers, in.Snapshot.snapshot(), in.GPU); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }

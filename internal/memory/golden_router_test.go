@@ -7,7 +7,7 @@ import (
 
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
-	"atenia/internal/policy/route"
+	"atenia/internal/policy/decide"
 )
 
 func init() { goldenTopics["router"] = runRouter }
@@ -21,14 +21,14 @@ func runRouter(t *testing.T, c *goldenCase) {
 		Advanced bool `json:"advanced_streams_supported"`
 		Memory   goldenMemory
 		Calls    []struct {
-			Kernel   route.Kernel
+			Kernel   decide.Kernel
 			IDs      []string `json:"tensor_ids"`
 			Snapshot pressures
 			GPU      bool `json:"gpu_available"`
 		}
 	}
 	var want struct {
-		Bundles  []route.Bundle
+		Bundles  []decide.Bundle
 		Timeline []string
 		Tensors  []wantTensor
 		Ledger   wantLedger
@@ -41,7 +41,7 @@ func runRouter(t *testing.T, c *goldenCase) {
 	defer x.Close()
 	err := x.Run(t.Context(), func(g *lane.Group) error {
 		for i, k := range in.Calls {
-			b, err := route.RouteTensors(context.Background(), g, m.Manager, k.Kernel, k.IDs, k.Snapshot.snapshot(), k.GPU)
+			b, err := decide.RouteTensors(context.Background(), g, m.Manager, k.Kernel, k.IDs, k.Snapshot.snapshot(), k.GPU)
 			if err != nil || !reflect.DeepEqual(b, want.Bundles[i]) {
 				t.Errorf("call %d: got %+v, %v, want %+v", i, b, err, want.Bundles[i])
 			}
@@ -59,18 +59,18 @@ func runRouter(t *testing.T, c *goldenCase) {
 func runRoute(t *testing.T, c *goldenCase) {
 	var in struct {
 		Advanced bool `json:"advanced_streams_supported"`
-		Kernel   route.Kernel
+		Kernel   decide.Kernel
 		Tiers    []memory.Tier `json:"tensor_tiers"`
 		Snapshot pressures
 		GPU      bool `json:"gpu_available"`
 	}
 	var want struct {
-		Bundle   route.Bundle
+		Bundle   decide.Bundle
 		Timeline []string
 	}
 	c.decode(t, &in, &want)
 	timeline, lines := goldenTimeline(in.Advanced)
-	if b := route.Route(timeline, in.Kernel, in.Tiers, in.Snapshot.snapshot(), in.GPU); !reflect.DeepEqual(b, want.Bundle) {
+	if b := decide.Route(timeline, in.Kernel, in.Tiers, in.Snapshot.snapshot(), in.GPU); !reflect.DeepEqual(b, want.Bundle) {
 		t.Errorf("got %+v, want %+v", b, want.Bundle)
 	}
 	timeline.Run()

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"atenia/internal/policy/learn"
+	"atenia/internal/policy/decide"
 )
 
 func init() {
@@ -15,8 +15,8 @@ func init() {
 }
 
 // learnTable makes a trainer of rows.
-func learnTable(rows []learn.Row) *learn.Trainer {
-	t := &learn.Trainer{}
+func learnTable(rows []decide.Row) *decide.Trainer {
+	t := &decide.Trainer{}
 	for _, r := range rows {
 		t.Set(r)
 	}
@@ -24,7 +24,7 @@ func learnTable(rows []learn.Row) *learn.Trainer {
 }
 
 // learnActions are actions by their names in cases.
-var learnActions = map[string]learn.Action{"Keep": learn.Keep, "HintPromote": learn.HintPromote, "DegradeSafe": learn.DegradeSafe}
+var learnActions = map[string]decide.Action{"Keep": decide.Keep, "HintPromote": decide.HintPromote, "DegradeSafe": decide.DegradeSafe}
 
 func runTrainer(t *testing.T, c *goldenCase) {
 	if c.Fn == "summarize_warm_start_plan" {
@@ -32,31 +32,31 @@ func runTrainer(t *testing.T, c *goldenCase) {
 			Decisions []struct{ Action, Reason string }
 		}
 		var want struct {
-			Backend learn.Backend
+			Backend decide.Backend
 			Promote int `json:"promote_count"`
 			Degrade int `json:"degrade_count"`
 			Keep    int `json:"keep_count"`
 		}
 		c.decode(t, &in, &want)
-		var plan []learn.Planned
+		var plan []decide.Planned
 		for _, d := range in.Decisions {
 			a, ok := learnActions[d.Action]
 			if !ok || a.String() != d.Action {
 				t.Fatalf("no action %q", d.Action)
 			}
-			plan = append(plan, learn.Planned{Action: a, Reason: d.Reason})
+			plan = append(plan, decide.Planned{Action: a, Reason: d.Reason})
 		}
-		if got := learn.Summarize(plan); got != learn.WarmStart(want) {
+		if got := decide.Summarize(plan); got != decide.WarmStart(want) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		return
 	}
 	var in struct {
 		DriftPenalty uint32 `json:"drift_penalty"`
-		Table        []learn.Row
+		Table        []decide.Row
 		Episodes     []struct {
 			Context learnContext
-			Backend learn.Backend
+			Backend decide.Backend
 			Success bool
 			Score   int32
 			Drift   bool `json:"had_drift"`
@@ -65,7 +65,7 @@ func runTrainer(t *testing.T, c *goldenCase) {
 	}
 	var want struct {
 		Queries []struct {
-			Recommend learn.Backend
+			Recommend decide.Backend
 			Stats     [2]*struct {
 				Count   uint32
 				Success uint32 `json:"success_count"`
@@ -86,9 +86,9 @@ func runTrainer(t *testing.T, c *goldenCase) {
 			t.Errorf("query %d: got %v, want %v", i, got, w.Recommend)
 		}
 		for k, ws := range w.Stats {
-			s, ok := tr.Stats(b, learn.Backend(k))
-			if ok != (ws != nil) || ok && s != learn.Stats(*ws) {
-				t.Errorf("query %d, %v: got %+v, %v, want %+v", i, learn.Backend(k), s, ok, ws)
+			s, ok := tr.Stats(b, decide.Backend(k))
+			if ok != (ws != nil) || ok && s != decide.Stats(*ws) {
+				t.Errorf("query %d, %v: got %+v, %v, want %+v", i, decide.Backend(k), s, ok, ws)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func caseFile(t *testing.T, data []byte) string {
 
 func runTrainerFile(t *testing.T, c *goldenCase) {
 	if c.Fn == "save_trainer_to_path" {
-		var in struct{ Table []learn.Row }
+		var in struct{ Table []decide.Row }
 		var want struct{ File []byte }
 		c.decode(t, &in, &want)
 		path := caseFile(t, nil)
@@ -122,14 +122,14 @@ func runTrainerFile(t *testing.T, c *goldenCase) {
 	}
 	var in struct{ File []byte }
 	var want struct {
-		Status  *learn.Status
+		Status  *decide.Status
 		Skipped int
-		Table   []learn.Row
+		Table   []decide.Row
 		Again   []byte `json:"saved_again"`
 	}
 	c.decode(t, &in, &want)
 	path := caseFile(t, in.File)
-	tr, r := learn.Load(path)
+	tr, r := decide.Load(path)
 	if want.Status != nil && (r.Status != *want.Status || r.Skipped != want.Skipped) {
 		t.Errorf("got %+v, want %v with %d skipped", r, *want.Status, want.Skipped)
 	}

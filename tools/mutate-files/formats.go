@@ -60,7 +60,7 @@ var formats = []*format{
 	{name: "picture", weight: 12, collect: pictures, read: readPicture},
 	{name: "processor", weight: 10, collect: processors, read: readProcessor},
 	{name: "learning", weight: 10, collect: learnings, read: readLearning},
-	{name: "decisions", weight: 3, collect: files(jsonLines, "internal/policy/replay/testdata/log.jsonl"), read: replayDecisions},
+	{name: "decisions", weight: 3, collect: files(jsonLines, "internal/policy/decide/testdata/log.jsonl"), read: replayDecisions},
 	{name: "imatrix", weight: 10, collect: importances, read: readImportance},
 	{name: "corpus", weight: 12, collect: corpora, read: readCorpus},
 	{name: "questions", weight: 10, collect: questions, read: readQuestions},

@@ -28,8 +28,7 @@ import (
 	"atenia/internal/model/text"
 	"atenia/internal/plan"
 	"atenia/internal/plan/pass"
-	"atenia/internal/policy/learn"
-	"atenia/internal/policy/replay"
+	"atenia/internal/policy/decide"
 	"atenia/internal/sight"
 	"atenia/internal/text/chat"
 	"atenia/internal/text/score"
@@ -417,7 +416,7 @@ func shoot(f *sight.Film) error {
 }
 
 func readLearning(_ *scratch, s sample) error {
-	t, r := learn.Parse(s[0].data)
+	t, r := decide.Parse(s[0].data)
 	_ = t.String()
 	if r.Skipped > 0 {
 		return fmt.Errorf("%d lines were skipped", r.Skipped)
@@ -426,8 +425,8 @@ func readLearning(_ *scratch, s sample) error {
 }
 
 func replayDecisions(_ *scratch, s sample) error {
-	_, err := replay.Check(bytes.NewReader(s[0].data))
-	_, other := replay.WhatIf(bytes.NewReader(s[0].data), "no-gpu")
+	_, err := decide.CheckLog(bytes.NewReader(s[0].data))
+	_, other := decide.WhatIf(bytes.NewReader(s[0].data), "no-gpu")
 	return errors.Join(err, other)
 }
 

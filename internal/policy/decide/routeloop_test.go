@@ -2,7 +2,6 @@ package decide
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"

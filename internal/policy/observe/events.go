@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"atenia/internal/memory/lane"
-	"atenia/internal/policy/trace"
 )
 
 // Attach makes an executor tell the observer what it runs.
@@ -29,7 +28,7 @@ func (o *Observer) Attach(c *lane.Config) {
 
 // A depth is a sink that counts the reads in flight.
 type depth struct {
-	w     *trace.Writer
+	w     *TraceWriter
 	reads int
 }
 
@@ -41,7 +40,7 @@ func (d *depth) Event(e lane.Event) {
 	if d.reads++; e.Phase == lane.End {
 		d.reads -= 2
 	}
-	d.w.Counter("queue depth", e.At, trace.Value{Name: "reads", Value: float64(d.reads)})
+	d.w.Counter("queue depth", e.At, MetricValue{Name: "reads", Value: float64(d.reads)})
 }
 
 // lines is a sink for the lines of a timeline. They are written to the file

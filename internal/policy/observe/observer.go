@@ -13,9 +13,8 @@ import (
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
-	"atenia/internal/policy/adapt"
+	"atenia/internal/policy/decide"
 	"atenia/internal/policy/record"
-	"atenia/internal/policy/trace"
 	"atenia/internal/sched"
 )
 
@@ -64,10 +63,10 @@ func (e *Fault) Unwrap() error { return e.Err }
 type Observer struct {
 	epoch   time.Time
 	sinks   lane.Tee
-	trace   *trace.Writer
-	metrics *trace.Metrics
+	trace   *TraceWriter
+	metrics *Metrics
 	lines   *lines // of the timeline
-	learner *adapt.Learner
+	learner *decide.Learner
 	files   []*file
 	stop    func() // the server
 	served  chan error
@@ -110,7 +109,7 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 		}
 	}()
 	if c.Learning != "" {
-		if o.learner, err = adapt.Open(ctx, adapt.Config{Path: c.Learning, Device: c.Device}); err != nil {
+		if o.learner, err = decide.OpenLearner(ctx, decide.LearnerConfig{Path: c.Learning, Device: c.Device}); err != nil {
 			return nil, &Fault{"Learning", c.Learning, "a file of what was learned, or the place of a new one", err}
 		}
 	}
@@ -119,7 +118,7 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 		if err != nil {
 			return nil, err
 		}
-		o.trace = trace.NewWriter(f.f, o.epoch.UnixNano())
+		o.trace = NewTraceWriter(f.f, o.epoch.UnixNano())
 		o.sinks = append(o.sinks, o.trace)
 	}
 	if c.Timeline != "" {
@@ -130,7 +129,7 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 		o.lines = &lines{w: f.w}
 	}
 	if c.Metrics != "" {
-		o.metrics = trace.NewMetrics()
+		o.metrics = NewMetrics()
 		o.sinks = append(o.sinks, o.metrics)
 		if err := o.serve(ctx, &c); err != nil {
 			return nil, err
@@ -189,7 +188,7 @@ func (o *Observer) Listeners() (out []record.Listener) {
 
 // Learner returns what learns and decides while the model runs, nil if nothing
 // does.
-func (o *Observer) Learner() *adapt.Learner {
+func (o *Observer) Learner() *decide.Learner {
 	if o == nil {
 		return nil
 	}
@@ -230,7 +229,7 @@ func (o *Observer) memory(at time.Duration) {
 		o.metrics.Tier(memory.VRAM, 0, 0, 0)
 	}
 	if o.trace != nil {
-		o.trace.Counter("bytes", at, trace.Value{Name: "ram", Value: float64(used)}, trace.Value{Name: "ssd", Value: float64(o.account.Streamed)})
+		o.trace.Counter("bytes", at, MetricValue{Name: "ram", Value: float64(used)}, MetricValue{Name: "ssd", Value: float64(o.account.Streamed)})
 	}
 }
 
@@ -242,9 +241,9 @@ func (o *Observer) Step(p sched.StepInfo) {
 	}
 	o.tally.count(&p, &o.account)
 	if p.Decode && p.Drafted == 0 && o.learner != nil { // the learner compares steps of as many rows
-		pressure := o.learner.After(adapt.Step{Start: p.Start, Took: p.Took, Decode: p.Decode, Err: p.Err}, o.now())
+		pressure := o.learner.After(decide.LearnerStep{Start: p.Start, Took: p.Took, Decode: p.Decode, Err: p.Err}, o.now())
 		if o.trace != nil {
-			o.trace.Counter("pressure", start+p.Took, trace.Value{Name: "ram", Value: float64(pressure)})
+			o.trace.Counter("pressure", start+p.Took, MetricValue{Name: "ram", Value: float64(pressure)})
 		}
 		if o.metrics != nil {
 			o.metrics.Regret(o.learner.Regret())

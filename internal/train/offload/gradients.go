@@ -12,8 +12,7 @@ import (
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
-	"atenia/internal/policy/replay"
-	"atenia/internal/policy/route"
+	"atenia/internal/policy/decide"
 	"atenia/internal/store/blob"
 )
 
@@ -25,7 +24,7 @@ func (p *Pager) id(g int) string { return p.cfg.Groups[g].Name }
 // OpenLog opens the files of a log; "" is none. done closes them.
 func OpenLog(decisions, lines string) (l *Log, done func() error, err error) {
 	l = &Log{}
-	r, closed, err := replay.Open(decisions, nil)
+	r, closed, err := decide.OpenRecorder(decisions, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,7 +53,7 @@ func (p *Pager) startLog() {
 // place decides where the backward pass of a block runs and brings the gradients
 // of earlier batches there: without a device to the processor's memory.
 func (p *Pager) place(block int) error {
-	n := route.BackwardNode{ID: uint64(block), Forward: route.OnCPU, Reason: "as the forward pass"}
+	n := decide.BackwardNode{ID: uint64(block), Forward: decide.OnCPU, Reason: "as the forward pass"}
 	for _, g := range p.cfg.Blocks[block] {
 		at, ok, err := p.tier(g)
 		if err != nil {
@@ -68,14 +67,14 @@ func (p *Pager) place(block int) error {
 				return err
 			}
 		}
-		n.Outputs = append(n.Outputs, route.Gradient{ID: p.id(g), Tier: at})
+		n.Outputs = append(n.Outputs, decide.Gradient{ID: p.id(g), Tier: at})
 	}
 	if p.cfg.Log == nil {
-		return route.ExecuteBackward(background, p.lines, p.manager, []route.BackwardNode{n}, p.manager.Available())
+		return decide.ExecuteBackward(background, p.lines, p.manager, []decide.BackwardNode{n}, p.manager.Available())
 	}
 	p.cfg.Log.Recorder.Backward(&n, p.manager.Available())
 	p.cfg.Log.Recorder.Tick++
-	_, err := route.ExecuteBackwardTraced(background, p.lines, p.manager, []route.BackwardNode{n}, p.manager.Available())
+	_, err := decide.ExecuteBackwardTraced(background, p.lines, p.manager, []decide.BackwardNode{n}, p.manager.Available())
 	p.lines.Run()
 	return err
 }
@@ -252,7 +251,7 @@ func (p *Pager) roomAhead(g int) bool {
 
 // prepare moves a gradient from the disk to the memory that was taken for it.
 func (p *Pager) prepare(ctx context.Context, g int) error {
-	return route.PrepareGradients(ctx, p.manager, []route.Gradient{{ID: p.id(g), Tier: memory.SSD}}, route.OnCPU)
+	return decide.PrepareGradients(ctx, p.manager, []decide.Gradient{{ID: p.id(g), Tier: memory.SSD}}, decide.OnCPU)
 }
 
 // fetch brings a gradient to memory, if it is on the disk.
@@ -301,8 +300,8 @@ func (p *Pager) Persist(ctx context.Context) (n int, err error) {
 		if err := p.fetch(ctx, g); err != nil {
 			return n, err
 		}
-		var r route.PersistReport
-		p.cached(func() { r, err = route.PersistGradients(ctx, p.manager, []string{p.id(g)}, created) })
+		var r decide.PersistReport
+		p.cached(func() { r, err = decide.PersistGradients(ctx, p.manager, []string{p.id(g)}, created) })
 		n += r.Saved
 		if err != nil {
 			return n, err
@@ -323,7 +322,7 @@ func (p *Pager) Warm(ctx context.Context) (n int, err error) {
 			return n, err
 		}
 		found := 0
-		p.cached(func() { found = route.WarmGradients(ctx, p.manager, []string{p.id(g)}) })
+		p.cached(func() { found = decide.WarmGradients(ctx, p.manager, []string{p.id(g)}) })
 		if size, _ := p.manager.Len(p.id(g)); found == 0 || size != uint64(p.size(g)) {
 			p.forget(g)
 			continue

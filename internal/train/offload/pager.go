@@ -14,7 +14,7 @@ import (
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
-	"atenia/internal/policy/replay"
+	"atenia/internal/policy/decide"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
 )
@@ -47,7 +47,7 @@ type PagedConfig struct {
 
 // A Log is where the placement of backward passes is recorded.
 type Log struct {
-	Recorder replay.Recorder
+	Recorder decide.Recorder
 	Timeline io.Writer // nil = none
 }
 
