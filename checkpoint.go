@@ -6,7 +6,6 @@ import (
 
 	"atenia/internal/engine"
 	"atenia/internal/memory/checkpoint"
-	"atenia/internal/memory/checkpointdir"
 	"atenia/internal/train"
 )
 
@@ -61,13 +60,13 @@ func newResumed(e *engine.Resumption) Resumed {
 
 // fillFrom sets parameters to the tensors of a checkpoint.
 func fillFrom(ctx context.Context, dir string, params []*train.Param) error {
-	f, err := checkpointdir.Open(dir, "", false)
+	f, err := checkpoint.OpenFolder(dir, "", false)
 	if err != nil {
 		return err
 	}
-	list := make([]checkpointdir.Parameter, len(params))
+	list := make([]checkpoint.Parameter, len(params))
 	for i, p := range params {
-		list[i] = checkpointdir.Parameter{Name: p.Name, Value: p.Value}
+		list[i] = checkpoint.Parameter{Name: p.Name, Value: p.Value}
 	}
 	if _, err := f.Fill(ctx, list); err != nil {
 		return fmt.Errorf("train from a checkpoint: %w", err)

@@ -22,7 +22,6 @@ import (
 
 	"atenia/internal/machine/hw"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/rates"
 	"atenia/tensor"
 )
 
@@ -455,7 +454,7 @@ type PlacementRules struct {
 
 func (r *PlacementRules) internal() engine.Rules {
 	return engine.Rules{
-		Pins: r.Pins, MaxTier: r.MaxTier, RequireGPU: r.RequireGPU, Batch: r.Batch, Rates: rates.Rates(r.Rates),
+		Pins: r.Pins, MaxTier: r.MaxTier, RequireGPU: r.RequireGPU, Batch: r.Batch, Rates: place.KeptRates(r.Rates),
 		NoProbe: r.NoProbe, ProfileDir: r.ProfileDir,
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"atenia"
 	"atenia/internal/engine"
-	"atenia/internal/memory/rates"
+	"atenia/internal/memory/place"
 )
 
 // Rates measures how fast a model's largest file and memory are read, alone and
@@ -27,10 +27,10 @@ func Rates(ctx context.Context, path string, threads int) (r atenia.Rates, bytes
 		if p.Bytes > most {
 			largest, most = p.Path, p.Bytes
 		}
-		if err := rates.DropCache(p.Path); err != nil {
+		if err := place.DropCache(p.Path); err != nil {
 			return r, 0, err
 		}
 	}
-	measured, err := rates.Measure(ctx, largest, rates.Effort{Threads: threads, MemoryBytes: engine.FreeMemory()})
-	return atenia.Rates(measured.Rates), bytes, err
+	measured, err := place.MeasureRates(ctx, largest, place.MeasureEffort{Threads: threads, MemoryBytes: engine.FreeMemory()})
+	return atenia.Rates(measured.KeptRates), bytes, err
 }

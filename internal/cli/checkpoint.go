@@ -9,7 +9,7 @@ import (
 
 	"atenia/internal/cli/command"
 	"atenia/internal/machine/hw"
-	"atenia/internal/memory/checkpointdir"
+	"atenia/internal/memory/checkpoint"
 	"atenia/internal/memory/cuda"
 	"atenia/internal/spelling"
 
@@ -43,19 +43,19 @@ func checkpointCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
-func (a *call) open(c *cobra.Command, dir string) (*checkpointdir.Folder, error) {
+func (a *call) open(c *cobra.Command, dir string) (*checkpoint.Folder, error) {
 	if dir == "" {
 		return nil, command.Usagef("DIR is empty")
 	}
 	if a.gpu == "auto" {
 		list, err := cuda.Prober{}.Devices(c.Context(), hw.None)
-		return checkpointdir.Open(dir, a.cache, err == nil && len(list) > 0) // a driver that fails has none to restore to
+		return checkpoint.OpenFolder(dir, a.cache, err == nil && len(list) > 0) // a driver that fails has none to restore to
 	}
 	gpu, err := strconv.ParseBool(a.gpu)
 	if err != nil {
 		return nil, command.Usagef("--gpu is %q, want true, false or auto", a.gpu)
 	}
-	return checkpointdir.Open(dir, a.cache, gpu)
+	return checkpoint.OpenFolder(dir, a.cache, gpu)
 }
 
 // print writes a result as JSON or as text.
@@ -69,7 +69,7 @@ func (a *call) print(v any, text func(w io.Writer)) error {
 }
 
 func (a *call) save() *cobra.Command {
-	var s checkpointdir.Saving
+	var s checkpoint.Saving
 	ram := ""
 	c := &cobra.Command{
 		Use:   "save [MODEL] DIR",
@@ -190,7 +190,7 @@ func (a *call) verify() *cobra.Command {
 			if e.Status.Failed() {
 				bad++
 			}
-			if e.Status == checkpointdir.Unread {
+			if e.Status == checkpoint.Unread {
 				unread++
 			}
 		}
@@ -214,7 +214,7 @@ func (a *call) verify() *cobra.Command {
 }
 
 func (a *call) restore() *cobra.Command {
-	var o checkpointdir.Restoring
+	var o checkpoint.Restoring
 	ram := ""
 	c := &cobra.Command{
 		Use:         "restore DIR",

@@ -18,10 +18,12 @@ import (
 	"time"
 
 	"atenia/internal/golden/await"
+	"atenia/internal/machine/hw"
 )
 
 // hoardVar makes a test binary take that many bytes of memory, piece by piece,
-// and hold them until its input ends.
+// and hold them until its input ends. A piece is taken once it has room: the kernel
+// kills whoever wants what nobody can give back yet.
 const hoardVar = "ATENIA_TEST_HOARD"
 
 func init() {
@@ -29,19 +31,27 @@ func init() {
 	if err != nil {
 		return
 	}
-	const piece = 8 << 20
-	var all [][]byte
+	const piece = 2 << 20
+	memory := hw.NewSampler()
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
 	for ; n > 0; n -= piece {
+		for memory.Sample().AvailableBytes < 2*piece {
+			time.Sleep(time.Millisecond)
+		}
 		b := make([]byte, piece)
 		for i := 0; i < len(b); i += 4096 {
 			b[i] = 1
 		}
-		all = append(all, b)
+		hoarded = append(hoarded, b)
 	}
 	fmt.Println("taken")
-	io.Copy(io.Discard, os.Stdin)
-	os.Exit(len(all) >> 30)
+	select {}
 }
+
+var hoarded [][]byte
 
 // wideModel writes a model of about 140 MB whose tokens are quick.
 func wideModel(t *testing.T, dir string) string {

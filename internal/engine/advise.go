@@ -12,7 +12,6 @@ import (
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/rates"
 	"atenia/internal/model/file"
 	"atenia/internal/model/quant"
 	"atenia/internal/spelling"
@@ -75,7 +74,7 @@ type adviser struct {
 	plan     *Plan
 	file     string // of the configuration, in a folder
 	auto     bool   // the memory that is free now
-	measured func(string) (rates.Measurement, error)
+	measured func(string) (place.Measurement, error)
 	advice   Advice
 }
 
@@ -123,12 +122,12 @@ func (a *adviser) measure() {
 		return
 	}
 	var once bool
-	var m rates.Measurement
+	var m place.Measurement
 	var err error
-	a.measured = func(path string) (rates.Measurement, error) {
+	a.measured = func(path string) (place.Measurement, error) {
 		if !once {
 			once = true
-			m, err = rates.Measure(a.ctx, path, rates.Effort{Threads: c.Threads, Window: rates.ShortWindow, MemoryBytes: max(1, ledger.Process.Free()/4)})
+			m, err = place.MeasureRates(a.ctx, path, place.MeasureEffort{Threads: c.Threads, Window: place.ShortWindow, MemoryBytes: max(1, ledger.Process.Free()/4)})
 		}
 		return m, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/rates"
 )
 
 // A Budget bounds the memory of a model. The zero Budget sets no bound: the
@@ -49,7 +48,7 @@ type Rules struct {
 	// RequireGPU rejects placements that leave a weight to the processor.
 	RequireGPU bool
 	Batch      int // sequences that have room and are predicted for; 0 = 1
-	Rates      rates.Rates
+	Rates      place.KeptRates
 	// NoProbe makes plans without looking how fast the machine reads the model's
 	// file. Otherwise that is done for half a second when weights stay on the disk
 	// and Rates has no SSD.

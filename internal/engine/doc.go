@@ -18,7 +18,7 @@
 //	internal/memory/place       decides by sizes alone: memory, or read by each pass
 //	internal/engine/residence   materializes it there, once, by its recipe
 //	internal/memory/ring        reads it, ahead of its use, if it is streamed; or
-//	internal/memory/experts     reads it when tokens choose it, if it is of an expert; or else
+//	internal/memory/ring     reads it when tokens choose it, if it is of an expert; or else
 //	internal/memory/pack        keeps it in the order in which kernels read
 //	internal/exec               binds it to the products that use it
 //	internal/kernel             multiplies with it

@@ -14,14 +14,13 @@ import (
 	"atenia/internal/model/compile"
 
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/rates"
 	"atenia/internal/sched"
 )
 
 func config() engine.Config {
 	return engine.Config{
 		Threads: 1, Slots: 1, BatchTokens: 4, Context: 32, Pack: pack.Off, Compile: compile.Options{PageTokens: 16},
-		Rules:  engine.Rules{Rates: rates.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		Rules:  engine.Rules{Rates: place.KeptRates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }

@@ -5,8 +5,8 @@ import (
 
 	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
-	"atenia/internal/memory/coded"
 	"atenia/internal/memory/place"
+	"atenia/internal/memory/ring"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/embedded"
 	"atenia/internal/model/file"
@@ -21,10 +21,10 @@ type Footprint struct {
 	headers exec.Weights   // types and shapes
 	tensors []place.Tensor // weights, in the order of use; none without files
 	files   []place.Part
-	largest string         // the path of the largest file
-	floats  []coded.Source // weights that may be streamed in coded form
-	tower   int64          // bytes of the weights of an encoder of images or sounds
-	like    string         // the model whose runs tell how long this one takes; "" = itself
+	largest string             // the path of the largest file
+	floats  []ring.CodedSource // weights that may be streamed in coded form
+	tower   int64              // bytes of the weights of an encoder of images or sounds
+	like    string             // the model whose runs tell how long this one takes; "" = itself
 }
 
 // NewFootprint reads the headers of a model's files. Afterwards they may be closed.

@@ -17,7 +17,6 @@ import (
 	"atenia/internal/machine/hw"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/rates"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 )
@@ -46,7 +45,7 @@ func placeConfig(ram int64) engine.PlaceConfig {
 	return engine.PlaceConfig{
 		Exec:   exec.Config{Threads: 1, MaxTokens: 4, MaxLogits: 1, Context: 32},
 		Budget: engine.Budget{RAM: ram, Reserve: engine.Reserve{Runtime: 1 << 16}},
-		Rules:  engine.Rules{NoProbe: true, Rates: rates.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		Rules:  engine.Rules{NoProbe: true, Rates: place.KeptRates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 	}
 }
 
@@ -249,29 +248,29 @@ func TestRates(t *testing.T) {
 		t.Fatal(err)
 	}
 	spill := (floorOf(t, m) + all.RAM()) / 2
-	measured := rates.Measurement{Rates: rates.Rates{SSD: 3e9, RAM: 20e9, SSDBusy: 2e9, RAMBusy: 15e9}}
+	measured := place.Measurement{KeptRates: place.KeptRates{SSD: 3e9, RAM: 20e9, SSDBusy: 2e9, RAMBusy: 15e9}}
 	for _, c := range []struct {
 		name       string
 		ram        int64
-		asked      rates.Rates
+		asked      place.KeptRates
 		measure    bool
 		calls      int
 		ssd, mem   float64
 		byMeasured []string
 		byAssumed  []string
 	}{
-		{"nothing is known", spill, rates.Rates{}, false, 0, 0, 0, nil, []string{"ssd", "ram", "flops"}},
-		{"measured", spill, rates.Rates{}, true, 1, 3e9, 20e9, []string{"ssd", "ram"}, []string{"flops"}},
-		{"memory is asked for", spill, rates.Rates{RAM: 7e9}, true, 1, 3e9, 7e9, []string{"ssd"}, []string{"flops"}},
-		{"storage is asked for", spill, rates.Rates{SSD: 5e9}, true, 0, 5e9, 0, nil, []string{"ram", "flops"}},
-		{"all is asked for", spill, rates.Rates{SSD: 5e9, RAM: 7e9, FLOPS: 1e12}, true, 0, 5e9, 7e9, nil, nil},
-		{"nothing spills", 0, rates.Rates{}, true, 0, 0, 0, nil, []string{"ssd", "ram", "flops"}},
+		{"nothing is known", spill, place.KeptRates{}, false, 0, 0, 0, nil, []string{"ssd", "ram", "flops"}},
+		{"measured", spill, place.KeptRates{}, true, 1, 3e9, 20e9, []string{"ssd", "ram"}, []string{"flops"}},
+		{"memory is asked for", spill, place.KeptRates{RAM: 7e9}, true, 1, 3e9, 7e9, []string{"ssd"}, []string{"flops"}},
+		{"storage is asked for", spill, place.KeptRates{SSD: 5e9}, true, 0, 5e9, 0, nil, []string{"ram", "flops"}},
+		{"all is asked for", spill, place.KeptRates{SSD: 5e9, RAM: 7e9, FLOPS: 1e12}, true, 0, 5e9, 7e9, nil, nil},
+		{"nothing spills", 0, place.KeptRates{}, true, 0, 0, 0, nil, []string{"ssd", "ram", "flops"}},
 	} {
 		cfg := placeConfig(c.ram)
 		cfg.Rules.Rates = c.asked
 		calls := 0
 		if c.measure {
-			cfg.Measure = func(path string) (rates.Measurement, error) {
+			cfg.Measure = func(path string) (place.Measurement, error) {
 				calls++
 				if fi, err := os.Stat(path); err != nil || fi.Size() == 0 {
 					t.Errorf("%s: %q is measured: %v", c.name, path, err)
@@ -292,9 +291,9 @@ func TestRates(t *testing.T) {
 		}
 	}
 	cfg := placeConfig(spill)
-	cfg.Rules.Rates = rates.Rates{}
+	cfg.Rules.Rates = place.KeptRates{}
 	broken := errors.New("the disk is gone")
-	cfg.Measure = func(string) (rates.Measurement, error) { return rates.Measurement{}, broken }
+	cfg.Measure = func(string) (place.Measurement, error) { return place.Measurement{}, broken }
 	if _, err := m.Place(cfg); !errors.Is(err, broken) {
 		t.Errorf("a measurement that fails: %v", err)
 	}
@@ -378,10 +377,10 @@ func TestKeptRates(t *testing.T) {
 		{"measured", 0, 3e9, 3e9, nil},
 		{"asked", 5e9, 3e9, 5e9, nil},
 	} {
-		c.Rules.Rates, c.Measure = rates.Rates{SSD: x.asked, RAM: 10e9, FLOPS: 1e12}, nil
+		c.Rules.Rates, c.Measure = place.KeptRates{SSD: x.asked, RAM: 10e9, FLOPS: 1e12}, nil
 		if x.measure > 0 {
-			c.Measure = func(string) (rates.Measurement, error) {
-				return rates.Measurement{Rates: rates.Rates{SSD: x.measure}}, nil
+			c.Measure = func(string) (place.Measurement, error) {
+				return place.Measurement{KeptRates: place.KeptRates{SSD: x.measure}}, nil
 			}
 		}
 		pl, err := m.Place(c)

@@ -8,7 +8,6 @@ import (
 	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/rates"
 	"atenia/internal/policy/replay"
 )
 
@@ -28,7 +27,7 @@ type PlaceConfig struct {
 	// Measure finds out how fast the machine reads a file. It is called once for a
 	// placement that leaves weights on the disk, unless Rules.Rates say how fast
 	// that is. nil = nothing is measured.
-	Measure func(path string) (rates.Measurement, error)
+	Measure func(path string) (place.Measurement, error)
 	// MeasureAlways calls Measure for a placement that leaves nothing on the disk,
 	// too, unless earlier runs tell how fast it is.
 	MeasureAlways bool
@@ -97,7 +96,7 @@ func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
 		return in, err
 	}
 	in.FLOP = 2 * float64(f.products())
-	if in.Rates = f.rates(&c, rates.Measurement{}); c.Known != nil {
+	if in.Rates = f.rates(&c, place.Measurement{}); c.Known != nil {
 		in.Rates = *c.Known
 	}
 	return in, nil

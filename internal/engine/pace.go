@@ -9,7 +9,6 @@ import (
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/rates"
 	"atenia/internal/sched"
 )
 
@@ -96,15 +95,15 @@ func (e *Engine) remember() {
 	if pl.Given() {
 		return
 	}
-	k := rates.Kind{Model: pl.Model(), Machine: machineOf(e.Plan.Config.Threads), Class: pl.Class()}
-	if err := rates.Remember(dir, k, pl.Decode.Ratio(took.Seconds())); err != nil {
+	k := place.RunKind{Model: pl.Model(), Machine: machineOf(e.Plan.Config.Threads), Class: pl.Class()}
+	if err := place.RememberRatio(dir, k, pl.Decode.Ratio(took.Seconds())); err != nil {
 		e.Plan.Config.Logger.Warn("what this run measured is not kept", "err", err)
 	}
 }
 
 // corrections are what earlier runs of the model measured on this machine.
 func (c *PlaceConfig) corrections(model string) []place.Correction {
-	return place.Corrections(rates.Remembered(c.Rules.ProfileDir, model, machineOf(c.Exec.Threads)))
+	return place.Corrections(place.RememberedRatios(c.Rules.ProfileDir, model, machineOf(c.Exec.Threads)))
 }
 
 // machineOf names the machine, and how much of it computes.

@@ -8,7 +8,6 @@ import (
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/rates"
 	"atenia/internal/policy/replay"
 )
 
@@ -54,9 +53,9 @@ func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
 // place is Place with a configuration, and with memory to measure in.
 func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.Placement, error) {
 	if !c.Rules.NoProbe {
-		c.Measure = func(path string) (rates.Measurement, error) {
+		c.Measure = func(path string) (place.Measurement, error) {
 			memory = max(1, min(memory, ledger.Process.Free()))
-			return rates.Measure(ctx, path, rates.Effort{Threads: p.Effective().Threads, Window: rates.ShortWindow, MemoryBytes: memory})
+			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: p.Effective().Threads, Window: place.ShortWindow, MemoryBytes: memory})
 		}
 	}
 	pl, whole, err := p.fitWhole(p.footprint, c)
@@ -156,13 +155,13 @@ func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 	if err != nil {
 		return nil, err
 	}
-	decide := func(in place.Input, r replay.Recorder) (*place.Placement, error) { return r.Budget(in) }
+	choose := func(in place.Input, r replay.Recorder) (*place.Placement, error) { return r.Budget(in) }
 	if c.File != "" {
 		saved, err := place.Read(c.File)
 		if err != nil {
 			return nil, err
 		}
-		decide = func(in place.Input, r replay.Recorder) (*place.Placement, error) {
+		choose = func(in place.Input, r replay.Recorder) (*place.Placement, error) {
 			pl, err := r.Reload(in, saved)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.File, err)
@@ -178,7 +177,7 @@ func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 	if c.Measure != nil && c.Rules.Rates.SSD == 0 && f.largest != "" {
 		// Which weights stay on the disk does not depend on rates, so a plan
 		// without them says whether any do.
-		if pl, err := decide(in, replay.Recorder{}); err == nil && (pl.Spills() || c.MeasureAlways && pl.Decode.Runs == 0) {
+		if pl, err := choose(in, replay.Recorder{}); err == nil && (pl.Spills() || c.MeasureAlways && pl.Decode.Runs == 0) {
 			now, err := c.Measure(f.largest)
 			if err != nil {
 				return nil, err
@@ -186,5 +185,5 @@ func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 			in.Rates = f.rates(&c, now)
 		}
 	}
-	return decide(in, c.Recorder)
+	return choose(in, c.Recorder)
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/rates"
 )
 
 // The assumed rates of an unmeasured machine: a slow SSD, two channels of old
@@ -20,8 +19,8 @@ const (
 
 // rates are what was asked for, else what was measured just now, else earlier,
 // else assumed.
-func (f *Footprint) rates(c *PlaceConfig, now rates.Measurement) (r place.Rates) {
-	asked, kept := c.Rules.Rates, rates.Kept(c.Rules.ProfileDir, filepath.Dir(f.Path))
+func (f *Footprint) rates(c *PlaceConfig, now place.Measurement) (r place.Rates) {
+	asked, kept := c.Rules.Rates, place.ReadRates(c.Rules.ProfileDir, filepath.Dir(f.Path))
 	choose := func(name string, to *float64, asked, now, kept, assumed float64) {
 		switch {
 		case asked > 0:

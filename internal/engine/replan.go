@@ -13,7 +13,6 @@ import (
 	"atenia/internal/memory"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/rates"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/internal/policy/route"
@@ -78,7 +77,7 @@ func (p *pressure) placing(limit int64) PlaceConfig {
 	c.File, c.Rules.NoProbe, c.Recorder, c.Budget.RAM = "", true, p.record, limit
 	if old := p.e.weights.placement; old != nil {
 		in := old.Input()
-		c.Rules.Rates = rates.Rates{SSD: in.Rates.SSD, RAM: in.Rates.RAM, FLOPS: in.Rates.FLOPS, SSDBusy: in.Rates.SSDBusy, RAMBusy: in.Rates.RAMBusy}
+		c.Rules.Rates = place.KeptRates{SSD: in.Rates.SSD, RAM: in.Rates.RAM, FLOPS: in.Rates.FLOPS, SSDBusy: in.Rates.SSDBusy, RAMBusy: in.Rates.RAMBusy}
 		for _, r := range in.Reserves {
 			if r.Name == programReserveName {
 				c.Budget.Reserve.Runtime = r.Bytes
@@ -262,7 +261,7 @@ const launchTime = 5e3 // ns
 func (e *Engine) graph() *route.Graph {
 	f := e.Plan.footprint
 	c := e.Plan.placeConfig()
-	r := f.rates(&c, rates.Measurement{})
+	r := f.rates(&c, place.Measurement{})
 	m := route.Machine{FlopsPerSecond: r.FLOPS, BytesPerSecond: r.RAM, Launch: launchTime}
 	sizes := map[string]*place.Tensor{}
 	for i := range f.tensors {

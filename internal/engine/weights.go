@@ -6,10 +6,10 @@ import (
 
 	"atenia/internal/engine/residence"
 	"atenia/internal/machine/ledger"
-	"atenia/internal/memory/coded"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
+	"atenia/internal/memory/ring"
 	"atenia/internal/model/file"
 	"atenia/internal/spelling"
 )
@@ -21,10 +21,10 @@ type modelWeights struct {
 	placement *place.Placement // nil without a budget
 	unlimit   func()           // ends the limit of the heap
 	program   ledger.Reservation
-	lanes     *lane.Executor // nil if nothing is read ahead and no one observes
-	meter     *lane.Meter    // of the lanes
-	loaded    lane.Report    // when all was open
-	codec     *coded.Choice  // of streamed weights
+	lanes     *lane.Executor   // nil if nothing is read ahead and no one observes
+	meter     *lane.Meter      // of the lanes
+	loaded    lane.Report      // when all was open
+	codec     *ring.CodeChoice // of streamed weights
 }
 
 func newWeights() *modelWeights {

@@ -2,8 +2,8 @@ package exec
 
 import (
 	"atenia/internal/kernel"
-	"atenia/internal/memory/experts"
 	"atenia/internal/memory/pack"
+	"atenia/internal/memory/ring"
 	"atenia/internal/plan"
 )
 
@@ -40,7 +40,7 @@ type moe struct {
 	active           []int32 // experts with at least one place, in the order of their places
 	wave             []int32 // those of active that are computed now
 	begin            int     // the first place of wave
-	cache            *experts.Cache
+	cache            *ring.ExpertCache
 	layer            int // of the cache
 	phase            moePhase
 	s                *Step

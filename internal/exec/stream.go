@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"atenia/internal/kernel"
-	"atenia/internal/memory/experts"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/ring"
 	"atenia/internal/plan"
@@ -25,7 +24,7 @@ type Stream struct {
 	Ring    *ring.Ring
 	Units   map[string]int   // by name of the weight
 	Tables  map[string]Table // by name of the weight: tables that are read row by row
-	Experts *experts.Cache
+	Experts *ring.ExpertCache
 	Banks   map[string]Bank // by name of the weight: matrices of experts in the cache
 	// Held is weights in memory that are packed where they are, unless their value is
 	// set: then they have been. Nothing else may read their bytes.

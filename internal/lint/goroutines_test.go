@@ -29,7 +29,7 @@ var goroutines = map[string]string{
 	"internal/kernel/kerneltest/bench.go":   "support of benchmarks",
 	"internal/memory/cuda/device.go":        "each job is called by package fault",
 	"internal/machine/pool/pool.go":         "each share's panic is its caller's",
-	"internal/memory/experts/cache.go":      "each read is called by package fault",
+	"internal/memory/ring/expertcache.go":   "each read is called by package fault",
 	"internal/memory/lane/executor.go":      "each task's panic is its group's error",
 	"internal/machine/ledger/guard.go":      "reads how much memory there is",
 	"internal/memory/memorytest/adapter.go": "support of tests",

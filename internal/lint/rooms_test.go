@@ -80,19 +80,18 @@ var wideRooms = map[string]struct {
 	imports int
 	why     string
 }{
-	".":                         {39, "the face: it joins everything"},
-	"internal/cli":              {25, "the face: one command each"},
+	".":                         {37, "the face: it joins everything"},
+	"internal/cli":              {24, "the face: one command each"},
 	"internal/bench":            {11, "it measures an engine from all sides: steps, kernels, the ring, the files, and images by a package of their own"},
 	"internal/cli/flow":         {12, "the face of flow: one package for each of its formats and executors"},
-	"internal/exec":             {11, "an executor joins kernels, their chunks, threads, and the four forms in which weights are held"},
 	"internal/speech":           {11, "an ear joins the model and its steps, the sound's graph, the tokenizer and the states that they share"},
-	"internal/engine/residence": {13, "where weights come from and how towers run: files, the placement, the ring, its lanes, experts and coded files"},
+	"internal/engine/residence": {11, "where weights come from and how towers run: files, the placement, the ring, its lanes, experts and coded files"},
 	"quila":                     {13, "the face of the neuron graph: files, calls, training"},
 	"quila/conform":             {22, "it checks every room of the neuron graph"},
 	"quila/internal/school":     {13, "a school joins the network, what it is compared with, its corpus and its stages, and the stores that they fill"},
 	"internal/train/fit":        {13, "a job joins the recipe, the data, the tokenizer, the model and where each is kept"},
 	"internal/train/data":       {12, "data joins texts, and the encoders that show images and sounds"},
-	"internal/engine":           {26, "the inside of the face: it joins the rooms that a model runs in"},
+	"internal/engine":           {25, "the inside of the face: it joins the rooms that a model runs in"},
 	"tools/mutate-files":        {28, "it calls the reader of every format"},
 }
 

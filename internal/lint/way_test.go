@@ -10,7 +10,7 @@ import (
 // The way of a weight from the disk to a product, as internal/engine/doc.go
 // draws it: eight packages, where what is streamed takes ring or experts and the rest pack.
 const (
-	way     = "internal/model/file internal/model/compile internal/engine internal/memory/place internal/engine/residence internal/memory/ring|internal/memory/experts|internal/memory/pack internal/exec internal/kernel"
+	way     = "internal/model/file internal/model/compile internal/engine internal/memory/place internal/engine/residence internal/memory/ring|internal/memory/ring|internal/memory/pack internal/exec internal/kernel"
 	mostWay = 8
 )
 
@@ -18,7 +18,7 @@ const (
 // and the packages that may call them. Converting a model and training one are
 // ways of their own.
 var doors = []struct{ dir, name, callers string }{
-	{"internal/model/file", "Open", "internal/engine internal/model/lora internal/memory/checkpointdir internal/model/text internal/train/..."},
+	{"internal/model/file", "Open", "internal/engine internal/model/lora internal/memory/checkpoint internal/model/text internal/train/..."},
 	{"internal/model/compile", "Compile", "internal/engine internal/model/convert internal/train/planned internal/train/data tools/mutate-files"},
 	{"internal/model/compile", "Materialize", "internal/engine/residence"},
 	{"internal/model/compile", "MaterializeOne", "internal/engine/residence"},
@@ -29,7 +29,7 @@ var doors = []struct{ dir, name, callers string }{
 	{"internal/policy/replay", "Recorder.Budget", "internal/engine"},
 	{"internal/engine/residence", "Open", "internal/engine"},
 	{"internal/memory/ring", "New", "internal/engine/residence"},
-	{"internal/memory/experts", "New", "internal/engine/residence"},
+	{"internal/memory/ring", "New", "internal/engine/residence"},
 	{"internal/model/compile", "LocateExperts", "internal/engine/residence"},
 	{"internal/memory/ring", "Pin", "internal/engine/residence"},
 	{"internal/memory/pack", "New", "internal/exec"},

@@ -4,19 +4,19 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 func init() { goldenTopics["streams"] = runStreams }
 
 // goldenTimeline returns a timeline as cases describe it, and its lines.
-func goldenTimeline(advanced bool) (*timeline.Timeline, *timeline.Lines) {
-	mode := timeline.FallBack
+func goldenTimeline(advanced bool) (*lane.Timeline, *lane.Lines) {
+	mode := lane.FallBack
 	if advanced {
-		mode = timeline.TakeTurns
+		mode = lane.TakeTurns
 	}
-	lines := new(timeline.Lines)
-	return timeline.NewTimeline(mode, lines), lines
+	lines := new(lane.Lines)
+	return lane.NewTimeline(mode, lines), lines
 }
 
 func runStreams(t *testing.T, c *goldenCase) {
@@ -24,7 +24,7 @@ func runStreams(t *testing.T, c *goldenCase) {
 		Advanced bool `json:"advanced_streams_supported"`
 		Steps    []struct {
 			Op string
-			timeline.Task
+			lane.QueuedTask
 		}
 	}
 	var want struct {
@@ -38,7 +38,7 @@ func runStreams(t *testing.T, c *goldenCase) {
 		if s.Op == "run_to_completion" {
 			timeline.Run()
 		} else {
-			ids = append(ids, timeline.Submit(s.Task))
+			ids = append(ids, timeline.Submit(s.QueuedTask))
 		}
 	}
 	if !slices.Equal(ids, want.IDs) {

@@ -8,7 +8,6 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/memory"
-	"atenia/internal/memory/experts"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
 	"atenia/internal/model/compile"
@@ -66,7 +65,7 @@ func (o *opening) bank(t *place.Placed, w compile.Weight) error {
 	}
 	if t.Unit != o.bankOf {
 		o.bankOf = t.Unit
-		o.layers = append(o.layers, experts.Layer{Experts: make([]ring.Unit, t.Experts), Held: t.Tier == memory.RAM})
+		o.layers = append(o.layers, ring.ExpertLayer{Experts: make([]ring.Unit, t.Experts), Held: t.Tier == memory.RAM})
 	}
 	layer := len(o.layers) - 1
 	l := &o.layers[layer]

@@ -1,22 +1,20 @@
 package residence
 
 import (
-	"maps"
-	"runtime"
-	"slices"
-
-	"atenia/internal/memory/coded"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
 	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 	"atenia/tensor"
+	"maps"
+	"runtime"
+	"slices"
 )
 
 // Floats lists the matrices that may be kept in coded form, with the codec that
 // suits their type.
-func Floats(m *compile.Model, d *file.Description) (out []coded.Source) {
+func Floats(m *compile.Model, d *file.Description) (out []ring.CodedSource) {
 	for _, name := range slices.Sorted(maps.Keys(m.Weights)) {
 		w := m.Weights[name]
 		at, ok := locate(&w, d)
@@ -27,7 +25,7 @@ func Floats(m *compile.Model, d *file.Description) (out []coded.Source) {
 		if err != nil {
 			continue
 		}
-		out = append(out, coded.Source{Name: name, File: at.File, Offset: at.Offset, Bytes: int64(n), Codec: coded.CodecOf(at.View.DType)})
+		out = append(out, ring.CodedSource{Name: name, File: at.File, Offset: at.Offset, Bytes: int64(n), Codec: ring.CodecOf(at.View.DType)})
 	}
 	return out
 }
@@ -37,7 +35,7 @@ func Floats(m *compile.Model, d *file.Description) (out []coded.Source) {
 func codable(d tensor.DType) bool { return d == tensor.BF16 || d == tensor.F16 || d == tensor.F32 }
 
 // coded returns the coded form of a weight that is streamed, if there is one.
-func (o *opening) coded(name string, v *tensor.View) (*coded.Weight, bool) {
+func (o *opening) coded(name string, v *tensor.View) (*ring.CodedWeight, bool) {
 	if o.c.Coded == nil || !codable(v.DType) {
 		return nil, false
 	}

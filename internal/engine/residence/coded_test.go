@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"atenia/internal/engine/residence"
-	"atenia/internal/memory/coded"
 	"atenia/internal/memory/lane"
+	"atenia/internal/memory/ring"
 	"atenia/internal/store/blob"
 )
 
@@ -24,10 +24,10 @@ func TestSameBytesCoded(t *testing.T) {
 					floats[i].Codec = blob.PlaneZstd
 				}
 			}
-			if err := coded.Write(t.Context(), path, coded.ID{1}, floats); err != nil {
+			if err := ring.WriteCoded(t.Context(), path, ring.CodedID{1}, floats); err != nil {
 				t.Fatal(err)
 			}
-			f, err := coded.Open(path, coded.ID{1})
+			f, err := ring.OpenCoded(path, ring.CodedID{1})
 			if err != nil {
 				t.Fatal(err)
 			}

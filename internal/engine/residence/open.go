@@ -14,8 +14,6 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/coded"
-	"atenia/internal/memory/experts"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/ring"
@@ -55,7 +53,7 @@ type Config struct {
 	Verify  bool            // the ring compares what it reads with what it read first
 	Account *ledger.Account // that weights and ring are reserved in
 	Lanes   *lane.Executor  // of all reads; nil = each has its own
-	Coded   *coded.File     // weights that are streamed from here, if the ring has room for chunks; nil = none
+	Coded   *ring.CodedFile // weights that are streamed from here, if the ring has room for chunks; nil = none
 	Damaged func(error)     // is told once of damage in that file; nil = no one is
 }
 
@@ -127,7 +125,7 @@ type opening struct {
 	units   []ring.Unit
 	streams [][]weight // by unit
 	now     int        // the plan's number of the unit that is collected
-	layers  []experts.Layer
+	layers  []ring.ExpertLayer
 	bankOf  int // the plan's number of the unit that the last layer is
 }
 
@@ -293,7 +291,7 @@ func (o *opening) read(ctx context.Context, p *place.Placement) (err error) {
 		return err
 	}
 	if len(o.layers) > 0 {
-		if o.r.Stream.Experts, err = experts.New(experts.Config{
+		if o.r.Stream.Experts, err = ring.NewExpertCache(ring.ExpertConfig{
 			Files: o.r.sources, Layers: o.layers, Slots: p.Cache.Slots, Account: c.Account, Verify: c.Verify,
 		}); err != nil {
 			return err
@@ -388,7 +386,7 @@ func (r *Residence) Resize(ctx context.Context, m *compile.Model, d *file.Descri
 }
 
 // Experts returns what the cache of experts has done so far: zero without one.
-func (r *Residence) Experts() (s experts.Stats) {
+func (r *Residence) Experts() (s ring.ExpertStats) {
 	if r.Stream.Experts != nil {
 		s = r.Stream.Experts.Stats()
 	}

@@ -34,4 +34,15 @@
 //	everything else                Keep
 //
 // Its decisions are hints. It moves nothing.
+//
+// # The folder
+//
+// A [Folder] is what "atenia checkpoint" works on: it saves the tensors of a
+// model or of a cache as a checkpoint, inspects, verifies and restores one, and
+// collects cache entries that no checkpoint refers to.
+//
+//	DIR/checkpoint.meta     the manifest: tiers, desired tiers, plans
+//	DIR/checkpoint.*.sums   hashes of the bytes
+//	DIR/checkpoint.*.model  what the tensors are of, and where else their bytes are
+//	DIR/cache/              the bytes, unless another cache is given
 package checkpoint

@@ -25,9 +25,29 @@
 // Every task that runs emits two events, timed by the clock in the [Config]. A
 // [Meter] computes from them how much of the copying was hidden.
 //
-// With a [timeline.Timeline] in the Config the submissions are its lines, which
+// With a [Timeline] in the Config the submissions are its lines, which
 // are equal for equal submissions. Without workers beside it the same calls run
 // the tasks one after the other, in the order of submission.
 //
 // executor.go is the file to read first.
+//
+// # The order as text
+//
+// A [Timeline] writes, as lines of text, in which order work is submitted
+// and would run.
+//
+//	QueuedTask ──Submit──▶ Cpu, Gpu, SsdPrefetch ──Run──▶ lines ──▶ LineSink
+//	                       three queues                    Lines
+//
+// A [Timeline] runs nothing; an [Executor] executes tasks. It writes one line
+// when a task is submitted and one when it would run. The order depends on the
+// submissions alone, so two runs can be compared as text. A timeline knows no
+// dependencies: a move may be written before its prefetch.
+//
+//	ENQUEUE stream=SsdPrefetch id=1 kind=Io name=prefetch:w cost=1
+//	ENQUEUE stream=Cpu id=2 kind=Transfer name=move:ssd->ram:w cost=1
+//	ENQUEUE stream=Cpu id=3 kind=Compute name=matmul cost=1
+//	RUN stream=Cpu id=2 kind=Transfer name=move:ssd->ram:w cost=1
+//	RUN stream=SsdPrefetch id=1 kind=Io name=prefetch:w cost=1
+//	RUN stream=Cpu id=3 kind=Compute name=matmul cost=1
 package lane

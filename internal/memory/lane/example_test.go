@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/timeline"
 )
 
 // Two reads run concurrently; the kernel runs after both.
@@ -14,9 +13,9 @@ func ExampleExecutor_Run() {
 	defer x.Close()
 	var a, b int
 	err := x.Run(context.Background(), func(g *lane.Group) error {
-		read := timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "prefetch"}
-		first := g.Go(lane.Task{Task: read, Work: lane.Func(func(context.Context) error { a = 40; return nil })})
-		second := g.Go(lane.Task{Task: read, Work: lane.Func(func(context.Context) error { b = 2; return nil })})
+		read := lane.QueuedTask{Queue: lane.SSDPrefetch, Kind: lane.IOTask, Name: "prefetch"}
+		first := g.Go(lane.Task{QueuedTask: read, Work: lane.Func(func(context.Context) error { a = 40; return nil })})
+		second := g.Go(lane.Task{QueuedTask: read, Work: lane.Func(func(context.Context) error { b = 2; return nil })})
 		sum := lane.Task{Work: lane.Func(func(context.Context) error { fmt.Println(a + b); return nil })}
 		g.Go(sum, first, second)
 		return nil

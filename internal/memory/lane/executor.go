@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"atenia/internal/fault"
-	"atenia/internal/memory/timeline"
 )
 
 // ErrClosed is returned by a closed executor.
@@ -29,7 +28,7 @@ func (f Func) Do(ctx context.Context, _ int) error { return f(ctx) }
 // A Task is work with its description. Its kind selects the lane: Io, Transfer
 // or Compute; computations for the queue Gpu go to Device.
 type Task struct {
-	timeline.Task
+	QueuedTask
 	Tensor string // the tensor concerned, if any
 	Bytes  uint64 // bytes moved
 	Work   Work   // nil: no work
@@ -56,7 +55,7 @@ type Config struct {
 	Sink  Sink // nil discards events
 	// Timeline, if not nil, receives the submissions as lines, and replaces the
 	// workers: tasks run as they are submitted, in that order.
-	Timeline *timeline.Timeline
+	Timeline *Timeline
 	// Workers keeps the workers beside a Timeline.
 	Workers bool
 }
@@ -79,7 +78,7 @@ type Executor struct {
 	clock    func() time.Duration
 	sink     Sink
 	events   sync.Mutex // serializes clock readings and calls of the sink
-	timeline *timeline.Timeline
+	timeline *Timeline
 	turn     sync.Mutex // with a timeline, admits one Run at a time
 
 	mu     sync.Mutex
@@ -295,11 +294,11 @@ func (x *Executor) count(slot, by int) {
 
 func (x *Executor) laneOf(t *Task) Lane {
 	switch {
-	case t.Kind == timeline.IO:
+	case t.Kind == IOTask:
 		return IO
-	case t.Kind == timeline.Transfer:
+	case t.Kind == TransferTask:
 		return Transfer
-	case t.Queue == timeline.GPU && x.has[Device]:
+	case t.Queue == GPU && x.has[Device]:
 		return Device
 	}
 	return Compute

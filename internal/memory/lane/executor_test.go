@@ -13,11 +13,10 @@ import (
 	"time"
 
 	"atenia/internal/golden/await"
-	"atenia/internal/memory/timeline"
 )
 
-func task(kind timeline.TaskKind, name string, f func(context.Context) error) Task {
-	return Task{Task: timeline.Task{Kind: kind, Name: name, Cost: 1}, Work: Func(f)}
+func task(kind TaskKind, name string, f func(context.Context) error) Task {
+	return Task{QueuedTask: QueuedTask{Kind: kind, Name: name, Cost: 1}, Work: Func(f)}
 }
 
 // TestOrder runs random graphs of tasks through lanes of random widths and a
@@ -52,7 +51,7 @@ func randomGroup(t *testing.T, x *Executor, r *rand.Rand) {
 				before := i - 1 - r.IntN(min(i, 30))
 				after, afterIDs = append(after, before), append(afterIDs, ids[before])
 			}
-			k := task(timeline.TaskKind(r.IntN(3)), "t", func(context.Context) error {
+			k := task(TaskKind(r.IntN(3)), "t", func(context.Context) error {
 				for _, b := range after {
 					if runs[b].Load() != 1 {
 						t.Errorf("task %d runs before %d", i, b)
@@ -61,7 +60,7 @@ func randomGroup(t *testing.T, x *Executor, r *rand.Rand) {
 				runs[i].Add(1)
 				return nil
 			})
-			k.Queue = timeline.Queue(r.IntN(3))
+			k.Queue = Queue(r.IntN(3))
 			ids[i] = g.Go(k, afterIDs...)
 			if i > 0 && ids[i] <= ids[i-1] {
 				t.Errorf("id %d comes after %d", ids[i], ids[i-1])
@@ -90,9 +89,9 @@ func TestFailure(t *testing.T) {
 	var after atomic.Int32
 	run := func(f func(context.Context) error) error {
 		return x.Run(t.Context(), func(g *Group) error {
-			id := g.Go(task(timeline.IO, "prefetch:w", f))
+			id := g.Go(task(IOTask, "prefetch:w", f))
 			for range 20 {
-				id = g.Go(task(timeline.Compute, "k", func(context.Context) error { after.Add(1); return nil }), id)
+				id = g.Go(task(ComputeTask, "k", func(context.Context) error { after.Add(1); return nil }), id)
 			}
 			return nil
 		})
@@ -133,7 +132,7 @@ func TestSubmitPanics(t *testing.T) {
 			}
 		}()
 		x.Run(t.Context(), func(g *Group) error {
-			g.Go(task(timeline.IO, "read", func(ctx context.Context) error {
+			g.Go(task(IOTask, "read", func(ctx context.Context) error {
 				running.Add(1)
 				defer running.Add(-1)
 				<-ctx.Done()
@@ -151,20 +150,20 @@ func TestLaneOfTask(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		devices int
-		queue   timeline.Queue
-		kind    timeline.TaskKind
+		queue   Queue
+		kind    TaskKind
 		want    Lane
 	}{
-		{0, timeline.SSDPrefetch, timeline.IO, IO},
-		{0, timeline.GPU, timeline.Transfer, Transfer},
-		{0, timeline.CPU, timeline.Compute, Compute},
-		{0, timeline.GPU, timeline.Compute, Compute},
-		{1, timeline.GPU, timeline.Compute, Device},
-		{1, timeline.CPU, timeline.Compute, Compute},
+		{0, SSDPrefetch, IOTask, IO},
+		{0, GPU, TransferTask, Transfer},
+		{0, CPU, ComputeTask, Compute},
+		{0, GPU, ComputeTask, Compute},
+		{1, GPU, ComputeTask, Device},
+		{1, CPU, ComputeTask, Compute},
 	} {
 		var events recorder
 		x := New(Config{Devices: c.devices, Sink: &events})
-		x.Run(t.Context(), func(g *Group) error { g.Submit(timeline.Task{Queue: c.queue, Kind: c.kind}); return nil })
+		x.Run(t.Context(), func(g *Group) error { g.Submit(QueuedTask{Queue: c.queue, Kind: c.kind}); return nil })
 		x.Close()
 		if len(events) != 2 || events[1].Lane != c.want {
 			t.Errorf("%v in %v with %d devices: %v, want %v", c.kind, c.queue, c.devices, events, c.want)
@@ -180,19 +179,19 @@ func (r *recorder) Event(e Event) { *r = append(*r, e) }
 // at once, and the lines are those of a timeline without lanes.
 func TestTimelineMode(t *testing.T) {
 	t.Parallel()
-	submit := func(g timeline.Submitter) {
-		g.Submit(timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "prefetch:w", Cost: 1})
-		g.Submit(timeline.Task{Queue: timeline.CPU, Kind: timeline.Transfer, Name: "move:ssd->ram:w", Cost: 1})
-		g.Submit(timeline.Task{Queue: timeline.GPU, Kind: timeline.Compute, Name: "k", Cost: 1})
+	submit := func(g Submitter) {
+		g.Submit(QueuedTask{Queue: SSDPrefetch, Kind: IOTask, Name: "prefetch:w", Cost: 1})
+		g.Submit(QueuedTask{Queue: CPU, Kind: TransferTask, Name: "move:ssd->ram:w", Cost: 1})
+		g.Submit(QueuedTask{Queue: GPU, Kind: ComputeTask, Name: "k", Cost: 1})
 	}
-	var want, got timeline.Lines
-	alone := timeline.NewTimeline(timeline.TakeTurns, &want)
+	var want, got Lines
+	alone := NewTimeline(TakeTurns, &want)
 	submit(alone)
 	alone.Run()
 
 	var events recorder
 	clock := func() time.Duration { return time.Duration(len(events)) }
-	x := New(Config{Timeline: timeline.NewTimeline(timeline.TakeTurns, &got), Sink: &events, Clock: clock})
+	x := New(Config{Timeline: NewTimeline(TakeTurns, &got), Sink: &events, Clock: clock})
 	defer x.Close()
 	if err := x.Run(t.Context(), func(g *Group) error { submit(g); return nil }); err != nil {
 		t.Fatal(err)
@@ -206,9 +205,9 @@ func TestTimelineMode(t *testing.T) {
 
 	var done string
 	err := x.Run(t.Context(), func(g *Group) error {
-		g.Go(task(timeline.IO, "a", func(context.Context) error { done += "a"; return nil }))
-		g.Go(task(timeline.Compute, "b", func(context.Context) error { done += "b"; return errDisk }))
-		g.Go(task(timeline.Compute, "c", func(context.Context) error { done += "c"; return nil }))
+		g.Go(task(IOTask, "a", func(context.Context) error { done += "a"; return nil }))
+		g.Go(task(ComputeTask, "b", func(context.Context) error { done += "b"; return errDisk }))
+		g.Go(task(ComputeTask, "c", func(context.Context) error { done += "c"; return nil }))
 		return nil
 	})
 	if !errors.Is(err, errDisk) || done != "ab" {
@@ -233,7 +232,7 @@ func TestSteadyState(t *testing.T) {
 	gone := await.Goroutines(t)
 	var done atomic.Int64
 	nothing := Func(func(context.Context) error { done.Add(1); return nil })
-	read, move := Task{Task: timeline.Task{Kind: timeline.IO}, Work: nothing}, Task{Task: timeline.Task{Kind: timeline.Transfer}, Work: nothing}
+	read, move := Task{QueuedTask: QueuedTask{Kind: IOTask}, Work: nothing}, Task{QueuedTask: QueuedTask{Kind: TransferTask}, Work: nothing}
 	p := NewPasses(x, false)
 	var last uint64
 	step := func() {
@@ -285,7 +284,7 @@ func TestRandomFailures(t *testing.T) {
 					b := r.IntN(i)
 					before, after = append(before, b), append(after, ids[b])
 				}
-				ids[i] = g.Go(task(timeline.TaskKind(r.IntN(3)), "t", func(ctx context.Context) error {
+				ids[i] = g.Go(task(TaskKind(r.IntN(3)), "t", func(ctx context.Context) error {
 					for _, b := range before {
 						if !done[b].Load() {
 							t.Errorf("seed %d: task %d runs although %d has not", seed, i, b)

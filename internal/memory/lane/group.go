@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"atenia/internal/fault"
-	"atenia/internal/memory/timeline"
 )
 
 // A PanicError is the panic of a task.
@@ -28,7 +27,7 @@ type Group struct {
 	lasting bool  // errors of tasks are their own
 }
 
-var _ timeline.Submitter = (*Group)(nil)
+var _ Submitter = (*Group)(nil)
 
 // Run calls submit, waits until all tasks it submitted have ended, and returns
 // the first error: of a task, of submit, or the cause of ctx's end. After that
@@ -125,7 +124,7 @@ func (g *Group) wait() error {
 }
 
 // Submit submits a task without work and without dependencies.
-func (g *Group) Submit(t timeline.Task) uint64 { return g.Go(Task{Task: t}) }
+func (g *Group) Submit(t QueuedTask) uint64 { return g.Go(Task{QueuedTask: t}) }
 
 // Go submits a task that depends on other tasks of its group, given by their
 // ids, and returns its id, counted from 1. It waits while the window is full.
@@ -170,7 +169,7 @@ func (g *Group) runNow(t Task) uint64 {
 	}
 	id := g.x.last + 1
 	if g.x.last = id; !t.Part {
-		id = g.x.timeline.Submit(t.Task)
+		id = g.x.timeline.Submit(t.QueuedTask)
 	}
 	if err := g.x.do(g.ctx, g.x.laneOf(&t), 0, id, &t); err != nil && !g.lasting && !errors.Is(err, ErrDropped) {
 		g.stop(err)
@@ -181,7 +180,7 @@ func (g *Group) runNow(t Task) uint64 {
 // line writes a submission. The caller holds the lock.
 func (x *Executor) line(t *Task) {
 	if x.timeline != nil && !t.Part {
-		x.timeline.Submit(t.Task)
+		x.timeline.Submit(t.QueuedTask)
 	}
 }
 

@@ -33,4 +33,14 @@
 // floor, where not even streaming fits, [Place] returns a [*FloorError].
 // Placing reads no clock and no machine state; equal inputs give equal
 // placements.
+//
+// # Rates
+//
+// [MeasureRates] measures how fast this machine reads: files past the system's
+// cache and memory, alone and both at once.
+//
+//	MeasureRates ──▶ Measurement   bytes a second of storage and of memory
+//	DropCache                      takes a file out of the system's cache first
+//	ReadRates ─────▶ KeptRates     what was measured of a storage device earlier
+//	RememberRatio ─▶ RememberedRatios   how much longer runs took than predicted
 package place

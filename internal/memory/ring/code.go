@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"atenia/internal/machine/ledger"
-	"atenia/internal/memory/coded"
 	"atenia/internal/memory/lane"
 	"atenia/internal/store/blob"
 )
@@ -13,7 +12,7 @@ import (
 // A code is a coded chunk of a span: it is read into a stage, from which it is
 // decoded to its place.
 type code struct {
-	coded.Chunk
+	CodedChunk
 	codec blob.Codec
 	file  int    // index of the coded source
 	dst   []byte // in the ring
@@ -45,7 +44,7 @@ func stagesOf(units []Unit) (n, size int) {
 				continue
 			}
 			n += len(w.Chunks)
-			size = max(size, pages(min(u[i].Bytes, coded.ChunkBytes))+PageBytes)
+			size = max(size, pages(min(u[i].Bytes, CodedChunkBytes))+PageBytes)
 			for _, c := range w.Chunks {
 				size = max(size, pages(c.Bytes))
 			}
@@ -59,10 +58,10 @@ func stagesOf(units []Unit) (n, size int) {
 func codes(s *Span, view []byte) (out []piece) {
 	at := 0
 	for _, c := range s.Coded.Chunks {
-		n := min(coded.ChunkBytes, len(view)-at)
+		n := min(CodedChunkBytes, len(view)-at)
 		out = append(out, piece{
 			file: s.File, offset: s.Offset + int64(at), need: n,
-			code: &code{Chunk: c, codec: s.Coded.Codec, file: s.CodedFile, dst: view[at : at+n : at+n]},
+			code: &code{CodedChunk: c, codec: s.Coded.Codec, file: s.CodedFile, dst: view[at : at+n : at+n]},
 		})
 		at += n
 	}
@@ -138,7 +137,7 @@ var errDamaged = errors.New("checksum mismatch in coded weights")
 func (r *Ring) decode(p *piece, stage []byte) error {
 	c := p.code
 	content, err := stage[:c.Bytes], error(nil)
-	if got := coded.Checksum(content); got != c.Sum {
+	if got := Checksum(content); got != c.Sum {
 		err = &ReadError{r.codes[c.file].Name(), c.Offset, c.Bytes, errDamaged}
 	} else {
 		d := r.decoder()

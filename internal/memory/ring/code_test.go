@@ -1,6 +1,8 @@
 package ring
 
 import (
+	"atenia/internal/memory/lane"
+	"atenia/internal/store/blob"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -10,10 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-
-	"atenia/internal/memory/coded"
-	"atenia/internal/memory/lane"
-	"atenia/internal/store/blob"
 )
 
 // weights returns n bytes that codecs make smaller, bfloat16 numbers with few
@@ -35,7 +33,7 @@ func codedCycle(t *testing.T, rng *rand.Rand, m *memory, path string) ([]Unit, *
 		t.Fatal(err)
 	}
 	var units []Unit
-	var sources []coded.Source
+	var sources []CodedSource
 	for at := int64(rng.IntN(9000)); len(units) < 2+rng.IntN(8); {
 		var u Unit
 		for range 1 + rng.IntN(2) {
@@ -46,7 +44,7 @@ func codedCycle(t *testing.T, rng *rand.Rand, m *memory, path string) ([]Unit, *
 			u = append(u, Span{Offset: at, Bytes: n, Align: 2})
 			if rng.IntN(4) > 0 {
 				c := []blob.Codec{blob.PlaneHuff, blob.PlaneZstd}[rng.IntN(2)]
-				sources = append(sources, coded.Source{Name: name(at), File: raw, Offset: at, Bytes: int64(n), Codec: c})
+				sources = append(sources, CodedSource{Name: name(at), File: raw, Offset: at, Bytes: int64(n), Codec: c})
 			}
 			at += int64(n + rng.IntN(300))
 		}
@@ -55,11 +53,11 @@ func codedCycle(t *testing.T, rng *rand.Rand, m *memory, path string) ([]Unit, *
 		}
 		units = append(units, u)
 	}
-	id := coded.ID(sha256.Sum256([]byte(raw)))
-	if err := coded.Write(t.Context(), path, id, sources); err != nil {
+	id := CodedID(sha256.Sum256([]byte(raw)))
+	if err := WriteCoded(t.Context(), path, id, sources); err != nil {
 		t.Fatal(err)
 	}
-	f, err := coded.Open(path, id)
+	f, err := OpenCoded(path, id)
 	if err != nil {
 		t.Fatal(err)
 	}

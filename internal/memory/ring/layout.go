@@ -3,8 +3,6 @@ package ring
 import (
 	"fmt"
 	"slices"
-
-	"atenia/internal/memory/coded"
 )
 
 // A Span is a part of a file that a unit needs contiguous in memory.
@@ -17,7 +15,7 @@ type Span struct {
 	Align int
 	// Coded, if not nil, is the same span in coded form, which is read instead, from
 	// the coded source of that index. Damaged chunks are read from the file.
-	Coded     *coded.Weight
+	Coded     *CodedWeight
 	CodedFile int
 }
 

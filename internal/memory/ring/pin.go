@@ -6,7 +6,6 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/timeline"
 )
 
 // Pinned is a set of spans pinned in memory, each in a block of its own, so that
@@ -57,10 +56,10 @@ func readAll(ctx context.Context, x *lane.Executor, files []Source, pieces []pie
 	return x.Run(ctx, func(g *lane.Group) error {
 		for i := range pieces {
 			g.Go(lane.Task{
-				Task:  timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "pin", Cost: uint64(total)},
-				Part:  i > 0,
-				Bytes: uint64(len(pieces[i].mem)),
-				Work:  lane.Func(func(context.Context) error { return pieces[i].fetch(files, false) }),
+				QueuedTask: lane.QueuedTask{Queue: lane.SSDPrefetch, Kind: lane.IOTask, Name: "pin", Cost: uint64(total)},
+				Part:       i > 0,
+				Bytes:      uint64(len(pieces[i].mem)),
+				Work:       lane.Func(func(context.Context) error { return pieces[i].fetch(files, false) }),
 			})
 		}
 		return nil

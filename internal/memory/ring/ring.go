@@ -9,7 +9,6 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/timeline"
 )
 
 // A Config configures a [Ring]. Zero numbers select defaults that suit a disk of
@@ -214,11 +213,11 @@ func (r *Ring) layOut(c *Config, slots []slot) {
 // name describes what is done with a unit.
 func (u *unit) name(r *Ring) {
 	cost := uint64(u.label.Bytes)
-	u.read = lane.Task{Task: timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "prefetch:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Work: (*reads)(r)}
-	u.decode = lane.Task{Task: timeline.Task{Kind: timeline.Transfer, Name: "decode:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Work: (*decodes)(r)}
-	u.align = lane.Task{Task: timeline.Task{Kind: timeline.Transfer, Name: "align:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Bytes: cost, Work: (*aligns)(r)}
-	u.compute = lane.Task{Task: timeline.Task{Name: "compute:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Bytes: cost}
-	u.wait = lane.Task{Task: timeline.Task{Name: "wait:" + u.label.Name}, Part: true, Idle: true}
+	u.read = lane.Task{QueuedTask: lane.QueuedTask{Queue: lane.SSDPrefetch, Kind: lane.IOTask, Name: "prefetch:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Work: (*reads)(r)}
+	u.decode = lane.Task{QueuedTask: lane.QueuedTask{Kind: lane.TransferTask, Name: "decode:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Work: (*decodes)(r)}
+	u.align = lane.Task{QueuedTask: lane.QueuedTask{Kind: lane.TransferTask, Name: "align:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Bytes: cost, Work: (*aligns)(r)}
+	u.compute = lane.Task{QueuedTask: lane.QueuedTask{Name: "compute:" + u.label.Name, Cost: cost}, Tensor: u.label.Name, Bytes: cost}
+	u.wait = lane.Task{QueuedTask: lane.QueuedTask{Name: "wait:" + u.label.Name}, Part: true, Idle: true}
 }
 
 // touch faults in all pages of b now: first touches are several times slower

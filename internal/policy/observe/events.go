@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/timeline"
 	"atenia/internal/policy/trace"
 )
 
@@ -16,15 +15,15 @@ func (o *Observer) Attach(c *lane.Config) {
 	if o.trace != nil {
 		c.Sink = append(c.Sink.(lane.Tee), &depth{w: o.trace})
 	}
-	mode := timeline.TakeTurns
+	mode := lane.TakeTurns
 	if !c.Workers { // a machine without concurrent streams
-		mode = timeline.FallBack
+		mode = lane.FallBack
 	}
 	switch {
 	case o.lines != nil:
-		c.Timeline = timeline.NewTimeline(mode, o.lines)
+		c.Timeline = lane.NewTimeline(mode, o.lines)
 	case !c.Workers:
-		c.Timeline = timeline.NewTimeline(mode, nil)
+		c.Timeline = lane.NewTimeline(mode, nil)
 	}
 }
 
@@ -49,11 +48,11 @@ func (d *depth) Event(e lane.Event) {
 // between two steps, since the work waits for whoever takes a line.
 type lines struct {
 	mu   sync.Mutex
-	kept timeline.Lines
+	kept lane.Lines
 	w    *bufio.Writer
 }
 
-// Line implements [timeline.Sink].
+// Line implements [lane.LineSink].
 func (l *lines) Line(s string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,9 +74,9 @@ func (l *lines) write() {
 // Ticks returns a timeline, with ids of its own, whose lines are written between
 // those of steps; they go nowhere if no timeline is written. It must be used
 // between two steps.
-func (o *Observer) Ticks() *timeline.Timeline {
+func (o *Observer) Ticks() *lane.Timeline {
 	if o != nil && o.lines != nil {
-		return timeline.NewTimeline(timeline.TakeTurns, o.lines)
+		return lane.NewTimeline(lane.TakeTurns, o.lines)
 	}
-	return timeline.NewTimeline(timeline.TakeTurns, nil)
+	return lane.NewTimeline(lane.TakeTurns, nil)
 }

@@ -24,8 +24,8 @@ import (
 	"atenia/internal/policy/record"
 	"atenia/internal/policy/route"
 
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/memorytest"
-	"atenia/internal/memory/timeline"
 )
 
 // A logger is a listener that keeps lines.
@@ -166,7 +166,7 @@ func routeKernel(t testing.TB, r *Recorder, s memory.Snapshot, rng *rand.Rand) {
 		}
 	}
 	gpu := rng.IntN(4) > 0
-	q := r.Watch(timeline.NewTimeline(0, new(timeline.Lines)), s, gpu)
+	q := r.Watch(lane.NewTimeline(0, new(lane.Lines)), s, gpu)
 	if _, err := route.RouteTensors(t.Context(), q, m, route.Kernel{Name: "mm"}, []string{"a", "b", "c", "a"}, s, gpu); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"atenia/internal/policy/record"
 	"atenia/internal/policy/route"
 
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 // routeInputs are the inputs of a kernel's route: its plan and the outcome of
@@ -49,7 +49,7 @@ func (in routeInputs) draft(*history) (record.Draft, error) {
 
 // A watch is a submitter that records routes.
 type watch struct {
-	timeline.Submitter
+	lane.Submitter
 	r   *Recorder
 	s   memory.Snapshot
 	gpu bool
@@ -69,7 +69,7 @@ func (w *watch) Routed(e route.Routed) {
 // Watch returns a submitter for [route.RouteTensors], or for the kernels of a
 // graph, that passes tasks to q and records every route. s and gpu must be those
 // passed to the routing call.
-func (r *Recorder) Watch(q timeline.Submitter, s memory.Snapshot, gpu bool) timeline.Submitter {
+func (r *Recorder) Watch(q lane.Submitter, s memory.Snapshot, gpu bool) lane.Submitter {
 	if r.Journal == nil {
 		return q
 	}

@@ -7,7 +7,7 @@ import (
 	"atenia/internal/memory"
 	"atenia/internal/policy/route"
 
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 // The gradient is declared to be in VRAM, but there is no device: the backward
@@ -15,8 +15,8 @@ import (
 func ExampleExecuteBackward() {
 	m := memory.New(memory.Config{})
 	m.RegisterData("grad.w", make([]byte, 64), memory.RAM)
-	var lines timeline.Lines
-	timeline := timeline.NewTimeline(timeline.TakeTurns, &lines)
+	var lines lane.Lines
+	timeline := lane.NewTimeline(lane.TakeTurns, &lines)
 	nodes := []route.BackwardNode{{
 		ID: 1, Forward: route.OnGPU, Reason: "as the forward pass",
 		Outputs: []route.Gradient{{ID: "grad.w", Tier: memory.VRAM}},

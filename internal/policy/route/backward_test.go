@@ -12,8 +12,8 @@ import (
 	"atenia/internal/store/blob"
 	"atenia/internal/store/faultfs"
 
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/memorytest"
-	"atenia/internal/memory/timeline"
 )
 
 type tiers = map[string]memory.Tier
@@ -97,8 +97,8 @@ func TestExecute(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := manager(t, c.device, nil, c.at)
-			var lines timeline.Lines
-			if err := ExecuteBackward(t.Context(), timeline.NewTimeline(timeline.TakeTurns, &lines), m, c.nodes, c.gpu); err != nil {
+			var lines lane.Lines
+			if err := ExecuteBackward(t.Context(), lane.NewTimeline(lane.TakeTurns, &lines), m, c.nodes, c.gpu); err != nil {
 				t.Error(err)
 			}
 			backwardWantLines(t, lines, c.lines...)
@@ -109,9 +109,9 @@ func TestExecute(t *testing.T) {
 		m := manager(t, nil, nil, nil)
 		m.Register("g1", 4, memory.SSD)
 		m.Register("g2", 4, memory.SSD)
-		var lines timeline.Lines
+		var lines lane.Lines
 		nodes := []BackwardNode{{1, OnCPU, "r", declared(memory.SSD, "g1"), declared(memory.SSD, "g2")}}
-		if err := ExecuteBackward(t.Context(), timeline.NewTimeline(timeline.TakeTurns, &lines), m, nodes, false); err != nil {
+		if err := ExecuteBackward(t.Context(), lane.NewTimeline(lane.TakeTurns, &lines), m, nodes, false); err != nil {
 			t.Error(err)
 		}
 		backwardWantLines(t, lines[:1], "ENQUEUE stream=Cpu id=1 kind=Compute name=backward:node1 cost=1")
@@ -173,8 +173,8 @@ func TestTrace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := manager(t, c.device, nil, c.at)
-			var lines timeline.Lines
-			got, err := ExecuteBackwardTraced(t.Context(), timeline.NewTimeline(timeline.TakeTurns, &lines), m, []BackwardNode{c.node}, true)
+			var lines lane.Lines
+			got, err := ExecuteBackwardTraced(t.Context(), lane.NewTimeline(lane.TakeTurns, &lines), m, []BackwardNode{c.node}, true)
 			if err != nil || len(got) != 1 {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -200,8 +200,8 @@ func TestCancelled(t *testing.T) {
 	cancel()
 	m := manager(t, &memorytest.FakeVRAM{}, nil, tiers{"g": memory.RAM})
 	nodes := []BackwardNode{{1, OnGPU, "", declared(memory.VRAM, "g"), nil}}
-	var lines timeline.Lines
-	timeline := timeline.NewTimeline(timeline.TakeTurns, &lines)
+	var lines lane.Lines
+	timeline := lane.NewTimeline(lane.TakeTurns, &lines)
 	if err := ExecuteBackward(ctx, timeline, m, nodes, true); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"atenia/internal/memory"
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 	"atenia/internal/spelling"
 )
 
@@ -30,11 +30,11 @@ func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 func (t *Target) UnmarshalText(b []byte) error { return spelling.ParseEnum(targets, "target", b, t) }
 
 // Queue returns the queue of the kernel's computation.
-func (t Target) Queue() timeline.Queue {
+func (t Target) Queue() lane.Queue {
 	if t == OnGPU {
-		return timeline.GPU
+		return lane.GPU
 	}
-	return timeline.CPU
+	return lane.CPU
 }
 
 // A Rule is a reason to run a kernel somewhere.

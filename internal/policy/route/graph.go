@@ -7,7 +7,7 @@ import (
 
 	"atenia/internal/memory"
 
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 // A Node is one kernel and its tensors.
@@ -116,7 +116,7 @@ func (g *Graph) place(s memory.Snapshot, gpu bool, tiers func(*Node) []memory.Ti
 
 // Enqueue routes the nodes in order: it moves their tensors and submits their
 // tasks. When ctx ends it returns the bundles so far.
-func (g *Graph) Enqueue(ctx context.Context, q timeline.Submitter, m *memory.Manager, s memory.Snapshot, gpu bool) ([]Bundle, error) {
+func (g *Graph) Enqueue(ctx context.Context, q lane.Submitter, m *memory.Manager, s memory.Snapshot, gpu bool) ([]Bundle, error) {
 	bundles := make([]Bundle, 0, len(g.nodes))
 	for i := range g.nodes {
 		n := &g.nodes[i]

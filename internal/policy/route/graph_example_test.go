@@ -7,7 +7,7 @@ import (
 	"atenia/internal/memory"
 	"atenia/internal/policy/route"
 
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 // Two kernels, two moments: when VRAM is nearly full, the one that suits the
@@ -38,10 +38,10 @@ func ExampleLoop() {
 	m.Register("w", 1<<20, memory.VRAM) // known by its length alone
 	var g route.Graph
 	g.AddTensors(route.Kernel{Name: "matmul"}, []string{"w"}, []memory.Tier{memory.VRAM})
-	var lines timeline.Lines
+	var lines lane.Lines
 	full := float32(.99)
 	l := route.Loop{
-		Graph: &g, Timeline: timeline.NewTimeline(timeline.TakeTurns, &lines), Memory: m,
+		Graph: &g, Timeline: lane.NewTimeline(lane.TakeTurns, &lines), Memory: m,
 		Offload: memory.NewOffload(memory.DefaultOffload()), GPU: true,
 	}
 	l.Run(context.Background(), []memory.Snapshot{{VRAM: memory.Status{Pressure: &full}}})

@@ -11,7 +11,7 @@ import (
 	"atenia/internal/memory"
 	"atenia/internal/store/faultfs"
 
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 var heavy = Kernel{Name: "heavy", Kind: ComputeHeavy}
@@ -95,8 +95,8 @@ func TestGraph(t *testing.T) {
 		g.AddTensors(Kernel{Name: "node1"}, []string{"t1"}, []memory.Tier{memory.SSD})
 		g.AddTensors(Kernel{Name: "node2"}, []string{"t2"}, []memory.Tier{memory.RAM})
 		m := testMemory(t, nil, tensor{"t1", memory.SSD, 4}, tensor{"t2", memory.RAM, 4})
-		var lines timeline.Lines
-		b, err := g.Enqueue(t.Context(), timeline.NewTimeline(timeline.TakeTurns, &lines), m, memory.Snapshot{}, false)
+		var lines lane.Lines
+		b, err := g.Enqueue(t.Context(), lane.NewTimeline(lane.TakeTurns, &lines), m, memory.Snapshot{}, false)
 		if err != nil || len(b) != 2 || !slices.Equal(b[0].Tasks, []uint64{1, 2, 3}) || !slices.Equal(b[1].Tasks, []uint64{4}) {
 			t.Errorf("bundles %+v, %v", b, err)
 		}
@@ -129,8 +129,8 @@ func TestGraph(t *testing.T) {
 		m := testMemory(t, nil, tensor{"t1", memory.SSD, 4})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		var lines timeline.Lines
-		b, err := g.Enqueue(ctx, timeline.NewTimeline(timeline.TakeTurns, &lines), m, memory.Snapshot{}, false)
+		var lines lane.Lines
+		b, err := g.Enqueue(ctx, lane.NewTimeline(lane.TakeTurns, &lines), m, memory.Snapshot{}, false)
 		if !errors.Is(err, context.Canceled) || len(b) != 0 {
 			t.Errorf("bundles %+v, %v", b, err)
 		}

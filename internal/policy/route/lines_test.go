@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
-func newTimeline(m timeline.Mode) (*timeline.Timeline, *timeline.Lines) {
-	lines := new(timeline.Lines)
-	return timeline.NewTimeline(m, lines), lines
+func newTimeline(m lane.TimelineMode) (*lane.Timeline, *lane.Lines) {
+	lines := new(lane.Lines)
+	return lane.NewTimeline(m, lines), lines
 }
 
 // field collects a field of all lines that start with the word.

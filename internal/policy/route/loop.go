@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"atenia/internal/memory"
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 // A Loop runs a graph once for each snapshot and offloads after each run.
 type Loop struct {
 	Graph    *Graph
-	Timeline *timeline.Timeline
+	Timeline *lane.Timeline
 	Memory   *memory.Manager
 	Offload  *memory.Offload
 	GPU      bool    // there is a device to compute on
@@ -24,7 +24,7 @@ type Decider interface {
 	At(tick uint64) // begins a tick
 	Graph(g *Graph, m *memory.Manager, s memory.Snapshot, gpu bool) GraphPlacement
 	// Watch returns a submitter that passes tasks to q and learns of every route.
-	Watch(q timeline.Submitter, s memory.Snapshot, gpu bool) timeline.Submitter
+	Watch(q lane.Submitter, s memory.Snapshot, gpu bool) lane.Submitter
 	Offload(o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.PlannedOffload
 }
 
@@ -37,7 +37,7 @@ func (*decider) Graph(g *Graph, m *memory.Manager, s memory.Snapshot, gpu bool) 
 	return g.PlaceLive(m, s, gpu)
 }
 
-func (*decider) Watch(q timeline.Submitter, _ memory.Snapshot, _ bool) timeline.Submitter { return q }
+func (*decider) Watch(q lane.Submitter, _ memory.Snapshot, _ bool) lane.Submitter { return q }
 
 func (d *decider) Offload(o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.PlannedOffload {
 	return o.PlanWithTick(s, ids, m, d.tick)

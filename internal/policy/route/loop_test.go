@@ -11,8 +11,8 @@ import (
 
 	"atenia/internal/memory"
 
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/memorytest"
-	"atenia/internal/memory/timeline"
 )
 
 var update = flag.Bool("update", false, "rewrite the timelines in testdata")
@@ -84,8 +84,8 @@ func TestLoop(t *testing.T) {
 			}
 			g.AddTensors(c.kernel, ids, make([]memory.Tier, len(ids)))
 			m := testMemory(t, c.device, c.tensors...)
-			var lines timeline.Lines
-			l := Loop{&g, timeline.NewTimeline(timeline.TakeTurns, &lines), m, memory.NewOffload(c.config), c.gpu, nil}
+			var lines lane.Lines
+			l := Loop{&g, lane.NewTimeline(lane.TakeTurns, &lines), m, memory.NewOffload(c.config), c.gpu, nil}
 			ticks, err := l.Run(t.Context(), c.snapshots)
 			if err != nil {
 				t.Fatal(err)
@@ -118,8 +118,8 @@ func TestLoopFails(t *testing.T) {
 		m := testMemory(t, device, tensor{"t1", memory.RAM, 4})
 		var g Graph
 		g.AddTensors(heavy, []string{"t1"}, []memory.Tier{memory.RAM})
-		var lines timeline.Lines
-		l := Loop{&g, timeline.NewTimeline(timeline.TakeTurns, &lines), m, memory.NewOffload(memory.OffloadConfig{VRAMHigh: .5, RAMHigh: .9, MaxActions: 1}), true, nil}
+		var lines lane.Lines
+		l := Loop{&g, lane.NewTimeline(lane.TakeTurns, &lines), m, memory.NewOffload(memory.OffloadConfig{VRAMHigh: .5, RAMHigh: .9, MaxActions: 1}), true, nil}
 		ticks, err := l.Run(t.Context(), []memory.Snapshot{at(.1, .1), at(.6, .1), at(.1, .1)})
 		if !errors.Is(err, memory.ErrBackendUnavailable) || !strings.HasPrefix(err.Error(), "tick 1: ") || len(ticks) != 2 {
 			t.Errorf("%d ticks, %v", len(ticks), err)

@@ -7,7 +7,7 @@ import (
 
 	"atenia/internal/memory"
 
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 // A Gradient is a tensor of the backward pass and the tier it is declared to be
@@ -35,8 +35,8 @@ func (n *BackwardNode) gradients() []Gradient {
 func (n *BackwardNode) Target(gpu bool) Target { return BackwardTarget(n.Forward, n.gradients(), gpu) }
 
 // task returns the node's computation.
-func (n *BackwardNode) task(at Target) timeline.Task {
-	return timeline.Task{Queue: at.Queue(), Kind: timeline.Compute, Name: fmt.Sprintf("backward:node%d", n.ID), Cost: 1}
+func (n *BackwardNode) task(at Target) lane.QueuedTask {
+	return lane.QueuedTask{Queue: at.Queue(), Kind: lane.ComputeTask, Name: fmt.Sprintf("backward:node%d", n.ID), Cost: 1}
 }
 
 // BackwardTarget returns where a backward pass is to run: on the device if there is
@@ -104,7 +104,7 @@ func PrepareGradients(ctx context.Context, m *memory.Manager, grads []Gradient, 
 // first. If gradients do not get to VRAM, the node degrades to the processor.
 // There a gradient that cannot be moved is no error, because the computation
 // reads it where it is. The only error is the end of ctx.
-func ExecuteBackward(ctx context.Context, t *timeline.Timeline, m *memory.Manager, nodes []BackwardNode, gpu bool) error {
+func ExecuteBackward(ctx context.Context, t *lane.Timeline, m *memory.Manager, nodes []BackwardNode, gpu bool) error {
 	for i := range nodes {
 		n := &nodes[len(nodes)-1-i]
 		grads, target := n.gradients(), n.Target(gpu)

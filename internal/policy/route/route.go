@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"atenia/internal/memory"
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 // A Bundle is the outcome of routing one kernel: the submitted tasks, in order,
@@ -26,18 +26,18 @@ const (
 
 // Route plans a kernel whose tensors are in the given tiers and submits its
 // tasks. It moves nothing.
-func Route(q timeline.Submitter, k Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) Bundle {
+func Route(q lane.Submitter, k Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) Bundle {
 	p := Choose(k, tiers, s, gpu)
 	b := Bundle{Target: p.Target, Reason: p.Reason}
 	if slices.Contains(tiers, memory.SSD) {
-		b.submit(q, timeline.SSDPrefetch, timeline.IO, "prefetch:"+k.Name)
+		b.submit(q, lane.SSDPrefetch, lane.IOTask, "prefetch:"+k.Name)
 	}
-	b.submit(q, p.Target.Queue(), timeline.Compute, k.Name)
+	b.submit(q, p.Target.Queue(), lane.ComputeTask, k.Name)
 	return b
 }
 
-func (b *Bundle) submit(q timeline.Submitter, at timeline.Queue, kind timeline.TaskKind, name string) {
-	b.Tasks = append(b.Tasks, q.Submit(timeline.Task{Queue: at, Kind: kind, Name: name, Cost: 1}))
+func (b *Bundle) submit(q lane.Submitter, at lane.Queue, kind lane.TaskKind, name string) {
+	b.Tasks = append(b.Tasks, q.Submit(lane.QueuedTask{Queue: at, Kind: kind, Name: name, Cost: 1}))
 }
 
 // RouteTensors plans a kernel by the tiers of its tensors, moves them to where
@@ -47,7 +47,7 @@ func (b *Bundle) submit(q timeline.Submitter, at timeline.Queue, kind timeline.T
 // If a tensor cannot be moved to VRAM, the kernel is degraded to the processor,
 // and tensors already moved to VRAM are moved back first. The only error is the
 // end of ctx; then the computation is not submitted.
-func RouteTensors(ctx context.Context, q timeline.Submitter, m *memory.Manager, k Kernel, ids []string, s memory.Snapshot, gpu bool) (Bundle, error) {
+func RouteTensors(ctx context.Context, q lane.Submitter, m *memory.Manager, k Kernel, ids []string, s memory.Snapshot, gpu bool) (Bundle, error) {
 	r := route{q: q, m: m, ids: unique(ids)}
 	for _, id := range r.ids {
 		r.tiers = append(r.tiers, TierOf(m, id))
@@ -63,7 +63,7 @@ func RouteTensors(ctx context.Context, q timeline.Submitter, m *memory.Manager, 
 			return r.b, err
 		}
 	}
-	r.b.submit(q, r.b.Target.Queue(), timeline.Compute, k.Name)
+	r.b.submit(q, r.b.Target.Queue(), lane.ComputeTask, k.Name)
 	if l, ok := q.(RouteListener); ok {
 		l.Routed(Routed{Kernel: k, IDs: r.ids, Tiers: r.tiers, Moves: r.moves, Bundle: r.b})
 	}
@@ -90,7 +90,7 @@ func unique(ids []string) []string {
 
 // A route is the state of one call of RouteTensors.
 type route struct {
-	q     timeline.Submitter
+	q     lane.Submitter
 	m     *memory.Manager
 	ids   []string
 	tiers []memory.Tier // by id, before the call
@@ -101,7 +101,7 @@ type route struct {
 func (r *route) prefetch() {
 	for i, id := range r.ids {
 		if r.tiers[i] == memory.SSD {
-			r.b.submit(r.q, timeline.SSDPrefetch, timeline.IO, "prefetch:"+id)
+			r.b.submit(r.q, lane.SSDPrefetch, lane.IOTask, "prefetch:"+id)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (r *route) move(ctx context.Context, p Choice) error {
 			continue
 		}
 		if r.m.Lent(id, need) {
-			r.b.submit(r.q, p.Target.Queue(), timeline.Transfer, transfer(from, need, id))
+			r.b.submit(r.q, p.Target.Queue(), lane.TransferTask, transfer(from, need, id))
 			continue
 		}
 		switch to, err := moveTo(ctx, r.m, id, need); {
@@ -131,7 +131,7 @@ func (r *route) move(ctx context.Context, p Choice) error {
 		case to != need:
 			r.moves[i] = NoVRAM
 		default:
-			r.b.submit(r.q, p.Target.Queue(), timeline.Transfer, transfer(from, need, id))
+			r.b.submit(r.q, p.Target.Queue(), lane.TransferTask, transfer(from, need, id))
 		}
 	}
 	r.b.Target, r.b.Reason = p.After(r.moves)
@@ -146,7 +146,7 @@ func (r *route) moveBack(ctx context.Context) error {
 			continue
 		}
 		if _, err := moveTo(ctx, r.m, id, memory.RAM); err == nil {
-			r.b.submit(r.q, timeline.CPU, timeline.Transfer, transfer(memory.VRAM, memory.RAM, id))
+			r.b.submit(r.q, lane.CPU, lane.TransferTask, transfer(memory.VRAM, memory.RAM, id))
 		} else if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"atenia/internal/memory"
+	"atenia/internal/memory/lane"
 	"atenia/internal/memory/memorytest"
-	"atenia/internal/memory/timeline"
 	"atenia/internal/store/faultfs"
 )
 
@@ -33,7 +33,7 @@ func refuse(c memorytest.Call, ids ...string) *memorytest.FakeVRAM {
 func TestRoute(t *testing.T) {
 	heavy := Kernel{Name: "k"}
 	t.Run("RT-1", func(t *testing.T) {
-		tl, lines := newTimeline(timeline.TakeTurns)
+		tl, lines := newTimeline(lane.TakeTurns)
 		b := Route(tl, heavy, []memory.Tier{memory.RAM}, memory.Snapshot{}, true)
 		tl.Run()
 		if want := (Bundle{OnGPU, []uint64{1}, "GPU execution preferred"}); !reflect.DeepEqual(b, want) {
@@ -44,7 +44,7 @@ func TestRoute(t *testing.T) {
 			"RUN stream=Gpu id=1 kind=Compute name=k cost=1")
 	})
 	t.Run("RT-2", func(t *testing.T) {
-		tl, lines := newTimeline(timeline.TakeTurns)
+		tl, lines := newTimeline(lane.TakeTurns)
 		b := Route(tl, heavy, []memory.Tier{memory.SSD}, memory.Snapshot{}, true)
 		if want := (Bundle{OnCPU, []uint64{1, 2}, "Tensor resides on SSD"}); !reflect.DeepEqual(b, want) {
 			t.Errorf("got %+v", b)
@@ -54,7 +54,7 @@ func TestRoute(t *testing.T) {
 			"ENQUEUE stream=Cpu id=2 kind=Compute name=k cost=1")
 	})
 	t.Run("RT-3", func(t *testing.T) {
-		tl, lines := newTimeline(timeline.FallBack)
+		tl, lines := newTimeline(lane.FallBack)
 		b := Route(tl, heavy, []memory.Tier{memory.RAM}, memory.Snapshot{}, false)
 		tl.Run()
 		if b.Target != OnCPUFallback {
@@ -63,7 +63,7 @@ func TestRoute(t *testing.T) {
 		wantLines(t, field(*lines, "RUN", "stream"), "Cpu")
 	})
 	t.Run("RT-4", func(t *testing.T) {
-		tl, lines := newTimeline(timeline.FallBack)
+		tl, lines := newTimeline(lane.FallBack)
 		Route(tl, heavy, nil, memory.Snapshot{}, true)
 		tl.Run()
 		wantLines(t, *lines,
@@ -142,7 +142,7 @@ func TestRouteTensors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := tensors(t, c.device, c.at)
-			tl, lines := newTimeline(timeline.TakeTurns)
+			tl, lines := newTimeline(lane.TakeTurns)
 			b, err := RouteTensors(t.Context(), tl, m, Kernel{Name: "k", Kind: c.kind}, c.ids, memory.Snapshot{}, c.gpu)
 			if err != nil || b.Target != c.target || b.Reason != c.reason || len(b.Tasks) != len(c.tasks) {
 				t.Errorf("got %+v, %v", b, err)
@@ -166,7 +166,7 @@ func TestRouteCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m := tensors(t, &memorytest.FakeVRAM{}, map[string]memory.Tier{"a": memory.RAM})
-	tl, lines := newTimeline(timeline.TakeTurns)
+	tl, lines := newTimeline(lane.TakeTurns)
 	_, err := RouteTensors(ctx, tl, m, Kernel{Name: "k"}, []string{"a"}, memory.Snapshot{}, true)
 	if !errors.Is(err, context.Canceled) || len(*lines) != 0 {
 		t.Errorf("%v, %q", err, *lines)

@@ -6,7 +6,7 @@ import (
 
 	"atenia/internal/memory"
 
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 // A BackwardRecordKind is the outcome for one gradient.
@@ -65,7 +65,7 @@ type BackwardTrace struct {
 
 // ExecuteBackwardTraced is [ExecuteBackward] with a record of every step. It tries all gradients
 // of a node before it degrades the node to the processor.
-func ExecuteBackwardTraced(ctx context.Context, t *timeline.Timeline, m *memory.Manager, nodes []BackwardNode, gpu bool) ([]BackwardTrace, error) {
+func ExecuteBackwardTraced(ctx context.Context, t *lane.Timeline, m *memory.Manager, nodes []BackwardNode, gpu bool) ([]BackwardTrace, error) {
 	traces := make([]BackwardTrace, 0, len(nodes))
 	for i := range nodes {
 		n := &nodes[len(nodes)-1-i]

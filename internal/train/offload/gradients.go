@@ -11,7 +11,7 @@ import (
 
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 	"atenia/internal/policy/replay"
 	"atenia/internal/policy/route"
 	"atenia/internal/store/blob"
@@ -43,12 +43,12 @@ func OpenLog(decisions, lines string) (l *Log, done func() error, err error) {
 
 // startLog opens the timeline of backward passes.
 func (p *Pager) startLog() {
-	var sink timeline.Sink
+	var sink lane.LineSink
 	if l := p.cfg.Log; l != nil && l.Timeline != nil {
-		p.text = timeline.NewText(l.Timeline)
+		p.text = lane.NewLineWriter(l.Timeline)
 		sink = p.text
 	}
-	p.lines = timeline.NewTimeline(timeline.TakeTurns, sink)
+	p.lines = lane.NewTimeline(lane.TakeTurns, sink)
 }
 
 // place decides where the backward pass of a block runs and brings the gradients

@@ -18,7 +18,7 @@ import (
 // scheduled; a second one keeps the disk busy meanwhile.
 const hands = 2
 
-// A lane moves the chunks of one step between files and buffers: goroutines read
+// A gradientLane moves the chunks of one step between files and buffers: goroutines read
 // ahead, others write behind, and one syncs completed layers.
 //
 //	free ─▶ readers ─▶ ready ─▶ take … put ─▶ writes ─▶ writers ─▶ free
@@ -26,7 +26,7 @@ const hands = 2
 //
 // The read-ahead order is a guess: that of the layers in the last step. A wrong
 // guess costs a read.
-type lane struct {
+type gradientLane struct {
 	s       *State
 	j       *journal // before the step
 	free    chan *chunk
@@ -82,9 +82,9 @@ func newChunk(elements int) *chunk {
 }
 
 // newLane starts a lane that writes the versions other than j's.
-func newLane(s *State, j *journal) *lane {
+func newLane(s *State, j *journal) *gradientLane {
 	n := s.cfg.Buffers
-	l := &lane{
+	l := &gradientLane{
 		s: s, j: j,
 		free: make(chan *chunk, n), ready: make(chan *chunk, n), writes: make(chan *chunk, n),
 		seals: make(chan *output, len(j.layers)), quit: make(chan struct{}),
@@ -111,7 +111,7 @@ func newLane(s *State, j *journal) *lane {
 }
 
 // after returns the chunk to read after r.
-func (l *lane) after(r ref) (ref, bool) {
+func (l *gradientLane) after(r ref) (ref, bool) {
 	if r.index++; r.index < len(l.j.layers[r.layer].sums) {
 		return r, true
 	}
@@ -124,7 +124,7 @@ func (l *lane) after(r ref) (ref, bool) {
 }
 
 // take waits for a chunk of the current version and returns it.
-func (l *lane) take(r ref) (*chunk, error) {
+func (l *gradientLane) take(r ref) (*chunk, error) {
 	if l.next != r { // wrong guess, or the first chunk
 		l.expect(r)
 	}
@@ -145,7 +145,7 @@ func (l *lane) take(r ref) (*chunk, error) {
 }
 
 // expect restarts reading at a chunk.
-func (l *lane) expect(r ref) {
+func (l *gradientLane) expect(r ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next, l.upcoming, l.hasUpcoming = r, r, true
@@ -154,7 +154,7 @@ func (l *lane) expect(r ref) {
 }
 
 // put queues a chunk for writing. The chunks of a layer come in order.
-func (l *lane) put(c *chunk) {
+func (l *gradientLane) put(c *chunk) {
 	if c.index == 0 {
 		l.out = &output{layer: c.layer}
 		l.out.left.Store(int64(len(l.j.layers[c.layer].sums)))
@@ -164,7 +164,7 @@ func (l *lane) put(c *chunk) {
 }
 
 // readAhead reads planned chunks while there are free buffers.
-func (l *lane) readAhead() {
+func (l *gradientLane) readAhead() {
 	r := reader{s: l.s, j: l.j}
 	defer r.close()
 	for {
@@ -253,7 +253,7 @@ type output struct {
 
 // writeBehind writes chunks. After the last chunk of a layer it passes the files
 // to the syncer.
-func (l *lane) writeBehind() {
+func (l *gradientLane) writeBehind() {
 	for c := range l.writes {
 		err := l.begin(&l.busy.write)
 		if err == nil {
@@ -267,7 +267,7 @@ func (l *lane) writeBehind() {
 	}
 }
 
-func (l *lane) write(c *chunk) error {
+func (l *gradientLane) write(c *chunk) error {
 	o := c.out
 	o.open.Do(func() { o.err = l.create(o) })
 	if o.err != nil {
@@ -289,7 +289,7 @@ func (l *lane) write(c *chunk) error {
 	return nil
 }
 
-func (l *lane) create(o *output) error {
+func (l *gradientLane) create(o *output) error {
 	for _, what := range []string{"state", "params"} {
 		name := l.s.file(o.layer, 1-l.j.layers[o.layer].version, what)
 		f, err := open(l.s.cfg.FS, name, os.O_WRONLY|os.O_CREATE, 0o666)
@@ -303,7 +303,7 @@ func (l *lane) create(o *output) error {
 
 // syncSealed syncs completed layers while others are written. Files of a layer
 // whose step failed halfway are closed by finish.
-func (l *lane) syncSealed() {
+func (l *gradientLane) syncSealed() {
 	for o := range l.seals {
 		err := l.begin(&l.busy.sync)
 		for _, f := range o.files {
@@ -318,7 +318,7 @@ func (l *lane) syncSealed() {
 	}
 }
 
-func (l *lane) failed() error {
+func (l *gradientLane) failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
@@ -326,14 +326,14 @@ func (l *lane) failed() error {
 
 // begin and end bracket work; begin returns the error that stopped the lane, if
 // any.
-func (l *lane) begin(m *meter) error {
+func (l *gradientLane) begin(m *meter) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m.start()
 	return l.err
 }
 
-func (l *lane) end(m *meter, err error) {
+func (l *gradientLane) end(m *meter, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m.stop()
@@ -343,7 +343,7 @@ func (l *lane) end(m *meter, err error) {
 }
 
 // finish waits until everything put is on disk.
-func (l *lane) finish() error {
+func (l *gradientLane) finish() error {
 	l.mu.Lock()
 	l.closed = true
 	l.wake.Broadcast()

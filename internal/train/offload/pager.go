@@ -13,7 +13,7 @@ import (
 	"atenia/grad"
 	"atenia/internal/machine/ledger"
 	"atenia/internal/memory"
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 	"atenia/internal/policy/replay"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
@@ -71,8 +71,8 @@ type Pager struct {
 	scratch ledger.Block       // of reading
 	manager *memory.Manager    // of gradients between passes
 	cache   *blob.Cache        // of gradients of interrupted steps; nil until needed
-	lines   *timeline.Timeline // of backward passes
-	text    *timeline.Text     // nil = no timeline is written
+	lines   *lane.Timeline     // of backward passes
+	text    *lane.LineWriter   // nil = no timeline is written
 	Moved   int64              // bytes read and written, without the optimizer's
 	Waited  time.Duration      // for values and gradients, between the work on blocks
 }

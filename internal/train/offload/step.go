@@ -95,9 +95,9 @@ type stepper struct {
 	s       *State
 	ctx     context.Context // of Step, which outlives the stepper
 	u       Update
-	j       *journal // before the step
-	lane    *lane    // nil in memory
-	taken   []int    // layers, in order
+	j       *journal      // before the step
+	lane    *gradientLane // nil in memory
+	taken   []int         // layers, in order
 	report  Report
 	started time.Time
 }

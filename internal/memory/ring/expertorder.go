@@ -1,4 +1,4 @@
-package experts
+package ring
 
 // An order is a list of slots from the most to the least recently used, linked
 // through the slots.
@@ -10,7 +10,7 @@ func (o *order) init() { o.first, o.last = -1, -1 }
 func (o *order) oldest() int32 { return o.last }
 
 // push adds a slot as the most recently used, or at the other end.
-func (o *order) push(slots []slot, k int32, atEnd bool) {
+func (o *order) push(slots []expertSlot, k int32, atEnd bool) {
 	s := &slots[k]
 	if atEnd {
 		s.prev, s.next = o.last, -1
@@ -31,7 +31,7 @@ func (o *order) push(slots []slot, k int32, atEnd bool) {
 	}
 }
 
-func (o *order) remove(slots []slot, k int32) {
+func (o *order) remove(slots []expertSlot, k int32) {
 	s := &slots[k]
 	if s.prev < 0 {
 		o.first = s.next

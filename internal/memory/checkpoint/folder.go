@@ -1,4 +1,4 @@
-package checkpointdir
+package checkpoint
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"atenia/internal/memory"
-	"atenia/internal/memory/checkpoint"
 	"atenia/internal/store/blob"
 	"atenia/internal/store/durable"
 )
@@ -22,9 +21,9 @@ type Folder struct {
 	gpu   bool // this machine has one
 }
 
-// Open returns a folder, which need not be there yet. cache is "" for the one
+// OpenFolder returns a folder, which need not be there yet. cache is "" for the one
 // inside.
-func Open(dir, cache string, gpu bool) (*Folder, error) {
+func OpenFolder(dir, cache string, gpu bool) (*Folder, error) {
 	if cache == "" {
 		cache = filepath.Join(dir, "cache")
 	}
@@ -37,46 +36,46 @@ func Open(dir, cache string, gpu bool) (*Folder, error) {
 
 // A Listing is what a checkpoint says, and what this machine makes of it.
 type Listing struct {
-	Dir       string               `json:"dir"`
-	Created   uint64               `json:"created_unix"`
-	Bytes     uint64               `json:"bytes"`
-	GPU       bool                 `json:"gpu"`
-	Entries   []Entry              `json:"entries"`
-	Drift     []Drift              `json:"drift"` // as a restore on this machine finds it
-	WarmStart checkpoint.WarmStart `json:"warm_start"`
+	Dir       string        `json:"dir"`
+	Created   uint64        `json:"created_unix"`
+	Bytes     uint64        `json:"bytes"`
+	GPU       bool          `json:"gpu"`
+	Entries   []FolderEntry `json:"entries"`
+	Drift     []FolderDrift `json:"drift"` // as a restore on this machine finds it
+	WarmStart WarmStart     `json:"warm_start"`
 }
 
-// An Entry is one tensor.
-type Entry struct {
-	ID      string           `json:"id"`
-	IsGrad  bool             `json:"is_grad"`
-	Tier    memory.Tier      `json:"tier"`
-	Bytes   uint64           `json:"bytes"`
-	Blob    *checkpoint.Blob `json:"blob"`           // null: its bytes are not in the cache
-	File    string           `json:"file,omitempty"` // that has its bytes, if the cache has not
-	Desired *memory.Tier     `json:"desired"`
-	Summary *string          `json:"plan_summary"`
-	Hash    string           `json:"xxh3,omitempty"`
+// An FolderEntry is one tensor.
+type FolderEntry struct {
+	ID      string       `json:"id"`
+	IsGrad  bool         `json:"is_grad"`
+	Tier    memory.Tier  `json:"tier"`
+	Bytes   uint64       `json:"bytes"`
+	Blob    *Blob        `json:"blob"`           // null: its bytes are not in the cache
+	File    string       `json:"file,omitempty"` // that has its bytes, if the cache has not
+	Desired *memory.Tier `json:"desired"`
+	Summary *string      `json:"plan_summary"`
+	Hash    string       `json:"xxh3,omitempty"`
 }
 
-// A Drift is one way in which an entry is not as it was wanted.
-type Drift struct {
-	ID    string               `json:"id"`
-	Kind  checkpoint.DriftKind `json:"drift"`
-	Cause checkpoint.Cause     `json:"cause"`
-	Text  string               `json:"text"`
+// A FolderDrift is one way in which an entry is not as it was wanted.
+type FolderDrift struct {
+	ID    string    `json:"id"`
+	Kind  DriftKind `json:"drift"`
+	Cause Cause     `json:"cause"`
+	Text  string    `json:"text"`
 }
 
 // Inspect reads the manifest alone.
 func (f *Folder) Inspect() (*Listing, error) {
-	m, err := checkpoint.Read(f.dir, nil)
+	m, err := Read(f.dir, nil)
 	if err != nil {
 		return nil, err
 	}
-	l := &Listing{Dir: f.dir, Created: m.Created, GPU: f.gpu, Entries: []Entry{}}
+	l := &Listing{Dir: f.dir, Created: m.Created, GPU: f.gpu, Entries: []FolderEntry{}}
 	for i := range m.Entries {
 		e := &m.Entries[i]
-		out := Entry{ID: e.ID, IsGrad: e.IsGrad, Tier: e.Tier, Bytes: e.Bytes, Blob: e.Blob, Desired: e.Hint.Desired}
+		out := FolderEntry{ID: e.ID, IsGrad: e.IsGrad, Tier: e.Tier, Bytes: e.Bytes, Blob: e.Blob, Desired: e.Hint.Desired}
 		if e.Hint.HasSummary {
 			out.Summary = &e.Hint.Summary
 		}
@@ -91,15 +90,15 @@ func (f *Folder) Inspect() (*Listing, error) {
 	}
 	reports := m.Reports(f.gpu)
 	l.Drift = drifts(reports)
-	l.WarmStart = *checkpoint.PlanWarmStart(memory.New(memory.Config{}), m.Entries, reports, f.gpu, checkpoint.DefaultRules)
+	l.WarmStart = *PlanWarmStart(memory.New(memory.Config{}), m.Entries, reports, f.gpu, DefaultRules)
 	return l, nil
 }
 
-func drifts(reports []checkpoint.Report) []Drift {
-	out := []Drift{}
+func drifts(reports []Report) []FolderDrift {
+	out := []FolderDrift{}
 	for _, r := range reports {
 		for _, d := range r.Drifts {
-			out = append(out, Drift{r.ID, d.Kind, d.Cause, d.String()})
+			out = append(out, FolderDrift{r.ID, d.Kind, d.Cause, d.String()})
 		}
 	}
 	return out
@@ -133,7 +132,7 @@ func (s Status) Failed() bool { return s != Good && s != None && s != Unread }
 // there is: those of the cache and those of the checkpoint. It has no model: the
 // bytes of one that is in no file are compared when a run resumes with it.
 func (f *Folder) Verify(ctx context.Context) ([]Check, error) {
-	m, err := checkpoint.Read(f.dir, nil)
+	m, err := Read(f.dir, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +146,7 @@ func (f *Folder) Verify(ctx context.Context) ([]Check, error) {
 	return out, nil
 }
 
-func (f *Folder) check(ctx context.Context, of *checkpoint.Model, e *checkpoint.Entry) Check {
+func (f *Folder) check(ctx context.Context, of *Model, e *Entry) Check {
 	c := Check{ID: e.ID, Bytes: e.Bytes, Status: Good}
 	fail := func(s Status, format string, args ...any) Check {
 		c.Status, c.Why = s, fmt.Sprintf(format, args...)
@@ -193,8 +192,8 @@ type Restoring struct {
 	RAM  uint64 // budget; 0 = none
 }
 
-// A Placed is a tensor after a restore.
-type Placed struct {
+// A FolderPlaced is a tensor after a restore.
+type FolderPlaced struct {
 	ID    string      `json:"id"`
 	Bytes uint64      `json:"bytes"`
 	Saved memory.Tier `json:"saved"`
@@ -202,17 +201,17 @@ type Placed struct {
 	State string      `json:"state"` // Materialized, Unmaterialized or, with CPU, None
 }
 
-// A Restored is what a restore did.
-type Restored struct {
-	Tensors   []Placed             `json:"tensors"`
-	Drift     []Drift              `json:"drift"`
-	WarmStart checkpoint.WarmStart `json:"warm_start"`
-	Ledger    memory.Ledger        `json:"ledger"`
+// A FolderRestored is what a restore did.
+type FolderRestored struct {
+	Tensors   []FolderPlaced `json:"tensors"`
+	Drift     []FolderDrift  `json:"drift"`
+	WarmStart WarmStart      `json:"warm_start"`
+	Ledger    memory.Ledger  `json:"ledger"`
 }
 
 // Restore restores a checkpoint into the memory of this process and a folder
 // for its SSD tensors that is removed again: it shows what a program gets.
-func (f *Folder) Restore(ctx context.Context, o Restoring) (r *Restored, err error) {
+func (f *Folder) Restore(ctx context.Context, o Restoring) (r *FolderRestored, err error) {
 	ssd, remove, err := durable.TempDir("", "atenia-restore-")
 	if err != nil {
 		return nil, err
@@ -223,15 +222,15 @@ func (f *Folder) Restore(ctx context.Context, o Restoring) (r *Restored, err err
 		c.Budget = map[memory.Tier]uint64{memory.RAM: o.RAM}
 	}
 	m := memory.New(c)
-	got, err := checkpoint.Restore(ctx, f.dir, m, checkpoint.RestoreOptions{GPU: f.gpu, Lazy: o.Lazy})
+	got, err := Restore(ctx, f.dir, m, RestoreOptions{GPU: f.gpu, Lazy: o.Lazy})
 	if err != nil {
 		return nil, err
 	}
-	r = &Restored{Tensors: []Placed{}, Drift: drifts(got.Reports), Ledger: m.Ledger()}
-	r.WarmStart = *checkpoint.PlanWarmStart(m, got.Manifest.Entries, got.Reports, f.gpu, checkpoint.DefaultRules)
+	r = &FolderRestored{Tensors: []FolderPlaced{}, Drift: drifts(got.Reports), Ledger: m.Ledger()}
+	r.WarmStart = *PlanWarmStart(m, got.Manifest.Entries, got.Reports, f.gpu, DefaultRules)
 	for i := range got.Manifest.Entries {
 		e := &got.Manifest.Entries[i]
-		p := Placed{ID: e.ID, Bytes: e.Bytes, Saved: e.Tier, Tier: e.RestoredTier(), State: "None"}
+		p := FolderPlaced{ID: e.ID, Bytes: e.Bytes, Saved: e.Tier, Tier: e.RestoredTier(), State: "None"}
 		if s, ok := m.LazyState(e.ID); ok {
 			p.State = s.String()
 		} else if res, ok := m.Residence(e.ID); ok && res.Backing != memory.BackingNone {
@@ -244,7 +243,7 @@ func (f *Folder) Restore(ctx context.Context, o Restoring) (r *Restored, err err
 
 // A Swept is an entry of the cache that no checkpoint names.
 type Swept struct {
-	checkpoint.Blob
+	Blob
 	Bytes uint64 `json:"bytes"` // on the disk
 }
 
@@ -253,20 +252,20 @@ type Swept struct {
 // that cannot be read stops it before anything is removed.
 // Checkpoints that the cache knows of count, too.
 func (f *Folder) Collect(ctx context.Context, others []string, dry bool) (out []Swept, err error) {
-	if _, err := checkpoint.Read(f.dir, nil); errors.Is(err, fs.ErrNotExist) {
+	if _, err := Read(f.dir, nil); errors.Is(err, fs.ErrNotExist) {
 		return nil, err // a lock would make the folder
 	}
-	release, err := checkpoint.Lock(ctx, f.dir, patience)
+	release, err := Lock(ctx, f.dir, patience)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	named, err := checkpoint.Nearby(f.cache, nil)
+	named, err := Nearby(f.cache, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, dir := range append([]string{f.dir}, others...) {
-		m, err := checkpoint.Read(dir, nil)
+		m, err := Read(dir, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +282,7 @@ func (f *Folder) Collect(ctx context.Context, others []string, dry bool) (out []
 			return nil, err
 		}
 		for _, key := range keys {
-			b := checkpoint.Blob{Kind: kind, Key: key}
+			b := Blob{Kind: kind, Key: key}
 			if err := ctx.Err(); err != nil {
 				return out, err
 			}
@@ -311,8 +310,8 @@ func (f *Folder) Collect(ctx context.Context, others []string, dry bool) (out []
 }
 
 // shares reports whether a file is that of an entry that is named.
-func (f *Folder) shares(path string, named map[checkpoint.Blob]bool) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Keys(named)), func(b checkpoint.Blob) bool {
+func (f *Folder) shares(path string, named map[Blob]bool) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(named)), func(b Blob) bool {
 		info, err := f.cache.Stat(b.Kind, b.Key)
 		return err == nil && info.Path == path
 	})

@@ -1,4 +1,4 @@
-package rates
+package place
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// A Kind says which runs are alike: of one model on one machine, whose placement
+// A RunKind says which runs are alike: of one model on one machine, whose placement
 // has the same limits. What was off in one is likely to be off in the next.
-type Kind struct {
+type RunKind struct {
 	Model   string `json:"model"`   // its identity, a hash
 	Machine string `json:"machine"` // and how many threads compute
 	Class   string `json:"class"`   // of the placement
@@ -22,7 +22,7 @@ type Kind struct {
 
 // A past is what runs of a kind measured.
 type past struct {
-	Kind
+	RunKind
 	Ratios []float64 `json:"ratios"` // measured / predicted seconds, the newest last
 }
 
@@ -43,9 +43,9 @@ const (
 	leastRatio, mostRatio = 0.05, 20
 )
 
-// Remember adds what a run measured to the file in a folder, which is made if it
+// RememberRatio adds what a run measured to the file in a folder, which is made if it
 // is not there. Runs that end at the same time take turns.
-func Remember(folder string, k Kind, ratio float64) error {
+func RememberRatio(folder string, k RunKind, ratio float64) error {
 	if !(ratio >= leastRatio && ratio <= mostRatio) {
 		return fmt.Errorf("a run took %g times as long as predicted, which cannot be remembered", ratio)
 	}
@@ -58,8 +58,8 @@ func Remember(folder string, k Kind, ratio float64) error {
 		return err
 	}
 	h := readHistory(path)
-	i := slices.IndexFunc(h.Runs, func(p past) bool { return p.Kind == k })
-	p := past{Kind: k}
+	i := slices.IndexFunc(h.Runs, func(p past) bool { return p.RunKind == k })
+	p := past{RunKind: k}
 	if i >= 0 {
 		p = h.Runs[i]
 		h.Runs = slices.Delete(h.Runs, i, i+1)
@@ -72,10 +72,10 @@ func Remember(folder string, k Kind, ratio float64) error {
 	return errors.Join(err, release())
 }
 
-// Remembered returns the ratios of measured to predicted seconds by the class of
+// RememberedRatios returns the ratios of measured to predicted seconds by the class of
 // the placement, the newest last, as the file in a folder has them of a model on
 // a machine.
-func Remembered(folder, model, machine string) map[string][]float64 {
+func RememberedRatios(folder, model, machine string) map[string][]float64 {
 	if folder == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package checkpointdir
+package checkpoint
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"atenia/internal/golden"
-	"atenia/internal/memory/checkpoint"
 	"atenia/internal/store/blob"
 )
 
@@ -44,7 +43,7 @@ func modelFile(t *testing.T, f *Folder, key string) string {
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	f, err := Open(dir, "", false)
+	f, err := OpenFolder(dir, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +88,7 @@ func TestVerify(t *testing.T) {
 func TestReplaceAndCollect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	f, err := Open(dir, "", true)
+	f, err := OpenFolder(dir, "", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +97,7 @@ func TestReplaceAndCollect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	save := func(created uint64) *Saved {
+	save := func(created uint64) *FolderSaved {
 		t.Helper()
 		if err := os.WriteFile(first, b, 0o666); err != nil {
 			t.Fatal(err)
@@ -118,7 +117,7 @@ func TestReplaceAndCollect(t *testing.T) {
 	if s := save(2); s.Written != 1 {
 		t.Errorf("%d written", s.Written)
 	}
-	old, err := Open(copied, filepath.Join(dir, "cache"), false)
+	old, err := OpenFolder(copied, filepath.Join(dir, "cache"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +153,7 @@ func TestIDOf(t *testing.T) {
 			t.Errorf("%q: %q, %v", key, id, ok)
 		}
 	}
-	e := checkpoint.Entry{ID: "g", IsGrad: true, Bytes: 7}
+	e := Entry{ID: "g", IsGrad: true, Bytes: 7}
 	if id, n, ok := idOf(blob.Gradient, e.DefaultBlob().Key); !ok || id != "g" || n != 7 {
 		t.Error(id, n, ok)
 	}

@@ -1,4 +1,4 @@
-package rates
+package place
 
 import (
 	"context"
@@ -21,11 +21,11 @@ const productShare = 0.88
 // rateMemory is what files are read into.
 const rateMemory = 64 << 20
 
-// ShortWindow is [Effort.Window] where a user waits for the measurement.
+// ShortWindow is [MeasureEffort.Window] where a user waits for the measurement.
 const ShortWindow = 150 * time.Millisecond
 
-// An Effort bounds the time and memory of a measurement.
-type Effort struct {
+// An MeasureEffort bounds the time and memory of a measurement.
+type MeasureEffort struct {
 	Threads     int           // that read memory; 0 = as many as would compute
 	Window      time.Duration // for reading a file, which is done twice; 0 = 0.5 s
 	MemoryBytes int64         // bytes that may be taken; 0 = no bound
@@ -38,15 +38,15 @@ const turns = 5
 // A Measurement is the medians of rates that were measured several times, and
 // between what half of the values were.
 type Measurement struct {
-	Rates
-	Low, High Rates
+	KeptRates
+	Low, High KeptRates
 }
 
-// Measure reads a file past the page cache, alone and while threads read memory:
+// MeasureRates reads a file past the page cache, alone and while threads read memory:
 // for two windows and a half, in [turns]. With too little memory to distinguish
 // the rate of memory from that of caches only the file is read, and with less
 // nothing.
-func Measure(ctx context.Context, path string, e Effort) (m Measurement, err error) {
+func MeasureRates(ctx context.Context, path string, e MeasureEffort) (m Measurement, err error) {
 	if e.Threads == 0 {
 		e.Threads = cpu.Threads()
 	}
@@ -77,22 +77,22 @@ func Measure(ctx context.Context, path string, e Effort) (m Measurement, err err
 		}
 		defer load.close()
 	}
-	var all [turns]Rates
+	var all [turns]KeptRates
 	for i := range all {
 		if all[i], err = measure(ctx, meter, load, e.Window/turns); err != nil {
 			return m, err
 		}
 	}
-	for _, rate := range []func(*Rates) *float64{
-		func(r *Rates) *float64 { return &r.SSD }, func(r *Rates) *float64 { return &r.RAM },
-		func(r *Rates) *float64 { return &r.SSDBusy }, func(r *Rates) *float64 { return &r.RAMBusy },
+	for _, rate := range []func(*KeptRates) *float64{
+		func(r *KeptRates) *float64 { return &r.SSD }, func(r *KeptRates) *float64 { return &r.RAM },
+		func(r *KeptRates) *float64 { return &r.SSDBusy }, func(r *KeptRates) *float64 { return &r.RAMBusy },
 	} {
 		var values [turns]float64
 		for i := range all {
 			values[i] = *rate(&all[i])
 		}
 		slices.Sort(values[:])
-		*rate(&m.Low), *rate(&m.Rates), *rate(&m.High) = values[turns/4], values[turns/2], values[turns-1-turns/4]
+		*rate(&m.Low), *rate(&m.KeptRates), *rate(&m.High) = values[turns/4], values[turns/2], values[turns-1-turns/4]
 	}
 	return m, nil
 }
@@ -104,7 +104,7 @@ func short(err error) bool {
 }
 
 // measure measures every rate once. Without a load it is that of the file alone.
-func measure(ctx context.Context, meter *ring.Meter, load *load, window time.Duration) (r Rates, err error) {
+func measure(ctx context.Context, meter *ring.Meter, load *load, window time.Duration) (r KeptRates, err error) {
 	if r.SSD, err = meter.Rate(ctx, window); err != nil || load == nil {
 		return r, err
 	}
@@ -119,7 +119,7 @@ func measure(ctx context.Context, meter *ring.Meter, load *load, window time.Dur
 
 // split returns how much memory a file is read into, and how much each thread
 // reads: together far more than caches hold.
-func (e *Effort) split() (into, size int) {
+func (e *MeasureEffort) split() (into, size int) {
 	const usual, most, least = 160 << 20, 1 << 30, 192 << 20
 	size = min(usual, most/e.Threads)
 	switch free := e.MemoryBytes - rateMemory; {

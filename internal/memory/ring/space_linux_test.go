@@ -1,4 +1,4 @@
-package coded_test
+package ring_test
 
 import (
 	"errors"
@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"atenia/internal/memory/coded"
+	"atenia/internal/memory/ring"
 	"atenia/internal/store/durable"
 )
 
 // TestNoRoom: codes that no disk can hold are refused before a weight is read.
 func TestNoRoom(t *testing.T) {
 	dir := t.TempDir()
-	err := coded.Write(t.Context(), filepath.Join(dir, "m.coded"), coded.ID{}, []coded.Source{{Name: "w", File: "none", Bytes: 1 << 55}})
+	err := ring.WriteCoded(t.Context(), filepath.Join(dir, "m.coded"), ring.CodedID{}, []ring.CodedSource{{Name: "w", File: "none", Bytes: 1 << 55}})
 	if !errors.Is(err, durable.ErrSpace) {
 		t.Error(err)
 	}

@@ -1,4 +1,4 @@
-package rates
+package place
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func TestSplit(t *testing.T) {
 		{2, 40 << 20, 20 << 20, 0},
 		{2, 1 << 20, 0, 0}, // nothing can be told
 	} {
-		e := Effort{Threads: c.threads, MemoryBytes: c.memory}
+		e := MeasureEffort{Threads: c.threads, MemoryBytes: c.memory}
 		if into, size := e.split(); into != c.into || size != c.size {
 			t.Errorf("%+v: %d, %d", c, into, size)
 		}
@@ -35,21 +35,21 @@ func TestMeasure(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 5<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := Effort{Threads: 2, Window: time.Millisecond, MemoryBytes: 256 << 20}
-	r, err := Measure(t.Context(), path, e)
+	e := MeasureEffort{Threads: 2, Window: time.Millisecond, MemoryBytes: 256 << 20}
+	r, err := MeasureRates(t.Context(), path, e)
 	if err != nil || !(r.SSD > 0 && r.RAM > 0 && r.SSDBusy > 0 && r.RAMBusy > 0) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	e.MemoryBytes = 100 << 20
-	if r, err := Measure(t.Context(), path, e); err != nil || !(r.SSD > 0) || r.RAM != 0 || r.SSDBusy != 0 {
+	if r, err := MeasureRates(t.Context(), path, e); err != nil || !(r.SSD > 0) || r.RAM != 0 || r.SSDBusy != 0 {
 		t.Errorf("little memory: %+v, %v", r, err)
 	}
-	if _, err := Measure(t.Context(), path+"s", e); !errors.Is(err, os.ErrNotExist) {
+	if _, err := MeasureRates(t.Context(), path+"s", e); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Measure(ctx, path, e); !errors.Is(err, context.Canceled) {
+	if _, err := MeasureRates(ctx, path, e); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package coded
+package ring
 
 import (
 	"encoding/binary"
@@ -25,8 +25,8 @@ func TestWriteReplaces(t *testing.T) {
 	if err := os.Symlink(victim, path); err != nil {
 		t.Skip(err)
 	}
-	good := []Source{{Name: "w", File: model, Bytes: int64(len(mine)), Codec: CodecOf(0)}}
-	id := ID{1, 2, 3}
+	good := []CodedSource{{Name: "w", File: model, Bytes: int64(len(mine)), Codec: CodecOf(0)}}
+	id := CodedID{1, 2, 3}
 	written := func(what string) {
 		t.Helper()
 		if b, err := os.ReadFile(victim); string(b) != "mine" {
@@ -35,16 +35,16 @@ func TestWriteReplaces(t *testing.T) {
 		if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() {
 			t.Errorf("%s: no file: %v", what, err)
 		}
-		if f, err := Open(path, id); err != nil || len(f.Weights) != 1 {
+		if f, err := OpenCoded(path, id); err != nil || len(f.Weights) != 1 {
 			t.Errorf("%s: %+v, %v", what, f, err)
 		}
 	}
-	if err := Write(t.Context(), path, id, good); err != nil {
+	if err := WriteCoded(t.Context(), path, id, good); err != nil {
 		t.Fatal(err)
 	}
 	written("in place of a link")
-	long := []Source{good[0], {Name: "x", File: model, Offset: 1, Bytes: int64(len(mine)), Codec: CodecOf(0)}}
-	if err := Write(t.Context(), path, id, long); !errors.Is(err, errCut) {
+	long := []CodedSource{good[0], {Name: "x", File: model, Offset: 1, Bytes: int64(len(mine)), Codec: CodecOf(0)}}
+	if err := WriteCoded(t.Context(), path, id, long); !errors.Is(err, errCut) {
 		t.Errorf("more than the model has: %v", err)
 	}
 	written("after a failure")
@@ -52,8 +52,8 @@ func TestWriteReplaces(t *testing.T) {
 
 // FuzzOpen gives an index whose checksum fits.
 func FuzzOpen(f *testing.F) {
-	id := ID{1, 2, 3}
-	good, err := json.Marshal([]Weight{{Name: "w", Bytes: 8, Chunks: []Chunk{{Offset: 0, Bytes: 8}}}})
+	id := CodedID{1, 2, 3}
+	good, err := json.Marshal([]CodedWeight{{Name: "w", Bytes: 8, Chunks: []CodedChunk{{Offset: 0, Bytes: 8}}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func FuzzOpen(f *testing.F) {
 		if err := os.WriteFile(path, append(append(append([]byte{}, chunks...), index...), tail...), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Open(path, id)
+		r, err := OpenCoded(path, id)
 		if err != nil {
 			if _, ok := errors.AsType[*FormatError](err); !ok {
 				t.Fatalf("%T: %v", err, err)

@@ -1,4 +1,4 @@
-package checkpointdir
+package checkpoint
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"atenia/internal/memory"
-	"atenia/internal/memory/checkpoint"
 	"atenia/internal/model/quant"
 	"atenia/tensor"
 )
@@ -22,16 +21,16 @@ type Parameter struct {
 // with. It returns how many were set; one that the checkpoint has with another
 // length, or not at all, is an error before any is set.
 func (f *Folder) Fill(ctx context.Context, params []Parameter) (n int, err error) {
-	release, err := checkpoint.Lock(ctx, f.dir, patience)
+	release, err := Lock(ctx, f.dir, patience)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if _, err := checkpoint.Clean(f.dir, f.cache, nil); err != nil {
+	if _, err := Clean(f.dir, f.cache, nil); err != nil {
 		return 0, err
 	}
 	m := memory.New(memory.Config{Cache: f.cache})
-	r, err := checkpoint.Restore(ctx, f.dir, m, checkpoint.RestoreOptions{GPU: f.gpu, Lazy: true})
+	r, err := Restore(ctx, f.dir, m, RestoreOptions{GPU: f.gpu, Lazy: true})
 	if err != nil {
 		return 0, err
 	}
@@ -51,9 +50,9 @@ func (f *Folder) Fill(ctx context.Context, params []Parameter) (n int, err error
 }
 
 // typeOf returns the element type of a parameter's tensor.
-func (f *Folder) typeOf(saved *checkpoint.Manifest, m *memory.Manager, p Parameter) (tensor.DType, error) {
+func (f *Folder) typeOf(saved *Manifest, m *memory.Manager, p Parameter) (tensor.DType, error) {
 	fail := func(format string, args ...any) error {
-		return &checkpoint.Error{Kind: checkpoint.ErrOther, Path: f.dir, ID: p.Name, Why: fmt.Sprintf(format, args...) + ": it is not a checkpoint of the model that is trained"}
+		return &Error{Kind: ErrOther, Path: f.dir, ID: p.Name, Why: fmt.Sprintf(format, args...) + ": it is not a checkpoint of the model that is trained"}
 	}
 	bytes, ok := m.Len(p.Name)
 	if !ok {
@@ -83,10 +82,10 @@ func fill(ctx context.Context, m *memory.Manager, p Parameter, t tensor.DType) e
 	} else if src.Path != "" {
 		err = m.RegisterLazyFile(p.Name, bytes, memory.RAM, src)
 	} else {
-		err = &checkpoint.Error{Kind: checkpoint.ErrMissingBlob, ID: p.Name, Why: "the checkpoint names no bytes of it: save with its bytes in the cache"}
+		err = &Error{Kind: ErrMissingBlob, ID: p.Name, Why: "the checkpoint names no bytes of it: save with its bytes in the cache"}
 	}
 	if err == nil {
-		err = checkpoint.EnsureMaterialized(ctx, m, p.Name)
+		err = EnsureMaterialized(ctx, m, p.Name)
 	}
 	if err != nil {
 		return err
@@ -97,7 +96,7 @@ func fill(ctx context.Context, m *memory.Manager, p Parameter, t tensor.DType) e
 	}
 	err = quant.Dequantize(p.Value, t, l.Bytes)
 	if l.Release(); err != nil {
-		return &checkpoint.Error{Kind: checkpoint.ErrInvalidFormat, ID: p.Name, Why: fmt.Sprintf("its bytes are not of type %v", t), Err: err}
+		return &Error{Kind: ErrInvalidFormat, ID: p.Name, Why: fmt.Sprintf("its bytes are not of type %v", t), Err: err}
 	}
 	return m.Remove(p.Name)
 }

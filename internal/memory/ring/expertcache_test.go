@@ -1,4 +1,4 @@
-package experts_test
+package ring_test
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 
 	"atenia/internal/golden/await"
 	"atenia/internal/machine/ledger"
-	"atenia/internal/memory/experts"
 	"atenia/internal/memory/ring"
 )
 
@@ -56,10 +55,10 @@ func (s *source) Name() string { return "source" }
 const parts = 3
 
 // mixture returns layers of experts in one file: parts of odd sizes at any offset.
-func mixture(t testing.TB, layers, each int) (*source, []experts.Layer) {
+func mixture(t testing.TB, layers, each int) (*source, []ring.ExpertLayer) {
 	t.Helper()
 	f := &source{}
-	out := make([]experts.Layer, layers)
+	out := make([]ring.ExpertLayer, layers)
 	at := int64(70) // two of an offset that is a multiple of 4
 	for l := range out {
 		for range each {
@@ -80,14 +79,14 @@ func mixture(t testing.TB, layers, each int) (*source, []experts.Layer) {
 // A user uses experts and compares their bytes.
 type user struct {
 	t      testing.TB
-	c      *experts.Cache
+	c      *ring.ExpertCache
 	f      *source
-	layers []experts.Layer
+	layers []ring.ExpertLayer
 }
 
-func open(t testing.TB, f *source, layers []experts.Layer, slots int) *user {
+func open(t testing.TB, f *source, layers []ring.ExpertLayer, slots int) *user {
 	t.Helper()
-	c, err := experts.New(experts.Config{Files: []ring.Source{f}, Layers: layers, Slots: slots, Piece: 4096, Verify: true})
+	c, err := ring.NewExpertCache(ring.ExpertConfig{Files: []ring.Source{f}, Layers: layers, Slots: slots, Piece: 4096, Verify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,17 +335,17 @@ func TestStop(t *testing.T) {
 func TestRefused(t *testing.T) {
 	f, layers := mixture(t, 2, 4)
 	small := ledger.New(nil, 1000)
-	outside := []experts.Layer{{Experts: []ring.Unit{{{Offset: int64(len(f.data)), Bytes: 1}}}}}
-	for name, c := range map[string]experts.Config{
+	outside := []ring.ExpertLayer{{Experts: []ring.Unit{{{Offset: int64(len(f.data)), Bytes: 1}}}}}
+	for name, c := range map[string]ring.ExpertConfig{
 		"no slots":   {Layers: layers},
 		"no experts": {Slots: 1},
-		"empty":      {Slots: 1, Layers: []experts.Layer{{Experts: []ring.Unit{{}}}}},
+		"empty":      {Slots: 1, Layers: []ring.ExpertLayer{{Experts: []ring.Unit{{}}}}},
 		"outside":    {Slots: 1, Layers: outside},
 		"no room":    {Slots: 2, Layers: layers, Account: small},
 		"pieces":     {Slots: 2, Layers: layers, Piece: 100},
 	} {
 		c.Files = []ring.Source{f}
-		if x, err := experts.New(c); err == nil {
+		if x, err := ring.NewExpertCache(c); err == nil {
 			x.Close()
 			t.Errorf("%s: no error", name)
 		} else if name == "no room" && !errors.Is(err, ledger.ErrFull) {
@@ -362,7 +361,7 @@ func TestRefused(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	gone := await.Goroutines(t)
 	f, layers := mixture(t, 2, 8)
-	c, err := experts.New(experts.Config{Files: []ring.Source{f}, Layers: layers, Slots: 4, Verify: true})
+	c, err := ring.NewExpertCache(ring.ExpertConfig{Files: []ring.Source{f}, Layers: layers, Slots: 4, Verify: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,17 @@
-package timeline_test
+package lane_test
 
 import (
 	"fmt"
 
-	"atenia/internal/memory/timeline"
+	"atenia/internal/memory/lane"
 )
 
 // A timeline without concurrent streams runs the device's work on the CPU, and
 // marks it.
 func ExampleTimeline() {
-	var lines timeline.Lines
-	t := timeline.NewTimeline(timeline.FallBack, &lines)
-	t.Submit(timeline.Task{Queue: timeline.GPU, Kind: timeline.Compute, Name: "matmul", Cost: 1})
+	var lines lane.Lines
+	t := lane.NewTimeline(lane.FallBack, &lines)
+	t.Submit(lane.QueuedTask{Queue: lane.GPU, Kind: lane.ComputeTask, Name: "matmul", Cost: 1})
 	t.Run()
 	for _, l := range lines {
 		fmt.Println(l)

@@ -1,4 +1,4 @@
-package coded
+package ring
 
 import (
 	"context"
@@ -15,25 +15,25 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// Modes are the modes of a [Config]. "" is auto.
-var Modes = []string{"", "auto", "off", "planehuff", "planezstd"}
+// Codecs are the modes of a [CodeConfig]. "" is auto.
+var Codecs = []string{"", "auto", "off", "planehuff", "planezstd"}
 
-// A Config is what a decision depends on.
-type Config struct {
-	Mode     string   // one of Modes
-	Write    bool     // auto may write a file, too
-	Floats   []Source // what a file may hold
+// A CodeConfig is what a decision depends on.
+type CodeConfig struct {
+	Mode     string        // one of Modes
+	Write    bool          // auto may write a file, too
+	Floats   []CodedSource // what a file may hold
 	Streamed func(name string) bool
 	// CoresFree are cores that are idle while bytes are read, ReadBytes the bytes a
 	// second that the disk reads.
 	CoresFree, ReadBytes float64
 	Paths                []string // where the file may be; the first that can be written is
-	Model                ID       // of the model's files
+	Model                CodedID  // of the model's files
 }
 
-// A Choice is the decision about the form in which weights are streamed. The
+// A CodeChoice is the decision about the form in which weights are streamed. The
 // zero Choice reads them as the model's files have them.
-type Choice struct {
+type CodeChoice struct {
 	Name   string // of the form: planes, planehuff or planezstd
 	Use    bool   // a coded file is used, or will be
 	Reason string
@@ -41,12 +41,12 @@ type Choice struct {
 	Fault  error  // of files that cannot be used
 
 	write bool // if the file is not there
-	all   []Source
-	c     *Config
+	all   []CodedSource
+	c     *CodeConfig
 }
 
 // String says which form it is, and why.
-func (c *Choice) String() string {
+func (c *CodeChoice) String() string {
 	s := "off: "
 	if c.Use {
 		s = c.Name + ": "
@@ -61,17 +61,17 @@ func (c *Choice) String() string {
 	return s
 }
 
-// Choose decides in which form weights are streamed. It reads a sample of them,
+// ChooseCode decides in which form weights are streamed. It reads a sample of them,
 // and the index of a file, if there is one.
-func Choose(config Config) *Choice {
-	c := &Choice{Name: "planes", all: config.Floats, c: &config}
+func ChooseCode(config CodeConfig) *CodeChoice {
+	c := &CodeChoice{Name: "planes", all: config.Floats, c: &config}
 	switch config.Mode {
 	case "off":
 		c.Reason = "as asked"
 		return c
 	case "planehuff":
 		c.Name = config.Mode
-		c.all = slices.DeleteFunc(slices.Clone(c.all), func(s Source) bool { return s.Codec != blob.PlaneHuff })
+		c.all = slices.DeleteFunc(slices.Clone(c.all), func(s CodedSource) bool { return s.Codec != blob.PlaneHuff })
 	case "planezstd":
 		c.Name, c.all = config.Mode, slices.Clone(c.all)
 		for i := range c.all {
@@ -107,7 +107,7 @@ func Choose(config Config) *Choice {
 }
 
 // largest returns the largest weight that is streamed and may be coded.
-func (c *Choice) largest() (out *Source) {
+func (c *CodeChoice) largest() (out *CodedSource) {
 	for i := range c.all {
 		if s := &c.all[i]; c.c.Streamed(s.Name) && (out == nil || s.Bytes > out.Bytes) {
 			out = s
@@ -117,13 +117,13 @@ func (c *Choice) largest() (out *Source) {
 }
 
 // pays lets a sample of a weight and its measured rate of decoding decide.
-func (c *Choice) pays(s *Source) (blob.Choice, error) {
+func (c *CodeChoice) pays(s *CodedSource) (blob.Choice, error) {
 	f, err := durable.OpenRegular(s.File)
 	if err != nil {
 		return blob.Choice{}, err
 	}
 	defer f.Close()
-	sample := make([]byte, min(s.Bytes, ChunkBytes))
+	sample := make([]byte, min(s.Bytes, CodedChunkBytes))
 	if _, err := f.ReadAt(sample, s.Offset+(s.Bytes-int64(len(sample)))/2&^3); err != nil {
 		return blob.Choice{}, fmt.Errorf("%s: %w", s.File, err)
 	}
@@ -139,12 +139,12 @@ func (c *Choice) pays(s *Source) (blob.Choice, error) {
 }
 
 // id is that of a file in this form.
-func (c *Choice) id() ID { return sha256.Sum256(append(c.c.Model[:], c.Name...)) }
+func (c *CodeChoice) id() CodedID { return sha256.Sum256(append(c.c.Model[:], c.Name...)) }
 
 // find opens the file, if it is there.
-func (c *Choice) find() *File {
+func (c *CodeChoice) find() *CodedFile {
 	for _, path := range c.c.Paths {
-		f, err := Open(path, c.id())
+		f, err := OpenCoded(path, c.id())
 		if err == nil {
 			c.Path, c.Fault = path, nil
 			return f
@@ -159,7 +159,7 @@ func (c *Choice) find() *File {
 // Open opens the file that was decided for, or writes it first. It returns nil
 // if there is none. The error is that of a context that ended; a file that
 // cannot be used or written is the choice's fault.
-func (c *Choice) Open(ctx context.Context) (f *File, err error) {
+func (c *CodeChoice) Open(ctx context.Context) (f *CodedFile, err error) {
 	if !c.Use {
 		return nil, nil
 	}
@@ -171,12 +171,12 @@ func (c *Choice) Open(ctx context.Context) (f *File, err error) {
 }
 
 // make writes the file where that is possible.
-func (c *Choice) make(ctx context.Context) (*File, error) {
+func (c *CodeChoice) make(ctx context.Context) (*CodedFile, error) {
 	for _, path := range c.c.Paths {
 		undo := durable.Undo(filepath.Dir(path))
 		err := os.MkdirAll(filepath.Dir(path), 0o755)
 		if err == nil {
-			err = Write(ctx, path, c.id(), c.all)
+			err = WriteCoded(ctx, path, c.id(), c.all)
 		}
 		if err != nil {
 			undo()

@@ -1,4 +1,4 @@
-package checkpointdir
+package checkpoint
 
 import (
 	"atenia/internal/spelling"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"atenia/internal/memory"
-	"atenia/internal/memory/checkpoint"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/file"
 	"atenia/internal/store/blob"
@@ -48,24 +47,24 @@ func (o *Restoring) SetRAM(text string) error {
 // patience is how long commands wait for another process that has the folder.
 const patience = 3 * time.Second
 
-// A Saved is what saving wrote.
-type Saved struct {
+// A FolderSaved is what saving wrote.
+type FolderSaved struct {
 	Tensors int    `json:"tensors"`
 	Bytes   uint64 `json:"bytes"`
 	Written int    `json:"entries_written"` // of the cache; the others were there
 	RAM     int    `json:"ram_tensors"`
 	SSD     int    `json:"ssd_tensors"`
 	// NotDurable are the tensors that a restore will not find.
-	NotDurable []checkpoint.NotDurable `json:"not_durable"`
+	NotDurable []NotDurable `json:"not_durable"`
 }
 
 // Save makes a checkpoint of a model's tensors, or of the tensors and gradients
 // that the cache has. Bytes that are in the cache already are not written
 // again. No tensor is held in memory. Another process that uses the folder is
 // waited for, but not long.
-func (f *Folder) Save(ctx context.Context, s Saving) (out *Saved, err error) {
+func (f *Folder) Save(ctx context.Context, s Saving) (out *FolderSaved, err error) {
 	undo := durable.Undo(f.dir, durable.LockFile)
-	release, err := checkpoint.Lock(ctx, f.dir, patience)
+	release, err := Lock(ctx, f.dir, patience)
 	if err != nil {
 		return nil, err
 	}
@@ -75,23 +74,23 @@ func (f *Folder) Save(ctx context.Context, s Saving) (out *Saved, err error) {
 		}
 		err = errors.Join(err, release())
 	}()
-	if _, err := checkpoint.Clean(f.dir, f.cache, nil); err != nil {
+	if _, err := Clean(f.dir, f.cache, nil); err != nil {
 		return nil, err
 	}
 	return f.save(ctx, s)
 }
 
 // save is Save under the folder's lock.
-func (f *Folder) save(ctx context.Context, s Saving) (*Saved, error) {
+func (f *Folder) save(ctx context.Context, s Saving) (*FolderSaved, error) {
 	if s.Created == 0 {
 		s.Created = uint64(max(0, time.Now().Unix()))
 	}
-	named, err := checkpoint.Named(f.dir, nil)
+	named, err := Named(f.dir, nil)
 	if err != nil {
 		return nil, err
 	}
-	sv := &saver{f: f, s: s, m: memory.New(memory.Config{Cache: f.cache}), out: &Saved{}, named: named}
-	sv.w = checkpoint.NewWriter(f.dir, f.cache, nil)
+	sv := &saver{f: f, s: s, m: memory.New(memory.Config{Cache: f.cache}), out: &FolderSaved{}, named: named}
+	sv.w = NewWriter(f.dir, f.cache, nil)
 	defer sv.w.Abort()
 	source := sv.fromModel
 	if s.Model == "" {
@@ -103,12 +102,12 @@ func (f *Folder) save(ctx context.Context, s Saving) (*Saved, error) {
 	if err := sv.w.Commit(); err != nil {
 		return nil, err
 	}
-	saved, err := checkpoint.Save(ctx, f.dir, sv.m, s.Created, checkpoint.SaveOptions{Model: sv.model})
+	saved, err := Save(ctx, f.dir, sv.m, s.Created, SaveOptions{Model: sv.model})
 	if err != nil {
 		return nil, err
 	}
 	sv.w.Forget()
-	sv.out.Tensors, sv.out.NotDurable = len(saved.Manifest.Entries), append([]checkpoint.NotDurable{}, saved.NotDurable...)
+	sv.out.Tensors, sv.out.NotDurable = len(saved.Manifest.Entries), append([]NotDurable{}, saved.NotDurable...)
 	return sv.out, nil
 }
 
@@ -117,11 +116,11 @@ type saver struct {
 	f     *Folder
 	s     Saving
 	m     *memory.Manager
-	out   *Saved
-	ram   uint64                   // bytes placed in RAM
-	named map[checkpoint.Blob]bool // by the checkpoint that is replaced
-	w     *checkpoint.Writer
-	model *checkpoint.Model // nil without one
+	out   *FolderSaved
+	ram   uint64        // bytes placed in RAM
+	named map[Blob]bool // by the checkpoint that is replaced
+	w     *Writer
+	model *Model // nil without one
 }
 
 func (sv *saver) fromModel(ctx context.Context) error {
@@ -134,7 +133,7 @@ func (sv *saver) fromModel(ctx context.Context) error {
 		return err
 	}
 	defer d.Close()
-	sv.model = checkpoint.ModelOf(d)
+	sv.model = ModelOf(d)
 	if err := sv.w.Fits(sv.missing(d)); err != nil {
 		return err
 	}
@@ -155,7 +154,7 @@ func (sv *saver) missing(d *file.Description) (bytes int64) {
 	}
 	for i := range d.Tensors {
 		for _, t := range d.Tensors[i].Stored() {
-			b := (&checkpoint.Entry{ID: t.Name, Bytes: uint64(len(t.View.Data))}).DefaultBlob()
+			b := (&Entry{ID: t.Name, Bytes: uint64(len(t.View.Data))}).DefaultBlob()
 			if !sv.f.cache.Exists(b.Kind, b.Key) {
 				bytes += int64(len(t.View.Data))
 			}
@@ -171,7 +170,7 @@ func (sv *saver) tensor(ctx context.Context, t *file.Tensor) error {
 	}
 	n := uint64(len(t.View.Data))
 	if sv.s.InPlace {
-		return sv.m.RegisterLazyFile(t.Name, n, sv.place(t.Name, n), memory.Source{Path: checkpoint.PathOf(t), Offset: t.Offset})
+		return sv.m.RegisterLazyFile(t.Name, n, sv.place(t.Name, n), memory.Source{Path: PathOf(t), Offset: t.Offset})
 	}
 	b, err := sv.keep(t.Name, t.View.Data)
 	if err != nil {
@@ -182,10 +181,10 @@ func (sv *saver) tensor(ctx context.Context, t *file.Tensor) error {
 
 // keep makes bytes an entry of the cache, beside the one that the checkpoint
 // which is replaced names, if that has others.
-func (sv *saver) keep(id string, data []byte) (checkpoint.Blob, error) {
-	b := (&checkpoint.Entry{ID: id, Bytes: uint64(len(data))}).DefaultBlob()
+func (sv *saver) keep(id string, data []byte) (Blob, error) {
+	b := (&Entry{ID: id, Bytes: uint64(len(data))}).DefaultBlob()
 	hash := blob.HashOf(data)
-	for _, b := range []checkpoint.Blob{b, b.Of(hash)} {
+	for _, b := range []Blob{b, b.Of(hash)} {
 		if info, err := sv.f.cache.Stat(b.Kind, b.Key); err == nil && info.Hash == hash {
 			return b, nil
 		}

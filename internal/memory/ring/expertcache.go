@@ -1,4 +1,4 @@
-package experts
+package ring
 
 import (
 	"fmt"
@@ -7,20 +7,19 @@ import (
 	"time"
 
 	"atenia/internal/machine/ledger"
-	"atenia/internal/memory/ring"
 )
 
-// A Layer is the experts of one layer: the parts of each, such as gate, up and
+// A ExpertLayer is the experts of one layer: the parts of each, such as gate, up and
 // down.
-type Layer struct {
-	Experts []ring.Unit
+type ExpertLayer struct {
+	Experts []Unit
 	Held    bool // never evicted: slots of their own are added
 }
 
-// A Config configures a [Cache]. Zero numbers select defaults.
-type Config struct {
-	Files   []ring.Source
-	Layers  []Layer
+// A ExpertConfig configures a [ExpertCache]. Zero numbers select defaults.
+type ExpertConfig struct {
+	Files   []Source
+	Layers  []ExpertLayer
 	Slots   int             // experts in memory at once, beside held ones; no more are used than there are
 	Account *ledger.Account // that the slots are reserved in
 	Readers int             // concurrent reads; 0 = 8
@@ -34,10 +33,10 @@ const (
 	usualPiece   = 1 << 20
 )
 
-// A Cache holds experts. Begin, Use, Acquire, Release and End must be called by
+// A ExpertCache holds experts. Begin, Use, Acquire, Release and End must be called by
 // one goroutine; the other methods are safe for concurrent use.
-type Cache struct {
-	files  []ring.Source
+type ExpertCache struct {
+	files  []Source
 	verify bool
 	piece  int
 	block  ledger.Block
@@ -52,7 +51,7 @@ type Cache struct {
 	work  sync.Cond // for readers: there may be a piece to read
 	ready sync.Cond // for the user: an expert was read, or a read ended
 
-	slots  []slot
+	slots  []expertSlot
 	free   []int32 // slots without an expert
 	recent order   // of slots that may be evicted
 	scan   bool    // of the layer in use: what it reads is evicted first
@@ -72,14 +71,14 @@ type Cache struct {
 	halted   bool // nothing is read, because a step was abandoned
 	closed   bool
 	stop     *atomic.Bool
-	stats    Stats
+	stats    ExpertStats
 }
 
 type layer struct{ first, n int32 } // in all
 
 // An expert is one that may be in memory.
 type expert struct {
-	parts  ring.Unit
+	parts  Unit
 	slot   int32 // -1 = not in memory
 	own    int32 // the slot of a held one; -1 = any
 	pieces int32 // reads
@@ -87,8 +86,8 @@ type expert struct {
 	sum    uint32
 }
 
-// A slot is room for one expert.
-type slot struct {
+// A expertSlot is room for one expert.
+type expertSlot struct {
 	expert     int32 // -1 = none
 	left       int32 // pieces to be read
 	ready      bool
@@ -97,18 +96,18 @@ type slot struct {
 	prev, next int32 // in recent
 }
 
-// New reserves the memory of a cache. Nothing is read before it is used.
-func New(c Config) (*Cache, error) {
+// NewExpertCache reserves the memory of a cache. Nothing is read before it is used.
+func NewExpertCache(c ExpertConfig) (*ExpertCache, error) {
 	if c.Readers == 0 {
 		c.Readers = usualReaders
 	}
 	if c.Piece == 0 {
 		c.Piece = usualPiece
 	}
-	if c.Readers < 1 || c.Piece < ring.PageBytes || c.Piece%ring.PageBytes != 0 {
-		return nil, fmt.Errorf("experts: %d readers of %d bytes, want 1 or more and a multiple of %d", c.Readers, c.Piece, ring.PageBytes)
+	if c.Readers < 1 || c.Piece < PageBytes || c.Piece%PageBytes != 0 {
+		return nil, fmt.Errorf("experts: %d readers of %d bytes, want 1 or more and a multiple of %d", c.Readers, c.Piece, PageBytes)
 	}
-	x := &Cache{files: c.Files, verify: c.Verify, piece: c.Piece}
+	x := &ExpertCache{files: c.Files, verify: c.Verify, piece: c.Piece}
 	x.work.L, x.ready.L = &x.mu, &x.mu
 	own, most, err := x.number(c.Layers)
 	if err != nil {
@@ -121,7 +120,7 @@ func New(c Config) (*Cache, error) {
 	if x.block, err = ledger.NewHugeBlock(c.Account, ledger.Streamed, (slots+own)*x.slot); err != nil {
 		return nil, fmt.Errorf("experts: %w", err)
 	}
-	x.slots = make([]slot, slots+own)
+	x.slots = make([]expertSlot, slots+own)
 	for i := range x.slots {
 		x.slots[i].expert = -1
 	}
@@ -144,7 +143,7 @@ func New(c Config) (*Cache, error) {
 
 // number lists the experts of all layers. It returns how many are held, and the
 // most of a layer.
-func (c *Cache) number(layers []Layer) (own, most int, err error) {
+func (c *ExpertCache) number(layers []ExpertLayer) (own, most int, err error) {
 	for i := range layers {
 		l := &layers[i]
 		c.layers = append(c.layers, layer{int32(len(c.all)), int32(len(l.Experts))})
@@ -175,8 +174,8 @@ func (c *Cache) number(layers []Layer) (own, most int, err error) {
 }
 
 // Begin starts a step. It fails with [fault.ErrChanged] if a file has changed. To
-// end the step early, set stop, if it is not nil, and call [Cache.Wake].
-func (c *Cache) Begin(stop *atomic.Bool) error {
+// end the step early, set stop, if it is not nil, and call [ExpertCache.Wake].
+func (c *ExpertCache) Begin(stop *atomic.Bool) error {
 	for _, f := range c.files {
 		if err := f.Same(); err != nil {
 			return err
@@ -202,7 +201,7 @@ func (c *Cache) Begin(stop *atomic.Bool) error {
 }
 
 // abandon forgets what was in use. What was being read is read again.
-func (c *Cache) abandon() {
+func (c *ExpertCache) abandon() {
 	for i := range c.slots {
 		s := &c.slots[i]
 		switch {
@@ -224,7 +223,7 @@ func (c *Cache) abandon() {
 
 // End ends a step. If ok is false, experts may still be in use: nothing more is
 // read for them.
-func (c *Cache) End(ok bool) {
+func (c *ExpertCache) End(ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.halted = !ok; !ok {
@@ -241,7 +240,7 @@ func (c *Cache) End(ok bool) {
 // Use starts the use of experts of a layer, each at most once, which it sorts into
 // the order in which they are acquired: those in memory first. All of the layer
 // before must be released. With scan, those that are read are evicted first.
-func (c *Cache) Use(layer int, experts []int32, scan bool) {
+func (c *ExpertCache) Use(layer int, experts []int32, scan bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.list, c.scratch = c.list[:0], c.scratch[:0]
@@ -272,10 +271,10 @@ func (c *Cache) Use(layer int, experts []int32, scan bool) {
 	}
 }
 
-// Acquire waits until the next expert in the order of [Cache.Use] is in memory. It
+// Acquire waits until the next expert in the order of [ExpertCache.Use] is in memory. It
 // returns how many are, from there on: they stay until they are released. At most
 // half of the slots are acquired at once, so that there is room to read others.
-func (c *Cache) Acquire() (int, error) {
+func (c *ExpertCache) Acquire() (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var start time.Time
@@ -309,7 +308,7 @@ func (c *Cache) Acquire() (int, error) {
 }
 
 // Release ends the use of all experts that were acquired.
-func (c *Cache) Release() {
+func (c *ExpertCache) Release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for ; c.released < c.taken; c.released++ {
@@ -327,46 +326,46 @@ func (c *Cache) Release() {
 }
 
 // Bytes returns a part of an expert that is acquired.
-func (c *Cache) Bytes(layer, expert, part int) []byte {
+func (c *ExpertCache) Bytes(layer, expert, part int) []byte {
 	e := &c.all[int(c.layers[layer].first)+expert]
 	at := int(e.slot)*c.slot + e.parts[:part].Room()
 	s := &e.parts[part]
-	at += int(s.Offset%ring.PageBytes) - shift(s)
+	at += int(s.Offset%PageBytes) - shift(s)
 	return c.block.Bytes[at : at+s.Bytes : at+s.Bytes]
 }
 
 // shift returns how far down a part is moved to be aligned.
-func shift(s *ring.Span) int {
+func shift(s *Span) int {
 	if s.Align <= 1 {
 		return 0
 	}
-	return int(s.Offset % ring.PageBytes % int64(s.Align))
+	return int(s.Offset % PageBytes % int64(s.Align))
 }
 
 // Share returns how many experts of a layer the cache has room for, if each layer
 // gets the same.
-func (c *Cache) Share() int { return len(c.slots) / len(c.layers) }
+func (c *ExpertCache) Share() int { return len(c.slots) / len(c.layers) }
 
 // SetWhole makes steps use all experts of a layer instead of those that tokens
 // choose, so that the two can be compared: nothing else is a reason to.
-func (c *Cache) SetWhole(on bool) { c.whole.Store(on) }
+func (c *ExpertCache) SetWhole(on bool) { c.whole.Store(on) }
 
 // Whole reports whether all experts are to be used.
-func (c *Cache) Whole() bool { return c.whole.Load() }
+func (c *ExpertCache) Whole() bool { return c.whole.Load() }
 
 // ended returns the error that ends the step, if any.
-func (c *Cache) ended() error {
+func (c *ExpertCache) ended() error {
 	switch {
 	case c.closed:
-		return ring.ErrClosed
+		return ErrClosed
 	case c.stop != nil && c.stop.Load():
-		return ring.ErrStopped
+		return ErrStopped
 	}
 	return nil
 }
 
 // Wake makes a waiting step check whether it should stop.
-func (c *Cache) Wake() {
+func (c *ExpertCache) Wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ready.Broadcast()
@@ -374,7 +373,7 @@ func (c *Cache) Wake() {
 
 // Close stops the readers and frees the memory. No expert may be in use. It may be
 // called more than once.
-func (c *Cache) Close() {
+func (c *ExpertCache) Close() {
 	c.mu.Lock()
 	c.closed = true
 	c.work.Broadcast()

@@ -1,4 +1,4 @@
-package coded
+package ring
 
 import (
 	"bytes"
@@ -13,41 +13,41 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// ChunkBytes is what a chunk decodes to: disks read what is left of it at their
+// CodedChunkBytes is what a chunk decodes to: disks read what is left of it at their
 // full rate.
-const ChunkBytes = 512 << 10
+const CodedChunkBytes = 512 << 10
 
-// A Chunk is an encoded part of a weight.
-type Chunk struct {
+// A CodedChunk is an encoded part of a weight.
+type CodedChunk struct {
 	Offset int64  `json:"o"` // in the file, a multiple of a page
 	Bytes  int    `json:"n"` // in the file
 	Sum    uint32 `json:"s"` // CRC-32C of these
 }
 
-// A Weight is one weight in a file.
-type Weight struct {
-	Name   string     `json:"name"`
-	Codec  blob.Codec `json:"codec"`
-	Bytes  int64      `json:"bytes"` // decoded
-	Chunks []Chunk    `json:"chunks"`
+// A CodedWeight is one weight in a file.
+type CodedWeight struct {
+	Name   string       `json:"name"`
+	Codec  blob.Codec   `json:"codec"`
+	Bytes  int64        `json:"bytes"` // decoded
+	Chunks []CodedChunk `json:"chunks"`
 }
 
 // Coded returns the bytes that the weight takes in the file.
-func (w *Weight) Coded() (n int64) {
+func (w *CodedWeight) Coded() (n int64) {
 	for i := range w.Chunks {
 		n += int64(w.Chunks[i].Bytes)
 	}
 	return n
 }
 
-// A File is the index of a file.
-type File struct {
+// A CodedFile is the index of a file.
+type CodedFile struct {
 	Path    string
-	Weights map[string]*Weight
+	Weights map[string]*CodedWeight
 }
 
-// An ID says which files of a model a file was made from.
-type ID [32]byte
+// An CodedID says which files of a model a file was made from.
+type CodedID [32]byte
 
 // A FormatError says why a file cannot be used.
 type FormatError struct{ Path, Why string }
@@ -57,8 +57,6 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("coded weights %s: %s; delete it to have it written again", e.Path, e.Why)
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // Checksum is the checksum of chunks.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
@@ -67,7 +65,7 @@ var magic = [8]byte{'A', 'T', 'N', 'C', 'O', 'D', 'E', '1'}
 
 // A footer ends a file.
 type footer struct {
-	Source        ID
+	Source        CodedID
 	Offset, Bytes int64 // of the index
 	Sum           uint32
 	Reserved      uint32
@@ -76,15 +74,15 @@ type footer struct {
 
 const footerBytes = 32 + 8 + 8 + 4 + 4 + 8
 
-// Open reads the index of a file that was made from the files of the id. Errors
+// OpenCoded reads the index of a file that was made from the files of the id. Errors
 // match [fs.ErrNotExist] or are [FormatError]s, or those of reading.
-func Open(path string, id ID) (*File, error) {
+func OpenCoded(path string, id CodedID) (*CodedFile, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	bad := func(format string, args ...any) (*File, error) {
+	bad := func(format string, args ...any) (*CodedFile, error) {
 		return nil, &FormatError{path, fmt.Sprintf(format, args...)}
 	}
 	st, err := f.Stat()
@@ -114,11 +112,11 @@ func Open(path string, id ID) (*File, error) {
 	if got := Checksum(index); got != end.Sum {
 		return bad("checksum mismatch in its index: want %08x, got %08x", end.Sum, got)
 	}
-	var list []Weight
+	var list []CodedWeight
 	if err := json.Unmarshal(index, &list); err != nil {
 		return bad("its index: %v", err)
 	}
-	r := &File{Path: path, Weights: map[string]*Weight{}}
+	r := &CodedFile{Path: path, Weights: map[string]*CodedWeight{}}
 	for i := range list {
 		if why := list[i].check(end.Offset); why != "" {
 			return bad("weight %s: %s", list[i].Name, why)
@@ -130,12 +128,12 @@ func Open(path string, id ID) (*File, error) {
 
 // check says what is wrong with a weight of a file whose chunks end at an
 // offset.
-func (w *Weight) check(end int64) string {
-	if w.Bytes <= 0 || int64(len(w.Chunks)) != (w.Bytes+ChunkBytes-1)/ChunkBytes {
+func (w *CodedWeight) check(end int64) string {
+	if w.Bytes <= 0 || int64(len(w.Chunks)) != (w.Bytes+CodedChunkBytes-1)/CodedChunkBytes {
 		return fmt.Sprintf("%d chunks for %d bytes", len(w.Chunks), w.Bytes)
 	}
 	for _, c := range w.Chunks {
-		if c.Bytes <= 0 || c.Bytes > ChunkBytes || c.Offset < 0 || c.Offset%durable.Align != 0 || c.Offset > end-int64(c.Bytes) {
+		if c.Bytes <= 0 || c.Bytes > CodedChunkBytes || c.Offset < 0 || c.Offset%durable.Align != 0 || c.Offset > end-int64(c.Bytes) {
 			return fmt.Sprintf("a chunk of %d bytes at %d, the chunks end at %d", c.Bytes, c.Offset, end)
 		}
 	}
@@ -146,7 +144,7 @@ func (w *Weight) check(end int64) string {
 var errCut = errors.New("the file was cut")
 
 // marshal returns index and footer of a file whose chunks end at an offset.
-func marshal(list []Weight, id ID, offset int64) ([]byte, error) {
+func marshal(list []CodedWeight, id CodedID, offset int64) ([]byte, error) {
 	index, err := json.Marshal(list)
 	if err != nil {
 		return nil, err

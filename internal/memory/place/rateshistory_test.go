@@ -1,4 +1,4 @@
-package rates
+package place
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 // also when many end at once; a file of something else is none.
 func TestHistory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "atenia")
-	k := Kind{"model", "machine", "streamed"}
+	k := RunKind{"model", "machine", "streamed"}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for range 3 {
-				if err := Remember(dir, k, 1.5); err != nil {
+				if err := RememberRatio(dir, k, 1.5); err != nil {
 					t.Error(err)
 				}
 			}
@@ -26,32 +26,32 @@ func TestHistory(t *testing.T) {
 	}
 	wg.Wait()
 	for i := range 15 {
-		if err := Remember(dir, k, 1+float64(i)); err != nil {
+		if err := RememberRatio(dir, k, 1+float64(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Remember(dir, Kind{"model", "machine", "held"}, 2); err != nil {
+	if err := RememberRatio(dir, RunKind{"model", "machine", "held"}, 2); err != nil {
 		t.Fatal(err)
 	}
-	got := Remembered(dir, "model", "machine")
+	got := RememberedRatios(dir, "model", "machine")
 	want := append(slices.Repeat([]float64{1.5}, mostRuns-15), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 	if len(got) != 2 || !slices.Equal(got["streamed"], want) || !slices.Equal(got["held"], []float64{2}) {
 		t.Errorf("got %v", got)
 	}
-	if len(Remembered(dir, "model", "other"))+len(Remembered(dir, "other", "machine"))+len(Remembered("", "model", "machine")) != 0 {
+	if len(RememberedRatios(dir, "model", "other"))+len(RememberedRatios(dir, "other", "machine"))+len(RememberedRatios("", "model", "machine")) != 0 {
 		t.Error("runs of something else")
 	}
 	for _, bad := range []float64{0, -1, 1e9} {
-		if Remember(dir, k, bad) == nil {
+		if RememberRatio(dir, k, bad) == nil {
 			t.Errorf("remembered %g", bad)
 		}
 	}
 	for i := range mostKinds {
-		if err := Remember(dir, Kind{fmt.Sprint(i), "machine", "c"}, 1); err != nil {
+		if err := RememberRatio(dir, RunKind{fmt.Sprint(i), "machine", "c"}, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(Remembered(dir, "model", "machine")) != 0 || len(Remembered(dir, "0", "machine")) != 1 {
+	if len(RememberedRatios(dir, "model", "machine")) != 0 || len(RememberedRatios(dir, "0", "machine")) != 1 {
 		t.Error("the file grows")
 	}
 }
@@ -68,7 +68,7 @@ func TestHistoryLink(t *testing.T) {
 		if err := link(victim, path); err != nil {
 			t.Skip(err)
 		}
-		if err := Remember(dir, Kind{"m", "x", "c"}, 2); err != nil {
+		if err := RememberRatio(dir, RunKind{"m", "x", "c"}, 2); err != nil {
 			t.Fatal(err)
 		}
 		if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
@@ -77,7 +77,7 @@ func TestHistoryLink(t *testing.T) {
 		if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() {
 			t.Errorf("%s: the link stayed: %v", name, err)
 		}
-		if got := Remembered(dir, "m", "x")["c"]; !slices.Equal(got, []float64{2}) {
+		if got := RememberedRatios(dir, "m", "x")["c"]; !slices.Equal(got, []float64{2}) {
 			t.Errorf("%s: remembered %v", name, got)
 		}
 	}
@@ -87,22 +87,22 @@ func TestHistoryLink(t *testing.T) {
 func TestHistoryDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, historyFile)
-	k := Kind{"m", "x", "c"}
+	k := RunKind{"m", "x", "c"}
 	for _, text := range []string{"", "{", "GGUF", `{"format":"atenia.runs/2","runs":[]}`, `{"format":"atenia.runs/1","runs":[{"model":"m","machine":"x","class":"c","ratios":[1e300]}]}`} {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if got := Remembered(dir, "m", "x"); len(got) != 0 {
+		if got := RememberedRatios(dir, "m", "x"); len(got) != 0 {
 			t.Errorf("%q: %v", text, got)
 		}
-		if err := Remember(dir, k, 2); err != nil || !slices.Equal(Remembered(dir, "m", "x")["c"], []float64{2}) {
+		if err := RememberRatio(dir, k, 2); err != nil || !slices.Equal(RememberedRatios(dir, "m", "x")["c"], []float64{2}) {
 			t.Errorf("%q: afterwards %v", text, err)
 		}
 	}
 	if err := os.WriteFile(path+".lock", nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := Remember(filepath.Join(path, "no"), k, 2); err == nil {
+	if err := RememberRatio(filepath.Join(path, "no"), k, 2); err == nil {
 		t.Error("remembered in a file's place")
 	}
 }

@@ -1,4 +1,4 @@
-package timeline
+package lane
 
 import (
 	"fmt"
@@ -34,9 +34,9 @@ type TaskKind uint8
 
 // The kinds of tasks.
 const (
-	Compute TaskKind = iota
-	Transfer
-	IO
+	ComputeTask TaskKind = iota
+	TransferTask
+	IOTask
 )
 
 var taskKinds = []string{"Compute", "Transfer", "Io"}
@@ -51,8 +51,8 @@ func (k *TaskKind) UnmarshalText(b []byte) error {
 	return spelling.ParseEnum(taskKinds, "kind of task", b, k)
 }
 
-// A Task describes one piece of work.
-type Task struct {
+// A QueuedTask describes one piece of work.
+type QueuedTask struct {
 	Queue Queue    `json:"stream"`
 	Kind  TaskKind `json:"kind"`
 	Name  string   `json:"name"`
@@ -61,15 +61,15 @@ type Task struct {
 
 // A Submitter accepts tasks and returns their ids, counted from 1.
 type Submitter interface {
-	Submit(Task) uint64
+	Submit(QueuedTask) uint64
 }
 
-// A Mode is the order in which a timeline runs queued tasks.
-type Mode uint8
+// A TimelineMode is the order in which a timeline runs queued tasks.
+type TimelineMode uint8
 
 const (
 	// TakeTurns runs one task each of Cpu, Gpu and SsdPrefetch, round-robin.
-	TakeTurns Mode = iota
+	TakeTurns TimelineMode = iota
 	// FallBack runs everything on Cpu, one queue after another, as a machine
 	// without concurrent streams does.
 	FallBack
@@ -78,24 +78,24 @@ const (
 // A Timeline writes the submitted tasks and the order in which they would run.
 // It is not safe for concurrent use.
 type Timeline struct {
-	mode   Mode
-	sink   Sink
+	mode   TimelineMode
+	sink   LineSink
 	last   uint64
 	queues [queueCount][]queued
 }
 
 type queued struct {
 	id   uint64
-	task Task
+	task QueuedTask
 }
 
 // NewTimeline returns an empty timeline whose lines go to the sink; nil discards
 // them.
-func NewTimeline(m Mode, sink Sink) *Timeline { return &Timeline{mode: m, sink: sink} }
+func NewTimeline(m TimelineMode, sink LineSink) *Timeline { return &Timeline{mode: m, sink: sink} }
 
 // Submit queues a task and writes its ENQUEUE line. An unknown queue counts as
 // Cpu.
-func (t *Timeline) Submit(k Task) uint64 {
+func (t *Timeline) Submit(k QueuedTask) uint64 {
 	if k.Queue >= queueCount {
 		k.Queue = CPU
 	}

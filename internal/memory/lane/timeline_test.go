@@ -1,4 +1,4 @@
-package timeline
+package lane
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func newTimeline(m Mode) (*Timeline, *Lines) {
+func newTimeline(m TimelineMode) (*Timeline, *Lines) {
 	lines := new(Lines)
 	return NewTimeline(m, lines), lines
 }
@@ -37,18 +37,18 @@ func wantLines(t *testing.T, got []string, want ...string) {
 func TestTimeline(t *testing.T) {
 	t.Run("EX-1", func(t *testing.T) {
 		tl, lines := newTimeline(TakeTurns)
-		tl.Submit(Task{CPU, Compute, "a", 10})
-		tl.Submit(Task{CPU, Compute, "b", 1})
-		tl.Submit(Task{GPU, Compute, "c", 1})
-		tl.Submit(Task{SSDPrefetch, IO, "d", 1})
+		tl.Submit(QueuedTask{CPU, ComputeTask, "a", 10})
+		tl.Submit(QueuedTask{CPU, ComputeTask, "b", 1})
+		tl.Submit(QueuedTask{GPU, ComputeTask, "c", 1})
+		tl.Submit(QueuedTask{SSDPrefetch, IOTask, "d", 1})
 		tl.Run()
 		wantLines(t, (*lines)[:1], "ENQUEUE stream=Cpu id=1 kind=Compute name=a cost=10")
 		wantLines(t, field(*lines, "RUN", "name"), "a", "c", "d", "b")
 	})
 	t.Run("EX-2", func(t *testing.T) {
 		tl, lines := newTimeline(FallBack)
-		tl.Submit(Task{GPU, Compute, "g", 1})
-		tl.Submit(Task{SSDPrefetch, IO, "s", 2})
+		tl.Submit(QueuedTask{GPU, ComputeTask, "g", 1})
+		tl.Submit(QueuedTask{SSDPrefetch, IOTask, "s", 2})
 		tl.Run()
 		wantLines(t, (*lines)[2:],
 			"FALLBACK stream=Gpu id=1 -> Cpu",
@@ -59,10 +59,10 @@ func TestTimeline(t *testing.T) {
 	t.Run("EX-3", func(t *testing.T) {
 		tl, lines := newTimeline(TakeTurns)
 		for _, q := range []Queue{GPU, CPU, SSDPrefetch, CPU} {
-			tl.Submit(Task{Queue: q})
+			tl.Submit(QueuedTask{Queue: q})
 		}
 		tl.Run()
-		tl.Submit(Task{Queue: GPU})
+		tl.Submit(QueuedTask{Queue: GPU})
 		tl.Run()
 		wantLines(t, field(*lines, "ENQUEUE", "id"), "1", "2", "3", "4", "5")
 		// Each run begins with Cpu again.
@@ -70,9 +70,9 @@ func TestTimeline(t *testing.T) {
 	})
 	t.Run("EX-4", func(t *testing.T) {
 		tl, lines := newTimeline(TakeTurns)
-		tl.Submit(Task{SSDPrefetch, IO, "prefetch:t", 1})
-		tl.Submit(Task{CPU, Transfer, "move:ssd->ram:t", 1})
-		tl.Submit(Task{CPU, Compute, "k", 1})
+		tl.Submit(QueuedTask{SSDPrefetch, IOTask, "prefetch:t", 1})
+		tl.Submit(QueuedTask{CPU, TransferTask, "move:ssd->ram:t", 1})
+		tl.Submit(QueuedTask{CPU, ComputeTask, "k", 1})
 		tl.Run()
 		wantLines(t, field(*lines, "RUN", "id"), "2", "1", "3")
 	})
@@ -81,7 +81,7 @@ func TestTimeline(t *testing.T) {
 // TestTimelineLine: an event is one line, for any name.
 func TestTimelineLine(t *testing.T) {
 	tl, lines := newTimeline(TakeTurns)
-	tl.Submit(Task{Queue(7), Compute, "a\nRUN stream=Gpu\r", 1})
+	tl.Submit(QueuedTask{Queue(7), ComputeTask, "a\nRUN stream=Gpu\r", 1})
 	wantLines(t, *lines, "ENQUEUE stream=Cpu id=1 kind=Compute name=a RUN stream=Gpu  cost=1")
 }
 
@@ -93,7 +93,7 @@ func TestEnums(t *testing.T) {
 			t.Errorf("queue %v is read as %v", q, back)
 		}
 	}
-	for k := range IO + 1 {
+	for k := range IOTask + 1 {
 		var back TaskKind
 		if b, _ := k.MarshalText(); back.UnmarshalText(b) != nil || back != k {
 			t.Errorf("kind %v is read as %v", k, back)

@@ -1,4 +1,4 @@
-package coded
+package ring
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"atenia/tensor"
 )
 
-// A Source is where a weight lies in a file of the model.
-type Source struct {
+// A CodedSource is where a weight lies in a file of the model.
+type CodedSource struct {
 	Name   string
 	File   string
 	Offset int64
@@ -29,9 +29,9 @@ func CodecOf(d tensor.DType) blob.Codec {
 	return blob.PlaneZstd
 }
 
-// Write writes a file with weights of the files of the id. A weight of which a
+// WriteCoded writes a file with weights of the files of the id. A weight of which a
 // chunk does not become smaller is left out: it is streamed as it is.
-func Write(ctx context.Context, path string, id ID, ws []Source) error {
+func WriteCoded(ctx context.Context, path string, id CodedID, ws []CodedSource) error {
 	most := int64(0) // codes are never longer
 	for i := range ws {
 		most += ws[i].Bytes
@@ -59,23 +59,23 @@ func Write(ctx context.Context, path string, id ID, ws []Source) error {
 type writer struct {
 	w    io.Writer
 	at   int64
-	list []Weight
+	list []CodedWeight
 }
 
 // weight encodes and writes one weight.
-func (x *writer) weight(ctx context.Context, s *Source) error {
+func (x *writer) weight(ctx context.Context, s *CodedSource) error {
 	f, err := durable.OpenRegular(s.File)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	w := Weight{Name: s.Name, Codec: s.Codec, Bytes: s.Bytes}
-	buf := make([]byte, ChunkBytes)
-	for at := int64(0); at < s.Bytes; at += ChunkBytes {
+	w := CodedWeight{Name: s.Name, Codec: s.Codec, Bytes: s.Bytes}
+	buf := make([]byte, CodedChunkBytes)
+	for at := int64(0); at < s.Bytes; at += CodedChunkBytes {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		raw := buf[:min(ChunkBytes, s.Bytes-at)]
+		raw := buf[:min(CodedChunkBytes, s.Bytes-at)]
 		if n, err := f.ReadAt(raw, s.Offset+at); n < len(raw) {
 			if err == nil || errors.Is(err, io.EOF) {
 				err = errCut
@@ -89,7 +89,7 @@ func (x *writer) weight(ctx context.Context, s *Source) error {
 		if len(content) > len(raw) {
 			return nil
 		}
-		w.Chunks = append(w.Chunks, Chunk{x.at, len(content), Checksum(content)})
+		w.Chunks = append(w.Chunks, CodedChunk{x.at, len(content), Checksum(content)})
 		if err := x.page(content); err != nil {
 			return err
 		}

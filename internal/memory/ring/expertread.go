@@ -1,4 +1,4 @@
-package experts
+package ring
 
 import (
 	"fmt"
@@ -6,17 +6,16 @@ import (
 	"time"
 
 	"atenia/internal/fault"
-	"atenia/internal/memory/ring"
 )
 
-// A piece is one read of an expert.
-type piece struct {
+// A expertPiece is one read of an expert.
+type expertPiece struct {
 	slot, part int32
 	at, end    int // in the room of the part
 }
 
 // read is the loop of a reader.
-func (c *Cache) read() {
+func (c *ExpertCache) read() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !c.closed {
@@ -50,20 +49,20 @@ func (c *Cache) read() {
 const scanAhead = 16
 
 // next returns the next piece to read, if there is room for it.
-func (c *Cache) next() (piece, bool) {
+func (c *ExpertCache) next() (expertPiece, bool) {
 	if c.halted || c.fail != nil || c.issue >= len(c.list) {
-		return piece{}, false
+		return expertPiece{}, false
 	}
 	if c.scan && c.issue-max(c.released, c.found) >= max(2, min(scanAhead, len(c.slots)/2)) {
-		return piece{}, false
+		return expertPiece{}, false
 	}
 	id := c.list[c.issue]
 	e := &c.all[id]
 	if e.slot < 0 && !c.place(id) {
-		return piece{}, false
+		return expertPiece{}, false
 	}
 	room := e.parts[c.part : c.part+1].Room()
-	p := piece{slot: e.slot, part: int32(c.part), at: c.at, end: min(c.at+c.piece, room)}
+	p := expertPiece{slot: e.slot, part: int32(c.part), at: c.at, end: min(c.at+c.piece, room)}
 	if c.at = p.end; c.at == room {
 		c.at = 0
 		if c.part++; c.part == len(e.parts) {
@@ -76,7 +75,7 @@ func (c *Cache) next() (piece, bool) {
 
 // place gives an expert a slot: its own, a free one, or that of the expert whose
 // last use is the longest ago.
-func (c *Cache) place(id int32) bool {
+func (c *ExpertCache) place(id int32) bool {
 	e := &c.all[id]
 	k := e.own
 	switch {
@@ -100,16 +99,16 @@ func (c *Cache) place(id int32) bool {
 }
 
 // fetch reads a piece.
-func (c *Cache) fetch(e *expert, p piece) error {
+func (c *ExpertCache) fetch(e *expert, p expertPiece) error {
 	s := &e.parts[p.part]
-	before := int(s.Offset % ring.PageBytes)
+	before := int(s.Offset % PageBytes)
 	mem := c.block.Bytes[int(p.slot)*c.slot+e.parts[:p.part].Room():]
-	return ring.Fetch(c.files[s.File], mem[p.at:p.end:p.end], s.Offset-int64(before)+int64(p.at), min(p.end, before+s.Bytes)-p.at)
+	return Fetch(c.files[s.File], mem[p.at:p.end:p.end], s.Offset-int64(before)+int64(p.at), min(p.end, before+s.Bytes)-p.at)
 }
 
 // complete records that a piece has been read. The last one makes its expert
 // ready.
-func (c *Cache) complete(e *expert, p piece) error {
+func (c *ExpertCache) complete(e *expert, p expertPiece) error {
 	c.stats.Read += int64(p.end - p.at)
 	c.stats.Reads++
 	s := &c.slots[p.slot]
@@ -123,15 +122,13 @@ func (c *Cache) complete(e *expert, p piece) error {
 	return err
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // finish moves the parts of an expert to their alignment, and verifies them.
-func (c *Cache) finish(e *expert, slot int) error {
+func (c *ExpertCache) finish(e *expert, slot int) error {
 	at, sum := slot*c.slot, uint32(0)
 	for k := range e.parts {
 		s := &e.parts[k]
 		mem := c.block.Bytes[at:]
-		before, by := int(s.Offset%ring.PageBytes), shift(s)
+		before, by := int(s.Offset%PageBytes), shift(s)
 		if by != 0 {
 			copy(mem[before-by:][:s.Bytes], mem[before:][:s.Bytes])
 		}
@@ -145,15 +142,15 @@ func (c *Cache) finish(e *expert, slot int) error {
 	}
 	if e.summed && sum != e.sum {
 		s := &e.parts[0]
-		return &ring.ReadError{File: c.files[s.File].Name(), Offset: s.Offset, Bytes: s.Bytes,
-			Err: fmt.Errorf("%w: crc32c %08x, then %08x", ring.ErrCorrupt, e.sum, sum)}
+		return &ReadError{File: c.files[s.File].Name(), Offset: s.Offset, Bytes: s.Bytes,
+			Err: fmt.Errorf("%w: crc32c %08x, then %08x", ErrCorrupt, e.sum, sum)}
 	}
 	e.sum, e.summed = sum, true
 	return nil
 }
 
-// Stats are totals since a cache was created.
-type Stats struct {
+// ExpertStats are totals since a cache was created.
+type ExpertStats struct {
 	Bytes     int64         `json:"experts_bytes"` // memory of the cache
 	Slots     int           `json:"experts_slots"` // experts that it holds at once
 	Experts   int           `json:"experts"`       // of all layers
@@ -171,7 +168,7 @@ type Stats struct {
 }
 
 // Stats returns the totals so far.
-func (c *Cache) Stats() Stats {
+func (c *ExpertCache) Stats() ExpertStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.stats
@@ -182,8 +179,8 @@ func (c *Cache) Stats() Stats {
 }
 
 // Since returns the difference to earlier totals.
-func (s Stats) Since(t Stats) Stats {
-	return Stats{
+func (s ExpertStats) Since(t ExpertStats) ExpertStats {
+	return ExpertStats{
 		Bytes: s.Bytes, Slots: s.Slots, Experts: s.Experts, Hits: s.Hits - t.Hits, Misses: s.Misses - t.Misses,
 		Evictions: s.Evictions - t.Evictions, Late: s.Late - t.Late, Read: s.Read - t.Read, Reads: s.Reads - t.Reads,
 		Passes: s.Passes - t.Passes, Wall: s.Wall - t.Wall, First: s.First - t.First, Wait: s.Wait - t.Wait, Busy: s.Busy - t.Busy,
@@ -192,7 +189,7 @@ func (s Stats) Since(t Stats) Stats {
 
 // HitRate returns the share of chosen experts that were in memory: 1 if none was
 // chosen.
-func (s Stats) HitRate() float64 {
+func (s ExpertStats) HitRate() float64 {
 	if s.Hits+s.Misses == 0 {
 		return 1
 	}
