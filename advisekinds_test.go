@@ -1,0 +1,67 @@
+package atenia_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"atenia"
+	"atenia/internal/golden"
+)
+
+// TestAdviseKinds: models that do not generate text are advised about what they do: an
+// encoder about a text that it can read, computed in one step however long steps are, and
+// an ear to transcribe.
+func TestAdviseKinds(t *testing.T) {
+	advise := func(name string, tokens int) *atenia.Advice {
+		t.Helper()
+		a, err := atenia.Advise(t.Context(), filepath.Join(golden.Family(t, "parity"), name), &atenia.Config{
+			BatchTokens: tokens, Budget: atenia.Budget{RAM: 1 << 30}, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	path := filepath.Join(golden.Family(t, "parity"), "roberta")
+	p, err := atenia.OpenPlan(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := advise("roberta", 512)
+	if a.Text == 0 || a.Text > p.Context() || p.Context() >= 512 {
+		t.Errorf("a text of %d tokens is told of a model that reads %d", a.Text, p.Context())
+	}
+	for _, r := range a.Remedies {
+		if strings.Contains(r.What, "steps of") || r.Then.Text != a.Text {
+			t.Errorf("%+v", r)
+		}
+	}
+	ear := advise("whisper", 64)
+	if len(ear.Remedies) == 0 {
+		ear = least(t, "whisper")
+	}
+	for _, r := range ear.Remedies {
+		if strings.HasPrefix(r.Command, "atenia quantize ") {
+			continue
+		}
+		if !strings.HasPrefix(r.Command, "atenia transcribe ") || !strings.Contains(r.Command, " FILE") {
+			t.Error(r.Command)
+		}
+	}
+}
+
+// least advises about a model in one MiB, which is too little.
+func least(t *testing.T, name string) *atenia.Advice {
+	t.Helper()
+	a, err := atenia.Advise(t.Context(), filepath.Join(golden.Family(t, "parity"), name), &atenia.Config{
+		Budget: atenia.Budget{RAM: 1 << 20}, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Remedies) == 0 {
+		t.Fatal("nothing helps in one MiB")
+	}
+	return a
+}
