@@ -19,12 +19,15 @@ func (m *Model) account() error {
 	if m.accounts == "" {
 		return nil
 	}
+	defer m.mark.leave()
 	if t := m.observer.Tally(); t.Prompt.Steps+t.Decode.Steps == 0 {
 		return nil
 	}
 	if err := m.lastRun().save(m.accounts, m.Path()); err != nil {
 		return fmt.Errorf("account of the run: %w", err)
 	}
+	m.mark.sweep()
+	m.mark.drop()
 	return nil
 }
 
@@ -42,7 +45,7 @@ func (m *Model) lastRun() *LastRun {
 	p, t := m.plan.compiled, m.observer.Tally()
 	id, _ := m.plan.ID() // a plan that runs has one
 	r := &LastRun{
-		Version: accountVersion, Model: engine.Display(m.Path()), ID: id, Family: m.Family(), Started: t.Started.Unix(),
+		Version: accountVersion, Model: engine.Display(m.Path()), ID: id, Family: m.Family(), Started: t.Started.Unix(), Opened: m.mark.opened,
 		Threads: p.Config.Threads, Context: p.Context(), Form: m.engine.Form(), Files: p.Config.FileFlags(m.opened.ConfigFile), Flags: m.runFlags(), Folder: here(), Packing: m.engine.Packing().String(), Budget: p.Config.Budget.String(),
 		Failed: t.Failed, Changes: []RunChange{}, Pressure: []RunEvent{},
 	}

@@ -494,7 +494,8 @@ type Observation struct {
 	Learning string
 	// Account is a folder for an account of this run, which [ReadLastRun] reads:
 	// where weights lay and why, how long tokens took, and what changed. [Model.Close]
-	// writes it; the account of the model's run before is replaced.
+	// writes it; the account of the model's run before is replaced. A run that does not
+	// come so far leaves a mark there, which [LastRun].Later tells.
 	Account string
 	// Device reports whether a device is there, and the pressure of its memory
 	// from 0 to 1. It is called once, if Learning is set. nil = this machine is

@@ -1,6 +1,7 @@
 package atenia
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"atenia/internal/engine"
 	"atenia/internal/store/durable"
@@ -24,6 +26,7 @@ type LastRun struct {
 	ID      string `json:"id"`      // of the plan, see [Plan.ID]
 	Family  string `json:"family"`
 	Started int64  `json:"started_unix"`
+	Opened  int64  `json:"opened_unix_nano,omitempty"` // when the model was opened; 0 = by a program that did not say
 	Threads int    `json:"threads"`
 	Context int    `json:"context"`
 
@@ -50,6 +53,9 @@ type LastRun struct {
 	More     int         `json:"pressure_more,omitempty"` // events after those
 	Learned  *RunLearned `json:"learned,omitempty"`
 	Advice   RunAdvice   `json:"advice"`
+
+	// Later is a run that began later, and left no account: then this is not the last run.
+	Later *RunWithout `json:"later,omitempty"`
 }
 
 // A WeightGroup is weights that lie in one place by one rule.
@@ -148,25 +154,31 @@ var ErrNoRun = errors.New("no run is on record")
 const (
 	accountVersion = 3
 	accountFolder  = "runs"
+	accountEnding  = ".json"
 	newestName     = "newest.json" // the latest run of any model
 	mostAccount    = 16 << 20
 )
 
-// accountPath returns the file of a model's account.
-func accountPath(dir, model string) string {
-	name := engine.Display(model)
+// fullName names a model from any folder.
+func fullName(model string) string {
 	if model != "" {
 		if abs, err := filepath.Abs(model); err == nil {
-			name = abs
+			return abs
 		}
 	}
-	sum := sha256.Sum256([]byte(name))
-	return filepath.Join(dir, accountFolder, fmt.Sprintf("%x.json", sum[:12]))
+	return engine.Display(model)
 }
 
-// ReadLastRun reads the account of the last run of a model, "atenia-story" for
-// the embedded one, or of any model for "". Dir is that of [Observation].Account. A
-// model that was not run yet is an error that matches [ErrNoRun].
+// accountPath returns the file of a model's account.
+func accountPath(dir, model string) string {
+	sum := sha256.Sum256([]byte(fullName(model)))
+	return filepath.Join(dir, accountFolder, fmt.Sprintf("%x%s", sum[:12], accountEnding))
+}
+
+// ReadLastRun reads the account of the last run of a model that wrote one,
+// "atenia-story" for the embedded one, or of any model for "". [LastRun].Later names a
+// run since then that wrote none. Dir is that of [Observation].Account. A model that was
+// not run yet is an error that matches [ErrNoRun].
 func ReadLastRun(dir, model string) (*LastRun, error) {
 	path := filepath.Join(dir, accountFolder, newestName)
 	if model == engine.Display("") {
@@ -174,8 +186,21 @@ func ReadLastRun(dir, model string) (*LastRun, error) {
 	} else if model != "" {
 		path = accountPath(dir, model)
 	}
+	later := func(after int64) *RunWithout {
+		if model == "" {
+			return lastWithout(dir, "", after)
+		}
+		r := lastWithout(dir, markPrefix(path), after)
+		if r != nil {
+			r.Model = model
+		}
+		return r
+	}
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if r := later(0); r != nil {
+			return nil, fmt.Errorf("%s: %w: %s", engine.Display(model), ErrNoRun, r)
+		}
 		return nil, fmt.Errorf("%s: %w", engine.Display(model), ErrNoRun)
 	}
 	if err != nil {
@@ -193,6 +218,7 @@ func ReadLastRun(dir, model string) (*LastRun, error) {
 	if r.Version != accountVersion {
 		return nil, fmt.Errorf("%s: an account of version %d, this program reads %d; run the model again", path, r.Version, accountVersion)
 	}
+	r.Later = later(cmp.Or(r.Opened, r.Started*int64(time.Second)))
 	r.seenFrom(here())
 	return r, nil
 }

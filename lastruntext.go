@@ -13,7 +13,12 @@ import (
 // command.
 func (r *LastRun) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "last run of %s (%s), %s, %s\n", spelling.Line(r.Model), r.Family, time.Unix(r.Started, 0).Format(time.DateTime), spelling.Count(r.Threads, "thread"))
+	which, why := "last run", ""
+	if r.Later != nil {
+		fmt.Fprintf(&b, "%s\n", r.Later)
+		which, why = "run", ", the last one with an account"
+	}
+	fmt.Fprintf(&b, "%s of %s (%s), %s, %s%s\n", which, spelling.Line(r.Model), r.Family, time.Unix(r.Started, 0).Format(time.DateTime), spelling.Count(r.Threads, "thread"), why)
 	r.writeGroups(&b)
 	r.writeTime(&b)
 	r.writeChanges(&b)

@@ -26,6 +26,7 @@ type Model struct {
 	engine   *engine.Engine
 	observer *observe.Observer // nil if nothing is observed
 	accounts string            // folder for the account of this run; "" = none is written
+	mark     *runMark          // that stands until it is written
 	unmerge  func() error      // removes weights that an adapter was merged with
 	text     *text.Text
 	eye      *sight.Eye  // nil if the model reads text alone
@@ -95,8 +96,9 @@ func open(ctx context.Context, path string, c *Config) (*Model, error) {
 	if err != nil {
 		return nil, errors.Join(err, observer.Close(), files.Close())
 	}
-	m.unmerge = unmerge
+	m.unmerge, m.mark = unmerge, markRun(m.accounts, m.Path())
 	if err := m.load(ctx, &cfg, notes); err != nil {
+		m.mark.drop()
 		return nil, errors.Join(engine.Named(path, err), observer.Close(), files.Close(), m.unmerge())
 	}
 	return m, nil

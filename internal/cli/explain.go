@@ -36,8 +36,9 @@ func explainCommand(env *command.Env) *cobra.Command {
 		Short: "Tell the last run of a model, or which backend is preferred",
 		Long: "Tell the last run of MODEL, or of any model: where its weights were and why, how long a token took and what\n" +
 			"bounded it, what changed while it ran, what was learned, and what would help most. \"atenia run\" and\n" +
-			"\"atenia chat\" keep the account of each model's last run in $XDG_STATE_HOME/atenia/runs. A model that was\n" +
-			"not run yet is an error.\n\n" +
+			"\"atenia chat\" keep the account of each model's last run in $XDG_STATE_HOME/atenia/runs. A run\n" +
+			"that was killed leaves none, which is said before that of an older one. A model that was not run yet is an\n" +
+			"error.\n\n" +
 			"With flags, read what runs learned about the CPU and the GPU under memory pressure, and explain which of them is\n" +
 			"preferred. A band is a range of pressure: 0 below 0.5, 1 below 0.75, 2 below 0.9, 3 above. --learning\n" +
 			"defaults to " + defaultName + " in $XDG_STATE_HOME/atenia or ~/.local/state/atenia, if it exists. The exit\n" +

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"atenia/internal/cli/command"
+	"atenia/internal/golden"
 )
 
 // TestFloorsHere: in a control group that is too small to stream a model, what is said of
@@ -71,5 +75,20 @@ func TestPackedAsPlanned(t *testing.T) {
 	}
 	if run.code != command.OK || !regexp.MustCompile(`(?m)^ +packed `).MatchString(run.err) {
 		t.Errorf("run: exit code %d: %s", run.code, run.err)
+	}
+}
+
+// TestDoctorInProcessLimit: where the process may have little data, what doctor measures
+// the machine with takes less, and it tells its verdict.
+func TestDoctorInProcessLimit(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := filepath.Join(golden.Family(t, "parity"), "llama3")
+	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", `ulimit -d 300000 && exec "$0" "$@"`, self, "doctor", model)
+	c.Env = append(os.Environ(), programVar+"=1", "XDG_CACHE_HOME="+t.TempDir())
+	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), " fits in ") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -134,49 +134,16 @@ func (a *adviser) measure() {
 }
 
 // try returns what becomes of a footprint in a memory; auto says that this is what
-// there is, and not a budget. Of several sequences as many have room for whole contexts as
-// do not change the verdict of one, which is what a server needs: the others share.
+// there is, and not a budget.
 func (a *adviser) try(p *Plan, f *Footprint, ram int64, auto bool) (Outcome, error) {
 	c := p.placeConfig()
 	c.Budget.RAM, c.Budget.Auto, c.Measure, c.MeasureAlways = ram, auto, a.measured, true
-	_, one := f.stateBytes(&c)
-	all := c.sequences()
-	if c.Budget.Reserve.KV > 0 || c.CacheBytes > 0 || one == 0 {
-		all = 1
-	}
-	if all == 1 {
-		return a.outcome(p, f, c)
-	}
-	within := func(n int) (Outcome, error) {
-		c.CacheBytes = one * int64(n)
-		return a.outcome(p, f, c)
-	}
-	least, err := within(1)
-	if err != nil || least.Verdict == Cannot || least.Verdict == Maps {
-		return least, err
-	}
-	best, whole := least, 1
-	for low, high := 2, all; low <= high; {
-		n := (low + high) / 2
-		o, err := within(n)
-		switch {
-		case err != nil:
-			return Outcome{}, err
-		case o.Verdict == least.Verdict:
-			best, whole, low = o, n, n+1
-		default:
-			high = n - 1
-		}
-	}
-	if best.Whole = whole; whole < all {
-		best.Why = fmt.Sprintf("keys and values of %d of %s have room for whole contexts at once", whole, spelling.Count(all, "sequence"))
-	}
-	return best, nil
+	return a.outcome(p, f, c)
 }
 
-// outcome is try for a number of sequences.
+// outcome is try with a configuration.
 func (a *adviser) outcome(p *Plan, f *Footprint, c PlaceConfig) (Outcome, error) {
-	pl, err := p.fit(f, c)
+	pl, whole, err := p.fitWhole(f, c)
 	if e, ok := errors.AsType[*place.FloorError](err); ok && e.Maps {
 		return Outcome{Verdict: Maps, RAM: e.Floor, Context: e.Context, Why: fmt.Sprintf("to be streamed it needs %s (%d bytes)%s", spelling.Size(e.Floor), e.Floor, upTo(e.Context, p.Context()))}, nil
 	} else if ok {
@@ -193,6 +160,7 @@ func (a *adviser) outcome(p *Plan, f *Footprint, c PlaceConfig) (Outcome, error)
 	if pl.Spills() {
 		o.Verdict = Streams
 	}
+	o.Whole, o.Why = whole, wholeOf(whole, c.sequences())
 	return o, nil
 }
 

@@ -100,7 +100,8 @@ func (p *Plan) revise(pl *place.Placement, f *Footprint, c PlaceConfig) error {
 	c.Measure, c.Recorder, c.Budget.Auto, c.Known = nil, decide.Recorder{}, false, new(pl.Input().Rates)
 	pl.Revise(fits, func(ram int64) (*place.Placement, error) {
 		c.Budget.RAM = ram
-		return p.placed(f, c)
+		pl, _, err := p.fitWhole(f, c)
+		return pl, err
 	})
 	return nil
 }

@@ -23,24 +23,28 @@ func (f *Footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 		}
 	}
 	_, one := f.stateBytes(&c)
-	kv, left := int64(0), int64(0)
+	kv, why := int64(0), "more would leave less RAM for weights"
 	for i := range pl.Tensors {
 		if t := &pl.Tensors[i]; t.Class == place.KV {
 			kv += t.Bytes
 		}
 	}
-	why := "more would leave less RAM for weights"
-	if ram := pl.Input().RAM; !pl.Spills() && ram > 0 {
-		left, why = max(0, ram-pl.RAM()), "that is what the budget has room for"
-	} else if ram == 0 {
+	one = max(one, 1)
+	switch ram := pl.Input().RAM; {
+	case ram == 0:
 		why = "RAM has no budget"
+	case pl.Spills():
+	case ram-pl.RAM() >= one:
+		why = fmt.Sprintf("the budget has room for %d, with --batch", (kv+ram-pl.RAM())/one)
+	default:
+		why = "that is what the budget has room for"
 	}
 	notes := []string{"packing  " + packing}
-	if one == 0 { // an encoder keeps nothing of a text
+	if kv == 0 { // an encoder keeps nothing of a text
 		return notes, nil
 	}
 	return append(notes,
-		fmt.Sprintf("slots    %s of %s, %s each: %s", spelling.Count((kv+left)/max(one, 1), "sequence"), spelling.Count(c.Exec.Context, "token"), spelling.Size(one), why)), nil
+		fmt.Sprintf("slots    %s of %s, %s each: %s", spelling.Count(kv/one, "sequence"), spelling.Count(c.Exec.Context, "token"), spelling.Size(one), why)), nil
 }
 
 // within lets packed weights take what a placement leaves of the budget, and steps

@@ -58,9 +58,16 @@ func (p *Plan) place(ctx context.Context, c PlaceConfig, memory int64) (*place.P
 			return place.MeasureRates(ctx, path, place.MeasureEffort{Threads: p.Effective().Threads, Window: place.ShortWindow, MemoryBytes: memory})
 		}
 	}
-	pl, err := p.fit(p.footprint, c)
+	pl, whole, err := p.fitWhole(p.footprint, c)
 	if err != nil {
 		return nil, err
+	}
+	if whole > 0 && p.effective != nil { // it is opened, and this is what it has
+		_, one := p.footprint.stateBytes(&c)
+		p.effective.CacheBytes = one * int64(whole)
+		if few := wholeOf(whole, c.sequences()); few != "" {
+			p.note("%s: requests that need more wait for others", few)
+		}
 	}
 	return pl, p.revise(pl, p.footprint, c)
 }

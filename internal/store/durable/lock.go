@@ -55,6 +55,22 @@ func TryLock(path string) (release func() error, err error) { return take(path, 
 // LockShared waits for a lock of a file that excludes exclusive ones alone.
 func LockShared(path string) (release func() error, err error) { return take(path, waits|shares) }
 
+// Held reports whether anyone has the exclusive lock of a file that is there. known is
+// false where that cannot be told: without the file, or without locks.
+func Held(path string) (held, known bool) {
+	f, err := OpenRegular(path)
+	if err != nil {
+		return false, false
+	}
+	defer f.Close() // and with it the lock, which others that ask share meanwhile
+	switch err := lock(f, shares); {
+	case err == nil:
+		return false, true
+	default:
+		return true, errors.Is(err, ErrLocked)
+	}
+}
+
 // A mode says how a lock is taken.
 type mode uint8
 

@@ -64,3 +64,36 @@ func TestLockOfLink(t *testing.T) {
 		t.Error("the file was made that the link points to")
 	}
 }
+
+// TestHeld: asking who has a lock does not take it from anyone, makes no file, and says
+// that it knows nothing of a file that is not there.
+func TestHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	want := func(held, known bool) {
+		t.Helper()
+		if h, k := durable.Held(path); h != held || k != known {
+			t.Errorf("held %t, known %t, want %t, %t", h, k, held, known)
+		}
+	}
+	want(false, false)
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the file was made")
+	}
+	release, err := durable.TryLock(path)
+	if err != nil {
+		t.Skip(err)
+	}
+	want(true, true)
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	want(false, true)
+	shared, err := durable.LockShared(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(false, true)
+	if err := shared(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -92,6 +92,7 @@ func (p *Pool) open(e *entry) (*instance, error) {
 	c := p.c.Open
 	c.Logger = cmp.Or(c.Logger, p.c.Logger)
 	c.Adapters, c.Draft = p.adapters(e), e.draft
+	c.Placement.Batch = p.together()
 	share := int64(0)
 	if c.Budget.RAM > 0 {
 		r, err := p.makeRoom(e)
@@ -108,6 +109,20 @@ func (p *Pool) open(e *entry) (*instance, error) {
 		return nil, fmt.Errorf("%s: %w", e.info.Name, err)
 	}
 	return &instance{Model: m, share: share, used: time.Now()}, nil
+}
+
+// usualSlots is the default of [atenia.Config].Slots.
+const usualSlots = 4
+
+// together is for how many sequences of a model there is to be room within the budget, as
+// "doctor --batch" and "plan --batch" count them: the slots of a model that is alone. Those
+// of several models share the room of one each, so that more models stay loaded.
+func (p *Pool) together() int {
+	c := &p.c.Open
+	if c.Budget.RAM == 0 || len(p.entries) > 1 || c.Placement.Batch > 0 {
+		return c.Placement.Batch
+	}
+	return cmp.Or(c.Slots, usualSlots)
 }
 
 // A room is what a model would have of the budget.
@@ -155,7 +170,7 @@ func (p *Pool) left() int64 {
 func (p *Pool) place(e *entry, left int64) (room, error) {
 	c := *headerConfig(&p.c.Open)
 	c.Adapters, c.Draft = p.adapters(e), e.draft
-	c.Budget = p.c.Open.Budget
+	c.Budget, c.Placement.Batch = p.c.Open.Budget, p.together()
 	c.Budget.RAM, c.Placement.NoProbe = max(left, 1), true
 	plan, err := atenia.OpenPlan(e.info.Path, &c)
 	if err != nil {
@@ -168,10 +183,11 @@ func (p *Pool) place(e *entry, left int64) (room, error) {
 	if err != nil {
 		return room{}, err
 	}
-	if pl.Spills() {
-		return room{share: left}, nil
+	r := room{share: left}
+	if !pl.Spills() {
+		r.share, r.whole = min(left, pl.RAM()+pl.RAM()/loadSlack), true
 	}
-	return room{share: min(left, pl.RAM()+pl.RAM()/loadSlack), whole: true}, nil
+	return r, nil
 }
 
 // loadSlack is the share that is added to what the planner estimates from a header, since
