@@ -57,7 +57,7 @@ func (m *Model) lastRun() *LastRun {
 	r.events(t)
 	r.groups(m)
 	if pl := m.engine.Placement(); pl != nil {
-		r.Predicted = pl.Decode.Seconds
+		r.Predicted = pl.Decode.At(float64(t.Past) / float64(max(1, t.Sequences)))
 	}
 	r.learned(m)
 	r.RunCost = m.cost(t, r)

@@ -29,6 +29,11 @@ type Outcome struct {
 	// to High what that is expected to lie between; 0 if the model cannot run. Runs says
 	// how many runs of its kind they were corrected by.
 	Seconds float64 `json:"seconds"`
+	// After is the tokens of a sequence that a token takes Seconds after: half of a
+	// context; Start is the seconds of one at the beginning. Keys and values make the
+	// difference.
+	After   int     `json:"after_tokens,omitempty"`
+	Start   float64 `json:"seconds_at_start,omitempty"`
 	Low     float64 `json:"seconds_low"`
 	High    float64 `json:"seconds_high"`
 	Text    int     `json:"text_tokens,omitempty"` // 0 of a model that generates
@@ -80,7 +85,7 @@ func Advise(ctx context.Context, path string, c *Config) (*Advice, error) {
 }
 
 func newOutcome(o engine.Outcome) Outcome {
-	return Outcome{Verdict(o.Verdict), o.Seconds, o.Range.Low, o.Range.High, o.Text, o.Runs, o.Limit, o.SSD, o.RAM, o.Why, o.Whole, o.Context}
+	return Outcome{Verdict(o.Verdict), o.Seconds, o.After, o.Start, o.Range.Low, o.Range.High, o.Text, o.Runs, o.Limit, o.SSD, o.RAM, o.Why, o.Whole, o.Context}
 }
 
 // String is a line such as "streams: 0.42 s a token (0.38–0.47), limited by ssd".
@@ -93,7 +98,7 @@ func (o *Outcome) numbers() string {
 	case VerdictMaps:
 		return "it is mapped, and once memory runs short its weights are read from the disk for each token, which is slow; " + o.Why
 	}
-	s := fmt.Sprintf("%s s a %s (%s–%s), limited by %s", place.Seconds(o.Seconds), engine.Unit(o.Text), place.Seconds(o.Low), place.Seconds(o.High), o.Limit)
+	s := fmt.Sprintf("%s s a %s (%s–%s)%s, limited by %s", place.Seconds(o.Seconds), engine.Unit(o.Text), place.Seconds(o.Low), place.Seconds(o.High), place.Where(o.After, o.Seconds, o.Start), o.Limit)
 	if o.Verdict == VerdictStreams {
 		s += ", " + spelling.Size(o.SSD) + " are read from the disk for each"
 	}

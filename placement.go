@@ -111,6 +111,10 @@ type PlacedExperts struct {
 type Prediction struct {
 	Tokens  int     // of a pass
 	Seconds float64 // of a pass, with the ring's slots
+	// Text is the tokens of each sequence that Seconds is after, of a decode pass, and
+	// Start what it is at the beginning of a text, where no keys and values are read yet.
+	Text  int
+	Start float64
 	// Low and High are what Seconds is expected to lie between: by how much the
 	// rates varied while they were measured, and by how far off predictions of this
 	// kind were.
@@ -131,6 +135,12 @@ type Prediction struct {
 	// ExpertBytes is the part of SSDBytes that are experts of a mixture which the
 	// cache does not have, if all are chosen equally often.
 	ExpertBytes float64
+}
+
+// At returns the seconds of a decode pass after so many tokens of each sequence: from the
+// beginning on it takes longer by as much for each.
+func (p *Prediction) At(text float64) float64 {
+	return (&place.Prediction{Seconds: p.Seconds, Text: p.Text, Start: p.Start}).At(text)
 }
 
 // A PlacementChange is something that would make decode faster.
@@ -245,7 +255,7 @@ func newChange(c place.Change) PlacementChange {
 
 func newPrediction(p *place.Prediction) Prediction {
 	return Prediction{
-		Tokens: p.Tokens, Seconds: p.Seconds, Low: p.Range.Low, High: p.Range.High, Runs: p.Runs, Correction: p.Correction, Bound: p.Bound, Limit: string(p.Limit),
+		Tokens: p.Tokens, Seconds: p.Seconds, Text: p.Text, Start: p.Start, Low: p.Range.Low, High: p.Range.High, Runs: p.Runs, Correction: p.Correction, Bound: p.Bound, Limit: string(p.Limit),
 		SSD: p.SSD, RAM: p.RAM, VRAM: p.VRAM, Compute: p.Compute, SSDBytes: p.SSDBytes, RAMBytes: p.RAMBytes, ExpertBytes: p.ExpertBytes,
 	}
 }

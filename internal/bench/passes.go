@@ -102,7 +102,7 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 		r.Missing = float64(d.Read) / float64(max(1, len(r.Seconds)-1))
 	}
 	if pl := e.Placement(); pl != nil {
-		r.Predicted = pl.Decode.Seconds
+		r.Predicted = pl.Decode.At(float64(c.Prompt) + float64(c.Passes)/2)
 	}
 	return r, nil
 }

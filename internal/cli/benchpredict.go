@@ -153,7 +153,9 @@ func (b *predictBench) once(ctx context.Context, a *app, path string, r *predict
 	}
 	defer mf.finish(a.err, m, &err)
 	d := &m.Streaming().Placement.Decode
-	r.Predicted, r.Low, r.High, r.Corrected = d.Seconds, d.Low, d.High, d.Runs
+	r.Predicted = d.At(float64(len(measured) + b.n/2))
+	off := r.Predicted / max(d.Seconds, 1e-9)
+	r.Low, r.High, r.Corrected = d.Low*off, d.High*off, d.Runs
 	r.Streamed = d.SSDBytes / max(d.RAMBytes, 1)
 	if r.Measured, err = b.measure(ctx, m); err == nil {
 		r.Within = r.Measured >= r.Low && r.Measured <= r.High
@@ -161,12 +163,15 @@ func (b *predictBench) once(ctx context.Context, a *app, path string, r *predict
 	return err
 }
 
+// measured is the prompt that tokens are measured after.
+var measured = []int32{1, 2, 3}
+
 // measure returns the median of what tokens took after the first ones.
 func (b *predictBench) measure(ctx context.Context, m *atenia.Model) (float64, error) {
 	const first = 3 // bring weights in
 	var took []float64
 	last := time.Now()
-	p := atenia.Prompt{Tokens: []int32{1, 2, 3}, Options: atenia.Options{MaxTokens: b.n, IgnoreEnd: true}}
+	p := atenia.Prompt{Tokens: measured, Options: atenia.Options{MaxTokens: b.n, IgnoreEnd: true}}
 	i := 0
 	for t, err := range m.Generate(ctx, p) {
 		if err != nil {

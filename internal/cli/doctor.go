@@ -114,7 +114,7 @@ func (a *app) printHealth(h *machine.Health) error {
 		if !k.OK {
 			mark = "look"
 		}
-		fmt.Fprintf(a.out, "%s  %s: %s\n", mark, k.Name, oneLine(k.Text))
+		fmt.Fprintf(a.out, "%s  %s: %s\n", mark, k.Name, strings.ReplaceAll(k.Text, "\n", `\n`))
 	}
 	return nil
 }

@@ -34,6 +34,8 @@ const (
 type Outcome struct {
 	Verdict Verdict
 	Seconds float64     // a token takes, or a text of Text tokens; 0 if it cannot run
+	After   int         // tokens of a sequence that a token takes Seconds after
+	Start   float64     // seconds of a token at the beginning of a text
 	Text    int         // tokens of a text that an encoder computes in one pass; 0 = it generates
 	Range   place.Range // of Seconds
 	Limit   string      // the resource that limits Seconds
@@ -76,6 +78,20 @@ type adviser struct {
 	auto     bool   // the memory that is free now
 	measured func(string) (place.Measurement, error)
 	advice   Advice
+	machine  machine
+}
+
+// A machine is how much memory there is.
+type machine struct {
+	cpu.Memory
+	alone, most int64 // of budgets without other programs, and beside them
+}
+
+// thisMachine reads it.
+func thisMachine() machine {
+	r := cpu.OpenMemory()
+	defer r.Close()
+	return machine{r.Read(), ledger.Process.Alone(), ledger.Process.Most()}
 }
 
 // Advise says how a model runs in the memory of its configuration, or else in
@@ -98,6 +114,12 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 	if a.plan, err = OpenPlan(path, configFile, c, text); err != nil {
 		return nil, err
 	}
+	if a.auto {
+		c.Budget.RAM = a.plan.Config.Budget.RAM
+	} else if most := ledger.Process.Most(); c.Budget.RAM > most {
+		a.plan.note("%s can be allocated here: commands with a larger --budget are those of another machine", spelling.Size(most))
+	}
+	a.machine = thisMachine()
 	a.measure()
 	a.advice.Path, a.advice.RAM, a.advice.Notes = a.plan.path, c.Budget.RAM, a.plan.Noted()
 	if a.advice.Now, err = a.try(a.plan, a.plan.footprint, c.Budget.RAM, a.auto); err != nil {
@@ -155,7 +177,7 @@ func (a *adviser) outcome(p *Plan, f *Footprint, c PlaceConfig) (Outcome, error)
 	d, n, text := p.pass(pl)
 	o := Outcome{
 		Verdict: Fits, Seconds: d.Seconds / n, Text: text, Range: place.Range{Low: d.Range.Low / n, High: d.Range.High / n},
-		Limit: string(d.Limit), Runs: d.Runs, SSD: int64(d.SSDBytes), RAM: pl.RAM(),
+		After: d.Text, Start: d.Start / n, Limit: string(d.Limit), Runs: d.Runs, SSD: int64(d.SSDBytes), RAM: pl.RAM(),
 	}
 	if pl.Spills() {
 		o.Verdict = Streams
@@ -178,7 +200,17 @@ func (o *Outcome) better(now Outcome) bool {
 	case o.Verdict == Cannot:
 		return false
 	}
-	return o.Range.High < now.Range.Low
+	return o.Range.High < now.Range.Low*now.at(o.After)
+}
+
+// at returns how much of Seconds a token takes after so many tokens: of texts of several
+// lengths, tokens at the same place are compared.
+func (o *Outcome) at(after int) float64 {
+	if after == o.After || after == 0 {
+		return 1
+	}
+	p := place.Prediction{Seconds: o.Seconds, Text: o.After, Start: o.Start}
+	return p.At(float64(after)) / o.Seconds
 }
 
 // add adds a remedy, if it helps.
@@ -192,6 +224,11 @@ func (a *adviser) add(what, command string, o Outcome) bool {
 
 // command returns the call that runs the model with a configuration in a memory.
 func (a *adviser) command(c Config, ram int64) string {
+	return a.commandOf(a.plan.path, a.file, c, ram)
+}
+
+// commandOf is command for a model that is made of this one.
+func (a *adviser) commandOf(path, file string, c Config, ram int64) string {
 	c.Budget.RAM = 0
 	budget := "auto"
 	if !a.auto || ram != a.advice.RAM {
@@ -202,20 +239,20 @@ func (a *adviser) command(c Config, ram int64) string {
 			budget = fmt.Sprintf("%dMiB", ram>>20)
 		}
 	}
-	s := "atenia run " + spelling.Shell(a.plan.path)
+	s := "atenia run " + spelling.Shell(path)
 	switch {
 	case a.plan.Model.Config.Encoder != nil:
-		s = "atenia embed " + spelling.Shell(a.plan.path) + " TEXT"
+		s = "atenia embed " + spelling.Shell(path) + " TEXT"
 	case a.plan.Model.Config.Audio != nil:
-		s = "atenia transcribe " + spelling.Shell(a.plan.path) + " FILE"
+		s = "atenia transcribe " + spelling.Shell(path) + " FILE"
 	case c.Rules.Batch > 1:
-		s = fmt.Sprintf("atenia serve %s --slots %d", spelling.Shell(a.plan.path), c.Rules.Batch)
+		s = fmt.Sprintf("atenia serve %s --slots %d", spelling.Shell(path), c.Rules.Batch)
 	}
 	s += " --budget ram=" + budget
 	if rest := c.Budget.String(); rest != "" {
 		s += "," + rest
 	}
-	return s + c.FileFlags(a.file) + c.Flags()
+	return s + c.FileFlags(file) + c.Flags()
 }
 
 // with tries a changed configuration.
@@ -320,7 +357,7 @@ func (a *adviser) closing() error {
 	if !a.auto {
 		return nil
 	}
-	m, all := machineMemory(), ledger.Process.Alone()
+	m, all := &a.machine, a.machine.alone
 	used := m.Limit - m.Available - m.Own
 	if all <= a.advice.RAM || used <= 0 {
 		return nil
@@ -358,12 +395,8 @@ func (a *adviser) smaller() error {
 		if !a.helps(o) || best != nil && o.Verdict == best.Then.Verdict {
 			continue
 		}
-		name := mix.String()
-		out := beside(a.plan.path, "-"+name+".gguf")
-		best = &Remedy{
-			fmt.Sprintf("weights in %s: %s in place of %s", name, spelling.Size(bytes), spelling.Size(a.plan.footprint.bytes())),
-			fmt.Sprintf("atenia quantize %s %s --type %s%s", spelling.Shell(a.plan.path), spelling.Shell(out), name, p.Config.FileFlags(a.file)), o,
-		}
+		what, command, _ := a.quantize(mix, bytes)
+		best = &Remedy{what, command, o}
 		if o.Verdict == Fits {
 			break
 		}
@@ -374,13 +407,25 @@ func (a *adviser) smaller() error {
 	return nil
 }
 
+// quantize says what weights of another type are, and returns the command that makes them
+// and the path that they have then.
+func (a *adviser) quantize(mix quant.Mix, bytes int64) (what, command, out string) {
+	name := mix.String()
+	out = beside(a.plan.path, "-"+name+".gguf")
+	return fmt.Sprintf("weights in %s: %s in place of %s", name, spelling.Size(bytes), spelling.Size(a.plan.footprint.bytes())),
+		fmt.Sprintf("atenia quantize %s %s --type %s%s", spelling.Shell(a.plan.path), spelling.Shell(out), name, a.plan.Config.FileFlags(a.file)), out
+}
+
 // altogether tries all that costs nothing but length and speed, where no single
-// one of it lets a model run.
+// one of it lets a model run; and if not all of it either, with weights of a smaller type.
 func (a *adviser) altogether() error {
-	if v := a.advice.Now.Verdict; v != Cannot && v != Maps || len(a.advice.Remedies) > 0 {
+	placed := func(v Verdict) bool { return v == Fits || v == Streams }
+	if placed(a.advice.Now.Verdict) || slices.ContainsFunc(a.advice.Remedies, func(r Remedy) bool { return placed(r.Then.Verdict) }) {
 		return nil
 	}
 	n := min(a.plan.Context(), leastContext)
+	var least *Plan // which takes the least but for its weights
+	var all string
 	for _, to := range cacheTypes {
 		p, err := a.plan.again(a.file, func(c *Config) {
 			c.Compile.KVType, c.Context, c.BatchTokens, c.Rules.Batch = to, n, min(fewSteps, c.BatchTokens), 1
@@ -388,25 +433,37 @@ func (a *adviser) altogether() error {
 		if err != nil {
 			continue // the model's heads are no whole blocks
 		}
-		ok, err := a.offer(p, fmt.Sprintf("keys and values in %s, a context of %d tokens, steps of %d, one sequence", strings.ToLower(to.String()), n, fewSteps))
-		if ok || err != nil {
+		least, all = p, fmt.Sprintf("keys and values in %s, a context of %d tokens, steps of %d, one sequence", strings.ToLower(to.String()), n, fewSteps)
+		if ok, err := a.offer(p, all); ok || err != nil {
 			return err
+		}
+	}
+	if least == nil {
+		return nil
+	}
+	for _, mix := range smallerTypes {
+		f, bytes := least.footprint.quantized(mix)
+		if bytes == 0 {
+			continue
+		}
+		o, err := a.try(least, f, a.advice.RAM, a.auto)
+		if err != nil {
+			return err
+		}
+		what, command, out := a.quantize(mix, bytes)
+		c := least.Config
+		c.GPTQZeros = "" // the new file has none
+		if a.add(what+"; "+all, command+" && "+a.commandOf(out, "", c, a.advice.RAM), o) {
+			return nil
 		}
 	}
 	return nil
 }
 
-// machineMemory returns how much memory there is, and how much of it is free.
-func machineMemory() cpu.Memory {
-	r := cpu.OpenMemory()
-	defer r.Close()
-	return r.Read()
-}
-
 // more tries more memory, no more than there is: a little, and as much as all weights
 // need.
 func (a *adviser) more() error {
-	now, limit, most := a.advice.RAM, machineMemory().Limit, ledger.Process.Most()
+	now, limit, most := a.advice.RAM, a.machine.Limit, a.machine.most
 	var sizes []int64
 	if v, least := a.advice.Now.Verdict, a.advice.Now.RAM; v == Cannot || v == Maps {
 		step := int64(1 << 20) // up to a sixteenth more: a figure that people write

@@ -8,6 +8,7 @@ import (
 	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
 	"atenia/internal/memory/place"
+	"atenia/internal/plan"
 	"atenia/internal/policy/decide"
 )
 
@@ -61,8 +62,8 @@ func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
 	}
 	in.Tensors, in.Files = slices.Concat(f.tensors, kept), f.files
 	in.RAM, in.SSD, in.Batch, in.Chunk, in.RequireGPU = b.RAM, b.SSD, rules.Batch, c.Exec.MaxTokens, rules.RequireGPU
-	if f.model.Config.Encoder != nil { // a text is no longer than what it reads
-		in.Chunk = min(in.Chunk, c.Exec.Context)
+	if in.Text = f.text(&c); f.model.Config.Encoder != nil { // a text is no longer than what it reads
+		in.Chunk, in.Text = min(in.Chunk, c.Exec.Context), 0
 	}
 	if b.VRAM > 0 {
 		in.Devices = []place.Device{{ID: gpuName, Bytes: b.VRAM}}
@@ -119,10 +120,13 @@ func (f *Footprint) keptTensors(c *PlaceConfig) (out []place.Tensor, err error) 
 				share -= out[k].Bytes
 			}
 		}
-		out = append(out, place.Tensor{
-			Name: fmt.Sprintf("cache.%s.%d", d.Kind, d.Group), Bytes: share, Class: place.KV,
-			Uses: 0.5 / float64(c.sequences()), // a sequence has half of its context on the average
-		})
+		t := place.Tensor{Name: fmt.Sprintf("cache.%s.%d", d.Kind, d.Group), Bytes: share, Class: place.KV, Window: int(d.Window)}
+		if d.PageTokens == 0 {
+			t.Uses = 1 / float64(c.sequences())
+		} else {
+			t.PerToken, t.Effort = float64(d.SizeBytes)/float64(d.PageTokens), effort(d)
+		}
+		out = append(out, t)
 	}
 	if a := reserve.Activations; a > 0 {
 		if least := need.Registers + need.Work; a < least {
@@ -133,6 +137,37 @@ func (f *Footprint) keptTensors(c *PlaceConfig) (out []place.Tensor, err error) 
 	return append(out,
 		place.Tensor{Name: "buffers.registers", Bytes: need.Registers, Class: place.Buffer},
 		place.Tensor{Name: "buffers.work", Bytes: need.Work, Class: place.Buffer}), nil
+}
+
+// What attention costs beside reading: with two processors keys and values of float32 were
+// read at 0.55 of the rate of weights, smaller ones in the time of so many bytes of weights
+// for an element.
+const (
+	cacheRate    = 0.55
+	elementBytes = 2.75
+)
+
+// effort returns how many times as long reading keys and values takes as reading weights.
+func effort(d *plan.StateDescriptor) float64 {
+	const elements = 256 // whole blocks of all types
+	e := 1 / cacheRate
+	if len(d.Sections) > 0 {
+		if n, err := d.Sections[0].DType.RowBytes(elements); err == nil && n > 0 {
+			e = max(e, elementBytes*elements/float64(n))
+		}
+	}
+	return e
+}
+
+// text is the tokens of a sequence that decoding is predicted after: half of its context,
+// or of what sequences have room for.
+func (f *Footprint) text(c *PlaceConfig) int {
+	_, total := f.stateBytes(c)
+	all := total * int64(c.sequences())
+	if all == 0 {
+		return 0
+	}
+	return int(float64(c.Exec.Context) / 2 * min(1, float64(f.CacheBytes(*c))/float64(all)))
 }
 
 // towerBytes is the room that is kept for the encoder of images or sounds: it is

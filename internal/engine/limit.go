@@ -64,6 +64,16 @@ func (p *Plan) MeasureProgram() {
 	p.program = max(programBytes()+up(live+live/4), up(resident)) + programGrowth // a heap has gaps
 }
 
+// reread lets a budget of what there is be what there is now that text is loaded, when
+// whoever opens the model asks: of a limit of data, memory that Go has given back is gone.
+func (p *Plan) reread() {
+	b := &p.Config.Budget
+	if room := ledger.Process.Room(); b.Auto && room > 0 && room < b.RAM {
+		b.RAM = room
+		p.account.SetLimit(room)
+	}
+}
+
 // copied returns the bytes of files that were read into memory before the plan was made.
 func (p *Plan) copied() (n int64) {
 	if p.Config.NoMap {
@@ -181,8 +191,8 @@ func (p *Plan) placeAutomatic(ctx context.Context, by guides) (*place.Placement,
 		return pl, nil
 	}
 	d, n, text := p.pass(pl)
-	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s",
-		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, Unit(text))
+	p.note("the model needs %s, %s can be allocated: %s, about %.2g s a %s%s",
+		spelling.Size(p.needed), spelling.Size(c.Budget.RAM), fromDisk(pl), d.Seconds/n, Unit(text), d.Where(int(n)))
 	return pl, nil
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -18,6 +19,7 @@ type pace struct {
 	rows  int // of a pass that was predicted
 	seen  int
 	took  [128]time.Duration
+	past  [128]int             // tokens of their sequences, each
 	watch func(sched.StepInfo) // is told of all steps, too; nil = nobody is
 
 	offered time.Duration // to the threads of all steps, which took delay without a processor
@@ -36,7 +38,8 @@ func (p *pace) step(s sched.StepInfo) {
 	p.offered += time.Duration(max(1, s.Threads)) * s.Took
 	if s.Decode && s.Err == nil && s.Rows == p.rows && s.Drafted == 0 {
 		if p.seen >= firstPasses {
-			p.took[(p.seen-firstPasses)%len(p.took)] = s.Took
+			i := (p.seen - firstPasses) % len(p.took)
+			p.took[i], p.past[i] = s.Took, s.Past/max(1, s.Rows)
 		}
 		p.seen++
 	}
@@ -63,15 +66,21 @@ func (p *pace) alone() bool {
 	return delay >= p.delay && float64(delay-p.delay) <= mostDelay*float64(p.offered)
 }
 
-// median returns how long a pass took; false if too few were seen.
-func (p *pace) median() (time.Duration, bool) {
+// median returns how long a pass took, and after how many tokens of each sequence; false
+// if too few were seen.
+func (p *pace) median() (took time.Duration, text int, ok bool) {
 	n := min(p.seen-firstPasses, len(p.took))
 	if n < fewPasses {
-		return 0, false
+		return 0, 0, false
 	}
-	took := slices.Clone(p.took[:n])
-	slices.Sort(took)
-	return took[n/2], true
+	return middle(p.took[:n]), middle(p.past[:n]), true
+}
+
+// middle returns the median.
+func middle[T cmp.Ordered](all []T) T {
+	all = slices.Clone(all)
+	slices.Sort(all)
+	return all[len(all)/2]
 }
 
 // remember keeps how much longer passes took than was predicted for them, for
@@ -79,7 +88,7 @@ func (p *pace) median() (time.Duration, bool) {
 // passes that other programs slowed: the next run may be alone.
 func (e *Engine) remember() {
 	pl, dir := e.weights.placement, e.Plan.Config.Rules.ProfileDir
-	took, ok := e.pace.median()
+	took, text, ok := e.pace.median()
 	if !ok || dir == "" {
 		return
 	}
@@ -96,7 +105,7 @@ func (e *Engine) remember() {
 		return
 	}
 	k := place.RunKind{Model: pl.Model(), Machine: machineOf(e.Plan.Config.Threads), Class: pl.Class()}
-	if err := place.RememberRatio(dir, k, pl.Decode.Ratio(took.Seconds())); err != nil {
+	if err := place.RememberRatio(dir, k, pl.Decode.Ratio(took.Seconds(), float64(text))); err != nil {
 		e.Plan.Config.Logger.Warn("what this run measured is not kept", "err", err)
 	}
 }

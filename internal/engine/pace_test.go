@@ -31,15 +31,15 @@ func TestPaceOfPlainPasses(t *testing.T) {
 		"error":  {Decode: true, Rows: 2, Took: other, Err: errors.New("no")},
 	} {
 		passes(20, s)
-		if took, ok := p.median(); ok {
+		if took, _, ok := p.median(); ok {
 			t.Errorf("%s: passes take %v", name, took)
 			p.restart()
 		}
 	}
 	passes(firstPasses, sched.StepInfo{Decode: true, Rows: 2, Took: other}) // bring weights in
-	passes(fewPasses, sched.StepInfo{Decode: true, Rows: 2, Took: plain})
-	if took, ok := p.median(); !ok || took != plain {
-		t.Errorf("a pass takes %v, %v, want %v", took, ok, plain)
+	passes(fewPasses, sched.StepInfo{Decode: true, Rows: 2, Past: 14, Took: plain})
+	if took, text, ok := p.median(); !ok || took != plain || text != 7 {
+		t.Errorf("a pass takes %v after %d tokens, %v, want %v after 7", took, text, ok, plain)
 	}
 	if want := 20 + 4*20 + firstPasses + fewPasses; watched != want {
 		t.Errorf("%d steps were watched, want %d", watched, want)

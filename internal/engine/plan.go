@@ -157,6 +157,7 @@ func OpenPlan(path, configFile string, c Config, text func(*file.Description) an
 	if c.Budget.RAM > 0 && text != nil {
 		kept := text(d)
 		p.MeasureProgram()
+		p.reread()
 		runtime.KeepAlive(kept)
 	}
 	return p, nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"atenia/internal/spelling"
 )
 
 // Machine returns a short name of the machine to label results with; equal for
@@ -55,14 +57,14 @@ func (d *Details) printProcessor(w io.Writer, s *Snapshot) {
 	p := &d.Processor
 	fmt.Fprintf(w, "processor\t%s (%s)\n", p.Name, p.Arch)
 	fmt.Fprintf(w, "SIMD\t%s\n", strings.Join(s.CPU.SIMD, " "))
-	cores := fmt.Sprintf("%d cores, %d processors allowed", p.Cores, p.Allowed)
+	cores := fmt.Sprintf("%s, %s allowed", spelling.Count(p.Cores, "core"), spelling.Count(p.Allowed, "processor"))
 	if s.CPU.PhysicalCores != nil && s.CPU.LogicalCores != nil {
 		cores += fmt.Sprintf(" of %d and %d", *s.CPU.PhysicalCores, *s.CPU.LogicalCores)
 	}
 	if p.Quota > 0 {
 		cores += fmt.Sprintf(", quota %.2f", p.Quota)
 	}
-	fmt.Fprintf(w, "cores\t%s; %d threads are best\n", cores, p.Threads)
+	fmt.Fprintf(w, "cores\t%s; best with %s\n", cores, spelling.Count(p.Threads, "thread"))
 	fmt.Fprintf(w, "caches\tL1 %s, L2 %s, L3 %s\n", size(uint64(p.L1)), size(uint64(p.L2)), size(uint64(p.L3)))
 }
 

@@ -124,7 +124,7 @@ func TestPrint(t *testing.T) {
 	const want = `machine                bf3f082f787d
 processor              P (amd64)
 SIMD                   AVX2
-cores                  2 cores, 4 processors allowed of 4 and 8, quota 1.50; 2 threads are best
+cores                  2 cores, 4 processors allowed of 4 and 8, quota 1.50; best with 2 threads
 caches                 L1 32.0 KiB, L2 1.0 MiB, L3 8.0 MiB
 memory                 4.0 GiB available of 8.0 GiB, the limit of a control group (the machine has 64.0 GiB)
 pressure of RAM        0.50

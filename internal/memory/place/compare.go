@@ -36,7 +36,7 @@ func Compare(p *Placement, a Actual) Comparison {
 	var c Comparison
 	hidden := 0.0
 	if least := min(p.Decode.SSD, max(p.Decode.RAM, p.Decode.Compute)); least > 0 {
-		hidden = 1 - (p.Decode.uncorrected()-p.Decode.Bound)/least
+		hidden = 1 - (p.Decode.uncorrected(p.Decode.Seconds)-p.Decode.Bound)/least
 	}
 	for _, d := range []Difference{
 		{What: "ram bytes", Planned: float64(p.RAM()), Actual: a.RAM},

@@ -46,9 +46,16 @@ type Tensor struct {
 	Bytes   int64
 	Class   Class
 	// Uses is the share of the tensor that a token reads: 1 for a weight, the
-	// chosen share of all experts for an expert, one sequence's share for cached
-	// keys and values.
+	// chosen share of all experts for an expert, one sequence's share for what is
+	// kept of it whatever its length.
 	Uses float64
+	// PerToken is the bytes of cached keys and values that a token reads for each
+	// one before it, of the last Window tokens; 0 = of all.
+	PerToken float64
+	Window   int
+	// Effort is how many times as long reading a byte takes as one of a weight, for
+	// what is computed with it; 0 = 1.
+	Effort float64
 	// ByRow is set if a pass reads only a few rows, RowBytes in total.
 	ByRow    bool
 	RowBytes int64
@@ -70,6 +77,15 @@ func (t *Tensor) reads() float64 {
 		return float64(t.RowBytes)
 	}
 	return t.Uses * float64(t.Bytes)
+}
+
+// cached returns the bytes of cached keys and values that a token reads of one sequence
+// after so many.
+func (t *Tensor) cached(text float64) float64 {
+	if t.Window > 0 {
+		text = min(text, float64(t.Window))
+	}
+	return min(t.reads()+t.PerToken*text, float64(t.Bytes))
 }
 
 // A Device is a memory other than RAM that may hold weights.
@@ -179,6 +195,7 @@ type Input struct {
 	// where tensors live.
 	Corrections []Correction
 	Batch       int     // sequences in a decode pass; 0 = 1
+	Text        int     // tokens of each of them that a decode pass is predicted after
 	Chunk       int     // tokens in a prefill pass; 0 = 512
 	FLOP        float64 // operations of one token
 }
@@ -207,7 +224,7 @@ func (in Input) withDefaults() (Input, error) {
 		v    int64
 		lo   int64
 	}{
-		{"RAM", in.RAM, 0}, {"SSD", in.SSD, 0}, {"Slots", int64(in.Slots), fewSlots}, {"Chunk", int64(in.Chunk), 1},
+		{"RAM", in.RAM, 0}, {"SSD", in.SSD, 0}, {"Slots", int64(in.Slots), fewSlots}, {"Chunk", int64(in.Chunk), 1}, {"Text", int64(in.Text), 0},
 	} {
 		if f.v < f.lo || f.v > maxBytes {
 			return in, &InputError{Field: f.name, Got: fmt.Sprint(f.v), Want: fmt.Sprintf("%d to %d", f.lo, int64(maxBytes))}
@@ -248,6 +265,8 @@ func (in *Input) checkTensors() error {
 		switch {
 		case t.Bytes < 0 || t.Bytes > maxBytes || t.RowBytes < 0 || t.RowBytes > maxBytes:
 			return &InputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%d bytes", t.Bytes), Want: "0 bytes or more"}
+		case !finite(t.PerToken) || !finite(t.Effort) || t.Window < 0:
+			return &InputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%g bytes for each token, window %d, effort %g", t.PerToken, t.Window, t.Effort), Want: "0 or more"}
 		case !finite(t.Uses) || t.Uses > maxTensors:
 			return &InputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%g uses", t.Uses), Want: "0 uses or more"}
 		case t.Experts < 0 || t.Experts > maxTensors || t.Experts > 0 && t.Class != Expert:

@@ -18,11 +18,14 @@ type Change struct {
 	Range       Range   `json:"range"`        // of Seconds
 	RangeThen   Range   `json:"range_then"`
 	Fits        bool    `json:"fits"` // nothing is streamed after the change
+	// Text and StartThen are those of the pass that takes SecondsThen, see [Prediction].
+	Text      int     `json:"text_tokens,omitempty"`
+	StartThen float64 `json:"seconds_then_at_start,omitempty"`
 }
 
 // String returns a line such as "+2 GiB RAM: 3.90 → 2.60 s".
 func (c Change) String() string {
-	s := fmt.Sprintf("%s: %s s%s → %s s%s", c.What, seconds(c.Seconds), c.Range.text(1), seconds(c.SecondsThen), c.RangeThen.text(1))
+	s := fmt.Sprintf("%s: %s s%s → %s s%s", c.What, seconds(c.Seconds), c.Range.text(1), seconds(c.SecondsThen), c.RangeThen.text(1)+Where(c.Text, c.SecondsThen, c.StartThen))
 	if c.Fits {
 		s += ", nothing is streamed"
 	}
@@ -62,7 +65,7 @@ func (p *Placement) change(out []Change, q *Placement) []Change {
 	if q.Decode.Seconds >= p.Decode.Seconds || q.Decode.Range.overlaps(p.Decode.Range) {
 		return out
 	}
-	return append(out, Change{What: "+" + spelling.Size(q.in.RAM-p.in.RAM) + " RAM", RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Range: p.Decode.Range, RangeThen: q.Decode.Range, Fits: !q.Spills()})
+	return append(out, Change{What: "+" + spelling.Size(q.in.RAM-p.in.RAM) + " RAM", RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Range: p.Decode.Range, RangeThen: q.Decode.Range, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start})
 }
 
 // Revise tries the changes again by a function that places within a RAM budget, for

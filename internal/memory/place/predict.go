@@ -20,17 +20,22 @@ const (
 
 // A Prediction is the expected duration of one pass.
 type Prediction struct {
-	Tokens  int     `json:"tokens"`      // of a pass
-	Seconds float64 `json:"seconds"`     // of a pass, with the ring's slots
-	Range   Range   `json:"range"`       // of Seconds
-	Bound   float64 `json:"bound"`       // with perfect overlap
+	Tokens  int     `json:"tokens"`  // of a pass
+	Seconds float64 `json:"seconds"` // of a pass, with the ring's slots
+	Range   Range   `json:"range"`   // of Seconds
+	Bound   float64 `json:"bound"`   // with perfect overlap
+	// Text is the tokens of each sequence that Seconds is after, Start is Seconds at
+	// the beginning of a text, which reads no keys and values yet; of a decode pass.
+	Text    int     `json:"text_tokens,omitempty"`
+	Start   float64 `json:"seconds_at_start,omitempty"`
 	Limit   Limit   `json:"limited_by"`  // the rate that sets Bound
 	SSD     float64 `json:"ssd_seconds"` // for each resource alone
 	RAM     float64 `json:"ram_seconds"`
 	VRAM    float64 `json:"vram_seconds"`
 	Compute float64 `json:"compute_seconds"`
 	// SSDBytes is read from the SSD by a pass; RAMBytes is read from RAM by the
-	// processor, including streamed weights and cached keys and values.
+	// processor, including streamed weights and cached keys and values. RAM is longer
+	// than reading so many takes, by what is computed with keys and values.
 	SSDBytes float64 `json:"ssd_bytes"`
 	RAMBytes float64 `json:"ram_bytes"`
 	// ExpertBytes is the part of SSDBytes that are experts which the cache does not
@@ -43,18 +48,27 @@ type Prediction struct {
 	Correction float64 `json:"correction,omitempty"`
 }
 
-// uncorrected returns Seconds without what runs added to it.
-func (p *Prediction) uncorrected() float64 {
-	if p.Runs == 0 {
+// At returns the seconds of a pass after so many tokens of each sequence: between the
+// beginning and Text, and beyond, it takes longer by as much for each token.
+func (p *Prediction) At(text float64) float64 {
+	if p.Text == 0 {
 		return p.Seconds
 	}
-	return p.Seconds / p.Correction
+	return p.Start + (p.Seconds-p.Start)*text/float64(p.Text)
 }
 
-// Ratio returns how much longer a pass took than was predicted, before runs
-// corrected that.
-func (p *Prediction) Ratio(seconds float64) float64 {
-	return over(seconds, p.uncorrected())
+// Ratio returns how much longer a pass took than was predicted for it after so many
+// tokens of each sequence, before runs corrected that.
+func (p *Prediction) Ratio(seconds, text float64) float64 {
+	return over(seconds, p.uncorrected(p.At(text)))
+}
+
+// uncorrected returns seconds without what runs added to them.
+func (p *Prediction) uncorrected(seconds float64) float64 {
+	if p.Runs == 0 {
+		return seconds
+	}
+	return seconds / p.Correction
 }
 
 // PerToken returns the seconds of one token.
@@ -63,28 +77,35 @@ func (p *Prediction) PerToken() float64 { return p.Seconds / float64(max(p.Token
 // predict computes both predictions.
 func (p *Placement) predict() {
 	p.predictDecode()
-	p.Prefill = p.pass(p.in.Chunk, 1)
+	p.Prefill = p.pass(p.in.Chunk, 1, float64(p.in.Text))
 	p.uncertain()
 }
 
-func (p *Placement) predictDecode() { p.Decode = p.pass(p.in.Batch, float64(p.in.Batch)) }
+func (p *Placement) predictDecode() {
+	n := p.in.Batch
+	p.Decode = p.pass(n, float64(n), float64(p.in.Text))
+	if p.in.Text > 0 {
+		p.Decode.Text, p.Decode.Start = p.in.Text, p.pass(n, float64(n), 0).Seconds
+	}
+}
 
 // pass predicts one pass over the given number of tokens that reads the keys and
-// values of the given number of sequences.
+// values of the given number of sequences, of so many tokens each.
 //
 //	t ≥ max(SSD bytes / B_ssd, RAM bytes / B_ram, VRAM bytes / B_vram, FLOP / F)
 //
 // The ring's finite number of slots makes it a little longer: see pipeline.
-func (p *Placement) pass(tokens int, sequences float64) Prediction {
+func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 	r := Prediction{Tokens: tokens}
 	r.Compute = over(float64(tokens)*p.in.FLOP, p.in.Rates.FLOPS)
-	vram := 0.0
+	vram, effort := 0.0, 0.0
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		n := t.reads()
 		switch {
 		case t.Class == KV:
-			n *= sequences
+			n = sequences * t.cached(text)
+			effort += n * max(0, t.Effort-1)
 		case t.ByRow:
 			n = min(n*float64(tokens), float64(t.Bytes))
 		case t.Experts > 0:
@@ -108,7 +129,7 @@ func (p *Placement) pass(tokens int, sequences float64) Prediction {
 	rates := p.in.Rates
 	streamed := r.SSDBytes
 	r.SSDBytes += r.ExpertBytes
-	r.SSD, r.RAM, r.VRAM = over(r.SSDBytes, rates.SSD), over(r.RAMBytes, rates.RAM), over(vram, rates.VRAM)
+	r.SSD, r.RAM, r.VRAM = over(r.SSDBytes, rates.SSD), over(r.RAMBytes+effort, rates.RAM), over(vram, rates.VRAM)
 	r.Limit = LimitNone
 	for _, l := range []struct {
 		seconds float64

@@ -123,6 +123,7 @@ func (p *Placement) uncertain() {
 	width := max((d.Range.High-d.Range.Low)/2/d.Seconds-ownError, 0) // of the rates
 	d.Runs, d.Correction = c.Runs, c.Ratio
 	d.Seconds *= c.Ratio
+	d.Start *= c.Ratio
 	if c.Runs > 1 {
 		width = max(width, (c.Most-c.Least)/2/c.Ratio)
 	}
@@ -136,9 +137,9 @@ func (p *Placement) spread(r *Prediction, tokens int, sequences, own float64) {
 	}
 	q := *p
 	q.in.Rates = p.in.Rates.at(func(f Range) float64 { return f.High })
-	low := q.pass(tokens, sequences).Seconds
+	low := q.pass(tokens, sequences, float64(p.in.Text)).Seconds
 	q.in.Rates = p.in.Rates.at(func(f Range) float64 { return f.Low })
-	high := q.pass(tokens, sequences).Seconds
+	high := q.pass(tokens, sequences, float64(p.in.Text)).Seconds
 	r.Range = around(r.Seconds, max(1-low/r.Seconds, high/r.Seconds-1)+own)
 }
 

@@ -80,8 +80,8 @@ func TestCorrections(t *testing.T) {
 		if d.Runs != c.runs || math.Abs(d.Correction-c.ratio) > 1e-9 || math.Abs(d.Seconds-want) > 1e-9 {
 			t.Errorf("%v: %+v, want %g s", c.ratios, d, want)
 		}
-		if math.Abs(d.Ratio(2*before.Decode.Seconds)-2) > 1e-9 {
-			t.Errorf("%v: the ratio of a correction: %g", c.ratios, d.Ratio(2*before.Decode.Seconds))
+		if math.Abs(d.Ratio(2*before.Decode.Seconds, 0)-2) > 1e-9 {
+			t.Errorf("%v: the ratio of a correction: %g", c.ratios, d.Ratio(2*before.Decode.Seconds, 0))
 		}
 		for i := range p.Tensors {
 			if p.Tensors[i].Tier != before.Tensors[i].Tier {
@@ -100,6 +100,34 @@ func TestCorrections(t *testing.T) {
 	in.Corrections[0].Ratio = math.NaN()
 	if _, err := place.Place(in); err == nil {
 		t.Error("a correction by no number")
+	}
+}
+
+// TestAfterText: a pass reads the more keys and values the longer its texts are, up to the
+// window of each, and not in the time of as many bytes of weights; corrections are of a pass
+// as long as the one that was measured.
+func TestAfterText(t *testing.T) {
+	in := streamed(4000 << 20)
+	plain := decodeOf(t, in).Decode
+	in.Batch, in.Text = 2, 1000
+	in.Tensors = append(in.Tensors,
+		place.Tensor{Name: "kv.0", Bytes: 1 << 30, Class: place.KV, PerToken: 1e5, Effort: 2},
+		place.Tensor{Name: "kv.1", Bytes: 1 << 30, Class: place.KV, PerToken: 1e5, Window: 100})
+	d := decodeOf(t, in).Decode
+	const each = 2 * 1e5 / 1e10 // seconds
+	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-9 }
+	if d.Text != 1000 || !near(d.Start, plain.Seconds) || !near(d.Seconds, plain.Seconds+each*(2*1000+100)) || !near(d.RAMBytes, plain.RAMBytes+2*1e5*1100) {
+		t.Errorf("%+v, and without keys and values %+v", d, plain)
+	}
+	if half := (d.Start + d.Seconds) / 2; !near(d.At(500), half) || !near(d.Ratio(3*half, 500), 3) || !near(d.At(0), d.Start) {
+		t.Errorf("%g s after 500 tokens, ratio %g, want %g and 3", d.At(500), d.Ratio(3*half, 500), half)
+	}
+	in.Corrections = place.Corrections(map[string][]float64{decodeOf(t, in).Class(): {2}})
+	if c := decodeOf(t, in).Decode; !near(c.Start, 2*d.Start) || !near(c.Ratio(d.At(500), 500), 1) {
+		t.Errorf("corrected: %+v of %+v", c, d)
+	}
+	if got := d.Where(2); got != fmt.Sprintf(" after 1000 tokens of text (%s s at the beginning)", place.Seconds(d.Start/2)) || plain.Where(1) != "" {
+		t.Errorf("%q, %q", got, plain.Where(1))
 	}
 }
 

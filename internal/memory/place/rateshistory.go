@@ -34,9 +34,9 @@ type history struct {
 
 const (
 	historyFile   = "runs.json"
-	historyFormat = "atenia.runs/1"
-	mostRuns      = 20  // of a kind
-	mostKinds     = 200 // in the file
+	historyFormat = "atenia.runs/2" // 1 compared with what was predicted after half a context
+	mostRuns      = 20              // of a kind
+	mostKinds     = 200             // in the file
 	mostBytes     = 1 << 20
 	// ratios beyond these are accidents: a process that was stopped, a clock that
 	// jumped.

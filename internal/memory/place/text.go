@@ -69,8 +69,8 @@ func (p *Placement) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "%-8s %d of %d in memory at once, %s each; %.0f %% of those that tokens choose are there if all are chosen equally often\n",
 			"experts", c.Slots, c.Experts, spelling.Size(c.Slot), 100*c.HitRate())
 	}
-	p.writePrediction(&b, "decode", &p.Decode)
-	p.writePrediction(&b, "prefill", &p.Prefill)
+	p.writePrediction(&b, "decode", "a token"+p.Decode.Where(p.Decode.Tokens), &p.Decode)
+	p.writePrediction(&b, "prefill", "a token", &p.Prefill)
 	fmt.Fprintf(&b, "%-8s %s\n", "rates", p.rates())
 	if d := &p.Decode; d.Runs > 0 {
 		fmt.Fprintf(&b, "%-8s corrected by %s, which took %.2f times as long as the rates say\n", "runs", spelling.Count(d.Runs, "run"), d.Correction)
@@ -85,9 +85,23 @@ func (p *Placement) WriteText(w io.Writer) error {
 	return err
 }
 
-func (p *Placement) writePrediction(b *strings.Builder, name string, r *Prediction) {
-	fmt.Fprintf(b, "%-8s %s s%s a token, %s s a pass of %d, limited by %s (ssd %s, ram %s, compute %s", name,
-		seconds(r.PerToken()), r.Range.text(r.Tokens), seconds(r.Seconds), r.Tokens, r.Limit, seconds(r.SSD), seconds(r.RAM), seconds(r.Compute))
+// Where says after how long a text a pass takes Seconds, and what a token of n in it takes
+// at the beginning of one; "" where it takes as long anywhere.
+func (p *Prediction) Where(n int) string {
+	return Where(p.Text, p.Seconds/float64(max(n, 1)), p.Start/float64(max(n, 1)))
+}
+
+// Where is [Prediction.Where] of a token's seconds after so many tokens of text.
+func Where(text int, then, start float64) string {
+	if text == 0 || seconds(then) == seconds(start) {
+		return ""
+	}
+	return fmt.Sprintf(" after %s of text (%s s at the beginning)", spelling.Count(text, "token"), seconds(start))
+}
+
+func (p *Placement) writePrediction(b *strings.Builder, name, unit string, r *Prediction) {
+	fmt.Fprintf(b, "%-8s %s s%s %s, %s s a pass of %d, limited by %s (ssd %s, ram %s, compute %s", name,
+		seconds(r.PerToken()), r.Range.text(r.Tokens), unit, seconds(r.Seconds), r.Tokens, r.Limit, seconds(r.SSD), seconds(r.RAM), seconds(r.Compute))
 	if r.VRAM > 0 {
 		fmt.Fprintf(b, ", vram %s", seconds(r.VRAM))
 	}

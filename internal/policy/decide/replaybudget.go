@@ -23,6 +23,7 @@ type budgetInputs struct {
 	Rates         place.Rates        `json:"rates"`
 	Corrections   []place.Correction `json:"corrections,omitempty"`
 	Batch         int                `json:"batch"`
+	Text          int                `json:"text_tokens,omitempty"`
 	Chunk         int                `json:"chunk"`
 	FLOP          float64            `json:"flop_per_token"`
 	Files         []budgetAmount     `json:"files"`     // of the model
@@ -40,6 +41,9 @@ type budgetTensor struct {
 	Unit     int      `json:"unit"`
 	Held     string   `json:"held,omitempty"`
 	Experts  int      `json:"experts,omitempty"`
+	PerToken float64  `json:"per_token,omitempty"`
+	Window   int      `json:"window,omitempty"`
+	Effort   float64  `json:"effort,omitempty"`
 }
 
 type budgetAmount struct {
@@ -51,10 +55,10 @@ func budgetInputsOf(in place.Input) budgetInputs {
 	out := budgetInputs{
 		Tensors: []budgetTensor{}, Devices: []budgetAmount{}, Reserves: []budgetAmount{}, Pins: []string{}, Files: []budgetAmount{},
 		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates, Corrections: in.Corrections,
-		Batch: in.Batch, Chunk: in.Chunk, FLOP: in.FLOP,
+		Batch: in.Batch, Text: in.Text, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {
-		out.Tensors = append(out.Tensors, budgetTensor{t.Name, t.Sources, t.Bytes, t.Class.String(), t.Uses, t.ByRow, t.RowBytes, t.Unit, t.Held, t.Experts})
+		out.Tensors = append(out.Tensors, budgetTensor{t.Name, t.Sources, t.Bytes, t.Class.String(), t.Uses, t.ByRow, t.RowBytes, t.Unit, t.Held, t.Experts, t.PerToken, t.Window, t.Effort})
 	}
 	for _, d := range in.Devices {
 		out.Devices = append(out.Devices, budgetAmount(d))
@@ -84,7 +88,7 @@ func classOf(name string) (place.Class, error) {
 func (in budgetInputs) input() (place.Input, error) {
 	out := place.Input{
 		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates, Corrections: in.Corrections,
-		Batch: in.Batch, Chunk: in.Chunk, FLOP: in.FLOP,
+		Batch: in.Batch, Text: in.Text, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
 	for _, t := range in.Tensors {
 		class, err := classOf(t.Class)
@@ -93,6 +97,7 @@ func (in budgetInputs) input() (place.Input, error) {
 		}
 		out.Tensors = append(out.Tensors, place.Tensor{
 			Name: t.Name, Sources: t.Sources, Bytes: t.Bytes, Class: class, Uses: t.Uses, ByRow: t.ByRow, RowBytes: t.RowBytes, Unit: t.Unit, Held: t.Held, Experts: t.Experts,
+			PerToken: t.PerToken, Window: t.Window, Effort: t.Effort,
 		})
 	}
 	for _, d := range in.Devices {

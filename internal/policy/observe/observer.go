@@ -71,12 +71,13 @@ type Observer struct {
 	stop    func() // the server
 	served  chan error
 
-	tally   Tally
-	account Account
-	seen    ring.Stats // what metrics have counted
-	chosen  Chosen     // likewise
-	decoded int        // passes
-	seconds float64    // of them
+	tally           Tally
+	account         Account
+	seen            ring.Stats // what metrics have counted
+	chosen          Chosen     // likewise
+	decoded         int        // passes
+	seconds         float64    // of them
+	sequences, past int        // of them all together, and the tokens of those
 }
 
 // An Account is what memory was planned for, and what the process has of it.
@@ -273,8 +274,9 @@ func (o *Observer) count(p sched.StepInfo) {
 	if p.Decode {
 		o.decoded++
 		o.seconds += p.Took.Seconds()
+		o.sequences, o.past = o.sequences+p.Rows-p.Drafted, o.past+p.Past
 		if o.account.Placement != nil {
-			o.metrics.PredictionError(o.account.Placement.Decode.Seconds, o.seconds/float64(o.decoded))
+			o.metrics.PredictionError(o.account.Placement.Decode.At(float64(o.past)/float64(max(1, o.sequences))), o.seconds/float64(o.decoded))
 		}
 	}
 }

@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"atenia/internal/golden"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/place"
+	"atenia/internal/spelling"
+
+	"atenia/tensor"
+)
+
+// asked is an adviser about a small model whose configuration has an unusual name, in a
+// memory of which it has a part.
+func asked(t *testing.T, tokens int) *adviser {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "m")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden.Family(t, "parity"), "llama3"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "other.json")); err != nil {
+		t.Fatal(err)
+	}
+	c := Config{
+		Slots: 1, BatchTokens: 4, Context: tokens, Budget: Budget{RAM: 1 << 40, Reserve: Reserve{Runtime: 1000}},
+		Rules: Rules{Rates: place.KeptRates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}, Logger: slog.New(slog.DiscardHandler),
+	}
+	p, err := OpenPlan(dir, "other.json", c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &adviser{ctx: t.Context(), file: "other.json", plan: p}
+	a.advice.Path = p.path
+	if a.advice.Fit, err = p.fits(p.footprint, p.placeConfig()); err != nil {
+		t.Fatal(err)
+	}
+	a.in(t, a.advice.Fit*3/4)
+	return a
+}
+
+// in asks about another memory.
+func (a *adviser) in(t *testing.T, ram int64) {
+	t.Helper()
+	var err error
+	a.advice.RAM, a.advice.Remedies = ram, nil
+	if a.advice.Now, err = a.try(a.plan, a.plan.footprint, ram, a.auto); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAdviseClosing: other programs have what is taken of all memory beside this one's, and
+// closing them is a remedy where that much more makes a model fit.
+func TestAdviseClosing(t *testing.T) {
+	a := asked(t, 512)
+	a.auto = true
+	a.machine = machine{cpu.Memory{Limit: 100 << 20, Available: 30 << 20, Own: 7 << 20}, 2 * a.advice.Fit, 1}
+	if err := a.closing(); err != nil {
+		t.Fatal(err)
+	}
+	if r := a.advice.Remedies; len(r) != 1 || r[0].What != "other programs closed, which have 63 MiB of 100 MiB" || r[0].Then.Verdict != Fits || !strings.Contains(r[0].Command, " --budget ram=auto,runtime=1000 --config-file other.json ") {
+		t.Errorf("%+v", r)
+	}
+	a.in(t, a.advice.RAM)
+	if a.machine.alone = a.advice.RAM; a.closing() != nil || len(a.advice.Remedies) > 0 {
+		t.Errorf("without them there is no more: %+v", a.advice.Remedies)
+	}
+}
+
+// TestAdviseMore: no more memory is advised than this machine has, and any of another one,
+// which has more than this.
+func TestAdviseMore(t *testing.T) {
+	a := asked(t, 512)
+	for _, c := range []struct {
+		limit, most int64 // of this machine
+		want        bool
+	}{
+		{a.advice.RAM * 2, a.advice.Fit * 2, true}, {a.advice.RAM * 2, a.advice.RAM + 1, false}, {a.advice.RAM / 2, a.advice.RAM / 2, true},
+	} {
+		a.in(t, a.advice.RAM)
+		a.machine = machine{cpu.Memory{Limit: c.limit}, 0, c.most}
+		if err := a.more(); err != nil || (len(a.advice.Remedies) > 0) != c.want {
+			t.Errorf("%d bytes, and %d may be had of %d: %v, %+v", a.advice.RAM, c.most, c.limit, err, a.advice.Remedies)
+		}
+	}
+}
+
+// TestAdviseTogether: a model that streams with nothing but smaller weights, a shorter
+// context and smaller keys and values together is advised so, in two commands that read the
+// files as this one was told to.
+func TestAdviseTogether(t *testing.T) {
+	a := asked(t, 4096)
+	low := func(c PlaceConfig, f *Footprint, p *Plan) int64 {
+		c.Budget.RAM = 1
+		o, err := a.outcome(p, f, c)
+		if err != nil || o.Verdict != Cannot {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		return o.RAM
+	}
+	least, err := a.plan.again(a.file, func(c *Config) { c.Compile.KVType, c.Context = tensor.F16, leastContext })
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, bytes := least.footprint.quantized(smallerTypes[len(smallerTypes)-1])
+	with, without := low(least.placeConfig(), f, least), low(least.placeConfig(), least.footprint, least)
+	if bytes == 0 || with >= without {
+		t.Fatalf("%d bytes, %d with smaller weights of %d", without, with, bytes)
+	}
+	a.in(t, (with+without)/2)
+	if err := a.altogether(); err != nil {
+		t.Fatal(err)
+	}
+	if r := a.advice.Remedies; len(r) != 1 || r[0].Then.Verdict == Cannot || !strings.Contains(r[0].Command, " --config-file other.json && atenia run ") || strings.Count(r[0].Command, "--config-file") != 1 ||
+		!strings.Contains(r[0].Command, ".gguf --budget ram=") || !strings.HasSuffix(r[0].Command, " --kv-type f16 --ctx 512 --batch-tokens 4") {
+		t.Errorf("in %d bytes: %+v, %+v", a.advice.RAM, a.advice.Now, r)
+	}
+}
+
+// TestAdviseQuantize: the command that makes smaller weights reads the files as this one was
+// told to.
+func TestAdviseQuantize(t *testing.T) {
+	a := asked(t, 512)
+	if err := a.smaller(); err != nil {
+		t.Fatal(err)
+	}
+	if r := a.advice.Remedies; len(r) != 1 || !strings.HasPrefix(r[0].Command, "atenia quantize "+spelling.Shell(a.plan.path)+" ") || !strings.HasSuffix(r[0].Command, " --config-file other.json") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestSlotsOfBudget: sequences have room in all that a budget leaves.
+func TestSlotsOfBudget(t *testing.T) {
+	a := asked(t, 512)
+	c := a.plan.placeConfig()
+	_, one := a.plan.footprint.stateBytes(&c)
+	c.Budget.RAM = a.advice.Fit + 4*one + one/2
+	pl, err := a.plan.fit(a.plan.footprint, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, err := a.plan.footprint.Notes(c, pl)
+	if want := "the budget has room for 5, with --batch"; err != nil || !strings.Contains(strings.Join(notes, "\n"), want) {
+		t.Errorf("%v: no %q in %q", err, want, notes)
+	}
+}
+
+// TestAfter: a token is predicted after half of a context, and at the beginning without keys
+// and values; remedies are compared at the same place.
+func TestAfter(t *testing.T) {
+	a := asked(t, 4096)
+	a.in(t, a.advice.Fit)
+	now := a.advice.Now
+	if now.After != 2048 || now.Start <= 0 || now.Start >= now.Seconds {
+		t.Fatalf("%+v", now)
+	}
+	p, err := a.plan.again(a.file, func(c *Config) { c.Context = 512 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := a.try(p, p.footprint, a.advice.RAM, false)
+	if at := now.at(256) * now.Seconds; err != nil || o.After != 256 || o.Start != now.Start || o.Seconds < 0.999*at || o.Seconds > 1.001*at {
+		t.Errorf("%v: %+v, and after 256 tokens of %+v", err, o, now)
+	}
+	if o.better(now) {
+		t.Errorf("a shorter text makes no token faster: %+v, %+v", now, o)
+	}
+	_, perToken := a.plan.StateBytes()
+	want := now.Start + 2048*float64(perToken)/0.55/10e9 // float32
+	if now.Seconds < 0.999*want || now.Seconds > 1.001*want {
+		t.Errorf("%g s after 2048 tokens, want %g", now.Seconds, want)
+	}
+}
