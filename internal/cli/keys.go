@@ -13,8 +13,8 @@ import (
 
 // The sequences that a terminal sends around a paste after pasteOn.
 const (
-	PasteStart = "\x1b[200~"
-	PasteEnd   = "\x1b[201~"
+	pasteStart = "\x1b[200~"
+	pasteEnd   = "\x1b[201~"
 	pasteOn    = "\x1b[?2004h"
 	pasteOff   = "\x1b[?2004l"
 )
@@ -62,9 +62,9 @@ func (k *keys) Read(p []byte) (int, error) {
 // translate moves input from read to ready.
 func (k *keys) translate() {
 	for len(k.raw) > 0 {
-		mark := PasteStart
+		mark := pasteStart
 		if k.pasting {
-			mark = PasteEnd
+			mark = pasteEnd
 		}
 		// The mark may be cut off. But a lone Escape is a key.
 		if n := len(k.raw); (n > 1 || k.pasting) && n < len(mark) && strings.HasPrefix(mark, string(k.raw)) {

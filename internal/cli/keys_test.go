@@ -16,12 +16,12 @@ func TestKeys(t *testing.T) {
 		{"plain", "abc\r", "abc\r"},
 		{"ctrl-c", "ab\x03cd\r", "ab\x05^C\rcd\r"},
 		{"arrow", "\x1b[A\x1b", "\x1b[A\x1b"},
-		{"short paste", "a" + PasteStart + "b c" + PasteEnd + "d\r", "ab cd\r"},
-		{"lines", PasteStart + "one\r\ntwo\rthree\n" + PasteEnd + "\r", "[paste 1: 3 lines, 13 bytes]\r"},
-		{"two pastes", PasteStart + "a\tb" + PasteEnd + " " + PasteStart + long + PasteEnd, "[paste 1: 1 line, 3 bytes] [paste 2: 1 line, 257 bytes]"},
-		{"ctrl-c inside a paste", PasteStart + "a\x03" + PasteEnd, "[paste 1: 1 line, 2 bytes]"},
-		{"escape inside a paste", PasteStart + "\x1b[20" + PasteEnd, "[paste 1: 1 line, 4 bytes]"},
-		{"not text", PasteStart + "a\xff" + PasteEnd, "a\uFFFD"},
+		{"short paste", "a" + pasteStart + "b c" + pasteEnd + "d\r", "ab cd\r"},
+		{"lines", pasteStart + "one\r\ntwo\rthree\n" + pasteEnd + "\r", "[paste 1: 3 lines, 13 bytes]\r"},
+		{"two pastes", pasteStart + "a\tb" + pasteEnd + " " + pasteStart + long + pasteEnd, "[paste 1: 1 line, 3 bytes] [paste 2: 1 line, 257 bytes]"},
+		{"ctrl-c inside a paste", pasteStart + "a\x03" + pasteEnd, "[paste 1: 1 line, 2 bytes]"},
+		{"escape inside a paste", pasteStart + "\x1b[20" + pasteEnd, "[paste 1: 1 line, 4 bytes]"},
+		{"not text", pasteStart + "a\xff" + pasteEnd, "a\uFFFD"},
 		{"half a mark", "\x1b[20", "\x1b[20"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestKeys(t *testing.T) {
 			}
 			// A lone Escape is a key, so a mark must not be cut right after it;
 			// terminals do not.
-			if !strings.Contains(c.in, PasteStart) {
+			if !strings.Contains(c.in, pasteStart) {
 				if got, err = io.ReadAll(&keys{r: iotest.OneByteReader(strings.NewReader(c.in))}); err != nil || string(got) != c.want {
 					t.Errorf("byte by byte: %q, want %q (%v)", got, c.want, err)
 				}
@@ -43,7 +43,7 @@ func TestKeys(t *testing.T) {
 // TestLineMeaning turns labels back into pastes, and distinguishes a line that
 // Ctrl-C ended from one with the text of it.
 func TestLineMeaning(t *testing.T) {
-	k := &keys{r: strings.NewReader("see " + PasteStart + "one\ntwo" + PasteEnd + "!\rab\x03")}
+	k := &keys{r: strings.NewReader("see " + pasteStart + "one\ntwo" + pasteEnd + "!\rab\x03")}
 	edited, err := io.ReadAll(k)
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func TestTerminalChat(t *testing.T) {
 	s.wait("> ")
 
 	// A paste of several lines is one message.
-	s.press(PasteStart + "/history\n/bye" + PasteEnd)
+	s.press(pasteStart + "/history\n/bye" + pasteEnd)
 	s.wait("[paste 1: 2 lines, 13 bytes]")
 	s.press("\x03")
 	s.wait("leave)")

@@ -76,7 +76,7 @@ type binder struct {
 	plan    *plan.ExecutionPlan
 	regs    []*register
 	weights Weights
-	bound   []Bound // without their kernels
+	bound   []bound // without their kernels
 }
 
 // Register returns the buffer of a register.
@@ -90,7 +90,7 @@ func (b *binder) Weight(r plan.WeightRef) (tensor.View, bool) {
 
 // Open begins the record of an instruction.
 func (b *binder) Open(i plan.Binding[*register, tensor.View]) *Bind {
-	b.bound = append(b.bound, Bound{ins: i.Ins, out: i.Out})
+	b.bound = append(b.bound, bound{ins: i.Ins, out: i.Out})
 	return &Bind{Binding: i, x: b.x, maxRows: b.x.cfg.MaxTokens}
 }
 

@@ -7,11 +7,11 @@ import (
 	"atenia/internal/plan"
 )
 
-func emptyProgram(n int, k Kernel) []Bound {
+func emptyProgram(n int, k Kernel) []bound {
 	ins := &plan.Instruction{Op: plan.OpNorm}
-	p := make([]Bound, n)
+	p := make([]bound, n)
 	for i := range p {
-		p[i] = Bound{run: k, ins: ins}
+		p[i] = bound{run: k, ins: ins}
 	}
 	return p
 }
@@ -26,7 +26,7 @@ func TestExecuteStopsAtError(t *testing.T) {
 		return nil
 	})
 	err := execute(p, &Step{})
-	if se, ok := errors.AsType[*StepError](err); !ok || se.Index != 2 || !errors.Is(err, bad) || calls != 3 {
+	if se, ok := errors.AsType[*stepError](err); !ok || se.Index != 2 || !errors.Is(err, bad) || calls != 3 {
 		t.Fatalf("%v after %d calls", err, calls)
 	}
 }

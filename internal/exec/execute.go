@@ -11,8 +11,8 @@ import (
 // formats or weights, so that no such branch remains per token.
 type Kernel func(*Step) error
 
-// A Bound record is one instruction with all operands resolved.
-type Bound struct {
+// A bound record is one instruction with all operands resolved.
+type bound struct {
 	run Kernel
 	ins *plan.Instruction
 	out []*register
@@ -21,14 +21,14 @@ type Bound struct {
 // execute is the executor's only loop, and the only function that calls
 // kernels. Without counters or a tracer it reads nothing but the records and
 // whether to stop.
-func execute(prog []Bound, s *Step) error {
+func execute(prog []bound, s *Step) error {
 	if s.Counters == nil && s.Trace == nil {
 		for i := range prog {
 			if s.stopped() {
 				return ErrStopped
 			}
 			if err := prog[i].run(s); err != nil {
-				return &StepError{i, prog[i].ins.Op, err}
+				return &stepError{i, prog[i].ins.Op, err}
 			}
 		}
 		return nil
@@ -42,7 +42,7 @@ func execute(prog []Bound, s *Step) error {
 			s.Counters.dispatch(b.ins.Op)
 		}
 		if err := b.run(s); err != nil {
-			return &StepError{i, b.ins.Op, err}
+			return &stepError{i, b.ins.Op, err}
 		}
 		if s.Trace != nil {
 			for j, r := range b.out {
@@ -53,16 +53,16 @@ func execute(prog []Bound, s *Step) error {
 	return nil
 }
 
-// A StepError says which instruction of a plan failed.
-type StepError struct {
+// A stepError says which instruction of a plan failed.
+type stepError struct {
 	Index int
 	Op    plan.Opcode
 	Err   error
 }
 
-func (e *StepError) Error() string {
+func (e *stepError) Error() string {
 	return fmt.Sprintf("instruction %d (%s): %v", e.Index, e.Op, e.Err)
 }
 
 // Unwrap returns the kernel's error.
-func (e *StepError) Unwrap() error { return e.Err }
+func (e *stepError) Unwrap() error { return e.Err }

@@ -120,7 +120,7 @@ type Executor struct {
 
 // A program is one bound plan.
 type program struct {
-	bound  []Bound
+	bound  []bound
 	logits *register
 	outs   []*register
 }

@@ -12,7 +12,7 @@ func TestNoRuntimeFallback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var ran []int
 			var fault error
-			var p []Bound
+			var p []bound
 			for i := range 4 {
 				p = append(p, emptyProgram(1, func(*Step) error {
 					ran = append(ran, i)

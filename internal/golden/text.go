@@ -25,7 +25,7 @@ func Text(t testing.TB, path, got string, update bool) {
 	if err != nil {
 		t.Fatalf("%v (-update writes it)", err)
 	}
-	if d := Diff(string(want), got); d != "" {
+	if d := diff(string(want), got); d != "" {
 		t.Errorf("%s:\n%s(-update rewrites; review the difference)", path, d)
 	}
 }
@@ -33,10 +33,10 @@ func Text(t testing.TB, path, got string, update bool) {
 // mostLines bounds the lines of a difference that are shown.
 const mostLines = 60
 
-// Diff returns the lines of a that are not in b, marked with -, and those of b
+// diff returns the lines of a that are not in b, marked with -, and those of b
 // that are not in a, marked with +, after the number of the line in a; "" if
 // there are none. Lines are matched by their longest common subsequence.
-func Diff(a, b string) string {
+func diff(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	from := 0
 	for from < len(x) && from < len(y) && x[from] == y[from] {

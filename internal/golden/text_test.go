@@ -9,7 +9,7 @@ func TestDiff(t *testing.T) {
 		{"a\nc", "a\nb\nc", "    2 + b\n"},
 		{"a\nb\nc\nd", "b\nd", "    1 - a\n    3 - c\n"},
 	} {
-		if got := Diff(x.a, x.b); got != x.want {
+		if got := diff(x.a, x.b); got != x.want {
 			t.Errorf("%q to %q:\n%s", x.a, x.b, got)
 		}
 	}

@@ -22,8 +22,8 @@ type Candidate struct {
 	Took  time.Duration `json:"ns"` // for the same work, the best of several runs
 }
 
-// A Choice is a value decided by measurement. The zero Choice is open.
-type Choice struct {
+// A choice is a value decided by measurement. The zero Choice is open.
+type choice struct {
 	value atomic.Int64 // 0 = open, -1 = being measured
 }
 
@@ -39,16 +39,16 @@ const (
 
 var made struct {
 	sync.Mutex
-	choices   []*Choice
+	choices   []*choice
 	decisions []Decision
 	since     int // how often all choices were dropped
 }
 
 // Open reports whether the choice is neither made nor being measured.
-func (c *Choice) Open() bool { return c.value.Load() == open }
+func (c *choice) Open() bool { return c.value.Load() == open }
 
 // Or returns the chosen value, or v while the choice is open.
-func (c *Choice) Or(v int) int {
+func (c *choice) Or(v int) int {
 	if n := c.value.Load(); n > 0 {
 		return int(n)
 	}
@@ -59,7 +59,7 @@ func (c *Choice) Or(v int) int {
 // the values, which must be positive, in turns. The first value is chosen unless
 // another is clearly faster. If a measurement is already running, it returns at
 // once.
-func (c *Choice) Measure(what, class string, values []int, do func(value int)) {
+func (c *choice) Measure(what, class string, values []int, do func(value int)) {
 	if !c.value.CompareAndSwap(open, measuring) {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 // Forget reopens the choice.
 func TestMeasureOnce(t *testing.T) {
 	defer forgetChoices()
-	var c Choice
+	var c choice
 	for round := range 2 {
 		if !c.Open() || c.Or(7) != 7 {
 			t.Fatalf("round %d: not open", round)
@@ -40,7 +40,7 @@ func TestMeasureOnce(t *testing.T) {
 // TestForgetMeanwhile: a measurement that was running when all were forgotten is
 // dropped.
 func TestForgetMeanwhile(t *testing.T) {
-	var c Choice
+	var c choice
 	c.Measure("what", "class", []int{1, 2}, func(v int) {
 		if v == 2 {
 			forgetChoices()
@@ -67,7 +67,7 @@ func TestBest(t *testing.T) {
 		}
 	}
 	defer forgetChoices()
-	var a, b Choice
+	var a, b choice
 	a.Measure("z", "b", []int{1}, func(int) {})
 	b.Measure("a", "a", []int{1}, func(int) {})
 	if d := Decisions(); !slices.IsSortedFunc(d, func(x, y Decision) int { return int(x.Class[0]) - int(y.Class[0]) }) {

@@ -7,7 +7,7 @@ import (
 )
 
 // The measured choices for products of packed weights, by type.
-var tileChoice [tensor.NumDTypes]struct{ fused, group Choice }
+var tileChoice [tensor.NumDTypes]struct{ fused, group choice }
 
 // A choice is measured during the first product with at least choiceProduct
 // multiply-adds (about half a millisecond, which later products repay) and
@@ -34,7 +34,7 @@ func panelGroup(w *Matrix, tile, tiles int, x xRows, rows int) int {
 }
 
 // chooseFused measures products of 16, 24 and 32 rows.
-func chooseFused(c *Choice, w *Matrix, tile int, x xRows) {
+func chooseFused(c *choice, w *Matrix, tile int, x xRows) {
 	const tiles, stride = 4, 4 * TileRows
 	dst := make([]float32, choiceFusedRows*stride)
 	c.Measure("rows unpacked in registers", w.DType.String(), []int{fusedTileRows, 16, 24, 32}, func(most int) {
@@ -49,7 +49,7 @@ func chooseFused(c *Choice, w *Matrix, tile int, x xRows) {
 }
 
 // chooseGroup measures products of all permitted rows.
-func chooseGroup(c *Choice, w *Matrix, tile int, x xRows) {
+func chooseGroup(c *choice, w *Matrix, tile int, x xRows) {
 	const stride = panelTiles * TileRows
 	dst := make([]float32, choiceGroupRows*stride)
 	c.Measure("tiles expanded at a time", w.DType.String(), []int{panelTiles, 4, 2}, func(group int) {

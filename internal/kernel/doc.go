@@ -134,13 +134,13 @@
 // # The packed form
 //
 // An [UnpackedBlock] holds 256 columns of a row as integers, scales and minima,
-// whether they come from a row of a file or from a packed [Chunk]:
+// whether they come from a row of a file or from a packed [chunk]:
 //
 //	row of a file ── unpackBlock ──▶ UnpackedBlock       Q int8, S and M for 16 columns
 //	16 rows ── Matrix.Pack ──▶ tile ── Chunk.Unpack ──▶ the same UnpackedBlock
 //
 // A packed matrix is a sequence of tiles of [TileRows] rows, the last padded with
-// zeros. A tile is a sequence of chunks of [ChunkCols] columns. A chunk has
+// zeros. A tile is a sequence of chunks of [chunkCols] columns. A chunk has
 // three parts, each of whole cache lines, in the order in which one activation
 // row needs them:
 //
@@ -178,7 +178,7 @@
 //
 // # To add a format
 //
-// In Go: cases in unpackBlock, in [PackingOf], in the functions that pack and
+// In Go: cases in unpackBlock, in [packingOf], in the functions that pack and
 // unpack cells, and in [Supports]. In assembly: an entry of packedFormats in
 // tools/asm/packed.go, one of formats in tools/asm/matvec.go and, for arm64, one
 // of packings in tools/neon, whose machine words are annotated.

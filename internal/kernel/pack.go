@@ -9,7 +9,7 @@ import (
 // PackRow writes row r of a chunk. Four codes of a row form a word of a vector;
 // words are moved and their bits merged without regard to their order within the
 // source block, which differs between formats.
-func (ch *Chunk) PackRow(d tensor.DType, r int, src []byte) {
+func (ch *chunk) PackRow(d tensor.DType, r int, src []byte) {
 	values, bytes := d.Block()
 	if values == 32 {
 		for k := 0; len(src) > 0; k, src = k+1, src[bytes:] {
@@ -79,7 +79,7 @@ func packFifth(codes []byte, high uint32) {
 	put(codes[4*64:], w)
 }
 
-func packBlock256(ch *Chunk, d tensor.DType, i, r int, src []byte) {
+func packBlock256(ch *chunk, d tensor.DType, i, r int, src []byte) {
 	of256 := ch.Blocks[i*ch.block+2*r:]
 	switch d {
 	case tensor.Q4_K, tensor.Q5_K:
@@ -125,7 +125,7 @@ func packBlock256(ch *Chunk, d tensor.DType, i, r int, src []byte) {
 }
 
 // packQ4_K packs Q4_K and Q5_K: 32 bytes hold 32 columns low and 32 high.
-func packQ4_K(ch *Chunk, d tensor.DType, i, r int, src []byte) {
+func packQ4_K(ch *chunk, d tensor.DType, i, r int, src []byte) {
 	sc, low := src[4:16], src[16:]
 	if d == tensor.Q5_K {
 		low = src[48:]

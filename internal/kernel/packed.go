@@ -30,16 +30,16 @@ func (w *Matrix) Pack(dst []byte, lo, hi int) {
 // unpackBlock makes of the source.
 func matMulTilesGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	var chunk [chunkBlocks]UnpackedBlock
-	p := PackingOf(w.DType)
-	tile, halves, mins := p.TileBytes(w.Cols), Per16(w.DType), HasMins(w.DType)
+	p := packingOf(w.DType)
+	tile, halves, mins := p.TileBytes(w.Cols), per16(w.DType), hasMins(w.DType)
 	for j := lo; j < hi; j++ {
 		packed := w.Tiles[j/TileRows*tile:][:tile]
 		for r := range rows {
 			dst[r*dstStride+j] = 0
 		}
 		for c := 0; c < w.Cols; {
-			n := min(ChunkCols, w.Cols-c)
-			ch := ChunkOf(p, packed, n)
+			n := min(chunkCols, w.Cols-c)
+			ch := chunkOf(p, packed, n)
 			clear(chunk[:])
 			for k := range n / 32 {
 				ch.Unpack(&chunk[k/8], w.DType, k%8, k/8, j%TileRows)

@@ -83,7 +83,7 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 
 func someTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
 	group := panelGroup(w, tile, tiles, x, rows)
-	most := cmp.Or(group, max(1, tileCall/PackingOf(w.DType).TileBytes(w.Cols)))
+	most := cmp.Or(group, max(1, tileCall/packingOf(w.DType).TileBytes(w.Cols)))
 	for i := 0; i < tiles; i += most {
 		n := min(most, tiles-i)
 		if group > 0 {
@@ -97,7 +97,7 @@ func someTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows
 // fusedTiles multiplies whole tiles, unpacking weights in registers.
 func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
 	var sums [16 * 8 * TileRows]float32
-	step := PackingOf(w.DType).TileBytes(w.Cols)
+	step := packingOf(w.DType).TileBytes(w.Cols)
 	a := tileArgs{w: &w.Tiles[tile*step], step: step, cols: x.cols, sums: &sums[0]}
 	for r := 0; r < rows; {
 		n := tileRowsOf(rows-r, 8)
@@ -162,11 +162,11 @@ func aligned64(b []byte) []byte { return b[-uintptr(unsafe.Pointer(&b[0]))&63:] 
 // are used as panels directly.
 func panelTilesOf(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
 	m := takePanels()
-	p := PackingOf(w.DType)
+	p := packingOf(w.DType)
 	step := p.TileBytes(w.Cols)
 	packed := w.Tiles[tile*step:]
-	for c := 0; c < w.Cols; c += ChunkCols {
-		cols := min(ChunkCols, w.Cols-c)
+	for c := 0; c < w.Cols; c += chunkCols {
+		cols := min(chunkCols, w.Cols-c)
 		a := tileArgs{w: &packed[0], step: step, cols: cols, sums: &m.sums[0]}
 		if w.DType != tensor.Q8_0 {
 			a.w, a.step = &aligned64(m.panels[0][:])[0], len(m.panels[0])

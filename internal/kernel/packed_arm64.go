@@ -25,7 +25,7 @@ func tileRowsOf(d tensor.DType, rows int) int {
 	switch {
 	case level.Load() == levelNEON || rows == 1:
 		return 1
-	case rows >= 8 && !Per16(d):
+	case rows >= 8 && !per16(d):
 		return 8
 	case rows >= 4:
 		return 4
@@ -40,7 +40,7 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 		return
 	}
 	var sums tileSums
-	p := PackingOf(w.DType)
+	p := packingOf(w.DType)
 	tile := p.TileBytes(w.Cols)
 	for r := 0; r < rows; r += passRows {
 		some := min(passRows, rows-r)
@@ -49,8 +49,8 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 			clearRows(out[j:], dstStride, n, some)
 			packed := w.Tiles[j/TileRows*tile:][:tile]
 			for c := 0; c < w.Cols; {
-				cols := min(ChunkCols, w.Cols-c)
-				ch := ChunkOf(p, packed, cols)
+				cols := min(chunkCols, w.Cols-c)
+				ch := chunkOf(p, packed, cols)
 				sums.addChunk(out[j:], dstStride, w.DType, &ch, j%TileRows, n, x.from(r), c, some)
 				packed, c = packed[p.ChunkBytes(cols):], c+cols
 			}
@@ -60,7 +60,7 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 
 // matMulInt packs a chunk of 16 rows at a time.
 func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
-	p := PackingOf(w.DType)
+	p := packingOf(w.DType)
 	if level.Load() == 0 || blockPackedBytes(w.DType, 1, blockCols) == 0 {
 		matMulIntGeneric(dst, dstStride, w, lo, hi, x, rows)
 		return
@@ -73,8 +73,8 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, row
 	eachTile(lo, hi, func(j, n int) {
 		clearRows(dst[j:], dstStride, n, rows)
 		for c := 0; c < w.Cols; {
-			cols := min(ChunkCols, w.Cols-c)
-			ch := ChunkOf(p, packed[:], cols)
+			cols := min(chunkCols, w.Cols-c)
+			ch := chunkOf(p, packed[:], cols)
 			for i := range n {
 				row := w.Data[(j+i)*size+typeRowBytes(w.DType, c):]
 				ch.PackRow(w.DType, j%TileRows+i, row[:typeRowBytes(w.DType, cols)])
@@ -105,8 +105,8 @@ type tileSums [16 * mostRows * TileRows]float32
 
 // addChunk adds to n outputs the products of a chunk's rows, starting at first,
 // with the columns from c of activation rows.
-func (sums *tileSums) addChunk(dst []float32, dstStride int, d tensor.DType, ch *Chunk, first, n int, x xRows, c, rows int) {
-	halves := Per16(d)
+func (sums *tileSums) addChunk(dst []float32, dstStride int, d tensor.DType, ch *chunk, first, n int, x xRows, c, rows int) {
+	halves := per16(d)
 	for r := 0; r < rows; {
 		k := tileRowsOf(d, rows-r)
 		lanes := sums[:16*k*TileRows]

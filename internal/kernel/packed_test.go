@@ -19,7 +19,7 @@ type matrix struct {
 // Packed weights of any bits dequantise to the same values as their source.
 func TestPack(t *testing.T) {
 	for d := range tensor.DType(tensor.NumDTypes) {
-		if PackingOf(d).low == 0 {
+		if packingOf(d).low == 0 {
 			continue
 		}
 		values, bytes := d.Block()
@@ -48,11 +48,11 @@ func TestPack(t *testing.T) {
 
 func checkPacked(t *testing.T, w *matrix, j int) {
 	t.Helper()
-	p := PackingOf(w.d)
+	p := packingOf(w.d)
 	packed := w.tiles[j/TileRows*p.TileBytes(w.cols):]
 	for c := 0; c < w.cols; {
-		n := min(ChunkCols, w.cols-c)
-		ch := ChunkOf(p, packed, n)
+		n := min(chunkCols, w.cols-c)
+		ch := chunkOf(p, packed, n)
 		for i := range ch.N {
 			var got, want UnpackedBlock
 			m := min(Cols, n-i*Cols)
@@ -81,7 +81,7 @@ func sameBits(a, b float32) bool {
 // BenchmarkPack is how fast a thread packs, by bytes of the source.
 func BenchmarkPack(b *testing.B) {
 	for d := range tensor.DType(tensor.NumDTypes) {
-		if PackingOf(d).low == 0 {
+		if packingOf(d).low == 0 {
 			continue
 		}
 		b.Run(d.String(), func(b *testing.B) {

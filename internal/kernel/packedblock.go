@@ -11,9 +11,9 @@ import (
 // of an AVX-512 vector.
 const TileRows = 16
 
-// ChunkCols is the number of columns packed, and summed, at a time. As bytes, 16
+// chunkCols is the number of columns packed, and summed, at a time. As bytes, 16
 // weight rows of that length leave most of L2 free.
-const ChunkCols = 2048
+const chunkCols = 2048
 
 // A Packing describes the packed form of a type. Codes whose width is not 8, 4
 // or 2 bits are stored in two planes: a cell, 32 columns of 16 rows, is 64·low
@@ -24,8 +24,8 @@ type Packing struct {
 	block     int // the same, per 256 columns
 }
 
-// PackingOf returns the packing of a type, the zero Packing if it has none.
-func PackingOf(d tensor.DType) Packing {
+// packingOf returns the packing of a type, the zero Packing if it has none.
+func packingOf(d tensor.DType) Packing {
 	switch d {
 	case tensor.Q8_0:
 		return Packing{low: 8, scale: 32}
@@ -65,7 +65,7 @@ func (p Packing) ChunkBytes(cols int) int {
 
 // TileBytes returns the size of 16 rows.
 func (p Packing) TileBytes(cols int) int {
-	return cols/ChunkCols*p.ChunkBytes(ChunkCols) + p.ChunkBytes(cols%ChunkCols)
+	return cols/chunkCols*p.ChunkBytes(chunkCols) + p.ChunkBytes(cols%chunkCols)
 }
 
 func align64(n int) int { return (n + 63) &^ 63 }
@@ -73,20 +73,20 @@ func align64(n int) int { return (n + 63) &^ 63 }
 // blockPackedBytes returns the size of the packed form of a matrix, 0 for types
 // without one.
 func blockPackedBytes(d tensor.DType, rows, cols int) int {
-	return (rows + TileRows - 1) / TileRows * PackingOf(d).TileBytes(cols)
+	return (rows + TileRows - 1) / TileRows * packingOf(d).TileBytes(cols)
 }
 
 // packBlock writes the packed form of rows [lo, hi) of data to its place in dst, for
 // kernel.Matrix.Pack.
 func packBlock(dst []byte, d tensor.DType, cols int, data []byte, lo, hi int) {
-	p, size := PackingOf(d), rowBytes(d, cols)
+	p, size := packingOf(d), rowBytes(d, cols)
 	tile := p.TileBytes(cols)
 	for j := lo; j < hi; j += TileRows {
 		out := dst[j/TileRows*tile:][:tile]
 		rows := min(TileRows, hi-j)
 		for c := 0; c < cols; {
-			n := min(ChunkCols, cols-c)
-			ch := ChunkOf(p, out, n)
+			n := min(chunkCols, cols-c)
+			ch := chunkOf(p, out, n)
 			clear(ch.Blocks)
 			clear(ch.Scales)
 			if rows < TileRows {
@@ -106,33 +106,33 @@ func rowBytes(d tensor.DType, cols int) int {
 	return cols / values * bytes
 }
 
-// A Chunk is up to 2048 columns of 16 rows: first the scales of blocks of 256
+// A chunk is up to 2048 columns of 16 rows: first the scales of blocks of 256
 // columns, then those of cells, then the codes of cells; cells are in the order
 // of the passes of a product.
-type Chunk struct {
+type chunk struct {
 	Packing
 	Blocks, Scales, Codes []byte
 	N                     int // blocksPerRow
 	Full                  int // number of passes that contain all blocks
 }
 
-// ChunkOf returns the parts of the chunk of cols columns at the start of b.
-func ChunkOf(p Packing, b []byte, cols int) Chunk {
+// chunkOf returns the parts of the chunk of cols columns at the start of b.
+func chunkOf(p Packing, b []byte, cols int) chunk {
 	s := align64(blocksPerRow(cols) * p.block)
 	q := s + align64(cols/32*p.scale)
 	n := blocksPerRow(cols)
-	return Chunk{p, b[:s], b[s:q], b[q:p.ChunkBytes(cols)], n, cols/32 - 8*(n-1)}
+	return chunk{p, b[:s], b[s:q], b[q:p.ChunkBytes(cols)], n, cols/32 - 8*(n-1)}
 }
 
 // cell returns the codes and scales of the cell at column 32b of block i.
-func (ch *Chunk) cell(b, i int) (codes, scales []byte) {
+func (ch *chunk) cell(b, i int) (codes, scales []byte) {
 	k := b*ch.N - max(0, b-ch.Full) + i
 	return ch.Codes[k*ch.code():][:ch.code()], ch.Scales[k*ch.scale:][:ch.scale]
 }
 
 // Unpack is the inverse of PackRow for the 32 columns at 32b of block i, row r.
 // It defines the product of packed weights.
-func (ch *Chunk) Unpack(dst *UnpackedBlock, d tensor.DType, b, i, r int) {
+func (ch *chunk) Unpack(dst *UnpackedBlock, d tensor.DType, b, i, r int) {
 	codes, scales := ch.cell(b, i)
 	for c := range 32 {
 		q := ch.codeAt(codes, r, c)
@@ -192,7 +192,7 @@ func e8m0Half(e byte) float32 {
 }
 
 // codeAt returns the code of column c of row r.
-func (ch *Chunk) codeAt(cell []byte, r, c int) int {
+func (ch *chunk) codeAt(cell []byte, r, c int) int {
 	at, k := 4*r+c%4, c/4
 	plane := func(from []byte, bits int) int { // 8/bits groups of four columns per vector
 		per := 8 / bits

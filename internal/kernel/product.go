@@ -2,13 +2,13 @@ package kernel
 
 // chunkBlocks is the number of blocks of 256 columns that are summed at a time;
 // the sums of chunks are added in order.
-const chunkBlocks = ChunkCols / blockCols
+const chunkBlocks = chunkCols / blockCols
 
 // matMulIntGeneric defines products with int8 activations.
 func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	var chunk [chunkBlocks]UnpackedBlock
 	size, stride := w.rowBytes(), blocks(w.Cols)
-	halves, mins := Per16(w.DType), HasMins(w.DType)
+	halves, mins := per16(w.DType), hasMins(w.DType)
 	for j := lo; j < hi; j++ {
 		row := w.Data[j*size : (j+1)*size]
 		for r := range rows {

@@ -33,7 +33,7 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, row
 		}
 	default:
 		m := takePanels()
-		size, step := w.rowBytes(), PackingOf(w.DType).TileBytes(w.Cols)
+		size, step := w.rowBytes(), packingOf(w.DType).TileBytes(w.Cols)
 		tiles := min(panelTiles, max(1, tileCall/step))
 		if n := tiles*step + 64; len(m.packed) < n {
 			m.packed = make([]byte, n)

@@ -19,8 +19,8 @@ type UnpackedBlock struct {
 	M [16]float32
 }
 
-// HasMins reports whether a format subtracts minima, that is, fills UnpackedBlock.M.
-func HasMins(d tensor.DType) bool {
+// hasMins reports whether a format subtracts minima, that is, fills UnpackedBlock.M.
+func hasMins(d tensor.DType) bool {
 	switch d {
 	case tensor.Q4_1, tensor.Q5_1, tensor.Q2_K, tensor.Q4_K, tensor.Q5_K:
 		return true
@@ -28,9 +28,9 @@ func HasMins(d tensor.DType) bool {
 	return false
 }
 
-// Per16 reports whether a format has a scale for every 16 columns rather than
+// per16 reports whether a format has a scale for every 16 columns rather than
 // for 32, or for a multiple of 32.
-func Per16(d tensor.DType) bool {
+func per16(d tensor.DType) bool {
 	switch d {
 	case tensor.Q2_K, tensor.Q3_K, tensor.Q6_K:
 		return true
@@ -46,7 +46,7 @@ func unpackBlock(dst *UnpackedBlock, d tensor.DType, row []byte, c, n int) {
 	src = src[:n/values*bytes]
 	if n < Cols {
 		*dst = UnpackedBlock{}
-	} else if !HasMins(d) {
+	} else if !hasMins(d) {
 		dst.M = [16]float32{}
 	}
 	switch d { // direct calls, so that dst stays on the caller's stack

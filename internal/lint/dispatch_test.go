@@ -43,7 +43,7 @@ func TestNoOpcodeSwitch(t *testing.T) {
 	}
 }
 
-// TestSingleExecute: one loop runs every plan. Bound records are run by one
+// TestSingleExecute: one loop runs every plan. bound records are run by one
 // function, made by one, and started by one.
 func TestSingleExecute(t *testing.T) {
 	m := module(t)
@@ -52,7 +52,7 @@ func TestSingleExecute(t *testing.T) {
 		name  string
 		users []string
 	}{
-		{"Bound.run", []string{"Executor.bindPlan", "execute"}}, // set by the one, called by the other
+		{"bound.run", []string{"Executor.bindPlan", "execute"}}, // set by the one, called by the other
 		{"execute", []string{"Executor.pass", "Tower.run"}},     // of a decoder, of an encoder before it
 		{"Executor.bindPlan", []string{"Executor.bindStages"}},
 	} {

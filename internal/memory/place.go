@@ -206,7 +206,7 @@ func bestDevice(s *hw.Snapshot) (best *hw.GPU, reliability float32) {
 	var score float32
 	for i := range s.GPUs {
 		g := &s.GPUs[i]
-		r, c := Reliability(s.Reliability, g.ID), or(g.ComputeScore, 0)
+		r, c := reliabilityOf(s.Reliability, g.ID), or(g.ComputeScore, 0)
 		better := best == nil || r > reliability
 		if best != nil && abs(r-reliability) < epsilon {
 			better = c > score || abs(c-score) < epsilon && g.ID < best.ID
@@ -220,10 +220,10 @@ func bestDevice(s *hw.Snapshot) (best *hw.GPU, reliability float32) {
 
 func abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 
-// Reliability returns how reliable a device is, 0 to 1: the share of its calls
+// reliabilityOf returns how reliable a device is, 0 to 1: the share of its calls
 // that succeeded, less a seventh if it ever reported an error. A device without
 // history counts as fully reliable.
-func Reliability(by map[string]hw.Reliability, id string) float32 {
+func reliabilityOf(by map[string]hw.Reliability, id string) float32 {
 	stats, ok := by[id]
 	if !ok {
 		return 1

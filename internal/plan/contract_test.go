@@ -116,7 +116,7 @@ func TestSpecsCoverEveryOpcodeConst(t *testing.T) {
 			t.Errorf("two opcodes are called %q", s.Name)
 		}
 		names[s.Name] = true
-		if op, ok := ParseOpcode(s.Name); !ok || op != s.Op {
+		if op, ok := parseOpcode(s.Name); !ok || op != s.Op {
 			t.Errorf("%q does not read back", s.Name)
 		}
 	}

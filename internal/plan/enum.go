@@ -81,7 +81,7 @@ func (o Opcode) MarshalText() ([]byte, error) {
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (o *Opcode) UnmarshalText(b []byte) error {
-	op, ok := ParseOpcode(string(b))
+	op, ok := parseOpcode(string(b))
 	if !ok {
 		return fmt.Errorf("%w: %q", ErrUnsupportedOpcode, b)
 	}

@@ -13,8 +13,8 @@ import (
 	"strconv"
 )
 
-// SchemaJSON is the version of the JSON form.
-const SchemaJSON = 1
+// schemaJSON is the version of the JSON form.
+const schemaJSON = 1
 
 // JSONOptions add information to the JSON form that is not part of the plans;
 // [ParseJSON] skips it.
@@ -91,8 +91,8 @@ func ParseJSON(data []byte) (*ModelPlans, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, Errorf(ErrInvalidPlan, Whole, "byte %d: something follows the document", dec.InputOffset())
 	}
-	if d.Schema != SchemaJSON {
-		return nil, Errorf(ErrInvalidPlan, Whole, "schema %d, want %d", d.Schema, SchemaJSON)
+	if d.Schema != schemaJSON {
+		return nil, Errorf(ErrInvalidPlan, Whole, "schema %d, want %d", d.Schema, schemaJSON)
 	}
 	m, err := d.plans()
 	if err != nil {
@@ -167,7 +167,7 @@ var adrNames = map[Opcode]string{
 }
 
 func document(m *ModelPlans) (*jsonDocument, error) {
-	d := &jsonDocument{Schema: SchemaJSON, Plans: make(map[string]*jsonPlan), States: []StateDescriptor{}, Handoffs: append([]Handoff{}, m.Handoffs...)}
+	d := &jsonDocument{Schema: schemaJSON, Plans: make(map[string]*jsonPlan), States: []StateDescriptor{}, Handoffs: append([]Handoff{}, m.Handoffs...)}
 	for mode := range NumModes {
 		c := m.ByMode(mode)
 		if c == nil {

@@ -47,8 +47,8 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("op%d", uint8(o))
 }
 
-// ParseOpcode reads what [Opcode.String] prints for a known opcode.
-func ParseOpcode(name string) (Opcode, bool) {
+// parseOpcode reads what [Opcode.String] prints for a known opcode.
+func parseOpcode(name string) (Opcode, bool) {
 	for _, s := range Specs {
 		if s != nil && s.Name == name {
 			return s.Op, true
@@ -82,8 +82,8 @@ func (m Mode) String() string {
 // A ModeSet is a set of modes.
 type ModeSet uint8
 
-// Modes returns the set of the given modes.
-func Modes(ms ...Mode) (s ModeSet) {
+// modes returns the set of the given modes.
+func modes(ms ...Mode) (s ModeSet) {
 	for _, m := range ms {
 		s |= 1 << m
 	}

@@ -29,8 +29,8 @@ func (k StateKind) String() string {
 // A StateKindSet is a set of state kinds.
 type StateKindSet uint8
 
-// Kinds returns the set of the given kinds.
-func Kinds(ks ...StateKind) (s StateKindSet) {
+// kinds returns the set of the given kinds.
+func kinds(ks ...StateKind) (s StateKindSet) {
 	for _, k := range ks {
 		s |= 1 << k
 	}
@@ -43,10 +43,10 @@ func (s StateKindSet) Has(k StateKind) bool { return s&(1<<k) != 0 }
 // ModeStates says which kinds of state the plan of a mode may declare: the
 // vision stages keep nothing between steps.
 var ModeStates = [NumModes]StateKindSet{
-	ModeDecode:       Kinds(StateKV, StateRecurrent, StateConv, StateCrossKV, StateScratch),
-	ModePrefill:      Kinds(StateKV, StateRecurrent, StateConv, StateCrossKV, StateScratch),
-	ModeVisionEncode: Kinds(StateScratch),
-	ModeScatter:      Kinds(StateScratch),
+	ModeDecode:       kinds(StateKV, StateRecurrent, StateConv, StateCrossKV, StateScratch),
+	ModePrefill:      kinds(StateKV, StateRecurrent, StateConv, StateCrossKV, StateScratch),
+	ModeVisionEncode: kinds(StateScratch),
+	ModeScatter:      kinds(StateScratch),
 }
 
 // A StateKey names one state of a model: a kind and a group inside it, because
@@ -128,15 +128,15 @@ type Section struct {
 	DType  tensor.DType `json:"dtype"`
 }
 
-// An Effect is the effect of one action on states of one lifecycle.
-type Effect struct {
+// An effect is the effect of one action on states of one lifecycle.
+type effect struct {
 	Allowed bool
 	Zero    bool // bytes read as zero afterwards
 	Release bool // storage goes back to the pool
 }
 
 // Matrix is complete over lifecycle × action.
-var Matrix = [NumLifecycles][NumActions]Effect{
+var Matrix = [NumLifecycles][NumActions]effect{
 	SlotPersistent: {
 		ActAlloc:        {Allowed: true},
 		ActReset:        {Allowed: true},

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrNoToken says that logits and LogitBias give every token the probability 0.
-var ErrNoToken = errors.New("sample: every token has probability 0")
+// errNoToken says that logits and LogitBias give every token the probability 0.
+var errNoToken = errors.New("sample: every token has probability 0")
 
 // A ParamError says which field of [Params] is invalid.
 type ParamError struct {
@@ -30,10 +30,10 @@ func (e *LogitsError) Error() string {
 	return fmt.Sprintf("sample: the logit of token %d is %v", e.Index, e.Value)
 }
 
-// A LengthError says that the number of logits is not the size of the
+// A lengthError says that the number of logits is not the size of the
 // vocabulary.
-type LengthError struct{ Got, Want int }
+type lengthError struct{ Got, Want int }
 
-func (e *LengthError) Error() string {
+func (e *lengthError) Error() string {
 	return fmt.Sprintf("sample: %d logits for a vocabulary of %d", e.Got, e.Want)
 }

@@ -126,11 +126,11 @@ func (s *Sampler) Accept(id int32) {
 }
 
 // Sample chooses a token. It does not modify logits [vocab]. It returns a
-// [LogitsError] for NaN or positive infinity and [ErrNoToken] if no token is
+// [LogitsError] for NaN or positive infinity and [errNoToken] if no token is
 // left; negative infinity means probability 0.
 func (s *Sampler) Sample(logits []float32) (Choice, error) {
 	if len(logits) != s.vocab {
-		return Choice{}, &LengthError{len(logits), s.vocab}
+		return Choice{}, &lengthError{len(logits), s.vocab}
 	}
 	return s.sample(logits, logits)
 }
@@ -166,7 +166,7 @@ func (s *Sampler) choose(logits []float32) (int32, error) {
 	case err != nil:
 		return 0, err
 	case s.c[best(s.c)].logit == negInf:
-		return 0, ErrNoToken
+		return 0, errNoToken
 	}
 	for _, step := range s.steps {
 		step(s)

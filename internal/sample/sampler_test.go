@@ -73,7 +73,7 @@ func TestLogitsErrors(t *testing.T) {
 				}
 			}
 		}
-		if _, err := s.Sample([]float32{-inf, -inf, -inf}); !errors.Is(err, ErrNoToken) {
+		if _, err := s.Sample([]float32{-inf, -inf, -inf}); !errors.Is(err, errNoToken) {
 			t.Errorf("nothing possible: got %v", err)
 		}
 		if _, err := s.Sample([]float32{1, 2}); err == nil {
@@ -81,7 +81,7 @@ func TestLogitsErrors(t *testing.T) {
 		}
 	}
 	s := newSampler(t, Params{LogitBias: map[int32]float32{1: -inf}}, 2)
-	if _, err := s.Sample([]float32{-inf, 0}); !errors.Is(err, ErrNoToken) {
+	if _, err := s.Sample([]float32{-inf, 0}); !errors.Is(err, errNoToken) {
 		t.Errorf("all forbidden: got %v", err)
 	}
 }

@@ -16,7 +16,7 @@ func argmaxLogits(logits []float32) (int32, error) {
 		b, high = i, logits[i]
 	}
 	if high == negInf {
-		return 0, ErrNoToken
+		return 0, errNoToken
 	}
 	return int32(b), nil
 }

@@ -95,7 +95,7 @@ func (r *Recipe) size(w, h int) (int, int, error) {
 // slender refuses sides that differ too much.
 func slender(w, h int) error {
 	if max(w, h) > 200*min(w, h) {
-		return &PictureError{What: "image", Field: "size", Want: "sides whose ratio is at most 200", Got: fmt.Sprintf("%d×%d", w, h), Remedy: "cut it first"}
+		return &pictureError{What: "image", Field: "size", Want: "sides whose ratio is at most 200", Got: fmt.Sprintf("%d×%d", w, h), Remedy: "cut it first"}
 	}
 	return nil
 }

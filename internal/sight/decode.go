@@ -19,9 +19,9 @@ type Picture struct {
 	Pix           []byte // [Height, Width, 3]
 }
 
-// MaxPixels bounds the pixels of a file, of all frames of an animation together.
+// maxPixels bounds the pixels of a file, of all frames of an animation together.
 // Above it lie decompression bombs: a file of a few kilobytes can claim billions.
-const MaxPixels = 100_000_000
+const maxPixels = 100_000_000
 
 // Decoding takes up to 11 bytes a pixel. So that a file of a few kilobytes stays below
 // 64 MiB, only longer files may have more than fewPixels: so many more for each byte.
@@ -32,13 +32,13 @@ const (
 )
 
 // mostPixels is what a file of so many bytes may have.
-func mostPixels(size int) int { return min(MaxPixels, fewPixels+min(size, MaxPixels)*pixelsPerByte) }
+func mostPixels(size int) int { return min(maxPixels, fewPixels+min(size, maxPixels)*pixelsPerByte) }
 
 // maxSide bounds one side.
 const maxSide = 1 << 16
 
-// An PictureError says why bytes are not an image that can be read.
-type PictureError struct {
+// An pictureError says why bytes are not an image that can be read.
+type pictureError struct {
 	What   string // what was read: "image", "preprocessor_config.json"
 	Field  string
 	Want   string
@@ -47,7 +47,7 @@ type PictureError struct {
 	Err    error
 }
 
-func (e *PictureError) Error() string {
+func (e *pictureError) Error() string {
 	s := e.What
 	if e.Field != "" {
 		s += ": " + e.Field
@@ -66,7 +66,7 @@ func (e *PictureError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *PictureError) Unwrap() error { return e.Err }
+func (e *pictureError) Unwrap() error { return e.Err }
 
 const formats = "a PNG, JPEG, GIF or WebP file"
 
@@ -79,7 +79,7 @@ func Decode(data []byte) (*Picture, error) {
 	}
 	m, kind, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
-		return nil, &PictureError{What: "image", Want: formats, Err: err}
+		return nil, &pictureError{What: "image", Want: formats, Err: err}
 	}
 	p := fromImage(m)
 	if kind == "jpeg" {
@@ -92,11 +92,11 @@ func Decode(data []byte) (*Picture, error) {
 func bounded(data []byte) error {
 	c, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return &PictureError{What: "image", Want: formats, Err: err}
+		return &pictureError{What: "image", Want: formats, Err: err}
 	}
 	most := mostPixels(len(data))
 	if c.Width < 1 || c.Height < 1 || c.Width > maxSide || c.Height > maxSide || c.Width*c.Height > most {
-		return &PictureError{What: "image", Field: "size", Want: fmt.Sprintf("at most %d pixels in a file of %d bytes and sides of 1 to %d", most, len(data), maxSide),
+		return &pictureError{What: "image", Field: "size", Want: fmt.Sprintf("at most %d pixels in a file of %d bytes and sides of 1 to %d", most, len(data), maxSide),
 			Got: fmt.Sprintf("%d×%d", c.Width, c.Height), Remedy: "scale it down first"}
 	}
 	return nil
@@ -118,12 +118,12 @@ func DecodeVideo(data []byte, choose func(n, w, h int, seconds float64) ([]int, 
 		return nil, err
 	}
 	if n, w, h := gifSize(data); n*w*h > mostPixels(len(data)) {
-		return nil, &PictureError{What: "animation", Field: "size", Want: fmt.Sprintf("at most %d pixels in all frames", mostPixels(len(data))),
+		return nil, &pictureError{What: "animation", Field: "size", Want: fmt.Sprintf("at most %d pixels in all frames", mostPixels(len(data))),
 			Got: fmt.Sprintf("%d frames of %d×%d", n, w, h), Remedy: "scale it down or cut it first"}
 	}
 	g, err := gif.DecodeAll(bytes.NewReader(data))
 	if err != nil {
-		return nil, &PictureError{What: "animation", Want: formats, Err: err}
+		return nil, &pictureError{What: "animation", Want: formats, Err: err}
 	}
 	hundredths := 0
 	for _, d := range g.Delay {

@@ -46,7 +46,7 @@ func (f *Film) Read(data []byte) error { return f.read(data, true) }
 // read is Read; outer says that data may be the settings of all processors.
 func (f *Film) read(data []byte, outer bool) error {
 	if len(data) > maxConfig {
-		return &PictureError{What: "video_preprocessor_config.json", Want: fmt.Sprintf("at most %d bytes", maxConfig), Got: fmt.Sprint(len(data))}
+		return &pictureError{What: "video_preprocessor_config.json", Want: fmt.Sprintf("at most %d bytes", maxConfig), Got: fmt.Sprint(len(data))}
 	}
 	var c struct {
 		Inner     json.RawMessage `json:"video_processor"`
@@ -60,7 +60,7 @@ func (f *Film) read(data []byte, outer bool) error {
 		CapTokens *int            `json:"max_video_tokens"`
 	}
 	if err := json.Unmarshal(data, &c); err != nil {
-		return &PictureError{What: "video_preprocessor_config.json", Want: "the settings of a video processor", Err: err}
+		return &pictureError{What: "video_preprocessor_config.json", Want: "the settings of a video processor", Err: err}
 	}
 	if outer && len(c.Inner) > 0 && string(c.Inner) != "null" {
 		return f.read(c.Inner, false)
@@ -79,7 +79,7 @@ func (f *Film) read(data []byte, outer bool) error {
 	if len(c.FPS) > 0 {
 		f.FPS = 0 // null: by the number of frames
 		if err := json.Unmarshal(c.FPS, &f.FPS); err != nil {
-			return &PictureError{What: "video_preprocessor_config.json", Field: "fps", Want: "a number", Err: err}
+			return &pictureError{What: "video_preprocessor_config.json", Field: "fps", Want: "a number", Err: err}
 		}
 	}
 	least, most := f.MinPixels, f.MaxPixels
@@ -102,11 +102,11 @@ func (f *Film) check() error {
 		got, min, most int
 	}{{"num_frames", f.Count, 0, maxCount}, {"min_frames", f.MinFrames, 1, most}, {"max_frames", f.MaxFrames, 1, most}, {"max_video_tokens", f.CapTokens, 0, most}} {
 		if x.got < x.min || x.got > x.most {
-			return &PictureError{What: "video_preprocessor_config.json", Field: x.field, Want: fmt.Sprintf("%d to %d", x.min, x.most), Got: fmt.Sprint(x.got)}
+			return &pictureError{What: "video_preprocessor_config.json", Field: x.field, Want: fmt.Sprintf("%d to %d", x.min, x.most), Got: fmt.Sprint(x.got)}
 		}
 	}
 	if !(f.FPS >= 0 && f.FPS < 1e6) {
-		return &PictureError{What: "video_preprocessor_config.json", Field: "fps", Want: "a number, 0 or above", Got: fmt.Sprint(f.FPS)}
+		return &pictureError{What: "video_preprocessor_config.json", Field: "fps", Want: "a number, 0 or above", Got: fmt.Sprint(f.FPS)}
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (f *Film) check() error {
 // frames are taken, and smaller ones.
 func (f *Film) Shoot(n, w, h int, seconds float64, most int) (Shooting, error) {
 	if n < 1 || w < 1 || h < 1 {
-		return Shooting{}, &PictureError{What: "video", Want: "frames", Got: "none"}
+		return Shooting{}, &pictureError{What: "video", Want: "frames", Got: "none"}
 	}
 	fps := float64(defaultFPS)
 	if seconds > 0 {
@@ -184,7 +184,7 @@ func (f *Film) frames(n int, fps float64) ([]int, error) {
 		take = int(math.Floor(x/group)) * f.Temporal
 	}
 	if f.Sample && !f.Whole && take > n {
-		return nil, &PictureError{What: "video", Field: "num_frames", Want: fmt.Sprintf("at most its %d frames", n), Got: fmt.Sprint(take)}
+		return nil, &pictureError{What: "video", Field: "num_frames", Want: fmt.Sprintf("at most its %d frames", n), Got: fmt.Sprint(take)}
 	}
 	if take < 1 { // fewer than a group
 		take = n
@@ -240,13 +240,13 @@ func (f *Film) resized(n, w, h int) (int, int, error) {
 // torchvision, which all video processors use.
 func (f *Film) Cut(frames []*Picture, s *Shooting) (PicturePiece, error) {
 	if len(frames) == 0 {
-		return PicturePiece{}, &PictureError{What: "video", Want: "frames", Got: "none"}
+		return PicturePiece{}, &pictureError{What: "video", Want: "frames", Got: "none"}
 	}
 	first := frames[0]
 	var scaled []*Picture
 	for i, p := range frames {
 		if p.Width != first.Width || p.Height != first.Height {
-			return PicturePiece{}, &PictureError{What: "video", Field: fmt.Sprintf("frame %d", i), Want: fmt.Sprintf("%d×%d pixels, as the first", first.Width, first.Height), Got: fmt.Sprintf("%d×%d", p.Width, p.Height)}
+			return PicturePiece{}, &pictureError{What: "video", Field: fmt.Sprintf("frame %d", i), Want: fmt.Sprintf("%d×%d pixels, as the first", first.Width, first.Height), Got: fmt.Sprintf("%d×%d", p.Width, p.Height)}
 		}
 		if i > 0 && p == frames[i-1] { // a short video, some of whose frames are taken repeatedly
 			scaled = append(scaled, scaled[i-1])

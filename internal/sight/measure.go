@@ -17,7 +17,7 @@ func (e *Eye) Measure(data []byte, video bool) (*Seen, error) {
 		return s, e.cut(s, data, e.measure)
 	}
 	if !e.v.Video {
-		return nil, ErrNoVideo
+		return nil, errNoVideo
 	}
 	s := &Seen{Hash: sha256.Sum256(append([]byte("video"), data...))}
 	return s, e.cutVideo(s, data, e.measure)

@@ -178,7 +178,7 @@ func TestBombs(t *testing.T) {
 	copy(big[16:24], []byte{0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff}) // 65535 × 65535
 	for name, data := range map[string][]byte{"empty": nil, "text": []byte("an image"), "huge": big} {
 		_, err := Decode(data)
-		var e *PictureError
+		var e *pictureError
 		if !errors.As(err, &e) {
 			t.Errorf("%s: %v, want an *Error", name, err)
 		}

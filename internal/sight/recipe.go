@@ -56,7 +56,7 @@ func (r *Recipe) Read(data []byte) error { return r.read(data, true) }
 // have no others within, so that every byte is parsed twice at most.
 func (r *Recipe) read(data []byte, outer bool) error {
 	if len(data) > maxConfig {
-		return &PictureError{What: "preprocessor_config.json", Want: fmt.Sprintf("at most %d bytes", maxConfig), Got: fmt.Sprint(len(data))}
+		return &pictureError{What: "preprocessor_config.json", Want: fmt.Sprintf("at most %d bytes", maxConfig), Got: fmt.Sprint(len(data))}
 	}
 	var c struct {
 		Inner *json.RawMessage `json:"image_processor"` // of a processor_config.json
@@ -84,7 +84,7 @@ func (r *Recipe) read(data []byte, outer bool) error {
 		ScanRatio   *float64        `json:"pan_and_scan_min_ratio_to_activate"`
 	}
 	if err := json.Unmarshal(data, &c); err != nil {
-		return &PictureError{What: "preprocessor_config.json", Want: "the settings of an image processor", Err: err}
+		return &pictureError{What: "preprocessor_config.json", Want: "the settings of an image processor", Err: err}
 	}
 	if outer && c.Inner != nil {
 		return r.read(*c.Inner, false)
@@ -161,7 +161,7 @@ func (r *Recipe) readSize(raw json.RawMessage) error {
 		MaxPixels     *int `json:"max_pixels"`
 	}
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return &PictureError{What: "preprocessor_config.json", Field: "size", Want: "a size", Err: err}
+		return &pictureError{What: "preprocessor_config.json", Field: "size", Want: "a size", Err: err}
 	}
 	set := func(to *int, from ...*int) {
 		for _, f := range from {
@@ -187,7 +187,7 @@ func (r *Recipe) readSize(raw json.RawMessage) error {
 // Check reports the first value that no image could be cut with.
 func (r *Recipe) Check() error {
 	bad := func(field, want string, got any) error {
-		return &PictureError{What: "preprocessor_config.json", Field: field, Want: want, Got: fmt.Sprint(got)}
+		return &pictureError{What: "preprocessor_config.json", Field: field, Want: want, Got: fmt.Sprint(got)}
 	}
 	const most = 1 << 15
 	for _, x := range []struct {
@@ -196,7 +196,7 @@ func (r *Recipe) Check() error {
 		max      int
 	}{
 		{"patch_size", r.Patch, 1, 1 << 10}, {"temporal_patch_size", r.Temporal, 1, 16}, {"merge_size", r.Merge, 1, 64},
-		{"min_pixels", r.MinPixels, 0, MaxPixels}, {"max_pixels", r.MaxPixels, 0, MaxPixels},
+		{"min_pixels", r.MinPixels, 0, maxPixels}, {"max_pixels", r.MaxPixels, 0, maxPixels},
 		{"size", r.Width, 0, most}, {"size", r.Height, 0, most},
 		{"min_tiles", r.MinTiles, 0, 64}, {"max_tiles", r.MaxTiles, r.MinTiles, 64}, {"tile_size", r.Tile, 0, most},
 		{"min_image_tokens", r.MinTokens, 0, 1 << 16}, {"max_image_tokens", r.MaxTokens, 0, 1 << 16},

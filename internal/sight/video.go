@@ -9,15 +9,15 @@ import (
 	"atenia/internal/exec"
 )
 
-// ErrNoVideo is returned for videos to a model that reads images alone.
-var ErrNoVideo = errors.New("the model reads no videos as such: show it some of the frames as images")
+// errNoVideo is returned for videos to a model that reads images alone.
+var errNoVideo = errors.New("the model reads no videos as such: show it some of the frames as images")
 
 // LookVideo encodes an animated GIF file: the frames that the model's video
 // processor takes, as large as it makes them; fewer and smaller ones if they would
 // have more tokens than [Config.MostTokens].
 func (e *Eye) LookVideo(data []byte) (*Seen, error) {
 	if !e.v.Video {
-		return nil, ErrNoVideo
+		return nil, errNoVideo
 	}
 	return e.see(sha256.Sum256(append([]byte("video"), data...)), data, e.cutVideo)
 }

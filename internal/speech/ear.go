@@ -124,11 +124,11 @@ func (e *Ear) Prompt(text string) []int32 {
 // Transcribe writes down a sound of mono samples. While each runs, other sounds may be
 // written down, and the ear be closed: no window is being decoded then.
 func (e *Ear) Transcribe(ctx context.Context, samples []float32, rate int, o Options, each func(Segment) error) (*Result, error) {
-	x, err := Resample(samples, rate)
+	x, err := resample(samples, rate)
 	if err != nil {
 		return nil, err
 	}
-	features, err := Features(x, e.model.Mels, e.model.Frames)
+	features, err := features(x, e.model.Mels, e.model.Frames)
 	if err != nil {
 		return nil, err
 	}

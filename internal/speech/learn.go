@@ -8,17 +8,17 @@ import (
 // Encode returns the rows that the encoder makes of a sound of one window at most,
 // [rows, width]. It needs no [Config.From].
 func (e *Ear) Encode(samples []float32, rate int) ([]float32, error) {
-	x, err := Resample(samples, rate)
+	x, err := resample(samples, rate)
 	if err != nil {
 		return nil, err
 	}
-	features, err := Features(x, e.model.Mels, e.model.Frames)
+	features, err := features(x, e.model.Mels, e.model.Frames)
 	if err != nil {
 		return nil, err
 	}
 	n := len(features)/e.model.Mels - e.model.Frames
 	if n > e.model.Frames {
-		return nil, fmt.Errorf("a sound of %.1f seconds, the model hears %.1f at a time: cut it", float64(n)*FrameTime, float64(e.model.Frames)*FrameTime)
+		return nil, fmt.Errorf("a sound of %.1f seconds, the model hears %.1f at a time: cut it", float64(n)*frameTime, float64(e.model.Frames)*frameTime)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -16,8 +16,8 @@ type Tokens struct {
 	Suppress              []int32          // what is not speech
 }
 
-// TimeStep is the time between two timestamps in seconds.
-const TimeStep = 0.02
+// timeStep is the time between two timestamps in seconds.
+const timeStep = 0.02
 
 // An order is the rules for what may come next.
 type order struct {

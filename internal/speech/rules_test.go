@@ -110,14 +110,14 @@ func TestResample(t *testing.T) {
 	for i := range x {
 		x[i] = float32(math.Sin(2 * math.Pi * hz * float64(i) / rate))
 	}
-	y, err := Resample(x, rate)
-	if err != nil || len(y) != Rate {
+	y, err := resample(x, rate)
+	if err != nil || len(y) != sampleRate {
 		t.Fatalf("%d samples, %v", len(y), err)
 	}
 	var re, im float64
 	for i, v := range y[1000:15000] {
-		re += float64(v) * math.Cos(2*math.Pi*hz*float64(i)/Rate)
-		im += float64(v) * math.Sin(2*math.Pi*hz*float64(i)/Rate)
+		re += float64(v) * math.Cos(2*math.Pi*hz*float64(i)/sampleRate)
+		im += float64(v) * math.Sin(2*math.Pi*hz*float64(i)/sampleRate)
 	}
 	if level := 2 * math.Hypot(re, im) / 14000; math.Abs(level-1) > .01 {
 		t.Errorf("the tone has level %v", level)

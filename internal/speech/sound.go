@@ -9,8 +9,8 @@ import (
 	"atenia/flow/node"
 )
 
-// Rate is the samples of a second that the features are computed from.
-const Rate = 16000
+// sampleRate is the samples of a second that the features are computed from.
+const sampleRate = 16000
 
 // Mono returns the mean of channels of equal length.
 func Mono(channels [][]float32) []float32 {
@@ -29,17 +29,17 @@ func Mono(channels [][]float32) []float32 {
 	return x
 }
 
-// Resample returns samples at [Rate] of a sound with another, through the node of
+// resample returns samples at [sampleRate] of a sound with another, through the node of
 // package flow.
-func Resample(x []float32, rate int) ([]float32, error) {
-	if rate == Rate || len(x) == 0 {
+func resample(x []float32, rate int) ([]float32, error) {
+	if rate == sampleRate || len(x) == 0 {
 		return x, nil
 	}
 	if rate < 1000 || rate > 1<<20 {
 		return nil, fmt.Errorf("a sound of %d samples a second: want 1000 to %d", rate, 1<<20)
 	}
-	d := gcd(Rate, rate)
-	up, down := Rate/d, rate/d
+	d := gcd(sampleRate, rate)
+	up, down := sampleRate/d, rate/d
 	plan, err := graph.Parse(fmt.Appendf(nil, `{"nodes": [
 		{"name": "in", "type": "Input"},
 		{"name": "rate", "type": "Resample", "params": {"up": %d, "down": %d}},
@@ -73,9 +73,9 @@ func gcd(a, b int) int {
 	return a
 }
 
-// Features returns the log-mel frames of samples at [Rate] followed by a window of
+// features returns the log-mel frames of samples at [sampleRate] followed by a window of
 // silence, [frames, mels].
-func Features(x []float32, mels, frames int) ([]float32, error) {
+func features(x []float32, mels, frames int) ([]float32, error) {
 	s, err := media.MelPreset("whisper")
 	if err != nil {
 		return nil, err

@@ -71,8 +71,8 @@ type Result struct {
 	Segments []Segment
 }
 
-// FrameTime is the time between two frames in seconds.
-const FrameTime = 0.01
+// frameTime is the time between two frames in seconds.
+const frameTime = 0.01
 
 // Transcribe writes down what the features of a sound hold: frames of its log-mel
 // spectrum, [n, Mels], of which the last Frames are padding. each, if not nil, is
@@ -163,7 +163,7 @@ func (m *Model) language(ctx context.Context, r *Runner, source []float32) (stri
 // search is the search of a window after what was said.
 func (m *Model) search(r *Runner, language string, o *Options, said []int32) (*search, error) {
 	t := &m.Tokens
-	s := &search{r: r, o: order{t: t, times: !o.NoTimes, first: int(math.Round(1 / TimeStep))}, most: m.Context / 2}
+	s := &search{r: r, o: order{t: t, times: !o.NoTimes, first: int(math.Round(1 / timeStep))}, most: m.Context / 2}
 	if len(said) > 0 {
 		s.begin = append(s.begin, t.Previous)
 		s.begin = append(s.begin, said[max(0, len(said)-(m.Context/2-1)):]...)
@@ -237,7 +237,7 @@ func (m *Model) text(tokens []int32) []int32 {
 // cut divides the tokens of a window at pairs of timestamps, and returns where the
 // next window begins.
 func (m *Model) cut(d *Decoded, seek, size int, noTimes bool) (out []Segment, next int) {
-	t, offset := m.Tokens.Time, float64(seek)*FrameTime
+	t, offset := m.Tokens.Time, float64(seek)*frameTime
 	segment := func(from, to float64, tokens []int32) {
 		out = append(out, Segment{Start: offset + from, End: offset + to, Text: m.Text(m.text(tokens)), Tokens: tokens, Decoded: *d})
 	}
@@ -254,11 +254,11 @@ func (m *Model) cut(d *Decoded, seek, size int, noTimes bool) (out []Segment, ne
 		}
 	}
 	if len(cuts) == 0 {
-		length := float64(size) * FrameTime
+		length := float64(size) * frameTime
 		for i := n - 1; i >= 0; i-- {
 			if isTime(i) {
 				if at(i) > 0 {
-					length = float64(at(i)) * TimeStep
+					length = float64(at(i)) * timeStep
 				}
 				break
 			}
@@ -271,11 +271,11 @@ func (m *Model) cut(d *Decoded, seek, size int, noTimes bool) (out []Segment, ne
 	}
 	last := 0
 	for _, c := range cuts {
-		segment(float64(at(last))*TimeStep, float64(at(c-1))*TimeStep, d.Tokens[last:c])
+		segment(float64(at(last))*timeStep, float64(at(c-1))*timeStep, d.Tokens[last:c])
 		last = c
 	}
 	if single {
 		return out, seek + size
 	}
-	return out, seek + at(last-1)*int(math.Round(TimeStep/FrameTime))
+	return out, seek + at(last-1)*int(math.Round(timeStep/frameTime))
 }

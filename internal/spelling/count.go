@@ -8,11 +8,11 @@ import (
 // Count returns a number with its noun: "1 token", "2 tokens", "0 entries". The
 // noun may begin with other words, as in "cached entry".
 func Count[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
-	return fmt.Sprint(n, " ", Plural(n, noun))
+	return fmt.Sprint(n, " ", plural(n, noun))
 }
 
-// Plural returns the form of a noun that follows a number.
-func Plural[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
+// plural returns the form of a noun that follows a number.
+func plural[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
 	switch stem, y := strings.CutSuffix(noun, "y"); {
 	case n == 1:
 		return noun

@@ -139,7 +139,7 @@ func TestRecipeAdjoint(t *testing.T) {
 		w.parts = append(w.parts, fixed(r.p.Value, at))
 	}
 	reg := &grad.Registry[float64]{}
-	Register(reg)
+	register(reg)
 	tape := grad.New(reg)
 	refs := []grad.Ref{tape.Borrow(tensors[0].Value, 6), tape.Borrow(tensors[1].Value, 10)}
 	y := tape.Alloc(12)
@@ -174,7 +174,7 @@ func TestImageAdjoint(t *testing.T) {
 	}
 	for key, aux := range map[grad.Key]any{keyScatter: &scatter[float64]{m: m, dim: dim}, keyInject: &inject[float64]{m: m, dim: dim}} {
 		reg := &grad.Registry[float64]{}
-		Register(reg)
+		register(reg)
 		tape := grad.New(reg)
 		x, d := random(rows*dim), random(rows*dim)
 		in, y := tape.Borrow(x, len(x)), tape.Alloc(rows*dim)

@@ -44,13 +44,13 @@ type Image struct {
 // ErrBatch is matched by errors about a batch.
 var ErrBatch = errors.New("bad batch")
 
-// A BatchError describes a fault of a batch. It matches [ErrBatch].
-type BatchError struct {
+// A batchError describes a fault of a batch. It matches [ErrBatch].
+type batchError struct {
 	Row int // −1 = the batch as a whole
 	Why string
 }
 
-func (e *BatchError) Error() string {
+func (e *batchError) Error() string {
 	if e.Row < 0 {
 		return fmt.Sprintf("%v: %s", ErrBatch, e.Why)
 	}
@@ -58,7 +58,7 @@ func (e *BatchError) Error() string {
 }
 
 // Unwrap returns [ErrBatch].
-func (e *BatchError) Unwrap() error { return ErrBatch }
+func (e *batchError) Unwrap() error { return ErrBatch }
 
 // Counted is the number of rows whose labels count.
 func (b *Batch) Counted() (n int) {
@@ -71,7 +71,7 @@ func (b *Batch) Counted() (n int) {
 }
 
 func (b *Batch) check(vocab int) error {
-	whole := func(format string, args ...any) error { return &BatchError{-1, fmt.Sprintf(format, args...)} }
+	whole := func(format string, args ...any) error { return &batchError{-1, fmt.Sprintf(format, args...)} }
 	if len(b.Tokens) == 0 {
 		return whole("no rows")
 	}
@@ -93,7 +93,7 @@ func (b *Batch) check(vocab int) error {
 	}
 	for i, t := range b.Types {
 		if t < 0 {
-			return &BatchError{i, fmt.Sprintf("token type %d", t)}
+			return &batchError{i, fmt.Sprintf("token type %d", t)}
 		}
 	}
 	if b.Count < 0 {
@@ -101,10 +101,10 @@ func (b *Batch) check(vocab int) error {
 	}
 	for i, t := range b.Tokens {
 		if t < 0 || int(t) >= vocab {
-			return &BatchError{i, fmt.Sprintf("token %d of a vocabulary of %d", t, vocab)}
+			return &batchError{i, fmt.Sprintf("token %d of a vocabulary of %d", t, vocab)}
 		}
 		if int(b.Labels[i]) >= vocab {
-			return &BatchError{i, fmt.Sprintf("label %d of a vocabulary of %d", b.Labels[i], vocab)}
+			return &batchError{i, fmt.Sprintf("label %d of a vocabulary of %d", b.Labels[i], vocab)}
 		}
 	}
 	return nil

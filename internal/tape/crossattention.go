@@ -45,16 +45,16 @@ func bindCrossAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[
 func (m *Model[F]) checkSources(b *Batch) error {
 	if m.heard[0] == 0 {
 		if b.Sources != nil {
-			return &BatchError{-1, "rows of an encoder, and the model reads text alone"}
+			return &batchError{-1, "rows of an encoder, and the model reads text alone"}
 		}
 		return nil
 	}
 	if len(b.Sources) != len(b.Lens) {
-		return &BatchError{-1, fmt.Sprintf("rows of an encoder for %d documents, there are %d", len(b.Sources), len(b.Lens))}
+		return &batchError{-1, fmt.Sprintf("rows of an encoder for %d documents, there are %d", len(b.Sources), len(b.Lens))}
 	}
 	for i, x := range b.Sources {
 		if len(x) != m.heard[0]*m.heard[1] {
-			return &BatchError{-1, fmt.Sprintf("document %d has %d values of an encoder, want %d rows of %d", i, len(x), m.heard[0], m.heard[1])}
+			return &batchError{-1, fmt.Sprintf("document %d has %d values of an encoder, want %d rows of %d", i, len(x), m.heard[0], m.heard[1])}
 		}
 	}
 	return nil

@@ -11,28 +11,28 @@ import (
 // checkImages verifies the images of a batch and the places of its rows.
 func (m *Model[F]) checkImages(b *Batch) error {
 	if n := len(b.Places); b.Places != nil && n != len(b.Tokens) {
-		return &BatchError{-1, fmt.Sprintf("%d places for %d rows", n, len(b.Tokens))}
+		return &batchError{-1, fmt.Sprintf("%d places for %d rows", n, len(b.Tokens))}
 	}
 	last, doc, end := 0, -1, 0
 	for i := range b.Images {
 		p := &b.Images[i]
 		if m.imageCols == 0 {
-			return &BatchError{p.At, "an image, and the model reads text alone"}
+			return &batchError{p.At, "an image, and the model reads text alone"}
 		}
 		for p.At >= end && doc+1 < len(b.Lens) {
 			doc++
 			end += b.Lens[doc]
 		}
 		if p.At < last || p.Len < 1 || p.At >= end || p.Len > end-p.At {
-			return &BatchError{p.At, fmt.Sprintf("image %d takes %d rows, from %d on, of a document that ends at %d", i, p.Len, last, end)}
+			return &batchError{p.At, fmt.Sprintf("image %d takes %d rows, from %d on, of a document that ends at %d", i, p.Len, last, end)}
 		}
 		last = p.At + p.Len
 		if len(p.Rows) != p.Len*m.imageCols || len(p.Deep) != m.deep {
-			return &BatchError{p.At, fmt.Sprintf("image %d has %d values and %d inner layers, want %d rows of %d and %d", i, len(p.Rows), len(p.Deep), p.Len, m.imageCols, m.deep)}
+			return &batchError{p.At, fmt.Sprintf("image %d has %d values and %d inner layers, want %d rows of %d and %d", i, len(p.Rows), len(p.Deep), p.Len, m.imageCols, m.deep)}
 		}
 		for _, d := range p.Deep {
 			if len(d) != len(p.Rows) {
-				return &BatchError{p.At, fmt.Sprintf("image %d has %d values of an inner layer, want %d", i, len(d), len(p.Rows))}
+				return &batchError{p.At, fmt.Sprintf("image %d has %d values of an inner layer, want %d", i, len(d), len(p.Rows))}
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 	}
 	out.teach()
 	out.registry = &grad.Registry[F]{}
-	Register(out.registry)
+	register(out.registry)
 	out.layers = out.cut()
 	out.step = out.newStep()
 	inside := out.newStep()
@@ -157,11 +157,11 @@ func (m *Model[F]) Bytes(t *grad.Tape[F]) int64 {
 
 // Loss records the model over a batch and returns the mean cross-entropy of its
 // counted labels, plus the auxiliary loss if [Options] enable it. The blocks
-// must be registered with the tape ([Register]). [grad.Tape.Backward] then adds
+// must be registered with the tape ([register]). [grad.Tape.Backward] then adds
 // the gradients to [Param.Grad].
 //
 // The batch must not change until then, and the tape must be reset before the
-// next Loss of this model. Errors are [*BatchError] and the tape's.
+// next Loss of this model. Errors are [*batchError] and the tape's.
 func (m *Model[F]) Loss(t *grad.Tape[F], b *Batch) (grad.Ref, error) {
 	s := &m.step
 	if err := s.start(t, b); err != nil {

@@ -31,7 +31,7 @@ type objective[F Float] struct {
 
 // check verifies what the documents of an encoder's batch are to become.
 func (o *objective[F]) check(b *Batch) error {
-	bad := func(format string, args ...any) error { return &BatchError{-1, fmt.Sprintf(format, args...)} }
+	bad := func(format string, args ...any) error { return &batchError{-1, fmt.Sprintf(format, args...)} }
 	labels := o.m.compiled.Config.Encoder.Labels
 	switch n := len(b.Lens); {
 	case labels > 0 && len(b.Targets) != n:

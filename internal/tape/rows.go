@@ -79,7 +79,7 @@ func (e *embedding[F]) record(s *step[F]) error {
 		for r := 0; r < len(y); r += e.dim {
 			t := e.typeOf(s.batch, r/e.dim)
 			if (t+1)*e.dim > len(kind) {
-				return &BatchError{r / e.dim, fmt.Sprintf("token type %d, the model has %d", t, len(kind)/e.dim)}
+				return &batchError{r / e.dim, fmt.Sprintf("token type %d, the model has %d", t, len(kind)/e.dim)}
 			}
 			add(y[r:r+e.dim], kind[t*e.dim:(t+1)*e.dim])
 		}

@@ -45,7 +45,7 @@ func (s *step[F]) start(t *grad.Tape[F], b *Batch) error {
 			return err
 		}
 	} else if b.Answers != nil || b.Targets != nil {
-		return &BatchError{-1, "what an encoder learns, and the model predicts the next token"}
+		return &batchError{-1, "what an encoder learns, and the model predicts the next token"}
 	}
 	s.t, s.w, s.batch = t, dense.Of[F](t.Work()), b
 	clear(s.regs)

@@ -118,9 +118,9 @@ func rules[F Float]() []rule[F] {
 	}
 }
 
-// Register adds the gradients of all blocks to a registry. Tapes that [Model.Loss]
+// register adds the gradients of all blocks to a registry. Tapes that [Model.Loss]
 // records on must be made with one that has them.
-func Register[F Float](r *grad.Registry[F]) {
+func register[F Float](r *grad.Registry[F]) {
 	for _, b := range rules[F]() {
 		r.Register(b.key, b.back)
 	}

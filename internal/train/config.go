@@ -14,9 +14,9 @@ var (
 	// ErrConfig is returned for an invalid configuration, or data or a model that
 	// cannot be trained.
 	ErrConfig = errors.New("bad training configuration")
-	// ErrDiverged is returned if too many losses or gradients in a row were NaN or
+	// errDiverged is returned if too many losses or gradients in a row were NaN or
 	// infinite.
-	ErrDiverged = errors.New("training diverged")
+	errDiverged = errors.New("training diverged")
 	// ErrResume is returned if there are snapshots but none can be resumed.
 	ErrResume = errors.New("cannot resume")
 	// ErrTaken is returned if the directory holds another run.
@@ -164,7 +164,7 @@ type Event struct {
 	// Eval is the loss on held-out data, after the step; nil between
 	// evaluations.
 	Eval *float64
-	// Accuracy is the share of held-out goals that were met, of a [Grader]; nil
+	// Accuracy is the share of held-out goals that were met, of a [grader]; nil
 	// between evaluations.
 	Accuracy *float64
 	Best     bool   // Eval is the lowest so far

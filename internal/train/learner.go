@@ -33,17 +33,17 @@ type Learner interface {
 	Loss(b *data.Batch) (float64, error)
 }
 
-// A Grader is a [Learner] whose losses have answers that are right or wrong.
-type Grader interface {
+// A grader is a [Learner] whose losses have answers that are right or wrong.
+type grader interface {
 	Learner
 	// Met returns how many of the counted goals of the last batch the model was right
 	// about, false if it has none.
 	Met() (n int, ok bool)
 }
 
-// A Keeper is a [Learner] with state beyond its parameters. A snapshot includes
+// A stateKeeper is a [Learner] with state beyond its parameters. A snapshot includes
 // what Save writes.
-type Keeper interface {
+type stateKeeper interface {
 	Learner
 	Save(w io.Writer) error
 	// Restore reads what Save wrote, into a learner created alike.

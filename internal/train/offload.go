@@ -41,7 +41,7 @@ func (r *run) inMemory() (bool, error) {
 
 // openOffload opens the files of an earlier process, or creates them.
 func (r *run) openOffload(ctx context.Context) (*offloaded, error) {
-	if _, ok := r.learner.(Keeper); ok {
+	if _, ok := r.learner.(stateKeeper); ok {
 		return nil, fmt.Errorf("%w: this kind of model keeps more than parameters and cannot be offloaded", ErrConfig)
 	}
 	if in, err := r.inMemory(); err != nil || in {

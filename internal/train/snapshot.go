@@ -19,9 +19,9 @@ import (
 
 const format = "atenia.snapshot/1"
 
-// ErrSnapshotDamaged is returned for a file that is not a snapshot or has been damaged.
+// errSnapshotDamaged is returned for a file that is not a snapshot or has been damaged.
 // Use an older one.
-var ErrSnapshotDamaged = errors.New("snapshot is damaged")
+var errSnapshotDamaged = errors.New("snapshot is damaged")
 
 // An Array is float32 values with a name and a shape.
 type Array struct {
@@ -91,18 +91,18 @@ type Snapshot struct {
 }
 
 // OpenSnapshot reads and verifies a snapshot. Errors for files that exist match
-// [ErrSnapshotDamaged].
+// [errSnapshotDamaged].
 func OpenSnapshot(path string) (*Snapshot, error) {
 	d, err := file.OpenSafetensors(path)
 	if _, bad := errors.AsType[*file.FormatError](err); bad {
-		return nil, fmt.Errorf("%w: %w", ErrSnapshotDamaged, err)
+		return nil, fmt.Errorf("%w: %w", errSnapshotDamaged, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	f := &Snapshot{d: d}
 	if err := f.verify(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %s: %w", ErrSnapshotDamaged, path, err), d.Close())
+		return nil, errors.Join(fmt.Errorf("%w: %s: %w", errSnapshotDamaged, path, err), d.Close())
 	}
 	return f, nil
 }

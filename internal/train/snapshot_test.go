@@ -101,7 +101,7 @@ func TestEveryBit(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := expect(path, 6, "n"); err != nil && !errors.Is(err, ErrSnapshotDamaged) {
+		if err := expect(path, 6, "n"); err != nil && !errors.Is(err, errSnapshotDamaged) {
 			t.Fatalf("byte %d: %v", i, err)
 		} else if err == nil && b[i]^(1<<(i%8)) != ' ' {
 			t.Fatalf("byte %d of %q was changed and nobody noticed", i, whole[max(0, i-10):i+1])
@@ -111,7 +111,7 @@ func TestEveryBit(t *testing.T) {
 		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenSnapshot(path); !errors.Is(err, ErrSnapshotDamaged) {
+		if _, err := OpenSnapshot(path); !errors.Is(err, errSnapshotDamaged) {
 			t.Fatalf("%d of %d bytes: %v", n, len(whole), err)
 		}
 	}

@@ -88,7 +88,7 @@ func (r *run) save(name string) error {
 		}
 	}
 	blobs := map[string][]byte{}
-	if k, ok := r.learner.(Keeper); ok {
+	if k, ok := r.learner.(stateKeeper); ok {
 		var b bytes.Buffer
 		if err := k.Save(&b); err != nil {
 			return err
@@ -164,7 +164,7 @@ func (r *run) resume() (bool, error) {
 			return true, nil
 		}
 		errs = append(errs, err)
-		if !errors.Is(err, ErrSnapshotDamaged) {
+		if !errors.Is(err, errSnapshotDamaged) {
 			break // a snapshot of another run: older ones are no better
 		}
 		r.cfg.Watch(Event{Note: fmt.Sprintf("%v; trying the one before", err)})
@@ -206,7 +206,7 @@ func (r *run) restore(name string) (err error) {
 			}
 		}
 	}
-	if k, ok := r.learner.(Keeper); ok {
+	if k, ok := r.learner.(stateKeeper); ok {
 		if err := k.Restore(bytes.NewReader(f.Blob(keeperName))); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

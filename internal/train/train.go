@@ -60,7 +60,7 @@ type run struct {
 //
 // The result depends only on the configuration, the learner and the sources, bit
 // for bit, however often the run was killed and resumed. Errors match
-// [ErrConfig], [ErrTaken], [ErrResume], [ErrDiverged], [ErrUnsaved] or [ErrStopped], or
+// [ErrConfig], [ErrTaken], [ErrResume], [errDiverged], [ErrUnsaved] or [ErrStopped], or
 // are those of files.
 func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *Result, err error) {
 	r := &run{cfg: cfg.withDefaults(), learner: l, source: source, held: held}
@@ -379,7 +379,7 @@ func (r *run) skip(loss, norm float64) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %d steps in a row up to step %d had NaN or infinite loss or gradients (loss %v, norm %v); try a lower learning rate, a longer warm-up or gradient clipping",
-		ErrDiverged, r.place.Bad, r.place.Step, loss, norm)
+		errDiverged, r.place.Bad, r.place.Step, loss, norm)
 }
 
 // update steps the parameters that are not held and clears their gradients.
@@ -414,7 +414,7 @@ func (r *run) evaluate(ctx context.Context) (loss float64, accuracy *float64, er
 	if err := r.held.Seek(""); err != nil {
 		return 0, nil, err
 	}
-	grader, graded := r.learner.(Grader)
+	grader, graded := r.learner.(grader)
 	sum, counted, met := 0.0, 0, 0
 	for range r.cfg.EvalBatches {
 		if err := r.held.Next(&r.heldOver); err != nil {

@@ -370,7 +370,7 @@ func TestNaN(t *testing.T) {
 	cfg.Dir = t.TempDir()
 	m = newBigram()
 	m.poison = func(seen uint64) bool { return seen >= 10 }
-	if _, err := trainStart(t, cfg, m); !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "learning rate") {
+	if _, err := trainStart(t, cfg, m); !errors.Is(err, errDiverged) || !strings.Contains(err.Error(), "learning rate") {
 		t.Errorf("got %v", err)
 	}
 }

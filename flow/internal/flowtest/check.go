@@ -10,8 +10,8 @@ import (
 	"atenia/internal/machine/cpu"
 )
 
-// A Session is a session of package flow, as [Check] drives it.
-type Session[F node.Float] interface {
+// A session is a session of package flow, as [Check] drives it.
+type session[F node.Float] interface {
 	Block() error
 	Step() func() graph.Code
 	Drain() (bool, error)
@@ -56,7 +56,7 @@ func Streams[F node.Float](g *Graph, frames int) map[string][][]F {
 // Check runs a session and compares what its probes take with want. The channels may not grow after the warm-up,
 // unless a gate starves them and the session runs by Block, and nothing may be reported: no fault is unknown, and none is
 // expected.
-func Check[F node.Float](t *testing.T, g *Graph, s Session[F], run Run, want map[string][][]F) {
+func Check[F node.Float](t *testing.T, g *Graph, s session[F], run Run, want map[string][][]F) {
 	t.Helper()
 	inputs, got, fed := Streams[F](g, run.Blocks*g.BlockFrames+run.Rest), map[string][][]F{}, map[string]int{}
 	feed := func(ended bool) {

@@ -20,13 +20,13 @@ func Types() node.Table {
 	}
 	return node.Table{
 		entry("Asked", func(int) node.Instance[float32] { return asked[float32]{} }, func(int) node.Instance[float64] { return asked[float64]{} }),
-		entry("Late", func(rows int) node.Instance[float32] { return &late[float32]{kept: make([]float32, rows*Lag)} }, func(rows int) node.Instance[float64] { return &late[float64]{kept: make([]float64, rows*Lag)} }),
+		entry("Late", func(rows int) node.Instance[float32] { return &late[float32]{kept: make([]float32, rows*lag)} }, func(rows int) node.Instance[float64] { return &late[float64]{kept: make([]float64, rows*lag)} }),
 		entry("Sieve", func(int) node.Instance[float32] { return sieve[float32]{} }, func(int) node.Instance[float64] { return sieve[float64]{} }),
 	}
 }
 
-// Lag is the number of frames by which Late is late, and the length of Sieve's stretches.
-const Lag = 29
+// lag is the number of frames by which Late is late, and the length of Sieve's stretches.
+const lag = 29
 
 type asked[F node.Float] struct{}
 
@@ -48,13 +48,13 @@ func (l *late[F]) Forward(c *node.Call[F]) graph.Code {
 	c.Produced = 0
 	for i := range c.Tokens {
 		for r := range c.In[0].B * c.In[0].C {
-			at := &l.kept[r*Lag+l.n%Lag]
-			if l.n >= Lag {
+			at := &l.kept[r*lag+l.n%lag]
+			if l.n >= lag {
 				c.Out[0].Row(r)[c.Produced] = *at
 			}
 			*at = c.In[0].Row(r)[i]
 		}
-		if l.n >= Lag {
+		if l.n >= lag {
 			c.Produced++
 		}
 		l.n++
@@ -86,7 +86,7 @@ func (sieve[F]) Reset() {}
 func (sieve[F]) Forward(c *node.Call[F]) graph.Code {
 	c.Produced = 0
 	for i := range c.Tokens {
-		if (c.Frame0+int64(i))/Lag%2 == 0 {
+		if (c.Frame0+int64(i))/lag%2 == 0 {
 			for r := range c.In[0].B * c.In[0].C {
 				c.Out[0].Row(r)[c.Produced] = c.In[0].Row(r)[i]
 			}

@@ -21,13 +21,13 @@ type adsr[F node.Float] struct {
 }
 
 func newADSR[F node.Float](cfg node.Config) (node.Instance[F], error) {
-	return NewRowwise(cfg, &adsr[F]{F(cfg.SampleRate), cfg.Node.Rows.C}, 0), nil
+	return newRowwise(cfg, &adsr[F]{F(cfg.SampleRate), cfg.Node.Rows.C}, 0), nil
 }
 
 func (a *adsr[F]) States() int { return 3 }
 
 func (a *adsr[F]) Forward(c *node.Call[F], r int, s []F) {
-	of := func(k int) RowValues[F] { return RowValuesOf(c, k, r, a.channels) }
+	of := func(k int) rowValues[F] { return rowValuesOf(c, k, r, a.channels) }
 	attack, decay, sustain, release := of(0), of(1), of(2), of(3)
 	y, level, stage, down := c.Out[0].Row(r), s[0], int(s[1]), s[2] != 0
 	for i, x := range c.In[0].Row(r) {

@@ -52,7 +52,7 @@ func newCompressor[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	if len(cfg.Node.InShape) > 1 {
 		c.key = cfg.Node.InShape[1]
 	}
-	return NewRowwise(cfg, c, c.lookahead), nil
+	return newRowwise(cfg, c, c.lookahead), nil
 }
 
 // level returns the signal whose level drives row r.
@@ -67,14 +67,14 @@ func (k *compressor[F]) States() int  { return 1 + k.lookahead }
 func (k *compressor[F]) Scratch() int { return 2 }
 
 func (k *compressor[F]) follower(c *node.Call[F], r int) follower[F] {
-	return follow(k.rate, RowValuesOf(c, attack, r, k.channels), RowValuesOf(c, release, r, k.channels))
+	return follow(k.rate, rowValuesOf(c, attack, r, k.channels), rowValuesOf(c, release, r, k.channels))
 }
 
 // A curve holds the parameters of the static curve.
-type curve[F node.Float] struct{ threshold, ratio, knee, makeup RowValues[F] }
+type curve[F node.Float] struct{ threshold, ratio, knee, makeup rowValues[F] }
 
 func (k *compressor[F]) curve(c *node.Call[F], r int) curve[F] {
-	of := func(p int) RowValues[F] { return RowValuesOf(c, p, r, k.channels) }
+	of := func(p int) rowValues[F] { return rowValuesOf(c, p, r, k.channels) }
 	return curve[F]{of(threshold), of(ratio), of(knee), of(makeup)}
 }
 

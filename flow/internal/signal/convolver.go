@@ -120,7 +120,7 @@ func (v *convolver[F]) Save(dst []byte) int {
 }
 
 func (v *convolver[F]) Load(src []byte) graph.Code {
-	if code := TakeRowState(v.state, src); code != graph.Success {
+	if code := takeRowState(v.state, src); code != graph.Success {
 		return code
 	}
 	at := v.state[len(v.state)-1]
@@ -146,7 +146,7 @@ func (v *convolver[F]) ResetAdjoint() {
 func (v *convolver[F]) Backward(b *node.Back[F]) graph.Code {
 	before := 0
 	if b.DParam[0].Sum != nil {
-		if code := TakeRowState(v.state, b.State0); code != graph.Success {
+		if code := takeRowState(v.state, b.State0); code != graph.Success {
 			return code
 		}
 		before = int(v.state[len(v.state)-1])

@@ -11,12 +11,12 @@ import (
 // A follower is e += (1-k)(|x|-e), k = exp(-1/(rate T)), where T in seconds is
 // the attack if |x| > e, else the release.
 type follower[F node.Float] struct {
-	attack, release RowValues[F]
+	attack, release rowValues[F]
 	rate            float64
 	ka, kr          F
 }
 
-func follow[F node.Float](rate float64, attack, release RowValues[F]) follower[F] {
+func follow[F node.Float](rate float64, attack, release rowValues[F]) follower[F] {
 	f := follower[F]{attack: attack, release: release, rate: rate}
 	f.ka, f.kr = f.keep(attack.At(0)), f.keep(release.At(0))
 	return f
@@ -88,14 +88,14 @@ type envelope[F node.Float] struct {
 }
 
 func newEnvelope[F node.Float](cfg node.Config) (node.Instance[F], error) {
-	return NewRowwise(cfg, &envelope[F]{cfg.SampleRate, cfg.Node.Rows.C}, 0), nil
+	return newRowwise(cfg, &envelope[F]{cfg.SampleRate, cfg.Node.Rows.C}, 0), nil
 }
 
 func (e *envelope[F]) States() int  { return 1 }
 func (e *envelope[F]) Scratch() int { return 1 }
 
 func (e *envelope[F]) follower(c *node.Call[F], r int) follower[F] {
-	return follow(e.rate, RowValuesOf(c, 0, r, e.channels), RowValuesOf(c, 1, r, e.channels))
+	return follow(e.rate, rowValuesOf(c, 0, r, e.channels), rowValuesOf(c, 1, r, e.channels))
 }
 
 func (e *envelope[F]) Forward(c *node.Call[F], r int, s []F) {

@@ -6,11 +6,11 @@ import (
 	"atenia/internal/kernel/dsp"
 )
 
-// A ResamplingFilter changes the rate of rows by up/down: y[j] = Σ h[j·down − i·up] x[i]
+// A resamplingFilter changes the rate of rows by up/down: y[j] = Σ h[j·down − i·up] x[i]
 // with zeros before the stream. Output j uses every up-th tap, from phase
 // (j·down) mod up; the transpose uses every down-th. The zeros between frames
 // are never multiplied.
-type ResamplingFilter[F node.Float] struct {
+type resamplingFilter[F node.Float] struct {
 	up, down, taps int
 	forward        [][]F // taps of each phase, in reverse
 	transpose      [][]F // taps of each phase of the transpose
@@ -20,10 +20,10 @@ type ResamplingFilter[F node.Float] struct {
 	work           []F
 }
 
-// NewResamplingFilter returns a filter of rows rows whose calls take at most
+// newResamplingFilter returns a filter of rows rows whose calls take at most
 // maxTokens·down frames. Set its taps with SetTaps; rows share them.
-func NewResamplingFilter[F node.Float](up, down, taps, rows, maxTokens int, training bool) *ResamplingFilter[F] {
-	f := &ResamplingFilter[F]{
+func newResamplingFilter[F node.Float](up, down, taps, rows, maxTokens int, training bool) *resamplingFilter[F] {
+	f := &resamplingFilter[F]{
 		up: up, down: down, taps: taps, history: (taps - 1) / up, ahead: (taps + down - 1) / down,
 		forward: phases[F](taps, up), transpose: phases[F](taps, down),
 	}
@@ -45,7 +45,7 @@ func phases[F node.Float](taps, n int) [][]F {
 }
 
 // SetTaps sets the taps, which may be done between calls.
-func (f *ResamplingFilter[F]) SetTaps(h []F) {
+func (f *resamplingFilter[F]) SetTaps(h []F) {
 	for k, v := range h {
 		phase := f.forward[k%f.up]
 		phase[len(phase)-1-k/f.up] = v
@@ -54,7 +54,7 @@ func (f *ResamplingFilter[F]) SetTaps(h []F) {
 }
 
 // row concatenates the history of a row and the frames of the call.
-func (f *ResamplingFilter[F]) row(past, x []F) []F {
+func (f *resamplingFilter[F]) row(past, x []F) []F {
 	w := f.work[:f.history+len(x)]
 	copy(w, past)
 	copy(w[f.history:], x)
@@ -62,7 +62,7 @@ func (f *ResamplingFilter[F]) row(past, x []F) []F {
 }
 
 // Forward filters len(y)/up tokens of a row.
-func (f *ResamplingFilter[F]) Forward(row int, y, x []F) {
+func (f *resamplingFilter[F]) Forward(row int, y, x []F) {
 	past := f.past[row*f.history : (row+1)*f.history]
 	w := f.row(past, x)
 	last, phase := f.history, 0
@@ -78,7 +78,7 @@ func (f *ResamplingFilter[F]) Forward(row int, y, x []F) {
 
 // Backward maps the gradient of a row's outputs to that of its inputs. Calls
 // must come in reverse order.
-func (f *ResamplingFilter[F]) Backward(row int, dx, dy []F) {
+func (f *resamplingFilter[F]) Backward(row int, dx, dy []F) {
 	future := f.future[row*f.ahead : (row+1)*f.ahead]
 	w := f.work[:len(dy)+f.ahead]
 	copy(w, dy)
@@ -93,7 +93,7 @@ func (f *ResamplingFilter[F]) Backward(row int, dx, dy []F) {
 
 // AddTaps adds the gradient of the taps to sum: each output's gradient times
 // the inputs it was computed from. Past is the history before the call.
-func (f *ResamplingFilter[F]) AddTaps(sum []float64, past, x, dy []F) {
+func (f *resamplingFilter[F]) AddTaps(sum []float64, past, x, dy []F) {
 	w := f.row(past, x)
 	for j := len(dy) - 1; j >= 0; j-- {
 		at := j * f.down
@@ -106,19 +106,19 @@ func (f *ResamplingFilter[F]) AddTaps(sum []float64, past, x, dy []F) {
 }
 
 // Reset clears the history.
-func (f *ResamplingFilter[F]) Reset() { clear(f.past) }
+func (f *resamplingFilter[F]) Reset() { clear(f.past) }
 
 // ResetAdjoint clears the gradients of later outputs.
-func (f *ResamplingFilter[F]) ResetAdjoint() { clear(f.future) }
+func (f *resamplingFilter[F]) ResetAdjoint() { clear(f.future) }
 
 // StateBytes is the size of the history in a snapshot.
-func (f *ResamplingFilter[F]) StateBytes() int { return node.FloatBytes[F](len(f.past)) }
+func (f *resamplingFilter[F]) StateBytes() int { return node.FloatBytes[F](len(f.past)) }
 
 // Save writes the history, as [node.Stateful] describes.
-func (f *ResamplingFilter[F]) Save(dst []byte) int { return node.PutFloats(dst, f.past) }
+func (f *resamplingFilter[F]) Save(dst []byte) int { return node.PutFloats(dst, f.past) }
 
 // Load reads what Save wrote.
-func (f *ResamplingFilter[F]) Load(src []byte) graph.Code {
+func (f *resamplingFilter[F]) Load(src []byte) graph.Code {
 	if len(src) != f.StateBytes() {
 		return graph.State
 	}

@@ -99,7 +99,7 @@ func (f *filtered[F]) Forward(c *node.Call[F]) graph.Code {
 func (f *filtered[F]) Reset()                       { clear(f.tail) }
 func (f *filtered[F]) StateBytes() int              { return node.FloatBytes[F](len(f.tail)) }
 func (f *filtered[F]) Save(dst []byte) int          { return node.PutFloats(dst, f.tail) }
-func (f *filtered[F]) Load(src []byte) graph.Code   { return TakeRowState(f.tail, src) }
+func (f *filtered[F]) Load(src []byte) graph.Code   { return takeRowState(f.tail, src) }
 func (f *filtered[F]) Needs() node.Needs            { return 0 }
 func (f *filtered[F]) ResetAdjoint()                { clear(f.ahead) }
 func (f *filtered[F]) FinishAdjoint([]node.Grad[F]) {}

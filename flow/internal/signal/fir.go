@@ -79,7 +79,7 @@ func (f *fir[F]) Forward(c *node.Call[F]) graph.Code {
 func (f *fir[F]) Reset()                     { clear(f.state) }
 func (f *fir[F]) StateBytes() int            { return node.FloatBytes[F](len(f.state)) }
 func (f *fir[F]) Save(dst []byte) int        { return node.PutFloats(dst, f.state) }
-func (f *fir[F]) Load(src []byte) graph.Code { return TakeRowState(f.state, src) }
+func (f *fir[F]) Load(src []byte) graph.Code { return takeRowState(f.state, src) }
 func (f *fir[F]) Needs() node.Needs          { return node.NeedX | node.NeedS0 }
 func (f *fir[F]) ResetAdjoint()              { clear(f.ahead) }
 
@@ -87,7 +87,7 @@ func (f *fir[F]) ResetAdjoint()              { clear(f.ahead) }
 // tap k is the output's gradient times the input k frames earlier.
 func (f *fir[F]) Backward(b *node.Back[F]) graph.Code {
 	if b.DParam[0].Sum != nil {
-		if code := TakeRowState(f.before, b.State0); code != graph.Success {
+		if code := takeRowState(f.before, b.State0); code != graph.Success {
 			return code
 		}
 	}

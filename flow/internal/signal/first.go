@@ -40,7 +40,7 @@ type onePole[F node.Float] struct {
 }
 
 func newOnePole[F node.Float](cfg node.Config) (node.Instance[F], error) {
-	return NewRowwise(cfg, &onePole[F]{-2 * math.Pi / cfg.SampleRate, cfg.Node.Rows.C}, 0), nil
+	return newRowwise(cfg, &onePole[F]{-2 * math.Pi / cfg.SampleRate, cfg.Node.Rows.C}, 0), nil
 }
 
 // States holds the last output.
@@ -50,11 +50,11 @@ func (o *onePole[F]) Scratch() int { return 1 }
 func (o *onePole[F]) decay(f0 F) float64 { return math.Exp(o.turn * float64(f0)) }
 
 func (o *onePole[F]) Forward(c *node.Call[F], r int, s []F) {
-	f0 := RowValuesOf(c, 0, r, o.channels)
+	f0 := rowValuesOf(c, 0, r, o.channels)
 	o.run(c.Out[0].Row(r), c.In[0].Row(r), f0, s)
 }
 
-func (o *onePole[F]) run(y, x []F, f0 RowValues[F], s []F) {
+func (o *onePole[F]) run(y, x []F, f0 rowValues[F], s []F) {
 	last, a := wide(s), o.decay(f0.Row[0])
 	for i, v := range x {
 		if f0.Step > 0 {
@@ -67,7 +67,7 @@ func (o *onePole[F]) run(y, x []F, f0 RowValues[F], s []F) {
 }
 
 func (o *onePole[F]) Backward(b *node.Back[F], r int, w *RowWork[F]) {
-	f0 := RowValuesOf(&b.Call, 0, r, o.channels)
+	f0 := rowValuesOf(&b.Call, 0, r, o.channels)
 	x, dy := b.In[0].Row(r), b.DOut[0].Row(r)
 	y, before := w.T[0][:len(x)], F(wide(w.S))
 	o.run(y, x, f0, w.S)
@@ -92,7 +92,7 @@ func (o *onePole[F]) Backward(b *node.Back[F], r int, w *RowWork[F]) {
 type dcBlock[F node.Float] struct{ channels int }
 
 func newDCBlock[F node.Float](cfg node.Config) (node.Instance[F], error) {
-	return NewRowwise(cfg, &dcBlock[F]{cfg.Node.Rows.C}, 0), nil
+	return newRowwise(cfg, &dcBlock[F]{cfg.Node.Rows.C}, 0), nil
 }
 
 // States holds the last input and output, each in two elements.
@@ -100,10 +100,10 @@ func (d *dcBlock[F]) States() int  { return 4 }
 func (d *dcBlock[F]) Scratch() int { return 1 }
 
 func (d *dcBlock[F]) Forward(c *node.Call[F], r int, s []F) {
-	d.run(c.Out[0].Row(r), c.In[0].Row(r), RowValuesOf(c, 0, r, d.channels), s)
+	d.run(c.Out[0].Row(r), c.In[0].Row(r), rowValuesOf(c, 0, r, d.channels), s)
 }
 
-func (d *dcBlock[F]) run(y, x []F, p RowValues[F], s []F) {
+func (d *dcBlock[F]) run(y, x []F, p rowValues[F], s []F) {
 	lastX, lastY := s[0], wide(s[2:])
 	for i, v := range x {
 		lastY = float64(v) - float64(lastX) + float64(float64(p.At(i))*lastY)
@@ -115,7 +115,7 @@ func (d *dcBlock[F]) run(y, x []F, p RowValues[F], s []F) {
 }
 
 func (d *dcBlock[F]) Backward(b *node.Back[F], r int, w *RowWork[F]) {
-	p := RowValuesOf(&b.Call, 0, r, d.channels)
+	p := rowValuesOf(&b.Call, 0, r, d.channels)
 	x, dy := b.In[0].Row(r), b.DOut[0].Row(r)
 	y, before := w.T[0][:len(x)], F(wide(w.S[2:]))
 	d.run(y, x, p, w.S)

@@ -73,7 +73,7 @@ func (h *harmonic[F]) size() int { return 2 + h.count }
 // read takes the controls of token t.
 func (h *harmonic[F]) read(c *node.Call[F], to []float64, b, t int) {
 	to[pitch] = float64(c.In[0].Row(b)[t])
-	loud := RowValuesOf(c, 0, b, 1)
+	loud := rowValuesOf(c, 0, b, 1)
 	to[level] = float64(loud.At(t))
 	x := &c.In[1]
 	for k := range x.C {
@@ -138,7 +138,7 @@ func (h *harmonic[F]) Forward(c *node.Call[F]) graph.Code {
 func (h *harmonic[F]) Reset()                       { clear(h.state) }
 func (h *harmonic[F]) StateBytes() int              { return node.FloatBytes[float64](len(h.state)) }
 func (h *harmonic[F]) Save(dst []byte) int          { return node.PutFloats(dst, h.state) }
-func (h *harmonic[F]) Load(src []byte) graph.Code   { return TakeRowState(h.state, src) }
+func (h *harmonic[F]) Load(src []byte) graph.Code   { return takeRowState(h.state, src) }
 func (h *harmonic[F]) Needs() node.Needs            { return node.NeedX | node.NeedS0 }
 func (h *harmonic[F]) FinishAdjoint([]node.Grad[F]) {}
 func (h *harmonic[F]) ResetAdjoint() {
@@ -148,7 +148,7 @@ func (h *harmonic[F]) ResetAdjoint() {
 
 // Backward computes the phases of the call again and goes back through them.
 func (h *harmonic[F]) Backward(b *node.Back[F]) graph.Code {
-	if code := TakeRowState(h.before, b.State0); code != graph.Success {
+	if code := takeRowState(h.before, b.State0); code != graph.Success {
 		return code
 	}
 	for batch := range h.batches {

@@ -16,8 +16,8 @@ type RowKernel[F node.Float] interface {
 	Forward(c *node.Call[F], r int, s []F)
 }
 
-// A TransposedRows kernel has a backward mode.
-type TransposedRows[F node.Float] interface {
+// A transposedRows kernel has a backward mode.
+type transposedRows[F node.Float] interface {
 	RowKernel[F]
 	// Scratch is the number of rows, of MaxTokens and States elements, that
 	// Backward uses.
@@ -39,18 +39,18 @@ type RowWork[F node.Float] struct {
 	T    [][]F // [Scratch][MaxTokens+States]
 }
 
-// RowValues is a parameter's values over the frames of a call: frame i has
+// rowValues is a parameter's values over the frames of a call: frame i has
 // Row[i*Step].
-type RowValues[F node.Float] struct {
+type rowValues[F node.Float] struct {
 	Row  []F
 	Step int
 }
 
-// RowValuesOf returns the values of parameter k in row r of a node with the given number
+// rowValuesOf returns the values of parameter k in row r of a node with the given number
 // of channels.
-func RowValuesOf[F node.Float](c *node.Call[F], k, r, channels int) RowValues[F] {
+func rowValuesOf[F node.Float](c *node.Call[F], k, r, channels int) rowValues[F] {
 	p := &c.Param[k]
-	v := RowValues[F]{Row: p.Row(r, channels)}
+	v := rowValues[F]{Row: p.Row(r, channels)}
 	if p.Framed {
 		v.Step = 1
 	}
@@ -58,15 +58,15 @@ func RowValuesOf[F node.Float](c *node.Call[F], k, r, channels int) RowValues[F]
 }
 
 // At returns the value of frame i.
-func (v RowValues[F]) At(i int) F { return v.Row[i*v.Step] }
+func (v rowValues[F]) At(i int) F { return v.Row[i*v.Step] }
 
-// NewRowwise returns a node that runs a kernel. Its outputs lag delay frames within
-// the stream. Types with an adjoint pass a [TransposedRows] kernel.
-func NewRowwise[F node.Float](cfg node.Config, k RowKernel[F], delay int) node.Instance[F] {
+// newRowwise returns a node that runs a kernel. Its outputs lag delay frames within
+// the stream. Types with an adjoint pass a [transposedRows] kernel.
+func newRowwise[F node.Float](cfg node.Config, k RowKernel[F], delay int) node.Instance[F] {
 	shape := cfg.Node.Rows
 	n := &rows[F]{Reporter: node.NewReporter(cfg, delay), kernel: k, states: k.States(), count: shape.B * shape.C}
 	n.state = make([]F, n.count*n.states)
-	t, ok := k.(TransposedRows[F])
+	t, ok := k.(transposedRows[F])
 	if !ok {
 		return n
 	}
@@ -121,10 +121,10 @@ func (n *rows[F]) Forward(c *node.Call[F]) graph.Code {
 func (n *rows[F]) Reset()                     { clear(n.state) }
 func (n *rows[F]) StateBytes() int            { return node.FloatBytes[F](len(n.state)) }
 func (n *rows[F]) Save(dst []byte) int        { return node.PutFloats(dst, n.state) }
-func (n *rows[F]) Load(src []byte) graph.Code { return TakeRowState(n.state, src) }
+func (n *rows[F]) Load(src []byte) graph.Code { return takeRowState(n.state, src) }
 
-// TakeRowState fills x from a snapshot, and returns State if the length differs.
-func TakeRowState[F node.Float](x []F, src []byte) graph.Code {
+// takeRowState fills x from a snapshot, and returns State if the length differs.
+func takeRowState[F node.Float](x []F, src []byte) graph.Code {
 	if len(src) != node.FloatBytes[F](len(x)) {
 		return graph.State
 	}
@@ -134,7 +134,7 @@ func TakeRowState[F node.Float](x []F, src []byte) graph.Code {
 
 type adjoint[F node.Float] struct {
 	*rows[F]
-	kernel         TransposedRows[F]
+	kernel         transposedRows[F]
 	lambda, state0 []F // [count, states]
 	dx             []F
 	work           RowWork[F]
@@ -154,7 +154,7 @@ func (a *adjoint[F]) ResetAdjoint()                  { clear(a.lambda) }
 func (a *adjoint[F]) FinishAdjoint(p []node.Grad[F]) {}
 
 func (a *adjoint[F]) Backward(b *node.Back[F]) graph.Code {
-	if code := TakeRowState(a.state0, b.State0); code != graph.Success {
+	if code := takeRowState(a.state0, b.State0); code != graph.Success {
 		return code
 	}
 	key := len(b.DIn) > 1 && b.DIn[1].Data != nil

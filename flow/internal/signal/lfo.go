@@ -47,7 +47,7 @@ func (l *lfo[F]) Forward(c *node.Call[F]) graph.Code {
 		if c.Tokens == 0 {
 			break
 		}
-		frequency, amplitude, phase := RowValuesOf(c, 0, r, l.channels), RowValuesOf(c, 1, r, l.channels), RowValuesOf(c, 2, r, l.channels)
+		frequency, amplitude, phase := rowValuesOf(c, 0, r, l.channels), rowValuesOf(c, 1, r, l.channels), rowValuesOf(c, 2, r, l.channels)
 		y := c.Out[0].Row(r)
 		for i := range y {
 			y[i] = F(float64(amplitude.At(i)) * wave(l.kind, acc+float64(phase.At(i))))
@@ -63,4 +63,4 @@ func (l *lfo[F]) Forward(c *node.Call[F]) graph.Code {
 func (l *lfo[F]) Reset()                     { clear(l.acc) }
 func (l *lfo[F]) StateBytes() int            { return node.FloatBytes[float64](len(l.acc)) }
 func (l *lfo[F]) Save(dst []byte) int        { return node.PutFloats(dst, l.acc) }
-func (l *lfo[F]) Load(src []byte) graph.Code { return TakeRowState(l.acc, src) }
+func (l *lfo[F]) Load(src []byte) graph.Code { return takeRowState(l.acc, src) }

@@ -20,7 +20,7 @@ func newLimiter[F node.Float](cfg node.Config) (node.Instance[F], error) {
 		return newPeakLimiter[F](cfg), nil
 	}
 	l := &limiter[F]{cfg.SampleRate, cfg.Node.Rows.C, cfg.Settings.Int("lookahead")}
-	return NewRowwise(cfg, l, l.lookahead), nil
+	return newRowwise(cfg, l, l.lookahead), nil
 }
 
 func (l *limiter[F]) States() int  { return 1 + l.lookahead }
@@ -64,8 +64,8 @@ func (l *limiter[F]) step(e, p, k, ceiling F) (level, gain F) {
 	return e, 1
 }
 
-func (l *limiter[F]) params(c *node.Call[F], r int) (ceiling, release RowValues[F]) {
-	return RowValuesOf(c, 0, r, l.channels), RowValuesOf(c, 1, r, l.channels)
+func (l *limiter[F]) params(c *node.Call[F], r int) (ceiling, release rowValues[F]) {
+	return rowValuesOf(c, 0, r, l.channels), rowValuesOf(c, 1, r, l.channels)
 }
 
 func linearGain[F node.Float](db F) F { return F(math.Exp(decibel * float64(db))) }

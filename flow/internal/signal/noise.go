@@ -28,7 +28,7 @@ func (s *noise[F]) Forward(c *node.Call[F]) graph.Code {
 		if c.Tokens == 0 {
 			break
 		}
-		amplitude, y := RowValuesOf(c, 0, r, s.channels), c.Out[0].Row(r)
+		amplitude, y := rowValuesOf(c, 0, r, s.channels), c.Out[0].Row(r)
 		key := mixSeed(s.seed<<32 | uint64(r))
 		switch s.kind {
 		case "white":
@@ -74,7 +74,7 @@ const octaves = 16
 // Clarke, 1/f noise in music, 1978), for a slope of -3 dB per octave below half
 // the rate. Each row's value is a hash of its own count, so that it needs no
 // history.
-func pink[F node.Float](y []F, key, frame uint64, amplitude RowValues[F]) {
+func pink[F node.Float](y []F, key, frame uint64, amplitude rowValues[F]) {
 	var value [octaves]float64
 	for i := range y {
 		sum := 0.0

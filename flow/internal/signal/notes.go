@@ -128,7 +128,7 @@ func (n *notes[F]) fill(c *node.Call[F], from, to int) {
 	}
 	for r := range n.voices {
 		v := &n.voices[r]
-		a4 := RowValuesOf(c, 0, r, len(n.voices))
+		a4 := rowValuesOf(c, 0, r, len(n.voices))
 		ratio := math.Exp2((v.pitch + n.channels[int(v.channel)].bend*n.bend - 69) / 12)
 		f, g, w := c.Out[notesFrequency].Row(r)[from:to], c.Out[notesGate].Row(r)[from:to], c.Out[notesVelocity].Row(r)[from:to]
 		gate := F(0)
@@ -293,7 +293,7 @@ func (n *notes[F]) Backward(b *node.Back[F]) graph.Code {
 			continue
 		}
 		d := n.scratch[:b.Tokens]
-		a4, f, g := RowValuesOf(&b.Call, 0, r, len(n.voices)), b.Out[notesFrequency].Row(r), b.DOut[notesFrequency].Row(r)
+		a4, f, g := rowValuesOf(&b.Call, 0, r, len(n.voices)), b.Out[notesFrequency].Row(r), b.DOut[notesFrequency].Row(r)
 		for i := range d {
 			if d[i] = 0; a4.At(i) != 0 {
 				d[i] = g[i] * F(f[i]/a4.At(i))

@@ -57,7 +57,7 @@ type oscillator[F node.Float] struct {
 	ratio    int     // frames computed per token
 	channels int
 	acc      []float64            // by row: phase of the next frame
-	decimate *ResamplingFilter[F] // nil: no decimation
+	decimate *resamplingFilter[F] // nil: no decimation
 	made     []F                  // of one row, before decimation
 
 	lambda []float64 // gradient of acc after the call
@@ -78,7 +78,7 @@ func newOscillator[F node.Float](cfg node.Config) (node.Instance[F], error) {
 		for _, v := range KaiserTaps(96, ratio) {
 			h = append(h, F(v))
 		}
-		o.decimate = NewResamplingFilter[F](1, ratio, len(h), rows, cfg.MaxTokens, cfg.Training)
+		o.decimate = newResamplingFilter[F](1, ratio, len(h), rows, cfg.MaxTokens, cfg.Training)
 		o.decimate.SetTaps(h)
 		o.made = make([]F, cfg.MaxTokens*ratio)
 	}

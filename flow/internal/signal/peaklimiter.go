@@ -65,7 +65,7 @@ func newPeakLimiter[F node.Float](cfg node.Config) node.Instance[F] {
 	n := cfg.MaxTokens
 	l.x, l.a, l.e = make([]F, l.past()+n), make([]F, l.hold()+n), make([]F, l.window-1+n)
 	l.top, l.y = make([]F, n), make([]F, n)
-	return NewRowwise(cfg, l, 2*l.delay())
+	return newRowwise(cfg, l, 2*l.delay())
 }
 
 // sway bounds by which factor over 1 an interpolated point exceeds those of a constant gain, if the gain changes by
@@ -115,7 +115,7 @@ func (l *peakLimiter[F]) stage(y, x []F, c *node.Call[F], r int, s []F) {
 	copy(l.a, excess)
 	copy(l.e, levels)
 	l.interpolator.peaks(l.top[:n], l.x[past-2*sharpReach+1:past+n])
-	l.follow(s, n, RowValuesOf(c, 0, r, l.channels), RowValuesOf(c, 1, r, l.channels))
+	l.follow(s, n, rowValuesOf(c, 0, r, l.channels), rowValuesOf(c, 1, r, l.channels))
 	dsp.Correlate(l.top[:n], l.e[:l.window-1+n], l.mean)
 	late := l.x[past-l.delay():]
 	for i, s := range l.top[:n] {
@@ -129,7 +129,7 @@ func (l *peakLimiter[F]) stage(y, x []F, c *node.Call[F], r int, s []F) {
 }
 
 // follow computes the excess and the level e of each frame from the true peaks.
-func (l *peakLimiter[F]) follow(s []F, n int, ceilingDB, release RowValues[F]) {
+func (l *peakLimiter[F]) follow(s []F, n int, ceilingDB, release rowValues[F]) {
 	d, level := l.hold(), s[0]
 	p := peak[F]{line: l.a[:d], x: l.a[d : d+n]}
 	ceiling, k := l.ceiling(ceilingDB.At(0)), l.keep(release.At(0))

@@ -78,7 +78,7 @@ func refineQuantize(n *graph.Node, _ node.Settings, spec *graph.Spec) error {
 func (q *quantize[F]) Forward(c *node.Call[F]) graph.Code {
 	x := &c.In[0]
 	for r := range x.B * x.C {
-		scale, y := RowValuesOf(c, 0, r, q.channels), c.Out[0].Row(r)
+		scale, y := rowValuesOf(c, 0, r, q.channels), c.Out[0].Row(r)
 		for t, v := range x.Row(r) {
 			s := float64(scale.At(t))
 			if !(s > 0) {
@@ -98,7 +98,7 @@ func (q *quantize[F]) FinishAdjoint([]node.Grad[F]) {}
 
 func (q *quantize[F]) Backward(b *node.Back[F]) graph.Code {
 	for r := range b.In[0].B * b.In[0].C {
-		x, dy, scale := b.In[0].Row(r), b.DOut[0].Row(r), RowValuesOf(&b.Call, 0, r, q.channels)
+		x, dy, scale := b.In[0].Row(r), b.DOut[0].Row(r), rowValuesOf(&b.Call, 0, r, q.channels)
 		for t := len(x) - 1; t >= 0; t-- {
 			v := float64(x[t]) / float64(scale.At(t))
 			rounded := q.round(v)

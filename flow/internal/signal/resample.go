@@ -13,7 +13,7 @@ import (
 //
 //	y[j] = Σ h[j·down − i·up] x[i]
 //
-// A [ResamplingFilter] computes this without the zeros, and [KaiserTaps] or
+// A [resamplingFilter] computes this without the zeros, and [KaiserTaps] or
 // [SteepTaps] designs the taps.
 func ResampleTypes() node.Table {
 	tier := node.Setting{Name: "tier", Least: 1, Value: 96}
@@ -76,7 +76,7 @@ func refineResampler(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 // taps.
 type resampler[F node.Float] struct {
 	node.Reporter
-	filters  []*ResamplingFilter[F] // one, or one per channel
+	filters  []*resamplingFilter[F] // one, or one per channel
 	channels int
 	taps     []F       // custom taps, as last set
 	sums     []float64 // [rows, taps]: gradient of the taps
@@ -110,7 +110,7 @@ func newResampler[F node.Float](cfg node.Config) (node.Instance[F], error) {
 		f.Reporter = node.NewReporter(cfg, 0)
 	}
 	for range filters {
-		x := NewResamplingFilter[F](up, down, len(h), rows/filters, cfg.MaxTokens, cfg.Training)
+		x := newResamplingFilter[F](up, down, len(h), rows/filters, cfg.MaxTokens, cfg.Training)
 		x.SetTaps(h)
 		f.filters = append(f.filters, x)
 	}
@@ -119,7 +119,7 @@ func newResampler[F node.Float](cfg node.Config) (node.Instance[F], error) {
 }
 
 // filter returns the filter of row r and the row's number there.
-func (f *resampler[F]) filter(r int) (*ResamplingFilter[F], int) {
+func (f *resampler[F]) filter(r int) (*resamplingFilter[F], int) {
 	if len(f.filters) == 1 {
 		return f.filters[0], r
 	}

@@ -142,7 +142,7 @@ func (v *reverb[F]) Forward(c *node.Call[F]) graph.Code {
 	}
 	v.forward.run(plane[F]{c.Out[1].Data, c.Out[1].N, 1}, in, c.Tokens)
 	for r := range v.rows {
-		a, b := RowValuesOf(c, dry, r, v.channels), RowValuesOf(c, wet, r, v.channels)
+		a, b := rowValuesOf(c, dry, r, v.channels), rowValuesOf(c, wet, r, v.channels)
 		x, w, y := v.input(&c.In[0], r), c.Out[1].Row(r), c.Out[0].Row(r)
 		if a.Step+b.Step == 0 && c.Tokens > 0 {
 			dsp.Scale(y, w, b.At(0))
@@ -176,7 +176,7 @@ func (v *reverb[F]) Save(dst []byte) int {
 }
 
 func (v *reverb[F]) Load(src []byte) graph.Code {
-	if code := TakeRowState(v.state, src); code != graph.Success {
+	if code := takeRowState(v.state, src); code != graph.Success {
 		return code
 	}
 	at := v.state[len(v.state)-1]
@@ -212,7 +212,7 @@ func (v *reverb[F]) Backward(b *node.Back[F]) graph.Code {
 	if dx := &b.DIn[0]; dx.Data != nil {
 		clear(dx.Data[:dx.B*dx.C*n])
 		for r := range v.rows {
-			a, dy, u, to := RowValuesOf(&b.Call, dry, r, v.channels), b.DOut[0].Row(r), v.u.row(r, 0, n), v.input(dx, r)
+			a, dy, u, to := rowValuesOf(&b.Call, dry, r, v.channels), b.DOut[0].Row(r), v.u.row(r, 0, n), v.input(dx, r)
 			for i := range to {
 				to[i] += F(a.At(i)*dy[i]) + u[n-1-i]
 			}
@@ -224,7 +224,7 @@ func (v *reverb[F]) Backward(b *node.Back[F]) graph.Code {
 
 // wetGradient computes the gradients of row r at the wet signal, in reverse, and those of the parameters.
 func (v *reverb[F]) wetGradient(b *node.Back[F], r int) {
-	n, gain := b.Tokens, RowValuesOf(&b.Call, wet, r, v.channels)
+	n, gain := b.Tokens, rowValuesOf(&b.Call, wet, r, v.channels)
 	dy, x, w := b.DOut[0].Row(r), v.input(&b.In[0], r), b.Out[1].Row(r)
 	line := v.line[:n]
 	for i, d := range dy {

@@ -97,7 +97,7 @@ func newShaper[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	case "hard":
 		s.f = clip{}
 	}
-	return NewRowwise(cfg, s, 0), nil
+	return newRowwise(cfg, s, 0), nil
 }
 
 // States holds the previous driven sample if the antialiasing needs it.
@@ -111,7 +111,7 @@ func (s *shaper[F]) States() int {
 func (s *shaper[F]) Scratch() int { return 0 }
 
 func (s *shaper[F]) Forward(c *node.Call[F], r int, st []F) {
-	x, y, drive := c.In[0].Row(r), c.Out[0].Row(r), RowValuesOf(c, 0, r, s.channels)
+	x, y, drive := c.In[0].Row(r), c.Out[0].Row(r), rowValuesOf(c, 0, r, s.channels)
 	if !s.adaa {
 		for i, v := range x {
 			y[i] = F(s.f.value(float64(drive.At(i) * v)))
@@ -144,7 +144,7 @@ func (s *shaper[F]) mean(u, v float64) (m, dU, dV float64) {
 }
 
 func (s *shaper[F]) Backward(b *node.Back[F], r int, w *RowWork[F]) {
-	x, dy, drive := b.In[0].Row(r), b.DOut[0].Row(r), RowValuesOf(&b.Call, 0, r, s.channels)
+	x, dy, drive := b.In[0].Row(r), b.DOut[0].Row(r), rowValuesOf(&b.Call, 0, r, s.channels)
 	for i := len(x) - 1; i >= 0; i-- {
 		g, v := drive.At(i), drive.At(i)*x[i]
 		var d F

@@ -32,7 +32,7 @@ func newSVF[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	case "allpass":
 		s.tap, s.tapK = [3]F{1, 0, 0}, -2
 	}
-	return NewRowwise(cfg, s, 0), nil
+	return newRowwise(cfg, s, 0), nil
 }
 
 func (s *svf[F]) States() int { return 2 }
@@ -57,7 +57,7 @@ func (s *svf[F]) design(f0, q F) (d svfDesign[F], gain, damping F) {
 
 func (s *svf[F]) Forward(c *node.Call[F], r int, st []F) {
 	x, y := c.In[0].Row(r), c.Out[0].Row(r)
-	f0, q := RowValuesOf(c, 0, r, s.channels), RowValuesOf(c, 1, r, s.channels)
+	f0, q := rowValuesOf(c, 0, r, s.channels), rowValuesOf(c, 1, r, s.channels)
 	moving := f0.Step+q.Step > 0
 	s1, s2 := st[0], st[1]
 	var d svfDesign[F]
@@ -79,7 +79,7 @@ func (s *svf[F]) Scratch() int { return 2 }
 
 func (s *svf[F]) Backward(b *node.Back[F], r int, w *RowWork[F]) {
 	x, dy := b.In[0].Row(r), b.DOut[0].Row(r)
-	f0, q := RowValuesOf(&b.Call, 0, r, s.channels), RowValuesOf(&b.Call, 1, r, s.channels)
+	f0, q := rowValuesOf(&b.Call, 0, r, s.channels), rowValuesOf(&b.Call, 1, r, s.channels)
 	moving := f0.Step+q.Step > 0
 	n := len(x)
 	was1, was2 := w.T[0][:n], w.T[1][:n] // the state before each frame

@@ -99,7 +99,7 @@ func (v *vad[F]) row(r int) vadRow {
 func (v *vad[F]) Forward(c *node.Call[F]) graph.Code {
 	for r := range v.rows {
 		s := v.row(r)
-		of := func(k, t int) float64 { p := RowValuesOf(c, k, r, v.channels); return float64(p.At(t)) }
+		of := func(k, t int) float64 { p := rowValuesOf(c, k, r, v.channels); return float64(p.At(t)) }
 		for t := range c.Tokens {
 			v.spectrum(c.In[0].Row(r)[t*v.hop:][:v.hop], s.past)
 			p := v.probability(&s, of(1, t), of(2, t))

@@ -2,12 +2,12 @@ package watch
 
 import "sync/atomic"
 
-// Patience is the number of consecutive calls over the limit that suspends a
+// patience is the number of consecutive calls over the limit that suspends a
 // node.
-const Patience = 3
+const patience = 3
 
-// Doublings is how often the back-off of a node that is suspended again doubles.
-const Doublings = 6
+// doublings is how often the back-off of a node that is suspended again doubles.
+const doublings = 6
 
 // A Watch measures calls by node. A nil Watch measures nothing and suspends no
 // node.
@@ -52,7 +52,7 @@ func (w *Watch) Late(node int, ns int64) bool {
 }
 
 // Suspended reports whether a node must not be called.
-func (w *Watch) Suspended(node int) bool { return w.Limits() && w.row[node].Load() >= Patience }
+func (w *Watch) Suspended(node int) bool { return w.Limits() && w.row[node].Load() >= patience }
 
 // Turn ends a block. It calls out for each node that is suspended from now on,
 // with the number of blocks, and for each that will be called again, with 0. A
@@ -66,7 +66,7 @@ func (w *Watch) Turn(out func(node, blocks int)) {
 		r := &w.rests[i]
 		switch suspended := w.Suspended(i); {
 		case suspended && r.left == 0:
-			r.left, r.calm = w.backOff<<min(r.times, Doublings), 0
+			r.left, r.calm = w.backOff<<min(r.times, doublings), 0
 			r.times++
 			out(i, r.left)
 		case suspended:
@@ -76,7 +76,7 @@ func (w *Watch) Turn(out func(node, blocks int)) {
 			}
 		case r.times > 0:
 			r.left = 0 // the host resumed it
-			if r.calm++; r.calm >= w.backOff<<Doublings {
+			if r.calm++; r.calm >= w.backOff<<doublings {
 				r.times = 0
 			}
 		}

@@ -20,7 +20,7 @@ func TestWatch(t *testing.T) {
 	if w.Suspended(0) {
 		t.Error("not resumed")
 	}
-	for range Patience {
+	for range patience {
 		w.Late(1, 1000)
 	}
 	if !w.Suspended(1) {
@@ -57,7 +57,7 @@ func TestBackOff(t *testing.T) {
 		return n
 	}
 	for k, want := range []int{5, 10, 20, 40, 80, 160, 320, 320, 320} {
-		for range Patience {
+		for range patience {
 			w.Late(1, 101)
 		}
 		if n := turns(1); n != 1 || !w.Suspended(1) {
@@ -68,7 +68,7 @@ func TestBackOff(t *testing.T) {
 		}
 	}
 	turns(320)
-	for range Patience {
+	for range patience {
 		w.Late(1, 101)
 	}
 	turns(1)

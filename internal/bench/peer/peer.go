@@ -65,19 +65,19 @@ type Entry struct {
 	Batch   int       `json:"-"`
 }
 
-// An Error says which program failed, how, and quotes its last output.
-type Error struct {
+// An peerError says which program failed, how, and quotes its last output.
+type peerError struct {
 	Command string
 	Err     error
 	Said    string // its standard error
 }
 
-func (e *Error) Error() string {
+func (e *peerError) Error() string {
 	return fmt.Sprintf("%s: %v%s", e.Command, e.Err, lastLines(e.Said))
 }
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *peerError) Unwrap() error { return e.Err }
 
 // shallow is the context of a batch without one: llama-batched-bench requires a
 // prompt.
@@ -111,7 +111,7 @@ func (p *Peer) Run(ctx context.Context, c *Test) error {
 	}
 	found, err := parse(out)
 	if err != nil {
-		return &Error{Command: p.Command(args), Err: fmt.Errorf("want what %s prints: %w", p.prints(), err)}
+		return &peerError{Command: p.Command(args), Err: fmt.Errorf("want what %s prints: %w", p.prints(), err)}
 	}
 	p.Found = append(p.Found, found...)
 	return nil
@@ -134,7 +134,7 @@ func (p *Peer) depths(ctx context.Context, c *Test) (args []string, err error) {
 	case bytes.Contains(help, []byte("--n-depth")):
 		return []string{"-d", list(append([]int{0}, c.Depths...))}, nil
 	case !bytes.Contains(help, []byte("-gp ")):
-		return nil, &Error{Command: p.Program, Err: errors.New("it has neither -d nor -gp for --depth")}
+		return nil, &peerError{Command: p.Program, Err: errors.New("it has neither -d nor -gp for --depth")}
 	}
 	for _, d := range c.Depths {
 		args = append(args, "-gp", fmt.Sprintf("%d,%d", d, c.Decode))
@@ -165,7 +165,7 @@ func (p *Peer) output(ctx context.Context, args []string) ([]byte, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, &Error{p.Command(args), err, errw.String()}
+		return nil, &peerError{p.Command(args), err, errw.String()}
 	}
 	if p.Batched { // which prints its table to either
 		return append(out.Bytes(), errw.Bytes()...), nil

@@ -104,7 +104,7 @@ func (b *Box) Servers() []string {
 }
 
 // ToolsOf returns the tools that a server has now, in its order and by its names.
-// Its errors are of type *[Error], or ctx's.
+// Its errors are of type *[toolError], or ctx's.
 func (b *Box) ToolsOf(ctx context.Context, server string) ([]atenia.Tool, error) {
 	l, err := b.link(server)
 	if err != nil {
@@ -123,7 +123,7 @@ func (b *Box) ToolsOf(ctx context.Context, server string) ([]atenia.Tool, error)
 
 // CallTool calls a tool of a server and returns its result as text, of whatever length.
 // Failed says that the text is what the tool says of its own failure. An error, of type
-// *[Error], means that there is no result. How long it may take is for ctx to say.
+// *[toolError], means that there is no result. How long it may take is for ctx to say.
 func (b *Box) CallTool(ctx context.Context, server, tool string, args json.RawMessage) (text string, failed bool, err error) {
 	l, err := b.link(server)
 	if err != nil {
@@ -145,7 +145,7 @@ func (b *Box) link(server string) (*link, error) {
 			return l, nil
 		}
 	}
-	return nil, &Error{Server: server, Err: errors.New("there is no such server")}
+	return nil, &toolError{Server: server, Err: errors.New("there is no such server")}
 }
 
 func described(name string, t *sdk.Tool) atenia.Tool {

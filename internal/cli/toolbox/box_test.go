@@ -137,7 +137,7 @@ func TestConfig(t *testing.T) {
 		`{"mcpServers": {"a": {"command": "x"` + strings.Repeat(" ", 1<<20): "more than",
 	} {
 		_, err := parse([]byte(text))
-		if _, ok := errors.AsType[*ConfigError](err); !ok || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[*configError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %s", text, err, want)
 		}
 	}
@@ -147,7 +147,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte(`{"mcpServers": {"a": {"command": "x", "args": ["y"], "env": {"K": "v"}}, "b": {"url": "https://x/mcp", "headers": {"A": "b"}}}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		servers, err := parse(b)
-		if _, typed := errors.AsType[*ConfigError](err); err != nil && !typed {
+		if _, typed := errors.AsType[*configError](err); err != nil && !typed {
 			t.Errorf("error %T", err)
 		}
 		for name, s := range servers {

@@ -35,14 +35,14 @@ func (o *OAuth) isDocument() bool {
 	return err == nil && u.Scheme == "https" && u.Host != "" && u.Path != ""
 }
 
-// A ConfigError says what is wrong with a configuration.
-type ConfigError struct {
+// A configError says what is wrong with a configuration.
+type configError struct {
 	Server string // "" = the file as a whole
 	Want   string
 }
 
 // Error implements error.
-func (e *ConfigError) Error() string {
+func (e *configError) Error() string {
 	if e.Server == "" {
 		return "MCP configuration: " + e.Want
 	}
@@ -76,20 +76,20 @@ func ReadConfig(path string) (map[string]Server, error) {
 
 func parse(b []byte) (map[string]Server, error) {
 	if len(b) > mostConfig {
-		return nil, &ConfigError{"", fmt.Sprintf("more than %d bytes", mostConfig)}
+		return nil, &configError{"", fmt.Sprintf("more than %d bytes", mostConfig)}
 	}
 	var c struct {
 		Servers map[string]Server `json:"mcpServers"`
 	}
 	if err := json.Unmarshal(b, &c); err != nil {
-		return nil, &ConfigError{"", err.Error()}
+		return nil, &configError{"", err.Error()}
 	}
 	if n := len(c.Servers); n == 0 || n > mostServers {
-		return nil, &ConfigError{"", fmt.Sprintf(`want {"mcpServers": {NAME: {"command": …} or {"url": …}}} with 1 to %d servers, got %d`, mostServers, n)}
+		return nil, &configError{"", fmt.Sprintf(`want {"mcpServers": {NAME: {"command": …} or {"url": …}}} with 1 to %d servers, got %d`, mostServers, n)}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		if want := c.Servers[name].check(); want != "" {
-			return nil, &ConfigError{name, want}
+			return nil, &configError{name, want}
 		}
 	}
 	return c.Servers, nil

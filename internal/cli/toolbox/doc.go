@@ -13,7 +13,7 @@
 // connection breaks, is started or connected to again when one of its tools is wanted next.
 //
 // Servers are not trusted: their messages are bounded, what they answer that is no result is
-// an [Error], and no call waits for one longer than its context says.
+// an [toolError], and no call waits for one longer than its context says.
 //
 // Whether a call may run is for whoever holds the box to ask: a tool may do anything.
 package toolbox

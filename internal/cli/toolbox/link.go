@@ -19,9 +19,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An Error says that a server gave no result. What a tool says of its own failure is a
+// An toolError says that a server gave no result. What a tool says of its own failure is a
 // result.
-type Error struct {
+type toolError struct {
 	Server string
 	Tool   string // "" = the server was connected to, or asked for its tools
 	Code   int64  // that the server answered with, as JSON-RPC has them; 0 = it did not answer, or broke the protocol
@@ -29,7 +29,7 @@ type Error struct {
 }
 
 // Error implements error.
-func (e *Error) Error() string {
+func (e *toolError) Error() string {
 	if e.Tool == "" {
 		return fmt.Sprintf("MCP server %q: %v", e.Server, e.Err)
 	}
@@ -37,13 +37,13 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *toolError) Unwrap() error { return e.Err }
 
 // RPCCode returns the code.
-func (e *Error) RPCCode() int64 { return e.Code }
+func (e *toolError) RPCCode() int64 { return e.Code }
 
-func newError(server, tool string, err error) *Error {
-	e := &Error{Server: server, Tool: tool, Err: err}
+func newError(server, tool string, err error) *toolError {
+	e := &toolError{Server: server, Tool: tool, Err: err}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code != rejected {
 		e.Code = said.Code
 	}
@@ -305,7 +305,7 @@ func (l *link) call(ctx context.Context, tool string, args json.RawMessage) (*sd
 			return nil, newError(l.name, "", err)
 		}
 		if !slices.ContainsFunc(tools, func(t *sdk.Tool) bool { return t.Name == tool }) {
-			return nil, &Error{l.name, tool, jsonrpc.CodeInvalidParams, errors.New("the server has no such tool")}
+			return nil, &toolError{l.name, tool, jsonrpc.CodeInvalidParams, errors.New("the server has no such tool")}
 		}
 		n := newNotice()
 		res, err := await(ctx, l, func() (*sdk.CallToolResult, error) {

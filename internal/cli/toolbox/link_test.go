@@ -116,7 +116,7 @@ func TestRoughServers(t *testing.T) {
 			ctx = overdue{ctx, answered}
 		}
 		_, _, err = b.CallTool(ctx, "rough", "it", nil)
-		e, ok := errors.AsType[*Error](err)
+		e, ok := errors.AsType[*toolError](err)
 		if !ok || e.Server != "rough" || e.Code != c.code || errors.Is(err, context.DeadlineExceeded) != c.late {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -73,7 +73,7 @@ func Kill(t testing.TB, cmd *exec.Cmd, sign func(line string) bool) (lines []str
 		t.Fatal(err)
 	}
 	killed := false
-	if end, ok := Deadline(t); ok { // a process without a sign does not end
+	if end, ok := testDeadline(t); ok { // a process without a sign does not end
 		late := time.AfterFunc(time.Until(end), func() { _ = cmd.Process.Kill() })
 		defer late.Stop()
 	}
@@ -130,9 +130,9 @@ func Number(lines []string, prefix string) (n int) {
 	return n
 }
 
-// Deadline returns when a test is to give up what it waits for, shortly before its
+// testDeadline returns when a test is to give up what it waits for, shortly before its
 // own deadline; false if it has none, as benchmarks have.
-func Deadline(t testing.TB) (time.Time, bool) {
+func testDeadline(t testing.TB) (time.Time, bool) {
 	d, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {
 		return time.Time{}, false
@@ -143,7 +143,7 @@ func Deadline(t testing.TB) (time.Time, bool) {
 
 // deadline sends when the test has no more time to wait; nil never does.
 func deadline(t testing.TB) <-chan time.Time {
-	end, ok := Deadline(t)
+	end, ok := testDeadline(t)
 	if !ok {
 		return nil
 	}

@@ -72,7 +72,7 @@ type Tokens[F dense.Float] struct {
 // [Delta.Look], and advances the state if the span ends with them.
 func (d *Delta[F]) Run(h Head[F], keys Keys[F], kq []F, x *Tokens[F], t, n int) {
 	v, w := d.V, &d.w
-	m := Memory[F]{K: d.K, V: v, S: h.S, Keys: part(keys, Span), U: h.U}
+	m := memory[F]{K: d.K, V: v, S: h.S, Keys: part(keys, Span), U: h.U}
 	m.Read(w, part(d.read, v), part(kq, d.K), 2*n)
 	for i := range n {
 		g := x.G[i]
@@ -81,7 +81,7 @@ func (d *Delta[F]) Run(h Head[F], keys Keys[F], kq []F, x *Tokens[F], t, n int) 
 		}
 		h.G[t+i] = g
 	}
-	Decays(w, h.G[:t+n], t)
+	decays(w, h.G[:t+n], t)
 	for i := range n {
 		dense.Mul(d.l[i*Span:][:t+i], w.decay[i*w.stride:][:t+i], d.dots[i*Span:][:t+i])
 		p := d.read[i*v:][:v]

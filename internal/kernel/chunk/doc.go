@@ -16,7 +16,7 @@
 //	u_t = β_t (v_t − e^G_t S0ᵀk_t − Σ_(i<t) e^(G_t−G_i) (k_i·k_t) u_i)
 //
 // so that the vectors u, where a rule corrects, solve a triangular system ([Work.Solve]) and
-// everything else is products, of a [Memory] and of [Decays] (Yang et al.,
+// everything else is products, of a [memory] and of [decays] (Yang et al.,
 // arXiv 2406.06484). General decays by channel: its keys and queries carry the decays
 // since the beginning of the span, e^−W and e^W, which its rule bounds, and a token has
 // two rows, u under b and v under k.

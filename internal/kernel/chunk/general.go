@@ -75,7 +75,7 @@ func (g *General[F]) Run(h GeneralHead[F], x *GeneralTokens[F], t, n int) {
 	const cols = perToken * GeneralSpan
 	k, v := g.K, g.V
 	g.prepare(h, x, t, n)
-	m := Memory[F]{K: k, V: v, S: h.S, Keys: part(h.Keys, cols), U: h.U}
+	m := memory[F]{K: k, V: v, S: h.S, Keys: part(h.Keys, cols), U: h.U}
 	g.w.rows(part(g.dots, cols), part(g.rows, k), m.Keys, 2*n, k, cols)
 	m.Read(&g.w, part(g.read, v), part(g.rows, k), 2*n)
 	g.w.Solve(&System[F]{At: t, N: n, Per: perToken, V: v, L: part(g.dots, cols), U: h.U, P: g.read})

@@ -5,9 +5,9 @@ import "atenia/internal/kernel/dense"
 // chain is the length of the chains of additions in products of package dense.
 const chain = 256
 
-// A Memory is the state of one head: the matrix at the beginning of a span, and the
+// A memory is the state of one head: the matrix at the beginning of a span, and the
 // keys of the span so far with what was written under them.
-type Memory[F dense.Float] struct {
+type memory[F dense.Float] struct {
 	K, V int
 	S    []F           // [K, V]
 	Keys dense.Part[F] // [K, rows]: a column each
@@ -73,10 +73,10 @@ func (w *Work[F]) add(dst, a, b dense.Part[F], m, k, n int) {
 	}
 }
 
-// Decays computes what is left at each row t from at on of what was written at rows up
+// decays computes what is left at each row t from at on of what was written at rows up
 // to t, e^(L_t−L_i), and of the memory before the span, e^L_t, given the sums L.
-// [Memory.Outputs] and [Memory.Advance] use it.
-func Decays[F, S dense.Float](w *Work[F], sums []S, at int) {
+// [memory.Outputs] and [memory.Advance] use it.
+func decays[F, S dense.Float](w *Work[F], sums []S, at int) {
 	n := len(sums) - at
 	w.stride = whole(len(sums))
 	w.decay, w.grown = grow(w.decay, n*w.stride), grow(w.grown, whole(n))
@@ -108,13 +108,13 @@ func (w *Work[F]) weigh(scores dense.Part[F], at, n int) dense.Part[F] {
 }
 
 // Read writes what the memory before the span answers to n rows x, without decay.
-func (m *Memory[F]) Read(w *Work[F], dst, x dense.Part[F], n int) {
+func (m *memory[F]) Read(w *Work[F], dst, x dense.Part[F], n int) {
 	w.rows(dst, x, dense.Part[F]{V: m.S, Stride: m.V}, n, m.K, m.V)
 }
 
 // Outputs turns the answers of the memory before the span to n queries that follow at
 // into those of the memory at their tokens. scores are the products of queries and keys.
-func (m *Memory[F]) Outputs(w *Work[F], y, scores dense.Part[F], at, n int) {
+func (m *memory[F]) Outputs(w *Work[F], y, scores dense.Part[F], at, n int) {
 	weights := w.weigh(scores, at, n)
 	for r := range n {
 		dense.Scale(y.V[r*y.Stride:][:m.V], w.grown[r])
@@ -128,7 +128,7 @@ const triangle = 36
 
 // mix adds what was written under the keys up to each of n tokens that follow at, each
 // of which has per keys.
-func (m *Memory[F]) mix(w *Work[F], y, weights dense.Part[F], at, n, per int) {
+func (m *memory[F]) mix(w *Work[F], y, weights dense.Part[F], at, n, per int) {
 	for r := 0; r < n; r += triangle {
 		k := min(triangle, n-r)
 		w.add(dense.Part[F]{V: y.V[r*y.Stride:], Stride: y.Stride}, dense.Part[F]{V: weights.V[r*weights.Stride:], Stride: weights.Stride},
@@ -137,8 +137,8 @@ func (m *Memory[F]) mix(w *Work[F], y, weights dense.Part[F], at, n, per int) {
 }
 
 // Advance replaces S by that after the last of the rows of a span, with whose new rows,
-// n, the last [Decays] were.
-func (m *Memory[F]) Advance(w *Work[F], rows, n int) {
+// n, the last [decays] were.
+func (m *memory[F]) Advance(w *Work[F], rows, n int) {
 	w.scaled = grow(w.scaled, rows*m.V)
 	ScaleRows(w.scaled, m.U[:rows*m.V], w.decay[(n-1)*w.stride:][:rows])
 	dense.Scale(m.S, w.grown[n-1])
@@ -146,7 +146,7 @@ func (m *Memory[F]) Advance(w *Work[F], rows, n int) {
 }
 
 // write adds vectors under keys to S.
-func (m *Memory[F]) write(w *Work[F], u []F, rows int) {
+func (m *memory[F]) write(w *Work[F], u []F, rows int) {
 	s := dense.Part[F]{V: m.S, Stride: m.V}
 	w.Tile.AddMul(s, m.Keys, dense.Part[F]{V: u, Stride: m.V}, m.K, rows, m.V)
 }

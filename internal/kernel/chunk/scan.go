@@ -24,13 +24,13 @@ func Scores[F dense.Float](w *Work[F], dst, c, b dense.Part[F], at, rows, n int)
 // Outputs writes the outputs of the new rows, [Rows−At, P].
 func (c *Scan[F]) Outputs(w *Work[F], y dense.Part[F]) {
 	m, n := c.memory(), c.Rows-c.At
-	Decays(w, c.Decay[:c.Rows], c.At)
+	decays(w, c.Decay[:c.Rows], c.At)
 	m.Read(w, y, c.C, n)
 	m.Outputs(w, y, c.CB, c.At, n)
 }
 
-func (c *Scan[F]) memory() Memory[F] {
-	return Memory[F]{K: c.N, V: c.P, S: c.State, Keys: c.B, U: c.X}
+func (c *Scan[F]) memory() memory[F] {
+	return memory[F]{K: c.N, V: c.P, S: c.State, Keys: c.B, U: c.X}
 }
 
 // Advance replaces the state by that after the last row. It follows [Scan.Outputs].

@@ -7,7 +7,7 @@ package dsp
 
 type bluestein[F Float] struct {
 	n      int
-	inner  *FFT[F] // of a power of two, at least 2n-1
+	inner  *fft[F] // of a power of two, at least 2n-1
 	cr, ci []F     // [n] exp(-pi i j²/n)
 	fr, fi []F     // spectrum of the conjugate chirp, divided by its length
 	ar, ai []F     // scratch
@@ -18,10 +18,10 @@ func newBluestein[F Float](n int) *bluestein[F] {
 	for m < 2*n-1 {
 		m *= 2
 	}
-	b := &bluestein[F]{n: n, inner: NewFFT[F](m), cr: make([]F, n), ci: make([]F, n),
+	b := &bluestein[F]{n: n, inner: newFFT[F](m), cr: make([]F, n), ci: make([]F, n),
 		fr: make([]F, m), fi: make([]F, m), ar: make([]F, m), ai: make([]F, m)}
 	// The chirp's spectrum is computed in float64, whatever F is.
-	wide := NewFFT[float64](m)
+	wide := newFFT[float64](m)
 	re, im := make([]float64, m), make([]float64, m)
 	square := 0 // j² mod 2n, kept small
 	for j := range n {

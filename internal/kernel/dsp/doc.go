@@ -32,7 +32,7 @@
 //
 // # Fourier transforms
 //
-// An [FFT], complex, or a [RealFFT] is made once for a length and holds all
+// An [fft], complex, or a [RealFFT] is made once for a length and holds all
 // tables and scratch buffers. Real and imaginary parts are separate slices,
 // because spectra are stored as rows, too.
 //
@@ -49,7 +49,7 @@
 //	s        1           4           16          80
 //
 // Forward is the sum with exp(-2 pi i j k / n). [RealFFT.Inverse] divides by n
-// and inverts it; [FFT.InverseSum] does not divide. [RealFFT.ForwardAdjoint] and
+// and inverts it; [fft.InverseSum] does not divide. [RealFFT.ForwardAdjoint] and
 // [RealFFT.InverseAdjoint] are the transposes that gradients need.
 package dsp
 

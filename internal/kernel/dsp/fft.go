@@ -5,9 +5,9 @@ package dsp
 
 import "math"
 
-// A FFT transforms complex sequences of one length. It owns scratch memory and
+// A fft transforms complex sequences of one length. It owns scratch memory and
 // may be used by one goroutine at a time.
-type FFT[F Float] struct {
+type fft[F Float] struct {
 	n      int
 	stages []stage[F]
 	sr, si []F // [n] the other buffer of the stages
@@ -23,11 +23,11 @@ type stage[F Float] struct {
 	planes []F // [2 (radix-1), m, s]
 }
 
-// NewFFT returns a plan for sequences of n numbers. With n below one its
+// newFFT returns a plan for sequences of n numbers. With n below one its
 // transforms do nothing.
-func NewFFT[F Float](n int) *FFT[F] {
+func newFFT[F Float](n int) *fft[F] {
 	n = max(n, 0)
-	p := &FFT[F]{n: n}
+	p := &fft[F]{n: n}
 	radices, rest := factor(n)
 	if rest > 1 {
 		p.chirp = newBluestein[F](n)
@@ -69,22 +69,22 @@ func (st *stage[F]) spread() {
 }
 
 // Len returns the length of the sequences.
-func (p *FFT[F]) Len() int { return p.n }
+func (p *fft[F]) Len() int { return p.n }
 
 // Forward writes the transform of (xr, xi) to (yr, yi), all of length n. The
 // slices of y may be those of x; otherwise x is not modified.
-func (p *FFT[F]) Forward(yr, yi, xr, xi []F) { p.transform(yr[:p.n], yi[:p.n], xr[:p.n], xi[:p.n]) }
+func (p *fft[F]) Forward(yr, yi, xr, xi []F) { p.transform(yr[:p.n], yi[:p.n], xr[:p.n], xi[:p.n]) }
 
-// InverseSum is n times the inverse of [FFT.Forward], and its adjoint.
+// InverseSum is n times the inverse of [fft.Forward], and its adjoint.
 // Exchanging real and imaginary parts on both sides turns exp(-i t) into exp(+i
 // t), so no second set of tables is needed.
-func (p *FFT[F]) InverseSum(yr, yi, xr, xi []F) {
+func (p *fft[F]) InverseSum(yr, yi, xr, xi []F) {
 	p.transform(yi[:p.n], yr[:p.n], xi[:p.n], xr[:p.n])
 }
 
 // transform runs the stages, alternating between y and the scratch so that the
 // last one writes y.
-func (p *FFT[F]) transform(yr, yi, xr, xi []F) {
+func (p *fft[F]) transform(yr, yi, xr, xi []F) {
 	if p.chirp != nil {
 		p.chirp.transform(yr, yi, xr, xi)
 		return

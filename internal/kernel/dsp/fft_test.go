@@ -73,7 +73,7 @@ func checkLength[F Float](t *testing.T, r *rand.Rand, n int, tol float64) {
 	xr, wr := draw[F](r, n)
 	xi, wi := draw[F](r, n)
 	yr, yi := direct(wr, wi)
-	p := NewFFT[F](n)
+	p := newFFT[F](n)
 	if p.Len() != n {
 		t.Fatalf("Len = %d, want %d", p.Len(), n)
 	}
@@ -201,7 +201,7 @@ func TestAssembledTransforms(t *testing.T) {
 	for _, n := range all {
 		x, _ := draw[float32](r, n)
 		y, _ := draw[float32](r, n)
-		p := NewFFT[float32](n)
+		p := newFFT[float32](n)
 		for i := range p.stages {
 			st := &p.stages[i]
 			got, want := make([]float32, 2*n), make([]float32, 2*n)

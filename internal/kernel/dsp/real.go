@@ -3,10 +3,10 @@ package dsp
 // This file holds the transform of real sequences and its adjoints.
 
 // A RealFFT transforms real sequences of one length n to the n/2+1 numbers that
-// determine their spectrum, and back. It owns scratch memory, like a [FFT].
+// determine their spectrum, and back. It owns scratch memory, like a [fft].
 type RealFFT[F Float] struct {
 	n      int
-	plan   *FFT[F] // of n/2 when n is even, else of n
+	plan   *fft[F] // of n/2 when n is even, else of n
 	wr, wi []F     // [n/4+1] exp(-2 pi i k / n), even n
 	ar, ai []F     // scratch [plan.Len()]
 	gr, gi []F     // scratch [n/2+1] of the adjoints
@@ -28,7 +28,7 @@ func NewRealFFT[F Float](n int) *RealFFT[F] {
 			}
 		}
 	}
-	r.plan = NewFFT[F](inner)
+	r.plan = newFFT[F](inner)
 	r.ar, r.ai = make([]F, r.plan.Len()), make([]F, r.plan.Len())
 	r.gr, r.gi = make([]F, r.Bins()), make([]F, r.Bins())
 	return r

@@ -44,8 +44,8 @@ func cached(r *rand.Rand, d tensor.DType, first, n, dim, pageRows int) (k, v *ke
 	return k, v, values
 }
 
-// Attention checks storing, scores and weighted sums of cached rows.
-func Attention(t *testing.T) {
+// attention checks storing, scores and weighted sums of cached rows.
+func attention(t *testing.T) {
 	for _, d := range RowTypes {
 		t.Run(d.String(), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(8, uint64(d)))

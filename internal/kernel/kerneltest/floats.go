@@ -67,8 +67,8 @@ func (c floatCase) check(t testing.TB) {
 	}
 }
 
-// FloatProducts checks shapes around the tiles and blocks of assembly.
-func FloatProducts(t *testing.T) {
+// floatProducts checks shapes around the tiles and blocks of assembly.
+func floatProducts(t *testing.T) {
 	now := kernel.Variant()
 	defer use(t, now)
 	seed := uint64(0)

@@ -8,17 +8,17 @@ import (
 	"atenia/internal/kernel"
 )
 
-// EnvVar is the environment variable that forces a variant on the tests of a
+// envVar is the environment variable that forces a variant on the tests of a
 // package whose TestMain is [Main].
-const EnvVar = "ATENIA_KERNEL"
+const envVar = "ATENIA_KERNEL"
 
-// Main runs a package's tests under the variant named by [EnvVar], or under the
+// Main runs a package's tests under the variant named by [envVar], or under the
 // best one. The test cache does not record that the variable is read here;
 // [Forced] reads it again where it does.
 func Main(m *testing.M) {
-	if v := os.Getenv(EnvVar); v != "" {
+	if v := os.Getenv(envVar); v != "" {
 		if err := kernel.SetVariant(v); err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %v\n", EnvVar, err)
+			fmt.Fprintf(os.Stderr, "%s: %v\n", envVar, err)
 			os.Exit(2)
 		}
 	}
@@ -29,7 +29,7 @@ func Main(m *testing.M) {
 // one, with which they are compared.
 func variants() []string {
 	all := kernel.Variants()
-	if v := os.Getenv(EnvVar); v != "" {
+	if v := os.Getenv(envVar); v != "" {
 		all = []string{"portable", v}
 	}
 	if all[len(all)-1] == "portable" {
@@ -40,7 +40,7 @@ func variants() []string {
 
 // Forced checks that tests run under the requested variant.
 func Forced(t *testing.T) {
-	if v := os.Getenv(EnvVar); v != "" && v != kernel.Variant() {
-		t.Errorf("%s is %s, but %s kernels are in use", EnvVar, v, kernel.Variant())
+	if v := os.Getenv(envVar); v != "" && v != kernel.Variant() {
+		t.Errorf("%s is %s, but %s kernels are in use", envVar, v, kernel.Variant())
 	}
 }

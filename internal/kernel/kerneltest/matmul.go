@@ -21,9 +21,9 @@ func DTypes() (list []tensor.DType) {
 	return list
 }
 
-// Variants runs f as a subtest under each variant but the portable one, or under
+// eachVariant runs f as a subtest under each variant but the portable one, or under
 // the forced one alone, and then restores the variant.
-func Variants(t *testing.T, f func(t *testing.T)) {
+func eachVariant(t *testing.T, f func(t *testing.T)) {
 	defer use(t, kernel.Variant())
 	for _, v := range variants() {
 		t.Run(v, func(t *testing.T) {
@@ -188,9 +188,9 @@ func products(d tensor.DType) map[string]product {
 	return m
 }
 
-// Products checks MatMul and MatMulQ for every type: the values against float64,
+// testProducts checks MatMul and MatMulQ for every type: the values against float64,
 // and that each output depends only on its own two rows.
-func Products(t *testing.T) {
+func testProducts(t *testing.T) {
 	for _, d := range DTypes() {
 		for name, f := range products(d) {
 			t.Run(fmt.Sprintf("%s/%v", name, d), func(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"atenia/tensor"
 )
 
-// Pairs checks MatMulPairs: the values against float64, that an output depends on
+// pairs checks MatMulPairs: the values against float64, that an output depends on
 // its own two rows alone, and each variant against the portable one, bit for bit.
-func Pairs(t *testing.T) {
+func pairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 1))
 	for _, n := range [][3]int{{1, 2, 1}, {7, 30, 3}, {16, 512, 12}, {37, 514, 13}, {70, 1152, 26}, {33, 1030, 49}} {
 		checkPairs(t, r, n[0], n[1], n[2], false)

@@ -15,8 +15,8 @@ import (
 // Run checks every function of package kernel under every variant.
 func Run(t *testing.T) {
 	t.Run("portable", func(t *testing.T) {
-		if v := os.Getenv(EnvVar); v != "" && v != "portable" {
-			t.Skip(EnvVar, " is ", v)
+		if v := os.Getenv(envVar); v != "" && v != "portable" {
+			t.Skip(envVar, " is ", v)
 		}
 		if testing.Short() && len(kernel.Variants()) > 1 {
 			t.Skip("the other variants are compared with it")
@@ -25,8 +25,8 @@ func Run(t *testing.T) {
 		use(t, "portable")
 		suite(t)
 	})
-	Variants(t, suite)
-	t.Run("floats", FloatProducts)
+	eachVariant(t, suite)
+	t.Run("floats", floatProducts)
 	t.Run("variants", func(t *testing.T) {
 		if err := kernel.SetVariant("abacus"); err == nil {
 			t.Error("an unknown variant was accepted")
@@ -35,15 +35,15 @@ func Run(t *testing.T) {
 }
 
 func suite(t *testing.T) {
-	t.Run("products", Products)
-	t.Run("pairs", Pairs)
-	t.Run("vectors", Vectors)
-	t.Run("attention", Attention)
-	t.Run("allocations", Allocations)
+	t.Run("products", testProducts)
+	t.Run("pairs", pairs)
+	t.Run("vectors", vectors)
+	t.Run("attention", attention)
+	t.Run("allocations", allocations)
 }
 
-// Allocations checks that no function allocates.
-func Allocations(t *testing.T) {
+// allocations checks that no function allocates.
+func allocations(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	none := func(name string, f func()) {
 		if n := await.Allocs(3, f); n != 0 {

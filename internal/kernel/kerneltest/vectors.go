@@ -114,9 +114,9 @@ var vectorFuncs = []vectorFunc{
 	}, nil},
 }
 
-// Vectors checks the functions of rows and values: bit for bit against the
+// vectors checks the functions of rows and values: bit for bit against the
 // portable variant, against float64, and with dst aliasing an operand.
-func Vectors(t *testing.T) {
+func vectors(t *testing.T) {
 	for _, f := range vectorFuncs {
 		t.Run(f.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, 4))

@@ -52,19 +52,19 @@ type StorageKind string
 
 // The kinds of storage.
 const (
-	Solid    StorageKind = "ssd"
-	Virtual  StorageKind = "virtual disk" // the host's storage below it is unknown
-	Rotating StorageKind = "hdd"
-	InMemory StorageKind = "memory"
-	Network  StorageKind = "network"
-	Unknown  StorageKind = "unknown storage"
+	solid    StorageKind = "ssd"
+	virtual  StorageKind = "virtual disk" // the host's storage below it is unknown
+	rotating StorageKind = "hdd"
+	inMemory StorageKind = "memory"
+	network  StorageKind = "network"
+	unknown  StorageKind = "unknown storage"
 )
 
 // storageWarnings says why a kind of storage is unsuitable for a cache.
 var storageWarnings = map[StorageKind]string{
-	Rotating: "it reads at a tenth of the speed of an SSD, and scattered reads far slower; choose another folder with --cache-dir",
-	InMemory: "what is moved there still takes memory; choose a folder on an SSD with --cache-dir",
-	Network:  "reads take the network, and others' load; choose a folder on a local SSD with --cache-dir",
+	rotating: "it reads at a tenth of the speed of an SSD, and scattered reads far slower; choose another folder with --cache-dir",
+	inMemory: "what is moved there still takes memory; choose a folder on an SSD with --cache-dir",
+	network:  "reads take the network, and others' load; choose a folder on a local SSD with --cache-dir",
 }
 
 // A Device is a GPU with the current state reported by its driver.

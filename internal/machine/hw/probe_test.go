@@ -115,7 +115,7 @@ func TestPrint(t *testing.T) {
 			StallSome: ptr(float32(1)), StallFull: ptr(float32(.5)), LockableBytes: ptr(uint64(64 << 10)),
 		},
 		Storage: &Storage{
-			Dir: "/cache", Filesystem: "ext4", Kind: Solid, FreeBytes: ptr(uint64(1 << 40)),
+			Dir: "/cache", Filesystem: "ext4", Kind: solid, FreeBytes: ptr(uint64(1 << 40)),
 			Profile: &Profile{EpochSeconds: uint64(epoch.Unix()), ReadBytes: 2e9, ReadP99Seconds: .01, WriteBytes: 1e9, RandomReads: 1e5, LatencySeconds: 1e-4, TouchBytes: 5e8},
 		},
 		Devices:  []Device{v},
@@ -264,7 +264,7 @@ func TestProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := readProfiles(nil, path)
-	if !errors.Is(err, ErrNewerProfiles) {
+	if !errors.Is(err, errNewerProfiles) {
 		t.Errorf("newer: %v", err)
 	}
 	if err := p.keep(nil, path, list[0]); err != nil {

@@ -63,17 +63,17 @@ const (
 	maxProfileAge    = 30 * 24 * time.Hour // disks fill up, wear out and are replaced
 )
 
-// ErrNewerProfiles says that a newer version wrote the profiles.
-var ErrNewerProfiles = errors.New("written by a newer version")
+// errNewerProfiles says that a newer version wrote the profiles.
+var errNewerProfiles = errors.New("written by a newer version")
 
-// A ProfileError says where a file of profiles is corrupt.
-type ProfileError struct {
+// A profileError says where a file of profiles is corrupt.
+type profileError struct {
 	Line int // from 1
 	Why  string
 	Err  error
 }
 
-func (e *ProfileError) Error() string {
+func (e *profileError) Error() string {
 	s := fmt.Sprintf("storage profiles: line %d: %s", e.Line, e.Why)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -82,7 +82,7 @@ func (e *ProfileError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *ProfileError) Unwrap() error { return e.Err }
+func (e *profileError) Unwrap() error { return e.Err }
 
 // profiles holds one file, sorted by device.
 type profiles struct {
@@ -165,31 +165,31 @@ func printProfiles(list []Profile) []byte {
 
 func parseProfiles(b []byte) (profiles, error) {
 	if len(b) > maxProfilesBytes {
-		return profiles{}, &ProfileError{1, fmt.Sprintf("want at most %d bytes", maxProfilesBytes), nil}
+		return profiles{}, &profileError{1, fmt.Sprintf("want at most %d bytes", maxProfilesBytes), nil}
 	}
 	lines := strings.SplitAfter(string(b), "\n")
 	version, ok := strings.CutPrefix(lines[0], profilesMagic)
 	if !ok {
-		return profiles{}, &ProfileError{1, fmt.Sprintf("want %q", profilesMagic+"1"), nil}
+		return profiles{}, &profileError{1, fmt.Sprintf("want %q", profilesMagic+"1"), nil}
 	}
 	if n, err := strconv.Atoi(strings.TrimSuffix(version, "\n")); err == nil && n > profilesVersion {
-		return profiles{frozen: true}, &ProfileError{1, "version " + strconv.Itoa(n), ErrNewerProfiles}
+		return profiles{frozen: true}, &profileError{1, "version " + strconv.Itoa(n), errNewerProfiles}
 	}
 	last := len(lines) - 2 // an empty string follows the last line
 	if version != "1\n" || last < 1 || lines[last+1] != "" {
-		return profiles{}, &ProfileError{len(lines), "the file is cut", nil}
+		return profiles{}, &profileError{len(lines), "the file is cut", nil}
 	}
 	if want := fmt.Sprintf("crc32c %08x\n", crc32.Checksum(b[:len(b)-len(lines[last])], castagnoli)); lines[last] != want {
-		return profiles{}, &ProfileError{last + 1, fmt.Sprintf("want %q, got %q", want, lines[last]), nil}
+		return profiles{}, &profileError{last + 1, fmt.Sprintf("want %q, got %q", want, lines[last]), nil}
 	}
 	var p profiles
 	for i, line := range lines[1:last] {
 		pr, err := parseProfile(strings.TrimSuffix(line, "\n"))
 		if err != nil {
-			return profiles{}, &ProfileError{i + 2, "not a profile", err}
+			return profiles{}, &profileError{i + 2, "not a profile", err}
 		}
 		if n := len(p.list); n >= maxProfiles || n > 0 && p.list[n-1].Device >= pr.Device {
-			return profiles{}, &ProfileError{i + 2, fmt.Sprintf("want at most %d devices, sorted", maxProfiles), nil}
+			return profiles{}, &profileError{i + 2, fmt.Sprintf("want at most %d devices, sorted", maxProfiles), nil}
 		}
 		p.list = append(p.list, pr)
 	}

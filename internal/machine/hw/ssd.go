@@ -15,9 +15,9 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// SSDOptions configure [MeasureSSD]. The zero value takes three to five seconds
+// ssdOptions configure [measureSSD]. The zero value takes three to five seconds
 // and half a gigabyte of disk.
-type SSDOptions struct {
+type ssdOptions struct {
 	FileBytes  int64         // size of the file that is read; 0 = 512 MiB
 	WriteBytes int64         // written and synced in a window; 0 = 64 MiB
 	Sequential time.Duration // of a window; 0 = 1 s
@@ -45,8 +45,8 @@ type IORate struct {
 	Windows        []float64 `json:"windows"` // bytes per second, in the order of measurement
 }
 
-// An SSDProfile is the measured speed of the storage below a directory.
-type SSDProfile struct {
+// An ssdProfile is the measured speed of the storage below a directory.
+type ssdProfile struct {
 	Dir string `json:"dir"`
 	// Direct is false if the file system does not support direct I/O; the page
 	// cache is then part of the measurement.
@@ -59,25 +59,25 @@ type SSDProfile struct {
 	TouchBytesPerSecond float64 `json:"touch_bytes_per_second"`
 }
 
-// MeasureSSD measures the storage of a directory with a file that it creates
+// measureSSD measures the storage of a directory with a file that it creates
 // there and removes. Concurrent disk traffic lowers the result.
-func MeasureSSD(ctx context.Context, dir string, o SSDOptions) (SSDProfile, error) {
+func measureSSD(ctx context.Context, dir string, o ssdOptions) (ssdProfile, error) {
 	o.complete()
-	m := &ssdMeasurement{SSDOptions: o, p: SSDProfile{Dir: dir}}
+	m := &ssdMeasurement{ssdOptions: o, p: ssdProfile{Dir: dir}}
 	f, remove, err := durable.TempFile(dir, ".measure.tmp-")
 	if err != nil {
-		return SSDProfile{}, fmt.Errorf("measure storage: %w", err)
+		return ssdProfile{}, fmt.Errorf("measure storage: %w", err)
 	}
 	if err = m.write(ctx, f); err == nil {
 		err = m.read(ctx, f.Name())
 	}
 	if err := errors.Join(err, remove()); err != nil {
-		return SSDProfile{}, fmt.Errorf("measure storage: %w", err)
+		return ssdProfile{}, fmt.Errorf("measure storage: %w", err)
 	}
 	return m.p, nil
 }
 
-func (o *SSDOptions) complete() {
+func (o *ssdOptions) complete() {
 	or := func(v *int64, def, least int64) {
 		if *v <= 0 {
 			*v = def
@@ -98,8 +98,8 @@ func (o *SSDOptions) complete() {
 }
 
 type ssdMeasurement struct {
-	SSDOptions
-	p SSDProfile
+	ssdOptions
+	p ssdProfile
 }
 
 // write fills the file and measures the first write windows while doing so.
@@ -271,13 +271,13 @@ func slowest(windows []ssdWindow) (r IORate) {
 	return r
 }
 
-// measureStorage adapts [MeasureSSD] to [Probe].
+// measureStorage adapts [measureSSD] to [Probe].
 func measureStorage(ctx context.Context, dir string, d Depth) (Profile, error) {
-	o := SSDOptions{}
+	o := ssdOptions{}
 	if d == Quick { // about a second
-		o = SSDOptions{FileBytes: 128 << 20, WriteBytes: 32 << 20, Sequential: time.Second / 5, Random: time.Second / 20}
+		o = ssdOptions{FileBytes: 128 << 20, WriteBytes: 32 << 20, Sequential: time.Second / 5, Random: time.Second / 20}
 	}
-	p, err := MeasureSSD(ctx, dir, o)
+	p, err := measureSSD(ctx, dir, o)
 	return Profile{
 		ReadBytes: p.Read.BytesPerSecond, ReadP99Seconds: p.Read.P99Seconds, WriteBytes: p.Write.BytesPerSecond,
 		RandomReads: p.Random.PerSecond, LatencySeconds: p.Random.MeanSeconds, LatencyP99: p.Random.P99Seconds,

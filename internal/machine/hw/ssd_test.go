@@ -11,8 +11,8 @@ import (
 func TestMeasureSSD(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	o := SSDOptions{FileBytes: 8 << 20, WriteBytes: 4 << 20, Sequential: time.Millisecond, Random: time.Millisecond}
-	p, err := MeasureSSD(t.Context(), dir, o)
+	o := ssdOptions{FileBytes: 8 << 20, WriteBytes: 4 << 20, Sequential: time.Millisecond, Random: time.Millisecond}
+	p, err := measureSSD(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,10 +31,10 @@ func TestMeasureSSD(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := MeasureSSD(ctx, dir, o); !errors.Is(err, context.Canceled) {
+	if _, err := measureSSD(ctx, dir, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := MeasureSSD(t.Context(), dir+"/none", o); !errors.Is(err, os.ErrNotExist) {
+	if _, err := measureSSD(t.Context(), dir+"/none", o); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {

@@ -25,7 +25,7 @@ func storageOf(root fs.FS, dir string) *Storage {
 
 // onMount is storageOf for a directory that exists.
 func onMount(root fs.FS, dir string) *Storage {
-	st := &Storage{Kind: Unknown, Device: "unknown"}
+	st := &Storage{Kind: unknown, Device: "unknown"}
 	m, ok := mountOf(read(root, "proc/self/mountinfo"), dir)
 	if !ok {
 		return st
@@ -62,28 +62,28 @@ func existing(dir string) string {
 func kindOf(root fs.FS, m mount, block string) StorageKind {
 	switch m.filesystem {
 	case "tmpfs", "ramfs", "devtmpfs", "rootfs":
-		return InMemory
+		return inMemory
 	case "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "lustre", "gpfs", "glusterfs", "virtiofs", "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone":
-		return Network
+		return network
 	}
 	queue := block + "/queue"
 	if _, err := fs.Stat(root, queue); err != nil { // a partition; the disk is the parent directory
 		target, err := fs.ReadLink(root, block)
 		if err != nil {
-			return Unknown
+			return unknown
 		}
 		queue = path.Join(path.Dir(path.Join("sys/dev/block", target)), "queue")
 	}
 	if strings.HasPrefix(path.Base(m.source), "vd") || strings.HasPrefix(path.Base(m.source), "xvd") {
-		return Virtual // virtual disks claim to be rotational
+		return virtual // virtual disks claim to be rotational
 	}
 	switch read(root, queue+"/rotational") {
 	case "0":
-		return Solid
+		return solid
 	case "1":
-		return Rotating
+		return rotating
 	}
-	return Unknown
+	return unknown
 }
 
 // A mount is one line of the mount table.

@@ -35,20 +35,20 @@ func TestStorageKind(t *testing.T) {
 		"sys/dev/block/259:0/device/serial":        file("S 123  "),
 	}
 	for dir, want := range map[string]Storage{
-		"/":                 {Mount: "/", Filesystem: "ext4", Device: "254:0 ext4", Kind: Virtual},
-		"/datax":            {Mount: "/", Filesystem: "ext4", Device: "254:0 ext4", Kind: Virtual},
-		"/data/slow":        {Mount: "/data", Filesystem: "xfs", Device: "8:1 xfs 9", Kind: Rotating},
-		"/data/fast":        {Mount: "/data/fast", Filesystem: "ext4", Device: "259:3 ext4 77", Kind: Solid},
-		"/with space/a/b/c": {Mount: "/with space", Filesystem: "btrfs", Device: "259:0 btrfs 1000 S 123", Kind: Solid},
-		"/dev/shm/x":        {Mount: "/dev/shm", Filesystem: "tmpfs", Device: "0:23 tmpfs", Kind: InMemory},
-		"/net/home":         {Mount: "/net", Filesystem: "nfs4", Device: "0:50 nfs4", Kind: Network},
-		"/data/fast/over":   {Mount: "/data/fast/over", Filesystem: "overlay", Device: "0:51 overlay", Kind: Unknown},
+		"/":                 {Mount: "/", Filesystem: "ext4", Device: "254:0 ext4", Kind: virtual},
+		"/datax":            {Mount: "/", Filesystem: "ext4", Device: "254:0 ext4", Kind: virtual},
+		"/data/slow":        {Mount: "/data", Filesystem: "xfs", Device: "8:1 xfs 9", Kind: rotating},
+		"/data/fast":        {Mount: "/data/fast", Filesystem: "ext4", Device: "259:3 ext4 77", Kind: solid},
+		"/with space/a/b/c": {Mount: "/with space", Filesystem: "btrfs", Device: "259:0 btrfs 1000 S 123", Kind: solid},
+		"/dev/shm/x":        {Mount: "/dev/shm", Filesystem: "tmpfs", Device: "0:23 tmpfs", Kind: inMemory},
+		"/net/home":         {Mount: "/net", Filesystem: "nfs4", Device: "0:50 nfs4", Kind: network},
+		"/data/fast/over":   {Mount: "/data/fast/over", Filesystem: "overlay", Device: "0:51 overlay", Kind: unknown},
 	} {
 		if got := onMount(root, dir); *got != want {
 			t.Errorf("%s: got %+v, want %+v", dir, *got, want)
 		}
 	}
-	if got := onMount(fstest.MapFS{}, "/x"); got.Kind != Unknown || got.Device == "" {
+	if got := onMount(fstest.MapFS{}, "/x"); got.Kind != unknown || got.Device == "" {
 		t.Errorf("no table: %+v", got)
 	}
 }

@@ -6,20 +6,20 @@ import (
 	"runtime/debug"
 )
 
-// A PanicError is the value with which [Pool.Do] and [Pool.Range] panic if a
+// A panicError is the value with which [Pool.Do] and [Pool.Range] panic if a
 // share panicked.
-type PanicError struct {
+type panicError struct {
 	Worker int    // the share
 	Value  any    // the value passed to panic
 	Stack  []byte // of the goroutine that ran it
 }
 
-func (e *PanicError) Error() string {
+func (e *panicError) Error() string {
 	return fmt.Sprintf("pool: worker %d: panic: %v\n\n%s", e.Worker, e.Value, e.Stack)
 }
 
 // Unwrap returns the panic's value if it is an error.
-func (e *PanicError) Unwrap() error {
+func (e *panicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
@@ -29,17 +29,17 @@ var errGoexit = errors.New("task called runtime.Goexit")
 
 // recovered returns the PanicError of a share that did not return. recover
 // returns nil only after a Goexit.
-func recovered(worker int, value any) *PanicError {
+func recovered(worker int, value any) *panicError {
 	if value == nil {
 		value = errGoexit
 	}
-	return &PanicError{Worker: worker, Value: value, Stack: debug.Stack()}
+	return &panicError{Worker: worker, Value: value, Stack: debug.Stack()}
 }
 
-// A MisuseError is the value with which [Pool.Do] and [Pool.Range] panic if the
+// A misuseError is the value with which [Pool.Do] and [Pool.Range] panic if the
 // pool is already running: two goroutines share it, or a task called it.
-type MisuseError struct{}
+type misuseError struct{}
 
-func (*MisuseError) Error() string {
+func (*misuseError) Error() string {
 	return "pool: already running a task; a pool belongs to one goroutine at a time and not to its tasks"
 }

@@ -27,7 +27,7 @@ type Task interface {
 
 // A Pool is a fixed set of threads. It must be used by one goroutine at a time:
 // [Pool.Do] and [Pool.Range] must neither overlap nor be called from a task;
-// they panic with a *[MisuseError] if they are. [Pool.Close] may be called at
+// they panic with a *[misuseError] if they are. [Pool.Close] may be called at
 // any time outside a task.
 type Pool struct {
 	task     Task // of the current generation; written before gen
@@ -64,7 +64,7 @@ type share struct {
 	done    atomic.Uint64 // latest generation in which the share was completed
 	parker  parker
 	thread  thread      // of the worker
-	failed  *PanicError // the share's panic; read after done
+	failed  *panicError // the share's panic; read after done
 	_       line
 }
 
@@ -110,7 +110,7 @@ func (p *Pool) Limit(n int) {
 
 // Do runs every share of t and returns when all are done; their writes are then
 // visible to the caller. If a share panics, the others still finish, and Do
-// panics with a *[PanicError]; the pool remains usable. After [Pool.Close] all
+// panics with a *[panicError]; the pool remains usable. After [Pool.Close] all
 // shares run on the caller's goroutine.
 func (p *Pool) Do(t Task) {
 	p.begin()
@@ -120,7 +120,7 @@ func (p *Pool) Do(t Task) {
 // begin ensures that no other call is running; join ends that.
 func (p *Pool) begin() {
 	if !p.busy.CompareAndSwap(false, true) {
-		panic(&MisuseError{})
+		panic(&misuseError{})
 	}
 }
 
@@ -162,7 +162,7 @@ func (p *Pool) join(g uint64, n int) {
 	for i := 1; i < n; i++ {
 		p.await(&p.shares[i], g)
 	}
-	var first *PanicError
+	var first *panicError
 	for i := range n {
 		if s := &p.shares[i]; s.failed != nil {
 			if first == nil {

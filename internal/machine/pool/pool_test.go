@@ -197,7 +197,7 @@ func TestPanicReachesCaller(t *testing.T) {
 						done.Add(1)
 					}))
 				})
-				var pe *PanicError
+				var pe *panicError
 				if !errors.As(err, &pe) || pe.Worker != bad || !errors.Is(err, cause) || len(pe.Stack) == 0 {
 					t.Fatalf("threads %d bad %d: got %v", threads, bad, err)
 				}
@@ -212,7 +212,7 @@ func TestPanicReachesCaller(t *testing.T) {
 			t.Fatalf("after panics %d of %d shares ran", ok.Load(), threads)
 		}
 		err := catch(func() { p.Range(100, 1, rangeFunc(func(_, lo, _ int) { panic(fmt.Sprint(lo)) })) })
-		if pe := (*PanicError)(nil); !errors.As(err, &pe) {
+		if pe := (*panicError)(nil); !errors.As(err, &pe) {
 			t.Fatalf("Range: got %v", err)
 		}
 	}
@@ -273,7 +273,7 @@ func TestMisuse(t *testing.T) {
 				}
 			}))
 		})
-		var me *MisuseError
+		var me *misuseError
 		if !errors.As(err, &me) {
 			t.Errorf("%s in a task: got %v", name, err)
 		}

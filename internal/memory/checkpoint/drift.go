@@ -77,9 +77,9 @@ type Report struct {
 	Drifts []Drift
 }
 
-// DetectDrift returns how an entry restored to a tier differs from what was
+// detectDrift returns how an entry restored to a tier differs from what was
 // desired, on a machine with or without a GPU.
-func DetectDrift(e *Entry, restored memory.Tier, gpu bool) []Drift {
+func detectDrift(e *Entry, restored memory.Tier, gpu bool) []Drift {
 	cause := BackendMissing
 	if gpu {
 		cause = SafeRestorePolicy
@@ -113,7 +113,7 @@ func (m *Manifest) Reports(gpu bool) []Report {
 	var out []Report
 	for i := range m.Entries {
 		e := &m.Entries[i]
-		if d := DetectDrift(e, e.RestoredTier(), gpu); d != nil {
+		if d := detectDrift(e, e.RestoredTier(), gpu); d != nil {
 			out = append(out, Report{e.ID, d})
 		}
 	}

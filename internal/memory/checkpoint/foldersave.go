@@ -85,7 +85,7 @@ func (f *Folder) save(ctx context.Context, s Saving) (*FolderSaved, error) {
 	if s.Created == 0 {
 		s.Created = uint64(max(0, time.Now().Unix()))
 	}
-	named, err := Named(f.dir, nil)
+	named, err := namedBlobs(f.dir, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func TestModelFile(t *testing.T) {
 		{Class: 3, Tokens: []int32{5, 6, 70000}, Parts: []Part{{State: 1, First: 2, Pages: 2, ID: "kv:1"}}}, {Tokens: []int32{0}},
 	}}
 	dir := t.TempDir()
-	if err := Write(dir, m, nil); err != nil {
+	if err := write(dir, m, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Read(dir, nil)

@@ -67,7 +67,7 @@ const none = "none"
 // oneLine replaces each CR and LF of a summary by a space.
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
 
-// MarshalText returns the manifest's text. It rejects ids and keys that [Parse]
+// MarshalText returns the manifest's text. It rejects ids and keys that [parse]
 // would not read back unchanged.
 func (m *Manifest) MarshalText() ([]byte, error) {
 	var b bytes.Buffer

@@ -18,9 +18,9 @@ import (
 // listed.
 const registryName = ".checkpoints"
 
-// Register writes down in a cache that the checkpoint in a directory refers to
+// register writes down in a cache that the checkpoint in a directory refers to
 // it, for [Nearby].
-func Register(dir string, c *blob.Cache, fsys durable.FS) error {
+func register(dir string, c *blob.Cache, fsys durable.FS) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return &Error{Kind: ErrIO, Path: dir, Why: "its path is not known", Err: err}

@@ -10,10 +10,10 @@ import (
 	"atenia/internal/store/blob"
 )
 
-// Parse reads the text of a manifest. It accepts only the form shown at
+// parse reads the text of a manifest. It accepts only the form shown at
 // [Manifest]; other text is [ErrInvalidFormat] with the line. Entries without
 // desired_tier and plan_summary, as older versions wrote them, have no hint.
-func Parse(text []byte) (*Manifest, error) {
+func parse(text []byte) (*Manifest, error) {
 	p := &parser{rest: string(text)}
 	m, err := p.manifest()
 	if err != nil {

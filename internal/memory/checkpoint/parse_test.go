@@ -39,7 +39,7 @@ func TestParseErrors(t *testing.T) {
 		{strings.ReplaceAll(good, "\n", "\r\n"), "line ends were changed", 1},
 		{manifestText(entryText("t1", "ram", 3, "vram", "x"), entryText("t1", "ram", 3, "vram", "x")), "a second entry", 22},
 	} {
-		_, err := Parse([]byte(c.text))
+		_, err := parse([]byte(c.text))
 		e, ok := errors.AsType[*Error](err)
 		if !ok || !errors.Is(err, ErrInvalidFormat) || e.Line != c.line || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want %q in line %d", c.text, err, c.want, c.line)
@@ -63,7 +63,7 @@ func TestManifestText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Parse(text); err != nil || !reflect.DeepEqual(got, m) {
+	if got, err := parse(text); err != nil || !reflect.DeepEqual(got, m) {
 		t.Errorf("%v\n%s\n%+v", err, text, got)
 	}
 	for _, e := range []Entry{{ID: "a\nb"}, {ID: "\xff"}, {ID: "a", Blob: &Blob{Key: "none"}}, {ID: "a", Blob: &Blob{Key: "x\r"}}, {ID: "a", Hint: memory.Hint{Summary: "\xff", HasSummary: true}}} {
@@ -79,7 +79,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte("version=1\ncreated_unix=0\nentry_count=18446744073709551615\n"))
 	f.Add([]byte("version=01\ncreated_unix=0\nentry_count=1\nid=\nis_grad=0\nlen=007\ntier=ssd\ncache_key=k\ncache_kind=gradient\n \t\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := Parse(data)
+		m, err := parse(data)
 		if err != nil {
 			if !errors.Is(err, ErrInvalidFormat) {
 				t.Errorf("another kind of error: %v", err)
@@ -90,7 +90,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
-		again, err := Parse(text)
+		again, err := parse(text)
 		if err != nil || !reflect.DeepEqual(m, again) {
 			t.Fatalf("%v: %q is read as another manifest", err, text)
 		}

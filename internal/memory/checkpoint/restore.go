@@ -25,7 +25,7 @@ func Read(dir string, fsys durable.FS) (*Manifest, error) {
 		}
 		return nil, &Error{Kind: ErrIO, Path: path, Why: why, Err: err}
 	}
-	m, err := Parse(text)
+	m, err := parse(text)
 	if e, ok := errors.AsType[*Error](err); ok {
 		e.Path = path
 	}
@@ -84,7 +84,7 @@ func Restore(ctx context.Context, dir string, m *memory.Manager, o RestoreOption
 		if e.IsGrad && e.Blob != nil {
 			m.IndexGradient(e.ID, e.Blob.Key)
 		}
-		if d := DetectDrift(e, e.RestoredTier(), o.GPU); d != nil {
+		if d := detectDrift(e, e.RestoredTier(), o.GPU); d != nil {
 			r.Reports = append(r.Reports, Report{e.ID, d})
 		}
 		m.SetHint(e.ID, e.Hint)

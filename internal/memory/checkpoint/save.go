@@ -46,7 +46,7 @@ type NotDurable struct {
 // overwritten; new bytes go to entries beside them. created is in seconds since
 // 1970.
 func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o SaveOptions) (*Saved, error) {
-	named, err := Named(dir, o.FS)
+	named, err := namedBlobs(dir, o.FS)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +72,11 @@ func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o 
 		}
 	}
 	if slices.ContainsFunc(s.Manifest.Entries, func(e Entry) bool { return e.Blob != nil }) {
-		if err := Register(dir, m.Cache(), o.FS); err != nil {
+		if err := register(dir, m.Cache(), o.FS); err != nil {
 			return nil, err
 		}
 	}
-	if err := Write(dir, s.Manifest, o.FS); err != nil {
+	if err := write(dir, s.Manifest, o.FS); err != nil {
 		return nil, err
 	}
 	if s.w != nil {
@@ -93,9 +93,9 @@ type saving struct {
 	named map[Blob]bool // by the checkpoint being replaced
 }
 
-// Named returns the cache entries that the checkpoint in a folder refers to: none
+// namedBlobs returns the cache entries that the checkpoint in a folder refers to: none
 // if there is none, or if it is damaged, so that it can be saved over.
-func Named(dir string, fsys durable.FS) (map[Blob]bool, error) {
+func namedBlobs(dir string, fsys durable.FS) (map[Blob]bool, error) {
 	named := map[Blob]bool{}
 	old, err := Read(dir, fsys)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrInvalidFormat) {
@@ -112,9 +112,9 @@ func Named(dir string, fsys durable.FS) (map[Blob]bool, error) {
 	return named, nil
 }
 
-// Write atomically replaces the manifest in a checkpoint's directory, and the
+// write atomically replaces the manifest in a checkpoint's directory, and the
 // files beside it, with one sync of their contents and two of the folder.
-func Write(dir string, m *Manifest, fsys durable.FS) error {
+func write(dir string, m *Manifest, fsys durable.FS) error {
 	text, err := m.MarshalText()
 	if err != nil {
 		return err

@@ -183,7 +183,7 @@ func (w *Writer) undo() (removed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ownNames, err := Named(w.dir, w.fsys)
+	ownNames, err := namedBlobs(w.dir, w.fsys)
 	if err != nil {
 		return nil, err
 	}

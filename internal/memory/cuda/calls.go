@@ -13,25 +13,27 @@ var (
 	nvmlLibraries   = []string{"libnvidia-ml.so.1", "nvml.dll"}
 )
 
-// ErrOutOfMemory says that a device, or the host for pinned memory, is out of
+// errOutOfMemory says that a device, or the host for pinned memory, is out of
 // memory.
-var ErrOutOfMemory = errors.New("out of memory")
+var errOutOfMemory = errors.New("out of memory")
 
-// An Error is a failed call of a driver.
-type Error struct {
+// An callError is a failed call of a driver.
+type callError struct {
 	Call string // the C function
 	Code int    // its result
 }
 
-func (e *Error) Error() string {
+func (e *callError) Error() string {
 	if text := codes[e.Code]; text != "" {
 		return fmt.Sprintf("%s: %s (code %d)", e.Call, text, e.Code)
 	}
 	return fmt.Sprintf("%s: code %d", e.Call, e.Code)
 }
 
-// Is ties the code to [ErrOutOfMemory].
-func (e *Error) Is(target error) bool { return target == ErrOutOfMemory && e.Code == codeOutOfMemory }
+// Is ties the code to [errOutOfMemory].
+func (e *callError) Is(target error) bool {
+	return target == errOutOfMemory && e.Code == codeOutOfMemory
+}
 
 // The result codes that are handled, from cuda.h.
 const (
@@ -83,7 +85,7 @@ func load(libraries, names []string) (*table, error) {
 //go:uintptrescapes
 func (t *table) do(f int, args ...uintptr) error {
 	if code := int32(library.Call(t.at[f], args...)); code != 0 {
-		return &Error{t.names[f], int(code)}
+		return &callError{t.names[f], int(code)}
 	}
 	return nil
 }

@@ -26,9 +26,9 @@ func noise(n int, seed uint64) []byte {
 }
 
 func TestAbsent(t *testing.T) {
-	for name, c := range map[string]func() (*Driver, error){
-		"no library":     func() (*Driver, error) { return open([]string{"libatenia-none.so.1"}, nil) },
-		"not even names": func() (*Driver, error) { return open(nil, nil) },
+	for name, c := range map[string]func() (*driver, error){
+		"no library":     func() (*driver, error) { return open([]string{"libatenia-none.so.1"}, nil) },
+		"not even names": func() (*driver, error) { return open(nil, nil) },
 	} {
 		d, err := c()
 		if err != nil {
@@ -51,7 +51,7 @@ func TestAbsent(t *testing.T) {
 func TestBroken(t *testing.T) {
 	f := newFake(t)
 	f.fail("cuInit", 1, 999)
-	var e *Error
+	var e *callError
 	if _, err := open([]string{f.path}, nil); !errors.As(err, &e) || e.Code != 999 || e.Call != "cuInit" {
 		t.Errorf("got %v", err)
 	}
@@ -95,7 +95,7 @@ func TestDevices(t *testing.T) {
 	library.Call(f.at["fake_rot"], 0)
 	f.fail("cuMemAlloc_v2", 1, codeOutOfMemory)
 	list, err = d.Devices(t.Context(), hw.Full)
-	if !errors.Is(err, ErrOutOfMemory) || len(list) != 2 || list[0].UploadBytes != nil || list[1].UploadBytes == nil || list[0].Tried || !list[1].Tried {
+	if !errors.Is(err, errOutOfMemory) || len(list) != 2 || list[0].UploadBytes != nil || list[1].UploadBytes == nil || list[0].Tried || !list[1].Tried {
 		t.Errorf("a device without room: %+v, %v", list, err)
 	}
 }
@@ -200,7 +200,7 @@ func TestOutOfMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := d.Upload("a", noise(1<<20, 2))
-	if !errors.Is(err, ErrOutOfMemory) || !errors.Is(err, memory.ErrBackendUnavailable) {
+	if !errors.Is(err, errOutOfMemory) || !errors.Is(err, memory.ErrBackendUnavailable) {
 		t.Errorf("got %v", err)
 	}
 	if e, ok := errors.AsType[*memory.MoveError](err); !ok || e.ID != "a" {
@@ -300,7 +300,7 @@ func TestFaults(t *testing.T) {
 		if err == nil {
 			t.Errorf("call %d: no error", n)
 		}
-		if e, ok := errors.AsType[*Error](err); !ok || e.Code != 700 {
+		if e, ok := errors.AsType[*callError](err); !ok || e.Code != 700 {
 			t.Errorf("call %d: %v", n, err)
 		}
 		if got, err := d.Download("a"); err != nil || !bytes.Equal(got, old) {
@@ -350,7 +350,7 @@ func TestClosed(t *testing.T) {
 
 // TestDriver runs on the machine's own driver, where there is one.
 func TestDriver(t *testing.T) {
-	driver, err := Open()
+	driver, err := openDriver()
 	if err != nil {
 		t.Skip("the driver does not work: ", err)
 	}

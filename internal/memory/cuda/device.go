@@ -43,7 +43,7 @@ var errClosed = errors.New("the device is closed")
 
 // Device opens a device: it retains the primary context, which other libraries
 // in this process share. The caller must close the device.
-func (d *Driver) Device(ordinal int) (*Device, error) {
+func (d *driver) Device(ordinal int) (*Device, error) {
 	if ordinal < 0 || ordinal >= d.count {
 		return nil, fmt.Errorf("no device %d: there are %d", ordinal, d.count)
 	}

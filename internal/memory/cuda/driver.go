@@ -11,20 +11,20 @@ import (
 	"atenia/internal/machine/library"
 )
 
-// A Driver holds the loaded libraries. It is a [hw.GPUProber].
-type Driver struct {
+// A driver holds the loaded libraries. It is a [hw.GPUProber].
+type driver struct {
 	cuda  *table // nil without devices
 	nvml  *table // nil without the library
 	count int
 }
 
-// Open loads and initializes the driver. If there is no driver, or no device,
+// openDriver loads and initializes the driver. If there is no driver, or no device,
 // the Driver has no devices and there is no error; a driver that is installed
 // but does not work is an error.
-func Open() (*Driver, error) { return open(driverLibraries, nvmlLibraries) }
+func openDriver() (*driver, error) { return open(driverLibraries, nvmlLibraries) }
 
-func open(cudaLibraries, nvmlLibraries []string) (*Driver, error) {
-	d := &Driver{}
+func open(cudaLibraries, nvmlLibraries []string) (*driver, error) {
+	d := &driver{}
 	t, err := load(cudaLibraries, driverNames)
 	if errors.Is(err, library.ErrAbsent) {
 		return d, nil
@@ -36,7 +36,7 @@ func open(cudaLibraries, nvmlLibraries []string) (*Driver, error) {
 	if err == nil {
 		err = t.do(cuDeviceGetCount, uintptr(unsafe.Pointer(&n)))
 	}
-	if e, ok := errors.AsType[*Error](err); ok && e.Code == codeNoDevice {
+	if e, ok := errors.AsType[*callError](err); ok && e.Code == codeNoDevice {
 		return d, nil
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func open(cudaLibraries, nvmlLibraries []string) (*Driver, error) {
 }
 
 // Close unloads the libraries. Devices must be closed separately.
-func (d *Driver) Close() error {
+func (d *driver) Close() error {
 	if d.nvml == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (d *Driver) Close() error {
 
 // Devices describes the devices. With [hw.Full] it also tests each one and
 // measures its link.
-func (d *Driver) Devices(ctx context.Context, depth hw.Depth) (list []hw.Device, err error) {
+func (d *driver) Devices(ctx context.Context, depth hw.Depth) (list []hw.Device, err error) {
 	for i := range d.count {
 		if ctx.Err() != nil {
 			return list, ctx.Err()
@@ -80,7 +80,7 @@ func (d *Driver) Devices(ctx context.Context, depth hw.Depth) (list []hw.Device,
 
 // describe describes a device. What cannot be read is left out; the first error
 // is returned.
-func (d *Driver) describe(ordinal int, depth hw.Depth) (hw.Device, error) {
+func (d *driver) describe(ordinal int, depth hw.Depth) (hw.Device, error) {
 	v := hw.Device{GPU: hw.GPU{ID: fmt.Sprintf("cuda:%d", ordinal), Backend: hw.BackendCUDA}}
 	device, err := d.handle(ordinal)
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *Driver) describe(ordinal int, depth hw.Depth) (hw.Device, error) {
 	return v, err
 }
 
-func (d *Driver) handle(ordinal int) (device uintptr, err error) {
+func (d *driver) handle(ordinal int) (device uintptr, err error) {
 	var n int32
 	err = d.cuda.do(cuDeviceGet, uintptr(unsafe.Pointer(&n)), uintptr(ordinal))
 	return uintptr(n), err
@@ -126,7 +126,7 @@ const (
 
 // estimates computes a device's peak memory bandwidth in bytes per second and,
 // as its score, peak GFLOP/s in float32.
-func (d *Driver) estimates(device uintptr, v *hw.Device) {
+func (d *driver) estimates(device uintptr, v *hw.Device) {
 	attr := func(a uintptr) float64 {
 		var n int32
 		if d.cuda.do(cuDeviceGetAttribute, uintptr(unsafe.Pointer(&n)), a, device) != nil {
@@ -159,7 +159,7 @@ func lanes(major, minor int) float64 {
 }
 
 // monitor reads NVML. What a device does not support stays nil.
-func (d *Driver) monitor(device uintptr, v *hw.Device) {
+func (d *driver) monitor(device uintptr, v *hw.Device) {
 	if d.nvml == nil {
 		return
 	}
@@ -198,7 +198,7 @@ func (d *Driver) monitor(device uintptr, v *hw.Device) {
 }
 
 // ask opens the device for the queries that need a context.
-func (d *Driver) ask(ordinal int, depth hw.Depth, v *hw.Device) (err error) {
+func (d *driver) ask(ordinal int, depth hw.Depth, v *hw.Device) (err error) {
 	dev, err := d.Device(ordinal)
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func (d *Driver) ask(ordinal int, depth hw.Depth, v *hw.Device) (err error) {
 		return nil
 	}
 	err = dev.Check()
-	if v.Tried = !errors.Is(err, ErrOutOfMemory); v.Tried && err != nil { // a device out of memory is not faulty
+	if v.Tried = !errors.Is(err, errOutOfMemory); v.Tried && err != nil { // a device out of memory is not faulty
 		v.Fault = err.Error()
 	}
 	if err != nil {
@@ -239,7 +239,7 @@ type Prober struct{}
 // Devices implements [hw.GPUProber]. The driver is loaded for as long as it
 // takes to ask.
 func (Prober) Devices(ctx context.Context, depth hw.Depth) ([]hw.Device, error) {
-	d, err := Open()
+	d, err := openDriver()
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func (f *fake) hold(on bool) {
 	library.Call(f.at["fake_hold"], n)
 }
 
-func (f *fake) open(t testing.TB) *Driver {
+func (f *fake) open(t testing.TB) *driver {
 	t.Helper()
 	d, err := open([]string{f.path}, []string{f.path})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // TestNone: a build without the libraries finds no devices and no fault.
 func TestNone(t *testing.T) {
-	d, err := Open()
+	d, err := openDriver()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func (r *ring) upload(to uintptr, data []byte) error {
 	}
 	if len(data) > smallBytes {
 		err := r.send(to, data, r.chunk(len(data)))
-		if !errors.Is(err, ErrOutOfMemory) {
+		if !errors.Is(err, errOutOfMemory) {
 			return err
 		}
 		// Pinned memory is exhausted.
@@ -159,7 +159,7 @@ func (r *ring) download(data []byte, from uintptr) error {
 	}
 	if len(data) > smallBytes {
 		err := r.fetch(data, from, r.chunk(len(data)))
-		if !errors.Is(err, ErrOutOfMemory) {
+		if !errors.Is(err, errOutOfMemory) {
 			return err
 		}
 	}

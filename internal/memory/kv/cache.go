@@ -8,8 +8,8 @@ import (
 	"atenia/internal/machine/ledger"
 )
 
-// DefaultPageTokens is the page length of a [Config] that leaves it zero.
-const DefaultPageTokens = 16
+// defaultPageTokens is the page length of a [Config] that leaves it zero.
+const defaultPageTokens = 16
 
 // fixedTokens is the page length of a fixed state: longer than any sequence.
 const fixedTokens = 1 << 30
@@ -61,7 +61,7 @@ type Cache struct {
 // *[ConfigError]s.
 func New(c Config) (*Cache, error) {
 	if c.PageTokens == 0 {
-		c.PageTokens = DefaultPageTokens
+		c.PageTokens = defaultPageTokens
 	}
 	if c.Fixed {
 		c.PageTokens, c.Window = fixedTokens, 0
@@ -134,7 +134,7 @@ func (c *Cache) Stats() Stats {
 // nothing observable.
 func (c *Cache) ensure(n int) error {
 	if c.closed {
-		return ErrClosed
+		return errClosed
 	}
 	if n <= len(c.free) {
 		return nil

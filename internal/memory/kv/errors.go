@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// ErrReleased is returned by operations on a sequence after its Release.
-var ErrReleased = errors.New("kv: sequence was released")
+// errReleased is returned by operations on a sequence after its Release.
+var errReleased = errors.New("kv: sequence was released")
 
-// ErrClosed is returned by Extend after the cache's Close.
-var ErrClosed = errors.New("kv: cache was closed")
+// errClosed is returned by Extend after the cache's Close.
+var errClosed = errors.New("kv: cache was closed")
 
 // A MemoryError says that a sequence could not grow within the budget, or that
 // the system is out of memory (Err is then its error). Evict sequences worth
@@ -29,15 +29,15 @@ func (e *MemoryError) Error() string {
 
 func (e *MemoryError) Unwrap() error { return e.Err }
 
-// A RangeError says that a position or count is out of range. Truncate to 0 is
+// A rangeError says that a position or count is out of range. Truncate to 0 is
 // always allowed, even if Min is greater.
-type RangeError struct {
+type rangeError struct {
 	Op       string // "extend" or "truncate"
 	Got      int
 	Min, Max int // the valid range
 }
 
-func (e *RangeError) Error() string {
+func (e *rangeError) Error() string {
 	return fmt.Sprintf("kv: %s: want %d to %d, got %d", e.Op, e.Min, e.Max, e.Got)
 }
 

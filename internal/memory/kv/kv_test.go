@@ -21,7 +21,7 @@ func newCache(t testing.TB, c Config) *Cache {
 	if c.PageBytes == 0 {
 		c.PageBytes = stampBytes * max(c.PageTokens, 1)
 		if c.PageTokens == 0 {
-			c.PageBytes = stampBytes * DefaultPageTokens
+			c.PageBytes = stampBytes * defaultPageTokens
 		}
 	}
 	k, err := New(c)
@@ -205,7 +205,7 @@ func TestWindow(t *testing.T) {
 		}
 	}
 	err := s.Truncate(96)
-	if e, ok := errors.AsType[*RangeError](err); !ok || e.Got != 96 || e.Min != 97 || e.Max != 100 {
+	if e, ok := errors.AsType[*rangeError](err); !ok || e.Got != 96 || e.Min != 97 || e.Max != 100 {
 		t.Fatalf("got %v", err)
 	}
 	f := s.Fork()
@@ -261,7 +261,7 @@ func TestEvictUnderPressure(t *testing.T) {
 	if err := f.Extend(math.MaxInt); err == nil {
 		t.Fatal("Extend beyond the largest int succeeded")
 	}
-	if _, ok := errors.AsType[*RangeError](f.Extend(-1)); !ok {
+	if _, ok := errors.AsType[*rangeError](f.Extend(-1)); !ok {
 		t.Fatal("negative Extend is no RangeError")
 	}
 }
@@ -283,7 +283,7 @@ func TestZero(t *testing.T) {
 
 func TestReleaseAndClose(t *testing.T) {
 	c := newCache(t, Config{})
-	if got := c.Config().PageTokens; got != DefaultPageTokens {
+	if got := c.Config().PageTokens; got != defaultPageTokens {
 		t.Fatalf("default page of %d tokens", got)
 	}
 	s := c.NewSeq()
@@ -299,18 +299,18 @@ func TestReleaseAndClose(t *testing.T) {
 		t.Fatal("a released sequence holds something")
 	}
 	s.SlideTo(10)
-	if e1, e2 := s.Extend(1), s.Truncate(0); !errors.Is(e1, ErrReleased) || !errors.Is(e2, ErrReleased) {
+	if e1, e2 := s.Extend(1), s.Truncate(0); !errors.Is(e1, errReleased) || !errors.Is(e2, errReleased) {
 		t.Fatalf("got %v, %v", e1, e2)
 	}
 	g := s.Fork()
-	if err := g.Extend(1); !errors.Is(err, ErrReleased) {
+	if err := g.Extend(1); !errors.Is(err, errReleased) {
 		t.Fatalf("fork of a released sequence: %v", err)
 	}
 	g.Release()
 	f.Release()
 	c.Close()
 	c.Close()
-	if err := c.NewSeq().Extend(1); !errors.Is(err, ErrClosed) {
+	if err := c.NewSeq().Extend(1); !errors.Is(err, errClosed) {
 		t.Fatalf("after Close: %v", err)
 	}
 }

@@ -184,7 +184,7 @@ func play(t testing.TB, script []byte) {
 			note("%d.truncate(%d)", k, n)
 			want := o.truncate(o.seqs[k], n)
 			err = seqs[k].Truncate(n)
-			if _, bad := errors.AsType[*RangeError](err); bad == want || bad != (err != nil) {
+			if _, bad := errors.AsType[*rangeError](err); bad == want || bad != (err != nil) {
 				t.Fatalf("%v: got %v, want success %v", log, err, want)
 			}
 		case 6:

@@ -48,13 +48,13 @@ func (s *Seq) Reserve(n int) {
 // Extend opens the positions Len to Len+n−1 for writing. It takes the pages they
 // need and copies the last page if that is partly used and shared. If it fails,
 // nothing has changed: a *[MemoryError] if the budget is exceeded, a
-// *[RangeError] if n is negative, [ErrReleased] or [ErrClosed].
+// *[rangeError] if n is negative, [errReleased] or [errClosed].
 func (s *Seq) Extend(n int) error {
 	switch {
 	case s.released:
-		return ErrReleased
+		return errReleased
 	case n < 0:
-		return &RangeError{Op: "extend", Got: n, Min: 0, Max: math.MaxInt - s.len}
+		return &rangeError{Op: "extend", Got: n, Min: 0, Max: math.MaxInt - s.len}
 	case n == 0:
 		return nil
 	case n > math.MaxInt-s.len:
@@ -89,13 +89,13 @@ func (s *Seq) Extend(n int) error {
 
 // Truncate drops the positions from n on and frees pages that hold none before
 // n; it does not clear the dropped positions in the last page. If n is not
-// [Seq.Resumable] it returns a *[RangeError] and changes nothing.
+// [Seq.Resumable] it returns a *[rangeError] and changes nothing.
 func (s *Seq) Truncate(n int) error {
 	if s.released {
-		return ErrReleased
+		return errReleased
 	}
 	if !s.Resumable(n) {
-		return &RangeError{Op: "truncate", Got: n, Min: s.oldestResumable(), Max: s.len}
+		return &rangeError{Op: "truncate", Got: n, Min: s.oldestResumable(), Max: s.len}
 	}
 	keep := s.pagesFor(n)
 	for p := max(keep, s.first); p < len(s.table); p++ {

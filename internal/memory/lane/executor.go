@@ -10,8 +10,8 @@ import (
 	"atenia/internal/fault"
 )
 
-// ErrClosed is returned by a closed executor.
-var ErrClosed = errors.New("the executor is closed")
+// errClosed is returned by a closed executor.
+var errClosed = errors.New("the executor is closed")
 
 // Work is what a task does. Do must return soon, within tens of milliseconds,
 // after ctx ends. arg is passed through from the task.

@@ -33,7 +33,7 @@ func TestOrder(t *testing.T) {
 		}
 		groups.Wait()
 		x.Close()
-		if err := x.Run(t.Context(), func(*Group) error { return nil }); !errors.Is(err, ErrClosed) {
+		if err := x.Run(t.Context(), func(*Group) error { return nil }); !errors.Is(err, errClosed) {
 			t.Errorf("a closed executor says %v", err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestFailure(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	err = run(func(context.Context) error { panic("index out of range") })
-	p, ok := errors.AsType[*PanicError](err)
+	p, ok := errors.AsType[*panicError](err)
 	if !ok || err.Error() != "prefetch:w: panic: index out of range" || !strings.Contains(string(p.Stack), "TestFailure") {
 		t.Errorf("got %v", err)
 	}
@@ -312,7 +312,7 @@ func TestRandomFailures(t *testing.T) {
 		if failed.Load() != (err != nil) {
 			t.Errorf("seed %d: %v, a task failed: %v", seed, err, failed.Load())
 		}
-		if p, ok := errors.AsType[*PanicError](err); err != nil && !errors.Is(err, errDisk) && (!ok || p.Value != "mistake") {
+		if p, ok := errors.AsType[*panicError](err); err != nil && !errors.Is(err, errDisk) && (!ok || p.Value != "mistake") {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 	}

@@ -9,13 +9,13 @@ import (
 	"atenia/internal/fault"
 )
 
-// A PanicError is the panic of a task.
-type PanicError struct {
+// A panicError is the panic of a task.
+type panicError struct {
 	Value any
 	Stack []byte
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // A Group is the set of tasks of one [Executor.Run], or of [Executor.Open].
 type Group struct {
@@ -80,7 +80,7 @@ func (x *Executor) join(ctx context.Context) (*Group, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		return nil, ErrClosed
+		return nil, errClosed
 	}
 	x.groups++
 	g.ctx, g.cancel = context.WithCancel(ctx)
@@ -221,7 +221,7 @@ func call(ctx context.Context, t *Task) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			if err = fault.Changed(v); err == nil {
-				err = &PanicError{v, debug.Stack()}
+				err = &panicError{v, debug.Stack()}
 			}
 		}
 		if err != nil && err != ErrDropped {

@@ -184,11 +184,11 @@ func (m *Matrix) packAll(dst []byte) {
 func (s *Store) load(path string, ms []*Matrix, id *identity) error {
 	b, unmap, err := mapFile(path)
 	if err != nil {
-		return &FileError{Path: path, Err: err}
+		return &fileError{Path: path, Err: err}
 	}
 	es, err := s.check(b, ms, id)
 	if err != nil {
-		if e, ok := errors.AsType[*FileError](err); ok {
+		if e, ok := errors.AsType[*fileError](err); ok {
 			e.Path = path
 		}
 		return errors.Join(err, unmap())
@@ -212,17 +212,17 @@ func (s *Store) check(b []byte, ms []*Matrix, id *identity) ([]entry, error) {
 		want, got sum
 	}{{"source", id.source, was.source}, {"layout", id.layout, was.layout}, {"sample", id.sample, was.sample}} {
 		if f.want != f.got {
-			return nil, &FileError{Field: f.field, Want: fmt.Sprintf("%x…", f.want[:6]), Got: stale}
+			return nil, &fileError{Field: f.field, Want: fmt.Sprintf("%x…", f.want[:6]), Got: stale}
 		}
 	}
 	if len(es) != len(ms) {
-		return nil, &FileError{Field: "entries", Want: fmt.Sprint(len(ms)), Got: fmt.Sprint(len(es))}
+		return nil, &fileError{Field: "entries", Want: fmt.Sprint(len(ms)), Got: fmt.Sprint(len(es))}
 	}
 	for i, m := range ms {
 		want, got := entryOf(m), es[i]
 		want.offset, want.source, want.packed = got.offset, got.source, got.packed
 		if want != got {
-			return nil, &FileError{Field: m.name, Want: want.String(), Got: got.String()}
+			return nil, &fileError{Field: m.name, Want: want.String(), Got: got.String()}
 		}
 		if !s.cfg.Disk.Verify {
 			continue
@@ -233,7 +233,7 @@ func (s *Store) check(b []byte, ms []*Matrix, id *identity) ([]entry, error) {
 		packed := sha256.Sum256(b[got.offset:][:got.bytes])
 		wg.Wait()
 		if source != got.source || packed != got.packed {
-			return nil, &FileError{Field: m.name, Want: "the hashes of both forms", Got: "others: one of them is damaged"}
+			return nil, &fileError{Field: m.name, Want: "the hashes of both forms", Got: "others: one of them is damaged"}
 		}
 	}
 	return es, nil

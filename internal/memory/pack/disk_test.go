@@ -98,7 +98,7 @@ func TestDiskStale(t *testing.T) {
 			for _, wrote := range []bool{true, false} {
 				s, ms := diskStore(ws, d)
 				got := s.Decision()
-				e, ok := errors.AsType[*FileError](got.Fault)
+				e, ok := errors.AsType[*fileError](got.Fault)
 				if got.Mode != OnDisk || got.Wrote != wrote || ok != wrote || ok && (e.Field != c.field || e.Path != d.Paths[0]) {
 					t.Errorf("%+v", got)
 				}
@@ -224,7 +224,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, es, err := parse(b)
 		if err != nil {
-			if e, ok := errors.AsType[*FileError](err); !ok || strings.TrimSpace(e.Error()) == "" {
+			if e, ok := errors.AsType[*fileError](err); !ok || strings.TrimSpace(e.Error()) == "" {
 				t.Errorf("error %v", err)
 			}
 			return

@@ -46,13 +46,13 @@ type entry struct {
 	source, packed sum
 }
 
-// A FileError says why a packed file cannot be used.
-type FileError struct {
+// A fileError says why a packed file cannot be used.
+type fileError struct {
 	Path, Field, Want, Got string
 	Err                    error
 }
 
-func (e *FileError) Error() string {
+func (e *fileError) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("packed weights %s: %v", e.Path, e.Err)
 	}
@@ -60,7 +60,7 @@ func (e *FileError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *FileError) Unwrap() error { return e.Err }
+func (e *fileError) Unwrap() error { return e.Err }
 
 // appendIndex appends the index and the trailer of a file whose index starts at
 // offset.
@@ -90,39 +90,39 @@ func appendIndex(b []byte, offset uint64, id *identity, es []entry) []byte {
 // the size of the file. Its errors have no path.
 func parse(b []byte) (*identity, []entry, error) {
 	if len(b) < dataStart+trailerBytes || string(b[:len(fileMagic)]) != fileMagic {
-		return nil, nil, &FileError{Field: "magic", Want: fmt.Sprintf("%q and %d bytes or more", fileMagic, dataStart+trailerBytes), Got: "a file of another kind"}
+		return nil, nil, &fileError{Field: "magic", Want: fmt.Sprintf("%q and %d bytes or more", fileMagic, dataStart+trailerBytes), Got: "a file of another kind"}
 	}
 	le := binary.LittleEndian
 	if v := le.Uint32(b[len(fileMagic):]); v != fileVersion {
-		return nil, nil, &FileError{Field: "version", Want: fmt.Sprint(fileVersion), Got: fmt.Sprint(v)}
+		return nil, nil, &fileError{Field: "version", Want: fmt.Sprint(fileVersion), Got: fmt.Sprint(v)}
 	}
 	trailer := b[len(b)-trailerBytes:]
 	if !bytes.HasSuffix(trailer, []byte(fileMagic)) {
-		return nil, nil, &FileError{Field: "end", Want: "the trailer", Got: "a file that was cut"}
+		return nil, nil, &fileError{Field: "end", Want: "the trailer", Got: "a file that was cut"}
 	}
 	offset, size := le.Uint64(trailer), le.Uint64(trailer[8:])
 	if end := uint64(len(b) - trailerBytes); offset < dataStart || offset > end || size != end-offset {
-		return nil, nil, &FileError{Field: "index", Want: fmt.Sprintf("%d bytes that end at %d", size, end), Got: fmt.Sprintf("them at %d", offset)}
+		return nil, nil, &fileError{Field: "index", Want: fmt.Sprintf("%d bytes that end at %d", size, end), Got: fmt.Sprintf("them at %d", offset)}
 	}
 	index := b[offset:][:size]
 	if hash := sha256.Sum256(index); !bytes.Equal(hash[:], trailer[16:][:len(hash)]) {
-		return nil, nil, &FileError{Field: "index", Want: "its checksum", Got: "another one: the file is damaged"}
+		return nil, nil, &fileError{Field: "index", Want: "its checksum", Got: "another one: the file is damaged"}
 	}
 	r := reader{b: index}
 	id := &identity{r.sum(), r.sum(), r.sum()}
 	n := uint64(r.uint(4))
 	if n > uint64(len(r.b)/leastEntry) {
-		return nil, nil, &FileError{Field: "entries", Want: fmt.Sprintf("at most %d", len(r.b)/leastEntry), Got: fmt.Sprint(n)}
+		return nil, nil, &fileError{Field: "entries", Want: fmt.Sprintf("at most %d", len(r.b)/leastEntry), Got: fmt.Sprint(n)}
 	}
 	es := make([]entry, n)
 	for i := range es {
 		es[i] = entry{name: r.text(), dtype: r.text(), rows: r.uint(8), cols: r.uint(8), offset: r.uint(8), bytes: r.uint(8), source: r.sum(), packed: r.sum()}
 		if e := &es[i]; e.offset%64 != 0 || e.offset < dataStart || e.offset > offset || e.bytes > offset-e.offset {
-			return nil, nil, &FileError{Field: e.name, Want: fmt.Sprintf("bytes between %d and %d", dataStart, offset), Got: fmt.Sprintf("%d from %d", e.bytes, e.offset)}
+			return nil, nil, &fileError{Field: e.name, Want: fmt.Sprintf("bytes between %d and %d", dataStart, offset), Got: fmt.Sprintf("%d from %d", e.bytes, e.offset)}
 		}
 	}
 	if r.short || len(r.b) > 0 {
-		return nil, nil, &FileError{Field: "index", Want: fmt.Sprintf("%d entries", n), Got: "more or fewer bytes"}
+		return nil, nil, &fileError{Field: "index", Want: fmt.Sprintf("%d entries", n), Got: "more or fewer bytes"}
 	}
 	return id, es, nil
 }

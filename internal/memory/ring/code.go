@@ -44,7 +44,7 @@ func stagesOf(units []Unit) (n, size int) {
 				continue
 			}
 			n += len(w.Chunks)
-			size = max(size, pages(min(u[i].Bytes, CodedChunkBytes))+PageBytes)
+			size = max(size, pages(min(u[i].Bytes, codedChunkBytes))+PageBytes)
 			for _, c := range w.Chunks {
 				size = max(size, pages(c.Bytes))
 			}
@@ -58,7 +58,7 @@ func stagesOf(units []Unit) (n, size int) {
 func codes(s *Span, view []byte) (out []piece) {
 	at := 0
 	for _, c := range s.Coded.Chunks {
-		n := min(CodedChunkBytes, len(view)-at)
+		n := min(codedChunkBytes, len(view)-at)
 		out = append(out, piece{
 			file: s.File, offset: s.Offset + int64(at), need: n,
 			code: &code{CodedChunk: c, codec: s.Coded.Codec, file: s.CodedFile, dst: view[at : at+n : at+n]},
@@ -137,7 +137,7 @@ var errDamaged = errors.New("checksum mismatch in coded weights")
 func (r *Ring) decode(p *piece, stage []byte) error {
 	c := p.code
 	content, err := stage[:c.Bytes], error(nil)
-	if got := Checksum(content); got != c.Sum {
+	if got := checksum(content); got != c.Sum {
 		err = &ReadError{r.codes[c.file].Name(), c.Offset, c.Bytes, errDamaged}
 	} else {
 		d := r.decoder()

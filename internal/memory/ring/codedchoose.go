@@ -123,7 +123,7 @@ func (c *CodeChoice) pays(s *CodedSource) (blob.Choice, error) {
 		return blob.Choice{}, err
 	}
 	defer f.Close()
-	sample := make([]byte, min(s.Bytes, CodedChunkBytes))
+	sample := make([]byte, min(s.Bytes, codedChunkBytes))
 	if _, err := f.ReadAt(sample, s.Offset+(s.Bytes-int64(len(sample)))/2&^3); err != nil {
 		return blob.Choice{}, fmt.Errorf("%s: %w", s.File, err)
 	}

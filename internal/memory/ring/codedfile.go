@@ -13,9 +13,9 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// CodedChunkBytes is what a chunk decodes to: disks read what is left of it at their
+// codedChunkBytes is what a chunk decodes to: disks read what is left of it at their
 // full rate.
-const CodedChunkBytes = 512 << 10
+const codedChunkBytes = 512 << 10
 
 // A CodedChunk is an encoded part of a weight.
 type CodedChunk struct {
@@ -49,16 +49,16 @@ type CodedFile struct {
 // An CodedID says which files of a model a file was made from.
 type CodedID [32]byte
 
-// A FormatError says why a file cannot be used.
-type FormatError struct{ Path, Why string }
+// A formatError says why a file cannot be used.
+type formatError struct{ Path, Why string }
 
 // Error implements error.
-func (e *FormatError) Error() string {
+func (e *formatError) Error() string {
 	return fmt.Sprintf("coded weights %s: %s; delete it to have it written again", e.Path, e.Why)
 }
 
-// Checksum is the checksum of chunks.
-func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+// checksum is the checksum of chunks.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // magic names the format and its version.
 var magic = [8]byte{'A', 'T', 'N', 'C', 'O', 'D', 'E', '1'}
@@ -75,7 +75,7 @@ type footer struct {
 const footerBytes = 32 + 8 + 8 + 4 + 4 + 8
 
 // OpenCoded reads the index of a file that was made from the files of the id. Errors
-// match [fs.ErrNotExist] or are [FormatError]s, or those of reading.
+// match [fs.ErrNotExist] or are [formatError]s, or those of reading.
 func OpenCoded(path string, id CodedID) (*CodedFile, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func OpenCoded(path string, id CodedID) (*CodedFile, error) {
 	}
 	defer f.Close()
 	bad := func(format string, args ...any) (*CodedFile, error) {
-		return nil, &FormatError{path, fmt.Sprintf(format, args...)}
+		return nil, &formatError{path, fmt.Sprintf(format, args...)}
 	}
 	st, err := f.Stat()
 	if err != nil {
@@ -109,7 +109,7 @@ func OpenCoded(path string, id CodedID) (*CodedFile, error) {
 	if _, err := f.ReadAt(index, end.Offset); err != nil {
 		return nil, err
 	}
-	if got := Checksum(index); got != end.Sum {
+	if got := checksum(index); got != end.Sum {
 		return bad("checksum mismatch in its index: want %08x, got %08x", end.Sum, got)
 	}
 	var list []CodedWeight
@@ -129,11 +129,11 @@ func OpenCoded(path string, id CodedID) (*CodedFile, error) {
 // check says what is wrong with a weight of a file whose chunks end at an
 // offset.
 func (w *CodedWeight) check(end int64) string {
-	if w.Bytes <= 0 || int64(len(w.Chunks)) != (w.Bytes+CodedChunkBytes-1)/CodedChunkBytes {
+	if w.Bytes <= 0 || int64(len(w.Chunks)) != (w.Bytes+codedChunkBytes-1)/codedChunkBytes {
 		return fmt.Sprintf("%d chunks for %d bytes", len(w.Chunks), w.Bytes)
 	}
 	for _, c := range w.Chunks {
-		if c.Bytes <= 0 || c.Bytes > CodedChunkBytes || c.Offset < 0 || c.Offset%durable.Align != 0 || c.Offset > end-int64(c.Bytes) {
+		if c.Bytes <= 0 || c.Bytes > codedChunkBytes || c.Offset < 0 || c.Offset%durable.Align != 0 || c.Offset > end-int64(c.Bytes) {
 			return fmt.Sprintf("a chunk of %d bytes at %d, the chunks end at %d", c.Bytes, c.Offset, end)
 		}
 	}
@@ -150,7 +150,7 @@ func marshal(list []CodedWeight, id CodedID, offset int64) ([]byte, error) {
 		return nil, err
 	}
 	b := bytes.NewBuffer(index)
-	end := footer{Source: id, Offset: offset, Bytes: int64(len(index)), Sum: Checksum(index), Magic: magic}
+	end := footer{Source: id, Offset: offset, Bytes: int64(len(index)), Sum: checksum(index), Magic: magic}
 	err = binary.Write(b, binary.LittleEndian, &end)
 	return b.Bytes(), err
 }

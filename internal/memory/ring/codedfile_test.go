@@ -68,13 +68,13 @@ func FuzzOpen(f *testing.F) {
 		}
 		tail := end[len(end)-footerBytes:]
 		le.PutUint64(tail[40:], uint64(len(index)))
-		le.PutUint32(tail[48:], Checksum(index))
+		le.PutUint32(tail[48:], checksum(index))
 		if err := os.WriteFile(path, append(append(append([]byte{}, chunks...), index...), tail...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		r, err := OpenCoded(path, id)
 		if err != nil {
-			if _, ok := errors.AsType[*FormatError](err); !ok {
+			if _, ok := errors.AsType[*formatError](err); !ok {
 				t.Fatalf("%T: %v", err, err)
 			}
 			return

@@ -70,12 +70,12 @@ func (x *writer) weight(ctx context.Context, s *CodedSource) error {
 	}
 	defer f.Close()
 	w := CodedWeight{Name: s.Name, Codec: s.Codec, Bytes: s.Bytes}
-	buf := make([]byte, CodedChunkBytes)
-	for at := int64(0); at < s.Bytes; at += CodedChunkBytes {
+	buf := make([]byte, codedChunkBytes)
+	for at := int64(0); at < s.Bytes; at += codedChunkBytes {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		raw := buf[:min(CodedChunkBytes, s.Bytes-at)]
+		raw := buf[:min(codedChunkBytes, s.Bytes-at)]
 		if n, err := f.ReadAt(raw, s.Offset+at); n < len(raw) {
 			if err == nil || errors.Is(err, io.EOF) {
 				err = errCut
@@ -89,7 +89,7 @@ func (x *writer) weight(ctx context.Context, s *CodedSource) error {
 		if len(content) > len(raw) {
 			return nil
 		}
-		w.Chunks = append(w.Chunks, CodedChunk{x.at, len(content), Checksum(content)})
+		w.Chunks = append(w.Chunks, CodedChunk{x.at, len(content), checksum(content)})
 		if err := x.page(content); err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@
 //	end          index: JSON                    names, codecs, extents, checksums
 //	last bytes   version, source, extent and checksum of the index
 //
-// A chunk decodes to [CodedChunkBytes], the last one of a weight to fewer, and can be
+// A chunk decodes to [codedChunkBytes], the last one of a weight to fewer, and can be
 // read and decoded by itself. The file is written by package durable, at once,
 // and belongs to files of a model with certain sizes and times; for any others,
 // and after damage, it is not used.

@@ -103,7 +103,7 @@ func (c *ExpertCache) fetch(e *expert, p expertPiece) error {
 	s := &e.parts[p.part]
 	before := int(s.Offset % PageBytes)
 	mem := c.block.Bytes[int(p.slot)*c.slot+e.parts[:p.part].Room():]
-	return Fetch(c.files[s.File], mem[p.at:p.end:p.end], s.Offset-int64(before)+int64(p.at), min(p.end, before+s.Bytes)-p.at)
+	return fetch(c.files[s.File], mem[p.at:p.end:p.end], s.Offset-int64(before)+int64(p.at), min(p.end, before+s.Bytes)-p.at)
 }
 
 // complete records that a piece has been read. The last one makes its expert

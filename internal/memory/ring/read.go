@@ -29,10 +29,10 @@ var ErrCorrupt = errors.New("the bytes are not those of the first read")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Fetch reads a piece of a file at an offset into mem, both whole pages, of which
+// fetch reads a piece of a file at an offset into mem, both whole pages, of which
 // the first need bytes must be there: the file may end soon after. Its errors are
 // [*ReadError].
-func Fetch(f Source, mem []byte, offset int64, need int) error {
+func fetch(f Source, mem []byte, offset int64, need int) error {
 	n, err := f.ReadAt(mem, offset)
 	switch {
 	case n >= need:
@@ -57,7 +57,7 @@ func ended(f Source, n int) error {
 // fetch reads a piece and, with verify, compares it with its first read.
 func (p *piece) fetch(files []Source, verify bool) error {
 	f := files[p.file]
-	if err := Fetch(f, p.mem, p.offset, p.need); err != nil || !verify {
+	if err := fetch(f, p.mem, p.offset, p.need); err != nil || !verify {
 		return err
 	}
 	sum := crc32.Checksum(p.mem[:p.need], castagnoli)

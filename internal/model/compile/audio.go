@@ -55,7 +55,7 @@ func (o *object) readSpeech(d *file.Description, c *Config) {
 		Begin    []int32 `json:"begin_suppress_tokens"`
 	}
 	if err := file.Unmarshal(b, &g); err != nil {
-		o.Faults.Add(&ConfigError{File: name, Field: "suppress_tokens", Want: "lists of token ids", Got: err.Error()})
+		o.Faults.Add(&configError{File: name, Field: "suppress_tokens", Want: "lists of token ids", Got: err.Error()})
 		return
 	}
 	c.Audio.Suppress, c.Audio.Blank = g.Suppress, g.Begin

@@ -78,13 +78,13 @@ type binder struct {
 	prefix  prefix
 	used    map[string]bool
 	out     map[string]Weight
-	faults  *Faults
+	faults  *faults
 	notes   []plan.PlanDiagnostic
 }
 
 // bind returns the recipe of every weight, or all faults of the file.
-func bind(c *Config, fam *Family, tower *Tower, tensors map[string]*file.Tensor) (map[string]Weight, []plan.PlanDiagnostic, error) {
-	b := &binder{c: c, fam: fam, tensors: tensors, used: map[string]bool{}, out: map[string]Weight{}, faults: &Faults{}}
+func bind(c *Config, fam *Family, tower *imageTower, tensors map[string]*file.Tensor) (map[string]Weight, []plan.PlanDiagnostic, error) {
+	b := &binder{c: c, fam: fam, tensors: tensors, used: map[string]bool{}, out: map[string]Weight{}, faults: &faults{}}
 	b.prefix = prefix{body: "model."}
 	ids, err := b.ids()
 	if err != nil {
@@ -147,7 +147,7 @@ func (b *binder) ids() ([]weightID, error) {
 		mix, okMix := b.fam.Mixers[l.Mixer]
 		ffn, okFFN := b.fam.FFNs[l.FFN]
 		if !okMix || !okFFN {
-			return nil, &ConfigError{File: string(b.c.Source), Field: fmt.Sprintf("layer %d", i), Want: "a kind of layer that family " + b.fam.ID + " has", Got: l.Mixer + "+" + l.FFN}
+			return nil, &configError{File: string(b.c.Source), Field: fmt.Sprintf("layer %d", i), Want: "a kind of layer that family " + b.fam.ID + " has", Got: l.Mixer + "+" + l.FFN}
 		}
 		add(mix, i)
 		add(ffn, i)
@@ -166,7 +166,7 @@ func (b *binder) ids() ([]weightID, error) {
 }
 
 // towerIDs returns the weights of a tower's programs.
-func (b *binder) towerIDs(t *Tower) ([]weightID, error) {
+func (b *binder) towerIDs(t *imageTower) ([]weightID, error) {
 	if t == nil {
 		return nil, nil
 	}
@@ -224,7 +224,7 @@ func (b *binder) findPrefix(ids []weightID) error {
 		}
 		switch {
 		case all && found != "" && len(found) == len(p.body):
-			return &WeightBindingError{Family: b.fam.ID, Tensor: p.body, Layer: -1, Why: fmt.Sprintf("the file holds two whole models, under %q and %q", found, p.body)}
+			return &weightBindingError{Family: b.fam.ID, Tensor: p.body, Layer: -1, Why: fmt.Sprintf("the file holds two whole models, under %q and %q", found, p.body)}
 		case all && found == "":
 			best, bestHits, found = p, math.MaxInt, p.body
 		case hits > bestHits && hits > 0:
@@ -323,7 +323,7 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 	case has == Absent, has == ByTensor && !there:
 		return // if the file has it nevertheless, it is reported as unused
 	case !there && len(b.tensors) > 0:
-		e := &WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
+		e := &weightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
 		if s.ID == "output" {
 			e.Why = "the head is not tied to the embedding table (tie_word_embeddings)"
 		}
@@ -362,7 +362,7 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 // fits reports whether a tensor has the wanted shape, and adds a fault
 // otherwise.
 func (b *binder) fits(id, name string, layer int, want tensor.Shape) bool {
-	e := &WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
+	e := &weightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
 	t, ok := b.tensors[name]
 	seen := b.used[name]
 	if ok {
@@ -427,7 +427,7 @@ func (b *binder) unused() {
 		if shape == nil {
 			shape = tensor.Shape{}
 		}
-		b.faults.Add(&WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layerOf(name), Have: shape})
+		b.faults.Add(&weightBindingError{Family: b.fam.ID, Tensor: name, Layer: layerOf(name), Have: shape})
 	}
 }
 

@@ -76,15 +76,15 @@ func TestBindingFaults(t *testing.T) {
 	q := "model.layers.2.self_attn.q_proj.weight"
 	damaged := with(with(without(without(good, "lm_head.weight"), "model.norm.weight"), q, 64, 63), "model.layers.3.extra.weight", 5)
 	_, err := Compile(damaged, Options{})
-	var got []WeightBindingError
-	if f, ok := errors.AsType[*Faults](err); ok {
+	var got []weightBindingError
+	if f, ok := errors.AsType[*faults](err); ok {
 		for _, e := range f.Errs {
-			if b, ok := errors.AsType[*WeightBindingError](e); ok {
+			if b, ok := errors.AsType[*weightBindingError](e); ok {
 				got = append(got, *b)
 			}
 		}
 	}
-	want := map[string]WeightBindingError{
+	want := map[string]weightBindingError{
 		"lm_head.weight":              {Layer: -1, Want: tensor.Shape{50, 64}},
 		"model.norm.weight":           {Layer: -1, Want: tensor.Shape{64}},
 		q:                             {Layer: 2, Want: tensor.Shape{64, 64}, Have: tensor.Shape{64, 63}},
@@ -108,7 +108,7 @@ func TestFaultsAreBounded(t *testing.T) {
 		d = &file.Description{Format: d.Format, Config: d.Config, Tensors: append(d.Tensors, file.Tensor{Name: strings.Repeat("x", i+1000)})}
 	}
 	_, err := Compile(d, Options{})
-	if f, ok := errors.AsType[*Faults](err); !ok || f.More != 1000-maxFaults || len(err.Error()) > 20000 {
+	if f, ok := errors.AsType[*faults](err); !ok || f.More != 1000-maxFaults || len(err.Error()) > 20000 {
 		t.Errorf("%d bytes of error, %T", len(err.Error()), err)
 	}
 }

@@ -32,7 +32,7 @@ func (h *header) readTower(c *Config) {
 		h.faults.Add(err)
 		return
 	}
-	i := slices.IndexFunc(towers, func(t *Tower) bool { return t.Projector == kind })
+	i := slices.IndexFunc(towers, func(t *imageTower) bool { return t.Projector == kind })
 	if i < 0 {
 		h.faults.Add(&UnsupportedModelError{Key: clipKind, Name: kind, Why: "a tower that is not supported", Supported: projectors()})
 		return

@@ -47,7 +47,7 @@ func (o Options) fill(d *file.Description) (Options, error) {
 		o.PageTokens = defaultPage
 	}
 	if o.PageTokens < 1 || o.PageTokens > maxPage {
-		return o, &ConfigError{File: "options", Field: "page size", Want: fmt.Sprintf("1 to %d tokens", maxPage), Got: fmt.Sprint(o.PageTokens)}
+		return o, &configError{File: "options", Field: "page size", Want: fmt.Sprintf("1 to %d tokens", maxPage), Got: fmt.Sprint(o.PageTokens)}
 	}
 	if o.KVType == tensor.Invalid {
 		o.KVType = tensor.F32
@@ -56,7 +56,7 @@ func (o Options) fill(d *file.Description) (Options, error) {
 		}
 	}
 	if !slices.Contains(kvTypes, o.KVType) {
-		return o, &ConfigError{File: "options", Field: "key/value cache", Want: fmt.Sprintf("elements of %v", kvTypes), Got: o.KVType.String()}
+		return o, &configError{File: "options", Field: "key/value cache", Want: fmt.Sprintf("elements of %v", kvTypes), Got: o.KVType.String()}
 	}
 	return o, nil
 }
@@ -72,7 +72,7 @@ type Model struct {
 	Provenance  map[string]string // field of the configuration → "file KEY", "default" or "derived"
 
 	family *Family
-	tower  *Tower // nil = none
+	tower  *imageTower // nil = none
 	reg    *registry
 }
 
@@ -81,8 +81,8 @@ type Model struct {
 // such as frequency divisors. A description without tensors compiles too, with
 // the usual names of the family's files.
 //
-// Its errors are [*UnsupportedModelError], [*ConfigError],
-// [*WeightBindingError], [*List] of these, those of package file, and
+// Its errors are [*UnsupportedModelError], [*configError],
+// [*weightBindingError], [*List] of these, those of package file, and
 // those of package plan.
 func Compile(d *file.Description, opt Options) (*Model, error) { return published.compile(d, opt) }
 
@@ -100,7 +100,7 @@ func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
 		return nil, err
 	}
 	fam := n.fam
-	var tower *Tower
+	var tower *imageTower
 	if n.c.Vision != nil {
 		tower = towerOf(n.c.Vision.Tower)
 	}
@@ -148,7 +148,7 @@ func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
 // norm and the head as if it were the last layer's.
 func lowerEarly(fam *Family, r *resolver, states *layerStates, opt Options) (*plan.CompiledPlan, error) {
 	if n := len(r.c.Layers); opt.Early >= n {
-		return nil, &ConfigError{File: "options", Field: "early layers", Want: fmt.Sprintf("1 to %d, fewer than the model has", n-1), Got: fmt.Sprint(opt.Early)}
+		return nil, &configError{File: "options", Field: "early layers", Want: fmt.Sprintf("1 to %d, fewer than the model has", n-1), Got: fmt.Sprint(opt.Early)}
 	}
 	early, c := *r, *r.c
 	c.Layers = c.Layers[:opt.Early]

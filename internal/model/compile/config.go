@@ -183,9 +183,9 @@ func (c *Config) canonicalise() {
 }
 
 // check reports every invalid value. file names the configuration in errors.
-func (c *Config) check(file string, f *Faults) {
+func (c *Config) check(file string, f *faults) {
 	bad := func(field, want string, got any) {
-		f.Add(&ConfigError{File: file, Field: field, Want: want, Got: fmt.Sprint(got)})
+		f.Add(&configError{File: file, Field: field, Want: want, Got: fmt.Sprint(got)})
 	}
 	type bound struct {
 		field    string

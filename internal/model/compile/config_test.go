@@ -128,7 +128,7 @@ func TestConfigFaults(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), x.want) {
 				t.Fatalf("want an error with %q, got %v", x.want, err)
 			}
-			if _, ok := errors.AsType[*ConfigError](err); !ok {
+			if _, ok := errors.AsType[*configError](err); !ok {
 				t.Errorf("want a *ConfigError, got %T", err)
 			}
 		})

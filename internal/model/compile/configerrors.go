@@ -8,15 +8,15 @@ import (
 	"atenia/tensor"
 )
 
-// A ConfigError says which entry of a configuration is invalid.
-type ConfigError struct {
+// A configError says which entry of a configuration is invalid.
+type configError struct {
 	File         string
 	Line, Column int    // for a config.json with a syntax error; 0 = unknown
 	Field        string // as spelled in the file
 	Want, Got    string
 }
 
-func (e *ConfigError) Error() string {
+func (e *configError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
 	if e.Line > 0 {
@@ -44,9 +44,9 @@ func (e *UnsupportedModelError) Error() string {
 	return fmt.Sprintf("%s %q: %s (supported: %s)", e.Key, clip(e.Name), e.Why, strings.Join(e.Supported, ", "))
 }
 
-// A WeightBindingError says what is wrong with one tensor. It matches
+// A weightBindingError says what is wrong with one tensor. It matches
 // [plan.ErrWeightBinding].
-type WeightBindingError struct {
+type weightBindingError struct {
 	Family string
 	Tensor string       // its name in the file, or the expected one
 	Layer  int          // −1 outside layers
@@ -55,7 +55,7 @@ type WeightBindingError struct {
 	Why    string       // details beyond the shapes
 }
 
-func (e *WeightBindingError) Error() string {
+func (e *weightBindingError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: tensor %q", e.Family, clip(e.Tensor))
 	switch {
@@ -73,4 +73,4 @@ func (e *WeightBindingError) Error() string {
 }
 
 // Unwrap returns [plan.ErrWeightBinding].
-func (e *WeightBindingError) Unwrap() error { return plan.ErrWeightBinding }
+func (e *weightBindingError) Unwrap() error { return plan.ErrWeightBinding }

@@ -3,6 +3,6 @@ package compile
 // The errors of compiling; several of one step are a [List].
 type (
 
-	// Faults lists all errors that one step found.
-	Faults = List
+	// faults lists all errors that one step found.
+	faults = List
 )

@@ -222,7 +222,7 @@ func (c *Config) ropeKeys() []KV {
 		put("rope.scaling.original_context_length", file.ValueOf(uint32(r.Original)))
 		put("rope.scaling.yarn_beta_fast", file.ValueOf(r.BetaFast))
 		put("rope.scaling.yarn_beta_slow", file.ValueOf(r.BetaSlow))
-		switch a := RopeStrength(float64(r.Factor), 1); {
+		switch a := ropeStrength(float64(r.Factor), 1); {
 		case c.hasMixer(mixMLA): // [Config.latentKeys]
 		case r.Scale == float32(a):
 		case r.Scale == 1: // both strengths are one and cancel out

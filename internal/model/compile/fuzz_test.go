@@ -10,13 +10,13 @@ import (
 
 // typed reports whether an error is of a kind that Compile promises.
 func typed(err error) bool {
-	if _, ok := errors.AsType[*ConfigError](err); ok {
+	if _, ok := errors.AsType[*configError](err); ok {
 		return true
 	}
 	if _, ok := errors.AsType[*UnsupportedModelError](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[*WeightBindingError](err); ok {
+	if _, ok := errors.AsType[*weightBindingError](err); ok {
 		return true
 	}
 	if _, ok := errors.AsType[*file.FormatError](err); ok {

@@ -20,7 +20,7 @@ type header struct {
 	arch    string
 	meta    file.Metadata
 	tensors map[string]*file.Tensor
-	faults  *Faults
+	faults  *faults
 	prov    map[string]string
 	asked   map[string]bool // full names of keys
 	kv, ffn []uint64        // key heads and feed-forward width of each layer, if the file says so
@@ -50,7 +50,7 @@ func (h *header) unread() (notes []plan.PlanDiagnostic) {
 }
 
 func (h *header) bad(key, want string, got any) {
-	h.faults.Add(&ConfigError{File: h.file, Field: h.key(key), Want: want, Got: fmt.Sprint(got)})
+	h.faults.Add(&configError{File: h.file, Field: h.key(key), Want: want, Got: fmt.Sprint(got)})
 }
 
 func (h *header) note(field, key string, found bool, err error) bool {
@@ -138,7 +138,7 @@ func (h *header) vector(name string) ([]float32, bool) {
 		return nil, false
 	}
 	if t.View.DType != tensor.F32 || len(t.View.Shape) != 1 {
-		h.faults.Add(&ConfigError{File: h.file, Field: name, Want: "a vector of F32", Got: fmt.Sprintf("%s %v", t.View.DType, t.View.Shape)})
+		h.faults.Add(&configError{File: h.file, Field: name, Want: "a vector of F32", Got: fmt.Sprintf("%s %v", t.View.DType, t.View.Shape)})
 		return nil, false
 	}
 	out := make([]float32, len(t.View.Data)/4)
@@ -158,7 +158,7 @@ func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.T
 	if err != nil {
 		return nil, err
 	}
-	h := &header{file: d.Path, arch: arch, meta: d.Meta, tensors: tensors, faults: &Faults{}, prov: map[string]string{}, asked: map[string]bool{}}
+	h := &header{file: d.Path, arch: arch, meta: d.Meta, tensors: tensors, faults: &faults{}, prov: map[string]string{}, asked: map[string]bool{}}
 	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: GGUF, Interleaved: fam.Reorders}
 	h.readSizes(c)
 	n := h.int("layers", 0, maxLayers, "block_count")
@@ -325,7 +325,7 @@ func (h *header) readRope(name string, c *Config) RotaryTable {
 		t.Long, _ = h.vector(ropeLongF)
 		t.Scale = attn
 		if !h.has("rope.scaling.attn_factor") {
-			t.Scale = float32(LongRopeScale(float64(c.Context)/float64(max(original, 1)), original))
+			t.Scale = float32(longRopeScale(float64(c.Context)/float64(max(original, 1)), original))
 		}
 		return t
 	}
@@ -337,9 +337,9 @@ func (h *header) readRope(name string, c *Config) RotaryTable {
 		t.Scaling, t.Factor, t.Original = Yarn, factor, original
 		t.BetaFast = h.float(field+"beta_fast", 32, "rope.scaling.yarn_beta_fast")
 		t.BetaSlow = h.float(field+"beta_slow", 1, "rope.scaling.yarn_beta_slow")
-		a := RopeStrength(float64(factor), 1)
+		a := ropeStrength(float64(factor), 1)
 		if all := h.float(field+"mscale_all", 0, "rope.scaling.yarn_log_multiplier"); all != 0 {
-			a /= RopeStrength(float64(factor), float64(all))
+			a /= ropeStrength(float64(factor), float64(all))
 		}
 		t.Scale = float32(a * float64(attn))
 	case kind == Long: // without its tensors there are no divisors

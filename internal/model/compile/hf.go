@@ -24,7 +24,7 @@ func (r *registry) normalizeHF(d *file.Description, opt Options) (*normalized, e
 		return nil, err
 	}
 	prov := map[string]string{}
-	top := &object{&Object{File: path, M: m, Faults: &Faults{}, Prov: prov}}
+	top := &object{&Object{File: path, M: m, Faults: &faults{}, Prov: prov}}
 	o, fam, tower, err := r.textConfig(top)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (o *object) sub(key string) *object {
 // textConfig finds the object that describes the text decoder, and its family.
 // Text-only wrappers are unwrapped; those with audio parts, or with towers that
 // are not known, are rejected under their own name.
-func (r *registry) textConfig(top *object) (*object, *Family, *Tower, error) {
+func (r *registry) textConfig(top *object) (*object, *Family, *imageTower, error) {
 	outer := top.Text("model", "", "model_type")
 	if err := top.Faults.Err(); err != nil {
 		return nil, nil, nil, err
@@ -335,16 +335,16 @@ func (r *object) readScaling(t *RotaryTable, field string, stretch float64, c *C
 		t.BetaSlow = r.Float(field+"beta_slow", 1, "beta_slow")
 		t.Exact = !r.Bool(field+"exact", true, "truncate")
 		s := float64(t.Factor)
-		a := RopeStrength(s, 1)
+		a := ropeStrength(s, 1)
 		m, all := r.Float(field+"mscale", 0, "mscale"), r.Float(field+"mscale_all", 0, "mscale_all_dim")
 		if m != 0 && all != 0 {
-			a = RopeStrength(s, float64(m)) / RopeStrength(s, float64(all))
+			a = ropeStrength(s, float64(m)) / ropeStrength(s, float64(all))
 		}
 		t.Scale = r.Float(field+"scale", a, "attention_factor")
 	case Long:
 		t.Short = r.Floats(field+"short", "short_factor")
 		t.Long = r.Floats(field+"long", "long_factor")
-		t.Scale = r.Float(field+"scale", LongRopeScale(stretch, t.Original), "attention_factor")
+		t.Scale = r.Float(field+"scale", longRopeScale(stretch, t.Original), "attention_factor")
 		t.Factor = 0 // implied by the context lengths
 	}
 }

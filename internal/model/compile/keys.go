@@ -11,7 +11,7 @@ import (
 func parseConfig(file string, b []byte) (map[string]any, error) {
 	m, err := parsePyJSON(b)
 	if s, ok := errors.AsType[*pySyntaxError](err); ok {
-		return nil, &ConfigError{File: file, Line: s.Line, Column: s.Column, Want: "a JSON object", Got: s.Msg}
+		return nil, &configError{File: file, Line: s.Line, Column: s.Column, Want: "a JSON object", Got: s.Msg}
 	}
 	return m, err
 }
@@ -47,7 +47,7 @@ func (o *Object) Bad(key, want string, got any) {
 	if err != nil {
 		b = []byte("something else")
 	}
-	o.Faults.Add(&ConfigError{File: o.File, Field: o.Prefix + key, Want: want, Got: string(b)})
+	o.Faults.Add(&configError{File: o.File, Field: o.Prefix + key, Want: want, Got: string(b)})
 }
 
 // Find returns the value of the first key that exists. found is false if none

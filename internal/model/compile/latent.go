@@ -152,7 +152,7 @@ func (o *object) readLatent(c *Config, d *Defaults, def Latent) {
 	if r, _ := o.ropeObject("full_attention"); r != nil {
 		t := c.rope("full")
 		if all := r.Float("mla.mscale_all", 0, "mscale_all_dim"); all != 0 && t.Scaling != PlainRope {
-			m := RopeStrength(float64(t.Factor), float64(all))
+			m := ropeStrength(float64(t.Factor), float64(all))
 			c.AttnScale = float32(m * m / math.Sqrt(float64(c.HeadDim)))
 		}
 	}

@@ -132,7 +132,7 @@ func MakeWeight(w Weight, find func(string) (tensor.View, bool)) (tensor.View, e
 		}
 		parts[i] = v
 	}
-	v, err := JoinRows(parts)
+	v, err := joinRows(parts)
 	if err != nil {
 		return tensor.View{}, &MaterializeError{Weight: w.Name, Err: err}
 	}

@@ -109,7 +109,7 @@ var gptOSS = Family{
 		if r, _ := o.ropeObject("full_attention"); r == nil { // the class has a whole object as default
 			c.addRope(RotaryTable{
 				Name: "full", Dim: c.HeadDim, Theta: o.Float("rope.full.theta", 150000, "rope_theta"), Scaling: Yarn, Factor: 32,
-				Original: 4096, BetaFast: 32, BetaSlow: 1, Exact: true, Scale: float32(RopeStrength(32, 1)),
+				Original: 4096, BetaFast: 32, BetaSlow: 1, Exact: true, Scale: float32(ropeStrength(32, 1)),
 			})
 		}
 		o.setWindows(c, o.Int("window", 128, maxLength, "sliding_window"), func(i int) bool { return i%2 == 0 })

@@ -37,7 +37,7 @@ func (m *Model) Origins(name string, format Source) []Weight {
 		for _, o := range s.HF {
 			one := *s
 			one.HF = []Origin{o}
-			b := &binder{c: &c, fam: m.family, used: map[string]bool{}, out: map[string]Weight{}, faults: &Faults{}}
+			b := &binder{c: &c, fam: m.family, used: map[string]bool{}, out: map[string]Weight{}, faults: &faults{}}
 			if c.presence(o.If) == Absent {
 				continue
 			}

@@ -86,7 +86,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 }
 
 func (o *object) fault(name, want string, got any) {
-	o.Faults.Add(&ConfigError{File: name, Want: want, Got: fmt.Sprint(got)})
+	o.Faults.Add(&configError{File: name, Want: want, Got: fmt.Sprint(got)})
 }
 
 // companion returns a file of the folder as an object, nil if there is none.

@@ -113,7 +113,7 @@ func TestExportIsTheSameModel(t *testing.T) {
 		if _, ok := errors.AsType[*UnsupportedModelError](err); ok {
 			continue
 		}
-		if ce, ok := errors.AsType[*ConfigError](err); ok && ce.Field == "use_bidirectional_attention" {
+		if ce, ok := errors.AsType[*configError](err); ok && ce.Field == "use_bidirectional_attention" {
 			continue
 		}
 		if err != nil {

@@ -150,7 +150,7 @@ func kvSections(c *Config, opt Options) ([]plan.Section, error) {
 // a group on.
 func kvStates(c *Config, g windowGroups, opt Options, sections []plan.Section, first int) ([]plan.StateDescriptor, error) {
 	if first+len(g.Windows) > maxGroups {
-		return nil, &ConfigError{File: string(c.Source), Field: "windows", Want: fmt.Sprintf("at most %d different ones", maxGroups), Got: fmt.Sprint(len(g.Windows))}
+		return nil, &configError{File: string(c.Source), Field: "windows", Want: fmt.Sprintf("at most %d different ones", maxGroups), Got: fmt.Sprint(len(g.Windows))}
 	}
 	last := sections[len(sections)-1]
 	stride := last.Offset + last.Bytes

@@ -140,17 +140,17 @@ func yarnTable(r *RotaryTable, f []float32) []float32 {
 	return f
 }
 
-// RopeStrength returns yarn's attention temperature for a scale and a strength.
-func RopeStrength(scale, strength float64) float64 {
+// ropeStrength returns yarn's attention temperature for a scale and a strength.
+func ropeStrength(scale, strength float64) float64 {
 	if scale <= 1 {
 		return 1
 	}
 	return 0.1*strength*math.Log(scale) + 1
 }
 
-// LongRopeScale returns longrope's factor of cos and sin for a context stretched by
+// longRopeScale returns longrope's factor of cos and sin for a context stretched by
 // stretch beyond original.
-func LongRopeScale(stretch float64, original int) float64 {
+func longRopeScale(stretch float64, original int) float64 {
 	if stretch <= 1 || original <= 1 {
 		return 1
 	}

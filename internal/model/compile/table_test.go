@@ -48,10 +48,10 @@ func TestDivisors(t *testing.T) {
 }
 
 func TestStrength(t *testing.T) {
-	if RopeStrength(1, 1) != 1 || math.Abs(RopeStrength(4, 1)-(1+0.1*math.Log(4))) > 1e-15 {
+	if ropeStrength(1, 1) != 1 || math.Abs(ropeStrength(4, 1)-(1+0.1*math.Log(4))) > 1e-15 {
 		t.Error("strength")
 	}
-	if LongRopeScale(1, 4096) != 1 || math.Abs(LongRopeScale(32, 4096)-math.Sqrt(1+math.Log(32)/math.Log(4096))) > 1e-15 {
+	if longRopeScale(1, 4096) != 1 || math.Abs(longRopeScale(32, 4096)-math.Sqrt(1+math.Log(32)/math.Log(4096))) > 1e-15 {
 		t.Error("scale of long contexts")
 	}
 }

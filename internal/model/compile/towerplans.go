@@ -91,7 +91,7 @@ const towerRopeName = "const.rope.tower"
 
 // lowerTower builds the vision_encode plan: patches to image rows and, for each
 // inner layer that the decoder reads, others.
-func lowerTower(t *Tower, r *towerResolver, opt Options) (*plan.CompiledPlan, error) {
+func lowerTower(t *imageTower, r *towerResolver, opt Options) (*plan.CompiledPlan, error) {
 	b := plan.NewBuilder(plan.ModeVisionEncode, r)
 	x := b.Input("patches", plan.RegSpec{DType: tensor.F32, Rank: 2, Rows: plan.RowsPatches, Cols: uint32(r.v.patchValues())})
 	x = b.Lower(t.Prologue, -1, x, plan.RowsPatches)
@@ -156,7 +156,7 @@ func inject(i int) plan.Program {
 }
 
 // compileVision adds the plans of images.
-func (m *Model) compileVision(t *Tower, res *resolver, opt Options) error {
+func (m *Model) compileVision(t *imageTower, res *resolver, opt Options) error {
 	var err error
 	c := &m.Config
 	if m.Plans.VisionEncode, err = lowerTower(t, &towerResolver{c, c.Vision, m.Weights}, opt); err != nil {

@@ -7,9 +7,9 @@ import (
 	"atenia/internal/plan"
 )
 
-// A Tower describes one kind of image tower as data: what it reads of a
+// A imageTower describes one kind of image tower as data: what it reads of a
 // configuration, its programs and its weights.
-type Tower struct {
+type imageTower struct {
 	ID         string
 	ModelTypes []string // model_type of a configuration with such a tower
 	Text       string   // model_type of the decoder, if its configuration states none
@@ -25,9 +25,9 @@ type Tower struct {
 }
 
 // towers lists the kinds of towers.
-var towers = []*Tower{&qwen2Tower, &qwen25Tower, &qwen3Tower, &siglipTower, &naflexTower, &pixtralTower}
+var towers = []*imageTower{&qwen2Tower, &qwen25Tower, &qwen3Tower, &siglipTower, &naflexTower, &pixtralTower}
 
-func towerOf(id string) *Tower {
+func towerOf(id string) *imageTower {
 	for _, t := range towers {
 		if t.ID == id {
 			return t
@@ -36,7 +36,7 @@ func towerOf(id string) *Tower {
 	return nil
 }
 
-func towerFor(modelType string) *Tower {
+func towerFor(modelType string) *imageTower {
 	for _, t := range towers {
 		if slices.Contains(t.ModelTypes, modelType) {
 			return t
@@ -90,7 +90,7 @@ const towerRopeID = "v.rope"
 
 // qwen2Tower has layer norms and full attention, 2-D rotation and no learned
 // positions (arXiv 2409.12191).
-var qwen2Tower = Tower{
+var qwen2Tower = imageTower{
 	ID: "qwen2_vl", ModelTypes: []string{"qwen2_vl"}, Text: "qwen2_vl_text", Projector: "qwen2vl_merger",
 	HF: func(_, o *object, v *Vision) {
 		o.qwenTower(v)
@@ -111,7 +111,7 @@ var qwen2Tower = Tower{
 }
 
 // qwen25Tower attends within windows in most layers (arXiv 2502.13923).
-var qwen25Tower = Tower{
+var qwen25Tower = imageTower{
 	ID: "qwen2_5_vl", ModelTypes: []string{"qwen2_5_vl"}, Text: "qwen2_5_vl_text", Projector: "qwen2.5vl_merger",
 	HF: func(_, o *object, v *Vision) {
 		o.qwenTower(v)
@@ -143,7 +143,7 @@ var qwen25Tower = Tower{
 
 // qwen3Tower adds learned positions and hands features of inner layers to the
 // decoder (arXiv 2406.04334).
-var qwen3Tower = Tower{
+var qwen3Tower = imageTower{
 	ID: "qwen3_vl", ModelTypes: []string{"qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"}, Projector: "qwen3vl_merger",
 	HF: func(top, o *object, v *Vision) {
 		o.qwenTower(v)
@@ -177,7 +177,7 @@ func (v *Vision) deepByDefault(top *object) bool {
 }
 
 // siglipTower is SigLIP with averaged patches and one product.
-var siglipTower = Tower{
+var siglipTower = imageTower{
 	ID: "siglip_pool", ModelTypes: []string{"gemma3"}, Text: "gemma3_text", Projector: "gemma3",
 	HF: func(top, o *object, v *Vision) {
 		o.siglip(v, "image_size")
@@ -208,7 +208,7 @@ var siglipTower = Tower{
 }
 
 // naflexTower is SigLIP 2 for images of any size, with joined patches.
-var naflexTower = Tower{
+var naflexTower = imageTower{
 	ID: "naflex", ModelTypes: []string{"lfm2_vl", "lfm2-vl"}, Text: "lfm2", Projector: "lfm2",
 	HF: func(top, o *object, v *Vision) {
 		o.siglip(v, "num_patches")
@@ -240,7 +240,7 @@ var naflexTower = Tower{
 
 // pixtralTower turns heads by row and column, with frequencies that take turns,
 // and joins patches by a product of its own (arXiv 2410.07073).
-var pixtralTower = Tower{
+var pixtralTower = imageTower{
 	ID: "pixtral", ModelTypes: []string{"mistral3"}, Text: "mistral", Projector: "pixtral",
 	HF: func(top, o *object, v *Vision) {
 		o.siglip(v, "")
@@ -356,7 +356,7 @@ func side(n int) int {
 }
 
 // readVision reads the tower of a model.
-func (o *object) readVision(t *Tower, top *object, c *Config) {
+func (o *object) readVision(t *imageTower, top *object, c *Config) {
 	v := &Vision{Tower: t.ID}
 	vo := top.sub("vision_config")
 	if vo == nil {

@@ -17,9 +17,9 @@ func outer(v tensor.View) (n, size int, err error) {
 	return v.Shape[0], len(v.Data) / v.Shape[0], nil
 }
 
-// JoinRows concatenates views of the same type and row shape along the first axis. A
+// joinRows concatenates views of the same type and row shape along the first axis. A
 // single view is returned unchanged.
-func JoinRows(vs []tensor.View) (tensor.View, error) {
+func joinRows(vs []tensor.View) (tensor.View, error) {
 	if len(vs) == 1 {
 		return vs[0], nil
 	}

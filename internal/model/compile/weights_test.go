@@ -112,7 +112,7 @@ func TestRowTransforms(t *testing.T) {
 		}
 
 		other := random(t, rng, d, 1+rng.IntN(3), v.Shape[1])
-		got, err = JoinRows([]tensor.View{v, other})
+		got, err = joinRows([]tensor.View{v, other})
 		if err != nil || !same(rows(t, got), append(slices.Clone(in), rows(t, other)...)) {
 			t.Fatalf("%s joined: %v", d, err)
 		}
@@ -164,10 +164,10 @@ func TestTransformFaults(t *testing.T) {
 			t.Errorf("%+v of %v was accepted", x, v.Shape)
 		}
 	}
-	if _, err := JoinRows([]tensor.View{v, tensor.FromF32(tensor.Shape{4, 3}, make([]float32, 12))}); err == nil {
+	if _, err := joinRows([]tensor.View{v, tensor.FromF32(tensor.Shape{4, 3}, make([]float32, 12))}); err == nil {
 		t.Error("rows of different widths were joined")
 	}
-	if _, err := JoinRows(nil); err == nil {
+	if _, err := joinRows(nil); err == nil {
 		t.Error("nothing was joined")
 	}
 }

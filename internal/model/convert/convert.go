@@ -53,10 +53,10 @@ type TypeCount struct {
 	Bytes      int64
 }
 
-// A PathError says that the output would overwrite a part of the input.
-type PathError struct{ Path string }
+// A pathError says that the output would overwrite a part of the input.
+type pathError struct{ Path string }
 
-func (e *PathError) Error() string {
+func (e *pathError) Error() string {
 	return fmt.Sprintf("%s belongs to the model to convert: choose another output", e.Path)
 }
 
@@ -64,7 +64,7 @@ func (e *PathError) Error() string {
 // older file of that name is unchanged and no temporary file remains.
 //
 // Its errors are those of packages compile, weights, text, quant and modelfile,
-// and [*PathError].
+// and [*pathError].
 func Convert(ctx context.Context, d *file.Description, out string, o Options) (Report, error) {
 	if o.Threads <= 0 {
 		o.Threads = runtime.GOMAXPROCS(0)
@@ -129,7 +129,7 @@ func apart(d *file.Description, out string) error {
 	}
 	for _, in := range inputs {
 		if is, err := os.Stat(in); err == nil && os.SameFile(st, is) {
-			return &PathError{out}
+			return &pathError{out}
 		}
 	}
 	return nil

@@ -258,7 +258,7 @@ func TestOntoItself(t *testing.T) {
 	} {
 		for _, out := range outs {
 			_, err := Convert(t.Context(), open(t, in), out, Options{})
-			if _, ok := errors.AsType[*PathError](err); !ok {
+			if _, ok := errors.AsType[*pathError](err); !ok {
 				t.Errorf("%s to %s: %v", in, out, err)
 			}
 		}

@@ -84,7 +84,7 @@ func (m *Matrix) Of(name string, expert, experts, cols int) ([]float32, error) {
 		e.split(experts)
 	}
 	if e.cols != cols || len(e.counts) > experts {
-		return nil, &ShapeError{name, [2]int{experts, cols}, [2]int{len(e.counts), e.cols}}
+		return nil, &shapeError{name, [2]int{experts, cols}, [2]int{len(e.counts), e.cols}}
 	}
 	out := make([]float32, cols)
 	for i := range out {
@@ -96,12 +96,12 @@ func (m *Matrix) Of(name string, expert, experts, cols int) ([]float32, error) {
 	return out, nil
 }
 
-// A ShapeError says that an importance matrix is of another model.
-type ShapeError struct {
+// A shapeError says that an importance matrix is of another model.
+type shapeError struct {
 	Tensor    string
 	Want, Got [2]int // experts and columns
 }
 
-func (e *ShapeError) Error() string {
+func (e *shapeError) Error() string {
 	return fmt.Sprintf("importance of %s: want %d experts of %d columns, got %d of %d: the matrix is of another model", e.Tensor, e.Want[0], e.Want[1], e.Got[0], e.Got[1])
 }

@@ -58,7 +58,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("%s %d: got %v, %v, want %v", c.name, c.expert, got, err, c.want)
 			}
 		}
-		var shape *ShapeError
+		var shape *shapeError
 		if _, err := m.Of("blk.0.attn_q.weight", 0, 1, 3); !errors.As(err, &shape) {
 			t.Errorf("other columns: %v", err)
 		}

@@ -98,15 +98,15 @@ func (g *gguf) header(tensors []TensorSource, ns []int) ([]byte, error) {
 		id, ok := ggmlType(t.DType)
 		switch {
 		case !ok:
-			return nil, &SourceError{Tensor: t.Name, Field: "element type", Want: "one that GGUF can store", Got: t.DType.String()}
+			return nil, &sourceError{Tensor: t.Name, Field: "element type", Want: "one that GGUF can store", Got: t.DType.String()}
 		case len(t.Name) > maxTensorName:
-			return nil, &SourceError{Tensor: t.Name, Field: "name", Want: fmt.Sprintf("at most %d bytes", maxTensorName), Got: strconv.Itoa(len(t.Name))}
+			return nil, &sourceError{Tensor: t.Name, Field: "name", Want: fmt.Sprintf("at most %d bytes", maxTensorName), Got: strconv.Itoa(len(t.Name))}
 		case len(t.Shape) > maxDims:
-			return nil, &SourceError{Tensor: t.Name, Field: "shape", Want: fmt.Sprintf("at most %d dimensions", maxDims), Got: t.Shape.String()}
+			return nil, &sourceError{Tensor: t.Name, Field: "shape", Want: fmt.Sprintf("at most %d dimensions", maxDims), Got: t.Shape.String()}
 		case ns[i] == 0:
-			return nil, &SourceError{Tensor: t.Name, Field: "shape", Want: "at least one value", Got: t.Shape.String()}
+			return nil, &sourceError{Tensor: t.Name, Field: "shape", Want: "at least one value", Got: t.Shape.String()}
 		case ns[i] > math.MaxInt-offset-2*g.align:
-			return nil, &SourceError{Tensor: t.Name, Field: "shape", Want: "a file whose size fits", Got: t.Shape.String()}
+			return nil, &sourceError{Tensor: t.Name, Field: "shape", Want: "a file whose size fits", Got: t.Shape.String()}
 		}
 		b = appendText(b, t.Name)
 		b = le.AppendUint32(b, uint32(len(t.Shape)))

@@ -88,10 +88,10 @@ func EncodeSafetensors(w io.Writer, notes map[string]string, tensors []TensorSou
 	tensors = slices.Clone(tensors)
 	for _, t := range tensors {
 		if !slices.Contains(safeTypes[:], t.DType) {
-			return &SourceError{Tensor: t.Name, Field: "element type", Want: "one that safetensors can store", Got: t.DType.String()}
+			return &sourceError{Tensor: t.Name, Field: "element type", Want: "one that safetensors can store", Got: t.DType.String()}
 		}
 		if t.Name == metadataKey || !utf8.ValidString(t.Name) {
-			return &SourceError{Tensor: t.Name, Field: "name", Want: "UTF-8, and not the name that the format uses itself", Got: quote(t.Name)}
+			return &sourceError{Tensor: t.Name, Field: "name", Want: "UTF-8, and not the name that the format uses itself", Got: quote(t.Name)}
 		}
 	}
 	slices.SortStableFunc(tensors, func(x, y TensorSource) int {
@@ -145,7 +145,7 @@ func safeHeader(notes map[string]string, tensors []TensorSource, ns []int) ([]by
 		}
 		b = fmt.Appendf(b, `],"data_offsets":[%d,%d]}`, begin, begin+ns[i])
 		if begin += ns[i]; begin < 0 {
-			return nil, &SourceError{Tensor: t.Name, Field: "shape", Want: "a file whose size fits", Got: t.Shape.String()}
+			return nil, &sourceError{Tensor: t.Name, Field: "shape", Want: "a file whose size fits", Got: t.Shape.String()}
 		}
 	}
 	b = append(b, '}')

@@ -26,8 +26,8 @@ func SourceOf(name string, v tensor.View) TensorSource {
 	}}
 }
 
-// A SourceError says why a tensor cannot be written.
-type SourceError struct {
+// A sourceError says why a tensor cannot be written.
+type sourceError struct {
 	Tensor string
 	Field  string // "name", "element type", "shape", "data"
 	Want   string
@@ -35,7 +35,7 @@ type SourceError struct {
 	Err    error // cause, if any
 }
 
-func (e *SourceError) Error() string {
+func (e *sourceError) Error() string {
 	s := fmt.Sprintf("tensor %q: %s: want %s, got %s", clip(e.Tensor), e.Field, e.Want, e.Got)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -44,7 +44,7 @@ func (e *SourceError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *SourceError) Unwrap() error { return e.Err }
+func (e *sourceError) Unwrap() error { return e.Err }
 
 // sizes returns the size of each source, and an error if names repeat or a shape
 // cannot be stored.
@@ -53,15 +53,15 @@ func sizes(ts []TensorSource) ([]int, error) {
 	ns := make([]int, len(ts))
 	for i, t := range ts {
 		if t.Name == "" || seen[t.Name] {
-			return nil, &SourceError{Tensor: t.Name, Field: "name", Want: "a name that no other tensor has", Got: quote(t.Name)}
+			return nil, &sourceError{Tensor: t.Name, Field: "name", Want: "a name that no other tensor has", Got: quote(t.Name)}
 		}
 		seen[t.Name] = true
 		n, err := t.Shape.Bytes(t.DType)
 		if err != nil {
-			return nil, &SourceError{Tensor: t.Name, Field: "shape", Want: "rows of whole blocks and a size that fits", Got: t.Shape.String(), Err: err}
+			return nil, &sourceError{Tensor: t.Name, Field: "shape", Want: "rows of whole blocks and a size that fits", Got: t.Shape.String(), Err: err}
 		}
 		if t.Write == nil {
-			return nil, &SourceError{Tensor: t.Name, Field: "data", Want: "a function that writes them", Got: "none"}
+			return nil, &sourceError{Tensor: t.Name, Field: "data", Want: "a function that writes them", Got: "none"}
 		}
 		ns[i] = n
 	}
@@ -94,7 +94,7 @@ func (t *TensorSource) copyTo(w io.Writer, n int) error {
 		if c.over {
 			got = "more"
 		}
-		return &SourceError{Tensor: t.Name, Field: "data", Want: fmt.Sprintf("%d bytes", n), Got: got}
+		return &sourceError{Tensor: t.Name, Field: "data", Want: fmt.Sprintf("%d bytes", n), Got: got}
 	}
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", clip(t.Name), err)

@@ -135,8 +135,8 @@ func ArrayOf[T Basic](xs []T) Value {
 	return v
 }
 
-// NestedOf returns an array of arrays. It fails if an element is not an array.
-func NestedOf(xs []Value) (Value, error) {
+// nestedOf returns an array of arrays. It fails if an element is not an array.
+func nestedOf(xs []Value) (Value, error) {
 	v := Value{kind: Array, elem: Array, n: len(xs)}
 	for i, x := range xs {
 		if x.kind != Array {

@@ -65,7 +65,7 @@ func randomValue(r *rand.Rand, depth int) Value {
 	if depth == 0 {
 		return ValueOf(true)
 	}
-	v, err := NestedOf([]Value{ArrayOf([]uint8{1, 2}), randomArray(r, depth-1), ArrayOf([]string{"x"})})
+	v, err := nestedOf([]Value{ArrayOf([]uint8{1, 2}), randomArray(r, depth-1), ArrayOf([]string{"x"})})
 	if err != nil {
 		panic(err)
 	}
@@ -251,7 +251,7 @@ func TestValues(t *testing.T) {
 	} {
 		checkError(t, get(), []string{name})
 	}
-	if _, err := NestedOf([]Value{ValueOf(true)}); err == nil {
+	if _, err := nestedOf([]Value{ValueOf(true)}); err == nil {
 		t.Error("a bool was nested")
 	}
 }

@@ -28,7 +28,7 @@ import (
 
 // The files of an adapter.
 const (
-	ConfigFile  = "adapter_config.json"
+	configFile  = "adapter_config.json"
 	TensorsFile = "adapter_model.safetensors"
 )
 
@@ -167,7 +167,7 @@ func (a *Adapter) Write(fsys durable.FS, dir string) error {
 	}
 	notes := map[string]string{"format": "pt", written: compact.String()}
 	// New numbers beside the configuration of others would be read with its scale.
-	path := filepath.Join(dir, ConfigFile)
+	path := filepath.Join(dir, configFile)
 	set := func(config []byte) error {
 		return durable.ReplaceIn(fsys, path, func(w io.Writer) error {
 			_, err := w.Write(config)
@@ -200,13 +200,13 @@ func (a *Adapter) Write(fsys durable.FS, dir string) error {
 const most = 1 << 20
 
 // Open reads an adapter: a folder of huggingface/peft, or a .gguf file of llama.cpp's.
-// Errors match [ErrFormat] or [ErrUnsupported], or are those of files and of package
+// Errors match [errFormat] or [ErrUnsupported], or are those of files and of package
 // file.
 func Open(dir string) (*Adapter, error) {
 	if strings.EqualFold(filepath.Ext(dir), ".gguf") && file.IsFile(dir) {
 		return openGGUF(dir)
 	}
-	f, err := durable.OpenRegular(filepath.Join(dir, ConfigFile))
+	f, err := durable.OpenRegular(filepath.Join(dir, configFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		_, gone := durable.Stat(dir)
 		return nil, fmt.Errorf("%s is not an adapter: %w", dir, cmp.Or(gone, err))
@@ -220,13 +220,13 @@ func Open(dir string) (*Adapter, error) {
 		return nil, err
 	}
 	if len(config) > most {
-		return nil, fmt.Errorf("%s: %w: more than %d bytes", f.Name(), ErrFormat, most)
+		return nil, fmt.Errorf("%s: %w: more than %d bytes", f.Name(), errFormat, most)
 	}
 	if config, err = spelling.Narrow(config); err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", f.Name(), ErrFormat, err)
+		return nil, fmt.Errorf("%s: %w: %w", f.Name(), errFormat, err)
 	}
 	if err := file.CheckJSON(f.Name(), config); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		return nil, fmt.Errorf("%w: %w", errFormat, err)
 	}
 	d, err := file.OpenSafetensors(filepath.Join(dir, TensorsFile))
 	if err != nil {
@@ -276,7 +276,7 @@ func assemble(config []byte, tensors []file.Tensor) (*Adapter, error) {
 		a.Pairs = append(a.Pairs, p)
 	}
 	if len(a.Pairs) == 0 {
-		return nil, fmt.Errorf("%w: it has no tensors", ErrFormat)
+		return nil, fmt.Errorf("%w: it has no tensors", errFormat)
 	}
 	return a, nil
 }
@@ -287,11 +287,11 @@ type halves struct{ a, b *file.Tensor }
 // pair returns copies of both, without the scale.
 func (h *halves) pair(module string) (p Pair, err error) {
 	if h.a == nil || h.b == nil {
-		return p, fmt.Errorf("%w: %s has one of its two matrices", ErrFormat, module)
+		return p, fmt.Errorf("%w: %s has one of its two matrices", errFormat, module)
 	}
 	sa, sb := h.a.View.Shape, h.b.View.Shape
-	if sa[0] != sb[1] || sa[0] < 1 || sa[0] > Largest || sa[1] < 1 || sb[0] < 1 {
-		return p, fmt.Errorf("%w: %s has matrices of shapes %v and %v", ErrFormat, module, sa, sb)
+	if sa[0] != sb[1] || sa[0] < 1 || sa[0] > largest || sa[1] < 1 || sb[0] < 1 {
+		return p, fmt.Errorf("%w: %s has matrices of shapes %v and %v", errFormat, module, sa, sb)
 	}
 	p = Pair{Module: module, In: sa[1], Out: sb[0], Rank: sa[0]}
 	if p.A, err = values(h.a); err != nil {
@@ -305,7 +305,7 @@ func (h *halves) pair(module string) (p Pair, err error) {
 func values(t *file.Tensor) ([]float32, error) {
 	n, ok := t.View.Shape.Size()
 	if !ok {
-		return nil, fmt.Errorf("%w: %s has shape %v", ErrFormat, t.Name, t.View.Shape)
+		return nil, fmt.Errorf("%w: %s has shape %v", errFormat, t.Name, t.View.Shape)
 	}
 	x := make([]float32, n)
 	if err := quant.Dequantize(x, t.View.DType, t.Read().Data); err != nil {

@@ -13,9 +13,9 @@ import (
 
 // The kinds of failure, for errors.Is.
 var (
-	// ErrFormat is returned for files that are not an adapter or contradict each
+	// errFormat is returned for files that are not an adapter or contradict each
 	// other.
-	ErrFormat = errors.New("malformed adapter")
+	errFormat = errors.New("malformed adapter")
 	// ErrUnsupported is returned for adapters with unsupported features.
 	ErrUnsupported = errors.New("unsupported adapter")
 	// ErrConfig is returned if no adapter can be made for the model as configured.
@@ -24,8 +24,8 @@ var (
 	ErrBase = errors.New("the adapter does not fit the model")
 )
 
-// Largest is the largest permitted rank.
-const Largest = 1 << 14
+// largest is the largest permitted rank.
+const largest = 1 << 14
 
 // Targets select the modules with a pair: by the last parts of their names, or
 // by a regular expression for the whole name.
@@ -122,8 +122,8 @@ func (c Config) Defaulted() (Config, error) {
 		c.Targets.Pattern = AllLinear
 	}
 	var faults []error
-	if c.Rank < 1 || c.Rank > Largest {
-		faults = append(faults, fmt.Errorf("%w: rank %d, want 1 to %d", ErrConfig, c.Rank, Largest))
+	if c.Rank < 1 || c.Rank > largest {
+		faults = append(faults, fmt.Errorf("%w: rank %d, want 1 to %d", ErrConfig, c.Rank, largest))
 	}
 	if !(c.Alpha > 0 && c.Alpha < 1e9) {
 		faults = append(faults, fmt.Errorf("%w: alpha %v, want more than 0", ErrConfig, c.Alpha))
@@ -201,7 +201,7 @@ func (c *Config) encode() ([]byte, error) {
 func parseConfig(b []byte) (Config, error) {
 	f := adapterConfig{Kind: "LORA", Rank: 8, Alpha: 8, Bias: "none"} // the reference's defaults
 	if err := json.Unmarshal(b, &f); err != nil {
-		return Config{}, fmt.Errorf("%w: %w", ErrFormat, err)
+		return Config{}, fmt.Errorf("%w: %w", errFormat, err)
 	}
 	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 	var faults []error
@@ -215,8 +215,8 @@ func parseConfig(b []byte) (Config, error) {
 		}
 	}
 	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	if f.Rank < 1 || f.Rank > Largest || !(f.Alpha > 0 && f.Alpha < 1e9) {
-		faults = append(faults, fmt.Errorf("%w: rank %d and alpha %v", ErrFormat, f.Rank, f.Alpha))
+	if f.Rank < 1 || f.Rank > largest || !(f.Alpha > 0 && f.Alpha < 1e9) {
+		faults = append(faults, fmt.Errorf("%w: rank %d and alpha %v", errFormat, f.Rank, f.Alpha))
 	}
 	c := Config{Task: f.Task, Rank: f.Rank, Alpha: f.Alpha, Dropout: f.Dropout, Targets: f.Targets, RSLoRA: f.RSLoRA, Base: f.Base, Turned: f.Inverted, Alphas: f.Alphas}
 	return c, errors.Join(faults...)

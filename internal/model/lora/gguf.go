@@ -37,12 +37,12 @@ func openGGUF(path string) (*Adapter, error) {
 func fromGGUF(d *file.Description) (*Adapter, error) {
 	for key, want := range map[string]string{ggufType: "adapter", ggufKind: "lora"} {
 		if got, _, err := d.Meta.String(key); err != nil || got != want {
-			return nil, fmt.Errorf("%w: %s is %q, want %q", ErrFormat, key, got, want)
+			return nil, fmt.Errorf("%w: %s is %q, want %q", errFormat, key, got, want)
 		}
 	}
 	alpha, _, err := d.Meta.Float(ggufAlpha)
 	if err != nil || !(alpha >= 0 && alpha < 1e9) {
-		return nil, fmt.Errorf("%w: %s is %v", ErrFormat, ggufAlpha, alpha)
+		return nil, fmt.Errorf("%w: %s is %v", errFormat, ggufAlpha, alpha)
 	}
 	found := map[string]*halves{}
 	for i := range d.Tensors {
@@ -73,7 +73,7 @@ func fromGGUF(d *file.Description) (*Adapter, error) {
 		a.Pairs, a.Rank = append(a.Pairs, p), max(a.Rank, p.Rank)
 	}
 	if len(a.Pairs) == 0 {
-		return nil, fmt.Errorf("%w: it has no tensors", ErrFormat)
+		return nil, fmt.Errorf("%w: it has no tensors", errFormat)
 	}
 	return a, nil
 }

@@ -215,11 +215,11 @@ func TestFaults(t *testing.T) {
 		{ok + `,"modules_to_save":["lm_head"]}`, []file.Tensor{a, b}, ErrUnsupported, "modules_to_save"},
 		{ok + `,"fan_in_fan_out":true}`, []file.Tensor{a, b}, nil, ""},
 		{`{"peft_type":"IA3"}`, []file.Tensor{a, b}, ErrUnsupported, "IA3"},
-		{`{"r":0}`, []file.Tensor{a, b}, ErrFormat, "rank 0"},
-		{`[]`, []file.Tensor{a, b}, ErrFormat, ""},
-		{ok + `}`, []file.Tensor{a}, ErrFormat, "one of its two"},
-		{ok + `}`, nil, ErrFormat, "no tensors"},
-		{ok + `}`, []file.Tensor{a, {Name: b.Name, View: view(4, 3)}}, ErrFormat, "shapes"},
+		{`{"r":0}`, []file.Tensor{a, b}, errFormat, "rank 0"},
+		{`[]`, []file.Tensor{a, b}, errFormat, ""},
+		{ok + `}`, []file.Tensor{a}, errFormat, "one of its two"},
+		{ok + `}`, nil, errFormat, "no tensors"},
+		{ok + `}`, []file.Tensor{a, {Name: b.Name, View: view(4, 3)}}, errFormat, "shapes"},
 		{ok + `}`, []file.Tensor{a, {Name: b.Name, View: view(8)}}, ErrUnsupported, "want a matrix"},
 		{ok + `}`, []file.Tensor{a, b, {Name: "x.lora_embedding_A", View: view(1, 1)}}, ErrUnsupported, "lora_embedding_A"},
 	} {
@@ -283,7 +283,7 @@ func FuzzAssemble(f *testing.F) {
 		}
 		a, err := assemble(config, tensors)
 		if err != nil {
-			if !errors.Is(err, ErrFormat) && !errors.Is(err, ErrUnsupported) {
+			if !errors.Is(err, errFormat) && !errors.Is(err, ErrUnsupported) {
 				t.Fatal(err)
 			}
 			return
@@ -382,7 +382,7 @@ func TestFromGGUF(t *testing.T) {
 		b     tensor.Shape
 		scale float64
 		err   error
-	}{{8, tensor.Shape{4, 2}, 4, nil}, {0, tensor.Shape{4, 2}, 1, nil}, {8, tensor.Shape{4, 3}, 0, ErrFormat}, {-1, tensor.Shape{4, 2}, 0, ErrFormat}} {
+	}{{8, tensor.Shape{4, 2}, 4, nil}, {0, tensor.Shape{4, 2}, 1, nil}, {8, tensor.Shape{4, 3}, 0, errFormat}, {-1, tensor.Shape{4, 2}, 0, errFormat}} {
 		d, err := file.OpenBytes("a", ggufAdapter(t, c.alpha, c.b))
 		if err != nil {
 			t.Fatal(err)
@@ -409,7 +409,7 @@ func FuzzFromGGUF(f *testing.F) {
 			return
 		}
 		for i := range a.Pairs {
-			if p := &a.Pairs[i]; p.Rank < 1 || p.Rank > Largest || len(p.A) != p.Rank*p.In || len(p.B) != p.Out*p.Rank || !(math.Abs(p.Scale) < 1e9) {
+			if p := &a.Pairs[i]; p.Rank < 1 || p.Rank > largest || len(p.A) != p.Rank*p.In || len(p.B) != p.Out*p.Rank || !(math.Abs(p.Scale) < 1e9) {
 				t.Errorf("%s: rank %d, scale %v", p.Module, p.Rank, p.Scale)
 			}
 		}
@@ -424,7 +424,7 @@ func TestWriteIntoLinks(t *testing.T) {
 	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{TensorsFile, ConfigFile, "config.json", "model.safetensors"}
+	names := []string{TensorsFile, configFile, "config.json", "model.safetensors"}
 	for name := range d.Files {
 		names = append(names, name)
 	}

@@ -201,7 +201,7 @@ func (a *Adapter) Merge(fsys durable.FS, d *file.Description, dir string) error 
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Files)) {
-		if name == ConfigFile {
+		if name == configFile {
 			continue
 		}
 		if err := path(name, content(d.Files[name])); err != nil {

@@ -6,9 +6,9 @@ import (
 	"atenia/tensor"
 )
 
-// A LengthError says that a buffer has the wrong size: Got bytes where Values
+// A lengthError says that a buffer has the wrong size: Got bytes where Values
 // values of the type take Want.
-type LengthError struct {
+type lengthError struct {
 	Op     string // "dequantize" or "quantize"
 	DType  tensor.DType
 	Values int
@@ -16,19 +16,19 @@ type LengthError struct {
 	Got    int // bytes
 }
 
-func (e *LengthError) Error() string {
+func (e *lengthError) Error() string {
 	return fmt.Sprintf("%s %s: %d values take %d bytes, got %d", e.Op, e.DType, e.Values, e.Want, e.Got)
 }
 
-// A TypeError says that an element type cannot be read or written, and which
+// A typeError says that an element type cannot be read or written, and which
 // type to use instead.
-type TypeError struct {
+type typeError struct {
 	Op      string // "dequantize" or "quantize"
 	DType   tensor.DType
 	Instead tensor.DType // Invalid if there is no alternative
 }
 
-func (e *TypeError) Error() string {
+func (e *typeError) Error() string {
 	if e.Instead == tensor.Invalid {
 		return fmt.Sprintf("%s: unknown element type %s", e.Op, e.DType)
 	}
@@ -46,29 +46,29 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("quantize: value %d is %v", e.Index, e.Value)
 }
 
-// A RangeError says that finite values are too large for the type: the
+// A rangeError says that finite values are too large for the type: the
 // half-precision scale of their block would be infinite.
-type RangeError struct {
+type rangeError struct {
 	DType tensor.DType
 	Index int     // position of the block's value of largest magnitude
 	Value float32 // that value
 }
 
-func (e *RangeError) Error() string {
+func (e *rangeError) Error() string {
 	return fmt.Sprintf("quantize: value %d, %v, is beyond the range of %s", e.Index, e.Value, e.DType)
 }
 
-// An ImportanceError says why an importance vector was rejected: its length does
+// An importanceError says why an importance vector was rejected: its length does
 // not divide the source into rows of whole blocks (Index is then negative), or
 // the weight at Index is negative or not finite.
-type ImportanceError struct {
+type importanceError struct {
 	DType       tensor.DType
 	Values, Len int // values to quantize, weights given
 	Index       int
 	Value       float32
 }
 
-func (e *ImportanceError) Error() string {
+func (e *importanceError) Error() string {
 	if e.Index < 0 {
 		return fmt.Sprintf("quantize %s: %d importance weights do not fit rows of %d values", e.DType, e.Len, e.Values)
 	}

@@ -65,12 +65,12 @@ var formats = [tensor.NumDTypes]format{
 // result is exact if a float32 can hold it and otherwise rounded in the order
 // that ggml prescribes, the same on every machine.
 //
-// It returns a [*TypeError] for an invalid type, a [*tensor.BlockError] if dst
-// is not a whole number of blocks and a [*LengthError] if the size of src does
+// It returns a [*typeError] for an invalid type, a [*tensor.BlockError] if dst
+// is not a whole number of blocks and a [*lengthError] if the size of src does
 // not match dst.
 func Dequantize(dst []float32, d tensor.DType, src []byte) error {
 	if int(d) >= len(formats) || formats[d].decode == nil {
-		return &TypeError{Op: "dequantize", DType: d}
+		return &typeError{Op: "dequantize", DType: d}
 	}
 	if err := fits("dequantize", d, len(dst), len(src)); err != nil {
 		return err
@@ -96,13 +96,13 @@ func Finite(src []float32) error {
 // and it is reused for every row. F32, F16, BF16, Q8_0, Q8_1, Q8_K, TQ1_0 and
 // TQ2_0 leave nothing to choose and ignore it.
 //
-// A read-only type is a [*TypeError] that names an alternative; infinities and
+// A read-only type is a [*typeError] that names an alternative; infinities and
 // NaN are a [*NonFiniteError], values too large for a half-precision scale a
-// [*RangeError]; lengths are checked as in [Dequantize]. After an error the
+// [*rangeError]; lengths are checked as in [Dequantize]. After an error the
 // contents of dst are undefined.
 func Quantize(dst []byte, d tensor.DType, src, importance []float32) error {
 	if int(d) >= len(formats) || formats[d].encode == nil {
-		e := &TypeError{Op: "quantize", DType: d}
+		e := &typeError{Op: "quantize", DType: d}
 		if int(d) < len(formats) {
 			e.Instead = formats[d].use
 		}
@@ -126,7 +126,7 @@ func Quantize(dst []byte, d tensor.DType, src, importance []float32) error {
 		case b >= 0x7f800000:
 			return &NonFiniteError{i, v}
 		case b > limit:
-			return &RangeError{d, i, v}
+			return &rangeError{d, i, v}
 		}
 	}
 	if len(src) == 0 {
@@ -174,7 +174,7 @@ func fits(op string, d tensor.DType, values, size int) error {
 		return err
 	}
 	if want != size {
-		return &LengthError{op, d, values, want, size}
+		return &lengthError{op, d, values, want, size}
 	}
 	return nil
 }
@@ -185,11 +185,11 @@ func checkImportance(d tensor.DType, values int, imp []float32) error {
 	}
 	block, _ := d.Block()
 	if values > 0 && (len(imp) == 0 || values%len(imp) != 0 || len(imp)%block != 0) {
-		return &ImportanceError{DType: d, Values: values, Len: len(imp), Index: -1}
+		return &importanceError{DType: d, Values: values, Len: len(imp), Index: -1}
 	}
 	for i, v := range imp {
 		if !(v >= 0) || math.IsInf(float64(v), 1) {
-			return &ImportanceError{DType: d, Values: values, Len: len(imp), Index: i, Value: v}
+			return &importanceError{DType: d, Values: values, Len: len(imp), Index: i, Value: v}
 		}
 	}
 	return nil
@@ -207,7 +207,7 @@ func checkRange(dst []byte, d tensor.DType, src []float32) error {
 		if bad {
 			x := src[b*values : (b+1)*values]
 			i := peakIndex(x)
-			return &RangeError{d, b*values + i, x[i]}
+			return &rangeError{d, b*values + i, x[i]}
 		}
 	}
 	return nil

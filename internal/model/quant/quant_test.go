@@ -279,12 +279,12 @@ func TestErrors(t *testing.T) {
 
 // typed reports whether an error is one that the package documents.
 func typed(err error) bool {
-	_, a := errors.AsType[*LengthError](err)
-	_, b := errors.AsType[*TypeError](err)
+	_, a := errors.AsType[*lengthError](err)
+	_, b := errors.AsType[*typeError](err)
 	_, c := errors.AsType[*tensor.BlockError](err)
 	_, d := errors.AsType[*NonFiniteError](err)
-	_, e := errors.AsType[*RangeError](err)
-	_, f := errors.AsType[*ImportanceError](err)
+	_, e := errors.AsType[*rangeError](err)
+	_, f := errors.AsType[*importanceError](err)
 	return a || b || c || d || e || f
 }
 

@@ -114,7 +114,7 @@ func fromFolder(d *file.Description) (*Text, error) {
 		}
 		tc.complete(t.Tokenizer)
 	default:
-		return t, &AbsentError{"tokenizer", "tokenizer.json, tokenizer.model, *.tiktoken and rwkv_vocab*.txt"}
+		return t, &absentError{"tokenizer", "tokenizer.json, tokenizer.model, *.tiktoken and rwkv_vocab*.txt"}
 	}
 	for name, text := range map[string]tokenText{"bos_token": tc.BOS, "eos_token": tc.EOS, "unk_token": tc.UNK, "pad_token": tc.PAD} {
 		if text != "" {

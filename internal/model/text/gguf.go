@@ -119,7 +119,7 @@ func fromGGUF(d *file.Description) (*Text, error) {
 			return nil, fmt.Errorf("%s: %w", KeyModel, err)
 		}
 	case v.Model == "" || v.Model == "no_vocab":
-		return t, &AbsentError{"tokenizer", "tokenizer.ggml.model"}
+		return t, &absentError{"tokenizer", "tokenizer.ggml.model"}
 	default:
 		unpad(&v)
 		maps.Copy(v.Special, ids)

@@ -38,16 +38,16 @@ func (t *Text) Control() *chat.Control {
 // Usual is the sampling for models without a recommendation.
 var Usual = sample.Params{Temperature: 0.8, TopK: 40, TopP: 0.95}
 
-// An AbsentError says what a model file lacks.
-type AbsentError struct{ What, Where string }
+// An absentError says what a model file lacks.
+type absentError struct{ What, Where string }
 
-func (e *AbsentError) Error() string {
+func (e *absentError) Error() string {
 	return fmt.Sprintf("the model has no %s (looked for %s)", e.What, e.Where)
 }
 
 // Load reads everything about text from a description. A model without a
 // tokenizer can still be used with token ids, so Load then returns a Text
-// without one together with an [*AbsentError].
+// without one together with an [*absentError].
 func Load(d *file.Description) (*Text, error) {
 	read, from := fromFolder, "generation_config.json"
 	if d.Format == "gguf" {
@@ -117,7 +117,7 @@ func (t *Text) template(name, source string) error {
 // Partial reports whether err only says that something is missing or unusable,
 // so that the rest of a [Text] can be used.
 func Partial(err error) bool {
-	if _, ok := errors.AsType[*AbsentError](err); ok {
+	if _, ok := errors.AsType[*absentError](err); ok {
 		return true
 	}
 	_, ok := errors.AsType[*chat.SyntaxError](err)

@@ -182,7 +182,7 @@ func TestVariables(t *testing.T) {
 func TestErrors(t *testing.T) {
 	good := string(tokenizerJSON(t, "qwen2"))
 	_, err := Load(folder("{}", nil))
-	if _, ok := errors.AsType[*AbsentError](err); !ok || !Partial(err) {
+	if _, ok := errors.AsType[*absentError](err); !ok || !Partial(err) {
 		t.Errorf("no tokenizer: %v", err)
 	}
 	x, err := Load(folder("{}", map[string]string{"tokenizer.json": good, "chat_template.jinja": "{% for %}"}))

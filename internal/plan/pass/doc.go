@@ -20,7 +20,7 @@
 //
 // Registers are written once, so the life of a value is one interval, which
 // "last reader" defines. And every property that a step establishes is verified
-// by separate code: [Validate] runs again after the rewriting steps, [Recheck]
+// by separate code: [validatePlan] runs again after the rewriting steps, [recheckPlan]
 // counts uses where the liveness step searched for the last one, and tests
 // simulate the result of [Map]. A plan from a file passes the same checks as a
 // compiled one.

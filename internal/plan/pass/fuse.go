@@ -7,17 +7,17 @@ import (
 	"atenia/internal/plan"
 )
 
-// A Fusion is one named rewrite. It may assume a valid plan and must return an
+// A fusion is one named rewrite. It may assume a valid plan and must return an
 // equivalent one.
-type Fusion struct {
+type fusion struct {
 	ID  string
 	Doc string
 	run func(*plan.ExecutionPlan) []string // one line per site it rewrote
 }
 
-// Fusions is the list in the order they run. Their ids appear in the
+// fusions is the list in the order they run. Their ids appear in the
 // diagnostics of a compiled plan.
-var Fusions = []Fusion{
+var fusions = []fusion{
 	// First, because it moves the last norm to where add_norm expects it.
 	{"last_rows", "prefill: only the rows whose logits are wanted pass the last feed-forward layer and the head", lastRows},
 	{"add_norm", "a residual add also writes the norm that reads its sum", addNorm},
@@ -52,7 +52,7 @@ func fuse(s *state) error {
 	if s.opt.NoFuse {
 		return nil
 	}
-	for _, f := range Fusions {
+	for _, f := range fusions {
 		sites := f.run(&s.c.Plan)
 		switch len(sites) {
 		case 0:

@@ -155,12 +155,12 @@ func sites(t *testing.T, id string, mode plan.Mode, edit func(p *plan.ExecutionP
 	t.Helper()
 	p := build(t, "llama", mode, 1)
 	edit(p)
-	if err := Validate(p); err != nil {
+	if err := validatePlan(p); err != nil {
 		t.Fatal(err)
 	}
 	want := interpret(t, p)
-	i := slices.IndexFunc(Fusions, func(f Fusion) bool { return f.ID == id })
-	n := len(Fusions[i].run(p))
+	i := slices.IndexFunc(fusions, func(f fusion) bool { return f.ID == id })
+	n := len(fusions[i].run(p))
 	if !slices.Equal(interpret(t, p), want) {
 		t.Error("the meaning changed")
 	}
@@ -256,7 +256,7 @@ func TestFuseRandomPlans(t *testing.T) {
 	fused := 0
 	for range 1000 {
 		p := randomPlan(rng)
-		if err := Validate(p); err != nil {
+		if err := validatePlan(p); err != nil {
 			t.Fatal(err)
 		}
 		want := interpret(t, p)

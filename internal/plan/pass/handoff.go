@@ -18,7 +18,7 @@ var order = [plan.NumModes]int{
 // joins an output of an earlier stage to an input of a later one, both sides
 // agree with its declaration, every input has one source, and the buffer is
 // held until the consumer's last read. graph lists the stages that run on a
-// backend which records work ([Graph]); their boundaries must be synchronised.
+// backend which records work ([nodeGraph]); their boundaries must be synchronised.
 // Errors match [plan.ErrInvalidHandoff].
 func CheckHandoffs(m *plan.ModelPlans, graph ...plan.Mode) error {
 	type place struct {

@@ -145,7 +145,7 @@ func TestRecheckMutations(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			c := compile(t, "llama", plan.ModeDecode, 2, Options{})
 			m.edit(c)
-			if err := Recheck(c); !errors.Is(err, plan.ErrInvalidPlan) {
+			if err := recheckPlan(c); !errors.Is(err, plan.ErrInvalidPlan) {
 				t.Fatalf("got %v\n%s", err, c)
 			}
 		})

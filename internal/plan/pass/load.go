@@ -11,13 +11,13 @@ import (
 // the states and the liveness it carries. It is what [Compile] establishes, and
 // nothing less may reach an executor.
 func Check(c *plan.CompiledPlan) error {
-	if err := Validate(&c.Plan); err != nil {
+	if err := validatePlan(&c.Plan); err != nil {
 		return err
 	}
-	if err := CheckStates(c.Plan.States); err != nil {
+	if err := checkDescriptors(c.Plan.States); err != nil {
 		return err
 	}
-	return Recheck(c)
+	return recheckPlan(c)
 }
 
 // LoadText reads a plan text and checks it.

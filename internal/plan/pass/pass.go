@@ -6,17 +6,17 @@ import (
 	"atenia/internal/plan"
 )
 
-// A Step is one pass over a plan.
-type Step struct {
+// A step is one pass over a plan.
+type step struct {
 	Name string
 	run  func(*state) error
 }
 
-// Steps is the compiler, in order. Its input is a plan of one instruction per
+// steps is the compiler, in order. Its input is a plan of one instruction per
 // program line, made from a configuration (internal/model/compile and
 // [plan.Builder]). Steps that depend on a backend are called by name
 // afterwards: [Route], [Map], [CheckHandoffs], then binding (internal/exec).
-var Steps = []Step{
+var steps = []step{
 	{"validate", validate},   // first: every later step uses register, weight and state numbers as indices
 	{"states", checkStates},  // before any rewriting: it reads only descriptors, and its errors name what the family declared
 	{"fuse", fuse},           // before liveness: it removes reads, registers and instructions
@@ -45,7 +45,7 @@ type state struct {
 // matches one of the sentinels of package plan.
 func Compile(p *plan.ExecutionPlan, opt Options) (*plan.CompiledPlan, error) {
 	s := &state{opt: opt, c: plan.CompiledPlan{Plan: *p}}
-	for _, st := range Steps {
+	for _, st := range steps {
 		if err := st.run(s); err != nil {
 			return nil, fmt.Errorf("%s: %w", st.Name, err)
 		}

@@ -45,14 +45,14 @@ func eachToy(t *testing.T, f func(*testing.T, string, plan.Mode, Options)) {
 func TestVerifierAfterEveryStep(t *testing.T) {
 	eachToy(t, func(t *testing.T, name string, mode plan.Mode, opt Options) {
 		s := &state{opt: opt, c: plan.CompiledPlan{Plan: *build(t, name, mode, 5)}}
-		for _, st := range Steps {
+		for _, st := range steps {
 			if err := st.run(s); err != nil {
 				t.Fatalf("%s: %v", st.Name, err)
 			}
 			if st.Name == "fuse" {
 				continue // leaves gaps in the numbering, closed by the step after it
 			}
-			if err := Validate(&s.c.Plan); err != nil {
+			if err := validatePlan(&s.c.Plan); err != nil {
 				t.Fatalf("after %s: %v", st.Name, err)
 			}
 		}

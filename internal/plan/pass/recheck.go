@@ -9,12 +9,12 @@ import (
 // recheck establishes liveness a second time, by counting uses instead of
 // looking for the last one, and compares. It shares no code with the liveness
 // step, and a plan read from a file goes through it in that step's place.
-func recheck(s *state) error { return Recheck(&s.c) }
+func recheck(s *state) error { return recheckPlan(&s.c) }
 
-// Recheck verifies the LastRead, KillAfter and PeakRegisters of a compiled
-// plan. The plan inside must have passed [Validate]. Errors match
+// recheckPlan verifies the LastRead, KillAfter and PeakRegisters of a compiled
+// plan. The plan inside must have passed [validatePlan]. Errors match
 // [plan.ErrInvalidPlan].
-func Recheck(c *plan.CompiledPlan) error {
+func recheckPlan(c *plan.CompiledPlan) error {
 	p := &c.Plan
 	words := (len(p.Registers) + 63) / 64
 	if len(c.Live.LastRead) != len(p.Registers) || len(c.Live.KillAfter) != len(p.Instructions) {

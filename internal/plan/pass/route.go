@@ -91,9 +91,9 @@ func suits(b Backend, p *plan.ExecutionPlan, batch int) error {
 	return nil
 }
 
-// Graph reports whether a backend records any instruction of the plan instead
+// nodeGraph reports whether a backend records any instruction of the plan instead
 // of running it.
-func Graph(b Backend, c *plan.CompiledPlan) bool {
+func nodeGraph(b Backend, c *plan.CompiledPlan) bool {
 	for i := range c.Plan.Instructions {
 		if cap, ok := b.Capability(c.Plan.Instructions[i].Op); ok && cap.Graph {
 			return true

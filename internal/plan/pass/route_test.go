@@ -133,7 +133,7 @@ func TestGraph(t *testing.T) {
 	c := compile(t, "llama", plan.ModeDecode, 1, Options{})
 	graph := full
 	graph.cap.Graph = true
-	if Graph(full, c) || !Graph(graph, c) {
+	if nodeGraph(full, c) || !nodeGraph(graph, c) {
 		t.Error("a backend records work exactly if it says so")
 	}
 }

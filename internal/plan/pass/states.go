@@ -11,7 +11,7 @@ import (
 // checkStates verifies the assumptions of kernels and scheduler about storage:
 // sizes add up, sections lie inside their layer and do not overlap, and no
 // stale value can leak into the next request.
-func checkStates(s *state) error { return CheckStates(s.c.Plan.States) }
+func checkStates(s *state) error { return checkDescriptors(s.c.Plan.States) }
 
 // kindRules has the lifecycles allowed for each kind of state and whether it
 // must be zeroed.
@@ -26,9 +26,9 @@ var kindRules = [plan.NumStateKinds]struct {
 	plan.StateScratch:   {plan.StepScoped, false},
 }
 
-// CheckStates verifies the state descriptors of a plan. Its errors match
+// checkDescriptors verifies the state descriptors of a plan. Its errors match
 // [plan.ErrInvalidPlan].
-func CheckStates(states []plan.StateDescriptor) error {
+func checkDescriptors(states []plan.StateDescriptor) error {
 	keys := make(map[plan.StateKey]bool, len(states))
 	for i := range states {
 		d := &states[i]

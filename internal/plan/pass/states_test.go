@@ -43,7 +43,7 @@ func TestCheckStates(t *testing.T) {
 	} {
 		d := good()
 		tc.edit(&d)
-		err := CheckStates([]plan.StateDescriptor{d})
+		err := checkDescriptors([]plan.StateDescriptor{d})
 		if tc.why == "" {
 			if err != nil {
 				t.Errorf("a good state: %v", err)
@@ -56,7 +56,7 @@ func TestCheckStates(t *testing.T) {
 	}
 	twice := []plan.StateDescriptor{good(), good()}
 	twice[1].ID = 1
-	if err := CheckStates(twice); err == nil || !strings.Contains(err.Error(), "declared twice") {
+	if err := checkDescriptors(twice); err == nil || !strings.Contains(err.Error(), "declared twice") {
 		t.Errorf("one kind and group twice: %v", err)
 	}
 }

@@ -12,13 +12,13 @@ import (
 // validate verifies a plan: every number is in range, every value is written
 // once and before it is read, every instruction has the operands of its spec,
 // and the widths on both sides of every register agree.
-func validate(s *state) error { return Validate(&s.c.Plan) }
+func validate(s *state) error { return validatePlan(&s.c.Plan) }
 
-// Validate is the structural check of a plan as built or parsed. Its errors
+// validatePlan is the structural check of a plan as built or parsed. Its errors
 // match [plan.ErrInvalidPlan], [plan.ErrUnsupportedOpcode],
 // [plan.ErrUnsupportedTensorRank], [plan.ErrInvalidParamBlockABI] or
 // [plan.ErrWeightBinding].
-func Validate(p *plan.ExecutionPlan) error {
+func validatePlan(p *plan.ExecutionPlan) error {
 	v := validator{p: p, written: make([]bool, min(len(p.Registers), plan.MaxRegisters))}
 	if err := v.header(); err != nil {
 		return err

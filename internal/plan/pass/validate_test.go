@@ -122,7 +122,7 @@ func TestValidatorMutations(t *testing.T) {
 func TestDecodeNeedsState(t *testing.T) {
 	p := build(t, "llama", plan.ModeDecode, 1)
 	at(p, plan.OpAttention).State = plan.NoState
-	if err := Validate(p); !errors.Is(err, plan.ErrInvalidPlan) || !strings.Contains(err.Error(), "owns no state") {
+	if err := validatePlan(p); !errors.Is(err, plan.ErrInvalidPlan) || !strings.Contains(err.Error(), "owns no state") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -132,7 +132,7 @@ func TestStatesPerMode(t *testing.T) {
 	for mode := range plan.NumModes {
 		for kind := range plan.NumStateKinds {
 			p := &plan.ExecutionPlan{Mode: mode, States: []plan.StateDescriptor{{Kind: kind}}}
-			err := Validate(p)
+			err := validatePlan(p)
 			refused := err != nil && strings.Contains(err.Error(), kind.String()+" state")
 			vision := mode == plan.ModeVisionEncode || mode == plan.ModeScatter
 			if want := vision && kind != plan.StateScratch; refused != want {
@@ -144,14 +144,14 @@ func TestStatesPerMode(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	p := &plan.ExecutionPlan{Instructions: make([]plan.Instruction, plan.MaxInstructions+1)}
-	if err := Validate(p); !errors.Is(err, plan.ErrInvalidPlan) {
+	if err := validatePlan(p); !errors.Is(err, plan.ErrInvalidPlan) {
 		t.Errorf("instructions: %v", err)
 	}
 	p = &plan.ExecutionPlan{Registers: make([]plan.RegSpec, plan.MaxRegisters+1)}
-	if err := Validate(p); !errors.Is(err, plan.ErrInvalidPlan) {
+	if err := validatePlan(p); !errors.Is(err, plan.ErrInvalidPlan) {
 		t.Errorf("registers: %v", err)
 	}
-	if err := Validate(new(plan.ExecutionPlan)); !errors.Is(err, plan.ErrInvalidPlan) {
+	if err := validatePlan(new(plan.ExecutionPlan)); !errors.Is(err, plan.ErrInvalidPlan) {
 		t.Errorf("empty: %v", err)
 	}
 }

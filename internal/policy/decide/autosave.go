@@ -75,7 +75,7 @@ func keepAside(fsys durable.FS, path string, r Report) error {
 		return fmt.Errorf("%w; remove it to learn anew", r.Err)
 	case r.Status == StatusForeign || r.Skipped+r.Damaged > 0:
 		if err := moveAside(durable.Default(fsys), path); err != nil {
-			return &FileError{ErrIO, path, err}
+			return &fileError{ErrIO, path, err}
 		}
 	}
 	return nil

@@ -138,8 +138,8 @@ func TestTrace(t *testing.T) {
 			"AG-4", &memorytest.FakeVRAM{}, tiers{"g1": memory.RAM, "g2": memory.RAM},
 			BackwardNode{1, OnGPU, "r", declared(memory.VRAM, "g1"), declared(memory.VRAM, "g2")},
 			BackwardTrace{1, OnGPU, OnGPU, OnGPU, "r", []BackwardRecord{
-				in(RoutePlanned, "g1", memory.RAM, memory.VRAM), in(Applied, "g1", memory.RAM, memory.VRAM),
-				in(RoutePlanned, "g2", memory.RAM, memory.VRAM), in(Applied, "g2", memory.RAM, memory.VRAM),
+				in(routePlanned, "g1", memory.RAM, memory.VRAM), in(Applied, "g1", memory.RAM, memory.VRAM),
+				in(routePlanned, "g2", memory.RAM, memory.VRAM), in(Applied, "g2", memory.RAM, memory.VRAM),
 			}},
 			"AUTOGRAD node=1 target=Gpu moves=4 fallback=0",
 		},
@@ -148,8 +148,8 @@ func TestTrace(t *testing.T) {
 			tiers{"g1": memory.RAM, "g2": memory.RAM},
 			BackwardNode{1, OnGPU, "", declared(memory.VRAM, "g1", "g2"), nil},
 			BackwardTrace{1, OnGPU, OnGPU, OnCPU, "GPU fallback due to move failure", []BackwardRecord{
-				in(RoutePlanned, "g1", memory.RAM, memory.VRAM), {Kind: Failed, ID: "g1"},
-				in(RoutePlanned, "g2", memory.RAM, memory.VRAM), {Kind: Failed, ID: "g2"},
+				in(routePlanned, "g1", memory.RAM, memory.VRAM), {Kind: Failed, ID: "g1"},
+				in(routePlanned, "g2", memory.RAM, memory.VRAM), {Kind: Failed, ID: "g2"},
 				skipped("g1", there), skipped("g2", there),
 			}},
 			"AUTOGRAD node=1 target=Cpu moves=6 fallback=1",
@@ -164,7 +164,7 @@ func TestTrace(t *testing.T) {
 			"no_device", nil, tiers{"g1": memory.RAM},
 			BackwardNode{5, OnGPU, "r", declared(memory.VRAM, "g1", "ghost"), nil},
 			BackwardTrace{5, OnGPU, OnGPU, OnCPU, "r; GPU fallback due to move failure", []BackwardRecord{
-				in(RoutePlanned, "g1", memory.RAM, memory.VRAM), {Kind: Failed, ID: "g1"},
+				in(routePlanned, "g1", memory.RAM, memory.VRAM), {Kind: Failed, ID: "g1"},
 				skipped("ghost", "tensor not registered in memory manager"),
 				skipped("g1", there), skipped("ghost", "tensor not registered in memory manager"),
 			}},

@@ -15,7 +15,7 @@ type BackwardRecordKind uint8
 // The kinds of records.
 const (
 	Skipped BackwardRecordKind = iota
-	RoutePlanned
+	routePlanned
 	Applied
 	Failed
 )
@@ -114,7 +114,7 @@ func (tr *BackwardTrace) moveAll(ctx context.Context, m *memory.Manager, grads [
 		case at == to:
 			r.Reason = "already in target tier"
 		default:
-			r = BackwardRecord{Kind: RoutePlanned, ID: g.ID, From: at, To: to}
+			r = BackwardRecord{Kind: routePlanned, ID: g.ID, From: at, To: to}
 		}
 		tr.Moves = append(tr.Moves, r)
 		if r.Kind == Skipped {

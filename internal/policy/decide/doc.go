@@ -27,7 +27,7 @@
 //	               │ Handle.Observe      how long an episode took
 //
 // The table of [Trainer] has the form of the seed, and does not change. The
-// refined table of [Picker] lies in a file beside it.
+// refined table of [picker] lies in a file beside it.
 //
 // A pressure falls into one of four bands:
 //
@@ -53,7 +53,7 @@
 //	  After ─▶             the latency is counted; tables are saved now and then
 //	Close ───▶             saves
 //
-// Each setting is a knob of [Picker]; only one knob at a time makes a
+// Each setting is a knob of [picker]; only one knob at a time makes a
 // trial, so that what is measured has one cause. The seed's table and its loop
 // ([Loop]) count the same steps as episodes of the processor. Decisions that
 // change something are records of a [Recorder].
@@ -90,7 +90,7 @@
 // # The backward pass
 //
 // [ExecuteBackward] visits the nodes of a forward pass in reverse order. For
-// each, [BackwardTarget] is the device only if the forward pass ran there and
+// each, [backwardTarget] is the device only if the forward pass ran there and
 // every gradient is declared to be in VRAM. [PrepareGradients] moves the
 // gradients there or to RAM; if a move fails, the node degrades to the
 // processor. Then backward:node<id> is submitted. The outcome is a timeline;

@@ -63,10 +63,10 @@ type FactorKind string
 
 // The factors, in the order of [Trainer.Factors].
 const (
-	HistoricalSuccessRate FactorKind = "HistoricalSuccessRate"
-	DriftPenalty          FactorKind = "DriftPenalty"
-	ObservationCount      FactorKind = "ObservationCount"
-	MemoryStability       FactorKind = "MemoryStability"
+	historicalSuccessRate FactorKind = "HistoricalSuccessRate"
+	driftPenalty          FactorKind = "DriftPenalty"
+	observationCount      FactorKind = "ObservationCount"
+	memoryStability       FactorKind = "MemoryStability"
 )
 
 // factorNames gives the factors' names in sentences.
@@ -74,10 +74,10 @@ var factorNames = [...]struct {
 	kind FactorKind
 	name string
 }{
-	{HistoricalSuccessRate, "historical success"},
-	{DriftPenalty, "drift impact"},
-	{ObservationCount, "observation count"},
-	{MemoryStability, "memory stability"},
+	{historicalSuccessRate, "historical success"},
+	{driftPenalty, "drift impact"},
+	{observationCount, "observation count"},
+	{memoryStability, "memory stability"},
 }
 
 // A Factor is one argument with its weight, 0 to 1.
@@ -115,10 +115,10 @@ func (t *Trainer) Factors(b Bucket) (Structured, bool) {
 		RecommendedBackend: t.Recommend(b),
 		Confidence:         share(s.Success, s.Count),
 		Factors: []Factor{
-			{HistoricalSuccessRate, clamp(rate), fmt.Sprintf("Historical success rate for this context is %.2f (%d successes over %d episodes).", float64(rate), s.Success, s.Count)},
-			{DriftPenalty, drift, driftText},
-			{ObservationCount, share(s.Count, enough), fmt.Sprintf("%d observations in total; more data raises confidence.", s.Count)},
-			{MemoryStability, 1 - drift, stability},
+			{historicalSuccessRate, clamp(rate), fmt.Sprintf("Historical success rate for this context is %.2f (%d successes over %d episodes).", float64(rate), s.Success, s.Count)},
+			{driftPenalty, drift, driftText},
+			{observationCount, share(s.Count, enough), fmt.Sprintf("%d observations in total; more data raises confidence.", s.Count)},
+			{memoryStability, 1 - drift, stability},
 		},
 	}, true
 }
@@ -133,14 +133,14 @@ func (s *Structured) weight(k FactorKind) float32 {
 	return 0
 }
 
-// Narrative returns an explanation and its factors in three paragraphs.
-func Narrative(e Explanation, s Structured) string {
+// narrative returns an explanation and its factors in three paragraphs.
+func narrative(e Explanation, s Structured) string {
 	percent := int(math.Floor(float64(clamp(e.Confidence)*100) + 0.5))
 	var b strings.Builder
 	fmt.Fprintf(&b, "Atenia selected %s execution with a confidence of %d%%. %s\n\n", e.RecommendedBackend.Upper(), percent, strings.TrimSpace(e.Text))
 	fmt.Fprintf(&b, "The decision is based on a %s historical success rate under similar memory conditions. ",
-		level(s.weight(HistoricalSuccessRate), "strong", "moderate", "limited"))
-	if s.weight(DriftPenalty) > 0 {
+		level(s.weight(historicalSuccessRate), "strong", "moderate", "limited"))
+	if s.weight(driftPenalty) > 0 {
 		b.WriteString("Some drift or instability has been observed in this context.")
 	} else {
 		b.WriteString("No significant drift or instability has been observed in this context.")
@@ -170,5 +170,5 @@ func (t *Trainer) Narrative(b Bucket) (string, bool) {
 		return "", false
 	}
 	s, _ := t.Factors(b)
-	return Narrative(e, s), true
+	return narrative(e, s), true
 }

@@ -22,23 +22,23 @@ const header = "ATENIA_SELFTRAINER_V1"
 // for lines added by newer versions.
 const maxFileBytes = 16 << 20
 
-// The kinds of a [FileError], for [errors.Is].
+// The kinds of a [fileError], for [errors.Is].
 var (
 	ErrIO     = errors.New("input or output failed")
-	ErrFormat = errors.New("not a learning file of this version")
+	errFormat = errors.New("not a learning file of this version")
 )
 
-// A FileError says why a table could not be read or written.
-type FileError struct {
-	Kind error // [ErrIO] or [ErrFormat]
+// A fileError says why a table could not be read or written.
+type fileError struct {
+	Kind error // [ErrIO] or [errFormat]
 	Path string
 	Err  error // the cause
 }
 
-func (e *FileError) Error() string { return fmt.Sprintf("learning file %s: %v", e.Path, e.Err) }
+func (e *fileError) Error() string { return fmt.Sprintf("learning file %s: %v", e.Path, e.Err) }
 
 // Unwrap returns the kind and the cause.
-func (e *FileError) Unwrap() []error { return []error{e.Kind, e.Err} }
+func (e *fileError) Unwrap() []error { return []error{e.Kind, e.Err} }
 
 // A Status is the outcome of loading a file.
 type Status string
@@ -97,7 +97,7 @@ func Parse(data []byte) (Trainer, Report) {
 	}
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
 	if string(bytes.TrimSpace(first)) != header {
-		return t, Report{Status: StatusForeign, Err: fmt.Errorf("%w: want %q in line 1, got %.40q", ErrFormat, header, first)}
+		return t, Report{Status: StatusForeign, Err: fmt.Errorf("%w: want %q in line 1, got %.40q", errFormat, header, first)}
 	}
 	damaged := 0
 	r := eachLine(rest, func(line string) string {
@@ -244,11 +244,11 @@ func load(fsys durable.FS, path string) (Trainer, Report) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Trainer{}, Report{Status: StatusMissing}
 	case err != nil:
-		return Trainer{}, Report{Status: StatusUnreadable, Err: &FileError{ErrIO, path, err}}
+		return Trainer{}, Report{Status: StatusUnreadable, Err: &fileError{ErrIO, path, err}}
 	}
 	t, r := Parse(data)
 	if r.Err != nil {
-		r.Err = &FileError{ErrFormat, path, r.Err}
+		r.Err = &fileError{errFormat, path, r.Err}
 	}
 	return t, r
 }
@@ -272,14 +272,14 @@ func (t *Trainer) Save(path string) error { return t.save(nil, path) }
 
 func (t *Trainer) save(fsys durable.FS, path string) error {
 	if err := durable.Default(fsys).MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return &FileError{ErrIO, path, err}
+		return &fileError{ErrIO, path, err}
 	}
 	err := durable.WriteFileIn(fsys, path, func(w io.Writer) error {
 		_, err := io.WriteString(w, t.String())
 		return err
 	})
 	if err != nil {
-		return &FileError{ErrIO, path, err}
+		return &fileError{ErrIO, path, err}
 	}
 	return nil
 }

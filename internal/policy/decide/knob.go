@@ -8,11 +8,11 @@ type Knob uint8
 
 // The knobs.
 const (
-	Threads Knob = iota // how many threads compute a step
-	Weights             // packed, mapped or streamed
-	Readers             // how many reads of a ring are in flight: its depth
-	Codec               // how blocks of streamed weights are coded
-	Device              // which processor computes
+	threads     Knob = iota // how many threads compute a step
+	weightsKnob             // packed, mapped or streamed
+	readers                 // how many reads of a ring are in flight: its depth
+	codec                   // how blocks of streamed weights are coded
+	device                  // which processor computes
 	knobs
 )
 

@@ -81,7 +81,7 @@ func TestTrainer(t *testing.T) {
 			{Stats{}, 0},
 			{Stats{Count: 1, Score: math.MinInt64, Drift: 1}, math.MinInt64},
 		} {
-			check(t, "value", c.s.Value(DefaultDriftPenalty), c.want)
+			check(t, "value", c.s.Value(defaultDriftPenalty), c.want)
 		}
 		check(t, "device untried", train(low, ep{CPU, 1, -1, false, false}).Recommend(low.Bucket()), GPU)
 	})
@@ -286,7 +286,7 @@ func TestFile(t *testing.T) {
 	})
 	t.Run("foreign", func(t *testing.T) {
 		_, r := Parse([]byte("\ufeff" + header + "\n"))
-		if r.Status != StatusForeign || !errors.Is(r.Err, ErrFormat) {
+		if r.Status != StatusForeign || !errors.Is(r.Err, errFormat) {
 			t.Errorf("got %+v", r)
 		}
 		_, r = Load(t.TempDir())

@@ -17,7 +17,7 @@ import (
 // A LearnerConfig says where what is learned is kept.
 type LearnerConfig struct {
 	// Path is the file of the seed's table. That of the refined one is beside it,
-	// see [ChoicesPath].
+	// see [choicesPath].
 	Path string
 	// Device reports whether a device is present, and the pressure of its
 	// memory. nil = there is none.
@@ -52,7 +52,7 @@ type Learner struct {
 	cfg     LearnerConfig
 	loop    *Loop
 	policy  *Policy
-	picker  *Picker
+	picker  *picker
 	sampler *hw.Sampler
 	device  bool
 	vram    float32
@@ -110,7 +110,7 @@ func OpenLearner(ctx context.Context, c LearnerConfig) (*Learner, error) {
 	}
 	every := uint64(saveSeconds)
 	l := &Learner{cfg: c, places: map[placeKey]*turn{}}
-	l.loop = NewLoop(LoopConfig{Cooldown: cooldown, Forget: ForgetAt, Autosave: Autosave{
+	l.loop = NewLoop(LoopConfig{Cooldown: cooldown, Forget: forgetAt, Autosave: Autosave{
 		Path: c.Path, EveryTicks: saveTicks, EverySeconds: &every, FS: c.FS,
 	}})
 	if r := l.loop.LoadLearning(c.Path); unusable(r) {
@@ -118,7 +118,7 @@ func OpenLearner(ctx context.Context, c LearnerConfig) (*Learner, error) {
 	}
 	*l.loop.Trainer() = l.loop.Trainer().Sound()
 	var r Report
-	if l.picker, r = NewPicker(PickConfig{}, ChoicesPath(c.Path), c.FS); unusable(r) {
+	if l.picker, r = newPicker(PickConfig{}, choicesPath(c.Path), c.FS); unusable(r) {
 		return nil, r.Err
 	}
 	// The policy starts from the same table, which the loop owns and saves.
@@ -153,7 +153,7 @@ func (l *Learner) Weights(model, usual, other string, guess float64) (form, why 
 	if l == nil {
 		return usual, ""
 	}
-	l.weights = l.picker.At(Place{Bucket: l.now.Bucket(), Model: model, Class: "decode", Knob: Weights}, wholeRun,
+	l.weights = l.picker.At(Place{Bucket: l.now.Bucket(), Model: model, Class: "decode", Knob: weightsKnob}, wholeRun,
 		[]Option{{Name: usual}, {Name: other, Guess: guess}})
 	p := l.weights.Pick()
 	l.asked = *p
@@ -216,7 +216,7 @@ func (l *Learner) turnOf(k placeKey) *turn {
 		class += " of " + strconv.Itoa(k.rows)
 	}
 	t := &turn{class: class}
-	at := Place{Bucket: k.bucket, Model: l.run.Model, Class: class, Knob: Threads}
+	at := Place{Bucket: k.bucket, Model: l.run.Model, Class: class, Knob: threads}
 	var options []Option
 	options, t.counts = threadOptions(l.run.Threads)
 	if l.run.Pinned {
@@ -224,7 +224,7 @@ func (l *Learner) turnOf(k placeKey) *turn {
 	}
 	t.threads = l.picker.At(at, PickConfig{}, options)
 	if l.run.Readers > 0 {
-		at.Knob = Readers
+		at.Knob = readers
 		options, t.depths = readerOptions(l.run.Readers)
 		t.readers = l.picker.At(at, PickConfig{}, options)
 	}
@@ -284,7 +284,7 @@ const trialEnds Rule = "TrialEnds"
 // turn decides about one knob. While another one's trial goes on, it stays.
 func (l *Learner) turn(t *turn, h *Handle, k int) Verdict {
 	p := h.Pick()
-	v := Verdict{Arm: p.Current, Rule: RuleKeep}
+	v := Verdict{Arm: p.Current, Rule: ruleKeep}
 	if t.trying == nil || t.trying == h {
 		v = p.Decide()
 	}
@@ -295,7 +295,7 @@ func (l *Learner) turn(t *turn, h *Handle, k int) Verdict {
 	}
 	from := t.option[k]
 	why := v.Rule
-	if why == RuleKeep { // a change without a reason of its own
+	if why == ruleKeep { // a change without a reason of its own
 		why = trialEnds
 	}
 	if t.option[k] = h.Follow(v); from != "" && from != t.option[k] && len(l.changes) < mostChanges {
@@ -421,7 +421,7 @@ func (l *Learner) Summary() *LearnerSummary {
 			continue
 		}
 		for _, a := range p.Arms {
-			if p.Knob == Threads {
+			if p.Knob == threads {
 				s.Lost, s.Spent = s.Lost+a.Lost, s.Spent+a.Spent
 			}
 		}

@@ -85,7 +85,7 @@ func TestFollows(t *testing.T) {
 		}
 	}
 	s := l.Summary()
-	if len(s.Changes) == 0 || len(s.Knobs) != 2 || s.Ticks != 6000 || s.Episodes == 0 || s.Lost > 1.2*DefaultShare*s.Spent {
+	if len(s.Changes) == 0 || len(s.Knobs) != 2 || s.Ticks != 6000 || s.Episodes == 0 || s.Lost > 1.2*defaultShare*s.Spent {
 		t.Errorf("%+v", s)
 	}
 	if err := errors.Join(l.Close(), done()); err != nil {
@@ -230,7 +230,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("hello\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenLearner(t.Context(), LearnerConfig{Path: filepath.Join(dir, "learning")}); !errors.Is(err, ErrFormat) {
+		if _, err := OpenLearner(t.Context(), LearnerConfig{Path: filepath.Join(dir, "learning")}); !errors.Is(err, errFormat) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != "hello\n" {
@@ -256,7 +256,7 @@ func TestKill(t *testing.T) {
 		}
 		fsys.PowerCut()
 		trainer, r := Load(file)
-		_, r2 := NewPicker(PickConfig{}, ChoicesPath(file), nil)
+		_, r2 := newPicker(PickConfig{}, choicesPath(file), nil)
 		if got := trainer.Snapshot().Summary.TotalEpisodes; r.Status != StatusOK || r.Skipped+r2.Skipped > 0 || r2.Status != StatusOK || got != 20 && got != 40 {
 			t.Fatalf("call %d: %+v, %+v, %d episodes", n, r, r2, got)
 		}

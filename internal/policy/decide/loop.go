@@ -127,14 +127,14 @@ type Turn struct {
 
 // The rules of [Turn.Decide], in order; the first that applies decides.
 const (
-	RuleNoGPU    = "GpuUnavailable"
-	RuleSame     = "SameBackend"
-	RuleCooldown = "CooldownActive"
-	RuleSwitch   = "LearnedScore"
+	ruleNoGPU    = "GpuUnavailable"
+	ruleSame     = "SameBackend"
+	ruleCooldown = "CooldownActive"
+	ruleSwitch   = "LearnedScore"
 )
 
 // turnRules lists the rules in the order of evaluation.
-var turnRules = []string{RuleNoGPU, RuleSame, RuleCooldown, RuleSwitch}
+var turnRules = []string{ruleNoGPU, ruleSame, ruleCooldown, ruleSwitch}
 
 // A Choice is the outcome of a [Turn].
 type Choice struct {
@@ -162,13 +162,13 @@ func (t Turn) Decide() Choice {
 		if t.Last == GPU {
 			c.LastSwitch = t.Tick
 		}
-		c.Backend, c.Rule, c.Reason = CPU, RuleNoGPU, "hold: gpu unavailable"
+		c.Backend, c.Rule, c.Reason = CPU, ruleNoGPU, "hold: gpu unavailable"
 	case raw == t.Last:
-		c.Rule, c.Reason = RuleSame, "hold: same backend preferred"
+		c.Rule, c.Reason = ruleSame, "hold: same backend preferred"
 	case t.Cooldown > 0 && t.Tick > 0 && t.Tick-min(t.LastSwitch, t.Tick) < t.Cooldown:
-		c.Rule, c.Reason = RuleCooldown, "hold: cooldown active"
+		c.Rule, c.Reason = ruleCooldown, "hold: cooldown active"
 	default:
-		c.Backend, c.LastSwitch, c.Rule = raw, t.Tick, RuleSwitch
+		c.Backend, c.LastSwitch, c.Rule = raw, t.Tick, ruleSwitch
 		c.Reason = "switch: " + t.Last.Lower() + "->" + raw.Lower() + " due to learned score"
 	}
 	return c

@@ -8,7 +8,7 @@ import (
 // A PickConfig bounds what trials of other options cost. The zero value uses
 // sensible defaults.
 type PickConfig struct {
-	// Share of the time that trials may lose; 0 is [DefaultShare].
+	// Share of the time that trials may lose; 0 is [defaultShare].
 	Share float64 `json:"share"`
 	// Every is the least number of episodes from one trial to the next; 0 is 96.
 	Every uint64 `json:"every"`
@@ -28,13 +28,13 @@ type PickConfig struct {
 	Whole bool `json:"whole"`
 }
 
-// DefaultShare is the share of the time that trials may lose: a machine that
+// defaultShare is the share of the time that trials may lose: a machine that
 // never changes pays it for nothing.
-const DefaultShare = 1.0 / 64
+const defaultShare = 1.0 / 64
 
 func (c PickConfig) withDefaults() PickConfig {
 	if c.Share == 0 {
-		c.Share = DefaultShare
+		c.Share = defaultShare
 	}
 	if c.Every == 0 {
 		c.Every = 96
@@ -75,18 +75,18 @@ type Rule string
 
 // The rules of [Pick.Decide], in order; the first that applies decides.
 const (
-	RuleOnly      Rule = "OnlyOption"
-	RuleFirst     Rule = "FirstEpisodes"
-	RuleGoesOn    Rule = "TrialGoesOn"
-	RuleFaster    Rule = "Faster"
-	RuleWait      Rule = "CooldownActive"
-	RuleRecheck   Rule = "Recheck"
-	RuleChanged   Rule = "Changed"
-	RuleTryOption Rule = "Trial"
-	RuleKeep      Rule = "Keep"
+	ruleOnly      Rule = "OnlyOption"
+	ruleFirst     Rule = "FirstEpisodes"
+	ruleGoesOn    Rule = "TrialGoesOn"
+	ruleFaster    Rule = "Faster"
+	ruleWait      Rule = "CooldownActive"
+	ruleRecheck   Rule = "Recheck"
+	ruleChanged   Rule = "Changed"
+	ruleTryOption Rule = "Trial"
+	ruleKeep      Rule = "Keep"
 )
 
-var pickRules = []Rule{RuleOnly, RuleFirst, RuleGoesOn, RuleFaster, RuleWait, RuleRecheck, RuleChanged, RuleTryOption, RuleKeep}
+var pickRules = []Rule{ruleOnly, ruleFirst, ruleGoesOn, ruleFaster, ruleWait, ruleRecheck, ruleChanged, ruleTryOption, ruleKeep}
 
 // A Verdict is the outcome of a [Pick].
 type Verdict struct {
@@ -98,7 +98,7 @@ type Verdict struct {
 // Notable reports whether the verdict is worth a record: it changes what is done.
 func (v Verdict) Notable() bool {
 	switch v.Rule {
-	case RuleFaster, RuleRecheck, RuleChanged, RuleTryOption:
+	case ruleFaster, ruleRecheck, ruleChanged, ruleTryOption:
 		return true
 	}
 	return false
@@ -134,25 +134,25 @@ const (
 // next ones wait for.
 func (p *Pick) Decide() Verdict {
 	if len(p.Arms) <= 1 {
-		return Verdict{0, RuleOnly, false}
+		return Verdict{0, ruleOnly, false}
 	}
 	now := &p.Arms[p.Current]
-	stay := Verdict{p.Current, RuleKeep, false}
+	stay := Verdict{p.Current, ruleKeep, false}
 	switch {
 	case now.Fresh < p.Config.First || now.Seconds <= 0:
-		return Verdict{p.Current, RuleFirst, false}
+		return Verdict{p.Current, ruleFirst, false}
 	case p.Left > 0:
-		return Verdict{p.Trying, RuleGoesOn, true}
+		return Verdict{p.Trying, ruleGoesOn, true}
 	}
 	rested := p.Episode + p.Config.Seed%p.Config.Every - p.LastTrial
 	if i, ok := p.fastest(); ok {
 		switch recent := p.recent(&p.Arms[i]); {
 		case recent && p.Episode-p.Switched < p.Config.Cooldown && p.Switched > 0:
-			return Verdict{p.Current, RuleWait, false}
+			return Verdict{p.Current, ruleWait, false}
 		case recent:
-			return Verdict{i, RuleFaster, false}
+			return Verdict{i, ruleFaster, false}
 		case rested >= p.Config.Every/4 && p.Allowance() > 0:
-			return Verdict{i, RuleRecheck, true}
+			return Verdict{i, ruleRecheck, true}
 		}
 	}
 	by := max(changedBy, 2*now.Dev)
@@ -165,9 +165,9 @@ func (p *Pick) Decide() Verdict {
 	case !ok:
 		return stay
 	case changed:
-		return Verdict{i, RuleChanged, true}
+		return Verdict{i, ruleChanged, true}
 	}
-	return Verdict{i, RuleTryOption, true}
+	return Verdict{i, ruleTryOption, true}
 }
 
 // recent reports whether an estimate is of now: of the latest trial, or of
@@ -235,21 +235,21 @@ func (p *Pick) candidate() (best int, ok bool) {
 func (p *Pick) Reason(v Verdict) string {
 	now, a := &p.Arms[p.Current], &p.Arms[v.Arm]
 	switch v.Rule {
-	case RuleOnly:
+	case ruleOnly:
 		return fmt.Sprintf("%s is the only option", a.Option)
-	case RuleFirst:
+	case ruleFirst:
 		return fmt.Sprintf("%s is measured first, %d of %d episodes", a.Option, a.Fresh, p.Config.First)
-	case RuleGoesOn:
+	case ruleGoesOn:
 		return fmt.Sprintf("trial of %s, %d more", a.Option, p.Left)
-	case RuleFaster:
+	case ruleFaster:
 		return fmt.Sprintf("%s takes %.6g s, %s takes %.6g s", a.Option, a.Seconds, now.Option, now.Seconds)
-	case RuleWait:
+	case ruleWait:
 		return fmt.Sprintf("hold: switched %d episodes ago, want %d", p.Episode-p.Switched, p.Config.Cooldown)
-	case RuleRecheck:
+	case ruleRecheck:
 		return fmt.Sprintf("trial: %s once took %.6g s, %s takes %.6g s", a.Option, a.Seconds, now.Option, now.Seconds)
-	case RuleChanged:
+	case ruleChanged:
 		return fmt.Sprintf("trial of %s: %s takes %.6g s, it used to take %.6g s", a.Option, now.Option, now.Seconds, p.Long)
-	case RuleTryOption:
+	case ruleTryOption:
 		return fmt.Sprintf("trial of %s, last tried %d episodes ago; trials may lose %.6g s", a.Option, a.Age, p.Allowance())
 	}
 	return fmt.Sprintf("%s takes %.6g s, and no trial is due", now.Option, now.Seconds)

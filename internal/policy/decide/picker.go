@@ -10,10 +10,10 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// A Picker learns which options of knobs are fastest, in each [Place] by itself,
+// A picker learns which options of knobs are fastest, in each [Place] by itself,
 // and picks them. It is the refined table beside that of [Trainer]: the key has
 // the model and the class of work, too. A Picker is not safe for concurrent use.
-type Picker struct {
+type picker struct {
 	cfg   PickConfig
 	path  string
 	fs    durable.FS
@@ -21,10 +21,10 @@ type Picker struct {
 	dirty bool
 }
 
-// NewPicker returns a picker; with a path it starts from that file, and the
+// newPicker returns a picker; with a path it starts from that file, and the
 // report is that of loading it.
-func NewPicker(cfg PickConfig, path string, fsys durable.FS) (*Picker, Report) {
-	p := &Picker{cfg: cfg.withDefaults(), path: path, fs: fsys, cells: map[Place]*Pick{}}
+func newPicker(cfg PickConfig, path string, fsys durable.FS) (*picker, Report) {
+	p := &picker{cfg: cfg.withDefaults(), path: path, fs: fsys, cells: map[Place]*Pick{}}
 	r := Report{Status: StatusMissing}
 	if path != "" {
 		r = p.load()
@@ -34,7 +34,7 @@ func NewPicker(cfg PickConfig, path string, fsys durable.FS) (*Picker, Report) {
 
 // A Handle is one place of a picker with the options that it has now.
 type Handle struct {
-	picker *Picker
+	picker *picker
 	pick   *Pick
 	late   bool // the latest verdict was a trial
 }
@@ -45,7 +45,7 @@ type Handle struct {
 //
 // A place that is used for the first time in this process starts with the
 // option that was fastest in earlier ones.
-func (p *Picker) At(at Place, cfg PickConfig, options []Option) Handle {
+func (p *picker) At(at Place, cfg PickConfig, options []Option) Handle {
 	if cfg == (PickConfig{}) {
 		cfg = p.cfg
 	}
@@ -127,7 +127,7 @@ func (h *Handle) Follow(v Verdict) string {
 	switch {
 	case v.Trial && p.Left == 0:
 		p.Trying, p.Left = v.Arm, p.Config.Burst
-	case v.Rule == RuleFaster:
+	case v.Rule == ruleFaster:
 		p.Current, p.Switched, p.Long = v.Arm, p.Episode, 0
 	}
 	h.late = v.Trial
@@ -151,7 +151,7 @@ func (h *Handle) Observe(option string, seconds float64, ok bool) {
 	}
 	a := &p.Arms[i]
 	a.Count, a.Success = addOne(a.Count, true), addOne(a.Success, ok)
-	if a.Count >= ForgetAt {
+	if a.Count >= forgetAt {
 		a.Count, a.Success = a.Count/2, a.Success/2
 	}
 	if h.late && i == p.Trying && p.Left > 0 {
@@ -194,7 +194,7 @@ func (a *Arm) measure(seconds float64, p *Pick) {
 }
 
 // Known returns the places with their arms, in the order of the file.
-func (p *Picker) Known() (out []Pick) {
+func (p *picker) Known() (out []Pick) {
 	for _, x := range p.cells {
 		out = append(out, *x)
 	}
@@ -205,4 +205,4 @@ func (p *Picker) Known() (out []Pick) {
 }
 
 // Dirty reports whether there is something new to save.
-func (p *Picker) Dirty() bool { return p.dirty }
+func (p *picker) Dirty() bool { return p.dirty }

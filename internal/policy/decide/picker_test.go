@@ -47,7 +47,7 @@ func threadOptionsOf(n int) (out []Option) {
 	return out
 }
 
-var here = Place{Model: "m", Class: "decode", Knob: Threads}
+var here = Place{Model: "m", Class: "decode", Knob: threads}
 
 // play runs episodes and returns seconds spent and those of an oracle.
 func (m *shared) play(h *Handle, n int) (spent, oracle float64, log []Pick) {
@@ -72,7 +72,7 @@ func (m *shared) play(h *Handle, n int) (spent, oracle float64, log []Pick) {
 func TestPickerRegret(t *testing.T) {
 	for _, cores := range []int{2, 4, 8} {
 		for seed := range uint64(5) {
-			p, _ := NewPicker(PickConfig{Seed: seed}, "", nil)
+			p, _ := newPicker(PickConfig{Seed: seed}, "", nil)
 			h := p.At(here, PickConfig{}, threadOptionsOf(cores))
 			m := &shared{cores: cores, rng: rand.New(rand.NewPCG(seed, 1)), noise: 0.1}
 			var spent, oracle, fixed float64
@@ -92,7 +92,7 @@ func TestPickerRegret(t *testing.T) {
 			if r := spent/oracle - 1; r > 0.05 || cores > 2 && spent > (fixed+oracle)/2 {
 				t.Errorf("%d cores, seed %d: regret %.1f %%, %.3g s of %.3g s with all threads", cores, seed, 100*r, spent, fixed)
 			}
-			if lost > 1.1*DefaultShare*all {
+			if lost > 1.1*defaultShare*all {
 				t.Errorf("%d cores, seed %d: trials lost %.2f %%", cores, seed, 100*lost/all)
 			}
 		}
@@ -102,7 +102,7 @@ func TestPickerRegret(t *testing.T) {
 // Every choice can be made again from its record, and equal runs are equal.
 func TestPickerReplay(t *testing.T) {
 	run := func() (log []Pick) {
-		p, _ := NewPicker(PickConfig{Seed: 7}, "", nil)
+		p, _ := newPicker(PickConfig{Seed: 7}, "", nil)
 		h := p.At(here, PickConfig{}, threadOptionsOf(4))
 		m := &shared{cores: 4, rng: rand.New(rand.NewPCG(3, 1)), noise: 0.1}
 		for phase := range 4 {
@@ -132,7 +132,7 @@ func TestPickerReplay(t *testing.T) {
 		}
 		rules[v.Rule]++
 	}
-	for _, r := range []Rule{RuleFirst, RuleTryOption, RuleGoesOn, RuleFaster, RuleChanged, RuleKeep} {
+	for _, r := range []Rule{ruleFirst, ruleTryOption, ruleGoesOn, ruleFaster, ruleChanged, ruleKeep} {
 		if rules[r] == 0 {
 			t.Errorf("rule %s never applied: %v", r, rules)
 		}
@@ -143,12 +143,12 @@ func TestPickerReplay(t *testing.T) {
 // the fastest option.
 func TestPickerFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "deep", "learning.choices")
-	p, r := NewPicker(PickConfig{}, file, nil)
+	p, r := newPicker(PickConfig{}, file, nil)
 	check(t, "report", r.Status, StatusMissing)
 	h := p.At(here, PickConfig{}, threadOptionsOf(4))
 	m := &shared{cores: 4, taken: 1, rng: rand.New(rand.NewPCG(3, 1))}
 	m.play(&h, 1000)
-	odd := p.At(Place{Model: "a;b\n", Class: "decode", Knob: Weights}, PickConfig{Whole: true}, []Option{{Name: "packed"}, {Name: "mapped"}})
+	odd := p.At(Place{Model: "a;b\n", Class: "decode", Knob: weightsKnob}, PickConfig{Whole: true}, []Option{{Name: "packed"}, {Name: "mapped"}})
 	odd.Observe("packed", 1.5, true)
 	if err := p.Save(); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestPickerFile(t *testing.T) {
 		t.Fatalf("%q, %v", want, err)
 	}
 	for range 2 {
-		q, r := NewPicker(PickConfig{}, file, nil)
+		q, r := newPicker(PickConfig{}, file, nil)
 		check(t, "report", r, Report{Status: StatusOK})
 		h := q.At(here, PickConfig{}, threadOptionsOf(4))
 		check(t, "starts with", h.Pick().Arms[h.Pick().Current].Option, "3")
@@ -177,7 +177,7 @@ func TestPickerFile(t *testing.T) {
 func TestPickerLink(t *testing.T) {
 	for name, link := range map[string]func(from, to string) error{"symbolic": os.Symlink, "hard": os.Link} {
 		dir := t.TempDir()
-		victim, file := filepath.Join(dir, "victim"), ChoicesPath(filepath.Join(dir, "learning"))
+		victim, file := filepath.Join(dir, "victim"), choicesPath(filepath.Join(dir, "learning"))
 		mine := pickHeader + "\n"
 		if err := os.WriteFile(victim, []byte(mine), 0o600); err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestPickerLink(t *testing.T) {
 		if err := link(victim, file); err != nil {
 			t.Skip(err)
 		}
-		p, _ := NewPicker(PickConfig{}, file, nil)
+		p, _ := newPicker(PickConfig{}, file, nil)
 		h := p.At(here, PickConfig{}, threadOptionsOf(2))
 		h.Observe("2", 1, true)
 		if err := p.Save(); err != nil {
@@ -219,7 +219,7 @@ func TestPickerDamage(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		p, r := NewPicker(PickConfig{}, file, nil)
+		p, r := newPicker(PickConfig{}, file, nil)
 		if r.Skipped != 1 || !strings.Contains(r.First.Error(), "line 2: "+c[1]) || len(p.Known()) != 1 {
 			t.Errorf("%q: %+v", c[0], r)
 		}
@@ -237,15 +237,15 @@ func TestPickerDamage(t *testing.T) {
 	if err := os.WriteFile(file, []byte("ATENIA_CHOICES_V9\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	p, r := NewPicker(PickConfig{}, file, nil)
-	if r.Status != StatusForeign || !errors.Is(r.Err, ErrFormat) {
+	p, r := newPicker(PickConfig{}, file, nil)
+	if r.Status != StatusForeign || !errors.Is(r.Err, errFormat) {
 		t.Errorf("%+v", r)
 	}
 	if err := p.Save(); err != nil || !exists(file+".bak-1") {
 		t.Errorf("foreign: %v", err)
 	}
 	dir := t.TempDir()
-	p, r = NewPicker(PickConfig{}, dir, nil)
+	p, r = newPicker(PickConfig{}, dir, nil)
 	if r.Status != StatusUnreadable || !errors.Is(p.Save(), ErrIO) {
 		t.Errorf("a folder: %+v", r)
 	}
@@ -256,18 +256,18 @@ func TestPickerFaults(t *testing.T) {
 	for fault := range faultfs.Full + 1 {
 		for n, fsys := range faultfs.Each(fault) {
 			file := filepath.Join(t.TempDir(), "f")
-			old, _ := NewPicker(PickConfig{}, file, nil)
+			old, _ := newPicker(PickConfig{}, file, nil)
 			h := old.At(here, PickConfig{}, threadOptionsOf(2))
 			h.Observe("2", 1, true)
 			if err := old.Save(); err != nil {
 				t.Fatal(err)
 			}
-			p, _ := NewPicker(PickConfig{}, file, fsys)
+			p, _ := newPicker(PickConfig{}, file, fsys)
 			h = p.At(here, PickConfig{}, threadOptionsOf(2))
 			h.Observe("1", 2, true)
 			err := p.Save()
 			fsys.PowerCut()
-			got, r := NewPicker(PickConfig{}, file, nil)
+			got, r := newPicker(PickConfig{}, file, nil)
 			if s := got.String(); r.Skipped > 0 || s != old.String() && s != p.String() || err == nil && s != p.String() {
 				t.Fatalf("fault %d at call %d: error %v, file %q", fault, n, err, s)
 			}
@@ -277,7 +277,7 @@ func TestPickerFaults(t *testing.T) {
 
 // A failed episode counts as a run without success, and its time is not learned.
 func TestPickerFailure(t *testing.T) {
-	p, _ := NewPicker(PickConfig{}, "", nil)
+	p, _ := newPicker(PickConfig{}, "", nil)
 	h := p.At(here, PickConfig{}, threadOptionsOf(2))
 	h.Observe("2", 9, false)
 	h.Observe("none", 9, true) // an option that there is not
@@ -286,7 +286,7 @@ func TestPickerFailure(t *testing.T) {
 
 // A decision in the loop of tokens allocates nothing.
 func TestPickerAllocations(t *testing.T) {
-	p, _ := NewPicker(PickConfig{}, "", nil)
+	p, _ := newPicker(PickConfig{}, "", nil)
 	h := p.At(here, PickConfig{}, threadOptionsOf(8))
 	m := &shared{cores: 8, taken: 1}
 	i := 0
@@ -300,7 +300,7 @@ func TestPickerAllocations(t *testing.T) {
 }
 
 func BenchmarkPick(b *testing.B) {
-	p, _ := NewPicker(PickConfig{}, "", nil)
+	p, _ := newPicker(PickConfig{}, "", nil)
 	h := p.At(here, PickConfig{}, threadOptionsOf(8))
 	m := &shared{cores: 8, taken: 1}
 	for b.Loop() {
@@ -311,10 +311,10 @@ func BenchmarkPick(b *testing.B) {
 func FuzzPicker(f *testing.F) {
 	f.Add([]byte(pickHeader + "\ngpu_avail=1;vram_band=0;ram_band=0;model=m;class=c;knob=weights;option=o;count=3;success=1;seconds=0.5;spent=2;lost=0.1;age=7"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a, _ := NewPicker(PickConfig{}, "", nil)
+		a, _ := newPicker(PickConfig{}, "", nil)
 		r := a.parse(data)
 		text := a.String()
-		b, _ := NewPicker(PickConfig{}, "", nil)
+		b, _ := newPicker(PickConfig{}, "", nil)
 		if again := b.parse([]byte(text)); again.Skipped != 0 || b.String() != text {
 			t.Errorf("%+v: printed %q, read back %+v as %q", r, text, again, b.String())
 		}

@@ -22,8 +22,8 @@ const pickHeader = "ATENIA_CHOICES_V1"
 // maxArms bounds the lines of a file; places with the fewest episodes go first.
 const maxArms = 4096
 
-// ChoicesPath returns where the picker's file lies beside a table's.
-func ChoicesPath(learning string) string {
+// choicesPath returns where the picker's file lies beside a table's.
+func choicesPath(learning string) string {
 	if learning == "" {
 		return ""
 	}
@@ -32,7 +32,7 @@ func ChoicesPath(learning string) string {
 
 // String returns the table in the form of the file: the header, then one line
 // for each option that was tried.
-func (p *Picker) String() string {
+func (p *picker) String() string {
 	known := p.Known()
 	p.prune(known)
 	var b strings.Builder
@@ -59,7 +59,7 @@ func (p *Picker) String() string {
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // prune empties the places with the fewest episodes until the others fit.
-func (p *Picker) prune(known []Pick) {
+func (p *picker) prune(known []Pick) {
 	total, by := 0, make([]int, len(known))
 	for i := range known {
 		by[i] = i
@@ -82,13 +82,13 @@ func (p *Picker) prune(known []Pick) {
 }
 
 // parse reads the form of String, as leniently as [Parse].
-func (p *Picker) parse(data []byte) Report {
+func (p *picker) parse(data []byte) Report {
 	if len(data) == 0 {
 		return Report{Status: StatusMissing}
 	}
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
 	if string(bytes.TrimSpace(first)) != pickHeader {
-		return Report{Status: StatusForeign, Err: fmt.Errorf("%w: want %q in line 1, got %.40q", ErrFormat, pickHeader, first)}
+		return Report{Status: StatusForeign, Err: fmt.Errorf("%w: want %q in line 1, got %.40q", errFormat, pickHeader, first)}
 	}
 	return eachLine(rest, func(line string) (why string) {
 		f := newFields(line)
@@ -124,41 +124,41 @@ func (p *Picker) parse(data []byte) Report {
 }
 
 // load replaces what is known by a file's.
-func (p *Picker) load() Report {
+func (p *picker) load() Report {
 	data, err := read(durable.Default(p.fs), p.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Report{Status: StatusMissing}
 	case err != nil:
-		return Report{Status: StatusUnreadable, Err: &FileError{ErrIO, p.path, err}}
+		return Report{Status: StatusUnreadable, Err: &fileError{ErrIO, p.path, err}}
 	}
 	clear(p.cells)
 	r := p.parse(data)
 	if r.Err != nil {
-		r.Err = &FileError{ErrFormat, p.path, r.Err}
+		r.Err = &fileError{errFormat, p.path, r.Err}
 	}
 	return r
 }
 
 // Save replaces the file, by the rules of [Loop]: one that cannot be read is
 // left alone, a foreign or damaged one is renamed.
-func (p *Picker) Save() error {
+func (p *picker) Save() error {
 	if p.path == "" {
 		return nil
 	}
-	old := Picker{path: p.path, fs: p.fs, cells: map[Place]*Pick{}}
+	old := picker{path: p.path, fs: p.fs, cells: map[Place]*Pick{}}
 	if err := keepAside(p.fs, p.path, old.load()); err != nil {
 		return err
 	}
 	if err := durable.Default(p.fs).MkdirAll(filepath.Dir(p.path), 0o777); err != nil {
-		return &FileError{ErrIO, p.path, err}
+		return &fileError{ErrIO, p.path, err}
 	}
 	err := durable.ReplaceIn(p.fs, p.path, func(w io.Writer) error {
 		_, err := io.WriteString(w, p.String())
 		return err
 	})
 	if err != nil {
-		return &FileError{ErrIO, p.path, err}
+		return &fileError{ErrIO, p.path, err}
 	}
 	p.dirty = false
 	return nil

@@ -17,9 +17,9 @@ type PolicyConfig struct {
 }
 
 const (
-	// ForgetAt is the number of episodes at which a row of the table is halved, so
+	// forgetAt is the number of episodes at which a row of the table is halved, so
 	// that old ones fade.
-	ForgetAt = 512
+	forgetAt = 512
 	// cellDecayAt is ForgetAt for one class of work, which should adapt sooner to a
 	// changed machine.
 	cellDecayAt = 64
@@ -160,7 +160,7 @@ type Episode struct {
 func (p *Policy) Observe(e Episode) error {
 	b, score := min(e.Backend, GPU), p.Judge(e)
 	p.trainer.Record(e.Context, b, e.Err == nil, score, e.Drift)
-	decay(p.trainer.row(e.Context.Bucket(), b), ForgetAt)
+	decay(p.trainer.row(e.Context.Bucket(), b), forgetAt)
 	p.dirty = true
 	p.ticks++
 	_, err := p.try(p.ticks, e.Seconds)
@@ -174,7 +174,7 @@ func (p *Policy) Judge(e Episode) int32 {
 	score := int32(-bestScore)
 	if e.Err == nil {
 		t := e.Latency.Seconds()
-		score = Score(x.reference(b, t), t)
+		score = scoreOf(x.reference(b, t), t)
 		p.count(x, b, t)
 	}
 	x.stats[b].add(e.Err == nil, score, e.Drift)
@@ -211,9 +211,9 @@ func (x *cell) reference(b Backend, t float64) float64 {
 	return x.seconds[CPU]
 }
 
-// Score compares a latency with the processor's: 0 is equal, 10 twice as fast or
+// scoreOf compares a latency with the processor's: 0 is equal, 10 twice as fast or
 // faster, -10 half as fast or slower. Without a reference it is 0.
-func Score(reference, seconds float64) int32 {
+func scoreOf(reference, seconds float64) int32 {
 	if reference <= 0 || seconds < 0 {
 		return 0
 	}
@@ -251,12 +251,12 @@ type Measured struct {
 
 // The rules of [Measured.Decide] besides those of [Turn.Decide].
 const (
-	RuleNoReference = "NoReference"
-	RuleForcedTrial = "ForcedTrial"
-	RuleTrial       = "PeriodicTrial"
+	ruleNoReference = "NoReference"
+	ruleForcedTrial = "ForcedTrial"
+	ruleTrial       = "PeriodicTrial"
 )
 
-var measuredRules = []string{RuleNoGPU, RuleNoReference, RuleForcedTrial, RuleTrial, RuleSame, RuleCooldown, RuleSwitch}
+var measuredRules = []string{ruleNoGPU, ruleNoReference, ruleForcedTrial, ruleTrial, ruleSame, ruleCooldown, ruleSwitch}
 
 // Decide chooses a backend. A trial does not change the preference.
 func (m Measured) Decide() Choice {
@@ -274,24 +274,24 @@ func (m Measured) Decide() Choice {
 	trial := func(b Backend, rule, reason string) { c.Backend, c.Rule, c.Reason, c.Trial = b, rule, reason, true }
 	switch {
 	case !m.GPU:
-		c.Backend, c.Rule, c.Reason = CPU, RuleNoGPU, "hold: gpu unavailable"
+		c.Backend, c.Rule, c.Reason = CPU, ruleNoGPU, "hold: gpu unavailable"
 		if m.Last == GPU {
 			c.LastSwitch = m.Tick
 		}
 	case m.CPUSeconds <= 0 && m.CPUTried < m.MinEpisodes:
-		trial(CPU, RuleNoReference, "trial: no latency of the cpu to compare with")
+		trial(CPU, ruleNoReference, "trial: no latency of the cpu to compare with")
 	case m.CPU.Count < m.MinEpisodes:
-		trial(CPU, RuleForcedTrial, fmt.Sprintf("trial: cpu has %d of %d episodes", m.CPU.Count, m.MinEpisodes))
+		trial(CPU, ruleForcedTrial, fmt.Sprintf("trial: cpu has %d of %d episodes", m.CPU.Count, m.MinEpisodes))
 	case m.GPUStats.Count < m.MinEpisodes:
-		trial(GPU, RuleForcedTrial, fmt.Sprintf("trial: gpu has %d of %d episodes", m.GPUStats.Count, m.MinEpisodes))
+		trial(GPU, ruleForcedTrial, fmt.Sprintf("trial: gpu has %d of %d episodes", m.GPUStats.Count, m.MinEpisodes))
 	case m.trialDue():
-		trial(1-m.Last, RuleTrial, fmt.Sprintf("trial: every %dth episode", m.TrialEvery))
+		trial(1-m.Last, ruleTrial, fmt.Sprintf("trial: every %dth episode", m.TrialEvery))
 	case better == m.Last:
-		c.Rule, c.Reason = RuleSame, "hold: same backend preferred"
+		c.Rule, c.Reason = ruleSame, "hold: same backend preferred"
 	case m.Switched && m.Tick-min(m.LastSwitch, m.Tick) < m.Cooldown:
-		c.Rule, c.Reason = RuleCooldown, "hold: cooldown active"
+		c.Rule, c.Reason = ruleCooldown, "hold: cooldown active"
 	default:
-		c.Backend, c.LastSwitch, c.Rule = better, m.Tick, RuleSwitch
+		c.Backend, c.LastSwitch, c.Rule = better, m.Tick, ruleSwitch
 		c.Reason = "switch: " + m.Last.Lower() + "->" + better.Lower() + " due to learned score"
 	}
 	return c

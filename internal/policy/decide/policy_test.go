@@ -153,7 +153,7 @@ func TestPolicyRules(t *testing.T) {
 	t.Run("no device", func(t *testing.T) {
 		p, _ := NewPolicy(PolicyConfig{})
 		c := p.Choose(Context{}, "", 0)
-		check(t, "rules", c.Rules(), []string{RuleNoGPU})
+		check(t, "rules", c.Rules(), []string{ruleNoGPU})
 		check(t, "backend", c.Backend, CPU)
 	})
 	t.Run("score", func(t *testing.T) {
@@ -161,18 +161,18 @@ func TestPolicyRules(t *testing.T) {
 			ref, t float64
 			want   int32
 		}{{1, 1, 0}, {1, 1.41421, -5}, {1, 0.5, 10}, {1, 0.01, 10}, {1, 100, -10}, {1, 0, 10}, {0, 1, 0}, {1, 1.07, -1}} {
-			check(t, fmt.Sprint(c), Score(c.ref, c.t), c.want)
+			check(t, fmt.Sprint(c), scoreOf(c.ref, c.t), c.want)
 		}
 	})
 	t.Run("decay", func(t *testing.T) {
 		p, _ := NewPolicy(PolicyConfig{})
-		for range ForgetAt {
+		for range forgetAt {
 			if err := p.Observe(Episode{Latency: time.Second}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		s, _ := p.Trainer().Stats(Bucket{}, CPU)
-		check(t, "row", s, Stats{Count: ForgetAt / 2, Success: ForgetAt / 2})
+		check(t, "row", s, Stats{Count: forgetAt / 2, Success: forgetAt / 2})
 	})
 }
 

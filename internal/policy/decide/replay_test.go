@@ -67,7 +67,7 @@ func log(t testing.TB, rounds int) string {
 	}
 	loop := NewLoop(LoopConfig{Cooldown: 2})
 	policy, _ := NewPolicy(PolicyConfig{})
-	picker, _ := NewPicker(PickConfig{First: 2, Every: 4, Share: 1}, "", nil)
+	picker, _ := newPicker(PickConfig{First: 2, Every: 4, Share: 1}, "", nil)
 	threads := picker.At(Place{Model: "m", Class: "decode"}, PickConfig{}, []Option{{Name: "4"}, {Name: "3"}, {Name: "2"}})
 	for round := range rounds {
 		s := hw.Snapshot{Pressure: hw.Pressure{VRAM: pressure(), RAM: pressure()}}
@@ -119,7 +119,7 @@ func log(t testing.TB, rounds int) string {
 	}
 	graph := &RouteGraph{}
 	graph.AddTensors(Kernel{Name: "a"}, []string{"t0", "t3"}, []memory.Tier{memory.RAM, memory.SSD})
-	graph.AddTensors(Kernel{Name: "b", Kind: Small}, []string{"t2"}, []memory.Tier{memory.VRAM})
+	graph.AddTensors(Kernel{Name: "b", Kind: small}, []string{"t2"}, []memory.Tier{memory.VRAM})
 	full := memory.Snapshot{RAM: memory.Status{Pressure: ptr(float32(0.97))}}
 	r.Graph(graph, m, full, true)
 	r.OffloadNow(o, full, []string{"t0", "t1", "t2", "t3"}, m)

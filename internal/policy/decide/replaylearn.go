@@ -27,7 +27,7 @@ func (in trainerInputs) draft(*history) (record.Draft, error) {
 	t.Set(Row{Bucket: in.Bucket, Backend: GPU, Stats: in.GPUStats})
 	penalty := in.DriftPenalty
 	if penalty == 0 {
-		penalty = DefaultDriftPenalty
+		penalty = defaultDriftPenalty
 	}
 	cpu, gpu := in.CPU.Value(penalty), in.GPUStats.Value(penalty)
 	d := record.Draft{Rule: "HigherValue", Target: t.Recommend(in.Bucket).String()}

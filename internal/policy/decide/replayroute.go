@@ -36,7 +36,7 @@ func (in routeInputs) draft(*history) (record.Draft, error) {
 	target, reason := p.After(moves)
 	d.Target, d.Reason = target.String(), reason
 	for _, m := range moves {
-		if m != InPlace {
+		if m != inPlace {
 			d.Rule = m.String() // the last outcome, which also gives the reason
 		}
 	}
@@ -124,7 +124,7 @@ func (r *Recorder) Graph(g *RouteGraph, m *memory.Manager, s memory.Snapshot, gp
 	for _, n := range g.Nodes() {
 		k := targetKernel{n.Kernel, []memory.Tier{}}
 		for _, id := range n.Tensors {
-			k.Tiers = append(k.Tiers, TierOf(m, id))
+			k.Tiers = append(k.Tiers, tierOf(m, id))
 		}
 		in.Kernels = append(in.Kernels, k)
 		r.Target(k.Kernel, k.Tiers, s, gpu)
@@ -142,7 +142,7 @@ type backwardInputs struct {
 }
 
 func (in backwardInputs) draft(*history) (record.Draft, error) {
-	d := record.Draft{Target: BackwardTarget(in.Forward, in.Grads, in.GPU).String()}
+	d := record.Draft{Target: backwardTarget(in.Forward, in.Grads, in.GPU).String()}
 	d.Rule, d.Reason = "AllInVram", "the forward pass ran there and all gradients are declared in VRAM"
 	if d.Target != OnGPU.String() {
 		d.Rule, d.Reason = "NotAllInVram", "a device, a forward pass on it and gradients that are all declared in VRAM are needed for another place"

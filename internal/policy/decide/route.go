@@ -50,7 +50,7 @@ func (b *Bundle) submit(q lane.Submitter, at lane.Queue, kind lane.TaskKind, nam
 func RouteTensors(ctx context.Context, q lane.Submitter, m *memory.Manager, k Kernel, ids []string, s memory.Snapshot, gpu bool) (Bundle, error) {
 	r := route{q: q, m: m, ids: unique(ids)}
 	for _, id := range r.ids {
-		r.tiers = append(r.tiers, TierOf(m, id))
+		r.tiers = append(r.tiers, tierOf(m, id))
 	}
 	p := ChooseRoute(k, r.tiers, s, gpu)
 	r.b = Bundle{Target: p.Target, Reason: p.Reason}
@@ -64,14 +64,14 @@ func RouteTensors(ctx context.Context, q lane.Submitter, m *memory.Manager, k Ke
 		}
 	}
 	r.b.submit(q, r.b.Target.Queue(), lane.ComputeTask, k.Name)
-	if l, ok := q.(RouteListener); ok {
+	if l, ok := q.(routeListener); ok {
 		l.Routed(Routed{Kernel: k, IDs: r.ids, Tiers: r.tiers, Moves: r.moves, Bundle: r.b})
 	}
 	return r.b, nil
 }
 
-// TierOf returns the tier of a tensor, RAM if it is not registered.
-func TierOf(m *memory.Manager, id string) memory.Tier {
+// tierOf returns the tier of a tensor, RAM if it is not registered.
+func tierOf(m *memory.Manager, id string) memory.Tier {
 	if t, ok := m.Tier(id); ok {
 		return t
 	}
@@ -127,9 +127,9 @@ func (r *route) move(ctx context.Context, p RouteChoice) error {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			r.moves[i] = MoveFailed
+			r.moves[i] = failedMove
 		case to != need:
-			r.moves[i] = NoVRAM
+			r.moves[i] = noDeviceRoom
 		default:
 			r.b.submit(r.q, p.Target.Queue(), lane.TransferTask, transfer(from, need, id))
 		}
@@ -142,7 +142,7 @@ func (r *route) move(ctx context.Context, p RouteChoice) error {
 // processor can read them.
 func (r *route) moveBack(ctx context.Context) error {
 	for _, id := range r.ids {
-		if TierOf(r.m, id) != memory.VRAM {
+		if tierOf(r.m, id) != memory.VRAM {
 			continue
 		}
 		if _, err := moveTo(ctx, r.m, id, memory.RAM); err == nil {

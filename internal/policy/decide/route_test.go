@@ -113,7 +113,7 @@ func TestRouteTensors(t *testing.T) {
 			tiers{"t1": memory.RAM, "t2": memory.RAM},
 		},
 		{
-			"RT-9", &memorytest.FakeVRAM{}, tiers{"t": memory.VRAM}, []string{"t"}, Small, true,
+			"RT-9", &memorytest.FakeVRAM{}, tiers{"t": memory.VRAM}, []string{"t"}, small, true,
 			OnCPU, "Kernel not suitable for GPU execution",
 			[]string{"move:vram->ram:t", "k"}, []string{"Cpu", "Cpu"}, tiers{"t": memory.RAM},
 		},
@@ -130,7 +130,7 @@ func TestRouteTensors(t *testing.T) {
 			[]string{"move:vram->ram:a", "k"}, []string{"Cpu", "Cpu"}, tiers{"a": memory.RAM},
 		},
 		{
-			"named_twice", nil, tiers{"a": memory.SSD}, []string{"a", "a"}, Small, true,
+			"named_twice", nil, tiers{"a": memory.SSD}, []string{"a", "a"}, small, true,
 			OnCPU, "Kernel not suitable for GPU execution",
 			[]string{"prefetch:a", "move:ssd->ram:a", "k"}, []string{"SsdPrefetch", "Cpu", "Cpu"},
 			tiers{"a": memory.RAM},

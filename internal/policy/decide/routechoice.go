@@ -42,11 +42,11 @@ type RouteRule uint8
 
 // The rules in the order in which they are tried.
 const (
-	GPUNotAvailable RouteRule = iota
-	KernelNotGPUFriendly
-	TensorOnSSD
-	HighVRAMPressure
-	GPUPreferred
+	gpuNotAvailable RouteRule = iota
+	kernelNotGPUFriendly
+	tensorOnSSD
+	highVRAMPressure
+	gpuPreferred
 )
 
 var ruleNames = []string{
@@ -106,7 +106,7 @@ type RouteTrace struct {
 // those of the kernel's tensors.
 func ChooseRoute(k Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) RouteChoice {
 	q := question{kernel: k, tiers: tiers, vram: pressure(s.VRAM), gpu: gpu}
-	winner := GPUNotAvailable
+	winner := gpuNotAvailable
 	for !rules[winner].holds(&q) { // the last rule always applies
 		winner++
 	}

@@ -13,7 +13,7 @@ func withVRAM(p float32) memory.Snapshot { return memory.Snapshot{VRAM: memory.S
 // TestPlan is a table of the decisions of each rule.
 func TestPlan(t *testing.T) {
 	ram, both := []memory.Tier{memory.RAM}, []memory.Tier{memory.RAM, memory.SSD}
-	all := []RouteRule{GPUNotAvailable, KernelNotGPUFriendly, TensorOnSSD, HighVRAMPressure, GPUPreferred}
+	all := []RouteRule{gpuNotAvailable, kernelNotGPUFriendly, tensorOnSSD, highVRAMPressure, gpuPreferred}
 	nan := float32(math.NaN())
 	for _, c := range []struct {
 		name   string
@@ -26,14 +26,14 @@ func TestPlan(t *testing.T) {
 		reason string
 	}{
 		{"EP-1", ComputeHeavy, ram, memory.Snapshot{}, false, OnCPUFallback, 1, "GPU not available"},
-		{"EP-2", Small, nil, memory.Snapshot{}, true, OnCPU, 2, "Kernel not suitable for GPU execution"},
+		{"EP-2", small, nil, memory.Snapshot{}, true, OnCPU, 2, "Kernel not suitable for GPU execution"},
 		{"EP-2/serial", Serial, nil, memory.Snapshot{}, true, OnCPU, 2, "Kernel not suitable for GPU execution"},
 		{"EP-3", ComputeHeavy, both, memory.Snapshot{}, true, OnCPU, 3, "Tensor resides on SSD"},
 		{"EP-4", ComputeHeavy, ram, withVRAM(.95), true, OnCPUFallback, 4, "VRAM pressure too high"},
 		{"EP-4/boundary", ComputeHeavy, ram, withVRAM(.90), true, OnGPU, 5, "GPU execution preferred"},
 		{"EP-4/unknown", ComputeHeavy, ram, memory.Snapshot{}, true, OnGPU, 5, "GPU execution preferred"},
 		{"EP-4/not_a_number", ComputeHeavy, ram, withVRAM(nan), true, OnGPU, 5, "GPU execution preferred"},
-		{"EP-5", MemoryBound, nil, withVRAM(.2), true, OnGPU, 5, "GPU execution preferred"},
+		{"EP-5", memoryBound, nil, withVRAM(.2), true, OnGPU, 5, "GPU execution preferred"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := ChooseRoute(Kernel{Name: "k", Kind: c.kind}, c.tiers, c.s, c.gpu)
@@ -47,7 +47,7 @@ func TestPlan(t *testing.T) {
 
 // TestSpelling reads back what every enum prints.
 func TestSpelling(t *testing.T) {
-	for r := range GPUPreferred + 1 {
+	for r := range gpuPreferred + 1 {
 		var back RouteRule
 		if b, _ := r.MarshalText(); back.UnmarshalText(b) != nil || back != r {
 			t.Errorf("rule %v is read as %v", r, back)
@@ -59,7 +59,7 @@ func TestSpelling(t *testing.T) {
 			t.Errorf("target %v is read as %v", v, back)
 		}
 	}
-	for o := range MoveFailed + 1 {
+	for o := range failedMove + 1 {
 		var back MoveOutcome
 		if b, _ := o.MarshalText(); back.UnmarshalText(b) != nil || back != o {
 			t.Errorf("outcome %v is read as %v", o, back)
@@ -82,29 +82,29 @@ func TestKernelOfProduct(t *testing.T) {
 		flops, bytes uint64
 		kind         KernelKind
 	}{
-		{"one row", Product{1, 4096, 4096, 16, 4}, 2 << 24, 2<<24 + 2*4096*4, MemoryBound},
+		{"one row", Product{1, 4096, 4096, 16, 4}, 2 << 24, 2<<24 + 2*4096*4, memoryBound},
 		{"64 rows", Product{64, 4096, 4096, 16, 4}, 64 * 2 << 24, 2<<24 + 64*2*4096*4, ComputeHeavy},
-		{"8.5 bits", Product{1, 32, 32, 8.5, 4}, 2048, 1088 + 64*4, MemoryBound},
-		{"nothing", Product{}, 0, 0, MemoryBound},
-		{"too much", Product{math.MaxUint64, 2, 2, 16, 4}, math.MaxUint64, math.MaxUint64, MemoryBound},
+		{"8.5 bits", Product{1, 32, 32, 8.5, 4}, 2048, 1088 + 64*4, memoryBound},
+		{"nothing", Product{}, 0, 0, memoryBound},
+		{"too much", Product{math.MaxUint64, 2, 2, 16, 4}, math.MaxUint64, math.MaxUint64, memoryBound},
 	} {
 		k := c.p.Kernel("mul", m)
 		if want := (Kernel{"mul", c.kind, c.flops, c.bytes}); k != want {
 			t.Errorf("%s: got %+v, want %+v", c.name, k, want)
 		}
 	}
-	k := Kernel{"k", Small, 1000, 1000} // 100 ns by its bytes
+	k := Kernel{"k", small, 1000, 1000} // 100 ns by its bytes
 	for _, c := range []struct {
 		name string
 		m    RouteMachine
 		kind KernelKind
 		want KernelKind
 	}{
-		{"unknown machine", RouteMachine{}, ComputeHeavy, MemoryBound},
-		{"at the ridge", RouteMachine{FlopsPerSecond: 10e9, BytesPerSecond: 10e9}, Small, MemoryBound},
-		{"above the ridge", RouteMachine{FlopsPerSecond: 9e9, BytesPerSecond: 10e9}, Small, ComputeHeavy},
-		{"shorter than a launch", RouteMachine{100e9, 10e9, 101}, ComputeHeavy, Small},
-		{"as long as a launch", RouteMachine{100e9, 10e9, 100}, ComputeHeavy, MemoryBound},
+		{"unknown machine", RouteMachine{}, ComputeHeavy, memoryBound},
+		{"at the ridge", RouteMachine{FlopsPerSecond: 10e9, BytesPerSecond: 10e9}, small, memoryBound},
+		{"above the ridge", RouteMachine{FlopsPerSecond: 9e9, BytesPerSecond: 10e9}, small, ComputeHeavy},
+		{"shorter than a launch", RouteMachine{100e9, 10e9, 101}, ComputeHeavy, small},
+		{"as long as a launch", RouteMachine{100e9, 10e9, 100}, ComputeHeavy, memoryBound},
 		{"serial", RouteMachine{9e9, 10e9, 1e9}, Serial, Serial},
 	} {
 		k.Kind = c.kind

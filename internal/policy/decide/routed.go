@@ -11,9 +11,9 @@ type MoveOutcome uint8
 
 // The outcomes.
 const (
-	InPlace    MoveOutcome = iota // it is in the tier needed
-	NoVRAM                        // the device had no room or was unavailable
-	MoveFailed                    // an error
+	inPlace      MoveOutcome = iota // it is in the tier needed
+	noDeviceRoom                    // the device had no room or was unavailable
+	failedMove                      // an error
 )
 
 var moveOutcomes = []string{"InPlace", "NoVram", "MoveFailed"}
@@ -35,16 +35,16 @@ func (p RouteChoice) After(moves []MoveOutcome) (Target, string) {
 	target, reason := p.Target, p.Reason
 	for _, o := range moves {
 		switch o {
-		case NoVRAM:
+		case noDeviceRoom:
 			target, reason = OnCPUFallback, p.Reason+noVRAM
-		case MoveFailed:
+		case failedMove:
 			target, reason = OnCPUFallback, p.Reason+moveFailed
 		}
 	}
 	return target, reason
 }
 
-// Routed describes a routed kernel to a [RouteListener].
+// Routed describes a routed kernel to a [routeListener].
 type Routed struct {
 	Kernel Kernel
 	IDs    []string      // without duplicates
@@ -53,6 +53,6 @@ type Routed struct {
 	Bundle Bundle
 }
 
-// A RouteListener is a [timeline.Submitter] that [RouteTensors] notifies of every kernel
+// A routeListener is a [timeline.Submitter] that [RouteTensors] notifies of every kernel
 // it has routed.
-type RouteListener interface{ Routed(Routed) }
+type routeListener interface{ Routed(Routed) }

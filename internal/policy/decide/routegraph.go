@@ -98,7 +98,7 @@ func (g *RouteGraph) PlaceLive(m *memory.Manager, s memory.Snapshot, gpu bool) G
 func (n *RouteNode) live(m *memory.Manager) []memory.Tier {
 	tiers := make([]memory.Tier, len(n.Tensors))
 	for i, id := range n.Tensors {
-		tiers[i] = TierOf(m, id)
+		tiers[i] = tierOf(m, id)
 	}
 	return tiers
 }

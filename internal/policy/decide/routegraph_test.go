@@ -63,7 +63,7 @@ func TestGraph(t *testing.T) {
 	t.Run("GR-1", func(t *testing.T) {
 		var g RouteGraph
 		g.Add(heavy, []memory.Tier{memory.RAM})
-		g.Add(Kernel{Name: "small", Kind: Small}, []memory.Tier{memory.RAM})
+		g.Add(Kernel{Name: "small", Kind: small}, []memory.Tier{memory.RAM})
 		before := slices.Clone(g.Nodes())
 		for _, c := range []struct {
 			vram float32

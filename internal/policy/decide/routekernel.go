@@ -14,8 +14,8 @@ type KernelKind uint8
 // The kinds of kernels.
 const (
 	ComputeHeavy KernelKind = iota // by operations
-	MemoryBound                    // by bytes
-	Small                          // by launch overhead
+	memoryBound                    // by bytes
+	small                          // by launch overhead
 	Serial                         // by one thread
 )
 
@@ -40,7 +40,7 @@ type Kernel struct {
 }
 
 // SuitsGPU reports whether a device would run the kernel efficiently.
-func (k Kernel) SuitsGPU() bool { return k.Kind == ComputeHeavy || k.Kind == MemoryBound }
+func (k Kernel) SuitsGPU() bool { return k.Kind == ComputeHeavy || k.Kind == memoryBound }
 
 // Intensity returns operations per byte; 0 for a kernel that moves no bytes.
 func (k Kernel) Intensity() float64 {
@@ -86,11 +86,11 @@ func (m RouteMachine) Classify(k Kernel) Kernel {
 	switch {
 	case k.Kind == Serial:
 	case m.Launch > 0 && m.Time(k) < m.Launch:
-		k.Kind = Small
+		k.Kind = small
 	case k.Intensity() > m.Balance():
 		k.Kind = ComputeHeavy
 	default:
-		k.Kind = MemoryBound
+		k.Kind = memoryBound
 	}
 	return k
 }

@@ -36,7 +36,7 @@ func checkTimeline(t *testing.T, about string, lines []string) {
 
 // TestLoopRoute is the table of loops; testdata has their timelines.
 func TestLoopRoute(t *testing.T) {
-	light := Kernel{Name: "k", Kind: Small}
+	light := Kernel{Name: "k", Kind: small}
 	quick := memory.DefaultOffload()
 	quick.Cooldown = 0
 	two := memory.DefaultOffload()

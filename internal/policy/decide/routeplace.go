@@ -32,17 +32,17 @@ func (n *BackwardNode) gradients() []Gradient {
 }
 
 // Target returns where the backward pass of the node is to run.
-func (n *BackwardNode) Target(gpu bool) Target { return BackwardTarget(n.Forward, n.gradients(), gpu) }
+func (n *BackwardNode) Target(gpu bool) Target { return backwardTarget(n.Forward, n.gradients(), gpu) }
 
 // task returns the node's computation.
 func (n *BackwardNode) task(at Target) lane.QueuedTask {
 	return lane.QueuedTask{Queue: at.Queue(), Kind: lane.ComputeTask, Name: fmt.Sprintf("backward:node%d", n.ID), Cost: 1}
 }
 
-// BackwardTarget returns where a backward pass is to run: on the device if there is
+// backwardTarget returns where a backward pass is to run: on the device if there is
 // one, the forward pass ran there, and all gradients, at least one, are declared
 // to be in VRAM; else on the processor.
-func BackwardTarget(forward Target, grads []Gradient, gpu bool) Target {
+func backwardTarget(forward Target, grads []Gradient, gpu bool) Target {
 	if forward != OnGPU || !gpu || len(grads) == 0 {
 		return OnCPU
 	}
@@ -62,9 +62,9 @@ func memoryOf(t Target) memory.Tier {
 	return memory.RAM
 }
 
-// ErrDegraded is the kind of a move whose plan degraded to a tier that the
+// errDegraded is the kind of a move whose plan degraded to a tier that the
 // target does not read.
-var ErrDegraded = errors.New("degraded placement")
+var errDegraded = errors.New("degraded placement")
 
 // move brings a gradient to a tier. A plan that degrades to another tier is an
 // error and is not applied, because the target would read the wrong memory.
@@ -74,13 +74,13 @@ func move(ctx context.Context, m *memory.Manager, id string, to memory.Tier) err
 		return err
 	}
 	if p.To != to {
-		return fmt.Errorf("%q: %w: %s", id, ErrDegraded, p.Reason)
+		return fmt.Errorf("%q: %w: %s", id, errDegraded, p.Reason)
 	}
 	if err := m.ApplyMove(ctx, id, p); err != nil {
 		return err
 	}
 	if at, _ := m.Tier(id); at != to {
-		return fmt.Errorf("%q: %w: it stayed in %v", id, ErrDegraded, at)
+		return fmt.Errorf("%q: %w: it stayed in %v", id, errDegraded, at)
 	}
 	return nil
 }

@@ -2,9 +2,9 @@ package decide
 
 import "math"
 
-// DefaultDriftPenalty is the amount by which one episode with drift lowers the
+// defaultDriftPenalty is the amount by which one episode with drift lowers the
 // score of its row, see [Trainer].
-const DefaultDriftPenalty = 5
+const defaultDriftPenalty = 5
 
 // Stats counts the episodes of one backend in one bucket. Every number saturates
 // instead of wrapping.
@@ -68,7 +68,7 @@ type Row struct {
 // for concurrent use; a copy is independent.
 type Trainer struct {
 	// DriftPenalty is the weight of drift against score; 0 means
-	// [DefaultDriftPenalty].
+	// [defaultDriftPenalty].
 	DriftPenalty uint32
 
 	rows  [buckets * 2]Stats // by Bucket.index, then Backend
@@ -77,7 +77,7 @@ type Trainer struct {
 
 func (t *Trainer) penalty() uint32 {
 	if t.DriftPenalty == 0 {
-		return DefaultDriftPenalty
+		return defaultDriftPenalty
 	}
 	return t.DriftPenalty
 }

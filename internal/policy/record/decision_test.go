@@ -172,17 +172,17 @@ func TestRead(t *testing.T) {
 		{strings.TrimSuffix(log, "\n"), 2, ErrCut, "line 3"},
 		{log[:5], 0, ErrCut, "not complete"},
 		{strings.TrimSuffix(whole, "\n"), 3, ErrCut, "line 4"},
-		{log[:first] + end, 1, ErrEnd, "it counts 3, there are 1"},
-		{whole + log[:first], 3, ErrEnd, "line 5"},
-		{whole + end, 3, ErrEnd, "something follows"},
-		{whole + "x", 3, ErrEnd, "something follows"},
-		{log + strings.Replace(end, "decisions/1", "decisions/2", 1), 3, ErrEnd, "decisions/2"},
-		{log + strings.Replace(end, `"hash":"`, `"hash":"0`, 1), 3, ErrEnd, "its hash"},
-		{log + strings.Replace(end, `,"hash"`, `, "hash"`, 1), 3, ErrEnd, "as it was written"},
-		{log[:first] + "{}\n", 1, ErrFormat, fmt.Sprintf("line 2 at byte %d", first)},
-		{log[:first] + log[:first-1] + " {}\n", 1, ErrFormat, "more than one value"},
-		{log[:first] + "\n", 1, ErrFormat, "line 2"},
-		{strings.Replace(log, `"tick"`, `"tock"`, 1), 0, ErrFormat, "tock"},
+		{log[:first] + end, 1, errEnd, "it counts 3, there are 1"},
+		{whole + log[:first], 3, errEnd, "line 5"},
+		{whole + end, 3, errEnd, "something follows"},
+		{whole + "x", 3, errEnd, "something follows"},
+		{log + strings.Replace(end, "decisions/1", "decisions/2", 1), 3, errEnd, "decisions/2"},
+		{log + strings.Replace(end, `"hash":"`, `"hash":"0`, 1), 3, errEnd, "its hash"},
+		{log + strings.Replace(end, `,"hash"`, `, "hash"`, 1), 3, errEnd, "as it was written"},
+		{log[:first] + "{}\n", 1, errFormat, fmt.Sprintf("line 2 at byte %d", first)},
+		{log[:first] + log[:first-1] + " {}\n", 1, errFormat, "more than one value"},
+		{log[:first] + "\n", 1, errFormat, "line 2"},
+		{strings.Replace(log, `"tick"`, `"tock"`, 1), 0, errFormat, "tock"},
 		{"GGUF\x03\x00", 0, ErrForeign, "line 1"},
 		{"{\"learning\":1}\n", 0, ErrForeign, "line 1"},
 	} {
@@ -242,7 +242,7 @@ func TestWriter(t *testing.T) {
 		if err := os.WriteFile(path, []byte(other), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := write(WriterConfig{Path: path}, 5); !errors.Is(err, ErrFormat) && !errors.Is(err, ErrForeign) && !errors.Is(err, ErrEnd) {
+		if _, err := write(WriterConfig{Path: path}, 5); !errors.Is(err, errFormat) && !errors.Is(err, ErrForeign) && !errors.Is(err, errEnd) {
 			t.Errorf("%q: %v", other, err)
 		}
 		if got, _ := os.ReadFile(path); string(got) != other {
@@ -265,7 +265,7 @@ func TestWriter(t *testing.T) {
 	if w.Close() == nil || string(must(os.ReadFile(path))) != want {
 		t.Error("closed twice")
 	}
-	if _, _, err := Open(WriterConfig{Path: filepath.Join(path, "x")}); !errors.Is(err, ErrIO) {
+	if _, _, err := Open(WriterConfig{Path: filepath.Join(path, "x")}); !errors.Is(err, errIO) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,17 +15,17 @@ const endFormat = "atenia.decisions/1"
 // endStart is how the line begins that ends a log. No record begins so.
 const endStart = `{"end":`
 
-// An End is the last line of a log whose writer closed it. A log without it was
+// An end is the last line of a log whose writer closed it. A log without it was
 // cut: its writer was killed, or still runs.
-type End struct {
+type end struct {
 	Format  string `json:"end"`
 	Records uint64 `json:"records"`
 	Hash    string `json:"hash"` // of the last record, and so of all; "" without records
 }
 
 // EndAfter returns the end of a log whose last record is r; nil if it has none.
-func EndAfter(r *Record) End {
-	e := End{Format: endFormat}
+func EndAfter(r *Record) end {
+	e := end{Format: endFormat}
 	if r != nil {
 		e.Records, e.Hash = r.Seq+1, r.Hash
 	}
@@ -33,7 +33,7 @@ func EndAfter(r *Record) End {
 }
 
 // AppendLine appends the end as a line, without a line feed.
-func (e End) AppendLine(line []byte) []byte {
+func (e end) AppendLine(line []byte) []byte {
 	return fmt.Appendf(line, `{"end":%q,"records":%d,"hash":%q}`, e.Format, e.Records, e.Hash)
 }
 
@@ -41,9 +41,9 @@ func (e End) AppendLine(line []byte) []byte {
 func isEnd(line []byte) bool { return bytes.HasPrefix(line, []byte(endStart)) }
 
 // parseEnd reads the end of a log whose last record is r, and nothing but what
-// [End.AppendLine] writes.
+// [end.AppendLine] writes.
 func parseEnd(line []byte, r *Record) error {
-	var e End
+	var e end
 	d := json.NewDecoder(bytes.NewReader(line))
 	if err := d.Decode(&e); err != nil {
 		return err

@@ -18,20 +18,20 @@ var (
 	// ErrCut is returned if a log has no end, because its writer was killed or
 	// still runs; the records before it are intact.
 	ErrCut = errors.New("there is no end mark")
-	// ErrEnd is returned for an end that is not that of the records before it, or
+	// errEnd is returned for an end that is not that of the records before it, or
 	// that something follows.
-	ErrEnd = errors.New("the end mark is not that of this log")
+	errEnd = errors.New("the end mark is not that of this log")
 	// ErrForeign is returned for what is no log of decisions at all.
 	ErrForeign = errors.New("this is no log of decisions")
-	// ErrFormat is returned for a line that is not a record.
-	ErrFormat = errors.New("not a record of a decision")
-	// ErrIO is returned if reading or writing fails.
-	ErrIO = errors.New("input or output failed")
+	// errFormat is returned for a line that is not a record.
+	errFormat = errors.New("not a record of a decision")
+	// errIO is returned if reading or writing fails.
+	errIO = errors.New("input or output failed")
 )
 
 // A LogError says where a log is invalid.
 type LogError struct {
-	Kind   error // [ErrCut], [ErrEnd], [ErrForeign], [ErrFormat] or [ErrIO]
+	Kind   error // [ErrCut], [errEnd], [ErrForeign], [errFormat] or [errIO]
 	Line   int   // from 1; 0 if unknown
 	Offset int64 // of the line's first byte
 	Err    error // the cause; nil if there is none
@@ -84,11 +84,11 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 			fault := &LogError{Line: l.Number, Offset: l.Offset}
 			switch {
 			case errors.Is(err, errLong):
-				fault.Kind, fault.Err = ErrFormat, err
+				fault.Kind, fault.Err = errFormat, err
 			case err != nil && err != io.EOF:
-				fault.Kind, fault.Err = ErrIO, err
+				fault.Kind, fault.Err = errIO, err
 			case ended:
-				fault.Kind, fault.Err = ErrEnd, errors.New("something follows it")
+				fault.Kind, fault.Err = errEnd, errors.New("something follows it")
 			case err == io.EOF:
 				fault.Kind = ErrCut
 				switch {
@@ -99,14 +99,14 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 				}
 			case isEnd(l.Raw):
 				if ended, err = true, parseEnd(l.Raw, last); err != nil {
-					fault.Kind, fault.Err = ErrEnd, err
+					fault.Kind, fault.Err = errEnd, err
 				}
 			default:
 				if l.Record, err = Parse(l.Raw); err != nil {
-					fault.Kind, fault.Err = ErrFormat, err
+					fault.Kind, fault.Err = errFormat, err
 				}
 			}
-			if l.Number == 1 && (fault.Kind == ErrFormat || fault.Kind == ErrCut) && !begins(l.Raw) {
+			if l.Number == 1 && (fault.Kind == errFormat || fault.Kind == ErrCut) && !begins(l.Raw) {
 				fault.Kind = ErrForeign
 			}
 			if fault.Kind != nil {

@@ -31,7 +31,7 @@ type Writer struct {
 	sync bool
 	pipe bool  // or a terminal: has no offsets
 	end  int64 // offset of the next line
-	mark End   // of the records so far
+	mark end   // of the records so far
 	buf  []byte
 	err  error
 }
@@ -44,7 +44,7 @@ func Open(cfg WriterConfig) (*Writer, *Record, error) {
 	_, statErr := fsys.Stat(cfg.Path)
 	f, err := fsys.OpenFile(cfg.Path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
-		return nil, nil, &LogError{Kind: ErrIO, Err: err}
+		return nil, nil, &LogError{Kind: errIO, Err: err}
 	}
 	w := &Writer{f: f, sync: cfg.Sync}
 	last, err := w.resume()
@@ -54,7 +54,7 @@ func Open(cfg WriterConfig) (*Writer, *Record, error) {
 	}
 	if err != nil {
 		if _, ok := errors.AsType[*LogError](err); !ok {
-			err = &LogError{Kind: ErrIO, Offset: w.end, Err: err}
+			err = &LogError{Kind: errIO, Offset: w.end, Err: err}
 		}
 		return nil, nil, fmt.Errorf("%s: %w", cfg.Path, errors.Join(err, f.Close()))
 	}
@@ -91,14 +91,14 @@ func (w *Writer) resume() (*Record, error) {
 	if end > 0 {
 		r, err := Parse(tail[begin : end-1])
 		if err != nil {
-			return nil, &LogError{Kind: ErrFormat, Offset: w.end, Err: err}
+			return nil, &LogError{Kind: errFormat, Offset: w.end, Err: err}
 		}
 		last = &r
 	}
 	w.end = at + int64(end)
 	if mark != nil {
 		if err := parseEnd(bytes.TrimSuffix(mark, []byte("\n")), last); err != nil {
-			return nil, &LogError{Kind: ErrEnd, Offset: w.end, Err: err}
+			return nil, &LogError{Kind: errEnd, Offset: w.end, Err: err}
 		}
 	}
 	if w.end < st.Size() {
@@ -125,7 +125,7 @@ func (w *Writer) tail(size int64) (tail []byte, at int64, err error) {
 			return tail, at, nil
 		}
 		if n > 2*maxLine {
-			return nil, 0, &LogError{Kind: ErrFormat, Offset: at, Err: errLong}
+			return nil, 0, &LogError{Kind: errFormat, Offset: at, Err: errLong}
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (w *Writer) append(line []byte, err error) {
 		if !w.pipe {
 			_ = w.f.Truncate(w.end) // if that fails, the reader reports a torn line
 		}
-		w.err = &LogError{Kind: ErrIO, Offset: w.end, Err: err}
+		w.err = &LogError{Kind: errIO, Offset: w.end, Err: err}
 		return
 	}
 	w.end += int64(len(line))
@@ -181,11 +181,11 @@ func (w *Writer) Close() error {
 	err := w.err
 	if err == nil && !w.pipe {
 		if e := w.f.Sync(); e != nil {
-			err = &LogError{Kind: ErrIO, Offset: w.end, Err: e}
+			err = &LogError{Kind: errIO, Offset: w.end, Err: e}
 		}
 	}
 	if e := w.f.Close(); err == nil && e != nil {
-		err = &LogError{Kind: ErrIO, Offset: w.end, Err: e}
+		err = &LogError{Kind: errIO, Offset: w.end, Err: e}
 	}
 	w.err = errors.Join(err, os.ErrClosed)
 	return err

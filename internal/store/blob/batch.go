@@ -24,7 +24,7 @@ type Batch struct {
 
 // A put is an entry to be: its temporary files and what is known of it.
 type put struct {
-	sidecar        *Sidecar
+	sidecar        *sidecar
 	bin, meta, sum string // temporary
 	overwrite      bool
 
@@ -76,9 +76,9 @@ func (b *Batch) Put(k Kind, key string, data []byte, o Options) error {
 	if err != nil {
 		return b.c.fail(ErrIO, k, key, err)
 	}
-	return b.put(k, key, data, o, func() (*Sidecar, error) {
+	return b.put(k, key, data, o, func() (*sidecar, error) {
 		m := Meta{Codec: o.Codec, OriginalBytes: uint64(len(data)), Hash: HashOf(data), Chunks: chunkSums(content)}
-		return &Sidecar{Meta: m, FileBytes: uint64(len(content))}, nil
+		return &sidecar{Meta: m, FileBytes: uint64(len(content))}, nil
 	}, func(path string) (string, error) {
 		return durable.WriteUnsynced(b.c.fsys, path, func(w io.Writer) error {
 			_, err := w.Write(content)
@@ -89,7 +89,7 @@ func (b *Batch) Put(k Kind, key string, data []byte, o Options) error {
 
 // put writes the files of an entry: its data in a temporary file made by
 // content, and those that describe it.
-func (b *Batch) put(k Kind, key string, data []byte, o Options, describe func() (*Sidecar, error), content func(path string) (string, error)) error {
+func (b *Batch) put(k Kind, key string, data []byte, o Options, describe func() (*sidecar, error), content func(path string) (string, error)) error {
 	c := b.c
 	p := put{overwrite: o.Overwrite}
 	err := func() error {

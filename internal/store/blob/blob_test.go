@@ -118,7 +118,7 @@ func TestStore(t *testing.T) {
 func TestBrokenBlob(t *testing.T) {
 	s := NewStore(t.TempDir(), faultfs.New(0, faultfs.Stop))
 	rng := rand.New(rand.NewPCG(1, 2))
-	data := make([]byte, ChunkBytes+1000)
+	data := make([]byte, chunkBytes+1000)
 	for i := range data {
 		data[i] = byte(rng.IntN(3))
 	}

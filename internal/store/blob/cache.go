@@ -88,12 +88,12 @@ func (c *Cache) Adopt(k Kind, key string, path string, m Meta, data []byte, o Op
 		return c.PutWith(k, key, data, o)
 	}
 	return c.one(func(b *Batch) error {
-		return b.put(k, key, data, o, func() (*Sidecar, error) {
+		return b.put(k, key, data, o, func() (*sidecar, error) {
 			st, err := c.fsys.Stat(path)
 			if err != nil {
 				return nil, err
 			}
-			return &Sidecar{Meta: m, FileBytes: uint64(st.Size())}, nil
+			return &sidecar{Meta: m, FileBytes: uint64(st.Size())}, nil
 		}, func(target string) (string, error) { return c.linkTemp(path, target) })
 	})
 }

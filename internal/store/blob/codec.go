@@ -26,8 +26,8 @@ func (c Codec) String() string {
 	return fmt.Sprintf("Codec(%d)", uint8(c))
 }
 
-// ParseCodec reads a codec's name.
-func ParseCodec(s string) (Codec, bool) {
+// parseCodec reads a codec's name.
+func parseCodec(s string) (Codec, bool) {
 	for i, n := range codecNames {
 		if s == n {
 			return Codec(i), true
@@ -44,7 +44,7 @@ func (c Codec) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads a codec's name.
 func (c *Codec) UnmarshalText(b []byte) error {
-	v, ok := ParseCodec(string(b))
+	v, ok := parseCodec(string(b))
 	if !ok {
 		return fmt.Errorf("no codec %q", b)
 	}

@@ -110,7 +110,7 @@ func (e *entry) repair() error {
 	if faulty(err) != nil {
 		return err
 	}
-	for _, s := range []*Sidecar{before, now, nil} {
+	for _, s := range []*sidecar{before, now, nil} {
 		if _, err := e.read(e.oldBin(), h, s); faulty(err) != nil {
 			return err
 		} else if err != nil {

@@ -123,9 +123,9 @@ func (e *entry) header() (Header, error) {
 }
 
 // sidecar reads the .sum file; nil means there is none.
-func (e *entry) sidecar() (*Sidecar, error) { return e.c.sidecar(e.sum()) }
+func (e *entry) sidecar() (*sidecar, error) { return e.c.sidecar(e.sum()) }
 
-func (c *Cache) sidecar(path string) (*Sidecar, error) {
+func (c *Cache) sidecar(path string) (*sidecar, error) {
 	text, err := c.fsys.ReadFile(path)
 	if absent(err) {
 		return nil, nil
@@ -133,7 +133,7 @@ func (c *Cache) sidecar(path string) (*Sidecar, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseSidecar(string(text))
+	return parseSidecar(string(text))
 }
 
 // load reads and verifies an entry.
@@ -154,7 +154,7 @@ func (e *entry) load() ([]byte, error) {
 
 // read reads a file as the content of an entry and verifies it against the
 // header and, if not nil, the sidecar.
-func (e *entry) read(path string, h Header, s *Sidecar) ([]byte, error) {
+func (e *entry) read(path string, h Header, s *sidecar) ([]byte, error) {
 	if s != nil && s.of(h) {
 		return read(e.c.fsys, path, s.Meta)
 	}

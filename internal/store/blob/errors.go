@@ -9,16 +9,16 @@ import (
 // description. Retrying does not help.
 var ErrInvalid = errors.New("invalid data")
 
-// A DataError says what is wrong with bytes that were read. It matches
+// A dataError says what is wrong with bytes that were read. It matches
 // [ErrInvalid].
-type DataError struct{ Why string }
+type dataError struct{ Why string }
 
-func (e *DataError) Error() string { return e.Why }
+func (e *dataError) Error() string { return e.Why }
 
 // Is makes the error match [ErrInvalid].
-func (e *DataError) Is(target error) bool { return target == ErrInvalid }
+func (e *dataError) Is(target error) bool { return target == ErrInvalid }
 
-func invalid(format string, args ...any) error { return &DataError{fmt.Sprintf(format, args...)} }
+func invalid(format string, args ...any) error { return &dataError{fmt.Sprintf(format, args...)} }
 
 // The kinds of a [CacheError], for [errors.Is].
 var (

@@ -25,16 +25,16 @@ func FuzzParseHeader(f *testing.F) {
 }
 
 func FuzzParseSidecar(f *testing.F) {
-	for _, s := range []Sidecar{
+	for _, s := range []sidecar{
 		{Owner: "tensor:t1:len4", FileBytes: 4, Meta: Meta{Codec: RLE, Hash: Hash{1}, Chunks: []uint32{5}}},
 		{Owner: "\n\xff\"é", Kind: KernelMeta, Version: ^uint64(0)},
-		{FileBytes: ChunkBytes + 1, Meta: Meta{Chunks: []uint32{1, 2}}},
+		{FileBytes: chunkBytes + 1, Meta: Meta{Chunks: []uint32{1, 2}}},
 	} {
 		f.Add(s.String())
 	}
 	f.Add("atenia_sum=1\nkind=tensor\nowner=\"\"\nversion=0\ncodec=None\nlen=0\nchecksum32=0\nxxh3=0000000000000000000000000000000000\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := ParseSidecar(text)
+		s, err := parseSidecar(text)
 		if err != nil {
 			if !errors.Is(err, ErrInvalid) {
 				t.Fatal(err)

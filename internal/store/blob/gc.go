@@ -50,7 +50,7 @@ func (c *Cache) Verify(ctx context.Context) (list []Info, broken int, err error)
 	if list, err = c.List(); err != nil {
 		return nil, 0, err
 	}
-	v := verifier{c: c, r: NewReader(verifyDepth)}
+	v := verifier{c: c, r: newReader(verifyDepth)}
 	for i := range list {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
@@ -73,7 +73,7 @@ const verifyDepth = 3
 // would fill with what nobody uses.
 type verifier struct {
 	c   *Cache
-	r   *Reader
+	r   *reader
 	buf []byte // for the largest entry so far, aligned
 }
 
@@ -95,10 +95,10 @@ func (v *verifier) load(ctx context.Context, e *entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := int(st.Size()+Align-1) / Align * Align; n > len(v.buf) {
-		v.buf = make([]byte, n+Align)
-		if off := int(uintptr(unsafe.Pointer(unsafe.SliceData(v.buf))) % Align); off > 0 {
-			v.buf = v.buf[Align-off:]
+	if n := int(st.Size()+align-1) / align * align; n > len(v.buf) {
+		v.buf = make([]byte, n+align)
+		if off := int(uintptr(unsafe.Pointer(unsafe.SliceData(v.buf))) % align); off > 0 {
+			v.buf = v.buf[align-off:]
 		}
 		v.buf = v.buf[:n]
 	}

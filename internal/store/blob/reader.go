@@ -8,23 +8,23 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// Align is the alignment of a [Reader]'s buffers and the multiple that their
+// align is the alignment of a [reader]'s buffers and the multiple that their
 // lengths are rounded up to.
-const Align = durable.Align
+const align = durable.Align
 
-// A Reader reads files with direct I/O, bypassing the page cache, several chunks
+// A reader reads files with direct I/O, bypassing the page cache, several chunks
 // at once, into buffers owned by the caller. It is safe for concurrent use; all
 // calls share its queue depth.
-type Reader struct{ q *durable.Queue }
+type reader struct{ q *durable.Queue }
 
-// NewReader returns a reader with depth reads in flight; 2 to 4 saturate a disk.
-func NewReader(depth int) *Reader { return &Reader{durable.NewQueue(depth)} }
+// newReader returns a reader with depth reads in flight; 2 to 4 saturate a disk.
+func newReader(depth int) *reader { return &reader{durable.NewQueue(depth)} }
 
 // Read reads and decodes a file. dst must have room for the whole file; if the
 // file is not encoded, the result is a slice of dst. Each chunk is verified
 // while others are read. Corrupt bytes are [ErrInvalid]. When ctx ends, Read
 // returns as soon as the reads in flight complete.
-func (r *Reader) Read(ctx context.Context, path string, m Meta, dst []byte) ([]byte, error) {
+func (r *reader) Read(ctx context.Context, path string, m Meta, dst []byte) ([]byte, error) {
 	f, err := durable.OpenDirect(path)
 	if err != nil {
 		return nil, err
@@ -36,21 +36,21 @@ func (r *Reader) Read(ctx context.Context, path string, m Meta, dst []byte) ([]b
 	return data, nil
 }
 
-func (r *Reader) read(ctx context.Context, f *durable.DirectFile, m Meta, dst []byte) ([]byte, error) {
+func (r *reader) read(ctx context.Context, f *durable.DirectFile, m Meta, dst []byte) ([]byte, error) {
 	size := f.Size()
-	chunks := int((size + ChunkBytes - 1) / ChunkBytes)
+	chunks := int((size + chunkBytes - 1) / chunkBytes)
 	known := m.Hash != (Hash{})
 	switch {
 	case m.Codec == None && uint64(size) != m.OriginalBytes:
 		return nil, lengthMismatch(m.OriginalBytes, uint64(size))
 	case known && chunks != len(m.Chunks):
-		return nil, invalid("%s: length mismatch: %d chunks of %d bytes, want %d", f.Name(), chunks, ChunkBytes, len(m.Chunks))
+		return nil, invalid("%s: length mismatch: %d chunks of %d bytes, want %d", f.Name(), chunks, chunkBytes, len(m.Chunks))
 	case int64(len(dst)) < size:
 		return nil, &durable.ExtentError{Name: f.Name(), Bytes: int(size), Why: "the buffer is too small"}
 	}
 	err := r.q.Do(ctx, chunks, func(ctx context.Context, i int) error {
-		off := int64(i) * ChunkBytes
-		part, err := f.Read(ctx, dst[off:], off, int(min(size-off, ChunkBytes)))
+		off := int64(i) * chunkBytes
+		part, err := f.Read(ctx, dst[off:], off, int(min(size-off, chunkBytes)))
 		if err != nil || !known {
 			return err
 		}

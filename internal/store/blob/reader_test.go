@@ -11,11 +11,11 @@ import (
 )
 
 func TestReader(t *testing.T) {
-	s, r := NewStore(t.TempDir(), nil), NewReader(3)
-	mem, err := ledger.NewBlock(ledger.Process, ledger.Scratch, 4*ChunkBytes)
+	s, r := NewStore(t.TempDir(), nil), newReader(3)
+	mem, err := ledger.NewBlock(ledger.Process, ledger.Scratch, 4*chunkBytes)
 	must(t, err)
 	t.Cleanup(mem.Release)
-	data := make([]byte, 2*ChunkBytes+777)
+	data := make([]byte, 2*chunkBytes+777)
 	for i := range data {
 		data[i] = byte(i >> 10)
 	}
@@ -29,7 +29,7 @@ func TestReader(t *testing.T) {
 		if c != None {
 			continue
 		}
-		if _, err := r.Read(t.Context(), path, m, mem.Bytes[:ChunkBytes]); err == nil {
+		if _, err := r.Read(t.Context(), path, m, mem.Bytes[:chunkBytes]); err == nil {
 			t.Error("read into too small a buffer")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -38,12 +38,12 @@ func TestReader(t *testing.T) {
 			t.Errorf("cancelled: %v", err)
 		}
 		broken := bytes.Clone(data)
-		broken[ChunkBytes+5] ^= 8
+		broken[chunkBytes+5] ^= 8
 		must(t, os.WriteFile(path, broken, 0o600))
 		if _, err := r.Read(t.Context(), path, m, mem.Bytes); !errors.Is(err, ErrInvalid) {
 			t.Errorf("a flipped bit: %v", err)
 		}
-		must(t, os.WriteFile(path, broken[:ChunkBytes], 0o600))
+		must(t, os.WriteFile(path, broken[:chunkBytes], 0o600))
 		if _, err := r.Read(t.Context(), path, m, mem.Bytes); !errors.Is(err, ErrInvalid) {
 			t.Errorf("cut: %v", err)
 		}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A Sidecar is the .sum file of a cache entry. It holds what the .meta file
+// A sidecar is the .sum file of a cache entry. It holds what the .meta file
 // cannot, because readers of .meta reject unknown keys.
-type Sidecar struct {
+type sidecar struct {
 	Meta
 	Kind       Kind
 	Owner      string // the key
@@ -20,13 +20,13 @@ type Sidecar struct {
 
 // of reports whether the sidecar was written together with h. If not, a program
 // that does not know sidecars has replaced the entry.
-func (s *Sidecar) of(h Header) bool {
+func (s *sidecar) of(h Header) bool {
 	return s.Kind == h.Kind && s.OriginalBytes == h.Bytes && s.Checksum32 == h.Checksum32
 }
 
 // String returns the text of the file. Its last line is the CRC-32C of the
 // lines before it.
-func (s *Sidecar) String() string {
+func (s *sidecar) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "atenia_sum=1\nkind=%s\nowner=%s\nversion=%d\ncodec=%s\nlen=%d\nchecksum32=%d\nxxh3=%s\nfile_len=%d\ncrc32c=",
 		s.Kind.Folder(), strconv.QuoteToASCII(s.Owner), s.Version, s.Codec, s.OriginalBytes, s.Checksum32, s.Hash, s.FileBytes)
@@ -41,10 +41,10 @@ func (s *Sidecar) String() string {
 	return b.String()
 }
 
-// ParseSidecar reads the text of a .sum file. It accepts exactly what
-// [Sidecar.String] writes; errors are [ErrInvalid].
-func ParseSidecar(text string) (*Sidecar, error) {
-	s := &Sidecar{}
+// parseSidecar reads the text of a .sum file. It accepts exactly what
+// [sidecar.String] writes; errors are [ErrInvalid].
+func parseSidecar(text string) (*sidecar, error) {
+	s := &sidecar{}
 	rest := text
 	for i, line := range []struct {
 		key string
@@ -54,7 +54,7 @@ func ParseSidecar(text string) (*Sidecar, error) {
 		{"kind", func(v string) (ok bool) { s.Kind, ok = ParseKind(v); return ok }},
 		{"owner", func(v string) bool { return unquote(&s.Owner, v) }},
 		{"version", func(v string) bool { return number(&s.Version, v) }},
-		{"codec", func(v string) (ok bool) { s.Codec, ok = ParseCodec(v); return ok }},
+		{"codec", func(v string) (ok bool) { s.Codec, ok = parseCodec(v); return ok }},
 		{"len", func(v string) bool { return number(&s.OriginalBytes, v) }},
 		{"checksum32", func(v string) bool {
 			n, ok := parseNumber(v, 32)
@@ -91,9 +91,9 @@ func unquote(s *string, v string) bool {
 }
 
 // chunks parses the checksums, one for each chunk of the file.
-func (s *Sidecar) chunks(v string) bool {
-	want := s.FileBytes / ChunkBytes
-	if s.FileBytes%ChunkBytes > 0 {
+func (s *sidecar) chunks(v string) bool {
+	want := s.FileBytes / chunkBytes
+	if s.FileBytes%chunkBytes > 0 {
 		want++
 	}
 	if want == 0 {

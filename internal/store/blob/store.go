@@ -22,7 +22,7 @@ type Meta struct {
 	// Hash and Chunks are known for files written by a [Store] or a [Cache]. If
 	// Hash is zero, only the length is checked.
 	Hash   Hash     // of the decoded bytes
-	Chunks []uint32 // CRC-32C of every [ChunkBytes] of the file
+	Chunks []uint32 // CRC-32C of every [chunkBytes] of the file
 }
 
 // A Store is a directory with one file for each tensor on the SSD. It may be
@@ -92,7 +92,7 @@ func (s *Store) WriteContext(ctx context.Context, id string, data []byte, c Code
 	s.mu.Unlock()
 	path = filepath.Join(s.dir, name)
 	temp, err := durable.WriteTemp(s.fsys, path, func(w io.Writer) error {
-		for part := range slices.Chunk(content, ChunkBytes) {
+		for part := range slices.Chunk(content, chunkBytes) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -182,9 +182,9 @@ func readFile(ctx context.Context, f durable.File, m Meta, alloc func(int) []byt
 // cache. If the file is not encoded, it stops at the first corrupt chunk.
 func readChunks(ctx context.Context, f durable.File, size int64, m Meta, alloc func(int) []byte) (content []byte, broken error) {
 	known := m.Hash != (Hash{})
-	chunks := (size + ChunkBytes - 1) / ChunkBytes
+	chunks := (size + chunkBytes - 1) / chunkBytes
 	if known && chunks != int64(len(m.Chunks)) {
-		broken = invalid("%s: length mismatch: %d chunks of %d bytes, want %d", f.Name(), chunks, ChunkBytes, len(m.Chunks))
+		broken = invalid("%s: length mismatch: %d chunks of %d bytes, want %d", f.Name(), chunks, chunkBytes, len(m.Chunks))
 	}
 	if alloc == nil {
 		alloc = func(n int) []byte { return make([]byte, n) }
@@ -194,8 +194,8 @@ func readChunks(ctx context.Context, f durable.File, size int64, m Meta, alloc f
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		part := content[i*ChunkBytes : min(size, (i+1)*ChunkBytes)]
-		if _, err := f.ReadAt(part, i*ChunkBytes); err != nil {
+		part := content[i*chunkBytes : min(size, (i+1)*chunkBytes)]
+		if _, err := f.ReadAt(part, i*chunkBytes); err != nil {
 			return nil, err
 		}
 		if !known || broken != nil {
@@ -203,7 +203,7 @@ func readChunks(ctx context.Context, f durable.File, size int64, m Meta, alloc f
 		}
 		if got := crc32.Checksum(part, castagnoli); got != m.Chunks[i] {
 			broken = invalid("%s: checksum mismatch in %d bytes at offset %d: want %08x, got %08x",
-				f.Name(), len(part), i*ChunkBytes, m.Chunks[i], got)
+				f.Name(), len(part), i*chunkBytes, m.Chunks[i], got)
 			if m.Codec == None {
 				return nil, broken
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// ChunkBytes is the number of bytes of a file that one checksum covers.
-const ChunkBytes = 4 << 20
+// chunkBytes is the number of bytes of a file that one checksum covers.
+const chunkBytes = 4 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -37,9 +37,9 @@ func (h *Hash) UnmarshalText(b []byte) error {
 
 // chunkSums returns the CRC-32C of each chunk of a file's content.
 func chunkSums(content []byte) []uint32 {
-	sums := make([]uint32, 0, (len(content)+ChunkBytes-1)/ChunkBytes)
+	sums := make([]uint32, 0, (len(content)+chunkBytes-1)/chunkBytes)
 	for len(content) > 0 {
-		n := min(len(content), ChunkBytes)
+		n := min(len(content), chunkBytes)
 		sums = append(sums, crc32.Checksum(content[:n], castagnoli))
 		content = content[n:]
 	}

@@ -38,7 +38,7 @@
 //
 // Direct reads require offsets, lengths and addresses that are multiples of
 // [Align]. [DirectFile.Read] accepts any extent: the buffer must hold the blocks
-// around it, see [Span], and the result is the slice of the buffer with the
+// around it, see [span], and the result is the slice of the buffer with the
 // extent. Nothing is copied.
 //
 // Several reads must be in flight to saturate a disk. A [Queue] limits their

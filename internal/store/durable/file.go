@@ -84,8 +84,8 @@ func (f *DirectFile) Same() error {
 	return nil
 }
 
-// Span returns the size of the buffer for reading an extent.
-func Span(off int64, n int) int {
+// span returns the size of the buffer for reading an extent.
+func span(off int64, n int) int {
 	if n <= 0 {
 		return 0
 	}
@@ -93,7 +93,7 @@ func Span(off int64, n int) int {
 }
 
 // Read reads n bytes at an offset and returns them as a slice of dst, which must
-// start at a multiple of [Align] and have at least [Span] bytes. When ctx ends
+// start at a multiple of [Align] and have at least [span] bytes. When ctx ends
 // it returns after the current system call.
 func (f *DirectFile) Read(ctx context.Context, dst []byte, off int64, n int) ([]byte, error) {
 	if err := f.check(dst, off, n); err != nil {
@@ -103,7 +103,7 @@ func (f *DirectFile) Read(ctx context.Context, dst []byte, off int64, n int) ([]
 		return dst[:0:0], nil
 	}
 	skip := int(off & (Align - 1))
-	window := dst[:Span(off, n)]
+	window := dst[:span(off, n)]
 	start := off - int64(skip)
 	for at := 0; at < skip+n; at += stepBytes {
 		if err := ctx.Err(); err != nil {
@@ -122,8 +122,8 @@ func (f *DirectFile) check(dst []byte, off int64, n int) error {
 	switch {
 	case n < 0 || off < 0 || off > f.size || int64(n) > f.size-off:
 		why = fmt.Sprintf("the file has %d", f.size)
-	case len(dst) < Span(off, n):
-		why = fmt.Sprintf("the buffer has %d bytes, want %d", len(dst), Span(off, n))
+	case len(dst) < span(off, n):
+		why = fmt.Sprintf("the buffer has %d bytes, want %d", len(dst), span(off, n))
 	case uintptr(unsafe.Pointer(unsafe.SliceData(dst)))%Align != 0 && n > 0:
 		why = fmt.Sprintf("the buffer does not start at a multiple of %d", Align)
 	default:

@@ -10,14 +10,14 @@ import (
 // ErrSpace is matched by errors about disks that cannot hold what would be written.
 var ErrSpace = errors.New("no room on the disk")
 
-// A SpaceError says how much would be written to a folder, and how much its disk has.
+// A spaceError says how much would be written to a folder, and how much its disk has.
 // It matches [ErrSpace].
-type SpaceError struct {
+type spaceError struct {
 	Dir        string
 	Need, Free int64 // bytes
 }
 
-func (e *SpaceError) Error() string {
+func (e *spaceError) Error() string {
 	return fmt.Sprintf("%s: %s will be written, and its disk has %s: make room, or name another folder", e.Dir, size(e.Need), size(e.Free))
 }
 
@@ -29,12 +29,12 @@ func size(n int64) string {
 }
 
 // Is reports whether target is [ErrSpace].
-func (e *SpaceError) Is(target error) bool { return target == ErrSpace }
+func (e *spaceError) Is(target error) bool { return target == ErrSpace }
 
 // spare is the share of a disk's free bytes that is left to others.
 const spare = 64
 
-// Fits returns a [*SpaceError] if the disk of a folder, which need not exist, has no room
+// Fits returns a [*spaceError] if the disk of a folder, which need not exist, has no room
 // for so many bytes and a little more. Where the system does not tell, and in a file
 // system that is not its own, all fits; nil is the operating system's.
 func Fits(fsys FS, dir string, bytes int64) error {
@@ -42,7 +42,7 @@ func Fits(fsys FS, dir string, bytes int64) error {
 		return nil
 	}
 	if free, ok := FreeBytes(dir); ok && bytes > free-free/spare {
-		return &SpaceError{dir, bytes, free}
+		return &spaceError{dir, bytes, free}
 	}
 	return nil
 }

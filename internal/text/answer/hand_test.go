@@ -102,10 +102,10 @@ func TestLongCall(t *testing.T) {
 			}
 		}
 	}
-	for _, piece := range append([]string{`<tool_call>{"name": "make", "arguments": {"text": "`}, strings.Split(strings.Repeat("0123456789abcdef ", MaxCall/10), " ")...) {
+	for _, piece := range append([]string{`<tool_call>{"name": "make", "arguments": {"text": "`}, strings.Split(strings.Repeat("0123456789abcdef ", maxCall/10), " ")...) {
 		count(p.Write(piece))
 		given += len(piece)
-		if cap(p.in) > 4*MaxCall {
+		if cap(p.in) > 4*maxCall {
 			t.Fatalf("%d bytes are kept", cap(p.in))
 		}
 	}

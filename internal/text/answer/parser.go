@@ -10,7 +10,7 @@ import (
 // Limits of what is held back: a call that is not complete, and space of which it is
 // not known whether text follows.
 const (
-	MaxCall  = 1 << 20
+	maxCall  = 1 << 20
 	maxSpace = 4096
 )
 
@@ -168,7 +168,7 @@ func (p *Parser) more() bool {
 	keep := p.at
 	if p.good >= 0 {
 		keep = min(keep, p.good)
-		if p.base+len(p.in)-p.good > MaxCall {
+		if p.base+len(p.in)-p.good > maxCall {
 			p.over = true
 			return false
 		}

@@ -20,7 +20,7 @@ type Keyword struct {
 // Add adds a named argument.
 func (a *Args) Add(name string, v Value) error {
 	if slices.ContainsFunc(a.Named, func(k Keyword) bool { return k.Name == name }) {
-		return TypeError("got multiple values for keyword argument '%s'", name)
+		return typeError("got multiple values for keyword argument '%s'", name)
 	}
 	a.Named = append(a.Named, Keyword{name, v})
 	return nil
@@ -31,25 +31,25 @@ func (a *Args) Add(name string, v Value) error {
 func (a *Args) Bind(fn string, params ...string) ([]Value, error) {
 	out := make([]Value, len(params))
 	if len(a.Pos) > len(params) {
-		return nil, TypeError("%s() takes at most %d arguments, got %d", fn, len(params), len(a.Pos))
+		return nil, typeError("%s() takes at most %d arguments, got %d", fn, len(params), len(a.Pos))
 	}
 	for i := range out {
-		out[i] = Missing
+		out[i] = missing
 	}
 	copy(out, a.Pos)
 	for _, k := range a.Named {
 		i := slices.IndexFunc(params, func(p string) bool { return strings.TrimSuffix(p, "?") == k.Name })
 		if i < 0 {
-			return nil, TypeError("%s() got an unexpected keyword argument '%s'", fn, k.Name)
+			return nil, typeError("%s() got an unexpected keyword argument '%s'", fn, k.Name)
 		}
-		if out[i] != Missing {
-			return nil, TypeError("%s() got multiple values for argument '%s'", fn, k.Name)
+		if out[i] != missing {
+			return nil, typeError("%s() got multiple values for argument '%s'", fn, k.Name)
 		}
 		out[i] = k.Value
 	}
 	for i, p := range params {
-		if out[i] == Missing && !strings.HasSuffix(p, "?") {
-			return nil, TypeError("%s() is missing the argument '%s'", fn, p)
+		if out[i] == missing && !strings.HasSuffix(p, "?") {
+			return nil, typeError("%s() is missing the argument '%s'", fn, p)
 		}
 	}
 	return out, nil
@@ -74,7 +74,7 @@ func (f *Func) Apply(m *Machine, name string, x Value, a *Args) (Value, error) {
 		return f.raw(m, x, a)
 	}
 	if f.noKw && len(a.Named) > 0 {
-		return nil, TypeError("%s() takes no keyword arguments", name)
+		return nil, typeError("%s() takes no keyword arguments", name)
 	}
 	vals, err := a.Bind(name, f.Params...)
 	if err != nil {
@@ -83,25 +83,25 @@ func (f *Func) Apply(m *Machine, name string, x Value, a *Args) (Value, error) {
 	return f.Fn(m, x, vals)
 }
 
-// NewFunc makes a Func with parameters, separated by spaces.
-func NewFunc(params string, fn func(m *Machine, x Value, a []Value) (Value, error)) *Func {
+// makeFunc makes a Func with parameters, separated by spaces.
+func makeFunc(params string, fn func(m *Machine, x Value, a []Value) (Value, error)) *Func {
 	return &Func{Params: strings.Fields(params), Fn: fn}
 }
 
-// NewPositional is def for methods that CPython writes in C.
-func NewPositional(params string, fn func(m *Machine, x Value, a []Value) (Value, error)) *Func {
-	f := NewFunc(params, fn)
+// newPositional is def for methods that CPython writes in C.
+func newPositional(params string, fn func(m *Machine, x Value, a []Value) (Value, error)) *Func {
+	f := makeFunc(params, fn)
 	f.noKw = true
 	return f
 }
 
-// NewRaw makes a Func that receives its arguments unparsed.
-func NewRaw(fn func(m *Machine, x Value, a *Args) (Value, error)) *Func { return &Func{raw: fn} }
+// newRaw makes a Func that receives its arguments unparsed.
+func newRaw(fn func(m *Machine, x Value, a *Args) (Value, error)) *Func { return &Func{raw: fn} }
 
-// IsCallable is Python's callable().
-func IsCallable(v Value) bool {
+// isCallable is Python's callable().
+func isCallable(v Value) bool {
 	switch v.(type) {
-	case *Function, caller, *Undefined:
+	case *function, caller, *undefined:
 		return true
 	}
 	return false
@@ -110,21 +110,21 @@ func IsCallable(v Value) bool {
 // Call calls any value.
 func (m *Machine) Call(fn Value, a *Args) (Value, error) {
 	switch fn := fn.(type) {
-	case *Function:
+	case *function:
 		return fn.Call(m, a)
 	case caller:
 		return fn.Call(m, a)
-	case *Undefined:
+	case *undefined:
 		return nil, fn.Err()
 	}
-	return nil, TypeError("'%s' object is not callable", TypeName(fn))
+	return nil, typeError("'%s' object is not callable", TypeName(fn))
 }
 
 // Take removes a keyword argument.
 func (a *Args) Take(name string) Value {
 	i := slices.IndexFunc(a.Named, func(k Keyword) bool { return k.Name == name })
 	if i < 0 {
-		return Missing
+		return missing
 	}
 	v := a.Named[i].Value
 	a.Named = slices.Delete(slices.Clone(a.Named), i, i+1)

@@ -19,86 +19,86 @@ type Stmt interface {
 type Flow int
 
 const (
-	FlowNext     Flow = iota // the end of a statement
-	FlowBreak                // break
-	FlowContinue             // continue
+	flowNext     Flow = iota // the end of a statement
+	flowBreak                // break
+	flowContinue             // continue
 )
 
 // A SlotRef finds a variable: hops functions outwards, then the slot there.
 type SlotRef struct{ Hops, Slot int }
 
 type (
-	// ConstExpr is a literal.
-	ConstExpr struct {
+	// constExpr is a literal.
+	constExpr struct {
 		Pos
 		Value Value
 		Own   int // place among the template's texts, from 1: see [textsOf]
 	}
-	// NameExpr is a variable.
-	NameExpr struct {
+	// nameExpr is a variable.
+	nameExpr struct {
 		Pos
 		Name string
 		Ref  SlotRef
 	}
-	// SeqExpr is a list or tuple.
-	SeqExpr struct {
+	// seqExpr is a list or tuple.
+	seqExpr struct {
 		Pos
 		Tuple bool
 		Items []Expr
 	}
-	// DictExpr is {…}.
-	DictExpr struct {
+	// dictExpr is {…}.
+	dictExpr struct {
 		Pos
 		Keys, Vals []Expr
 	}
-	// UnaryExpr is -x, +x or not x.
-	UnaryExpr struct {
+	// unaryExpr is -x, +x or not x.
+	unaryExpr struct {
 		Pos
 		Op string
 		X  Expr
 	}
-	// BinaryExpr is an arithmetic operation.
-	BinaryExpr struct {
+	// binaryExpr is an arithmetic operation.
+	binaryExpr struct {
 		Pos
 		Op   string
 		X, Y Expr
 	}
-	// LogicExpr is x and y or x or y.
-	LogicExpr struct {
+	// logicExpr is x and y or x or y.
+	logicExpr struct {
 		Pos
 		And  bool
 		X, Y Expr
 	}
-	// CompareExpr is a chain of comparisons.
-	CompareExpr struct {
+	// compareExpr is a chain of comparisons.
+	compareExpr struct {
 		Pos
 		X   Expr
 		Ops []string
 		Ys  []Expr
 	}
-	// ConcatExpr is x ~ y ~ z.
-	ConcatExpr struct {
+	// concatExpr is x ~ y ~ z.
+	concatExpr struct {
 		Pos
 		Items []Expr
 	}
-	// CondExpr is x if test else y.
-	CondExpr struct {
+	// condExpr is x if test else y.
+	condExpr struct {
 		Pos
 		Test, X, Y Expr // Y may be nil
 	}
-	// AttrExpr is x.name.
-	AttrExpr struct {
+	// attrExpr is x.name.
+	attrExpr struct {
 		Pos
 		X    Expr
 		Name string
 	}
-	// ItemExpr is x[key].
-	ItemExpr struct {
+	// itemExpr is x[key].
+	itemExpr struct {
 		Pos
 		X, Key Expr
 	}
-	// SliceExpr is x[start:stop:step].
-	SliceExpr struct {
+	// sliceExpr is x[start:stop:step].
+	sliceExpr struct {
 		Pos
 		X                 Expr
 		Start, Stop, Step Expr // each may be nil
@@ -128,8 +128,8 @@ type (
 		Fn   *Func // nil: unknown, an error when reached
 		Args ArgsExpr
 	}
-	// TestExpr is x is name(…).
-	TestExpr struct {
+	// testExpr is x is name(…).
+	testExpr struct {
 		Pos
 		X    Expr
 		Name string
@@ -139,21 +139,21 @@ type (
 )
 
 type (
-	// OutputStmt prints literal text or an expression.
-	OutputStmt struct {
+	// outputStmt prints literal text or an expression.
+	outputStmt struct {
 		Pos
 		Text string
 		X    Expr // nil: Text
 		Own  int  // as of ConstExpr
 	}
-	// IfStmt is {% if %}.
-	IfStmt struct {
+	// ifStmt is {% if %}.
+	ifStmt struct {
 		Pos
 		Tests  []Expr
 		Bodies [][]Stmt // one more than tests when there is an else
 	}
-	// ForStmt is {% for %}.
-	ForStmt struct {
+	// forStmt is {% for %}.
+	forStmt struct {
 		Pos
 		Target     *Target
 		Iter, Test Expr
@@ -167,15 +167,15 @@ type (
 		TestEntry   Entry
 		TestTarget  *Target
 	}
-	// AssignStmt is {% set a = x %}.
-	AssignStmt struct {
+	// assignStmt is {% set a = x %}.
+	assignStmt struct {
 		Pos
 		Target *Target
 		X      Expr
 		Export bool // at the top level: visible in blocks
 	}
-	// AssignBlockStmt is {% set a %}…{% endset %}.
-	AssignBlockStmt struct {
+	// assignBlockStmt is {% set a %}…{% endset %}.
+	assignBlockStmt struct {
 		Pos
 		Target *Target
 		Filter *FilterExpr // may be nil
@@ -183,36 +183,36 @@ type (
 		Scope  Entry
 		Export bool
 	}
-	// FilterBlockStmt is {% filter %}.
-	FilterBlockStmt struct {
+	// filterBlockStmt is {% filter %}.
+	filterBlockStmt struct {
 		Pos
 		Filter *FilterExpr
 		Body   []Stmt
 		Scope  Entry
 	}
-	// WithStmt is {% with %}; autoescape false is one without targets.
-	WithStmt struct {
+	// withStmt is {% with %}; autoescape false is one without targets.
+	withStmt struct {
 		Pos
 		Targets []*Target
 		Values  []Expr
 		Body    []Stmt
 		Scope   Entry
 	}
-	// MacroStmt is {% macro %}.
-	MacroStmt struct {
+	// macroStmt is {% macro %}.
+	macroStmt struct {
 		Pos
 		Def    *MacroDef
 		Ref    SlotRef
 		Export bool
 	}
-	// CallStmt is {% call %}.
-	CallStmt struct {
+	// callStmt is {% call %}.
+	callStmt struct {
 		Pos
 		Call *CallExpr
 		Def  *MacroDef // the caller
 	}
-	// GenerationStmt is {% generation %}: the model's own text.
-	GenerationStmt struct {
+	// generationStmt is {% generation %}: the model's own text.
+	generationStmt struct {
 		Pos
 		Def *MacroDef
 	}
@@ -230,8 +230,8 @@ type (
 		Super  int                // slot of super, or -1
 		Locals map[string]SlotRef // variables visible in a scoped block
 	}
-	// LoopCtlStmt is {% break %}, {% continue %}.
-	LoopCtlStmt struct {
+	// loopCtlStmt is {% break %}, {% continue %}.
+	loopCtlStmt struct {
 		Pos
 		Flow Flow
 	}
@@ -333,32 +333,32 @@ func (f *FuncInfo) slot(level int, name string) int {
 	return s
 }
 
-func (*ConstExpr) isExpr()   {}
-func (*NameExpr) isExpr()    {}
-func (*SeqExpr) isExpr()     {}
-func (*DictExpr) isExpr()    {}
-func (*UnaryExpr) isExpr()   {}
-func (*BinaryExpr) isExpr()  {}
-func (*LogicExpr) isExpr()   {}
-func (*CompareExpr) isExpr() {}
-func (*ConcatExpr) isExpr()  {}
-func (*CondExpr) isExpr()    {}
-func (*AttrExpr) isExpr()    {}
-func (*ItemExpr) isExpr()    {}
-func (*SliceExpr) isExpr()   {}
+func (*constExpr) isExpr()   {}
+func (*nameExpr) isExpr()    {}
+func (*seqExpr) isExpr()     {}
+func (*dictExpr) isExpr()    {}
+func (*unaryExpr) isExpr()   {}
+func (*binaryExpr) isExpr()  {}
+func (*logicExpr) isExpr()   {}
+func (*compareExpr) isExpr() {}
+func (*concatExpr) isExpr()  {}
+func (*condExpr) isExpr()    {}
+func (*attrExpr) isExpr()    {}
+func (*itemExpr) isExpr()    {}
+func (*sliceExpr) isExpr()   {}
 func (*CallExpr) isExpr()    {}
 func (*FilterExpr) isExpr()  {}
-func (*TestExpr) isExpr()    {}
+func (*testExpr) isExpr()    {}
 
-func (*OutputStmt) isStmt()      {}
-func (*IfStmt) isStmt()          {}
-func (*ForStmt) isStmt()         {}
-func (*AssignStmt) isStmt()      {}
-func (*AssignBlockStmt) isStmt() {}
-func (*FilterBlockStmt) isStmt() {}
-func (*WithStmt) isStmt()        {}
-func (*MacroStmt) isStmt()       {}
-func (*CallStmt) isStmt()        {}
-func (*GenerationStmt) isStmt()  {}
+func (*outputStmt) isStmt()      {}
+func (*ifStmt) isStmt()          {}
+func (*forStmt) isStmt()         {}
+func (*assignStmt) isStmt()      {}
+func (*assignBlockStmt) isStmt() {}
+func (*filterBlockStmt) isStmt() {}
+func (*withStmt) isStmt()        {}
+func (*macroStmt) isStmt()       {}
+func (*callStmt) isStmt()        {}
+func (*generationStmt) isStmt()  {}
 func (*BlockStmt) isStmt()       {}
-func (*LoopCtlStmt) isStmt()     {}
+func (*loopCtlStmt) isStmt()     {}

@@ -9,7 +9,7 @@ import (
 
 // Attr is x.name: an attribute first, then an item, else undefined.
 func Attr(m *Machine, x Value, name string) (Value, error) {
-	v, ok, err := Attribute(m, x, name)
+	v, ok, err := attribute(m, x, name)
 	if err != nil || ok {
 		return v, err
 	}
@@ -21,7 +21,7 @@ func Attr(m *Machine, x Value, name string) (Value, error) {
 	} else if v, ok, err := itemOf(m, x, name); err != nil || ok {
 		return v, err
 	}
-	return NoAttribute(x, name), nil
+	return noAttribute(x, name), nil
 }
 
 // Item is x[key]: an item first, then an attribute, else undefined.
@@ -31,47 +31,47 @@ func Item(m *Machine, x, key Value) (Value, error) {
 	if err != nil || ok {
 		return v, err
 	}
-	name, ok := Text(key)
+	name, ok := text(key)
 	if !ok {
 		s, err := m.Repr(key)
 		if err != nil {
 			return nil, err
 		}
-		return &Undefined{Kind: KindUndefined, Msg: Describe(x) + " has no element " + s}, nil
+		return &undefined{Kind: kindUndefined, Msg: describe(x) + " has no element " + s}, nil
 	}
-	if v, ok, err := Attribute(m, x, name); err != nil || ok {
+	if v, ok, err := attribute(m, x, name); err != nil || ok {
 		return v, err
 	}
-	return NoAttribute(x, name), nil
+	return noAttribute(x, name), nil
 }
 
-// NoAttribute is the value of an attribute that x does not have.
-func NoAttribute(x Value, name string) *Undefined {
-	return &Undefined{Kind: KindUndefined, Msg: name, of: x, lacks: true}
+// noAttribute is the value of an attribute that x does not have.
+func noAttribute(x Value, name string) *undefined {
+	return &undefined{Kind: kindUndefined, Msg: name, of: x, lacks: true}
 }
 
 // itemOf is Python's x[key]; ok is false where that raises TypeError or LookupError.
 func itemOf(m *Machine, x, key Value) (v Value, ok bool, err error) {
 	switch x := x.(type) {
-	case *Undefined:
+	case *undefined:
 		return nil, false, x.Err()
 	case *Map:
 		v, ok, err := m.Lookup(x, key)
-		if r, bad := err.(*RuntimeError); bad && r.Kind == KindType {
+		if r, bad := err.(*RuntimeError); bad && r.Kind == kindType {
 			err = nil // what cannot be a key is not there
 		}
 		return v, ok, err
-	case Keyed:
+	case keyed:
 		v, ok = x.Item(key)
 		return v, ok, nil
 	}
-	i, isInt := SmallInt(key)
-	if s, ok := Text(x); ok { // whose characters are counted
+	i, isInt := smallInt(key)
+	if s, ok := text(x); ok { // whose characters are counted
 		if err := m.Read(s); err != nil {
 			return nil, false, err
 		}
 	}
-	n, sized := Length(x)
+	n, sized := length(x)
 	if !isInt || !sized {
 		return nil, false, nil
 	}
@@ -86,21 +86,21 @@ func itemOf(m *Machine, x, key Value) (v Value, ok bool, err error) {
 		return x.Items[i], true, nil
 	case *Tuple:
 		return x.Items[i], true, nil
-	case *Range:
+	case *intRange:
 		return x.Start + i*x.Step, true, nil
-	case Bytes:
+	case byteString:
 		return int64(x[i]), true, nil
 	case string, Markup:
-		s, _ := Text(x)
-		c := s[RuneOffset(s, int(i)):]
+		s, _ := text(x)
+		c := s[runeOffset(s, int(i)):]
 		_, size := utf8.DecodeRuneInString(c)
-		return Like(x, c[:size]), true, m.Step(len(s) / 32)
+		return like(x, c[:size]), true, m.Step(len(s) / 32)
 	}
 	return nil, false, nil
 }
 
-// RuneOffset is the byte offset of code point i, at most len(s).
-func RuneOffset(s string, i int) int {
+// runeOffset is the byte offset of code point i, at most len(s).
+func runeOffset(s string, i int) int {
 	if i <= 0 {
 		return 0
 	}
@@ -171,28 +171,28 @@ func isUnsafe(name, typ string) bool {
 	return false
 }
 
-// Attribute is Python's getattr behind the sandbox; ok is false for AttributeError.
-func Attribute(m *Machine, x Value, name string) (v Value, ok bool, err error) {
+// attribute is Python's getattr behind the sandbox; ok is false for AttributeError.
+func attribute(m *Machine, x Value, name string) (v Value, ok bool, err error) {
 	if err := m.Alloc(len(name)); err != nil { // for looking it up, or for the message
 		return nil, false, err
 	}
 	typ := TypeName(x)
-	if _, ok := x.(*Namespace); !ok {
+	if _, ok := x.(*namespace); !ok {
 		if isUnsafe(name, typ) {
-			return &Undefined{Kind: KindSecurity, Msg: "access to attribute " + Repr(name) + " of " + Repr(typ) + " object is unsafe."}, true, nil
+			return &undefined{Kind: kindSecurity, Msg: "access to attribute " + repr(name) + " of " + repr(typ) + " object is unsafe."}, true, nil
 		}
 	}
 	if v, ok := refusedMethod(typ, name); ok {
 		return v, true, nil
 	}
 	switch x := x.(type) {
-	case *Undefined:
+	case *undefined:
 		return nil, false, x.Err()
-	case Bytes:
+	case byteString:
 		f, ok := bytesMethods[name]
 		return boundMethod(m, name, x, f), ok, nil
 	case string, Markup:
-		f, ok := StringMethods[name]
+		f, ok := stringMethods[name]
 		if _, safe := x.(Markup); safe && !ok {
 			f, ok = markupMethods[name]
 		}
@@ -213,12 +213,12 @@ func Attribute(m *Machine, x Value, name string) (v Value, ok bool, err error) {
 		return boundMethod(m, name, x, f), ok, nil
 	case bool, int64, *big.Int, float64:
 		return numberAttr(m, x, name)
-	case *Namespace:
+	case *namespace:
 		v, ok := x.Attrs.Get(name)
 		return v, ok, nil
-	case Object:
+	case object:
 		return x.Attr(m, name)
-	case *Range:
+	case *intRange:
 		return rangeAttr(x, name)
 	}
 	return nil, false, nil
@@ -229,33 +229,33 @@ func boundMethod(_ *Machine, name string, x Value, f *Func) Value {
 	if f == nil {
 		return nil
 	}
-	return &Function{Name: name, Method: true, Call: func(m *Machine, a *Args) (Value, error) { return f.Apply(m, name, x, a) }}
+	return &function{Name: name, Method: true, Call: func(m *Machine, a *Args) (Value, error) { return f.Apply(m, name, x, a) }}
 }
 
-// Slice is x[start:stop:step].
-func Slice(m *Machine, x Value, bounds [3]Value) (Value, error) {
-	n, ok := Length(x)
-	if u, isU := x.(*Undefined); isU {
+// slice is x[start:stop:step].
+func slice(m *Machine, x Value, bounds [3]Value) (Value, error) {
+	n, ok := length(x)
+	if u, isU := x.(*undefined); isU {
 		return nil, u.Err()
 	}
 	switch x.(type) {
-	case string, Markup, Bytes, *List, *Tuple, *Range:
+	case string, Markup, byteString, *List, *Tuple, *intRange:
 	case *Map:
-		return nil, TypeError("unhashable type: 'slice'")
+		return nil, typeError("unhashable type: 'slice'")
 	default:
 		ok = false
 	}
 	if !ok {
-		return nil, TypeError("'%s' object is not subscriptable", TypeName(x))
+		return nil, typeError("'%s' object is not subscriptable", TypeName(x))
 	}
 	start, stop, step, count, err := sliceBounds(n, bounds)
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := x.(*Range); ok {
-		return &Range{Start: r.Start + int64(start)*r.Step, Stop: r.Start + int64(stop)*r.Step, Step: r.Step * int64(step), N: int64(count)}, nil
+	if r, ok := x.(*intRange); ok {
+		return &intRange{Start: r.Start + int64(start)*r.Step, Stop: r.Start + int64(stop)*r.Step, Step: r.Step * int64(step), N: int64(count)}, nil
 	}
-	if b, ok := x.(Bytes); ok {
+	if b, ok := x.(byteString); ok {
 		if err := m.Alloc(count); err != nil {
 			return nil, err
 		}
@@ -263,13 +263,13 @@ func Slice(m *Machine, x Value, bounds [3]Value) (Value, error) {
 		for i := range out {
 			out[i] = b[start+i*step]
 		}
-		return Bytes(out), nil
+		return byteString(out), nil
 	}
-	if s, ok := Text(x); ok {
+	if s, ok := text(x); ok {
 		if err := m.Alloc(len(s)); err != nil {
 			return nil, err
 		}
-		return Like(x, sliceString(s, start, step, count)), nil
+		return like(x, sliceString(s, start, step, count)), nil
 	}
 	if err := m.Alloc(16 * count); err != nil {
 		return nil, err
@@ -296,8 +296,8 @@ func sliceString(s string, start, step, count int) string {
 		return ""
 	}
 	if step == 1 {
-		from := RuneOffset(s, start)
-		return s[from : from+RuneOffset(s[from:], count)]
+		from := runeOffset(s, start)
+		return s[from : from+runeOffset(s[from:], count)]
 	}
 	runes := []rune(s)
 	out := make([]rune, count)
@@ -316,15 +316,15 @@ func sliceBounds(n int, b [3]Value) (start, stop, step, count int, err error) {
 		if x == nil {
 			continue
 		}
-		if v[i], set[i] = SmallInt(x); !set[i] {
-			return 0, 0, 0, 0, TypeError("slice indices must be integers or None or have an __index__ method")
+		if v[i], set[i] = smallInt(x); !set[i] {
+			return 0, 0, 0, 0, typeError("slice indices must be integers or None or have an __index__ method")
 		}
 	}
 	if !set[2] {
 		v[2] = 1
 	}
 	if v[2] == 0 {
-		return 0, 0, 0, 0, ValueError("slice step cannot be zero")
+		return 0, 0, 0, 0, valueError("slice step cannot be zero")
 	}
 	lo, hi := int64(0), int64(n)
 	if v[2] < 0 {

@@ -8,17 +8,17 @@ func (m *interp) execBlock(f *frame, s *BlockStmt) (Flow, error) {
 	ctx := f.ctx
 	if s.Scoped {
 		if err := m.Alloc(32 * (len(f.ctx.vars) + len(f.ctx.set) + len(s.Locals))); err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
 		ctx = &scope{vars: maps.Clone(f.ctx.vars)}
 		maps.Copy(ctx.vars, f.ctx.set)
 		for name, ref := range s.Locals {
-			if v := *f.at(ref); v != Missing {
+			if v := *f.at(ref); v != missing {
 				ctx.vars[name] = v
 			}
 		}
 	}
-	return FlowNext, m.renderBlock(s, ctx)
+	return flowNext, m.renderBlock(s, ctx)
 }
 
 func (m *interp) renderBlock(s *BlockStmt, ctx *scope) error {
@@ -34,7 +34,7 @@ func (m *interp) renderBlock(s *BlockStmt, ctx *scope) error {
 		f.slots[s.Self] = &templateRef{m, f}
 	}
 	if s.Super >= 0 {
-		f.slots[s.Super] = &Undefined{Kind: KindUndefined, Msg: "there is no parent block called " + Repr(s.Name) + "."}
+		f.slots[s.Super] = &undefined{Kind: kindUndefined, Msg: "there is no parent block called " + repr(s.Name) + "."}
 	}
 	_, err = m.within(f, s.Scope, s.Body)
 	return err
@@ -69,7 +69,7 @@ func (*templateRef) Repr(*Machine) (string, error) { return "<TemplateReference 
 
 // Item returns the item under a key.
 func (t *templateRef) Item(key Value) (Value, bool) {
-	if name, ok := Text(key); ok {
+	if name, ok := text(key); ok {
 		if b := t.in.blocks[name]; b != nil {
 			return &blockRef{t.in, b, t.f.ctx}, true
 		}

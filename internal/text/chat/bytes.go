@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Bytes is Python's bytes: what encode returns.
-type Bytes string
+// byteString is Python's bytes: what encode returns.
+type byteString string
 
 // Repr is bytes.__repr__.
-func (b Bytes) Repr(m *Machine) (string, error) {
+func (b byteString) Repr(m *Machine) (string, error) {
 	if err := m.Alloc(4 * len(b)); err != nil {
 		return "", err
 	}
@@ -46,11 +46,11 @@ func (b Bytes) Repr(m *Machine) (string, error) {
 var bytesMethods map[string]*Func
 
 func defineBytes() {
-	StringMethods["encode"] = NewFunc("encoding? errors?", encodeMethod)
+	stringMethods["encode"] = makeFunc("encoding? errors?", encodeMethod)
 	bytesMethods = map[string]*Func{
-		"decode": NewFunc("encoding? errors?", decodeMethod),
-		"hex": NewPositional("", func(m *Machine, x Value, _ []Value) (Value, error) {
-			return hex.EncodeToString([]byte(x.(Bytes))), m.Alloc(2 * len(x.(Bytes)))
+		"decode": makeFunc("encoding? errors?", decodeMethod),
+		"hex": newPositional("", func(m *Machine, x Value, _ []Value) (Value, error) {
+			return hex.EncodeToString([]byte(x.(byteString))), m.Alloc(2 * len(x.(byteString)))
 		}),
 	}
 }
@@ -60,18 +60,18 @@ func defineBytes() {
 func codec(method string, a []Value) (encoding, errors string, err error) {
 	encoding, errors = "utf8", "strict"
 	for i, into := range []*string{&encoding, &errors} {
-		if a[i] == Missing {
+		if a[i] == missing {
 			continue
 		}
-		s, ok := Text(a[i])
+		s, ok := text(a[i])
 		if !ok {
-			return "", "", TypeError("%s() argument %d must be str, not %s", method, i+1, TypeName(a[i]))
+			return "", "", typeError("%s() argument %d must be str, not %s", method, i+1, TypeName(a[i]))
 		}
 		*into = s
 	}
 	const longest = 40 // of a name
 	if len(encoding) > longest || len(errors) > longest {
-		return "", "", ValueError("unknown encoding: %.40s", encoding)
+		return "", "", valueError("unknown encoding: %.40s", encoding)
 	}
 	switch name := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(encoding)); name {
 	case "utf8", "u8", "utf", "cp65001":
@@ -83,14 +83,14 @@ func codec(method string, a []Value) (encoding, errors string, err error) {
 	case "utf16", "u16", "utf16le", "utf16be", "utf32", "u32", "utf32le", "utf32be":
 		encoding = strings.Replace(strings.Replace(name, "u16", "utf16", 1), "u32", "utf32", 1)
 	default:
-		return "", "", ValueError("the encoding %s is unknown, or not supported", Repr(encoding))
+		return "", "", valueError("the encoding %s is unknown, or not supported", repr(encoding))
 	}
 	return encoding, errors, nil
 }
 
 // encodeMethod is str.encode.
 func encodeMethod(m *Machine, x Value, a []Value) (Value, error) {
-	s, _ := Text(x)
+	s, _ := text(x)
 	encoding, errors, err := codec("encode", a)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func encodeMethod(m *Machine, x Value, a []Value) (Value, error) {
 	limit := rune(0x80)
 	switch encoding {
 	case "utf-8":
-		return Bytes(strings.ToValidUTF8(s, "\ufffd")), nil
+		return byteString(strings.ToValidUTF8(s, "\ufffd")), nil
 	case "latin-1":
 		limit = 0x100
 	case "ascii":
@@ -118,24 +118,24 @@ func encodeMethod(m *Machine, x Value, a []Value) (Value, error) {
 		}
 		switch errors {
 		case "strict", "surrogateescape", "surrogatepass":
-			return nil, ValueError("'%s' codec can't encode character '%s' in position %d: ordinal not in range(%d)", encoding, Escape(r), at, limit)
+			return nil, valueError("'%s' codec can't encode character '%s' in position %d: ordinal not in range(%d)", encoding, escape(r), at, limit)
 		case "ignore":
 		case "replace":
 			b = append(b, '?')
 		case "xmlcharrefreplace":
 			b = fmt.Appendf(b, "&#%d;", r)
 		case "backslashreplace":
-			b = append(b, Escape(r)...)
+			b = append(b, escape(r)...)
 		default:
-			return nil, ValueError("the error handler %s is unknown, or not supported", Repr(errors))
+			return nil, valueError("the error handler %s is unknown, or not supported", repr(errors))
 		}
 	}
-	return Bytes(b), nil
+	return byteString(b), nil
 }
 
 // encodeWide encodes as UTF-16 or UTF-32, with a mark of the byte order where
 // the name has none.
-func encodeWide(s, encoding string) Bytes {
+func encodeWide(s, encoding string) byteString {
 	big := strings.HasSuffix(encoding, "be")
 	var units []rune
 	if !big && !strings.HasSuffix(encoding, "le") {
@@ -161,12 +161,12 @@ func encodeWide(s, encoding string) Bytes {
 			b = append(b, byte(u>>(8*k)))
 		}
 	}
-	return Bytes(b)
+	return byteString(b)
 }
 
 // decodeMethod is bytes.decode.
 func decodeMethod(m *Machine, x Value, a []Value) (Value, error) {
-	b := []byte(x.(Bytes))
+	b := []byte(x.(byteString))
 	encoding, errors, err := codec("decode", a)
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func decodeMethod(m *Machine, x Value, a []Value) (Value, error) {
 				bad = badPrefix(b[i:])
 			}
 		default:
-			return nil, ValueError("decoding %s is not supported", encoding)
+			return nil, valueError("decoding %s is not supported", encoding)
 		}
 		if bad == 0 {
 			s.WriteRune(r)
@@ -197,7 +197,7 @@ func decodeMethod(m *Machine, x Value, a []Value) (Value, error) {
 		}
 		switch errors {
 		case "strict":
-			return nil, ValueError("'%s' codec can't decode byte 0x%02x in position %d", encoding, b[i], i)
+			return nil, valueError("'%s' codec can't decode byte 0x%02x in position %d", encoding, b[i], i)
 		case "ignore":
 		case "replace":
 			s.WriteRune(utf8.RuneError)
@@ -206,7 +206,7 @@ func decodeMethod(m *Machine, x Value, a []Value) (Value, error) {
 				fmt.Fprintf(&s, `\x%02x`, c)
 			}
 		default:
-			return nil, ValueError("the error handler %s is unknown, or not supported", Repr(errors))
+			return nil, valueError("the error handler %s is unknown, or not supported", repr(errors))
 		}
 		i += bad
 	}
@@ -228,7 +228,7 @@ func badPrefix(b []byte) int {
 
 // toBytes is int.to_bytes.
 func toBytes(m *Machine, x Value, a []Value) (Value, error) {
-	length, err := IntArg("to_bytes", a[0], 1)
+	length, err := intArg("to_bytes", a[0], 1)
 	if err != nil {
 		return nil, err
 	}
@@ -237,36 +237,36 @@ func toBytes(m *Machine, x Value, a []Value) (Value, error) {
 	case err != nil:
 		return nil, err
 	case length < 0:
-		return nil, ValueError("length argument must be non-negative")
+		return nil, valueError("length argument must be non-negative")
 	}
 	if err := m.Alloc(length); err != nil {
 		return nil, err
 	}
-	v, _ := AsInt(x)
-	n := new(big.Int).Set(ToBig(v))
+	v, _ := asInt(x)
+	n := new(big.Int).Set(toBig(v))
 	if n.Sign() < 0 {
 		if !signed {
-			return nil, Fail(KindOverflow, "can't convert negative int to unsigned")
+			return nil, fail(kindOverflow, "can't convert negative int to unsigned")
 		}
 		if new(big.Int).Not(n).BitLen() > max(8*length-1, 0) { // no byte is enough for -1, as in CPython
-			return nil, Fail(KindOverflow, "int too big to convert")
+			return nil, fail(kindOverflow, "int too big to convert")
 		}
 		n.Add(n, new(big.Int).Lsh(big.NewInt(1), uint(8*length)))
 	} else if room := 8 * length; signed && n.BitLen() > max(room-1, 0) || n.BitLen() > room {
-		return nil, Fail(KindOverflow, "int too big to convert")
+		return nil, fail(kindOverflow, "int too big to convert")
 	}
 	b := n.FillBytes(make([]byte, length))
 	if little {
 		reverse(b)
 	}
-	return Bytes(b), nil
+	return byteString(b), nil
 }
 
 // fromBytes is int.from_bytes.
 func fromBytes(m *Machine, x Value, a []Value) (Value, error) {
-	b, ok := a[0].(Bytes)
+	b, ok := a[0].(byteString)
 	if !ok {
-		return nil, TypeError("int.from_bytes of '%s' is not supported", TypeName(a[0]))
+		return nil, typeError("int.from_bytes of '%s' is not supported", TypeName(a[0]))
 	}
 	little, signed, err := byteOrder(a[1], a[2])
 	if err != nil {
@@ -286,21 +286,21 @@ func fromBytes(m *Machine, x Value, a []Value) (Value, error) {
 	if _, ok := x.(bool); ok {
 		return n.Sign() != 0, nil
 	}
-	return FromBig(n)
+	return fromBig(n)
 }
 
 func byteOrder(order, sign Value) (little, signed bool, err error) {
-	if order != Missing {
-		s, ok := Text(order)
+	if order != missing {
+		s, ok := text(order)
 		if !ok {
-			return false, false, TypeError("byteorder must be str, not %s", TypeName(order))
+			return false, false, typeError("byteorder must be str, not %s", TypeName(order))
 		}
 		if s != "big" && s != "little" {
-			return false, false, ValueError("byteorder must be either 'little' or 'big'")
+			return false, false, valueError("byteorder must be either 'little' or 'big'")
 		}
 		little = s == "little"
 	}
-	return little, sign != Missing && Truth(sign), nil
+	return little, sign != missing && truth(sign), nil
 }
 
 func reverse(b []byte) {
@@ -326,8 +326,8 @@ var refusedMethods = map[string]string{
 func refusedMethod(typ, name string) (Value, bool) {
 	for n := range strings.FieldsSeq(refusedMethods[typ]) {
 		if n == name {
-			return &Function{Name: name, Method: true, Call: func(*Machine, *Args) (Value, error) {
-				return nil, Fail(KindName, "the method %s.%s is not supported", typ, name)
+			return &function{Name: name, Method: true, Call: func(*Machine, *Args) (Value, error) {
+				return nil, fail(kindName, "the method %s.%s is not supported", typ, name)
 			}}, true
 		}
 	}

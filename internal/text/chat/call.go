@@ -37,18 +37,18 @@ func (m *interp) args(f *frame, a *ArgsExpr) (*Args, error) {
 		}
 		d, ok := v.(*Map)
 		if !ok {
-			if u, ok := v.(*Undefined); ok {
+			if u, ok := v.(*undefined); ok {
 				return nil, u.Err()
 			}
-			return nil, TypeError("argument after ** must be a mapping, not %s", TypeName(v))
+			return nil, typeError("argument after ** must be a mapping, not %s", TypeName(v))
 		}
 		if d.Len() > 1000 {
-			return nil, Fail(KindLimit, "more than 1000 keyword arguments")
+			return nil, fail(kindLimit, "more than 1000 keyword arguments")
 		}
 		for k, v := range d.All() {
-			name, ok := Text(k)
+			name, ok := text(k)
 			if !ok {
-				return nil, TypeError("keywords must be strings")
+				return nil, typeError("keywords must be strings")
 			}
 			if err := c.Add(m.plain(name), v); err != nil {
 				return nil, err
@@ -86,9 +86,9 @@ func (c *macro) Call(_ *Machine, a *Args) (Value, error) {
 	for i, p := range d.Params {
 		slot := &f.slots[p.Ref.Slot]
 		switch {
-		case *slot != Missing:
+		case *slot != missing:
 		case i < required:
-			*slot = &Undefined{Kind: KindUndefined, Msg: "parameter " + Repr(p.Name) + " was not provided"}
+			*slot = &undefined{Kind: kindUndefined, Msg: "parameter " + repr(p.Name) + " was not provided"}
 		default:
 			v, err := m.eval(f, d.Defaults[i-required])
 			if err != nil {
@@ -129,7 +129,7 @@ func (c *macro) bind(f *frame, a *Args) error {
 	if d.Caller >= 0 {
 		v, ok := take("caller")
 		if !ok || v == nil {
-			v = &Undefined{Kind: KindUndefined, Msg: "No caller defined"}
+			v = &undefined{Kind: kindUndefined, Msg: "No caller defined"}
 		}
 		f.slots[d.Caller] = v
 	}
@@ -143,13 +143,13 @@ func (c *macro) bind(f *frame, a *Args) error {
 		}
 		f.slots[d.Kwargs] = rest
 	case len(kw) > 0:
-		return TypeError("macro %s takes no keyword argument %s", Repr(d.Name), Repr(kw[0].Name))
+		return typeError("macro %s takes no keyword argument %s", repr(d.Name), repr(kw[0].Name))
 	}
 	switch {
 	case d.VarArg >= 0:
 		f.slots[d.VarArg] = &Tuple{Items: a.Pos[n:]}
 	case len(a.Pos) > n:
-		return TypeError("macro %s takes not more than %d argument(s)", Repr(d.Name), len(d.Params))
+		return typeError("macro %s takes not more than %d argument(s)", repr(d.Name), len(d.Params))
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (c *macro) Repr(*Machine) (string, error) {
 	if c.def.Name == "" {
 		return "<Macro anonymous>", nil
 	}
-	return "<Macro " + Repr(c.def.Name) + ">", nil
+	return "<Macro " + repr(c.def.Name) + ">", nil
 }
 
 // Attr returns an attribute of a macro.

@@ -7,22 +7,22 @@ func (m *Machine) Equal(a, b Value, depth int) (bool, error) {
 	if err := m.Step(1); err != nil {
 		return false, err
 	}
-	if depth > MaxNesting {
-		return false, ErrNested()
+	if depth > nestingLimit {
+		return false, errNested()
 	}
-	if IsNumber(a) && IsNumber(b) {
+	if isNumber(a) && isNumber(b) {
 		c, ok := numCompare(a, b)
 		return ok && c == 0, nil
 	}
-	if s, ok := Text(a); ok {
-		t, ok := Text(b)
+	if s, ok := text(a); ok {
+		t, ok := text(b)
 		return ok && m.same(s, t), m.Step(min(len(s), len(t)) / 32)
 	}
 	switch x := a.(type) {
 	case nil:
 		return b == nil, nil
-	case Bytes:
-		y, ok := b.(Bytes)
+	case byteString:
+		y, ok := b.(byteString)
 		return ok && x == y, m.Step(len(x) / 32)
 	case *List:
 		if y, ok := b.(*List); ok {
@@ -36,16 +36,16 @@ func (m *Machine) Equal(a, b Value, depth int) (bool, error) {
 		if y, ok := b.(*Map); ok {
 			return m.equalMaps(x, y, depth)
 		}
-	case *Range:
-		if y, ok := b.(*Range); ok {
+	case *intRange:
+		if y, ok := b.(*intRange); ok {
 			return x.N == y.N && (x.N == 0 || x.Start == y.Start && (x.N == 1 || x.Step == y.Step)), nil
 		}
-	case *View:
-		if y, ok := b.(*View); ok && x.Kind != "values" && y.Kind != "values" {
+	case *view:
+		if y, ok := b.(*view); ok && x.Kind != "values" && y.Kind != "values" {
 			return m.equalViews(x, y, depth)
 		}
-	case *Undefined:
-		_, ok := b.(*Undefined)
+	case *undefined:
+		_, ok := b.(*undefined)
 		return ok, nil
 	case bool, int64, float64:
 		return false, nil
@@ -67,7 +67,7 @@ func (m *Machine) EqualItems(a, b []Value, depth int) (bool, error) {
 }
 
 // equalViews compares keys or items as sets: each of a must be in b.
-func (m *Machine) equalViews(a, b *View, depth int) (bool, error) {
+func (m *Machine) equalViews(a, b *view, depth int) (bool, error) {
 	if a.M.Len() != b.M.Len() {
 		return false, nil
 	}
@@ -116,13 +116,13 @@ func (m *Machine) equalMaps(a, b *Map, depth int) (bool, error) {
 // Is is Python's "is". Equal numbers and strings count as one object, as
 // CPython's small integers and interned strings do.
 func (m *Machine) Is(a, b Value) (bool, error) {
-	s, _ := Text(a)
+	s, _ := text(a)
 	return TypeName(a) == TypeName(b) && m.identity(a) == m.identity(b), m.Read(s)
 }
 
 func (m *Machine) identity(v Value) any {
 	switch v := v.(type) {
-	case *List, *Tuple, *Map, *Range, *Undefined:
+	case *List, *Tuple, *Map, *intRange, *undefined:
 		return v
 	}
 	k, _ := m.hashKey(v) // an error is for lists, maps and tuples alone
@@ -135,25 +135,25 @@ func (m *Machine) Order(op string, a, b Value, depth int) (c int, unordered bool
 	if err := m.Step(1); err != nil {
 		return 0, false, err
 	}
-	if depth > MaxNesting {
-		return 0, false, ErrNested()
+	if depth > nestingLimit {
+		return 0, false, errNested()
 	}
-	if IsNumber(a) && IsNumber(b) {
+	if isNumber(a) && isNumber(b) {
 		c, ok := numCompare(a, b)
 		return c, !ok, nil
 	}
-	if s, ok := Text(a); ok {
-		if t, ok := Text(b); ok { // the byte order of UTF-8 is that of code points
+	if s, ok := text(a); ok {
+		if t, ok := text(b); ok { // the byte order of UTF-8 is that of code points
 			return cmp.Compare(m.plain(s), m.plain(t)), false, m.Step(min(len(s), len(t)) / 32)
 		}
 	}
-	if s, ok := a.(Bytes); ok {
-		if t, ok := b.(Bytes); ok {
+	if s, ok := a.(byteString); ok {
+		if t, ok := b.(byteString); ok {
 			return cmp.Compare(s, t), false, m.Step(min(len(s), len(t)) / 32)
 		}
 	}
 	for _, v := range [2]Value{a, b} {
-		if u, ok := v.(*Undefined); ok {
+		if u, ok := v.(*undefined); ok {
 			return 0, false, u.Err()
 		}
 	}
@@ -170,7 +170,7 @@ func (m *Machine) Order(op string, a, b Value, depth int) (c int, unordered bool
 			return m.orderItems(op, x, y, depth)
 		}
 	}
-	return 0, false, TypeError("'%s' not supported between instances of '%s' and '%s'", op, TypeName(a), TypeName(b))
+	return 0, false, typeError("'%s' not supported between instances of '%s' and '%s'", op, TypeName(a), TypeName(b))
 }
 
 func (m *Machine) orderItems(op string, x, y []Value, depth int) (int, bool, error) {

@@ -77,26 +77,26 @@ func textsOf(body []Stmt) []string {
 	var texts []string
 	var visit func(any)
 	compound := func(n any) {
-		if _, ok := n.(*ConstExpr); !ok {
+		if _, ok := n.(*constExpr); !ok {
 			visit(n)
 		}
 	}
 	visit = func(n any) {
 		switch n := n.(type) {
-		case *ConstExpr:
+		case *constExpr:
 			if s, ok := n.Value.(string); ok && s != "" {
 				texts = append(texts, s)
 				n.Own = len(texts)
 			}
-		case *OutputStmt:
+		case *outputStmt:
 			if n.Text != "" {
 				texts = append(texts, n.Text)
 				n.Own = len(texts)
 			}
-		case *CompareExpr, *TestExpr:
+		case *compareExpr, *testExpr:
 			children(n, compound)
 			return
-		case *ItemExpr:
+		case *itemExpr:
 			visit(n.X)
 			compound(n.Key)
 			return

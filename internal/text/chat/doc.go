@@ -42,12 +42,12 @@
 //
 // A [Value] behaves and prints as in Python: a [Map] keeps the order of its
 // keys, and integers are distinct from floats; [DecodeJSON] reads such values. A
-// Value is immutable, except for a [Namespace].
+// Value is immutable, except for a [namespace].
 //
 // A template is untrusted code. It can reach nothing but its arguments, and
 // [Limits] bound its work, memory, output and recursion: an operation whose cost
 // grows with a value is a method of a [Machine], or takes one, which counts the
-// cost and fails with a [RuntimeError] of [KindLimit]. The sandbox is that of
+// cost and fails with a [RuntimeError] of [kindLimit]. The sandbox is that of
 // Jinja's ImmutableSandboxedEnvironment: names with a leading underscore and
 // methods that change a list or dict give an undefined value whose use is an
 // error of kind security.
@@ -59,7 +59,7 @@
 //
 //	lexer.go                               source → tokens
 //	parser.go, parseexpr.go, parsecall.go  tokens → tree (ast.go)
-//	symbols.go, resolve.go                 names → variables; tree → [Program]
+//	symbols.go, resolve.go                 names → variables; tree → [program]
 //	exec.go, eval.go, loop.go              statements and expressions
 //	value.go, mapping.go                   values; dict and equal keys
 //	number.go, letter.go                   int and float; str by character

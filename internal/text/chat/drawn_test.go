@@ -23,8 +23,8 @@ type drawer struct {
 }
 
 func newDrawer(seed uint64) *drawer {
-	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 1)), filters: slices.Sorted(maps.Keys(Filters)), tests: slices.Sorted(maps.Keys(Tests))}
-	for _, table := range []map[string]*Func{StringMethods, markupMethods, listMethods, dictMethods, bytesMethods} {
+	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 1)), filters: slices.Sorted(maps.Keys(filters)), tests: slices.Sorted(maps.Keys(tests))}
+	for _, table := range []map[string]*Func{stringMethods, markupMethods, listMethods, dictMethods, bytesMethods} {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			d.names, d.methods = append(d.names, name), append(d.methods, table[name])
 		}
@@ -56,7 +56,7 @@ func (d *drawer) expr(depth int) string {
 	switch d.IntN(15) {
 	case 0, 1, 2:
 		name := d.of(d.filters...)
-		return "(" + x + ") | " + name + d.args(Filters[name], y)
+		return "(" + x + ") | " + name + d.args(filters[name], y)
 	case 3, 4, 5:
 		i := d.IntN(len(d.names))
 		return "(" + x + ")." + d.names[i] + d.args(d.methods[i], y)
@@ -70,7 +70,7 @@ func (d *drawer) expr(depth int) string {
 		return d.of("["+x+", "+y()+"]", "("+x+", "+y()+")", "{"+x+": "+y()+"}", "dict(a="+x+")", "["+x+"][0]")
 	case 10:
 		name := d.of(d.tests...)
-		return "(" + x + " if (" + y() + ") is " + name + d.args(Tests[name], y) + " else " + y() + ")"
+		return "(" + x + " if (" + y() + ") is " + name + d.args(tests[name], y) + " else " + y() + ")"
 	case 11:
 		return "(" + x + " if (" + y() + ") " + d.of("==", "in", "<", "!=", ">=") + " (" + y() + ") else " + y() + ")"
 	case 12: // what is seldom drawn
@@ -136,7 +136,7 @@ func (d *drawer) conversation() *Context {
 
 // shownTo is a conversation for a message.
 func shownTo(c *Context) string {
-	s, _ := NewMachine(Limits{}).Repr(c.Messages)
+	s, _ := newMachine(Limits{}).Repr(c.Messages)
 	return s
 }
 
@@ -149,7 +149,7 @@ func sameTraced(t *testing.T, template string, c *Context) (Result, bool) {
 	r, err := render("t", template, &without)
 	again, err2 := render("t", template, c)
 	for _, err := range []error{err, err2} {
-		if e, ok := errors.AsType[*RuntimeError](err); ok && e.Kind == KindLimit {
+		if e, ok := errors.AsType[*RuntimeError](err); ok && e.Kind == kindLimit {
 			return again, false // dyed texts are longer
 		}
 	}
@@ -209,7 +209,7 @@ func TestGoldenWritten(t *testing.T) {
 		k := k.(*Map)
 		vars, _ := k.Get("context")
 		c := contextOf(vars.(*Map))
-		if s, err := NewMachine(Limits{}).Repr(vars); err != nil || strings.Contains(strings.ReplaceAll(s, "_token': '<", ""), "<") {
+		if s, err := newMachine(Limits{}).Repr(vars); err != nil || strings.Contains(strings.ReplaceAll(s, "_token': '<", ""), "<") {
 			continue // somebody says a mark
 		}
 		c.Control = control

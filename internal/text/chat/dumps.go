@@ -24,35 +24,35 @@ type dumper struct {
 // tojson is the filter of transformers, not of Jinja: nothing is escaped for
 // HTML, keys keep their order and characters their form.
 func tojson(m *Machine, x Value, a []Value) (Value, error) {
-	d := &dumper{m: m, comma: ", ", colon: ": ", ascii: a[0] != Missing && Truth(a[0]), sortKeys: a[3] != Missing && Truth(a[3])}
-	if a[1] != Missing && a[1] != nil {
+	d := &dumper{m: m, comma: ", ", colon: ": ", ascii: a[0] != missing && truth(a[0]), sortKeys: a[3] != missing && truth(a[3])}
+	if a[1] != missing && a[1] != nil {
 		d.multiline, d.comma = true, ","
-		if s, ok := Text(a[1]); ok {
+		if s, ok := text(a[1]); ok {
 			d.indent = s
 		} else {
-			n, err := IntArg("tojson", a[1], 0)
+			n, err := intArg("tojson", a[1], 0)
 			if err != nil {
 				return nil, err
 			}
 			if n > 1000 {
-				return nil, Fail(KindLimit, "indent above 1000")
+				return nil, fail(kindLimit, "indent above 1000")
 			}
 			d.indent = strings.Repeat(" ", max(n, 0))
 		}
 	}
-	if a[2] != Missing && a[2] != nil {
+	if a[2] != missing && a[2] != nil {
 		seps, err := m.Collect(a[2])
 		if err != nil {
 			return nil, err
 		}
 		if len(seps) != 2 {
-			return nil, ValueError("separators: want 2 strings, got %d", len(seps))
+			return nil, valueError("separators: want 2 strings, got %d", len(seps))
 		}
 		var ok1, ok2 bool
-		d.comma, ok1 = Text(seps[0])
-		d.colon, ok2 = Text(seps[1])
+		d.comma, ok1 = text(seps[0])
+		d.colon, ok2 = text(seps[1])
 		if !ok1 || !ok2 {
-			return nil, TypeError("separators must be strings")
+			return nil, typeError("separators must be strings")
 		}
 	}
 	if err := d.value(x, 0); err != nil {
@@ -81,8 +81,8 @@ func (d *dumper) newline(depth int) error {
 }
 
 func (d *dumper) value(v Value, depth int) error {
-	if depth > MaxNesting {
-		return ErrNested()
+	if depth > nestingLimit {
+		return errNested()
 	}
 	switch v := v.(type) {
 	case nil:
@@ -99,7 +99,7 @@ func (d *dumper) value(v Value, depth int) error {
 	case float64:
 		return d.write(jsonFloat(v))
 	case string, Markup:
-		s, _ := Text(v)
+		s, _ := text(v)
 		return d.text(s)
 	case *List:
 		return d.list(v.Items, depth)
@@ -108,7 +108,7 @@ func (d *dumper) value(v Value, depth int) error {
 	case *Map:
 		return d.object(v, depth)
 	}
-	return TypeError("Object of type %s is not JSON serializable", TypeName(v))
+	return typeError("Object of type %s is not JSON serializable", TypeName(v))
 }
 
 func jsonFloat(f float64) string {
@@ -120,7 +120,7 @@ func jsonFloat(f float64) string {
 	case math.IsInf(f, -1):
 		return "-Infinity"
 	}
-	return FormatFloat(f)
+	return formatFloat(f)
 }
 
 func (d *dumper) list(items []Value, depth int) error {
@@ -211,7 +211,7 @@ func (d *dumper) key(k Value) (string, error) {
 	case float64:
 		return jsonFloat(k), nil
 	}
-	return "", TypeError("keys must be str, int, float, bool or None, not %s", TypeName(k))
+	return "", typeError("keys must be str, int, float, bool or None, not %s", TypeName(k))
 }
 
 func (d *dumper) text(s string) error {

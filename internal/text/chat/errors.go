@@ -7,14 +7,14 @@ import "fmt"
 type Kind string
 
 const (
-	KindUndefined Kind = "undefined" // something was done with a value that does not exist
-	KindSecurity  Kind = "security"  // the sandbox rejected an attribute
-	KindType      Kind = "type"      // an operation does not fit the types of its operands
-	KindValue     Kind = "value"     // the type fits, the value does not
-	KindZeroDiv   Kind = "zero division"
-	KindOverflow  Kind = "overflow" // a number or range outside its bounds
-	KindName      Kind = "name"     // a filter, test or method was reached that does not exist, or is not supported
-	KindLimit     Kind = "limit"    // the template used more than its [Limits]
+	kindUndefined Kind = "undefined" // something was done with a value that does not exist
+	kindSecurity  Kind = "security"  // the sandbox rejected an attribute
+	kindType      Kind = "type"      // an operation does not fit the types of its operands
+	kindValue     Kind = "value"     // the type fits, the value does not
+	kindZeroDiv   Kind = "zero division"
+	kindOverflow  Kind = "overflow" // a number or range outside its bounds
+	kindName      Kind = "name"     // a filter, test or method was reached that does not exist, or is not supported
+	kindLimit     Kind = "limit"    // the template used more than its [Limits]
 )
 
 // A RaiseError carries the message of raise_exception: the template itself
@@ -37,13 +37,13 @@ func (e *RuntimeError) Error() string {
 	return fmt.Sprintf("template %s:%d:%d: %s: %s", e.Name, e.Line, e.Col, e.Kind, e.Msg)
 }
 
-// Fail makes an error without position, which the interpreter adds.
-func Fail(k Kind, format string, args ...any) error {
+// fail makes an error without position, which the interpreter adds.
+func fail(k Kind, format string, args ...any) error {
 	return &RuntimeError{Kind: k, Msg: fmt.Sprintf(format, args...)}
 }
 
-// TypeError is Fail with KindType.
-func TypeError(format string, args ...any) error { return Fail(KindType, format, args...) }
+// typeError is Fail with KindType.
+func typeError(format string, args ...any) error { return fail(kindType, format, args...) }
 
-// ValueError is Fail with KindValue.
-func ValueError(format string, args ...any) error { return Fail(KindValue, format, args...) }
+// valueError is Fail with KindValue.
+func valueError(format string, args ...any) error { return fail(kindValue, format, args...) }

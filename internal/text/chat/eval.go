@@ -7,55 +7,55 @@ import (
 // eval evaluates an expression; errors get the position of the innermost node.
 func (m *interp) eval(f *frame, x Expr) (Value, error) {
 	if err := m.Enter(); err != nil {
-		return nil, m.at(PosOf(x), err)
+		return nil, m.at(posOf(x), err)
 	}
 	v, err := m.dispatch(f, x)
 	m.Leave()
 	if err != nil {
-		return nil, m.at(PosOf(x), err)
+		return nil, m.at(posOf(x), err)
 	}
 	return v, nil
 }
 
 func (m *interp) dispatch(f *frame, x Expr) (Value, error) {
 	switch x := x.(type) {
-	case *ConstExpr:
+	case *constExpr:
 		if x.Own > 0 && m.own != nil {
 			return m.own[x.Own-1], nil
 		}
 		return x.Value, nil
-	case *NameExpr:
+	case *nameExpr:
 		return m.evalName(f, x)
-	case *SeqExpr:
+	case *seqExpr:
 		return m.evalSeq(f, x)
-	case *DictExpr:
+	case *dictExpr:
 		return m.evalDict(f, x)
-	case *UnaryExpr:
+	case *unaryExpr:
 		return m.evalUnary(f, x)
-	case *BinaryExpr:
+	case *binaryExpr:
 		return m.evalBinary(f, x)
-	case *LogicExpr:
+	case *logicExpr:
 		return m.evalLogic(f, x)
-	case *CompareExpr:
+	case *compareExpr:
 		return m.evalCompare(f, x)
-	case *ConcatExpr:
+	case *concatExpr:
 		return m.evalConcat(f, x)
-	case *CondExpr:
+	case *condExpr:
 		return m.evalCond(f, x)
-	case *AttrExpr:
+	case *attrExpr:
 		return m.evalAttr(f, x)
-	case *ItemExpr:
+	case *itemExpr:
 		return m.evalItem(f, x)
-	case *SliceExpr:
+	case *sliceExpr:
 		return m.evalSlice(f, x)
 	case *CallExpr:
 		return m.runCall(f, x, nil)
 	case *FilterExpr:
 		return m.evalFilter(f, x)
-	case *TestExpr:
+	case *testExpr:
 		return m.evalTest(f, x)
 	}
-	return nil, TypeError("expression %T", x)
+	return nil, typeError("expression %T", x)
 }
 
 func (m *interp) evalAll(f *frame, list []Expr) ([]Value, error) {
@@ -80,15 +80,15 @@ func (m *interp) evalTwo(f *frame, x, y Expr) (a, b Value, err error) {
 	return a, b, err
 }
 
-func (m *interp) evalName(f *frame, x *NameExpr) (Value, error) {
+func (m *interp) evalName(f *frame, x *nameExpr) (Value, error) {
 	v := *f.at(x.Ref)
-	if v == Missing {
-		return UndefinedName(x.Name), nil
+	if v == missing {
+		return undefinedName(x.Name), nil
 	}
 	return v, nil
 }
 
-func (m *interp) evalSeq(f *frame, x *SeqExpr) (Value, error) {
+func (m *interp) evalSeq(f *frame, x *seqExpr) (Value, error) {
 	items, err := m.evalAll(f, x.Items)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (m *interp) evalSeq(f *frame, x *SeqExpr) (Value, error) {
 	return &List{Items: items}, nil
 }
 
-func (m *interp) evalDict(f *frame, x *DictExpr) (Value, error) {
+func (m *interp) evalDict(f *frame, x *dictExpr) (Value, error) {
 	d := &Map{}
 	for i := range x.Keys {
 		k, v, err := m.evalTwo(f, x.Keys[i], x.Vals[i])
@@ -113,26 +113,26 @@ func (m *interp) evalDict(f *frame, x *DictExpr) (Value, error) {
 	return d, nil
 }
 
-func (m *interp) evalUnary(f *frame, x *UnaryExpr) (Value, error) {
+func (m *interp) evalUnary(f *frame, x *unaryExpr) (Value, error) {
 	v, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
 	}
 	if x.Op == "not" {
-		return !Truth(v), nil
+		return !truth(v), nil
 	}
-	return Signed(x.Op, v)
+	return signed(x.Op, v)
 }
 
-func (m *interp) evalLogic(f *frame, x *LogicExpr) (Value, error) {
+func (m *interp) evalLogic(f *frame, x *logicExpr) (Value, error) {
 	v, err := m.eval(f, x.X)
-	if err != nil || Truth(v) != x.And {
+	if err != nil || truth(v) != x.And {
 		return v, err
 	}
 	return m.eval(f, x.Y)
 }
 
-func (m *interp) evalCompare(f *frame, x *CompareExpr) (Value, error) {
+func (m *interp) evalCompare(f *frame, x *compareExpr) (Value, error) {
 	a, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (m *interp) evalCompare(f *frame, x *CompareExpr) (Value, error) {
 	return true, nil
 }
 
-func (m *interp) evalConcat(f *frame, x *ConcatExpr) (Value, error) {
+func (m *interp) evalConcat(f *frame, x *concatExpr) (Value, error) {
 	var b strings.Builder
 	vals, err := m.evalAll(f, x.Items)
 	if err != nil {
@@ -170,28 +170,28 @@ func (m *interp) evalConcat(f *frame, x *ConcatExpr) (Value, error) {
 	return b.String(), nil
 }
 
-func (m *interp) evalCond(f *frame, x *CondExpr) (Value, error) {
+func (m *interp) evalCond(f *frame, x *condExpr) (Value, error) {
 	t, err := m.eval(f, x.Test)
 	switch {
 	case err != nil:
 		return nil, err
-	case Truth(t):
+	case truth(t):
 		return m.eval(f, x.X)
 	case x.Y != nil:
 		return m.eval(f, x.Y)
 	}
-	return &Undefined{Kind: KindUndefined, Msg: "the inline if-expression evaluated to false and no else section was defined."}, nil
+	return &undefined{Kind: kindUndefined, Msg: "the inline if-expression evaluated to false and no else section was defined."}, nil
 }
 
-func (m *interp) evalBinary(f *frame, x *BinaryExpr) (Value, error) {
+func (m *interp) evalBinary(f *frame, x *binaryExpr) (Value, error) {
 	a, b, err := m.evalTwo(f, x.X, x.Y)
 	if err != nil {
 		return nil, err
 	}
-	return Binary(m.Machine, x.Op, a, b)
+	return binary(m.Machine, x.Op, a, b)
 }
 
-func (m *interp) evalAttr(f *frame, x *AttrExpr) (Value, error) {
+func (m *interp) evalAttr(f *frame, x *attrExpr) (Value, error) {
 	v, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (m *interp) evalAttr(f *frame, x *AttrExpr) (Value, error) {
 	return Attr(m.Machine, v, x.Name)
 }
 
-func (m *interp) evalItem(f *frame, x *ItemExpr) (Value, error) {
+func (m *interp) evalItem(f *frame, x *itemExpr) (Value, error) {
 	v, k, err := m.evalTwo(f, x.X, x.Key)
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (m *interp) evalItem(f *frame, x *ItemExpr) (Value, error) {
 	return Item(m.Machine, v, k)
 }
 
-func (m *interp) evalSlice(f *frame, x *SliceExpr) (Value, error) {
+func (m *interp) evalSlice(f *frame, x *sliceExpr) (Value, error) {
 	v, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
@@ -221,12 +221,12 @@ func (m *interp) evalSlice(f *frame, x *SliceExpr) (Value, error) {
 			return nil, err
 		}
 	}
-	return Slice(m.Machine, v, bounds)
+	return slice(m.Machine, v, bounds)
 }
 
 func (m *interp) evalFilter(f *frame, x *FilterExpr) (Value, error) {
 	if x.X == nil { // only inside a set or filter block, which calls apply
-		return nil, TypeError("a filter without a value")
+		return nil, typeError("a filter without a value")
 	}
 	v, err := m.eval(f, x.X)
 	if err != nil {
@@ -238,7 +238,7 @@ func (m *interp) evalFilter(f *frame, x *FilterExpr) (Value, error) {
 // apply runs a filter or test, which the resolver has looked up.
 func (m *interp) apply(f *frame, kind string, v Value, name string, fn *Func, args *ArgsExpr) (Value, error) {
 	if fn == nil {
-		return nil, Fail(KindName, "%s", Unknown(kind, name))
+		return nil, fail(kindName, "%s", unknown(kind, name))
 	}
 	a, err := m.args(f, args)
 	if err != nil {
@@ -259,7 +259,7 @@ func (m *interp) filterText(f *frame, x *FilterExpr, in string) (v Value, err er
 	return v, m.at(x.Pos, err)
 }
 
-func (m *interp) evalTest(f *frame, x *TestExpr) (Value, error) {
+func (m *interp) evalTest(f *frame, x *testExpr) (Value, error) {
 	v, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err

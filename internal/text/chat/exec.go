@@ -6,71 +6,71 @@ import (
 
 func (m *interp) run(f *frame, body []Stmt) (Flow, error) {
 	if err := m.Enter(); err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	for _, s := range body {
 		if err := m.Step(1); err != nil {
-			return FlowNext, m.at(PosOf(s), err)
+			return flowNext, m.at(posOf(s), err)
 		}
 		fl, err := m.exec(f, s)
-		if err != nil || fl != FlowNext {
+		if err != nil || fl != flowNext {
 			m.Leave()
-			return fl, m.at(PosOf(s), err)
+			return fl, m.at(posOf(s), err)
 		}
 	}
 	m.Leave()
-	return FlowNext, nil
+	return flowNext, nil
 }
 
 // exec runs one statement.
 func (m *interp) exec(f *frame, s Stmt) (Flow, error) {
 	switch s := s.(type) {
-	case *OutputStmt:
+	case *outputStmt:
 		return m.execOutput(f, s)
-	case *IfStmt:
+	case *ifStmt:
 		return m.execIf(f, s)
-	case *ForStmt:
+	case *forStmt:
 		return m.execFor(f, s)
-	case *AssignStmt:
+	case *assignStmt:
 		return m.execAssign(f, s)
-	case *AssignBlockStmt:
+	case *assignBlockStmt:
 		return m.execAssignBlock(f, s)
-	case *FilterBlockStmt:
+	case *filterBlockStmt:
 		return m.execFilterBlock(f, s)
-	case *WithStmt:
+	case *withStmt:
 		return m.execWith(f, s)
-	case *MacroStmt:
+	case *macroStmt:
 		return m.execMacro(f, s)
-	case *CallStmt:
+	case *callStmt:
 		return m.execCall(f, s)
-	case *GenerationStmt:
+	case *generationStmt:
 		return m.execGeneration(f, s)
 	case *BlockStmt:
 		return m.execBlock(f, s)
-	case *LoopCtlStmt:
+	case *loopCtlStmt:
 		return s.Flow, nil
 	}
-	return FlowNext, TypeError("statement %T", s)
+	return flowNext, typeError("statement %T", s)
 }
 
-func (m *interp) execOutput(f *frame, s *OutputStmt) (Flow, error) {
+func (m *interp) execOutput(f *frame, s *outputStmt) (Flow, error) {
 	if s.X == nil {
 		if s.Own > 0 && m.own != nil {
-			return FlowNext, m.writeOwn(s.Text, m.own[s.Own-1].(string))
+			return flowNext, m.writeOwn(s.Text, m.own[s.Own-1].(string))
 		}
-		return FlowNext, m.write(s.Text)
+		return flowNext, m.write(s.Text)
 	}
 	base := len(m.parts)
 	v, texts, err := m.sum(f, s.X)
 	if err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	if !texts {
 		t, err := m.Str(v)
 		if err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
-		return FlowNext, m.write(t)
+		return flowNext, m.write(t)
 	}
 	for _, p := range m.parts[base:] {
 		if p.own != "" {
@@ -79,11 +79,11 @@ func (m *interp) execOutput(f *frame, s *OutputStmt) (Flow, error) {
 			err = m.write(p.text)
 		}
 		if err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
 	}
 	m.parts = m.parts[:base]
-	return FlowNext, nil
+	return flowNext, nil
 }
 
 // A part is a text of a sum that is written.
@@ -99,7 +99,7 @@ func (m *interp) part(x Expr, v Value) bool {
 		return false
 	}
 	p := part{text: s}
-	if c, ok := x.(*ConstExpr); ok && c.Own > 0 && m.own != nil {
+	if c, ok := x.(*constExpr); ok && c.Own > 0 && m.own != nil {
 		p.own = c.Value.(string)
 	}
 	m.parts = append(m.parts, p)
@@ -109,13 +109,13 @@ func (m *interp) part(x Expr, v Value) bool {
 // sum evaluates an expression that is written. If it is a text, or a sum of such, it is
 // appended to m.parts: most templates write sums with long texts in them.
 func (m *interp) sum(f *frame, x Expr) (v Value, texts bool, err error) {
-	b, ok := x.(*BinaryExpr)
+	b, ok := x.(*binaryExpr)
 	if !ok || b.Op != "+" {
 		v, err := m.eval(f, x)
 		return v, err == nil && m.part(x, v), err
 	}
 	if err := m.Enter(); err != nil {
-		return nil, false, m.at(PosOf(x), err)
+		return nil, false, m.at(posOf(x), err)
 	}
 	base := len(m.parts)
 	var w Value
@@ -123,7 +123,7 @@ func (m *interp) sum(f *frame, x Expr) (v Value, texts bool, err error) {
 		w, err = m.eval(f, b.Y)
 	}
 	if err != nil {
-		return nil, false, m.at(PosOf(x), err)
+		return nil, false, m.at(posOf(x), err)
 	}
 	m.Leave()
 	if texts && m.part(b.Y, w) {
@@ -133,49 +133,49 @@ func (m *interp) sum(f *frame, x Expr) (v Value, texts bool, err error) {
 		var all strings.Builder
 		for _, p := range m.parts[base:] {
 			if err := m.Alloc(len(p.text)); err != nil {
-				return nil, false, m.at(PosOf(x), err)
+				return nil, false, m.at(posOf(x), err)
 			}
 			all.WriteString(p.text)
 		}
 		v, m.parts = all.String(), m.parts[:base]
 	}
-	v, err = Binary(m.Machine, b.Op, v, w)
-	return v, false, m.at(PosOf(x), err)
+	v, err = binary(m.Machine, b.Op, v, w)
+	return v, false, m.at(posOf(x), err)
 }
 
-func (m *interp) execIf(f *frame, s *IfStmt) (Flow, error) {
+func (m *interp) execIf(f *frame, s *ifStmt) (Flow, error) {
 	for i, t := range s.Tests {
 		v, err := m.eval(f, t)
 		if err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
-		if Truth(v) {
+		if truth(v) {
 			return m.run(f, s.Bodies[i])
 		}
 	}
 	if len(s.Bodies) > len(s.Tests) {
 		return m.run(f, s.Bodies[len(s.Tests)])
 	}
-	return FlowNext, nil
+	return flowNext, nil
 }
 
-func (m *interp) execAssign(f *frame, s *AssignStmt) (Flow, error) {
+func (m *interp) execAssign(f *frame, s *assignStmt) (Flow, error) {
 	if err := m.checkNamespaces(f, s.Target); err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	v, err := m.eval(f, s.X)
 	if err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
-	return FlowNext, m.assign(f, s.Target, v, s.Export)
+	return flowNext, m.assign(f, s.Target, v, s.Export)
 }
 
 // checkNamespaces rejects attributes of other values before the value is
 // computed.
 func (m *interp) checkNamespaces(f *frame, t *Target) (err error) {
 	t.Refs(func(t *Target) {
-		if _, ok := (*f.at(t.Ref)).(*Namespace); !ok && err == nil {
-			err = m.at(t.Pos, TypeError("cannot assign attribute on non-namespace object"))
+		if _, ok := (*f.at(t.Ref)).(*namespace); !ok && err == nil {
+			err = m.at(t.Pos, typeError("cannot assign attribute on non-namespace object"))
 		}
 	})
 	return err
@@ -188,19 +188,19 @@ func (m *interp) assign(f *frame, t *Target, v Value, export bool) error {
 		n := 0
 		err := m.Each(v, func(x Value) (bool, error) {
 			if n == len(t.Items) {
-				return false, ValueError("too many values to unpack (expected %d)", len(t.Items))
+				return false, valueError("too many values to unpack (expected %d)", len(t.Items))
 			}
 			n++
 			return true, m.assign(f, t.Items[n-1], x, export)
 		})
 		if err == nil && n < len(t.Items) {
-			err = ValueError("not enough values to unpack (expected %d, got %d)", len(t.Items), n)
+			err = valueError("not enough values to unpack (expected %d, got %d)", len(t.Items), n)
 		}
 		return m.at(t.Pos, err)
 	case t.Attr != "":
-		ns, ok := (*f.at(t.Ref)).(*Namespace)
+		ns, ok := (*f.at(t.Ref)).(*namespace)
 		if !ok {
-			return m.at(t.Pos, TypeError("cannot assign attribute on non-namespace object"))
+			return m.at(t.Pos, typeError("cannot assign attribute on non-namespace object"))
 		}
 		if err := checkNamespaceName(t.Attr); err != nil {
 			return m.at(t.Pos, err)
@@ -226,60 +226,60 @@ func (m *interp) captured(f *frame, e Entry, body []Stmt) (text string, fl Flow,
 	return text, fl, err
 }
 
-func (m *interp) execAssignBlock(f *frame, s *AssignBlockStmt) (Flow, error) {
+func (m *interp) execAssignBlock(f *frame, s *assignBlockStmt) (Flow, error) {
 	text, fl, err := m.captured(f, s.Scope, s.Body)
-	if err != nil || fl != FlowNext {
+	if err != nil || fl != flowNext {
 		return fl, err
 	}
 	v := Value(text)
 	if s.Filter != nil {
 		if v, err = m.filterText(f, s.Filter, text); err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
 	}
 	if err := m.checkNamespaces(f, s.Target); err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	if err := m.assign(f, s.Target, v, s.Export); err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	m.close(f, s.Scope)
-	return FlowNext, nil
+	return flowNext, nil
 }
 
-func (m *interp) execFilterBlock(f *frame, s *FilterBlockStmt) (Flow, error) {
+func (m *interp) execFilterBlock(f *frame, s *filterBlockStmt) (Flow, error) {
 	text, fl, err := m.captured(f, s.Scope, s.Body)
-	if err != nil || fl != FlowNext {
+	if err != nil || fl != flowNext {
 		return fl, err
 	}
 	v, err := m.filterText(f, s.Filter, text)
 	if err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	m.close(f, s.Scope)
-	return FlowNext, m.writeString(v)
+	return flowNext, m.writeString(v)
 }
 
 // writeString writes the output of a block, which must be a string.
 func (m *interp) writeString(v Value) error {
-	t, ok := Text(v)
+	t, ok := text(v)
 	if !ok {
-		return TypeError("sequence item 0: expected str instance, %s found", TypeName(v))
+		return typeError("sequence item 0: expected str instance, %s found", TypeName(v))
 	}
 	return m.write(t)
 }
 
-func (m *interp) execWith(f *frame, s *WithStmt) (Flow, error) {
+func (m *interp) execWith(f *frame, s *withStmt) (Flow, error) {
 	if err := m.open(f, s.Scope); err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	for i, t := range s.Targets {
 		v, err := m.eval(f, s.Values[i])
 		if err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
 		if err := m.assign(f, t, v, false); err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
 	}
 	fl, err := m.run(f, s.Body)
@@ -287,30 +287,30 @@ func (m *interp) execWith(f *frame, s *WithStmt) (Flow, error) {
 	return fl, err
 }
 
-func (m *interp) execMacro(f *frame, s *MacroStmt) (Flow, error) {
+func (m *interp) execMacro(f *frame, s *macroStmt) (Flow, error) {
 	v := &macro{in: m, def: s.Def, f: f}
 	*f.at(s.Ref) = v
 	if s.Export {
 		f.ctx.export(s.Def.Name, v)
 	}
-	return FlowNext, nil
+	return flowNext, nil
 }
 
-func (m *interp) execCall(f *frame, s *CallStmt) (Flow, error) {
+func (m *interp) execCall(f *frame, s *callStmt) (Flow, error) {
 	v, err := m.runCall(f, s.Call, &macro{in: m, def: s.Def, f: f})
 	if err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
-	return FlowNext, m.writeString(v)
+	return flowNext, m.writeString(v)
 }
 
-func (m *interp) execGeneration(f *frame, s *GenerationStmt) (Flow, error) {
+func (m *interp) execGeneration(f *frame, s *generationStmt) (Flow, error) {
 	v, err := (&macro{in: m, def: s.Def, f: f}).Call(m.Machine, &Args{})
 	if err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	text := v.(string)
 	start := m.written()
 	m.spans = append(m.spans, [2]int{start, start + strings.Count(text, "") - 1})
-	return FlowNext, m.write(text)
+	return flowNext, m.write(text)
 }

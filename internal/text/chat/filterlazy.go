@@ -15,7 +15,7 @@ func later(m *Machine, x Value) *Iterator {
 // lazily is the generator that f yields on first use.
 func lazily(f func() (func() (Value, bool, error), error)) *Iterator {
 	var next func() (Value, bool, error)
-	return Generator(func() (_ Value, _ bool, err error) {
+	return generator(func() (_ Value, _ bool, err error) {
 		if next == nil {
 			if next, err = f(); err != nil {
 				return nil, false, err
@@ -29,29 +29,29 @@ func nothing() (Value, bool, error) { return nil, false, nil }
 
 func mapFilter(m *Machine, x Value, a *Args) (Value, error) {
 	return lazily(func() (func() (Value, bool, error), error) {
-		if !Truth(x) {
+		if !truth(x) {
 			return nothing, nil
 		}
 		var apply func(v Value) (Value, error)
-		attr := Missing
+		attr := missing
 		if len(a.Pos) == 0 {
 			attr = a.Take("attribute")
 		}
 		switch {
-		case attr != Missing:
+		case attr != missing:
 			def := a.Take("default")
 			if len(a.Named) > 0 {
-				return nil, TypeError("Unexpected keyword argument %s", Repr(a.Named[0].Name))
+				return nil, typeError("Unexpected keyword argument %s", repr(a.Named[0].Name))
 			}
 			path := attrPath(m, attr)
 			apply = func(v Value) (Value, error) { return follow(m, v, path, def) }
 		case len(a.Pos) == 0:
-			return nil, TypeError("map requires a filter argument")
+			return nil, typeError("map requires a filter argument")
 		default:
-			name, _ := Text(m.meant(a.Pos[0]))
-			f := Filters[name]
+			name, _ := text(m.meant(a.Pos[0]))
+			f := filters[name]
 			if f == nil {
-				return nil, Fail(KindName, "%s", Unknown("filter", name))
+				return nil, fail(kindName, "%s", unknown("filter", name))
 			}
 			rest := &Args{Pos: a.Pos[1:], Named: a.Named}
 			apply = func(v Value) (Value, error) { return f.Apply(m, name, v, rest) }
@@ -76,28 +76,28 @@ func mapFilter(m *Machine, x Value, a *Args) (Value, error) {
 func selector(keep, byAttr bool) func(*Machine, Value, *Args) (Value, error) {
 	return func(m *Machine, x Value, a *Args) (Value, error) {
 		return lazily(func() (func() (Value, bool, error), error) {
-			if !Truth(x) {
+			if !truth(x) {
 				return nothing, nil
 			}
 			args := a.Pos
 			var path []Value
 			if byAttr {
 				if len(args) == 0 {
-					return nil, TypeError("Missing parameter for attribute name")
+					return nil, typeError("Missing parameter for attribute name")
 				}
 				path, args = attrPath(m, args[0]), args[1:]
 			}
-			passes := func(v Value) (bool, error) { return Truth(v), nil }
+			passes := func(v Value) (bool, error) { return truth(v), nil }
 			if len(args) > 0 {
-				name, _ := Text(m.meant(args[0]))
-				t := Tests[name]
+				name, _ := text(m.meant(args[0]))
+				t := tests[name]
 				if t == nil {
-					return nil, Fail(KindName, "%s", Unknown("test", name))
+					return nil, fail(kindName, "%s", unknown("test", name))
 				}
 				rest := &Args{Pos: args[1:], Named: a.Named}
 				passes = func(v Value) (bool, error) {
 					r, err := t.Apply(m, name, v, rest)
-					return Truth(r), err
+					return truth(r), err
 				}
 			}
 			it, err := m.Iterate(x)

@@ -15,12 +15,12 @@ func absFilter(_ *Machine, x Value, _ []Value) (Value, error) {
 	case float64:
 		return math.Abs(v), nil
 	}
-	i, ok := AsInt(x)
+	i, ok := asInt(x)
 	if !ok {
-		return nil, TypeError("bad operand type for abs(): '%s'", TypeName(x))
+		return nil, typeError("bad operand type for abs(): '%s'", TypeName(x))
 	}
-	if ToBig(i).Sign() < 0 {
-		return Signed("-", i)
+	if toBig(i).Sign() < 0 {
+		return signed("-", i)
 	}
 	return i, nil
 }
@@ -28,32 +28,32 @@ func absFilter(_ *Machine, x Value, _ []Value) (Value, error) {
 // roundFilter is Python's round, half to even, which returns an int for an int;
 // the methods ceil and floor always return a float.
 func roundFilter(_ *Machine, x Value, a []Value) (Value, error) {
-	mode, _ := Text(given(a[1], "common"))
+	mode, _ := text(given(a[1], "common"))
 	if mode != "common" && mode != "ceil" && mode != "floor" {
-		return nil, ValueError("method must be common, ceil or floor")
+		return nil, valueError("method must be common, ceil or floor")
 	}
 	whole := a[0] == nil && mode == "common" // round(x, None) is an int
 	if whole {
 		a[0] = int64(0)
 	}
-	prec, err := IntArg("round", a[0], 0)
+	prec, err := intArg("round", a[0], 0)
 	if err != nil {
 		return nil, err
 	}
 	if prec > 400 || prec < -400 {
 		prec = min(max(prec, -400), 400)
 	}
-	f, ok := AsFloat(x)
+	f, ok := asFloat(x)
 	if !ok {
-		return nil, TypeError("type %s doesn't define __round__ method", TypeName(x))
+		return nil, typeError("type %s doesn't define __round__ method", TypeName(x))
 	}
-	i, isInt := AsInt(x)
+	i, isInt := asInt(x)
 	if mode == "common" {
 		if isInt {
 			return roundInt(i, prec)
 		}
 		if whole {
-			return FloatToInt(roundFloat(f, 0))
+			return floatToInt(roundFloat(f, 0))
 		}
 		return roundFloat(f, prec), nil
 	}
@@ -64,7 +64,7 @@ func roundFilter(_ *Machine, x Value, a []Value) (Value, error) {
 		scaled = f * math.Pow(10, float64(prec))
 	}
 	if math.IsNaN(scaled) || math.IsInf(scaled, 0) {
-		return nil, Fail(KindOverflow, "cannot convert float infinity to integer")
+		return nil, fail(kindOverflow, "cannot convert float infinity to integer")
 	}
 	if mode == "ceil" {
 		scaled = math.Ceil(scaled)
@@ -101,23 +101,23 @@ func roundInt(i Value, prec int) (Value, error) {
 	if prec >= 0 {
 		return i, nil
 	}
-	b := ToBig(i)
+	b := toBig(i)
 	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-prec)), nil)
 	q, r := new(big.Int).DivMod(b, unit, new(big.Int))
 	if c := new(big.Int).Lsh(r, 1).Cmp(unit); c > 0 || c == 0 && q.Bit(0) == 1 {
 		q.Add(q, big.NewInt(1))
 	}
-	return FromBig(q.Mul(q, unit))
+	return fromBig(q.Mul(q, unit))
 }
 
 // parseInt is Python's int(s, base).
 func parseInt(s string, base int) (Value, bool) {
-	s = strings.TrimFunc(s, IsSpace)
+	s = strings.TrimFunc(s, isSpace)
 	neg := strings.HasPrefix(s, "-")
 	if neg || strings.HasPrefix(s, "+") {
 		s = s[1:]
 	}
-	if base != 0 && (base < 2 || base > 36) || len(s) > MaxDigits || s == "" || strings.ContainsAny(s[:1], "+-_") {
+	if base != 0 && (base < 2 || base > 36) || len(s) > maxDigits || s == "" || strings.ContainsAny(s[:1], "+-_") {
 		return nil, false
 	}
 	if len(s) > 1 && s[0] == '0' {
@@ -142,7 +142,7 @@ func parseInt(s string, base int) (Value, bool) {
 	if neg {
 		b.Neg(b)
 	}
-	v, err := FromBig(b)
+	v, err := fromBig(b)
 	return v, err == nil
 }
 
@@ -150,15 +150,15 @@ func parseInt(s string, base int) (Value, bool) {
 // of ten in a row that starts at a multiple of… no fixed place, so the value
 // is counted from the nearest zero.
 func asciiDigits(s string) string {
-	if IsASCII(s) {
+	if isASCII(s) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 || !IsDecimal(r) {
+		if r < 0x80 || !isDecimal(r) {
 			return r
 		}
 		n := rune(0)
-		for n < 9 && IsDecimal(r-n-1) {
+		for n < 9 && isDecimal(r-n-1) {
 			n++
 		}
 		return '0' + n
@@ -167,7 +167,7 @@ func asciiDigits(s string) string {
 
 // parseFloat is Python's float(s).
 func parseFloat(s string) (float64, bool) {
-	s = asciiDigits(strings.TrimFunc(s, IsSpace))
+	s = asciiDigits(strings.TrimFunc(s, isSpace))
 	if strings.ContainsAny(s, "xXpP") || strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || len(s) > 1<<16 {
 		return 0, false
 	}
@@ -182,15 +182,15 @@ func parseFloat(s string) (float64, bool) {
 
 func intFilter(m *Machine, x Value, a []Value) (Value, error) {
 	def := given(a[0], int64(0))
-	if b, ok := x.(Bytes); ok { // Python reads the digits of both
-		x, a = string(b), []Value{a[0], Missing}
+	if b, ok := x.(byteString); ok { // Python reads the digits of both
+		x, a = string(b), []Value{a[0], missing}
 	}
-	if i, ok := AsInt(x); ok {
+	if i, ok := asInt(x); ok {
 		return i, nil
 	}
 	switch v := x.(type) {
 	case float64:
-		i, err := FloatToInt(v)
+		i, err := floatToInt(v)
 		if err != nil && math.IsInf(v, 0) {
 			return nil, err // Jinja lets int(inf) through as OverflowError
 		}
@@ -198,23 +198,23 @@ func intFilter(m *Machine, x Value, a []Value) (Value, error) {
 			return def, nil
 		}
 		return i, nil
-	case *Undefined:
+	case *undefined:
 		return nil, v.Err()
 	}
-	s, ok := Text(x)
+	s, ok := text(x)
 	if !ok {
 		return def, nil
 	}
 	if err := m.Read(s); err != nil {
 		return nil, err
 	}
-	if base, err := IntArg("int", a[1], 10); err == nil { // any other base is as a text that is no integer
+	if base, err := intArg("int", a[1], 10); err == nil { // any other base is as a text that is no integer
 		if i, ok := parseInt(s, base); ok {
 			return i, nil
 		}
 	}
 	if f, ok := parseFloat(s); ok {
-		if i, err := FloatToInt(f); err == nil {
+		if i, err := floatToInt(f); err == nil {
 			return i, nil
 		}
 	}
@@ -222,16 +222,16 @@ func intFilter(m *Machine, x Value, a []Value) (Value, error) {
 }
 
 func floatFilter(m *Machine, x Value, a []Value) (Value, error) {
-	if b, ok := x.(Bytes); ok {
+	if b, ok := x.(byteString); ok {
 		x = string(b)
 	}
-	if f, ok := AsFloat(x); ok {
+	if f, ok := asFloat(x); ok {
 		return f, nil
 	}
-	if u, ok := x.(*Undefined); ok {
+	if u, ok := x.(*undefined); ok {
 		return nil, u.Err()
 	}
-	if s, ok := Text(x); ok {
+	if s, ok := text(x); ok {
 		if err := m.Read(s); err != nil {
 			return nil, err
 		}
@@ -248,11 +248,11 @@ func fileSize(m *Machine, x Value, a []Value) (Value, error) {
 		return nil, err
 	}
 	n, ok := v.(float64)
-	if t, isText := Text(x); isText && !ok {
-		return nil, ValueError("could not convert string to float: %s", Repr(spelling.Clip(t, 200)))
+	if t, isText := text(x); isText && !ok {
+		return nil, valueError("could not convert string to float: %s", repr(spelling.Clip(t, 200)))
 	}
 	if !ok {
-		return nil, TypeError("float() argument must be a string or a real number, not '%s'", TypeName(x))
+		return nil, typeError("float() argument must be a string or a real number, not '%s'", TypeName(x))
 	}
 	base, suffix := 1000.0, []string{"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"}
 	if flag(a[0]) {

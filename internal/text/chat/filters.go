@@ -4,9 +4,9 @@ import (
 	"fmt"
 )
 
-// Filters holds the filters of Jinja 3.1 by name, with tojson as transformers
+// filters holds the filters of Jinja 3.1 by name, with tojson as transformers
 // defines it. Text ones are in filtertext.go, sequence ones in filterseq.go.
-var Filters map[string]*Func
+var filters map[string]*Func
 
 // refusedFilters are left out, each for its reason.
 var refusedFilters = map[string]string{
@@ -16,80 +16,80 @@ var refusedFilters = map[string]string{
 }
 
 func defineFilters() {
-	Filters = map[string]*Func{
-		"abs": NewFunc("", absFilter), "round": NewFunc("precision? method?", roundFilter), "int": NewFunc("default? base?", intFilter),
-		"float": NewFunc("default?", floatFilter), "filesizeformat": NewFunc("binary?", fileSize),
+	filters = map[string]*Func{
+		"abs": makeFunc("", absFilter), "round": makeFunc("precision? method?", roundFilter), "int": makeFunc("default? base?", intFilter),
+		"float": makeFunc("default?", floatFilter), "filesizeformat": makeFunc("binary?", fileSize),
 
 		"upper": textual("upper"), "lower": textual("lower"), "capitalize": textual("capitalize"), "trim": textual("strip"),
-		"title": NewFunc("", titleFilter), "center": NewFunc("width?", centerFilter), "replace": NewFunc("old new count?", replaceFilter),
-		"string": NewFunc("", stringFilter), "format": NewRaw(formatFilter), "indent": NewFunc("width? first? blank?", indentFilter),
-		"truncate": NewFunc("length? killwords? end? leeway?", truncateFilter), "wordcount": NewFunc("", wordCount),
-		"wordwrap":  NewFunc("width? break_long_words? wrapstring? break_on_hyphens?", wordWrap),
-		"urlencode": NewFunc("", urlEncode), "striptags": NewFunc("", StripTags), "xmlattr": NewFunc("autospace?", xmlAttr),
-		"e": NewFunc("", escapeFilter), "escape": NewFunc("", escapeFilter), "forceescape": NewFunc("", forceEscape), "safe": NewFunc("", safeFilter),
-		"tojson": NewFunc("ensure_ascii? indent? separators? sort_keys?", tojson),
+		"title": makeFunc("", titleFilter), "center": makeFunc("width?", centerFilter), "replace": makeFunc("old new count?", replaceFilter),
+		"string": makeFunc("", stringFilter), "format": newRaw(formatFilter), "indent": makeFunc("width? first? blank?", indentFilter),
+		"truncate": makeFunc("length? killwords? end? leeway?", truncateFilter), "wordcount": makeFunc("", wordCount),
+		"wordwrap":  makeFunc("width? break_long_words? wrapstring? break_on_hyphens?", wordWrap),
+		"urlencode": makeFunc("", urlEncode), "striptags": makeFunc("", stripTags), "xmlattr": makeFunc("autospace?", xmlAttr),
+		"e": makeFunc("", escapeFilter), "escape": makeFunc("", escapeFilter), "forceescape": makeFunc("", forceEscape), "safe": makeFunc("", safeFilter),
+		"tojson": makeFunc("ensure_ascii? indent? separators? sort_keys?", tojson),
 
-		"default": NewFunc("default_value? boolean?", defaultFilter), "d": NewFunc("default_value? boolean?", defaultFilter),
-		"attr": NewFunc("name", attrFilter),
+		"default": makeFunc("default_value? boolean?", defaultFilter), "d": makeFunc("default_value? boolean?", defaultFilter),
+		"attr": makeFunc("name", attrFilter),
 
-		"length": NewFunc("", lengthFilter), "count": NewFunc("", lengthFilter), "first": NewFunc("", firstFilter), "last": NewFunc("", lastFilter),
-		"list": NewFunc("", listFilter), "reverse": NewFunc("", reverseFilter), "join": NewFunc("d? attribute?", joinFilter),
-		"sum": NewFunc("attribute? start?", sumFilter), "min": NewFunc("case_sensitive? attribute?", extreme(-1)), "max": NewFunc("case_sensitive? attribute?", extreme(1)),
-		"sort": NewFunc("reverse? case_sensitive? attribute?", sortFilter), "unique": NewFunc("case_sensitive? attribute?", uniqueFilter),
-		"groupby": NewFunc("attribute default? case_sensitive?", groupBy), "batch": NewFunc("linecount fill_with?", batchFilter), "slice": NewFunc("slices fill_with?", sliceFilter),
-		"items": NewFunc("", itemsFilter), "dictsort": NewFunc("case_sensitive? by? reverse?", dictSort),
-		"map": NewRaw(mapFilter), "select": NewRaw(selector(true, false)), "reject": NewRaw(selector(false, false)),
-		"selectattr": NewRaw(selector(true, true)), "rejectattr": NewRaw(selector(false, true)),
+		"length": makeFunc("", lengthFilter), "count": makeFunc("", lengthFilter), "first": makeFunc("", firstFilter), "last": makeFunc("", lastFilter),
+		"list": makeFunc("", listFilter), "reverse": makeFunc("", reverseFilter), "join": makeFunc("d? attribute?", joinFilter),
+		"sum": makeFunc("attribute? start?", sumFilter), "min": makeFunc("case_sensitive? attribute?", extreme(-1)), "max": makeFunc("case_sensitive? attribute?", extreme(1)),
+		"sort": makeFunc("reverse? case_sensitive? attribute?", sortFilter), "unique": makeFunc("case_sensitive? attribute?", uniqueFilter),
+		"groupby": makeFunc("attribute default? case_sensitive?", groupBy), "batch": makeFunc("linecount fill_with?", batchFilter), "slice": makeFunc("slices fill_with?", sliceFilter),
+		"items": makeFunc("", itemsFilter), "dictsort": makeFunc("case_sensitive? by? reverse?", dictSort),
+		"map": newRaw(mapFilter), "select": newRaw(selector(true, false)), "reject": newRaw(selector(false, false)),
+		"selectattr": newRaw(selector(true, true)), "rejectattr": newRaw(selector(false, true)),
 	}
 }
 
-func flag(v Value) bool { return v != Missing && Truth(v) }
+func flag(v Value) bool { return v != missing && truth(v) }
 
 // given replaces a missing argument.
 func given(v, def Value) Value {
-	if v == Missing {
+	if v == missing {
 		return def
 	}
 	return v
 }
 
 func defaultFilter(_ *Machine, x Value, a []Value) (Value, error) {
-	if _, ok := x.(*Undefined); ok || flag(a[1]) && !Truth(x) {
+	if _, ok := x.(*undefined); ok || flag(a[1]) && !truth(x) {
 		return given(a[0], ""), nil
 	}
 	return x, nil
 }
 
 func attrFilter(m *Machine, x Value, a []Value) (Value, error) {
-	name, ok := Text(a[0])
+	name, ok := text(a[0])
 	if !ok {
-		return nil, TypeError("attribute name must be string, not '%s'", TypeName(a[0]))
+		return nil, typeError("attribute name must be string, not '%s'", TypeName(a[0]))
 	}
-	v, ok, err := Attribute(m, x, name)
+	v, ok, err := attribute(m, x, name)
 	if err != nil || ok {
 		return v, err
 	}
-	return NoAttribute(x, name), nil
+	return noAttribute(x, name), nil
 }
 
 func lengthFilter(m *Machine, x Value, _ []Value) (Value, error) {
-	if o, ok := x.(Sized); ok {
+	if o, ok := x.(sized); ok {
 		n, err := o.Size(m)
 		return int64(n), err
 	}
-	s, _ := Text(x)
+	s, _ := text(x)
 	if err := m.Read(s); err != nil {
 		return nil, err
 	}
-	n, ok := Length(x)
+	n, ok := length(x)
 	if !ok {
-		return nil, TypeError("object of type '%s' has no len()", TypeName(x))
+		return nil, typeError("object of type '%s' has no len()", TypeName(x))
 	}
 	return int64(n), nil
 }
 
-// Unknown says that there is no such filter or test.
-func Unknown(kind, name string) string {
+// unknown says that there is no such filter or test.
+func unknown(kind, name string) string {
 	if why, ok := refusedFilters[name]; ok && kind == "filter" {
 		return fmt.Sprintf("the filter %q is not supported: %s", name, why)
 	}

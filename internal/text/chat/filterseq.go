@@ -8,16 +8,16 @@ import (
 
 // attrPath splits "a.0.b" into keys; numbers become ints.
 func attrPath(m *Machine, attr Value) []Value {
-	if attr == Missing || attr == nil {
+	if attr == missing || attr == nil {
 		return nil
 	}
-	s, ok := Text(m.meant(attr))
+	s, ok := text(m.meant(attr))
 	if !ok {
 		return []Value{attr}
 	}
 	var parts []Value
 	for p := range strings.SplitSeq(s, ".") {
-		if n, err := strconv.ParseInt(p, 10, 64); err == nil && Every(IsDigit)(p) {
+		if n, err := strconv.ParseInt(p, 10, 64); err == nil && every(isDigit)(p) {
 			parts = append(parts, n)
 		} else {
 			parts = append(parts, p)
@@ -38,11 +38,11 @@ func follow(m *Machine, x Value, path []Value, def Value) (Value, error) {
 			return nil, err
 		}
 		x = v
-		if _, ok := x.(*Undefined); ok {
+		if _, ok := x.(*undefined); ok {
 			if err := m.Alloc(128); err != nil { // it knows what it is not
 				return nil, err
 			}
-			if def != nil && def != Missing {
+			if def != nil && def != missing {
 				x = def
 			}
 		}
@@ -56,12 +56,12 @@ func keyOf(m *Machine, x Value, path []Value, caseSensitive bool, def Value) (Va
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := Text(v); ok {
+	if s, ok := text(v); ok {
 		if err := m.Alloc(len(s) + 16); err != nil {
 			return nil, err
 		}
 		if !caseSensitive {
-			v = Lower(m.plain(s))
+			v = lower(m.plain(s))
 		}
 	}
 	return v, nil
@@ -108,7 +108,7 @@ func sortFilter(m *Machine, x Value, a []Value) (Value, error) {
 		return nil, err
 	}
 	paths := [][]Value{attrPath(m, a[2])}
-	if s, ok := Text(a[2]); ok {
+	if s, ok := text(a[2]); ok {
 		paths = nil
 		for p := range strings.SplitSeq(s, ",") {
 			paths = append(paths, attrPath(m, p))
@@ -139,19 +139,19 @@ func sortFilter(m *Machine, x Value, a []Value) (Value, error) {
 func dictSort(m *Machine, x Value, a []Value) (Value, error) {
 	d, ok := x.(*Map)
 	if !ok {
-		if u, ok := x.(*Undefined); ok {
+		if u, ok := x.(*undefined); ok {
 			return nil, u.Err()
 		}
-		return nil, TypeError("'%s' object has no attribute 'items'", TypeName(x))
+		return nil, typeError("'%s' object has no attribute 'items'", TypeName(x))
 	}
-	by, _ := Text(given(a[1], "key"))
+	by, _ := text(given(a[1], "key"))
 	source := d.Keys
 	switch by {
 	case "key":
 	case "value":
 		source = d.Vals
 	default:
-		return nil, ValueError(`You can only sort by either "key" or "value"`)
+		return nil, valueError(`You can only sort by either "key" or "value"`)
 	}
 	keys := make([]Value, len(source))
 	for i, v := range source {
@@ -178,7 +178,7 @@ func dictSort(m *Machine, x Value, a []Value) (Value, error) {
 func uniqueFilter(m *Machine, x Value, a []Value) (Value, error) {
 	it := later(m, x)
 	path, seen := attrPath(m, a[1]), map[any]bool{}
-	return Generator(func() (Value, bool, error) {
+	return generator(func() (Value, bool, error) {
 		for {
 			v, ok, err := it.Next(m)
 			if err != nil || !ok {
@@ -207,13 +207,13 @@ func uniqueFilter(m *Machine, x Value, a []Value) (Value, error) {
 func extreme(sign int) func(*Machine, Value, []Value) (Value, error) {
 	return func(m *Machine, x Value, a []Value) (Value, error) {
 		path := attrPath(m, a[1])
-		best, bestKey := Missing, Missing
+		best, bestKey := missing, missing
 		err := m.Each(x, func(v Value) (bool, error) {
 			k, err := keyOf(m, v, path, flag(a[0]), nil)
 			if err != nil {
 				return false, err
 			}
-			if best != Missing {
+			if best != missing {
 				c, unordered, err := m.Order("<", k, bestKey, 0)
 				if err != nil || unordered || c*sign <= 0 {
 					return err == nil, err
@@ -222,8 +222,8 @@ func extreme(sign int) func(*Machine, Value, []Value) (Value, error) {
 			best, bestKey = v, k
 			return true, nil
 		})
-		if best == Missing && err == nil {
-			return &Undefined{Kind: KindUndefined, Msg: "No aggregated item, sequence was empty."}, nil
+		if best == missing && err == nil {
+			return &undefined{Kind: kindUndefined, Msg: "No aggregated item, sequence was empty."}, nil
 		}
 		return best, err
 	}
@@ -277,11 +277,11 @@ func groupBy(m *Machine, x Value, a []Value) (Value, error) {
 
 func batchFilter(m *Machine, x Value, a []Value) (Value, error) {
 	it := later(m, x)
-	done, carry := false, Missing
-	return Generator(func() (Value, bool, error) {
+	done, carry := false, missing
+	return generator(func() (Value, bool, error) {
 		row := &List{}
-		if carry != Missing {
-			row.Items, carry = append(row.Items, carry), Missing
+		if carry != missing {
+			row.Items, carry = append(row.Items, carry), missing
 		}
 		for !done {
 			v, ok, err := it.Next(m)
@@ -312,19 +312,19 @@ func batchFilter(m *Machine, x Value, a []Value) (Value, error) {
 
 // fillRow pads the last row of a batch to n items, if fill is given.
 func fillRow(m *Machine, row *List, n, fill Value) error {
-	if fill == Missing || fill == nil {
+	if fill == missing || fill == nil {
 		return nil
 	}
 	short, err := m.Compare("<", int64(len(row.Items)), n)
 	if err != nil || !short {
 		return err
 	}
-	size, err := IntArg("batch", n, 0)
+	size, err := intArg("batch", n, 0)
 	if err != nil {
 		return err
 	}
-	if size > MaxWidth {
-		return Fail(KindLimit, "batches above %d", MaxWidth)
+	if size > maxWidth {
+		return fail(kindLimit, "batches above %d", maxWidth)
 	}
 	if err := m.Alloc(16 * size); err != nil {
 		return err
@@ -336,19 +336,19 @@ func fillRow(m *Machine, row *List, n, fill Value) error {
 }
 
 func sliceFilter(m *Machine, x Value, a []Value) (Value, error) {
-	n, err := IntArg("slice", a[0], 0)
+	n, err := intArg("slice", a[0], 0)
 	if err != nil {
 		return nil, err
 	}
 	var seq []Value
 	i, offset := -1, 0
-	return Generator(func() (Value, bool, error) {
+	return generator(func() (Value, bool, error) {
 		if i < 0 {
 			if seq, err = m.Collect(x); err != nil {
 				return nil, false, err
 			}
 			if n == 0 {
-				return nil, false, Fail(KindZeroDiv, "integer division or modulo by zero")
+				return nil, false, fail(kindZeroDiv, "integer division or modulo by zero")
 			}
 		}
 		if i++; i >= n {
@@ -364,7 +364,7 @@ func sliceFilter(m *Machine, x Value, a []Value) (Value, error) {
 			return nil, false, err
 		}
 		part = slices.Clone(part)
-		if a[1] != Missing && a[1] != nil && i >= extra {
+		if a[1] != missing && a[1] != nil && i >= extra {
 			part = append(part, a[1])
 		}
 		return &List{Items: part}, true, nil
@@ -378,7 +378,7 @@ func firstFilter(m *Machine, x Value, _ []Value) (Value, error) {
 	}
 	v, ok, err := it.Next(m)
 	if err == nil && !ok {
-		v = &Undefined{Kind: KindUndefined, Msg: "No first item, sequence was empty."}
+		v = &undefined{Kind: kindUndefined, Msg: "No first item, sequence was empty."}
 	}
 	return v, err
 }
@@ -386,7 +386,7 @@ func firstFilter(m *Machine, x Value, _ []Value) (Value, error) {
 // reversible lists the values for reversed(); lazy ones cannot be.
 func reversible(m *Machine, x Value) ([]Value, bool, error) {
 	switch v := x.(type) {
-	case string, Markup, *List, *Tuple, *Map, *Range, *View, *Undefined:
+	case string, Markup, *List, *Tuple, *Map, *intRange, *view, *undefined:
 		items, err := m.Collect(v)
 		return items, true, err
 	}
@@ -399,18 +399,18 @@ func lastFilter(m *Machine, x Value, _ []Value) (Value, error) {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, TypeError("'%s' object is not reversible", TypeName(x))
+		return nil, typeError("'%s' object is not reversible", TypeName(x))
 	case len(items) == 0:
-		return &Undefined{Kind: KindUndefined, Msg: "No last item, sequence was empty."}, nil
+		return &undefined{Kind: kindUndefined, Msg: "No last item, sequence was empty."}, nil
 	}
 	return items[len(items)-1], nil
 }
 
 func reverseFilter(m *Machine, x Value, _ []Value) (Value, error) {
-	if s, ok := Text(x); ok {
+	if s, ok := text(x); ok {
 		runes := []rune(s)
 		slices.Reverse(runes)
-		return Like(x, string(runes)), m.Alloc(5 * len(s))
+		return like(x, string(runes)), m.Alloc(5 * len(s))
 	}
 	items, ok, err := reversible(m, x)
 	if !ok && err == nil {
@@ -427,7 +427,7 @@ func reverseFilter(m *Machine, x Value, _ []Value) (Value, error) {
 	if !ok {
 		return &List{Items: items}, nil
 	}
-	it := IterateOver(items)
+	it := iterateOver(items)
 	it.Rest = -1
 	return it, nil
 }
@@ -469,13 +469,13 @@ func joinFilter(m *Machine, x Value, a []Value) (Value, error) {
 
 func sumFilter(m *Machine, x Value, a []Value) (Value, error) {
 	total, path := given(a[1], int64(0)), attrPath(m, a[0])
-	if _, ok := Text(total); ok {
-		return nil, TypeError("sum() can't sum strings [use ''.join(seq) instead]")
+	if _, ok := text(total); ok {
+		return nil, typeError("sum() can't sum strings [use ''.join(seq) instead]")
 	}
 	err := m.Each(x, func(v Value) (bool, error) {
 		v, err := follow(m, v, path, nil)
 		if err == nil {
-			total, err = Binary(m, "+", total, v)
+			total, err = binary(m, "+", total, v)
 		}
 		return true, err
 	})
@@ -484,11 +484,11 @@ func sumFilter(m *Machine, x Value, a []Value) (Value, error) {
 
 func itemsFilter(m *Machine, x Value, _ []Value) (Value, error) {
 	switch v := x.(type) {
-	case *Undefined:
-		return Generator(nothing), nil
+	case *undefined:
+		return generator(nothing), nil
 	case *Map:
-		return later(m, &View{M: v, Kind: "items"}), nil
+		return later(m, &view{M: v, Kind: "items"}), nil
 	}
-	failed := TypeError("Can only get item pairs from a mapping.")
-	return Generator(func() (Value, bool, error) { return nil, false, failed }), nil
+	failed := typeError("Can only get item pairs from a mapping.")
+	return generator(func() (Value, bool, error) { return nil, false, failed }), nil
 }

@@ -9,7 +9,7 @@ import (
 
 // soft is the value as a string: Markup stays Markup.
 func soft(m *Machine, x Value) (Value, error) {
-	if _, ok := Text(x); ok {
+	if _, ok := text(x); ok {
 		return x, nil
 	}
 	s, err := m.Str(x)
@@ -18,7 +18,7 @@ func soft(m *Machine, x Value) (Value, error) {
 
 // textual is a filter that applies a method of str to the value's text.
 func textual(name string) *Func {
-	f := StringMethods[name]
+	f := stringMethods[name]
 	return &Func{Params: f.Params, Fn: func(m *Machine, x Value, a []Value) (Value, error) {
 		s, err := soft(m, x)
 		if err != nil {
@@ -58,7 +58,7 @@ func titleFilter(m *Machine, x Value, _ []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := Text(v)
+	s, _ := text(v)
 	if err := m.Alloc(2 * len(s)); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func titleFilter(m *Machine, x Value, _ []Value) (Value, error) {
 }
 
 func titleWords(s string) string {
-	border := func(r rune) bool { return IsSpace(r) || strings.ContainsRune("-({[<", r) }
+	border := func(r rune) bool { return isSpace(r) || strings.ContainsRune("-({[<", r) }
 	var b strings.Builder
 	for s != "" {
 		n := strings.IndexFunc(s, func(r rune) bool { return !border(r) })
@@ -80,8 +80,8 @@ func titleWords(s string) string {
 		}
 		if n > 0 {
 			_, k := utf8.DecodeRuneInString(s)
-			b.WriteString(Upper(s[:k]))
-			b.WriteString(Lower(s[k:n]))
+			b.WriteString(upper(s[:k]))
+			b.WriteString(lower(s[k:n]))
 			s = s[n:]
 		}
 	}
@@ -93,7 +93,7 @@ func centerFilter(m *Machine, x Value, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Pad('^')(m, s, []Value{given(a[0], int64(80)), Missing})
+	return pad('^')(m, s, []Value{given(a[0], int64(80)), missing})
 }
 
 func replaceFilter(m *Machine, x Value, a []Value) (Value, error) {
@@ -106,13 +106,13 @@ func replaceFilter(m *Machine, x Value, a []Value) (Value, error) {
 		t[i] = s
 	}
 	n := -1
-	if a[2] != Missing && a[2] != nil {
+	if a[2] != missing && a[2] != nil {
 		var err error
-		if n, err = IntArg("replace", a[2], -1); err != nil {
+		if n, err = intArg("replace", a[2], -1); err != nil {
 			return nil, err
 		}
 	}
-	s, err := Replace(m, t[0], t[1], t[2], n)
+	s, err := replace(m, t[0], t[1], t[2], n)
 	return s, err
 }
 
@@ -121,12 +121,12 @@ func formatFilter(m *Machine, x Value, a *Args) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := Text(v)
+	s, _ := text(v)
 	if len(a.Named) == 0 {
-		return Percent(m, v, s, &Tuple{Items: a.Pos})
+		return percent(m, v, s, &Tuple{Items: a.Pos})
 	}
 	if len(a.Pos) > 0 {
-		return nil, TypeError("can't handle positional and keyword arguments at the same time")
+		return nil, typeError("can't handle positional and keyword arguments at the same time")
 	}
 	d := &Map{}
 	for _, k := range a.Named {
@@ -134,25 +134,25 @@ func formatFilter(m *Machine, x Value, a *Args) (Value, error) {
 			return nil, err
 		}
 	}
-	return Percent(m, v, s, d)
+	return percent(m, v, s, d)
 }
 
 func indentFilter(m *Machine, x Value, a []Value) (Value, error) {
-	s, ok := Text(x)
+	s, ok := text(x)
 	if !ok {
-		if u, ok := x.(*Undefined); ok {
+		if u, ok := x.(*undefined); ok {
 			return nil, u.Err()
 		}
-		return nil, TypeError("unsupported operand type(s) for +=: '%s' and 'str'", TypeName(x))
+		return nil, typeError("unsupported operand type(s) for +=: '%s' and 'str'", TypeName(x))
 	}
-	by, ok := Text(given(a[0], int64(4)))
+	by, ok := text(given(a[0], int64(4)))
 	if !ok {
-		n, err := IntArg("indent", a[0], 4)
+		n, err := intArg("indent", a[0], 4)
 		if err != nil {
 			return nil, err
 		}
-		if n > MaxWidth {
-			return nil, Fail(KindLimit, "indent above %d", MaxWidth)
+		if n > maxWidth {
+			return nil, fail(kindLimit, "indent above %d", maxWidth)
 		}
 		by = strings.Repeat(" ", max(n, 0))
 	}
@@ -177,56 +177,56 @@ func indentFilter(m *Machine, x Value, a []Value) (Value, error) {
 	if flag(a[1]) {
 		out = by + out
 	}
-	return Like(x, out), nil
+	return like(x, out), nil
 }
 
 func truncateFilter(m *Machine, x Value, a []Value) (Value, error) {
-	size, err := IntArg("truncate", a[0], 255)
+	size, err := intArg("truncate", a[0], 255)
 	if err != nil {
 		return nil, err
 	}
-	end, ok := Text(given(a[2], "..."))
+	end, ok := text(given(a[2], "..."))
 	if !ok {
-		return nil, TypeError("object of type '%s' has no len()", TypeName(a[2]))
+		return nil, typeError("object of type '%s' has no len()", TypeName(a[2]))
 	}
 	leeway := 5
 	if a[3] != nil {
-		if leeway, err = IntArg("truncate", a[3], 5); err != nil {
+		if leeway, err = intArg("truncate", a[3], 5); err != nil {
 			return nil, err
 		}
 	}
 	cut := size - utf8.RuneCountInString(end)
 	if cut < 0 {
-		return nil, ValueError("expected length >= %d, got %d", utf8.RuneCountInString(end), size)
+		return nil, valueError("expected length >= %d, got %d", utf8.RuneCountInString(end), size)
 	}
 	if leeway < 0 {
-		return nil, ValueError("expected leeway >= 0, got %d", leeway)
+		return nil, valueError("expected leeway >= 0, got %d", leeway)
 	}
-	s, isText := Text(x)
+	s, isText := text(x)
 	if err := m.Read(s); err != nil {
 		return nil, err
 	}
-	n, ok := Length(x)
+	n, ok := length(x)
 	if !ok {
-		return nil, TypeError("object of type '%s' has no len()", TypeName(x))
+		return nil, typeError("object of type '%s' has no len()", TypeName(x))
 	}
 	if n <= size+leeway {
 		return x, nil
 	}
 	if !isText {
-		return nil, TypeError("'%s' cannot be truncated", TypeName(x))
+		return nil, typeError("'%s' cannot be truncated", TypeName(x))
 	}
-	s = s[:RuneOffset(s, cut)]
+	s = s[:runeOffset(s, cut)]
 	if !flag(a[1]) {
 		if i := strings.LastIndexFunc(s, func(r rune) bool { return m.mark(r) == ' ' }); i >= 0 {
 			s = s[:i]
 		}
 	}
-	return Like(x, s+end), m.Alloc(len(s) + len(end))
+	return like(x, s+end), m.Alloc(len(s) + len(end))
 }
 
 func isWord(r rune) bool {
-	return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(Numerals, r)
+	return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(numerals, r)
 }
 
 func wordCount(m *Machine, x Value, _ []Value) (Value, error) {
@@ -234,7 +234,7 @@ func wordCount(m *Machine, x Value, _ []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := Text(v)
+	s, _ := text(v)
 	n, inside := int64(0), false
 	for _, r := range m.plain(s) {
 		w := isWord(r)
@@ -277,7 +277,7 @@ func quote(m *Machine, s, safe string) (string, error) {
 }
 
 func urlEncode(m *Machine, x Value, _ []Value) (Value, error) {
-	if _, ok := Text(x); !ok {
+	if _, ok := text(x); !ok {
 		switch x.(type) {
 		case nil, bool, int64, *big.Int, float64:
 		default:
@@ -293,7 +293,7 @@ func urlEncode(m *Machine, x Value, _ []Value) (Value, error) {
 
 func queryString(m *Machine, x Value) (Value, error) {
 	if d, ok := x.(*Map); ok {
-		x = &View{M: d, Kind: "items"}
+		x = &view{M: d, Kind: "items"}
 	}
 	var parts []string
 	err := m.Each(x, func(p Value) (bool, error) {
@@ -302,7 +302,7 @@ func queryString(m *Machine, x Value) (Value, error) {
 			return false, err
 		}
 		if len(kv) != 2 {
-			return false, ValueError("not enough values to unpack (expected 2, got %d)", len(kv))
+			return false, valueError("not enough values to unpack (expected 2, got %d)", len(kv))
 		}
 		var t [2]string
 		for i, v := range kv {
@@ -324,22 +324,22 @@ func queryString(m *Machine, x Value) (Value, error) {
 func xmlAttr(m *Machine, x Value, a []Value) (Value, error) {
 	d, ok := x.(*Map)
 	if !ok {
-		if u, ok := x.(*Undefined); ok {
+		if u, ok := x.(*undefined); ok {
 			return nil, u.Err()
 		}
-		return nil, TypeError("'%s' object has no attribute 'items'", TypeName(x))
+		return nil, typeError("'%s' object has no attribute 'items'", TypeName(x))
 	}
 	var parts []string
 	for k, v := range d.All() {
-		if _, ok := v.(*Undefined); ok || v == nil {
+		if _, ok := v.(*undefined); ok || v == nil {
 			continue
 		}
-		name, ok := Text(k)
+		name, ok := text(k)
 		if !ok {
-			return nil, TypeError("expected string, got '%s'", TypeName(k))
+			return nil, typeError("expected string, got '%s'", TypeName(k))
 		}
 		if name = m.plain(name); strings.ContainsAny(name, " \t\n\r\f\v/>=") {
-			return nil, ValueError("Invalid character in attribute name: %s", Repr(name))
+			return nil, valueError("Invalid character in attribute name: %s", repr(name))
 		}
 		key, err := m.Escape(k)
 		if err != nil {
@@ -352,7 +352,7 @@ func xmlAttr(m *Machine, x Value, a []Value) (Value, error) {
 		parts = append(parts, string(key)+`="`+string(val)+`"`)
 	}
 	s := strings.Join(parts, " ")
-	if s != "" && (a[0] == Missing || Truth(a[0])) {
+	if s != "" && (a[0] == missing || truth(a[0])) {
 		s = " " + s
 	}
 	return s, m.Alloc(len(s))

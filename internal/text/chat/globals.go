@@ -17,18 +17,18 @@ func defineGlobals() {
 		"range": rangeFunc, "namespace": namespaceFunc, "cycler": cyclerFunc, "joiner": joinerFunc,
 		"raise_exception": raiseException,
 	} {
-		globals[name] = &Function{Name: name, Call: f}
+		globals[name] = &function{Name: name, Call: f}
 	}
 	globals["dict"] = dictType{}
 }
 
 func rangeFunc(_ *Machine, a *Args) (Value, error) {
 	if len(a.Named) > 0 || len(a.Pos) == 0 || len(a.Pos) > 3 {
-		return nil, TypeError("range expected 1 to 3 arguments without names")
+		return nil, typeError("range expected 1 to 3 arguments without names")
 	}
 	v := [3]int64{0, 0, 1}
 	for i, x := range a.Pos {
-		n, err := IntArg("range", x, 0)
+		n, err := intArg("range", x, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -38,22 +38,22 @@ func rangeFunc(_ *Machine, a *Args) (Value, error) {
 		v[0], v[1] = 0, v[0]
 	}
 	if v[2] == 0 {
-		return nil, ValueError("range() arg 3 must not be zero")
+		return nil, valueError("range() arg 3 must not be zero")
 	}
 	const bound = 1 << 60 // keeps the arithmetic below within int64
 	for _, x := range v {
 		if x > bound || x < -bound {
-			return nil, Fail(KindOverflow, "range argument out of bounds")
+			return nil, fail(kindOverflow, "range argument out of bounds")
 		}
 	}
-	r := &Range{Start: v[0], Stop: v[1], Step: v[2]}
+	r := &intRange{Start: v[0], Stop: v[1], Step: v[2]}
 	if v[2] > 0 && v[1] > v[0] {
 		r.N = (v[1]-v[0]-1)/v[2] + 1
 	} else if v[2] < 0 && v[1] < v[0] {
 		r.N = (v[0]-v[1]-1)/-v[2] + 1
 	}
 	if r.N > maxRange {
-		return nil, Fail(KindOverflow, "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
+		return nil, fail(kindOverflow, "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
 	}
 	return r, nil
 }
@@ -62,10 +62,10 @@ func rangeFunc(_ *Machine, a *Args) (Value, error) {
 func newDict(m *Machine, a *Args) (*Map, error) {
 	d := &Map{}
 	if len(a.Pos) > 1 {
-		return nil, TypeError("dict expected at most 1 argument, got %d", len(a.Pos))
+		return nil, typeError("dict expected at most 1 argument, got %d", len(a.Pos))
 	}
 	if len(a.Pos) == 1 {
-		if u, ok := a.Pos[0].(*Undefined); ok {
+		if u, ok := a.Pos[0].(*undefined); ok {
 			return nil, u.Err()
 		}
 		if src, ok := a.Pos[0].(*Map); ok {
@@ -77,7 +77,7 @@ func newDict(m *Machine, a *Args) (*Map, error) {
 		} else if err := m.Each(a.Pos[0], func(p Value) (bool, error) {
 			kv, err := m.Collect(p)
 			if err == nil && len(kv) != 2 {
-				err = ValueError("dictionary update sequence element has length %d; 2 is required", len(kv))
+				err = valueError("dictionary update sequence element has length %d; 2 is required", len(kv))
 			}
 			if err != nil {
 				return false, err
@@ -106,7 +106,7 @@ func (dictType) Attr(m *Machine, name string) (Value, bool, error) {
 	if name != "fromkeys" {
 		return nil, false, nil
 	}
-	return Attribute(m, &Map{}, name)
+	return attribute(m, &Map{}, name)
 }
 
 // Call calls the object.
@@ -128,24 +128,24 @@ func namespaceFunc(m *Machine, a *Args) (Value, error) {
 			return nil, err
 		}
 	}
-	return &Namespace{Attrs: d}, nil
+	return &namespace{Attrs: d}, nil
 }
 
 // checkNamespaceName rejects names that start with an underscore, as
 // transformers does: they are Python's own.
 func checkNamespaceName(name Value) error {
-	if s, ok := Text(name); ok && strings.HasPrefix(s, "_") {
-		return Fail(KindSecurity, "chat templates cannot store underscore-prefixed attributes on a namespace, but got %s", Repr(s))
+	if s, ok := text(name); ok && strings.HasPrefix(s, "_") {
+		return fail(kindSecurity, "chat templates cannot store underscore-prefixed attributes on a namespace, but got %s", repr(s))
 	}
 	return nil
 }
 
 func cyclerFunc(_ *Machine, a *Args) (Value, error) {
 	if len(a.Named) > 0 {
-		return nil, TypeError("cycler() takes no keyword arguments")
+		return nil, typeError("cycler() takes no keyword arguments")
 	}
 	if len(a.Pos) == 0 {
-		return nil, ValueError("at least one item has to be provided")
+		return nil, valueError("at least one item has to be provided")
 	}
 	return &cycler{items: a.Pos}, nil
 }
@@ -155,7 +155,7 @@ func joinerFunc(_ *Machine, a *Args) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v[0] == Missing {
+	if v[0] == missing {
 		v[0] = ", "
 	}
 	return &joiner{sep: v[0]}, nil
@@ -178,9 +178,9 @@ func (in *interp) strftimeNow(m *Machine, a *Args) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, ok := Text(v[0])
+	f, ok := text(v[0])
 	if !ok {
-		return nil, TypeError("strftime() argument 1 must be str, not %s", TypeName(v[0]))
+		return nil, typeError("strftime() argument 1 must be str, not %s", TypeName(v[0]))
 	}
 	if in.now.IsZero() {
 		in.now = clock()
@@ -211,7 +211,7 @@ func (c *cycler) Attr(_ *Machine, name string) (Value, bool, error) {
 	case "current":
 		return c.items[c.pos], true, nil
 	case "next", "reset":
-		return &Function{Name: name, Method: true, Call: func(_ *Machine, a *Args) (Value, error) {
+		return &function{Name: name, Method: true, Call: func(_ *Machine, a *Args) (Value, error) {
 			if _, err := a.Bind(name); err != nil {
 				return nil, err
 			}

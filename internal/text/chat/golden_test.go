@@ -26,7 +26,7 @@ func contextOf(m *Map) *Context {
 		case "documents":
 			c.Documents = v
 		case "add_generation_prompt":
-			c.AddGenerationPrompt = Truth(v)
+			c.AddGenerationPrompt = truth(v)
 		default:
 			c.Vars.Set(k, v)
 		}
@@ -46,7 +46,7 @@ func kindOf(err error) string {
 		return "syntax"
 	}
 	if e, ok := errors.AsType[*RuntimeError](err); ok {
-		if e.Kind == KindUndefined || e.Kind == KindSecurity {
+		if e.Kind == kindUndefined || e.Kind == kindSecurity {
 			return string(e.Kind)
 		}
 		return "runtime"

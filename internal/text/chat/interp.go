@@ -39,7 +39,7 @@ func (s *scope) resolve(name string) Value {
 	if v, ok := s.vars[name]; ok {
 		return v
 	}
-	return Missing
+	return missing
 }
 
 // export shows a variable of the template's top level to blocks.
@@ -57,7 +57,7 @@ func (m *interp) newFrame(fn *FuncInfo, up *frame, ctx *scope) (*frame, error) {
 	}
 	f := &frame{slots: make([]Value, fn.Slots), up: up, ctx: ctx}
 	for i := range f.slots {
-		f.slots[i] = Missing
+		f.slots[i] = missing
 	}
 	return f, nil
 }
@@ -73,12 +73,12 @@ func (f *frame) at(r SlotRef) *Value {
 func (m *interp) open(f *frame, e Entry) error {
 	for _, l := range e.Loads {
 		switch l.Kind {
-		case LoadResolve:
+		case loadResolve:
 			f.slots[l.Slot] = f.ctx.resolve(l.Name)
-		case LoadAlias:
+		case loadAlias:
 			f.slots[l.Slot] = *f.at(l.From)
 		default:
-			f.slots[l.Slot] = Missing
+			f.slots[l.Slot] = missing
 		}
 	}
 	return m.Step(len(e.Clear) / 8)
@@ -86,14 +86,14 @@ func (m *interp) open(f *frame, e Entry) error {
 
 func (m *interp) close(f *frame, e Entry) {
 	for _, s := range e.Clear {
-		f.slots[s] = Missing
+		f.slots[s] = missing
 	}
 }
 
 // within runs a body in a scope of its own.
 func (m *interp) within(f *frame, e Entry, body []Stmt) (Flow, error) {
 	if err := m.open(f, e); err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	fl, err := m.run(f, body)
 	m.close(f, e)
@@ -140,7 +140,7 @@ func (m *interp) writeOwn(text, dyed string) error {
 // room charges for text that is written.
 func (m *interp) room(s string) error {
 	if m.out.root && int64(m.out.b.Len()+len(s)) > m.Limits.Output {
-		return Fail(KindLimit, "more than %d bytes of output", m.Limits.Output)
+		return fail(kindLimit, "more than %d bytes of output", m.Limits.Output)
 	}
 	return m.Alloc(len(s))
 }
@@ -166,7 +166,7 @@ func (m *interp) written() int {
 // enterCall guards the depth of calls; each is paired with uncall.
 func (m *interp) enterCall() error {
 	if m.calls++; m.calls > m.Limits.Calls {
-		return Fail(KindLimit, "more than %d calls inside each other", m.Limits.Calls)
+		return fail(kindLimit, "more than %d calls inside each other", m.Limits.Calls)
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ func (it *Iterator) Next(m *Machine) (v Value, ok bool, err error) {
 	return v, ok, err
 }
 
-// IterateOver is the iterator over a list.
-func IterateOver(items []Value) *Iterator {
+// iterateOver is the iterator over a list.
+func iterateOver(items []Value) *Iterator {
 	i := 0
 	return &Iterator{Rest: len(items), next: func() (Value, bool, error) {
 		if i >= len(items) {
@@ -35,8 +35,8 @@ func IterateOver(items []Value) *Iterator {
 	}}
 }
 
-// Generator hides the length of it, as a Python generator does.
-func Generator(next func() (Value, bool, error)) *Iterator {
+// generator hides the length of it, as a Python generator does.
+func generator(next func() (Value, bool, error)) *Iterator {
 	return &Iterator{Rest: -1, next: next}
 }
 
@@ -44,14 +44,14 @@ func Generator(next func() (Value, bool, error)) *Iterator {
 func (m *Machine) Iterate(v Value) (*Iterator, error) {
 	switch v := v.(type) {
 	case *List:
-		return IterateOver(v.Items), nil
+		return iterateOver(v.Items), nil
 	case *Tuple:
-		return IterateOver(v.Items), nil
+		return iterateOver(v.Items), nil
 	case string:
 		return runes(m, v), m.Scan(v)
 	case Markup:
 		return runes(m, string(v)), m.Scan(string(v))
-	case Bytes:
+	case byteString:
 		i := 0
 		return &Iterator{Rest: len(v), next: func() (Value, bool, error) {
 			if i >= len(v) {
@@ -61,13 +61,13 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 			return int64(v[i-1]), true, nil
 		}}, nil
 	case *Map:
-		return IterateOver(v.Keys), nil
-	case *View:
+		return iterateOver(v.Keys), nil
+	case *view:
 		switch v.Kind {
 		case "keys":
-			return IterateOver(v.M.Keys), nil
+			return iterateOver(v.M.Keys), nil
 		case "values":
-			return IterateOver(v.M.Vals), nil
+			return iterateOver(v.M.Vals), nil
 		}
 		i := 0
 		return &Iterator{Rest: v.M.Len(), next: func() (Value, bool, error) {
@@ -77,7 +77,7 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 			i++
 			return v.M.Pair(i - 1), true, m.Alloc(32)
 		}}, nil
-	case *Range:
+	case *intRange:
 		i := int64(0)
 		return &Iterator{Rest: int(v.N), next: func() (Value, bool, error) {
 			if i >= v.N {
@@ -86,12 +86,12 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 			i++
 			return v.Start + (i-1)*v.Step, true, nil
 		}}, nil
-	case *Undefined:
-		return IterateOver(nil), nil
+	case *undefined:
+		return iterateOver(nil), nil
 	case *Iterator:
 		return v, nil
 	}
-	return nil, TypeError("'%s' object is not iterable", TypeName(v))
+	return nil, typeError("'%s' object is not iterable", TypeName(v))
 }
 
 func runes(m *Machine, s string) *Iterator {
@@ -146,33 +146,33 @@ func (m *Machine) Collect(v Value) ([]Value, error) {
 func (m *Machine) Contains(v, x Value) (bool, error) {
 	switch v := v.(type) {
 	case string, Markup:
-		s, _ := Text(v)
-		t, ok := Text(x)
+		s, _ := text(v)
+		t, ok := text(x)
 		if !ok {
-			return false, TypeError("'in <string>' requires string as left operand, not %s", TypeName(x))
+			return false, typeError("'in <string>' requires string as left operand, not %s", TypeName(x))
 		}
 		return strings.Contains(m.plain(s), m.plain(t)), m.Step(len(s) / 32)
-	case Bytes:
-		if t, ok := x.(Bytes); ok {
+	case byteString:
+		if t, ok := x.(byteString); ok {
 			return strings.Contains(string(v), string(t)), m.Step(len(v) / 32)
 		}
-		n, ok := SmallInt(x)
+		n, ok := smallInt(x)
 		if !ok {
-			return false, TypeError("a bytes-like object is required, not '%s'", TypeName(x))
+			return false, typeError("a bytes-like object is required, not '%s'", TypeName(x))
 		}
 		if n < 0 || n > 255 {
-			return false, ValueError("byte must be in range(0, 256)")
+			return false, valueError("byte must be in range(0, 256)")
 		}
 		return strings.IndexByte(string(v), byte(n)) >= 0, m.Step(len(v) / 32)
 	case *Map:
 		_, ok, err := m.Lookup(v, x)
 		return ok, err
-	case *View:
+	case *view:
 		if v.Kind == "keys" {
 			return m.Contains(v.M, x)
 		}
-	case *Range:
-		if i, ok := AsInt(x); ok {
+	case *intRange:
+		if i, ok := asInt(x); ok {
 			n, small := i.(int64)
 			if !small || v.N == 0 {
 				return false, nil
@@ -180,9 +180,9 @@ func (m *Machine) Contains(v, x Value) (bool, error) {
 			d := n - v.Start
 			return d%v.Step == 0 && d/v.Step >= 0 && d/v.Step < v.N, nil
 		}
-	case *List, *Tuple, *Undefined, *Iterator:
+	case *List, *Tuple, *undefined, *Iterator:
 	default:
-		return false, TypeError("argument of type '%s' is not iterable", TypeName(v))
+		return false, typeError("argument of type '%s' is not iterable", TypeName(v))
 	}
 	found := false
 	err := m.Each(v, func(y Value) (bool, error) {
@@ -209,7 +209,7 @@ func (m *Machine) Put(d *Map, key, v Value) error {
 	if err != nil {
 		return err
 	}
-	s, _ := Text(key)
+	s, _ := text(key)
 	if err := m.Alloc(64 + len(s)); err != nil {
 		return err
 	}

@@ -15,17 +15,17 @@ import (
 	"atenia/internal/spelling"
 )
 
-// A JSONError describes malformed JSON and its position.
-type JSONError struct {
+// A jsonError describes malformed JSON and its position.
+type jsonError struct {
 	Offset int64 // in bytes
 	Err    error
 }
 
 // Error returns the position and the reason.
-func (e *JSONError) Error() string { return fmt.Sprintf("json at byte %d: %v", e.Offset, e.Err) }
+func (e *jsonError) Error() string { return fmt.Sprintf("json at byte %d: %v", e.Offset, e.Err) }
 
 // Unwrap returns the decoder's error.
-func (e *JSONError) Unwrap() error { return e.Err }
+func (e *jsonError) Unwrap() error { return e.Err }
 
 // DecodeJSON reads one JSON value. Objects become a [*Map] in the order of the
 // text, numbers with ".", "e" or "E" float64, others integers.
@@ -45,7 +45,7 @@ func DecodeJSONUntil(done <-chan struct{}, data []byte) (Value, error) {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, &JSONError{d.InputOffset(), err}
+		return nil, &jsonError{d.InputOffset(), err}
 	}
 	return v, nil
 }
@@ -64,8 +64,8 @@ func (d *jsonDecoder) value(depth int) (Value, error) {
 	if d.values++; d.values%valuesAtATime == 0 && ended(d.done) {
 		return nil, errEnded
 	}
-	if depth > MaxNesting {
-		return nil, fmt.Errorf("nested deeper than %d", MaxNesting)
+	if depth > nestingLimit {
+		return nil, fmt.Errorf("nested deeper than %d", nestingLimit)
 	}
 	t, err := d.Token()
 	if err != nil {
@@ -115,8 +115,8 @@ func parseNumber(s string) (Value, error) {
 		}
 		return f, nil
 	}
-	if len(s) > MaxDigits { // its text would be in the error of package strconv
-		return nil, fmt.Errorf("number of %d digits, at most %d", len(s), MaxDigits)
+	if len(s) > maxDigits { // its text would be in the error of package strconv
+		return nil, fmt.Errorf("number of %d digits, at most %d", len(s), maxDigits)
 	}
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return i, nil
@@ -134,8 +134,8 @@ func parseNumber(s string) (Value, error) {
 func ValueOf(v any) (Value, error) { return valueOf(v, 0) }
 
 func valueOf(v any, depth int) (Value, error) {
-	if depth > MaxNesting {
-		return nil, ErrNested()
+	if depth > nestingLimit {
+		return nil, errNested()
 	}
 	switch v := v.(type) {
 	case nil, bool, int64, float64, string, *big.Int, *List, *Tuple, *Map:
@@ -169,7 +169,7 @@ func valueOf(v any, depth int) (Value, error) {
 		}
 		return m, nil
 	}
-	return nil, TypeError("a %T cannot be passed to a template", v)
+	return nil, typeError("a %T cannot be passed to a template", v)
 }
 
 func listOf[T any](s []T, depth int) (Value, error) {
@@ -184,5 +184,5 @@ func listOf[T any](s []T, depth int) (Value, error) {
 	return l, nil
 }
 
-// MaxDigits bounds integers in text, as Python does.
-const MaxDigits = 4300
+// maxDigits bounds integers in text, as Python does.
+const maxDigits = 4300

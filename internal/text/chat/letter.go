@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// IsASCII reports text of ASCII alone.
-func IsASCII(s string) bool {
+// isASCII reports text of ASCII alone.
+func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false
@@ -21,25 +21,25 @@ func IsASCII(s string) bool {
 
 // upper and lower are the full case mappings: ß becomes SS, a final Σ ς.
 
-// Upper is the full case mapping: ß becomes SS.
-func Upper(s string) string {
-	if IsASCII(s) {
+// upper is the full case mapping: ß becomes SS.
+func upper(s string) string {
+	if isASCII(s) {
 		return strings.ToUpper(s)
 	}
 	return cases.Upper(language.Und).String(s)
 }
 
-// Lower is the full case mapping: a final Σ becomes ς.
-func Lower(s string) string {
-	if IsASCII(s) {
+// lower is the full case mapping: a final Σ becomes ς.
+func lower(s string) string {
+	if isASCII(s) {
 		return strings.ToLower(s)
 	}
 	return cases.Lower(language.Und).String(s)
 }
 
-// Casefold is str.casefold.
-func Casefold(s string) string {
-	if IsASCII(s) {
+// casefold is str.casefold.
+func casefold(s string) string {
+	if isASCII(s) {
 		return strings.ToLower(s)
 	}
 	return cases.Fold().String(s)
@@ -64,8 +64,8 @@ func isUpper(r rune) bool { return unicode.IsUpper(r) || unicode.Is(unicode.Othe
 func isLower(r rune) bool { return unicode.IsLower(r) || unicode.Is(unicode.Other_Lowercase, r) }
 func isCased(r rune) bool { return isUpper(r) || isLower(r) || unicode.IsTitle(r) }
 
-// Title is str.title: every run of cased characters starts with a capital.
-func Title(s string) string {
+// title is str.title: every run of cased characters starts with a capital.
+func title(s string) string {
 	var b strings.Builder
 	inside := false
 	for i, r := range s {
@@ -75,7 +75,7 @@ func Title(s string) string {
 		case r == 'Σ':
 			b.WriteString(finalSigma(s, i))
 		default:
-			b.WriteString(Lower(string(r)))
+			b.WriteString(lower(string(r)))
 		}
 		inside = isCased(r)
 	}
@@ -97,28 +97,28 @@ func finalSigma(s string, i int) string {
 	return "σ"
 }
 
-// Capitalize is str.capitalize.
-func Capitalize(s string) string {
+// capitalize is str.capitalize.
+func capitalize(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	if n == 0 {
 		return s
 	}
-	whole := Lower(s)
-	_, k := utf8.DecodeRuneInString(Lower(string(r)))
-	return titleRune(r) + whole[min(max(k, len(Lower(string(r)))), len(whole)):]
+	whole := lower(s)
+	_, k := utf8.DecodeRuneInString(lower(string(r)))
+	return titleRune(r) + whole[min(max(k, len(lower(string(r)))), len(whole)):]
 }
 
-// Swapcase is str.swapcase.
-func Swapcase(s string) string {
+// swapcase is str.swapcase.
+func swapcase(s string) string {
 	var b strings.Builder
 	for i, r := range s {
 		switch {
 		case r == 'Σ':
 			b.WriteString(finalSigma(s, i))
 		case isUpper(r):
-			b.WriteString(Lower(string(r)))
+			b.WriteString(lower(string(r)))
 		case isLower(r):
-			b.WriteString(Upper(string(r)))
+			b.WriteString(upper(string(r)))
 		default:
 			b.WriteRune(r)
 		}
@@ -126,8 +126,8 @@ func Swapcase(s string) string {
 	return b.String()
 }
 
-// Every makes a test that is false for the empty string.
-func Every(f func(rune) bool) func(string) bool {
+// every makes a test that is false for the empty string.
+func every(f func(rune) bool) func(string) bool {
 	return func(s string) bool {
 		for _, r := range s {
 			if !f(r) {
@@ -140,10 +140,10 @@ func Every(f func(rune) bool) func(string) bool {
 
 // IsDecimal, IsDigit, IsNumeric and IsAlnum are Python's predicates of
 // characters.
-func IsDecimal(r rune) bool { return unicode.Is(unicode.Nd, r) }
-func IsDigit(r rune) bool   { return IsDecimal(r) || unicode.Is(digits, r) }
-func IsNumeric(r rune) bool { return unicode.IsNumber(r) || unicode.Is(Numerals, r) }
-func IsAlnum(r rune) bool   { return unicode.IsLetter(r) || IsDigit(r) || IsNumeric(r) }
+func isDecimal(r rune) bool { return unicode.Is(unicode.Nd, r) }
+func isDigit(r rune) bool   { return isDecimal(r) || unicode.Is(digits, r) }
+func isNumeric(r rune) bool { return unicode.IsNumber(r) || unicode.Is(numerals, r) }
+func isAlnum(r rune) bool   { return unicode.IsLetter(r) || isDigit(r) || isNumeric(r) }
 
 // digits have the Unicode property Numeric_Type=Digit.
 var digits = &unicode.RangeTable{
@@ -156,17 +156,17 @@ var digits = &unicode.RangeTable{
 	LatinOffset: 2,
 }
 
-// IsIdentifier is str.isidentifier.
-func IsIdentifier(s string) bool {
+// isIdentifier is str.isidentifier.
+func isIdentifier(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
-	return s != "" && NameLen(s) == len(s) && (r == '_' || unicode.IsLetter(r) || unicode.Is(unicode.Nl, r))
+	return s != "" && nameLen(s) == len(s) && (r == '_' || unicode.IsLetter(r) || unicode.Is(unicode.Nl, r))
 }
 
-// IsLower is str.islower.
-func IsLower(s string) bool { return casedWithout(s, unicode.Upper, unicode.Other_Uppercase) }
+// isLowerString is str.islower.
+func isLowerString(s string) bool { return casedWithout(s, unicode.Upper, unicode.Other_Uppercase) }
 
-// IsUpper is str.isupper.
-func IsUpper(s string) bool { return casedWithout(s, unicode.Lower, unicode.Other_Lowercase) }
+// isUpperString is str.isupper.
+func isUpperString(s string) bool { return casedWithout(s, unicode.Lower, unicode.Other_Lowercase) }
 
 // casedWithout reports whether s has cased characters, none of them in title
 // case or in two tables.
@@ -181,8 +181,8 @@ func casedWithout(s string, a, b *unicode.RangeTable) bool {
 	return cased
 }
 
-// IsTitle is str.istitle.
-func IsTitle(s string) bool {
+// isTitle is str.istitle.
+func isTitle(s string) bool {
 	cased, inside := false, false
 	for _, r := range s {
 		switch {
@@ -202,8 +202,8 @@ func IsTitle(s string) bool {
 	return cased
 }
 
-// IsPrintable is str.isprintable.
-func IsPrintable(s string) bool {
+// isPrintable is str.isprintable.
+func isPrintable(s string) bool {
 	for _, r := range s {
 		if r != ' ' && !unicode.IsPrint(r) {
 			return false
@@ -212,8 +212,8 @@ func IsPrintable(s string) bool {
 	return true
 }
 
-// Numerals are letters with a numeric value: 一, 二, 百 …
-var Numerals = &unicode.RangeTable{
+// numerals are letters with a numeric value: 一, 二, 百 …
+var numerals = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x3405, 0x3405, 1}, {0x3483, 0x3483, 1}, {0x382a, 0x382a, 1}, {0x3b4d, 0x3b4d, 1}, {0x4e00, 0x4e00, 1}, {0x4e03, 0x4e03, 1}, {0x4e07, 0x4e07, 1},
 		{0x4e09, 0x4e09, 1}, {0x4e5d, 0x4e5d, 1}, {0x4e8c, 0x4e8c, 1}, {0x4e94, 0x4e94, 1}, {0x4e96, 0x4e96, 1}, {0x4ebf, 0x4ec0, 1}, {0x4edf, 0x4edf, 1},
@@ -231,8 +231,8 @@ var Numerals = &unicode.RangeTable{
 	},
 }
 
-// NameLen is the length of the word that s starts with.
-func NameLen(s string) int {
+// nameLen is the length of the word that s starts with.
+func nameLen(s string) int {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.Is(unicode.M, r) || r == utf8.RuneError {
 			return i
@@ -241,5 +241,5 @@ func NameLen(s string) int {
 	return len(s)
 }
 
-// IsSpace is Python's notion of white space.
-func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+// isSpace is Python's notion of white space.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }

@@ -129,12 +129,12 @@ func (l *lexer) data(off int, s string) {
 func (l *lexer) strip(s string, sign byte, variable bool) string {
 	switch {
 	case sign == '-':
-		return strings.TrimRightFunc(s, IsSpace)
+		return strings.TrimRightFunc(s, isSpace)
 	case sign == '+' || variable:
 		return s
 	}
 	cut := strings.LastIndexByte(s, '\n') + 1
-	if (cut > 0 || l.lineStarting) && strings.TrimLeftFunc(s[cut:], IsSpace) == "" {
+	if (cut > 0 || l.lineStarting) && strings.TrimLeftFunc(s[cut:], isSpace) == "" {
 		return s[:cut]
 	}
 	return s
@@ -203,7 +203,7 @@ func (l *lexer) close(off int, sign byte) {
 	rest := l.src[off:]
 	switch {
 	case sign == '-':
-		off = len(l.src) - len(strings.TrimLeftFunc(rest, IsSpace))
+		off = len(l.src) - len(strings.TrimLeftFunc(rest, isSpace))
 	case sign != '+' && strings.HasPrefix(rest, "\n"):
 		off++
 	}
@@ -244,7 +244,7 @@ func (l *lexer) inTag() (t token, ok bool, err error) {
 			return t, true, nil
 		}
 	}
-	if n := len(rest) - len(strings.TrimLeftFunc(rest, IsSpace)); n > 0 {
+	if n := len(rest) - len(strings.TrimLeftFunc(rest, isSpace)); n > 0 {
 		l.off += n
 		return t, false, nil
 	}
@@ -257,7 +257,7 @@ func (l *lexer) inTag() (t token, ok bool, err error) {
 		t, err = l.str(rest)
 		return t, true, err
 	}
-	if n := NameLen(rest); n > 0 {
+	if n := nameLen(rest); n > 0 {
 		l.off += n
 		name := rest[:n]
 		if r, _ := utf8.DecodeRuneInString(name); r != '_' && !unicode.IsLetter(r) && !unicode.Is(unicode.Nl, r) {
@@ -335,14 +335,14 @@ func (l *lexer) number(rest string) (token, error) {
 	s := integerRE.FindString(rest)
 	off := l.off
 	l.off += len(s)
-	if len(s) > MaxDigits {
-		return t, l.errorf(off, "number", "number of %d digits, at most %d", len(s), MaxDigits)
+	if len(s) > maxDigits {
+		return t, l.errorf(off, "number", "number of %d digits, at most %d", len(s), maxDigits)
 	}
 	b, ok := new(big.Int).SetString(strings.ReplaceAll(s, "_", ""), 0)
 	if !ok {
 		return t, l.errorf(off, s, "bad number %q", s)
 	}
-	v, err := FromBig(b)
+	v, err := fromBig(b)
 	if err != nil {
 		return t, l.errorf(off, "number", "%v", err)
 	}
@@ -408,7 +408,7 @@ func unescape(s string) (out, msg string) {
 			i--
 		case c >= utf8.RuneSelf: // Python escapes the character first and then sees \\x, \\u or \\U
 			r, n := utf8.DecodeRuneInString(s[i:])
-			b.WriteString(Escape(r))
+			b.WriteString(escape(r))
 			i += n
 			continue
 		default:

@@ -41,8 +41,8 @@ type Machine struct {
 // milliseconds.
 const stepsAtATime = 1 << 16
 
-// NewMachine returns a machine with full budgets.
-func NewMachine(l Limits) *Machine {
+// newMachine returns a machine with full budgets.
+func newMachine(l Limits) *Machine {
 	l = l.withDefaults()
 	return &Machine{Limits: l, later: l.Steps, bytes: l.Bytes}
 }
@@ -64,7 +64,7 @@ func (m *Machine) look() error {
 	m.steps = min(all, stepsAtATime)
 	m.later = all - m.steps
 	if m.steps < 0 {
-		return Fail(KindLimit, "more than %d steps", m.Limits.Steps)
+		return fail(kindLimit, "more than %d steps", m.Limits.Steps)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (m *Machine) Alloc(n int) error { return m.AllocEach(1, n) }
 // AllocEach is Alloc(count*size), however large the product.
 func (m *Machine) AllocEach(count int64, size int) error {
 	if size > 0 && count > m.bytes/int64(size) {
-		return Fail(KindLimit, "more than %d bytes of intermediate values", m.Limits.Bytes)
+		return fail(kindLimit, "more than %d bytes of intermediate values", m.Limits.Bytes)
 	}
 	n := count * int64(size)
 	m.bytes -= n
@@ -108,7 +108,7 @@ const maxDepth = 20000
 // error Leave need not be called, because rendering ends.
 func (m *Machine) Enter() error {
 	if m.depth++; m.depth > maxDepth {
-		return Fail(KindLimit, "evaluation nested deeper than %d", maxDepth)
+		return fail(kindLimit, "evaluation nested deeper than %d", maxDepth)
 	}
 	return m.Step(1)
 }

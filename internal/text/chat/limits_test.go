@@ -139,7 +139,7 @@ func TestTracedSteps(t *testing.T) {
 	ends := func(char, x string, times int) {
 		c := &Context{Control: marked("<x>"), Limits: Limits{Steps: 300_000}}
 		_, err := render("t", fmt.Sprintf("{%% set s = '%s' * 500000 %%}{%% set d = {} %%}{%% for i in range(%d) %%}{%% if %s %%}{%% endif %%}{%% endfor %%}", char, times, x), c)
-		if e, ok := errors.AsType[*RuntimeError](err); !ok || e.Kind != KindLimit {
+		if e, ok := errors.AsType[*RuntimeError](err); !ok || e.Kind != kindLimit {
 			t.Errorf("%s: %v, want a limit", x, err)
 		}
 	}
@@ -153,7 +153,7 @@ func TestTracedSteps(t *testing.T) {
 // which would end the process.
 func TestStack(t *testing.T) {
 	_, err := render("stack", "{% set ns = namespace() %}{% set ns.g = ([ns] * 3000000) | map(attribute='g') | map('list') %}{{ ns.g | list }}", nil)
-	if e, ok := errors.AsType[*RuntimeError](err); !ok || e.Kind != KindLimit {
+	if e, ok := errors.AsType[*RuntimeError](err); !ok || e.Kind != kindLimit {
 		t.Errorf("%v, want a limit", err)
 	}
 }
@@ -201,13 +201,13 @@ func TestErrorPositions(t *testing.T) {
 		kind      Kind
 		line, col int
 	}{
-		{"x\n{{ a.b.c }}", KindUndefined, 2, 6},
-		{"{{ 1 }}{{ 1 +\n 'a' }}", KindType, 1, 13},
-		{"{{ [].append(1) }}", KindSecurity, 1, 13},
-		{"{{ 1 // 0 }}", KindZeroDiv, 1, 6},
-		{"{% macro m() %}\n{{ none() }}{% endmacro %}{{ m() }}", KindType, 2, 8},
-		{"{{ 'x' | center(none) }}", KindType, 1, 10},
-		{"{{ range(1000000) }}", KindOverflow, 1, 9},
+		{"x\n{{ a.b.c }}", kindUndefined, 2, 6},
+		{"{{ 1 }}{{ 1 +\n 'a' }}", kindType, 1, 13},
+		{"{{ [].append(1) }}", kindSecurity, 1, 13},
+		{"{{ 1 // 0 }}", kindZeroDiv, 1, 6},
+		{"{% macro m() %}\n{{ none() }}{% endmacro %}{{ m() }}", kindType, 2, 8},
+		{"{{ 'x' | center(none) }}", kindType, 1, 10},
+		{"{{ range(1000000) }}", kindOverflow, 1, 9},
 	} {
 		_, err := render("t", c.template, nil)
 		e, ok := errors.AsType[*RuntimeError](err)

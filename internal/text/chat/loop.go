@@ -18,7 +18,7 @@ type loop struct {
 }
 
 func (l *loop) peek(m *Machine) (Value, error) {
-	if l.after == Missing {
+	if l.after == missing {
 		v, ok, err := l.it.Next(m)
 		if err != nil {
 			return nil, err
@@ -37,9 +37,9 @@ func (l *loop) Size(m *Machine) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		l.it = IterateOver(rest)
+		l.it = iterateOver(rest)
 		l.n = len(rest) + l.index0 + 1
-		if l.after != Missing {
+		if l.after != missing {
 			l.n++
 		}
 	}
@@ -79,36 +79,36 @@ func (l *loop) Attr(m *Machine, name string) (Value, bool, error) {
 		return int64(n), true, err
 	case "last":
 		v, err := l.peek(m)
-		return v == Missing, true, err
+		return v == missing, true, err
 	case "previtem":
 		if l.index0 == 0 {
-			return &Undefined{Kind: KindUndefined, Msg: "there is no previous item"}, true, nil
+			return &undefined{Kind: kindUndefined, Msg: "there is no previous item"}, true, nil
 		}
 		return l.before, true, nil
 	case "nextitem":
 		v, err := l.peek(m)
-		if v == Missing {
-			v = &Undefined{Kind: KindUndefined, Msg: "there is no next item"}
+		if v == missing {
+			v = &undefined{Kind: kindUndefined, Msg: "there is no next item"}
 		}
 		return v, true, err
 	case "cycle":
-		return &Function{Name: name, Method: true, Call: l.cycle}, true, nil
+		return &function{Name: name, Method: true, Call: l.cycle}, true, nil
 	case "changed":
-		return &Function{Name: name, Method: true, Call: l.isChanged}, true, nil
+		return &function{Name: name, Method: true, Call: l.isChanged}, true, nil
 	}
 	return nil, false, nil
 }
 
 func (l *loop) cycle(_ *Machine, a *Args) (Value, error) {
 	if len(a.Pos) == 0 || len(a.Named) > 0 {
-		return nil, TypeError("no items for cycling given")
+		return nil, typeError("no items for cycling given")
 	}
 	return a.Pos[l.index0%len(a.Pos)], nil
 }
 
 func (l *loop) isChanged(m *Machine, a *Args) (Value, error) {
 	if len(a.Named) > 0 {
-		return nil, TypeError("changed() takes no keyword arguments")
+		return nil, typeError("changed() takes no keyword arguments")
 	}
 	if l.hasChanged {
 		eq, err := m.EqualItems(l.changed, a.Pos, 0)
@@ -127,28 +127,28 @@ func (l *loop) Call(_ *Machine, a *Args) (Value, error) {
 		return nil, err
 	}
 	if l.recurse == nil {
-		return nil, TypeError("the loop must have the 'recursive' marker to be called recursively")
+		return nil, typeError("the loop must have the 'recursive' marker to be called recursively")
 	}
 	return l.recurse(v[0], l.depth0+1)
 }
 
-func (m *interp) execFor(f *frame, s *ForStmt) (Flow, error) {
+func (m *interp) execFor(f *frame, s *forStmt) (Flow, error) {
 	v, err := m.eval(f, s.Iter)
 	if err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	if !s.Recursive {
 		return m.loop(f, f, s, v, 0, nil)
 	}
 	text, err := m.recurse(f, s, v, 0)
 	if err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
-	return FlowNext, m.write(text)
+	return flowNext, m.write(text)
 }
 
 // recurse runs a recursive loop at some depth; f is the frame around it.
-func (m *interp) recurse(f *frame, s *ForStmt, v Value, depth int) (string, error) {
+func (m *interp) recurse(f *frame, s *forStmt, v Value, depth int) (string, error) {
 	if err := m.enterCall(); err != nil {
 		return "", err
 	}
@@ -165,17 +165,17 @@ func (m *interp) recurse(f *frame, s *ForStmt, v Value, depth int) (string, erro
 
 // loop runs the body in the frame f for each value of v. The loop's test is a
 // function of the frame outer.
-func (m *interp) loop(f, outer *frame, s *ForStmt, v Value, depth int, recurse func(Value, int) (Value, error)) (Flow, error) {
+func (m *interp) loop(f, outer *frame, s *forStmt, v Value, depth int, recurse func(Value, int) (Value, error)) (Flow, error) {
 	it, err := m.Iterate(v)
 	if err != nil {
-		return FlowNext, err
+		return flowNext, err
 	}
 	if s.Test != nil {
 		if it, err = m.filtered(outer, s, it); err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
 	}
-	l := &loop{it: it, n: -1, index0: -1, depth0: depth, before: Missing, current: Missing, after: Missing, recurse: recurse}
+	l := &loop{it: it, n: -1, index0: -1, depth0: depth, before: missing, current: missing, after: missing, recurse: recurse}
 	if _, ok := v.(*Iterator); !ok && s.Test == nil {
 		l.n = it.Rest
 	}
@@ -186,44 +186,44 @@ func (m *interp) loop(f, outer *frame, s *ForStmt, v Value, depth int, recurse f
 	for {
 		x, err := l.peek(m.Machine)
 		if err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
-		if x == Missing {
+		if x == missing {
 			break
 		}
-		l.after = Missing
+		l.after = missing
 		l.index0++
 		l.before, l.current = l.current, x
 		if err := m.assign(f, s.Target, x, false); err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
 		if err := m.open(f, s.Body0); err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
 		fl, err := m.run(f, s.Body)
 		if err != nil {
-			return FlowNext, err
+			return flowNext, err
 		}
-		if fl == FlowBreak {
+		if fl == flowBreak {
 			break
 		}
-		ran = ran || fl == FlowNext // as in Jinja: an iteration cut short does not count
+		ran = ran || fl == flowNext // as in Jinja: an iteration cut short does not count
 	}
 	m.close(f, s.Body0)
 	if s.Els != nil && !ran {
 		return m.within(f, s.Els0, s.Els)
 	}
-	return FlowNext, nil
+	return flowNext, nil
 }
 
 // filtered is the iteration over those values of it that pass the test.
-func (m *interp) filtered(outer *frame, s *ForStmt, it *Iterator) (*Iterator, error) {
+func (m *interp) filtered(outer *frame, s *forStmt, it *Iterator) (*Iterator, error) {
 	f, err := m.newFrame(s.TestFn, outer, outer.ctx)
 	if err != nil {
 		return nil, err
 	}
 	opened := false
-	return Generator(func() (Value, bool, error) {
+	return generator(func() (Value, bool, error) {
 		if !opened {
 			opened = true
 			if err := m.open(f, s.TestEntry); err != nil {
@@ -242,7 +242,7 @@ func (m *interp) filtered(outer *frame, s *ForStmt, it *Iterator) (*Iterator, er
 			if err != nil {
 				return nil, false, err
 			}
-			if Truth(v) {
+			if truth(v) {
 				return x, true, nil
 			}
 		}

@@ -130,8 +130,8 @@ func (m *Machine) Hash(v Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := Text(v)
-	if b, ok := v.(Bytes); ok {
+	s, _ := text(v)
+	if b, ok := v.(byteString); ok {
 		s = string(b)
 	}
 	return k, m.Step(len(s)/32 + 4*(maxKey-left))
@@ -139,7 +139,7 @@ func (m *Machine) Hash(v Value) (any, error) {
 
 func (m *Machine) hashWithin(v Value, left *int) (any, error) {
 	if *left--; *left < 0 {
-		return nil, Fail(KindLimit, "key of more than %d values", maxKey)
+		return nil, fail(kindLimit, "key of more than %d values", maxKey)
 	}
 	if s, ok := v.(string); ok {
 		if m.undyed(s) == len(s) {
@@ -150,12 +150,12 @@ func (m *Machine) hashWithin(v Value, left *int) (any, error) {
 	switch v := v.(type) {
 	case Markup:
 		return m.plain(string(v)), nil
-	case Bytes:
+	case byteString:
 		return v, nil
 	case nil:
 		return noneKey{}, nil
 	case bool:
-		return BoolInt(v), nil
+		return boolInt(v), nil
 	case int64:
 		return v, nil
 	case float64:
@@ -169,12 +169,12 @@ func (m *Machine) hashWithin(v Value, left *int) (any, error) {
 		return v, nil
 	case *big.Int:
 		return deepKey("i" + v.Text(62)), nil
-	case *Undefined:
+	case *undefined:
 		return undefKey{}, nil
 	case *Tuple:
 		var b strings.Builder
 		for _, it := range v.Items {
-			if s, ok := Text(it); ok {
+			if s, ok := text(it); ok {
 				*left -= len(s) / 64
 			}
 			k, err := m.hashWithin(it, left)
@@ -186,22 +186,22 @@ func (m *Machine) hashWithin(v Value, left *int) (any, error) {
 		}
 		return deepKey("t" + b.String()), nil
 	case *List, *Map:
-		return nil, TypeError("unhashable type: '%s'", TypeName(v))
-	case *Range: // as Equal: what is not reached does not count
+		return nil, typeError("unhashable type: '%s'", TypeName(v))
+	case *intRange: // as Equal: what is not reached does not count
 		switch v.N {
 		case 0:
-			return Range{}, nil
+			return intRange{}, nil
 		case 1:
-			return Range{Start: v.Start, N: 1}, nil
+			return intRange{Start: v.Start, N: 1}, nil
 		}
-		return Range{Start: v.Start, Step: v.Step, N: v.N}, nil
-	case *View:
+		return intRange{Start: v.Start, Step: v.Step, N: v.N}, nil
+	case *view:
 		if v.Kind != "values" {
-			return nil, TypeError("unhashable type: '%s'", TypeName(v))
+			return nil, typeError("unhashable type: '%s'", TypeName(v))
 		}
 		return v, nil
-	case *Namespace, *Iterator, *Function, Object:
+	case *namespace, *Iterator, *function, object:
 		return v, nil
 	}
-	return nil, TypeError("unhashable type: '%s'", TypeName(v))
+	return nil, typeError("unhashable type: '%s'", TypeName(v))
 }

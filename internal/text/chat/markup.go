@@ -8,12 +8,12 @@ import (
 
 // markupMethods are those that Markup has and str has not.
 var markupMethods = map[string]*Func{
-	"striptags": NewFunc("", StripTags),
-	"unescape": NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
-		s, _ := Text(x)
+	"striptags": makeFunc("", stripTags),
+	"unescape": makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
+		s, _ := text(x)
 		return html.UnescapeString(s), m.Alloc(len(s))
 	}),
-	"escape": NewFunc("s", func(m *Machine, _ Value, a []Value) (Value, error) {
+	"escape": makeFunc("s", func(m *Machine, _ Value, a []Value) (Value, error) {
 		s, err := m.Escape(a[0])
 		return s, err
 	}),
@@ -24,8 +24,8 @@ var (
 	tagRE     = regexp.MustCompile(`(?s)<.*?>`)
 )
 
-// StripTags drops comments and tags, joins white space and unescapes the rest.
-func StripTags(m *Machine, x Value, _ []Value) (Value, error) {
+// stripTags drops comments and tags, joins white space and unescapes the rest.
+func stripTags(m *Machine, x Value, _ []Value) (Value, error) {
 	s, err := m.Str(x)
 	if err != nil {
 		return nil, err
@@ -35,6 +35,6 @@ func StripTags(m *Machine, x Value, _ []Value) (Value, error) {
 	}
 	s = m.plain(s) // a list has texts
 	s = tagRE.ReplaceAllString(commentRE.ReplaceAllString(s, ""), "")
-	s = strings.Join(strings.FieldsFunc(s, IsSpace), " ")
+	s = strings.Join(strings.FieldsFunc(s, isSpace), " ")
 	return html.UnescapeString(s), nil
 }

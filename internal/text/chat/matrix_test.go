@@ -22,15 +22,15 @@ func operations() (ops []string) {
 			}
 		}
 	}
-	with(" | %s%s", slices.Sorted(maps.Keys(Filters)), "", "('x')", "(1)", "(100000)", "('x', 'y')", "(attribute='a')")
+	with(" | %s%s", slices.Sorted(maps.Keys(filters)), "", "('x')", "(1)", "(100000)", "('x', 'y')", "(attribute='a')")
 	methods := map[string]bool{}
-	for _, of := range []map[string]*Func{StringMethods, bytesMethods, listMethods, tupleMethods, dictMethods, markupMethods} {
+	for _, of := range []map[string]*Func{stringMethods, bytesMethods, listMethods, tupleMethods, dictMethods, markupMethods} {
 		for name := range of {
 			methods[name] = true
 		}
 	}
 	with(".%s%s", slices.Sorted(maps.Keys(methods)), "()", "('x')", "(1)", "('x', 'y')", "(v)")
-	with(" is %s%s", slices.Sorted(maps.Keys(Tests)), "", "(1)", "(v)")
+	with(" is %s%s", slices.Sorted(maps.Keys(tests)), "", "(1)", "(v)")
 	return ops
 }
 

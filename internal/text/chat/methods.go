@@ -25,39 +25,39 @@ func init() {
 
 func defineMethods() {
 	listMethods = map[string]*Func{
-		"index": NewPositional("value start? stop?", indexMethod), "count": NewPositional("value", countItems),
-		"copy": NewPositional("", func(_ *Machine, x Value, _ []Value) (Value, error) {
+		"index": newPositional("value start? stop?", indexMethod), "count": newPositional("value", countItems),
+		"copy": newPositional("", func(_ *Machine, x Value, _ []Value) (Value, error) {
 			return &List{Items: x.(*List).Items}, nil
 		}),
 	}
 	tupleMethods = map[string]*Func{"index": listMethods["index"], "count": listMethods["count"]}
 	dictMethods = map[string]*Func{
-		"get": NewPositional("key default?", func(m *Machine, x Value, a []Value) (Value, error) {
+		"get": newPositional("key default?", func(m *Machine, x Value, a []Value) (Value, error) {
 			if v, ok, err := m.Lookup(x.(*Map), a[0]); ok || err != nil {
 				return v, err
 			}
-			if a[1] == Missing {
+			if a[1] == missing {
 				return nil, nil
 			}
 			return a[1], nil
 		}),
 		"keys": viewMethod("keys"), "values": viewMethod("values"), "items": viewMethod("items"),
-		"copy": NewPositional("", func(m *Machine, x Value, _ []Value) (Value, error) {
+		"copy": newPositional("", func(m *Machine, x Value, _ []Value) (Value, error) {
 			return x.(*Map).Clone(), m.Alloc(64 * x.(*Map).Len())
 		}),
-		"fromkeys": NewPositional("iterable value?", fromKeys),
+		"fromkeys": newPositional("iterable value?", fromKeys),
 	}
 }
 
 func viewMethod(kind string) *Func {
-	return NewFunc("", func(_ *Machine, x Value, _ []Value) (Value, error) {
-		return &View{M: x.(*Map), Kind: kind}, nil
+	return makeFunc("", func(_ *Machine, x Value, _ []Value) (Value, error) {
+		return &view{M: x.(*Map), Kind: kind}, nil
 	})
 }
 
 func fromKeys(m *Machine, _ Value, a []Value) (Value, error) {
 	v := a[1]
-	if v == Missing {
+	if v == missing {
 		v = nil
 	}
 	d := &Map{}
@@ -73,9 +73,9 @@ func indexMethod(m *Machine, x Value, a []Value) (Value, error) {
 	var bounds [3]Value
 	for i := range 2 {
 		if a[i+1] == nil {
-			return nil, TypeError("slice indices must be integers or have an __index__ method")
+			return nil, typeError("slice indices must be integers or have an __index__ method")
 		}
-		if a[i+1] != Missing {
+		if a[i+1] != missing {
 			bounds[i] = a[i+1]
 		}
 	}
@@ -94,7 +94,7 @@ func indexMethod(m *Machine, x Value, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, ValueError("%s is not in %s", s, TypeName(x))
+	return nil, valueError("%s is not in %s", s, TypeName(x))
 }
 
 func countItems(m *Machine, x Value, a []Value) (Value, error) {
@@ -112,7 +112,7 @@ func countItems(m *Machine, x Value, a []Value) (Value, error) {
 // numberAttr returns an attribute of an int or float.
 func numberAttr(m *Machine, x Value, name string) (Value, bool, error) {
 	method := func(v func() (Value, error)) (Value, bool, error) {
-		return &Function{Name: name, Method: true, Call: func(_ *Machine, a *Args) (Value, error) {
+		return &function{Name: name, Method: true, Call: func(_ *Machine, a *Args) (Value, error) {
 			if _, err := a.Bind(name); err != nil {
 				return nil, err
 			}
@@ -136,12 +136,12 @@ func numberAttr(m *Machine, x Value, name string) (Value, bool, error) {
 		}
 		return nil, false, nil
 	}
-	i, _ := AsInt(x)
+	i, _ := asInt(x)
 	switch name {
 	case "to_bytes":
-		return boundMethod(m, name, x, NewFunc("length? byteorder? signed?", toBytes)), true, nil
+		return boundMethod(m, name, x, makeFunc("length? byteorder? signed?", toBytes)), true, nil
 	case "from_bytes":
-		return boundMethod(m, name, x, NewFunc("bytes byteorder? signed?", fromBytes)), true, nil
+		return boundMethod(m, name, x, makeFunc("bytes byteorder? signed?", fromBytes)), true, nil
 	case "real", "numerator":
 		return i, true, nil
 	case "imag":
@@ -153,11 +153,11 @@ func numberAttr(m *Machine, x Value, name string) (Value, bool, error) {
 	case "as_integer_ratio":
 		return method(func() (Value, error) { return &Tuple{Items: []Value{i, int64(1)}}, nil })
 	case "bit_length":
-		return method(func() (Value, error) { return int64(ToBig(i).BitLen()), nil })
+		return method(func() (Value, error) { return int64(toBig(i).BitLen()), nil })
 	case "bit_count":
 		return method(func() (Value, error) {
 			n := int64(0)
-			for _, w := range new(big.Int).Abs(ToBig(i)).Bits() {
+			for _, w := range new(big.Int).Abs(toBig(i)).Bits() {
 				for ; w != 0; w &= w - 1 {
 					n++
 				}
@@ -173,9 +173,9 @@ func numberAttr(m *Machine, x Value, name string) (Value, bool, error) {
 func hexFloat(f float64) string {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
-		return FormatFloat(f)
+		return formatFloat(f)
 	case f == 0:
-		return strings.TrimSuffix(FormatFloat(f), "0.0") + "0x0.0p+0"
+		return strings.TrimSuffix(formatFloat(f), "0.0") + "0x0.0p+0"
 	}
 	s := strconv.FormatFloat(f, 'x', 13, 64)
 	if math.Abs(f) < 0x1p-1022 { // a subnormal number keeps the exponent of the smallest normal one
@@ -189,24 +189,24 @@ func hexFloat(f float64) string {
 
 // ratio is float.as_integer_ratio.
 func ratio(f float64) (Value, error) {
-	if _, err := FloatToInt(f); err != nil {
+	if _, err := floatToInt(f); err != nil {
 		return nil, err
 	}
 	r := new(big.Rat)
 	r.SetFloat64(f)
-	num, err := FromBig(r.Num())
+	num, err := fromBig(r.Num())
 	if err != nil {
 		return nil, err
 	}
-	den, err := FromBig(r.Denom())
+	den, err := fromBig(r.Denom())
 	return &Tuple{Items: []Value{num, den}}, err
 }
 
-var rangeIndex = NewPositional("value", func(m *Machine, x Value, a []Value) (Value, error) {
-	return indexMethod(m, x, []Value{a[0], Missing, Missing})
+var rangeIndex = newPositional("value", func(m *Machine, x Value, a []Value) (Value, error) {
+	return indexMethod(m, x, []Value{a[0], missing, missing})
 })
 
-func rangeAttr(r *Range, name string) (Value, bool, error) {
+func rangeAttr(r *intRange, name string) (Value, bool, error) {
 	switch name {
 	case "start":
 		return r.Start, true, nil

@@ -10,30 +10,30 @@ import (
 // maxBits bounds the size of integers: Python's are unbounded, a prompt's are not.
 const maxBits = 1 << 16
 
-// BoolInt is int(b).
-func BoolInt(b bool) int64 {
+// boolInt is int(b).
+func boolInt(b bool) int64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// AsInt returns an integer operand (bool, int64, *big.Int) in its normal form.
-func AsInt(v Value) (Value, bool) {
+// asInt returns an integer operand (bool, int64, *big.Int) in its normal form.
+func asInt(v Value) (Value, bool) {
 	switch v := v.(type) {
 	case bool:
-		return BoolInt(v), true
+		return boolInt(v), true
 	case int64, *big.Int:
 		return v, true
 	}
 	return nil, false
 }
 
-// SmallInt returns v as an index or count.
-func SmallInt(v Value) (int64, bool) {
+// smallInt returns v as an index or count.
+func smallInt(v Value) (int64, bool) {
 	switch v := v.(type) {
 	case bool:
-		return BoolInt(v), true
+		return boolInt(v), true
 	case int64:
 		return v, true
 	case *big.Int: // beyond every length: only its sign matters
@@ -45,8 +45,8 @@ func SmallInt(v Value) (int64, bool) {
 	return 0, false
 }
 
-// ToBig is an integer in normal form as a big one.
-func ToBig(v Value) *big.Int {
+// toBig is an integer in normal form as a big one.
+func toBig(v Value) *big.Int {
 	switch v := v.(type) {
 	case *big.Int:
 		return v
@@ -56,22 +56,22 @@ func ToBig(v Value) *big.Int {
 	return new(big.Int)
 }
 
-// FromBig returns b in normal form.
-func FromBig(b *big.Int) (Value, error) {
+// fromBig returns b in normal form.
+func fromBig(b *big.Int) (Value, error) {
 	if b.IsInt64() {
 		return b.Int64(), nil
 	}
 	if b.BitLen() > maxBits {
-		return nil, Fail(KindOverflow, "integer of more than %d bits", maxBits)
+		return nil, fail(kindOverflow, "integer of more than %d bits", maxBits)
 	}
 	return b, nil
 }
 
-// AsFloat converts a number to float.
-func AsFloat(v Value) (float64, bool) {
+// asFloat converts a number to float.
+func asFloat(v Value) (float64, bool) {
 	switch v := v.(type) {
 	case bool:
-		return float64(BoolInt(v)), true
+		return float64(boolInt(v)), true
 	case int64:
 		return float64(v), true
 	case *big.Int:
@@ -85,18 +85,18 @@ func AsFloat(v Value) (float64, bool) {
 
 // numCompare orders two numbers exactly; ok is false when one is no number or NaN.
 func numCompare(a, b Value) (c int, ok bool) {
-	ai, aInt := AsInt(a)
-	bi, bInt := AsInt(b)
+	ai, aInt := asInt(a)
+	bi, bInt := asInt(b)
 	if aInt && bInt {
 		x, ok1 := ai.(int64)
 		y, ok2 := bi.(int64)
 		if ok1 && ok2 {
 			return cmp.Compare(x, y), true
 		}
-		return ToBig(ai).Cmp(ToBig(bi)), true
+		return toBig(ai).Cmp(toBig(bi)), true
 	}
-	x, ok1 := AsFloat(a)
-	y, ok2 := AsFloat(b)
+	x, ok1 := asFloat(a)
+	y, ok2 := asFloat(b)
 	if !ok1 || !ok2 || math.IsNaN(x) || math.IsNaN(y) {
 		return 0, false
 	}
@@ -107,14 +107,14 @@ func numCompare(a, b Value) (c int, ok bool) {
 }
 
 func exact(v Value) *big.Float {
-	if i, ok := AsInt(v); ok {
-		return new(big.Float).SetInt(ToBig(i))
+	if i, ok := asInt(v); ok {
+		return new(big.Float).SetInt(toBig(i))
 	}
 	return big.NewFloat(v.(float64))
 }
 
-// IsNumber reports bool, int and float.
-func IsNumber(v Value) bool {
+// isNumber reports bool, int and float.
+func isNumber(v Value) bool {
 	switch v.(type) {
 	case bool, int64, *big.Int, float64:
 		return true
@@ -122,19 +122,19 @@ func IsNumber(v Value) bool {
 	return false
 }
 
-// Arith computes a op b for two numbers.
-func Arith(op string, a, b Value) (Value, error) {
-	x, ok1 := AsInt(a)
-	y, ok2 := AsInt(b)
+// arith computes a op b for two numbers.
+func arith(op string, a, b Value) (Value, error) {
+	x, ok1 := asInt(a)
+	y, ok2 := asInt(b)
 	if ok1 && ok2 {
 		return intArith(op, x, y)
 	}
-	f, _ := AsFloat(a)
-	g, _ := AsFloat(b)
+	f, _ := asFloat(a)
+	g, _ := asFloat(b)
 	for _, v := range [2]float64{f, g} {
 		if math.IsInf(v, 0) && (TypeName(a) == "int" || TypeName(b) == "int") {
 			if ok1 && math.IsInf(f, 0) || ok2 && math.IsInf(g, 0) {
-				return nil, Fail(KindOverflow, "int too large to convert to float")
+				return nil, fail(kindOverflow, "int too large to convert to float")
 			}
 		}
 	}
@@ -147,12 +147,12 @@ func Arith(op string, a, b Value) (Value, error) {
 		return f * g, nil
 	case "/":
 		if g == 0 {
-			return nil, Fail(KindZeroDiv, "float division by zero")
+			return nil, fail(kindZeroDiv, "float division by zero")
 		}
 		return f / g, nil
 	case "//", "%":
 		if g == 0 {
-			return nil, Fail(KindZeroDiv, "float floor division by zero")
+			return nil, fail(kindZeroDiv, "float floor division by zero")
 		}
 		q, r := floatDivmod(f, g)
 		if op == "%" {
@@ -165,14 +165,14 @@ func Arith(op string, a, b Value) (Value, error) {
 
 func floatPow(f, g float64) (Value, error) {
 	if f == 0 && g < 0 {
-		return nil, Fail(KindZeroDiv, "0.0 cannot be raised to a negative power")
+		return nil, fail(kindZeroDiv, "0.0 cannot be raised to a negative power")
 	}
 	if f < 0 && g != math.Trunc(g) && !math.IsInf(f, 0) && !math.IsInf(g, 0) {
-		return nil, ValueError("complex numbers are not supported")
+		return nil, valueError("complex numbers are not supported")
 	}
 	r := power(f, g)
 	if math.IsInf(r, 0) && !math.IsInf(f, 0) && !math.IsInf(g, 0) {
-		return nil, Fail(KindOverflow, "numerical result out of range")
+		return nil, fail(kindOverflow, "numerical result out of range")
 	}
 	return r, nil
 }
@@ -228,7 +228,7 @@ func intArith(op string, x, y Value) (Value, error) {
 			return v, nil
 		}
 	}
-	p, q := ToBig(x), ToBig(y)
+	p, q := toBig(x), toBig(y)
 	r := new(big.Int)
 	switch op {
 	case "+":
@@ -239,16 +239,16 @@ func intArith(op string, x, y Value) (Value, error) {
 		r.Mul(p, q)
 	case "/":
 		if q.Sign() == 0 {
-			return nil, Fail(KindZeroDiv, "division by zero")
+			return nil, fail(kindZeroDiv, "division by zero")
 		}
 		f, _ := new(big.Rat).SetFrac(p, q).Float64()
 		if math.IsInf(f, 0) {
-			return nil, Fail(KindOverflow, "integer division result too large for a float")
+			return nil, fail(kindOverflow, "integer division result too large for a float")
 		}
 		return f, nil
 	case "//", "%":
 		if q.Sign() == 0 {
-			return nil, Fail(KindZeroDiv, "integer division or modulo by zero")
+			return nil, fail(kindZeroDiv, "integer division or modulo by zero")
 		}
 		rem := new(big.Int)
 		r.QuoRem(p, q, rem) // towards zero: step down when the signs differ
@@ -262,7 +262,7 @@ func intArith(op string, x, y Value) (Value, error) {
 	case "**":
 		return intPow(p, q)
 	}
-	return FromBig(r)
+	return fromBig(r)
 }
 
 // smallArith handles what stays within int64; ok is false otherwise.
@@ -310,35 +310,35 @@ func magnitude(a int64) uint64 {
 
 func intPow(p, q *big.Int) (Value, error) {
 	if q.Sign() < 0 {
-		f, _ := AsFloat(p)
-		g, _ := AsFloat(q)
+		f, _ := asFloat(p)
+		g, _ := asFloat(q)
 		return floatPow(f, g)
 	}
 	if p.BitLen() > 1 && (!q.IsInt64() || q.Int64() > maxBits || int64(p.BitLen()-1)*q.Int64() > maxBits) {
-		return nil, Fail(KindOverflow, "integer of more than %d bits", maxBits)
+		return nil, fail(kindOverflow, "integer of more than %d bits", maxBits)
 	}
 	if p.BitLen() <= 1 { // 0, 1, -1: the exponent's parity is enough
 		if q.BitLen() > 2 {
 			q = new(big.Int).Or(big.NewInt(2), new(big.Int).And(q, big.NewInt(1)))
 		}
 	}
-	return FromBig(new(big.Int).Exp(p, q, nil))
+	return fromBig(new(big.Int).Exp(p, q, nil))
 }
 
-// Signed is +v or -v.
-func Signed(op string, v Value) (Value, error) {
+// signed is +v or -v.
+func signed(op string, v Value) (Value, error) {
 	switch v := v.(type) {
 	case float64:
 		if op == "-" {
 			return -v, nil
 		}
 		return v, nil
-	case *Undefined:
+	case *undefined:
 		return nil, v.Err()
 	}
-	i, ok := AsInt(v)
+	i, ok := asInt(v)
 	if !ok {
-		return nil, TypeError("bad operand type for unary %s: '%s'", op, TypeName(v))
+		return nil, typeError("bad operand type for unary %s: '%s'", op, TypeName(v))
 	}
 	return intArith(op, int64(0), i)
 }

@@ -41,7 +41,7 @@ func TestMapKeysEqualInPython(t *testing.T) {
 func TestDecodeJSONErrors(t *testing.T) {
 	for text, offset := range map[string]int64{`{"a" 1}`: 5, `[1, 2`: 5, `{"a": 1} x`: 9, ``: 0, `[1e]`: 1} {
 		_, err := DecodeJSON([]byte(text))
-		e, ok := errors.AsType[*JSONError](err)
+		e, ok := errors.AsType[*jsonError](err)
 		if !ok || e.Offset > int64(len(text)) || e.Offset+1 < offset {
 			t.Errorf("%q: %v, want an error near byte %d", text, err, offset)
 		}
@@ -50,7 +50,7 @@ func TestDecodeJSONErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, _ := NewMachine(Limits{}).Str(v); s != "{'z': 2, 'a': [1.0, 100.0, 12345678901234567890, 0]}" {
+	if s, _ := newMachine(Limits{}).Str(v); s != "{'z': 2, 'a': [1.0, 100.0, 12345678901234567890, 0]}" {
 		t.Errorf("got %s", s)
 	}
 }
@@ -65,7 +65,7 @@ func TestIntegers(t *testing.T) {
 	nums = append(nums, int64(math.MinInt64), new(big.Int).Lsh(big.NewInt(1), 63), new(big.Int).Lsh(big.NewInt(-5), 70))
 	for _, x := range nums {
 		for _, y := range nums {
-			a, b := ToBig(x), ToBig(y)
+			a, b := toBig(x), toBig(y)
 			floor, rem := new(big.Int), new(big.Int)
 			if b.Sign() != 0 {
 				floor.DivMod(a, b, rem) // Euclidean
@@ -77,14 +77,14 @@ func TestIntegers(t *testing.T) {
 			for op, want := range map[string]*big.Int{
 				"+": new(big.Int).Add(a, b), "-": new(big.Int).Sub(a, b), "*": new(big.Int).Mul(a, b), "//": floor, "%": rem,
 			} {
-				got, err := Arith(op, x, y)
+				got, err := arith(op, x, y)
 				if b.Sign() == 0 && (op == "//" || op == "%") {
 					if err == nil {
 						t.Errorf("%v %s 0: no error", x, op)
 					}
 					continue
 				}
-				if err != nil || ToBig(got).Cmp(want) != 0 {
+				if err != nil || toBig(got).Cmp(want) != 0 {
 					t.Errorf("%v %s %v = %v, %v, want %v", x, op, y, got, err, want)
 				}
 				if g, ok := got.(*big.Int); ok && g.IsInt64() {
@@ -100,11 +100,11 @@ func TestFormatFloat(t *testing.T) {
 		1: "1.0", 0.1: "0.1", 1e15: "1000000000000000.0", 1e16: "1e+16", 1e-4: "0.0001", 1e-5: "1e-05", -2.5: "-2.5",
 		123456789.123: "123456789.123", 5e-324: "5e-324", math.Inf(1): "inf", math.MaxFloat64: "1.7976931348623157e+308",
 	} {
-		if got := FormatFloat(f); got != want {
+		if got := formatFloat(f); got != want {
 			t.Errorf("%g prints %s, want %s", f, got, want)
 		}
 	}
-	if FormatFloat(math.Copysign(0, -1)) != "-0.0" {
+	if formatFloat(math.Copysign(0, -1)) != "-0.0" {
 		t.Error("-0.0 loses its sign")
 	}
 }

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// Binary computes a op b as Python does, Markup and undefined values included.
-func Binary(m *Machine, op string, a, b Value) (Value, error) {
-	if IsNumber(a) && IsNumber(b) {
-		v, err := Arith(op, a, b)
+// binary computes a op b as Python does, Markup and undefined values included.
+func binary(m *Machine, op string, a, b Value) (Value, error) {
+	if isNumber(a) && isNumber(b) {
+		v, err := arith(op, a, b)
 		if err != nil {
 			return nil, err
 		}
 		return v, m.Step(bigWork(a) + bigWork(b) + bigWork(v))
 	}
-	if u, ok := a.(*Undefined); ok {
+	if u, ok := a.(*undefined); ok {
 		return nil, u.Err()
 	}
-	if s, ok := Text(a); ok && op == "%" {
-		return Percent(m, a, s, b)
+	if s, ok := text(a); ok && op == "%" {
+		return percent(m, a, s, b)
 	}
-	if u, ok := b.(*Undefined); ok {
+	if u, ok := b.(*undefined); ok {
 		return nil, u.Err()
 	}
-	if _, ok := a.(Bytes); ok && op == "%" {
-		return nil, Fail(KindName, "formatting bytes with %% is not supported")
+	if _, ok := a.(byteString); ok && op == "%" {
+		return nil, fail(kindName, "formatting bytes with %% is not supported")
 	}
 	switch op {
 	case "+":
@@ -34,24 +34,24 @@ func Binary(m *Machine, op string, a, b Value) (Value, error) {
 		}
 	case "*":
 		for _, p := range [2][2]Value{{a, b}, {b, a}} {
-			if n, ok := SmallInt(p[1]); ok {
+			if n, ok := smallInt(p[1]); ok {
 				if v, ok, err := repeatValue(m, p[0], n); ok || err != nil {
 					return v, err
 				}
 			}
 		}
 	}
-	return nil, TypeError("unsupported operand type(s) for %s: '%s' and '%s'", op, TypeName(a), TypeName(b))
+	return nil, typeError("unsupported operand type(s) for %s: '%s' and '%s'", op, TypeName(a), TypeName(b))
 }
 
 // addValues concatenates strings, lists or tuples.
 func addValues(m *Machine, a, b Value) (v Value, ok bool, err error) {
 	switch x := a.(type) {
 	case string, Markup:
-		s, _ := Text(a)
-		t, ok := Text(b)
+		s, _ := text(a)
+		t, ok := text(b)
 		if !ok {
-			return nil, false, TypeError(`can only concatenate str (not "%s") to str`, TypeName(b))
+			return nil, false, typeError(`can only concatenate str (not "%s") to str`, TypeName(b))
 		}
 		_, aSafe := a.(Markup)
 		_, bSafe := b.(Markup)
@@ -71,10 +71,10 @@ func addValues(m *Machine, a, b Value) (v Value, ok bool, err error) {
 			return Markup(s + t), true, nil
 		}
 		return s + t, true, nil
-	case Bytes:
-		y, ok := b.(Bytes)
+	case byteString:
+		y, ok := b.(byteString)
 		if !ok {
-			return nil, false, TypeError("can't concat %s to bytes", TypeName(b))
+			return nil, false, typeError("can't concat %s to bytes", TypeName(b))
 		}
 		return x + y, true, m.Alloc(len(x) + len(y))
 	case *List:
@@ -104,16 +104,16 @@ func repeatValue(m *Machine, a Value, n int64) (v Value, ok bool, err error) {
 	n = max(n, 0)
 	switch x := a.(type) {
 	case string, Markup:
-		s, _ := Text(a)
+		s, _ := text(a)
 		if err := m.AllocEach(n, len(s)); err != nil || s == "" {
-			return Like(a, ""), true, err
+			return like(a, ""), true, err
 		}
-		return Like(a, strings.Repeat(s, int(n))), true, nil
-	case Bytes:
+		return like(a, strings.Repeat(s, int(n))), true, nil
+	case byteString:
 		if err := m.AllocEach(n, len(x)); err != nil || x == "" {
-			return Bytes(""), true, err
+			return byteString(""), true, err
 		}
-		return Bytes(strings.Repeat(string(x), int(n))), true, nil
+		return byteString(strings.Repeat(string(x), int(n))), true, nil
 	case *List:
 		items, err := repeatItems(m, x.Items, n)
 		return &List{Items: items}, true, err

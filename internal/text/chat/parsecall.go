@@ -118,7 +118,7 @@ func (p *parser) test(x Expr) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &TestExpr{Pos: t.pos, X: x, Name: t.text}
+	n := &testExpr{Pos: t.pos, X: x, Name: t.text}
 	switch p.cur.kind {
 	case "(":
 		if n.Args, err = p.callArgs(); err != nil {
@@ -141,7 +141,7 @@ func (p *parser) test(x Expr) (Expr, error) {
 		n.Args.Pos = []Expr{arg}
 	}
 	if negated {
-		return &UnaryExpr{Pos: at, Op: "not", X: n}, nil
+		return &unaryExpr{Pos: at, Op: "not", X: n}, nil
 	}
 	return n, nil
 }

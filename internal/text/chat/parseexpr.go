@@ -50,7 +50,7 @@ func (p *parser) tuple(o tupleOpts) (Expr, error) {
 			return nil, p.expected("an expression")
 		}
 	}
-	return &SeqExpr{Pos: at, Tuple: true, Items: items}, nil
+	return &seqExpr{Pos: at, Tuple: true, Items: items}, nil
 }
 
 // target parses what an assignment stores to: names, tuples of names and, with
@@ -137,7 +137,7 @@ func (p *parser) expression(cond bool) (Expr, error) {
 		if err = p.advance(); err != nil {
 			break
 		}
-		c := &CondExpr{Pos: at, X: x}
+		c := &condExpr{Pos: at, X: x}
 		if c.Test, err = p.or(); err != nil {
 			break
 		}
@@ -160,7 +160,7 @@ func (p *parser) or() (Expr, error) {
 		if err = p.advance(); err == nil {
 			var y Expr
 			y, err = p.and()
-			x = &LogicExpr{Pos: at, X: x, Y: y}
+			x = &logicExpr{Pos: at, X: x, Y: y}
 		}
 	}
 	return x, err
@@ -173,7 +173,7 @@ func (p *parser) and() (Expr, error) {
 		if err = p.advance(); err == nil {
 			var y Expr
 			y, err = p.not()
-			x = &LogicExpr{Pos: at, And: true, X: x, Y: y}
+			x = &logicExpr{Pos: at, And: true, X: x, Y: y}
 		}
 	}
 	return x, err
@@ -192,7 +192,7 @@ func (p *parser) not() (Expr, error) {
 		return nil, err
 	}
 	x, err := p.not()
-	return &UnaryExpr{Pos: at, Op: "not", X: x}, err
+	return &unaryExpr{Pos: at, Op: "not", X: x}, err
 }
 
 func (p *parser) comparison() (Expr, error) {
@@ -201,7 +201,7 @@ func (p *parser) comparison() (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &CompareExpr{X: x}
+	c := &compareExpr{X: x}
 	for {
 		op := ""
 		switch {
@@ -248,7 +248,7 @@ func (p *parser) sum() (Expr, error) {
 		if err = p.advance(); err == nil {
 			var y Expr
 			y, err = p.concat()
-			x = &BinaryExpr{Pos: t.pos, Op: string(t.kind), X: x, Y: y}
+			x = &binaryExpr{Pos: t.pos, Op: string(t.kind), X: x, Y: y}
 		}
 	}
 	return x, err
@@ -260,7 +260,7 @@ func (p *parser) concat() (Expr, error) {
 	if err != nil || !p.is("~") {
 		return x, err
 	}
-	c := &ConcatExpr{Pos: at, Items: []Expr{x}}
+	c := &concatExpr{Pos: at, Items: []Expr{x}}
 	for p.is("~") {
 		if err := p.advance(); err != nil {
 			return nil, err
@@ -281,7 +281,7 @@ func (p *parser) product() (Expr, error) {
 		if err = p.advance(); err == nil {
 			var y Expr
 			y, err = p.power()
-			x = &BinaryExpr{Pos: t.pos, Op: string(t.kind), X: x, Y: y}
+			x = &binaryExpr{Pos: t.pos, Op: string(t.kind), X: x, Y: y}
 		}
 	}
 	return x, err
@@ -295,7 +295,7 @@ func (p *parser) power() (Expr, error) {
 		if err = p.advance(); err == nil {
 			var y Expr
 			y, err = p.unary(true)
-			x = &BinaryExpr{Pos: t.pos, Op: "**", X: x, Y: y}
+			x = &binaryExpr{Pos: t.pos, Op: "**", X: x, Y: y}
 		}
 	}
 	return x, err
@@ -314,7 +314,7 @@ func (p *parser) unary(filters bool) (x Expr, err error) {
 		if x, err = p.unary(false); err != nil {
 			return nil, err
 		}
-		x = &UnaryExpr{Pos: t.pos, Op: string(t.kind), X: x}
+		x = &unaryExpr{Pos: t.pos, Op: string(t.kind), X: x}
 	} else if x, err = p.primary(); err != nil {
 		return nil, err
 	}
@@ -343,13 +343,13 @@ func (p *parser) primary() (Expr, error) {
 		var x Expr
 		switch t.text {
 		case "true", "True":
-			x = &ConstExpr{Pos: t.pos, Value: true}
+			x = &constExpr{Pos: t.pos, Value: true}
 		case "false", "False":
-			x = &ConstExpr{Pos: t.pos, Value: false}
+			x = &constExpr{Pos: t.pos, Value: false}
 		case "none", "None":
-			x = &ConstExpr{Pos: t.pos, Value: nil}
+			x = &constExpr{Pos: t.pos, Value: nil}
 		default:
-			x = &NameExpr{Pos: t.pos, Name: t.text}
+			x = &nameExpr{Pos: t.pos, Name: t.text}
 		}
 		return x, p.advance()
 	case tokString:
@@ -360,9 +360,9 @@ func (p *parser) primary() (Expr, error) {
 				return nil, err
 			}
 		}
-		return &ConstExpr{Pos: t.pos, Value: b.String()}, nil
+		return &constExpr{Pos: t.pos, Value: b.String()}, nil
 	case tokNumber:
-		return &ConstExpr{Pos: t.pos, Value: t.val}, p.advance()
+		return &constExpr{Pos: t.pos, Value: t.val}, p.advance()
 	case "(":
 		if err := p.advance(); err != nil {
 			return nil, err
@@ -374,7 +374,7 @@ func (p *parser) primary() (Expr, error) {
 		_, err = p.expect(")")
 		return x, err
 	case "[":
-		x := &SeqExpr{Pos: t.pos}
+		x := &seqExpr{Pos: t.pos}
 		err := p.items("]", func() error {
 			it, err := p.expression(true)
 			x.Items = append(x.Items, it)
@@ -382,7 +382,7 @@ func (p *parser) primary() (Expr, error) {
 		})
 		return x, err
 	case "{":
-		x := &DictExpr{Pos: t.pos}
+		x := &dictExpr{Pos: t.pos}
 		err := p.items("}", func() error {
 			k, err := p.expression(true)
 			if err != nil {
@@ -432,9 +432,9 @@ func (p *parser) postfix(x Expr) (_ Expr, err error) {
 			a := p.cur
 			switch {
 			case a.kind == tokName:
-				x = &AttrExpr{Pos: a.pos, X: x, Name: a.text}
+				x = &attrExpr{Pos: a.pos, X: x, Name: a.text}
 			case a.kind == tokNumber && TypeName(a.val) == "int":
-				x = &ItemExpr{Pos: a.pos, X: x, Key: &ConstExpr{Pos: a.pos, Value: a.val}}
+				x = &itemExpr{Pos: a.pos, X: x, Key: &constExpr{Pos: a.pos, Value: a.val}}
 			default:
 				return nil, p.expected("name or number")
 			}
@@ -466,7 +466,7 @@ func (p *parser) subscript(x Expr) (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s, ok := k.(*SliceExpr); ok && s.X == x && (len(keys) > 0 || !p.is("]")) {
+		if s, ok := k.(*sliceExpr); ok && s.X == x && (len(keys) > 0 || !p.is("]")) {
 			return nil, p.errorAt(s.Pos, "slice", "a slice among other subscripts")
 		}
 		keys = append(keys, k)
@@ -475,17 +475,17 @@ func (p *parser) subscript(x Expr) (Expr, error) {
 		return nil, err
 	}
 	if len(keys) == 1 {
-		if s, ok := keys[0].(*SliceExpr); ok && s.X == x {
+		if s, ok := keys[0].(*sliceExpr); ok && s.X == x {
 			return s, nil
 		}
-		return &ItemExpr{Pos: at, X: x, Key: keys[0]}, nil
+		return &itemExpr{Pos: at, X: x, Key: keys[0]}, nil
 	}
-	return &ItemExpr{Pos: at, X: x, Key: &SeqExpr{Pos: at, Tuple: true, Items: keys}}, nil
+	return &itemExpr{Pos: at, X: x, Key: &seqExpr{Pos: at, Tuple: true, Items: keys}}, nil
 }
 
 // subscribed parses one subscript of x: an expression or a slice.
 func (p *parser) subscribed(x Expr) (k Expr, err error) {
-	s := &SliceExpr{Pos: p.cur.pos, X: x}
+	s := &sliceExpr{Pos: p.cur.pos, X: x}
 	if !p.is(":") {
 		if k, err = p.expression(true); err != nil || !p.is(":") {
 			return k, err

@@ -21,8 +21,8 @@ type parser struct {
 	nest  int
 }
 
-// ParseTemplate reads a template into a tree whose names are not yet resolved.
-func ParseTemplate(name, source string) (body []Stmt, err error) {
+// parseTemplate reads a template into a tree whose names are not yet resolved.
+func parseTemplate(name, source string) (body []Stmt, err error) {
 	if len(source) > maxSource {
 		return nil, &SyntaxError{Name: name, Line: 1, Col: 1, Msg: fmt.Sprintf("template of %d bytes, at most %d", len(source), maxSource)}
 	}
@@ -117,13 +117,13 @@ func (p *parser) body(ends string) (body []Stmt, end string, err error) {
 			}
 			return body, "", nil
 		case tokData:
-			body = append(body, &OutputStmt{Pos: t.pos, Text: t.text})
+			body = append(body, &outputStmt{Pos: t.pos, Text: t.text})
 		case tokVarBegin:
 			x, err := p.tuple(tupleOpts{cond: true})
 			if err != nil {
 				return nil, "", err
 			}
-			body = append(body, &OutputStmt{Pos: t.pos, X: x})
+			body = append(body, &outputStmt{Pos: t.pos, X: x})
 			if _, err := p.expect(tokVarEnd); err != nil {
 				return nil, "", err
 			}
@@ -201,7 +201,7 @@ func init() { // a literal would be an initialization cycle
 }
 
 func (p *parser) ifTag(at Pos) ([]Stmt, error) {
-	s := &IfStmt{Pos: at}
+	s := &ifStmt{Pos: at}
 	for {
 		x, err := p.tuple(tupleOpts{})
 		if err != nil {
@@ -227,7 +227,7 @@ func (p *parser) ifTag(at Pos) ([]Stmt, error) {
 }
 
 func (p *parser) forTag(at Pos) ([]Stmt, error) {
-	s := &ForStmt{Pos: at, LoopSlot: -1}
+	s := &forStmt{Pos: at, LoopSlot: -1}
 	var err error
 	if s.Target, err = p.target(false); err != nil {
 		return nil, err
@@ -274,9 +274,9 @@ func (p *parser) setTag(at Pos) ([]Stmt, error) {
 		return nil, err
 	} else if ok {
 		x, err := p.tuple(tupleOpts{cond: true})
-		return []Stmt{&AssignStmt{Pos: at, Target: t, X: x}}, err
+		return []Stmt{&assignStmt{Pos: at, Target: t, X: x}}, err
 	}
-	s := &AssignBlockStmt{Pos: at, Target: t}
+	s := &assignBlockStmt{Pos: at, Target: t}
 	x, err := p.filters(nil, false)
 	if err != nil {
 		return nil, err
@@ -301,7 +301,7 @@ func (p *parser) printTag(Pos) ([]Stmt, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, &OutputStmt{Pos: at, X: x})
+		out = append(out, &outputStmt{Pos: at, X: x})
 	}
 	return out, nil
 }
@@ -365,7 +365,7 @@ func (p *parser) macroTag(at Pos) ([]Stmt, error) {
 		return nil, err
 	}
 	d.Body, _, err = p.block("endmacro")
-	return []Stmt{&MacroStmt{Pos: at, Def: d}}, err
+	return []Stmt{&macroStmt{Pos: at, Def: d}}, err
 }
 
 func (p *parser) callTag(at Pos) ([]Stmt, error) {
@@ -384,7 +384,7 @@ func (p *parser) callTag(at Pos) ([]Stmt, error) {
 		return nil, p.errorAt(at, "call", "expected a call")
 	}
 	d.Body, _, err = p.block("endcall")
-	return []Stmt{&CallStmt{Pos: at, Call: c, Def: d}}, err
+	return []Stmt{&callStmt{Pos: at, Call: c, Def: d}}, err
 }
 
 func (p *parser) filterTag(at Pos) ([]Stmt, error) {
@@ -392,13 +392,13 @@ func (p *parser) filterTag(at Pos) ([]Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &FilterBlockStmt{Pos: at, Filter: x.(*FilterExpr)}
+	s := &filterBlockStmt{Pos: at, Filter: x.(*FilterExpr)}
 	s.Body, _, err = p.block("endfilter")
 	return []Stmt{s}, err
 }
 
 func (p *parser) withTag(at Pos) ([]Stmt, error) {
-	s := &WithStmt{Pos: at}
+	s := &withStmt{Pos: at}
 	for !p.is(tokTagEnd) {
 		if len(s.Targets) > 0 {
 			if _, err := p.expect(","); err != nil {
@@ -449,7 +449,7 @@ func (p *parser) generationTag(at Pos) ([]Stmt, error) {
 	d := newMacroDef(at, "")
 	var err error
 	d.Body, _, err = p.block("endgeneration")
-	return []Stmt{&GenerationStmt{Pos: at, Def: d}}, err
+	return []Stmt{&generationStmt{Pos: at, Def: d}}, err
 }
 
 func (p *parser) autoescapeTag(at Pos) ([]Stmt, error) {
@@ -457,20 +457,20 @@ func (p *parser) autoescapeTag(at Pos) ([]Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, ok := x.(*ConstExpr); !ok || Truth(c.Value) {
+	if c, ok := x.(*constExpr); !ok || truth(c.Value) {
 		return nil, p.errorAt(at, "autoescape", "the tag %q is only supported with false: prompts are not HTML", "autoescape")
 	}
-	s := &WithStmt{Pos: at}
+	s := &withStmt{Pos: at}
 	s.Body, _, err = p.block("endautoescape")
 	return []Stmt{s}, err
 }
 
 func (p *parser) breakTag(at Pos) ([]Stmt, error) {
-	return []Stmt{&LoopCtlStmt{Pos: at, Flow: FlowBreak}}, nil
+	return []Stmt{&loopCtlStmt{Pos: at, Flow: flowBreak}}, nil
 }
 
 func (p *parser) continueTag(at Pos) ([]Stmt, error) {
-	return []Stmt{&LoopCtlStmt{Pos: at, Flow: FlowContinue}}, nil
+	return []Stmt{&loopCtlStmt{Pos: at, Flow: flowContinue}}, nil
 }
 
 // reserved reports the names that are constants.

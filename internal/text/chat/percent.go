@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Percent is Python's s % args.
-func Percent(m *Machine, model Value, s string, args Value) (Value, error) {
+// percent is Python's s % args.
+func percent(m *Machine, model Value, s string, args Value) (Value, error) {
 	tuple, isTuple := args.(*Tuple)
 	list := []Value{args}
 	if isTuple {
@@ -49,12 +49,12 @@ func Percent(m *Machine, model Value, s string, args Value) (Value, error) {
 	}
 	if _, isMap := args.(*Map); in.used < len(list) && !isMap {
 		switch args.(type) {
-		case *List, *Undefined: // Python takes these for mappings
+		case *List, *undefined: // Python takes these for mappings
 		default:
-			return nil, TypeError("not all arguments converted during string formatting")
+			return nil, typeError("not all arguments converted during string formatting")
 		}
 	}
-	return Like(model, b.String()), nil
+	return like(model, b.String()), nil
 }
 
 // operands are the operands of the % operator, read one by one.
@@ -65,7 +65,7 @@ type operands struct {
 
 func (o *operands) next() (Value, error) {
 	if o.used >= len(o.list) {
-		return nil, TypeError("not enough arguments for format string")
+		return nil, typeError("not enough arguments for format string")
 	}
 	o.used++
 	return o.list[o.used-1], nil
@@ -77,7 +77,7 @@ func (o *operands) mapped() { o.used = len(o.list) }
 
 // directive formats one %-directive, s starting behind the %.
 func directive(m *Machine, s string, args Value, in *operands, safe bool) (out, rest string, err error) {
-	var named Value = Missing
+	var named Value = missing
 	if strings.HasPrefix(s, "(") {
 		level, end := 1, 1
 		for ; end < len(s) && level > 0; end++ {
@@ -89,14 +89,14 @@ func directive(m *Machine, s string, args Value, in *operands, safe bool) (out, 
 			}
 		}
 		if level > 0 {
-			return "", "", ValueError("incomplete format key")
+			return "", "", valueError("incomplete format key")
 		}
 		d, ok := args.(*Map)
 		if !ok {
-			return "", "", TypeError("format requires a mapping")
+			return "", "", typeError("format requires a mapping")
 		}
 		if named, ok = d.Get(s[1 : end-1]); !ok {
-			return "", "", ValueError("%s", Repr(s[1:end-1]))
+			return "", "", valueError("%s", repr(s[1:end-1]))
 		}
 		in.mapped()
 		s = s[end:]
@@ -123,12 +123,12 @@ func directive(m *Machine, s string, args Value, in *operands, safe bool) (out, 
 		if err != nil {
 			return 0, err
 		}
-		n, ok := SmallInt(v)
+		n, ok := smallInt(v)
 		if !ok {
-			return 0, TypeError("* wants int")
+			return 0, typeError("* wants int")
 		}
-		if n > MaxWidth || n < -MaxWidth {
-			return 0, Fail(KindLimit, "width or precision above %d", MaxWidth)
+		if n > maxWidth || n < -maxWidth {
+			return 0, fail(kindLimit, "width or precision above %d", maxWidth)
 		}
 		return int(n), nil
 	}
@@ -140,7 +140,7 @@ func directive(m *Machine, s string, args Value, in *operands, safe bool) (out, 
 			p.width, p.align = -p.width, '<'
 		}
 		s = s[1:]
-	} else if p.width, s, err = LeadingInt(s); err != nil {
+	} else if p.width, s, err = leadingInt(s); err != nil {
 		return "", "", err
 	}
 	if strings.HasPrefix(s, ".") {
@@ -151,19 +151,19 @@ func directive(m *Machine, s string, args Value, in *operands, safe bool) (out, 
 			}
 			p.prec = max(p.prec, 0)
 			s = s[1:]
-		} else if p.prec, s, err = LeadingInt(s); err != nil {
+		} else if p.prec, s, err = leadingInt(s); err != nil {
 			return "", "", err
 		}
 		p.prec = max(p.prec, 0)
 	}
 	s = strings.TrimLeft(s, "hlL")
 	if s == "" {
-		return "", "", ValueError("incomplete format")
+		return "", "", valueError("incomplete format")
 	}
 	c, n := utf8.DecodeRuneInString(s)
 	rest = s[n:]
 	v := named
-	if v == Missing {
+	if v == missing {
 		if v, err = in.next(); err != nil {
 			return "", "", err
 		}
@@ -188,33 +188,33 @@ func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err
 			out, err = m.EscapeText(out)
 		}
 		if err == nil && p.prec >= 0 {
-			out = out[:RuneOffset(out, p.prec)]
+			out = out[:runeOffset(out, p.prec)]
 		}
 	case 'c':
-		if t, ok := Text(v); ok && utf8.RuneCountInString(t) == 1 {
+		if t, ok := text(v); ok && utf8.RuneCountInString(t) == 1 {
 			out = t
 			break
 		}
-		i, ok := SmallInt(v)
+		i, ok := smallInt(v)
 		if !ok {
-			return "", TypeError("%%c requires int or char")
+			return "", typeError("%%c requires int or char")
 		}
 		if i < 0 || i > utf8.MaxRune {
-			return "", Fail(KindOverflow, "%%c arg not in range(0x110000)")
+			return "", fail(kindOverflow, "%%c arg not in range(0x110000)")
 		}
 		out = string(rune(i))
 	case 'd', 'i', 'u', 'o', 'x', 'X':
 		if f, ok := v.(float64); ok && (c == 'd' || c == 'i' || c == 'u') {
-			if v, err = FloatToInt(f); err != nil {
+			if v, err = floatToInt(f); err != nil {
 				return "", err
 			}
 		}
-		i, ok := AsInt(v)
+		i, ok := asInt(v)
 		if !ok {
-			if u, ok := v.(*Undefined); ok && (c == 'd' || c == 'i' || c == 'u') {
+			if u, ok := v.(*undefined); ok && (c == 'd' || c == 'i' || c == 'u') {
 				return "", u.Err() // %d converts it to int; the other formats require one
 			}
-			return "", TypeError("%%%c format: a real number is required, not %s", c, TypeName(v))
+			return "", typeError("%%%c format: a real number is required, not %s", c, TypeName(v))
 		}
 		p.typ = 'd'
 		if c == 'o' || c == 'x' || c == 'X' {
@@ -225,18 +225,18 @@ func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err
 		out, err = convertNumber(m, i, p, minDigits)
 		return m.dye(out), err
 	case 'e', 'E', 'f', 'F', 'g', 'G':
-		f, ok := AsFloat(v)
+		f, ok := asFloat(v)
 		if !ok {
-			if u, ok := v.(*Undefined); ok {
+			if u, ok := v.(*undefined); ok {
 				return "", u.Err()
 			}
-			return "", TypeError("must be real number, not %s", TypeName(v))
+			return "", typeError("must be real number, not %s", TypeName(v))
 		}
 		p.typ = byte(c)
 		out, err = convertNumber(m, f, p, -1)
 		return m.dye(out), err
 	default:
-		return "", ValueError("unsupported format character '%c'", c)
+		return "", valueError("unsupported format character '%c'", c)
 	}
 	if err != nil {
 		return "", err
@@ -273,17 +273,17 @@ func convertNumber(m *Machine, v Value, p spec, minDigits int) (string, error) {
 	return formatNumber(m, v, p)
 }
 
-// FloatToInt is int(f).
-func FloatToInt(f float64) (Value, error) {
+// floatToInt is int(f).
+func floatToInt(f float64) (Value, error) {
 	if math.IsNaN(f) {
-		return nil, ValueError("cannot convert float NaN to integer")
+		return nil, valueError("cannot convert float NaN to integer")
 	}
 	if math.IsInf(f, 0) {
-		return nil, Fail(KindOverflow, "cannot convert float infinity to integer")
+		return nil, fail(kindOverflow, "cannot convert float infinity to integer")
 	}
 	if math.Abs(f) < 1<<62 {
 		return int64(f), nil
 	}
 	b, _ := big.NewFloat(f).Int(nil)
-	return FromBig(b)
+	return fromBig(b)
 }

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxNesting bounds how deep values are followed, as Python's recursion limit does.
-const MaxNesting = 900
+// nestingLimit bounds how deep values are followed, as Python's recursion limit does.
+const nestingLimit = 900
 
-// ErrNested is the error for values that are nested too deeply.
-func ErrNested() error { return Fail(KindLimit, "values nested deeper than %d", MaxNesting) }
+// errNested is the error for values that are nested too deeply.
+func errNested() error { return fail(kindLimit, "values nested deeper than %d", nestingLimit) }
 
 // Str is Python's str(): what {{ v }} prints.
 func (m *Machine) Str(v Value) (string, error) {
@@ -23,7 +23,7 @@ func (m *Machine) Str(v Value) (string, error) {
 		return v, nil
 	case Markup:
 		return string(v), nil
-	case *Undefined:
+	case *undefined:
 		return "", nil
 	case int64, *big.Int, float64: // no text that somebody said
 		s, err := m.Repr(v)
@@ -53,8 +53,8 @@ func (p *reprWriter) write(s string) error {
 }
 
 func (p *reprWriter) value(v Value, depth int) error {
-	if depth > MaxNesting {
-		return ErrNested()
+	if depth > nestingLimit {
+		return errNested()
 	}
 	switch v := v.(type) {
 	case nil:
@@ -69,7 +69,7 @@ func (p *reprWriter) value(v Value, depth int) error {
 	case *big.Int:
 		return p.write(v.String())
 	case float64:
-		return p.write(FormatFloat(v))
+		return p.write(formatFloat(v))
 	case string:
 		if err := p.m.Alloc(len(v)); err != nil {
 			return err
@@ -86,7 +86,7 @@ func (p *reprWriter) value(v Value, depth int) error {
 		return p.items("(", ")", v.Items, depth)
 	case *Map:
 		return p.dict(v, depth)
-	case *Namespace:
+	case *namespace:
 		if err := p.write("<Namespace "); err != nil {
 			return err
 		}
@@ -102,11 +102,11 @@ func (p *reprWriter) value(v Value, depth int) error {
 		}
 		delete(p.active, v.Attrs)
 		return p.write(">")
-	case *View:
+	case *view:
 		return p.view(v, depth)
-	case *Undefined:
+	case *undefined:
 		return p.write("Undefined")
-	case *Range:
+	case *intRange:
 		if v.Step == 1 {
 			return p.write(fmt.Sprintf("range(%d, %d)", v.Start, v.Stop))
 		}
@@ -125,7 +125,7 @@ func (p *reprWriter) value(v Value, depth int) error {
 // template can rely.
 func opaque(v Value) string {
 	switch v := v.(type) {
-	case *Function:
+	case *function:
 		if v.Method {
 			return "<built-in method " + v.Name + ">"
 		}
@@ -176,7 +176,7 @@ func (p *reprWriter) dict(d *Map, depth int) error {
 	return p.write("}")
 }
 
-func (p *reprWriter) view(v *View, depth int) error {
+func (p *reprWriter) view(v *view, depth int) error {
 	items := v.M.Keys
 	switch v.Kind {
 	case "values":
@@ -190,9 +190,9 @@ func (p *reprWriter) view(v *View, depth int) error {
 	return p.items("dict_"+v.Kind+"([", "])", items, depth)
 }
 
-// FormatFloat is float.__repr__: the shortest digits that read back, with an
+// formatFloat is float.__repr__: the shortest digits that read back, with an
 // exponent below 1e-4 and from 1e16.
-func FormatFloat(f float64) string {
+func formatFloat(f float64) string {
 	switch {
 	case math.IsNaN(f):
 		return "nan"
@@ -211,8 +211,8 @@ func FormatFloat(f float64) string {
 	return s
 }
 
-// Repr is str.__repr__: single quotes unless only those occur inside.
-func Repr(s string) string { return plainly.reprText(s) }
+// repr is str.__repr__: single quotes unless only those occur inside.
+func repr(s string) string { return plainly.reprText(s) }
 
 // reprText is Repr of a text of the rendering.
 func (m *Machine) reprText(s string) string {
@@ -239,14 +239,14 @@ func quoted(s string, quote byte) string {
 		case r == ' ' || unicode.IsPrint(r):
 			b = utf8.AppendRune(b, r)
 		default:
-			b = append(b, Escape(r)...)
+			b = append(b, escape(r)...)
 		}
 	}
 	return string(b)
 }
 
-// Escape is the Python escape of a character.
-func Escape(r rune) string {
+// escape is the Python escape of a character.
+func escape(r rune) string {
 	switch {
 	case r < 0x100:
 		return fmt.Sprintf(`\x%02x`, r)

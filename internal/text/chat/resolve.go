@@ -14,15 +14,15 @@ const (
 // function, and rejects what Jinja's compiler rejects.
 type resolver struct {
 	name   string
-	lib    *Library
+	lib    *library
 	work   int
 	blocks map[string]*BlockStmt
 	order  []*BlockStmt
 	err    error
 }
 
-// A Library holds the filters and tests that templates may use.
-type Library struct {
+// A library holds the filters and tests that templates may use.
+type library struct {
 	Filters, Tests map[string]*Func
 	Unknown        func(kind, name string) string // why a name is in neither
 }
@@ -43,8 +43,8 @@ func (r *resolver) errorAt(at Pos, construct, format string, args ...any) {
 	}
 }
 
-// A Program is a resolved template.
-type Program struct {
+// A program is a resolved template.
+type program struct {
 	Body   []Stmt
 	Fn     *FuncInfo
 	Scope  Entry
@@ -52,17 +52,17 @@ type Program struct {
 	Blocks map[string]*BlockStmt
 }
 
-// Resolve turns a tree into a program.
-func Resolve(name string, body []Stmt, lib *Library) (*Program, error) {
+// resolve turns a tree into a program.
+func resolve(name string, body []Stmt, lib *library) (*program, error) {
 	r := &resolver{name: name, lib: lib, blocks: map[string]*BlockStmt{}}
 	for _, s := range body {
 		if n := tooDeep(s, maxNesting); n != nil {
-			r.errorAt(PosOf(n), "nesting", "nested deeper than %d", maxNesting)
+			r.errorAt(posOf(n), "nesting", "nested deeper than %d", maxNesting)
 			return nil, r.err
 		}
 	}
 	r.findBlocks(body)
-	p := &Program{Body: body, Fn: newFunc(nil), Self: -1, Blocks: r.blocks}
+	p := &program{Body: body, Fn: newFunc(nil), Self: -1, Blocks: r.blocks}
 	sym := newSymbols(nil, p.Fn)
 	if undeclared(body, "self")["self"] {
 		p.Self = sym.param("self")
@@ -92,7 +92,7 @@ func entryOf(s *symbols) Entry {
 			continue
 		}
 		sl := slotLoad{Slot: slot, Kind: l.kind, Name: l.name}
-		if l.kind == LoadAlias {
+		if l.kind == loadAlias {
 			sl.From = refFrom(s.fn, l.from)
 		}
 		e.Loads = append(e.Loads, sl)
@@ -174,11 +174,11 @@ func (r *resolver) body(p place, body []Stmt) {
 
 func (r *resolver) stmt(p place, s Stmt) {
 	switch s := s.(type) {
-	case *OutputStmt:
+	case *outputStmt:
 		if s.X != nil {
 			r.expr(p, s.X)
 		}
-	case *IfStmt:
+	case *ifStmt:
 		q := p
 		q.soft = true
 		for i, b := range s.Bodies {
@@ -187,13 +187,13 @@ func (r *resolver) stmt(p place, s Stmt) {
 			}
 			r.body(q, b)
 		}
-	case *ForStmt:
+	case *forStmt:
 		r.forLoop(p, s)
-	case *AssignStmt:
+	case *assignStmt:
 		s.Export = p.top
 		r.target(p, s.Target)
 		r.expr(p, s.X)
-	case *AssignBlockStmt:
+	case *assignBlockStmt:
 		s.Export = p.top
 		q := p.inner(newSymbols(p.sym, p.sym.fn))
 		r.scanAll(q.sym, s.Body)
@@ -203,14 +203,14 @@ func (r *resolver) stmt(p place, s Stmt) {
 			r.expr(q, s.Filter)
 		}
 		s.Scope = entryOf(q.sym)
-	case *FilterBlockStmt:
+	case *filterBlockStmt:
 		q := p.inner(newSymbols(p.sym, p.sym.fn))
 		r.scanAll(q.sym, s.Body)
 		r.scan(q.sym, s.Filter)
 		r.body(q, s.Body)
 		r.expr(q, s.Filter)
 		s.Scope = entryOf(q.sym)
-	case *WithStmt:
+	case *withStmt:
 		q := p.inner(newSymbols(p.sym, p.sym.fn))
 		for _, t := range s.Targets {
 			t.names(func(t *Target) { q.sym.param(t.Name) })
@@ -222,14 +222,14 @@ func (r *resolver) stmt(p place, s Stmt) {
 		}
 		r.body(q, s.Body)
 		s.Scope = entryOf(q.sym)
-	case *MacroStmt:
+	case *macroStmt:
 		r.macro(p, s.Def)
 		s.Export = p.top
 		s.Ref = r.ref(p, s.Def.Name)
-	case *CallStmt:
+	case *callStmt:
 		r.macro(p, s.Def)
 		r.expr(p, s.Call)
-	case *GenerationStmt:
+	case *generationStmt:
 		r.macro(p, s.Def)
 	case *BlockStmt:
 		if s.Scoped {
@@ -240,10 +240,10 @@ func (r *resolver) stmt(p place, s Stmt) {
 				}
 			}
 		}
-	case *LoopCtlStmt:
+	case *loopCtlStmt:
 		if !p.loop {
 			name := "break"
-			if s.Flow == FlowContinue {
+			if s.Flow == flowContinue {
 				name = "continue"
 			}
 			r.errorAt(s.Pos, name, "%q outside of a loop", name)
@@ -257,7 +257,7 @@ func (r *resolver) scanAll(s *symbols, body []Stmt) {
 	}
 }
 
-func (r *resolver) forLoop(p place, s *ForStmt) {
+func (r *resolver) forLoop(p place, s *forStmt) {
 	fn := p.sym.fn
 	if s.Recursive {
 		s.Fn = newFunc(fn)
@@ -297,7 +297,7 @@ func (r *resolver) forLoop(p place, s *ForStmt) {
 }
 
 // keepLoop rejects assignments to loop anywhere in a for.
-func (r *resolver) keepLoop(s *ForStmt) {
+func (r *resolver) keepLoop(s *forStmt) {
 	check := func(t *Target) {
 		if t.Name == "loop" {
 			r.errorAt(t.Pos, "loop", "cannot assign to the special variable loop inside a for")
@@ -306,11 +306,11 @@ func (r *resolver) keepLoop(s *ForStmt) {
 	var visit func(any)
 	visit = func(n any) {
 		switch n := n.(type) {
-		case *ForStmt:
+		case *forStmt:
 			n.Target.names(check)
-		case *AssignStmt:
+		case *assignStmt:
 			n.Target.names(check)
-		case *AssignBlockStmt:
+		case *assignBlockStmt:
 			n.Target.names(check)
 		}
 		children(n, visit)
@@ -318,7 +318,7 @@ func (r *resolver) keepLoop(s *ForStmt) {
 	visit(s)
 }
 
-func hasScopedBlock(s *ForStmt) bool {
+func hasScopedBlock(s *forStmt) bool {
 	found := false
 	var visit func(any)
 	visit = func(n any) {
@@ -371,15 +371,15 @@ func (r *resolver) macro(p place, d *MacroDef) {
 
 func (r *resolver) expr(p place, x Expr) {
 	switch n := x.(type) {
-	case *NameExpr:
+	case *nameExpr:
 		n.Ref = r.ref(p, n.Name)
 		return
-	case *CondExpr:
+	case *condExpr:
 		p.soft = true
 	case *FilterExpr:
 		n.Fn = r.lib.Filters[n.Name]
 		r.known(p, n.Pos, "filter", n.Name, n.Fn)
-	case *TestExpr:
+	case *testExpr:
 		n.Fn = r.lib.Tests[n.Name]
 		r.known(p, n.Pos, "test", n.Name, n.Fn)
 	}

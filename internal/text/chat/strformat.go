@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxWidth bounds widths and precisions in format strings.
-const MaxWidth = 100_000
+// maxWidth bounds widths and precisions in format strings.
+const maxWidth = 100_000
 
 // A spec is Python's format specification: [[fill]align][sign][z][#][0][width][,][.precision][type].
 type spec struct {
@@ -51,22 +51,22 @@ func parseSpec(s string) (p spec, err error) {
 		}
 		s = s[1:]
 	}
-	if p.width, s, err = LeadingInt(s); err != nil {
+	if p.width, s, err = leadingInt(s); err != nil {
 		return p, err
 	}
 	if s != "" && (s[0] == ',' || s[0] == '_') {
 		p.group, s = s[:1], s[1:]
 	}
 	if strings.HasPrefix(s, ".") {
-		if p.prec, s, err = LeadingInt(s[1:]); err != nil {
+		if p.prec, s, err = leadingInt(s[1:]); err != nil {
 			return p, err
 		}
 		if p.prec < 0 {
-			return p, ValueError("Format specifier missing precision")
+			return p, valueError("Format specifier missing precision")
 		}
 	}
 	if len(s) > 1 {
-		return p, ValueError("Invalid format specifier")
+		return p, valueError("Invalid format specifier")
 	}
 	if s != "" {
 		p.typ = s[0]
@@ -74,8 +74,8 @@ func parseSpec(s string) (p spec, err error) {
 	return p, nil
 }
 
-// LeadingInt reads leading digits, -1 where there is none.
-func LeadingInt(s string) (n int, rest string, err error) {
+// leadingInt reads leading digits, -1 where there is none.
+func leadingInt(s string) (n int, rest string, err error) {
 	i := 0
 	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
 		i++
@@ -84,8 +84,8 @@ func LeadingInt(s string) (n int, rest string, err error) {
 		return -1, s, nil
 	}
 	n, err = strconv.Atoi(s[:i])
-	if err != nil || n > MaxWidth {
-		return 0, s, Fail(KindLimit, "width or precision above %d", MaxWidth)
+	if err != nil || n > maxWidth {
+		return 0, s, fail(kindLimit, "width or precision above %d", maxWidth)
 	}
 	return n, s[i:], nil
 }
@@ -97,20 +97,20 @@ func formatValue(m *Machine, v Value, s string) (string, error) {
 	}
 	switch v.(type) {
 	case string, Markup, bool, int64, *big.Int, float64:
-	case *Undefined:
-		return "", TypeError("unsupported format string passed to Undefined.__format__")
+	case *undefined:
+		return "", typeError("unsupported format string passed to Undefined.__format__")
 	default:
-		return "", TypeError("unsupported format string passed to %s.__format__", TypeName(v))
+		return "", typeError("unsupported format string passed to %s.__format__", TypeName(v))
 	}
 	p, err := parseSpec(m.plain(s))
 	if err != nil {
 		return "", err
 	}
-	if t, ok := Text(v); ok {
+	if t, ok := text(v); ok {
 		return formatText(m, t, p)
 	}
 	if b, ok := v.(bool); ok && p.typ == 0 { // bool is an int here
-		v = BoolInt(b)
+		v = boolInt(b)
 	}
 	out, err := formatNumber(m, v, p)
 	if p.typ == 'c' {
@@ -122,20 +122,20 @@ func formatValue(m *Machine, v Value, s string) (string, error) {
 func formatText(m *Machine, t string, p spec) (string, error) {
 	switch {
 	case p.typ != 0 && p.typ != 's':
-		return "", ValueError("Unknown format code '%c' for object of type 'str'", p.typ)
+		return "", valueError("Unknown format code '%c' for object of type 'str'", p.typ)
 	case p.sign != 0:
-		return "", ValueError("Sign not allowed in string format specifier")
+		return "", valueError("Sign not allowed in string format specifier")
 	case p.negZero:
-		return "", ValueError("Negative zero coercion (z) not allowed in string format specifier")
+		return "", valueError("Negative zero coercion (z) not allowed in string format specifier")
 	case p.alt:
-		return "", ValueError("Alternate form (#) not allowed in string format specifier")
+		return "", valueError("Alternate form (#) not allowed in string format specifier")
 	case p.align == '=' && !p.zero:
-		return "", ValueError("'=' alignment not allowed in string format specifier")
+		return "", valueError("'=' alignment not allowed in string format specifier")
 	case p.group != "":
-		return "", ValueError("Cannot specify '%s' with 's'.", p.group)
+		return "", valueError("Cannot specify '%s' with 's'.", p.group)
 	}
 	if p.prec >= 0 {
-		t = t[:RuneOffset(t, p.prec)]
+		t = t[:runeOffset(t, p.prec)]
 	}
 	if p.align == 0 || p.align == '=' {
 		p.align = '<'
@@ -163,9 +163,9 @@ func padSpec(m *Machine, s string, p spec) (string, error) {
 
 func formatNumber(m *Machine, v Value, p spec) (string, error) {
 	if p.typ == 's' {
-		return "", ValueError("Unknown format code 's' for object of type '%s'", TypeName(v))
+		return "", valueError("Unknown format code 's' for object of type '%s'", TypeName(v))
 	}
-	i, isInt := AsInt(v)
+	i, isInt := asInt(v)
 	prefix, digits := "", ""
 	neg := false
 	switch {
@@ -173,13 +173,13 @@ func formatNumber(m *Machine, v Value, p spec) (string, error) {
 		if err := checkInteger(p); err != nil {
 			return "", err
 		}
-		b := ToBig(i)
+		b := toBig(i)
 		neg = b.Sign() < 0
 		abs := new(big.Int).Abs(b)
 		switch p.typ {
 		case 'c':
 			if !abs.IsInt64() || abs.Int64() > utf8.MaxRune || neg {
-				return "", Fail(KindOverflow, "%%c arg not in range(0x110000)")
+				return "", fail(kindOverflow, "%%c arg not in range(0x110000)")
 			}
 			digits = string(rune(abs.Int64()))
 		case 'b', 'o', 'x', 'X':
@@ -194,9 +194,9 @@ func formatNumber(m *Machine, v Value, p spec) (string, error) {
 			digits = abs.String()
 		}
 	case p.typ == 0 || strings.IndexByte("eEfFgGn%", p.typ) >= 0:
-		f, _ := AsFloat(v)
+		f, _ := asFloat(v)
 		if math.IsInf(f, 0) && isInt {
-			return "", Fail(KindOverflow, "int too large to convert to float")
+			return "", fail(kindOverflow, "int too large to convert to float")
 		}
 		neg = math.Signbit(f) && !math.IsNaN(f)
 		digits = floatDigits(math.Abs(f), p)
@@ -204,7 +204,7 @@ func formatNumber(m *Machine, v Value, p spec) (string, error) {
 			neg = false
 		}
 	default:
-		return "", ValueError("Unknown format code '%c' for object of type '%s'", p.typ, TypeName(v))
+		return "", valueError("Unknown format code '%c' for object of type '%s'", p.typ, TypeName(v))
 	}
 	sign := ""
 	if neg {
@@ -239,15 +239,15 @@ func formatNumber(m *Machine, v Value, p spec) (string, error) {
 func checkInteger(p spec) error {
 	switch {
 	case p.prec >= 0:
-		return ValueError("Precision not allowed in integer format specifier")
+		return valueError("Precision not allowed in integer format specifier")
 	case p.negZero:
-		return ValueError("Negative zero coercion (z) not allowed in format specifier with integer")
+		return valueError("Negative zero coercion (z) not allowed in format specifier with integer")
 	case p.typ == 'c' && p.sign != 0:
-		return ValueError("Sign not allowed with integer format specifier 'c'")
+		return valueError("Sign not allowed with integer format specifier 'c'")
 	case p.typ == 'c' && p.alt:
-		return ValueError("Alternate form (#) not allowed with integer format specifier 'c'")
+		return valueError("Alternate form (#) not allowed with integer format specifier 'c'")
 	case p.group != "" && (p.typ == 'c' || p.typ == 'n'), p.group == "," && p.typ != 0 && p.typ != 'd':
-		return ValueError("Cannot specify '%s' with '%c'.", p.group, p.typ)
+		return valueError("Cannot specify '%s' with '%c'.", p.group, p.typ)
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ func floatDigits(f float64, p spec) string {
 	case p.typ == '%':
 		s = strconv.FormatFloat(f*100, 'f', prec, 64)
 	case p.typ == 0 && p.prec < 0:
-		s = FormatFloat(f)
+		s = formatFloat(f)
 	default:
 		s = general(f, max(prec, 1), p.alt, p.typ == 0)
 	}
@@ -344,7 +344,7 @@ func general(f float64, prec int, keep, untyped bool) string {
 
 // formatMethod is str.format, whose fields go through the sandbox.
 func formatMethod(m *Machine, x Value, a *Args) (Value, error) {
-	s, _ := Text(x)
+	s, _ := text(x)
 	f := formatter{m: m, pos: a.Pos, named: func(name string) (Value, bool) {
 		for _, k := range a.Named {
 			if k.Name == name {
@@ -355,23 +355,23 @@ func formatMethod(m *Machine, x Value, a *Args) (Value, error) {
 	}}
 	_, f.safe = x.(Markup)
 	out, err := f.run(s, 0)
-	return Like(x, out), err
+	return like(x, out), err
 }
 
 func formatMap(m *Machine, x Value, a []Value) (Value, error) {
-	s, _ := Text(x)
+	s, _ := text(x)
 	f := formatter{m: m, named: func(name string) (Value, bool) { return nil, false }}
 	switch d := a[0].(type) {
 	case *Map:
 		f.named = func(name string) (Value, bool) { return d.Get(name) }
-	case *Undefined:
+	case *undefined:
 		f.unnamed = d.Err()
 	default:
-		f.unnamed = TypeError("'%s' object is not subscriptable by name", TypeName(d))
+		f.unnamed = typeError("'%s' object is not subscriptable by name", TypeName(d))
 	}
 	_, f.safe = x.(Markup)
 	out, err := f.run(s, 0)
-	return Like(x, out), err
+	return like(x, out), err
 }
 
 type formatter struct {
@@ -386,7 +386,7 @@ type formatter struct {
 
 func (f *formatter) run(s string, depth int) (string, error) {
 	if depth > 2 {
-		return "", ValueError("Max string recursion exceeded")
+		return "", valueError("Max string recursion exceeded")
 	}
 	var b strings.Builder
 	put := func(t string) error {
@@ -415,7 +415,7 @@ func (f *formatter) run(s string, depth int) (string, error) {
 			continue
 		}
 		if s[0] == '}' {
-			return "", ValueError("Single '}' encountered in format string")
+			return "", valueError("Single '}' encountered in format string")
 		}
 		level, end := 1, 1
 		for ; end < len(s) && level > 0; end++ {
@@ -427,7 +427,7 @@ func (f *formatter) run(s string, depth int) (string, error) {
 			}
 		}
 		if level > 0 {
-			return "", ValueError("expected '}' before end of string")
+			return "", valueError("expected '}' before end of string")
 		}
 		t, err := f.field(s[1:end-1], depth)
 		if err != nil {
@@ -455,10 +455,10 @@ func (f *formatter) field(s string, depth int) (string, error) {
 			name, spec = s[:i], s[i+1:]
 		case brackets <= 0 && c == '!':
 			if i+2 > len(s) || i+2 < len(s) && s[i+2] != ':' {
-				return "", ValueError("expected ':' after conversion specifier")
+				return "", valueError("expected ':' after conversion specifier")
 			}
 			if i+1 >= len(s) {
-				return "", ValueError("end of string while looking for conversion specifier")
+				return "", valueError("end of string while looking for conversion specifier")
 			}
 			name, conv = s[:i], s[i+1]
 			if i+2 < len(s) {
@@ -486,7 +486,7 @@ func (f *formatter) field(s string, depth int) (string, error) {
 		s, err = f.m.Repr(v)
 		v = f.m.through(s, asciiOnly)
 	default:
-		err = ValueError("Unknown conversion specifier %c", conv)
+		err = valueError("Unknown conversion specifier %c", conv)
 	}
 	if err != nil {
 		return "", err
@@ -514,20 +514,20 @@ func (f *formatter) value(name string) (Value, error) {
 	isNumber := err == nil && first[0] != '-' && first[0] != '+'
 	if name == "" {
 		if f.manual {
-			return nil, ValueError("cannot switch from manual field specification to automatic field numbering")
+			return nil, valueError("cannot switch from manual field specification to automatic field numbering")
 		}
 		n, isNumber = f.auto, true
 		f.auto++
 	} else if isNumber {
 		if f.auto > 0 {
-			return nil, ValueError("cannot switch from automatic field numbering to manual field specification")
+			return nil, valueError("cannot switch from automatic field numbering to manual field specification")
 		}
 		f.manual = true
 	}
 	var v Value
 	if isNumber {
 		if n >= len(f.pos) {
-			return nil, Fail(KindValue, "Replacement index %d out of range for positional args tuple", n)
+			return nil, fail(kindValue, "Replacement index %d out of range for positional args tuple", n)
 		}
 		v = f.pos[n]
 	} else {
@@ -535,7 +535,7 @@ func (f *formatter) value(name string) (Value, error) {
 		if v, ok = f.named(first); !ok && f.unnamed != nil {
 			return nil, f.unnamed
 		} else if !ok {
-			return nil, Fail(KindValue, "no argument named %s", Repr(first))
+			return nil, fail(kindValue, "no argument named %s", repr(first))
 		}
 	}
 	for rest != "" {
@@ -552,7 +552,7 @@ func (f *formatter) value(name string) (Value, error) {
 		} else {
 			end := strings.IndexByte(rest, ']')
 			if rest[0] != '[' || end < 2 {
-				return nil, ValueError("Missing ']' in format string")
+				return nil, valueError("Missing ']' in format string")
 			}
 			key := Value(rest[1:end])
 			if n, err := strconv.ParseInt(rest[1:end], 10, 64); err == nil && rest[1] != '-' && rest[1] != '+' {
@@ -570,7 +570,7 @@ func (f *formatter) value(name string) (Value, error) {
 
 // asciiOnly is Python's ascii() of what repr gave.
 func asciiOnly(s string) string {
-	if IsASCII(s) {
+	if isASCII(s) {
 		return s
 	}
 	var b strings.Builder
@@ -578,7 +578,7 @@ func asciiOnly(s string) string {
 		if r < utf8.RuneSelf {
 			b.WriteRune(r)
 		} else {
-			b.WriteString(Escape(r))
+			b.WriteString(escape(r))
 		}
 	}
 	return b.String()

@@ -34,7 +34,7 @@ func strftime(m *Machine, t time.Time, format string) (string, error) {
 				flag = s[0]
 			}
 		}
-		width, rest, err := LeadingInt(s)
+		width, rest, err := leadingInt(s)
 		if err != nil {
 			return "", err
 		}

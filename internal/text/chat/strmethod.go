@@ -8,19 +8,19 @@ import (
 
 // mapped is a method without arguments from string to string.
 func mapped(fn func(string) string) *Func {
-	return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
-		s, _ := Text(x)
+	return makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
+		s, _ := text(x)
 		if err := m.Alloc(2 * len(s)); err != nil {
 			return nil, err
 		}
-		return Like(x, m.recase(s, fn)), nil
+		return like(x, m.recase(s, fn)), nil
 	})
 }
 
 // asks makes a method without arguments from a predicate of strings.
 func asks(fn func(string) bool) *Func {
-	return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
-		s, _ := Text(x)
+	return makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
+		s, _ := text(x)
 		if err := m.Scan(s); err != nil {
 			return nil, err
 		}
@@ -28,57 +28,57 @@ func asks(fn func(string) bool) *Func {
 	})
 }
 
-// StringMethods are the methods of str.
-var StringMethods map[string]*Func
+// stringMethods are the methods of str.
+var stringMethods map[string]*Func
 
 func defineStringMethods() {
-	StringMethods = map[string]*Func{
-		"upper": mapped(Upper), "lower": mapped(Lower), "casefold": mapped(Casefold), "title": mapped(Title),
-		"capitalize": mapped(Capitalize), "swapcase": mapped(Swapcase),
-		"isalnum": asks(Every(IsAlnum)), "isalpha": asks(Every(unicode.IsLetter)), "isascii": asks(IsASCII),
-		"isdecimal": asks(Every(IsDecimal)), "isdigit": asks(Every(IsDigit)), "isnumeric": asks(Every(IsNumeric)),
-		"isidentifier": asks(IsIdentifier), "islower": asks(IsLower), "isupper": asks(IsUpper), "istitle": asks(IsTitle),
-		"isspace": asks(Every(IsSpace)), "isprintable": asks(IsPrintable),
-		"strip": NewPositional("chars?", stripper(true, true)), "lstrip": NewPositional("chars?", stripper(true, false)), "rstrip": NewPositional("chars?", stripper(false, true)),
-		"split": NewFunc("sep? maxsplit?", splitMethod), "rsplit": NewFunc("sep? maxsplit?", rsplitMethod), "splitlines": NewFunc("keepends?", splitlinesMethod),
-		"partition": NewPositional("sep", partition), "rpartition": NewPositional("sep", rpartition),
-		"startswith": NewPositional("prefix start? end?", affix(strings.HasPrefix)), "endswith": NewPositional("suffix start? end?", affix(strings.HasSuffix)),
-		"removeprefix": NewPositional("prefix", remover(behindPrefix)), "removesuffix": NewPositional("suffix", remover(beforeSuffix)),
-		"find": NewPositional("sub start? end?", finder(strings.Index, false)), "rfind": NewPositional("sub start? end?", finder(strings.LastIndex, false)),
-		"index": NewPositional("sub start? end?", finder(strings.Index, true)), "rindex": NewPositional("sub start? end?", finder(strings.LastIndex, true)),
-		"count": NewPositional("sub start? end?", countMethod), "replace": NewPositional("old new count?", replaceMethod), "join": NewPositional("iterable", joinMethod),
-		"center": NewPositional("width fillchar?", Pad('^')), "ljust": NewPositional("width fillchar?", Pad('<')), "rjust": NewPositional("width fillchar?", Pad('>')),
-		"zfill": NewPositional("width", zfill), "expandtabs": NewFunc("tabsize?", expandtabs),
-		"translate": NewPositional("table", translate), "maketrans": NewPositional("x y? z?", makeTranslation),
-		"format": NewRaw(formatMethod), "format_map": NewPositional("mapping", formatMap),
+	stringMethods = map[string]*Func{
+		"upper": mapped(upper), "lower": mapped(lower), "casefold": mapped(casefold), "title": mapped(title),
+		"capitalize": mapped(capitalize), "swapcase": mapped(swapcase),
+		"isalnum": asks(every(isAlnum)), "isalpha": asks(every(unicode.IsLetter)), "isascii": asks(isASCII),
+		"isdecimal": asks(every(isDecimal)), "isdigit": asks(every(isDigit)), "isnumeric": asks(every(isNumeric)),
+		"isidentifier": asks(isIdentifier), "islower": asks(isLowerString), "isupper": asks(isUpperString), "istitle": asks(isTitle),
+		"isspace": asks(every(isSpace)), "isprintable": asks(isPrintable),
+		"strip": newPositional("chars?", stripper(true, true)), "lstrip": newPositional("chars?", stripper(true, false)), "rstrip": newPositional("chars?", stripper(false, true)),
+		"split": makeFunc("sep? maxsplit?", splitMethod), "rsplit": makeFunc("sep? maxsplit?", rsplitMethod), "splitlines": makeFunc("keepends?", splitlinesMethod),
+		"partition": newPositional("sep", partition), "rpartition": newPositional("sep", rpartition),
+		"startswith": newPositional("prefix start? end?", affix(strings.HasPrefix)), "endswith": newPositional("suffix start? end?", affix(strings.HasSuffix)),
+		"removeprefix": newPositional("prefix", remover(behindPrefix)), "removesuffix": newPositional("suffix", remover(beforeSuffix)),
+		"find": newPositional("sub start? end?", finder(strings.Index, false)), "rfind": newPositional("sub start? end?", finder(strings.LastIndex, false)),
+		"index": newPositional("sub start? end?", finder(strings.Index, true)), "rindex": newPositional("sub start? end?", finder(strings.LastIndex, true)),
+		"count": newPositional("sub start? end?", countMethod), "replace": newPositional("old new count?", replaceMethod), "join": newPositional("iterable", joinMethod),
+		"center": newPositional("width fillchar?", pad('^')), "ljust": newPositional("width fillchar?", pad('<')), "rjust": newPositional("width fillchar?", pad('>')),
+		"zfill": newPositional("width", zfill), "expandtabs": makeFunc("tabsize?", expandtabs),
+		"translate": newPositional("table", translate), "maketrans": newPositional("x y? z?", makeTranslation),
+		"format": newRaw(formatMethod), "format_map": newPositional("mapping", formatMap),
 	}
 }
 
 // argText returns a string argument; absent and None give ok false.
 func argText(fn, name string, v Value) (s string, ok bool, err error) {
-	if v == Missing || v == nil {
+	if v == missing || v == nil {
 		return "", false, nil
 	}
-	if s, ok = Text(v); !ok {
-		return "", false, TypeError("%s() argument '%s' must be str, not %s", fn, name, TypeName(v))
+	if s, ok = text(v); !ok {
+		return "", false, typeError("%s() argument '%s' must be str, not %s", fn, name, TypeName(v))
 	}
 	return s, true, nil
 }
 
-// IntArg returns an integer argument, or def where it is absent.
-func IntArg(fn string, v Value, def int) (int, error) {
-	if v == Missing {
+// intArg returns an integer argument, or def where it is absent.
+func intArg(fn string, v Value, def int) (int, error) {
+	if v == missing {
 		return def, nil
 	}
-	if i, ok := SmallInt(v); ok {
+	if i, ok := smallInt(v); ok {
 		return int(i), nil
 	}
-	return 0, TypeError("%s(): '%s' object cannot be interpreted as an integer", fn, TypeName(v))
+	return 0, typeError("%s(): '%s' object cannot be interpreted as an integer", fn, TypeName(v))
 }
 
 func stripper(left, right bool) func(*Machine, Value, []Value) (Value, error) {
 	return func(m *Machine, x Value, a []Value) (Value, error) {
-		s, _ := Text(x)
+		s, _ := text(x)
 		chars, given, err := argText("strip", "chars", a[0])
 		if err != nil {
 			return nil, err
@@ -97,34 +97,34 @@ func stripper(left, right bool) func(*Machine, Value, []Value) (Value, error) {
 		if right {
 			s = strings.TrimRightFunc(s, cut)
 		}
-		return Like(x, s), nil
+		return like(x, s), nil
 	}
 }
 
 // window applies the optional start and end of find, count, startswith; ok is
 // false when start is behind the end of the string.
 func window(m *Machine, x Value, start, end Value) (s string, offset int, ok bool, err error) {
-	s, _ = Text(x)
+	s, _ = text(x)
 	if err := m.Read(s); err != nil {
 		return "", 0, false, err
 	}
-	if start == Missing && end == Missing {
+	if start == missing && end == missing {
 		return s, 0, true, nil
 	}
 	for _, b := range []*Value{&start, &end} {
-		if *b == Missing {
+		if *b == missing {
 			*b = nil
 		}
 	}
 	n := utf8.RuneCountInString(s)
-	if i, isInt := SmallInt(start); isInt && i > int64(n) {
+	if i, isInt := smallInt(start); isInt && i > int64(n) {
 		return "", 0, false, nil
 	}
 	from, _, _, count, err := sliceBounds(n, [3]Value{start, end, nil})
 	if err != nil {
 		return "", 0, false, err
 	}
-	if e, isInt := SmallInt(end); isInt && count == 0 { // start > end: nothing is found, not even ""
+	if e, isInt := smallInt(end); isInt && count == 0 { // start > end: nothing is found, not even ""
 		if e < 0 {
 			e += int64(n)
 		}
@@ -149,9 +149,9 @@ func affix(has func(s, affix string) bool) func(*Machine, Value, []Value) (Value
 			return nil, err
 		}
 		for _, v := range all {
-			t, isText := Text(v)
+			t, isText := text(v)
 			if !isText {
-				return nil, TypeError("startswith first arg must be str or a tuple of str, not %s", TypeName(v))
+				return nil, typeError("startswith first arg must be str or a tuple of str, not %s", TypeName(v))
 			}
 			if ok && has(m.plain(s), m.plain(t)) {
 				return true, nil
@@ -163,17 +163,17 @@ func affix(has func(s, affix string) bool) func(*Machine, Value, []Value) (Value
 
 func remover(trim func(s, affix string) (from, to int)) func(*Machine, Value, []Value) (Value, error) {
 	return func(m *Machine, x Value, a []Value) (Value, error) {
-		s, _ := Text(x)
-		t, ok := Text(a[0])
+		s, _ := text(x)
+		t, ok := text(a[0])
 		if !ok {
-			return nil, TypeError("removeprefix() argument must be str, not %s", TypeName(a[0]))
+			return nil, typeError("removeprefix() argument must be str, not %s", TypeName(a[0]))
 		}
 		v, err := m.show(s)
 		if err != nil {
 			return nil, err
 		}
 		from, to := trim(v.plain, m.plain(t))
-		return Like(x, v.cut(from, to)), m.Read(t)
+		return like(x, v.cut(from, to)), m.Read(t)
 	}
 }
 
@@ -187,9 +187,9 @@ func beforeSuffix(s, affix string) (from, to int) {
 
 func finder(index func(s, sub string) int, must bool) func(*Machine, Value, []Value) (Value, error) {
 	return func(m *Machine, x Value, a []Value) (Value, error) {
-		sub, isText := Text(a[0])
+		sub, isText := text(a[0])
 		if !isText {
-			return nil, TypeError("must be str, not %s", TypeName(a[0]))
+			return nil, typeError("must be str, not %s", TypeName(a[0]))
 		}
 		s, offset, ok, err := window(m, x, a[1], a[2])
 		if err != nil {
@@ -203,16 +203,16 @@ func finder(index func(s, sub string) int, must bool) func(*Machine, Value, []Va
 			return int64(offset + utf8.RuneCountInString(s[:i])), nil
 		}
 		if must {
-			return nil, ValueError("substring not found")
+			return nil, valueError("substring not found")
 		}
 		return int64(-1), nil
 	}
 }
 
 func countMethod(m *Machine, x Value, a []Value) (Value, error) {
-	sub, isText := Text(a[0])
+	sub, isText := text(a[0])
 	if !isText {
-		return nil, TypeError("must be str, not %s", TypeName(a[0]))
+		return nil, typeError("must be str, not %s", TypeName(a[0]))
 	}
 	s, _, ok, err := window(m, x, a[1], a[2])
 	if err != nil || !ok {
@@ -222,12 +222,12 @@ func countMethod(m *Machine, x Value, a []Value) (Value, error) {
 }
 
 func replaceMethod(m *Machine, x Value, a []Value) (Value, error) {
-	old, ok1 := Text(a[0])
-	with, ok2 := Text(a[1])
+	old, ok1 := text(a[0])
+	with, ok2 := text(a[1])
 	if !ok1 || !ok2 {
-		return nil, TypeError("replace() arguments must be str")
+		return nil, typeError("replace() arguments must be str")
 	}
-	n, err := IntArg("replace", a[2], -1)
+	n, err := intArg("replace", a[2], -1)
 	if err != nil {
 		return nil, err
 	}
@@ -238,13 +238,13 @@ func replaceMethod(m *Machine, x Value, a []Value) (Value, error) {
 		}
 		with = string(e)
 	}
-	s, _ := Text(x)
-	s, err = Replace(m, s, old, with, n)
-	return Like(x, s), err
+	s, _ := text(x)
+	s, err = replace(m, s, old, with, n)
+	return like(x, s), err
 }
 
-// Replace replaces the first n occurrences, all if n is negative.
-func Replace(m *Machine, s, old, with string, n int) (string, error) {
+// replace replaces the first n occurrences, all if n is negative.
+func replace(m *Machine, s, old, with string, n int) (string, error) {
 	if err := m.Alloc(len(s)); err != nil {
 		return "", err
 	}
@@ -280,12 +280,12 @@ func Replace(m *Machine, s, old, with string, n int) (string, error) {
 }
 
 func joinMethod(m *Machine, x Value, a []Value) (Value, error) {
-	sep, _ := Text(x)
+	sep, _ := text(x)
 	_, safe := x.(Markup)
 	var b strings.Builder
 	i := 0
 	err := m.Each(a[0], func(v Value) (bool, error) {
-		s, ok := Text(v)
+		s, ok := text(v)
 		if safe {
 			e, err := m.Escape(v)
 			if err != nil {
@@ -294,7 +294,7 @@ func joinMethod(m *Machine, x Value, a []Value) (Value, error) {
 			s, ok = string(e), true
 		}
 		if !ok {
-			return false, TypeError("sequence item %d: expected str instance, %s found", i, TypeName(v))
+			return false, typeError("sequence item %d: expected str instance, %s found", i, TypeName(v))
 		}
 		if err := m.Alloc(len(s) + len(sep)); err != nil {
 			return false, err
@@ -305,7 +305,7 @@ func joinMethod(m *Machine, x Value, a []Value) (Value, error) {
 		b.WriteString(s)
 		return true, nil
 	})
-	return Like(x, b.String()), err
+	return like(x, b.String()), err
 }
 
 // padText fills s to width code points; CPython puts the odd one of center on the
@@ -331,29 +331,29 @@ func padText(m *Machine, s string, width int, align rune, fill string) (string, 
 	return strings.Repeat(fill, left) + s + strings.Repeat(fill, n-left), nil
 }
 
-// Pad makes the methods center, ljust and rjust.
-func Pad(align rune) func(*Machine, Value, []Value) (Value, error) {
+// pad makes the methods center, ljust and rjust.
+func pad(align rune) func(*Machine, Value, []Value) (Value, error) {
 	return func(m *Machine, x Value, a []Value) (Value, error) {
-		s, _ := Text(x)
-		width, err := IntArg("center", a[0], 0)
+		s, _ := text(x)
+		width, err := intArg("center", a[0], 0)
 		if err != nil {
 			return nil, err
 		}
 		fill := " "
-		if a[1] != Missing {
-			fill, _ = Text(a[1])
+		if a[1] != missing {
+			fill, _ = text(a[1])
 			if utf8.RuneCountInString(fill) != 1 {
-				return nil, TypeError("the fill character must be exactly one character long")
+				return nil, typeError("the fill character must be exactly one character long")
 			}
 		}
 		s, err = padText(m, s, width, align, fill)
-		return Like(x, s), err
+		return like(x, s), err
 	}
 }
 
 func zfill(m *Machine, x Value, a []Value) (Value, error) {
-	s, _ := Text(x)
-	width, err := IntArg("zfill", a[0], 0)
+	s, _ := text(x)
+	width, err := intArg("zfill", a[0], 0)
 	if err != nil {
 		return nil, err
 	}
@@ -362,17 +362,17 @@ func zfill(m *Machine, x Value, a []Value) (Value, error) {
 		sign, s = s[:n], s[n:]
 	}
 	s, err = padText(m, s, width-utf8.RuneCountInString(sign), '>', "0")
-	return Like(x, sign+s), err
+	return like(x, sign+s), err
 }
 
 func expandtabs(m *Machine, x Value, a []Value) (Value, error) {
-	s, _ := Text(x)
-	size, err := IntArg("expandtabs", a[0], 8)
+	s, _ := text(x)
+	size, err := intArg("expandtabs", a[0], 8)
 	if err != nil {
 		return nil, err
 	}
 	if size > 1000 {
-		return nil, Fail(KindLimit, "tab size above 1000")
+		return nil, fail(kindLimit, "tab size above 1000")
 	}
 	if err := m.Alloc(len(s) + 3*strings.Count(m.plain(s), "\t")*max(size, 0)); err != nil { // the text grows by doubling
 		return nil, err
@@ -395,5 +395,5 @@ func expandtabs(m *Machine, x Value, a []Value) (Value, error) {
 		col++
 		b.WriteRune(r)
 	}
-	return Like(x, b.String()), nil
+	return like(x, b.String()), nil
 }

@@ -28,21 +28,21 @@ func (t *texts) add(s string) error {
 func (t *texts) values(model Value) Value {
 	items := make([]Value, len(t.list))
 	for i, p := range t.list {
-		items[i] = Like(model, p)
+		items[i] = like(model, p)
 	}
 	return &List{Items: items}
 }
 
 func splitArgs(m *Machine, x Value, a []Value) (s, sep string, given bool, limit int, err error) {
-	s, _ = Text(x)
+	s, _ = text(x)
 	if sep, given, err = argText("split", "sep", a[0]); err != nil {
 		return
 	}
 	if given && sep == "" {
-		err = ValueError("empty separator")
+		err = valueError("empty separator")
 		return
 	}
-	if limit, err = IntArg("split", a[1], -1); err != nil {
+	if limit, err = intArg("split", a[1], -1); err != nil {
 		return
 	}
 	if limit < 0 {
@@ -167,8 +167,8 @@ func (t *texts) lines(s string, keep bool) error {
 }
 
 func splitlinesMethod(m *Machine, x Value, a []Value) (Value, error) {
-	s, _ := Text(x)
-	keep, err := IntArg("splitlines", a[0], 0)
+	s, _ := text(x)
+	keep, err := intArg("splitlines", a[0], 0)
 	if err != nil {
 		return nil, err
 	}
@@ -182,16 +182,16 @@ func splitlinesMethod(m *Machine, x Value, a []Value) (Value, error) {
 func sepArg(a []Value) (string, error) {
 	sep, ok, err := argText("partition", "sep", a[0])
 	if err == nil && !ok {
-		err = TypeError("must be str, not %s", TypeName(a[0]))
+		err = typeError("must be str, not %s", TypeName(a[0]))
 	}
 	if err == nil && sep == "" {
-		err = ValueError("empty separator")
+		err = valueError("empty separator")
 	}
 	return sep, err
 }
 
 func partition(m *Machine, x Value, a []Value) (Value, error) {
-	s, _ := Text(x)
+	s, _ := text(x)
 	sep, err := sepArg(a)
 	if err != nil {
 		return nil, err
@@ -199,11 +199,11 @@ func partition(m *Machine, x Value, a []Value) (Value, error) {
 	if i := strings.Index(m.plain(s), m.plain(sep)); i >= 0 {
 		return parted(m, x, i, sep)
 	}
-	return &Tuple{Items: []Value{Like(x, s), Like(x, ""), Like(x, "")}}, m.Alloc(len(s))
+	return &Tuple{Items: []Value{like(x, s), like(x, ""), like(x, "")}}, m.Alloc(len(s))
 }
 
 func rpartition(m *Machine, x Value, a []Value) (Value, error) {
-	s, _ := Text(x)
+	s, _ := text(x)
 	sep, err := sepArg(a)
 	if err != nil {
 		return nil, err
@@ -211,16 +211,16 @@ func rpartition(m *Machine, x Value, a []Value) (Value, error) {
 	if i := strings.LastIndex(m.plain(s), m.plain(sep)); i >= 0 {
 		return parted(m, x, i, sep)
 	}
-	return &Tuple{Items: []Value{Like(x, ""), Like(x, ""), Like(x, s)}}, m.Alloc(len(s))
+	return &Tuple{Items: []Value{like(x, ""), like(x, ""), like(x, s)}}, m.Alloc(len(s))
 }
 
 // parted is x in front of sep, sep, and x behind it, where sep is at byte i of what is shown.
 func parted(m *Machine, x Value, i int, sep string) (Value, error) {
-	s, _ := Text(x)
+	s, _ := text(x)
 	v, err := m.show(s)
 	if err != nil {
 		return nil, err
 	}
 	after := v.cut(i+len(m.plain(sep)), len(v.plain))
-	return &Tuple{Items: []Value{Like(x, v.cut(0, i)), Like(x, sep), Like(x, after)}}, m.Alloc(len(s))
+	return &Tuple{Items: []Value{like(x, v.cut(0, i)), like(x, sep), like(x, after)}}, m.Alloc(len(s))
 }

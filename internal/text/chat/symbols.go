@@ -11,8 +11,8 @@ type loadKind int
 
 const (
 	loadParam     loadKind = iota // set from outside: arguments, loop targets
-	LoadResolve                   // looked up in the context
-	LoadAlias                     // starts with the value of an outer variable
+	loadResolve                   // looked up in the context
+	loadAlias                     // starts with the value of an outer variable
 	loadUndefined                 // starts without a value
 )
 
@@ -73,7 +73,7 @@ func (s *symbols) store(name string) {
 		return
 	}
 	if outer, ok := s.parent.find(name); ok {
-		s.define(name, load{kind: LoadAlias, from: outer})
+		s.define(name, load{kind: loadAlias, from: outer})
 		return
 	}
 	s.define(name, load{kind: loadUndefined})
@@ -81,7 +81,7 @@ func (s *symbols) store(name string) {
 
 func (s *symbols) load(name string) {
 	if _, ok := s.find(name); !ok {
-		s.define(name, load{kind: LoadResolve, name: name})
+		s.define(name, load{kind: loadResolve, name: name})
 	}
 }
 
@@ -121,9 +121,9 @@ func (s *symbols) join(branches ...*symbols) {
 	for n := range fresh {
 		slot := s.refs[n]
 		if outer, ok := s.parent.find(n); ok {
-			s.loads[slot] = load{kind: LoadAlias, from: outer}
+			s.loads[slot] = load{kind: loadAlias, from: outer}
 		} else {
-			s.loads[slot] = load{kind: LoadResolve, name: n}
+			s.loads[slot] = load{kind: loadResolve, name: n}
 		}
 	}
 }
@@ -132,31 +132,31 @@ func (s *symbols) join(branches ...*symbols) {
 // inside the node are left alone.
 func (r *resolver) scan(s *symbols, n any) {
 	switch n := n.(type) {
-	case *NameExpr:
+	case *nameExpr:
 		s.load(n.Name)
 	case *Target:
 		n.names(func(t *Target) { s.store(t.Name) })
 		n.Refs(func(t *Target) { s.load(t.Name) })
-	case *IfStmt:
+	case *ifStmt:
 		r.scanIf(s, n.Tests, n.Bodies)
-	case *MacroStmt:
+	case *macroStmt:
 		s.store(n.Def.Name)
-	case *AssignStmt:
+	case *assignStmt:
 		r.scan(s, n.X)
 		r.scan(s, n.Target)
-	case *AssignBlockStmt:
+	case *assignBlockStmt:
 		r.scan(s, n.Target)
-	case *ForStmt:
+	case *forStmt:
 		r.scan(s, n.Iter)
-	case *CallStmt:
+	case *callStmt:
 		r.scan(s, n.Call)
-	case *FilterBlockStmt:
+	case *filterBlockStmt:
 		r.scan(s, n.Filter)
-	case *WithStmt:
+	case *withStmt:
 		for _, v := range n.Values {
 			r.scan(s, v)
 		}
-	case *GenerationStmt, *BlockStmt:
+	case *generationStmt, *BlockStmt:
 	default:
 		children(n, func(c any) { r.scan(s, c) })
 	}

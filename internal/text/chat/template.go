@@ -11,7 +11,7 @@ import (
 // from several goroutines at once.
 type Template struct {
 	name string
-	prog *Program
+	prog *program
 	own  string // characters of private use in the source: they stand for nothing else
 
 	texts []string // of the source: see [textsOf]
@@ -21,12 +21,12 @@ type Template struct {
 // Parse reads a template; name is for messages. An invalid template is a
 // [*SyntaxError] with line and column.
 func Parse(name, source string) (*Template, error) {
-	body, err := ParseTemplate(name, source)
+	body, err := parseTemplate(name, source)
 	if err != nil {
 		return nil, err
 	}
 	texts := textsOf(body)
-	p, err := Resolve(name, body, &Library{Filters: Filters, Tests: Tests, Unknown: Unknown})
+	p, err := resolve(name, body, &library{Filters: filters, Tests: tests, Unknown: unknown})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 	if ctx == nil {
 		ctx = &Context{}
 	}
-	machine := NewMachine(ctx.Limits)
+	machine := newMachine(ctx.Limits)
 	machine.done = ctx.Done
 	vars, err := ctx.variables(machine, t)
 	if err != nil {
@@ -83,7 +83,7 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 	root := &sink{root: true, said: []int{}}
 	root.b.Grow(int(min(int64(machine.texts+machine.texts/8), machine.Limits.Output)))
 	m := &interp{Machine: machine, name: t.name, now: ctx.Now, out: root, root: root, blocks: t.prog.Blocks}
-	vars["strftime_now"] = &Function{Name: "strftime_now", Call: m.strftimeNow}
+	vars["strftime_now"] = &function{Name: "strftime_now", Call: m.strftimeNow}
 	if err := m.template(t.prog, &scope{vars: vars}); err != nil {
 		return Result{}, m.told(m.at(Pos{Line: 1, Col: 1}, err))
 	}
@@ -94,7 +94,7 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 	return r, nil
 }
 
-func (m *interp) template(p *Program, ctx *scope) error {
+func (m *interp) template(p *program, ctx *scope) error {
 	f, err := m.newFrame(p.Fn, nil, ctx)
 	if err != nil {
 		return err
@@ -144,10 +144,10 @@ func named(vars map[string]Value, of *Map, f func(string) string) error {
 	for k, v := range of.All() {
 		name, ok := k.(string)
 		if !ok {
-			return TypeError("variable name of type %s", TypeName(k))
+			return typeError("variable name of type %s", TypeName(k))
 		}
-		if s, ok := Text(v); ok {
-			v = Like(v, f(s))
+		if s, ok := text(v); ok {
+			v = like(v, f(s))
 		}
 		vars[name] = v
 	}

@@ -4,26 +4,26 @@ import (
 	"math/big"
 )
 
-// Tests holds the tests of Jinja 3.1 by name.
-var Tests map[string]*Func
+// tests holds the tests of Jinja 3.1 by name.
+var tests map[string]*Func
 
 func defineTests() {
 	is := func(f func(x Value) bool) *Func {
-		return NewFunc("", func(_ *Machine, x Value, _ []Value) (Value, error) { return f(x), nil })
+		return makeFunc("", func(_ *Machine, x Value, _ []Value) (Value, error) { return f(x), nil })
 	}
 	comparison := func(op string) *Func {
-		return NewPositional("other", func(m *Machine, x Value, a []Value) (Value, error) {
+		return newPositional("other", func(m *Machine, x Value, a []Value) (Value, error) {
 			ok, err := m.Compare(op, x, a[0])
 			return ok, err
 		})
 	}
 	remainder := func(want int64) *Func {
-		return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
+		return makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 			return remainderIs(m, x, int64(2), want)
 		})
 	}
 	cased := func(f func(string) bool) *Func {
-		return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
+		return makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 			s, err := m.Str(x)
 			if err != nil {
 				return nil, err
@@ -35,18 +35,18 @@ func defineTests() {
 		})
 	}
 	named := func(table *map[string]*Func) *Func {
-		return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
+		return makeFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 			if _, err := m.Hash(x); err != nil {
 				return nil, err
 			}
-			s, _ := Text(x)
+			s, _ := text(x)
 			return (*table)[s] != nil, nil
 		})
 	}
-	isUndefined := func(x Value) bool { _, ok := x.(*Undefined); return ok }
-	Tests = map[string]*Func{
+	isUndefined := func(x Value) bool { _, ok := x.(*undefined); return ok }
+	tests = map[string]*Func{
 		"odd": remainder(1), "even": remainder(0),
-		"divisibleby": NewFunc("num", func(m *Machine, x Value, a []Value) (Value, error) {
+		"divisibleby": makeFunc("num", func(m *Machine, x Value, a []Value) (Value, error) {
 			return remainderIs(m, x, a[0], 0)
 		}),
 		"defined": is(func(x Value) bool { return !isUndefined(x) }), "undefined": is(isUndefined),
@@ -59,18 +59,18 @@ func defineTests() {
 			}
 			return false
 		}),
-		"float": is(func(x Value) bool { _, ok := x.(float64); return ok }), "number": is(IsNumber),
-		"string":   is(func(x Value) bool { _, ok := Text(x); return ok }),
+		"float": is(func(x Value) bool { _, ok := x.(float64); return ok }), "number": is(isNumber),
+		"string":   is(func(x Value) bool { _, ok := text(x); return ok }),
 		"mapping":  is(func(x Value) bool { _, ok := x.(*Map); return ok }),
-		"sequence": is(isSequence), "iterable": is(isIterable), "callable": is(IsCallable),
+		"sequence": is(isSequence), "iterable": is(isIterable), "callable": is(isCallable),
 		"escaped": is(func(x Value) bool { _, ok := x.(Markup); return ok }),
-		"lower":   cased(IsLower), "upper": cased(IsUpper),
-		"filter": named(&Filters), "test": named(&Tests),
-		"sameas": NewFunc("other", func(m *Machine, x Value, a []Value) (Value, error) {
+		"lower":   cased(isLowerString), "upper": cased(isUpperString),
+		"filter": named(&filters), "test": named(&tests),
+		"sameas": makeFunc("other", func(m *Machine, x Value, a []Value) (Value, error) {
 			is, err := m.Is(x, a[0])
 			return is, err
 		}),
-		"in": NewFunc("seq", func(m *Machine, x Value, a []Value) (Value, error) {
+		"in": makeFunc("seq", func(m *Machine, x Value, a []Value) (Value, error) {
 			ok, err := m.Contains(a[0], x)
 			return ok, err
 		}),
@@ -80,14 +80,14 @@ func defineTests() {
 		"<": {"<", "lt", "lessthan"}, "<=": {"<=", "le"},
 	} {
 		for _, n := range names {
-			Tests[n] = comparison(op)
+			tests[n] = comparison(op)
 		}
 	}
 }
 
 // remainderIs tests x % n == want.
 func remainderIs(m *Machine, x, n Value, want int64) (Value, error) {
-	r, err := Binary(m, "%", x, n)
+	r, err := binary(m, "%", x, n)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func remainderIs(m *Machine, x, n Value, want int64) (Value, error) {
 
 func isSequence(x Value) bool {
 	switch x.(type) {
-	case string, Markup, Bytes, *List, *Tuple, *Map, *Range, *Undefined:
+	case string, Markup, byteString, *List, *Tuple, *Map, *intRange, *undefined:
 		return true
 	}
 	return false
@@ -105,7 +105,7 @@ func isSequence(x Value) bool {
 
 func isIterable(x Value) bool {
 	switch x.(type) {
-	case *View, *Iterator, Sized:
+	case *view, *Iterator, sized:
 		return true
 	}
 	return isSequence(x)

@@ -56,7 +56,7 @@ func (m *Machine) trace(t *Template, c *Control, values ...Value) error {
 		base = r + 1
 	}
 	if base+rune(len(c.signs)) > privateLast {
-		return ValueError("there are not enough characters of private use from U+100000 on to tell the template's text by: the control tokens have %d characters, the conversation has %d of private use", len(c.signs), len(taken))
+		return valueError("there are not enough characters of private use from U+100000 on to tell the template's text by: the control tokens have %d characters, the conversation has %d of private use", len(c.signs), len(taken))
 	}
 	m.Control, m.base = c, base
 	d := t.dyed.Load()
@@ -80,13 +80,13 @@ type dyed struct {
 
 // private appends the characters of private use in the texts of a value, keys included.
 func (m *Machine) private(v Value, depth int, taken *[]rune) error {
-	if depth > MaxNesting {
-		return ErrNested()
+	if depth > nestingLimit {
+		return errNested()
 	}
 	var lists [2][]Value
 	switch v := v.(type) {
 	case string, Markup:
-		s, _ := Text(v)
+		s, _ := text(v)
 		if strings.IndexByte(s, privateByte) >= 0 {
 			for _, r := range s {
 				if r >= privateFirst {
@@ -174,7 +174,7 @@ func (m *Machine) mark(r rune) rune {
 }
 
 // isSpace is IsSpace of what r stands for.
-func (m *Machine) isSpace(r rune) bool { return IsSpace(m.mark(r)) }
+func (m *Machine) isSpace(r rune) bool { return isSpace(m.mark(r)) }
 
 // undyed returns how many bytes of s are in front of the first character that is dyed. What
 // it costs is charged for; an error is that of the next [Machine.Step].
@@ -255,8 +255,8 @@ func (m *Machine) same(s, t string) bool {
 
 // meant is plain of a value that is a text.
 func (m *Machine) meant(v Value) Value {
-	if s, ok := Text(v); ok && m.undyed(s) < len(s) {
-		return Like(v, m.plain(s))
+	if s, ok := text(v); ok && m.undyed(s) < len(s) {
+		return like(v, m.plain(s))
 	}
 	return v
 }
@@ -281,14 +281,14 @@ func markTraced() {
 			}
 		}
 	}
-	mark(takesDyed.filters, Filters)
-	mark(takesDyed.methods, StringMethods, markupMethods, dictMethods)
+	mark(takesDyed.filters, filters)
+	mark(takesDyed.methods, stringMethods, markupMethods, dictMethods)
 }
 
 // meantAll is meant for a function's value and arguments.
 func (m *Machine) meantAll(x Value, a *Args) (Value, *Args) {
 	dyed := func(v Value) bool {
-		s, ok := Text(v)
+		s, ok := text(v)
 		return ok && m.undyed(s) < len(s)
 	}
 	if !slices.ContainsFunc(a.Pos, dyed) && !slices.ContainsFunc(a.Named, func(k Keyword) bool { return dyed(k.Value) }) {

@@ -265,7 +265,7 @@ func FuzzSaid(f *testing.F) {
 			c.Control = marked(marks + words)
 			again, err2 := render("fuzz", s, c)
 			for _, err := range []error{err, err2} {
-				if e, ok := errors.AsType[*RuntimeError](err); ok && e.Kind == KindLimit {
+				if e, ok := errors.AsType[*RuntimeError](err); ok && e.Kind == kindLimit {
 					return
 				}
 			}

@@ -37,8 +37,8 @@ type Tuple struct {
 // string escapes that string.
 type Markup string
 
-// Undefined is the value of a name, attribute or item that does not exist.
-type Undefined struct {
+// undefined is the value of a name, attribute or item that does not exist.
+type undefined struct {
 	Msg  string
 	Kind Kind // of the error that using it raises
 
@@ -47,46 +47,46 @@ type Undefined struct {
 }
 
 // Err is the error that using the value raises.
-func (u *Undefined) Err() error {
+func (u *undefined) Err() error {
 	if u.lacks {
-		return Fail(u.Kind, "%s has no attribute %s", Repr(Describe(u.of)), Repr(u.Msg))
+		return fail(u.Kind, "%s has no attribute %s", repr(describe(u.of)), repr(u.Msg))
 	}
-	return Fail(u.Kind, "%s", u.Msg)
+	return fail(u.Kind, "%s", u.Msg)
 }
 
-// UndefinedName is the value of a variable that does not exist.
-func UndefinedName(name string) *Undefined {
-	return &Undefined{Msg: Repr(name) + " is undefined", Kind: KindUndefined}
+// undefinedName is the value of a variable that does not exist.
+func undefinedName(name string) *undefined {
+	return &undefined{Msg: repr(name) + " is undefined", Kind: kindUndefined}
 }
 
 // missingType marks a slot or an optional argument without a value.
 type missingType struct{}
 
-// Missing marks a slot or an optional argument without a value.
-var Missing Value = missingType{}
+// missing marks a slot or an optional argument without a value.
+var missing Value = missingType{}
 
-// A Namespace is the one kind of value whose attributes templates may set.
-type Namespace struct{ Attrs *Map }
+// A namespace is the one kind of value whose attributes templates may set.
+type namespace struct{ Attrs *Map }
 
-// A Range is Python's range: n values from start by step; stop only prints.
-type Range struct{ Start, Stop, Step, N int64 }
+// A intRange is Python's range: n values from start by step; stop only prints.
+type intRange struct{ Start, Stop, Step, N int64 }
 
-// A View is what keys(), values() and items() of a dict return.
-type View struct {
+// A view is what keys(), values() and items() of a dict return.
+type view struct {
 	M    *Map
 	Kind string // keys, values, items
 }
 
-// A Function is a builtin, or a method bound to its object.
-type Function struct {
+// A function is a builtin, or a method bound to its object.
+type function struct {
 	Name   string
 	Method bool
 	Call   func(m *Machine, a *Args) (Value, error)
 }
 
-// An Object is a value that the interpreter adds, defined here by its
+// An object is a value that the interpreter adds, defined here by its
 // operations.
-type Object interface {
+type object interface {
 	TypeName() string
 	Attr(m *Machine, name string) (v Value, ok bool, err error)
 }
@@ -96,8 +96,8 @@ type (
 	caller interface {
 		Call(m *Machine, a *Args) (Value, error)
 	}
-	Sized   interface{ Size(m *Machine) (int, error) } // such objects are iterable
-	Keyed   interface{ Item(key Value) (Value, bool) }
+	sized   interface{ Size(m *Machine) (int, error) } // such objects are iterable
+	keyed   interface{ Item(key Value) (Value, bool) }
 	printer interface {
 		Repr(m *Machine) (string, error)
 	}
@@ -118,7 +118,7 @@ func TypeName(v Value) string {
 		return "str"
 	case Markup:
 		return "Markup"
-	case Bytes:
+	case byteString:
 		return "bytes"
 	case *List:
 		return "list"
@@ -126,37 +126,37 @@ func TypeName(v Value) string {
 		return "tuple"
 	case *Map:
 		return "dict"
-	case *Undefined:
+	case *undefined:
 		return "Undefined"
-	case *Namespace:
+	case *namespace:
 		return "Namespace"
-	case *Range:
+	case *intRange:
 		return "range"
-	case *View:
+	case *view:
 		return "dict_" + v.Kind
 	case *Iterator:
 		return "generator"
-	case *Function:
+	case *function:
 		return "builtin_function_or_method"
-	case Object:
+	case object:
 		return v.TypeName()
 	}
 	return "object"
 }
 
-// Describe describes a value in errors about undefined values.
-func Describe(v Value) string {
+// describe describes a value in errors about undefined values.
+func describe(v Value) string {
 	switch v := v.(type) {
 	case nil:
 		return "None"
-	case *Namespace, Object, Markup:
+	case *namespace, object, Markup:
 		return "jinja2 " + TypeName(v) + " object"
 	}
 	return TypeName(v) + " object"
 }
 
-// Truth is Python's bool().
-func Truth(v Value) bool {
+// truth is Python's bool().
+func truth(v Value) bool {
 	switch v := v.(type) {
 	case nil:
 		return false
@@ -173,20 +173,20 @@ func Truth(v Value) bool {
 	case Markup:
 		return v != ""
 	}
-	if n, ok := Length(v); ok {
+	if n, ok := length(v); ok {
 		return n > 0
 	}
 	return true
 }
 
-// Length is Python's len() where there is one.
-func Length(v Value) (int, bool) {
+// length is Python's len() where there is one.
+func length(v Value) (int, bool) {
 	switch v := v.(type) {
 	case string:
 		return utf8.RuneCountInString(v), true
 	case Markup:
 		return utf8.RuneCountInString(string(v)), true
-	case Bytes:
+	case byteString:
 		return len(v), true
 	case *List:
 		return len(v.Items), true
@@ -194,18 +194,18 @@ func Length(v Value) (int, bool) {
 		return len(v.Items), true
 	case *Map:
 		return v.Len(), true
-	case *Range:
+	case *intRange:
 		return int(v.N), true
-	case *View:
+	case *view:
 		return v.M.Len(), true
-	case *Undefined:
+	case *undefined:
 		return 0, true
 	}
 	return 0, false
 }
 
-// Text returns the characters of a str or Markup.
-func Text(v Value) (string, bool) {
+// text returns the characters of a str or Markup.
+func text(v Value) (string, bool) {
 	switch v := v.(type) {
 	case string:
 		return v, true
@@ -215,8 +215,8 @@ func Text(v Value) (string, bool) {
 	return "", false
 }
 
-// Like converts s to the string type of model.
-func Like(model Value, s string) Value {
+// like converts s to the string type of model.
+func like(model Value, s string) Value {
 	if _, ok := model.(Markup); ok {
 		return Markup(s)
 	}

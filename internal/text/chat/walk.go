@@ -42,34 +42,34 @@ func (a *ArgsExpr) walk(f func(any)) {
 
 func exprChildren(n Expr, f func(any)) {
 	switch n := n.(type) {
-	case *SeqExpr:
+	case *seqExpr:
 		each(n.Items, f)
-	case *DictExpr:
+	case *dictExpr:
 		for i := range n.Keys {
 			f(n.Keys[i])
 			f(n.Vals[i])
 		}
-	case *UnaryExpr:
+	case *unaryExpr:
 		f(n.X)
-	case *BinaryExpr:
-		f(n.X)
-		f(n.Y)
-	case *LogicExpr:
+	case *binaryExpr:
 		f(n.X)
 		f(n.Y)
-	case *CompareExpr:
+	case *logicExpr:
+		f(n.X)
+		f(n.Y)
+	case *compareExpr:
 		f(n.X)
 		each(n.Ys, f)
-	case *ConcatExpr:
+	case *concatExpr:
 		each(n.Items, f)
-	case *CondExpr:
+	case *condExpr:
 		some(f, n.Test, n.X, n.Y)
-	case *AttrExpr:
+	case *attrExpr:
 		f(n.X)
-	case *ItemExpr:
+	case *itemExpr:
 		f(n.X)
 		f(n.Key)
-	case *SliceExpr:
+	case *sliceExpr:
 		some(f, n.X, n.Start, n.Stop, n.Step)
 	case *CallExpr:
 		f(n.Fn)
@@ -77,7 +77,7 @@ func exprChildren(n Expr, f func(any)) {
 	case *FilterExpr:
 		some(f, n.X)
 		n.Args.walk(f)
-	case *TestExpr:
+	case *testExpr:
 		f(n.X)
 		n.Args.walk(f)
 	}
@@ -85,9 +85,9 @@ func exprChildren(n Expr, f func(any)) {
 
 func stmtChildren(n Stmt, f func(any)) {
 	switch n := n.(type) {
-	case *OutputStmt:
+	case *outputStmt:
 		some(f, n.X)
-	case *IfStmt:
+	case *ifStmt:
 		for i, t := range n.Tests {
 			f(t)
 			each(n.Bodies[i], f)
@@ -95,34 +95,34 @@ func stmtChildren(n Stmt, f func(any)) {
 		if len(n.Bodies) > len(n.Tests) {
 			each(n.Bodies[len(n.Tests)], f)
 		}
-	case *ForStmt:
+	case *forStmt:
 		f(n.Target)
 		f(n.Iter)
 		each(n.Body, f)
 		each(n.Els, f)
 		some(f, n.Test)
-	case *AssignStmt:
+	case *assignStmt:
 		f(n.Target)
 		f(n.X)
-	case *AssignBlockStmt:
+	case *assignBlockStmt:
 		f(n.Target)
 		if n.Filter != nil {
 			f(n.Filter)
 		}
 		each(n.Body, f)
-	case *FilterBlockStmt:
+	case *filterBlockStmt:
 		each(n.Body, f)
 		f(n.Filter)
-	case *WithStmt:
+	case *withStmt:
 		each(n.Targets, f)
 		each(n.Values, f)
 		each(n.Body, f)
-	case *MacroStmt:
+	case *macroStmt:
 		f(n.Def)
-	case *CallStmt:
+	case *callStmt:
 		f(n.Call)
 		f(n.Def)
-	case *GenerationStmt:
+	case *generationStmt:
 		f(n.Def)
 	case *BlockStmt:
 		each(n.Body, f)
@@ -154,7 +154,7 @@ func undeclared(body []Stmt, names ...string) map[string]bool {
 	var visit func(any)
 	visit = func(n any) {
 		switch n := n.(type) {
-		case *NameExpr:
+		case *nameExpr:
 			if watch[n.Name] {
 				found[n.Name] = true
 			}
@@ -171,8 +171,8 @@ func undeclared(body []Stmt, names ...string) map[string]bool {
 	return found
 }
 
-// PosOf is the position of a node.
-func PosOf(n any) Pos {
+// posOf is the position of a node.
+func posOf(n any) Pos {
 	if p, ok := n.(interface{ position() Pos }); ok {
 		return p.position()
 	}

@@ -8,27 +8,27 @@ import (
 
 // wordWrap is textwrap.wrap on every line of the text.
 func wordWrap(m *Machine, x Value, a []Value) (Value, error) {
-	s, ok := Text(x)
+	s, ok := text(x)
 	if !ok {
-		if u, ok := x.(*Undefined); ok {
+		if u, ok := x.(*undefined); ok {
 			return nil, u.Err()
 		}
-		return nil, TypeError("'%s' object has no attribute 'splitlines'", TypeName(x))
+		return nil, typeError("'%s' object has no attribute 'splitlines'", TypeName(x))
 	}
-	width, err := IntArg("wordwrap", a[0], 79)
+	width, err := intArg("wordwrap", a[0], 79)
 	if err != nil {
 		return nil, err
 	}
 	if width <= 0 {
-		return nil, ValueError("invalid width %d (must be > 0)", width)
+		return nil, valueError("invalid width %d (must be > 0)", width)
 	}
 	sep := "\n"
-	if a[2] != Missing && a[2] != nil {
-		if sep, ok = Text(a[2]); !ok {
-			return nil, TypeError("wrapstring must be str, not %s", TypeName(a[2]))
+	if a[2] != missing && a[2] != nil {
+		if sep, ok = text(a[2]); !ok {
+			return nil, typeError("wrapstring must be str, not %s", TypeName(a[2]))
 		}
 	}
-	w := wrapper{width: width, breakLong: a[1] == Missing || Truth(a[1]), hyphens: a[3] == Missing || Truth(a[3])}
+	w := wrapper{width: width, breakLong: a[1] == missing || truth(a[1]), hyphens: a[3] == missing || truth(a[3])}
 	lines, out := texts{m: m}, texts{m: m}
 	plain := m.plain(s)
 	if err := lines.lines(plain, false); err != nil {
@@ -51,7 +51,7 @@ func wordWrap(m *Machine, x Value, a []Value) (Value, error) {
 	if len(plain) != len(s) {
 		joined = m.redye(s, joined, func(r rune) bool { return strings.ContainsRune(asciiSpace, r) || isBreak(r) })
 	}
-	s, err = Replace(m, joined, "\n", sep, -1)
+	s, err = replace(m, joined, "\n", sep, -1)
 	return s, err
 }
 
@@ -118,7 +118,7 @@ func (w wrapper) wrap(s string, out *texts) error {
 // head returns the longest beginning of a chunk that fits room code points. It
 // ends behind a hyphen if there is one.
 func (w wrapper) head(c chunk, room int) chunk {
-	end := RuneOffset(c.s, room)
+	end := runeOffset(c.s, room)
 	if w.hyphens && c.n > room {
 		if h := strings.LastIndexByte(c.s[:end], '-'); h > 0 && strings.Trim(c.s[:h], "-") != "" {
 			end = h + 1

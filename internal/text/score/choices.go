@@ -19,13 +19,13 @@ type Question struct {
 	Answer  int // index into Choices
 }
 
-// A LineError says which line of a file is no question.
-type LineError struct {
+// A lineError says which line of a file is no question.
+type lineError struct {
 	Line      int // from 1
 	Want, Got string
 }
 
-func (e *LineError) Error() string {
+func (e *lineError) Error() string {
 	return fmt.Sprintf("line %d: want %s, got %s", e.Line, e.Want, e.Got)
 }
 
@@ -42,7 +42,7 @@ const (
 //
 // The answer is an index from 0, a label, a letter from A on, or the text of a
 // choice; "answerKey", "label" and "gold" are other names of it, "endings" of
-// choices, "query" and "ctx" of the context. Errors are [*LineError] or those of
+// choices, "query" and "ctx" of the context. Errors are [*lineError] or those of
 // r.
 func ReadQuestions(r io.Reader) ([]Question, error) {
 	s := bufio.NewScanner(r)
@@ -56,19 +56,19 @@ func ReadQuestions(r io.Reader) ([]Question, error) {
 		}
 		line, err := spelling.UTF8At(s.Bytes(), n, n == 1)
 		if e, ok := errors.AsType[*spelling.EncodingError](err); ok {
-			return nil, &LineError{n, "UTF-8", "a byte of likely " + e.Likely + ": convert the file, for example by iconv -f " + e.Likely + " -t UTF-8"}
+			return nil, &lineError{n, "UTF-8", "a byte of likely " + e.Likely + ": convert the file, for example by iconv -f " + e.Likely + " -t UTF-8"}
 		}
 		q, want, got := parseQuestion(line)
 		if want != "" {
-			return nil, &LineError{n, want, got}
+			return nil, &lineError{n, want, got}
 		}
 		out = append(out, q)
 	}
 	if errors.Is(s.Err(), bufio.ErrTooLong) {
-		return nil, &LineError{n + 1, fmt.Sprintf("at most %d bytes", maxLine), "more"}
+		return nil, &lineError{n + 1, fmt.Sprintf("at most %d bytes", maxLine), "more"}
 	}
 	if s.Err() == nil && len(out) == 0 {
-		return nil, &LineError{n + 1, "a question", "the end of the file"}
+		return nil, &lineError{n + 1, "a question", "the end of the file"}
 	}
 	return out, s.Err()
 }

@@ -81,7 +81,7 @@ func TestReadQuestions(t *testing.T) {
 		`{"question":"` + strings.Repeat("x", maxLine) + `"}` + "\n": "at most",
 	} {
 		_, err := ReadQuestions(strings.NewReader(text))
-		if e := (*LineError)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
+		if e := (*lineError)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: got %v, want %s", text, err, want)
 		}
 	}

@@ -144,7 +144,7 @@ func (f *finder) split(p Piece, counts control, text func(Piece), token func(Pie
 		if t.LStrip {
 			for a > done {
 				r, n := utf8.DecodeLastRuneInString(s[:a])
-				if !IsSpace(r) {
+				if !isSpaceRune(r) {
 					break
 				}
 				a -= n
@@ -152,7 +152,7 @@ func (f *finder) split(p Piece, counts control, text func(Piece), token func(Pie
 			a = max(a, done)
 		}
 		if t.RStrip {
-			b = RunOf(s, b, ClassSpace, false)
+			b = runOf(s, b, classSpace, false)
 		}
 		if done < a {
 			text(p.Slice(done, a))
@@ -167,10 +167,10 @@ func (f *finder) split(p Piece, counts control, text func(Piece), token func(Pie
 
 func wordBefore(s string, i int) bool {
 	r, n := utf8.DecodeLastRuneInString(s[:i])
-	return n > 0 && ClassOf(r)&ClassWord != 0
+	return n > 0 && classOf(r)&classWord != 0
 }
 
 func wordAfter(s string, i int) bool {
 	r, n := utf8.DecodeRuneInString(s[i:])
-	return n > 0 && ClassOf(r)&ClassWord != 0
+	return n > 0 && classOf(r)&classWord != 0
 }

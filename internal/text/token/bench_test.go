@@ -16,7 +16,7 @@ func plainText(b testing.TB, n int) string {
 	var s strings.Builder
 	for s.Len() < n {
 		for _, t := range texts {
-			if len(t) > 60 && strings.Count(t, " ") > len(t)/12 && IsASCII(t) && !strings.Contains(t, "   ") {
+			if len(t) > 60 && strings.Count(t, " ") > len(t)/12 && isASCII(t) && !strings.Contains(t, "   ") {
 				s.WriteString(t)
 				s.WriteByte('\n')
 			}

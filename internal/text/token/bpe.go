@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// BPE is the byte-pair encoding model. Words are characters, or raw bytes after
+// bpe is the byte-pair encoding model. Words are characters, or raw bytes after
 // UseRaw.
-type BPE struct {
+type bpe struct {
 	Lex    *Lexicon
 	merges pairTable
 	// Pairs lists the merges in rank order, for writers.
@@ -34,7 +34,7 @@ type BPE struct {
 
 // UseRaw prepares the model for raw bytes. It returns false, and changes
 // nothing, if a byte is missing in the vocabulary.
-func (m *BPE) UseRaw() bool {
+func (m *bpe) UseRaw() bool {
 	if m.Prefix != "" {
 		return false
 	}
@@ -61,8 +61,8 @@ type symbol struct {
 // gone is the size of a symbol that has been merged.
 const gone = -1
 
-// Tokenize implements [Model].
-func (m *BPE) Tokenize(p Piece, sc *Scratch) {
+// Tokenize implements [tokenModel].
+func (m *bpe) Tokenize(p Piece, sc *Scratch) {
 	e, hit := sc.recall(m, p.S)
 	if hit {
 		sc.Toks = e.tokens(sc.Toks)
@@ -75,7 +75,7 @@ func (m *BPE) Tokenize(p Piece, sc *Scratch) {
 	}
 }
 
-func (m *BPE) merge(word string, sc *Scratch) {
+func (m *bpe) merge(word string, sc *Scratch) {
 	if m.IgnoreMerges {
 		if id, ok := m.whole(word, sc); ok {
 			sc.Toks = append(sc.Toks, tok{id, 0, int32(len(word))})
@@ -106,7 +106,7 @@ func (m *BPE) merge(word string, sc *Scratch) {
 }
 
 // whole returns the token that equals word.
-func (m *BPE) whole(word string, sc *Scratch) (int32, bool) {
+func (m *bpe) whole(word string, sc *Scratch) (int32, bool) {
 	if !m.raw {
 		id, ok := m.Lex.IDs[word]
 		return id, ok
@@ -123,7 +123,7 @@ func (m *BPE) whole(word string, sc *Scratch) (int32, bool) {
 // ones with bytes, an unknown token, or nothing, depending on the model. The bytes of
 // a prefix or suffix are no bytes of the word: the reference counts them, so that its
 // offsets point behind the word.
-func (m *BPE) characters(word string, sc *Scratch) {
+func (m *bpe) characters(word string, sc *Scratch) {
 	unknown := int32(0) // bytes of a pending unknown token
 	flush := func() {
 		if unknown > 0 {
@@ -132,7 +132,7 @@ func (m *BPE) characters(word string, sc *Scratch) {
 		}
 	}
 	for i, n := 0, 0; i < len(word); i += n {
-		_, n = DecodeRune(word[i:])
+		_, n = decodeRune(word[i:])
 		char := word[i : i+n]
 		if i > 0 && m.Prefix != "" {
 			char = m.Prefix + char
@@ -160,7 +160,7 @@ func (m *BPE) characters(word string, sc *Scratch) {
 			}
 			continue
 		}
-		if m.Unk != None {
+		if m.Unk != none {
 			if !m.FuseUnk {
 				flush()
 			}
@@ -170,12 +170,12 @@ func (m *BPE) characters(word string, sc *Scratch) {
 	flush()
 }
 
-func (m *BPE) hasBytes(s string) bool {
+func (m *bpe) hasBytes(s string) bool {
 	if m.AllBytes {
 		return true
 	}
 	for i := range len(s) {
-		if m.Bytes[s[i]] == None {
+		if m.Bytes[s[i]] == none {
 			return false
 		}
 	}
@@ -187,7 +187,7 @@ func (m *BPE) hasBytes(s string) bool {
 const shortWord = 48
 
 // mergeShort merges sc.syms in place and removes merged symbols.
-func (m *BPE) mergeShort(sc *Scratch) {
+func (m *bpe) mergeShort(sc *Scratch) {
 	syms, ranks := sc.syms, sc.ranks[:0]
 	for i := 1; i < len(syms); i++ {
 		ranks = append(ranks, m.merges.get(syms[i-1].id, syms[i].id))
@@ -231,13 +231,13 @@ func (a merge) less(b merge) bool {
 
 // mergeLong merges sc.syms with a heap over a linked list in O(n log n), for
 // words of any length. Merged symbols stay in place with size gone.
-func (m *BPE) mergeLong(sc *Scratch) {
+func (m *bpe) mergeLong(sc *Scratch) {
 	syms := sc.syms
 	sc.heap = sc.heap[:0]
 	for i := range syms {
 		syms[i].prev, syms[i].next = int32(i-1), int32(i+1)
 	}
-	syms[len(syms)-1].next = None
+	syms[len(syms)-1].next = none
 	push := func(i, j int32) {
 		if i >= 0 && j >= 0 {
 			if r := m.merges.get(syms[i].id, syms[j].id); r != noMerge {
@@ -355,7 +355,7 @@ func (t *pairTable) get(a, b int32) uint64 {
 // ReachesAll reports whether every token of the vocabulary but those of added,
 // which are found before, is the result of merges, so that ignore_merges makes no
 // difference.
-func (m *BPE) ReachesAll(added []AddedToken) bool {
+func (m *bpe) ReachesAll(added []AddedToken) bool {
 	found := make(map[int32]bool, len(added))
 	for _, a := range added {
 		found[a.ID] = !a.SingleWord
@@ -365,7 +365,7 @@ func (m *BPE) ReachesAll(added []AddedToken) bool {
 	var sc Scratch
 	for id, s := range m.Lex.Tokens {
 		if m.raw {
-			b, ok := BytesOf(s)
+			b, ok := bytesOf(s)
 			if !ok {
 				continue // only added tokens
 			}
@@ -385,7 +385,7 @@ func (m *BPE) ReachesAll(added []AddedToken) bool {
 
 // Scores derives scores from ranks, for programs that merge by score: the
 // earlier a token can be made, the higher.
-func (m *BPE) Scores() []float32 {
+func (m *bpe) Scores() []float32 {
 	scores := make([]float32, len(m.Lex.Tokens))
 	for i := range scores {
 		scores[i] = -float32(len(m.Pairs) + 1)
@@ -398,20 +398,20 @@ func (m *BPE) Scores() []float32 {
 	return scores
 }
 
-// A MergeError says which merge of a list is invalid.
-type MergeError struct {
+// A mergeError says which merge of a list is invalid.
+type mergeError struct {
 	Rank      int
 	Want, Got string
 }
 
-func (e *MergeError) Error() string {
+func (e *mergeError) Error() string {
 	return fmt.Sprintf("merge %d: want %s, got %q", e.Rank, e.Want, e.Got)
 }
 
 // setRanks makes every split of each of the first n tokens into two of them a
 // merge, of the token's id as rank, as tiktoken does. It returns the id of a
 // token that is too long, or None.
-func (m *BPE) setRanks(n int) (long int32) {
+func (m *bpe) setRanks(n int) (long int32) {
 	type pair struct{ a, b, result int32 }
 	var pairs []pair
 	for id, s := range m.Lex.Tokens[:n] {
@@ -432,7 +432,7 @@ func (m *BPE) setRanks(n int) (long int32) {
 		m.merges.set(p.a, p.b, int(p.result), p.result)
 		m.Pairs[i] = [2]int32{p.a, p.b}
 	}
-	return None
+	return none
 }
 
 // maxRankedToken bounds the bytes of a token whose splits are looked up, because
@@ -440,12 +440,12 @@ func (m *BPE) setRanks(n int) (long int32) {
 const maxRankedToken = 1 << 10
 
 // SetMerges fills the merge table from pairs of tokens in rank order. Errors
-// are [*MergeError].
-func (m *BPE) SetMerges(pairs [][]string) error {
+// are [*mergeError].
+func (m *bpe) SetMerges(pairs [][]string) error {
 	m.merges = newPairTable(len(pairs))
 	m.Pairs = make([][2]int32, 0, len(pairs))
 	for rank, p := range pairs {
-		bad := func(want string) error { return &MergeError{rank, want, strings.Join(p, " ")} }
+		bad := func(want string) error { return &mergeError{rank, want, strings.Join(p, " ")} }
 		if len(p) != 2 {
 			return bad("two tokens")
 		}

@@ -21,9 +21,9 @@ type Charsmap struct {
 // bytes.
 const longestReplacement = 1 << 10
 
-// NewCharsmap reads a precompiled_charsmap. ok is false if the sizes are
+// newCharsmap reads a precompiled_charsmap. ok is false if the sizes are
 // inconsistent, or the texts are not UTF-8 or too long.
-func NewCharsmap(blob []byte) (m *Charsmap, ok bool) {
+func newCharsmap(blob []byte) (m *Charsmap, ok bool) {
 	if len(blob) < 4 {
 		return nil, false
 	}

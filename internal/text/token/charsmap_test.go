@@ -10,7 +10,7 @@ import (
 func TestCharsmapInvalidUTF8(t *testing.T) {
 	blob := binary.LittleEndian.AppendUint32(nil, 4)
 	blob = append(blob, 0, 0, 0, 0) // a trie without keys
-	m, ok := NewCharsmap(append(blob, 'a', 0))
+	m, ok := newCharsmap(append(blob, 'a', 0))
 	if !ok {
 		t.Fatal("the map was refused")
 	}

@@ -25,7 +25,7 @@ type pattern struct {
 func (l *loader) matcher(p pattern, path string) (string, Matcher, segmenter) {
 	switch {
 	case p.String != nil && p.Regex == nil:
-		return *p.String, Literal(*p.String), nil
+		return *p.String, literal(*p.String), nil
 	case p.Regex != nil && p.String == nil:
 		expr := canonical(*p.Regex)
 		m, all, err := matcherOf(expr)
@@ -111,29 +111,29 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) Normali
 	}
 	switch kind := l.kind(raw, path); kind {
 	case "Sequence":
-		return Normalizers(nested(l, raw, path, "normalizers", depth, l.normalizer))
+		return normalizers(nested(l, raw, path, "normalizers", depth, l.normalizer))
 	case "NFC", "NFD", "NFKC", "NFKD":
 		l.bare(raw, path)
-		return UnicodeForm{Form: map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}[kind]}
+		return unicodeForm{Form: map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}[kind]}
 	case "Lowercase":
 		l.bare(raw, path)
-		return Lowercase{}
+		return lowercase{}
 	case "StripAccents":
 		l.bare(raw, path)
-		return StripAccents{}
+		return stripAccents{}
 	case "Nmt":
 		l.bare(raw, path)
-		return NMT{}
+		return nmt{}
 	case "ByteLevel":
 		l.bare(raw, path)
-		return ByteText{}
+		return byteText{}
 	case "Prepend":
 		var f struct {
 			Type    string `json:"type"`
 			Prepend string `json:"prepend"`
 		}
 		l.read(raw, path, &f)
-		return PrefixText{Text: f.Prepend}
+		return prefixText{Text: f.Prepend}
 	case "Strip":
 		var f struct {
 			Type  string `json:"type"`
@@ -141,7 +141,7 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) Normali
 			Right bool   `json:"strip_right"`
 		}
 		l.read(raw, path, &f)
-		return Strip{Left: f.Left, Right: f.Right}
+		return strip{Left: f.Left, Right: f.Right}
 	case "Replace":
 		return l.replacement(raw, path)
 	case "BertNormalizer":
@@ -153,7 +153,7 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) Normali
 			Lower   bool   `json:"lowercase"`
 		}{}
 		l.read(raw, path, &f)
-		n := BertText{Clean: f.Clean, Chinese: f.Chinese, Accents: f.Lower, Lower: f.Lower}
+		n := bertText{Clean: f.Clean, Chinese: f.Chinese, Accents: f.Lower, Lower: f.Lower}
 		if f.Accents != nil {
 			n.Accents = *f.Accents
 		}
@@ -166,7 +166,7 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) Normali
 		if !l.read(raw, path, &f) || f.Map == nil || len(*f.Map) == 0 {
 			return &Charsmap{} // an empty map changes nothing
 		}
-		m, ok := NewCharsmap(*f.Map)
+		m, ok := newCharsmap(*f.Map)
 		if !ok {
 			l.wrong(path+".precompiled_charsmap", "a size, a trie of that size and UTF-8 text", fmt.Sprintf("%d bytes", len(*f.Map)))
 		}
@@ -177,14 +177,14 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) Normali
 	return nil
 }
 
-func (l *loader) replacement(raw json.RawMessage, path string) Replacement {
+func (l *loader) replacement(raw json.RawMessage, path string) replacement {
 	var f struct {
 		Type    string  `json:"type"`
 		Pattern pattern `json:"pattern"`
 		Content string  `json:"content"`
 	}
 	if !l.read(raw, path, &f) {
-		return Replacement{}
+		return replacement{}
 	}
 	name, m, all := l.matcher(f.Pattern, path+".pattern")
 	if f.Pattern.Regex != nil && mayBeEmpty(name) {
@@ -194,7 +194,7 @@ func (l *loader) replacement(raw json.RawMessage, path string) Replacement {
 	if f.Pattern.String != nil {
 		least = len(name)
 	}
-	return Replacement{Name: name, Match: m, All: all, Least: least, Content: f.Content}
+	return replacement{Name: name, Match: m, All: all, Least: least, Content: f.Content}
 }
 
 func (l *loader) behavior(b *Behavior, path string) Behavior {
@@ -202,7 +202,7 @@ func (l *loader) behavior(b *Behavior, path string) Behavior {
 		return Isolated
 	}
 	switch *b {
-	case Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous:
+	case removed, Isolated, mergedWithPrevious, mergedWithNext, contiguous:
 	default:
 		l.fail(&UnknownError{path + ".behavior", "behavior", string(*b)})
 	}
@@ -215,10 +215,10 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) PreTo
 	}
 	switch kind := l.kind(raw, path); kind {
 	case "Sequence":
-		return PreTokenizers(nested(l, raw, path, "pretokenizers", depth, l.preTokenizer))
+		return preTokenizers(nested(l, raw, path, "pretokenizers", depth, l.preTokenizer))
 	case "ByteLevel":
 		f := l.byteLevel(raw, path)
-		return ByteLevel{PrefixSpace: f.PrefixSpace, Regex: f.Regex}
+		return byteLevelSplit{PrefixSpace: f.PrefixSpace, Regex: f.Regex}
 	case "Split":
 		var f struct {
 			Type     string    `json:"type"`
@@ -233,7 +233,7 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) PreTo
 		return &Splitter{Name: name, Match: m, All: all, How: l.behavior(f.Behavior, path), Invert: f.Invert}
 	case "Metaspace":
 		mark, prepend, split := l.metaspace(raw, path)
-		return Metaspace{Mark: mark, Prepend: prepend, Split: split}
+		return metaspace{Mark: mark, Prepend: prepend, Split: split}
 	case "Digits":
 		var f struct {
 			Type       string `json:"type"`
@@ -241,25 +241,25 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) PreTo
 		}
 		l.read(raw, path, &f)
 		if f.Individual {
-			return &Splitter{Name: kind, Match: OneOf(IsNumeric), How: Isolated}
+			return &Splitter{Name: kind, Match: oneOf(isNumeric), How: Isolated}
 		}
-		return &Splitter{Name: kind, Match: OneOf(IsNumeric), How: Contiguous}
+		return &Splitter{Name: kind, Match: oneOf(isNumeric), How: contiguous}
 	case "Punctuation":
 		var f struct {
 			Type     string    `json:"type"`
 			Behavior *Behavior `json:"behavior"`
 		}
 		l.read(raw, path, &f)
-		return &Splitter{Name: kind, Match: OneOf(IsBertPunctuation), How: l.behavior(f.Behavior, path)}
+		return &Splitter{Name: kind, Match: oneOf(isBertPunctuation), How: l.behavior(f.Behavior, path)}
 	case "BertPreTokenizer":
 		l.bare(raw, path)
-		return BertWords
+		return bertWords
 	case "Whitespace":
 		l.bare(raw, path)
-		return &Splitter{Name: kind, Match: Words, How: Removed, Invert: true}
+		return &Splitter{Name: kind, Match: wordSplit, How: removed, Invert: true}
 	case "WhitespaceSplit":
 		l.bare(raw, path)
-		return &Splitter{Name: kind, Match: OneOf(IsSpace), How: Removed}
+		return &Splitter{Name: kind, Match: oneOf(isSpaceRune), How: removed}
 	case "CharDelimiterSplit":
 		var f struct {
 			Type      string `json:"type"`
@@ -267,7 +267,7 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) PreTo
 		}
 		l.read(raw, path, &f)
 		l.char(f.Delimiter, path+".delimiter")
-		return &Splitter{Name: kind, Match: Literal(f.Delimiter), How: Removed}
+		return &Splitter{Name: kind, Match: literal(f.Delimiter), How: removed}
 	default: // an earlier fault has been reported
 		l.fail(&UnknownError{path + ".type", "pre-tokenizer", kind})
 	}

@@ -81,7 +81,7 @@ func readFile(ctx context.Context, name string, yield func(Document, error) bool
 	case ".jsonl", ".ndjson":
 		docs = Lines(f, name)
 	default:
-		docs = Pieces(f, name)
+		docs = pieces(f, name)
 	}
 	for d, err := range docs {
 		if err == nil {
@@ -200,9 +200,9 @@ func parse(line []byte) (Document, error) {
 	return Document{Messages: o.Messages, Tools: o.Tools}, nil
 }
 
-// Pieces yields the pieces of a text file. It is divided where any pattern ends
+// pieces yields the pieces of a text file. It is divided where any pattern ends
 // a word: after a line end without white space on either side.
-func Pieces(r io.Reader, name string) iter.Seq2[Document, error] {
+func pieces(r io.Reader, name string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		buf := make([]byte, 0, pieceBytes+utf8.UTFMax)
 		for line, first := 1, true; ; first = false {
@@ -255,9 +255,9 @@ func border(b []byte) int {
 // character.
 func isSpace(b byte) bool { return b <= ' ' || b >= utf8.RuneSelf }
 
-// Texts yields the texts of files, including the contents of messages.
-func Texts(ctx context.Context, files []string) iter.Seq2[string, error] {
-	return TextsOf(ctx, files, func(messages []byte) (out []string, err error) {
+// texts yields the texts of files, including the contents of messages.
+func texts(ctx context.Context, files []string) iter.Seq2[string, error] {
+	return textsOf(ctx, files, func(messages []byte) (out []string, err error) {
 		var turns []struct {
 			Role    string
 			Content any
@@ -274,9 +274,9 @@ func Texts(ctx context.Context, files []string) iter.Seq2[string, error] {
 	})
 }
 
-// TextsOf yields the texts of files; texts returns those of a conversation's messages,
+// textsOf yields the texts of files; texts returns those of a conversation's messages,
 // which are JSON. Its error is the last, with the file and the line.
-func TextsOf(ctx context.Context, files []string, texts func(messages []byte) ([]string, error)) iter.Seq2[string, error] {
+func textsOf(ctx context.Context, files []string, texts func(messages []byte) ([]string, error)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for d, err := range ReadCorpus(ctx, files) {
 			var all []string

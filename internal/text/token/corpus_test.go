@@ -74,7 +74,7 @@ func TestPieces(t *testing.T) {
 		"lines": b.String(), "no lines": strings.Repeat("日本語", 400000), "one byte": "a", "nothing": "",
 		"exact": strings.Repeat("x", pieceBytes), "bad": strings.Repeat("a\n", pieceBytes) + strings.Repeat("\xbf", pieceBytes+9),
 	} {
-		docs, err := all(Pieces(strings.NewReader(text), "f"))
+		docs, err := all(pieces(strings.NewReader(text), "f"))
 		if name == "bad" {
 			if e, ok := errors.AsType[*CorpusError](err); !ok || e.Line != pieceBytes+1 || !errors.Is(err, ErrCorpusFormat) {
 				t.Errorf("no UTF-8: %v", err)
@@ -115,16 +115,16 @@ func TestTexts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := all(Texts(context.Background(), []string{a, b}))
+	got, err := all(texts(context.Background(), []string{a, b}))
 	if want := []string{"plain", "hi", "t"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := all(Texts(context.Background(), []string{filepath.Join(dir, "c")})); !errors.Is(err, os.ErrNotExist) {
+	if _, err := all(texts(context.Background(), []string{filepath.Join(dir, "c")})); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := all(Texts(ctx, []string{a})); !errors.Is(err, context.Canceled) {
+	if _, err := all(texts(ctx, []string{a})); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ func (c *VocabularyConfig) count(texts TrainTexts) (*counts, error) {
 	if c.Characters {
 		part = func(s string) {
 			for len(s) > 0 {
-				_, n := DecodeRune(s)
+				_, n := decodeRune(s)
 				w.add(s[:n])
 				s = s[n:]
 			}

@@ -25,7 +25,7 @@ type (
 	fuse struct{}
 
 	// replaceDecoder is "Replace".
-	replaceDecoder struct{ Replacement }
+	replaceDecoder struct{ replacement }
 
 	// trimDecoder is "Strip": it removes content at the start and the end, up to
 	// start and stop times.
@@ -79,10 +79,10 @@ func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
 func appendBytes(b []byte, token string) []byte {
 	n := len(b)
 	for _, r := range token {
-		if r >= rune(len(CharByte)) || CharByte[r] < 0 {
+		if r >= rune(len(charByte)) || charByte[r] < 0 {
 			return append(b[:n], token...)
 		}
-		b = append(b, byte(CharByte[r]))
+		b = append(b, byte(charByte[r]))
 	}
 	return b
 }

@@ -28,7 +28,7 @@
 // them. Split patterns are regular expressions in the syntax of Oniguruma: the
 // common ones have scanners, found by their exact text (pattern.go), and an
 // engine runs the others (regex.go), except those with back references and the
-// like, which are rejected with a [*RegexError].
+// like, which are rejected with a [*regexError].
 //
 // A [Stream] decodes generated text one id at a time and never emits an
 // incomplete character.
@@ -50,7 +50,7 @@
 //
 // # Models
 //
-// A [Model] splits one word, a [Piece], and appends its tokens to a [Scratch].
+// A [tokenModel] splits one word, a [Piece], and appends its tokens to a [Scratch].
 // All models use a [Lexicon], which maps tokens to ids.
 //
 //	BPE         neighbours merge in the order of a list

@@ -36,12 +36,12 @@ func (t *Tokenizer) ToGGUF() (Vocab, error) {
 func (t *Tokenizer) exportModel(v *Vocab) error {
 	no, yes := false, true
 	unknown := func(id int32) {
-		if id != None {
+		if id != none {
 			v.Special["unk"] = id
 		}
 	}
 	switch m := t.model.(type) {
-	case *BPE:
+	case *bpe:
 		v.Merges = make([]string, len(m.Pairs))
 		for i, p := range m.Pairs {
 			v.Merges[i] = m.Lex.Tokens[p[0]] + " " + m.Lex.Tokens[p[1]]
@@ -60,17 +60,17 @@ func (t *Tokenizer) exportModel(v *Vocab) error {
 			v.AddSpacePrefix = &yes
 		}
 		return t.exportPre(v, m)
-	case *SPM:
+	case *spm:
 		v.Model, v.Pre, v.Scores = "llama", "default", m.Scores
 		v.AddSpacePrefix = &no
 		if strings.Contains(sketch(t.normalizer), "Prepend") {
 			v.AddSpacePrefix = &yes
 		}
-		if n, ok := t.normalizer.(*SentenceText); ok && n.Prefix {
+		if n, ok := t.normalizer.(*sentenceText); ok && n.Prefix {
 			v.AddSpacePrefix = &yes
 		}
 		unknown(m.Unk)
-	case *Unigram:
+	case *unigram:
 		v.Model, v.Pre = "t5", "default"
 		for _, s := range m.Scores {
 			v.Scores = append(v.Scores, float32(s))
@@ -84,19 +84,19 @@ func (t *Tokenizer) exportModel(v *Vocab) error {
 		}
 		v.RemoveExtraWhitespaces = len(t.cutter) > 1
 		unknown(m.Unk)
-	case *SentenceUnigram:
+	case *sentenceUnigram:
 		v.Model, v.Pre, v.Scores = "t5", "default", m.Scores
 		unknown(m.Unk)
-		if n, ok := t.normalizer.(*SentenceText); ok {
+		if n, ok := t.normalizer.(*sentenceText); ok {
 			v.AddSpacePrefix, v.RemoveExtraWhitespaces = &n.Prefix, n.Trim
 			if n.Map != nil {
 				v.PrecompiledCharsmap = n.Map.Blob
 			}
 		}
-	case *Greedy:
+	case *greedy:
 		v.Model = "rwkv"
 		unknown(m.Unk)
-	case *WordPiece:
+	case *wordPiece:
 		v.Model, v.Pre = "bert", "default"
 		unknown(m.Unk)
 	}
@@ -104,7 +104,7 @@ func (t *Tokenizer) exportModel(v *Vocab) error {
 }
 
 // exportPre finds the name of t's pre-tokenizers.
-func (t *Tokenizer) exportPre(v *Vocab, m *BPE) error {
+func (t *Tokenizer) exportPre(v *Vocab, m *bpe) error {
 	cut := strings.ReplaceAll(sketch(t.cutter), "prefix ", "")
 	whole := false // the name exists with the other value of ignore_merges
 	for _, any := range []bool{false, true} {
@@ -138,7 +138,7 @@ func (t *Tokenizer) exportTokens(v *Vocab) {
 	}
 	if v.Model == "rwkv" {
 		for id, s := range t.lex.Tokens {
-			if b, ok := BytesOf(s); ok && t.lex.Known[id] {
+			if b, ok := bytesOf(s); ok && t.lex.Known[id] {
 				v.Tokens[id] = escapeBytes(b)
 			}
 		}
@@ -168,9 +168,9 @@ func (t *Tokenizer) exportTokens(v *Vocab) {
 // kinds returns the kinds of the pieces of a SentencePiece file, or nil.
 func (t *Tokenizer) kinds() []int32 {
 	switch m := t.model.(type) {
-	case *SPM:
+	case *spm:
 		return m.Types
-	case *SentenceUnigram:
+	case *sentenceUnigram:
 		return m.types
 	}
 	return nil
@@ -264,7 +264,7 @@ func (t *Tokenizer) compare(back *Tokenizer) error {
 			return &InexpressibleError{fmt.Sprintf("added_tokens[%q]", a.Content), "it is found in normalized text"}
 		}
 	}
-	m, ok := t.model.(*Unigram)
+	m, ok := t.model.(*unigram)
 	if ok {
 		for id, s := range m.Scores {
 			if publishedScore(float32(s)) != s {
@@ -279,8 +279,8 @@ func (t *Tokenizer) compare(back *Tokenizer) error {
 func (t *Tokenizer) alike(path string, back *Tokenizer) bool {
 	switch path {
 	case "model":
-		a, ok := t.model.(*BPE)
-		b, ok2 := back.model.(*BPE)
+		a, ok := t.model.(*bpe)
+		b, ok2 := back.model.(*bpe)
 		if !ok || !ok2 || a.IgnoreMerges == b.IgnoreMerges {
 			return false
 		}
@@ -289,7 +289,7 @@ func (t *Tokenizer) alike(path string, back *Tokenizer) bool {
 		return sketch(a) == sketch(&same) && a.ReachesAll(t.added)
 	case "pre_tokenizer":
 		// Splitting at spaces that the normalizer has replaced does nothing.
-		n, ok := t.normalizer.(Replacement)
+		n, ok := t.normalizer.(replacement)
 		return ok && n.Name == " " && !strings.Contains(n.Content, " ") && len(back.cutter) == 0 &&
 			len(t.cutter) == 1 && strings.HasPrefix(sketch(t.cutter[0]), `Split(" "`)
 	}
@@ -302,34 +302,34 @@ func sketch(c any) string {
 	switch c := c.(type) {
 	case nil:
 		return "nothing"
-	case Normalizers:
+	case normalizers:
 		return sketches(c)
-	case PreTokenizers:
+	case preTokenizers:
 		return sketches(c)
 	case decoders:
 		return sketches(c)
-	case UnicodeForm:
+	case unicodeForm:
 		return [...]string{"NFC", "NFD", "NFKC", "NFKD"}[c.Form]
-	case PrefixText:
+	case prefixText:
 		return fmt.Sprintf("Prepend(%q)", c.Text)
-	case Replacement:
+	case replacement:
 		return fmt.Sprintf("Replace(%q, %q)", c.Name, c.Content)
 	case replaceDecoder:
-		return sketch(c.Replacement)
+		return sketch(c.replacement)
 	case *Charsmap:
 		return fmt.Sprintf("Precompiled(%x)", c.Blob)
 	case *Splitter:
 		return fmt.Sprintf("Split(%q, %s, %v)", c.Name, c.How, c.Invert)
-	case ByteLevel:
+	case byteLevelSplit:
 		s := "ByteLevel("
 		if c.PrefixSpace {
 			s += "prefix "
 		}
 		return fmt.Sprintf("%sregex %v)", s, c.Regex)
-	case *BPE:
+	case *bpe:
 		return fmt.Sprintf("BPE(%d merges, unk %d, prefix %q, suffix %q, fuse %v, bytes %v, ignore %v)",
 			len(c.Pairs), c.Unk, c.Prefix, c.Suffix, c.FuseUnk, c.ByteFallback, c.IgnoreMerges)
-	case *SPM:
+	case *spm:
 		s := fmt.Sprintf("SPM(unk %d", c.Unk)
 		if c.Types != nil && !c.AllBytes {
 			s += ", unknown characters joined"
@@ -341,15 +341,15 @@ func sketch(c any) string {
 			s += ", unused pieces"
 		}
 		return s + ")"
-	case *SentenceUnigram:
+	case *sentenceUnigram:
 		return fmt.Sprintf("SentencePiece unigram(unk %d, bytes %v)", c.Unk, c.fallBack)
-	case *SentenceText:
+	case *sentenceText:
 		return fmt.Sprintf("SentencePiece(%v %v %v %v %v)", c.Prefix, c.OnlyFirst, c.Trim, c.Suffix, c.Escape)
-	case *Unigram:
+	case *unigram:
 		return fmt.Sprintf("Unigram(unk %d, bytes %v)", c.Unk, c.ByteFallback)
-	case *Greedy:
+	case *greedy:
 		return fmt.Sprintf("Greedy(unk %d)", c.Unk)
-	case *WordPiece:
+	case *wordPiece:
 		return fmt.Sprintf("WordPiece(%q, unk %d, %d characters)", c.Prefix, c.Unk, c.MaxChars)
 	}
 	return fmt.Sprintf("%T%+v", c, c)

@@ -21,7 +21,7 @@ type VocabularyReport struct {
 func VocabularyFromFiles(ctx context.Context, out string, files []string, c VocabularyConfig, progress func(bytes int64)) (VocabularyReport, error) {
 	read := int64(0)
 	v, err := TrainVocabulary(c, func(yield func(string, error) bool) {
-		for s, err := range Texts(ctx, files) {
+		for s, err := range texts(ctx, files) {
 			if read += int64(len(s)); progress != nil {
 				progress(read)
 			}
@@ -47,7 +47,7 @@ func VocabularyFromFiles(ctx context.Context, out string, files []string, c Voca
 // TrainTextsOf yields the texts of files as a model will be trained on them: of
 // conversations the role of each message, too.
 func TrainTextsOf(ctx context.Context, files []string) TrainTexts {
-	return TextsOf(ctx, files, func(messages []byte) (out []string, err error) {
+	return textsOf(ctx, files, func(messages []byte) (out []string, err error) {
 		var turns []struct{ Role, Content string }
 		if err := json.Unmarshal(messages, &turns); err != nil {
 			return nil, err

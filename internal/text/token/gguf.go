@@ -48,7 +48,7 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{lex: NewLexicon(len(v.Tokens))}
+	t := &Tokenizer{lex: newLexicon(len(v.Tokens))}
 	for id, s := range v.Tokens {
 		t.lex.Add(s, int32(id))
 	}
@@ -143,7 +143,7 @@ func (v *Vocab) id(names ...string) int32 {
 			return id
 		}
 	}
-	return None
+	return none
 }
 
 // frame returns the template of one text and of two. A token that only the
@@ -153,16 +153,16 @@ func (v *Vocab) frame(bos, bosSet, eos, eosSet bool) (postProcessor, error) {
 	if v.Model == "bert" {
 		first, last = v.id("cls", "bos"), v.id("sep", "eos")
 	}
-	if bos && first == None && bosSet || eos && last == None && eosSet {
+	if bos && first == none && bosSet || eos && last == none && eosSet {
 		return nil, &FormatError{Path: "tokenizer.ggml.bos_token_id, eos_token_id", Want: "the tokens that add_bos_token and add_eos_token ask for", Got: "none"}
 	}
 	around := func(text int, bos bool) (slots []slot) {
 		kind := int32(text)
-		if bos && first != None {
+		if bos && first != none {
 			slots = append(slots, slot{ids: []int32{first}, types: kind})
 		}
 		slots = append(slots, slot{text: text, types: kind})
-		if eos && last != None {
+		if eos && last != none {
 			slots = append(slots, slot{ids: []int32{last}, types: kind})
 		}
 		return slots
@@ -172,7 +172,7 @@ func (v *Vocab) frame(bos, bosSet, eos, eosSet bool) (postProcessor, error) {
 
 // fill adds the merges to m. The separating space is never the first character,
 // because vocabularies encode spaces differently.
-func (v *Vocab) fill(m *BPE) error {
+func (v *Vocab) fill(m *bpe) error {
 	pairs := make([][]string, len(v.Merges))
 	for i, line := range v.Merges {
 		if k := strings.IndexByte(line[min(1, len(line)):], ' '); k >= 0 {
@@ -195,21 +195,21 @@ func (t *Tokenizer) fromGPT2(v Vocab) (bos bool, err error) {
 	if p.whole {
 		return p.bos, t.fromWholeText(v)
 	}
-	m := &BPE{Lex: t.lex, Unk: None, IgnoreMerges: p.ignore}
+	m := &bpe{Lex: t.lex, Unk: none, IgnoreMerges: p.ignore}
 	t.model, t.normalizer, t.cutter, t.decoder = m, p.form, p.cut(), byteDecoder{}
 	if p.plain {
 		t.decoder = nil
 	}
 	if v.AddSpacePrefix != nil && *v.AddSpacePrefix {
 		for i, c := range t.cutter {
-			if b, ok := c.(ByteLevel); ok {
+			if b, ok := c.(byteLevelSplit); ok {
 				b.PrefixSpace = true
 				t.cutter[i] = b
 			}
 		}
 	}
 	if v.Merges == nil && v.Pre == "kimi-k2" { // the ids are the ranks
-		if id := m.setRanks(v.ordinary()); id != None {
+		if id := m.setRanks(v.ordinary()); id != none {
 			return false, longToken(fmt.Sprintf("tokenizer.ggml.tokens[%d]", id), len(v.Tokens[id]))
 		}
 		return p.bos, nil
@@ -234,31 +234,31 @@ func (v *Vocab) ordinary() int {
 // fromWholeText reads vocabularies whose merges cross words: text is characters
 // with marks for spaces, and unknown characters are bytes.
 func (t *Tokenizer) fromWholeText(v Vocab) error {
-	m := &BPE{Lex: t.lex, Unk: v.id("unk"), FuseUnk: true, ByteFallback: true}
+	m := &bpe{Lex: t.lex, Unk: v.id("unk"), FuseUnk: true, ByteFallback: true}
 	m.Bytes, m.AllBytes = t.lex.ByteTokens()
 	t.model = m
-	t.normalizer = Replacement{Name: " ", Match: Literal(" "), Content: metaMark}
-	t.decoder = decoders{replaceDecoder{Replacement{Name: metaMark, Match: Literal(metaMark), Content: " "}}, byteFallback{}, fuse{}}
+	t.normalizer = replacement{Name: " ", Match: literal(" "), Content: metaMark}
+	t.decoder = decoders{replaceDecoder{replacement{Name: metaMark, Match: literal(metaMark), Content: " "}}, byteFallback{}, fuse{}}
 	return v.fill(m)
 }
 
 func (t *Tokenizer) fromLlama(v Vocab) error {
-	spaces := Replacement{Name: " ", Match: Literal(" "), Content: metaMark}
-	back := replaceDecoder{Replacement{Name: metaMark, Match: Literal(metaMark), Content: " "}}
+	spaces := replacement{Name: " ", Match: literal(" "), Content: metaMark}
+	back := replaceDecoder{replacement{Name: metaMark, Match: literal(metaMark), Content: " "}}
 	t.decoder = decoders{back, byteFallback{}, fuse{}}
 	t.normalizer = spaces
 	if v.AddSpacePrefix == nil || *v.AddSpacePrefix {
-		t.normalizer = Normalizers{PrefixText{Text: metaMark}, spaces}
+		t.normalizer = normalizers{prefixText{Text: metaMark}, spaces}
 		t.decoder = decoders{back, byteFallback{}, fuse{}, trimDecoder{' ', 1, 0}}
 	}
 	unk := v.id("unk")
 	if v.Merges != nil {
-		m := &BPE{Lex: t.lex, Unk: unk, FuseUnk: true, ByteFallback: true}
+		m := &bpe{Lex: t.lex, Unk: unk, FuseUnk: true, ByteFallback: true}
 		m.Bytes, m.AllBytes = t.lex.ByteTokens()
 		t.model = m
 		return v.fill(m)
 	}
-	m := &SPM{Lex: t.lex, Scores: v.Scores, Unk: unk}
+	m := &spm{Lex: t.lex, Scores: v.Scores, Unk: unk}
 	m.Bytes, m.AllBytes = t.lex.ByteTokens()
 	t.model = m
 	return nil
@@ -266,7 +266,7 @@ func (t *Tokenizer) fromLlama(v Vocab) error {
 
 func (t *Tokenizer) fromT5(v Vocab) error {
 	if len(v.PrecompiledCharsmap) > 0 {
-		m, ok := NewCharsmap(v.PrecompiledCharsmap)
+		m, ok := newCharsmap(v.PrecompiledCharsmap)
 		if !ok {
 			return &FormatError{Path: "tokenizer.ggml.precompiled_charsmap", Want: "a size, a trie of that size and UTF-8 text", Got: fmt.Sprintf("%d bytes", len(v.PrecompiledCharsmap))}
 		}
@@ -277,35 +277,35 @@ func (t *Tokenizer) fromT5(v Vocab) error {
 		prepend = "never"
 	}
 	if v.RemoveExtraWhitespaces {
-		t.cutter = PreTokenizers{&Splitter{Name: "WhitespaceSplit", Match: OneOf(IsSpace), How: Removed}}
+		t.cutter = preTokenizers{&Splitter{Name: "WhitespaceSplit", Match: oneOf(isSpaceRune), How: removed}}
 	}
-	t.cutter = append(t.cutter, Metaspace{Mark: metaMark, Prepend: prepend, Split: true})
+	t.cutter = append(t.cutter, metaspace{Mark: metaMark, Prepend: prepend, Split: true})
 	t.decoder = metaspaceDecoder{metaMark, prepend}
 	scores := make([]float64, len(v.Scores))
 	for i, s := range v.Scores {
 		scores[i] = publishedScore(s)
 	}
 	unk := v.id("unk")
-	if unk == None {
+	if unk == none {
 		for id, kind := range v.Types {
 			if kind == TypeUnknown {
 				unk = int32(id)
 			}
 		}
 	}
-	t.model = NewUnigram(t.lex, scores, unk, false)
+	t.model = newUnigram(t.lex, scores, unk, false)
 	return nil
 }
 
 // fromBert converts the tokens back: GGUF writes ▁word and rest for WordPiece's
 // word and ##rest, and leaves tokens like [CLS] unchanged.
 func (t *Tokenizer) fromBert(v Vocab) error {
-	lex := NewLexicon(len(v.Tokens))
+	lex := newLexicon(len(v.Tokens))
 	for id, s := range v.Tokens {
 		lex.Add(wordPieceForm(s), int32(id))
 	}
 	unk := v.id("unk")
-	if unk == None {
+	if unk == none {
 		id, ok := lex.IDs["[UNK]"]
 		if !ok {
 			return &FormatError{Path: "tokenizer.ggml.unknown_token_id", Want: "an id", Got: "none, and no token [UNK]"}
@@ -313,10 +313,10 @@ func (t *Tokenizer) fromBert(v Vocab) error {
 		unk = id
 	}
 	t.lex = lex
-	t.normalizer = BertText{Clean: true, Chinese: true, Accents: true, Lower: true}
-	t.cutter = flatten(BertWords)
+	t.normalizer = bertText{Clean: true, Chinese: true, Accents: true, Lower: true}
+	t.cutter = flatten(bertWords)
 	t.decoder = pieceDecoder{"##", true}
-	t.model = NewWordPiece(lex, "##", unk, 100)
+	t.model = newWordPiece(lex, "##", unk, 100)
 	return nil
 }
 

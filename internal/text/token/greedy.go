@@ -11,34 +11,34 @@ import (
 	"unicode/utf8"
 )
 
-// Greedy takes the longest token first. Its lexicon is in the form of bytes as
+// greedy takes the longest token first. Its lexicon is in the form of bytes as
 // characters.
-type Greedy struct {
+type greedy struct {
 	lex  *Lexicon
 	trie *Trie // of bytes
 	Unk  int32 // or None: bytes that no token begins with are left out
 }
 
 // newGreedy returns the model of the tokens for which use is true.
-func newGreedy(lex *Lexicon, unk int32, use func(id int32) bool) *Greedy {
+func newGreedy(lex *Lexicon, unk int32, use func(id int32) bool) *greedy {
 	var keys []string
 	var ids []int32
 	for id, s := range lex.Tokens {
-		if b, ok := BytesOf(s); ok && lex.Known[id] && use(int32(id)) {
+		if b, ok := bytesOf(s); ok && lex.Known[id] && use(int32(id)) {
 			keys, ids = append(keys, string(b)), append(ids, int32(id))
 		}
 	}
-	return &Greedy{lex: lex, trie: NewTrie(keys, ids), Unk: unk}
+	return &greedy{lex: lex, trie: newTrie(keys, ids), Unk: unk}
 }
 
-// Tokenize implements [Model].
-func (m *Greedy) Tokenize(p Piece, sc *Scratch) {
+// Tokenize implements [tokenModel].
+func (m *greedy) Tokenize(p Piece, sc *Scratch) {
 	for i := 0; i < len(p.S); {
 		end, id := m.trie.Longest(p.S, i, 0)
 		if end < 0 {
 			end, id = i+1, m.Unk
 		}
-		if id != None {
+		if id != none {
 			sc.Toks = append(sc.Toks, tok{id, int32(i), int32(end)})
 		}
 		i = end
@@ -48,7 +48,7 @@ func (m *Greedy) Tokenize(p Piece, sc *Scratch) {
 // fromRWKV reads tokens whose bytes are written as escapes, those with a role as
 // text.
 func (t *Tokenizer) fromRWKV(v Vocab) error {
-	lex := NewLexicon(len(v.Tokens))
+	lex := newLexicon(len(v.Tokens))
 	plain := func(id int32) bool { return int(id) >= len(v.Types) || v.Types[id] == TypeNormal }
 	for id, s := range v.Tokens {
 		if plain(int32(id)) {
@@ -129,7 +129,7 @@ func escapeBytes(b []byte) string {
 // path is the number of a line.
 func LoadRWKV(data []byte, c Companion) (*Tokenizer, error) {
 	limit := idLimit(bytes.Count(data, []byte("\n")) + 1)
-	lex, offset := NewLexicon(0), int64(0)
+	lex, offset := newLexicon(0), int64(0)
 	zero := "<s>"
 	for _, a := range c.Added {
 		if a.ID == 0 && a.Content != "" {
@@ -169,7 +169,7 @@ func LoadRWKV(data []byte, c Companion) (*Tokenizer, error) {
 		lex.Add(text, int32(id))
 	}
 	t := &Tokenizer{lex: lex, decoder: byteDecoder{}}
-	t.model = newGreedy(lex, None, func(id int32) bool { return id != 0 })
+	t.model = newGreedy(lex, none, func(id int32) bool { return id != 0 })
 	t.added = []AddedToken{{ID: 0, Content: zero, Special: true}}
 	return t, t.accompany(c, limit)
 }

@@ -14,7 +14,7 @@ type segmenter func(s string, yield func(i, j int, match bool))
 // runs maps expressions to their segmenters.
 var runs = map[string]segmenter{
 	reGroups:       groups{digit: isDecimal, boundary: true}.segments,
-	reNumberGroups: groups{digit: IsNumeric}.segments,
+	reNumberGroups: groups{digit: isNumeric}.segments,
 	rePlaces:       groups{digit: isDecimal, places: true}.segments,
 	reJais2:        powersOfSpace,
 }
@@ -38,7 +38,7 @@ func (g groups) segments(s string, yield func(i, j int, match bool)) {
 	for i := 0; i < len(s); {
 		end, n := i, 0
 		for end < len(s) {
-			r, size := DecodeRune(s[end:])
+			r, size := decodeRune(s[end:])
 			if !g.digit(r) {
 				break
 			}
@@ -46,7 +46,7 @@ func (g groups) segments(s string, yield func(i, j int, match bool)) {
 			n++
 		}
 		if n == 0 {
-			_, size := DecodeRune(s[i:])
+			_, size := decodeRune(s[i:])
 			i += size
 			continue
 		}
@@ -67,7 +67,7 @@ func (g groups) cut(s string, i, n int, found func(i, j int)) {
 		if g.places && n%3 == 0 {
 			found(i, i)
 		}
-		_, size := DecodeRune(s[i:])
+		_, size := decodeRune(s[i:])
 		i += size
 		if !g.places && n%3 == 1 {
 			found(start, i)
@@ -78,7 +78,7 @@ func (g groups) cut(s string, i, n int, found func(i, j int)) {
 
 // wordOrMark is what an expression of the cl100k line matches before it comes to
 // white space.
-var wordOrMark = anyOf(contraction(true), ledBy(classL|classN, classL), upTo(classN, 3), spaced(ClassSpace|classN|classL, true, "\r\n"))
+var wordOrMark = anyOf(contraction(true), ledBy(classL|classN, classL), upTo(classN, 3), spaced(classSpace|classN|classL, true, "\r\n"))
 
 // powersOfSpace is reJais2: white space is cut after its last line end, and then
 // into powers of two.
@@ -89,8 +89,8 @@ func powersOfSpace(s string, yield func(i, j int, match bool)) {
 		if j < 0 && i >= end {
 			if end, line, left = i, 0, 0; end < len(s) {
 				for end < len(s) {
-					r, n := DecodeRune(s[end:])
-					if !IsSpace(r) {
+					r, n := decodeRune(s[end:])
+					if !isSpaceRune(r) {
 						break
 					}
 					if end += n; isNewline(r) {
@@ -107,11 +107,11 @@ func powersOfSpace(s string, yield func(i, j int, match bool)) {
 		case i < end:
 			j = i
 			for range spacesOf(left, end == len(s)) {
-				_, n := DecodeRune(s[j:])
+				_, n := decodeRune(s[j:])
 				j, left = j+n, left-1
 			}
 		default:
-			_, n := DecodeRune(s[i:])
+			_, n := decodeRune(s[i:])
 			i += n
 			continue
 		}

@@ -36,28 +36,28 @@ func (g *growth) form(x float64) { g.unicode = max(g.unicode, x) }
 func (g *growth) normalizer(n Normalizer) {
 	g.steps++
 	switch n := n.(type) {
-	case Normalizers:
+	case normalizers:
 		for _, m := range n {
 			g.normalizer(m)
 		}
-	case UnicodeForm:
+	case unicodeForm:
 		if n.Form == norm.NFKC || n.Form == norm.NFKD {
 			g.form(11) // U+FDFA: 3 bytes become 33
 		} else {
 			g.form(3) // U+0390 and others: 2 bytes become 6
 		}
-	case Lowercase:
+	case lowercase:
 		g.form(1.5) // U+0130 and others
-	case BertText:
+	case bertText:
 		if n.Chinese {
 			g.times(5. / 3) // spaces on both sides
 		}
 		g.form(3)
-	case PrefixText:
+	case prefixText:
 		g.times(1 + float64(len(n.Text)))
-	case Replacement:
+	case replacement:
 		g.times(float64(len(n.Content)) / float64(max(n.Least, 1)))
-	case ByteText:
+	case byteText:
 		g.times(2)
 	case *Charsmap:
 		if g.mapped {
@@ -69,16 +69,16 @@ func (g *growth) normalizer(n Normalizer) {
 }
 
 // cutter counts the pre-tokenizers, which rewrite text as well.
-func (g *growth) cutter(ps PreTokenizers) {
+func (g *growth) cutter(ps preTokenizers) {
 	for _, p := range ps {
 		g.steps++
 		switch p := p.(type) {
-		case ByteLevel:
+		case byteLevelSplit:
 			g.times(2)
 			if p.PrefixSpace {
 				g.times(2)
 			}
-		case Metaspace:
+		case metaspace:
 			n := float64(len(p.Mark))
 			if p.Prepend != "never" {
 				n++ // a word of one byte gets a mark
@@ -119,7 +119,7 @@ func (g *growth) decoder(d decoder) {
 			g.decoder(e)
 		}
 	case replaceDecoder:
-		g.normalizer(d.Replacement)
+		g.normalizer(d.replacement)
 	case byteDecoder:
 		g.form(1.5) // a byte that is no text: 2 bytes become 3
 	case suffixDecoder:

@@ -93,7 +93,7 @@ func TestGrowth(t *testing.T) {
 		encode, decode := tok.growths()
 		t.Logf("%s: %.3g and %.3g times", filepath.Base(f), encode.product*encode.unicode, decode.product*decode.unicode)
 		for _, text := range texts {
-			p := NewPiece(text, false)
+			p := newPiece(text, false)
 			if tok.normalizer != nil {
 				p = tok.normalizer.Normalize(p)
 			}

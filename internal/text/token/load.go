@@ -29,7 +29,7 @@ func Load(data []byte) (*Tokenizer, error) {
 	t.normalizer = l.normalizer(file["normalizer"].RawMessage, "normalizer", 0)
 	t.cutter = flatten(l.preTokenizer(file["pre_tokenizer"].RawMessage, "pre_tokenizer", 0))
 	t.added = l.addedTokens(file["added_tokens"].RawMessage, t.lex)
-	if m, ok := t.model.(*BPE); ok && l.unk != nil {
+	if m, ok := t.model.(*bpe); ok && l.unk != nil {
 		m.Unk = l.unknownToken(t.lex, l.unk)
 	}
 	t.post = l.postProcessor(file["post_processor"].RawMessage, "post_processor", t.lex, 0)
@@ -73,14 +73,14 @@ func (t *Tokenizer) complete() error {
 	t.original, t.normalized = newFinder(plain, plainTexts), newFinder(norm, normTexts)
 
 	for i, c := range t.cutter {
-		m, ok := c.(Metaspace)
+		m, ok := c.(metaspace)
 		t.origins = t.origins || ok && m.Prepend == "first" && (t.normalizer != nil || i > 0)
 	}
 	// With a final byte-level stage and a model that has every byte, the detour via
 	// characters can be skipped.
 	if n := len(t.cutter) - 1; n >= 0 {
-		last, ok := t.cutter[n].(ByteLevel)
-		m, isBPE := t.model.(*BPE)
+		last, ok := t.cutter[n].(byteLevelSplit)
+		m, isBPE := t.model.(*bpe)
 		if ok && isBPE && m.UseRaw() {
 			last.Raw = true
 			t.cutter[n] = last
@@ -90,15 +90,15 @@ func (t *Tokenizer) complete() error {
 }
 
 // flatten returns nested sequences as one list.
-func flatten(p PreTokenizer) PreTokenizers {
-	seq, ok := p.(PreTokenizers)
+func flatten(p PreTokenizer) preTokenizers {
+	seq, ok := p.(preTokenizers)
 	if !ok {
 		if p == nil {
 			return nil
 		}
-		return PreTokenizers{p}
+		return preTokenizers{p}
 	}
-	var out PreTokenizers
+	var out preTokenizers
 	for _, q := range seq {
 		out = append(out, flatten(q)...)
 	}
@@ -184,8 +184,8 @@ func (l *loader) kind(raw json.RawMessage, path string) string {
 	return *head.Type
 }
 
-func (l *loader) model(raw section) (*Lexicon, Model) {
-	empty := NewLexicon(0)
+func (l *loader) model(raw section) (*Lexicon, tokenModel) {
+	empty := newLexicon(0)
 	if isNull(raw.RawMessage) {
 		l.wrong("model", "an object", "nothing")
 		return empty, nil
@@ -233,7 +233,7 @@ func (l *loader) vocab(raw section) *Lexicon {
 		entries = append(entries, entry{token, id})
 		return err
 	})
-	lex := NewLexicon(len(entries))
+	lex := newLexicon(len(entries))
 	if err != nil {
 		l.fail(err)
 		return lex
@@ -265,17 +265,17 @@ func idLimit(n int) int { return 4*n + 1<<12 }
 // unknownToken returns the id of the unknown token, or None.
 func (l *loader) unknownToken(lex *Lexicon, token *string) int32 {
 	if token == nil {
-		return None
+		return none
 	}
 	id, ok := lex.IDs[*token]
 	if !ok {
 		l.wrong("model.unk_token", "a token of the vocabulary", *token)
-		return None
+		return none
 	}
 	return id
 }
 
-func (l *loader) bpe(fields map[string]section) (*Lexicon, Model) {
+func (l *loader) bpe(fields map[string]section) (*Lexicon, tokenModel) {
 	var f struct {
 		Type         string   `json:"type"`
 		Dropout      *float64 `json:"dropout"`
@@ -287,13 +287,13 @@ func (l *loader) bpe(fields map[string]section) (*Lexicon, Model) {
 		IgnoreMerges bool     `json:"ignore_merges"`
 	}
 	if !l.read(without(fields, "vocab", "merges"), "model", &f) {
-		return NewLexicon(0), nil
+		return newLexicon(0), nil
 	}
 	if f.Dropout != nil && *f.Dropout != 0 {
 		l.fail(&UnknownError{"model.dropout", "option", "dropout: tokens at random"})
 	}
 	lex := l.vocab(fields["vocab"])
-	m := &BPE{Lex: lex, Unk: None, FuseUnk: f.FuseUnk, ByteFallback: f.ByteFallback, IgnoreMerges: f.IgnoreMerges}
+	m := &bpe{Lex: lex, Unk: none, FuseUnk: f.FuseUnk, ByteFallback: f.ByteFallback, IgnoreMerges: f.IgnoreMerges}
 	l.unk = f.UnkToken
 	if f.Prefix != nil {
 		m.Prefix = *f.Prefix
@@ -339,13 +339,13 @@ func readMerges(raw section) ([][]string, error) {
 
 // badMerge adds the path to the error of a merge.
 func badMerge(path string, err error) error {
-	if e, ok := errors.AsType[*MergeError](err); ok {
+	if e, ok := errors.AsType[*mergeError](err); ok {
 		return &FormatError{Path: fmt.Sprintf("%s[%d]", path, e.Rank), Want: e.Want, Got: clip(e.Got)}
 	}
 	return err
 }
 
-func (l *loader) unigram(fields map[string]section) (*Lexicon, Model) {
+func (l *loader) unigram(fields map[string]section) (*Lexicon, tokenModel) {
 	var f struct {
 		Type         string   `json:"type"`
 		UnkID        *int64   `json:"unk_id"`
@@ -353,7 +353,7 @@ func (l *loader) unigram(fields map[string]section) (*Lexicon, Model) {
 		Alpha        *float64 `json:"alpha"`
 		NBestSize    *int64   `json:"nbest_size"`
 	}
-	lex := NewLexicon(0)
+	lex := newLexicon(0)
 	if !l.read(without(fields, "vocab"), "model", &f) {
 		return lex, nil
 	}
@@ -386,7 +386,7 @@ func (l *loader) unigram(fields map[string]section) (*Lexicon, Model) {
 		return lex, nil
 	}
 	l.limit = idLimit(len(scores))
-	unk := None
+	unk := none
 	if f.UnkID != nil {
 		if *f.UnkID < 0 || *f.UnkID >= int64(len(scores)) {
 			l.wrong("model.unk_id", "an id of model.vocab", *f.UnkID)
@@ -394,10 +394,10 @@ func (l *loader) unigram(fields map[string]section) (*Lexicon, Model) {
 		}
 		unk = int32(*f.UnkID)
 	}
-	return lex, NewUnigram(lex, scores, unk, f.ByteFallback)
+	return lex, newUnigram(lex, scores, unk, f.ByteFallback)
 }
 
-func (l *loader) wordPiece(fields map[string]section) (*Lexicon, Model) {
+func (l *loader) wordPiece(fields map[string]section) (*Lexicon, tokenModel) {
 	f := struct {
 		Type     string `json:"type"`
 		UnkToken string `json:"unk_token"`
@@ -405,14 +405,14 @@ func (l *loader) wordPiece(fields map[string]section) (*Lexicon, Model) {
 		MaxChars int    `json:"max_input_chars_per_word"`
 	}{UnkToken: "[UNK]", Prefix: "##", MaxChars: 100}
 	if !l.read(without(fields, "vocab"), "model", &f) {
-		return NewLexicon(0), nil
+		return newLexicon(0), nil
 	}
 	lex := l.vocab(fields["vocab"])
 	unk := l.unknownToken(lex, &f.UnkToken)
 	if l.err != nil {
 		return lex, nil
 	}
-	return lex, NewWordPiece(lex, f.Prefix, unk, f.MaxChars)
+	return lex, newWordPiece(lex, f.Prefix, unk, f.MaxChars)
 }
 
 func (l *loader) addedTokens(raw json.RawMessage, lex *Lexicon) []AddedToken {

@@ -117,7 +117,7 @@ func TestLoadRefuses(t *testing.T) {
 // TestEquivalentPatterns: the same expression, written with line ends as
 // characters or with escaped quotes.
 func TestEquivalentPatterns(t *testing.T) {
-	for _, re := range []string{ReDeepSeek, strings.ReplaceAll(ReDeepSeek, `\r\n`, "\r\n"), strings.Replace(ReDeepSeek, `"`, `\"`, 1)} {
+	for _, re := range []string{reDeepSeek, strings.ReplaceAll(reDeepSeek, `\r\n`, "\r\n"), strings.Replace(reDeepSeek, `"`, `\"`, 1)} {
 		q, _ := json.Marshal(re)
 		if _, err := Load([]byte(tiny(map[string]string{"pre_tokenizer": `{"type":"Split","pattern":{"Regex":` + string(q) + `},"behavior":"Isolated","invert":false}`}))); err != nil {
 			t.Error(err)

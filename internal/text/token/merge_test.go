@@ -9,7 +9,7 @@ import (
 // TestMergeShortAndLong: the scan and the heap merge alike.
 func TestMergeShortAndLong(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	lex := NewLexicon(0)
+	lex := newLexicon(0)
 	for _, c := range "abc" {
 		lex.Add(string(c), int32(len(lex.Tokens)))
 	}
@@ -21,7 +21,7 @@ func TestMergeShortAndLong(t *testing.T) {
 			pairs = append(pairs, []string{a, b})
 		}
 	}
-	m := &BPE{Lex: lex, Unk: None}
+	m := &bpe{Lex: lex, Unk: none}
 	if err := m.SetMerges(pairs); err != nil {
 		t.Fatal(err)
 	}

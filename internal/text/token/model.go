@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A Model turns one word into tokens.
-type Model interface {
+// A tokenModel turns one word into tokens.
+type tokenModel interface {
 	// Tokenize appends the tokens of p, which must not be empty, to sc.Toks.
 	Tokenize(p Piece, sc *Scratch)
 }
@@ -27,8 +27,8 @@ type Lexicon struct {
 	IDs    map[string]int32
 }
 
-// NewLexicon returns an empty vocabulary of the given size.
-func NewLexicon(size int) *Lexicon {
+// newLexicon returns an empty vocabulary of the given size.
+func newLexicon(size int) *Lexicon {
 	return &Lexicon{Tokens: make([]string, size), Known: make([]bool, size), IDs: make(map[string]int32, size)}
 }
 
@@ -57,14 +57,14 @@ func (l *Lexicon) ByteTokens() (ids [256]int32, ok bool) {
 		id, found := l.IDs["<0x"+string(hex[b>>4])+string(hex[b&15])+">"]
 		ids[b], ok = id, ok && found
 		if !found {
-			ids[b] = None
+			ids[b] = none
 		}
 	}
 	return ids, ok
 }
 
-// None is a missing id. It does not leave package token and this one.
-const None int32 = -1
+// none is a missing id. It does not leave package token and this one.
+const none int32 = -1
 
 // A Scratch is the memory of one call. It is reused, but never shared by
 // concurrent calls, so it needs no lock.
@@ -83,8 +83,8 @@ var scratches = sync.Pool{New: func() any { return new(Scratch) }}
 // keptSymbols bounds the buffers that a scratch keeps after a long text.
 const keptSymbols = 1 << 14
 
-// Borrow returns a Scratch for one call.
-func Borrow() *Scratch { return scratches.Get().(*Scratch) }
+// borrow returns a Scratch for one call.
+func borrow() *Scratch { return scratches.Get().(*Scratch) }
 
 // Release returns the scratch to the pool; it must not be used afterwards.
 func (sc *Scratch) Release() {
@@ -104,7 +104,7 @@ const (
 // see the same short words again and again. The cache is direct-mapped with a
 // fixed size and belongs to a Scratch.
 type remembered struct {
-	owner Model // model that produced the tokens
+	owner tokenModel // model that produced the tokens
 	word  [rememberedBytes]byte
 	size  uint8
 	n     uint8
@@ -116,7 +116,7 @@ var seed = maphash.MakeSeed()
 
 // recall returns the cache entry for word, and whether it holds word's tokens.
 // The entry is nil for a word that is too long.
-func (sc *Scratch) recall(m Model, word string) (*remembered, bool) {
+func (sc *Scratch) recall(m tokenModel, word string) (*remembered, bool) {
 	if len(word) > rememberedBytes {
 		return nil, false
 	}
@@ -128,7 +128,7 @@ func (sc *Scratch) recall(m Model, word string) (*remembered, bool) {
 }
 
 // store caches toks for word in e, if they fit.
-func (e *remembered) store(m Model, word string, toks []tok) {
+func (e *remembered) store(m tokenModel, word string, toks []tok) {
 	if len(toks) > rememberedTokens {
 		return
 	}

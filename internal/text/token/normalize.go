@@ -17,17 +17,17 @@ type Normalizer interface {
 }
 
 type (
-	// UnicodeForm is NFC, NFD, NFKC or NFKD.
-	UnicodeForm struct{ Form norm.Form }
+	// unicodeForm is NFC, NFD, NFKC or NFKD.
+	unicodeForm struct{ Form norm.Form }
 
-	// Lowercase maps each character in isolation: no final sigma.
-	Lowercase struct{}
+	// lowercase maps each character in isolation: no final sigma.
+	lowercase struct{}
 
-	// PrefixText is "Prepend".
-	PrefixText struct{ Text string }
+	// prefixText is "Prepend".
+	prefixText struct{ Text string }
 
-	// Replacement is "Replace": every match becomes content.
-	Replacement struct {
+	// replacement is "Replace": every match becomes content.
+	replacement struct {
 		Name    string // the pattern as spelled in the file
 		Match   Matcher
 		All     segmenter // finds all matches at once; nil: Match does, one by one
@@ -35,28 +35,28 @@ type (
 		Content string
 	}
 
-	// Strip is "Strip": it removes white space at the ends.
-	Strip struct{ Left, Right bool }
+	// strip is "Strip": it removes white space at the ends.
+	strip struct{ Left, Right bool }
 
-	// StripAccents drops the combining marks of Unicode 9.
-	StripAccents struct{}
+	// stripAccents drops the combining marks of Unicode 9.
+	stripAccents struct{}
 
-	// NMT is the clean-up of Google's neural machine translation.
-	NMT struct{}
+	// nmt is the clean-up of Google's neural machine translation.
+	nmt struct{}
 
-	// BertText is "BertNormalizer": remove control characters, put spaces around
+	// bertText is "BertNormalizer": remove control characters, put spaces around
 	// Chinese characters, strip accents, lower case.
-	BertText struct{ Clean, Chinese, Accents, Lower bool }
+	bertText struct{ Clean, Chinese, Accents, Lower bool }
 
-	// ByteText is "ByteLevel" as a normalizer: bytes become characters.
-	ByteText struct{}
+	// byteText is "ByteLevel" as a normalizer: bytes become characters.
+	byteText struct{}
 
-	// Normalizers is "Sequence".
-	Normalizers []Normalizer
+	// normalizers is "Sequence".
+	normalizers []Normalizer
 )
 
 // Normalize implements [Normalizer].
-func (ns Normalizers) Normalize(p Piece) Piece {
+func (ns normalizers) Normalize(p Piece) Piece {
 	for _, n := range ns {
 		p = n.Normalize(p)
 	}
@@ -64,7 +64,7 @@ func (ns Normalizers) Normalize(p Piece) Piece {
 }
 
 // Normalize implements [Normalizer].
-func (n PrefixText) Normalize(p Piece) Piece {
+func (n prefixText) Normalize(p Piece) Piece {
 	if p.S == "" {
 		return p
 	}
@@ -72,7 +72,7 @@ func (n PrefixText) Normalize(p Piece) Piece {
 }
 
 // Normalize implements [Normalizer].
-func (n Replacement) Normalize(p Piece) Piece {
+func (n replacement) Normalize(p Piece) Piece {
 	if p.At == nil && utf8.RuneCountInString(n.Name) == 1 {
 		p.S = strings.ReplaceAll(p.S, n.Name, n.Content)
 		return p
@@ -89,14 +89,14 @@ func (n Replacement) Normalize(p Piece) Piece {
 }
 
 // Normalize implements [Normalizer].
-func (n Strip) Normalize(p Piece) Piece {
+func (n strip) Normalize(p Piece) Piece {
 	i, j := 0, len(p.S)
 	if n.Left {
-		i = RunOf(p.S, 0, ClassSpace, false)
+		i = runOf(p.S, 0, classSpace, false)
 	}
 	for n.Right && j > i {
 		r, size := utf8.DecodeLastRuneInString(p.S[:j])
-		if !IsSpace(r) {
+		if !isSpaceRune(r) {
 			break
 		}
 		j -= size
@@ -107,8 +107,8 @@ func (n Strip) Normalize(p Piece) Piece {
 }
 
 // Normalize implements [Normalizer].
-func (Lowercase) Normalize(p Piece) Piece {
-	if p.At == nil && IsASCII(p.S) {
+func (lowercase) Normalize(p Piece) Piece {
+	if p.At == nil && isASCII(p.S) {
 		p.S = strings.ToLower(p.S)
 		return p
 	}
@@ -158,12 +158,12 @@ func each(p Piece, f func(rune) rune) Piece {
 }
 
 // Normalize implements [Normalizer].
-func (StripAccents) Normalize(p Piece) Piece {
-	return keep(p, func(r rune) bool { return ClassOf(r)&classM == 0 || !inRanges(assigned9Ranges[:], r) })
+func (stripAccents) Normalize(p Piece) Piece {
+	return keep(p, func(r rune) bool { return classOf(r)&classM == 0 || !inRanges(assigned9Ranges[:], r) })
 }
 
 // Normalize implements [Normalizer].
-func (NMT) Normalize(p Piece) Piece {
+func (nmt) Normalize(p Piece) Piece {
 	p = keep(p, func(r rune) bool {
 		return !(r >= 1 && r <= 8 || r == 0x0b || r >= 0x0e && r <= 0x1f || r == 0x7f || r == 0x8f || r == 0x9f)
 	})
@@ -178,11 +178,11 @@ func (NMT) Normalize(p Piece) Piece {
 }
 
 // Normalize implements [Normalizer].
-func (n BertText) Normalize(p Piece) Piece {
+func (n bertText) Normalize(p Piece) Piece {
 	if n.Clean {
 		p = keep(p, func(r rune) bool { return r != 0 && r != 0xfffd && !isBertControl(r) })
 		p = each(p, func(r rune) rune {
-			if IsSpace(r) {
+			if isSpaceRune(r) {
 				return ' '
 			}
 			return r
@@ -202,11 +202,11 @@ func (n BertText) Normalize(p Piece) Piece {
 		p = w.piece()
 	}
 	if n.Accents {
-		p = UnicodeForm{norm.NFD}.Normalize(p)
+		p = unicodeForm{norm.NFD}.Normalize(p)
 		p = keep(p, func(r rune) bool { return !inRanges(mn8Ranges[:], r) })
 	}
 	if n.Lower {
-		p = Lowercase{}.Normalize(p)
+		p = lowercase{}.Normalize(p)
 	}
 	return p
 }
@@ -221,10 +221,10 @@ func isChinese(r rune) bool {
 }
 
 // Normalize implements [Normalizer].
-func (ByteText) Normalize(p Piece) Piece {
+func (byteText) Normalize(p Piece) Piece {
 	w := rewrite(p)
 	for i, n := 0, 0; i < len(p.S); i += n {
-		_, n = DecodeRune(p.S[i:])
+		_, n = decodeRune(p.S[i:])
 		for k := range n {
 			w.put(ByteChar[p.S[i+k]], min(k, 1))
 		}
@@ -232,8 +232,8 @@ func (ByteText) Normalize(p Piece) Piece {
 	return w.piece()
 }
 
-// IsASCII reports whether s has no byte above 127.
-func IsASCII(s string) bool {
+// isASCII reports whether s has no byte above 127.
+func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false
@@ -255,8 +255,8 @@ type change struct {
 // than by the standard package, because origins must be tracked and because the
 // reference library implements Unicode 9: newer characters neither decompose nor
 // combine.
-func (f UnicodeForm) Normalize(p Piece) Piece {
-	if IsASCII(p.S) || f.Form.IsNormalString(p.S) {
+func (f unicodeForm) Normalize(p Piece) Piece {
+	if isASCII(p.S) || f.Form.IsNormalString(p.S) {
 		return p
 	}
 	cs := f.decompose(p.S)
@@ -271,7 +271,7 @@ func (f UnicodeForm) Normalize(p Piece) Piece {
 }
 
 // decompose returns the fully decomposed characters of s in canonical order.
-func (f UnicodeForm) decompose(s string) []change {
+func (f unicodeForm) decompose(s string) []change {
 	form := norm.NFD
 	if f.Form == norm.NFKC || f.Form == norm.NFKD {
 		form = norm.NFKD

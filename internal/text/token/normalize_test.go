@@ -29,17 +29,17 @@ func TestUnicodeForms(t *testing.T) {
 	for range 3000 {
 		s := randomText(r, 1+r.IntN(12))
 		for _, form := range []norm.Form{norm.NFC, norm.NFD, norm.NFKC, norm.NFKD} {
-			f := UnicodeForm{form}
-			p := NewPiece(s, true)
+			f := unicodeForm{form}
+			p := newPiece(s, true)
 			q := f.Normalize(p)
 			if want := form.String(s); q.S != want || len(q.At) != len(want) {
 				t.Fatalf("%v of %+q: got %+q with %d origins, want %+q", f, s, q.S, len(q.At), want)
 			}
-			if bare := f.Normalize(NewPiece(s, false)); bare.S != q.S {
+			if bare := f.Normalize(newPiece(s, false)); bare.S != q.S {
 				t.Fatalf("%v of %+q without origins: %+q", f, s, bare.S)
 			}
 			// Normalized text keeps its offsets.
-			again := NewPiece(q.S, true)
+			again := newPiece(q.S, true)
 			cs := f.decompose(q.S)
 			if form == norm.NFC || form == norm.NFKC {
 				cs = recompose(cs)
@@ -63,20 +63,20 @@ func TestNormalizers(t *testing.T) {
 		in   string
 		want string
 	}{
-		{"lower", Lowercase{}, "ÀİΣẞ\U00010d50\u1c89", "ài̇σß\U00010d70\u1c8a"},
-		{"strip", Strip{true, true}, "\u3000 a b\n", "a b"},
-		{"strip left", Strip{Left: true}, "  a ", "a "},
-		{"strip all", Strip{true, true}, " \t ", ""},
-		{"accents", Normalizers{UnicodeForm{norm.NFD}, StripAccents{}}, "éà", "ea"},
-		{"nmt", NMT{}, "a\u200bb\x01c\tﬁ", "a bc ﬁ"},
-		{"prepend", PrefixText{"▁"}, "x", "▁x"},
-		{"prepend nothing", PrefixText{"▁"}, "", ""},
-		{"replace", Replacement{Name: "ab", Match: Literal("ab"), Content: "ß"}, "cabab", "cßß"},
-		{"bytes", ByteText{}, "é ", "Ã©Ġ"},
-		{"bert", BertText{true, true, true, true}, "É漢\x00\u200d\ue123\t!", "e 漢  !"},
+		{"lower", lowercase{}, "ÀİΣẞ\U00010d50\u1c89", "ài̇σß\U00010d70\u1c8a"},
+		{"strip", strip{true, true}, "\u3000 a b\n", "a b"},
+		{"strip left", strip{Left: true}, "  a ", "a "},
+		{"strip all", strip{true, true}, " \t ", ""},
+		{"accents", normalizers{unicodeForm{norm.NFD}, stripAccents{}}, "éà", "ea"},
+		{"nmt", nmt{}, "a\u200bb\x01c\tﬁ", "a bc ﬁ"},
+		{"prepend", prefixText{"▁"}, "x", "▁x"},
+		{"prepend nothing", prefixText{"▁"}, "", ""},
+		{"replace", replacement{Name: "ab", Match: literal("ab"), Content: "ß"}, "cabab", "cßß"},
+		{"bytes", byteText{}, "é ", "Ã©Ġ"},
+		{"bert", bertText{true, true, true, true}, "É漢\x00\u200d\ue123\t!", "e 漢  !"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			bare, tracked := c.n.Normalize(NewPiece(c.in, false)), c.n.Normalize(NewPiece(c.in, true))
+			bare, tracked := c.n.Normalize(newPiece(c.in, false)), c.n.Normalize(newPiece(c.in, true))
 			if bare.S != c.want || tracked.S != c.want {
 				t.Errorf("got %+q, and %+q with origins, want %+q", bare.S, tracked.S, c.want)
 			}
@@ -94,13 +94,13 @@ func TestNormalizers(t *testing.T) {
 
 // TestUnicode16 spot-checks the class table where Go's own is older.
 func TestUnicode16(t *testing.T) {
-	for r, want := range map[rune]Class{
-		'a': classLl | ClassWord, 'Z': classLu | ClassWord, '_': classP | ClassWord, '$': classS, '5': classN | ClassWord,
-		0x85: ClassSpace, 0x200b: 0, 0x180e: 0, 0x1c: 0, '漢': classLo | ClassWord, 'ǅ': classLt | ClassWord, 'ʰ': classLm | ClassWord,
-		0x301: classM | ClassWord, 0x10d50: classLu | ClassWord, 0x10d40: classN | ClassWord, 0x897: classM | ClassWord,
-		0x2ebf0: classLo | ClassWord, '½': classN, 'Ⅷ': classN | ClassWord, 'Ⓐ': classS | ClassWord, 0x10ffff: 0, 0x200d: ClassWord,
+	for r, want := range map[rune]class{
+		'a': classLl | classWord, 'Z': classLu | classWord, '_': classP | classWord, '$': classS, '5': classN | classWord,
+		0x85: classSpace, 0x200b: 0, 0x180e: 0, 0x1c: 0, '漢': classLo | classWord, 'ǅ': classLt | classWord, 'ʰ': classLm | classWord,
+		0x301: classM | classWord, 0x10d50: classLu | classWord, 0x10d40: classN | classWord, 0x897: classM | classWord,
+		0x2ebf0: classLo | classWord, '½': classN, 'Ⅷ': classN | classWord, 'Ⓐ': classS | classWord, 0x10ffff: 0, 0x200d: classWord,
 	} {
-		if got := ClassOf(r); got != want {
+		if got := classOf(r); got != want {
 			t.Errorf("%U: got %011b, want %011b", r, got, want)
 		}
 	}

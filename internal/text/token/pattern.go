@@ -24,12 +24,12 @@ func anyOf(ms ...Matcher) Matcher {
 	}
 }
 
-// RunOf returns the end of the longest run of characters from i that have any of
+// runOf returns the end of the longest run of characters from i that have any of
 // the classes (or, with not, none of them).
-func RunOf(s string, i int, c Class, not bool) int {
+func runOf(s string, i int, c class, not bool) int {
 	for i < len(s) {
-		r, n := DecodeRune(s[i:])
-		if (ClassOf(r)&c == 0) != not {
+		r, n := decodeRune(s[i:])
+		if (classOf(r)&c == 0) != not {
 			return i
 		}
 		i += n
@@ -38,9 +38,9 @@ func RunOf(s string, i int, c Class, not bool) int {
 }
 
 // some is [classes]+.
-func some(c Class) Matcher {
+func some(c class) Matcher {
 	return func(s string, i int) int {
-		if j := RunOf(s, i, c, false); j > i {
+		if j := runOf(s, i, c, false); j > i {
 			return j
 		}
 		return -1
@@ -48,12 +48,12 @@ func some(c Class) Matcher {
 }
 
 // upTo is [classes]{1,n}.
-func upTo(c Class, n int) Matcher {
+func upTo(c class, n int) Matcher {
 	return func(s string, i int) int {
 		j := i
 		for k := 0; k < n && j < len(s); k++ {
-			r, size := DecodeRune(s[j:])
-			if ClassOf(r)&c == 0 {
+			r, size := decodeRune(s[j:])
+			if classOf(r)&c == 0 {
 				break
 			}
 			j += size
@@ -67,13 +67,13 @@ func upTo(c Class, n int) Matcher {
 
 // spaced is " ?[classes]+", or with other set " ?[^classes]+"; followed by
 // tail*.
-func spaced(c Class, other bool, tail string) Matcher {
+func spaced(c class, other bool, tail string) Matcher {
 	return func(s string, i int) int {
 		j := i
 		if s[i] == ' ' {
 			j++
 		}
-		k := RunOf(s, j, c, other)
+		k := runOf(s, j, c, other)
 		if k == j {
 			return -1
 		}
@@ -85,15 +85,15 @@ func spaced(c Class, other bool, tail string) Matcher {
 }
 
 // ledBy is "[^\r\n lead]?[classes]+": an optional leading character, then a run.
-func ledBy(lead, c Class) Matcher {
+func ledBy(lead, c class) Matcher {
 	return func(s string, i int) int {
-		r, n := DecodeRune(s[i:])
-		if r != '\r' && r != '\n' && ClassOf(r)&lead == 0 {
-			if j := RunOf(s, i+n, c, false); j > i+n {
+		r, n := decodeRune(s[i:])
+		if r != '\r' && r != '\n' && classOf(r)&lead == 0 {
+			if j := runOf(s, i+n, c, false); j > i+n {
 				return j
 			}
 		}
-		if j := RunOf(s, i, c, false); j > i {
+		if j := runOf(s, i, c, false); j > i {
 			return j
 		}
 		return -1
@@ -139,8 +139,8 @@ func contraction(fold bool) Matcher {
 func newlines(s string, i int) int {
 	end := -1
 	for i < len(s) {
-		r, n := DecodeRune(s[i:])
-		if !IsSpace(r) {
+		r, n := decodeRune(s[i:])
+		if !isSpaceRune(r) {
 			break
 		}
 		i += n
@@ -156,8 +156,8 @@ func newlines(s string, i int) int {
 func trailingSpace(s string, i int) int {
 	j, last := i, i
 	for j < len(s) {
-		r, n := DecodeRune(s[j:])
-		if !IsSpace(r) {
+		r, n := decodeRune(s[j:])
+		if !isSpaceRune(r) {
 			if last > i {
 				return last
 			}
@@ -185,8 +185,8 @@ func cased(lower, contractions bool) Matcher {
 		// in the lower class: how far a greedy run can backtrack.
 		shared, j := -1, i
 		for j < len(s) {
-			r, n := DecodeRune(s[j:])
-			c := ClassOf(r)
+			r, n := decodeRune(s[j:])
+			c := classOf(r)
 			if c&upper == 0 {
 				break
 			}
@@ -195,7 +195,7 @@ func cased(lower, contractions bool) Matcher {
 				shared = j
 			}
 		}
-		k := RunOf(s, j, low, false)
+		k := runOf(s, j, low, false)
 		switch {
 		case lower && k > j, !lower && j > i:
 			return k
@@ -206,8 +206,8 @@ func cased(lower, contractions bool) Matcher {
 	}
 	return func(s string, i int) int {
 		end := -1
-		r, n := DecodeRune(s[i:])
-		if r != '\r' && r != '\n' && ClassOf(r)&(classL|classN) == 0 && i+n < len(s) {
+		r, n := decodeRune(s[i:])
+		if r != '\r' && r != '\n' && classOf(r)&(classL|classN) == 0 && i+n < len(s) {
 			end = word(s, i+n)
 		}
 		if end < 0 {
@@ -222,10 +222,10 @@ func cased(lower, contractions bool) Matcher {
 	}
 }
 
-// OneOf is a single character for which f is true.
-func OneOf(f func(rune) bool) Matcher {
+// oneOf is a single character for which f is true.
+func oneOf(f func(rune) bool) Matcher {
 	return func(s string, i int) int {
-		if r, n := DecodeRune(s[i:]); f(r) {
+		if r, n := decodeRune(s[i:]); f(r) {
 			return i + n
 		}
 		return -1
@@ -237,7 +237,7 @@ func severalOf(f func(rune) bool) Matcher {
 	return func(s string, i int) int {
 		j := i
 		for j < len(s) {
-			r, n := DecodeRune(s[j:])
+			r, n := decodeRune(s[j:])
 			if !f(r) {
 				break
 			}
@@ -250,8 +250,8 @@ func severalOf(f func(rune) bool) Matcher {
 	}
 }
 
-// Literal matches the text itself.
-func Literal(text string) Matcher {
+// literal matches the text itself.
+func literal(text string) Matcher {
 	return func(s string, i int) int {
 		if text != "" && strings.HasPrefix(s[i:], text) {
 			return i + len(text)
@@ -276,13 +276,13 @@ func punctuatedWord(s string, i int) int {
 }
 
 // spaceBefore is \s?[classes]+.
-func spaceBefore(c Class) Matcher {
+func spaceBefore(c class) Matcher {
 	return func(s string, i int) int {
 		j := i
-		if r, n := DecodeRune(s[i:]); IsSpace(r) {
+		if r, n := decodeRune(s[i:]); isSpaceRune(r) {
 			j += n
 		}
-		if k := RunOf(s, j, c, false); k > j {
+		if k := runOf(s, j, c, false); k > j {
 			return k
 		}
 		return -1
@@ -298,8 +298,8 @@ func bloomWord(s string, i int) int {
 	}
 	k := j
 	for k < len(s) {
-		r, n := DecodeRune(s[k:])
-		if IsSpace(r) || strings.ContainsRune("(|.,!?…。，、।۔،)", r) {
+		r, n := decodeRune(s[k:])
+		if isSpaceRune(r) || strings.ContainsRune("(|.,!?…。，、।۔،)", r) {
 			break
 		}
 		k += n
@@ -307,8 +307,8 @@ func bloomWord(s string, i int) int {
 	return positive(k, j)
 }
 
-// ThreeDigits is [0-9][0-9][0-9].
-func ThreeDigits(s string, i int) int {
+// threeDigits is [0-9][0-9][0-9].
+func threeDigits(s string, i int) int {
 	if i+3 > len(s) {
 		return -1
 	}
@@ -338,92 +338,92 @@ func isNewline(r rune) bool { return r == '\r' || r == '\n' }
 
 // modern builds the expressions of the cl100k line, which differ in the number
 // of digits kept together and in whether marks count as letters.
-func modern(digits int, letters Class) Matcher {
+func modern(digits int, letters class) Matcher {
 	return anyOf(contraction(true), ledBy(classL|classN, letters), upTo(classN, digits),
-		spaced(ClassSpace|classN|letters, true, "\r\n"), newlines, trailingSpace, some(ClassSpace))
+		spaced(classSpace|classN|letters, true, "\r\n"), newlines, trailingSpace, some(classSpace))
 }
 
 func caseAware(digits int, contractions bool) Matcher {
 	return anyOf(cased(true, contractions), cased(false, contractions), upTo(classN, digits),
-		spaced(ClassSpace|classN|classL, true, "\r\n/"), newlines, trailingSpace, some(ClassSpace))
+		spaced(classSpace|classN|classL, true, "\r\n/"), newlines, trailingSpace, some(classSpace))
 }
 
 var gpt2Scanner = anyOf(contraction(false), spaced(classL, false, ""), spaced(classN, false, ""),
-	spaced(ClassSpace|classL|classN, true, ""), trailingSpace, some(ClassSpace))
+	spaced(classSpace|classL|classN, true, ""), trailingSpace, some(classSpace))
 
 // Expressions by which tokenizers are identified.
 const (
-	ReGPT2     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	reGPT2     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 	ReLlama3   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	ReQwen2    = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	ReQwen35   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	ReO200k    = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	ReTekken   = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	ReDigits3  = `\p{N}{1,3}`
-	ReCJK      = `[一-龥぀-ゟ゠-ヿ]+`
-	ReDeepSeek = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-	ReTriples  = `[0-9][0-9][0-9]`
-	ReLineEnd  = `[\r\n]`
-	ReLetters  = `\s?\p{L}+`
-	RePunct    = `\s?\p{P}+`
-	ReCJKWide  = `[一-龥ࠀ-一가-퟿]+`
-	ReNumbers  = `\p{N}+`
-	ReFalconP  = `[\p{P}\$\+<=>\^~\|]+` // "default" of GGUF
+	reQwen2    = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	reQwen35   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	reO200k    = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	reTekken   = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	reDigits3  = `\p{N}{1,3}`
+	reCJK      = `[一-龥぀-ゟ゠-ヿ]+`
+	reDeepSeek = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+	reTriples  = `[0-9][0-9][0-9]`
+	reLineEnd  = `[\r\n]`
+	reLetters  = `\s?\p{L}+`
+	rePunct    = `\s?\p{P}+`
+	reCJKWide  = `[一-龥ࠀ-一가-퟿]+`
+	reNumbers  = `\p{N}+`
+	reFalconP  = `[\p{P}\$\+<=>\^~\|]+` // "default" of GGUF
 	reSpaces   = ` {2,}`
-	ReBloom    = ` ?[^(\s|.,!?…。，、।۔،)]+`
+	reBloom    = ` ?[^(\s|.,!?…。，、।۔،)]+`
 )
 
 // Scanners maps every supported expression to its scanner.
 var Scanners = map[string]Matcher{
-	ReGPT2:   gpt2Scanner,
+	reGPT2:   gpt2Scanner,
 	ReLlama3: modern(3, classL),
-	ReQwen2:  modern(1, classL),
-	ReQwen35: modern(1, classL|classM),
+	reQwen2:  modern(1, classL),
+	reQwen35: modern(1, classL|classM),
 	// The form of cl100k that tiktoken publishes, and its one-digit variant:
 	// possessive quantifiers and a single line end do not change matches.
 	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`: modern(3, classL),
 	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`:      modern(1, classL),
-	ReO200k:   caseAware(3, true),
-	ReTekken:  caseAware(1, false),
-	ReDigits3: upTo(classN, 3),
-	ReCJK: severalOf(func(r rune) bool {
+	reO200k:   caseAware(3, true),
+	reTekken:  caseAware(1, false),
+	reDigits3: upTo(classN, 3),
+	reCJK: severalOf(func(r rune) bool {
 		return r >= '一' && r <= '龥' || r >= 0x3040 && r <= 0x30ff
 	}),
-	ReDeepSeek: anyOf(punctuatedWord, ledBy(classL|classP|classS, classL|classM),
-		spaced(classP|classS, false, "\r\n"), newlines, trailingSpace, some(ClassSpace)),
+	reDeepSeek: anyOf(punctuatedWord, ledBy(classL|classP|classS, classL|classM),
+		spaced(classP|classS, false, "\r\n"), newlines, trailingSpace, some(classSpace)),
 	`'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+`: anyOf(contraction(false), some(classL), upTo(classN, 1),
 		func(s string, i int) int {
-			if j := RunOf(s, i, ClassSpace|classL|classN, true); j > i {
+			if j := runOf(s, i, classSpace|classL|classN, true); j > i {
 				return j
 			}
 			return -1
 		}),
-	ReCJKWide: severalOf(func(r rune) bool {
+	reCJKWide: severalOf(func(r rune) bool {
 		return r >= 0x800 && r <= '龥' || r >= '가' && r <= 0xd7ff
 	}),
-	ReFalconP: severalOf(func(r rune) bool {
-		return ClassOf(r)&classP != 0 || strings.ContainsRune("$+<=>^~|", r)
+	reFalconP: severalOf(func(r rune) bool {
+		return classOf(r)&classP != 0 || strings.ContainsRune("$+<=>^~|", r)
 	}),
 	// BLOOM, as written by its file and by llama.cpp.
 	` ?[^(\s|[.,!?…。，、।۔،])]+`: bloomWord,
-	ReBloom:                    bloomWord,
-	ReTriples:                  ThreeDigits,
-	ReLetters:                  spaceBefore(classL),
-	RePunct:                    spaceBefore(classP),
+	reBloom:                    bloomWord,
+	reTriples:                  threeDigits,
+	reLetters:                  spaceBefore(classL),
+	rePunct:                    spaceBefore(classP),
 	`\p{L}+`:                   some(classL),
-	ReNumbers:                  some(classN),
+	reNumbers:                  some(classN),
 	`\p{N}`:                    upTo(classN, 1),
-	`\s+`:                      some(ClassSpace),
-	`\s`:                       upTo(ClassSpace, 1),
-	`\S+`:                      func(s string, i int) int { return positive(RunOf(s, i, ClassSpace, true), i) },
-	ReLineEnd:                  OneOf(isNewline),
+	`\s+`:                      some(classSpace),
+	`\s`:                       upTo(classSpace, 1),
+	`\S+`:                      func(s string, i int) int { return positive(runOf(s, i, classSpace, true), i) },
+	reLineEnd:                  oneOf(isNewline),
 	`[\r\n]+`:                  severalOf(isNewline),
-	`\n`:                       Literal("\n"),
+	`\n`:                       literal("\n"),
 	`\n+`:                      atLeast('\n', 1),
-	` `:                        Literal(" "),
+	` `:                        literal(" "),
 	` +`:                       atLeast(' ', 1),
 	reSpaces:                   atLeast(' ', 2),
-	`[0-9]`:                    OneOf(func(r rune) bool { return r >= '0' && r <= '9' }),
+	`[0-9]`:                    oneOf(func(r rune) bool { return r >= '0' && r <= '9' }),
 	`[^\n]+|[\n]+`:             anyOf(severalOf(func(r rune) bool { return r != '\n' }), atLeast('\n', 1)),
 }
 
@@ -451,7 +451,7 @@ func segments(s string, m Matcher, yield func(i, j int, match bool)) {
 	for i := 0; i < len(s); {
 		j := m(s, i)
 		if j < 0 || j == i && i == last {
-			_, n := DecodeRune(s[i:])
+			_, n := decodeRune(s[i:])
 			i += n
 			continue
 		}
@@ -467,7 +467,7 @@ func segments(s string, m Matcher, yield func(i, j int, match bool)) {
 }
 
 // matcherOf returns the matcher of an expression and, if it knows a faster way to find
-// all matches of a text, that. Errors are [*RegexError].
+// all matches of a text, that. Errors are [*regexError].
 func matcherOf(expr string) (Matcher, segmenter, error) {
 	if m, ok := Scanners[expr]; ok {
 		return m, runs[expr], nil

@@ -9,7 +9,7 @@ import "golang.org/x/text/unicode/norm"
 // A pre is the meaning of a value of tokenizer.ggml.pre.
 type pre struct {
 	names  []string // the first is the one written
-	cut    func() PreTokenizers
+	cut    func() preTokenizers
 	form   Normalizer
 	ignore bool // a word that is a token is not split, whatever the merges
 	bos    bool // AddBOS if the file does not say
@@ -30,7 +30,7 @@ func preOf(name string) (pre, bool) {
 }
 
 // splits returns pre-tokenizers that isolate the given expressions in turn.
-func splits(res ...string) (ps PreTokenizers) {
+func splits(res ...string) (ps preTokenizers) {
 	for _, re := range res {
 		ps = append(ps, isolated(re))
 	}
@@ -48,44 +48,44 @@ func isolated(re string) *Splitter {
 
 // cuts returns pre-tokenizers that isolate the given expressions in turn and
 // then go byte by byte.
-func cuts(res ...string) func() PreTokenizers {
-	return func() PreTokenizers { return append(splits(res...), ByteLevel{}) }
+func cuts(res ...string) func() preTokenizers {
+	return func() preTokenizers { return append(splits(res...), byteLevelSplit{}) }
 }
 
-func gpt2Cut() PreTokenizers { return PreTokenizers{ByteLevel{Regex: true}} }
+func gpt2Cut() preTokenizers { return preTokenizers{byteLevelSplit{Regex: true}} }
 
 // digits isolates each digit, as the component of that name.
 func digits() *Splitter {
-	return &Splitter{Name: "Digits", Match: OneOf(IsNumeric), How: Isolated}
+	return &Splitter{Name: "Digits", Match: oneOf(isNumeric), How: Isolated}
 }
 
-func digitsCut() PreTokenizers { return PreTokenizers{digits(), ByteLevel{Regex: true}} }
+func digitsCut() preTokenizers { return preTokenizers{digits(), byteLevelSplit{Regex: true}} }
 
 // falconCut splits digits after bytes became characters, as the published
 // tokenizer does.
-func falconCut() PreTokenizers {
-	return PreTokenizers{
-		&Splitter{Name: "Punctuation", Match: OneOf(IsBertPunctuation), How: Contiguous},
-		ByteLevel{Regex: true},
-		&Splitter{Name: "Digits", Match: OneOf(IsNumeric), How: Contiguous},
-		&Splitter{Name: ReTriples, Match: ThreeDigits, How: Isolated},
+func falconCut() preTokenizers {
+	return preTokenizers{
+		&Splitter{Name: "Punctuation", Match: oneOf(isBertPunctuation), How: contiguous},
+		byteLevelSplit{Regex: true},
+		&Splitter{Name: "Digits", Match: oneOf(isNumeric), How: contiguous},
+		&Splitter{Name: reTriples, Match: threeDigits, How: Isolated},
 	}
 }
 
-func deepSeekLLMCut() PreTokenizers {
-	return append(splits(ReLineEnd, reCasedWords, reWidePunct, `\s+$`, ReCJKWide), digits(), ByteLevel{})
+func deepSeekLLMCut() preTokenizers {
+	return append(splits(reLineEnd, reCasedWords, reWidePunct, `\s+$`, reCJKWide), digits(), byteLevelSplit{})
 }
 
-func chameleonCut() PreTokenizers {
+func chameleonCut() preTokenizers {
 	ps := splits(`<sentinel:[0-9]+>`, `(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z`, `([\t\n]|    |  )`)
-	return append(ps, digits(), &Splitter{Name: "Punctuation", Match: OneOf(IsBertPunctuation), How: Isolated}, ByteLevel{Regex: true})
+	return append(ps, digits(), &Splitter{Name: "Punctuation", Match: oneOf(isBertPunctuation), How: Isolated}, byteLevelSplit{Regex: true})
 }
 
-func plainWords() PreTokenizers {
-	return PreTokenizers{&Splitter{Name: "WhitespaceSplit", Match: OneOf(IsSpace), How: Removed}}
+func plainWords() preTokenizers {
+	return preTokenizers{&Splitter{Name: "WhitespaceSplit", Match: oneOf(isSpaceRune), How: removed}}
 }
 
-var nfc = UnicodeForm{Form: norm.NFC}
+var nfc = unicodeForm{Form: norm.NFC}
 
 // pres lists the known names, as in llama.cpp. Qwen's text is composed (NFC)
 // first, as in its own tokenizer.json, although GGUF does not say so.
@@ -94,36 +94,36 @@ var pres = []pre{
 	{names: []string{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"}, cut: cuts(ReLlama3), ignore: true, bos: true},
 	{names: []string{"dbrx", "smaug-bpe", "chatglm-bpe"}, cut: cuts(ReLlama3)},
 	{names: []string{"glm4", "glm5"}, cut: cuts(ReLlama3), ignore: true},
-	{names: []string{"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2"}, cut: cuts(ReQwen2), form: nfc},
-	{names: []string{"stablelm2", "hunyuan", "solar-open", "grok-2", "bailingmoe", "bailingmoe2", "llada-moe"}, cut: cuts(ReQwen2)},
-	{names: []string{"qwen35"}, cut: cuts(ReQwen35), form: nfc},
-	{names: []string{"tekken"}, cut: cuts(ReTekken), ignore: true, bos: true},
-	{names: []string{"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"}, cut: cuts(ReO200k)},
-	{names: []string{"granite-embed-multi-97m"}, cut: cuts(ReO200k), ignore: true},
-	{names: []string{"deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"}, cut: cuts(ReDigits3, ReCJK, ReDeepSeek)},
+	{names: []string{"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2"}, cut: cuts(reQwen2), form: nfc},
+	{names: []string{"stablelm2", "hunyuan", "solar-open", "grok-2", "bailingmoe", "bailingmoe2", "llada-moe"}, cut: cuts(reQwen2)},
+	{names: []string{"qwen35"}, cut: cuts(reQwen35), form: nfc},
+	{names: []string{"tekken"}, cut: cuts(reTekken), ignore: true, bos: true},
+	{names: []string{"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"}, cut: cuts(reO200k)},
+	{names: []string{"granite-embed-multi-97m"}, cut: cuts(reO200k), ignore: true},
+	{names: []string{"deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"}, cut: cuts(reDigits3, reCJK, reDeepSeek)},
 	{names: []string{"deepseek-llm"}, cut: deepSeekLLMCut},
-	{names: []string{"deepseek-coder"}, cut: cuts(ReLineEnd, ReLetters, RePunct, ReCJKWide, `\p{N}`)},
+	{names: []string{"deepseek-coder"}, cut: cuts(reLineEnd, reLetters, rePunct, reCJKWide, `\p{N}`)},
 	{names: []string{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"}, cut: digitsCut},
-	{names: []string{"bloom", "gpt3-finnish", "poro-chat"}, cut: cuts(ReBloom)},
-	{names: []string{"viking"}, cut: cuts(ReBloom, `\p{N}`)},
+	{names: []string{"bloom", "gpt3-finnish", "poro-chat"}, cut: cuts(reBloom)},
+	{names: []string{"viking"}, cut: cuts(reBloom, `\p{N}`)},
 	{names: []string{"falcon"}, cut: falconCut},
-	{names: []string{"kimi-k2"}, cut: cuts(ReKimi)},
+	{names: []string{"kimi-k2"}, cut: cuts(reKimi)},
 	{names: []string{"k2-horizon"}, cut: cuts(reHorizon)},
 	{names: []string{"youtu"}, cut: cuts(reEastAsian, reYoutu), ignore: true},
 	{names: []string{"seed-coder"}, cut: cuts(reSeedCoder)},
 	{names: []string{"ufakzeka"}, cut: cuts(reUfakzeka)},
-	{names: []string{"minicpm5"}, cut: cuts(ReDigits3, reMiniCPM5), ignore: true},
-	{names: []string{"spark2_5"}, cut: cuts(ReDigits3, ReCJK, reSpark, `\p{N}`)},
+	{names: []string{"minicpm5"}, cut: cuts(reDigits3, reMiniCPM5), ignore: true},
+	{names: []string{"spark2_5"}, cut: cuts(reDigits3, reCJK, reSpark, `\p{N}`)},
 	{names: []string{"jais-2"}, cut: cuts(reJais2)},
 	{names: []string{"exaone-moe"}, cut: cuts(reExaoneMoE)},
-	{names: []string{"tiny_aya", "cohere2moe"}, cut: cuts(reGroups, ReO200k)},
-	{names: []string{"afmoe"}, cut: cuts(reNumberGroups, reAsian, ReDeepSeek)},
-	{names: []string{"superbpe"}, cut: cuts(ReNumbers, rePlaces)},
-	{names: []string{"laguna"}, cut: cuts(`[^\n]+|[\n]+`, ReQwen2)},
+	{names: []string{"tiny_aya", "cohere2moe"}, cut: cuts(reGroups, reO200k)},
+	{names: []string{"afmoe"}, cut: cuts(reNumberGroups, reAsian, reDeepSeek)},
+	{names: []string{"superbpe"}, cut: cuts(reNumbers, rePlaces)},
+	{names: []string{"laguna"}, cut: cuts(`[^\n]+|[\n]+`, reQwen2)},
 	{names: []string{"chameleon"}, cut: chameleonCut, bos: true},
-	{names: []string{"gemma4", "granite-embed-multi-311m", "sarvam-moe"}, cut: func() PreTokenizers { return nil }, whole: true},
+	{names: []string{"gemma4", "granite-embed-multi-311m", "sarvam-moe"}, cut: func() preTokenizers { return nil }, whole: true},
 	{names: []string{"whitespace"}, cut: plainWords, plain: true},
-	{names: []string{"default", ""}, cut: cuts(ReFalconP, ReGPT2, ReNumbers, ReTriples)},
+	{names: []string{"default", ""}, cut: cuts(reFalconP, reGPT2, reNumbers, reTriples)},
 }
 
 // Expressions that only the names above use.
@@ -133,8 +133,8 @@ const (
 	upperNotHan = `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]`
 	lowerNotHan = `[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]`
 
-	// ReKimi keeps Chinese characters apart from other letters.
-	ReKimi = `[\p{Han}]+|[^\r\n\p{L}\p{N}]?` + upperNotHan + `*` + lowerNotHan + `+` + caseless +
+	// reKimi keeps Chinese characters apart from other letters.
+	reKimi = `[\p{Han}]+|[^\r\n\p{L}\p{N}]?` + upperNotHan + `*` + lowerNotHan + `+` + caseless +
 		`?|[^\r\n\p{L}\p{N}]?` + upperNotHan + `+` + lowerNotHan + `*` + caseless + `?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + spaceTail
 
 	reHorizon    = caseless + `|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}\u200C\u200D]+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + spaceTail

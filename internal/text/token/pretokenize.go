@@ -18,11 +18,11 @@ type Behavior string
 
 // The behaviors of Split.
 const (
-	Removed            Behavior = "Removed"
+	removed            Behavior = "Removed"
 	Isolated           Behavior = "Isolated"
-	MergedWithPrevious Behavior = "MergedWithPrevious"
-	MergedWithNext     Behavior = "MergedWithNext"
-	Contiguous         Behavior = "Contiguous"
+	mergedWithPrevious Behavior = "MergedWithPrevious"
+	mergedWithNext     Behavior = "MergedWithNext"
+	contiguous         Behavior = "Contiguous"
 )
 
 type (
@@ -36,30 +36,30 @@ type (
 		Invert bool
 	}
 
-	// ByteLevel maps bytes to characters, after splitting by its own word pattern
+	// byteLevelSplit maps bytes to characters, after splitting by its own word pattern
 	// if Regex is set. Raw keeps the bytes: for the last stage before a model that
 	// reads bytes.
-	ByteLevel struct {
+	byteLevelSplit struct {
 		PrefixSpace, Regex, Raw bool
 	}
 
-	// Metaspace replaces spaces by another character.
-	Metaspace struct {
+	// metaspace replaces spaces by another character.
+	metaspace struct {
 		Mark    string
 		Prepend string // always, first or never
 		Split   bool
 	}
 
-	// PreTokenizers is "Sequence".
-	PreTokenizers []PreTokenizer
+	// preTokenizers is "Sequence".
+	preTokenizers []PreTokenizer
 )
 
 // Cut implements [PreTokenizer].
-func (ps PreTokenizers) Cut(p Piece, emit func(Piece)) { ps.Chain(emit)(p) }
+func (ps preTokenizers) Cut(p Piece, emit func(Piece)) { ps.Chain(emit)(p) }
 
 // Chain returns a function that applies every stage in turn. Creating it once
 // per text saves an allocation per word.
-func (ps PreTokenizers) Chain(emit func(Piece)) func(Piece) {
+func (ps preTokenizers) Chain(emit func(Piece)) func(Piece) {
 	for _, c := range slices.Backward(ps) {
 		next := emit
 		emit = func(p Piece) { c.Cut(p, next) }
@@ -70,7 +70,7 @@ func (ps PreTokenizers) Chain(emit func(Piece)) func(Piece) {
 // Cut implements [PreTokenizer].
 func (c *Splitter) Cut(p Piece, emit func(Piece)) {
 	switch c.How {
-	case Isolated, Removed:
+	case Isolated, removed:
 		matches(p.S, c.Match, c.All, func(i, j int, match bool) {
 			if i < j && (c.How == Isolated || match == c.Invert) {
 				emit(p.Slice(i, j))
@@ -84,13 +84,13 @@ func (c *Splitter) Cut(p Piece, emit func(Piece)) {
 	}
 	var parts []part
 	matches(p.S, c.Match, c.All, func(i, j int, match bool) { parts = append(parts, part{i, j, match != c.Invert}) })
-	if c.How == MergedWithNext {
+	if c.How == mergedWithNext {
 		slices.Reverse(parts)
 	}
 	merged, previous := parts[:0], false
 	for _, s := range parts {
 		join := s.match && !previous
-		if c.How == Contiguous {
+		if c.How == contiguous {
 			join = s.match == previous
 		}
 		previous = s.match
@@ -101,7 +101,7 @@ func (c *Splitter) Cut(p Piece, emit func(Piece)) {
 			merged = append(merged, s)
 		}
 	}
-	if c.How == MergedWithNext {
+	if c.How == mergedWithNext {
 		slices.Reverse(merged)
 	}
 	for _, s := range merged {
@@ -112,13 +112,13 @@ func (c *Splitter) Cut(p Piece, emit func(Piece)) {
 }
 
 // Cut implements [PreTokenizer].
-func (c ByteLevel) Cut(p Piece, emit func(Piece)) {
+func (c byteLevelSplit) Cut(p Piece, emit func(Piece)) {
 	if c.PrefixSpace && !strings.HasPrefix(p.S, " ") {
 		p = p.prepend(" ")
 	}
 	if !c.Raw {
 		out := emit
-		emit = func(q Piece) { out(ByteText{}.Normalize(q)) }
+		emit = func(q Piece) { out(byteText{}.Normalize(q)) }
 	}
 	if !c.Regex {
 		emit(p)
@@ -128,9 +128,9 @@ func (c ByteLevel) Cut(p Piece, emit func(Piece)) {
 }
 
 // Cut implements [PreTokenizer].
-func (c Metaspace) Cut(p Piece, emit func(Piece)) {
+func (c metaspace) Cut(p Piece, emit func(Piece)) {
 	first := p.start == 0
-	p = Replacement{Name: " ", Match: Literal(" "), Content: c.Mark}.Normalize(p)
+	p = replacement{Name: " ", Match: literal(" "), Content: c.Mark}.Normalize(p)
 	if !strings.HasPrefix(p.S, c.Mark) && (c.Prepend == "always" || c.Prepend == "first" && first) {
 		p = p.prepend(c.Mark)
 	}
@@ -138,24 +138,24 @@ func (c Metaspace) Cut(p Piece, emit func(Piece)) {
 		emit(p)
 		return
 	}
-	(&Splitter{Match: Literal(c.Mark), How: MergedWithNext}).Cut(p, emit)
+	(&Splitter{Match: literal(c.Mark), How: mergedWithNext}).Cut(p, emit)
 }
 
-// Words is \w+|[^\w\s]+, the pattern of "Whitespace".
-var Words = anyOf(some(ClassWord), func(s string, i int) int {
-	return positive(RunOf(s, i, ClassWord|ClassSpace, true), i)
+// wordSplit is \w+|[^\w\s]+, the pattern of "Whitespace".
+var wordSplit = anyOf(some(classWord), func(s string, i int) int {
+	return positive(runOf(s, i, classWord|classSpace, true), i)
 })
 
-// BertWords is "BertPreTokenizer".
-var BertWords = PreTokenizers{
-	&Splitter{Name: "BertPreTokenizer", Match: OneOf(IsSpace), How: Removed},
-	&Splitter{Name: "BertPreTokenizer", Match: OneOf(IsBertPunctuation), How: Isolated},
+// bertWords is "BertPreTokenizer".
+var bertWords = preTokenizers{
+	&Splitter{Name: "BertPreTokenizer", Match: oneOf(isSpaceRune), How: removed},
+	&Splitter{Name: "BertPreTokenizer", Match: oneOf(isBertPunctuation), How: Isolated},
 }
 
 // ByteChar maps each byte to its character in byte-level vocabularies: itself if
 // it is printable Latin-1, else one from U+0100. CharByte is the inverse, for
 // characters below 0x144.
-var ByteChar, CharByte = func() (c [256]rune, b [0x144]int16) {
+var ByteChar, charByte = func() (c [256]rune, b [0x144]int16) {
 	for i := range b {
 		b[i] = -1
 	}
@@ -170,15 +170,15 @@ var ByteChar, CharByte = func() (c [256]rune, b [0x144]int16) {
 	return c, b
 }()
 
-// BytesOf returns the bytes that the characters of s represent; ok is false if
+// bytesOf returns the bytes that the characters of s represent; ok is false if
 // one represents none.
-func BytesOf(s string) (out []byte, ok bool) {
+func bytesOf(s string) (out []byte, ok bool) {
 	out = make([]byte, 0, len(s))
 	for _, r := range s {
-		if r >= rune(len(CharByte)) || CharByte[r] < 0 {
+		if r >= rune(len(charByte)) || charByte[r] < 0 {
 			return nil, false
 		}
-		out = append(out, byte(CharByte[r]))
+		out = append(out, byte(charByte[r]))
 	}
 	return out, true
 }

@@ -40,7 +40,7 @@ type regex struct {
 }
 
 // newRegex compiles an expression in the syntax that tokenizer.json uses, that of
-// Oniguruma. Errors are [*RegexError].
+// Oniguruma. Errors are [*regexError].
 func newRegex(expr string) (*regex, error) {
 	tree, err := parseRegex(expr)
 	if err != nil {
@@ -83,7 +83,7 @@ type regexCompiler struct {
 
 func (c *regexCompiler) fail(n *regexNode, why string) {
 	if c.err == nil {
-		c.err = &RegexError{Expr: c.expr, Offset: n.from, Why: why}
+		c.err = &regexError{Expr: c.expr, Offset: n.from, Why: why}
 	}
 }
 

@@ -107,7 +107,7 @@ func FuzzRegex(f *testing.F) {
 	f.Fuzz(func(t *testing.T, expr, text string) {
 		m, err := compileRegex(expr)
 		if err != nil {
-			if _, ok := errors.AsType[*RegexError](err); !ok {
+			if _, ok := errors.AsType[*regexError](err); !ok {
 				t.Fatalf("%T: %v", err, err)
 			}
 			return

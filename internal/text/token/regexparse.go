@@ -58,15 +58,15 @@ const (
 	maxRegexNodes = 1 << 14
 )
 
-// A RegexError says where an expression is malformed or uses what the engine
+// A regexError says where an expression is malformed or uses what the engine
 // does not support.
-type RegexError struct {
+type regexError struct {
 	Expr   string
 	Offset int // bytes
 	Why    string
 }
 
-func (e *RegexError) Error() string {
+func (e *regexError) Error() string {
 	return fmt.Sprintf("expression %s: at byte %d: %s", clip(e.Expr), e.Offset, e.Why)
 }
 
@@ -81,12 +81,12 @@ type regexParser struct {
 	flags regexFlags
 }
 
-// parseRegex returns the tree of expr, or a [*RegexError].
+// parseRegex returns the tree of expr, or a [*regexError].
 func parseRegex(expr string) (n *regexNode, err error) {
 	p := &regexParser{s: expr}
 	defer func() { // the parser descends; unwinding by hand would double its length
 		if r := recover(); r != nil {
-			e, ok := r.(*RegexError)
+			e, ok := r.(*regexError)
 			if !ok {
 				panic(r)
 			}
@@ -107,7 +107,7 @@ func parseRegex(expr string) (n *regexNode, err error) {
 }
 
 func (p *regexParser) fail(format string, args ...any) {
-	panic(&RegexError{Expr: p.s, Offset: p.i, Why: fmt.Sprintf(format, args...)})
+	panic(&regexError{Expr: p.s, Offset: p.i, Why: fmt.Sprintf(format, args...)})
 }
 
 func (p *regexParser) node(n regexNode) *regexNode {
@@ -412,12 +412,12 @@ func (p *regexParser) escape() *regexNode {
 // class.
 func (p *regexParser) escapedSet() *runeSet {
 	r := p.rune()
-	classes := func(c Class, not bool) *runeSet {
-		return newRuneSet(func(r rune) bool { return (ClassOf(r)&c != 0) != not })
+	classes := func(c class, not bool) *runeSet {
+		return newRuneSet(func(r rune) bool { return (classOf(r)&c != 0) != not })
 	}
 	switch r {
 	case 's', 'S':
-		return classes(ClassSpace, r == 'S')
+		return classes(classSpace, r == 'S')
 	case 'w', 'W':
 		return newRuneSet(func(c rune) bool { return isRegexWord(c) == (r == 'w') })
 	case 'd', 'D':

@@ -163,7 +163,7 @@ func (m *regexMachine) match(code []regexInst, marks *regexMarks, pos, until int
 			ok = false
 		case in.op == opSet:
 			if ok = pos < len(s); ok {
-				r, n := DecodeRune(s[pos:])
+				r, n := decodeRune(s[pos:])
 				if ok = in.set.has(r); ok {
 					pc, pos = pc+1, pos+n
 				}
@@ -248,7 +248,7 @@ func (m *regexMachine) run(in *regexInst, pos int) (lo, end int, ok bool) {
 		if end == len(m.s) {
 			break
 		}
-		r, n := DecodeRune(m.s[end:])
+		r, n := decodeRune(m.s[end:])
 		if !in.set.has(r) {
 			break
 		}
@@ -273,7 +273,7 @@ func (m *regexMachine) rest(in *regexInst, marks *regexMarks, lo, end int) (int,
 		if pos == end {
 			break
 		}
-		_, n := DecodeRune(m.s[pos:])
+		_, n := decodeRune(m.s[pos:])
 		pos += n
 	}
 	return last, ok
@@ -340,7 +340,7 @@ func (a assertion) holds(s string, pos int) bool {
 		before = isLooseWord(r)
 	}
 	if pos < len(s) {
-		r, _ := DecodeRune(s[pos:])
+		r, _ := decodeRune(s[pos:])
 		after = isLooseWord(r)
 	}
 	return (before != after) == (a == atBoundary)

@@ -77,12 +77,12 @@ func (s *runeSet) folded() *runeSet {
 // isRegexWord is \w of Oniguruma in a class: that of the reference library's own
 // patterns (ClassWord) without joiners.
 func isRegexWord(r rune) bool {
-	return ClassOf(r)&ClassWord != 0 && r != 0x200c && r != 0x200d
+	return classOf(r)&classWord != 0 && r != 0x200c && r != 0x200d
 }
 
 // isLooseWord is \w outside of a class, which has six more numbers of Latin-1.
 func isLooseWord(r rune) bool {
-	return isRegexWord(r) || r < 0x100 && ClassOf(r)&classN != 0
+	return isRegexWord(r) || r < 0x100 && classOf(r)&classN != 0
 }
 
 // isDecimal is \d: category Nd of Unicode 16.
@@ -103,7 +103,7 @@ func isHan(r rune) bool { return unicode.Is(unicode.Han, r) || r >= 0x2ebf0 && r
 // isAlphabetic is the property of that name; of marks it has those of the standard
 // library's Unicode version.
 func isAlphabetic(r rune) bool {
-	return ClassOf(r)&classL != 0 || unicode.In(r, unicode.Nl, unicode.Other_Alphabetic)
+	return classOf(r)&classL != 0 || unicode.In(r, unicode.Nl, unicode.Other_Alphabetic)
 }
 
 // foldsToSeveral reports whether r equals several letters without regard to
@@ -128,7 +128,7 @@ func foldsToSeveral(r rune) bool {
 }
 
 // ownClasses are the categories that this package has tables for.
-var ownClasses = map[string]Class{
+var ownClasses = map[string]class{
 	"l": classL, "lu": classLu, "ll": classLl, "lt": classLt, "lm": classLm, "lo": classLo,
 	"n": classN, "m": classM, "p": classP, "s": classS,
 	"letter": classL, "number": classN, "mark": classM, "punctuation": classP, "symbol": classS,
@@ -156,7 +156,7 @@ func plainName(name string) string {
 func propertyOf(name string) func(rune) bool {
 	name = plainName(name)
 	if c, ok := ownClasses[name]; ok {
-		return func(r rune) bool { return ClassOf(r)&c != 0 }
+		return func(r rune) bool { return classOf(r)&c != 0 }
 	}
 	switch name {
 	case "han":
@@ -176,7 +176,7 @@ func propertyOf(name string) func(rune) bool {
 
 // posixOf returns the characters of [:name:], or nil.
 func posixOf(name string) func(rune) bool {
-	classes := func(c Class) func(rune) bool { return func(r rune) bool { return ClassOf(r)&c != 0 } }
+	classes := func(c class) func(rune) bool { return func(r rune) bool { return classOf(r)&c != 0 } }
 	table := func(ts ...*unicode.RangeTable) func(rune) bool {
 		return func(r rune) bool { return unicode.In(r, ts...) }
 	}
@@ -188,11 +188,11 @@ func posixOf(name string) func(rune) bool {
 	case "alnum":
 		return func(r rune) bool { return isAlphabetic(r) || isDecimal(r) }
 	case "upper":
-		return func(r rune) bool { return ClassOf(r)&classLu != 0 || unicode.Is(unicode.Other_Uppercase, r) }
+		return func(r rune) bool { return classOf(r)&classLu != 0 || unicode.Is(unicode.Other_Uppercase, r) }
 	case "lower":
-		return func(r rune) bool { return ClassOf(r)&classLl != 0 || unicode.Is(unicode.Other_Lowercase, r) }
+		return func(r rune) bool { return classOf(r)&classLl != 0 || unicode.Is(unicode.Other_Lowercase, r) }
 	case "space":
-		return classes(ClassSpace)
+		return classes(classSpace)
 	case "word":
 		return isRegexWord
 	case "punct":

@@ -44,14 +44,14 @@ func TestGraphemes(t *testing.T) {
 // documents for "the-final--countdown".
 func TestEveryBehavior(t *testing.T) {
 	for how, want := range map[Behavior]string{
-		Removed:            "the|final|countdown",
+		removed:            "the|final|countdown",
 		Isolated:           "the|-|final|-|-|countdown",
-		MergedWithPrevious: "the-|final-|-|countdown",
-		MergedWithNext:     "the|-final|-|-countdown",
-		Contiguous:         "the|-|final|--|countdown",
+		mergedWithPrevious: "the-|final-|-|countdown",
+		mergedWithNext:     "the|-final|-|-countdown",
+		contiguous:         "the|-|final|--|countdown",
 	} {
 		var parts []string
-		(&Splitter{Match: Literal("-"), How: how}).Cut(NewPiece("the-final--countdown", true), func(p Piece) { parts = append(parts, p.S) })
+		(&Splitter{Match: literal("-"), How: how}).Cut(newPiece("the-final--countdown", true), func(p Piece) { parts = append(parts, p.S) })
 		if got := strings.Join(parts, "|"); got != want {
 			t.Errorf("%s: got %s, want %s", how, got, want)
 		}

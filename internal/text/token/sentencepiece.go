@@ -142,8 +142,8 @@ func (m *spModel) toFairseq() error {
 }
 
 func (m *spModel) tokenizer(c Companion) (*Tokenizer, error) {
-	t := &Tokenizer{lex: NewLexicon(len(m.pieces))}
-	unk := None
+	t := &Tokenizer{lex: newLexicon(len(m.pieces))}
+	unk := none
 	types, scores := make([]int32, len(m.pieces)), make([]float32, len(m.pieces))
 	var own []string // user-defined pieces
 	var ownIDs []int32
@@ -155,7 +155,7 @@ func (m *spModel) tokenizer(c Companion) (*Tokenizer, error) {
 		types[id], scores[id] = p.kind, p.score
 		switch p.kind {
 		case TypeUnknown:
-			if unk != None {
+			if unk != none {
 				return nil, &FormatError{Path: fmt.Sprintf("pieces[%d]", id), Want: "one unknown piece", Got: "two"}
 			}
 			unk = int32(id)
@@ -166,19 +166,19 @@ func (m *spModel) tokenizer(c Companion) (*Tokenizer, error) {
 			t.added = append(t.added, AddedToken{ID: int32(id), Content: p.text, Special: true})
 		}
 	}
-	if unk == None {
+	if unk == none {
 		return nil, &FormatError{Path: "pieces", Want: "an unknown piece", Got: "none"}
 	}
 	var defined *Trie
 	if len(own) > 0 {
-		defined = NewTrie(own, ownIDs)
+		defined = newTrie(own, ownIDs)
 	}
 	ids, all := t.lex.ByteTokens()
 	if m.bytes && !all {
 		return nil, &FormatError{Path: "trainer_spec.byte_fallback", Want: "pieces <0x00> to <0xFF>", Got: "not all"}
 	}
 	if m.kind == spBPE {
-		t.model = &SPM{Lex: t.lex, Scores: scores, Unk: unk, Bytes: ids, AllBytes: m.bytes, Types: types, Defined: defined}
+		t.model = &spm{Lex: t.lex, Scores: scores, Unk: unk, Bytes: ids, AllBytes: m.bytes, Types: types, Defined: defined}
 	} else {
 		t.model = newSentenceUnigram(t.lex, scores, types, unk, m.bytes)
 	}
@@ -191,15 +191,15 @@ func (m *spModel) tokenizer(c Companion) (*Tokenizer, error) {
 // text sets the normalizer and the decoder. Those of the original Llama are the
 // components of that name, which GGUF knows.
 func (m *spModel) text(t *Tokenizer, c Companion, defined *Trie) error {
-	spaces := Replacement{Name: " ", Match: Literal(" "), Content: metaMark}
-	n := &SentenceText{Defined: defined, Prefix: m.dummyPrefix, OnlyFirst: c.OnlyFirst, Trim: m.trim, Suffix: m.suffix, Escape: m.escape}
+	spaces := replacement{Name: " ", Match: literal(" "), Content: metaMark}
+	n := &sentenceText{Defined: defined, Prefix: m.dummyPrefix, OnlyFirst: c.OnlyFirst, Trim: m.trim, Suffix: m.suffix, Escape: m.escape}
 	if len(m.charsmap) > 0 {
 		var ok bool
-		if n.Map, ok = NewCharsmap(m.charsmap); !ok {
+		if n.Map, ok = newCharsmap(m.charsmap); !ok {
 			return &FormatError{Path: "normalizer_spec.precompiled_charsmap", Want: "a size, a trie of that size and UTF-8 text", Got: fmt.Sprintf("%d bytes", len(m.charsmap))}
 		}
 	}
-	common := decoders{replaceDecoder{Replacement{Name: metaMark, Match: Literal(metaMark), Content: " "}}, byteFallback{}, fuse{}}
+	common := decoders{replaceDecoder{replacement{Name: metaMark, Match: literal(metaMark), Content: " "}}, byteFallback{}, fuse{}}
 	t.normalizer, t.decoder = n, common
 	if m.dummyPrefix || m.trim {
 		t.decoder = append(decoders{sentenceStart{every: m.trim}}, common...)
@@ -207,7 +207,7 @@ func (m *spModel) text(t *Tokenizer, c Companion, defined *Trie) error {
 	if n.Map == nil && defined == nil && !m.trim && !m.suffix && m.escape && (!m.dummyPrefix || !c.OnlyFirst) {
 		t.normalizer = spaces
 		if m.dummyPrefix {
-			t.normalizer = Normalizers{PrefixText{Text: metaMark}, spaces}
+			t.normalizer = normalizers{prefixText{Text: metaMark}, spaces}
 			t.decoder = append(common, trimDecoder{' ', 1, 0})
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// SentenceText normalizes as SentencePiece does.
-type SentenceText struct {
+// sentenceText normalizes as SentencePiece does.
+type sentenceText struct {
 	Map       *Charsmap // or nil
 	Defined   *Trie     // user-defined pieces, or nil
 	Prefix    bool      // put a space in front …
@@ -49,7 +49,7 @@ func (m *Charsmap) longest(key string) (text string, size int) {
 }
 
 // prefix returns how a text begins and the number of bytes that it stands for.
-func (n *SentenceText) prefix(s string) (text string, size int) {
+func (n *sentenceText) prefix(s string) (text string, size int) {
 	if n.Defined != nil {
 		if end, _ := n.Defined.Longest(s, 0, 0); end > 0 {
 			return s[:end], end
@@ -60,7 +60,7 @@ func (n *SentenceText) prefix(s string) (text string, size int) {
 			return text, size
 		}
 	}
-	r, size := DecodeRune(s)
+	r, size := decodeRune(s)
 	if r == utf8.RuneError && size == 1 {
 		return "\ufffd", 1
 	}
@@ -68,7 +68,7 @@ func (n *SentenceText) prefix(s string) (text string, size int) {
 }
 
 // Normalize implements [Normalizer].
-func (n *SentenceText) Normalize(p Piece) Piece {
+func (n *sentenceText) Normalize(p Piece) Piece {
 	s, i := p.S, 0
 	for n.Trim && i < len(s) {
 		text, size := n.prefix(s[i:])

@@ -3,8 +3,8 @@ package token
 // The unigram model as SentencePiece 0.2.3 computes it: sums of scores have 32
 // bits and begin anew before they grow too large, and user-defined pieces win.
 
-// SentenceUnigram is the unigram model of SentencePiece.
-type SentenceUnigram struct {
+// sentenceUnigram is the unigram model of SentencePiece.
+type sentenceUnigram struct {
 	lex      *Lexicon
 	Scores   []float32
 	types    []int32
@@ -16,8 +16,8 @@ type SentenceUnigram struct {
 	unkScore float32
 }
 
-func newSentenceUnigram(lex *Lexicon, scores []float32, types []int32, unk int32, fallBack bool) *SentenceUnigram {
-	m := &SentenceUnigram{lex: lex, Scores: scores, types: types, Unk: unk, fallBack: fallBack}
+func newSentenceUnigram(lex *Lexicon, scores []float32, types []int32, unk int32, fallBack bool) *sentenceUnigram {
+	m := &sentenceUnigram{lex: lex, Scores: scores, types: types, Unk: unk, fallBack: fallBack}
 	m.bytes, _ = lex.ByteTokens()
 	var keys []string
 	var ids []int32
@@ -34,32 +34,32 @@ func newSentenceUnigram(lex *Lexicon, scores []float32, types []int32, unk int32
 		}
 	}
 	m.unkScore = worst - unknownPenalty
-	m.trie = NewTrie(keys, ids)
+	m.trie = newTrie(keys, ids)
 	return m
 }
 
 // largestScore is the sum at which the reference begins anew.
 const largestScore = 100000
 
-// Tokenize implements [Model].
-func (m *SentenceUnigram) Tokenize(p Piece, sc *Scratch) {
+// Tokenize implements [tokenModel].
+func (m *sentenceUnigram) Tokenize(p Piece, sc *Scratch) {
 	s := p.S
 	sc.path = sc.path[:0]
 	for range len(s) + 1 {
-		sc.path = append(sc.path, step{from: None})
+		sc.path = append(sc.path, step{from: none})
 	}
 	path, frontier := sc.path, 0 // frontier: the last position reached; scores are numbers of 32 bits
 	reach := func(i, j int, score float32, id int32) {
 		frontier = max(frontier, j)
-		if score += float32(path[i].score); path[j].from == None || score > float32(path[j].score) {
+		if score += float32(path[i].score); path[j].from == none || score > float32(path[j].score) {
 			path[j] = step{float64(score), int32(i), id}
 		}
 	}
 	for i, n := 0, 0; i < len(s); i += n {
-		_, n = DecodeRune(s[i:])
+		_, n = decodeRune(s[i:])
 		if offset := path[i].score; offset < -largestScore || offset > largestScore {
 			for k := i; k <= frontier; k++ {
-				if k == i || path[k].from != None {
+				if k == i || path[k].from != none {
 					path[k].score = float64(float32(path[k].score) - float32(offset))
 				}
 			}
@@ -71,7 +71,7 @@ func (m *SentenceUnigram) Tokenize(p Piece, sc *Scratch) {
 			}
 			j++
 			id := m.trie.value[node]
-			if id == None || m.types[id] == TypeUnused {
+			if id == none || m.types[id] == TypeUnused {
 				continue
 			}
 			score := m.Scores[id]
@@ -103,7 +103,7 @@ func (m *SentenceUnigram) Tokenize(p Piece, sc *Scratch) {
 }
 
 // toBytes replaces unknown characters by bytes.
-func (m *SentenceUnigram) toBytes(s string, before int, sc *Scratch) {
+func (m *sentenceUnigram) toBytes(s string, before int, sc *Scratch) {
 	var out []tok
 	for k, t := range sc.Toks[before:] {
 		if t.ID == m.Unk && out == nil {

@@ -25,7 +25,7 @@ func TestSplit(t *testing.T) {
 	if len(ref.Texts) == 0 || len(ref.Names) < 20 || len(ref.Syntax) == 0 {
 		t.Fatal("no cases")
 	}
-	check := func(name string, ps PreTokenizers, want [][]int) {
+	check := func(name string, ps preTokenizers, want [][]int) {
 		for i, text := range ref.Texts {
 			if text == "" {
 				continue
@@ -34,7 +34,7 @@ func TestSplit(t *testing.T) {
 			var got []int
 			ps.Chain(func(p Piece) {
 				got = append(got, int(toPoints(points, Span{p.At[0].A, p.At[len(p.At)-1].B}).B))
-			})(NewPiece(text, true))
+			})(newPiece(text, true))
 			if !slices.Equal(got, want[i]) {
 				t.Errorf("%s: %q: words of %d characters end at\n got %v\nwant %v", name, text, utf8.RuneCountInString(text), got, want[i])
 			}
@@ -54,6 +54,6 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%s: %v", expr, err)
 			continue
 		}
-		check(expr, PreTokenizers{&Splitter{Name: expr, Match: Scanners[expr], All: all, How: Isolated}}, want)
+		check(expr, preTokenizers{&Splitter{Name: expr, Match: Scanners[expr], All: all, How: Isolated}}, want)
 	}
 }

@@ -5,8 +5,8 @@ package token
 // token; the highest score merges first, the leftmost of equal ones. The files of
 // SentencePiece itself have kinds of pieces besides (sentencepiece.go).
 
-// SPM is the SentencePiece model.
-type SPM struct {
+// spm is the SentencePiece model.
+type spm struct {
 	Lex      *Lexicon
 	Scores   []float32
 	Unk      int32 // or None
@@ -19,7 +19,7 @@ type SPM struct {
 }
 
 // mergeable reports whether neighbours can become the token id.
-func (m *SPM) mergeable(id int32) bool {
+func (m *spm) mergeable(id int32) bool {
 	if m.Types == nil {
 		return true
 	}
@@ -44,14 +44,14 @@ func (a bigram) less(b bigram) bool {
 	return a.left < b.left
 }
 
-// Tokenize implements [Model].
-func (m *SPM) Tokenize(p Piece, sc *Scratch) {
+// Tokenize implements [tokenModel].
+func (m *spm) Tokenize(p Piece, sc *Scratch) {
 	s := p.S
 	syms := sc.syms[:0]
 	starts := make([]int32, 0, len(s))
 	var frozen []bool
 	for i, n := 0, 0; i < len(s); i += n {
-		_, n = DecodeRune(s[i:])
+		_, n = decodeRune(s[i:])
 		if m.Defined != nil {
 			end, _ := m.Defined.Longest(s, i, 0)
 			if end > 0 {
@@ -63,7 +63,7 @@ func (m *SPM) Tokenize(p Piece, sc *Scratch) {
 		syms = append(syms, symbol{size: int32(n), prev: k - 1, next: k + 1})
 		starts = append(starts, int32(i))
 	}
-	syms[len(syms)-1].next = None
+	syms[len(syms)-1].next = none
 	var heap []bigram
 	var halves map[string]int32 // how unused pieces came about: the size of the left half
 	push := func(l, r int32) {
@@ -111,7 +111,7 @@ func (m *SPM) Tokenize(p Piece, sc *Scratch) {
 
 // emit appends the token of bytes a to b of s; of an unused piece, those of its
 // halves.
-func (m *SPM) emit(s string, a, b int32, halves map[string]int32, sc *Scratch) {
+func (m *spm) emit(s string, a, b int32, halves map[string]int32, sc *Scratch) {
 	id, ok := m.Lex.IDs[s[a:b]]
 	if ok && m.Types != nil {
 		if left, split := halves[s[a:b]]; split && m.Types[id] == TypeUnused {
@@ -127,7 +127,7 @@ func (m *SPM) emit(s string, a, b int32, halves map[string]int32, sc *Scratch) {
 		for k := a; k < b; k++ {
 			sc.Toks = append(sc.Toks, tok{m.Bytes[s[k]], k, k + 1})
 		}
-	case m.Unk != None:
+	case m.Unk != none:
 		sc.Toks = append(sc.Toks, tok{m.Unk, a, b})
 	}
 }

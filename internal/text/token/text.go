@@ -18,15 +18,15 @@ type Piece struct {
 	start int    // position in the original, in bytes
 }
 
-// NewPiece returns text as one piece.
-func NewPiece(text string, offsets bool) Piece {
+// newPiece returns text as one piece.
+func newPiece(text string, offsets bool) Piece {
 	p := Piece{S: text}
 	if !offsets {
 		return p
 	}
 	p.At = make([]Span, 0, len(text))
 	for i := 0; i < len(text); {
-		_, n := DecodeRune(text[i:])
+		_, n := decodeRune(text[i:])
 		for range n {
 			p.At = append(p.At, Span{int32(i), int32(i + n)})
 		}
@@ -60,8 +60,8 @@ func (p Piece) origin(a, b int) Span {
 	return Span{p.At[n-1].B, p.At[n-1].B}
 }
 
-// DecodeRune is utf8.DecodeRuneInString with a fast path for ASCII.
-func DecodeRune(s string) (rune, int) {
+// decodeRune is utf8.DecodeRuneInString with a fast path for ASCII.
+func decodeRune(s string) (rune, int) {
 	if s[0] < utf8.RuneSelf {
 		return rune(s[0]), 1
 	}
@@ -108,7 +108,7 @@ func (w *rewriter) put(r rune, change int) {
 // skip skips n characters of the input.
 func (w *rewriter) skip(n int) {
 	for ; n > 0 && w.pos < len(w.in.S); n-- {
-		_, size := DecodeRune(w.in.S[w.pos:])
+		_, size := decodeRune(w.in.S[w.pos:])
 		w.pos += size
 	}
 }

@@ -63,7 +63,7 @@ func LoadTiktoken(data []byte, c Companion) (*Tokenizer, error) {
 	}
 	lines := bytes.Count(data, []byte("\n")) + 1
 	limit := idLimit(lines)
-	lex := NewLexicon(0)
+	lex := newLexicon(0)
 	offset := int64(0)
 	for i := 1; len(data) > 0; i++ {
 		line, rest, _ := bytes.Cut(data, []byte("\n"))
@@ -105,7 +105,7 @@ func LoadTiktoken(data []byte, c Companion) (*Tokenizer, error) {
 			return nil, &FormatError{Path: "ranks", Want: "a token for each byte", Got: fmt.Sprintf("none for byte %d", b)}
 		}
 	}
-	m := &BPE{Lex: lex, Unk: None, IgnoreMerges: true}
+	m := &bpe{Lex: lex, Unk: none, IgnoreMerges: true}
 	m.setRanks(len(lex.Tokens))
 	t := &Tokenizer{lex: lex, model: m, normalizer: p.form, cutter: p.cut(), decoder: byteDecoder{}}
 	c.Added = c.specials(int32(len(lex.Tokens)))
@@ -132,7 +132,7 @@ func (c *Companion) specials(n int32) []AddedToken {
 	return out
 }
 
-// byteForm is the inverse of [BytesOf].
+// byteForm is the inverse of [bytesOf].
 func byteForm(b []byte) string {
 	var s strings.Builder
 	for _, c := range b {

@@ -11,14 +11,14 @@ import (
 // concurrent use.
 type Tokenizer struct {
 	lex   *Lexicon
-	model Model
+	model tokenModel
 
 	added      []AddedToken
 	special    []bool  // by id: left out if special tokens are skipped
 	original   *finder // added tokens matched before normalization …
 	normalized *finder // … and after it
 	normalizer Normalizer
-	cutter     PreTokenizers
+	cutter     preTokenizers
 	post       postProcessor // may be nil
 	decoder    decoder       // may be nil
 
@@ -135,7 +135,7 @@ func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, counts contro
 			return e
 		}
 	}
-	sc := Borrow()
+	sc := borrow()
 	defer sc.Release()
 
 	var points []int32
@@ -187,7 +187,7 @@ func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, counts contro
 	}
 	cut := t.cutter.Chain(word)
 	origins := offsets || t.origins || counts != nil && t.normalizer != nil && t.normalized.special
-	t.original.split(NewPiece(text, origins), counts, func(p Piece) {
+	t.original.split(newPiece(text, origins), counts, func(p Piece) {
 		if t.normalizer != nil {
 			p = t.normalizer.Normalize(p)
 		}

@@ -17,9 +17,9 @@ type Trie struct {
 	Roots [256]int32 // the root's children by byte, or None
 }
 
-// NewTrie returns a trie of keys with their values; of equal keys the last wins.
+// newTrie returns a trie of keys with their values; of equal keys the last wins.
 // Empty keys are ignored.
-func NewTrie(keys []string, values []int32) *Trie {
+func newTrie(keys []string, values []int32) *Trie {
 	order := make([]int32, 0, len(keys))
 	for i, k := range keys {
 		if k != "" {
@@ -30,7 +30,7 @@ func NewTrie(keys []string, values []int32) *Trie {
 		return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b))
 	})
 	type group struct{ lo, hi, depth int }
-	t := &Trie{label: []byte{0}, value: []int32{None}}
+	t := &Trie{label: []byte{0}, value: []int32{none}}
 	queue := []group{{0, len(order), 0}}
 	for len(queue) > 0 {
 		g := queue[0]
@@ -45,14 +45,14 @@ func NewTrie(keys []string, values []int32) *Trie {
 		for i < g.hi {
 			c := keys[order[i]][g.depth]
 			j := i + sort.Search(g.hi-i, func(k int) bool { return keys[order[i+k]][g.depth] > c })
-			t.label, t.value = append(t.label, c), append(t.value, None)
+			t.label, t.value = append(t.label, c), append(t.value, none)
 			queue = append(queue, group{i, j, g.depth + 1})
 			i = j
 		}
 	}
 	t.first = append(t.first, int32(len(t.label)))
 	for i := range t.Roots {
-		t.Roots[i] = None
+		t.Roots[i] = none
 	}
 	for n := t.first[0]; n < t.first[1]; n++ {
 		t.Roots[t.label[n]] = n
@@ -79,18 +79,18 @@ func (t *Trie) step(node int32, c byte) int32 {
 			return lo
 		}
 	}
-	return None
+	return none
 }
 
 // Longest returns the end and the value of the longest key that is a prefix of
 // s[i:], starting from the given node. end is -1 if there is none.
 func (t *Trie) Longest(s string, i int, node int32) (end int, value int32) {
-	end, value = -1, None
+	end, value = -1, none
 	for ; i < len(s); i++ {
 		if node = t.step(node, s[i]); node < 0 {
 			break
 		}
-		if v := t.value[node]; v != None {
+		if v := t.value[node]; v != none {
 			end, value = i+1, v
 		}
 	}

@@ -13,11 +13,11 @@ import (
 
 //go:generate go run -C ../../../tools ./unicode -o ../internal/text/token/zunicode.go
 
-// A Class is a set of character properties.
-type Class uint16
+// A class is a set of character properties.
+type class uint16
 
 const (
-	classLu Class = 1 << iota
+	classLu class = 1 << iota
 	classLl
 	classLt
 	classLm
@@ -26,8 +26,8 @@ const (
 	classM
 	classP
 	classS
-	ClassSpace
-	ClassWord
+	classSpace
+	classWord
 	classBits = iota
 
 	classL = classLu | classLl | classLt | classLm | classLo
@@ -85,27 +85,27 @@ func (t *runTable) at(r rune) uint16 { return t.pages[t.index[r>>8]][r&0xff] }
 // text, so it must not need a lock.
 var (
 	classes    = newRunTable(classRuns[:], classBits)
-	asciiClass = func() (t [128]Class) {
+	asciiClass = func() (t [128]class) {
 		for c := range t {
-			t[c] = Class(classes.at(rune(c)))
+			t[c] = class(classes.at(rune(c)))
 		}
 		return t
 	}()
 )
 
-// ClassOf returns the classes of r.
-func ClassOf(r rune) Class {
+// classOf returns the classes of r.
+func classOf(r rune) class {
 	if r < 128 {
 		return asciiClass[r]
 	}
-	return Class(classes.at(r))
+	return class(classes.at(r))
 }
 
-// IsSpace is \s: Unicode white space.
-func IsSpace(r rune) bool { return ClassOf(r)&ClassSpace != 0 }
+// isSpaceRune is \s: Unicode white space.
+func isSpaceRune(r rune) bool { return classOf(r)&classSpace != 0 }
 
-// IsNumeric is \p{N}.
-func IsNumeric(r rune) bool { return ClassOf(r)&classN != 0 }
+// isNumeric is \p{N}.
+func isNumeric(r rune) bool { return classOf(r)&classN != 0 }
 
 // inRanges reports whether r is in t, a list of first and last code points.
 func inRanges(t []rune, r rune) bool {
@@ -113,8 +113,8 @@ func inRanges(t []rune, r rune) bool {
 	return found || i%2 == 1
 }
 
-// IsBertPunctuation follows BERT: ASCII punctuation and symbols, and category P.
-func IsBertPunctuation(r rune) bool {
+// isBertPunctuation follows BERT: ASCII punctuation and symbols, and category P.
+func isBertPunctuation(r rune) bool {
 	if r < 128 {
 		return asciiClass[r]&(classP|classS) != 0
 	}
@@ -182,7 +182,7 @@ var breaks = sync.OnceValue(func() *runTable { return newRunTable(breakRuns[:], 
 // at i (UAX 29, rules GB3 to GB13 and GB9c).
 func graphemeEnd(s string, i int) int {
 	t := breaks()
-	r, n := DecodeRune(s[i:])
+	r, n := decodeRune(s[i:])
 	prev, j := t.at(r), i+n
 	regional := prev == gbRegional  // an odd number of them ends here
 	pict := prev == gbPictographic  // GB11: a pictograph, then Extend*
@@ -190,7 +190,7 @@ func graphemeEnd(s string, i int) int {
 	conjunct := isIndicConsonant(r) // GB9c: a consonant, then marks
 	linked := false                 // … with a linker among them
 	for j < len(s) {
-		r, n := DecodeRune(s[j:])
+		r, n := decodeRune(s[j:])
 		cur := t.at(r)
 		together := false
 		switch {

@@ -7,8 +7,8 @@ package token
 // unknown character.
 const unknownPenalty = 10
 
-// Unigram is the unigram model.
-type Unigram struct {
+// unigram is the unigram model.
+type unigram struct {
 	lex          *Lexicon
 	Scores       []float64 // by id
 	trie         *Trie
@@ -19,9 +19,9 @@ type Unigram struct {
 	allBytes     bool
 }
 
-// NewUnigram returns the model of a vocabulary and its scores.
-func NewUnigram(lex *Lexicon, scores []float64, unk int32, byteFallback bool) *Unigram {
-	m := &Unigram{lex: lex, Scores: scores, Unk: unk, ByteFallback: byteFallback}
+// newUnigram returns the model of a vocabulary and its scores.
+func newUnigram(lex *Lexicon, scores []float64, unk int32, byteFallback bool) *unigram {
+	m := &unigram{lex: lex, Scores: scores, Unk: unk, ByteFallback: byteFallback}
 	worst := 0.0
 	for i, s := range scores {
 		if i == 0 || s < worst {
@@ -33,7 +33,7 @@ func NewUnigram(lex *Lexicon, scores []float64, unk int32, byteFallback bool) *U
 	for i, t := range lex.Tokens {
 		ids[i] = lex.IDs[t] // of equal tokens the last, as in the reference
 	}
-	m.trie = NewTrie(lex.Tokens, ids)
+	m.trie = newTrie(lex.Tokens, ids)
 	m.bytes, m.allBytes = lex.ByteTokens()
 	return m
 }
@@ -45,28 +45,28 @@ type step struct {
 	id    int32
 }
 
-// Tokenize implements [Model].
-func (m *Unigram) Tokenize(p Piece, sc *Scratch) {
+// Tokenize implements [tokenModel].
+func (m *unigram) Tokenize(p Piece, sc *Scratch) {
 	s := p.S
 	sc.path = sc.path[:0]
 	for range len(s) + 1 {
-		sc.path = append(sc.path, step{from: None})
+		sc.path = append(sc.path, step{from: none})
 	}
 	path := sc.path
 	reach := func(i, j int, score float64, id int32) {
-		if score += path[i].score; path[j].from == None || score > path[j].score {
+		if score += path[i].score; path[j].from == none || score > path[j].score {
 			path[j] = step{score, int32(i), id}
 		}
 	}
 	for i, n := 0, 0; i < len(s); i += n {
-		_, n = DecodeRune(s[i:])
+		_, n = decodeRune(s[i:])
 		single := false
 		for j, node := i, int32(0); j < len(s); {
 			if node = m.trie.step(node, s[j]); node < 0 {
 				break
 			}
 			j++
-			if id := m.trie.value[node]; id != None {
+			if id := m.trie.value[node]; id != none {
 				reach(i, j, m.Scores[id], id)
 				single = single || j == i+n
 			}
@@ -96,7 +96,7 @@ func (m *Unigram) Tokenize(p Piece, sc *Scratch) {
 
 // fallBack replaces unknown tokens by bytes, if the model does that. Text that
 // is unknown character by character may still be a token as a whole.
-func (m *Unigram) fallBack(s string, before int, sc *Scratch) {
+func (m *unigram) fallBack(s string, before int, sc *Scratch) {
 	out := sc.Toks[:before:before]
 	changed := false
 	for _, t := range sc.Toks[before:] {
@@ -112,7 +112,7 @@ func (m *Unigram) fallBack(s string, before int, sc *Scratch) {
 			for k := range len(text) {
 				out = append(out, tok{m.bytes[text[k]], t.A, t.B})
 			}
-		} else if m.Unk != None {
+		} else if m.Unk != none {
 			out = append(out, t)
 		} else {
 			changed = true

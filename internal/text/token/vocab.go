@@ -17,12 +17,12 @@ type Pattern string
 
 // The patterns.
 const (
-	Llama3 Pattern = "llama3" // numbers of up to three digits, line ends separate
+	llama3 Pattern = "llama3" // numbers of up to three digits, line ends separate
 	GPT2   Pattern = "gpt2"
 )
 
 // expressions maps each pattern to its expression in the file.
-var expressions = map[Pattern]string{Llama3: ReLlama3, GPT2: ReGPT2}
+var expressions = map[Pattern]string{llama3: ReLlama3, GPT2: reGPT2}
 
 // Unknown is the token for characters that a vocabulary of characters lacks.
 const Unknown = "<unk>"
@@ -44,8 +44,8 @@ type VocabularyConfig struct {
 // ErrVocabularyConfig is matched by every fault of a [VocabularyConfig].
 var ErrVocabularyConfig = errors.New("vocabulary")
 
-// LargestVocabulary is the largest permitted vocabulary.
-const LargestVocabulary = 1 << 24
+// largestVocabulary is the largest permitted vocabulary.
+const largestVocabulary = 1 << 24
 
 // defaulted fills in defaults and returns all faults in one error.
 func (c VocabularyConfig) defaulted() (VocabularyConfig, error) {
@@ -53,7 +53,7 @@ func (c VocabularyConfig) defaulted() (VocabularyConfig, error) {
 		c.Size = 4096
 	}
 	if c.Pattern == "" {
-		c.Pattern = Llama3
+		c.Pattern = llama3
 	}
 	if c.MinCount == 0 {
 		c.MinCount = 2
@@ -73,11 +73,11 @@ func (c VocabularyConfig) defaulted() (VocabularyConfig, error) {
 	if c.Characters {
 		least = len(c.Special)
 	}
-	if c.Size < least || c.Size > LargestVocabulary {
-		fault("a size of %d, want %d (special tokens and bytes) to %d", c.Size, least, LargestVocabulary)
+	if c.Size < least || c.Size > largestVocabulary {
+		fault("a size of %d, want %d (special tokens and bytes) to %d", c.Size, least, largestVocabulary)
 	}
 	if _, ok := expressions[c.Pattern]; !ok {
-		fault("no pattern %q, want %q or %q", c.Pattern, Llama3, GPT2)
+		fault("no pattern %q, want %q or %q", c.Pattern, llama3, GPT2)
 	}
 	if c.MinCount < 0 || c.MaxBytes < 0 {
 		fault("a negative bound")

@@ -6,8 +6,8 @@ package token
 
 import "unicode/utf8"
 
-// WordPiece is the WordPiece model.
-type WordPiece struct {
+// wordPiece is the WordPiece model.
+type wordPiece struct {
 	lex      *Lexicon
 	trie     *Trie
 	Prefix   string
@@ -16,24 +16,24 @@ type WordPiece struct {
 	MaxChars int
 }
 
-// NewWordPiece returns the model of a vocabulary; words of more than maxChars
+// newWordPiece returns the model of a vocabulary; words of more than maxChars
 // characters are unknown.
-func NewWordPiece(lex *Lexicon, prefix string, unk int32, maxChars int) *WordPiece {
+func newWordPiece(lex *Lexicon, prefix string, unk int32, maxChars int) *wordPiece {
 	ids := make([]int32, len(lex.Tokens))
 	for i := range ids {
 		ids[i] = int32(i)
 	}
-	t := NewTrie(lex.Tokens, ids)
-	return &WordPiece{lex: lex, trie: t, Prefix: prefix, rest: t.find(prefix), Unk: unk, MaxChars: maxChars}
+	t := newTrie(lex.Tokens, ids)
+	return &wordPiece{lex: lex, trie: t, Prefix: prefix, rest: t.find(prefix), Unk: unk, MaxChars: maxChars}
 }
 
-// Tokenize implements [Model].
-func (m *WordPiece) Tokenize(p Piece, sc *Scratch) {
+// Tokenize implements [tokenModel].
+func (m *wordPiece) Tokenize(p Piece, sc *Scratch) {
 	before := len(sc.Toks)
 	if utf8.RuneCountInString(p.S) <= m.MaxChars {
 		node := int32(0)
 		for i := 0; ; {
-			end, id := -1, None
+			end, id := -1, none
 			if node >= 0 {
 				end, id = m.trie.Longest(p.S, i, node)
 			}

@@ -170,12 +170,12 @@ func TestResume(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"x", "1:2", "0:99999@" + steps[0].cursor[4:], "-1:0@00000000"} {
-		if err := again.Seek(bad); !errors.Is(err, ErrConfig) {
+		if err := again.Seek(bad); !errors.Is(err, errConfig) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 	cfg.Row = 10
-	if err := open(t, cfg, x).Train().Seek(steps[5].cursor); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "changed") {
+	if err := open(t, cfg, x).Train().Seek(steps[5].cursor); !errors.Is(err, errConfig) || !strings.Contains(err.Error(), "changed") {
 		t.Error(err)
 	}
 }
@@ -215,7 +215,7 @@ func TestLong(t *testing.T) {
 		}
 		first = seen
 	}
-	for long, want := range map[Long]string{Cut: text.String()[:33], Split: text.String()} {
+	for long, want := range map[Long]string{cut: text.String()[:33], split: text.String()} {
 		s := open(t, Config{Files: []string{path}, Row: 32, Rows: 100, Long: long}, x)
 		n := 0
 		for _, d := range s.train {
@@ -225,7 +225,7 @@ func TestLong(t *testing.T) {
 			t.Errorf("%s: %d tokens, want %d", long, n, len(want))
 		}
 	}
-	if _, err := Open(context.Background(), Config{Files: []string{path}, Row: 32, Long: Drop}, x); !errors.Is(err, ErrConfig) {
+	if _, err := Open(context.Background(), Config{Files: []string{path}, Row: 32, Long: drop}, x); !errors.Is(err, errConfig) {
 		t.Error(err)
 	}
 }

@@ -42,5 +42,5 @@
 // kept, so that memory does not grow with the data. Encoders are not trained: rows
 // are the same in every epoch, bit for bit, with any number of threads.
 //
-// [Encoder] says of a model that is an encoder of texts itself what it learns from.
+// [openEncoder] says of a model that is an encoder of texts itself what it learns from.
 package data

@@ -66,10 +66,10 @@ func (c *dialogue) render(messages []chat.Value, prompt bool) (chat.Result, erro
 // returns the images that it shows.
 func (e *encoder) conversation(dst []int32, d *token.Document) ([]int32, *Media, error) {
 	if e.senses.Hears() {
-		return nil, nil, fmt.Errorf("%w: a conversation, and the model writes down sounds: want {\"audio\": …, \"text\": …}", ErrConfig)
+		return nil, nil, fmt.Errorf("%w: a conversation, and the model writes down sounds: want {\"audio\": …, \"text\": …}", errConfig)
 	}
 	if e.text.Template == nil {
-		return nil, nil, fmt.Errorf("%w: a conversation, and the model has no chat template", ErrConfig)
+		return nil, nil, fmt.Errorf("%w: a conversation, and the model has no chat template", errConfig)
 	}
 	c := &dialogue{e: e}
 	list, err := chat.DecodeJSON(d.Messages)

@@ -7,9 +7,9 @@ import (
 	"atenia/internal/model/file"
 )
 
-// Encoder returns what the model in a folder makes of texts, and the most tokens of
+// openEncoder returns what the model in a folder makes of texts, and the most tokens of
 // one; nil for a model that generates text. It loads no weights.
-func Encoder(dir string) (e *compile.Encoder, most int, err error) {
+func openEncoder(dir string) (e *compile.Encoder, most int, err error) {
 	d, err := file.Open(dir, file.HeaderOnly())
 	if err != nil {
 		return nil, 0, err

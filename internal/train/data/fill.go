@@ -83,7 +83,7 @@ func (s *Senses) image(p *exec.Span, first int) tape.Image {
 func (s *Senses) hear(b *tape.Batch, documents []*Media) error {
 	for i := range b.Lens {
 		if i >= len(documents) || documents[i] == nil || documents[i].Sound == nil {
-			return fmt.Errorf("%w: the model writes down sounds, and document %d of a batch has none", ErrNoSense, i)
+			return fmt.Errorf("%w: the model writes down sounds, and document %d of a batch has none", errNoSense, i)
 		}
 		rows, err := s.sound(documents[i].Sound)
 		if err != nil {

@@ -42,9 +42,9 @@ func takeImages(messages []chat.Value, dir string) (files []File, err error) {
 			path := fileOf(part, kind)
 			switch {
 			case path == "":
-				return nil, fmt.Errorf("%w: message %d: part %d of type %q names no file, want {\"type\": %q, %q: \"path\"}", ErrConfig, i, k, kind, kind, kind)
+				return nil, fmt.Errorf("%w: message %d: part %d of type %q names no file, want {\"type\": %q, %q: \"path\"}", errConfig, i, k, kind, kind, kind)
 			case strings.Contains(path, "://") || strings.HasPrefix(path, "data:"):
-				return nil, fmt.Errorf("%w: message %d: %.40q is no path of a file", ErrConfig, i, path)
+				return nil, fmt.Errorf("%w: message %d: %.40q is no path of a file", errConfig, i, path)
 			case !filepath.IsAbs(path):
 				path = filepath.Join(dir, filepath.FromSlash(path))
 			}
@@ -123,7 +123,7 @@ func (e *encoder) place(dst, ids []int32, seen []*sight.Seen, files []File) (*Me
 // said appends the tokens of what is said in a sound.
 func (e *encoder) said(dst []int32, d *token.Document) ([]int32, *Media, error) {
 	if d.Audio == "" {
-		return nil, nil, fmt.Errorf("%w: a text, and the model writes down sounds: want {\"audio\": …, \"text\": …}", ErrConfig)
+		return nil, nil, fmt.Errorf("%w: a text, and the model writes down sounds: want {\"audio\": …, \"text\": …}", errConfig)
 	}
 	path := d.Audio
 	if !filepath.IsAbs(path) {

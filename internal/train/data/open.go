@@ -19,9 +19,9 @@ type Long string
 
 // The choices.
 const (
-	Split Long = "split" // rows, cut at different places in every epoch
-	Cut   Long = "cut"   // only the first row is used
-	Drop  Long = "drop"  // the document is skipped
+	split Long = "split" // rows, cut at different places in every epoch
+	cut   Long = "cut"   // only the first row is used
+	drop  Long = "drop"  // the document is skipped
 )
 
 // Config configures the batches. Zero fields have the default given here.
@@ -53,9 +53,9 @@ type Config struct {
 	Dir         string
 }
 
-// ErrConfig is matched by faults of a [Config], and by data with nothing to
+// errConfig is matched by faults of a [Config], and by data with nothing to
 // learn.
-var ErrConfig = errors.New("training data")
+var errConfig = errors.New("training data")
 
 func (c Config) defaulted() (Config, error) {
 	set := func(x *int, usual int) {
@@ -66,7 +66,7 @@ func (c Config) defaulted() (Config, error) {
 	set(&c.Row, 512)
 	set(&c.Rows, 8)
 	if c.Long == "" {
-		c.Long = Split
+		c.Long = split
 	}
 	if c.MemoryBytes == 0 {
 		c.MemoryBytes = 256 << 20
@@ -75,13 +75,13 @@ func (c Config) defaulted() (Config, error) {
 	var faults []error
 	need := func(ok bool, format string, args ...any) {
 		if !ok {
-			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{errConfig}, args...)...))
 		}
 	}
 	need(len(c.Files) > 0, "no files")
 	need(c.Row >= 1 && c.Row <= 1<<24, "rows of %d tokens", c.Row)
 	need(c.Rows >= 1 && c.Rows <= 1<<24, "batches of %d rows", c.Rows)
-	need(slices.Contains([]Long{Split, Cut, Drop}, c.Long), "no treatment %q of long documents, want %q, %q or %q", c.Long, Split, Cut, Drop)
+	need(slices.Contains([]Long{split, cut, drop}, c.Long), "no treatment %q of long documents, want %q, %q or %q", c.Long, split, cut, drop)
 	need(c.Heldout >= 0 && c.Heldout < 1, "a held-out share of %v, want 0 to below 1", c.Heldout)
 	need(c.MemoryBytes >= 0, "%d bytes of memory", c.MemoryBytes)
 	return c, errors.Join(faults...)
@@ -117,7 +117,7 @@ type Set struct {
 type span struct{ from, to int64 }
 
 // Open reads and tokenizes files. Faults of a file are a [*token.CorpusError] with
-// its line; others match [ErrConfig].
+// its line; others match [errConfig].
 func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 	cfg, err := cfg.defaulted()
 	if err != nil {
@@ -127,12 +127,12 @@ func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 	if cfg.End != "" {
 		id, ok := t.Tokenizer.ID(cfg.End)
 		if !ok {
-			return nil, fmt.Errorf("%w: the tokenizer has no token %q to end a text with", ErrConfig, cfg.End)
+			return nil, fmt.Errorf("%w: the tokenizer has no token %q to end a text with", errConfig, cfg.End)
 		}
 		e.end = id
 	}
 	if cfg.Model != "" {
-		if e.senses, err = OpenSenses(cfg.Model, t.Tokenizer, cfg.Row, cfg.Threads); err != nil {
+		if e.senses, err = openSenses(cfg.Model, t.Tokenizer, cfg.Row, cfg.Threads); err != nil {
 			return nil, err
 		}
 		cfg.Alone = cfg.Alone || e.senses.Hears() // a sound takes much more memory than its text
@@ -151,7 +151,7 @@ func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	if len(s.train) == 0 {
-		return nil, errors.Join(fmt.Errorf("%w: there is nothing to learn in %d documents", ErrConfig, s.sum.Empty), s.Close())
+		return nil, errors.Join(fmt.Errorf("%w: there is nothing to learn in %d documents", errConfig, s.sum.Empty), s.Close())
 	}
 	return s, nil
 }
@@ -169,7 +169,7 @@ func (s *Set) read(ctx context.Context, e *encoder) error {
 		case s.pairs != nil:
 			doc, cut, err = s.pairs.example(ctx, doc[:0], &d)
 		case d.Pair != nil && d.Text == "":
-			err = fmt.Errorf("%w: a pair, which encoders learn from, and the model generates text: want {\"text\": …} or {\"messages\": …}", ErrConfig)
+			err = fmt.Errorf("%w: a pair, which encoders learn from, and the model generates text: want {\"text\": …} or {\"messages\": …}", errConfig)
 		case chat:
 			doc, shown, err = e.conversation(doc[:0], &d)
 		case d.Audio != "" || e.senses.Hears():
@@ -203,8 +203,8 @@ func (s *Set) read(ctx context.Context, e *encoder) error {
 
 // fits rejects a document that would lose the end of an image.
 func (s *Set) fits(m *Media) error {
-	if m != nil && m.End > s.cfg.Row && s.cfg.Long != Drop {
-		return fmt.Errorf("%w: the images of a document end at token %d, a row has %d: allow longer rows, or show smaller images", ErrConfig, m.End, s.cfg.Row)
+	if m != nil && m.End > s.cfg.Row && s.cfg.Long != drop {
+		return fmt.Errorf("%w: the images of a document end at token %d, a row has %d: allow longer rows, or show smaller images", errConfig, m.End, s.cfg.Row)
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func (s *Set) fits(m *Media) error {
 // something is never split, but cut.
 func (s *Set) finish(chat bool, shown *Media) error {
 	from, to := s.starts[len(s.starts)-1], s.store.size
-	if most := from + int64(s.cfg.Row) + 1; shown != nil && to > most && s.cfg.Long != Drop {
+	if most := from + int64(s.cfg.Row) + 1; shown != nil && to > most && s.cfg.Long != drop {
 		s.store.truncate(most)
 		to = most
 	}
@@ -221,7 +221,7 @@ func (s *Set) finish(chat bool, shown *Media) error {
 	if err != nil {
 		return err
 	}
-	if learnt == 0 || s.cfg.Long == Drop && to-from-1 > int64(s.cfg.Row) {
+	if learnt == 0 || s.cfg.Long == drop && to-from-1 > int64(s.cfg.Row) {
 		s.sum.Empty++
 		s.store.truncate(from)
 		return nil
@@ -281,7 +281,7 @@ func (s *Set) keep(list *[]span, d span) error {
 		}
 		return nil
 	}
-	if s.cfg.Long == Cut {
+	if s.cfg.Long == cut {
 		d.to = min(d.to, d.from+int64(s.cfg.Row)+1)
 	}
 	n, err := s.store.learnt(d.from, d.to)

@@ -25,7 +25,7 @@ type pairing struct {
 // openPairs returns how the model in a folder reads examples, nil for one that is no
 // encoder. A text has at most row tokens.
 func openPairs(dir string, t *token.Tokenizer, row int) (*pairing, error) {
-	e, most, err := Encoder(dir)
+	e, most, err := openEncoder(dir)
 	if err != nil || e == nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ const exampleHead = 2
 func (p *pairing) example(ctx context.Context, dst []int32, d *token.Document) (out []int32, cut bool, err error) {
 	x := d.Pair
 	if x == nil || x.Labelled != (p.labels > 0) {
-		return nil, false, fmt.Errorf("%w: %s", ErrConfig, p.wants())
+		return nil, false, fmt.Errorf("%w: %s", errConfig, p.wants())
 	}
 	p.ids, p.types = p.ids[:0], p.types[:0]
 	add := func(texts ...string) error {
@@ -72,9 +72,9 @@ func (p *pairing) example(ctx context.Context, dst []int32, d *token.Document) (
 		}
 		switch cut = cut || fit.Cut > 0; {
 		case len(fit.IDs) == 0:
-			return fmt.Errorf("%w: a text without tokens", ErrConfig)
+			return fmt.Errorf("%w: a text without tokens", errConfig)
 		case len(fit.IDs) > p.limit:
-			return fmt.Errorf("%w: %d tokens have no room for a text with its special tokens", ErrConfig, p.limit)
+			return fmt.Errorf("%w: %d tokens have no room for a text with its special tokens", errConfig, p.limit)
 		}
 		dst = append(dst, int32(len(fit.IDs)))
 		if p.ids = append(p.ids, fit.IDs...); p.typed {
@@ -84,7 +84,7 @@ func (p *pairing) example(ctx context.Context, dst []int32, d *token.Document) (
 	}
 	if p.labels > 0 {
 		if !(x.Label >= 0 && x.Label <= float64(max(1, p.labels-1))) || p.labels > 1 && x.Label != math.Trunc(x.Label) {
-			return nil, false, fmt.Errorf("%w: label %v: %s", ErrConfig, x.Label, p.wants())
+			return nil, false, fmt.Errorf("%w: label %v: %s", errConfig, x.Label, p.wants())
 		}
 		dst = append(dst, 1, int32(math.Float32bits(float32(x.Label))))
 		err = add(x.All()...)
@@ -111,7 +111,7 @@ func tokens(example []int32) (n int) {
 
 // finishPair ends an example, whose tokens the store has.
 func (s *Set) finishPair(n int, cut bool) {
-	if cut && s.cfg.Long == Drop {
+	if cut && s.cfg.Long == drop {
 		s.sum.Empty++
 		s.store.truncate(s.starts[len(s.starts)-1])
 		return

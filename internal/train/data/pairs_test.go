@@ -154,7 +154,7 @@ func TestLongPairs(t *testing.T) {
 	if err := s.Train().Next(&b); err != nil || slices.Max(b.Lens) != 24 || b.Counted() != 6 || s.Summary().Long != 1 {
 		t.Errorf("%v, %v", b.Lens, err)
 	}
-	s = open(t, Config{Files: []string{path}, Row: 24, Rows: 6, Model: dir, Long: Drop}, x)
+	s = open(t, Config{Files: []string{path}, Row: 24, Rows: 6, Model: dir, Long: drop}, x)
 	if err := s.Train().Next(&b); err != nil || b.Counted() != 5 || s.Summary().Empty != 1 {
 		t.Errorf("%d, %v", b.Counted(), err)
 	}
@@ -178,7 +178,7 @@ func TestPairFaults(t *testing.T) {
 	} {
 		dir, x := encoderOf(t, c.model)
 		_, err := Open(t.Context(), Config{Files: []string{sourceFile(t, "a.jsonl", "\n"+c.line+"\n")}, Model: dir}, x)
-		if e, ok := errors.AsType[*token.CorpusError](err); !ok || e.Line != 2 || !errors.Is(err, ErrConfig) && !errors.Is(err, token.ErrCorpusFormat) || !strings.Contains(err.Error(), c.want) {
+		if e, ok := errors.AsType[*token.CorpusError](err); !ok || e.Line != 2 || !errors.Is(err, errConfig) && !errors.Is(err, token.ErrCorpusFormat) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v", c.model, c.line, err)
 		}
 	}
@@ -225,7 +225,7 @@ func FuzzExamples(f *testing.F) {
 			}
 			list, _, err := p.example(t.Context(), nil, &token.Document{Pair: pair})
 			if err != nil {
-				if !errors.Is(err, ErrConfig) {
+				if !errors.Is(err, errConfig) {
 					t.Fatal(err)
 				}
 				continue

@@ -17,8 +17,8 @@ import (
 	"atenia/internal/text/token"
 )
 
-// ErrNoSense is returned for images or sounds to a model that does not read them.
-var ErrNoSense = errors.New("the model reads no such files")
+// errNoSense is returned for images or sounds to a model that does not read them.
+var errNoSense = errors.New("the model reads no such files")
 
 // fileBytes bounds a file of an image.
 const fileBytes = 256 << 20
@@ -67,10 +67,10 @@ func (m *Media) Sum() uint32 {
 	return h.Sum32()
 }
 
-// OpenSenses reads how the model in a folder wants its images or sounds. It returns nil
+// openSenses reads how the model in a folder wants its images or sounds. It returns nil
 // for a model that reads text alone. An image is made to fit three quarters of a row
 // of so many tokens. It loads no weights.
-func OpenSenses(dir string, t *token.Tokenizer, row, threads int) (s *Senses, err error) {
+func openSenses(dir string, t *token.Tokenizer, row, threads int) (s *Senses, err error) {
 	d, err := file.Open(dir)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (f *File) again() ([]byte, error) {
 // Show measures the images and videos of a document. f.Path is set in each.
 func (s *Senses) Show(files []File) ([]*sight.Seen, error) {
 	if s == nil || s.eye == nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoSense, sight.ErrBlind)
+		return nil, fmt.Errorf("%w: %w", errNoSense, sight.ErrBlind)
 	}
 	var seen []*sight.Seen
 	for i := range files {
@@ -218,7 +218,7 @@ func (s *Senses) Place(ids []int32, seen []*sight.Seen) (out [][2]int, err error
 // first are to be learned.
 func (s *Senses) Hear(path, text, language string, translate bool) ([]int32, *File, error) {
 	if !s.Hears() {
-		return nil, nil, fmt.Errorf("%w: %w", ErrNoSense, speech.ErrDeaf)
+		return nil, nil, fmt.Errorf("%w: %w", errNoSense, speech.ErrDeaf)
 	}
 	data, hash, err := read(path)
 	if err != nil {

@@ -142,7 +142,7 @@ func (r *Source) Cursor() string {
 }
 
 // Seek moves to a position returned by [Source.Cursor] of this source or of one
-// created alike; "" is the start. Errors match [ErrConfig].
+// created alike; "" is the start. Errors match [errConfig].
 func (r *Source) Seek(cursor string) error {
 	if cursor == "" {
 		r.begin(0, 0)
@@ -151,10 +151,10 @@ func (r *Source) Seek(cursor string) error {
 	var epoch, place uint64
 	var version uint32
 	if n, err := fmt.Sscanf(cursor, "%d:%d@%x", &epoch, &place, &version); n != 3 || err != nil || place > r.count() {
-		return fmt.Errorf("%w: no place %q", ErrConfig, cursor)
+		return fmt.Errorf("%w: no place %q", errConfig, cursor)
 	}
 	if version != r.set.version {
-		return fmt.Errorf("%w: the data, or the settings that cut, hold out or shuffle it, have changed: start again, or restore them", ErrConfig)
+		return fmt.Errorf("%w: the data, or the settings that cut, hold out or shuffle it, have changed: start again, or restore them", errConfig)
 	}
 	r.begin(epoch, place)
 	return nil

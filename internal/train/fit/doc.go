@@ -7,8 +7,8 @@
 //	                   values of layers, which else are computed twice
 //
 // Which of the last two gets room first follows from what a step would wait for:
-// the disk, or the processor. [Decide] is arithmetic alone, so that the same sizes
-// give the same [Plan] on every machine; no choice changes a bit of the result.
+// the disk, or the processor. [decide] is arithmetic alone, so that the same sizes
+// give the same [plan] on every machine; no choice changes a bit of the result.
 // Below the memory of the largest block, of which nothing can be left out, there
 // is no plan but a [FloorError].
 //

@@ -8,8 +8,8 @@ import (
 	"atenia/internal/train"
 )
 
-// A Request is what a plan is made for.
-type Request struct {
+// A request is what a plan is made for.
+type request struct {
 	Budget  int64 // bytes of the process
 	Program int64 // that the process has before the model, with room to grow
 	Senses  int64 // of encoders of images and sounds, and of the rows that are kept
@@ -28,8 +28,8 @@ type Request struct {
 	InFiles         bool // the run was begun with its state in files
 }
 
-// A Plan says what is where.
-type Plan struct {
+// A plan says what is where.
+type plan struct {
 	Budget, InMemory, Floor int64
 	Paged                   bool  // parameters and state are in files
 	Kept, Blocks            int   // blocks that keep their values, of all
@@ -38,7 +38,7 @@ type Plan struct {
 	Buffers                 int64 // bytes of chunks
 	Heap                    int64 // of the budget, what is on Go's heap beside the program
 	Moved                   int64 // bytes of files that a step reads and writes, about
-	request                 Request
+	request                 request
 }
 
 // A FloorError says that a budget is too small for a run. It matches
@@ -67,9 +67,9 @@ const (
 	chunkShare = 7.0 / 6
 )
 
-// Decide makes a plan.
-func Decide(r Request) (*Plan, error) {
-	p := &Plan{Budget: r.Budget, Blocks: len(r.Bytes.Kept), request: r}
+// decide makes a plan.
+func decide(r request) (*plan, error) {
+	p := &plan{Budget: r.Budget, Blocks: len(r.Bytes.Kept), request: r}
 	all := p.Blocks - 1
 	kept := all
 	if r.Recompute {
@@ -108,7 +108,7 @@ func Decide(r Request) (*Plan, error) {
 }
 
 // floor finds the least memory that a run with its state in files needs.
-func (p *Plan) floor(each int64) {
+func (p *plan) floor(each int64) {
 	r := &p.request
 	if r.Frozen > 0 {
 		p.Floor = r.Program + r.Senses + each*r.Trained + r.Frozen + r.Bytes.All(0)
@@ -121,7 +121,7 @@ func (p *Plan) floor(each int64) {
 }
 
 // spend uses what is left above the floor.
-func (p *Plan) spend(left, paged int64) {
+func (p *plan) spend(left, paged int64) {
 	r := &p.request
 	passes := int64(2*r.Batches) * valueBytes(r) // values of forward and backward passes
 	state := int64(12+12) + valueBytes(r)        // read and written, with the rounded parameters
@@ -164,7 +164,7 @@ func (p *Plan) spend(left, paged int64) {
 }
 
 // valueBytes returns the bytes of a value in files.
-func valueBytes(r *Request) int64 {
+func valueBytes(r *request) int64 {
 	if r.BF16 {
 		return 2
 	}
@@ -172,7 +172,7 @@ func valueBytes(r *Request) int64 {
 }
 
 // String describes the plan in one line.
-func (p *Plan) String() string {
+func (p *plan) String() string {
 	r := &p.request
 	switch {
 	case !p.Paged:

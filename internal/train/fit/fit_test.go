@@ -12,8 +12,8 @@ import (
 const mib = 1 << 20
 
 // request is a model of 300 million parameters, two batches a step.
-func someRequest() Request {
-	r := Request{
+func someRequest() request {
+	r := request{
 		Program: 50 * mib, Threads: 2, Rows: 512, Batches: 2, Values: 300e6, Trained: 300e6,
 		Block: 100 * mib, Group: 50 * mib, BF16: true, Slots: 2,
 		Bytes: tape.Bytes{Edges: 100 * mib, Shared: 60 * mib},
@@ -29,10 +29,10 @@ func someRequest() Request {
 // from files or fewer values that are kept.
 func TestDecide(t *testing.T) {
 	r := someRequest()
-	floor, last := int64(0), (*Plan)(nil)
+	floor, last := int64(0), (*plan)(nil)
 	for mb := int64(50); mb < 10000; mb += 7 {
 		r.Budget = mb * mib
-		p, err := Decide(r)
+		p, err := decide(r)
 		if err != nil {
 			e, ok := errors.AsType[*FloorError](err)
 			if !ok || !errors.Is(err, train.ErrConfig) || e.Floor <= r.Budget || !strings.Contains(err.Error(), "--budget ram=") {
@@ -72,17 +72,17 @@ func TestDecide(t *testing.T) {
 func TestFloor(t *testing.T) {
 	r := someRequest()
 	r.Budget = 1
-	_, err := Decide(r)
+	_, err := decide(r)
 	e, ok := errors.AsType[*FloorError](err)
 	if !ok {
 		t.Fatal(err)
 	}
 	r.Budget = e.Floor
-	if _, err := Decide(r); err != nil {
+	if _, err := decide(r); err != nil {
 		t.Error("the floor of one error is too small: ", err)
 	}
 	r.Budget--
-	if _, err := Decide(r); err == nil {
+	if _, err := decide(r); err == nil {
 		t.Error("one byte less is enough, too")
 	}
 }
@@ -91,17 +91,17 @@ func TestFloor(t *testing.T) {
 func TestSay(t *testing.T) {
 	r := someRequest()
 	for _, c := range []struct {
-		change func(*Request)
+		change func(*request)
 		want   string
 	}{
-		{func(r *Request) { r.Budget = 1024 * mib }, "do not fit into 1 GiB: parameters and the optimizer's state are in files"},
-		{func(r *Request) { r.Budget = 100 * 1024 * mib }, "everything is in memory"},
-		{func(r *Request) { r.Budget, r.InFiles = 100*1024*mib, true }, "begun with its state in files"},
-		{func(r *Request) { r.Budget, r.Frozen, r.Trained = 1024*mib, 50*mib, 1e6 }, "frozen parameters are read from the model's file"},
+		{func(r *request) { r.Budget = 1024 * mib }, "do not fit into 1 GiB: parameters and the optimizer's state are in files"},
+		{func(r *request) { r.Budget = 100 * 1024 * mib }, "everything is in memory"},
+		{func(r *request) { r.Budget, r.InFiles = 100*1024*mib, true }, "begun with its state in files"},
+		{func(r *request) { r.Budget, r.Frozen, r.Trained = 1024*mib, 50*mib, 1e6 }, "frozen parameters are read from the model's file"},
 	} {
 		q := r
 		c.change(&q)
-		p, err := Decide(q)
+		p, err := decide(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,13 +116,13 @@ func TestSenses(t *testing.T) {
 	least := func(senses int64) (floor, whole int64) {
 		r := someRequest()
 		r.Senses, r.Budget = senses, 1
-		_, err := Decide(r)
+		_, err := decide(r)
 		e, ok := errors.AsType[*FloorError](err)
 		if !ok {
 			t.Fatal(err)
 		}
 		r.Budget = 1 << 50
-		p, err := Decide(r)
+		p, err := decide(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -179,7 +179,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 }
 
 // architecture returns that of a new model, or the family of the one that is trained on.
-func architecture(r *recipe.Recipe, m Model) string {
+func architecture(r *recipe.Recipe, m model) string {
 	if f, ok := m.(interface{ Family() string }); ok && r.Model.From != "" {
 		return f.Family()
 	}
@@ -187,7 +187,7 @@ func architecture(r *recipe.Recipe, m Model) string {
 }
 
 // warning returns what a user should know of the model that is trained on.
-func warning(m Model) string {
+func warning(m model) string {
 	if w, ok := m.(interface{ Warning() string }); ok {
 		return w.Warning()
 	}
@@ -214,7 +214,7 @@ type adapter interface {
 
 // rescue writes the model of a run that cannot be saved to the system's folder for
 // temporary files, so that it is not lost with a disk that is full.
-func rescue(m Model, small files, cause error) error {
+func rescue(m model, small files, cause error) error {
 	dir, err := durable.Keep("atenia-trained-", func(dir string) error { return errors.Join(write(dir, small), m.Export(nil, dir)) })
 	if err != nil {
 		return errors.Join(cause, err)
@@ -223,7 +223,7 @@ func rescue(m Model, small files, cause error) error {
 }
 
 // finish writes the results of a completed run.
-func finish(ctx context.Context, rep *Report, m Model) error {
+func finish(ctx context.Context, rep *Report, m model) error {
 	err := m.Export(durable.Until(ctx, nil), rep.Out)
 	switch { // the last step has been saved
 	case ctx.Err() != nil && err != nil:

@@ -12,21 +12,21 @@ import (
 )
 
 // newModel creates the model of a recipe for a tokenizer, within its budget.
-func newModel(r *recipe.Recipe, o Options, t *text.Text, s *data.Set, p *grad.Threads, threads int) (Model, *Budget, error) {
+func newModel(r *recipe.Recipe, o Options, t *text.Text, s *data.Set, p *grad.Threads, threads int) (model, *budget, error) {
 	if r.Model.Architecture == mag.Type {
 		c, err := r.Nested(t.Tokenizer.VocabSize())
 		if err != nil {
 			return nil, nil, err
 		}
 		m, err := mag.New(c, r.Data.Rows, p) // a lane is a row of the batch
-		return m, &Budget{}, err
+		return m, &budget{}, err
 	}
-	j := Job{Recipe: r, Resume: o.Resume, Vocabulary: t.Tokenizer.VocabSize(), Threads: p, Workers: threads, Fill: s.Fill, Senses: s.Encoders()}
+	j := job{Recipe: r, Resume: o.Resume, Vocabulary: t.Tokenizer.VocabSize(), Threads: p, Workers: threads, Fill: s.Fill, Senses: s.Encoders()}
 	j.Rows, j.Documents = s.Most()
 	if len(t.Stop) > 0 {
 		j.Stop = int(t.Stop[0])
 	}
-	return Open(&j)
+	return open(&j)
 }
 
 // folder rejects a model that is not a folder: a GGUF file has neither the

@@ -12,15 +12,15 @@ import (
 	"atenia/internal/train/recipe"
 )
 
-// A Model is a learner that reports its size.
-type Model interface {
+// A model is a learner that reports its size.
+type model interface {
 	train.Exporter
 	// Size returns the number of values, and how many of them are trained.
 	Size() (all, trained int)
 }
 
-// A Job is what a model is made for.
-type Job struct {
+// A job is what a model is made for.
+type job struct {
 	Recipe     *recipe.Recipe
 	Resume     bool
 	Vocabulary int // tokens
@@ -37,14 +37,14 @@ type Job struct {
 }
 
 // options returns those of a model in memory.
-func (j *Job) options() planned.Options {
+func (j *job) options() planned.Options {
 	r := j.Recipe
 	return planned.Options{Threads: j.Threads, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance,
 		Fill: j.Fill, Documents: cmp.Or(j.Documents, r.Data.Rows), Temperature: r.Train.Temperature, GPTQZeros: r.Model.GPTQZeros}
 }
 
 // model makes the model. base is what pairs are trained of, or the model itself.
-func (j *Job) model(opt planned.Options) (m Model, base *planned.Model, err error) {
+func (j *job) model(opt planned.Options) (m model, base *planned.Model, err error) {
 	r := j.Recipe
 	if r.Model.From == "" {
 		base, err = j.initial(opt)
@@ -65,7 +65,7 @@ func (j *Job) model(opt planned.Options) (m Model, base *planned.Model, err erro
 }
 
 // initial makes a new model.
-func (j *Job) initial(opt planned.Options) (*planned.Model, error) {
+func (j *job) initial(opt planned.Options) (*planned.Model, error) {
 	m, s := j.Recipe.Model, planned.Sizes{}
 	s.Vocabulary, s.Hidden, s.Layers, s.Heads, s.KVHeads = j.Vocabulary, m.Hidden, m.Layers, m.Heads, m.KVHeads
 	s.FFN, s.Context, s.RopeTheta, s.NormEps, s.Untied, s.Stop = m.FFN, m.Context, m.RopeTheta, m.NormEps, m.Untied, j.Stop

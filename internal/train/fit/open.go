@@ -15,18 +15,18 @@ import (
 	"atenia/internal/train/recipe"
 )
 
-// A Budget is the memory of one job.
-type Budget struct {
+// A budget is the memory of one job.
+type budget struct {
 	Paging  *train.Paging // nil: everything is in memory, or nothing of it is stepped in files
 	account *ledger.Account
-	plan    *Plan // nil: there is none for this kind of model
+	plan    *plan // nil: there is none for this kind of model
 	asked   bool  // by the recipe
 	held    []ledger.Reservation
 	undo    func()
 }
 
 // Close gives the memory back.
-func (b *Budget) Close() {
+func (b *budget) Close() {
 	if b.undo == nil {
 		return
 	}
@@ -36,10 +36,10 @@ func (b *Budget) Close() {
 	b.undo()
 }
 
-// Open makes the model of a job within the budget of its recipe, or within what
+// open makes the model of a job within the budget of its recipe, or within what
 // the machine has free.
-func Open(j *Job) (m Model, b *Budget, err error) {
-	b = &Budget{account: ledger.New(ledger.Process, 0), undo: func() {}}
+func open(j *job) (m model, b *budget, err error) {
+	b = &budget{account: ledger.New(ledger.Process, 0), undo: func() {}}
 	limit, opt := j.Recipe.Budget(), j.options()
 	if b.asked = limit > 0; !b.asked {
 		limit = ledger.Process.Room()
@@ -60,7 +60,7 @@ func Open(j *Job) (m Model, b *Budget, err error) {
 	}
 	q := j.request(pages, limit)
 	if q.Senses, err = j.senses(limit); err == nil {
-		b.plan, err = Decide(q)
+		b.plan, err = decide(q)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, pages.Close())
@@ -83,7 +83,7 @@ func Open(j *Job) (m Model, b *Budget, err error) {
 }
 
 // reserve takes the budget of a paged run.
-func (b *Budget) reserve(r *recipe.Recipe, pages *planned.Model) error {
+func (b *budget) reserve(r *recipe.Recipe, pages *planned.Model) error {
 	b.account.SetLimit(b.plan.Budget - b.plan.request.Senses) // which have an account of their own
 	for _, h := range []struct {
 		use ledger.Use
@@ -111,7 +111,7 @@ func (b *Budget) reserve(r *recipe.Recipe, pages *planned.Model) error {
 
 // senses bounds the memory of encoders: what they need, and rows that are kept in a
 // small share of the limit.
-func (j *Job) senses(limit int64) (int64, error) {
+func (j *job) senses(limit int64) (int64, error) {
 	const share = 16
 	n, err := j.Senses.Need()
 	if err != nil || n == 0 {
@@ -123,11 +123,11 @@ func (j *Job) senses(limit int64) (int64, error) {
 }
 
 // request returns what a plan is made for.
-func (j *Job) request(m *planned.Model, limit int64) Request {
+func (j *job) request(m *planned.Model, limit int64) request {
 	r := j.Recipe
 	all, trained := m.Size()
 	slots := map[string]int{"adamw": 2, "muon": 2}[r.Optimizer.Kind]
-	q := Request{
+	q := request{
 		Budget: limit, Program: program(), Threads: j.Workers, Rows: cmp.Or(j.Rows, r.Data.Row*r.Data.Rows), Batches: r.Train.Accumulate,
 		Values: int64(all), Trained: int64(trained), Frozen: m.FrozenBytes(), Bytes: m.PagedBytes(),
 		BF16: r.Train.Precision == "bf16", Slots: max(1, slots), Offload: r.Optimizer.Offload, Recompute: r.Train.Recompute,
@@ -142,7 +142,7 @@ func (j *Job) request(m *planned.Model, limit int64) Request {
 }
 
 // Line says what of the run is in memory; "" if all is and no budget was given.
-func (b *Budget) Line() string {
+func (b *budget) Line() string {
 	if b.plan == nil || !b.plan.Paged && !b.asked {
 		return ""
 	}
@@ -151,7 +151,7 @@ func (b *Budget) Line() string {
 
 // Record opens the logs of a run whose state is in files and returns a function
 // that closes them. "" is no log.
-func (b *Budget) Record(decisions, timeline string) (done func() error, err error) {
+func (b *budget) Record(decisions, timeline string) (done func() error, err error) {
 	if b.Paging == nil || decisions == "" && timeline == "" {
 		return func() error { return nil }, nil
 	}

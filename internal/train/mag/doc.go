@@ -4,7 +4,7 @@
 //	row of a batch ─▶ lane: chunk, chunk, … ─▶ nested.Builder ─▶ gradients      [Model]
 //	                  memory starts empty       conductor, error buffers
 //
-//	folder ─▶ tokenizer, parameters ─▶ nested.Reader ─▶ text, memory            [Reading]
+//	folder ─▶ tokenizer, parameters ─▶ nested.Reader ─▶ text, memory            [reading]
 //
 // The rows of a batch are parallel streams. Their chunks are processed in order,
 // so that memory carries over from chunk to chunk; the gradient is that of the

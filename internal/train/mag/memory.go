@@ -153,11 +153,11 @@ func (m *Model) Loss(b *data.Batch) (loss float64, err error) {
 	return loss, nil
 }
 
-// Save implements [train.Keeper]: it writes lanes, error buffers and the number
+// Save implements [train.stateKeeper]: it writes lanes, error buffers and the number
 // of steps.
 func (m *Model) Save(w io.Writer) error { return m.builder.Progress(w) }
 
-// Restore implements [train.Keeper].
+// Restore implements [train.stateKeeper].
 func (m *Model) Restore(r io.Reader) error {
 	_, err := m.builder.Restore(r)
 	return err

@@ -184,8 +184,8 @@ func TestFolder(t *testing.T) {
 	if !IsFolder(dir) {
 		t.Error("the exported folder is not a nested model")
 	}
-	write := func(memory string, prompts ...string) (string, *Reading) {
-		r, err := OpenReading(dir, memory, nil)
+	write := func(memory string, prompts ...string) (string, *reading) {
+		r, err := openReading(dir, memory, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestFolder(t *testing.T) {
 	if first+second != want {
 		t.Errorf("with saved memory it writes %q, want %q", first+second, want)
 	}
-	if _, err := OpenReading(dir, filepath.Join(dir, "config.json"), nil); err == nil {
+	if _, err := openReading(dir, filepath.Join(dir, "config.json"), nil); err == nil {
 		t.Error("a file that is no memory is taken for one")
 	}
 	var state bytes.Buffer

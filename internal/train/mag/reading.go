@@ -30,18 +30,18 @@ func IsFolder(dir string) bool {
 	return json.Unmarshal(b, &c) == nil && c.Type == Type
 }
 
-// A Reading is a model that reads and writes a stream of text; its memory learns
+// A reading is a model that reads and writes a stream of text; its memory learns
 // from both. It must be used by one goroutine at a time.
-type Reading struct {
+type reading struct {
 	Text   *text.Text
 	reader *nested.Reader[float32]
 	vocab  int
 	begun  bool // something has been read, now or by an earlier process
 }
 
-// OpenReading opens a folder and restores what an earlier reading has learnt if the
+// openReading opens a folder and restores what an earlier reading has learnt if the
 // file memory exists; "" for none.
-func OpenReading(dir, memory string, p *grad.Threads) (r *Reading, err error) {
+func openReading(dir, memory string, p *grad.Threads) (r *reading, err error) {
 	d, err := file.Open(dir)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func OpenReading(dir, memory string, p *grad.Threads) (r *Reading, err error) {
 		}
 		copy(q.Value, x)
 	}
-	r = &Reading{vocab: c.Vocab}
+	r = &reading{vocab: c.Vocab}
 	if r.Text, err = text.Load(d); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -85,12 +85,12 @@ func OpenReading(dir, memory string, p *grad.Threads) (r *Reading, err error) {
 }
 
 // Save atomically writes the learnt memory to a file.
-func (r *Reading) Save(path string) error { return r.reader.SaveFile(path) }
+func (r *reading) Save(path string) error { return r.reader.SaveFile(path) }
 
 // Continue reads a prompt and writes up to n tokens after it, calling tell with
 // each piece of text as it becomes certain. It stops at an end token. The text
 // it writes is read, too.
-func (r *Reading) Continue(ctx context.Context, prompt string, n int, p sample.Params, tell func(string) error) error {
+func (r *reading) Continue(ctx context.Context, prompt string, n int, p sample.Params, tell func(string) error) error {
 	ids := r.Text.Tokenizer.Encode(prompt, !r.begun)
 	if len(ids) == 0 && !r.begun {
 		return errors.New("the model has read nothing yet: give it a prompt")
@@ -151,7 +151,7 @@ func Read(ctx context.Context, dir string, t Task, tell func(string) error) erro
 	}
 	p := grad.NewThreads(t.Threads)
 	defer p.Close()
-	r, err := OpenReading(dir, t.Memory, p)
+	r, err := openReading(dir, t.Memory, p)
 	if err != nil {
 		return err
 	}

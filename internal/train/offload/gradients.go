@@ -166,7 +166,7 @@ func (p *Pager) put(g int, complete bool) error {
 	}
 	p.Moved += int64(len(data))
 	p.written = g
-	p.writing = Start(func() error {
+	p.writing = start(func() error {
 		defer block.Release()
 		_, err := p.manager.Move(background, p.id(g), memory.SSD)
 		return err
@@ -226,7 +226,7 @@ func (p *Pager) Gradients() iter.Seq2[Gradient, error] {
 			}
 			if err == nil && g+1 < len(p.cfg.Groups) && p.roomAhead(g+1) {
 				next = g + 1
-				ready = Start(func() error { return p.prepare(background, g+1) })
+				ready = start(func() error { return p.prepare(background, g+1) })
 			}
 			if !yield(Gradient{Layer: g, Values: floats(p.grads[g].data)}, err) || err != nil {
 				return

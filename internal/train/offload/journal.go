@@ -120,7 +120,7 @@ func parseJournal(data []byte) (*journal, error) {
 	}
 	if p.err == nil {
 		if err := checkLayers(layersOf(j)); err != nil {
-			p.err = fmt.Errorf("%w: %w", ErrFormat, err)
+			p.err = fmt.Errorf("%w: %w", errFormat, err)
 		}
 	}
 	// Other spellings of the same numbers would have another sum.
@@ -150,7 +150,7 @@ type journalParser struct {
 
 func (p *journalParser) failf(format string, args ...any) {
 	if p.err == nil {
-		p.err = fmt.Errorf("%w: line %d: %s", ErrFormat, p.line, fmt.Sprintf(format, args...))
+		p.err = fmt.Errorf("%w: line %d: %s", errFormat, p.line, fmt.Sprintf(format, args...))
 	}
 }
 

@@ -29,14 +29,14 @@ func TestJournalText(t *testing.T) {
 		t.Errorf("%v\n%s", err, j.text())
 	}
 	for i := range text { // any byte that is missing, and any that is another
-		if _, err := parseJournal([]byte(text[:i])); !errors.Is(err, ErrFormat) {
+		if _, err := parseJournal([]byte(text[:i])); !errors.Is(err, errFormat) {
 			t.Fatalf("cut at %d: %v", i, err)
 		}
-		if _, err := parseJournal([]byte(text[:i] + "~" + text[i+1:])); !errors.Is(err, ErrFormat) {
+		if _, err := parseJournal([]byte(text[:i] + "~" + text[i+1:])); !errors.Is(err, errFormat) {
 			t.Fatalf("changed at %d: %v", i, err)
 		}
 	}
-	if _, err := parseJournal([]byte(text + "\n")); !errors.Is(err, ErrFormat) {
+	if _, err := parseJournal([]byte(text + "\n")); !errors.Is(err, errFormat) {
 		t.Error(err)
 	}
 	_, err := parseJournal([]byte("version=2\n"))
@@ -51,7 +51,7 @@ func FuzzJournal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		j, err := parseJournal(data)
 		if err != nil {
-			if !errors.Is(err, ErrFormat) {
+			if !errors.Is(err, errFormat) {
 				t.Errorf("another kind of error: %v", err)
 			}
 			return

@@ -229,7 +229,7 @@ func (r *reader) read(c *chunk) error {
 	}
 	if crc32.Checksum(b[:n*stateBytes], castagnoli) != l.sums[c.index].state {
 		return fmt.Errorf("%w: %s: parameters %d to %d of layer %q are not those of step %d",
-			ErrCorrupt, r.file.Name(), first, first+n-1, l.Name, r.j.step)
+			errCorrupt, r.file.Name(), first, first+n-1, l.Name, r.j.step)
 	}
 	return r.s.sums.load(c, first, n)
 }
@@ -237,7 +237,7 @@ func (r *reader) read(c *chunk) error {
 // short returns the error of a read that returned too few bytes.
 func short(name string, err error) error {
 	if err == nil || err == io.EOF {
-		return fmt.Errorf("%w: %s is too short", ErrCorrupt, name)
+		return fmt.Errorf("%w: %s is too short", errCorrupt, name)
 	}
 	return err
 }

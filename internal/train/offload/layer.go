@@ -58,17 +58,17 @@ func span(elements, perChunk, index int) (first, n int) {
 // checkLayers validates a list of layers.
 func checkLayers(layers []Layer) error {
 	if len(layers) == 0 {
-		return fmt.Errorf("%w: no layers", ErrConfig)
+		return fmt.Errorf("%w: no layers", errConfig)
 	}
 	seen := map[string]bool{}
 	for i, l := range layers {
 		switch {
 		case l.Name == "" || strings.ContainsFunc(l.Name, unicode.IsControl):
-			return fmt.Errorf("%w: layer %d has the name %q; want a line of text", ErrConfig, i, l.Name)
+			return fmt.Errorf("%w: layer %d has the name %q; want a line of text", errConfig, i, l.Name)
 		case seen[l.Name]:
-			return fmt.Errorf("%w: two layers have the name %q", ErrConfig, l.Name)
+			return fmt.Errorf("%w: two layers have the name %q", errConfig, l.Name)
 		case l.Elements <= 0 || l.Elements > maxElements:
-			return fmt.Errorf("%w: layer %q has %d parameters; want 1 to %d", ErrConfig, l.Name, l.Elements, maxElements)
+			return fmt.Errorf("%w: layer %q has %d parameters; want 1 to %d", errConfig, l.Name, l.Elements, maxElements)
 		}
 		seen[l.Name] = true
 	}

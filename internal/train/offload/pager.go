@@ -318,7 +318,7 @@ func (p *Pager) readAhead(groups []int) {
 	}
 	r.errs = make([]error, len(r.groups))
 	p.ahead = r
-	r.done = Start(func() error {
+	r.done = start(func() error {
 		defer room.Release()
 		for i, g := range r.groups {
 			r.errs[i] = p.read(g, floats(r.blocks[i].Bytes), room.Bytes)

@@ -21,7 +21,7 @@ type Params struct {
 
 // Params streams parameters in the order of the given layers, by default first
 // to last, and prefetches the next layer while one is used. An error comes last.
-// If a step commits meanwhile, the stream ends with [ErrBusy], because it would
+// If a step commits meanwhile, the stream ends with [errBusy], because it would
 // mix two steps.
 func (s *State) Params(ctx context.Context, layers ...int) iter.Seq2[Params, error] {
 	return func(yield func(Params, error) bool) {
@@ -95,7 +95,7 @@ func (s *State) Params(ctx context.Context, layers ...int) iter.Seq2[Params, err
 // params reads a layer's parameters, into b if it is large enough.
 func (s *State) params(j *journal, layer int, b []byte) ([]byte, error) {
 	if layer < 0 || layer >= len(j.layers) {
-		return nil, fmt.Errorf("%w: no layer %d; there are %d", ErrConfig, layer, len(j.layers))
+		return nil, fmt.Errorf("%w: no layer %d; there are %d", errConfig, layer, len(j.layers))
 	}
 	if s.dir == "" {
 		return s.memory[layer].params, nil
@@ -110,12 +110,12 @@ func (s *State) params(j *journal, layer int, b []byte) ([]byte, error) {
 	}
 	b = b[:l.Elements*paramBytes]
 	if s.journal.Load() != j {
-		return nil, ErrBusy
+		return nil, errBusy
 	}
 	for k, sum := range l.sums {
 		first, n := span(l.Elements, j.chunkElements, k)
 		if crc32.Checksum(b[first*paramBytes:(first+n)*paramBytes], castagnoli) != sum.params {
-			return nil, fmt.Errorf("%w: %s: parameters %d to %d of layer %q are not those of step %d", ErrCorrupt, name, first, first+n-1, l.Name, j.step)
+			return nil, fmt.Errorf("%w: %s: parameters %d to %d of layer %q are not those of step %d", errCorrupt, name, first, first+n-1, l.Name, j.step)
 		}
 	}
 	return b, nil
@@ -161,7 +161,7 @@ func (s *State) Read(ctx context.Context, layer int, dst []float32, rounded bool
 			continue
 		}
 		if crc32.Checksum(b[:n*paramBytes], castagnoli) != sum.params {
-			return fmt.Errorf("%w: %s: parameters %d to %d of layer %q are not those of step %d", ErrCorrupt, name, first, first+n-1, l.Name, j.step)
+			return fmt.Errorf("%w: %s: parameters %d to %d of layer %q are not those of step %d", errCorrupt, name, first, first+n-1, l.Name, j.step)
 		}
 		for i := range part {
 			part[i] = tensor.BF16ToF32(binary.LittleEndian.Uint16(b[paramBytes*i:]))
@@ -191,9 +191,9 @@ func (s *State) keep(b []byte) {
 	}
 }
 
-// Start runs f in a goroutine. Its error, or its panic, comes from the channel, which is
+// start runs f in a goroutine. Its error, or its panic, comes from the channel, which is
 // closed then.
-func Start(f func() error) <-chan error {
+func start(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		defer close(done)

@@ -11,7 +11,7 @@ import (
 // whenever it is asked for, and ends no process.
 func TestReadingPanic(t *testing.T) {
 	r := &reading{groups: []int{4, 5}, errs: make([]error, 2)}
-	r.done = Start(func() error {
+	r.done = start(func() error {
 		r.errs[0] = nil
 		panic("planted")
 	})

@@ -288,7 +288,7 @@ func (s *State) replace(j *journal) error {
 		if now, err := s.cfg.FS.ReadFile(s.path(journalName)); err != nil {
 			return err
 		} else if !bytes.Equal(now, s.text) {
-			return fmt.Errorf("%s: %w", s.path(journalName), ErrForeign)
+			return fmt.Errorf("%s: %w", s.path(journalName), errForeign)
 		}
 	}
 	if err := s.cfg.FS.SyncDir(s.dir); err != nil { // makes the names of the new versions durable
@@ -311,7 +311,7 @@ func (s *State) replace(j *journal) error {
 // enter locks the state for a step.
 func (s *State) enter() (leave func(), err error) {
 	if !s.busy.CompareAndSwap(false, true) {
-		return nil, ErrBusy
+		return nil, errBusy
 	}
 	if s.err != nil {
 		s.busy.Store(false)

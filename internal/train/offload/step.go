@@ -113,7 +113,7 @@ func (st *stepper) run(grads iter.Seq2[Gradient, error]) error {
 	if st.lane != nil {
 		err = errors.Join(err, st.lane.finish())
 	} else if err != nil && len(st.taken) > 0 {
-		st.s.err = fmt.Errorf("%w: %w", ErrTorn, err)
+		st.s.err = fmt.Errorf("%w: %w", errTorn, err)
 	}
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (st *stepper) layer(i int, g []float32) error {
 		return err
 	}
 	if slices.Contains(st.taken, i) {
-		return fmt.Errorf("%w: layer %q came twice in one step", ErrConfig, st.j.layers[i].Name)
+		return fmt.Errorf("%w: layer %q came twice in one step", errConfig, st.j.layers[i].Name)
 	}
 	st.taken = append(st.taken, i)
 	l := &st.j.layers[i]
@@ -195,10 +195,10 @@ func (st *stepper) layer(i int, g []float32) error {
 func (s *State) check(layer int, g []float32) error {
 	j := s.journal.Load()
 	if layer < 0 || layer >= len(j.layers) {
-		return fmt.Errorf("%w: gradients of layer %d; there are %d layers", ErrConfig, layer, len(j.layers))
+		return fmt.Errorf("%w: gradients of layer %d; there are %d layers", errConfig, layer, len(j.layers))
 	}
 	if l := &j.layers[layer]; g != nil && len(g) != l.Elements {
-		return fmt.Errorf("%w: %d gradients for layer %q, want %d", ErrConfig, len(g), l.Name, l.Elements)
+		return fmt.Errorf("%w: %d gradients for layer %q, want %d", errConfig, len(g), l.Name, l.Elements)
 	}
 	return nil
 }

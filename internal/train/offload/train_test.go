@@ -251,7 +251,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("opened nothing: %v", err)
 	}
 	for _, layers := range [][]Layer{nil, {{Name: "", Elements: 1}}, {{Name: "a\nb", Elements: 1}}, {{Name: "a"}}, {{Name: "a", Elements: 1}, {Name: "a", Elements: 1}}} {
-		if _, err := New(layers, Config{}, testInit); !errors.Is(err, ErrConfig) {
+		if _, err := New(layers, Config{}, testInit); !errors.Is(err, errConfig) {
 			t.Errorf("%v: %v", layers, err)
 		}
 	}
@@ -269,7 +269,7 @@ func TestRefusals(t *testing.T) {
 			yield(Gradient{}, broken)
 		},
 	} {
-		want := ErrConfig
+		want := errConfig
 		if name == "error" {
 			want = broken
 		}
@@ -286,7 +286,7 @@ func TestRefusals(t *testing.T) {
 		t.Error(err)
 	}
 	for _, err := range s.Params(t.Context(), 7) {
-		if !errors.Is(err, ErrConfig) {
+		if !errors.Is(err, errConfig) {
 			t.Error(err)
 		}
 	}
@@ -299,7 +299,7 @@ func TestRefusals(t *testing.T) {
 		_, err := s.Step(t.Context(), nil, Update{})
 		yield(Gradient{}, err)
 	}, Update{})
-	if !errors.Is(err, ErrBusy) {
+	if !errors.Is(err, errBusy) {
 		t.Errorf("a step in a step: %v", err)
 	}
 	if !bytes.Equal(before, dump(t, s)) {
@@ -317,10 +317,10 @@ func TestTorn(t *testing.T) {
 	if _, err := s.Step(t.Context(), func(yield func(Gradient, error) bool) { yield(Gradient{Layer: 9}, nil) }, Update{}); err == nil || s.err != nil {
 		t.Fatalf("refused before anything was stepped: %v, %v", err, s.err)
 	}
-	if _, err := s.Step(t.Context(), gradients(smallLayers, 0, 1, 1), Update{}); !errors.Is(err, ErrConfig) {
+	if _, err := s.Step(t.Context(), gradients(smallLayers, 0, 1, 1), Update{}); !errors.Is(err, errConfig) {
 		t.Error(err)
 	}
-	if _, err := s.Step(t.Context(), nil, Update{}); !errors.Is(err, ErrTorn) {
+	if _, err := s.Step(t.Context(), nil, Update{}); !errors.Is(err, errTorn) {
 		t.Error(err)
 	}
 }
@@ -332,7 +332,7 @@ func TestForeign(t *testing.T) {
 	a := must(Create(t.Context(), dir, smallLayers, smallConfig, testInit))(t)
 	b := must(Open(dir, smallConfig))(t)
 	must(a.Step(t.Context(), gradients(smallLayers, 0), Update{LR: 1}))(t)
-	if _, err := b.Step(t.Context(), gradients(smallLayers, 0), Update{LR: 1}); !errors.Is(err, ErrForeign) {
+	if _, err := b.Step(t.Context(), gradients(smallLayers, 0), Update{LR: 1}); !errors.Is(err, errForeign) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -349,7 +349,7 @@ func TestDamage(t *testing.T) {
 		cfg.FS = fsys
 		s, err := Open(dir, cfg)
 		if what == "journal" {
-			if !errors.Is(err, ErrFormat) {
+			if !errors.Is(err, errFormat) {
 				t.Errorf("%s: %v", what, err)
 			}
 			continue
@@ -357,10 +357,10 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Verify(t.Context()); !errors.Is(err, ErrCorrupt) {
+		if err := s.Verify(t.Context()); !errors.Is(err, errCorrupt) {
 			t.Errorf("%s: %v", what, err)
 		}
-		if _, err := s.Step(t.Context(), gradients(smallLayers, 0), Update{}); what == "state" && !errors.Is(err, ErrCorrupt) {
+		if _, err := s.Step(t.Context(), gradients(smallLayers, 0), Update{}); what == "state" && !errors.Is(err, errCorrupt) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -369,7 +369,7 @@ func TestDamage(t *testing.T) {
 	if err := errors.Join(os.Truncate(s.file(0, 0, "state"), 100), os.Remove(s.file(1, 0, "params"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Verify(t.Context()); !errors.Is(err, ErrCorrupt) || !errors.Is(err, fs.ErrNotExist) {
+	if err := s.Verify(t.Context()); !errors.Is(err, errCorrupt) || !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

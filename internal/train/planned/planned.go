@@ -259,7 +259,7 @@ func (m *Model) take(b *data.Batch, seed uint64) error {
 	return err
 }
 
-// Met implements [train.Grader].
+// Met implements [train.grader].
 func (m *Model) Met() (n int, ok bool) { return m.model.Met() }
 
 // Family returns the name of the model's family, such as "llama".
@@ -351,8 +351,8 @@ func writeBF16(w io.Writer, x []float32) error {
 	return nil
 }
 
-// ErrSize is returned for sizes that do not make a valid model.
-var ErrSize = errors.New("bad model sizes")
+// errSize is returned for sizes that do not make a valid model.
+var errSize = errors.New("bad model sizes")
 
 // Sizes are the sizes of a new llama model.
 type Sizes struct {
@@ -362,10 +362,10 @@ type Sizes struct {
 	Stop                                                     int  // token that ends a text
 }
 
-// Config returns the config.json of a llama. Errors match [ErrSize].
+// Config returns the config.json of a llama. Errors match [errSize].
 func (s Sizes) Config() ([]byte, error) {
 	if s.Heads < 1 || s.KVHeads < 1 || s.Heads%s.KVHeads != 0 || s.Hidden%(2*s.Heads) != 0 || min(s.Vocabulary, s.Hidden, s.Layers, s.FFN, s.Context) < 1 {
-		return nil, fmt.Errorf("%w: %+v", ErrSize, s)
+		return nil, fmt.Errorf("%w: %+v", errSize, s)
 	}
 	return fmt.Appendf(nil, `{
   "architectures": ["LlamaForCausalLM"],

@@ -170,7 +170,7 @@ func TestSizes(t *testing.T) {
 	for _, change := range []func(*Sizes){func(s *Sizes) { s.Heads = 3 }, func(s *Sizes) { s.KVHeads = 0 }, func(s *Sizes) { s.Vocabulary = 0 }} {
 		s := sizes
 		change(&s)
-		if _, err := s.Config(); !errors.Is(err, ErrSize) {
+		if _, err := s.Config(); !errors.Is(err, errSize) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}

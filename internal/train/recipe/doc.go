@@ -10,7 +10,7 @@
 //	[train]       steps, evaluations, snapshots, the folder of results
 //
 // The file is TOML (toml.io, version 1.0). A [Recipe] is a struct whose tags are
-// the keys and their help, so that decoding, the help text ([Keys]) and the
+// the keys and their help, so that decoding, the help text ([keys]) and the
 // suggestions for unknown keys share one table.
 //
 // What the rooms of a run are configured with follows from a recipe alone:

@@ -10,18 +10,18 @@ import (
 	"atenia/internal/spelling"
 )
 
-// A Key is one setting.
-type Key struct {
+// A key is one setting.
+type key struct {
 	Name string // "optimizer.rate"
 	Help string // ends with the default in parentheses
 }
 
-// Keys returns all settings in the order of the package comment.
-func Keys() (keys []Key) {
+// keys returns all settings in the order of the package comment.
+func keys() (keys []key) {
 	all := reflect.TypeFor[Recipe]()
 	for table := range all.Fields() {
 		for f := range table.Type.Fields() {
-			keys = append(keys, Key{table.Tag.Get("toml") + "." + f.Tag.Get("toml"), f.Tag.Get("help")})
+			keys = append(keys, key{table.Tag.Get("toml") + "." + f.Tag.Get("toml"), f.Tag.Get("help")})
 		}
 	}
 	return keys
@@ -31,7 +31,7 @@ func Keys() (keys []Key) {
 func Help() string {
 	var b strings.Builder
 	last := ""
-	for _, k := range Keys() {
+	for _, k := range keys() {
 		table, name, _ := strings.Cut(k.Name, ".")
 		if table != last {
 			fmt.Fprintf(&b, "\n[%s]\n", table)
@@ -45,7 +45,7 @@ func Help() string {
 // names returns all keys and tables.
 func names() (all []string) {
 	last := ""
-	for _, k := range Keys() {
+	for _, k := range keys() {
 		if table, _, _ := strings.Cut(k.Name, "."); table != last {
 			all = append(all, table)
 			last = table

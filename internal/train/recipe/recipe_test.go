@@ -84,7 +84,7 @@ func TestFaults(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	help := Help()
-	for _, k := range Keys() {
+	for _, k := range keys() {
 		if k.Help == "" || strings.HasSuffix(k.Name, ".") || !strings.Contains(help, k.Help) {
 			t.Errorf("%+v", k)
 		}
@@ -173,13 +173,13 @@ func TestFixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range Keys() {
+	for _, k := range keys() {
 		if _, ok := fixed[k.Name]; ok == free[k.Name] {
 			t.Errorf("%s: fixed %t, free %t", k.Name, ok, free[k.Name])
 		}
 	}
-	if len(fixed)+len(free) != len(Keys()) {
-		t.Errorf("%d settings are fixed and %d free, of %d", len(fixed), len(free), len(Keys()))
+	if len(fixed)+len(free) != len(keys()) {
+		t.Errorf("%d settings are fixed and %d free, of %d", len(fixed), len(free), len(keys()))
 	}
 }
 

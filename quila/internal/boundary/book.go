@@ -12,50 +12,50 @@ import (
 	"atenia/grad"
 )
 
-// MaxRows is the largest book: beyond it a flat search is no longer the right
+// maxRows is the largest book: beyond it a flat search is no longer the right
 // one.
-const MaxRows = 16384
+const maxRows = 16384
 
-// MinDistance is how far apart the rows of a frozen book are at least, as a part
+// minDistance is how far apart the rows of a frozen book are at least, as a part
 // of their root mean square norm.
-const MinDistance = 1e-4
+const minDistance = 1e-4
 
 // Errors of a book.
 var (
 	ErrFrozen        = errors.New("codebook: the book is frozen")
-	ErrCodebookShape = errors.New("codebook: bad shape")
-	ErrCode          = errors.New("codebook: no such code")
-	ErrClose         = errors.New("codebook: two rows are too close")
+	errCodebookShape = errors.New("codebook: bad shape")
+	errCode          = errors.New("codebook: no such code")
+	errClose         = errors.New("codebook: two rows are too close")
 	ErrSum           = errors.New("codebook: the rows have changed since they were frozen")
 	ErrCaller        = errors.New("codebook: not a caller that may use a book")
 )
 
-// An CodebookError says which operation went wrong. It matches its sentinel.
-type CodebookError struct {
+// An codebookError says which operation went wrong. It matches its sentinel.
+type codebookError struct {
 	Op        string
 	Want, Got int
 	Sentinel  error
 }
 
-func (e *CodebookError) Error() string {
+func (e *codebookError) Error() string {
 	return fmt.Sprintf("%v: %s: want %d, got %d", e.Sentinel, e.Op, e.Want, e.Got)
 }
 
 // Unwrap returns the sentinel.
-func (e *CodebookError) Unwrap() error { return e.Sentinel }
+func (e *codebookError) Unwrap() error { return e.Sentinel }
 
-// A CloseError says which rows [Book.Freeze] found too close.
-type CloseError struct {
+// A closeError says which rows [Book.Freeze] found too close.
+type closeError struct {
 	A, B            int
 	Distance, Least float64
 }
 
-func (e *CloseError) Error() string {
+func (e *closeError) Error() string {
 	return fmt.Sprintf("codebook: rows %d and %d are %.3g apart, want at least %.3g", e.A, e.B, e.Distance, e.Least)
 }
 
-// Is matches [ErrClose].
-func (e *CloseError) Is(target error) bool { return target == ErrClose }
+// Is matches [errClose].
+func (e *closeError) Is(target error) bool { return target == errClose }
 
 // A Caller says on whose behalf a book is used.
 type Caller uint8
@@ -104,12 +104,12 @@ type Book struct {
 // owner must not write to it once the book is frozen; [Book.Verify] would tell.
 func NewBook(rows []float32, n, dim int) (*Book, error) {
 	switch {
-	case n < 1 || n > MaxRows:
-		return nil, &CodebookError{"rows, at most", MaxRows, n, ErrCodebookShape}
+	case n < 1 || n > maxRows:
+		return nil, &codebookError{"rows, at most", maxRows, n, errCodebookShape}
 	case dim < 1 || dim > 1<<16:
-		return nil, &CodebookError{"dimensions, at most", 1 << 16, dim, ErrCodebookShape}
+		return nil, &codebookError{"dimensions, at most", 1 << 16, dim, errCodebookShape}
 	case len(rows) != n*dim:
-		return nil, &CodebookError{"values", n * dim, len(rows), ErrCodebookShape}
+		return nil, &codebookError{"values", n * dim, len(rows), errCodebookShape}
 	}
 	return &Book{n: n, dim: dim, rows: rows, usage: make([]uint64, n)}, nil
 }
@@ -155,9 +155,9 @@ func (b *Book) Set(code int, row []float32) error {
 	case b.frozen:
 		return fmt.Errorf("set row %d: %w", code, ErrFrozen)
 	case code < 0 || code >= b.n:
-		return &CodebookError{"set", b.n, code, ErrCode}
+		return &codebookError{"set", b.n, code, errCode}
 	case len(row) != b.dim:
-		return &CodebookError{"set: values", b.dim, len(row), ErrCodebookShape}
+		return &codebookError{"set: values", b.dim, len(row), errCodebookShape}
 	}
 	copy(b.Row(code), row)
 	return nil
@@ -171,11 +171,11 @@ func (b *Book) Freeze(usage []uint64) error {
 	case b.frozen:
 		return fmt.Errorf("freeze: %w", ErrFrozen)
 	case usage != nil && len(usage) != b.n:
-		return &CodebookError{"freeze: usage", b.n, len(usage), ErrCodebookShape}
+		return &codebookError{"freeze: usage", b.n, len(usage), errCodebookShape}
 	}
 	for i, x := range b.rows {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("freeze: %w: row %d has the value %v", ErrCodebookShape, i/b.dim, x)
+			return fmt.Errorf("freeze: %w: row %d has the value %v", errCodebookShape, i/b.dim, x)
 		}
 	}
 	b.half, b.most = halves(b.rows, b.n, b.dim)
@@ -223,7 +223,7 @@ func (b *Book) distinct() error {
 	for _, h := range b.half {
 		sum += 2 * float64(h)
 	}
-	least := MinDistance * math.Sqrt(sum/float64(b.n))
+	least := minDistance * math.Sqrt(sum/float64(b.n))
 	w := grad.NewWork[float32](nil)
 	scores := make([]float32, searchRows*b.n)
 	slack := 1e-5 * b.most // more than the rounding error of a score
@@ -245,7 +245,7 @@ func (b *Book) distinct() error {
 	}
 	b.gap = math.Sqrt(best)
 	if b.n > 1 && !(b.gap > 0 && b.gap >= least) {
-		return &CloseError{at, with, b.gap, least}
+		return &closeError{at, with, b.gap, least}
 	}
 	return nil
 }

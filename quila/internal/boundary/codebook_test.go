@@ -64,7 +64,7 @@ func TestNearest(t *testing.T) {
 		}
 	}
 	x[5] = float32(math.NaN())
-	if err := b.Nearest(Encoder, got, x); !errors.Is(err, ErrCodebookShape) {
+	if err := b.Nearest(Encoder, got, x); !errors.Is(err, errCodebookShape) {
 		t.Errorf("a vector with a NaN: %v", err)
 	}
 }
@@ -102,14 +102,14 @@ func TestFreeze(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = twice.Freeze(nil)
-	if near, ok := errors.AsType[*CloseError](err); !ok || !errors.Is(err, ErrClose) || near.A != 7 || near.B != 40 {
+	if near, ok := errors.AsType[*closeError](err); !ok || !errors.Is(err, errClose) || near.A != 7 || near.B != 40 {
 		t.Errorf("two equal rows: %v", err)
 	}
 	if twice.Frozen() {
 		t.Error("a book with two equal rows is frozen")
 	}
 	rows[5] = float32(math.Inf(1))
-	if err := twice.Freeze(nil); !errors.Is(err, ErrCodebookShape) {
+	if err := twice.Freeze(nil); !errors.Is(err, errCodebookShape) {
 		t.Errorf("an infinite value: %v", err)
 	}
 }
@@ -130,16 +130,16 @@ func TestCalls(t *testing.T) {
 		err, want error
 	}{
 		{b.Lookup(0, dst, []int32{1, 2}), ErrCaller}, {b.Lookup(callers, dst, []int32{1, 2}), ErrCaller},
-		{b.Lookup(SCT, dst, []int32{1, 8}), ErrCode}, {b.Lookup(SCT, dst, []int32{-1, 2}), ErrCode}, {b.Lookup(SCT, dst, []int32{1}), ErrCodebookShape},
-		{b.Nearest(9, nil, nil), ErrCaller}, {b.Nearest(Decoder, make([]int32, 2), dst[:3]), ErrCodebookShape},
-		{b.Logits(0, nil, nil, 1), ErrCaller}, {b.Logits(Decoder, dst[:1], dst[:4], 1), ErrCodebookShape},
+		{b.Lookup(SCT, dst, []int32{1, 8}), errCode}, {b.Lookup(SCT, dst, []int32{-1, 2}), errCode}, {b.Lookup(SCT, dst, []int32{1}), errCodebookShape},
+		{b.Nearest(9, nil, nil), ErrCaller}, {b.Nearest(Decoder, make([]int32, 2), dst[:3]), errCodebookShape},
+		{b.Logits(0, nil, nil, 1), ErrCaller}, {b.Logits(Decoder, dst[:1], dst[:4], 1), errCodebookShape},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("got %v, want %v", c.err, c.want)
 		}
 	}
-	for _, c := range [][3]int{{0, 4, 0}, {MaxRows + 1, 1, MaxRows + 1}, {2, 0, 0}, {2, 2, 3}, {1 << 40, 1 << 40, 5}} {
-		if _, err := NewBook(make([]float32, c[2]), c[0], c[1]); !errors.Is(err, ErrCodebookShape) {
+	for _, c := range [][3]int{{0, 4, 0}, {maxRows + 1, 1, maxRows + 1}, {2, 0, 0}, {2, 2, 3}, {1 << 40, 1 << 40, 5}} {
+		if _, err := NewBook(make([]float32, c[2]), c[0], c[1]); !errors.Is(err, errCodebookShape) {
 			t.Errorf("New%v returns %v", c, err)
 		}
 	}
@@ -204,7 +204,7 @@ func TestTokenizer(t *testing.T) {
 			t.Errorf("%q is %v, want %v", in, got, want)
 		}
 	}
-	if _, err := k.Decode([]int32{267}); !errors.Is(err, ErrCode) {
+	if _, err := k.Decode([]int32{267}); !errors.Is(err, errCode) {
 		t.Errorf("an unknown code: %v", err)
 	}
 	long := [][2]int32{{0, 0}}
@@ -212,16 +212,16 @@ func TestTokenizer(t *testing.T) {
 		long = append(long, [2]int32{264 + i, 264 + i})
 	}
 	for _, bad := range [][][2]int32{{{256, 1}}, {{0, 264}}, {{-1, 0}}, {{1, 2}, {1, 2}}, long} {
-		if _, err := NewTokenizer(bad); !errors.Is(err, ErrTokenizer) {
+		if _, err := NewTokenizer(bad); !errors.Is(err, errTokenizer) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
 	for _, bad := range []string{"", "{}", want + " ", `{"merges":[],"specials":[],"type":"bytes"}`, `{"merges":null,` + want[13:], `{"merges":[[1]],` + want[13:], want[:len(want)-1] + `,"x":1}`} {
-		if _, err := ParseTokenizer([]byte(bad)); !errors.Is(err, ErrTokenizer) {
+		if _, err := ParseTokenizer([]byte(bad)); !errors.Is(err, errTokenizer) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if _, err := Learn(token.TrainTexts(nil), 100); !errors.Is(err, ErrCode) {
+	if _, err := Learn(token.TrainTexts(nil), 100); !errors.Is(err, errCode) {
 		t.Errorf("fewer codes than bytes: %v", err)
 	}
 }

@@ -13,21 +13,21 @@ import (
 // Stride is the side of the square of pixels that one code stands for.
 const Stride = 8
 
-// ErrVQGANShape is matched by errors about pictures and codes of the wrong size.
-var ErrVQGANShape = errors.New("vqgan: bad shape")
+// errVQGANShape is matched by errors about pictures and codes of the wrong size.
+var errVQGANShape = errors.New("vqgan: bad shape")
 
-// A VQGANShapeError says what an operand's size has to be.
-type VQGANShapeError struct {
+// A vqganShapeError says what an operand's size has to be.
+type vqganShapeError struct {
 	Op        string
 	Want, Got int
 }
 
-func (e *VQGANShapeError) Error() string {
+func (e *vqganShapeError) Error() string {
 	return fmt.Sprintf("vqgan: %s: want %d, got %d", e.Op, e.Want, e.Got)
 }
 
-// Is matches [ErrVQGANShape].
-func (e *VQGANShapeError) Is(target error) bool { return target == ErrVQGANShape }
+// Is matches [errVQGANShape].
+func (e *vqganShapeError) Is(target error) bool { return target == errVQGANShape }
 
 // A Tensor is a named array of a coder, for files. Value is the coder's own.
 type Tensor struct {
@@ -62,15 +62,15 @@ type Widths [3]int
 // The toy shape of the specification.
 var toyWidths = Widths{32, 64, 64}
 
-// NewCoder makes a coder with random weights and a codebook of so many random
+// newCoder makes a coder with random weights and a codebook of so many random
 // rows, which is not frozen.
-func NewCoder(name string, channels, dim, codes int, w Widths, seed uint64) (*Coder, error) {
+func newCoder(name string, channels, dim, codes int, w Widths, seed uint64) (*Coder, error) {
 	if channels < 1 || channels > 16 || dim < 1 || dim > 4096 {
-		return nil, &VQGANShapeError{"channels and dimensions, at least", 1, min(channels, dim)}
+		return nil, &vqganShapeError{"channels and dimensions, at least", 1, min(channels, dim)}
 	}
 	for _, n := range w {
 		if n < 1 || n > 4096 {
-			return nil, &VQGANShapeError{"width of a layer, at least", 1, n}
+			return nil, &vqganShapeError{"width of a layer, at least", 1, n}
 		}
 	}
 	c := &Coder{Name: name, Channels: channels, Dim: dim, engine: newEngine[float32]()}
@@ -222,11 +222,11 @@ func Codes(side int) int { return (side / Stride) * (side / Stride) }
 // check compares pictures and codes.
 func (c *Coder) check(codes []int32, pictures []float32, side int) (batch int, err error) {
 	if side < Stride || side > 1<<12 || side%Stride != 0 {
-		return 0, &VQGANShapeError{"side of a picture, a multiple of", Stride, side}
+		return 0, &vqganShapeError{"side of a picture, a multiple of", Stride, side}
 	}
 	batch = len(codes) / Codes(side)
 	if batch*Codes(side) != len(codes) || len(pictures) != batch*side*side*c.Channels {
-		return 0, &VQGANShapeError{"pictures: values", batch * side * side * c.Channels, len(pictures)}
+		return 0, &vqganShapeError{"pictures: values", batch * side * side * c.Channels, len(pictures)}
 	}
 	return batch, nil
 }

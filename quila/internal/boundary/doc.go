@@ -27,7 +27,7 @@
 // rows are distinct ([Book.Freeze] measures by how much), and therefore the
 // nearest row of a row is that row [R-10.0t].
 //
-// The nearest row is found by one matrix product for up to [MaxRows] rows
+// The nearest row is found by one matrix product for up to [maxRows] rows
 // argmax of x·c − ½|c|². Where rounding could decide, distances are
 // computed again in float64; equal distances go to the smaller code.
 //

@@ -33,9 +33,9 @@ func NewEMA(b *Book, decay float64, dead int) (*EMA, error) {
 	case b.frozen:
 		return nil, fmt.Errorf("learn: %w", ErrFrozen)
 	case !(decay >= 0 && decay < 1):
-		return nil, fmt.Errorf("%w: the decay is %v, want at least 0 and less than 1", ErrCodebookShape, decay)
+		return nil, fmt.Errorf("%w: the decay is %v, want at least 0 and less than 1", errCodebookShape, decay)
 	case dead < 1:
-		return nil, &CodebookError{"batches until a row is dead, at least", 1, dead, ErrCodebookShape}
+		return nil, &codebookError{"batches until a row is dead, at least", 1, dead, errCodebookShape}
 	}
 	e := &EMA{book: b, decay: decay, dead: dead, count: make([]float64, b.n), sum: make([]float64, len(b.rows)), unused: make([]int, b.n),
 		usage: make([]uint64, b.n), batch: make([]float64, b.n+len(b.rows)), search: search{work: grad.NewWork[float32](nil)}}
@@ -67,13 +67,13 @@ func (e *EMA) Update(x []float32, codes []int32) error {
 		return fmt.Errorf("learn: %w", ErrFrozen)
 	}
 	if len(x) != len(codes)*b.dim {
-		return &CodebookError{"update: values", len(codes) * b.dim, len(x), ErrCodebookShape}
+		return &codebookError{"update: values", len(codes) * b.dim, len(x), errCodebookShape}
 	}
 	clear(e.batch)
 	n, sums := e.batch[:b.n], e.batch[b.n:]
 	for i, c := range codes {
 		if c < 0 || int(c) >= b.n {
-			return &CodebookError{"update", b.n, int(c), ErrCode}
+			return &codebookError{"update", b.n, int(c), errCode}
 		}
 		n[c]++
 		e.usage[c]++
@@ -126,9 +126,9 @@ func (e *EMA) Usage() []uint64 {
 	return u
 }
 
-// Perplexity is how many codes are in use, as the exponential of the entropy of
+// perplexity is how many codes are in use, as the exponential of the entropy of
 // their frequencies.
-func Perplexity(usage []uint64) float64 {
+func perplexity(usage []uint64) float64 {
 	var all, h float64
 	for _, u := range usage {
 		all += float64(u)

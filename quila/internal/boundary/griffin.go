@@ -6,19 +6,19 @@ import (
 	"atenia/internal/kernel/dsp"
 )
 
-// GriffinLim returns a signal whose short-time spectra have about the given
+// griffinLim returns a signal whose short-time spectra have about the given
 // magnitudes [frames][n/2+1], and how far they were off at the start of every
 // round, relative to the magnitudes (D. Griffin and J. Lim, Signal estimation
 // from modified short-time Fourier transform, 1984). Phases start at zero; the
 // window is a periodic Hann, without padding [R-10.0w].
-func GriffinLim(magnitude [][]float64, n, hop, rounds int) (samples, errors []float64, err error) {
+func griffinLim(magnitude [][]float64, n, hop, rounds int) (samples, errors []float64, err error) {
 	if n < 2 || n%2 != 0 || hop < 1 || len(magnitude) == 0 {
-		return nil, nil, &VQGANShapeError{"Griffin–Lim: even window, at least", 2, n}
+		return nil, nil, &vqganShapeError{"Griffin–Lim: even window, at least", 2, n}
 	}
 	var energy float64
 	for _, row := range magnitude {
 		if len(row) != n/2+1 {
-			return nil, nil, &VQGANShapeError{"Griffin–Lim: bins of a frame", n/2 + 1, len(row)}
+			return nil, nil, &vqganShapeError{"Griffin–Lim: bins of a frame", n/2 + 1, len(row)}
 		}
 		for _, a := range row {
 			energy += a * a

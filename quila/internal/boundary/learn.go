@@ -11,7 +11,7 @@ import (
 // [R-10.0t] if codes is at most V.
 func Learn(texts token.TrainTexts, codes int) (*Tokenizer, error) {
 	if codes < FirstMerge || codes > FirstMerge+mostMerges {
-		return nil, &CodebookError{"learn: codes", FirstMerge, codes, ErrCode}
+		return nil, &codebookError{"learn: codes", FirstMerge, codes, errCode}
 	}
 	if codes == FirstMerge {
 		return NewTokenizer(nil)

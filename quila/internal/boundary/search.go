@@ -25,11 +25,11 @@ func (b *Book) Lookup(c Caller, dst []float32, codes []int32) error {
 		return err
 	}
 	if len(dst) != len(codes)*b.dim {
-		return &CodebookError{"look-up: values", len(codes) * b.dim, len(dst), ErrCodebookShape}
+		return &codebookError{"look-up: values", len(codes) * b.dim, len(dst), errCodebookShape}
 	}
 	for i, code := range codes {
 		if code < 0 || int(code) >= b.n {
-			return &CodebookError{"look-up", b.n, int(code), ErrCode}
+			return &codebookError{"look-up", b.n, int(code), errCode}
 		}
 		copy(dst[i*b.dim:], b.Row(int(code)))
 	}
@@ -62,7 +62,7 @@ func (b *Book) Logits(c Caller, dst, y []float32, temperature float64) error {
 	}
 	m := len(y) / b.dim
 	if len(y) != m*b.dim || len(dst) != m*b.n {
-		return &CodebookError{"logits: values", m * b.n, len(dst), ErrCodebookShape}
+		return &codebookError{"logits: values", m * b.n, len(dst), errCodebookShape}
 	}
 	half := b.half
 	if !b.frozen {
@@ -93,7 +93,7 @@ type search struct {
 // nearest is the search over a table that need not be a book's.
 func (s *search) nearest(dst []int32, x, rows, half []float32, most float64, n, dim int) error {
 	if len(x) != len(dst)*dim {
-		return &CodebookError{"nearest: values", len(dst) * dim, len(x), ErrCodebookShape}
+		return &codebookError{"nearest: values", len(dst) * dim, len(x), errCodebookShape}
 	}
 	if len(s.scores) < searchRows*n {
 		s.scores = make([]float32, searchRows*n)
@@ -106,7 +106,7 @@ func (s *search) nearest(dst []int32, x, rows, half []float32, most float64, n, 
 			v := part[i*dim : (i+1)*dim]
 			code, ok := pick(v, s.scores[i*n:(i+1)*n], rows, half, most)
 			if !ok {
-				return fmt.Errorf("%w: vector %d is not finite", ErrCodebookShape, lo+i)
+				return fmt.Errorf("%w: vector %d is not finite", errCodebookShape, lo+i)
 			}
 			dst[lo+i] = int32(code)
 		}

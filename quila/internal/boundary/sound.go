@@ -55,7 +55,7 @@ func NewSound() (*Sound, error) {
 func (s *Sound) Picture(dst, samples []float32) error {
 	frames := melSettings().Frames(len(samples))
 	if len(dst) != frames*bands || frames == 0 {
-		return &VQGANShapeError{"picture of sound: values", frames * bands, len(dst)}
+		return &vqganShapeError{"picture of sound: values", frames * bands, len(dst)}
 	}
 	s.levels = s.features.Compute(s.levels, samples)
 	for m := range bands {
@@ -70,7 +70,7 @@ func (s *Sound) Picture(dst, samples []float32) error {
 func (s *Sound) Samples(picture []float32) ([]float32, error) {
 	frames := len(picture) / bands
 	if frames == 0 || frames*bands != len(picture) {
-		return nil, &VQGANShapeError{"picture of sound: values of a frame", bands, len(picture)}
+		return nil, &vqganShapeError{"picture of sound: values of a frame", bands, len(picture)}
 	}
 	magnitude := make([][]float64, frames)
 	level := make([]float64, bands)
@@ -78,16 +78,16 @@ func (s *Sound) Samples(picture []float32) ([]float32, error) {
 		for m := range level {
 			v := float64(picture[t*bands+m])
 			if !(math.Abs(v) <= 10) {
-				return nil, fmt.Errorf("%w: band %d of frame %d is %v", ErrVQGANShape, m, t, v)
+				return nil, fmt.Errorf("%w: band %d of frame %d is %v", errVQGANShape, m, t, v)
 			}
 			level[m] = v*levelScale + levelCentre
 		}
-		magnitude[t] = BandPower(level, s.filters, window/2+1)
+		magnitude[t] = bandPower(level, s.filters, window/2+1)
 		for k, p := range magnitude[t] {
 			magnitude[t][k] = math.Sqrt(p)
 		}
 	}
-	x, _, err := GriffinLim(magnitude, window, hop, 32)
+	x, _, err := griffinLim(magnitude, window, hop, 32)
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +98,11 @@ func (s *Sound) Samples(picture []float32) ([]float32, error) {
 	return out, nil
 }
 
-// BandPower returns a power spectrum of so many bins whose bands have about the
+// bandPower returns a power spectrum of so many bins whose bands have about the
 // given logarithms of energies, by 16 multiplicative rounds that minimise the
 // Kullback–Leibler divergence from 1 in every bin. A bin that no band sees has
 // none.
-func BandPower(level []float64, filters []media.MelBand, bins int) []float64 {
+func bandPower(level []float64, filters []media.MelBand, bins int) []float64 {
 	sum, power := make([]float64, bins), make([]float64, bins)
 	for _, f := range filters {
 		for i, w := range f.Weights {

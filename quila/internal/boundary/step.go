@@ -139,7 +139,7 @@ func (s *side) finish(o *VQGANOptions) error {
 		}
 	}
 	m.Dead = 1 - float64(m.Used)/float64(len(m.Uniform.Usage))
-	m.Perplexity = Perplexity(m.Uniform.Usage)
+	m.Perplexity = perplexity(m.Uniform.Usage)
 	var sum float64
 	var n int
 	codes := make([]int32, Codes(Side))

@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Specials are the codes of text that are not bytes, from [FirstSpecial] on, in
+// specials are the codes of text that are not bytes, from [FirstSpecial] on, in
 // this order.
-var Specials = []string{"BOS", "EOS", "PAD", "SYS", "USER", "ASSISTANT", "TOOL_OPEN", "TOOL_CLOSE"}
+var specials = []string{"BOS", "EOS", "PAD", "SYS", "USER", "ASSISTANT", "TOOL_OPEN", "TOOL_CLOSE"}
 
 // Codes of text.
 const (
@@ -32,8 +32,8 @@ const (
 	mostMerges = 1 << 20
 )
 
-// ErrTokenizer is matched by errors about the text of a tokenizer.
-var ErrTokenizer = errors.New("codebook: bad tokenizer")
+// errTokenizer is matched by errors about the text of a tokenizer.
+var errTokenizer = errors.New("codebook: bad tokenizer")
 
 // A Tokenizer turns bytes into codes and back, without loss for any bytes. It is
 // immutable.
@@ -48,7 +48,7 @@ type Tokenizer struct {
 // its own, no specials, and is listed once.
 func NewTokenizer(merges [][2]int32) (*Tokenizer, error) {
 	if len(merges) > mostMerges {
-		return nil, fmt.Errorf("%w: %d merges, want at most %d", ErrTokenizer, len(merges), mostMerges)
+		return nil, fmt.Errorf("%w: %d merges, want at most %d", errTokenizer, len(merges), mostMerges)
 	}
 	t := &Tokenizer{merges: merges, rank: make(map[[2]int32]int32, len(merges)), spell: make([][]byte, FirstMerge, FirstMerge+len(merges))}
 	for b := range FirstSpecial {
@@ -58,15 +58,15 @@ func NewTokenizer(merges [][2]int32) (*Tokenizer, error) {
 		code := int32(FirstMerge + i)
 		for _, c := range m {
 			if c < 0 || c >= code || c >= FirstSpecial && c < FirstMerge {
-				return nil, fmt.Errorf("%w: merge %d is of the code %d, which it cannot have", ErrTokenizer, i, c)
+				return nil, fmt.Errorf("%w: merge %d is of the code %d, which it cannot have", errTokenizer, i, c)
 			}
 		}
 		if _, twice := t.rank[m]; twice {
-			return nil, fmt.Errorf("%w: merge %d is there twice", ErrTokenizer, i)
+			return nil, fmt.Errorf("%w: merge %d is there twice", errTokenizer, i)
 		}
 		a, b := t.spell[m[0]], t.spell[m[1]]
 		if len(a)+len(b) > longest {
-			return nil, fmt.Errorf("%w: merge %d stands for %d bytes, want at most %d", ErrTokenizer, i, len(a)+len(b), longest)
+			return nil, fmt.Errorf("%w: merge %d stands for %d bytes, want at most %d", errTokenizer, i, len(a)+len(b), longest)
 		}
 		t.rank[m] = code
 		t.spell = append(t.spell, append(append(make([]byte, 0, len(a)+len(b)), a...), b...))
@@ -85,7 +85,7 @@ func (t *Tokenizer) Decode(codes []int32) ([]byte, error) {
 	var out []byte
 	for _, c := range codes {
 		if c < 0 || int(c) >= len(t.spell) {
-			return nil, &CodebookError{"decode", len(t.spell), int(c), ErrCode}
+			return nil, &codebookError{"decode", len(t.spell), int(c), errCode}
 		}
 		out = append(out, t.spell[c]...)
 	}
@@ -114,7 +114,7 @@ type file struct {
 
 // JSON returns the canonical text of a tokenizer: sorted keys, no spaces.
 func (t *Tokenizer) JSON() []byte {
-	f := file{Merges: t.merges, Specials: Specials, Type: "bytes"}
+	f := file{Merges: t.merges, Specials: specials, Type: "bytes"}
 	if len(t.merges) > 0 {
 		f.Type = "bpe"
 	} else {
@@ -132,20 +132,20 @@ func (t *Tokenizer) JSON() []byte {
 func ParseTokenizer(text []byte) (*Tokenizer, error) {
 	const most = mostMerges*20 + 4096
 	if len(text) > most {
-		return nil, fmt.Errorf("%w: %d bytes, want at most %d", ErrTokenizer, len(text), most)
+		return nil, fmt.Errorf("%w: %d bytes, want at most %d", errTokenizer, len(text), most)
 	}
 	var f file
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTokenizer, err)
+		return nil, fmt.Errorf("%w: %w", errTokenizer, err)
 	}
 	t, err := NewTokenizer(f.Merges)
 	if err != nil {
 		return nil, err
 	}
 	if !bytes.Equal(t.JSON(), text) {
-		return nil, fmt.Errorf("%w: the text is not the canonical one of its content", ErrTokenizer)
+		return nil, fmt.Errorf("%w: the text is not the canonical one of its content", errTokenizer)
 	}
 	return t, nil
 }

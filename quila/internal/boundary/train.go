@@ -47,13 +47,13 @@ func (o VQGANOptions) defaults() (VQGANOptions, error) {
 		what         string
 		at           *int
 		usual, limit int
-	}{{"codes", &o.Codes, 256, MaxRows}, {"dimensions", &o.Dim, 64, 4096}, {"steps", &o.Steps, 3000, 1 << 30}, {"batch", &o.Batch, 16, 4096},
+	}{{"codes", &o.Codes, 256, maxRows}, {"dimensions", &o.Dim, 64, 4096}, {"steps", &o.Steps, 3000, 1 << 30}, {"batch", &o.Batch, 16, 4096},
 		{"pictures", &o.Pictures, 4096, 1 << 24}, {"batches until a row is dead", &o.DeadBatches, 200, 1 << 30}} {
 		if *p.at == 0 {
 			*p.at = p.usual
 		}
 		if *p.at < 1 || *p.at > p.limit {
-			return o, &VQGANShapeError{p.what + ", at most", p.limit, *p.at}
+			return o, &vqganShapeError{p.what + ", at most", p.limit, *p.at}
 		}
 	}
 	for _, p := range []struct {
@@ -65,14 +65,14 @@ func (o VQGANOptions) defaults() (VQGANOptions, error) {
 			*p.at = p.usual
 		}
 		if !(*p.at > 0 && *p.at <= p.limit) {
-			return o, fmt.Errorf("%w: %s is %v, want at most %v", ErrVQGANShape, p.what, *p.at, p.limit)
+			return o, fmt.Errorf("%w: %s is %v, want at most %v", errVQGANShape, p.what, *p.at, p.limit)
 		}
 	}
 	if o.NoPictures && !o.Sound {
-		return o, fmt.Errorf("%w: neither pictures nor sound", ErrVQGANShape)
+		return o, fmt.Errorf("%w: neither pictures nor sound", errVQGANShape)
 	}
 	if o.Align < 0 || o.Align > 0 && (!o.Sound || o.NoPictures || o.Batch > Pairs || o.Pictures < Pairs) {
-		return o, fmt.Errorf("%w: to align needs pictures and sound, a batch of at most %d and at least as many pictures", ErrVQGANShape, Pairs)
+		return o, fmt.Errorf("%w: to align needs pictures and sound, a batch of at most %d and at least as many pictures", errVQGANShape, Pairs)
 	}
 	if o.Free == 0 {
 		o.Free = o.Steps / 4
@@ -126,7 +126,7 @@ func Train(ctx context.Context, options VQGANOptions) (*VQGAN, Report, error) {
 	}
 	r := &trainer{o: &o, model: &VQGAN{}}
 	if !o.NoPictures {
-		if r.model.Image, err = NewCoder("image", 3, o.Dim, o.Codes, o.Widths, o.Seed); err != nil {
+		if r.model.Image, err = newCoder("image", 3, o.Dim, o.Codes, o.Widths, o.Seed); err != nil {
 			return nil, report, err
 		}
 		if err := r.add(r.model.Image, &report.Image); err != nil {
@@ -134,7 +134,7 @@ func Train(ctx context.Context, options VQGANOptions) (*VQGAN, Report, error) {
 		}
 	}
 	if o.Sound {
-		if r.model.Sound, err = NewCoder("audio", 1, o.Dim, o.Codes, o.Widths, o.Seed); err != nil {
+		if r.model.Sound, err = newCoder("audio", 1, o.Dim, o.Codes, o.Widths, o.Seed); err != nil {
 			return nil, report, err
 		}
 		if err := r.add(r.model.Sound, &report.Sound); err != nil {

@@ -28,13 +28,13 @@ func Uniformise(b *Book, x []float32, seed uint64) (Uniformity, error) {
 	}
 	m := len(x) / b.dim
 	if m == 0 || m*b.dim != len(x) {
-		return Uniformity{}, &CodebookError{"uniformise: values of a vector", b.dim, len(x), ErrCodebookShape}
+		return Uniformity{}, &codebookError{"uniformise: values of a vector", b.dim, len(x), errCodebookShape}
 	}
 	u := &uniform{b: b, x: x, codes: make([]int32, m), search: search{work: grad.NewWork[float32](nil)}}
 	if err := u.assign(); err != nil {
 		return Uniformity{}, err
 	}
-	r := Uniformity{PerplexityBefore: Perplexity(u.usage), MSEBefore: u.mse}
+	r := Uniformity{PerplexityBefore: perplexity(u.usage), MSEBefore: u.mse}
 	r.PerplexityAfter, r.MSEAfter, r.Usage = r.PerplexityBefore, u.mse, u.usage
 	kept := make([]float32, len(b.rows))
 	for r.Moved < 4*b.n {
@@ -51,7 +51,7 @@ func Uniformise(b *Book, x []float32, seed uint64) (Uniformity, error) {
 		if err := u.assign(); err != nil {
 			return r, err
 		}
-		p := Perplexity(u.usage)
+		p := perplexity(u.usage)
 		if u.mse > 1.05*r.MSEBefore || p < r.PerplexityAfter {
 			copy(b.rows, kept)
 			break
@@ -177,7 +177,7 @@ func KMeans(b *Book, x []float32, rounds int, s weights.Stream) error {
 	}
 	m := len(x) / b.dim
 	if m == 0 || m*b.dim != len(x) {
-		return &CodebookError{"k-means: values of a vector", b.dim, len(x), ErrCodebookShape}
+		return &codebookError{"k-means: values of a vector", b.dim, len(x), errCodebookShape}
 	}
 	vector := func(i int) []float32 { return x[i*b.dim : (i+1)*b.dim] }
 	near := make([]float64, m)

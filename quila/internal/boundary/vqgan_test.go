@@ -66,12 +66,12 @@ func TestTrain(t *testing.T) {
 		c.Encode(Encoder, codes, pictures, 12), c.Encode(Encoder, codes[1:], pictures, 16), c.Encode(Encoder, codes, pictures[1:], 16),
 		c.Decode(Decoder, pictures, codes, 0), c.Decode(Decoder, pictures[1:], codes, 16), c.Decode(Decoder, pictures, codes, 1<<20),
 	} {
-		if !errors.Is(err, ErrVQGANShape) {
+		if !errors.Is(err, errVQGANShape) {
 			t.Errorf("got %v, want an error about a shape", err)
 		}
 	}
 	codes[3] = 8
-	if err := c.Decode(Decoder, pictures, codes, 16); !errors.Is(err, ErrCode) {
+	if err := c.Decode(Decoder, pictures, codes, 16); !errors.Is(err, errCode) {
 		t.Errorf("an unknown code: %v", err)
 	}
 	if err := c.Encode(0, codes, pictures, 16); !errors.Is(err, ErrCaller) {
@@ -111,9 +111,9 @@ func TestOneModality(t *testing.T) {
 
 // TestOptions checks the errors of options, and a cancelled run.
 func TestOptions(t *testing.T) {
-	for i, o := range []VQGANOptions{{Codes: MaxRows + 1}, {Dim: -1}, {Steps: -1}, {Batch: 1 << 20}, {Rate: -1}, {EMA: 2}, {Align: 1}, {Align: 1, Sound: true, Batch: 64},
+	for i, o := range []VQGANOptions{{Codes: maxRows + 1}, {Dim: -1}, {Steps: -1}, {Batch: 1 << 20}, {Rate: -1}, {EMA: 2}, {Align: 1}, {Align: 1, Sound: true, Batch: 64},
 		{Align: 1, Sound: true, Pictures: 10}, {NoPictures: true}, {NoPictures: true, Sound: true, Align: 1}, {Commitment: math.NaN()}, {Widths: Widths{1, 2, -3}, Codes: 2, Dim: 2}} {
-		if _, _, err := Train(t.Context(), o); !errors.Is(err, ErrVQGANShape) {
+		if _, _, err := Train(t.Context(), o); !errors.Is(err, errVQGANShape) {
 			t.Errorf("%d: got %v, want an error about a shape", i, err)
 		}
 	}
@@ -165,14 +165,14 @@ func TestSound(t *testing.T) {
 			t.Errorf("meaning %d: the loudest bands are off by %.3g", meaning, off)
 		}
 	}
-	if _, err := s.Samples(picture[:5]); !errors.Is(err, ErrVQGANShape) {
+	if _, err := s.Samples(picture[:5]); !errors.Is(err, errVQGANShape) {
 		t.Errorf("a part of a frame: %v", err)
 	}
-	if err := s.Picture(picture, x[:10]); !errors.Is(err, ErrVQGANShape) {
+	if err := s.Picture(picture, x[:10]); !errors.Is(err, errVQGANShape) {
 		t.Errorf("too few samples: %v", err)
 	}
 	picture[3] = float32(math.NaN())
-	if _, err := s.Samples(picture); !errors.Is(err, ErrVQGANShape) {
+	if _, err := s.Samples(picture); !errors.Is(err, errVQGANShape) {
 		t.Errorf("a NaN: %v", err)
 	}
 }
@@ -197,7 +197,7 @@ func TestGriffinLim(t *testing.T) {
 			magnitude[f][k] = math.Exp(-float64((k-5)*(k-5)) / 4)
 		}
 	}
-	_, e, err := GriffinLim(magnitude, n, hop, 32)
+	_, e, err := griffinLim(magnitude, n, hop, 32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,11 +210,11 @@ func TestGriffinLim(t *testing.T) {
 		t.Errorf("the error goes from %.3g to %.3g", e[0], e[31])
 	}
 	for _, c := range []struct{ n, hop int }{{31, 8}, {0, 8}, {32, 0}, {64, 8}} {
-		if _, _, err := GriffinLim(magnitude, c.n, c.hop, 1); !errors.Is(err, ErrVQGANShape) {
+		if _, _, err := griffinLim(magnitude, c.n, c.hop, 1); !errors.Is(err, errVQGANShape) {
 			t.Errorf("window %d, hop %d: %v", c.n, c.hop, err)
 		}
 	}
-	if _, _, err := GriffinLim(nil, n, hop, 1); !errors.Is(err, ErrVQGANShape) {
+	if _, _, err := griffinLim(nil, n, hop, 1); !errors.Is(err, errVQGANShape) {
 		t.Errorf("no frames: %v", err)
 	}
 }

@@ -110,16 +110,16 @@ type Call struct {
 // ErrCall is what errors of codes match.
 var ErrCall = errors.New("bad call")
 
-// A CodeError is a code that the codebook does not have.
-type CodeError struct{ Code, Codes int }
+// A codeError is a code that the codebook does not have.
+type codeError struct{ Code, Codes int }
 
 // Error names the code.
-func (e *CodeError) Error() string {
+func (e *codeError) Error() string {
 	return fmt.Sprintf("call: code %d: the codebook has %d", e.Code, e.Codes)
 }
 
 // Is reports whether target is [ErrCall].
-func (e *CodeError) Is(target error) bool { return target == ErrCall }
+func (e *codeError) Is(target error) bool { return target == ErrCall }
 
 // Start begins a call. Noise, if a temperature asks for it, depends on the seed.
 func (m *Model) Start(seed uint64) *Call {
@@ -142,7 +142,7 @@ func (m *Model) Start(seed uint64) *Call {
 func (k *Call) Say(code int32, temperature float64) error {
 	c := k.m.c
 	if code < 0 || int(code) >= c.V {
-		return &CodeError{int(code), c.V}
+		return &codeError{int(code), c.V}
 	}
 	k.code[0] = code
 	if err := k.m.book.Lookup(boundary.Encoder, k.step.E, k.code[:]); err != nil {

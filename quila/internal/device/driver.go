@@ -22,8 +22,8 @@ const (
 	AccessedBy        Advice = "SetAccessedBy"
 )
 
-// CPU is the device number of the host.
-const CPU = -1
+// cpu is the device number of the host.
+const cpu = -1
 
 // A Ptr is an address; a Range a part of an allocation.
 type Ptr uint64
@@ -87,10 +87,10 @@ func NewRecorder(devices int) *Recorder { return &Recorder{count: devices, next:
 // pageSize is the driver's: allocations begin on pages of their own.
 const pageSize = 2 << 20
 
-// A CallError is a call that a driver would refuse.
-type CallError struct{ Call, Why string }
+// A callError is a call that a driver would refuse.
+type callError struct{ Call, Why string }
 
-func (e *CallError) Error() string { return fmt.Sprintf("device: %s: %s", e.Call, e.Why) }
+func (e *callError) Error() string { return fmt.Sprintf("device: %s: %s", e.Call, e.Why) }
 
 func (r *Recorder) note(c Call) {
 	c.Seq = len(r.Trace)
@@ -103,18 +103,18 @@ func (r *Recorder) Devices() int { return r.count }
 // MallocManaged gives out addresses.
 func (r *Recorder) MallocManaged(size int64, tag Tag) (Range, error) {
 	if size < 1 {
-		return Range{}, &CallError{"MallocManaged", fmt.Sprintf("%d bytes", size)}
+		return Range{}, &callError{"MallocManaged", fmt.Sprintf("%d bytes", size)}
 	}
 	p := r.next
 	r.next += Ptr((size + pageSize - 1) / pageSize * pageSize)
-	r.note(Call{Name: "MallocManaged", Ptr: p, Size: size, Device: CPU, Tag: string(tag)})
+	r.note(Call{Name: "MallocManaged", Ptr: p, Size: size, Device: cpu, Tag: string(tag)})
 	return Range{p, size}, nil
 }
 
 // on reports whether a device exists.
 func (r *Recorder) on(call string, device int) error {
-	if device < CPU || device >= r.count {
-		return &CallError{call, fmt.Sprintf("there is no device %d of %d", device, r.count)}
+	if device < cpu || device >= r.count {
+		return &callError{call, fmt.Sprintf("there is no device %d of %d", device, r.count)}
 	}
 	return nil
 }

@@ -22,12 +22,12 @@ const (
 
 // Lengths of the rings of S1 and S8.
 const (
-	ActivationRing   = 16
-	ContributionRing = 32
+	activationRing   = 16
+	contributionRing = 32
 )
 
-// ActiveTicks is for how many ticks a source that was heard counts as active.
-const ActiveTicks = 16
+// activeTicks is for how many ticks a source that was heard counts as active.
+const activeTicks = 16
 
 // fade is the rate of the moving averages of S6.
 const fade = .9
@@ -55,10 +55,10 @@ type Channels struct {
 func newChannels(c *config.Config, edges int) *Channels {
 	n, d := c.N, c.D
 	k := &Channels{
-		N: n, D: d, Activation: make([]float32, n), History: make([]float32, n*ActivationRing), Firings: make([]uint32, n),
+		N: n, D: d, Activation: make([]float32, n), History: make([]float32, n*activationRing), Firings: make([]uint32, n),
 		Attention: make([]uint8, n), GraphPos: make([]uint32, 2*n), Reliability: make([]float32, n),
 		DRC: make([]float32, n*d), Load: make([]float32, edges), Heard: make([]uint64, edges), Neighbour: make([]float32, n*d),
-		Contribution: make([]float32, n*ContributionRing),
+		Contribution: make([]float32, n*contributionRing),
 	}
 	if c.Uncertainty {
 		k.Uncertainty, k.Doubt, k.doubted = make([]float32, n*d), make([]float32, n*d), make([]bool, n)
@@ -117,13 +117,13 @@ func (k *Channels) inputs(modality int) []bool {
 
 // Recent appends the activations of a neuron's last firings, the oldest first.
 func (k *Channels) Recent(dst []float32, n int) []float32 {
-	return unroll(dst, k.History[n*ActivationRing:][:ActivationRing], k.Firings[n])
+	return unroll(dst, k.History[n*activationRing:][:activationRing], k.Firings[n])
 }
 
 // Contributions appends the utilities of a neuron's last firings, the oldest
 // first.
 func (k *Channels) Contributions(dst []float32, n int) []float32 {
-	return unroll(dst, k.Contribution[n*ContributionRing:][:ContributionRing], k.Firings[n])
+	return unroll(dst, k.Contribution[n*contributionRing:][:contributionRing], k.Firings[n])
 }
 
 func unroll(dst, ring []float32, count uint32) []float32 {
@@ -155,7 +155,7 @@ func (k *Channels) Routing(dst []float32, lo, hi int) {
 // Active reports whether a message of an edge was read in the last 16 ticks
 // before tick.
 func (k *Channels) Active(edge int, tick uint64) bool {
-	return k.Heard[edge] != 0 && tick-k.Heard[edge] < ActiveTicks
+	return k.Heard[edge] != 0 && tick-k.Heard[edge] < activeTicks
 }
 
 // Eviction writes 1 − the utility, from 0 to 1 over the grid; equal utilities
@@ -234,8 +234,8 @@ func (k *Channels) update(s *Session, b *batch) {
 			sum += float32(math.Abs(float64(x)))
 		}
 		k.Activation[n] = sum / float32(d)
-		k.History[n*ActivationRing+int(k.Firings[n]%ActivationRing)] = k.Activation[n]
-		k.Contribution[n*ContributionRing+int(k.Firings[n]%ContributionRing)] = b.util[i]
+		k.History[n*activationRing+int(k.Firings[n]%activationRing)] = k.Activation[n]
+		k.Contribution[n*contributionRing+int(k.Firings[n]%contributionRing)] = b.util[i]
 		k.Firings[n]++
 		copy(k.DRC[n*d:(n+1)*d], b.drc[i*d:])
 		h := st.HFinal[i*d : (i+1)*d]

@@ -81,15 +81,15 @@ func Oscillation(ring []float64) (value float64, lag int) {
 	return value, lag
 }
 
-// An Episode collects the characteristic eligibility of one group of parameters:
+// An episode collects the characteristic eligibility of one group of parameters:
 // e ← λ·e + ∇ log π(code), once per decision.
-type Episode struct {
+type episode struct {
 	Lambda      float64 // the grid's mean at the episode's start
 	Eligibility []float64
 }
 
 // NewEpisode begins with no eligibility.
-func NewEpisode(lambda float64, size int) *Episode { return &Episode{lambda, make([]float64, size)} }
+func NewEpisode(lambda float64, size int) *episode { return &episode{lambda, make([]float64, size)} }
 
 // A CreditSizeError says that a gradient does not fit the parameters.
 type CreditSizeError struct{ Want, Got int }
@@ -99,18 +99,18 @@ func (e *CreditSizeError) Error() string {
 }
 
 // Decide adds the gradient of a decision's log probability.
-func (e *Episode) Decide(gradient []float64) error {
+func (e *episode) Decide(gradient []float64) error {
 	if len(gradient) != len(e.Eligibility) {
 		return &CreditSizeError{len(e.Eligibility), len(gradient)}
 	}
 	for i, g := range gradient {
-		e.Eligibility[i] = Fade(e.Eligibility[i], e.Lambda, g)
+		e.Eligibility[i] = faded(e.Eligibility[i], e.Lambda, g)
 	}
 	return nil
 }
 
 // Update adds lr·(reward−baseline)·share·e to w; share is [Traces.Share].
-func (e *Episode) Update(w []float64, lr, reward, baseline, share float64) {
+func (e *episode) Update(w []float64, lr, reward, baseline, share float64) {
 	k := lr * (reward - baseline) * share
 	for i, g := range e.Eligibility {
 		w[i] += k * g

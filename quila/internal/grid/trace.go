@@ -19,12 +19,12 @@ const (
 	Groups int = iota
 )
 
-// Fade is one step of a trace: λ·trace + a.
-func Fade(trace, lambda, a float64) float64 { return lambda*trace + a }
+// faded is one step of a trace: λ·trace + a.
+func faded(trace, lambda, a float64) float64 { return lambda*trace + a }
 
-// Learn is one step of λ for the neurons of a grid: by how much a neuron's
+// learn is one step of λ for the neurons of a grid: by how much a neuron's
 // activation times utility exceeds the grid's mean.
-func Learn(lambda, a, u []float64, eta, low, high float64) {
+func learn(lambda, a, u []float64, eta, low, high float64) {
 	if len(lambda) == 0 {
 		return
 	}
@@ -64,18 +64,18 @@ func NewCredit(c *config.Config, edges int) *Traces {
 // moves λ by the utilities. Both are [Groups][N] and [N].
 func (t *Traces) Update(activation, utility []float64) {
 	for i, a := range activation {
-		t.Trace[i] = Fade(t.Trace[i], t.Lambda[i], a)
+		t.Trace[i] = faded(t.Trace[i], t.Lambda[i], a)
 	}
 	for g := range Groups {
 		lo, hi := g*t.N, (g+1)*t.N
-		Learn(t.Lambda[lo:hi], activation[lo:hi], utility, t.eta, t.low, t.high)
+		learn(t.Lambda[lo:hi], activation[lo:hi], utility, t.eta, t.low, t.high)
 	}
 }
 
 // Send fades the trace of an edge and adds the mean |message|; the rate is that
 // of the target.
 func (t *Traces) Send(edge, target int, message float64) {
-	t.Edge[edge] = Fade(t.Edge[edge], t.rate(target), message)
+	t.Edge[edge] = faded(t.Edge[edge], t.rate(target), message)
 }
 
 // rate is the mean λ of a neuron's groups.

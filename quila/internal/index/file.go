@@ -19,22 +19,22 @@ type TreeEntry struct {
 	Hash   uint64 // the first 8 bytes of the row's SHA-256, little endian
 }
 
-// ErrTreeFormat is what a [TreeFormatError] matches.
+// ErrTreeFormat is what a [treeFormatError] matches.
 var ErrTreeFormat = errors.New("blink: malformed index")
 
-// A TreeFormatError says what is wrong with the bytes of an index, and where.
-type TreeFormatError struct {
+// A treeFormatError says what is wrong with the bytes of an index, and where.
+type treeFormatError struct {
 	Offset    int64
 	Op        string // what was read
 	Want, Got uint64
 }
 
-func (e *TreeFormatError) Error() string {
+func (e *treeFormatError) Error() string {
 	return fmt.Sprintf("blink: %s at byte %d is %d, want %d", e.Op, e.Offset, e.Got, e.Want)
 }
 
 // Is ties the error to [ErrTreeFormat].
-func (e *TreeFormatError) Is(target error) bool { return target == ErrTreeFormat }
+func (e *treeFormatError) Is(target error) bool { return target == ErrTreeFormat }
 
 const (
 	magic       = "BLNK"
@@ -162,7 +162,7 @@ func (r *reader) next(n int) ([]byte, error) {
 		k := copy(r.room[:], r.buf)
 		m := int(min(int64(chunk-k), r.size-r.at))
 		if k+m < n {
-			return nil, &TreeFormatError{r.size, "end of the bytes", uint64(r.offset() + int64(n)), uint64(r.size)}
+			return nil, &treeFormatError{r.size, "end of the bytes", uint64(r.offset() + int64(n)), uint64(r.size)}
 		}
 		if got, err := r.r.ReadAt(r.room[k:k+m], r.at); got < m {
 			return nil, fmt.Errorf("blink: byte %d: %w", r.at+int64(got), err)
@@ -180,7 +180,7 @@ func (r *reader) want(op string, n int, v uint64) error {
 	at := r.offset()
 	got, err := r.number(n)
 	if err == nil && got != v {
-		err = &TreeFormatError{at, op, v, got}
+		err = &treeFormatError{at, op, v, got}
 	}
 	return err
 }
@@ -223,20 +223,20 @@ func ReadTree(src io.ReaderAt, size int64) (*Tree[TreeEntry], error) {
 	}
 	fanout, root, nodes := head[0], head[1], head[2]
 	if fanout < 2 || fanout > mostFanout {
-		return nil, &TreeFormatError{8, "fanout", Fanout, fanout}
+		return nil, &treeFormatError{8, "fanout", maxFanout, fanout}
 	}
 	// The bytes determine the number of keys: all nodes but the root are an
 	// entry of a parent.
 	body := size - headerBytes - nodeBytes*int64(nodes) - innerBytes*(int64(nodes)-1)
 	if nodes == 0 || body < 0 || body%leafBytes != 0 || body/leafBytes > size {
-		return nil, &TreeFormatError{16, "number of nodes in these bytes", uint64(max(size-headerBytes, 0) / nodeBytes), nodes}
+		return nil, &treeFormatError{16, "number of nodes in these bytes", uint64(max(size-headerBytes, 0) / nodeBytes), nodes}
 	}
 	l := layoutOf(int(body/leafBytes), int(fanout))
 	if l.total() != int(nodes) {
-		return nil, &TreeFormatError{16, "number of nodes for these keys", uint64(l.total()), nodes}
+		return nil, &treeFormatError{16, "number of nodes for these keys", uint64(l.total()), nodes}
 	}
 	if root != nodes-1 {
-		return nil, &TreeFormatError{12, "root", nodes - 1, root}
+		return nil, &treeFormatError{12, "root", nodes - 1, root}
 	}
 	return r.tree(l)
 }
@@ -265,7 +265,7 @@ func (r *reader) tree(l layout) (*Tree[TreeEntry], error) {
 				return nil, err
 			}
 			if i == nodes-1 && high != math.MaxUint64 {
-				return nil, &TreeFormatError{highAt, "high key", math.MaxUint64, high}
+				return nil, &treeFormatError{highAt, "high key", math.MaxUint64, high}
 			}
 			if level == 0 {
 				firsts, err = r.leaf(&b, firsts, n, i > 0, was)
@@ -276,7 +276,7 @@ func (r *reader) tree(l layout) (*Tree[TreeEntry], error) {
 				return nil, err
 			}
 			if last := b.last; level == 0 && n > 0 && i < nodes-1 && last >= high {
-				return nil, &TreeFormatError{highAt, "high key, above the last key", last + 1, high}
+				return nil, &treeFormatError{highAt, "high key, above the last key", last + 1, high}
 			}
 		}
 		lows, firsts, first, below = firsts, lows[:0], first+nodes, first
@@ -297,12 +297,12 @@ func (r *reader) leaf(b *builder, firsts []uint64, n int, follows bool, low uint
 		key := le.Uint64(e)
 		if j == 0 {
 			if follows && key != low {
-				return nil, &TreeFormatError{at, "first key, the high key before", low, key}
+				return nil, &treeFormatError{at, "first key, the high key before", low, key}
 			}
 			firsts = append(firsts, key)
 		}
 		if b.any && key <= b.last {
-			return nil, &TreeFormatError{at, "key, above the one before", b.last + 1, key}
+			return nil, &treeFormatError{at, "key, above the one before", b.last + 1, key}
 		}
 		b.add(key, TreeEntry{le.Uint64(e[8:]), le.Uint64(e[16:]), le.Uint64(e[24:])})
 	}
@@ -312,7 +312,7 @@ func (r *reader) leaf(b *builder, firsts []uint64, n int, follows bool, low uint
 // inner reads one entry for each child, whose first keys are lows.
 func (r *reader) inner(firsts, lows []uint64, child int, follows bool, low uint64) ([]uint64, error) {
 	if follows && lows[0] != low {
-		return nil, &TreeFormatError{r.offset(), "first key, the high key before", low, lows[0]}
+		return nil, &treeFormatError{r.offset(), "first key, the high key before", low, lows[0]}
 	}
 	for j, key := range lows {
 		if err := errors.Join(r.want("key, the child's first", 8, key), r.want("child", 8, uint64(child+j))); err != nil {
@@ -347,7 +347,7 @@ func (b *builder) add(key uint64, e TreeEntry) {
 // known to its parent, if that is full.
 func (b *builder) room(level int, key uint64) *page[TreeEntry] {
 	p := b.open[level]
-	if p.n == Fanout {
+	if p.n == maxFanout {
 		fresh := &node[TreeEntry]{level: level}
 		if b.top == level {
 			b.top++

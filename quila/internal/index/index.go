@@ -67,7 +67,7 @@ var (
 	ErrVector      = errors.New("hnsw: unusable vector")
 	ErrDuplicate   = errors.New("hnsw: label is taken")
 	ErrUnknown     = errors.New("hnsw: no such label")
-	ErrFull        = errors.New("hnsw: too many entries")
+	errFull        = errors.New("hnsw: too many entries")
 	ErrGraphFormat = errors.New("hnsw: malformed image")
 )
 
@@ -265,7 +265,7 @@ func (x *Graph) usable(op string, v []float32) error {
 func (x *Graph) store(label uint64, v []float32) error {
 	id := len(x.labels)
 	if id >= mostSlots {
-		return &GraphError{Op: "add", Want: fmt.Sprintf("at most %d", mostSlots), Got: id, Kind: ErrFull}
+		return &GraphError{Op: "add", Want: fmt.Sprintf("at most %d", mostSlots), Got: id, Kind: errFull}
 	}
 	if err := x.room(id); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Fanout is the most keys of a node.
-const Fanout = 64
+// maxFanout is the most keys of a node.
+const maxFanout = 64
 
 // A Tree maps keys to values. Any number of goroutines may use it. Make one with
 // [NewTree] or [ReadTree].
@@ -40,12 +40,12 @@ type page[V any] struct {
 	right    *node[V]
 	values   []V        // [n]
 	children []*node[V] // [n]
-	keys     [Fanout]uint64
+	keys     [maxFanout]uint64
 }
 
 // NewTree returns an empty tree.
 func NewTree[V any]() *Tree[V] {
-	t := &Tree[V]{fanout: Fanout}
+	t := &Tree[V]{fanout: maxFanout}
 	t.first = &node[V]{}
 	t.first.page.Store(&page[V]{})
 	t.root.Store(t.first)
@@ -72,12 +72,12 @@ func (p *page[V]) upper(key uint64) int {
 	lo, n := 0, p.n
 	for n > 1 {
 		half := n >> 1
-		if p.keys[(lo+half)&(Fanout-1)] <= key {
+		if p.keys[(lo+half)&(maxFanout-1)] <= key {
 			lo += half
 		}
 		n -= half
 	}
-	if n == 1 && p.keys[lo&(Fanout-1)] <= key {
+	if n == 1 && p.keys[lo&(maxFanout-1)] <= key {
 		lo++
 	}
 	return lo
@@ -108,7 +108,7 @@ func (t *Tree[V]) leaf(key uint64) *page[V] {
 // Get returns the value of a key. It takes no latch and waits for nobody.
 func (t *Tree[V]) Get(key uint64) (v V, ok bool) {
 	p := t.leaf(key)
-	if i := p.upper(key) - 1; i >= 0 && p.keys[i&(Fanout-1)] == key {
+	if i := p.upper(key) - 1; i >= 0 && p.keys[i&(maxFanout-1)] == key {
 		return p.values[i], true
 	}
 	return v, false

@@ -119,7 +119,7 @@ func (t *Tree[V]) change(key uint64, f func(v V, ok bool) (V, bool)) int {
 		return -1
 	case keep:
 		t.count.Add(1)
-		if p.n < Fanout {
+		if p.n < maxFanout {
 			n.page.Store(p.with(i, key, v, nil))
 		} else {
 			t.split(&h, n, p, i, key, v, nil, &path)
@@ -173,9 +173,9 @@ func (p *page[V]) part(from, to int) *page[V] {
 func (t *Tree[V]) split(h *holder[V], n *node[V], p *page[V], i int, key uint64, v V, child *node[V], path *[maxLevels]*node[V]) {
 	for {
 		t.splits.Add(1)
-		mid := Fanout / 2
+		mid := maxFanout / 2
 		if p.right == nil && i == p.n {
-			mid = Fanout - 1 // ascending keys fill their nodes
+			mid = maxFanout - 1 // ascending keys fill their nodes
 		}
 		low, high := p.part(0, mid), p.part(mid, p.n)
 		if i <= mid {
@@ -209,7 +209,7 @@ func (t *Tree[V]) split(h *holder[V], n *node[V], p *page[V], i int, key uint64,
 		h.release(n)
 		n, p, key, child = parent, pp, low.high, fresh
 		i = p.upper(key)
-		if p.n < Fanout {
+		if p.n < maxFanout {
 			n.page.Store(p.with(i, key, v, child))
 			h.release(n)
 			return

@@ -43,15 +43,15 @@ func NewAuxiliary[F grad.Float](r *DistillResult[F], options DistillOptions, sha
 	}
 	switch {
 	case r.EMA.Dim != r.Net.Dim:
-		return nil, &ConsistencyShapeError{"auxiliary: dimensions of the average", r.Net.Dim, r.EMA.Dim}
+		return nil, &consistencyShapeError{"auxiliary: dimensions of the average", r.Net.Dim, r.EMA.Dim}
 	case r.Teacher != nil && r.Teacher.Dim != r.Net.Dim:
-		return nil, &ConsistencyShapeError{"auxiliary: dimensions of the teacher", r.Net.Dim, r.Teacher.Dim}
+		return nil, &consistencyShapeError{"auxiliary: dimensions of the teacher", r.Net.Dim, r.Teacher.Dim}
 	case !(r.SigmaD > 0 && r.SigmaD < math.Inf(1)) || !(share > 0 && share < math.Inf(1)):
-		return nil, fmt.Errorf("%w: σ_d is %v and the share %v, want more than 0", ErrConsistencyShape, r.SigmaD, share)
+		return nil, fmt.Errorf("%w: σ_d is %v and the share %v, want more than 0", errConsistencyShape, r.SigmaD, share)
 	}
 	values := o.Batch * r.Net.Dim
 	if values > mostNormals {
-		return nil, &ConsistencyShapeError{"auxiliary: values of a batch, at most", mostNormals, values}
+		return nil, &consistencyShapeError{"auxiliary: values of a batch, at most", mostNormals, values}
 	}
 	return &Auxiliary[F]{pairs: newPairs(r, o.Points, o.Batch), share: share, seed: o.Seed, words: make([]uint32, o.Batch), normals: make([]float64, values),
 		noise: make([]F, values), tape: grad.New[F](nil, grad.WithThreads(o.Threads))}, nil
@@ -64,13 +64,13 @@ func NewAuxiliary[F grad.Float](r *DistillResult[F], options DistillOptions, sha
 func (a *Auxiliary[F]) Add(sums *ConsistencyNet[F], clean []F, step uint64) (float64, error) {
 	p, net := a.pairs, a.pairs.r.Net
 	if len(clean) != len(p.x) {
-		return 0, &ConsistencyShapeError{"auxiliary: values", len(p.x), len(clean)}
+		return 0, &consistencyShapeError{"auxiliary: values", len(p.x), len(clean)}
 	}
 	if err := sums.check(); err != nil {
 		return 0, err
 	}
 	if sums.Dim != net.Dim || sums.Hidden != net.Hidden {
-		return 0, &ConsistencyShapeError{"auxiliary: hidden values of the sums", net.Hidden, sums.Hidden}
+		return 0, &consistencyShapeError{"auxiliary: hidden values of the sums", net.Hidden, sums.Hidden}
 	}
 	stream := weights.Stream{Seed: a.seed, Neuron: 1<<16 + 2, Tick: step, Site: weights.InitSite}
 	for i := range a.words {

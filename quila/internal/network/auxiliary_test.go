@@ -164,7 +164,7 @@ func TestAuxiliaryFaults(t *testing.T) {
 	} {
 		r := good()
 		o, share := f(r)
-		if _, err := NewAuxiliary(r, o, share); !errors.Is(err, ErrConsistencyShape) {
+		if _, err := NewAuxiliary(r, o, share); !errors.Is(err, errConsistencyShape) {
 			t.Errorf("%d: got %v, want an error about a shape", i, err)
 		}
 	}
@@ -179,7 +179,7 @@ func TestAuxiliaryFaults(t *testing.T) {
 	_, partial := a.Add(broken, make([]float32, 12), 0)
 	_, other := a.Add(NewConsistencyNet[float32](4, 9, weights.Stream{}), make([]float32, 12), 0)
 	for i, err := range []error{short, partial, other} {
-		if !errors.Is(err, ErrConsistencyShape) {
+		if !errors.Is(err, errConsistencyShape) {
 			t.Errorf("operand %d: got %v, want an error about a shape", i, err)
 		}
 	}

@@ -128,7 +128,7 @@ func TestFaults(t *testing.T) {
 		Apply(n, x, x, two, math.NaN(), Song, &s), Apply(&broken, x, x, two, 1, Song, &s), n.Eval(x, x, two[:1], &s), broken.Eval(x, x, two, &s),
 		Twice(n, x, x, two, x[:3], .1, 1, &s), teacher.Denoise(x, x, []float64{1}), teacher.Solve(x, x[:7], 1, 18), teacher.Solve(x, x, 1, 1),
 	} {
-		if !errors.Is(err, ErrConsistencyShape) {
+		if !errors.Is(err, errConsistencyShape) {
 			t.Errorf("%d: got %v, want an error about a shape", i, err)
 		}
 	}
@@ -140,7 +140,7 @@ func TestFaults(t *testing.T) {
 		o DistillOptions
 	}{{nil, DistillOptions{}}, {[][]float32{{}}, DistillOptions{}}, {[][]float32{{1}, {1, 2}}, DistillOptions{}}, {[][]float32{{0, 0}}, DistillOptions{}}, {nan, DistillOptions{}},
 		{good, DistillOptions{Steps: -1}}, {good, DistillOptions{Batch: 1 << 30}}, {good, DistillOptions{EMALow: 2}}, {good, DistillOptions{Points: 1}}, {good, DistillOptions{Steps: 5, Warm: 5}}} {
-		if _, err := Distill(t.Context(), c.v, c.o); !errors.Is(err, ErrConsistencyShape) {
+		if _, err := Distill(t.Context(), c.v, c.o); !errors.Is(err, errConsistencyShape) {
 			t.Errorf("%d: got %v, want an error about a shape", i, err)
 		}
 	}

@@ -50,7 +50,7 @@ func (o DistillOptions) defaults(dim int) (DistillOptions, error) {
 			*p.at = p.usual
 		}
 		if *p.at < 1 || *p.at > 1<<20 {
-			return o, &ConsistencyShapeError{"an option, at least", 1, *p.at}
+			return o, &consistencyShapeError{"an option, at least", 1, *p.at}
 		}
 	}
 	for _, p := range []struct {
@@ -61,17 +61,17 @@ func (o DistillOptions) defaults(dim int) (DistillOptions, error) {
 			*p.at = p.usual
 		}
 		if !(*p.at > 0 && *p.at < 1) {
-			return o, fmt.Errorf("%w: an option is %v, want between 0 and 1", ErrConsistencyShape, *p.at)
+			return o, fmt.Errorf("%w: an option is %v, want between 0 and 1", errConsistencyShape, *p.at)
 		}
 	}
 	if o.Warm == 0 {
 		o.Warm = o.Steps / 3
 	}
 	if o.Warm < 0 || o.Warm >= o.Steps {
-		return o, &ConsistencyShapeError{"first steps, less than", o.Steps, o.Warm}
+		return o, &consistencyShapeError{"first steps, less than", o.Steps, o.Warm}
 	}
 	if o.Points < 2 {
-		return o, &ConsistencyShapeError{"points, at least", 2, o.Points}
+		return o, &consistencyShapeError{"points, at least", 2, o.Points}
 	}
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
@@ -94,7 +94,7 @@ type DistillResult[F grad.Float] struct {
 // vectors, options and seed give the same network, for any number of threads.
 func Distill[F grad.Float](ctx context.Context, vectors [][]F, options DistillOptions) (*DistillResult[F], error) {
 	if len(vectors) == 0 || len(vectors[0]) == 0 {
-		return nil, &ConsistencyShapeError{"vectors, at least", 1, 0}
+		return nil, &consistencyShapeError{"vectors, at least", 1, 0}
 	}
 	dim := len(vectors[0])
 	o, err := options.defaults(dim)
@@ -104,7 +104,7 @@ func Distill[F grad.Float](ctx context.Context, vectors [][]F, options DistillOp
 	var squares float64
 	for i, v := range vectors {
 		if len(v) != dim {
-			return nil, &ConsistencyShapeError{fmt.Sprintf("vector %d: values", i), dim, len(v)}
+			return nil, &consistencyShapeError{fmt.Sprintf("vector %d: values", i), dim, len(v)}
 		}
 		for _, x := range v {
 			squares += float64(x) * float64(x)
@@ -112,7 +112,7 @@ func Distill[F grad.Float](ctx context.Context, vectors [][]F, options DistillOp
 	}
 	r := &DistillResult[F]{SigmaD: math.Sqrt(squares / float64(len(vectors)*dim)), Mode: CD}
 	if !(r.SigmaD > 0) || math.IsInf(r.SigmaD, 0) {
-		return nil, fmt.Errorf("%w: the root mean square of the vectors is %v", ErrConsistencyShape, r.SigmaD)
+		return nil, fmt.Errorf("%w: the root mean square of the vectors is %v", errConsistencyShape, r.SigmaD)
 	}
 	stream := weights.Stream{Seed: o.Seed, Neuron: 1 << 16, Site: weights.InitSite}
 	data := newSource(vectors, o.Batch, o.Seed)

@@ -13,21 +13,21 @@ import (
 // MaxSigma is σ at t = 1, in units of σ_d.
 const MaxSigma = 2
 
-// ErrConsistencyShape is matched by errors about operands of the wrong size.
-var ErrConsistencyShape = errors.New("consistency: bad shape")
+// errConsistencyShape is matched by errors about operands of the wrong size.
+var errConsistencyShape = errors.New("consistency: bad shape")
 
-// A ConsistencyShapeError says what an operand's size has to be.
-type ConsistencyShapeError struct {
+// A consistencyShapeError says what an operand's size has to be.
+type consistencyShapeError struct {
 	Op        string
 	Want, Got int
 }
 
-func (e *ConsistencyShapeError) Error() string {
+func (e *consistencyShapeError) Error() string {
 	return fmt.Sprintf("consistency: %s: want %d, got %d", e.Op, e.Want, e.Got)
 }
 
-// Is matches [ErrConsistencyShape].
-func (e *ConsistencyShapeError) Is(target error) bool { return target == ErrConsistencyShape }
+// Is matches [errConsistencyShape].
+func (e *consistencyShapeError) Is(target error) bool { return target == errConsistencyShape }
 
 // A Form is how [Apply] combines the network's value with its operand.
 type Form string
@@ -69,7 +69,7 @@ func (n *ConsistencyNet[F]) check() error {
 		want, got int
 	}{{"W1", n.Hidden * (n.Dim + 1), len(n.W1)}, {"B1", n.Hidden, len(n.B1)}, {"W2", n.Dim * n.Hidden, len(n.W2)}, {"B2", n.Dim, len(n.B2)}} {
 		if p.want != p.got || n.Dim < 1 || n.Hidden < 1 {
-			return &ConsistencyShapeError{p.what, p.want, p.got}
+			return &consistencyShapeError{p.what, p.want, p.got}
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (n *ConsistencyNet[F]) Eval(dst, x, t []F, s *Scratch[F]) error {
 		return err
 	}
 	if len(x) != m*n.Dim || len(dst) != len(x) {
-		return &ConsistencyShapeError{"vectors: values", m * n.Dim, len(x)}
+		return &consistencyShapeError{"vectors: values", m * n.Dim, len(x)}
 	}
 	s.room(m, n.Dim+1, n.Hidden)
 	for i, ti := range t {
@@ -156,11 +156,11 @@ func Apply[F grad.Float](n *ConsistencyNet[F], dst, x, t []F, sigmaD float64, fo
 	m := len(t)
 	switch {
 	case len(x) != m*n.Dim || len(dst) != len(x):
-		return &ConsistencyShapeError{"vectors: values", m * n.Dim, len(x)}
+		return &consistencyShapeError{"vectors: values", m * n.Dim, len(x)}
 	case form != Song && form != Residual:
-		return fmt.Errorf("%w: there is no form %q", ErrConsistencyShape, form)
+		return fmt.Errorf("%w: there is no form %q", errConsistencyShape, form)
 	case form == Song && !(sigmaD > 0 && sigmaD < math.Inf(1)):
-		return fmt.Errorf("%w: σ_d is %v, want more than 0", ErrConsistencyShape, sigmaD)
+		return fmt.Errorf("%w: σ_d is %v, want more than 0", errConsistencyShape, sigmaD)
 	}
 	if err := n.check(); err != nil {
 		return err
@@ -203,7 +203,7 @@ func Apply[F grad.Float](n *ConsistencyNet[F], dst, x, t []F, sigmaD float64, fo
 // step is at half the time. normals has a number for every component.
 func Twice[F grad.Float](n *ConsistencyNet[F], dst, x, t, normals []F, deviation, sigmaD float64, s *Scratch[F]) error {
 	if len(normals) != len(x) {
-		return &ConsistencyShapeError{"two steps: normal numbers", len(x), len(normals)}
+		return &consistencyShapeError{"two steps: normal numbers", len(x), len(normals)}
 	}
 	if err := Apply(n, dst, x, t, sigmaD, Song, s); err != nil {
 		return err

@@ -17,32 +17,32 @@ const (
 	Axial     Layout = "axial"
 )
 
-// MaxAxes is the number of axes of a video: time, row, column.
-const MaxAxes = 3
+// maxAxes is the number of axes of a video: time, row, column.
+const maxAxes = 3
 
-// ErrRopeShape is matched by errors about dimensions that cannot be divided, and
+// errRopeShape is matched by errors about dimensions that cannot be divided, and
 // about operands of the wrong size.
-var ErrRopeShape = errors.New("rope: bad shape")
+var errRopeShape = errors.New("rope: bad shape")
 
-// A RopeShapeError says what an operand's size has to be.
-type RopeShapeError struct {
+// A ropeShapeError says what an operand's size has to be.
+type ropeShapeError struct {
 	Op        string
 	Want, Got int
 }
 
-func (e *RopeShapeError) Error() string {
+func (e *ropeShapeError) Error() string {
 	return fmt.Sprintf("rope: %s: want %d, got %d", e.Op, e.Want, e.Got)
 }
 
-// Is matches [ErrRopeShape].
-func (e *RopeShapeError) Is(target error) bool { return target == ErrRopeShape }
+// Is matches [errRopeShape].
+func (e *ropeShapeError) Is(target error) bool { return target == errRopeShape }
 
 // A RopeCode divides the dimensions of an embedding among axes. It is a value that
 // never changes and may be shared.
 type RopeCode struct {
 	dims  int
 	axes  int
-	parts [MaxAxes]int
+	parts [maxAxes]int
 	axial bool
 }
 
@@ -51,15 +51,15 @@ type RopeCode struct {
 // the most equal even ones.
 func NewRope(dims, axes int, layout Layout) (RopeCode, error) {
 	c := RopeCode{dims: dims, axes: axes, axial: layout == Axial}
-	if axes < 1 || axes > MaxAxes {
-		return RopeCode{}, &RopeShapeError{"axes, at most", MaxAxes, axes}
+	if axes < 1 || axes > maxAxes {
+		return RopeCode{}, &ropeShapeError{"axes, at most", maxAxes, axes}
 	}
 	if layout != Kronecker && layout != Axial && layout != "" {
-		return RopeCode{}, fmt.Errorf("%w: there is no layout %q", ErrRopeShape, layout)
+		return RopeCode{}, fmt.Errorf("%w: there is no layout %q", errRopeShape, layout)
 	}
 	if c.axial || axes == 1 {
 		if dims < 2*axes || dims%2 != 0 {
-			return RopeCode{}, &RopeShapeError{"even dimensions, at least", 2 * axes, dims}
+			return RopeCode{}, &ropeShapeError{"even dimensions, at least", 2 * axes, dims}
 		}
 		pairs := dims / 2
 		for i := range axes {
@@ -72,7 +72,7 @@ func NewRope(dims, axes int, layout Layout) (RopeCode, error) {
 		odd, twos = odd/2, twos+1
 	}
 	if dims < 1 || twos < axes {
-		return RopeCode{}, &RopeShapeError{"dimensions that are a multiple of", 1 << axes, dims}
+		return RopeCode{}, &ropeShapeError{"dimensions that are a multiple of", 1 << axes, dims}
 	}
 	for i := range axes {
 		c.parts[i] = 1 << ((twos + axes - 1 - i) / axes)
@@ -91,7 +91,7 @@ func (c RopeCode) check(op string, y, x, positions, bases int) error {
 		want, got int
 	}{{"result", c.dims, y}, {"embedding", c.dims, x}, {"positions", c.axes, positions}, {"bases", c.axes, bases}} {
 		if p.want != p.got {
-			return &RopeShapeError{op + ": " + p.what, p.want, p.got}
+			return &ropeShapeError{op + ": " + p.what, p.want, p.got}
 		}
 	}
 	return nil
@@ -120,10 +120,10 @@ func RopeBackward[F grad.Float](c RopeCode, dx []F, dLogBases []float64, y, dy [
 		return err
 	}
 	if dx != nil && len(dx) != c.dims {
-		return &RopeShapeError{"backward: gradient", c.dims, len(dx)}
+		return &ropeShapeError{"backward: gradient", c.dims, len(dx)}
 	}
 	if dLogBases != nil && len(dLogBases) != c.axes {
-		return &RopeShapeError{"backward: gradients of bases", c.axes, len(dLogBases)}
+		return &ropeShapeError{"backward: gradients of bases", c.axes, len(dLogBases)}
 	}
 	for a := range c.axes {
 		if dLogBases != nil {

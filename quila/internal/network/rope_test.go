@@ -17,7 +17,7 @@ func numbers(n int, tick uint64) []float64 {
 // TestGradient compares the gradients of every layout with central differences.
 func TestGradient(t *testing.T) {
 	for _, layout := range []Layout{Kronecker, Axial} {
-		for axes := 1; axes <= MaxAxes; axes++ {
+		for axes := 1; axes <= maxAxes; axes++ {
 			c, err := NewRope(24, axes, layout)
 			if err != nil {
 				t.Fatal(err)
@@ -68,7 +68,7 @@ func TestFaultsRope(t *testing.T) {
 		dims, axes int
 		layout     Layout
 	}{{7, 1, ""}, {0, 1, ""}, {-4, 2, ""}, {2, 2, ""}, {4, 3, ""}, {6, 2, Kronecker}, {64, 0, ""}, {64, 4, ""}, {64, 2, "diagonal"}, {4, 3, Axial}} {
-		if _, err := NewRope(c.dims, c.axes, c.layout); !errors.Is(err, ErrRopeShape) {
+		if _, err := NewRope(c.dims, c.axes, c.layout); !errors.Is(err, errRopeShape) {
 			t.Errorf("New(%d, %d, %q) returns %v", c.dims, c.axes, c.layout, err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestFaultsRope(t *testing.T) {
 		ApplyRope(c, x[:63], x, two, bases), ApplyRope(c, x, x[:2], two, bases), ApplyRope(c, x, x, two[:1], bases), ApplyRope(c, x, x, two, bases[:1]),
 		RopeBackward(c, x[:3], nil, x, x, two, bases), RopeBackward(c, nil, bases[:1], x, x, two, bases), RopeBackward[float64](c, nil, nil, nil, nil, two, bases),
 	} {
-		if !errors.Is(err, ErrRopeShape) {
+		if !errors.Is(err, errRopeShape) {
 			t.Errorf("got %v, want an error about a shape", err)
 		}
 	}

@@ -81,7 +81,7 @@ func (t *Teacher[F]) input(dst, x []F, sigma []float64) {
 func (t *Teacher[F]) Denoise(dst, x []F, sigma []float64) error {
 	m := len(sigma)
 	if len(x) != m*t.Dim || len(dst) != len(x) {
-		return &ConsistencyShapeError{"denoise: values", m * t.Dim, len(x)}
+		return &consistencyShapeError{"denoise: values", m * t.Dim, len(x)}
 	}
 	t.scratch.room(m, t.Dim+noiseFeatures, t.Hidden)
 	if len(t.second) < m*t.Hidden {
@@ -144,7 +144,7 @@ func (t *Teacher[F]) Heun(dst, x []F, from, to []float64, scratch []F) error {
 func (t *Teacher[F]) Solve(dst, x []F, sigma float64, points int) error {
 	m := len(x) / max(t.Dim, 1)
 	if points < 2 || !(sigma > lowest) || len(dst) != len(x) || m*t.Dim != len(x) {
-		return &ConsistencyShapeError{"solve: values", m * t.Dim, len(x)}
+		return &consistencyShapeError{"solve: values", m * t.Dim, len(x)}
 	}
 	levels := Karras(points, lowest, sigma)
 	at, scratch := append([]F(nil), x...), make([]F, 2*len(x))

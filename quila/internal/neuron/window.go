@@ -7,8 +7,8 @@ import (
 	"atenia/grad"
 )
 
-// Key is the tape's name of a window.
-const Key grad.Key = "quila.grid"
+// key is the tape's name of a window.
+const key grad.Key = "quila.grid"
 
 // An Outcome is what a window made. Rows are in the order token, session,
 // neuron.
@@ -41,7 +41,7 @@ type Options[F grad.Float] struct {
 }
 
 // Register sets the backward function of windows.
-func Register[F grad.Float](r *grad.Registry[F]) { r.Register(Key, windowBack[F]) }
+func Register[F grad.Float](r *grad.Registry[F]) { r.Register(key, windowBack[F]) }
 
 // A pending is a window that waits for its gradient.
 type pending[F grad.Float] struct {
@@ -90,7 +90,7 @@ func (g *Grid[F]) Window(t *grad.Tape[F], refs map[string]grad.Ref, s *State[F],
 		}
 	}
 	sp.outs = append(sp.outs[:0], out.X, out.Conf, out.Utility)
-	err = t.Opaque(Key, sp.refs, sp.outs, nil, p)
+	err = t.Opaque(key, sp.refs, sp.outs, nil, p)
 	if err != nil || !t.Recording() {
 		g.giveBack(sp)
 	}

@@ -109,8 +109,8 @@ func (m *Message) check(c *config.Config) error {
 	return nil
 }
 
-// HasNaN reports whether a payload has a NaN; its message is to be dropped.
-func HasNaN(codes []byte) bool {
+// hasNaN reports whether a payload has a NaN; its message is to be dropped.
+func hasNaN(codes []byte) bool {
 	for _, c := range codes {
 		if c&0x7F == 0x7F {
 			return true
@@ -135,7 +135,7 @@ func (in *Inbox) Receive(b []byte) error {
 		in.Rejected++
 		return err
 	}
-	if HasNaN(m.Payload) {
+	if hasNaN(m.Payload) {
 		in.NaN++
 		return nil
 	}
@@ -146,5 +146,5 @@ func (in *Inbox) Receive(b []byte) error {
 // EncodeMessage rounds a payload to codes and reports whether it is free of NaN.
 func EncodeMessage(dst []byte, payload []float32) bool {
 	tensor.EncodeE4M3(dst, payload, true)
-	return !HasNaN(dst)
+	return !hasNaN(dst)
 }

@@ -34,24 +34,24 @@ func (c Channel) String() string {
 // The errors of a bus, for [errors.Is].
 var (
 	ErrNotFound = errors.New("no such page")
-	ErrChannel  = errors.New("no such channel")
-	ErrSize     = errors.New("a page has no bytes, or too many")
+	errChannel  = errors.New("no such channel")
+	errSize     = errors.New("a page has no bytes, or too many")
 )
 
-// A PageError says which page of which channel it is about. It matches its Err.
-type PageError struct {
+// A pageError says which page of which channel it is about. It matches its Err.
+type pageError struct {
 	Op      string
 	Channel Channel
 	Key     uint64
 	Err     error
 }
 
-func (e *PageError) Error() string {
+func (e *pageError) Error() string {
 	return fmt.Sprintf("nmdb %s, %v page %#x: %v", e.Op, e.Channel, e.Key, e.Err)
 }
 
 // Unwrap returns what the error is matched by.
-func (e *PageError) Unwrap() error { return e.Err }
+func (e *pageError) Unwrap() error { return e.Err }
 
 // A BusConfig configures a [Bus].
 type BusConfig struct {
@@ -156,7 +156,7 @@ func (c *channel) touch(p *page) {
 
 func (b *Bus) channel(op string, id Channel, key uint64) (*channel, error) {
 	if id >= Channels {
-		return nil, &PageError{op, id, key, ErrChannel}
+		return nil, &pageError{op, id, key, errChannel}
 	}
 	return &b.channels[id], nil
 }
@@ -169,24 +169,24 @@ func (b *Bus) Put(ctx context.Context, id Channel, key uint64, data []byte) erro
 		return err
 	}
 	if len(data) == 0 || len(data) > mostPage {
-		return &PageError{"put", id, key, fmt.Errorf("%w: %d", ErrSize, len(data))}
+		return &pageError{"put", id, key, fmt.Errorf("%w: %d", errSize, len(data))}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.pages[key]; old != nil {
 		delete(c.pages, key)
 		if err := c.group.Remove(old.Page); err != nil {
-			return &PageError{"put", id, key, err}
+			return &pageError{"put", id, key, err}
 		}
 	}
 	tp, err := c.group.Page(pageName(key), len(data), stores.L3)
 	if err != nil {
-		return &PageError{"put", id, key, err}
+		return &pageError{"put", id, key, err}
 	}
 	copy(tp.Bytes(), data)
 	p := c.enter(tp, key)
 	if err := c.group.Settle(ctx, p.Page); err != nil {
-		return &PageError{"put", id, key, err}
+		return &pageError{"put", id, key, err}
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (b *Bus) Get(ctx context.Context, id Channel, key uint64) ([]byte, error) {
 	defer c.mu.Unlock()
 	p, err := c.need(ctx, key)
 	if err != nil {
-		return nil, &PageError{"get", id, key, err}
+		return nil, &pageError{"get", id, key, err}
 	}
 	return append([]byte(nil), p.Bytes()...), nil
 }
@@ -233,7 +233,7 @@ func (b *Bus) Request(ctx context.Context, id Channel, keys ...uint64) error {
 	defer c.mu.Unlock()
 	for _, key := range keys {
 		if _, err := c.need(ctx, key); err != nil && !errors.Is(err, ErrNotFound) {
-			return &PageError{"request", id, key, err}
+			return &pageError{"request", id, key, err}
 		}
 	}
 	return nil

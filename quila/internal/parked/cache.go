@@ -12,7 +12,7 @@ type Cache[F grad.Float] struct {
 	most int // entries
 
 	mu     sync.Mutex
-	rows   map[Key]*cached[F]
+	rows   map[key]*cached[F]
 	newest *cached[F] // a ring, from the newest to the oldest
 	counts CacheCounts
 }
@@ -26,14 +26,14 @@ type CacheCounts struct {
 
 // A cached is the embedding of a block, in the order of use.
 type cached[F grad.Float] struct {
-	key          Key
+	key          key
 	row          []F
 	newer, older *cached[F]
 }
 
 // NewCache makes a cache of at most so many blocks.
 func NewCache[F grad.Float](most int) *Cache[F] {
-	return &Cache[F]{most: max(most, 1), rows: map[Key]*cached[F]{}}
+	return &Cache[F]{most: max(most, 1), rows: map[key]*cached[F]{}}
 }
 
 // Counts returns what the cache did.
@@ -45,7 +45,7 @@ func (c *Cache[F]) Counts() CacheCounts {
 
 // longest returns the embeddings of the longest prefix that is known. They are
 // not changed any more.
-func (c *Cache[F]) longest(keys []Key) (known [][]F) {
+func (c *Cache[F]) longest(keys []key) (known [][]F) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range keys {
@@ -66,7 +66,7 @@ func (c *Cache[F]) longest(keys []Key) (known [][]F) {
 
 // put enters the blocks of a tree, the first ones as the newest: a prefix is of no
 // use without its beginning.
-func (c *Cache[F]) put(keys []Key, nodes []Node[F]) {
+func (c *Cache[F]) put(keys []key, nodes []Node[F]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := len(keys) - 1; i >= 0; i-- {

@@ -14,30 +14,30 @@ import (
 // ErrContainer is matched by what is wrong with a container.
 var ErrContainer = errors.New("not a container")
 
-// A ContainerError says what is wrong with a container, and where.
-type ContainerError struct {
+// A containerError says what is wrong with a container, and where.
+type containerError struct {
 	Offset int
 	Why    string
 }
 
-func (e *ContainerError) Error() string {
+func (e *containerError) Error() string {
 	return fmt.Sprintf("cic container: %s at byte %d", e.Why, e.Offset)
 }
 
 // Is reports whether target is [ErrContainer].
-func (e *ContainerError) Is(target error) bool { return target == ErrContainer }
+func (e *containerError) Is(target error) bool { return target == ErrContainer }
 
 // A Kind is what the chunks of a channel are.
 type Kind uint8
 
 // The kinds.
 const (
-	KindState Kind = iota
-	KindKFE
-	KindParam
-	KindText
-	KindImage
-	KindAudio
+	kindState Kind = iota
+	kindKFE
+	kindParam
+	kindText
+	kindImage
+	kindAudio
 	kinds
 )
 
@@ -90,7 +90,7 @@ func MergeContainers(parts ...*Container) (*Container, error) {
 	slices.SortFunc(out.Parts, func(a, b Part) int { return cmp.Compare(a.ID, b.ID) })
 	for i := 1; i < len(out.Parts); i++ {
 		if out.Parts[i].ID == out.Parts[i-1].ID {
-			return nil, &ContainerError{Why: fmt.Sprintf("channel %d is there twice", out.Parts[i].ID)}
+			return nil, &containerError{Why: fmt.Sprintf("channel %d is there twice", out.Parts[i].ID)}
 		}
 	}
 	return out, nil
@@ -101,20 +101,20 @@ func MergeContainers(parts ...*Container) (*Container, error) {
 func (c *Container) Append(b []byte) ([]byte, error) {
 	start := len(b)
 	if len(c.Parts) == 0 {
-		return b, &ContainerError{Why: "no channels"}
+		return b, &containerError{Why: "no channels"}
 	}
 	b = uvarint(b, 1, containerVersion)
 	most := 0
 	for i, p := range c.Parts {
 		switch {
 		case i > 0 && p.ID <= c.Parts[i-1].ID:
-			return b[:start], &ContainerError{Why: fmt.Sprintf("channel %d after %d", p.ID, c.Parts[i-1].ID)}
+			return b[:start], &containerError{Why: fmt.Sprintf("channel %d after %d", p.ID, c.Parts[i-1].ID)}
 		case p.Kind >= kinds || !utf8.ValidString(p.Name):
-			return b[:start], &ContainerError{Why: fmt.Sprintf("channel %d has an unknown kind or a name that is no text", p.ID)}
+			return b[:start], &containerError{Why: fmt.Sprintf("channel %d has an unknown kind or a name that is no text", p.ID)}
 		}
 		for key, value := range p.Meta {
 			if !utf8.ValidString(key) || !utf8.ValidString(value) {
-				return b[:start], &ContainerError{Why: fmt.Sprintf("channel %d has a note that is no text", p.ID)}
+				return b[:start], &containerError{Why: fmt.Sprintf("channel %d has a note that is no text", p.ID)}
 			}
 		}
 		b = bytesField(b, 2, p.header())
@@ -165,12 +165,12 @@ type cursor struct {
 	b    []byte
 	at   int // of b in the container
 	last int // the last field
-	err  *ContainerError
+	err  *containerError
 }
 
 func (c *cursor) fail(format string, args ...any) {
 	if c.err == nil {
-		c.err = &ContainerError{c.at, fmt.Sprintf(format, args...)}
+		c.err = &containerError{c.at, fmt.Sprintf(format, args...)}
 	}
 	c.b = nil
 }

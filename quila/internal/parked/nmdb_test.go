@@ -38,10 +38,10 @@ func TestFull(t *testing.T) {
 		err error
 		is  error
 	}{
-		{b.Put(t.Context(), Channels, 1, []byte{1}), ErrChannel},
-		{b.Put(t.Context(), Text, 1, nil), ErrSize},
-		{b.Put(t.Context(), Text, 1, make([]byte, mostPage+1)), ErrSize},
-		{b.Request(t.Context(), 200), ErrChannel},
+		{b.Put(t.Context(), Channels, 1, []byte{1}), errChannel},
+		{b.Put(t.Context(), Text, 1, nil), errSize},
+		{b.Put(t.Context(), Text, 1, make([]byte, mostPage+1)), errSize},
+		{b.Request(t.Context(), 200), errChannel},
 	} {
 		if !errors.Is(x.err, x.is) {
 			t.Errorf("%v, want %v", x.err, x.is)

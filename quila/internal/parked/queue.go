@@ -18,21 +18,21 @@ import (
 var (
 	ErrQueueShape     = errors.New("wrong length")
 	ErrQueueNotFinite = errors.New("not finite")
-	ErrConfig         = errors.New("no such queue")
+	errConfig         = errors.New("no such queue")
 )
 
-// A QueueValueError says which operation was given what. It matches its Err.
-type QueueValueError struct {
+// A queueValueError says which operation was given what. It matches its Err.
+type queueValueError struct {
 	Op, Want, Got string
 	Err           error
 }
 
-func (e *QueueValueError) Error() string {
+func (e *queueValueError) Error() string {
 	return fmt.Sprintf("wmq %s: want %s, got %s: %v", e.Op, e.Want, e.Got, e.Err)
 }
 
 // Unwrap returns what the error is matched by.
-func (e *QueueValueError) Unwrap() error { return e.Err }
+func (e *queueValueError) Unwrap() error { return e.Err }
 
 // A QueueConfig is the shape of a queue.
 type QueueConfig struct {
@@ -91,7 +91,7 @@ type found struct {
 // queues of one memory apart.
 func NewQueue[F grad.Float](c QueueConfig, m *stores.Memory, name string) (*Queue[F], error) {
 	if c.Dim < 1 || c.Hot < 1 || c.Cold < 0 || c.Hot > 1<<20 || c.Cold > 1<<20 || c.Dim > 1<<16 {
-		return nil, &QueueValueError{"new", "dimensions, a hot zone and a cold zone", fmt.Sprintf("%d, %d, %d", c.Dim, c.Hot, c.Cold), ErrConfig}
+		return nil, &queueValueError{"new", "dimensions, a hot zone and a cold zone", fmt.Sprintf("%d, %d, %d", c.Dim, c.Hot, c.Cold), errConfig}
 	}
 	q := &Queue[F]{c: c}
 	// One more row than entries, for the one that overflows.
@@ -157,16 +157,16 @@ func (q *Queue[F]) Close() error { return errors.Join(q.hot.room.Close(), q.cold
 // check refuses contents that a queue cannot keep.
 func (q *Queue[F]) check(op string, content []F, more ...float64) error {
 	if len(content) != q.c.Dim {
-		return &QueueValueError{op, fmt.Sprintf("%d dimensions", q.c.Dim), fmt.Sprint(len(content)), ErrQueueShape}
+		return &queueValueError{op, fmt.Sprintf("%d dimensions", q.c.Dim), fmt.Sprint(len(content)), ErrQueueShape}
 	}
 	for _, x := range content {
 		if x-x != 0 {
-			return &QueueValueError{op, "numbers", fmt.Sprint(x), ErrQueueNotFinite}
+			return &queueValueError{op, "numbers", fmt.Sprint(x), ErrQueueNotFinite}
 		}
 	}
 	for _, x := range more {
 		if x-x != 0 {
-			return &QueueValueError{op, "numbers", fmt.Sprint(x), ErrQueueNotFinite}
+			return &queueValueError{op, "numbers", fmt.Sprint(x), ErrQueueNotFinite}
 		}
 	}
 	return nil

@@ -46,20 +46,20 @@ func builder(t *testing.T, block int, m *stores.Memory, c *Cache[float64]) *Buil
 
 func TestRefusals(t *testing.T) {
 	b := builder(t, 8, nil, nil)
-	if _, err := b.Build([]uint32{1, 16}); !errors.Is(err, ErrCode) {
+	if _, err := b.Build([]uint32{1, 16}); !errors.Is(err, errCode) {
 		t.Errorf("an unknown code: %v", err)
 	}
 	x, err := b.Build([]uint32{1, 2, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Refine([]int{1}); !errors.Is(err, ErrNoNode) {
+	if err := x.Refine([]int{1}); !errors.Is(err, errNoNode) {
 		t.Errorf("an unknown block: %v", err)
 	}
-	if _, err := x.Query(nil, make([]float64, 3), 1); !errors.Is(err, ErrShape) {
+	if _, err := x.Query(nil, make([]float64, 3), 1); !errors.Is(err, errShape) {
 		t.Errorf("a short query: %v", err)
 	}
-	if _, err := x.Query(nil, []float64{1, 2, 3, math.NaN()}, 1); !errors.Is(err, ErrNotFinite) {
+	if _, err := x.Query(nil, []float64{1, 2, 3, math.NaN()}, 1); !errors.Is(err, errNotFinite) {
 		t.Errorf("NaN: %v", err)
 	}
 	if hits, err := x.Query(nil, []float64{1, 2, 3, 4}, 100); err != nil || len(hits) != 1 {
@@ -78,7 +78,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := builder(t, 8, stores.NewMemory(stores.TierConfig{Account: ledger.New(nil, 10)}), nil).Build([]uint32{1}); !errors.Is(err, ledger.ErrFull) {
 		t.Errorf("no room: %v", err)
 	}
-	if _, err := NewBuilder(newBook(1, 1), 0, nil, nil); !errors.Is(err, ErrShape) {
+	if _, err := NewBuilder(newBook(1, 1), 0, nil, nil); !errors.Is(err, errShape) {
 		t.Errorf("blocks of nothing: %v", err)
 	}
 }

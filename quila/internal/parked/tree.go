@@ -29,24 +29,24 @@ type Codebook[F grad.Float] interface {
 
 // The errors of this package, for [errors.Is].
 var (
-	ErrCode      = errors.New("no such code")
-	ErrShape     = errors.New("wrong length")
-	ErrNotFinite = errors.New("not finite")
-	ErrNoNode    = errors.New("no such node")
+	errCode      = errors.New("no such code")
+	errShape     = errors.New("wrong length")
+	errNotFinite = errors.New("not finite")
+	errNoNode    = errors.New("no such node")
 )
 
-// A SCTValueError says which operation was given what. It matches its Err.
-type SCTValueError struct {
+// A sctValueError says which operation was given what. It matches its Err.
+type sctValueError struct {
 	Op, Want, Got string
 	Err           error
 }
 
-func (e *SCTValueError) Error() string {
+func (e *sctValueError) Error() string {
 	return fmt.Sprintf("sct %s: want %s, got %s: %v", e.Op, e.Want, e.Got, e.Err)
 }
 
 // Unwrap returns what the error is matched by.
-func (e *SCTValueError) Unwrap() error { return e.Err }
+func (e *sctValueError) Unwrap() error { return e.Err }
 
 // None is the neighbour of a node at an end.
 const None = -1
@@ -60,22 +60,22 @@ type Node[F grad.Float] struct {
 	Children   []int
 }
 
-// A Key is that of a block prefix.
-type Key [sha256.Size]byte
+// A key is that of a block prefix.
+type key [sha256.Size]byte
 
 // Keys returns the keys of the block prefixes of codes; the last block may be
 // short.
-func Keys(codes []uint32, book [32]byte, block int) []Key {
+func Keys(codes []uint32, book [32]byte, block int) []key {
 	h := sha256.New()
 	h.Write(book[:])
-	var keys []Key
+	var keys []key
 	for at := 0; at < len(codes); at += block {
 		for _, c := range codes[at:min(at+block, len(codes))] {
 			var b [4]byte
 			binary.LittleEndian.PutUint32(b[:], c)
 			h.Write(b[:])
 		}
-		keys = append(keys, Key(h.Sum(nil)))
+		keys = append(keys, key(h.Sum(nil)))
 	}
 	return keys
 }
@@ -96,7 +96,7 @@ const childCodes = 8
 // cache may be nil.
 func NewBuilder[F grad.Float](b Codebook[F], block int, m *stores.Memory, c *Cache[F]) (*Builder[F], error) {
 	if block < 1 || b.Dim() < 1 || b.Len() < 1 {
-		return nil, &SCTValueError{"builder", "a codebook and blocks of at least one code", fmt.Sprintf("%d rows of %d, blocks of %d", b.Len(), b.Dim(), block), ErrShape}
+		return nil, &sctValueError{"builder", "a codebook and blocks of at least one code", fmt.Sprintf("%d rows of %d, blocks of %d", b.Len(), b.Dim(), block), errShape}
 	}
 	if m == nil {
 		m = stores.NewMemory(stores.TierConfig{})
@@ -132,7 +132,7 @@ type Hit struct {
 func (b *Builder[F]) Build(codes []uint32) (*Tree[F], error) {
 	for i, c := range codes {
 		if int64(c) >= int64(b.book.Len()) {
-			return nil, &SCTValueError{"build", fmt.Sprintf("codes below %d", b.book.Len()), fmt.Sprintf("%d at %d", c, i), ErrCode}
+			return nil, &sctValueError{"build", fmt.Sprintf("codes below %d", b.book.Len()), fmt.Sprintf("%d at %d", c, i), errCode}
 		}
 	}
 	blocks := (len(codes) + b.block - 1) / b.block
@@ -140,7 +140,7 @@ func (b *Builder[F]) Build(codes []uint32) (*Tree[F], error) {
 	if err := t.open(blocks + (len(codes)+b.child-1)/b.child + blocks); err != nil {
 		return nil, err
 	}
-	var keys []Key
+	var keys []key
 	if b.cache != nil {
 		keys = Keys(codes, b.book.Sum256(), b.block)
 		known := b.cache.longest(keys)
@@ -229,7 +229,7 @@ func (b *Builder[F]) embed(dst []F, codes []uint32) {
 func (t *Tree[F]) Refine(blocks []int) error {
 	for _, id := range slices.Sorted(slices.Values(blocks)) {
 		if id < 0 || id >= t.blocks {
-			return &SCTValueError{"refine", fmt.Sprintf("a block below %d", t.blocks), fmt.Sprint(id), ErrNoNode}
+			return &sctValueError{"refine", fmt.Sprintf("a block below %d", t.blocks), fmt.Sprint(id), errNoNode}
 		}
 		if len(t.Nodes[id].Children) > 0 {
 			continue
@@ -257,11 +257,11 @@ func (t *Tree[F]) Refine(blocks []int) error {
 // neurons do.
 func (t *Tree[F]) Query(dst []Hit, q []F, k int) ([]Hit, error) {
 	if len(q) != t.b.book.Dim() {
-		return dst, &SCTValueError{"query", fmt.Sprintf("%d dimensions", t.b.book.Dim()), fmt.Sprint(len(q)), ErrShape}
+		return dst, &sctValueError{"query", fmt.Sprintf("%d dimensions", t.b.book.Dim()), fmt.Sprint(len(q)), errShape}
 	}
 	n := F(math.Sqrt(float64(dot(q, q))))
 	if n-n != 0 {
-		return dst, &SCTValueError{"query", "numbers", fmt.Sprint(n), ErrNotFinite}
+		return dst, &sctValueError{"query", "numbers", fmt.Sprint(n), errNotFinite}
 	}
 	if k = min(k, len(t.Nodes)); k < 1 {
 		return dst, nil
@@ -310,27 +310,27 @@ func (t *Tree[F]) Close() error {
 	return g.Close()
 }
 
-// A Band says how near a block is to the question.
-type Band uint8
+// A band says how near a block is to the question.
+type band uint8
 
 // The bands.
 const (
-	Low Band = iota
-	Medium
-	High
+	lowPriority band = iota
+	medium
+	highPriority
 )
 
 // String returns LOW, MEDIUM or HIGH.
-func (b Band) String() string { return [...]string{"LOW", "MEDIUM", "HIGH"}[b] }
+func (b band) String() string { return [...]string{"LOW", "MEDIUM", "HIGH"}[b] }
 
 // BandOf returns the band of a cosine between the thresholds, all as float32
 // [R-0.3b].
-func BandOf(cos, low, high float32) Band {
+func BandOf(cos, low, high float32) band {
 	switch {
 	case cos < low:
-		return Low
+		return lowPriority
 	case cos < high:
-		return Medium
+		return medium
 	}
-	return High
+	return highPriority
 }

@@ -70,7 +70,7 @@ func TestNoRoom(t *testing.T) {
 	if _, err := NewQueue[float64](QueueConfig{Dim: 8, Hot: 8, Cold: 8}, m, "q"); !errors.Is(err, ledger.ErrFull) || account.Held() != 0 {
 		t.Errorf("%v, %d bytes held", err, account.Held())
 	}
-	if _, err := NewQueue[float64](QueueConfig{}, m, "q"); !errors.Is(err, ErrConfig) {
+	if _, err := NewQueue[float64](QueueConfig{}, m, "q"); !errors.Is(err, errConfig) {
 		t.Errorf("no dimensions: %v", err)
 	}
 	q, err := NewQueue[float64](QueueConfig{Dim: 2, Hot: 2, Cold: 2}, m, "q")

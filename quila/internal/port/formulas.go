@@ -102,9 +102,9 @@ func Attend[F grad.Float](logits, weight, mean, q, x, u, bias []F, ids []int32, 
 	}
 }
 
-// Align writes back·o + (1−back)·other if o is further than tau from other, else
+// align writes back·o + (1−back)·other if o is further than tau from other, else
 // o, and reports which.
-func Align[F grad.Float](dst, o, other, back []F, tau F) bool {
+func align[F grad.Float](dst, o, other, back []F, tau F) bool {
 	var sum float64
 	for i, x := range o {
 		e := float64(x - other[i])

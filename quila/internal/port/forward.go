@@ -337,7 +337,7 @@ func (r *run[F]) align(k *desk[F], q *state[F], t, lo, hi int) {
 			continue
 		}
 		other := r.other(k, q, t, b)
-		q.far[tb] = Align(slot, o, other, q.fold.back, q.fold.tau)
+		q.far[tb] = align(slot, o, other, q.fold.back, q.fold.tau)
 	}
 }
 

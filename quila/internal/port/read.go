@@ -24,12 +24,12 @@ type Queue[F grad.Float] struct {
 // NewQueue makes an empty queue for B sequences that holds as many entries of each
 // as training reads.
 func NewQueue[F grad.Float](c *config.Config, b int) *Queue[F] {
-	return NewQueueOf[F](c, b, c.WMQWindow)
+	return newQueueOf[F](c, b, c.WMQWindow)
 }
 
-// NewQueueOf makes an empty queue for B sequences that holds so many entries of
+// newQueueOf makes an empty queue for B sequences that holds so many entries of
 // each: in inference, those of the hot zone.
-func NewQueueOf[F grad.Float](c *config.Config, b, window int) *Queue[F] {
+func newQueueOf[F grad.Float](c *config.Config, b, window int) *Queue[F] {
 	return &Queue[F]{make([]F, c.Thinkers*b*window*c.D), make([]int, b), make([]F, b*c.DE), window}
 }
 

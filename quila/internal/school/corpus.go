@@ -10,10 +10,10 @@ import (
 
 // Seeds and lengths of the two parts that models are compared on.
 const (
-	TrainSeed       = 1
-	TrainChars      = 1_200_000
-	ValidationSeed  = 2
-	ValidationChars = 60_000
+	trainSeed       = 1
+	trainChars      = 1_200_000
+	validationSeed  = 2
+	validationChars = 60_000
 )
 
 // A ToyKind is one of the four forms of a line.
@@ -81,10 +81,10 @@ func MakeToy(seed uint64, chars int) ToyCorpus {
 }
 
 // ToyTrain is the text to learn from.
-func ToyTrain() ToyCorpus { return MakeToy(TrainSeed, TrainChars) }
+func ToyTrain() ToyCorpus { return MakeToy(trainSeed, trainChars) }
 
 // ToyValidation is the text to judge by.
-func ToyValidation() ToyCorpus { return MakeToy(ValidationSeed, ValidationChars) }
+func ToyValidation() ToyCorpus { return MakeToy(validationSeed, validationChars) }
 
 // appendLine adds line i of a seed.
 func appendLine(b []byte, seed, i uint64) ([]byte, ToyKind) {
@@ -128,10 +128,10 @@ func recall(b []byte, w []uint32) []byte {
 	return append(b, '?', b[q], b[q+1])
 }
 
-// ToyKinds tells for every character which kind of line it belongs to, the newline
+// toyKinds tells for every character which kind of line it belongs to, the newline
 // included. A text may begin in the middle of a line; that piece counts as the
 // kind that its first character looks like.
-func ToyKinds(text []byte) []ToyKind {
+func toyKinds(text []byte) []ToyKind {
 	out := make([]ToyKind, len(text))
 	kind, first := ToySum, true
 	for i, c := range text {

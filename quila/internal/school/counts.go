@@ -2,9 +2,9 @@ package school
 
 import "math"
 
-// Order is the length of the longest sequences that a [KneserNey] counts: a
+// order is the length of the longest sequences that a [kneserNey] counts: a
 // symbol and four before it.
-const Order = 5
+const order = 5
 
 // A baselineContext is what is known of the symbols after a sequence.
 type baselineContext struct {
@@ -12,17 +12,17 @@ type baselineContext struct {
 	total uint32
 }
 
-// A KneserNey is an interpolated Kneser–Ney model of bytes with one discount an
+// A kneserNey is an interpolated Kneser–Ney model of bytes with one discount an
 // order: n₁/(n₁+2n₂), where n_k sequences occur k times.
-type KneserNey struct {
+type kneserNey struct {
 	symbols  int // of the uniform distribution at the bottom
-	contexts [Order]map[string]*baselineContext
-	discount [Order]float64
+	contexts [order]map[string]*baselineContext
+	discount [order]float64
 }
 
 // NewKneserNey counts a text over an alphabet of so many symbols.
-func NewKneserNey(text []byte, symbols int) *KneserNey {
-	k := &KneserNey{symbols: symbols}
+func NewKneserNey(text []byte, symbols int) *kneserNey {
+	k := &kneserNey{symbols: symbols}
 	for n := range k.contexts {
 		k.contexts[n] = map[string]*baselineContext{}
 	}
@@ -30,8 +30,8 @@ func NewKneserNey(text []byte, symbols int) *KneserNey {
 	// that a sequence of it follows, once each.
 	seen := map[string]struct{}{}
 	for i := range text {
-		for n := min(Order-1, i); n >= 0; n-- {
-			if n < Order-1 && i > n {
+		for n := min(order-1, i); n >= 0; n-- {
+			if n < order-1 && i > n {
 				longer := string(text[i-n-1 : i+1])
 				if _, ok := seen[longer]; ok {
 					break // and so have all its endings been
@@ -47,7 +47,7 @@ func NewKneserNey(text []byte, symbols int) *KneserNey {
 	return k
 }
 
-func (k *KneserNey) count(n int, before []byte, c byte) {
+func (k *kneserNey) count(n int, before []byte, c byte) {
 	x := k.contexts[n][string(before)]
 	if x == nil {
 		x = &baselineContext{next: map[byte]uint32{}}
@@ -58,7 +58,7 @@ func (k *KneserNey) count(n int, before []byte, c byte) {
 }
 
 // discountOf is the usual estimate, or a half where it is not defined.
-func (k *KneserNey) discountOf(n int) float64 {
+func (k *kneserNey) discountOf(n int) float64 {
 	var once, twice float64
 	for _, x := range k.contexts[n] {
 		for _, c := range x.next {
@@ -77,9 +77,9 @@ func (k *KneserNey) discountOf(n int) float64 {
 }
 
 // Probability is that of a symbol after a text.
-func (k *KneserNey) Probability(before []byte, c byte) float64 {
+func (k *kneserNey) Probability(before []byte, c byte) float64 {
 	p := 1 / float64(k.symbols)
-	for n := 0; n <= min(Order-1, len(before)); n++ {
+	for n := 0; n <= min(order-1, len(before)); n++ {
 		x := k.contexts[n][string(before[len(before)-n:])]
 		if x == nil {
 			break // longer contexts are not known either
@@ -92,13 +92,13 @@ func (k *KneserNey) Probability(before []byte, c byte) float64 {
 
 // Bits is the mean of −log2 p over the symbols of a text from the given place
 // on, and for every kind of symbol if kinds are given.
-func (k *KneserNey) Bits(text []byte, from int, each func(i int, bits float64)) float64 {
+func (k *kneserNey) Bits(text []byte, from int, each func(i int, bits float64)) float64 {
 	if from >= len(text) {
 		return 0
 	}
 	var sum float64
 	for i := from; i < len(text); i++ {
-		b := -math.Log2(k.Probability(text[max(0, i-Order+1):i], text[i]))
+		b := -math.Log2(k.Probability(text[max(0, i-order+1):i], text[i]))
 		sum += b
 		if each != nil {
 			each(i, b)

@@ -13,14 +13,14 @@ import (
 	"atenia/quila/internal/stores"
 )
 
-// A Stage is a part of supervised training [R-2.6c].
-type Stage uint8
+// A stage is a part of supervised training [R-2.6c].
+type stage uint8
 
 // The stages.
 const (
-	StageA Stage = iota // the first tenth: stream training alone
-	StageB              // to 70 %: the library of key features, behind the gate
-	StageC              // to the end: counters, E4M3, more ticks, the cap's ramp
+	stageA stage = iota // the first tenth: stream training alone
+	stageB              // to 70 %: the library of key features, behind the gate
+	stageC              // to the end: counters, E4M3, more ticks, the cap's ramp
 )
 
 const (
@@ -51,7 +51,7 @@ type Curriculum struct {
 	book   *book     // nil before stage b
 	mid    []float32 // [N][batch][D]: h_mid of the last tick of the stream that learns
 	turn   int64
-	stage  Stage
+	stage  stage
 	share  float64 // of neurons that may fire
 	kept   [][]float32
 	made   *network.DistillResult[float32]
@@ -97,50 +97,50 @@ func (c *Curriculum) Pupil() Pupil {
 func (c *Curriculum) Counts() stores.KFECounts { return c.store.Counts() }
 
 // stageOf is the stage of a step, counted from 0.
-func (c *Curriculum) stageOf(step int) Stage {
+func (c *Curriculum) stageOf(step int) stage {
 	switch {
 	case step < (c.steps+9)/10:
-		return StageA
+		return stageA
 	case step < c.steps*7/10:
-		return StageB
+		return stageB
 	}
-	return StageC
+	return stageC
 }
 
 // begin prepares a step of a run.
 func (c *Curriculum) begin(ctx context.Context, r *Run, s Stream) error {
 	st := s.(*network.Stream[float32])
 	stage := c.stageOf(r.Done())
-	if stage == StageC && !c.NoSparse {
+	if stage == stageC && !c.NoSparse {
 		half := float64(c.steps-c.steps*7/10) / 2
 		done := math.Min(1, float64(r.Done()-c.steps*7/10)/math.Max(half, 1))
 		c.share = 1 - done*(1-sparseCap)
 	}
 	if stage != c.stage {
-		if c.stage == StageA && c.Distil != nil {
+		if c.stage == stageA && c.Distil != nil {
 			if err := c.distil(ctx); err != nil {
 				return err
 			}
 		}
 		c.stage = stage
-		if stage == StageC && !c.NoSparse {
+		if stage == stageC && !c.NoSparse {
 			c.net.Config.Refractory, c.net.Config.Stagger, c.net.Config.K = true, true, sparseTicks
 			stagger(&c.net.Config, st)
 		}
 		c.set(st)
 	}
-	if stage == StageB && !c.NoBook && r.Done()%bookEvery == bookEvery-1 {
+	if stage == stageB && !c.NoBook && r.Done()%bookEvery == bookEvery-1 {
 		if err := c.teach(r.Text()); err != nil {
 			return err
 		}
 	}
 	c.mid = slices.Grow(c.mid[:0], len(st.Grid.HFinal))[:len(st.Grid.HFinal)]
-	if r.Gate().Open() && stage >= StageB && !c.NoLibrary {
+	if r.Gate().Open() && stage >= stageB && !c.NoLibrary {
 		c.turn++
 	}
 	batch, d := st.Grid.B, c.net.Config.D
-	reading := stage >= StageB && !c.NoLibrary
-	if stage == StageA && c.Distil != nil {
+	reading := stage >= stageB && !c.NoLibrary
+	if stage == stageA && c.Distil != nil {
 		c.keep()
 	}
 	st.Options.Recall = func(n, b int, hMid, hKFE []float32) {
@@ -209,11 +209,11 @@ func (c *Curriculum) distil(ctx context.Context) error {
 // set gives a stream the options of the present stage.
 func (c *Curriculum) set(s *network.Stream[float32]) {
 	s.Options.Recall, s.Options.Fire, s.Options.FP8 = nil, nil, false
-	if c.stage >= StageB && !c.NoLibrary {
+	if c.stage >= stageB && !c.NoLibrary {
 		quiet := c.reader.Quiet() // of evaluations; begin gives the stream that learns its own
 		s.Options.Recall = func(n, b int, hMid, hKFE []float32) { quiet.Recall(n, b, hMid, hKFE, nil) }
 	}
-	if c.stage == StageC && !c.NoSparse {
+	if c.stage == stageC && !c.NoSparse {
 		s.Options.FP8, s.Options.Fire = true, c.fire
 		stagger(&c.net.Config, s)
 	}

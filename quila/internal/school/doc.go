@@ -72,5 +72,5 @@
 // depends on the seed and its number alone (package random, site Corpus), which
 // makes the corpus the same on every machine. Sums need arithmetic, sentences
 // statistics, recall and reversal a look at what came before: the bits of each
-// kind, which [ToyKinds] separates, tell which of these a model has learned.
+// kind, which [toyKinds] separates, tell which of these a model has learned.
 package school

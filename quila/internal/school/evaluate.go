@@ -33,7 +33,7 @@ func Evaluate(ctx context.Context, p *Pupil, text []byte, limit int) (Score, err
 	if limit > 0 {
 		end = min(end, limit)
 	}
-	kinds := ToyKinds(text)
+	kinds := toyKinds(text)
 	s := p.Open(evalBatch, false)
 	codes, nll := make([]int32, evalBatch*(evalWindow+1)), make([]float32, evalBatch*evalWindow)
 	var sum, count [KindCount]float64
@@ -76,8 +76,8 @@ func total(sum, count [KindCount]float64) Score {
 	return s
 }
 
-// Unigram is the entropy of a text's characters on their own, in nats.
-func Unigram(text []byte) float64 {
+// unigram is the entropy of a text's characters on their own, in nats.
+func unigram(text []byte) float64 {
 	var h float64
 	for _, n := range Usage(text) {
 		if n > 0 {
@@ -99,7 +99,7 @@ func Usage(text []byte) [256]int {
 
 // scoreOf makes a score of bits that are given character by character.
 func scoreOf(text []byte, run func(each func(i int, bits float64))) Score {
-	kinds := ToyKinds(text)
+	kinds := toyKinds(text)
 	var sum, count [KindCount]float64
 	run(func(i int, bits float64) {
 		sum[kinds[i]] += bits * math.Ln2

@@ -149,11 +149,11 @@ func (s *BaselineStream[F]) State() [][]F {
 func (s *BaselineStream[F]) SetState(state [][]F) error {
 	mine := s.State()
 	if len(state) != len(mine) {
-		return &CodesError{"arrays of a state", len(mine), len(state)}
+		return &codesError{"arrays of a state", len(mine), len(state)}
 	}
 	for i := range mine {
 		if len(state[i]) != len(mine[i]) {
-			return &CodesError{"values of a state", len(mine[i]), len(state[i])}
+			return &codesError{"values of a state", len(mine[i]), len(state[i])}
 		}
 		copy(mine[i], state[i])
 	}
@@ -173,13 +173,13 @@ func (s *BaselineStream[F]) Reset() {
 	}
 }
 
-// A CodesError is a window whose codes do not fit the model.
-type CodesError struct {
+// A codesError is a window whose codes do not fit the model.
+type codesError struct {
 	Op        string
 	Want, Got int
 }
 
-func (e *CodesError) Error() string {
+func (e *codesError) Error() string {
 	return fmt.Sprintf("baseline: %s: want %d, got %d", e.Op, e.Want, e.Got)
 }
 
@@ -189,7 +189,7 @@ func (e *CodesError) Error() string {
 func (s *BaselineStream[F]) Window(codes []int32, nll []F) (F, error) {
 	steps := len(codes)/s.batch - 1
 	if steps < 1 || len(codes) != s.batch*(steps+1) {
-		return 0, &CodesError{"codes in rows of equal length", s.batch * (max(steps, 1) + 1), len(codes)}
+		return 0, &codesError{"codes in rows of equal length", s.batch * (max(steps, 1) + 1), len(codes)}
 	}
 	rows := s.batch * steps
 	s.ids, s.targets = s.ids[:0], s.targets[:0]
@@ -197,7 +197,7 @@ func (s *BaselineStream[F]) Window(codes []int32, nll []F) (F, error) {
 		i := s.place(r, steps)
 		c, target := codes[i], codes[i+1]
 		if c < 0 || int(c) >= s.net.Codes || target < 0 || int(target) >= s.net.Codes {
-			return 0, &CodesError{"codes below", s.net.Codes, int(max(c, target))}
+			return 0, &codesError{"codes below", s.net.Codes, int(max(c, target))}
 		}
 		s.ids, s.targets = append(s.ids, c), append(s.targets, target)
 	}

@@ -19,10 +19,10 @@ type reading struct {
 	count []int // rows of each state
 }
 
-// ReadEngram is what states [T, D] read from rows [8·T, D], count[t] of each eight:
+// readEngram is what states [T, D] read from rows [8·T, D], count[t] of each eight:
 // attention with keys W_k e and values g·W_v e. It returns [T, D], zeros for a state
 // without rows. A state of zeros reads the mean.
-func ReadEngram[F grad.Float](t *grad.Tape[F], state, rows, wk, wv grad.Ref, count []int) grad.Ref {
+func readEngram[F grad.Float](t *grad.Tape[F], state, rows, wk, wv grad.Ref, count []int) grad.Ref {
 	d := t.Shape(state)[1]
 	n := len(count)
 	out := t.Alloc(n, d)
@@ -137,10 +137,10 @@ type Book struct {
 // context of fewer than two codes has no rows and equal logits.
 func ClosedBook[F grad.Float](t *grad.Tape[F], b Book, contexts [][]uint32, targets []int32, bits int, m *Multipliers) (loss, logits grad.Ref, err error) {
 	if len(contexts) != len(targets) || len(targets) == 0 {
-		return 0, 0, &EngramValueError{"closed book", "a target for each context", fmt.Sprintf("%d and %d", len(targets), len(contexts)), ErrEngramShape}
+		return 0, 0, &engramValueError{"closed book", "a target for each context", fmt.Sprintf("%d and %d", len(targets), len(contexts)), errEngramShape}
 	}
 	if shape := t.Shape(b.Table); len(shape) != 2 || shape[0] != 1<<bits {
-		return 0, 0, &EngramValueError{"closed book", fmt.Sprintf("a table of %d rows", 1<<bits), fmt.Sprint(shape), ErrEngramShape}
+		return 0, 0, &engramValueError{"closed book", fmt.Sprintf("a table of %d rows", 1<<bits), fmt.Sprint(shape), errEngramShape}
 	}
 	ids, count := make([]int32, len(contexts)*Heads), make([]int, len(contexts))
 	for i, c := range contexts {
@@ -154,7 +154,7 @@ func ClosedBook[F grad.Float](t *grad.Tape[F], b Book, contexts [][]uint32, targ
 		d := t.Shape(b.Table)[1]
 		b.State = t.Const(make([]F, len(contexts)*d), len(contexts), d)
 	}
-	out := ReadEngram(t, b.State, t.Embed(b.Table, ids), b.Keys, b.Values, count)
+	out := readEngram(t, b.State, t.Embed(b.Table, ids), b.Keys, b.Values, count)
 	logits = t.Scale(t.MatMulT(t.MatMulT(out, b.Read), b.Codebook), F(1/b.Tau))
 	return t.CrossEntropy(logits, targets), logits, t.Err()
 }

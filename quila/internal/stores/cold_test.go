@@ -125,7 +125,7 @@ func TestKill(t *testing.T) {
 			}
 		}
 		for block := range uint64(archived) {
-			if level := f.blocks[block+1].level; level != Archive {
+			if level := f.blocks[block+1].level; level != archive {
 				t.Errorf("block %d of %d that were archived has level %d", block+1, archived, level)
 			}
 		}
@@ -158,7 +158,7 @@ func TestDamage(t *testing.T) {
 		}
 		if raw, err := f.Get(10); err == nil && !bytes.Equal(raw, bytes.Repeat([]byte{1, 1}, 30)) {
 			t.Errorf("byte %d flipped: other bytes are read", at)
-		} else if err != nil && !errors.Is(err, ErrDamaged) {
+		} else if err != nil && !errors.Is(err, errDamaged) {
 			t.Errorf("byte %d flipped: %v", at, err)
 		}
 	}
@@ -196,19 +196,19 @@ func TestReplace(t *testing.T) {
 	if b, err := f.Get(1); err != nil || string(b) != "0" {
 		t.Errorf("a record that moved: %s, %v", b, err)
 	}
-	if err := f.Put(3, []ColdRecord{{9, 8, 3}}, raw); !errors.Is(err, ErrDamaged) {
+	if err := f.Put(3, []ColdRecord{{9, 8, 3}}, raw); !errors.Is(err, errDamaged) {
 		t.Errorf("a record outside: %v", err)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Put(4, nil, raw); !errors.Is(err, ErrClosed) {
+	if err := f.Put(4, nil, raw); !errors.Is(err, errClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(compose(Hot, []ColdRecord{{7, 0, 3}}, []byte("abc")))
+	f.Add(compose(hot, []ColdRecord{{7, 0, 3}}, []byte("abc")))
 	f.Add([]byte("QCLD"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if level, recs, raw, why := parse(b); why == "" && !bytes.Equal(compose(level, recs, raw), b) {

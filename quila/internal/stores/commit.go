@@ -21,7 +21,7 @@ type Offer struct {
 func (s *KFE) Offer(neuron int, o Offer) (bool, error) {
 	l := s.Library(neuron)
 	if l == nil {
-		return false, &KFEValueError{"offer", neuron, fmt.Sprintf("a neuron below %d", len(s.libs)), fmt.Sprint(neuron), ErrNoNeuron}
+		return false, &kfeValueError{"offer", neuron, fmt.Sprintf("a neuron below %d", len(s.libs)), fmt.Sprint(neuron), errNoNeuron}
 	}
 	g := Gates{float32(s.c.KFEAlpha), float32(s.c.KFEBeta), float32(s.c.KFEGamma)}
 	if !g.Open(o.Activation, o.Utility, o.Confidence, o.Phase) {
@@ -102,7 +102,7 @@ func (l *Library) create(ctx context.Context, o *Offer) error {
 		e.Embedding[i] /= n
 	}
 	if l.serial == 1<<32-1 {
-		return &KFEValueError{"create", l.neuron, "a serial number", "none is left", ErrFull}
+		return &kfeValueError{"create", l.neuron, "a serial number", "none is left", ErrFull}
 	}
 	near, err := l.index.Search(nil, e.Embedding, 1, 0)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *KFE) EndTurn(ctx context.Context, turn int64) error {
 func (s *KFE) Replay(ctx context.Context, neuron int, hMid, hSmooth []float32) error {
 	l := s.Library(neuron)
 	if l == nil {
-		return &KFEValueError{"replay", neuron, fmt.Sprintf("a neuron below %d", len(s.libs)), fmt.Sprint(neuron), ErrNoNeuron}
+		return &kfeValueError{"replay", neuron, fmt.Sprintf("a neuron below %d", len(s.libs)), fmt.Sprint(neuron), errNoNeuron}
 	}
 	if err := l.checkEntry("replay", hMid, hSmooth); err != nil {
 		return err
@@ -213,10 +213,10 @@ func (l *Library) update(ctx context.Context, id uint64, f func(i int, x float32
 	return nil
 }
 
-// KFEGradient adds the gradients of snapshots that [Recalled.Backward] made to those
+// kfeGradient adds the gradients of snapshots that [Recalled.Backward] made to those
 // that the next [KFE.Descend] applies. Calls for one neuron come in the order in
 // which they are to be added up.
-func KFEGradient[F grad.Float](s *KFE, neuron int, r *Recalled[F]) {
+func kfeGradient[F grad.Float](s *KFE, neuron int, r *Recalled[F]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.libs[neuron]

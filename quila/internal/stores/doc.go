@@ -145,7 +145,7 @@
 //	   ─────────▶    ───────────▶    ──────────────▶
 //	                  demote     L3 ◀──▶ L4 ◀──▶ L5     write
 //
-// Only the arrows are legal; anything else is a [MoveError].
+// Only the arrows are legal; anything else is a [moveError].
 //
 //	Memory  the account, the folder and the device that the stores of a model share
 //	Group   pages with quotas and a score of their own: KFE, a channel of NMDB, …

@@ -140,8 +140,8 @@ func TestRefusals(t *testing.T) {
 	_, short := Lookup(ctx, table, make([]float32, 3), nil)
 	_, beyond := table.Save(ctx, nil, 3, 2)
 	for _, x := range []struct{ err, is error }{
-		{bits, ErrEngramShape}, {full, ledger.ErrFull}, {short, ErrEngramShape}, {beyond, ErrRow}, {table.Load(ctx, 0, make([]byte, 5)), ErrEngramShape},
-		{table.Load(ctx, -1, make([]byte, 6)), ErrRow}, {setValues(ctx, table, make([]float64, 1)), ErrEngramShape},
+		{bits, errEngramShape}, {full, ledger.ErrFull}, {short, errEngramShape}, {beyond, errRow}, {table.Load(ctx, 0, make([]byte, 5)), errEngramShape},
+		{table.Load(ctx, -1, make([]byte, 6)), errRow}, {setValues(ctx, table, make([]float64, 1)), errEngramShape},
 	} {
 		if !errors.Is(x.err, x.is) {
 			t.Errorf("%v, want %v", x.err, x.is)
@@ -170,7 +170,7 @@ func BenchmarkLookup(b *testing.B) {
 // setValues rounds a whole table to half precision.
 func setValues[F grad.Float](ctx context.Context, t *EngramTable, values []F) error {
 	if len(values) != t.Rows()*t.c.Dim {
-		return &EngramValueError{"set", fmt.Sprintf("%d values", t.Rows()*t.c.Dim), fmt.Sprint(len(values)), ErrEngramShape}
+		return &engramValueError{"set", fmt.Sprintf("%d values", t.Rows()*t.c.Dim), fmt.Sprint(len(values)), errEngramShape}
 	}
 	row := make([]byte, 2*t.c.Dim)
 	for r := range t.Rows() {

@@ -7,25 +7,25 @@ import (
 
 // The errors of a store, for [errors.Is].
 var (
-	ErrKFEShape  = errors.New("wrong length")
-	ErrNotFinite = errors.New("not finite")
-	ErrNoEntry   = errors.New("no such entry")
-	ErrNoNeuron  = errors.New("no such neuron")
-	ErrDuplicate = errors.New("there is an entry of that id")
+	errKFEShape  = errors.New("wrong length")
+	errNotFinite = errors.New("not finite")
+	errNoEntry   = errors.New("no such entry")
+	errNoNeuron  = errors.New("no such neuron")
+	errDuplicate = errors.New("there is an entry of that id")
 	ErrFull      = errors.New("the library is full")
 )
 
-// A KFEValueError says which value of which operation cannot be used.
-type KFEValueError struct {
+// A kfeValueError says which value of which operation cannot be used.
+type kfeValueError struct {
 	Op        string
 	Neuron    int
 	Want, Got string
 	Err       error
 }
 
-func (e *KFEValueError) Error() string {
+func (e *kfeValueError) Error() string {
 	return fmt.Sprintf("kfe %s, neuron %d: want %s, got %s: %v", e.Op, e.Neuron, e.Want, e.Got, e.Err)
 }
 
 // Unwrap returns what the error is matched by.
-func (e *KFEValueError) Unwrap() error { return e.Err }
+func (e *kfeValueError) Unwrap() error { return e.Err }

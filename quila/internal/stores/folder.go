@@ -21,8 +21,8 @@ import (
 
 // The levels of compression.
 const (
-	Hot     = 3  // of a block that this session writes
-	Archive = 19 // of one that was archived
+	hot     = 3  // of a block that this session writes
+	archive = 19 // of one that was archived
 )
 
 // A ColdConfig configures a [Folder].
@@ -49,28 +49,28 @@ type ColdStats struct {
 // The errors of a folder, for [errors.Is].
 var (
 	ErrNotFound = errors.New("no such record")
-	ErrDamaged  = errors.New("damaged block")
-	ErrClosed   = errors.New("the folder is closed")
+	errDamaged  = errors.New("damaged block")
+	errClosed   = errors.New("the folder is closed")
 )
 
-// A BlockError says what is wrong with a block. It matches [ErrDamaged].
-type BlockError struct {
+// A blockError says what is wrong with a block. It matches [errDamaged].
+type blockError struct {
 	File, Why string
 	Err       error
 }
 
-func (e *BlockError) Error() string {
+func (e *blockError) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("cold block %s: %s: %v", e.File, e.Why, e.Err)
 	}
 	return fmt.Sprintf("cold block %s: %s", e.File, e.Why)
 }
 
-// Is reports whether target is [ErrDamaged].
-func (e *BlockError) Is(target error) bool { return target == ErrDamaged }
+// Is reports whether target is [errDamaged].
+func (e *blockError) Is(target error) bool { return target == errDamaged }
 
 // Unwrap returns the cause.
-func (e *BlockError) Unwrap() error { return e.Err }
+func (e *blockError) Unwrap() error { return e.Err }
 
 // A place is where a record is.
 type place struct {
@@ -186,11 +186,11 @@ func (f *Folder) load(block uint64) (level int, recs []ColdRecord, raw []byte, e
 	}
 	plain, err := f.codec.decode(content)
 	if err != nil {
-		return 0, nil, nil, &BlockError{fileName(block), "it does not decode", err}
+		return 0, nil, nil, &blockError{fileName(block), "it does not decode", err}
 	}
 	level, recs, raw, why := parse(plain)
 	if why != "" {
-		return 0, nil, nil, &BlockError{File: fileName(block), Why: why}
+		return 0, nil, nil, &blockError{File: fileName(block), Why: why}
 	}
 	return level, recs, raw, nil
 }
@@ -200,7 +200,7 @@ func (f *Folder) load(block uint64) (level int, recs []ColdRecord, raw []byte, e
 func (f *Folder) Put(block uint64, recs []ColdRecord, raw []byte) error {
 	for _, r := range recs {
 		if uint64(r.Offset)+uint64(r.Length) > uint64(len(raw)) {
-			return &BlockError{File: fileName(block), Why: fmt.Sprintf("record %#x ends at %d of %d bytes", r.Key, uint64(r.Offset)+uint64(r.Length), len(raw))}
+			return &blockError{File: fileName(block), Why: fmt.Sprintf("record %#x ends at %d of %d bytes", r.Key, uint64(r.Offset)+uint64(r.Length), len(raw))}
 		}
 	}
 	f.mu.Lock()
@@ -211,7 +211,7 @@ func (f *Folder) Put(block uint64, recs []ColdRecord, raw []byte) error {
 			old = recs
 		}
 	}
-	if err := f.write(block, Hot, recs, raw); err != nil {
+	if err := f.write(block, hot, recs, raw); err != nil {
 		return err
 	}
 	info := f.blocks[block]
@@ -245,7 +245,7 @@ func (f *Folder) write(block uint64, level int, recs []ColdRecord, raw []byte) e
 // which would be of other blocks. The caller holds the mutex.
 func (f *Folder) change() error {
 	if f.closed {
-		return ErrClosed
+		return errClosed
 	}
 	if f.clean {
 		if err := f.cfg.FS.Remove(f.indexPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -272,7 +272,7 @@ func (f *Folder) Get(key uint64) ([]byte, error) {
 		return nil, err
 	}
 	if !slices.Contains(recs, ColdRecord{key, p.offset, p.length}) {
-		return nil, &BlockError{File: fileName(p.block), Why: "it lacks a record that its index has"}
+		return nil, &blockError{File: fileName(p.block), Why: "it lacks a record that its index has"}
 	}
 	return raw[p.offset : p.offset+p.length : p.offset+p.length], nil
 }
@@ -293,7 +293,7 @@ func (f *Folder) Remove(block uint64) error {
 		return nil
 	}
 	_, recs, _, err := f.load(block)
-	if err != nil && !errors.Is(err, ErrDamaged) {
+	if err != nil && !errors.Is(err, errDamaged) {
 		return err
 	}
 	if err := f.change(); err != nil {
@@ -312,12 +312,12 @@ func (f *Folder) Archive() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, block := range slices.Sorted(maps.Keys(f.blocks)) {
-		if f.blocks[block].level == Archive {
+		if f.blocks[block].level == archive {
 			continue
 		}
 		_, recs, raw, err := f.load(block)
 		if err == nil {
-			err = f.write(block, Archive, recs, raw)
+			err = f.write(block, archive, recs, raw)
 		}
 		if err != nil {
 			return err

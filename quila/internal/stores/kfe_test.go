@@ -129,8 +129,8 @@ func TestDescend(t *testing.T) {
 	h := []float64{1, 1, 0, 0}
 	NewKFEReader[float64](s).Recall(0, 0, h, make([]float64, 4), &x)
 	x.Backward(make([]float64, 4), []float64{1, 0, -2, 0}, .5)
-	KFEGradient(s, 0, &x)
-	KFEGradient(s, 0, &x) // two sessions
+	kfeGradient(s, 0, &x)
+	kfeGradient(s, 0, &x) // two sessions
 	if err := s.Descend(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -323,25 +323,25 @@ func TestKFERefusals(t *testing.T) {
 		err  error
 		is   error
 	}{
-		{"NaN embedding", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.Embedding = nan })), ErrNotFinite},
-		{"NaN snapshot", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.Snapshot = nan })), ErrNotFinite},
-		{"NaN utility", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.Utility = nan[2] })), ErrNotFinite},
-		{"zero embedding", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.Embedding = make([]float32, dim) })), ErrNotFinite},
-		{"short embedding", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.Embedding = e.Embedding[1:] })), ErrKFEShape},
-		{"taken id", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.ID = 1 })), ErrDuplicate},
-		{"neuron", s.Insert(2, good()), ErrNoNeuron},
-		{"negative neuron", s.Insert(-1, good()), ErrNoNeuron},
-		{"unknown entry", s.Accuse(0, 77, Penalty), ErrNoEntry},
-		{"signals", s.SetSignals(nan[:1], nan[:2], nan[:2]), ErrKFEShape},
-		{"NaN signals", s.SetSignals(nan[:2], nan[1:3], nan[:2]), ErrNotFinite},
-		{"weights", s.SetWeights(KFEWeights{math.NaN()}), ErrNotFinite},
-		{"replay", s.Replay(t.Context(), 0, nan, nan), ErrNotFinite},
+		{"NaN embedding", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.Embedding = nan })), errNotFinite},
+		{"NaN snapshot", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.Snapshot = nan })), errNotFinite},
+		{"NaN utility", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.Utility = nan[2] })), errNotFinite},
+		{"zero embedding", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.Embedding = make([]float32, dim) })), errNotFinite},
+		{"short embedding", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.Embedding = e.Embedding[1:] })), errKFEShape},
+		{"taken id", s.Insert(0, bad(func(e *KFEEntry[float32]) { e.ID = 1 })), errDuplicate},
+		{"neuron", s.Insert(2, good()), errNoNeuron},
+		{"negative neuron", s.Insert(-1, good()), errNoNeuron},
+		{"unknown entry", s.Accuse(0, 77, Penalty), errNoEntry},
+		{"signals", s.SetSignals(nan[:1], nan[:2], nan[:2]), errKFEShape},
+		{"NaN signals", s.SetSignals(nan[:2], nan[1:3], nan[:2]), errNotFinite},
+		{"weights", s.SetWeights(KFEWeights{math.NaN()}), errNotFinite},
+		{"replay", s.Replay(t.Context(), 0, nan, nan), errNotFinite},
 	} {
 		if !errors.Is(x.err, x.is) {
 			t.Errorf("%s: %v", x.what, x.err)
 		}
 	}
-	if ok, err := s.Offer(0, Offer{0, 1, 1, 1, 3, nan, nan}); ok || !errors.Is(err, ErrNotFinite) {
+	if ok, err := s.Offer(0, Offer{0, 1, 1, 1, 3, nan, nan}); ok || !errors.Is(err, errNotFinite) {
 		t.Errorf("offer of NaN: %v, %v", ok, err)
 	}
 	out := make([]float32, dim)
@@ -411,7 +411,7 @@ func TestRestore(t *testing.T) {
 		i++
 	}
 	entries[3].Embedding[0] += .5
-	if err := store(t, nano(t, 1, dim), KFEOptions{}).Restore(0, entries, bytes.NewReader(image.Bytes()), int64(image.Len())); !errors.Is(err, ErrKFEShape) {
+	if err := store(t, nano(t, 1, dim), KFEOptions{}).Restore(0, entries, bytes.NewReader(image.Bytes()), int64(image.Len())); !errors.Is(err, errKFEShape) {
 		t.Errorf("an index of other embeddings: %v", err)
 	}
 }

@@ -26,8 +26,8 @@ func (l Level) InRAM() bool { return l >= L1 && l <= L4 }
 // next are the levels that a page may move to.
 var next = [...][]Level{L1: {L2}, L2: {L1, L3}, L3: {L2, L4, L5}, L4: {L3, L5}, L5: {L3, L4}}
 
-// Legal reports whether a page may move from one level to another in one step.
-func Legal(from, to Level) bool {
+// legal reports whether a page may move from one level to another in one step.
+func legal(from, to Level) bool {
 	if from < L1 || from > L5 {
 		return false
 	}
@@ -42,22 +42,22 @@ func Legal(from, to Level) bool {
 // The errors of a move, for [errors.Is].
 var (
 	ErrTransition = errors.New("illegal move between levels")
-	ErrNoPage     = errors.New("no such page")
+	errNoPage     = errors.New("no such page")
 	ErrNoFolder   = errors.New("there is no folder for L5")
 )
 
-// A MoveError says which page could not move where. It matches [ErrTransition].
-type MoveError struct {
+// A moveError says which page could not move where. It matches [ErrTransition].
+type moveError struct {
 	Page     string
 	From, To Level
 }
 
-func (e *MoveError) Error() string {
+func (e *moveError) Error() string {
 	return fmt.Sprintf("page %s: no step from %v to %v", e.Page, e.From, e.To)
 }
 
 // Is reports whether target is [ErrTransition].
-func (e *MoveError) Is(target error) bool { return target == ErrTransition }
+func (e *moveError) Is(target error) bool { return target == ErrTransition }
 
 // A Tag says what a page is for.
 type Tag string

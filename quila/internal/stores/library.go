@@ -220,7 +220,7 @@ func (l *Library) insert(e entry, embedding, snapshot []float32) error {
 // enter adds an entry after it was added to the index.
 func (l *Library) enter(e entry, embedding, snapshot []float32, index func() error) error {
 	if _, ok := l.by[e.id]; ok {
-		return &KFEValueError{"insert", l.neuron, "a new id", fmt.Sprintf("%#x", e.id), ErrDuplicate}
+		return &kfeValueError{"insert", l.neuron, "a new id", fmt.Sprintf("%#x", e.id), errDuplicate}
 	}
 	if err := l.reserve(len(l.entries) + 1); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (l *Library) enter(e entry, embedding, snapshot []float32, index func() err
 func (l *Library) remove(id uint64) error {
 	i, ok := l.by[id]
 	if !ok {
-		return &KFEValueError{"delete", l.neuron, "an id of this library", fmt.Sprintf("%#x", id), ErrNoEntry}
+		return &kfeValueError{"delete", l.neuron, "an id of this library", fmt.Sprintf("%#x", id), errNoEntry}
 	}
 	p, at := l.entries[i].page, l.entries[i].slot
 	if err := l.index.Delete(id); err != nil {
@@ -302,7 +302,7 @@ func (l *Library) Entries() iter.Seq2[KFEEntry[float32], error] {
 		l.s.mu.RUnlock()
 		for _, id := range ids {
 			e, err := l.Get(id)
-			if errors.Is(err, ErrNoEntry) {
+			if errors.Is(err, errNoEntry) {
 				continue
 			}
 			if !yield(e, err) || err != nil {
@@ -324,7 +324,7 @@ func (l *Library) Get(id uint64) (KFEEntry[float32], error) {
 	defer l.s.mu.RUnlock()
 	i, ok := l.by[id]
 	if !ok {
-		return KFEEntry[float32]{}, &KFEValueError{"get", l.neuron, "an id of this library", fmt.Sprintf("%#x", id), ErrNoEntry}
+		return KFEEntry[float32]{}, &kfeValueError{"get", l.neuron, "an id of this library", fmt.Sprintf("%#x", id), errNoEntry}
 	}
 	return l.entry(&l.entries[i])
 }

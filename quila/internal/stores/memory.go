@@ -162,8 +162,8 @@ func (m *Memory) Group(name string, tag Tag, quotas []Quota, score Score) (*Grou
 	g := &Group{m: m, name: name, tag: tag, pages: map[string]*Page{}}
 	levels := make([]memory.Level, len(quotas))
 	for i, q := range quotas {
-		if i > 0 && !Legal(quotas[i-1].Level, q.Level) {
-			return nil, &MoveError{name, quotas[i-1].Level, q.Level}
+		if i > 0 && !legal(quotas[i-1].Level, q.Level) {
+			return nil, &moveError{name, quotas[i-1].Level, q.Level}
 		}
 		levels[i] = memory.Level{Name: q.Level.String(), Tier: memory.RAM, Quota: q.Bytes, Soft: q.Soft}
 		if q.Level == L5 {
@@ -271,7 +271,7 @@ type owner struct{ g *Group }
 func (o owner) MoveOwned(_ context.Context, id string, _, to memory.Tier) error {
 	p := o.g.page(id)
 	if p == nil {
-		return ErrNoPage
+		return errNoPage
 	}
 	if to == memory.SSD {
 		return p.store()

@@ -31,7 +31,7 @@ type Page struct {
 func (g *Group) Page(id string, size int, at Level) (*Page, error) {
 	level, ok := g.index(at)
 	if !ok || !at.InRAM() {
-		return nil, &MoveError{Page: id, To: at}
+		return nil, &moveError{Page: id, To: at}
 	}
 	p := &Page{g: g, id: g.name + "/" + id, tag: g.tag, size: size, level: at}
 	g.mu.Lock()
@@ -129,7 +129,7 @@ func (p *Page) load() error {
 		return err
 	}
 	if len(raw) != p.size {
-		return &BlockError{File: p.id, Why: fmt.Sprintf("it has %d bytes, the page %d", len(raw), p.size)}
+		return &blockError{File: p.id, Why: fmt.Sprintf("it has %d bytes, the page %d", len(raw), p.size)}
 	}
 	if err := p.g.m.alloc(p); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (g *Group) Remove(p *Page) error {
 	delete(g.pages, p.id)
 	g.mu.Unlock()
 	if !ok {
-		return fmt.Errorf("page %s: %w", p.id, ErrNoPage)
+		return fmt.Errorf("page %s: %w", p.id, errNoPage)
 	}
 	err := g.cascade.Remove(p.id)
 	p.drop()
@@ -184,8 +184,8 @@ func (g *Group) Move(ctx context.Context, p *Page, to Level) error {
 		return nil
 	}
 	level, ok := g.index(to)
-	if !ok || !Legal(from, to) {
-		return &MoveError{p.id, from, to}
+	if !ok || !legal(from, to) {
+		return &moveError{p.id, from, to}
 	}
 	g.before(p, to)
 	if err := g.cascade.Move(ctx, p.id, level); err != nil {

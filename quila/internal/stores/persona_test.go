@@ -108,10 +108,10 @@ func TestTorn(t *testing.T) {
 	if err := os.WriteFile(path, good, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenPersona(PersonaConfig{Dim: 64, Path: path}); !errors.Is(err, ErrPersonaDamaged) {
+	if _, err := OpenPersona(PersonaConfig{Dim: 64, Path: path}); !errors.Is(err, errPersonaDamaged) {
 		t.Errorf("two damaged slots: %v", err)
 	}
-	if _, err := OpenPersona(PersonaConfig{Dim: 4096, Path: path}); !errors.Is(err, ErrPersonaShape) {
+	if _, err := OpenPersona(PersonaConfig{Dim: 4096, Path: path}); !errors.Is(err, errPersonaShape) {
 		t.Errorf("a file of another dimension: %v", err)
 	}
 }
@@ -121,10 +121,10 @@ func TestPersonaRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := v.Set([]float32{1, float32(math.NaN())}); !errors.Is(err, ErrPersonaNotFinite) {
+	if err := v.Set([]float32{1, float32(math.NaN())}); !errors.Is(err, errPersonaNotFinite) {
 		t.Errorf("NaN: %v", err)
 	}
-	if err := v.Set([]float32{1}); !errors.Is(err, ErrPersonaShape) {
+	if err := v.Set([]float32{1}); !errors.Is(err, errPersonaShape) {
 		t.Errorf("one value: %v", err)
 	}
 	if got := v.Values(); !slices.Equal(got, []float32{0, 0}) {
@@ -133,10 +133,10 @@ func TestPersonaRefusals(t *testing.T) {
 	if err := errors.Join(v.Close(), v.Close()); err != nil {
 		t.Error(err)
 	}
-	if err := v.Set([]float32{1, 2}); !errors.Is(err, ErrPersonaClosed) {
+	if err := v.Set([]float32{1, 2}); !errors.Is(err, errPersonaClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	if _, err := OpenPersona(PersonaConfig{}); !errors.Is(err, ErrPersonaShape) {
+	if _, err := OpenPersona(PersonaConfig{}); !errors.Is(err, errPersonaShape) {
 		t.Errorf("no dimension: %v", err)
 	}
 }

@@ -26,8 +26,8 @@ func DefaultMultipliers() (m Multipliers) {
 	return m
 }
 
-// Canonical maps the codes of the letters A to Z to those of a to z.
-func Canonical(code uint32) uint32 {
+// canonical maps the codes of the letters A to Z to those of a to z.
+func canonical(code uint32) uint32 {
 	if 'A' <= code && code <= 'Z' {
 		return code + 'a' - 'A'
 	}
@@ -47,7 +47,7 @@ func Probes(codes []uint32, size int, m *Multipliers) (rows [Heads]uint32, n int
 		}
 		var x uint64
 		for _, c := range codes[len(codes)-length:] {
-			x = x<<fields + uint64(Canonical(c)) + 1
+			x = x<<fields + uint64(canonical(c)) + 1
 		}
 		x ^= x >> 32
 		_, low := bits.Mul64(x, m[i])

@@ -31,7 +31,7 @@ func openRegion(path string, size int) (region, error) {
 		return nil, err
 	}
 	if len(b) != size {
-		return nil, &VectorError{Op: "read", Path: path, Want: size / 4, Got: len(b) / 4, Err: ErrPersonaShape}
+		return nil, &vectorError{Op: "read", Path: path, Want: size / 4, Got: len(b) / 4, Err: errPersonaShape}
 	}
 	return &copied{b, path}, nil
 }

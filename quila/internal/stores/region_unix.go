@@ -39,7 +39,7 @@ func openRegion(path string, size int) (region, error) {
 		return nil, err
 	}
 	if st.Mode().IsRegular() && st.Size() != int64(size) {
-		return nil, &VectorError{Op: "map", Path: path, Want: size / 4, Got: int(st.Size() / 4), Err: ErrPersonaShape}
+		return nil, &vectorError{Op: "map", Path: path, Want: size / 4, Got: int(st.Size() / 4), Err: errPersonaShape}
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

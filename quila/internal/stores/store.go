@@ -165,7 +165,7 @@ func (s *KFE) Weights() KFEWeights {
 func (s *KFE) SetWeights(w KFEWeights) error {
 	for _, x := range w {
 		if !(x >= 0) || math.IsInf(x, 1) {
-			return &KFEValueError{"weights", -1, "at least 0", fmt.Sprint(x), ErrNotFinite}
+			return &kfeValueError{"weights", -1, "at least 0", fmt.Sprint(x), errNotFinite}
 		}
 	}
 	s.mu.Lock()
@@ -189,10 +189,10 @@ func (s *KFE) SetSignals(utility, wkv, trace []float32) error {
 	defer s.mu.Unlock()
 	for i, x := range [...][]float32{utility, wkv, trace} {
 		if len(x) != len(s.libs) {
-			return &KFEValueError{"signals", -1, fmt.Sprintf("%d values", len(s.libs)), fmt.Sprint(len(x)), ErrKFEShape}
+			return &kfeValueError{"signals", -1, fmt.Sprintf("%d values", len(s.libs)), fmt.Sprint(len(x)), errKFEShape}
 		}
 		if !finite(x) {
-			return &KFEValueError{"signals", -1, "numbers", "NaN or infinity", ErrNotFinite}
+			return &kfeValueError{"signals", -1, "numbers", "NaN or infinity", errNotFinite}
 		}
 		copy(s.signals[i], x)
 	}
@@ -211,7 +211,7 @@ func (s *KFE) SetQuota(ctx context.Context, l Level, bytes uint64) error {
 func (s *KFE) Insert(neuron int, e KFEEntry[float32]) error {
 	l := s.Library(neuron)
 	if l == nil {
-		return &KFEValueError{"insert", neuron, fmt.Sprintf("a neuron below %d", len(s.libs)), fmt.Sprint(neuron), ErrNoNeuron}
+		return &kfeValueError{"insert", neuron, fmt.Sprintf("a neuron below %d", len(s.libs)), fmt.Sprint(neuron), errNoNeuron}
 	}
 	if err := l.checkEntry("insert", e.Embedding, e.Snapshot, e.Utility, e.Confidence); err != nil {
 		return err
@@ -226,7 +226,7 @@ func (s *KFE) Insert(neuron int, e KFEEntry[float32]) error {
 func (s *KFE) Restore(neuron int, entries []KFEEntry[float32], image io.ReaderAt, size int64) error {
 	l := s.Library(neuron)
 	if l == nil || l.Len() > 0 {
-		return &KFEValueError{"restore", neuron, fmt.Sprintf("an empty library below %d", len(s.libs)), fmt.Sprint(neuron), ErrNoNeuron}
+		return &kfeValueError{"restore", neuron, fmt.Sprintf("an empty library below %d", len(s.libs)), fmt.Sprint(neuron), errNoNeuron}
 	}
 	x, err := index.ReadGraph(image, size, s.indexConfig(neuron))
 	if err != nil {
@@ -252,7 +252,7 @@ func (s *KFE) Restore(neuron int, entries []KFEEntry[float32], image io.ReaderAt
 // agrees refuses an index that is not of the entries.
 func (l *Library) agrees(x *index.Graph, entries []KFEEntry[float32]) error {
 	if x.Len() != len(entries) {
-		return &KFEValueError{"restore", l.neuron, fmt.Sprintf("an index of %d entries", len(entries)), fmt.Sprint(x.Len()), ErrKFEShape}
+		return &kfeValueError{"restore", l.neuron, fmt.Sprintf("an index of %d entries", len(entries)), fmt.Sprint(x.Len()), errKFEShape}
 	}
 	var row []float32
 	for _, e := range entries {
@@ -264,7 +264,7 @@ func (l *Library) agrees(x *index.Graph, entries []KFEEntry[float32]) error {
 			return err
 		}
 		if !slices.Equal(row, rounded(e.Embedding)) {
-			return &KFEValueError{"restore", l.neuron, fmt.Sprintf("the embedding of %#x in the index", e.ID), "another", ErrKFEShape}
+			return &kfeValueError{"restore", l.neuron, fmt.Sprintf("the embedding of %#x in the index", e.ID), "another", errKFEShape}
 		}
 	}
 	return nil
@@ -274,17 +274,17 @@ func (l *Library) agrees(x *index.Graph, entries []KFEEntry[float32]) error {
 func (l *Library) checkEntry(op string, embedding, snapshot []float32, numbers ...float32) error {
 	for _, v := range [][]float32{embedding, snapshot} {
 		if len(v) != l.s.dim {
-			return &KFEValueError{op, l.neuron, fmt.Sprintf("%d dimensions", l.s.dim), fmt.Sprint(len(v)), ErrKFEShape}
+			return &kfeValueError{op, l.neuron, fmt.Sprintf("%d dimensions", l.s.dim), fmt.Sprint(len(v)), errKFEShape}
 		}
 		if !finite(v) {
-			return &KFEValueError{op, l.neuron, "a vector of numbers", "NaN or infinity", ErrNotFinite}
+			return &kfeValueError{op, l.neuron, "a vector of numbers", "NaN or infinity", errNotFinite}
 		}
 	}
 	if !finite(numbers) {
-		return &KFEValueError{op, l.neuron, "numbers", "NaN or infinity", ErrNotFinite}
+		return &kfeValueError{op, l.neuron, "numbers", "NaN or infinity", errNotFinite}
 	}
 	if norm(embedding) == 0 {
-		return &KFEValueError{op, l.neuron, "a direction", "zeros", ErrNotFinite}
+		return &kfeValueError{op, l.neuron, "a direction", "zeros", errNotFinite}
 	}
 	return nil
 }
@@ -322,11 +322,11 @@ func (s *KFE) flag(e *entry) {
 func (s *KFE) find(op string, neuron int, id uint64) (*entry, error) {
 	l := s.Library(neuron)
 	if l == nil {
-		return nil, &KFEValueError{op, neuron, fmt.Sprintf("a neuron below %d", len(s.libs)), fmt.Sprint(neuron), ErrNoNeuron}
+		return nil, &kfeValueError{op, neuron, fmt.Sprintf("a neuron below %d", len(s.libs)), fmt.Sprint(neuron), errNoNeuron}
 	}
 	i, ok := l.by[id]
 	if !ok {
-		return nil, &KFEValueError{op, neuron, "an id of its library", fmt.Sprintf("%#x", id), ErrNoEntry}
+		return nil, &kfeValueError{op, neuron, "an id of its library", fmt.Sprintf("%#x", id), errNoEntry}
 	}
 	return &l.entries[i], nil
 }

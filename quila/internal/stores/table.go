@@ -13,22 +13,22 @@ import (
 
 // The errors of a table, for [errors.Is].
 var (
-	ErrEngramShape = errors.New("wrong length")
-	ErrRow         = errors.New("no such row")
+	errEngramShape = errors.New("wrong length")
+	errRow         = errors.New("no such row")
 )
 
-// A EngramValueError says which operation was given what. It matches its Err.
-type EngramValueError struct {
+// A engramValueError says which operation was given what. It matches its Err.
+type engramValueError struct {
 	Op, Want, Got string
 	Err           error
 }
 
-func (e *EngramValueError) Error() string {
+func (e *engramValueError) Error() string {
 	return fmt.Sprintf("engram %s: want %s, got %s: %v", e.Op, e.Want, e.Got, e.Err)
 }
 
 // Unwrap returns what the error is matched by.
-func (e *EngramValueError) Unwrap() error { return e.Err }
+func (e *engramValueError) Unwrap() error { return e.Err }
 
 // pageRows is how many rows move as one.
 const pageRows = 1024
@@ -58,7 +58,7 @@ type EngramTable struct {
 // NewEngramTable makes a table of zeros.
 func NewEngramTable(c EngramConfig, m *Memory) (*EngramTable, error) {
 	if c.Bits < 1 || c.Bits > 32 || c.Dim < 1 {
-		return nil, &EngramValueError{"table", "1 to 32 bits and a dimension", fmt.Sprintf("%d, %d", c.Bits, c.Dim), ErrEngramShape}
+		return nil, &engramValueError{"table", "1 to 32 bits and a dimension", fmt.Sprintf("%d, %d", c.Bits, c.Dim), errEngramShape}
 	}
 	if m == nil {
 		m = NewMemory(TierConfig{})
@@ -134,7 +134,7 @@ func (t *EngramTable) need(ctx context.Context, p *Page) error {
 // row returns the bytes of a row, from disk if it is there.
 func (t *EngramTable) row(ctx context.Context, r int) ([]byte, error) {
 	if r < 0 || r >= t.Rows() {
-		return nil, &EngramValueError{"row", fmt.Sprintf("a row below %d", t.Rows()), fmt.Sprint(r), ErrRow}
+		return nil, &engramValueError{"row", fmt.Sprintf("a row below %d", t.Rows()), fmt.Sprint(r), errRow}
 	}
 	p := t.pages[r/pageRows]
 	if !p.Level().InRAM() {
@@ -150,7 +150,7 @@ func (t *EngramTable) row(ctx context.Context, r int) ([]byte, error) {
 // there are. It reads eight rows at most, whatever the table's size.
 func Lookup[F grad.Float](ctx context.Context, t *EngramTable, dst []F, codes []uint32) (int, error) {
 	if len(dst) != Heads*t.c.Dim {
-		return 0, &EngramValueError{"lookup", fmt.Sprintf("room for %d values", Heads*t.c.Dim), fmt.Sprint(len(dst)), ErrEngramShape}
+		return 0, &engramValueError{"lookup", fmt.Sprintf("room for %d values", Heads*t.c.Dim), fmt.Sprint(len(dst)), errEngramShape}
 	}
 	rows, n := Probes(codes, t.c.Bits, &t.c.Mul)
 	for i, r := range rows[:n] {
@@ -171,7 +171,7 @@ func Lookup[F grad.Float](ctx context.Context, t *EngramTable, dst []F, codes []
 func (t *EngramTable) Load(ctx context.Context, at int, half []byte) error {
 	w := 2 * t.c.Dim
 	if len(half)%w != 0 {
-		return &EngramValueError{"load", fmt.Sprintf("rows of %d bytes", w), fmt.Sprint(len(half)), ErrEngramShape}
+		return &engramValueError{"load", fmt.Sprintf("rows of %d bytes", w), fmt.Sprint(len(half)), errEngramShape}
 	}
 	for i := range len(half) / w {
 		b, err := t.row(ctx, at+i)

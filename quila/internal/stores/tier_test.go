@@ -116,7 +116,7 @@ func TestFailedMove(t *testing.T) {
 	if err := os.Truncate(path, 20); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Move(t.Context(), p, L3); !errors.Is(err, ErrDamaged) || p.Level() != L5 || account.Held() != 0 {
+	if err := g.Move(t.Context(), p, L3); !errors.Is(err, errDamaged) || p.Level() != L5 || account.Held() != 0 {
 		t.Errorf("a cut block: %v, the page is in %v, %d bytes held", err, p.Level(), account.Held())
 	}
 }
@@ -143,7 +143,7 @@ func TestMemoryRefusals(t *testing.T) {
 	if err := errors.Join(g.Remove(p), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Remove(p); !errors.Is(err, ErrNoPage) {
+	if err := g.Remove(p); !errors.Is(err, errNoPage) {
 		t.Errorf("removed twice: %v", err)
 	}
 }

@@ -28,20 +28,20 @@ func (m Medium) String() string { return [...]string{"ram", "file", "nvram"}[m] 
 
 // The errors of a vector, for [errors.Is].
 var (
-	ErrPersonaShape     = errors.New("wrong length")
-	ErrPersonaNotFinite = errors.New("not finite")
-	ErrPersonaDamaged   = errors.New("no slot of the file is whole")
-	ErrPersonaClosed    = errors.New("it is closed")
+	errPersonaShape     = errors.New("wrong length")
+	errPersonaNotFinite = errors.New("not finite")
+	errPersonaDamaged   = errors.New("no slot of the file is whole")
+	errPersonaClosed    = errors.New("it is closed")
 )
 
-// A VectorError says which operation on which file failed. It matches its Err.
-type VectorError struct {
+// A vectorError says which operation on which file failed. It matches its Err.
+type vectorError struct {
 	Op, Path  string
 	Want, Got int // values, where that is the matter
 	Err       error
 }
 
-func (e *VectorError) Error() string {
+func (e *vectorError) Error() string {
 	s := fmt.Sprintf("persona %s %s", e.Op, e.Path)
 	if e.Want != e.Got {
 		s += fmt.Sprintf(": want %d values, got %d", e.Want, e.Got)
@@ -50,7 +50,7 @@ func (e *VectorError) Error() string {
 }
 
 // Unwrap returns what the error is matched by.
-func (e *VectorError) Unwrap() error { return e.Err }
+func (e *vectorError) Unwrap() error { return e.Err }
 
 // A PersonaConfig says where the vector is kept.
 type PersonaConfig struct {
@@ -93,13 +93,13 @@ func slotBytes(dim int) int { return (headBytes + 4*dim + slotAlign - 1) &^ (slo
 // OpenPersona opens the vector, zeros if it is new.
 func OpenPersona(c PersonaConfig) (*Vector, error) {
 	if c.Dim < 1 || c.Dim > mostDim {
-		return nil, &VectorError{"open", c.Path, mostDim, c.Dim, ErrPersonaShape}
+		return nil, &vectorError{"open", c.Path, mostDim, c.Dim, errPersonaShape}
 	}
 	v := &Vector{dim: c.Dim}
 	v.path, v.medium = placeVector(c)
 	var err error
 	if v.region, err = openRegion(v.path, 2*slotBytes(c.Dim)); err != nil {
-		return nil, &VectorError{Op: "open", Path: v.path, Err: err}
+		return nil, &vectorError{Op: "open", Path: v.path, Err: err}
 	}
 	if err := v.find(); err != nil {
 		return nil, errors.Join(err, v.region.close())
@@ -170,14 +170,14 @@ func (v *Vector) find() error {
 			continue
 		}
 		if dim != v.dim {
-			return &VectorError{"open", v.path, v.dim, dim, ErrPersonaShape}
+			return &vectorError{"open", v.path, v.dim, dim, errPersonaShape}
 		}
 		if number > v.number {
 			v.slot, v.number = slot, number
 		}
 	}
 	if v.number == 0 && !fresh {
-		return &VectorError{Op: "open", Path: v.path, Err: ErrPersonaDamaged}
+		return &vectorError{Op: "open", Path: v.path, Err: errPersonaDamaged}
 	}
 	return nil
 }
@@ -224,17 +224,17 @@ func (v *Vector) Values() []float32 {
 // failure if there is a file.
 func (v *Vector) Set(x []float32) error {
 	if len(x) != v.dim {
-		return &VectorError{"set", v.path, v.dim, len(x), ErrPersonaShape}
+		return &vectorError{"set", v.path, v.dim, len(x), errPersonaShape}
 	}
 	for _, y := range x {
 		if y-y != 0 {
-			return &VectorError{Op: "set", Path: v.path, Err: ErrPersonaNotFinite}
+			return &vectorError{Op: "set", Path: v.path, Err: errPersonaNotFinite}
 		}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.region == nil {
-		return &VectorError{Op: "set", Path: v.path, Err: ErrPersonaClosed}
+		return &vectorError{Op: "set", Path: v.path, Err: errPersonaClosed}
 	}
 	slot := 1 - v.slot
 	s := v.region.bytes()[slot*slotBytes(v.dim):][:slotBytes(v.dim)]
@@ -248,7 +248,7 @@ func (v *Vector) Set(x []float32) error {
 	}
 	le.PutUint32(s[20:], sum(s, v.dim))
 	if err := v.region.sync(); err != nil {
-		return &VectorError{Op: "set", Path: v.path, Err: err}
+		return &vectorError{Op: "set", Path: v.path, Err: err}
 	}
 	v.slot, v.number = slot, v.number+1
 	return nil

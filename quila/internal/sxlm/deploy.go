@@ -15,11 +15,11 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// Folders are the sub-folders of a deployment by block.
-var Folders = [blocks]string{"params", "states", "graph", "vqgan", "kfe", "engram", "persona"}
+// folders are the sub-folders of a deployment by block.
+var folders = [blocks]string{"params", "states", "graph", "vqgan", "kfe", "engram", "persona"}
 
-// ReadyFile is written last into a deployment; it has the checkpoint's hash.
-const ReadyFile = "READY"
+// readyFile is written last into a deployment; it has the checkpoint's hash.
+const readyFile = "READY"
 
 // DeployOptions say how a file is deployed.
 type DeployOptions struct {
@@ -162,7 +162,7 @@ func (x *deploying) extract(ctx context.Context) (string, error) {
 		return "", err
 	}
 	x.temp, x.done = temp, append(x.done, func() { _ = remove() })
-	for k, name := range Folders {
+	for k, name := range folders {
 		if err := os.Mkdir(filepath.Join(temp, name), 0o700); err != nil {
 			return "", err
 		}
@@ -182,7 +182,7 @@ func (x *deploying) extract(ctx context.Context) (string, error) {
 
 // blockFile is where the content of a block lies.
 func blockFile(dir string, k int) string {
-	return filepath.Join(dir, Folders[k], fmt.Sprintf("block%d", k+1))
+	return filepath.Join(dir, folders[k], fmt.Sprintf("block%d", k+1))
 }
 
 func (x *deploying) containers(context.Context) (string, error) {
@@ -256,7 +256,7 @@ func (x *deploying) sanity(context.Context) (string, error) {
 // ready gives the folder its name.
 func (x *deploying) ready(context.Context) (string, error) {
 	sum := hex.EncodeToString(x.info.Meta.Checkpoint[:])
-	if err := os.WriteFile(filepath.Join(x.temp, ReadyFile), []byte(sum+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(x.temp, readyFile), []byte(sum+"\n"), 0o600); err != nil {
 		return "", err
 	}
 	if err := x.clear(sum); err != nil {
@@ -284,7 +284,7 @@ func (x *deploying) clear(sum string) error {
 	if err != nil {
 		return err
 	}
-	b, err := os.ReadFile(filepath.Join(x.dir, ReadyFile))
+	b, err := os.ReadFile(filepath.Join(x.dir, readyFile))
 	if !st.IsDir() || err != nil || string(b) != sum+"\n" {
 		return fmt.Errorf("%s is there and no deployment of %s: %w", x.dir, sum, fs.ErrExist)
 	}

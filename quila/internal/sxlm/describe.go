@@ -50,7 +50,7 @@ func describeMeta(b *strings.Builder, info *Info, m *Model) {
 	fmt.Fprintf(b, "codebooks    %d of %d codes\nlibraries    %d with %d entries, turn %d\n", m.Config.Modalities, m.Config.V, len(m.Libraries), info.Meta.Entries, m.Epoch)
 	fmt.Fprintf(b, "written by   %s\n", m.Writer)
 	if m.Inference {
-		fmt.Fprintf(b, "training     not possible: %v\n", ErrInference)
+		fmt.Fprintf(b, "training     not possible: %v\n", errInference)
 	}
 	if m.Teacherless {
 		fmt.Fprintf(b, "consistency  trained without a teacher\n")
@@ -60,7 +60,7 @@ func describeMeta(b *strings.Builder, info *Info, m *Model) {
 func describeBlocks(b *strings.Builder, info *Info) {
 	fmt.Fprintf(b, "%-12s %12s %12s %12s %5s  %s\n", "block", "offset", "bytes", "raw", "level", "SHA-256")
 	for k, d := range info.Blocks {
-		fmt.Fprintf(b, "%d %-10s %12d %12d %12d %5d  %x\n", d.ID, Folders[k], d.Offset, d.Size, d.Raw, d.Level, d.SHA256[:8])
+		fmt.Fprintf(b, "%d %-10s %12d %12d %12d %5d  %x\n", d.ID, folders[k], d.Offset, d.Size, d.Raw, d.Level, d.SHA256[:8])
 	}
 }
 

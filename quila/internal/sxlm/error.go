@@ -8,8 +8,8 @@ import (
 // ErrFile is what every error about the content of a file matches.
 var ErrFile = errors.New("bad model file")
 
-// ErrInference says that a file without optimizer state cannot be trained.
-var ErrInference = errors.New("the file has no optimizer state: it was written for inference only")
+// errInference says that a file without optimizer state cannot be trained.
+var errInference = errors.New("the file has no optimizer state: it was written for inference only")
 
 // A Step is where a reader stopped.
 type Step uint8

@@ -23,8 +23,8 @@ var levels = [blocks]uint32{19, 19, 19, 19, 3, 19, 19}
 
 // Flags of the preamble.
 const (
-	FlagInference uint32 = 1 << iota // no optimizer state
-	FlagCT                           // the consistency model was trained without a teacher
+	flagInference uint32 = 1 << iota // no optimizer state
+	flagCT                           // the consistency model was trained without a teacher
 	flagsEnd
 )
 

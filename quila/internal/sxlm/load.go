@@ -105,7 +105,7 @@ func (l *loader) configure() error {
 	}
 	l.m = &Model{
 		Config: c, text: text, Parent: meta.Parent, CreatedAt: meta.CreatedAt, Checkpoint: meta.Checkpoint,
-		Inference: l.info.Flags&FlagInference != 0, Teacherless: l.info.Flags&FlagCT != 0,
+		Inference: l.info.Flags&flagInference != 0, Teacherless: l.info.Flags&flagCT != 0,
 	}
 	return nil
 }

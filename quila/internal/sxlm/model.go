@@ -190,10 +190,10 @@ func (m *Model) Blink() []byte {
 }
 
 // Moment returns Adam's estimates of a weight, zeros if there are none yet. It
-// fails with [ErrInference] for a model that was written without them.
+// fails with [errInference] for a model that was written without them.
 func (m *Model) Moment(name string) (*Moment, error) {
 	if m.Inference {
-		return nil, ErrInference
+		return nil, errInference
 	}
 	t := m.Moments[name]
 	if t == nil {

@@ -122,7 +122,7 @@ func (l *loader) wanted() error {
 	case l.opt.Thinkers > l.m.Config.Thinkers:
 		return fmt.Errorf("sxlm: %d Thinkers, the model has %d, which is fixed", l.opt.Thinkers, l.m.Config.Thinkers)
 	case l.opt.Train && l.m.Inference:
-		return ErrInference
+		return errInference
 	}
 	return nil
 }

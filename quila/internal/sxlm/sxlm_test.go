@@ -121,7 +121,7 @@ func TestStrip(t *testing.T) {
 	if len(stripped) >= len(full) {
 		t.Errorf("%d bytes without optimizer state, %d with it", len(stripped), len(full))
 	}
-	if _, err := parse(stripped, Options{Train: true}); !errors.Is(err, ErrInference) {
+	if _, err := parse(stripped, Options{Train: true}); !errors.Is(err, errInference) {
 		t.Errorf("training of a stripped file: %v", err)
 	}
 	back, err := parse(stripped, Options{})
@@ -129,7 +129,7 @@ func TestStrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer back.Close()
-	if _, err := back.Moment("n.nsa"); !errors.Is(err, ErrInference) {
+	if _, err := back.Moment("n.nsa"); !errors.Is(err, errInference) {
 		t.Errorf("moments of a stripped file: %v", err)
 	}
 	if !bytes.Equal(write(t, back, Options{}), stripped) {

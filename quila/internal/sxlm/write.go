@@ -58,10 +58,10 @@ func (m *Model) info(o *Options) Info {
 		info.Meta.Entries += uint64(len(m.Libraries[i].Entries))
 	}
 	if m.Inference || o.StripOptimizer {
-		info.Flags |= FlagInference
+		info.Flags |= flagInference
 	}
 	if m.Teacherless {
-		info.Flags |= FlagCT
+		info.Flags |= flagCT
 	}
 	// The header has offsets that depend on its length: the region is sized for
 	// the longest varints.

@@ -53,7 +53,7 @@ func call(pc uintptr, arg unsafe.Pointer) int32 {
 // stacks can be told apart, here and within a call.
 func Check() error {
 	if OnSystemStack() || call(entrySystemPC(), nil) != 1 {
-		return ErrRuntime
+		return errRuntime
 	}
 	return nil
 }

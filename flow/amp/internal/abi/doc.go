@@ -30,12 +30,12 @@ const (
 )
 
 // ErrUnsupported is the error of loading a library in other builds.
-const ErrUnsupported = Refusal("this build cannot load C nodes: they need Linux on amd64 or arm64, and a build without -tags static")
+const ErrUnsupported = refusal("this build cannot load C nodes: they need Linux on amd64 or arm64, and a build without -tags static")
 
-// ErrRuntime says that a Go runtime does not match this package's assumptions.
-const ErrRuntime = Refusal("this build cannot load C nodes: the Go runtime keeps its stacks in another place than expected; build with the Go version of go.mod")
+// errRuntime says that a Go runtime does not match this package's assumptions.
+const errRuntime = refusal("this build cannot load C nodes: the Go runtime keeps its stacks in another place than expected; build with the Go version of go.mod")
 
-// A Refusal is a constant error.
-type Refusal string
+// A refusal is a constant error.
+type refusal string
 
-func (r Refusal) Error() string { return string(r) }
+func (r refusal) Error() string { return string(r) }
