@@ -79,7 +79,7 @@ func (s *serveFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&o.Slots, "slots", 0, "answers that a model computes at once; further ones wait (0 = 4)")
 	f.IntVar(&o.BatchTokens, "batch-tokens", 0, "maximum number of tokens per step (0 = 512)")
 	f.StringVar(&o.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
-	f.Var(&s.cache, "cache-size", "memory of a model's keys and values (0 = what slots of the context's length take, with --budget as far as weights leave room)")
+	f.Var(&s.cache, "cache-size", "memory of a model's keys and values (0 = whole contexts of all slots; with --budget, what weights leave)")
 	f.StringVar(&o.Speculate, "speculate", "", "verify drafted tokens, several a step: auto (where it pays), lookup, draft or off (default: auto)")
 	f.StringVar(&s.draft, "draft", "", "draft tokens of the first model with a smaller one in `FILE` of the same tokens, or early (first layers); same text")
 	f.StringVar(&o.CacheDir, "cache-dir", "", "keep keys and values of prompts in `FOLDER`, also after a restart (prompts can be read there)")
