@@ -133,7 +133,7 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 			return nil, err
 		}
 	}
-	a.advice.Remedies = a.advice.Remedies[:min(len(a.advice.Remedies), mostRemedies)]
+	a.advice.Remedies = few(a.advice.Remedies)
 	return &a.advice, nil
 }
 
@@ -185,6 +185,9 @@ func (a *adviser) outcome(p *Plan, f *Footprint, c PlaceConfig) (Outcome, error)
 	o.Whole, o.Why = whole, wholeOf(whole, c.sequences())
 	return o, nil
 }
+
+// placed reports whether there is room to hold the weights, or to read them ahead.
+func (o *Outcome) placed() bool { return o.Verdict == Fits || o.Verdict == Streams }
 
 // helps reports whether an outcome is better than now by more than predictions are off.
 func (a *adviser) helps(o Outcome) bool { return o.better(a.advice.Now) }
@@ -416,16 +419,23 @@ func (a *adviser) quantize(mix quant.Mix, bytes int64) (what, command, out strin
 		fmt.Sprintf("atenia quantize %s %s --type %s%s", spelling.Shell(a.plan.path), spelling.Shell(out), name, a.plan.Config.FileFlags(a.file)), out
 }
 
-// altogether tries all that costs nothing but length and speed, where no single
-// one of it lets a model run; and if not all of it either, with weights of a smaller type.
+// altogether tries all that costs nothing but length and speed, where no single one of it
+// lets a model run otherwise than mapped; and if not all of it either, with weights of a
+// smaller type. One that only lets it be mapped is advised if none does more.
 func (a *adviser) altogether() error {
-	placed := func(v Verdict) bool { return v == Fits || v == Streams }
-	if placed(a.advice.Now.Verdict) || slices.ContainsFunc(a.advice.Remedies, func(r Remedy) bool { return placed(r.Then.Verdict) }) {
+	if a.advice.Now.placed() || slices.ContainsFunc(a.advice.Remedies, func(r Remedy) bool { return r.Then.placed() }) {
 		return nil
 	}
 	n := min(a.plan.Context(), leastContext)
 	var least *Plan // which takes the least but for its weights
+	var best *Remedy
 	var all string
+	better := func(what, command string, o Outcome) (placed bool) {
+		if a.helps(o) && (best == nil || o.placed()) {
+			best = &Remedy{what, command, o}
+		}
+		return o.placed()
+	}
 	for _, to := range cacheTypes {
 		p, err := a.plan.again(a.file, func(c *Config) {
 			c.Compile.KVType, c.Context, c.BatchTokens, c.Rules.Batch = to, n, min(fewSteps, c.BatchTokens), 1
@@ -433,31 +443,50 @@ func (a *adviser) altogether() error {
 		if err != nil {
 			continue // the model's heads are no whole blocks
 		}
-		least, all = p, fmt.Sprintf("keys and values in %s, a context of %d tokens, steps of %d, one sequence", strings.ToLower(to.String()), n, fewSteps)
-		if ok, err := a.offer(p, all); ok || err != nil {
-			return err
-		}
-	}
-	if least == nil {
-		return nil
-	}
-	for _, mix := range smallerTypes {
-		f, bytes := least.footprint.quantized(mix)
-		if bytes == 0 {
-			continue
-		}
-		o, err := a.try(least, f, a.advice.RAM, a.auto)
+		least, all = p, fmt.Sprintf("keys and values in %s, a context of %d tokens, steps of %d, one sequence", strings.ToLower(to.String()), n, p.Config.BatchTokens)
+		o, err := a.try(p, p.footprint, a.advice.RAM, a.auto)
 		if err != nil {
 			return err
 		}
-		what, command, out := a.quantize(mix, bytes)
-		c := least.Config
-		c.GPTQZeros = "" // the new file has none
-		if a.add(what+"; "+all, command+" && "+a.commandOf(out, "", c, a.advice.RAM), o) {
-			return nil
+		if better(all, a.command(p.Config, a.advice.RAM), o) {
+			break
 		}
 	}
+	if least != nil && (best == nil || !best.Then.placed()) {
+		for _, mix := range smallerTypes {
+			f, bytes := least.footprint.quantized(mix)
+			if bytes == 0 {
+				continue
+			}
+			o, err := a.try(least, f, a.advice.RAM, a.auto)
+			if err != nil {
+				return err
+			}
+			what, command, out := a.quantize(mix, bytes)
+			c := least.Config
+			c.GPTQZeros = "" // the new file has none
+			if better(what+"; "+all, command+" && "+a.commandOf(out, "", c, a.advice.RAM), o) {
+				break
+			}
+		}
+	}
+	if best != nil {
+		a.advice.Remedies = append(a.advice.Remedies, *best)
+	}
 	return nil
+}
+
+// few cuts remedies to the first of them, of which one lets the model run otherwise than
+// mapped if any does.
+func few(all []Remedy) []Remedy {
+	if len(all) <= mostRemedies {
+		return all
+	}
+	placed := func(r Remedy) bool { return r.Then.placed() }
+	if k := slices.IndexFunc(all, placed); k >= mostRemedies {
+		all[mostRemedies-1] = all[k]
+	}
+	return all[:mostRemedies]
 }
 
 // more tries more memory, no more than there is: a little, and as much as all weights

@@ -1,15 +1,18 @@
 package engine
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"atenia/internal/golden"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/place"
+	"atenia/internal/model/quant"
 	"atenia/internal/spelling"
 
 	"atenia/tensor"
@@ -118,6 +121,60 @@ func TestAdviseTogether(t *testing.T) {
 	if r := a.advice.Remedies; len(r) != 1 || r[0].Then.Verdict == Cannot || !strings.Contains(r[0].Command, " --config-file other.json && atenia run ") || strings.Count(r[0].Command, "--config-file") != 1 ||
 		!strings.Contains(r[0].Command, ".gguf --budget ram=") || !strings.HasSuffix(r[0].Command, " --kv-type f16 --ctx 512 --batch-tokens 4") {
 		t.Errorf("in %d bytes: %+v, %+v", a.advice.RAM, a.advice.Now, r)
+	}
+}
+
+// TestAdviseTogetherMapped: in memory where all that costs only length and speed leaves a
+// model mapped, smaller weights beside it are advised if they let it be streamed.
+func TestAdviseTogetherMapped(t *testing.T) {
+	a := asked(t, 4096)
+	a.auto, a.plan.Config.Budget = true, Budget{RAM: 1 << 40, Auto: true}
+	floor := func(p *Plan, f *Footprint) int64 {
+		c := p.placeConfig()
+		c.Budget.RAM, c.Budget.Auto = 1, false
+		o, err := a.outcome(p, f, c)
+		if err != nil || o.Verdict != Cannot {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		return o.RAM
+	}
+	least, err := a.plan.again(a.file, func(c *Config) { c.Compile.KVType, c.Context, c.BatchTokens = tensor.F16, leastContext, 4 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := least.footprint.quantized(quant.MixQ8_0)
+	a.in(t, (floor(least, f)+floor(least, least.footprint))/2)
+	if err := errors.Join(a.shorter(), a.altogether()); err != nil {
+		t.Fatal(err)
+	}
+	r := a.advice.Remedies
+	if a.advice.Now.Verdict != Maps || len(r) == 0 || r[len(r)-1].Then.Verdict != Streams || !strings.Contains(r[len(r)-1].Command, " --type q8_0 --config-file other.json && atenia run ") {
+		t.Errorf("in %d bytes: %+v, %+v", a.advice.RAM, a.advice.Now, r)
+	}
+}
+
+// TestFewRemedies: of many remedies the first are told, and one that does more than map if
+// there is any.
+func TestFewRemedies(t *testing.T) {
+	names := func(verdicts ...Verdict) (s string) {
+		var all []Remedy
+		for i, v := range verdicts {
+			all = append(all, Remedy{What: strconv.Itoa(i), Then: Outcome{Verdict: v}})
+		}
+		for _, r := range few(all) {
+			s += r.What
+		}
+		return s
+	}
+	for want, got := range map[string]string{
+		"01": names(Maps, Maps), "012": names(Maps, Streams, Maps, Fits), "014": names(Maps, Maps, Maps, Maps, Streams, Fits),
+	} {
+		if got != want {
+			t.Errorf("%s are told, want %s", got, want)
+		}
+	}
+	if got := names(Maps, Maps, Maps, Maps); got != "012" {
+		t.Errorf("%s of four are told", got)
 	}
 }
 
