@@ -22,9 +22,9 @@
 // (a channel of a batch) independently and carry a few numbers from frame to
 // frame. They implement [RowKernel] for one row, and [newRowwise] does the rest:
 //
-//	per row            RowKernel.Forward, TransposedRows.Backward
+//	per row            RowKernel.Forward, transposedRows.Backward
 //	over the rows      calls, snapshots, resets, reports
-//	for parameters     broadcasting (RowValues), sums in an order that no cut changes
+//	for parameters     broadcasting (rowValues), sums in an order that no cut changes
 //
 // A backward call recomputes the row from the state before it, keeps what the
 // derivative reads in scratch rows, and then goes from the last frame to the

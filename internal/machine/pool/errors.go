@@ -27,7 +27,7 @@ func (e *panicError) Unwrap() error {
 // errGoexit is the value of a share that called runtime.Goexit.
 var errGoexit = errors.New("task called runtime.Goexit")
 
-// recovered returns the PanicError of a share that did not return. recover
+// recovered returns the panicError of a share that did not return. recover
 // returns nil only after a Goexit.
 func recovered(worker int, value any) *panicError {
 	if value == nil {

@@ -23,7 +23,7 @@ const SlabBytes = 4 << 20
 
 // Config describes the pages of a [Cache].
 type Config struct {
-	PageTokens int             // positions per page; 0 means DefaultPageTokens
+	PageTokens int             // positions per page; 0 means defaultPageTokens
 	PageBytes  int             // bytes per page, over all layers of the group
 	Window     int             // positions that a query attends to, itself included; 0 means all before it
 	MaxPages   int             // budget in pages; 0 means no limit but MaxBytes

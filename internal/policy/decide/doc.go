@@ -115,7 +115,7 @@
 //	planner        where a kernel runs                        ChooseRoute
 //	router         the same, after its tensors were moved     RouteChoice.After
 //	graph          where the kernels of a step run            RouteGraph.Place
-//	backward       where a backward pass runs                 BackwardTarget
+//	backward       where a backward pass runs                 backwardTarget
 //	warm_start     what to do with a restored tensor          checkpoint.PlanWarmStart
 //	trainer        which backend a bucket prefers             Trainer.Recommend
 //	autoloop       the backend of the next tick               Turn.Decide

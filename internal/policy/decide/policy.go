@@ -20,7 +20,7 @@ const (
 	// forgetAt is the number of episodes at which a row of the table is halved, so
 	// that old ones fade.
 	forgetAt = 512
-	// cellDecayAt is ForgetAt for one class of work, which should adapt sooner to a
+	// cellDecayAt is forgetAt for one class of work, which should adapt sooner to a
 	// changed machine.
 	cellDecayAt = 64
 	// trialShare bounds the cost of trials of the slower backend, as a share of the

@@ -59,7 +59,7 @@ type Parser struct {
 	base, at int
 	good     int // -1: no call is being read
 	ended    bool
-	over     bool // a call is longer than MaxCall
+	over     bool // a call is longer than maxCall
 
 	streaming int // arguments since here are passed on as they come; -1: none
 	calls     int

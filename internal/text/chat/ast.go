@@ -144,7 +144,7 @@ type (
 		Pos
 		Text string
 		X    Expr // nil: Text
-		Own  int  // as of ConstExpr
+		Own  int  // as of constExpr
 	}
 	// ifStmt is {% if %}.
 	ifStmt struct {

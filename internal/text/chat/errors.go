@@ -42,8 +42,8 @@ func fail(k Kind, format string, args ...any) error {
 	return &RuntimeError{Kind: k, Msg: fmt.Sprintf(format, args...)}
 }
 
-// typeError is Fail with KindType.
+// typeError is fail with kindType.
 func typeError(format string, args ...any) error { return fail(kindType, format, args...) }
 
-// valueError is Fail with KindValue.
+// valueError is fail with kindValue.
 func valueError(format string, args ...any) error { return fail(kindValue, format, args...) }

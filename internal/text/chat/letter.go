@@ -138,7 +138,7 @@ func every(f func(rune) bool) func(string) bool {
 	}
 }
 
-// IsDecimal, IsDigit, IsNumeric and IsAlnum are Python's predicates of
+// isDecimal, isDigit, isNumeric and isAlnum are Python's predicates of
 // characters.
 func isDecimal(r rune) bool { return unicode.Is(unicode.Nd, r) }
 func isDigit(r rune) bool   { return isDecimal(r) || unicode.Is(digits, r) }

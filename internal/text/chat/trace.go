@@ -173,7 +173,7 @@ func (m *Machine) mark(r rune) rune {
 	return r
 }
 
-// isSpace is IsSpace of what r stands for.
+// isSpace reports whether what r stands for is white space.
 func (m *Machine) isSpace(r rune) bool { return isSpace(m.mark(r)) }
 
 // undyed returns how many bytes of s are in front of the first character that is dyed. What

@@ -153,7 +153,7 @@ var bertWords = preTokenizers{
 }
 
 // ByteChar maps each byte to its character in byte-level vocabularies: itself if
-// it is printable Latin-1, else one from U+0100. CharByte is the inverse, for
+// it is printable Latin-1, else one from U+0100. charByte is the inverse, for
 // characters below 0x144.
 var ByteChar, charByte = func() (c [256]rune, b [0x144]int16) {
 	for i := range b {

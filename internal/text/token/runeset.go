@@ -75,7 +75,7 @@ func (s *runeSet) folded() *runeSet {
 }
 
 // isRegexWord is \w of Oniguruma in a class: that of the reference library's own
-// patterns (ClassWord) without joiners.
+// patterns (classWord) without joiners.
 func isRegexWord(r rune) bool {
 	return classOf(r)&classWord != 0 && r != 0x200c && r != 0x200d
 }
