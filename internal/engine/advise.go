@@ -114,12 +114,12 @@ func Advise(ctx context.Context, path, configFile string, c Config, text func(*f
 	if a.plan, err = OpenPlan(path, configFile, c, text); err != nil {
 		return nil, err
 	}
+	a.machine = thisMachine()
 	if a.auto {
 		c.Budget.RAM = a.plan.Config.Budget.RAM
-	} else if most := ledger.Process.Most(); c.Budget.RAM > most {
+	} else if most := a.machine.most; c.Budget.RAM > most {
 		a.plan.note("%s can be allocated here: commands with a larger --budget are those of another machine", spelling.Size(most))
 	}
-	a.machine = thisMachine()
 	a.measure()
 	a.advice.Path, a.advice.RAM, a.advice.Notes = a.plan.path, c.Budget.RAM, a.plan.Noted()
 	if a.advice.Now, err = a.try(a.plan, a.plan.footprint, c.Budget.RAM, a.auto); err != nil {

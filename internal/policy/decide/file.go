@@ -147,14 +147,14 @@ func eachLine(rest []byte, f func(line string) (why string)) Report {
 	return r
 }
 
-// fieldsOf are the values of a line by key, and the first fault of them.
-type fieldsOf struct {
+// lineFields are the values of a line by key, and the first fault of them.
+type lineFields struct {
 	values map[string]string
 	why    string
 }
 
-func newFields(line string) *fieldsOf {
-	f := &fieldsOf{values: map[string]string{}}
+func newFields(line string) *lineFields {
+	f := &lineFields{values: map[string]string{}}
 	for field := range strings.SplitSeq(line, ";") {
 		if k, v, ok := strings.Cut(field, "="); ok {
 			f.values[strings.TrimSpace(k)] = strings.TrimSpace(v)
@@ -164,14 +164,14 @@ func newFields(line string) *fieldsOf {
 }
 
 // fault keeps the first fault.
-func (f *fieldsOf) fault(why string) {
+func (f *lineFields) fault(why string) {
 	if f.why == "" {
 		f.why = why
 	}
 }
 
 // number reads a whole number up to a limit.
-func (f *fieldsOf) number(key string, limit uint64) uint64 {
+func (f *lineFields) number(key string, limit uint64) uint64 {
 	v, ok := f.values[key]
 	n, err := strconv.ParseUint(v, 10, 64)
 	switch {
@@ -184,7 +184,7 @@ func (f *fieldsOf) number(key string, limit uint64) uint64 {
 }
 
 // seconds reads a time, which is finite and not below 0.
-func (f *fieldsOf) seconds(key string) float64 {
+func (f *lineFields) seconds(key string) float64 {
 	v, err := strconv.ParseFloat(f.values[key], 64)
 	if err != nil || !(v >= 0 && v <= math.MaxFloat64) {
 		f.fault(fmt.Sprintf("%s: want seconds, 0 or more, got %.40q", key, f.values[key]))
@@ -193,7 +193,7 @@ func (f *fieldsOf) seconds(key string) float64 {
 }
 
 // bucket reads the pressures.
-func (f *fieldsOf) bucket() (b Bucket) {
+func (f *lineFields) bucket() (b Bucket) {
 	switch v := f.values["gpu_avail"]; v {
 	case "0", "1":
 		b.GPU = v == "1"
