@@ -63,12 +63,8 @@ func Held(path string) (held, known bool) {
 		return false, false
 	}
 	defer f.Close() // and with it the lock, which others that ask share meanwhile
-	switch err := lock(f, shares); {
-	case err == nil:
-		return false, true
-	default:
-		return true, errors.Is(err, ErrLocked)
-	}
+	err = lock(f, shares)
+	return err != nil, err == nil || errors.Is(err, ErrLocked)
 }
 
 // A mode says how a lock is taken.
