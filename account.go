@@ -69,9 +69,10 @@ func (m *Model) lastRun() *LastRun {
 func (r *LastRun) events(t *observe.Tally) {
 	r.More = t.More
 	for _, e := range t.Events {
-		x := RunEvent{e.Step, e.At.Seconds(), e.Kind, e.Limit, e.Need, e.Moves, e.Bytes, e.Took.Seconds(), e.Form, e.Why}
-		if e.Moves > 0 {
-			x.Text = fmt.Sprintf("%s of %s, %s first; weights are %s since then", spelling.Count(e.Moves, "part"), spelling.Size(e.Bytes), e.First, e.Form)
+		parts, bytes := e.Moved()
+		x := RunEvent{e.Step, e.At.Seconds(), e.Kind, e.Limit, e.Need, parts, bytes, e.Took.Seconds(), e.Form, e.Why}
+		if parts > 0 {
+			x.Text = fmt.Sprintf("%s of %s, %s first; weights are %s since then", spelling.Count(parts, "part"), spelling.Size(bytes), e.First, e.Form)
 		}
 		r.Pressure = append(r.Pressure, x)
 	}

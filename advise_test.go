@@ -214,3 +214,44 @@ func TestAdviseBatch(t *testing.T) {
 		t.Errorf("at least %d bytes for one, %d for four", a.Outcome.RAM, b.Outcome.RAM)
 	}
 }
+
+// TestAdviseEncoder: a model that keeps no keys and values is told to make none smaller, each
+// command is of the kind of the model, and what together helps names no more than it changes.
+func TestAdviseEncoder(t *testing.T) {
+	together := 0
+	for name, command := range map[string]string{"roberta": "atenia embed ", "distilbert": "atenia embed ", "bert_rerank": "atenia rerank ", "whisper": "atenia transcribe ", "llama3": "atenia run "} {
+		path := filepath.Join(golden.Family(t, "parity"), name)
+		c := &atenia.Config{Slots: 1, Budget: atenia.Budget{RAM: 1 << 40, Reserve: atenia.Reserve{Runtime: 1000}}, Placement: atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}}}
+		a, err := atenia.Advise(t.Context(), path, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for most, part := a.Fit, int64(10); part < 16; part += 2 {
+			c.Budget.RAM = most * part / 16
+			if a, err = atenia.Advise(t.Context(), path, c); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range a.Remedies {
+				if !strings.Contains(r.Command, command) && !strings.HasPrefix(r.Command, "atenia quantize ") {
+					t.Errorf("%s: %s", name, r.Command)
+				}
+				for what, flag := range map[string]string{"keys and values": "--kv-type", "a context of": "--ctx", "steps of": "--batch-tokens"} {
+					if strings.Contains(r.What, what) != strings.Contains(r.Command, flag) {
+						t.Errorf("%s: %q and %q", name, r.What, r.Command)
+					}
+				}
+				if command != "atenia run " && command != "atenia transcribe " {
+					if strings.Contains(r.Command, "--kv-type") {
+						t.Errorf("%s: %s, and an encoder keeps no keys and values", name, r.Command)
+					}
+					if strings.Contains(r.Command, "--batch-tokens") {
+						together++
+					}
+				}
+			}
+		}
+	}
+	if together == 0 {
+		t.Error("no encoder was advised shorter steps")
+	}
+}

@@ -85,7 +85,7 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 	n := float64(max(1, t.Decode.Steps))
 	wall := t.Decode.Took.Seconds() / n
 	if c.Told = t.Delays; t.Offered > 0 {
-		c.Neighbours = wall * float64(t.Delayed) / float64(t.Offered)
+		c.Neighbours = min(wall*r.delayed(t), t.Taken.Seconds()/n)
 	}
 	if r.Form == "streamed" { // a delay may have been counted beside a read
 		c.Reading, c.ReadBytes = t.Ring.Busy.Seconds()/n, float64(t.Ring.Read)/n
@@ -127,6 +127,20 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 	return c
 }
 
+// delayed returns the part of the time in which threads that compute had no processor. Where
+// weights are streamed, threads that read are many, and delay one another and those that
+// compute: a delay is by others as far as others had the processors.
+func (r *LastRun) delayed(t *observe.Tally) float64 {
+	if r.Form != "streamed" {
+		return float64(t.Delayed) / float64(t.Offered)
+	}
+	d := float64(t.Delayed)
+	if r.Threads > 1 { // of the caller's thread, whose number changes, as of the others
+		d = float64(t.Workers) * float64(r.Threads) / float64(r.Threads-1)
+	}
+	return d / float64(t.Offered) * float64(t.Taken) / float64(max(1, t.Taken+t.Computed))
+}
+
 // unpacked says what packing would take that was not done, unless it was measured to be
 // slower or it has no packed form.
 func (m *Model) unpacked(c *RunCost, r *LastRun) {
@@ -136,7 +150,11 @@ func (m *Model) unpacked(c *RunCost, r *LastRun) {
 		return
 	}
 	c.Pack, c.PackNeed, c.PackAuto = d.Bytes, c.Need+d.Bytes, d.Available-d.Reserve >= d.Bytes
-	if ram := p.Config.Budget.RAM; ram > 0 {
+	ram := p.Config.Budget.RAM
+	if pl := m.engine.Placement(); pl != nil && ram == 0 { // of the plan file
+		ram = pl.Input().RAM
+	}
+	if ram > 0 {
 		c.PackNeed = ram + max(0, d.Bytes+d.Reserve-d.Available)
 	}
 }

@@ -223,7 +223,8 @@ func ReadLastRun(dir, model string) (*LastRun, error) {
 	return r, nil
 }
 
-// save replaces the account of the model, and that of the newest run.
+// save replaces the account of the model, and that of the newest run, but for those of runs
+// that began later and ended before.
 func (r *LastRun) save(dir, model string) error {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -233,6 +234,12 @@ func (r *LastRun) save(dir, model string) error {
 		return err
 	}
 	for _, path := range []string{accountPath(dir, model), filepath.Join(dir, accountFolder, newestName)} {
+		var there struct {
+			Opened int64 `json:"opened_unix_nano"`
+		}
+		if b, err := durable.ReadRegular(path, mostAccount); err == nil && json.Unmarshal(b, &there) == nil && there.Opened > r.Opened && r.Opened > 0 {
+			continue
+		}
 		if err := durable.Replace(path, func(w io.Writer) error {
 			_, err := w.Write(append(b, '\n'))
 			return err

@@ -162,13 +162,12 @@ func (r *LastRun) slowerPacked() bool {
 // pack advises to pack the weights, with the memory that it needs.
 func (r *LastRun) pack() {
 	what := fmt.Sprintf("pack the weights, for which products are faster: %s more", spelling.Size(r.Pack))
-	_, limited := r.flag("budget")
 	switch {
 	case r.PackAuto:
 		r.help(r.command(RunFlag{Name: "pack"}), "%s, for which there is memory", what)
 	case r.PackNeed > r.Room:
 		r.help("", "%s, with which the process needs %s, and may have %s", what, spelling.Size(r.PackNeed), spelling.Size(r.Room))
-	case limited:
+	case r.placed():
 		r.help(r.command(r.within(strconv.FormatInt(r.PackNeed, 10)), RunFlag{Name: "pack"}), "%s, in a budget of %s", what, spelling.Size(r.PackNeed))
 	default:
 		r.help(r.command(RunFlag{Name: "pack", Value: "memory"}), "%s, with which the process needs %s and may have %s", what, spelling.Size(r.PackNeed), spelling.Size(r.Room))

@@ -47,7 +47,7 @@ func withRAM(budget, ram string) string {
 
 // excluded are the flags that make no sense beside another one that is advised.
 var excluded = map[string][]string{
-	"budget":    {"no-stream", "no-mmap", "plan"},
+	"budget":    {"no-stream", "no-mmap", "plan"}, // the plan is of another
 	"no-mmap":   {"no-stream"},
 	"speculate": {"draft"},
 }

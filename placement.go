@@ -401,7 +401,7 @@ type Difference struct {
 	What    string  `json:"what"`
 	Planned float64 `json:"planned"`
 	Actual  float64 `json:"actual"`
-	Off     float64 `json:"off"` // actual / planned - 1
+	Off     float64 `json:"off"` // actual / planned - 1; of the overlap, which is a share, actual - planned
 }
 
 // Compare compares the placement with what was measured: the most memory that

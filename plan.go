@@ -64,6 +64,10 @@ func (p *Plan) Totals() Totals { return newTotals(p.compiled.Totals) }
 
 func newPlan(p *engine.Plan) *Plan { return &Plan{p.Path(), p.Model.Family, p} }
 
+// Command names the command of atenia that computes with the model: run, embed, rerank or
+// transcribe. Only run keeps an account, see [ReadLastRun].
+func (p *Plan) Command() string { return p.compiled.Verb() }
+
 // programs returns the plans of both modes.
 func (p *Plan) programs() *plan.ModelPlans { return &p.compiled.Model.Plans }
 

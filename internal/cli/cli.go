@@ -156,7 +156,7 @@ func enough(c *cobra.Command, e *atenia.FloorError) string {
 	case e.Most == 0 || e.Floor <= e.Most:
 		return fmt.Sprintf("the least that works is %s%d", flag, e.Floor)
 	case e.Unbound:
-		return fmt.Sprintf("no budget works here, where %s can be allocated: without one the model is mapped, and \"atenia doctor\" says what else runs", spelling.Size(e.Most))
+		return fmt.Sprintf("no budget of a size works here, where %s can be allocated: with ram=auto alone, or without a budget, the model is mapped, and \"atenia doctor\" says what else runs", spelling.Size(e.Most))
 	}
 	return fmt.Sprintf("no budget works here, where %s can be allocated: \"atenia doctor\" says what runs", spelling.Size(e.Most))
 }

@@ -78,10 +78,16 @@ func lastRun(env *command.Env, model string, wrong error) error {
 	case errors.Is(err, atenia.ErrNoRun) && model == "": // nothing was asked for, and there is nothing to tell
 		return wrong
 	case errors.Is(err, atenia.ErrNoRun):
-		if _, e := atenia.OpenPlan(model, nil); e != nil { // it cannot be run either
+		p, e := atenia.OpenPlan(model, nil)
+		switch {
+		case e != nil: // it cannot be run either
 			return e
+		case p.Command() != "run":
+			return fmt.Errorf("%w: \"atenia %s\" keeps none, and this model is for it", err, p.Command())
+		case unrecorded(env) != "":
+			return fmt.Errorf("%w: %s", err, unrecorded(env))
 		}
-		return fmt.Errorf("%w; run it once: atenia run %s \"Once upon a time\" (embed and rerank keep no record)", err, spelling.Shell(model))
+		return fmt.Errorf("%w; run it once: atenia run %s \"Once upon a time\"", err, spelling.Shell(model))
 	case err != nil:
 		return err
 	}
@@ -90,10 +96,24 @@ func lastRun(env *command.Env, model string, wrong error) error {
 		return err
 	}
 	r.Judge(roofs)
+	if why := unrecorded(env); why != "" {
+		fmt.Fprintf(env.Err, "atenia: warning: this may be an older run: %s\n", why)
+	}
 	if *env.JSON {
 		return env.PrintJSON(r)
 	}
 	return r.WriteText(env.Out)
+}
+
+// unrecorded says why runs leave no account, "" if they do.
+func unrecorded(env *command.Env) string {
+	switch {
+	case env.State == "":
+		return "without a home folder runs leave none; XDG_STATE_HOME names another place"
+	case !writable(env.State):
+		return "no run leaves one, as files cannot be written in " + spelling.Line(env.State) + "; XDG_STATE_HOME names another place"
+	}
+	return ""
 }
 
 // valid reads the bucket; --all takes none.

@@ -62,9 +62,12 @@ func TestFloorsHere(t *testing.T) {
 	}
 	for _, budget := range []string{"1GiB", strconv.Itoa(group), "90MiB"} {
 		l := run("hello", "--budget", "ram="+budget)
-		if l.code != command.BadUsage || strings.Contains(l.err, "the least that works") || !strings.Contains(l.err, "no budget works here") || !strings.Contains(l.err, "without one the model is mapped") {
+		if l.code != command.BadUsage || strings.Contains(l.err, "the least that works") || !strings.Contains(l.err, "no budget of a size works here") || !strings.Contains(l.err, "or without a budget, the model is mapped") {
 			t.Errorf("ram=%s: exit code %d: %s", budget, l.code, l.err)
 		}
+	}
+	if l := run("hello", "--budget", "ram=auto"); l.code != command.OK {
+		t.Errorf("ram=auto, which is told to work: exit code %d: %s", l.code, l.err)
 	}
 }
 

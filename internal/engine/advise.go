@@ -243,10 +243,12 @@ func (a *adviser) commandOf(path, file string, c Config, ram int64) string {
 		}
 	}
 	s := "atenia run " + spelling.Shell(path)
-	switch {
-	case a.plan.Model.Config.Encoder != nil:
+	switch verb := a.plan.Verb(); {
+	case verb == "embed":
 		s = "atenia embed " + spelling.Shell(path) + " TEXT"
-	case a.plan.Model.Config.Audio != nil:
+	case verb == "rerank":
+		s = "atenia rerank " + spelling.Shell(path) + " QUERY DOCUMENT"
+	case verb == "transcribe":
 		s = "atenia transcribe " + spelling.Shell(path) + " FILE"
 	case c.Rules.Batch > 1:
 		s = fmt.Sprintf("atenia serve %s --slots %d", spelling.Shell(path), c.Rules.Batch)
@@ -426,7 +428,6 @@ func (a *adviser) altogether() error {
 	if a.advice.Now.placed() || slices.ContainsFunc(a.advice.Remedies, func(r Remedy) bool { return r.Then.placed() }) {
 		return nil
 	}
-	n := min(a.plan.Context(), leastContext)
 	var least *Plan // which takes the least but for its weights
 	var best *Remedy
 	var all string
@@ -436,14 +437,16 @@ func (a *adviser) altogether() error {
 		}
 		return o.placed()
 	}
-	for _, to := range cacheTypes {
-		p, err := a.plan.again(a.file, func(c *Config) {
-			c.Compile.KVType, c.Context, c.BatchTokens, c.Rules.Batch = to, n, min(fewSteps, c.BatchTokens), 1
-		})
-		if err != nil {
+	types := cacheTypes
+	if a.plan.Model.Config.Encoder != nil { // keeps none
+		types = []tensor.DType{a.plan.Config.Compile.KVType}
+	}
+	for _, to := range types {
+		p, what, err := a.sparing(to)
+		if err != nil || what == "" {
 			continue // the model's heads are no whole blocks
 		}
-		least, all = p, fmt.Sprintf("keys and values in %s, a context of %d tokens, steps of %d, one sequence", strings.ToLower(to.String()), n, p.Config.BatchTokens)
+		least, all = p, what
 		o, err := a.try(p, p.footprint, a.advice.RAM, a.auto)
 		if err != nil {
 			return err
@@ -474,6 +477,33 @@ func (a *adviser) altogether() error {
 		a.advice.Remedies = append(a.advice.Remedies, *best)
 	}
 	return nil
+}
+
+// sparing returns the plan with all that costs nothing but length and speed, keys and values
+// of a type among it, and what that is; "" = nothing.
+func (a *adviser) sparing(to tensor.DType) (*Plan, string, error) {
+	var changes []string
+	changed := func(format string, args ...any) { changes = append(changes, fmt.Sprintf(format, args...)) }
+	n := min(a.plan.Context(), leastContext)
+	p, err := a.plan.again(a.file, func(c *Config) {
+		if to != c.Compile.KVType {
+			c.Compile.KVType = to
+			changed("keys and values in %s", strings.ToLower(to.String()))
+		}
+		if n < a.plan.Context() {
+			c.Context = n
+			changed("a context of %d tokens", n)
+		}
+		if c.BatchTokens > fewSteps {
+			c.BatchTokens = fewSteps
+			changed("steps of %d", fewSteps)
+		}
+		if c.Rules.Batch > 1 {
+			c.Rules.Batch = 1
+			changed("one sequence")
+		}
+	})
+	return p, strings.Join(changes, ", "), err
 }
 
 // few cuts remedies to the first of them, of which one lets the model run otherwise than

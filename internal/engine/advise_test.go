@@ -232,3 +232,15 @@ func TestAfter(t *testing.T) {
 		t.Errorf("%g s after 2048 tokens, want %g", now.Seconds, want)
 	}
 }
+
+// TestBetterAtTheSamePlace: an outcome that holds near the beginning of a text is better than
+// one of half a context only if its token is faster than one at that beginning is.
+func TestBetterAtTheSamePlace(t *testing.T) {
+	now := Outcome{Verdict: Fits, Seconds: 1, After: 1000, Start: 0.5, Range: place.Range{Low: 0.9, High: 1.1}}
+	for high, want := range map[float64]bool{0.44: true, 0.47: false, 0.7: false} { // 0.9 × 0.505 s after ten tokens
+		o := Outcome{Verdict: Fits, Seconds: high, After: 10, Start: high, Range: place.Range{High: high}}
+		if o.better(now) != want {
+			t.Errorf("%g s after 10 tokens, in place of 0.505: better is %v", high, !want)
+		}
+	}
+}

@@ -87,6 +87,20 @@ func (c *Config) flags() []Flag {
 	}
 }
 
+// Verb names the command that computes with the model: run, embed, rerank or transcribe.
+func (p *Plan) Verb() string {
+	c := &p.Model.Config
+	switch e := c.Encoder; {
+	case e != nil && e.Labels > 0 && e.Pool != "none":
+		return "rerank"
+	case e != nil:
+		return "embed"
+	case c.Audio != nil:
+		return "transcribe"
+	}
+	return "run"
+}
+
 // A Flag is one of "atenia run", with a value or a switch.
 type Flag struct {
 	Name, Value string

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/machine/cpu"
 	"atenia/internal/sched"
 )
 
@@ -14,7 +13,7 @@ import (
 // prompts, no errors, and nothing from before the weights moved.
 func TestPaceOfPlainPasses(t *testing.T) {
 	const plain, other = 2 * time.Millisecond, time.Second
-	p := pace{rows: 2, delayed: cpu.Delay}
+	p := pace{rows: 2, delayed: delayOfAll}
 	watched := 0
 	p.watch = func(sched.StepInfo) { watched++ }
 	passes := func(n int, s sched.StepInfo) {

@@ -27,6 +27,7 @@ type pressure struct {
 	e       *Engine
 	d       *file.Description
 	ctx     context.Context                    // ends when the engine is closed
+	opened  *place.Placement                   // nil if the model has none
 	real    bool                               // the limit is that of the process, not one of a test
 	read    func() (limit int64, stalled bool) // how much the process may have
 	loop    decide.RouteLoop
@@ -41,6 +42,7 @@ type pressure struct {
 	retry   uint64   // the sample before which nothing is placed again after that
 	settled int64    // the limit for which there was nothing to bring back
 	movable []string // ids of weights that may leave memory, in the order of use
+	fixed   []string // those that the plan file has on the disk, where they stay
 	idle    idle     // sequences
 	ids     []string // scratch
 	moved   bool     // an owner moved something since the weights were brought there
@@ -79,7 +81,7 @@ func offloading() memory.OffloadConfig {
 
 // watch starts to watch the memory that an open engine may have.
 func (e *Engine) watch(d *file.Description) (*pressure, error) {
-	p := &pressure{e: e, d: d, read: e.Plan.Config.Limit, record: e.record, began: time.Now()}
+	p := &pressure{e: e, d: d, opened: e.weights.placement, read: e.Plan.Config.Limit, record: e.record, began: time.Now()}
 	if p.read == nil {
 		p.real, p.read = true, e.Plan.account.Share
 	}
@@ -179,6 +181,10 @@ func (p *pressure) register() error {
 			if at, ok := streamed.Tensor(t.Name); ok {
 				tier = at.Tier
 			}
+		}
+		if tier == memory.SSD && p.e.Plan.Config.PlacementFile != "" {
+			p.fixed = append(p.fixed, t.Name)
+			continue
 		}
 		p.record.Place(memory.TensorProfile{Name: t.Name, Elements: uint64(t.Bytes), ElementBytes: 1}, hw.Snapshot{})
 		if err := p.loop.Memory.RegisterOwned(t.Name, uint64(t.Bytes), tier, p); err != nil {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"math"
@@ -17,6 +18,7 @@ import (
 	"atenia/internal/engine"
 	"atenia/internal/golden"
 	"atenia/internal/golden/await"
+	"atenia/internal/memory"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/policy/decide"
@@ -190,6 +192,64 @@ func checkLog(t *testing.T, path string) {
 	}
 	if len(report.Differences) > 0 || report.Cut != nil {
 		t.Errorf("the log does not replay: %+v", report.Differences[:min(3, len(report.Differences))])
+	}
+}
+
+// TestPlanFileHolds: weights that a plan file has on the disk stay there, however much
+// memory there is and was, those that leave under pressure come back, and each has the
+// rule by which it is where it is: no pin is told where nobody pinned.
+func TestPlanFileHolds(t *testing.T) {
+	const name = "parity/llama3"
+	c := config()
+	c.Budget.Reserve.Runtime, c.Context = 1<<16, 128
+	want := decode(t, name, c, nil)
+	place1 := placeConfig(0)
+	place1.Exec.Context = c.Context
+	place1.Rules.Pins = []string{"^blk.0.ffn_up$=ssd", "^blk.1.attn_q$=ram"}
+	pl, err := describe(t, name).Place(place1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(pl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.PlacementFile = filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(c.PlacementFile, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	steps, small, away := 0, int64(0), 0
+	got := decode(t, name, c, func(e *engine.Engine) int64 {
+		at, ssd := e.Placement(), 0
+		if at == nil {
+			t.Fatal("the plan is not followed")
+		}
+		for i := range at.Tensors {
+			x := &at.Tensors[i]
+			if x.Tier == memory.SSD {
+				ssd++
+			}
+			file := x.Name == "blk.0.ffn_up" && x.Tier == memory.SSD
+			if x.Name == "blk.1.attn_q" && x.Rule == place.RuleFile {
+				file = x.Tier == memory.RAM
+			}
+			if x.Rule == place.RulePin || (x.Rule == place.RuleFile) != file || x.Name == "blk.0.ffn_up" && !file {
+				t.Errorf("step %d: %s is in %v by rule %s", steps, x.Name, x.Tier, x.Rule)
+			}
+		}
+		if away = max(away, ssd); (steps < 20 || steps > 80) && ssd != 1 {
+			t.Errorf("step %d: %d weights on the disk, the plan has one", steps, ssd)
+		}
+		if steps++; steps == 20 {
+			small = e.Need() * 3 / 4
+		}
+		if steps >= 20 && steps < 50 {
+			return small
+		}
+		return 1 << 40
+	})
+	if sameRows(t, got.rows, want.rows); away < 2 {
+		t.Error("no weight left memory under pressure")
 	}
 }
 

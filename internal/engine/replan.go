@@ -33,6 +33,39 @@ const batchBytes = 256 << 20
 // mapped are all streamed first, as long as there may be less memory soon: to
 // read them into memory takes time. They come back in batches.
 func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
+	pl, err := p.staying(limit, high)
+	if err == nil {
+		p.rename(pl)
+	}
+	return pl, err
+}
+
+// rename gives weights that were placed as they were before, which a pin does, the rule by
+// which they are there.
+func (p *pressure) rename(pl *place.Placement) {
+	spills := pl.Spills()
+	for i := range pl.Tensors {
+		t := &pl.Tensors[i]
+		if t.Rule != place.RulePin {
+			continue
+		}
+		at := (*place.Placed)(nil)
+		if p.opened != nil {
+			at, _ = p.opened.Tensor(t.Name)
+		}
+		switch {
+		case at != nil && at.Tier == t.Tier && (at.Rule == place.RulePin || at.Rule == place.RuleFile):
+			t.Rule = at.Rule
+		case !spills:
+			t.Rule = place.RuleFits
+		default:
+			t.Settle()
+		}
+	}
+}
+
+// staying is target with pins for what stays where it is.
+func (p *pressure) staying(limit int64, high bool) (*place.Placement, error) {
 	if high && p.e.weights.Held == 0 && p.e.weights.Stream.Ring == nil {
 		pl, err := p.e.Plan.footprint.Place(p.placing(limit - limit/headroom))
 		if err == nil && pl.Spills() {
@@ -50,7 +83,7 @@ func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
 	}
 	free := c.Rules.Pins
 	if names := p.in(stay); len(names) > 0 {
-		c.Rules.Pins = append(slices.Clip(free), "^(?:"+strings.Join(names, "|")+")$="+tier)
+		c.Rules.Pins = append(slices.Clip(free), pinned(names, tier))
 	}
 	f := p.e.Plan.footprint
 	pl, err := f.Place(c)
@@ -75,6 +108,9 @@ func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
 func (p *pressure) placing(limit int64) PlaceConfig {
 	c := p.e.Plan.placeConfig()
 	c.File, c.Rules.NoProbe, c.Recorder, c.Budget.RAM = "", true, p.record, limit
+	if len(p.fixed) > 0 {
+		c.Rules.Pins = append(slices.Clip(c.Rules.Pins), pinned(p.fixed, memory.SSD.Lower()))
+	}
 	if old := p.e.weights.placement; old != nil {
 		in := old.Input()
 		c.Rules.Rates = place.KeptRates{SSD: in.Rates.SSD, RAM: in.Rates.RAM, FLOPS: in.Rates.FLOPS, SSDBusy: in.Rates.SSDBusy, RAMBusy: in.Rates.RAMBusy}
@@ -87,11 +123,20 @@ func (p *pressure) placing(limit int64) PlaceConfig {
 	return c
 }
 
-// in returns patterns of the names of the weights in a tier.
+// pinned returns a pin of weights to a tier.
+func pinned(names []string, tier string) string {
+	all := make([]string, len(names))
+	for i, n := range names {
+		all[i] = regexp.QuoteMeta(n)
+	}
+	return "^(?:" + strings.Join(all, "|") + ")$=" + tier
+}
+
+// in returns the names of the weights in a tier.
 func (p *pressure) in(t memory.Tier) (names []string) {
 	for _, id := range p.movable {
 		if at, _ := p.loop.Memory.Tier(id); at == t {
-			names = append(names, regexp.QuoteMeta(id))
+			names = append(names, id)
 		}
 	}
 	return names

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -23,11 +24,15 @@ func (f *Footprint) quantized(mix quant.Mix) (*Footprint, int64) {
 	for i := range f.tensors {
 		layers = max(layers, layerOf(f.tensors[i].Name)+1)
 	}
+	names := f.ggufNames()
 	tied := !slices.ContainsFunc(f.tensors, func(t place.Tensor) bool { return t.Name == "output" })
 	for i := range q.tensors {
 		t := &q.tensors[i]
 		v, ok := q.headers[t.Name]
 		name := t.Name + ".weight"
+		if len(t.Sources) > 0 {
+			name = cmp.Or(names[t.Sources[0]], name)
+		}
 		if tied && t.Name == vocabularyWeight {
 			name = "output.weight"
 		}
@@ -47,6 +52,24 @@ func (f *Footprint) quantized(mix quant.Mix) (*Footprint, int64) {
 		return &q, n
 	}
 	return nil, 0
+}
+
+// ggufNames returns the names that weights have in a GGUF file of the model, by which types
+// are chosen, by those in its own files; none if there is no such file.
+func (f *Footprint) ggufNames() map[string]string {
+	x, err := f.model.GGUF()
+	if err != nil {
+		return nil
+	}
+	names := map[string]string{}
+	for _, t := range x.Tensors {
+		for _, s := range t.Sources {
+			if names[s] == "" {
+				names[s] = t.Name
+			}
+		}
+	}
+	return names
 }
 
 // layerOf returns the layer of a weight by its name, "blk.7.attn_q"; 0 for those

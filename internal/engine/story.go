@@ -16,11 +16,17 @@ func (p *pressure) begin() time.Time {
 // count adds what has moved to the event.
 func (p *pressure) count(done []memory.Action) {
 	for _, a := range done {
-		if p.event.Moves++; p.event.First == "" {
-			p.event.First = a.ID
+		e := &p.event
+		if e.First == "" {
+			e.First = a.ID
 		}
-		if r, ok := p.loop.Memory.Residence(a.ID); ok {
-			p.event.Bytes += int64(r.Bytes)
+		r, ok := p.loop.Memory.Residence(a.ID)
+		if ok && a.ID == packedID {
+			e.Packed = int64(r.Bytes)
+			continue
+		}
+		if e.Moves++; ok {
+			e.Bytes += int64(r.Bytes)
 		}
 	}
 }
@@ -28,7 +34,7 @@ func (p *pressure) count(done []memory.Action) {
 // report tells the account what has moved, if anything has.
 func (p *pressure) report(kind string, limit int64, began time.Time) {
 	e := p.event
-	if e.Moves == 0 {
+	if parts, _ := e.Moved(); parts == 0 {
 		return
 	}
 	e.Kind, e.Limit, e.Took, e.Form = kind, limit, time.Since(began), p.e.Form()

@@ -20,10 +20,10 @@ func TestStoryOfPressure(t *testing.T) {
 	}
 	c := config()
 	c.Pack, c.Budget.Reserve.Runtime, c.Context, c.Observer = pack.InMemory, 1<<16, 128, o
-	steps, small := 0, int64(0)
+	steps, small, all := 0, int64(0), int64(0)
 	decode(t, "parity/llama3", c, func(e *engine.Engine) int64 {
 		if steps++; steps == 20 {
-			small = e.Need() * 3 / 4
+			small, all = e.Need()/2, max(e.Plan.Totals.Bytes, e.Packing().Bytes)
 		}
 		if steps >= 20 && steps < 50 {
 			return small
@@ -35,8 +35,12 @@ func TestStoryOfPressure(t *testing.T) {
 		t.Fatalf("%+v", ev)
 	}
 	for i, e := range ev {
-		if e.Moves == 0 || e.Bytes <= 0 || e.First == "" || e.Took <= 0 || e.Form == "" || e.Need <= 0 {
+		parts, bytes := e.Moved()
+		if parts == 0 || bytes <= 0 || e.First == "" || e.Took <= 0 || e.Form == "" || e.Need <= 0 {
 			t.Errorf("event %d: %+v", i, e)
+		}
+		if bytes > all {
+			t.Errorf("event %d: %d bytes of weights moved, which have %d", i, bytes, all)
 		}
 	}
 	if ev[0].Limit >= ev[0].Need || ev[1].Limit != 1<<40 || ev[0].Step >= ev[1].Step || ev[0].At >= ev[1].At {

@@ -15,23 +15,24 @@ import (
 // before their run is told.
 var ended struct {
 	sync.Mutex
-	delay   time.Duration
-	leaving map[string]bool // ids of threads that still live, and are in delay already
+	Delays
+	leaving   map[string]bool // ids of threads that still live, and are in the sums already
+	computing map[string]bool // those that compute
 }
 
 // Delay returns how long this process's threads were ready to run and had no
-// processor, all together, and whether the system counts it. Of a thread that ended
-// it knows what [EndThread] was told: who takes the difference of two results must
-// expect that it is negative, when others have ended.
-func Delay() (d time.Duration, known bool) {
+// processor, and whether the system counts it. Of a thread that ended it knows what
+// [EndThread] was told: who takes the difference of two results must expect that it is
+// negative, when others have ended.
+func Delay() (d Delays, known bool) {
 	x := &ended
 	x.Lock()
 	defer x.Unlock()
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
-		return 0, false
+		return Delays{}, false
 	}
-	d = x.delay
+	d = x.Delays
 	alive := map[string]bool{}
 	for _, t := range threads {
 		if x.leaving[t.Name()] {
@@ -39,11 +40,24 @@ func Delay() (d time.Duration, known bool) {
 			continue
 		}
 		if n, ok := delayOf(t.Name()); ok {
-			d, known = d+n, true
+			d.add(n, x.computing[t.Name()])
+			known = true
 		}
 	}
 	x.leaving = alive // ids of the others may be given to new threads
 	return d, known
+}
+
+// BeginThread lets [Delay] count the calling thread among those that compute, until
+// [EndThread].
+func BeginThread() {
+	x := &ended
+	x.Lock()
+	defer x.Unlock()
+	if x.computing == nil {
+		x.computing = map[string]bool{}
+	}
+	x.computing[strconv.Itoa(unix.Gettid())] = true
 }
 
 // EndThread lets [Delay] keep what it counted of the calling thread, which computes
@@ -61,7 +75,8 @@ func EndThread() {
 		x.leaving = map[string]bool{}
 	}
 	x.leaving[id] = true
-	x.delay += n
+	x.add(n, x.computing[id])
+	delete(x.computing, id)
 }
 
 // delayOf returns the delay of one thread of this process; false if it is gone or the

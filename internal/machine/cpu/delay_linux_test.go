@@ -23,7 +23,7 @@ func TestDelayOfEndedThreads(t *testing.T) {
 		delay time.Duration
 	}
 	ends, leave := make(chan end), make(chan bool)
-	before := ended.delay
+	before := ended.All
 	for range threads {
 		go func() {
 			runtime.LockOSThread() // ends with the goroutine
@@ -41,7 +41,7 @@ func TestDelayOfEndedThreads(t *testing.T) {
 		sum, ids = sum+e.delay, append(ids, e.id)
 	}
 	// A thread may be delayed between saying that it ends and being read here.
-	kept := ended.delay - before
+	kept := ended.All - before
 	if kept <= 0 || kept > sum {
 		t.Errorf("%v are kept of threads that were delayed for %v", kept, sum)
 	}
@@ -61,8 +61,8 @@ func TestDelayOfEndedThreads(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	if after, _ := Delay(); after < while {
-		t.Errorf("the sum fell from %v to %v when threads ended", while, after)
+	if after, _ := Delay(); after.All < while.All {
+		t.Errorf("the sum fell from %v to %v when threads ended", while.All, after.All)
 	}
 	for _, id := range ids {
 		if ended.leaving[id] {

@@ -22,7 +22,13 @@ func Image() int64 { return 0 }
 func ReadBytes() int64 { return 0 }
 
 // Delay reports that it is unknown on this system.
-func Delay() (d time.Duration, known bool) { return 0, false }
+func Delay() (d Delays, known bool) { return Delays{}, false }
+
+// BeginThread does nothing: delays are unknown on this system.
+func BeginThread() {}
+
+// Taken reports that it is unknown on this system.
+func Taken() (d time.Duration, known bool) { return 0, false }
 
 // EndThread does nothing: delays are unknown on this system.
 func EndThread() {}

@@ -243,6 +243,7 @@ func (p *Pool) run(i, n int) {
 func (p *Pool) work(i int) {
 	// Never unlocked: the thread ends with the goroutine.
 	runtime.LockOSThread()
+	cpu.BeginThread()
 	fault.Trap() // weights are mapped files
 	s := &p.shares[i]
 	s.thread.setCurrent()

@@ -19,7 +19,7 @@ type Difference struct {
 	What    string  `json:"what"`
 	Planned float64 `json:"planned"`
 	Actual  float64 `json:"actual"`
-	Off     float64 `json:"off"` // actual / planned - 1
+	Off     float64 `json:"off"` // actual / planned - 1; of the overlap, which is a share, actual - planned
 }
 
 // A Comparison sets a plan beside its measurements.
@@ -36,7 +36,7 @@ func Compare(p *Placement, a Actual) Comparison {
 	var c Comparison
 	hidden := 0.0
 	if least := min(p.Decode.SSD, max(p.Decode.RAM, p.Decode.Compute)); least > 0 {
-		hidden = 1 - (p.Decode.uncorrected(p.Decode.Seconds)-p.Decode.Bound)/least
+		hidden = min(1, max(0, 1-(p.Decode.uncorrected(p.Decode.Seconds)-p.Decode.Bound)/least)) // by rounding it may be outside
 	}
 	for _, d := range []Difference{
 		{What: "ram bytes", Planned: float64(p.RAM()), Actual: a.RAM},
@@ -45,7 +45,9 @@ func Compare(p *Placement, a Actual) Comparison {
 		{What: "overlap", Planned: hidden, Actual: a.Overlap},
 	} {
 		if d.Actual > 0 {
-			d.Off = min(d.Actual/d.Planned-1, most) // the planned value may be zero
+			if d.Off = min(d.Actual/d.Planned-1, most); d.What == "overlap" { // the planned value may be zero
+				d.Off = d.Actual - d.Planned
+			}
 			c = append(c, d)
 		}
 	}

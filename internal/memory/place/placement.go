@@ -40,10 +40,17 @@ func (t *Placed) Streamed() bool { return t.Tier == memory.SSD && !t.ByRow && t.
 
 // Move lets t lie where memory pressure has put it, which no placement chose.
 func (t *Placed) Move(to memory.Tier) {
+	if to != t.Tier {
+		t.Tier = to
+		t.Settle()
+	}
+}
+
+// Settle gives t the rule by which a weight is in its tier that no rule but the room there
+// is chose.
+func (t *Placed) Settle() {
 	switch {
-	case to == t.Tier:
-		return
-	case to != memory.SSD:
+	case t.Tier != memory.SSD:
 		t.Rule = RuleValue
 	case t.ByRow:
 		t.Rule = RuleRows
@@ -52,7 +59,6 @@ func (t *Placed) Move(to memory.Tier) {
 	default:
 		t.Rule = RuleStream
 	}
-	t.Tier = to
 }
 
 // A Ring is the buffer into which streamed tensors are read ahead.

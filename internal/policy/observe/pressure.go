@@ -15,17 +15,27 @@ const (
 
 // An Event is what memory pressure, or its end, changed while a model ran.
 type Event struct {
-	Kind  string
-	Step  int           // tokens decoded before it, set by the observer
-	At    time.Duration // after the run began, likewise
-	Limit int64         // of the memory that the process may have
-	Need  int64         // of it before the event
-	Took  time.Duration // until the next step could run
-	Moves int           // weights and sequences
-	Bytes int64         // of them
-	First string        // the id of one of them
-	Form  string        // how the weights lie since then
-	Why   string        // for Stays
+	Kind   string
+	Step   int           // tokens decoded before it, set by the observer
+	At     time.Duration // after the run began, likewise
+	Limit  int64         // of the memory that the process may have
+	Need   int64         // of it before the event
+	Took   time.Duration // until the next step could run
+	Moves  int           // weights and sequences
+	Bytes  int64         // of them
+	Packed int64         // of the packed form of the weights, if it moved as well or alone
+	First  string        // the id of one of them
+	Form   string        // how the weights lie since then
+	Why    string        // for Stays
+}
+
+// Moved returns how many parts moved and their bytes. The packed form is that of the same
+// weights, so the two are told once, as the larger.
+func (e *Event) Moved() (parts int, bytes int64) {
+	if parts = e.Moves; e.Packed > 0 {
+		parts = max(parts, 1)
+	}
+	return parts, max(e.Bytes, e.Packed)
 }
 
 // maxEvents bounds the events that are kept.
@@ -41,6 +51,7 @@ func (o *Observer) Pressure(e Event) {
 	e.Step, e.At = t.Decode.Steps, time.Since(t.Started)
 	if n := len(t.Events); n > 0 && t.More == 0 && e.Kind != Left && t.Events[n-1].Kind == e.Kind {
 		last := &t.Events[n-1]
+		last.Packed = max(last.Packed, e.Packed)
 		last.Moves, last.Bytes, last.Took, last.Limit, last.Form, last.Why = last.Moves+e.Moves, last.Bytes+e.Bytes, last.Took+e.Took, e.Limit, e.Form, e.Why
 		return
 	}

@@ -18,11 +18,14 @@ type Tally struct {
 	// Computed is the processor time of the steps that decoded, all threads
 	// together, Offered what their threads would have used without a wait, Delayed how
 	// long threads were ready without a processor, which counts only if Delays is set: the
-	// system tells it, and of no thread was it lost;
+	// system tells it, and of no thread was it lost, Workers of these the ones that the
+	// pool has beside the caller's; Taken how long others had processors, without which
+	// threads were delayed by one another;
 	// Read is what the process read from storage meanwhile, Faults the page faults that
 	// waited for it. Before is what the process read during prompts.
 	Computed, Offered time.Duration
-	Delayed           time.Duration
+	Delayed, Workers  time.Duration
+	Taken             time.Duration
 	Delays            bool
 	Faults            int64
 	Drafted, Accepted int           // tokens that a step computed because they might follow
@@ -37,7 +40,7 @@ type Tally struct {
 	used    used
 	looked  time.Time // at used
 	offered time.Duration
-	delay   time.Duration // at the end of the last prompt
+	waited  waited        // at the end of the last prompt
 	phase   time.Duration // that the threads of steps were offered since then
 	lost    bool          // a thread ended, and took what it was delayed along
 }
@@ -54,16 +57,31 @@ func now() used { return used{cpu.Time(), cpu.ReadBytes(), cpu.Faults()} }
 // decoded get their part beside a prompt's. It allocates, so no token calls it.
 func (t *Tally) delays(prompt time.Duration) {
 	d, known := cpu.Delay()
-	t.delayed(d, known, prompt)
+	taken, counted := cpu.Taken()
+	if !counted { // then each delay may be by others
+		taken = d.All
+	}
+	t.delayed(waited{d, taken}, known, prompt)
+}
+
+// waited is what threads have waited for processors so far, and others have had them.
+type waited struct {
+	cpu.Delays
+	taken time.Duration
 }
 
 // delayed is delays with what the system tells: a sum that falls lost a part of itself.
-func (t *Tally) delayed(d time.Duration, known bool, prompt time.Duration) {
-	t.lost = t.lost || d < t.delay
+func (t *Tally) delayed(now waited, known bool, prompt time.Duration) {
+	was := t.waited
+	t.lost = t.lost || now.All < was.All
 	if t.Delays = known && !t.lost; t.phase > 0 {
-		t.Delayed += time.Duration(float64(max(0, d-t.delay)) * float64(t.phase) / float64(t.phase+prompt))
+		part := float64(t.phase) / float64(t.phase+prompt)
+		add := func(sum *time.Duration, d time.Duration) { *sum += time.Duration(float64(max(0, d)) * part) }
+		add(&t.Delayed, now.All-was.All)
+		add(&t.Workers, now.Computing-was.Computing)
+		add(&t.Taken, now.taken-was.taken)
 	}
-	t.delay, t.phase = d, 0
+	t.waited, t.phase = now, 0
 }
 
 // Steps are totals of steps of one kind.

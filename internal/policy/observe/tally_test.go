@@ -4,23 +4,28 @@ import (
 	"testing"
 	"time"
 
+	"atenia/internal/machine/cpu"
 	"atenia/internal/sched"
 )
 
 // TestDelaysLost: a sum of delays that falls lost that of a thread that ended. Then what
-// it says of a run is not known, whatever it says later.
+// it says of a run is not known, whatever it says later. What others had of the
+// processors is told of the same steps.
 func TestDelaysLost(t *testing.T) {
 	x := Tally{}
-	x.delayed(5*time.Second, true, 0)
+	x.delayed(waited{cpu.Delays{All: 5 * time.Second}, 90 * time.Second}, true, 0)
 	x.phase = time.Second
-	x.delayed(6*time.Second, true, time.Second)
-	if !x.Delays || x.Delayed != 500*time.Millisecond {
-		t.Fatalf("steps that decoded were delayed for %v, known is %v, want half of 1 s", x.Delayed, x.Delays)
+	x.delayed(waited{cpu.Delays{All: 6 * time.Second}, 94 * time.Second}, true, time.Second)
+	if !x.Delays || x.Delayed != 500*time.Millisecond || x.Taken != 2*time.Second {
+		t.Fatalf("steps that decoded were delayed for %v, others had processors for %v, known is %v, want half of 1 s and of 4 s", x.Delayed, x.Taken, x.Delays)
 	}
 	x.phase = time.Second
-	x.delayed(2*time.Second, true, 0)
+	x.delayed(waited{cpu.Delays{All: 2 * time.Second}, 93 * time.Second}, true, 0) // less, by rounding
+	if x.Taken != 2*time.Second {
+		t.Errorf("others had processors for %v, want 2 s", x.Taken)
+	}
 	x.phase = time.Second
-	x.delayed(7*time.Second, true, 0)
+	x.delayed(waited{cpu.Delays{All: 7 * time.Second}, 93 * time.Second}, true, 0)
 	if x.Delays {
 		t.Error("a sum that fell is told as if it was known")
 	}

@@ -184,13 +184,13 @@ func (p *Pool) place(e *entry, left int64) (room, error) {
 		return room{}, err
 	}
 	r := room{share: left}
-	if !pl.Spills() {
-		r.share, r.whole = min(left, pl.RAM()+pl.RAM()/loadSlack), true
+	if r.whole = !pl.Spills(); r.whole && len(p.entries) > 1 { // alone it has room for the packed form, too
+		r.share = min(left, pl.RAM()+pl.RAM()/loadSlack)
 	}
 	return r, nil
 }
 
-// loadSlack is the share that is added to what the planner estimates from a header, since
+// loadSlack is the share of a model beside others that is added to what the planner estimates from a header, since
 // it measures the program when the model is open: an eighth.
 const loadSlack = 8
 
