@@ -1,0 +1,51 @@
+package atenia
+
+import (
+	"testing"
+	"time"
+
+	"atenia/internal/policy/observe"
+)
+
+// TestDelaysOfReaders: threads that read what is streamed delay one another, which is no
+// neighbour; what others had the processors for, and workers were delayed, is one.
+func TestDelaysOfReaders(t *testing.T) {
+	s := time.Second
+	for _, c := range []struct {
+		what    string
+		form    string
+		threads int
+		t       observe.Tally
+		want    float64
+	}{
+		{"readers alone", "streamed", 2, observe.Tally{Computed: 2 * s, Offered: 2 * s, Delayed: 9 * s}, 0},
+		{"readers and an idle neighbour", "streamed", 2, observe.Tally{Computed: 2 * s, Offered: 2 * s, Delayed: 9 * s, Taken: 2 * s}, 0},
+		{"readers that delay workers", "streamed", 2, observe.Tally{Computed: 2 * s, Offered: 2 * s, Delayed: 9 * s, Workers: s / 2}, 0},
+		{"a neighbour", "streamed", 2, observe.Tally{Computed: s, Offered: 2 * s, Delayed: 9 * s, Workers: s / 2, Taken: s}, 0.25},
+		{"of three threads", "streamed", 3, observe.Tally{Computed: s, Offered: 3 * s, Delayed: 9 * s, Workers: s, Taken: s}, 0.25},
+		{"one thread", "streamed", 1, observe.Tally{Computed: s, Offered: 2 * s, Delayed: s, Taken: s}, 0.25},
+		{"mapped", "mapped", 2, observe.Tally{Computed: s, Offered: 2 * s, Delayed: s, Workers: s, Taken: s / 2}, 0.5},
+	} {
+		r := &LastRun{Form: c.form, Threads: c.threads}
+		if got := r.delayed(&c.t); got != c.want {
+			t.Errorf("%s: threads had no processor for %v of the time, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// TestLastRunIsTheLatest: a run that ends after one which began later leaves that one's
+// account.
+func TestLastRunIsTheLatest(t *testing.T) {
+	dir := t.TempDir()
+	for _, opened := range []int64{5, 9, 7} {
+		r := &LastRun{Version: accountVersion, Model: "m", Opened: opened}
+		if err := r.save(dir, "m"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, model := range []string{"m", ""} {
+		if r, err := ReadLastRun(dir, model); err != nil || r.Opened != 9 {
+			t.Errorf("%q: %v, %+v, want the run that was opened at 9", model, err, r)
+		}
+	}
+}
