@@ -120,5 +120,5 @@ func machineOf(threads int) string {
 	if threads == 0 {
 		threads = cpu.Threads()
 	}
-	return fmt.Sprintf("%s %s, %d of %d", cpu.Detect().Name, runtime.GOARCH, threads, runtime.NumCPU())
+	return fmt.Sprintf("%s %s, %d of %d", cpu.Name(), runtime.GOARCH, threads, runtime.NumCPU())
 }

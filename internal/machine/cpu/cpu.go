@@ -39,7 +39,7 @@ var features = []cpuid.FeatureID{
 func Detect() Info {
 	c := &cpuid.CPU
 	i := Info{
-		Name:     c.BrandName,
+		Name:     Name(),
 		Arch:     runtime.GOARCH,
 		AVX2:     HasAVX2(),
 		AVX512:   HasAVX512(),
@@ -62,6 +62,9 @@ func Detect() Info {
 	i.system()
 	return i
 }
+
+// Name names the processor.
+func Name() string { return cpuid.CPU.BrandName }
 
 // HasAVX2 reports whether the processor and the system support AVX2, FMA and
 // half conversion.
