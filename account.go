@@ -56,7 +56,7 @@ func (m *Model) lastRun() *LastRun {
 	r.Drafts = RunDrafts{m.opened.Draft, t.Drafted, t.Accepted, t.Drafting.Seconds()}
 	r.events(t)
 	r.groups(m)
-	if pl := m.engine.Placement(); pl != nil {
+	if pl := m.engine.Placement(); pl != nil && !pl.Guessed() {
 		r.Predicted = pl.Decode.At(float64(t.Past) / float64(max(1, t.Sequences)))
 	}
 	r.learned(m)
@@ -72,7 +72,7 @@ func (r *LastRun) events(t *observe.Tally) {
 		parts, bytes := e.Moved()
 		x := RunEvent{e.Step, e.At.Seconds(), e.Kind, e.Limit, e.Need, parts, bytes, e.Took.Seconds(), e.Form, e.Why}
 		if parts > 0 {
-			x.Text = fmt.Sprintf("%s of %s, %s first; weights are %s since then", spelling.Count(parts, "part"), spelling.Size(bytes), e.First, e.Form)
+			x.Text = fmt.Sprintf("%s of %s, %s first, after which weights are %s", spelling.Count(parts, "part"), spelling.Size(bytes), e.First, e.Form)
 		}
 		r.Pressure = append(r.Pressure, x)
 	}

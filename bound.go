@@ -129,15 +129,17 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 
 // delayed returns the part of the time in which threads that compute had no processor. Where
 // weights are streamed, threads that read are many, and delay one another and those that
-// compute: a delay is by others as far as others had the processors.
+// compute: a delay is by others as far as others had the processors. Of a single thread that
+// computes it is not known there, since the system does not tell it from those that read.
 func (r *LastRun) delayed(t *observe.Tally) float64 {
-	if r.Form != "streamed" {
+	switch {
+	case r.Form != "streamed":
 		return float64(t.Delayed) / float64(t.Offered)
+	case r.Threads == 1:
+		return 0
 	}
-	d := float64(t.Delayed)
-	if r.Threads > 1 { // of the caller's thread, whose number changes, as of the others
-		d = float64(t.Workers) * float64(r.Threads) / float64(r.Threads-1)
-	}
+	// The caller's thread, which changes, is delayed as the pool's are.
+	d := float64(t.Workers) * float64(r.Threads) / float64(r.Threads-1)
 	return d / float64(t.Offered) * float64(t.Taken) / float64(max(1, t.Taken+t.Computed))
 }
 

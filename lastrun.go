@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"atenia/internal/engine"
@@ -163,7 +164,7 @@ const (
 func fullName(model string) string {
 	if model != "" {
 		if abs, err := filepath.Abs(model); err == nil {
-			return abs
+			return strings.TrimSuffix(abs, string(filepath.Separator)+"config.json") // of a folder, which is opened by either
 		}
 	}
 	return engine.Display(model)

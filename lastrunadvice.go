@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"atenia/internal/spelling"
 	"atenia/tensor"
@@ -29,7 +30,7 @@ func (r *LastRun) advise() {
 			r.lessMemory()
 		case r.Bound == "cold cache":
 			r.help(r.command(), "run it again: what was read stays in memory, as the process needs %s and may have %s", need, room)
-		case r.Form == "mapped" && !r.placed():
+		case r.Form == "mapped" && !r.placed() && len(r.Pressure) == 0: // weights that are held cannot leave memory
 			r.help(r.command(RunFlag{Name: "no-mmap", Switch: true}), "hold the weights in memory instead of mapping them: the process needs %s and may have %s", need, room)
 		default:
 			r.help("", "end programs that use memory: the process needs %s, might have %s, and had to give some back", need, room)
@@ -84,7 +85,11 @@ func (r *LastRun) quicker() int {
 func (r *LastRun) lessDisk() {
 	for _, x := range slices.Backward(r.Larger) {
 		if x.RAM <= r.Room {
-			r.help(r.command(r.within(strconv.FormatInt(x.RAM, 10))), "a larger budget, %s", x.What)
+			what := "a larger budget, "
+			if !strings.HasPrefix(x.What, "+") { // of what a plan file left unused
+				what = ""
+			}
+			r.help(r.command(r.within(strconv.FormatInt(x.RAM, 10))), "%s%s", what, x.What)
 			return
 		}
 	}

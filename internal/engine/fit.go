@@ -93,6 +93,7 @@ func (p *Plan) revise(pl *place.Placement, f *Footprint, c PlaceConfig) error {
 	if len(pl.Next) == 0 {
 		return nil
 	}
+	c.File = "" // which says where weights are whatever there is
 	fits, err := p.fits(f, c)
 	if err != nil {
 		return err

@@ -229,6 +229,9 @@ func TestPlanFileHolds(t *testing.T) {
 			if x.Tier == memory.SSD {
 				ssd++
 			}
+			if why := at.Decision(i).Reason; strings.Contains(why, "everything fits") {
+				t.Errorf("step %d: %s is in memory since %q, and one is on the disk", steps, x.Name, why)
+			}
 			file := x.Name == "blk.0.ffn_up" && x.Tier == memory.SSD
 			if x.Name == "blk.1.attn_q" && x.Rule == place.RuleFile {
 				file = x.Tier == memory.RAM

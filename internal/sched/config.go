@@ -84,4 +84,5 @@ type StepInfo struct {
 	Threads int // that computed it
 	Past    int // tokens of its sequences, each counted once: those whose keys and values it reads
 	Err     error
+	Stopped bool // with an Err: it is computed again, or nobody waits for it
 }

@@ -47,7 +47,7 @@ func (s *Scheduler) compute() error {
 		p.Past += b.step.Runs[i].Pos + b.step.Runs[i].Len
 	}
 	p.Err = s.run()
-	p.Took = time.Since(p.Start)
+	p.Took, p.Stopped = time.Since(p.Start), errors.Is(p.Err, exec.ErrStopped)
 	if p.Err == nil {
 		s.observe(p)
 	}

@@ -182,7 +182,10 @@ func Reload(in Input, f *File) (*Placement, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Next = changes(p)
+	if q, err := place(in, nil); err == nil {
+		p.Next = p.change(nil, q)
+	}
+	p.Next = append(p.Next, changes(p)...)
 	return p, nil
 }
 

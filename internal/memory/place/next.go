@@ -65,7 +65,11 @@ func (p *Placement) change(out []Change, q *Placement) []Change {
 	if q.Decode.Seconds >= p.Decode.Seconds || q.Decode.Range.overlaps(p.Decode.Range) {
 		return out
 	}
-	return append(out, Change{What: "+" + spelling.Size(q.in.RAM-p.in.RAM) + " RAM", RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Range: p.Decode.Range, RangeThen: q.Decode.Range, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start})
+	what := "+" + spelling.Size(q.in.RAM-p.in.RAM) + " RAM"
+	if q.in.RAM == p.in.RAM { // which only a plan file leaves unused
+		what = "the same RAM without the plan file"
+	}
+	return append(out, Change{What: what, RAM: q.in.RAM, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Range: p.Decode.Range, RangeThen: q.Decode.Range, Fits: !q.Spills(), Text: q.Decode.Text, StartThen: q.Decode.Start})
 }
 
 // Revise tries the changes again by a function that places within a RAM budget, for
@@ -77,7 +81,7 @@ func (p *Placement) Revise(fits int64, try func(ram int64) (*Placement, error)) 
 		if c.Fits {
 			c.RAM = min(c.RAM, fits)
 		}
-		if c.RAM <= p.in.RAM || len(p.Next) > 0 && c.RAM <= p.Next[len(p.Next)-1].RAM {
+		if c.RAM < p.in.RAM || len(p.Next) > 0 && c.RAM <= p.Next[len(p.Next)-1].RAM {
 			continue
 		}
 		if q, err := try(c.RAM); err == nil {

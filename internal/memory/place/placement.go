@@ -115,6 +115,12 @@ func (p *Placement) Spills() bool {
 	return false
 }
 
+// Guessed reports whether times are of rates that were assumed, as where memory became short
+// and there was none to measure in: who compares them with a run compares nothing.
+func (p *Placement) Guessed() bool {
+	return slices.Contains(p.in.Rates.Assumed, "ram") || p.Spills() && slices.Contains(p.in.Rates.Assumed, "ssd")
+}
+
 // UsesVRAM reports whether any tensor is in the memory of a device.
 func (p *Placement) UsesVRAM() bool {
 	for i := range p.Tensors {

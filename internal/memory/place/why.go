@@ -82,6 +82,9 @@ func (p *Placement) reason(t *Placed) string {
 		if p.in.RAM == 0 {
 			return fmt.Sprintf("%s, and RAM has no budget", size)
 		}
+		if p.Spills() { // by pins or a plan file
+			return fmt.Sprintf("%s: what is not kept on the SSD fits, with %s of %s to spare", size, left, spelling.Size(p.in.RAM))
+		}
 		return fmt.Sprintf("%s: everything fits, with %s of %s to spare", size, left, spelling.Size(p.in.RAM))
 	case RuleRing:
 		return fmt.Sprintf("%s: streamed with the rest of its unit, it would make the ring larger than its %s for %d units", size, spelling.Size(p.Ring.Bytes()), p.Ring.Slots)

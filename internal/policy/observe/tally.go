@@ -115,7 +115,9 @@ func (t *Tally) begin(a *Account) {
 // count adds a step.
 func (t *Tally) count(p *sched.StepInfo, a *Account) {
 	if p.Err != nil {
-		t.Failed++
+		if !p.Stopped {
+			t.Failed++
+		}
 		return
 	}
 	s := &t.Prompt

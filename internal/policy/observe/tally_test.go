@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -45,5 +46,16 @@ func TestSlowestHasDrafting(t *testing.T) {
 	}
 	if x.phase != 2*116 {
 		t.Errorf("threads were offered %v ns, want 2 × 116", int64(x.phase))
+	}
+}
+
+// TestStoppedIsNotFailed: a step that was abandoned, to be computed again, did not fail.
+func TestStoppedIsNotFailed(t *testing.T) {
+	x := Tally{}
+	for _, stopped := range []bool{true, false, true} {
+		x.count(&sched.StepInfo{Err: errors.New("x"), Stopped: stopped}, &Account{})
+	}
+	if x.Failed != 1 {
+		t.Errorf("%d steps failed, want 1", x.Failed)
 	}
 }
