@@ -72,7 +72,11 @@ func (r *LastRun) events(t *observe.Tally) {
 		parts, bytes := e.Moved()
 		x := RunEvent{e.Step, e.At.Seconds(), e.Kind, e.Limit, e.Need, parts, bytes, e.Took.Seconds(), e.Form, e.Why}
 		if parts > 0 {
-			x.Text = fmt.Sprintf("%s of %s, %s first, after which weights are %s", spelling.Count(parts, "part"), spelling.Size(bytes), e.First, e.Form)
+			until := ""
+			if e.Until > e.Step {
+				until = fmt.Sprintf(", the last at token %d", e.Until)
+			}
+			x.Text = fmt.Sprintf("%s of %s, %s first%s, after which weights are %s", spelling.Count(parts, "part"), spelling.Size(bytes), e.First, until, e.Form)
 		}
 		r.Pressure = append(r.Pressure, x)
 	}

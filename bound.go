@@ -1,6 +1,7 @@
 package atenia
 
 import (
+	"cmp"
 	"fmt"
 
 	"atenia/internal/machine/cpu"
@@ -26,6 +27,8 @@ type RunCost struct {
 	ReadBytes float64 `json:"read_bytes"`       // from storage
 	Again     float64 `json:"read_again_bytes"` // of these, that the run had read before
 	Faults    float64 `json:"page_faults"`      // that waited for storage
+
+	Mostly string `json:"form_for_most_time,omitempty"` // how weights lay; "" = as in the end
 
 	WeightBytes float64 `json:"weight_bytes"` // that a step passes through the processor
 	Operations  float64 `json:"operations"`   // of products: a multiply-add is two
@@ -84,10 +87,16 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 	p, info := m.plan.compiled, cpu.Detect()
 	n := float64(max(1, t.Decode.Steps))
 	wall := t.Decode.Took.Seconds() / n
+	if streamed := 2*t.Streamed > t.Decode.Took; streamed && r.Form != "streamed" {
+		c.Mostly = "streamed"
+	} else if !streamed && r.Form == "streamed" && t.Decode.Steps > 0 {
+		c.Mostly = "mapped"
+	}
+	r.Mostly = c.Mostly
 	if c.Told = t.Delays; t.Offered > 0 {
 		c.Neighbours = min(wall*r.delayed(t), t.Taken.Seconds()/n)
 	}
-	if r.Form == "streamed" { // a delay may have been counted beside a read
+	if r.form() == "streamed" { // a delay may have been counted beside a read
 		c.Reading, c.ReadBytes = t.Ring.Busy.Seconds()/n, float64(t.Ring.Read)/n
 		c.Waiting = min(wall, max(t.Ring.Stall.Seconds()/n, c.Neighbours))
 		c.Computing = wall - c.Waiting
@@ -133,7 +142,7 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 // computes it is not known there, since the system does not tell it from those that read.
 func (r *LastRun) delayed(t *observe.Tally) float64 {
 	switch {
-	case r.Form != "streamed":
+	case r.form() != "streamed":
 		return float64(t.Delayed) / float64(t.Offered)
 	case r.Threads == 1:
 		return 0
@@ -181,13 +190,13 @@ const (
 //   - Else each thread may have waited for the one that had no processor.
 func (r *LastRun) waits() (disk, others, rest float64) {
 	idle := r.Waiting - r.Neighbours
-	if r.Form == "streamed" {
+	if r.form() == "streamed" {
 		return idle, r.Neighbours, 0
 	}
 	// Pages that are on their way already are waited for without a fault.
 	read := r.ReadBytes > 0 && (r.Faults*slow >= idle || r.ReadBytes >= r.WeightBytes/64)
 	pages := r.Faults
-	if r.Form == "mapped" && r.ReadBytes >= r.WeightBytes/8 { // read ahead: few waits are told as faults
+	if r.form() == "mapped" && r.ReadBytes >= r.WeightBytes/8 { // read ahead: few waits are told as faults
 		pages = max(pages, r.ReadBytes/ahead)
 	}
 	if after := min(r.Neighbours, pages*turn); read && idle+after > 0 {
@@ -198,6 +207,9 @@ func (r *LastRun) waits() (disk, others, rest float64) {
 	others = min(r.Waiting, r.Neighbours*float64(r.Threads))
 	return 0, others, r.Waiting - others
 }
+
+// form returns how the weights lay for most of the time.
+func (r *LastRun) form() string { return cmp.Or(r.Mostly, r.Form) }
 
 // step returns the seconds of a step that decoded, the mean, drafting included.
 func (r *LastRun) step() float64 { return r.Decode.Seconds / float64(max(1, r.Decode.Steps)) }
@@ -230,9 +242,9 @@ func (r *LastRun) Judge(roofs RunRoofs) {
 		r.set("none", "no token was decoded")
 	case others > much*wall && others >= disk:
 		r.set("neighbours", "threads had no processor, or waited for one that had none, for %.0f %% of the time: other programs or a quota take it", share(others))
-	case r.Form == "streamed" && disk > much*wall:
+	case r.form() == "streamed" && disk > much*wall:
 		r.set("disk", "%s are read for each %s, at %.2f GB/s; computing waited %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, r.ReadBytes/max(r.Reading, 1e-9)/1e9, share(disk))
-	case r.Form == "streamed" || r.Waiting <= much*wall:
+	case r.form() == "streamed" || r.Waiting <= much*wall:
 		r.judgeRates(roofs)
 	case disk > much*wall && r.Again > r.ReadBytes/2:
 		r.set("paging", "weights do not stay in memory: %s are read from the disk again for each %s, and %.1f page faults wait for them, %.0f %% of the time", spelling.Size(int64(r.ReadBytes)), unit, r.Faults, share(disk))

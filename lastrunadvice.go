@@ -83,6 +83,10 @@ func (r *LastRun) quicker() int {
 
 // lessDisk advises to read less: with a larger budget, or of smaller weights.
 func (r *LastRun) lessDisk() {
+	if r.Form != "streamed" { // but it was, for most of the time
+		r.help("", "end programs that use memory: weights are streamed only while it is short, and the process needs %s and may have %s", spelling.Size(r.Need), spelling.Size(r.Room))
+		return
+	}
 	for _, x := range slices.Backward(r.Larger) {
 		if x.RAM <= r.Room {
 			what := "a larger budget, "

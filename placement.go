@@ -414,8 +414,6 @@ func (s *Streaming) Compare() Comparison {
 	a := place.Actual{RAM: float64(cpu.PeakResident())}
 	if s.Passes > 1 {
 		a.SSDBytes = float64(s.Read) / float64(s.Passes)
-	}
-	if s.Passes > 1 && !s.Placement.placed.Guessed() {
 		a.Seconds = (s.Wall - s.First).Seconds() / float64(s.Passes-1)
 		a.Overlap = s.Overlap
 	}

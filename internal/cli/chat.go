@@ -57,6 +57,9 @@ func (a *app) chat() *cobra.Command {
 		}
 		defer mf.finish(a.err, m, &err)
 		if ok, err := m.HasChat(); !ok {
+			if m.Plan().Command() != "run" {
+				return err
+			}
 			return fmt.Errorf("%w; \"atenia run\" continues plain text", err)
 		}
 		o, err := sf.options(m)

@@ -88,6 +88,8 @@ func lastRun(env *command.Env, model string, wrong error) error {
 			return fmt.Errorf("%w: %s", err, unrecorded(env))
 		}
 		return fmt.Errorf("%w; run it once: atenia run %s \"Once upon a time\"", err, spelling.Shell(model))
+	case err != nil && unrecorded(env) != "":
+		return fmt.Errorf("%w: %s", err, unrecorded(env))
 	case err != nil:
 		return err
 	}

@@ -17,6 +17,7 @@ const (
 type Event struct {
 	Kind   string
 	Step   int           // tokens decoded before it, set by the observer
+	Until  int           // likewise, before the last of several batches that are one event; 0 = there was one
 	At     time.Duration // after the run began, likewise
 	Limit  int64         // of the memory that the process may have
 	Need   int64         // of it before the event
@@ -52,7 +53,10 @@ func (o *Observer) Pressure(e Event) {
 	if n := len(t.Events); n > 0 && t.More == 0 && e.Kind != Left && t.Events[n-1].Kind == e.Kind {
 		last := &t.Events[n-1]
 		last.Packed = max(last.Packed, e.Packed)
-		last.Moves, last.Bytes, last.Took, last.Limit, last.Form, last.Why = last.Moves+e.Moves, last.Bytes+e.Bytes, last.Took+e.Took, e.Limit, e.Form, e.Why
+		last.Moves, last.Bytes, last.Took, last.Form, last.Why = last.Moves+e.Moves, last.Bytes+e.Bytes, last.Took+e.Took, e.Form, e.Why
+		if last.Until = e.Step; e.Kind == Stays {
+			last.Limit = e.Limit
+		}
 		return
 	}
 	if len(t.Events) == maxEvents {

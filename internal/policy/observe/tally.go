@@ -28,6 +28,7 @@ type Tally struct {
 	Taken             time.Duration
 	Delays            bool
 	Faults            int64
+	Streamed          time.Duration // of Decode.Took, while weights were streamed
 	Drafted, Accepted int           // tokens that a step computed because they might follow
 	Drafting          time.Duration // of a draft model
 	Sequences, Past   int64         // of the steps that decoded, all together, and the tokens of those
@@ -132,6 +133,9 @@ func (t *Tally) count(p *sched.StepInfo, a *Account) {
 	s.Steps, s.Rows, s.Took = s.Steps+1, s.Rows+p.Rows-p.Drafted+p.Accepted, s.Took+took
 	if p.Decode {
 		t.Sequences, t.Past = t.Sequences+int64(p.Rows-p.Drafted), t.Past+int64(p.Past)
+	}
+	if p.Decode && (a.Ring != nil || a.Experts != nil) {
+		t.Streamed += took
 	}
 	if r := a.Ring; r != nil {
 		now := r.Stats()
