@@ -152,7 +152,11 @@ func TestRandomCues(t *testing.T) {
 	t.Parallel()
 	types := cueTypes()
 	graphs, heard := 0, 0
-	for seed := range drawings() / 3 {
+	seeds := drawings() / 3
+	if !testing.Short() {
+		seeds = max(seeds, 13)
+	}
+	for seed := range seeds {
 		g := flowtest.Draw(seed + 1000)
 		text := strings.Replace(g.Text, `{"nodes": [`, `{"nodes": [{"name": "ledger", "type": "Ledger"}, {"name": "ring", "type": "Gain"}, {"name": "pledger", "type": "Probe"}, `, 1)
 		text = strings.Replace(text, `"edges": [`, `"edges": [{"source": "ledger", "target": "ring"}, {"source": "ring", "target": "pledger"},`, 1)

@@ -11,6 +11,7 @@ import (
 	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/golden/await"
 )
 
 // A gradientCase is a node whose adjoint is compared with its forward mode.
@@ -268,13 +269,17 @@ func inner[F node.Float](b int, x, y map[string]node.Tensor[F]) (dot, norms floa
 }
 
 // TestDotProduct is acceptance A41: ⟨Jx, z⟩ = ⟨x, Jᵀz⟩ for every type with an
-// adjoint, twenty draws of 4096 frames, and impulses across a block's border. A
-// type without inputs is linearized in its parameters; one whose gradient is no
-// derivative is compared with its rule.
+// adjoint, twenty draws of 4096 frames, of which the short form takes four, and
+// impulses across a block's border. A type without inputs is linearized in its
+// parameters; one whose gradient is no derivative is compared with its rule.
 func TestDotProduct(t *testing.T) {
 	t.Parallel()
+	draws := 4
+	if await.Long() {
+		draws = 20
+	}
 	eachGradient(t, func(t *testing.T, c gradientCase) {
-		b := newBench(t, &c, 20)
+		b := newBench(t, &c, draws)
 		switch {
 		case len(b.spec.Ins) == 0:
 			dotParams(t, b)
@@ -527,10 +532,14 @@ func differences(t *testing.T, b *bench) {
 }
 
 // TestCutInvariance is acceptance A43: outputs and gradients of a stream are the
-// same bits for every block size.
+// same bits for every block size. The short form takes streams of 1,024 frames,
+// sixteen of the blocks that others are compared with.
 func TestCutInvariance(t *testing.T) {
 	t.Parallel()
 	eachGradient(t, func(t *testing.T, c gradientCase) {
+		if !await.Long() {
+			c.tokens = min(c.tokens, 1024)
+		}
 		cuts[float64](t, newBench(t, &c, 2))
 		cuts[float32](t, newBench(t, &c, 2))
 	})

@@ -111,7 +111,7 @@ func TestShippedVersions(t *testing.T) {
 // versions runs blocks of the given frames, or of a token where that is more.
 func versions[F node.Float](t *testing.T, typ string, s *sample, frames int, ran map[string]int) {
 	const heat = .25
-	blocks := 50
+	blocks := min(50, max(12, 2048/frames)) // at least twice the longest memory
 	if await.Long() {
 		blocks = 200
 	}

@@ -10,18 +10,22 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/golden/await"
 	"atenia/quila"
 	"atenia/quila/config"
 	"atenia/quila/internal/school"
 )
 
 // shortTraining is a training of a few small steps of a long schedule, which therefore
-// ends without an evaluation.
+// ends without an evaluation: of a nano, whose short form has few and narrow neurons.
 func shortTraining(t *testing.T, stop int) quila.Training {
 	t.Helper()
 	c, err := config.Profile("nano")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !await.Long() {
+		c.D, c.DE, c.D1, c.D2, c.H, c.A, c.N, c.KP, c.G = 16, 16, 4, 4, 8, 4, 4, 4, 8
 	}
 	c.Training()
 	return quila.Training{Config: c, Steps: 1000, StopAt: stop, Batch: 4, Window: 16, Threads: 1}

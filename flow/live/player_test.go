@@ -157,6 +157,10 @@ func plan(t *testing.T, typ string) string {
 		settings = fmt.Sprintf(`"partition": 2, "taps": {"shape":[1,1,300],"data":[%s1]}`, strings.Repeat("0.1,", 299))
 	case "Limiter of true peaks":
 		typ, settings = "Limiter", `"true_peak": "yes"`
+	case "Meter", "Loudness":
+		settings = `"hop": 48`
+	case "VAD":
+		settings = `"n_fft": 96, "hop": 48`
 	case "FFT", "STFT":
 		settings = `"n_fft": 16`
 	case "IFFT", "ISTFT":

@@ -81,9 +81,9 @@ func TestDraftModelChangesNothing(t *testing.T) {
 				say := &continuations{draft, map[string][]int32{}}
 				rng := rand.New(rand.NewPCG(uint64(41+i), uint64(len(by))))
 				drafted, ended := 0, 0
-				rounds := 3 // with much memory and little, and with as many drafts as pay
+				rounds, requests := 3, 4 // with much memory and little, and with as many drafts as pay
 				if await.Long() {
-					rounds = 8
+					rounds, requests = 8, 7
 				}
 				for round := range rounds {
 					cfg := Config{Slots: 1 + rng.IntN(4), PromptRows: 24, Drafts: 1 + rng.IntN(6), Draft: draft.executor(small)}
@@ -96,7 +96,7 @@ func TestDraftModelChangesNothing(t *testing.T) {
 					s := m.still(small, cfg)
 					var answers, want []*answer
 					var prompt []int32
-					for i := range 7 {
+					for i := range requests {
 						r := m.drafted(rng, i)
 						if prompt != nil && rng.IntN(3) == 0 { // forks, and continued conversations
 							r.Prompt = join(prompt, m.tokens(rng.Uint64(), rng.IntN(5)))

@@ -97,7 +97,11 @@ func tierMove(t *report) {
 }
 
 func coldIndex(t *report) {
-	const entries, page, length = 100_000, 256, 96
+	const page, length = 256, 96
+	entries := 100_000
+	if t.Brief() {
+		entries /= 5
+	}
 	dir, r := t.Dir(), storeSource(3)
 	f, err := stores.OpenCold(stores.ColdConfig{Dir: dir})
 	t.Must(err)

@@ -38,7 +38,7 @@ func operations() (ops []string) {
 // what it may be charged for, which is 256 MiB with the usual limits. How long the
 // slowest took is logged; with the usual limits it takes as many times as long as those are larger.
 func TestMatrix(t *testing.T) {
-	part := int64(200) // of the usual limits
+	part := int64(400) // of the usual limits
 	if await.Long() {
 		part = 100
 	}

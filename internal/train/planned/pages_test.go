@@ -362,7 +362,11 @@ func TestReadAheadYields(t *testing.T) {
 	}
 	floor := int64(sort.Search(1<<12, func(pages int) bool { return run(int64(pages)<<12) == nil })) << 12
 	block := 4 * int64(s.Hidden*(2*s.Hidden+s.Hidden/s.Heads*s.KVHeads*2+3*s.FFN))
-	for limit := floor; limit < floor+2*block; limit += 4096 {
+	step := int64(3 << 12)
+	if await.Long() {
+		step = 1 << 12
+	}
+	for limit := floor; limit < floor+2*block; limit += step {
 		if err := run(limit); err != nil {
 			t.Errorf("%d bytes above the floor of %d: %v", limit-floor, floor, err)
 		}
