@@ -24,10 +24,10 @@ type Verdict string
 
 // The verdicts, best first.
 const (
-	Fits    Verdict = "fits"    // all weights stay in memory
-	Streams Verdict = "streams" // some are read from the disk for every token
-	Maps    Verdict = "maps"    // all are mapped: what does not stay in memory is read when it is used
-	Cannot  Verdict = "cannot"  // there is less memory than it needs for that
+	verdictFits    Verdict = "fits"    // all weights stay in memory
+	verdictStreams Verdict = "streams" // some are read from the disk for every token
+	verdictMaps    Verdict = "maps"    // all are mapped: what does not stay in memory is read when it is used
+	verdictCannot  Verdict = "cannot"  // there is less memory than it needs for that
 )
 
 // An Outcome is what becomes of a model in a memory.
@@ -157,50 +157,50 @@ func (a *adviser) measure() {
 
 // try returns what becomes of a footprint in a memory; auto says that this is what
 // there is, and not a budget.
-func (a *adviser) try(p *Plan, f *Footprint, ram int64, auto bool) (Outcome, error) {
+func (a *adviser) try(p *Plan, f *footprint, ram int64, auto bool) (Outcome, error) {
 	c := p.placeConfig()
 	c.Budget.RAM, c.Budget.Auto, c.Measure, c.MeasureAlways = ram, auto, a.measured, true
 	return a.outcome(p, f, c)
 }
 
 // outcome is try with a configuration.
-func (a *adviser) outcome(p *Plan, f *Footprint, c PlaceConfig) (Outcome, error) {
+func (a *adviser) outcome(p *Plan, f *footprint, c PlaceConfig) (Outcome, error) {
 	pl, whole, err := p.fitWhole(f, c)
 	if e, ok := errors.AsType[*place.FloorError](err); ok && e.Maps {
-		return Outcome{Verdict: Maps, RAM: e.Floor, Context: e.Context, Why: fmt.Sprintf("to be streamed it needs %s (%d bytes)%s", spelling.Size(e.Floor), e.Floor, upTo(e.Context, p.Context()))}, nil
+		return Outcome{Verdict: verdictMaps, RAM: e.Floor, Context: e.Context, Why: fmt.Sprintf("to be streamed it needs %s (%d bytes)%s", spelling.Size(e.Floor), e.Floor, upTo(e.Context, p.Context()))}, nil
 	} else if ok {
-		return Outcome{Verdict: Cannot, RAM: e.Floor, Why: e.Error()}, nil
+		return Outcome{Verdict: verdictCannot, RAM: e.Floor, Why: e.Error()}, nil
 	}
 	if err != nil {
 		return Outcome{}, err
 	}
 	d, n, text := p.pass(pl)
 	o := Outcome{
-		Verdict: Fits, Seconds: d.Seconds / n, Text: text, Range: place.Range{Low: d.Range.Low / n, High: d.Range.High / n},
+		Verdict: verdictFits, Seconds: d.Seconds / n, Text: text, Range: place.Range{Low: d.Range.Low / n, High: d.Range.High / n},
 		After: d.Text, Start: d.Start / n, Limit: string(d.Limit), Runs: d.Runs, SSD: int64(d.SSDBytes), RAM: pl.RAM(),
 	}
 	if pl.Spills() {
-		o.Verdict = Streams
+		o.Verdict = verdictStreams
 	}
 	o.Whole, o.Why = whole, wholeOf(whole, c.sequences())
 	return o, nil
 }
 
 // placed reports whether there is room to hold the weights, or to read them ahead.
-func (o *Outcome) placed() bool { return o.Verdict == Fits || o.Verdict == Streams }
+func (o *Outcome) placed() bool { return o.Verdict == verdictFits || o.Verdict == verdictStreams }
 
 // helps reports whether an outcome is better than now by more than predictions are off.
 func (a *adviser) helps(o Outcome) bool { return o.better(a.advice.Now) }
 
 // better compares an outcome with that of now.
 func (o *Outcome) better(now Outcome) bool {
-	rank := []Verdict{Fits, Streams, Maps, Cannot}
+	rank := []Verdict{verdictFits, verdictStreams, verdictMaps, verdictCannot}
 	switch was, is := slices.Index(rank, now.Verdict), slices.Index(rank, o.Verdict); {
 	case is != was:
 		return is < was
-	case o.Verdict == Maps:
+	case o.Verdict == verdictMaps:
 		return now.Context > 0 && o.Context == 0
-	case o.Verdict == Cannot:
+	case o.Verdict == verdictCannot:
 		return false
 	}
 	return o.Range.High < now.Range.Low*now.at(o.After)
@@ -342,7 +342,7 @@ func (p *Plan) inContext(n int) string {
 // shorter tries contexts that take less memory. Of a model that fits, a token at the same
 // place takes as long as before.
 func (a *adviser) shorter() error {
-	if a.advice.Now.Verdict == Fits {
+	if a.advice.Now.Verdict == verdictFits {
 		return nil
 	}
 	lengths := a.plan.shorterContexts()
@@ -402,7 +402,7 @@ func (a *adviser) smaller() error {
 		}
 		what, command, _ := a.quantize(mix, bytes)
 		best = &Remedy{what, command, o}
-		if o.Verdict == Fits {
+		if o.Verdict == verdictFits {
 			break
 		}
 	}
@@ -524,7 +524,7 @@ func few(all []Remedy) []Remedy {
 func (a *adviser) more() error {
 	now, limit, most := a.advice.RAM, a.machine.Limit, a.machine.most
 	var sizes []int64
-	if v, least := a.advice.Now.Verdict, a.advice.Now.RAM; v == Cannot || v == Maps {
+	if v, least := a.advice.Now.Verdict, a.advice.Now.RAM; v == verdictCannot || v == verdictMaps {
 		step := int64(1 << 20) // up to a sixteenth more: a figure that people write
 		for step*16 < least {
 			step *= 2

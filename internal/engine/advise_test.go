@@ -65,7 +65,7 @@ func TestAdviseClosing(t *testing.T) {
 	if err := a.closing(); err != nil {
 		t.Fatal(err)
 	}
-	if r := a.advice.Remedies; len(r) != 1 || r[0].What != "other programs closed, which have 63 MiB of 100 MiB" || r[0].Then.Verdict != Fits || !strings.Contains(r[0].Command, " --budget ram=auto,runtime=1000 --config-file other.json ") {
+	if r := a.advice.Remedies; len(r) != 1 || r[0].What != "other programs closed, which have 63 MiB of 100 MiB" || r[0].Then.Verdict != verdictFits || !strings.Contains(r[0].Command, " --budget ram=auto,runtime=1000 --config-file other.json ") {
 		t.Errorf("%+v", r)
 	}
 	a.in(t, a.advice.RAM)
@@ -97,10 +97,10 @@ func TestAdviseMore(t *testing.T) {
 // files as this one was told to.
 func TestAdviseTogether(t *testing.T) {
 	a := asked(t, 4096)
-	low := func(c PlaceConfig, f *Footprint, p *Plan) int64 {
+	low := func(c PlaceConfig, f *footprint, p *Plan) int64 {
 		c.Budget.RAM = 1
 		o, err := a.outcome(p, f, c)
-		if err != nil || o.Verdict != Cannot {
+		if err != nil || o.Verdict != verdictCannot {
 			t.Fatalf("%+v, %v", o, err)
 		}
 		return o.RAM
@@ -118,7 +118,7 @@ func TestAdviseTogether(t *testing.T) {
 	if err := a.altogether(); err != nil {
 		t.Fatal(err)
 	}
-	if r := a.advice.Remedies; len(r) != 1 || r[0].Then.Verdict == Cannot || !strings.Contains(r[0].Command, " --config-file other.json && atenia run ") || strings.Count(r[0].Command, "--config-file") != 1 ||
+	if r := a.advice.Remedies; len(r) != 1 || r[0].Then.Verdict == verdictCannot || !strings.Contains(r[0].Command, " --config-file other.json && atenia run ") || strings.Count(r[0].Command, "--config-file") != 1 ||
 		!strings.Contains(r[0].Command, ".gguf --budget ram=") || !strings.HasSuffix(r[0].Command, " --kv-type f16 --ctx 512 --batch-tokens 4") {
 		t.Errorf("in %d bytes: %+v, %+v", a.advice.RAM, a.advice.Now, r)
 	}
@@ -129,11 +129,11 @@ func TestAdviseTogether(t *testing.T) {
 func TestAdviseTogetherMapped(t *testing.T) {
 	a := asked(t, 4096)
 	a.auto, a.plan.Config.Budget = true, Budget{RAM: 1 << 40, Auto: true}
-	floor := func(p *Plan, f *Footprint) int64 {
+	floor := func(p *Plan, f *footprint) int64 {
 		c := p.placeConfig()
 		c.Budget.RAM, c.Budget.Auto = 1, false
 		o, err := a.outcome(p, f, c)
-		if err != nil || o.Verdict != Cannot {
+		if err != nil || o.Verdict != verdictCannot {
 			t.Fatalf("%+v, %v", o, err)
 		}
 		return o.RAM
@@ -148,7 +148,7 @@ func TestAdviseTogetherMapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := a.advice.Remedies
-	if a.advice.Now.Verdict != Maps || len(r) == 0 || r[len(r)-1].Then.Verdict != Streams || !strings.Contains(r[len(r)-1].Command, " --type q8_0 --config-file other.json && atenia run ") {
+	if a.advice.Now.Verdict != verdictMaps || len(r) == 0 || r[len(r)-1].Then.Verdict != verdictStreams || !strings.Contains(r[len(r)-1].Command, " --type q8_0 --config-file other.json && atenia run ") {
 		t.Errorf("in %d bytes: %+v, %+v", a.advice.RAM, a.advice.Now, r)
 	}
 }
@@ -167,13 +167,13 @@ func TestFewRemedies(t *testing.T) {
 		return s
 	}
 	for want, got := range map[string]string{
-		"01": names(Maps, Maps), "012": names(Maps, Streams, Maps, Fits), "014": names(Maps, Maps, Maps, Maps, Streams, Fits),
+		"01": names(verdictMaps, verdictMaps), "012": names(verdictMaps, verdictStreams, verdictMaps, verdictFits), "014": names(verdictMaps, verdictMaps, verdictMaps, verdictMaps, verdictStreams, verdictFits),
 	} {
 		if got != want {
 			t.Errorf("%s are told, want %s", got, want)
 		}
 	}
-	if got := names(Maps, Maps, Maps, Maps); got != "012" {
+	if got := names(verdictMaps, verdictMaps, verdictMaps, verdictMaps); got != "012" {
 		t.Errorf("%s of four are told", got)
 	}
 }
@@ -236,9 +236,9 @@ func TestAfter(t *testing.T) {
 // TestBetterAtTheSamePlace: an outcome that holds near the beginning of a text is better than
 // one of half a context only if its token is faster than one at that beginning is.
 func TestBetterAtTheSamePlace(t *testing.T) {
-	now := Outcome{Verdict: Fits, Seconds: 1, After: 1000, Start: 0.5, Range: place.Range{Low: 0.9, High: 1.1}}
+	now := Outcome{Verdict: verdictFits, Seconds: 1, After: 1000, Start: 0.5, Range: place.Range{Low: 0.9, High: 1.1}}
 	for high, want := range map[float64]bool{0.44: true, 0.47: false, 0.7: false} { // 0.9 × 0.505 s after ten tokens
-		o := Outcome{Verdict: Fits, Seconds: high, After: 10, Start: high, Range: place.Range{High: high}}
+		o := Outcome{Verdict: verdictFits, Seconds: high, After: 10, Start: high, Range: place.Range{High: high}}
 		if o.better(now) != want {
 			t.Errorf("%g s after 10 tokens, in place of 0.505: better is %v", high, !want)
 		}

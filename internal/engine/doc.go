@@ -29,7 +29,7 @@
 //
 // # Placement
 //
-// A [Footprint] is what a compiled model takes: its weights by their headers, and
+// A [footprint] is what a compiled model takes: its weights by their headers, and
 // the caches and buffers of an executor that is bound to weights without bytes. A
 // [PlaceConfig] is what the user and the machine add to it.
 //

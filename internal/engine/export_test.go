@@ -35,3 +35,7 @@ func (e *Engine) PromiseHeld() {
 	a := e.Plan.account
 	a.Promise(a.Held() - a.Of(ledger.Program))
 }
+
+type Footprint = footprint
+
+var NewFootprint = newFootprint

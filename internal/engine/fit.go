@@ -25,7 +25,7 @@ const muchLess = 0.75
 //
 // Where the memory is what there is, and the model cannot be streamed in it, it is
 // mapped: then the error has Maps set, or says how much that would need.
-func (p *Plan) fit(f *Footprint, c PlaceConfig) (*place.Placement, error) {
+func (p *Plan) fit(f *footprint, c PlaceConfig) (*place.Placement, error) {
 	pl, err := p.placed(f, c)
 	low, ok := errors.AsType[*place.FloorError](err)
 	if !ok || !c.Budget.Auto || !p.mayMap() {
@@ -47,7 +47,7 @@ func (p *Plan) fit(f *Footprint, c PlaceConfig) (*place.Placement, error) {
 // room returns what a budget leaves for keys and values beside what else a mapped model
 // takes, and how many tokens of a sequence that is, 0 if all sequences that are asked for
 // can have whole contexts.
-func (f *Footprint) room(c PlaceConfig, mapped *place.FloorError) (left int64, tokens int) {
+func (f *footprint) room(c PlaceConfig, mapped *place.FloorError) (left int64, tokens int) {
 	left = c.Budget.RAM - mapped.Floor
 	for _, part := range mapped.Parts {
 		if part.Name == stepStates {
@@ -89,7 +89,7 @@ const stepStates = "kv"
 
 // revise lets what a placement says of more RAM be what it would be there: steps may be
 // longer, or shorter.
-func (p *Plan) revise(pl *place.Placement, f *Footprint, c PlaceConfig) error {
+func (p *Plan) revise(pl *place.Placement, f *footprint, c PlaceConfig) error {
 	if len(pl.Next) == 0 {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (p *Plan) revise(pl *place.Placement, f *Footprint, c PlaceConfig) error {
 }
 
 // fits returns the least RAM in which nothing is streamed.
-func (p *Plan) fits(f *Footprint, c PlaceConfig) (int64, error) {
+func (p *Plan) fits(f *footprint, c PlaceConfig) (int64, error) {
 	if c.File == "" {
 		c.shortest(p)
 	}
@@ -121,7 +121,7 @@ func (p *Plan) fits(f *Footprint, c PlaceConfig) (int64, error) {
 }
 
 // placed is fit without mapping.
-func (p *Plan) placed(f *Footprint, c PlaceConfig) (*place.Placement, error) {
+func (p *Plan) placed(f *footprint, c PlaceConfig) (*place.Placement, error) {
 	pl, err := f.Place(c)
 	if c.File != "" {
 		return pl, err
@@ -206,7 +206,7 @@ func (p *Plan) mappable(b Budget) bool {
 
 // mapped returns what a process takes whose model is mapped, as the error of one that
 // has less: all but pages that the system may drop.
-func (f *Footprint) mapped(c *PlaceConfig) (*place.FloorError, error) {
+func (f *footprint) mapped(c *PlaceConfig) (*place.FloorError, error) {
 	need, err := f.Need(c.Exec)
 	if err != nil {
 		return nil, err

@@ -12,10 +12,10 @@ import (
 	"atenia/internal/model/file"
 )
 
-// A Footprint is what a compiled model takes, as far as headers say it: weights,
+// A footprint is what a compiled model takes, as far as headers say it: weights,
 // and beside them the caches and buffers that an executor would have. Placing a
 // model asks nothing else of it.
-type Footprint struct {
+type footprint struct {
 	Path    string // that the model was opened with, or the embedded one's name
 	model   *compile.Model
 	headers exec.Weights   // types and shapes
@@ -27,9 +27,9 @@ type Footprint struct {
 	like    string             // the model whose runs tell how long this one takes; "" = itself
 }
 
-// NewFootprint reads the headers of a model's files. Afterwards they may be closed.
-func NewFootprint(path string, m *compile.Model, d *file.Description) *Footprint {
-	f := &Footprint{Path: path, model: m, headers: residence.Headers(m, d)}
+// newFootprint reads the headers of a model's files. Afterwards they may be closed.
+func newFootprint(path string, m *compile.Model, d *file.Description) *footprint {
+	f := &footprint{Path: path, model: m, headers: residence.Headers(m, d)}
 	if len(d.Tensors) > 0 {
 		f.tensors, f.floats, f.tower = residence.Tensors(m, d), residence.Floats(m, d), residence.TowerBytes(m, d)
 	}
@@ -53,7 +53,7 @@ const (
 )
 
 // runtime estimates it. An open model knows better and says so in its budget.
-func (f *Footprint) runtime() int64 {
+func (f *footprint) runtime() int64 {
 	n := int64(0)
 	if w, ok := f.headers[vocabularyWeight]; ok {
 		n = perTokenOfVocab * int64(w.Shape.Rows())
@@ -64,7 +64,7 @@ func (f *Footprint) runtime() int64 {
 // stateBytes returns the bytes of each state of a sequence of full length, and
 // the sum: whole pages, and two that are begun. A state with a window keeps
 // that and what one step adds.
-func (f *Footprint) stateBytes(c *PlaceConfig) (each []int64, total int64) {
+func (f *footprint) stateBytes(c *PlaceConfig) (each []int64, total int64) {
 	for _, d := range f.model.Plans.Prefill.Plan.States {
 		n := int64(d.SizeBytes)
 		if page := int(d.PageTokens); page > 0 {
@@ -81,12 +81,12 @@ func (f *Footprint) stateBytes(c *PlaceConfig) (each []int64, total int64) {
 }
 
 // Need returns what an executor takes beside the weights.
-func (f *Footprint) Need(c exec.Config) (exec.Need, error) {
+func (f *footprint) Need(c exec.Config) (exec.Need, error) {
 	return exec.Measure(&f.model.Plans, f.headers, c)
 }
 
 // bytes returns the bytes of all weights.
-func (f *Footprint) bytes() (n int64) {
+func (f *footprint) bytes() (n int64) {
 	for i := range f.tensors {
 		n += f.tensors[i].Bytes
 	}
@@ -94,7 +94,7 @@ func (f *Footprint) bytes() (n int64) {
 }
 
 // products returns how many values of matrices one token is multiplied with.
-func (f *Footprint) products() (n int64) {
+func (f *footprint) products() (n int64) {
 	for i := range f.tensors {
 		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
 			size, _ := f.headers[t.Name].Shape.Size()

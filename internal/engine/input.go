@@ -51,7 +51,7 @@ const gpuName = "gpu0"
 var ErrNoWeights = errors.New("there are no files of weights, so how large they are is not known")
 
 // Input gathers what a placement depends on.
-func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
+func (f *footprint) Input(c PlaceConfig) (in place.Input, err error) {
 	b, rules := &c.Budget, &c.Rules
 	if len(f.tensors) == 0 {
 		return in, fmt.Errorf("%s: %w", f.Path, ErrNoWeights)
@@ -104,7 +104,7 @@ func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
 }
 
 // keptTensors are the memory that steps write: caches and buffers.
-func (f *Footprint) keptTensors(c *PlaceConfig) (out []place.Tensor, err error) {
+func (f *footprint) keptTensors(c *PlaceConfig) (out []place.Tensor, err error) {
 	need, err := f.Need(c.Exec)
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func effort(d *plan.StateDescriptor) float64 {
 
 // text is the tokens of a sequence that decoding is predicted after: half of its context,
 // or of what sequences have room for.
-func (f *Footprint) text(c *PlaceConfig) int {
+func (f *footprint) text(c *PlaceConfig) int {
 	_, total := f.stateBytes(c)
 	all := total * int64(c.sequences())
 	if all == 0 {
@@ -172,7 +172,7 @@ func (f *Footprint) text(c *PlaceConfig) int {
 
 // towerBytes is the room that is kept for the encoder of images or sounds: it is
 // loaded with the first one.
-func (f *Footprint) towerBytes(c *PlaceConfig) (int64, error) {
+func (f *footprint) towerBytes(c *PlaceConfig) (int64, error) {
 	if f.model.Plans.VisionEncode == nil {
 		return 0, nil
 	}
@@ -188,7 +188,7 @@ func (f *Footprint) towerBytes(c *PlaceConfig) (int64, error) {
 func (c *PlaceConfig) sequences() int { return max(1, c.Rules.Batch) }
 
 // CacheBytes is what cached keys and values may take within a budget.
-func (f *Footprint) CacheBytes(c PlaceConfig) int64 {
+func (f *footprint) CacheBytes(c PlaceConfig) int64 {
 	_, total := f.stateBytes(&c)
 	switch {
 	case c.Budget.Reserve.KV > 0:

@@ -149,7 +149,7 @@ func (p *Plan) takes() (int64, error) {
 
 // streams reports whether weights of the model can be read while it runs: those
 // of the embedded model, and of none, cannot.
-func (f *Footprint) streams() bool {
+func (f *footprint) streams() bool {
 	for i := range f.tensors {
 		if f.tensors[i].Held == "" {
 			return true

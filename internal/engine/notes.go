@@ -10,7 +10,7 @@ import (
 
 // Notes says in lines what follows from a placement: where the packed form of
 // weights will live, and how many sequences have room.
-func (f *Footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) {
+func (f *footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) {
 	need, err := f.Need(f.within(c, pl).Exec)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (f *Footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) 
 
 // within lets packed weights take what a placement leaves of the budget, and steps
 // have the tokens that it was made for.
-func (f *Footprint) within(c PlaceConfig, pl *place.Placement) PlaceConfig {
+func (f *footprint) within(c PlaceConfig, pl *place.Placement) PlaceConfig {
 	if f.model.Config.Encoder == nil {
 		c.shorten(pl.Input().Chunk)
 	}

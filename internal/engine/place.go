@@ -150,7 +150,7 @@ func noDevice(b Budget) error {
 
 // Place decides where each tensor lives, or follows a plan file. Its errors are
 // those of package place.
-func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
+func (f *footprint) Place(c PlaceConfig) (*place.Placement, error) {
 	in, err := f.Input(c)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ type Plan struct {
 
 	path      string    // for people
 	files     pack.Disk // where other forms of the weights may be kept
-	footprint *Footprint
+	footprint *footprint
 	account   *ledger.Account // of all that the model takes
 	zeros     string          // how zero points of GPTQ digits are read, for stateKey; "" = there are none
 	program   int64           // bytes of the process beside tensors; 0 = not measured
@@ -100,7 +100,7 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 		return nil, err
 	}
 	path := Display(PathOf(d))
-	p := &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}
+	p := &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: newFootprint(path, m, d), account: ledger.New(ledger.Process, c.Budget.RAM)}
 	for _, line := range c.Notes {
 		p.note("%s", line)
 	}

@@ -19,7 +19,7 @@ const (
 
 // rates are what was asked for, else what was measured just now, else earlier,
 // else assumed.
-func (f *Footprint) rates(c *PlaceConfig, now place.Measurement) (r place.Rates) {
+func (f *footprint) rates(c *PlaceConfig, now place.Measurement) (r place.Rates) {
 	asked, kept := c.Rules.Rates, place.ReadRates(c.Rules.ProfileDir, filepath.Dir(f.Path))
 	choose := func(name string, to *float64, asked, now, kept, assumed float64) {
 		switch {
@@ -67,14 +67,14 @@ func (f *Footprint) rates(c *PlaceConfig, now place.Measurement) (r place.Rates)
 // keepingUp returns the operations a second of products with one row that read
 // weights at a rate: a rate of reading is that of products, which compute as
 // fast.
-func (f *Footprint) keepingUp(rate float64) float64 {
+func (f *footprint) keepingUp(rate float64) float64 {
 	bytes, operations := f.pass()
 	return float64(operations) * rate / float64(max(bytes, 1))
 }
 
 // pass returns the bytes of weights that one token passes through the processor, and
 // the operations of their products.
-func (f *Footprint) pass() (bytes, operations int64) {
+func (f *footprint) pass() (bytes, operations int64) {
 	for i := range f.tensors {
 		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
 			bytes += int64(float64(t.Bytes) * t.Uses)

@@ -10,7 +10,7 @@ import (
 // TestRatesTakeTurns: where reading and computing at once was not measured, for want of
 // memory, one is assumed to wait for the other, and that is said.
 func TestRatesTakeTurns(t *testing.T) {
-	f := &Footprint{}
+	f := &footprint{}
 	r := f.rates(&PlaceConfig{}, place.Measurement{KeptRates: place.KeptRates{SSD: 1e9, RAM: 10e9}})
 	if r.SSDBusy != 0.5e9 || r.RAMBusy != 5e9 || !slices.Contains(r.Assumed, "both at once") {
 		t.Errorf("%+v", r)

@@ -14,7 +14,7 @@ import (
 // quantized returns the footprint that a model would have with weights of
 // another type, and the bytes of those. Without a tenth less of them it returns
 // 0.
-func (f *Footprint) quantized(mix quant.Mix) (*Footprint, int64) {
+func (f *footprint) quantized(mix quant.Mix) (*footprint, int64) {
 	q := *f
 	q.tensors, q.headers = slices.Clone(f.tensors), maps.Clone(f.headers)
 	if q.like == "" {
@@ -56,7 +56,7 @@ func (f *Footprint) quantized(mix quant.Mix) (*Footprint, int64) {
 
 // ggufNames returns the names that weights have in a GGUF file of the model, by which types
 // are chosen, by those in its own files; none if there is no such file.
-func (f *Footprint) ggufNames() map[string]string {
+func (f *footprint) ggufNames() map[string]string {
 	x, err := f.model.GGUF()
 	if err != nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 // of them have room for keys and values of whole contexts as leave all weights in memory,
 // and one where weights are streamed, since more would be read then; the sequences share
 // that room. whole is how many, 0 if their room was given or one sequence was asked for.
-func (p *Plan) fitWhole(f *Footprint, c PlaceConfig) (pl *place.Placement, whole int, err error) {
+func (p *Plan) fitWhole(f *footprint, c PlaceConfig) (pl *place.Placement, whole int, err error) {
 	_, one := f.stateBytes(&c)
 	all := c.sequences()
 	if all == 1 || one == 0 || c.Budget.Reserve.KV > 0 || c.CacheBytes > 0 || c.Budget.RAM == 0 || c.File != "" {

@@ -15,56 +15,56 @@ const TileRows = 16
 // weight rows of that length leave most of L2 free.
 const chunkCols = 2048
 
-// A Packing describes the packed form of a type. Codes whose width is not 8, 4
+// A packing describes the packed form of a type. Codes whose width is not 8, 4
 // or 2 bits are stored in two planes: a cell, 32 columns of 16 rows, is 64·low
 // bytes with the lower bits and 64·high bytes with the higher ones.
-type Packing struct {
+type packing struct {
 	low, high int // bits of a code
 	scale     int // bytes of scales and minima, per cell
 	block     int // the same, per 256 columns
 }
 
 // packingOf returns the packing of a type, the zero Packing if it has none.
-func packingOf(d tensor.DType) Packing {
+func packingOf(d tensor.DType) packing {
 	switch d {
 	case tensor.Q8_0:
-		return Packing{low: 8, scale: 32}
+		return packing{low: 8, scale: 32}
 	case tensor.Q4_0, tensor.IQ4_NL:
-		return Packing{low: 4, scale: 32}
+		return packing{low: 4, scale: 32}
 	case tensor.Q4_1:
-		return Packing{low: 4, scale: 64}
+		return packing{low: 4, scale: 64}
 	case tensor.Q5_0:
-		return Packing{low: 4, high: 1, scale: 32}
+		return packing{low: 4, high: 1, scale: 32}
 	case tensor.Q5_1:
-		return Packing{low: 4, high: 1, scale: 64}
+		return packing{low: 4, high: 1, scale: 64}
 	case tensor.MXFP4:
-		return Packing{low: 4, scale: 16}
+		return packing{low: 4, scale: 16}
 	case tensor.IQ4_XS:
-		return Packing{low: 4, scale: 16, block: 32}
+		return packing{low: 4, scale: 16, block: 32}
 	case tensor.Q4_K:
-		return Packing{low: 4, scale: 32, block: 64}
+		return packing{low: 4, scale: 32, block: 64}
 	case tensor.Q5_K:
-		return Packing{low: 4, high: 1, scale: 32, block: 64}
+		return packing{low: 4, high: 1, scale: 32, block: 64}
 	case tensor.Q6_K:
-		return Packing{low: 4, high: 2, scale: 32, block: 32}
+		return packing{low: 4, high: 2, scale: 32, block: 32}
 	case tensor.Q3_K:
-		return Packing{low: 2, high: 1, scale: 32, block: 32}
+		return packing{low: 2, high: 1, scale: 32, block: 32}
 	case tensor.Q2_K:
-		return Packing{low: 2, scale: 32, block: 64}
+		return packing{low: 2, scale: 32, block: 64}
 	}
-	return Packing{}
+	return packing{}
 }
 
 // code returns the number of bytes of a cell's codes.
-func (p Packing) code() int { return 64 * (p.low + p.high) }
+func (p packing) code() int { return 64 * (p.low + p.high) }
 
 // ChunkBytes returns the size of a chunk of up to 2048 columns.
-func (p Packing) ChunkBytes(cols int) int {
+func (p packing) ChunkBytes(cols int) int {
 	return align64(blocksPerRow(cols)*p.block) + align64(cols/32*p.scale) + cols/32*p.code()
 }
 
 // TileBytes returns the size of 16 rows.
-func (p Packing) TileBytes(cols int) int {
+func (p packing) TileBytes(cols int) int {
 	return cols/chunkCols*p.ChunkBytes(chunkCols) + p.ChunkBytes(cols%chunkCols)
 }
 
@@ -110,14 +110,14 @@ func rowBytes(d tensor.DType, cols int) int {
 // columns, then those of cells, then the codes of cells; cells are in the order
 // of the passes of a product.
 type chunk struct {
-	Packing
+	packing
 	Blocks, Scales, Codes []byte
 	N                     int // blocksPerRow
 	Full                  int // number of passes that contain all blocks
 }
 
 // chunkOf returns the parts of the chunk of cols columns at the start of b.
-func chunkOf(p Packing, b []byte, cols int) chunk {
+func chunkOf(p packing, b []byte, cols int) chunk {
 	s := align64(blocksPerRow(cols) * p.block)
 	q := s + align64(cols/32*p.scale)
 	n := blocksPerRow(cols)

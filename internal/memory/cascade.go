@@ -65,7 +65,7 @@ func (c *Cascade) Add(id string, bytes uint64, level int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.at[id]; ok {
-		return &MoveError{Kind: ErrUnsupported, ID: id, Why: "it is in the cascade already"}
+		return &MoveError{Kind: errUnsupported, ID: id, Why: "it is in the cascade already"}
 	}
 	if err := c.m.RegisterOwned(id, bytes, c.levels[level].Tier, c.owner); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (c *Cascade) Settle(ctx context.Context, keep string, made func(Descent)) e
 			} else {
 				err = c.move(ctx, id, level+1)
 			}
-			if errors.Is(err, ErrLeased) {
+			if errors.Is(err, errLeased) {
 				break // its user gives it back first
 			}
 			if err != nil {

@@ -74,7 +74,7 @@ func TestCascadeRefuses(t *testing.T) {
 		t.Errorf("%d, %d and %d bytes", c.Used(0), c.Used(1), c.Used(2))
 	}
 	for _, err := range []error{c.Move(t.Context(), "x", 1), c.Remove("x"), c.Add("a", 1, 0)} {
-		if !errors.Is(err, ErrUnsupported) {
+		if !errors.Is(err, errUnsupported) {
 			t.Errorf("%v", err)
 		}
 	}

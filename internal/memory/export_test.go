@@ -49,3 +49,19 @@ func (m *Manager) RegisterCoded(id string, data []byte, c blob.Codec) error {
 		return st, nil, err
 	})
 }
+
+const RuleAllCritical = ruleAllCritical
+const RuleHighPressure = ruleHighPressure
+const RuleHighVRAM = ruleHighVRAM
+const RuleHugeToRAM = ruleHugeToRAM
+const RuleNoDevice = ruleNoDevice
+const RuleNoReliability = ruleNoReliability
+const RuleSafeVRAM = ruleSafeVRAM
+const RuleVeryHighRAM = ruleVeryHighRAM
+
+type BudgetError = budgetError
+
+var ErrIO = errIO
+var ErrLeased = errLeased
+var ErrUnsupported = errUnsupported
+var PlacementPressures = placementPressures

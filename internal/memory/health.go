@@ -150,7 +150,7 @@ func (m *Manager) replaced(b Backing, id string) {
 
 // isKind reports whether an error has one of the kinds of moves.
 func isKind(err error) bool {
-	for _, k := range []error{ErrUnsupported, ErrIO, ErrBackendUnavailable, ErrBudget} {
+	for _, k := range []error{errUnsupported, errIO, ErrBackendUnavailable, ErrBudget} {
 		if errors.Is(err, k) {
 			return true
 		}

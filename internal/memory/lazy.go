@@ -54,7 +54,7 @@ func (m *Manager) LazyFile(id string) (s Source, ok bool) {
 // holds its bytes. They are read on first use and go to tier t.
 func (m *Manager) RegisterLazyFile(id string, n uint64, t Tier, s Source) error {
 	if s.View != nil && uint64(len(s.View)) != n || s.Offset < 0 || n > math.MaxInt64 {
-		return &MoveError{Kind: ErrUnsupported, ID: id, Why: fmt.Sprintf("%d bytes at %d are not a span of %s", n, s.Offset, s.Path)}
+		return &MoveError{Kind: errUnsupported, ID: id, Why: fmt.Sprintf("%d bytes at %d are not a span of %s", n, s.Offset, s.Path)}
 	}
 	return m.register(context.Background(), id, n, &lazySource{at: t, from: &s},
 		func(*residence) (state, *reservation, error) { return logical{t}, nil, nil })
@@ -84,7 +84,7 @@ func (m *Manager) readSource(ctx context.Context, r *residence) (data []byte, er
 		return errors.Join(err, f.Close())
 	})
 	if err != nil {
-		return nil, &MoveError{Kind: ErrIO, ID: r.id, Why: "reading it from its file", Err: err}
+		return nil, &MoveError{Kind: errIO, ID: r.id, Why: "reading it from its file", Err: err}
 	}
 	return data, nil
 }
@@ -130,7 +130,7 @@ func (m *Manager) materialize(ctx context.Context, r *residence) error {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
-		return &MoveError{Kind: ErrIO, ID: r.id, Why: "cancelled", Err: err}
+		return &MoveError{Kind: errIO, ID: r.id, Why: "cancelled", Err: err}
 	}
 	data, err := m.readLazy(ctx, r)
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 // ErrBudget is the kind of a move for which a tier has no room.
 var ErrBudget = errors.New("over budget")
 
-// A BudgetError says how much room a move needed and how much its tier had. It
+// A budgetError says how much room a move needed and how much its tier had. It
 // matches [ErrBudget].
-type BudgetError struct {
+type budgetError struct {
 	Tier                       Tier
 	Needed, Free, Budget, Held uint64 // bytes; Held is used plus reserved
 }
 
-func (e *BudgetError) Error() string {
+func (e *budgetError) Error() string {
 	return fmt.Sprintf("%v needs %d bytes and has %d free of %d: raise the budget or move something out of it", e.Tier, e.Needed, e.Free, e.Budget)
 }
 
 // Is reports whether target is [ErrBudget].
-func (e *BudgetError) Is(target error) bool { return target == ErrBudget }
+func (e *budgetError) Is(target error) bool { return target == ErrBudget }
 
 // An Account is the bytes of one tier.
 type Account struct {
@@ -71,11 +71,11 @@ func (l *Ledger) account(t Tier) *Account {
 	return &l.RAM // the bytes of CPU tensors are in RAM
 }
 
-// reserve sets n bytes of a tier aside, or returns a [BudgetError].
+// reserve sets n bytes of a tier aside, or returns a [budgetError].
 func (l *Ledger) reserve(t Tier, n uint64) error {
 	a := l.account(t)
 	if n > a.Free() {
-		return &BudgetError{t, n, a.Free(), a.Total, a.Used + a.Reserved}
+		return &budgetError{t, n, a.Free(), a.Total, a.Used + a.Reserved}
 	}
 	a.Reserved += n
 	return nil

@@ -83,19 +83,19 @@ func (m *Manager) Available() bool { return m.adapter.Available() }
 // The refusals that depend on what other callers do, for [errors.Is].
 var (
 	ErrStale  = errors.New("stale plan") // the tensor changed after it was planned
-	ErrLeased = errors.New("leased")     // a caller holds a lease on the bytes
+	errLeased = errors.New("leased")     // a caller holds a lease on the bytes
 )
 
 // checkID refuses ids that the checkpoint formats cannot encode.
 func checkID(id string) error {
 	if !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
-		return &MoveError{Kind: ErrUnsupported, ID: id, Why: "an id is UTF-8 text without control characters"}
+		return &MoveError{Kind: errUnsupported, ID: id, Why: "an id is UTF-8 text without control characters"}
 	}
 	return nil
 }
 
 func unknown(id string) error {
-	return &MoveError{Kind: ErrUnsupported, ID: id, Why: "Tensor not registered"}
+	return &MoveError{Kind: errUnsupported, ID: id, Why: "Tensor not registered"}
 }
 
 // find returns a registered tensor or nil. The caller holds the mutex.
@@ -123,7 +123,7 @@ func (m *Manager) lock(ctx context.Context, id string, create bool) (*residence,
 		select {
 		case r.busy <- struct{}{}:
 		case <-ctx.Done():
-			return nil, &MoveError{Kind: ErrIO, ID: id, Why: "cancelled", Err: ctx.Err()}
+			return nil, &MoveError{Kind: errIO, ID: id, Why: "cancelled", Err: ctx.Err()}
 		}
 		m.mu.Lock()
 		current := m.tensors[id] == r && (create || r.st != nil)
@@ -238,7 +238,7 @@ func (m *Manager) unleased(r *residence) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r.leases > 0 {
-		return &MoveError{Kind: ErrLeased, ID: r.id, Why: "its bytes are in use"}
+		return &MoveError{Kind: errLeased, ID: r.id, Why: "its bytes are in use"}
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (m *Manager) PlanMove(id string, to Tier) (PlannedMove, error) {
 	case p.From == to:
 		p.Reason = "Already in target tier"
 	case to == SSD && empty:
-		return PlannedMove{}, &MoveError{Kind: ErrUnsupported, ID: id, Why: "Cannot move tensor to SSD without backing data"}
+		return PlannedMove{}, &MoveError{Kind: errUnsupported, ID: id, Why: "Cannot move tensor to SSD without backing data"}
 	case to == VRAM && !m.adapter.Available():
 		p.To, p.Reason = RAM, "VRAM unavailable; degrading placement to RAM"
 	default:
@@ -53,7 +53,7 @@ func (m *Manager) PlanMove(id string, to Tier) (PlannedMove, error) {
 // already or the device has disappeared since: ask [Manager.Tier] for the
 // result. A move that fails leaves the tensor where it was. A move over the
 // tier's budget is refused before any byte is read; a plan for a tensor that was
-// registered or moved since, with [ErrStale]; a leased tensor, with [ErrLeased].
+// registered or moved since, with [ErrStale]; a leased tensor, with [errLeased].
 func (m *Manager) ApplyMove(ctx context.Context, id string, p PlannedMove) error {
 	r, err := m.lock(ctx, id, false)
 	if err != nil {
@@ -114,10 +114,10 @@ func (m *Manager) shift(ctx context.Context, r *residence, to Tier) (state, *res
 		return m.fetch(ctx, r, to)
 	case owned:
 		if to != RAM && to != SSD {
-			return nil, nil, &MoveError{Kind: ErrUnsupported, ID: r.id, Why: "its owner keeps it in Ram or on Ssd, not in " + to.String()}
+			return nil, nil, &MoveError{Kind: errUnsupported, ID: r.id, Why: "its owner keeps it in Ram or on Ssd, not in " + to.String()}
 		}
 		if err := st.owner.MoveOwned(ctx, r.id, st.at, to); err != nil {
-			return nil, nil, &MoveError{Kind: ErrIO, ID: r.id, Why: "its owner did not move it", Err: err}
+			return nil, nil, &MoveError{Kind: errIO, ID: r.id, Why: "its owner did not move it", Err: err}
 		}
 		return owned{to, st.owner}, nil, nil
 	}
@@ -181,7 +181,7 @@ func validLen(r *residence, data []byte) error {
 	if uint64(len(data)) == r.bytes {
 		return nil
 	}
-	return &MoveError{Kind: ErrUnsupported, ID: r.id, Why: fmt.Sprintf("Byte length mismatch: got %d bytes, want %d", len(data), r.bytes)}
+	return &MoveError{Kind: errUnsupported, ID: r.id, Why: fmt.Sprintf("Byte length mismatch: got %d bytes, want %d", len(data), r.bytes)}
 }
 
 // transfer waits for a free slot and runs one transfer of bytes.
@@ -196,7 +196,7 @@ func (m *Manager) transfer(ctx context.Context, id string, do func() error) erro
 			err = ctx.Err()
 		}
 	}
-	return &MoveError{Kind: ErrIO, ID: id, Why: "cancelled", Err: err}
+	return &MoveError{Kind: errIO, ID: id, Why: "cancelled", Err: err}
 }
 
 // upload makes the state of a tensor in VRAM; nil without a device.

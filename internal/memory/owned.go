@@ -27,7 +27,7 @@ func (owned) backing() Backing { return BackingOwner }
 // RegisterOwned adds a tensor whose bytes are with an owner, or replaces it.
 func (m *Manager) RegisterOwned(id string, bytes uint64, t Tier, o Owner) error {
 	if t != RAM && t != SSD {
-		return &MoveError{Kind: ErrUnsupported, ID: id, Why: "owners keep tensors in Ram or on Ssd, not in " + t.String()}
+		return &MoveError{Kind: errUnsupported, ID: id, Why: "owners keep tensors in Ram or on Ssd, not in " + t.String()}
 	}
 	return m.register(context.Background(), id, bytes, nil, func(*residence) (state, *reservation, error) { return owned{t, o}, nil, nil })
 }

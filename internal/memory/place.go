@@ -46,14 +46,14 @@ type Rule uint8
 
 // The rules of placement in the order in which they are tried.
 const (
-	RuleNoDevice      Rule = iota + 1 // there is no device
-	RuleSafeVRAM                      // a device has room
-	RuleAllCritical                   // both memories are full and the tensor is huge
-	RuleVeryHighRAM                   // RAM is nearly full and the tensor is huge
-	RuleHugeToRAM                     // huge, and RAM has room
-	RuleHighVRAM                      // only VRAM is short of room
-	RuleNoReliability                 // there is room, but no device can be relied on
-	RuleHighPressure                  // none of the above
+	ruleNoDevice      Rule = iota + 1 // there is no device
+	ruleSafeVRAM                      // a device has room
+	ruleAllCritical                   // both memories are full and the tensor is huge
+	ruleVeryHighRAM                   // RAM is nearly full and the tensor is huge
+	ruleHugeToRAM                     // huge, and RAM has room
+	ruleHighVRAM                      // only VRAM is short of room
+	ruleNoReliability                 // there is room, but no device can be relied on
+	ruleHighPressure                  // none of the above
 )
 
 var ruleNames = [...]string{"", "NoDevice", "SafeVram", "AllCritical", "VeryHighRam", "HugeToRam", "HighVram", "NoReliability", "HighPressure"}
@@ -126,9 +126,9 @@ func (d Decision) String() string {
 	return fmt.Sprintf("%s to %s: %s [%v]", d.What, to, d.Reason, d.Because)
 }
 
-// PlacementPressures returns the pressures that placement decides by: an unknown
+// placementPressures returns the pressures that placement decides by: an unknown
 // VRAM pressure counts as full, an unknown RAM pressure as empty.
-func PlacementPressures(vram, ram *float32) (v, r float32) { return or(vram, 1), or(ram, 0) }
+func placementPressures(vram, ram *float32) (v, r float32) { return or(vram, 1), or(ram, 0) }
 
 // PlanningPressures returns the pressures that execution, offload and the graph
 // decide by: an unknown pressure counts as empty.
@@ -146,7 +146,7 @@ func or(p *float32, absent float32) float32 {
 func Decide(p TensorProfile, s hw.Snapshot) Decision {
 	in := Inputs{Devices: len(s.GPUs), Bytes: p.Bytes(), Cost: or(p.Cost, 0),
 		PressureUnknown: s.Pressure.VRAM == nil || s.Pressure.RAM == nil}
-	in.VRAM, in.RAM = PlacementPressures(s.Pressure.VRAM, s.Pressure.RAM)
+	in.VRAM, in.RAM = placementPressures(s.Pressure.VRAM, s.Pressure.RAM)
 	if best, reliability := bestDevice(&s); best != nil {
 		in.Best, in.Reliability = best.ID, reliability
 	}
@@ -168,7 +168,7 @@ func (in Inputs) Decide() Decision {
 	shown := r.when[len(r.when)-1]
 	observed, limit := shown.numbers(in)
 	d.Because = Because{r.rule, shown.what, observed, limit}
-	if r.rule == RuleSafeVRAM {
+	if r.rule == ruleSafeVRAM {
 		d.Device, d.Reason = in.Best, selected(in.Best, in.Reliability)
 	}
 	return d

@@ -37,7 +37,7 @@ func (m *Manager) read(ctx context.Context, r *residence) (data []byte, err erro
 	case inVRAM:
 		data, err = m.download(ctx, r.id)
 	default:
-		return nil, &MoveError{Kind: ErrUnsupported, ID: r.id, Why: "no bytes: it was registered by its length alone"}
+		return nil, &MoveError{Kind: errUnsupported, ID: r.id, Why: "no bytes: it was registered by its length alone"}
 	}
 	if err == nil {
 		err = validLen(r, data)
@@ -46,7 +46,7 @@ func (m *Manager) read(ctx context.Context, r *residence) (data []byte, err erro
 }
 
 // A Lease pins a tensor's bytes. Until it is released the tensor can be neither
-// moved nor replaced nor removed: such calls return [ErrLeased].
+// moved nor replaced nor removed: such calls return [errLeased].
 type Lease struct {
 	Bytes   []byte // read-only, and invalid after Release
 	release func()

@@ -35,18 +35,18 @@ func (r *placementRule) failed(in Inputs) (c *condition, observed, limit float64
 // RuleVeryHighRAM must precede RuleHugeToRAM, which would shadow it; the last
 // rule always applies.
 var placement = [...]placementRule{
-	{RuleNoDevice, CPU, "No GPU detected", []*condition{noDevice}},
-	{RuleSafeVRAM, VRAM, "", []*condition{notHuge, worthwhile, safeVRAM}},
-	{RuleAllCritical, SSD, "VRAM and RAM are under critical pressure; placing huge tensor on SSD as last resort",
+	{ruleNoDevice, CPU, "No GPU detected", []*condition{noDevice}},
+	{ruleSafeVRAM, VRAM, "", []*condition{notHuge, worthwhile, safeVRAM}},
+	{ruleAllCritical, SSD, "VRAM and RAM are under critical pressure; placing huge tensor on SSD as last resort",
 		[]*condition{huge, criticalVRAM, criticalRAM}},
-	{RuleVeryHighRAM, SSD, "RAM pressure is very high and tensor is huge but not compute-heavy; placing tensor on SSD as last resort",
+	{ruleVeryHighRAM, SSD, "RAM pressure is very high and tensor is huge but not compute-heavy; placing tensor on SSD as last resort",
 		[]*condition{huge, notHeavy, veryHighRAM}},
-	{RuleHugeToRAM, RAM, "Tensor is huge and RAM pressure is acceptable; placing tensor in RAM", []*condition{huge, safeRAM}},
-	{RuleHighVRAM, RAM, "VRAM pressure is high; placing tensor in RAM", []*condition{safeRAM, highVRAM}},
+	{ruleHugeToRAM, RAM, "Tensor is huge and RAM pressure is acceptable; placing tensor in RAM", []*condition{huge, safeRAM}},
+	{ruleHighVRAM, RAM, "VRAM pressure is high; placing tensor in RAM", []*condition{safeRAM, highVRAM}},
 	// Without this rule the last one would blame a pressure that is low.
-	{RuleNoReliability, CPU, "No GPU can be relied on (reliability=0.00); falling back to CPU",
+	{ruleNoReliability, CPU, "No GPU can be relied on (reliability=0.00); falling back to CPU",
 		[]*condition{notHuge, safeVRAM, safeRAM, unreliable}},
-	{RuleHighPressure, CPU, "System memory pressure is high; falling back to CPU", []*condition{otherwise}},
+	{ruleHighPressure, CPU, "System memory pressure is high; falling back to CPU", []*condition{otherwise}},
 }
 
 var (

@@ -28,9 +28,9 @@ func (m *Manager) ensureDir(id string) error {
 // fileError gives a file's error its kind. Corrupt bytes are unsupported rather
 // than an I/O error, because retrying does not help.
 func fileError(id, what string, err error) error {
-	kind := ErrIO
+	kind := errIO
 	if errors.Is(err, blob.ErrInvalid) {
-		kind = ErrUnsupported
+		kind = errUnsupported
 	}
 	return &MoveError{Kind: kind, ID: id, Why: what, Err: err}
 }

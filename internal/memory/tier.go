@@ -59,15 +59,15 @@ func (t *Tier) UnmarshalText(b []byte) error {
 
 // The kinds of a failed move, for [errors.Is].
 var (
-	ErrUnsupported        = errors.New("unsupported")
-	ErrIO                 = errors.New("input or output failed")
+	errUnsupported        = errors.New("unsupported")
+	errIO                 = errors.New("input or output failed")
 	ErrBackendUnavailable = errors.New("backend unavailable")
 )
 
 // A MoveError says why a tensor could not be registered, moved or read. Test its
 // kind with [errors.Is].
 type MoveError struct {
-	Kind error // [ErrUnsupported], [ErrIO] or [ErrBackendUnavailable]
+	Kind error // [errUnsupported], [errIO] or [ErrBackendUnavailable]
 	ID   string
 	Why  string
 	Err  error // the cause; nil if there is none

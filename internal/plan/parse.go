@@ -11,19 +11,19 @@ import (
 	"atenia/tensor"
 )
 
-// A SyntaxError describes a syntax error of a plan text. It matches
+// A syntaxError describes a syntax error of a plan text. It matches
 // [ErrInvalidPlan].
-type SyntaxError struct {
+type syntaxError struct {
 	Line, Column int // from 1; column in bytes
 	Why          string
 }
 
-func (e *SyntaxError) Error() string {
+func (e *syntaxError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %v: %s", e.Line, e.Column, ErrInvalidPlan, e.Why)
 }
 
 // Unwrap returns [ErrInvalidPlan].
-func (e *SyntaxError) Unwrap() error { return ErrInvalidPlan }
+func (e *syntaxError) Unwrap() error { return ErrInvalidPlan }
 
 // defaultRegister has the properties of a register that the text form omits.
 var defaultRegister = RegSpec{DType: tensor.F32, Rank: 2}
@@ -36,11 +36,11 @@ const maxLine = 1 << 16
 // because a mapping belongs to one sizing of one backend.
 //
 // ParseText checks only the syntax; pass.LoadText, which programs should call,
-// also validates the plan. Errors are [*SyntaxError], or those of r.
+// also validates the plan. Errors are [*syntaxError], or those of r.
 func ParseText(r io.Reader) (*CompiledPlan, error) {
 	c, err := parseText(r)
 	if e, ok := errors.AsType[*scanError](err); ok {
-		return nil, (*SyntaxError)(e)
+		return nil, (*syntaxError)(e)
 	}
 	return c, err
 }

@@ -30,7 +30,7 @@ func TestProgramText(t *testing.T) {
 		"n = norm(x) weight=a weight=b": "twice",
 	} {
 		_, err := ParseProgram("\n" + bad)
-		e, ok := errors.AsType[*SyntaxError](err)
+		e, ok := errors.AsType[*syntaxError](err)
 		if !ok || e.Line != 2 || !strings.Contains(e.Why, why) {
 			t.Errorf("%q: got %v, want %q", bad, err, why)
 		}

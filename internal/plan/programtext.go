@@ -34,7 +34,7 @@ func (p Program) String() string {
 }
 
 // ParseProgram reads what [Program.String] prints. Empty lines and lines that
-// start with "//" are skipped. Errors are [*SyntaxError].
+// start with "//" are skipped. Errors are [*syntaxError].
 func ParseProgram(text string) (Program, error) {
 	var prog Program
 	n := 0
@@ -46,7 +46,7 @@ func ParseProgram(text string) (Program, error) {
 		}
 		op, err := parseOp(line)
 		if err != nil {
-			return nil, &SyntaxError{n, 1, err.Error()}
+			return nil, &syntaxError{n, 1, err.Error()}
 		}
 		prog = append(prog, op)
 	}

@@ -159,7 +159,7 @@ func (e *Ear) load() (err error) {
 	if err := e.loadTower(); err != nil {
 		return err
 	}
-	e.run, err = NewRunner(e.c.From, e.tower, e.c.Account)
+	e.run, err = newRunner(e.c.From, e.tower, e.c.Account)
 	return err
 }
 

@@ -27,9 +27,9 @@ type Runner struct {
 	width int // rows of a step
 }
 
-// NewRunner returns a runner with states within an account. Close does not close
+// newRunner returns a runner with states within an account. Close does not close
 // the encoder.
-func NewRunner(from Borrower, encoder *exec.Tower, account *ledger.Account) (*Runner, error) {
+func newRunner(from Borrower, encoder *exec.Tower, account *ledger.Account) (*Runner, error) {
 	r := &Runner{from: from, tower: encoder}
 	err := from.Borrow(func(x *exec.Executor) error {
 		r.most, r.width = x.Config().MaxLogits, x.Config().MaxTokens

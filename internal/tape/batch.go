@@ -41,10 +41,10 @@ type Image struct {
 	Deep    [][]float32 // of each inner layer of the tower that the decoder adds, as Rows
 }
 
-// ErrBatch is matched by errors about a batch.
-var ErrBatch = errors.New("bad batch")
+// errBatch is matched by errors about a batch.
+var errBatch = errors.New("bad batch")
 
-// A batchError describes a fault of a batch. It matches [ErrBatch].
+// A batchError describes a fault of a batch. It matches [errBatch].
 type batchError struct {
 	Row int // −1 = the batch as a whole
 	Why string
@@ -52,13 +52,13 @@ type batchError struct {
 
 func (e *batchError) Error() string {
 	if e.Row < 0 {
-		return fmt.Sprintf("%v: %s", ErrBatch, e.Why)
+		return fmt.Sprintf("%v: %s", errBatch, e.Why)
 	}
-	return fmt.Sprintf("%v: row %d: %s", ErrBatch, e.Row, e.Why)
+	return fmt.Sprintf("%v: row %d: %s", errBatch, e.Row, e.Why)
 }
 
-// Unwrap returns [ErrBatch].
-func (e *batchError) Unwrap() error { return ErrBatch }
+// Unwrap returns [errBatch].
+func (e *batchError) Unwrap() error { return errBatch }
 
 // Counted is the number of rows whose labels count.
 func (b *Batch) Counted() (n int) {

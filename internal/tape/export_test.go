@@ -18,3 +18,5 @@ func (p *Params[F]) ZeroGrad() {
 
 // SetHeadMost sets how many logits have their gradient found at a time.
 func (m *Model[F]) SetHeadMost(n int) { m.headMost = n }
+
+var ErrBatch = errBatch

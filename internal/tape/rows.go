@@ -69,7 +69,7 @@ func (e *embedding[F]) record(s *step[F]) error {
 	scaleBy(y, e.scale)
 	if pos := e.pos.value(); pos != nil {
 		if s.longest*e.dim > len(pos) {
-			return fmt.Errorf("%w: a document of %d tokens, the model has %d positions", ErrBatch, s.longest, len(pos)/e.dim)
+			return fmt.Errorf("%w: a document of %d tokens, the model has %d positions", errBatch, s.longest, len(pos)/e.dim)
 		}
 		at := s.m.scratch.take(len(y))
 		s.w.Gather(at, pos, s.pos, e.dim)

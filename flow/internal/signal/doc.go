@@ -20,7 +20,7 @@
 //
 // A type is a constructor of a node.Instance. Most of the types treat every row
 // (a channel of a batch) independently and carry a few numbers from frame to
-// frame. They implement [RowKernel] for one row, and [newRowwise] does the rest:
+// frame. They implement [rowKernel] for one row, and [newRowwise] does the rest:
 //
 //	per row            RowKernel.Forward, transposedRows.Backward
 //	over the rows      calls, snapshots, resets, reports

@@ -34,11 +34,11 @@ func KaiserTaps(t ResamplingTier, r int) []float64 {
 // reserve is added to the attenuation of steep filters, in dB.
 const reserve = 3
 
-// SteepTaps returns the prototype of a resampler between rates with the ratio r that keeps frequencies up to cutoff
+// steepTaps returns the prototype of a resampler between rates with the ratio r that keeps frequencies up to cutoff
 // percent of the lower rate's Nyquist frequency and attenuates all from that frequency on by t dB: nothing aliases. The
 // sinc cuts in the middle between the two, and the length is Kaiser's estimate N - 1 = (A - 7.95) / (2.285 Δω) for
 // a few dB more, since that is how close the estimate and the equal ripple of both bands are.
-func SteepTaps(t ResamplingTier, cutoff, r int) []float64 {
+func steepTaps(t ResamplingTier, cutoff, r int) []float64 {
 	return kaiserSinc(float64(t)+reserve, (1+float64(cutoff)/100)/2, t.steepHalfLength(cutoff)*r, r)
 }
 
@@ -61,7 +61,7 @@ func (t ResamplingTier) taps(cutoff, r int) []float64 {
 	if cutoff == 0 {
 		return KaiserTaps(t, r)
 	}
-	return SteepTaps(t, cutoff, r)
+	return steepTaps(t, cutoff, r)
 }
 
 // kaiserSinc returns a sinc that cuts at a share of the lower rate's Nyquist frequency, windowed for a stop-band

@@ -6,9 +6,9 @@ import (
 	"atenia/internal/kernel/dsp"
 )
 
-// A RowKernel is the arithmetic of one row. The same code runs for every cut of a
+// A rowKernel is the arithmetic of one row. The same code runs for every cut of a
 // stream, so results do not depend on the cuts.
-type RowKernel[F node.Float] interface {
+type rowKernel[F node.Float] interface {
 	// States is the number of elements that a row carries from frame to frame.
 	States() int
 	// Forward computes row r of the call; s is the row's state, zero before the
@@ -18,7 +18,7 @@ type RowKernel[F node.Float] interface {
 
 // A transposedRows kernel has a backward mode.
 type transposedRows[F node.Float] interface {
-	RowKernel[F]
+	rowKernel[F]
 	// Scratch is the number of rows, of MaxTokens and States elements, that
 	// Backward uses.
 	Scratch() int
@@ -62,7 +62,7 @@ func (v rowValues[F]) At(i int) F { return v.Row[i*v.Step] }
 
 // newRowwise returns a node that runs a kernel. Its outputs lag delay frames within
 // the stream. Types with an adjoint pass a [transposedRows] kernel.
-func newRowwise[F node.Float](cfg node.Config, k RowKernel[F], delay int) node.Instance[F] {
+func newRowwise[F node.Float](cfg node.Config, k rowKernel[F], delay int) node.Instance[F] {
 	shape := cfg.Node.Rows
 	n := &rows[F]{Reporter: node.NewReporter(cfg, delay), kernel: k, states: k.States(), count: shape.B * shape.C}
 	n.state = make([]F, n.count*n.states)
@@ -102,7 +102,7 @@ func block[F node.Float](rows, n int) [][]F {
 
 type rows[F node.Float] struct {
 	node.Reporter
-	kernel        RowKernel[F]
+	kernel        rowKernel[F]
 	states, count int
 	state         []F // [count, states]
 }

@@ -14,7 +14,7 @@ import (
 //	y[j] = Σ h[j·down − i·up] x[i]
 //
 // A [resamplingFilter] computes this without the zeros, and [KaiserTaps] or
-// [SteepTaps] designs the taps.
+// [steepTaps] designs the taps.
 func ResampleTypes() node.Table {
 	tier := node.Setting{Name: "tier", Least: 1, Value: 96}
 	cutoff := node.Setting{Name: "cutoff", Most: 98}

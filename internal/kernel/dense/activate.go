@@ -51,8 +51,8 @@ func ActivateBack[F Float](a Activation, dx, x, dy []F) {
 	}
 }
 
-// ActivateMul writes activation(gate)·up. dst may be either operand.
-func ActivateMul[F Float](a Activation, dst, gate, up []F) {
+// activateMul writes activation(gate)·up. dst may be either operand.
+func activateMul[F Float](a Activation, dst, gate, up []F) {
 	var piece [pieceLen]F
 	gate, up = gate[:len(dst)], up[:len(dst)]
 	for i := 0; i < len(dst); i += pieceLen {
@@ -62,8 +62,8 @@ func ActivateMul[F Float](a Activation, dst, gate, up []F) {
 	}
 }
 
-// ActivateMulBack adds to dgate and dup the gradients of [ActivateMul].
-func ActivateMulBack[F Float](a Activation, dgate, dup, gate, up, dy []F) {
+// activateMulBack adds to dgate and dup the gradients of [activateMul].
+func activateMulBack[F Float](a Activation, dgate, dup, gate, up, dy []F) {
 	var piece [pieceLen]F
 	first := 0
 	if single[F]() && a == SiLU {

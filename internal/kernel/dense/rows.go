@@ -108,24 +108,24 @@ func activateBackRange[F Float](t *rowTask[F], lo, hi int) {
 	ActivateBack(t.act, t.dst[lo:hi], t.src[lo:hi], t.dy[lo:hi])
 }
 
-// ActivateMul is [ActivateMul] on all threads.
+// ActivateMul is [activateMul] on all threads.
 func (w *Work[F]) ActivateMul(a Activation, dst, gate, up []F) {
 	n := len(dst)
 	w.eachRow(rowTask[F]{do: activateMulRows, act: a, dst: dst, src: gate[:n], other: up[:n], rows: n}, 8192)
 }
 
 func activateMulRange[F Float](t *rowTask[F], lo, hi int) {
-	ActivateMul(t.act, t.dst[lo:hi], t.src[lo:hi], t.other[lo:hi])
+	activateMul(t.act, t.dst[lo:hi], t.src[lo:hi], t.other[lo:hi])
 }
 
-// ActivateMulBack is [ActivateMulBack] on all threads.
+// ActivateMulBack is [activateMulBack] on all threads.
 func (w *Work[F]) ActivateMulBack(a Activation, dgate, dup, gate, up, dy []F) {
 	n := len(dy)
 	w.eachRow(rowTask[F]{do: activateMulBackRows, act: a, dst: dgate[:n], dother: dup[:n], src: gate[:n], other: up[:n], dy: dy, rows: n}, 8192)
 }
 
 func activateMulBackRange[F Float](t *rowTask[F], lo, hi int) {
-	ActivateMulBack(t.act, t.dst[lo:hi], t.dother[lo:hi], t.src[lo:hi], t.other[lo:hi], t.dy[lo:hi])
+	activateMulBack(t.act, t.dst[lo:hi], t.dother[lo:hi], t.src[lo:hi], t.other[lo:hi], t.dy[lo:hi])
 }
 
 // Sum writes a + scale·b on all threads, with separate rounding of the product
@@ -165,7 +165,7 @@ func (w *Work[F]) SoftmaxRowsBack(dx, y, dy []F, rows, n int) {
 
 func softmaxBackRange[F Float](t *rowTask[F], lo, hi int) {
 	for r := lo; r < hi; r++ {
-		SoftmaxBack(t.dst[r*t.n:(r+1)*t.n], t.src[r*t.n:(r+1)*t.n], t.dy[r*t.n:(r+1)*t.n])
+		softmaxBack(t.dst[r*t.n:(r+1)*t.n], t.src[r*t.n:(r+1)*t.n], t.dy[r*t.n:(r+1)*t.n])
 	}
 }
 
@@ -179,8 +179,8 @@ func Softmax[F Float](dst, x []F) {
 	Scale(dst, F(1/sum))
 }
 
-// SoftmaxBack adds to dx the gradient of [Softmax], whose result is y.
-func SoftmaxBack[F Float](dx, y, dy []F) {
+// softmaxBack adds to dx the gradient of [Softmax], whose result is y.
+func softmaxBack[F Float](dx, y, dy []F) {
 	y, dy = y[:len(dx)], dy[:len(dx)]
 	s := Dot(y, dy)
 	if single[F]() {

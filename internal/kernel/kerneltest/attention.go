@@ -10,8 +10,8 @@ import (
 	"atenia/tensor"
 )
 
-// RowTypes are the element types of cached rows.
-var RowTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.Q8_0}
+// rowTypes are the element types of cached rows.
+var rowTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.Q8_0}
 
 // cached stores n random rows of a head from position first on, once as keys and
 // once as values, and returns the stored values. Pages before the first position
@@ -46,7 +46,7 @@ func cached(r *rand.Rand, d tensor.DType, first, n, dim, pageRows int) (k, v *ke
 
 // attention checks storing, scores and weighted sums of cached rows.
 func attention(t *testing.T) {
-	for _, d := range RowTypes {
+	for _, d := range rowTypes {
 		t.Run(d.String(), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(8, uint64(d)))
 			dims := []int{32, 64, 96, 128, 256, 320}
@@ -200,7 +200,7 @@ func newSums(n, dim int) *kernel.Sums {
 
 func storeRow(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	for _, d := range RowTypes {
+	for _, d := range rowTypes {
 		for _, n := range []int{32, 64, 96, 320} {
 			x := Floats(r, n)
 			if n == 96 {

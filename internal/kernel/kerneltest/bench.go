@@ -27,13 +27,13 @@ func roofOf(b *testing.B, threads int) roof.Roofs {
 	return r
 }
 
-// Bench runs every benchmark with one and with two threads. Decoding reports
+// bench runs every benchmark with one and with two threads. Decoding reports
 // GB/s and the share of the measured memory bandwidth; it cycles through a set
 // of matrices larger than the caches, so that weights come from memory, and an
 // operation is one pass over the set. Prefill reports GFLOP/s and the share of
 // the measured arithmetic roof.
-func Bench(b *testing.B) {
-	for _, d := range DTypes() {
+func bench(b *testing.B) {
+	for _, d := range dTypes() {
 		if kernel.PackedBytes(d, 1, 256) == 0 {
 			continue
 		}
@@ -45,7 +45,7 @@ func Bench(b *testing.B) {
 			b.Run("matmul/decode/unpacked/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 1, threads, false) })
 		}
 	}
-	for _, d := range DTypes() {
+	for _, d := range dTypes() {
 		b.Run("matmul/cached/128x5632/"+strings.ToLower(d.String()), func(b *testing.B) { benchCached(b, d) })
 	}
 	for _, threads := range []int{1, 2} {
@@ -58,7 +58,7 @@ func Bench(b *testing.B) {
 func benchPairs(b *testing.B, threads int) {
 	const outs, cols, rows = 5632, 2048, 512
 	r := rand.New(rand.NewPCG(1, 1))
-	w := Matrix(r, tensor.BF16, outs, cols)
+	w := matrix(r, tensor.BF16, outs, cols)
 	size := kernel.FormBF16.RowBytes(cols)
 	x, dst, rf := alignedBytes(rows*size), make([]float32, rows*outs), roofOf(b, threads)
 	for i := range rows {
@@ -81,7 +81,7 @@ func benchPairs(b *testing.B, threads int) {
 func benchCached(b *testing.B, d tensor.DType) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const outs, cols = 128, 5632
-	w, form := Matrix(r, d, outs, cols), kernel.FormOf(d)
+	w, form := matrix(r, d, outs, cols), kernel.FormOf(d)
 	x, dst := make([]byte, form.RowBytes(cols)), make([]float32, outs)
 	form.Prepare(x, Floats(r, cols))
 	for b.Loop() {
@@ -94,7 +94,7 @@ func benchCached(b *testing.B, d tensor.DType) {
 
 func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int, pack bool) {
 	r := rand.New(rand.NewPCG(1, 1))
-	w := Matrix(r, d, outs, cols)
+	w := matrix(r, d, outs, cols)
 	if pack {
 		w.Tiles = alignedBytes(kernel.PackedBytes(d, outs, cols))
 		w.Pack(w.Tiles, 0, outs)
@@ -185,8 +185,8 @@ func benchOthers(b *testing.B) {
 func benchAttention(b *testing.B) {
 	const group, kv, layers, dim, depth, page, span = 8, 4, 22, 64, 2048, 16, kernel.AttentionSpan
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, d := range RowTypes {
-		cache := Matrix(r, d, layers*kv*depth, dim)
+	for _, d := range rowTypes {
+		cache := matrix(r, d, layers*kv*depth, dim)
 		size, _ := d.RowBytes(dim)
 		rows := kernel.Rows{DType: d, PageRows: page, Dim: dim}
 		for p := 0; p < len(cache.Data); p += page * size {

@@ -28,7 +28,7 @@ var floatTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.BF16, tensor.F64}
 func (c floatCase) check(t testing.TB) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(c.seed, 3))
-	w := Matrix(r, c.d, c.outs, c.cols)
+	w := matrix(r, c.d, c.outs, c.cols)
 	xStride, dstStride := c.cols+r.IntN(20), c.outs+r.IntN(20)
 	x := Floats(r, c.rows*xStride)
 	if c.wild {
@@ -89,8 +89,8 @@ func floatProducts(t *testing.T) {
 	}
 }
 
-// FuzzFloats compares products of floats of arbitrary bits, packed and not.
-func FuzzFloats(f *testing.F) {
+// fuzzFloats compares products of floats of arbitrary bits, packed and not.
+func fuzzFloats(f *testing.F) {
 	for i := range floatTypes {
 		f.Add(uint8(i), uint16(300), uint8(70), uint8(0), uint8(70), uint8(2), uint64(i), false)
 		f.Add(uint8(i), uint16(77), uint8(40), uint8(3), uint8(9), uint8(52), uint64(i), true)

@@ -11,8 +11,8 @@ import (
 	"atenia/tensor"
 )
 
-// DTypes returns the element types of weights that the kernels support.
-func DTypes() (list []tensor.DType) {
+// dTypes returns the element types of weights that the kernels support.
+func dTypes() (list []tensor.DType) {
 	for d := range tensor.DType(tensor.NumDTypes) {
 		if kernel.Supports(d) {
 			list = append(list, d)
@@ -56,8 +56,8 @@ func compared(t testing.TB, f func()) {
 	}
 }
 
-// Matrix returns random weights whose values are small numbers.
-func Matrix(r *rand.Rand, d tensor.DType, rows, cols int) *kernel.Matrix {
+// matrix returns random weights whose values are small numbers.
+func matrix(r *rand.Rand, d tensor.DType, rows, cols int) *kernel.Matrix {
 	size, err := d.RowBytes(cols)
 	if err != nil {
 		panic(err)
@@ -191,7 +191,7 @@ func products(d tensor.DType) map[string]product {
 // testProducts checks MatMul and MatMulQ for every type: the values against float64,
 // and that each output depends only on its own two rows.
 func testProducts(t *testing.T) {
-	for _, d := range DTypes() {
+	for _, d := range dTypes() {
 		for name, f := range products(d) {
 			t.Run(fmt.Sprintf("%s/%v", name, d), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(d), 7))
@@ -213,7 +213,7 @@ func testProducts(t *testing.T) {
 }
 
 func testProduct(t *testing.T, r *rand.Rand, f product, d tensor.DType, outs, cols, rows int, rounded bool) {
-	w, x := Matrix(r, d, outs, cols), Floats(r, rows*cols)
+	w, x := matrix(r, d, outs, cols), Floats(r, rows*cols)
 	dst := make([]float32, rows*outs)
 	f(dst, outs, w, 0, outs, x, rows)
 	row := make([]float32, cols)

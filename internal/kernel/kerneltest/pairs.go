@@ -19,14 +19,14 @@ func pairs(t *testing.T) {
 	for _, n := range [][3]int{{1, 2, 1}, {7, 30, 3}, {16, 512, 12}, {37, 514, 13}, {70, 1152, 26}, {33, 1030, 49}} {
 		checkPairs(t, r, n[0], n[1], n[2], false)
 	}
-	w, x, dst := Matrix(r, tensor.BF16, 8, 64), make([]byte, 70*128), make([]float32, 70*8)
+	w, x, dst := matrix(r, tensor.BF16, 8, 64), make([]byte, 70*128), make([]float32, 70*8)
 	if n := await.Allocs(3, func() { kernel.MatMulPairs(dst, 8, w, 0, 7, x, 70) }); n != 0 {
 		t.Errorf("MatMulPairs, %s: %v allocations", kernel.Variant(), n)
 	}
 }
 
-// FuzzPairs compares products of pairs under every variant with portable ones.
-func FuzzPairs(f *testing.F) {
+// fuzzPairs compares products of pairs under every variant with portable ones.
+func fuzzPairs(f *testing.F) {
 	f.Add(uint8(3), uint16(400), uint8(2), uint64(1), false)
 	f.Add(uint8(3), uint16(3), uint8(20), uint64(1), true)
 	f.Add(uint8(3), uint16(3), uint8(20), uint64(3), true)
@@ -43,7 +43,7 @@ func FuzzPairs(f *testing.F) {
 // checkPairs compares the product of random matrices; wild ones have almost
 // arbitrary bits.
 func checkPairs(t *testing.T, r *rand.Rand, outs, cols, rows int, wild bool) {
-	w, x := Matrix(r, tensor.BF16, outs, cols), Floats(r, rows*cols)
+	w, x := matrix(r, tensor.BF16, outs, cols), Floats(r, rows*cols)
 	size := kernel.FormBF16.RowBytes(cols)
 	p := make([]byte, rows*size)
 	for i := range rows {

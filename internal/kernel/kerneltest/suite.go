@@ -12,8 +12,8 @@ import (
 	"atenia/tensor"
 )
 
-// Run checks every function of package kernel under every variant.
-func Run(t *testing.T) {
+// run checks every function of package kernel under every variant.
+func run(t *testing.T) {
 	t.Run("portable", func(t *testing.T) {
 		if v := os.Getenv(envVar); v != "" && v != "portable" {
 			t.Skip(envVar, " is ", v)
@@ -52,8 +52,8 @@ func allocations(t *testing.T) {
 	}
 	const cols, rows = 512, 70
 	x, dst := Floats(r, rows*cols), make([]float32, rows*8)
-	for _, d := range DTypes() {
-		w, form := Matrix(r, d, 8, cols), kernel.FormOf(d)
+	for _, d := range dTypes() {
+		w, form := matrix(r, d, 8, cols), kernel.FormOf(d)
 		p := make([]byte, rows*form.RowBytes(cols))
 		none("Prepare", func() { form.Prepare(p, x[:cols]) })
 		for _, n := range []int{1, 5, rows} {
@@ -80,7 +80,7 @@ func allocations(t *testing.T) {
 			none(f.name, func() { f.f(dst[:100], x[:100], x[100:200], x[200:300]) })
 		}
 	}
-	for _, d := range RowTypes {
+	for _, d := range rowTypes {
 		k, v, _ := cached(r, d, 0, 20, 64, 16)
 		p := make([]float32, 7*kernel.AttentionSpan)
 		none("Scores", func() { kernel.Scores(p, x, 7, k, 0, 20, 1) })
@@ -90,10 +90,10 @@ func allocations(t *testing.T) {
 	}
 }
 
-// FuzzProducts compares products under every variant with portable ones, for
+// fuzzProducts compares products under every variant with portable ones, for
 // weights of arbitrary bits at any address.
-func FuzzProducts(f *testing.F) {
-	types := DTypes()
+func fuzzProducts(f *testing.F) {
+	types := dTypes()
 	for i := range types {
 		f.Add(uint8(i), uint8(3), uint8(5), uint8(2), uint64(i), false)
 		f.Add(uint8(i), uint8(40), uint8(2), uint8(1), uint64(i), true)
@@ -105,7 +105,7 @@ func FuzzProducts(f *testing.F) {
 		cols := values * (1 + int(blocks)%(1+2500/values))
 		n, m := 1+int(outs)%40, 1+int(rows)%30
 		r := rand.New(rand.NewPCG(seed, 1))
-		w, x := Matrix(r, d, n, cols), Floats(r, m*cols)
+		w, x := matrix(r, d, n, cols), Floats(r, m*cols)
 		shift := make([]byte, len(w.Data)+int(seed%13))
 		copy(shift[seed%13:], w.Data)
 		w.Data = shift[seed%13:]
@@ -137,8 +137,8 @@ func FuzzProducts(f *testing.F) {
 	})
 }
 
-// FuzzVectors compares the elementwise functions, for arbitrary bits.
-func FuzzVectors(f *testing.F) {
+// fuzzVectors compares the elementwise functions, for arbitrary bits.
+func fuzzVectors(f *testing.F) {
 	for i := range vectorFuncs {
 		f.Add(uint8(i), []byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"))
 	}
@@ -160,14 +160,14 @@ func FuzzVectors(f *testing.F) {
 	})
 }
 
-// FuzzAttention compares scores and weighted sums.
-func FuzzAttention(f *testing.F) {
+// fuzzAttention compares scores and weighted sums.
+func fuzzAttention(f *testing.F) {
 	f.Add(uint8(0), uint8(64), uint8(4), uint16(16), uint16(0), uint64(1))
 	f.Add(uint8(1), uint8(80), uint8(7), uint16(250), uint16(5), uint64(2))
 	f.Add(uint8(2), uint8(3), uint8(1), uint16(33), uint16(513), uint64(3))
 	f.Add(uint8(0), uint8(71), uint8(18), uint16(255), uint16(0), uint64(4))
 	f.Fuzz(func(t *testing.T, kind, dim, queries uint8, count, lo uint16, seed uint64) {
-		d := RowTypes[int(kind)%len(RowTypes)]
+		d := rowTypes[int(kind)%len(rowTypes)]
 		width := 1 + int(dim)
 		if d == tensor.Q8_0 {
 			width = 32 * (1 + int(dim)%10)

@@ -36,8 +36,8 @@ const (
 // settling is how long writes may affect a device afterwards.
 const settling = 150 * time.Millisecond
 
-// An IORate is the rate of the slowest window.
-type IORate struct {
+// An ioRate is the rate of the slowest window.
+type ioRate struct {
 	BytesPerSecond float64   `json:"bytes_per_second"`
 	PerSecond      float64   `json:"per_second"` // calls
 	MeanSeconds    float64   `json:"mean_seconds"`
@@ -51,9 +51,9 @@ type ssdProfile struct {
 	// Direct is false if the file system does not support direct I/O; the page
 	// cache is then part of the measurement.
 	Direct bool   `json:"direct"`
-	Read   IORate `json:"read"`   // 4 MiB sequential, four in flight
-	Random IORate `json:"random"` // 4 KiB random, 32 in flight
-	Write  IORate `json:"write"`  // sequential, including the final sync
+	Read   ioRate `json:"read"`   // 4 MiB sequential, four in flight
+	Random ioRate `json:"random"` // 4 KiB random, 32 in flight
+	Write  ioRate `json:"write"`  // sequential, including the final sync
 	// TouchBytesPerSecond is the rate of first writes to fresh memory, which limits
 	// reads into memory that is not reused.
 	TouchBytesPerSecond float64 `json:"touch_bytes_per_second"`
@@ -192,7 +192,7 @@ func touch(b []byte) {
 
 // An ssdLoad is a read workload: block size, queue depth and duration.
 type ssdLoad struct {
-	rate        *IORate
+	rate        *ioRate
 	size, depth int
 	d           time.Duration
 	random      bool
@@ -256,7 +256,7 @@ func (w *ssdWindow) sum() (sum time.Duration) {
 }
 
 // slowest returns the window with the lowest rate, which is a dependable one.
-func slowest(windows []ssdWindow) (r IORate) {
+func slowest(windows []ssdWindow) (r ioRate) {
 	for i := range windows {
 		w := &windows[i]
 		speed := float64(w.bytes) / w.wall.Seconds()

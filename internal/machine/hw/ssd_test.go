@@ -16,7 +16,7 @@ func TestMeasureSSD(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, r := range map[string]IORate{"read": p.Read, "random": p.Random, "write": p.Write} {
+	for name, r := range map[string]ioRate{"read": p.Read, "random": p.Random, "write": p.Write} {
 		if r.BytesPerSecond <= 0 || r.PerSecond <= 0 || r.MeanSeconds <= 0 || r.P99Seconds < 0 || len(r.Windows) != 2 {
 			t.Errorf("%s: %+v", name, r)
 		}

@@ -30,11 +30,11 @@ const (
 	oldReading       = 250 * time.Millisecond
 )
 
-// GroupSpare is the share of a control group's limit that is left to the kernel,
+// groupSpare is the share of a control group's limit that is left to the kernel,
 // which has page tables and buffers there, and to pages of files in use. Budgets
 // leave as much again: the kernel takes some of it while memory is touched, and
 // what was planned should have room then.
-const GroupSpare = 64
+const groupSpare = 64
 
 // The RAM of a machine that [Account.Room] leaves to other processes.
 const (
@@ -90,7 +90,7 @@ func (a *Account) Room() int64 {
 		return 0
 	}
 	m := &a.watch.now
-	n -= m.GroupLimit/GroupSpare + a.watch.own/GroupSpare
+	n -= m.GroupLimit/groupSpare + a.watch.own/groupSpare
 	if m.Limit > 0 {
 		n = min(n, m.Own+m.Free-max(machineSpare, m.Free/machineSpareShare))
 	}
@@ -105,10 +105,10 @@ func (a *Account) Alone() int64 {
 	a.measure()
 	m, n := &a.watch.now, int64(math.MaxInt64)
 	if w := a.watch; w.own > 0 { // which are not other processes'
-		n = max(0, a.limit-w.own/GroupSpare)
+		n = max(0, a.limit-w.own/groupSpare)
 	}
 	if m.GroupLimit > 0 && m.GroupLimit <= m.Limit {
-		return min(n, m.GroupLimit-2*(m.GroupLimit/GroupSpare))
+		return min(n, m.GroupLimit-2*(m.GroupLimit/groupSpare))
 	}
 	return min(n, max(0, m.Limit-max(machineSpare, m.Limit/machineSpareShare)))
 }
@@ -119,7 +119,7 @@ func (a *Account) Most() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.measure()
-	return max(1, a.limit-a.watch.now.GroupLimit/GroupSpare-a.watch.own/GroupSpare-(a.held-a.of[Program]))
+	return max(1, a.limit-a.watch.now.GroupLimit/groupSpare-a.watch.own/groupSpare-(a.held-a.of[Program]))
 }
 
 // stalled is the share of time, in percent, from which on programs are said to wait
@@ -193,10 +193,10 @@ func (w *watch) real(has int64) int64 {
 	}
 	n := own + m.Free
 	if m.GroupLimit > 0 {
-		n = min(n, own+m.GroupAvailable-m.GroupLimit/GroupSpare)
+		n = min(n, own+m.GroupAvailable-m.GroupLimit/groupSpare)
 	}
 	if w.own > 0 {
-		n = min(n, own+w.left-w.own/GroupSpare)
+		n = min(n, own+w.left-w.own/groupSpare)
 	}
 	return max(1, n)
 }

@@ -32,8 +32,8 @@ func TestProcess(t *testing.T) {
 		t.Errorf("limit %d, free %d", first.Limit(), first.Free())
 	}
 	a.Refresh()
-	limit := int64(100+4000-6400/GroupSpare) * mib
-	planned := limit - 6400/GroupSpare*mib
+	limit := int64(100+4000-6400/groupSpare) * mib
+	planned := limit - 6400/groupSpare*mib
 	if a.Limit() != limit || a.Most() != planned || a.Room() != planned {
 		t.Fatalf("limit %d, most %d, room %d, want %d", a.Limit(), a.Most(), a.Room(), limit)
 	}

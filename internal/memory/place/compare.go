@@ -25,9 +25,9 @@ type Difference struct {
 // A Comparison sets a plan beside its measurements.
 type Comparison []Difference
 
-// Tolerance is the relative deviation above which [Comparison.Off] reports a
+// tolerance is the relative deviation above which [Comparison.Off] reports a
 // difference.
-const Tolerance = 0.05
+const tolerance = 0.05
 
 // Compare sets measurements beside the plan. It leaves out what was not
 // measured.
@@ -54,11 +54,11 @@ func Compare(p *Placement, a Actual) Comparison {
 	return c
 }
 
-// Off returns the numbers that are worse than planned by more than [Tolerance]:
+// Off returns the numbers that are worse than planned by more than [tolerance]:
 // more bytes, more time, less overlap.
 func (c Comparison) Off() (out Comparison) {
 	for _, d := range c {
-		if d.What == "overlap" && d.Off < -Tolerance || d.What != "overlap" && d.Off > Tolerance {
+		if d.What == "overlap" && d.Off < -tolerance || d.What != "overlap" && d.Off > tolerance {
 			out = append(out, d)
 		}
 	}

@@ -69,14 +69,14 @@ func (e *FloorError) Error() string {
 // Is reports whether target is [ErrFloor].
 func (e *FloorError) Is(target error) bool { return target == ErrFloor }
 
-// A RequireError names the tensor that violates a requirement. It matches
+// A requireError names the tensor that violates a requirement. It matches
 // [ErrRequire].
-type RequireError struct {
+type requireError struct {
 	Tensor string // empty if no single tensor is at fault
 	Why    string
 }
 
-func (e *RequireError) Error() string {
+func (e *requireError) Error() string {
 	if e.Tensor == "" {
 		return fmt.Sprintf("%v: %s", ErrRequire, e.Why)
 	}
@@ -84,16 +84,16 @@ func (e *RequireError) Error() string {
 }
 
 // Is reports whether target is [ErrRequire].
-func (e *RequireError) Is(target error) bool { return target == ErrRequire }
+func (e *requireError) Is(target error) bool { return target == ErrRequire }
 
-// A PinError says why a pin cannot be parsed or followed. It matches [ErrPin].
-type PinError struct {
+// A pinError says why a pin cannot be parsed or followed. It matches [ErrPin].
+type pinError struct {
 	Pin, Tensor string // Tensor is empty if the pin itself is at fault
 	Why         string
 	Err         error
 }
 
-func (e *PinError) Error() string {
+func (e *pinError) Error() string {
 	s := fmt.Sprintf("pin %q: ", e.Pin)
 	if e.Tensor != "" {
 		s += e.Tensor + ": "
@@ -106,17 +106,17 @@ func (e *PinError) Error() string {
 }
 
 // Is reports whether target is [ErrPin].
-func (e *PinError) Is(target error) bool { return target == ErrPin }
+func (e *pinError) Is(target error) bool { return target == ErrPin }
 
 // Unwrap returns the cause.
-func (e *PinError) Unwrap() error { return e.Err }
+func (e *pinError) Unwrap() error { return e.Err }
 
-// An InputError names what is wrong with an [Input]. It matches [ErrInput].
-type InputError struct{ Field, Got, Want string }
+// An inputError names what is wrong with an [Input]. It matches [ErrInput].
+type inputError struct{ Field, Got, Want string }
 
-func (e *InputError) Error() string {
+func (e *inputError) Error() string {
 	return fmt.Sprintf("%v: %s: want %s, got %s", ErrInput, e.Field, e.Want, e.Got)
 }
 
 // Is reports whether target is [ErrInput].
-func (e *InputError) Is(target error) bool { return target == ErrInput }
+func (e *inputError) Is(target error) bool { return target == ErrInput }

@@ -148,7 +148,7 @@ func (s *spill) countExperts() bool {
 			u = &unit{}
 			units[t.Unit] = u
 		}
-		u.slot += SlotBytes((t.Bytes + int64(t.Experts) - 1) / int64(t.Experts))
+		u.slot += slotBytes((t.Bytes + int64(t.Experts) - 1) / int64(t.Experts))
 		u.experts, u.bytes = t.Experts, u.bytes+t.Bytes
 		u.held = u.held || s.b.done[i] && t.Tier == memory.RAM
 	}

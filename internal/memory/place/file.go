@@ -11,8 +11,8 @@ import (
 	"atenia/internal/memory"
 )
 
-// FileFormat is the format identifier of plan files.
-const FileFormat = "atenia.plan/1"
+// fileFormat is the format identifier of plan files.
+const fileFormat = "atenia.plan/1"
 
 // A File is the editable form of a plan: the tier and the device of each tensor
 // and the budgets may be changed. [Reload] applies the tiers, checks that they
@@ -109,7 +109,7 @@ func (p *Placement) MarshalJSON() ([]byte, error) { return p.File().Append(nil) 
 // Append appends the text that [Parse] reads: JSON with one tensor per line.
 func (f *File) Append(b []byte) ([]byte, error) {
 	out := bytes.NewBuffer(b)
-	fmt.Fprintf(out, "{\n  \"format\": %q", FileFormat)
+	fmt.Fprintf(out, "{\n  \"format\": %q", fileFormat)
 	for _, x := range f.fields() {
 		if c, ok := x.at.(*Cache); ok && *c == (Cache{}) {
 			continue
@@ -152,11 +152,11 @@ var natural = map[Rule]memory.Tier{
 
 // Reload makes a plan from a file. The input supplies the model and whatever a
 // file does not have; its budgets, where set, and its pins override the file's.
-// A file of another model is a [*MismatchError], one that does not fit a
+// A file of another model is a [*mismatchError], one that does not fit a
 // [*FloorError].
 func Reload(in Input, f *File) (*Placement, error) {
 	if have := modelOf(&in); have.SHA256 != f.Model.SHA256 {
-		return nil, &MismatchError{Have: have, File: f.Model}
+		return nil, &mismatchError{Have: have, File: f.Model}
 	}
 	if in.RAM == 0 {
 		in.RAM = f.RAM
@@ -174,7 +174,7 @@ func Reload(in Input, f *File) (*Placement, error) {
 			x.Rule = RuleFile
 		}
 		if x.Tier == memory.VRAM && !slices.ContainsFunc(in.Devices, func(d Device) bool { return d.ID == e.Device }) {
-			return nil, &PinError{Pin: e.Name + "=" + e.Tier.Lower() + "@" + e.Device, Tensor: e.Name, Why: "there is no budget for such a device"}
+			return nil, &pinError{Pin: e.Name + "=" + e.Tier.Lower() + "@" + e.Device, Tensor: e.Name, Why: "there is no budget for such a device"}
 		}
 		fixed[e.Name] = x
 	}
@@ -189,17 +189,17 @@ func Reload(in Input, f *File) (*Placement, error) {
 	return p, nil
 }
 
-// A MismatchError says that a plan file belongs to another model. It matches
+// A mismatchError says that a plan file belongs to another model. It matches
 // [ErrMismatch].
-type MismatchError struct{ Have, File Model }
+type mismatchError struct{ Have, File Model }
 
-func (e *MismatchError) Error() string {
+func (e *mismatchError) Error() string {
 	return fmt.Sprintf("%v: the model has %d tensors in files of %s, the plan was made for %d tensors in files of %s",
 		ErrMismatch, e.Have.Tensors, sizesOf(e.Have.Files), e.File.Tensors, sizesOf(e.File.Files))
 }
 
 // Is reports whether target is [ErrMismatch].
-func (e *MismatchError) Is(target error) bool { return target == ErrMismatch }
+func (e *mismatchError) Is(target error) bool { return target == ErrMismatch }
 
 func sizesOf(files []Part) string {
 	n := int64(0)

@@ -112,19 +112,19 @@ type Pin struct {
 func ParsePin(s string) (Pin, error) {
 	i := strings.LastIndexByte(s, '=')
 	if i < 1 {
-		return Pin{}, &PinError{Pin: s, Why: "want REGEXP=TIER or REGEXP=vram@DEVICE"}
+		return Pin{}, &pinError{Pin: s, Why: "want REGEXP=TIER or REGEXP=vram@DEVICE"}
 	}
 	name, device, _ := strings.Cut(s[i+1:], "@")
 	t, ok := memory.Parse(name)
 	switch {
 	case !ok || t == memory.CPU:
-		return Pin{}, &PinError{Pin: s, Why: fmt.Sprintf("no tier %q; there are vram, ram and ssd", name)}
+		return Pin{}, &pinError{Pin: s, Why: fmt.Sprintf("no tier %q; there are vram, ram and ssd", name)}
 	case device != "" && t != memory.VRAM:
-		return Pin{}, &PinError{Pin: s, Why: "only vram has devices"}
+		return Pin{}, &pinError{Pin: s, Why: "only vram has devices"}
 	}
 	re, err := regexp.Compile(s[:i])
 	if err != nil {
-		return Pin{}, &PinError{Pin: s, Why: "not a regular expression", Err: err}
+		return Pin{}, &pinError{Pin: s, Why: "not a regular expression", Err: err}
 	}
 	return Pin{Match: re, Tier: t, Device: device}, nil
 }
@@ -227,27 +227,27 @@ func (in Input) withDefaults() (Input, error) {
 		{"RAM", in.RAM, 0}, {"SSD", in.SSD, 0}, {"Slots", int64(in.Slots), fewSlots}, {"Chunk", int64(in.Chunk), 1}, {"Text", int64(in.Text), 0},
 	} {
 		if f.v < f.lo || f.v > maxBytes {
-			return in, &InputError{Field: f.name, Got: fmt.Sprint(f.v), Want: fmt.Sprintf("%d to %d", f.lo, int64(maxBytes))}
+			return in, &inputError{Field: f.name, Got: fmt.Sprint(f.v), Want: fmt.Sprintf("%d to %d", f.lo, int64(maxBytes))}
 		}
 	}
 	for _, r := range in.Reserves {
 		if r.Bytes < 0 || r.Bytes > maxBytes {
-			return in, &InputError{Field: "reserve " + r.Name, Got: fmt.Sprint(r.Bytes), Want: "0 bytes or more"}
+			return in, &inputError{Field: "reserve " + r.Name, Got: fmt.Sprint(r.Bytes), Want: "0 bytes or more"}
 		}
 	}
 	for _, d := range in.Devices {
 		if d.Bytes < 0 || d.Bytes > maxBytes {
-			return in, &InputError{Field: "device " + d.ID, Got: fmt.Sprint(d.Bytes), Want: "0 bytes or more"}
+			return in, &inputError{Field: "device " + d.ID, Got: fmt.Sprint(d.Bytes), Want: "0 bytes or more"}
 		}
 	}
 	for _, v := range []float64{in.Rates.SSD, in.Rates.SSDBusy, in.Rates.RAMBusy, in.Rates.RAM, in.Rates.VRAM, in.Rates.FLOPS, in.FLOP} {
 		if !finite(v) {
-			return in, &InputError{Field: "rate", Got: fmt.Sprint(v), Want: "0 or more"}
+			return in, &inputError{Field: "rate", Got: fmt.Sprint(v), Want: "0 or more"}
 		}
 	}
 	for _, c := range in.Corrections {
 		if !finite(c.Ratio) || !finite(c.Least) || !finite(c.Most) || c.Runs < 1 {
-			return in, &InputError{Field: "correction " + c.Class, Got: fmt.Sprint(c.Ratio), Want: "0 or more, of one run or more"}
+			return in, &inputError{Field: "correction " + c.Class, Got: fmt.Sprint(c.Ratio), Want: "0 or more, of one run or more"}
 		}
 	}
 	return in, in.checkTensors()
@@ -255,7 +255,7 @@ func (in Input) withDefaults() (Input, error) {
 
 func (in *Input) checkTensors() error {
 	if len(in.Tensors) > maxTensors {
-		return &InputError{Field: "tensors", Got: fmt.Sprint(len(in.Tensors)), Want: fmt.Sprintf("at most %d", maxTensors)}
+		return &inputError{Field: "tensors", Got: fmt.Sprint(len(in.Tensors)), Want: fmt.Sprintf("at most %d", maxTensors)}
 	}
 	names := make([]string, len(in.Tensors))
 	total := int64(0)
@@ -264,24 +264,24 @@ func (in *Input) checkTensors() error {
 		names[i] = t.Name
 		switch {
 		case t.Bytes < 0 || t.Bytes > maxBytes || t.RowBytes < 0 || t.RowBytes > maxBytes:
-			return &InputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%d bytes", t.Bytes), Want: "0 bytes or more"}
+			return &inputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%d bytes", t.Bytes), Want: "0 bytes or more"}
 		case !finite(t.PerToken) || !finite(t.Effort) || t.Window < 0:
-			return &InputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%g bytes for each token, window %d, effort %g", t.PerToken, t.Window, t.Effort), Want: "0 or more"}
+			return &inputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%g bytes for each token, window %d, effort %g", t.PerToken, t.Window, t.Effort), Want: "0 or more"}
 		case !finite(t.Uses) || t.Uses > maxTensors:
-			return &InputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%g uses", t.Uses), Want: "0 uses or more"}
+			return &inputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%g uses", t.Uses), Want: "0 uses or more"}
 		case t.Experts < 0 || t.Experts > maxTensors || t.Experts > 0 && t.Class != Expert:
-			return &InputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%d experts of a %s", t.Experts, t.Class), Want: "experts of an expert"}
+			return &inputError{Field: "tensor " + t.Name, Got: fmt.Sprintf("%d experts of a %s", t.Experts, t.Class), Want: "experts of an expert"}
 		case int(t.Class) >= len(classNames):
-			return &InputError{Field: "tensor " + t.Name, Got: t.Class.String(), Want: "a class"}
+			return &inputError{Field: "tensor " + t.Name, Got: t.Class.String(), Want: "a class"}
 		}
 		if total += t.Bytes; total > maxBytes {
-			return &InputError{Field: "tensors", Got: "more bytes than can be counted", Want: fmt.Sprint(int64(maxBytes))}
+			return &inputError{Field: "tensors", Got: "more bytes than can be counted", Want: fmt.Sprint(int64(maxBytes))}
 		}
 	}
 	slices.Sort(names)
 	for i := range names[:max(0, len(names)-1)] {
 		if names[i] == names[i+1] {
-			return &InputError{Field: "tensor " + names[i], Got: "two of that name", Want: "one"}
+			return &inputError{Field: "tensor " + names[i], Got: "two of that name", Want: "one"}
 		}
 	}
 	return nil

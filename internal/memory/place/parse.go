@@ -14,9 +14,9 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// A FileError says what is wrong with a plan file, and where. It matches
+// A fileError says what is wrong with a plan file, and where. It matches
 // [ErrFile].
-type FileError struct {
+type fileError struct {
 	Line   int // from 1
 	Offset int64
 	Field  string // a field of the file or the name of a tensor; may be empty
@@ -24,7 +24,7 @@ type FileError struct {
 	Err    error
 }
 
-func (e *FileError) Error() string {
+func (e *fileError) Error() string {
 	s := fmt.Sprintf("plan file: line %d, byte %d: ", e.Line, e.Offset)
 	if e.Field != "" {
 		s += e.Field + ": "
@@ -37,10 +37,10 @@ func (e *FileError) Error() string {
 }
 
 // Is reports whether target is [ErrFile].
-func (e *FileError) Is(target error) bool { return target == ErrFile }
+func (e *fileError) Is(target error) bool { return target == ErrFile }
 
 // Unwrap returns the cause.
-func (e *FileError) Unwrap() error { return e.Err }
+func (e *fileError) Unwrap() error { return e.Err }
 
 // UnmarshalText reads a name.
 func (c *Class) UnmarshalText(b []byte) error {
@@ -68,7 +68,7 @@ func Read(path string) (*File, error) {
 	return f, nil
 }
 
-// Parse reads a plan file. Errors are [*FileError].
+// Parse reads a plan file. Errors are [*fileError].
 func Parse(b []byte) (*File, error) {
 	p := &parser{b: b, dec: json.NewDecoder(bytes.NewReader(b))}
 	p.dec.DisallowUnknownFields()
@@ -95,7 +95,7 @@ func (p *parser) errorf(field string, err error, format string, args ...any) err
 		at, err = int64(len(p.b)), io.ErrUnexpectedEOF
 	}
 	at = max(0, min(at, int64(len(p.b))))
-	return &FileError{Line: 1 + bytes.Count(p.b[:at], []byte("\n")), Offset: at, Field: field, Why: fmt.Sprintf(format, args...), Err: err}
+	return &fileError{Line: 1 + bytes.Count(p.b[:at], []byte("\n")), Offset: at, Field: field, Why: fmt.Sprintf(format, args...), Err: err}
 }
 
 // next records where the next value starts.
@@ -155,8 +155,8 @@ func (p *parser) file(f *File) error {
 		return p.errorf("", nil, "something follows the end")
 	}
 	p.start = 0
-	if format != FileFormat {
-		return p.errorf("format", nil, "want %q, got %q", FileFormat, format)
+	if format != fileFormat {
+		return p.errorf("format", nil, "want %q, got %q", fileFormat, format)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Place decides in which memory every tensor lives. Its errors are
-// [*InputError], [*PinError], [*RequireError] and [*FloorError].
+// [*inputError], [*pinError], [*requireError] and [*FloorError].
 func Place(in Input) (*Placement, error) {
 	p, err := place(in, nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *placer) follow(fixed map[string]Placed) error {
 	for i := range b.out {
 		if f, ok := fixed[b.out[i].Name]; ok && !b.done[i] {
 			if why := b.forbids(i, f.Tier); why != "" {
-				return &PinError{Pin: b.out[i].Name + "=" + f.Tier.Lower(), Tensor: b.out[i].Name, Why: why}
+				return &pinError{Pin: b.out[i].Name + "=" + f.Tier.Lower(), Tensor: b.out[i].Name, Why: why}
 			}
 			b.set(i, f.Tier, f.Device, f.Rule)
 		}
@@ -106,7 +106,7 @@ func (b *placer) pins() error {
 			}
 			first = false
 			if why := b.forbids(i, pin.Tier); why != "" {
-				return &PinError{Pin: pin.String(), Tensor: b.out[i].Name, Why: why}
+				return &pinError{Pin: pin.String(), Tensor: b.out[i].Name, Why: why}
 			}
 			device := pin.Device
 			if pin.Tier == memory.VRAM {
@@ -119,7 +119,7 @@ func (b *placer) pins() error {
 		}
 	}
 	if k := slices.Index(used, false); k >= 0 {
-		return &PinError{Pin: b.in.Pins[k].String(), Why: noSuchName(b.in.Pins[k].Match.String(), b.out)}
+		return &pinError{Pin: b.in.Pins[k].String(), Why: noSuchName(b.in.Pins[k].Match.String(), b.out)}
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (b *placer) deviceFor(i int, pin Pin) (string, error) {
 			return d.ID, nil
 		}
 	}
-	return "", &PinError{Pin: pin.String(), Tensor: b.out[i].Name, Why: "no such device has " + spelling.Size(b.out[i].Bytes) + " left"}
+	return "", &pinError{Pin: pin.String(), Tensor: b.out[i].Name, Why: "no such device has " + spelling.Size(b.out[i].Bytes) + " left"}
 }
 
 func (b *placer) free(d Device) int64 {
@@ -217,12 +217,12 @@ func (b *placer) require() error {
 		return nil
 	}
 	if len(b.in.Devices) == 0 {
-		return &RequireError{Why: "a GPU is required, and no VRAM is in the budget"}
+		return &requireError{Why: "a GPU is required, and no VRAM is in the budget"}
 	}
 	for i := range b.out {
 		t := &b.out[i]
 		if (t.Class == Weight || t.Class == Expert) && !t.ByRow && !(b.done[i] && t.Tier == memory.VRAM) {
-			return &RequireError{Tensor: t.Name, Why: "a GPU is required, and no device has " + spelling.Size(t.Bytes) + " left for it"}
+			return &requireError{Tensor: t.Name, Why: "a GPU is required, and no device has " + spelling.Size(t.Bytes) + " left for it"}
 		}
 	}
 	return nil

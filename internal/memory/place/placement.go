@@ -75,9 +75,9 @@ func (r Ring) Bytes() int64 { return r.Size }
 // BlockBytes is the alignment of direct I/O reads, which bypass the page cache.
 const BlockBytes = 4096
 
-// SlotBytes returns the ring space for a tensor of n bytes, at any offset within
+// slotBytes returns the ring space for a tensor of n bytes, at any offset within
 // a block of its file.
-func SlotBytes(n int64) int64 {
+func slotBytes(n int64) int64 {
 	if n == 0 {
 		return 0
 	}

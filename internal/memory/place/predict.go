@@ -11,11 +11,11 @@ type Limit string
 
 // The limits.
 const (
-	LimitSSD     Limit = "ssd"
-	LimitRAM     Limit = "ram"
-	LimitVRAM    Limit = "vram"
-	LimitCompute Limit = "compute"
-	LimitNone    Limit = "none" // no rate is known
+	limitSSD     Limit = "ssd"
+	limitRAM     Limit = "ram"
+	limitVRAM    Limit = "vram"
+	limitCompute Limit = "compute"
+	limitNone    Limit = "none" // no rate is known
 )
 
 // A Prediction is the expected duration of one pass.
@@ -130,11 +130,11 @@ func (p *Placement) pass(tokens int, sequences, text float64) Prediction {
 	streamed := r.SSDBytes
 	r.SSDBytes += r.ExpertBytes
 	r.SSD, r.RAM, r.VRAM = over(r.SSDBytes, rates.SSD), over(r.RAMBytes+effort, rates.RAM), over(vram, rates.VRAM)
-	r.Limit = LimitNone
+	r.Limit = limitNone
 	for _, l := range []struct {
 		seconds float64
 		limit   Limit
-	}{{r.SSD, LimitSSD}, {r.RAM, LimitRAM}, {r.VRAM, LimitVRAM}, {r.Compute, LimitCompute}} {
+	}{{r.SSD, limitSSD}, {r.RAM, limitRAM}, {r.VRAM, limitVRAM}, {r.Compute, limitCompute}} {
 		if l.seconds > r.Bound {
 			r.Bound, r.Limit = l.seconds, l.limit
 		}

@@ -113,7 +113,7 @@ type unit struct {
 func (s *spill) ringOf(streamed []int, slots int) Ring {
 	of := make([]int64, len(s.b.out)) // at most one unit for each tensor
 	for _, i := range streamed {
-		of[s.b.stage[i]] += SlotBytes(s.b.out[i].Bytes)
+		of[s.b.stage[i]] += slotBytes(s.b.out[i].Bytes)
 	}
 	return ringFor(of, slots)
 }
@@ -216,7 +216,7 @@ func (s *spill) collect() {
 			of[n] = &unit{}
 			order = append(order, n)
 		}
-		of[n].bytes += SlotBytes(s.b.out[i].Bytes)
+		of[n].bytes += slotBytes(s.b.out[i].Bytes)
 		return of[n]
 	}
 	for _, i := range s.open {
@@ -226,7 +226,7 @@ func (s *spill) collect() {
 		}
 	}
 	for _, i := range s.ssd {
-		get(i).fixed += SlotBytes(s.b.out[i].Bytes)
+		get(i).fixed += slotBytes(s.b.out[i].Bytes)
 	}
 	for _, n := range order {
 		u := of[n]
@@ -245,7 +245,7 @@ func (s *spill) sizes() []int64 {
 		rest := u.bytes
 		all = append(all, rest)
 		for _, i := range u.open {
-			one := SlotBytes(s.b.out[i].Bytes)
+			one := slotBytes(s.b.out[i].Bytes)
 			rest -= one
 			all = append(all, rest, one)
 		}
@@ -278,13 +278,13 @@ func (s *spill) option(slots int, size int64) (option, bool) {
 		for rest > size {
 			n := 0 // the largest, unless a smaller one suffices
 			for j := range open {
-				if rest-SlotBytes(s.b.out[open[j]].Bytes) <= size {
+				if rest-slotBytes(s.b.out[open[j]].Bytes) <= size {
 					n = j
 				}
 			}
 			i := open[n]
 			open = slices.Delete(slices.Clone(open), n, n+1)
-			rest -= SlotBytes(s.b.out[i].Bytes)
+			rest -= slotBytes(s.b.out[i].Bytes)
 			o.pinned = append(o.pinned, i)
 			o.need += s.b.out[i].Bytes
 		}

@@ -138,7 +138,7 @@ func (r *Ring) decode(p *piece, stage []byte) error {
 	c := p.code
 	content, err := stage[:c.Bytes], error(nil)
 	if got := checksum(content); got != c.Sum {
-		err = &ReadError{r.codes[c.file].Name(), c.Offset, c.Bytes, errDamaged}
+		err = &readError{r.codes[c.file].Name(), c.Offset, c.Bytes, errDamaged}
 	} else {
 		d := r.decoder()
 		err = d.Decode(c.codec, c.dst, content)

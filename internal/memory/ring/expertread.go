@@ -142,7 +142,7 @@ func (c *ExpertCache) finish(e *expert, slot int) error {
 	}
 	if e.summed && sum != e.sum {
 		s := &e.parts[0]
-		return &ReadError{File: c.files[s.File].Name(), Offset: s.Offset, Bytes: s.Bytes,
+		return &readError{File: c.files[s.File].Name(), Offset: s.Offset, Bytes: s.Bytes,
 			Err: fmt.Errorf("%w: crc32c %08x, then %08x", ErrCorrupt, e.sum, sum)}
 	}
 	e.sum, e.summed = sum, true

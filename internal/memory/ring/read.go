@@ -7,21 +7,21 @@ import (
 	"io"
 )
 
-// A ReadError says which bytes of which file could not be read. It unwraps to
+// A readError says which bytes of which file could not be read. It unwraps to
 // the cause.
-type ReadError struct {
+type readError struct {
 	File   string // name of the source
 	Offset int64
 	Bytes  int
 	Err    error
 }
 
-func (e *ReadError) Error() string {
+func (e *readError) Error() string {
 	return fmt.Sprintf("%s: %d bytes at %d: %v", e.File, e.Bytes, e.Offset, e.Err)
 }
 
 // Unwrap returns the cause.
-func (e *ReadError) Unwrap() error { return e.Err }
+func (e *readError) Unwrap() error { return e.Err }
 
 // ErrCorrupt matches errors about bytes that differ from those of their first
 // read.
@@ -31,16 +31,16 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // fetch reads a piece of a file at an offset into mem, both whole pages, of which
 // the first need bytes must be there: the file may end soon after. Its errors are
-// [*ReadError].
+// [*readError].
 func fetch(f Source, mem []byte, offset int64, need int) error {
 	n, err := f.ReadAt(mem, offset)
 	switch {
 	case n >= need:
 		return nil
 	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return &ReadError{f.Name(), offset, need, ended(f, n)}
+		return &readError{f.Name(), offset, need, ended(f, n)}
 	}
-	return &ReadError{f.Name(), offset, need, err}
+	return &readError{f.Name(), offset, need, err}
 }
 
 // ended returns why a read of a file ended after n bytes: what became of its size, where the
@@ -62,7 +62,7 @@ func (p *piece) fetch(files []Source, verify bool) error {
 	}
 	sum := crc32.Checksum(p.mem[:p.need], castagnoli)
 	if p.summed && sum != p.sum {
-		return &ReadError{f.Name(), p.offset, p.need, fmt.Errorf("%w: crc32c %08x, then %08x", ErrCorrupt, p.sum, sum)}
+		return &readError{f.Name(), p.offset, p.need, fmt.Errorf("%w: crc32c %08x, then %08x", ErrCorrupt, p.sum, sum)}
 	}
 	p.sum, p.summed = sum, true
 	return nil

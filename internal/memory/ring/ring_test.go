@@ -186,7 +186,7 @@ func TestReadError(t *testing.T) {
 			ok := true
 			for u := range c.Units {
 				err := r.Acquire(u)
-				if e, is := errors.AsType[*ReadError](err); err != nil && (!is || !errors.Is(e, syscall.EIO)) {
+				if e, is := errors.AsType[*readError](err); err != nil && (!is || !errors.Is(e, syscall.EIO)) {
 					t.Fatal(err)
 				}
 				if err != nil {

@@ -91,22 +91,22 @@ func TestRouteTensors(t *testing.T) {
 		after  tiers
 	}{
 		{
-			"RT-5", nil, tiers{"t1": memory.SSD}, []string{"t1"}, ComputeHeavy, false,
+			"RT-5", nil, tiers{"t1": memory.SSD}, []string{"t1"}, computeHeavy, false,
 			OnCPUFallback, "GPU not available",
 			[]string{"prefetch:t1", "move:ssd->ram:t1", "k"}, []string{"SsdPrefetch", "Cpu", "Cpu"},
 			tiers{"t1": memory.RAM},
 		},
 		{
-			"RT-6", &memorytest.FakeVRAM{}, tiers{"t2": memory.RAM}, []string{"t2"}, ComputeHeavy, true,
+			"RT-6", &memorytest.FakeVRAM{}, tiers{"t2": memory.RAM}, []string{"t2"}, computeHeavy, true,
 			OnGPU, preferred, []string{"move:ram->vram:t2", "k"}, []string{"Gpu", "Gpu"}, tiers{"t2": memory.VRAM},
 		},
 		{
-			"RT-7", nil, tiers{"t3": memory.RAM}, []string{"t3"}, ComputeHeavy, true,
+			"RT-7", nil, tiers{"t3": memory.RAM}, []string{"t3"}, computeHeavy, true,
 			OnCPUFallback, preferred + "; degraded to CPU because VRAM is unavailable",
 			[]string{"k"}, []string{"Cpu"}, tiers{"t3": memory.RAM},
 		},
 		{
-			"RT-8", nil, tiers{"t1": memory.SSD, "t2": memory.SSD}, []string{"t1", "t2"}, ComputeHeavy, false,
+			"RT-8", nil, tiers{"t1": memory.SSD, "t2": memory.SSD}, []string{"t1", "t2"}, computeHeavy, false,
 			OnCPUFallback, "GPU not available",
 			[]string{"prefetch:t1", "prefetch:t2", "move:ssd->ram:t1", "move:ssd->ram:t2", "k"},
 			[]string{"SsdPrefetch", "SsdPrefetch", "Cpu", "Cpu", "Cpu"},
@@ -119,13 +119,13 @@ func TestRouteTensors(t *testing.T) {
 		},
 		{ // moved tensors, and those in VRAM before, come back
 			"late_fallback", refuse(memorytest.Upload, "b"), tiers{"a": memory.RAM, "b": memory.RAM, "c": memory.RAM}, []string{"c", "a", "b"},
-			ComputeHeavy, true, OnCPUFallback, preferred + "; degraded to CPU because memory move failed",
+			computeHeavy, true, OnCPUFallback, preferred + "; degraded to CPU because memory move failed",
 			[]string{"move:ram->vram:c", "move:ram->vram:a", "move:vram->ram:c", "move:vram->ram:a", "k"},
 			[]string{"Gpu", "Gpu", "Cpu", "Cpu", "Cpu"},
 			tiers{"a": memory.RAM, "b": memory.RAM, "c": memory.RAM},
 		},
 		{
-			"not_registered", &memorytest.FakeVRAM{}, tiers{"a": memory.VRAM}, []string{"a", "ghost"}, ComputeHeavy, true,
+			"not_registered", &memorytest.FakeVRAM{}, tiers{"a": memory.VRAM}, []string{"a", "ghost"}, computeHeavy, true,
 			OnCPUFallback, preferred + "; degraded to CPU because memory move failed",
 			[]string{"move:vram->ram:a", "k"}, []string{"Cpu", "Cpu"}, tiers{"a": memory.RAM},
 		},
@@ -136,7 +136,7 @@ func TestRouteTensors(t *testing.T) {
 			tiers{"a": memory.RAM},
 		},
 		{
-			"of_the_processor", &memorytest.FakeVRAM{}, tiers{"a": memory.CPU}, []string{"a"}, ComputeHeavy, true,
+			"of_the_processor", &memorytest.FakeVRAM{}, tiers{"a": memory.CPU}, []string{"a"}, computeHeavy, true,
 			OnGPU, preferred, []string{"move:cpu->vram:a", "k"}, []string{"Gpu", "Gpu"}, tiers{"a": memory.VRAM},
 		},
 	} {

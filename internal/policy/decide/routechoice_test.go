@@ -25,14 +25,14 @@ func TestPlan(t *testing.T) {
 		asked  int
 		reason string
 	}{
-		{"EP-1", ComputeHeavy, ram, memory.Snapshot{}, false, OnCPUFallback, 1, "GPU not available"},
+		{"EP-1", computeHeavy, ram, memory.Snapshot{}, false, OnCPUFallback, 1, "GPU not available"},
 		{"EP-2", small, nil, memory.Snapshot{}, true, OnCPU, 2, "Kernel not suitable for GPU execution"},
-		{"EP-2/serial", Serial, nil, memory.Snapshot{}, true, OnCPU, 2, "Kernel not suitable for GPU execution"},
-		{"EP-3", ComputeHeavy, both, memory.Snapshot{}, true, OnCPU, 3, "Tensor resides on SSD"},
-		{"EP-4", ComputeHeavy, ram, withVRAM(.95), true, OnCPUFallback, 4, "VRAM pressure too high"},
-		{"EP-4/boundary", ComputeHeavy, ram, withVRAM(.90), true, OnGPU, 5, "GPU execution preferred"},
-		{"EP-4/unknown", ComputeHeavy, ram, memory.Snapshot{}, true, OnGPU, 5, "GPU execution preferred"},
-		{"EP-4/not_a_number", ComputeHeavy, ram, withVRAM(nan), true, OnGPU, 5, "GPU execution preferred"},
+		{"EP-2/serial", serial, nil, memory.Snapshot{}, true, OnCPU, 2, "Kernel not suitable for GPU execution"},
+		{"EP-3", computeHeavy, both, memory.Snapshot{}, true, OnCPU, 3, "Tensor resides on SSD"},
+		{"EP-4", computeHeavy, ram, withVRAM(.95), true, OnCPUFallback, 4, "VRAM pressure too high"},
+		{"EP-4/boundary", computeHeavy, ram, withVRAM(.90), true, OnGPU, 5, "GPU execution preferred"},
+		{"EP-4/unknown", computeHeavy, ram, memory.Snapshot{}, true, OnGPU, 5, "GPU execution preferred"},
+		{"EP-4/not_a_number", computeHeavy, ram, withVRAM(nan), true, OnGPU, 5, "GPU execution preferred"},
 		{"EP-5", memoryBound, nil, withVRAM(.2), true, OnGPU, 5, "GPU execution preferred"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestSpelling(t *testing.T) {
 			t.Errorf("outcome %v is read as %v", o, back)
 		}
 	}
-	for k := range Serial + 1 {
+	for k := range serial + 1 {
 		var back KernelKind
 		if b, _ := k.MarshalText(); back.UnmarshalText(b) != nil || back != k {
 			t.Errorf("kind %v is read as %v", k, back)
@@ -83,7 +83,7 @@ func TestKernelOfProduct(t *testing.T) {
 		kind         KernelKind
 	}{
 		{"one row", Product{1, 4096, 4096, 16, 4}, 2 << 24, 2<<24 + 2*4096*4, memoryBound},
-		{"64 rows", Product{64, 4096, 4096, 16, 4}, 64 * 2 << 24, 2<<24 + 64*2*4096*4, ComputeHeavy},
+		{"64 rows", Product{64, 4096, 4096, 16, 4}, 64 * 2 << 24, 2<<24 + 64*2*4096*4, computeHeavy},
 		{"8.5 bits", Product{1, 32, 32, 8.5, 4}, 2048, 1088 + 64*4, memoryBound},
 		{"nothing", Product{}, 0, 0, memoryBound},
 		{"too much", Product{math.MaxUint64, 2, 2, 16, 4}, math.MaxUint64, math.MaxUint64, memoryBound},
@@ -100,12 +100,12 @@ func TestKernelOfProduct(t *testing.T) {
 		kind KernelKind
 		want KernelKind
 	}{
-		{"unknown machine", RouteMachine{}, ComputeHeavy, memoryBound},
+		{"unknown machine", RouteMachine{}, computeHeavy, memoryBound},
 		{"at the ridge", RouteMachine{FlopsPerSecond: 10e9, BytesPerSecond: 10e9}, small, memoryBound},
-		{"above the ridge", RouteMachine{FlopsPerSecond: 9e9, BytesPerSecond: 10e9}, small, ComputeHeavy},
-		{"shorter than a launch", RouteMachine{100e9, 10e9, 101}, ComputeHeavy, small},
-		{"as long as a launch", RouteMachine{100e9, 10e9, 100}, ComputeHeavy, memoryBound},
-		{"serial", RouteMachine{9e9, 10e9, 1e9}, Serial, Serial},
+		{"above the ridge", RouteMachine{FlopsPerSecond: 9e9, BytesPerSecond: 10e9}, small, computeHeavy},
+		{"shorter than a launch", RouteMachine{100e9, 10e9, 101}, computeHeavy, small},
+		{"as long as a launch", RouteMachine{100e9, 10e9, 100}, computeHeavy, memoryBound},
+		{"serial", RouteMachine{9e9, 10e9, 1e9}, serial, serial},
 	} {
 		k.Kind = c.kind
 		if got := c.m.Classify(k).Kind; got != c.want {

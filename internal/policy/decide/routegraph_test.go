@@ -14,7 +14,7 @@ import (
 	"atenia/internal/memory/lane"
 )
 
-var heavy = Kernel{Name: "heavy", Kind: ComputeHeavy}
+var heavy = Kernel{Name: "heavy", Kind: computeHeavy}
 
 // at returns a snapshot of pressures.
 func at(vram, ram float32) memory.Snapshot {

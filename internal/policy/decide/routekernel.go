@@ -13,10 +13,10 @@ type KernelKind uint8
 
 // The kinds of kernels.
 const (
-	ComputeHeavy KernelKind = iota // by operations
+	computeHeavy KernelKind = iota // by operations
 	memoryBound                    // by bytes
 	small                          // by launch overhead
-	Serial                         // by one thread
+	serial                         // by one thread
 )
 
 var kernelKinds = []string{"ComputeHeavy", "MemoryBound", "Small", "Serial"}
@@ -40,7 +40,7 @@ type Kernel struct {
 }
 
 // SuitsGPU reports whether a device would run the kernel efficiently.
-func (k Kernel) SuitsGPU() bool { return k.Kind == ComputeHeavy || k.Kind == memoryBound }
+func (k Kernel) SuitsGPU() bool { return k.Kind == computeHeavy || k.Kind == memoryBound }
 
 // Intensity returns operations per byte; 0 for a kernel that moves no bytes.
 func (k Kernel) Intensity() float64 {
@@ -84,11 +84,11 @@ func (m RouteMachine) Time(k Kernel) time.Duration {
 // on this machine. Serial stays, because it is a property of the algorithm.
 func (m RouteMachine) Classify(k Kernel) Kernel {
 	switch {
-	case k.Kind == Serial:
+	case k.Kind == serial:
 	case m.Launch > 0 && m.Time(k) < m.Launch:
 		k.Kind = small
 	case k.Intensity() > m.Balance():
-		k.Kind = ComputeHeavy
+		k.Kind = computeHeavy
 	default:
 		k.Kind = memoryBound
 	}

@@ -16,7 +16,7 @@
 //
 // # Traces and metrics
 //
-// [TraceWriter] and [Metrics] export the activity of lanes and tiers: the execution of tasks
+// [TraceWriter] and [metrics] export the activity of lanes and tiers: the execution of tasks
 // as a Chrome trace, and counts of it to Prometheus.
 //
 //	lane.Executor ─────────────── tasks ────┬─▶ TraceWriter   trace.json
@@ -45,7 +45,7 @@
 //
 // # The metrics
 //
-// [Metrics] takes the events of a lane.Executor, decisions, and the bytes of each
+// [metrics] takes the events of a lane.Executor, decisions, and the bytes of each
 // tier, and serves these series:
 //
 //	atenia_tier_bytes{tier,state}          used, reserved or budget

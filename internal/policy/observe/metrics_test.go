@@ -18,7 +18,7 @@ import (
 )
 
 // text returns the metrics without comments and zeros of histograms.
-func text(t *testing.T, s *Metrics) string {
+func text(t *testing.T, s *metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -31,13 +31,13 @@ func text(t *testing.T, s *Metrics) string {
 	return out.String()
 }
 
-func metricsTask(s *Metrics, id uint64, l lane.Lane, name string, err error) {
+func metricsTask(s *metrics, id uint64, l lane.Lane, name string, err error) {
 	s.Event(lane.Event{Phase: lane.Begin, ID: id, Lane: l, Name: name, At: time.Second})
 	s.Event(lane.Event{Phase: lane.End, ID: id, Lane: l, Name: name, Bytes: 100, At: 2 * time.Second, Err: err})
 }
 
 func TestSet(t *testing.T) {
-	s := NewMetrics()
+	s := newMetrics()
 	s.Tier(memory.RAM, 10, 2, 100)
 	s.Tier(memory.SSD, 50, 0, 0)
 	s.Moved(memory.RAM, memory.SSD, 7, time.Second)
@@ -98,7 +98,7 @@ atenia_trainer_regret 0.25
 func TestServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	at, done := make(chan net.Addr, 1), make(chan error, 1)
-	go func() { done <- NewMetrics().Serve(ctx, "127.0.0.1:0", func(a net.Addr) { at <- a }) }()
+	go func() { done <- newMetrics().Serve(ctx, "127.0.0.1:0", func(a net.Addr) { at <- a }) }()
 	url := "http://" + (<-at).String()
 	for path, want := range map[string]int{"/metrics": http.StatusOK, "/": http.StatusNotFound} {
 		r, err := http.Get(url + path)
@@ -114,7 +114,7 @@ func TestServe(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if err := NewMetrics().Serve(t.Context(), "nowhere:-1", nil); err == nil {
+	if err := newMetrics().Serve(t.Context(), "nowhere:-1", nil); err == nil {
 		t.Error("serves nowhere")
 	}
 }

@@ -64,7 +64,7 @@ type Observer struct {
 	epoch   time.Time
 	sinks   lane.Tee
 	trace   *TraceWriter
-	metrics *Metrics
+	metrics *metrics
 	lines   *lines // of the timeline
 	learner *decide.Learner
 	files   []*file
@@ -130,7 +130,7 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 		o.lines = &lines{w: f.w}
 	}
 	if c.Metrics != "" {
-		o.metrics = NewMetrics()
+		o.metrics = newMetrics()
 		o.sinks = append(o.sinks, o.metrics)
 		if err := o.serve(ctx, &c); err != nil {
 			return nil, err

@@ -11,14 +11,14 @@ import (
 )
 
 // Handler returns an HTTP handler that serves the metrics.
-func (s *Metrics) Handler() http.Handler {
+func (s *metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // Serve answers GET /metrics at an address such as ":9464" until the context
 // ends; then it returns nil. Once it listens it calls ready, if not nil, with
 // its address, which has the chosen port if port 0 was requested.
-func (s *Metrics) Serve(ctx context.Context, addr string, ready func(net.Addr)) error {
+func (s *metrics) Serve(ctx context.Context, addr string, ready func(net.Addr)) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Metrics holds the metrics of one run. It is a [lane.Sink] and a
+// A metrics holds the metrics of one run. It is a [lane.Sink] and a
 // [record.Listener]. It is safe for concurrent use.
-type Metrics struct {
+type metrics struct {
 	registry *prometheus.Registry
 
 	tierBytes   *prometheus.GaugeVec
@@ -41,9 +41,9 @@ type Metrics struct {
 // "other".
 const maxReasons = 64
 
-// NewMetrics returns metrics that are all zero.
-func NewMetrics() *Metrics {
-	s := &Metrics{registry: prometheus.NewRegistry(), begun: map[uint64]time.Duration{}, reasons: map[string]bool{}}
+// newMetrics returns metrics that are all zero.
+func newMetrics() *metrics {
+	s := &metrics{registry: prometheus.NewRegistry(), begun: map[uint64]time.Duration{}, reasons: map[string]bool{}}
 	gauge := func(name, help string) prometheus.Gauge {
 		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "atenia_" + name, Help: help})
 		s.registry.MustRegister(g)
@@ -85,7 +85,7 @@ func NewMetrics() *Metrics {
 
 // Tier sets the account of a memory, in bytes. A budget of 0 is unlimited and
 // not exported.
-func (s *Metrics) Tier(t memory.Tier, used, reserved, budget uint64) {
+func (s *metrics) Tier(t memory.Tier, used, reserved, budget uint64) {
 	set := func(state string, n uint64) { s.tierBytes.WithLabelValues(t.Lower(), state).Set(float64(n)) }
 	set("used", used)
 	set("reserved", reserved)
@@ -95,18 +95,18 @@ func (s *Metrics) Tier(t memory.Tier, used, reserved, budget uint64) {
 }
 
 // Moved counts a move that was not a task of a lane.
-func (s *Metrics) Moved(from, to memory.Tier, bytes uint64, took time.Duration) {
+func (s *metrics) Moved(from, to memory.Tier, bytes uint64, took time.Duration) {
 	s.moved(from.Lower(), to.Lower(), bytes, took)
 }
 
-func (s *Metrics) moved(from, to string, bytes uint64, took time.Duration) {
+func (s *metrics) moved(from, to string, bytes uint64, took time.Duration) {
 	s.moveBytes.WithLabelValues(from, to).Add(float64(bytes))
 	s.moveSeconds.Observe(took.Seconds())
 }
 
 // Prefetched counts prefetched tensors: ready when needed, waited for, or never
 // used.
-func (s *Metrics) Prefetched(hit, late, wasted uint64) {
+func (s *metrics) Prefetched(hit, late, wasted uint64) {
 	s.prefetch.WithLabelValues("hit").Add(float64(hit))
 	s.prefetch.WithLabelValues("late").Add(float64(late))
 	s.prefetch.WithLabelValues("wasted").Add(float64(wasted))
@@ -114,7 +114,7 @@ func (s *Metrics) Prefetched(hit, late, wasted uint64) {
 
 // Experts counts experts of mixtures that tokens chose, what was read of them, and
 // how long computing waited for that.
-func (s *Metrics) Experts(hits, misses, read uint64, wait time.Duration) {
+func (s *metrics) Experts(hits, misses, read uint64, wait time.Duration) {
 	s.experts.WithLabelValues("hit").Add(float64(hits))
 	s.experts.WithLabelValues("miss").Add(float64(misses))
 	s.expertRead.Add(float64(read))
@@ -122,26 +122,26 @@ func (s *Metrics) Experts(hits, misses, read uint64, wait time.Duration) {
 }
 
 // Overlap sets the share of moving that was hidden behind computing.
-func (s *Metrics) Overlap(ratio float64) { s.overlap.Set(ratio) }
+func (s *metrics) Overlap(ratio float64) { s.overlap.Set(ratio) }
 
 // PredictionError sets the measured seconds of a pass relative to the planned ones.
-func (s *Metrics) PredictionError(planned, measured float64) {
+func (s *metrics) PredictionError(planned, measured float64) {
 	if planned > 0 {
 		s.planError.Set(measured/planned - 1)
 	}
 }
 
 // Regret sets the regret of a policy.
-func (s *Metrics) Regret(r float64) { s.regret.Set(r) }
+func (s *metrics) Regret(r float64) { s.regret.Set(r) }
 
 // WrittenSSD counts bytes written to the SSD.
-func (s *Metrics) WrittenSSD(bytes uint64) { s.ssdWritten.Add(float64(bytes)) }
+func (s *metrics) WrittenSSD(bytes uint64) { s.ssdWritten.Add(float64(bytes)) }
 
 // Corrupt counts a corrupt cache entry.
-func (s *Metrics) Corrupt() { s.corrupt.Inc() }
+func (s *metrics) Corrupt() { s.corrupt.Inc() }
 
 // Decided counts a decision.
-func (s *Metrics) Decided(r *record.Record) {
+func (s *metrics) Decided(r *record.Record) {
 	s.decisions.WithLabelValues(valid(r.Component), valid(r.Rule)).Inc()
 	if r.Target == "CpuFallback" {
 		s.fallback.WithLabelValues(s.reason(r.Reason)).Inc()
@@ -149,7 +149,7 @@ func (s *Metrics) Decided(r *record.Record) {
 }
 
 // reason bounds the number of labels.
-func (s *Metrics) reason(text string) string {
+func (s *metrics) reason(text string) string {
 	text = valid(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +167,7 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // Event counts the moves among the tasks of lanes: reads, and transfers, whose
 // names contain both tiers.
-func (s *Metrics) Event(e lane.Event) {
+func (s *metrics) Event(e lane.Event) {
 	if e.Lane != lane.IO && e.Lane != lane.Transfer {
 		return
 	}

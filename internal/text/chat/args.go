@@ -117,7 +117,7 @@ func (m *Machine) Call(fn Value, a *Args) (Value, error) {
 	case *undefined:
 		return nil, fn.Err()
 	}
-	return nil, typeError("'%s' object is not callable", TypeName(fn))
+	return nil, typeError("'%s' object is not callable", typeName(fn))
 }
 
 // Take removes a keyword argument.

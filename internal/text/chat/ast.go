@@ -15,11 +15,11 @@ type Stmt interface {
 	isStmt()
 }
 
-// Flow is how a statement ended.
-type Flow int
+// flow is how a statement ended.
+type flow int
 
 const (
-	flowNext     Flow = iota // the end of a statement
+	flowNext     flow = iota // the end of a statement
 	flowBreak                // break
 	flowContinue             // continue
 )
@@ -114,14 +114,14 @@ type (
 		Name string
 		X    Expr
 	}
-	// CallExpr is fn(…).
-	CallExpr struct {
+	// callExpr is fn(…).
+	callExpr struct {
 		Pos
 		Fn   Expr
 		Args ArgsExpr
 	}
-	// FilterExpr is x | name(…).
-	FilterExpr struct {
+	// filterExpr is x | name(…).
+	filterExpr struct {
 		Pos
 		X    Expr // nil: the text of the enclosing block
 		Name string
@@ -178,7 +178,7 @@ type (
 	assignBlockStmt struct {
 		Pos
 		Target *Target
-		Filter *FilterExpr // may be nil
+		Filter *filterExpr // may be nil
 		Body   []Stmt
 		Scope  Entry
 		Export bool
@@ -186,7 +186,7 @@ type (
 	// filterBlockStmt is {% filter %}.
 	filterBlockStmt struct {
 		Pos
-		Filter *FilterExpr
+		Filter *filterExpr
 		Body   []Stmt
 		Scope  Entry
 	}
@@ -201,23 +201,23 @@ type (
 	// macroStmt is {% macro %}.
 	macroStmt struct {
 		Pos
-		Def    *MacroDef
+		Def    *macroDef
 		Ref    SlotRef
 		Export bool
 	}
 	// callStmt is {% call %}.
 	callStmt struct {
 		Pos
-		Call *CallExpr
-		Def  *MacroDef // the caller
+		Call *callExpr
+		Def  *macroDef // the caller
 	}
 	// generationStmt is {% generation %}: the model's own text.
 	generationStmt struct {
 		Pos
-		Def *MacroDef
+		Def *macroDef
 	}
-	// BlockStmt is {% block %}.
-	BlockStmt struct {
+	// blockStmt is {% block %}.
+	blockStmt struct {
 		Pos
 		Name     string
 		Scoped   bool
@@ -233,12 +233,12 @@ type (
 	// loopCtlStmt is {% break %}, {% continue %}.
 	loopCtlStmt struct {
 		Pos
-		Flow Flow
+		Flow flow
 	}
 )
 
-// A MacroDef is the body of a macro, a call block or a generation block.
-type MacroDef struct {
+// A macroDef is the body of a macro, a call block or a generation block.
+type macroDef struct {
 	Pos
 	Name     string // empty: anonymous
 	Params   []*Target
@@ -346,8 +346,8 @@ func (*condExpr) isExpr()    {}
 func (*attrExpr) isExpr()    {}
 func (*itemExpr) isExpr()    {}
 func (*sliceExpr) isExpr()   {}
-func (*CallExpr) isExpr()    {}
-func (*FilterExpr) isExpr()  {}
+func (*callExpr) isExpr()    {}
+func (*filterExpr) isExpr()  {}
 func (*testExpr) isExpr()    {}
 
 func (*outputStmt) isStmt()      {}
@@ -360,5 +360,5 @@ func (*withStmt) isStmt()        {}
 func (*macroStmt) isStmt()       {}
 func (*callStmt) isStmt()        {}
 func (*generationStmt) isStmt()  {}
-func (*BlockStmt) isStmt()       {}
+func (*blockStmt) isStmt()       {}
 func (*loopCtlStmt) isStmt()     {}

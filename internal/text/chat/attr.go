@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Attr is x.name: an attribute first, then an item, else undefined.
-func Attr(m *Machine, x Value, name string) (Value, error) {
+// attr is x.name: an attribute first, then an item, else undefined.
+func attr(m *Machine, x Value, name string) (Value, error) {
 	v, ok, err := attribute(m, x, name)
 	if err != nil || ok {
 		return v, err
@@ -24,8 +24,8 @@ func Attr(m *Machine, x Value, name string) (Value, error) {
 	return noAttribute(x, name), nil
 }
 
-// Item is x[key]: an item first, then an attribute, else undefined.
-func Item(m *Machine, x, key Value) (Value, error) {
+// item is x[key]: an item first, then an attribute, else undefined.
+func item(m *Machine, x, key Value) (Value, error) {
 	key = m.meant(key)
 	v, ok, err := itemOf(m, x, key)
 	if err != nil || ok {
@@ -176,7 +176,7 @@ func attribute(m *Machine, x Value, name string) (v Value, ok bool, err error) {
 	if err := m.Alloc(len(name)); err != nil { // for looking it up, or for the message
 		return nil, false, err
 	}
-	typ := TypeName(x)
+	typ := typeName(x)
 	if _, ok := x.(*namespace); !ok {
 		if isUnsafe(name, typ) {
 			return &undefined{Kind: kindSecurity, Msg: "access to attribute " + repr(name) + " of " + repr(typ) + " object is unsafe."}, true, nil
@@ -246,7 +246,7 @@ func slice(m *Machine, x Value, bounds [3]Value) (Value, error) {
 		ok = false
 	}
 	if !ok {
-		return nil, typeError("'%s' object is not subscriptable", TypeName(x))
+		return nil, typeError("'%s' object is not subscriptable", typeName(x))
 	}
 	start, stop, step, count, err := sliceBounds(n, bounds)
 	if err != nil {

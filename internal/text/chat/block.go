@@ -4,7 +4,7 @@ import (
 	"maps"
 )
 
-func (m *interp) execBlock(f *frame, s *BlockStmt) (Flow, error) {
+func (m *interp) execBlock(f *frame, s *blockStmt) (flow, error) {
 	ctx := f.ctx
 	if s.Scoped {
 		if err := m.Alloc(32 * (len(f.ctx.vars) + len(f.ctx.set) + len(s.Locals))); err != nil {
@@ -21,7 +21,7 @@ func (m *interp) execBlock(f *frame, s *BlockStmt) (Flow, error) {
 	return flowNext, m.renderBlock(s, ctx)
 }
 
-func (m *interp) renderBlock(s *BlockStmt, ctx *scope) error {
+func (m *interp) renderBlock(s *blockStmt, ctx *scope) error {
 	if err := m.enterCall(); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ type templateRef struct {
 
 type blockRef struct {
 	in  *interp
-	b   *BlockStmt
+	b   *blockStmt
 	ctx *scope
 }
 

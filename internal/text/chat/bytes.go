@@ -65,7 +65,7 @@ func codec(method string, a []Value) (encoding, errors string, err error) {
 		}
 		s, ok := text(a[i])
 		if !ok {
-			return "", "", typeError("%s() argument %d must be str, not %s", method, i+1, TypeName(a[i]))
+			return "", "", typeError("%s() argument %d must be str, not %s", method, i+1, typeName(a[i]))
 		}
 		*into = s
 	}
@@ -266,7 +266,7 @@ func toBytes(m *Machine, x Value, a []Value) (Value, error) {
 func fromBytes(m *Machine, x Value, a []Value) (Value, error) {
 	b, ok := a[0].(byteString)
 	if !ok {
-		return nil, typeError("int.from_bytes of '%s' is not supported", TypeName(a[0]))
+		return nil, typeError("int.from_bytes of '%s' is not supported", typeName(a[0]))
 	}
 	little, signed, err := byteOrder(a[1], a[2])
 	if err != nil {
@@ -293,7 +293,7 @@ func byteOrder(order, sign Value) (little, signed bool, err error) {
 	if order != missing {
 		s, ok := text(order)
 		if !ok {
-			return false, false, typeError("byteorder must be str, not %s", TypeName(order))
+			return false, false, typeError("byteorder must be str, not %s", typeName(order))
 		}
 		if s != "big" && s != "little" {
 			return false, false, valueError("byteorder must be either 'little' or 'big'")

@@ -40,7 +40,7 @@ func (m *interp) args(f *frame, a *ArgsExpr) (*Args, error) {
 			if u, ok := v.(*undefined); ok {
 				return nil, u.Err()
 			}
-			return nil, typeError("argument after ** must be a mapping, not %s", TypeName(v))
+			return nil, typeError("argument after ** must be a mapping, not %s", typeName(v))
 		}
 		if d.Len() > 1000 {
 			return nil, fail(kindLimit, "more than 1000 keyword arguments")
@@ -61,7 +61,7 @@ func (m *interp) args(f *frame, a *ArgsExpr) (*Args, error) {
 // A macro is a macroDef with the frame it was defined in.
 type macro struct {
 	in  *interp
-	def *MacroDef
+	def *macroDef
 	f   *frame
 }
 

@@ -117,7 +117,7 @@ func (m *Machine) equalMaps(a, b *Map, depth int) (bool, error) {
 // CPython's small integers and interned strings do.
 func (m *Machine) Is(a, b Value) (bool, error) {
 	s, _ := text(a)
-	return TypeName(a) == TypeName(b) && m.identity(a) == m.identity(b), m.Read(s)
+	return typeName(a) == typeName(b) && m.identity(a) == m.identity(b), m.Read(s)
 }
 
 func (m *Machine) identity(v Value) any {
@@ -170,7 +170,7 @@ func (m *Machine) Order(op string, a, b Value, depth int) (c int, unordered bool
 			return m.orderItems(op, x, y, depth)
 		}
 	}
-	return 0, false, typeError("'%s' not supported between instances of '%s' and '%s'", op, TypeName(a), TypeName(b))
+	return 0, false, typeError("'%s' not supported between instances of '%s' and '%s'", op, typeName(a), typeName(b))
 }
 
 func (m *Machine) orderItems(op string, x, y []Value, depth int) (int, bool, error) {

@@ -108,7 +108,7 @@ func (d *dumper) value(v Value, depth int) error {
 	case *Map:
 		return d.object(v, depth)
 	}
-	return typeError("Object of type %s is not JSON serializable", TypeName(v))
+	return typeError("Object of type %s is not JSON serializable", typeName(v))
 }
 
 func jsonFloat(f float64) string {
@@ -211,7 +211,7 @@ func (d *dumper) key(k Value) (string, error) {
 	case float64:
 		return jsonFloat(k), nil
 	}
-	return "", typeError("keys must be str, int, float, bool or None, not %s", TypeName(k))
+	return "", typeError("keys must be str, int, float, bool or None, not %s", typeName(k))
 }
 
 func (d *dumper) text(s string) error {

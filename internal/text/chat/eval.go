@@ -48,9 +48,9 @@ func (m *interp) dispatch(f *frame, x Expr) (Value, error) {
 		return m.evalItem(f, x)
 	case *sliceExpr:
 		return m.evalSlice(f, x)
-	case *CallExpr:
+	case *callExpr:
 		return m.runCall(f, x, nil)
-	case *FilterExpr:
+	case *filterExpr:
 		return m.evalFilter(f, x)
 	case *testExpr:
 		return m.evalTest(f, x)
@@ -196,7 +196,7 @@ func (m *interp) evalAttr(f *frame, x *attrExpr) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Attr(m.Machine, v, x.Name)
+	return attr(m.Machine, v, x.Name)
 }
 
 func (m *interp) evalItem(f *frame, x *itemExpr) (Value, error) {
@@ -204,7 +204,7 @@ func (m *interp) evalItem(f *frame, x *itemExpr) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Item(m.Machine, v, k)
+	return item(m.Machine, v, k)
 }
 
 func (m *interp) evalSlice(f *frame, x *sliceExpr) (Value, error) {
@@ -224,7 +224,7 @@ func (m *interp) evalSlice(f *frame, x *sliceExpr) (Value, error) {
 	return slice(m.Machine, v, bounds)
 }
 
-func (m *interp) evalFilter(f *frame, x *FilterExpr) (Value, error) {
+func (m *interp) evalFilter(f *frame, x *filterExpr) (Value, error) {
 	if x.X == nil { // only inside a set or filter block, which calls apply
 		return nil, typeError("a filter without a value")
 	}
@@ -248,9 +248,9 @@ func (m *interp) apply(f *frame, kind string, v Value, name string, fn *Func, ar
 }
 
 // filterText runs a chain of filters that starts without a value on a text.
-func (m *interp) filterText(f *frame, x *FilterExpr, in string) (v Value, err error) {
+func (m *interp) filterText(f *frame, x *filterExpr, in string) (v Value, err error) {
 	v = in
-	if inner, ok := x.X.(*FilterExpr); ok {
+	if inner, ok := x.X.(*filterExpr); ok {
 		if v, err = m.filterText(f, inner, in); err != nil {
 			return nil, err
 		}
@@ -268,7 +268,7 @@ func (m *interp) evalTest(f *frame, x *testExpr) (Value, error) {
 }
 
 // runCall evaluates a call; caller, if not nil, is passed along for a call block.
-func (m *interp) runCall(f *frame, x *CallExpr, caller *macro) (Value, error) {
+func (m *interp) runCall(f *frame, x *callExpr, caller *macro) (Value, error) {
 	fn, err := m.eval(f, x.Fn)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-func (m *interp) run(f *frame, body []Stmt) (Flow, error) {
+func (m *interp) run(f *frame, body []Stmt) (flow, error) {
 	if err := m.Enter(); err != nil {
 		return flowNext, err
 	}
@@ -23,7 +23,7 @@ func (m *interp) run(f *frame, body []Stmt) (Flow, error) {
 }
 
 // exec runs one statement.
-func (m *interp) exec(f *frame, s Stmt) (Flow, error) {
+func (m *interp) exec(f *frame, s Stmt) (flow, error) {
 	switch s := s.(type) {
 	case *outputStmt:
 		return m.execOutput(f, s)
@@ -45,7 +45,7 @@ func (m *interp) exec(f *frame, s Stmt) (Flow, error) {
 		return m.execCall(f, s)
 	case *generationStmt:
 		return m.execGeneration(f, s)
-	case *BlockStmt:
+	case *blockStmt:
 		return m.execBlock(f, s)
 	case *loopCtlStmt:
 		return s.Flow, nil
@@ -53,7 +53,7 @@ func (m *interp) exec(f *frame, s Stmt) (Flow, error) {
 	return flowNext, typeError("statement %T", s)
 }
 
-func (m *interp) execOutput(f *frame, s *outputStmt) (Flow, error) {
+func (m *interp) execOutput(f *frame, s *outputStmt) (flow, error) {
 	if s.X == nil {
 		if s.Own > 0 && m.own != nil {
 			return flowNext, m.writeOwn(s.Text, m.own[s.Own-1].(string))
@@ -143,7 +143,7 @@ func (m *interp) sum(f *frame, x Expr) (v Value, texts bool, err error) {
 	return v, false, m.at(posOf(x), err)
 }
 
-func (m *interp) execIf(f *frame, s *ifStmt) (Flow, error) {
+func (m *interp) execIf(f *frame, s *ifStmt) (flow, error) {
 	for i, t := range s.Tests {
 		v, err := m.eval(f, t)
 		if err != nil {
@@ -159,7 +159,7 @@ func (m *interp) execIf(f *frame, s *ifStmt) (Flow, error) {
 	return flowNext, nil
 }
 
-func (m *interp) execAssign(f *frame, s *assignStmt) (Flow, error) {
+func (m *interp) execAssign(f *frame, s *assignStmt) (flow, error) {
 	if err := m.checkNamespaces(f, s.Target); err != nil {
 		return flowNext, err
 	}
@@ -216,7 +216,7 @@ func (m *interp) assign(f *frame, t *Target, v Value, export bool) error {
 
 // captured runs the body of a block in its scope, which stays open, and returns
 // its text. A break or continue ends the block early.
-func (m *interp) captured(f *frame, e Entry, body []Stmt) (text string, fl Flow, err error) {
+func (m *interp) captured(f *frame, e Entry, body []Stmt) (text string, fl flow, err error) {
 	if err = m.open(f, e); err == nil {
 		text, err = m.capture(func() (err error) {
 			fl, err = m.run(f, body)
@@ -226,7 +226,7 @@ func (m *interp) captured(f *frame, e Entry, body []Stmt) (text string, fl Flow,
 	return text, fl, err
 }
 
-func (m *interp) execAssignBlock(f *frame, s *assignBlockStmt) (Flow, error) {
+func (m *interp) execAssignBlock(f *frame, s *assignBlockStmt) (flow, error) {
 	text, fl, err := m.captured(f, s.Scope, s.Body)
 	if err != nil || fl != flowNext {
 		return fl, err
@@ -247,7 +247,7 @@ func (m *interp) execAssignBlock(f *frame, s *assignBlockStmt) (Flow, error) {
 	return flowNext, nil
 }
 
-func (m *interp) execFilterBlock(f *frame, s *filterBlockStmt) (Flow, error) {
+func (m *interp) execFilterBlock(f *frame, s *filterBlockStmt) (flow, error) {
 	text, fl, err := m.captured(f, s.Scope, s.Body)
 	if err != nil || fl != flowNext {
 		return fl, err
@@ -264,12 +264,12 @@ func (m *interp) execFilterBlock(f *frame, s *filterBlockStmt) (Flow, error) {
 func (m *interp) writeString(v Value) error {
 	t, ok := text(v)
 	if !ok {
-		return typeError("sequence item 0: expected str instance, %s found", TypeName(v))
+		return typeError("sequence item 0: expected str instance, %s found", typeName(v))
 	}
 	return m.write(t)
 }
 
-func (m *interp) execWith(f *frame, s *withStmt) (Flow, error) {
+func (m *interp) execWith(f *frame, s *withStmt) (flow, error) {
 	if err := m.open(f, s.Scope); err != nil {
 		return flowNext, err
 	}
@@ -287,7 +287,7 @@ func (m *interp) execWith(f *frame, s *withStmt) (Flow, error) {
 	return fl, err
 }
 
-func (m *interp) execMacro(f *frame, s *macroStmt) (Flow, error) {
+func (m *interp) execMacro(f *frame, s *macroStmt) (flow, error) {
 	v := &macro{in: m, def: s.Def, f: f}
 	*f.at(s.Ref) = v
 	if s.Export {
@@ -296,7 +296,7 @@ func (m *interp) execMacro(f *frame, s *macroStmt) (Flow, error) {
 	return flowNext, nil
 }
 
-func (m *interp) execCall(f *frame, s *callStmt) (Flow, error) {
+func (m *interp) execCall(f *frame, s *callStmt) (flow, error) {
 	v, err := m.runCall(f, s.Call, &macro{in: m, def: s.Def, f: f})
 	if err != nil {
 		return flowNext, err
@@ -304,7 +304,7 @@ func (m *interp) execCall(f *frame, s *callStmt) (Flow, error) {
 	return flowNext, m.writeString(v)
 }
 
-func (m *interp) execGeneration(f *frame, s *generationStmt) (Flow, error) {
+func (m *interp) execGeneration(f *frame, s *generationStmt) (flow, error) {
 	v, err := (&macro{in: m, def: s.Def, f: f}).Call(m.Machine, &Args{})
 	if err != nil {
 		return flowNext, err

@@ -17,7 +17,7 @@ func absFilter(_ *Machine, x Value, _ []Value) (Value, error) {
 	}
 	i, ok := asInt(x)
 	if !ok {
-		return nil, typeError("bad operand type for abs(): '%s'", TypeName(x))
+		return nil, typeError("bad operand type for abs(): '%s'", typeName(x))
 	}
 	if toBig(i).Sign() < 0 {
 		return signed("-", i)
@@ -45,7 +45,7 @@ func roundFilter(_ *Machine, x Value, a []Value) (Value, error) {
 	}
 	f, ok := asFloat(x)
 	if !ok {
-		return nil, typeError("type %s doesn't define __round__ method", TypeName(x))
+		return nil, typeError("type %s doesn't define __round__ method", typeName(x))
 	}
 	i, isInt := asInt(x)
 	if mode == "common" {
@@ -252,7 +252,7 @@ func fileSize(m *Machine, x Value, a []Value) (Value, error) {
 		return nil, valueError("could not convert string to float: %s", repr(spelling.Clip(t, 200)))
 	}
 	if !ok {
-		return nil, typeError("float() argument must be a string or a real number, not '%s'", TypeName(x))
+		return nil, typeError("float() argument must be a string or a real number, not '%s'", typeName(x))
 	}
 	base, suffix := 1000.0, []string{"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"}
 	if flag(a[0]) {

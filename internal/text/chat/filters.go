@@ -63,7 +63,7 @@ func defaultFilter(_ *Machine, x Value, a []Value) (Value, error) {
 func attrFilter(m *Machine, x Value, a []Value) (Value, error) {
 	name, ok := text(a[0])
 	if !ok {
-		return nil, typeError("attribute name must be string, not '%s'", TypeName(a[0]))
+		return nil, typeError("attribute name must be string, not '%s'", typeName(a[0]))
 	}
 	v, ok, err := attribute(m, x, name)
 	if err != nil || ok {
@@ -83,7 +83,7 @@ func lengthFilter(m *Machine, x Value, _ []Value) (Value, error) {
 	}
 	n, ok := length(x)
 	if !ok {
-		return nil, typeError("object of type '%s' has no len()", TypeName(x))
+		return nil, typeError("object of type '%s' has no len()", typeName(x))
 	}
 	return int64(n), nil
 }

@@ -33,7 +33,7 @@ func follow(m *Machine, x Value, path []Value, def Value) (Value, error) {
 		if err := m.Step(1); err != nil {
 			return nil, err
 		}
-		v, err := Item(m, x, p)
+		v, err := item(m, x, p)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func dictSort(m *Machine, x Value, a []Value) (Value, error) {
 		if u, ok := x.(*undefined); ok {
 			return nil, u.Err()
 		}
-		return nil, typeError("'%s' object has no attribute 'items'", TypeName(x))
+		return nil, typeError("'%s' object has no attribute 'items'", typeName(x))
 	}
 	by, _ := text(given(a[1], "key"))
 	source := d.Keys
@@ -399,7 +399,7 @@ func lastFilter(m *Machine, x Value, _ []Value) (Value, error) {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, typeError("'%s' object is not reversible", TypeName(x))
+		return nil, typeError("'%s' object is not reversible", typeName(x))
 	case len(items) == 0:
 		return &undefined{Kind: kindUndefined, Msg: "No last item, sequence was empty."}, nil
 	}

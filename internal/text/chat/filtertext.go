@@ -143,7 +143,7 @@ func indentFilter(m *Machine, x Value, a []Value) (Value, error) {
 		if u, ok := x.(*undefined); ok {
 			return nil, u.Err()
 		}
-		return nil, typeError("unsupported operand type(s) for +=: '%s' and 'str'", TypeName(x))
+		return nil, typeError("unsupported operand type(s) for +=: '%s' and 'str'", typeName(x))
 	}
 	by, ok := text(given(a[0], int64(4)))
 	if !ok {
@@ -187,7 +187,7 @@ func truncateFilter(m *Machine, x Value, a []Value) (Value, error) {
 	}
 	end, ok := text(given(a[2], "..."))
 	if !ok {
-		return nil, typeError("object of type '%s' has no len()", TypeName(a[2]))
+		return nil, typeError("object of type '%s' has no len()", typeName(a[2]))
 	}
 	leeway := 5
 	if a[3] != nil {
@@ -208,13 +208,13 @@ func truncateFilter(m *Machine, x Value, a []Value) (Value, error) {
 	}
 	n, ok := length(x)
 	if !ok {
-		return nil, typeError("object of type '%s' has no len()", TypeName(x))
+		return nil, typeError("object of type '%s' has no len()", typeName(x))
 	}
 	if n <= size+leeway {
 		return x, nil
 	}
 	if !isText {
-		return nil, typeError("'%s' cannot be truncated", TypeName(x))
+		return nil, typeError("'%s' cannot be truncated", typeName(x))
 	}
 	s = s[:runeOffset(s, cut)]
 	if !flag(a[1]) {
@@ -327,7 +327,7 @@ func xmlAttr(m *Machine, x Value, a []Value) (Value, error) {
 		if u, ok := x.(*undefined); ok {
 			return nil, u.Err()
 		}
-		return nil, typeError("'%s' object has no attribute 'items'", TypeName(x))
+		return nil, typeError("'%s' object has no attribute 'items'", typeName(x))
 	}
 	var parts []string
 	for k, v := range d.All() {
@@ -336,7 +336,7 @@ func xmlAttr(m *Machine, x Value, a []Value) (Value, error) {
 		}
 		name, ok := text(k)
 		if !ok {
-			return nil, typeError("expected string, got '%s'", TypeName(k))
+			return nil, typeError("expected string, got '%s'", typeName(k))
 		}
 		if name = m.plain(name); strings.ContainsAny(name, " \t\n\r\f\v/>=") {
 			return nil, valueError("Invalid character in attribute name: %s", repr(name))

@@ -180,7 +180,7 @@ func (in *interp) strftimeNow(m *Machine, a *Args) (Value, error) {
 	}
 	f, ok := text(v[0])
 	if !ok {
-		return nil, typeError("strftime() argument 1 must be str, not %s", TypeName(v[0]))
+		return nil, typeError("strftime() argument 1 must be str, not %s", typeName(v[0]))
 	}
 	if in.now.IsZero() {
 		in.now = clock()

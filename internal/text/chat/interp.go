@@ -15,7 +15,7 @@ type interp struct {
 
 	out, root *sink
 	parts     []part // of sums that are written
-	blocks    map[string]*BlockStmt
+	blocks    map[string]*blockStmt
 	spans     [][2]int
 }
 
@@ -91,7 +91,7 @@ func (m *interp) close(f *frame, e Entry) {
 }
 
 // within runs a body in a scope of its own.
-func (m *interp) within(f *frame, e Entry, body []Stmt) (Flow, error) {
+func (m *interp) within(f *frame, e Entry, body []Stmt) (flow, error) {
 	if err := m.open(f, e); err != nil {
 		return flowNext, err
 	}

@@ -91,7 +91,7 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 	case *Iterator:
 		return v, nil
 	}
-	return nil, typeError("'%s' object is not iterable", TypeName(v))
+	return nil, typeError("'%s' object is not iterable", typeName(v))
 }
 
 func runes(m *Machine, s string) *Iterator {
@@ -149,7 +149,7 @@ func (m *Machine) Contains(v, x Value) (bool, error) {
 		s, _ := text(v)
 		t, ok := text(x)
 		if !ok {
-			return false, typeError("'in <string>' requires string as left operand, not %s", TypeName(x))
+			return false, typeError("'in <string>' requires string as left operand, not %s", typeName(x))
 		}
 		return strings.Contains(m.plain(s), m.plain(t)), m.Step(len(s) / 32)
 	case byteString:
@@ -158,7 +158,7 @@ func (m *Machine) Contains(v, x Value) (bool, error) {
 		}
 		n, ok := smallInt(x)
 		if !ok {
-			return false, typeError("a bytes-like object is required, not '%s'", TypeName(x))
+			return false, typeError("a bytes-like object is required, not '%s'", typeName(x))
 		}
 		if n < 0 || n > 255 {
 			return false, valueError("byte must be in range(0, 256)")
@@ -182,7 +182,7 @@ func (m *Machine) Contains(v, x Value) (bool, error) {
 		}
 	case *List, *Tuple, *undefined, *Iterator:
 	default:
-		return false, typeError("argument of type '%s' is not iterable", TypeName(v))
+		return false, typeError("argument of type '%s' is not iterable", typeName(v))
 	}
 	found := false
 	err := m.Each(v, func(y Value) (bool, error) {

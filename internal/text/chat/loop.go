@@ -132,7 +132,7 @@ func (l *loop) Call(_ *Machine, a *Args) (Value, error) {
 	return l.recurse(v[0], l.depth0+1)
 }
 
-func (m *interp) execFor(f *frame, s *forStmt) (Flow, error) {
+func (m *interp) execFor(f *frame, s *forStmt) (flow, error) {
 	v, err := m.eval(f, s.Iter)
 	if err != nil {
 		return flowNext, err
@@ -165,7 +165,7 @@ func (m *interp) recurse(f *frame, s *forStmt, v Value, depth int) (string, erro
 
 // loop runs the body in the frame f for each value of v. The loop's test is a
 // function of the frame outer.
-func (m *interp) loop(f, outer *frame, s *forStmt, v Value, depth int, recurse func(Value, int) (Value, error)) (Flow, error) {
+func (m *interp) loop(f, outer *frame, s *forStmt, v Value, depth int, recurse func(Value, int) (Value, error)) (flow, error) {
 	it, err := m.Iterate(v)
 	if err != nil {
 		return flowNext, err

@@ -186,7 +186,7 @@ func (m *Machine) hashWithin(v Value, left *int) (any, error) {
 		}
 		return deepKey("t" + b.String()), nil
 	case *List, *Map:
-		return nil, typeError("unhashable type: '%s'", TypeName(v))
+		return nil, typeError("unhashable type: '%s'", typeName(v))
 	case *intRange: // as Equal: what is not reached does not count
 		switch v.N {
 		case 0:
@@ -197,11 +197,11 @@ func (m *Machine) hashWithin(v Value, left *int) (any, error) {
 		return intRange{Start: v.Start, Step: v.Step, N: v.N}, nil
 	case *view:
 		if v.Kind != "values" {
-			return nil, typeError("unhashable type: '%s'", TypeName(v))
+			return nil, typeError("unhashable type: '%s'", typeName(v))
 		}
 		return v, nil
 	case *namespace, *Iterator, *function, object:
 		return v, nil
 	}
-	return nil, typeError("unhashable type: '%s'", TypeName(v))
+	return nil, typeError("unhashable type: '%s'", typeName(v))
 }

@@ -94,7 +94,7 @@ func indexMethod(m *Machine, x Value, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, valueError("%s is not in %s", s, TypeName(x))
+	return nil, valueError("%s is not in %s", s, typeName(x))
 }
 
 func countItems(m *Machine, x Value, a []Value) (Value, error) {

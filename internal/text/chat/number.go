@@ -132,7 +132,7 @@ func arith(op string, a, b Value) (Value, error) {
 	f, _ := asFloat(a)
 	g, _ := asFloat(b)
 	for _, v := range [2]float64{f, g} {
-		if math.IsInf(v, 0) && (TypeName(a) == "int" || TypeName(b) == "int") {
+		if math.IsInf(v, 0) && (typeName(a) == "int" || typeName(b) == "int") {
 			if ok1 && math.IsInf(f, 0) || ok2 && math.IsInf(g, 0) {
 				return nil, fail(kindOverflow, "int too large to convert to float")
 			}
@@ -338,7 +338,7 @@ func signed(op string, v Value) (Value, error) {
 	}
 	i, ok := asInt(v)
 	if !ok {
-		return nil, typeError("bad operand type for unary %s: '%s'", op, TypeName(v))
+		return nil, typeError("bad operand type for unary %s: '%s'", op, typeName(v))
 	}
 	return intArith(op, int64(0), i)
 }

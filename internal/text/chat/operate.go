@@ -41,7 +41,7 @@ func binary(m *Machine, op string, a, b Value) (Value, error) {
 			}
 		}
 	}
-	return nil, typeError("unsupported operand type(s) for %s: '%s' and '%s'", op, TypeName(a), TypeName(b))
+	return nil, typeError("unsupported operand type(s) for %s: '%s' and '%s'", op, typeName(a), typeName(b))
 }
 
 // addValues concatenates strings, lists or tuples.
@@ -51,7 +51,7 @@ func addValues(m *Machine, a, b Value) (v Value, ok bool, err error) {
 		s, _ := text(a)
 		t, ok := text(b)
 		if !ok {
-			return nil, false, typeError(`can only concatenate str (not "%s") to str`, TypeName(b))
+			return nil, false, typeError(`can only concatenate str (not "%s") to str`, typeName(b))
 		}
 		_, aSafe := a.(Markup)
 		_, bSafe := b.(Markup)
@@ -74,7 +74,7 @@ func addValues(m *Machine, a, b Value) (v Value, ok bool, err error) {
 	case byteString:
 		y, ok := b.(byteString)
 		if !ok {
-			return nil, false, typeError("can't concat %s to bytes", TypeName(b))
+			return nil, false, typeError("can't concat %s to bytes", typeName(b))
 		}
 		return x + y, true, m.Alloc(len(x) + len(y))
 	case *List:

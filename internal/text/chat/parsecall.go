@@ -65,7 +65,7 @@ func (p *parser) callArgs() (a ArgsExpr, err error) {
 func (p *parser) call(fn Expr) (Expr, error) {
 	at := p.cur.pos
 	args, err := p.callArgs()
-	return &CallExpr{Pos: at, Fn: fn, Args: args}, err
+	return &callExpr{Pos: at, Fn: fn, Args: args}, err
 }
 
 // dotted parses the name of a filter or test.
@@ -94,7 +94,7 @@ func (p *parser) filters(x Expr, inline bool) (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := &FilterExpr{Pos: t.pos, X: x, Name: t.text}
+		f := &filterExpr{Pos: t.pos, X: x, Name: t.text}
 		if p.is("(") {
 			if f.Args, err = p.callArgs(); err != nil {
 				return nil, err

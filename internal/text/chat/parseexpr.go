@@ -433,7 +433,7 @@ func (p *parser) postfix(x Expr) (_ Expr, err error) {
 			switch {
 			case a.kind == tokName:
 				x = &attrExpr{Pos: a.pos, X: x, Name: a.text}
-			case a.kind == tokNumber && TypeName(a.val) == "int":
+			case a.kind == tokNumber && typeName(a.val) == "int":
 				x = &itemExpr{Pos: a.pos, X: x, Key: &constExpr{Pos: a.pos, Value: a.val}}
 			default:
 				return nil, p.expected("name or number")

@@ -282,7 +282,7 @@ func (p *parser) setTag(at Pos) ([]Stmt, error) {
 		return nil, err
 	}
 	if x != nil {
-		s.Filter = x.(*FilterExpr)
+		s.Filter = x.(*filterExpr)
 	}
 	s.Body, _, err = p.block("endset")
 	return []Stmt{s}, err
@@ -307,7 +307,7 @@ func (p *parser) printTag(Pos) ([]Stmt, error) {
 }
 
 // signature parses the parameters of a macro or call block.
-func (p *parser) signature(d *MacroDef) error {
+func (p *parser) signature(d *macroDef) error {
 	if _, err := p.expect("("); err != nil {
 		return err
 	}
@@ -348,8 +348,8 @@ func (p *parser) signature(d *MacroDef) error {
 	return p.advance()
 }
 
-func newMacroDef(at Pos, name string) *MacroDef {
-	return &MacroDef{Pos: at, Name: name, Caller: -1, Kwargs: -1, VarArg: -1}
+func newMacroDef(at Pos, name string) *macroDef {
+	return &macroDef{Pos: at, Name: name, Caller: -1, Kwargs: -1, VarArg: -1}
 }
 
 func (p *parser) macroTag(at Pos) ([]Stmt, error) {
@@ -379,7 +379,7 @@ func (p *parser) callTag(at Pos) ([]Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, ok := x.(*CallExpr)
+	c, ok := x.(*callExpr)
 	if !ok {
 		return nil, p.errorAt(at, "call", "expected a call")
 	}
@@ -392,7 +392,7 @@ func (p *parser) filterTag(at Pos) ([]Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &filterBlockStmt{Pos: at, Filter: x.(*FilterExpr)}
+	s := &filterBlockStmt{Pos: at, Filter: x.(*filterExpr)}
 	s.Body, _, err = p.block("endfilter")
 	return []Stmt{s}, err
 }
@@ -428,7 +428,7 @@ func (p *parser) blockTag(at Pos) ([]Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &BlockStmt{Pos: at, Name: t.text, Self: -1, Super: -1}
+	b := &blockStmt{Pos: at, Name: t.text, Self: -1, Super: -1}
 	if b.Scoped, err = p.acceptName("scoped"); err != nil {
 		return nil, err
 	}

@@ -214,7 +214,7 @@ func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err
 			if u, ok := v.(*undefined); ok && (c == 'd' || c == 'i' || c == 'u') {
 				return "", u.Err() // %d converts it to int; the other formats require one
 			}
-			return "", typeError("%%%c format: a real number is required, not %s", c, TypeName(v))
+			return "", typeError("%%%c format: a real number is required, not %s", c, typeName(v))
 		}
 		p.typ = 'd'
 		if c == 'o' || c == 'x' || c == 'X' {
@@ -230,7 +230,7 @@ func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err
 			if u, ok := v.(*undefined); ok {
 				return "", u.Err()
 			}
-			return "", typeError("must be real number, not %s", TypeName(v))
+			return "", typeError("must be real number, not %s", typeName(v))
 		}
 		p.typ = byte(c)
 		out, err = convertNumber(m, f, p, -1)

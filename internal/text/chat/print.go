@@ -133,7 +133,7 @@ func opaque(v Value) string {
 	case *Iterator:
 		return "<generator object>"
 	}
-	return "<" + TypeName(v) + " object>"
+	return "<" + typeName(v) + " object>"
 }
 
 func (p *reprWriter) items(open, end string, items []Value, depth int) error {

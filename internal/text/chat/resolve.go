@@ -16,8 +16,8 @@ type resolver struct {
 	name   string
 	lib    *library
 	work   int
-	blocks map[string]*BlockStmt
-	order  []*BlockStmt
+	blocks map[string]*blockStmt
+	order  []*blockStmt
 	err    error
 }
 
@@ -49,12 +49,12 @@ type program struct {
 	Fn     *FuncInfo
 	Scope  Entry
 	Self   int // slot of self, or -1
-	Blocks map[string]*BlockStmt
+	Blocks map[string]*blockStmt
 }
 
 // resolve turns a tree into a program.
 func resolve(name string, body []Stmt, lib *library) (*program, error) {
-	r := &resolver{name: name, lib: lib, blocks: map[string]*BlockStmt{}}
+	r := &resolver{name: name, lib: lib, blocks: map[string]*blockStmt{}}
 	for _, s := range body {
 		if n := tooDeep(s, maxNesting); n != nil {
 			r.errorAt(posOf(n), "nesting", "nested deeper than %d", maxNesting)
@@ -114,7 +114,7 @@ func refFrom(fn *FuncInfo, v varRef) SlotRef {
 func (r *resolver) findBlocks(body []Stmt) {
 	var visit func(any)
 	visit = func(n any) {
-		if b, ok := n.(*BlockStmt); ok {
+		if b, ok := n.(*blockStmt); ok {
 			if r.blocks[b.Name] != nil {
 				r.errorAt(b.Pos, "block", "block %q defined twice", b.Name)
 			}
@@ -126,7 +126,7 @@ func (r *resolver) findBlocks(body []Stmt) {
 	each(body, visit)
 }
 
-func (r *resolver) block(b *BlockStmt) {
+func (r *resolver) block(b *blockStmt) {
 	b.Fn = newFunc(nil)
 	sym := newSymbols(nil, b.Fn)
 	found := undeclared(b.Body, "self", "super")
@@ -231,7 +231,7 @@ func (r *resolver) stmt(p place, s Stmt) {
 		r.expr(p, s.Call)
 	case *generationStmt:
 		r.macro(p, s.Def)
-	case *BlockStmt:
+	case *blockStmt:
 		if s.Scoped {
 			s.Locals = map[string]SlotRef{}
 			for sym := p.sym; sym != nil; sym = sym.parent {
@@ -322,7 +322,7 @@ func hasScopedBlock(s *forStmt) bool {
 	found := false
 	var visit func(any)
 	visit = func(n any) {
-		if b, ok := n.(*BlockStmt); ok && b.Scoped {
+		if b, ok := n.(*blockStmt); ok && b.Scoped {
 			found = true
 		}
 		children(n, visit)
@@ -331,7 +331,7 @@ func hasScopedBlock(s *forStmt) bool {
 	return found
 }
 
-func (r *resolver) macro(p place, d *MacroDef) {
+func (r *resolver) macro(p place, d *macroDef) {
 	d.Fn = newFunc(p.sym.fn)
 	q := place{sym: newSymbols(p.sym, d.Fn)}
 	own := map[string]bool{}
@@ -376,7 +376,7 @@ func (r *resolver) expr(p place, x Expr) {
 		return
 	case *condExpr:
 		p.soft = true
-	case *FilterExpr:
+	case *filterExpr:
 		n.Fn = r.lib.Filters[n.Name]
 		r.known(p, n.Pos, "filter", n.Name, n.Fn)
 	case *testExpr:

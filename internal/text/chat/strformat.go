@@ -100,7 +100,7 @@ func formatValue(m *Machine, v Value, s string) (string, error) {
 	case *undefined:
 		return "", typeError("unsupported format string passed to Undefined.__format__")
 	default:
-		return "", typeError("unsupported format string passed to %s.__format__", TypeName(v))
+		return "", typeError("unsupported format string passed to %s.__format__", typeName(v))
 	}
 	p, err := parseSpec(m.plain(s))
 	if err != nil {
@@ -163,7 +163,7 @@ func padSpec(m *Machine, s string, p spec) (string, error) {
 
 func formatNumber(m *Machine, v Value, p spec) (string, error) {
 	if p.typ == 's' {
-		return "", valueError("Unknown format code 's' for object of type '%s'", TypeName(v))
+		return "", valueError("Unknown format code 's' for object of type '%s'", typeName(v))
 	}
 	i, isInt := asInt(v)
 	prefix, digits := "", ""
@@ -204,7 +204,7 @@ func formatNumber(m *Machine, v Value, p spec) (string, error) {
 			neg = false
 		}
 	default:
-		return "", valueError("Unknown format code '%c' for object of type '%s'", p.typ, TypeName(v))
+		return "", valueError("Unknown format code '%c' for object of type '%s'", p.typ, typeName(v))
 	}
 	sign := ""
 	if neg {
@@ -367,7 +367,7 @@ func formatMap(m *Machine, x Value, a []Value) (Value, error) {
 	case *undefined:
 		f.unnamed = d.Err()
 	default:
-		f.unnamed = typeError("'%s' object is not subscriptable by name", TypeName(d))
+		f.unnamed = typeError("'%s' object is not subscriptable by name", typeName(d))
 	}
 	_, f.safe = x.(Markup)
 	out, err := f.run(s, 0)
@@ -547,7 +547,7 @@ func (f *formatter) value(name string) (Value, error) {
 			if end == 0 {
 				end = len(rest)
 			}
-			v, err = Attr(f.m, v, rest[1:end])
+			v, err = attr(f.m, v, rest[1:end])
 			rest = rest[end:]
 		} else {
 			end := strings.IndexByte(rest, ']')
@@ -558,7 +558,7 @@ func (f *formatter) value(name string) (Value, error) {
 			if n, err := strconv.ParseInt(rest[1:end], 10, 64); err == nil && rest[1] != '-' && rest[1] != '+' {
 				key = n
 			}
-			v, err = Item(f.m, v, key)
+			v, err = item(f.m, v, key)
 			rest = rest[end+1:]
 		}
 		if err != nil {

@@ -60,7 +60,7 @@ func argText(fn, name string, v Value) (s string, ok bool, err error) {
 		return "", false, nil
 	}
 	if s, ok = text(v); !ok {
-		return "", false, typeError("%s() argument '%s' must be str, not %s", fn, name, TypeName(v))
+		return "", false, typeError("%s() argument '%s' must be str, not %s", fn, name, typeName(v))
 	}
 	return s, true, nil
 }
@@ -73,7 +73,7 @@ func intArg(fn string, v Value, def int) (int, error) {
 	if i, ok := smallInt(v); ok {
 		return int(i), nil
 	}
-	return 0, typeError("%s(): '%s' object cannot be interpreted as an integer", fn, TypeName(v))
+	return 0, typeError("%s(): '%s' object cannot be interpreted as an integer", fn, typeName(v))
 }
 
 func stripper(left, right bool) func(*Machine, Value, []Value) (Value, error) {
@@ -151,7 +151,7 @@ func affix(has func(s, affix string) bool) func(*Machine, Value, []Value) (Value
 		for _, v := range all {
 			t, isText := text(v)
 			if !isText {
-				return nil, typeError("startswith first arg must be str or a tuple of str, not %s", TypeName(v))
+				return nil, typeError("startswith first arg must be str or a tuple of str, not %s", typeName(v))
 			}
 			if ok && has(m.plain(s), m.plain(t)) {
 				return true, nil
@@ -166,7 +166,7 @@ func remover(trim func(s, affix string) (from, to int)) func(*Machine, Value, []
 		s, _ := text(x)
 		t, ok := text(a[0])
 		if !ok {
-			return nil, typeError("removeprefix() argument must be str, not %s", TypeName(a[0]))
+			return nil, typeError("removeprefix() argument must be str, not %s", typeName(a[0]))
 		}
 		v, err := m.show(s)
 		if err != nil {
@@ -189,7 +189,7 @@ func finder(index func(s, sub string) int, must bool) func(*Machine, Value, []Va
 	return func(m *Machine, x Value, a []Value) (Value, error) {
 		sub, isText := text(a[0])
 		if !isText {
-			return nil, typeError("must be str, not %s", TypeName(a[0]))
+			return nil, typeError("must be str, not %s", typeName(a[0]))
 		}
 		s, offset, ok, err := window(m, x, a[1], a[2])
 		if err != nil {
@@ -212,7 +212,7 @@ func finder(index func(s, sub string) int, must bool) func(*Machine, Value, []Va
 func countMethod(m *Machine, x Value, a []Value) (Value, error) {
 	sub, isText := text(a[0])
 	if !isText {
-		return nil, typeError("must be str, not %s", TypeName(a[0]))
+		return nil, typeError("must be str, not %s", typeName(a[0]))
 	}
 	s, _, ok, err := window(m, x, a[1], a[2])
 	if err != nil || !ok {
@@ -294,7 +294,7 @@ func joinMethod(m *Machine, x Value, a []Value) (Value, error) {
 			s, ok = string(e), true
 		}
 		if !ok {
-			return false, typeError("sequence item %d: expected str instance, %s found", i, TypeName(v))
+			return false, typeError("sequence item %d: expected str instance, %s found", i, typeName(v))
 		}
 		if err := m.Alloc(len(s) + len(sep)); err != nil {
 			return false, err

@@ -182,7 +182,7 @@ func splitlinesMethod(m *Machine, x Value, a []Value) (Value, error) {
 func sepArg(a []Value) (string, error) {
 	sep, ok, err := argText("partition", "sep", a[0])
 	if err == nil && !ok {
-		err = typeError("must be str, not %s", TypeName(a[0]))
+		err = typeError("must be str, not %s", typeName(a[0]))
 	}
 	if err == nil && sep == "" {
 		err = valueError("empty separator")

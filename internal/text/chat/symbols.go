@@ -156,7 +156,7 @@ func (r *resolver) scan(s *symbols, n any) {
 		for _, v := range n.Values {
 			r.scan(s, v)
 		}
-	case *generationStmt, *BlockStmt:
+	case *generationStmt, *blockStmt:
 	default:
 		children(n, func(c any) { r.scan(s, c) })
 	}

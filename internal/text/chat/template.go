@@ -144,7 +144,7 @@ func named(vars map[string]Value, of *Map, f func(string) string) error {
 	for k, v := range of.All() {
 		name, ok := k.(string)
 		if !ok {
-			return typeError("variable name of type %s", TypeName(k))
+			return typeError("variable name of type %s", typeName(k))
 		}
 		if s, ok := text(v); ok {
 			v = like(v, f(s))

@@ -9,7 +9,7 @@ import (
 func translate(m *Machine, x Value, a []Value) (Value, error) {
 	s, _ := text(x)
 	if _, sized := length(a[0]); !sized && s != "" {
-		return nil, typeError("'%s' object is not subscriptable", TypeName(a[0]))
+		return nil, typeError("'%s' object is not subscriptable", typeName(a[0]))
 	}
 	var b strings.Builder
 	for _, r := range s {
@@ -69,7 +69,7 @@ func makeTranslation(m *Machine, _ Value, a []Value) (Value, error) {
 	for i, v := range a {
 		s, ok := text(v)
 		if !ok && v != missing {
-			return nil, typeError("maketrans() argument %d must be str, not %s", i+1, TypeName(v))
+			return nil, typeError("maketrans() argument %d must be str, not %s", i+1, typeName(v))
 		}
 		if err := m.Alloc(4 * len(s)); err != nil {
 			return nil, err

@@ -103,8 +103,8 @@ type (
 	}
 )
 
-// TypeName is the Python name of the value's type.
-func TypeName(v Value) string {
+// typeName is the Python name of the value's type.
+func typeName(v Value) string {
 	switch v := v.(type) {
 	case nil:
 		return "NoneType"
@@ -150,9 +150,9 @@ func describe(v Value) string {
 	case nil:
 		return "None"
 	case *namespace, object, Markup:
-		return "jinja2 " + TypeName(v) + " object"
+		return "jinja2 " + typeName(v) + " object"
 	}
-	return TypeName(v) + " object"
+	return typeName(v) + " object"
 }
 
 // truth is Python's bool().

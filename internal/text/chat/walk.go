@@ -9,7 +9,7 @@ func children(n any, f func(any)) {
 		exprChildren(n, f)
 	case Stmt:
 		stmtChildren(n, f)
-	case *MacroDef:
+	case *macroDef:
 		each(n.Params, f)
 		each(n.Defaults, f)
 		each(n.Body, f)
@@ -71,10 +71,10 @@ func exprChildren(n Expr, f func(any)) {
 		f(n.Key)
 	case *sliceExpr:
 		some(f, n.X, n.Start, n.Stop, n.Step)
-	case *CallExpr:
+	case *callExpr:
 		f(n.Fn)
 		n.Args.walk(f)
-	case *FilterExpr:
+	case *filterExpr:
 		some(f, n.X)
 		n.Args.walk(f)
 	case *testExpr:
@@ -124,7 +124,7 @@ func stmtChildren(n Stmt, f func(any)) {
 		f(n.Def)
 	case *generationStmt:
 		f(n.Def)
-	case *BlockStmt:
+	case *blockStmt:
 		each(n.Body, f)
 	}
 }
@@ -162,7 +162,7 @@ func undeclared(body []Stmt, names ...string) map[string]bool {
 		case *Target:
 			n.names(func(t *Target) { delete(watch, t.Name) })
 			return
-		case *BlockStmt:
+		case *blockStmt:
 			return
 		}
 		children(n, visit)

@@ -13,7 +13,7 @@ func wordWrap(m *Machine, x Value, a []Value) (Value, error) {
 		if u, ok := x.(*undefined); ok {
 			return nil, u.Err()
 		}
-		return nil, typeError("'%s' object has no attribute 'splitlines'", TypeName(x))
+		return nil, typeError("'%s' object has no attribute 'splitlines'", typeName(x))
 	}
 	width, err := intArg("wordwrap", a[0], 79)
 	if err != nil {
@@ -25,7 +25,7 @@ func wordWrap(m *Machine, x Value, a []Value) (Value, error) {
 	sep := "\n"
 	if a[2] != missing && a[2] != nil {
 		if sep, ok = text(a[2]); !ok {
-			return nil, typeError("wrapstring must be str, not %s", TypeName(a[2]))
+			return nil, typeError("wrapstring must be str, not %s", typeName(a[2]))
 		}
 	}
 	w := wrapper{width: width, breakLong: a[1] == missing || truth(a[1]), hyphens: a[3] == missing || truth(a[3])}

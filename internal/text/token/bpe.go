@@ -14,7 +14,7 @@ import (
 // bpe is the byte-pair encoding model. Words are characters, or raw bytes after
 // UseRaw.
 type bpe struct {
-	Lex    *Lexicon
+	Lex    *lexicon
 	merges pairTable
 	// Pairs lists the merges in rank order, for writers.
 	Pairs [][2]int32
@@ -39,7 +39,7 @@ func (m *bpe) UseRaw() bool {
 		return false
 	}
 	for b := range m.first {
-		char := string(ByteChar[b])
+		char := string(byteChar[b])
 		first, ok := m.Lex.IDs[char]
 		last, ok2 := m.Lex.IDs[char+m.Suffix]
 		if !ok || !ok2 {
@@ -113,7 +113,7 @@ func (m *bpe) whole(word string, sc *Scratch) (int32, bool) {
 	}
 	sc.text = sc.text[:0]
 	for i := range len(word) {
-		sc.text = utf8.AppendRune(sc.text, ByteChar[word[i]])
+		sc.text = utf8.AppendRune(sc.text, byteChar[word[i]])
 	}
 	id, ok := m.Lex.IDs[string(sc.text)]
 	return id, ok

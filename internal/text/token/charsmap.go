@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Charsmap replaces grapheme clusters or characters.
-type Charsmap struct {
+// A charsmap replaces grapheme clusters or characters.
+type charsmap struct {
 	Blob  []byte // as stored
 	units []uint32
 	texts string
@@ -23,7 +23,7 @@ const longestReplacement = 1 << 10
 
 // newCharsmap reads a precompiled_charsmap. ok is false if the sizes are
 // inconsistent, or the texts are not UTF-8 or too long.
-func newCharsmap(blob []byte) (m *Charsmap, ok bool) {
+func newCharsmap(blob []byte) (m *charsmap, ok bool) {
 	if len(blob) < 4 {
 		return nil, false
 	}
@@ -37,7 +37,7 @@ func newCharsmap(blob []byte) (m *Charsmap, ok bool) {
 			return nil, false
 		}
 	}
-	m = &Charsmap{Blob: blob, units: make([]uint32, n), texts: string(rest[4*n:])}
+	m = &charsmap{Blob: blob, units: make([]uint32, n), texts: string(rest[4*n:])}
 	for i := range m.units {
 		m.units[i] = binary.LittleEndian.Uint32(rest[4*i:])
 	}
@@ -48,7 +48,7 @@ func unitOffset(u uint32) uint32 { return u >> 10 << (u & (1 << 9) >> 6) }
 
 // lookup returns the replacement of the shortest, not the longest, prefix of key
 // that is in the map, like the reference.
-func (m *Charsmap) lookup(key string) (string, bool) {
+func (m *charsmap) lookup(key string) (string, bool) {
 	pos := unitOffset(m.units[0])
 	for i := range len(key) {
 		c := uint32(key[i])
@@ -82,7 +82,7 @@ func (m *Charsmap) lookup(key string) (string, bool) {
 
 // Normalize replaces clusters of up to five bytes, and the characters of longer
 // ones.
-func (m *Charsmap) Normalize(p Piece) Piece {
+func (m *charsmap) Normalize(p Piece) Piece {
 	if m.Blob == nil {
 		return p
 	}

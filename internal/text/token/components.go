@@ -105,7 +105,7 @@ func (l *loader) bare(raw json.RawMessage, path string) {
 	l.read(raw, path, &f)
 }
 
-func (l *loader) normalizer(raw json.RawMessage, path string, depth int) Normalizer {
+func (l *loader) normalizer(raw json.RawMessage, path string, depth int) normalizer {
 	if isNull(raw) {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) Normali
 			Map  *[]byte `json:"precompiled_charsmap"`
 		}
 		if !l.read(raw, path, &f) || f.Map == nil || len(*f.Map) == 0 {
-			return &Charsmap{} // an empty map changes nothing
+			return &charsmap{} // an empty map changes nothing
 		}
 		m, ok := newCharsmap(*f.Map)
 		if !ok {
@@ -199,17 +199,17 @@ func (l *loader) replacement(raw json.RawMessage, path string) replacement {
 
 func (l *loader) behavior(b *Behavior, path string) Behavior {
 	if b == nil {
-		return Isolated
+		return isolatedMatch
 	}
 	switch *b {
-	case removed, Isolated, mergedWithPrevious, mergedWithNext, contiguous:
+	case removed, isolatedMatch, mergedWithPrevious, mergedWithNext, contiguous:
 	default:
 		l.fail(&UnknownError{path + ".behavior", "behavior", string(*b)})
 	}
 	return *b
 }
 
-func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) PreTokenizer {
+func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) preTokenizer {
 	if isNull(raw) {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) PreTo
 			return nil
 		}
 		name, m, all := l.matcher(f.Pattern, path+".pattern")
-		return &Splitter{Name: name, Match: m, All: all, How: l.behavior(f.Behavior, path), Invert: f.Invert}
+		return &splitter{Name: name, Match: m, All: all, How: l.behavior(f.Behavior, path), Invert: f.Invert}
 	case "Metaspace":
 		mark, prepend, split := l.metaspace(raw, path)
 		return metaspace{Mark: mark, Prepend: prepend, Split: split}
@@ -241,25 +241,25 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) PreTo
 		}
 		l.read(raw, path, &f)
 		if f.Individual {
-			return &Splitter{Name: kind, Match: oneOf(isNumeric), How: Isolated}
+			return &splitter{Name: kind, Match: oneOf(isNumeric), How: isolatedMatch}
 		}
-		return &Splitter{Name: kind, Match: oneOf(isNumeric), How: contiguous}
+		return &splitter{Name: kind, Match: oneOf(isNumeric), How: contiguous}
 	case "Punctuation":
 		var f struct {
 			Type     string    `json:"type"`
 			Behavior *Behavior `json:"behavior"`
 		}
 		l.read(raw, path, &f)
-		return &Splitter{Name: kind, Match: oneOf(isBertPunctuation), How: l.behavior(f.Behavior, path)}
+		return &splitter{Name: kind, Match: oneOf(isBertPunctuation), How: l.behavior(f.Behavior, path)}
 	case "BertPreTokenizer":
 		l.bare(raw, path)
 		return bertWords
 	case "Whitespace":
 		l.bare(raw, path)
-		return &Splitter{Name: kind, Match: wordSplit, How: removed, Invert: true}
+		return &splitter{Name: kind, Match: wordSplit, How: removed, Invert: true}
 	case "WhitespaceSplit":
 		l.bare(raw, path)
-		return &Splitter{Name: kind, Match: oneOf(isSpaceRune), How: removed}
+		return &splitter{Name: kind, Match: oneOf(isSpaceRune), How: removed}
 	case "CharDelimiterSplit":
 		var f struct {
 			Type      string `json:"type"`
@@ -267,7 +267,7 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) PreTo
 		}
 		l.read(raw, path, &f)
 		l.char(f.Delimiter, path+".delimiter")
-		return &Splitter{Name: kind, Match: literal(f.Delimiter), How: removed}
+		return &splitter{Name: kind, Match: literal(f.Delimiter), How: removed}
 	default: // an earlier fault has been reported
 		l.fail(&UnknownError{path + ".type", "pre-tokenizer", kind})
 	}
@@ -321,7 +321,7 @@ func (l *loader) metaspace(raw json.RawMessage, path string) (mark, prepend stri
 	return f.Replacement, f.Prepend, f.Split == nil || *f.Split
 }
 
-func (l *loader) postProcessor(raw json.RawMessage, path string, lex *Lexicon, depth int) postProcessor {
+func (l *loader) postProcessor(raw json.RawMessage, path string, lex *lexicon, depth int) postProcessor {
 	if isNull(raw) {
 		return nil
 	}
@@ -364,7 +364,7 @@ func (l *loader) postProcessor(raw json.RawMessage, path string, lex *Lexicon, d
 }
 
 // namedToken reads ["[SEP]", 102].
-func (l *loader) namedToken(raw json.RawMessage, path string, lex *Lexicon) int32 {
+func (l *loader) namedToken(raw json.RawMessage, path string, lex *lexicon) int32 {
 	var pair []json.RawMessage
 	var name string
 	var id int32
@@ -376,13 +376,13 @@ func (l *loader) namedToken(raw json.RawMessage, path string, lex *Lexicon) int3
 	return id
 }
 
-func (l *loader) inVocab(id int32, path string, lex *Lexicon) {
+func (l *loader) inVocab(id int32, path string, lex *lexicon) {
 	if _, ok := lex.Token(id); !ok && l.err == nil {
 		l.wrong(path, "an id of the vocabulary", id)
 	}
 }
 
-func (l *loader) template(raw json.RawMessage, path string, lex *Lexicon) postProcessor {
+func (l *loader) template(raw json.RawMessage, path string, lex *lexicon) postProcessor {
 	type place struct {
 		ID     string `json:"id"`
 		TypeID int32  `json:"type_id"`

@@ -72,14 +72,14 @@ func (t *Tokenizer) forged(p Piece, toks []tok) (cuts []int) {
 	return cuts
 }
 
-// lossy is [Lossy] for a text of which some bytes are known; it returns where those are then.
+// lossy is [toValidUTF8] for a text of which some bytes are known; it returns where those are then.
 func lossy(text string, said []int) (string, []int) {
 	var b strings.Builder
 	moved, done := said[:0:0], 0
 	for _, at := range said {
-		b.WriteString(Lossy([]byte(text[done:at])))
+		b.WriteString(toValidUTF8([]byte(text[done:at])))
 		moved, done = append(moved, b.Len()), at
 	}
-	b.WriteString(Lossy([]byte(text[done:])))
+	b.WriteString(toValidUTF8([]byte(text[done:])))
 	return b.String(), moved
 }

@@ -20,7 +20,7 @@ type counts struct {
 // count splits texts into words, or into characters, and counts them.
 func (c *VocabularyConfig) count(texts TrainTexts) (*counts, error) {
 	w := &counts{n: map[string]int64{}, most: c.MaxBytes}
-	split := &Splitter{Match: Scanners[expressions[c.Pattern]], How: Isolated}
+	split := &splitter{Match: scanners[expressions[c.Pattern]], How: isolatedMatch}
 	word := func(p Piece) { w.add(p.S) }
 	part := func(s string) { split.Cut(Piece{S: s}, word) }
 	if c.Characters {
@@ -37,7 +37,7 @@ func (c *VocabularyConfig) count(texts TrainTexts) (*counts, error) {
 			return nil, err
 		}
 		if !utf8.ValidString(text) { // as the tokenizer will read it
-			text = Lossy([]byte(text))
+			text = toValidUTF8([]byte(text))
 		}
 		c.parts(text, part)
 	}

@@ -60,7 +60,7 @@ func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
 				b = appendBytes(b, s)
 			}
 		}
-		return Lossy(b)
+		return toValidUTF8(b)
 	}
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -99,7 +99,7 @@ func (byteDecoder) decode(tokens []string) []string {
 	for _, s := range tokens {
 		b = appendBytes(b, s)
 	}
-	return []string{Lossy(b)}
+	return []string{toValidUTF8(b)}
 }
 
 // decode turns a run of byte tokens into text if all of it is UTF-8; otherwise

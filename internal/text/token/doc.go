@@ -38,7 +38,7 @@
 //
 // # Words
 //
-// A [Normalizer] rewrites a [Piece] of text, a [PreTokenizer] splits it into
+// A [normalizer] rewrites a [Piece] of text, a [preTokenizer] splits it into
 // smaller ones. If offsets are requested, a piece records for every byte where
 // in the original it came from, through any number of rewrites:
 //
@@ -51,7 +51,7 @@
 // # Models
 //
 // A [tokenModel] splits one word, a [Piece], and appends its tokens to a [Scratch].
-// All models use a [Lexicon], which maps tokens to ids.
+// All models use a [lexicon], which maps tokens to ids.
 //
 //	BPE         neighbours merge in the order of a list
 //	SPM         neighbours merge by the score of the result

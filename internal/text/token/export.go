@@ -75,7 +75,7 @@ func (t *Tokenizer) exportModel(v *Vocab) error {
 		for _, s := range m.Scores {
 			v.Scores = append(v.Scores, float32(s))
 		}
-		if n, ok := t.normalizer.(*Charsmap); ok {
+		if n, ok := t.normalizer.(*charsmap); ok {
 			v.PrecompiledCharsmap = n.Blob
 		}
 		v.AddSpacePrefix = &yes
@@ -316,9 +316,9 @@ func sketch(c any) string {
 		return fmt.Sprintf("Replace(%q, %q)", c.Name, c.Content)
 	case replaceDecoder:
 		return sketch(c.replacement)
-	case *Charsmap:
+	case *charsmap:
 		return fmt.Sprintf("Precompiled(%x)", c.Blob)
-	case *Splitter:
+	case *splitter:
 		return fmt.Sprintf("Split(%q, %s, %v)", c.Name, c.How, c.Invert)
 	case byteLevelSplit:
 		s := "ByteLevel("

@@ -277,7 +277,7 @@ func (t *Tokenizer) fromT5(v Vocab) error {
 		prepend = "never"
 	}
 	if v.RemoveExtraWhitespaces {
-		t.cutter = preTokenizers{&Splitter{Name: "WhitespaceSplit", Match: oneOf(isSpaceRune), How: removed}}
+		t.cutter = preTokenizers{&splitter{Name: "WhitespaceSplit", Match: oneOf(isSpaceRune), How: removed}}
 	}
 	t.cutter = append(t.cutter, metaspace{Mark: metaMark, Prepend: prepend, Split: true})
 	t.decoder = metaspaceDecoder{metaMark, prepend}

@@ -103,7 +103,7 @@ func TestScoresAlone(t *testing.T) {
 func tinyVocab() Vocab {
 	v := Vocab{Model: "gpt2", Pre: "gpt-2", Special: map[string]int32{"eos": 257}}
 	for b := range 256 {
-		v.Tokens, v.Types = append(v.Tokens, string(ByteChar[b])), append(v.Types, TypeNormal)
+		v.Tokens, v.Types = append(v.Tokens, string(byteChar[b])), append(v.Types, TypeNormal)
 	}
 	v.Tokens, v.Types = append(v.Tokens, "ab", "<end>"), append(v.Types, TypeNormal, TypeControl)
 	v.Merges = []string{"a b"}

@@ -14,13 +14,13 @@ import (
 // greedy takes the longest token first. Its lexicon is in the form of bytes as
 // characters.
 type greedy struct {
-	lex  *Lexicon
-	trie *Trie // of bytes
+	lex  *lexicon
+	trie *trie // of bytes
 	Unk  int32 // or None: bytes that no token begins with are left out
 }
 
 // newGreedy returns the model of the tokens for which use is true.
-func newGreedy(lex *Lexicon, unk int32, use func(id int32) bool) *greedy {
+func newGreedy(lex *lexicon, unk int32, use func(id int32) bool) *greedy {
 	var keys []string
 	var ids []int32
 	for id, s := range lex.Tokens {

@@ -33,7 +33,7 @@ func (g *growth) times(x float64) { g.product *= max(x, 1) }
 func (g *growth) form(x float64) { g.unicode = max(g.unicode, x) }
 
 // normalizer counts a normalizer.
-func (g *growth) normalizer(n Normalizer) {
+func (g *growth) normalizer(n normalizer) {
 	g.steps++
 	switch n := n.(type) {
 	case normalizers:
@@ -59,7 +59,7 @@ func (g *growth) normalizer(n Normalizer) {
 		g.times(float64(len(n.Content)) / float64(max(n.Least, 1)))
 	case byteText:
 		g.times(2)
-	case *Charsmap:
+	case *charsmap:
 		if g.mapped {
 			g.times(n.growth())
 		}
@@ -164,7 +164,7 @@ func (t *Tokenizer) bounded() error {
 
 // growth returns how many bytes the map makes of one at most: keys of more than five
 // bytes are not looked up.
-func (m *Charsmap) growth() float64 {
+func (m *charsmap) growth() float64 {
 	if m.Blob == nil {
 		return 1
 	}

@@ -115,7 +115,7 @@ func TestMapGrowth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := tok.normalizer.(*Charsmap)
+	m := tok.normalizer.(*charsmap)
 	if got := m.Normalize(Piece{S: "bab"}).S; got != "baab" {
 		t.Fatalf("the map makes %q of bab", got)
 	}

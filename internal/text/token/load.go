@@ -90,7 +90,7 @@ func (t *Tokenizer) complete() error {
 }
 
 // flatten returns nested sequences as one list.
-func flatten(p PreTokenizer) preTokenizers {
+func flatten(p preTokenizer) preTokenizers {
 	seq, ok := p.(preTokenizers)
 	if !ok {
 		if p == nil {
@@ -184,7 +184,7 @@ func (l *loader) kind(raw json.RawMessage, path string) string {
 	return *head.Type
 }
 
-func (l *loader) model(raw section) (*Lexicon, tokenModel) {
+func (l *loader) model(raw section) (*lexicon, tokenModel) {
 	empty := newLexicon(0)
 	if isNull(raw.RawMessage) {
 		l.wrong("model", "an object", "nothing")
@@ -221,7 +221,7 @@ func (l *loader) model(raw section) (*Lexicon, tokenModel) {
 }
 
 // vocab reads {"token": id, …}.
-func (l *loader) vocab(raw section) *Lexicon {
+func (l *loader) vocab(raw section) *lexicon {
 	type entry struct {
 		token string
 		id    int64
@@ -263,7 +263,7 @@ func (l *loader) vocab(raw section) *Lexicon {
 func idLimit(n int) int { return 4*n + 1<<12 }
 
 // unknownToken returns the id of the unknown token, or None.
-func (l *loader) unknownToken(lex *Lexicon, token *string) int32 {
+func (l *loader) unknownToken(lex *lexicon, token *string) int32 {
 	if token == nil {
 		return none
 	}
@@ -275,7 +275,7 @@ func (l *loader) unknownToken(lex *Lexicon, token *string) int32 {
 	return id
 }
 
-func (l *loader) bpe(fields map[string]section) (*Lexicon, tokenModel) {
+func (l *loader) bpe(fields map[string]section) (*lexicon, tokenModel) {
 	var f struct {
 		Type         string   `json:"type"`
 		Dropout      *float64 `json:"dropout"`
@@ -345,7 +345,7 @@ func badMerge(path string, err error) error {
 	return err
 }
 
-func (l *loader) unigram(fields map[string]section) (*Lexicon, tokenModel) {
+func (l *loader) unigram(fields map[string]section) (*lexicon, tokenModel) {
 	var f struct {
 		Type         string   `json:"type"`
 		UnkID        *int64   `json:"unk_id"`
@@ -397,7 +397,7 @@ func (l *loader) unigram(fields map[string]section) (*Lexicon, tokenModel) {
 	return lex, newUnigram(lex, scores, unk, f.ByteFallback)
 }
 
-func (l *loader) wordPiece(fields map[string]section) (*Lexicon, tokenModel) {
+func (l *loader) wordPiece(fields map[string]section) (*lexicon, tokenModel) {
 	f := struct {
 		Type     string `json:"type"`
 		UnkToken string `json:"unk_token"`
@@ -415,7 +415,7 @@ func (l *loader) wordPiece(fields map[string]section) (*Lexicon, tokenModel) {
 	return lex, newWordPiece(lex, f.Prefix, unk, f.MaxChars)
 }
 
-func (l *loader) addedTokens(raw json.RawMessage, lex *Lexicon) []AddedToken {
+func (l *loader) addedTokens(raw json.RawMessage, lex *lexicon) []AddedToken {
 	var list []AddedToken
 	if isNull(raw) || !l.read(raw, "added_tokens", &list) {
 		return nil

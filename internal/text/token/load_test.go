@@ -12,7 +12,7 @@ import (
 func tiny(change map[string]string) string {
 	vocab := map[string]int{"ab": 256}
 	for b := range 256 {
-		vocab[string(ByteChar[b])] = b
+		vocab[string(byteChar[b])] = b
 	}
 	v, _ := json.Marshal(vocab)
 	model := map[string]json.RawMessage{"type": json.RawMessage(`"BPE"`), "vocab": v, "merges": json.RawMessage(`["a b"]`)}

@@ -153,13 +153,13 @@ func (v *Vocabulary) merge(w *counts) {
 		ids[s] = int32(id)
 	}
 	var bytes [256]int32
-	chars := slices.Clone(ByteChar[:])
+	chars := slices.Clone(byteChar[:])
 	slices.Sort(chars)
 	for _, r := range chars {
 		ids[string(r)] = int32(len(v.Tokens))
 		v.Tokens = append(v.Tokens, string(r))
 	}
-	for b, r := range ByteChar {
+	for b, r := range byteChar {
 		bytes[b] = ids[string(r)]
 	}
 	c := newWords(w, &bytes)

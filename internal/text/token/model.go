@@ -20,20 +20,20 @@ type tok struct {
 	A, B int32
 }
 
-// A Lexicon is a vocabulary. Ids need not be dense: files may have holes.
-type Lexicon struct {
+// A lexicon is a vocabulary. Ids need not be dense: files may have holes.
+type lexicon struct {
 	Tokens []string // by id
 	Known  []bool   // false for a hole
 	IDs    map[string]int32
 }
 
 // newLexicon returns an empty vocabulary of the given size.
-func newLexicon(size int) *Lexicon {
-	return &Lexicon{Tokens: make([]string, size), Known: make([]bool, size), IDs: make(map[string]int32, size)}
+func newLexicon(size int) *lexicon {
+	return &lexicon{Tokens: make([]string, size), Known: make([]bool, size), IDs: make(map[string]int32, size)}
 }
 
 // Add assigns an id to a token, growing the table as needed.
-func (l *Lexicon) Add(token string, id int32) {
+func (l *lexicon) Add(token string, id int32) {
 	for int(id) >= len(l.Tokens) {
 		l.Tokens, l.Known = append(l.Tokens, ""), append(l.Known, false)
 	}
@@ -42,7 +42,7 @@ func (l *Lexicon) Add(token string, id int32) {
 }
 
 // Token returns the token of id; ok is false for a hole or an id out of range.
-func (l *Lexicon) Token(id int32) (string, bool) {
+func (l *lexicon) Token(id int32) (string, bool) {
 	if id < 0 || int(id) >= len(l.Tokens) || !l.Known[id] {
 		return "", false
 	}
@@ -50,7 +50,7 @@ func (l *Lexicon) Token(id int32) (string, bool) {
 }
 
 // ByteTokens returns the ids of <0x00> … <0xFF>; ok is false if one is missing.
-func (l *Lexicon) ByteTokens() (ids [256]int32, ok bool) {
+func (l *lexicon) ByteTokens() (ids [256]int32, ok bool) {
 	const hex = "0123456789ABCDEF"
 	ok = true
 	for b := range ids {

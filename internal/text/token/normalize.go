@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A Normalizer rewrites a piece.
-type Normalizer interface {
+// A normalizer rewrites a piece.
+type normalizer interface {
 	Normalize(p Piece) Piece
 }
 
@@ -52,10 +52,10 @@ type (
 	byteText struct{}
 
 	// normalizers is "Sequence".
-	normalizers []Normalizer
+	normalizers []normalizer
 )
 
-// Normalize implements [Normalizer].
+// Normalize implements [normalizer].
 func (ns normalizers) Normalize(p Piece) Piece {
 	for _, n := range ns {
 		p = n.Normalize(p)
@@ -63,7 +63,7 @@ func (ns normalizers) Normalize(p Piece) Piece {
 	return p
 }
 
-// Normalize implements [Normalizer].
+// Normalize implements [normalizer].
 func (n prefixText) Normalize(p Piece) Piece {
 	if p.S == "" {
 		return p
@@ -71,7 +71,7 @@ func (n prefixText) Normalize(p Piece) Piece {
 	return p.prepend(n.Text)
 }
 
-// Normalize implements [Normalizer].
+// Normalize implements [normalizer].
 func (n replacement) Normalize(p Piece) Piece {
 	if p.At == nil && utf8.RuneCountInString(n.Name) == 1 {
 		p.S = strings.ReplaceAll(p.S, n.Name, n.Content)
@@ -88,7 +88,7 @@ func (n replacement) Normalize(p Piece) Piece {
 	return w.piece()
 }
 
-// Normalize implements [Normalizer].
+// Normalize implements [normalizer].
 func (n strip) Normalize(p Piece) Piece {
 	i, j := 0, len(p.S)
 	if n.Left {
@@ -106,7 +106,7 @@ func (n strip) Normalize(p Piece) Piece {
 	return q
 }
 
-// Normalize implements [Normalizer].
+// Normalize implements [normalizer].
 func (lowercase) Normalize(p Piece) Piece {
 	if p.At == nil && isASCII(p.S) {
 		p.S = strings.ToLower(p.S)
@@ -157,12 +157,12 @@ func each(p Piece, f func(rune) rune) Piece {
 	return w.piece()
 }
 
-// Normalize implements [Normalizer].
+// Normalize implements [normalizer].
 func (stripAccents) Normalize(p Piece) Piece {
 	return keep(p, func(r rune) bool { return classOf(r)&classM == 0 || !inRanges(assigned9Ranges[:], r) })
 }
 
-// Normalize implements [Normalizer].
+// Normalize implements [normalizer].
 func (nmt) Normalize(p Piece) Piece {
 	p = keep(p, func(r rune) bool {
 		return !(r >= 1 && r <= 8 || r == 0x0b || r >= 0x0e && r <= 0x1f || r == 0x7f || r == 0x8f || r == 0x9f)
@@ -177,7 +177,7 @@ func (nmt) Normalize(p Piece) Piece {
 	})
 }
 
-// Normalize implements [Normalizer].
+// Normalize implements [normalizer].
 func (n bertText) Normalize(p Piece) Piece {
 	if n.Clean {
 		p = keep(p, func(r rune) bool { return r != 0 && r != 0xfffd && !isBertControl(r) })
@@ -220,13 +220,13 @@ func isChinese(r rune) bool {
 		r >= 0xf900 && r <= 0xfaff || r >= 0x2f800 && r <= 0x2fa1f
 }
 
-// Normalize implements [Normalizer].
+// Normalize implements [normalizer].
 func (byteText) Normalize(p Piece) Piece {
 	w := rewrite(p)
 	for i, n := 0, 0; i < len(p.S); i += n {
 		_, n = decodeRune(p.S[i:])
 		for k := range n {
-			w.put(ByteChar[p.S[i+k]], min(k, 1))
+			w.put(byteChar[p.S[i+k]], min(k, 1))
 		}
 	}
 	return w.piece()

@@ -59,7 +59,7 @@ func TestUnicodeForms(t *testing.T) {
 func TestNormalizers(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		n    Normalizer
+		n    normalizer
 		in   string
 		want string
 	}{

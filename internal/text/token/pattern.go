@@ -354,7 +354,7 @@ var gpt2Scanner = anyOf(contraction(false), spaced(classL, false, ""), spaced(cl
 // Expressions by which tokenizers are identified.
 const (
 	reGPT2     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-	ReLlama3   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	reLlama3   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	reQwen2    = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	reQwen35   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	reO200k    = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -373,10 +373,10 @@ const (
 	reBloom    = ` ?[^(\s|.,!?…。，、।۔،)]+`
 )
 
-// Scanners maps every supported expression to its scanner.
-var Scanners = map[string]Matcher{
+// scanners maps every supported expression to its scanner.
+var scanners = map[string]Matcher{
 	reGPT2:   gpt2Scanner,
-	ReLlama3: modern(3, classL),
+	reLlama3: modern(3, classL),
 	reQwen2:  modern(1, classL),
 	reQwen35: modern(1, classL|classM),
 	// The form of cl100k that tiktoken publishes, and its one-digit variant:
@@ -469,7 +469,7 @@ func segments(s string, m Matcher, yield func(i, j int, match bool)) {
 // matcherOf returns the matcher of an expression and, if it knows a faster way to find
 // all matches of a text, that. Errors are [*regexError].
 func matcherOf(expr string) (Matcher, segmenter, error) {
-	if m, ok := Scanners[expr]; ok {
+	if m, ok := scanners[expr]; ok {
 		return m, runs[expr], nil
 	}
 	re, err := newRegex(expr)

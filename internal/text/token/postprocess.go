@@ -105,7 +105,7 @@ func (t trimmer) process(parts []encoding, _, _ bool) []encoding {
 // spaces counts the white space at the start and the end of a token, including
 // the byte-level form of a space.
 func spaces(s string) (lead, trail int32) {
-	white := func(r rune) bool { return r == ByteChar[' '] || unicode.IsSpace(r) }
+	white := func(r rune) bool { return r == byteChar[' '] || unicode.IsSpace(r) }
 	for _, r := range s {
 		if !white(r) {
 			break

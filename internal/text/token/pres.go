@@ -10,7 +10,7 @@ import "golang.org/x/text/unicode/norm"
 type pre struct {
 	names  []string // the first is the one written
 	cut    func() preTokenizers
-	form   Normalizer
+	form   normalizer
 	ignore bool // a word that is a token is not split, whatever the merges
 	bos    bool // AddBOS if the file does not say
 	plain  bool // tokens are text, not bytes in the form of characters
@@ -38,12 +38,12 @@ func splits(res ...string) (ps preTokenizers) {
 }
 
 // isolated is for the expressions of this package, which are all valid.
-func isolated(re string) *Splitter {
+func isolated(re string) *splitter {
 	m, all, err := matcherOf(re)
 	if err != nil {
 		panic(err)
 	}
-	return &Splitter{Name: re, Match: m, All: all, How: Isolated}
+	return &splitter{Name: re, Match: m, All: all, How: isolatedMatch}
 }
 
 // cuts returns pre-tokenizers that isolate the given expressions in turn and
@@ -55,8 +55,8 @@ func cuts(res ...string) func() preTokenizers {
 func gpt2Cut() preTokenizers { return preTokenizers{byteLevelSplit{Regex: true}} }
 
 // digits isolates each digit, as the component of that name.
-func digits() *Splitter {
-	return &Splitter{Name: "Digits", Match: oneOf(isNumeric), How: Isolated}
+func digits() *splitter {
+	return &splitter{Name: "Digits", Match: oneOf(isNumeric), How: isolatedMatch}
 }
 
 func digitsCut() preTokenizers { return preTokenizers{digits(), byteLevelSplit{Regex: true}} }
@@ -65,10 +65,10 @@ func digitsCut() preTokenizers { return preTokenizers{digits(), byteLevelSplit{R
 // tokenizer does.
 func falconCut() preTokenizers {
 	return preTokenizers{
-		&Splitter{Name: "Punctuation", Match: oneOf(isBertPunctuation), How: contiguous},
+		&splitter{Name: "Punctuation", Match: oneOf(isBertPunctuation), How: contiguous},
 		byteLevelSplit{Regex: true},
-		&Splitter{Name: "Digits", Match: oneOf(isNumeric), How: contiguous},
-		&Splitter{Name: reTriples, Match: threeDigits, How: Isolated},
+		&splitter{Name: "Digits", Match: oneOf(isNumeric), How: contiguous},
+		&splitter{Name: reTriples, Match: threeDigits, How: isolatedMatch},
 	}
 }
 
@@ -78,11 +78,11 @@ func deepSeekLLMCut() preTokenizers {
 
 func chameleonCut() preTokenizers {
 	ps := splits(`<sentinel:[0-9]+>`, `(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z`, `([\t\n]|    |  )`)
-	return append(ps, digits(), &Splitter{Name: "Punctuation", Match: oneOf(isBertPunctuation), How: Isolated}, byteLevelSplit{Regex: true})
+	return append(ps, digits(), &splitter{Name: "Punctuation", Match: oneOf(isBertPunctuation), How: isolatedMatch}, byteLevelSplit{Regex: true})
 }
 
 func plainWords() preTokenizers {
-	return preTokenizers{&Splitter{Name: "WhitespaceSplit", Match: oneOf(isSpaceRune), How: removed}}
+	return preTokenizers{&splitter{Name: "WhitespaceSplit", Match: oneOf(isSpaceRune), How: removed}}
 }
 
 var nfc = unicodeForm{Form: norm.NFC}
@@ -91,9 +91,9 @@ var nfc = unicodeForm{Form: norm.NFC}
 // first, as in its own tokenizer.json, although GGUF does not say so.
 var pres = []pre{
 	{names: []string{"gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "granite-docling", "exaone4", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "gigachat", "a.x-4.0", "mellum", "modern-bert", "roberta-bpe", "jina-v1-en", "jina-v2-code"}, cut: gpt2Cut},
-	{names: []string{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"}, cut: cuts(ReLlama3), ignore: true, bos: true},
-	{names: []string{"dbrx", "smaug-bpe", "chatglm-bpe"}, cut: cuts(ReLlama3)},
-	{names: []string{"glm4", "glm5"}, cut: cuts(ReLlama3), ignore: true},
+	{names: []string{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"}, cut: cuts(reLlama3), ignore: true, bos: true},
+	{names: []string{"dbrx", "smaug-bpe", "chatglm-bpe"}, cut: cuts(reLlama3)},
+	{names: []string{"glm4", "glm5"}, cut: cuts(reLlama3), ignore: true},
 	{names: []string{"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2"}, cut: cuts(reQwen2), form: nfc},
 	{names: []string{"stablelm2", "hunyuan", "solar-open", "grok-2", "bailingmoe", "bailingmoe2", "llada-moe"}, cut: cuts(reQwen2)},
 	{names: []string{"qwen35"}, cut: cuts(reQwen35), form: nfc},

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A PreTokenizer splits p and emits nonempty pieces in order.
-type PreTokenizer interface {
+// A preTokenizer splits p and emits nonempty pieces in order.
+type preTokenizer interface {
 	Cut(p Piece, emit func(Piece))
 }
 
@@ -19,16 +19,16 @@ type Behavior string
 // The behaviors of Split.
 const (
 	removed            Behavior = "Removed"
-	Isolated           Behavior = "Isolated"
+	isolatedMatch      Behavior = "Isolated"
 	mergedWithPrevious Behavior = "MergedWithPrevious"
 	mergedWithNext     Behavior = "MergedWithNext"
 	contiguous         Behavior = "Contiguous"
 )
 
 type (
-	// Splitter implements every pre-tokenizer that splits by a pattern. Invert
+	// splitter implements every pre-tokenizer that splits by a pattern. Invert
 	// swaps matches with the stretches between them.
-	Splitter struct {
+	splitter struct {
 		Name   string // the pattern as spelled in the file, or the component's type
 		Match  Matcher
 		All    segmenter // finds all matches at once; nil: Match does, one by one
@@ -51,10 +51,10 @@ type (
 	}
 
 	// preTokenizers is "Sequence".
-	preTokenizers []PreTokenizer
+	preTokenizers []preTokenizer
 )
 
-// Cut implements [PreTokenizer].
+// Cut implements [preTokenizer].
 func (ps preTokenizers) Cut(p Piece, emit func(Piece)) { ps.Chain(emit)(p) }
 
 // Chain returns a function that applies every stage in turn. Creating it once
@@ -67,12 +67,12 @@ func (ps preTokenizers) Chain(emit func(Piece)) func(Piece) {
 	return emit
 }
 
-// Cut implements [PreTokenizer].
-func (c *Splitter) Cut(p Piece, emit func(Piece)) {
+// Cut implements [preTokenizer].
+func (c *splitter) Cut(p Piece, emit func(Piece)) {
 	switch c.How {
-	case Isolated, removed:
+	case isolatedMatch, removed:
 		matches(p.S, c.Match, c.All, func(i, j int, match bool) {
-			if i < j && (c.How == Isolated || match == c.Invert) {
+			if i < j && (c.How == isolatedMatch || match == c.Invert) {
 				emit(p.Slice(i, j))
 			}
 		})
@@ -111,7 +111,7 @@ func (c *Splitter) Cut(p Piece, emit func(Piece)) {
 	}
 }
 
-// Cut implements [PreTokenizer].
+// Cut implements [preTokenizer].
 func (c byteLevelSplit) Cut(p Piece, emit func(Piece)) {
 	if c.PrefixSpace && !strings.HasPrefix(p.S, " ") {
 		p = p.prepend(" ")
@@ -127,7 +127,7 @@ func (c byteLevelSplit) Cut(p Piece, emit func(Piece)) {
 	segments(p.S, gpt2Scanner, func(i, j int, _ bool) { emit(p.Slice(i, j)) })
 }
 
-// Cut implements [PreTokenizer].
+// Cut implements [preTokenizer].
 func (c metaspace) Cut(p Piece, emit func(Piece)) {
 	first := p.start == 0
 	p = replacement{Name: " ", Match: literal(" "), Content: c.Mark}.Normalize(p)
@@ -138,7 +138,7 @@ func (c metaspace) Cut(p Piece, emit func(Piece)) {
 		emit(p)
 		return
 	}
-	(&Splitter{Match: literal(c.Mark), How: mergedWithNext}).Cut(p, emit)
+	(&splitter{Match: literal(c.Mark), How: mergedWithNext}).Cut(p, emit)
 }
 
 // wordSplit is \w+|[^\w\s]+, the pattern of "Whitespace".
@@ -148,14 +148,14 @@ var wordSplit = anyOf(some(classWord), func(s string, i int) int {
 
 // bertWords is "BertPreTokenizer".
 var bertWords = preTokenizers{
-	&Splitter{Name: "BertPreTokenizer", Match: oneOf(isSpaceRune), How: removed},
-	&Splitter{Name: "BertPreTokenizer", Match: oneOf(isBertPunctuation), How: Isolated},
+	&splitter{Name: "BertPreTokenizer", Match: oneOf(isSpaceRune), How: removed},
+	&splitter{Name: "BertPreTokenizer", Match: oneOf(isBertPunctuation), How: isolatedMatch},
 }
 
-// ByteChar maps each byte to its character in byte-level vocabularies: itself if
+// byteChar maps each byte to its character in byte-level vocabularies: itself if
 // it is printable Latin-1, else one from U+0100. charByte is the inverse, for
 // characters below 0x144.
-var ByteChar, charByte = func() (c [256]rune, b [0x144]int16) {
+var byteChar, charByte = func() (c [256]rune, b [0x144]int16) {
 	for i := range b {
 		b[i] = -1
 	}

@@ -64,7 +64,7 @@ func draws() int {
 
 // TestScanners: every scanner cuts as its own expression does.
 func TestScanners(t *testing.T) {
-	for expr, m := range Scanners {
+	for expr, m := range scanners {
 		engine, err := compileRegex(expr)
 		if err != nil {
 			t.Error(err)
@@ -80,7 +80,7 @@ func TestScanners(t *testing.T) {
 // FuzzScanners is TestScanners with texts of the fuzzer.
 func FuzzScanners(f *testing.F) {
 	engines := map[string]Matcher{}
-	for expr := range Scanners {
+	for expr := range scanners {
 		engine, err := compileRegex(expr)
 		if err != nil {
 			f.Fatal(err)
@@ -90,7 +90,7 @@ func FuzzScanners(f *testing.F) {
 	f.Add("Hello, world's 'LL 12345  \r\n\t x漢字")
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "\ufffd")
-		for expr, m := range Scanners {
+		for expr, m := range scanners {
 			sameAsEngine(t, expr, text, m, engines[expr])
 		}
 	})
@@ -98,7 +98,7 @@ func FuzzScanners(f *testing.F) {
 
 // FuzzRegex: no expression makes the engine panic, and a match lies in the text.
 func FuzzRegex(f *testing.F) {
-	for expr := range Scanners {
+	for expr := range scanners {
 		f.Add(expr, "Hello 123\n")
 	}
 	for _, expr := range []string{`(?<=a|bc)\d{2,3}?(?!x)`, `(?>a*)b`, `[\w&&[^\d_]]++`, `(?i)k|\p{^Han}{,2}`, `(?m:.)\Z|\bx\B|^y$`, `[[:alpha:]-z]`, `(a*)*b`} {

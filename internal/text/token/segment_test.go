@@ -11,7 +11,7 @@ func TestLossy(t *testing.T) {
 		"\xf0\x9f\x98": "\uFFFD", "\xf0\x8f\x98": "\uFFFD\uFFFD\uFFFD", "\xed\xa0\x80": "\uFFFD\uFFFD\uFFFD",
 		"\xf4\x90\x80\x80": "\uFFFD\uFFFD\uFFFD\uFFFD", "\xc0\xaf": "\uFFFD\uFFFD", "é\x80": "é\uFFFD",
 	} {
-		if got := Lossy([]byte(in)); got != want {
+		if got := toValidUTF8([]byte(in)); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
@@ -45,13 +45,13 @@ func TestGraphemes(t *testing.T) {
 func TestEveryBehavior(t *testing.T) {
 	for how, want := range map[Behavior]string{
 		removed:            "the|final|countdown",
-		Isolated:           "the|-|final|-|-|countdown",
+		isolatedMatch:      "the|-|final|-|-|countdown",
 		mergedWithPrevious: "the-|final-|-|countdown",
 		mergedWithNext:     "the|-final|-|-countdown",
 		contiguous:         "the|-|final|--|countdown",
 	} {
 		var parts []string
-		(&Splitter{Match: literal("-"), How: how}).Cut(newPiece("the-final--countdown", true), func(p Piece) { parts = append(parts, p.S) })
+		(&splitter{Match: literal("-"), How: how}).Cut(newPiece("the-final--countdown", true), func(p Piece) { parts = append(parts, p.S) })
 		if got := strings.Join(parts, "|"); got != want {
 			t.Errorf("%s: got %s, want %s", how, got, want)
 		}

@@ -65,7 +65,7 @@ func readSentencePiece(data []byte) (*spModel, error) {
 			for r.next() {
 				switch {
 				case r.field == 1 && r.isBytes():
-					p.text = Lossy(r.bytes)
+					p.text = toValidUTF8(r.bytes)
 				case r.field == 2 && r.wire == wire32:
 					p.score = math.Float32frombits(uint32(r.value))
 				case r.field == 3 && r.wire == wireVarint:
@@ -169,7 +169,7 @@ func (m *spModel) tokenizer(c Companion) (*Tokenizer, error) {
 	if unk == none {
 		return nil, &FormatError{Path: "pieces", Want: "an unknown piece", Got: "none"}
 	}
-	var defined *Trie
+	var defined *trie
 	if len(own) > 0 {
 		defined = newTrie(own, ownIDs)
 	}
@@ -190,7 +190,7 @@ func (m *spModel) tokenizer(c Companion) (*Tokenizer, error) {
 
 // text sets the normalizer and the decoder. Those of the original Llama are the
 // components of that name, which GGUF knows.
-func (m *spModel) text(t *Tokenizer, c Companion, defined *Trie) error {
+func (m *spModel) text(t *Tokenizer, c Companion, defined *trie) error {
 	spaces := replacement{Name: " ", Match: literal(" "), Content: metaMark}
 	n := &sentenceText{Defined: defined, Prefix: m.dummyPrefix, OnlyFirst: c.OnlyFirst, Trim: m.trim, Suffix: m.suffix, Escape: m.escape}
 	if len(m.charsmap) > 0 {

@@ -11,8 +11,8 @@ import (
 
 // sentenceText normalizes as SentencePiece does.
 type sentenceText struct {
-	Map       *Charsmap // or nil
-	Defined   *Trie     // user-defined pieces, or nil
+	Map       *charsmap // or nil
+	Defined   *trie     // user-defined pieces, or nil
 	Prefix    bool      // put a space in front …
 	OnlyFirst bool      // … but only of the start of a text
 	Trim      bool      // remove spaces at the ends, and all but one elsewhere
@@ -21,7 +21,7 @@ type sentenceText struct {
 }
 
 // longest returns the replacement of the longest prefix of key in the map.
-func (m *Charsmap) longest(key string) (text string, size int) {
+func (m *charsmap) longest(key string) (text string, size int) {
 	pos := unitOffset(m.units[0])
 	for i := range len(key) {
 		c := uint32(key[i])
@@ -67,7 +67,7 @@ func (n *sentenceText) prefix(s string) (text string, size int) {
 	return s[:size], size
 }
 
-// Normalize implements [Normalizer].
+// Normalize implements [normalizer].
 func (n *sentenceText) Normalize(p Piece) Piece {
 	s, i := p.S, 0
 	for n.Trim && i < len(s) {

@@ -5,10 +5,10 @@ package token
 
 // sentenceUnigram is the unigram model of SentencePiece.
 type sentenceUnigram struct {
-	lex      *Lexicon
+	lex      *lexicon
 	Scores   []float32
 	types    []int32
-	trie     *Trie // of normal, user-defined and unused pieces
+	trie     *trie // of normal, user-defined and unused pieces
 	Unk      int32
 	bytes    [256]int32
 	fallBack bool
@@ -16,7 +16,7 @@ type sentenceUnigram struct {
 	unkScore float32
 }
 
-func newSentenceUnigram(lex *Lexicon, scores []float32, types []int32, unk int32, fallBack bool) *sentenceUnigram {
+func newSentenceUnigram(lex *lexicon, scores []float32, types []int32, unk int32, fallBack bool) *sentenceUnigram {
 	m := &sentenceUnigram{lex: lex, Scores: scores, types: types, Unk: unk, fallBack: fallBack}
 	m.bytes, _ = lex.ByteTokens()
 	var keys []string

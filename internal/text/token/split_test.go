@@ -54,6 +54,6 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%s: %v", expr, err)
 			continue
 		}
-		check(expr, preTokenizers{&Splitter{Name: expr, Match: Scanners[expr], All: all, How: Isolated}}, want)
+		check(expr, preTokenizers{&splitter{Name: expr, Match: scanners[expr], All: all, How: isolatedMatch}}, want)
 	}
 }

@@ -7,7 +7,7 @@ package token
 
 // spm is the SentencePiece model.
 type spm struct {
-	Lex      *Lexicon
+	Lex      *lexicon
 	Scores   []float32
 	Unk      int32 // or None
 	Bytes    [256]int32
@@ -15,7 +15,7 @@ type spm struct {
 
 	// Of SentencePiece files only; nil in GGUF.
 	Types   []int32 // only normal, user-defined and unused pieces result from merges
-	Defined *Trie   // user-defined pieces, which are found first and never merge
+	Defined *trie   // user-defined pieces, which are found first and never merge
 }
 
 // mergeable reports whether neighbours can become the token id.

@@ -91,7 +91,7 @@ func (s *Stream) fresh(text string) string {
 }
 
 func (s *Stream) take() string {
-	text := Lossy(s.pending)
+	text := toValidUTF8(s.pending)
 	s.pending = s.pending[:0]
 	return text
 }

@@ -148,10 +148,10 @@ func (p Piece) prepend(s string) Piece {
 	return Piece{S: s + p.S, At: append(at, p.At...), start: p.start}
 }
 
-// Lossy converts b to UTF-8 with one U+FFFD for each maximal invalid part (as
+// toValidUTF8 converts b to UTF-8 with one U+FFFD for each maximal invalid part (as
 // recommended in section 3.9 of the Unicode standard and done by the reference
 // library; Go's conversions differ).
-func Lossy(b []byte) string {
+func toValidUTF8(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}

@@ -101,7 +101,7 @@ func LoadTiktoken(data []byte, c Companion) (*Tokenizer, error) {
 		return nil, &FormatError{Path: "line 1", Want: "a token in base64 and its rank", Got: "nothing"}
 	}
 	for b := range 256 {
-		if _, ok := lex.IDs[string(ByteChar[b])]; !ok {
+		if _, ok := lex.IDs[string(byteChar[b])]; !ok {
 			return nil, &FormatError{Path: "ranks", Want: "a token for each byte", Got: fmt.Sprintf("none for byte %d", b)}
 		}
 	}
@@ -136,7 +136,7 @@ func (c *Companion) specials(n int32) []AddedToken {
 func byteForm(b []byte) string {
 	var s strings.Builder
 	for _, c := range b {
-		s.WriteRune(ByteChar[c])
+		s.WriteRune(byteChar[c])
 	}
 	return s.String()
 }

@@ -10,14 +10,14 @@ import (
 // A Tokenizer maps text to token ids and back. It is immutable and safe for
 // concurrent use.
 type Tokenizer struct {
-	lex   *Lexicon
+	lex   *lexicon
 	model tokenModel
 
 	added      []AddedToken
 	special    []bool  // by id: left out if special tokens are skipped
 	original   *finder // added tokens matched before normalization …
 	normalized *finder // … and after it
-	normalizer Normalizer
+	normalizer normalizer
 	cutter     preTokenizers
 	post       postProcessor // may be nil
 	decoder    decoder       // may be nil
@@ -119,7 +119,7 @@ var turns = make(chan struct{}, runtime.NumCPU())
 // no use. counts, unless nil, says which added tokens are some.
 func (t *Tokenizer) encodeUntil(done <-chan struct{}, text string, counts control, kind int32, offsets bool) encoding {
 	if !utf8.ValidString(text) {
-		text = Lossy([]byte(text))
+		text = toValidUTF8([]byte(text))
 	}
 	var e encoding
 	e.ids = make([]int32, 0, len(text)/3+4)

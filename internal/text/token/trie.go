@@ -9,8 +9,8 @@ import (
 	"sort"
 )
 
-// A Trie finds the keys that are prefixes of a text.
-type Trie struct {
+// A trie finds the keys that are prefixes of a text.
+type trie struct {
 	first []int32    // children of node n are first[n] … first[n+1]-1
 	label []byte     // last byte of a node's key
 	value []int32    // of the key that ends at a node, or None
@@ -19,7 +19,7 @@ type Trie struct {
 
 // newTrie returns a trie of keys with their values; of equal keys the last wins.
 // Empty keys are ignored.
-func newTrie(keys []string, values []int32) *Trie {
+func newTrie(keys []string, values []int32) *trie {
 	order := make([]int32, 0, len(keys))
 	for i, k := range keys {
 		if k != "" {
@@ -30,7 +30,7 @@ func newTrie(keys []string, values []int32) *Trie {
 		return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b))
 	})
 	type group struct{ lo, hi, depth int }
-	t := &Trie{label: []byte{0}, value: []int32{none}}
+	t := &trie{label: []byte{0}, value: []int32{none}}
 	queue := []group{{0, len(order), 0}}
 	for len(queue) > 0 {
 		g := queue[0]
@@ -61,7 +61,7 @@ func newTrie(keys []string, values []int32) *Trie {
 }
 
 // step returns the child of node for c, or None. The root is node 0.
-func (t *Trie) step(node int32, c byte) int32 {
+func (t *trie) step(node int32, c byte) int32 {
 	if node == 0 {
 		return t.Roots[c]
 	}
@@ -84,7 +84,7 @@ func (t *Trie) step(node int32, c byte) int32 {
 
 // Longest returns the end and the value of the longest key that is a prefix of
 // s[i:], starting from the given node. end is -1 if there is none.
-func (t *Trie) Longest(s string, i int, node int32) (end int, value int32) {
+func (t *trie) Longest(s string, i int, node int32) (end int, value int32) {
 	end, value = -1, none
 	for ; i < len(s); i++ {
 		if node = t.step(node, s[i]); node < 0 {
@@ -98,7 +98,7 @@ func (t *Trie) Longest(s string, i int, node int32) (end int, value int32) {
 }
 
 // find returns the node of key, or None.
-func (t *Trie) find(key string) int32 {
+func (t *trie) find(key string) int32 {
 	node := int32(0)
 	for i := range len(key) {
 		if node = t.step(node, key[i]); node < 0 {

@@ -9,9 +9,9 @@ const unknownPenalty = 10
 
 // unigram is the unigram model.
 type unigram struct {
-	lex          *Lexicon
+	lex          *lexicon
 	Scores       []float64 // by id
-	trie         *Trie
+	trie         *trie
 	Unk          int32 // or None
 	unkScore     float64
 	ByteFallback bool
@@ -20,7 +20,7 @@ type unigram struct {
 }
 
 // newUnigram returns the model of a vocabulary and its scores.
-func newUnigram(lex *Lexicon, scores []float64, unk int32, byteFallback bool) *unigram {
+func newUnigram(lex *lexicon, scores []float64, unk int32, byteFallback bool) *unigram {
 	m := &unigram{lex: lex, Scores: scores, Unk: unk, ByteFallback: byteFallback}
 	worst := 0.0
 	for i, s := range scores {

@@ -18,14 +18,14 @@ type Pattern string
 // The patterns.
 const (
 	llama3 Pattern = "llama3" // numbers of up to three digits, line ends separate
-	GPT2   Pattern = "gpt2"
+	gpt2   Pattern = "gpt2"
 )
 
 // expressions maps each pattern to its expression in the file.
-var expressions = map[Pattern]string{llama3: ReLlama3, GPT2: reGPT2}
+var expressions = map[Pattern]string{llama3: reLlama3, gpt2: reGPT2}
 
-// Unknown is the token for characters that a vocabulary of characters lacks.
-const Unknown = "<unk>"
+// unknownPiece is the token for characters that a vocabulary of characters lacks.
+const unknownPiece = "<unk>"
 
 // A VocabularyConfig describes the vocabulary to learn. Its zero value is 4,096 tokens,
 // split as in Llama 3, without special tokens.
@@ -62,8 +62,8 @@ func (c VocabularyConfig) defaulted() (VocabularyConfig, error) {
 		c.MaxBytes = 256 << 20
 	}
 	c.Special = slices.Clone(c.Special)
-	if c.Characters && !slices.Contains(c.Special, Unknown) {
-		c.Special = append(c.Special, Unknown)
+	if c.Characters && !slices.Contains(c.Special, unknownPiece) {
+		c.Special = append(c.Special, unknownPiece)
 	}
 	var faults []error
 	fault := func(format string, args ...any) {
@@ -77,7 +77,7 @@ func (c VocabularyConfig) defaulted() (VocabularyConfig, error) {
 		fault("a size of %d, want %d (special tokens and bytes) to %d", c.Size, least, largestVocabulary)
 	}
 	if _, ok := expressions[c.Pattern]; !ok {
-		fault("no pattern %q, want %q or %q", c.Pattern, llama3, GPT2)
+		fault("no pattern %q, want %q or %q", c.Pattern, llama3, gpt2)
 	}
 	if c.MinCount < 0 || c.MaxBytes < 0 {
 		fault("a negative bound")
@@ -100,7 +100,7 @@ func (c VocabularyConfig) defaulted() (VocabularyConfig, error) {
 }
 
 // isByteChar reports whether a character represents a byte.
-func isByteChar(r rune) bool { return slices.Contains(ByteChar[:], r) }
+func isByteChar(r rune) bool { return slices.Contains(byteChar[:], r) }
 
 // A Vocabulary is the result of [TrainVocabulary].
 type Vocabulary struct {

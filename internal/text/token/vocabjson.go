@@ -122,7 +122,7 @@ func (v *Vocabulary) JSON() ([]byte, error) {
 	}
 	f.Model = model{Type: "BPE", Vocab: v.Tokens, Merges: [][2]string{}}
 	if v.cfg.Characters {
-		unknown := Unknown
+		unknown := unknownPiece
 		f.Model.Unknown = &unknown
 		f.Decoder = fusePair{"Fuse"}
 	} else {
@@ -146,7 +146,7 @@ func (v *Vocabulary) JSON() ([]byte, error) {
 
 // cutter returns the pre-tokenizers.
 func (c *VocabularyConfig) cutter() any {
-	if c.Pattern == GPT2 {
+	if c.Pattern == gpt2 {
 		return byteLevel{"ByteLevel", false, true, true}
 	}
 	return sequence{"Sequence", []any{

@@ -8,8 +8,8 @@ import "unicode/utf8"
 
 // wordPiece is the WordPiece model.
 type wordPiece struct {
-	lex      *Lexicon
-	trie     *Trie
+	lex      *lexicon
+	trie     *trie
 	Prefix   string
 	rest     int32 // trie node of the prefix of continuations, or None
 	Unk      int32
@@ -18,7 +18,7 @@ type wordPiece struct {
 
 // newWordPiece returns the model of a vocabulary; words of more than maxChars
 // characters are unknown.
-func newWordPiece(lex *Lexicon, prefix string, unk int32, maxChars int) *wordPiece {
+func newWordPiece(lex *lexicon, prefix string, unk int32, maxChars int) *wordPiece {
 	ids := make([]int32, len(lex.Tokens))
 	for i := range ids {
 		ids[i] = int32(i)

@@ -107,8 +107,8 @@ type Call struct {
 	memory   memory
 }
 
-// ErrCall is what errors of codes match.
-var ErrCall = errors.New("bad call")
+// errCall is what errors of codes match.
+var errCall = errors.New("bad call")
 
 // A codeError is a code that the codebook does not have.
 type codeError struct{ Code, Codes int }
@@ -118,8 +118,8 @@ func (e *codeError) Error() string {
 	return fmt.Sprintf("call: code %d: the codebook has %d", e.Code, e.Codes)
 }
 
-// Is reports whether target is [ErrCall].
-func (e *codeError) Is(target error) bool { return target == ErrCall }
+// Is reports whether target is [errCall].
+func (e *codeError) Is(target error) bool { return target == errCall }
 
 // Start begins a call. Noise, if a temperature asks for it, depends on the seed.
 func (m *Model) Start(seed uint64) *Call {

@@ -20,10 +20,10 @@ type box struct {
 // a tick in this call. It takes option fp8, since the wire form has 8-bit floats.
 func (s *Session) Materialise(spy func(target int, wire []byte)) error {
 	if s.tick != 1 {
-		return &Error{"ticks before messages are materialised", 0, int(s.tick - 1)}
+		return &gridError{"ticks before messages are materialised", 0, int(s.tick - 1)}
 	}
 	if !s.g.c.FP8 {
-		return &Error{"bytes of a value", 1, 4}
+		return &gridError{"bytes of a value", 1, 4}
 	}
 	s.box = &box{inboxes: make([][]neuron.Message, s.g.c.N), spy: spy}
 	return nil

@@ -11,20 +11,22 @@ import (
 	"atenia/quila/internal/weights"
 )
 
-// ErrGrid is the sentinel of grids that cannot be made and calls that do not fit
+// errGrid is the sentinel of grids that cannot be made and calls that do not fit
 // one.
-var ErrGrid = errors.New("grid: bad request")
+var errGrid = errors.New("grid: bad request")
 
-// An Error says what does not fit. It matches [ErrGrid].
-type Error struct {
+// An gridError says what does not fit. It matches [errGrid].
+type gridError struct {
 	Op        string
 	Want, Got int
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("grid: %s: want %d, got %d", e.Op, e.Want, e.Got) }
+func (e *gridError) Error() string {
+	return fmt.Sprintf("grid: %s: want %d, got %d", e.Op, e.Want, e.Got)
+}
 
-// Is ties the error to [ErrGrid].
-func (e *Error) Is(target error) bool { return target == ErrGrid }
+// Is ties the error to [errGrid].
+func (e *gridError) Is(target error) bool { return target == errGrid }
 
 // mostReceive is how many weights the products of k_in and W_in may have
 // together; beyond, they are applied one after the other.
@@ -77,16 +79,16 @@ type lane struct {
 // reads at once; [Grid.Bind] reads them again after a change. Threads may be nil.
 func New(c *config.Config, graph *weights.Graph, w *weights.Set[float32], threads *grad.Threads) (*Grid, error) {
 	if graph.N != c.N {
-		return nil, &Error{"neurons of the graph", c.N, graph.N}
+		return nil, &gridError{"neurons of the graph", c.N, graph.N}
 	}
 	if c.H != c.A*c.S {
-		return nil, &Error{"H = a·s", c.A * c.S, c.H}
+		return nil, &gridError{"H = a·s", c.A * c.S, c.H}
 	}
 	if c.Kappa < c.S || (c.Kappa-c.S)%2 != 0 {
-		return nil, &Error{"kernel side of the stride's parity, at least the stride", c.S, c.Kappa}
+		return nil, &gridError{"kernel side of the stride's parity, at least the stride", c.S, c.Kappa}
 	}
 	if n := len(w.Of("edge.w_out")); n != graph.Edges()*c.WOutLen() {
-		return nil, &Error{"weights of the edges", graph.Edges() * c.WOutLen(), n}
+		return nil, &gridError{"weights of the edges", graph.Edges() * c.WOutLen(), n}
 	}
 	g := &Grid{
 		c: c, graph: graph, w: w, threads: threads, shape: neuron.ShapeOf(c), depth: Depth(c),

@@ -91,17 +91,17 @@ type episode struct {
 // NewEpisode begins with no eligibility.
 func NewEpisode(lambda float64, size int) *episode { return &episode{lambda, make([]float64, size)} }
 
-// A CreditSizeError says that a gradient does not fit the parameters.
-type CreditSizeError struct{ Want, Got int }
+// A creditSizeError says that a gradient does not fit the parameters.
+type creditSizeError struct{ Want, Got int }
 
-func (e *CreditSizeError) Error() string {
+func (e *creditSizeError) Error() string {
 	return fmt.Sprintf("credit: a gradient of %d values for %d parameters", e.Got, e.Want)
 }
 
 // Decide adds the gradient of a decision's log probability.
 func (e *episode) Decide(gradient []float64) error {
 	if len(gradient) != len(e.Eligibility) {
-		return &CreditSizeError{len(e.Eligibility), len(gradient)}
+		return &creditSizeError{len(e.Eligibility), len(gradient)}
 	}
 	for i, g := range gradient {
 		e.Eligibility[i] = faded(e.Eligibility[i], e.Lambda, g)

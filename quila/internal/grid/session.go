@@ -120,19 +120,19 @@ func (s *Session) View() (st *neuron.State[float32], slot int) { return s.home.s
 func (s *Session) Inject(modality int, embedding []float32) error {
 	c := s.g.c
 	if modality < 0 || modality >= c.Modalities {
-		return &Error{"modalities", c.Modalities, modality}
+		return &gridError{"modalities", c.Modalities, modality}
 	}
 	if len(embedding) != c.DE {
-		return &Error{"dimensions of an embedding", c.DE, len(embedding)}
+		return &gridError{"dimensions of an embedding", c.DE, len(embedding)}
 	}
 	for i, x := range embedding {
 		if x-x != 0 {
-			return &Error{"index of a value that is not finite", c.DE, i}
+			return &gridError{"index of a value that is not finite", c.DE, i}
 		}
 	}
 	at := s.at(s.tick)*c.Modalities + modality
 	if s.ring.said[at] {
-		return &Error{"embeddings of a modality in a tick", 1, 2}
+		return &gridError{"embeddings of a modality in a tick", 1, 2}
 	}
 	s.ring.said[at] = true
 	copy(s.ring.emb[at*c.DE:(at+1)*c.DE], embedding)

@@ -55,14 +55,14 @@ func (g *Grid) Tick(sessions []*Session, o Options) error {
 		o.Phase = 5
 	}
 	if o.Phase < 1 || o.Phase > 6 {
-		return &Error{"phase", 6, o.Phase}
+		return &gridError{"phase", 6, o.Phase}
 	}
 	for i, s := range sessions {
 		if s.g != g {
-			return &Error{"sessions of this grid", len(sessions), i}
+			return &gridError{"sessions of this grid", len(sessions), i}
 		}
 		if slices.Contains(sessions[:i], s) {
-			return &Error{"places of a session", 1, 2}
+			return &gridError{"places of a session", 1, 2}
 		}
 	}
 	if o.Phase == 3 && o.Band == Low {

@@ -11,7 +11,7 @@ func (x *Graph) Delete(label uint64) error {
 	defer x.mu.Unlock()
 	id, ok := x.slots[label]
 	if !ok {
-		return &GraphError{Op: "delete", Want: "a label that is there", Got: label, Kind: ErrUnknown}
+		return &graphError{Op: "delete", Want: "a label that is there", Got: label, Kind: errUnknown}
 	}
 	linked := int(id) < x.linked()
 	if linked {

@@ -109,7 +109,7 @@ type imageReader struct {
 }
 
 func malformed(op string, at int64, want, got any) error {
-	return &GraphError{Op: op, Offset: at, Want: want, Got: got, Kind: ErrGraphFormat}
+	return &graphError{Op: op, Offset: at, Want: want, Got: got, Kind: ErrGraphFormat}
 }
 
 // next returns n more bytes, which hold until the next call.

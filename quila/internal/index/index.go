@@ -15,11 +15,11 @@ import (
 // A Metric is how distances are measured.
 type Metric int
 
-// Cosine is one minus the product, for vectors of norm one; L2 is the squared
+// cosine is one minus the product, for vectors of norm one; L2 is the squared
 // Euclidean distance.
 const (
-	Cosine Metric = iota
-	L2
+	cosine Metric = iota
+	euclidean
 )
 
 // An Allocator provides the pages of vectors, so that they can lie in managed
@@ -61,33 +61,33 @@ const (
 	mostSlots = 1<<31 - 2
 )
 
-// Sentinels that an [GraphError] matches.
+// Sentinels that an [graphError] matches.
 var (
-	ErrConfig      = errors.New("hnsw: parameter out of range")
-	ErrVector      = errors.New("hnsw: unusable vector")
-	ErrDuplicate   = errors.New("hnsw: label is taken")
-	ErrUnknown     = errors.New("hnsw: no such label")
+	errConfig      = errors.New("hnsw: parameter out of range")
+	errVector      = errors.New("hnsw: unusable vector")
+	errDuplicate   = errors.New("hnsw: label is taken")
+	errUnknown     = errors.New("hnsw: no such label")
 	errFull        = errors.New("hnsw: too many entries")
 	ErrGraphFormat = errors.New("hnsw: malformed image")
 )
 
-// An GraphError says what was asked and why it is refused. It matches one of the
+// An graphError says what was asked and why it is refused. It matches one of the
 // sentinels.
-type GraphError struct {
+type graphError struct {
 	Op        string // add, delete, search or what was read
 	Offset    int64  // in the image, if it is about one
 	Want, Got any
 	Kind      error
 }
 
-func (e *GraphError) Error() string {
+func (e *graphError) Error() string {
 	if e.Kind == ErrGraphFormat {
 		return fmt.Sprintf("%v: %s at byte %d: want %v, got %v", e.Kind, e.Op, e.Offset, e.Want, e.Got)
 	}
 	return fmt.Sprintf("%v: %s: want %v, got %v", e.Kind, e.Op, e.Want, e.Got)
 }
 
-func (e *GraphError) Unwrap() error { return e.Kind }
+func (e *graphError) Unwrap() error { return e.Kind }
 
 // none ends a list of links, and stands for no node.
 const none = math.MaxUint32
@@ -147,11 +147,11 @@ func NewGraph(c GraphConfig) (*Graph, error) {
 		v, lo, hi int
 	}{{"dim", c.Dim, 1, mostDim}, {"M", c.M, 2, mostM}, {"ef_construction", c.EfConstruction, 1, mostEf}, {"ef", c.Ef, 1, mostEf}, {"metric", int(c.Metric), 0, 1}} {
 		if p.v < p.lo || p.v > p.hi {
-			return nil, &GraphError{Op: p.name, Want: fmt.Sprintf("%d to %d", p.lo, p.hi), Got: p.v, Kind: ErrConfig}
+			return nil, &graphError{Op: p.name, Want: fmt.Sprintf("%d to %d", p.lo, p.hi), Got: p.v, Kind: errConfig}
 		}
 	}
 	if c.ExactBelow != 0 && c.ExactBelow < leastScan {
-		return nil, &GraphError{Op: "exact_below", Want: fmt.Sprintf("0 or at least %d", leastScan), Got: c.ExactBelow, Kind: ErrConfig}
+		return nil, &graphError{Op: "exact_below", Want: fmt.Sprintf("0 or at least %d", leastScan), Got: c.ExactBelow, Kind: errConfig}
 	}
 	x := &Graph{c: c, stride: (c.Dim + 15) &^ 15, slots: map[uint64]uint32{}, entry: none, top: -1, spread: true, mult: 1 / math.Log(float64(c.M))}
 	x.w = &scratch{}
@@ -237,7 +237,7 @@ func (x *Graph) Add(label uint64, v []float32) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if _, taken := x.slots[label]; taken {
-		return &GraphError{Op: "add", Want: "a new label", Got: label, Kind: ErrDuplicate}
+		return &graphError{Op: "add", Want: "a new label", Got: label, Kind: errDuplicate}
 	}
 	if err := x.store(label, v); err != nil {
 		return err
@@ -251,11 +251,11 @@ func (x *Graph) Add(label uint64, v []float32) error {
 // usable checks what was given as a vector.
 func (x *Graph) usable(op string, v []float32) error {
 	if len(v) != x.c.Dim {
-		return &GraphError{Op: op, Want: fmt.Sprintf("%d values", x.c.Dim), Got: len(v), Kind: ErrVector}
+		return &graphError{Op: op, Want: fmt.Sprintf("%d values", x.c.Dim), Got: len(v), Kind: errVector}
 	}
 	for i, f := range v {
 		if f-f != 0 {
-			return &GraphError{Op: op, Want: fmt.Sprintf("a finite value %d", i), Got: f, Kind: ErrVector}
+			return &graphError{Op: op, Want: fmt.Sprintf("a finite value %d", i), Got: f, Kind: errVector}
 		}
 	}
 	return nil
@@ -265,7 +265,7 @@ func (x *Graph) usable(op string, v []float32) error {
 func (x *Graph) store(label uint64, v []float32) error {
 	id := len(x.labels)
 	if id >= mostSlots {
-		return &GraphError{Op: "add", Want: fmt.Sprintf("at most %d", mostSlots), Got: id, Kind: errFull}
+		return &graphError{Op: "add", Want: fmt.Sprintf("at most %d", mostSlots), Got: id, Kind: errFull}
 	}
 	if err := x.room(id); err != nil {
 		return err
@@ -323,7 +323,7 @@ func (x *Graph) Vector(dst []float32, label uint64) ([]float32, error) {
 	defer x.mu.RUnlock()
 	id, ok := x.slots[label]
 	if !ok {
-		return dst, &GraphError{Op: "vector", Want: "a label that is there", Got: label, Kind: ErrUnknown}
+		return dst, &graphError{Op: "vector", Want: "a label that is there", Got: label, Kind: errUnknown}
 	}
 	return append(dst, x.row(id)[:x.c.Dim]...), nil
 }

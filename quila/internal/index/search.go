@@ -98,7 +98,7 @@ func lowerBound(list []uint64, p uint64) int {
 
 // distances compares a padded vector with slots.
 func (x *Graph) distances(dst, v []float32, ids []uint32) {
-	if x.c.Metric == L2 {
+	if x.c.Metric == euclidean {
 		dense.SquaresPages(dst, v, x.bases, ids)
 		return
 	}
@@ -120,7 +120,7 @@ func (x *Graph) Search(dst []Hit, q []float32, k, ef int) ([]Hit, error) {
 		ef = x.c.Ef
 	}
 	if k < 1 || k > mostEf || ef < 1 || ef > mostEf {
-		return dst, &GraphError{Op: "search", Want: fmt.Sprintf("k and ef of 1 to %d", mostEf), Got: [2]int{k, ef}, Kind: ErrConfig}
+		return dst, &graphError{Op: "search", Want: fmt.Sprintf("k and ef of 1 to %d", mostEf), Got: [2]int{k, ef}, Kind: errConfig}
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -167,12 +167,12 @@ func (n *Network[F]) CodeBias(counts []int) {
 	}
 }
 
-// A CodesError is codes that do not fit a network.
-type CodesError struct {
+// A codesError is codes that do not fit a network.
+type codesError struct {
 	Op        string
 	Want, Got int
 }
 
-func (e *CodesError) Error() string {
+func (e *codesError) Error() string {
 	return fmt.Sprintf("network: %s: want %d, got %d", e.Op, e.Want, e.Got)
 }

@@ -56,11 +56,11 @@ func (s *Stream[F]) State() [][]F {
 func (s *Stream[F]) SetState(state [][]F) error {
 	mine := s.State()
 	if len(state) != len(mine) {
-		return &CodesError{"arrays of a state", len(mine), len(state)}
+		return &codesError{"arrays of a state", len(mine), len(state)}
 	}
 	for i, a := range mine {
 		if len(state[i]) != len(a) {
-			return &CodesError{"values of a state", len(a), len(state[i])}
+			return &codesError{"values of a state", len(a), len(state[i])}
 		}
 	}
 	last := len(mine) - 1

@@ -23,7 +23,7 @@ type stepper[F grad.Float] struct {
 // phase of Options for the grid and the ports, and the read-out.
 func (s *Stream[F]) Step(codes []int32) ([]F, error) {
 	if len(codes) != s.batch {
-		return nil, &CodesError{"codes, one a session", s.batch, len(codes)}
+		return nil, &codesError{"codes, one a session", s.batch, len(codes)}
 	}
 	if err := s.embed(codes, 1, 1); err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func (s *Stream[F]) Spread() F { return s.rms }
 func (s *Stream[F]) Window(codes []int32, nll []F) (F, error) {
 	steps := len(codes)/s.batch - 1
 	if steps < 1 || len(codes) != s.batch*(steps+1) {
-		return 0, &CodesError{"codes in rows of equal length", s.batch * (max(steps, 1) + 1), len(codes)}
+		return 0, &codesError{"codes in rows of equal length", s.batch * (max(steps, 1) + 1), len(codes)}
 	}
 	if err := s.embed(codes, steps+1, steps); err != nil {
 		return 0, err
@@ -74,7 +74,7 @@ func (s *Stream[F]) Window(codes []int32, nll []F) (F, error) {
 		for b := range s.batch {
 			target := codes[b*(steps+1)+t+1]
 			if target < 0 || int(target) >= s.net.Config.V {
-				return 0, &CodesError{"codes below", s.net.Config.V, int(target)}
+				return 0, &codesError{"codes below", s.net.Config.V, int(target)}
 			}
 			s.targets = append(s.targets, target)
 		}
@@ -114,7 +114,7 @@ func (s *Stream[F]) embed(codes []int32, stride, steps int) error {
 		for b := range s.batch {
 			code := codes[b*stride+t]
 			if code < 0 || int(code) >= c.V {
-				return &CodesError{"codes below", c.V, int(code)}
+				return &codesError{"codes below", c.V, int(code)}
 			}
 			copy(s.emb[(t*s.batch+b)*d:][:d], book[int(code)*d:][:d])
 		}

@@ -31,9 +31,9 @@ func Seeds[F grad.Float](dst, h, w []F, a int) {
 	}
 }
 
-// ConvT writes the transposed convolution of the seeds with an edge's kernel:
+// convT writes the transposed convolution of the seeds with an edge's kernel:
 // out[i·s+p−(κ−s)/2, j·s+q−(κ−s)/2] += seed[i,j]·k[p,q].
-func ConvT[F grad.Float](dst, seeds, kernel []F, z Shape) {
+func convT[F grad.Float](dst, seeds, kernel []F, z Shape) {
 	h, kp := z.H, z.Kappa
 	clear(dst[:h*h])
 	pad := (kp - z.S) / 2
@@ -60,7 +60,7 @@ func ConvT[F grad.Float](dst, seeds, kernel []F, z Shape) {
 // scratch of a² values.
 func Payload[F grad.Float](dst, seeds, h, wOut, kernel []F, z Shape) {
 	Seeds(seeds, h, wOut, z.A)
-	ConvT(dst, seeds, kernel, z)
+	convT(dst, seeds, kernel, z)
 }
 
 // Tiles is how many tiles a partial send divides a side into.

@@ -11,10 +11,10 @@ func (p *Ports[F]) Read(t *grad.Tape[F], refs map[string]grad.Ref, w *Window[F],
 		return 0, err
 	}
 	if got := len(t.Value(o)); got != c.Thinkers*tb*c.D {
-		return 0, &InputError{"outputs", c.Thinkers * tb * c.D, got}
+		return 0, &inputError{"outputs", c.Thinkers * tb * c.D, got}
 	}
 	if len(w.E) != tb*c.DE || w.Queue == nil || !w.Queue.fits(c, w.B) {
-		return 0, &InputError{"embeddings of the reader", tb * c.DE, len(w.E)}
+		return 0, &inputError{"embeddings of the reader", tb * c.DE, len(w.E)}
 	}
 	return p.runRead(t, refs, w, o)
 }

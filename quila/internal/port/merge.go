@@ -61,7 +61,7 @@ func (p *Ports[F]) runMerge(t *grad.Tape[F], mhc grad.Ref, o, cu grad.Ref, tb in
 	th, d := c.Thinkers, c.D
 	n := th + 1
 	if len(t.Value(mhc)) != n*n {
-		return 0, 0, &InputError{"tensor port.generator.mhc", n * n, len(t.Value(mhc))}
+		return 0, 0, &inputError{"tensor port.generator.mhc", n * n, len(t.Value(mhc))}
 	}
 	g := p.newMerge()
 	g.set(t.Value(mhc))

@@ -11,7 +11,7 @@ func (p *Ports[F]) check(t *grad.Tape[F], w *Window[F]) error {
 	c := p.Config
 	tb := w.T * w.B
 	if w.T < 1 || w.B < 1 || w.Phase < 1 || w.Phase >= len(alphas) {
-		return &InputError{fmt.Sprintf("window of %d steps, %d sequences in phase %d", w.T, w.B, w.Phase), 1, 0}
+		return &inputError{fmt.Sprintf("window of %d steps, %d sequences in phase %d", w.T, w.B, w.Phase), 1, 0}
 	}
 	need := []struct {
 		what      string
@@ -23,19 +23,19 @@ func (p *Ports[F]) check(t *grad.Tape[F], w *Window[F]) error {
 	}
 	for _, n := range need {
 		if n.got != n.want {
-			return &InputError{n.what, n.want, n.got}
+			return &inputError{n.what, n.want, n.got}
 		}
 	}
 	if got := len(t.Value(w.Utility)); got != tb*c.N && (w.Utility != 0 || c.Thinkers > 1) {
-		return &InputError{"utilities", tb * c.N, got}
+		return &inputError{"utilities", tb * c.N, got}
 	}
 	for _, tr := range [][]F{w.Trace, w.PTrace} {
 		if l := len(tr); l != 0 && l != w.B*c.N && l != tb*c.N {
-			return &InputError{"traces", tb * c.N, l}
+			return &inputError{"traces", tb * c.N, l}
 		}
 	}
 	if c.WMQRead && (len(w.E) != tb*c.DE || w.Queue == nil || !w.Queue.fits(c, w.B)) {
-		return &InputError{"embeddings of the reader", tb * c.DE, len(w.E)}
+		return &inputError{"embeddings of the reader", tb * c.DE, len(w.E)}
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (p *Ports[F]) runPorts(t *grad.Tape[F], refs map[string]grad.Ref, w *Window
 		for j := range tCount {
 			ref := refs[q.names[j]]
 			if t.Value(ref) == nil {
-				return 0, 0, &InputError{"tensor " + q.names[j], 1, 0}
+				return 0, 0, &inputError{"tensor " + q.names[j], 1, 0}
 			}
 			q.fold.w[j] = t.Value(ref)
 			r.in = append(r.in, ref)

@@ -23,20 +23,20 @@ const (
 // Kinds are the names of the kinds, as in port.base.planner.
 var Kinds = [...]string{"planner", "thinker", "analysis"}
 
-// ErrInput is the error of inputs that do not fit a network.
-var ErrInput = errors.New("port: input does not fit")
+// errInput is the error of inputs that do not fit a network.
+var errInput = errors.New("port: input does not fit")
 
-// An InputError says which input does not fit.
-type InputError struct {
+// An inputError says which input does not fit.
+type inputError struct {
 	What      string
 	Want, Got int
 }
 
-func (e *InputError) Error() string {
+func (e *inputError) Error() string {
 	return fmt.Sprintf("port: %s: %d values where %d are needed", e.What, e.Got, e.Want)
 }
 
-func (e *InputError) Unwrap() error { return ErrInput }
+func (e *inputError) Unwrap() error { return errInput }
 
 // A Port is one port's place among the others.
 type Port struct {
@@ -115,7 +115,7 @@ func (p *Ports[F]) SetOrder(order []int32) error {
 			}
 		}
 		if len(order) != len(seen) || slices.Contains(seen, false) {
-			return &InputError{"order of the scan", len(seen), len(order)}
+			return &inputError{"order of the scan", len(seen), len(order)}
 		}
 	}
 	p.order = order

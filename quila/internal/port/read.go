@@ -139,7 +139,7 @@ func (p *Ports[F]) runRead(t *grad.Tape[F], refs map[string]grad.Ref, w *Window[
 		for j := range readTensors {
 			ref := refs[names[i][j]]
 			if t.Value(ref) == nil {
-				return 0, &InputError{"tensor " + names[i][j], 1, 0}
+				return 0, &inputError{"tensor " + names[i][j], 1, 0}
 			}
 			r.weights[j] = t.Value(ref)
 			in = append(in, ref)

@@ -176,37 +176,37 @@ func (s *Stepper[F]) check(in *Step[F], b int) error {
 	}
 	for _, n := range need {
 		if n.got != n.want {
-			return &InputError{n.what, n.want, n.got}
+			return &inputError{n.what, n.want, n.got}
 		}
 	}
 	switch {
 	case in.Phase < 1 || in.Phase >= len(alphas):
-		return &InputError{"phase", len(alphas) - 1, in.Phase}
+		return &inputError{"phase", len(alphas) - 1, in.Phase}
 	case in.Extra != nil && len(in.Extra) != len(s.run.ports)*b:
-		return &InputError{"rows of sessions", len(s.run.ports) * b, len(in.Extra)}
+		return &inputError{"rows of sessions", len(s.run.ports) * b, len(in.Extra)}
 	case in.Idle != nil && len(in.Idle) != c.Thinkers:
-		return &InputError{"idle Thinkers", c.Thinkers, len(in.Idle)}
+		return &inputError{"idle Thinkers", c.Thinkers, len(in.Idle)}
 	case c.WMQRead && (len(in.E) != b*c.DE || in.Queue == nil || !in.Queue.fits(c, b)):
-		return &InputError{"embeddings of the reader", b * c.DE, len(in.E)}
+		return &inputError{"embeddings of the reader", b * c.DE, len(in.E)}
 	}
 	for _, tr := range [][]F{in.Trace, in.PTrace} {
 		if l := len(tr); l != 0 && l != b*c.N {
-			return &InputError{"traces", b * c.N, l}
+			return &inputError{"traces", b * c.N, l}
 		}
 	}
 	for i := range in.Extra {
 		x := &in.Extra[i]
 		switch {
 		case x.Bias != nil && len(x.Bias) != c.N:
-			return &InputError{"bias of neurons", c.N, len(x.Bias)}
+			return &inputError{"bias of neurons", c.N, len(x.Bias)}
 		case x.Allowed != nil && len(x.Allowed) != c.N:
-			return &InputError{"neurons allowed", c.N, len(x.Allowed)}
+			return &inputError{"neurons allowed", c.N, len(x.Allowed)}
 		case x.Query != nil && len(x.Query) != c.D:
-			return &InputError{"query", c.D, len(x.Query)}
+			return &inputError{"query", c.D, len(x.Query)}
 		case len(x.Keys)%c.D != 0 || len(x.Keys) != len(x.Values):
-			return &InputError{"values of rows", len(x.Keys), len(x.Values)}
+			return &inputError{"values of rows", len(x.Keys), len(x.Values)}
 		case len(x.Streams)%c.D != 0 || len(x.Streams) > streams(c)*c.D:
-			return &InputError{"streams", streams(c) * c.D, len(x.Streams)}
+			return &inputError{"streams", streams(c) * c.D, len(x.Streams)}
 		}
 	}
 	return nil

@@ -19,9 +19,9 @@ import (
 
 const checkpointFormat = "atenia.quila.school/1"
 
-// ErrCheckpoint matches errors about files that are not a checkpoint of this run
+// errCheckpoint matches errors about files that are not a checkpoint of this run
 // or that are damaged.
-var ErrCheckpoint = errors.New("bad checkpoint")
+var errCheckpoint = errors.New("bad checkpoint")
 
 // A place is what a checkpoint holds besides arrays.
 type place struct {
@@ -97,18 +97,18 @@ func add(sum *xxh3.Hasher, name string, data []byte) {
 func hex(x uint64) string { return fmt.Sprintf("%016x", x) }
 
 // Load continues from the checkpoint at path. A run that it cannot continue is
-// unchanged, and the error matches [ErrCheckpoint].
+// unchanged, and the error matches [errCheckpoint].
 func (r *Run) Load(path string) (err error) {
 	d, err := file.OpenSafetensors(path)
 	if _, bad := errors.AsType[*file.FormatError](err); bad {
-		return fmt.Errorf("school: %w: %w", ErrCheckpoint, err)
+		return fmt.Errorf("school: %w: %w", errCheckpoint, err)
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	fault := func(format string, args ...any) error {
-		return fmt.Errorf("school: %s: %w: %s", path, ErrCheckpoint, fmt.Sprintf(format, args...))
+		return fmt.Errorf("school: %s: %w: %s", path, errCheckpoint, fmt.Sprintf(format, args...))
 	}
 	note, _, err := d.Meta.String("note")
 	if err != nil {

@@ -20,8 +20,8 @@ type kneserNey struct {
 	discount [order]float64
 }
 
-// NewKneserNey counts a text over an alphabet of so many symbols.
-func NewKneserNey(text []byte, symbols int) *kneserNey {
+// newKneserNey counts a text over an alphabet of so many symbols.
+func newKneserNey(text []byte, symbols int) *kneserNey {
 	k := &kneserNey{symbols: symbols}
 	for n := range k.contexts {
 		k.contexts[n] = map[string]*baselineContext{}

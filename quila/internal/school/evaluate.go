@@ -27,7 +27,7 @@ type Score struct {
 func Evaluate(ctx context.Context, p *Pupil, text []byte, limit int) (Score, error) {
 	rows := len(text) / evalBatch
 	if rows < 2 {
-		return Score{}, fmt.Errorf("school: %w: a text of %d characters is too short for %d rows", ErrRecipe, len(text), evalBatch)
+		return Score{}, fmt.Errorf("school: %w: a text of %d characters is too short for %d rows", errRecipe, len(text), evalBatch)
 	}
 	end := rows - 1
 	if limit > 0 {

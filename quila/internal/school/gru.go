@@ -24,8 +24,8 @@ func gruSize(width, codes int) int {
 	return codes*embedding + 3*width*(embedding+width+2) + codes*(width+1)
 }
 
-// GRUWidth is the multiple of 8 whose GRU is nearest to so many weights.
-func GRUWidth(weights, codes int) int {
+// gruWidth is the multiple of 8 whose GRU is nearest to so many weights.
+func gruWidth(weights, codes int) int {
 	const unit = 8
 	width := unit
 	for gruSize(width+unit, codes) <= weights {
@@ -37,9 +37,9 @@ func GRUWidth(weights, codes int) int {
 	return width
 }
 
-// NewGRU makes a GRU of one layer with random weights.
-func NewGRU[F grad.Float](width, codes int, seed uint64, threads *grad.Threads) *BaselineNet[F] {
-	n := &BaselineNet[F]{Codes: codes, seed: seed, threads: threads, carried: width}
+// newGRU makes a GRU of one layer with random weights.
+func newGRU[F grad.Float](width, codes int, seed uint64, threads *grad.Threads) *baselineNet[F] {
+	n := &baselineNet[F]{Codes: codes, seed: seed, threads: threads, carried: width}
 	n.addGRU(width)
 	n.record = func(s *BaselineStream[F], t *grad.Tape[F], batch, steps int) grad.Ref {
 		y := s.recordGRU(t, t.Embed(s.refs[gruEmbed], s.ids), width)
@@ -49,7 +49,7 @@ func NewGRU[F grad.Float](width, codes int, seed uint64, threads *grad.Threads) 
 }
 
 // addGRU adds the parameters, with the usual first values.
-func (n *BaselineNet[F]) addGRU(width int) {
+func (n *baselineNet[F]) addGRU(width int) {
 	bound := uniform(fan(width))
 	n.add("embed", normal(1), n.Codes, embedding)
 	n.add("in", bound, 3*width, embedding)

@@ -11,8 +11,8 @@ import (
 	"atenia/quila/internal/weights"
 )
 
-// A BaselineNet is the weights of a model on the tape.
-type BaselineNet[F grad.Float] struct {
+// A baselineNet is the weights of a model on the tape.
+type baselineNet[F grad.Float] struct {
 	Codes   int // size of the alphabet
 	params  []*grad.Param[F]
 	seed    uint64
@@ -24,10 +24,10 @@ type BaselineNet[F grad.Float] struct {
 }
 
 // Params are the weights with their gradients.
-func (n *BaselineNet[F]) Params() []*grad.Param[F] { return n.params }
+func (n *baselineNet[F]) Params() []*grad.Param[F] { return n.params }
 
 // Size is how many weights there are.
-func (n *BaselineNet[F]) Size() int {
+func (n *baselineNet[F]) Size() int {
 	var sum int
 	for _, p := range n.params {
 		sum += len(p.Value)
@@ -40,7 +40,7 @@ type draw func(dst []float64)
 
 // add makes a parameter. The draw is of numbers that depend on the seed and on
 // the parameter's place.
-func (n *BaselineNet[F]) add(name string, fill func(r weights.Stream) draw, shape ...int) {
+func (n *baselineNet[F]) add(name string, fill func(r weights.Stream) draw, shape ...int) {
 	size := 1
 	for _, d := range shape {
 		size *= d
@@ -96,7 +96,7 @@ func fan(n int) float64 { return 1 / math.Sqrt(float64(n)) }
 
 // A BaselineStream is a model that reads texts side by side.
 type BaselineStream[F grad.Float] struct {
-	net     *BaselineNet[F]
+	net     *baselineNet[F]
 	tape    *grad.Tape[F]
 	batch   int
 	learn   bool
@@ -114,7 +114,7 @@ type BaselineStream[F grad.Float] struct {
 
 // Open returns a stream of so many texts; with learn, windows add to the
 // gradients of the weights.
-func (n *BaselineNet[F]) Open(batch int, learn bool) *BaselineStream[F] {
+func (n *baselineNet[F]) Open(batch int, learn bool) *BaselineStream[F] {
 	var reg grad.Registry[F]
 	register(&reg)
 	s := &BaselineStream[F]{

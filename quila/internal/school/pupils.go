@@ -18,34 +18,34 @@ const (
 // its own rate in the recipe.
 func GRU(weights, width, codes int, r Recipe, seed uint64, threads *grad.Threads) (Pupil, Recipe) {
 	if width == 0 {
-		width = GRUWidth(weights, codes)
+		width = gruWidth(weights, codes)
 	}
 	r.Rate = gruRate
-	return onTape("gru", NewGRU[float32](width, codes, seed, threads)), r
+	return onTape("gru", newGRU[float32](width, codes, seed, threads)), r
 }
 
 // ReadingGRU is a GRU of a width with the reader of a network.
 func ReadingGRU(width int, c config.Config, r Recipe, seed uint64, threads *grad.Threads) (Pupil, Recipe) {
 	r.Rate = gruRate
-	return onTape("gru+reader", NewReadingGRU[float32](width, c, seed, threads)), r
+	return onTape("gru+reader", newReadingGRU[float32](width, c, seed, threads)), r
 }
 
 // Transformer is a decoder of about so many weights, with its own rate in the
 // recipe.
 func Transformer(weights, codes int, r Recipe, seed uint64, threads *grad.Threads) (Pupil, Recipe) {
 	r.Rate = transformerRate
-	return onTape("transformer", NewTransformer[float32](TransformerWidth(weights, codes), codes, seed, threads)), r
+	return onTape("transformer", newTransformer[float32](transformerWidth(weights, codes), codes, seed, threads)), r
 }
 
 // onTape makes a pupil of a baseline.
-func onTape(name string, n *BaselineNet[float32]) Pupil {
+func onTape(name string, n *baselineNet[float32]) Pupil {
 	return Pupil{Name: name, Params: n.Params(), Open: func(batch int, learn bool) Stream { return n.Open(batch, learn) }}
 }
 
 // Counted is the score of an order-5 Kneser–Ney model that has counted the first
 // tokens of a text.
 func Counted(text, validation []byte, tokens, symbols int) Score {
-	k := NewKneserNey(text[:min(tokens, len(text))], symbols)
+	k := newKneserNey(text[:min(tokens, len(text))], symbols)
 	return scoreOf(validation, func(each func(i int, bits float64)) { k.Bits(validation, 0, each) })
 }
 

@@ -17,14 +17,14 @@ const (
 	readFirst
 )
 
-// NewReadingGRU makes a GRU with the reader of a network [R-2.3c]: a projection of
+// newReadingGRU makes a GRU with the reader of a network [R-2.3c]: a projection of
 // its state takes the place of the Thinker's output, and what was read changes the
 // logits. Entries are written with the embeddings as they are; the reader has no
 // gradient to them.
-func NewReadingGRU[F grad.Float](width int, c config.Config, seed uint64, threads *grad.Threads) *BaselineNet[F] {
+func newReadingGRU[F grad.Float](width int, c config.Config, seed uint64, threads *grad.Threads) *baselineNet[F] {
 	c.Training()
 	c.Thinkers, c.D, c.DE = 1, embedding, embedding
-	n := &BaselineNet[F]{Codes: c.V, seed: seed, threads: threads, carried: width, reader: port.New[F](&c, threads)}
+	n := &baselineNet[F]{Codes: c.V, seed: seed, threads: threads, carried: width, reader: port.New[F](&c, threads)}
 	n.addGRU(width)
 	n.add("project", uniform(fan(width)), embedding, width)
 	n.add("project.bias", uniform(fan(width)), embedding)

@@ -52,15 +52,15 @@ func (r *Recipe) fixed() map[string]string {
 	}
 }
 
-// ErrRecipe matches errors about recipes.
-var ErrRecipe = errors.New("bad recipe")
+// errRecipe matches errors about recipes.
+var errRecipe = errors.New("bad recipe")
 
 // Check returns what is wrong with a recipe.
 func (r *Recipe) Check() error {
 	var errs []error
 	need := func(ok bool, format string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("school: %w: %s", ErrRecipe, fmt.Sprintf(format, args...)))
+			errs = append(errs, fmt.Errorf("school: %w: %s", errRecipe, fmt.Sprintf(format, args...)))
 		}
 	}
 	const most = 1 << 20

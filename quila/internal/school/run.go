@@ -88,7 +88,7 @@ func NewRun(p Pupil, r Recipe, text []byte, threads *grad.Threads) (*Run, error)
 	}
 	run := &Run{Pupil: p, Recipe: r, text: text, rows: len(text) / r.Batch, norm: grad.NewNorm[float32](threads), gate: NewGate(r.Steps, unigram(text))}
 	if run.rows < r.Window+1 {
-		return nil, fmt.Errorf("school: %w: %d characters in %d rows are less than a window of %d", ErrRecipe, len(text), r.Batch, r.Window)
+		return nil, fmt.Errorf("school: %w: %d characters in %d rows are less than a window of %d", errRecipe, len(text), r.Batch, r.Window)
 	}
 	// Vectors decay like matrices in the recipe's runs, so all are rows here.
 	for _, w := range p.Params {

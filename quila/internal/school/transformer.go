@@ -36,9 +36,9 @@ func transformerSize(width, codes int) int {
 	return codes*width + transformerSpan*width + transformerLayers*(12*width*width+13*width) + codes*(width+1)
 }
 
-// TransformerWidth is the multiple of the heads whose transformer is nearest to
+// transformerWidth is the multiple of the heads whose transformer is nearest to
 // so many weights.
-func TransformerWidth(weights, codes int) int {
+func transformerWidth(weights, codes int) int {
 	const unit = transformerHeads
 	width := unit
 	for transformerSize(width+unit, codes) <= weights {
@@ -50,10 +50,10 @@ func TransformerWidth(weights, codes int) int {
 	return width
 }
 
-// NewTransformer makes a decoder of six layers and four heads with random
+// newTransformer makes a decoder of six layers and four heads with random
 // weights. A window longer than 256 steps is an error.
-func NewTransformer[F grad.Float](width, codes int, seed uint64, threads *grad.Threads) *BaselineNet[F] {
-	n := &BaselineNet[F]{Codes: codes, seed: seed, threads: threads, sorted: true}
+func newTransformer[F grad.Float](width, codes int, seed uint64, threads *grad.Threads) *baselineNet[F] {
+	n := &baselineNet[F]{Codes: codes, seed: seed, threads: threads, sorted: true}
 	n.add("embed", normal(1), codes, width)
 	n.add("position", normal(.02), transformerSpan, width)
 	for i := range transformerLayers {

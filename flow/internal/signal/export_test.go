@@ -1,0 +1,5 @@
+package signal
+
+// What tests from outside see.
+
+var SteepTaps = steepTaps

@@ -1,0 +1,7 @@
+package place
+
+// What tests from outside see.
+
+type FileError = fileError
+
+var SlotBytes = slotBytes

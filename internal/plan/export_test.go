@@ -1,0 +1,5 @@
+package plan
+
+// What tests from outside see.
+
+type SyntaxError = syntaxError

@@ -1,0 +1,6 @@
+package decide
+
+// What tests from outside see.
+
+const ComputeHeavy = computeHeavy
+const Serial = serial

@@ -1,0 +1,5 @@
+package observe
+
+// What tests from outside see.
+
+var NewMetrics = newMetrics

@@ -1,0 +1,5 @@
+package speech
+
+// What tests from outside see.
+
+var NewRunner = newRunner

@@ -1,0 +1,5 @@
+package call
+
+// What tests from outside see.
+
+var ErrCall = errCall

@@ -1,0 +1,8 @@
+package grid
+
+// What tests from outside see.
+
+type CreditSizeError = creditSizeError
+type Error = gridError
+
+var ErrGrid = errGrid

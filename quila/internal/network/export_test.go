@@ -1,0 +1,5 @@
+package network
+
+// What tests from outside see.
+
+type CodesError = codesError

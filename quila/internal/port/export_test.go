@@ -1,0 +1,7 @@
+package port
+
+// What tests from outside see.
+
+type InputError = inputError
+
+var ErrInput = errInput
