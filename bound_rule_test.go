@@ -1,6 +1,7 @@
 package atenia
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -47,5 +48,22 @@ func TestLastRunIsTheLatest(t *testing.T) {
 		if r, err := ReadLastRun(dir, model); err != nil || r.Opened != 9 {
 			t.Errorf("%q: %v, %+v, want the run that was opened at 9", model, err, r)
 		}
+	}
+}
+
+// TestSeenFromElsewhere: files of a run lead to the same files from another folder, those of
+// what is advised, too.
+func TestSeenFromElsewhere(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "a")
+	r := &LastRun{Model: "m.gguf", Folder: at, Flags: []RunFlag{{Name: "lora", Value: "l", Path: true}, {Name: "ctx", Value: "64"}}}
+	r.Lesser = &RunLess{Flags: []RunFlag{{Name: "plan", Value: "p.json", Path: true}, {Name: "kv-type", Value: "f16"}}}
+	r.seenFrom(filepath.Dir(at))
+	for got, want := range map[string]string{r.Model: "m.gguf", r.Flags[0].Value: "l", r.Lesser.Flags[0].Value: "p.json"} {
+		if got != filepath.Join(at, want) {
+			t.Errorf("%q, want %q in %s", got, want, at)
+		}
+	}
+	if len(r.Flags) != 2 || r.Flags[1].Value != "64" || len(r.Lesser.Flags) != 2 || r.Lesser.Flags[1].Value != "f16" {
+		t.Errorf("%+v, %+v", r.Flags, r.Lesser.Flags)
 	}
 }

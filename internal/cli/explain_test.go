@@ -132,6 +132,28 @@ func TestExplainLastRun(t *testing.T) {
 	}
 }
 
+// TestExplainUnrecorded: where no run leaves an account, for the kind of the model or for
+// the place, that is said, and no command that would leave none either.
+func TestExplainUnrecorded(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for name, command := range map[string]string{"roberta": "atenia embed", "bert_rerank": "atenia rerank", "whisper": "atenia transcribe"} {
+		model := filepath.Join(golden.Family(t, "parity"), name)
+		if code, out, errs := runExplain(model); code != 1 || out != "" || !strings.Contains(errs, `"`+command+`" keeps none`) || strings.Contains(errs, "atenia run") {
+			t.Errorf("%s: exit %d, %s%s", name, code, out, errs)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_STATE_HOME", file)
+	model := filepath.Join(golden.Family(t, "parity"), "llama3")
+	cliCall(t, "run", model, "a", "-n", "2", "--temp", "0")
+	if code, out, errs := runExplain(model); code != 1 || out != "" || !strings.Contains(errs, "files cannot be written in "+file) {
+		t.Errorf("a state folder that is a file: exit %d, %s%s", code, out, errs)
+	}
+}
+
 // TestLearningByDefault: run learns in the state folder unless it is told not to,
 // and goes on without where that cannot be.
 func TestLearningByDefault(t *testing.T) {
