@@ -65,6 +65,11 @@ func unpacked(r *atenia.LastRun, need int64, fits bool) {
 	r.Form, r.Pack, r.PackNeed, r.PackAuto = "mapped", gib, need, fits
 }
 
+// cameBack is a run whose weights were streamed until there was memory again.
+func cameBack(r *atenia.LastRun) {
+	r.Form, r.Mostly, r.ReadBytes, r.Reading, r.Waiting, r.Again = "mapped", "streamed", 200e6, 0.08, 0.07, 200e6
+}
+
 // TestJudge: what bounds a token, and what would help, follows from the account of
 // a run, with the figures of it; and each sentence is said of an account below.
 func TestJudge(t *testing.T) {
@@ -81,12 +86,8 @@ func TestJudge(t *testing.T) {
 			r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
 			r.Larger = []atenia.RunMore{{"+1 GiB RAM", 3 * gib}, {"+2 GiB RAM", 4 * gib}, {"+30 GiB RAM", 32 * gib}}
 		}, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "a larger budget, +2 GiB RAM|atenia run m.gguf --budget ram=4294967296"},
-		{"disk, until memory was there again", func(r *atenia.LastRun) {
-			r.Form, r.Mostly, r.ReadBytes, r.Reading, r.Waiting, r.Faults, r.Again = "mapped", "streamed", 200e6, 0.08, 0.07, 0, 200e6
-		}, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "end programs that use memory: weights are streamed only while it is short, and the process needs 2 GiB and may have 20 GiB|"},
-		{"arithmetic, before weights were streamed", func(r *atenia.LastRun) {
-			r.Form, r.Mostly, r.Operations = "streamed", "mapped", 19e9
-		}, roofs, "arithmetic", "products compute", ""},
+		{"disk, until memory was there again", cameBack, roofs, "disk", "190.73 MiB are read for each token, at 2.50 GB/s; computing waited 70 % of the time", "end programs that use memory: weights are streamed only while it is short, and the process needs 2 GiB and may have 20 GiB|"},
+		{"arithmetic, before weights were streamed", func(r *atenia.LastRun) { r.Form, r.Mostly, r.Operations = "streamed", "mapped", 19e9 }, roofs, "arithmetic", "products compute", ""},
 		{"disk, no memory", func(r *atenia.LastRun) {
 			r.Form, r.ReadBytes, r.Reading, r.Waiting = "streamed", 200e6, 0.08, 0.07
 			r.Larger = []atenia.RunMore{{"+30 GiB RAM", 32 * gib}}
