@@ -33,7 +33,46 @@ const batchBytes = 256 << 20
 // mapped are all streamed first, as long as there may be less memory soon: to
 // read them into memory takes time. They come back in batches.
 func (p *pressure) target(limit int64, high bool) (*place.Placement, error) {
-	pl, err := p.staying(limit, high)
+	if high && p.e.weights.Held == 0 && p.e.weights.Stream.Ring == nil {
+		pl, err := p.place(p.placing(limit - limit/headroom))
+		if err == nil && pl.Spills() {
+			return p.smaller(1)
+		}
+		if err == nil {
+			return pl, nil
+		}
+	}
+	c := p.placing(limit)
+	stay, tier := memory.RAM, memory.RAM.Lower()
+	if high {
+		stay, tier = memory.SSD, memory.SSD.Lower()
+		c.Budget.RAM -= limit / headroom
+	}
+	free := c.Rules.Pins
+	if names := p.in(stay); len(names) > 0 {
+		c.Rules.Pins = append(slices.Clip(free), pinned(names, tier))
+	}
+	pl, err := p.place(c)
+	if err == nil {
+		return pl, nil
+	}
+	// What stays where it is may not leave room for the rest.
+	c.Rules.Pins, c.Budget.RAM = free, limit
+	if pl, err = p.place(c); err == nil {
+		return pl, nil
+	}
+	short, ok := errors.AsType[*place.FloorError](err)
+	if !ok || !high || short.Tier != memory.RAM || short.Floor >= p.need() {
+		return nil, err
+	}
+	p.note("the limit is below the least that the model needs", err)
+	c.Budget.RAM = short.Floor
+	return p.place(c)
+}
+
+// place places the weights, and says by which rules.
+func (p *pressure) place(c PlaceConfig) (*place.Placement, error) {
+	pl, err := p.e.Plan.footprint.Place(c)
 	if err == nil {
 		p.rename(pl)
 	}
@@ -62,46 +101,6 @@ func (p *pressure) rename(pl *place.Placement) {
 			t.Settle()
 		}
 	}
-}
-
-// staying is target with pins for what stays where it is.
-func (p *pressure) staying(limit int64, high bool) (*place.Placement, error) {
-	if high && p.e.weights.Held == 0 && p.e.weights.Stream.Ring == nil {
-		pl, err := p.e.Plan.footprint.Place(p.placing(limit - limit/headroom))
-		if err == nil && pl.Spills() {
-			return p.smaller(1)
-		}
-		if err == nil {
-			return pl, nil
-		}
-	}
-	c := p.placing(limit)
-	stay, tier := memory.RAM, memory.RAM.Lower()
-	if high {
-		stay, tier = memory.SSD, memory.SSD.Lower()
-		c.Budget.RAM -= limit / headroom
-	}
-	free := c.Rules.Pins
-	if names := p.in(stay); len(names) > 0 {
-		c.Rules.Pins = append(slices.Clip(free), pinned(names, tier))
-	}
-	f := p.e.Plan.footprint
-	pl, err := f.Place(c)
-	if err == nil {
-		return pl, nil
-	}
-	// What stays where it is may not leave room for the rest.
-	c.Rules.Pins, c.Budget.RAM = free, limit
-	if pl, err = f.Place(c); err == nil {
-		return pl, nil
-	}
-	short, ok := errors.AsType[*place.FloorError](err)
-	if !ok || !high || short.Tier != memory.RAM || short.Floor >= p.need() {
-		return nil, err
-	}
-	p.note("the limit is below the least that the model needs", err)
-	c.Budget.RAM = short.Floor
-	return f.Place(c)
 }
 
 // placing is what a placement in a limit depends on.
@@ -241,10 +240,10 @@ func (p *pressure) adopt(to *place.Placement) {
 // smaller places the weights in a limit, or in the least that they need.
 func (p *pressure) smaller(limit int64) (*place.Placement, error) {
 	c := p.placing(limit)
-	pl, err := p.e.Plan.footprint.Place(c)
+	pl, err := p.place(c)
 	if short, ok := errors.AsType[*place.FloorError](err); ok && short.Tier == memory.RAM {
 		c.Budget.RAM = short.Floor
-		return p.e.Plan.footprint.Place(c)
+		return p.place(c)
 	}
 	return pl, err
 }
