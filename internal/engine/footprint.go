@@ -2,6 +2,7 @@ package engine
 
 import (
 	"path/filepath"
+	"sync"
 
 	"atenia/internal/engine/residence"
 	"atenia/internal/exec"
@@ -21,15 +22,16 @@ type footprint struct {
 	headers exec.Weights   // types and shapes
 	tensors []place.Tensor // weights, in the order of use; none without files
 	files   []place.Part
-	largest string             // the path of the largest file
-	floats  []ring.CodedSource // weights that may be streamed in coded form
-	tower   int64              // bytes of the weights of an encoder of images or sounds
-	like    string             // the model whose runs tell how long this one takes; "" = itself
+	largest string                   // the path of the largest file
+	floats  []ring.CodedSource       // weights that may be streamed in coded form
+	tower   int64                    // bytes of the weights of an encoder of images or sounds
+	gguf    func() map[string]string // see ggufNames
+	like    string                   // the model whose runs tell how long this one takes; "" = itself
 }
 
 // newFootprint reads the headers of a model's files. Afterwards they may be closed.
 func newFootprint(path string, m *compile.Model, d *file.Description) *footprint {
-	f := &footprint{Path: path, model: m, headers: residence.Headers(m, d)}
+	f := &footprint{Path: path, model: m, headers: residence.Headers(m, d), gguf: sync.OnceValue(func() map[string]string { return ggufNames(m) })}
 	if len(d.Tensors) > 0 {
 		f.tensors, f.floats, f.tower = residence.Tensors(m, d), residence.Floats(m, d), residence.TowerBytes(m, d)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"atenia/internal/memory/place"
+	"atenia/internal/model/compile"
 	"atenia/internal/model/quant"
 )
 
@@ -24,7 +25,7 @@ func (f *footprint) quantized(mix quant.Mix) (*footprint, int64) {
 	for i := range f.tensors {
 		layers = max(layers, layerOf(f.tensors[i].Name)+1)
 	}
-	names := f.ggufNames()
+	names := f.gguf()
 	tied := !slices.ContainsFunc(f.tensors, func(t place.Tensor) bool { return t.Name == "output" })
 	for i := range q.tensors {
 		t := &q.tensors[i]
@@ -56,8 +57,8 @@ func (f *footprint) quantized(mix quant.Mix) (*footprint, int64) {
 
 // ggufNames returns the names that weights have in a GGUF file of the model, by which types
 // are chosen, by those in its own files; none if there is no such file.
-func (f *footprint) ggufNames() map[string]string {
-	x, err := f.model.GGUF()
+func ggufNames(m *compile.Model) map[string]string {
+	x, err := m.GGUF()
 	if err != nil {
 		return nil
 	}
