@@ -60,7 +60,7 @@ func (m *Model) lastRun() *LastRun {
 		r.Predicted = pl.Decode.At(float64(t.Past) / float64(max(1, t.Sequences)))
 	}
 	r.learned(m)
-	r.RunCost = m.cost(t, r)
+	m.cost(t, r)
 	r.Judge(RunRoofs{})
 	return r
 }

@@ -83,7 +83,8 @@ type RunRoofs struct {
 }
 
 // cost measures a run from the totals of its steps.
-func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
+func (m *Model) cost(t *observe.Tally, r *LastRun) {
+	c := &r.RunCost
 	p, info := m.plan.compiled, cpu.Detect()
 	n := float64(max(1, t.Decode.Steps))
 	wall := t.Decode.Took.Seconds() / n
@@ -92,7 +93,6 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 	} else if !streamed && r.Form == "streamed" && t.Decode.Steps > 0 {
 		c.Mostly = "mapped"
 	}
-	r.Mostly = c.Mostly
 	if c.Told = t.Delays; t.Offered > 0 {
 		c.Neighbours = min(wall*r.delayed(t), t.Taken.Seconds()/n)
 	}
@@ -127,13 +127,12 @@ func (m *Model) cost(t *observe.Tally, r *LastRun) (c RunCost) {
 			c.Lesser = &RunLess{l.What, convertAll(l.Flags, newRunFlag), l.RAM}
 		}
 	}
-	m.unpacked(&c, r)
+	m.unpacked(r)
 	if pl := m.engine.Placement(); pl != nil && r.Form == "streamed" {
 		for _, x := range pl.Next {
 			c.Larger = append(c.Larger, RunMore{x.String(), x.RAM})
 		}
 	}
-	return c
 }
 
 // delayed returns the part of the time in which threads that compute had no processor. Where
@@ -154,8 +153,8 @@ func (r *LastRun) delayed(t *observe.Tally) float64 {
 
 // unpacked says what packing would take that was not done, unless it was measured to be
 // slower or it has no packed form.
-func (m *Model) unpacked(c *RunCost, r *LastRun) {
-	d, p := m.engine.Packing(), m.plan.compiled
+func (m *Model) unpacked(r *LastRun) {
+	c, d, p := &r.RunCost, m.engine.Packing(), m.plan.compiled
 	asked := p.Config.Pack == pack.Off
 	if r.Form == "streamed" || d.Mode != pack.Off || d.Bytes == 0 || !asked && d.Available-d.Reserve >= d.Bytes {
 		return

@@ -1,6 +1,7 @@
 package atenia
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -38,6 +39,13 @@ func TestDelaysOfReaders(t *testing.T) {
 // account.
 func TestLastRunIsTheLatest(t *testing.T) {
 	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.Mkdir("m", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("m", "config.json"), []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for _, opened := range []int64{5, 9, 7} {
 		r := &LastRun{Version: accountVersion, Model: "m", Opened: opened}
 		if err := r.save(dir, "m"); err != nil {

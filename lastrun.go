@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"atenia/internal/engine"
@@ -163,8 +162,9 @@ const (
 // fullName names a model from any folder.
 func fullName(model string) string {
 	if model != "" {
-		if abs, err := filepath.Abs(model); err == nil {
-			return strings.TrimSuffix(abs, string(filepath.Separator)+"config.json") // of a folder, which is opened by either
+		folder, _ := engine.Folder(model)
+		if abs, err := filepath.Abs(folder); err == nil {
+			return abs
 		}
 	}
 	return engine.Display(model)

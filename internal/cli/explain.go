@@ -74,6 +74,7 @@ func explainCommand(env *command.Env) *cobra.Command {
 // lastRun tells the last run of a model, or of any for "".
 func lastRun(env *command.Env, model string, wrong error) error {
 	r, err := atenia.ReadLastRun(env.State, model)
+	why := unrecorded(env)
 	switch {
 	case errors.Is(err, atenia.ErrNoRun) && model == "": // nothing was asked for, and there is nothing to tell
 		return wrong
@@ -84,12 +85,12 @@ func lastRun(env *command.Env, model string, wrong error) error {
 			return e
 		case p.Command() != "run":
 			return fmt.Errorf("%w: \"atenia %s\" keeps none, and this model is for it", err, p.Command())
-		case unrecorded(env) != "":
-			return fmt.Errorf("%w: %s", err, unrecorded(env))
+		case why != "":
+			return fmt.Errorf("%w: %s", err, why)
 		}
 		return fmt.Errorf("%w; run it once: atenia run %s \"Once upon a time\"", err, spelling.Shell(model))
-	case err != nil && unrecorded(env) != "":
-		return fmt.Errorf("%w: %s", err, unrecorded(env))
+	case err != nil && why != "":
+		return fmt.Errorf("%w: %s", err, why)
 	case err != nil:
 		return err
 	}
@@ -98,7 +99,7 @@ func lastRun(env *command.Env, model string, wrong error) error {
 		return err
 	}
 	r.Judge(roofs)
-	if why := unrecorded(env); why != "" {
+	if why != "" {
 		fmt.Fprintf(env.Err, "atenia: warning: this may be an older run: %s\n", why)
 	}
 	if *env.JSON {

@@ -26,14 +26,23 @@ func OpenFiles(path, configFile string, opts ...file.Option) (*file.Description,
 	if strings.EqualFold(filepath.Ext(path), ".sxlm") {
 		return nil, fmt.Errorf("%s: a neuron-graph model; \"atenia run\" and \"atenia inspect\" take it, and programs open it with package quila", path)
 	}
-	if configFile == "" && filepath.Ext(path) == ".json" && file.IsFile(path) { // a configuration means its folder
-		path, configFile = filepath.Split(path)
-		path = filepath.Clean(path)
+	if configFile == "" {
+		path, configFile = Folder(path)
 	}
 	if configFile != "" {
 		opts = append(opts, file.ConfigName(configFile))
 	}
 	return file.Open(path, opts...)
+}
+
+// Folder returns the folder that the path of a configuration file means, and the file's
+// name; any other path as it is, and "".
+func Folder(path string) (folder, config string) {
+	if filepath.Ext(path) != ".json" || !file.IsFile(path) {
+		return path, ""
+	}
+	folder, config = filepath.Split(path)
+	return filepath.Clean(folder), config
 }
 
 // PathOf returns the path that a model was opened with, "" for the embedded
