@@ -1,14 +1,18 @@
 package atenia
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 
-	"atenia/internal/text/score"
+	"atenia/internal/sample"
+	"atenia/internal/spelling"
 )
 
 // EvalOptions choose how [Model.Evaluate] scores a text. The zero value works.
@@ -82,15 +86,15 @@ func (m *Model) Evaluate(ctx context.Context, tokens []int32, o EvalOptions) (*E
 		return nil, &ConfigError{"tokens", len(tokens), "at least two"}
 	}
 	start := m.beginning(tokens)
-	var logs score.Sum
-	var d score.Divergence
+	var logs sample.Sum
+	var d sample.Divergence
 	total := len(tokens) / window
 	for w := range total {
 		ids := slices.Clone(tokens[w*window : (w+1)*window])
 		copy(ids, start)
 		err := m.eachPair(ctx, o.Against, ids, first, func(row int, own, other []float32) {
 			next := ids[row+1]
-			logs.Add(-score.LogProb(own, next))
+			logs.Add(-sample.TokenLogProb(own, next))
 			if other != nil {
 				d.Add(other, own, next)
 			}
@@ -183,16 +187,130 @@ type Question struct {
 	Answer  int // index of the right choice
 }
 
+// A questionError says which line of a file is no question.
+type questionError struct {
+	Line      int // from 1
+	Want, Got string
+}
+
+func (e *questionError) Error() string {
+	return fmt.Sprintf("line %d: want %s, got %s", e.Line, e.Want, e.Got)
+}
+
+const (
+	maxQuestion = 1 << 20
+	maxChoices  = 256
+)
+
 // ReadQuestions reads questions from lines of JSON:
 //
 //	{"question": "Ice is", "choices": ["cold", "hot"], "answer": 0}
+//	{"context": "Ice is", "choices": {"text": ["cold", "hot"], "label": ["A", "B"]}, "answer": "A"}
 //
-// "context" is another name of question. The answer is an index from 0, a letter
-// from A on, a label or the text of a choice; choices may also have the form
-// {"text": […], "label": […]}. Empty lines are skipped.
+// The answer is an index from 0, a label, a letter from A on, or the text of a
+// choice; "answerKey", "label" and "gold" are other names of it, "endings" of
+// choices, "query" and "ctx" of the context. Empty lines are skipped. Errors name
+// the line, or are those of r.
 func ReadQuestions(r io.Reader) ([]Question, error) {
-	all, err := score.ReadQuestions(r)
-	return convertAll(all, func(q score.Question) Question { return Question(q) }), err
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, maxQuestion)
+	var out []Question
+	n := 0
+	for s.Scan() {
+		n++
+		if len(strings.TrimSpace(s.Text())) == 0 {
+			continue
+		}
+		line, err := spelling.UTF8At(s.Bytes(), n, n == 1)
+		if e, ok := errors.AsType[*spelling.EncodingError](err); ok {
+			return nil, &questionError{n, "UTF-8", "a byte of likely " + e.Likely + ": convert the file, for example by iconv -f " + e.Likely + " -t UTF-8"}
+		}
+		q, want, got := parseQuestion(line)
+		if want != "" {
+			return nil, &questionError{n, want, got}
+		}
+		out = append(out, q)
+	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) {
+		return nil, &questionError{n + 1, fmt.Sprintf("at most %d bytes", maxQuestion), "more"}
+	}
+	if s.Err() == nil && len(out) == 0 {
+		return nil, &questionError{n + 1, "a question", "the end of the file"}
+	}
+	return out, s.Err()
+}
+
+// parseQuestion reads one line, or says what is wrong with it.
+func parseQuestion(line []byte) (q Question, want, got string) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(line, &m); err != nil {
+		return q, "a JSON object", err.Error()
+	}
+	first := func(names ...string) json.RawMessage {
+		for _, name := range names {
+			if v, ok := m[name]; ok {
+				return v
+			}
+		}
+		return nil
+	}
+	v := first("context", "question", "query", "ctx")
+	if v == nil || json.Unmarshal(v, &q.Context) != nil {
+		return q, `a text "context" or "question"`, clipped(v)
+	}
+	var labels []string
+	v = first("choices", "endings")
+	if json.Unmarshal(v, &q.Choices) != nil {
+		var o struct{ Text, Label []string }
+		if json.Unmarshal(v, &o) != nil {
+			return q, `a list of texts "choices"`, clipped(v)
+		}
+		q.Choices, labels = o.Text, o.Label
+	}
+	if n := len(q.Choices); n < 2 || n > maxChoices || slices.Contains(q.Choices, "") {
+		return q, fmt.Sprintf(`2 to %d texts in "choices", none empty`, maxChoices), clipped(v)
+	}
+	v = first("answer", "answerKey", "gold", "label")
+	if q.Answer = answerOf(v, q.Choices, labels); q.Answer < 0 {
+		return q, `an "answer": the index, the label or the text of a choice`, clipped(v)
+	}
+	return q, "", ""
+}
+
+// answerOf returns the index of the right choice, or -1.
+func answerOf(v json.RawMessage, choices, labels []string) int {
+	var n int
+	if v != nil && string(v) != "null" && json.Unmarshal(v, &n) == nil {
+		if n < 0 || n >= len(choices) {
+			return -1
+		}
+		return n
+	}
+	var s string
+	if v == nil || json.Unmarshal(v, &s) != nil {
+		return -1
+	}
+	if i := slices.Index(labels, s); i >= 0 && i < len(choices) {
+		return i
+	}
+	if i := slices.Index(choices, s); i >= 0 {
+		return i
+	}
+	if len(s) == 1 {
+		for _, base := range "Aa0" {
+			if i := int(s[0]) - int(base); i >= 0 && i < min(26, len(choices)) && (base != '0' || i < 10) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func clipped(v json.RawMessage) string {
+	if v == nil {
+		return "none"
+	}
+	return string(v[:min(len(v), 80)])
 }
 
 // An Accuracy is the share of questions that were answered right.
@@ -209,9 +327,9 @@ type Accuracy struct {
 // space, by the probability that the model gives its tokens. A context that ends
 // with white space is followed by the choice itself. Progress may be nil.
 func (m *Model) Answer(ctx context.Context, qs []Question, progress func(done, total int)) (*Accuracy, error) {
-	var sums score.Choices
+	var sums sample.Choices
 	for i := range qs {
-		q := score.Question(qs[i])
+		q := qs[i]
 		if len(q.Choices) < 2 || q.Answer < 0 || q.Answer >= len(q.Choices) {
 			return nil, &ConfigError{fmt.Sprintf("question %d", i), q.Context, "two choices or more, and the index of one"}
 		}
@@ -222,7 +340,7 @@ func (m *Model) Answer(ctx context.Context, qs []Question, progress func(done, t
 				return nil, fmt.Errorf("question %d: %w", i, err)
 			}
 		}
-		sums.Add(&q, logs)
+		sums.Add(q.Choices, q.Answer, logs)
 		if progress != nil {
 			progress(i+1, len(qs))
 		}
@@ -265,7 +383,7 @@ func (m *Model) continuation(ctx context.Context, before, choice string) (float6
 	sum := 0.0
 	err = m.EachLogits(ctx, ids, LogitsOptions{All: true}, func(row int, logits []float32) {
 		if row+1 >= from && row+1 < len(ids) {
-			sum += score.LogProb(logits, ids[row+1])
+			sum += sample.TokenLogProb(logits, ids[row+1])
 		}
 	})
 	return sum, err

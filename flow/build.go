@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"atenia/flow/graph"
-
-	"atenia/flow/internal/watch"
 	"atenia/flow/node"
 )
 
@@ -33,7 +31,7 @@ func (s *Session[F]) build() error {
 	}
 	s.meter = newMeter(names)
 	if s.opt.Timing || s.opt.Limit > 0 {
-		s.watch = watch.New(len(names), max(int64(s.opt.Limit), 0), int(math.Ceil(s.opt.SampleRate/float64(l.BlockFrames))), s.opt.clock)
+		s.watch = newWatch(len(names), max(int64(s.opt.Limit), 0), int(math.Ceil(s.opt.SampleRate/float64(l.BlockFrames))), s.opt.clock)
 	}
 	s.wire()
 	for _, p := range s.procs {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"atenia/flow/graph"
-	"atenia/flow/internal/watch"
 	"atenia/flow/node"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/pool"
@@ -78,7 +77,7 @@ type Session[F node.Float] struct {
 	readers  []*reader[F]  // by edge
 	gates    []*gate
 	meter    *meter
-	watch    *watch.Watch // nil: time is not measured
+	watch    *watch // nil: time is not measured
 	thermal  thermal
 	faults   faults
 	arenaErr error // of memory

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/bench/load"
+	"atenia/internal/bench"
 	"atenia/internal/golden/await"
 )
 
@@ -19,10 +19,10 @@ func TestLoad(t *testing.T) {
 	noLeaks(t)
 	// Slots alone keep what they computed, so that pages which nobody frees are seen.
 	s, web := newServer(t, Config{Open: atenia.Config{Slots: 8, KeepBytes: -1}})
-	c := load.Config{URL: web.URL, Streams: 64, Requests: 2, Tokens: 24, Cancel: 0.4, Slow: 0.2, Pause: 2 * time.Millisecond, Seed: 7}
-	run := func() *load.Report {
+	c := bench.LoadConfig{URL: web.URL, Streams: 64, Requests: 2, Tokens: 24, Cancel: 0.4, Slow: 0.2, Pause: 2 * time.Millisecond, Seed: 7}
+	run := func() *bench.LoadReport {
 		t.Helper()
-		r, err := load.Run(t.Context(), c)
+		r, err := bench.Load(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A bench is an MCP server with tools, and what it saw.
-type bench struct {
+// A maths is an MCP server with tools, and what it saw.
+type maths struct {
 	ran   atomic.Int32
 	begun chan struct{} // a call of wait began
 	ended chan error    // its context ended
@@ -37,10 +37,10 @@ type sum struct {
 	B int `json:"b" jsonschema:"another"`
 }
 
-// newBench returns a box with the bench, which is called maths.
-func newBench(t *testing.T) (*bench, *toolbox.Box) {
+// newBench returns a box with the server, which is called maths.
+func newBench(t *testing.T) (*maths, *toolbox.Box) {
 	t.Helper()
-	b := &bench{begun: make(chan struct{}, 10), ended: make(chan error, 10)}
+	b := &maths{begun: make(chan struct{}, 10), ended: make(chan error, 10)}
 	s := sdk.NewServer(&sdk.Implementation{Name: "maths", Version: "1"}, nil)
 	text := func(s string) *sdk.CallToolResult {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: s}}}

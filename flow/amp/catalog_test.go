@@ -14,8 +14,8 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/amp"
-	"atenia/flow/amp/internal/ctest"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/live"
 	"atenia/flow/node"
 	"atenia/internal/machine/library"
@@ -24,7 +24,7 @@ import (
 // catalogOpen makes a catalogue of the template and the nodes for tests.
 func catalogOpen(t testing.TB, trusted ...string) *amp.Catalog {
 	t.Helper()
-	files := []string{ctest.Library(t, ctest.Include(t)+"/template.c"), ctest.Library(t, "testdata/nodes.c")}
+	files := []string{flowtest.Library(t, flowtest.Include(t)+"/template.c"), flowtest.Library(t, "testdata/nodes.c")}
 	c, err := amp.OpenCatalog(context.Background(), amp.CatalogConfig{
 		Scan:    amp.ScanConfig{Folders: files, Limit: time.Minute, Cache: filepath.Join(filepath.Dir(files[0]), "cache"), Command: []string{os.Args[0], "node-scan"}},
 		Isolate: amp.ProcessConfig{Timeout: time.Minute, Command: []string{os.Args[0], "node-host"}},
@@ -88,7 +88,7 @@ func play(t testing.TB, s *flow.Session[float32], blocks, poison int, step func(
 // processes of their own, in the throughput executor and on the real-time
 // thread, and the same heat.
 func TestCatalogSame(t *testing.T) {
-	dir := filepath.Dir(ctest.Library(t, "testdata/nodes.c"))
+	dir := filepath.Dir(flowtest.Library(t, "testdata/nodes.c"))
 	var want []float32
 	heat := 0.0
 	for _, trusted := range [][]string{{dir}, nil} {
@@ -140,7 +140,7 @@ func TestCatalogSame(t *testing.T) {
 
 // TestClose: closing a session releases the states of its C nodes.
 func TestClose(t *testing.T) {
-	path := ctest.Copy(t, ctest.Library(t, "testdata/nodes.c"))
+	path := flowtest.Copy(t, flowtest.Library(t, "testdata/nodes.c"))
 	l, err := amp.Open(path, amp.Options{})
 	if err != nil {
 		t.Fatal(err)

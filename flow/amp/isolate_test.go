@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"atenia/flow/amp"
-	"atenia/flow/amp/internal/ctest"
 
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
@@ -44,8 +43,10 @@ func start(t testing.TB, path string, cfg amp.ProcessConfig) (*amp.Process, node
 	return p, amp.Types(l.Manifest(), p)
 }
 
-func nodes(t testing.TB) string           { return ctest.Library(t, "testdata/nodes.c") }
-func isolateTemplate(t testing.TB) string { return ctest.Library(t, ctest.Include(t)+"/template.c") }
+func nodes(t testing.TB) string { return flowtest.Library(t, "testdata/nodes.c") }
+func isolateTemplate(t testing.TB) string {
+	return flowtest.Library(t, flowtest.Include(t)+"/template.c")
+}
 
 var isolateMono = []graph.Shape{{B: 1, C: 1}}
 

@@ -11,7 +11,6 @@ import (
 	"unsafe"
 
 	"atenia/flow/amp"
-	"atenia/flow/amp/internal/ctest"
 
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
@@ -40,13 +39,13 @@ func TestMain(m *testing.M) {
 	case len(args) == 2 && args[0] == "node-scan":
 		os.Exit(amp.ServeManifest(args[1]))
 	}
-	os.Exit(ctest.Main(m))
+	os.Exit(flowtest.Main(m))
 }
 
 // open loads the nodes for tests.
 func open(t testing.TB, o amp.Options, flags ...string) *amp.Library {
 	t.Helper()
-	l, err := amp.Open(ctest.Library(t, "testdata/nodes.c", flags...), o)
+	l, err := amp.Open(flowtest.Library(t, "testdata/nodes.c", flags...), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +56,7 @@ func open(t testing.TB, o amp.Options, flags ...string) *amp.Library {
 // fresh loads a new copy of the test library, with a separate count of states.
 func fresh(t testing.TB) *amp.Library {
 	t.Helper()
-	l, err := amp.Open(ctest.Copy(t, ctest.Library(t, "testdata/nodes.c")), amp.Options{})
+	l, err := amp.Open(flowtest.Copy(t, flowtest.Library(t, "testdata/nodes.c")), amp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +67,7 @@ func fresh(t testing.TB) *amp.Library {
 // template loads the template node.
 func template(t testing.TB) *amp.Library {
 	t.Helper()
-	l, err := amp.Open(ctest.Library(t, ctest.Include(t)+"/template.c"), amp.Options{})
+	l, err := amp.Open(flowtest.Library(t, flowtest.Include(t)+"/template.c"), amp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

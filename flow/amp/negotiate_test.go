@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"atenia/flow/amp"
-	"atenia/flow/amp/internal/ctest"
 
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
@@ -77,7 +76,7 @@ func TestNegotiate(t *testing.T) {
 // changes nothing.
 func TestMode(t *testing.T) {
 	t.Run("A08", func(t *testing.T) {
-		out, err := exec.Command(ctest.Program(t, "testdata/modes.c", "-std=c99", ctest.Include(t)+"/template.c")).CombinedOutput()
+		out, err := exec.Command(flowtest.Program(t, "testdata/modes.c", "-std=c99", flowtest.Include(t)+"/template.c")).CombinedOutput()
 		if err != nil || len(out) > 0 {
 			t.Errorf("%v: %s", err, out)
 		}
@@ -87,7 +86,7 @@ func TestMode(t *testing.T) {
 // TestVersion: another major version is rejected, a later minor one is not.
 func TestVersion(t *testing.T) {
 	open(t, amp.Options{}, "-DMINOR=9")
-	_, err := amp.Open(ctest.Library(t, "testdata/nodes.c", "-DMAJOR=3"), amp.Options{})
+	_, err := amp.Open(flowtest.Library(t, "testdata/nodes.c", "-DMAJOR=3"), amp.Options{})
 	if e, ok := errors.AsType[*amp.LoadError](err); !ok || e.Code != graph.Version {
 		t.Errorf("%v", err)
 	}
@@ -100,14 +99,14 @@ func TestOpen(t *testing.T) {
 	if err := os.WriteFile(text, []byte("not a library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(dir, "absent.amp.so"), text, ctest.Library(t, "testdata/none.c")} {
+	for _, path := range []string{filepath.Join(dir, "absent.amp.so"), text, flowtest.Library(t, "testdata/none.c")} {
 		_, err := amp.Open(path, amp.Options{})
 		if _, ok := errors.AsType[*amp.LoadError](err); !ok {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	m := &amp.Manifest{ABI: [2]int{2, 0}, SHA256: fmt.Sprintf("%064d", 1)}
-	if _, err := amp.Open(ctest.Library(t, "testdata/nodes.c"), amp.Options{Manifest: m}); err == nil {
+	if _, err := amp.Open(flowtest.Library(t, "testdata/nodes.c"), amp.Options{Manifest: m}); err == nil {
 		t.Error("the checksum of another file is accepted")
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/amp"
-	"atenia/flow/amp/internal/ctest"
 	"atenia/flow/graph"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/live"
 	"atenia/flow/node"
 	"atenia/internal/golden/await"
@@ -33,7 +33,7 @@ const tremolo = `{"nodes": [{"name": "osc", "type": "Oscillator", "params": {"ki
 // blocks of zeros, and the session counts as many lost blocks as there are of those.
 func TestKilledWhilePlaying(t *testing.T) {
 	const kills, most = 20, 12000
-	path := ctest.Library(t, "testdata/tremolo.c", "-Wl,--no-as-needed", "-lm")
+	path := flowtest.Library(t, "testdata/tremolo.c", "-Wl,--no-as-needed", "-lm")
 	p, there := start(t, path, amp.ProcessConfig{Timeout: time.Millisecond, Patience: time.Minute})
 	l, err := amp.Open(path, amp.Options{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"atenia/flow/amp"
-	"atenia/flow/amp/internal/ctest"
+	"atenia/flow/internal/flowtest"
 )
 
 // A site is folders with libraries.
@@ -106,7 +106,7 @@ const manifestText = `{"abi": [2, 0], "nodes": [{"type": "Smooth", "inputs": 1, 
 func TestScan(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "absent", "first", "second")
-	template := ctest.Library(t, ctest.Include(t)+"/template.c")
+	template := flowtest.Library(t, flowtest.Include(t)+"/template.c")
 	s.write("first/deep/b.amp.so", []byte("never loaded"))
 	s.write("first/deep/b.amp.json", []byte(manifestText))
 	s.write("first/readme.so", []byte("no library of nodes"))
@@ -157,17 +157,17 @@ func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	t.Run("A57", func(t *testing.T) {
 		s := newSite(t, "dir")
-		s.put("dir/crash.amp.so", ctest.Library(t, "testdata/broken.c", "-DCRASH"))
+		s.put("dir/crash.amp.so", flowtest.Library(t, "testdata/broken.c", "-DCRASH"))
 		want := "dir/crash.amp.so: %s, quarantined\n"
 		s.want(s.run(), fmt.Sprintf(want, "scan"))
 		s.want(s.run(), fmt.Sprintf(want, "cache"))
 		s.want(strings.Join(s.asked(), " "), "crash.amp.so")
-		s.put("dir/crash.amp.so", ctest.Library(t, ctest.Include(t)+"/template.c"))
+		s.put("dir/crash.amp.so", flowtest.Library(t, flowtest.Include(t)+"/template.c"))
 		s.want(s.run(), "dir/crash.amp.so: scan\nSmooth/2: dir/crash.amp.so\n")
 	})
 	t.Run("another build", func(t *testing.T) { // of Atenia, which may not crash with it
 		s := newSite(t, "dir")
-		s.put("dir/crash.amp.so", ctest.Library(t, "testdata/broken.c", "-DCRASH"))
+		s.put("dir/crash.amp.so", flowtest.Library(t, "testdata/broken.c", "-DCRASH"))
 		s.want(s.run(), "dir/crash.amp.so: scan, quarantined\n")
 		entries, err := os.ReadDir(s.cfg.Cache)
 		if err != nil || len(entries) != 1 {
@@ -195,13 +195,13 @@ func TestQuarantine(t *testing.T) {
 	t.Run("hang", func(t *testing.T) {
 		s := newSite(t, "dir")
 		s.cfg.Limit = 100 * time.Millisecond
-		s.put("dir/hang.amp.so", ctest.Library(t, "testdata/broken.c", "-DHANG"))
+		s.put("dir/hang.amp.so", flowtest.Library(t, "testdata/broken.c", "-DHANG"))
 		s.want(s.run(), "dir/hang.amp.so: scan, quarantined\n")
 		s.want(s.run(), "dir/hang.amp.so: cache, quarantined\n")
 	})
 	t.Run("silent", func(t *testing.T) { // it answers, but nothing: no crash
 		s := newSite(t, "dir")
-		s.put("dir/silent.amp.so", ctest.Library(t, "testdata/broken.c"))
+		s.put("dir/silent.amp.so", flowtest.Library(t, "testdata/broken.c"))
 		s.want(s.run(), "dir/silent.amp.so: scan, error\n")
 	})
 }

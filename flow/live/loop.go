@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 
 	"atenia/flow/graph"
-	"atenia/flow/internal/watch"
-
 	"atenia/internal/machine/cpu"
 )
 
@@ -85,12 +83,12 @@ func (l *Loop) turns() {
 	}
 	t := &l.now
 	c := clock{rate: int64(l.cfg.Rate), num: int64(l.cfg.Frames) * aSecond}
-	c.begin(watch.Nanotime())
+	c.begin(cpu.Nanotime())
 	for !l.stop.Load() && (l.cfg.Blocks == 0 || t.blocks < l.cfg.Blocks) {
 		due := c.wait()
-		began := watch.Nanotime()
+		began := cpu.Nanotime()
 		code := l.step()
-		ended := watch.Nanotime()
+		ended := cpu.Nanotime()
 		t.blocks++
 		t.work.add(ended - began)
 		if c.rate > 0 {
@@ -117,7 +115,7 @@ func (l *Loop) turns() {
 func SleepUntil(t int64) { sleepUntil(t) }
 
 // Now returns the loop's clock, in nanoseconds from an unspecified start.
-func Now() int64 { return watch.Nanotime() }
+func Now() int64 { return cpu.Nanotime() }
 
 const aSecond = 1_000_000_000
 
@@ -149,7 +147,7 @@ func (c *clock) wait() int64 {
 	if c.rate == 0 {
 		return 0
 	}
-	for watch.Nanotime() < c.due {
+	for cpu.Nanotime() < c.due {
 		sleepUntil(c.due) // may be interrupted by a signal
 	}
 	return c.due

@@ -5,7 +5,7 @@ package live
 import (
 	"time"
 
-	"atenia/flow/internal/watch"
+	"atenia/internal/machine/cpu"
 )
 
 // prepare requests nothing on this system: the loop runs on a goroutine.
@@ -13,4 +13,4 @@ func (l *Loop) prepare() []string {
 	return []string{"no real-time thread on this system: the loop runs on a goroutine, subject to Go's scheduler"}
 }
 
-func sleepUntil(t int64) { time.Sleep(time.Duration(t - watch.Nanotime())) }
+func sleepUntil(t int64) { time.Sleep(time.Duration(t - cpu.Nanotime())) }

@@ -7,7 +7,6 @@ import (
 
 	"atenia"
 	"atenia/internal/bench"
-	"atenia/internal/bench/peer"
 	"atenia/internal/cli/command"
 	"atenia/internal/engine"
 
@@ -91,7 +90,7 @@ func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error
 			return nil, fmt.Errorf("--compare: %w", err)
 		}
 	}
-	stop, err := peer.StartNeighbours(b.neighbours, "bench", "neighbour")
+	stop, err := bench.StartNeighbours(b.neighbours, "bench", "neighbour")
 	if err != nil {
 		return nil, err
 	}

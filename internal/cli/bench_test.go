@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/bench/peer"
+	"atenia/internal/bench"
 	"atenia/internal/golden"
 	"atenia/internal/machine/cpu"
 )
@@ -61,9 +61,9 @@ func TestVersus(t *testing.T) {
 	if p := ours.Prefill; p.Median != 300 || p.Min != 100 || p.Max != 500 || ours.DecodeSpeed != 8 || ours.Share != 0.4 {
 		t.Errorf("%+v", ours)
 	}
-	slow, fast := &peer.Peer{Name: "slow"}, &peer.Peer{Name: "fast"}
+	slow, fast := &bench.Peer{Name: "slow"}, &bench.Peer{Name: "fast"}
 	for range 2 {
-		found, err := peer.ParseBench([]byte(`[
+		found, err := bench.ParseBench([]byte(`[
 WARNING: of a program that prints them here
 			{"n_prompt":4,"n_gen":0,"avg_ts":1,"samples_ts":[100,200,300]},
 			{"n_prompt":0,"n_gen":2,"avg_ts":16},{"n_prompt":4,"n_gen":0,"n_depth":5,"avg_ts":7},{"n_prompt":4,"n_gen":2,"test":"pp4+tg2","avg_ts":7},
@@ -80,7 +80,7 @@ WARNING: of a program that prints them here
 			slow.Found = append(slow.Found, e)
 		}
 	}
-	v := &versus{peers: []*peer.Peer{slow, fast}, rounds: 2}
+	v := &versus{peers: []*bench.Peer{slow, fast}, rounds: 2}
 	r, err := v.result(ours)
 	if err != nil {
 		t.Fatal(err)
@@ -117,15 +117,15 @@ func FuzzVersus(f *testing.F) {
 	f.Add([]byte("|    4 |     0 |    1 |    256 |    0.404 |   317.08 |    0.914 |   140.07 |"), true)
 	f.Add([]byte("|a|b|c|d|e|f|g|h|"), true)
 	f.Fuzz(func(t *testing.T, b []byte, batched bool) {
-		parse := peer.ParseBench
+		parse := bench.ParseBench
 		if batched {
-			parse = peer.ParseBatched
+			parse = bench.ParseBatched
 		}
 		found, err := parse(b)
 		if err != nil {
 			return
 		}
-		v := &versus{peers: []*peer.Peer{{Name: "x", Program: "x", Found: found}}}
+		v := &versus{peers: []*bench.Peer{{Name: "x", Program: "x", Found: found}}}
 		ours := &benchResult{Model: "m", Prefill: rate{Tokens: 4, Median: 1, Min: 1, Max: 1}}
 		if ours.Versus, err = v.result(ours); err != nil {
 			return

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"atenia/internal/bench/peer"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 	"atenia/internal/store/durable"
@@ -84,7 +84,7 @@ func parseResult(b []byte) (*benchResult, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	var r benchResult
 	if err := d.Decode(&r); err != nil {
-		return nil, peer.JSONError(err)
+		return nil, bench.JSONError(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("something follows the result at offset %d", d.InputOffset())
@@ -94,7 +94,7 @@ func parseResult(b []byte) (*benchResult, error) {
 		return nil, errors.New("it has no model, or no test")
 	}
 	for _, row := range rows {
-		if !peer.Plausible(row.Median) {
+		if !bench.Plausible(row.Median) {
 			return nil, fmt.Errorf("the median of %q is %v", row.name, row.Median)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"atenia/internal/bench"
 	"atenia/internal/bench/machine"
-	"atenia/internal/bench/peer"
 	"atenia/internal/cli/command"
 	"atenia/internal/kernel"
 	"atenia/internal/spelling"
@@ -147,13 +147,13 @@ func kernelsOf(r *machine.KernelReport) *kernelsResult {
 func parseKernels(b []byte) (*kernelsResult, error) {
 	var r kernelsResult
 	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, peer.JSONError(err)
+		return nil, bench.JSONError(err)
 	}
 	if len(r.Kernels) == 0 {
 		return nil, errors.New("it has no kernels")
 	}
 	for _, k := range r.Kernels {
-		if k.Name == "" || !peer.Plausible(k.Bytes) || !peer.Plausible(k.Share) || k.Min > k.Share || k.Max < k.Share {
+		if k.Name == "" || !bench.Plausible(k.Bytes) || !bench.Plausible(k.Share) || k.Min > k.Share || k.Max < k.Share {
 			return nil, fmt.Errorf("the speed of %q is %v, share %v in %v to %v", k.Name, k.Bytes, k.Share, k.Min, k.Max)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// neighbour is what [peer.StartNeighbours] runs: it ends with its standard input, so
+// neighbour is what [bench.StartNeighbours] runs: it ends with its standard input, so
 // also with the process that started it.
 func neighbour() *cobra.Command {
 	return &cobra.Command{

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/bench/peer"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/store/durable"
 
@@ -132,7 +132,7 @@ func (b *policyBench) phases(ctx context.Context, path, dir string, r *policyRes
 
 // phase lets both copies generate in turns beside busy processes.
 func (b *policyBench) phase(ctx context.Context, copies [2]*copyOf, neighbours int) (p policyPhase, err error) {
-	stop, err := peer.StartNeighbours(neighbours, "bench", "neighbour")
+	stop, err := bench.StartNeighbours(neighbours, "bench", "neighbour")
 	if err != nil {
 		return p, err
 	}

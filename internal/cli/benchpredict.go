@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/bench/peer"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/memory/place"
 	"atenia/internal/spelling"
@@ -140,7 +140,7 @@ func (b *predictBench) budgets(path string) (least, most int64, err error) {
 
 // once runs the model in a budget, beside neighbours.
 func (b *predictBench) once(ctx context.Context, a *app, path string, r *predictRun) (err error) {
-	stop, err := peer.StartNeighbours(r.Neighbours, "bench", "neighbour")
+	stop, err := bench.StartNeighbours(r.Neighbours, "bench", "neighbour")
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"atenia/internal/bench/load"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/fault"
 	"atenia/internal/spelling"
@@ -20,7 +20,7 @@ import (
 
 // benchServe returns the command that drives a server.
 func (a *app) benchServe() *cobra.Command {
-	c := load.Config{}
+	c := bench.LoadConfig{}
 	var out string
 	cmd := &cobra.Command{
 		Use:         "serve [URL]",
@@ -62,7 +62,7 @@ func (a *app) benchServe() *cobra.Command {
 		}
 		print := a.printServeLoad
 		if a.json {
-			print = func(r *load.Report) error { return a.printJSON(r) }
+			print = func(r *bench.LoadReport) error { return a.printJSON(r) }
 		}
 		if err := errors.Join(print(r), saveJSON(out, r)); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (a *app) benchServe() *cobra.Command {
 }
 
 // checkServeLoad rejects what would select a default of package load.
-func checkServeLoad(c *load.Config, seconds float64) error {
+func checkServeLoad(c *bench.LoadConfig, seconds float64) error {
 	for _, f := range []struct {
 		name     string
 		v, least int
@@ -105,10 +105,10 @@ func checkServeLoad(c *load.Config, seconds float64) error {
 }
 
 // runServeLoad drives the server of the arguments, or else one of its own.
-func runServeLoad(ctx context.Context, c load.Config, args []string) (r *load.Report, err error) {
+func runServeLoad(ctx context.Context, c bench.LoadConfig, args []string) (r *bench.LoadReport, err error) {
 	if len(args) == 1 {
 		c.URL = args[0]
-		return load.Run(ctx, c)
+		return bench.Load(ctx, c)
 	}
 	s, err := serve.New(serve.Config{})
 	if err != nil {
@@ -128,10 +128,10 @@ func runServeLoad(ctx context.Context, c load.Config, args []string) (r *load.Re
 	served.Go(func() { _ = web.Serve(l) }) // which ends when it is closed
 	defer web.Close()
 	c.URL = "http://" + l.Addr().String()
-	return load.Run(ctx, c)
+	return bench.Load(ctx, c)
 }
 
-func (a *app) printServeLoad(r *load.Report) error {
+func (a *app) printServeLoad(r *bench.LoadReport) error {
 	fmt.Fprintf(a.out, "%s, %.1f s: %s, %d completed, %d cancelled, %d refused, %d failed; %d read slowly\n",
 		spelling.Count(r.Streams, "stream"), r.Seconds, spelling.Count(r.Requests, "request"), r.Completed, r.Cancelled, r.Refused, r.Failed, r.Slow)
 	fmt.Fprintf(a.out, "%s, %.1f a second\n", spelling.Count(r.Tokens, "token"), r.Speed)
@@ -139,7 +139,7 @@ func (a *app) printServeLoad(r *load.Report) error {
 	fmt.Fprintln(w, "seconds\tmedian\tp99\tlongest\tp99 / median")
 	for _, t := range []struct {
 		name string
-		load.Times
+		bench.Times
 	}{{"first token", r.First}, {"between tokens", r.Between}} {
 		fmt.Fprintf(w, "%s\t%.3g\t%.3g\t%.3g\t%.1f\n", t.name, t.Median, t.P99, t.Max, t.Tail())
 	}

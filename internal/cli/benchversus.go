@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"atenia/internal/bench"
-	"atenia/internal/bench/peer"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 )
@@ -16,7 +15,7 @@ import (
 // A versus is a comparison with other programs in turns.
 type versus struct {
 	programs []string // as given
-	peers    []*peer.Peer
+	peers    []*bench.Peer
 	rounds   int
 	model    string
 }
@@ -57,14 +56,14 @@ func (v *versus) check(batch int) error {
 	}
 	v.peers = nil
 	for _, s := range v.programs {
-		p, err := peer.Parse(s)
+		p, err := bench.ParsePeer(s)
 		if err != nil {
 			return fmt.Errorf("--vs: %w", err)
 		}
 		if p.Batched != (batch > 1) {
 			return command.Usagef("--vs %s: --batch needs llama-batched-bench, which in turn needs --batch", p.Program)
 		}
-		if slices.ContainsFunc(v.peers, func(q *peer.Peer) bool { return q.Name == p.Name }) {
+		if slices.ContainsFunc(v.peers, func(q *bench.Peer) bool { return q.Name == p.Name }) {
 			return command.Usagef("--vs: two programs are named %s: give one another name, as in --vs NAME=PROGRAM", p.Name)
 		}
 		v.peers = append(v.peers, p)
@@ -75,7 +74,7 @@ func (v *versus) check(batch int) error {
 // run measures one round of every peer.
 func (v *versus) run(ctx context.Context, threads int, c *bench.Config) error {
 	for _, p := range v.peers {
-		t := peer.Test{Model: v.model, Threads: threads, Prompt: c.Prompt, Decode: c.Decode, Depths: c.Depths, Batch: c.Batch, Repeats: c.Repeats}
+		t := bench.PeerTest{Model: v.model, Threads: threads, Prompt: c.Prompt, Decode: c.Decode, Depths: c.Depths, Batch: c.Batch, Repeats: c.Repeats}
 		if err := p.Run(ctx, &t); err != nil {
 			return fmt.Errorf("--vs: %w", err)
 		}
@@ -112,7 +111,7 @@ func (v *versus) result(r *benchResult) (*benchVersus, error) {
 }
 
 // rateOf returns a peer's rate for a test of ours.
-func rateOf(p *peer.Peer, row *benchRow, batch int) (rate, error) {
+func rateOf(p *bench.Peer, row *benchRow, batch int) (rate, error) {
 	theirs := rate{Tokens: row.Tokens}
 	for _, e := range p.Found {
 		if e.Prompt == row.prompt && e.Decode == row.decode && e.Depth == row.depth && e.Batch == batch {

@@ -20,7 +20,7 @@ var publicPackages = []string{
 
 // testSupport are packages that only tests import. They keep nothing alive.
 var testSupport = []string{
-	"internal/golden", "internal/golden/await", "internal/kernel/kerneltest", "internal/store/faultfs", "internal/lint", "flow/amp/internal/ctest", "flow/internal/flowtest", "internal/memory/memorytest",
+	"internal/golden", "internal/golden/await", "internal/kernel/kerneltest", "internal/store/faultfs", "internal/lint", "flow/internal/flowtest", "flow/internal/flowtest", "internal/memory/memorytest",
 }
 
 // notCalledYet lists unreachable declarations by package, and why they stay.

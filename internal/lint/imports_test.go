@@ -46,7 +46,7 @@ func TestNoPlugins(t *testing.T) {
 // the command line, generators, and packages that only tests import, which find
 // reference cases and test kernels.
 func readsEnvironment(dir string) bool {
-	return dir == "internal/cli" || dir == "internal/kernel/kerneltest" || dir == "internal/golden" || dir == "internal/golden/await" || dir == "flow/amp/internal/ctest" || path.Dir(dir) == "cmd" || path.Dir(dir) == "tools"
+	return dir == "internal/cli" || dir == "internal/kernel/kerneltest" || dir == "internal/golden" || dir == "internal/golden/await" || dir == "flow/internal/flowtest" || path.Dir(dir) == "cmd" || path.Dir(dir) == "tools"
 }
 
 // takesFlags reports whether another package may read flags: commands in

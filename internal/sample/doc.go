@@ -54,4 +54,16 @@
 // A sampler has its own random stream. Equal parameters, seed, accepted tokens
 // and logits give equal choices on every machine, provided that the exponential
 // function rounds alike.
+//
+// # Scores
+//
+// How well a model predicts, from rows of its logits:
+//
+//	[TokenLogProb]  log-probability of one token of a row
+//	[Sum]           mean of log-probabilities, with its error: perplexity
+//	[Divergence]    rows of two models, compared: KL(reference ‖ model)
+//	[Choices]       accuracy over multiple-choice questions
+//
+// Sums are in float64 and in the order of the rows, so that results do not depend
+// on threads or on how rows were batched.
 package sample

@@ -18,7 +18,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/media"
 	"atenia/grad"
-	"atenia/internal/bench/peer"
+	"atenia/internal/bench"
 	"atenia/internal/cli"
 	"atenia/internal/memory/place"
 	"atenia/internal/model/compile"
@@ -31,7 +31,6 @@ import (
 	"atenia/internal/policy/decide"
 	"atenia/internal/sight"
 	"atenia/internal/text/chat"
-	"atenia/internal/text/score"
 	"atenia/internal/text/token"
 	"atenia/internal/train"
 	"atenia/internal/train/recipe"
@@ -448,14 +447,14 @@ func readCorpus(_ *scratch, s sample) error {
 }
 
 func readQuestions(_ *scratch, s sample) error {
-	_, err := score.ReadQuestions(bytes.NewReader(s[0].data))
+	_, err := atenia.ReadQuestions(bytes.NewReader(s[0].data))
 	return err
 }
 
 func readBench(_ *scratch, s sample) error {
-	parse := peer.ParseBench
+	parse := bench.ParseBench
 	if s[0].kind == plainText {
-		parse = peer.ParseBatched
+		parse = bench.ParseBatched
 	}
 	_, err := parse(s[0].data)
 	return err

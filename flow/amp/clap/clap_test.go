@@ -17,7 +17,6 @@ import (
 	"atenia/flow"
 	"atenia/flow/amp"
 	"atenia/flow/amp/clap"
-	"atenia/flow/amp/internal/ctest"
 	"atenia/flow/graph"
 	"atenia/flow/internal/flowtest"
 	"atenia/flow/live"
@@ -36,13 +35,13 @@ func TestMain(m *testing.M) {
 	case len(args) >= 2 && args[0] == "clap-scan":
 		os.Exit(clap.ServeScan(args[1:]))
 	}
-	os.Exit(ctest.Main(m))
+	os.Exit(flowtest.Main(m))
 }
 
 // catalog finds the plug-ins for tests, trusted or each file in a process.
 func catalog(t testing.TB, trusted bool) *clap.Catalog {
 	t.Helper()
-	path := ctest.Copy(t, ctest.Plugins(t, "testdata/plugins.c"))
+	path := flowtest.Copy(t, flowtest.Plugins(t, "testdata/plugins.c"))
 	cfg := clap.Config{Folders: []string{filepath.Dir(path)}, Command: []string{os.Args[0], "clap-scan"},
 		Isolate: amp.ProcessConfig{Command: []string{os.Args[0], "node-host"}, Timeout: time.Minute}}
 	if trusted {
@@ -372,7 +371,7 @@ func TestLibraries(t *testing.T) {
 		"NULLENTRY": "lacks init or get_factory", "NULLFACTORY": "no factory", "NODESC": "no descriptor of plug-in 0", "NULLID": "an id that is empty", "LONGID": "too long",
 		"COUNT": "4000000000 plug-ins", "DRAFT": "CLAP version 0.26", "INITFAIL": "init refuses", "INITCRASH": "ended the process",
 	} {
-		path := ctest.Plugins(t, "testdata/plugins.c", "-D"+flag, "-Wno-unused", "-Wno-pedantic")
+		path := flowtest.Plugins(t, "testdata/plugins.c", "-D"+flag, "-Wno-unused", "-Wno-pedantic")
 		c, err := clap.OpenCatalog(t.Context(), clap.Config{Folders: []string{path}, Command: []string{os.Args[0], "clap-scan"}})
 		if err != nil {
 			t.Fatal(err)

@@ -1,12 +1,10 @@
 package clap
 
 import (
-	"fmt"
-	"math"
-
-	"atenia/flow/amp/clap/internal/host"
 	"atenia/flow/amp/internal/abi"
 	"atenia/internal/machine/library"
+	"fmt"
+	"math"
 )
 
 // Describe returns the ports, parameters and latency of a plug-in, for which it
@@ -50,14 +48,14 @@ func (p *plug) describe() (*Plugin, error) {
 			*d = x
 		}
 	}
-	m, err := abi.NewMemory(abi.SizeOf[host.PortInfo](1) + abi.SizeOf[host.ParamInfo](1))
+	m, err := abi.NewMemory(abi.SizeOf[cPortInfo](1) + abi.SizeOf[cParamInfo](1))
 	if err != nil {
 		return nil, err
 	}
 	defer m.Release()
-	port, param := abi.Make[host.PortInfo](m, 1), abi.Make[host.ParamInfo](m, 1)
+	port, param := abi.Make[cPortInfo](m, 1), abi.Make[cParamInfo](m, 1)
 	given := newNames() // ports and parameters share their names: an edge leads to either
-	if ports := extension(p, "clap.audio-ports", func(t *host.Ports) bool { return t.Count != 0 && t.Get != 0 }); ports != nil {
+	if ports := extension(p, "clap.audio-ports", func(t *cPorts) bool { return t.Count != 0 && t.Get != 0 }); ports != nil {
 		if d.Inputs, err = p.ports(ports, port, 1, "in", given); err != nil {
 			return nil, err
 		}
@@ -65,7 +63,7 @@ func (p *plug) describe() (*Plugin, error) {
 			return nil, err
 		}
 	}
-	if notes := extension(p, "clap.note-ports", func(t *host.Ports) bool { return t.Count != 0 && t.Get != 0 }); notes != nil {
+	if notes := extension(p, "clap.note-ports", func(t *cPorts) bool { return t.Count != 0 && t.Get != 0 }); notes != nil {
 		d.Notes = uint32(library.Call(notes.Count, p.address, 1)) > 0
 	}
 	d.State = p.state() != nil
@@ -75,14 +73,14 @@ func (p *plug) describe() (*Plugin, error) {
 	return d, nil
 }
 
-func (p *plug) ports(t *host.Ports, info []host.PortInfo, input uintptr, otherwise string, given names) ([]Port, error) {
+func (p *plug) ports(t *cPorts, info []cPortInfo, input uintptr, otherwise string, given names) ([]Port, error) {
 	n := uint32(library.Call(t.Count, p.address, input))
 	if n > maxPorts {
 		return nil, &RefusedError{p.lib.path, p.id, fmt.Sprintf("%d audio ports on one side, at most %d are allowed", n, maxPorts)}
 	}
 	list := make([]Port, n)
 	for i := range list {
-		info[0] = host.PortInfo{}
+		info[0] = cPortInfo{}
 		if !truth(library.Call(t.Get, p.address, uintptr(i), input, abi.Address(info))) {
 			return nil, &RefusedError{p.lib.path, p.id, fmt.Sprintf("it has %d audio ports, and does not describe port %d", n, i)}
 		}
@@ -94,8 +92,8 @@ func (p *plug) ports(t *host.Ports, info []host.PortInfo, input uintptr, otherwi
 	return list, nil
 }
 
-func (p *plug) params(info []host.ParamInfo, given names) ([]Param, error) {
-	t := extension(p, "clap.params", func(t *host.Params) bool { return t.Count != 0 && t.Info != 0 })
+func (p *plug) params(info []cParamInfo, given names) ([]Param, error) {
+	t := extension(p, "clap.params", func(t *cParams) bool { return t.Count != 0 && t.Info != 0 })
 	if t == nil {
 		return nil, nil
 	}
@@ -105,16 +103,16 @@ func (p *plug) params(info []host.ParamInfo, given names) ([]Param, error) {
 	}
 	list := []Param{}
 	for i := range n {
-		info[0] = host.ParamInfo{}
+		info[0] = cParamInfo{}
 		if !truth(library.Call(t.Info, p.address, uintptr(i), abi.Address(info))) {
 			return nil, &RefusedError{p.lib.path, p.id, fmt.Sprintf("it has %d parameters, and does not describe parameter %d", n, i)}
 		}
 		x := &info[0]
-		if x.Flags&(host.Hidden|host.ReadOnly) != 0 {
+		if x.Flags&(hidden|readOnly) != 0 {
 			continue
 		}
 		title, module := clean(text(x.Name[:])), clean(text(x.Module[:]))
-		q := Param{ID: x.ID, Name: given.of(title, fmt.Sprint("p", x.ID)), Title: title, Min: x.Min, Max: x.Max, Default: x.Default, Stepped: x.Flags&host.Stepped != 0}
+		q := Param{ID: x.ID, Name: given.of(title, fmt.Sprint("p", x.ID)), Title: title, Min: x.Min, Max: x.Max, Default: x.Default, Stepped: x.Flags&stepped != 0}
 		if module != "" && len(module) <= maxModule {
 			q.Title = module + "/" + title
 		}
@@ -139,13 +137,13 @@ func text(b []byte) string {
 // latency returns the frames by which the outputs of an active plug-in are
 // late. On the main thread.
 func (p *plug) latency() int {
-	t := extension(p, "clap.latency", func(t *host.Latency) bool { return t.Get != 0 })
+	t := extension(p, "clap.latency", func(t *cLatency) bool { return t.Get != 0 })
 	if t == nil {
 		return 0
 	}
 	return int(uint32(library.Call(t.Get, p.address)))
 }
 
-func (p *plug) state() *host.State {
-	return extension(p, "clap.state", func(t *host.State) bool { return t.Save != 0 && t.Load != 0 })
+func (p *plug) state() *cState {
+	return extension(p, "clap.state", func(t *cState) bool { return t.Save != 0 && t.Load != 0 })
 }

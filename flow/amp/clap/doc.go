@@ -49,6 +49,15 @@
 // as package live's does: what a plug-in calls back (events, log, thread-check,
 // requests) is assembly that reads and sets memory outside Go's heap.
 //
+//	plug-in                            assembly (callbacks_linux_*.s)
+//	host->get_extension, log, … ─────▶ reads and sets words of a hostContext
+//	in_events->size, get ────────────▶ reads hostEvents
+//	stream->read, write ─────────────▶ copies from and to a hostStream
+//
+// None of these enters Go: a plug-in may call them from any thread, and everything
+// that it sees is outside Go's heap, in an abi.Memory. layout.go has the structures
+// of CLAP 1.2 (include/clap).
+//
 // # What is not there
 //
 // Gradients: a plug-in has no adjoint, and a strict sweep is refused with

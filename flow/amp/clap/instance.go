@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"atenia/flow/amp"
-	"atenia/flow/amp/clap/internal/host"
 	"atenia/flow/amp/internal/abi"
 	"atenia/flow/graph"
 	"atenia/flow/node"
@@ -36,12 +35,12 @@ type instance[F node.Float] struct {
 	out    []bus
 	fed    int // inputs with an edge
 
-	process  *host.Process
+	process  *cProcess
 	list     *abi.List
 	rec      *abi.Record
 	clearing *abi.List // a call of reset
-	input    *host.Events
-	events   []host.Event
+	input    *cEvents
+	events   []cEvent
 	params   []param
 	score    []stroke
 	next     int // in score
@@ -141,19 +140,19 @@ func (i *instance[F]) make(l *Library, want *Plugin, state []byte, cfg node.Conf
 // flush gives the plug-in the plan's constant parameters before it is
 // activated, since its latency may depend on them. On the main thread.
 func (i *instance[F]) flush(n *graph.Node) error {
-	t := extension(i.plug, "clap.params", func(t *host.Params) bool { return t.Flush != 0 })
+	t := extension(i.plug, "clap.params", func(t *cParams) bool { return t.Flush != 0 })
 	if t == nil || len(i.params) == 0 {
 		return nil
 	}
-	m, err := abi.NewMemory(abi.SizeOf[host.Events](1) + abi.SizeOf[host.Queue](1) + abi.SizeOf[host.Event](len(i.params)))
+	m, err := abi.NewMemory(abi.SizeOf[cEvents](1) + abi.SizeOf[cQueue](1) + abi.SizeOf[cEvent](len(i.params)))
 	if err != nil {
 		return err
 	}
 	defer m.Release()
-	in, out := abi.Make[host.Events](m, 1), abi.Make[host.Queue](m, 1)
-	i.events = abi.Make[host.Event](m, len(i.params))
-	in[0] = host.Events{Size: i.lib.table.Size, Get: i.lib.table.Get, List: abi.Address(i.events)}
-	out[0] = host.Queue{Push: i.lib.table.Push}
+	in, out := abi.Make[cEvents](m, 1), abi.Make[cQueue](m, 1)
+	i.events = abi.Make[cEvent](m, len(i.params))
+	in[0] = cEvents{Size: i.lib.table.Size, Get: i.lib.table.Get, List: abi.Address(i.events)}
+	out[0] = cQueue{Push: i.lib.table.Push}
 	i.input = &in[0]
 	for k := range i.params {
 		p := &i.params[k]
@@ -189,18 +188,18 @@ func (i *instance[F]) allocate(d *Plugin) error {
 		rows += p.Channels
 	}
 	ports := len(d.Inputs) + len(d.Outputs)
-	bytes := rows*row + ports*abi.SizeOf[uintptr](maxChannels+1) + abi.SizeOf[host.Audio](len(d.Inputs)) + abi.SizeOf[host.Audio](len(d.Outputs)) +
-		abi.SizeOf[host.Process](1) + 2*(abi.SizeOf[abi.List](1)+abi.SizeOf[abi.Record](1)) + abi.SizeOf[host.Events](1) + abi.SizeOf[host.Queue](1) + abi.SizeOf[host.Event](count)
+	bytes := rows*row + ports*abi.SizeOf[uintptr](maxChannels+1) + abi.SizeOf[cAudio](len(d.Inputs)) + abi.SizeOf[cAudio](len(d.Outputs)) +
+		abi.SizeOf[cProcess](1) + 2*(abi.SizeOf[abi.List](1)+abi.SizeOf[abi.Record](1)) + abi.SizeOf[cEvents](1) + abi.SizeOf[cQueue](1) + abi.SizeOf[cEvent](count)
 	m, err := abi.NewMemory(bytes)
 	if err != nil {
 		return err
 	}
 	i.mem, i.plug.more = m, m
-	p, e, q := abi.Make[host.Process](m, 1), abi.Make[host.Events](m, 1), abi.Make[host.Queue](m, 1)
-	i.process, i.input, i.events = &p[0], &e[0], abi.Make[host.Event](m, count)
-	*i.input = host.Events{Size: i.lib.table.Size, Get: i.lib.table.Get, List: abi.Address(i.events)}
-	q[0] = host.Queue{Push: i.lib.table.Push}
-	*i.process = host.Process{Frames: uint32(i.frames), InCount: uint32(len(d.Inputs)), OutCount: uint32(len(d.Outputs)), InEvents: abi.Address(e), OutQueue: abi.Address(q)}
+	p, e, q := abi.Make[cProcess](m, 1), abi.Make[cEvents](m, 1), abi.Make[cQueue](m, 1)
+	i.process, i.input, i.events = &p[0], &e[0], abi.Make[cEvent](m, count)
+	*i.input = cEvents{Size: i.lib.table.Size, Get: i.lib.table.Get, List: abi.Address(i.events)}
+	q[0] = cQueue{Push: i.lib.table.Push}
+	*i.process = cProcess{Frames: uint32(i.frames), InCount: uint32(len(d.Inputs)), OutCount: uint32(len(d.Outputs)), InEvents: abi.Address(e), OutQueue: abi.Address(q)}
 	i.process.In, i.in = i.buses(d.Inputs)
 	i.process.Out, i.out = i.buses(d.Outputs)
 	one := func(f uintptr, args uintptr) (*abi.List, *abi.Record) {
@@ -216,7 +215,7 @@ func (i *instance[F]) allocate(d *Plugin) error {
 
 // buses lays out the audio buffers of one side.
 func (i *instance[F]) buses(ports []Port) (uintptr, []bus) {
-	audio, list := abi.Make[host.Audio](i.mem, len(ports)), make([]bus, len(ports))
+	audio, list := abi.Make[cAudio](i.mem, len(ports)), make([]bus, len(ports))
 	for k, p := range ports {
 		pointers := abi.Make[uintptr](i.mem, maxChannels+1) // null beyond the channels
 		for c := range p.Channels {
@@ -227,7 +226,7 @@ func (i *instance[F]) buses(ports []Port) (uintptr, []bus) {
 			list[k].row = append(list[k].row, row)
 			pointers[c] = abi.Address(row)
 		}
-		audio[k] = host.Audio{Data32: abi.Address(pointers), Channels: uint32(p.Channels)}
+		audio[k] = cAudio{Data32: abi.Address(pointers), Channels: uint32(p.Channels)}
 	}
 	return abi.Address(audio), list
 }
@@ -332,7 +331,7 @@ func (i *instance[F]) send(c *node.Call[F], at, n int) {
 }
 
 // event returns the next event of the process call, nil if there is no room.
-func (i *instance[F]) event(at int) *host.Event {
+func (i *instance[F]) event(at int) *cEvent {
 	n := i.input.Count
 	if n == uint64(len(i.events)) {
 		i.counts[dropped].Store(1)
@@ -340,7 +339,7 @@ func (i *instance[F]) event(at int) *host.Event {
 	}
 	i.input.Count++
 	e := &i.events[n]
-	*e = host.Event{Time: uint32(at)}
+	*e = cEvent{Time: uint32(at)}
 	return e
 }
 
@@ -361,7 +360,7 @@ func (i *instance[F]) change(p *param, v float64, at int) {
 		return
 	}
 	p.last = v
-	e.Size, e.Type = host.ParamBytes, host.ParamValue
+	e.Size, e.Type = paramBytes, paramValue
 	// param_id, a null cookie, wildcards for note, port, channel and key, value
 	e.Body = [6]uint64{uint64(p.ID), 0, wildcard | wildcard<<32, wildcard & 0xffff, math.Float64bits(v)}
 }
@@ -375,9 +374,9 @@ func (i *instance[F]) note(s *stroke, at int) bool {
 	if e == nil {
 		return false
 	}
-	e.Size, e.Type = host.NoteBytes, host.NoteOff
+	e.Size, e.Type = noteBytes, noteOff
 	if s.on {
-		e.Type = host.NoteOn
+		e.Type = noteOn
 	}
 	// note_id, port 0, channel; key, velocity
 	e.Body = [6]uint64{uint64(uint32(s.id)) | uint64(s.note.Channel)<<48, uint64(s.note.Key), math.Float64bits(s.note.Velocity)}
@@ -387,7 +386,7 @@ func (i *instance[F]) note(s *stroke, at int) bool {
 // call makes a process call of the frames collected.
 func (i *instance[F]) call() graph.Code {
 	i.process.SteadyTime = i.start
-	atomic.StoreUint64(&i.context.Audio, host.Thread())
+	atomic.StoreUint64(&i.context.Audio, callingThread())
 	i.place.Enter()
 	abi.Run(i.list)
 	i.place.Leave()
@@ -399,8 +398,8 @@ func (i *instance[F]) call() graph.Code {
 		i.counts[environment].Store(1)
 	}
 	code := graph.Success
-	if s := i.rec.Result; s <= host.StatusError || s > host.StatusSleep {
-		if s != host.StatusError {
+	if s := i.rec.Result; s <= statusError || s > statusSleep {
+		if s != statusError {
 			i.counts[badStatus].Store(1)
 		}
 		code = graph.Fail
@@ -437,7 +436,7 @@ func (i *instance[F]) intact() bool {
 // Reset clears what the plug-in remembers of the stream. Values of parameters
 // are sent again.
 func (i *instance[F]) Reset() {
-	atomic.StoreUint64(&i.context.Audio, host.Thread())
+	atomic.StoreUint64(&i.context.Audio, callingThread())
 	i.place.Enter()
 	abi.Run(i.clearing)
 	i.place.Leave()

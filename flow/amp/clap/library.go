@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"atenia/flow/amp"
-	"atenia/flow/amp/clap/internal/host"
 	"atenia/flow/amp/internal/abi"
 	"atenia/flow/node"
 	"atenia/internal/fault"
@@ -29,11 +28,11 @@ import (
 type Library struct {
 	path      string
 	rate      float64
-	entry     *host.Entry
+	entry     *cEntry
 	factory   uintptr
 	callbacks *abi.Callbacks
 	log       []byte
-	table     host.Callbacks
+	table     cCallbacks
 	mem       *abi.Memory // texts and tables of the host, never freed: plug-ins keep addresses
 	shared    hostTexts
 
@@ -78,7 +77,7 @@ func open(path string, log []byte) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{path: abs, place: watch.New("library " + abs), log: log, rate: defaultRate, jobs: make(chan job), gone: make(chan struct{}), known: map[string]*Plugin{}, table: host.Table()}
+	l := &Library{path: abs, place: watch.New("library " + abs), log: log, rate: defaultRate, jobs: make(chan job), gone: make(chan struct{}), known: map[string]*Plugin{}, table: callbackTable()}
 	var g fault.Group
 	g.Go(l.serve)
 	if err := l.do(l.place, l.load); err != nil {
@@ -95,7 +94,7 @@ func open(path string, log []byte) (*Library, error) {
 func (l *Library) serve() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	atomic.StoreUint64(&l.main, host.Thread())
+	atomic.StoreUint64(&l.main, callingThread())
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
@@ -152,10 +151,10 @@ func (l *Library) load() error {
 	if err != nil || at == 0 {
 		return errors.New("no clap_entry: not a CLAP plug-in?")
 	}
-	l.entry = abi.At[host.Entry](at)
+	l.entry = abi.At[cEntry](at)
 	switch {
-	case l.entry.Version.Major != host.Implemented.Major:
-		return fmt.Errorf("CLAP version %d.%d, this host has %d.%d", l.entry.Version.Major, l.entry.Version.Minor, host.Implemented.Major, host.Implemented.Minor)
+	case l.entry.Version.Major != implemented.Major:
+		return fmt.Errorf("CLAP version %d.%d, this host has %d.%d", l.entry.Version.Major, l.entry.Version.Minor, implemented.Major, implemented.Minor)
 	case l.entry.Init == 0 || l.entry.GetFactory == 0:
 		return errors.New("clap_entry lacks init or get_factory")
 	}
@@ -199,11 +198,11 @@ func (l *Library) texts() (err error) {
 	if l.mem, err = abi.NewMemory(16 << 10); err != nil {
 		return err
 	}
-	list := abi.Make[host.Extension](l.mem, len(rows)+1)
+	list := abi.Make[cExtension](l.mem, len(rows)+1)
 	for i, r := range rows {
 		v := abi.Make[uintptr](l.mem, len(r.table))
 		copy(v, r.table)
-		list[i] = host.Extension{Name: abi.MakeString(l.mem, r.name), Table: abi.Address(v)}
+		list[i] = cExtension{Name: abi.MakeString(l.mem, r.name), Table: abi.Address(v)}
 	}
 	l.shared = hostTexts{abi.MakeString(l.mem, "Atenia"), abi.MakeString(l.mem, "Atenia"), abi.MakeString(l.mem, ""), abi.MakeString(l.mem, "1.0"), abi.Address(list)}
 	return nil
@@ -211,7 +210,7 @@ func (l *Library) texts() (err error) {
 
 // index reads the descriptors of the plug-ins.
 func (l *Library) index() error {
-	f := abi.At[host.Factory](l.factory)
+	f := abi.At[cFactory](l.factory)
 	if f.Count == 0 || f.Descriptor == 0 || f.Create == 0 {
 		return errors.New("the factory of plug-ins lacks a function")
 	}
@@ -224,7 +223,7 @@ func (l *Library) index() error {
 		if at == 0 {
 			return fmt.Errorf("no descriptor of plug-in %d of %d", i, n)
 		}
-		d := abi.At[host.Descriptor](at)
+		d := abi.At[cDescriptor](at)
 		p := Plugin{ID: abi.Text(d.ID, maxText+1), Name: clean(abi.Text(d.Name, maxText)), Vendor: clean(abi.Text(d.Vendor, maxText)), Version: clean(abi.Text(d.Own, maxText))}
 		if p.ID == "" || !sane(p.ID, maxText) {
 			return fmt.Errorf("plug-in %d of %d has an id that is empty, too long or no printable UTF-8", i, n)

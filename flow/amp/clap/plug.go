@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"atenia/flow/amp"
-	"atenia/flow/amp/clap/internal/host"
 	"atenia/flow/amp/internal/abi"
 	"atenia/internal/machine/library"
 	"atenia/internal/machine/watch"
@@ -21,10 +20,10 @@ type plug struct {
 	place   *watch.Place
 	mem     *abi.Memory
 	more    *abi.Memory // what process calls see; nil: none yet
-	host    []host.Host
-	context *host.Context
+	host    []cHost
+	context *cContext
 	address uintptr // of clap_plugin
-	c       *host.Plugin
+	c       *cPlugin
 	active  bool
 	running bool
 	once    sync.Once
@@ -79,24 +78,24 @@ func (l *Library) create(id, node string, place *watch.Place) (*plug, error) {
 	refuse := func(format string, args ...any) error {
 		return &RefusedError{l.path, id, fmt.Sprintf(format, args...)}
 	}
-	m, err := abi.NewMemory(abi.SizeOf[host.Host](1) + abi.SizeOf[host.Context](1) + abi.SizeOf[byte](len(id)+1))
+	m, err := abi.NewMemory(abi.SizeOf[cHost](1) + abi.SizeOf[cContext](1) + abi.SizeOf[byte](len(id)+1))
 	if err != nil {
 		return nil, err
 	}
-	p := &plug{lib: l, id: id, node: node, place: place, mem: m, host: abi.Make[host.Host](m, 1)}
-	context := abi.Make[host.Context](m, 1)
+	p := &plug{lib: l, id: id, node: node, place: place, mem: m, host: abi.Make[cHost](m, 1)}
+	context := abi.Make[cContext](m, 1)
 	p.context = &context[0]
 	log := abi.At[abi.Host](l.callbacks.Host())
-	*p.context = host.Context{Main: l.main, Extensions: l.shared.extensions, LogData: log.Context, LogFunc: log.Log}
+	*p.context = cContext{Main: l.main, Extensions: l.shared.extensions, LogData: log.Context, LogFunc: log.Log}
 	t := &l.table
-	p.host[0] = host.Host{Version: host.Implemented, Data: abi.Address(context), Name: l.shared.name, Vendor: l.shared.vendor, URL: l.shared.url, Own: l.shared.version,
+	p.host[0] = cHost{Version: implemented, Data: abi.Address(context), Name: l.shared.name, Vendor: l.shared.vendor, URL: l.shared.url, Own: l.shared.version,
 		GetExtension: t.Extension, RequestRestart: t.Restart, RequestProcess: t.Start, Ask: t.Ask}
-	p.address = library.Call(abi.At[host.Factory](l.factory).Create, l.factory, abi.Address(p.host), abi.MakeString(m, id))
+	p.address = library.Call(abi.At[cFactory](l.factory).Create, l.factory, abi.Address(p.host), abi.MakeString(m, id))
 	if p.address == 0 {
 		m.Release()
 		return nil, refuse("create_plugin gives none")
 	}
-	p.c = abi.At[host.Plugin](p.address)
+	p.c = abi.At[cPlugin](p.address)
 	for _, f := range []struct {
 		name string
 		at   uintptr
@@ -119,13 +118,13 @@ func (l *Library) create(id, node string, place *watch.Place) (*plug, error) {
 // activate prepares for process calls of at most frames. On the main thread,
 // which is the audio thread here, too.
 func (p *plug) activate(rate float64, frames int) error {
-	m, err := abi.NewMemory(abi.SizeOf[host.Activation](1))
+	m, err := abi.NewMemory(abi.SizeOf[cActivation](1))
 	if err != nil {
 		return err
 	}
 	defer m.Release()
-	a := abi.Make[host.Activation](m, 1)
-	a[0] = host.Activation{Plugin: p.address, Func: p.c.Activate, Rate: rate, Min: uint32(frames), Max: uint32(frames)}
+	a := abi.Make[cActivation](m, 1)
+	a[0] = cActivation{Plugin: p.address, Func: p.c.Activate, Rate: rate, Min: uint32(frames), Max: uint32(frames)}
 	if !truth(library.Call(p.lib.table.Activate, abi.Address(a))) {
 		return &RefusedError{p.lib.path, p.id, fmt.Sprintf("activate refuses %v Hz and %d frames", rate, frames)}
 	}

@@ -1,17 +1,15 @@
 package clap
 
 import (
+	"atenia/flow/amp/internal/abi"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/internal/machine/library"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-
-	"atenia/flow/amp/clap/internal/host"
-	"atenia/flow/amp/internal/abi"
-	"atenia/flow/graph"
-	"atenia/flow/node"
-	"atenia/internal/machine/library"
 )
 
 // save returns the plug-in's state, at most maxState bytes of it. On the main
@@ -51,13 +49,13 @@ func (p *plug) load(state []byte) error {
 	return nil
 }
 
-func stream(move uintptr, size int) (*abi.Memory, []host.Stream, []byte, error) {
-	m, err := abi.NewMemory(abi.SizeOf[host.Stream](1) + abi.SizeOf[byte](size))
+func stream(move uintptr, size int) (*abi.Memory, []cStream, []byte, error) {
+	m, err := abi.NewMemory(abi.SizeOf[cStream](1) + abi.SizeOf[byte](size))
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	s, data := abi.Make[host.Stream](m, 1), abi.Make[byte](m, size)
-	s[0] = host.Stream{Move: move, Data: abi.Address(data), Len: uint64(size)}
+	s, data := abi.Make[cStream](m, 1), abi.Make[byte](m, size)
+	s[0] = cStream{Move: move, Data: abi.Address(data), Len: uint64(size)}
 	return m, s, data, nil
 }
 

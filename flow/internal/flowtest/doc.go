@@ -21,4 +21,13 @@
 //
 // A package of node types calls [CheckNode] with nodes that together cover all of
 // its code. CheckNode counts allocations, so no other test may run in parallel.
+//
+// # C
+//
+// Libraries and programs in C are built once per run; without a compiler tests are
+// skipped, or fail if ATENIA_CI is set:
+//
+//	func TestMain(m *testing.M) { os.Exit(flowtest.Main(m)) }
+//	…
+//	path := flowtest.Library(t, "testdata/nodes.c", "-DV1ONLY")
 package flowtest

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"atenia/flow/amp/internal/ctest"
+	"atenia/flow/internal/flowtest"
 	"atenia/internal/golden/await"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/library"
@@ -20,7 +20,7 @@ import (
 // symbols.
 func testNodes(t testing.TB) func(name string) uintptr {
 	t.Helper()
-	h, err := library.Open(ctest.Library(t, "../../testdata/nodes.c"))
+	h, err := library.Open(flowtest.Library(t, "../../testdata/nodes.c"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func BenchmarkCall(b *testing.B) {
 			}
 		})
 	}
-	h, err := library.Open(ctest.Library(b, "testdata/gain.c", "-O3", "-mavx2"))
+	h, err := library.Open(flowtest.Library(b, "testdata/gain.c", "-O3", "-mavx2"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"unsafe"
 
-	"atenia/flow/amp/internal/ctest"
+	"atenia/flow/internal/flowtest"
 	"atenia/flow/node"
 )
 
-func TestMain(m *testing.M) { os.Exit(ctest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(flowtest.Main(m)) }
 
 // goLayout returns the output of layout.c for the structures in Go.
 func goLayout() string {
@@ -76,8 +76,8 @@ func TestLayout(t *testing.T) {
 	for _, l := range []struct{ compiler, std, language string }{{"gcc", "c99", "c"}, {"gcc", "c11", "c"}, {"g++", "c++11", "c++"}} {
 		t.Run(l.std, func(t *testing.T) {
 			exe := filepath.Join(t.TempDir(), "layout")
-			out, err := exec.Command(ctest.Compiler(t, l.compiler), "-std="+l.std, "-x", l.language, "-Wall", "-Wextra", "-pedantic", "-Werror",
-				"-I", ctest.Include(t), "-o", exe, "testdata/layout.c").CombinedOutput()
+			out, err := exec.Command(flowtest.Compiler(t, l.compiler), "-std="+l.std, "-x", l.language, "-Wall", "-Wextra", "-pedantic", "-Werror",
+				"-I", flowtest.Include(t), "-o", exe, "testdata/layout.c").CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

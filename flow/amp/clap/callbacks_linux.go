@@ -1,6 +1,6 @@
 //go:build (amd64 || arm64) && !static
 
-package host
+package clap
 
 import (
 	"syscall"
@@ -11,9 +11,9 @@ import (
 // callbacks is filled in by the assembly.
 var callbacks [16]uintptr
 
-// Thread returns the system's id of this thread. It does not enter the
+// callingThread returns the system's id of this thread. It does not enter the
 // runtime, so it may be called by a thread without a P.
-func Thread() uint64 {
+func callingThread() uint64 {
 	id, _, _ := syscall.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
 	return uint64(id)
 }

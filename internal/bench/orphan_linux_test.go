@@ -1,4 +1,4 @@
-package peer
+package bench
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "parent" {
 		p := &Peer{Program: "/bin/sh", Args: []string{"-c", "echo $$ > " + os.Args[2] + "; exec sleep 3600", "sh"}}
-		fmt.Println(p.Run(context.Background(), &Test{}))
+		fmt.Println(p.Run(context.Background(), &PeerTest{}))
 		os.Exit(0)
 	}
 	os.Exit(m.Run())

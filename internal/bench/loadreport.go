@@ -1,14 +1,14 @@
-package load
+package bench
 
 import (
 	"slices"
 	"time"
 )
 
-// A Report is what clients saw. Times between tokens are those of readers that are
+// A LoadReport is what clients saw. Times between tokens are those of readers that are
 // not slow, between one event and the next: a server that holds text back, for
 // example until it is whole UTF-8, has fewer events than tokens.
-type Report struct {
+type LoadReport struct {
 	Streams   int      `json:"streams"`
 	Seconds   float64  `json:"seconds"`
 	Requests  int      `json:"requests"`
@@ -81,8 +81,8 @@ func (s *samples) add(o outcome) bool {
 }
 
 // report sums up the streams.
-func report(c *Config, took time.Duration, all []samples) *Report {
-	r := &Report{Streams: c.Streams, Seconds: took.Seconds()}
+func report(c *LoadConfig, took time.Duration, all []samples) *LoadReport {
+	r := &LoadReport{Streams: c.Streams, Seconds: took.Seconds()}
 	var first, between []time.Duration
 	for i := range all {
 		s := &all[i]

@@ -1,4 +1,4 @@
-package watch
+package cpu
 
 import _ "unsafe" // for linkname
 

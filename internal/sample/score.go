@@ -1,4 +1,4 @@
-package score
+package sample
 
 import "math"
 
@@ -15,8 +15,10 @@ func logSum(logits []float32) float64 {
 	return top + math.Log(sum)
 }
 
-// LogProb returns the natural logarithm of the probability of a token.
-func LogProb(logits []float32, token int32) float64 { return float64(logits[token]) - logSum(logits) }
+// TokenLogProb returns the natural logarithm of the probability of a token.
+func TokenLogProb(logits []float32, token int32) float64 {
+	return float64(logits[token]) - logSum(logits)
+}
 
 // A Sum is a running mean with its standard error.
 type Sum struct {

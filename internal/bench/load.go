@@ -1,4 +1,4 @@
-package load
+package bench
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"atenia/internal/fault"
 )
 
-// A Config is a load. URL is required; the other fields have defaults.
-type Config struct {
+// A LoadConfig is a load. URL is required; the other fields have defaults.
+type LoadConfig struct {
 	URL      string        // of the server, without /v1
 	Key      string        // API key; "" = none
 	Model    string        // "" = default
@@ -31,7 +31,7 @@ type Config struct {
 }
 
 // check sets defaults and returns every fault.
-func (c *Config) check() error {
+func (c *LoadConfig) check() error {
 	var errs []error
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		errs = append(errs, fmt.Errorf("%q is no URL of a server, want one such as http://127.0.0.1:8080", c.URL))
@@ -72,10 +72,10 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-// Run loads the server and reports what its clients saw. Requests that are under way
+// Load loads the server and reports what its clients saw. Requests that are under way
 // when the time is over are read to their end. A fault of one request is counted and
 // the rest goes on; the error is one of the configuration, or ctx's.
-func Run(ctx context.Context, c Config) (*Report, error) {
+func Load(ctx context.Context, c LoadConfig) (*LoadReport, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func client(streams, buffer int) *http.Client {
 
 // A load is one run.
 type load struct {
-	c          Config
+	c          LoadConfig
 	url        string
 	fast, slow *http.Client
 	start      time.Time

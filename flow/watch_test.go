@@ -1,10 +1,10 @@
-package watch
+package flow
 
 import "testing"
 
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	w := New(2, 100, 0, nil)
+	w := newWatch(2, 100, 0, nil)
 	if a, b := w.Now(), w.Now(); b < a {
 		t.Errorf("the clock went back from %d to %d", a, b)
 	}
@@ -29,13 +29,13 @@ func TestWatch(t *testing.T) {
 	if w.Reset(); w.Suspended(1) {
 		t.Error("suspended after a reset")
 	}
-	free := New(1, 0, 0, nil)
+	free := newWatch(1, 0, 0, nil)
 	for range 5 {
 		if free.Late(0, 1<<40) || free.Suspended(0) {
 			t.Error("late without a limit")
 		}
 	}
-	var none *Watch
+	var none *watch
 	if none.Reset(); none.Limits() || none.Suspended(0) {
 		t.Error("a watch that is not there limits")
 	}
@@ -45,7 +45,7 @@ func TestWatch(t *testing.T) {
 // without a fault.
 func TestBackOff(t *testing.T) {
 	t.Parallel()
-	w := New(2, 100, 5, nil)
+	w := newWatch(2, 100, 5, nil)
 	turns := func(most int) (n int) { // until something is reported
 		for told := false; !told && n < most; n++ {
 			w.Turn(func(node, blocks int) {

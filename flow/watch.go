@@ -1,6 +1,10 @@
-package watch
+package flow
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"atenia/internal/machine/cpu"
+)
 
 // patience is the number of consecutive calls over the limit that suspends a
 // node.
@@ -9,9 +13,11 @@ const patience = 3
 // doublings is how often the back-off of a node that is suspended again doubles.
 const doublings = 6
 
-// A Watch measures calls by node. A nil Watch measures nothing and suspends no
-// node.
-type Watch struct {
+// A watch measures how long the calls of nodes take and enforces a limit: beyond it
+// the host zeroes the outputs, and three calls in a row that were suspend the node,
+// until a back-off ends or it is resumed. Nothing here allocates, locks or writes a
+// pointer. A nil watch measures nothing and suspends no node.
+type watch struct {
 	Now     func() int64 // a monotonic clock, in nanoseconds
 	limit   int64        // of a call, in nanoseconds; 0: none
 	row     []atomic.Int32
@@ -26,23 +32,23 @@ type rest struct {
 	calm  int // blocks since then
 }
 
-// New returns a watch of nodes nodes, whose calls may take limit nanoseconds,
+// newWatch returns a watch of nodes nodes, whose calls may take limit nanoseconds,
 // any time if that is 0, and which are called again backOff blocks after they
 // were suspended for the first time; 0: never. A nil clock stands for the
 // runtime's.
-func New(nodes int, limit int64, backOff int, now func() int64) *Watch {
+func newWatch(nodes int, limit int64, backOff int, now func() int64) *watch {
 	if now == nil {
-		now = Nanotime
+		now = cpu.Nanotime
 	}
-	return &Watch{Now: now, limit: limit, row: make([]atomic.Int32, nodes), backOff: backOff, rests: make([]rest, nodes)}
+	return &watch{Now: now, limit: limit, row: make([]atomic.Int32, nodes), backOff: backOff, rests: make([]rest, nodes)}
 }
 
 // Limits reports whether calls have a limit.
-func (w *Watch) Limits() bool { return w != nil && w.limit > 0 }
+func (w *watch) Limits() bool { return w != nil && w.limit > 0 }
 
 // Late records that a call of a node took ns nanoseconds, and reports whether
 // that exceeds the limit.
-func (w *Watch) Late(node int, ns int64) bool {
+func (w *watch) Late(node int, ns int64) bool {
 	if w.limit == 0 || ns <= w.limit {
 		w.row[node].Store(0)
 		return false
@@ -52,13 +58,13 @@ func (w *Watch) Late(node int, ns int64) bool {
 }
 
 // Suspended reports whether a node must not be called.
-func (w *Watch) Suspended(node int) bool { return w.Limits() && w.row[node].Load() >= patience }
+func (w *watch) Suspended(node int) bool { return w.Limits() && w.row[node].Load() >= patience }
 
 // Turn ends a block. It calls out for each node that is suspended from now on,
 // with the number of blocks, and for each that will be called again, with 0. A
 // node that stays within its limit for 64 times the first back-off is forgiven.
 // One thread at a time may call it.
-func (w *Watch) Turn(out func(node, blocks int)) {
+func (w *watch) Turn(out func(node, blocks int)) {
 	if !w.Limits() || w.backOff == 0 {
 		return
 	}
@@ -84,10 +90,10 @@ func (w *Watch) Turn(out func(node, blocks int)) {
 }
 
 // Resume lets a node be called again. Any goroutine may call it.
-func (w *Watch) Resume(node int) { w.row[node].Store(0) }
+func (w *watch) Resume(node int) { w.row[node].Store(0) }
 
 // Reset lets all nodes be called again.
-func (w *Watch) Reset() {
+func (w *watch) Reset() {
 	if w == nil {
 		return
 	}

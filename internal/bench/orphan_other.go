@@ -1,6 +1,6 @@
 //go:build !linux
 
-package peer
+package bench
 
 import "os/exec"
 

@@ -1,13 +1,4 @@
-// Package ctest builds C libraries and programs for tests. Only tests import
-// it.
-//
-//	func TestMain(m *testing.M) { os.Exit(ctest.Main(m)) }
-//	…
-//	path := ctest.Library(t, "testdata/nodes.c", "-DV1ONLY")
-//
-// Each is built once per run. Without a compiler tests are skipped, or fail if
-// ATENIA_CI is set.
-package ctest
+package flowtest
 
 import (
 	"fmt"

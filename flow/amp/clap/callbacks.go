@@ -1,8 +1,8 @@
-package host
+package clap
 
-// Callbacks are the addresses of the functions that a plug-in calls, 0 in
+// cCallbacks are the addresses of the functions that a plug-in calls, 0 in
 // builds that load no plug-ins.
-type Callbacks struct {
+type cCallbacks struct {
 	Size, Get, Push           uintptr // of events
 	Read, Write               uintptr // of streams
 	Extension                 uintptr
@@ -12,8 +12,8 @@ type Callbacks struct {
 	Activate                  uintptr
 }
 
-// Table returns the addresses.
-func Table() Callbacks {
+// callbackTable returns the addresses.
+func callbackTable() cCallbacks {
 	t := &callbacks
-	return Callbacks{t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], t[15]}
+	return cCallbacks{t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], t[15]}
 }

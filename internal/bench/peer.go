@@ -1,4 +1,4 @@
-package peer
+package bench
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A Test describes what to measure.
-type Test struct {
+// A PeerTest describes what to measure.
+type PeerTest struct {
 	Model          string // a file that the program reads
 	Threads        int
 	Prompt, Decode int // tokens; 0 or less = skip
@@ -33,8 +33,8 @@ type Peer struct {
 	Found   []Entry // of all rounds
 }
 
-// Parse reads "[NAME=]PROGRAM [ARGS…]".
-func Parse(s string) (*Peer, error) {
+// ParsePeer reads "[NAME=]PROGRAM [ARGS…]".
+func ParsePeer(s string) (*Peer, error) {
 	words := strings.Fields(s)
 	if len(words) == 0 {
 		return nil, errors.New("want a program")
@@ -84,7 +84,7 @@ func (e *peerError) Unwrap() error { return e.Err }
 const shallow = 16
 
 // Run measures one round and appends the results to Found.
-func (p *Peer) Run(ctx context.Context, c *Test) error {
+func (p *Peer) Run(ctx context.Context, c *PeerTest) error {
 	args := []string{"-m", c.Model, "-t", strconv.Itoa(c.Threads)}
 	parse := ParseBench
 	if p.Batched {
@@ -126,7 +126,7 @@ func (p *Peer) prints() string {
 
 // depths returns the options for generation after a context, which differ
 // between versions of llama-bench.
-func (p *Peer) depths(ctx context.Context, c *Test) (args []string, err error) {
+func (p *Peer) depths(ctx context.Context, c *PeerTest) (args []string, err error) {
 	help, err := p.output(ctx, []string{"--help"})
 	switch {
 	case err != nil:

@@ -1,4 +1,4 @@
-package load
+package bench
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 func TestReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
-		l := &load{c: Config{Pause: time.Hour}}
+		l := &load{c: LoadConfig{Pause: time.Hour}}
 		var s samples
 		var want []time.Duration
 		tokens := 0
@@ -54,7 +54,7 @@ func TestReport(t *testing.T) {
 				t.Fatal(o.err)
 			}
 		}
-		got := report(&Config{Streams: 1}, 10*time.Second, []samples{s})
+		got := report(&LoadConfig{Streams: 1}, 10*time.Second, []samples{s})
 		slices.Sort(want)
 		if b := got.Between; b.Samples != len(want) || b.Median != want[(len(want)-1)/2].Seconds() || b.Max != want[len(want)-1].Seconds() || b.P99 < b.Median || b.P99 > b.Max {
 			t.Errorf("between tokens %+v, want the median %v and the longest %v of %d", b, want[(len(want)-1)/2], want[len(want)-1], len(want))
@@ -105,11 +105,11 @@ func TestStreams(t *testing.T) {
 		io.WriteString(w, "data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"completion_tokens\":7}}\n\ndata: [DONE]\n\n")
 	}))
 	defer web.Close()
-	var r *Report
+	var r *LoadReport
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		r, err = Run(t.Context(), Config{URL: web.URL, Streams: 4, Requests: 10, Seed: 5})
+		r, err = Load(t.Context(), LoadConfig{URL: web.URL, Streams: 4, Requests: 10, Seed: 5})
 		done <- err
 	}()
 	if err := await.Value(t, "four requests at once", done); err != nil {
@@ -132,14 +132,14 @@ func TestRunIsCancelled(t *testing.T) {
 		<-q.Context().Done()
 	}))
 	defer web.Close()
-	if _, err := Run(ctx, Config{URL: web.URL, Duration: time.Hour}); !errors.Is(err, context.Canceled) {
+	if _, err := Load(ctx, LoadConfig{URL: web.URL, Duration: time.Hour}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
 
 // TestConfig: all that is wrong is said at once.
 func TestConfig(t *testing.T) {
-	_, err := Run(t.Context(), Config{URL: "localhost:1", Streams: -1, Cancel: 2, Slow: -1, Pause: -1})
+	_, err := Load(t.Context(), LoadConfig{URL: "localhost:1", Streams: -1, Cancel: 2, Slow: -1, Pause: -1})
 	for _, want := range []string{`"localhost:1" is no URL`, "streams is -1", "cancel is 2", "slow is -1", "pause is -1ns"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
